@@ -25,13 +25,33 @@
 
 /* -- targets -- */
 
-/* Nothing of it is in flight. */
-static void drop_target(struct doca_comch_producer *p, struct gd_target **link)
+static void complete_first(struct doca_comch_producer *p, struct gd_target *target,
+			   doca_error_t result)
+{
+	struct doca_task *task = target->first;
+
+	target->first = task->next;
+	if (!target->first)
+		target->last = &target->first;
+	if (gd_send_of(task)->hold) {
+		gd_send_of(task)->hold->n_inflight--;
+		p->n_inflight--;
+	}
+	gd_task_done(task, result);
+}
+
+/*
+ * Lock. The tasks in flight fail with `why` after the queue is gone: from then on the peer delivers
+ * no data that it has yet to read, and the program may change it.
+ */
+static void drop_target(struct doca_comch_producer *p, struct gd_target **link, doca_error_t why)
 {
 	struct gd_target *target = *link;
 
 	*link = target->next;
 	p->ops->producer_destroy(target->queue);
+	while (target->first)
+		complete_first(p, target, why);
 	gd_remote_put(target->remote);
 	free(target);
 }
@@ -43,7 +63,7 @@ static void drop_gone(struct doca_comch_producer *p)
 
 	while (*link) {
 		if (!(*link)->first && __atomic_load_n(&(*link)->remote->gone, __ATOMIC_ACQUIRE))
-			drop_target(p, link);
+			drop_target(p, link, DOCA_ERROR_NOT_CONNECTED); /* of no task */
 		else
 			link = &(*link)->next;
 	}
@@ -312,21 +332,6 @@ static doca_error_t submit_send(struct doca_task *task)
 
 static const struct gd_task_ops send_ops = {.check = check_send, .submit = submit_send};
 
-static void complete_first(struct doca_comch_producer *p, struct gd_target *target,
-			   doca_error_t result)
-{
-	struct doca_task *task = target->first;
-
-	target->first = task->next;
-	if (!target->first)
-		target->last = &target->first;
-	if (gd_send_of(task)->hold) {
-		gd_send_of(task)->hold->n_inflight--;
-		p->n_inflight--;
-	}
-	gd_task_done(task, result);
-}
-
 /*
  * Up to this task, whose data has been read, and those behind it that are sent and waited for it.
  */
@@ -341,11 +346,13 @@ static void complete_through(struct doca_comch_producer *p, struct gd_target *ta
 	}
 }
 
-/* Tasks whose data has been read; when the reader is gone, the others fail. Returns how many. */
+/*
+ * Tasks whose data has been read; when the consumer is gone, and so reads nothing any more, the
+ * others fail. Returns how many.
+ */
 static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 {
-	const bool is_lost = gd_fast_is_lost(p->conn),
-		   over = is_lost || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE);
+	const bool is_gone = __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE);
 	uint64_t cookies[GD_FAST_BATCH];
 	uint32_t all = 0;
 	int n;
@@ -355,15 +362,35 @@ static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 		for (int i = 0; i < n; i++, all++)
 			complete_through(p, target, (void *)(uintptr_t)cookies[i]);
 	} while (n == GD_FAST_BATCH);
-	for (; over && target->first; all++)
-		complete_first(p, target,
-			       is_lost ? DOCA_ERROR_CONNECTION_RESET : DOCA_ERROR_NOT_CONNECTED);
+	for (; is_gone && !gd_fast_is_lost(p->conn) && target->first; all++)
+		complete_first(p, target, DOCA_ERROR_NOT_CONNECTED);
 	return all;
+}
+
+/*
+ * The connection is lost, maybe to a peer that lives and reads on. Returns whether tasks were in
+ * flight.
+ */
+static __attribute__((noinline)) bool end_lost(struct doca_comch_producer *p)
+{
+	struct gd_target **link = &p->target;
+
+	if (p->n_inflight == 0)
+		return false;
+	gd_conn_lock(p->conn);
+	while (*link)
+		if ((*link)->first)
+			drop_target(p, link, DOCA_ERROR_CONNECTION_RESET);
+		else
+			link = &(*link)->next;
+	gd_conn_unlock(p->conn);
+	return true;
 }
 
 static int poll_producer(struct doca_ctx *ctx)
 {
 	struct doca_comch_producer *p = gd_producer_of(ctx);
+	bool is_lost;
 	uint32_t n = 0;
 
 	if (p->n_held == 0) /* so nothing is in flight */
@@ -372,9 +399,12 @@ static int poll_producer(struct doca_ctx *ctx)
 		gd_hold_make_room(p);
 	if (p->n_inflight == 0)
 		return 0;
+	is_lost = gd_fast_is_lost(p->conn); /* first: what was read before is reaped */
 	for (struct gd_target *target = p->target; target; target = target->next)
 		if (target->first)
 			n += reap(p, target);
+	if (doca_unlikely(is_lost))
+		n += end_lost(p);
 	return n > 0;
 }
 
@@ -427,14 +457,11 @@ static doca_error_t stop_producer(struct doca_ctx *ctx)
 	struct doca_comch_producer *p = gd_producer_of(ctx);
 
 	gd_consumers_forget(p);
-	for (struct gd_target *target = p->target; target; target = target->next) {
+	for (struct gd_target *target = p->target; target; target = target->next)
 		reap(p, target);
-		while (target->first)
-			complete_first(p, target, DOCA_ERROR_SHUTDOWN);
-	}
 	gd_conn_lock(p->conn);
 	while (p->target)
-		drop_target(p, &p->target);
+		drop_target(p, &p->target, DOCA_ERROR_SHUTDOWN);
 	gd_hold_let_go(p); /* of all: nothing is in flight any more */
 	gd_active_remove(p->conn, &p->active);
 	gd_conn_unlock(p->conn);

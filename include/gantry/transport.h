@@ -222,7 +222,7 @@ struct gantry_send {
 	const void *data;
 	/* an exported region that holds them at region_offset: not to be changed */
 	const struct gantry_region *region;
-	/*   until the completion of this send has been polled */
+	/*   until the completion of this send has been polled, or see producer_destroy */
 	uint64_t region_offset;
 	uint64_t cookie; /* of that completion */
 };
@@ -349,6 +349,11 @@ struct gantry_transport_ops {
 	void (*consumer_destroy)(void *consumer);
 	int (*producer_create)(void *conn, uint32_t consumer_id,
 			       const struct gantry_queue_attr *attr, void **producer_p);
+	/*
+	 * The data of regions whose sends were not polled may be changed when this has returned.
+	 * The peer has read it by then, or never delivers it: shm-comch drops the message, loop
+	 * fails the receive with -EFAULT.
+	 */
 	void (*producer_destroy)(void *producer);
 	/* depth and lane of it */
 	int (*rma_create)(void *conn, const struct gantry_queue_attr *attr, void **rma_p);

@@ -455,16 +455,6 @@ uint32_t sim_doca_post(uint32_t consumer)
 	return task;
 }
 
-/*
- * A producer that stops while the peer has not read its data fails the send. The program may write
- * to the buffer then, and the peer may read it still, so such a receive has the length and the
- * immediate data of the send, and any data.
- */
-static bool is_stale(const struct task *t)
-{
-	return t->done && t->error == DOCA_ERROR_SHUTDOWN && t->bytes > 0;
-}
-
 /* The first send of a flow, behind the last one that arrived, that is what has arrived; NONE. */
 static uint32_t find_send(const struct queue *producer, uint32_t to, const uint8_t *data,
 			  uint32_t bytes, const uint8_t *imm, uint32_t imm_bytes)
@@ -476,8 +466,7 @@ static uint32_t find_send(const struct queue *producer, uint32_t to, const uint8
 			from = tasks[i].next;
 	for (; from != NONE; from = tasks[from].next)
 		if (tasks[from].to == to && !tasks[from].refused && tasks[from].bytes == bytes &&
-		    tasks[from].imm_bytes == imm_bytes &&
-		    (is_stale(&tasks[from]) || is_filled(data, bytes, from)) &&
+		    tasks[from].imm_bytes == imm_bytes && is_filled(data, bytes, from) &&
 		    is_filled(imm, imm_bytes, (uint64_t)from + TASKS))
 			return from;
 	return NONE;

@@ -545,6 +545,11 @@ int comch_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void comch_flush(void *producer);
 void comch_send_prefetch(void *producer);
 int comch_poll_send(void *producer, uint64_t *cookies, uint32_t max);
+/*
+ * Control thread, the lane has stopped: the consumer delivers no message of a region that it has
+ * not read completely by now.
+ */
+void comch_withdraw(struct comch_producer *p);
 int comch_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void comch_rma_destroy(void *rma);
 int comch_rma_submit(void *rma, const struct gantry_rma *op);

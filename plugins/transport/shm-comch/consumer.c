@@ -10,9 +10,10 @@
 
 #include "comch.h"
 
-#define BUDGET 64u     /* messages of one ring in one turn */
-#define AHEAD 8u       /* slots that are looked at before the first of them is taken */
-#define STRAY_WAKES 4u /* so often a ring with nothing behind it may wake a lane */
+#define BUDGET 64u          /* messages of one ring in one turn */
+#define AHEAD 8u            /* slots that are looked at before the first of them is taken */
+#define STRAY_WAKES 4u      /* so often a ring with nothing behind it may wake a lane */
+#define SKIPPED 0x80000000u /* with a number of slots: their message was withdrawn */
 
 enum ready { RING_EMPTY, RING_READY, RING_BROKEN };
 
@@ -179,7 +180,29 @@ static int copy_region(struct comch_consumer *c, const struct comch_region_send 
 	return rc;
 }
 
-/* msg->imm holds the payload of the first slot. Returns slots, 0: broken. */
+/*
+ * After data of a region has been read: pairs with comch_withdraw(). What has been read is valid
+ * unless the message is withdrawn by now.
+ */
+static bool is_withdrawn(const struct comch_in *in)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return comch_trailer_unpack(gantry_shm_ld64(&slot_at(in, in->position)->trailer)).length ==
+	       COMCH_WITHDRAWN;
+}
+
+/*
+ * No producer has more slots in use than its ring has, as far as it knows of their use. That limits
+ * how many messages a peer can make one call skip. Returns slots with SKIPPED, 0: broken.
+ */
+static uint32_t skip(const struct comch_in *in, uint32_t slots)
+{
+	return (uint32_t)in->position + slots - in->given_tail > in->mask + 1 ? 0 : slots | SKIPPED;
+}
+
+/*
+ * msg->imm holds the payload of the first slot. Returns slots, 0: broken; with SKIPPED: no message.
+ */
 static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, struct comch_in *in,
 						      struct comch_trailer t,
 						      const struct gantry_recv *post,
@@ -203,11 +226,17 @@ static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, 
 	}
 	if (from.length == 0 || from.length > c->max_data)
 		return 0;
+	if (t.length == COMCH_WITHDRAWN) /* the buffer stays as it is, for the next message */
+		return skip(in, n);
 	in->copied = true;
-	return copy_region(c, &from, post, msg) ? 0 : n;
+	if (copy_region(c, &from, post, msg))
+		return 0;
+	return is_withdrawn(in) ? skip(in, n) : n;
 }
 
-/* A message of any kind, whose trailer this is. Returns slots, 0: broken. */
+/*
+ * A message of any kind, whose trailer this is. Returns slots, 0: broken; with SKIPPED: no message.
+ */
 static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, struct comch_in *in,
 						   uint64_t word, const struct gantry_recv *post,
 						   struct gantry_msg *msg)
@@ -225,11 +254,9 @@ static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, str
 		return t.length && t.length <= c->max_data && t.length <= COMCH_INLINE_MAX
 			       ? take_inline(c, in, t, post, msg)
 			       : 0;
-	if (t.length)
-		return 0;
-	if (t.kind == COMCH_K_REGION || t.kind == COMCH_K_REGION2)
+	if ((t.kind == COMCH_K_REGION || t.kind == COMCH_K_REGION2) && t.length <= COMCH_WITHDRAWN)
 		return take_region(c, in, t, post, msg);
-	return t.kind == COMCH_K_IMM;
+	return t.kind == COMCH_K_IMM && t.length == 0;
 }
 
 /*
@@ -311,10 +338,16 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 		if (ready != RING_READY)
 			break;
 		post = &c->posts[(first + n) & c->post_mask];
-		if (comch_is_pair(in->position, word))
+		if (comch_is_pair(in->position, word)) {
 			slots = take_pair(c, in, slot, (uint32_t)(word >> 48), post, &msgs[n]);
-		else
+		} else {
 			slots = take_any(c, in, word, post, &msgs[n]);
+			if (gantry_unlikely(slots & SKIPPED)) {
+				in->position += slots & ~SKIPPED;
+				in->taken++;
+				continue;
+			}
+		}
 		in->last_slots = slots;
 		if (gantry_unlikely(!slots)) {
 			ready = RING_BROKEN;

@@ -409,6 +409,31 @@ void comch_flush(void *arg)
 		ring_if_asleep(p);
 }
 
+/*
+ * The lane has stopped. Slots from p->tail on have not been written again, so the trailer of each
+ * shows what it holds.
+ */
+void comch_withdraw(struct comch_producer *p)
+{
+	for (uint32_t i = p->cookie_tail; i != p->cookie_head; i++) {
+		uint64_t position = p->cookies[i & p->cookie_mask].end - 1;
+		struct comch_trailer t;
+
+		if (position < p->tail)
+			continue;
+		if (p->slots[position & p->mask].trailer == comch_more_word(position))
+			position--; /* COMCH_K_REGION2 */
+		t = comch_trailer_unpack(p->slots[position & p->mask].trailer);
+		t.length = COMCH_WITHDRAWN;
+		gantry_shm_st64(&p->slots[position & p->mask].trailer, comch_trailer_pack(t));
+	}
+	/*
+	 * pairs with is_withdrawn() of the consumer: if it has read data that changes from here on,
+	 * it finds the mark
+	 */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
 int comch_poll_send(void *arg, uint64_t *cookies, uint32_t max)
 {
 	struct comch_producer *p = arg;

@@ -509,6 +509,7 @@ void comch_producer_destroy(void *arg)
 
 	if (!p)
 		return;
+	comch_withdraw(p);
 	if (comch_conn_usable(p->conn) == 0) {
 		comch_flush(p);
 		comch_out_id(p->conn, COMCH_PRODUCER_GONE, p->id);

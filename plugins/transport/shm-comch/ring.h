@@ -15,6 +15,12 @@
  * broken peer. A message of several slots has its first slot published last: with release, and who
  * sees it with acquire may look at the others.
  *
+ * A producer that is destroyed withdraws the messages of regions whose data it does not know to
+ * have been read: it marks their trailers, and its user may change the data after that. The
+ * consumer skips a marked message, and reads the trailer again after it has copied data of a
+ * region: if it is marked now, the message is skipped, too. The next message uses the receive,
+ * whose buffer then may have been written behind the data of that message.
+ *
  * Credit is one word as well: how many slots have been consumed, and up to which message the
  * producer may send.
  */
@@ -61,8 +67,11 @@ struct comch_trailer {
 	uint32_t seq;
 	uint8_t kind;    /* enum comch_kind */
 	uint8_t imm_len; /* bytes */
-	uint16_t length; /* bytes of inline data */
+	/* bytes of inline data; COMCH_K_REGION, COMCH_K_REGION2: 0 or COMCH_WITHDRAWN */
+	uint16_t length;
 };
+
+#define COMCH_WITHDRAWN 1u
 
 static inline uint64_t comch_trailer_pack(struct comch_trailer t)
 {

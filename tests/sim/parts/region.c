@@ -9,8 +9,9 @@
  *                         an rma until it must stop
  *
  * When `revoked` has come, the owner writes another value to the region. From then on no access of
- * the importer may reach it. The owner may then export other memory, which has the place of the
- * first region at the importer with another generation.
+ * the importer may reach it. Or it destroys the producer first, and then writes to what messages
+ * name. The importer must not get that as a message. The owner may then export other memory, which
+ * has the place of the first region at the importer with another generation.
  */
 #include <string.h>
 
@@ -30,6 +31,10 @@ static struct {
 	/* the owner waits until messages were received before it asks for the region back */
 	bool waits;
 	bool again; /* the owner exports other memory afterwards */
+	/* the producer is destroyed while messages are unread, and what they name is changed */
+	bool leaves;
+	bool mixes;       /* messages of odd numbers bring their data, and must arrive */
+	uint32_t imm_len; /* bytes */
 } as;
 
 static struct gantry_region region, second, *imported;
@@ -38,8 +43,9 @@ static struct comch_producer *producer;
 static struct comch_consumer *consumer;
 static struct comch_rma *rma;
 static uint8_t bufs[MESSAGES][DATA];
-static uint32_t n_got, n_refused;
-static bool exported, ready0, ready1, idle0, idle1, may_stop1, stopped1, received, closed[2];
+static uint32_t n_got, n_refused, n_withdrawn;
+static bool exported, destroyed, ready0, ready1, idle0, idle1, may_stop1, stopped1, received,
+	closed[2];
 
 /* The control thread and a lane meet within a few plain accesses. */
 static void tune(struct sim_rates *rates)
@@ -56,13 +62,16 @@ static void begin(void)
 	as.holds = sim_draw(2);
 	as.waits = sim_draw(4) == 0;
 	as.again = sim_draw(2);
+	as.leaves = !as.waits && sim_draw(2);
+	as.mixes = sim_draw(2);
+	as.imm_len = sim_draw(2) ? GANTRY_IMM_MAX : 8; /* in a slot of its own, or not */
 	producer = NULL;
 	consumer = NULL;
 	rma = NULL;
 	imported = NULL;
-	n_got = n_refused = 0;
-	exported = ready0 = ready1 = idle0 = idle1 = may_stop1 = stopped1 = received = closed[0] =
-		closed[1] = false;
+	n_got = n_refused = n_withdrawn = 0;
+	exported = destroyed = ready0 = ready1 = idle0 = idle1 = may_stop1 = stopped1 = received =
+		closed[0] = closed[1] = false;
 	memset(bufs, 0, sizeof(bufs));
 	pair_begin();
 }
@@ -96,16 +105,23 @@ static void turn_until_set(unsigned side, const bool *flag)
 
 /* -- the owner -- */
 
-static void fill(const struct gantry_region *of, uint32_t word)
+static void fill(const struct gantry_region *of, uint32_t bytes, uint32_t word)
 {
-	for (uint32_t at = 0; at < REGION_BYTES; at += 4)
+	for (uint32_t at = 0; at < bytes; at += 4)
 		memcpy((uint8_t *)of->addr + at, &word, 4);
+}
+
+static void destroy_producer(void)
+{
+	comch_producer_destroy(producer);
+	producer = NULL;
+	part_set(&destroyed);
 }
 
 static void export_again(void)
 {
 	pair_region(&second, REGION_BYTES);
-	fill(&second, OTHER);
+	fill(&second, REGION_BYTES, OTHER);
 	PART_CHECK(comch_export(&pair[0].conn, &second, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE,
 				HANDLE, &token) == 0,
 		   "a region cannot be exported again");
@@ -135,14 +151,27 @@ static void *control0(void *arg)
 	turn_until_set(0, &idle0);
 	if (as.waits)
 		turn_until_set(0, &received);
+	if (as.leaves) {
+		destroy_producer();
+		fill(&region, MESSAGES * DATA, AFTER);
+	}
 	PART_CHECK(comch_revoke(&pair[0].conn, HANDLE) == 0, "a region cannot be asked back");
 	turn_until(0, &pair[0].revoked);
-	fill(&region, AFTER);
+	fill(&region, REGION_BYTES, AFTER);
 	if (as.again)
 		export_again();
-	comch_producer_destroy(producer);
+	if (!as.leaves) {
+		turn_until_set(0, &received);
+		destroy_producer();
+	}
 	finish(0);
 	return arg;
+}
+
+/* Its data is in the ring. */
+static bool is_copied(uint32_t i)
+{
+	return as.mixes && i % 2 == 1;
 }
 
 static void *lane0(void *arg)
@@ -151,15 +180,21 @@ static void *lane0(void *arg)
 
 	part_wait(&ready0);
 	for (uint32_t i = 0; i < as.n;) {
-		uint32_t imm[2] = {100 + i, 100 + i};
-		const struct gantry_send s = {.imm = imm,
-					      .imm_len = sizeof(imm),
-					      .region = &region,
-					      .region_offset = i * DATA,
-					      .length = DATA,
-					      .cookie = i};
-		int rc = comch_send(producer, &s, 0);
+		uint32_t words[GANTRY_IMM_MAX / 4];
+		struct gantry_send s = {.imm = words,
+					.imm_len = as.imm_len,
+					.region = &region,
+					.region_offset = i * DATA,
+					.length = DATA,
+					.cookie = i};
+		int rc;
 
+		for (uint32_t at = 0; at < GANTRY_IMM_MAX / 4; at++)
+			words[at] = 100 + i;
+		if (is_copied(i))
+			s = (struct gantry_send){
+				.imm = words, .imm_len = as.imm_len, .data = words, .length = DATA};
+		rc = comch_send(producer, &s, 0);
 		PART_CHECK(rc == 0 || rc == -EAGAIN, "a send fails");
 		if (rc == 0) {
 			i++;
@@ -217,16 +252,23 @@ static void *control1(void *arg)
 
 static void take(const struct gantry_msg *m)
 {
-	const uint32_t word = 100 + n_got;
+	const uint32_t first = n_got + n_withdrawn;
+	uint32_t word;
 
-	PART_CHECK(m->cookie == n_got && n_got < as.n, "a message is lost or comes twice");
-	PART_CHECK(m->imm_len == 8 && message_is(m->imm, 8, word), "a message is wrong");
+	memcpy(&word, m->imm, sizeof(word));
+	PART_CHECK(m->cookie == n_got && word >= 100 + first && word < 100 + as.n,
+		   "a message is lost or comes twice");
+	PART_CHECK(m->imm_len == as.imm_len && message_is(m->imm, as.imm_len, word),
+		   "a message is wrong");
+	for (uint32_t i = first; i < word - 100; i++, n_withdrawn++)
+		PART_CHECK(as.leaves && !is_copied(i), "a message is left out");
 	if (m->status == -EFAULT) {
+		PART_CHECK(!is_copied(word - 100), "a message with data needs a region");
 		n_refused++;
 	} else {
 		PART_CHECK(m->status == 0 && m->length == DATA, "a message is rejected");
 		PART_CHECK(message_is(bufs[n_got], DATA, word),
-			   "the region was read after it had been revoked");
+			   "the region was read after its revoke, or its producer's end");
 	}
 	n_got++;
 }
@@ -252,6 +294,7 @@ static void *lane1(void *arg)
 {
 	struct gantry_msg m[2];
 	uint32_t n_written = 0;
+	bool has_all = false;
 
 	part_wait(&ready1);
 	for (uint32_t i = 0; i < MESSAGES; i++)
@@ -260,13 +303,15 @@ static void *lane1(void *arg)
 						   .buf = bufs[i], .length = DATA, .cookie = i},
 					   1) == 0,
 			   "a receive is rejected");
-	while (n_got < as.n || (imported && !stopped1)) {
+	while (!has_all || (imported && !stopped1)) {
+		const bool is_last = as.leaves && destroyed; /* no message is on its way any more */
 		int n = comch_poll_recv(consumer, m, 2);
 
 		PART_CHECK(n >= 0, "a poll fails");
 		for (int i = 0; i < n; i++)
 			take(&m[i]);
-		if (n_got == as.n && !received)
+		has_all = n_got + n_withdrawn == as.n || (is_last && n == 0);
+		if (has_all && !received)
 			part_set(&received);
 		if (imported && !stopped1) {
 			if (may_stop1)
@@ -285,8 +330,9 @@ static void *lane1(void *arg)
 
 static const char *check(void)
 {
-	if (n_got != as.n)
-		return "a message is missing";
+	for (uint32_t i = n_got + n_withdrawn; i < as.n; i++)
+		if (!as.leaves || is_copied(i))
+			return "a message is missing";
 	if (as.waits && n_refused != 0)
 		return "a region is taken back from a message that was there before";
 	if (!message_is(region.addr, REGION_BYTES, AFTER))

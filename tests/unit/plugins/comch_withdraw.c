@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A producer of shm-comch withdraws its messages before, between and while the consumer takes them.
+ */
+#include <string.h>
+
+#include <gantry/shm.h>
+
+static void *copy_with_event(void *to, const void *from, size_t bytes);
+#define memcpy copy_with_event
+#include "../plugins/transport/shm-comch/consumer.c"
+#undef memcpy
+#include "../plugins/transport/shm-comch/producer.c"
+#include "unity.h"
+
+#define SLOTS 128u
+#define DEPTH 16u
+#define DATA 1024u
+#define CHANGED 0xee
+
+static struct comch_conn conn;
+static struct comch_consumer consumer;
+static struct comch_producer producer;
+static struct comch_in in;
+static struct comch_page page;
+static struct comch_slot slots[SLOTS];
+static struct gantry_recv posts[DEPTH];
+static struct comch_cookie cookies[DEPTH];
+static struct gantry_region region = {.fd = -1};
+static uint8_t memory[DATA], bufs[DEPTH][DATA];
+static uint64_t payload;
+static bool ends_in_copy;
+
+void comch_bell_ring(const struct comch_conn *conn_p, int fd)
+{
+	(void)conn_p;
+	(void)fd;
+}
+
+void comch_bell_clear(struct comch_conn *conn_p, int fd)
+{
+	(void)conn_p;
+	(void)fd;
+}
+
+void comch_conn_poison(struct comch_conn *conn_p)
+{
+	(void)conn_p;
+}
+
+/* The producer ends, and its program changes the data. */
+static void end_producer(void)
+{
+	comch_withdraw(&producer);
+	memset(memory, CHANGED, sizeof(memory));
+}
+
+/* All copies of consumer.c. In the middle of one of the region the producer may end. */
+static void *copy_with_event(void *to, const void *from, size_t bytes)
+{
+	const uintptr_t at = (uintptr_t)from - (uintptr_t)memory;
+	size_t before = at < sizeof(memory) && ends_in_copy ? bytes / 2 : bytes;
+
+	memcpy(to, from, before);
+	if (before == bytes)
+		return to;
+	ends_in_copy = false;
+	end_producer();
+	return memcpy((char *)to + before, (const char *)from + before, bytes - before), to;
+}
+
+void setUp(void)
+{
+	memset(slots, 0, sizeof(slots));
+	memset(&page, 0, sizeof(page));
+	memset(memory, 1, sizeof(memory));
+	memset(bufs, 0, sizeof(bufs));
+	ends_in_copy = false;
+	conn.imported[3] = (struct comch_import){.state = COMCH_I_LIVE,
+						 .ref = COMCH_REF(3, 1),
+						 .length = DATA,
+						 .rights = GANTRY_REMOTE_READ,
+						 .addr = memory};
+	conn.exported[3] = (struct comch_export){.state = COMCH_E_LIVE,
+						 .ref = COMCH_REF(3, 1),
+						 .length = DATA,
+						 .rights = GANTRY_REMOTE_READ,
+						 .region = &region};
+	in = (struct comch_in){.slots = slots, .line = &page.ring[0], .mask = SLOTS - 1};
+	consumer = (struct comch_consumer){.posts = posts,
+					   .posts_last = DEPTH - 1,
+					   .depth = DEPTH,
+					   .max_data = DATA,
+					   .credit_batch = 1,
+					   .page = &page,
+					   .conn = &conn,
+					   .payload = &payload,
+					   .active = 1,
+					   .in = {&in}};
+	producer = (struct comch_producer){.slots = slots,
+					   .asleep = &page.asleep.asleep,
+					   .conn = &conn,
+					   .mask = SLOTS - 1,
+					   .cookies = cookies,
+					   .cookie_mask = DEPTH - 1,
+					   .max_data = DATA,
+					   .line = &page.ring[0]};
+	for (uint32_t i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_INT(0, comch_post_recv(&consumer,
+							 &(struct gantry_recv){.buf = bufs[i],
+									       .length = DATA,
+									       .cookie = i},
+							 1));
+}
+
+void tearDown(void)
+{
+}
+
+static void send(uint64_t number, uint32_t imm_len, bool is_region)
+{
+	uint64_t imm[GANTRY_IMM_MAX / 8] = {number};
+	const struct gantry_send s = {.imm = imm,
+				      .imm_len = imm_len,
+				      .length = is_region ? DATA : 0,
+				      .region = is_region ? &region : NULL,
+				      .cookie = number};
+
+	TEST_ASSERT_EQUAL_INT(0, comch_send(&producer, &s, 0));
+}
+
+/* Of a region, in one slot and in two, twice; then messages that need no region. */
+static void send_all(void)
+{
+	for (uint64_t i = 0; i < 4; i++)
+		send(i, i % 2 ? GANTRY_IMM_MAX : 8, true);
+	for (uint64_t i = 4; i < 7; i++)
+		send(i, i % 2 ? GANTRY_IMM_MAX : 8, false);
+}
+
+/* Takes message `number` with receive `cookie`. */
+static void take_one(uint64_t number, uint64_t cookie)
+{
+	struct gantry_msg msg;
+
+	TEST_ASSERT_EQUAL_INT(1, comch_poll_recv(&consumer, &msg, 1));
+	TEST_ASSERT_EQUAL_UINT64(number, *(uint64_t *)(void *)msg.imm);
+	TEST_ASSERT_EQUAL_INT(0, msg.status);
+	TEST_ASSERT_EQUAL_UINT64(cookie, msg.cookie);
+	TEST_ASSERT_EQUAL_UINT(number < 4 ? DATA : 0, msg.length);
+	for (uint32_t at = 0; at < msg.length; at++)
+		TEST_ASSERT_EQUAL_UINT(1, bufs[cookie][at]);
+}
+
+/* The messages that need no region come, with the receives from `cookie` on, and nothing else. */
+static void take_remaining(uint64_t cookie)
+{
+	struct gantry_msg msg;
+
+	for (uint64_t i = 4; i < 7; i++)
+		take_one(i, cookie++);
+	TEST_ASSERT_EQUAL_INT(0, comch_poll_recv(&consumer, &msg, 1));
+	TEST_ASSERT_TRUE(in.position == producer.position && in.taken == 7);
+}
+
+static void messages_that_are_not_read_do_not_arrive(void)
+{
+	send_all();
+	end_producer();
+	take_remaining(0);
+	for (uint32_t at = 0; at < DATA; at++)
+		/* of the first receive: nothing was copied */
+		TEST_ASSERT_EQUAL_UINT(0, bufs[0][at]);
+}
+
+static void messages_that_are_read_stay(void)
+{
+	uint64_t cookie;
+
+	send_all();
+	take_one(0, 0);
+	TEST_ASSERT_EQUAL_INT(1, comch_poll_send(&producer, &cookie, 1));
+	take_one(1, 1); /* the producer does not know it */
+	end_producer();
+	take_remaining(2);
+	for (uint32_t at = 0; at < DATA; at++)
+		TEST_ASSERT_TRUE(bufs[0][at] == 1 && bufs[1][at] == 1);
+}
+
+/* The receive is used by the next message. */
+static void a_message_that_is_withdrawn_in_its_copy_does_not_arrive(void)
+{
+	for (uint64_t n_before = 0; n_before < 4; n_before++) {
+		setUp();
+		send_all();
+		for (uint64_t i = 0; i < n_before; i++)
+			take_one(i, i);
+		ends_in_copy = true;
+		take_remaining(n_before);
+		/* it was in the middle */
+		TEST_ASSERT_EQUAL_UINT(CHANGED, bufs[n_before][DATA - 1]);
+	}
+}
+
+/* A peer that withdraws for ever does not keep a lane for ever. */
+static void a_ring_that_is_only_withdrawn_is_broken_after_one_lap(void)
+{
+	const struct comch_region_send from = {.ref = COMCH_REF(3, 1), .length = 8};
+	struct gantry_msg msg;
+
+	/* the first poll gives credit */
+	TEST_ASSERT_EQUAL_INT(0, comch_poll_recv(&consumer, &msg, 1));
+	for (uint32_t lap = 0; lap < 2; lap++) {
+		for (uint32_t i = 0; i < SLOTS; i++) {
+			memcpy(slots[i].payload, &from, sizeof(from));
+			slots[i].trailer = comch_trailer_pack(
+				(struct comch_trailer){.seq = lap * SLOTS + i + 1,
+						       .kind = COMCH_K_REGION,
+						       .length = COMCH_WITHDRAWN});
+		}
+		TEST_ASSERT_EQUAL_INT(lap == 0 ? 0 : -EPROTO, comch_poll_recv(&consumer, &msg, 1));
+		TEST_ASSERT_EQUAL_UINT64(SLOTS, in.position);
+	}
+}
+
+static void another_mark_is_broken(void)
+{
+	struct gantry_msg msg;
+
+	send(0, 8, true);
+	slots[0].trailer = comch_trailer_pack((struct comch_trailer){
+		.seq = 1, .kind = COMCH_K_REGION, .imm_len = 8, .length = COMCH_WITHDRAWN + 1});
+	TEST_ASSERT_EQUAL_INT(-EPROTO, comch_poll_recv(&consumer, &msg, 1));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(messages_that_are_not_read_do_not_arrive);
+	RUN_TEST(messages_that_are_read_stay);
+	RUN_TEST(a_message_that_is_withdrawn_in_its_copy_does_not_arrive);
+	RUN_TEST(a_ring_that_is_only_withdrawn_is_broken_after_one_lap);
+	RUN_TEST(another_mark_is_broken);
+	return UNITY_END();
+}
