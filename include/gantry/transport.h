@@ -352,7 +352,7 @@ struct gantry_transport_ops {
 	/*
 	 * The data of regions whose sends were not polled may be changed when this has returned.
 	 * The peer has read it by then, or never delivers it: shm-comch drops the message, loop
-	 * fails the receive with -EFAULT.
+	 * fails the receive with -EFAULT, and a connection over RDMA ends.
 	 */
 	void (*producer_destroy)(void *producer);
 	/* depth and lane of it */

@@ -238,6 +238,7 @@ static void payload_is_copied_once(void)
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, 65536, 0));
 		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
 		rig_take(q, &msg);
+		rig_take_done(q);
 	}
 	rig_queue_close(q);
 	if (!rig_driver.uncounted)
@@ -252,6 +253,7 @@ static void region_sends_that_cannot_be(void)
 	struct gantry_token token;
 	struct gantry_send send;
 	struct rig_memory m, w;
+	struct gantry_msg msg;
 	struct rig_queue *q;
 
 	rig_connect();
@@ -275,6 +277,8 @@ static void region_sends_that_cannot_be(void)
 	send = (struct gantry_send){
 		.length = 4096, .region = &m.region, .region_offset = 65536 - 4096};
 	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+	rig_take(q, &msg);
+	rig_take_done(q);
 	rig_queue_close(q);
 	revoke(1);
 	revoke(2);
@@ -301,7 +305,7 @@ static void completions_come_in_order(void)
 		struct gantry_send send = {.length = 512, .region = &m.region, .cookie = sent};
 		int n, done;
 
-		while (rig.ops->send(q->tx, &send, 0) == 0)
+		while (sent < total && rig.ops->send(q->tx, &send, 0) == 0)
 			send.cookie = ++sent;
 		n = rig_poll(q, msgs, 3);
 		for (int i = 0; i < n; i++)
@@ -369,11 +373,11 @@ static void inline_and_region_data_in_order(void)
 		bufs[i] = rig_local(SLOT_BYTES);
 		TEST_ASSERT_EQUAL_INT(0, rig_post(x.q, bufs[i], SLOT_BYTES, i));
 	}
-	while (taken < total) {
+	while (taken < total || x.n_done < x.n_region) {
 		struct gantry_msg msg;
 		int n, done;
 
-		while (send_mixed(&x) == 0)
+		while (x.sent < total && send_mixed(&x) == 0)
 			x.sent++;
 		done = rig_done(x.q, &cookie, 1);
 		if (done == 1)
@@ -395,8 +399,76 @@ static void inline_and_region_data_in_order(void)
 	rig_memory_close(&x.m);
 }
 
+#define UNREAD 3u
+
+/* Region data in one slot of shm-comch and in two, and a message without data. */
+static void send_unread(struct rig_queue *q, const struct rig_memory *m)
+{
+	uint8_t imm[GANTRY_IMM_MAX];
+
+	memset(imm, 1, sizeof(imm));
+	for (uint32_t i = 0; i < UNREAD; i++) {
+		struct gantry_send send = {.imm = imm, .imm_len = i == 1 ? GANTRY_IMM_MAX : 8};
+
+		if (i < UNREAD - 1) {
+			send.length = 4096;
+			send.region = &m->region;
+		}
+		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+	}
+}
+
+/*
+ * Data may be changed once its producer is destroyed: no message brings changed data, and the
+ * connection may end.
+ */
+static void changed_data_of_a_destroyed_producer(void)
+{
+	uint64_t late = 0;
+	struct gantry_token token;
+	struct gantry_msg msg = {.length = 1};
+	struct rig_memory m;
+	struct rig_queue *q;
+	uint8_t *bufs[UNREAD];
+	int n;
+
+	rig_connect();
+	rig_memory_open(&m, 4096, GANTRY_REMOTE_READ);
+	export_all(&m, GANTRY_REMOTE_READ, 1, &token);
+	q = rig_queue_open(&rig.b, &rig.a, 8, 4096);
+	rig_warm(q);
+	for (uint64_t i = 0; i < UNREAD; i++) {
+		bufs[i] = rig_local(4096);
+		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs[i], 4096, i));
+	}
+	rig_settle();
+	q->resting = 1;
+	rig_fill(m.bytes, 4096, 1);
+	send_unread(q, &m);
+	rig_queue_close_tx(q);
+	memset(m.bytes, 0xee, 4096);
+	q->resting = 0;
+	while (!rig.b.n_closed) {
+		n = rig_poll(q, &msg, 1);
+		rig_wait(&late, n);
+		if (n != 1)
+			continue;
+		TEST_ASSERT_TRUE(msg.status == -EFAULT ||
+				 (msg.status == 0 && rig_filled(bufs[msg.cookie], msg.length, 1)));
+		if (msg.status == 0 && msg.length == 0)
+			break; /* the last one */
+	}
+	rig_queue_close(q);
+	if (rig.b.n_closed)
+		rig_until(rig.a.n_closed, 1);
+	else
+		revoke(1);
+	rig_memory_close(&m);
+}
+
 void data_cases(void)
 {
+	RIG_CASE(changed_data_of_a_destroyed_producer);
 	RIG_CASE(inline_data_of_all_sizes);
 	RIG_CASE(data_that_is_too_long);
 	RIG_CASE(buffer_too_small);

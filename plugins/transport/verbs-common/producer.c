@@ -63,6 +63,29 @@ out_free:
 	return rc;
 }
 
+/*
+ * Whether the peer may still read data of its sends. The lane may use the pipe for other queues:
+ * nothing is written.
+ */
+static bool has_unread(const struct vb_producer *p)
+{
+	const struct vb_pipe *pipe = p->pipe;
+	uint32_t n, n_taken;
+
+	if (p->n_regions == 0 || __atomic_load_n(&p->gone, __ATOMIC_RELAXED))
+		return false;
+	n = pipe->region_head - pipe->region_tail;
+	n_taken = gantry_shm_ld32_acquire(&pipe->credit->taken) - pipe->region_tail;
+	for (uint32_t i = n_taken > n ? 0 : n_taken; i < n; i++)
+		if (pipe->region_sends[(pipe->region_tail + i) & pipe->region_mask].producer == p)
+			return true;
+	return false;
+}
+
+/*
+ * Data that the peer may still read may be changed after this. Only a queue pair in the error state
+ * keeps the peer's device from reading it, so the connection ends.
+ */
 void vb_producer_destroy(void *arg)
 {
 	struct vb_producer *p = arg;
@@ -70,6 +93,10 @@ void vb_producer_destroy(void *arg)
 
 	if (!p)
 		return;
+	if (has_unread(p)) {
+		vb_pipe_fail(p->pipe);
+		vb_conn_fail(p->lane->conn, -ENOTCONN);
+	}
 	for (at = &p->lane->producers; *at != p; at = &(*at)->next)
 		;
 	*at = p->next;

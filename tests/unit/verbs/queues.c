@@ -439,17 +439,54 @@ static void producer_goes_in_the_middle(void)
 	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&other, &s, 0, 10, 100));
 	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 10, 10, 1));
 	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&other, &s, 20, 10, 101));
-	queue_close(&other);
 	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 30, 10, 2));
 	for (uint64_t i = 0; i < 4; i++) {
 		queue_take(&q, &msg);
 		expect_data(&msg, &s, i * 10, 10);
 	}
 	queue_tell(&q);
+	queue_close(&other); /* it has not polled the ends of its sends */
 	TEST_ASSERT_EQUAL_UINT64(1, ended(&q));
 	TEST_ASSERT_EQUAL_UINT64(2, ended(&q));
 	none_ended(&q);
 	close_all(&q, &s);
+}
+
+/*
+ * Its data may be changed after that. The peer gets what it has read before, and no changed data:
+ * the connection ends.
+ */
+static void producer_goes_before_its_data_is_read(void)
+{
+	struct queue q;
+	struct gantry_msg msg;
+	struct shared s;
+	uint8_t sent[20];
+
+	for (int n_taken = 0; n_taken < 2; n_taken++) {
+		open_all(&q, &s);
+		memcpy(sent, s.bytes, sizeof(sent));
+		TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, 10, 1));
+		TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 10, 10, 2));
+		if (n_taken) {
+			queue_take(&q, &msg);
+			expect_data(&msg, &s, 0, 10);
+			queue_tell(&q);
+		}
+		vb_producer_destroy(q.tx);
+		q.tx = NULL;
+		TEST_ASSERT_TRUE(a.conn->lost);
+		memset(s.bytes, 0xee, BYTES);
+		for (int i = 0; i < 8; i++) {
+			if (vb_poll_recv(q.rx, &msg, 1) == 1 && msg.status == 0)
+				/* the fetch ended before */
+				TEST_ASSERT_EQUAL_MEMORY(sent + 10, buf[msg.cookie % 4], 10);
+		}
+		ends_until(a.n_closed && b.n_closed);
+		queue_close(&q);
+		share_end(&s);
+		ends_close();
+	}
 }
 
 /* -- many -- */
@@ -595,6 +632,7 @@ int main(void)
 	RUN_TEST(messages_of_a_gone_consumer);
 	RUN_TEST(messages_of_two_consumers);
 	RUN_TEST(producer_goes_in_the_middle);
+	RUN_TEST(producer_goes_before_its_data_is_read);
 	RUN_TEST(producers_end_by_themselves);
 	RUN_TEST(lanes_share_a_consumer);
 	RUN_TEST(connection_ends_while_it_reads);
