@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The memory with the lengths of posted buffers: exported once for a connection, also when the peer
+ * cannot be sent its token.
+ */
+#include <string.h>
+
+#include "../doca/comch/room.c"
+#include "unity.h"
+
+static struct doca_comch_connection conn;
+static const struct gantry_region *exported;
+static uint64_t told; /* generation in the token that was sent last */
+static uint32_t n_told;
+static int export_rc, tell_rc;
+
+/* As a transport: a handle is exported once, and the region must stay where it is. */
+static int export_region(void *link, const struct gantry_region *region, uint32_t rights,
+			 uint32_t handle, struct gantry_token *token_p)
+{
+	(void)link;
+	if (export_rc)
+		return export_rc;
+	if (exported)
+		return -EEXIST;
+	exported = region;
+	*token_p = (struct gantry_token){
+		.handle = handle, .length = region->length, .rights = rights, .generation = 77};
+	return 0;
+}
+
+static const struct gantry_transport_ops ops = {.export_region = export_region};
+
+const struct gantry_transport_ops *gd_transport_ops(const struct gd_transport *transport)
+{
+	(void)transport;
+	return &ops;
+}
+
+int gd_conn_tell_bytes(struct doca_comch_connection *c, const void *bytes, uint32_t len)
+{
+	struct gantry_token token;
+
+	(void)c;
+	if (tell_rc)
+		return tell_rc;
+	TEST_ASSERT_EQUAL_UINT(sizeof(struct gd_comch_head) + sizeof(token), len);
+	memcpy(&token, (const char *)bytes + sizeof(struct gd_comch_head), sizeof(token));
+	told = token.generation;
+	n_told++;
+	return 0;
+}
+
+void setUp(void)
+{
+	exported = NULL;
+	export_rc = tell_rc = 0;
+	n_told = 0;
+	told = 0;
+}
+
+void tearDown(void)
+{
+	gd_recv_credits_free(&conn);
+}
+
+static void each_consumer_has_a_row(void)
+{
+	uint32_t row = 99;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		TEST_ASSERT_EQUAL_INT(0, gd_recv_credit_open(&conn, &row));
+		TEST_ASSERT_EQUAL_UINT(i, row);
+		*gd_recv_credit_row(&conn, row) = i + 1;
+	}
+	gd_recv_credit_close(&conn, 1);
+	TEST_ASSERT_EQUAL_INT(0, gd_recv_credit_open(&conn, &row));
+	TEST_ASSERT_EQUAL_UINT(1, row);
+	TEST_ASSERT_EQUAL_UINT64(0, *gd_recv_credit_row(&conn, row)); /* of the one before */
+	TEST_ASSERT_EQUAL_UINT(1, n_told);
+	TEST_ASSERT_EQUAL_UINT64(77, told);
+}
+
+static void the_peer_cannot_be_told(void)
+{
+	uint32_t row = 99;
+
+	tell_rc = -ENOTCONN;
+	for (int i = 0; i < 2; i++) { /* the second consumer fails as the first one */
+		TEST_ASSERT_EQUAL_INT(-ENOTCONN, gd_recv_credit_open(&conn, &row));
+		TEST_ASSERT_EQUAL_UINT(99, row);
+		TEST_ASSERT_NOT_NULL(conn.rooms);
+		/* the transport has it until the link is closed */
+		TEST_ASSERT_EQUAL_PTR(&conn.rooms->region, exported);
+	}
+	tell_rc = 0;
+	TEST_ASSERT_EQUAL_INT(0, gd_recv_credit_open(&conn, &row));
+	TEST_ASSERT_EQUAL_INT(0, gd_recv_credit_open(&conn, &row));
+	TEST_ASSERT_EQUAL_UINT(1, n_told);
+	TEST_ASSERT_EQUAL_UINT64(77, told);
+}
+
+static void what_is_not_exported_is_freed(void)
+{
+	uint32_t row = 99;
+
+	export_rc = -ENOTCONN;
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gd_recv_credit_open(&conn, &row));
+	TEST_ASSERT_NULL(conn.rooms);
+	export_rc = 0;
+	TEST_ASSERT_EQUAL_INT(0, gd_recv_credit_open(&conn, &row));
+	TEST_ASSERT_EQUAL_UINT(0, row);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(each_consumer_has_a_row);
+	RUN_TEST(the_peer_cannot_be_told);
+	RUN_TEST(what_is_not_exported_is_freed);
+	return UNITY_END();
+}
