@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backend.h - a backend: where a target keeps the data; the terminal hop of a target's chain.
+ * backend.h - the interface of a backend: a plugin that stores the data of a target.
  *
- * Life and threads are those of a stage (stage.h): open, start for each lane, submit and poll on
- * the lane, stop, close.
+ * A backend is the terminal hop of each chain of its target. Its life cycle and threads are those
+ * of a stage (stage.h): open; start, once for each lane; submit and poll on the lane; stop; close.
  *
- * What the backend may rely on at submit: the opcode is in its `ops` mask; for operations with a
- * range, offset and length lie in the volume, are multiples of the block size, and length is not 0;
- * for read and write io->data points to `length` bytes that stay valid until completion.
+ * The host checks each descriptor before submit(). So submit() can rely on the following:
+ *   - the opcode is in the `ops` mask of the volume;
+ *   - if the operation has a range, offset and length are multiples of the block size, the range
+ *     lies inside the volume, and length is not 0;
+ *   - for read and write, io->data points to `length` bytes that stay valid until the completion.
  *
- * `volume` and `submit` must be there; the host does what is usual for all others.
+ * `volume` and `submit` are mandatory. For every other slot that is NULL, the host substitutes a
+ * default.
  */
 #ifndef GANTRY_BACKEND_H
 #define GANTRY_BACKEND_H
@@ -23,66 +26,89 @@ extern "C" {
 
 struct gantry_backend_ops {
 	/*
-	 * Open the store. Must not return 0 when another process serves it. 0; -errno, having
-	 * logged why.
+	 * Open the store. Must fail if another process serves the same store.
+	 *
+	 * conf      the options; valid until close
+	 * returns   0
+	 *           -errno: cannot open; the backend has logged the cause
+	 * thread    control thread
 	 */
 	int (*open)(const struct gantry_host *host, const void *conf, void **backend_p);
-	/* Control thread, at each session. Only the verifier may differ between two calls. */
+	/*
+	 * Describe the volume. The host calls it for each session. Only the verifier may differ
+	 * between two calls.
+	 *
+	 * thread    control thread
+	 */
 	void (*volume)(void *backend, struct gantry_volume_info *volume);
 	/*
-	 * Make the state of one lane and store it in *self_p.
+	 * Create the state of one lane and store it in *self_p.
 	 *
-	 * depth    descriptors that can be in flight on this lane at a time
-	 * returns  0; -errno, which the host logs
+	 * depth     number of descriptors that can be in flight on this lane at a time
+	 * returns   0
+	 *           -errno: failed; the host logs it
+	 * thread    control thread, before the lane runs
+	 * NULL      `self` is the backend itself. If the backend has `open`, the host then rejects
+	 *           it in a role with several lanes
 	 *
-	 * NULL: `self` is the backend itself. The host then rejects a backend with `open` in a role
-	 * with several lanes.
-	 * A start() may store the backend itself in *self_p. The lanes then call submit and poll
-	 * from several threads at once, so these must write their data with atomics or under locks.
+	 * start() may store the backend itself in *self_p. The lanes then call submit and poll from
+	 * several threads at once, so these must access shared data with atomics or under locks.
 	 */
 	int (*start)(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p);
 	/*
-	 * Do it: complete it with its status now or from poll. Returns 0, or -EAGAIN when it can
-	 * take no more now.
+	 * Execute a descriptor. Complete it exactly once: before the return, or later from poll.
+	 *
+	 * returns   0: accepted
+	 *           -EAGAIN: no resources now; the host submits it again
+	 * thread    lane's thread; must not block
 	 */
 	int (*submit)(void *self, struct gantry_io *io);
-	int (*poll)(void *self); /* see struct gantry_poller */
+	int (*poll)(void *self); /* poll, arm, disarm, fd: as in struct gantry_poller */
 	int (*arm)(void *self);
 	void (*disarm)(void *self);
 	int (*fd)(void *self);
-	void (*stop)(void *self); /* nothing is in flight any more */
-	/* control thread, while lanes run */
+	/* control thread, after the lane has stopped; no descriptor is in flight */
+	void (*stop)(void *self);
+	/* Write values to the report. Control thread, while the lanes run. */
 	void (*report)(void *backend, struct gantry_writer *w);
-	void (*close)(void *backend); /* also when a start failed */
+	void (*close)(void *backend); /* also after a start() that failed */
 	/*
-	 * The volume as memory of this process, byte for byte, that stays where it is until close:
-	 * *addr_p, as long as the volume. Its data may then be moved to and from there by a device,
-	 * without a copy: io->data of a read or write may be its own place in the volume. -ENOTSUP:
-	 * it is not. Control thread. May be NULL.
+	 * Map the volume: return the address of its bytes in this process. The mapping must stay at
+	 * this address until close. A device may then transfer data directly to and from it: the
+	 * io->data of a read or write may point into this mapping.
+	 *
+	 * addr_p    out: start of the mapping, which is as long as the volume
+	 * returns   0
+	 *           -ENOTSUP: the volume cannot be mapped
+	 * thread    control thread
+	 * NULL      as -ENOTSUP
 	 */
 	int (*memory)(void *backend, void **addr_p);
 	/*
-	 * For `gantry check`, which opens no volume: what `volume` will say, as far as the options
-	 * tell; what they do not tell stays 0. conf is as for open. No look at the machine. May be
-	 * NULL: they tell nothing.
+	 * Predict the result of `volume` from the options only, for `gantry check`, which opens no
+	 * volume. Fields that do not follow from the options stay 0. Must not inspect the system.
+	 *
+	 * conf      as for open
+	 * thread    control thread
+	 * since     1.1. NULL: nothing is known
 	 */
 	void (*expect)(const void *conf, struct gantry_volume_info *volume);
 	/*
 	 * Report whether the IOs that were submitted before the first call of a round can still
-	 * change the store. The status that they completed with does not matter.
+	 * change the store, whatever status they completed with.
 	 *
 	 * The host calls it before a new session starts, after all IO of ended sessions has
 	 * completed. A backend needs it if it completes an IO before the store has finished it, as
-	 * a network client does after a timeout. Such a backend must also hold back a write that
+	 * a network client does after a timeout. Such a backend must also delay a write that
 	 * overlaps an unfinished one.
 	 *
-	 * mark     in and out: 0 at the first call of a round; then the value that the backend
-	 *          stored there
-	 * returns  0: none of them can change the store any more
-	 *          -EAGAIN: some still can; the host calls again within 10 ms
-	 *          another -errno: unknown; the host rejects the waiting session with it
-	 * thread   control thread, while lanes run; must not block
-	 * since    1.1. NULL: a completed IO never changes the store later
+	 * mark      in and out: 0 at the first call of a round; then the value that the backend
+	 *           stored there
+	 * returns   0: none of them can change the store any more
+	 *           -EAGAIN: some still can; the host calls again within 10 ms
+	 *           another -errno: unknown; the host rejects the waiting session with it
+	 * thread    control thread, while lanes run; must not block
+	 * since     1.1. NULL: a completed IO never changes the store later
 	 */
 	int (*quiesce)(void *backend, uint64_t *mark);
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * branch.h - mark conditions of the fast path that are nearly always true or false.
+ * branch.h - branch prediction hints for conditions of the fast path.
  */
 #ifndef GANTRY_BRANCH_H
 #define GANTRY_BRANCH_H

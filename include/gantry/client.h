@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.h - libgantry: volumes for programs. pkg-config: gantry.
+ * client.h - libgantry: block IO to a volume from a program. pkg-config: gantry.
  *
- *     gantry_volume_open("gantry:///volume0", NULL, &volume)        connects; the session is up
- *                                                                   when it returns
- *     gantry_queue_open(volume, &queue)                             one for each thread that issues
- *                                                                   IO
- *         gantry_queue_read(queue, buf, length, offset, done, arg)  and write, flush, discard,
+ *     gantry_volume_open("gantry:///volume0", NULL, &volume)        connects and starts the session
+ *     gantry_queue_open(volume, &queue)                             one queue for each thread that
+ *                                                                   issues IO
+ *         gantry_queue_read(queue, buf, length, offset, done, arg)  also write, flush, discard,
  *                                                                   write_zeroes
- *         gantry_queue_poll(queue)                                  done(arg, result) is called
- *                                                                   from here
+ *         gantry_queue_poll(queue)                                  calls done(arg, result)
  *     gantry_queue_close(&queue)
  *     gantry_volume_close(&volume)
  *
- * Threads   A volume: any thread, but for open and close of the same one. A queue: one thread at a
- *           time, and not from inside `done` except to submit. `done` is only ever called by
- *           gantry_queue_poll, _wait and _close, on their caller's thread, and returns: no
- *           exception or longjmp leads out of it. Each open volume has one thread of its own for
- *           connection and heartbeat; no IO passes it.
- * Errors    Functions return 0 or -errno; gantry_error() then has the text. An IO that was accepted
- *           completes exactly once, with 0 or -errno. None waits for ever: -ETIMEDOUT comes after
- *           the io_timeout of the connection, which begins when stages of the volume's own role
- *           have let the IO pass. How long these hold it is theirs to say.
- * Copies    A buffer inside gantry_volume_buffers() is read and written by the target itself. Any
- *           other buffer costs one copy on this side.
+ * Threads   A volume can be used by all threads at once, except that its open and close must not
+ *           overlap other calls. A queue can be used by one thread at a time. Inside `done`, only
+ *           the submit functions of the queue may be called. Only gantry_queue_poll(), _wait(),
+ *           _fence() and _close() call `done`, on the thread of their caller. `done` must return:
+ *           neither an exception nor longjmp(3) may leave it. Each open volume has one internal
+ *           thread for the connection and keepalives; no IO passes through it.
+ * Errors    Functions return 0 or -errno; gantry_error() then has the text. An accepted IO
+ *           completes exactly once, with 0 or -errno. An IO without a reply completes with
+ *           -ETIMEDOUT after the io_timeout of the connection. That timeout starts when the stages
+ *           of the volume's own role have passed the IO on; the stages bound their own delays.
+ * Copies    The target accesses a buffer inside gantry_volume_buffers() directly. For any other
+ *           buffer the library copies the data once.
  * Fork      Open volumes after a fork, not before.
  */
 #ifndef GANTRY_CLIENT_H
@@ -43,16 +42,22 @@ struct gantry_volume;
 struct gantry_queue;
 
 /*
- * What a program asks for; 0 anywhere: the default. Start from GANTRY_VOLUME_ATTR_INIT, so that new
- * fields are 0.
+ * Parameters of gantry_volume_open(). A field that is 0 selects its default. Initialise with
+ * GANTRY_VOLUME_ATTR_INIT, so that fields of later versions are 0.
  */
 struct gantry_volume_attr {
 	uint32_t struct_size; /* sizeof(struct gantry_volume_attr) */
-	uint32_t queues;      /* that may be open at a time; 1 */
-	uint32_t depth;       /* IOs in flight on each; 32 */
-	/* longest IO with an ordinary buffer; 1 MiB, or the volume's max_io when that is less */
+	/* number of queues that can be open at a time; default 1 */
+	uint32_t queues;
+	/* IOs in flight on each queue; default 32 */
+	uint32_t depth;
+	/*
+	 * longest IO with a buffer outside gantry_volume_buffers(), in bytes; default: the lesser
+	 * of 1 MiB and max_io of the volume
+	 */
 	uint32_t copy_bytes;
-	uint64_t buffer_bytes; /* of memory for gantry_volume_buffers(); none */
+	/* size of gantry_volume_buffers(); default 0 */
+	uint64_t buffer_bytes;
 };
 
 #define GANTRY_VOLUME_ATTR_INIT \
@@ -64,66 +69,95 @@ struct gantry_volume_attr {
  * gantry_volume_open - connect to a volume named by a URI
  *
  *     gantry:///NAME?device=dpu0&transport=shm-comch    a service of this machine
- *     gantry://HOST:PORT?transport=rdma-verbs           one on a network
+ *     gantry://HOST:PORT?transport=rdma-verbs           a service on a network
  *     gantry:///?config=FILE&role=NAME                  as gantry_volume_open_role()
  *
- * attr     NULL: all defaults; copied
- * returns  0 with *volume_p set: hello, query, export and start are done. -EINVAL: the URI or the
- *          configuration is wrong; -ENOENT: no such file or role; -ECONNREFUSED: no listener (after
- *          the timeout of the connection); -EBUSY: a limit of the listener was reached (until that
- *          timeout), or writes of an ended session are not finished; -EMFILE, -ENOMEM and others of
- *          that kind: what this process could not have; -EACCES and others: refused by the peer.
- *          *volume_p is NULL then.
- * blocks   until the session is up, at most `timeout` and `control_timeout` of the connection
+ * Blocks until the session is running: at most `timeout` and `control_timeout` of the connection.
+ *
+ * uri       see above
+ * attr      NULL: all defaults. The library copies it
+ * volume_p  out: the volume, whose session is running; NULL after an error
+ * returns   0
+ *     -EINVAL        the URI or the configuration is invalid
+ *     -ENOENT        no such file or role
+ *     -ECONNREFUSED  no listener, until the timeout of the connection
+ *     -EBUSY         a limit of the listener was reached until that timeout, or writes of an ended
+ *                    session are not finished
+ *     -EMFILE, -ENOMEM and similar: a resource of this process is exhausted
+ *     -EACCES and others: the peer rejected the session
+ * thread    any
+ * since     GANTRY_1
  */
 int gantry_volume_open(const char *uri, const struct gantry_volume_attr *attr,
 		       struct gantry_volume **volume_p);
 
 /*
- * gantry_volume_open_role - the same, with connection and stages of a role in a configuration file
+ * gantry_volume_open_role - connect to the volume that a role of a configuration file uses
  *
- * The role must be one that connects to one place, such as an initiator; what else it does is not
- * used. role NULL: the only such role of the file.
+ * As gantry_volume_open(), with the connection and the stages of the role. The role must connect to
+ * exactly one place, as an initiator does. The library ignores its other options.
+ *
+ * file      path of the configuration
+ * role      name of the role; NULL: the only such role of the file
  */
 int gantry_volume_open_role(const char *file, const char *role,
 			    const struct gantry_volume_attr *attr, struct gantry_volume **volume_p);
 
 /*
- * End the session and free everything. *volume_p becomes NULL. -EBUSY: a queue is open; nothing was
- * done.
+ * gantry_volume_close - end the session and free the volume
+ *
+ * volume_p  in: the volume. Out: NULL after 0
+ * returns   0
+ *     -EBUSY         a queue is open: the volume is unchanged
+ *     -EINVAL        in a child of the process that opened the volume: the volume is unchanged
  */
 int gantry_volume_close(struct gantry_volume **volume_p);
 
 /*
- * gantry_volume_give_up - wait no longer for a session that is lost
+ * gantry_volume_give_up - stop trying to resume lost sessions of a volume
  *
- * With the option `resume` of the connection, IOs wait while a lost session is opened again, and so
- * does gantry_queue_close(). From now on a session that is lost is not opened again, nor one that
- * is lost already: IOs in flight complete with -ENOTCONN, when their queue is polled, waited for or
- * closed, and later ones are refused. A session that is up goes on. Idempotent.
+ * With the option `resume` of the connection, the library resumes a lost session. IOs in flight and
+ * gantry_queue_close() wait meanwhile. After this call the library resumes neither a session that
+ * is lost already nor one that is lost later. IOs in flight on a lost session then complete with
+ * -ENOTCONN when their queue is polled, waited for or closed, and later IOs are rejected. A running
+ * session continues. Idempotent; returns at once.
  *
- * returns  0; -EINVAL in a child of the process that opened it
- * thread   any, also from inside `done`; not in a signal handler. Returns at once
+ * returns   0
+ *     -EINVAL        in a child of the process that opened the volume
+ * thread    any, also from inside `done`; not in a signal handler
  */
 int gantry_volume_give_up(struct gantry_volume *volume);
 
 /*
- * Size, block size, operations, longest IO, UUID and verifier. All but the verifier stay the same
- * for as long as the volume is open. The verifier changes when the session resumes and acknowledged
- * writes that were not flushed may be lost.
+ * Get size, block size, operations, longest IO, UUID and verifier of the volume. All of them except
+ * the verifier stay the same while the volume is open. The verifier changes when the session
+ * resumes and acknowledged writes that were not flushed may be lost.
  */
 void gantry_volume_get_info(const struct gantry_volume *volume, struct gantry_volume_info *info);
 
-/* Longest IO with an ordinary buffer, bytes; a multiple of the block size. */
+/*
+ * Get the longest IO with a buffer outside gantry_volume_buffers(), in bytes; a multiple of the
+ * block size.
+ */
 uint32_t gantry_volume_copy_bytes(const struct gantry_volume *volume);
 
 /*
- * The memory that the session exported, for buffers without a copy: attr.buffer_bytes, page
- * aligned, zeroed. How it is divided is the caller's. NULL with *bytes_p 0 when none was asked for.
+ * Get the memory that the session has exported to the target: attr.buffer_bytes, page aligned,
+ * zeroed. The caller divides it into buffers. IO from and to it needs no copy.
+ *
+ * bytes_p   out: size in bytes
+ * returns   the address; NULL if attr.buffer_bytes was 0
  */
 void *gantry_volume_buffers(const struct gantry_volume *volume, uint64_t *bytes_p);
 
-/* Take one of attr.queues. -EBUSY: all are open. */
+/*
+ * Open one of attr.queues queues.
+ *
+ * returns   0
+ *     -EBUSY         all queues are open
+ *     -EINVAL        in a child of the process that opened the volume
+ *     -ENOMEM        out of memory
+ */
 int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_p);
 
 /*
@@ -148,24 +182,36 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
 int gantry_queue_close(struct gantry_queue **queue_p);
 
 /*
- * result: 0 or -errno. -ECANCELED: the IO was never started. After -ETIMEDOUT, -ENOTCONN,
- * -EOWNERDEAD and -ESTALE a server may still access a buffer of gantry_volume_buffers() until
- * gantry_queue_close() has returned. The library copies IO of any other memory, so no server
- * accesses that.
+ * Completion callback of an IO.
+ *
+ * arg       as given at submit
+ * result    0 or -errno
+ *     -ECANCELED     the IO was never started
+ *     -ETIMEDOUT, -ENOTCONN, -EOWNERDEAD, -ESTALE: a server may still access a buffer of
+ *     gantry_volume_buffers() until gantry_queue_close() has returned. The library copies IO of any
+ *     other memory, so no server accesses that
  */
 typedef void gantry_done_fn(void *arg, int result);
 
 /*
  * Submit one IO.
  *
- * offset, length   bytes, multiples of the block size, inside the volume; length up to max_io, or
- *                  copy_bytes when buf is not in gantry_volume_buffers()
- * buf              must stay until `done`
- * flags            GANTRY_IO_FUA on writes and write_zeroes, or 0
- * returns          0: accepted. -EAGAIN: depth IOs are in flight, poll first. -EINVAL, -EROFS,
- *                  -EOPNOTSUPP: it can never be done; -ERANGE: not inside the volume; -EMSGSIZE:
- *                  too long; -ENOTCONN: the session is lost. gantry_error() says more. When
- *                  refused, `done` is not called.
+ * buf       valid until `done`
+ * length    bytes, a multiple of the block size; at most max_io, or gantry_volume_copy_bytes() if
+ *           buf is outside gantry_volume_buffers()
+ * offset    bytes, a multiple of the block size, inside the volume
+ * flags     GANTRY_IO_FUA for write and write_zeroes, or 0
+ * done      called once if the IO was accepted, else never
+ * returns   0: accepted. After an error gantry_error() has details
+ *     -EAGAIN        depth IOs are in flight: poll first
+ *     -EINVAL        invalid argument
+ *     -EROFS         the volume is read-only
+ *     -EOPNOTSUPP    the volume does not support the operation
+ *     -ERANGE        the range is not inside the volume
+ *     -EMSGSIZE      length exceeds its limit
+ *     -ENOTCONN      the session is lost
+ * thread    the queue's
+ * since     GANTRY_1
  */
 int gantry_queue_read(struct gantry_queue *queue, void *buf, uint64_t length, uint64_t offset,
 		      gantry_done_fn *done, void *arg);
@@ -177,15 +223,19 @@ int gantry_queue_discard(struct gantry_queue *queue, uint64_t length, uint64_t o
 int gantry_queue_write_zeroes(struct gantry_queue *queue, uint64_t length, uint64_t offset,
 			      unsigned flags, gantry_done_fn *done, void *arg);
 
-/* Move things on, without waiting. Returns how many IOs have completed. */
+/*
+ * Process events of the queue without waiting, and call `done` for each completed IO. Returns the
+ * number of IOs that completed.
+ */
 int gantry_queue_poll(struct gantry_queue *queue);
 
 /*
- * gantry_queue_wait - poll until something has completed
+ * gantry_queue_wait - poll until at least one IO has completed
  *
- * Spins for a moment, then sleeps, also through signals. timeout_ms -1: no limit; but every IO has
- * its own.
- * returns  how many IOs have completed; 0: time is over, or nothing is in flight
+ * Spins for a short time, then sleeps. A signal does not end the wait.
+ *
+ * timeout_ms  longest wait in milliseconds; -1: no limit, except the timeout of each IO
+ * returns     number of IOs that completed; 0: the timeout expired, or no IO is in flight
  */
 int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms);
 
@@ -212,19 +262,23 @@ int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms);
 int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms);
 
 /*
- * For event loops: after gantry_queue_arm() has returned 0, this fd becomes readable when
- * gantry_queue_poll() should be called, which disarms. The fd is the queue's.
+ * Get the fd of the queue, for event loops. After gantry_queue_arm() has returned 0, the fd becomes
+ * readable when gantry_queue_poll() has work. gantry_queue_poll() disarms it. The queue owns the
+ * fd.
  */
 int gantry_queue_fd(const struct gantry_queue *queue);
-/* 0: wait for the fd. 1: there is work, call gantry_queue_poll() now. */
+/*
+ * Prepare to wait for the fd. Returns 0: wait for the fd; 1: call gantry_queue_poll() now, because
+ * there is work.
+ */
 int gantry_queue_arm(struct gantry_queue *queue);
 
-/* IOs in flight. */
+/* Get the number of IOs in flight. */
 uint32_t gantry_queue_inflight(const struct gantry_queue *queue);
 
 /*
- * What the last function of this file that failed on this thread has to say: one line, valid until
- * the next fails.
+ * Get the text of the last error of a libgantry function on this thread: one line, valid until the
+ * next error on this thread.
  */
 const char *gantry_error(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * count.h - a counter that one thread writes and others may read.
+ * count.h - a counter with one writer and any number of readers.
  */
 #ifndef GANTRY_COUNT_H
 #define GANTRY_COUNT_H
@@ -11,12 +11,16 @@
 extern "C" {
 #endif
 
-/* gantry_count - add to a cell that this thread alone writes; another thread may read it */
+/*
+ * gantry_count - add n to a counter. Only the thread that owns the cell writes it; other threads
+ * may read it
+ */
 static inline void gantry_count(uint64_t *cell, uint64_t n)
 {
 #if defined(__x86_64__)
 	/*
-	 * one instruction, and no lock; of an atomic load and an atomic store compilers make three
+	 * One instruction without a lock prefix. Compilers generate three instructions for a
+	 * relaxed atomic load and store.
 	 */
 	__asm__("addq %1, %0" : "+m"(*cell) : "er"(n));
 #else

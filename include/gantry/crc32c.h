@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crc32c.h - CRC32C (Castagnoli), as iSCSI and NVMe use it: by the processor's instruction where
- * there is one, else by tables. Any thread.
+ * crc32c.h - CRC32C (Castagnoli), as in iSCSI and NVMe. Uses the CRC instruction of the processor
+ * if there is one, else tables. Any thread.
  */
 #ifndef GANTRY_CRC32C_H
 #define GANTRY_CRC32C_H
@@ -40,7 +40,7 @@ static inline void gantry_crc32c_fill(void)
 		}
 }
 
-/* Eight bytes a step, on any processor. crc: inverted, as in the two below. */
+/* Table version, 8 bytes in each step. `crc` is the inverted CRC, also in gantry_crc32c_hard(). */
 static inline uint32_t gantry_crc32c_soft(uint32_t crc, const uint8_t *p, size_t n)
 {
 	const uint32_t(*t)[256] = (const uint32_t(*)[256])gantry_crc32c_table;
@@ -75,8 +75,8 @@ __attribute__((target("sse4.2"))) static inline uint32_t gantry_crc32c_hard(uint
 }
 #elif defined(__aarch64__)
 /*
- * Compilers know the instruction only where all that they make is for processors that have it;
- * their assemblers always do.
+ * Compilers accept the CRC intrinsics only if the target processor of the whole translation unit
+ * has the instruction. Assemblers accept it after .arch_extension.
  */
 static inline uint32_t gantry_crc32c_hard(uint32_t crc, const uint8_t *p, size_t n)
 {
@@ -94,7 +94,7 @@ static inline uint32_t gantry_crc32c_hard(uint32_t crc, const uint8_t *p, size_t
 }
 #endif
 
-/* Whether this processor has the instruction. */
+/* Returns whether this processor has a CRC32C instruction. */
 static inline int gantry_crc32c_is_hard(void)
 {
 #if defined(__x86_64__)
@@ -107,8 +107,8 @@ static inline int gantry_crc32c_is_hard(void)
 }
 
 /*
- * The CRC of n bytes. crc: 0, or the result for the bytes before these, so that a buffer may be
- * done in pieces.
+ * Compute the CRC of n bytes. crc: 0, or the result for the preceding bytes, to process a buffer in
+ * pieces.
  */
 static inline uint32_t gantry_crc32c(uint32_t crc, const void *data, size_t n)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * histogram.h - latencies, from 0 ns to 18 minutes, with a relative error of at most 1.6 %.
+ * histogram.h - latency histogram from 0 ns to 18 minutes, with a relative error of at most 1.6 %.
  *
  * Log-linear: 64 buckets for each power of two. A zeroed struct is an empty histogram. One thread
- * writes; others may read at the same time and see each sample sooner or later.
+ * writes. Other threads may read at the same time; they see each sample after a short delay.
  */
 #ifndef GANTRY_HISTOGRAM_H
 #define GANTRY_HISTOGRAM_H
@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 #define GANTRY_HISTOGRAM_SUB_BITS 6u
-#define GANTRY_HISTOGRAM_MAX_BITS 40u /* longer samples are counted in the last bucket */
+#define GANTRY_HISTOGRAM_MAX_BITS 40u /* longer samples count in the last bucket */
 #define GANTRY_HISTOGRAM_BUCKETS \
 	((GANTRY_HISTOGRAM_MAX_BITS - GANTRY_HISTOGRAM_SUB_BITS + 1) << GANTRY_HISTOGRAM_SUB_BITS)
 
@@ -38,20 +38,20 @@ static inline void gantry_histogram_raise(uint64_t *p, uint64_t v)
 		__atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
-/* The bucket of a value. */
+/* Returns the bucket index of a value. */
 static inline uint64_t gantry_histogram_index(uint64_t ns)
 {
 	unsigned int shift;
 
 	if (gantry_unlikely(ns >> GANTRY_HISTOGRAM_MAX_BITS != 0))
 		return GANTRY_HISTOGRAM_BUCKETS - 1;
-	/* the bit that is set here stands for all shorter values, whose shift is 0 too */
+	/* The bit that is set here yields shift 0 for all values below 2^SUB_BITS. */
 	shift = 63u - (unsigned int)__builtin_clzll(ns | 1u << GANTRY_HISTOGRAM_SUB_BITS) -
 		GANTRY_HISTOGRAM_SUB_BITS;
 	return ((uint64_t)shift << GANTRY_HISTOGRAM_SUB_BITS) + (ns >> shift);
 }
 
-/* The largest value that goes into a bucket. */
+/* Returns the largest value that a bucket holds. */
 static inline uint64_t gantry_histogram_upper(unsigned int index)
 {
 	unsigned int shift;
@@ -63,7 +63,7 @@ static inline uint64_t gantry_histogram_upper(unsigned int index)
 }
 
 /*
- * Counts n equal samples, of which the caller knows the bucket. Thread: the writer. O(1), no
+ * Counts n equal samples. index: gantry_histogram_index(ns). Thread: the writer. O(1), no
  * allocation, no lock.
  */
 static inline void gantry_histogram_record_at(struct gantry_histogram *h, uint64_t index,
@@ -82,7 +82,8 @@ static inline void gantry_histogram_record(struct gantry_histogram *h, uint64_t 
 }
 
 /*
- * Adds all samples of `from` to `h`. Thread: the writer of h; from may be in use by its own writer.
+ * Adds all samples of `from` to `h`. Thread: the writer of h. The writer of `from` may run at the
+ * same time.
  */
 static inline void gantry_histogram_merge(struct gantry_histogram *h,
 					  const struct gantry_histogram *from)
@@ -95,8 +96,8 @@ static inline void gantry_histogram_merge(struct gantry_histogram *h,
 }
 
 /*
- * Number of samples. Any thread, as all below. Walks all buckets, as do minimum, mean and
- * percentiles.
+ * Returns the number of samples. This and all functions below may be called on any thread. Each of
+ * them except maximum walks all buckets.
  */
 static inline uint64_t gantry_histogram_count(const struct gantry_histogram *h)
 {
@@ -107,7 +108,7 @@ static inline uint64_t gantry_histogram_count(const struct gantry_histogram *h)
 	return count;
 }
 
-/* Exact; 0 when empty, as all below. */
+/* Returns the exact maximum. This and all functions below return 0 for an empty histogram. */
 static inline uint64_t gantry_histogram_max(const struct gantry_histogram *h)
 {
 	return gantry_histogram_load(&h->max);
@@ -126,8 +127,8 @@ static inline double gantry_histogram_mean(const struct gantry_histogram *h)
 }
 
 /*
- * The value that `percent` (0..100) of the samples do not exceed; at most 1.6 % too high, never too
- * low, never above the maximum.
+ * Returns the value that `percent` (0 to 100) of the samples do not exceed. The result is at most
+ * 1.6 % too high, never too low, and never above the maximum.
  */
 static inline uint64_t gantry_histogram_percentile(const struct gantry_histogram *h, double percent)
 {

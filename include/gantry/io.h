@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * io.h - the IO descriptor that every stage sees.
+ * io.h - the IO descriptor that passes through all stages.
  *
- * A descriptor is two cache lines. The first is also the wire form: little-endian, and versioned by
- * the hello of the session. The second never leaves the process. A descriptor walks along a chain
- * of hops:
+ * A descriptor is two cache lines. The first is also the wire form: little-endian, with a version
+ * that the HELLO of the session negotiates. The second never leaves the process. A descriptor
+ * passes along a chain of hops:
  *
- *      [guard] [owner] [stage] [stage] ... [terminal: a link or a backend]
+ *      [guard] [owner] [stage] [stage] ... [terminal: a requester, a route or a backend]
  *                  --- gantry_submit() --->
  *                  <-- gantry_complete() --
  *
  * Rules
- *   - each accepted submit gets exactly one completion; a refused submit (non-zero return) gets
- *     none, and the descriptor stays with the caller;
- *   - -EAGAIN promises that the lane will poll again: keep the descriptor and try again then;
- *   - status travels end to end; a relay never rewrites it;
- *   - a descriptor belongs to one lane: none of these functions may be called from another thread.
+ *   - Each accepted submit gets exactly one completion. A rejected submit (non-zero return) gets
+ *     none, and the caller keeps the descriptor.
+ *   - -EAGAIN: the caller keeps the descriptor and submits it again when the lane polls next.
+ *   - The status is passed end to end; a relay never changes it.
+ *   - A descriptor belongs to one lane. Only the thread of that lane may call the functions below.
  */
 #ifndef GANTRY_IO_H
 #define GANTRY_IO_H
@@ -33,14 +33,14 @@ extern "C" {
 #endif
 
 #define GANTRY_CACHE_LINE 64
-#define GANTRY_IO_FRAMES 3    /* private words that the stages of one chain share */
-#define GANTRY_CHAIN_STAGES 8 /* stages in one pipeline, without owner and terminal */
+#define GANTRY_IO_FRAMES 3    /* private words that the stages of a chain share */
+#define GANTRY_CHAIN_STAGES 8 /* most stages in one pipeline, without owner and terminal */
 
 /*
- * gantry_zalloc_lines - zeroed memory in cache lines of its own, for free(); NULL: out of memory
+ * gantry_zalloc_lines - allocate zeroed memory that shares no cache line with other data
  *
- * For what a lane writes with each IO: beside something that another lane uses, it would go from
- * processor to processor.
+ * For data that a lane writes with each IO: it avoids false sharing with another lane. Free it with
+ * free(3). Returns NULL when out of memory.
  */
 static inline void *gantry_zalloc_lines(size_t bytes)
 {
@@ -61,20 +61,21 @@ enum gantry_opcode {
 };
 
 /*
- * Sets of operations, as 1 << enum gantry_opcode: that move data between region and volume, change
- * the volume, name a range.
+ * Sets of operations, each a bit 1 << enum gantry_opcode. DATA: transfer data between region and
+ * volume. WRITE: change the volume. RANGE: have a range of the volume.
  */
 #define GANTRY_OPS_DATA (1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE)
 #define GANTRY_OPS_WRITE \
 	(1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD)
 #define GANTRY_OPS_RANGE (GANTRY_OPS_DATA | GANTRY_OPS_WRITE)
 
-#define GANTRY_IO_FUA 0x01u /* the write is stable before it completes */
+/* the write is on stable storage before it completes */
+#define GANTRY_IO_FUA 0x01u
 #define GANTRY_IO_CRC 0x02u /* crc32c holds the CRC32C of the data */
 #define GANTRY_IO_FLAGS (GANTRY_IO_FUA | GANTRY_IO_CRC)
 
 /*
- * Status of an IO on the wire: number, name, errno of this OS, text.
+ * Status of an IO on the wire: number, name, errno, text.
  * After TIMEOUT, SESSION_LOST, UNKNOWN and STALE the peer may still access the buffer: see
  * gantry_status_buffer_released().
  */
@@ -104,17 +105,17 @@ enum gantry_status {
 		GANTRY_S_COUNT
 };
 
-/* Durations, in nanoseconds, that each hop adds on the way back. */
+/* Durations in nanoseconds, which each hop adds on the way back. */
 enum gantry_hop_time {
-	GANTRY_HOP_GATEWAY = 0, /* gateway: descriptor in to reply out */
-	GANTRY_HOP_TARGET = 1,  /* target: descriptor in to reply out */
+	GANTRY_HOP_GATEWAY = 0, /* gateway: from receiving a descriptor to sending its reply */
+	GANTRY_HOP_TARGET = 1,  /* target: from receiving a descriptor to sending its reply */
 	GANTRY_HOP_BACKEND = 2, /* inside the backend */
-	/* moving the data between the processes, where that is a step of its own */
+	/* data transfer between processes, if it is a separate step (bounce buffers) */
 	GANTRY_HOP_DATA = 3,
 	GANTRY_HOP_COUNT
 };
 
-/* what a link sends; the last 8 bytes of the line are the transport's own */
+/* bytes that a requester sends; the transport uses the last 8 bytes of the cache line */
 #define GANTRY_IO_WIRE_BYTES 56
 
 struct gantry_hop;
@@ -123,32 +124,33 @@ struct gantry_io {
 	/* first line: the wire form */
 	uint8_t opcode;  /* enum gantry_opcode */
 	uint8_t flags;   /* GANTRY_IO_* */
-	uint16_t status; /* enum gantry_status; meaningful from completion on */
+	uint16_t status; /* enum gantry_status; valid from completion on */
 	/*
-	 * of the link that sends it: slot:16 low, generation:16 high, so that no stale answer
-	 * matches
+	 * set by the requester: low 16 bits slot, high 16 bits generation, so that a stale reply
+	 * matches no request
 	 */
 	uint32_t tag;
-	uint64_t offset;        /* bytes, in the volume */
+	uint64_t offset;        /* bytes, from the start of the volume */
 	uint32_t length;        /* bytes */
 	uint32_t region;        /* handle of the exported region that holds the data */
-	uint64_t region_offset; /* bytes, in that region */
+	uint64_t region_offset; /* bytes, from the start of the region */
 	uint32_t deadline_us;   /* time left, microseconds; never 0 on the wire */
-	uint32_t crc32c;        /* of the data, with GANTRY_IO_CRC */
+	uint32_t crc32c;        /* checksum of the data, with GANTRY_IO_CRC */
 	uint32_t hop_ns[GANTRY_HOP_COUNT];
-	uint64_t reserved; /* the transport's on the wire, 0 elsewhere */
+	uint64_t reserved; /* on the wire: used by the transport; else 0 */
 
 	/* second line: private to the process */
-	const struct gantry_hop *hop; /* where in its chain the descriptor stands */
-	void *owner;                  /* of the one who submitted it */
-	/* local address of the data, NULL where it is not addressable */
+	const struct gantry_hop *hop; /* current hop in its chain */
+	void *owner;                  /* object that submitted it, for drain of stages */
+	/* local address of the data; NULL if it is not mapped */
 	void *data;
-	uint64_t start_ns;                /* when the owner submitted it */
-	uint16_t slot;                    /* index in its pool */
-	uint8_t busy;                     /* between submit and completion */
-	uint8_t owner_flags;              /* its owner's, 0 at first */
-	uint32_t peer_tag;                /* tag that the peer used for it, whose answer needs it */
-	uint64_t frame[GANTRY_IO_FRAMES]; /* one word for each stage that asked for one */
+	uint64_t start_ns;   /* when the owner submitted it */
+	uint16_t slot;       /* index in its pool */
+	uint8_t busy;        /* 1 between submit and completion */
+	uint8_t owner_flags; /* private to the owner, 0 at first */
+	/* tag that the peer gave it, for the reply */
+	uint32_t peer_tag;
+	uint64_t frame[GANTRY_IO_FRAMES]; /* one word for each stage with n_ctx_words = 1 */
 }
 #ifdef __GNUC__
 __attribute__((aligned(GANTRY_CACHE_LINE)))
@@ -156,24 +158,25 @@ __attribute__((aligned(GANTRY_CACHE_LINE)))
 ;
 
 /*
- * One place in a chain. `submit` takes the descriptor on its way down, `complete` on its way back.
- * Both run on the lane's thread, may not block, and may call gantry_submit() or gantry_complete()
- * themselves.
+ * One position in a chain. `submit` receives the descriptor on the way down, `complete` on the way
+ * back. Both run on the thread of the lane and must not block. They may call gantry_submit() and
+ * gantry_complete().
  */
 struct gantry_hop {
 	int (*submit)(void *self, struct gantry_io *io);
 	void (*complete)(void *self, struct gantry_io *io);
 	void *self;
-	uint64_t frame; /* index into gantry_io.frame of this hop's word */
+	uint64_t frame; /* index into gantry_io.frame of the word of this hop */
 };
 
 /*
- * gantry_submit - hand a descriptor to the next hop of its chain
+ * gantry_submit - pass a descriptor to the next hop of its chain
  *
- * returns  0: accepted, the descriptor is no longer the caller's and may already have completed;
- *          -EAGAIN: refused for now, try again at the next poll; other -errno: refused for good.
- *          When refused, the descriptor is as it was.
- * thread   the lane's; may call back before it returns
+ * returns  0: accepted; the descriptor no longer belongs to the caller and may already be complete
+ *          -EAGAIN: rejected for now; submit it again at the next poll
+ *          another -errno: rejected permanently
+ *          After an error the descriptor is unchanged.
+ * thread   lane's thread; hops may call back into the caller before it returns
  * cost     O(1), no allocation, no system call
  */
 static inline int gantry_submit(struct gantry_io *io)
@@ -187,11 +190,12 @@ static inline int gantry_submit(struct gantry_io *io)
 }
 
 /*
- * gantry_complete - hand a descriptor back to the previous hop; its status must be set
+ * gantry_complete - return a descriptor to the previous hop; its status must be set
  *
- * One call for each accepted submit. A second one for the same flight reaches the guard before the
- * chain, which reports and ignores it.
- * thread   the lane's; may call back before it returns
+ * Call it once for each accepted submit. If the owner has already received a completion, another
+ * call reaches the guard before the owner. The guard counts and ignores it.
+ *
+ * thread   lane's thread; hops may call back into the caller before it returns
  */
 static inline void gantry_complete(struct gantry_io *io)
 {
@@ -200,7 +204,7 @@ static inline void gantry_complete(struct gantry_io *io)
 	hop->complete(hop->self, io);
 }
 
-/* gantry_fail - complete with an error status */
+/* gantry_fail - complete a descriptor with an error status */
 static inline void gantry_fail(struct gantry_io *io, enum gantry_status status)
 {
 	io->status = (uint16_t)status;
@@ -208,10 +212,10 @@ static inline void gantry_fail(struct gantry_io *io, enum gantry_status status)
 }
 
 /*
- * gantry_status_of_errno - the status that an errno, or -errno, stands for; GANTRY_S_IO when there
- * is none
+ * gantry_status_of_errno - convert an errno (or -errno) to a status; GANTRY_S_IO if there is no
+ * equivalent
  *
- * For who kept a descriptor and finds later that gantry_submit() refuses it for good:
+ * For a hop that kept a descriptor and whose later gantry_submit() fails permanently:
  *     gantry_fail(io, gantry_status_of_errno(rc));
  */
 static inline enum gantry_status gantry_status_of_errno(int error)
@@ -228,8 +232,8 @@ static inline enum gantry_status gantry_status_of_errno(int error)
 }
 
 /*
- * gantry_io_begin - make a descriptor at rest ready to be submitted; its first line is the caller's
- * to fill after this
+ * gantry_io_begin - prepare an idle descriptor for submit; then the caller fills the first cache
+ * line
  */
 static inline void gantry_io_begin(struct gantry_io *io, uint64_t now_ns)
 {
@@ -241,8 +245,10 @@ static inline void gantry_io_begin(struct gantry_io *io, uint64_t now_ns)
 }
 
 /*
- * gantry_io_end - note a completion at the owner; 0: first of this flight, -1: the descriptor was
- * at rest
+ * gantry_io_end - record at the owner that a descriptor has completed
+ *
+ * returns  0: it was in flight
+ *          -1: it was idle, so this is a second completion
  */
 static inline int gantry_io_end(struct gantry_io *io)
 {
@@ -252,25 +258,25 @@ static inline int gantry_io_end(struct gantry_io *io)
 	return 0;
 }
 
-/* gantry_stage_ctx - the private word of the hop at which the descriptor stands */
+/* gantry_stage_ctx - get the private word of the current hop of a descriptor */
 static inline uint64_t *gantry_stage_ctx(struct gantry_io *io)
 {
 	return &io->frame[io->hop->frame];
 }
 
-/* gantry_range_ok - true when [offset, offset + length) lies in [0, size); cannot overflow */
+/* gantry_range_ok - true if [offset, offset + length) lies inside [0, size); cannot overflow */
 static inline int gantry_range_ok(uint64_t offset, uint64_t length, uint64_t size)
 {
 	return length <= size && offset <= size - length;
 }
 
-/* gantry_op_in - true when the operation is in a set of 1 << enum gantry_opcode */
+/* gantry_op_in - true if the operation is in a set of bits 1 << enum gantry_opcode */
 static inline int gantry_op_in(unsigned opcode, uint32_t set)
 {
 	return opcode < GANTRY_OP_COUNT && (set >> opcode & 1) != 0;
 }
 
-/* gantry_op_has_data - true for operations that move data between region and volume */
+/* gantry_op_has_data - true for operations that transfer data between region and volume */
 static inline int gantry_op_has_data(unsigned opcode)
 {
 	return gantry_op_in(opcode, GANTRY_OPS_DATA);
@@ -282,14 +288,14 @@ static inline int gantry_op_writes(unsigned opcode)
 	return gantry_op_in(opcode, GANTRY_OPS_WRITE);
 }
 
-/* gantry_op_has_range - true for operations that name a range of the volume */
+/* gantry_op_has_range - true for operations that have a range of the volume */
 static inline int gantry_op_has_range(unsigned opcode)
 {
 	return gantry_op_in(opcode, GANTRY_OPS_RANGE);
 }
 
 /*
- * gantry_status_buffer_released - true when no agent can touch the buffer of an IO that completed
+ * gantry_status_buffer_released - true if no agent can access the buffer of an IO that completed
  * with this status
  */
 static inline int gantry_status_buffer_released(unsigned status)

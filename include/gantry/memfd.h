@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memfd.h - memory that is handed to another process as a file descriptor, and the checks before
- * one is accepted.
+ * memfd.h - create memory that is passed to another process as a file descriptor, and check such
+ * memory of a peer before use.
  *
  * Needs _GNU_SOURCE. Any thread.
  */
@@ -36,10 +36,17 @@ extern "C" {
 #endif
 
 /*
- * Makes zeroed memory of `bytes` (more than 0; a multiple of the page size if it is to be mapped).
- * The caller owns the descriptor, which closes on exec. Another user who is given one for reading
- * cannot make of it one for writing, which the mode of a memfd, 0777, lets everybody do by way of
- * /proc. name: for /proc only. Returns the descriptor, or -errno.
+ * Create a memfd of `bytes` zeroed bytes. The mode is 0644 instead of the 0777 of a new memfd. So a
+ * process of another user that gets a read-only descriptor cannot reopen it for writing through
+ * /proc.
+ *
+ * name     shown in /proc only
+ * bytes    more than 0; a multiple of the page size if the memory is to be mapped
+ * flags    GANTRY_MEMFD_*
+ * returns  the descriptor, with close-on-exec; the caller owns it
+ *          -EINVAL: bytes is out of range
+ *          -ENOMEM: out of memory or huge pages
+ *          another -errno of memfd_create(2), fchmod(2), ftruncate(2) or fallocate(2)
  */
 static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned int flags)
 {
@@ -52,7 +59,7 @@ static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned
 	fd = memfd_create(name, mfd);
 	if (fd < 0)
 		return -errno;
-	/* Without fallocate the pages of a huge memfd are found missing by SIGBUS only. */
+	/* Without fallocate, a lack of huge pages would cause SIGBUS at the first access. */
 	if (fchmod(fd, GANTRY_MEMFD_MODE) || ftruncate(fd, (off_t)bytes) ||
 	    ((flags & GANTRY_MEMFD_HUGE) && fallocate(fd, 0, 0, (off_t)bytes))) {
 		err = errno == ENOSPC ? ENOMEM : errno;
@@ -63,8 +70,9 @@ static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned
 }
 
 /*
- * Fixes the size for ever, so that no peer can make us fault on memory that went away. more:
- * F_SEAL_FUTURE_WRITE when only the mappings that exist now may write, else 0. Returns 0 or -errno.
+ * Fix the size permanently, so that a peer cannot truncate the memory and cause SIGBUS in this
+ * process. more: F_SEAL_FUTURE_WRITE if only the existing mappings may write, else 0. Returns 0 or
+ * -errno of fcntl(2).
  */
 static inline int gantry_memfd_seal(int fd, int more)
 {
@@ -76,22 +84,23 @@ static inline int gantry_memfd_seal(int fd, int more)
  * them
  *
  * The kernel charges a page to the memory control group of the process that allocates it. So the
- * owner of a memfd calls this before it passes the descriptor on. Pages that exist already stay as
- * they are.
+ * owner of a memfd calls this before it passes the descriptor on. Pages that exist already stay
+ * unchanged.
  *
- * fallocate(2) reports the lack of memory that a later touch would answer with SIGBUS. madvise(2)
- * then clears and maps the pages: together they take no longer than MAP_POPULATE.
+ * fallocate(2) reports a lack of memory that would otherwise cause SIGBUS at a later access.
+ * madvise(2) then clears and maps the pages. Together they take no longer than MAP_POPULATE.
  *
- * fd       the memfd; -1, or a descriptor for reading: madvise(2) alone allocates, which needs
+ * fd       the memfd. With -1 or a read-only descriptor only madvise(2) allocates, which needs
  *          Linux 5.14
  * offset   bytes: where the mapping begins in the memfd; a multiple of the page size
- * addr     the mapping, page aligned; PROT_WRITE when `write` is set
+ * addr     the mapping, page aligned; PROT_WRITE if `write` is set
+ * bytes    length of the mapping
  * write    whether to map the pages for writing as well
  * returns  0
- *          -ENOMEM: out of memory or, with huge pages, out of those; some pages may be allocated
+ *          -ENOMEM: out of memory or huge pages; some pages may be allocated
  *          another -errno of fallocate(2) or madvise(2)
  * thread   any
- * since    ABI 1.1
+ * since    1.1
  */
 static inline int gantry_memfd_populate(int fd, uint64_t offset, void *addr, uint64_t bytes,
 					int write)
@@ -105,24 +114,25 @@ static inline int gantry_memfd_populate(int fd, uint64_t offset, void *addr, uin
 		return errno == ENOSPC ? -ENOMEM : -errno;
 	if (madvise(addr, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) &&
 	    (rc || errno != EINVAL))
-		return errno == EFAULT ? -ENOMEM : -errno; /* EFAULT: a touch would raise SIGBUS */
+		/* EFAULT: an access would raise SIGBUS */
+		return errno == EFAULT ? -ENOMEM : -errno;
 	return 0;
 }
 
 /*
  * gantry_memfd_check_pages - check that a memfd of a peer has as many pages as the peer exports
  *
- * The process that touches a missing page is charged for it. The peer can still free pages after
- * the check unless the memfd has the seal F_SEAL_WRITE or F_SEAL_FUTURE_WRITE. Swapped pages and
- * huge pages count as present.
+ * The kernel charges a missing page to the process that touches it. The peer can still free pages
+ * after the check unless the memfd has the seal F_SEAL_WRITE or F_SEAL_FUTURE_WRITE. Swapped pages
+ * and huge pages count as present.
  *
- * bytes      what is exported: the memfd, or a part of it
- * present_p  bytes that have pages, anywhere in the memfd; at most `bytes`
+ * bytes      length of the export: the memfd or a part of it
+ * present_p  out: bytes of the memfd that have pages, wherever they are; at most `bytes`
  * returns    0
  *            -ENOMEM: there are fewer pages than `bytes` need
  *            another -errno of fstat(2)
  * thread     any
- * since      ABI 1.1
+ * since      1.1
  */
 static inline int gantry_memfd_check_pages(int fd, uint64_t bytes, uint64_t *present_p)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * option.h - one table row for each option of a plugin.
+ * option.h - the option table of a plugin: one row for each option.
  *
- * The row is all there is: it gives the parser, the error messages, `gantry plugins --options` and
- * the manual page.
- * A table ends with a row whose name is NULL.
+ * The row is the only source of the parser, the error messages, `gantry plugins --options` and the
+ * manual page. A table ends with a row whose name is NULL.
  */
 #ifndef GANTRY_OPTION_H
 #define GANTRY_OPTION_H
@@ -17,22 +16,22 @@ extern "C" {
 #endif
 
 enum gantry_option_type {
-	/* const char *; owned by the configuration, lives as long as the instance */
+	/* const char *; owned by the configuration, valid as long as the instance */
 	GANTRY_OPT_STRING = 1,
 	GANTRY_OPT_BOOL,   /* uint8_t, 0 or 1 */
 	GANTRY_OPT_INT,    /* int64_t in min..max */
 	GANTRY_OPT_SIZE,   /* uint64_t bytes; written "4KiB", "1GiB", "512" */
 	GANTRY_OPT_TIME,   /* uint64_t nanoseconds; written "10s", "250ms", "5us" */
 	GANTRY_OPT_CHOICE, /* uint32_t index into `choices` */
-	/* a group of its own, { ... }, with the rows of `group`; offsets are of the same struct */
+	/* a nested group { ... } with the rows of `group`; their offsets are in the same struct */
 	GANTRY_OPT_GROUP
 };
 
 /*
- * What a plugin does with the file that a STRING option names. The host rejects a configuration in
- * which one option replaces a file that another option names. `gantry check` reports files and
- * directories that are missing, or that the process may not read or write; those of a volume only
- * if the plugin has `look`. Since 1.1.
+ * How a plugin uses the file that a STRING option names. The host rejects a configuration in which
+ * one option replaces a file that another option names. `gantry check` reports files and
+ * directories that are missing, or that the process may not read or write. It reports those of a
+ * volume only if the plugin has `look`. Since 1.1.
  */
 #define GANTRY_PATH_KEEP 1    /* the plugin reads or serves the content */
 #define GANTRY_PATH_REPLACE 2 /* the plugin replaces the content */
@@ -41,7 +40,7 @@ enum gantry_option_type {
  * name the same file, unless both volumes are read-only. Since 1.1.
  */
 #define GANTRY_PATH_VOLUME 4
-/* a directory, which the plugin makes if it is missing. Since 1.1 */
+/* a directory, which the plugin creates if it is missing. Since 1.1 */
 #define GANTRY_PATH_DIRECTORY 8
 
 struct gantry_option {
@@ -49,14 +48,13 @@ struct gantry_option {
 	uint32_t type;   /* enum gantry_option_type */
 	uint32_t offset; /* offsetof() in the plugin's conf struct */
 	/*
-	 * the default as it would be written in a file; NULL: the option must be given. For a
-	 * GROUP:
-	 * non-NULL means that the group may be left out and its rows then take their defaults
+	 * the default, as text of the configuration; NULL: the option is mandatory. For a GROUP, a
+	 * non-NULL value makes the group optional: if it is omitted, its rows take their defaults
 	 */
 	const char *dflt;
 	/*
-	 * INT, SIZE (bytes) and TIME (nanoseconds); both 0: no limit but the type's. STRING: min is
-	 * GANTRY_PATH_*, or 0 if the value is not a path; max is 0
+	 * range of INT, SIZE (bytes) and TIME (nanoseconds); both 0: the whole range of the type.
+	 * STRING: min is GANTRY_PATH_*, or 0 if the value is not a path; max is 0
 	 */
 	int64_t min, max;
 	const char *const *choices; /* CHOICE: NULL-terminated list of words */
@@ -65,14 +63,14 @@ struct gantry_option {
 };
 
 /*
- * Takes the mistakes that no single row can find: what must be a power of two, options that exclude
- * each other. The message then has the place in the file, as those about rows have.
+ * Receives faults that no single row can detect, such as a value that is not a power of two, or
+ * options that exclude each other. The host adds the file, line and key to the message.
  */
 struct gantry_option_faults {
 	void *core;
 	/*
-	 * option: the name, "group.option" in a group. The text says what is wrong with it, and
-	 * what to write instead.
+	 * Add a fault. option: its name, or "group.option" in a group. The text states the problem,
+	 * then the remedy.
 	 */
 	void (*add)(const struct gantry_option_faults *faults, const char *option, const char *fmt,
 		    ...)

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plugin.h - the plugin ABI: what a shared object must export, and what the host gives it.
+ * plugin.h - the plugin ABI: what a shared object must export, and the services of the host.
  *
- * A plugin exports one constant, `gantry_plugin`, written with GANTRY_PLUGIN(). Nothing else
- * happens at load: no ELF constructor, no global state; all state hangs from the instance pointers
- * that `open` returns. The host reads the constant before any code of the plugin runs, so that
- * `gantry plugins` can list a plugin that would not work here.
+ * A plugin exports one constant, `gantry_plugin`, defined with GANTRY_PLUGIN(). It has no ELF
+ * constructor and no global state: all state belongs to the instances that `open` returns. The host
+ * reads the constant before it runs any code of the plugin. So `gantry plugins` can list a plugin
+ * that cannot run on this machine.
  *
- * Compatibility: the major number must be equal; the minor number may differ. Structs that carry
- * their size, or come with one (ops_size), grow at their end; the host fills what a plugin does not
- * know, or leaves out, with stubs. All others, the tables of events that one side gives the other
- * among them, stay as they are within a major number; a plugin of another one is refused, with both
- * numbers. Each addition, of a slot, a flag or a constant, raises the minor number, once for all
- * that come with one release. Who does not know a flag ignores it.
+ * Compatibility: the major number must be equal; the minor number may differ. The host rejects a
+ * plugin with another major number, and logs both numbers. A struct with a size (struct_size,
+ * ops_size) can grow at its end within a major number. The host fills missing and empty slots with
+ * stubs. All other structs, such as tables of events, stay unchanged within a major number. Each
+ * release that adds a slot, flag or constant raises the minor number by one. An implementation
+ * ignores flags that it does not know.
  *
  * ABI history
  *   1.0  first version
  *   1.1  queues: GANTRY_QUEUE_PROMPT
  *        backends: expect, quiesce
  *        roles: expect, GANTRY_EPOCH_MAX, GANTRY_SECRET_BYTES
- *        transports: GANTRY_CAP_WRITE_IMM, rma_write_imm, send_prefetch, export_limit, import_error,
- *          max_connections, refusal, GANTRY_TRANSPORT_UIDS, GANTRY_IMPORT_MAP,
+ *        transports: GANTRY_CAP_WRITE_IMM, rma_write_imm, send_prefetch, export_limit,
+ *          import_error, max_connections, refusal, GANTRY_TRANSPORT_UIDS, GANTRY_IMPORT_MAP,
  *          GANTRY_IMPORT_KEEPS_PAGES
  *        hosts: open_file
  *        hosts of roles: client_export_limit, client_expect, client_late_writes, region_withdraw,
@@ -59,7 +59,7 @@ struct gantry_plugin {
 	uint16_t abi_major, abi_minor;
 	uint32_t struct_size; /* sizeof(struct gantry_plugin) where the plugin was compiled */
 	uint32_t kind;        /* enum gantry_kind */
-	const char *name; /* as configurations write it; also the name of the file without ".so" */
+	const char *name;     /* name in configurations; also the file name without ".so" */
 	const char *version;
 	const char *summary;                 /* one line */
 	const struct gantry_option *options; /* NULL: none */
@@ -67,18 +67,20 @@ struct gantry_plugin {
 	uint32_t ops_size;  /* sizeof(*ops) where the plugin was compiled */
 	const void *ops;    /* by kind */
 	/*
-	 * Look at a filled conf struct as a whole, before anything is opened; add a fault for each
-	 * mistake. `open` is not called with a conf that has one. No side effects, no look at the
-	 * machine. NULL: the rows say it all.
+	 * Check a complete conf struct before `open`, and add a fault for each problem. The host
+	 * does not call `open` with a conf that has faults.
+	 *
+	 * thread   control thread; no side effects. Must not inspect the system
+	 * NULL     the option table is sufficient
 	 */
 	void (*check)(const void *conf, const struct gantry_option_faults *faults);
 	/*
 	 * Compare a conf that `check` accepted with this machine. `gantry check` calls it.
 	 *
-	 * faults   receives each reason for which `open` would fail, and what to do instead
+	 * faults   receives each reason for which `open` would fail, with its remedy
 	 * thread   control thread; must not change, lock or wait for anything, and must not open a
 	 *          device
-	 * since    1.1. NULL: the host compares only paths, by their GANTRY_PATH_*
+	 * since    1.1. NULL: the host checks only paths, by their GANTRY_PATH_*
 	 */
 	void (*look)(const void *conf, const struct gantry_option_faults *faults);
 };
@@ -96,67 +98,68 @@ struct gantry_plugin {
 #endif
 
 /*
- * The prefix that libltdl looks for lets the same source be loaded or linked in: `ident` is the
- * name, '-' as '_'.
+ * Defines the constant `gantry_plugin` of a plugin. `ident` is the name with '_' instead of '-'.
+ * libltdl finds the symbol by this prefix both in a shared object and in a statically linked
+ * plugin.
  */
 #define GANTRY_PLUGIN(ident) \
 	GANTRY_LINKAGE GANTRY_EXPORT const struct gantry_plugin ident##_LTX_gantry_plugin; \
 	const struct gantry_plugin ident##_LTX_gantry_plugin
 
-/* The first fields of every plugin, in order. */
+/* The first fields of struct gantry_plugin, in order. */
 #define GANTRY_PLUGIN_HEAD \
 	GANTRY_PLUGIN_MAGIC, GANTRY_ABI_MAJOR, GANTRY_ABI_MINOR, sizeof(struct gantry_plugin)
 
 enum gantry_log_level { GANTRY_LOG_ERROR, GANTRY_LOG_WARN, GANTRY_LOG_INFO, GANTRY_LOG_DEBUG };
 
 /*
- * `gantry check`: look whether what `open` makes could be made, and make nothing: no file, no
- * directory, no link.
+ * `gantry check` runs: `open` reports whether it could create what it needs. It creates no file,
+ * directory or network link.
  */
 #define GANTRY_HOST_DRY_RUN 0x1u
 
 /*
- * What the host gives to an instance; valid until the instance is closed. Every function may be
- * called from any thread unless it says otherwise.
+ * Services of the host for an instance; valid until the instance is closed. Every function may be
+ * called on any thread unless its comment restricts that.
  */
 struct gantry_host {
 	uint32_t struct_size;
 	uint32_t flags;   /* GANTRY_HOST_* */
-	const char *name; /* of the instance, for messages: "roles.bridge", "devices.dpu0" */
-	void *core;       /* the host's own */
+	const char *name; /* name of the instance, for messages: "roles.bridge", "devices.dpu0" */
+	void *core;       /* private to the host */
 
 	/*
-	 * Write one line to the log; of warnings at most ten a second. Not for the IO path: count
-	 * there instead.
+	 * Write one line to the log. The host limits warnings of an instance to 10 per second. Not
+	 * for the IO path: use a counter there.
 	 */
 	void (*log)(const struct gantry_host *host, int level, const char *fmt, ...)
 #ifdef __GNUC__
 		__attribute__((format(printf, 3, 4)))
 #endif
 		;
-	/* Monotonic time in nanoseconds; turned by hand in tests. */
+	/* Get the monotonic time in nanoseconds. Tests may control this clock. */
 	uint64_t (*now_ns)(const struct gantry_host *host);
 	/*
-	 * A counter of this instance, shown by `gantry stat` and in reports. The cell belongs to
-	 * the host, starts at 0 and has one writer (see gantry_count). Control thread; NULL when
-	 * out of memory.
+	 * Create a counter of this instance, which `gantry stat` and reports show. The cell belongs
+	 * to the host, starts at 0 and has one writer (see gantry_count). Returns NULL when out of
+	 * memory. Control thread.
 	 */
 	uint64_t *(*counter)(const struct gantry_host *host, const char *name);
 	/*
-	 * Open a file that the plugin writes, at a path that the user has given.
-	 *
-	 * path   as the user has written it
-	 * flags  as for open(2); O_CLOEXEC is added. O_CREAT makes a file with mode 0600, less the
-	 *        umask. With O_PATH the host only checks the path
+	 * Open a file that the plugin writes, at a path from the user.
 	 *
 	 * In a directory that all users may write, such as /tmp, the host follows a link and opens
 	 * a file only if they belong to this user, to root or to the owner of the directory.
 	 *
-	 * Returns a descriptor, which the caller closes, or:
-	 *   -EPERM   the host rejects a link or a file of another user, and has logged it as an
-	 *            error
-	 *   -errno   of open(2)
-	 * Thread: control. Since 1.1.
+	 * path     as the user has written it
+	 * flags    as for open(2); O_CLOEXEC is added. O_CREAT creates a file with mode 0600, less
+	 *          the umask. With O_PATH the host only checks the path
+	 * returns  a descriptor, which the caller closes
+	 *          -EPERM: the host rejects a link or a file of another user, and has logged an
+	 *          error
+	 *          another -errno of open(2)
+	 * thread   control thread
+	 * since    1.1
 	 */
 	int (*open_file)(const struct gantry_host *host, const char *path, int flags);
 };
@@ -167,40 +170,44 @@ struct gantry_host {
 #define gantry_log_debug(host, ...) (host)->log(host, GANTRY_LOG_DEBUG, __VA_ARGS__)
 
 /*
- * A lane: one thread's share of one role. Everything that belongs to a lane is used by its thread
- * only.
+ * A lane: the share of one role that one thread runs. Only that thread uses the objects of the
+ * lane.
  */
 struct gantry_lane {
 	uint32_t index;   /* 0 .. n_lanes - 1 */
 	uint32_t n_lanes; /* of the role */
-	/* time at the start of this turn of the loop: cheap, good to a few microseconds */
+	/*
+	 * time at the start of this turn of the worker: cheap to read, accurate to a few
+	 * microseconds
+	 */
 	uint64_t now_ns;
 	const struct gantry_host *host;
 	void *core;
 };
 
 /*
- * Something that a lane polls. Only `poll` and `self` must be set.
+ * An object that a lane polls. Only `poll` and `self` are mandatory.
  *
- * A lane that finds no work for a while prepares to sleep: it calls `arm` of every poller; if one
- * returns non-zero (work came meanwhile) all are disarmed and polling goes on; else the lane sleeps
- * until an fd becomes readable or the earliest `wake_ns` has come, then polls, and calls `disarm`
- * of every poller. Whether the fd was readable before `arm` does not matter.
+ * A lane that finds no work for a while prepares to sleep: it calls `arm` of every poller. If one
+ * returns non-zero, work has arrived meanwhile: the lane disarms all pollers and continues to poll.
+ * Otherwise the lane sleeps until an fd becomes readable or the earliest `wake_ns` is reached. Then
+ * it polls, and calls `disarm` of every poller. A poller need not make its fd readable while it is
+ * disarmed.
  */
 struct gantry_poller {
-	int (*poll)(void *self); /* returns how many things it did; may not block */
-	/* from now on make the fd readable when work comes; non-zero: work is there */
+	int (*poll)(void *self); /* returns the number of events it handled; must not block */
+	/* from now on, make the fd readable when work arrives. Non-zero: there is work already */
 	int (*arm)(void *self);
-	void (*disarm)(void *self);      /* awake again: signals are no longer needed */
-	uint64_t (*wake_ns)(void *self); /* absolute time of the next timer, 0: none */
+	/* the lane is awake: the fd need not be signalled any more */
+	void (*disarm)(void *self);
+	uint64_t (*wake_ns)(void *self); /* absolute time of the next timer in ns; 0: none */
 	int (*fd)(void *self);           /* readable when there is work; -1: none */
 	void *self;
 };
 
 /*
- * Writer of reports: a tree of named values, shown as text or as JSON. Keys are literals in
- * snake_case and carry the unit as their ending: _ns, _bytes, _ops. Inside an array the key is
- * NULL.
+ * Writer of reports: a tree of named values, printed as text or JSON. Keys are literals in
+ * snake_case whose suffix names the unit: _ns, _bytes, _ops. Inside an array the key is NULL.
  */
 struct gantry_writer {
 	void *core;

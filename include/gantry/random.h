@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * random.h - random numbers for workloads and tests: fast, and the same again from the same seed.
- * Not for secrets.
+ * random.h - fast pseudo-random numbers for workloads and tests, reproducible from a seed. Not for
+ * secrets.
  *
  * xoshiro256**, seeded by splitmix64 (Blackman and Vigna). One struct per thread.
  */
@@ -18,7 +18,7 @@ struct gantry_random {
 	uint64_t s[4];
 };
 
-/* One step of splitmix64: also a good way to turn (seed, lane) into another seed. */
+/* One step of splitmix64. It also derives a seed from (seed, lane). */
 static inline uint64_t gantry_random_split(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -28,7 +28,7 @@ static inline uint64_t gantry_random_split(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* Any seed will do, 0 too. */
+/* Initialise the generator. Any seed is valid, including 0. */
 static inline void gantry_random_seed(struct gantry_random *r, uint64_t seed)
 {
 	for (unsigned int i = 0; i < 4; i++)
@@ -40,7 +40,7 @@ static inline uint64_t gantry_random_rotate(uint64_t v, unsigned int bits)
 	return (v << bits) | (v >> (64 - bits));
 }
 
-/* 64 random bits. */
+/* Returns 64 random bits. */
 static inline uint64_t gantry_random_next(struct gantry_random *r)
 {
 	uint64_t result = gantry_random_rotate(r->s[1] * 5, 7) * 9, t = r->s[1] << 17;
@@ -54,7 +54,7 @@ static inline uint64_t gantry_random_next(struct gantry_random *r)
 	return result;
 }
 
-/* A number in 0..n-1; n is at least 1. The bias is below n / 2^64. */
+/* Returns a number in 0..n-1; n is at least 1. The bias is below n / 2^64. */
 static inline uint64_t gantry_random_below(struct gantry_random *r, uint64_t n)
 {
 	return (uint64_t)(__extension__((unsigned __int128)gantry_random_next(r) * n) >> 64);

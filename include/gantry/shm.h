@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm.h - the only way to touch memory that another process can write.
+ * shm.h - access to memory that another process can write. All such accesses use these functions.
  *
- * Each load happens exactly once, so a value that was checked is the value that is used. Load into
- * private memory, check there, use only the copy. Publish last with a release store; the other side
- * reads that word first, with acquire.
- * Pointers are aligned to their width; words are in the byte order of the machine. Any thread,
+ * Each load happens exactly once, so the value that was checked is the value that is used. Load
+ * into private memory, check the copy, and use only the copy. A writer publishes data with a
+ * release store last. The reader loads that word first, with acquire.
+ * Pointers are aligned to their width. Words are in the byte order of the machine. Any thread,
  * O(1), no system call.
  *
- * A test may define GANTRY_SHM_TEST and supply gantry_shm_test_load(), which then answers every
- * load: that is how a fuzzer plays a peer that changes the memory between any two loads.
+ * A test may define GANTRY_SHM_TEST and supply gantry_shm_test_load(), which then provides the
+ * result of every load. So a fuzzer can simulate a peer that changes the memory between any two
+ * loads.
  */
 #ifndef GANTRY_SHM_H
 #define GANTRY_SHM_H
@@ -49,7 +50,7 @@ static inline uint64_t gantry_shm_ld64(const uint64_t *p)
 	return GANTRY_SHM_LOAD(p, 64, __ATOMIC_RELAXED);
 }
 
-/* What the peer stored before its release store is visible after these. */
+/* Load with acquire: what the peer stored before its release store is visible afterwards. */
 static inline uint32_t gantry_shm_ld32_acquire(const uint32_t *p)
 {
 	return GANTRY_SHM_LOAD(p, 32, __ATOMIC_ACQUIRE);
@@ -80,7 +81,7 @@ static inline void gantry_shm_st64(uint64_t *p, uint64_t v)
 	__atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
-/* What was stored before these is visible to a peer that reads the word with acquire. */
+/* Store with release: earlier stores are visible to a peer that loads this word with acquire. */
 static inline void gantry_shm_st32_release(uint32_t *p, uint32_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
@@ -92,8 +93,8 @@ static inline void gantry_shm_st64_release(uint64_t *p, uint64_t v)
 }
 
 /*
- * Store, then load another word, with nothing in between: "I sleep now" before the last look at the
- * ring.
+ * Full barrier, which orders a store before a later load of another word. A consumer sets `asleep`,
+ * calls this, and then checks the ring for the last time.
  */
 static inline void gantry_shm_fence(void)
 {
@@ -101,8 +102,8 @@ static inline void gantry_shm_fence(void)
 }
 
 /*
- * Two words in one access, where the machine has such. Not every such access is whole: the peer may
- * see one word of a pair before the other, in either order.
+ * Two words in one vector access, where the machine supports it. Such an access need not be atomic:
+ * one word of the pair may be older than the other.
  */
 #if (defined(__SSE2__) || defined(__ARM_NEON)) && !defined(GANTRY_SHM_TEST)
 #define GANTRY_SHM_PAIRS 1
@@ -115,9 +116,12 @@ typedef uint64_t gantry_shm_pair __attribute__((vector_size(16), aligned(8), may
 #endif
 
 /*
- * Copies a record out of shared memory, each word once. src: aligned to 8. bytes: a multiple of 8,
- * constant if it is to be fast. dst: private, any alignment. The copy may be torn if the peer
- * cheats, but it does not change any more.
+ * Copy a record out of shared memory. Each word is loaded once, so the copy is stable, but it may
+ * be torn if the peer violates the protocol.
+ *
+ * dst      private memory, any alignment
+ * src      aligned to 8
+ * bytes    a multiple of 8; a constant for speed
  */
 static inline void gantry_shm_read(void *dst, const void *src, size_t bytes)
 {
@@ -141,8 +145,12 @@ static inline void gantry_shm_read(void *dst, const void *src, size_t bytes)
 }
 
 /*
- * Copies a record into shared memory. dst: aligned to 8; bytes and src as above. It loads src by
- * words of 8 bytes: what was stored right before in smaller pieces keeps the processor waiting.
+ * Copy a record into shared memory. It loads src in words of 8 bytes. Smaller stores to src just
+ * before the call delay these loads, because the store buffer cannot forward them.
+ *
+ * dst      aligned to 8
+ * src      private memory, any alignment
+ * bytes    a multiple of 8; a constant for speed
  */
 static inline void gantry_shm_write(void *dst, const void *src, size_t bytes)
 {
@@ -156,11 +164,17 @@ static inline void gantry_shm_write(void *dst, const void *src, size_t bytes)
 }
 
 /*
- * Copies little data between private memories, by words, then what is left in smaller pieces. What
- * was stored a moment ago comes out of the processor's store buffer only for a load that is not
- * wider; any other waits until all that was stored before is in the cache, and some of that goes to
- * lines of the peer. Any alignment; the two do not overlap. bytes: constant if it is to be fast.
- * Returns `to`.
+ * Copy a few bytes between private memories that do not overlap, in words of 8 bytes, then 4, then
+ * 1.
+ *
+ * Use it for data that was stored just before. The store buffer forwards a store only to a load
+ * that is not wider. Any wider load, such as a vector load of memcpy(3), waits until all earlier
+ * stores are in the cache. Some of those stores may go to cache lines of the peer, which makes that
+ * wait long.
+ *
+ * to, from  any alignment
+ * bytes     a constant for speed
+ * returns   to
  */
 static inline void *gantry_copy_fresh(void *to, const void *from, size_t bytes)
 {

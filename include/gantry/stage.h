@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stage.h - a stage: one place in a pipeline that sees every descriptor on its way down and on its
- * way back.
+ * stage.h - the interface of a stage: a plugin that sees every descriptor of a role, on the way
+ * down and on the way back.
  *
- * Life of a stage
- *   open      once for its place in a role's pipeline      control thread
- *   start     once for each lane of the role               control thread, before the lane runs
- *   submit, complete, poll, drain                          lane's thread
- *   stop      once for each started lane control thread, after the lane has stopped
- *   close     once; also legal when a start failed         control thread
+ * Life cycle of a stage
+ *   open                           once for each entry of `stages` of a role   control thread
+ *   start                          once for each lane of the role              control thread
+ *   submit, complete, poll, drain  while the lane runs                         lane's thread
+ *   stop                           once for each started lane                  control thread
+ *   close                          once; also after a start that failed        control thread
  *
- * Every slot may be left out; a stage without any is a do-nothing stage (see plugins/stage/noop).
+ * start runs before the lane runs, stop after the lane has stopped.
+ *
+ * Every slot may be NULL. A stage without any slot passes all descriptors on (see
+ * plugins/stage/noop).
  */
 #ifndef GANTRY_STAGE_H
 #define GANTRY_STAGE_H
@@ -23,51 +26,66 @@ extern "C" {
 
 struct gantry_stage_ops {
 	/*
-	 * Make the stage from its options. `conf` lives as long as the stage. Returns 0 or -errno
-	 * (having logged why).
+	 * Create the stage from its options.
+	 *
+	 * conf      the options; valid until close
+	 * returns   0
+	 *           -errno: failed; the stage has logged the cause
+	 * thread    control thread
 	 */
 	int (*open)(const struct gantry_host *host, const void *conf, void **stage_p);
 	/*
-	 * Make the state of one lane and store it in *self_p. Returns 0; -errno, which the host
-	 * logs.
+	 * Create the state of one lane and store it in *self_p.
 	 *
-	 * NULL: `self` is the stage itself. The host then rejects a stage with `open` in a role
-	 * with several lanes.
-	 * A start() may store the stage itself in *self_p. The lanes then call submit, complete,
-	 * poll and drain from several threads at once, so these must write their data with atomics.
+	 * returns   0
+	 *           -errno: failed; the host logs it
+	 * thread    control thread, before the lane runs
+	 * NULL      `self` is the stage itself. If the stage has `open`, the host then rejects it
+	 *           in a role with several lanes
+	 *
+	 * start() may store the stage itself in *self_p. The lanes then call submit, complete, poll
+	 * and drain from several threads at once, so these must access shared data with atomics.
 	 */
 	int (*start)(void *stage, struct gantry_lane *lane, void **self_p);
 	/*
-	 * A descriptor on its way down. Pass it on with gantry_submit() and return what that
-	 * returns; or keep it, return 0, and pass it on later; or complete it with
-	 * gantry_complete() and return 0. After gantry_submit() has returned 0 the descriptor is
-	 * gone. Never submit and keep. One that was kept and is then refused with anything but
-	 * -EAGAIN is completed with what that says: gantry_status_of_errno(); its initiator may be
-	 * waiting to send it again.
+	 * Handle a descriptor on its way down. The stage does one of the following:
+	 *   - call gantry_submit() and return its result. After 0 the stage must not use the
+	 *     descriptor any more;
+	 *   - keep the descriptor, return 0, and call gantry_submit() later from poll. If that
+	 *     fails with -EAGAIN, keep the descriptor and try again. If it fails with another
+	 *     error, complete the descriptor with gantry_status_of_errno() of that error;
+	 *   - complete the descriptor with gantry_complete() and return 0.
+	 *
+	 * returns   0: accepted
+	 *           -EAGAIN: rejected for now
+	 *           another -errno: rejected permanently
+	 * thread    lane's thread; must not block
 	 */
 	int (*submit)(void *self, struct gantry_io *io);
 	/*
-	 * The same descriptor on its way back, status set: pass it on with gantry_complete(), now
-	 * or later.
+	 * Handle a descriptor on its way back; its status is set. Pass it on with
+	 * gantry_complete(), now or later.
 	 */
 	void (*complete)(void *self, struct gantry_io *io);
-	/* Called at every turn of the lane's loop; returns how many descriptors moved. */
+	/* Called in every turn of the lane. Returns how many descriptors it passed on. */
 	int (*poll)(void *self);
-	/* Absolute time (gantry_lane.now_ns clock) at which poll has work again; 0: none. */
+	/* Absolute time (gantry_lane.now_ns clock) at which poll next has work; 0: none. */
 	uint64_t (*wake_ns)(void *self);
 	/*
-	 * A session is lost, or the role is asked to stop (owner NULL): complete at once every
-	 * descriptor that is held and whose io->owner is this owner (any, with NULL), with
-	 * GANTRY_S_CANCELED. After the role has finished, the host calls it once more with NULL,
-	 * before the final report. A stage with buffered output writes it then, so that the report
-	 * counts it.
+	 * Complete at once, with GANTRY_S_CANCELED, every held descriptor whose io->owner is
+	 * `owner`, or every held descriptor if owner is NULL.
+	 *
+	 * The host calls it with an owner when a session is lost, and with NULL when the role is
+	 * asked to stop. After the role has finished, the host calls it once more with NULL, before
+	 * the final report. A stage with buffered output writes it then, so that the report counts
+	 * it.
 	 */
 	void (*drain)(void *self, const void *owner);
 	void (*stop)(void *self);
-	/* Values for the report; the lanes may be running. */
+	/* Write values to the report. Control thread, while the lanes run. */
 	void (*report)(void *stage, struct gantry_writer *w);
 	void (*close)(void *stage);
-	/* How many words of gantry_io.frame it needs: 0 or 1. */
+	/* number of words of gantry_io.frame that the stage needs: 0 or 1 */
 	uint32_t n_ctx_words;
 };
 

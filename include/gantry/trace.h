@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace.h - the file that stage `trace` writes: a head, then records of one size up to the end.
+ * trace.h - format of the file that stage `trace` writes: a header, then records of equal size.
  * Little-endian.
  *
- * Each lane writes blocks of whole records as its buffer fills, so the file is not in order of
- * time: sort by time_ns (the order of equal times does not matter). A process that was killed
- * leaves a file that ends at any byte: ignore an incomplete record at the end.
+ * Each lane writes blocks of whole records when its buffer is full, so the records are not in order
+ * of time. Sort them by time_ns; the order of equal times does not matter. The file of a process
+ * that was killed may end inside a record: ignore an incomplete record at the end.
  *
- * To replay a trace, take the records with direction GANTRY_TRACE_SUBMIT.
+ * To replay a trace, use the records with direction GANTRY_TRACE_SUBMIT.
  */
 #ifndef GANTRY_TRACE_H
 #define GANTRY_TRACE_H
@@ -24,23 +24,24 @@ extern "C" {
 #define GANTRY_TRACE_VERSION 1
 
 enum gantry_trace_direction {
-	GANTRY_TRACE_SUBMIT = 0,  /* the descriptor as it went down */
-	GANTRY_TRACE_COMPLETE = 1 /* as it came back: status and hop times are set */
+	GANTRY_TRACE_SUBMIT = 0,  /* the descriptor on its way down */
+	GANTRY_TRACE_COMPLETE = 1 /* on its way back: status and hop times are set */
 };
 
 struct gantry_trace_head {
 	char magic[8];
 	uint32_t version;
-	uint32_t head_bytes; /* where the first record starts: 64 */
-	/* from one record to the next: 72; a reader skips what it does not know */
+	uint32_t head_bytes; /* offset of the first record: 64 */
+	/* distance between records: 72; a reader skips bytes that it does not know */
 	uint32_t record_bytes;
 	uint32_t n_lanes;       /* 0: not known */
 	uint64_t start_unix_ns; /* time of day at time_ns 0 */
-	char instance[32];      /* name of the stage's role or instance, cut, ends with 0 */
+	/* name of the role or instance, truncated and terminated by 0 */
+	char instance[32];
 };
 
 struct gantry_trace_record {
-	uint64_t time_ns;                   /* since the trace was opened */
+	uint64_t time_ns;                   /* nanoseconds since the trace was opened */
 	uint8_t wire[GANTRY_IO_WIRE_BYTES]; /* the first 56 bytes of struct gantry_io */
 	uint8_t direction;                  /* enum gantry_trace_direction */
 	uint8_t spare[3];                   /* 0 */

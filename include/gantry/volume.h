@@ -9,10 +9,10 @@
 #define GANTRY_VOLUME_VOLATILE 0x2u /* the content does not outlive the process */
 
 /*
- * Also the answer to the storage query of a session. size, block_size, ops and max_io are
- * mandatory: the host rejects invalid values when it opens the backend.
+ * Properties of a volume; also the reply to QUERY of a session. size, block_size, ops and max_io
+ * are mandatory: the host rejects invalid values when it opens the backend.
  *
- * uuid identifies the volume: it stays the same across restarts, and differs from that of every
+ * uuid identifies the volume. It stays the same across restarts, and differs from that of every
  * other volume.
  * verifier changes exactly when acknowledged but unflushed writes may have been lost. On a
  * GANTRY_VOLUME_VOLATILE volume flushed writes may then be lost, too.
@@ -23,7 +23,7 @@ struct gantry_volume_info {
 	uint64_t size; /* bytes, a multiple of block_size, not 0 */
 	/* bytes; the unit of offset and length of an IO; a power of two, 512 .. 65536 */
 	uint32_t block_size;
-	/* bit 1 << enum gantry_opcode for each operation it does; at least one */
+	/* bit 1 << enum gantry_opcode for each supported operation; at least one */
 	uint32_t ops;
 	uint32_t flags;    /* GANTRY_VOLUME_* */
 	uint32_t max_io;   /* bytes in one IO, at least block_size */
