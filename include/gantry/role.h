@@ -166,7 +166,7 @@ struct gantry_role_host {
 	 * n         1 to 65535
 	 * ios_p     out: array of n descriptors, whose index is their slot; the chain owns them
 	 * returns   0
-	 *           -EINVAL: n is out of range, or the chain has too many hops
+	 *           -EINVAL: n is out of range
 	 *           -ENOMEM
 	 */
 	int (*chain_create)(struct gantry_lane *lane, const struct gantry_hop *owner,

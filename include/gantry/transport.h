@@ -1,40 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transport.h - a transport: devices, connections, message queues, remote memory.
+ * transport.h - the interface of a transport: devices, connections, message queues, remote memory
+ * access.
  *
- * Objects and who may touch them
- *   device      one entry of `devices` in the configuration                 control thread
- *   listener    accepts connections for one service name                    control thread
- *   connection  a peer: control messages, regions, events                   control thread
- *   consumer    receive queue of a connection; one lane polls it made and destroyed by the control
- *               thread,
- *   producer    send queue towards one consumer of the peer; one lane used by one lane in between
- *   rma         remote read and write of imported regions; one lane
+ * Objects, and the thread that uses them
+ *   device      one entry of `devices` in the configuration      control thread
+ *   listener    accepts connections for one service name         control thread
+ *   connection  a peer: control messages, regions, events        control thread
+ *   consumer    receive queue of a connection                    lane's thread
+ *   producer    send queue towards one consumer of the peer      lane's thread
+ *   rma         remote reads and writes of imported regions      lane's thread
  *
- * Queues and rma of a connection that carry the same lane number are used by one thread: a
- * transport may let them share what it has (a queue pair, a completion queue). Lane numbers mean
- * the same at both ends.
+ * The control thread creates and destroys consumers, producers and rma objects. In between, one
+ * lane uses each of them.
  *
- * Events come only from progress() of the device, on the control thread. Nothing in this table
+ * All queues and rma objects of a connection with the same lane number are used by one thread. So a
+ * transport may let them share resources (a queue pair, a completion queue). A lane number
+ * identifies the same lane at both ends.
+ *
+ * Events come only from progress() of the device, on the control thread. No function in this table
  * blocks.
  *
- * A message goes from a producer to a consumer in order. It consists of immediate data, which
- * arrives in the message itself, and of data, which arrives in the buffer that the receiver posted.
- * Small data travels inside the queue; the data of a region is copied exactly once, by the
- * consumer. A send while the consumer has nothing posted returns
- * -EAGAIN, and so does one that finds the queue full: poll and send again.
+ * Messages of a producer arrive at its consumer in order. A message consists of immediate data,
+ * which is part of the message, and of data, which the transport stores in the buffer that the
+ * receiver has posted. Data up to max_inline travels inside the queue. The consumer copies the data
+ * of a region exactly once. A send returns -EAGAIN if the consumer has posted no receive or the
+ * queue is full: poll and send again.
  *
- * When the peer dies, what it had published can still be polled; `closed` comes once, within 100
- * ms. After that sends return -ENOTCONN, and the owner destroys the queues and disconnects.
+ * When the peer dies, messages that it has published can still be polled. `closed` comes once,
+ * within 100 ms. After that, sends return -ENOTCONN. The owner destroys the queues and disconnects.
  *
- * A transport has at least open, close, info, progress and fd or wake_ns; listen, unlisten,
- * connect, send_ctrl and disconnect; create and destroy of consumers and producers; post_recv,
- * poll_recv and send; the first four slots of memory, and remote access where it cannot map. What
- * `info` says a device can, the table has functions for, or the device is refused. An empty slot
- * answers -ENOTSUP, or does nothing. The roles of gantry send immediate data only:
- * max_data is 0, and poll_send may be left out.
+ * Mandatory slots: open, close, info, progress, and fd or wake_ns; listen, unlisten, connect,
+ * send_ctrl, disconnect; create and destroy of consumers and producers; post_recv, poll_recv, send;
+ * export_region, import_region, release_region, revoke_region; and the rma slots for devices
+ * without GANTRY_CAP_MAPPED. The host rejects a device whose `info` has a capability for which the
+ * table has no functions. For any other NULL slot, the host substitutes a function that returns
+ * -ENOTSUP or does nothing. Roles of gantry send immediate data only: max_data is 0, and poll_send
+ * may be NULL.
  *
- * Arguments that are out of their range are refused with -EINVAL, and change nothing.
+ * An argument that is out of range causes -EINVAL, and changes nothing.
  */
 #ifndef GANTRY_TRANSPORT_H
 #define GANTRY_TRANSPORT_H
@@ -48,48 +52,52 @@ extern "C" {
 #define GANTRY_CTRL_MAX 4096 /* bytes in a control message */
 #define GANTRY_IMM_MAX 56    /* bytes of immediate data */
 
-/* Rights that a region is exported with. */
+/* Rights of an export. */
 #define GANTRY_REMOTE_READ 0x1u
 #define GANTRY_REMOTE_WRITE 0x2u
 
-/* What a transport can do. */
-#define GANTRY_CAP_MAPPED 0x1u /* imported regions can be addressed by the CPU */
+/* Capabilities of a device. */
+#define GANTRY_CAP_MAPPED 0x1u /* imported regions can be mapped for access by the CPU */
 #define GANTRY_CAP_RMA 0x2u    /* remote read and write */
-/* 0x4u was one that is now GANTRY_TRANSPORT_INSIDE */
-/* a message sent after a remote write of the same lane arrives after its data, or not */
+/* 0x4u is unused: it was replaced by GANTRY_TRANSPORT_INSIDE */
+/*
+ * Remote writes are ordered with messages of the same lane: a message that is sent after a remote
+ * write arrives after its data. If the write fails, the message never arrives. Regions that are
+ * `unordered` are excepted. flush of the producer starts the writes, too.
+ */
 #define GANTRY_CAP_ORDERED 0x8u
-/*   at all when that write fails, but for regions that are `unordered`; a flush of the */
-/*   producer starts both */
-/* memory of regions and queues is locked: it counts against RLIMIT_MEMLOCK */
+/* regions and queues are locked memory, which counts against RLIMIT_MEMLOCK */
 #define GANTRY_CAP_PINS 0x10u
 /* disconnect revokes each export that was sent over the connection */
 #define GANTRY_CAP_DISCONNECT_REVOKES 0x20u
-#define GANTRY_CAP_WRITE_IMM 0x40u /* remote writes with immediate data: rma_write_imm. 1.1 */
+#define GANTRY_CAP_WRITE_IMM 0x40u /* remote writes with immediate data: rma_write_imm. Since 1.1 */
 
 struct gantry_device_info {
 	uint32_t caps;        /* GANTRY_CAP_* */
-	uint32_t max_depth;   /* messages in a queue */
-	uint32_t max_inline;  /* bytes of data that travel inside the queue */
+	uint32_t max_depth;   /* most messages in a queue */
+	uint32_t max_inline;  /* most bytes of data inside a queue entry */
 	uint32_t max_regions; /* per connection */
 	uint64_t max_region_bytes;
-	uint32_t max_queues;  /* queue pairs that the device has; 0: no limit */
-	uint32_t conn_queues; /* queue pairs that a connection takes by itself */
-	uint32_t lane_queues; /* and each lane of it */
+	uint32_t max_queues;  /* queue pairs of the device; 0: no limit */
+	uint32_t conn_queues; /* queue pairs of a connection without its lanes */
+	uint32_t lane_queues; /* queue pairs of each lane of a connection */
 	uint32_t reserved;
-	uint64_t conn_bytes; /* memory that a connection takes by itself */
-	uint64_t lane_bytes; /* and each lane of it */
-	char detail[96];     /* for people: where it lives, state */
+	uint64_t conn_bytes; /* memory of a connection without its lanes */
+	uint64_t lane_bytes; /* memory of each lane of a connection */
+	char detail[96];     /* text for reports: location, state */
 };
 
-/* What is true of all devices of a transport. */
+/* Properties of all devices of a transport: `flags` of struct gantry_transport_ops. */
 #define GANTRY_TRANSPORT_INSIDE 0x1u /* reaches only peers in the same process */
-/* the kernel reports the uid of each peer. The host treats a transport with */
+/*
+ * The kernel reports the uid of each peer. The host treats a transport with neither flag as a
+ * network, whose peers are not authenticated. Since 1.1.
+ */
 #define GANTRY_TRANSPORT_UIDS 0x2u
-/*   neither flag as a network, whose peers nothing authenticates. 1.1 */
 
 /*
- * The peer of a connection. pid -1: not known (another PID namespace). pid -1 and uid -1: not known
- * (another machine).
+ * The peer of a connection. pid -1: unknown, because the peer is in another PID namespace. pid -1
+ * and uid -1: unknown, because the peer is on another machine.
  */
 struct gantry_peer {
 	int32_t pid;
@@ -98,20 +106,23 @@ struct gantry_peer {
 };
 
 /*
- * A piece of memory that can be exported. Made by the host from a sealed memfd, or by a transport
- * at import.
- * addr is NULL where the memory is not mapped in this process; fd is -1 where there is none.
+ * Memory that can be exported. The host creates a region from a sealed memfd; a transport creates
+ * one at import.
+ * addr is NULL if the memory is not mapped in this process. fd is -1 if there is no descriptor.
  */
 struct gantry_region {
 	void *addr;
 	uint64_t length; /* bytes */
-	int fd;          /* memfd that holds it, at fd_offset */
-	uint32_t rights; /* GANTRY_REMOTE_*: what may be done with it from outside */
+	int fd;          /* memfd that contains it, at fd_offset */
+	uint32_t rights; /* GANTRY_REMOTE_*: accesses that a peer may be allowed */
 	uint64_t fd_offset;
-	uint32_t handle; /* imported: name of it on that connection */
-	/* imported: `kind` of the token, so that a transport knows its own; 0: made by the host */
+	uint32_t handle; /* imported: number of the export on that connection */
+	/*
+	 * imported: `kind` of the token, by which a transport recognises its own regions. 0: made
+	 * by the host
+	 */
 	uint32_t domain;
-	void *transport; /* imported: what the transport keeps with it */
+	void *transport; /* imported: private to the transport */
 	/*
 	 * imported: remote writes to it are not ordered with messages, even with GANTRY_CAP_ORDERED
 	 */
@@ -119,94 +130,105 @@ struct gantry_region {
 	uint32_t reserved; /* 0 */
 };
 
-/* For import_region. A transport ignores the flags that it does not know. */
-#define GANTRY_IMPORT_MAP 0x1u /* addr is wanted: only with GANTRY_CAP_MAPPED. 1.1 */
-/* the peer must keep all pages of the memory. If it can free pages that this process */
+/* Flags of import_region. A transport ignores flags that it does not know. */
+/* map the region: set addr. Only with GANTRY_CAP_MAPPED. Since 1.1 */
+#define GANTRY_IMPORT_MAP 0x1u
+/*
+ * The peer must keep all pages of the memory allocated. This flag matters if the peer can free
+ * pages that this process accesses. The transport then rejects a region in a file with holes. Until
+ * release_region, it ends the connection when it detects that the peer has freed pages. Since 1.1.
+ */
 #define GANTRY_IMPORT_KEEPS_PAGES 0x2u
-/*   touches, the transport rejects a region in a file with holes, and ends the */
-/*   connection when it finds that the peer has freed some, until release_region. 1.1 */
 
 /*
- * An export, as it travels in a control message: plain bytes, meaningful only on the connection it
- * was made for.
+ * An export in the form for a control message: plain bytes, valid only on the connection for which
+ * it was made.
  */
 struct gantry_token {
-	uint32_t kind; /* the transport's own number */
+	uint32_t kind; /* number of the transport */
 	uint32_t handle;
 	uint64_t length;
 	uint32_t rights;
 	uint32_t generation;
-	uint64_t opaque[4]; /* address, key or whatever the transport needs */
+	uint64_t opaque[4]; /* private to the transport: address, key */
 };
 
 /*
- * Events of a connection. `arg` is what listen or connect got, or what `accept` answered. Those
- * that cannot come may be NULL: `accept` for who connects, `connected` for who listens, `revoked`
- * for who exports nothing.
+ * Events of a connection. Control thread, from progress(). `arg` is the arg of listen or connect,
+ * or the value that `accept` stored. `accept` may be NULL for a connecting side, `connected` for a
+ * listening side, and `revoked` for a side that exports nothing.
  */
 struct gantry_conn_events {
 	/*
-	 * A peer connected to a listener (arg: the listener's). Return 0 to take it, with the
-	 * argument for its own events in *conn_arg_p; non-zero to refuse it: the transport then
-	 * frees conn. send_ctrl may be called here: the peer gets the messages after `connected`,
-	 * even if the owner calls disconnect at once.
+	 * A peer has connected to a listener (arg: of the listener). Return 0 to accept it, and
+	 * store the argument of its events in *conn_arg_p. Return non-zero to reject it: the
+	 * transport then frees conn. send_ctrl may be called here. The peer receives those messages
+	 * after `connected`, even if the owner calls disconnect at once.
 	 */
 	int (*accept)(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p);
-	/* connect() got through. */
+	/* connect() has succeeded. */
 	void (*connected)(void *arg, void *conn, const struct gantry_peer *peer);
-	/* A control message; valid during the call. */
+	/* A control message has arrived. msg is valid during the call. */
 	void (*message)(void *arg, void *conn, const void *msg, size_t len);
-	/* A consumer of the peer appeared (up != 0) or went away. */
+	/* The peer has created (up != 0) or destroyed a consumer. */
 	void (*consumer)(void *arg, void *conn, uint32_t id, int up);
-	/* The peer wants its region back: stop using it, then call release_region. */
+	/* The peer revokes an export: stop all accesses, then call release_region. */
 	void (*revoke)(void *arg, void *conn, uint32_t handle);
 	/*
-	 * revoke_region() is done: no agent of the peer can touch the region any more. rc
-	 * -ETIMEDOUT: not known. It comes as well, before `closed`, for each export that ends with
-	 * its connection.
+	 * revoke_region() is done: no agent of the peer can access the region any more. rc
+	 * -ETIMEDOUT: unknown. The event also comes, before `closed`, for each export that ends
+	 * with its connection.
 	 */
 	void (*revoked)(void *arg, void *conn, uint32_t handle, int rc);
 	/*
-	 * The connection is over; comes once. reason: -ENOTCONN the peer died or left, -ETIMEDOUT,
-	 * -EPROTO it broke the protocol, -ECONNREFUSED no listener at the address, or it ended
-	 * before it accepted, -EACCES credentials, or `accept` refused, -EBUSY the peer cannot take
-	 * another connection now. Nothing follows; the owner destroys its queues and calls
-	 * disconnect.
+	 * The connection has ended. Last event. The owner destroys its queues and calls disconnect.
+	 *
+	 * reason    -ENOTCONN: the peer died or disconnected
+	 *           -ETIMEDOUT: no answer of the peer
+	 *           -EPROTO: the peer violated the protocol
+	 *           -ECONNREFUSED: no listener at the address, or the listener ended before it
+	 *           accepted
+	 *           -EACCES: credentials, or `accept` of the peer rejected the connection
+	 *           -EBUSY: the peer cannot accept another connection now
 	 */
 	void (*closed)(void *arg, void *conn, int reason);
 };
 
 /*
- * Who waits for the consumer's fd hears each new signal, also while an old one stands (EPOLLET):
- * none need be cleared for it.
+ * The waiter uses the fd of the consumer edge-triggered (EPOLLET): every new message signals the
+ * fd, and the transport need not drain it.
  */
 #define GANTRY_QUEUE_EDGES 1u
 /*
- * The peer hears of each receive when it is posted, not of several together: the lane may be busy,
- * and not come to poll. 1.1.
+ * Publish every receive credit at once instead of in batches, because the lane may not poll for a
+ * long time. Since 1.1.
  */
 #define GANTRY_QUEUE_PROMPT 2u
 
 struct gantry_queue_attr {
-	/* consumer: receives that can be posted; producer: messages in flight; 1 .. max_depth */
+	/* consumer: most posted receives; producer: most messages in flight; 1 to max_depth */
 	uint32_t depth;
 	uint32_t max_data;  /* bytes of data in one message; 0: immediate data only */
-	uint32_t lane;      /* which thread uses it, see above */
+	uint32_t lane;      /* lane number, see above */
 	uint32_t flags;     /* consumer: GANTRY_QUEUE_* */
-	const void *thread; /* names that thread within the process; NULL: not known */
+	const void *thread; /* identifies the lane's thread in this process; NULL: unknown */
 };
 
-/* For consumer_set_inline_handler: who takes a message of immediate data at once. */
+/*
+ * Receives messages of immediate data by a function call, if producer and consumer are on one
+ * thread. See consumer_set_inline_handler.
+ */
 struct gantry_inline_handler {
-	const void *thread; /* of the consumer's lane, as in struct gantry_queue_attr */
+	const void *thread; /* thread of the consumer's lane, as in struct gantry_queue_attr */
 	/*
-	 * Inside the send of the producer; imm is its. 0, or -EAGAIN: not now, send it again later.
+	 * Handle one message. Called from the send of the producer; imm is valid during the call.
+	 * Returns 0; or -EAGAIN: rejected for now, the producer sends it again later.
 	 */
 	int (*take)(void *arg, const void *imm, uint32_t imm_len);
 	void *arg;
 };
 
-/* A posted receive: where the data of one message may be put. buf NULL: immediate data only. */
+/* A posted receive: buffer for the data of one message. buf NULL: immediate data only. */
 struct gantry_recv {
 	void *buf;
 	uint32_t length; /* bytes */
@@ -218,26 +240,29 @@ struct gantry_send {
 	const void *imm; /* up to GANTRY_IMM_MAX bytes, copied before send returns */
 	uint32_t imm_len;
 	uint32_t length; /* bytes of data */
-	/* up to max_inline bytes, copied before send returns; or */
+	/* data of up to max_inline bytes, copied before send returns; or NULL */
 	const void *data;
-	/* an exported region that holds them at region_offset: not to be changed */
+	/*
+	 * without `data`: exported region that contains the data, at region_offset. The data must
+	 * not change until poll_send returns the cookie, or producer_destroy returns
+	 */
 	const struct gantry_region *region;
-	/*   until the completion of this send has been polled, or see producer_destroy */
 	uint64_t region_offset;
-	uint64_t cookie; /* of that completion */
+	uint64_t cookie; /* for poll_send */
 };
 
-#define GANTRY_SEND_MORE 0x1u /* more follows at once: the doorbell may wait for the last */
+/* another send follows at once, so the doorbell may be delayed until the last one */
+#define GANTRY_SEND_MORE 0x1u
 
-/* A message that arrived: a private copy. */
+/* A received message: a private copy. */
 struct gantry_msg {
 	uint8_t imm[GANTRY_IMM_MAX];
 	uint32_t imm_len;
-	/* 0; -EMSGSIZE: the posted buffer was too small; -EFAULT: the region was not readable */
+	/* 0; -EMSGSIZE: the posted buffer was too small; -EFAULT: the region could not be read */
 	int32_t status;
-	uint32_t length;   /* bytes put into the posted buffer */
-	uint32_t producer; /* number of the sender among the producers of this consumer */
-	uint64_t cookie;   /* of the receive that it used */
+	uint32_t length;   /* bytes stored in the posted buffer */
+	uint32_t producer; /* index of the sender among the producers of this consumer */
+	uint64_t cookie;   /* of the posted receive that it has used */
 };
 
 enum gantry_rma_op { GANTRY_RMA_READ, GANTRY_RMA_WRITE };
@@ -246,10 +271,10 @@ struct gantry_rma {
 	uint32_t op;     /* enum gantry_rma_op */
 	uint32_t length; /* bytes */
 	void *local;     /* address in local_region */
-	/* registered on the same connection; NULL: only without GANTRY_CAP_PINS */
+	/* registered on the same connection; may be NULL without GANTRY_CAP_PINS */
 	const struct gantry_region *local_region;
 	const struct gantry_region *remote; /* imported on the same connection */
-	uint64_t remote_offset;             /* bytes in it */
+	uint64_t remote_offset;             /* bytes, in the remote region */
 	uint64_t cookie;
 };
 
@@ -262,87 +287,108 @@ struct gantry_rma_done {
 struct gantry_transport_ops {
 	/* -- device -- */
 	/*
-	 * Make the device `host->name` from its options. Logs why it failed; -ENODEV and -ENOENT:
-	 * this machine does not have it. -EAGAIN, with GANTRY_HOST_DRY_RUN only: it is not there,
-	 * and would be made.
+	 * Create the device `host->name` from its options.
+	 *
+	 * conf      the options; valid until close
+	 * returns   0
+	 *           -ENODEV, -ENOENT: this machine does not have the device
+	 *           -EAGAIN: only with GANTRY_HOST_DRY_RUN: the device does not exist, and would be
+	 *           created
+	 *           another -errno: failed
+	 *           After an error the transport has logged the cause.
 	 */
 	int (*open)(const struct gantry_host *host, const void *conf, void **device_p);
 	/*
-	 * Describe what this machine has for the transport, whether or not the configuration uses
-	 * it: one object per device with `name`, `state` and whatever limits and addresses are
-	 * known. Called in an array, without a device. Returns how many, or -errno after a line in
-	 * the log that says what is missing. Slot empty: nothing to find.
+	 * Describe the devices of this machine that the transport can use, whether or not a
+	 * configuration names them. Writes one object for each, with `name`, `state`, and the known
+	 * limits and addresses, into an array that is open. Called without a device. Returns the
+	 * number of devices; or -errno, after the transport has logged what is missing. NULL:
+	 * nothing to find.
 	 */
 	int (*scan)(const struct gantry_host *host, struct gantry_writer *w);
-	void (*close)(void *device); /* after all its connections and listeners */
+	void (*close)(void *device); /* after its last connection and listener */
 	void (*info)(void *device, struct gantry_device_info *info);
-	/*
-	 * readable when progress has work; always the same. -1: progress is called at wake_ns only
-	 */
+	/* readable when progress() has work; constant. -1: call progress() only at wake_ns */
 	int (*fd)(void *device);
-	/* Deliver events. Returns how many. Also to be called when wake_ns has come. */
+	/* Deliver events. Also to be called at wake_ns. Returns the number of events. */
 	int (*progress)(void *device);
-	uint64_t (*wake_ns)(void *device); /* absolute time, as of host->now_ns; 0: none */
+	/* absolute time (host->now_ns clock) of the next progress(); 0: none */
+	uint64_t (*wake_ns)(void *device);
 
 	/* -- connection -- */
-	/* service: a name or an address, 1 .. 63 bytes. -EADDRINUSE: another listener serves it. */
+	/*
+	 * Create a listener. service: a name or an address, 1 to 63 bytes. Returns 0; -EADDRINUSE:
+	 * another listener serves it; or another -errno.
+	 */
 	int (*listen)(void *device, const char *service, const struct gantry_conn_events *events,
 		      void *arg, void **listener_p);
-	void (*unlisten)(void *listener); /* its connections live on */
+	void (*unlisten)(void *listener); /* accepted connections continue */
 	/*
-	 * Starts connecting; ends with `connected` or `closed`. -errno only when it could not even
+	 * Start to connect. `connected` or `closed` follows. Returns 0; or -errno if it could not
 	 * start.
 	 */
 	int (*connect)(void *device, const char *service, const struct gantry_conn_events *events,
 		       void *arg, void **conn_p);
 	/*
-	 * 1 .. GANTRY_CTRL_MAX bytes, in order: the peer knows by then what was exported and which
-	 * consumers were made before. -EAGAIN: the peer does not read; -ENOTCONN.
+	 * Send a control message of 1 to GANTRY_CTRL_MAX bytes. It arrives in order with control
+	 * messages, exports and creations of consumers. Returns 0; -EAGAIN: the peer does not read;
+	 * -ENOTCONN: the connection has ended.
 	 */
 	int (*send_ctrl)(void *conn, const void *msg, size_t len);
-	/* End it (no event follows) and free it; the queues must be destroyed before. */
+	/* End a connection and free it. No event follows. Destroy its queues first. */
 	void (*disconnect)(void *conn);
 
 	/* -- memory -- */
 	/*
-	 * Let the peer of conn use a region (made by the host or imported from any connection:
-	 * re-export). `handle` is the caller's choice, unique among the exports of the connection.
-	 * The token is for the peer, which gets it in a control message. rights: not 0, and none
-	 * that the region does not have: -EACCES. -ENOSPC: more than max_regions. The pages of a
-	 * memfd must be allocated, see gantry_memfd_populate; -ENOMEM: pages are missing, and the
-	 * kernel would charge the peer for them.
+	 * Let the peer of conn use a region: one of the host, or one imported from any connection
+	 * (re-export).
+	 *
+	 * rights    not 0; a subset of the rights of the region
+	 * handle    chosen by the caller; unique among the exports of the connection
+	 * token_p   out: for the peer, which the caller sends in a control message
+	 * returns   0
+	 *           -EACCES: the region does not have these rights
+	 *           -ENOSPC: more than max_regions
+	 *           -ENOMEM: pages of the memfd are missing, and the kernel would charge the peer
+	 *           for them (see gantry_memfd_populate)
 	 */
 	int (*export_region)(void *conn, const struct gantry_region *region, uint32_t rights,
 			     uint32_t handle, struct gantry_token *token_p);
 	/*
-	 * Take the export that the peer named. flags: GANTRY_IMPORT_*. The region belongs to the
-	 * transport until release_region. As often as wanted: each import is released by itself,
-	 * and the export stays until it is revoked. Nothing in a token is believed. -ENOENT: no
-	 * such export, or one that was revoked, also where its handle names another now; -EPERM bad
-	 * seals, -ERANGE, -ENOMEM: also if the file of the region has holes
-	 * (GANTRY_IMPORT_KEEPS_PAGES).
+	 * Import an export of the peer. The transport must validate all fields of the token. The
+	 * region belongs to the transport until release_region. The same export can be imported
+	 * several times: each import is released separately, and the export continues until it is
+	 * revoked.
+	 *
+	 * flags     GANTRY_IMPORT_*
+	 * returns   0
+	 *           -ENOENT: no such export, or it is revoked, even if its handle is in use for
+	 *           another export now
+	 *           -EPERM: wrong seals
+	 *           -ERANGE: the memory is too small
+	 *           -ENOMEM: out of memory, or the file of the region has holes
+	 *           (GANTRY_IMPORT_KEEPS_PAGES)
 	 */
 	int (*import_region)(void *conn, const struct gantry_token *token, uint32_t flags,
 			     struct gantry_region **region_p);
-	/* signs off: no use of it after this */
+	/* end an import; the region must not be used any more */
 	void (*release_region)(void *conn, struct gantry_region *region);
 	/*
-	 * Ask for an exported region back; ends with `revoked`, which waits for the last release.
+	 * Revoke an export. `revoked` follows after the last release of the peer. Returns 0;
 	 * -ENOENT: no such export.
 	 */
 	int (*revoke_region)(void *conn, uint32_t handle);
 	/*
-	 * Let rma of this connection use memory of this process as their local side. Slot empty:
-	 * nothing to do.
-	 * Undone by unregister_region, after the last rma that uses it is destroyed. -ENOMEM: see
-	 * RLIMIT_MEMLOCK.
+	 * Let rma operations of this connection use memory of this process as their local side.
+	 * Undo it with unregister_region after the last rma object that uses it is destroyed.
+	 * Returns 0; -ENOMEM: see RLIMIT_MEMLOCK. NULL: no registration is necessary.
 	 */
 	int (*register_region)(void *conn, const struct gantry_region *region);
 	void (*unregister_region)(void *conn, const struct gantry_region *region);
 
 	/*
-	 * -- queues: a consumer has one producer, or several, of any lanes; -ENOENT: the peer has
-	 * no such consumer --
+	 * -- queues: a consumer has one or several producers, of any lanes. producer_create returns
+	 * -ENOENT if the peer has no such consumer --
 	 */
 	int (*consumer_create)(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p,
 			       void **consumer_p);
@@ -355,96 +401,121 @@ struct gantry_transport_ops {
 	 * fails the receive with -EFAULT, and a connection over RDMA ends.
 	 */
 	void (*producer_destroy)(void *producer);
-	/* depth and lane of it */
+	/* only depth and lane of attr matter */
 	int (*rma_create)(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 	void (*rma_destroy)(void *rma);
 
+	/* -- data path: lane's thread; no allocation, and no system call while the peer polls -- */
 	/*
-	 * -- data path: the lane's thread; no allocation, no system call while the other side polls
-	 * --
+	 * Post n receives. recvs NULL: n receives without buffer and cookie. Returns 0; -ENOSPC:
+	 * more than depth.
 	 */
-	/* Post n receives; recvs NULL: n without buffer and cookie. -ENOSPC: more than depth. */
 	int (*post_recv)(void *consumer, const struct gantry_recv *recvs, uint32_t n);
 	/*
-	 * Take up to max messages that arrived. Returns how many; -EPROTO: the peer broke the
-	 * queue, nothing more comes.
+	 * Receive up to max messages. Returns their number; -EPROTO: the peer corrupted the queue,
+	 * and no message follows.
 	 */
 	int (*poll_recv)(void *consumer, struct gantry_msg *msgs, uint32_t max);
 	/*
-	 * As struct gantry_poller. The fd tells of the end of remote accesses of the same lane too;
-	 * what ended before this call it need not tell: poll them once more after it.
+	 * As in struct gantry_poller. The fd also signals completions of rma operations of the same
+	 * lane. It need not signal those that completed before this call: poll them once more after
+	 * it.
 	 */
 	int (*consumer_arm)(void *consumer);
 	void (*consumer_disarm)(void *consumer);
 	int (*consumer_fd)(void *consumer);
-	/* Send one message. 0, -EAGAIN, -ENOTCONN, -EMSGSIZE, -EINVAL. */
+	/*
+	 * Send one message.
+	 *
+	 * flags     GANTRY_SEND_*
+	 * returns   0
+	 *           -EAGAIN: the queue is full, or the consumer has posted no receive
+	 *           -ENOTCONN: the connection has ended
+	 *           -EMSGSIZE: the message is too long
+	 *           -EINVAL: invalid argument
+	 */
 	int (*send)(void *producer, const struct gantry_send *send, uint32_t flags);
-	/* Ring the doorbell for what was sent with GANTRY_SEND_MORE. */
+	/* Ring the doorbell for messages that were sent with GANTRY_SEND_MORE. */
 	void (*flush)(void *producer);
-	/* Cookies of sends with a region whose data has been copied; returns how many. */
+	/*
+	 * Get the cookies of sends from a region whose data has been copied. Returns their number.
+	 */
 	int (*poll_send)(void *producer, uint64_t *cookies, uint32_t max);
 	/*
-	 * 0, -EAGAIN, -ERANGE, -EACCES (also for a region of another connection), -ENOTCONN. It
-	 * starts at the latest with rma_flush, or flush of a producer of the lane. What returned 0
-	 * is polled once, also when the connection is lost: then with -ENOTCONN.
+	 * Submit a remote read or write. It starts at the latest with rma_flush, or with flush of a
+	 * producer of the lane. rma_poll returns each accepted operation once; after the end of the
+	 * connection with -ENOTCONN.
+	 *
+	 * returns   0: accepted
+	 *           -EAGAIN: the queue is full
+	 *           -ERANGE: outside a region
+	 *           -EACCES: the region lacks the right, or belongs to another connection
+	 *           -ENOTCONN: the connection has ended
 	 */
 	int (*rma_submit)(void *rma, const struct gantry_rma *op);
 	void (*rma_flush)(void *rma);
 	int (*rma_poll)(void *rma, struct gantry_rma_done *done, uint32_t max);
 
 	/*
-	 * From now on (direct NULL: no longer) a message whose producer is used by the same thread
-	 * may be given to direct->take instead of being queued, also when the connection is lost
-	 * meanwhile. Copied. The lane's thread, or while it is stopped; NULL again before the
-	 * consumer is destroyed. Slot empty: all are queued.
+	 * Set the inline handler of a consumer; NULL: remove it. While it is set, the transport may
+	 * pass a message to direct->take instead of queueing it, if the lanes of producer and
+	 * consumer run on the same thread. It may also do so after the connection is lost.
+	 *
+	 * direct    copied
+	 * thread    lane's thread, or control thread while the lane is stopped. Remove the handler
+	 *           before the consumer is destroyed
+	 * NULL      all messages are queued
 	 */
 	void (*consumer_set_inline_handler)(void *consumer,
 					    const struct gantry_inline_handler *direct);
 	/*
-	 * Who takes messages of this producer directly: take is NULL while nobody does, which any
-	 * call may change. Instead of `send`, its lane's thread may call what stands there. Valid
-	 * while the producer is. Slot empty: nobody.
+	 * Get the inline handler of the consumer of this producer. Its take is NULL while there is
+	 * none; any call into the transport may change that. If take is not NULL, the lane's thread
+	 * of the producer may call it instead of `send`. Valid as long as the producer. NULL: there
+	 * is no inline delivery.
 	 */
 	const struct gantry_inline_handler *(*producer_inline_handler)(void *producer);
 
 	/* -- configuration -- */
 	/*
-	 * What is wrong with a service, as a text that may follow it ("is no address; write ...");
-	 * NULL: nothing. Called without a device, and looks at the text only. Slot empty: any text
-	 * will do.
+	 * Check the text of a service, without a device. Returns NULL: valid; else the problem, as
+	 * a text that can follow the service ("is no address; write ..."). NULL slot: every text is
+	 * valid.
 	 */
 	const char *(*check_service)(const char *service);
 	uint32_t flags; /* GANTRY_TRANSPORT_* */
 
 	/*
-	 * Since 1.1, with GANTRY_CAP_WRITE_IMM, on the data path: a remote write as by rma_submit,
-	 * to a region that is not `unordered`, with 4 bytes of immediate data (note). When all of
-	 * the data has arrived, the consumer of the same lane at the peer receives a message: it
-	 * uses one posted receive, `note` is its immediate data, its producer is 0. If the write
-	 * fails, the message is never received. The peer's transport must have GANTRY_CAP_WRITE_IMM
-	 * as well.
-	 * -EAGAIN: the queue is full, or the consumer at the peer has no receive posted.
-	 * -EMSGSIZE: the data is too long for this call; so is any longer data.
+	 * Remote write as by rma_submit, with 4 bytes of immediate data. Lane's thread. Since 1.1,
+	 * with GANTRY_CAP_WRITE_IMM at both ends.
+	 *
+	 * When all of the data has arrived, the consumer of the same lane at the peer receives a
+	 * message. It uses one posted receive; its immediate data is `note`, its producer is 0. If
+	 * the write fails, the message never arrives. The remote region must not be `unordered`.
+	 *
+	 * returns   as rma_submit, and:
+	 *           -EAGAIN: the queue is full, or the consumer of the peer has posted no receive
+	 *           -EMSGSIZE: the data is too long for this function; any longer data is, too
 	 */
 	int (*rma_write_imm)(void *rma, const struct gantry_rma *op, uint32_t note);
 
 	/*
-	 * Of the data path, and part of 1.1: what has just been polled is likely to be answered by
-	 * the next send of this producer, so get ready what that will write to. Nothing else
-	 * changes, and nothing need follow. Slot empty: nothing to get ready.
+	 * Prefetch the memory that the next send of this producer will write. The caller uses it
+	 * after poll_recv, when a reply is likely. It has no other effect. Lane's thread. Since
+	 * 1.1. NULL: nothing to prefetch.
 	 */
 	void (*send_prefetch)(void *producer);
 
 	/*
-	 * Part of 1.1: bytes that one more export may have, as far as this end knows what the peer
-	 * takes; that of more fails with -E2BIG. Slot empty: nothing is known.
+	 * Get the largest further export, in bytes, that the peer is known to accept. A larger
+	 * export fails with -E2BIG. Since 1.1. NULL: unknown.
 	 */
 	uint64_t (*export_limit)(void *conn);
 
 	/*
 	 * Report how many connections all listeners of a device can have at a time. The host
-	 * rejects a configuration in which the roles of one process may accept more sessions than
-	 * that on the device.
+	 * rejects a configuration in which the roles of one process may accept more sessions on the
+	 * device.
 	 *
 	 * conf     as for open
 	 * returns  the number; 0: no limit
@@ -457,14 +528,14 @@ struct gantry_transport_ops {
 	 * Report why the last import_region of a connection failed.
 	 *
 	 * returns  a text for the peer and the log, valid until the next import_region of conn; "":
-	 *          only the error number
+	 *          there is only the error number
 	 * thread   control thread
 	 * since    1.1. NULL: always ""
 	 */
 	const char *(*import_error)(void *conn);
 
 	/*
-	 * Report why the peer refused this connection, or ended it.
+	 * Report why the peer rejected this connection, or ended it.
 	 *
 	 * returns  the text of the peer, one line of printable characters, valid until disconnect;
 	 *          NULL: the peer gave no reason
