@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * checked.h - arithmetic on numbers that came from outside.
+ * checked.h - overflow-checked arithmetic on untrusted numbers.
  */
 #ifndef GN_BASE_CHECKED_H
 #define GN_BASE_CHECKED_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* *sum_p = a + b; returns false, and leaves *sum_p alone, when that does not fit. Any thread. */
+/* *sum_p = a + b. Returns false, and leaves *sum_p unchanged, on overflow. Any thread. */
 static inline bool gn_add_u64(uint64_t a, uint64_t b, uint64_t *sum_p)
 {
 	uint64_t sum;
@@ -19,10 +19,7 @@ static inline bool gn_add_u64(uint64_t a, uint64_t b, uint64_t *sum_p)
 	return true;
 }
 
-/*
- * *product_p = a * b; returns false, and leaves *product_p alone, when that does not fit. Any
- * thread.
- */
+/* *product_p = a * b. Returns false, and leaves *product_p unchanged, on overflow. Any thread. */
 static inline bool gn_mul_u64(uint64_t a, uint64_t b, uint64_t *product_p)
 {
 	uint64_t product;

@@ -14,7 +14,7 @@
 #define CALIBRATE_NS (5 * GN_NS_PER_MS)
 
 struct gn_clock gn_clock;
-static struct gn_clock measured; /* what gn_clock gets back when a test lets go of the clock */
+static struct gn_clock measured; /* result of the calibration, for when a test restores the clock */
 static uint64_t (*fake_now)(void);
 
 static uint64_t monotonic_ns(void)
@@ -36,7 +36,7 @@ uint64_t gn_now_ns(void)
 }
 
 #if defined(__x86_64__)
-/* Does the kernel keep time by something slower? Then it has found the counter wanting. */
+/* True if the kernel uses a slower clock source: it has found the counter unreliable. */
 static bool kernel_distrusts(void)
 {
 	char name[32] = "";
@@ -50,7 +50,7 @@ static bool kernel_distrusts(void)
 			 !strncmp(name, "jiffies", 7));
 }
 
-/* A counter is usable when it runs at one rate whatever the processor does. */
+/* True if the counter has a constant rate and the kernel trusts it. */
 static bool counter_usable(void)
 {
 	unsigned int a, b, c, d;
@@ -58,7 +58,7 @@ static bool counter_usable(void)
 	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)) && !kernel_distrusts();
 }
 #else
-/* That of ARM is made for it; what others have we do not know. */
+/* The counter of ARM has a constant rate. Other processors are not supported. */
 static bool counter_usable(void)
 {
 #if defined(__aarch64__)
@@ -70,7 +70,8 @@ static bool counter_usable(void)
 #endif
 
 /*
- * Reads both clocks as nearly at once as it can: the narrowest of a few tries, taken at its middle.
+ * Read both clocks at nearly the same time: use the shortest of 16 tries, and take the middle of
+ * its interval.
  */
 static void read_pair(uint64_t *ticks_p, uint64_t *ns_p)
 {
@@ -91,7 +92,8 @@ static void read_pair(uint64_t *ticks_p, uint64_t *ns_p)
 
 void gn_clock_init(void)
 {
-	uint64_t ticks = 0, ns = 0; /* what -O3 cannot see: the first try is narrower than none */
+	/* read_pair() always sets both; initialised for the warnings of -O3 */
+	uint64_t ticks = 0, ns = 0;
 	struct gn_clock c = {0};
 
 	if (!counter_usable())

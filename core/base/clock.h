@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clock.h - time in nanoseconds since some moment before the process started.
+ * clock.h - monotonic time in nanoseconds.
  *
- * There is one time in a process, for deadlines of the control loop and of the lanes alike: a value
- * of one may be compared with a value of the other, however long the process runs. It is the
- * counter of the processor, scaled to CLOCK_MONOTONIC at the start; from then on it may run up to
- * some 50 ppm faster or slower, so it is not to be compared with what clock_gettime says.
+ * A process has one clock, for the deadlines of the control loop and of the lanes. So values of
+ * different threads are comparable. The clock is the counter of the processor, scaled to
+ * CLOCK_MONOTONIC at the start. It may then drift from CLOCK_MONOTONIC by some 50 ppm. Do not
+ * compare it with results of clock_gettime(2).
  */
 #ifndef GN_BASE_CLOCK_H
 #define GN_BASE_CLOCK_H
@@ -21,7 +21,7 @@
 #define GN_NS_PER_MS 1000000ull
 #define GN_NS_PER_S 1000000000ull
 
-/* Filled by gn_clock_init. mult 0: there is no usable counter, or a test holds the clock. */
+/* Set by gn_clock_init(). mult 0: there is no usable counter, or a test controls the clock. */
 struct gn_clock {
 	uint64_t mult; /* nanoseconds per tick, times 2^32 */
 	uint64_t base_ticks;
@@ -29,22 +29,22 @@ struct gn_clock {
 };
 extern struct gn_clock gn_clock;
 
-/* The time. Any thread. */
+/* Get the current time. Any thread. */
 uint64_t gn_now_ns(void);
 
-/* What stands in for the counter: CLOCK_MONOTONIC, or the clock of a test. Any thread. */
+/* Get the time if the counter is not used: CLOCK_MONOTONIC, or the clock of a test. Any thread. */
 uint64_t gn_clock_read(void);
 
 /*
- * Measures the processor's counter against CLOCK_MONOTONIC: spins for about 5 ms. Without this
- * call, on processors without an invariant counter, and where the kernel does not trust it, the
- * time is CLOCK_MONOTONIC. Call once, before there are threads.
+ * Calibrate the counter of the processor against CLOCK_MONOTONIC; spins for about 5 ms. The clock
+ * is CLOCK_MONOTONIC without this call, if the processor has no invariant counter, and if the
+ * kernel does not trust the counter. Call it once, before other threads exist.
  */
 void gn_clock_init(void);
 
 /*
- * For tests: from now on `now` is the time of this process; NULL gives the real one back. While
- * there is one thread.
+ * For tests: replace the clock of this process by `now`; NULL restores it. Call it while there is
+ * one thread.
  */
 void gn_clock_set_fake(uint64_t (*now)(void));
 
@@ -62,7 +62,10 @@ static inline uint64_t gn_clock_ticks(void)
 #endif
 }
 
-/* gn_now_ns without the call, for the data path. Any thread; no system call after gn_clock_init. */
+/*
+ * Inline version of gn_now_ns(), for the data path. Any thread; no system call after
+ * gn_clock_init().
+ */
 static inline uint64_t gn_fast_ns(void)
 {
 	uint64_t ticks;

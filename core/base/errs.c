@@ -9,11 +9,11 @@
 
 #define FIRST_CAPACITY 16
 
-/* The list after the first allocation failed. */
+/* The list if the first allocation fails. */
 static const char *no_memory_text[] = {"out of memory"};
 static struct gn_err no_memory_parts[] = {{.message = "out of memory"}};
 
-/* Doubles the capacity. The old arrays stay in the arena. */
+/* Double the capacity. The arena keeps the old arrays. */
 static bool grow(struct gn_errs *errs)
 {
 	size_t capacity = errs->capacity ? 2 * errs->capacity : FIRST_CAPACITY;
@@ -32,7 +32,7 @@ static bool grow(struct gn_errs *errs)
 	return true;
 }
 
-/* Counts a message, and returns its index; -1: it is not kept. */
+/* Count a message. Returns its index; -1: it is not kept. */
 static int append(struct gn_errs *errs)
 {
 	errs->n++;
@@ -57,7 +57,8 @@ static const char *copy(struct gn_errs *errs, const char *text)
 }
 
 /*
- * "FILE:LINE: KEY: ". Returns its length without the terminator, also if dst is too small or NULL.
+ * Write "FILE:LINE: KEY: ". Returns the length without the terminator, also if dst is too small or
+ * NULL.
  */
 static size_t write_place(char *dst, size_t size, const struct gn_err_place *place)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * errs.h - the messages of a check that looks for all faults before it gives up.
+ * errs.h - list of error messages, for checks that report all faults instead of the first one.
  *
- * A zeroed struct holds no message. Belongs to one thread at a time.
+ * A zeroed struct is an empty list. Only one thread at a time may use a list.
  */
 #ifndef GN_BASE_ERRS_H
 #define GN_BASE_ERRS_H
@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 
-#define GN_ERRS_MAX 4096 /* messages that are kept; more are only counted */
+#define GN_ERRS_MAX 4096 /* messages that are kept; further ones are only counted */
 
 /* What a message is about. NULL and 0: unknown. */
 struct gn_err_place {
@@ -22,46 +22,49 @@ struct gn_err_place {
 
 struct gn_err {
 	struct gn_err_place place;
-	const char *message; /* without its place: the end of text */
+	const char *message; /* without its place: the last part of text */
 };
 
 struct gn_errs {
 	size_t n;  /* messages that were added */
-	int cause; /* of the first; 0: none was said */
+	int cause; /* -errno of the first message; 0: not given */
 	size_t n_kept, capacity;
 	const char **text;    /* [n_kept]: the whole messages, "FILE:LINE: KEY: MESSAGE" */
 	struct gn_err *parts; /* [n_kept] */
 	struct gn_arena arena;
 };
 
-/* Adds a message, without newline; of any length. */
+/* Add a message of any length, without newline. */
 void gn_errs_add(struct gn_errs *errs, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Adds a message about a place, which is copied: "FILE:LINE: KEY: MESSAGE", without what is
- * unknown.
+ * Add a message about a place: "FILE:LINE: KEY: MESSAGE", without unknown parts. The place is
+ * copied.
  */
 void gn_errs_add_at(struct gn_errs *errs, const struct gn_err_place *place, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Records the place of each message that was added since there were `before` messages. These
- * messages already begin with a text of `skip` bytes that names the place.
+ * Record a place for each message that was added after the first `before` messages. The first
+ * `skip` bytes of these messages already name the place.
  */
 void gn_errs_locate(struct gn_errs *errs, size_t before, const struct gn_err_place *place,
 		    size_t skip);
 
-/* The next message has this -errno for its cause, and not what somebody wrote. */
+/*
+ * Set the result of gn_errs_rc() if there is no message yet. Call it before the message is added,
+ * if the cause is not an error in user input.
+ */
 void gn_errs_because(struct gn_errs *errs, int rc);
-/* The message for -ENOMEM. */
+/* Add the message for -ENOMEM. */
 void gn_errs_no_memory(struct gn_errs *errs);
-/* -errno of the first message: its cause, else -EINVAL. 0: there is no message. */
+/* Returns 0: there is no message; else the -errno of the first message. The default is -EINVAL. */
 int gn_errs_rc(const struct gn_errs *errs);
 
-/* How many messages text[] holds. */
+/* Returns how many messages text[] contains. */
 size_t gn_errs_kept(const struct gn_errs *errs);
 
-/* Frees the messages; the struct is empty and usable again. */
+/* Free the messages. The list is empty afterwards, and can be used again. */
 void gn_errs_fini(struct gn_errs *errs);
 
 #endif

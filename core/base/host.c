@@ -98,8 +98,8 @@ int gn_host_returned(const struct gn_host *host, const char *plugin, const char 
 	if (rc <= 0)
 		return rc;
 	gn_log(GN_LOG_ERROR, host->name,
-	       "%s: its function %s returned %d, and only 0 or -errno is allowed: a fault of the plugin",
-	       plugin, function, rc);
+	       "%s: plugin bug: function %s returned %d, only 0 and -errno are valid", plugin,
+	       function, rc);
 	return -EPROTO;
 }
 
@@ -113,7 +113,7 @@ void gn_host_fini(struct gn_host *host)
 	pthread_mutex_destroy(&host->lock);
 }
 
-/* Cells of one name, from several lanes, add up. */
+/* Add the cells of one name: each lane may have its own. */
 static uint64_t sum(const struct gn_counter *from, const char *name)
 {
 	uint64_t total = 0;

@@ -62,8 +62,8 @@ static void put(struct line *l, const char *text)
 }
 
 /*
- * Text as it may stand in one line of a terminal or a file: nothing that moves a cursor or ends the
- * line.
+ * Write text for a terminal or a file. Control characters are escaped, so text can neither move the
+ * cursor nor end the line.
  */
 static void put_plain(struct line *l, const char *text)
 {
@@ -81,8 +81,8 @@ static void put_plain(struct line *l, const char *text)
 }
 
 /*
- * Text as it may stand between the quotes of JSON. Bytes that are not ASCII come out as Latin-1, so
- * the line is valid.
+ * Write text for a JSON string. Bytes that are not ASCII are encoded as Latin-1 code points, so the
+ * line is valid.
  */
 static void put_json(struct line *l, const char *text)
 {
@@ -115,7 +115,8 @@ static void put_time(struct line *l)
 	put(l, tail);
 }
 
-static void put_line(struct line *l, enum gn_log_level level, const char *who, const char *message)
+static void put_line(struct line *l, enum gn_log_level level, const char *source,
+		     const char *message)
 {
 	bool json = __atomic_load_n(&sink_form, __ATOMIC_RELAXED) == GN_LOG_JSON;
 	void (*put_text)(struct line *, const char *) = json ? put_json : put_plain;
@@ -125,13 +126,13 @@ static void put_line(struct line *l, enum gn_log_level level, const char *who, c
 	put(l, json ? "\",\"level\":\"" : " ");
 	put(l, words[level]);
 	put(l, json ? "\",\"who\":\"" : " ");
-	put_text(l, who);
+	put_text(l, source);
 	put(l, json ? "\",\"message\":\"" : ": ");
 	put_text(l, message);
 	put(l, json ? "\"}\n" : "\n");
 }
 
-void gn_log(enum gn_log_level level, const char *who, const char *fmt, ...)
+void gn_log(enum gn_log_level level, const char *source, const char *fmt, ...)
 {
 	gn_log_hook *hook = __atomic_load_n(&line_hook, __ATOMIC_RELAXED);
 	char message[GN_LOG_LINE_MAX], name[32];
@@ -144,7 +145,7 @@ void gn_log(enum gn_log_level level, const char *who, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
-	snprintf(name, sizeof(name), "%s", who);
+	snprintf(name, sizeof(name), "%s", source);
 	if (hook) {
 		hook(level, name, message);
 		errno = saved;
@@ -162,7 +163,7 @@ void gn_log(enum gn_log_level level, const char *who, const char *fmt, ...)
 	errno = saved;
 }
 
-bool gn_log_ratelimit(struct gn_log_limit *limit, enum gn_log_level level, const char *who)
+bool gn_log_ratelimit(struct gn_log_limit *limit, enum gn_log_level level, const char *source)
 {
 	uint64_t now = gn_now_ns();
 
@@ -171,7 +172,7 @@ bool gn_log_ratelimit(struct gn_log_limit *limit, enum gn_log_level level, const
 
 		*limit = (struct gn_log_limit){.window_ns = now};
 		if (held)
-			gn_log(level, who, "more lines like these suppressed=%u", held);
+			gn_log(level, source, "more lines like these suppressed=%u", held);
 	}
 	if (limit->lines == LINES_PER_S) {
 		limit->suppressed++;
@@ -187,7 +188,7 @@ char *gn_escape(char *dst, size_t size, const void *src, size_t length)
 	const unsigned char *p = src;
 	size_t n = 0, i, kept = 0;
 
-	/* `kept` is how much of dst stands when "..." must still fit behind it. */
+	/* kept: length of dst that leaves enough space for "..." after it */
 	for (i = 0; i < length && i < GN_ESCAPE_MAX; i++) {
 		bool plain = p[i] >= 0x20 && p[i] < 0x7f && p[i] != '\\';
 		size_t need = plain ? 1 : 4;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log.h - one line for people and machines about something that was decided.
+ * log.h - log lines.
  *
  *     2026-01-31T12:00:00.123Z warn shm-comch: peer dropped reason="bad index" conn=3
  *
- * The message says what happened; values follow it as key=value. Text of a peer goes through
- * gn_escape first. Never on the IO path: count there.
+ * A message states what happened, then values as key=value. Pass text of a peer through gn_escape()
+ * first. Do not log on the IO path: use a counter there.
  */
 #ifndef GN_BASE_LOG_H
 #define GN_BASE_LOG_H
@@ -17,68 +17,75 @@
 enum gn_log_level { GN_LOG_ERROR, GN_LOG_WARN, GN_LOG_INFO, GN_LOG_DEBUG, GN_LOG_TRACE };
 enum gn_log_form { GN_LOG_TEXT, GN_LOG_JSON };
 
-#define GN_LOG_LINE_MAX 1024 /* bytes of a message; more is cut off */
-#define GN_ESCAPE_MAX 64     /* bytes of peer text that one line shows */
-/* a destination that is always large enough */
+#define GN_LOG_LINE_MAX 1024 /* bytes of a message; longer ones are truncated */
+#define GN_ESCAPE_MAX 64     /* bytes of peer text that one line can contain */
+/* size of a destination that gn_escape() never truncates */
 #define GN_ESCAPE_BYTES (4 * GN_ESCAPE_MAX + sizeof("..."))
 
 /*
- * Writes one line if `level` is switched on, with one write(2), so that lines of several threads
- * and processes do not mix. who: the speaker, a plugin or room. Control characters in the message
- * come out as \xNN. Keeps errno. Any thread.
+ * Write one line if `level` is enabled. It uses one write(2), so lines of several threads and
+ * processes do not mix. Control characters in the message become \xNN. Keeps errno. Any thread.
+ *
+ * source   the plugin instance or module that logs
  */
-void gn_log(enum gn_log_level level, const char *who, const char *fmt, ...)
+void gn_log(enum gn_log_level level, const char *source, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Shows lines up to this level; info at start. Any thread. */
+/* Enable lines up to this level; the default is info. Any thread. */
 void gn_log_set_level(enum gn_log_level level);
 
-/* "error" ... "trace". */
+/* Get the name of a level: "error" to "trace". */
 const char *gn_log_word(enum gn_log_level level);
 
 /*
- * Would gn_log write a line of this level? For callers whose arguments are dear to make. Any
- * thread.
+ * True if gn_log() would write a line of this level. For callers whose arguments are expensive to
+ * compute. Any thread.
  */
 bool gn_log_on(enum gn_log_level level);
 
 /*
- * Where lines go and how they look; stderr and text at start. The descriptor stays the caller's.
- * Any thread.
+ * Set the destination and format of lines; the default is stderr and text. The caller still owns
+ * the descriptor. Any thread.
  */
 void gn_log_set_sink(int fd, enum gn_log_form form);
 
 /*
- * A line that has not ended yet stands on the terminal at stderr: lines written there take its
- * place. Any thread.
+ * State whether stderr is a terminal with an unfinished line, such as progress. Log lines on stderr
+ * then overwrite it. Any thread.
  */
 void gn_log_set_over(bool over);
 
 /*
- * Give each line to a function of a program around the core, instead of writing it; NULL: write
- * again. Any thread.
+ * Pass each line to a hook of the embedding program instead of writing it; NULL: write lines again.
+ * Any thread.
  */
-typedef void gn_log_hook(enum gn_log_level level, const char *who, const char *message);
+typedef void gn_log_hook(enum gn_log_level level, const char *source, const char *message);
 void gn_log_set_hook(gn_log_hook *hook);
 
-/* One per connection or other noisy object, zeroed at start; belongs to one thread. */
+/*
+ * Rate limit of one connection or other source of many lines. Zeroed at first. Belongs to one
+ * thread.
+ */
 struct gn_log_limit {
-	uint64_t window_ns;  /* when the current second began */
-	uint32_t lines;      /* let through in it */
-	uint32_t suppressed; /* held back since the last report */
+	uint64_t window_ns;  /* start of the current second */
+	uint32_t lines;      /* lines written in it */
+	uint32_t suppressed; /* lines suppressed since the last report */
 };
 
 /*
- * May one more line be written about this object? 10 a second are; the first line of a later second
- * is preceded by one that says how many were held back (with this level and who). Thread: owner of
- * the limit.
+ * Count a line of this object. Returns true if it may be written: 10 lines a second may. The first
+ * line of a later second is preceded by a line with the number of suppressed lines, with this level
+ * and source. Thread: owner of the limit.
  */
-bool gn_log_ratelimit(struct gn_log_limit *limit, enum gn_log_level level, const char *who);
+bool gn_log_ratelimit(struct gn_log_limit *limit, enum gn_log_level level, const char *source);
 
 /*
- * Makes foreign bytes fit for a log line: printable ASCII as it is, the rest and the backslash as
- * \xNN, "..." after GN_ESCAPE_MAX bytes or when dst is full. dst: size bytes, at least 1, always
- * terminated. Returns dst. Any thread.
+ * Escape untrusted bytes for a log line: printable ASCII is kept; other bytes and the backslash
+ * become \xNN. "..." follows after GN_ESCAPE_MAX bytes or when dst is full.
+ *
+ * dst      size bytes, at least 1; always terminated
+ * returns  dst
+ * thread   any
  */
 char *gn_escape(char *dst, size_t size, const void *src, size_t length);
 

@@ -12,45 +12,50 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define RESERVE 64 /* posts: more than roles have at once, in a process that has no memory */
+#define RESERVE 64 /* posts; more than all roles of a process have pending at the same time */
 
 struct watch {
 	struct watch *next;
 	int fd;
-	/* removed; freed at the end of the turn, since epoll may have reported it already */
+	/*
+	 * removed. It is freed at the end of the turn, because epoll may have reported it already
+	 */
 	int dead;
 	void (*fn)(void *arg);
 	void *arg;
 };
 
-enum place { ALLOCATED, RESERVED, CALLERS }; /* where a post lies */
+enum place { ALLOCATED, RESERVED, CALLERS }; /* memory of a post */
 
 /*
- * The lock guards all that follows it. It is held but while the loop waits and while something is
- * called.
+ * The lock guards all fields after it. A turn holds it except while it waits and while it runs a
+ * callback.
  */
 struct gn_loop {
 	int epoll_fd;
 	int wake_fd;
 	pthread_mutex_t lock;
-	pthread_cond_t idle;   /* a watch has returned */
-	pthread_t thread;      /* of the turn that runs */
-	struct watch *current; /* whose function runs */
+	pthread_cond_t idle;   /* signalled when a callback of a watch has returned */
+	pthread_t thread;      /* thread that runs the current turn */
+	struct watch *current; /* watch whose callback runs */
 	int waiting;
 	int quit;
 	int status;
 	uint32_t turn; /* counts passes over the timers */
 	struct watch *watches;
-	/* of the times at which timers are set: most are set to later than all others */
+	/*
+	 * list of the first timer of each time. A new timer is usually the last, so add_timer()
+	 * searches from the end
+	 */
 	struct gn_timer *first, *last;
 	struct gn_post *posts, **posts_end;
-	struct gn_post *batch; /* what is left of the posts of this turn */
-	/* of the reserve: for what must be posted when there is no memory */
+	struct gn_post *batch; /* posts of this turn that have not run yet */
+	/* free entries of the reserve, for gn_loop_must_post() when out of memory */
 	struct gn_post *unused;
 	struct gn_post reserve[RESERVE];
 };
 
-/* Lock held. What has changed is for the loop to see now. */
+/* Wake the loop, so that it handles a change now. Lock held. */
 static void wake(struct gn_loop *loop)
 {
 	uint64_t one = 1;
@@ -65,7 +70,7 @@ static void drain_wake(void *arg)
 	uint64_t n;
 
 	if (read(loop->wake_fd, &n, sizeof(n)) < 0)
-		return; /* EAGAIN: somebody read it before */
+		return; /* EAGAIN: already read */
 }
 
 struct gn_loop *gn_loop_create(void)
@@ -115,7 +120,7 @@ static void unlink_post(struct gn_loop *loop, struct gn_post *p)
 	p->at = NULL;
 }
 
-/* It has run, or never will; the caller's is not touched any more. */
+/* Free a post that has run or is cancelled. A post of the caller must not be accessed any more. */
 static void drop_post(struct gn_loop *loop, struct gn_post *p, int place)
 {
 	if (place == ALLOCATED) {
@@ -197,26 +202,26 @@ void gn_loop_remove_fd(struct gn_loop *loop, int fd)
 		if (w->fd == fd && !w->dead) {
 			epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 			w->dead = 1;
-			wake(loop); /* it frees w */
+			wake(loop); /* the loop frees w */
 		}
-	while (runs_elsewhere(loop, fd)) /* also when it has removed itself */
+	while (runs_elsewhere(loop, fd)) /* also if the callback has removed its own fd */
 		pthread_cond_wait(&loop->idle, &loop->lock);
 	pthread_mutex_unlock(&loop->lock);
 }
 
 /*
- * Hundreds of sessions have their beats at few times. So the timers of one time hang together, the
- * first one set stands among the times, and a new one is found its place without a look at all of
- * them.
+ * Hundreds of sessions set keepalive timers for few distinct times. So timers of one time form a
+ * circular list, and only the first of them is in the list of times. A new timer finds its position
+ * without a search over all timers.
  */
 static bool is_first_of_time(const struct gn_loop *loop, const struct gn_timer *timer)
 {
 	return timer->prev || loop->first == timer;
 }
 
-/* What stands between prev and next from now on. */
-static void stand(struct gn_loop *loop, struct gn_timer *prev, struct gn_timer *timer,
-		  struct gn_timer *next)
+/* Insert a timer between prev and next in the list of times, or replace the one there. */
+static void link_between(struct gn_loop *loop, struct gn_timer *prev, struct gn_timer *timer,
+			 struct gn_timer *next)
 {
 	timer->prev = prev;
 	timer->next = next;
@@ -234,7 +239,7 @@ static void clear_timer(struct gn_loop *loop, struct gn_timer *timer)
 	if (!is_first_of_time(loop, timer))
 		return;
 	if (timer->same != timer) {
-		stand(loop, timer->prev, timer->same, timer->next);
+		link_between(loop, timer->prev, timer->same, timer->next);
 		return;
 	}
 	*(timer->prev != NULL ? &timer->prev->next : &loop->first) = timer->next;
@@ -263,7 +268,7 @@ static void add_timer(struct gn_loop *loop, struct gn_timer *timer, uint64_t at_
 		return;
 	}
 	timer->same = timer->same_prev = timer;
-	stand(loop, before, timer, before ? before->next : loop->first);
+	link_between(loop, before, timer, before ? before->next : loop->first);
 	if (!before)
 		wake(loop);
 }
@@ -395,7 +400,10 @@ static struct gn_timer *due_timer(const struct gn_loop *loop, uint64_t now)
 	return NULL;
 }
 
-/* A timer that is set again while they run waits for the next turn: it must not starve the fds. */
+/*
+ * Run the timers that are due. A timer that a callback sets waits for the next turn, so that timers
+ * cannot starve the fds.
+ */
 static void run_timers(struct gn_loop *loop)
 {
 	uint64_t now = gn_now_ns();
@@ -408,7 +416,7 @@ static void run_timers(struct gn_loop *loop)
 	}
 }
 
-/* What is posted meanwhile waits for the next turn. */
+/* Run the posts. A post that a callback adds waits for the next turn. */
 static void run_posts(struct gn_loop *loop)
 {
 	struct gn_post *p = loop->posts;
@@ -428,7 +436,7 @@ static void run_posts(struct gn_loop *loop)
 	}
 }
 
-/* Wait for fds, at most that long; what epoll_wait returns, or -errno. */
+/* Wait for fds, at most timeout_ms. Returns the result of epoll_wait(2), or -errno. */
 static int wait_for_events(struct gn_loop *loop, struct epoll_event *ev, int max, int timeout_ms)
 {
 	int n;

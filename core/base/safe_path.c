@@ -15,17 +15,17 @@
 #include <unistd.h>
 
 #define LINKS_MAX 40 /* as in the kernel */
-#define TRIES 16     /* to open a file that other processes make and remove */
+#define TRIES 16     /* to open a file that other processes create and remove */
 
 #define DIRECTORY (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 struct walk {
 	enum gn_path_rule rule;
 	char *why;
-	int dir;             /* where the walk is */
+	int dir;             /* current directory of the walk */
 	struct stat st;      /* of dir */
-	char left[PATH_MAX]; /* of the path, from dir on */
-	int fd;              /* the result; -1: the walk is not at the end */
+	char left[PATH_MAX]; /* part of the path that is left, relative to dir */
+	int fd;              /* the result; -1: the walk is not finished */
 	unsigned links;
 };
 
@@ -54,13 +54,14 @@ static bool is_trusted(uid_t uid)
 /* True if the group has the name of this user and no other members. */
 static bool is_private_group(gid_t gid)
 {
-	char user_text[1024], group_text[1024]; /* too small: the group has other members */
+	/* if these are too small, the group has other members */
+	char user_text[1024], group_text[1024];
 	struct passwd user, *is_user;
 	struct group group, *is_group;
 
 	if (gid != getegid())
 		return false;
-	/* not getpwuid: another thread of the program may use its result */
+	/* not getpwuid(3): another thread of the program may use its static result */
 	if (getpwuid_r(geteuid(), &user, user_text, sizeof(user_text), &is_user) || !is_user ||
 	    getgrgid_r(gid, &group, group_text, sizeof(group_text), &is_group) || !is_group ||
 	    strcmp(user.pw_name, group.gr_name) != 0)
@@ -95,13 +96,13 @@ int gn_path_check_trusted(const struct stat *st, const char *what, char *why)
 
 /* -- output -- */
 
-/* True if users other than the owner of the directory can make files in it, as in /tmp. */
+/* True if users other than the owner of the directory can create files in it, as in /tmp. */
 static bool is_shared(const struct stat *dir)
 {
 	return (dir->st_mode & S_IWOTH) || ((dir->st_mode & S_ISVTX) && (dir->st_mode & S_IWGRP));
 }
 
-/* True if the rule accepts this owner of a link or file in the walk's directory. */
+/* True if the rule accepts this owner of a link or file in the current directory. */
 static bool accepts_owner(const struct walk *w, uid_t uid)
 {
 	if (!is_shared(&w->st))
@@ -110,7 +111,7 @@ static bool accepts_owner(const struct walk *w, uid_t uid)
 					  : uid == geteuid() || uid == 0 || uid == w->st.st_uid;
 }
 
-/* The path of an open file, for messages. out: `size` bytes. */
+/* Get the path of an open file, for messages. out: `size` bytes. */
 static const char *path_of(int fd, char *out, size_t size)
 {
 	char link[40];
@@ -137,7 +138,7 @@ static int reject(struct walk *w, const char *name, const char *what, const stru
 
 /* -- the walk -- */
 
-/* Move to this directory, whose descriptor the walk takes over. 0 or -errno. */
+/* Move to a directory. The walk takes ownership of the descriptor. Returns 0 or -errno. */
 static int enter(struct walk *w, int dir)
 {
 	char path[256], what[300];
@@ -174,8 +175,8 @@ static int begin(struct walk *w, const char *path)
 }
 
 /*
- * Take the first name off the rest of the path. name: NAME_MAX + 1 bytes; "." at the end. 0 or
- * -ENAMETOOLONG.
+ * Remove the first name from the remaining path. name: NAME_MAX + 1 bytes; "." at the end. Returns
+ * 0 or -ENAMETOOLONG.
  */
 static int next_name(struct walk *w, char *name)
 {
@@ -191,8 +192,8 @@ static int next_name(struct walk *w, char *name)
 }
 
 /*
- * The text of a link in /proc such as "pipe:[17]" is no path, and the text for a removed file leads
- * to no file.
+ * True if the kernel must follow a link in /proc. The text of such a link may not be a path
+ * ("pipe:[17]"), or be the path of a removed file.
  */
 static bool kernel_follows(const struct walk *w, int link, const char *text)
 {
@@ -203,12 +204,12 @@ static bool kernel_follows(const struct walk *w, int link, const char *text)
 }
 
 /*
- * Put the text of the link `name` in front of the rest of the path. 0; 1: the kernel follows this
- * link; -ENOTDIR: it is no link; -EPERM: the rule rejects it; or -errno.
+ * Insert the text of the link `name` before the remaining path. Returns 0; 1: the kernel must
+ * follow this link; -ENOTDIR: not a link; -EPERM: the rule rejects it; or another -errno.
  */
 static int follow(struct walk *w, const char *name)
 {
-	char text[PATH_MAX], rest[PATH_MAX];
+	char text[PATH_MAX], tail[PATH_MAX];
 	int link = openat(w->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), rc = 0;
 	struct stat st;
 	ssize_t n;
@@ -230,13 +231,16 @@ static int follow(struct walk *w, const char *name)
 	close(link);
 	if (rc)
 		return rc;
-	snprintf(rest, sizeof(rest), "%s", w->left);
-	if ((size_t)snprintf(w->left, sizeof(w->left), "%s%s", text, rest) >= sizeof(w->left))
+	snprintf(tail, sizeof(tail), "%s", w->left);
+	if ((size_t)snprintf(w->left, sizeof(w->left), "%s%s", text, tail) >= sizeof(w->left))
 		return -ENAMETOOLONG;
 	return text[0] == '/' ? enter(w, open("/", DIRECTORY)) : 0;
 }
 
-/* Check the open file. 0; -ELOOP: it is a link, which O_PATH opens; -EPERM: the rule rejects it. */
+/*
+ * Check the open file. Returns 0; -ELOOP: it is a link, which O_PATH opens; -EPERM: the rule
+ * rejects it.
+ */
 static int check(struct walk *w, int fd, const char *name)
 {
 	char path[256], what[300];
@@ -262,8 +266,8 @@ static int check(struct walk *w, int fd, const char *name)
 }
 
 /*
- * Open the last name. Returns a descriptor; -ELOOP: it is a link; -EPERM: the rule rejects it; or
- * -errno.
+ * Open the last name of the path. Returns a descriptor; -ELOOP: it is a link; -EPERM: the rule
+ * rejects it; or another -errno.
  */
 static int open_last(struct walk *w, const char *name, int flags, mode_t mode)
 {
@@ -290,7 +294,7 @@ static int open_last(struct walk *w, const char *name, int flags, mode_t mode)
 }
 
 /*
- * Open a link that the kernel follows: the file is open in this process already. Returns a
+ * Open a link that the kernel follows, because its file is already open in this process. Returns a
  * descriptor or -errno.
  */
 static int open_by_kernel(struct walk *w, const char *name, int flags, mode_t mode)
@@ -305,7 +309,7 @@ static int open_by_kernel(struct walk *w, const char *name, int flags, mode_t mo
 	return rc ? rc : fd;
 }
 
-/* The end of the path: set w->fd, or follow a link. 0 or -errno. */
+/* Handle the last name: set w->fd, or follow a link. Returns 0 or -errno. */
 static int step_last(struct walk *w, const char *name, int flags, mode_t mode)
 {
 	int fd = open_last(w, name, flags, mode), rc;
@@ -320,7 +324,9 @@ static int step_last(struct walk *w, const char *name, int flags, mode_t mode)
 	return fd < 0 ? fd : 0;
 }
 
-/* One name further: move to the directory, or follow a link. 0 or -errno. */
+/*
+ * Handle a name that is not the last: move to the directory, or follow a link. Returns 0 or -errno.
+ */
 static int step(struct walk *w, const char *name)
 {
 	int fd = openat(w->dir, name, DIRECTORY), rc;
@@ -370,7 +376,7 @@ int gn_path_claim_dir(const char *path, char *why)
 			   GN_PATH_OUTPUT, why);
 	if (dir < 0)
 		return dir;
-	if (!*name) /* of "/" */
+	if (!*name) /* the path is "/" */
 		strcpy(name, ".");
 	if ((mkdirat(dir, name, 0700) && errno != EEXIST) ||
 	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * words.h - a list of words in the order in which they were given, such as the roles that a command
- * line names.
+ * strlist.h - list of strings in the order of adding, such as the roles that a command line names.
  *
- * A zeroed struct is an empty list. The words stay the caller's. Belongs to one thread at a time.
+ * A zeroed struct is an empty list. The caller owns the strings. Only one thread at a time may use
+ * a list.
  */
 #ifndef GN_BASE_STRLIST_H
 #define GN_BASE_STRLIST_H
@@ -16,10 +16,10 @@ struct gn_strlist {
 	size_t n;
 };
 
-/* Append a word. 0, -ENOMEM. */
+/* Append a string, which is not copied. Returns 0 or -ENOMEM. */
 int gn_strlist_add(struct gn_strlist *words, const char *word);
 bool gn_strlist_has(const struct gn_strlist *words, const char *word);
-/* The list is empty again. */
+/* Free the list, but not the strings. It is empty afterwards. */
 void gn_strlist_fini(struct gn_strlist *words);
 
 #endif

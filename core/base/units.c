@@ -19,7 +19,7 @@ struct unit {
 #define KI 1024ull
 #define KB 1000ull
 
-/* The first ones, up to the empty name, are those that the formatter uses, from large to small. */
+/* The formatter uses the entries up to the empty name, which are sorted from large to small. */
 static const struct unit size_units[] = {
 	{"TiB", KI *KI *KI *KI},
 	{"GiB", KI *KI *KI},
@@ -82,8 +82,8 @@ int gn_time_parse(const char *text, uint64_t *ns_p)
 }
 
 /*
- * The value in the first unit, of those from large to small, that is not larger than it: exact, or
- * to two places.
+ * Format the value in the largest unit that is not larger than the value: exact, or with two
+ * decimal places.
  */
 static char *format(char *dst, size_t size, uint64_t value, const struct unit *u)
 {
@@ -110,7 +110,7 @@ char *gn_time_format(char *dst, size_t size, uint64_t ns)
 {
 	const struct unit *u = time_units;
 
-	/* Whole hours and minutes only: "90s" reads better than "1.50m". */
+	/* Use hours and minutes only for whole ones: "90s" is clearer than "1.50m". */
 	while (u->factor > GN_NS_PER_S && (ns == 0 || ns % u->factor))
 		u++;
 	return format(dst, size, ns, u);

@@ -110,7 +110,8 @@ static void told_of(const char *who, const char *function)
 	char text[128];
 
 	snprintf(text, sizeof(text),
-		 "%s: its function %s returned 5, and only 0 or -errno is allowed", who, function);
+		 "%s: plugin bug: function %s returned 5, only 0 and -errno are valid", who,
+		 function);
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(said, text), said);
 	TEST_ASSERT_NULL_MESSAGE(strstr(said, "Unknown error"), said);
 }
