@@ -8,7 +8,7 @@
 
 #include "config/config_priv.h"
 
-/* libconfig's words for a fault, with the place and a hint. */
+/* Add the error message of libconfig, with the place and a hint. */
 static void add_parse_fault(struct gn_config *config, struct gn_errs *errs)
 {
 	const char *file = config_error_file(&config->cfg), *text = config_error_text(&config->cfg),
@@ -21,7 +21,7 @@ static void add_parse_fault(struct gn_config *config, struct gn_errs *errs)
 	if (!strcmp(text, "syntax error"))
 		hint = "; look for a missing ; or quote or bracket in this line or the one before";
 	else if (!strcmp(text, "duplicate setting name"))
-		hint = "; this key stands twice in its group: keep one";
+		hint = "; the group has this key twice: keep one";
 	else if (!strncmp(text, "mismatched element", 18))
 		hint = "; all members of [ ] must have one type, use ( ) to mix";
 	gn_errs_add_at(errs, &place, "%s%s", text, hint);
@@ -46,7 +46,7 @@ static int parse(struct gn_config *config, char *text, struct gn_errs *errs)
 	return -EINVAL;
 }
 
-/* text: of the main file; dir: its folder, NULL: that of its path. */
+/* text: of the main file. dir: directory for includes; NULL: that of path. */
 static struct gn_config *make(const char *path, char *text, const char *dir,
 			      const char *const *overrides, size_t n, struct gn_errs *errs)
 {
@@ -102,7 +102,7 @@ struct gn_config *gn_config_open_text(const char *name, const char *text,
 	struct gn_config *config;
 	char *line;
 
-	/* libconfig 1.5 stumbles over a comment without a newline */
+	/* libconfig 1.5 rejects a comment without a newline at the end of the text */
 	if (asprintf(&line, "%s\n", text) < 0) {
 		gn_errs_no_memory(errs);
 		return NULL;

@@ -9,16 +9,17 @@
 
 struct gn_config {
 	config_t cfg;
-	char *path;      /* of the main file, as the user wrote it */
-	const char *dir; /* of the main file: where includes are found */
+	char *path;      /* path of the main file, as the user has written it */
+	const char *dir; /* directory of the main file, for includes */
 	const char *
-		beside; /* where settings come from that no line made: "--set", or the name of the text */
+		/* place of settings that are not in a file: "--set", or the name of the text */
+		beside;
 	struct gn_arena arena;
 };
 
 /*
- * A node is a setting of libconfig under another name. Its hook: the text that a --set without
- * quotes gave, whatever was made of it; else NULL.
+ * A node is a config_setting_t of libconfig. Its hook is the text of a --set without quotes,
+ * whatever type the value became; else NULL.
  */
 static inline config_setting_t *gn_conf_setting(struct gn_conf_node *node)
 {
@@ -31,52 +32,52 @@ static inline struct gn_conf_node *gn_conf_node(config_setting_t *setting)
 }
 
 /*
- * Looks at the text of a file and at its includes, and says everything that libconfig would swallow
- * or garble: who may write an include, numbers that do not fit, includes that lead away. dir: where
- * includes must lie. 0, or -EINVAL with messages in errs.
+ * Check the text of a file and its includes for errors that libconfig ignores or reports poorly:
+ * includes that other users can write or that are outside of `dir`, and numbers that do not fit.
+ * dir: directory that must contain the includes. Returns 0; -EINVAL: errs has messages.
  */
 int gn_config_scan(const char *path, const char *text, const char *dir, struct gn_errs *errs);
 
 /*
- * Reads one file. `where` stands in front of messages, "FILE: " or "FILE:LINE: ". Returns the text,
- * newline at the end, to be freed by the caller; NULL with messages in errs.
+ * Read one file. where: prefix of messages, "FILE: " or "FILE:LINE: ". Returns the text with a
+ * newline at its end, which the caller frees; NULL: errs has messages.
  */
 char *gn_config_read_file(const char *path, const char *where, struct gn_errs *errs);
 
-/* Applies one --set. Adds a message and returns -EINVAL if it cannot be done. */
+/* Apply one --set. Returns 0; -EINVAL: errs has a message. */
 int gn_config_override(struct gn_config *config, const char *text, struct gn_errs *errs);
 
 /*
- * The name of a file as messages write it. file: what libconfig says; may be NULL. Lives as long as
- * config.
+ * Get the name of a file for messages. file: the name that libconfig uses; NULL: the main file.
+ * Valid as long as config.
  */
 const char *gn_config_file_name(struct gn_config *config, const char *file);
 
-/* Filling a struct: where the values go and where the faults go. */
+/* State of filling a struct: destinations of values and faults. */
 struct gn_config_fill {
 	char *conf; /* the struct */
 	struct gn_errs *errs;
-	bool left_out; /* the rows are those of an optional group that is not there */
+	bool left_out; /* the rows belong to an optional group that is omitted */
 };
 
-/* Stores the value of a setting that is no group. Returns 0, or -EINVAL with a message added. */
+/* Store the value of a setting that is not a group. Returns 0; -EINVAL: a message was added. */
 int gn_config_fill_value(struct gn_config_fill *f, struct gn_conf_node *node,
 			 const struct gantry_option *row);
 
 /*
- * Stores a default, given as text; the range is for users, so that a default may mean "none".
+ * Store the default of a row. The range of the row does not apply: a default may mean "none".
  * Returns 0 or -errno.
  */
 int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option *row,
 			   const char *text);
 
-/* Stores 0, false or NULL. */
+/* Store 0, false or NULL. */
 void gn_config_fill_zero(struct gn_config_fill *f, const struct gantry_option *row);
 
-/* A limit of the row's range, as it would be written. dst: GN_UNITS_BYTES. */
+/* Format a limit of the range of a row, as in a configuration. dst: GN_UNITS_BYTES. */
 void gn_config_limit_text(const struct gantry_option *row, int64_t limit, char *dst);
 
-/* Adds the message that the setting has another type than `wanted`, a text. Returns -EINVAL. */
+/* Add the message that the setting has another type than `wanted`, a text. Returns -EINVAL. */
 int gn_config_fault_type(struct gn_config_fill *f, struct gn_conf_node *node, const char *wanted);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One file into memory, after a look at who may write it. */
+/*
+ * file.c - read a configuration file into memory, after a check that no untrusted user can write
+ * it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,8 +16,8 @@
 #define FILE_BYTES_MAX (1u << 20)
 
 /*
- * A file that another user can write can make this process load the plugins of that user. For root:
- * see open_file().
+ * True if another user can write the file, and so make this process load plugins of that user. Root
+ * has the stricter rule of open_file().
  */
 static bool written_by_others(const struct stat *st)
 {
@@ -43,7 +46,7 @@ static int check(int fd, const char *path, const char *where, size_t *size_p, st
 		return -EINVAL;
 	}
 	if (st.st_size > FILE_BYTES_MAX) {
-		gn_errs_add(errs, "%s%s is larger than 1MiB; that is no configuration", where,
+		gn_errs_add(errs, "%s%s is larger than 1MiB; it is not a configuration", where,
 			    path);
 		return -EINVAL;
 	}
@@ -51,7 +54,10 @@ static int check(int fd, const char *path, const char *where, size_t *size_p, st
 	return 0;
 }
 
-/* Reads up to `size` bytes. Returns how many there were, or -errno; -ESTALE if there were more. */
+/*
+ * Read up to `size` bytes. Returns the number of bytes; -ESTALE: the file has more; or another
+ * -errno.
+ */
 static ssize_t read_all(int fd, char *text, size_t size)
 {
 	size_t n = 0;
@@ -71,8 +77,7 @@ static ssize_t read_all(int fd, char *text, size_t size)
 }
 
 /*
- * The descriptor's bytes as a string that ends in a newline: libconfig 1.5 stumbles over a comment
- * that has none.
+ * Read the file as a string with a newline at its end: libconfig 1.5 rejects a comment without one.
  */
 static char *load(int fd, size_t size, const char *path, const char *where, struct gn_errs *errs)
 {
@@ -91,7 +96,7 @@ static char *load(int fd, size_t size, const char *path, const char *where, stru
 		goto out_undo_text;
 	}
 	if (memchr(text, '\0', (size_t)n)) {
-		gn_errs_add(errs, "%s%s holds a zero byte; that is no text file", where, path);
+		gn_errs_add(errs, "%s%s contains a zero byte; it is not a text file", where, path);
 		goto out_undo_text;
 	}
 	if (n && text[n - 1] != '\n')
@@ -105,8 +110,8 @@ out_undo_text:
 }
 
 /*
- * Root uses only files that trusted users could have written. Returns a descriptor; -errno with a
- * message in errs.
+ * Open the file. Root opens only files that no untrusted user can write. Returns a descriptor;
+ * -errno: errs has a message.
  */
 static int open_file(const char *path, const char *where, struct gn_errs *errs)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far is one word from another? */
+/* near.c - similarity of words, for hints about misspelled keys and values. */
 #include <ctype.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #define WORD_MAX 40
 
-static int least(int a, int b)
+static int min_of(int a, int b)
 {
 	return a < b ? a : b;
 }
@@ -18,8 +18,8 @@ static int same(char a, char b)
 }
 
 /*
- * Letters added, lost, changed, or swapped with their neighbour; small and capital ones are the
- * same. Both words are of 1..WORD_MAX letters.
+ * Damerau-Levenshtein distance: insertions, deletions, substitutions and swaps of neighbours. Case
+ * is ignored. Both words have 1 to WORD_MAX letters.
  */
 static int distance(const char *a, int n_a, const char *b, int n_b)
 {
@@ -28,14 +28,14 @@ static int distance(const char *a, int n_a, const char *b, int n_b)
 	for (int j = 0; j <= n_b; j++)
 		row[0][j] = j;
 	for (int i = 1; i <= n_a; i++) {
-		int *now = row[i % 3], *before = row[(i + 2) % 3], *earlier = row[(i + 1) % 3];
+		int *current = row[i % 3], *before = row[(i + 2) % 3], *earlier = row[(i + 1) % 3];
 
-		now[0] = i;
+		current[0] = i;
 		for (int j = 1; j <= n_b; j++) {
-			now[j] = least(least(before[j], now[j - 1]) + 1,
-				       before[j - 1] + !same(a[i - 1], b[j - 1]));
+			current[j] = min_of(min_of(before[j], current[j - 1]) + 1,
+					    before[j - 1] + !same(a[i - 1], b[j - 1]));
 			if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
-				now[j] = least(now[j], earlier[j - 2] + 1);
+				current[j] = min_of(current[j], earlier[j - 2] + 1);
 		}
 	}
 	return row[n_a % 3][n_b];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Walking the tree, and saying where one is. */
+/* node.c - access to settings of the tree, and to their places for messages. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,8 +59,8 @@ bool gn_conf_is_list(struct gn_conf_node *node)
 }
 
 /*
- * libconfig 1.5 names an included file as the include did, later ones with the folder in front, the
- * main file not at all.
+ * libconfig 1.5 reports an included file as the include names it; later versions add the directory.
+ * Both report NULL for the main file.
  */
 const char *gn_config_file_name(struct gn_config *config, const char *file)
 {
@@ -78,7 +78,7 @@ const char *gn_config_file_name(struct gn_config *config, const char *file)
 	return text ? text : file;
 }
 
-/* The file and the line of a setting; the key stays NULL. */
+/* Get file and line of a setting; the key stays NULL. */
 static struct gn_err_place place_of(struct gn_conf_node *node)
 {
 	const config_setting_t *setting = gn_conf_setting(node);
@@ -104,7 +104,7 @@ const char *gn_conf_where(struct gn_conf_node *node)
 	return text;
 }
 
-/* Puts the path of a setting into text, cut if it does not fit; returns its length. */
+/* Write the path of a setting to text, truncated to size. Returns its length. */
 static size_t write_path(config_setting_t *setting, char *text, size_t size)
 {
 	size_t n;

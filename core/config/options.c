@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Groups of settings into structs, by the rows of a table. */
+/* options.c - fill structs from groups of settings, by the rows of an option table. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static int fill_node(struct gn_config_fill *f, struct gn_conf_node *node,
 	return fill_group(f, node, row->group, NULL);
 }
 
-/* An option that the file does not have. group: where it would stand; may be NULL. */
+/* Fill an option that the file does not have. group: the group of the option; may be NULL. */
 static int fill_absent(struct gn_config_fill *f, struct gn_conf_node *group,
 		       const struct gantry_option *row)
 {
@@ -37,8 +37,8 @@ static int fill_absent(struct gn_config_fill *f, struct gn_conf_node *group,
 	if (row->dflt) {
 		ret = gn_config_fill_default(f, row, row->dflt);
 		if (ret)
-			gn_errs_add(f->errs, "%s: the plugin's default \"%s\" cannot be read",
-				    row->name, row->dflt);
+			gn_errs_add(f->errs, "%s: plugin bug: default \"%s\" is invalid", row->name,
+				    row->dflt);
 		return ret;
 	}
 	if (f->left_out) {
@@ -55,12 +55,12 @@ static int fill_absent(struct gn_config_fill *f, struct gn_conf_node *group,
 
 struct hint {
 	const char *best;
-	int errors; /* of that one */
+	int errors; /* its edit distance */
 	char list[LIST_BYTES];
 	size_t n;
 };
 
-/* Looks at one known name. Returns true if it is the word itself. */
+/* Compare with one known name, and update the hint. Returns true if they are equal. */
 static bool hint_name(struct hint *h, const char *word, const char *name)
 {
 	if (!strcmp(word, name))

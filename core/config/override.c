@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --set a.b.c=value */
+/* override.c - apply --set a.b.c=value to the tree. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define NAME_BYTES 64
 
 /*
- * The next name of a path into name; returns where the path goes on, NULL if the name is empty or
+ * Copy the next name of a path to `name`. Returns the remaining path; NULL: the name is empty or
  * too long.
  */
 static const char *next_name(const char *path, const char *end, char *name)
@@ -28,14 +28,15 @@ static const char *next_name(const char *path, const char *end, char *name)
 }
 
 /*
- * The member with this name, or with this number in a list. What is missing is made: a list if a
- * number comes `then`, else a group, also right behind the last of a list.
+ * Get the member with this name, or the element with this number of a list. A missing member is
+ * created: a list if `then`, the next name, is a number, else a group. An element can be created
+ * only at the end of a list.
  */
 static config_setting_t *step(config_setting_t *at, const char *name, const char *then)
 {
 	config_setting_t *next;
 	unsigned long i;
-	char *rest;
+	char *end_of_number;
 
 	if (config_setting_is_group(at)) {
 		next = config_setting_get_member(at, name);
@@ -47,8 +48,8 @@ static config_setting_t *step(config_setting_t *at, const char *name, const char
 	}
 	if (!config_setting_is_list(at) && !config_setting_is_array(at))
 		return NULL;
-	i = strtoul(name, &rest, 10);
-	if (*rest || i > 1u << 20)
+	i = strtoul(name, &end_of_number, 10);
+	if (*end_of_number || i > 1u << 20)
 		return NULL;
 	if (config_setting_is_list(at) && i == (unsigned long)config_setting_length(at))
 		return config_setting_add(at, NULL, CONFIG_TYPE_GROUP);
@@ -57,15 +58,15 @@ static config_setting_t *step(config_setting_t *at, const char *name, const char
 
 static bool is_number(const char *text, long long *value_p)
 {
-	char *rest;
+	char *end_of_number;
 
 	if (!strchr("+-0123456789", *text) || !*text)
 		return false;
 	errno = 0;
-	*value_p = strtoll(text, &rest, strncasecmp(text, "0x", 2) ? 10 : 16);
-	while (*rest == 'L')
-		rest++;
-	return !*rest && !errno;
+	*value_p = strtoll(text, &end_of_number, strncasecmp(text, "0x", 2) ? 10 : 16);
+	while (*end_of_number == 'L')
+		end_of_number++;
+	return !*end_of_number && !errno;
 }
 
 static bool set_string(config_setting_t *group, const char *name, const char *text)
@@ -87,7 +88,7 @@ static bool set_string(config_setting_t *group, const char *name, const char *te
 	return done;
 }
 
-/* What is no string by its looks keeps its text: the option may be one. */
+/* Store a value by its syntax. The hook keeps the text, because the option may be a string. */
 static bool set_value(struct gn_config *config, config_setting_t *group, const char *name,
 		      const char *text, bool was_string)
 {
@@ -132,15 +133,14 @@ int gn_config_override(struct gn_config *config, const char *text, struct gn_err
 	for (;;) {
 		path = next_name(path, end, name);
 		if (!path)
-			return fail(config, errs, text,
-				    "there is an empty or overlong name in the path");
+			return fail(config, errs, text, "the path has an empty or too long name");
 		if (path == end)
 			break;
 		at = step(at, name, path);
 		if (!at)
 			return fail(
 				config, errs, text,
-				"the path leads to a place in a list that is not there, or through a plain value");
+				"the path has a missing list element, or a value that is not a group or list");
 	}
 	if (!config_setting_is_group(at))
 		return fail(config, errs, text, "only a member of a group can be set");
@@ -153,6 +153,6 @@ int gn_config_override(struct gn_config *config, const char *text, struct gn_err
 		config_setting_remove(at, name);
 	}
 	if (!set_value(config, at, name, end + 1, was_string))
-		return fail(config, errs, text, "not a name that a setting can have");
+		return fail(config, errs, text, "invalid setting name");
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an option table accepts, for a terminal or for a manual page. */
+/* print.c - describe an option table, as plain text or for a manual page. */
 #include <ctype.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static const char *type_text(const struct gantry_option *row)
 										: "unknown";
 }
 
-/* "1 to 4096", `"a", "b"` or nothing. */
+/* Format the valid values: "1 to 4096", `"a", "b"`, or nothing. */
 static void range_text(const struct gantry_option *row, char *dst, size_t size)
 {
 	char min[GN_UNITS_BYTES], max[GN_UNITS_BYTES];
@@ -50,7 +50,7 @@ static bool is_quoted(const struct gantry_option *row)
 	       row->type == GANTRY_OPT_TIME || row->type == GANTRY_OPT_CHOICE;
 }
 
-/* What happens when the option is left out. */
+/* Format the default of an option. */
 static void default_text(const struct gantry_option *row, char *dst, size_t size)
 {
 	const char *quote = is_quoted(row) ? "\"" : "";
@@ -58,14 +58,14 @@ static void default_text(const struct gantry_option *row, char *dst, size_t size
 	if (!row->dflt)
 		snprintf(dst, size, "must be given");
 	else if (row->type == GANTRY_OPT_GROUP)
-		snprintf(dst, size, "may be left out");
+		snprintf(dst, size, "optional");
 	else
 		snprintf(dst, size, "default %s%s%s", quote, row->dflt, quote);
 }
 
 /*
- * Text between macros: no backslash is an escape, no line begins with a control character, a
- * sentence begins a line.
+ * Write text to a manual page: escape backslashes and leading control characters, and start each
+ * sentence on a new line.
  */
 static void put_mdoc(FILE *out, const char *text)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A look at the words of a file before libconfig parses it. libconfig 1.5 cuts numbers to 32 bits
- * without a word, opens any file that an include names, and does not say which one it could not
- * open. The words are those of its scanner.
+ * scan.c - check the tokens of a file before libconfig parses it.
+ *
+ * libconfig 1.5 truncates numbers to 32 bits without an error. It opens any file that an include
+ * names, and does not report which one it could not open. The tokens here are those of its scanner.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -15,14 +16,14 @@
 #include "base/checked.h"
 #include "config/config_priv.h"
 
-#define INCLUDE_DEPTH_MAX 8 /* libconfig stops at 10 */
-#define INCLUDE_MAX 64      /* files in all */
-#define NESTING_MAX 32      /* groups in groups */
+#define INCLUDE_DEPTH_MAX 8 /* the limit of libconfig is 10 */
+#define INCLUDE_MAX 64      /* included files of a configuration */
+#define NESTING_MAX 32      /* nested groups and lists */
 
 struct scan {
 	struct gn_errs *errs;
-	const char *dir; /* as it is put in front of the name of an include */
-	char *real_dir;  /* where it truly is */
+	const char *dir; /* directory of includes, as the prefix of their names */
+	char *real_dir;  /* its canonical path */
 	unsigned int n_files;
 };
 
@@ -30,9 +31,9 @@ struct text {
 	const char *path;
 	const char *start, *p;
 	unsigned int line;
-	unsigned int depth;   /* of includes */
-	unsigned int nesting; /* brackets that are open at p, those around the include too */
-	unsigned int opened[NESTING_MAX + 1]; /* the line of each */
+	unsigned int depth;   /* nesting level of includes */
+	unsigned int nesting; /* brackets that are open at p, including those around the include */
+	unsigned int opened[NESTING_MAX + 1]; /* line of each open bracket */
 };
 
 static void scan_text(struct scan *scan, struct text *t);
@@ -52,7 +53,7 @@ static void fault(struct scan *scan, const struct text *t, unsigned int line, co
 	gn_errs_add_at(scan->errs, &place, "%s", text);
 }
 
-/* Moves on by n characters, counting lines. */
+/* Advance by n characters and count lines. */
 static void skip(struct text *t, size_t n)
 {
 	for (; n && *t->p; n--)
@@ -60,10 +61,7 @@ static void skip(struct text *t, size_t n)
 			t->line++;
 }
 
-/*
- * Over a string or the name of an include, whose opening quote is already behind us, and over its
- * closing quote.
- */
+/* Skip the rest of a string, or of the name of an include, after its opening quote. */
 static void skip_quoted(struct scan *scan, struct text *t)
 {
 	unsigned int line = t->line;
@@ -71,7 +69,7 @@ static void skip_quoted(struct scan *scan, struct text *t)
 	while (*t->p && *t->p != '"')
 		skip(t, *t->p == '\\' && (t->p[1] == '"' || t->p[1] == '\\') ? 2 : 1);
 	if (!*t->p)
-		fault(scan, t, line, "string without an end; write \" behind it");
+		fault(scan, t, line, "unterminated string; add \" at its end");
 	skip(t, 1);
 }
 
@@ -81,14 +79,14 @@ static void skip_comment(struct scan *scan, struct text *t)
 	const char *end = block ? strstr(t->p + 2, "*/") : strchr(t->p, '\n');
 
 	if (!end && block)
-		fault(scan, t, t->line, "comment without an end; write */ behind it");
+		fault(scan, t, t->line, "unterminated comment; add */ at its end");
 	if (!end)
 		skip(t, strlen(t->p));
 	else
 		skip(t, (size_t)(end - t->p) + (block ? 2 : 0));
 }
 
-/* Does a number of these digits fit, so that libconfig reads what is written? */
+/* True if libconfig stores a number with these digits unchanged. */
 static bool fits(const char *digits, size_t n, bool hex, bool negative, bool wide)
 {
 	uint64_t limit = wide ? INT64_MAX : INT32_MAX, value = 0;
@@ -151,13 +149,16 @@ static void scan_number(struct scan *scan, struct text *t)
 		      negative ? "larger" : "smaller");
 	else if (!wide && !fits(digits, n, hex, negative, false))
 		fault(scan, t, t->line,
-		      "%.*s does not fit into 32 bits and would be cut; write it with an L behind it, "
-		      "or as a size in quotes",
+		      "%.*s does not fit into 32 bits and would be truncated; "
+		      "append L, or write a size in quotes",
 		      length > 40 ? 40 : length, start);
 	t->p += wide ? (t->p[1] == 'L' ? 2 : 1) : 0;
 }
 
-/* "..", anywhere, leads away; libconfig puts the folder in front of absolute names, too. */
+/*
+ * True if the name is absolute or has a component "..". libconfig would prepend the directory even
+ * to an absolute name.
+ */
 static bool leads_away(const char *name)
 {
 	const char *p = name;
@@ -172,7 +173,7 @@ static bool leads_away(const char *name)
 	return false;
 }
 
-/* Is the file, all links followed, inside the folder? */
+/* True if the canonical path of the file is inside the directory. */
 static bool inside(const struct scan *scan, const char *path)
 {
 	char *real = realpath(path, NULL);
@@ -195,7 +196,7 @@ static void scan_included(struct scan *scan, struct text *t, const char *name)
 
 	if (leads_away(name)) {
 		fault(scan, t, t->line,
-		      "include \"%s\" leads out of %s; name a file in that folder", name,
+		      "include \"%s\" is outside of directory %s; name a file in it", name,
 		      scan->dir);
 		return;
 	}
@@ -220,7 +221,7 @@ static void scan_included(struct scan *scan, struct text *t, const char *name)
 		return;
 	if (!inside(scan, path)) {
 		fault(scan, t, t->line,
-		      "include \"%s\" leads out of %s; name a file in that folder", name,
+		      "include \"%s\" is outside of directory %s; name a file in it", name,
 		      scan->dir);
 	} else {
 		in.path = path;
@@ -230,18 +231,18 @@ static void scan_included(struct scan *scan, struct text *t, const char *name)
 	free(text);
 }
 
-/* At the start of a line: is this an include? Then steps over it and looks at the file. */
+/* At the start of a line: if there is an include, skip it, scan its file and return true. */
 static bool scan_include(struct scan *scan, struct text *t)
 {
-	const char *p = t->p + strspn(t->p, " \t"), *blank;
+	const char *p = t->p + strspn(t->p, " \t"), *after_word;
 	char name[PATH_MAX];
 	size_t n = 0;
 
 	if (strncmp(p, "@include", 8))
 		return false;
-	blank = p + 8;
-	p = blank + strspn(blank, " \t");
-	if (p == blank || *p != '"')
+	after_word = p + 8;
+	p = after_word + strspn(after_word, " \t");
+	if (p == after_word || *p != '"')
 		return false;
 	t->p = ++p;
 	skip_quoted(scan, t);
@@ -269,10 +270,10 @@ static void count_bracket(struct scan *scan, struct text *t)
 }
 
 /*
- * What an editor, or a page that was copied from, has put there: the parser would only say "syntax
+ * Report non-ASCII characters, such as typographic quotes. libconfig would only report "syntax
  * error".
  */
-static void scan_foreign(struct scan *scan, struct text *t, unsigned int *told)
+static void scan_foreign(struct scan *scan, struct text *t, unsigned int *reported_line)
 {
 	const char *p = t->p;
 	size_t n = 0;
@@ -281,17 +282,17 @@ static void scan_foreign(struct scan *scan, struct text *t, unsigned int *told)
 		n++;
 	if (p == t->start && !strncmp(p, "\xef\xbb\xbf", 3))
 		fault(scan, t, 1, "begins with a byte order mark; save it as UTF-8 without one");
-	else if (*told != t->line)
+	else if (*reported_line != t->line)
 		fault(scan, t, t->line,
-		      "%.*s stands outside of strings and comments, where only ASCII does; quotes are \"",
+		      "%.*s: non-ASCII text outside of strings and comments; quotes are \"",
 		      n < 16 ? (int)n : 0, p);
-	*told = t->line;
+	*reported_line = t->line;
 	skip(t, n);
 }
 
 static void scan_text(struct scan *scan, struct text *t)
 {
-	unsigned int around = t->nesting, told = 0;
+	unsigned int around = t->nesting, reported_line = 0;
 
 	while (*t->p) {
 		unsigned char c = (unsigned char)t->p[0], next = (unsigned char)t->p[1];
@@ -311,13 +312,13 @@ static void scan_text(struct scan *scan, struct text *t)
 		} else if (c == '.') {
 			skip_float(t);
 		} else if (c >= 0x80) {
-			scan_foreign(scan, t, &told);
+			scan_foreign(scan, t, &reported_line);
 		} else {
 			count_bracket(scan, t);
 		}
 	}
 	if (t->nesting > around && t->nesting <= NESTING_MAX)
-		fault(scan, t, t->opened[t->nesting - 1], "bracket without its end");
+		fault(scan, t, t->opened[t->nesting - 1], "unterminated bracket");
 }
 
 int gn_config_scan(const char *path, const char *text, const char *dir, struct gn_errs *errs)
@@ -332,7 +333,7 @@ int gn_config_scan(const char *path, const char *text, const char *dir, struct g
 	} else {
 		gn_errs_because(errs, -errno);
 		gn_errs_add_at(errs, &(struct gn_err_place){.file = path},
-			       "cannot find its folder: %s", strerror(errno));
+			       "cannot find its directory: %s", strerror(errno));
 	}
 	free(scan.real_dir);
 	return errs->n == before ? 0 : -EINVAL;

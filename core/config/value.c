@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One setting into one field of a struct, by the type of the option. */
+/* value.c - store the value of one setting in one field of a struct, by the type of the option. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define LIST_BYTES 400
 #define RANGE_BYTES (2 * GN_UNITS_BYTES + 8)
-#define LAST_SIZE (1ll << 40) /* units that the largest numbers are told in */
+#define LAST_SIZE (1ll << 40) /* units of the largest size and time in messages */
 #define LAST_TIME (3600ll * 1000000000)
 
 static void store(struct gn_config_fill *f, const struct gantry_option *row, const void *value,
@@ -25,7 +25,7 @@ static void store_u64(struct gn_config_fill *f, const struct gantry_option *row,
 	store(f, row, &value, sizeof(value));
 }
 
-/* min and max are in force; a maximum below the minimum is none. */
+/* True if the value is in the range of the row. A maximum below the minimum means: no maximum. */
 static bool in_range(const struct gantry_option *row, int64_t value)
 {
 	if (row->min == 0 && row->max == 0)
@@ -43,7 +43,9 @@ void gn_config_limit_text(const struct gantry_option *row, int64_t limit, char *
 		snprintf(dst, GN_UNITS_BYTES, "%" PRId64, limit);
 }
 
-/* What may be written. all: also where only the type has an upper limit, in whole units. */
+/*
+ * Format the valid range. all: with an upper limit even if only the type limits it, in whole units.
+ */
 static void range_text(const struct gantry_option *row, bool all, char dst[RANGE_BYTES])
 {
 	bool any = row->min == 0 && row->max == 0,
@@ -73,7 +75,7 @@ static int fault_range(struct gn_config_fill *f, struct gn_conf_node *node,
 	return -EINVAL;
 }
 
-/* It does not even fit into the type. */
+/* Report a value that does not fit into the type. */
 static int fault_misfit(struct gn_config_fill *f, struct gn_conf_node *node,
 			const struct gantry_option *row, const char *text, const char *what)
 {
@@ -119,7 +121,7 @@ static bool number(struct gn_conf_node *node, int64_t *value_p)
 	return true;
 }
 
-/* A string, or the text of a --set that would be something else in a file; NULL. */
+/* Get the text of a string, or of a --set that became another type; else NULL. */
 static const char *text_of(struct gn_conf_node *node)
 {
 	const char *text = gn_conf_string(node);
@@ -150,7 +152,7 @@ static int fill_bool(struct gn_config_fill *f, struct gn_conf_node *node,
 	return 0;
 }
 
-/* Where quotes are no matter. */
+/* Report the text of a --set that is not a number. */
 static int fault_number(struct gn_config_fill *f, struct gn_conf_node *node,
 			const struct gantry_option *row, const char *text)
 {
@@ -162,7 +164,7 @@ static int fault_number(struct gn_config_fill *f, struct gn_conf_node *node,
 	if (errno == ERANGE && !*rest)
 		return fault_misfit(f, node, row, text, value < 0 ? "small" : "large");
 	range_text(row, false, range);
-	gn_conf_fault(f->errs, node, "\"%.40s\" is no whole number; write %s", text, range);
+	gn_conf_fault(f->errs, node, "\"%.40s\" is not a whole number; write %s", text, range);
 	return -EINVAL;
 }
 
@@ -184,7 +186,7 @@ static int fill_int(struct gn_config_fill *f, struct gn_conf_node *node,
 	return 0;
 }
 
-/* A size or a time, from text. */
+/* Store a size or a time from its text. */
 static int fill_units(struct gn_config_fill *f, struct gn_conf_node *node,
 		      const struct gantry_option *row, const char *text)
 {
@@ -196,7 +198,7 @@ static int fill_units(struct gn_config_fill *f, struct gn_conf_node *node,
 	if (negative && ret != -EINVAL)
 		return fault_misfit(f, node, row, text, "small");
 	if (ret == -EINVAL) {
-		gn_conf_fault(f->errs, node, "\"%.40s\" is no %s; write %s", text,
+		gn_conf_fault(f->errs, node, "\"%.40s\" is not a %s; write %s", text,
 			      size ? "size" : "time", size ? GN_SIZE_ACCEPTED : GN_TIME_ACCEPTED);
 		return ret;
 	}
@@ -292,11 +294,11 @@ int gn_config_fill_value(struct gn_config_fill *f, struct gn_conf_node *node,
 
 	if (row->type < sizeof(by_type) / sizeof(by_type[0]) && by_type[row->type])
 		return by_type[row->type](f, node, row);
-	gn_conf_fault(f->errs, node, "the plugin gives this option a type that is not known here");
+	gn_conf_fault(f->errs, node, "plugin bug: the option has an unknown type");
 	return -EINVAL;
 }
 
-/* The text of a default into the struct. The range is for users: a default may mean "none". */
+/* The range of the row does not apply to its default: a default may mean "none". */
 int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option *row,
 			   const char *text)
 {
@@ -331,7 +333,7 @@ int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option 
 
 bool gn_conf_default_ok(const struct gantry_option *row)
 {
-	uint64_t value; /* room for any type */
+	uint64_t value; /* large enough for every type */
 	struct gn_config_fill fill = {.conf = (char *)&value};
 	struct gantry_option alone = *row;
 

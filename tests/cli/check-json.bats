@@ -71,7 +71,7 @@ n_errors() {
 @test "syntax" {
 	printf 'devices = { };\nroles = { store = ;\n' >t.conf
 	check 2
-	error '{file: "t.conf", line: 2, key: null, message: "bracket without its end"}'
+	error '{file: "t.conf", line: 2, key: null, message: "unterminated bracket"}'
 	printf 'devices = { };\nroles = { };\nx y;\n' >t.conf
 	check 2
 	error '{file: "t.conf", line: 3, message: "syntax error"}'
@@ -81,7 +81,7 @@ n_errors() {
 	printf 'a = 99999999999;\nb = "x;\n' >t.conf
 	check 2
 	error '{line: 1, message: "does not fit into 32 bits"}'
-	error '{line: 2, message: "string without an end"}'
+	error '{line: 2, message: "unterminated string"}'
 	n_errors 2
 }
 

@@ -98,9 +98,9 @@ target() {
 		wrong "7: roles.store.lanes: is a string; write a whole number, without quotes"
 	target "lanes = 900;" | wrong "7: roles.store.lanes: 900 is out of range; write 1 to 64"
 	target "" "heartbeat = \"5 parsec\";" |
-		wrong "5: roles.store.listen.heartbeat: \"5 parsec\" is no time; write "
+		wrong "5: roles.store.listen.heartbeat: \"5 parsec\" is not a time; write "
 	target "" "max_region_bytes = \"1 potato\";" |
-		wrong "5: roles.store.listen.max_region_bytes: \"1 potato\" is no size; write "
+		wrong "5: roles.store.listen.max_region_bytes: \"1 potato\" is not a size; write "
 }
 
 @test "runtime" {
@@ -185,7 +185,7 @@ target() {
 @test "a plugin's own options are checked" {
 	target "stages = ( { type = \"noop\"; loudness = 11; } );" |
 		wrong "7: roles.store.stages[0].loudness: unknown key"
-	wrong "2: roles.store.backend.size: \"9999PiB\" is no size" <<-END
+	wrong "2: roles.store.backend.size: \"9999PiB\" is not a size" <<-END
 		devices = { d = { transport = "loop"; }; };
 		roles = { store = { role = "target"; backend = { type = "memory"; size = "9999PiB"; };
 		  listen = { device = "d"; name = "v"; }; }; };
@@ -325,7 +325,7 @@ initiator() {
 @test "quotes of a page, and the mark of an editor" {
 	cd "$BATS_TEST_TMPDIR"
 	target | sed 's/"loop"/“loop”/' >quotes.conf
-	wrong '1: “ stands outside of strings and comments, where only ASCII does; quotes are "' <quotes.conf
+	wrong '1: “: non-ASCII text outside of strings and comments; quotes are "' <quotes.conf
 	[ "${#lines[@]}" -eq 1 ]
 	{ printf '\357\273\277'; target; } >mark.conf
 	wrong "1: begins with a byte order mark; save it as UTF-8 without one" <mark.conf
@@ -360,7 +360,7 @@ initiator() {
 	check runtime.threads=1 2
 	[[ "$output" == *"--set: runtime.threads: \"1\" is unknown; write one of"* ]]
 	check roles.store.lanes=false 2
-	[[ "$output" == *"--set: roles.store.lanes: \"false\" is no whole number; write 1 to 64"* ]]
+	[[ "$output" == *"--set: roles.store.lanes: \"false\" is not a whole number; write 1 to 64"* ]]
 }
 
 @test "overrides are checked like the file" {

@@ -347,11 +347,11 @@ static void test_uris_with_mistakes(void)
 	no_uri(-EINVAL, "gantry:///v?device.max_bytes=-1",
 	       "devices.dpu0.max_bytes: -1 is out of range; write 4KiB or more");
 	no_uri(-EINVAL, "gantry:///v?device.max_depth=1e3",
-	       "devices.dpu0.max_depth: \"1e3\" is no whole number; write 1 to");
+	       "devices.dpu0.max_depth: \"1e3\" is not a whole number; write 1 to");
 	no_uri(-EINVAL, "gantry:///v?connect.timeout=-1s",
 	       "connect.timeout: \"-1s\" is too small; write ");
 	no_uri(-EINVAL, "gantry:///v?connect.timeout=0x10",
-	       "connect.timeout: \"0x10\" is no time; write ");
+	       "connect.timeout: \"0x10\" is not a time; write ");
 	attr.queues = 65;
 	no_uri(-EINVAL, "gantry:///v", "65 queues");
 	attr.queues = 0;

@@ -144,18 +144,18 @@ static void what_libconfig_refuses(void)
 {
 	TEST_ASSERT_EQUAL_STRING("", faults_of(""));
 	TEST_ASSERT_EQUAL_STRING("t.cfg:1: " SYNTAX, faults_of("a = ;"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:2: bracket without its end",
+	TEST_ASSERT_EQUAL_STRING("t.cfg:2: unterminated bracket",
 				 faults_of("a = {\n b = (\n 1;\n"));
 	TEST_ASSERT_EQUAL_STRING(
-		"t.cfg:2: duplicate setting name; this key stands twice in its group: keep one",
+		"t.cfg:2: duplicate setting name; the group has this key twice: keep one",
 		faults_of("a = 1;\na = 2;"));
 	TEST_ASSERT_EQUAL_STRING(
 		"t.cfg:1: mismatched element type in array; all members of [ ] must have one type, "
 		"use ( ) to mix",
 		faults_of("a = [1, \"x\"];"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:2: string without an end; write \" behind it",
+	TEST_ASSERT_EQUAL_STRING("t.cfg:2: unterminated string; add \" at its end",
 				 faults_of("a = 1;\nb = \"x;\n\n"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:1: comment without an end; write */ behind it",
+	TEST_ASSERT_EQUAL_STRING("t.cfg:1: unterminated comment; add */ at its end",
 				 faults_of("/* a = 1;\n"));
 	TEST_ASSERT_EQUAL_STRING(
 		"t.cfg:1: groups and lists are nested deeper than 32",
@@ -180,11 +180,10 @@ static void numbers_that_would_be_cut(void)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(text, sizeof(text), "x = 1;\n  a = %s;", bad[i]);
-		snprintf(
-			want, sizeof(want),
-			"t.cfg:2: %s does not fit into 32 bits and would be cut; write it with an L "
-			"behind it, or as a size in quotes",
-			bad[i]);
+		snprintf(want, sizeof(want),
+			 "t.cfg:2: %s does not fit into 32 bits and would be truncated; "
+			 "append L, or write a size in quotes",
+			 bad[i]);
 		TEST_ASSERT_EQUAL_STRING(want, faults_of(text));
 	}
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -208,10 +207,10 @@ static void numbers_that_would_be_cut(void)
 static void all_cut_numbers_are_named_but_not_in_comments_strings_and_names(void)
 {
 	TEST_ASSERT_EQUAL_STRING(
-		"t.cfg:7: 3000000000 does not fit into 32 bits and would be cut; write it with an L behind "
-		"it, or as a size in quotes\n"
-		"t.cfg:8: 4000000000 does not fit into 32 bits and would be cut; write it with an L behind "
-		"it, or as a size in quotes",
+		"t.cfg:7: 3000000000 does not fit into 32 bits and would be truncated; "
+		"append L, or write a size in quotes\n"
+		"t.cfg:8: 4000000000 does not fit into 32 bits and would be truncated; "
+		"append L, or write a size in quotes",
 		faults_of("# 5000000000\n// 5000000000\n/* 5000000000\n 5000000000 */\n"
 			  "a5000000000 = \"5000000000 \\\" 5000000000\"; b-5000000000 = 1;\n#* 1\n"
 			  "c = [ 1, 3000000000 ];\nd = 4000000000;"));
@@ -231,10 +230,10 @@ static void files_that_cannot_be_read(void)
 	TEST_ASSERT_EQUAL_STRING("cannot open : No such file or directory", faults());
 	put("t.cfg", "a = 1;\0b", 8);
 	TEST_ASSERT_NULL(gn_config_open("t.cfg", NULL, 0, &errs));
-	TEST_ASSERT_EQUAL_STRING("t.cfg holds a zero byte; that is no text file", faults());
+	TEST_ASSERT_EQUAL_STRING("t.cfg contains a zero byte; it is not a text file", faults());
 	TEST_ASSERT_EQUAL_INT(0, truncate("t.cfg", (1 << 20) + 1));
 	TEST_ASSERT_NULL(gn_config_open("t.cfg", NULL, 0, &errs));
-	TEST_ASSERT_EQUAL_STRING("t.cfg is larger than 1MiB; that is no configuration", faults());
+	TEST_ASSERT_EQUAL_STRING("t.cfg is larger than 1MiB; it is not a configuration", faults());
 }
 
 /* The message for root, of whom more is asked, or for another user. */
@@ -306,19 +305,19 @@ static void includes_that_are_refused(void)
 	TEST_ASSERT_EQUAL_STRING("t.cfg:2: cannot open in.cfg: No such file or directory",
 				 faults_of("\n@include \"in.cfg\"\n"));
 	TEST_ASSERT_EQUAL_STRING(
-		"t.cfg:1: include \"/etc/passwd\" leads out of .; name a file in that folder",
+		"t.cfg:1: include \"/etc/passwd\" is outside of directory .; name a file in it",
 		faults_of("@include \"/etc/passwd\"\n"));
 	TEST_ASSERT_EQUAL_STRING(
-		"t.cfg:1: include \"../x.cfg\" leads out of .; name a file in that folder",
+		"t.cfg:1: include \"../x.cfg\" is outside of directory .; name a file in it",
 		faults_of("@include \"../x.cfg\"\n"));
 	TEST_ASSERT_EQUAL_STRING(
-		"t.cfg:1: include \"a/..\" leads out of .; name a file in that folder",
+		"t.cfg:1: include \"a/..\" is outside of directory .; name a file in it",
 		faults_of("@include \"a/..\"\n"));
 	TEST_ASSERT_EQUAL_STRING("t.cfg:1: include name with a backslash; rename the file",
 				 faults_of("@include \".\\./x.cfg\"\n"));
 	TEST_ASSERT_EQUAL_INT(0, symlink("/etc/passwd", "link.cfg"));
 	TEST_ASSERT_EQUAL_STRING(
-		"t.cfg:1: include \"link.cfg\" leads out of .; name a file in that folder",
+		"t.cfg:1: include \"link.cfg\" is outside of directory .; name a file in it",
 		faults_of("@include \"link.cfg\"\n"));
 	TEST_ASSERT_EQUAL_STRING("",
 				 faults_of("# @include \"../x.cfg\"\n/*\n@include \"../x.cfg\"\n*/"
@@ -327,8 +326,8 @@ static void includes_that_are_refused(void)
 	TEST_ASSERT_EQUAL_STRING("in.cfg:1: " SYNTAX, faults_of("@include \"in.cfg\"\n"));
 	file("in.cfg", "\nb = 5000000000;\n");
 	TEST_ASSERT_EQUAL_STRING(
-		"in.cfg:2: 5000000000 does not fit into 32 bits and would be cut; write it with an L "
-		"behind it, or as a size in quotes",
+		"in.cfg:2: 5000000000 does not fit into 32 bits and would be truncated; "
+		"append L, or write a size in quotes",
 		faults_of("@include \"in.cfg\"\n"));
 	TEST_ASSERT_EQUAL_INT(0, chmod("in.cfg", 0602));
 	TEST_ASSERT_NOT_NULL(strstr(faults_of("@include \"in.cfg\"\n"), "t.cfg:1: in.cfg"));
@@ -412,20 +411,20 @@ static void overrides_that_make_no_sense(void)
 	TEST_ASSERT_EQUAL_STRING(
 		"--set a: write KEY.PATH=VALUE\n"
 		"--set =1: write KEY.PATH=VALUE\n"
-		"--set a..b=1: there is an empty or overlong name in the path\n"
-		"--set .a=1: there is an empty or overlong name in the path\n"
-		"--set a.=1: there is an empty or overlong name in the path\n"
+		"--set a..b=1: the path has an empty or too long name\n"
+		"--set .a=1: the path has an empty or too long name\n"
+		"--set a.=1: the path has an empty or too long name\n"
 		"--set g=1: this is a group or a list; set one of its members\n"
 		"--set l=1: this is a group or a list; set one of its members\n"
 		"--set l.0=1: only a member of a group can be set\n"
-		"--set l.9.x=1: the path leads to a place in a list that is not there, or through a plain value\n"
+		"--set l.9.x=1: the path has a missing list element, or a value that is not a group or list\n"
 		"--set l.0.x=1: only a member of a group can be set\n"
-		"--set l.00x.x=1: the path leads to a place in a list that is not there, or through a plain value\n"
+		"--set l.00x.x=1: the path has a missing list element, or a value that is not a group or list\n"
 		"--set s.t=1: only a member of a group can be set\n"
-		"--set 1a=1: not a name that a setting can have\n"
-		"--set g.sp ace=1: not a name that a setting can have\n"
-		"--set g.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1: there is an empty or "
-		"overlong name in the path",
+		"--set 1a=1: invalid setting name\n"
+		"--set g.sp ace=1: invalid setting name\n"
+		"--set g.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1: the path has an empty or "
+		"too long name",
 		dump_of("g = { x = 1; }; l = ( 1 ); s = 5;", sets, sizeof(sets) / sizeof(sets[0])));
 }
 

@@ -260,11 +260,11 @@ static void numbers_of_overrides(void)
 	TEST_ASSERT_EQUAL_STRING(
 		"--set: depth: \"0x10000000000000000\" is too large; write 1 to 4096",
 		set_fault("depth=0x10000000000000000"));
-	TEST_ASSERT_EQUAL_STRING("--set: depth: \"4GiB\" is no whole number; write 1 to 4096",
+	TEST_ASSERT_EQUAL_STRING("--set: depth: \"4GiB\" is not a whole number; write 1 to 4096",
 				 set_fault("depth=4GiB"));
-	TEST_ASSERT_EQUAL_STRING("--set: depth: \"1e3\" is no whole number; write 1 to 4096",
+	TEST_ASSERT_EQUAL_STRING("--set: depth: \"1e3\" is not a whole number; write 1 to 4096",
 				 set_fault("depth=1e3"));
-	TEST_ASSERT_EQUAL_STRING("--set: depth: \"\" is no whole number; write 1 to 4096",
+	TEST_ASSERT_EQUAL_STRING("--set: depth: \"\" is not a whole number; write 1 to 4096",
 				 set_fault("depth="));
 	TEST_ASSERT_EQUAL_STRING("--set: depth: -1 is out of range; write 1 to 4096",
 				 set_fault("depth=-1"));
@@ -278,7 +278,7 @@ static void numbers_of_overrides(void)
 	TEST_ASSERT_EQUAL_STRING("--set: block: -1 is out of range; write 512 to 1MiB",
 				 set_fault("block=-1"));
 	TEST_ASSERT_EQUAL_STRING(
-		"--set: timeout: \"5\" is no time; write a whole number with ns, us, ms, s, m or h",
+		"--set: timeout: \"5\" is not a time; write a whole number with ns, us, ms, s, m or h",
 		set_fault("timeout=5"));
 	TEST_ASSERT_EQUAL_STRING(
 		"--set: timeout: \"99999999999999999999s\" is too large; write 1ms to 1h",
@@ -288,11 +288,11 @@ static void numbers_of_overrides(void)
 static void text_that_is_no_value(void)
 {
 	TEST_ASSERT_EQUAL_STRING(
-		":1: block: \"4 apples\" is no size; write a whole number with no unit (bytes), KiB, MiB, "
+		":1: block: \"4 apples\" is not a size; write a whole number with no unit (bytes), KiB, MiB, "
 		"GiB, TiB (or K, M, G, T), KB, MB, GB or TB",
 		fault_of("block = \"4 apples\";"));
 	TEST_ASSERT_EQUAL_STRING(
-		":1: timeout: \"10\" is no time; write a whole number with ns, us, ms, s, m or h",
+		":1: timeout: \"10\" is not a time; write a whole number with ns, us, ms, s, m or h",
 		fault_of("timeout = \"10\";"));
 	TEST_ASSERT_EQUAL_STRING(
 		":1: pattern: \"backwards\" is unknown; write one of \"randread\", \"randwrite\", \"seq\"",
@@ -373,7 +373,7 @@ static void a_broken_table_is_told(void)
 
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_conf_options(NULL, bad, &conf, NULL, &errs));
 	TEST_ASSERT_EQUAL_UINT(4, errs.n);
-	TEST_ASSERT_EQUAL_STRING("a: the plugin's default \"many\" cannot be read", errs.text[0]);
+	TEST_ASSERT_EQUAL_STRING("a: plugin bug: default \"many\" is invalid", errs.text[0]);
 }
 
 static void nearness(void)
@@ -420,7 +420,7 @@ static void table_for_a_terminal(void)
 		"  timeout              time, 1ms to 1h; default \"30s\"\n"
 		"  pattern              choice, \"randread\", \"randwrite\", \"seq\"; default \"seq\"\n"
 		"                       Order.\n"
-		"  extra                group; may be left out\n"
+		"  extra                group; optional\n"
 		"                       More.\n"
 		"  extra.host           string; must be given\n"
 		"                       Who.\n"
