@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Is a plugin's description one that this host can work with? */
+/* check.c - check that this host can use the description of a plugin. */
 #include "config/config.h"
 #include "loader/loader_priv.h"
 
@@ -9,16 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OPTIONS_MAX 128          /* rows of one table: more means that its end is missing */
-#define GROUP_DEPTH_MAX 4        /* groups in groups */
+#define OPTIONS_MAX 128          /* rows of one table; a longer one has no end */
+#define GROUP_DEPTH_MAX 4        /* nested groups */
 #define CONF_MAX (1024u * 1024u) /* bytes of a conf struct */
 
-/* What version 1.0 had; a plugin of a later minor version has more. */
+/* size in version 1.0; a plugin of a later minor version has more */
 #define PLUGIN_SIZE_1_0 (offsetof(struct gantry_plugin, ops) + sizeof(const void *))
 
-static int refuse(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int reject(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static int refuse(char *why, const char *fmt, ...)
+static int reject(char *why, const char *fmt, ...)
 {
 	va_list args;
 
@@ -41,7 +41,7 @@ const char *gn_kind_name(unsigned kind)
 									  : "unknown kind";
 }
 
-/* Bytes that an option fills; 0: no such type, or a group. */
+/* Bytes of the field of an option; 0: unknown type, or a group. */
 static size_t option_bytes(uint32_t type)
 {
 	switch (type) {
@@ -82,16 +82,16 @@ static int check_default(const struct gantry_option *o, const char *group, char 
 
 	if (gn_conf_default_ok(o))
 		return 0;
-	return refuse(
+	return reject(
 		why,
-		"option %s%s: its default \"%.40s\" is no %s: correct the option table of the plugin",
+		"option %s%s: its default \"%.40s\" is not a %s: correct the option table of the plugin",
 		group, o->name, o->dflt, types[o->type]);
 }
 
 static int check_options(const struct gantry_option *options, uint32_t conf_size, const char *group,
 			 int depth, char *why);
 
-/* The rows of a group within `group`. */
+/* Check the rows of a nested group. */
 static int check_group(const struct gantry_option *o, uint32_t conf_size, const char *group,
 		       int depth, char *why)
 {
@@ -101,31 +101,30 @@ static int check_group(const struct gantry_option *o, uint32_t conf_size, const 
 	return check_options(o->group, conf_size, name, depth + 1, why);
 }
 
-/* group: "" or the names of the groups around the row, "a.b.". */
+/* group: "", or the names of the outer groups of the row: "a.b.". */
 static int check_option(const struct gantry_option *o, uint32_t conf_size, const char *group,
 			int depth, char *why)
 {
 	size_t bytes = option_bytes(o->type);
 
 	if (!is_key(o->name))
-		return refuse(why,
+		return reject(why,
 			      "its option table has the name \"%.40s\"; names are a-z, 0-9 and _",
 			      o->name);
 	if (o->type == GANTRY_OPT_GROUP) {
 		if (!o->group)
-			return refuse(why, "its option \"%s\" is a group without rows", o->name);
+			return reject(why, "its option \"%s\" is a group without rows", o->name);
 		return check_group(o, conf_size, group, depth, why);
 	}
 	if (!bytes)
-		return refuse(why, "its option \"%s\" has type %u, which this gantry does not know",
-			      o->name, o->type);
+		return reject(why, "its option \"%s\" has the unknown type %u", o->name, o->type);
 	if (o->offset % bytes)
-		return refuse(why, "its option \"%s\" is not aligned", o->name);
+		return reject(why, "its option \"%s\" is not aligned", o->name);
 	if (o->offset > conf_size || bytes > conf_size - o->offset)
-		return refuse(why, "its option \"%s\" lies outside its conf struct of %u bytes",
+		return reject(why, "its option \"%s\" lies outside its conf struct of %u bytes",
 			      o->name, conf_size);
 	if (o->type == GANTRY_OPT_CHOICE && (!o->choices || !o->choices[0]))
-		return refuse(why, "its option \"%s\" is a choice without words", o->name);
+		return reject(why, "its option \"%s\" is a choice without words", o->name);
 	return check_default(o, group, why);
 }
 
@@ -133,16 +132,18 @@ static int check_options(const struct gantry_option *options, uint32_t conf_size
 			 int depth, char *why)
 {
 	if (depth > GROUP_DEPTH_MAX)
-		return refuse(why, "its option groups are nested too deeply");
+		return reject(why, "its option groups are nested too deeply");
 	for (size_t i = 0; options[i].name; i++) {
-		int rc = i < OPTIONS_MAX ? check_option(&options[i], conf_size, group, depth, why)
-					 : refuse(why, "an option table of it has no end");
+		int rc = i < OPTIONS_MAX
+				 ? check_option(&options[i], conf_size, group, depth, why)
+				 : reject(why,
+					  "an option table is too long, or its end is missing");
 
 		if (rc)
 			return rc;
 		for (size_t j = 0; j < i; j++)
 			if (!strcmp(options[i].name, options[j].name))
-				return refuse(why, "it has the option \"%s\" twice",
+				return reject(why, "its option table has the option \"%s\" twice",
 					      options[i].name);
 	}
 	return 0;
@@ -151,32 +152,35 @@ static int check_options(const struct gantry_option *options, uint32_t conf_size
 int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *why)
 {
 	if (desc->magic != GANTRY_PLUGIN_MAGIC)
-		return refuse(why, "not a gantry plugin: its magic number is 0x%08x", desc->magic);
+		return reject(why, "not a gantry plugin: its magic number is 0x%08x", desc->magic);
 	if (desc->abi_major != GANTRY_ABI_MAJOR)
-		return refuse(why, "plugin ABI %u.%u, this gantry speaks %u.x; rebuild the plugin",
+		return reject(why,
+			      "wrong plugin ABI (plugin=%u.%u, gantry=%u.x): rebuild the plugin",
 			      desc->abi_major, desc->abi_minor, GANTRY_ABI_MAJOR);
 	if (desc->struct_size < PLUGIN_SIZE_1_0)
-		return refuse(why, "its description has %u bytes, ABI %u needs %zu",
+		return reject(why, "its description has %u bytes, ABI %u needs %zu",
 			      desc->struct_size, GANTRY_ABI_MAJOR, PLUGIN_SIZE_1_0);
 	if (!desc->name || !desc->version || !desc->summary)
-		return refuse(why, "its description lacks %s",
+		return reject(why, "its description lacks %s",
 			      !desc->name      ? "a name"
 			      : !desc->version ? "a version"
 					       : "a summary");
 	if (strcmp(desc->name, name))
-		return refuse(why, "calls itself \"%.48s\"; the file must have that name",
-			      desc->name);
+		return reject(
+			why,
+			"the plugin name \"%.48s\" differs from the file name: rename the file",
+			desc->name);
 	if (desc->kind < GANTRY_KIND_TRANSPORT || desc->kind > GANTRY_KIND_STAGE)
-		return refuse(why, "is of kind %u, which this gantry does not know", desc->kind);
+		return reject(why, "unknown plugin kind %u", desc->kind);
 	if (!desc->ops || !desc->ops_size)
-		return refuse(why, "has no functions (ops)");
+		return reject(why, "has no functions (ops)");
 	if (desc->conf_size > CONF_MAX)
-		return refuse(why, "wants a conf struct of %u bytes; the limit is %u",
+		return reject(why, "the conf struct is too large (conf_size=%u, limit %u)",
 			      desc->conf_size, CONF_MAX);
 	return desc->options ? check_options(desc->options, desc->conf_size, "", 0, why) : 0;
 }
 
-static volatile size_t n_read; /* keeps the compiler from leaving the reads out */
+static volatile size_t n_read; /* prevents the compiler from removing the reads */
 
 static void read_options(const struct gantry_option *o)
 {

@@ -2,15 +2,15 @@
 /*
  * elf.c - inspect the headers of a shared object before the dynamic linker uses them
  *
- * The linker trusts a file: it maps what the program headers say, and follows the addresses of the
- * dynamic section. A file that was cut short or has a wrong byte there crashes the process inside
- * dlopen(). The inspection rejects a file in which
+ * The linker trusts a file: it maps what the program headers describe, and follows the addresses of
+ * the dynamic section. A truncated or corrupt file can crash the process inside dlopen(3). The
+ * inspection rejects a file in which
  *
  *     a segment is not inside the file, overlaps another one, or is too large;
  *     an address of the dynamic section is not inside a segment, or its size is missing;
  *     a section of the section table, if the file has one, is not inside a segment with its rights.
  *
- * It does not look at the content of tables such as relocations: see probe.c.
+ * It does not inspect the content of tables such as relocations: see probe.c.
  */
 #include "loader/loader_priv.h"
 
@@ -26,13 +26,13 @@
 #include "base/checked.h"
 
 #define CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
-#define PARTS_MAX 64    /* program headers; linkers write about ten */
-#define DYNAMIC_MAX 512 /* entries of the dynamic section; linkers write about thirty */
+#define PARTS_MAX 64    /* program headers; usual files have about 10 */
+#define DYNAMIC_MAX 512 /* entries of the dynamic section; usual files have about 30 */
 #define SECTIONS_MAX 4096
 /* bytes from the first to the last address of a plugin, and largest alignment */
 #define SPAN_MAX (1ull << 30)
 
-/* of this program, or library: the linker's */
+/* ELF header of this program or library; the link editor defines the symbol */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 struct image {
@@ -50,13 +50,13 @@ static const char *machine_name(char *dst, unsigned machine)
 {
 	if (machine == EM_X86_64 || machine == EM_AARCH64)
 		return machine == EM_X86_64 ? "x86-64" : "aarch64";
-	snprintf(dst, 24, "number %u of ELF", machine);
+	snprintf(dst, 24, "e_machine %u", machine);
 	return dst;
 }
 
-static int cut_short(const struct image *image)
+static int truncated(const struct image *image)
 {
-	snprintf(image->why, GN_WHY, "the file is cut short at %llu bytes; install it again",
+	snprintf(image->why, GN_WHY, "the file is truncated (size=%llu bytes): install it again",
 		 (unsigned long long)image->size);
 	return -ENOEXEC;
 }
@@ -73,7 +73,7 @@ static bool is_inside(uint64_t at, uint64_t bytes, uint64_t size)
 	return bytes <= size && at <= size - bytes;
 }
 
-/* Read from the file. False: it ends before. */
+/* Read from the file. Returns false if the file is too short. */
 static bool read_at(const struct image *image, uint64_t at, void *dst, size_t bytes)
 {
 	return is_inside(at, bytes, image->size) &&
@@ -82,7 +82,10 @@ static bool read_at(const struct image *image, uint64_t at, void *dst, size_t by
 
 /* -- segments -- */
 
-/* The segment that has these addresses. in_file: only those that the file fills. NULL: none has. */
+/*
+ * Get the segment that contains these addresses. in_file: only the part of a segment that is in the
+ * file. NULL: no such segment.
+ */
 static const ElfW(Phdr) *find_segment(const struct image *image, uint64_t at, uint64_t bytes,
 				      bool in_file)
 {
@@ -101,14 +104,14 @@ static bool is_alignment(uint64_t align)
 	return (align & (align - 1)) == 0 && align <= SPAN_MAX;
 }
 
-/* last: where the segment before it ends. */
+/* last: in and out, end of the segment before. */
 static int check_load(const struct image *image, const ElfW(Phdr) *part, uint64_t *last)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t end;
 
 	if (!is_inside(part->p_offset, part->p_filesz, image->size))
-		return cut_short(image);
+		return truncated(image);
 	if (!gn_add_u64(part->p_vaddr, part->p_memsz, &end) || end > SPAN_MAX ||
 	    part->p_filesz > part->p_memsz || part->p_memsz == 0)
 		return corrupt(image, "size of a segment", "address", part->p_vaddr);
@@ -120,7 +123,7 @@ static int check_load(const struct image *image, const ElfW(Phdr) *part, uint64_
 	return 0;
 }
 
-/* A header that describes a part of a segment. */
+/* Check a header that describes a part of a segment. */
 static int check_part(const struct image *image, const ElfW(Phdr) *part)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -139,7 +142,7 @@ static int check_part(const struct image *image, const ElfW(Phdr) *part)
 			break;
 		if (!segment ||
 		    part->p_offset - segment->p_offset != part->p_vaddr - segment->p_vaddr)
-			return corrupt(image, "a program header lies in no segment", "type",
+			return corrupt(image, "a program header is not inside a segment", "type",
 				       part->p_type);
 		if (part->p_type == PT_TLS && (part->p_memsz < bytes || part->p_memsz > SPAN_MAX))
 			return corrupt(image, "size of thread-local storage", "bytes",
@@ -149,7 +152,7 @@ static int check_part(const struct image *image, const ElfW(Phdr) *part)
 		segment = find_segment(image, part->p_vaddr, 1, false);
 		if (!segment || !(segment->p_flags & PF_W) ||
 		    part->p_memsz > segment->p_vaddr + segment->p_memsz + page - part->p_vaddr)
-			return corrupt(image, "a program header lies in no segment", "type",
+			return corrupt(image, "a program header is not inside a segment", "type",
 				       part->p_type);
 		break;
 	default:
@@ -170,7 +173,7 @@ static int read_parts(struct image *image)
 	if (head->e_phnum == 0 || head->e_phnum > PARTS_MAX)
 		return corrupt(image, "number of program headers", "number", head->e_phnum);
 	if (!read_at(image, head->e_phoff, image->part, head->e_phnum * sizeof(image->part[0])))
-		return cut_short(image);
+		return truncated(image);
 	for (unsigned i = 0; i < head->e_phnum && !rc; i++)
 		if (image->part[i].p_type == PT_LOAD)
 			rc = check_load(image, &image->part[i], &last);
@@ -183,7 +186,7 @@ static int read_parts(struct image *image)
 
 /* -- the dynamic section -- */
 
-/* The last entry with the tag, as the linker takes it; NULL: none. */
+/* Get the last entry with the tag, as the linker does; NULL: there is none. */
 static const ElfW(Dyn) *find_tag(const struct image *image, uint64_t tag)
 {
 	for (unsigned i = image->n_dynamic; i > 0; i--)
@@ -203,7 +206,7 @@ static int read_dynamic(struct image *image)
 	if (n > DYNAMIC_MAX)
 		return corrupt(image, "size of the dynamic section", "bytes", part->p_filesz);
 	if (!read_at(image, part->p_offset, image->dynamic, n * sizeof(image->dynamic[0])))
-		return cut_short(image);
+		return truncated(image);
 	while (image->n_dynamic < n && image->dynamic[image->n_dynamic].d_tag != DT_NULL)
 		image->n_dynamic++;
 	if (image->n_dynamic == n)
@@ -211,7 +214,10 @@ static int read_dynamic(struct image *image)
 	return 0;
 }
 
-/* An entry of the dynamic section that is an address: the bytes there must be in a segment. */
+/*
+ * An entry of the dynamic section that is an address: the bytes at the address must be inside a
+ * segment.
+ */
 struct area {
 	uint64_t tag;
 	/* entry with the size of the area; 0: none, the area has at least one entry */
@@ -268,7 +274,7 @@ static int check_area(const struct image *image, const struct area *area)
 	return 0;
 }
 
-/* The names that the dynamic section refers to. */
+/* Check the names to which the dynamic section refers. */
 static int check_names(const struct image *image)
 {
 	uint64_t bytes = find_tag(image, DT_STRSZ)->d_un.d_val;
@@ -344,7 +350,8 @@ static int check_section(const struct image *image, const ElfW(Shdr) *section,
 	    (section->sh_type == SHT_NOBITS && (section->sh_flags & SHF_TLS)))
 		return 0;
 	if (!section_fits(image, section))
-		return corrupt(image, "a section lies in no segment", "address", section->sh_addr);
+		return corrupt(image, "a section is not inside a segment", "address",
+			       section->sh_addr);
 	if (section->sh_type == SHT_RELA || section->sh_type == SHT_REL)
 		*relocations += section->sh_size;
 	while (part->p_type != PT_DYNAMIC)
@@ -376,7 +383,7 @@ static int check_sections(const struct image *image)
 		rc = read_at(image, head->e_shoff + (uint64_t)i * sizeof(section), &section,
 			     sizeof(section))
 			     ? check_section(image, &section, &relocations)
-			     : cut_short(image);
+			     : truncated(image);
 	described = value_of(image, DT_RELASZ) + value_of(image, DT_RELSZ);
 	if (!rc && relocations != described &&
 	    relocations != described + value_of(image, DT_PLTRELSZ))
@@ -394,11 +401,11 @@ int gn_loader_check_whole(int fd, uint64_t size, char *why)
 	if (!read_at(&image, 0, &image.head, sizeof(image.head)) ||
 	    memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_ident[EI_CLASS] != CLASS ||
 	    head->e_phentsize != sizeof(image.part[0]))
-		return 0; /* the linker knows how to say that this is no shared object */
+		return 0; /* not a shared object: the linker reports that */
 	if (head->e_machine != __ehdr_start.e_machine) {
 		snprintf(
 			why, GN_WHY,
-			"it is made for machines of another kind, %s, and this is %s; install the one for here",
+			"wrong machine type (file=%s, this machine=%s): install the plugin for this machine",
 			machine_name(theirs, head->e_machine),
 			machine_name(ours, __ehdr_start.e_machine));
 		return -ENOEXEC;

@@ -19,14 +19,14 @@
 
 #define SUFFIX ".so"
 
-/* A file that was tried; `path` is NULL for a name of which there is no file. */
+/* Result of searching a name. path NULL: there is no file of that name. */
 struct entry {
 	struct entry *next;
 	char *path;
 	void *ops;
 	struct gn_plugin plugin; /* desc NULL: not usable, see why */
 	char name[GN_PLUGIN_NAME_MAX];
-	int rc; /* when not usable */
+	int rc; /* -errno, if not usable */
 	char why[GN_WHY];
 };
 
@@ -46,21 +46,21 @@ static bool is_plugin_name(const char *name)
 	return n > 0 && n < GN_PLUGIN_NAME_MAX && !name[n] && name[0] >= 'a';
 }
 
-/* What stands behind a directory in messages: nothing, or why it has no plugins. */
+/* Get the suffix of a directory in messages: "", or why it cannot have plugins. */
 static const char *fault_of(const char *dir)
 {
 	struct stat st;
 
 	if (stat(dir, &st))
 		return errno == ENOENT   ? " (does not exist)"
-		       : errno == EACCES ? " (cannot be reached)"
+		       : errno == EACCES ? " (permission denied)"
 					 : "";
 	if (!S_ISDIR(st.st_mode))
-		return " (is no directory)";
+		return " (is not a directory)";
 	return access(dir, R_OK) ? " (cannot be read)" : "";
 }
 
-#define FAULT_BYTES sizeof(" (cannot be reached)")
+#define FAULT_BYTES sizeof(" (is not a directory)") /* the longest text of fault_of() */
 
 static int add_dirs(struct gn_loader *loader, const char *const *dirs, size_t n_dirs)
 {
@@ -94,7 +94,7 @@ int gn_loader_open(const char *const *dirs, size_t n_dirs, struct gn_loader **lo
 	unsetenv("LTDL_LIBRARY_PATH");
 	rc = -EPERM;
 	*text_p =
-		"refusing to load plugins with more rights than the user has (setuid, setgid or file capabilities)";
+		"cannot load plugins in a process with more rights than its user (setuid, setgid or file capabilities)";
 	if (getauxval(AT_SECURE))
 		goto out;
 	rc = -EINVAL;
@@ -107,10 +107,10 @@ int gn_loader_open(const char *const *dirs, size_t n_dirs, struct gn_loader **lo
 	loader = calloc(1, sizeof(*loader));
 	if (!loader || add_dirs(loader, dirs, n_dirs))
 		goto out;
-	/* there is nothing else that it can lack */
+	/* lt_dlinit() fails only when out of memory */
 	*text_p = "libltdl does not start: out of memory";
 	if (lt_dlinit()) {
-		lt_dlexit(); /* or it takes itself for started the next time */
+		lt_dlexit(); /* balances libltdl's initialisation count */
 		goto out;
 	}
 	*text_p = NULL;
@@ -154,18 +154,18 @@ void gn_loader_close(struct gn_loader **loader_p)
 }
 
 /*
- * What a linker says is a text only; but when the process lacked something, errno is still what
- * told it.
+ * Get the -errno of a failed load. The linker reports a text only, but errno still has the cause if
+ * a resource was exhausted.
  */
-static int reason(void)
+static int linker_errno(void)
 {
 	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : -ENOEXEC;
 }
 
 /*
- * Map the file behind `link` and leave it mapped. libltdl resolves symbols late and keeps the
- * reason of a failure for itself, so the linker is asked first: everything must resolve now. NULL:
- * *rc_p and why say why not; it may be mapped all the same.
+ * Map the file behind `link` permanently. libltdl resolves symbols lazily and does not report the
+ * reason of a failure. So dlopen(3) is called first and must resolve all symbols. Returns NULL
+ * after a failure, with *rc_p and why set; the file may be mapped nevertheless.
  */
 static lt_dlhandle map_file(const char *link, int *rc_p, char *why, bool *is_mapped_p)
 {
@@ -178,12 +178,13 @@ static lt_dlhandle map_file(const char *link, int *rc_p, char *why, bool *is_map
 	probe = dlopen(link, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!probe && access(link, F_OK)) {
 		*rc_p = -ENOEXEC;
-		snprintf(why, GN_WHY,
-			 "does not load: /proc is not mounted, by which an open file is loaded");
+		snprintf(
+			why, GN_WHY,
+			"does not load: /proc is not mounted, and the loader needs it to load an open file");
 		return NULL;
 	}
 	if (!probe) {
-		*rc_p = reason();
+		*rc_p = linker_errno();
 		text = dlerror();
 		if (!strncmp(text, link, strlen(link)))
 			text += strlen(link) + strspn(text + strlen(link), ": ");
@@ -193,7 +194,7 @@ static lt_dlhandle map_file(const char *link, int *rc_p, char *why, bool *is_map
 	*is_mapped_p = true;
 	errno = 0;
 	if (lt_dladvise_init(&advise)) {
-		*rc_p = reason();
+		*rc_p = linker_errno();
 		snprintf(why, GN_WHY, "libltdl: %s", lt_dlerror());
 		dlclose(probe);
 		return NULL;
@@ -201,7 +202,7 @@ static lt_dlhandle map_file(const char *link, int *rc_p, char *why, bool *is_map
 	if (!lt_dladvise_resident(&advise) && !lt_dladvise_local(&advise))
 		handle = lt_dlopenadvise(link, advise);
 	if (!handle) {
-		*rc_p = reason();
+		*rc_p = linker_errno();
 		snprintf(why, GN_WHY, "libltdl: %s", lt_dlerror());
 	}
 	lt_dladvise_destroy(&advise);
@@ -210,7 +211,8 @@ static lt_dlhandle map_file(const char *link, int *rc_p, char *why, bool *is_map
 }
 
 /*
- * libltdl takes the file's name for the module's, and that is a number here: spell the symbol out.
+ * Find the description. libltdl would derive the symbol prefix from the file name, which is a
+ * number here, so this function builds the symbol name.
  */
 static const struct gantry_plugin *find_symbol(lt_dlhandle handle, const char *name, char *why)
 {
@@ -227,15 +229,15 @@ static const struct gantry_plugin *find_symbol(lt_dlhandle handle, const char *n
 	if (!desc)
 		snprintf(
 			why, GN_WHY,
-			"not a gantry plugin of that name: it has no symbol %s, which GANTRY_PLUGIN(%.*s) makes",
+			"not a gantry plugin of that name: it has no symbol %s, which GANTRY_PLUGIN(%.*s) defines",
 			symbol, (int)strlen(name), symbol);
 	return desc;
 }
 
 /*
- * A file that was mapped. Its descriptor stays open with the mapping: were its number used for the
- * next plugin, the linker would take that one for this one, because it goes by the path. One for
- * each file, whoever loads it again.
+ * A file that was mapped, one for each file. Its descriptor stays open as long as the mapping. The
+ * linker identifies a file by its path: if the number of the descriptor were reused for another
+ * plugin, the linker would return this one.
  */
 struct mapped {
 	struct mapped *next;
@@ -247,7 +249,7 @@ struct mapped {
 static pthread_mutex_t mapped_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapped *mapped_files;
 
-/* The one of this file; NULL: it was not mapped yet. mapped_lock is held. */
+/* Find the entry of a file; NULL: it was not mapped yet. mapped_lock is held. */
 static const struct mapped *find_mapped(const struct stat *st)
 {
 	const struct mapped *m = mapped_files;
@@ -257,10 +259,11 @@ static const struct mapped *find_mapped(const struct stat *st)
 	return m;
 }
 
-/* Map the file behind fd, which is closed or kept. */
+/* Map the file behind fd. Takes ownership of fd. */
 static lt_dlhandle map_once(int fd, int *rc_p, char *why)
 {
-	struct mapped *m = malloc(sizeof(*m)); /* before it is mapped, which nobody can undo */
+	/* allocated first, because a mapping cannot be undone */
+	struct mapped *m = malloc(sizeof(*m));
 	const struct mapped *known = NULL;
 	struct stat st = {.st_ino = 0};
 	lt_dlhandle handle = NULL;
@@ -279,7 +282,7 @@ static lt_dlhandle map_once(int fd, int *rc_p, char *why)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", known ? known->fd : fd);
 	handle = map_file(link, rc_p, why, &is_mapped);
 	if (!handle && *rc_p == -ENOMEM)
-		is_mapped = true; /* perhaps: the linker does not say */
+		is_mapped = true; /* it may be mapped: the linker does not report that */
 	if (is_mapped && !known) {
 		*m = (struct mapped){
 			.next = mapped_files, .dev = st.st_dev, .ino = st.st_ino, .fd = fd};
@@ -318,7 +321,7 @@ struct attempt {
 	int fd;
 };
 
-/* In the child: load the plugin, and read all that a listing reads. */
+/* In the child process: load the plugin, and read all texts that a listing reads. */
 static void attempt(void *arg)
 {
 	const struct attempt *a = arg;
@@ -328,7 +331,10 @@ static void attempt(void *arg)
 		gn_loader_read_all(a->e->plugin.desc);
 }
 
-/* Take over fd. Fill e->plugin, or e->rc and e->why. */
+/*
+ * Load a plugin, after a probe if enabled. Takes ownership of fd. Fills e->plugin, or e->rc and
+ * e->why.
+ */
 static void probe_and_load(const struct gn_loader *loader, struct entry *e, int fd)
 {
 	struct attempt a = {e, fd};
@@ -340,7 +346,7 @@ static void probe_and_load(const struct gn_loader *loader, struct entry *e, int 
 		load(e, fd);
 }
 
-/* Try DIR/NAME.so in each directory. NULL: out of memory. */
+/* Search DIR/NAME.so in each directory. NULL: out of memory. */
 static struct entry *try_name(struct gn_loader *loader, const char *name)
 {
 	struct entry *e = calloc(1, sizeof(*e));
@@ -370,7 +376,10 @@ static struct entry *try_name(struct gn_loader *loader, const char *name)
 	return e;
 }
 
-/* One that did not load is tried again: it may have been for a lack that is over. */
+/*
+ * Get the entry of a name. A plugin that failed to load is tried again, because the cause may be
+ * gone.
+ */
 static struct entry *get_entry(struct gn_loader *loader, const char *name)
 {
 	struct entry **p = &loader->entries, *e;
@@ -444,7 +453,7 @@ struct found {
 
 struct found_list {
 	struct found *items;
-	size_t n, room;
+	size_t n, capacity;
 };
 
 static int add_found(struct found_list *list, size_t dir, const char *file)
@@ -453,14 +462,14 @@ static int add_found(struct found_list *list, size_t dir, const char *file)
 
 	if (n <= cut || strcmp(file + n - cut, SUFFIX))
 		return 0;
-	if (list->n == list->room) {
-		size_t room = list->room ? 2 * list->room : 32;
-		struct found *items = realloc(list->items, room * sizeof(*items));
+	if (list->n == list->capacity) {
+		size_t capacity = list->capacity ? 2 * list->capacity : 32;
+		struct found *items = realloc(list->items, capacity * sizeof(*items));
 
 		if (!items)
 			return -ENOMEM;
 		list->items = items;
-		list->room = room;
+		list->capacity = capacity;
 	}
 	list->items[list->n].dir = dir;
 	list->items[list->n].name = strndup(file, n - cut);
@@ -507,7 +516,7 @@ static int show(struct gn_loader *loader, const struct found *found, const char 
 	if (!is_plugin_name(found->name)) {
 		file.why = "not the name of a plugin: a-z, 0-9 and -";
 	} else if (hidden_by) {
-		if (asprintf(&why, "hidden by the one in %s", hidden_by) < 0)
+		if (asprintf(&why, "hidden by the plugin in %s", hidden_by) < 0)
 			goto out;
 		file.why = why;
 	} else {
@@ -515,7 +524,7 @@ static int show(struct gn_loader *loader, const struct found *found, const char 
 		if (!e)
 			goto out;
 		file.plugin = e->plugin.desc ? &e->plugin : NULL;
-		file.why = e->plugin.desc ? NULL : e->path ? e->why : "went away";
+		file.why = e->plugin.desc ? NULL : e->path ? e->why : "the file was removed";
 	}
 	rc = fn(arg, &file);
 out:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of this room share. Each function writes one reason without the file's name into
- * why[GN_WHY].
+ * loader_priv.h - functions that the files of this module share. why: out, GN_WHY bytes; the reason
+ * of a failure, without the name of the file.
  */
 #ifndef GN_LOADER_LOADER_PRIV_H
 #define GN_LOADER_LOADER_PRIV_H
@@ -12,20 +12,19 @@
 #define GN_PLUGIN_NAME_MAX 48
 
 /*
- * Open DIR/file for loading if nobody else could have written it (rules: loader.h). Returns a
- * descriptor, or
- * -ENOENT (no such directory or file), -EPERM (not safe), other -errno.
+ * Open DIR/file for loading, if no untrusted user can write it (see loader.h). Returns a
+ * descriptor; -ENOENT: no such directory or file; -EPERM: untrusted; or another -errno.
  */
 int gn_loader_open_file(const char *dir, const char *file, char *why);
 
 /*
- * Inspect the headers of the shared object behind fd, of `size` bytes. 0, also if the file is no
- * shared object; -ENOEXEC: cut short, corrupt, or for another machine.
+ * Inspect the headers of the shared object behind fd, of `size` bytes. Returns 0, also if the file
+ * is not a shared object; -ENOEXEC: truncated, corrupt, or for another machine type.
  */
 int gn_loader_check_whole(int fd, uint64_t size, char *why);
 
 /*
- * Call load(arg), which loads the plugin behind fd, in a child process, and then the termination
+ * In a child process, call load(arg), which loads the plugin behind fd, and then the termination
  * functions of the plugin. Returns 0: the child has survived, whether or not it could load the
  * plugin; -ENOEXEC: the child has crashed or did not end; -EAGAIN, -EMFILE, -ENFILE or -ENOMEM: the
  * child could not be started.
@@ -36,29 +35,26 @@ int gn_loader_try_in_child(int fd, void (*load)(void *arg), void *arg, char *why
 bool gn_loader_is_code(const void *address);
 
 /*
- * Is this description fit for this host, as the plugin NAME? Touches no code of the plugin. 0, or
- * -ENOEXEC.
+ * Check whether this host can use this description, as the plugin NAME. Calls no code of the
+ * plugin. Returns 0 or -ENOEXEC.
  */
 int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *why);
 
-/* Read every text of the description, which gn_loader_check has accepted. */
+/* Read every text of a description that gn_loader_check() has accepted. */
 void gn_loader_read_all(const struct gantry_plugin *desc);
 
-/*
- * The check of a plugin's options; of one that has none, or was built before there were any, one
- * that finds nothing.
- */
+/* Get the `check` function of a plugin; for a plugin without one, a function that adds no fault. */
 void (*gn_plugin_check(const struct gantry_plugin *desc))(
 	const void *conf, const struct gantry_option_faults *faults);
 
-/* The same for `look`. */
+/* As gn_plugin_check(), for `look`. */
 void (*gn_plugin_look(const struct gantry_plugin *desc))(const void *conf,
 							 const struct gantry_option_faults *faults);
 
 /*
- * Make a complete ops table of the plugin's kind: what the plugin has, and for the rest the stubs
- * of that kind.
- * *ops_p is the caller's, from malloc. 0, -ENOEXEC: a slot that must be there is missing; -ENOMEM.
+ * Create a complete ops table for a plugin: its functions, and the stubs of its kind for NULL
+ * slots. *ops_p: from malloc(3), owned by the caller. Returns 0; -ENOEXEC: a mandatory function is
+ * missing, or the table is invalid; -ENOMEM.
  */
 int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why);
 

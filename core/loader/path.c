@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which files may be loaded: those that only trusted users could have written. */
+/* path.c - open the file of a plugin, if only trusted users can write it. */
 #include "loader/loader_priv.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static int check_file(int fd, char *why)
 	int rc;
 
 	if (fstat(fd, &st)) {
-		snprintf(why, GN_WHY, "cannot look at it: %s", strerror(errno));
+		snprintf(why, GN_WHY, "cannot examine the file: %s", strerror(errno));
 		return -errno;
 	}
 	if (!S_ISREG(st.st_mode)) {
@@ -47,7 +47,7 @@ int gn_loader_open_file(const char *dir, const char *file, char *why)
 		return -EPERM;
 	}
 	if (rc) {
-		snprintf(why, GN_WHY, "cannot open it: %s", strerror(-rc));
+		snprintf(why, GN_WHY, "cannot open the file: %s", strerror(-rc));
 		return rc;
 	}
 	rc = check_file(fd, why);

@@ -2,10 +2,10 @@
 /*
  * probe.c - load a plugin in a child process first
  *
- * The inspection of elf.c does not see a corrupt symbol table or relocation. The dynamic linker may
- * crash on it, and so may the process when it reads the description of the plugin, or at its end,
- * when the linker calls the termination functions. The child does all that in a copy of the address
- * space of this process. What the child survives, this process survives.
+ * The inspection of elf.c does not detect a corrupt symbol table or relocation. It can crash the
+ * process in the dynamic linker, when the process reads the description of the plugin, or at exit,
+ * when the linker calls the termination functions. The child process does all of this in a copy of
+ * the address space. If the child survives, this process survives, too.
  */
 #include "loader/loader_priv.h"
 
@@ -20,12 +20,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* a load takes milliseconds; a corrupt hash table can make the linker search for ever */
+/* a load takes milliseconds; with a corrupt hash table the search of the linker may not end */
 #define CPU_SECONDS 10
 
 /* -- the child -- */
 
-/* What the linker calls at the end of the process. */
+/* Call the functions that the linker calls at the end of the process. */
 static void run_termination(int fd)
 {
 	struct link_map *map = NULL;
@@ -77,7 +77,7 @@ static _Noreturn void in_child(int fd, int report, void (*load)(void *arg), void
 
 /* -- the parent -- */
 
-/* The child has not survived. Returns -ENOEXEC. */
+/* Report why the child has not survived. Returns -ENOEXEC. */
 static int explain(pid_t pid, char *why)
 {
 	int status;

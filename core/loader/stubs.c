@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Complete ops tables: nobody in the core asks whether a slot is there.
+ * stubs.c - complete ops tables, so that callers need not check for NULL slots.
  *
- * Each kind has a table of stubs; a NULL in it says that the plugin must bring that function
- * itself.
+ * Each kind has a table of stubs. A NULL in it marks a mandatory function.
  */
 #include "loader/loader_priv.h"
 
@@ -16,7 +15,7 @@
 #include <gantry/role.h>
 #include <gantry/stage.h>
 
-/* -- slots that several kinds have: nothing to do -- */
+/* -- stubs of slots that several kinds have -- */
 
 static int open_nothing(const struct gantry_host *host, const void *conf, void **self_p)
 {
@@ -32,8 +31,8 @@ static int zero(void *self)
 	return 0;
 }
 
-/* Work may be there: who waits for it by nothing else does not sleep. */
-static int always(void *self)
+/* arm: report work, so that a lane never sleeps if this object has no other wake-up */
+static int always_work(void *self)
 {
 	(void)self;
 	return 1;
@@ -62,7 +61,7 @@ static void no_report(void *self, struct gantry_writer *w)
 	(void)w;
 }
 
-/* -- stage: passes everything on -- */
+/* -- stage: passes every descriptor on -- */
 
 static int stage_start(void *stage, struct gantry_lane *lane, void **self_p)
 {
@@ -119,14 +118,14 @@ static int no_memory(void *backend, void **addr_p)
 	return -ENOTSUP;
 }
 
-static void tells_nothing(const void *conf, struct gantry_volume_info *volume)
+static void expect_nothing(const void *conf, struct gantry_volume_info *volume)
 {
 	(void)conf;
 	(void)volume;
 }
 
-/* A completed IO never changes the store later. */
-static int at_rest(void *backend, uint64_t *mark)
+/* quiesce: a completed IO never changes the store later */
+static int always_quiescent(void *backend, uint64_t *mark)
 {
 	(void)backend;
 	(void)mark;
@@ -144,23 +143,23 @@ static const struct gantry_backend_ops backend_stubs = {
 	.report = no_report,
 	.close = nothing,
 	.memory = no_memory,
-	.expect = tells_nothing,
-	.quiesce = at_rest,
+	.expect = expect_nothing,
+	.quiesce = always_quiescent,
 };
 
 /* -- role -- */
 
-static void plan_as_usual(void *role, uint32_t connect, struct gantry_plan *plan)
+static void keep_plan(void *role, uint32_t connect, struct gantry_plan *plan)
 {
 	(void)role;
 	(void)connect;
 	(void)plan;
 }
 
-/* What a role shows that stores is what its backend says: it comes so. */
-static void expects_nothing(void *role, const struct gantry_volume_info *volumes,
-			    struct gantry_volume_info *shown,
-			    const struct gantry_option_faults *faults)
+/* expect: *shown keeps the volume of the backend, with which the host has filled it */
+static void accept_volumes(void *role, const struct gantry_volume_info *volumes,
+			   struct gantry_volume_info *shown,
+			   const struct gantry_option_faults *faults)
 {
 	(void)role;
 	(void)volumes;
@@ -169,14 +168,14 @@ static void expects_nothing(void *role, const struct gantry_volume_info *volumes
 }
 
 static const struct gantry_role_ops role_stubs = {
-	.stop = nothing, /* its sessions are ended by the host */
+	.stop = nothing, /* the host ends its sessions */
 	.close = nothing,
 	.report = no_report,
-	.plan = plan_as_usual,
-	.expect = expects_nothing,
+	.plan = keep_plan,
+	.expect = accept_volumes,
 };
 
-/* -- transport: what it cannot do answers -ENOTSUP -- */
+/* -- transport: unsupported functions return -ENOTSUP -- */
 
 static int no_export(void *conn, const struct gantry_region *region, uint32_t rights,
 		     uint32_t handle, struct gantry_token *token_p)
@@ -227,7 +226,7 @@ static int no_rma_submit(void *rma, const struct gantry_rma *op)
 	return -ENOTSUP;
 }
 
-static uint64_t any_room(void *conn)
+static uint64_t no_export_limit(void *conn)
 {
 	(void)conn;
 	return UINT64_MAX;
@@ -295,13 +294,13 @@ static void no_unregister(void *conn, const struct gantry_region *region)
 	(void)region;
 }
 
-static void not_direct(void *consumer, const struct gantry_inline_handler *direct)
+static void no_set_inline_handler(void *consumer, const struct gantry_inline_handler *direct)
 {
 	(void)consumer;
 	(void)direct;
 }
 
-static const struct gantry_inline_handler *nobody(void *producer)
+static const struct gantry_inline_handler *no_inline_handler(void *producer)
 {
 	static const struct gantry_inline_handler none;
 
@@ -335,12 +334,12 @@ static const struct gantry_transport_ops transport_stubs = {
 	.rma_submit = no_rma_submit,
 	.rma_flush = nothing,
 	.rma_poll = no_rma_poll,
-	.consumer_set_inline_handler = not_direct,
-	.producer_inline_handler = nobody,
+	.consumer_set_inline_handler = no_set_inline_handler,
+	.producer_inline_handler = no_inline_handler,
 	.check_service = any_service,
 	.rma_write_imm = no_rma_write_imm,
 	.send_prefetch = nothing,
-	.export_limit = any_room,
+	.export_limit = no_export_limit,
 	.max_connections = any_connections,
 	.import_error = no_text,
 	.refusal = no_refusal,
@@ -373,7 +372,7 @@ void (*gn_plugin_look(const struct gantry_plugin *desc))(const void *conf,
 	return has ? desc->look : no_faults;
 }
 
-/* -- names and places of the slots -- */
+/* -- names and offsets of the slots -- */
 
 struct slot {
 	const char *name;
@@ -474,16 +473,19 @@ static any_fn get_slot(const void *ops, size_t offset)
 	return fn;
 }
 
-/* What is polled, and could not say when: a lane that slept would not hear of it. */
+/*
+ * Set `arm` to a stub that reports work, if the object is polled but cannot signal work: a sleeping
+ * lane would not notice it.
+ */
 static void complete_wakeups(unsigned kind, void *ops)
 {
 	struct gantry_transport_ops *transport = kind == GANTRY_KIND_TRANSPORT ? ops : NULL;
 	struct gantry_backend_ops *backend = kind == GANTRY_KIND_BACKEND ? ops : NULL;
 
 	if (backend && backend->poll && !backend->fd && !backend->arm)
-		backend->arm = always;
+		backend->arm = always_work;
 	if (transport && !transport->consumer_fd && !transport->consumer_arm)
-		transport->consumer_arm = always;
+		transport->consumer_arm = always_work;
 }
 
 bool gn_stage_never_holds(const struct gantry_stage_ops *ops)
@@ -509,7 +511,7 @@ const char *gn_ops_complete(unsigned kind, void *ops)
 }
 
 static const struct {
-	uint32_t caps; /* any of them */
+	uint32_t caps; /* needed for any of these capabilities */
 	struct slot slot;
 } needs[] = {
 	{GANTRY_CAP_MAPPED, TRANSPORT(export_region)},
@@ -547,10 +549,10 @@ bool gn_ops_serve_one_lane(unsigned kind, const void *ops)
 }
 
 /*
- * What its devices can do is known when one is open; but who has one function of remote access
- * means to have it.
+ * Get the name of a missing function of remote access, if the table has others. The capabilities of
+ * a device are known only once it is open.
  */
-static const char *half_rma(unsigned kind, const void *ops)
+static const char *missing_rma_function(unsigned kind, const void *ops)
 {
 	const struct gantry_transport_ops *t = ops;
 
@@ -560,7 +562,7 @@ static const char *half_rma(unsigned kind, const void *ops)
 	return gn_ops_lack(t, GANTRY_CAP_RMA);
 }
 
-/* The name of the first slot that does not point to code; NULL: all do. */
+/* Get the name of the first slot that does not point to code; NULL: all do. */
 static const char *slot_without_code(unsigned kind, const void *ops)
 {
 	for (const struct slot *slot = kinds[kind].slots; slot->name; slot++) {
@@ -591,7 +593,7 @@ int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why)
 			misplaced);
 		goto out_unfit;
 	}
-	half = half_rma(desc->kind, ops);
+	half = missing_rma_function(desc->kind, ops);
 	missing = gn_ops_complete(desc->kind, ops);
 	if (missing) {
 		snprintf(why, GN_WHY, "does not have the function \"%s\", which every %s needs",
@@ -603,7 +605,7 @@ int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why)
 		goto out_unfit;
 	}
 	if (desc->kind == GANTRY_KIND_STAGE && ((struct gantry_stage_ops *)ops)->n_ctx_words > 1) {
-		snprintf(why, GN_WHY, "asks for %u frame words; a stage may have 1",
+		snprintf(why, GN_WHY, "too many frame words (n_ctx_words=%u, limit 1)",
 			 ((struct gantry_stage_ops *)ops)->n_ctx_words);
 		goto out_unfit;
 	}

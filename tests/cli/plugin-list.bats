@@ -40,7 +40,7 @@ says() {
 	says "no plugin \"frob\" in $dir, $dir/nowhere (does not exist)"
 	gantry plugins -p "$dir" -p "$dir/noop.so" noop
 	[ "$status" -eq 0 ]
-	says "in $dir, $dir/noop.so (is no directory):"
+	says "in $dir, $dir/noop.so (is not a directory):"
 }
 
 @test "JSON has the same" {
@@ -156,7 +156,7 @@ says() {
 	cp "$dir/noop.so" "$BATS_TEST_TMPDIR/more/"
 	gantry plugins -p "$BATS_TEST_TMPDIR/more" -p "$dir"
 	[ "$status" -eq 0 ]
-	says "$dir/noop.so: hidden by the one in $BATS_TEST_TMPDIR/more"
+	says "$dir/noop.so: hidden by the plugin in $BATS_TEST_TMPDIR/more"
 	gantry plugins -p "$BATS_TEST_TMPDIR/more" -p "$dir" noop
 	[ "$status" -eq 0 ]
 }
@@ -245,5 +245,5 @@ none; --plugin-dir DIR looks elsewhere" ]
 	run unshare -m sh -c 'mount -t tmpfs none /proc || exit 77; exec "$GANTRY" plugins -p "$GANTRY_PLUGINS" noop'
 	echo "$output"
 	[[ "$status" -ne 77 && "$output" != unshare:* ]] || skip "no mount of our own"
-	[[ "$output" == *"does not load: /proc is not mounted, by which an open file is loaded"* ]]
+	[[ "$output" == *"does not load: /proc is not mounted, and the loader needs it to load an open file"* ]]
 }

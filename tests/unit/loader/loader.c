@@ -191,7 +191,7 @@ static void wrong_major(void)
 	build("major", HEAD
 	      "GANTRY_PLUGIN(major) = {GANTRY_PLUGIN_MAGIC, 2, 0, sizeof(struct gantry_plugin), " REST(
 		      "\"major\""));
-	refused("major", "plugin ABI 2.0, this gantry speaks 1.x", NULL);
+	refused("major", "wrong plugin ABI (plugin=2.0, gantry=1.x)", NULL);
 }
 
 static void short_struct(void)
@@ -264,7 +264,7 @@ static void cut_short(void)
 {
 	build("short", GOOD("short", "short"));
 	TEST_ASSERT_EQUAL_INT(0, shell("truncate -s 4200 %s/short.so", dir));
-	refused("short", "the file is cut short at 4200 bytes", NULL);
+	refused("short", "the file is truncated (size=4200 bytes)", NULL);
 }
 
 /* Its header says so in the two bytes at 18. */
@@ -275,8 +275,7 @@ static void for_another_machine(void)
 		0,
 		shell("printf '\\026\\000' | dd of=%s/other.so bs=1 seek=18 conv=notrunc status=none",
 		      dir));
-	refused("other", "it is made for machines of another kind, number 22 of ELF, and this is ",
-		NULL);
+	refused("other", "wrong machine type (file=e_machine 22, this machine=", NULL);
 }
 
 /* As plugins were compiled before version 1.1: their tables end where `expect` begins. */
@@ -321,7 +320,7 @@ static void wrong_name(void)
 	build("alias",
 	      "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {0};\n"
 	      "GANTRY_PLUGIN(alias) = {GANTRY_PLUGIN_HEAD, " REST("\"other\""));
-	refused("alias", "calls itself \"other\"", NULL);
+	refused("alias", "the plugin name \"other\" differs", NULL);
 }
 
 static void missing_ops(void)
@@ -418,7 +417,7 @@ static void too_many_frames(void)
 	build("frames",
 	      "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {.n_ctx_words = 2};\n"
 	      "GANTRY_PLUGIN(frames) = {GANTRY_PLUGIN_HEAD, " REST("\"frames\""));
-	refused("frames", "asks for 2 frame words", NULL);
+	refused("frames", "too many frame words (n_ctx_words=2, limit 1)", NULL);
 }
 
 static void bad_options(void)
@@ -441,9 +440,9 @@ static void bad_options(void)
 		 "GANTRY_OPTION_END",
 		 "the option \"x\" twice"},
 		{"{\"x\", GANTRY_OPT_INT, 0, \"5x\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
-		 "option x: its default \"5x\" is no number: correct"},
+		 "option x: its default \"5x\" is not a number: correct"},
 		{"{\"x\", GANTRY_OPT_INT, 0, \"99999999999999999999\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
-		 "is no number"},
+		 "is not a number"},
 		{"{\"x\", GANTRY_OPT_SIZE, 0, \"many\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
 		 "is not a size"},
 		{"{\"x\", GANTRY_OPT_SIZE, 0, \"15000000TiB\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
@@ -451,9 +450,9 @@ static void bad_options(void)
 		{"{\"x\", GANTRY_OPT_TIME, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
 		 "is not a time"},
 		{"{\"x\", GANTRY_OPT_BOOL, 0, \"yes\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
-		 "is no bool"},
+		 "is not a bool"},
 		{"{\"x\", GANTRY_OPT_CHOICE, 0, \"c\", 0, 0, (const char *const[]){\"a\", 0}, 0, \"h\"}, GANTRY_OPTION_END",
-		 "option x: its default \"c\" is no choice"},
+		 "option x: its default \"c\" is not a choice"},
 		{"{\"g\", GANTRY_OPT_GROUP, 0, \"\", 0, 0, 0, (const struct gantry_option[]){\n"
 		 "{\"x\", GANTRY_OPT_TIME, 0, \"soon\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END}, \"h\"}, GANTRY_OPTION_END",
 		 "option g.x: "},
@@ -595,7 +594,7 @@ static void listing_is_sorted_and_says_why(void)
 	snprintf(
 		expect, sizeof(expect),
 		"Bad=not the name of a plugin: a-z, 0-9 and -;bare=not a gantry plugin of that name: it has no symbol "
-		"bare_LTX_gantry_plugin, which GANTRY_PLUGIN(bare) makes;good=ok;good=hidden by the one in %s;",
+		"bare_LTX_gantry_plugin, which GANTRY_PLUGIN(bare) defines;good=ok;good=hidden by the plugin in %s;",
 		dir);
 	TEST_ASSERT_EQUAL_STRING(expect, text);
 }
