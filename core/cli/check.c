@@ -310,7 +310,7 @@ static void check_process(struct check *check)
 		if (!may_run_on(t->runtime.cpu[i]))
 			gn_conf_fault(
 				&check->warnings, cpu_list,
-				"CPU %u is not there, or not for this process: gantry run would "
+				"CPU %u does not exist, or is not allowed for this process: gantry run would "
 				"not start",
 				t->runtime.cpu[i]);
 }

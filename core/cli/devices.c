@@ -168,7 +168,8 @@ static void print(json_t *tree, const char *file, const char *dirs)
 	json_object_foreach (json_object_get(tree, "transports"), name, item)
 		print_transport(name, item);
 	if (!json_object_size(json_object_get(tree, "transports")))
-		printf("no transport plugin in %s; --plugin-dir DIR looks elsewhere\n", dirs);
+		printf("no transport plugin in %s; use --plugin-dir DIR to search another directory\n",
+		       dirs);
 	if (!file)
 		return;
 	printf("\ndevices of %s:\n", file);

@@ -114,7 +114,7 @@ static int list(struct listing *listing, struct gn_loader *loader)
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	if (!listing->shown && !asked->n && !listing->list)
-		puts("none; --plugin-dir DIR looks elsewhere");
+		puts("none; use --plugin-dir DIR to search another directory");
 	if (listing->list) {
 		json_t *tree = json_pack("{si so sO}", "schema", 1, "searched",
 					 gn_report_string(gn_loader_dirs(loader)), "plugins",

@@ -229,7 +229,7 @@ int gn_cli_stat(const struct gn_cli *cli)
 	if (!json_array_size(list))
 		code = gn_cli_fail(
 			GN_EXIT_FAILED,
-			"no running gantry process%s%s%s answers in %s%s%s%s; --dir DIR looks elsewhere",
+			"no running gantry process%s%s%s answers in %s%s%s%s; use --dir DIR to search another directory",
 			role ? " with a role \"" : "", role ? role : "", role ? "\"" : "", dir,
 			error ? " (" : "", error ? strerror(error) : "", error ? ")" : "");
 	json_decref(list);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * access.c - compare the access rules and the quotas of each `listen` group with what its device
- * can enforce
+ * access.c - compare the access rules and quotas of each `listen` group with what its device can
+ * enforce
  *
- * gn_transport_is_network() tells from the flags of a transport whether it reports the users of its
- * peers. Nothing authenticates the peers on a network, so a role listens there only with insecure =
- * true.
+ * The flags of a transport show whether it reports the users of its peers
+ * (gn_transport_is_network()). The peers on a network are not authenticated, so a role listens
+ * there only with insecure = true.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,10 @@
 #include "base/log.h"
 #include "topology/topology_priv.h"
 
-/* A transport that reports users names a peer by its uid, another one by its host. */
+/*
+ * Check the kind of each peer: a transport that reports users identifies a peer by its uid, a
+ * network by its host.
+ */
 static void check_weights(struct gn_topo_parse *p, const struct gn_topo_role *role, bool network)
 {
 	struct gn_conf_node *weights = gn_conf_child(gn_conf_child(role->node, "listen"),
@@ -26,14 +29,14 @@ static void check_weights(struct gn_topo_parse *p, const struct gn_topo_role *ro
 		if (strncmp(role->listen->weights[i].peer, kind, strlen(kind)) != 0)
 			gn_conf_fault(
 				p->errs, weights,
-				"the transport of the device names its peers otherwise (peer=%s, device=%s, transport=%s): "
+				"wrong kind of peer for the transport of the device (peer=%s, device=%s, transport=%s): "
 				"write \"%sPEER=%u\"",
 				role->listen->weights[i].peer, role->listen_device->name,
 				role->listen_device->plugin->desc->name, kind,
 				role->listen->weights[i].weight);
 }
 
-/* The option `uids` of a device, "0,1000"; NULL: its transport has no such option. */
+/* Get the option `uids` of a device, "0,1000"; NULL: its transport has no such option. */
 static const char *device_uids(const struct gn_topo_device *device)
 {
 	for (const struct gantry_option *o = device->plugin->desc->options;
@@ -47,7 +50,10 @@ static const char *device_uids(const struct gn_topo_device *device)
 	return NULL;
 }
 
-/* The transport reports a fault in its list, so a list with a fault allows every user here. */
+/*
+ * True if the list contains the uid. Also true for an invalid list, because the transport reports
+ * that fault.
+ */
 static bool has_uid(const char *list, uint32_t uid)
 {
 	while (*list) {
@@ -60,7 +66,10 @@ static bool has_uid(const char *list, uint32_t uid)
 	return false;
 }
 
-/* A device is open to the user of this process and to the users in its `uids`. */
+/*
+ * Check that the device accepts each user of `listen.uids`. It accepts the user of this process and
+ * those of its option `uids`.
+ */
 static void check_uids(struct gn_topo_parse *p, const struct gn_topo_role *role,
 		       struct gn_conf_node *uids)
 {
@@ -71,8 +80,8 @@ static void check_uids(struct gn_topo_parse *p, const struct gn_topo_role *role,
 		if (listen->uids[i] != geteuid() && !has_uid(allowed, listen->uids[i])) {
 			gn_conf_fault(
 				p->errs, uids,
-				"the device refuses a user of this list (uid=%u, devices.%s.uids=\"%s\"): add %u there, or "
-				"leave it out here",
+				"the device rejects a user of this list (uid=%u, devices.%s.uids=\"%s\"): add %u there, or "
+				"omit it here",
 				listen->uids[i], role->listen_device->name, allowed,
 				listen->uids[i]);
 			return;
@@ -103,8 +112,8 @@ static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *rol
 	if (uids)
 		gn_conf_fault(
 			p->errs, uids,
-			"the transport of the device does not report the user of a peer (device=%s, transport=%s): leave "
-			"uids out, and keep hosts that may not connect off its network",
+			"the transport of the device does not report the user of a peer (device=%s, transport=%s): "
+			"omit uids, and restrict access to its network",
 			device->name, device->plugin->desc->name);
 }
 
@@ -115,7 +124,7 @@ void gn_topo_access(struct gn_topo_parse *p)
 			check_listen(p, &p->topology->roles[i]);
 }
 
-/* Warn of an option that is given, and above a limit that is reached first. limit 0: none. */
+/* Warn about an option that is set above another limit that is reached first. limit 0: none. */
 static void check_limit(struct gn_errs *warnings, const struct gn_topo_role *role, const char *key,
 			uint64_t value, const char *limit_key, uint64_t limit)
 {
@@ -162,7 +171,7 @@ void gn_topo_warn_of_access(const struct gn_topo_role *role)
 		return;
 	snprintf(who, sizeof(who), "roles.%s", role->name);
 	gn_log(GN_LOG_WARN, who,
-	       "the listener accepts peers that nothing authenticates (device=%s, service=%s): every host that reaches it can "
+	       "the listener accepts unauthenticated peers (device=%s, service=%s): every host that reaches it can "
 	       "read and write the volume (listen.insecure)",
 	       role->listen_device->name, role->listen->service);
 }

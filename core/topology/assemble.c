@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A loaded topology becomes devices, threads and roles, and is taken apart again. */
+/*
+ * assemble.c - create devices, threads and roles of a loaded topology; start, stop and destroy
+ * them.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +10,7 @@
 #include "base/log.h"
 #include "topology/topology_priv.h"
 
-/* Threads that the selected roles want. */
+/* Number of threads that the selected roles need. */
 static uint32_t count_workers(const struct gn_topology *t)
 {
 	bool separate = t->runtime.threads == GN_THREADS_SEPARATE;
@@ -40,7 +43,7 @@ int gn_topology_open_device(struct gn_topo_device *device, struct gn_loop *loop)
 	if (!lack)
 		return 0;
 	gn_log(GN_LOG_ERROR, device->device->host.name,
-	       "%s: its info says that it can what needs the function \"%s\", which it does not have",
+	       "%s: plugin bug: info reports a capability that needs the missing function \"%s\"",
 	       device->plugin->path, lack);
 	gn_device_close(&device->device);
 	return -ENOTSUP;
@@ -80,15 +83,15 @@ static void complain_of_thread(const struct gn_topology *t, uint32_t k, int cpu,
 {
 	if (cpu >= 0 && rc == -EINVAL)
 		gn_log(GN_LOG_ERROR, "gantry",
-		       "%s: runtime.cpus: CPU %d, of thread %u, is not there, or not for this process; "
-		       "write some of those that \"taskset -cp $$\" names",
+		       "%s: runtime.cpus: CPU %d, of thread %u, does not exist, or is not allowed for this process; "
+		       "write CPUs that \"taskset -cp $$\" lists",
 		       gn_conf_where(gn_conf_child(
 			       gn_conf_child(gn_config_root(t->config), "runtime"), "cpus")),
 		       cpu, k);
 	else
 		gn_log(GN_LOG_ERROR, "gantry", "cannot start thread %u: %s%s", k, strerror(-rc),
 		       rc == -EAGAIN
-			       ? "; no room for its stack (ulimit -v), or too many threads (ulimit -u, TasksMax=)"
+			       ? "; no memory for its stack (ulimit -v), or too many threads (ulimit -u, TasksMax=)"
 			       : "");
 }
 
@@ -105,7 +108,7 @@ static int create_workers(struct gn_topology *t)
 			.name = name, .cpu = -1, .spin_ns = t->runtime.spin_ns};
 		int rc;
 
-		/* who only looks says by itself which are missing */
+		/* in a trial, gantry check reports missing CPUs itself */
 		if (t->runtime.n_cpus && !t->absent)
 			attr.cpu = (int)t->runtime.cpu[k % t->runtime.n_cpus];
 		snprintf(name, sizeof(name), "gantry-%u", k);
@@ -129,16 +132,16 @@ static void role_finished(void *arg, int status)
 		role->topology->role_finished(role->topology->arg, role);
 }
 
-/* *limit_p to no more than what the device has; 0: it has no limit. */
-static void lower(uint64_t has, uint64_t *limit_p)
+/* Lower *limit_p to the limit of the device; 0: the device has no limit. */
+static void lower(uint64_t device_limit, uint64_t *limit_p)
 {
-	if (has && has < *limit_p)
-		*limit_p = has;
+	if (device_limit && device_limit < *limit_p)
+		*limit_p = device_limit;
 }
 
 /*
- * Limits of `listen` that the file does not give are lowered to what a device that sessions go
- * through can do.
+ * Lower the limits of `listen` that the file does not set to those of a device that the sessions
+ * use.
  */
 static void fit_listen(struct gn_topo_role *role, const struct gn_device *device)
 {
@@ -148,7 +151,7 @@ static void fit_listen(struct gn_topo_role *role, const struct gn_device *device
 
 	device->ops->info(device->dev, &info);
 	if (!gn_conf_child(node, "max_depth"))
-		/* two receives for each IO */
+		/* each IO needs two receives */
 		lower(info.max_depth == 1 ? 1 : info.max_depth / 2, &depth);
 	if (!gn_conf_child(node, "max_regions"))
 		lower(info.max_regions, &regions);
@@ -213,8 +216,8 @@ int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop)
 }
 
 /*
- * Servers that need nobody, then relays, then those who work: nobody has to wait for a listener of
- * this process.
+ * Order of starting: roles without connect, then relays, then roles that end by themselves. So no
+ * role waits for a listener of this process.
  */
 static uint32_t start_rank(const struct gn_topo_role *role)
 {
@@ -242,10 +245,10 @@ int gn_topology_start(struct gn_topology *topology)
 	return 0;
 }
 
-/* The other way round. */
+/* Order of stopping: the reverse of start_rank(), highest rank first. */
 static uint32_t stop_rank(const struct gn_topo_role *role)
 {
-	return start_rank(role) + 1; /* 0: nobody */
+	return start_rank(role) + 1; /* 0 means: none */
 }
 
 static bool runs(const struct gn_topo_role *role)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `listen` and `connect` of a role. */
+/* endpoint.c - parse `listen` and `connect` of a role. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "topology/topology_priv.h"
 
 _Static_assert(GN_TOPOLOGY_LANES_MAX == GN_MAX_LANES,
-	       "a session has room for what may be configured");
+	       "a session supports the configurable number of lanes");
 
 #define SERVICE_MAX 63 /* bytes, see struct gantry_transport_ops */
 #define CONNECTS_MAX 16
@@ -28,18 +28,17 @@ struct endpoint_conf {
 
 /* clang-format off */
 #define COMMON_ROWS \
-	{"device", GANTRY_OPT_STRING, AT(device), NULL, 0, 0, NULL, NULL, "An entry of devices."}, \
+	{"device", GANTRY_OPT_STRING, AT(device), NULL, 0, 0, NULL, NULL, "Name of an entry of devices."}, \
 	{"name", GANTRY_OPT_STRING, AT(name), "", 0, 0, NULL, NULL, \
 	 "The service, up to 63 characters, as for shm-comch and loop; either this or address must be given."}, \
 	{"address", GANTRY_OPT_STRING, AT(address), "", 0, 0, NULL, NULL, \
 	 "The same for devices on a network, \"192.0.2.7:4791\"."}, \
 	{"control_timeout", GANTRY_OPT_TIME, AT(control_ns), "15s", 1000000, 600 * SECOND, NULL, NULL, \
-	 "Longest wait for an answer, and for the next request of a peer that has not come to IO yet; more than the " \
-	 "connect_timeout of a gateway in between."}, \
+	 "Longest wait for a reply, and for the next request of a peer that has not started IO yet; must be more than the connect_timeout of a gateway in between."}, \
 	{"heartbeat", GANTRY_OPT_TIME, AT(heartbeat_ns), "500ms", 1000000, 60 * SECOND, NULL, NULL, \
-	 "Interval of signs of life; after four without an answer the peer is lost."}, \
+	 "Interval of keepalives; after four without a reply the session is lost."}, \
 	{"io_timeout", GANTRY_OPT_TIME, AT(io_ns), "30s", 1000000, 600 * SECOND, NULL, NULL, \
-	 "Deadline of an IO that brings none."}
+	 "Deadline of an IO that has none."}
 /* clang-format on */
 
 const struct gantry_option gn_connect_options[] = {
@@ -47,8 +46,7 @@ const struct gantry_option gn_connect_options[] = {
 	{"timeout", GANTRY_OPT_TIME, AT(timeout_ns), "10s", 0, 3600 * SECOND, NULL, NULL,
 	 "How long to keep trying while there is no listener at the address, or the listener is busy."},
 	{"resume", GANTRY_OPT_TIME, AT(resume_ns), "0s", 0, 86400 * SECOND, NULL, NULL,
-	 "How long to try to open a session again that was lost, for programs and initiators; IO waits meanwhile. 0s: it fails at "
-	 "once."},
+	 "How long programs and initiators try to resume a lost session; IO waits meanwhile. 0s: IO fails at once."},
 	{"fence_timeout", GANTRY_OPT_TIME, AT(fence_ns), "30s", 1000000, 600 * SECOND, NULL, NULL,
 	 "Longest wait for the answer to an IO that has timed out; then the session ends. Until that answer, the "
 	 "session holds back writes that overlap a timed-out write."},
@@ -62,7 +60,7 @@ const struct gantry_option gn_listen_options[] = {
 	{"max_sessions", GANTRY_OPT_INT, AT(max_sessions), "16", 1, 4096, NULL, NULL,
 	 "Sessions of all peers at a time."},
 	{"max_half_open", GANTRY_OPT_INT, AT(max_half_open), "64", 1, 4096, NULL, NULL,
-	 "Connections of one peer that have not opened a session yet; of all peers together four times that."},
+	 "Most connections of one peer without an open session; the limit of all peers together is four times that."},
 	{"max_peer_sessions", GANTRY_OPT_INT, AT(max_peer_sessions), "0", 0, 4096, NULL, NULL,
 	 "Sessions of one peer at a time. 0: three quarters of max_sessions, at least 1; all of it if only one user may connect."},
 	{"max_lanes", GANTRY_OPT_INT, AT(max_lanes), "16", 1, GN_TOPOLOGY_LANES_MAX, NULL, NULL,
@@ -79,12 +77,11 @@ const struct gantry_option gn_listen_options[] = {
 	{"max_peer_queue_memory", GANTRY_OPT_SIZE, AT(max_peer_queue_memory), "1GiB", 65536,
 	 1ll << 46, NULL, NULL, "Bytes of queues and of move_memory for all sessions of one peer."},
 	{"move_memory", GANTRY_OPT_SIZE, AT(move_memory), "4MiB", 65536, 1ll << 30, NULL, NULL,
-	 "Buffers of each lane of a session, where the device cannot map regions and a target has to move the data."},
+	 "Bounce buffers of each lane of a session, for a target on a device that cannot map regions."},
 	{"direct_memory", GANTRY_OPT_SIZE, AT(direct_memory), "1GiB", 0, INT64_MAX, NULL, NULL,
-	 "Largest volume of a backend in memory that is made known to the device as a whole for each session, where the role "
-	 "has no stages: its data is then moved without such buffers. 0: never."},
+	 "Largest volume in memory that is registered with the device for each session, if the role has no stages: its data then needs no bounce buffers. 0: never."},
 	{"weights", GANTRY_OPT_STRING, AT(weights), "", 0, 0, NULL, NULL,
-	 "Shares of a lane that sessions of these peers have, 1 to 64, \"uid 1000=4, host 192.0.2.7=2\"; others have 1."},
+	 "Weights of peers in the scheduling of a lane, 1 to 64, \"uid 1000=4, host 192.0.2.7=2\"; other peers have 1."},
 	{"uids", GANTRY_OPT_STRING, AT(uids), "", 0, 0, NULL, NULL,
 	 "Users who may connect, \"0,1000-1010\"; empty: only the user of the listener. Must be left out on a network."},
 	{"insecure", GANTRY_OPT_BOOL, AT(insecure), "false", 0, 0, NULL, NULL,
@@ -126,9 +123,8 @@ static int set_service(struct gn_topo_parse *p, struct gn_conf_node *group,
 		return -EINVAL;
 	}
 	if (conf->name[0] && conf->address[0]) {
-		gn_conf_fault(
-			p->errs, gn_conf_child(group, "address"),
-			"stands beside name, and both say the same thing; leave one of them out");
+		gn_conf_fault(p->errs, gn_conf_child(group, "address"),
+			      "excludes name; remove one of them");
 		return -EINVAL;
 	}
 	if (strlen(service) > SERVICE_MAX) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What no endpoint shows by itself: two of them at one service, IO in a circle, or too many
- * sessions on one device.
+ * graph.c - check relations between endpoints: two listeners at one service, IO in a loop, or too
+ * many sessions on one device.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,10 @@ static void check_service_twice(struct gn_topo_parse *p, const struct gn_topo_ro
 				other->name, other->listen->where, role->listen->service);
 }
 
-/* The volume would stand twice in what is shown, and each of its bytes would have two places. */
+/*
+ * Reject two connects to the same service: the volume would appear twice in the volume of the
+ * gateway.
+ */
 static void check_connects_twice(struct gn_topo_parse *p, const struct gn_topo_role *role,
 				 uint32_t index)
 {
@@ -42,8 +45,8 @@ static void check_connects_twice(struct gn_topo_parse *p, const struct gn_topo_r
 		    !strcmp(role->connects[i].service, connect->service)) {
 			gn_conf_fault(
 				p->errs, gn_conf_index(gn_conf_child(role->node, "connect"), index),
-				"leads to \"%s\" of this device, as connect[%u] does: the volume would follow itself, and "
-				"each byte be in two places; leave this out (for more threads, write lanes = 2 in each role)",
+				"leads to \"%s\" of this device, as connect[%u] does: the volume would appear twice; "
+				"remove it (for more threads, write lanes = 2 in each role)",
 				connect->service, i);
 			return;
 		}
@@ -56,14 +59,14 @@ struct gn_conf_node *gn_topology_connect_node(const struct gn_topo_role *role, u
 	return gn_conf_is_list(node) ? gn_conf_index(node, connect) : node;
 }
 
-/* -- circles -- */
+/* -- loops -- */
 
-enum mark { UNSEEN, ON_THE_WAY, DONE };
+enum mark { UNSEEN, ON_PATH, DONE };
 
 struct walk {
 	struct gn_topo_parse *p;
 	uint8_t *marks; /* enum mark of each role */
-	uint32_t *way;  /* roles from the first to the one that is looked at */
+	uint32_t *path; /* roles from the first to the current one */
 	uint32_t length;
 };
 
@@ -78,23 +81,22 @@ struct gn_topo_role *gn_topo_next_role(struct gn_topology *t, const struct gn_to
 	return NULL;
 }
 
-/* The connect at the end of the way leads back to the role `again`. */
-static void report_circle(struct walk *walk, uint32_t connect, uint32_t again)
+/* Report that a connect of the last role of the path leads back to the role `again`. */
+static void report_loop(struct walk *walk, uint32_t connect, uint32_t again)
 {
 	const struct gn_topo_role *roles = walk->p->topology->roles,
-				  *last = &roles[walk->way[walk->length - 1]];
+				  *last = &roles[walk->path[walk->length - 1]];
 	char text[256] = "";
 	uint32_t i = walk->length;
 
-	while (walk->way[--i] != again)
+	while (walk->path[--i] != again)
 		;
 	for (size_t n = 0; i < walk->length && n < sizeof(text); i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s -> ",
-				      roles[walk->way[i]].name);
-	gn_conf_fault(
-		walk->p->errs, gn_topology_connect_node(last, connect),
-		"IO would go in a circle: %s%s; connect to a target, or to a gateway that leads to one",
-		text, roles[again].name);
+				      roles[walk->path[i]].name);
+	gn_conf_fault(walk->p->errs, gn_topology_connect_node(last, connect),
+		      "IO would loop: %s%s; connect to a target, or to a gateway that leads to one",
+		      text, roles[again].name);
 }
 
 static void visit(struct walk *walk, uint32_t index)
@@ -102,13 +104,13 @@ static void visit(struct walk *walk, uint32_t index)
 	struct gn_topology *t = walk->p->topology;
 	const struct gn_topo_role *role = &t->roles[index];
 
-	walk->marks[index] = ON_THE_WAY;
-	walk->way[walk->length++] = index;
+	walk->marks[index] = ON_PATH;
+	walk->path[walk->length++] = index;
 	for (uint32_t i = 0; role->listen && i < role->spec.n_connects; i++) {
 		struct gn_topo_role *next = gn_topo_next_role(t, role, i);
 
-		if (next && walk->marks[next - t->roles] == ON_THE_WAY)
-			report_circle(walk, i, (uint32_t)(next - t->roles));
+		if (next && walk->marks[next - t->roles] == ON_PATH)
+			report_loop(walk, i, (uint32_t)(next - t->roles));
 		else if (next && walk->marks[next - t->roles] == UNSEEN)
 			visit(walk, (uint32_t)(next - t->roles));
 	}
@@ -119,11 +121,12 @@ static void visit(struct walk *walk, uint32_t index)
 int gn_topo_graph(struct gn_topo_parse *p)
 {
 	struct gn_topology *t = p->topology;
-	struct walk walk = {.p = p,
-			    .marks = gn_arena_alloc(&t->arena, t->n_roles + 1),
-			    .way = gn_arena_alloc(&t->arena, (t->n_roles + 1) * sizeof(*walk.way))};
+	struct walk walk = {
+		.p = p,
+		.marks = gn_arena_alloc(&t->arena, t->n_roles + 1),
+		.path = gn_arena_alloc(&t->arena, (t->n_roles + 1) * sizeof(*walk.path))};
 
-	if (!walk.marks || !walk.way)
+	if (!walk.marks || !walk.path)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n_roles; i++) {
 		check_service_twice(p, &t->roles[i]);
@@ -137,7 +140,7 @@ int gn_topo_graph(struct gn_topo_parse *p)
 
 /* -- sessions -- */
 
-/* The first listener whose sessions go beyond what the device serves. */
+/* Report the first listener with which the sum of sessions exceeds the limit of the device. */
 static void check_sessions(struct gn_topo_parse *p, const struct gn_topo_device *device,
 			   uint32_t limit)
 {
@@ -145,26 +148,26 @@ static void check_sessions(struct gn_topo_parse *p, const struct gn_topo_device 
 
 	for (const struct gn_topo_role *role = p->topology->roles;
 	     role < p->topology->roles + p->topology->n_roles; role++) {
-		uint32_t own = role->listen && role->listen_device == device
-				       ? role->listen->max_sessions
-				       : 0;
-		char all[64] = "", advice[64] = "use another device for one of these roles",
+		uint32_t role_sessions = role->listen && role->listen_device == device
+						 ? role->listen->max_sessions
+						 : 0;
+		char total_text[64] = "", advice[64] = "use another device for one of these roles",
 		     text[256];
 
-		sum += own;
+		sum += role_sessions;
 		if (sum <= limit)
 			continue;
-		if (sum > own)
-			snprintf(all, sizeof(all), ", with those of other roles %llu,",
-				 (unsigned long long)sum);
-		if (limit > sum - own)
+		if (sum > role_sessions)
+			snprintf(total_text, sizeof(total_text),
+				 ", with those of other roles %llu,", (unsigned long long)sum);
+		if (limit > sum - role_sessions)
 			snprintf(advice, sizeof(advice), "write max_sessions = %llu or less",
-				 (unsigned long long)(limit - (sum - own)));
+				 (unsigned long long)(limit - (sum - role_sessions)));
 		snprintf(
 			text, sizeof(text),
 			"%u sessions%s are more than the %u connections that listeners of the device \"%s\" "
 			"serve; %s",
-			own, all, limit, device->name, advice);
+			role_sessions, total_text, limit, device->name, advice);
 		gn_conf_fault_option(p->errs, role->node, "listen.max_sessions", text);
 		return;
 	}

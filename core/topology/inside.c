@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inside.c - with a role of this process itself come the roles that it leads to by a transport
- * inside the process: nobody else can reach them, so nobody else runs them.
+ * inside.c - select the roles that an embedded role reaches over transports inside the process. No
+ * other process can reach them, so this process must run them.
  */
 #include <string.h>
 
@@ -18,9 +18,9 @@ static bool is_inside(struct gn_topo_parse *p, const struct gn_topo_device *devi
 
 static bool says(struct gn_conf_node *group, const char *key, const char *text)
 {
-	const char *said = gn_conf_string(gn_conf_child(group, key));
+	const char *value = gn_conf_string(gn_conf_child(group, key));
 
-	return said && !strcmp(said, text);
+	return value && !strcmp(value, text);
 }
 
 static bool listens_at(const struct gn_topo_role *role, const struct gn_topo_device *device,
@@ -32,8 +32,8 @@ static bool listens_at(const struct gn_topo_role *role, const struct gn_topo_dev
 	       (says(listen, "name", service) || says(listen, "address", service));
 }
 
-/* The lanes of the own role must find one each, on their worker. */
-static void take_its_lanes(struct gn_topo_role *role, const struct gn_topo_embedded_role *own)
+/* Give the role as many lanes as the embedded role has, on the same workers. */
+static void match_lanes(struct gn_topo_role *role, const struct gn_topo_embedded_role *own)
 {
 	role->spec.n_lanes = own->n_lanes;
 	if (role->listen && role->listen->max_lanes < own->n_lanes &&
@@ -41,7 +41,8 @@ static void take_its_lanes(struct gn_topo_role *role, const struct gn_topo_embed
 		role->listen->max_lanes = own->n_lanes;
 }
 
-static void bring(struct gn_topo_parse *p, const struct gn_topo_role *from, uint32_t connect)
+static void select_served_by(struct gn_topo_parse *p, const struct gn_topo_role *from,
+			     uint32_t connect)
 {
 	const struct gn_topo_device *device = from->connect_devices[connect];
 	const char *service = from->connects[connect].service;
@@ -57,21 +58,21 @@ static void bring(struct gn_topo_parse *p, const struct gn_topo_role *from, uint
 		if (!role->selected) {
 			role->selected = true;
 			gn_topo_role(p, role);
-			take_its_lanes(role, t->own);
+			match_lanes(role, t->own);
 			gn_topo_select_reachable(p, role);
 		}
 		return;
 	}
 	gn_conf_fault(
 		p->errs, gn_conf_child(from->node, "connect"),
-		"leads to \"%s\" on the device \"%s\", which reaches only this process, and no role here listens there",
+		"leads to \"%s\" on the device \"%s\", which reaches only this process, and no role of the file listens there",
 		service, device->name);
 }
 
 void gn_topo_select_reachable(struct gn_topo_parse *p, const struct gn_topo_role *role)
 {
 	for (uint32_t i = 0; i < role->spec.n_connects; i++)
-		bring(p, role, i);
+		select_served_by(p, role, i);
 }
 
 bool gn_topology_leads_nowhere(const struct gn_topology *t, const struct gn_topo_role *role,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * instances.c - the plugin instances that a configuration describes, and the paths among their
- * options
+ * instances.c - iterate over the plugin instances of a configuration, and over their options that
+ * are paths
  */
 #include <string.h>
 
@@ -9,7 +9,9 @@
 
 typedef int instance_fn(void *arg, const struct gn_topo_instance *instance);
 
-/* A stage or a backend; one with faults in its options has no conf. */
+/*
+ * Visit a stage or a backend. An instance with faults in its options has no conf, and is skipped.
+ */
 static int visit_part(struct gn_topology *t, const struct gn_topo_role *role, unsigned kind,
 		      struct gn_conf_node *group, const struct gn_plugin_instance *part,
 		      instance_fn *fn, void *arg)

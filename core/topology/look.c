@@ -3,7 +3,7 @@
  * look.c - for `gantry check`: compare the files and directories that a configuration names with
  * this machine
  *
- * Nothing is opened or changed. What a path is for, the option tables say with GANTRY_PATH_*.
+ * It opens and changes nothing. The option tables state the use of a path with GANTRY_PATH_*.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ struct look {
 	struct gn_errs *to; /* errs or warnings: receives the faults of the current instance */
 };
 
-/* Can a file be made with this name? Adds a fault if not. */
+/* Check whether a file with this name could be created. Adds a fault if not. */
 static void look_new(struct gn_errs *errs, const struct gn_topo_path *path)
 {
 	char end[PATH_MAX];
@@ -50,7 +50,7 @@ static void look_new(struct gn_errs *errs, const struct gn_topo_path *path)
 			      path->text, dir, strerror(errno));
 }
 
-/* An existing file for this access(2) mode. */
+/* Check an existing file for this access(2) mode. */
 static void look_access(struct gn_errs *errs, const struct gn_topo_path *path,
 			const struct stat *st, int mode)
 {
@@ -94,7 +94,7 @@ static void look_path(struct gn_errs *errs, const struct gn_topo_path *path)
 		look_access(errs, path, &st, path->use & GANTRY_PATH_KEEP ? R_OK : W_OK);
 }
 
-/* A file that the plugin replaces: the reason for which the host does not open it. */
+/* Check a file that the plugin replaces: report why the host would reject it. */
 static void look_output(struct gn_errs *errs, const struct gn_topo_path *path)
 {
 	char why[GN_PATH_WHY];
@@ -119,7 +119,7 @@ static int visit_path(void *arg, const struct gn_topo_instance *instance,
 	return 0;
 }
 
-/* True if a device of the role is not on this machine: the role is for another one. */
+/* True if this machine does not have a device of the role, so the role is for another machine. */
 static bool is_elsewhere(const struct gn_topo_role *role)
 {
 	if (role->listen_device && role->listen_device->absent == -ENODEV)
@@ -149,7 +149,7 @@ void gn_topology_look(struct gn_topology *topology, struct gn_errs *errs, struct
 	struct look look = {errs, warnings, NULL};
 
 	gn_topo_each_instance(topology, visit_instance, &look);
-	/* gantry run logs a warning, and goes on */
+	/* only a warning: gantry run logs it and continues */
 	if (stat_dir.node && stat_dir.text && *stat_dir.text && topology->runtime.stat)
 		look_path(warnings, &stat_dir);
 }

@@ -23,14 +23,14 @@
 /* An option that names a file. */
 struct path {
 	struct gn_topo_path pub;
-	bool read_only; /* a volume that is only read */
+	bool read_only; /* a read-only volume */
 	bool exists;
 	struct stat st;   /* of the file; of its directory if the file does not exist */
 	const char *name; /* in that directory; NULL: the directory does not exist */
 	struct path *next;
 };
 
-/* What all paths are compared with. */
+/* List of all earlier paths. */
 struct paths {
 	struct gn_topo_parse *p;
 	struct path *list;
@@ -65,7 +65,10 @@ const char *gn_topo_path_split(char *path)
 	return name;
 }
 
-/* Where a file that does not exist would be made: path->st and path->name. 0; -ENOMEM. */
+/*
+ * Find where a file that does not exist would be created: sets path->st and path->name. Returns 0
+ * or -ENOMEM.
+ */
 static int find_place(struct gn_arena *arena, struct path *path)
 {
 	char end[PATH_MAX];
@@ -98,7 +101,9 @@ static const char *use_text(const struct path *path)
 	return path->pub.use & GANTRY_PATH_REPLACE ? "replaces" : "uses";
 }
 
-/* Report the fault for the option that replaces the file; if both do, for the later one. */
+/*
+ * Report a conflict, for the option that replaces the file. If both replace it, for the later one.
+ */
 static void compare(struct gn_topo_parse *p, const struct path *earlier, const struct path *later)
 {
 	const struct path *culprit = later->pub.use & GANTRY_PATH_REPLACE ? later : earlier;
@@ -130,7 +135,7 @@ static bool is_read_only(const struct gn_topo_instance *instance)
 	return volume.flags & GANTRY_VOLUME_READ_ONLY;
 }
 
-/* Compare a path with all earlier ones, and put it into the list. 0; -ENOMEM. */
+/* Compare a path with all earlier ones, and add it to the list. Returns 0 or -ENOMEM. */
 static int add_path(void *arg, const struct gn_topo_instance *instance,
 		    const struct gn_topo_path *pub)
 {

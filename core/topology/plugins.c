@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where plugins are looked for, and how a group of the configuration becomes an instance of one. */
+/*
+ * plugins.c - find the directories of plugins, and make plugin instances from groups of the
+ * configuration.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,8 +15,8 @@
 /* -- directories -- */
 
 /*
- * Add an absolute form of dir; one that is not there stands in the current one, so that messages
- * name it.
+ * Add the absolute path of dir. A missing directory is added relative to the working directory, so
+ * that messages name it.
  */
 static int add_dir(struct gn_strlist *dirs, struct gn_arena *arena, const char *dir)
 {
@@ -30,13 +33,13 @@ static int add_dir(struct gn_strlist *dirs, struct gn_arena *arena, const char *
 	return kept ? gn_strlist_add(dirs, kept) : -ENOMEM;
 }
 
-/* Those of a list of the configuration, which is checked; into `dirs`, if that is not NULL. */
+/* Check a list of directories of the configuration, and add them to `dirs` unless that is NULL. */
 static int add_config_dirs(struct gn_strlist *dirs, struct gn_conf_node *list, struct gn_errs *errs)
 {
 	int rc = 0;
 
 	if (!gn_conf_is_list(list)) {
-		gn_conf_fault(errs, list, "is no list; write [ \"/absolute/directory\" ]");
+		gn_conf_fault(errs, list, "is not a list; write [ \"/absolute/directory\" ]");
 		return -EINVAL;
 	}
 	for (unsigned i = 0; i < gn_conf_length(list); i++) {
@@ -46,7 +49,7 @@ static int add_config_dirs(struct gn_strlist *dirs, struct gn_conf_node *list, s
 		if (!dir || dir[0] != '/') {
 			gn_conf_fault(
 				errs, item,
-				"is no absolute path; write it with a leading slash, in double quotes");
+				"is not an absolute path; write it with a leading slash, in double quotes");
 			rc = -EINVAL;
 		} else if (dirs && gn_strlist_add(dirs, dir)) {
 			return -ENOMEM;
@@ -71,19 +74,21 @@ static int add_env_dirs(struct gn_strlist *dirs, struct gn_arena *arena, const c
 }
 
 /*
- * What the command line says, else the configuration, else the environment, else what was built in.
+ * Get the directories of the command line, else of the configuration, else of the environment, else
+ * the built-in one.
  */
-static int find_dirs(struct gn_strlist *dirs, struct gn_arena *arena, const struct gn_strlist *said,
-		     struct gn_conf_node *list, struct gn_errs *errs)
+static int find_dirs(struct gn_strlist *dirs, struct gn_arena *arena,
+		     const struct gn_strlist *args_dirs, struct gn_conf_node *list,
+		     struct gn_errs *errs)
 {
 	const char *env = getauxval(AT_SECURE) ? NULL : getenv("GANTRY_PLUGIN_PATH");
 	int rc = 0;
 
-	for (size_t i = 0; i < said->n && !rc; i++)
-		rc = add_dir(dirs, arena, said->word[i]);
+	for (size_t i = 0; i < args_dirs->n && !rc; i++)
+		rc = add_dir(dirs, arena, args_dirs->word[i]);
 	if (list && !rc)
-		rc = add_config_dirs(said->n ? NULL : dirs, list, errs);
-	else if (!said->n && env)
+		rc = add_config_dirs(args_dirs->n ? NULL : dirs, list, errs);
+	else if (!args_dirs->n && env)
 		rc = add_env_dirs(dirs, arena, env);
 	if (!dirs->n && !list && !rc)
 		rc = gn_strlist_add(dirs, GANTRY_PLUGINDIR);
@@ -124,7 +129,7 @@ int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *
 struct names {
 	unsigned kind;
 	const char *wanted;
-	int errors; /* of the one that is nearest to it */
+	int errors; /* edit distance of `nearest` */
 	char nearest[64];
 	char text[512];
 };
@@ -143,17 +148,17 @@ static int note_name(void *arg, const struct gn_plugin_file *file)
 }
 
 /*
- * The loader has no plugin of that name: -ENOENT; -EINVAL where no plugin could have it, or this
- * one is wrong.
+ * Report that the loader has no plugin of that name. rc: -ENOENT; or -EINVAL: the name is not
+ * valid.
  */
-static void tell_missing(struct gn_topo_parse *p, struct gn_conf_node *node, unsigned kind,
-			 const char *name, int rc)
+static void report_missing(struct gn_topo_parse *p, struct gn_conf_node *node, unsigned kind,
+			   const char *name, int rc)
 {
 	struct gn_loader *loader = p->topology->loader;
 	struct names names = {.kind = kind, .wanted = name, .errors = GN_NEAR_NONE};
 
 	gn_loader_each(loader, note_name, &names);
-	if (rc == -EINVAL && names.errors != 0) /* but capital letters */
+	if (rc == -EINVAL && names.errors != 0) /* not 0: the name differs in more than case */
 		gn_conf_fault(p->errs, node, "%s", gn_loader_error(loader));
 	else if (names.nearest[0])
 		gn_conf_fault(p->errs, node,
@@ -163,14 +168,16 @@ static void tell_missing(struct gn_topo_parse *p, struct gn_conf_node *node, uns
 	else
 		gn_conf_fault(p->errs, node, "no plugin \"%s\" in %s; %s plugins there: %s", name,
 			      gn_loader_dirs(loader), gn_kind_name(kind),
-			      names.text[0] ? names.text
-					    : "none; --plugin-dir DIR looks elsewhere");
+			      names.text[0]
+				      ? names.text
+				      : "none; use --plugin-dir DIR to search another directory");
 }
 
 /*
- * The member of a group that may be a typing error of `key`, which it does not have; NULL: none is.
+ * Get the member of a group that may be a misspelling of `key`, which the group does not have;
+ * NULL: none.
  */
-static struct gn_conf_node *misspelt(struct gn_conf_node *group, const char *key)
+static struct gn_conf_node *find_misspelling(struct gn_conf_node *group, const char *key)
 {
 	struct gn_conf_node *nearest = NULL;
 	int errors = GN_NEAR_NONE;
@@ -191,9 +198,9 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind,
 	int rc;
 
 	if (!name) {
-		/* an entry that --set made is a misspelt one more often than a new one */
-		bool made = !node && !strcmp(gn_conf_where(owner), "--set");
-		struct gn_conf_node *near = node ? NULL : misspelt(owner, key);
+		/* an entry that --set has created is probably misspelled */
+		bool is_from_set = !node && !strcmp(gn_conf_where(owner), "--set");
+		struct gn_conf_node *near = node ? NULL : find_misspelling(owner, key);
 
 		if (near)
 			gn_conf_fault(p->errs, near, "unknown key; did you mean \"%s\"?", key);
@@ -201,15 +208,15 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind,
 			gn_conf_fault(
 				p->errs, node ? node : owner,
 				"%s\"%s\" must be given: the name of a %s plugin, in double quotes",
-				made ? "the file has no such entry; for a new one, " : "", key,
-				gn_kind_name(kind));
+				is_from_set ? "the file has no such entry; for a new one, " : "",
+				key, gn_kind_name(kind));
 		return NULL;
 	}
 	rc = gn_loader_find(loader, kind, name, &plugin);
 	if (!rc)
 		return plugin;
 	if (rc == -ENOENT || rc == -EINVAL) {
-		tell_missing(p, node, kind, name, rc);
+		report_missing(p, node, kind, name, rc);
 	} else {
 		gn_errs_because(p->errs, rc);
 		gn_conf_fault(p->errs, node, "%s", gn_loader_error(loader));
@@ -250,7 +257,7 @@ const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind,
 	void *conf;
 
 	if (!gn_conf_is_group(group)) {
-		gn_conf_fault(p->errs, group, "is no group; write { %s = \"NAME\"; ... }", key);
+		gn_conf_fault(p->errs, group, "is not a group; write { %s = \"NAME\"; ... }", key);
 		return NULL;
 	}
 	plugin = gn_topo_plugin(p, kind, group, key);

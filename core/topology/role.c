@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One entry of `roles`: the core's keys and the role plugin's stand in the same group. */
+/*
+ * role.c - parse one entry of `roles`. Its group has keys of the core and options of the role
+ * plugin.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +14,7 @@ struct role_conf {
 
 const struct gantry_option gn_role_options[] = {
 	{"lanes", GANTRY_OPT_INT, offsetof(struct role_conf, lanes), "1", 1, GN_TOPOLOGY_LANES_MAX,
-	 NULL, NULL, "Shares of this role, each with a thread and queues of its own."},
+	 NULL, NULL, "Number of lanes of this role; each runs on a thread and has its own queues."},
 	GANTRY_OPTION_END,
 };
 
@@ -27,8 +30,8 @@ static size_t count_rows(const struct gantry_option *table)
 }
 
 /*
- * Copy rows behind `to`, their offsets moved by `shift`; groups are copied as well. NULL: out of
- * memory.
+ * Append copies of rows to a table, with offsets increased by `shift`. Groups are copied
+ * recursively. NULL: out of memory.
  */
 static struct gantry_option *shift_rows(struct gn_arena *arena, struct gantry_option *to,
 					const struct gantry_option *from, uint32_t shift)
@@ -49,8 +52,8 @@ static struct gantry_option *shift_rows(struct gn_arena *arena, struct gantry_op
 }
 
 /*
- * Both tables over one struct: struct role_conf, then at `shift` the plugin's. One table, so that a
- * key that neither knows is reported once, with the names of both as hints.
+ * Join both tables to one, for a struct with struct role_conf first and the conf of the plugin at
+ * `shift`. With one table, an unknown key is reported once, with the names of both tables as hints.
  */
 static const struct gantry_option *join_tables(struct gn_arena *arena,
 					       const struct gantry_option *plugin_rows,
@@ -68,7 +71,7 @@ static const struct gantry_option *join_tables(struct gn_arena *arena,
 static int parse_options(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
 	struct gn_arena *arena = &p->topology->arena;
-	enum { shift = 64 }; /* keeps any alignment */
+	enum { shift = 64 }; /* suffices for any alignment */
 	const struct gantry_option *table;
 	char *conf;
 
@@ -89,7 +92,7 @@ static int parse_options(struct gn_topo_parse *p, struct gn_topo_role *role)
 	return 0;
 }
 
-/* -- the role of this process -- */
+/* -- the embedded role -- */
 
 static bool connects_once(uint32_t flags)
 {
@@ -111,9 +114,12 @@ bool gn_topo_can_be_own(struct gn_topo_parse *p, struct gn_conf_node *node)
 	       connects_once(((const struct gantry_role_ops *)plugin->ops)->flags);
 }
 
-/* What the plugin would have done does not matter; that its options are right does. */
-static void take_place(struct gn_topo_parse *p, struct gn_topo_role *role,
-		       const struct gn_topo_embedded_role *own)
+/*
+ * Replace a role of the configuration by the embedded role. The plugin is not used, but faults in
+ * its options are reported.
+ */
+static void replace_role(struct gn_topo_parse *p, struct gn_topo_role *role,
+			 const struct gn_topo_embedded_role *own)
 {
 	struct role_conf conf;
 
@@ -122,7 +128,7 @@ static void take_place(struct gn_topo_parse *p, struct gn_topo_role *role,
 	else if (!connects_once(role->flags))
 		gn_conf_fault(
 			p->errs, gn_conf_child(role->node, "role"),
-			"programs need a role that connects to one place, as an initiator does; \"%s\" is none",
+			"programs need a role that connects to one place, as an initiator does; \"%s\" does not",
 			role->plugin->desc->name);
 	role->flags = GANTRY_ROLE_WORKS | GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT;
 	role->spec.part =
@@ -141,7 +147,7 @@ static int parse_stages(struct gn_topo_parse *p, struct gn_topo_role *role,
 	if (!list)
 		return 0;
 	if (!gn_conf_is_list(list)) {
-		gn_conf_fault(p->errs, list, "is no list; write ( { type = \"NAME\"; }, ... )");
+		gn_conf_fault(p->errs, list, "is not a list; write ( { type = \"NAME\"; }, ... )");
 		return -EINVAL;
 	}
 	if (n > GANTRY_CHAIN_STAGES) {
@@ -173,7 +179,7 @@ static int parse_backend(struct gn_topo_parse *p, struct gn_topo_role *role,
 	return gn_topo_part(p, GANTRY_KIND_BACKEND, group, "type", role->backend) ? 0 : -EINVAL;
 }
 
-/* Does the role have the sections that its plugin needs, and no others? */
+/* Check that the role has the sections that its plugin needs, and no others. */
 static int check_section(struct gn_topo_parse *p, struct gn_topo_role *role, uint32_t flag,
 			 const char *key, const char *verb, const char *example)
 {
@@ -181,8 +187,7 @@ static int check_section(struct gn_topo_parse *p, struct gn_topo_role *role, uin
 	const char *type = role->plugin ? role->plugin->desc->name : role->spec.part.name;
 
 	if (node && !(role->flags & flag))
-		gn_conf_fault(p->errs, node, "the role \"%s\" does not %s; leave this out", type,
-			      verb);
+		gn_conf_fault(p->errs, node, "the role \"%s\" does not %s; remove it", type, verb);
 	else if (!node && (role->flags & flag))
 		gn_conf_fault(p->errs, role->node,
 			      "the role \"%s\" needs \"%s\"; write %s = { %s };", type, key, key,
@@ -232,7 +237,7 @@ int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 	size_t before = p->errs->n;
 
 	if (!gn_conf_is_group(node)) {
-		gn_conf_fault(p->errs, node, "is no group; write { role = \"NAME\"; ... }");
+		gn_conf_fault(p->errs, node, "is not a group; write { role = \"NAME\"; ... }");
 		return -EINVAL;
 	}
 	role->spec.name = role->name;
@@ -243,7 +248,7 @@ int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 		parse_options(p, role);
 	}
 	if (own)
-		take_place(p, role, own);
+		replace_role(p, role, own);
 	if (role->plugin || own) {
 		check_section(p, role, GANTRY_ROLE_LISTENS, "listen", "listen",
 			      "device = \"NAME\"; name = \"SERVICE\";");

@@ -2,16 +2,16 @@
 /*
  * served.c - for `gantry check`: connects to services that no role of the file serves
  *
- * A file may describe one end only, and each role may run in a process of its own. So the roles of
- * the whole file are searched, by the text of their `listen`, also those that are not selected. A
+ * A file may describe one end only, and each role may run in a process of its own. So the check
+ * searches the `listen` groups of all roles of the file, including roles that are not selected. A
  * connect without a listener is a fault if
  *
  *     - the transport reaches only this process, or
- *     - the service is a name, and other roles listen on the device: only their names can be meant,
+ *     - the service is a name, and other roles listen on the device: it must be one of their names,
  *       or
  *     - the service is an address, and another role listens at another port of the same host.
  *
- * Any other one is a warning: a process with another file may serve it.
+ * Otherwise it is a warning: a process with another file may serve it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct search {
 	bool shared;     /* the role itself listens on the device */
 	char known[256]; /* services of other roles on the device */
 	const char *nearest;
-	int errors; /* typing errors between service and nearest; GN_NEAR_NONE: no nearest */
+	int errors; /* edit distance of service and nearest; GN_NEAR_NONE: no nearest */
 };
 
 static const char *service_of(struct gn_conf_node *listen)
@@ -47,7 +47,7 @@ static struct gn_conf_node *find_device(const struct gn_topology *t, const char 
 	return NULL;
 }
 
-/* Does each string in the group `a` stand in `b` as well? */
+/* True if each string in the group `a` is in the group `b` as well. */
 static bool has_strings(struct gn_conf_node *b, struct gn_conf_node *a)
 {
 	for (unsigned i = 0; i < gn_conf_length(a); i++) {
@@ -61,7 +61,7 @@ static bool has_strings(struct gn_conf_node *b, struct gn_conf_node *a)
 	return true;
 }
 
-/* The part of "HOST:PORT" from the last colon on; NULL: the service is a name. */
+/* Get the part of "HOST:PORT" from the last colon on; NULL: the service is a name. */
 static const char *port_of(const char *service)
 {
 	return strrchr(service, ':');
@@ -79,7 +79,7 @@ static bool is_any_host(const char *address)
 	return !strncmp(address, "0.0.0.0:", 8) || !strncmp(address, "[::]:", 5);
 }
 
-/* Does a listener at `there` get connections to `service`? */
+/* True if a listener at `there` receives connections to `service`. */
 static bool serves(const char *there, const char *service)
 {
 	const char *port = port_of(service), *port_there = port_of(there);
@@ -88,7 +88,7 @@ static bool serves(const char *there, const char *service)
 	       (port && port_there && is_any_host(there) && !strcmp(port, port_there));
 }
 
-/* Does a listener on another device of the file get connections from this one? */
+/* True if a listener on another device of the file can receive connections from this device. */
 static bool reaches(const struct search *s, const char *device)
 {
 	struct gn_conf_node *mine = s->device->node, *theirs = find_device(s->t, device);
@@ -111,7 +111,7 @@ static void record_listener(struct search *s, const char *there)
 	s->only_here |= !port_of(s->service) || same_host(there, s->service);
 }
 
-static void look_at_role(struct search *s, const struct gn_topo_role *other)
+static void match_role(struct search *s, const struct gn_topo_role *other)
 {
 	struct gn_conf_node *listen = gn_conf_child(other->node, "listen");
 	const char *device = gn_conf_string(gn_conf_child(listen, "device")),
@@ -174,7 +174,7 @@ static void check_connect(struct gn_topology *t, const struct gn_topo_role *role
 	s.inside = ((const struct gantry_transport_ops *)s.device->plugin->ops)->flags &
 		   GANTRY_TRANSPORT_INSIDE;
 	for (uint32_t i = 0; i < t->n_roles; i++)
-		look_at_role(&s, &t->roles[i]);
+		match_role(&s, &t->roles[i]);
 	if (s.found && gn_topology_leads_nowhere(t, role, connect))
 		gn_conf_fault(
 			warnings, node,

@@ -24,10 +24,9 @@ struct runtime_conf {
 
 const struct gantry_option gn_runtime_options[] = {
 	{"log", GANTRY_OPT_CHOICE, offsetof(struct runtime_conf, log), "warn", 0, 0, log_words,
-	 NULL, "How much is logged; -v on the command line wins."},
+	 NULL, "Log level; -v on the command line overrides it."},
 	{"log_format", GANTRY_OPT_CHOICE, offsetof(struct runtime_conf, log_format), "text", 0, 0,
-	 form_words, NULL,
-	 "How a line of the log looks: text for people, json for machines. It goes to the standard error."},
+	 form_words, NULL, "Format of log lines. The log is written to the standard error."},
 	{"spin", GANTRY_OPT_TIME, RUNTIME(spin_ns), "100us", 0, 1000000000, NULL, NULL,
 	 "How long a thread without work spins before it sleeps."},
 	{"threads", GANTRY_OPT_CHOICE, RUNTIME(threads), "shared", 0, 0, thread_words, NULL,
@@ -36,10 +35,10 @@ const struct gantry_option gn_runtime_options[] = {
 	 "Pin thread k to the k-th of these CPUs, \"0-3,8\"."},
 	{"stop_limit", GANTRY_OPT_TIME, RUNTIME(stop_limit_ns), "60s", 0, 86400 * GN_NS_PER_S, NULL,
 	 NULL,
-	 "How long the roles may take to end; then the process logs what they wait for and fails. 0s: no limit."},
+	 "Longest time for the roles to end; then the process logs what they wait for, and fails. 0s: no limit."},
 	{"stat", GANTRY_OPT_BOOL, RUNTIME(stat), "true", 0, 0, NULL, NULL, "Answer gantry stat."},
 	{"stat_dir", GANTRY_OPT_STRING, RUNTIME(stat_dir), "", 0, 0, NULL, NULL,
-	 "Where the socket for gantry stat lies; empty: $XDG_RUNTIME_DIR/gantry, for root /run/gantry, else /tmp/gantry-UID."},
+	 "Directory of the socket for gantry stat; empty: $XDG_RUNTIME_DIR/gantry, for root /run/gantry, else /tmp/gantry-UID."},
 	GANTRY_OPTION_END,
 };
 
@@ -74,7 +73,7 @@ int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const ch
 
 wrong:
 	gn_conf_fault(p->errs, node,
-		      "is no list of numbers up to %u, %d at the most; write such as \"0-3,8\"",
+		      "is not a list of numbers up to %u, %d at the most; write such as \"0-3,8\"",
 		      max, LIMIT);
 	return -EINVAL;
 }
@@ -97,7 +96,10 @@ static int parse_runtime(struct gn_topo_parse *p, const struct gn_topology_args 
 			       &p->topology->runtime.cpu, &p->topology->runtime.n_cpus);
 }
 
-/* The members of `devices` or `roles`; NULL with n 0 when that is wrong. */
+/*
+ * Get the group `devices` or `roles`, and its number of members. A missing or invalid group is a
+ * fault, with *n_p 0.
+ */
 static struct gn_conf_node *section(struct gn_topo_parse *p, const char *name, unsigned *n_p)
 {
 	struct gn_conf_node *node = gn_conf_child(gn_config_root(p->topology->config), name);
@@ -107,7 +109,8 @@ static struct gn_conf_node *section(struct gn_topo_parse *p, const char *name, u
 		gn_errs_add_at(p->errs, &(struct gn_err_place){.file = p->topology->file},
 			       "there is no \"%s\"; write %s = { NAME = { ... }; };", name, name);
 	else if (!gn_conf_is_group(node))
-		gn_conf_fault(p->errs, node, "is no group; write %s = { NAME = { ... }; };", name);
+		gn_conf_fault(p->errs, node, "is not a group; write %s = { NAME = { ... }; };",
+			      name);
 	else
 		*n_p = gn_conf_length(node);
 	return node;
@@ -174,8 +177,11 @@ static void check_role_names(struct gn_topo_parse *p, const struct gn_topology_a
 	}
 }
 
-/* None was found: perhaps because plugins do not load. Returns how many roles have that. */
-static size_t complain_of_plugins(struct gn_topo_parse *p)
+/*
+ * Report role plugins that do not load, because no role for the embedded role was found. Returns
+ * the number of faults.
+ */
+static size_t report_unloadable(struct gn_topo_parse *p)
 {
 	struct gn_topology *t = p->topology;
 	size_t before = p->errs->n;
@@ -186,7 +192,7 @@ static size_t complain_of_plugins(struct gn_topo_parse *p)
 	return p->errs->n - before;
 }
 
-/* The one role that ours can take the place of, when nobody has named one. */
+/* Choose the only role that the embedded role can replace, if the caller has named none. */
 static void choose_own(struct gn_topo_parse *p)
 {
 	struct gn_topology *t = p->topology;
@@ -207,7 +213,7 @@ static void choose_own(struct gn_topo_parse *p)
 	} else if (n_found) {
 		gn_errs_add(p->errs, "%s: several roles connect to one place; name one of: %s",
 			    t->file, found);
-	} else if (!complain_of_plugins(p)) {
+	} else if (!report_unloadable(p)) {
 		gn_errs_because(p->errs, -ENOENT);
 		gn_errs_add(p->errs, "%s: no role connects to one place, as an initiator does",
 			    t->file);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * topology.h - from a configuration to devices, workers and roles.
+ * topology.h - create devices, workers and roles from a configuration.
  *
- *     gn_topology_load      parse everything, load the plugins; no side effects; all faults are
- *                           collected
- *     gn_topology_open      devices, workers, roles; creates what a role creates, starts nothing
- *     gn_topology_start     servers first, workers last
- *     gn_topology_close     takes down what there is, in reverse order
+ *     gn_topology_load      parse the configuration, load the plugins; no side effects; collects
+ *                           all faults
+ *     gn_topology_open      create devices, workers and roles; starts nothing
+ *     gn_topology_start     start the roles: servers first, roles that end by themselves last
+ *     gn_topology_close     destroy everything, in the reverse order
  *
  * Control thread.
  */
@@ -24,46 +24,44 @@
 
 #define GN_TOPOLOGY_LANES_MAX 64
 
-/*
- * What is asked of a configuration, beside the configuration itself. Zeroed: all of it, as it is.
- */
+/* Arguments that are not part of the configuration. Zeroed: the whole configuration, unchanged. */
 struct gn_topology_args {
 	bool probe; /* load each plugin in a child process first, see gn_loader_probe */
-	struct gn_strlist roles; /* only these, with the devices that they use; none: all */
-	/* values that override those of the file, as of gn_config_open */
+	struct gn_strlist roles; /* run only these roles, with their devices; empty: all roles */
+	/* overrides of the configuration, see gn_config_open() */
 	struct gn_strlist sets;
-	/* where plugins are looked for, instead of runtime.plugin_dirs */
+	/* directories of plugins, instead of runtime.plugin_dirs */
 	struct gn_strlist plugin_dirs;
-	int verbose; /* the level of the log was said: runtime.log does not count */
-	/* NULL: none; else it lives as long as the topology */
+	int verbose; /* the command line has set the log level: ignore runtime.log */
+	/* NULL: none; else valid as long as the topology */
 	const struct gn_topo_embedded_role *own;
 };
 
 /*
- * A role of this process itself, for programs around the core. It takes the place of one role of
- * the configuration, whose connect and stages it gets. That must be one that connects to one place,
- * or one that does not say which plugin it is; without a name in `roles`, the only such role. Of
- * the others only those are made that it leads to and that nobody else can reach: over a transport
- * inside this process. They have as many lanes, on the same workers.
+ * A role that the embedding program implements. It replaces one role of the configuration, and uses
+ * its connect and stages. That role must connect to one place, or not name a plugin. If args.roles
+ * is empty, it must be the only such role. Of the other roles, only those are created that the
+ * embedded role reaches over transports inside this process, because no other process can reach
+ * them. They have as many lanes, on the same workers.
  */
 struct gn_topo_embedded_role {
-	const char *name; /* in the place of that of a plugin */
-	/* without a NULL slot, but for `expect`; not its flags */
+	const char *name; /* replaces the name of a plugin */
+	/* without a NULL slot, except `expect`; `flags` is ignored */
 	const struct gantry_role_ops *ops;
 	const void *conf;
 	uint32_t n_lanes;
 	/*
-	 * n_lanes of them, the caller's, who sets them before gn_topology_open. No threads are
-	 * made.
+	 * n_lanes workers of the caller, who sets them before gn_topology_open(). The topology
+	 * creates no threads.
 	 */
 	struct gn_worker **workers;
 };
 
-/* What the core's own groups of a configuration accept. */
+/* Options of the groups of a configuration that belong to the core. */
 extern const struct gantry_option gn_runtime_options[], gn_role_options[], gn_listen_options[],
 	gn_connect_options[];
 
-/* The group `runtime`. */
+/* Options of the group `runtime`. */
 struct gn_runtime {
 	uint64_t spin_ns;
 	uint32_t threads;       /* enum gn_threads */
@@ -81,12 +79,12 @@ enum gn_threads { GN_THREADS_SHARED, GN_THREADS_SEPARATE };
 struct gn_topo_device {
 	const char *name;
 	struct gn_conf_node *node;
-	/* NULL: the configuration is wrong, or the device is not used */
+	/* NULL: the configuration has faults, or the device is not used */
 	const struct gn_plugin *plugin;
 	const void *conf;
 	bool used;
-	struct gn_device *device; /* once open */
-	int absent; /* in a trial: 0, or -errno of its open; then a stand-in is open instead */
+	struct gn_device *device; /* NULL before it is open */
+	int absent; /* in a trial: -errno of its open, and a substitute is open instead; else 0 */
 };
 
 /* One entry of `roles`. */
@@ -94,10 +92,10 @@ struct gn_topo_role {
 	const char *name;
 	struct gn_conf_node *node;
 	bool selected;
-	bool is_own; /* struct gn_topo_embedded_role takes its place */
-	/* NULL: the configuration is wrong, or does not say and `own` takes its place */
+	bool is_own; /* struct gn_topo_embedded_role replaces it */
+	/* NULL: the configuration has faults, or names no plugin for a role that `own` replaces */
 	const struct gn_plugin *plugin;
-	struct gn_role_spec spec; /* device and worker pointers are set when those are made */
+	struct gn_role_spec spec; /* device and worker pointers are set when those are created */
 	struct gn_endpoint *listen;
 	struct gn_endpoint *connects;
 	struct gn_topo_device *listen_device;
@@ -105,8 +103,8 @@ struct gn_topo_role {
 	struct gn_plugin_instance *stages;
 	struct gn_plugin_instance *backend;
 	uint32_t flags;                   /* GANTRY_ROLE_* */
-	struct gn_role *role;             /* once created */
-	struct gantry_volume_info volume; /* of gn_topology_expect */
+	struct gn_role *role;             /* NULL before it is created */
+	struct gantry_volume_info volume; /* result of gn_topology_expect() */
 	bool expected;
 	bool started, finished;
 	int status;
@@ -126,81 +124,87 @@ struct gn_topology {
 	struct gn_worker **workers;
 	uint32_t n_workers;
 	/*
-	 * A stand-in for each device that cannot be opened. Set it before gn_topology_open for a
-	 * trial: then a role that cannot be created stays NULL, with the reason in its status.
-	 * NULL: no trial, the first such failure ends gn_topology_open.
+	 * Substitute for each device that cannot be opened. Set it before gn_topology_open() for a
+	 * trial. In a trial, a role that cannot be created stays NULL, and its status has the
+	 * reason. NULL: no trial; gn_topology_open() fails at the first such failure.
 	 */
 	const struct gantry_transport_ops *absent;
-	/* The same: a role has finished. */
+	/* Set it before gn_topology_open(): called when a role has finished. */
 	void (*role_finished)(void *arg, struct gn_topo_role *role);
 	void *arg;
 };
 
 /*
- * Load `file`. Returns 0, or what the first of the messages in errs is about: -EINVAL: mistakes;
- * -ENOENT: there is no such role, or file; what gn_loader_find returned for a plugin; -EMFILE,
- * -ENOMEM and others that the process lacks. Close in either case. `file` and `args` must stay
- * until then.
+ * Load a configuration. Call gn_topology_close() after success and after failure.
+ *
+ * file      path; `file` and `args` must stay valid until gn_topology_close()
+ * returns   0, or the cause of the first message in errs:
+ *           -EINVAL: faults in the configuration
+ *           -ENOENT: no such role or file
+ *           -EMFILE, -ENOMEM and similar: a resource of the process is exhausted
+ *           another -errno of gn_loader_find() for a plugin
  */
 int gn_topology_load(struct gn_topology *topology, const char *file,
 		     const struct gn_topology_args *args, struct gn_errs *errs);
-/* The same with the text of a configuration; `name` stands for the file in messages. */
+/* As gn_topology_load(), from a text. name: replaces the file name in messages. */
 int gn_topology_load_text(struct gn_topology *topology, const char *name, const char *text,
 			  const struct gn_topology_args *args, struct gn_errs *errs);
 
 /*
- * Of a configuration without mistakes: a transport inside the process leads to a role of this
- * process, or nowhere. Does this connect of a role that is to run lead to none that is?
+ * True if a connect of a selected role uses a transport inside this process, and no selected role
+ * listens there. The configuration must have no faults.
  */
 bool gn_topology_leads_nowhere(const struct gn_topology *topology, const struct gn_topo_role *role,
 			       uint32_t connect);
 
-/* The group of the configuration that the i-th connect of a role is parsed from. */
+/* Get the group of the configuration of the i-th connect of a role. */
 struct gn_conf_node *gn_topology_connect_node(const struct gn_topo_role *role, uint32_t connect);
 
 /*
- * Open `device->device`, of a configuration without mistakes; what failed has been logged. 0 or
- * -errno.
+ * Open `device->device`. The configuration must have no faults. Returns 0; or -errno, after the
+ * cause was logged.
  */
 int gn_topology_open_device(struct gn_topo_device *device, struct gn_loop *loop);
-/* Open and create; what failed has been logged. 0 or -errno. */
+/* Create devices, workers and roles. Returns 0; or -errno, after the cause was logged. */
 int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop);
 int gn_topology_start(struct gn_topology *topology);
 /*
- * For `gantry check`, once open: does each role go with the volumes that it leads to in this
- * configuration? `volume` of a role with a backend is what that is expected to say. Adds faults. 0,
- * -ENOMEM.
+ * For `gantry check`, after gn_topology_open(): check that each role can use the volumes that it
+ * connects to in this configuration. Before the call, `volume` of a role with a backend must be the
+ * expected volume of that backend. Adds faults. Returns 0 or -ENOMEM.
  */
 int gn_topology_expect(struct gn_topology *topology, struct gn_errs *errs);
 /*
  * For `gantry check`: report each file and directory of the configuration that `gantry run` could
- * not use on this machine. Opens and changes nothing. Roles whose options have faults are left out.
- * A role whose device this machine does not have (`absent`, after gn_topology_open) is for another
- * machine: what it lacks is a warning.
+ * not use on this machine. Opens and changes nothing. Skips roles whose options have faults. If
+ * this machine does not have a device of a role (`absent`, after gn_topology_open), the role is for
+ * another machine, and its faults are only warnings.
  */
 void gn_topology_look(struct gn_topology *topology, struct gn_errs *errs, struct gn_errs *warnings);
 /*
  * For `gantry check`: report each connect of a selected role to a service that no role of the file
- * serves. If the transport reaches only this process, the role that serves it must be selected as
- * well. served.c states what is a fault, and what a warning.
+ * serves. If the transport reaches only this process, the serving role must be selected as well.
+ * served.c defines which of them are faults, and which are warnings.
  */
 void gn_topology_check_connects(struct gn_topology *topology, struct gn_errs *errs,
 				struct gn_errs *warnings);
 /*
- * For `gantry check`: report each quota of a `listen` group that is above a limit which is reached
- * first.
+ * For `gantry check`: report each quota of a `listen` group that another limit makes unreachable.
  */
 void gn_topology_check_quotas(const struct gn_topology *topology, struct gn_errs *warnings);
-/* Ask those to stop who must be first of those that still run: who works, relays, servers. */
+/*
+ * Stop the roles of the next rank among those that still run: first roles that end by themselves,
+ * then relays, then servers.
+ */
 void gn_topology_wind_down(struct gn_topology *topology);
 void gn_topology_close(struct gn_topology *topology);
 
-/* Workers, devices and roles as they are now. */
+/* Write the current state of roles, devices and workers to a report. */
 void gn_topology_report(struct gn_topology *topology, struct gantry_writer *w);
 
 /*
- * Make the loader: args->plugin_dirs, else runtime.plugin_dirs (config may be NULL), else
- * $GANTRY_PLUGIN_PATH, else built in.
+ * Create the loader for the directories of args->plugin_dirs, else runtime.plugin_dirs (config may
+ * be NULL), else $GANTRY_PLUGIN_PATH, else the built-in one.
  */
 int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *args,
 		       struct gn_errs *errs, struct gn_loader **loader_p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What each role will find behind its connects, as far as the configuration says; for `gantry
- * check`.
+ * volumes.c - for `gantry check`: predict the volumes that each role connects to, as far as they
+ * follow from the configuration.
  */
 #include <errno.h>
 
@@ -9,10 +9,10 @@
 #include "transport/bounce.h"
 
 /*
- * Data that has to be moved goes through memory of the target. What a device does that is not there
- * is not known.
+ * Limit max_io to the size of the bounce buffers, if the device cannot map regions. If the device
+ * does not exist here, max_io is unknown.
  */
-static void limit_moves(struct gn_topo_role *role)
+static void limit_bounced_io(struct gn_topo_role *role)
 {
 	uint64_t most = role->listen->move_memory < GN_MOVER_MAX_IO ? role->listen->move_memory
 								    : GN_MOVER_MAX_IO;
@@ -41,14 +41,14 @@ static int expect(struct gn_topology *t, struct gn_topo_role *role, struct gn_er
 	for (uint32_t i = 0; i < role->spec.n_connects; i++) {
 		struct gn_topo_role *next = gn_topo_next_role(t, role, i);
 
-		if (next && expect(t, next, errs)) /* there are no circles */
+		if (next && expect(t, next, errs)) /* gn_topo_graph() has rejected loops */
 			return -ENOMEM;
 		if (next)
 			volumes[i] = next->volume;
 	}
 	gn_role_expect(role->role, volumes, &role->volume, &o.pub);
 	if (role->flags & GANTRY_ROLE_STORES && role->listen)
-		limit_moves(role);
+		limit_bounced_io(role);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weights.c - the option `weights` of `listen`: PEER=N, PEER=N, where a PEER is "uid NUMBER" or
- * "host ADDRESS"
+ * weights.c - parse the option `weights` of `listen`: PEER=N, PEER=N, where a PEER is "uid NUMBER"
+ * or "host ADDRESS"
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ static const char *skip_spaces(const char *text)
 	return text;
 }
 
-/* Length of the name before what is a peer: a user, or a host. 0: it is none. */
+/* Get the length of the kind of a peer, "uid " or "host ", at the start of text. 0: invalid. */
 static size_t kind_length(const char *text, size_t n)
 {
 	static const char *const kinds[] = {"uid ", "host "};
@@ -32,10 +32,7 @@ static size_t kind_length(const char *text, size_t n)
 	return 0;
 }
 
-/*
- * A copy of the peer before the "=", as gn_peer_name() writes it; NULL: it is no peer, or no
- * memory.
- */
+/* Copy the peer before the "=", in the form of gn_peer_name(). NULL: invalid, or out of memory. */
 static const char *parse_peer(struct gn_topo_parse *p, const char *text, const char *equals)
 {
 	size_t n = (size_t)(equals - text), kind;
@@ -57,7 +54,7 @@ static const char *parse_peer(struct gn_topo_parse *p, const char *text, const c
 	return peer;
 }
 
-/* One entry; returns what follows it, NULL: it is wrong. */
+/* Parse one entry. Returns the text after it; NULL: invalid. */
 static const char *parse_weight(struct gn_topo_parse *p, const char *text, struct gn_weight *weight)
 {
 	const char *equals = strchr(text, '='), *number;
@@ -107,7 +104,7 @@ int gn_topo_weights(struct gn_topo_parse *p, struct gn_conf_node *node, const ch
 	if (text && !*text)
 		return 0;
 	gn_conf_fault(p->errs, node,
-		      "\"%s\" is no list of at most %d weights of 1 to %d; write such as "
+		      "\"%s\" is not a list of at most %d weights of 1 to %d; write such as "
 		      "\"uid 1000=4, host 192.0.2.7=2\"",
 		      whole, WEIGHTS_MAX, WEIGHT_MAX);
 	return -EINVAL;

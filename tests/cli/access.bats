@@ -63,7 +63,7 @@ good() {
 @test "users on a device that does not report them" {
 	local text="4: roles.store.listen.uids: the transport of the device does not report the user of a peer (device=d, "
 	target tiny 'uids = "0,1000"; insecure = true;'
-	wrong "$text""transport=tiny): leave uids out"
+	wrong "$text""transport=tiny): omit uids"
 	target tiny 'uids = ""; insecure = true;' # only the user that runs this
 	wrong "$text"
 }
@@ -97,9 +97,9 @@ no_warning() {
 }
 
 @test "users whom the device leaves out" {
-	local line="4: roles.store.listen.uids: the device refuses a user of this list (uid="
+	local line="4: roles.store.listen.uids: the device rejects a user of this list (uid="
 	shm "uids = \"$(id -u),54321\";"
-	wrong "$line"'54321, devices.d.uids=""): add 54321 there, or leave it out here'
+	wrong "$line"'54321, devices.d.uids=""): add 54321 there, or omit it here'
 	shm 'uids = "4320-4323";' 'uids = "4320,4321,4323,432";'
 	wrong "$line"'4322, devices.d.uids="4320,4321,4323,432"): add 4322 there'
 	sed -i 's/4323,432"/4323,4322"/' "$conf"
@@ -178,7 +178,7 @@ transport=$plugin)"
 	sed -i 's/"tiny";/& listens = true;/' "$conf"
 	start_and_stop
 	[ "$(grep -c ' warn ' <<<"$output")" -eq 1 ]
-	[[ "$output" == *" warn roles.store: the listener accepts peers that nothing authenticates (device=d, \
+	[[ "$output" == *" warn roles.store: the listener accepts unauthenticated peers (device=d, \
 service=192.0.2.7:7471): every host that reaches it can read and write the volume (listen.insecure)"* ]]
 }
 
@@ -204,12 +204,12 @@ service=192.0.2.7:7471): every host that reaches it can read and write the volum
 	target tiny 'insecure = true; weights = " host 192.0.2.7 = 2,host [2001:db8::7]=64";'
 	good
 	target tiny 'insecure = true; weights = "uid 1000=4";'
-	wrong '4: roles.store.listen.weights: the transport of the device names its peers otherwise (peer=uid 1000, device=d'
+	wrong '4: roles.store.listen.weights: wrong kind of peer for the transport of the device (peer=uid 1000, device=d'
 	target loop 'weights = "uid 0=4, uid 1000=2";'
 	good
 	for text in "uid 1000" "uid 1000=" "uid 1000=0" "uid 1000=65" "uid 1000=-1" "uid 1000=1x" "uid 1000=100000000001" \
 		"uid x=2" "uid =2" "1000=2" "=2" "uid 1=2," "uid 1=2,,uid 2=1" "uid 1=2 uid 2=1" "host =1"; do
 		target loop "weights = \"$text\";"
-		wrong "4: roles.store.listen.weights: \"$text\" is no list of at most 64 weights of 1 to 64"
+		wrong "4: roles.store.listen.weights: \"$text\" is not a list of at most 64 weights of 1 to 64"
 	done
 }

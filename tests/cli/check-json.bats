@@ -115,7 +115,7 @@ n_errors() {
 	error '{line: 1, key: "runtime.spin", message: "is a number; write a time"}'
 	error '{line: 2, key: "devices.d.max_depth", message: "is a string"}'
 	error '{line: 2, key: "devices.e", message: "\"transport\" must be given"}'
-	error '{line: 3, key: "devices.f", message: "is no group"}'
+	error '{line: 3, key: "devices.f", message: "is not a group"}'
 	error '{line: 5, key: "roles.store.backend", message: "\"type\" must be given"}'
 	error '{line: 6, key: "roles.store.listen.max_sessions", message: "0 is out of range"}'
 	error '{line: 6, key: "roles.store.listen.max_lanes", message: "is a string"}'
@@ -123,7 +123,7 @@ n_errors() {
 	error '{line: 7, key: "roles.load.connect.device", message: "there is no device \"none\""}'
 	error '{line: 8, key: "roles.load.workload.block", message: "is a bool"}'
 	error '{line: 8, key: "roles.load.lanes", message: "99 is out of range"}'
-	error '{line: 9, key: "roles.odd", message: "is no group"}'
+	error '{line: 9, key: "roles.odd", message: "is not a group"}'
 	error '{line: 10, key: "roles.nobody.role", message: "no plugin \"absent\""}'
 	n_errors 14
 }

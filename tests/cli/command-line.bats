@@ -114,12 +114,12 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 @test "stat says where it looked when nobody answers" {
 	gantry stat --dir "$BATS_TEST_TMPDIR"
 	[ "$status" -eq 1 ]
-	says "gantry: no running gantry process answers in $BATS_TEST_TMPDIR; --dir DIR looks elsewhere"
+	says "gantry: no running gantry process answers in $BATS_TEST_TMPDIR; use --dir DIR to search another directory"
 	gantry stat --dir "$BATS_TEST_TMPDIR" load
 	says "no running gantry process with a role \"load\" answers"
 	gantry stat --dir "$BATS_TEST_TMPDIR/nix"
 	[ "$status" -eq 1 ]
-	says "answers in $BATS_TEST_TMPDIR/nix (No such file or directory); --dir DIR looks elsewhere"
+	says "answers in $BATS_TEST_TMPDIR/nix (No such file or directory); use --dir DIR to search another directory"
 }
 
 @test "a full disk is a failure" {

@@ -66,7 +66,7 @@ target() {
 	wrong " \"roles\" is empty; there is nothing to run" <<-END
 		devices = { }; roles = { };
 	END
-	wrong "1: devices: is no group; write devices = { NAME = { ... }; };" <<-END
+	wrong "1: devices: is not a group; write devices = { NAME = { ... }; };" <<-END
 		devices = 5; roles = { };
 	END
 }
@@ -110,7 +110,7 @@ target() {
 		wrong "1: runtime.threads: \"sharedd\" is unknown; did you mean \"shared\"?"
 	for cpus in x 0- 1,,2 3-1 "1," 9999999; do
 		{ echo "runtime = { cpus = \"$cpus\"; };"; target; } |
-			wrong "1: runtime.cpus: is no list of numbers up to 4095, 1024 at the most; write such as \"0-3,8\""
+			wrong "1: runtime.cpus: is not a list of numbers up to 4095, 1024 at the most; write such as \"0-3,8\""
 	done
 }
 
@@ -119,7 +119,7 @@ target() {
 	target >>"$conf"
 	run "$GANTRY" run "$conf"
 	[ "$status" -eq 2 ]
-	[[ "$output" == *"gantry: $conf:1: runtime.plugin_dirs[0]: is no absolute path;"* ]]
+	[[ "$output" == *"gantry: $conf:1: runtime.plugin_dirs[0]: is not an absolute path;"* ]]
 }
 
 @test "unknown device" {
@@ -131,11 +131,11 @@ target() {
 }
 
 @test "directories of plugins, though the command line has others" {
-	wrong "1: runtime.plugin_dirs: is no list; write [ \"/absolute/directory\" ]" <<-END
+	wrong "1: runtime.plugin_dirs: is not a list; write [ \"/absolute/directory\" ]" <<-END
 		runtime = { plugin_dirs = "/tmp"; };
 		$(target)
 	END
-	wrong "1: runtime.plugin_dirs[0]: is no absolute path" <<-END
+	wrong "1: runtime.plugin_dirs[0]: is not an absolute path" <<-END
 		runtime = { plugin_dirs = [ "plugins" ]; };
 		$(target)
 	END
@@ -250,7 +250,7 @@ initiator() {
 	wrong "2: roles.a: the role \"target\" needs \"listen\"; write listen = { device = " \
 		"2: roles.a: the role \"target\" needs \"backend\"; write backend = { type = \"NAME\"; };" \
 		"3: roles.b: the role \"initiator\" needs \"connect\"" \
-		"3: roles.b.backend: the role \"initiator\" does not store anything; leave this out" <<-END
+		"3: roles.b.backend: the role \"initiator\" does not store anything; remove it" <<-END
 		devices = { };
 		roles = { a = { role = "target"; };
 		  b = { role = "initiator"; backend = { type = "memory"; }; };
@@ -264,7 +264,7 @@ initiator() {
 		roles = { a = { role = "target"; listen = { device = "d"; }; backend = { type = "memory"; }; }; };
 	END
 	target "" "address = \"192.0.2.7:4791\";" |
-		wrong "5: roles.store.listen.address: stands beside name, and both say the same thing; leave one of them out"
+		wrong "5: roles.store.listen.address: excludes name; remove one of them"
 	wrong "2: roles.a.listen.name: has 64 characters; up to 63 are possible" <<-END
 		devices = { d = { transport = "loop"; }; };
 		roles = { a = { role = "target"; listen = { device = "d"; name = "$(printf '%064d' 0)"; };
@@ -289,9 +289,9 @@ initiator() {
 
 @test "stages: no list, no group, too many" {
 	target "stages = 5;" |
-		wrong "7: roles.store.stages: is no list; write ( { type = \"NAME\"; }, ... )"
+		wrong "7: roles.store.stages: is not a list; write ( { type = \"NAME\"; }, ... )"
 	target "stages = ( 5 );" |
-		wrong "7: roles.store.stages[0]: is no group; write { type = \"NAME\"; ... }"
+		wrong "7: roles.store.stages[0]: is not a group; write { type = \"NAME\"; ... }"
 	target "stages = ( { } );" |
 		wrong "7: roles.store.stages[0]: \"type\" must be given: the name of a stage plugin, in double quotes"
 	local many
@@ -340,11 +340,11 @@ initiator() {
 	run "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf"
 	echo "$output"
 	[ "$status" -eq 1 ]
-	[[ "$output" == *"$conf:1: runtime.cpus: CPU 4095, of thread 1, is not there, or not for this process; write some of"* ]]
+	[[ "$output" == *"$conf:1: runtime.cpus: CPU 4095, of thread 1, does not exist, or is not allowed for this process; write CPUs that"* ]]
 	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"
 	echo "$output"
 	[ "$status" -eq 0 ]
-	[[ "$output" == *"warning: $conf:1: runtime.cpus: CPU 4095 is not there"* ]]
+	[[ "$output" == *"warning: $conf:1: runtime.cpus: CPU 4095 does not exist"* ]]
 }
 
 @test "an override has the type of its option, also where the file has none" {
@@ -392,7 +392,7 @@ initiator() {
 
 @test "a gateway that leads to one volume twice" {
 	local d='device = "d"; name ='
-	local text='roles.a.connect[2]: leads to "y" of this device, as connect[0] does: the volume would follow itself, and '
+	local text='roles.a.connect[2]: leads to "y" of this device, as connect[0] does: the volume would appear twice; '
 	wrong "3: $text" <<-END
 		devices = { d = { transport = "loop"; }; e = { transport = "loop"; }; }; roles = {
 		a = { role = "gateway"; listen = { $d "x"; };
@@ -406,12 +406,12 @@ initiator() {
 		echo "$1 = { role = \"gateway\"; listen = { device = \"d\"; name = \"$2\"; }; connect = $3; };"
 	}
 	local d='device = "d"; name ='
-	wrong "2: roles.a.connect: IO would go in a circle: a -> a; connect to a target, or to a gateway that leads to one" <<-END
+	wrong "2: roles.a.connect: IO would loop: a -> a; connect to a target, or to a gateway that leads to one" <<-END
 		devices = { d = { transport = "loop"; }; }; roles = {
 		$(gateway a x "{ $d \"x\"; }")
 		};
 	END
-	wrong "4: roles.c.connect[1]: IO would go in a circle: b -> c -> b; " <<-END
+	wrong "4: roles.c.connect[1]: IO would loop: b -> c -> b; " <<-END
 		devices = { d = { transport = "loop"; }; }; roles = {
 		$(gateway a x "{ $d \"y\"; }")
 		$(gateway b y "( { $d \"z\"; }, { $d \"elsewhere\"; } )")

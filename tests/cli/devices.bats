@@ -51,14 +51,14 @@ target() {
 	target "notes = true;"
 	devices "$conf"
 	[ "$status" -eq 1 ]
-	text="its info says that it can what needs the function \"rma_write_imm\", which it does not have"
+	text="plugin bug: info reports a capability that needs the missing function \"rma_write_imm\""
 	says "devices.small: $tiny/tiny.so: $text"
 	says "  small  cannot be opened: Operation not supported"
 	for command in check run; do
 		run "$GANTRY" $command -p "$tiny" -p "$GANTRY_PLUGINS" "$conf"
 		echo "$output"
 		[ "$status" -eq 1 ]
-		says "$tiny/tiny.so: its info says that it can what needs the function \"rma_write_imm\""
+		says "$tiny/tiny.so: plugin bug: info reports a capability that needs the missing function \"rma_write_imm\""
 	done
 }
 

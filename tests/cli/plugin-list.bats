@@ -166,10 +166,10 @@ says() {
 	gantry plugins -p "$BATS_TEST_TMPDIR/empty"
 	[ "$status" -eq 0 ]
 	[ "$output" = "in $BATS_TEST_TMPDIR/empty:
-none; --plugin-dir DIR looks elsewhere" ]
+none; use --plugin-dir DIR to search another directory" ]
 	gantry devices -p "$dir"
 	[ "$status" -eq 0 ]
-	[ "$output" = "no transport plugin in $dir; --plugin-dir DIR looks elsewhere" ]
+	[ "$output" = "no transport plugin in $dir; use --plugin-dir DIR to search another directory" ]
 }
 
 @test "the environment names directories, the command line wins" {

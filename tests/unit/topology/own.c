@@ -222,7 +222,7 @@ static void somebody_must_listen_inside(void)
 {
 	refused(-EINVAL, ROLES(BARE),
 		"the text:3: roles.bare.connect: leads to \"v\" on the device \"wire\", which reaches only this process, and no "
-		"role here listens there");
+		"role of the file listens there");
 }
 
 static void there_must_be_one(void)
@@ -252,7 +252,7 @@ static void a_role_that_listens_is_no_place_for_it(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, load(ROLES(TARGET LOAD("load"))));
 	TEST_ASSERT_EQUAL_STRING(
 		"the text:3: roles.store.role: programs need a role that connects to one place, as an initiator "
-		"does; \"target\" is none",
+		"does; \"target\" does not",
 		errs.text[0]);
 }
 
