@@ -22,7 +22,7 @@ static uint64_t times(uint64_t a, uint64_t b)
 
 /* -- sums -- */
 
-/* What a session costs by itself, and each lane of it. */
+/* Cost of a session without its lanes, and of each lane. */
 struct price {
 	uint64_t session, lane;
 };
@@ -104,7 +104,7 @@ void gn_budget_write(const struct gn_budget_device *device, struct gantry_writer
 
 /* -- messages -- */
 
-/* A number of bytes that the configuration would read as just that. */
+/* Format a number of bytes exactly, with the largest unit that divides it. */
 static const char *exact_size(char *dst, uint64_t bytes)
 {
 	static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
@@ -116,7 +116,7 @@ static const char *exact_size(char *dst, uint64_t bytes)
 	return dst;
 }
 
-/* "max_depth" of "listen.max_depth" */
+/* Get the last part of an option name: "max_depth" of "listen.max_depth". */
 static const char *leaf(const char *option)
 {
 	const char *dot = strrchr(option, '.');
@@ -124,7 +124,7 @@ static const char *leaf(const char *option)
 	return dot ? dot + 1 : option;
 }
 
-/* About the option; without one, about the whole listen or connect. */
+/* Add a fault about an option. option NULL: about the whole listen or connect. */
 static void fault(const struct gn_demand *d, const char *option, struct gn_errs *errs,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
@@ -144,7 +144,10 @@ static void fault(const struct gn_demand *d, const char *option, struct gn_errs 
 			     text);
 }
 
-/* "; write max_depth = 12 or less"; nothing without an option, or when no number would do. */
+/*
+ * Format a remedy: "; write max_depth = 12 or less"; "" if there is no option, or no number is
+ * small enough.
+ */
 static const char *advice(char *dst, const char *option, uint64_t number)
 {
 	dst[0] = '\0';
@@ -153,9 +156,7 @@ static const char *advice(char *dst, const char *option, uint64_t number)
 	return dst;
 }
 
-/*
- * Each queue has room for two receives of each IO in flight: no answer ever waits for its credit.
- */
+/* Each queue needs two receives for each IO in flight, so that a reply never waits for a credit. */
 static void check_depth(const struct gn_demand *d, struct gn_errs *errs)
 {
 	uint64_t need = 2ull * d->plan.depth;
@@ -207,19 +208,20 @@ static void check_region_bytes(const struct gn_demand *d, struct gn_errs *errs)
 	      gn_size_format(most, sizeof(most), max), text);
 }
 
-/* What to write so that a demand costs no more than `room`; "" when nothing would do. */
+/* Format the remedy that lowers the cost of a demand to `room`; "" if there is none. */
 static const char *advise_less(char *dst, const struct gn_demand *d, struct price price,
-			       uint64_t room)
+			       uint64_t available)
 {
 	const struct gantry_plan *plan = &d->plan;
 	uint64_t each = plus(price.session, times(plan->lanes, price.lane)), lanes;
 	uint32_t sessions = plan->sessions_option ? 1 : plan->sessions;
 
 	dst[0] = '\0';
-	if (plan->sessions_option && each && room / each)
-		return advice(dst, plan->sessions_option, room / each);
-	room = sessions ? room / sessions : 0;
-	lanes = price.lane && room > price.session ? (room - price.session) / price.lane : 0;
+	if (plan->sessions_option && each && available / each)
+		return advice(dst, plan->sessions_option, available / each);
+	available = sessions ? available / sessions : 0;
+	lanes = price.lane && available > price.session ? (available - price.session) / price.lane
+							: 0;
 	if (!lanes || !plan->lanes_option)
 		return dst;
 	if (plan->sessions_option)
@@ -230,10 +232,10 @@ static const char *advise_less(char *dst, const struct gn_demand *d, struct pric
 	return dst;
 }
 
-/* The demand that costs the most; of this device only, unless it is NULL. */
-static const struct gn_demand *dearest(const struct gn_budget *budget,
-				       const struct gn_budget_device *device,
-				       struct price (*price)(const struct gn_demand *d))
+/* Find the demand with the highest cost. device: only demands of this device; NULL: all. */
+static const struct gn_demand *most_expensive(const struct gn_budget *budget,
+					      const struct gn_budget_device *device,
+					      struct price (*price)(const struct gn_demand *d))
 {
 	const struct gn_demand *found = NULL;
 
@@ -247,7 +249,7 @@ static const struct gn_demand *dearest(const struct gn_budget *budget,
 	return found;
 }
 
-static const char *say_amount(const struct gn_demand *d)
+static const char *describe_amount(const struct gn_demand *d)
 {
 	static char text[64];
 
@@ -264,44 +266,45 @@ static const char *amount_option(const struct gn_demand *d)
 static void check_queue_pairs(const struct gn_budget *budget, const struct gn_budget_device *device,
 			      struct gn_errs *errs)
 {
-	const struct gn_demand *d = dearest(budget, device, price_queue_pairs);
-	char others[TEXT_BYTES] = "", less[TEXT_BYTES];
-	uint64_t max = device->info.max_queues, mine, rest;
+	const struct gn_demand *d = most_expensive(budget, device, price_queue_pairs);
+	char total_text[TEXT_BYTES] = "", less[TEXT_BYTES];
+	uint64_t max = device->info.max_queues, own_cost, other_cost;
 
 	if (!d || !max || device->queue_pairs <= max)
 		return;
-	mine = cost(d, price_queue_pairs(d));
-	rest = device->queue_pairs - mine;
-	if (rest)
-		snprintf(others, sizeof(others), ", all that uses the device %" PRIu64,
+	own_cost = cost(d, price_queue_pairs(d));
+	other_cost = device->queue_pairs - own_cost;
+	if (other_cost)
+		snprintf(total_text, sizeof(total_text), ", all roles on the device %" PRIu64,
 			 device->queue_pairs);
-	advise_less(less, d, price_queue_pairs(d), rest < max ? max - rest : 0);
+	advise_less(less, d, price_queue_pairs(d), other_cost < max ? max - other_cost : 0);
 	fault(d, amount_option(d), errs,
 	      "%s may need %" PRIu64 " queue pairs%s; the device \"%s\" has %" PRIu64 "%s",
-	      say_amount(d), mine, others, device->name, max,
+	      describe_amount(d), own_cost, total_text, device->name, max,
 	      less[0] ? less : "; use another device for one of these roles");
 }
 
 static void check_memlock(const struct gn_budget *budget, uint64_t max, struct gn_errs *errs)
 {
-	const struct gn_demand *d = dearest(budget, NULL, price_locked);
+	const struct gn_demand *d = most_expensive(budget, NULL, price_locked);
 	char now[GN_UNITS_BYTES], all[GN_UNITS_BYTES], most[GN_UNITS_BYTES],
-		others[TEXT_BYTES] = "", less[TEXT_BYTES];
-	uint64_t mine, rest, kib = budget->locked_bytes / 1024 + (budget->locked_bytes % 1024 != 0);
+		total_text[TEXT_BYTES] = "", less[TEXT_BYTES];
+	uint64_t own_cost, other_cost,
+		kib = budget->locked_bytes / 1024 + (budget->locked_bytes % 1024 != 0);
 
 	if (!d || budget->locked_bytes <= max)
 		return;
-	mine = cost(d, price_locked(d));
-	rest = budget->locked_bytes - mine;
-	if (rest)
-		snprintf(others, sizeof(others), ", this process all in all %s",
+	own_cost = cost(d, price_locked(d));
+	other_cost = budget->locked_bytes - own_cost;
+	if (other_cost)
+		snprintf(total_text, sizeof(total_text), ", the whole process %s",
 			 gn_size_format(all, sizeof(all), budget->locked_bytes));
-	advise_less(less, d, price_locked(d), rest < max ? max - rest : 0);
+	advise_less(less, d, price_locked(d), other_cost < max ? max - other_cost : 0);
 	fault(d, amount_option(d), errs,
 	      "%s may lock %s of memory on the device \"%s\"%s; allowed are %s (RLIMIT_MEMLOCK); raise it before the start with "
 	      "\"ulimit -l %" PRIu64 "\", or LimitMEMLOCK=%" PRIu64 "K in a unit of systemd%s%s",
-	      say_amount(d), gn_size_format(now, sizeof(now), mine), d->device->name, others,
-	      gn_size_format(most, sizeof(most), max), kib, kib, less[0] ? "; or" : "",
+	      describe_amount(d), gn_size_format(now, sizeof(now), own_cost), d->device->name,
+	      total_text, gn_size_format(most, sizeof(most), max), kib, kib, less[0] ? "; or" : "",
 	      less[0]           ? less + 1
 	      : d->bounce_bytes ? "; or lower move_memory"
 				: "");

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gantry check: everything that can be known before the first IO. Devices are opened, because only
- * they know their limits; roles are made, but not started. A stand-in takes the place of each
- * backend, so that no volume is touched, and plugins make nothing that is not there.
+ * check.c - gantry check: checks everything that is possible before the first IO.
+ *
+ * It opens devices, because only an open device knows its limits. It creates roles, but does not
+ * start them. A stub replaces each backend, so that no volume is opened. Plugins do not create
+ * missing objects (GANTRY_HOST_DRY_RUN).
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -31,11 +33,11 @@ struct check {
 	struct gn_topology topology;
 	struct gn_budget budget; /* devices as in the topology */
 	struct gn_errs errs, warnings;
-	size_t n_failed; /* of errs: devices and roles that could not be opened */
+	size_t n_failed; /* number of errs about devices and roles that could not be opened */
 	uint64_t n_fds;
 };
 
-/* -- stand-ins: what they lack is filled in by gn_ops_complete -- */
+/* -- stubs: gn_ops_complete() fills their other slots -- */
 
 static void any_volume(void *backend, struct gantry_volume_info *volume)
 {
@@ -53,11 +55,13 @@ static int refuse_io(void *self, struct gantry_io *io)
 	return 0;
 }
 
-/* For every backend. */
+/* Replaces every backend. */
 static struct gantry_backend_ops no_backend = {.volume = any_volume, .submit = refuse_io};
 
-/* No volume is opened; what it will be like, its plugin says from the options. */
-static void take_place(struct gn_topo_role *role)
+/*
+ * Replace a backend by the stub. The plugin predicts the properties of its volume from the options.
+ */
+static void replace_backend(struct gn_topo_role *role)
 {
 	const struct gantry_backend_ops *ops = role->backend->ops;
 
@@ -91,8 +95,8 @@ static int absent_progress(void *device)
 }
 
 /*
- * For devices that this machine does not have. Nobody listens or connects on them: roles are not
- * started.
+ * Replaces devices that this machine does not have. Roles are not started, so no role listens or
+ * connects on them.
  */
 static struct gantry_transport_ops no_device = {.open = absent_open,
 						.close = absent_close,
@@ -101,7 +105,9 @@ static struct gantry_transport_ops no_device = {.open = absent_open,
 
 /* -- demands -- */
 
-/* A role that works on data which its device cannot map has to move it. */
+/*
+ * Bytes of bounce buffers of a lane: for a role with a backend on a device that cannot map regions.
+ */
 static uint64_t bounce_bytes(const struct gn_topo_role *role, const struct gn_budget_device *device)
 {
 	uint64_t most;
@@ -113,8 +119,9 @@ static uint64_t bounce_bytes(const struct gn_topo_role *role, const struct gn_bu
 }
 
 /*
- * A limit of bytes that the file does not give is a guard, not a plan: it does not count. What
- * sessions bring to a gateway is locked all the same when a device does that.
+ * Ignore max_region_bytes if the file does not set it: its default is a safety limit, not a plan.
+ * The regions of sessions of a gateway are locked nevertheless if a device locks regions: warn
+ * about that.
  */
 static void plan_region_bytes(struct check *check, struct gn_demand *demand)
 {
@@ -126,8 +133,8 @@ static void plan_region_bytes(struct check *check, struct gn_demand *demand)
 	if (!demand->serves && (demand->device->info.caps & GANTRY_CAP_PINS))
 		gn_conf_fault(
 			&check->warnings, listen,
-			"regions of its sessions are locked on the device \"%s\" as well, and not "
-			"counted here; write max_region_bytes to say how much a session may bring",
+			"regions of its sessions are locked on the device \"%s\" as well, but not "
+			"counted here; write max_region_bytes to limit the regions of a session",
 			demand->device->name);
 }
 
@@ -191,8 +198,8 @@ static int make_budget(struct check *check)
 /* -- the process -- */
 
 /*
- * Who may lock what he likes: the kernel does not count for CAP_IPC_LOCK, when that comes from
- * outside all containers.
+ * True if RLIMIT_MEMLOCK does not apply: the process has CAP_IPC_LOCK in the initial user
+ * namespace.
  */
 static bool may_lock_all(void)
 {
@@ -256,7 +263,7 @@ static void check_device(struct check *check, const struct gn_topo_device *devic
 			&check->warnings, device->node,
 			"this machine does not have it%s, so its limits and the memory that it locks were not checked; %s",
 			rc == -EAGAIN ? " yet" : "",
-			rc == -EAGAIN ? "gantry run would make it, and leave it there"
+			rc == -EAGAIN ? "gantry run would create it, and not remove it"
 				      : "a role that uses it would not start here");
 	else if (rc)
 		add_failure(check, device->node, rc);
@@ -273,7 +280,7 @@ static void check_opened(struct check *check)
 			add_failure(check, t->roles[i].node, t->roles[i].status);
 }
 
-/* Found out by going there: which CPUs a container leaves to a process is told nowhere else. */
+/* Test by setting the affinity: no other interface reports which CPUs a container allows. */
 static bool may_run_on(uint32_t cpu)
 {
 	cpu_set_t before, one;
@@ -304,7 +311,7 @@ static void check_process(struct check *check)
 			"have %llu; raise \"ulimit -Hn\" (LimitNOFILE=) or lower max_sessions, max_lanes or max_regions",
 			(unsigned long long)check->n_fds, (unsigned long long)limit.rlim_cur);
 	if (cpus > 0 && t->n_workers > (uint32_t)cpus)
-		gn_errs_add(&check->warnings, "%u threads poll on %ld CPUs; they will take turns",
+		gn_errs_add(&check->warnings, "%u threads poll on %ld CPUs; they share the CPUs",
 			    t->n_workers, cpus);
 	for (uint32_t i = 0; i < t->runtime.n_cpus; i++)
 		if (!may_run_on(t->runtime.cpu[i]))
@@ -397,8 +404,8 @@ static void print_text(const struct check *check, const json_t *tree)
 }
 
 /*
- * opened: also describe devices and roles. An error does not prevent that, because the sums show
- * its cause.
+ * Print the report. opened: also describe devices and roles, even if there are errors, because the
+ * sums show their cause.
  */
 static int print(struct check *check, const struct gn_cli *cli, bool opened)
 {
@@ -425,7 +432,7 @@ static int print(struct check *check, const struct gn_cli *cli, bool opened)
 	return code;
 }
 
-/* Print all that was found. Returns the exit code. */
+/* Print the report and all faults. Returns the exit code. */
 static int end(struct check *check, const struct gn_cli *cli, bool opened)
 {
 	bool only_failed = check->errs.n == check->n_failed;
@@ -446,12 +453,12 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	gn_ops_complete(GANTRY_KIND_TRANSPORT, &no_device);
 	for (uint32_t i = 0; i < t->n_roles; i++)
 		if (t->roles[i].selected && t->roles[i].backend)
-			take_place(&t->roles[i]);
+			replace_backend(&t->roles[i]);
 	t->absent = &no_device;
 	gn_host_set_flags(GANTRY_HOST_DRY_RUN);
 	rc = gn_topology_open(t, loop);
 	if (rc)
-		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start: %s", t->file,
+		return gn_cli_fail(GN_EXIT_FAILED, "%s: gantry run would not start: %s", t->file,
 				   strerror(-rc));
 	check_opened(check);
 	gn_topology_look(t, &check->errs, &check->warnings);
@@ -465,7 +472,7 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	return end(check, cli, true);
 }
 
-/* After faults in the configuration: check the parts that have none, without opening them. */
+/* Check a configuration with faults: only its parts without faults, and nothing is opened. */
 static int check_unopened(struct check *check, const struct gn_cli *cli)
 {
 	if (check->topology.config) {

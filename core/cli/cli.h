@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cli.h - the command line: one row for each subcommand, one for each option; help is made from the
- * rows.
+ * cli.h - the command line: one table row for each subcommand and each option. The help text is
+ * generated from the rows.
  */
 #ifndef GN_CLI_CLI_H
 #define GN_CLI_CLI_H
@@ -16,8 +16,8 @@
 enum gn_exit {
 	GN_EXIT_OK = 0,
 	GN_EXIT_FAILED = 1,      /* an IO, a session or a device failed */
-	GN_EXIT_USAGE = 2,       /* command line or configuration */
-	GN_EXIT_INTERRUPTED = 3, /* a signal came before the work was done */
+	GN_EXIT_USAGE = 2,       /* the command line or the configuration is invalid */
+	GN_EXIT_INTERRUPTED = 3, /* a signal ended the process before its work was done */
 };
 
 /* Options, as bits of gn_command.accepts. */
@@ -35,7 +35,7 @@ enum gn_cli_option {
 	GN_CLI_MDOC = 0x400,
 };
 
-/* What the command line said. */
+/* The parsed command line. */
 struct gn_cli {
 	const char *command;
 	struct gn_topology_args topology; /* --plugin-dir, --role, --set, -v; words of argv */
@@ -69,24 +69,27 @@ int gn_cli_version(const struct gn_cli *cli);
 int gn_cli_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Can this plugin be used? GN_EXIT_OK, or GN_EXIT_USAGE after it was said why not, and which name
- * may be meant.
+ * Check that a plugin is usable. Returns GN_EXIT_OK; or GN_EXIT_USAGE, after printing the reason
+ * and a similar name.
  */
 int gn_cli_need_plugin(struct gn_loader *loader, const char *name);
 
-/* Write what was printed so far: messages come behind it. What is lost is told at the end. */
+/*
+ * Flush stdout, so that later messages on stderr follow it. main() reports a write error at the
+ * end.
+ */
 void gn_cli_flush(void);
 
 /*
- * Print a tree as JSON; NULL: there was no memory for it. GN_EXIT_OK; GN_EXIT_FAILED: it was said,
- * or is at the end, why not.
+ * Print a tree as JSON. tree NULL: out of memory. Returns GN_EXIT_OK; or GN_EXIT_FAILED: the cause
+ * was printed, or main() prints it at the end.
  */
 int gn_cli_print_json(const json_t *tree);
 
 /* Print "gantry: " and each message. Returns GN_EXIT_USAGE. */
 int gn_cli_complain(struct gn_errs *errs);
 
-/* Append a word; exits the process when there is no memory for it (no work has begun then). */
+/* Append a word. Exits the process when out of memory; no work has started then. */
 void gn_cli_add_word(struct gn_strlist *words, const char *word);
 
 #endif

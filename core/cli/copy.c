@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gantry copy: a role that can copy, told to copy a file instead of its workload. */
+/*
+ * copy.c - gantry copy: runs a role that can copy, with --set options that make it copy a file
+ * instead of its workload.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,17 +15,20 @@
 #include "topology/topology.h"
 
 #define VOLUME "volume:"
-#define GROUP "copy" /* of options, with from and to */
+#define GROUP "copy" /* group of options of the role plugin, with `from` and `to` */
 
-/* "volume:" gives "", "volume:load" gives "load", anything else NULL. */
+/*
+ * Get the role of a volume argument: "" for "volume:", "load" for "volume:load", NULL for other
+ * arguments.
+ */
 static const char *volume_role(const char *word)
 {
 	return strncmp(word, VOLUME, strlen(VOLUME)) ? NULL : word + strlen(VOLUME);
 }
 
 /*
- * Does the plugin of a role have the group of options `copy`? 1, 0, or what gn_loader_find
- * returned.
+ * Check whether the plugin of a role has the option group `copy`. Returns 1: yes; 0: no; or -errno
+ * of gn_loader_find().
  */
 static int can_copy(struct gn_loader *loader, struct gn_conf_node *role)
 {
@@ -39,8 +45,8 @@ static int can_copy(struct gn_loader *loader, struct gn_conf_node *role)
 }
 
 /*
- * The only role of the configuration that can copy; its name lives as long as the configuration.
- * NULL after a message.
+ * Find the only role of the configuration that can copy. Returns its name, valid as long as the
+ * configuration; NULL, after a message.
  */
 static const char *only_copier(const struct gn_cli *cli, struct gn_config *config,
 			       struct gn_loader *loader)
@@ -63,7 +69,7 @@ static const char *only_copier(const struct gn_cli *cli, struct gn_config *confi
 	}
 	if (n == 1)
 		return found;
-	if (n == 0 && why[0]) /* which may be the one */
+	if (n == 0 && why[0]) /* this role may be the only one */
 		gn_cli_fail(GN_EXIT_USAGE, "%s: %s", cli->config, why);
 	else
 		gn_cli_fail(GN_EXIT_USAGE, "%s has %u roles that can copy; write volume:ROLE",
@@ -72,7 +78,8 @@ static const char *only_copier(const struct gn_cli *cli, struct gn_config *confi
 }
 
 /*
- * The role that was named; one that does not load is told when it is to run. NULL after a message.
+ * Check the named role. A plugin that does not load is reported later, when the role runs. Returns
+ * the name; NULL, after a message.
  */
 static const char *named_copier(const struct gn_cli *cli, struct gn_config *config,
 				struct gn_loader *loader, const char *name)
@@ -95,7 +102,10 @@ static const char *named_copier(const struct gn_cli *cli, struct gn_config *conf
 	return NULL;
 }
 
-/* asked: NULL, or the role that was named. GN_EXIT_OK, or another one after a message. */
+/*
+ * Find the role. asked: the named role; NULL: none. Returns GN_EXIT_OK; or another code, after a
+ * message.
+ */
 static int find_role(const struct gn_cli *cli, const char *asked, char **role_p)
 {
 	struct gn_errs errs = {0};
@@ -118,7 +128,10 @@ static int find_role(const struct gn_cli *cli, const char *asked, char **role_p)
 	return code;
 }
 
-/* "roles.NAME.copy.from=..." as --set takes it; quotes keep a file named "3" a string. */
+/*
+ * Format "roles.NAME.copy.from=..." for --set. Quotes keep the value a string, even if the file is
+ * named "3".
+ */
 static char *set_text(const char *role, const char *key, const char *value)
 {
 	char *text;
@@ -134,14 +147,14 @@ static const json_t *only_role(const json_t *report)
 static int print(const struct gn_cli *cli, const json_t *report)
 {
 	const json_t *role = only_role(report);
-	/* not total.bytes: those are whole blocks of the volume */
+	/* not total.bytes, which counts whole blocks of the volume */
 	double bytes = gn_report_number(role, "progress.done", 0),
 	       ns = gn_report_number(role, "elapsed_ns", 0);
 	char size[GN_UNITS_BYTES], time[GN_UNITS_BYTES], speed[GN_UNITS_BYTES];
 	const char *result = json_string_value(json_object_get(report, "result"));
 	bool whole = bytes >= gn_report_number(role, "progress.target", 0);
 	bool ok = result && !strcmp(result, "ok");
-	/* a session may end well, but early */
+	/* a session can end without an error before all bytes are copied */
 	int code = ok && !whole ? GN_EXIT_FAILED : GN_EXIT_OK;
 
 	if (cli->json)
@@ -155,28 +168,28 @@ static int print(const struct gn_cli *cli, const json_t *report)
 
 static int copy(const struct gn_cli *cli, const char *role, const char *key, const char *file)
 {
-	struct gn_cli told = *cli;
+	struct gn_cli copy_cli = *cli;
 	char *text = set_text(role, key, file),
-	     *other = set_text(role, !strcmp(key, "from") ? "to" : "from", "");
+	     *empty_side = set_text(role, !strcmp(key, "from") ? "to" : "from", "");
 	int code;
 
-	if (!text || !other) {
+	if (!text || !empty_side) {
 		free(text);
-		free(other);
+		free(empty_side);
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	}
-	told.topology.sets = (struct gn_strlist){0};
-	told.topology.roles = (struct gn_strlist){0};
+	copy_cli.topology.sets = (struct gn_strlist){0};
+	copy_cli.topology.roles = (struct gn_strlist){0};
 	for (size_t i = 0; i < cli->topology.sets.n; i++)
-		gn_cli_add_word(&told.topology.sets, cli->topology.sets.word[i]);
-	gn_cli_add_word(&told.topology.sets, text);
-	gn_cli_add_word(&told.topology.sets, other);
-	gn_cli_add_word(&told.topology.roles, role);
-	code = gn_run(&told, cli->config, true, print);
-	gn_strlist_fini(&told.topology.sets);
-	gn_strlist_fini(&told.topology.roles);
+		gn_cli_add_word(&copy_cli.topology.sets, cli->topology.sets.word[i]);
+	gn_cli_add_word(&copy_cli.topology.sets, text);
+	gn_cli_add_word(&copy_cli.topology.sets, empty_side);
+	gn_cli_add_word(&copy_cli.topology.roles, role);
+	code = gn_run(&copy_cli, cli->config, true, print);
+	gn_strlist_fini(&copy_cli.topology.sets);
+	gn_strlist_fini(&copy_cli.topology.roles);
 	free(text);
-	free(other);
+	free(empty_side);
 	return code;
 }
 
@@ -189,14 +202,13 @@ int gn_cli_copy(const struct gn_cli *cli)
 	int code;
 
 	if (!cli->config)
-		return gn_cli_fail(GN_EXIT_USAGE, "copy wants the configuration: -c FILE");
+		return gn_cli_fail(GN_EXIT_USAGE, "copy needs a configuration: write -c FILE");
 	if (!volume_role(from) == !volume_role(to))
 		return gn_cli_fail(
 			GN_EXIT_USAGE,
 			"one of SRC and DST must be \"volume:\" or \"volume:ROLE\", the other a file");
 	if (!file[0] || strchr(file, '"'))
-		return gn_cli_fail(GN_EXIT_USAGE, "\"%s\" is no file name that can be used here",
-				   file);
+		return gn_cli_fail(GN_EXIT_USAGE, "\"%s\" is not a valid file name", file);
 	if (cli->topology.roles.n > 1 ||
 	    (cli->topology.roles.n && named[0] && strcmp(named, cli->topology.roles.word[0])))
 		return gn_cli_fail(GN_EXIT_USAGE,

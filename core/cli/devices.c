@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gantry devices: what each transport finds on this machine, and the devices of a configuration. */
+/*
+ * devices.c - gantry devices: lists what each transport finds on this machine, and the devices of a
+ * configuration.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +16,7 @@
 
 /* -- one transport -- */
 
-/* What a transport says while it looks around belongs to its part of the listing. */
+/* A host that collects the log lines of a scan, to print them with its result. */
 struct scan {
 	struct gn_host host;
 	json_t *problems;
@@ -37,7 +40,10 @@ static void note_problem(const struct gantry_host *pub, int level, const char *f
 		json_array_append_new(scan->problems, gn_report_string(text));
 }
 
-/* { "summary", "inside", "found": [ ... ], "problems": [ ... ] }; NULL: out of memory. */
+/*
+ * Scan for devices of a transport. Returns { "summary", "inside", "found": [ ... ], "problems": [
+ * ... ] }; NULL: out of memory.
+ */
 static json_t *scan_transport(const struct gn_plugin *plugin)
 {
 	const struct gantry_transport_ops *ops = plugin->ops;
@@ -59,7 +65,7 @@ static json_t *scan_transport(const struct gn_plugin *plugin)
 	if (!tree)
 		json_array_append_new(
 			scan.problems,
-			json_string("what it found cannot be shown: its report is broken"));
+			json_string("plugin bug: invalid report, so the devices cannot be shown"));
 	tree = json_pack("{ss sb so so}", "summary", plugin->desc->summary, "inside",
 			 (ops->flags & GANTRY_TRANSPORT_INSIDE) != 0, "found",
 			 tree ? json_incref(json_object_get(tree, "found")) : json_array(),
@@ -77,7 +83,7 @@ static int add_transport(void *arg, const struct gn_plugin_file *file)
 
 /* -- devices of a configuration -- */
 
-/* Returns whether it could be opened. */
+/* Open and describe a device. Returns false if it cannot be opened. */
 static bool describe_device(struct gn_topo_device *device, struct gn_loop *loop,
 			    struct gantry_writer *w)
 {
@@ -94,7 +100,7 @@ static bool describe_device(struct gn_topo_device *device, struct gn_loop *loop,
 	return !rc;
 }
 
-/* Takes the report's tree into *tree_p; returns enum gn_exit. */
+/* Describe all devices. *tree_p: out, the tree, which the caller owns. Returns enum gn_exit. */
 static int describe_devices(struct gn_topology *t, json_t **tree_p)
 {
 	struct gn_loop *loop = gn_loop_create();
@@ -124,7 +130,7 @@ static const char *string_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* NAME  STATE, and below it all else that is known. */
+/* Print "NAME  STATE", and the other values below it. */
 static void print_found(const char *name, json_t *device)
 {
 	fputs("  ", stdout);
@@ -206,8 +212,7 @@ int gn_cli_devices(const struct gn_cli *cli)
 	int code;
 
 	if (!file && (cli->topology.roles.n || cli->topology.sets.n))
-		return gn_cli_fail(GN_EXIT_USAGE,
-				   "--role and --set go with the FILE that they speak of");
+		return gn_cli_fail(GN_EXIT_USAGE, "--role and --set need a configuration FILE");
 	if (file)
 		gn_topology_load(&topology, file, &cli->topology, &errs);
 	else

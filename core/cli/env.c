@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gantry env: what a shell needs to build and run a program with libgantry-doca, installed or in
- * the build tree.
+ * env.c - gantry env: prints the environment variables to build and run a program with
+ * libgantry-doca, installed or in the build tree.
  */
 #include <jansson.h>
 #include <limits.h>
@@ -12,20 +12,20 @@
 #include "cli/cli.h"
 #include "cli/report.h"
 
-/* Folders; empty: not needed. */
+/* Directories; "": not needed. */
 struct places {
 	char lib[PATH_MAX]; /* of libgantry-doca.so */
 	char pkgconfig[PATH_MAX];
-	char plugins[PATH_MAX]; /* empty: those that are built in */
+	char plugins[PATH_MAX]; /* "": the built-in directory */
 };
 
-/* A path out of its parts; false: too long. */
+/* Concatenate the parts of a path. Returns false if it is too long. */
 static bool path(char out[PATH_MAX], const char *a, const char *b, const char *c, const char *d)
 {
 	return snprintf(out, PATH_MAX, "%s%s%s%s", a, b, c, d) < PATH_MAX;
 }
 
-/* Is this program the one of a build tree? Then `top` is that tree. */
+/* True if this program is in a build tree; then `top` is set to that tree. */
 static bool in_build_tree(char top[PATH_MAX])
 {
 	static const char self[] = "/core/gantry";
@@ -52,7 +52,7 @@ static bool find_places(const char *profile, struct places *at)
 	       path(at->pkgconfig, top, "/doca/", profile, "/pkgconfig");
 }
 
-/* 'text', as a shell reads it */
+/* Print text quoted for a shell. */
 static void print_quoted(const char *text)
 {
 	putchar('\'');
@@ -64,11 +64,11 @@ static void print_quoted(const char *text)
 	putchar('\'');
 }
 
-/* The folder comes before those that the variable has already. */
-static void print_list(const char *name, const char *folder)
+/* Print a shell command that prepends a directory to a variable. */
+static void print_list(const char *name, const char *dir)
 {
 	printf("export %s=", name);
-	print_quoted(folder);
+	print_quoted(dir);
 	printf("${%s:+\":$%s\"}\n", name, name);
 }
 
@@ -104,7 +104,7 @@ int gn_cli_env(const struct gn_cli *cli)
 				   profile);
 	if (!find_places(profile, &at))
 		return gn_cli_fail(GN_EXIT_FAILED,
-				   "the folder that gantry lies in has too long a name");
+				   "the path of the directory of gantry is too long");
 	if (access(at.pkgconfig, F_OK))
 		return gn_cli_fail(
 			GN_EXIT_FAILED,

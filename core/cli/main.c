@@ -29,7 +29,7 @@ static const struct gn_command commands[] = {
 	{"copy", "SRC DST",
 	 "copy between a volume (\"volume:\" or \"volume:ROLE\") and a file or block device",
 	 TOPOLOGY | GN_CLI_CONFIG, 2, 2, gn_cli_copy},
-	{"plugins", "[NAME]...", "list the plugins, where they are and what they can be told",
+	{"plugins", "[NAME]...", "list the plugins, their files and their options",
 	 GLOBAL | GN_CLI_OPTIONS | GN_CLI_CONFIG, 0, SIZE_MAX, gn_cli_plugins},
 	{"devices", "[FILE]",
 	 "list what the transports find on this machine, and the devices of a configuration",
@@ -56,20 +56,20 @@ static const struct {
 	{"set", 0, "KEY.PATH=VALUE", GN_CLI_SET,
 	 "override a value of the configuration; may be repeated"},
 	{"config", 'c', "FILE", GN_CLI_CONFIG, "the configuration"},
-	{"dir", 0, "DIR", GN_CLI_DIR, "where running processes are looked for"},
+	{"dir", 0, "DIR", GN_CLI_DIR, "directory of the sockets of running processes"},
 	{"options", 'o', NULL, GN_CLI_OPTIONS, "show the options of each plugin"},
 	{"mdoc", 0, NULL, GN_CLI_MDOC, "print items for the list of a manual page"},
 	{"json", 'j', NULL, GN_CLI_JSON, "print JSON"},
 	{"plugin-dir", 'p', "DIR", GN_CLI_PLUGIN_DIR,
-	 "look for plugins here, nowhere else; may be repeated"},
+	 "search plugins only in this directory; may be repeated"},
 	{"verbose", 'v', NULL, GN_CLI_VERBOSE, "log more; twice: everything"},
 	{"help", 'h', NULL, GN_CLI_HELP, "show this help"},
 	{"version", 'V', NULL, GN_CLI_VERSION, "print the version"},
 };
 
 #define N_OPTIONS (sizeof(options) / sizeof(options[0]))
-#define ERRORS_SHOWN 64 /* messages about a configuration that a person is shown */
-#define LONG_ONLY 256   /* getopt value of options without a letter: this plus the row */
+#define ERRORS_SHOWN 64 /* most messages about a configuration that are printed */
+#define LONG_ONLY 256   /* getopt value of a long option: LONG_ONLY plus its row */
 
 int gn_cli_fail(int code, const char *fmt, ...)
 {
@@ -83,13 +83,13 @@ int gn_cli_fail(int code, const char *fmt, ...)
 	return code;
 }
 
-static int lost; /* -errno of output that could not be written */
+static int output_errno; /* -errno of the first failed write to stdout; 0: none */
 
 void gn_cli_flush(void)
 {
 	errno = 0;
-	if (fflush(stdout) && !lost)
-		lost = -errno;
+	if (fflush(stdout) && !output_errno)
+		output_errno = -errno;
 }
 
 int gn_cli_print_json(const json_t *tree)
@@ -98,22 +98,19 @@ int gn_cli_print_json(const json_t *tree)
 
 	if (rc == -ENOMEM)
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
-	if (rc && !lost)
-		lost = rc;
+	if (rc && !output_errno)
+		output_errno = rc;
 	return rc ? GN_EXIT_FAILED : GN_EXIT_OK;
 }
 
-/*
- * `code`, or GN_EXIT_FAILED when some of the output was lost; that may have been flushed long ago,
- * with its reason.
- */
+/* Flush stdout. Returns `code`, or GN_EXIT_FAILED if a write failed, now or earlier. */
 static int end_output(int code)
 {
 	gn_cli_flush();
-	if (!lost && !ferror(stdout))
+	if (!output_errno && !ferror(stdout))
 		return code;
-	gn_cli_fail(GN_EXIT_FAILED, "cannot write the output%s%s", lost ? ": " : "",
-		    lost ? strerror(-lost) : "");
+	gn_cli_fail(GN_EXIT_FAILED, "cannot write the output%s%s", output_errno ? ": " : "",
+		    output_errno ? strerror(-output_errno) : "");
 	return code == GN_EXIT_OK ? GN_EXIT_FAILED : code;
 }
 
@@ -167,9 +164,9 @@ static int help(void)
 	for (const struct gn_command *c = commands; c->name; c++)
 		printf("  %-8s %-10s %s\n", c->name, c->args, c->help);
 	print_options(GLOBAL | GN_CLI_VERSION);
-	puts("\nExit status: 0 all went well; 1 an IO, a session or a device failed; 2 wrong command line or\n"
+	puts("\nExit status: 0 success;  1 an IO, a session or a device failed; 2 wrong command line or\n"
 	     "configuration; 3 a signal ended it before the work was done.\n\n"
-	     "gantry COMMAND --help tells more; the manual is gantry(1), and gantry.conf(5) for configurations.");
+	     "gantry COMMAND --help has details; the manual pages are gantry(1) and gantry.conf(5).");
 	return GN_EXIT_OK;
 }
 
@@ -184,7 +181,10 @@ static const char *hint(const struct gn_cli *cli)
 	return text;
 }
 
-/* getopt's two tables from ours; `posix`: stop at the first word that is no option. */
+/*
+ * Build the two tables of getopt_long() from the option table. posix: stop at the first word that
+ * is not an option.
+ */
 static void build_getopt(unsigned accepts, bool posix, char *letters, struct option *longs)
 {
 	char *at = stpcpy(letters, posix ? "+:" : ":");
@@ -204,7 +204,7 @@ static void build_getopt(unsigned accepts, bool posix, char *letters, struct opt
 	longs[n] = (struct option){0};
 }
 
-static void take(struct gn_cli *cli, unsigned bit, const char *arg)
+static void apply_option(struct gn_cli *cli, unsigned bit, const char *arg)
 {
 	if (bit == GN_CLI_PLUGIN_DIR)
 		gn_cli_add_word(&cli->topology.plugin_dirs, arg);
@@ -237,8 +237,8 @@ static size_t row_of(int value)
 }
 
 /*
- * Take options from argv[optind] on. Returns -1, or the exit code when that was all (help, or a
- * mistake).
+ * Parse options from argv[optind] on. Returns -1: continue; or the exit code after --help or an
+ * error.
  */
 static int parse(struct gn_cli *cli, const struct gn_command *command, int argc, char **argv,
 		 unsigned accepts)
@@ -253,12 +253,12 @@ static int parse(struct gn_cli *cli, const struct gn_command *command, int argc,
 		size_t row = row_of(value);
 
 		if (value == ':')
-			return gn_cli_fail(GN_EXIT_USAGE, "option %s wants a value; %s",
+			return gn_cli_fail(GN_EXIT_USAGE, "option %s needs a value; %s",
 					   argv[optind - 1], hint(cli));
 		if (value == '?' && optopt && optopt < LONG_ONLY)
 			return gn_cli_fail(GN_EXIT_USAGE, "unknown option -%c; %s", optopt,
 					   hint(cli));
-		if (value == '?' && optopt) /* one of ours: its row tells it */
+		if (value == '?' && optopt) /* optopt is a long option: LONG_ONLY plus its row */
 			return gn_cli_fail(GN_EXIT_USAGE, "option --%s takes no value; %s",
 					   options[optopt - LONG_ONLY].name, hint(cli));
 		if (value == '?' || row == N_OPTIONS)
@@ -268,7 +268,7 @@ static int parse(struct gn_cli *cli, const struct gn_command *command, int argc,
 			return command ? help_command(command) : help();
 		if (options[row].bit == GN_CLI_VERSION)
 			return gn_cli_version(cli);
-		take(cli, options[row].bit, optarg);
+		apply_option(cli, options[row].bit, optarg);
 	}
 	return -1;
 }
@@ -318,7 +318,7 @@ static int dispatch(struct gn_cli *cli, int argc, char **argv)
 	cli->command = command->name;
 	argc -= optind;
 	argv += optind;
-	optind = 0; /* start anew: glibc reads the letters again */
+	optind = 0; /* restart getopt: with 0, glibc reads the option letters again */
 	code = parse(cli, command, argc, argv, command->accepts);
 	if (code >= 0)
 		return code;
@@ -335,10 +335,11 @@ static int dispatch(struct gn_cli *cli, int argc, char **argv)
 }
 
 /*
- * The usual soft limit, 1024, is there for programs that call select(). A role at its limits needs
- * more, and whoever means to bound it sets the hard one.
+ * Raise the soft limit of file descriptors to the hard limit. The usual soft limit of 1024 protects
+ * programs that call select(2). A role with all its sessions needs more. Administrators can set the
+ * hard limit.
  */
-static void take_all_files(void)
+static void raise_fd_limit(void)
 {
 	struct rlimit limit;
 
@@ -348,7 +349,10 @@ static void take_all_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Who was started without them must not have a report or a log written into what is opened next. */
+/*
+ * Open missing standard streams on /dev/null, so that reports and logs are not written to a file
+ * that is opened later with the same number.
+ */
 static void keep_standard_streams(void)
 {
 	int fd;
@@ -368,13 +372,12 @@ int main(int argc, char **argv)
 	keep_standard_streams();
 	unsetenv("LTDL_LIBRARY_PATH");
 	if (getauxval(AT_SECURE))
-		return gn_cli_fail(GN_EXIT_USAGE,
-				   "refusing to run with more rights than the user has "
-				   "(setuid, setgid or file capabilities)");
+		return gn_cli_fail(GN_EXIT_USAGE, "cannot run with more rights than the user has "
+						  "(setuid, setgid or file capabilities)");
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file that gets too long is an error of its write */
+	signal(SIGXFSZ, SIG_IGN); /* a write beyond the file size limit then fails with EFBIG */
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	take_all_files();
+	raise_fd_limit();
 	code = dispatch(&cli, argc, argv);
 	gn_strlist_fini(&cli.topology.plugin_dirs);
 	gn_strlist_fini(&cli.topology.roles);

@@ -11,7 +11,10 @@
 
 #include "base/log.h"
 
-/* A path, or "@" and a name without one. Returns the length of the address, or -errno. */
+/*
+ * Convert a path, or "@NAME" for an abstract socket, to an address. Returns the length of the
+ * address, or -errno.
+ */
 static int address_of(const char *name, struct sockaddr_un *address)
 {
 	size_t length = strlen(name);
@@ -25,7 +28,7 @@ static int address_of(const char *name, struct sockaddr_un *address)
 	if (name[0] == '@')
 		address->sun_path[0] = '\0';
 	else
-		length++; /* its end belongs to it */
+		length++; /* the length of a path includes its terminating 0 */
 	return (int)(offsetof(struct sockaddr_un, sun_path) + length);
 }
 
@@ -56,6 +59,6 @@ void gn_notify(const char *state)
 		return;
 	rc = send_to(name, state);
 	if (rc)
-		gn_log(GN_LOG_WARN, "gantry", "NOTIFY_SOCKET=%s: nobody was told %s: %s",
+		gn_log(GN_LOG_WARN, "gantry", "NOTIFY_SOCKET=%s: cannot send %s: %s",
 		       gn_escape(shown, sizeof(shown), name, strlen(name)), state, strerror(-rc));
 }

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * notify.h - tells a service manager how far the process is, in the protocol of sd_notify(3): one
- * datagram to the socket that NOTIFY_SOCKET names.
+ * notify.h - report the state of the process to a service manager by the protocol of sd_notify(3):
+ * one datagram to the socket that NOTIFY_SOCKET names.
  */
 #ifndef GN_CLI_NOTIFY_H
 #define GN_CLI_NOTIFY_H
 
-#define GN_NOTIFY_READY "READY=1"       /* all servers listen, and all who work have begun */
-#define GN_NOTIFY_STOPPING "STOPPING=1" /* it is about to end */
+/* all servers listen, and all roles that end by themselves have started */
+#define GN_NOTIFY_READY "READY=1"
+#define GN_NOTIFY_STOPPING "STOPPING=1" /* the process starts to end */
 
-/*
- * Nothing where NOTIFY_SOCKET is not set. A message that cannot be sent is logged; it does not wait
- * for a manager that is slow.
- */
+/* Send a state. No operation if NOTIFY_SOCKET is not set. Never blocks; a failure is logged. */
 void gn_notify(const char *state);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gantry options: what a configuration can say, in the core's own groups and to plugins. */
+/*
+ * options.c - gantry options: lists the options of plugins and of the groups of a configuration
+ * that belong to the core.
+ */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,12 +63,12 @@ json_t *gn_options_json(const struct gantry_option *options)
 
 struct search {
 	const struct gn_cli *cli;
-	const char *name; /* that is looked for */
+	const char *name; /* name to search */
 	json_t *list;     /* with --json */
 	bool found;
 };
 
-/* prefix: of the names of the options; "": none. */
+/* Print one option table. prefix: of the option names; "": none. */
 static void print(const struct search *search, const char *name, const char *summary,
 		  const struct gantry_option *options, const char *prefix)
 {
@@ -95,7 +98,7 @@ static int match(void *arg, const struct gn_plugin_file *file)
 	return 0;
 }
 
-/* A section of that name, or a plugin. */
+/* Show the section or plugin with the name of the search. */
 static int show(struct search *search, struct gn_loader *loader)
 {
 	for (size_t i = 0; i < N_SECTIONS; i++) {
@@ -160,7 +163,7 @@ static void show_section(const struct search *search, struct gn_conf_node *node,
 	print(search, key, sections[i].summary, sections[i].options, key);
 }
 
-/* What the plugin accepts that `member` of the group names, if there is one. */
+/* Show the options of the plugin that `member` of the group names, if it can be loaded. */
 static void show_plugin(const struct search *search, struct gn_loader *loader,
 			struct gn_conf_node *node, unsigned kind, const char *member)
 {

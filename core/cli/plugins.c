@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gantry plugins: what is found where, and what it can be told. */
+/* plugins.c - gantry plugins: lists the files of plugins, and their options. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 struct listing {
 	const struct gn_cli *cli;
 	json_t *list; /* with --json */
-	bool shown;   /* at least one */
+	bool shown;   /* at least one plugin was shown */
 };
 
 static void add_json(struct listing *listing, const struct gn_plugin_file *file)

@@ -12,7 +12,7 @@ static struct gn_report *of(struct gantry_writer *w)
 	return gn_container_of(w, struct gn_report, w);
 }
 
-/* Hang a value into the innermost object or array; takes the reference. */
+/* Add a value to the current object or array. Takes ownership of the reference. */
 static void put(struct gn_report *report, const char *key, json_t *value)
 {
 	json_t *into = report->open[report->depth];
@@ -70,8 +70,8 @@ static void write_u64(struct gantry_writer *w, const char *key, uint64_t value)
 }
 
 /*
- * JSON has no infinity and no NaN: jansson refuses them, and 0 is what "no time has passed" means
- * here.
+ * JSON has no infinity and no NaN, which jansson rejects. They occur if no time has passed; write
+ * 0.
  */
 static void write_real(struct gantry_writer *w, const char *key, double value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.h - reports: what instances write through struct gantry_writer becomes a JSON tree; text
- * is made from that.
+ * report.h - reports: build a JSON tree from the calls of struct gantry_writer, and print it as
+ * JSON or text.
  */
 #ifndef GN_CLI_REPORT_H
 #define GN_CLI_REPORT_H
@@ -15,48 +15,48 @@
 #define GN_REPORT_DEPTH 16
 
 struct gn_report {
-	/* give this one to those who report; it starts inside the outermost object */
+	/* for the reporting instances; the outermost object is open */
 	struct gantry_writer w;
-	json_t *root; /* of this report; NULL when there was no memory */
+	json_t *root; /* the tree; NULL: out of memory */
 	json_t *open[GN_REPORT_DEPTH];
-	int depth;  /* of the innermost open object */
-	int beyond; /* objects opened below the limit: they are left out */
+	int depth;  /* nesting level of the current object */
+	int beyond; /* open objects beyond GN_REPORT_DEPTH, which are omitted */
 	bool failed;
 };
 
 void gn_report_init(struct gn_report *report);
 void gn_report_fini(struct gn_report *report);
 
-/*
- * The tree when all that was opened has been ended and nothing went wrong, else NULL. Belongs to
- * the report.
- */
+/* Get the tree. NULL: an object was not ended, or a call failed. The report owns the tree. */
 json_t *gn_report_tree(const struct gn_report *report);
 
 /*
- * A string, the caller's, or null for NULL. JSON holds UTF-8 only: of what is none, such as the
- * name of a file, each byte that is not ASCII becomes '?'. NULL: out of memory.
+ * Create a JSON string, or null for NULL; the caller owns it. JSON is UTF-8: if text is not valid
+ * UTF-8, each byte that is not ASCII becomes '?'. Returns NULL when out of memory.
  */
 json_t *gn_report_string(const char *text);
 
-/* A list of what a table accepts; the caller has it. NULL: out of memory. */
+/* Create a list of the rows of an option table; the caller owns it. NULL: out of memory. */
 json_t *gn_options_json(const struct gantry_option *options);
 
-/* Write a tree as JSON and a newline. 0, or -errno: -ENOMEM, or why it cannot be written. */
+/* Write a tree as JSON and a newline. Returns 0; -ENOMEM; or -errno of the write. */
 int gn_report_print_json(FILE *out, const json_t *tree);
 
 /*
- * Write a tree for people: one line for each value, units from the endings of the keys, one line
- * for a set of percentiles; empty objects, and counters that are 0, are left out. `indent`: levels.
+ * Write a tree as text: one line for each value or set of percentiles. The suffix of a key selects
+ * the unit. Empty objects, and counters that are 0, are omitted. indent: nesting level.
  */
 void gn_report_print_text(FILE *out, const json_t *tree, int indent);
 
 /*
- * Write a string for people: control characters, which may come from a file or a peer, become '?'.
+ * Write a string as text. Control characters become '?', because the string may come from a file or
+ * a peer.
  */
 void gn_report_print_plain(FILE *out, const char *text);
 
-/* The number at a path of keys such as "latency.p50_ns" below `tree`; `dflt` when there is none. */
+/*
+ * Get the number at a path of keys such as "latency.p50_ns" below `tree`; `dflt` if there is none.
+ */
 double gn_report_number(const json_t *tree, const char *path, double dflt);
 
 #endif

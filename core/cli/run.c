@@ -23,8 +23,8 @@ struct run {
 	const struct gn_cli *cli;
 	struct gn_topology topology;
 	struct gn_loop *loop;
-	struct gn_timer advance; /* look at who has finished */
-	struct gn_timer late;    /* say who has not */
+	struct gn_timer advance; /* runs advance() after a role has finished */
+	struct gn_timer late;    /* runs late(): log the roles that have not finished */
 	struct gn_stat_server *stat;
 	struct gn_progress progress;
 	uint64_t start_ns;
@@ -40,8 +40,8 @@ static bool works(const struct gn_topo_role *role)
 }
 
 /*
- * The roles did not end within LATE_NS: log each of them, and the IOs that its stages and backend
- * hold.
+ * The roles have not ended within LATE_NS: log each of them, and the IOs that its stages and
+ * backend hold.
  */
 static void late(void *arg)
 {
@@ -60,8 +60,8 @@ static void late(void *arg)
 }
 
 /*
- * Log the same after runtime.stop_limit. On the control thread, or on the guard's thread (stop.h)
- * when the control thread does not answer.
+ * As late(), after runtime.stop_limit. Runs on the control thread, or on the guard's thread
+ * (stop.h) if the control thread does not answer.
  */
 static void explain(void *arg)
 {
@@ -111,7 +111,10 @@ static void advance(void *arg)
 	run->late_set |= run->winding_down;
 }
 
-/* From the loop's next turn: gn_role_stop may call this before it returns. */
+/*
+ * Call advance() in the next turn of the loop, because gn_role_stop() may call this function before
+ * it returns.
+ */
 static void role_finished(void *arg, struct gn_topo_role *role)
 {
 	struct run *run = arg;
@@ -122,7 +125,7 @@ static void role_finished(void *arg, struct gn_topo_role *role)
 
 /* -- signals -- */
 
-/* At once, but without a name left in the file system. */
+/* Exit at once, but remove the names of sockets from the file system. */
 static _Noreturn void leave(struct run *run, int code)
 {
 	const struct gn_topology *t = &run->topology;
@@ -134,7 +137,10 @@ static _Noreturn void leave(struct run *run, int code)
 	_exit(code);
 }
 
-/* Print the report, but free nothing: plugins still refer to the IOs that they hold. */
+/*
+ * End the loop, so that the report is printed. Nothing is freed afterwards, because plugins still
+ * refer to IOs.
+ */
 static void on_limit(struct run *run)
 {
 	explain(run);
@@ -199,7 +205,7 @@ static json_t *report_for_stat(void *arg, struct gn_report *report)
 	return write_report(arg, report, false);
 }
 
-/* The final report as `gantry run` shows it. */
+/* Print the final report of `gantry run`. */
 static int print_run(const struct gn_cli *cli, const json_t *report)
 {
 	static const char *const heads[] = {"schema", "version", "command", "config", "pid"};
@@ -214,7 +220,7 @@ static int print_run(const struct gn_cli *cli, const json_t *report)
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
 		json_object_del(shown, heads[i]);
 	json_object_foreach (json_object_get(shown, "roles"), name, role)
-		json_object_del(role, "progress"); /* it is over */
+		json_object_del(role, "progress"); /* not relevant after the end */
 	gn_report_print_text(stdout, shown, 0);
 	json_decref(shown);
 	return GN_EXIT_OK;
@@ -231,7 +237,9 @@ static int print_report(struct run *run,
 	return code;
 }
 
-/* Which roles failed, below a report that pushed what the log said out of sight. */
+/*
+ * Print the failed roles after the report, because a long report may scroll the log out of sight.
+ */
 static void name_failures(const struct run *run)
 {
 	const struct gn_topology *t = &run->topology;
@@ -240,11 +248,11 @@ static void name_failures(const struct run *run)
 	for (uint32_t i = 0; i < t->n_roles && !run->cli->json; i++)
 		if (t->roles[i].finished && t->roles[i].status)
 			gn_cli_fail(GN_EXIT_FAILED,
-				    "%s: roles.%s failed; the log above the report says why",
-				    t->file, t->roles[i].name);
+				    "%s: roles.%s failed; see the log above the report", t->file,
+				    t->roles[i].name);
 }
 
-/* -- life -- */
+/* -- start and end -- */
 
 static int open_run(struct run *run)
 {
@@ -285,14 +293,14 @@ static void run_loop(struct run *run)
 static int exit_code(const struct run *run)
 {
 	const struct gn_topology *t = &run->topology;
-	bool cut_short = false;
+	bool has_work = false;
 
 	for (uint32_t i = 0; i < t->n_roles; i++)
-		cut_short |= t->roles[i].started && works(&t->roles[i]);
+		has_work |= t->roles[i].started && works(&t->roles[i]);
 	if (run->failed)
 		return GN_EXIT_FAILED;
-	/* a signal is how servers are meant to end */
-	return run->interrupted && cut_short ? GN_EXIT_INTERRUPTED : GN_EXIT_OK;
+	/* servers normally end by a signal */
+	return run->interrupted && has_work ? GN_EXIT_INTERRUPTED : GN_EXIT_OK;
 }
 
 static int run_topology(struct run *run,
@@ -326,7 +334,10 @@ static int run_topology(struct run *run,
 	return code;
 }
 
-/* It would wait for its whole timeout for somebody who cannot come. */
+/*
+ * True, after a message, if a selected role connects to a service inside this process on which no
+ * selected role listens. It would only wait until its timeout.
+ */
 static bool is_cut_off(const struct gn_topology *t)
 {
 	for (uint32_t i = 0; i < t->n_roles; i++)

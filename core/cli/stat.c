@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gantry stat: ask the running processes of a directory what they are doing. */
+/* stat.c - gantry stat: request a report from each running process of a directory. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -17,8 +17,8 @@
 #include "cli/stat_server.h"
 
 #define ANSWER_MAX (64u * 1024 * 1024)
-#define PATIENCE_MS 2000 /* for each answer, all waited for at the same time */
-#define KNOCK_MS 10      /* between attempts at one who has many others to answer */
+#define ANSWER_TIMEOUT_MS 2000 /* timeout of all answers together */
+#define RETRY_MS 10            /* between attempts to connect to a process whose queue is full */
 
 static int is_socket_name(const struct dirent *item)
 {
@@ -27,16 +27,16 @@ static int is_socket_name(const struct dirent *item)
 	return n > m && !strcmp(item->d_name + n - m, GN_STAT_SUFFIX);
 }
 
-/* One process that is asked. */
+/* Request to one process. */
 struct question {
 	struct sockaddr_un address;
 	int pid;
-	int fd; /* -1: over */
+	int fd; /* -1: finished */
 	bool connected;
 	char *text;
-	size_t n, room;
-	bool broken;  /* it has begun to answer, but that cannot be read */
-	json_t *tree; /* the answer; NULL: none yet, or it has gone */
+	size_t n, capacity;
+	bool broken;  /* it has sent an invalid report */
+	json_t *tree; /* the report; NULL: none */
 };
 
 static void hang_up(struct question *q)
@@ -59,8 +59,8 @@ static void open_question(struct question *q, const char *dir, const char *name)
 }
 
 /*
- * A queue of others before us (EAGAIN) may pass; any other failure is one of a process that has
- * gone.
+ * Try to connect. EAGAIN means a full queue, so try again later. After another error the process is
+ * dead.
  */
 static void try_connect(struct question *q)
 {
@@ -69,14 +69,14 @@ static void try_connect(struct question *q)
 		hang_up(q);
 }
 
-/* Take what has come; the end makes it an answer. */
-static void read_on(struct question *q)
+/* Read available data. At the end of file, parse the report. */
+static void read_available(struct question *q)
 {
 	ssize_t got;
 
-	if (q->n + 1 >= q->room) {
-		size_t room = q->room ? 2 * q->room : 64 * 1024;
-		char *grown = room <= ANSWER_MAX ? realloc(q->text, room) : NULL;
+	if (q->n + 1 >= q->capacity) {
+		size_t capacity = q->capacity ? 2 * q->capacity : 64 * 1024;
+		char *grown = capacity <= ANSWER_MAX ? realloc(q->text, capacity) : NULL;
 
 		if (!grown) {
 			q->broken = true;
@@ -84,9 +84,9 @@ static void read_on(struct question *q)
 			return;
 		}
 		q->text = grown;
-		q->room = room;
+		q->capacity = capacity;
 	}
-	got = read(q->fd, q->text + q->n, q->room - q->n - 1);
+	got = read(q->fd, q->text + q->n, q->capacity - q->n - 1);
 	if (got > 0) {
 		q->n += (size_t)got;
 	} else if (!got || errno != EAGAIN) {
@@ -97,10 +97,7 @@ static void read_on(struct question *q)
 	}
 }
 
-/*
- * One turn with all that are open; waits up to timeout_ms for the first to say something. Returns
- * how many are open.
- */
+/* Poll all open requests once, at most timeout_ms. Returns the number of open requests. */
 static unsigned turn(struct question *questions, struct pollfd *fds, unsigned n, int timeout_ms)
 {
 	unsigned n_open = 0;
@@ -112,21 +109,21 @@ static unsigned turn(struct question *questions, struct pollfd *fds, unsigned n,
 			try_connect(q);
 		fds[i] = (struct pollfd){.fd = q->connected ? q->fd : -1, .events = POLLIN};
 		n_open += q->fd >= 0;
-		if (q->fd >= 0 && !q->connected && timeout_ms > KNOCK_MS)
-			timeout_ms = KNOCK_MS;
+		if (q->fd >= 0 && !q->connected && timeout_ms > RETRY_MS)
+			timeout_ms = RETRY_MS;
 	}
 	if (!n_open || poll(fds, n, timeout_ms) <= 0)
 		return n_open;
 	for (unsigned i = 0; i < n; i++)
 		if (fds[i].revents)
-			read_on(&questions[i]);
+			read_available(&questions[i]);
 	return n_open;
 }
 
-/* All at once: one that is stopped keeps nobody waiting but for its own answer. */
+/* Send all requests in parallel, so that a stopped process does not delay the answers of others. */
 static void ask(struct question *questions, unsigned n)
 {
-	uint64_t now = gn_now_ns(), end = now + PATIENCE_MS * GN_NS_PER_MS;
+	uint64_t now = gn_now_ns(), end = now + ANSWER_TIMEOUT_MS * GN_NS_PER_MS;
 	struct pollfd *fds = calloc(n, sizeof(*fds));
 
 	while (fds && now < end && turn(questions, fds, n, (int)((end - now) / GN_NS_PER_MS) + 1))
@@ -135,8 +132,8 @@ static void ask(struct question *questions, unsigned n)
 }
 
 /*
- * What those in a directory answer; `silent` gets the numbers of those who do not. *error_p: errno
- * when it cannot be read, or 0.
+ * Request reports from all processes of a directory. silent: receives the PIDs of processes without
+ * an answer. error_p: out, errno if the directory cannot be read, else 0.
  */
 static json_t *ask_all(const char *dir, const char *role, json_t *silent, int *error_p)
 {
@@ -157,8 +154,10 @@ static json_t *ask_all(const char *dir, const char *role, json_t *silent, int *e
 		if (q->fd >= 0)
 			json_array_append_new(silent, json_integer(q->pid));
 		if (q->broken)
-			gn_cli_fail(0, "the report of process %d broke off after %zu bytes", q->pid,
-				    q->n);
+			gn_cli_fail(
+				0,
+				"the report of process %d is incomplete or invalid (size=%zu bytes)",
+				q->pid, q->n);
 		if (q->tree && (!role || json_object_get(json_object_get(q->tree, "roles"), role)))
 			json_array_append(list, q->tree);
 		json_decref(q->tree);
@@ -180,7 +179,7 @@ static void print_silent(const json_t *silent)
 		gn_cli_fail(0,
 			    "process %" JSON_INTEGER_FORMAT
 			    " has not answered for %d ms; it may be stopped",
-			    json_integer_value(pid), PATIENCE_MS);
+			    json_integer_value(pid), ANSWER_TIMEOUT_MS);
 }
 
 static void print(const json_t *list, const char *role)

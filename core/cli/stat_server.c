@@ -17,13 +17,13 @@
 #include "base/log.h"
 #include "base/safe_path.h"
 
-/* a report goes out in one send where the system allows a socket that much */
+/* send buffer: large enough to send most reports with one send(2), if the system permits */
 #define SEND_BYTES (4 * 1024 * 1024)
-/* askers who have a part of their report: each holds the text of it */
+/* most clients with a partly sent report: each keeps its text in memory */
 #define SLOW_MAX 8
-#define SLOW_NS (2 * GN_NS_PER_S) /* as long as gantry stat waits */
+#define SLOW_NS (2 * GN_NS_PER_S) /* the timeout of gantry stat */
 
-#define EARLY_SUFFIX ".new" /* of a socket that does not listen yet */
+#define EARLY_SUFFIX ".new" /* name of a socket that does not listen yet */
 
 struct gn_stat_server {
 	struct gn_loop *loop;
@@ -31,17 +31,15 @@ struct gn_stat_server {
 	void *arg;
 	struct sockaddr_un address;
 	int fd;
-	int reserve; /* a descriptor that can be given up for one who asks */
-	struct asker *slow;
+	/* a spare descriptor, closed to accept a client when the process has no others left */
+	int reserve;
+	struct client *slow;
 	unsigned n_slow;
 };
 
-/*
- * Somebody who has not taken all of the report yet: the loop goes on, and tells when there is room
- * for more.
- */
-struct asker {
-	struct asker *next;
+/* A client that has not read the whole report. The loop calls back when it can send more. */
+struct client {
+	struct client *next;
 	struct gn_stat_server *server;
 	struct gn_timer deadline;
 	int fd;
@@ -61,7 +59,7 @@ void gn_stat_dir(char *dst)
 		snprintf(dst, PATH_MAX, "/tmp/gantry-%u", (unsigned)geteuid());
 }
 
-/* Make the directory, or check that no other user can put anything into the one that is there. */
+/* Create the directory, or check that no other user can create files in the existing one. */
 static int claim_dir(const char *dir)
 {
 	char why[GN_PATH_WHY];
@@ -72,7 +70,7 @@ static int claim_dir(const char *dir)
 	return rc;
 }
 
-static int may_ask(int fd)
+static int is_allowed(int fd)
 {
 	struct ucred peer;
 	socklen_t n = sizeof(peer);
@@ -82,7 +80,7 @@ static int may_ask(int fd)
 	return peer.uid == geteuid() || peer.uid == 0;
 }
 
-/* 0 or -errno. */
+/* Open the spare descriptor if necessary. Returns 0 or -errno. */
 static int open_reserve(struct gn_stat_server *server)
 {
 	if (server->reserve < 0)
@@ -90,41 +88,44 @@ static int open_reserve(struct gn_stat_server *server)
 	return server->reserve < 0 ? -errno : 0;
 }
 
-/* 0, -EAGAIN when there is no room for all of it, or -errno. Never waits. */
-static int send_on(struct asker *asker)
+/*
+ * Send without blocking. Returns 0: all was sent; -EAGAIN: the socket buffer is full; or another
+ * -errno.
+ */
+static int send_on(struct client *client)
 {
-	while (asker->sent < asker->length) {
-		ssize_t n = send(asker->fd, asker->text + asker->sent, asker->length - asker->sent,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (client->sent < client->length) {
+		ssize_t n = send(client->fd, client->text + client->sent,
+				 client->length - client->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n < 0)
 			return -errno;
-		asker->sent += (size_t)n;
+		client->sent += (size_t)n;
 	}
 	return 0;
 }
 
-static void hang_up(struct asker *asker)
+static void hang_up(struct client *client)
 {
-	close(asker->fd);
-	free(asker->text);
-	free(asker);
+	close(client->fd);
+	free(client->text);
+	free(client);
 }
 
-static void drop(struct asker *asker)
+static void drop(struct client *client)
 {
-	struct gn_stat_server *server = asker->server;
-	struct asker **p = &server->slow;
+	struct gn_stat_server *server = client->server;
+	struct client **p = &server->slow;
 
-	while (*p != asker)
+	while (*p != client)
 		p = &(*p)->next;
-	*p = asker->next;
+	*p = client->next;
 	server->n_slow--;
-	if (asker->sent < asker->length)
-		gn_log(GN_LOG_DEBUG, "stat", "nobody took the whole report");
-	gn_loop_clear_timer(server->loop, &asker->deadline);
-	gn_loop_remove_fd(server->loop, asker->fd);
-	hang_up(asker);
+	if (client->sent < client->length)
+		gn_log(GN_LOG_DEBUG, "stat", "the client did not read the whole report");
+	gn_loop_clear_timer(server->loop, &client->deadline);
+	gn_loop_remove_fd(server->loop, client->fd);
+	hang_up(client);
 	open_reserve(server);
 }
 
@@ -139,23 +140,23 @@ static void on_writable(void *arg)
 		drop(arg);
 }
 
-/* The rest is for later. */
-static int keep(struct gn_stat_server *server, struct asker *asker)
+/* Keep a client, to send the remaining text when the socket is writable. */
+static int keep_client(struct gn_stat_server *server, struct client *client)
 {
 	int rc = server->n_slow < SLOW_MAX
-			 ? gn_loop_add_writer(server->loop, asker->fd, on_writable, asker)
+			 ? gn_loop_add_writer(server->loop, client->fd, on_writable, client)
 			 : -EBUSY;
 
 	if (rc)
 		return rc;
-	asker->next = server->slow;
-	server->slow = asker;
+	client->next = server->slow;
+	server->slow = client;
 	server->n_slow++;
-	gn_loop_set_timer(server->loop, &asker->deadline, gn_now_ns() + SLOW_NS);
+	gn_loop_set_timer(server->loop, &client->deadline, gn_now_ns() + SLOW_NS);
 	return 0;
 }
 
-/* NULL: there is none to give. */
+/* Create the text of a report; NULL: failed. */
 static char *report_text(struct gn_stat_server *server)
 {
 	struct gn_report report;
@@ -166,66 +167,66 @@ static char *report_text(struct gn_stat_server *server)
 	return text;
 }
 
-/* Takes over fd. */
+/* Send a report to a client. Takes ownership of fd. */
 static void answer(struct gn_stat_server *server, int fd)
 {
-	struct asker *asker = calloc(1, sizeof(*asker));
-	int room = SEND_BYTES;
+	struct client *client = calloc(1, sizeof(*client));
+	int buffer_bytes = SEND_BYTES;
 
-	if (!asker) {
+	if (!client) {
 		close(fd);
 		return;
 	}
-	*asker = (struct asker){.server = server, .fd = fd, .text = report_text(server)};
-	asker->deadline = (struct gn_timer){.fn = on_deadline, .arg = asker};
-	asker->length = asker->text ? strlen(asker->text) : 0;
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	if (send_on(asker) == -EAGAIN && !keep(server, asker))
+	*client = (struct client){.server = server, .fd = fd, .text = report_text(server)};
+	client->deadline = (struct gn_timer){.fn = on_deadline, .arg = client};
+	client->length = client->text ? strlen(client->text) : 0;
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof(buffer_bytes));
+	if (send_on(client) == -EAGAIN && !keep_client(server, client))
 		return;
-	if (asker->sent < asker->length)
-		gn_log(GN_LOG_DEBUG, "stat", "nobody took the report");
-	hang_up(asker);
+	if (client->sent < client->length)
+		gn_log(GN_LOG_DEBUG, "stat", "the client did not read the report");
+	hang_up(client);
 }
 
-static int take_one(const struct gn_stat_server *server)
+static int accept_client(const struct gn_stat_server *server)
 {
 	return accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
 /*
- * Of a process that may open no more files, too, one wants to know what it does; and who is left
- * waiting keeps the loop awake.
+ * Accept with the spare descriptor if the process has no other left. A client that is not accepted
+ * would keep the loop awake.
  */
-static int take_by_reserve(struct gn_stat_server *server)
+static int accept_with_reserve(struct gn_stat_server *server)
 {
 	if ((errno != EMFILE && errno != ENFILE) || server->reserve < 0)
 		return -1;
 	close(server->reserve);
 	server->reserve = -1;
-	return take_one(server);
+	return accept_client(server);
 }
 
 static void on_readable(void *arg)
 {
 	struct gn_stat_server *server = arg;
-	int fd = take_one(server);
+	int fd = accept_client(server);
 
 	if (fd < 0)
-		fd = take_by_reserve(server);
+		fd = accept_with_reserve(server);
 	if (fd >= 0) {
-		if (may_ask(fd))
+		if (is_allowed(fd))
 			answer(server, fd);
 		else
 			close(fd);
 	}
-	/* without the reserve, who asks next could neither be taken nor sent away */
+	/* without the spare descriptor the next client could be neither accepted nor rejected */
 	while (open_reserve(server) && server->slow)
 		drop(server->slow);
 }
 
 /*
- * The socket gets its name when it listens: who connects to that name and is refused has found a
- * dead one.
+ * Bind the socket to a temporary name, and rename it when it listens. So a connection to the final
+ * name is refused only if the process is dead.
  */
 static int open_socket(struct gn_stat_server *server)
 {
@@ -237,7 +238,7 @@ static int open_socket(struct gn_stat_server *server)
 	server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (server->fd < 0)
 		return -errno;
-	unlink(early.sun_path); /* left behind by a process that had our number */
+	unlink(early.sun_path); /* from an earlier process with this PID */
 	if (bind(server->fd, (const struct sockaddr *)&early, sizeof(early)))
 		return -errno;
 	if (chmod(early.sun_path, 0600) || listen(server->fd, GN_STAT_BACKLOG) ||
@@ -274,9 +275,7 @@ static int ends_with(const char *name, const char *suffix)
 	return n > m && !strcmp(name + n - m, suffix);
 }
 
-/*
- * Processes that were killed leave their sockets: the next one that comes or goes takes them away.
- */
+/* Remove the sockets of processes that were killed. Each process does so at its start and end. */
 static void sweep(const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -296,13 +295,13 @@ int gn_stat_server_open(struct gn_loop *loop, const char *dir,
 			struct gn_stat_server **server_p)
 {
 	struct gn_stat_server *server = calloc(1, sizeof(*server));
-	char usual[PATH_MAX];
+	char default_dir[PATH_MAX];
 	int rc = -ENOMEM;
 
 	*server_p = NULL;
 	if (!dir[0]) {
-		gn_stat_dir(usual);
-		dir = usual;
+		gn_stat_dir(default_dir);
+		dir = default_dir;
 	}
 	if (!server)
 		goto out;
@@ -338,7 +337,7 @@ out_undo_socket:
 out_undo_server:
 	free(server);
 out:
-	gn_log(GN_LOG_WARN, "stat", "no answers to gantry stat: %s: %s%s", dir, strerror(-rc),
+	gn_log(GN_LOG_WARN, "stat", "cannot serve gantry stat: %s: %s%s", dir, strerror(-rc),
 	       rc == -EPERM ? " (the directory must belong to this user alone)" : "");
 	return rc;
 }
@@ -360,7 +359,7 @@ void gn_stat_server_close(struct gn_stat_server **server_p)
 		drop(server->slow);
 	gn_loop_remove_fd(server->loop, server->fd);
 	unlink(server->address.sun_path);
-	*strrchr(server->address.sun_path, '/') = '\0'; /* the directory is left */
+	*strrchr(server->address.sun_path, '/') = '\0'; /* cut off the file name */
 	sweep(server->address.sun_path);
 	close(server->fd);
 	if (server->reserve >= 0)

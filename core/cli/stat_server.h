@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stat_server.h - a running process answers `gantry stat`: DIR/PID.stat.sock gives each one who
- * connects (the same user or root) one JSON report and hangs up.
+ * stat_server.h - answer `gantry stat`: the process listens on DIR/PID.stat.sock, and sends one
+ * JSON report to each client of the same user or root.
  */
 #ifndef GN_CLI_STAT_SERVER_H
 #define GN_CLI_STAT_SERVER_H
@@ -17,20 +17,24 @@
 struct gn_stat_server;
 
 /*
- * dir: "": the usual one. write: makes a report into `report`, which the server frees, and returns
- * its tree or NULL.
- * 0 or -errno; it has been logged then, and *server_p is NULL: a process can do without.
+ * Start to listen. The process can run without the server.
+ *
+ * dir       "": the default directory
+ * write     writes a report to `report`, which the server frees; returns its tree or NULL
+ * server_p  out: the server; NULL after an error
+ * returns   0
+ *           -errno: failed; the cause was logged
  */
 int gn_stat_server_open(struct gn_loop *loop, const char *dir,
 			json_t *(*write)(void *arg, struct gn_report *report), void *arg,
 			struct gn_stat_server **server_p);
-void gn_stat_server_close(struct gn_stat_server **server_p); /* NULL is fine, also below */
-/* Remove the socket's name, for those who leave in a hurry. */
+void gn_stat_server_close(struct gn_stat_server **server_p); /* NULL is allowed here and below */
+/* Remove the name of the socket, for an exit without gn_stat_server_close(). */
 void gn_stat_server_unlink(const struct gn_stat_server *server);
 
 /*
- * The usual directory: $XDG_RUNTIME_DIR/gantry, else /run/gantry for root, else /tmp/gantry-UID.
- * dst: PATH_MAX bytes.
+ * Get the default directory: $XDG_RUNTIME_DIR/gantry, else /run/gantry for root, else
+ * /tmp/gantry-UID. dst: PATH_MAX bytes.
  */
 void gn_stat_dir(char *dst);
 

@@ -21,7 +21,8 @@ static void wake_guard(const struct gn_stop *stop)
 /* -- the guard -- */
 
 /*
- * The pipe is full only if the control thread does not read it. A dropped event does no harm then.
+ * A full pipe drops the event. It is full only if the control thread does not read it; then the
+ * guard ends the process.
  */
 static void send_event(const struct gn_stop *stop, int event)
 {
@@ -61,7 +62,7 @@ static void take_signal(struct gn_stop *stop)
 		exit_within_grace(stop, GN_EXIT_INTERRUPTED);
 }
 
-/* The time of the guard's next deadline; 0: none. */
+/* Get the time of the guard's next deadline; 0: none. */
 static uint64_t next_ns(struct gn_stop *stop, uint64_t now_ns)
 {
 	uint64_t limit_ns;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stop.h - ends the process after a signal, even if its control thread waits for a plugin that
- * never returns
+ * stop.h - end the process after a signal, even if its control thread waits for a plugin that never
+ * returns
  *
- *     gn_stop_open         before any other thread: start the guard, a thread that receives
- *                          SIGTERM, and SIGINT and
- *                          SIGHUP unless they were ignored at the start
- *     gn_stop_watch        the guard passes events to the control loop
- *     gn_stop_begin        the roles begin to end: start the time limit, as the first signal does
- *     gn_stop_close
+ *     gn_stop_open     call before any other thread exists: starts the guard. The guard receives
+ *                      SIGTERM, and SIGINT and SIGHUP unless they were ignored at the start
+ *     gn_stop_watch    the guard passes events to the control loop
+ *     gn_stop_begin    the roles begin to end: starts the time limit, as the first signal does
+ *     gn_stop_close    ends the guard
  *
- * The guard sends each signal, and the end of the limit, to the control loop. The control thread
- * ends the process after the second signal and after the limit. When it has not done so within
- * GN_STOP_GRACE_NS, the guard does.
+ * The guard passes each signal, and the end of the time limit, to the control loop. The control
+ * thread ends the process after the second signal, and after the time limit. If it has not done so
+ * within GN_STOP_GRACE_NS, the guard ends the process.
  */
 #ifndef GN_CLI_STOP_H
 #define GN_CLI_STOP_H
@@ -25,7 +24,7 @@
 #include "base/loop.h"
 
 #define GN_STOP_GRACE_NS (2 * GN_NS_PER_S)
-#define GN_STOP_LIMIT 0 /* event: the time limit is over. All other events are signal numbers */
+#define GN_STOP_LIMIT 0 /* event: the time limit has expired. All other events are signal numbers */
 
 struct gn_stop {
 	pthread_t guard;
@@ -33,7 +32,7 @@ struct gn_stop {
 	sigset_t before; /* the signal mask to restore */
 	int signal_fd;
 	int wake_fd;   /* wakes the guard: fields under `lock` have changed */
-	int events[2]; /* a pipe from the guard: one int for each event */
+	int events[2]; /* pipe from the guard: one int for each event */
 	struct gn_loop *loop;
 	void (*on_event)(void *arg, int event);
 	void *arg;
@@ -57,14 +56,14 @@ int gn_stop_open(struct gn_stop *stop);
 int gn_stop_watch(struct gn_stop *stop, struct gn_loop *loop,
 		  void (*on_event)(void *arg, int event), void *arg);
 /*
- * Set the time limit of the end, and the function that logs what the end waits for.
+ * Set the time limit, and the function that logs what the process waits for.
  *
- * limit_ns  from gn_stop_begin or the first signal; 0: no limit
+ * limit_ns  from gn_stop_begin() or the first signal; 0: no limit
  * explain   the guard calls it when the control thread does not answer. NULL: none. After the
- *           return the guard does not call an earlier one any more
+ *           return the guard does not call an earlier function any more
  */
 void gn_stop_set(struct gn_stop *stop, uint64_t limit_ns, void (*explain)(void *arg), void *arg);
-/* Idempotent. */
+/* Start the time limit. Idempotent. Any thread. */
 void gn_stop_begin(struct gn_stop *stop);
 /* End the guard and restore the signal mask. Also allowed after gn_stop_open has failed. */
 void gn_stop_close(struct gn_stop *stop);

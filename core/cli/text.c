@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A report for people, driven by the tree alone: what a value is, the ending of its key says. */
+/* text.c - print a report as text. The suffix of a key selects the format of its value. */
 #include "cli/report.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ static bool ends_with(const char *key, const char *end, size_t *stem_p)
 	return true;
 }
 
-/* 412345 to "412.3 k": a number where the last digits say nothing. */
+/* Format a number with few significant digits: 412345 becomes "412.3 k". */
 static void format_rate(char *dst, size_t size, double value)
 {
 	static const char *const units[] = {"", " k", " M", " G"};
@@ -44,7 +44,7 @@ static double number(const json_t *value)
 	return n > 0 ? n : 0;
 }
 
-/* The text of a scalar; *stem_p: how much of the key is its name, without the unit. */
+/* Format a scalar. stem_p: out, length of the key without its unit. */
 static void format_value(char *dst, const char *key, const json_t *value, size_t *stem_p)
 {
 	*stem_p = strlen(key);
@@ -73,17 +73,14 @@ static void print_indent(FILE *out, int indent)
 	fprintf(out, "%*s", 2 * indent, "");
 }
 
-/*
- * Control characters have no business on a terminal: names and texts may come from a file or a
- * peer.
- */
+/* Names and texts may come from a file or a peer, so control characters are replaced. */
 void gn_report_print_plain(FILE *out, const char *text)
 {
 	for (; *text; text++)
 		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
 }
 
-/* The name of a value, and blanks up to the column of the values. */
+/* Print the name of a value, and spaces up to the column of values. */
 static void start_line(FILE *out, const char *key, size_t length, int indent)
 {
 	int width = 2 * indent + (int)length;
@@ -131,7 +128,7 @@ static void print_percentiles(FILE *out, const char *key, const json_t *value, i
 		format_value(text, name, item, &stem);
 		fputs(first ? "" : "  ", out);
 		first = false;
-		/* p99_9 is p99.9 */
+		/* p99_9 is printed as p99.9 */
 		for (size_t i = 0; i < stem; i++)
 			fputc(name[i] == '_' ? name[0] == 'p' ? '.' : ' ' : name[i], out);
 		fprintf(out, " %s", text);
@@ -170,8 +167,8 @@ static void print_array(FILE *out, const char *key, const json_t *array, int ind
 	fputs(scalars ? "\n" : "", out);
 }
 
-/* Is there nothing in it but counters that are 0? */
-static bool is_silent(const json_t *value)
+/* True if all values are counters that are 0. */
+static bool is_all_zero(const json_t *value)
 {
 	const char *key;
 	json_t *item;
@@ -188,7 +185,7 @@ static void print_value(FILE *out, const char *key, const json_t *value, int ind
 	const char *name;
 	json_t *item;
 
-	if (is_empty(value) || (counters && is_silent(value)))
+	if (is_empty(value) || (counters && is_all_zero(value)))
 		return;
 	if (is_percentiles(value)) {
 		print_percentiles(out, key, value, indent);

@@ -139,7 +139,7 @@ device 33; the device \"nic\" has 32; write max_sessions = 1 or less"
 	check 1536
 	[ "$status" -eq 2 ]
 	says "gantry: $conf:8: roles.bridge.listen.max_sessions: 2 sessions of 3 lanes may lock 912KiB of memory on the device \
-\"nic\", this process all in all 1.85MiB; allowed are 1.50MiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l "
+\"nic\", the whole process 1.85MiB; allowed are 1.50MiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l "
 	[[ "$output" =~ "ulimit -l "([0-9]+) ]]
 	local kib=${BASH_REMATCH[1]}
 	says "or LimitMEMLOCK=${kib}K in a unit of systemd; or write max_sessions = 1 or less"
@@ -174,8 +174,8 @@ device 33; the device \"nic\" has 32; write max_sessions = 1 or less"
 	sed -i '/max_region_bytes/s/max_region_bytes = "256KiB";//' "$conf"
 	check 0
 	[ "$status" -eq 0 ]
-	says "warning: $conf:7: roles.bridge.listen: regions of its sessions are locked on the device \"nic\" as well, and not \
-counted here; write max_region_bytes to say how much a session may bring"
+	says "warning: $conf:7: roles.bridge.listen: regions of its sessions are locked on the device \"nic\" as well, but not \
+counted here; write max_region_bytes to limit the regions of a session"
 	says "      region memory       64KiB"
 }
 
@@ -195,7 +195,7 @@ counted here; write max_region_bytes to say how much a session may bring"
 	check 0 --set devices.nic.made=true
 	[ "$status" -eq 0 ]
 	says "devices.nic: this machine does not have it yet, so its limits and the memory that it locks were not checked; \
-gantry run would make it, and leave it there"
+gantry run would create it, and not remove it"
 	lacks "cannot be opened"
 	says "t.conf: ok"
 }

@@ -84,7 +84,7 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 }
 
 @test "an option without its value" {
-	mistake "gantry: option --role wants a value; see gantry run --help" run x --role
+	mistake "gantry: option --role needs a value; see gantry run --help" run x --role
 }
 
 @test "too few and too many arguments" {
@@ -95,7 +95,7 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 }
 
 @test "copy needs a configuration, a volume and a file" {
-	mistake "gantry: copy wants the configuration: -c FILE" copy volume: /tmp/x
+	mistake "gantry: copy needs a configuration: write -c FILE" copy volume: /tmp/x
 	mistake "one of SRC and DST must be" copy -c x a b
 	mistake "one of SRC and DST must be" copy -c x volume: volume:a
 	mistake "copy runs one role" copy -c x volume:a f --role b

@@ -168,5 +168,5 @@ target() {
 	says "gantry: $conf:1: devices.small.brocken: unknown key"
 	devices --set devices.small.broken=true
 	[ "$status" -eq 2 ]
-	says "gantry: --role and --set go with the FILE that they speak of"
+	says "gantry: --role and --set need a configuration FILE"
 }

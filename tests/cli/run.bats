@@ -141,7 +141,7 @@ finish() { # wait for it; sets status and output
 	[ "$status" -eq 1 ]
 	says "result                    failed"
 	says "roles.load"
-	[[ "${lines[-1]}" == "gantry: $conf: roles.load failed; the log above the report says why" ]]
+	[[ "${lines[-1]}" == "gantry: $conf: roles.load failed; see the log above the report" ]]
 	# of a process alone on "loop" this is the reason
 	says 'cannot connect to "f" on device d: no listener there; start the role that serves it first (d: in this process)'
 }
@@ -316,7 +316,7 @@ finish() { # wait for it; sets status and output
 	chmod 777 "$dir"
 	gantry run -p "$GANTRY_PLUGINS" "$conf"
 	[ "$status" -eq 0 ]
-	says "no answers to gantry stat: $dir: "
+	says "cannot serve gantry stat: $dir: "
 	[ -z "$(ls "$dir")" ]
 }
 

@@ -113,7 +113,7 @@ made()
 	END
 	"$GANTRY" check -p "$GANTRY_PLUGINS" "$dir/made.conf" >"$dir/made.log" 2>&1
 	cat "$dir/made.log"
-	grep -q 'gantry run would make it, and leave it there' "$dir/made.log"
+	grep -q 'gantry run would create it, and not remove it' "$dir/made.log"
 	[ ! -e /sys/class/infiniband/rxe_c0 ]
 	"$GANTRY" run -p "$GANTRY_PLUGINS" "$dir/made.conf" --role store >"$dir/made.log" 2>&1 &
 	pid=$!

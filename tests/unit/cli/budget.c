@@ -198,7 +198,7 @@ static void more_queue_pairs_than_there_are(void)
 {
 	devices[0].info.max_queues = 26;
 	check(NO_LIMIT);
-	says("3: store.listen.max_sessions: 4 sessions of 2 lanes may need 20 queue pairs, all that uses the device 27; "
+	says("3: store.listen.max_sessions: 4 sessions of 2 lanes may need 20 queue pairs, all roles on the device 27; "
 	     "the device \"nic\" has 26; write max_sessions = 3 or less");
 	gn_errs_fini(&errs);
 	budget.n_demands = 1;
@@ -238,8 +238,8 @@ static void more_memory_than_may_be_locked(void)
 	check(804 * KIB);
 	TEST_ASSERT_EQUAL_UINT(0, errs.n);
 	check(500 * KIB); /* of which 148 KiB are the initiator's */
-	says("3: store.listen.max_sessions: 4 sessions of 2 lanes may lock 656KiB of memory on the device \"nic\", this process "
-	     "all in all 804KiB; allowed are 500KiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l 804\", or "
+	says("3: store.listen.max_sessions: 4 sessions of 2 lanes may lock 656KiB of memory on the device \"nic\", the whole process "
+	     "804KiB; allowed are 500KiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l 804\", or "
 	     "LimitMEMLOCK=804K in a unit of systemd; or write max_sessions = 2 or less");
 }
 
