@@ -52,13 +52,14 @@ void gn_errs_locate(struct gn_errs *errs, size_t before, const struct gn_err_pla
 		    size_t skip);
 
 /*
- * Set the result of gn_errs_rc() if there is no message yet. Call it before the message is added,
- * if the cause is not an error in user input.
+ * Set the cause, an -errno, that gn_errs_rc() returns. Call it before adding the message. It has no
+ * effect if there is a message already. Without this call the cause is -EINVAL, an error in the
+ * input.
  */
 void gn_errs_because(struct gn_errs *errs, int rc);
 /* Add the message for -ENOMEM. */
 void gn_errs_no_memory(struct gn_errs *errs);
-/* Returns 0: there is no message; else the -errno of the first message. The default is -EINVAL. */
+/* Returns 0: there is no message; else the cause of the first message. */
 int gn_errs_rc(const struct gn_errs *errs);
 
 /* Returns how many messages text[] contains. */

@@ -208,7 +208,7 @@ static void check_region_bytes(const struct gn_demand *d, struct gn_errs *errs)
 	      gn_size_format(most, sizeof(most), max), text);
 }
 
-/* Format the remedy that lowers the cost of a demand to `room`; "" if there is none. */
+/* Format the remedy that lowers the cost of a demand to `available`; "" if there is none. */
 static const char *advise_less(char *dst, const struct gn_demand *d, struct price price,
 			       uint64_t available)
 {

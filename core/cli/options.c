@@ -138,9 +138,12 @@ static int show_all(struct search *search, struct gn_loader *loader)
 	return code;
 }
 
-/* -- of a configuration: keys with their full names, as --set takes them -- */
+/* -- options of a configuration: keys with full names, in the syntax of --set -- */
 
-/* "roles.bridge.stages[1]" is "roles.bridge.stages.1" there. */
+/*
+ * Format the path of a node in the syntax of --set: "roles.bridge.stages[1]" becomes
+ * "roles.bridge.stages.1".
+ */
 static void key_of(struct gn_conf_node *node, char *key, size_t size)
 {
 	const char *path = gn_conf_path(node);

@@ -223,7 +223,7 @@ struct area {
 	/* entry with the size of the area; 0: none, the area has at least one entry */
 	uint64_t size_tag;
 	uint64_t with;  /* another tag that must be present; 0: none */
-	uint32_t bytes; /* of one entry of the area */
+	uint32_t bytes; /* bytes of one entry of the area */
 	uint32_t flags; /* PF_*, required of the segment */
 	bool in_memory; /* the area may be outside the file, as .bss is */
 };

@@ -165,12 +165,12 @@ void gn_topology_check_quotas(const struct gn_topology *topology, struct gn_errs
 
 void gn_topo_warn_of_access(const struct gn_topo_role *role)
 {
-	char who[80];
+	char source[80];
 
 	if (!role->listen || !gn_transport_is_network(role->listen_device->plugin->ops))
 		return;
-	snprintf(who, sizeof(who), "roles.%s", role->name);
-	gn_log(GN_LOG_WARN, who,
+	snprintf(source, sizeof(source), "roles.%s", role->name);
+	gn_log(GN_LOG_WARN, source,
 	       "the listener accepts unauthenticated peers (device=%s, service=%s): every host that reaches it can "
 	       "read and write the volume (listen.insecure)",
 	       role->listen_device->name, role->listen->service);

@@ -99,6 +99,7 @@ int gantry_volume_open(const char *uri, const struct gantry_volume_attr *attr,
  *
  * file      path of the configuration
  * role      name of the role; NULL: the only such role of the file
+ * attr, volume_p, returns, thread, since: as for gantry_volume_open()
  */
 int gantry_volume_open_role(const char *file, const char *role,
 			    const struct gantry_volume_attr *attr, struct gantry_volume **volume_p);
@@ -110,6 +111,8 @@ int gantry_volume_open_role(const char *file, const char *role,
  * returns   0
  *     -EBUSY         a queue is open: the volume is unchanged
  *     -EINVAL        in a child of the process that opened the volume: the volume is unchanged
+ * thread    any
+ * since     GANTRY_1
  */
 int gantry_volume_close(struct gantry_volume **volume_p);
 
@@ -125,38 +128,55 @@ int gantry_volume_close(struct gantry_volume **volume_p);
  * returns   0
  *     -EINVAL        in a child of the process that opened the volume
  * thread    any, also from inside `done`; not in a signal handler
+ * since     GANTRY_1.1
  */
 int gantry_volume_give_up(struct gantry_volume *volume);
 
 /*
- * Get size, block size, operations, longest IO, UUID and verifier of the volume. All of them except
- * the verifier stay the same while the volume is open. The verifier changes when the session
- * resumes and acknowledged writes that were not flushed may be lost.
+ * gantry_volume_get_info - get size, block size, operations, longest IO, UUID and verifier
+ *
+ * All of them except the verifier stay the same while the volume is open. The verifier changes when
+ * the session resumes and acknowledged writes that were not flushed may be lost.
+ *
+ * info      out: the properties
+ * thread    any
+ * since     GANTRY_1
  */
 void gantry_volume_get_info(const struct gantry_volume *volume, struct gantry_volume_info *info);
 
 /*
- * Get the longest IO with a buffer outside gantry_volume_buffers(), in bytes; a multiple of the
- * block size.
+ * gantry_volume_copy_bytes - get the longest IO with a buffer outside gantry_volume_buffers()
+ *
+ * returns   bytes; a multiple of the block size
+ * thread    any
+ * since     GANTRY_1
  */
 uint32_t gantry_volume_copy_bytes(const struct gantry_volume *volume);
 
 /*
- * Get the memory that the session has exported to the target: attr.buffer_bytes, page aligned,
- * zeroed. The caller divides it into buffers. IO from and to it needs no copy.
+ * gantry_volume_buffers - get the memory that the session has exported to the target
+ *
+ * It has attr.buffer_bytes bytes, page aligned, zeroed. The caller divides it into buffers. IO from
+ * and to it needs no copy.
  *
  * bytes_p   out: size in bytes
  * returns   the address; NULL if attr.buffer_bytes was 0
+ * thread    any
+ * owner     the volume owns the memory
+ * since     GANTRY_1
  */
 void *gantry_volume_buffers(const struct gantry_volume *volume, uint64_t *bytes_p);
 
 /*
- * Open one of attr.queues queues.
+ * gantry_queue_open - open one of attr.queues queues
  *
+ * queue_p   out: the queue; NULL after an error
  * returns   0
  *     -EBUSY         all queues are open
  *     -EINVAL        in a child of the process that opened the volume
  *     -ENOMEM        out of memory
+ * thread    any
+ * since     GANTRY_1
  */
 int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_p);
 
@@ -194,7 +214,7 @@ int gantry_queue_close(struct gantry_queue **queue_p);
 typedef void gantry_done_fn(void *arg, int result);
 
 /*
- * Submit one IO.
+ * gantry_queue_read, _write, _flush, _discard, _write_zeroes - submit one IO
  *
  * buf       valid until `done`
  * length    bytes, a multiple of the block size; at most max_io, or gantry_volume_copy_bytes() if
@@ -210,6 +230,7 @@ typedef void gantry_done_fn(void *arg, int result);
  *     -ERANGE        the range is not inside the volume
  *     -EMSGSIZE      length exceeds its limit
  *     -ENOTCONN      the session is lost
+ *     another -errno a stage rejected the IO
  * thread    the queue's
  * since     GANTRY_1
  */
@@ -224,18 +245,25 @@ int gantry_queue_write_zeroes(struct gantry_queue *queue, uint64_t length, uint6
 			      unsigned flags, gantry_done_fn *done, void *arg);
 
 /*
- * Process events of the queue without waiting, and call `done` for each completed IO. Returns the
- * number of IOs that completed.
+ * gantry_queue_poll - process events of the queue without waiting, and call `done` for each
+ * completed IO
+ *
+ * returns   number of IOs that completed
+ * thread    the queue's
+ * since     GANTRY_1
  */
 int gantry_queue_poll(struct gantry_queue *queue);
 
 /*
  * gantry_queue_wait - poll until at least one IO has completed
  *
- * Spins for a short time, then sleeps. A signal does not end the wait.
+ * Spins for a short time, then sleeps. A signal does not end the wait. Calls `done` as
+ * gantry_queue_poll() does.
  *
  * timeout_ms  longest wait in milliseconds; -1: no limit, except the timeout of each IO
  * returns     number of IOs that completed; 0: the timeout expired, or no IO is in flight
+ * thread      the queue's
+ * since       GANTRY_1
  */
 int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms);
 
@@ -262,23 +290,34 @@ int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms);
 int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms);
 
 /*
- * Get the fd of the queue, for event loops. After gantry_queue_arm() has returned 0, the fd becomes
- * readable when gantry_queue_poll() has work. gantry_queue_poll() disarms it. The queue owns the
- * fd.
+ * gantry_queue_fd - get the fd of the queue, for event loops
+ *
+ * After gantry_queue_arm() has returned 0, the fd becomes readable when gantry_queue_poll() has
+ * work. gantry_queue_poll() disarms it.
+ *
+ * returns   the fd, which the queue owns
+ * thread    the queue's
+ * since     GANTRY_1
  */
 int gantry_queue_fd(const struct gantry_queue *queue);
 /*
- * Prepare to wait for the fd. Returns 0: wait for the fd; 1: call gantry_queue_poll() now, because
- * there is work.
+ * gantry_queue_arm - prepare to wait for the fd
+ *
+ * returns   0: wait for the fd. 1: call gantry_queue_poll() now, because there is work
+ * thread    the queue's
+ * since     GANTRY_1
  */
 int gantry_queue_arm(struct gantry_queue *queue);
 
-/* Get the number of IOs in flight. */
+/* gantry_queue_inflight - get the number of IOs in flight. Thread: the queue's. Since GANTRY_1. */
 uint32_t gantry_queue_inflight(const struct gantry_queue *queue);
 
 /*
- * Get the text of the last error of a libgantry function on this thread: one line, valid until the
- * next error on this thread.
+ * gantry_error - get the text of the last error of a libgantry function on this thread
+ *
+ * returns   one line, valid until the next error on this thread
+ * thread    any
+ * since     GANTRY_1
  */
 const char *gantry_error(void);
 

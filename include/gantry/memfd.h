@@ -36,9 +36,10 @@ extern "C" {
 #endif
 
 /*
- * Create a memfd of `bytes` zeroed bytes. The mode is 0644 instead of the 0777 of a new memfd. So a
- * process of another user that gets a read-only descriptor cannot reopen it for writing through
- * /proc.
+ * gantry_memfd_create - create a memfd of `bytes` zeroed bytes
+ *
+ * The mode is 0644 instead of the 0777 of a new memfd. So a process of another user that gets a
+ * read-only descriptor cannot reopen it for writing through /proc.
  *
  * name     shown in /proc only
  * bytes    more than 0; a multiple of the page size if the memory is to be mapped
@@ -47,6 +48,8 @@ extern "C" {
  *          -EINVAL: bytes is out of range
  *          -ENOMEM: out of memory or huge pages
  *          another -errno of memfd_create(2), fchmod(2), ftruncate(2) or fallocate(2)
+ * thread   any
+ * since    1.0
  */
 static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned int flags)
 {
@@ -70,9 +73,15 @@ static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned
 }
 
 /*
- * Fix the size permanently, so that a peer cannot truncate the memory and cause SIGBUS in this
- * process. more: F_SEAL_FUTURE_WRITE if only the existing mappings may write, else 0. Returns 0 or
- * -errno of fcntl(2).
+ * gantry_memfd_seal - fix the size of a memfd permanently
+ *
+ * A peer then cannot truncate the memory and so cause SIGBUS in this process.
+ *
+ * more     F_SEAL_FUTURE_WRITE if only the existing mappings may write, else 0
+ * returns  0
+ *          -errno of fcntl(2)
+ * thread   any
+ * since    1.0
  */
 static inline int gantry_memfd_seal(int fd, int more)
 {
@@ -148,13 +157,21 @@ static inline int gantry_memfd_check_pages(int fd, uint64_t bytes, uint64_t *pre
 }
 
 /*
- * May this descriptor, which a peer sent, be mapped? min_bytes: what the peer claims; quota_bytes:
- * what it may have. Returns 0, and the true size in *bytes_p unless that is NULL; or
- *     -EINVAL    not a regular file               -EPERM   could shrink or grow under us
- *     -ERANGE    smaller than claimed             -EDQUOT  larger than the quota
- *     -ENOMEM    huge pages without pages behind them
- * or another -errno of fstat and the like; then *reason_p, unless reason_p is NULL, is a text for
- * the log.
+ * gantry_memfd_check - check that a descriptor of a peer can be mapped safely
+ *
+ * min_bytes    size that the peer claims
+ * quota_bytes  largest size that the peer may export
+ * bytes_p      out: the size; may be NULL
+ * reason_p     out: text for the log, "" after success; may be NULL
+ * returns      0
+ *              -EINVAL: not a regular file
+ *              -EPERM: not sealed against shrinking and growing
+ *              -ERANGE: smaller than claimed
+ *              -EDQUOT: larger than the quota
+ *              -ENOMEM: huge pages that are not reserved
+ *              another -errno of fstat(2) or fstatfs(2)
+ * thread       any
+ * since        1.0
  */
 static inline int gantry_memfd_check(int fd, uint64_t min_bytes, uint64_t quota_bytes,
 				     uint64_t *bytes_p, const char **reason_p)

@@ -148,6 +148,7 @@ struct gantry_role_host {
 	const struct gantry_host *host;
 	void *core;
 
+	/* Get a lane of this role, from index 0 on; NULL: index is out of range. */
 	struct gantry_lane *(*lane)(const struct gantry_role_host *rh, uint32_t index);
 	/*
 	 * Add or remove a poller. The host copies it. `self` identifies it, and must stay valid
@@ -172,7 +173,7 @@ struct gantry_role_host {
 	int (*chain_create)(struct gantry_lane *lane, const struct gantry_hop *owner,
 			    const struct gantry_hop *terminal, uint32_t n,
 			    struct gantry_chain **chain_p, struct gantry_io **ios_p);
-	void (*chain_destroy)(struct gantry_chain *chain); /* nothing may be in flight */
+	void (*chain_destroy)(struct gantry_chain *chain); /* no descriptor may be in flight */
 
 	/*
 	 * Create memory that can be exported: a sealed memfd, zeroed.
@@ -243,13 +244,13 @@ struct gantry_role_host {
 	int (*client_hop)(struct gantry_client *client, uint32_t index, struct gantry_lane *lane,
 			  struct gantry_hop *terminal);
 	/*
-	 * End the session in order: wait until all IO in flight completes, then send STOP and BYE.
-	 * `closed` follows. client_close and client_abort are idempotent.
+	 * End the session in order: the server answers STOP when all IO in flight has completed.
+	 * BYE and the revocation of all exports follow, then `closed`. Idempotent.
 	 */
 	void (*client_close)(struct gantry_client *client);
 	/*
 	 * End the session at once: IO in flight completes with GANTRY_S_SESSION_LOST. `closed`
-	 * follows.
+	 * follows. Idempotent.
 	 */
 	void (*client_abort)(struct gantry_client *client);
 	/*
@@ -312,7 +313,7 @@ struct gantry_role_host {
 	int (*fanout_create)(struct gantry_lane *lane, const struct gantry_hop *terminals,
 			     uint32_t n_terminals, uint32_t n_parents, uint32_t max_pieces,
 			     struct gantry_fanout **fanout_p);
-	void (*fanout_destroy)(struct gantry_fanout *fanout); /* nothing may be in flight */
+	void (*fanout_destroy)(struct gantry_fanout *fanout); /* no descriptor may be in flight */
 	/*
 	 * Submit the children of a parent. Lane's thread.
 	 *
