@@ -348,7 +348,7 @@ static bool is_cut_off(const struct gn_topology *t)
 				continue;
 			gn_cli_fail(
 				GN_EXIT_USAGE,
-				"%s: roles.%s leads to \"%s\" on the device \"%s\", which reaches only this "
+				"%s: roles.%s connects to \"%s\" on the device \"%s\", which reaches only this "
 				"process, and no other role runs here; gantry run with --set roles.%s.copy.from=FILE, or "
 				"copy.to, runs all",
 				connect->where, t->roles[i].name, connect->service,

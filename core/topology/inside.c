@@ -65,7 +65,7 @@ static void select_served_by(struct gn_topo_parse *p, const struct gn_topo_role 
 	}
 	gn_conf_fault(
 		p->errs, gn_conf_child(from->node, "connect"),
-		"leads to \"%s\" on the device \"%s\", which reaches only this process, and no role of the file listens there",
+		"connects to \"%s\" on the device \"%s\", which reaches only this process, and no role of the file listens there",
 		service, device->name);
 }
 

@@ -39,15 +39,16 @@ static void look_new(struct gn_errs *errs, const struct gn_topo_path *path)
 	if (stat(dir, &st))
 		gn_conf_fault(
 			errs, path->node,
-			"\"%s\": cannot use the directory %s: %s; make it, or write another path",
+			"\"%s\": cannot use the directory %s: %s; create it, or write another path",
 			path->text, dir, strerror(errno));
 	else if (!S_ISDIR(st.st_mode))
 		gn_conf_fault(errs, path->node, "\"%s\": %s is not a directory; write another path",
 			      path->text, dir);
 	else if (faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS))
-		gn_conf_fault(errs, path->node,
-			      "\"%s\": cannot make it in the directory %s: %s; write another path",
-			      path->text, dir, strerror(errno));
+		gn_conf_fault(
+			errs, path->node,
+			"\"%s\": cannot create it in the directory %s: %s; write another path",
+			path->text, dir, strerror(errno));
 }
 
 /* Check an existing file for this access(2) mode. */
@@ -84,8 +85,9 @@ static void look_path(struct gn_errs *errs, const struct gn_topo_path *path)
 		gn_conf_fault(errs, path->node, "\"%s\": %s; write another path", path->text,
 			      strerror(err));
 	else if (err && path->use & GANTRY_PATH_KEEP)
-		gn_conf_fault(errs, path->node, "\"%s\": %s; make the file, or write another path",
-			      path->text, strerror(err));
+		gn_conf_fault(errs, path->node,
+			      "\"%s\": %s; create the file, or write another path", path->text,
+			      strerror(err));
 	else if (err)
 		look_new(errs, path);
 	else if (path->use & GANTRY_PATH_DIRECTORY)

@@ -75,7 +75,7 @@ static int parse_options(struct gn_topo_parse *p, struct gn_topo_role *role)
 	const struct gantry_option *table;
 	char *conf;
 
-	_Static_assert(sizeof(struct role_conf) <= shift, "the plugin's part begins behind it");
+	_Static_assert(sizeof(struct role_conf) <= shift, "the plugin's conf follows it");
 	table = join_tables(arena, role->plugin->desc->options, shift);
 	conf = gn_arena_alloc(arena, shift + role->plugin->desc->conf_size + 1);
 	if (!table || !conf) {
@@ -226,7 +226,7 @@ static void check_lanes(struct gn_topo_parse *p, struct gn_topo_role *role)
 		gn_conf_fault(
 			p->errs, lanes ? lanes : role->node,
 			"the role has %u lanes, but the plugin \"%s\" serves one: it has no start(), which would "
-			"make the state of each lane; write lanes = 1, see gantry-plugin(7)",
+			"create the state of each lane; write lanes = 1, see gantry-plugin(7)",
 			role->spec.n_lanes, lone->name);
 }
 

@@ -178,7 +178,7 @@ static void check_connect(struct gn_topology *t, const struct gn_topo_role *role
 	if (s.found && gn_topology_leads_nowhere(t, role, connect))
 		gn_conf_fault(
 			warnings, node,
-			"leads to \"%s\" on the device \"%s\", which reaches only this process, and no role "
+			"connects to \"%s\" on the device \"%s\", which reaches only this process, and no role "
 			"that it runs listens there",
 			s.service, s.device->name);
 	else if (!s.found && (s.inside || s.only_here))

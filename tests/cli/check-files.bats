@@ -206,7 +206,7 @@ unprivileged() {
 @test "a file to read, and a file to write" {
 	roles 'type = "memory";' 'copy = { from = "no-file"; };'
 	check 2
-	says '6: roles.load.copy.from: "no-file": No such file or directory; make the file, or write another path'
+	says '6: roles.load.copy.from: "no-file": No such file or directory; create the file, or write another path'
 	roles 'type = "memory";' 'replay = { path = "."; };'
 	check 2
 	says '6: roles.load.replay.path: "." is a directory; write the path of a file'
@@ -232,7 +232,7 @@ unprivileged() {
 	mkdir -m 555 closed
 	roles 'type = "memory";' 'workload = { ops = 1; }; stages = ( { type = "trace"; path = "closed/trace"; } );'
 	check 2
-	says '6: roles.load.stages[0].path: "closed/trace": cannot make it in the directory closed: Permission denied'
+	says '6: roles.load.stages[0].path: "closed/trace": cannot create it in the directory closed: Permission denied'
 	chmod 000 disk
 	roles 'type = "memory";' 'copy = { from = "disk"; };'
 	check 2
@@ -244,7 +244,7 @@ unprivileged() {
 	roles 'type = "memory";'
 	sed -i '1s|transport = "loop";|transport = "shm-comch"; dir = "no/such/run";|' "$conf"
 	check 2
-	says '1: devices.d.dir: "no/such/run": cannot use the directory no/such: No such file or directory; make it, or write'
+	says '1: devices.d.dir: "no/such/run": cannot use the directory no/such: No such file or directory; create it, or write'
 	check 2 --set devices.d.dir=disk
 	[[ "$output" == *'gantry: --set: devices.d.dir: "disk" is not a directory; write another path'* ]]
 	check 0 --set devices.d.dir=run

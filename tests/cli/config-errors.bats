@@ -392,7 +392,7 @@ initiator() {
 
 @test "a gateway that leads to one volume twice" {
 	local d='device = "d"; name ='
-	local text='roles.a.connect[2]: leads to "y" of this device, as connect[0] does: the volume would appear twice; '
+	local text='roles.a.connect[2]: connects to "y" of this device, as connect[0] does: the volume would appear twice; '
 	wrong "3: $text" <<-END
 		devices = { d = { transport = "loop"; }; e = { transport = "loop"; }; }; roles = {
 		a = { role = "gateway"; listen = { $d "x"; };

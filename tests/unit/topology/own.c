@@ -221,7 +221,7 @@ static void only_what_it_leads_to_inside_comes_along(void)
 static void somebody_must_listen_inside(void)
 {
 	refused(-EINVAL, ROLES(BARE),
-		"the text:3: roles.bare.connect: leads to \"v\" on the device \"wire\", which reaches only this process, and no "
+		"the text:3: roles.bare.connect: connects to \"v\" on the device \"wire\", which reaches only this process, and no "
 		"role of the file listens there");
 }
 
