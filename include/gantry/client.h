@@ -47,17 +47,14 @@ struct gantry_queue;
  */
 struct gantry_volume_attr {
 	uint32_t struct_size; /* sizeof(struct gantry_volume_attr) */
-	/* number of queues that can be open at a time; default 1 */
-	uint32_t queues;
-	/* IOs in flight on each queue; default 32 */
-	uint32_t depth;
+	uint32_t queues;      /* number of queues that can be open at a time; default 1 */
+	uint32_t depth;       /* IOs in flight on each queue; default 32 */
 	/*
 	 * longest IO with a buffer outside gantry_volume_buffers(), in bytes; default: the lesser
 	 * of 1 MiB and max_io of the volume
 	 */
 	uint32_t copy_bytes;
-	/* size of gantry_volume_buffers(); default 0 */
-	uint64_t buffer_bytes;
+	uint64_t buffer_bytes; /* size of gantry_volume_buffers(); default 0 */
 };
 
 #define GANTRY_VOLUME_ATTR_INIT \

@@ -69,8 +69,7 @@ enum gantry_opcode {
 	(1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD)
 #define GANTRY_OPS_RANGE (GANTRY_OPS_DATA | GANTRY_OPS_WRITE)
 
-/* the write is on stable storage before it completes */
-#define GANTRY_IO_FUA 0x01u
+#define GANTRY_IO_FUA 0x01u /* the write is on stable storage before it completes */
 #define GANTRY_IO_CRC 0x02u /* crc32c holds the CRC32C of the data */
 #define GANTRY_IO_FLAGS (GANTRY_IO_FUA | GANTRY_IO_CRC)
 
@@ -144,12 +143,11 @@ struct gantry_io {
 	void *owner;                  /* object that submitted it, for drain of stages */
 	/* local address of the data; NULL if it is not mapped */
 	void *data;
-	uint64_t start_ns;   /* when the owner submitted it */
-	uint16_t slot;       /* index in its pool */
-	uint8_t busy;        /* 1 between submit and completion */
-	uint8_t owner_flags; /* private to the owner, 0 at first */
-	/* tag that the peer gave it, for the reply */
-	uint32_t peer_tag;
+	uint64_t start_ns;                /* when the owner submitted it */
+	uint16_t slot;                    /* index in its pool */
+	uint8_t busy;                     /* 1 between submit and completion */
+	uint8_t owner_flags;              /* private to the owner, 0 at first */
+	uint32_t peer_tag;                /* tag that the peer gave it, for the reply */
 	uint64_t frame[GANTRY_IO_FRAMES]; /* one word for each stage with n_ctx_words = 1 */
 }
 #ifdef __GNUC__

@@ -43,12 +43,9 @@ struct gantry_session_attr {
 	uint64_t id;
 	/* counts the attempts to open the session; 1 at first, at most GANTRY_EPOCH_MAX */
 	uint32_t epoch;
-	/* number of lanes */
-	uint32_t lanes;
-	/* IOs in flight on each lane */
-	uint32_t depth;
-	/* number of regions to export */
-	uint32_t regions;
+	uint32_t lanes;   /* number of lanes */
+	uint32_t depth;   /* IOs in flight on each lane */
+	uint32_t regions; /* number of regions to export */
 };
 
 /*

@@ -36,8 +36,7 @@ struct gantry_trace_head {
 	uint32_t record_bytes;
 	uint32_t n_lanes;       /* 0: not known */
 	uint64_t start_unix_ns; /* time of day at time_ns 0 */
-	/* name of the role or instance, truncated and terminated by 0 */
-	char instance[32];
+	char instance[32];      /* name of the role or instance, truncated and terminated by 0 */
 };
 
 struct gantry_trace_record {

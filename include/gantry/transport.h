@@ -131,8 +131,7 @@ struct gantry_region {
 };
 
 /* Flags of import_region. A transport ignores flags that it does not know. */
-/* map the region: set addr. Only with GANTRY_CAP_MAPPED. Since 1.1 */
-#define GANTRY_IMPORT_MAP 0x1u
+#define GANTRY_IMPORT_MAP 0x1u /* set addr. Only with GANTRY_CAP_MAPPED. Since 1.1 */
 /*
  * The peer must keep all pages of the memory allocated. This flag matters if the peer can free
  * pages that this process accesses. The transport then rejects a region in a file with holes. Until

@@ -51,7 +51,7 @@ quiet() {
 'write one of: volume0'
 	# it is in the file, and not in this process
 	check 0 --role load
-	says "warning: $conf:5: roles.load.connect: connects to \"volume0\" on the device \"d\", which reaches only this process, and"
+	says "warning: $conf:5: roles.load.connect: connects to \"volume0\" on the device \"d\", which reaches only this process"
 }
 
 @test "between processes" {

@@ -147,7 +147,7 @@ serve() {
 		# shellcheck disable=SC2086 # two words
 		gantry copy $words -c "$conf"
 		[ "$status" -eq 2 ]
-		says 't.conf:6: roles.load connects to "v" on the device "d", which reaches only this process, and no other role runs'
+		says 't.conf:6: roles.load connects to "v" on the device "d", which reaches only this process, and no other'
 		says "gantry run with --set roles.load.copy.from=FILE, or copy.to, runs all"
 	done
 	[ ! -e "$BATS_TEST_TMPDIR/out" ]
