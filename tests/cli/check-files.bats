@@ -212,7 +212,7 @@ unprivileged() {
 	says '6: roles.load.replay.path: "." is a directory; write the path of a file'
 	roles 'type = "memory";' 'copy = { to = "no/such/out"; };'
 	check 2
-	says '6: roles.load.copy.to: "no/such/out": cannot use the directory no/such: No such file or directory; make it, or'
+	says '6: roles.load.copy.to: "no/such/out": cannot use the directory no/such: No such file or directory; create it, or'
 	roles 'type = "memory";' 'copy = { to = "out"; };'
 	check 0
 	roles 'type = "memory";' 'workload = { ops = 1; }; stages = ( { type = "trace"; path = "no/such/trace"; } );'
@@ -251,7 +251,7 @@ unprivileged() {
 	roles 'type = "memory";'
 	sed -i '1s|^|runtime = { stat_dir = "no/such/stat"; }; |' "$conf"
 	check 0 # gantry run goes on without gantry stat
-	warns '1: runtime.stat_dir: "no/such/stat": cannot use the directory no/such: No such file or directory; make it, or'
+	warns '1: runtime.stat_dir: "no/such/stat": cannot use the directory no/such: No such file or directory; create it, or'
 	check 0 --set runtime.stat=false
 	[[ "$output" != *warning* ]]
 }

@@ -113,7 +113,7 @@ takes up to 60KiB; write max_region_bytes = \"60KiB\" or less"
 write max_regions = 8 or less"
 	check 0 --set devices.nic.max_queues=32
 	[ "$status" -eq 2 ]
-	says "gantry: $conf:5: roles.store.listen.max_sessions: 2 sessions of 3 lanes may need 14 queue pairs, all that uses the \
+	says "gantry: $conf:5: roles.store.listen.max_sessions: 2 sessions of 3 lanes may need 14 queue pairs, all roles on the \
 device 33; the device \"nic\" has 32; write max_sessions = 1 or less"
 	check 0 --set devices.nic.max_queues=32 --set roles.store.listen.max_sessions=1
 	[ "$status" -eq 0 ]

@@ -99,7 +99,7 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 	mistake "one of SRC and DST must be" copy -c x a b
 	mistake "one of SRC and DST must be" copy -c x volume: volume:a
 	mistake "copy runs one role" copy -c x volume:a f --role b
-	mistake "is no file name" copy -c x volume:a 'a"b'
+	mistake "is not a valid file name" copy -c x volume:a 'a"b'
 }
 
 @test "options may stand before the command, and behind its arguments" {

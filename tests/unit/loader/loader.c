@@ -409,7 +409,7 @@ static void unknown_kind(void)
 {
 	build("kind", HEAD
 	      "GANTRY_PLUGIN(kind) = {GANTRY_PLUGIN_HEAD, 77, \"kind\", \"1\", \"test\", 0, 0, sizeof(ops), &ops};\n");
-	refused("kind", "is of kind 77", NULL);
+	refused("kind", "unknown plugin kind 77", NULL);
 }
 
 static void too_many_frames(void)
