@@ -54,7 +54,7 @@ rooms()
 {
 	[ -z "$(
 		cd "$top_srcdir" && for folder in core/*/ plugins/*/; do
-			section "The house" | grep -q "^ *$folder" || echo "$folder"
+			section "Source tree" | grep -q "^ *$folder" || echo "$folder"
 		done | tee /dev/stderr
 	)" ]
 }
@@ -65,7 +65,7 @@ plugins()
 	[ -z "$(
 		cd "$top_srcdir" && for folder in plugins/*/*/; do
 			name=$(basename "$folder")
-			section "The house" | grep "^ *${folder%"$name/"}" | grep -qw -e "$name" || echo "$folder"
+			section "Source tree" | grep "^ *${folder%"$name/"}" | grep -qw -e "$name" || echo "$folder"
 		done | tee /dev/stderr
 	)" ]
 }
