@@ -215,11 +215,11 @@ static void inject(struct fault *fault)
 	struct sim_proc *proc = sides[fault->side].proc;
 
 	fault->done = true;
-	if (!proc || !proc->alive)
+	if (!proc || !proc->alive || proc->dying)
 		return;
 	event("%s is killed", proc->name);
 	sim_doca_killed(fault->side, proc->pid);
-	sim_proc_kill(proc, -SIGKILL);
+	sim_proc_kill_in_steps(proc, -SIGKILL);
 	sides[fault->side].start_at = sim_now() + fault->down_ns;
 }
 
@@ -252,7 +252,7 @@ static uint64_t act(void)
 		reap(i);
 		if (!sides[i].proc && sides[i].start_at <= sim_now())
 			start(i);
-		if (sides[i].start_at < next)
+		if (!sides[i].proc && sides[i].start_at < next)
 			next = sides[i].start_at;
 	}
 	if (clients_are_over())

@@ -124,6 +124,14 @@ void sim_fds_close_all(struct sim_proc *proc)
 			close_fd(proc, fd);
 }
 
+bool sim_fds_close_one(struct sim_proc *proc, uint32_t before)
+{
+	for (int fd = 0; fd < (int)SIM_FDS; fd++)
+		if (proc->fds[fd].file && before-- == 0)
+			return close_fd(proc, fd) == 0;
+	return false;
+}
+
 int __wrap_close(int fd)
 {
 	sim_call();

@@ -22,6 +22,8 @@ struct sim_image {
 	struct sim_arena *arena;
 };
 
+#define PAUSE_NS 134000000u /* of a killed process: longer than COMCH_DEATH_NS of its peers */
+
 static struct sim_image images[SIM_PROCS];
 static size_t n_images;
 static struct sim_proc procs[SIM_PROCS];
@@ -220,6 +222,57 @@ void sim_proc_kill(struct sim_proc *proc, int status)
 	sim_changed();
 	if (is_self)
 		sim_leave();
+}
+
+/* -- the end of a killed process -- */
+
+static uint32_t n_open(const struct sim_proc *proc)
+{
+	uint32_t n = 0;
+
+	for (int fd = 0; fd < (int)SIM_FDS; fd++)
+		n += proc->fds[fd].file != NULL;
+	return n;
+}
+
+/*
+ * The only thread of a killed process. The order of descriptors by number is one of those that are
+ * drawn. In one of four there is one long pause, since the kernel may be slow at any step. Mappings
+ * go first, as in the kernel, or at a moment that is drawn, as with another user of the address
+ * space, such as a reader of /proc.
+ */
+static void *die(void *arg)
+{
+	struct sim_proc *proc = arg;
+	bool in_order = sim_draw(2) != 0;
+	uint64_t step_ns = 1u << sim_draw(18), pause_ns = sim_draw(4) == 0 ? PAUSE_NS : 0;
+	uint32_t n = n_open(proc), unmap_before = sim_draw(4) != 0 ? n : sim_draw(n + 1),
+		 pause_before = sim_draw(n + 1);
+
+	for (;;) {
+		if (n == unmap_before)
+			sim_maps_drop_all(proc);
+		sim_block(NULL, NULL,
+			  sim_now() + sim_draw((uint32_t)step_ns) +
+				  (n == pause_before ? pause_ns : 0));
+		if (n-- == 0)
+			break;
+		sim_fds_close_one(proc, in_order ? 0 : sim_draw(n + 1));
+		sim_changed();
+	}
+	sim_proc_kill(proc, proc->status);
+	return NULL;
+}
+
+void sim_proc_kill_in_steps(struct sim_proc *proc, int status)
+{
+	if (!proc->alive || proc->dying)
+		return;
+	proc->dying = true;
+	proc->status = status;
+	sim_threads_kill(proc);
+	if (!sim_thread_start(proc, "killed", die, proc))
+		sim_proc_kill(proc, status);
 }
 
 void sim_proc_signal(struct sim_proc *proc, int signal)

@@ -35,6 +35,7 @@ struct sim_proc {
 	pid_t pid; /* 0: a free slot */
 	uid_t uid;
 	bool alive;
+	bool dying; /* it was killed, and its descriptors close one after the other */
 	int status; /* of its end: what it gave to exit(), or minus the signal that killed it */
 	struct sim_file *pidfd; /* see os_fd.c; NULL: no process has opened it */
 	struct sim_image *image;
@@ -74,6 +75,12 @@ struct sim_proc *sim_proc_start(const char *name, uid_t uid, void *(*fn)(void *a
  * of its threads.
  */
 void sim_proc_kill(struct sim_proc *proc, int status);
+/*
+ * SIGKILL, as the kernel executes it: threads stop at once. Descriptors close one after the other,
+ * and the mappings go, while other processes run, in an order and at moments that are drawn. Then
+ * its end is reported, and the environment continues.
+ */
+void sim_proc_kill_in_steps(struct sim_proc *proc, int status);
 /* A signal for its signalfd. */
 void sim_proc_signal(struct sim_proc *proc, int signal);
 /*
@@ -111,6 +118,10 @@ void sim_host_free(void *memory);
 
 /* -- the end of a process, per module of the kernel -- */
 void sim_fds_close_all(struct sim_proc *proc);
+/*
+ * Close the open descriptor with this number of lower ones before it. False: there are not so many.
+ */
+bool sim_fds_close_one(struct sim_proc *proc, uint32_t before);
 /* The kind of what a descriptor refers to. NULL: it is closed. */
 const char *sim_fd_kind(const struct sim_proc *proc, int fd);
 void sim_maps_drop_all(struct sim_proc *proc);

@@ -98,13 +98,26 @@ static void start(unsigned slot)
 	event("%s starts, pid %d", name, (int)slots[slot].proc->pid);
 }
 
+static bool is_running(unsigned slot)
+{
+	return slots[slot].proc && slots[slot].proc->alive && !slots[slot].proc->dying;
+}
+
 static void kill_slot(unsigned slot, uint64_t down_ns)
 {
-	if (!slots[slot].proc || !slots[slot].proc->alive)
+	if (!is_running(slot))
 		return;
 	event("%s is killed", slots[slot].proc->name);
-	sim_proc_kill(slots[slot].proc, -SIGKILL);
+	sim_proc_kill_in_steps(slots[slot].proc, -SIGKILL);
 	slots[slot].start_at = sim_now() + down_ns;
+}
+
+/* The machine stops: all ends at once. */
+static void cut_slot(unsigned slot, uint64_t down_ns)
+{
+	kill_slot(slot, down_ns);
+	if (slots[slot].proc)
+		sim_proc_kill(slots[slot].proc, -SIGKILL);
 }
 
 /* What a fault is in this topology. */
@@ -152,28 +165,26 @@ static void inject(const struct sim_fault *fault)
 	switch (kind) {
 	case SIM_STOP_GATEWAY:
 	case SIM_STOP_TARGET:
-		if (!slots[slot].proc || !slots[slot].proc->alive)
+		if (!is_running(slot))
 			break;
 		event("%s gets SIGTERM", slots[slot].proc->name);
 		sim_proc_signal(slots[slot].proc, SIGTERM);
 		break;
 	case SIM_POWER_CUT:
 		for (slot = TARGET; slot < GATEWAY; slot++) /* on one machine */
-			kill_slot(slot, fault->down_ns);
+			cut_slot(slot, fault->down_ns);
 		sim_disk_power_cut(false);
 		sim_judge_power_cut(ALL_VOLUMES);
 		break;
 	case SIM_EXCHANGE:
 		kill_slot(slot, fault->down_ns);
-		if (slots[slot].proc && slots[slot].proc->alive)
-			break;
 		sim_topology_exchange(fault->client % now->topology.n_targets);
 		event("the volume of %s is exchanged",
 		      sim_topology_store(fault->client % now->topology.n_targets));
 		break;
 	case SIM_BLACKOUT:
 		for (slot = 0; slot < SLOTS; slot++)
-			kill_slot(slot, fault->down_ns);
+			cut_slot(slot, fault->down_ns);
 		sim_disk_power_cut(true);
 		sim_judge_power_cut(ALL_VOLUMES);
 		break;
@@ -255,7 +266,7 @@ static uint64_t act(void)
 			next = slots[slot].starved_until;
 		if (!slots[slot].proc && slots[slot].start_at <= sim_now())
 			start(slot);
-		if (slots[slot].start_at < next)
+		if (!slots[slot].proc && slots[slot].start_at < next)
 			next = slots[slot].start_at;
 	}
 	if (!ending && clients_have_ended())
