@@ -10,6 +10,7 @@
 
 #include "doca_judge.h"
 #include "judge.h"
+#include "os.h"
 
 #define MS 1000000ull
 #define S (1000 * MS)
@@ -290,6 +291,7 @@ void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_out
 	static const struct sim_disk_faults no_faults;
 	static const struct sim_course course = {
 		.act = act, .is_over = is_over, .limit_ns = LIMIT_NS, .limit_steps = LIMIT_STEPS};
+	char left[200];
 	bool calm;
 
 	draw(&now, seed);
@@ -306,6 +308,10 @@ void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_out
 	for (uint32_t i = 0; i < SIDES; i++)
 		sides[i].start_at = i <= now.n_clients ? now.start_ns[i] : SIM_NEVER;
 	outcome->verdict = sim_until_over(&course);
+	if (!outcome->verdict && sim_files_left(left, sizeof(left))) {
+		sim_wrong("files are open when all programs have ended, with references:%s", left);
+		outcome->verdict = sim_judge_verdict_now();
+	}
 	if (!outcome->verdict)
 		outcome->verdict = sim_doca_verdict(calm);
 	outcome->trace = sim_trace();

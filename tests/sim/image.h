@@ -32,6 +32,12 @@ struct sim_job {
 };
 void *sim_image_client(void *job);
 
+/*
+ * Bytes of regions that the process leaves mapped, since a peer may still touch them:
+ * gn_region_quarantined().
+ */
+uint64_t sim_image_quarantined(void);
+
 /* -- in the simulator: the history that the judge looks at -- */
 
 enum sim_op { SIM_READ, SIM_WRITE, SIM_FUA, SIM_FLUSH, SIM_ZERO, SIM_DISCARD, SIM_OPS };

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "memory/region.h"
 #include "sim.h"
 #include "topology.h"
 
@@ -45,6 +46,11 @@ VISIBLE void *sim_image_run(void *path)
 
 	gn_log_set_hook(log_line);
 	exit(gn_cli_run(&cli));
+}
+
+VISIBLE uint64_t sim_image_quarantined(void)
+{
+	return gn_region_quarantined();
 }
 
 /* -- a program with libgantry -- */

@@ -58,7 +58,8 @@ struct sim_file_ops {
 /* An open file description. Each kind has a structure that begins with this one. */
 struct sim_file {
 	const struct sim_file_ops *ops;
-	uint32_t refs; /* descriptors, mappings, messages on their way */
+	struct sim_file *next, **at; /* of all */
+	uint32_t refs;               /* descriptors, mappings, messages on their way */
 	/* O_NONBLOCK, O_ACCMODE, O_APPEND, O_DIRECT, O_DSYNC ... as open() and fcntl() have them */
 	int flags;
 	uint64_t changes; /* counts each change of what poll() would say: for edges of epoll */
@@ -68,6 +69,11 @@ struct sim_file {
 void *sim_file_new(const struct sim_file_ops *ops, size_t bytes, int flags);
 void sim_file_get(struct sim_file *file);
 void sim_file_put(struct sim_file *file);
+/*
+ * The kinds of those that exist and their references, as " socket 2, memfd 1". False: there are
+ * none.
+ */
+bool sim_files_left(char *text, size_t bytes);
 /* What poll() says may have changed: blocked threads look again. */
 void sim_file_changed(struct sim_file *file);
 
@@ -99,6 +105,9 @@ uint64_t sim_ns_of(const struct timespec *ts);
 int sim_pidfd_open(pid_t pid); /* -1 with ESRCH or EMFILE set */
 int __wrap_fdatasync(int fd);
 int __wrap_close(int fd);
+
+/* -- os_unix.c -- */
+extern uint32_t sim_messages; /* sent, not received */
 
 /* -- os_misc.c -- */
 /* Whether the kernel has membarrier(2); true at first. */
@@ -136,9 +145,16 @@ void sim_disk_begin(const struct sim_disk_faults *faults);
  * been killed, and file systems in memory and names stay for those of this one.
  */
 void sim_disk_power_cut(bool whole);
+/* No faults after this. */
+void sim_disk_repair(void);
 /* For the judge, without a running process. 0 or -errno. */
 int sim_disk_put(const char *path, const void *bytes, size_t n);
 ssize_t sim_disk_get(const char *path, void *bytes, size_t n, off_t offset);
+/*
+ * The names below a directory that are no directories and do not begin with `but`, as " a.sock b".
+ * False: there are none.
+ */
+bool sim_disk_names(const char *path, const char *but, char *text, size_t bytes);
 /* Give a file an attribute, durable at once. 0 or -errno. */
 int sim_disk_put_attribute(const char *path, const char *name, const char *value);
 /* Exchange the files behind two names. 0 or -errno. */

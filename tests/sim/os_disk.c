@@ -418,6 +418,11 @@ void sim_disk_begin(const struct sim_disk_faults *f)
 	mount();
 }
 
+void sim_disk_repair(void)
+{
+	faults = (struct sim_disk_faults){0};
+}
+
 void sim_disk_power_cut(bool whole)
 {
 	char boot_id[BOOT_ID];
@@ -466,6 +471,26 @@ ssize_t sim_disk_get(const char *path, void *bytes, size_t n, off_t offset)
 	if (rc != 0)
 		return rc;
 	return (ssize_t)sim_inode_read(place.inode, (uint64_t)offset, bytes, n);
+}
+
+static size_t add_names(const struct sim_inode *dir, const char *but, char *text, size_t bytes,
+			size_t n)
+{
+	for (const struct sim_entry *e = dir->layers[SIM_SEEN].entries; e && n < bytes; e = e->next)
+		if (sim_inode_type(e->inode) == S_IFDIR)
+			n = add_names(e->inode, but, text, bytes, n);
+		else if (strncmp(e->name, but, strlen(but)) != 0)
+			n += (size_t)snprintf(text + n, bytes - n, " %s", e->name);
+	return n;
+}
+
+bool sim_disk_names(const char *path, const char *but, char *text, size_t bytes)
+{
+	struct sim_place place;
+
+	if (sim_path_find(AT_FDCWD, path, true, &place) != 0 || !place.inode)
+		sim_fail("%s: no such directory", path);
+	return add_names(place.inode, but, text, bytes, 0) != 0;
 }
 
 int sim_disk_put_attribute(const char *path, const char *name, const char *value)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -17,6 +18,8 @@
 
 /* -- open files -- */
 
+static struct sim_file *all_files;
+
 void *sim_file_new(const struct sim_file_ops *ops, size_t bytes, int flags)
 {
 	struct sim_file *file = sim_host_alloc(bytes);
@@ -24,6 +27,11 @@ void *sim_file_new(const struct sim_file_ops *ops, size_t bytes, int flags)
 	file->ops = ops;
 	file->refs = 1;
 	file->flags = flags;
+	file->next = all_files;
+	file->at = &all_files;
+	if (all_files)
+		all_files->at = &file->next;
+	all_files = file;
 	return file;
 }
 
@@ -36,10 +44,23 @@ void sim_file_put(struct sim_file *file)
 {
 	if (--file->refs != 0)
 		return;
+	*file->at = file->next;
+	if (file->next)
+		file->next->at = file->at;
 	sim_epoll_forget(file);
 	if (file->ops->close)
 		file->ops->close(file);
 	sim_host_free(file);
+}
+
+bool sim_files_left(char *text, size_t bytes)
+{
+	size_t n = 0;
+
+	for (const struct sim_file *file = all_files; file && n < bytes; file = file->next)
+		n += (size_t)snprintf(text + n, bytes - n, "%s %s %u", n != 0 ? "," : "",
+				      file->ops->kind, file->refs);
+	return all_files != NULL;
 }
 
 void sim_file_changed(struct sim_file *file)

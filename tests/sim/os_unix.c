@@ -20,6 +20,8 @@
 #define BACKLOG 512
 #define RIGHTS 253u
 
+uint32_t sim_messages;
+
 struct message {
 	struct message *next;
 	size_t bytes, done; /* done: of a stream, what has been read */
@@ -72,6 +74,7 @@ static void drop_message(struct message *m)
 	for (uint32_t i = 0; i < m->n_files; i++)
 		sim_file_put(m->files[i]);
 	sim_host_free(m);
+	sim_messages--;
 }
 
 static struct message *take_message(struct socket *s)
@@ -287,6 +290,7 @@ static ssize_t put_message(struct socket *s, const struct iovec *iov, size_t n,
 		m->files[i] = files[i];
 	}
 	m->n_files = n_files;
+	sim_messages++;
 	*s->peer->last = m;
 	s->peer->last = &m->next;
 	s->peer->queued += bytes;

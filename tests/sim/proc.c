@@ -184,19 +184,38 @@ struct sim_proc *sim_proc_start(const char *name, uid_t uid, void *(*fn)(void *a
 	return proc;
 }
 
+/* Quarantine keeps the mapping of a region, and not its descriptor. */
+static uint64_t quarantined(const struct sim_proc *proc)
+{
+	uint64_t (*bytes)(void);
+
+	if (!proc->image->handle) /* tests of components */
+		return 0;
+	bytes = (uint64_t(*)(void))sim_proc_symbol(proc, "sim_image_quarantined");
+	return bytes();
+}
+
 void sim_proc_note_left(struct sim_proc *proc)
 {
 	size_t n = 0, room = sizeof(proc->left);
+	uint64_t kept = quarantined(proc);
 
 	for (int fd = 0; fd < (int)SIM_FDS && n < room; fd++)
 		if (sim_fd_kind(proc, fd))
 			n += (size_t)snprintf(proc->left + n, room - n, " descriptor %d (%s)", fd,
 					      sim_fd_kind(proc, fd));
-	for (uint32_t i = 0; i < SIM_MAPS && n < room; i++)
-		if (proc->maps[i].at)
+	for (uint32_t i = 0; i < SIM_MAPS && n < room; i++) {
+		const struct sim_map *map = &proc->maps[i];
+
+		if (map->file && map->bytes <= kept)
+			kept -= map->bytes;
+		else if (map->at)
 			n += (size_t)snprintf(proc->left + n, room - n,
-					      " mapping of %zu bytes (%s)", proc->maps[i].bytes,
-					      proc->maps[i].file ? "of a file" : "anonymous");
+					      " mapping of %zu bytes (%s)", map->bytes,
+					      map->file ? "of a file" : "anonymous");
+	}
+	if (proc->n_files_open != 0 && n < room)
+		n += (size_t)snprintf(proc->left + n, room - n, " %u streams", proc->n_files_open);
 	if (sim_arena_used(proc->arena) != 0 && n < room)
 		snprintf(proc->left + n, room - n, " heap of %zu bytes",
 			 sim_arena_used(proc->arena));

@@ -53,7 +53,7 @@ struct sim_proc {
 	void (*at_exit[SIM_AT_EXIT])(void);
 	uint32_t n_at_exit;
 	char left[160];        /* what it held when it called exit(), see sim_proc_left() */
-	uint32_t n_files_open; /* streams of libc: the process cannot be killed while it has any */
+	uint32_t n_files_open; /* streams of libc */
 };
 
 /*
@@ -89,8 +89,8 @@ void sim_proc_signal(struct sim_proc *proc, int signal);
  */
 void sim_proc_note_left(struct sim_proc *proc);
 /*
- * Of a process that has called exit(): the descriptors, mappings and heap that it had not given
- * back. NULL: none.
+ * Of a process that has called exit(): the descriptors, mappings, streams and heap that it had not
+ * given back. NULL: none. Regions in quarantine are not counted.
  */
 const char *sim_proc_left(const struct sim_proc *proc);
 /* Forget an ended process. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "held.h"
 #include "judge.h"
 #include "scenario.h"
 
@@ -16,6 +17,18 @@
 #define LIMIT_NS (300 * S)      /* simulated: by then each client has ended, or something hangs */
 #define LIMIT_STEPS 50000000ull /* of 2000 runs the longest takes 1.2 million */
 #define RETRY_NS (50 * MS)
+/* longer than any deadline of a server, and than the slowest disk */
+#define REST_NS (20 * S)
+#define START_NS (2 * S) /* until a server has started */
+#define PROBED_ONE_IN 4u /* runs */
+/* in such a run: the second one must leave the heap of each server as the first one has */
+#define PROBES 2u
+#define PROBE_OPS 4u
+/*
+ * bytes of heap that a server may keep for later sessions: counters, tables; 4112 is the most of
+ * 1000 runs
+ */
+#define POOLS 6144u
 #define ALL_VOLUMES ((1u << SIM_VOLUMES) - 1)
 #define STARTS 8u /* of a client that ends before its work is done */
 
@@ -31,11 +44,34 @@ static struct {
 	uint32_t n_starts;
 	uint64_t starved_until; /* its allocations fail at times; 0: none fails */
 	uint32_t starved_one_in;
+	bool was_starved;     /* its allocations have failed at times */
+	bool rested;          /* it ran when the last client had gone: */
+	struct sim_held held; /* at this time, and after each probe */
+	bool may_lack;        /* it does without what it could not allocate */
 } slots[SLOTS];
 static const struct sim_scenario *now;
 static uint64_t restarted_at; /* when a client has started again; SIM_NEVER: none has */
 static bool injected[SIM_FAULTS];
-static bool ending; /* the last client has ended, and servers have got SIGTERM */
+/*
+ * After the last client has gone, a server that runs must hold the descriptors and mappings of one
+ * that has just started, and at most POOLS bytes of heap more. Of the whole system nothing may be
+ * left when the servers have ended.
+ */
+static enum phase {
+	USED,    /* until the last client has ended */
+	RESTING, /* servers run without clients, and nothing goes wrong any more */
+	PROBING, /* in some runs: one client more, several times */
+	ENDING,  /* they have got SIGTERM */
+	/*
+	 * servers have started again, to compare; they also remove names that killed ones have left
+	 */
+	AGAIN,
+	LEAVING, /* they have got SIGTERM */
+	OVER
+} phase;
+static uint64_t phase_ends;
+static struct sim_job probe; /* of the client in PROBING */
+static uint32_t n_probes;    /* clients left to start */
 
 static void event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void event(const char *format, ...)
@@ -72,8 +108,9 @@ static void *run_slot(void *arg)
 	const char *symbol = slot < CLIENTS ? "sim_image_run" : "sim_image_client";
 	void *(*fn)(void *) = (void *(*)(void *))sim_proc_symbol(sim_proc_self(), symbol);
 
-	return fn(slot < CLIENTS ? (void *)(uintptr_t)file_of(slot)
-				 : (void *)(uintptr_t)&now->jobs[slot - CLIENTS]);
+	if (slot < CLIENTS)
+		return fn((void *)(uintptr_t)file_of(slot));
+	return fn(phase == PROBING ? &probe : (void *)(uintptr_t)&now->jobs[slot - CLIENTS]);
 }
 
 static void start(unsigned slot)
@@ -95,6 +132,7 @@ static void start(unsigned slot)
 	if (!slots[slot].proc)
 		sim_fail("no process left");
 	slots[slot].proc->memory_fails_one_in = slots[slot].starved_one_in;
+	slots[slot].was_starved = slots[slot].starved_one_in != 0;
 	event("%s starts, pid %d", name, (int)slots[slot].proc->pid);
 }
 
@@ -152,6 +190,7 @@ static void starve(unsigned slot, uint32_t one_in, uint64_t until)
 {
 	slots[slot].starved_one_in = one_in;
 	slots[slot].starved_until = until;
+	slots[slot].was_starved |= one_in != 0;
 	if (slots[slot].proc)
 		slots[slot].proc->memory_fails_one_in = one_in;
 	event("slot %u: %s", slot, one_in != 0 ? "allocations fail" : "allocations succeed again");
@@ -211,7 +250,7 @@ static void reap(unsigned slot)
 			  sim_proc_left(proc));
 	if (slot >= CLIENTS)
 		sim_judge_ended(slot - CLIENTS + 1);
-	if (slots[slot].start_at == SIM_NEVER && !ending &&
+	if (slots[slot].start_at == SIM_NEVER && phase == USED &&
 	    (slot < CLIENTS || (proc->status > 0 && slots[slot].n_starts < STARTS)))
 		slots[slot].start_at = sim_now() + RETRY_NS;
 	sim_proc_reap(proc);
@@ -226,23 +265,178 @@ static bool clients_have_ended(void)
 	return true;
 }
 
-/* Servers that no client uses any more end in order, and give back what they hold. */
-static void end_servers(void)
+/* No fault is injected after this. */
+static void let_rest(void)
 {
-	ending = true;
-	for (unsigned slot = 0; slot < CLIENTS; slot++) {
+	struct sim_rates rates = now->rates;
+
+	rates.stall_one_in = 0;
+	sim_rates_set(&rates);
+	sim_disk_repair();
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
 		slots[slot].start_at = SIM_NEVER;
-		if (slots[slot].proc)
-			sim_proc_signal(slots[slot].proc, SIGTERM);
+		if (slots[slot].starved_one_in != 0)
+			starve(slot, 0, 0);
 	}
 }
 
-static bool all_have_ended(void)
+static void stop_servers(void)
 {
-	for (unsigned slot = 0; slot < CLIENTS && clients_have_ended(); slot++)
-		if (slots[slot].proc || slots[slot].start_at != SIM_NEVER)
+	for (unsigned slot = 0; slot < CLIENTS; slot++)
+		if (slots[slot].proc)
+			sim_proc_signal(slots[slot].proc, SIGTERM);
+}
+
+static void note_rested(void)
+{
+	for (unsigned slot = 0; slot < CLIENTS; slot++) {
+		slots[slot].rested = is_running(slot);
+		slots[slot].may_lack = slots[slot].was_starved;
+		if (slots[slot].rested)
+			sim_held_note(&slots[slot].held, slots[slot].proc);
+	}
+}
+
+static void must_hold_the_same(unsigned slot, const struct sim_held *held,
+			       const struct sim_held *before, size_t heap_bytes, const char *when)
+{
+	char text[200];
+
+	if (sim_held_differs(held, before, heap_bytes, slots[slot].may_lack, text, sizeof(text)))
+		sim_wrong("what %s holds is not the same after %s:%s", slots[slot].proc->name, when,
+			  text);
+}
+
+/* The first probe may fill pools; the second one finds them filled. */
+static void compare_probed(void)
+{
+	struct sim_held held;
+
+	for (unsigned slot = 0; slot < CLIENTS; slot++) {
+		if (!is_running(slot))
+			continue;
+		sim_held_note(&held, slots[slot].proc);
+		must_hold_the_same(slot, &held, &slots[slot].held, n_probes == 0 ? 0 : POOLS,
+				   "a client than before it");
+	}
+}
+
+static void compare_started(void)
+{
+	struct sim_held held;
+
+	for (unsigned slot = 0; slot < CLIENTS; slot++) {
+		if (slots[slot].n_starts != 0 && !is_running(slot))
+			sim_wrong("slot %u does not start, although nothing is wrong", slot);
+		else if (slots[slot].rested) {
+			sim_held_note(&held, slots[slot].proc);
+			must_hold_the_same(slot, &slots[slot].held, &held, POOLS,
+					   "its last client than after its start");
+		}
+	}
+}
+
+static void start_servers(void)
+{
+	for (unsigned slot = 0; slot < CLIENTS; slot++)
+		if (slots[slot].n_starts != 0)
+			slots[slot].start_at = sim_now();
+}
+
+static bool all_servers_run(void)
+{
+	for (unsigned slot = 0; slot < CLIENTS; slot++)
+		if (slots[slot].n_starts != 0 && !is_running(slot))
 			return false;
-	return clients_have_ended();
+	return true;
+}
+
+static void look_for_remains(void)
+{
+	char text[200];
+
+	if (sim_files_left(text, sizeof(text)))
+		sim_wrong("files are open when all processes have ended, with references:%s", text);
+	if (sim_messages != 0)
+		sim_wrong("%u messages are on their way when all processes have ended",
+			  sim_messages);
+	/* the generation of a volume must outlive the target that raised it */
+	if (sim_disk_names("/run", "generation-", text, sizeof(text)) ||
+	    sim_disk_names("/tmp", "", text, sizeof(text)))
+		sim_wrong("names are left when all processes have ended:%s", text);
+}
+
+static bool servers_have_ended(void)
+{
+	for (unsigned slot = 0; slot < CLIENTS; slot++)
+		if (slots[slot].proc)
+			return false;
+	return true;
+}
+
+static void enter(enum phase next, uint64_t lasts_ns)
+{
+	phase = next;
+	phase_ends = lasts_ns == SIM_NEVER ? SIM_NEVER : sim_now() + lasts_ns;
+}
+
+static void begin_rest(void)
+{
+	let_rest();
+	n_probes = PROBES;
+	if (now->topology.shape == SIM_EMBEDDED || sim_draw(PROBED_ONE_IN) != 0)
+		n_probes = 0;
+	probe = now->jobs[0];
+	probe.ops = PROBE_OPS;
+	enter(RESTING, servers_have_ended() ? 0 : REST_NS);
+}
+
+static void end_rest(void)
+{
+	if (phase == PROBING)
+		compare_probed();
+	note_rested();
+	if (n_probes != 0 && all_servers_run()) {
+		n_probes--;
+		enter(PROBING, REST_NS);
+		start(CLIENTS);
+		return;
+	}
+	stop_servers();
+	enter(ENDING, SIM_NEVER);
+}
+
+/* Go on to the next phase if it is time. True: something is due at once. */
+static bool advance(void)
+{
+	enum phase before = phase;
+
+	if (phase == USED && clients_have_ended()) {
+		begin_rest();
+		return true;
+	}
+	if (sim_now() >= phase_ends &&
+	    (phase == RESTING || (phase == PROBING && clients_have_ended()))) {
+		end_rest();
+		return true;
+	}
+	if (phase == ENDING && servers_have_ended()) {
+		start_servers();
+		enter(AGAIN, START_NS);
+	} else if (phase == AGAIN && sim_now() >= phase_ends) {
+		compare_started();
+		stop_servers();
+		enter(LEAVING, SIM_NEVER);
+	} else if (phase == LEAVING && servers_have_ended()) {
+		look_for_remains();
+		enter(OVER, SIM_NEVER);
+	}
+	return phase != before;
+}
+
+static bool is_over(void)
+{
+	return phase == OVER;
 }
 
 /* SIM_NEVER: not yet known. */
@@ -269,12 +463,14 @@ static uint64_t act(void)
 		if (!slots[slot].proc && slots[slot].start_at < next)
 			next = slots[slot].start_at;
 	}
-	if (!ending && clients_have_ended())
-		end_servers();
+	if (advance())
+		return sim_now();
+	if (phase_ends < next)
+		next = phase_ends;
 	for (uint32_t i = 0; i < now->n_faults; i++) {
 		const struct sim_fault *fault = &now->faults[i];
 
-		if (injected[i] || ending)
+		if (injected[i] || phase != USED)
 			continue;
 		if (due(fault) <= sim_now()) {
 			injected[i] = true;
@@ -348,14 +544,12 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 
 void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 {
-	static const struct sim_course course = {.act = act,
-						 .is_over = all_have_ended,
-						 .limit_ns = LIMIT_NS,
-						 .limit_steps = LIMIT_STEPS};
+	static const struct sim_course course = {
+		.act = act, .is_over = is_over, .limit_ns = LIMIT_NS, .limit_steps = LIMIT_STEPS};
 
 	now = s;
 	memset(injected, 0, sizeof(injected));
-	ending = false;
+	enter(USED, SIM_NEVER);
 	sim_begin(s->seed ^ 0x5eed);
 	sim_rates_set(&s->rates);
 	sim_has_membarrier = s->membarrier;

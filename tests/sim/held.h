@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * held.h - what a simulated process holds of the kernel and of its heap, to compare two moments of
+ * it, or two processes
+ */
+#ifndef SIM_HELD_H
+#define SIM_HELD_H
+
+#include "proc.h"
+
+#define SIM_HELD_KINDS 12u /* of descriptors */
+
+struct sim_held {
+	struct {
+		const char *kind;
+		uint32_t n;
+	} fds[SIM_HELD_KINDS]; /* up to a NULL; those of one kind together */
+	uint32_t n_maps;
+	size_t map_bytes, heap_bytes;
+};
+
+void sim_held_note(struct sim_held *held, const struct sim_proc *proc);
+/*
+ * Whether there are more descriptors of any kind or more mappings than before, or fewer unless
+ * may_lack, or over heap_bytes more of heap. Then the text has the differences, as " memfd 3
+ * instead of 2, mappings 9 instead of 8".
+ */
+bool sim_held_differs(const struct sim_held *held, const struct sim_held *before, size_t heap_bytes,
+		      bool may_lack, char *text, size_t bytes);
+
+#endif
