@@ -14,8 +14,6 @@
 
 #include "disk.h"
 
-#define RANGE ((size_t)1 << 36) /* bytes of addresses for a process */
-#define FIRST ((uint8_t *)0x200000000000)
 #define PAGE ((size_t)4096)
 /* bytes: so much memory, or more, is not populated, since the product rarely touches all of it */
 #define LAZY (1 << 20)
@@ -165,10 +163,10 @@ static struct sim_map *find_map(struct sim_proc *proc, const void *at)
 static uint8_t *fresh(const struct sim_proc *proc, size_t bytes)
 {
 	size_t index = sim_proc_index(proc);
-	uint8_t *at = FIRST + index * RANGE + tops[index];
+	uint8_t *at = (uint8_t *)SIM_MAPPED + index * SIM_MAPPED_BYTES + tops[index];
 
 	tops[index] += bytes + PAGE;
-	if (tops[index] > RANGE)
+	if (tops[index] > SIM_MAPPED_BYTES)
 		sim_fail("%s: no addresses left", proc->name);
 	return at;
 }

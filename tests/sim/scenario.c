@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MS 1000000ull
+#define PLAIN_ONE_IN 25u /* runs */
 
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
@@ -37,6 +38,7 @@ const char *sim_condition_name(enum sim_condition condition)
 							  "failed syncs",
 							  "failed writes",
 							  "stalls",
+							  "plain accesses as points",
 							  "nothing wrong"};
 
 	return names[condition];
@@ -69,6 +71,7 @@ uint32_t sim_scenario_conditions(const struct sim_scenario *s)
 		[SIM_WITH_BAD_SYNCS] = s->disk.sync_fails_one_in != 0,
 		[SIM_WITH_BAD_WRITES] = s->disk.write_fails_one_in != 0,
 		[SIM_WITH_STALLS] = s->rates.stall_one_in != 0,
+		[SIM_WITH_PLAIN_POINTS] = s->rates.plain_points,
 		[SIM_CALM] = s->n_faults == 0 && sim_scenario_is_smooth(s)};
 	uint32_t bits = 0;
 
@@ -190,6 +193,13 @@ static void draw_starvation(struct sim_scenario *s)
 					   .one_in = 1u << sim_draw(8)};
 }
 
+/* The same for plain accesses as points: such a run takes longer. */
+static void draw_plain_points(struct sim_scenario *s)
+{
+	sim_begin(s->seed ^ 0x91a1);
+	s->rates.plain_points = s->rates.only_shared = sim_draw(PLAIN_ONE_IN) == 0;
+}
+
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
 	sim_begin(seed);
@@ -216,6 +226,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 		s->io_timeout_ms = 320;
 	sim_topology_draw(s);
 	draw_starvation(s);
+	draw_plain_points(s);
 }
 
 /* -- leaving out -- */

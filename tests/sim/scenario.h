@@ -100,6 +100,7 @@ enum sim_condition {
 	SIM_WITH_BAD_SYNCS,
 	SIM_WITH_BAD_WRITES,
 	SIM_WITH_STALLS,
+	SIM_WITH_PLAIN_POINTS,
 	SIM_CALM, /* nothing is wrong */
 	SIM_CONDITIONS
 };

@@ -68,6 +68,17 @@ static struct range {
 	size_t bytes;
 } late[LATE]; /* see sim_late() */
 static uint32_t n_late;
+/*
+ * Lines of memory by a hash of their addresses: the thread that has used each, or SEVERAL; 0: none.
+ * For only_shared.
+ */
+#define LINE 64u
+#define LINES (1u << 16)
+#define SEVERAL UINT32_MAX
+static struct line {
+	uintptr_t number;
+	uint32_t user;
+} lines[LINES];
 /* What memory has only for the plain access that the running thread does next; at NULL: nothing. */
 static struct {
 	void *at;
@@ -489,11 +500,44 @@ static struct store *own_store(const void *at)
 	return NULL;
 }
 
+/*
+ * Whether several threads have used this line; the running one uses it now. A line that takes the
+ * place of another one is new.
+ */
+static bool is_shared(const void *at)
+{
+	uintptr_t number = (uintptr_t)at / LINE;
+	struct line *line = &lines[(number ^ number >> 16 ^ number >> 32) % LINES];
+
+	/* processes map it at addresses of their own */
+	if ((uintptr_t)at - SIM_MAPPED < SIM_PROCS * SIM_MAPPED_BYTES)
+		return true;
+	if ((size_t)((const uint8_t *)at - stacks) < SIM_THREADS * (size_t)(SIM_STACK + GUARD))
+		return false;
+	if (line->number != number)
+		*line = (struct line){number, 0};
+	if (line->user == SEVERAL)
+		return true;
+	if (line->user != 0 && line->user != self->pub.id)
+		line->user = SEVERAL;
+	else
+		line->user = self->pub.id;
+	return line->user == SEVERAL;
+}
+
+static inline void plain_point(const void *at, const void *pc)
+{
+	if (rates.only_shared && (!self || !is_shared(at)))
+		settle();
+	else
+		sim_access(false, pc);
+}
+
 void sim_plain_read(void *at, const void *pc)
 {
 	const struct store *own;
 
-	sim_access(false, pc);
+	plain_point(at, pc);
 	own = own_store(at);
 	if (!own)
 		return;
@@ -515,7 +559,7 @@ static bool is_late(const void *at)
 
 void sim_plain_write(void *at, unsigned size, const void *pc)
 {
-	sim_access(false, pc);
+	plain_point(at, pc);
 	if (own_store(at))
 		drain(self);
 	if (n_late != 0 && is_late(at))
@@ -749,6 +793,8 @@ void sim_rates_draw(struct sim_rates *r)
 void sim_rates_set(const struct sim_rates *r)
 {
 	rates = *r;
+	if (rates.only_shared)
+		memset(lines, 0, sizeof(lines));
 	set_watched();
 }
 

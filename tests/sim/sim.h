@@ -36,6 +36,9 @@
 #define SIM_THREADS 64u /* of all processes */
 #define SIM_STACK (512u << 10)
 #define SIM_NEVER UINT64_MAX /* a deadline */
+/* where mappings of simulated processes begin, each process in its range */
+#define SIM_MAPPED ((uintptr_t)0x200000000000)
+#define SIM_MAPPED_BYTES ((size_t)1 << 36) /* of a range */
 
 /* -- sched.c -- */
 
@@ -54,6 +57,8 @@ struct sim_rates {
 	enum sim_model model;
 	/* plain accesses are points too; false: atomic accesses and system calls */
 	bool plain_points;
+	/* of plain accesses only those to lines of memory that several threads have used */
+	bool only_shared;
 	uint32_t switch_one_in;      /* accesses for each change of thread, on average */
 	uint32_t call_one_in;        /* system calls for each change of thread */
 	uint32_t drain_one_in;       /* points for each store that leaves a buffer */
