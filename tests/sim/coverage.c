@@ -13,6 +13,12 @@
 
 #define TRANSITIONS 20u
 
+/*
+ * Two transitions are not reached: a server goes from greeted or queued to ended if its client
+ * closes in order while HELLO or QUEUES is under way. Of all clients only the role initiator does
+ * so, when it is stopped: a program with libgantry waits in gantry_volume_open(), and a gateway
+ * aborts its legs. No simulated process runs the role initiator.
+ */
 static const struct machine {
 	const char *name, *states[SIM_STATES];
 	struct {
