@@ -9,10 +9,10 @@
 
 #define BATCH 16
 
-/* What belongs to a descriptor. */
+/* The buffer of one descriptor. */
 struct buffer {
-	uint64_t started_ns; /* of the move; 0: is not timed */
-	uint32_t first, n;   /* its pages; n 0: none */
+	uint64_t started_ns; /* start of the move; 0: the time is not measured */
+	uint32_t first, n;   /* its pages; n == 0: no buffer */
 };
 
 struct gn_bounce {
@@ -134,12 +134,12 @@ int gn_bounce_poll(struct gn_bounce *m, void (*moved)(void *arg, struct gantry_i
 		uint64_t started_ns;
 
 		if (done[i].cookie >= m->attr.n)
-			/* not one of ours: no transport that keeps its contract says this */
+			/* unknown cookie: the transport violates its contract */
 			continue;
 		io = &m->attr.ios[done[i].cookie];
 		started_ns = m->buffers[io->slot].started_ns;
 		if (started_ns != 0) {
-			/* once: what was polled together ended together */
+			/* one reading of the clock for all moves of this poll */
 			now_ns = now_ns != 0 ? now_ns : gn_fast_ns();
 			io->hop_ns[GANTRY_HOP_DATA] = took(started_ns, now_ns);
 		}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bounce.h - data of regions that are not mapped here: buffers in a piece of memory that the
- * transport knows, filled and emptied by remote read and write.
+ * bounce.h - bounce buffers for regions that the device cannot map: buffers in registered memory,
+ * filled and emptied by remote reads and writes.
  *
- * Where the store itself is such memory, and nothing stands between it and the port, a buffer is
- * the place of the data in the store. Else the memory is smaller than what all descriptors could
- * ask for, because a transport may have to lock it: a buffer is as long as its IO, and who finds no
- * room waits.
+ * If the backend stores the volume in registered memory, and the role has no stages, the buffer of
+ * an IO is its place in the volume (is_store). Otherwise the memory is smaller than what all
+ * descriptors could need together, because a transport may have to lock it. A buffer is as long as
+ * its IO, and an IO that finds no space waits.
  */
 #ifndef GN_TRANSPORT_BOUNCE_H
 #define GN_TRANSPORT_BOUNCE_H
@@ -14,16 +14,16 @@
 #include <gantry/io.h>
 #include <gantry/transport.h>
 
-#define GN_MOVER_MAX_IO (1u << 20) /* bytes of one IO that has to be moved */
+#define GN_MOVER_MAX_IO (1u << 20) /* largest IO with a bounce buffer, in bytes */
 
 struct gn_bounce;
 
 struct gn_bounce_attr {
 	const struct gantry_transport_ops *ops;
-	void *rma; /* of depth n at least */
+	void *rma; /* RMA queue of the transport, of depth n or more */
 	/*
-	 * Registered on the connection of rma, at least one IO long; or the whole volume. Both stay
-	 * the caller's.
+	 * Memory that is registered on the connection of rma: at least one IO long, or the whole
+	 * volume. The caller owns it.
 	 */
 	const struct gantry_region *memory;
 	int is_store;          /* memory is the volume */
@@ -31,42 +31,52 @@ struct gn_bounce_attr {
 	uint32_t n;
 };
 
-/* For n descriptors with slots 0 .. n - 1. 0, -ENOMEM. */
+/*
+ * gn_bounce_create - create the buffers of attr->n descriptors with slots 0 .. n - 1. Returns 0 or
+ * -ENOMEM.
+ */
 int gn_bounce_create(const struct gn_bounce_attr *attr, struct gn_bounce **bounce_p);
 void gn_bounce_destroy(struct gn_bounce **bounce_p);
 
 /*
- * Give a descriptor a buffer of io->length bytes, at io->data. 0; -EAGAIN: there is no room for it
- * now.
+ * gn_bounce_attach - attach a buffer of io->length bytes, and set io->data. Returns 0, or -EAGAIN:
+ * not enough space is free now.
  */
 int gn_bounce_attach(struct gn_bounce *bounce, struct gantry_io *io);
-/* Take the buffer back; nothing may be moved to or from it. A descriptor without one is legal. */
+/*
+ * gn_bounce_detach - release the buffer of a descriptor. No move may be in flight. No effect
+ * without a buffer.
+ */
 void gn_bounce_detach(struct gn_bounce *bounce, struct gantry_io *io);
-/* Whether gn_bounce_attach would succeed. */
+/* Returns true if gn_bounce_attach would succeed. */
 int gn_bounce_fits(const struct gn_bounce *bounce, const struct gantry_io *io);
 
 /*
- * Move io->length bytes between its buffer and its region; `moved` follows from gn_bounce_poll. 0
- * or -errno. started_ns: what its time is counted from; 0: it is not wanted. Where the device is
- * this processor, a look at the clock here keeps it from fetching what comes next.
+ * gn_bounce_move - start a move of io->length bytes between the buffer and the region;
+ * gn_bounce_poll reports its end.
+ *
+ * started_ns  start of the time that is measured; 0: do not measure. If this CPU emulates the
+ *             device, reading the clock here delays its next prefetch
+ * Returns 0 or a -errno of rma_submit
  */
 int gn_bounce_move(struct gn_bounce *bounce, struct gantry_io *io,
 		   const struct gantry_region *region, enum gantry_rma_op op, uint64_t started_ns);
 
 /*
- * The same for a write to the region, with a note, and not timed: rma_write_imm of the transport.
+ * gn_bounce_write_imm - the same for a write to the region with a note, without a measured time.
+ * Returns what rma_write_imm of the transport returns.
  */
 int gn_bounce_write_imm(struct gn_bounce *bounce, struct gantry_io *io,
 			const struct gantry_region *region, uint32_t note);
 
 /*
- * Call moved(arg, io, status) for each move that ended; adds its time to io->hop_ns, if it is
- * wanted. Returns how many.
+ * gn_bounce_poll - call moved(arg, io, status) for each move that ended, and set its
+ * GANTRY_HOP_DATA time if that is measured. Returns the number of moves.
  */
 int gn_bounce_poll(struct gn_bounce *bounce,
 		   void (*moved)(void *arg, struct gantry_io *io, int status), void *arg);
 
-/* Start what was given to gn_bounce_move. */
+/* gn_bounce_flush - start the moves since the last flush. */
 void gn_bounce_flush(struct gn_bounce *bounce);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW_MESSAGES 64u
+#define MIN_DEPTH 64u
 
 static void progress(void *arg)
 {
@@ -102,7 +102,7 @@ static void describe_caps(uint32_t caps, struct gantry_writer *w)
 	w->end(w);
 }
 
-/* 0 and what no number of this machine reaches stand for "no limit". */
+/* Omit 0 and values from INT64_MAX on: both mean "no limit". */
 static void describe_limit(const char *key, uint64_t limit, struct gantry_writer *w)
 {
 	if (limit != 0 && limit < INT64_MAX)
@@ -112,12 +112,12 @@ static void describe_limit(const char *key, uint64_t limit, struct gantry_writer
 uint32_t gn_device_queue_depth(const struct gn_device *device, uint32_t depth)
 {
 	struct gantry_device_info info = {.caps = 0};
-	uint32_t few = FEW_MESSAGES;
+	uint32_t min = MIN_DEPTH;
 
 	device->ops->info(device->dev, &info);
-	if (info.max_depth != 0 && info.max_depth < few)
-		few = info.max_depth;
-	return 2 * depth < few ? few : 2 * depth;
+	if (info.max_depth != 0 && info.max_depth < min)
+		min = info.max_depth;
+	return 2 * depth < min ? min : 2 * depth;
 }
 
 void gn_device_describe(const struct gn_device *device, struct gantry_writer *w)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.h - one entry of `devices`: an opened transport, driven by the control loop.
+ * device.h - one entry of `devices` of the configuration: an opened transport, whose events the
+ * control loop handles. Control thread.
  */
 #ifndef GN_TRANSPORT_DEVICE_H
 #define GN_TRANSPORT_DEVICE_H
@@ -11,7 +12,7 @@
 #include <gantry/transport.h>
 
 struct gn_device {
-	const struct gantry_transport_ops *ops; /* complete: no slot is NULL */
+	const struct gantry_transport_ops *ops; /* complete: no function is NULL */
 	void *dev;
 	const char *name;
 	const char *plugin_name;
@@ -21,25 +22,32 @@ struct gn_device {
 };
 
 /*
- * ops: of the plugin, stubs filled in. conf: the plugin's, filled. Names outlive it. 0 or -errno.
+ * gn_device_open - open a transport and attach it to the loop.
+ *
+ * name         of the entry; must outlive the device, as must plugin_name, ops and conf
+ * ops          of the plugin, without NULL functions
+ * conf         filled conf struct of the plugin
+ * Returns 0, or a -errno of the plugin or the loop. Logs a failure of the plugin, except -EAGAIN.
  */
 int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_name,
 		   const struct gantry_transport_ops *ops, const void *conf,
 		   struct gn_device **device_p);
 void gn_device_close(struct gn_device **device_p);
 /*
- * Have progress called at the next turn: after connect, which may have failed at once, or a change
- * of its timers.
+ * gn_device_kick - call `progress` of the transport in the next turn of the loop. Use it after
+ * connect, which may have failed at once, or after a change that moves its timers.
  */
 void gn_device_kick(struct gn_device *device);
 /*
- * How deep each queue of a lane with so many IOs in flight is. Two messages for each, so that no
- * answer waits for credit; and for few IOs 64, as far as the device has them: a peer is told of
- * receives by lots, a part of the depth, and one that has used up what it was told of waits for the
- * line in which the next lot stands.
+ * gn_device_queue_depth - returns the depth of each queue of a lane with `depth` IOs in flight
+ *
+ * Two messages for each IO, so that no reply waits for credit, and at least 64 messages if the
+ * device supports that. A consumer announces receives in batches of a part of the depth. With a
+ * shallow queue a producer would often run out of credit and wait for the cache line that announces
+ * the next batch.
  */
 uint32_t gn_device_queue_depth(const struct gn_device *device, uint32_t depth);
-/* What it can do and its limits, into the object that is open. */
+/* gn_device_describe - write capabilities and limits of the device into the open object. */
 void gn_device_describe(const struct gn_device *device, struct gantry_writer *w);
 void gn_device_report(const struct gn_device *device, struct gantry_writer *w);
 

@@ -1,4 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * requester.c - the sending end of one lane of a session
+ *
+ * Each IO in flight has a slot, `struct flight`. A submit takes the slot that was released last.
+ * The tag of the descriptor is the slot number (low 16 bits) and a generation (high 16 bits).
+ *
+ *      free ---launch()---> in flight ---take_reply()---> free
+ *                               |
+ *                            expire(): completes the IO with TIMEOUT
+ *                               |
+ *                           late reply expected ---take_late()---> free
+ *
+ * A write with a late reply has an entry in the fence of the session. A write that overlaps the
+ * entry is held back: hold() gives it a slot, and submit_held() sends it later.
+ *
+ * The requester breaks, and so ends its session, if a reply is invalid, or if a late reply does not
+ * arrive within attr.late_timeout_ns.
+ */
 #include "transport/requester.h"
 
 #include "base/clock.h"
@@ -13,106 +31,115 @@
 #define BATCH 32
 #define SLOT(tag) ((tag)&0xffffu)
 #define NEVER UINT64_MAX
-/* a sleeping lane polls the fence this often: other lanes remove entries */
+/*
+ * A sleeping lane checks the fence at this interval, because lanes on other threads remove entries.
+ */
 #define HELD_POLL_NS GN_NS_PER_MS
 
-/* One IO in flight. */
+/* One slot: an IO in flight, or a late reply. */
 struct flight {
-	struct gantry_io *io;    /* NULL: none */
-	uint32_t tag;            /* as on the wire */
-	int late_reply_expected; /* it timed out, but the peer still owes the answer */
+	struct gantry_io *io;    /* NULL: no IO is in flight */
+	uint32_t tag;            /* tag of the descriptor on the wire */
+	int late_reply_expected; /* the IO timed out, and the peer has not replied yet */
 	uint64_t deadline_ns;
-	struct flight *next;    /* at rest */
-} __attribute__((aligned(32))); /* never in two cache lines */
+	struct flight *next;    /* in the list of free slots */
+} __attribute__((aligned(32))); /* a slot never spans two cache lines */
 
-/* State of a slot whose write has timed out, or is held back by one that has. */
+/* Second part of a slot, for a write that timed out or that the fence holds back. */
 struct parked {
-	struct gn_fence_entry entry; /* of the write that timed out */
-	uint64_t until_ns;           /* deadline of its late answer */
-	struct gantry_io *held;      /* the write that is held back; NULL: none */
+	struct gn_fence_entry entry; /* range of the write that timed out */
+	uint64_t until_ns;           /* deadline of the late reply */
+	struct gantry_io *held;      /* the write that the fence holds back; NULL: none */
 };
 
-/* What each IO uses stands first. */
+/* The fields that every IO uses come first. */
 struct gn_requester {
 	uint32_t io_timeout_us;
-	/* all bits set: the link does not time out an IO that has a deadline of its own */
+	/*
+	 * All bits set if attr.relays: the requester does not time out an IO that has a deadline of
+	 * its own.
+	 */
 	uint64_t relayed;
 	void *consumer;
-	struct gn_sender sender;  /* producer NULL: nothing can be sent */
-	struct flight *free_list; /* those at rest, the last one used first */
-	/* the one that was sent last, whose answer comes next where the peer is on this thread */
+	struct gn_sender sender;  /* producer NULL: every submit fails with -ENOTCONN */
+	struct flight *free_list; /* free slots, last in, first out */
+	/* The slot of the last submit. A peer on this thread usually answers that one next. */
 	struct flight *last;
-	struct flight none; /* stands in for it */
-	uint32_t n_tags; /* slots that an answer may name: all, and none where the link is broken */
+	struct flight no_flight; /* placeholder for `last`: it has no IO */
+	/* number of slots that a reply may name: attr.depth, or 0 after the requester broke */
+	uint32_t n_tags;
 	/*
-	 * turns for which a lane must stay awake: the queue took nothing, and nothing tells when it
-	 * will
+	 * Turns during which the lane must not sleep. The transport rejected a send, and no event
+	 * signals that it accepts sends again.
 	 */
-	int refused;
+	int queue_full_turns;
 	int broken;
-	int polled;                /* its poller is on the worker */
-	uint64_t next_deadline_ns; /* no deadline is earlier */
-	/* the earliest deadline of IOs that the peer still owes an answer for; NEVER: none */
+	int is_polled;             /* the worker polls this requester */
+	uint64_t next_deadline_ns; /* lower bound of all deadlines */
+	/* The earliest deadline among the IOs with a late reply; NEVER: none. */
 	uint64_t late_reply_ns;
-	/* the first answer that leaves open whether somebody touches the buffer; NEVER: none */
+	/* Time of the first reply with a status that leaves the buffer in use; NEVER: none. */
 	uint64_t unclear_ns;
-	uint64_t unclear_until_ns; /* when the link breaks because of unclear_ns */
+	uint64_t unclear_until_ns; /* time at which the requester breaks because of unclear_ns */
 	uint32_t n_late_writes;
 	struct flight *flights;
-	struct parked *parked;                    /* by slot */
-	struct flight *first_held, **end_of_held; /* writes that are held back, the oldest first */
+	struct parked *parked; /* indexed by slot */
+	/* writes that the fence holds back, oldest first */
+	struct flight *first_held, **end_of_held;
 	struct gn_requester_attr attr;
 };
 
-static inline void put_to_rest(struct gn_requester *link, struct flight *f)
+static inline void push_free(struct gn_requester *req, struct flight *f)
 {
-	f->next = link->free_list;
-	link->free_list = f;
+	f->next = req->free_list;
+	req->free_list = f;
 }
 
-static void note_deadline(struct gn_requester *link, uint64_t at_ns)
+static void update_next_deadline(struct gn_requester *req, uint64_t at_ns)
 {
-	if (at_ns < link->next_deadline_ns)
-		link->next_deadline_ns = at_ns;
+	if (at_ns < req->next_deadline_ns)
+		req->next_deadline_ns = at_ns;
 }
 
-/* The transport has not taken it: nothing is in flight. */
-static __attribute__((noinline)) int take_back(struct gn_requester *link, struct flight *f, int rc)
+/* Free the slot of an IO that the transport did not accept. Returns rc. */
+static __attribute__((noinline)) int undo_launch(struct gn_requester *req, struct flight *f, int rc)
 {
 	f->io = NULL;
-	put_to_rest(link, f);
+	push_free(req, f);
 	if (rc == -EAGAIN)
-		link->refused = 2; /* this turn and the next, wherever in a turn we are */
+		/* the next poll lowers it: the lane stays awake for this turn and the next */
+		req->queue_full_turns = 2;
 	return rc;
 }
 
-/* Over the producer, or to whoever may refuse it. */
-static __attribute__((noinline)) int send(struct gn_requester *link, struct flight *f,
+/* Send by the producer or by the inline handler; both may reject the IO. */
+static __attribute__((noinline)) int send(struct gn_requester *req, struct flight *f,
 					  struct gantry_io *io)
 {
-	int rc = gn_sender_send(&link->sender, io);
+	int rc = gn_sender_send(&req->sender, io);
 
-	return gantry_unlikely(rc != 0) ? take_back(link, f, rc) : 0;
+	return gantry_unlikely(rc != 0) ? undo_launch(req, f, rc) : 0;
 }
 
 /*
- * The same for a descriptor without a deadline of its own: restore that when the transport rejects
- * it.
+ * The same for a descriptor without a deadline of its own. Reset its deadline if the transport
+ * rejects it.
  */
-static __attribute__((noinline)) int send_undated(struct gn_requester *link, struct flight *f,
-						  struct gantry_io *io)
+static __attribute__((noinline)) int send_with_default_deadline(struct gn_requester *req,
+								struct flight *f,
+								struct gantry_io *io)
 {
-	int rc = gn_sender_send(&link->sender, io);
+	int rc = gn_sender_send(&req->sender, io);
 
 	if (gantry_likely(rc == 0))
 		return 0;
 	io->deadline_us = 0;
-	return take_back(link, f, rc);
+	return undo_launch(req, f, rc);
 }
 
 /*
- * Set the deadline to the time that is left, because the wire carries that. Returns false if no
- * time is left.
+ * Subtract the time since the submit from the deadline: the wire carries the time that is left.
+ * Returns false if no time is left.
  *
  * An IO uses time in stages, in queues and while the fence holds it back.
  */
@@ -126,298 +153,300 @@ static __attribute__((noinline)) bool subtract_time_used(struct gantry_io *io, u
 	return true;
 }
 
-/* Reject an IO because no slot is free. */
-static int refuse(const struct gn_requester *link)
+/* Returns the -errno for an IO that finds no free slot. */
+static int reject(const struct gn_requester *req)
 {
-	return !link->sender.producer ? -ENOTCONN : -EAGAIN;
+	return !req->sender.producer ? -ENOTCONN : -EAGAIN;
 }
 
 /*
- * Hold back a write that overlaps one that timed out, until the answer to that one or its own
- * deadline.
+ * Hold back a write that overlaps an entry of the fence, until the entry is removed or the write
+ * passes its own deadline.
  */
-static __attribute__((noinline)) int hold(struct gn_requester *link, struct gantry_io *io)
+static __attribute__((noinline)) int hold(struct gn_requester *req, struct gantry_io *io)
 {
-	struct flight *f = link->free_list;
+	struct flight *f = req->free_list;
 
-	link->free_list = f->next;
+	req->free_list = f->next;
 	if (io->deadline_us == 0)
-		io->deadline_us = link->io_timeout_us;
+		io->deadline_us = req->io_timeout_us;
 	f->deadline_ns = io->start_ns + io->deadline_us * GN_NS_PER_US;
-	note_deadline(link, f->deadline_ns);
-	link->parked[f - link->flights].held = io;
+	update_next_deadline(req, f->deadline_ns);
+	req->parked[f - req->flights].held = io;
 	f->next = NULL;
-	*link->end_of_held = f;
-	link->end_of_held = &f->next;
+	*req->end_of_held = f;
+	req->end_of_held = &f->next;
 	return 0;
 }
 
-static bool must_wait(const struct gn_requester *link, const struct gantry_io *io)
+static bool is_fenced(const struct gn_requester *req, const struct gantry_io *io)
 {
 	return gantry_op_writes(io->opcode) &&
-	       gn_fence_blocks(link->attr.fence, io->offset, io->length);
+	       gn_fence_blocks(req->attr.fence, io->offset, io->length);
 }
 
 /*
- * Put an IO into a slot and send it. Inside, the answer may arrive and the owner may submit the
- * next IO.
+ * Assign a slot and a new tag to an IO, and send it. A peer on this thread may reply inside the
+ * call, and the owner may then submit its next IO.
  */
-static inline __attribute__((always_inline)) int launch(struct gn_requester *link, struct flight *f,
+static inline __attribute__((always_inline)) int launch(struct gn_requester *req, struct flight *f,
 							struct gantry_io *io)
 {
-	const struct gantry_inline_handler *direct = link->sender.direct;
-	uint64_t now_ns = link->attr.lane->pub.now_ns;
+	const struct gantry_inline_handler *direct = req->sender.direct;
+	uint64_t now_ns = req->attr.lane->pub.now_ns;
 	uint32_t deadline_us = io->deadline_us;
 
-	link->free_list = f->next;
-	link->last = f;
+	req->free_list = f->next;
+	req->last = f;
 	f->io = io;
 	io->tag = f->tag += 0x10000u;
-	if (gantry_unlikely((io->flags & link->attr.left_out) != 0))
-		io->flags &= (uint8_t)~link->attr.left_out;
+	if (gantry_unlikely((io->flags & req->attr.left_out) != 0))
+		io->flags &= (uint8_t)~req->attr.left_out;
 	if (deadline_us != 0) {
-		f->deadline_ns = (now_ns + deadline_us * GN_NS_PER_US) | link->relayed;
+		f->deadline_ns = (now_ns + deadline_us * GN_NS_PER_US) | req->relayed;
 	} else {
-		io->deadline_us = link->io_timeout_us;
-		f->deadline_ns = now_ns + link->attr.io_timeout_ns;
+		io->deadline_us = req->io_timeout_us;
+		f->deadline_ns = now_ns + req->attr.io_timeout_ns;
 	}
-	note_deadline(link, f->deadline_ns);
+	update_next_deadline(req, f->deadline_ns);
 	/*
-	 * a port on this thread takes the IO as the last step, because it may call back into this
-	 * link
+	 * Nothing may follow this call: a responder on this thread may call back into this
+	 * requester.
 	 */
 	if (direct->take == gn_responder_take_inline && gn_responder_is_ready(direct->arg))
 		return gn_responder_take(direct->arg, io);
-	return deadline_us != 0 ? send(link, f, io) : send_undated(link, f, io);
+	return deadline_us != 0 ? send(req, f, io) : send_with_default_deadline(req, f, io);
 }
 
-/* Submit when the fence has entries, or when time has passed since the IO was submitted. */
-static __attribute__((noinline)) int submit_slow(struct gn_requester *link, struct gantry_io *io)
+/* Submit while the fence has entries, or when time has passed since the start of the IO. */
+static __attribute__((noinline)) int submit_slow(struct gn_requester *req, struct gantry_io *io)
 {
-	uint64_t now_ns = link->attr.lane->pub.now_ns;
+	uint64_t now_ns = req->attr.lane->pub.now_ns;
 	uint32_t deadline_us = io->deadline_us;
 	int rc;
 
-	if (!link->sender.producer)
+	if (!req->sender.producer)
 		return -ENOTCONN;
-	if (gn_fence_is_up(link->attr.fence) && must_wait(link, io))
-		return hold(link, io);
+	if (gn_fence_is_up(req->attr.fence) && is_fenced(req, io))
+		return hold(req, io);
 	if (deadline_us != 0 && now_ns > io->start_ns && !subtract_time_used(io, now_ns)) {
 		gantry_fail(io, GANTRY_S_CANCELED);
 		return 0;
 	}
-	rc = launch(link, link->free_list, io);
+	rc = launch(req, req->free_list, io);
 	if (rc != 0)
 		io->deadline_us = deadline_us;
 	return rc;
 }
 
-static int link_submit(void *self, struct gantry_io *io)
+static int requester_submit(void *self, struct gantry_io *io)
 {
-	struct gn_requester *link = self;
-	struct flight *f = link->free_list;
+	struct gn_requester *req = self;
+	struct flight *f = req->free_list;
 
 	if (gantry_unlikely(!f))
-		return refuse(link);
-	if (gantry_unlikely(gn_fence_is_up(link->attr.fence) ||
-			    link->attr.lane->pub.now_ns - io->start_ns >= GN_NS_PER_US))
-		return submit_slow(link, io);
-	return launch(link, f, io);
+		return reject(req);
+	if (gantry_unlikely(gn_fence_is_up(req->attr.fence) ||
+			    req->attr.lane->pub.now_ns - io->start_ns >= GN_NS_PER_US))
+		return submit_slow(req, io);
+	return launch(req, f, io);
 }
 
-static void link_complete(void *self, struct gantry_io *io)
+static void requester_complete(void *self, struct gantry_io *io)
 {
 	(void)self;
-	gantry_complete(io); /* a terminal hop is never completed; pass it on all the same */
+	gantry_complete(io); /* no hop calls this: a terminal is the last hop of a chain */
 }
 
-/* From now on no answer is believed. */
-static void set_broken(struct gn_requester *link)
+/* Ignore all further replies. */
+static void set_broken(struct gn_requester *req)
 {
-	link->broken = 1;
-	link->n_tags = 0;
-	link->last = &link->none;
+	req->broken = 1;
+	req->n_tags = 0;
+	req->last = &req->no_flight;
 }
 
-static void break_link(struct gn_requester *link, int reason)
+static void break_requester(struct gn_requester *req, int reason)
 {
-	if (link->broken)
+	if (req->broken)
 		return;
-	set_broken(link);
-	gn_sender_stop(&link->sender);
-	link->attr.broken(link->attr.arg, reason);
+	set_broken(req);
+	gn_sender_stop(&req->sender);
+	req->attr.broken(req->attr.arg, reason);
 }
 
-/* Returns the status; one that nobody knows is UNKNOWN. */
-static uint16_t note_failure(struct gn_requester *link, uint16_t status, uint64_t at_ns)
+/*
+ * Record a status that leaves the buffer in use. Returns the status, or UNKNOWN for one that is not
+ * defined.
+ */
+static uint16_t note_failure(struct gn_requester *req, uint16_t status, uint64_t at_ns)
 {
 	if (status >= GANTRY_S_COUNT)
 		status = GANTRY_S_UNKNOWN;
 	/*
-	 * TIMEOUT as an answer means that the peer has finished the IO: a peer that gives up early
-	 * sends no answer
+	 * A reply with TIMEOUT means that the peer has finished the IO: a peer that stops waiting
+	 * for its own target sends no reply.
 	 */
 	if (!gantry_status_buffer_released(status) && status != GANTRY_S_TIMEOUT &&
-	    at_ns < link->unclear_ns) {
-		link->unclear_ns = at_ns;
-		link->unclear_until_ns = link->attr.lane->pub.now_ns + link->attr.late_timeout_ns;
-		note_deadline(link, link->unclear_until_ns);
+	    at_ns < req->unclear_ns) {
+		req->unclear_ns = at_ns;
+		req->unclear_until_ns = req->attr.lane->pub.now_ns + req->attr.late_timeout_ns;
+		update_next_deadline(req, req->unclear_until_ns);
 	}
 	return status;
 }
 
-static void look_what_is_owed(struct gn_requester *link)
+static void update_late_reply_ns(struct gn_requester *req)
 {
-	link->late_reply_ns = NEVER;
-	for (uint32_t i = 0; i < link->attr.depth; i++)
-		if (link->flights[i].late_reply_expected &&
-		    link->flights[i].deadline_ns < link->late_reply_ns)
-			link->late_reply_ns = link->flights[i].deadline_ns;
+	req->late_reply_ns = NEVER;
+	for (uint32_t i = 0; i < req->attr.depth; i++)
+		if (req->flights[i].late_reply_expected &&
+		    req->flights[i].deadline_ns < req->late_reply_ns)
+			req->late_reply_ns = req->flights[i].deadline_ns;
 }
 
-/*
- * An IO timed out: wait for its late answer, and let the fence hold back writes of the session that
- * overlap it.
- */
-static void note_late(struct gn_requester *link, const struct flight *f, const struct gantry_io *io)
+/* An IO timed out. Set the deadline of its late reply. For a write, add the range to the fence. */
+static void mark_late(struct gn_requester *req, const struct flight *f, const struct gantry_io *io)
 {
-	struct parked *p = &link->parked[f - link->flights];
+	struct parked *p = &req->parked[f - req->flights];
 
-	p->until_ns = f->deadline_ns + link->attr.late_timeout_ns;
-	note_deadline(link, p->until_ns);
+	p->until_ns = f->deadline_ns + req->attr.late_timeout_ns;
+	update_next_deadline(req, p->until_ns);
 	if (!gantry_op_writes(io->opcode))
 		return;
-	link->n_late_writes++;
-	gn_fence_enter(link->attr.fence, &p->entry, io->offset, io->length);
+	req->n_late_writes++;
+	gn_fence_enter(req->attr.fence, &p->entry, io->offset, io->length);
 }
 
-static void lower_fence(struct gn_requester *link, const struct flight *f)
+static void remove_fence_entry(struct gn_requester *req, const struct flight *f)
 {
-	struct parked *p = &link->parked[f - link->flights];
+	struct parked *p = &req->parked[f - req->flights];
 
 	if (!p->entry.at)
 		return;
-	link->n_late_writes--;
-	gn_fence_remove(link->attr.fence, &p->entry);
+	req->n_late_writes--;
+	gn_fence_remove(req->attr.fence, &p->entry);
 }
 
 /*
- * An answer to nothing that is in flight: late, or made up. After a late one nobody has the buffer,
- * unless it says so. wire NULL: a note.
+ * A reply to an IO that is not in flight. If it is late, free the slot: the peer has finished
+ * the IO, unless the status says that the buffer is in use. Otherwise the peer broke the protocol.
+ * f     NULL: the reply names no slot
+ * wire  NULL: the reply is a note
  */
-static __attribute__((noinline)) void take_late(struct gn_requester *link, struct flight *f,
+static __attribute__((noinline)) void take_late(struct gn_requester *req, struct flight *f,
 						const volatile struct gn_wire *wire)
 {
-	if (link->broken)
+	if (req->broken)
 		return;
 	if (!f || !f->late_reply_expected) {
-		break_link(link, -EPROTO);
+		break_requester(req, -EPROTO);
 		return;
 	}
 	f->late_reply_expected = 0;
-	lower_fence(link, f);
-	put_to_rest(link, f);
-	gantry_count(link->attr.stale, 1);
-	note_failure(link, wire ? wire->status : GANTRY_S_OK, f->deadline_ns);
-	look_what_is_owed(link);
+	remove_fence_entry(req, f);
+	push_free(req, f);
+	gantry_count(req->attr.stale, 1);
+	note_failure(req, wire ? wire->status : GANTRY_S_OK, f->deadline_ns);
+	update_late_reply_ns(req);
 }
 
-/* Which IO has this tag, in flight or late; NULL: none. */
-static inline struct flight *find(struct gn_requester *link, uint32_t tag)
+/* Returns the slot with this tag, in flight or with a late reply. NULL: no slot has it. */
+static inline struct flight *find(struct gn_requester *req, uint32_t tag)
 {
-	struct flight *f = link->last;
+	struct flight *f = req->last;
 
-	if (f->tag == tag) /* foreseen, it is at hand before the tag is */
+	if (f->tag == tag) /* predicted: the load of f->tag does not depend on `tag` */
 		return f;
-	if (gantry_unlikely(SLOT(tag) >= link->n_tags))
+	if (gantry_unlikely(SLOT(tag) >= req->n_tags))
 		return NULL;
-	f = &link->flights[SLOT(tag)];
+	f = &req->flights[SLOT(tag)];
 	return f->tag == tag ? f : NULL;
 }
 
-static inline struct gantry_io *release_slot(struct gn_requester *link, struct flight *f)
+static inline struct gantry_io *release_slot(struct gn_requester *req, struct flight *f)
 {
 	struct gantry_io *io = f->io;
 
 	f->io = NULL;
-	put_to_rest(link, f);
+	push_free(req, f);
 	return io;
 }
 
-/* Not a descriptor: it may be a note, which answers a read in flight. */
-static __attribute__((noinline)) void take_note(struct gn_requester *link, const void *imm,
+/* A message that is not a descriptor. It is valid only as a note, which answers a read. */
+static __attribute__((noinline)) void take_note(struct gn_requester *req, const void *imm,
 						uint32_t imm_len)
 {
 	struct flight *f = NULL;
 	uint32_t tag;
 
-	if (link->attr.notes && imm_len == GN_IMM_REPLY_BYTES) {
+	if (req->attr.notes && imm_len == GN_IMM_REPLY_BYTES) {
 		memcpy(&tag, imm, sizeof(tag));
-		f = find(link, tag);
+		f = find(req, tag);
 	}
 	if (!f || !f->io) {
-		take_late(link, f, NULL);
+		take_late(req, f, NULL);
 	} else if (f->io->opcode != GANTRY_OP_READ) {
-		break_link(link, -EPROTO);
+		break_requester(req, -EPROTO);
 	} else {
-		struct gantry_io *io = release_slot(link, f);
+		struct gantry_io *io = release_slot(req, f);
 
 		gn_wire_take_note(io);
 		gantry_complete(io);
 	}
 }
 
-/* imm: nobody else can change it. */
-static inline void take_reply(struct gn_requester *link, const void *imm)
+/* Complete the IO that a reply names. imm: private copy that the peer cannot change. */
+static inline void take_reply(struct gn_requester *req, const void *imm)
 {
 	const volatile struct gn_wire *wire = gn_wire(imm);
-	struct flight *f = find(link, wire->tag);
+	struct flight *f = find(req, wire->tag);
 	struct gantry_io *io;
 	uint16_t status;
 
 	if (gantry_unlikely(!f || !f->io)) {
-		take_late(link, f, wire);
+		take_late(req, f, wire);
 		return;
 	}
-	io = release_slot(link, f);
+	io = release_slot(req, f);
 	gn_wire_take_answer(wire, io);
 	status = wire->status;
 	if (gantry_unlikely(status != GANTRY_S_OK))
-		status = note_failure(link, status, link->attr.lane->pub.now_ns);
+		status = note_failure(req, status, req->attr.lane->pub.now_ns);
 	io->status = status;
 	gantry_complete(io);
 }
 
-void gn_requester_take_answer(struct gn_requester *link, const struct gantry_io *from)
+void gn_requester_take_answer(struct gn_requester *req, const struct gantry_io *from)
 {
-	take_reply(link, from);
+	take_reply(req, from);
 }
 
-static void take_message(struct gn_requester *link, const void *imm, uint32_t imm_len)
+static void take_message(struct gn_requester *req, const void *imm, uint32_t imm_len)
 {
 	if (gantry_unlikely(imm_len != GANTRY_IO_WIRE_BYTES))
-		take_note(link, imm, imm_len);
+		take_note(req, imm, imm_len);
 	else
-		take_reply(link, imm);
+		take_reply(req, imm);
 }
 
-static int take_replies(struct gn_requester *link)
+static int take_replies(struct gn_requester *req)
 {
 	struct gantry_msg msgs[BATCH];
-	int n = link->attr.ops->poll_recv(link->consumer, msgs, BATCH);
+	int n = req->attr.ops->poll_recv(req->consumer, msgs, BATCH);
 
 	if (n < 0) {
-		break_link(link, n);
+		break_requester(req, n);
 		return 0;
 	}
 	if (n == 0)
 		return 0;
-	/* whose answers these are takes their time from it */
-	gn_worker_tick(link->attr.lane->worker);
+	/* the owners of these IOs compute latencies from the clock of the lane */
+	gn_worker_tick(req->attr.lane->worker);
 	for (int i = 0; i < n; i++)
-		take_message(link, msgs[i].imm, msgs[i].imm_len);
-	/* there are twice as many as can be in flight */
-	link->attr.ops->post_recv(link->consumer, NULL, (uint32_t)n);
+		take_message(req, msgs[i].imm, msgs[i].imm_len);
+	/* cannot overflow: the queue has two receives for each IO in flight */
+	req->attr.ops->post_recv(req->consumer, NULL, (uint32_t)n);
 	return n;
 }
 
@@ -427,145 +456,148 @@ int gn_requester_take_inline(void *arg, const void *imm, uint32_t imm_len)
 	return 0;
 }
 
-/* Take a held write out of the list and free its slot. */
-static struct gantry_io *take_held(struct gn_requester *link, struct flight **at)
+/* Remove a held write from the list and free its slot. */
+static struct gantry_io *take_held(struct gn_requester *req, struct flight **at)
 {
 	struct flight *f = *at;
-	struct parked *p = &link->parked[f - link->flights];
+	struct parked *p = &req->parked[f - req->flights];
 	struct gantry_io *io = p->held;
 
 	*at = f->next;
-	if (link->end_of_held == &f->next)
-		link->end_of_held = at;
+	if (req->end_of_held == &f->next)
+		req->end_of_held = at;
 	p->held = NULL;
-	put_to_rest(link, f);
+	push_free(req, f);
 	return io;
 }
 
 /*
- * Submit held writes that the fence blocks no more, and cancel those over their deadline: they were
- * never sent.
+ * Submit the held writes that no entry of the fence overlaps now. Cancel those that passed their
+ * deadline: they were never sent. Returns the number of both.
  */
-static int offer_held(struct gn_requester *link)
+static int submit_held(struct gn_requester *req)
 {
-	uint64_t now_ns = link->attr.lane->pub.now_ns;
-	struct flight **at = &link->first_held;
+	uint64_t now_ns = req->attr.lane->pub.now_ns;
+	struct flight **at = &req->first_held;
 	struct gantry_io *io;
 	int n = 0, rc;
 
-	while (*at && !link->broken) {
+	while (*at && !req->broken) {
 		struct flight *f = *at;
 
-		if (f->deadline_ns > now_ns &&
-		    must_wait(link, link->parked[f - link->flights].held)) {
-			note_deadline(link, f->deadline_ns);
+		if (f->deadline_ns > now_ns && is_fenced(req, req->parked[f - req->flights].held)) {
+			update_next_deadline(req, f->deadline_ns);
 			at = &f->next;
 			continue;
 		}
-		io = take_held(link, at);
-		rc = f->deadline_ns > now_ns ? link_submit(link, io) : -ECANCELED;
+		io = take_held(req, at);
+		rc = f->deadline_ns > now_ns ? requester_submit(req, io) : -ECANCELED;
 		if (rc == -EAGAIN) {
-			hold(link, io); /* take_held() freed a slot */
+			hold(req, io); /* a slot is free: take_held() released one */
 			break;
 		}
 		if (rc != 0)
 			gantry_fail(io, gantry_status_of_errno(rc));
-		at = &link->first_held; /* the callback may have changed the list */
+		at = &req->first_held; /* the callback may have changed the list, so start again */
 		n++;
 	}
 	return n;
 }
 
 /*
- * Break the link if an answer is still missing at until_ns: the peer may access the buffer or the
- * block at any time.
+ * Break the requester if a reply is still missing at until_ns: the peer may access the buffer or
+ * the block at any time.
  */
-static void end_in_time(struct gn_requester *link, uint64_t until_ns, uint64_t now_ns)
+static void break_if_overdue(struct gn_requester *req, uint64_t until_ns, uint64_t now_ns)
 {
 	if (now_ns >= until_ns)
-		break_link(link, -ETIME);
-	note_deadline(link, until_ns);
+		break_requester(req, -ETIME);
+	update_next_deadline(req, until_ns);
 }
 
-/* Complete what is over its deadline; the slot stays taken until the late answer comes. */
-static void expire(struct gn_requester *link, uint64_t now_ns)
+/*
+ * Complete each IO that passed its deadline with TIMEOUT. The slot stays in use until the late
+ * reply.
+ */
+static void expire(struct gn_requester *req, uint64_t now_ns)
 {
 	uint32_t n_late_replies = 0;
 
-	link->next_deadline_ns = NEVER;
-	for (uint32_t i = 0; i < link->attr.depth; i++) {
-		struct flight *f = &link->flights[i];
+	req->next_deadline_ns = NEVER;
+	for (uint32_t i = 0; i < req->attr.depth; i++) {
+		struct flight *f = &req->flights[i];
 		struct gantry_io *io = f->io;
 
 		if (io && f->deadline_ns > now_ns) {
-			note_deadline(link, f->deadline_ns);
+			update_next_deadline(req, f->deadline_ns);
 		} else if (io) {
 			f->io = NULL;
 			f->late_reply_expected = 1;
-			if (f->deadline_ns < link->late_reply_ns)
-				link->late_reply_ns = f->deadline_ns;
-			note_late(link, f, io);
+			if (f->deadline_ns < req->late_reply_ns)
+				req->late_reply_ns = f->deadline_ns;
+			mark_late(req, f, io);
 			gantry_fail(io, GANTRY_S_TIMEOUT);
 		} else if (f->late_reply_expected) {
-			end_in_time(link, link->parked[i].until_ns, now_ns);
+			break_if_overdue(req, req->parked[i].until_ns, now_ns);
 		}
 		n_late_replies += (uint32_t)f->late_reply_expected;
 	}
-	if (n_late_replies == link->attr.depth)
-		break_link(link, -ETIMEDOUT);
-	if (link->unclear_ns != NEVER)
-		end_in_time(link, link->unclear_until_ns, now_ns);
+	if (n_late_replies == req->attr.depth)
+		break_requester(req, -ETIMEDOUT);
+	if (req->unclear_ns != NEVER)
+		break_if_overdue(req, req->unclear_until_ns, now_ns);
 }
 
-static int link_poll(void *self)
+static int requester_poll(void *self)
 {
-	struct gn_requester *link = self;
+	struct gn_requester *req = self;
 	int n = 0;
 
-	if (link->broken)
+	if (req->broken)
 		return 0;
-	if (link->refused != 0)
-		link->refused--;
-	n = take_replies(link);
-	if (link->attr.lane->pub.now_ns >= link->next_deadline_ns)
-		expire(link, link->attr.lane->pub.now_ns);
-	if (gantry_unlikely(link->first_held != NULL))
-		n += offer_held(link);
-	gn_sender_flush(&link->sender);
+	if (req->queue_full_turns != 0)
+		req->queue_full_turns--;
+	n = take_replies(req);
+	if (req->attr.lane->pub.now_ns >= req->next_deadline_ns)
+		expire(req, req->attr.lane->pub.now_ns);
+	if (gantry_unlikely(req->first_held != NULL))
+		n += submit_held(req);
+	gn_sender_flush(&req->sender);
 	return n;
 }
 
-static int link_arm(void *self)
+static int requester_arm(void *self)
 {
-	struct gn_requester *link = self;
+	struct gn_requester *req = self;
 
-	if (link->broken)
+	if (req->broken)
 		return 0;
-	return link->sender.dirty || link->refused || link->attr.ops->consumer_arm(link->consumer);
+	return req->sender.dirty || req->queue_full_turns ||
+	       req->attr.ops->consumer_arm(req->consumer);
 }
 
-static void link_disarm(void *self)
+static void requester_disarm(void *self)
 {
-	struct gn_requester *link = self;
+	struct gn_requester *req = self;
 
-	link->attr.ops->consumer_disarm(link->consumer);
+	req->attr.ops->consumer_disarm(req->consumer);
 }
 
-static uint64_t link_wake(void *self)
+static uint64_t requester_wake(void *self)
 {
-	const struct gn_requester *link = self;
-	uint64_t at_ns = link->next_deadline_ns;
+	const struct gn_requester *req = self;
+	uint64_t at_ns = req->next_deadline_ns;
 
-	if (link->first_held && link->attr.lane->pub.now_ns + HELD_POLL_NS < at_ns)
-		at_ns = link->attr.lane->pub.now_ns + HELD_POLL_NS;
-	return link->broken || at_ns == NEVER ? 0 : at_ns;
+	if (req->first_held && req->attr.lane->pub.now_ns + HELD_POLL_NS < at_ns)
+		at_ns = req->attr.lane->pub.now_ns + HELD_POLL_NS;
+	return req->broken || at_ns == NEVER ? 0 : at_ns;
 }
 
-static int link_fd(void *self)
+static int requester_fd(void *self)
 {
-	const struct gn_requester *link = self;
+	const struct gn_requester *req = self;
 
-	return link->attr.ops->consumer_fd(link->consumer);
+	return req->attr.ops->consumer_fd(req->consumer);
 }
 
 static uint32_t timeout_us(uint64_t ns)
@@ -575,77 +607,78 @@ static uint32_t timeout_us(uint64_t ns)
 	return us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
 }
 
-int gn_requester_create(const struct gn_requester_attr *attr, struct gn_requester **link_p)
+int gn_requester_create(const struct gn_requester_attr *attr, struct gn_requester **req_p)
 {
-	struct gn_requester *link;
+	struct gn_requester *req;
 
 	if (attr->depth == 0 || attr->depth > UINT16_MAX)
 		return -EINVAL;
-	link = gantry_zalloc_lines(sizeof(*link));
-	if (!link)
+	req = gantry_zalloc_lines(sizeof(*req));
+	if (!req)
 		return -ENOMEM;
-	link->attr = *attr;
-	link->io_timeout_us = timeout_us(attr->io_timeout_ns);
-	link->relayed = attr->relays ? NEVER : 0;
-	link->late_reply_ns = link->unclear_ns = NEVER;
-	link->end_of_held = &link->first_held;
-	link->flights = gantry_zalloc_lines(attr->depth * sizeof(*link->flights));
-	link->parked = calloc(attr->depth, sizeof(*link->parked));
-	if (!link->flights || !link->parked) {
-		gn_requester_free(&link);
+	req->attr = *attr;
+	req->io_timeout_us = timeout_us(attr->io_timeout_ns);
+	req->relayed = attr->relays ? NEVER : 0;
+	req->late_reply_ns = req->unclear_ns = NEVER;
+	req->end_of_held = &req->first_held;
+	req->flights = gantry_zalloc_lines(attr->depth * sizeof(*req->flights));
+	req->parked = calloc(attr->depth, sizeof(*req->parked));
+	if (!req->flights || !req->parked) {
+		gn_requester_free(&req);
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < attr->depth; i++) {
-		link->flights[i].tag = i;
-		put_to_rest(link, &link->flights[i]);
+		req->flights[i].tag = i;
+		push_free(req, &req->flights[i]);
 	}
-	link->last = &link->none;
-	link->n_tags = attr->depth;
-	gn_sender_stop(&link->sender);
-	link->next_deadline_ns = NEVER;
-	*link_p = link;
+	req->last = &req->no_flight;
+	req->n_tags = attr->depth;
+	gn_sender_stop(&req->sender);
+	req->next_deadline_ns = NEVER;
+	*req_p = req;
 	return 0;
 }
 
-void gn_requester_free(struct gn_requester **link_p)
+void gn_requester_free(struct gn_requester **req_p)
 {
-	struct gn_requester *link = *link_p;
+	struct gn_requester *req = *req_p;
 
-	*link_p = NULL;
-	if (!link)
+	*req_p = NULL;
+	if (!req)
 		return;
-	free(link->parked);
-	free(link->flights);
-	free(link);
+	free(req->parked);
+	free(req->flights);
+	free(req);
 }
 
-void gn_requester_hop(struct gn_requester *link, struct gantry_hop *hop)
+void gn_requester_hop(struct gn_requester *req, struct gantry_hop *hop)
 {
-	*hop = (struct gantry_hop){.submit = link_submit, .complete = link_complete, .self = link};
+	*hop = (struct gantry_hop){
+		.submit = requester_submit, .complete = requester_complete, .self = req};
 }
 
-uint64_t gn_requester_settled_ns(const struct gn_requester *link)
+uint64_t gn_requester_settled_ns(const struct gn_requester *req)
 {
-	return link->late_reply_ns < link->unclear_ns ? link->late_reply_ns : link->unclear_ns;
+	return req->late_reply_ns < req->unclear_ns ? req->late_reply_ns : req->unclear_ns;
 }
 
-uint32_t gn_requester_late_writes(const struct gn_requester *link)
+uint32_t gn_requester_late_writes(const struct gn_requester *req)
 {
-	return link->broken ? UINT32_MAX : link->n_late_writes;
+	return req->broken ? UINT32_MAX : req->n_late_writes;
 }
 
-const void *gn_requester_thread(const struct gn_requester *link)
+const void *gn_requester_thread(const struct gn_requester *req)
 {
-	return link->attr.lane->worker;
+	return req->attr.lane->worker;
 }
 
-bool gn_requester_hears_edges(const struct gn_requester *link)
+bool gn_requester_hears_edges(const struct gn_requester *req)
 {
-	return gn_worker_hears_edges(link->attr.lane->worker);
+	return gn_worker_hears_edges(req->attr.lane->worker);
 }
 
 struct queues {
-	struct gn_requester *link;
+	struct gn_requester *req;
 	void *consumer, *producer;
 	int rc;
 };
@@ -653,68 +686,68 @@ struct queues {
 static void start_on_lane(void *arg)
 {
 	struct queues *q = arg;
-	struct gantry_poller poller = {.poll = link_poll,
-				       .arm = link_arm,
-				       .disarm = link_disarm,
-				       .wake_ns = link_wake,
-				       .fd = link_fd,
-				       .self = q->link};
-	struct gantry_inline_handler handler = {.thread = q->link->attr.lane->worker,
+	struct gantry_poller poller = {.poll = requester_poll,
+				       .arm = requester_arm,
+				       .disarm = requester_disarm,
+				       .wake_ns = requester_wake,
+				       .fd = requester_fd,
+				       .self = q->req};
+	struct gantry_inline_handler handler = {.thread = q->req->attr.lane->worker,
 						.take = gn_requester_take_inline,
-						.arg = q->link};
+						.arg = q->req};
 
-	q->link->consumer = q->consumer;
-	gn_sender_init(&q->link->sender, q->link->attr.ops, q->producer);
-	q->rc = gn_worker_add(q->link->attr.lane->worker, &poller);
-	q->link->polled = q->rc == 0;
+	q->req->consumer = q->consumer;
+	gn_sender_init(&q->req->sender, q->req->attr.ops, q->producer);
+	q->rc = gn_worker_add(q->req->attr.lane->worker, &poller);
+	q->req->is_polled = q->rc == 0;
 	if (q->rc != 0) {
-		q->link->consumer = NULL;
-		gn_sender_stop(&q->link->sender);
+		q->req->consumer = NULL;
+		gn_sender_stop(&q->req->sender);
 		return;
 	}
-	q->link->attr.ops->consumer_set_inline_handler(q->consumer, &handler);
+	q->req->attr.ops->consumer_set_inline_handler(q->consumer, &handler);
 }
 
-int gn_requester_start(struct gn_requester *link, void *consumer, void *producer)
+int gn_requester_start(struct gn_requester *req, void *consumer, void *producer)
 {
-	struct queues q = {.link = link, .consumer = consumer, .producer = producer};
+	struct queues q = {.req = req, .consumer = consumer, .producer = producer};
 
-	gn_worker_call(link->attr.lane->worker, start_on_lane, &q);
+	gn_worker_call(req->attr.lane->worker, start_on_lane, &q);
 	return q.rc;
 }
 
 static void stop_on_lane(void *arg)
 {
-	struct gn_requester *link = arg;
+	struct gn_requester *req = arg;
 
-	if (link->consumer)
-		link->attr.ops->consumer_set_inline_handler(link->consumer, NULL);
-	/* who completes now must not submit again: with a busy peer that would never end */
-	gn_sender_stop(&link->sender);
-	while (!link->broken && link->consumer && take_replies(link) > 0)
+	if (req->consumer)
+		req->attr.ops->consumer_set_inline_handler(req->consumer, NULL);
+	/* A completion below must not submit again: with a busy peer the loop would not end. */
+	gn_sender_stop(&req->sender);
+	while (!req->broken && req->consumer && take_replies(req) > 0)
 		;
-	set_broken(link);
-	link->unclear_ns = 0; /* nobody will tell */
-	for (uint32_t i = 0; i < link->attr.depth; i++) {
-		struct flight *f = &link->flights[i];
+	set_broken(req);
+	req->unclear_ns = 0; /* no peer will report when it releases the buffers */
+	for (uint32_t i = 0; i < req->attr.depth; i++) {
+		struct flight *f = &req->flights[i];
 		struct gantry_io *io = f->io;
 
 		f->io = NULL;
-		lower_fence(link, f);
+		remove_fence_entry(req, f);
 		if (io)
 			gantry_fail(io, GANTRY_S_SESSION_LOST);
 	}
-	while (link->first_held)
-		gantry_fail(take_held(link, &link->first_held), GANTRY_S_SESSION_LOST);
-	if (link->polled)
-		gn_worker_remove(link->attr.lane->worker, link);
-	link->polled = 0;
-	link->consumer = NULL;
+	while (req->first_held)
+		gantry_fail(take_held(req, &req->first_held), GANTRY_S_SESSION_LOST);
+	if (req->is_polled)
+		gn_worker_remove(req->attr.lane->worker, req);
+	req->is_polled = 0;
+	req->consumer = NULL;
 }
 
-void gn_requester_stop(struct gn_requester *link)
+void gn_requester_stop(struct gn_requester *req)
 {
-	if (!link)
+	if (!req)
 		return;
-	gn_worker_call(link->attr.lane->worker, stop_on_lane, link);
+	gn_worker_call(req->attr.lane->worker, stop_on_lane, req);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.h - the sending end of one lane of a session: the terminal hop that puts descriptors on a
- * transport.
+ * requester.h - the sending end of one lane of a session: the terminal hop that sends descriptors
+ * over a transport.
  *
- * Made and freed by the control thread, used by its lane in between. It keeps a private table of
- * what is in flight: a reply is believed only when its tag names a slot in flight, with the right
- * generation; anything else ends the session.
+ * The control thread creates and frees a requester. Between gn_requester_start() and
+ * gn_requester_stop() its lane uses it. The requester keeps a private table of the IOs in flight.
+ * It accepts a reply only if the tag names a slot of the table and has the generation of that slot.
+ * Any other reply ends the session.
  */
 #ifndef GN_TRANSPORT_REQUESTER_H
 #define GN_TRANSPORT_REQUESTER_H
@@ -21,61 +22,88 @@ struct gn_requester;
 struct gn_requester_attr {
 	struct gn_lane *lane;
 	const struct gantry_transport_ops *ops;
-	uint32_t depth;         /* IOs in flight */
-	uint64_t io_timeout_ns; /* for an IO without a deadline of its own */
-	/* this link does not time out an IO with a deadline: the process that set it does */
+	uint32_t depth;         /* IOs in flight; 1 .. 65535 */
+	uint64_t io_timeout_ns; /* deadline of an IO that has none */
+	/*
+	 * The requester does not time out an IO that has a deadline: the process that set the
+	 * deadline does.
+	 */
 	bool relays;
-	struct gn_fence *fence; /* of the session */
-	/* longest wait for the answer to an IO that timed out; then the link is broken: -ETIME */
+	struct gn_fence *fence; /* of the session; shared by its lanes */
+	/*
+	 * Longest wait for the reply to an IO that timed out. Then the requester breaks with
+	 * -ETIME.
+	 */
 	uint64_t late_timeout_ns;
-	uint8_t left_out; /* GANTRY_IO_* that the peer would not understand: not sent */
-	bool notes;       /* a read may be answered by a note, see io/wire.h */
-	/* Something is wrong with the peer; called once, on the lane's thread. */
+	/* GANTRY_IO_* flags that the peer does not support: cleared before a send */
+	uint8_t left_out;
+	bool notes; /* the peer may answer a read by a note, see io/wire.h */
+	/*
+	 * The peer broke the protocol, missed a deadline, or its queue failed. `reason` is a
+	 * -errno. Called once, on the lane's thread.
+	 */
 	void (*broken)(void *arg, int reason);
 	void *arg;
-	uint64_t *stale; /* counter: late answers to IO that had timed out */
+	uint64_t *stale; /* counter: late replies */
 };
 
-int gn_requester_create(const struct gn_requester_attr *attr, struct gn_requester **link_p);
-/* No chain may end in it any more. */
-void gn_requester_free(struct gn_requester **link_p);
-
 /*
- * The hop for chains. Until gn_requester_start, and after gn_requester_stop, submits are refused
- * with -ENOTCONN.
+ * gn_requester_create - create a requester that sends nothing yet.
+ *
+ * Returns 0,
+ * -EINVAL  attr->depth is 0 or more than 65535
+ * -ENOMEM  out of memory
+ * Control thread.
  */
-void gn_requester_hop(struct gn_requester *link, struct gantry_hop *hop);
-
-/* As client_settled_ns of struct gantry_role_host. Lane's thread. */
-uint64_t gn_requester_settled_ns(const struct gn_requester *link);
+int gn_requester_create(const struct gn_requester_attr *attr, struct gn_requester **req_p);
+/* gn_requester_free - free a requester. No chain may use its hop any more. Control thread. */
+void gn_requester_free(struct gn_requester **req_p);
 
 /*
- * Count the writes that timed out and are not answered yet; UINT32_MAX: the link is broken. Lane's
+ * gn_requester_hop - get the terminal hop for chains. Before gn_requester_start and after
+ * gn_requester_stop its submit returns -ENOTCONN.
+ */
+void gn_requester_hop(struct gn_requester *req, struct gantry_hop *hop);
+
+/* Same contract as client_settled_ns of struct gantry_role_host. Lane's thread. */
+uint64_t gn_requester_settled_ns(const struct gn_requester *req);
+
+/*
+ * Returns how many writes timed out and have no reply yet. UINT32_MAX: the requester is broken.
+ * Lane's thread.
+ */
+uint32_t gn_requester_late_writes(const struct gn_requester *req);
+
+/* Returns the identity of the lane's thread, for struct gantry_queue_attr. Any thread. */
+const void *gn_requester_thread(const struct gn_requester *req);
+
+/* gn_worker_hears_edges() of the lane's worker. Any thread. */
+bool gn_requester_hears_edges(const struct gn_requester *req);
+
+/*
+ * gn_requester_start - let the lane send and poll.
+ *
+ * consumer, producer  queues of the transport. All receives of the consumer are posted. The caller
+ *                     keeps ownership
+ * Returns 0 or a -errno of gn_worker_add(). Control thread.
+ */
+int gn_requester_start(struct gn_requester *req, void *consumer, void *producer);
+/*
+ * gn_requester_stop - take the replies that the peer has published, then complete all other IOs
+ * with GANTRY_S_SESSION_LOST. Later submits return -ENOTCONN. When it returns, the queues are no
+ * longer used. NULL and a second call have no effect. Control thread.
+ */
+void gn_requester_stop(struct gn_requester *req);
+
+/*
+ * `take` of the inline handler of the consumer. arg: the requester. Accepts every message. Lane's
  * thread.
  */
-uint32_t gn_requester_late_writes(const struct gn_requester *link);
-
-/* What names the thread of its lane, for struct gantry_queue_attr. */
-const void *gn_requester_thread(const struct gn_requester *link);
-
-/* As gn_worker_hears_edges, of that thread. Any thread. */
-bool gn_requester_hears_edges(const struct gn_requester *link);
-
-/* Begin, with queues all of whose receives are posted. Control thread. 0 or -errno. */
-int gn_requester_start(struct gn_requester *link, void *consumer, void *producer);
+int gn_requester_take_inline(void *req, const void *imm, uint32_t imm_len);
 /*
- * Take what the peer had published, then complete the rest with GANTRY_S_SESSION_LOST, and refuse
- * what comes. The queues are no longer used when it returns. Control thread; idempotent; NULL is
- * legal.
+ * The same for a responder on this thread, which passes its descriptor. The descriptor is read
+ * completely before any owner is called.
  */
-void gn_requester_stop(struct gn_requester *link);
-
-/*
- * As struct gantry_inline_handler, of its consumer; arg: the link. It refuses nothing. Lane's
- * thread.
- */
-int gn_requester_take_inline(void *link, const void *imm, uint32_t imm_len);
-/* The same, for a port: of its descriptor, which is read before anybody else is called. */
-void gn_requester_take_answer(struct gn_requester *link, const struct gantry_io *from);
+void gn_requester_take_answer(struct gn_requester *req, const struct gantry_io *from);
 
 #endif

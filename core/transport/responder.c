@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * port.c - the life of a port, by the control thread; what it does with descriptors is port_path.c
+ * responder.c - create, end and free a responder, on the control thread. Its data path is in
+ * responder_path.c.
  */
 #include "pipeline/split.h"
 #include "transport/bounce.h"
@@ -9,34 +10,34 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void free_port(struct gn_responder *port)
+static void free_responder(struct gn_responder *resp)
 {
-	gn_bounce_destroy(&port->bounce);
-	gn_split_destroy(&port->split);
-	gn_chain_destroy(port->chain);
-	free(port->free);
-	free(port->waiting.slots);
-	free(port->replies.slots);
-	free(port->moves.slots);
-	free(port->buffer_waiters.slots);
-	free(port);
+	gn_bounce_destroy(&resp->bounce);
+	gn_split_destroy(&resp->split);
+	gn_chain_destroy(resp->chain);
+	free(resp->free);
+	free(resp->waiting.slots);
+	free(resp->replies.slots);
+	free(resp->moves.slots);
+	free(resp->buffer_waiters.slots);
+	free(resp);
 }
 
-static int make_bounce(struct gn_responder *port)
+static int make_bounce(struct gn_responder *resp)
 {
-	struct gn_bounce_attr attr = {.ops = port->attr.ops,
-				      .rma = port->attr.rma,
-				      .ios = port->ios,
-				      .n = port->attr.depth,
-				      .memory = port->attr.move_memory,
-				      .is_store = port->attr.moves_store};
+	struct gn_bounce_attr attr = {.ops = resp->attr.ops,
+				      .rma = resp->attr.rma,
+				      .ios = resp->ios,
+				      .n = resp->attr.depth,
+				      .memory = resp->attr.move_memory,
+				      .is_store = resp->attr.moves_store};
 
-	return gn_bounce_create(&attr, &port->bounce);
+	return gn_bounce_create(&attr, &resp->bounce);
 }
 
 /*
- * A port whose terminal copies data takes at most a quantum of short IOs in each turn, as the
- * splitter does of large ones.
+ * A responder whose terminal copies data takes at most one quantum of short IOs in each turn. The
+ * splitter limits large IOs.
  */
 static uint32_t requests_per_turn(const struct gn_responder_attr *attr)
 {
@@ -47,162 +48,163 @@ static uint32_t requests_per_turn(const struct gn_responder_attr *attr)
 	return n != 0 ? n : 1;
 }
 
-/* A link relays descriptors of any length at the same cost. */
-static int make_split(struct gn_responder *port)
+/* No splitter if the terminal is a requester: it forwards an IO of any length at the same cost. */
+static int make_split(struct gn_responder *resp)
 {
-	struct gn_split_attr attr = {.lane = port->attr.lane,
-				     .terminal = port->attr.terminal,
-				     .depth = port->attr.depth,
-				     .max_io = port->attr.rules->volume.max_io,
-				     .quantum = port->attr.quantum};
+	struct gn_split_attr attr = {.lane = resp->attr.lane,
+				     .terminal = resp->attr.terminal,
+				     .depth = resp->attr.depth,
+				     .max_io = resp->attr.rules->volume.max_io,
+				     .quantum = resp->attr.quantum};
 
-	port->max_uncounted = UINT32_MAX;
-	if (port->attr.relays)
+	resp->max_uncounted = UINT32_MAX;
+	if (resp->attr.relays)
 		return 0;
-	port->max_uncounted = GN_SPLIT_FROM;
-	port->has_stages = gn_pipeline_length(port->attr.lane->pipeline) != 0;
-	return gn_split_create(&attr, &port->split);
+	resp->max_uncounted = GN_SPLIT_FROM;
+	resp->has_stages = gn_pipeline_length(resp->attr.lane->pipeline) != 0;
+	return gn_split_create(&attr, &resp->split);
 }
 
 struct begin {
-	struct gn_responder *port;
+	struct gn_responder *resp;
 	int rc;
 };
 
 static void begin_on_lane(void *arg)
 {
 	struct begin *begin = arg;
-	struct gn_responder *port = begin->port;
+	struct gn_responder *resp = begin->resp;
 	struct gantry_poller poller = gn_responder_poller;
 	struct gantry_inline_handler direct = {
-		.thread = port->attr.lane->worker, .take = gn_responder_take_inline, .arg = port};
+		.thread = resp->attr.lane->worker, .take = gn_responder_take_inline, .arg = resp};
 
-	poller.self = port;
-	begin->rc = gn_worker_add(port->attr.lane->worker, &poller);
+	poller.self = resp;
+	begin->rc = gn_worker_add(resp->attr.lane->worker, &poller);
 	if (begin->rc == 0)
-		port->attr.ops->consumer_set_inline_handler(port->attr.consumer, &direct);
+		resp->attr.ops->consumer_set_inline_handler(resp->attr.consumer, &direct);
 }
 
 static void end_on_lane(void *arg)
 {
-	struct gn_responder *port = arg;
+	struct gn_responder *resp = arg;
 
-	port->attr.ops->consumer_set_inline_handler(port->attr.consumer, NULL);
-	gn_worker_remove(port->attr.lane->worker, port);
+	resp->attr.ops->consumer_set_inline_handler(resp->attr.consumer, NULL);
+	gn_worker_remove(resp->attr.lane->worker, resp);
 }
 
-int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responder **port_p)
+int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responder **resp_p)
 {
-	struct gn_responder *port = gantry_zalloc_lines(sizeof(*port));
+	struct gn_responder *resp = gantry_zalloc_lines(sizeof(*resp));
 	struct gantry_hop owner, terminal;
-	struct begin begin = {.port = port};
+	struct begin begin = {.resp = resp};
 	int rc = -ENOMEM;
 
-	if (!port)
+	if (!resp)
 		return -ENOMEM;
-	port->attr = *attr;
-	port->answers = !attr->relays;
-	port->batch = requests_per_turn(attr);
-	port->hop = attr->rules->hop;
-	owner = gn_responder_owner(port);
-	port->max_noted = attr->notes ? UINT32_MAX : 0;
-	port->free = gantry_zalloc_lines(attr->depth * sizeof(*port->free));
-	port->waiting.slots = calloc(attr->depth, sizeof(*port->waiting.slots));
-	port->replies.slots = calloc(attr->depth, sizeof(*port->replies.slots));
-	port->moves.slots = calloc(attr->depth, sizeof(*port->moves.slots));
-	port->buffer_waiters.slots = calloc(attr->depth, sizeof(*port->buffer_waiters.slots));
-	gn_sender_init(&port->sender, attr->ops, attr->producer);
-	if (!port->free || !port->waiting.slots || !port->replies.slots || !port->moves.slots ||
-	    !port->buffer_waiters.slots)
+	resp->attr = *attr;
+	resp->answers = !attr->relays;
+	resp->batch = requests_per_turn(attr);
+	resp->hop = attr->rules->hop;
+	owner = gn_responder_owner(resp);
+	resp->max_noted = attr->notes ? UINT32_MAX : 0;
+	resp->free = gantry_zalloc_lines(attr->depth * sizeof(*resp->free));
+	resp->waiting.slots = calloc(attr->depth, sizeof(*resp->waiting.slots));
+	resp->replies.slots = calloc(attr->depth, sizeof(*resp->replies.slots));
+	resp->moves.slots = calloc(attr->depth, sizeof(*resp->moves.slots));
+	resp->buffer_waiters.slots = calloc(attr->depth, sizeof(*resp->buffer_waiters.slots));
+	gn_sender_init(&resp->sender, attr->ops, attr->producer);
+	if (!resp->free || !resp->waiting.slots || !resp->replies.slots || !resp->moves.slots ||
+	    !resp->buffer_waiters.slots)
 		goto out_free;
-	rc = make_split(port);
+	rc = make_split(resp);
 	if (rc != 0)
 		goto out_free;
-	terminal = gn_responder_terminal(port); /* depends on has_stages */
-	rc = gn_chain_create(attr->lane, &owner, &terminal, attr->depth, &port->chain, &port->ios);
+	terminal = gn_responder_terminal(resp); /* after make_split(), which sets has_stages */
+	rc = gn_chain_create(attr->lane, &owner, &terminal, attr->depth, &resp->chain, &resp->ios);
 	if (rc != 0)
 		goto out_free;
-	rc = attr->rma ? make_bounce(port) : 0;
+	rc = attr->rma ? make_bounce(resp) : 0;
 	if (rc != 0)
 		goto out_free;
 	for (uint32_t i = 0; i < attr->depth; i++) {
-		port->ios[i].owner = port;
-		port->free[port->n_free++] = &port->ios[i];
+		resp->ios[i].owner = resp;
+		resp->free[resp->n_free++] = &resp->ios[i];
 	}
-	gn_responder_update_fast_path(port);
+	gn_responder_update_fast_path(resp);
 	gn_worker_call(attr->lane->worker, begin_on_lane, &begin);
 	rc = begin.rc;
 	if (rc != 0)
 		goto out_free;
-	*port_p = port;
+	*resp_p = resp;
 	return 0;
 
 out_free:
-	free_port(port);
+	free_responder(resp);
 	return rc;
 }
 
 static void quiesce_on_lane(void *arg)
 {
-	struct gn_responder *port = arg;
+	struct gn_responder *resp = arg;
 
-	port->quiescing = 1;
-	gn_responder_update_fast_path(port);
-	gn_responder_say_idle(port);
+	resp->quiescing = 1;
+	gn_responder_update_fast_path(resp);
+	gn_responder_notify_idle(resp);
 }
 
 static void abandon_on_lane(void *arg)
 {
-	struct gn_responder *port = arg;
+	struct gn_responder *resp = arg;
 
-	port->abandoned = 1;
-	gn_responder_update_fast_path(port);
-	gn_responder_retry(port); /* empties all four: what is not taken now ends here */
-	if (port->split)
-		gn_split_abandon(port->split);
-	gn_pipeline_drain(port->attr.lane, port);
-	quiesce_on_lane(port);
+	resp->abandoned = 1;
+	gn_responder_update_fast_path(resp);
+	/* empties all four queues: an IO that cannot take its next step now is canceled */
+	gn_responder_retry(resp);
+	if (resp->split)
+		gn_split_abandon(resp->split);
+	gn_pipeline_drain(resp->attr.lane, resp);
+	quiesce_on_lane(resp);
 }
 
-void gn_responder_quiesce(struct gn_responder *port)
+void gn_responder_quiesce(struct gn_responder *resp)
 {
-	gn_worker_call(port->attr.lane->worker, quiesce_on_lane, port);
+	gn_worker_call(resp->attr.lane->worker, quiesce_on_lane, resp);
 }
 
-void gn_responder_abandon(struct gn_responder *port)
+void gn_responder_abandon(struct gn_responder *resp)
 {
-	gn_worker_call(port->attr.lane->worker, abandon_on_lane, port);
+	gn_worker_call(resp->attr.lane->worker, abandon_on_lane, resp);
 }
 
 struct count {
-	const struct gn_responder *port;
+	const struct gn_responder *resp;
 	uint32_t n;
 };
 
 static void count_on_lane(void *arg)
 {
 	struct count *count = arg;
-	const struct gn_responder *port = count->port;
+	const struct gn_responder *resp = count->resp;
 
-	for (uint32_t i = 0; i < port->attr.depth; i++)
-		count->n += port->ios[i].busy && gantry_op_writes(port->ios[i].opcode);
+	for (uint32_t i = 0; i < resp->attr.depth; i++)
+		count->n += resp->ios[i].busy && gantry_op_writes(resp->ios[i].opcode);
 }
 
-uint32_t gn_responder_count_writes(struct gn_responder *port)
+uint32_t gn_responder_count_writes(struct gn_responder *resp)
 {
-	struct count count = {.port = port};
+	struct count count = {.resp = resp};
 
-	gn_worker_call(port->attr.lane->worker, count_on_lane, &count);
+	gn_worker_call(resp->attr.lane->worker, count_on_lane, &count);
 	return count.n;
 }
 
-void gn_responder_destroy(struct gn_responder **port_p)
+void gn_responder_destroy(struct gn_responder **resp_p)
 {
-	struct gn_responder *port = *port_p;
+	struct gn_responder *resp = *resp_p;
 
-	*port_p = NULL;
-	if (!port)
+	*resp_p = NULL;
+	if (!resp)
 		return;
-	gn_worker_call(port->attr.lane->worker, end_on_lane, port);
-	free_port(port);
+	gn_worker_call(resp->attr.lane->worker, end_on_lane, resp);
+	free_responder(resp);
 }

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * port_path.c - the way of a descriptor through a port: in, checked, down, back, answered; and what
- * may have to wait on it
+ * responder_path.c - the data path of a responder
+ *
+ *      take ---> check ---> buffer ---> move in ---> submit ---> ... ---> complete ---> move out ---> reply
+ *                           (bounce buffers only)                         (bounce buffers only)
+ *
+ * A descriptor that cannot take its next step waits in one of four queues of struct gn_responder:
+ * `buffer_waiters`, `moves`, `waiting` (for the submit), `replies`. Each poll retries the first
+ * entry of each queue. Without bounce buffers and without waiting descriptors the responder uses
+ * the fast path, see gn_responder_update_fast_path().
  */
 #include "transport/responder_priv.h"
 
@@ -15,17 +22,18 @@
 
 #include <errno.h>
 
-#define WHOLE_EACH 16 /* answers */
+/* one of this many reads is answered by a full descriptor instead of a note */
+#define FULL_REPLY_EVERY 16
 
-/* gantry_io.owner_flags: what must still be done before the slot is free. */
+/* gantry_io.owner_flags: the steps that are missing before the slot is free. */
 #define OWNER_REPLY_PENDING 1u
-#define OWNER_MOVE_PENDING 2u /* the end of a move that its reply did not wait for */
+#define OWNER_MOVE_PENDING 2u /* the reply was sent before the end of the move */
 
-static __attribute__((noinline)) void fifo_put(struct gn_responder *port,
+static __attribute__((noinline)) void fifo_put(struct gn_responder *resp,
 					       struct gn_responder_fifo *fifo, struct gantry_io *io)
 {
-	fifo->slots[(fifo->head + fifo->n++) % port->attr.depth] = io;
-	gn_responder_update_fast_path(port);
+	fifo->slots[(fifo->head + fifo->n++) % resp->attr.depth] = io;
+	gn_responder_update_fast_path(resp);
 }
 
 static struct gantry_io *fifo_first(const struct gn_responder_fifo *fifo)
@@ -33,395 +41,409 @@ static struct gantry_io *fifo_first(const struct gn_responder_fifo *fifo)
 	return fifo->n != 0 ? fifo->slots[fifo->head] : NULL;
 }
 
-static void fifo_drop(struct gn_responder *port, struct gn_responder_fifo *fifo)
+static void fifo_drop(struct gn_responder *resp, struct gn_responder_fifo *fifo)
 {
-	fifo->head = (fifo->head + 1) % port->attr.depth;
+	fifo->head = (fifo->head + 1) % resp->attr.depth;
 	fifo->n--;
-	gn_responder_update_fast_path(port);
+	gn_responder_update_fast_path(resp);
 }
 
-static void break_port(struct gn_responder *port, int reason)
+static void break_responder(struct gn_responder *resp, int reason)
 {
-	if (port->broken)
+	if (resp->broken)
 		return;
-	port->broken = 1;
-	gn_responder_update_fast_path(port);
-	port->attr.broken(port->attr.arg, reason);
+	resp->broken = 1;
+	gn_responder_update_fast_path(resp);
+	resp->attr.broken(resp->attr.arg, reason);
 }
 
-static void ring(struct gn_responder *port)
+static void flush(struct gn_responder *resp)
 {
-	int send = port->sender.dirty && !port->broken;
+	int send = resp->sender.dirty && !resp->broken;
 
 	/*
-	 * moves must end, whatever happened; where they are in order with the replies these bring
-	 * them along
+	 * Moves are flushed also after the responder broke, because their slots wait for them. On
+	 * an ordered device the flush of the producer starts both.
 	 */
-	if (port->unmoved && !(send && port->attr.ordered))
-		gn_bounce_flush(port->bounce);
+	if (resp->unmoved && !(send && resp->attr.ordered))
+		gn_bounce_flush(resp->bounce);
 	if (send)
-		gn_sender_flush(&port->sender);
-	port->unmoved = 0;
+		gn_sender_flush(&resp->sender);
+	resp->unmoved = 0;
 }
 
-__attribute__((noinline)) void gn_responder_say_idle(struct gn_responder *port)
+__attribute__((noinline)) void gn_responder_notify_idle(struct gn_responder *resp)
 {
-	if (port->n_free != port->attr.depth || port->said_idle)
+	if (resp->n_free != resp->attr.depth || resp->idle_notified)
 		return;
-	port->said_idle = 1;
-	ring(port); /* nobody may poll this port again */
-	port->attr.idle(port->attr.arg);
+	resp->idle_notified = 1;
+	flush(resp); /* after `idle` the worker may not poll this responder again */
+	resp->attr.idle(resp->attr.arg);
 }
 
-static inline void give_back(struct gn_responder *port, struct gantry_io *io)
+static inline void release_slot(struct gn_responder *resp, struct gantry_io *io)
 {
-	port->free[port->n_free++] = io;
+	resp->free[resp->n_free++] = io;
 }
 
 /*
- * The slot is free before its reply is sent: where the peer is on this thread, its next request may
- * come inside the send, and what the reply says has been read by then.
+ * The caller releases the slot before it sends the reply. A peer on this thread may send its next
+ * request inside the send; by then the reply has been read.
  */
-static inline int send_it(struct gn_responder *port, struct gantry_io *io)
+static inline int send_descriptor(struct gn_responder *resp, struct gantry_io *io)
 {
 	io->tag = io->peer_tag;
-	return gn_sender_send(&port->sender, io);
+	return gn_sender_send(&resp->sender, io);
 }
 
 /*
- * True if the port sends no answer: the IO was canceled because its session ends. An initiator that
- * resumes the session submits an unanswered IO again, but would report an answer CANCELED to its
+ * True if the responder sends no reply: the IO was canceled because its session ends. An initiator
+ * that resumes the session submits an unanswered IO again, but would report a CANCELED reply to its
  * program.
  */
-static inline int is_withheld(const struct gn_responder *port, const struct gantry_io *io)
+static inline int is_withheld(const struct gn_responder *resp, const struct gantry_io *io)
 {
-	return port->abandoned && io->status == GANTRY_S_CANCELED;
+	return resp->abandoned && io->status == GANTRY_S_CANCELED;
 }
 
-/* Its reply goes now, whoever hears of it; 0 or -EAGAIN: not yet. */
-static int send_reply(struct gn_responder *port, struct gantry_io *io)
+/*
+ * Send the reply, or drop it if the responder is broken, the reply is withheld, or the send fails.
+ * Returns 0, or -EAGAIN if the reply must be sent later.
+ */
+static int send_reply(struct gn_responder *resp, struct gantry_io *io)
 {
 	int move_pending = (io->owner_flags & OWNER_MOVE_PENDING) != 0, rc = -ENOTCONN;
 
 	if (move_pending)
-		port->n_replies_before_move++;
+		resp->n_replies_before_move++;
 	else
-		give_back(port, io);
+		release_slot(resp, io);
 	io->owner_flags &= (uint8_t)~OWNER_REPLY_PENDING;
-	if (!port->broken && !is_withheld(port, io))
-		rc = send_it(port, io);
-	if (rc == -EAGAIN && !port->abandoned) { /* nobody has been called */
+	if (!resp->broken && !is_withheld(resp, io))
+		rc = send_descriptor(resp, io);
+	if (rc == -EAGAIN &&
+	    !resp->abandoned) { /* the send did not call the peer, so the slot is still free */
 		io->owner_flags |= OWNER_REPLY_PENDING;
-		port->n_replies_before_move -= (uint32_t)move_pending;
-		port->n_free -= (uint32_t)!move_pending;
+		resp->n_replies_before_move -= (uint32_t)move_pending;
+		resp->n_free -= (uint32_t)!move_pending;
 		return rc;
 	}
-	if (port->quiescing)
-		gn_responder_say_idle(port);
+	if (resp->quiescing)
+		gn_responder_notify_idle(resp);
 	return 0;
 }
 
-static __attribute__((noinline)) void reply_in_turn(struct gn_responder *port, struct gantry_io *io)
+static __attribute__((noinline)) void queue_reply(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (port->bounce && (io->owner_flags & OWNER_MOVE_PENDING) == 0)
-		gn_bounce_detach(port->bounce, io);
-	if (port->replies.n != 0 || send_reply(port, io) != 0)
-		fifo_put(port, &port->replies, io);
+	if (resp->bounce && (io->owner_flags & OWNER_MOVE_PENDING) == 0)
+		gn_bounce_detach(resp->bounce, io);
+	if (resp->replies.n != 0 || send_reply(resp, io) != 0)
+		fifo_put(resp, &resp->replies, io);
 }
 
 /*
- * How long its own part took a target looks for each; of a peer on this thread, which waits
- * meanwhile, not that closely.
+ * Update the clock of the lane before the time of an IO is computed. Over a transport each reply
+ * has an exact time. For a peer on this thread a coarse clock is enough, because that peer waits
+ * while the clock is read.
  */
-static inline void look_at_clock(const struct gn_responder *port)
+static inline void read_clock(const struct gn_responder *resp)
 {
-	if (gn_sender_is_inline(&port->sender))
-		gn_worker_clock_update_coarse(port->attr.lane->worker);
+	if (gn_sender_is_inline(&resp->sender))
+		gn_worker_clock_update_coarse(resp->attr.lane->worker);
 	else
-		gn_worker_tick(port->attr.lane->worker);
+		gn_worker_tick(resp->attr.lane->worker);
 }
 
-/* What an answer says of this port, and counts. */
-static inline void sign(struct gn_responder *port, struct gantry_io *io)
+/* Write the time since the request arrived into the descriptor, and count the IO. */
+static inline void set_time_and_count(struct gn_responder *resp, struct gantry_io *io)
 {
-	uint64_t took = port->attr.lane->pub.now_ns - io->start_ns;
+	uint64_t took = resp->attr.lane->pub.now_ns - io->start_ns;
 
-	io->hop_ns[port->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
+	io->hop_ns[resp->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
 	if (gantry_likely(io->status == GANTRY_S_OK))
-		gantry_count(port->attr.ops_done, 1);
+		gantry_count(resp->attr.ops_done, 1);
 	else
-		gantry_count(port->attr.ops_failed, 1);
+		gantry_count(resp->attr.ops_failed, 1);
 }
 
-static __attribute__((noinline)) void reply(struct gn_responder *port, struct gantry_io *io)
+static __attribute__((noinline)) void reply(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (port->answers)
-		look_at_clock(port);
-	sign(port, io);
-	reply_in_turn(port, io);
+	if (resp->answers)
+		read_clock(resp);
+	set_time_and_count(resp, io);
+	queue_reply(resp, io);
 }
 
-static __attribute__((noinline)) void refuse(struct gn_responder *port, struct gantry_io *io,
+static __attribute__((noinline)) void reject(struct gn_responder *resp, struct gantry_io *io,
 					     enum gantry_status status)
 {
 	gantry_io_end(io);
 	io->status = (uint16_t)status;
-	reply(port, io);
+	reply(resp, io);
 }
 
-/* The stages have not taken it. 0: it has been refused; -EAGAIN: they may take it later. */
-static __attribute__((noinline)) int not_taken(struct gn_responder *port, struct gantry_io *io,
-					       int rc)
+/*
+ * A submit returned rc. Returns 0 if the IO was rejected, or -EAGAIN if it must be submitted later.
+ */
+static __attribute__((noinline)) int handle_rejection(struct gn_responder *resp,
+						      struct gantry_io *io, int rc)
 {
-	if (rc == -EAGAIN && !port->abandoned)
+	if (rc == -EAGAIN && !resp->abandoned)
 		return rc;
-	refuse(port, io, rc == -EAGAIN ? GANTRY_S_CANCELED : gantry_status_of_errno(rc));
+	reject(resp, io, rc == -EAGAIN ? GANTRY_S_CANCELED : gantry_status_of_errno(rc));
 	return 0;
 }
 
-/* Every descriptor in a port has a deadline: gn_check_io() fills in a missing one. */
+/* Every descriptor in a responder has a deadline: gn_check_io() fills in a missing one. */
 static inline int expired(const struct gantry_io *io, uint64_t now_ns)
 {
 	return now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
 }
 
-/* The terminal of a port with stages, which may hold a descriptor past its deadline. */
+/* The terminal of a responder with stages. A stage may hold a descriptor past its deadline. */
 static int submit_below_stages(void *self, struct gantry_io *io)
 {
-	struct gn_responder *port = self;
+	struct gn_responder *resp = self;
 
-	if (gantry_unlikely(expired(io, port->attr.lane->pub.now_ns))) {
+	if (gantry_unlikely(expired(io, resp->attr.lane->pub.now_ns))) {
 		gantry_fail(io, GANTRY_S_CANCELED);
 		return 0;
 	}
 	if (gn_split_takes(io)) {
-		gn_split_submit(port->split, io);
+		gn_split_submit(resp->split, io);
 		return 0;
 	}
-	return port->attr.terminal.submit(port->attr.terminal.self, io);
+	return resp->attr.terminal.submit(resp->attr.terminal.self, io);
 }
 
-struct gantry_hop gn_responder_terminal(struct gn_responder *port)
+struct gantry_hop gn_responder_terminal(struct gn_responder *resp)
 {
 	/*
-	 * a link checks the deadline itself; without stages no time passes on the way, and push()
-	 * looks at the length
+	 * A requester checks the deadline itself. Without stages no time passes between accept()
+	 * and the terminal, and push() checks the length.
 	 */
-	if (!port->has_stages)
-		return port->attr.terminal;
-	return (struct gantry_hop){.submit = submit_below_stages, .self = port};
+	if (!resp->has_stages)
+		return resp->attr.terminal;
+	return (struct gantry_hop){.submit = submit_below_stages, .self = resp};
 }
 
 /*
- * Large IOs share the lane by bytes. Without stages the splitter divides them. A stage may work on
- * all of the data at once, so an IO is not divided before stages: they get large IOs until these
- * have used up the credit of the turn.
+ * Submit an IO that counts against the quantum of the turn.
+ *
+ * Without stages the splitter divides it. A stage may process all data of an IO at once, so an IO
+ * is not divided before stages. They get large IOs until the credit of the turn is used up.
  */
-static __attribute__((noinline)) int push_large(struct gn_responder *port, struct gantry_io *io)
+static __attribute__((noinline)) int push_large(struct gn_responder *resp, struct gantry_io *io)
 {
 	int64_t cost = gn_split_cost(io, io->length);
 	int rc = -EAGAIN;
 
-	if (!port->has_stages) {
+	if (!resp->has_stages) {
 		io->hop++;
-		gn_split_submit(port->split, io);
+		gn_split_submit(resp->split, io);
 		return 0;
 	}
-	if (port->credit > 0)
+	if (resp->credit > 0)
 		rc = gantry_submit(io);
 	if (rc == 0)
-		port->credit -= cost;
-	return rc != 0 ? not_taken(port, io, rc) : 0;
+		resp->credit -= cost;
+	return rc != 0 ? handle_rejection(resp, io, rc) : 0;
 }
 
-static inline int push(struct gn_responder *port, struct gantry_io *io)
+static inline int push(struct gn_responder *resp, struct gantry_io *io)
 {
 	int rc;
 
-	if (gantry_unlikely(io->length > port->max_uncounted))
-		return push_large(port, io);
+	if (gantry_unlikely(io->length > resp->max_uncounted))
+		return push_large(resp, io);
 	rc = gantry_submit(io);
-	return gantry_unlikely(rc != 0) ? not_taken(port, io, rc) : 0;
+	return gantry_unlikely(rc != 0) ? handle_rejection(resp, io, rc) : 0;
 }
 
-static void go(struct gn_responder *port, struct gantry_io *io)
+static void submit_or_wait(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (port->abandoned)
-		/* a stage might keep it, and was drained already */
-		refuse(port, io, GANTRY_S_CANCELED);
-	else if (port->waiting.n != 0 || push(port, io) != 0)
-		fifo_put(port, &port->waiting, io);
+	if (resp->abandoned)
+		/* a stage might hold it, and the stages were drained already */
+		reject(resp, io, GANTRY_S_CANCELED);
+	else if (resp->waiting.n != 0 || push(resp, io) != 0)
+		fifo_put(resp, &resp->waiting, io);
 }
 
 /*
- * The data of a descriptor has been moved: of a write before it goes down, of a read after it came
- * back.
+ * The move of a descriptor ended. io->busy: a write, which is submitted now. Otherwise a read that
+ * has completed, and whose reply is sent now.
  */
-static void moved(struct gn_responder *port, struct gantry_io *io, int status)
+static void move_ended(struct gn_responder *resp, struct gantry_io *io, int status)
 {
-	if (io->busy && status == 0 && expired(io, port->attr.lane->pub.now_ns)) {
-		refuse(port, io, GANTRY_S_CANCELED);
+	if (io->busy && status == 0 && expired(io, resp->attr.lane->pub.now_ns)) {
+		reject(resp, io, GANTRY_S_CANCELED);
 	} else if (io->busy && status == 0) {
-		go(port, io);
+		submit_or_wait(resp, io);
 	} else if (io->busy) {
-		refuse(port, io, gantry_status_of_errno(status));
+		reject(resp, io, gantry_status_of_errno(status));
 	} else {
 		io->status = status == 0 ? GANTRY_S_OK : (uint16_t)gantry_status_of_errno(status);
-		reply(port, io);
+		reply(resp, io);
 	}
 }
 
-static void on_moved(void *arg, struct gantry_io *io, int status)
+static void on_move_ended(void *arg, struct gantry_io *io, int status)
 {
-	struct gn_responder *port = arg;
+	struct gn_responder *resp = arg;
 
-	port->n_moving--;
+	resp->n_moving--;
 	if ((io->owner_flags & OWNER_MOVE_PENDING) == 0) {
-		moved(port, io, status);
+		move_ended(resp, io, status);
 		return;
 	}
 	/*
-	 * Its reply says that the data is there. It cannot have been delivered: it stands behind a
-	 * write that failed.
+	 * The reply was sent, and it promises the data. The device delivers a reply only after the
+	 * writes before it, so this one cannot have been delivered. End the session.
 	 */
 	if (status != 0)
-		break_port(port, status);
-	gn_bounce_detach(port->bounce, io);
+		break_responder(resp, status);
+	gn_bounce_detach(resp->bounce, io);
 	io->owner_flags &= (uint8_t)~OWNER_MOVE_PENDING;
 	if (io->owner_flags != 0)
 		return;
-	port->n_replies_before_move--;
-	give_back(port, io);
-	if (port->quiescing)
-		gn_responder_say_idle(port);
+	resp->n_replies_before_move--;
+	release_slot(resp, io);
+	if (resp->quiescing)
+		gn_responder_notify_idle(resp);
 }
 
 /*
- * The move is in the hands of the transport, and what is sent from now on arrives after its data.
+ * Send the reply while the move is in flight: the device delivers a message that is sent now after
+ * the data.
  */
-static void reply_behind(struct gn_responder *port, struct gantry_io *io)
+static void reply_after_data(struct gn_responder *resp, struct gantry_io *io)
 {
 	io->owner_flags |= OWNER_MOVE_PENDING;
 	io->status = GANTRY_S_OK;
-	reply(port, io);
+	reply(resp, io);
 }
 
 /*
- * Every so often an answer is whole, for the times of its hops; and a transport lets credit go
- * along with it.
+ * True if the read can be answered by a note. One of FULL_REPLY_EVERY replies is a full descriptor:
+ * it reports the times of the hops, and the transport can return credit with it.
  */
-static int may_be_note(struct gn_responder *port, const struct gantry_io *io)
+static int can_reply_by_note(struct gn_responder *resp, const struct gantry_io *io)
 {
-	return io->opcode == GANTRY_OP_READ && io->length <= port->max_noted &&
-	       !(io->flags & GANTRY_IO_CRC) && !port->attr.rules->regions[io->region]->unordered &&
-	       port->n_notes++ % WHOLE_EACH != 0;
+	return io->opcode == GANTRY_OP_READ && io->length <= resp->max_noted &&
+	       !(io->flags & GANTRY_IO_CRC) && !resp->attr.rules->regions[io->region]->unordered &&
+	       resp->n_notes++ % FULL_REPLY_EVERY != 0;
 }
 
-/* The answer of a read goes along with its data. 0, or it must be a whole one. */
-static int answer_by_note(struct gn_responder *port, struct gantry_io *io)
+/*
+ * Answer a read by a note, which travels with the data. Returns 0, or a -errno: the reply must be a
+ * full descriptor.
+ */
+static int reply_by_note(struct gn_responder *resp, struct gantry_io *io)
 {
-	int rc = gn_bounce_write_imm(port->bounce, io, port->attr.rules->regions[io->region],
+	int rc = gn_bounce_write_imm(resp->bounce, io, resp->attr.rules->regions[io->region],
 				     io->peer_tag);
 
 	if (rc == -EMSGSIZE)
-		port->max_noted = io->length - 1;
+		resp->max_noted = io->length - 1;
 	if (rc != 0)
 		return rc;
-	port->n_replies_before_move++;
-	port->n_moving++;
-	port->unmoved = 1;
+	resp->n_replies_before_move++;
+	resp->n_moving++;
+	resp->unmoved = 1;
 	io->owner_flags = OWNER_MOVE_PENDING;
-	gantry_count(port->attr.ops_done, 1);
+	gantry_count(resp->attr.ops_done, 1);
 	return 0;
 }
 
 /*
- * What is to be written is fetched as soon as it was taken, when the clock was looked at; a backend
- * may have taken its time.
+ * Start time of a move. The data of a write is fetched right after poll_recv(), which updated the
+ * clock of the lane. The data of a read is moved after the backend, which may have taken long.
  */
-static uint64_t begins_ns(const struct gn_responder *port, enum gantry_rma_op op)
+static uint64_t move_start_ns(const struct gn_responder *resp, enum gantry_rma_op op)
 {
-	return op == GANTRY_RMA_READ ? port->attr.lane->pub.now_ns : gn_fast_ns();
+	return op == GANTRY_RMA_READ ? resp->attr.lane->pub.now_ns : gn_fast_ns();
 }
 
-static int begin_move(struct gn_responder *port, struct gantry_io *io)
+static int begin_move(struct gn_responder *resp, struct gantry_io *io)
 {
-	/* what is read from the volume is written to the region */
+	/* a read of the volume writes to the region of the peer */
 	enum gantry_rma_op op = io->opcode == GANTRY_OP_READ ? GANTRY_RMA_WRITE : GANTRY_RMA_READ;
-	int move_pending = op == GANTRY_RMA_WRITE && port->attr.ordered &&
-			   !port->attr.rules->regions[io->region]->unordered,
+	int move_pending = op == GANTRY_RMA_WRITE && resp->attr.ordered &&
+			   !resp->attr.rules->regions[io->region]->unordered,
 	    rc;
 
-	if (expired(io, port->attr.lane->pub.now_ns)) {
-		moved(port, io, -ECANCELED);
+	if (expired(io, resp->attr.lane->pub.now_ns)) {
+		move_ended(resp, io, -ECANCELED);
 		return 0;
 	}
-	if (may_be_note(port, io) && answer_by_note(port, io) == 0)
+	if (can_reply_by_note(resp, io) && reply_by_note(resp, io) == 0)
 		return 0;
-	rc = gn_bounce_move(port->bounce, io, port->attr.rules->regions[io->region], op,
-			    move_pending ? 0 : begins_ns(port, op));
-	if (rc == -EAGAIN && !port->abandoned)
+	rc = gn_bounce_move(resp->bounce, io, resp->attr.rules->regions[io->region], op,
+			    move_pending ? 0 : move_start_ns(resp, op));
+	if (rc == -EAGAIN && !resp->abandoned)
 		return rc;
 	if (rc != 0) {
-		moved(port, io, rc == -EAGAIN ? -ECANCELED : rc);
+		move_ended(resp, io, rc == -EAGAIN ? -ECANCELED : rc);
 		return 0;
 	}
-	port->n_moving++;
-	port->unmoved = 1;
+	resp->n_moving++;
+	resp->unmoved = 1;
 	if (move_pending)
-		reply_behind(port, io);
+		reply_after_data(resp, io);
 	return 0;
 }
 
-static __attribute__((noinline)) void move(struct gn_responder *port, struct gantry_io *io)
+static __attribute__((noinline)) void move(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (port->moves.n != 0 || begin_move(port, io) != 0)
-		fifo_put(port, &port->moves, io);
+	if (resp->moves.n != 0 || begin_move(resp, io) != 0)
+		fifo_put(resp, &resp->moves, io);
 }
 
-static __attribute__((noinline)) void complete_slow(struct gn_responder *port, struct gantry_io *io)
+static __attribute__((noinline)) void complete_slow(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (port->bounce && io->opcode == GANTRY_OP_READ && io->status == GANTRY_S_OK)
-		move(port, io);
+	if (resp->bounce && io->opcode == GANTRY_OP_READ && io->status == GANTRY_S_OK)
+		move(resp, io);
 	else
-		reply(port, io);
-}
-
-/* Nothing waits in the port. */
-static __attribute__((noinline)) void reply_plain(struct gn_responder *port, struct gantry_io *io)
-{
-	if (port->answers)
-		look_at_clock(port);
-	sign(port, io);
-	give_back(port, io);
-	if (gantry_likely(send_it(port, io) != -EAGAIN))
-		return;
-	port->n_free--; /* nobody has been called */
-	fifo_put(port, &port->replies, io);
+		reply(resp, io);
 }
 
 /*
- * The owner's hop: a descriptor came back. Where nothing waits and the peer is a link on this
- * thread, that takes the answer as the last thing that is done here.
+ * Reply on the fast path over a transport, or to a peer on this thread that needs an exact clock.
  */
-static inline __attribute__((always_inline)) void complete(struct gn_responder *port,
+static __attribute__((noinline)) void reply_fast(struct gn_responder *resp, struct gantry_io *io)
+{
+	if (resp->answers)
+		read_clock(resp);
+	set_time_and_count(resp, io);
+	release_slot(resp, io);
+	if (gantry_likely(send_descriptor(resp, io) != -EAGAIN))
+		return;
+	resp->n_free--; /* the send did not call the peer, so the slot is still free */
+	fifo_put(resp, &resp->replies, io);
+}
+
+/*
+ * `complete` of the owner's hop. On the fast path, with a requester on this thread, the call of the
+ * requester is the last step: it may submit the next request.
+ */
+static inline __attribute__((always_inline)) void complete(struct gn_responder *resp,
 							   struct gantry_io *io, int answers)
 {
-	const struct gantry_inline_handler *direct = port->sender.direct;
+	const struct gantry_inline_handler *direct = resp->sender.direct;
 
 	if (gantry_unlikely(gantry_io_end(io) != 0))
 		return;
-	if (gantry_unlikely(!port->fast_path)) {
-		complete_slow(port, io);
+	if (gantry_unlikely(!resp->fast_path)) {
+		complete_slow(resp, io);
 		return;
 	}
 	if (direct->take != gn_requester_take_inline ||
-	    (answers && !gn_worker_clock_is_fresh(port->attr.lane->worker))) {
-		reply_plain(port, io);
+	    (answers && !gn_worker_clock_is_fresh(resp->attr.lane->worker))) {
+		reply_fast(resp, io);
 		return;
 	}
-	sign(port, io);
-	give_back(port, io);
+	set_time_and_count(resp, io);
+	release_slot(resp, io);
 	io->tag = io->peer_tag;
 	gn_requester_take_answer(direct->arg, io);
 }
@@ -436,254 +458,261 @@ static void answer_complete(void *self, struct gantry_io *io)
 	complete(self, io, 1);
 }
 
-/* Give it a buffer, and fetch what is to be written. */
-static int enter(struct gn_responder *port, struct gantry_io *io)
+/* Attach a bounce buffer, and start the next step. Returns 0, or -EAGAIN: no buffer is free. */
+static int attach_buffer(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (port->abandoned)
-		refuse(port, io, GANTRY_S_CANCELED);
-	else if (gn_bounce_attach(port->bounce, io) != 0)
+	if (resp->abandoned)
+		reject(resp, io, GANTRY_S_CANCELED);
+	else if (gn_bounce_attach(resp->bounce, io) != 0)
 		return -EAGAIN;
 	else if (io->opcode == GANTRY_OP_WRITE)
-		move(port, io);
+		move(resp, io);
 	else
-		go(port, io);
+		submit_or_wait(resp, io);
 	return 0;
 }
 
-/* A descriptor that passed the check: it needs a buffer first when its data is not in reach. */
-static __attribute__((noinline)) void admit(struct gn_responder *port, struct gantry_io *io)
+/*
+ * Start a descriptor that passed the check. It needs a bounce buffer if its region is not mapped.
+ */
+static __attribute__((noinline)) void admit(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (!port->bounce || !gantry_op_has_data(io->opcode))
-		go(port, io);
-	else if (port->buffer_waiters.n != 0 || enter(port, io) != 0)
-		fifo_put(port, &port->buffer_waiters, io);
+	if (!resp->bounce || !gantry_op_has_data(io->opcode))
+		submit_or_wait(resp, io);
+	else if (resp->buffer_waiters.n != 0 || attach_buffer(resp, io) != 0)
+		fifo_put(resp, &resp->buffer_waiters, io);
 }
 
-/* Copy a request, and check the copy; NULL: it has been refused. */
-static inline __attribute__((always_inline)) struct gantry_io *accept(struct gn_responder *port,
+/*
+ * Copy a request to a free descriptor and check the copy. NULL: the request was rejected and
+ * answered.
+ */
+static inline __attribute__((always_inline)) struct gantry_io *accept(struct gn_responder *resp,
 								      const void *imm)
 {
 	const volatile struct gn_wire *wire = gn_wire(imm);
-	struct gantry_io *io = port->free[--port->n_free];
+	struct gantry_io *io = resp->free[--resp->n_free];
 	enum gantry_status status;
 
 	io->owner_flags = OWNER_REPLY_PENDING;
 	io->peer_tag = wire->tag;
 	gn_wire_take_request(wire, io);
-	gantry_io_begin(io, port->attr.lane->pub.now_ns);
-	status = gn_check_io(port->attr.rules, io);
+	gantry_io_begin(io, resp->attr.lane->pub.now_ns);
+	status = gn_check_io(resp->attr.rules, io);
 	if (gantry_likely(status == GANTRY_S_OK))
 		return io;
-	refuse(port, io, status);
+	reject(resp, io, status);
 	return NULL;
 }
 
-static inline void take(struct gn_responder *port, const void *imm)
+static inline void take(struct gn_responder *resp, const void *imm)
 {
-	struct gantry_io *io = accept(port, imm);
+	struct gantry_io *io = accept(resp, imm);
 
 	if (gantry_unlikely(!io))
 		return;
-	if (gantry_unlikely(!port->fast_path))
-		admit(port, io);
-	else if (gantry_unlikely(push(port, io) != 0))
-		fifo_put(port, &port->waiting, io);
+	if (gantry_unlikely(!resp->fast_path))
+		admit(resp, io);
+	else if (gantry_unlikely(push(resp, io) != 0))
+		fifo_put(resp, &resp->waiting, io);
 }
 
 /*
- * How many messages to take. The peer may have `depth` requests without a reply, and one more
- * breaks the protocol. A slot whose reply has gone out may still wait for the end of its move: the
- * next request then waits in the queue.
+ * Returns how many messages to poll for. The peer may have `depth` requests without a reply; one
+ * more breaks the protocol. A slot whose reply was sent may still wait for the end of its move. The
+ * next request then waits in the queue of the transport.
  */
-static uint32_t wanted(const struct gn_responder *port)
+static uint32_t max_messages(const struct gn_responder *resp)
 {
-	if (port->n_free == 0)
-		return port->n_replies_before_move == 0;
-	return port->n_free < port->batch ? port->n_free : port->batch;
+	if (resp->n_free == 0)
+		return resp->n_replies_before_move == 0;
+	return resp->n_free < resp->batch ? resp->n_free : resp->batch;
 }
 
-static int take_requests(struct gn_responder *port)
+static int take_requests(struct gn_responder *resp)
 {
 	struct gantry_msg msgs[GN_RESPONDER_BATCH];
-	uint32_t max = wanted(port);
-	int n = max != 0 ? port->attr.ops->poll_recv(port->attr.consumer, msgs, max) : 0;
+	uint32_t max = max_messages(resp);
+	int n = max != 0 ? resp->attr.ops->poll_recv(resp->attr.consumer, msgs, max) : 0;
 
 	if (n < 0) {
-		break_port(port, n);
+		break_responder(resp, n);
 		return 0;
 	}
 	if (n == 0)
 		return 0;
-	gn_worker_tick(port->attr.lane->worker);
+	gn_worker_tick(resp->attr.lane->worker);
 	for (int i = 0; i < n; i++) {
-		/* more in flight than agreed, or not a descriptor */
-		if (port->n_free == 0 || msgs[i].imm_len != GANTRY_IO_WIRE_BYTES) {
-			break_port(port, -EPROTO);
+		/* more requests in flight than the session permits, or not a descriptor */
+		if (resp->n_free == 0 || msgs[i].imm_len != GANTRY_IO_WIRE_BYTES) {
+			break_responder(resp, -EPROTO);
 			break;
 		}
-		take(port, msgs[i].imm);
+		take(resp, msgs[i].imm);
 	}
-	/* there are twice as many as can be in flight */
-	port->attr.ops->post_recv(port->attr.consumer, NULL, (uint32_t)n);
+	/* cannot overflow: the queue has two receives for each IO in flight */
+	resp->attr.ops->post_recv(resp->attr.consumer, NULL, (uint32_t)n);
 	return n;
 }
 
-/* What does not go straight down, or cannot. */
-static __attribute__((noinline)) int take_slow(struct gn_responder *port, const void *imm,
+/*
+ * Take a message while the fast path is off, no slot is free, or the message is not a descriptor.
+ */
+static __attribute__((noinline)) int take_slow(struct gn_responder *resp, const void *imm,
 					       uint32_t imm_len)
 {
-	if (port->broken || port->quiescing ||
-	    (port->n_free == 0 && port->n_replies_before_move != 0))
+	if (resp->broken || resp->quiescing ||
+	    (resp->n_free == 0 && resp->n_replies_before_move != 0))
 		return -EAGAIN;
-	if (port->n_free == 0 || imm_len != GANTRY_IO_WIRE_BYTES)
-		break_port(port, -EPROTO);
+	if (resp->n_free == 0 || imm_len != GANTRY_IO_WIRE_BYTES)
+		break_responder(resp, -EPROTO);
 	else
-		take(port, imm);
+		take(resp, imm);
 	return 0;
 }
 
-int gn_responder_take(struct gn_responder *port, const struct gantry_io *from)
+int gn_responder_take(struct gn_responder *resp, const struct gantry_io *from)
 {
-	struct gantry_io *io = accept(port, from);
+	struct gantry_io *io = accept(resp, from);
 
-	if (gantry_likely(io != NULL) && gantry_unlikely(push(port, io) != 0))
-		fifo_put(port, &port->waiting, io);
+	if (gantry_likely(io != NULL) && gantry_unlikely(push(resp, io) != 0))
+		fifo_put(resp, &resp->waiting, io);
 	return 0;
 }
 
 int gn_responder_take_inline(void *arg, const void *imm, uint32_t imm_len)
 {
-	struct gn_responder *port = arg;
+	struct gn_responder *resp = arg;
 
-	if (gantry_likely(gn_responder_is_ready(port) && imm_len == GANTRY_IO_WIRE_BYTES))
-		return gn_responder_take(port, imm);
-	return take_slow(port, imm, imm_len);
+	if (gantry_likely(gn_responder_is_ready(resp) && imm_len == GANTRY_IO_WIRE_BYTES))
+		return gn_responder_take(resp, imm);
+	return take_slow(resp, imm, imm_len);
 }
 
 /*
- * Offer again what waits. With a time, what nobody has taken by its deadline has not begun, and
- * never will. The first of the waiting IO gets a bounce buffer in the end: the IOs that have one
- * release it without any of the waiting IOs.
+ * Retry the first entries of a queue until one must wait again. If now_ns is not 0, entries that
+ * passed their deadline are canceled: they have not begun. The first entry of `buffer_waiters` gets
+ * a buffer eventually, because IOs that have a buffer release it without help of the waiting ones.
  */
-static int offer_again(struct gn_responder *port, struct gn_responder_fifo *fifo,
-		       int (*offer)(struct gn_responder *port, struct gantry_io *io),
-		       uint64_t now_ns)
+static int retry_fifo(struct gn_responder *resp, struct gn_responder_fifo *fifo,
+		      int (*offer)(struct gn_responder *resp, struct gantry_io *io),
+		      uint64_t now_ns)
 {
 	struct gantry_io *io;
 	int n = 0;
 
 	while ((io = fifo_first(fifo))) {
 		if (now_ns != 0 && expired(io, now_ns))
-			refuse(port, io, GANTRY_S_CANCELED);
-		else if (offer(port, io) != 0)
+			reject(resp, io, GANTRY_S_CANCELED);
+		else if (offer(resp, io) != 0)
 			break;
-		fifo_drop(port, fifo);
+		fifo_drop(resp, fifo);
 		n++;
 	}
 	return n;
 }
 
-int gn_responder_retry(struct gn_responder *port)
+int gn_responder_retry(struct gn_responder *resp)
 {
 	uint64_t now_ns = gn_fast_ns();
-	int n = offer_again(port, &port->replies, send_reply, 0);
+	int n = retry_fifo(resp, &resp->replies, send_reply, 0);
 
-	n += offer_again(port, &port->moves, begin_move, 0);
-	n += offer_again(port, &port->waiting, push, now_ns);
-	return n + offer_again(port, &port->buffer_waiters, enter, now_ns);
+	n += retry_fifo(resp, &resp->moves, begin_move, 0);
+	n += retry_fifo(resp, &resp->waiting, push, now_ns);
+	return n + retry_fifo(resp, &resp->buffer_waiters, attach_buffer, now_ns);
 }
 
-static int someone_waits(const struct gn_responder *port)
+static int has_waiting(const struct gn_responder *resp)
 {
-	return port->waiting.n != 0 || port->replies.n != 0 || port->moves.n != 0;
+	return resp->waiting.n != 0 || resp->replies.n != 0 || resp->moves.n != 0;
 }
 
-/* Without the fast path. */
-static __attribute__((noinline)) int poll_waiting(struct gn_responder *port)
+/* Retry waiting descriptors and poll the moves. Only while the fast path is off. */
+static __attribute__((noinline)) int poll_waiting(struct gn_responder *resp)
 {
 	int n = 0;
 
-	if (someone_waits(port) || port->buffer_waiters.n != 0)
-		n = gn_responder_retry(port);
-	if (port->n_moving != 0)
-		n += gn_bounce_poll(port->bounce, on_moved, port);
+	if (has_waiting(resp) || resp->buffer_waiters.n != 0)
+		n = gn_responder_retry(resp);
+	if (resp->n_moving != 0)
+		n += gn_bounce_poll(resp->bounce, on_move_ended, resp);
 	return n;
 }
 
-static int port_poll(void *self)
+static int responder_poll(void *self)
 {
-	struct gn_responder *port = self;
+	struct gn_responder *resp = self;
 	int n = 0;
 
-	if (port->has_stages)
-		port->credit = gn_split_grant(port->credit, port->attr.quantum);
-	if (port->split)
-		/* first: what is taken below gets what is left of the quantum */
-		n = gn_split_poll(port->split);
-	if (gantry_unlikely(!port->fast_path))
-		n += poll_waiting(port);
-	if (gantry_likely(port->fast_path) || (!port->broken && !port->quiescing))
-		n += take_requests(port);
-	ring(port);
+	if (resp->has_stages)
+		resp->credit = gn_split_grant(resp->credit, resp->attr.quantum);
+	if (resp->split)
+		/* before take_requests(): new requests get what is left of the quantum */
+		n = gn_split_poll(resp->split);
+	if (gantry_unlikely(!resp->fast_path))
+		n += poll_waiting(resp);
+	if (gantry_likely(resp->fast_path) || (!resp->broken && !resp->quiescing))
+		n += take_requests(resp);
+	flush(resp);
 	return n;
 }
 
-static int port_arm(void *self)
+static int responder_arm(void *self)
 {
-	struct gn_responder *port = self;
-	const struct gantry_io *next = fifo_first(&port->buffer_waiters);
+	struct gn_responder *resp = self;
+	const struct gantry_io *next = fifo_first(&resp->buffer_waiters);
 
-	if (someone_waits(port) || (next && gn_bounce_fits(port->bounce, next)))
+	if (has_waiting(resp) || (next && gn_bounce_fits(resp->bounce, next)))
 		return 1;
-	if (port->split && gn_split_is_ready(port->split))
+	if (resp->split && gn_split_is_ready(resp->split))
 		return 1;
-	if ((port->broken || port->quiescing) && port->n_moving == 0)
+	if ((resp->broken || resp->quiescing) && resp->n_moving == 0)
 		return 0;
-	if (port->sender.dirty || port->attr.ops->consumer_arm(port->attr.consumer) != 0)
+	if (resp->sender.dirty || resp->attr.ops->consumer_arm(resp->attr.consumer) != 0)
 		return 1;
 	/*
-	 * the end of a move wakes the lane as a message does; but not one that came before the
-	 * queue was armed
+	 * The end of a move wakes the lane, as a message does. But a move that ended before the
+	 * queue was armed does not, so poll once more.
 	 */
-	return port->n_moving != 0 && gn_bounce_poll(port->bounce, on_moved, port) != 0;
+	return resp->n_moving != 0 && gn_bounce_poll(resp->bounce, on_move_ended, resp) != 0;
 }
 
-static void port_disarm(void *self)
+static void responder_disarm(void *self)
 {
-	struct gn_responder *port = self;
+	struct gn_responder *resp = self;
 
-	port->attr.ops->consumer_disarm(port->attr.consumer);
+	resp->attr.ops->consumer_disarm(resp->attr.consumer);
 }
 
 /*
- * While the lane sleeps, an IO that waits for a bounce buffer only needs its deadline: a released
- * buffer wakes the lane.
+ * While the lane sleeps, the deadline of the first IO in `buffer_waiters` needs a timer. A released
+ * buffer wakes the lane anyway.
  */
-static uint64_t port_wake(void *self)
+static uint64_t responder_wake(void *self)
 {
-	const struct gn_responder *port = self;
-	const struct gantry_io *next = fifo_first(&port->buffer_waiters);
+	const struct gn_responder *resp = self;
+	const struct gantry_io *next = fifo_first(&resp->buffer_waiters);
 
 	return next && next->deadline_us != 0 ? next->start_ns + next->deadline_us * GN_NS_PER_US
 					      : 0;
 }
 
-static int port_fd(void *self)
+static int responder_fd(void *self)
 {
-	const struct gn_responder *port = self;
+	const struct gn_responder *resp = self;
 
-	return port->attr.ops->consumer_fd(port->attr.consumer);
+	return resp->attr.ops->consumer_fd(resp->attr.consumer);
 }
 
-struct gantry_hop gn_responder_owner(struct gn_responder *port)
+struct gantry_hop gn_responder_owner(struct gn_responder *resp)
 {
 	return (struct gantry_hop){.submit = gn_io_no_submit,
-				   .complete = port->answers ? answer_complete : relay_complete,
-				   .self = port};
+				   .complete = resp->answers ? answer_complete : relay_complete,
+				   .self = resp};
 }
 
-const struct gantry_poller gn_responder_poller = {.poll = port_poll,
-						  .arm = port_arm,
-						  .disarm = port_disarm,
-						  .wake_ns = port_wake,
-						  .fd = port_fd};
+const struct gantry_poller gn_responder_poller = {.poll = responder_poll,
+						  .arm = responder_arm,
+						  .disarm = responder_disarm,
+						  .wake_ns = responder_wake,
+						  .fd = responder_fd};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * responder_priv.h - shared by port.c (life) and port_path.c (the way of a descriptor through it,
- * and polling)
+ * responder_priv.h - shared by responder.c (create, end, free) and responder_path.c (data path),
+ * and by requester.c, which calls a responder on its own thread
  */
 #ifndef GN_TRANSPORT_RESPONDER_PRIV_H
 #define GN_TRANSPORT_RESPONDER_PRIV_H
@@ -9,13 +9,13 @@
 #include "transport/responder.h"
 #include "transport/sender.h"
 
-/* A queue of descriptors that wait; as large as the pool, so it cannot overflow. */
+/* A FIFO of waiting descriptors. It has as many slots as the pool, so it cannot overflow. */
 struct gn_responder_fifo {
 	struct gantry_io **slots;
 	uint32_t head, n;
 };
 
-#define GN_RESPONDER_BATCH 32u /* requests */
+#define GN_RESPONDER_BATCH 32u /* requests taken in one poll */
 
 struct gn_responder {
 	struct gn_responder_attr attr;
@@ -23,75 +23,82 @@ struct gn_responder {
 	struct gantry_io *ios;
 	struct gantry_io **free;
 	uint32_t n_free;
-	struct gn_responder_fifo waiting; /* for the stages to take them */
-	struct gn_responder_fifo replies; /* for the transport to take them */
-	struct gn_responder_fifo moves;   /* for the transport to move their data */
-	/* IOs without a bounce buffer; those in `moves` have one and will release it */
+	struct gn_responder_fifo waiting; /* to be submitted */
+	struct gn_responder_fifo replies; /* completed; their reply is to be sent */
+	struct gn_responder_fifo moves;   /* their data is to be moved */
+	/* IOs that wait for a bounce buffer. Those in `moves` have one. */
 	struct gn_responder_fifo buffer_waiters;
-	uint32_t n_moving; /* moves whose end was not polled */
-	/* slots whose reply has gone, and which wait for the end of their move */
+	uint32_t n_moving; /* moves in flight */
+	/* slots whose reply was sent, and whose move is in flight */
 	uint32_t n_replies_before_move;
-	struct gn_bounce *bounce; /* of data in regions that are not mapped; NULL: all are */
-	struct gn_split *split;   /* of large IOs; NULL: the terminal is a link */
+	struct gn_bounce *bounce; /* bounce buffers; NULL: all regions are mapped */
+	struct gn_split *split;   /* of large IOs; NULL: the terminal is a requester */
 	struct gn_sender sender;
-	int unmoved;        /* moves without a doorbell */
-	uint32_t max_noted; /* bytes of a read that may be answered by a note */
-	unsigned n_notes;   /* answers that were, or could have been, notes */
-	int broken, quiescing, abandoned, said_idle;
+	int unmoved;        /* moves were submitted and not flushed */
+	uint32_t max_noted; /* longest read that may be answered by a note, in bytes */
+	unsigned n_notes;   /* replies that were notes, or could have been */
+	int broken, quiescing, abandoned, idle_notified;
 	int fast_path;            /* see gn_responder_update_fast_path() */
-	enum gantry_hop_time hop; /* as in the rules */
-	/* bytes; a longer IO is counted against the turn, see push_large() */
+	enum gantry_hop_time hop; /* hop time that this responder writes */
+	/* bytes; a longer IO counts against the quantum, see push_large() */
 	uint32_t max_uncounted;
 	bool has_stages;
-	int64_t credit; /* with stages: bytes of large IOs that they may get in this turn */
+	int64_t credit; /* with stages: bytes of large IOs that they may still get in this turn */
 	/*
-	 * requests for each turn: short IOs carry no more than the quantum; 1 .. GN_RESPONDER_BATCH
+	 * Requests in each turn, so that short IOs do not exceed the quantum; 1 ..
+	 * GN_RESPONDER_BATCH.
 	 */
 	uint32_t batch;
-	int answers; /* it does not only relay: how long it takes is its own time */
+	int answers; /* not attr.relays: read the clock before each reply */
 };
 
 /*
- * The fast path hands a request to the terminal and its reply to the transport without further
- * checks. A responder uses it while it has no bounce buffers, nothing waits in it and it does not
- * end. To be called whenever one of these changes.
+ * The fast path passes a request to the terminal, and its reply to the transport, without further
+ * checks. A responder uses it while it has no bounce buffers, no IO waits in a queue, and it is not
+ * ending. Call this whenever one of these conditions changes.
  */
-static inline void gn_responder_update_fast_path(struct gn_responder *port)
+static inline void gn_responder_update_fast_path(struct gn_responder *resp)
 {
-	port->fast_path = !port->bounce && port->waiting.n == 0 && port->replies.n == 0 &&
-			  !port->broken && !port->quiescing && !port->abandoned;
+	resp->fast_path = !resp->bounce && resp->waiting.n == 0 && resp->replies.n == 0 &&
+			  !resp->broken && !resp->quiescing && !resp->abandoned;
 }
 
-/* What follows: on the lane's thread. */
+/* The functions below run on the lane's thread. */
 
 /*
- * The terminal of its chain: attr.terminal, or where there are stages a hop that checks the
- * deadline and the length first.
+ * Returns the terminal for the chain: attr.terminal or, with stages, a hop that first checks
+ * deadline and length.
  */
-struct gantry_hop gn_responder_terminal(struct gn_responder *port);
-/* The owner of its descriptors. */
-struct gantry_hop gn_responder_owner(struct gn_responder *port);
-/* What a worker polls, without `self`. */
+struct gantry_hop gn_responder_terminal(struct gn_responder *resp);
+/* Returns the hop that owns the descriptors. */
+struct gantry_hop gn_responder_owner(struct gn_responder *resp);
+/* The poller of a responder, without `self`. */
 extern const struct gantry_poller gn_responder_poller;
 
-/* As struct gantry_inline_handler; arg: the port. */
-int gn_responder_take_inline(void *port, const void *imm, uint32_t imm_len);
-
-/* It takes the next request, whatever that is: gn_responder_take() may be called. */
-static inline bool gn_responder_is_ready(const struct gn_responder *port)
-{
-	return port->fast_path && port->n_free != 0;
-}
-
-/* gn_responder_take_inline, for a link: of a port that is ready. 0 always. */
-int gn_responder_take(struct gn_responder *port, const struct gantry_io *from);
+/* `take` of struct gantry_inline_handler. resp: the responder. */
+int gn_responder_take_inline(void *resp, const void *imm, uint32_t imm_len);
 
 /*
- * Offer again what waits. Where the port is abandoned this empties all its queues: what is not
- * taken ends.
+ * True if the responder accepts the next request unconditionally, so that gn_responder_take() may
+ * be called.
  */
-int gn_responder_retry(struct gn_responder *port);
-/* Tell, once, when nothing is in flight any more. */
-void gn_responder_say_idle(struct gn_responder *port);
+static inline bool gn_responder_is_ready(const struct gn_responder *resp)
+{
+	return resp->fast_path && resp->n_free != 0;
+}
+
+/*
+ * gn_responder_take_inline() without its checks, for a requester on this thread. The responder must
+ * be ready. Returns 0.
+ */
+int gn_responder_take(struct gn_responder *resp, const struct gantry_io *from);
+
+/*
+ * Retry the waiting descriptors of all queues. If the responder is abandoned, this empties the
+ * queues: an IO that must wait again is canceled. Returns how many descriptors left a queue.
+ */
+int gn_responder_retry(struct gn_responder *resp);
+/* Call `idle`, once, if nothing is in flight. */
+void gn_responder_notify_idle(struct gn_responder *resp);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sender.h - sends descriptors: over a producer, or where the peer is on this thread, straight to
- * whoever takes them.
+ * sender.h - sends descriptors: through a producer, or by a function call to the consumer if that
+ * is on the same thread.
  */
 #ifndef GN_TRANSPORT_SENDER_H
 #define GN_TRANSPORT_SENDER_H
@@ -15,9 +15,10 @@
 struct gn_sender {
 	const struct gantry_transport_ops *ops;
 	void *producer;
-	const struct gantry_inline_handler *direct; /* of the producer */
-	bool dirty;                                 /* sent without a doorbell */
-	struct gantry_send send;                    /* filled but for the descriptor */
+	/* inline handler of the producer; take NULL: use `send` */
+	const struct gantry_inline_handler *direct;
+	bool dirty;              /* messages were sent and not flushed */
+	struct gantry_send send; /* complete except for the descriptor */
 };
 
 static inline void gn_sender_init(struct gn_sender *s, const struct gantry_transport_ops *ops,
@@ -31,7 +32,7 @@ static inline void gn_sender_init(struct gn_sender *s, const struct gantry_trans
 	};
 }
 
-static inline int gn_sender_refuse(void *arg, const void *imm, uint32_t imm_len)
+static inline int gn_sender_reject(void *arg, const void *imm, uint32_t imm_len)
 {
 	(void)arg;
 	(void)imm;
@@ -39,25 +40,27 @@ static inline int gn_sender_refuse(void *arg, const void *imm, uint32_t imm_len)
 	return -ENOTCONN;
 }
 
-/* From now on, and before it is set up: it refuses what it is to send with -ENOTCONN. */
+/* gn_sender_stop - let every send fail with -ENOTCONN, until gn_sender_init. */
 static inline void gn_sender_stop(struct gn_sender *s)
 {
-	static const struct gantry_inline_handler nobody = {.take = gn_sender_refuse};
+	static const struct gantry_inline_handler rejecting = {.take = gn_sender_reject};
 
 	s->producer = NULL;
-	s->direct = &nobody;
+	s->direct = &rejecting;
 	s->dirty = false;
 }
 
-/* Whoever it sends to is on this thread, and takes what is sent at once. */
+/* Returns true if the consumer is on this thread and takes each message inside the send. */
 static inline bool gn_sender_is_inline(const struct gn_sender *s)
 {
 	return s->direct->take != NULL;
 }
 
 /*
- * Without a doorbell. What `send` of the producer returns. Where it is direct, the descriptor has
- * been read before anybody else is called, and who is called may send here again.
+ * gn_sender_send - send the wire form of a descriptor, without a doorbell.
+ *
+ * Returns what `send` of the producer or `take` of the inline handler returns. An inline handler
+ * copies the descriptor before it calls other code. That code may send here again.
  */
 static inline int gn_sender_send(struct gn_sender *s, const struct gantry_io *io)
 {
@@ -70,7 +73,7 @@ static inline int gn_sender_send(struct gn_sender *s, const struct gantry_io *io
 	return s->ops->send(s->producer, &s->send, GANTRY_SEND_MORE);
 }
 
-/* Ring the doorbell, where one is owed. */
+/* gn_sender_flush - ring the doorbell if messages were sent since the last flush. */
 static inline void gn_sender_flush(struct gn_sender *s)
 {
 	if (!s->dirty)
