@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * admit.c - which connections and sessions a listener admits, and how much memory each peer may use
+ * admit.c - which connections and sessions a listener admits, and how much memory each peer may
+ * use. Control thread.
  *
- *      accept -> half-open (max_half_open) -> HELLO -> session (max_sessions, max_peer_sessions) ->
- *      regions, queues
+ *      accept -> half-open (max_half_open)
+ *             -> HELLO -> session (max_sessions, max_peer_sessions)
+ *             -> regions, queues (max_peer_region_bytes, max_peer_queue_memory)
  *
- * A half-open connection takes no place of a session, so connections without HELLO keep no session
- * out. Their number is bounded for each peer, and for all peers together. If the second bound is
- * reached, the peer with most of them loses its oldest one, but only to a peer that has fewer.
+ * A half-open connection does not count as a session, so connections without HELLO cannot use up
+ * the sessions. Their number is limited for each peer, and for all peers together. If the second
+ * limit is reached, the peer with the most half-open connections loses its oldest one, but only to
+ * a peer that has fewer.
  */
 #include "session/session_priv.h"
 
@@ -20,8 +23,8 @@
 #define REMEDY "raise it or close connections"
 
 /*
- * The uid of a peer counts wherever the transport reports one: a process of another PID namespace
- * has a uid, and no pid.
+ * Check the uid if the transport reports one. A process in another PID namespace has a uid, but no
+ * pid.
  */
 static bool uid_allowed(const struct gn_endpoint *ep, uint32_t uid)
 {
@@ -78,7 +81,10 @@ static int take(struct gantry_session *s, enum gn_quota quota, uint64_t n)
 	return rc;
 }
 
-/* Take one of a quota that counts connections or sessions. */
+/*
+ * Take one connection or session of a quota. On failure s->refusal has the reason. Returns 0 or
+ * -EBUSY.
+ */
 static int take_one(struct gantry_session *s, enum gn_quota quota)
 {
 	if (take(s, quota, 1) == 0)
@@ -94,20 +100,23 @@ static void give(struct gantry_session *s, enum gn_quota quota)
 	s->held.of[quota] = 0;
 }
 
-/* The oldest half-open connection of a peer. */
+/* Returns the oldest half-open connection of a peer. NULL: it has none. */
 static struct gantry_session *oldest_half_open(const struct gn_role *role,
 					       const struct gn_peer *peer)
 {
 	struct gantry_session *oldest = NULL;
 
-	/* the newest first */
+	/* the list has the newest session first */
 	for (struct gantry_session *s = role->server.sessions; s; s = s->next)
 		if (s->account == peer && s->held.of[GN_QUOTA_HALF_OPEN] != 0 && !s->ending)
 			oldest = s;
 	return oldest;
 }
 
-/* Make room for a half-open connection of this session's peer. Returns whether there is room. */
+/*
+ * Evict the oldest half-open connection of the peer that has the most. Returns false if no peer has
+ * more than the peer of this session.
+ */
 static bool evict_half_open(const struct gantry_session *s)
 {
 	const struct gn_role *role = s->role;

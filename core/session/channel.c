@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <string.h>
 
-#define BEATS_MISSED 4
-#define BEAT_STEPS 8 /* in a heartbeat: at their ends beats come */
+#define MISSED_BEATS 4
+#define BEAT_STEPS 8 /* parts of a heartbeat interval; timers expire at multiples of a part */
 
 /*
- * Beats of many sessions of a process fall together where they may: its loop wakes once for all of
- * them.
+ * Round the time up, so that the timers of many sessions of a process expire together and wake the
+ * loop once.
  */
 static void beat_at(struct gn_channel *ch, uint64_t at_ns)
 {
@@ -25,8 +25,8 @@ static void beat(void *arg)
 	struct gn_channel *ch = arg;
 	uint64_t now = gn_now_ns(), silent_ns = now - ch->heard_ns;
 
-	if (silent_ns > BEATS_MISSED * ch->heartbeat_ns ||
-	    (ch->asked_ns != 0 && now - ch->asked_ns > BEATS_MISSED * ch->heartbeat_ns)) {
+	if (silent_ns > MISSED_BEATS * ch->heartbeat_ns ||
+	    (ch->asked_ns != 0 && now - ch->asked_ns > MISSED_BEATS * ch->heartbeat_ns)) {
 		ch->silent(ch->arg);
 		return;
 	}
@@ -34,7 +34,7 @@ static void beat(void *arg)
 		beat_at(ch, ch->heard_ns + ch->patience_ns);
 		return;
 	}
-	if (ch->session != 0) /* else the peer has not said hello yet */
+	if (ch->session != 0) /* 0: no HELLO was received yet */
 		gn_channel_send(ch, GN_FRAME_PING, GN_PING, NULL, NULL, 0);
 	beat_at(ch, now + ch->heartbeat_ns);
 }
@@ -113,6 +113,6 @@ int gn_channel_send(struct gn_channel *ch, unsigned type, uint32_t id,
 		return -ENOTCONN;
 	len = gn_frame_build(buf, type, id, ch->session, verdict, payload, payload_len);
 	rc = ch->device->ops->send_ctrl(ch->conn, buf, len);
-	explicit_bzero(buf, len); /* a HELLO has a secret */
+	explicit_bzero(buf, len); /* a HELLO contains the secret */
 	return rc;
 }

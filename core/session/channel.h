@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * channel.h - what both ends of a session do with their connection: send frames, keep a heartbeat.
+ * channel.h - the connection of a session, for both ends: send frames, keep a heartbeat. Control
+ * thread.
  *
- * An end asks for a sign of life when it has heard nothing for a heartbeat and a half, and then
- * with every heartbeat; question and answer are a sign of life for both. The end that connected
- * asks first: the other one waits half a heartbeat longer, and so does not ask at all.
+ * An end that has received nothing for a while sends a PING, and then one in each heartbeat
+ * interval. PING and answer show both ends that the peer is alive. The end that connected sends its
+ * first PING after 1.5 intervals without a frame, the other end after 2, so normally only the first
+ * one sends requests. After 4 intervals without a frame the peer counts as lost.
  */
 #ifndef GN_SESSION_CHANNEL_H
 #define GN_SESSION_CHANNEL_H
@@ -16,43 +18,44 @@
 
 struct gn_channel {
 	struct gn_device *device;
-	void *conn; /* NULL: none */
+	void *conn; /* NULL: no connection */
 	uint64_t session;
 	uint64_t heartbeat_ns;
-	uint64_t patience_ns; /* so long may the peer be silent before it is asked */
-	uint64_t heard_ns;    /* when the peer was last heard */
-	uint32_t ask_id;      /* of the last PING of gn_channel_ask() */
-	uint64_t asked_ns;    /* when that PING was sent; 0: it is answered */
-	uint64_t answered_ns; /* when the last answered PING of gn_channel_ask() was sent */
+	uint64_t patience_ns; /* send a PING after this time without a frame */
+	uint64_t heard_ns;    /* when the last frame was received */
+	uint32_t ask_id;      /* id of the last PING of gn_channel_ask() */
+	uint64_t asked_ns;    /* when that PING was sent; 0: it was answered */
+	/* when the last PING of gn_channel_ask() that has an answer was sent */
+	uint64_t answered_ns;
 	struct gn_timer beat;
-	/* Nothing was heard for four heartbeats. */
+	/* No frame, or no answer to gn_channel_ask(), for four heartbeat intervals. */
 	void (*silent)(void *arg);
 	void *arg;
 };
 
-/* GN_FEATURE_* that an end of a session over this device has. */
+/* Returns the GN_FEATURE_* that this end supports over the device. */
 uint64_t gn_features_over(const struct gn_device *device);
 
-/* connected: this end, not the peer. */
+/* gn_channel_init - connected: this end opened the connection, not the peer. */
 void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t heartbeat_ns,
 		     bool connected, void (*silent)(void *arg), void *arg);
 /* Start the heartbeat. */
 void gn_channel_start(struct gn_channel *ch);
-/* Stop it, and end the connection. Idempotent. */
+/* Stop the heartbeat and disconnect. A second call has no effect. */
 void gn_channel_stop(struct gn_channel *ch);
-/* Note that the peer was heard. */
+/* Record that a frame was received. */
 void gn_channel_heard(struct gn_channel *ch);
 /*
- * Process a received PING with this id. Answers a request, because the heartbeat of the peer may be
- * shorter than ours. Returns true if the PING is the answer to gn_channel_ask().
+ * Process a received PING with this id. Answers a request, because the heartbeat interval of the
+ * peer may be shorter. Returns true if the PING is the answer to gn_channel_ask().
  */
 bool gn_channel_take_ping(struct gn_channel *ch, uint32_t id);
 /*
- * Send a PING to the peer now, unless an earlier one is not answered yet. Without an answer within
- * four heartbeats the peer counts as silent.
+ * Send a PING now, unless an earlier one has no answer yet. Without an answer within four heartbeat
+ * intervals the peer counts as lost.
  */
 void gn_channel_ask(struct gn_channel *ch);
-/* 0 or -errno; an error of the connection comes as its `closed` event as well. */
+/* Send a frame. Returns 0 or -errno. The event `closed` reports an error of the connection too. */
 int gn_channel_send(struct gn_channel *ch, unsigned type, uint32_t id,
 		    const struct gn_verdict *verdict, const void *payload, size_t payload_len);
 

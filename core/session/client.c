@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.c - a session, at the side that opened it.
+ * client.c - the client end of a session: open, receive frames, end, free. Control thread.
  *
- *      connect (again and again, until the deadline) -> hello -> query -> `ready`
- *         ^------------- peer is busy -----------------'
- *      export -> `exported`;  queues -> start -> `started`; stop -> bye -> regions asked back ->
- *                             `closed`
+ *      connect (retried until connect.timeout) -> HELLO -> QUERY -> event `ready`
+ *         ^------- no listener, or peer busy -------'
+ *      EXPORT -> event `exported`
+ *      QUEUES -> START -> event `started`
+ *      STOP -> BYE -> revoke the regions -> event `closed`
  *
- * One request at a time (client_steps.c). Whatever goes wrong, gn_client_end() is called: the links
- * give back what is in flight, then `closed`.
+ * The client sends one request at a time; client_steps.c has the requests. Every failure calls
+ * gn_client_end(): it stops the requesters, so that each IO in flight completes, and then the event
+ * `closed` follows.
  */
 #include "session/client_priv.h"
 
@@ -25,8 +27,8 @@
 
 #define RETRY_NS (50 * GN_NS_PER_MS)
 
-/* Whether the transport alone keeps everybody off the regions, once the connection is gone. */
-static int quiet_device(const struct gantry_client *c)
+/* Returns true if the end of the connection revokes all regions. */
+static int disconnect_revokes(const struct gantry_client *c)
 {
 	struct gantry_device_info info = {.caps = 0};
 
@@ -34,7 +36,10 @@ static int quiet_device(const struct gantry_client *c)
 	return (info.caps & GANTRY_CAP_DISCONNECT_REVOKES) != 0;
 }
 
-/* At a turn of the loop of its own. */
+/*
+ * Runs in a separate turn of the loop, so that `closed` is never called inside a function that the
+ * role called.
+ */
 static void destroy(void *arg)
 {
 	struct gantry_client *c = arg;
@@ -42,23 +47,23 @@ static void destroy(void *arg)
 
 	gn_client_drop_queues(c);
 	gn_channel_stop(&c->ch);
-	c->quiet = !c->ran || c->quiet || quiet_device(c);
+	c->released = !c->ran || c->released || disconnect_revokes(c);
 	c->destroyed = 1;
 	c->events->closed(c->arg, c, c->reason, c->text); /* may free it */
 	gn_server_check_finished(role);
 }
 
 /*
- * After the good-bye only memory is at stake: how the connection ends does not matter to the
- * session.
+ * After BYE only the revocation of regions is pending. So a lost connection is not an error of the
+ * session, but regions without a confirmed revocation are not released.
  */
 static void end_teardown(struct gantry_client *c)
 {
 	if (c->n_revokes_pending != 0) {
 		gn_log(GN_LOG_WARN, c->role->host.name,
-		       "session id=%llx: %u regions were not given back: %s",
+		       "session id=%llx: the peer has not released %u regions: %s",
 		       (unsigned long long)c->attr.id, c->n_revokes_pending, c->text);
-		c->quiet = 0;
+		c->released = 0;
 	}
 	c->reason = 0;
 	snprintf(c->text, sizeof(c->text), "closed");
@@ -81,9 +86,9 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	c->pending = 0;
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
-	gn_loop_clear_timer(c->role->loop, &c->make);
+	gn_loop_clear_timer(c->role->loop, &c->alloc);
 	for (uint32_t i = 0; i < c->attr.lanes; i++)
-		gn_requester_stop(c->lanes[i].link);
+		gn_requester_stop(c->lanes[i].req);
 	if (c->reason == 0)
 		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx",
 		       (unsigned long long)c->attr.id);
@@ -96,8 +101,8 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 }
 
 /*
- * The peer may delay the answer to START for its own control_timeout. Then it answers with the
- * reason.
+ * The peer may delay the answer to START for its own control_timeout. After that it answers with
+ * the reason, so wait twice as long.
  */
 static uint64_t answer_within_ns(const struct gantry_client *c, unsigned type)
 {
@@ -113,7 +118,10 @@ int gn_client_request(struct gantry_client *c, unsigned type, const void *payloa
 	c->pending = type;
 	c->pending_id++;
 	rc = gn_channel_send(&c->ch, type, c->pending_id, NULL, payload, len);
-	/* a busy peer ends the connection: read its END first */
+	/*
+	 * If HELLO cannot be sent to a closed connection, read the END frame first: it may say that
+	 * the peer is busy.
+	 */
 	if (rc != 0 && (rc != -ENOTCONN || type != GN_FRAME_HELLO)) {
 		c->pending = 0;
 		gn_client_end(c, rc, "%s: cannot send %s: %s", c->ep->where, gn_frame_name(type),
@@ -124,16 +132,16 @@ int gn_client_request(struct gantry_client *c, unsigned type, const void *payloa
 	return 0;
 }
 
-static bool may_try_again(const struct gantry_client *c)
+static bool can_retry(const struct gantry_client *c)
 {
 	return c->state == GN_NEW && !c->closing && !c->lost && gn_now_ns() < c->connect_until_ns;
 }
 
 /*
- * The peer is not there, or busy. Connect again later, which first ends this connection: not inside
- * its callback.
+ * The peer has no listener, or is busy. Connect again later. The timer closes this connection
+ * first, which must not happen inside its callback.
  */
-static void try_again(struct gantry_client *c)
+static void retry_later(struct gantry_client *c)
 {
 	c->again = 1;
 	c->pending = 0;
@@ -145,8 +153,8 @@ static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
 {
 	unsigned type = c->pending;
 
-	if (p->verdict.status == GANTRY_S_BUSY && may_try_again(c)) {
-		try_again(c);
+	if (p->verdict.status == GANTRY_S_BUSY && can_retry(c)) {
+		retry_later(c);
 		return;
 	}
 	c->pending = 0;
@@ -166,8 +174,8 @@ static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
 
 static void take_end(struct gantry_client *c, const struct gn_parsed *p)
 {
-	if (p->verdict.status == GANTRY_S_BUSY && may_try_again(c))
-		try_again(c);
+	if (p->verdict.status == GANTRY_S_BUSY && can_retry(c))
+		retry_later(c);
 	else if (p->head.session == 0)
 		gn_client_end(c, gn_errno_of_status((unsigned)p->verdict.status),
 			      "%s: cannot connect to \"%s\" on device %s: %s", c->ep->where,
@@ -181,8 +189,8 @@ static void take_end(struct gantry_client *c, const struct gn_parsed *p)
 }
 
 /*
- * True for a frame of this session, and for an END that refuses the connection: its sender has read
- * no HELLO, so no id.
+ * True for a frame of this session, and for an END that rejects the connection: its sender has read
+ * no HELLO, so it does not know the id.
  */
 static bool is_of_session(const struct gantry_client *c, const struct gn_parsed *p)
 {
@@ -228,8 +236,8 @@ static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
 	gn_client_hello(c);
 }
 
-/* Why a connection was not made. */
-static void lose_connecting(struct gantry_client *c, int reason)
+/* End the session because the connection was not established. */
+static void end_unconnected(struct gantry_client *c, int reason)
 {
 	const struct gn_device *device = c->ep->device;
 	struct gantry_device_info info = {.caps = 0};
@@ -258,11 +266,11 @@ static void on_closed(void *arg, void *conn, int reason)
 	(void)conn;
 	if (c->again)
 		return;
-	if (c->connecting && (reason == -ECONNREFUSED || reason == -EBUSY) && may_try_again(c)) {
-		try_again(c);
+	if (c->connecting && (reason == -ECONNREFUSED || reason == -EBUSY) && can_retry(c)) {
+		retry_later(c);
 		gn_channel_stop(&c->ch);
 	} else if (c->connecting) {
-		lose_connecting(c, reason);
+		end_unconnected(c, reason);
 	} else {
 		const char *why = c->ep->device->ops->refusal(c->ch.conn);
 
@@ -275,7 +283,7 @@ static void on_revoke(void *arg, void *conn, uint32_t handle)
 {
 	(void)arg;
 	(void)conn;
-	(void)handle; /* a client imports nothing */
+	(void)handle; /* a client imports no region */
 }
 
 static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
@@ -285,9 +293,9 @@ static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
 	(void)conn;
 	(void)handle;
 	if (!c->tearing_down || c->lost || c->n_revokes_pending == 0)
-		return; /* of a connection that has ended: `closed` follows */
+		return; /* the session has ended already, and `closed` follows */
 	if (rc != 0)
-		c->quiet = 0;
+		c->released = 0;
 	if (--c->n_revokes_pending == 0)
 		gn_client_end(c, 0, "closed");
 }
@@ -297,7 +305,7 @@ static void on_consumer(void *arg, void *conn, uint32_t id, int up)
 	(void)arg;
 	(void)conn;
 	(void)id;
-	(void)up; /* the queues of a session are named in its frames */
+	(void)up; /* the frame QUEUES names the consumers of a session */
 }
 
 static const struct gantry_conn_events conn_events = {
@@ -316,7 +324,7 @@ static void try_connect(void *arg)
 	uint64_t until_ns = gn_now_ns() + ep->control_timeout_ns;
 	int rc;
 
-	gn_channel_stop(&c->ch); /* started for the last attempt */
+	gn_channel_stop(&c->ch); /* of the previous attempt */
 	c->again = 0;
 	c->connecting = 1;
 	rc = ep->device->ops->connect(ep->device->dev, ep->service, &conn_events, c, &c->ch.conn);
@@ -363,8 +371,11 @@ static uint64_t choose_id(void)
 	return id;
 }
 
-/* Clients come and go, and cells stay: those of one lane share one. */
-static int make_cells(struct gn_role *role)
+/*
+ * Create the counters of late replies, one for each lane. They belong to the role, because counters
+ * cannot be removed and clients can.
+ */
+static int create_counters(struct gn_role *role)
 {
 	uint64_t **cells;
 
@@ -393,7 +404,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	if (connect >= role->spec.n_connects || attr->lanes == 0 || attr->lanes > GN_MAX_LANES ||
 	    attr->depth == 0)
 		return -EINVAL;
-	if (make_cells(role) != 0)
+	if (create_counters(role) != 0)
 		return -ENOMEM;
 	c = calloc(1, sizeof(*c));
 	if (!c)
@@ -406,7 +417,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->arg = arg;
 	c->retry = (struct gn_timer){.fn = try_connect, .arg = c};
 	c->deadline = (struct gn_timer){.fn = on_deadline, .arg = c};
-	c->make = (struct gn_timer){.fn = gn_client_make_more, .arg = c};
+	c->alloc = (struct gn_timer){.fn = gn_client_make_more, .arg = c};
 	c->connecting = 1;
 	c->connect_until_ns = gn_now_ns() + c->ep->connect_timeout_ns;
 	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, true, on_silent, c);
@@ -433,7 +444,7 @@ void gn_client_close(struct gantry_client *c)
 	if (c->closing || c->lost)
 		return;
 	c->closing = 1;
-	gn_loop_clear_timer(c->role->loop, &c->make);
+	gn_loop_clear_timer(c->role->loop, &c->alloc);
 	if (c->pending == 0)
 		gn_client_go_on_closing(c);
 }
@@ -441,7 +452,7 @@ void gn_client_close(struct gantry_client *c)
 void gn_client_abort(struct gantry_client *c)
 {
 	struct gn_verdict verdict = {.status = GANTRY_S_CANCELED,
-				     .text = "the session that it served is lost"};
+				     .text = "the session that it relays is lost"};
 
 	if (c->lost)
 		return;
@@ -460,14 +471,14 @@ void gn_client_free(struct gantry_client *c)
 	*p = c->next;
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
-	gn_loop_clear_timer(c->role->loop, &c->make);
+	gn_loop_clear_timer(c->role->loop, &c->alloc);
 	for (uint32_t i = 0; i < c->attr.lanes; i++)
-		gn_requester_stop(c->lanes[i].link);
+		gn_requester_stop(c->lanes[i].req);
 	gn_client_drop_queues(c);
 	gn_channel_stop(&c->ch);
 	gn_loop_withdraw(c->role->loop, &c->last);
 	for (uint32_t i = 0; i < c->attr.lanes; i++) {
-		gn_requester_free(&c->lanes[i].link);
+		gn_requester_free(&c->lanes[i].req);
 		gn_loop_withdraw(c->role->loop, &c->lanes[i].broken_post);
 	}
 	gn_fence_fini(&c->fence);
@@ -484,12 +495,12 @@ uint64_t gn_client_id(const struct gantry_client *c)
 
 int gn_client_regions_released(const struct gantry_client *c)
 {
-	return c->destroyed && c->quiet;
+	return c->destroyed && c->released;
 }
 
 uint64_t gn_client_settled_ns(const struct gantry_client *c, uint32_t index)
 {
-	return gn_requester_settled_ns(c->lanes[index].link);
+	return gn_requester_settled_ns(c->lanes[index].req);
 }
 
 void gn_client_expect(struct gantry_client *c, const struct gantry_volume_info *volume)
@@ -509,7 +520,7 @@ void gn_client_secret(const struct gantry_client *c, uint8_t secret[GANTRY_SECRE
 
 uint32_t gn_client_late_writes(const struct gantry_client *c, uint32_t index)
 {
-	return gn_requester_late_writes(c->lanes[index].link);
+	return gn_requester_late_writes(c->lanes[index].req);
 }
 
 int gn_client_all_closed(const struct gn_role *role)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.h - the sessions that a role opens. Control thread. See role.h for what each function
- * does.
+ * client.h - the sessions that a role opens. Control thread, except where noted. The functions
+ * implement those of struct gantry_role_host with the same name, which include/gantry/role.h
+ * documents.
  */
 #ifndef GN_SESSION_CLIENT_H
 #define GN_SESSION_CLIENT_H
@@ -31,13 +32,13 @@ void gn_client_use_secret(struct gantry_client *client, const uint8_t secret[GAN
 void gn_client_secret(const struct gantry_client *client, uint8_t secret[GANTRY_SECRET_BYTES]);
 /* lane's thread */
 uint32_t gn_client_late_writes(const struct gantry_client *client, uint32_t index);
-/* Whether every client of the role has had its `closed`. */
+/* Returns true if every client of the role has had its event `closed`. */
 int gn_client_all_closed(const struct gn_role *role);
 /* Close every client of the role. */
 void gn_client_close_all(const struct gn_role *role);
 /*
- * Free what the role has left, open or not, without an event. The loop must not turn again before
- * the role is gone.
+ * Free all clients of the role, open or not, without events. The caller must destroy the role
+ * before the next turn of the loop.
  */
 void gn_client_free_all(struct gn_role *role);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client_steps.c - what each request of a session asks, and what its answer does, at the side that
- * opened the session.
+ * client_steps.c - the requests of the client end of a session, and what their answers do. Control
+ * thread.
  */
 #include "session/client_priv.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAKE_BYTES (16ull << 20) /* of memory, in one turn of the loop */
+#define MAKE_BYTES (16ull << 20) /* bytes allocated in one turn of the loop */
 
 void gn_client_drop_queues(struct gantry_client *c)
 {
@@ -60,7 +60,7 @@ void gn_client_hello(struct gantry_client *c)
 	explicit_bzero(h.secret, sizeof(h.secret));
 }
 
-/* The secret of a resumed session stays, a new session gets one. */
+/* A resumed session keeps its secret. A new session gets one. */
 static bool is_secret_sound(const struct gantry_client *c, const struct gn_hello_answer *h)
 {
 	return gn_secret_is_set(h->secret) &&
@@ -73,14 +73,18 @@ static void answered_hello(struct gantry_client *c, const void *payload)
 
 	memcpy(&h, payload, sizeof(h));
 	if (h.version != GN_FRAME_VERSION || h.epoch != c->attr.epoch)
-		gn_client_end(c, -EPROTO,
-			      "%s: the peer agreed to version %u, epoch %u; asked for were %u, %u",
-			      c->ep->where, h.version, h.epoch, GN_FRAME_VERSION, c->attr.epoch);
+		gn_client_end(
+			c, -EPROTO,
+			"%s: protocol error: the peer answered with another version or epoch (version=%u, epoch=%u, requested %u, %u)",
+			c->ep->where, h.version, h.epoch, GN_FRAME_VERSION, c->attr.epoch);
 	else if ((h.features & ~gn_features_over(c->ep->device)) != 0)
-		gn_client_end(c, -EPROTO, "%s: the peer agreed to features that were not offered",
-			      c->ep->where);
+		gn_client_end(
+			c, -EPROTO,
+			"%s: protocol error: the peer answered with features that were not offered",
+			c->ep->where);
 	else if (!is_secret_sound(c, &h))
-		gn_client_end(c, -EPROTO, "%s: the peer answered with %s", c->ep->where,
+		gn_client_end(c, -EPROTO, "%s: protocol error: the peer answered with %s",
+			      c->ep->where,
 			      gn_secret_is_set(h.secret) ? "another secret than that of the session"
 							 : "no secret");
 	else
@@ -122,7 +126,7 @@ static void answered_queues(struct gantry_client *c, const void *payload)
 	if (q.n != c->attr.lanes || q.depth != c->attr.depth) {
 		gn_client_end(
 			c, -EPROTO,
-			"%s: the peer has made %u queues of depth %u; asked for were %u of %u",
+			"%s: protocol error: the peer created %u queues of depth %u (requested %u of depth %u)",
 			c->ep->where, q.n, q.depth, c->attr.lanes, c->attr.depth);
 		return;
 	}
@@ -130,14 +134,14 @@ static void answered_queues(struct gantry_client *c, const void *payload)
 		struct gn_client_lane *cl = &c->lanes[i];
 
 		attr.lane = i;
-		attr.thread = gn_requester_thread(cl->link);
+		attr.thread = gn_requester_thread(cl->req);
 		rc = ops->producer_create(c->ch.conn, q.consumer[i], &attr, &cl->producer);
 		if (rc == 0)
-			rc = gn_requester_start(cl->link, cl->consumer, cl->producer);
+			rc = gn_requester_start(cl->req, cl->consumer, cl->producer);
 	}
 	c->ran = 1;
 	if (rc != 0)
-		gn_client_end(c, rc, "%s: queues cannot be made: %s", c->ep->where, strerror(-rc));
+		gn_client_end(c, rc, "%s: cannot create queues: %s", c->ep->where, strerror(-rc));
 	else
 		gn_client_request(c, GN_FRAME_START, NULL, 0);
 }
@@ -156,24 +160,24 @@ static void answered_stop(struct gantry_client *c, const void *payload)
 {
 	(void)payload;
 	for (uint32_t i = 0; i < c->attr.lanes; i++)
-		gn_requester_stop(c->lanes[i].link);
+		gn_requester_stop(c->lanes[i].req);
 	gn_client_go_on_closing(c);
 }
 
 /*
- * The peer uses nothing any more. What it was given it has to sign off as well, before anybody else
- * may use it.
+ * The peer has released its queues and regions. Revoke each export: the memory may only be reused
+ * after the transport of the peer has confirmed.
  */
 static void answered_bye(struct gantry_client *c, const void *payload)
 {
 	(void)payload;
 	c->tearing_down = 1;
-	c->quiet = 1;
+	c->released = 1;
 	for (uint32_t i = 0; i < c->n_exports; i++)
 		if (c->ep->device->ops->revoke_region(c->ch.conn, c->exports[i]) == 0)
 			c->n_revokes_pending++;
 		else
-			c->quiet = 0;
+			c->released = 0;
 	if (c->n_revokes_pending == 0)
 		gn_client_end(c, 0, "closed");
 	else
@@ -193,72 +197,73 @@ static int export_now(struct gantry_client *c)
 	return gn_client_request(c, GN_FRAME_EXPORT, &token, sizeof(token));
 }
 
-/* Whether the device locks memory; what it registers, and what the peer takes of it. */
-static int pins(const struct gantry_client *c, uint64_t *room_p)
+/*
+ * Returns true if the device locks memory. limit_p: longest region that both ends accept, in bytes.
+ */
+static int locks_memory(const struct gantry_client *c, uint64_t *limit_p)
 {
 	struct gantry_device_info info = {.caps = 0};
 	int yes;
 
 	c->ep->device->ops->info(c->ep->device->dev, &info);
 	yes = (info.caps & GANTRY_CAP_PINS) != 0;
-	*room_p = c->ep->device->ops->export_limit(c->ch.conn);
-	if (yes && info.max_region_bytes < *room_p)
-		*room_p = info.max_region_bytes;
+	*limit_p = c->ep->device->ops->export_limit(c->ch.conn);
+	if (yes && info.max_region_bytes < *limit_p)
+		*limit_p = info.max_region_bytes;
 	return yes;
 }
 
 uint64_t gn_client_export_limit(const struct gantry_client *c)
 {
-	uint64_t room;
+	uint64_t limit;
 
-	pins(c, &room);
-	return room;
+	locks_memory(c, &limit);
+	return limit;
 }
 
 /*
  * True if pages must be allocated before the export, because the kernel charges a page to the
  * process that touches it first. Only this process can touch memory without a memfd, and the owner
- * of an imported region allocates its pages. Only a device that locks memory needs the pages of
- * these two.
+ * of an imported region allocates its pages. These two need their pages before the export only if
+ * the device locks memory.
  */
 static int lacks_pages(const struct gantry_client *c)
 {
 	const struct gantry_region *region = c->exporting;
-	uint64_t room;
-	int locked = pins(c, &room);
+	uint64_t limit;
+	int locked = locks_memory(c, &limit);
 
-	if (region->length > room || gn_region_has_pages(region))
-		return 0; /* if it is too large, the device reports that */
+	if (region->length > limit || gn_region_has_pages(region))
+		return 0; /* the export will fail, and the device reports why */
 	if (region->fd < 0 || region->domain != 0)
 		return locked && (region->addr || region->fd >= 0);
 	return 1;
 }
 
 /*
- * Allocate a part of the pages in each turn of the loop, so that heartbeats go out meanwhile.
- * Returns 1: there are more;
- * 0: all are allocated; -errno.
+ * Allocate a part of the pages in each turn of the loop, so that heartbeats are sent meanwhile.
+ * Returns 1: more is left; 0: all are allocated; -errno.
  */
-static int make_some(struct gantry_client *c)
+static int allocate_part(struct gantry_client *c)
 {
 	const struct gantry_region *region = c->exporting;
-	uint64_t left = region->length - c->made, n = left < MAKE_BYTES ? left : MAKE_BYTES;
+	uint64_t left = region->length - c->allocated, n = left < MAKE_BYTES ? left : MAKE_BYTES;
 	int rc;
 
 	if (n == 0 || !lacks_pages(c))
 		return 0;
-	rc = gn_region_make_pages(region, c->made, n);
-	c->made += n;
+	rc = gn_region_make_pages(region, c->allocated, n);
+	c->allocated += n;
 	if (rc != 0 || n == left)
 		return rc;
-	gn_loop_set_timer(c->role->loop, &c->make, gn_now_ns());
+	gn_loop_set_timer(c->role->loop, &c->alloc, gn_now_ns());
 	return 1;
 }
 
-/* Export the region when all its pages are allocated. */
-static int export_soon(struct gantry_client *c)
+/* Export the region, now or when all its pages are allocated. Returns 0 or -errno. */
+static int allocate_and_export(struct gantry_client *c)
 {
-	int rc = make_some(c);
+	int rc = allocate_part(c);
 
 	return rc > 0 ? 0 : rc < 0 ? rc : export_now(c);
 }
@@ -266,17 +271,17 @@ static int export_soon(struct gantry_client *c)
 void gn_client_make_more(void *arg)
 {
 	struct gantry_client *c = arg;
-	int rc = export_soon(c);
+	int rc = allocate_and_export(c);
 
 	if (rc != 0)
 		gn_client_end(c, rc, "%s: cannot export a region of %llu bytes: %s", c->ep->where,
 			      (unsigned long long)c->exporting->length,
-			      rc == -E2BIG ? "it is more than the device takes" : strerror(-rc));
+			      rc == -E2BIG ? "longer than the device accepts" : strerror(-rc));
 }
 
 static int busy(const struct gantry_client *c)
 {
-	return c->state != GN_KNOWN || c->pending != 0 || c->make.at_ns != 0;
+	return c->state != GN_KNOWN || c->pending != 0 || c->alloc.at_ns != 0;
 }
 
 int gn_client_export(struct gantry_client *c, const struct gantry_region *region, uint32_t rights,
@@ -291,11 +296,11 @@ int gn_client_export(struct gantry_client *c, const struct gantry_region *region
 	c->exporting = region;
 	c->exporting_rights = rights;
 	c->exporting_handle = handle;
-	c->made = 0;
-	return export_soon(c);
+	c->allocated = 0;
+	return allocate_and_export(c);
 }
 
-static int make_consumers(struct gantry_client *c, struct gn_queues *q)
+static int create_consumers(struct gantry_client *c, struct gn_queues *q)
 {
 	const struct gantry_transport_ops *ops = c->ep->device->ops;
 	struct gantry_queue_attr attr = {
@@ -306,11 +311,10 @@ static int make_consumers(struct gantry_client *c, struct gn_queues *q)
 		int rc;
 
 		attr.lane = i;
-		attr.flags = cl->link && gn_requester_hears_edges(cl->link) ? GANTRY_QUEUE_EDGES
-									    : 0;
-		rc = !cl->link ? -EINVAL
-			       : ops->consumer_create(c->ch.conn, &attr, &cl->consumer_id,
-						      &cl->consumer);
+		attr.flags = cl->req && gn_requester_hears_edges(cl->req) ? GANTRY_QUEUE_EDGES : 0;
+		rc = !cl->req ? -EINVAL
+			      : ops->consumer_create(c->ch.conn, &attr, &cl->consumer_id,
+						     &cl->consumer);
 		if (rc != 0)
 			return rc;
 		c->n_queues = i + 1;
@@ -329,7 +333,7 @@ int gn_client_start(struct gantry_client *c)
 
 	if (busy(c))
 		return -EBUSY;
-	rc = make_consumers(c, &q);
+	rc = create_consumers(c, &q);
 	if (rc != 0) {
 		gn_client_drop_queues(c);
 		return rc;
@@ -356,8 +360,11 @@ static void broken_posted(void *arg)
 						     : strerror(-reason));
 }
 
-/* Once, on the lane. It comes before the client is destroyed: the link has been stopped by then. */
-static void link_broken(void *arg, int reason)
+/*
+ * Called once, on the lane. The post runs before the client is freed: gn_client_free() stops the
+ * requester and withdraws the post.
+ */
+static void on_requester_broken(void *arg, int reason)
 {
 	struct gn_client_lane *cl = arg;
 
@@ -377,7 +384,7 @@ int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *l
 		.relays = c->role->spec.listen != NULL,
 		.fence = &c->fence,
 		.late_timeout_ns = c->ep->fence_timeout_ns,
-		.broken = link_broken,
+		.broken = on_requester_broken,
 		.stale = c->role->late_answers[lane->index],
 		.left_out = (c->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC,
 		.notes = (c->features & GN_FEATURE_NOTES) != 0,
@@ -388,13 +395,13 @@ int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *l
 	cl = &c->lanes[index];
 	cl->client = c;
 	attr.arg = cl;
-	if (!cl->link) {
-		int rc = gn_requester_create(&attr, &cl->link);
+	if (!cl->req) {
+		int rc = gn_requester_create(&attr, &cl->req);
 
 		if (rc != 0)
 			return rc;
 	}
-	gn_requester_hop(cl->link, terminal);
+	gn_requester_hop(cl->req, terminal);
 	return 0;
 }
 

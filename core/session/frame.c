@@ -8,7 +8,7 @@
 
 static const struct {
 	const char *name;
-	size_t request, answer; /* bytes of payload, behind the verdict in an answer */
+	size_t request, answer; /* bytes of payload; in an answer, after the verdict */
 } types[GN_FRAME_TYPES] = {
 	[GN_FRAME_HELLO] = {"hello", sizeof(struct gn_hello), sizeof(struct gn_hello_answer)},
 	[GN_FRAME_QUERY] = {"query", 0, sizeof(struct gantry_volume_info)},
@@ -21,7 +21,7 @@ static const struct {
 	[GN_FRAME_END] = {"end", sizeof(struct gn_verdict), 0},
 };
 
-/* next[state][type]: the state that follows, plus one; 0: not allowed. */
+/* next[state][type]: the next state plus 1; 0: not permitted */
 static const unsigned char next[GN_STATES][GN_FRAME_TYPES] = {
 	[GN_NEW] = {[GN_FRAME_HELLO] = GN_GREETED + 1},
 	[GN_GREETED] = {[GN_FRAME_QUERY] = GN_KNOWN + 1, [GN_FRAME_BYE] = GN_ENDED + 1},
@@ -36,7 +36,7 @@ static const unsigned char next[GN_STATES][GN_FRAME_TYPES] = {
 static const char *const states[GN_STATES] = {"new",     "greeted", "known", "queued",
 					      "running", "stopped", "ended"};
 
-static void clean(struct gn_verdict *verdict)
+static void escape_text(struct gn_verdict *verdict)
 {
 	char raw[GN_FRAME_TEXT];
 	size_t len;
@@ -45,8 +45,8 @@ static void clean(struct gn_verdict *verdict)
 	raw[sizeof(raw) - 1] = '\0';
 	len = strlen(raw);
 	/*
-	 * a long text of honest printable characters is kept whole; anything odd is shown as
-	 * gn_escape shows it
+	 * Keep a text of printable ASCII characters whole. Escape any other text, which may shorten
+	 * it.
 	 */
 	for (size_t i = 0; i < len; i++)
 		if (raw[i] < ' ' || raw[i] > '~') {
@@ -56,7 +56,7 @@ static void clean(struct gn_verdict *verdict)
 	memcpy(verdict->text, raw, sizeof(raw));
 }
 
-/* The verdict at the front of an answer or an END. */
+/* Take the verdict at the front of an answer or END. Returns 0 or -EPROTO. */
 static int take_verdict(struct gn_parsed *p)
 {
 	if (p->payload_len < sizeof(p->verdict))
@@ -64,7 +64,7 @@ static int take_verdict(struct gn_parsed *p)
 	memcpy(&p->verdict, p->payload, sizeof(p->verdict));
 	if (p->verdict.status < 0 || p->verdict.status >= GANTRY_S_COUNT)
 		return -EPROTO;
-	clean(&p->verdict);
+	escape_text(&p->verdict);
 	p->payload = (const char *)p->payload + sizeof(p->verdict);
 	p->payload_len -= sizeof(p->verdict);
 	return 0;

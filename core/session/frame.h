@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * frame.h - the control plane on the wire: frames, their payloads, and which is allowed when.
+ * frame.h - the control protocol: frames, their payloads, and the state machine of a session.
  *
- * Little-endian, fixed sizes. A request has an id; its answer has the same type with
- * GN_FRAME_ANSWER, the same id, and begins with a status. END has no answer. The answer to a PING
- * with an even id is a PING with the next id. So each end may have its own heartbeat, and can match
- * an answer with its PING.
+ * Integers are little-endian, sizes are fixed. A request has an id. Its answer has the same id, the
+ * same type with GN_FRAME_ANSWER, and begins with a verdict. END has no answer. A PING with an even
+ * id is answered by a PING with the next id. So each end can have its own heartbeat and match an
+ * answer with its PING.
  *
- *      server state   may be asked                     next state
+ *      server state   permitted request                next state
  *      NEW            HELLO                            GREETED
- *      GREETED        QUERY                            KNOWN
- *      KNOWN          EXPORT (again), QUEUES, BYE      KNOWN, QUEUED, ENDED
+ *      GREETED        QUERY, BYE                       KNOWN, ENDED
+ *      KNOWN          EXPORT, QUEUES, BYE              KNOWN, QUEUED, ENDED
  *      QUEUED         START, BYE                       RUNNING, ENDED
  *      RUNNING        STOP                             STOPPED
  *      STOPPED        BYE                              ENDED
- *      BYE also in GREETED. PING may come at any time after HELLO. Everything else ends the
- *      session.
+ *
+ * PING is permitted at any time after HELLO. Any other frame ends the session.
  */
 #ifndef GN_SESSION_FRAME_H
 #define GN_SESSION_FRAME_H
@@ -30,18 +30,19 @@
 #define GN_FRAME_MAGIC 0x31595247u /* "GRY1" */
 #define GN_FRAME_VERSION 1
 /*
- * ids of PING: of a heartbeat; the bit that marks an answer; the step from one request to the next
+ * ids of PING: id of a heartbeat; bit that marks an answer; difference between two requests of
+ * gn_channel_ask()
  */
 #define GN_PING 0
 #define GN_PING_ECHO 1u
 #define GN_PING_NEXT 2u
 #define GN_FRAME_ANSWER 0x8000u
-#define GN_FRAME_TEXT 160 /* bytes of text in an answer or an end */
+#define GN_FRAME_TEXT 160 /* bytes of text in a verdict */
 #define GN_MAX_LANES 64
 
-/* What an end can do beyond the version; a session uses what both ends can. */
-#define GN_FEATURE_CRC 0x1ull /* checksums of the data travel in descriptors */
-/* a read may be answered by a note of its tag, which comes with its data */
+/* Optional features. A session uses those that both ends support. */
+#define GN_FEATURE_CRC 0x1ull /* descriptors carry checksums of the data */
+/* a read may be answered by a note, see io/wire.h */
 #define GN_FEATURE_NOTES 0x2ull
 #define GN_FEATURES (GN_FEATURE_CRC | GN_FEATURE_NOTES)
 
@@ -54,7 +55,7 @@ enum gn_frame_type {
 	GN_FRAME_STOP,
 	GN_FRAME_BYE,
 	GN_FRAME_PING,
-	GN_FRAME_END, /* the server, or a client that gives up, says why it ends the session */
+	GN_FRAME_END, /* reason why the server, or a client that aborts, ends the session */
 	GN_FRAME_TYPES
 };
 
@@ -73,7 +74,7 @@ struct gn_frame {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t type;
-	uint32_t length; /* bytes that follow */
+	uint32_t length; /* bytes after this header */
 	uint32_t id;
 	uint64_t session;
 };
@@ -83,9 +84,9 @@ struct gn_hello {
 	uint32_t epoch;
 	uint64_t features;
 	uint32_t lanes, depth, regions, reserved;
-	uint8_t uuid[16];  /* of the volume to resume on; 0: any */
-	uint64_t verifier; /* that the client last received of this volume; 0: any */
-	/* as the first answer to HELLO had it; 0: the session is new */
+	uint8_t uuid[16];  /* UUID of the expected volume; 0: any */
+	uint64_t verifier; /* verifier that the client last received for this volume; 0: any */
+	/* secret of the session, from the first answer to HELLO; 0: the session is new */
 	uint8_t secret[GANTRY_SECRET_BYTES];
 };
 
@@ -94,46 +95,55 @@ struct gn_hello_answer {
 	uint16_t reserved;
 	uint32_t epoch;
 	uint64_t features;
-	/* of the session; a peer that has it may resume the session */
+	/* secret of the session; a peer that presents it may resume the session */
 	uint8_t secret[GANTRY_SECRET_BYTES];
 };
 
-struct gn_queues { /* and its answer */
+struct gn_queues { /* request and answer */
 	uint32_t n;
 	uint32_t depth;
-	uint32_t consumer[GN_MAX_LANES]; /* of the sender, by lane */
+	uint32_t consumer[GN_MAX_LANES]; /* consumer ids of the sender, by lane */
 };
 
-/* What an answer and an END begin with. */
+/* First part of the payload of an answer or END. */
 struct gn_verdict {
-	int32_t status; /* 0 or a number of the status table of io.h */
+	int32_t status; /* 0 or GANTRY_S_* */
 	char text[GN_FRAME_TEXT];
 };
 
-/* A frame that was received, checked and taken apart; payload is part of the message. */
+/* A received frame after gn_frame_parse(). payload points into the message. */
 struct gn_parsed {
 	struct gn_frame head;
 	unsigned type; /* without GN_FRAME_ANSWER */
 	int answer;
-	struct gn_verdict verdict; /* of an answer or an END; text terminated and escaped */
-	/* what follows, payload_len bytes, of the size that the type has */
+	struct gn_verdict verdict; /* of an answer or END; text is terminated and escaped */
+	/* rest of the payload, with the size that the type requires */
 	const void *payload;
 	size_t payload_len;
 };
 
 /*
- * Take a message apart: magic, version, length, type, and the exact size of the payload of that
- * type (none in an answer that refuses). Pure; any thread. 0 or -EPROTO.
+ * gn_frame_parse - check and parse a message: magic, version, length, type, and the exact size of
+ * the payload of that type (0 in an answer that rejects the request).
+ *
+ * Returns 0 or -EPROTO. Any thread.
  */
 int gn_frame_parse(const void *msg, size_t len, struct gn_parsed *parsed);
 
 /*
- * Write a frame. verdict NULL: not an answer. Returns its length; buf: GANTRY_CTRL_MAX bytes.
+ * gn_frame_build - write a frame
+ *
+ * buf      GANTRY_CTRL_MAX bytes
+ * verdict  NULL: not an answer
+ * Returns the length in bytes. Any thread.
  */
 size_t gn_frame_build(void *buf, unsigned type, uint32_t id, uint64_t session,
 		      const struct gn_verdict *verdict, const void *payload, size_t payload_len);
 
-/* The state after a request of this type in this state; -EPROTO when it is not allowed. */
+/*
+ * gn_state_next - returns the state after a request of this type, or -EPROTO if the state does not
+ * permit it.
+ */
 int gn_state_next(enum gn_state state, unsigned type);
 
 const char *gn_frame_name(unsigned type);

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* sessions with max_region_bytes each that the automatic limit is sufficient for */
+/* the automatic limit permits this many sessions with max_region_bytes each */
 #define REGION_SESSIONS 4u
 
 static const struct {
-	const char *option, *key; /* in the configuration; in a report */
+	const char *option, *key; /* name in the configuration; key in a report */
 } quotas[GN_QUOTAS] = {
 	[GN_QUOTA_HALF_OPEN] = {"listen.max_half_open", "half_open"},
 	[GN_QUOTA_SESSIONS] = {"listen.max_peer_sessions", "sessions"},
@@ -19,8 +19,8 @@ static const struct {
 };
 
 /*
- * Length of the host in "HOST:PORT" or "[HOST]:PORT"; all of an address without a port, such as
- * "2001:db8::7".
+ * Returns the length of the host in "HOST:PORT" or "[HOST]:PORT", or the whole length of an address
+ * without a port, such as "2001:db8::7".
  */
 static size_t host_length(const char *address, size_t length)
 {

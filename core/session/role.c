@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * role.c - a role is put together, started, stopped and taken apart.
- */
+/* role.c - create, start, stop and destroy a role. Control thread. */
 #include "session/role_priv.h"
 
 #include "base/log.h"
@@ -28,7 +26,10 @@ static int open_lanes(struct gn_role *role)
 	return 0;
 }
 
-/* What can be in flight on one lane: lanes of a session go to those of the role in turn. */
+/*
+ * Returns the largest number of IOs in flight on one lane. The lanes of a session are assigned to
+ * the lanes of the role round robin.
+ */
 static uint32_t backend_depth(const struct gn_role *role)
 {
 	const struct gn_endpoint *ep = role->spec.listen;
@@ -56,7 +57,7 @@ static int start_backend_lane(struct gn_role *role, struct gn_lane *lane)
 	return gn_worker_add(lane->worker, &poller);
 }
 
-/* Told when the backend is opened, not to the first one that wants a session. */
+/* Report an invalid volume when the backend is opened, not when the first session is. */
 static int check_volume(const struct gn_role *role)
 {
 	struct gantry_volume_info volume;
@@ -177,11 +178,11 @@ void gn_role_stop(struct gn_role *role)
 	gn_role_drain(role);
 }
 
-static void tell_finished(void *arg)
+static void report_finished(void *arg)
 {
 	struct gn_role *role = arg;
 
-	/* no IO is in flight: stages write their buffered output before the final report */
+	/* no IO is in flight: stages flush buffered output before the final report */
 	gn_role_drain(role);
 	role->spec.finished(role->spec.arg, role->status);
 }
@@ -198,7 +199,7 @@ void gn_role_finish(struct gn_role *role, int status)
 		       (unsigned long long)doubled);
 	role->finished = 1;
 	role->status = status;
-	gn_loop_post_own(role->loop, &role->finished_post, tell_finished, role);
+	gn_loop_post_own(role->loop, &role->finished_post, report_finished, role);
 }
 
 void gn_role_unlisten(struct gn_role *role)

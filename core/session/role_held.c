@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* role_held.c - log which parts of a role hold IOs, for a role that does not end */
+/* role_held.c - logs which parts of a role hold IOs, for a role that does not end. Any thread. */
 #include "session/role_priv.h"
 
 #include <stdio.h>
 
-#define PLACE_MAX 64 /* bytes of a place's name */
+#define PLACE_MAX 64 /* bytes of the name of a place */
 
-/* Write the name of a place of gn_lane_count_held(), as the configuration names it. */
+/* Write the name of a place of gn_lane_count_held(), in the terms of the configuration. */
 static void name_place(const struct gn_role *role, uint32_t place, char name[PLACE_MAX])
 {
 	uint32_t n_stages = gn_pipeline_length(role->pipeline);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * role_host.c - what the host does for a role: struct gantry_role_host.
- */
+/* role_host.c - the services of the core for a role plugin: struct gantry_role_host. */
 #include "session/role_priv.h"
 
 #include "base/clock.h"
@@ -87,7 +85,7 @@ static int rh_client_open(const struct gantry_role_host *rh, uint32_t connect,
 static int rh_serve(const struct gantry_role_host *rh, const struct gantry_server_ops *ops,
 		    void *plugin_role)
 {
-	(void)plugin_role; /* known since open */
+	(void)plugin_role; /* the core knows it since `open` */
 	return gn_server_start(rh->core, ops);
 }
 
@@ -122,7 +120,7 @@ static void rh_finished(const struct gantry_role_host *rh, int status)
 		gn_role_finish(role, status);
 		return;
 	}
-	/* its sessions end first: they lean on the role */
+	/* sessions use the role, so they end first */
 	if (status != 0)
 		role->status = status;
 	gn_client_close_all(role);
@@ -211,7 +209,7 @@ static void rh_after_cancel(const struct gantry_role_host *rh, const void *arg)
 	}
 }
 
-/* -- all of them -- */
+/* -- the table -- */
 
 void gn_role_fill_host(struct gn_role *role)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * role_priv.h - shared by role.c (life), role_host.c (what the host does for it), role_report.c,
- * and the sessions of a role
+ * role_priv.h - struct gn_role, shared by role.c (create to destroy), role_host.c (services for the
+ * plugin), role_report.c, and the sessions of a role
  */
 #ifndef GN_SESSION_ROLE_PRIV_H
 #define GN_SESSION_ROLE_PRIV_H
@@ -15,9 +15,9 @@ struct gn_role {
 	struct gn_loop *loop;
 	struct gn_host host;
 	struct gantry_role_host rh;
-	void *role; /* the plugin's */
+	void *role; /* instance of the plugin */
 	struct gn_lane *lanes;
-	uint32_t n_lanes; /* initialised */
+	uint32_t n_lanes; /* lanes that are initialised */
 	struct gn_pipeline *pipeline;
 
 	struct gn_host backend_host;
@@ -28,25 +28,29 @@ struct gn_role {
 
 	struct gn_server server;
 	struct gantry_client *clients;
-	uint64_t **late_answers; /* counter, a cell for each lane; NULL before the first client */
-	struct gn_role_timer *timers; /* of the plugin */
+	/* counters of late replies, one for each lane; NULL before the first client */
+	uint64_t **late_answers;
+	struct gn_role_timer *timers; /* timers of the plugin */
 
-	int opened;   /* the plugin's open was done */
-	int finished; /* said so */
+	int opened;   /* `open` of the plugin succeeded */
+	int finished; /* gn_role_finish() was called */
 	struct gn_post finished_post;
 	int status;
 };
 
-/* role->rh, from role->spec. */
+/* Fill role->rh from role->spec. */
 void gn_role_fill_host(struct gn_role *role);
 void gn_role_drop_timers(struct gn_role *role);
 /*
- * Stages give back what they hold. When nothing comes any more: what came after it would stay with
- * them.
+ * Let the stages complete the descriptors that they hold. Call it when no more IO is submitted: a
+ * stage may hold an IO that is submitted later.
  */
 void gn_role_drain(struct gn_role *role);
 
-/* Role is done; tells whoever made it, at the next turn of the loop. Idempotent. */
+/*
+ * The role has finished: call spec.finished in the next turn of the loop. A second call has no
+ * effect.
+ */
 void gn_role_finish(struct gn_role *role, int status);
 
 #endif

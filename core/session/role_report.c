@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * role_report.c - what a role is doing, for reports; and what it will ask for, for `gantry check`.
+ * role_report.c - reports of a role: what it does, and, for `gantry check`, what it will request.
  */
 #include "session/role_priv.h"
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server.c - the life of the sessions that peers open.
+ * server.c - the server end of sessions: accept, receive frames, end, free. Control thread.
  *
- *      accept -> requests, one at a time (frame.h) -> running -> stop -> bye
- *                   \______________ gn_session_end: at any time ______________/
+ *      accept -> requests, one at a time (frame.h) -> RUNNING -> STOP -> BYE
+ *                   \______________ gn_session_end(), at any time ______________/
  *
- * The end: ports take no more, what is in flight completes, the role lets go, which may take it a
- * while; then queues and regions go, the connection, and the object.
+ * The end of a session has these steps:
+ * 1. The responders take no more requests, and the IOs in flight complete.
+ * 2. teardown(): the role releases the regions, which may take a while (-EINPROGRESS).
+ * 3. destroy(): release queues and regions, disconnect, free the session.
  */
 #include "session/session_priv.h"
 
@@ -32,10 +34,10 @@ static void set_deadline(struct gantry_session *s)
 }
 
 /*
- * A warning about a peer. One that never came to IO may come again as often as it likes: the log
- * has lines for others too.
+ * Returns true if a warning about this peer may be logged. A peer that never reached RUNNING can
+ * connect again at any rate, so its warnings are limited.
  */
-static bool may_warn(const struct gantry_session *s)
+static bool warning_permitted(const struct gantry_session *s)
 {
 	struct gn_role *role = s->role;
 
@@ -50,7 +52,7 @@ static void answer(struct gantry_session *s, int rc)
 	if (rc != 0) {
 		snprintf(verdict.text, sizeof(verdict.text), "%s",
 			 s->refusal[0] != '\0' ? s->refusal : strerror(-rc));
-		if (may_warn(s))
+		if (warning_permitted(s))
 			gn_log(GN_LOG_WARN, s->role->host.name,
 			       "session refused id=%llx step=%s pid=%d reason=\"%s\"",
 			       (unsigned long long)s->ch.session, gn_frame_name(s->pending),
@@ -105,7 +107,7 @@ void gn_session_refuse(struct gantry_session *s, const char *fmt, ...)
 
 static void broke_protocol(struct gantry_session *s, const char *what)
 {
-	gn_session_refuse(s, "protocol: %s in state %s", what, gn_state_name(s->state));
+	gn_session_refuse(s, "protocol error: %s in state %s", what, gn_state_name(s->state));
 	gn_session_end(s, -EPROTO);
 }
 
@@ -130,7 +132,8 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 	}
 	next = p.answer ? -EPROTO : gn_state_next(s->state, p.type);
 	if (p.type == GN_FRAME_PING && !p.answer && s->pending == GN_FRAME_HELLO)
-		next = s->state; /* a relay may take several heartbeats to answer a hello */
+		/* a gateway may need several heartbeat intervals to answer HELLO */
+		next = s->state;
 	if (next < 0 || (s->ch.session != 0 && p.head.session != s->ch.session)) {
 		broke_protocol(s, gn_frame_name(p.type));
 		return;
@@ -141,7 +144,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 		return;
 	}
 	if (s->pending != 0) {
-		broke_protocol(s, "second request before the first was answered");
+		broke_protocol(s, "second request before the answer to the first");
 		return;
 	}
 	if (s->state == GN_NEW)
@@ -162,7 +165,7 @@ static void on_consumer(void *arg, void *conn, uint32_t id, int up)
 	(void)arg;
 	(void)conn;
 	(void)id;
-	(void)up; /* the queues of a session are named in its frames */
+	(void)up; /* the frame QUEUES names the consumers of a session */
 }
 
 static void on_revoke(void *arg, void *conn, uint32_t handle)
@@ -171,9 +174,10 @@ static void on_revoke(void *arg, void *conn, uint32_t handle)
 
 	(void)conn;
 	if (s->ending)
-		return; /* it gets it */
-	gn_log(GN_LOG_WARN, s->role->host.name, "client wants region %u back id=%llx: session ends",
-	       handle, (unsigned long long)s->ch.session);
+		return; /* the end of the session releases the region */
+	gn_log(GN_LOG_WARN, s->role->host.name,
+	       "client revoked region %u while in use id=%llx: session ends", handle,
+	       (unsigned long long)s->ch.session);
 	gn_session_end(s, -ECONNRESET);
 }
 
@@ -229,7 +233,10 @@ static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void
 	role->server.n_sessions++;
 	*conn_arg_p = s;
 	s->turned_away = gn_admit_half_open(s) != 0;
-	/* the peer gets END with the reason, which a refusal by the transport could not carry */
+	/*
+	 * Accept the connection and send END: a rejection by the transport could not carry the
+	 * reason.
+	 */
 	if (s->turned_away) {
 		gn_session_end(s, -EBUSY);
 		return 0;
@@ -261,17 +268,17 @@ void gn_server_check_finished(struct gn_role *role)
 		gn_role_finish(role, role->status);
 }
 
-/* -- the end -- */
+/* -- the end of a session -- */
 
-static void drop_ports(struct gantry_session *s)
+static void destroy_responders(struct gantry_session *s)
 {
 	for (uint32_t i = 0; i < s->n_lanes; i++)
-		gn_responder_destroy(&s->lanes[i].port);
+		gn_responder_destroy(&s->lanes[i].resp);
 }
 
 /*
- * The last step of the end, at a turn of the loop of its own: nothing of the session is on the
- * stack.
+ * The last step of the end. Runs in a separate turn of the loop, when no function of the session is
+ * on the stack.
  */
 static void destroy(void *arg)
 {
@@ -293,21 +300,21 @@ static void destroy(void *arg)
 	gn_start_look(role);
 	free(s->rules.regions);
 	free(s->lanes);
-	explicit_bzero(s, sizeof(*s)); /* it has the secret in two places */
+	explicit_bzero(s, sizeof(*s)); /* the secret is in `secret` and in `answer` */
 	free(s);
 	gn_server_check_finished(role);
 }
 
 /*
- * The last step but one, at a turn of its own as well: whoever was given the regions lets go of
- * them before we do.
+ * The step before destroy(), in a separate turn of the loop too. The role, to which the regions
+ * were given, releases them before the session does.
  */
 static void teardown(void *arg)
 {
 	struct gantry_session *s = arg;
 	struct gn_role *role = s->role;
 
-	drop_ports(s);
+	destroy_responders(s);
 	s->tearing_down = 1;
 	if (!s->hello_delivered ||
 	    role->server.ops->closed(role->role, s, s->reason) != -EINPROGRESS)
@@ -322,36 +329,37 @@ void gn_session_idle(struct gantry_session *s)
 		gn_loop_post_own(s->role->loop, &s->last, teardown, s);
 		return;
 	}
-	drop_ports(s);
+	destroy_responders(s);
 	rc = s->role->server.ops->stop(s->role->role, s);
 	if (rc != -EINPROGRESS)
 		finish_step(s, rc);
 }
 
-static void abandon_ports(struct gantry_session *s)
+static void abandon_responders(struct gantry_session *s)
 {
 	for (uint32_t i = 0; i < s->n_lanes; i++)
-		if (s->ending && s->lanes[i].port)
-			gn_responder_abandon(s->lanes[i].port);
+		if (s->ending && s->lanes[i].resp)
+			gn_responder_abandon(s->lanes[i].resp);
 }
 
 void gn_session_quiesce(struct gantry_session *s)
 {
-	if (s->n_busy != 0) { /* on its way already, but what is lost must not wait for its peer */
-		abandon_ports(s);
+	/* the responders are quiescing already, but a lost session must not wait for its peer */
+	if (s->n_busy != 0) {
+		abandon_responders(s);
 		return;
 	}
 	for (uint32_t i = 0; i < s->n_lanes; i++)
-		if (s->lanes[i].port)
+		if (s->lanes[i].resp)
 			s->n_busy++;
 	if (s->n_busy == 0) {
 		gn_session_idle(s);
 		return;
 	}
 	for (uint32_t i = 0; i < s->n_lanes; i++)
-		if (s->lanes[i].port)
-			gn_responder_quiesce(s->lanes[i].port);
-	abandon_ports(s);
+		if (s->lanes[i].resp)
+			gn_responder_quiesce(s->lanes[i].resp);
+	abandon_responders(s);
 }
 
 static void release_lane(struct gantry_session *s, struct gn_session_lane *sl)
@@ -392,8 +400,8 @@ void gn_session_release(struct gantry_session *s)
 	gn_admit_memory_released(s);
 }
 
-/* Tell the peer and the log. */
-static void tell_lost(struct gantry_session *s)
+/* Report the loss to the peer and to the log. */
+static void report_lost(struct gantry_session *s)
 {
 	struct gn_verdict verdict = {.status = (int32_t)gantry_status_of_errno(s->reason)};
 	bool stops = s->reason == -ECANCELED;
@@ -403,7 +411,7 @@ static void tell_lost(struct gantry_session *s)
 	snprintf(verdict.text, sizeof(verdict.text), "%s", s->refusal);
 	gn_channel_send(&s->ch, GN_FRAME_END, 0, &verdict, NULL, 0);
 	gantry_count(s->turned_away ? s->role->server.refused : s->role->server.lost, 1);
-	if (!stops && !may_warn(s))
+	if (!stops && !warning_permitted(s))
 		return;
 	if (s->turned_away)
 		gn_log(GN_LOG_WARN, s->role->host.name,
@@ -426,7 +434,7 @@ void gn_session_end(struct gantry_session *s, int reason)
 	gn_start_forget(s);
 	set_deadline(s);
 	if (reason != 0)
-		tell_lost(s);
+		report_lost(s);
 	else
 		gn_log(GN_LOG_INFO, s->role->host.name, "session ended id=%llx",
 		       (unsigned long long)s->ch.session);
@@ -465,7 +473,7 @@ int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 		gn_log(GN_LOG_ERROR, role->host.name,
 		       "%s: cannot listen on device %s as \"%s\": %s%s", ep->where,
 		       ep->device->name, ep->service, strerror(-rc),
-		       rc == -EADDRINUSE ? "; that name is served already" : "");
+		       rc == -EADDRINUSE ? "; another listener has this name" : "");
 		return rc;
 	}
 	gn_log(GN_LOG_INFO, role->host.name, "listening device=%s service=%s", ep->device->name,
@@ -489,8 +497,8 @@ void gn_server_stop(struct gn_role *role)
 	gn_server_unlisten(role);
 	for (struct gantry_session *s = sv->sessions; s; s = s->next) {
 		/*
-		 * BUSY lets a client without a session try again until connect.timeout, because the
-		 * role may be restarted
+		 * BUSY lets a client without a session retry until connect.timeout, because the
+		 * role may be restarted.
 		 */
 		if (!s->ending)
 			gn_session_refuse(s, "%s%s stops", s->state == GN_NEW ? "busy: " : "",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server.h - the sessions that peers open with a role. Control thread.
+ * server.h - the sessions that peers open with a role. Control thread. The gn_session_ functions
+ * implement those of struct gantry_role_host with the same name, which include/gantry/role.h
+ * documents.
  */
 #ifndef GN_SESSION_SERVER_H
 #define GN_SESSION_SERVER_H
@@ -20,20 +22,26 @@ struct gn_server {
 	struct gn_peers peers;
 	uint64_t n_ended;
 	int stopping;
-	uint32_t start_round; /* of start_order.c */
-	/* whoever is turned away, or breaks off before IO, may come again at once */
+	uint32_t start_round; /* see start_order.c */
+	/*
+	 * limits warnings: a peer that is rejected, or leaves before START, may connect again at
+	 * once
+	 */
 	struct gn_log_limit refusals;
-	/* counters; direct: whose data moves straight to and from the store */
+	/* counters of sessions; direct: the device moves data directly to and from the volume */
 	uint64_t *opened, *ended, *lost, *refused, *direct;
-	uint64_t **ops_done, **ops_failed; /* counters, a cell for each lane */
+	uint64_t **ops_done, **ops_failed; /* counters of IOs, one for each lane */
 };
 
 int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops);
-/* Listen no more; the sessions live on. Idempotent. */
+/* Stop listening; sessions continue. A second call has no effect. */
 void gn_server_unlisten(struct gn_role *role);
-/* Listen no more, end all sessions; the role finishes when the last is gone. */
+/* Stop listening and end all sessions. The role finishes after the last one. */
 void gn_server_stop(struct gn_role *role);
-/* Finish the role when it is to end and nothing of it is open any more. */
+/*
+ * Finish the role if it is stopping, or has reached listen.exit_after, and has no session and no
+ * open client.
+ */
 void gn_server_check_finished(struct gn_role *role);
 void gn_server_report(const struct gn_role *role, struct gantry_writer *w);
 

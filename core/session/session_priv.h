@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_priv.h - one session at its server: shared by server.c (life of sessions), admit.c (what
- * each peer may have), steps.c (what each request does), supersede.c (sessions that come again) and
+ * session_priv.h - the server end of a session, shared by server.c (accept, frames, end), admit.c
+ * (quotas of a peer), steps.c (the requests), supersede.c (a session that is opened again) and
  * start_order.c (what START waits for)
  */
 #ifndef GN_SESSION_SESSION_PRIV_H
@@ -16,10 +16,11 @@ struct gn_session_lane {
 	struct gantry_session *session;
 	struct gantry_hop terminal;
 	void *consumer, *producer, *rma;
-	struct gantry_region *move_memory; /* with rma: registered on the connection */
+	/* with rma: bounce buffers, registered on the connection */
+	struct gantry_region *move_memory;
 	uint32_t consumer_id, peer_consumer_id;
-	struct gn_responder *port;
-	int broken; /* why; written by the lane before it posts */
+	struct gn_responder *resp;
+	int broken; /* reason; the lane writes it before it posts broken_post */
 	struct gn_post broken_post, idle_post;
 };
 
@@ -28,20 +29,20 @@ struct gantry_session {
 	const struct gn_endpoint *ep;
 	struct gantry_session *next;
 	struct gn_channel ch;
-	struct gn_timer deadline; /* of the next request */
-	struct gn_post last;      /* at the end: teardown, then destroy */
+	struct gn_timer deadline; /* for the next request */
+	struct gn_post last;      /* runs teardown(), then destroy(), in server.c */
 	enum gn_state state;
 	struct gantry_peer peer;
-	struct gn_peer *account; /* of the peer */
-	struct gn_amounts held;  /* taken from it */
+	struct gn_peer *account; /* quotas of the peer, shared by its sessions */
+	struct gn_amounts held;  /* amounts that this session uses of the quotas */
 	struct gantry_session_attr attr;
-	uint64_t features;         /* agreed: GN_FEATURE_* */
+	uint64_t features;         /* features of both ends: GN_FEATURE_* */
 	uint8_t expected_uuid[16]; /* as in struct gn_hello */
 	uint64_t expected_verifier;
 	bool admitted; /* its HELLO was accepted: attr and secret are valid */
 	uint8_t secret[GANTRY_SECRET_BYTES];
 
-	unsigned pending; /* type of the request that is being worked on; 0: none */
+	unsigned pending; /* type of the request in progress; 0: none */
 	uint32_t pending_id;
 	enum gn_state pending_next;
 	union {
@@ -55,81 +56,88 @@ struct gantry_session {
 	struct gn_io_rules rules;
 	uint64_t region_bytes;
 	/*
-	 * the volume, when it is memory that is registered on the connection; addr NULL: it is not
+	 * The volume, if it is memory that is registered on the connection. addr NULL: it is not.
 	 */
 	struct gantry_region store;
 	struct gantry_region *importing;
 	struct gn_session_lane *lanes;
-	uint32_t n_lanes; /* with queues */
-	uint32_t n_busy;  /* ports that are not idle yet */
+	uint32_t n_lanes; /* number of lanes with a consumer */
+	uint32_t n_busy;  /* responders that are not idle yet */
 
-	void *user;                /* the role's */
-	int waits_for_predecessor; /* its hello waits for an older session of the same id to end */
-	int hello_delivered;       /* the role's hello was called: closed must be */
-	/* a quota of its peer is reached: it sends END with the reason, and takes no requests */
+	void *user;                /* argument of the role */
+	int waits_for_predecessor; /* HELLO waits for an older session of the same id to end */
+	int hello_delivered; /* event hello of the role was called, so event closed must follow */
+	/* The peer reached a quota: the session sends END with the reason and takes no requests. */
 	int turned_away;
 	int ending;
-	int tearing_down; /* the role's closed is under way */
+	int tearing_down; /* event closed of the role has not returned yet */
 	int reason;
 	uint64_t ended_ns; /* when the session began to end */
 
 	struct { /* start_order.c */
 		bool waits;
 		uint64_t asked_ns, until_ns; /* when START arrived; when the server rejects it */
-		uint64_t mark;               /* of the backend's quiesce */
+		uint64_t mark;               /* result of `quiesce` of the backend */
 		uint32_t round;
 		struct gn_timer timer;
 	} start;
 };
 
-/* What a request does. Each returns 0, -EINPROGRESS, or the -errno to refuse it with. */
+/*
+ * First half of a request. Returns 0; -EINPROGRESS: gn_session_continue() follows; another -errno:
+ * reject the request with it.
+ */
 int gn_step_begin(struct gantry_session *s, unsigned type, const void *payload);
-/* The second half, after the role has agreed. Returns as above. */
+/* Second half, after the role has accepted the request. Returns 0 or -errno as above. */
 int gn_step_finish(struct gantry_session *s, unsigned type);
 
 /*
- * Admit s, whose peer has presented this secret: end the sessions of its id that have a lower
- * epoch. Without such a session s takes the secret, or a new one if its peer has none.
+ * Admit s, whose peer presented this secret: end the sessions of its id that have a lower epoch. If
+ * there is none, s takes the secret, or a new one if the peer sent none.
  *
- * returns  0: there is no other session of this id
- *          -EINPROGRESS: gn_step_hello follows when they are drained and gone
- *          -EACCES: the peer does not have their secret, one of them has this epoch or a higher
- *          one, or it belongs to another user; no session has changed
- *          -EAGAIN: no secret can be made
+ * Returns 0: there is no other session of this id
+ * -EINPROGRESS  gn_step_hello() follows when the other sessions have ended
+ * -EACCES       the secret is wrong, another session has this epoch or a higher one, or it belongs
+ *               to another user; no session has changed
+ * -EAGAIN       no random secret is available
  */
 int gn_session_supersede(struct gantry_session *s, uint32_t epoch,
 			 const uint8_t secret[GANTRY_SECRET_BYTES]);
-/* `gone` has left the list of sessions: continue the HELLO that waited for it, if there is one. */
+/* `gone` has left the list of sessions: continue the HELLO that waited for it, if any. */
 void gn_session_resume_waiting(const struct gantry_session *gone);
-/* The last part of the step hello: ask the role. */
+/* Last part of HELLO: call the role. */
 int gn_step_hello(struct gantry_session *s);
 
 /* -- admit.c -- */
-/* Open the account of the peer. 0, -ENOMEM, or -EACCES: the peer may not connect. Logs why. */
+/*
+ * Find or create the account of the peer. Returns 0; -ENOMEM; -EACCES: the peer may not connect,
+ * which is logged.
+ */
 int gn_admit_peer(struct gantry_session *s);
 /*
- * A new connection becomes half-open. 0; -EBUSY: the peer is turned away, and the refusal says why.
+ * Count a new connection as half-open. Returns 0, or -EBUSY: a quota is reached, and s->refusal has
+ * the reason.
  */
 int gn_admit_half_open(struct gantry_session *s);
-/* The half-open connection becomes a session. Returns as above. */
+/* Count the half-open connection as a session. Returns as above. */
 int gn_admit_session(struct gantry_session *s);
-/* Another session takes the place of this one, which ends. */
+/* Release the quotas of this session, which ends, because another one replaces it. */
 void gn_admit_yield(struct gantry_session *s);
 /*
- * Call before memory of this quota is allocated for a session. As above; -EACCES: more than the
- * peer may ever have.
+ * Call before memory of this quota is allocated for a session. Returns 0; -EBUSY: the quota is
+ * reached now; -EACCES: the request exceeds the quota of the peer in any case.
  */
 int gn_admit_memory(struct gantry_session *s, enum gn_quota quota, uint64_t bytes);
-/* Give back the memory quotas of a session, which has released the memory. */
+/* Release the memory quotas of a session, which has released the memory. */
 void gn_admit_memory_released(struct gantry_session *s);
-/* The connection is gone: give back all, and close the account. */
+/* Release all quotas of a connection that has ended, and close the account. */
 void gn_admit_gone(struct gantry_session *s);
 
 /* -- start_order.c -- */
 /*
- * Process START: call the role's start after no write of an ended session can reach the volume any
- * more. Returns its result; -EINPROGRESS: gn_session_continue follows; -EBUSY or another -errno:
- * the session is rejected.
+ * Process START: call event start of the role when no write of an ended session can reach the
+ * volume any more. Returns the result of the event; -EINPROGRESS: gn_session_continue() follows;
+ * -EBUSY or another -errno: the session is rejected.
  */
 int gn_start_await(struct gantry_session *s);
 /* Stop waiting to start the session. */
@@ -139,11 +147,12 @@ void gn_start_forget(struct gantry_session *s);
  */
 void gn_start_look(struct gn_role *role);
 
-/* Pieces of the teardown. */
-/* ends in gn_session_idle, at once when no port is there */
+/* -- the end of a session -- */
+/* Quiesce all responders, then call gn_session_idle(): at once if there are none. */
 void gn_session_quiesce(struct gantry_session *s);
+/* All responders are idle: continue with STOP, or with the end. */
 void gn_session_idle(struct gantry_session *s);
-/* queues and regions; after the ports are gone */
+/* Release queues and regions, after the responders are destroyed. */
 void gn_session_release(struct gantry_session *s);
 
 #endif

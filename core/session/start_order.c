@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * start_order.c - start a session only after no write of an ended session can reach the volume any
- * more
+ * start_order.c - delay the start of a session until no write of an ended session can reach the
+ * volume any more. Control thread.
  *
  *      START -> the peer of every other running session answers a PING, or that session ends
  *            -> all IO of every ending session has completed, and its relays are closed
  *            -> the backend is quiescent
- *            -> the role starts the session; or the server rejects it with BUSY after
- *            control_timeout
+ *            -> the role starts the session; or BUSY after control_timeout
  *
  * The first step finds a peer that ended its session although no notification reached the server.
  * Such a peer does not answer a PING that the server sends later. Without this step its writes
@@ -26,11 +25,12 @@
 struct obstacle {
 	uint32_t n_ending, n_silent;
 	uint64_t since_ns; /* when the first of the ending sessions began to end */
-	int backend;       /* result of quiesce */
+	int backend;       /* result of `quiesce` of the backend; 0: no writes are left */
 };
 
 /*
- * Send a PING to the peer of t, unless it has answered one that was sent after START of s arrived.
+ * Returns false if the peer of t has answered a PING that was sent after START of s arrived.
+ * Otherwise sends a PING.
  */
 static bool is_silent(const struct gantry_session *s, struct gantry_session *t)
 {
@@ -72,8 +72,8 @@ static uint32_t count_writes(const struct gn_role *role)
 
 	for (struct gantry_session *t = role->server.sessions; t; t = t->next)
 		for (uint32_t i = 0; t->ending && i < t->n_lanes; i++)
-			if (t->lanes[i].port)
-				n += gn_responder_count_writes(t->lanes[i].port);
+			if (t->lanes[i].resp)
+				n += gn_responder_count_writes(t->lanes[i].resp);
 	return n;
 }
 
@@ -94,7 +94,7 @@ static int refuse_busy(struct gantry_session *s, const struct obstacle *o)
 	return -EBUSY;
 }
 
-/* Returns as gn_start_await. */
+/* Start the session if nothing delays it. Returns the same values as gn_start_await(). */
 static int try_start(struct gantry_session *s)
 {
 	uint64_t now_ns = gn_now_ns();
@@ -120,7 +120,7 @@ static int try_start(struct gantry_session *s)
 	return -EINPROGRESS;
 }
 
-static void try_again(struct gantry_session *s)
+static void retry_start(struct gantry_session *s)
 {
 	int rc = try_start(s);
 
@@ -130,7 +130,7 @@ static void try_again(struct gantry_session *s)
 
 static void on_timer(void *arg)
 {
-	try_again(arg);
+	retry_start(arg);
 }
 
 int gn_start_await(struct gantry_session *s)
@@ -162,9 +162,9 @@ void gn_start_look(struct gn_role *role)
 	struct gantry_session *s;
 
 	role->server.start_round++;
-	/* start over each time: a rejected session may end others and change the list */
+	/* restart the search each time: a rejected session may end others and so change the list */
 	while ((s = next_waiting(role->server.sessions))) {
 		s->start.round = role->server.start_round;
-		try_again(s);
+		retry_start(s);
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.c - what each request of a session does at its server.
+ * steps.c - the requests of a session at its server end. Each step has a first half, which calls
+ * the role, and a second half, after the role has accepted. Control thread.
  */
 #include "session/session_priv.h"
 
@@ -30,12 +31,13 @@ static int hello(struct gantry_session *s, const void *payload)
 
 	memcpy(&h, payload, sizeof(h));
 	if (s->ch.session == 0) {
-		gn_session_refuse(s, "a session needs an id other than 0");
+		gn_session_refuse(s, "session id is 0: use another id");
 		return -EINVAL;
 	}
 	if (h.version_min > GN_FRAME_VERSION || h.version_max < GN_FRAME_VERSION) {
-		gn_session_refuse(s, "speaks protocol %u, you speak %u to %u", GN_FRAME_VERSION,
-				  h.version_min, h.version_max);
+		gn_session_refuse(s,
+				  "protocol version not supported (offered %u to %u, supported %u)",
+				  GN_FRAME_VERSION, h.version_min, h.version_max);
 		return -EOPNOTSUPP;
 	}
 	if (h.lanes == 0 || h.lanes > ep->max_lanes || h.lanes > GN_MAX_LANES) {
@@ -99,7 +101,7 @@ static int query(struct gantry_session *s, const void *payload)
 {
 	(void)payload;
 	s->answer_len = sizeof(s->answer.volume);
-	/* a role of an older ABI fills fewer fields */
+	/* a role of an older ABI sets fewer fields */
 	memset(&s->answer.volume, 0, sizeof(s->answer.volume));
 	return ops_of(s)->query(s->role->role, s, &s->answer.volume);
 }
@@ -113,15 +115,18 @@ static uint32_t caps_of(const struct gantry_session *s)
 }
 
 /*
- * A role that works on the data, over a transport that does not map regions: the data has to be
- * moved.
+ * Returns true if data must be moved by remote reads and writes: the role accesses the data, but
+ * the device cannot map regions.
  */
-static int must_move(const struct gantry_session *s)
+static int needs_bounce(const struct gantry_session *s)
 {
 	return ops_of(s)->map_regions && (caps_of(s) & GANTRY_CAP_MAPPED) == 0;
 }
 
-/* A session resumes only on the same volume, and only if its flushed data is not lost. */
+/*
+ * A session resumes only on the same volume, and only if the data of that volume is not lost.
+ * Returns 0, or -ESTALE with a reason in s->refusal.
+ */
 static int check_expected(struct gantry_session *s)
 {
 	const struct gantry_volume_info *volume = &s->answer.volume;
@@ -153,7 +158,7 @@ static int query_done(struct gantry_session *s)
 	uint64_t most = s->ep->move_memory < GN_MOVER_MAX_IO ? s->ep->move_memory : GN_MOVER_MAX_IO;
 	const char *fault;
 
-	if (must_move(s) && volume->max_io > most)
+	if (needs_bounce(s) && volume->max_io > most)
 		volume->max_io = (uint32_t)most;
 	fault = gn_volume_fault(volume);
 	if (fault) {
@@ -168,7 +173,7 @@ static int query_done(struct gantry_session *s)
 static int export(struct gantry_session *s, const void *payload)
 {
 	const struct gn_device *device = s->ep->device;
-	const int map = ops_of(s)->map_regions && !must_move(s);
+	const int map = ops_of(s)->map_regions && !needs_bounce(s);
 	const uint32_t flags = GANTRY_IMPORT_KEEPS_PAGES | (map ? GANTRY_IMPORT_MAP : 0);
 	struct gantry_token token;
 	int rc;
@@ -176,7 +181,7 @@ static int export(struct gantry_session *s, const void *payload)
 	memcpy(&token, payload, sizeof(token));
 	if (token.handle == 0 || token.handle >= s->rules.n_regions ||
 	    s->rules.regions[token.handle]) {
-		gn_session_refuse(s, "region handle %u is taken or not in 1 .. %u", token.handle,
+		gn_session_refuse(s, "region handle %u is in use or not in 1 .. %u", token.handle,
 				  s->attr.regions);
 		return -EINVAL;
 	}
@@ -200,12 +205,12 @@ static int export(struct gantry_session *s, const void *payload)
 		return rc;
 	}
 	if (s->importing->handle != token.handle || s->importing->length > token.length) {
-		gn_session_refuse(s, "region %u is not what its token says", token.handle);
+		gn_session_refuse(s, "region %u differs from its token", token.handle);
 		return -EPROTO;
 	}
 	if (map && !s->importing->addr) {
 		gn_session_refuse(s,
-				  "region %u was not mapped, which device %s says that it can do",
+				  "region %u was not mapped, although device %s has the capability",
 				  token.handle, device->name);
 		return -EOPNOTSUPP;
 	}
@@ -221,10 +226,11 @@ static int export_done(struct gantry_session *s)
 }
 
 /*
- * The store is memory, and what comes in goes straight to it: let the device move data to and from
- * there.
+ * Use the volume itself as bounce memory: let the device move data directly to and from it. This
+ * needs a backend that stores the volume in memory, no stages, and a volume within
+ * listen.direct_memory. Returns 0, or -errno: use bounce buffers.
  */
-static int make_store(struct gantry_session *s, const struct gantry_hop *terminal)
+static int register_volume(struct gantry_session *s, const struct gantry_hop *terminal)
 {
 	const struct gn_role *role = s->role;
 	struct gantry_region store = {.fd = -1};
@@ -250,14 +256,14 @@ static int make_store(struct gantry_session *s, const struct gantry_hop *termina
 		return 0;
 	}
 	gn_log(GN_LOG_INFO, role->host.name,
-	       "the volume cannot be made known to device %s, its data is copied: %s%s",
+	       "cannot register the volume with device %s, data is copied through bounce buffers: %s%s",
 	       s->ep->device->name, strerror(-rc), rc == -ENOMEM ? "; raise ulimit -l" : "");
 	s->store.addr = NULL;
 	return rc;
 }
 
-/* Bytes that the data of a lane is moved through: no more than all its IOs together can use. */
-static uint64_t move_bytes(const struct gantry_session *s)
+/* Returns the bytes of bounce memory of a lane: no more than all its IOs can use together. */
+static uint64_t bounce_bytes(const struct gantry_session *s)
 {
 	uint64_t all = (uint64_t)s->attr.depth * gn_page_count(s->rules.volume.max_io) *
 		       GN_PAGE_BYTES;
@@ -265,9 +271,9 @@ static uint64_t move_bytes(const struct gantry_session *s)
 	return all < s->ep->move_memory ? all : s->ep->move_memory;
 }
 
-static int make_move_memory(struct gantry_session *s, struct gn_session_lane *sl)
+static int create_bounce_memory(struct gantry_session *s, struct gn_session_lane *sl)
 {
-	uint64_t bytes = move_bytes(s);
+	uint64_t bytes = bounce_bytes(s);
 	struct gantry_region *memory;
 	int rc = gn_region_create(bytes, 0, &memory);
 
@@ -277,19 +283,20 @@ static int make_move_memory(struct gantry_session *s, struct gn_session_lane *sl
 			gn_region_destroy(&memory, 1);
 	}
 	if (rc != 0)
-		gn_session_refuse(s, "no %llu bytes to move data through: %s%s",
-				  (unsigned long long)bytes, strerror(-rc),
-				  rc == -ENOMEM
-					  ? "; raise its ulimit -l, or lower its listen.move_memory"
-					  : "");
+		gn_session_refuse(
+			s, "cannot allocate bounce buffers (bytes=%llu): %s%s",
+			(unsigned long long)bytes, strerror(-rc),
+			rc == -ENOMEM
+				? "; raise ulimit -l of the server, or lower its listen.move_memory"
+				: "");
 	else
 		sl->move_memory = memory;
 	return rc;
 }
 
 /*
- * The most that queues of the session take: of each lane a ring in both directions, an IO for each
- * of its depth, what the device adds, and move_memory.
+ * Returns the largest memory that the queues of the session need, in bytes. Each lane has a ring in
+ * both directions, the descriptors, what the device adds, and the bounce memory.
  */
 static uint64_t queue_memory(const struct gantry_session *s)
 {
@@ -299,12 +306,12 @@ static uint64_t queue_memory(const struct gantry_session *s)
 	s->ep->device->ops->info(s->ep->device->dev, &info);
 	lane = 2ull * gn_device_queue_depth(s->ep->device, s->attr.depth) * GANTRY_IO_WIRE_BYTES +
 	       s->attr.depth * sizeof(struct gantry_io) + info.lane_bytes;
-	if (must_move(s))
-		lane += move_bytes(s);
+	if (needs_bounce(s))
+		lane += bounce_bytes(s);
 	return info.conn_bytes + s->attr.lanes * lane;
 }
 
-static int make_lane(struct gantry_session *s, uint32_t i)
+static int create_lane(struct gantry_session *s, uint32_t i)
 {
 	const struct gantry_transport_ops *ops = s->ep->device->ops;
 	struct gn_session_lane *sl = &s->lanes[i];
@@ -327,10 +334,10 @@ static int make_lane(struct gantry_session *s, uint32_t i)
 	rc = ops->producer_create(s->ch.conn, sl->peer_consumer_id, &attr, &sl->producer);
 	if (rc == 0)
 		rc = ops_of(s)->lane(s->role->role, s, &lane->pub, i, &sl->terminal);
-	if (rc != 0 || !must_move(s))
+	if (rc != 0 || !needs_bounce(s))
 		return rc;
-	if (make_store(s, &sl->terminal) != 0)
-		rc = make_move_memory(s, sl);
+	if (register_volume(s, &sl->terminal) != 0)
+		rc = create_bounce_memory(s, sl);
 	return rc != 0 ? rc : ops->rma_create(s->ch.conn, &attr, &sl->rma);
 }
 
@@ -341,8 +348,10 @@ static int queues(struct gantry_session *s, const void *payload)
 
 	memcpy(&q, payload, sizeof(q));
 	if (q.n != s->attr.lanes || q.depth != s->attr.depth) {
-		gn_session_refuse(s, "%u queues of depth %u, hello said %u of %u", q.n, q.depth,
-				  s->attr.lanes, s->attr.depth);
+		gn_session_refuse(
+			s,
+			"queues differ from HELLO (queues=%u, depth=%u, HELLO has %u of depth %u)",
+			q.n, q.depth, s->attr.lanes, s->attr.depth);
 		return -EINVAL;
 	}
 	rc = gn_admit_memory(s, GN_QUOTA_QUEUE_MEMORY, queue_memory(s));
@@ -352,10 +361,10 @@ static int queues(struct gantry_session *s, const void *payload)
 	s->answer.queues = (struct gn_queues){.n = q.n, .depth = q.depth};
 	for (uint32_t i = 0; i < q.n; i++) {
 		s->lanes[i].peer_consumer_id = q.consumer[i];
-		rc = make_lane(s, i);
+		rc = create_lane(s, i);
 		if (rc != 0) {
 			if (s->refusal[0] == '\0')
-				gn_session_refuse(s, "queue %u cannot be made: %s", i,
+				gn_session_refuse(s, "cannot create queue %u: %s", i,
 						  strerror(-rc));
 			return rc;
 		}
@@ -377,8 +386,11 @@ static void broken_posted(void *arg)
 	gn_session_end(sl->session, sl->broken);
 }
 
-/* Once, on the lane. It comes before the session is destroyed: the port says idle after it. */
-static void port_broken(void *arg, int reason)
+/*
+ * Called once, on the lane. The post runs before the session is destroyed, because the responder
+ * reports idle after it.
+ */
+static void on_responder_broken(void *arg, int reason)
 {
 	struct gn_session_lane *sl = arg;
 
@@ -394,7 +406,7 @@ static void idle_posted(void *arg)
 		gn_session_idle(s);
 }
 
-static void port_idle(void *arg)
+static void on_responder_idle(void *arg)
 {
 	struct gn_session_lane *sl = arg;
 
@@ -402,23 +414,23 @@ static void port_idle(void *arg)
 }
 
 /*
- * What each port of the session gets. The peers with the largest weight have the whole quantum, so
- * that weights do not make a turn longer; all ports that a session has on a lane of the role share
- * what the session has.
+ * Returns the quantum of each responder of the session, in bytes. Peers with the largest weight get
+ * the whole GN_SPLIT_QUANTUM, so that weights do not make a turn longer. The responders that a
+ * session has on one lane of the role share the quantum.
  */
-static uint32_t port_quantum(const struct gantry_session *s)
+static uint32_t responder_quantum(const struct gantry_session *s)
 {
-	uint32_t ports = (s->n_lanes + s->role->n_lanes - 1) / s->role->n_lanes;
+	uint32_t n_resps = (s->n_lanes + s->role->n_lanes - 1) / s->role->n_lanes;
 	uint32_t quantum = GN_SPLIT_QUANTUM;
 
 	if (s->ep->n_weights != 0)
 		quantum = quantum / s->ep->max_weight * gn_peer_weight(s->ep, s->account->name);
-	return quantum / ports;
+	return quantum / n_resps;
 }
 
 static int start_done(struct gantry_session *s)
 {
-	const uint32_t quantum = port_quantum(s);
+	const uint32_t quantum = responder_quantum(s);
 
 	for (uint32_t i = 0; i < s->n_lanes; i++) {
 		struct gn_session_lane *sl = &s->lanes[i];
@@ -438,13 +450,13 @@ static int start_done(struct gantry_session *s)
 			.relays = !s->role->backend_ops,
 			.ordered = (caps_of(s) & GANTRY_CAP_ORDERED) != 0,
 			.notes = (s->features & GN_FEATURE_NOTES) != 0,
-			.broken = port_broken,
-			.idle = port_idle,
+			.broken = on_responder_broken,
+			.idle = on_responder_idle,
 			.arg = sl,
 			.ops_done = s->role->server.ops_done[l],
 			.ops_failed = s->role->server.ops_failed[l],
 		};
-		int rc = gn_responder_create(&attr, &sl->port);
+		int rc = gn_responder_create(&attr, &sl->resp);
 
 		if (rc != 0)
 			return rc;
@@ -455,7 +467,7 @@ static int start_done(struct gantry_session *s)
 static int stop(struct gantry_session *s, const void *payload)
 {
 	(void)payload;
-	gn_session_quiesce(s); /* then gn_session_idle goes on */
+	gn_session_quiesce(s); /* gn_session_idle() continues */
 	return -EINPROGRESS;
 }
 
@@ -472,7 +484,7 @@ static int bye(struct gantry_session *s, const void *payload)
 	return 0;
 }
 
-static int nothing(struct gantry_session *s)
+static int no_second_half(struct gantry_session *s)
 {
 	(void)s;
 	return 0;
@@ -482,10 +494,10 @@ static const struct {
 	int (*begin)(struct gantry_session *s, const void *payload);
 	int (*finish)(struct gantry_session *s);
 } steps[GN_FRAME_TYPES] = {
-	[GN_FRAME_HELLO] = {hello, nothing},       [GN_FRAME_QUERY] = {query, query_done},
-	[GN_FRAME_EXPORT] = {export, export_done}, [GN_FRAME_QUEUES] = {queues, nothing},
-	[GN_FRAME_START] = {start, start_done},    [GN_FRAME_STOP] = {stop, stop_done},
-	[GN_FRAME_BYE] = {bye, nothing},
+	[GN_FRAME_HELLO] = {hello, no_second_half}, [GN_FRAME_QUERY] = {query, query_done},
+	[GN_FRAME_EXPORT] = {export, export_done},  [GN_FRAME_QUEUES] = {queues, no_second_half},
+	[GN_FRAME_START] = {start, start_done},     [GN_FRAME_STOP] = {stop, stop_done},
+	[GN_FRAME_BYE] = {bye, no_second_half},
 };
 
 int gn_step_begin(struct gantry_session *s, unsigned type, const void *payload)

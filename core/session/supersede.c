@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * supersede.c - a client opens its session again while the server still has an older session of the
- * same id
+ * supersede.c - replaces an older session when its client opens the same session again. Control
+ * thread.
  *
- *      HELLO -> the peer has the secret of the older sessions -> they end and are drained -> the
- *      role's hello -> the answer
+ *      HELLO -> check that the peer has the secret of the older sessions
+ *            -> end and drain them
+ *            -> call event hello of the role
+ *            -> answer
  *
  * The id of a session is in logs, in reports and in each frame. The secret is in HELLO and its
  * answer only. All sessions of one id at a server have the same secret.
@@ -15,8 +17,9 @@
 #include <string.h>
 
 /*
- * The next other session with the id of s after `from`; the first one if `from` is NULL. Leaves out
- * sessions that were refused: a peer must not delay a session with an id that is not its own.
+ * Returns the next other session with the id of s, after `from`, or the first one if `from` is
+ * NULL. Skips sessions that were rejected: a peer must not delay a session of another client by
+ * using its id.
  */
 static struct gantry_session *find_same_id(const struct gantry_session *s,
 					   const struct gantry_session *from)

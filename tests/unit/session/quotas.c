@@ -249,7 +249,7 @@ static void a_resumed_session_keeps_its_place(void)
 /* What a port of the newest session gets in a turn; the session has one port on each lane. */
 static uint32_t newest_quantum(void)
 {
-	return fc.role->server.sessions->lanes[0].port->attr.quantum;
+	return fc.role->server.sessions->lanes[0].resp->attr.quantum;
 }
 
 static void weights_divide_the_bytes_of_a_turn(void)

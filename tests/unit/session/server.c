@@ -204,11 +204,11 @@ static void what_hello_export_and_queues_refuse(void)
 		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length), 0,
 		 GANTRY_S_RANGE, "imported"},
 		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), 1, GANTRY_S_INVALID,
-		 "hello said"},
+		 "queues differ from HELLO"},
 		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), UINT32_MAX,
-		 GANTRY_S_INVALID, "hello said"},
+		 GANTRY_S_INVALID, "queues differ from HELLO"},
 		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, depth), 5, GANTRY_S_INVALID,
-		 "hello said"},
+		 "queues differ from HELLO"},
 	};
 
 	fake_core_start(&fc, 1);
