@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check.c - checks descriptors of peers. Any thread; no state.
+ */
 #include "io/check.h"
 
 #include "base/clock.h"
@@ -24,7 +27,7 @@ void gn_io_rules_ready(struct gn_io_rules *rules)
 static inline enum gantry_status check_range(const struct gantry_volume_info *volume,
 					     const struct gantry_io *io)
 {
-	/* a power of two */
+	/* block_size is a power of two */
 	if (gantry_unlikely(io->length == 0 ||
 			    ((io->offset | io->length) & (volume->block_size - 1)) != 0))
 		return GANTRY_S_INVALID;
@@ -33,7 +36,7 @@ static inline enum gantry_status check_range(const struct gantry_volume_info *vo
 		       : GANTRY_S_OK;
 }
 
-/* op: 1 << io->opcode. */
+/* Check operation and range. op: 1 << io->opcode. */
 static inline enum gantry_status check_volume(const struct gantry_volume_info *volume,
 					      const struct gantry_io *io, uint32_t op)
 {

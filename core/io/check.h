@@ -1,46 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * check.h - what a descriptor that came from a peer must satisfy before a role sees it.
- */
+/* check.h - checks that a descriptor from a peer must pass before a role gets it. Any thread. */
 #ifndef GN_IO_CHECK_H
 #define GN_IO_CHECK_H
 
 #include <gantry/backend.h>
 #include <gantry/transport.h>
 
-/* What may be used by the descriptors of one session. Changes only while no port of it runs. */
+/*
+ * Limits for the descriptors of one session. They change only while no responder of the session
+ * runs.
+ */
 struct gn_io_rules {
 	struct gantry_volume_info volume;
-	struct gantry_region **regions; /* by handle; NULL entries: none */
+	struct gantry_region **regions; /* by handle; NULL: no such region */
 	uint32_t n_regions;
 	uint64_t io_timeout_ns;
-	uint8_t refused_flags;    /* GANTRY_IO_*: what the session has not agreed on */
-	enum gantry_hop_time hop; /* which hop time this role writes */
-	/* of a plain descriptor; gn_io_rules_ready() works it out of those above */
+	uint8_t refused_flags;    /* GANTRY_IO_* flags of features that the session does not use */
+	enum gantry_hop_time hop; /* hop time that this role writes */
+	/* limits of a plain descriptor; gn_io_rules_ready() computes them from the fields above */
 	struct {
-		/* by opcode: what it needs of its region; 0: it is not plain */
+		/* by opcode: right that the region needs; 0: the operation is not plain */
 		uint8_t rights[UINT8_MAX + 1];
-		uint8_t no_flags; /* that it has none of */
-		uint32_t no_bits; /* of its offset and length */
-		uint64_t max;     /* bytes; not more than the volume has */
+		uint8_t no_flags; /* flags that must be 0 */
+		uint32_t no_bits; /* bits of offset and length that must be 0 */
+		uint64_t max;     /* longest IO in bytes; at most the size of the volume */
 	} plain;
 };
 
 /*
- * To be called when the rules are complete, and whenever those of the volume or the flags have
- * changed.
+ * gn_io_rules_ready - compute the limits of a plain descriptor. Call it when the rules are
+ * complete, and after each change of volume or refused_flags.
  */
 void gn_io_rules_ready(struct gn_io_rules *rules);
 
 /*
- * gn_check_io, one question after the other: what is wrong with a descriptor is the first that it
- * fails.
+ * gn_check_io_closely - gn_check_io() one test after the other, which yields the exact status. The
+ * first failed test decides.
  */
 enum gantry_status gn_check_io_closely(const struct gn_io_rules *rules, struct gantry_io *io);
 
 /*
- * Whether it is what nearly all are: a read or write inside its volume and its region, and nothing
- * about it is special.
+ * gn_io_is_plain - returns true for the common case: a read or write inside volume and region,
+ * without special flags, and with a deadline.
  */
 static inline int gn_io_is_plain(const struct gn_io_rules *rules,
 				 const struct gantry_region *region, const struct gantry_io *io)
@@ -54,8 +55,10 @@ static inline int gn_io_is_plain(const struct gn_io_rules *rules,
 }
 
 /*
- * Check a private copy against the rules of its session; fills io->data when the region is mapped,
- * and a missing deadline. Returns GANTRY_S_OK or the status to answer with. Pure; any thread.
+ * gn_check_io - check a private copy of a descriptor against the rules of its session. Sets
+ * io->data if the region is mapped, and a deadline if there is none.
+ *
+ * Returns GANTRY_S_OK or the status to answer with. Any thread.
  */
 static inline enum gantry_status gn_check_io(const struct gn_io_rules *rules, struct gantry_io *io)
 {
@@ -71,8 +74,8 @@ static inline enum gantry_status gn_check_io(const struct gn_io_rules *rules, st
 }
 
 /*
- * What keeps descriptors from being checked against a volume, sizes and block size being as
- * volume.h says; NULL: nothing.
+ * gn_volume_fault - check sizes and operations of a volume, see volume.h. Returns a text that
+ * describes the first fault; NULL: the volume is valid.
  */
 const char *gn_volume_fault(const struct gantry_volume_info *volume);
 

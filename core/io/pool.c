@@ -6,14 +6,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct gantry_io *gn_io_pool(uint32_t n, const struct gantry_hop *rest)
+struct gantry_io *gn_io_pool(uint32_t n, const struct gantry_hop *owner)
 {
 	struct gantry_io *ios = gantry_zalloc_lines(n * sizeof(*ios));
 
 	if (!ios)
 		return NULL;
 	for (uint32_t i = 0; i < n; i++) {
-		ios[i].hop = rest;
+		ios[i].hop = owner;
 		ios[i].slot = (uint16_t)i;
 	}
 	return ios;

@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pool.h - descriptors at rest, and the guard that stands before the owner of a chain.
+ * pool.h - pools of descriptors, and the guard before the owner of a chain.
  *
- * The pool is made when a session or a role starts; nothing is allocated for an IO. Exactly-once
- * completion is kept by three things: a descriptor that is at rest stands at its owner, so that one
- * completion too many reaches the guard; the owner notes each completion with gantry_io_end(); and
- * each send over a link has a tag of its own.
+ * A pool is allocated when a session or role starts, so an IO allocates nothing. Three mechanisms
+ * ensure that each IO completes exactly once:
+ * - The hop of an idle descriptor is its owner. A second completion therefore reaches the guard.
+ * - The owner records each completion with gantry_io_end().
+ * - Each send of a requester has a new tag.
  */
 #ifndef GN_IO_POOL_H
 #define GN_IO_POOL_H
 
 #include <gantry/io.h>
 
-/* n descriptors, zeroed, with their slots, at rest at `rest`. 1 .. 65535. NULL: out of memory. */
-struct gantry_io *gn_io_pool(uint32_t n, const struct gantry_hop *rest);
+/*
+ * gn_io_pool - allocate n zeroed descriptors with slots 0 .. n - 1, idle at the hop `owner`. n: 1
+ * .. 65535. Returns NULL if out of memory; free() releases the pool.
+ */
+struct gantry_io *gn_io_pool(uint32_t n, const struct gantry_hop *owner);
 
 /*
- * The hop before an owner: counts completions of descriptors at rest in *double_completions, and
- * puts them back.
+ * gn_io_guard - returns the hop before an owner. It counts completions of idle descriptors in
+ * *double_completions and otherwise ignores them.
  */
 struct gantry_hop gn_io_guard(uint64_t *double_completions);
 
-/* For hops that nobody may submit to: an owner, a guard. -EINVAL. */
+/*
+ * gn_io_no_submit - `submit` of a hop that accepts no descriptors, such as an owner or a guard.
+ * Returns -EINVAL.
+ */
 int gn_io_no_submit(void *self, struct gantry_io *io);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire.h - a descriptor out of a message: the first line of struct gantry_io, as struct gantry_msg
- * and struct gantry_inline_handler bring it.
+ * wire.h - reads descriptors from messages. The wire form is the first GANTRY_IO_WIRE_BYTES bytes
+ * of struct gantry_io; struct gantry_msg and struct gantry_inline_handler pass it.
  *
- * Each field is read once, with the width that it was written with. Where the peer is on the same
- * thread it wrote them a moment ago: one wide load of several of them would have to wait until all
- * those writes have reached the cache, which takes longer than the rest of the way through a port.
- * Times of hops, which are all 0 there but for some, are two in each.
+ * Each field is read once, with the width of its write. A peer on the same thread wrote the fields
+ * a moment ago. A wide load over several recent narrow writes defeats store forwarding: it waits
+ * until all writes have reached the cache, which takes longer than the rest of the path through a
+ * responder. Hop times, of which most are 0 at that point, are read in pairs.
  */
 #ifndef GN_IO_WIRE_H
 #define GN_IO_WIRE_H
@@ -21,26 +21,27 @@ struct gn_wire {
 	uint32_t length, region;
 	uint64_t region_offset;
 	uint32_t deadline_us, crc32c;
-	uint64_t hop_ns[GANTRY_HOP_COUNT / 2]; /* two in each */
+	uint64_t hop_ns[GANTRY_HOP_COUNT / 2]; /* pairs of hop times */
 } __attribute__((may_alias));
 
 /*
- * A read that was right, with nothing else to say, may be answered by its tag alone: so many bytes.
- * Times of hops and checksums do not go along.
+ * Length of a note, the short reply to a successful read: it contains only the tag. A note carries
+ * no hop times and no checksum.
  */
 #define GN_IMM_REPLY_BYTES 4u
 
-_Static_assert(sizeof(struct gn_wire) == GANTRY_IO_WIRE_BYTES, "all of it");
+_Static_assert(sizeof(struct gn_wire) == GANTRY_IO_WIRE_BYTES,
+	       "struct gn_wire covers the wire form");
 _Static_assert(offsetof(struct gn_wire, region_offset) == offsetof(struct gantry_io, region_offset),
-	       "in the same places");
+	       "same layout as struct gantry_io");
 
-/* volatile: that the compiler makes no wide accesses out of the narrow ones */
+/* volatile: the compiler must not merge narrow accesses into wide ones */
 static inline const volatile struct gn_wire *gn_wire(const void *imm)
 {
 	return imm;
 }
 
-/* What a request says; all but its tag, status and times, which are of no use here. */
+/* Copy a request, without tag, status and hop times. */
 static inline void gn_wire_take_request(const volatile struct gn_wire *wire, struct gantry_io *io)
 {
 	volatile struct gn_wire *to = (struct gn_wire *)io;
@@ -55,7 +56,7 @@ static inline void gn_wire_take_request(const volatile struct gn_wire *wire, str
 	to->crc32c = wire->crc32c;
 }
 
-/* What an answer says; all but its tag and its status. */
+/* Copy checksum and hop times of a reply. */
 static inline void gn_wire_take_answer(const volatile struct gn_wire *wire, struct gantry_io *io)
 {
 	volatile struct gn_wire *to = (struct gn_wire *)io;
@@ -70,7 +71,7 @@ static inline void gn_wire_take_answer(const volatile struct gn_wire *wire, stru
 		to->hop_ns[i] = wire->hop_ns[i];
 }
 
-/* The same of a note. */
+/* Set the fields of a read that a note answers. */
 static inline void gn_wire_take_note(struct gantry_io *io)
 {
 	io->status = GANTRY_S_OK;
