@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pages.c - page bitmap. A set bit is a free page.
+ */
 #include "memory/pages.h"
 
 #include <errno.h>
@@ -8,8 +11,8 @@
 
 struct gn_pages {
 	uint32_t n;
-	uint32_t low; /* every page before it is taken */
-	/* a bit for each page; the bits behind the last are 0, and there is at least one */
+	uint32_t low; /* no page before this one is free */
+	/* one bit for each page; the bits after the last page are 0, and there is at least one */
 	uint64_t free[];
 };
 
@@ -32,7 +35,7 @@ void gn_pages_destroy(struct gn_pages **pages_p)
 	*pages_p = NULL;
 }
 
-/* First page from `at` on that is free; pages->n: none. */
+/* Returns the first free page from `at` on; pages->n: none. */
 static uint32_t next_free(const struct gn_pages *pages, uint32_t at)
 {
 	uint32_t i = at / WORD;
@@ -46,7 +49,7 @@ static uint32_t next_free(const struct gn_pages *pages, uint32_t at)
 	return i * WORD + (uint32_t)__builtin_ctzll(word);
 }
 
-/* First page from `at` on that is taken, or `end`. */
+/* Returns the first allocated page from `at` on, or `end`. */
 static uint32_t next_taken(const struct gn_pages *pages, uint32_t at, uint32_t end)
 {
 	uint32_t i = at / WORD;
@@ -61,7 +64,7 @@ static uint32_t next_taken(const struct gn_pages *pages, uint32_t at, uint32_t e
 	return at < end ? at : end;
 }
 
-/* Where n free pages begin; pages->n: nowhere. */
+/* Returns the first of n consecutive free pages; pages->n: there are none. */
 static uint32_t find(const struct gn_pages *pages, uint32_t n)
 {
 	uint32_t at = next_free(pages, pages->low);

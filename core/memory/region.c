@@ -36,7 +36,7 @@ static int map_memfd(struct gantry_region *region, uint64_t bytes, int huge, int
 		rc = gantry_memfd_populate(region->fd, 0, region->addr, bytes, 1);
 	if (rc != 0)
 		goto out_unmap;
-	/* a child of the application must not hold pages that a device writes to */
+	/* a forked child must not share pages that a device writes to */
 	madvise(region->addr, bytes, MADV_DONTFORK);
 	madvise(region->addr, bytes, MADV_DONTDUMP);
 	region->length = bytes;
@@ -64,7 +64,7 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 		rc = map_memfd(region, round_up(bytes, HUGE_PAGE), 1, is_lazy);
 		if (rc != 0)
 			gn_log(GN_LOG_WARN, "memory",
-			       "no huge pages for %llu bytes, ordinary pages instead; raise /proc/sys/vm/nr_hugepages",
+			       "no huge pages available (bytes=%llu), using ordinary pages: raise /proc/sys/vm/nr_hugepages",
 			       (unsigned long long)bytes);
 	}
 	if (rc != 0)
@@ -80,8 +80,9 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 }
 
 /*
- * Copy the extents of the memfd; most of a region may never have been touched. The kernel copies:
- * another thread may write through the old mapping meanwhile. 0 or -errno.
+ * Copy the data extents of the memfd: most pages of a region may never have been touched. The
+ * kernel copies, because another thread may write through the old mapping at the same time. Returns
+ * 0 or -errno.
  */
 static int copy_extents(const struct gantry_region *region, char *to)
 {
@@ -128,7 +129,7 @@ int gn_region_withdraw(struct gantry_region *region)
 	return 0;
 }
 
-void gn_region_destroy(struct gantry_region **region_p, int quiet)
+void gn_region_destroy(struct gantry_region **region_p, int released)
 {
 	struct gantry_region *region = *region_p;
 
@@ -137,7 +138,7 @@ void gn_region_destroy(struct gantry_region **region_p, int quiet)
 		return;
 	if (region->fd >= 0)
 		close(region->fd);
-	if (quiet)
+	if (released)
 		munmap(region->addr, region->length);
 	else
 		__atomic_fetch_add(&quarantined, region->length, __ATOMIC_RELAXED);
@@ -152,7 +153,7 @@ int gn_region_has_pages(const struct gantry_region *region)
 	       st.st_blocks >= (st.st_size + 511) / 512;
 }
 
-/* A region without an address is mapped for the call. */
+/* Maps a region without an address for the duration of the call. */
 int gn_region_make_pages(const struct gantry_region *region, uint64_t at, uint64_t bytes)
 {
 	int writes = (region->rights & GANTRY_REMOTE_WRITE) != 0,
