@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * chain.c - chains: the hops of one role on one lane, with their descriptors; and the count of the
+ * descriptors that each hop holds.
+ */
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_priv.h"
 
@@ -8,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The guard precedes the places that gn_lane_count_held() counts. */
+/* gn_lane_count_held() does not count the guard, which is hop 0. */
 #define FIRST_PLACE 1
 
 struct gantry_chain {
-	struct gn_lane *lane;      /* NULL: the lane is gone */
-	struct gantry_chain *next; /* in the list of the lane */
+	struct gn_lane *lane;      /* NULL: the lane was destroyed */
+	struct gantry_chain *next; /* next chain of the lane */
 	struct gantry_io *ios;
 	uint32_t n;
 	struct gantry_hop hops[GANTRY_CHAIN_STAGES + 3];
@@ -85,8 +89,8 @@ void gn_chain_destroy(struct gantry_chain *chain)
 }
 
 /*
- * The lane's thread may write the descriptors meanwhile, without atomics: the count is only for
- * diagnosis.
+ * The lane's thread may write the descriptors at the same time, without atomics: the count is only
+ * for diagnosis.
  */
 __attribute__((no_sanitize("thread"))) static void count_held(const struct gantry_chain *chain,
 							      uint32_t held[GN_CHAIN_PLACES])

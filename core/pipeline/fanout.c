@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fanout.c - children are descriptors of a pool of their own; each walks a bare chain
+ * fanout.c - completes a parent descriptor when all its children have completed. Lane's thread,
+ * except create and destroy.
+ *
+ * Children come from a separate pool. Each passes through a chain without stages:
  *
  *      [guard] [owner: child_done] [terminal]
  *
- * A child that its terminal refuses for now waits in a list and is offered again at the next poll,
- * until its deadline.
+ * If the terminal returns -EAGAIN, the child waits in a list. Each poll submits it again, until its
+ * deadline.
  */
 #include "pipeline/fanout.h"
 
@@ -25,12 +28,12 @@ struct join {
 struct gantry_fanout {
 	struct gn_lane *lane;
 	uint32_t n_parents, max_pieces, n_children, n_free, n_waiting;
-	struct join *joins; /* by slot of the parent */
+	struct join *joins; /* indexed by the slot of the parent */
 	struct gantry_io *children;
 	struct gantry_io **free;
-	struct gantry_io **waiting; /* a ring of n_children */
+	struct gantry_io **waiting; /* ring of n_children entries */
 	uint32_t first_waiting;
-	struct gantry_hop *hops; /* three for each terminal */
+	struct gantry_hop *hops; /* one chain of three hops for each terminal */
 };
 
 static void add_times(struct gantry_io *parent, const struct gantry_io *child)
@@ -49,7 +52,7 @@ static void child_done(void *self, struct gantry_io *child)
 	if (gantry_io_end(child) != 0)
 		return;
 	add_times(parent, child);
-	/* it was the whole of it: its checksum holds for the parent */
+	/* the child covers the whole parent, so its checksum is valid for the parent */
 	if (child->length == parent->length) {
 		parent->flags = child->flags;
 		parent->crc32c = child->crc32c;
@@ -61,7 +64,7 @@ static void child_done(void *self, struct gantry_io *child)
 	}
 }
 
-static int offer(struct gantry_io *child)
+static int submit_child(struct gantry_io *child)
 {
 	int rc = gantry_submit(child);
 
@@ -69,7 +72,8 @@ static int offer(struct gantry_io *child)
 		return rc;
 	if (rc != 0) {
 		child->status = (uint16_t)gantry_status_of_errno(rc);
-		child->hop->complete(child->hop->self, child); /* it stands at its owner */
+		/* the hop is the owner again after a failed submit */
+		child->hop->complete(child->hop->self, child);
 	}
 	return 0;
 }
@@ -86,8 +90,8 @@ static int expired(const struct gantry_fanout *f, const struct gantry_io *child)
 }
 
 /*
- * Each child that waits is offered once; taken out before, because a parent that completes may come
- * back at once.
+ * Submit each waiting child once. Each is removed first, because the completion of a parent may
+ * submit new children.
  */
 static int fanout_poll(void *self)
 {
@@ -102,7 +106,7 @@ static int fanout_poll(void *self)
 		if (expired(f, child)) {
 			child->status = GANTRY_S_CANCELED;
 			child->hop->complete(child->hop->self, child);
-		} else if (offer(child) != 0) {
+		} else if (submit_child(child) != 0) {
 			put_waiting(f, child);
 			continue;
 		}
@@ -129,7 +133,7 @@ static struct gantry_io *make_child(struct gantry_fanout *f, struct join *join,
 	child->hop = &f->hops[3 * piece->terminal + 1];
 	child->owner = join;
 	child->opcode = parent->opcode;
-	/* a checksum of the whole says nothing about a part */
+	/* the checksum of the whole is not valid for a part */
 	child->flags = whole ? parent->flags : (uint8_t)(parent->flags & ~GANTRY_IO_CRC);
 	child->crc32c = whole ? parent->crc32c : 0;
 	child->offset = piece->offset;
@@ -155,13 +159,13 @@ int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent,
 	join = &f->joins[parent->slot];
 	*join = (struct join){.parent = parent, .parts = {.n_left = n}};
 	/*
-	 * The parent may complete, and its join be used again, as soon as the last child was
-	 * offered.
+	 * After the submit of the last child the parent may have completed, and a new parent may
+	 * use the join.
 	 */
 	for (uint32_t i = 0; i < n; i++) {
 		struct gantry_io *child = make_child(f, join, &pieces[i]);
 
-		if (offer(child) != 0)
+		if (submit_child(child) != 0)
 			put_waiting(f, child);
 	}
 	return 0;
@@ -199,7 +203,8 @@ int gn_fanout_create(struct gn_lane *lane, const struct gantry_hop *terminals, u
 	f->free = calloc(n, sizeof(struct gantry_io *));
 	f->waiting = calloc(n, sizeof(struct gantry_io *));
 	f->hops = calloc(n_terminals, 3 * sizeof(*f->hops));
-	f->children = gn_io_pool((uint32_t)n, NULL); /* each flight chooses its chain */
+	/* make_child() sets the hop, which depends on the terminal */
+	f->children = gn_io_pool((uint32_t)n, NULL);
 	if (!f->joins || !f->free || !f->waiting || !f->hops || !f->children)
 		goto out_free;
 	fill_hops(f, terminals, n_terminals);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fanout.h - one parent, several children, first error wins; see fanout_create of struct
+ * fanout.h - one parent descriptor with several children; the first error decides its status. The
+ * functions have the contracts of fanout_create, fanout_destroy and fanout_submit of struct
  * gantry_role_host.
  */
 #ifndef GN_PIPELINE_FANOUT_H

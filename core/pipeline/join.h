@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* join.h - one status from the statuses of the parts of an IO */
+/* join.h - computes the status of an IO from the statuses of its parts */
 #ifndef GN_PIPELINE_JOIN_H
 #define GN_PIPELINE_JOIN_H
 
@@ -7,12 +7,15 @@
 
 struct gn_join {
 	uint32_t n_left; /* parts that have not completed */
-	/* of the first part that failed; a status that leaves the buffer in use replaces others */
+	/*
+	 * Status of the first part that failed. A status that leaves the buffer in use replaces one
+	 * that does not.
+	 */
 	uint16_t status;
-	uint16_t begun; /* a part completed with another status than CANCELED */
+	uint16_t begun; /* a part completed with a status other than CANCELED */
 };
 
-/* Add the status of a part that completed. Returns how many are left. */
+/* Add the status of a completed part. Returns how many parts are outstanding. */
 static inline uint32_t gn_join_add(struct gn_join *join, uint16_t status)
 {
 	if (join->status == GANTRY_S_OK ||
@@ -24,7 +27,7 @@ static inline uint32_t gn_join_add(struct gn_join *join, uint16_t status)
 
 /*
  * CANCELED means that no part was started. If a part was started, the status is TIMEOUT: the IO may
- * be done in part.
+ * have taken effect in part.
  */
 static inline uint16_t gn_join_status(const struct gn_join *join)
 {

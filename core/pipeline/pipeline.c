@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pipeline.c - lanes, and the stages of a role on each of its lanes. Control thread, except where
+ * noted.
+ */
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_priv.h"
 
@@ -13,7 +17,7 @@ struct stage {
 	const struct gantry_stage_ops *ops;
 	struct gn_host host;
 	void *stage;
-	void **selfs; /* one for each lane */
+	void **selfs; /* instances of the stage, one for each lane */
 	uint32_t n_started;
 	uint32_t frame;
 };
@@ -22,7 +26,7 @@ struct gn_pipeline {
 	const char *owner;
 	struct gn_lane *lanes;
 	uint32_t n_lanes;
-	uint32_t n_stages; /* opened */
+	uint32_t n_stages; /* number of open stages */
 	struct stage stages[GANTRY_CHAIN_STAGES];
 };
 
@@ -87,7 +91,7 @@ static int open_stage(struct gn_pipeline *pl, const struct gn_plugin_instance *p
 	*n_ctx_words += st->ops->n_ctx_words;
 	if (*n_ctx_words > GANTRY_IO_FRAMES) {
 		gn_log(GN_LOG_ERROR, pl->owner,
-		       "stage %u, %s: the stages of a pipeline share %d words in a descriptor; leave one out",
+		       "stage %u, %s: too many context words in a descriptor (limit %d for all stages): remove a stage",
 		       pl->n_stages, part->name, GANTRY_IO_FRAMES);
 		return -E2BIG;
 	}
@@ -111,7 +115,7 @@ int gn_pipeline_open(const char *owner, const struct gn_plugin_instance *parts, 
 	uint32_t n_ctx_words = 0;
 
 	if (n > GANTRY_CHAIN_STAGES) {
-		gn_log(GN_LOG_ERROR, owner, "%u stages in a pipeline; at most %d are possible", n,
+		gn_log(GN_LOG_ERROR, owner, "too many stages (stages=%u, limit %d): remove some", n,
 		       GANTRY_CHAIN_STAGES);
 		return -E2BIG;
 	}
@@ -139,8 +143,8 @@ static void close_stage(struct gn_pipeline *pl, struct stage *st)
 {
 	for (uint32_t l = 0; l < st->n_started; l++) {
 		/*
-		 * Where a stage has no part of its own, its lanes share one self: each worker
-		 * forgets it once.
+		 * A stage without state for each lane returns the same `self` for all lanes. Each
+		 * worker removes it once.
 		 */
 		gn_worker_remove(pl->lanes[l].worker, st->selfs[l]);
 		st->ops->stop(st->selfs[l]);

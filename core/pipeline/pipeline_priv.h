@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pipeline_priv.h - shared by pipeline.c and chain.c
+ */
 #ifndef GN_PIPELINE_PIPELINE_PRIV_H
 #define GN_PIPELINE_PIPELINE_PRIV_H
 
 #include "pipeline/pipeline.h"
 
-/* The hop of stage i on a lane. */
+/* Write the hop of stage i on a lane to *hop. */
 void gn_pipeline_hop(const struct gn_pipeline *pipeline, uint32_t i, uint32_t lane,
 		     struct gantry_hop *hop);
 
-/* The lane goes: chains that are still there do not touch it any more. */
+/* Detach all chains from a lane that is destroyed: they do not access it any more. */
 void gn_chain_leave_all(struct gn_lane *lane);
 
 #endif

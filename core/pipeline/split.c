@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * split.c - IOs wait in a queue in the order of their arrival; parts are descriptors of a pool of
- * their own, each with the chain
+ * split.c - divides large IOs. IOs wait in a FIFO. The parts of an IO are descriptors of a separate
+ * pool; each has the chain
  *
  *      [guard] [owner: part_done] [terminal]
  *
- * An IO that is no longer than a piece goes to the terminal itself.
+ * An IO that is not longer than a piece is submitted to the terminal itself.
  */
 #include "pipeline/split.h"
 
@@ -18,12 +18,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define MAX_PARTS 32u           /* in flight: enough to keep a disk busy */
-#define STABLE_PIECE (4u << 20) /* each piece of a FUA write costs a sync of its own */
+#define MAX_PARTS 32u /* parts in flight: enough to keep a disk busy */
+/* bytes; pieces of FUA writes are longer, because each piece needs its own sync */
+#define STABLE_PIECE (4u << 20)
 
 /*
- * The size and the cost of a piece, by operation. The backend writes zeroes and discards faster
- * than it copies data, so a piece of those is 16 times as long at the same cost.
+ * Size and cost of a piece, by operation. The backend writes zeroes and discards faster than it
+ * copies data, so a piece of these is 16 times as long at the same cost.
  */
 static const struct {
 	uint32_t piece; /* bytes; 0: the operation is not divided */
@@ -35,24 +36,27 @@ static const struct {
 	[GANTRY_OP_DISCARD] = {GN_SPLIT_PIECE << 4, 4},
 };
 
-/* An IO that is divided. */
+/* An IO in the splitter. */
 struct parent {
 	struct gantry_io *io;
 	struct gn_join parts;
-	uint32_t started;  /* bytes that parts were started for */
-	uint64_t begun_ns; /* when the first was */
-	int timed;         /* the backend measures its time */
+	uint32_t started;  /* bytes for which parts were started */
+	uint64_t begun_ns; /* start of the first part */
+	int timed;         /* the backend reports its time */
 };
 
 struct gn_split {
 	struct gn_split_attr attr;
-	struct parent *parents;   /* by slot of the IO */
-	struct gantry_io **queue; /* a ring of attr.depth: IOs that have bytes to start */
+	struct parent *parents;   /* indexed by the slot of the IO */
+	struct gantry_io **queue; /* ring of attr.depth: IOs with bytes to start */
 	uint32_t first, n_queued;
 	struct gantry_io *parts, **free;
 	uint32_t n_free;
-	int64_t credit; /* bytes that may be started */
-	/* inside run(): the terminal may complete an IO at once, and the peer send another */
+	int64_t credit; /* bytes that may be started in this turn */
+	/*
+	 * inside run(); prevents recursion: the terminal may complete an IO at once, and the peer
+	 * may then submit another
+	 */
 	bool running;
 	struct gantry_hop hops[3];
 };
@@ -127,12 +131,12 @@ static struct gantry_io *make_part(struct gn_split *split, struct parent *parent
 	return part;
 }
 
-/* Start the next part of the first IO of the queue. 0, or -EAGAIN. */
+/* Start the next part of the first IO of the queue. Returns 0 or -EAGAIN. */
 static int start_part(struct gn_split *split, struct parent *parent, uint32_t bytes)
 {
 	struct gantry_io *io = parent->io, *part;
 	bool last = parent->started + bytes == io->length;
-	int64_t costs = gn_split_cost(io, bytes);
+	int64_t cost = gn_split_cost(io, bytes);
 	int rc;
 
 	if (split->n_free == 0)
@@ -140,7 +144,7 @@ static int start_part(struct gn_split *split, struct parent *parent, uint32_t by
 	if (parent->started == 0)
 		parent->begun_ns = gn_fast_ns();
 	part = make_part(split, parent, bytes);
-	if (last) /* before the submit: the IO may complete inside it */
+	if (last) /* before the submit, because the IO may complete inside it */
 		drop_first(split);
 	else
 		parent->parts.n_left++;
@@ -156,7 +160,7 @@ static int start_part(struct gn_split *split, struct parent *parent, uint32_t by
 			parent->parts.n_left--;
 		return rc;
 	}
-	split->credit -= costs;
+	split->credit -= cost;
 	if (rc != 0) {
 		part->status = (uint16_t)gantry_status_of_errno(rc);
 		part_done(split, part);
@@ -164,10 +168,10 @@ static int start_part(struct gn_split *split, struct parent *parent, uint32_t by
 	return 0;
 }
 
-/* An IO that is not divided. 0, or -EAGAIN. */
+/* Submit the first IO of the queue undivided. Returns 0 or -EAGAIN. */
 static int start_whole(struct gn_split *split, struct gantry_io *io)
 {
-	int64_t costs = gn_split_cost(io, io->length);
+	int64_t cost = gn_split_cost(io, io->length);
 	int rc;
 
 	drop_first(split);
@@ -176,17 +180,20 @@ static int start_whole(struct gn_split *split, struct gantry_io *io)
 		put_first(split, io);
 		return rc;
 	}
-	split->credit -= costs;
+	split->credit -= cost;
 	if (rc != 0)
 		gantry_fail(io, gantry_status_of_errno(rc));
 	return 0;
 }
 
-/* Start no more parts of the first IO of the queue. */
+/*
+ * Start no more parts of the first IO of the queue. It completes when its started parts have
+ * completed.
+ */
 static void cut_short(struct gn_split *split, struct parent *parent, enum gantry_status status)
 {
 	drop_first(split);
-	/* cancel the count that was reserved for the last part */
+	/* subtract the part that n_left reserves for the remaining bytes */
 	if (gn_join_add(&parent->parts, (uint16_t)status) == 0)
 		complete_parent(parent);
 }
@@ -197,7 +204,7 @@ static int has_expired(const struct gn_split *split, const struct gantry_io *io)
 	       split->attr.lane->pub.now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
 }
 
-/* 0, or -EAGAIN: the queue can only go on in another turn. */
+/* Start an IO or part. Returns 0, or -EAGAIN: the terminal accepts no more in this turn. */
 static int start_next(struct gn_split *split)
 {
 	struct gantry_io *io = split->queue[split->first];
@@ -232,7 +239,7 @@ void gn_split_submit(struct gn_split *split, struct gantry_io *io)
 {
 	split->parents[io->slot] = (struct parent){.io = io, .parts = {.n_left = 1}};
 	if (io->length > piece_bytes(io))
-		/* a checksum of the whole says nothing about a part */
+		/* the checksum of the whole is not valid for a part */
 		io->flags &= (uint8_t)~GANTRY_IO_CRC;
 	split->queue[(split->first + split->n_queued++) % split->attr.depth] = io;
 	run(split);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * worker.c - create and destroy a worker, call functions on its thread, add and remove pollers and
+ * clocks. The turns are in worker_turn.c.
+ */
 #include "pipeline/worker_priv.h"
 
 #include "base/clock.h"
@@ -35,8 +39,8 @@ static void run_calls(struct gn_worker *worker)
 }
 
 /*
- * Whoever woke it waits for what comes of the poll, and not for the pollers to be disarmed: that
- * comes after it.
+ * The thread. It polls before it disarms the pollers: whatever woke the lane waits for the poll,
+ * not for the disarm.
  */
 static void *run(void *arg)
 {
@@ -60,7 +64,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* The thread may sleep already. */
+/* Stop and join the thread, which may be asleep. */
 static void stop_thread(struct gn_worker *worker)
 {
 	__atomic_store_n(&worker->stop, 1, __ATOMIC_RELAXED);
@@ -102,9 +106,9 @@ static void free_worker(struct gn_worker *worker)
 }
 
 /*
- * A thread looks everywhere when it has woken up, and before it sleeps: it need not hear of
- * anything twice, and so nobody has to clear an fd. The owner of a driven worker waits for the
- * epoll itself, which stays readable for as long as they are.
+ * Returns the epoll events to request. A worker with a thread polls everything after it wakes up
+ * and before it sleeps, so it uses edge-triggered events and no fd has to be drained. The owner of
+ * a driven worker waits on the epoll fd itself, which must stay readable while an event is pending.
  */
 static uint32_t worker_events(bool driven)
 {
@@ -184,8 +188,8 @@ void gn_worker_call(struct gn_worker *worker, void (*fn)(void *arg), void *arg)
 	c.next = worker->calls;
 	worker->calls = &c;
 	/*
-	 * calls are under the lock; that it is looked at is seen to by the wake_fd, which ends a
-	 * sleep that has begun without it
+	 * The lock protects the list. The eventfd ensures that the worker sees the flag: it ends a
+	 * sleep that began before the store.
 	 */
 	__atomic_store_n(&worker->have_calls, 1, __ATOMIC_SEQ_CST);
 	gn_worker_wake(worker);
@@ -228,7 +232,7 @@ static void do_add(void *arg)
 	worker->idle_since_ns = 0;
 }
 
-/* Whether a poller that stays waits for the same fd. */
+/* Returns true if a remaining poller waits for the same fd. */
 static int fd_shared(const struct gn_worker *worker, int fd)
 {
 	for (unsigned i = 0; i < worker->n_pollers; i++) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * worker_driven.c - a worker without a thread: who is inside has its lock.
+ * worker_driven.c - a worker without a thread. The thread that is inside (between enter and leave,
+ * or in a call) holds its lock.
  *
- * The owner comes in and leaves many times in a microsecond, so that one who waits for a plain lock
- * would hardly ever get it: who wants to call says so before, and the owner lets all of them pass.
+ * The owner enters and leaves many times per microsecond, so another thread that waits for a plain
+ * lock would hardly ever get it. A caller therefore increments n_wanted before it locks, and the
+ * owner waits outside until n_wanted is 0.
  */
 #include "pipeline/worker_priv.h"
 
@@ -14,12 +16,15 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-static void set_inside(struct gn_worker *worker, uintptr_t who)
+static void set_inside(struct gn_worker *worker, uintptr_t thread)
 {
-	__atomic_store_n(&worker->inside, who, __ATOMIC_RELAXED);
+	__atomic_store_n(&worker->inside, thread, __ATOMIC_RELAXED);
 }
 
-/* Every thread sees what it has written itself, which is all that matters here. */
+/*
+ * A relaxed load is sufficient: a thread always sees its own store, and only equality with its own
+ * id matters.
+ */
 bool gn_worker_is_inside(const struct gn_worker *worker)
 {
 	return __atomic_load_n(&worker->inside, __ATOMIC_RELAXED) == (uintptr_t)pthread_self();
@@ -44,7 +49,7 @@ void gn_worker_step_out(struct gn_worker *worker)
 	pthread_mutex_unlock(&worker->lock);
 }
 
-static void ring(struct gn_worker *worker)
+static void ring_once(struct gn_worker *worker)
 {
 	if (!worker->woken)
 		gn_worker_wake(worker);
@@ -58,7 +63,7 @@ void gn_worker_call_driven(struct gn_worker *worker, void (*fn)(void *arg), void
 	set_inside(worker, (uintptr_t)pthread_self());
 	gn_worker_tick(worker);
 	if (worker->armed)
-		ring(worker);
+		ring_once(worker);
 	gn_worker_disarm_all(worker);
 	fn(arg);
 	if (worker->n_removed != 0)
@@ -72,7 +77,7 @@ void gn_worker_call_driven(struct gn_worker *worker, void (*fn)(void *arg), void
 void gn_worker_enter(struct gn_worker *worker)
 {
 	gn_worker_step_in(worker);
-	worker->idle_since_ns = 0; /* what it waits for now is something else */
+	worker->idle_since_ns = 0; /* this starts a new wait */
 	if (worker->armed)
 		worker->owes_turn = true;
 	gn_worker_disarm_all(worker);
@@ -81,13 +86,13 @@ void gn_worker_enter(struct gn_worker *worker)
 void gn_worker_leave(struct gn_worker *worker)
 {
 	if (worker->owes_turn)
-		ring(worker);
+		ring_once(worker);
 	worker->owes_turn = false;
 	gn_worker_step_out(worker);
 }
 
-/* Both fds have done what they were for. */
-static void settle(struct gn_worker *worker)
+/* Drain the eventfd and the expired timer: the turn that follows handles their events. */
+static void drain_fds(struct gn_worker *worker)
 {
 	uint64_t count;
 
@@ -101,11 +106,14 @@ static void settle(struct gn_worker *worker)
 
 int gn_worker_turn(struct gn_worker *worker)
 {
-	settle(worker);
+	drain_fds(worker);
 	return gn_worker_poll_all(worker);
 }
 
-/* An earlier time may stay: then there is a turn too many. */
+/*
+ * Set the timer unless it expires earlier already. The cost of an earlier time is one turn without
+ * work.
+ */
 static int set_timer(struct gn_worker *worker, uint64_t at_ns)
 {
 	uint64_t left = at_ns - worker->now_ns;

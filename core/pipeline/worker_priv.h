@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * worker_priv.h - shared by worker.c (life, calls, pollers), worker_turn.c (turns, and what is done
- * between them) and worker_driven.c (who is inside)
+ * worker_priv.h - shared by worker.c (create, calls, pollers), worker_turn.c (turns, spinning,
+ * sleeping) and worker_driven.c (workers without a thread)
  */
 #ifndef GN_PIPELINE_WORKER_PRIV_H
 #define GN_PIPELINE_WORKER_PRIV_H
@@ -13,85 +13,91 @@
 struct gn_worker_call;
 
 struct gn_worker {
-	struct gn_worker_small small; /* first */
+	struct gn_worker_small small; /* must be first */
 	struct gantry_poller *pollers;
 	unsigned n_pollers, max_pollers;
-	unsigned n_removed; /* entries whose poll is NULL, swept at the end of a turn */
+	unsigned n_removed; /* pollers with poll == NULL, removed from the array after the turn */
 	uint64_t **clocks;
 	unsigned n_clocks;
 	int epoll_fd;
 	int wake_fd;
-	bool armed; /* all pollers are */
+	bool armed; /* all pollers are armed */
 	uint64_t now_ns;
-	uint64_t looked_ns;     /* the time when it was looked at for a small thing */
-	uint64_t idle_since_ns; /* 0: the last turn found work */
+	uint64_t looked_ns;     /* time of the last coarse update of the clock */
+	uint64_t idle_since_ns; /* start of the current wait; 0: the last turn found work */
 	uint64_t max_spin_ns;
-	unsigned pauses;      /* between two turns without work */
-	uint64_t switched_ns; /* a yield that took longer has let somebody else run */
-	uint64_t spin_ns;     /* what this wait is worth */
-	/* so far into a wait others are let run; 0: somebody shares the processor */
+	unsigned pauses;      /* CPU pauses between two turns without work */
+	uint64_t switched_ns; /* a longer yield means that another thread ran */
+	uint64_t spin_ns;     /* spin budget of this wait */
+	/*
+	 * time into a wait of the first yield; 0: another thread shares the processor, so yield at
+	 * once
+	 */
 	uint64_t yield_ns;
-	uint64_t pause_ns; /* the same of this wait */
-	bool yielded;      /* in this wait */
-	bool tried;        /* it pauses before it yields, though the processor is shared */
-	uint8_t pays;      /* for so many waits more it is worth it */
-	uint16_t waits;    /* the last 16, newest in bit 0; set: it was short */
-	uint8_t late;      /* this wait: how often it counts as not short */
-	bool rare;         /* and it is so long that such waits must be few */
+	uint64_t pause_ns; /* yield_ns of this wait, or longer */
+	bool yielded;      /* this wait has yielded */
+	bool tried;        /* this wait pauses before it yields, although the processor is shared */
+	uint8_t pays;      /* number of further waits that pause first */
+	uint16_t waits;    /* last 16 waits, newest in bit 0; 1: shorter than the budget */
+	uint8_t late;      /* this wait: number of 0 bits that it adds to `waits` */
+	bool rare; /* this wait is so long that the cost of one spin after it is negligible */
 
-	/* for reports; written by the worker alone */
+	/* for reports; only the worker writes them */
 	uint64_t n_turns, n_hits, n_sleeps;
 
-	/* guards calls; held by who is inside a driven worker, and guards all of it */
+	/*
+	 * protects calls; of a driven worker, the thread that is inside holds it, and it protects
+	 * all fields
+	 */
 	pthread_mutex_t lock;
 	pthread_cond_t called;
 
-	/* with a thread */
+	/* -- worker with a thread -- */
 	pthread_t thread;
 	int cpu;
 	int stop;
 	struct gn_worker_call *calls;
 	int have_calls; /* __atomic */
 
-	/* driven */
+	/* -- driven worker -- */
 	bool driven;
-	bool woken;     /* the wake_fd is readable, and nobody has taken that in */
-	bool owes_turn; /* it was armed when the owner came in */
+	bool woken; /* wake_fd is readable and was not drained */
+	/* the worker was armed when the owner entered: signal the fd again at leave */
+	bool owes_turn;
 	int timer_fd;
-	uint64_t timer_ns; /* what the timer_fd is set to; 0: nothing */
-	uintptr_t inside;  /* pthread_self() of the thread that is; __atomic */
-	unsigned n_wanted; /* threads that want to call; __atomic */
+	uint64_t timer_ns; /* expiry of timer_fd; 0: not set */
+	uintptr_t inside;  /* pthread_self() of the thread that is inside; 0: none; __atomic */
+	unsigned n_wanted; /* threads that wait to call; __atomic */
 };
 
-/* Forget the pollers that were removed; not while they are walked. */
+/* Remove the entries of removed pollers from the array. Not while the array is iterated. */
 void gn_worker_sweep(struct gn_worker *worker);
-/* 0: all pollers are armed. 1: there is work; none is. */
+/* Arm all pollers. Returns 0, or 1: there is work, and none is armed. */
 int gn_worker_arm_all(struct gn_worker *worker);
 void gn_worker_disarm_all(struct gn_worker *worker);
-/* The earliest timer; 0: none. */
+/* Returns the earliest timer of all pollers; 0: none. */
 uint64_t gn_worker_timer(const struct gn_worker *worker);
-/* Make the wake_fd readable; any thread. */
+/* Make wake_fd readable. Any thread. */
 void gn_worker_wake(struct gn_worker *worker);
 /*
- * How many make up the time between two turns without work, on this processor: measured in a few
- * microseconds.
+ * Returns the number of CPU pauses that fill the time between two turns without work. Measures this
+ * processor for a few microseconds.
  */
 unsigned gn_worker_pauses(void);
 /*
- * A yield that takes longer, on this processor and under this kernel, has let somebody else run;
- * measured likewise.
+ * Returns the duration above which a yield has let another thread run, on this processor and
+ * kernel. Measured as above.
  */
 uint64_t gn_worker_switched_ns(void);
-/* Poll everybody and count. */
+/* Poll all pollers once. Returns the number of events that they handled. */
 int gn_worker_poll_all(struct gn_worker *worker);
 
 /*
- * Driven: the lock of who is inside, without a look at what is armed. Nothing with a thread of its
- * own.
+ * Driven worker: take and release the lock without disarming. No effect on a worker with a thread.
  */
 void gn_worker_step_in(struct gn_worker *worker);
 void gn_worker_step_out(struct gn_worker *worker);
-/* gn_worker_call for a driven worker, from a thread that is not inside. */
+/* gn_worker_call() for a driven worker, from a thread that is not inside. */
 void gn_worker_call_driven(struct gn_worker *worker, void (*fn)(void *arg), void *arg);
 bool gn_worker_is_inside(const struct gn_worker *worker);
 int gn_worker_open_timer(struct gn_worker *worker);

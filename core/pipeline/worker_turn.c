@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a worker does over and over: poll, and when there is nothing, spin and sleep. */
+/*
+ * worker_turn.c - the turns of a worker: poll, and without work pause, yield and sleep. Worker's
+ * thread.
+ *
+ * A wait begins with the first turn without work:
+ *
+ *      pause for pause_ns -> yield until spin_ns -> sleep until an event
+ *
+ * spin_ns is the whole budget (attr.spin_ns) or 0, see begin_wait(). pause_ns adapts to whether
+ * another thread shares the processor, see yield() and pause_before_yield().
+ */
 #include "pipeline/worker_priv.h"
 
 #include "base/clock.h"
@@ -10,38 +20,51 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define RELAX_NS 40ull /* an idle worker pauses for about so long between two turns */
-#define TRIED_PAUSES 32
+#define RELAX_NS 40ull /* time between two turns of an idle worker */
+#define PAUSE_SAMPLES 32
 #define MAX_PAUSES 8
-/* where nobody else wants the processor an idle worker pauses for so long before a yield, */
+/*
+ * Pause before the first yield of a wait, if no other thread uses the processor. It doubles with
+ * each yield in vain, up to LAST_YIELD_NS. If another thread shares the processor, the worker
+ * yields at once.
+ */
 #define FIRST_YIELD_NS 1000ull
-/*   and longer and longer, up to this; where somebody does it yields at once */
 #define LAST_YIELD_NS 16000ull
-/* what follows an answer is paused for so long: a yield in vain, there and back, takes as much */
-#define RELAYED_NS 2000ull
-#define SWITCHED_NS 1000ull /* a yield that took longer than this let somebody else run, */
-/*   or than so many system calls, where those are slow: on a processor that is emulated */
+/* pause of a relay after a yield: a yield in vain and the switch back take as long */
+#define RELAY_PAUSE_NS 2000ull
+/*
+ * A yield let another thread run if it took longer than this, or than SWITCHED_CALLS system calls.
+ * The second limit is for emulated processors, where system calls are slow.
+ */
+#define SWITCHED_NS 1000ull
 #define SWITCHED_CALLS 5
-#define TRIED_CALLS 8
-/* so many pauses in vain follow one that paid, before it is only tried now and then */
-#define PAYS_MOST 2
-/* turns; a prime: each of the waits that follow each other in a circle has its try */
-#define TRY_EACH 61
-#define STOLEN_NS 20000ull     /* and this one so much that the wait begins anew */
-#define SMALL_NS 200ull        /* things that take less are timed together: */
-#define LOOK_NS 1000ull        /*   as many as take so long, */
-#define MOST_SMALL 32          /*   and not more than these */
-#define NEAR_TIMER_NS 50000ull /* a timer so near is not worth a sleep */
-/* a wait of so many budgets, with a sleep, would not have ended within one without */
-#define LATE 2
-#define IN_VAIN 3 /* for so many such waits counts one that had a whole budget */
-/* after one of so many a spin of a whole budget is next to nothing */
-#define RARE 64
-#define MANY_SHORT 12 /* of the last 16 waits: as good as all */
+#define CALL_SAMPLES 8
+/* number of unsuccessful waits after a successful one that still pause first */
+#define MAX_PAYS 2
+/*
+ * Try to pause first in one of this many turns. A prime, so that each wait of a periodic sequence
+ * has its turn.
+ */
+#define TRY_EVERY 61
+#define PREEMPTED_NS 20000ull  /* a longer yield is not counted as part of the wait */
+#define SMALL_NS 200ull        /* events that take less share one reading of the clock: */
+#define COARSE_NS 1000ull      /* as many events as take this long, */
+#define MAX_SMALL 32           /* but at most this many */
+#define NEAR_TIMER_NS 50000ull /* do not sleep if the next timer is due within this time */
+/*
+ * A wait that sleeps at once and takes more budgets than this would not have ended within one
+ * budget of spinning.
+ */
+#define LONG_WAIT 2
+/* a wait that spun its whole budget in vain counts as this many long waits */
+#define SPIN_IN_VAIN 3
+/* after a wait of more budgets than this, the cost of spinning one budget is negligible */
+#define NEGLIGIBLE_SPIN 64
+#define MANY_SHORT 12 /* spin if this many of the last 16 waits were short */
 
 /*
- * Between two looks at a line the one who writes it should get hold of it, and no more: a pause is
- * 10 ns on one processor and 60 on another.
+ * Between two polls of a cache line the peer must get a chance to write it. The time of a pause
+ * instruction depends on the processor: 10 ns on one, 60 ns on another.
  */
 unsigned gn_worker_pauses(void)
 {
@@ -50,25 +73,25 @@ unsigned gn_worker_pauses(void)
 	for (int try = 0; try < 8; try++) {
 		uint64_t before = gn_fast_ns(), took;
 
-		for (int i = 0; i < TRIED_PAUSES; i++)
+		for (int i = 0; i < PAUSE_SAMPLES; i++)
 			gn_pause();
 		took = gn_fast_ns() - before;
 		if (took < best)
 			best = took;
 	}
-	if (best <= RELAX_NS * TRIED_PAUSES / MAX_PAUSES)
+	if (best <= RELAX_NS * PAUSE_SAMPLES / MAX_PAUSES)
 		return MAX_PAUSES;
-	return best >= RELAX_NS * TRIED_PAUSES ? 1 : (unsigned)(RELAX_NS * TRIED_PAUSES / best);
+	return best >= RELAX_NS * PAUSE_SAMPLES ? 1 : (unsigned)(RELAX_NS * PAUSE_SAMPLES / best);
 }
 
 uint64_t gn_worker_switched_ns(void)
 {
 	uint64_t best = UINT64_MAX;
 
-	for (int try = 0; try < TRIED_CALLS; try++) {
+	for (int try = 0; try < CALL_SAMPLES; try++) {
 		uint64_t before = gn_fast_ns(), took;
 
-		/* the kernel does next to nothing for it, and the C library does not keep it */
+		/* getppid: a cheap system call that the C library does not cache */
 		getppid();
 		took = gn_fast_ns() - before;
 		if (took < best)
@@ -92,14 +115,16 @@ void gn_worker_tick(struct gn_worker *worker)
 		*clocks[i] = now_ns;
 }
 
-/* How many things are to share the next look at the clock, where so many took so long. */
-static uint32_t share(uint32_t things, uint64_t took_ns)
+/*
+ * Returns how many events may share the next reading of the clock, if `things` events took took_ns.
+ */
+static uint32_t events_per_reading(uint32_t n_events, uint64_t took_ns)
 {
-	if (took_ns >= things * SMALL_NS)
+	if (took_ns >= n_events * SMALL_NS)
 		return 1;
-	if (took_ns < LOOK_NS * things / MOST_SMALL)
-		return MOST_SMALL;
-	return (uint32_t)(LOOK_NS * things / took_ns);
+	if (took_ns < COARSE_NS * n_events / MAX_SMALL)
+		return MAX_SMALL;
+	return (uint32_t)(COARSE_NS * n_events / took_ns);
 }
 
 void gn_worker_clock_update_coarse(struct gn_worker *worker)
@@ -109,7 +134,7 @@ void gn_worker_clock_update_coarse(struct gn_worker *worker)
 	if (gn_worker_clock_is_fresh(worker))
 		return;
 	gn_worker_tick(worker);
-	small->most = share(small->done + 1, worker->now_ns - worker->looked_ns) - 1;
+	small->most = events_per_reading(small->done + 1, worker->now_ns - worker->looked_ns) - 1;
 	small->done = 0;
 	worker->looked_ns = worker->now_ns;
 }
@@ -190,12 +215,12 @@ void gn_worker_wake(struct gn_worker *worker)
 	uint64_t one = 1;
 
 	if (write(worker->wake_fd, &one, sizeof(one)) < 0)
-		return; /* the counter is full: it is awake anyway */
+		return; /* the counter is at its limit, so the fd is readable already */
 }
 
 /*
- * left_ns: at most so long, when limited is set. What for does not matter: all pollers are polled,
- * and calls looked for.
+ * Wait for an event; if `limited`, for at most left_ns. The event itself is irrelevant: the caller
+ * polls all pollers and checks for calls.
  */
 static void wait_fds(struct gn_worker *worker, bool limited, uint64_t left_ns)
 {
@@ -210,30 +235,34 @@ static void wait_fds(struct gn_worker *worker, bool limited, uint64_t left_ns)
 }
 
 /*
- * Who shares a processor with the one it waits for yields at once. But a relay waits in turn for
- * one beside it and for one on another processor: after what a yield has brought, a pause may bring
- * the next. It is tried now and then, and kept up while it does. Returns for how long the wait that
- * begins pauses before it yields.
+ * Returns how long the next wait pauses before it yields.
+ *
+ * If the worker shares the processor with the thread that it waits for, it yields at once. But a
+ * relay waits alternately for a thread on its processor and for one on another processor. After a
+ * yield that brought work, a pause may bring the next work. The worker tries this now and then, and
+ * continues while it succeeds.
  */
 static uint64_t pause_before_yield(struct gn_worker *worker)
 {
 	bool after_yield = worker->yielded;
 
 	if (worker->tried && !after_yield)
-		worker->pays = PAYS_MOST;
+		worker->pays = MAX_PAYS;
 	else if (worker->tried && worker->pays > 0)
 		worker->pays--;
 	worker->yielded = false;
 	worker->tried = worker->yield_ns == 0 && after_yield &&
-			(worker->pays > 0 || worker->n_turns % TRY_EACH == 0);
-	return worker->tried ? RELAYED_NS : worker->yield_ns;
+			(worker->pays > 0 || worker->n_turns % TRY_EVERY == 0);
+	return worker->tried ? RELAY_PAUSE_NS : worker->yield_ns;
 }
 
 /*
- * Is a wait that begins worth spinning for? Yes, for all of the budget, where nearly all of the
- * last waits would have ended within it. A lane that waits now for an answer, which is near, and
- * now for the next request, which is not, must not count the one for the other: there every spin is
- * a loss, however short. After a very long wait it is none, and who woke us may want more.
+ * Choose the spin budget of a wait.
+ *
+ * Spin for the whole budget if nearly all recent waits would have ended within it. Otherwise do not
+ * spin at all: a lane that waits alternately for a near event (a reply) and a distant one (the next
+ * request) would lose by every spin. After a very long wait the loss is negligible, and the peer
+ * that woke the lane may send more.
  */
 static void begin_wait(struct gn_worker *worker)
 {
@@ -250,21 +279,24 @@ static void begin_wait(struct gn_worker *worker)
 }
 
 /*
- * It woke up. The wait goes on until there is work: waking up for nothing is no reason to spin
- * again.
+ * Record a wake-up in the history of waits. The wait continues until there is work: a wake-up
+ * without work must not start another spin.
  */
 static void update_wait_history(struct gn_worker *worker)
 {
 	uint64_t waited_ns = gn_fast_ns() - worker->idle_since_ns;
 
 	if (worker->spin_ns != 0)
-		worker->late = IN_VAIN;
-	else if (waited_ns > LATE * worker->max_spin_ns)
+		worker->late = SPIN_IN_VAIN;
+	else if (waited_ns > LONG_WAIT * worker->max_spin_ns)
 		worker->late = 1;
-	worker->rare = waited_ns > RARE * worker->max_spin_ns;
+	worker->rare = waited_ns > NEGLIGIBLE_SPIN * worker->max_spin_ns;
 }
 
-/* Let somebody else run: who uses this processor, who wants to call. */
+/*
+ * Let another thread run, on this processor or in a call, and update yield_ns by how long that
+ * took.
+ */
 static void yield(struct gn_worker *worker)
 {
 	uint64_t before, took;
@@ -280,11 +312,11 @@ static void yield(struct gn_worker *worker)
 	else if (worker->yield_ns < LAST_YIELD_NS)
 		worker->yield_ns = worker->yield_ns != 0 ? 2 * worker->yield_ns : FIRST_YIELD_NS;
 	worker->pause_ns = worker->yield_ns;
-	if (worker->idle_since_ns != 0 && took > STOLEN_NS)
+	if (worker->idle_since_ns != 0 && took > PREEMPTED_NS)
 		worker->idle_since_ns += took;
 }
 
-/* Nothing happened for the whole budget: sleep until something does. */
+/* The spin budget is used up: sleep until an event, a timer or until_ns. */
 static void sleep_until_event(struct gn_worker *worker, uint64_t until_ns)
 {
 	uint64_t timer = gn_worker_timer(worker), left;
@@ -297,7 +329,7 @@ static void sleep_until_event(struct gn_worker *worker, uint64_t until_ns)
 		return;
 	}
 	if (gn_worker_arm_all(worker) != 0) {
-		yield(worker); /* work that cannot be done yet */
+		yield(worker); /* there is work, but it cannot be done yet */
 		return;
 	}
 	left = until_ns != 0 ? until_ns - worker->now_ns : 0;
@@ -321,7 +353,7 @@ void gn_worker_idle(struct gn_worker *worker, uint64_t until_ns)
 	if (waited >= worker->spin_ns) {
 		sleep_until_event(worker, until_ns);
 	} else if (waited >= worker->pause_ns) {
-		yield(worker); /* perhaps it is the very lane that we wait for */
+		yield(worker); /* the lane that this one waits for may need the processor */
 	} else {
 		gn_worker_step_out(worker);
 		relax(worker);
