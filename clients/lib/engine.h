@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.h - how this project issues IO: a session with its region, and a queue for each of its
- * lanes.
+ * engine.h - the engine: a session with one region, and a queue for each of its lanes. libgantry
+ * and the role initiator issue IO through it.
  *
- *      gc_session_open -> `ready` (gc_session_memory) -> `pages` of the region -> exported ->
- *      `started` -> `closed` gc_queue_get -> fill the descriptor -> gc_queue_submit -> `complete`
- *      -> gc_queue_put
+ *      session: gc_session_open -> event `ready`, which calls gc_session_memory
+ *               -> event `pages` for each part of the region -> event `started` -> event `closed`
+ *      IO:      gc_queue_get -> fill the descriptor -> gc_queue_submit -> `complete`
+ *               -> gc_queue_put
  *
- * Where the connect may be resumed, a lost session is opened again and nobody hears of it: IOs
- * wait, and those that were in flight are submitted again, in their order. If that does not succeed
- * in time, the engine calls `closed`. It calls `closed` with -ESTALE if it finds another volume, or
- * the same volume without its data. A changed verifier means that acknowledged but unflushed writes
- * may be lost. Then the flushes of a queue that are in flight fail with GANTRY_S_IO;
- * if there are none, its next flush fails once.
+ * Resume. If connect.resume is not 0, the engine opens a lost session again without an event.
+ * Meanwhile IOs wait. IOs that were in flight are submitted again, in their order. If the resume
+ * does not succeed in time, the engine calls `closed`. It calls `closed` with -ESTALE if it finds
+ * another volume, or the same volume without its data.
  *
- * It knows a role's host and nothing else of gantry, so that a plugin can be linked with it. A slot
- * is a descriptor with its part of the region. Behind the parts of all slots the region may have
- * memory that the owner divides.
+ * Verifier. A changed verifier means that acknowledged but unflushed writes may be lost. Then all
+ * flushes in flight of a queue fail with GANTRY_S_IO; if there are none, its next flush fails once.
  *
- * Threads   What belongs to a session: control thread. What belongs to a queue: its lane's thread.
+ * The engine uses only struct gantry_role_host, so that a plugin can link it. A slot is a
+ * descriptor with its buffer, a part of the region. After the buffers of all slots the region may
+ * have shared memory, which the owner divides.
+ *
+ * Threads: session functions run on the control thread, queue functions on the lane's thread.
  */
 #ifndef GC_ENGINE_H
 #define GC_ENGINE_H
@@ -28,138 +30,159 @@
 #include <gantry/role.h>
 
 #define GC_SLOT_ALIGN 4096u
-#define GC_REGION_HANDLE 1u /* of the only region */
+#define GC_REGION_HANDLE 1u /* handle of the only region */
 
 struct gc_session;
 struct gc_queue;
 
-/* Control thread. None is called from inside gc_session_open. */
+/* Events. Control thread. Never called inside gc_session_open. */
 struct gc_session_events {
 	/*
-	 * Hello and query are done: call gc_session_memory. 0; or -errno, and the session ends with
-	 * that reason.
+	 * The volume is known: call gc_session_memory. Returns 0, or a -errno with which the
+	 * session ends.
 	 */
 	int (*ready)(void *arg, const struct gantry_volume_info *info);
 	/*
-	 * The pages of `bytes` bytes at `at` are allocated. The calls cover the region in order, a
-	 * part in each turn of the control thread. The peer sees what the owner writes there. May
-	 * be NULL.
+	 * The pages of `bytes` bytes at `at` are allocated. The calls cover the region in order,
+	 * one part in each turn of the control thread. The peer will see what the owner writes
+	 * there. May be NULL.
 	 */
 	void (*pages)(void *arg, void *at, uint64_t bytes);
-	/* IO may be submitted. */
+	/* IO may be submitted from now on. */
 	void (*started)(void *arg);
-	/* The session resumes, and the volume has another verifier than before. May be NULL. */
+	/* The session resumes, and the verifier of the volume has changed. May be NULL. */
 	void (*verifier_changed)(void *arg, uint64_t verifier);
 	/*
-	 * The session is over, last event. What the link and the queues had has completed; what
-	 * stages hold will.
+	 * Last event: the session has ended. All IOs of the requesters and queues have completed;
+	 * IOs that stages hold complete later.
 	 * reason: 0 after gc_session_close, else -errno.
 	 */
 	void (*closed)(void *arg, int reason, const char *text);
 };
 
 struct gc_session_attr {
-	uint32_t connect;  /* entry of `connect` */
+	uint32_t connect;  /* index in `connect` */
 	uint32_t n_queues; /* queue i is on lane i of the role */
-	uint32_t depth;    /* slots of each */
+	uint32_t depth;    /* slots of each queue */
 	/*
-	 * A descriptor comes back. It calls gc_queue_completed first; after 0 the descriptor is the
-	 * caller's, with its status, until gc_queue_put. May submit. Lane's thread.
+	 * A descriptor has completed. The function must call gc_queue_completed first. If that
+	 * returns 0, the caller owns the descriptor and its status until gc_queue_put. May submit.
+	 * Lane's thread.
 	 */
 	void (*complete)(void *queue, struct gantry_io *io);
 };
 
-/* rh: of a role that connects. What failed has been logged. 0 or -errno; no event follows then. */
+/*
+ * gc_session_open - open a session. rh: of a role that connects.
+ *
+ * Returns 0 or -errno. Logs a failure, after which no event follows.
+ */
 int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_attr *attr,
 		    const struct gc_session_events *events, void *arg,
 		    struct gc_session **session_p);
 /*
- * Make the region: slot_bytes for each slot, rounded up to GC_SLOT_ALIGN, and shared_bytes behind
- * them. Together they are at least one byte. flags: 0 or GANTRY_REGION_HUGE. To be called once,
- * from `ready`. The control thread allocates the pages before `started`, a part in each turn: see
- * `pages`. If the kernel has no memory, the session ends with -ENOMEM.
+ * gc_session_memory - create the region. Call it once, from `ready`.
+ *
+ * slot_bytes    for each slot; rounded up to GC_SLOT_ALIGN
+ * shared_bytes  after the buffers of all slots; the sum is at least 1 byte
+ * flags         0 or GANTRY_REGION_HUGE
+ *
+ * The control thread allocates the pages before `started`, a part in each turn: see `pages`. If the
+ * kernel has no memory, the session ends with -ENOMEM. Returns 0 or -errno.
  */
 int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes,
 		      int flags);
-/* End it: stop, bye, `closed`. Submit nothing from now on. Idempotent. */
+/*
+ * gc_session_close - end the session by STOP and BYE; `closed` follows. Submit nothing after this
+ * call. A second call has no effect.
+ */
 void gc_session_close(struct gc_session *session);
 /*
- * From now on it is not opened again when it is lost, and not any more when that has begun: then it
- * ends, with reason 0 and a text that says why it was lost.
+ * gc_session_give_up - do not resume the session if it is lost, and stop a resume in progress. That
+ * ends the session with reason 0 and a text that contains the reason of the loss.
  */
 void gc_session_give_up(struct gc_session *session);
-/* After `closed`; no queue may have anything in flight. NULL is legal. */
+/*
+ * gc_session_free - free a session, after `closed`. No queue may have IO in flight. NULL has no
+ * effect.
+ */
 void gc_session_free(struct gc_session *session);
 
 struct gc_queue *gc_session_queue(struct gc_session *session, uint32_t index);
-/* From gc_session_memory on. */
+/* Valid after gc_session_memory. */
 const struct gantry_region *gc_session_region(const struct gc_session *session);
-/* Bytes of the region before the shared memory. */
+/* Returns the offset of the shared memory in the region. */
 uint64_t gc_session_shared_offset(const struct gc_session *session);
 
 enum gc_up {
 	GC_DOWN,
 	GC_UP,
-	GC_UP_KEPT /* the session is opened again when it is lost */
+	GC_UP_KEPT /* the engine resumes the session when it is lost */
 };
 
-/* Read it, and write `user`. */
+/*
+ * The owner may read all fields of the first part, and write `user`. A queue has its own cache lines:
+ * its lane writes to it for each IO.
+ */
 struct gc_queue {
 	struct gc_session *session;
 	struct gantry_lane *lane;
 	void *user;
 	uint32_t index;
-	uint32_t n_inflight; /* submitted, and not done */
-	uint32_t n_waiting;  /* of these: refused with -EAGAIN, to be tried again */
-	/* slots that are not used: somebody may still touch their buffers */
+	uint32_t n_inflight; /* submitted and not completed */
+	uint32_t n_waiting;  /* those that got -EAGAIN and will be submitted again */
+	/* slots that are not reused, because a peer may still access their buffers */
 	uint32_t n_quarantined;
-	uint64_t n_quarantines; /* how often a slot was put there */
-	uint64_t n_doubtful;    /* IOs, also with other buffers, of which that may be true */
-	uint64_t n_doubled;     /* completions of a slot at rest; ignored */
-	int up;                 /* enum gc_up; not 0 between `started` and the end of the session */
-	int down_rc;            /* error while not up: -ENOTCONN, -ESTALE */
-	int paused;             /* the session is lost, and may be opened again */
+	uint64_t n_quarantines; /* number of slots ever quarantined */
+	/* IOs, with any buffer, that completed although a peer may still access the buffer */
+	uint64_t n_doubtful;
+	uint64_t n_doubled; /* completions of a free slot; ignored */
+	int up;             /* enum gc_up; not 0 between `started` and the end of the session */
+	int down_rc;        /* error of a submit while not up: -ENOTCONN, -ESTALE */
+	int paused;         /* the session is lost, and a resume is in progress */
 	/* the verifier has changed, and no flush of this queue has failed since */
 	int in_doubt;
 
-	/* the engine's own */
+	/* -- private to the engine -- */
 	struct gantry_io *ios;
 	struct gantry_chain *chain;
-	struct gantry_hop link; /* where the gate leads */
-	uint16_t *free;         /* slots at rest, the last one used on top */
+	struct gantry_hop link; /* hop that the gate calls: a requester, no_link or later_link */
+	uint16_t *free;         /* free slots, last in, first out */
 	uint32_t n_free;
-	uint16_t *quarantine; /* slots, the oldest first; since start_ns of their descriptors */
-	uint16_t *waiting;    /* a ring of slots, oldest at waiting_at */
+	/* slots, oldest first; start_ns of a descriptor is the time of its quarantine */
+	uint16_t *quarantine;
+	uint16_t *waiting; /* ring of slots; the oldest is at waiting_at */
 	uint32_t waiting_at;
-	struct gc_kept *kept; /* by slot; NULL: the session is not opened again */
+	struct gc_kept *kept; /* indexed by slot; NULL: the session is not resumed */
 	uint64_t n_kept;
 	uint16_t *lost; /* slots that were in flight when the session was lost */
 	uint32_t n_lost;
-	struct gantry_hop next;  /* the link of the session that is being opened */
-	uint8_t *memory;         /* the region */
-	uint64_t buffers_offset; /* in it, of the slots */
+	struct gantry_hop next;  /* requester of the session that is being opened */
+	uint8_t *memory;         /* address of the region */
+	uint64_t buffers_offset; /* offset of the buffers of this queue in the region */
 	uint64_t slot_bytes;
-} __attribute__((aligned(GANTRY_CACHE_LINE))); /* its lane writes to it with each IO */
+} __attribute__((aligned(GANTRY_CACHE_LINE)));
 
-/* What is needed to submit a slot again. */
+/* State that is needed to submit a slot again. */
 struct gc_kept {
 	uint64_t order;
 	uint32_t deadline_us, crc32c;
 	uint8_t flags;
-	uint8_t again; /* how often it was submitted again */
+	uint8_t again; /* number of resubmissions */
 	/*
-	 * the last submission was not sent: the peer does not have the buffer, whatever the status
+	 * The last submission was not sent: the peer does not have the buffer, whatever the status
+	 * is.
 	 */
 	uint8_t unsent;
 };
 
-/* A slot at rest; NULL: none. */
+/* gc_queue_get - take a free slot. NULL: there is none. */
 static inline struct gantry_io *gc_queue_get(struct gc_queue *queue)
 {
 	return queue->n_free ? &queue->ios[queue->free[--queue->n_free]] : NULL;
 }
 
-/* Offset in the region of a slot's own buffer. */
+/* Returns the offset in the region of the buffer of a slot. */
 static inline uint64_t gc_slot_offset(const struct gc_queue *queue, const struct gantry_io *io)
 {
 	return queue->buffers_offset + io->slot * queue->slot_bytes;
@@ -170,7 +193,10 @@ static inline void *gc_slot_buffer(const struct gc_queue *queue, const struct ga
 	return queue->memory + gc_slot_offset(queue, io);
 }
 
-/* Fill the first line. region_offset: of the data, for operations that have some. */
+/*
+ * gc_io_fill - fill the first cache line of a descriptor. region_offset: of the data, if the
+ * operation has data.
+ */
 static inline void gc_io_fill(const struct gc_queue *queue, struct gantry_io *io, unsigned opcode,
 			      unsigned flags, uint64_t offset, uint32_t length,
 			      uint64_t region_offset)
@@ -189,15 +215,19 @@ static inline void gc_io_fill(const struct gc_queue *queue, struct gantry_io *io
 	io->reserved = 0;
 }
 
-/* gc_queue_submit where the session may be opened again, or is over. */
+/* gc_queue_submit() for a session that may be resumed, or has ended. */
 int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io);
-/* What is left to do when a chain has refused a descriptor. */
+/* Handle the -errno of a chain that did not accept a descriptor. Returns 0 if the IO waits. */
 int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc);
 
 /*
- * Submit a slot whose first line is filled. 0: `complete` will be called, perhaps has been.
- * down_rc, or the error of a stage: refused, the slot is still the caller's, with the status OK: no
- * hop kept it. Never -EAGAIN: such an IO waits here, and others behind it.
+ * gc_queue_submit - submit a slot whose first line is filled.
+ *
+ * Returns 0: `complete` will be called, or has been called already
+ * down_rc  the session has ended
+ * -errno   a stage rejected the IO
+ * After an error the caller still owns the slot; its status is GANTRY_S_OK, because no hop kept it.
+ * Never -EAGAIN: such an IO waits in the queue, and later IOs wait after it.
  */
 static inline int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
 {
@@ -212,14 +242,14 @@ static inline int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
 }
 
 /*
- * Process a failed IO. 1: the session is lost, and the engine will submit the IO again. 0: its
- * status is final.
+ * gc_queue_failed - handle a failed IO. Returns 1: the session is lost, and the engine will submit
+ * the IO again; 0: the status is final.
  */
 int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io);
 
 /*
- * For `complete`. 0: the descriptor is the caller's again. Else it is not: it was at rest, or is to
- * be submitted again.
+ * gc_queue_completed - first call of `complete`. Returns 0: the caller owns the descriptor.
+ * Otherwise it was free already, or will be submitted again.
  */
 static inline int gc_queue_completed(struct gc_queue *queue, struct gantry_io *io)
 {
@@ -236,8 +266,8 @@ static inline int gc_queue_completed(struct gc_queue *queue, struct gantry_io *i
 int gc_queue_poll_more(struct gc_queue *queue);
 
 /*
- * Submit what waits, take slots out of quarantine; to be called by a poller of the lane. Returns
- * how many were submitted.
+ * gc_queue_poll - submit waiting IOs, and release slots from quarantine. A poller of the lane must
+ * call it. Returns the number of submitted IOs.
  */
 static inline int gc_queue_poll(struct gc_queue *queue)
 {
@@ -247,21 +277,25 @@ static inline int gc_queue_poll(struct gc_queue *queue)
 }
 
 /*
- * Count the writes of this queue that timed out and may still change the volume. Returns 1 while a
- * resume is in progress, because the count is not known then. Only while queue->up.
+ * gc_queue_late_writes - count the writes of this queue that timed out and may still change the
+ * volume. Returns 1 while a resume is in progress, because the count is not known then. Only while
+ * queue->up.
  */
 uint32_t gc_queue_late_writes(const struct gc_queue *queue);
 
-/* One that waits, to be the caller's again as if it had been refused; NULL: none does. */
+/*
+ * gc_queue_take_back - take back a waiting IO that was never in flight, as if its submit had
+ * failed. NULL: there is none.
+ */
 struct gantry_io *gc_queue_take_back(struct gc_queue *queue);
 
-/* gc_queue_put after a status that is not quiet. */
+/* gc_queue_put() after a status that leaves the buffer in use. */
 void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io);
 
 /*
- * Give it back, not submitted or done. After a status that is not quiet a slot whose own buffer was
- * used is put into quarantine instead, until nobody can touch it any more: the answer has come
- * after all, or a session that was lost is up again.
+ * gc_queue_put - release a slot that was not submitted or has completed. After a status that leaves
+ * the buffer in use, a slot whose own buffer was used is quarantined. It is released when no peer
+ * can access the buffer any more: the late reply arrived, or the session was resumed.
  */
 static inline void gc_queue_put(struct gc_queue *queue, struct gantry_io *io)
 {

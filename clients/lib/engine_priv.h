@@ -5,7 +5,10 @@
 #include "engine.h"
 
 /*
- *      OPENING --> RUNNING <--> PAUSED       lost, and to be opened again
+ * engine_priv.h - the session of the engine, shared by engine_session.c, engine_queue.c and
+ * engine_resume.c.
+ *
+ *      OPENING --> RUNNING <--> PAUSED       lost, resume in progress
  *           `---------+-----------+--> CLOSING --> CLOSED
  */
 enum gc_phase { GC_OPENING, GC_RUNNING, GC_PAUSED, GC_CLOSING, GC_CLOSED };
@@ -15,56 +18,63 @@ struct gc_session {
 	struct gc_session_attr attr;
 	const struct gc_session_events *events;
 	void *arg;
-	struct gantry_client *client; /* NULL: between two */
+	struct gantry_client *client; /* NULL: between two attempts to resume */
 	struct gantry_region *region;
 	struct gantry_volume_info info;
 	enum gc_phase phase;
 	uint64_t slot_bytes, shared_offset;
-	uint64_t pages_at; /* in the region: pages before it are allocated */
-	int reason;        /* why it was closed from here; 0: the owner wanted it */
-	int end_rc;        /* reason that `closed` reports */
+	uint64_t pages_at; /* offset in the region: the pages before it are allocated */
+	/* error because of which the engine closed the session; 0: the owner closed it */
+	int reason;
+	int end_rc; /* reason that `closed` reports */
 	char text[256];
 
-	/* a session that may be opened again */
-	uint64_t resume_ns; /* for so long; 0: not at all */
+	/* -- resume -- */
+	uint64_t resume_ns; /* longest time for a resume; 0: do not resume */
 	uint64_t id, lost_ns;
-	uint64_t retry_ns; /* before the next attempt */
+	uint64_t retry_ns; /* delay before the next attempt */
 	uint32_t epoch;
-	uint8_t secret[GANTRY_SECRET_BYTES]; /* all 0: the host of ABI 1.0 has none */
+	uint8_t secret[GANTRY_SECRET_BYTES]; /* all 0: a host of ABI 1.0 supports no secret */
 	int changed;                         /* during a resume: the verifier has changed */
-	int late;                            /* the time is over */
-	int ran;                             /* of this client: it was ready */
-	int gave_up;                         /* while it was lost; `text` says so */
-	int quiet; /* nobody can touch the region any more; see client_regions_released */
+	int expired;                         /* resume_ns has elapsed */
+	int ran;                             /* this client had its event `ready` */
+	int gave_up;  /* gc_session_give_up() was called during a resume; `text` contains that */
+	int released; /* no peer can access the region any more; see client_regions_released */
 	struct gc_queue queues[];
 };
 
 /* Control thread. */
 int gc_queue_init(struct gc_session *session, uint32_t index);
 void gc_queue_fini(struct gc_queue *queue);
-/* The descriptors, with a chain that ends in the gate. */
+/* Create the descriptors, with a chain that ends in the gate. */
 int gc_queue_make_chain(struct gc_queue *queue);
 /*
- * The lane's thread takes the link `next`; what was in flight when the last one was lost goes
- * first. Returns how many.
+ * Start or resume a queue: the lane uses the requester `next`. IOs that were in flight when the
+ * last session was lost are submitted first. Returns their number.
  */
 uint32_t gc_queue_up(struct gc_queue *queue);
-/* It lets go of the link; what comes waits. */
+/* Detach the queue from its requester. IOs wait until the resume. */
 void gc_queue_pause(struct gc_queue *queue);
-/* For good: what waits completes with GANTRY_S_SESSION_LOST. */
+/* End a queue: waiting IOs fail with down_rc. */
 void gc_queue_down(struct gc_queue *queue);
 
 /* -- engine_resume.c -- */
-/* The client is gone: open another one? 1: that has begun. text: why it is gone. */
+/*
+ * The client has ended. Returns 1 if a resume has begun or continues; 0: the session ends. text:
+ * reason of the loss.
+ */
 int gc_resume_begin(struct gc_session *session, int reason, const char *text);
-/* The other one is ready. 0; or -errno with session->text: it is not the same volume. */
+/*
+ * The new client is ready: compare the volume. Returns 0, or -ESTALE with session->text: the volume
+ * differs.
+ */
 int gc_resume_check(struct gc_session *session, const struct gantry_volume_info *info);
-/* It has started. */
+/* The new client has started. n_again: IOs that are submitted again. */
 void gc_resume_done(struct gc_session *session, uint32_t n_again);
 
 /* -- engine_session.c -- */
 extern const struct gantry_client_events gc_client_events;
-/* It is over: tell the owner. */
+/* End the session and call `closed`. */
 void gc_session_end(struct gc_session *session, int reason, const char *text);
 
 #endif

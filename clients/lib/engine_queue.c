@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_queue.c - slots, from rest to rest.
+ * engine_queue.c - the slots of a queue.
  *
- *      rest --get--> caller's --submit--> in flight --complete--> caller's --put--> rest
- *                                waiting ---^                                 `--> quarantine --settled--> rest
+ *      free --get--> owner --submit--> in flight --complete--> owner --put--> free
+ *                      `--> waiting ---^                         `--> quarantine --settled--> free
  *
- * A queue's chain ends in its gate, which hands descriptors to the link of the session as it is
- * now, without a step of their own: the link completes them into the chain.
+ * The chain of a queue ends in its gate. The gate passes descriptors to the requester of the
+ * current session. It is not a hop of its own: the requester completes them into the chain.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 
 #include "engine_priv.h"
 
-#define AGAIN_MOST 100 /* a stage may say that the session is lost whenever it is up again */
+/* resubmissions of one IO; a stage might report SESSION_LOST after every resume */
+#define MAX_RESUBMITS 100
 
 /* -- the gate -- */
 
@@ -25,32 +26,32 @@ static int gate_submit(void *self, struct gantry_io *io)
 	return queue->link.submit(queue->link.self, io);
 }
 
-/* Where it leads without a session. */
-static int nowhere(void *self, struct gantry_io *io)
+/* Hop of the gate without a session. */
+static int reject_submit(void *self, struct gantry_io *io)
 {
 	(void)self;
 	(void)io;
 	return -ENOTCONN;
 }
 
-static const struct gantry_hop no_link = {.submit = nowhere};
+static const struct gantry_hop no_link = {.submit = reject_submit};
 
 static void fail(struct gc_queue *queue, struct gantry_io *io, unsigned status);
 
-/* Where it leads while a session is being opened again. */
-static int later(void *self, struct gantry_io *io)
+/* Hop of the gate while a resume is in progress. */
+static int defer_submit(void *self, struct gantry_io *io)
 {
 	(void)self;
 	(void)io;
 	return -EAGAIN;
 }
 
-static const struct gantry_hop later_link = {.submit = later};
+static const struct gantry_hop later_link = {.submit = defer_submit};
 
 static void gate_complete(void *self, struct gantry_io *io)
 {
 	(void)self;
-	gantry_complete(io); /* a terminal hop is never completed; pass it on all the same */
+	gantry_complete(io); /* no hop calls this: a terminal is the last hop of a chain */
 }
 
 /* -- slots -- */
@@ -71,8 +72,11 @@ void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io)
 	}
 }
 
-/* Nobody touches the buffers of what came back before that. */
-static void settle(struct gc_queue *queue, uint64_t before_ns)
+/*
+ * Release the slots that were quarantined before before_ns: no peer accesses their buffers any
+ * more.
+ */
+static void release_quarantine(struct gc_queue *queue, uint64_t before_ns)
 {
 	uint32_t n = 0;
 
@@ -85,7 +89,7 @@ static void settle(struct gc_queue *queue, uint64_t before_ns)
 		queue->n_doubtful = 0;
 }
 
-/* The peer says that the session is lost, or a stage: then it is. */
+/* The peer or a stage has reported SESSION_LOST: end the session. */
 static void expect_loss(void *arg)
 {
 	struct gc_session *session = arg;
@@ -96,7 +100,7 @@ static void expect_loss(void *arg)
 
 static int keep_lost(struct gc_queue *queue, const struct gantry_io *io)
 {
-	if (!queue->kept || !queue->up || queue->kept[io->slot].again == AGAIN_MOST)
+	if (!queue->kept || !queue->up || queue->kept[io->slot].again == MAX_RESUBMITS)
 		return 0;
 	if (queue->n_lost == 0 && !queue->paused)
 		queue->session->rh->post(queue->session->rh, expect_loss, queue->session);
@@ -109,8 +113,8 @@ int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
 	if (io->status == GANTRY_S_SESSION_LOST)
 		return keep_lost(queue, io);
 	/*
-	 * CANCELED means never started. But the lost session may have done an IO that was in flight
-	 * then.
+	 * CANCELED means that the IO was never started. But the lost session may have executed an
+	 * IO that was in flight then.
 	 */
 	if (io->status == GANTRY_S_CANCELED && queue->kept && queue->kept[io->slot].again) {
 		io->status = GANTRY_S_TIMEOUT;
@@ -120,11 +124,11 @@ int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
 }
 
 /*
- * After a change of the verifier the first flush of each queue fails, because writes that it covers
- * may be lost. One flush of the session would not be enough: before its completion reaches the
- * program, a flush of another thread could succeed.
+ * True if this flush must fail: after a change of the verifier the first flush of each queue fails,
+ * because writes that it covers may be lost. One flush of the session would not be sufficient:
+ * before its completion reaches the program, a flush of another thread could succeed.
  */
-static int takes_doubt(struct gc_queue *queue, const struct gantry_io *io)
+static int must_fail_flush(struct gc_queue *queue, const struct gantry_io *io)
 {
 	if (io->opcode != GANTRY_OP_FLUSH || !queue->in_doubt)
 		return 0;
@@ -136,11 +140,11 @@ int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io)
 {
 	int rc;
 
-	if (!queue->up) { /* a stage might keep it, and nobody would take it back */
+	if (!queue->up) { /* do not submit it: a stage might hold it, and is not drained any more */
 		io->status = GANTRY_S_OK;
 		return queue->down_rc;
 	}
-	if (!queue->paused && takes_doubt(queue, io)) {
+	if (!queue->paused && must_fail_flush(queue, io)) {
 		gantry_io_begin(io, queue->lane->now_ns);
 		queue->n_inflight++;
 		fail(queue, io, GANTRY_S_IO);
@@ -154,7 +158,7 @@ int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io)
 	queue->n_inflight++;
 	rc = queue->n_waiting || queue->paused ? -EAGAIN : gantry_submit(io);
 	if (rc == -ENOTCONN)
-		rc = -EAGAIN; /* the link knows before the session does */
+		rc = -EAGAIN; /* the requester stops before the session is notified */
 	return rc ? gc_queue_refused(queue, io, rc) : 0;
 }
 
@@ -188,7 +192,7 @@ int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc)
 	return rc;
 }
 
-/* It was accepted, and then not: nobody has seen it, but that is told as any other end. */
+/* Complete an IO with an error that gc_queue_submit() had accepted. */
 static void fail(struct gc_queue *queue, struct gantry_io *io, unsigned status)
 {
 	io->status = (uint16_t)status;
@@ -218,11 +222,12 @@ int gc_queue_poll_more(struct gc_queue *queue)
 	const struct gc_session *session = queue->session;
 
 	/*
-	 * the client stays for as long as the link leads there; one that was opened again has what
-	 * was before it drained
+	 * The client exists while the queue is up. Before a resumed client started, the server
+	 * drained the previous session, so its time covers the IOs of that session too.
 	 */
 	if (queue->n_doubtful && queue->up && !queue->paused)
-		settle(queue, session->rh->client_settled_ns(session->client, queue->index));
+		release_quarantine(queue,
+				   session->rh->client_settled_ns(session->client, queue->index));
 	return submit_waiting(queue);
 }
 
@@ -239,14 +244,14 @@ struct gantry_io *gc_queue_take_back(struct gc_queue *queue)
 
 	if (!queue->n_waiting ||
 	    (queue->kept && queue->kept[queue->waiting[queue->waiting_at]].again))
-		return NULL; /* what was in flight once may have been done */
+		return NULL; /* an IO that was in flight once may have been executed */
 	io = take_waiting(queue);
 	queue->n_inflight--;
 	gantry_io_end(io);
 	return io;
 }
 
-/* -- the session's side -- */
+/* -- called by the session -- */
 
 int gc_queue_make_chain(struct gc_queue *queue)
 {
@@ -266,7 +271,7 @@ struct change {
 	uint32_t n;
 };
 
-/* Of two slots: the order of their first submission. */
+/* Compare two slots by the order of their first submission. */
 static int by_order(const void *a, const void *b, void *arg)
 {
 	const uint16_t *x = a, *y = b;
@@ -275,7 +280,7 @@ static int by_order(const void *a, const void *b, void *arg)
 	return kept[*x].order < kept[*y].order ? -1 : kept[*x].order > kept[*y].order;
 }
 
-/* As it was when it was submitted: stages and the peer have written to it. */
+/* Restore a descriptor as it was when it was submitted: stages and the peer have changed it. */
 static void restore(struct gc_queue *queue, struct gantry_io *io)
 {
 	struct gc_kept *kept = &queue->kept[io->slot];
@@ -316,10 +321,10 @@ static void up_on_lane(void *arg)
 	queue->paused = 0;
 	queue->up = queue->kept ? GC_UP_KEPT : GC_UP;
 	if (!queue->kept)
-		return; /* the first time */
+		return; /* first start: nothing waits */
 	/*
-	 * the ring, from its beginning: behind what is lost, what waits; both are of `lost`, which
-	 * has room for all slots
+	 * Rebuild the ring from index 0: first the lost slots, then the waiting ones. Both are
+	 * collected in `lost`, which has an entry for each slot.
 	 */
 	for (uint32_t i = 0; i < n_waiting; i++)
 		queue->lost[queue->n_lost + i] = take_waiting(queue)->slot;
@@ -356,7 +361,7 @@ static void down_on_lane(void *arg)
 	for (uint32_t i = 0; i < queue->n_lost; i++) {
 		struct gantry_io *io = &queue->ios[queue->lost[i]];
 
-		io->busy = 1; /* it has come back, and nobody was told */
+		io->busy = 1; /* gantry_io_end() was called, but the owner was not notified */
 		fail(queue, io, gantry_status_of_errno(queue->down_rc));
 	}
 	queue->n_lost = 0;

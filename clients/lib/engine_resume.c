@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_resume.c - a session that was lost is opened again.
+ * engine_resume.c - resumes a lost session. Control thread.
  *
- *      lost -> queues paused -> client freed -> (open another one, with the id and the next
- *      epoch)... -> ready -> started
+ *      lost -> queues paused -> client freed
+ *           -> (open a client with the same id and the next epoch) ... -> ready -> started
  *
- * The peer says that it is ready when what the lost one had under way is drained, on the whole way
- * to the volume. From then on nobody touches the buffers of what was in flight, and nothing of it
- * can come after what is submitted now.
+ * The server answers HELLO after the lost session has been drained on the whole path to the volume.
+ * From then on no peer accesses the buffers of the IOs that were in flight, and none of these IOs
+ * can take effect after an IO that is submitted now.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -19,8 +19,8 @@
 #include "engine_priv.h"
 
 /*
- * Between two attempts, at first; twice as long each time, for who refuses may do so for hours, and
- * says so in two logs.
+ * Delay before the second attempt. It doubles with each attempt up to RETRY_MOST_NS: a server may
+ * reject attempts for hours, and both ends log each one.
  */
 #define RETRY_NS 50000000ull
 #define RETRY_MOST_NS 1000000000ull
@@ -33,10 +33,10 @@ static uint64_t now_ns(const struct gc_session *session)
 	return host->now_ns(host);
 }
 
-static void try_again(struct gc_session *session);
+static void schedule_attempt(struct gc_session *session);
 
-/* The session was resumed too often: the server would reject the next epoch. */
-static void end_spent(struct gc_session *session)
+/* No epoch is left: the server would reject the next one. */
+static void end_without_epoch(struct gc_session *session)
 {
 	char text[sizeof(session->text)];
 
@@ -67,21 +67,21 @@ static void attempt(void *arg)
 	if (session->phase != GC_PAUSED || session->client)
 		return;
 	if (session->epoch >= GANTRY_EPOCH_MAX) {
-		end_spent(session);
+		end_without_epoch(session);
 		return;
 	}
 	wanted.epoch = ++session->epoch;
 	if (session->rh->client_open(session->rh, session->attr.connect, &wanted, &gc_client_events,
 				     session, &session->client)) {
 		session->client = NULL;
-		try_again(session);
+		schedule_attempt(session);
 	} else {
 		prepare_attempt(session);
 	}
 }
 
-/* Why it was lost stands in its text. */
-static void end_late(struct gc_session *session)
+/* The resume took too long. session->text has the reason of the loss. */
+static void end_expired(struct gc_session *session)
 {
 	char text[sizeof(session->text)];
 
@@ -95,11 +95,11 @@ static void no_memory(void *arg)
 	struct gc_session *session = arg;
 
 	if (session->phase == GC_PAUSED)
-		end_late(session);
+		end_expired(session);
 }
 
-/* At once, and then later and later. */
-static void try_again(struct gc_session *session)
+/* Attempt again: first at once, then after growing delays. */
+static void schedule_attempt(struct gc_session *session)
 {
 	uint64_t ns = session->retry_ns;
 
@@ -110,27 +110,27 @@ static void try_again(struct gc_session *session)
 		session->rh->post(session->rh, no_memory, session);
 }
 
-/* The time is over. */
-static void on_late(void *arg)
+/* resume_ns has elapsed. */
+static void on_expired(void *arg)
 {
 	struct gc_session *session = arg;
 
-	session->late = 1;
+	session->expired = 1;
 	if (session->phase != GC_PAUSED)
 		return;
 	if (session->client)
 		session->rh->client_abort(session->client);
 	else
-		end_late(session);
+		end_expired(session);
 }
 
 static int pause_session(struct gc_session *session, const char *text)
 {
 	session->lost_ns = now_ns(session);
-	session->late = 0;
+	session->expired = 0;
 	session->retry_ns = 0;
 	snprintf(session->text, sizeof(session->text), "%.160s", text);
-	if (session->rh->after(session->rh, session->resume_ns, on_late, session))
+	if (session->rh->after(session->rh, session->resume_ns, on_expired, session))
 		return -ENOMEM;
 	session->phase = GC_PAUSED;
 	for (uint32_t i = 0; i < session->attr.n_queues; i++)
@@ -150,16 +150,16 @@ int gc_resume_begin(struct gc_session *session, int reason, const char *text)
 		return 0;
 	session->rh->client_free(session->client);
 	session->client = NULL;
-	if (session->late)
-		end_late(session);
+	if (session->expired)
+		end_expired(session);
 	else
-		try_again(session);
+		schedule_attempt(session);
 	return 1;
 }
 
 /*
- * After a change of the verifier, acknowledged but unflushed writes may be lost: let the next flush
- * of each queue fail.
+ * Compare the verifier. If it changed, acknowledged but unflushed writes may be lost: let the next
+ * flush of each queue fail.
  */
 static void note_verifier(struct gc_session *session, const struct gantry_volume_info *info)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_session.c - ready -> region made and exported -> chains -> started -> closed.
+ * engine_session.c - the steps of an engine session: ready -> region created and exported -> chains
+ * -> started -> closed. Control thread.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -15,8 +16,8 @@
 #include "engine_priv.h"
 
 /*
- * Of memory, in one turn of the control thread: the kernel clears it, a GiB in up to a second, and
- * the peer wants to hear of us.
+ * Bytes allocated in one turn of the control thread. The kernel needs up to a second to clear a
+ * GiB, and heartbeats must be sent meanwhile.
  */
 #define PAGES_STEP (16ull << 20)
 
@@ -29,7 +30,7 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct gc_session *ses
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* it may be gone again already; there is another attempt */
+	/* during a resume the peer may have failed again: try another attempt */
 	if (session->phase == GC_PAUSED) {
 		gantry_log_warn(session->rh->host, "%s", text);
 		session->rh->client_abort(session->client);
@@ -53,17 +54,18 @@ int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t 
 		rc = session->rh->region_create(session->rh, bytes, flags | GANTRY_REGION_LAZY,
 						&session->region);
 	if (rc)
-		gantry_log_error(session->rh->host,
-				 "no region of %llu x %llu bytes and %llu bytes: %s",
-				 (unsigned long long)slots, (unsigned long long)session->slot_bytes,
-				 (unsigned long long)shared_bytes, strerror(-rc));
+		gantry_log_error(
+			session->rh->host,
+			"cannot create a region (slots=%llu, slot_bytes=%llu, shared_bytes=%llu): %s",
+			(unsigned long long)slots, (unsigned long long)session->slot_bytes,
+			(unsigned long long)shared_bytes, strerror(-rc));
 	if (rc)
 		return rc;
 	session->pages_at = 0;
 	return 0;
 }
 
-/* The region of a session that is opened again is there already. */
+/* Let the owner create the region. A resumed session has its region already. */
 static int make_ready(struct gc_session *session, const struct gantry_volume_info *info)
 {
 	int rc;
@@ -91,18 +93,18 @@ static void export_region(struct gc_session *session)
 					    GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE,
 					    GC_REGION_HANDLE);
 
-	if (rc && rc != -ENOTCONN) /* then `closed` follows with the reason */
+	if (rc && rc != -ENOTCONN) /* -ENOTCONN: `closed` follows with the reason */
 		give_up(session, rc, "cannot export the region of %llu bytes: %s",
 			(unsigned long long)session->region->length,
-			rc == -E2BIG ? "it is more than the device takes, or the peer's"
+			rc == -E2BIG ? "longer than the device here or at the peer accepts"
 				     : strerror(-rc));
 }
 
 /*
- * Bytes that the peer takes; what is more is exported at once, for the device to say what is wrong
- * with it.
+ * Returns the longest region that the peer accepts, in bytes. A longer one is exported without
+ * pages, so that the device reports the error.
  */
-static uint64_t room(const struct gc_session *session)
+static uint64_t export_limit(const struct gc_session *session)
 {
 	const struct gantry_role_host *rh = session->rh;
 
@@ -112,8 +114,8 @@ static uint64_t room(const struct gc_session *session)
 }
 
 /*
- * Allocate all pages before the export: the kernel charges a page to the process that touches it
- * first, which could be the peer. The region of a resumed session has its pages already.
+ * Allocate all pages before the export, because the kernel charges a page to the process that
+ * touches it first, which could be the peer. The region of a resumed session has its pages already.
  */
 static void make_pages(void *arg)
 {
@@ -125,7 +127,7 @@ static void make_pages(void *arg)
 
 	if (!is_opening(session))
 		return;
-	if (session->region->length > room(session))
+	if (session->region->length > export_limit(session))
 		left = n = 0;
 	at = (uint8_t *)session->region->addr + session->pages_at;
 	if (n)
@@ -160,7 +162,8 @@ static void client_ready(void *arg, struct gantry_client *client,
 	session->client = client;
 	session->ran = 1;
 	keep_secret(session);
-	if (!is_opening(session) || make_ready(session, info)) /* the owner may have closed it */
+	/* the owner may have closed the session */
+	if (!is_opening(session) || make_ready(session, info))
 		return;
 	make_pages(session);
 }
@@ -188,8 +191,7 @@ static void client_exported(void *arg, struct gantry_client *client,
 	if (rc)
 		give_up(session, rc, "cannot set up %u lanes of depth %u: %s%s",
 			session->attr.n_queues, session->attr.depth, strerror(-rc),
-			rc == -EINVAL ? "; the device may have shorter queues (its max_depth)"
-				      : "");
+			rc == -EINVAL ? ": the device may limit the depth (max_depth)" : "");
 }
 
 static void client_started(void *arg, struct gantry_client *client)
@@ -211,15 +213,14 @@ static void client_started(void *arg, struct gantry_client *client)
 }
 
 /*
- * A peer may still have the memory of the owner's buffers: withdraw the region before the owner is
- * notified of the end of the session. If the host is too old for that, the region stays in
- * quarantine when it is freed.
+ * Withdraw the region before the owner is notified of the end: a peer may still have its memory
+ * mapped. If the host is too old for that, the region is quarantined when it is freed.
  */
 static void withdraw_region(struct gc_session *session)
 {
 	const struct gantry_role_host *rh = session->rh;
 
-	if (!session->region || session->quiet ||
+	if (!session->region || session->released ||
 	    rh->struct_size <= offsetof(struct gantry_role_host, region_withdraw))
 		return;
 	if (rh->region_withdraw(rh, session->region))
@@ -229,7 +230,7 @@ static void withdraw_region(struct gc_session *session)
 			"out of memory; the peers may still write to it",
 			(unsigned long long)session->region->length);
 	else
-		session->quiet = 1;
+		session->released = 1;
 }
 
 void gc_session_end(struct gc_session *session, int reason, const char *text)
@@ -248,9 +249,11 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 {
 	struct gc_session *session = arg;
 
-	/* a client that was ready has all before it drained: what is true of it is true of them */
+	/*
+	 * The server drains earlier clients before one is ready, so its result holds for them too.
+	 */
 	if (session->ran || session->phase == GC_OPENING)
-		session->quiet = session->rh->client_regions_released(client);
+		session->released = session->rh->client_regions_released(client);
 	session->ran = 0;
 	if (session->reason)
 		gc_session_end(session, session->reason, session->text);
@@ -283,7 +286,7 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 	session->events = events;
 	session->arg = arg;
 	session->epoch = wanted.epoch;
-	session->quiet = 1;
+	session->released = 1;
 	session->resume_ns = rh->connect_resume(rh, attr->connect);
 	for (uint32_t i = 0; i < attr->n_queues && !rc; i++)
 		rc = gc_queue_init(session, i);
@@ -299,7 +302,7 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 	return 0;
 }
 
-/* Closed while there was no client. */
+/* Runs after gc_session_close() without a client. */
 static void end_between(void *arg)
 {
 	struct gc_session *session = arg;
@@ -318,7 +321,8 @@ void gc_session_close(struct gc_session *session)
 	if (!session->client)
 		session->rh->post(session->rh, end_between, session);
 	else if (paused)
-		session->rh->client_abort(session->client); /* nobody has to wait for its answers */
+		/* during a resume no IO waits for the answers to STOP and BYE */
+		session->rh->client_abort(session->client);
 	else
 		session->rh->client_close(session->client);
 }
@@ -349,7 +353,7 @@ void gc_session_free(struct gc_session *session)
 		gc_queue_fini(&session->queues[i]);
 	}
 	if (session->region)
-		rh->region_destroy(rh, session->region, !doubtful || session->quiet);
+		rh->region_destroy(rh, session->region, !doubtful || session->released);
 	if (session->client)
 		rh->client_free(session->client);
 	explicit_bzero(session->secret, sizeof(session->secret));
