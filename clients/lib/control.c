@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.c - a volume's life, on its control thread.
+ * control.c - the control thread of a volume: load the configuration, open the session, run the
+ * loop, clean up.
  *
- * The configuration becomes a topology with one role of it, whose plugin is replaced by this file:
- * it opens a session and waits to be told to end. The queues of the volume are its lanes; their
- * workers are driven by those who use them.
+ * The configuration becomes a topology. This file replaces the plugin of one of its roles: it opens
+ * a session and runs until gantry_volume_close(). The queues of the volume are the lanes of that
+ * role; the threads of the program drive their workers.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -18,9 +19,9 @@
 #define COPY_BYTES (1u << 20)
 #define TURN_NS GN_NS_PER_MS
 
-/* Loading plugins and setting what the log shows are for one thread at a time. */
+/* Serialises the loading of plugins and the configuration of the log. */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
-/* The volume that this thread opens: what it logs says why that fails. */
+/* The volume that this thread is opening. Its log lines become the error text of the open. */
 static __thread struct gantry_volume *opening;
 
 /* -- state -- */
@@ -33,7 +34,7 @@ static void set_state(struct gantry_volume *volume, enum gc_state state)
 	pthread_mutex_unlock(&volume->lock);
 }
 
-/* Why it is not up; the first reason counts. */
+/* Record why the volume is not open. Only the first reason is kept. */
 __attribute__((format(printf, 3, 4))) static int fail(struct gantry_volume *volume, int rc,
 						      const char *fmt, ...)
 {
@@ -51,13 +52,16 @@ __attribute__((format(printf, 3, 4))) static int fail(struct gantry_volume *volu
 	return rc;
 }
 
-/* The log of everything below this file. While a volume is opened, gantry_error() tells instead. */
-static void log_line(enum gn_log_level level, const char *who, const char *message)
+/*
+ * Log hook. While a volume is being opened, an error becomes the text of gantry_error() instead of
+ * a line.
+ */
+static void log_line(enum gn_log_level level, const char *object, const char *message)
 {
 	if (!opening)
-		dprintf(STDERR_FILENO, "gantry: %s %s: %s\n", gn_log_word(level), who, message);
+		dprintf(STDERR_FILENO, "gantry: %s %s: %s\n", gn_log_word(level), object, message);
 	else if (level == GN_LOG_ERROR)
-		fail(opening, 0, "%s: %s", who, message);
+		fail(opening, 0, "%s: %s", object, message);
 }
 
 /* -- the role -- */
@@ -107,11 +111,14 @@ static void on_started(void *arg)
 
 static void finish(struct gantry_volume *volume)
 {
-	if (volume->ending && volume->over)
+	if (volume->ending && volume->session_closed)
 		volume->rh->finished(volume->rh, 0);
 }
 
-/* What stages hold comes back: nobody waits for that longer than for the session. */
+/*
+ * Let the stages complete the IOs that they hold: queues must not wait for them longer than for the
+ * session.
+ */
 static void drain(void *arg)
 {
 	struct gantry_volume *volume = arg;
@@ -126,7 +133,7 @@ static void on_closed(void *arg, int reason, const char *text)
 {
 	struct gantry_volume *volume = arg;
 
-	volume->over = 1;
+	volume->session_closed = 1;
 	if (opening) {
 		fail(volume, reason ? reason : -ECANCELED, "%s", text);
 		volume->ending = 1;
@@ -204,7 +211,7 @@ static const struct gantry_role_ops role_ops = {
 
 /* -- from a configuration to the role -- */
 
-/* One line: the first fault, and how many more there are. */
+/* Report the first fault, and the number of further ones. */
 static int report_fault(struct gantry_volume *volume, int rc, struct gn_errs *errs)
 {
 	char more[40] = "";
@@ -272,8 +279,11 @@ static int make_workers(struct gantry_volume *volume)
 
 /* -- life -- */
 
-/* Ours is the first; then those that came along with it, relays before whom they connect to. */
-static void go_on_ending(void *arg)
+/*
+ * Continue the shutdown. The role of the volume finishes first, then the other roles of the
+ * topology: gateways before the targets they connect to.
+ */
+static void continue_shutdown(void *arg)
 {
 	struct gantry_volume *volume = arg;
 	struct gn_topology *t = &volume->topology;
@@ -291,8 +301,8 @@ static void role_finished(void *arg, struct gn_topo_role *role)
 	struct gantry_volume *volume = arg;
 
 	(void)role;
-	/* a role may finish while it is asked to stop */
-	gn_loop_must_post(volume->loop, go_on_ending, volume);
+	/* posted, because a role may finish inside its stop function */
+	gn_loop_must_post(volume->loop, continue_shutdown, volume);
 }
 
 static int run(struct gantry_volume *volume)
@@ -319,7 +329,7 @@ static int run(struct gantry_volume *volume)
 	return rc ? rc : gn_loop_run(volume->loop);
 }
 
-static void take_down(struct gantry_volume *volume)
+static void clean_up(struct gantry_volume *volume)
 {
 	pthread_mutex_lock(&loading);
 	gn_topology_close(&volume->topology);
@@ -342,16 +352,16 @@ void *gc_control_run(void *arg)
 	rc = run(volume);
 	if (rc)
 		fail(volume, rc, "cannot be set up: %s", strerror(-rc));
-	take_down(volume);
+	clean_up(volume);
 	set_state(volume, GC_ENDED);
 	return NULL;
 }
 
 /*
- * Nobody polls the queues any more, and what is inside this process may have something to end on
- * their workers.
+ * Poll all workers once in each TURN_NS while the volume closes. No queue is open, but roles of
+ * this process may still have work on these workers.
  */
-static void turn_all(void *arg)
+static void poll_workers(void *arg)
 {
 	struct gantry_volume *volume = arg;
 
@@ -368,7 +378,7 @@ static void stop(void *arg)
 	struct gantry_volume *volume = arg;
 
 	volume->ending = 1;
-	volume->turns = (struct gn_timer){.fn = turn_all, .arg = volume};
+	volume->turns = (struct gn_timer){.fn = poll_workers, .arg = volume};
 	gn_loop_set_timer(volume->loop, &volume->turns, 1);
 	gc_session_close(volume->session);
 	finish(volume);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * error.c - the error text of each thread, and the detection of forks
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -6,7 +9,7 @@
 
 #include "lib_priv.h"
 
-static __thread char made[GC_TEXT];
+static __thread char buffer[GC_TEXT];
 static __thread const char *last = "no function of libgantry has failed on this thread";
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -28,9 +31,9 @@ int gc_error(int rc, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(made, sizeof(made), fmt, ap);
+	vsnprintf(buffer, sizeof(buffer), fmt, ap);
 	va_end(ap);
-	last = made;
+	last = buffer;
 	return rc;
 }
 

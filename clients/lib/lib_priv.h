@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lib_priv.h - inside libgantry.
+ * lib_priv.h - private declarations of libgantry
  *
- *      volume.c    open and close                         any thread
- *      control.c   a volume's life, from load to close    its control thread
- *      queue.c     queues                                 the caller's thread
- *      submit.c    what may be submitted                  the caller's thread
- *      error.c     gantry_error()
- *      uri.c       what a URI says
+ *      volume.c    open and close                      any thread
+ *      control.c   control thread of a volume          control thread
+ *      queue.c     queues                              thread of the caller
+ *      submit.c    check and submit IOs                thread of the caller
+ *      error.c     gantry_error(), fork detection      any thread
+ *      uri.c       parser of URIs                      control thread
  */
 #ifndef GC_LIB_PRIV_H
 #define GC_LIB_PRIV_H
@@ -24,27 +24,30 @@
 #define GC_TEXT 1024 /* bytes of a message */
 
 /*
- *      LOADING --(loaded, started)--> OPEN --(session over)--> LOST
- *         `-------------------------------------------------> ENDED  (failed, or closed)
+ * States of a volume:
+ *
+ *      LOADING --(session started)--> OPEN --(session ended)--> LOST
+ *         `---------------------------------------------------> ENDED  (open failed, or closed)
  */
 enum gc_state { GC_LOADING, GC_OPEN, GC_LOST, GC_ENDED };
 
 struct gantry_volume {
-	struct gantry_volume_attr attr; /* no field is 0, but buffer_bytes */
-	unsigned forks;                 /* as it was when it was opened */
+	struct gantry_volume_attr attr; /* no field is 0, except buffer_bytes */
+	unsigned forks;                 /* gc_forks() at the time of the open */
 
-	char *uri, *file, *role;     /* what to open; uri NULL: file and role */
-	char name[GC_URI_SHOWN + 1]; /* the URI or the file, for messages; cut when it is longer */
+	char *uri, *file, *role; /* what to open; uri NULL: file and role */
+	/* the URI or the file, for messages; truncated if it is longer */
+	char name[GC_URI_SHOWN + 1];
 
 	pthread_t thread;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* protects the fields up to `queues` */
 	pthread_cond_t changed;
 	enum gc_state state;
-	int rc;                       /* why it is not OPEN */
-	char text[GC_TEXT];           /* the same for people */
-	struct gantry_queue **queues; /* attr.queues entries, NULL: not open */
+	int rc;                       /* -errno: why the volume is not OPEN */
+	char text[GC_TEXT];           /* the reason as text */
+	struct gantry_queue **queues; /* attr.queues entries; NULL: the queue is not open */
 
-	/* control thread */
+	/* -- control thread only -- */
 	struct gn_loop *loop;
 	struct gn_topology_args args;
 	struct gn_topo_embedded_role own;
@@ -53,55 +56,59 @@ struct gantry_volume {
 	struct gn_worker **workers; /* attr.queues entries */
 	const struct gantry_role_host *rh;
 	struct gc_session *session;
-	struct gn_timer turns; /* while it is closed, see control.c */
+	struct gn_timer turns; /* polls the workers while the volume closes */
 	/* __atomic: the control thread writes it when the session resumes, any thread reads it */
 	uint64_t verifier;
-	int ending, over; /* to be closed; the session has had its `closed` */
+	int ending,
+		session_closed; /* the volume is closing; the session has had its event `closed` */
 
-	/* set before it is OPEN */
+	/* -- constant once the volume is OPEN -- */
 	struct gantry_volume_info info; /* except the verifier, see above */
 	uint32_t copy_bytes;
 	uint8_t *buffers;
-	uint64_t buffers_offset; /* in the region */
+	uint64_t buffers_offset; /* offset of `buffers` in the region */
 };
 
 struct gc_request {
 	gantry_done_fn *done;
 	void *arg;
-	void *copy_to; /* of a read with an ordinary buffer; else NULL */
+	void *copy_to; /* destination of a read into a buffer outside the region; else NULL */
 };
 
 struct gantry_queue {
 	struct gantry_volume *volume;
 	struct gn_worker *worker;
 	struct gc_queue *engine;
-	struct gc_request *requests; /* by slot */
-	uint16_t *done;              /* slots that have completed; whoever is inside the worker */
+	struct gc_request *requests; /* indexed by slot */
+	uint16_t *done;              /* completed slots; written while inside the worker */
 	uint32_t n_done;
-	uint16_t *told;  /* those that the owner is telling about */
-	uint32_t n_open; /* accepted, and not told */
-	int telling, closing;
+	uint16_t *reporting; /* completed slots whose `done` functions are being called */
+	uint32_t n_open;     /* accepted IOs whose `done` was not called yet */
+	int in_callbacks, closing;
 	uint32_t index;
 };
 
 /* -- error.c -- */
 int gc_error(int rc, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The same with a text that stays. */
+/* The same with a text of static lifetime. */
 int gc_error_static(int rc, const char *text);
-/* Child of a process that opened the volume? 0, or -EINVAL with the error set. */
+/*
+ * Returns 0, or -EINVAL with the error set: this process is a child of the one that opened the
+ * volume.
+ */
 int gc_check_fork(const struct gantry_volume *volume);
-/* How often this process has been forked off. */
+/* Returns the number of forks between this process and the first user of libgantry. */
 unsigned gc_forks(void);
 
 /* -- volume.c -- */
 void gc_volume_name(struct gantry_volume *volume, const char *name);
 
 /* -- control.c -- */
-/* The control thread. arg: the volume. */
+/* Main function of the control thread. arg: the volume. */
 void *gc_control_run(void *arg);
-/* Ask it to end; any thread. */
+/* Ask the control thread to end. Any thread. */
 void gc_control_stop(struct gantry_volume *volume);
-/* Not to be opened again; any thread. */
+/* Ask the control thread not to resume the session. Any thread. */
 void gc_control_give_up(struct gantry_volume *volume);
 
 /* -- submit.c -- */

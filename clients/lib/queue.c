@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queue.c - queues, on their callers' threads.
+ * queue.c - queues of a volume. Thread of the caller; one thread at a time for each queue.
  *
- * What completes while somebody is inside the worker, the owner or the control thread that tears a
- * session down, is noted in `done`; the owner takes the list out and calls back outside of the
- * worker.
+ * Descriptors complete while a thread is inside the worker: the owner of the queue, or the control
+ * thread when it ends a session. gc_queue_done() adds them to `done`. The owner takes this list and
+ * calls the functions of the program outside of the worker.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ void gc_queue_done(void *self, struct gantry_io *io)
 	queue->done[queue->n_done++] = io->slot;
 }
 
-/* One turn of everything; inside the worker. */
+/* Run one turn of the engine queue and the worker. Inside the worker. */
 static int turn(struct gantry_queue *queue)
 {
 	return gc_queue_poll(queue->engine) + gn_worker_turn(queue->worker);
@@ -34,13 +34,13 @@ static int turn(struct gantry_queue *queue)
 
 static void free_queue(struct gantry_queue *queue)
 {
-	free(queue->told);
+	free(queue->reporting);
 	free(queue->done);
 	free(queue->requests);
 	free(queue);
 }
 
-static struct gantry_queue *make_queue(struct gantry_volume *volume)
+static struct gantry_queue *alloc_queue(struct gantry_volume *volume)
 {
 	struct gantry_queue *queue = calloc(1, sizeof(*queue));
 
@@ -49,14 +49,14 @@ static struct gantry_queue *make_queue(struct gantry_volume *volume)
 	queue->volume = volume;
 	queue->requests = calloc(volume->attr.depth, sizeof(*queue->requests));
 	queue->done = calloc(volume->attr.depth, sizeof(*queue->done));
-	queue->told = calloc(volume->attr.depth, sizeof(*queue->told));
-	if (queue->requests && queue->done && queue->told)
+	queue->reporting = calloc(volume->attr.depth, sizeof(*queue->reporting));
+	if (queue->requests && queue->done && queue->reporting)
 		return queue;
 	free_queue(queue);
 	return NULL;
 }
 
-/* A lane that nobody has; the volume's queues when there is none. */
+/* Reserve a free lane. Returns attr.queues if there is none. */
 static uint32_t take_lane(struct gantry_volume *volume, struct gantry_queue *queue)
 {
 	uint32_t i = 0;
@@ -78,14 +78,16 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
 	*queue_p = NULL;
 	if (rc)
 		return rc;
-	queue = make_queue(volume);
+	queue = alloc_queue(volume);
 	if (!queue)
 		return gc_error_static(-ENOMEM, "out of memory");
 	queue->index = take_lane(volume, queue);
 	if (queue->index == volume->attr.queues) {
 		free_queue(queue);
-		return gc_error(-EBUSY, "all %u queues of the volume are open (queues)",
-				volume->attr.queues);
+		return gc_error(
+			-EBUSY,
+			"too many open queues (limit queues=%u): close one, or open the volume with more",
+			volume->attr.queues);
 	}
 	queue->worker = volume->workers[queue->index];
 	queue->engine = gc_session_queue(volume->session, queue->index);
@@ -95,9 +97,9 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
 }
 
 /*
- * Wait until no server can access a buffer of an IO that completed before its answer. Either the
- * answers of all such
- * IOs arrive within fence_timeout, or the session ends and the engine withdraws its memory.
+ * Wait until no peer can access the buffer of an IO that completed before its reply. Either the
+ * late replies of all such IOs arrive within fence_timeout, or the session ends and the engine
+ * withdraws its region.
  */
 static void wait_until_untouched(struct gantry_queue *queue)
 {
@@ -136,7 +138,7 @@ int gantry_queue_close(struct gantry_queue **queue_p)
 	rc = gc_check_fork(volume);
 	if (rc)
 		return rc;
-	if (queue->telling)
+	if (queue->in_callbacks)
 		return gc_error_static(-EBUSY, "a queue cannot be closed from inside `done`");
 	queue->closing = 1;
 	while (queue->n_open)
@@ -153,19 +155,19 @@ int gantry_queue_close(struct gantry_queue **queue_p)
 
 /* -- progress -- */
 
-/* Take out what has completed; inside the worker. */
+/* Take the list of completed slots. Inside the worker. */
 static uint32_t take_done(struct gantry_queue *queue)
 {
 	uint16_t *slots = queue->done;
 	uint32_t n = queue->n_done;
 
-	queue->done = queue->told;
-	queue->told = slots;
+	queue->done = queue->reporting;
+	queue->reporting = slots;
 	queue->n_done = 0;
 	return n;
 }
 
-static void tell_one(struct gantry_queue *queue, struct gantry_io *io)
+static void report_one(struct gantry_queue *queue, struct gantry_io *io)
 {
 	struct gc_request request = queue->requests[io->slot];
 	int result = gn_errno_of_status(io->status);
@@ -177,12 +179,12 @@ static void tell_one(struct gantry_queue *queue, struct gantry_io *io)
 	request.done(request.arg, result);
 }
 
-static int tell(struct gantry_queue *queue, uint32_t n)
+static int report_done(struct gantry_queue *queue, uint32_t n)
 {
-	queue->telling = 1;
+	queue->in_callbacks = 1;
 	for (uint32_t i = 0; i < n; i++)
-		tell_one(queue, &queue->engine->ios[queue->told[i]]);
-	queue->telling = 0;
+		report_one(queue, &queue->engine->ios[queue->reporting[i]]);
+	queue->in_callbacks = 0;
 	return (int)n;
 }
 
@@ -190,13 +192,13 @@ int gantry_queue_poll(struct gantry_queue *queue)
 {
 	uint32_t n;
 
-	if (queue->telling || gc_check_fork(queue->volume))
+	if (queue->in_callbacks || gc_check_fork(queue->volume))
 		return 0;
 	gn_worker_enter(queue->worker);
 	turn(queue);
 	n = take_done(queue);
 	gn_worker_leave(queue->worker);
-	return tell(queue, n);
+	return report_done(queue, n);
 }
 
 int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms)
@@ -204,7 +206,7 @@ int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms)
 	uint64_t until = timeout_ms < 0 ? 0 : gn_now_ns() + (uint64_t)timeout_ms * GN_NS_PER_MS;
 	uint32_t n;
 
-	if (queue->telling || gc_check_fork(queue->volume))
+	if (queue->in_callbacks || gc_check_fork(queue->volume))
 		return 0;
 	gn_worker_enter(queue->worker);
 	for (;;) {
@@ -217,7 +219,7 @@ int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms)
 	}
 	n = take_done(queue);
 	gn_worker_leave(queue->worker);
-	return tell(queue, n);
+	return report_done(queue, n);
 }
 
 int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms)
@@ -228,7 +230,7 @@ int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms)
 
 	if (rc)
 		return rc;
-	if (queue->telling)
+	if (queue->in_callbacks)
 		return gc_error_static(-EBUSY, "a queue cannot be fenced from inside `done`");
 	gn_worker_enter(queue->worker);
 	for (;;) {
@@ -243,7 +245,7 @@ int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms)
 	}
 	n = take_done(queue);
 	gn_worker_leave(queue->worker);
-	tell(queue, n);
+	report_done(queue, n);
 	if (rc == -ETIMEDOUT)
 		return gc_error(
 			rc,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* submit.c - an IO of the caller's: is it possible, and into a slot with it. */
+/* submit.c - checks an IO of the program and submits it. Thread of the caller. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,15 +22,18 @@ static int check_range(const struct gantry_volume_info *info, const struct wish 
 	if (wish->length == 0 || wish->length % info->block_size || wish->offset % info->block_size)
 		return gc_error(
 			-EINVAL,
-			"%llu bytes at %llu: offset and length must be multiples of %u bytes, and some",
+			"invalid range (length=%llu, offset=%llu, block_size=%u): use multiples of the block size, "
+			"and a length above 0",
 			(unsigned long long)wish->length, (unsigned long long)wish->offset,
 			info->block_size);
 	if (!gantry_range_ok(wish->offset, wish->length, info->size))
-		return gc_error(-ERANGE, "%llu bytes at %llu: the volume has %llu bytes",
-				(unsigned long long)wish->length, (unsigned long long)wish->offset,
-				(unsigned long long)info->size);
+		return gc_error(
+			-ERANGE,
+			"range exceeds the volume (length=%llu, offset=%llu, limit size=%llu)",
+			(unsigned long long)wish->length, (unsigned long long)wish->offset,
+			(unsigned long long)info->size);
 	if (wish->length > info->max_io)
-		return gc_error(-EMSGSIZE, "%llu bytes in one IO; the volume takes up to %u",
+		return gc_error(-EMSGSIZE, "IO too long (length=%llu, limit max_io=%u): divide it",
 				(unsigned long long)wish->length, info->max_io);
 	return 0;
 }
@@ -42,16 +45,20 @@ static int check(const struct gantry_volume *volume, const struct wish *wish)
 	if (!wish->done)
 		return gc_error_static(-EINVAL, "no function `done` is given");
 	if (wish->flags & ~GANTRY_IO_FUA)
-		return gc_error(-EINVAL, "unknown flags 0x%x; GANTRY_IO_FUA is the one there is",
+		return gc_error(-EINVAL, "unknown flags 0x%x: only GANTRY_IO_FUA is supported",
 				wish->flags);
 	if (gantry_op_writes(wish->opcode) && (info->flags & GANTRY_VOLUME_READ_ONLY))
 		return gc_error_static(-EROFS, "the volume is read-only");
 	if (!(info->ops & 1u << wish->opcode))
-		return gc_error(-EOPNOTSUPP, "the volume does not do %s", op_names[wish->opcode]);
+		return gc_error(-EOPNOTSUPP, "the volume does not support %s",
+				op_names[wish->opcode]);
 	return gantry_op_has_range(wish->opcode) ? check_range(info, wish) : 0;
 }
 
-/* Where the data is in the region; *copy_p: in the slot's own buffer. */
+/*
+ * Locate the data of an IO. *offset_p: offset in the region, if the buffer is part of it. *copy_p:
+ * the data must be copied through the buffer of the slot. Returns 0, -EINVAL or -EMSGSIZE.
+ */
 static int place(const struct gantry_volume *volume, const struct wish *wish, uint64_t *offset_p,
 		 int *copy_p)
 {
@@ -69,8 +76,8 @@ static int place(const struct gantry_volume *volume, const struct wish *wish, ui
 	} else if (wish->length > volume->copy_bytes) {
 		return gc_error(
 			-EMSGSIZE,
-			"%llu bytes; the volume was opened to copy up to %u (copy_bytes); more is possible with "
-			"buffers in gantry_volume_buffers()",
+			"IO too long to be copied (length=%llu, limit copy_bytes=%u): use a buffer in "
+			"gantry_volume_buffers(), or raise copy_bytes",
 			(unsigned long long)wish->length, volume->copy_bytes);
 	}
 	return 0;
@@ -81,11 +88,11 @@ int gc_refused(struct gantry_queue *queue, int rc)
 	struct gantry_volume *volume = queue->volume;
 
 	if (rc != -ENOTCONN && rc != -ESTALE)
-		return gc_error(rc, "refused by a stage: %s", strerror(-rc));
+		return gc_error(rc, "a stage rejected the IO: %s", strerror(-rc));
 	pthread_mutex_lock(&volume->lock);
 	/*
-	 * the control thread takes the queues down before it reports the end of the session, and
-	 * then its reason
+	 * The control thread ends the queues before it stores the reason of the end. Wait for the
+	 * reason.
 	 */
 	while (!queue->engine->up && volume->state == GC_OPEN)
 		pthread_cond_wait(&volume->changed, &volume->lock);
@@ -94,7 +101,7 @@ int gc_refused(struct gantry_queue *queue, int rc)
 	return rc;
 }
 
-/* IOs come back before the end of the session is known. */
+/* Returns true if the session is lost. IOs complete with SESSION_LOST before the queue is down. */
 static int is_lost(const struct gc_queue *engine, uint32_t depth)
 {
 	uint32_t i = 0;
@@ -104,7 +111,10 @@ static int is_lost(const struct gc_queue *engine, uint32_t depth)
 	return i < depth || !engine->up;
 }
 
-/* Who has them all? */
+/*
+ * Set the error text of an IO that finds no free slot. Returns -EAGAIN, or -ENOTCONN if the session
+ * must be opened again.
+ */
 static int no_slot(struct gantry_queue *queue)
 {
 	uint32_t depth = queue->volume->attr.depth;
@@ -113,20 +123,20 @@ static int no_slot(struct gantry_queue *queue)
 	if (queue->engine->n_quarantined < depth)
 		return gc_error_static(
 			-EAGAIN,
-			"as many IOs as the queue's depth are in flight; call gantry_queue_poll() first");
+			"all slots of the queue are in flight: call gantry_queue_poll() first");
 	gn_worker_enter(queue->worker);
-	gn_worker_turn(queue->worker); /* late answers free some */
+	gn_worker_turn(queue->worker); /* late replies release slots */
 	gc_queue_poll(queue->engine);
 	lost = is_lost(queue->engine, depth);
 	gn_worker_leave(queue->worker);
 	if (queue->engine->n_free)
 		return gc_error_static(-EAGAIN,
-				       "IOs that had timed out were answered just now; try again");
+				       "late replies have released slots just now: try again");
 	if (lost)
 		return gc_refused(queue, -ENOTCONN);
 	return gc_error_static(
 		-ENOTCONN,
-		"after timeouts, none of the queue's buffers is safe to use; open the volume again");
+		"all buffers of the queue are quarantined after timeouts: open the volume again");
 }
 
 static int submit(struct gantry_queue *queue, const struct wish *wish)
@@ -173,7 +183,7 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 static int submit_flags(struct gantry_queue *queue, struct wish *wish, unsigned flags)
 {
 	if (flags > UINT8_MAX)
-		return gc_error(-EINVAL, "unknown flags 0x%x; GANTRY_IO_FUA is the one there is",
+		return gc_error(-EINVAL, "unknown flags 0x%x: only GANTRY_IO_FUA is supported",
 				flags);
 	wish->flags = (uint8_t)flags;
 	return submit(queue, wish);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * uri.c - parser of gantry URIs
+ */
 #include "uri.h"
 
 #include <ctype.h>
@@ -41,7 +44,7 @@ static int hex(char c)
 					    : -1;
 }
 
-/* n bytes with %XX resolved; NULL with *rc_p set. */
+/* Copy n bytes and decode %XX. Returns NULL with *rc_p set on error. */
 static char *decode(struct parse *p, const char *from, size_t n, int *rc_p)
 {
 	char *to = gn_arena_alloc(&p->uri->arena, n + 1);
@@ -56,14 +59,14 @@ static char *decode(struct parse *p, const char *from, size_t n, int *rc_p)
 			    low = n - i > 2 ? hex(from[i + 2]) : -1;
 
 			if (high < 0 || low < 0) {
-				*rc_p = wrong(p, "a %% is not followed by two hexadecimal digits");
+				*rc_p = wrong(p, "%% is not followed by two hexadecimal digits");
 				return NULL;
 			}
 			c = high * 16 + low;
 			i += 2;
 		}
 		if (c < 0x20 || c == 0x7f) {
-			*rc_p = wrong(p, "there is a control character");
+			*rc_p = wrong(p, "contains a control character");
 			return NULL;
 		}
 		to[used++] = (char)c;
@@ -86,7 +89,10 @@ __attribute__((format(printf, 2, 3))) static int set(struct parse *p, const char
 	return uri->sets[uri->n_sets++] ? 0 : -ENOMEM;
 }
 
-/* A name of the configuration: what follows a dot, and what may not hold one. */
+/*
+ * True for a name of the configuration: letters, digits, '-', '_' and '*', not starting with a
+ * digit.
+ */
 static int is_word(const char *text)
 {
 	return *text &&
@@ -95,7 +101,7 @@ static int is_word(const char *text)
 	       !isdigit((unsigned char)*text);
 }
 
-/* One key that the URI itself has a meaning for. 1: it is none. */
+/* Take a key that configures the URI itself. Returns 0, -EINVAL, or 1: another key. */
 static int take_word(struct parse *p, const struct pair *pair)
 {
 	const struct {
@@ -120,7 +126,7 @@ static int take_word(struct parse *p, const struct pair *pair)
 	return 1;
 }
 
-/* Options of the device and of the connection; they need p->device. */
+/* Add an option of the device or the connection. Needs p->device. */
 static int take_option(struct parse *p, const struct pair *pair)
 {
 	const char *dot = strchr(pair->key, '.');
@@ -148,7 +154,7 @@ static int take_pair(struct parse *p, const char *from, size_t n, struct pair *p
 	return pair->value ? 0 : rc;
 }
 
-/* What follows the question mark. */
+/* Parse the query, the part after '?'. */
 static int take_query(struct parse *p, const char *query, struct pair *options, size_t *n_p)
 {
 	while (*query) {
@@ -169,7 +175,9 @@ static int take_query(struct parse *p, const char *query, struct pair *options, 
 	return 0;
 }
 
-/* [HOST:PORT]/[NAME]. Returns the query, "" when there is none; NULL with *rc_p set. */
+/*
+ * Parse [HOST:PORT]/[NAME]. Returns the query, "" if there is none; NULL with *rc_p set on error.
+ */
 static const char *take_place(struct parse *p, const char *at, int *rc_p)
 {
 	size_t n_host = strcspn(at, "/?#"), n_name = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* volume.c - open and close a volume, and what is known of one. */
+/* volume.c - opens and closes volumes. Any thread. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,24 +11,24 @@
 
 #define DEFAULT_DEPTH 32u
 #define DEFAULT_QUEUES 1u
-#define ATTR_MOST 4096u /* bytes of a caller's struct; more is what nobody has set */
+#define ATTR_MOST 4096u /* largest struct_size in bytes; a larger value is uninitialised memory */
 
 static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
 
 static int check_attr(const struct gantry_volume_attr *attr)
 {
 	if (attr->queues > GN_TOPOLOGY_LANES_MAX)
-		return gc_error(-EINVAL, "%u queues; up to %d are possible", attr->queues,
+		return gc_error(-EINVAL, "too many queues (queues=%u, limit %d)", attr->queues,
 				GN_TOPOLOGY_LANES_MAX);
 	if (attr->depth > UINT16_MAX)
-		return gc_error(-EINVAL, "%u IOs in flight on a queue; up to %d are possible",
-				attr->depth, UINT16_MAX);
+		return gc_error(-EINVAL, "depth out of range (depth=%u, limit %d)", attr->depth,
+				UINT16_MAX);
 	return 0;
 }
 
 /*
- * What the caller's struct has and ours does not must be 0: a later program asks for what we cannot
- * do.
+ * Copy the attributes. Fields that this version does not have must be 0: a program for a later
+ * version must not request features that do not exist here.
  */
 static int take_attr(struct gantry_volume *volume, const struct gantry_volume_attr *attr)
 {
@@ -54,7 +54,7 @@ static int take_attr(struct gantry_volume *volume, const struct gantry_volume_at
 	return check_attr(own);
 }
 
-/* No signal is for a thread of ours. */
+/* Start the control thread with all signals blocked. */
 static int start_thread(struct gantry_volume *volume)
 {
 	sigset_t all, before;
@@ -65,7 +65,7 @@ static int start_thread(struct gantry_volume *volume)
 	rc = pthread_create(&volume->thread, NULL, gc_control_run, volume);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc)
-		return gc_error(-rc, "no thread for the volume: %s", strerror(rc));
+		return gc_error(-rc, "cannot create the control thread: %s", strerror(rc));
 	pthread_setname_np(volume->thread, "gantry-volume");
 	return 0;
 }
@@ -82,7 +82,7 @@ static void free_volume(struct gantry_volume *volume)
 	free(volume);
 }
 
-/* Until the session is up or has failed. */
+/* Wait until the session is up or the open has failed. */
 static int wait_up(struct gantry_volume *volume)
 {
 	int rc;
@@ -90,7 +90,7 @@ static int wait_up(struct gantry_volume *volume)
 	pthread_mutex_lock(&volume->lock);
 	while (volume->state == GC_LOADING)
 		pthread_cond_wait(&volume->changed, &volume->lock);
-	/* what was up for a moment was open: the next IO says that it is lost */
+	/* A session that was up only briefly counts as open. The next IO reports its loss. */
 	rc = volume->state == GC_ENDED ? volume->rc : 0;
 	pthread_mutex_unlock(&volume->lock);
 	if (!rc)
@@ -99,7 +99,7 @@ static int wait_up(struct gantry_volume *volume)
 	return gc_error(rc, "%s", volume->text);
 }
 
-/* A copy; NULL of NULL. */
+/* Copy a string; NULL stays NULL. Returns 0 or -ENOMEM. */
 static int copy_text(const char *from, char **to)
 {
 	*to = from ? strdup(from) : NULL;
@@ -111,7 +111,7 @@ void gc_volume_name(struct gantry_volume *volume, const char *name)
 	snprintf(volume->name, sizeof(volume->name), "%s", name);
 }
 
-/* Whatever went wrong, the message names what was to be opened. */
+/* Prepend the name of the volume to the error text, unless the text contains it. */
 static int not_opened(const struct gantry_volume *volume, int rc)
 {
 	char why[GC_TEXT];
@@ -204,7 +204,8 @@ int gantry_volume_close(struct gantry_volume **volume_p)
 		return rc;
 	n = count_queues(volume);
 	if (n)
-		return gc_error(-EBUSY, "the volume has %d open queues; close them first", n);
+		return gc_error(-EBUSY, "the volume has open queues (queues=%d): close them first",
+				n);
 	gc_control_stop(volume);
 	pthread_join(volume->thread, NULL);
 	free_volume(volume);

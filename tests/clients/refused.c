@@ -131,19 +131,19 @@ static void refuse(const struct wrong *w, unsigned n)
 static void test_ios_that_can_never_be_done(void)
 {
 	static const struct wrong table[] = {
-		{GANTRY_OP_READ, OWN, 0, 0, 0, -EINVAL, "multiples of 4096"},
-		{GANTRY_OP_READ, OWN, 1, 0, 0, -EINVAL, "multiples of 4096"},
-		{GANTRY_OP_WRITE, OWN, BLOCK + 512, 0, 0, -EINVAL, "multiples of 4096"},
-		{GANTRY_OP_WRITE, OWN, BLOCK, 512, 0, -EINVAL, "multiples of 4096"},
-		{GANTRY_OP_DISCARD, OWN, 512, 0, 0, -EINVAL, "multiples of 4096"},
-		{GANTRY_OP_READ, OWN, BLOCK, SERVED_BYTES, 0, -ERANGE,
-		 "the volume has 16777216 bytes"},
+		{GANTRY_OP_READ, OWN, 0, 0, 0, -EINVAL, "block_size=4096"},
+		{GANTRY_OP_READ, OWN, 1, 0, 0, -EINVAL, "block_size=4096"},
+		{GANTRY_OP_WRITE, OWN, BLOCK + 512, 0, 0, -EINVAL, "block_size=4096"},
+		{GANTRY_OP_WRITE, OWN, BLOCK, 512, 0, -EINVAL, "block_size=4096"},
+		{GANTRY_OP_DISCARD, OWN, 512, 0, 0, -EINVAL, "block_size=4096"},
+		{GANTRY_OP_READ, OWN, BLOCK, SERVED_BYTES, 0, -ERANGE, "limit size=16777216"},
 		{GANTRY_OP_WRITE, OWN, 2 * BLOCK, SERVED_BYTES - BLOCK, 0, -ERANGE,
-		 "the volume has"},
+		 "range exceeds the volume"},
 		{GANTRY_OP_WRITE_ZEROES, OWN, BLOCK, 0 - (uint64_t)BLOCK, 0, -ERANGE,
-		 "the volume has"},
-		{GANTRY_OP_DISCARD, OWN, 0 - (uint64_t)BLOCK, BLOCK, 0, -ERANGE, "the volume has"},
-		{GANTRY_OP_READ, OWN, 2 * BLOCK, 0, 0, -EMSGSIZE, "copy up to 4096"},
+		 "range exceeds the volume"},
+		{GANTRY_OP_DISCARD, OWN, 0 - (uint64_t)BLOCK, BLOCK, 0, -ERANGE,
+		 "range exceeds the volume"},
+		{GANTRY_OP_READ, OWN, 2 * BLOCK, 0, 0, -EMSGSIZE, "limit copy_bytes=4096"},
 		{GANTRY_OP_WRITE, OWN, 2 << 20, 0, 0, -EMSGSIZE, "gantry_volume_buffers()"},
 		{GANTRY_OP_WRITE, OWN, BLOCK, 0, 0x80, -EINVAL, "unknown flags 0x80"},
 		{GANTRY_OP_WRITE, OWN, BLOCK, 0, GANTRY_IO_CRC, -EINVAL, "unknown flags 0x2"},
@@ -173,10 +173,8 @@ static void test_ios_that_can_never_be_done(void)
 static void test_longer_than_the_volume_takes(void)
 {
 	static const struct wrong table[] = {
-		{GANTRY_OP_DISCARD, OWN, 2ull << 30, 0, 0, -EMSGSIZE,
-		 "in one IO; the volume takes up to"},
-		{GANTRY_OP_WRITE_ZEROES, OWN, 6ull << 30, 0, 0, -EMSGSIZE,
-		 "in one IO; the volume takes up to"},
+		{GANTRY_OP_DISCARD, OWN, 2ull << 30, 0, 0, -EMSGSIZE, "IO too long"},
+		{GANTRY_OP_WRITE_ZEROES, OWN, 6ull << 30, 0, 0, -EMSGSIZE, "IO too long"},
 	};
 	const struct served_options options = {.backend = "type = \"null\"; size = \"64GiB\";"};
 
