@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.c - fio's IO on a gantry volume, as an external engine:
- * ioengine=external:.../gantry-fio.so
+ * engine.c - an external engine of fio for gantry volumes: ioengine=external:.../gantry-fio.so
  *
- * Compiled with fio's own headers, which are GPL-2.0-only: this text is BSD-3-Clause, the module
- * made of both is under the licence of fio. No other part of gantry is built with those headers.
+ * Licence. This file is compiled with headers of fio, which are GPL-2.0-only. The text is
+ * BSD-3-Clause; the module made of both is under the licence of fio. No other part of gantry uses
+ * these headers.
  *
- * Each job has a session of its own: fio asks for the size before it forks or starts a thread for
- * the job (setup), and a session does not go through a fork. It is opened for good by the job
- * itself (init).
+ * Sessions. Each job has its own session. fio asks for the size (setup) before it forks or starts a
+ * thread for the job, and a session does not survive a fork. So setup opens a session and closes
+ * it, and the job opens its own in init.
  *
- * Memory    fio's buffers lie in the memory that the session exported: they are read and written by
- *           the target itself. When fio wants more than was foreseen (an iolog with longer IOs),
- *           they are ordinary ones, which cost a copy each.
- * Threads   one for each job calls all functions here; `done` comes from fio's getevents.
+ * Memory. The buffers of fio are in the memory that the session exports, so the target accesses
+ * them directly. If fio needs more memory than the engine reserved (an iolog with longer IOs), it
+ * gets ordinary memory, and each IO is copied.
+ *
+ * Threads. One thread for each job calls all functions. `done` is called inside getevents.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -26,7 +27,7 @@
 #include <gantry/client.h>
 
 struct options {
-	void *pad; /* no option at offset 0: fio takes that as none */
+	void *pad; /* fio treats an option at offset 0 as no option */
 	char *config;
 	char *volume;
 	char *uri;
@@ -36,15 +37,15 @@ struct job {
 	struct gantry_volume *volume;
 	struct gantry_queue *queue;
 	struct gantry_volume_info info;
-	void *own;      /* buffers that are not in the volume's memory */
-	unsigned write; /* flags of writes */
-	/* errno; set: buffers may still be touched by the other side, so none is used again */
+	void *own_buffers; /* ordinary buffers, not in the memory of the volume; NULL: none */
+	unsigned write;    /* GANTRY_IO_* flags of writes */
+	/* errno; if set, the peer may still access buffers, so none is used again */
 	int lost;
-	bool told;      /* a refusal was logged */
+	bool logged;    /* a rejected IO was logged */
 	unsigned size;  /* entries of completed[] */
-	uint64_t head;  /* of those that fio was given last */
-	unsigned given; /* how many these are */
-	uint64_t tail;  /* behind the last that has completed */
+	uint64_t head;  /* start of the entries that fio got last */
+	unsigned given; /* number of these entries */
+	uint64_t tail;  /* end of the completed entries */
 	struct io_u *completed[];
 };
 
@@ -66,7 +67,7 @@ static struct fio_option option_table[] = {
 		.alias = "role",
 		.type = FIO_OPT_STR_STORE,
 		.off1 = offsetof(struct options, volume),
-		.help = "Role in that file whose connection leads to the volume (the only one that connects)",
+		.help = "Role in that file that connects to the volume (default: the only one that connects)",
 		.category = FIO_OPT_C_ENGINE,
 		.group = FIO_OPT_G_INVALID,
 	},
@@ -85,8 +86,8 @@ static struct fio_option option_table[] = {
 /* -- a volume -- */
 
 /*
- * Say what gantry has to say, and make it the error of the job. Returns 1, which is "failed" in
- * fio's functions.
+ * Log the error of gantry and set it as error of the job. Returns 1, which means failure in
+ * functions of fio.
  */
 static int failed(struct thread_data *td, int rc, const char *function)
 {
@@ -95,14 +96,17 @@ static int failed(struct thread_data *td, int rc, const char *function)
 	return 1;
 }
 
-static int wrong(struct thread_data *td, const char *text)
+static int reject_options(struct thread_data *td, const char *text)
 {
 	log_err("fio: gantry: %s\n", text);
 	td_verror(td, EINVAL, "options");
 	return 1;
 }
 
-/* Layouts of fio's structures differ from release to release, and fio checks one number only. */
+/*
+ * Check the release of fio: layouts of its structures differ between releases, and fio checks only
+ * one number.
+ */
 static bool is_our_fio(void)
 {
 	if (!strcmp(fio_version_string, GANTRY_FIO_VERSION))
@@ -121,24 +125,24 @@ static int open_volume(struct thread_data *td, const struct gantry_volume_attr *
 
 	*volume_p = NULL;
 	if (o->uri && (o->config || o->volume))
-		return wrong(td, "uri= stands alone, without config= and volume=");
+		return reject_options(td, "uri= stands alone, without config= and volume=");
 	if (o->uri) {
 		rc = gantry_volume_open(o->uri, attr, volume_p);
 		return rc ? failed(td, rc, "gantry_volume_open") : 0;
 	}
 	if (!o->config)
-		return wrong(td, "no volume: config=FILE or uri=gantry://... is missing");
+		return reject_options(td, "no volume: config=FILE or uri=gantry://... is missing");
 	rc = gantry_volume_open_role(o->config, o->volume, attr, volume_p);
 	return rc ? failed(td, rc, "gantry_volume_open_role") : 0;
 }
 
-/* What the volume is like, from a session that is over when this returns. */
-static int look(struct thread_data *td, struct gantry_volume_info *info)
+/* Read the properties of the volume in a short session. Returns 0, or 1 after an error. */
+static int query_volume(struct thread_data *td, struct gantry_volume_info *info)
 {
 	struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
 	struct gantry_volume *volume;
 
-	attr.depth = 1; /* no IO: as little memory as possible */
+	attr.depth = 1; /* no IO follows: use little memory */
 	attr.copy_bytes = 1;
 	if (open_volume(td, &attr, &volume))
 		return 1;
@@ -147,16 +151,14 @@ static int look(struct thread_data *td, struct gantry_volume_info *info)
 	return 0;
 }
 
-/*
- * Jobs that cannot succeed are told so before they start. Sizes of single IOs are checked when they
- * are submitted.
- */
+/* Reject jobs that cannot succeed. The sizes of single IOs are checked by their submit. */
 static int check(struct thread_data *td, const struct gantry_volume_info *info)
 {
 	if ((td_write(td) || td_trim(td)) && (info->flags & GANTRY_VOLUME_READ_ONLY))
-		return wrong(td, "the volume is read-only: only rw=read and rw=randread");
+		return reject_options(td, "the volume is read-only: only rw=read and rw=randread");
 	if (td_trim(td) && !(info->ops & 1u << GANTRY_OP_DISCARD))
-		return wrong(td, "the volume does not discard: no trim in rw=");
+		return reject_options(td,
+				      "the volume does not support discard: use rw= without trim");
 	if (td_min_bs(td) % info->block_size) {
 		log_err("fio: gantry: bs=%llu is not a multiple of the volume's block of %u bytes\n",
 			td_min_bs(td), info->block_size);
@@ -167,8 +169,9 @@ static int check(struct thread_data *td, const struct gantry_volume_info *info)
 }
 
 /*
- * In fio's main process, before the job has a process or thread; with create_serialize=0 in the
- * job, after init. Each file of the job, whatever its name, is the volume.
+ * fio calls setup in its main process before the job has a process or thread. With
+ * create_serialize=0 it calls setup in the job, after init. Each file of the job, whatever its
+ * name, is the volume.
  */
 static int engine_setup(struct thread_data *td)
 {
@@ -181,7 +184,7 @@ static int engine_setup(struct thread_data *td)
 		return 1;
 	if (job)
 		info = job->info;
-	else if (look(td, &info))
+	else if (query_volume(td, &info))
 		return 1;
 	if (check(td, &info))
 		return 1;
@@ -195,8 +198,8 @@ static int engine_setup(struct thread_data *td)
 }
 
 /*
- * Bytes of buffers that fio will ask for at most: see init_io_u_buffers() and allocate_io_mem()
- * there.
+ * Returns the most bytes of buffers that fio will request: see its init_io_u_buffers() and
+ * allocate_io_mem().
  */
 static uint64_t buffer_bytes(struct thread_data *td)
 {
@@ -222,7 +225,7 @@ static int engine_init(struct thread_data *td)
 	job->write = td->o.sync_io ? GANTRY_IO_FUA : 0;
 	attr.queues = 1;
 	attr.depth = td->o.iodepth;
-	/* used only if fio needs more buffers than foreseen */
+	/* used only if fio needs more buffers than reserved */
 	attr.copy_bytes = (uint32_t)td_max_bs(td);
 	attr.buffer_bytes = buffer_bytes(td);
 	if (open_volume(td, &attr, &job->volume))
@@ -244,8 +247,8 @@ out_free:
 }
 
 /*
- * After an init that failed, there is none. IOs that are still in flight complete here: fio has
- * kept their io_u.
+ * After a failed init there is no job. IOs that are still in flight complete here: fio has kept
+ * their io_u.
  */
 static void engine_cleanup(struct thread_data *td)
 {
@@ -271,11 +274,12 @@ static int engine_iomem_alloc(struct thread_data *td, size_t bytes)
 		td->orig_buffer = buffers;
 		return 0;
 	}
-	log_info("fio: gantry: %zu bytes of buffers, %llu of them foreseen: each IO costs a copy\n",
-		 bytes, (unsigned long long)have);
-	job->own = malloc(bytes);
-	td->orig_buffer = job->own;
-	return job->own ? 0 : ENOMEM;
+	log_info(
+		"fio: gantry: buffers exceed the reserved memory (bytes=%zu, limit %llu): each IO is copied\n",
+		bytes, (unsigned long long)have);
+	job->own_buffers = malloc(bytes);
+	td->orig_buffer = job->own_buffers;
+	return job->own_buffers ? 0 : ENOMEM;
 }
 
 static void engine_iomem_free(struct thread_data *td)
@@ -284,11 +288,11 @@ static void engine_iomem_free(struct thread_data *td)
 
 	if (!job)
 		return;
-	free(job->own);
-	job->own = NULL;
+	free(job->own_buffers);
+	job->own_buffers = NULL;
 }
 
-/* fio goes on when there are no buffers; we do not. */
+/* fio continues without buffers; the engine must not. */
 static int engine_post_init(struct thread_data *td)
 {
 	return td->error != 0;
@@ -329,7 +333,8 @@ static int submit(struct job *job, struct io_u *io_u)
 	case DDIR_TRIM:
 		return gantry_queue_discard(job->queue, io_u->xfer_buflen, io_u->offset, done,
 					    io_u);
-	default: /* fsync, fdatasync and, as more than was asked for, sync_file_range */
+	/* fsync, fdatasync, and sync_file_range, for which a flush does more than requested */
+	default:
 		return gantry_queue_flush(job->queue, done, io_u);
 	}
 }
@@ -345,12 +350,12 @@ static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
 		return FIO_Q_QUEUED;
 	if (rc == -EAGAIN)
 		return FIO_Q_BUSY;
-	if (!job->told) {
+	if (!job->logged) {
 		log_err("fio: gantry: %s\n",
 			job->lost
 				? "an IO has no answer and may still use its memory: no more are sent"
 				: gantry_error());
-		job->told = true;
+		job->logged = true;
 	}
 	io_u->error = -rc;
 	return FIO_Q_COMPLETED;
@@ -381,7 +386,7 @@ static struct io_u *engine_event(struct thread_data *td, int event)
 	return job->completed[(job->head + (unsigned)event) % job->size];
 }
 
-/* -- the file that fio thinks it is -- */
+/* -- files: nothing to do -- */
 
 static int engine_nothing(struct thread_data *td, struct fio_file *file)
 {

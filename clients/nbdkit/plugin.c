@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plugin.c - what nbdkit calls. See nbdkit-plugin(3). */
+/*
+ * plugin.c - the callbacks of the nbdkit plugin: parameters, properties of the volume, requests.
+ * See nbdkit-plugin(3).
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,21 +13,21 @@
 
 #include "server.h"
 
-#define MOST_QUEUES 64
-#define MOST_DEPTH 256
-#define MOST_PIECE (64 << 20) /* bytes: nbdkit's longest request */
-#define LEAST_PREFERRED 4096  /* bytes: what file systems like */
+#define MAX_QUEUES 64
+#define MAX_DEPTH 256
+#define MAX_PIECE (64 << 20) /* bytes: longest request of nbdkit */
+#define MIN_PREFERRED 4096   /* bytes: block size that file systems prefer */
 
 /* -- parameters -- */
 
-static int set_number(const char *key, const char *value, int64_t most, uint32_t *number)
+static int set_number(const char *key, const char *value, int64_t max, uint32_t *number)
 {
 	int64_t n = nbdkit_parse_size(value);
 
 	if (n < 0)
 		return -1;
-	if (n < 1 || n > most) {
-		nbdkit_error("%s=%s: 1 to %lld", key, value, (long long)most);
+	if (n < 1 || n > max) {
+		nbdkit_error("%s=%s: out of range (limits 1 and %lld)", key, value, (long long)max);
 		return -1;
 	}
 	*number = (uint32_t)n;
@@ -47,11 +50,11 @@ static int server_config(const char *key, const char *value)
 	else if (!strcmp(key, "uri"))
 		server_conf.uri = value;
 	else if (!strcmp(key, "queues"))
-		return set_number(key, value, MOST_QUEUES, &server_conf.queues);
+		return set_number(key, value, MAX_QUEUES, &server_conf.queues);
 	else if (!strcmp(key, "depth"))
-		return set_number(key, value, MOST_DEPTH, &server_conf.depth);
+		return set_number(key, value, MAX_DEPTH, &server_conf.depth);
 	else if (!strcmp(key, "piece"))
-		return set_number(key, value, MOST_PIECE, &server_conf.piece);
+		return set_number(key, value, MAX_PIECE, &server_conf.piece);
 	else {
 		nbdkit_error("unknown parameter %s=%s: see nbdkit gantry --help", key, value);
 		return -1;
@@ -62,7 +65,7 @@ static int server_config(const char *key, const char *value)
 static int server_config_complete(void)
 {
 	if (!server_conf.config == !server_conf.uri) {
-		nbdkit_error("which volume? Give either config=FILE, or uri=URI");
+		nbdkit_error("no volume, or two: give either config=FILE, or uri=URI");
 		return -1;
 	}
 	if (server_conf.uri && server_conf.volume) {
@@ -78,12 +81,12 @@ static void server_unload(void)
 	free(server_conf.config);
 }
 
-/* -- life -- */
+/* -- start and connections -- */
 
 /*
- * Threads do not outlive a fork, so the volume is opened after it. By then nbdkit may have told its
- * caller that all is well: so that a volume that is not there is found out before, it is opened
- * here too, and closed.
+ * Open and close the volume once before nbdkit forks. Threads do not survive a fork, so after_fork
+ * opens the volume again. But nbdkit may report success to its caller before that, so errors must
+ * be found here.
  */
 static int server_get_ready(void)
 {
@@ -110,9 +113,9 @@ static void server_close_connection(void *handle)
 	server_disconnect();
 }
 
-/* -- what the volume can do -- */
+/* -- properties of the volume -- */
 
-static int does(enum gantry_opcode opcode)
+static int supports(enum gantry_opcode opcode)
 {
 	return !!(server_info()->ops & 1u << opcode);
 }
@@ -128,47 +131,48 @@ static int server_block_size(void *handle, uint32_t *minimum, uint32_t *preferre
 {
 	(void)handle;
 	*minimum = server_info()->block_size;
-	*preferred = *minimum > LEAST_PREFERRED ? *minimum : LEAST_PREFERRED;
-	*maximum = MOST_PIECE;
+	*preferred = *minimum > MIN_PREFERRED ? *minimum : MIN_PREFERRED;
+	*maximum = MAX_PIECE;
 	return 0;
 }
 
 static int server_can_write(void *handle)
 {
 	(void)handle;
-	return does(GANTRY_OP_WRITE) && !(server_info()->flags & GANTRY_VOLUME_READ_ONLY);
+	return supports(GANTRY_OP_WRITE) && !(server_info()->flags & GANTRY_VOLUME_READ_ONLY);
 }
 
 static int server_can_flush(void *handle)
 {
 	(void)handle;
-	return does(GANTRY_OP_FLUSH);
+	return supports(GANTRY_OP_FLUSH);
 }
 
 static int server_can_trim(void *handle)
 {
 	(void)handle;
-	return does(GANTRY_OP_DISCARD);
+	return supports(GANTRY_OP_DISCARD);
 }
 
 /*
- * Without it nbdkit writes zeroes by pwrite. With it, none of them is sent, so it is never slower.
+ * Without this nbdkit writes zeroes by pwrite. WRITE_ZEROES sends no data, so it is never slower,
+ * and the same function answers can_fast_zero.
  */
 static int server_can_zero(void *handle)
 {
 	(void)handle;
-	return does(GANTRY_OP_WRITE_ZEROES);
+	return supports(GANTRY_OP_WRITE_ZEROES);
 }
 
 static int server_can_fua(void *handle)
 {
 	(void)handle;
-	return does(GANTRY_OP_FLUSH) ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
+	return supports(GANTRY_OP_FLUSH) ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
 }
 
 /*
- * All connections share one session, and this plugin keeps nothing: a flush covers what any of them
- * has written.
+ * All connections share one session, and the plugin caches nothing. So a flush covers the writes of
+ * all connections.
  */
 static int server_can_multi_conn(void *handle)
 {
@@ -194,7 +198,7 @@ static int server_pwrite(void *handle, const void *buf, uint32_t count, uint64_t
 			 uint32_t flags)
 {
 	(void)handle;
-	/* only read from */
+	/* the data is only read */
 	return server_request(GANTRY_OP_WRITE, (void *)buf, count, offset, fua(flags));
 }
 
@@ -205,7 +209,7 @@ static int server_flush(void *handle, uint32_t flags)
 	return server_request(GANTRY_OP_FLUSH, NULL, 0, 0, 0);
 }
 
-/* A discard has no FUA of its own. */
+/* A discard has no FUA: flush after it. */
 static int server_trim(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	int rc = server_request(GANTRY_OP_DISCARD, NULL, count, offset, 0);
@@ -214,8 +218,7 @@ static int server_trim(void *handle, uint32_t count, uint64_t offset, uint32_t f
 }
 
 /*
- * Not by a discard, though NBD would allow one: what a volume reads after that is not said to be
- * zeroes.
+ * Do not use a discard, although NBD permits it: a volume need not read as zeroes after a discard.
  */
 static int server_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
@@ -235,7 +238,7 @@ static struct nbdkit_plugin plugin = {
 		"volume=NAME     the role in it that connects to the volume (the only such one)\n"
 		"uri=URI         such as gantry:///volume0?device=dpu0; also without uri=\n"
 		"queues=N        lanes of the session, 1 to 64 (one for each processor, up to 4)\n"
-		"depth=N         IOs in flight on each, 1 to 256 (64)\n"
+		"depth=N         IOs in flight on each lane, 1 to 256 (64)\n"
 		"piece=SIZE      longer requests become several IOs (256K)",
 	.magic_config_key = "uri",
 	.unload = server_unload,
@@ -260,5 +263,5 @@ static struct nbdkit_plugin plugin = {
 	.zero = server_zero,
 };
 
-struct nbdkit_plugin *plugin_init(void); /* what the next line defines */
+struct nbdkit_plugin *plugin_init(void); /* the next line defines it */
 NBDKIT_REGISTER_PLUGIN(plugin)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queue.c - a queue that several threads use.
+ * queue.c - a gantry queue that several threads share. All functions except open and close are
+ * called with the lock, or take it.
  *
- * Whoever polls it completes what is done, for all. Who waits lets others go first for some turns:
- * whoever does the IO may need this very processor, and so may threads with requests that could go
- * out together with this one. Meanwhile most IOs complete, and nobody has to be woken. If not, one
- * of those that wait watches the queue's fd; the others sleep until theirs has completed, or until
- * they are to watch.
+ * The thread that polls the queue completes the IOs of all threads. A thread that waits first polls
+ * and yields for some turns: the thread that executes the IO may need this processor, and so may
+ * threads whose requests could be sent together with this one. Most IOs complete in that time, so
+ * no thread has to be woken.
+ *
+ * After that one of the waiting threads, the watcher, waits for the fd of the queue. The others
+ * sleep until their IOs have completed, or until one of them becomes the watcher.
  */
 #include <poll.h>
 #include <sched.h>
@@ -16,8 +19,9 @@
 
 #include "server.h"
 
-#define TURNS 4        /* of those that wait */
-#define WATCH_TURNS 30 /* of who watches: about 10 us where nobody else wants the processor */
+#define TURNS 4 /* turns of a waiting thread before it sleeps */
+/* turns of the watcher: about 10 us if no other thread wants the processor */
+#define WATCH_TURNS 30
 
 int server_queue_open(struct server_queue *q, struct gantry_volume *volume)
 {
@@ -44,8 +48,8 @@ void server_enter(struct server_queue *q)
 }
 
 /*
- * Those who are woken want the lock, and may get this processor at once: so first the one and then
- * the other.
+ * Release the lock, then wake the threads in `woken`: a woken thread takes the lock, and may run on
+ * this processor at once.
  */
 static void unlock(struct server_queue *q)
 {
@@ -56,7 +60,7 @@ static void unlock(struct server_queue *q)
 	pthread_mutex_unlock(&q->lock);
 	while ((w = TAILQ_FIRST(&woken))) {
 		TAILQ_REMOVE(&woken, w, link);
-		sem_post(&w->wake); /* from here on it may be gone */
+		sem_post(&w->wake); /* the waiter may be freed from here on */
 	}
 }
 
@@ -74,8 +78,8 @@ static void wake_first(struct server_queue *q, struct server_waiters *of)
 }
 
 /*
- * One who was told of room may not have taken it, because the session is lost: so each that leaves
- * tells the next.
+ * Leave the queue and wake a thread that waits for a slot. A thread woken earlier may not have used
+ * its slot, because the session is lost. So each thread that leaves wakes the next.
  */
 void server_leave(struct server_queue *q)
 {
@@ -91,7 +95,7 @@ static void sleep_in(struct server_waiters *list, struct server_waiter *w)
 	w->asleep = 1;
 	unlock(q);
 	while (sem_wait(&w->wake))
-		; /* a signal */
+		; /* interrupted by a signal */
 	server_enter(q);
 }
 
@@ -103,27 +107,30 @@ void server_completed(struct server_waiter *w)
 	wake_first(w->queue, &w->queue->outside);
 }
 
-/* Not while somebody sleeps at its fd: a poll would take away what is to wake him. */
+/* Poll, unless the watcher sleeps at the fd: a poll would clear the event that wakes it. */
 static void poll_queue(struct server_queue *q)
 {
 	if (!q->at_fd)
 		gantry_queue_poll(q->queue);
 }
 
-static void let_others(struct server_queue *q)
+static void yield_queue(struct server_queue *q)
 {
 	unlock(q);
 	sched_yield();
 	server_enter(q);
 }
 
-/* Poll, and let others go first, so many times; or until less than `before` is in flight. */
-static void take_turns(struct server_waiter *w, uint32_t before, int turns)
+/*
+ * Poll and yield, up to `turns` times, or until an IO of the waiter has completed. before: IOs that
+ * were in flight.
+ */
+static void poll_and_yield(struct server_waiter *w, uint32_t before, int turns)
 {
 	while (w->inflight == before && turns--) {
 		poll_queue(w->queue);
 		if (w->inflight == before)
-			let_others(w->queue);
+			yield_queue(w->queue);
 	}
 }
 
@@ -133,7 +140,7 @@ static void wait_for_fd(struct server_queue *q)
 
 	q->at_fd = 1;
 	unlock(q);
-	poll(&fd, 1, -1); /* an IO that is submitted meanwhile ends it too */
+	poll(&fd, 1, -1); /* a submit of another thread ends it too */
 	server_enter(q);
 	q->at_fd = 0;
 }
@@ -143,10 +150,10 @@ static void watch(struct server_waiter *w, uint32_t before)
 	struct server_queue *q = w->queue;
 
 	q->watched = 1;
-	take_turns(w, before, WATCH_TURNS);
+	poll_and_yield(w, before, WATCH_TURNS);
 	while (w->inflight == before) {
 		if (gantry_queue_arm(q->queue))
-			let_others(q);
+			yield_queue(q);
 		else
 			wait_for_fd(q);
 		gantry_queue_poll(q->queue);
@@ -161,14 +168,14 @@ void server_wait(struct server_waiter *w)
 
 	if (!before) {
 		/*
-		 * with nothing in flight nobody would wake us: there is room now, by answers that
-		 * came after their time
+		 * Without any IO in flight no completion would wake this thread. Then slots are
+		 * free already, because late replies have arrived.
 		 */
 		if (gantry_queue_inflight(w->queue->queue))
 			sleep_in(&w->queue->outside, w);
 		return;
 	}
-	take_turns(w, before, TURNS);
+	poll_and_yield(w, before, TURNS);
 	while (w->inflight == before)
 		if (w->queue->watched)
 			sleep_in(&w->queue->sleeping, w);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request.c - a request of NBD becomes one IO or several.
+ * request.c - divides a request of NBD into IOs.
  *
- * NBD allows requests far longer than an IO of the volume. They are cut, and a few pieces are in
- * flight at a time.
- * After the first that fails no more are sent; what the others did stays done, as NBD allows.
+ * A request of NBD may be far longer than an IO of the volume. It is divided into pieces, of which
+ * a few are in flight at a time. After the first error no more pieces are submitted. Completed
+ * pieces remain in effect, which NBD permits.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,17 +14,17 @@
 
 #include "server.h"
 
-#define PIECES 4 /* of one request, in flight */
+#define PIECES 4 /* pieces of one request in flight */
 
 struct request {
 	struct server_waiter waiter;
 	enum gantry_opcode opcode;
 	unsigned flags;
 	uint8_t *data;
-	uint64_t offset; /* of what is left */
-	uint32_t left;   /* bytes */
-	int result;      /* of the first IO that failed: -errno */
-	/* why it was refused; NULL: it was not, or nobody knows more than the errno */
+	uint64_t offset; /* offset of the rest */
+	uint32_t left;   /* bytes of the rest */
+	int result;      /* -errno of the first IO that failed */
+	/* Error text of a rejected IO; NULL: none was rejected, or only the errno is known. */
 	const char *text;
 };
 
@@ -58,9 +58,9 @@ static int submit(struct request *r, uint32_t length)
 static uint32_t next_length(const struct request *r)
 {
 	const struct gantry_volume_info *info = server_info();
-	uint32_t most = r->data ? server_piece() : info->max_io - info->max_io % info->block_size;
+	uint32_t max = r->data ? server_piece() : info->max_io - info->max_io % info->block_size;
 
-	return r->left < most ? r->left : most;
+	return r->left < max ? r->left : max;
 }
 
 static int try_submit(struct request *r, uint32_t length)
@@ -68,7 +68,7 @@ static int try_submit(struct request *r, uint32_t length)
 	return r->waiter.inflight < PIECES ? submit(r, length) : -EAGAIN;
 }
 
-/* Send the next piece when there is room for it. It may be of no bytes: a flush is. */
+/* Submit the next piece when a slot is free. A flush is a piece of 0 bytes. */
 static void send_piece(struct request *r)
 {
 	uint32_t length = next_length(r);
@@ -92,7 +92,7 @@ static void send_piece(struct request *r)
 		r->data += length;
 }
 
-/* Send all of it, wait for all of it; under the queue's lock. */
+/* Submit all pieces and wait for them. With the lock of the queue. */
 static void run(struct request *r)
 {
 	do
@@ -102,7 +102,7 @@ static void run(struct request *r)
 		server_wait(&r->waiter);
 }
 
-/* What the client is to see: nbdkit turns an errno that NBD does not know into EINVAL. */
+/* Map an errno for the client: nbdkit would turn an errno that NBD does not define into EINVAL. */
 static int nbd_errno(int err)
 {
 	static const int known[] = {EPERM, EROFS, EINVAL, ENOMEM, ENOSPC, EOPNOTSUPP};
@@ -125,7 +125,7 @@ static const char *name(enum gantry_opcode opcode)
 	return names[opcode];
 }
 
-/* A session that is lost is told once, not for each request. */
+/* Report a failed request. The loss of the session is logged once, not for each request. */
 static int failed(const struct request *r, uint32_t count, uint64_t offset)
 {
 	int err = -r->result;
@@ -136,22 +136,22 @@ static int failed(const struct request *r, uint32_t count, uint64_t offset)
 			     (unsigned long long)offset, text);
 	else if (server_lost())
 		nbdkit_error(
-			"the volume is lost: %s. Every request fails with EIO, until all clients have left and one comes "
+			"the volume is lost: %s: every request fails with EIO until all clients have disconnected and one connects "
 			"again; to make requests wait instead, see connect.resume in gantry.conf(5)",
 			text);
 	nbdkit_set_error(nbd_errno(err));
 	return -1;
 }
 
-static int aligned(uint32_t count, uint64_t offset)
+static int is_aligned(uint32_t count, uint64_t offset)
 {
 	uint32_t block = server_info()->block_size;
 
 	if ((count | offset) % block == 0)
 		return 1;
 	nbdkit_error(
-		"%u bytes at %llu: not in whole blocks of %u bytes; for clients that do not ask for the block size there "
-		"is nbdkit's --filter=blocksize",
+		"%u bytes at %llu: not in whole blocks of %u bytes: for clients that ignore the block size use "
+		"nbdkit --filter=blocksize",
 		count, (unsigned long long)offset, block);
 	nbdkit_set_error(EINVAL);
 	return 0;
@@ -163,7 +163,7 @@ int server_request(enum gantry_opcode opcode, void *data, uint32_t count, uint64
 	struct request r = {
 		.opcode = opcode, .flags = flags, .data = data, .offset = offset, .left = count};
 
-	if (!aligned(count, offset))
+	if (!is_aligned(count, offset))
 		return -1;
 	r.waiter.queue = server_queue();
 	sem_init(&r.waiter.wake, 0, 0);

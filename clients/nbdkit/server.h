@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server.h - nbdkit's plugin `gantry`: one volume for every client that speaks NBD.
+ * server.h - the nbdkit plugin `gantry`: serves one volume to NBD clients.
  *
- *     plugin.c   what nbdkit calls
- *     volume.c   the one volume that is open, and its queues
- *     request.c  a request of NBD becomes one IO or several
- *     queue.c    a queue that several threads use
+ *     plugin.c   callbacks of nbdkit
+ *     volume.c   the open volume and its queues
+ *     request.c  divides a request of NBD into IOs
+ *     queue.c    a queue that several threads share
  *
- * nbdkit calls from threads of its own, many for each connection, and a call returns when the
- * request is done. Threads that are on the same processor share a queue: what one of them finds
- * completed it completes for all, and the target has few lanes to look at.
+ * nbdkit calls from its own threads, many for each connection, and a call returns when the request
+ * is done. Threads on the same processor share a queue. One of them completes the IOs of all, and
+ * the target has few lanes to poll.
  */
 #ifndef CLIENTS_NBDKIT_SERVER_H
 #define CLIENTS_NBDKIT_SERVER_H
@@ -24,36 +24,35 @@
 /* -- volume.c -- */
 
 struct server_conf {
-	char *config;       /* file, absolute; NULL: uri */
-	const char *volume; /* role in it; NULL: the only one */
+	char *config;       /* absolute path; NULL: `uri` is used */
+	const char *volume; /* role in the file; NULL: the only one that connects */
 	const char *uri;
-	uint32_t queues; /* 0: one for each processor */
+	uint32_t queues; /* 0: one for each processor, up to 4 */
 	uint32_t depth;
-	uint32_t piece; /* bytes */
+	uint32_t piece; /* longest IO with data, in bytes */
 };
 
 extern struct server_conf server_conf;
 
-/* Open the volume; 0, or -1 after nbdkit_error(). */
+/* Open the volume. Returns 0, or -1 after nbdkit_error(). */
 int server_open(void);
 void server_close(void);
 
 /*
- * Count a connection. Where the session was lost and no connection is left that knew it, the volume
- * is opened again.
- * 0, or -1 after nbdkit_error().
+ * Count a new connection. If the session was lost, and no older connection is left, open the volume
+ * again. Returns 0, or -1 after nbdkit_error().
  */
 int server_connect(void);
 void server_disconnect(void);
 
-/* Of the volume that is open; fixed as long as there is a connection. */
+/* Properties of the open volume; constant while there is a connection. */
 const struct gantry_volume_info *server_info(void);
-uint32_t server_piece(void); /* longest IO with data, bytes */
+uint32_t server_piece(void); /* longest IO with data, in bytes */
 
-/* For a request that the calling thread has got. */
+/* Returns the queue for a request of the calling thread. */
 struct server_queue *server_queue(void);
 
-/* The session is lost. Returns 1 the first time, when it is worth a line in the log. */
+/* Record that the session is lost. Returns 1 for the first call, which should be logged. */
 int server_lost(void);
 
 /* -- queue.c -- */
@@ -61,48 +60,48 @@ int server_lost(void);
 TAILQ_HEAD(server_waiters, server_waiter);
 
 struct server_queue {
-	pthread_mutex_t lock; /* to use the queue, and of all below */
+	pthread_mutex_t lock; /* protects the queue and all fields below */
 	struct gantry_queue *queue;
-	int watched; /* somebody will poll it when something comes; at_fd: he sleeps until then */
+	int watched; /* a thread is the watcher; at_fd: it sleeps at the fd */
 	int at_fd;
-	struct server_waiters sleeping; /* those who need not: until theirs has completed */
-	struct server_waiters outside;  /* who found it full */
-	struct server_waiters woken;    /* to be told when the lock is free */
+	struct server_waiters sleeping; /* threads that wait for their own IOs */
+	struct server_waiters outside;  /* threads without IOs that wait for a slot */
+	struct server_waiters woken;    /* threads to wake after the lock is released */
 };
 
-/* A thread with its IOs. */
+/* A thread with its IOs in flight. */
 struct server_waiter {
 	struct server_queue *queue;
-	uint32_t inflight; /* its IOs */
-	int asleep;        /* in a list of the queue */
+	uint32_t inflight; /* IOs of this thread in flight */
+	int asleep;        /* in one of the lists of the queue */
 	sem_t wake;
 	TAILQ_ENTRY(server_waiter) link;
 };
 
-/* 0, or -errno with gantry_error(). */
+/* Returns 0, or -errno with the text in gantry_error(). */
 int server_queue_open(struct server_queue *queue, struct gantry_volume *volume);
 void server_queue_close(struct server_queue *queue);
 
-/* Take the lock for a request, and let go of it when the request is done. */
+/* Lock a queue for a request, and unlock it after the request. */
 void server_enter(struct server_queue *queue);
 void server_leave(struct server_queue *queue);
 
 /*
- * Wait until an IO of the waiter has completed; where it has none, because the queue is full of
- * those of others, until any has. Under the lock, which is let go of meanwhile.
+ * Wait until an IO of the waiter has completed. If the waiter has none, because other threads use
+ * all slots: until any IO has completed. With the lock, which is released while waiting.
  */
 void server_wait(struct server_waiter *waiter);
-/* To be called by `done` of each IO; under the lock. */
+/* Each `done` function must call this, with the lock. */
 void server_completed(struct server_waiter *waiter);
 
 /* -- request.c -- */
 
 /*
- * Do one request, in as many IOs as it takes.
+ * Execute one request.
  *
- * data     count bytes; NULL where the operation has none
+ * data     count bytes; NULL if the operation has no data
  * flags    GANTRY_IO_FUA or 0
- * returns  0, or -1 after nbdkit_error() and nbdkit_set_error()
+ * Returns  0, or -1 after nbdkit_error() and nbdkit_set_error()
  */
 int server_request(enum gantry_opcode opcode, void *data, uint32_t count, uint64_t offset,
 		   unsigned flags);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* volume.c - the one volume that is open, and its queues. */
+/* volume.c - the open volume, its queues, and the count of connections. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,7 +11,7 @@
 
 #include "server.h"
 
-#define MOST_DEFAULT_QUEUES 4
+#define MAX_DEFAULT_QUEUES 4
 
 struct server_conf server_conf = {.queues = 0, .depth = 64, .piece = 256 * 1024};
 
@@ -21,7 +21,7 @@ static struct {
 	uint32_t piece;
 	int lost;
 
-	pthread_mutex_t lock; /* of all below, and of opening the volume again */
+	pthread_mutex_t lock; /* protects all fields below, and the reopening of the volume */
 	struct server_queue *queues;
 	uint32_t n_queues;
 	uint32_t connections;
@@ -37,7 +37,7 @@ uint32_t server_piece(void)
 	return server.piece;
 }
 
-/* What the user called it, for messages. */
+/* Returns the name of the volume for messages, as the user gave it. */
 static const char *where(void)
 {
 	return server_conf.config ? server_conf.config : server_conf.uri;
@@ -56,7 +56,7 @@ static int connect_volume(uint32_t n_queues)
 				       &server.volume);
 }
 
-/* What NBD can say of it. */
+/* Read the properties of the volume, and check that NBD can represent them. */
 static int describe_volume(void)
 {
 	struct gantry_volume_info *info = &server.info;
@@ -67,13 +67,16 @@ static int describe_volume(void)
 	    server.piece >= info->block_size)
 		return 0;
 	nbdkit_error(
-		"%s: a volume of %llu bytes in blocks of %u cannot be served: the size must be a multiple of the block, "
-		"and piece=%u no less than it",
+		"%s: volume cannot be served (size=%llu, block_size=%u, piece=%u): the size must be a multiple of the "
+		"block size, and piece at least the block size",
 		where(), (unsigned long long)info->size, info->block_size, server.piece);
 	return -1;
 }
 
-/* As many as there are processors that we may use: threads that share one share a queue. */
+/*
+ * Returns the number of queues: one for each usable processor, because threads on one processor
+ * share a queue.
+ */
 static uint32_t count_queues(void)
 {
 	cpu_set_t set;
@@ -83,7 +86,7 @@ static uint32_t count_queues(void)
 		return server_conf.queues;
 	if (!sched_getaffinity(0, sizeof(set), &set))
 		n = (uint32_t)CPU_COUNT(&set);
-	return n < MOST_DEFAULT_QUEUES ? n : MOST_DEFAULT_QUEUES;
+	return n < MAX_DEFAULT_QUEUES ? n : MAX_DEFAULT_QUEUES;
 }
 
 static void close_queues(void)

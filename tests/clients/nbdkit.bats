@@ -226,7 +226,7 @@ refused() {
 	refused 'either config=FILE, or uri=URI'
 	refused 'either config=FILE, or uri=URI' config="$conf" uri=gantry:///volume
 	refused 'volume=load is a role of config=FILE' uri=gantry:///volume volume=load
-	refused 'queues=0: 1 to 64' config="$conf" queues=0
+	refused 'queues=0: out of range .limits 1 and 64.' config="$conf" queues=0
 	refused 'unknown parameter colour=red' config="$conf" colour=red
 	refused 'nowhere.conf' config="$dir/nowhere.conf"
 	refused 'no.*role.*nobody|nobody' config="$conf" volume=nobody
