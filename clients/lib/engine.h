@@ -121,8 +121,8 @@ enum gc_up {
 };
 
 /*
- * The owner may read all fields of the first part, and write `user`. A queue has its own cache lines:
- * its lane writes to it for each IO.
+ * The owner may read all fields of the first part, and write `user`. A queue has its own cache
+ * lines, because its lane writes to it for each IO.
  */
 struct gc_queue {
 	struct gc_session *session;
