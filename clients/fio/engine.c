@@ -125,7 +125,7 @@ static int open_volume(struct thread_data *td, const struct gantry_volume_attr *
 
 	*volume_p = NULL;
 	if (o->uri && (o->config || o->volume))
-		return reject_options(td, "uri= stands alone, without config= and volume=");
+		return reject_options(td, "uri= excludes config= and volume=");
 	if (o->uri) {
 		rc = gantry_volume_open(o->uri, attr, volume_p);
 		return rc ? failed(td, rc, "gantry_volume_open") : 0;

@@ -6,7 +6,7 @@
  *                      `--> waiting ---^                         `--> quarantine --settled--> free
  *
  * The chain of a queue ends in its gate. The gate passes descriptors to the requester of the
- * current session. It is not a hop of its own: the requester completes them into the chain.
+ * current session, which completes them into the chain: no hop of the chain follows the gate.
  */
 #include <errno.h>
 #include <stdlib.h>

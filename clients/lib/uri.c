@@ -188,7 +188,7 @@ static const char *take_place(struct parse *p, const char *at, int *rc_p)
 		n_name = strcspn(name, "?#");
 	}
 	if (name[n_name] == '#') {
-		*rc_p = wrong(p, "has a fragment (#); write it as %%23");
+		*rc_p = wrong(p, "has a fragment (#): write it as %%23");
 		return NULL;
 	}
 	p->host = decode(p, at, n_host, rc_p);
@@ -205,7 +205,7 @@ static int check_file(struct parse *p, size_t n_options)
 	if (*p->host || *p->name || p->device || p->transport || n_options)
 		return wrong(
 			p,
-			"names a configuration file, so the file says the rest; only role can stand beside config");
+			"config=FILE excludes a place and all other keys except role: write them into the file");
 	return 0;
 }
 
@@ -216,13 +216,13 @@ static int check_place(struct parse *p)
 	if (*p->host && *p->name)
 		return wrong(
 			p,
-			"has HOST:PORT and NAME, and both say where the volume is; leave one of them out");
+			"has both HOST:PORT and NAME: leave one of them out");
 	if (!*p->host && !*p->name)
 		return wrong(
 			p,
-			"names no volume; write gantry:///NAME, gantry://HOST:PORT or gantry:///?config=FILE");
+			"names no volume: write gantry:///NAME, gantry://HOST:PORT or gantry:///?config=FILE");
 	if (*p->host && !p->transport)
-		return wrong(p, "lacks the transport to that host; write ?transport=NAME");
+		return wrong(p, "lacks the transport to that host: write ?transport=NAME");
 	if (p->device && !is_word(p->device))
 		return wrong(p, "device \"%.64s\": a name has letters, digits, - and _", p->device);
 	return 0;
@@ -258,7 +258,7 @@ int gc_uri_parse(struct gc_uri *uri, const char *from, char *text, size_t text_b
 	if (strnlen(from, GC_URI_MAX + 1) > GC_URI_MAX)
 		return wrong(&p, "is longer than %d bytes", GC_URI_MAX);
 	if (strncmp(from, SCHEME, strlen(SCHEME)))
-		return wrong(&p, "is no gantry URI; write gantry:///NAME");
+		return wrong(&p, "is no gantry URI: write gantry:///NAME");
 	query = take_place(&p, from + strlen(SCHEME), &rc);
 	if (!query)
 		return rc;

@@ -135,7 +135,7 @@ all_answered() { # the target has done nothing more since the last look, and the
 	job --rw=read
 	refused 'gantry: no volume: config=FILE or uri='
 	job --rw=read --config="$conf" --uri=gantry:///volume
-	refused 'gantry: uri= stands alone'
+	refused 'gantry: uri= excludes config= and volume='
 	job --rw=read --config="$dir/none.conf"
 	refused 'gantry: .*none\.conf'
 	job --rw=read --config="$conf" --volume=nobody

@@ -94,9 +94,9 @@ static void test_what_is_wrong_is_said(void)
 	wrong("gantry://h:1/v?transport=x", "leave one of them out");
 	wrong("gantry://h:1", "lacks the transport");
 	wrong("gantry:///v?role=load", "needs config");
-	wrong("gantry:///v?config=x", "the file says the rest");
-	wrong("gantry:///?config=x&device=y", "the file says the rest");
-	wrong("gantry:///?config=x&connect.a=y", "the file says the rest");
+	wrong("gantry:///v?config=x", "excludes a place and all other keys");
+	wrong("gantry:///?config=x&device=y", "excludes a place and all other keys");
+	wrong("gantry:///?config=x&connect.a=y", "excludes a place and all other keys");
 	wrong("gantry:///v?size=3",
 	      "does not know \"size\"; known are config, role, device, transport, device.KEY and connect.KEY");
 	wrong("gantry:///v?devices.x.y=1", "does not know");
