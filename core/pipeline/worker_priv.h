@@ -16,7 +16,7 @@ struct gn_worker {
 	struct gn_worker_small small; /* must be first */
 	struct gantry_poller *pollers;
 	unsigned n_pollers, max_pollers;
-	unsigned n_removed; /* pollers with poll == NULL, removed from the array after the turn */
+	unsigned n_removed; /* pollers whose poll is NULL; removed from the array after the turn */
 	uint64_t **clocks;
 	unsigned n_clocks;
 	int epoll_fd;

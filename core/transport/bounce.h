@@ -55,8 +55,8 @@ int gn_bounce_fits(const struct gn_bounce *bounce, const struct gantry_io *io);
  * gn_bounce_move - start a move of io->length bytes between the buffer and the region;
  * gn_bounce_poll reports its end.
  *
- * started_ns  start of the time that is measured; 0: do not measure. If this CPU emulates the
- *             device, reading the clock here delays its next prefetch
+ * started_ns  start of the time that is measured; 0: do not measure. If this CPU executes the move,
+ *             reading the clock in this function would keep it from prefetching
  * Returns 0 or a -errno of rma_submit
  */
 int gn_bounce_move(struct gn_bounce *bounce, struct gantry_io *io,
