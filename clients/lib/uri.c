@@ -214,9 +214,7 @@ static int check_place(struct parse *p)
 	if (p->uri->role)
 		return wrong(p, "role needs config=FILE");
 	if (*p->host && *p->name)
-		return wrong(
-			p,
-			"has both HOST:PORT and NAME: leave one of them out");
+		return wrong(p, "has both HOST:PORT and NAME: leave one of them out");
 	if (!*p->host && !*p->name)
 		return wrong(
 			p,

@@ -107,7 +107,8 @@ static int try_start(struct gantry_session *s)
 	if (o.backend != 0 && o.backend != -EAGAIN) {
 		gn_start_forget(s);
 		gn_session_refuse(
-			s, "the backend cannot determine whether the writes of ended sessions are complete: %s",
+			s,
+			"the backend cannot determine whether the writes of ended sessions are complete: %s",
 			strerror(-o.backend));
 		return o.backend;
 	}
