@@ -108,6 +108,7 @@ void gc_session_give_up(struct gc_session *session);
  */
 void gc_session_free(struct gc_session *session);
 
+/* Returns queue `index`. Valid from gc_session_open until gc_session_free. */
 struct gc_queue *gc_session_queue(struct gc_session *session, uint32_t index);
 /* Valid after gc_session_memory. */
 const struct gantry_region *gc_session_region(const struct gc_session *session);
@@ -263,6 +264,7 @@ static inline int gc_queue_completed(struct gc_queue *queue, struct gantry_io *i
 	return 0;
 }
 
+/* Slow path of gc_queue_poll(). */
 int gc_queue_poll_more(struct gc_queue *queue);
 
 /*

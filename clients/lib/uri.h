@@ -28,6 +28,7 @@ struct gc_uri {
  * call gc_uri_fini() in each case.
  */
 int gc_uri_parse(struct gc_uri *uri, const char *from, char *text, size_t text_bytes);
+/* gc_uri_fini - free the strings of a parsed URI. */
 void gc_uri_fini(struct gc_uri *uri);
 
 #endif

@@ -36,6 +36,7 @@ extern struct server_conf server_conf;
 
 /* Open the volume. Returns 0, or -1 after nbdkit_error(). */
 int server_open(void);
+/* Close the queues and the volume, if it is open. */
 void server_close(void);
 
 /*
@@ -43,6 +44,7 @@ void server_close(void);
  * again. Returns 0, or -1 after nbdkit_error().
  */
 int server_connect(void);
+/* Count a closed connection. */
 void server_disconnect(void);
 
 /* Properties of the open volume; constant while there is a connection. */
@@ -80,6 +82,7 @@ struct server_waiter {
 
 /* Returns 0, or -errno with the text in gantry_error(). */
 int server_queue_open(struct server_queue *queue, struct gantry_volume *volume);
+/* Close a queue. No thread may use it. */
 void server_queue_close(struct server_queue *queue);
 
 /* Lock a queue for a request, and unlock it after the request. */

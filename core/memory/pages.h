@@ -23,6 +23,7 @@ struct gn_pages;
 
 /* gn_pages_create - create an allocator of n free pages. Returns 0 or -ENOMEM. */
 int gn_pages_create(uint32_t n, struct gn_pages **pages_p);
+/* gn_pages_destroy - free an allocator and set *pages_p to NULL. */
 void gn_pages_destroy(struct gn_pages **pages_p);
 
 /*

@@ -51,6 +51,7 @@ struct gn_plugin_instance {
  */
 int gn_lane_init(struct gn_lane *lane, uint32_t index, uint32_t n_lanes, struct gn_host *host,
 		 struct gn_worker *worker);
+/* gn_lane_fini - release a lane. Chains that still exist detach from it. Control thread. */
 void gn_lane_fini(struct gn_lane *lane);
 
 /*
@@ -74,9 +75,11 @@ void gn_pipeline_close(struct gn_pipeline **pipeline_p);
  * (io->owner); NULL: for all owners. Lane's thread.
  */
 void gn_pipeline_drain(struct gn_lane *lane, const void *owner);
+/* gn_pipeline_report - write the array `stages` into the open object. Control thread. */
 void gn_pipeline_report(const struct gn_pipeline *pipeline, struct gantry_writer *w);
 /* Returns true if a stage may hold a descriptor. */
 bool gn_pipeline_holds(const struct gn_pipeline *pipeline);
+/* Return the number of stages, and the plugin name of stage i. */
 uint32_t gn_pipeline_length(const struct gn_pipeline *pipeline);
 const char *gn_pipeline_stage_name(const struct gn_pipeline *pipeline, uint32_t i);
 

@@ -61,6 +61,7 @@ void gn_worker_remove(struct gn_worker *worker, void *self);
  * call, and at gn_worker_enter. Any thread. Returns 0 or -ENOMEM.
  */
 int gn_worker_add_clock(struct gn_worker *worker, uint64_t *now_ns);
+/* gn_worker_remove_clock - stop writing the time into *now_ns. Any thread. */
 void gn_worker_remove_clock(struct gn_worker *worker, uint64_t *now_ns);
 
 /*
@@ -103,6 +104,10 @@ static inline bool gn_worker_clock_is_fresh(struct gn_worker *worker)
  * threads. Must not be nested.
  */
 void gn_worker_enter(struct gn_worker *worker);
+/*
+ * gn_worker_leave - unlock the worker. If it was armed at gn_worker_enter and no turn ran, its fd
+ * becomes readable again.
+ */
 void gn_worker_leave(struct gn_worker *worker);
 /* gn_worker_turn - poll all pollers once. Returns the number of events that they handled. */
 int gn_worker_turn(struct gn_worker *worker);

@@ -74,6 +74,7 @@ struct gn_worker {
 void gn_worker_sweep(struct gn_worker *worker);
 /* Arm all pollers. Returns 0, or 1: there is work, and none is armed. */
 int gn_worker_arm_all(struct gn_worker *worker);
+/* Disarm all pollers, if they are armed. */
 void gn_worker_disarm_all(struct gn_worker *worker);
 /* Returns the earliest timer of all pollers; 0: none. */
 uint64_t gn_worker_timer(const struct gn_worker *worker);
@@ -99,7 +100,9 @@ void gn_worker_step_in(struct gn_worker *worker);
 void gn_worker_step_out(struct gn_worker *worker);
 /* gn_worker_call() for a driven worker, from a thread that is not inside. */
 void gn_worker_call_driven(struct gn_worker *worker, void (*fn)(void *arg), void *arg);
+/* Returns true if the calling thread is inside the driven worker. */
 bool gn_worker_is_inside(const struct gn_worker *worker);
+/* Create the timerfd of a driven worker and add it to the epoll instance. Returns 0 or -errno. */
 int gn_worker_open_timer(struct gn_worker *worker);
 
 #endif

@@ -78,6 +78,7 @@ void gn_client_answered(struct gantry_client *c, unsigned type, const void *payl
 void gn_client_make_more(void *arg);
 /* Send the next request that closing needs. */
 void gn_client_go_on_closing(struct gantry_client *c);
+/* Destroy the producers and consumers of all lanes, after their requesters have stopped. */
 void gn_client_drop_queues(struct gantry_client *c);
 
 /*

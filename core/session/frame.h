@@ -146,6 +146,7 @@ size_t gn_frame_build(void *buf, unsigned type, uint32_t id, uint64_t session,
  */
 int gn_state_next(enum gn_state state, unsigned type);
 
+/* Return the name of a type or a state for messages; never NULL. */
 const char *gn_frame_name(unsigned type);
 const char *gn_state_name(enum gn_state state);
 

@@ -87,6 +87,7 @@ struct gn_role;
  * -errno.
  */
 int gn_role_create(struct gn_loop *loop, const struct gn_role_spec *spec, struct gn_role **role_p);
+/* gn_role_start - start the role plugin. Returns 0 or its -errno. */
 int gn_role_start(struct gn_role *role);
 /*
  * gn_role_stop - request the end of the role: its sessions end, then it calls `finished`. A second

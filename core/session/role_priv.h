@@ -40,6 +40,7 @@ struct gn_role {
 
 /* Fill role->rh from role->spec. */
 void gn_role_fill_host(struct gn_role *role);
+/* Cancel and free all timers of the plugin. */
 void gn_role_drop_timers(struct gn_role *role);
 /*
  * Let the stages complete the descriptors that they hold. Call it when no more IO is submitted: a

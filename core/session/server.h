@@ -33,6 +33,10 @@ struct gn_server {
 	uint64_t **ops_done, **ops_failed; /* counters of IOs, one for each lane */
 };
 
+/*
+ * gn_server_start - listen. Returns 0; -EINVAL: the role has no `listen`, or listens already;
+ * -ENOMEM; another -errno of the transport, which is logged.
+ */
 int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops);
 /* Stop listening; sessions continue. A second call has no effect. */
 void gn_server_unlisten(struct gn_role *role);
@@ -43,6 +47,7 @@ void gn_server_stop(struct gn_role *role);
  * open client.
  */
 void gn_server_check_finished(struct gn_role *role);
+/* Write the arrays `sessions` and `peers` into the open object. */
 void gn_server_report(const struct gn_role *role, struct gantry_writer *w);
 
 void gn_session_continue(struct gantry_session *session, int rc);

@@ -36,6 +36,7 @@ struct gn_bounce_attr {
  * -ENOMEM.
  */
 int gn_bounce_create(const struct gn_bounce_attr *attr, struct gn_bounce **bounce_p);
+/* gn_bounce_destroy - free the buffers and set *bounce_p to NULL. No move may be in flight. */
 void gn_bounce_destroy(struct gn_bounce **bounce_p);
 
 /*

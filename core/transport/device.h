@@ -32,6 +32,7 @@ struct gn_device {
 int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_name,
 		   const struct gantry_transport_ops *ops, const void *conf,
 		   struct gn_device **device_p);
+/* gn_device_close - close a device, after all its connections and listeners. NULL has no effect. */
 void gn_device_close(struct gn_device **device_p);
 /*
  * gn_device_kick - call `progress` of the transport in the next turn of the loop. Use it after
@@ -49,6 +50,7 @@ void gn_device_kick(struct gn_device *device);
 uint32_t gn_device_queue_depth(const struct gn_device *device, uint32_t depth);
 /* gn_device_describe - write capabilities and limits of the device into the open object. */
 void gn_device_describe(const struct gn_device *device, struct gantry_writer *w);
+/* gn_device_report - write an object with the name of the device: transport, details, counters. */
 void gn_device_report(const struct gn_device *device, struct gantry_writer *w);
 
 #endif

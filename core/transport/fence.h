@@ -28,6 +28,7 @@ struct gn_fence {
 	struct gn_fence_entry *first;
 };
 
+/* gn_fence_init, gn_fence_fini - initialise and release a fence. Control thread. */
 void gn_fence_init(struct gn_fence *fence);
 void gn_fence_fini(struct gn_fence *fence);
 

@@ -36,7 +36,7 @@
  */
 #define HELD_POLL_NS GN_NS_PER_MS
 
-/* One slot: an IO in flight, or a late reply. */
+/* One slot: an IO in flight, or one that timed out and has no reply yet. */
 struct flight {
 	struct gantry_io *io;    /* NULL: no IO is in flight */
 	uint32_t tag;            /* tag of the descriptor on the wire */

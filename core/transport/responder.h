@@ -72,8 +72,8 @@ void gn_responder_quiesce(struct gn_responder *resp);
  * gn_responder_abandon - quiesce a responder of a lost session.
  *
  * An IO that cannot take its next step at once is canceled. Stages complete the IOs of this
- * responder that they hold. An IO in the terminal is waited for. From now on the responder sends no
- * reply for an IO that ends with GANTRY_S_CANCELED: the peer completes that IO when the session
+ * responder that they hold. The responder waits for the IOs in the terminal. From now on it sends
+ * no reply for an IO that ends with GANTRY_S_CANCELED: the peer completes that IO when the session
  * ends.
  *
  * May follow gn_responder_quiesce; `idle` is still called once. Control thread.

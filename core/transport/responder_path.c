@@ -6,9 +6,9 @@
  *                       (bounce buffers only)                        (bounce buffers only)
  *
  * A descriptor that cannot take its next step waits in one of four queues of struct gn_responder:
- * `buffer_waiters`, `moves`, `waiting` (for the submit), `replies`. Each poll retries the
- * queues in this order: replies, moves, waiting, buffer_waiters. Without bounce buffers and without
- * waiting descriptors the responder uses the fast path, see gn_responder_update_fast_path().
+ * `buffer_waiters`, `moves`, `waiting` (for the submit), `replies`. Each poll retries the queues in
+ * this order: replies, moves, waiting, buffer_waiters. Without bounce buffers and without waiting
+ * descriptors the responder uses the fast path, see gn_responder_update_fast_path().
  */
 #include "transport/responder_priv.h"
 
