@@ -156,7 +156,7 @@ static void it_asks_the_backend(void)
 	fc.role->backend_ops = NULL;
 	conn = start_over_a_backend(-EIO);
 	told(conn, GN_FRAME_START, GANTRY_S_IO);
-	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "at rest"));
+	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "are complete"));
 	fc.role->backend_ops = NULL;
 }
 
