@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_argp.h - options of a command line, and of a JSON file */
+/*
+ * doca_argp.h - parser for options of a command line and of a JSON file
+ *
+ * A process has one parser. A program creates it, registers parameters and commands, and starts it.
+ * One thread uses the parser.
+ */
 #ifndef DOCA_ARGP_H
 #define DOCA_ARGP_H
 
@@ -31,138 +36,201 @@ typedef doca_error_t (*doca_argp_validation_cb_t)(void *);
 typedef doca_error_t (*doca_argp_logger_cb_t)(enum doca_log_level level, const char *format,
 					      va_list args);
 
-/* Print how the program is called. */
+/* Print the usage of the program to standard output. */
 DOCA_EXPERIMENTAL void doca_argp_usage(void);
 
 /*
- * Begin: one parser in a process. Name of the program, or NULL for the file's; program_config goes
- * to all callbacks. BAD_STATE when it has begun. Errors: NO_MEMORY.
+ * Create the parser of the process. program_name: NULL for the name of the file. The parser passes
+ * program_config to all callbacks.
+ * Errors:
+ *     BAD_STATE  the parser exists already
+ *     NO_MEMORY  memory allocation failed
  */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_init(const char *program_name, void *program_config);
 
 /*
- * Take a parameter over, also when it fails. INITIALIZATION: it lacks name, description, callback
- * or type. Errors: BAD_STATE.
+ * Register a parameter. The parser owns it.
+ * Errors:
+ *     INITIALIZATION  name, description, callback or type is missing
+ *     BAD_STATE       there is no parser, or it runs
  */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_register_param(struct doca_argp_param *input_param);
 
-/* Take a command over, also when it fails. Errors: BAD_STATE, INITIALIZATION. */
+/*
+ * Register a command. The parser owns it.
+ * Errors:
+ *     INITIALIZATION  name or description is missing
+ *     BAD_STATE       there is no parser, or it runs
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_register_cmd(struct doca_argp_cmd *input_cmd);
 
-/* What --version does instead of printing the version of the library. Errors: BAD_STATE. */
+/*
+ * Set the function that --version calls, instead of printing the version of the library.
+ * Errors:
+ *     BAD_STATE  there is no parser
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_register_version_callback(doca_argp_param_cb_t callback);
 
 /*
- * Called with program_config when all is parsed; its error is that of doca_argp_start. Errors:
- * BAD_STATE.
+ * Set the function that the parser calls with program_config after all callbacks of options.
+ * doca_argp_start() returns its error.
+ * Errors:
+ *     BAD_STATE  there is no parser
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_argp_register_validation_callback(doca_argp_validation_cb_t callback);
 
-/* Where the parser's own messages go; ALREADY_EXIST for a second one. Errors: BAD_STATE. */
+/*
+ * Set the function that gets the messages of the parser.
+ * Errors:
+ *     BAD_STATE      there is no parser
+ *     ALREADY_EXIST  a function is set already
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_register_logger_callback(doca_argp_logger_cb_t callback);
 
-/* Messages go to standard error again. Errors: BAD_STATE. */
+/*
+ * Send the messages of the parser to standard error again.
+ * Errors:
+ *     BAD_STATE  there is no parser
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_disable_logger_callback(void);
 
 /*
- * Parse: callbacks run in the order of the arguments, after those of a JSON file. What is wrong is
- * printed, with the usage. Errors: BAD_STATE, INITIALIZATION, IO_FAILED, NO_MEMORY, NOT_SUPPORTED.
- *
- * Options are written -s VALUE, --long VALUE or --long=VALUE; short names may have several letters.
- * --json FILE reads options by their long names, comments as in C are left out, and the command
- * line goes before the file:
- *     {"doca_general_flags": {"log-level": 60}, "doca_program_flags": {"pci-addr": "03:00.0",
- *     "cpu": [1, 2]}}
+ * Parse the arguments. The parser calls the callbacks of options of the JSON file first, then those
+ * of the command line, in order. It prints an error and the usage for invalid options. --help and
+ * --version end the process. Options are written as -s VALUE, --long VALUE or --long=VALUE. A short
+ * name may have several letters. --json FILE reads options by their long names; the file may have
+ * comments as in C. An option of the command line has precedence over the same option of the file:
+ *     {"doca_general_flags": {"log-level": 60},
+ *      "doca_program_flags": {"pci-addr": "03:00.0", "cpu": [1, 2]}}
+ * Errors:
+ *     BAD_STATE       there is no parser, or it runs
+ *     IO_FAILED       the JSON file cannot be read
+ *     NOT_SUPPORTED   the JSON file has the key doca_dpdk_flags
+ *     NO_MEMORY       memory allocation failed
+ *     INITIALIZATION  a callback of the program returned it
+ *     INVALID_VALUE   an option is unknown, missing or invalid
+ * A callback of the program may cause any other error.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_start(int argc, char **argv);
 
-/* End: parameters and commands are freed. Errors: BAD_STATE. */
+/*
+ * Destroy the parser with all its parameters and commands.
+ * Errors:
+ *     BAD_STATE  there is no parser
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_destroy(void);
 
-/* Arguments after -- go to this callback, for programs that hand them to another library. */
+/* Set the function that gets the arguments before "--", for programs that pass them to DPDK. */
 DOCA_EXPERIMENTAL void doca_argp_set_dpdk_program(doca_argp_dpdk_cb_t callback);
 
-/* A parameter, not yet known to the parser. BAD_STATE before doca_argp_init. Errors: NO_MEMORY. */
+/*
+ * Create a parameter, which is not yet registered.
+ * Errors:
+ *     BAD_STATE  there is no parser, or it runs
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_param_create(struct doca_argp_param **param);
 
-/* Name after one dash; may have several letters. Texts are copied. */
+/*
+ * Set the short name, which follows one dash. It may have several letters. The library copies all
+ * texts.
+ */
 DOCA_EXPERIMENTAL void doca_argp_param_set_short_name(struct doca_argp_param *param,
 						      const char *name);
 
-/* Name after two dashes, and key in a JSON file. */
+/* Set the long name, which follows two dashes. It is also the key in a JSON file. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_long_name(struct doca_argp_param *param,
 						     const char *name);
 
-/* What stands for the value in the usage. */
+/* Set the placeholder of the value in the usage. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_arguments(struct doca_argp_param *param,
 						     const char *arguments);
 
-/* Its text in the usage; each parameter needs one. */
+/* Set the description in the usage. It is required. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_description(struct doca_argp_param *param,
 						       const char *description);
 
 /*
- * Called as callback(value, program_config); value is a char *, int * or bool *, and lives only
- * during the call.
+ * Set the function that the parser calls as callback(value, program_config). value is a char *, int
+ * * or bool *, valid during the call.
  */
 DOCA_EXPERIMENTAL void doca_argp_param_set_callback(struct doca_argp_param *param,
 						    doca_argp_param_cb_t callback);
 
-/* Strings and numbers take a value, booleans do not. */
+/* Set the type. Strings and numbers have a value, booleans need none. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_type(struct doca_argp_param *param,
 						enum doca_argp_type type);
 
-/* Without it parsing fails. */
+/* Make the parameter mandatory: parsing fails without it. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_mandatory(struct doca_argp_param *param);
 
-/* Not taken from a JSON file. */
+/* Accept the parameter only on the command line, not in a JSON file. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_cli_only(struct doca_argp_param *param);
 
-/* It may be given several times; the callback runs for each. */
+/* Permit the parameter several times. The parser calls the callback for each occurrence. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_multiplicity(struct doca_argp_param *param);
 
-/* Alone on a command line: no other parameter is then needed. */
+/* Let the parameter be the only one. Mandatory parameters may then be missing. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_singular(struct doca_argp_param *param);
 
-/* Commands below the one that it is registered with take it too. */
+/* Let the sub-commands of its command accept the parameter, too. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_inherited(struct doca_argp_param *param);
 
-/* Not shown in the usage. */
+/* Omit it from the usage. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_hidden(struct doca_argp_param *param);
 
-/* Free one that was not registered. Errors: BAD_STATE. */
+/*
+ * Destroy an object that is not registered.
+ * Errors:
+ *     BAD_STATE  there is no parser, or it runs, or the object is registered
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_param_destroy(struct doca_argp_param *param);
 
-/* A command, not yet known to the parser. Errors: NO_MEMORY, BAD_STATE. */
+/*
+ * Create a command, which is not yet registered.
+ * Errors:
+ *     BAD_STATE  there is no parser, or it runs
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_cmd_create(struct doca_argp_cmd **cmd);
 
-/* The word that calls it. */
+/* Set the word that selects the command. */
 DOCA_EXPERIMENTAL void doca_argp_cmd_set_name(struct doca_argp_cmd *cmd, const char *name);
 
-/* Its text in the usage. */
+/* Set the description in the usage. */
 DOCA_EXPERIMENTAL void doca_argp_cmd_set_description(struct doca_argp_cmd *cmd,
 						     const char *description);
 
-/* Called with program_config when the command is given. */
+/* Set the function that the parser calls with program_config for the command. */
 DOCA_EXPERIMENTAL void doca_argp_cmd_set_callback(struct doca_argp_cmd *cmd,
 						  doca_argp_cmd_cb_t callback);
 
-/* Not shown in the usage. */
+/* Omit it from the usage. */
 DOCA_EXPERIMENTAL void doca_argp_cmd_set_hidden(struct doca_argp_cmd *cmd);
 
-/* A parameter of this command; taken over. Errors: BAD_STATE, INITIALIZATION. */
+/*
+ * Register a parameter of the command. The parser owns it. Errors as for
+ * doca_argp_register_param(): BAD_STATE, INITIALIZATION.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_cmd_register_param(struct doca_argp_cmd *cmd,
 							    struct doca_argp_param *input_param);
 
-/* A command below this one; taken over. Errors: BAD_STATE, INITIALIZATION. */
+/*
+ * Register a sub-command of the command. The parser owns it. Errors as for
+ * doca_argp_register_cmd(): BAD_STATE, INITIALIZATION.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_cmd_register_cmd(struct doca_argp_cmd *cmd,
 							  struct doca_argp_cmd *input_cmd);
 
-/* Free one that was not registered. Errors: BAD_STATE. */
+/*
+ * Destroy an object that is not registered.
+ * Errors:
+ *     BAD_STATE  there is no parser, or it runs, or the object is registered
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_cmd_destroy(struct doca_argp_cmd *cmd);
 
-/* The level that the command line asks for. */
+/* Get the log level of the command line. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_get_log_level(int *log_level);
 DOCA_EXPERIMENTAL doca_error_t doca_argp_get_sdk_log_level(int *log_level);
 

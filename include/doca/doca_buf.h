@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_buf.h - a buffer: a range of a memory map, and where in it the data is */
+/*
+ * doca_buf.h - buffers: a range of a memory map with a data part, references, and lists of buffers
+ *
+ * The first buffer of a list represents the list. Only the first buffer has a reference count.
+ */
 #ifndef DOCA_BUF_H
 #define DOCA_BUF_H
 
@@ -16,71 +20,89 @@ extern "C" {
 struct doca_buf;
 
 /*
- * One more reference; the count before it goes to refcount, which may be NULL. NOT_PERMITTED inside
- * a list. Errors: TOO_BIG.
+ * Add a reference. refcount, which may be NULL, gets the count before the call.
+ * Errors:
+ *     NOT_PERMITTED  the buffer is in a list and not its first, or has no reference
+ *     TOO_BIG        the count would exceed 65535
  */
 DOCA_STABLE doca_error_t doca_buf_inc_refcount(struct doca_buf *buf, uint16_t *refcount);
 
 /*
- * One reference less; the count before it goes to refcount, which may be NULL. With the last one
- * the buffer, and the list that it is the first of, is free again. NOT_PERMITTED inside a list.
- * Errors: BAD_STATE.
+ * Drop a reference. refcount, which may be NULL, gets the count before the call. Dropping the last
+ * reference releases the buffer, and with it the list that it is the first buffer of.
+ * Errors:
+ *     BAD_STATE      the buffer has no reference
+ *     NOT_PERMITTED  the buffer is in a list and not its first
  */
 DOCA_STABLE doca_error_t doca_buf_dec_refcount(struct doca_buf *buf, uint16_t *refcount);
 
-/* The count. */
+/* Get the reference count. */
 DOCA_STABLE doca_error_t doca_buf_get_refcount(const struct doca_buf *buf, uint16_t *refcount);
 
-/* Bytes from its head, whatever of it is data. */
+/* Get the length of the range, in bytes. */
 DOCA_STABLE doca_error_t doca_buf_get_len(const struct doca_buf *buf, size_t *len);
 
-/* Where it begins. */
+/* Get the address of the range. */
 DOCA_STABLE doca_error_t doca_buf_get_head(const struct doca_buf *buf, void **head);
 
-/* Bytes of data in it. */
+/* Get the length of the data, in bytes. */
 DOCA_STABLE doca_error_t doca_buf_get_data_len(const struct doca_buf *buf, size_t *data_len);
 
-/* Where its data begins. */
+/* Get the address of the data. */
 DOCA_STABLE doca_error_t doca_buf_get_data(const struct doca_buf *buf, void **data);
 
-/* Say which part of it is data; the caller answers for the range. */
+/*
+ * Set the data part of the range. The library does not check it here: a task that uses a data part
+ * outside the range fails.
+ */
 DOCA_STABLE doca_error_t doca_buf_set_data(struct doca_buf *buf, void *data, size_t data_len);
 
-/* Say how many bytes behind its data pointer are data. */
+/* Set the length of the data, in bytes. */
 DOCA_STABLE doca_error_t doca_buf_set_data_len(struct doca_buf *buf, size_t data_len);
 
-/* No data in it; where data will go stays. */
+/* Set the length of the data to 0. The address of the data does not change. */
 DOCA_STABLE doca_error_t doca_buf_reset_data_len(struct doca_buf *buf);
 
-/* The next one, or NULL. */
+/* Get the next buffer of the list, or NULL. */
 DOCA_STABLE doca_error_t doca_buf_get_next_in_list(struct doca_buf *buf,
 						   struct doca_buf **next_buf);
 
-/* The last one. */
+/* Get the last buffer of the list. */
 DOCA_STABLE doca_error_t doca_buf_get_last_in_list(struct doca_buf *buf,
 						   struct doca_buf **last_buf);
 
-/* 1 or 0. */
+/* Stores 1 if yes, 0 if no. */
 DOCA_STABLE doca_error_t doca_buf_is_last_in_list(const struct doca_buf *buf, uint8_t *is_last);
 DOCA_STABLE doca_error_t doca_buf_is_first_in_list(const struct doca_buf *buf, uint8_t *is_first);
 
-/* 1 or 0: is it in a list of more than one? */
+/* Stores 1 if the buffer is in a list of more than one buffer, else 0. */
 DOCA_STABLE doca_error_t doca_buf_is_in_list(const struct doca_buf *buf, uint8_t *is_in_list);
 
-/* How many; NOT_PERMITTED when it is not the first. */
+/*
+ * Get the number of buffers of the list.
+ * Errors:
+ *     NOT_PERMITTED  the buffer is not the first of its list
+ */
 DOCA_STABLE doca_error_t doca_buf_get_list_len(const struct doca_buf *buf, uint32_t *num_elements);
 
 /*
- * Put list2 behind list1; both are first ones, and nobody else refers to list2: else NOT_PERMITTED.
+ * Append list2 to list1.
+ * Errors:
+ *     NOT_PERMITTED  a buffer is not the first of its list, list1 is list2, list1 has no reference,
+ *                    or list2 has other than one reference
  */
 DOCA_STABLE doca_error_t doca_buf_chain_list(struct doca_buf *list1, struct doca_buf *list2);
 
-/* The same, for a caller who knows the last one of list1. Errors: NOT_PERMITTED. */
+/*
+ * Like doca_buf_chain_list(), with the last buffer of list1 given.
+ * Errors:
+ *     NOT_PERMITTED  as above, or list1_tail is not the last buffer of list1
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_chain_list_tail(struct doca_buf *list1_head,
 							struct doca_buf *list1_tail,
 							struct doca_buf *list2);
 
-/* Take list2, and what follows it, off list1; it is a list of its own then, with one reference. */
+/* Split list1 before buffer list2. list2 becomes the first buffer of a list with one reference. */
 DOCA_STABLE doca_error_t doca_buf_unchain_list(struct doca_buf *list1, struct doca_buf *list2);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_buf_array.h - an array of equal elements of a memory map */
+/* doca_buf_array.h - arrays of equal elements in a memory map */
 #ifndef DOCA_BUF_ARRAY_H
 #define DOCA_BUF_ARRAY_H
 
@@ -16,24 +16,35 @@ extern "C" {
 struct doca_buf_arr;
 struct doca_mmap;
 
-/* An array of num_elem elements. Errors: NO_MEMORY. */
+/*
+ * Create an array of num_elem elements.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_arr_create(size_t num_elem, struct doca_buf_arr **buf_arr);
 
 /*
- * Before start: the first element begins at start_offset of the map, the others follow. Errors:
- * BAD_STATE.
+ * Set the map, the size of an element in bytes, and the offset of the first element in the map.
+ * Elements follow each other without gaps. Call before start.
+ * Errors:
+ *     BAD_STATE  the array is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_arr_set_params(struct doca_buf_arr *buf_arr,
 						       struct doca_mmap *mmap, size_t elem_size,
 						       uint64_t start_offset);
 
-/* Set-up is over. Errors: BAD_STATE, NO_MEMORY. */
+/*
+ * Start the array.
+ * Errors:
+ *     BAD_STATE  the array is started or has no map, or the map is not started
+ *     NO_MEMORY  reserved
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_arr_start(struct doca_buf_arr *buf_arr);
 
-/* It can be set up again. */
+/* Stop the array. It can be configured again. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_arr_stop(struct doca_buf_arr *buf_arr);
 
-/* Free it; the map stays. */
+/* Destroy the array, but not its map. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_arr_destroy(struct doca_buf_arr *buf_arr);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_buf_inventory.h - where buffers come from */
+/* doca_buf_inventory.h - inventories: pools of buffers that can refer to any memory map */
 #ifndef DOCA_BUF_INVENTORY_H
 #define DOCA_BUF_INVENTORY_H
 
@@ -17,54 +17,83 @@ struct doca_buf;
 struct doca_buf_inventory;
 struct doca_mmap;
 
-/* Room for num_elements buffers, at least one. For one thread. Errors: NO_MEMORY. */
+/*
+ * Create an inventory of num_elements buffers, at least one. One thread at a time may use it.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_STABLE doca_error_t doca_buf_inventory_create(size_t num_elements,
 						   struct doca_buf_inventory **inventory);
 
-/* Stops it first. IN_USE while buffers are out. */
+/*
+ * Stop and destroy the inventory.
+ * Errors:
+ *     IN_USE  buffers are allocated
+ */
 DOCA_STABLE doca_error_t doca_buf_inventory_destroy(struct doca_buf_inventory *inventory);
 
-/* Before the first buffer is taken. */
+/* Start the inventory. Required before the first buffer is allocated. */
 DOCA_STABLE doca_error_t doca_buf_inventory_start(struct doca_buf_inventory *inventory);
 
-/* No buffers are given out any more. */
+/* Stop the inventory. No buffer can be allocated until the next start. */
 DOCA_STABLE doca_error_t doca_buf_inventory_stop(struct doca_buf_inventory *inventory);
 
 /*
- * A buffer with one reference: the range addr, len of a started map, and in it the data. NO_MEMORY:
- * all are out. INVALID_VALUE: out of the map.
+ * Allocate a buffer with one reference: range addr, len of a started map, and a data part in it.
+ * Errors:
+ *     NO_MEMORY      all buffers are allocated
+ *     INVALID_VALUE  the range is outside the map or the data outside the range, or the inventory
+ *                    or the map is not started
  */
 DOCA_STABLE doca_error_t doca_buf_inventory_buf_get_by_args(struct doca_buf_inventory *inventory,
 							    struct doca_mmap *mmap, void *addr,
 							    size_t len, void *data, size_t data_len,
 							    struct doca_buf **buf);
 
-/* Another buffer with the same range and data. Errors: BAD_STATE, NOT_PERMITTED, NO_MEMORY. */
+/*
+ * Allocate a buffer with the same range and data as another one.
+ * Errors:
+ *     BAD_STATE      the inventory is not started
+ *     NOT_PERMITTED  src_buf has no reference, or its map is not started
+ *     NO_MEMORY      all buffers are allocated
+ */
 DOCA_STABLE doca_error_t doca_buf_inventory_buf_dup(struct doca_buf_inventory *inventory,
 						    const struct doca_buf *src_buf,
 						    struct doca_buf **dst_buf);
 
-/* Before start. Errors: BAD_STATE. */
+/*
+ * Call before start.
+ * Errors:
+ *     BAD_STATE  the object is started
+ */
 DOCA_STABLE doca_error_t doca_buf_inventory_set_user_data(struct doca_buf_inventory *inventory,
 							  union doca_data user_data);
 
-/* How many there are. */
+/* Get the number of buffers of the inventory. */
 DOCA_STABLE doca_error_t doca_buf_inventory_get_num_elements(
 	const struct doca_buf_inventory *inventory, uint32_t *num_of_elements);
 
-/* How many are not out. */
+/* Get the number of buffers that are not allocated. */
 DOCA_STABLE doca_error_t doca_buf_inventory_get_num_free_elements(
 	const struct doca_buf_inventory *inventory, uint32_t *num_of_free_elements);
 
-/* What was set, or 0. */
+/* Get the value that was set, or 0. */
 DOCA_STABLE doca_error_t doca_buf_inventory_get_user_data(
 	const struct doca_buf_inventory *inventory, union doca_data *user_data);
 
-/* More room, also after start. Errors: BAD_STATE. */
+/*
+ * Add buffers to a started inventory.
+ * Errors:
+ *     BAD_STATE  the inventory is not started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_inventory_expand(struct doca_buf_inventory *inventory,
 							 uint32_t num_elements);
 
-/* A buffer to fill: no data in it yet. Errors: NO_MEMORY. */
+/*
+ * Allocate a buffer without data.
+ * Errors:
+ *     NO_MEMORY  all buffers are allocated
+ */
 static inline doca_error_t doca_buf_inventory_buf_get_by_addr(struct doca_buf_inventory *inventory,
 							      struct doca_mmap *mmap, void *addr,
 							      size_t len, struct doca_buf **buf)
@@ -72,7 +101,11 @@ static inline doca_error_t doca_buf_inventory_buf_get_by_addr(struct doca_buf_in
 	return doca_buf_inventory_buf_get_by_args(inventory, mmap, addr, len, addr, 0, buf);
 }
 
-/* A buffer full of data. Errors: NO_MEMORY. */
+/*
+ * Allocate a buffer whose data part is its whole range.
+ * Errors:
+ *     NO_MEMORY  all buffers are allocated
+ */
 static inline doca_error_t doca_buf_inventory_buf_get_by_data(struct doca_buf_inventory *inventory,
 							      struct doca_mmap *mmap, void *data,
 							      size_t data_len,
@@ -82,16 +115,16 @@ static inline doca_error_t doca_buf_inventory_buf_get_by_data(struct doca_buf_in
 						  buf);
 }
 
-/* Give a buffer another range of its map, and data in it. */
+/* Set another range of the same map, and the data part in it. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_inventory_buf_reuse_by_args(struct doca_buf *buf,
 								    void *addr, size_t len,
 								    void *data, size_t data_len);
 
-/* The same, to fill: no data in it yet. */
+/* Set another range of the same map, without data. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_inventory_buf_reuse_by_addr(struct doca_buf *buf,
 								    void *addr, size_t len);
 
-/* The same, full of data. */
+/* Set another range of the same map. The data part is the whole range. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_inventory_buf_reuse_by_data(struct doca_buf *buf,
 								    void *data, size_t data_len);
 

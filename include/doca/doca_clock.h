@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_clock.h - clocks of a device beside those of the host */
+/* doca_clock.h - clocks of a device and of the host */
 #ifndef DOCA_CLOCK_H
 #define DOCA_CLOCK_H
 
@@ -16,7 +16,7 @@ extern "C" {
 
 struct doca_clock;
 
-/* Kinds of clocks: one bit each. */
+/* Types of clocks, one bit each. */
 #define DOCA_CLOCK_NIC_FREE_RUNNING ((uint64_t)1 << 0)
 #define DOCA_CLOCK_NIC_REAL_TIME ((uint64_t)1 << 1)
 #define DOCA_CLOCK_NIC_DPA_TIMER ((uint64_t)1 << 8)
@@ -25,13 +25,13 @@ struct doca_clock;
 #define DOCA_CLOCK_HOST_MONOTONIC ((uint64_t)1 << 18)
 #define DOCA_CLOCK_HOST_MONOTONIC_RAW ((uint64_t)1 << 19)
 
-/* Time of one of them: `counter` of those that count, `ts` of the others. */
+/* The time of a clock: `counter` of a clock that counts cycles, `ts` of all others. */
 union doca_clock_timespec_t {
 	struct timespec ts;
 	uint64_t counter;
 };
 
-/* SUCCESS when the device has that clock, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device has the clock, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_clock_cap_nic_free_running_is_supported(const struct doca_devinfo *devinfo);
 DOCA_EXPERIMENTAL doca_error_t
@@ -39,11 +39,14 @@ doca_clock_cap_nic_real_time_is_supported(const struct doca_devinfo *devinfo);
 DOCA_EXPERIMENTAL doca_error_t
 doca_clock_cap_nic_dpa_timer_is_supported(const struct doca_devinfo *devinfo);
 
-/* The clocks of a device that is open. */
+/*
+ * Create an object that reads the clocks of an open device. The device cannot be closed before the
+ * object is destroyed.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_clock_create(const struct doca_dev *dev,
 						 struct doca_clock **clock);
 
-/* Free it. */
+/* Destroy the object. */
 DOCA_EXPERIMENTAL doca_error_t doca_clock_destroy(struct doca_clock *clock);
 
 /* Read one clock. */
@@ -52,8 +55,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_clock_get_timestamp(const struct doca_clock 
 							union doca_clock_timespec_t *ts);
 
 /*
- * Read a clock of the host and one of the device at the same time, give or take so many
- * nanoseconds, or cycles when the host's clock counts them.
+ * Read a clock and a clock of the device at the same time. error_margin_nsecs gets the maximum
+ * difference between both reads, in nanoseconds.
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_clock_get_crosstimestamp(const struct doca_clock *clock, uint64_t primary_type,

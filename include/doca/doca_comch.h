@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_comch.h - messages between host and DPU: server, client, connection */
+/*
+ * doca_comch.h - Comch: messages between a server on the DPU and clients on the host
+ *
+ * A server has a name and accepts connections. A client has one connection, which it opens when it
+ * starts. doca_comch_consumer.h and doca_comch_producer.h add queues for bulk data.
+ */
 #ifndef DOCA_COMCH_H
 #define DOCA_COMCH_H
 
@@ -44,133 +49,180 @@ typedef void (*doca_comch_event_consumer_cb_t)(struct doca_comch_event_consumer 
 					       struct doca_comch_connection *comch_connection,
 					       uint32_t id);
 
-/* At any time while it lives. */
+/*
+ * Set the user data of a connection.
+ * Errors:
+ *     NOT_CONNECTED  the connection has ended, and the library has released its data
+ */
 DOCA_STABLE doca_error_t doca_comch_connection_set_user_data(
 	struct doca_comch_connection *connection, union doca_data user_data);
 
-/* What was set, or 0. */
+/* Get the value that was set, or 0. */
 DOCA_STABLE union doca_data doca_comch_connection_get_user_data(
 	const struct doca_comch_connection *connection);
 
-/* The server that it belongs to; NULL at the client. Still in the callback of its end. */
+/*
+ * Returns the server of the connection, or NULL if the connection belongs to a client. Valid in the
+ * callback that reports the end, too.
+ */
 DOCA_STABLE struct doca_comch_server *doca_comch_server_get_server_ctx(
 	const struct doca_comch_connection *connection);
 
-/* The client that it belongs to; NULL at the server. */
+/* Returns the client of the connection, or NULL if the connection belongs to a server. */
 DOCA_STABLE struct doca_comch_client *doca_comch_client_get_client_ctx(
 	const struct doca_comch_connection *connection);
 
-/* Longest name of a server, with its NUL. */
+/* Get the maximum length of a server name, in bytes with the NUL. */
 DOCA_STABLE doca_error_t doca_comch_cap_get_max_name_len(const struct doca_devinfo *devinfo,
 							 uint32_t *max_name_len);
 
-/* Longest message, in bytes. */
+/* Get the maximum length of a message, in bytes. */
 DOCA_STABLE doca_error_t doca_comch_cap_get_max_msg_size(const struct doca_devinfo *devinfo,
 							 uint32_t *size);
 
-/* The most that the device takes. */
+/* Get the limit of the device. */
 DOCA_STABLE doca_error_t doca_comch_cap_get_max_recv_queue_size(const struct doca_devinfo *devinfo,
 								uint32_t *size);
 DOCA_STABLE doca_error_t doca_comch_cap_get_max_clients(const struct doca_devinfo *devinfo,
 							uint32_t *num_clients);
 
 /*
- * A server with a name that no other has on this device and representor. The name is copied.
- * Errors: NO_MEMORY, INITIALIZATION.
+ * Create a server. Its name must be unique on the device and representor when the server starts.
+ * The library copies the name.
+ * Errors:
+ *     NO_MEMORY       memory allocation failed
+ *     INITIALIZATION  the device does not support servers
  */
 DOCA_STABLE doca_error_t doca_comch_server_create(struct doca_dev *dev, struct doca_dev_rep *repr,
 						  const char *name,
 						  struct doca_comch_server **comch_server);
 
-/* IN_USE when it is not idle. */
+/*
+ * Destroy the context.
+ * Errors:
+ *     IN_USE  the context is not idle
+ */
 DOCA_STABLE doca_error_t doca_comch_server_destroy(struct doca_comch_server *comch_server);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_STABLE doca_error_t doca_comch_cap_server_is_supported(const struct doca_devinfo *devinfo);
 
-/* Before start; both sides need the same. Errors: BAD_STATE. */
+/*
+ * Set the maximum length of a message, in bytes. Server and client must set the same value. Call
+ * before start.
+ * Errors:
+ *     BAD_STATE  the context is started
+ */
 DOCA_STABLE doca_error_t doca_comch_server_set_max_msg_size(struct doca_comch_server *comch_server,
 							    uint32_t size);
 
-/* What was set, or the default. Errors: BAD_STATE. */
+/* Get the value that was set, or the default. BAD_STATE is reserved. */
 DOCA_STABLE doca_error_t
 doca_comch_server_get_max_msg_size(const struct doca_comch_server *comch_server, uint32_t *size);
 
-/* Before start: how many messages may wait here. Errors: BAD_STATE. */
+/*
+ * Set the size of the receive queue: how many messages of a connection may wait for the program.
+ * Call before start.
+ * Errors:
+ *     BAD_STATE  the context is started
+ */
 DOCA_STABLE doca_error_t
 doca_comch_server_set_recv_queue_size(struct doca_comch_server *comch_server, uint32_t size);
 
-/* What was set, or the default. */
+/* Get the value that was set, or the default. */
 DOCA_STABLE doca_error_t
 doca_comch_server_get_recv_queue_size(const struct doca_comch_server *comch_server, uint32_t *size);
 
-/* What it was made with. Errors: BAD_STATE. */
+/* Get the device or representor that the object was created with. BAD_STATE is reserved. */
 DOCA_STABLE doca_error_t doca_comch_server_get_device(const struct doca_comch_server *comch_server,
 						      struct doca_dev **dev);
 DOCA_STABLE doca_error_t doca_comch_server_get_device_rep(
 	const struct doca_comch_server *comch_server, struct doca_dev_rep **rep);
 
-/* The object as a context, until it is destroyed. NULL for NULL. */
+/* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */
 DOCA_STABLE struct doca_ctx *doca_comch_server_as_ctx(struct doca_comch_server *comch_server);
 
 /*
- * Disconnect one client. The library notifies the client. The program may call this inside
- * callbacks.
- * After SUCCESS the program gets no event of the connection, not even that of its end. Submitted
- * send tasks still end. Errors:
+ * Disconnect one client. The library notifies the client. May be called in callbacks. After SUCCESS
+ * the library reports no event of the connection, not even its end. Send tasks that are submitted
+ * still complete.
+ * Errors:
  *     IN_USE         a consumer or producer of the connection is not idle
- *     AGAIN          the client does not read its messages: try later
+ *     AGAIN          the client does not read its messages: try again later
  *     INVALID_VALUE  the connection has ended
  */
 DOCA_STABLE doca_error_t doca_comch_server_disconnect(struct doca_comch_server *comch_server,
 						      struct doca_comch_connection *connection);
 
 /*
- * A client of the server with that name. It connects at start. Errors: NO_MEMORY, INITIALIZATION.
+ * Create a client of the server with that name. The client connects when it starts.
+ * Errors:
+ *     NO_MEMORY       memory allocation failed
+ *     INITIALIZATION  the device does not support clients
  */
 DOCA_STABLE doca_error_t doca_comch_client_create(struct doca_dev *dev, const char *name,
 						  struct doca_comch_client **comch_client);
 
-/* IN_USE when it is not idle. */
+/*
+ * Destroy the context.
+ * Errors:
+ *     IN_USE  the context is not idle
+ */
 DOCA_STABLE doca_error_t doca_comch_client_destroy(struct doca_comch_client *comch_client);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_STABLE doca_error_t doca_comch_cap_client_is_supported(const struct doca_devinfo *devinfo);
 
-/* Before start; both sides need the same. Errors: BAD_STATE. */
+/*
+ * Set the maximum length of a message, in bytes. Server and client must set the same value. Call
+ * before start.
+ * Errors:
+ *     BAD_STATE  the context is started
+ */
 DOCA_STABLE doca_error_t doca_comch_client_set_max_msg_size(struct doca_comch_client *comch_client,
 							    uint32_t size);
 
-/* What was set, or the default. Errors: BAD_STATE. */
+/* Get the value that was set, or the default. BAD_STATE is reserved. */
 DOCA_STABLE doca_error_t
 doca_comch_client_get_max_msg_size(const struct doca_comch_client *comch_client, uint32_t *size);
 
-/* Before start: how many messages may wait here. Errors: BAD_STATE. */
+/*
+ * Set the size of the receive queue: how many messages of a connection may wait for the program.
+ * Call before start.
+ * Errors:
+ *     BAD_STATE  the context is started
+ */
 DOCA_STABLE doca_error_t
 doca_comch_client_set_recv_queue_size(struct doca_comch_client *comch_client, uint32_t size);
 
-/* What was set, or the default. */
+/* Get the value that was set, or the default. */
 DOCA_STABLE doca_error_t
 doca_comch_client_get_recv_queue_size(const struct doca_comch_client *comch_client, uint32_t *size);
 
-/* What it was made with. Errors: BAD_STATE. */
+/* Get the device or representor that the object was created with. BAD_STATE is reserved. */
 DOCA_STABLE doca_error_t doca_comch_client_get_device(const struct doca_comch_client *comch_client,
 						      struct doca_dev **dev);
 
-/* The object as a context, until it is destroyed. NULL for NULL. */
+/* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */
 DOCA_STABLE struct doca_ctx *doca_comch_client_as_ctx(struct doca_comch_client *comch_client);
 
-/* Its one connection. BAD_STATE before start. */
+/*
+ * Get the connection of the client.
+ * Errors:
+ *     BAD_STATE  the client is idle
+ */
 DOCA_STABLE doca_error_t doca_comch_client_get_connection(
 	const struct doca_comch_client *comch_client, struct doca_comch_connection **connection);
 
-/* The most that the device takes. */
+/* Get the limit of the device. */
 DOCA_STABLE doca_error_t doca_comch_cap_get_max_send_tasks(const struct doca_devinfo *devinfo,
 							   uint32_t *max_send_tasks);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_STABLE doca_error_t doca_comch_server_task_send_set_conf(
 	struct doca_comch_server *comch_server,
@@ -182,24 +234,35 @@ DOCA_STABLE doca_error_t doca_comch_client_task_send_set_conf(
 	doca_comch_task_send_completion_cb_t task_error_cb, uint32_t num_send_tasks);
 
 /*
- * A message of len bytes, at least one, to a peer; it is copied when the task is submitted. User
- * data: by doca_task_set_user_data. NO_MEMORY: no task is left.
+ * Allocate a task that sends a message to a peer. len: bytes, at least 1. The library copies the
+ * message when the task is submitted; until then it must exist. Set user data with
+ * doca_task_set_user_data().
+ * Errors:
+ *     NO_MEMORY      all tasks are allocated
+ *     NOT_CONNECTED  the connection has ended, and the library has released its data
  */
 DOCA_STABLE doca_error_t doca_comch_server_task_send_alloc_init(
 	struct doca_comch_server *comch_server, struct doca_comch_connection *peer, const void *msg,
 	uint32_t len, struct doca_comch_task_send **task);
 
-/* The same to the server. Errors: NO_MEMORY. */
+/*
+ * Like doca_comch_server_task_send_alloc_init(), to the server.
+ * Errors:
+ *     NO_MEMORY      all tasks are allocated
+ *     NOT_CONNECTED  the connection has ended, and the library has released its data
+ */
 DOCA_STABLE doca_error_t doca_comch_client_task_send_alloc_init(
 	struct doca_comch_client *comch_client, struct doca_comch_connection *peer, const void *msg,
 	uint32_t len, struct doca_comch_task_send **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_STABLE struct doca_task *doca_comch_task_send_as_task(struct doca_comch_task_send *task);
 
 /*
- * Before start, needed: called for each message; the bytes live as long as the call. Errors:
- * BAD_STATE.
+ * Set the callback for received messages, which is required. The message is valid only during the
+ * callback. Call before start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_STABLE doca_error_t doca_comch_server_event_msg_recv_register(
 	struct doca_comch_server *comch_server, doca_comch_event_msg_recv_cb_t recv_event_cb);
@@ -207,9 +270,11 @@ DOCA_STABLE doca_error_t doca_comch_client_event_msg_recv_register(
 	struct doca_comch_client *comch_client, doca_comch_event_msg_recv_cb_t recv_event_cb);
 
 /*
- * Before start: callbacks for a client that has connected, and for a client that has left or died.
- * The program gets no event when it ends a connection itself: by doca_comch_server_disconnect, or
- * by a stop of the server. Errors: BAD_STATE.
+ * Set the callbacks for a client that has connected, and for a client that has disconnected or
+ * died. Both are required. Call before start. The library calls none of them when the program ends
+ * a connection itself, by doca_comch_server_disconnect() or by a stop of the server.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_STABLE doca_error_t doca_comch_server_event_connection_status_changed_register(
 	struct doca_comch_server *comch_server,
@@ -217,28 +282,35 @@ DOCA_STABLE doca_error_t doca_comch_server_event_connection_status_changed_regis
 	doca_comch_event_connection_status_changed_cb_t disconnect_event_cb);
 
 /*
- * Have the counters brought up to date. CONNECTION_INPROGRESS or CONNECTION_ABORTED when it is not
- * up.
+ * Update the counters that doca_comch_connection_get_counter() returns.
+ * Errors:
+ *     CONNECTION_INPROGRESS  the connection is not yet established
+ *     CONNECTION_ABORTED     the connection has ended
  */
 DOCA_STABLE doca_error_t
 doca_comch_connection_update_info(struct doca_comch_connection *comch_connection);
 
-/* A counter, as of the last update. */
+/* Get a counter as of the last doca_comch_connection_update_info(). */
 DOCA_STABLE doca_error_t
 doca_comch_connection_get_counter(const struct doca_comch_connection *comch_connection,
 				  enum doca_comch_counter counter_type, uint64_t *counter_value);
 
 /*
- * Before start: called when the peer has started a consumer, and when one is gone. Both are needed.
+ * Set the callbacks for a consumer that the peer has started, and for one that has ended. Both are
+ * required. Call before start.
  * Errors:
- * BAD_STATE.
+ *     BAD_STATE  the context is started
  */
 DOCA_STABLE doca_error_t
 doca_comch_server_event_consumer_register(struct doca_comch_server *comch_server,
 					  doca_comch_event_consumer_cb_t new_consumer_event_cb,
 					  doca_comch_event_consumer_cb_t expired_consumer_event_cb);
 
-/* The same for a client. Errors: BAD_STATE. */
+/*
+ * Like doca_comch_server_event_consumer_register(), for a client.
+ * Errors:
+ *     BAD_STATE  the context is started
+ */
 DOCA_STABLE doca_error_t
 doca_comch_client_event_consumer_register(struct doca_comch_client *comch_client,
 					  doca_comch_event_consumer_cb_t new_consumer_event_cb,

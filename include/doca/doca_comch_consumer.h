@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_comch_consumer.h - the fast path of Comch: the side that receives */
+/*
+ * doca_comch_consumer.h - consumers: receive queues of a Comch connection
+ *
+ * A consumer posts receive tasks. Producers of the peer fill their buffers.
+ */
 #ifndef DOCA_COMCH_CONSUMER_H
 #define DOCA_COMCH_CONSUMER_H
 
@@ -30,58 +34,84 @@ typedef uint64_t doca_dpa_dev_comch_consumer_completion_t;
 typedef uint64_t doca_dpa_dev_comch_consumer_t;
 
 /*
- * On an established connection, else BAD_STATE. All its buffers come from that map, which the peer
- * may write (PCI_READ_WRITE). Errors: NO_MEMORY, NOT_PERMITTED.
+ * Create a consumer on an established connection. All its buffers must refer to buf_mmap, which
+ * must permit writes by the peer (PCI_READ_WRITE).
+ * Errors:
+ *     BAD_STATE      the connection is not established, or has ended
+ *     NOT_PERMITTED  the map does not permit writes by the peer
+ *     NO_MEMORY      memory allocation failed
  */
 DOCA_STABLE doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_connection,
 						    struct doca_mmap *buf_mmap,
 						    struct doca_comch_consumer **consumer);
 
-/* It must be idle, else IN_USE. */
+/*
+ * Destroy the context.
+ * Errors:
+ *     IN_USE  the context is not idle
+ */
 DOCA_STABLE doca_error_t doca_comch_consumer_destroy(struct doca_comch_consumer *consumer);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_is_supported(const struct doca_devinfo *devinfo);
 
-/* By this the peer sends to it; no other consumer of the connection has it. */
+/*
+ * Get the id of the consumer, which is unique on the connection. Producers of the peer send to this
+ * id.
+ */
 DOCA_STABLE doca_error_t doca_comch_consumer_get_id(const struct doca_comch_consumer *consumer,
 						    uint32_t *id);
 
-/* The most that the device takes. */
+/* Get the limit of the device. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_num_tasks(
 	const struct doca_devinfo *devinfo, uint32_t *max_num_tasks);
 
-/* Longest message, in bytes. Errors: NOT_SUPPORTED. */
+/*
+ * Get the maximum length of a message, in bytes.
+ * Errors:
+ *     NOT_SUPPORTED  the device does not support Comch
+ */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_size);
 
-/* How many buffers in a list. Errors: NOT_SUPPORTED. */
+/*
+ * Get the maximum number of buffers in a list.
+ * Errors:
+ *     NOT_SUPPORTED  the device does not support Comch
+ */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
-/* The most that the device takes. */
+/* Get the limit of the device. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_consumers(
 	const struct doca_devinfo *devinfo, uint32_t *max_consumers);
 
-/* Most bytes of immediate data. */
+/* Get the maximum length of immediate data, in bytes. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_imm_data_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_imm_data_len);
 
-/* What was set, or the default. */
+/* Get the value that was set, or the default. */
 DOCA_STABLE doca_error_t doca_comch_consumer_get_imm_data_len(
 	const struct doca_comch_consumer *consumer, uint32_t *imm_data_len);
 
-/* Before start: most bytes of immediate data that it takes. Errors: BAD_STATE. */
+/*
+ * Set the maximum length of immediate data that the consumer accepts, in bytes. Call before start.
+ * Errors:
+ *     BAD_STATE  the context is started
+ */
 DOCA_STABLE doca_error_t doca_comch_consumer_set_imm_data_len(struct doca_comch_consumer *consumer,
 							      uint32_t imm_data_len);
 
-/* The object as a context, until it is destroyed. NULL for NULL. */
+/* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */
 DOCA_STABLE struct doca_ctx *doca_comch_consumer_as_ctx(struct doca_comch_consumer *consumer);
 
 /*
- * For the side on an emulated DPA: where code there finds the messages of some consumers. What is
- * set is set before start, else BAD_STATE; it has a handle after start, else BAD_STATE. IN_USE:
- * stop and destroy while there are consumers with it. create and start: NO_MEMORY.
+ * Completion queues of consumers on an emulated DPA: code on the DPA polls them for received
+ * messages. Call the set functions before start, and get_dpa_handle after start.
+ * Errors:
+ *     BAD_STATE  a set function or start: the queue is started; stop or get_dpa_handle: it is not
+ *     IN_USE     stop or destroy: consumers use the queue
+ *     NO_MEMORY  create or start: memory allocation failed
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_comch_consumer_completion_create(struct doca_comch_consumer_completion **consumer_comp);
@@ -105,37 +135,56 @@ DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_set_max_num_recv(
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_get_max_num_recv(
 	const struct doca_comch_consumer_completion *consumer_comp, uint32_t *max_num_recv);
 
-/* For the side on an emulated DPA. Errors: BAD_STATE. */
+/*
+ * Set the maximum length of immediate data, in bytes, for consumers on an emulated DPA. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the queue is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_set_imm_data_len(
 	struct doca_comch_consumer_completion *consumer_comp, uint32_t imm_data_len);
 
-/* For the side on an emulated DPA. */
+/* Get the maximum length of immediate data, in bytes. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_get_imm_data_len(
 	const struct doca_comch_consumer_completion *consumer_comp, uint32_t *imm_data_len);
 
-/* Before start, else BAD_STATE: how many messages may wait for the DPA. */
+/*
+ * Set how many messages may wait for code on the DPA. Call before start.
+ * Errors:
+ *     BAD_STATE  the context is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_set_dev_max_num_recv(
 	struct doca_comch_consumer *consumer, uint32_t dev_num_recv);
 
 /*
- * Before start, else BAD_STATE, and once, else NOT_PERMITTED. FULL: it is that of as many consumers
- * as it takes.
+ * Set the completion queue of a consumer on an emulated DPA. user_data is stored with each message.
+ * Call once, before start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_PERMITTED  the consumer has a completion queue already
+ *     FULL           the maximum number of consumers uses the queue
  */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_set_completion(
 	struct doca_comch_consumer *consumer, struct doca_comch_consumer_completion *consumer_comp,
 	uint32_t user_data);
 
-/* After start: the consumer as code on an emulated DPA names it. Errors: BAD_STATE. */
+/*
+ * Get the handle of a running consumer for code on an emulated DPA.
+ * Errors:
+ *     BAD_STATE  the consumer is not on a DPA, or does not run
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_get_dpa_handle(
 	struct doca_comch_consumer *consumer, doca_dpa_dev_comch_consumer_t *dpa_consumer);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  * Status of a task that failed:
  *     SHUTDOWN          the program stopped the consumer
- *     CONNECTION_RESET  the peer left or died, and all that it had sent before is received. Later
- *                       tasks fail likewise
+ *     CONNECTION_RESET  the peer disconnected or died, and all messages that it had sent are
+ *                       received. Later tasks fail with the same status
  *     INVALID_VALUE     the message is longer than the buffer, or the buffer cannot receive a
  *                       message
  *     IO_FAILED         the library could not read the data
@@ -147,33 +196,38 @@ DOCA_STABLE doca_error_t doca_comch_consumer_task_post_recv_set_conf(
 	uint32_t num_post_recv_tasks);
 
 /*
- * Take a task for one message. buf may be NULL when only immediate data comes. Errors: NO_MEMORY.
+ * Allocate a task that receives one message. buf may be NULL if only immediate data is expected.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
  */
 DOCA_STABLE doca_error_t doca_comch_consumer_task_post_recv_alloc_init(
 	struct doca_comch_consumer *consumer, struct doca_buf *buf,
 	struct doca_comch_consumer_task_post_recv **task);
 
-/* Its buffer. A message is put behind the data that is in it. */
+/* Returns the buffer of the task. The library appends a message to the data of the buffer. */
 DOCA_STABLE struct doca_buf *doca_comch_consumer_task_post_recv_get_buf(
 	const struct doca_comch_consumer_task_post_recv *task);
 
-/* While it is not submitted. */
+/* Set the buffer of the task. Call while the task is not submitted. */
 DOCA_STABLE void doca_comch_consumer_task_post_recv_set_buf(
 	struct doca_comch_consumer_task_post_recv *task, struct doca_buf *buf);
 
-/* Who sent the message; 0 before one came. */
+/* Returns the id of the producer that sent the message, or 0 before completion. */
 DOCA_STABLE uint32_t doca_comch_consumer_task_post_recv_get_producer_id(
 	const struct doca_comch_consumer_task_post_recv *task);
 
-/* Immediate data of the message, while the task is the caller's; NULL: none. */
+/*
+ * Returns the immediate data of the message, or NULL if there is none. It is valid until the task
+ * is submitted again or freed.
+ */
 DOCA_STABLE const uint8_t *doca_comch_consumer_task_post_recv_get_imm_data(
 	const struct doca_comch_consumer_task_post_recv *task);
 
-/* Bytes of it. */
+/* Returns the length of the immediate data, in bytes. */
 DOCA_STABLE uint32_t doca_comch_consumer_task_post_recv_get_imm_data_len(
 	const struct doca_comch_consumer_task_post_recv *task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_STABLE struct doca_task *doca_comch_consumer_task_post_recv_as_task(
 	struct doca_comch_consumer_task_post_recv *task);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_comch_msgq.h - consumers and producers between the CPU and an emulated DPA */
+/* doca_comch_msgq.h - message queues between the CPU and an emulated DPA, each in one direction */
 #ifndef DOCA_COMCH_MSGQ_H
 #define DOCA_COMCH_MSGQ_H
 
@@ -19,54 +19,84 @@ struct doca_comch_producer;
 struct doca_dev;
 struct doca_dpa;
 
-/* A queue between this process and a DPA, which is a thread of it here. Errors: NO_MEMORY. */
+/*
+ * Create a queue between the CPU and a DPA.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_create(struct doca_dev *dev,
 						      struct doca_comch_msgq **msgq);
 
-/* BAD_STATE when it is not stopped. */
+/*
+ * Destroy the queue.
+ * Errors:
+ *     BAD_STATE  the queue is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_destroy(struct doca_comch_msgq *msgq);
 
 /*
- * Before start, else BAD_STATE: consumers are on that DPA, producers here. NOT_PERMITTED: it has
- * its direction already.
+ * Set the direction: consumers are on the DPA, producers on the CPU. Call before start.
+ * Errors:
+ *     BAD_STATE      the queue is started
+ *     NOT_PERMITTED  the queue has a direction already
  */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_dpa_consumer(struct doca_comch_msgq *msgq,
 								struct doca_dpa *dpa);
 
-/* Before start, else BAD_STATE. */
+/*
+ * Call before start.
+ * Errors:
+ *     BAD_STATE  the object is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_max_num_consumers(struct doca_comch_msgq *msgq,
 								     uint32_t max_num_consumers);
 
 /*
- * Before start, else BAD_STATE: producers are on that DPA, consumers here. NOT_PERMITTED: it has
- * its direction already.
+ * Set the direction: producers are on the DPA, consumers on the CPU. Call before start.
+ * Errors:
+ *     BAD_STATE      the queue is started
+ *     NOT_PERMITTED  the queue has a direction already
  */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_dpa_producer(struct doca_comch_msgq *msgq,
 								struct doca_dpa *dpa);
 
-/* Before start, else BAD_STATE. */
+/*
+ * Call before start.
+ * Errors:
+ *     BAD_STATE  the object is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_max_num_producers(struct doca_comch_msgq *msgq,
 								     uint32_t max_num_producers);
 
 /*
- * From now on consumers and producers can be made. BAD_STATE without a direction, and before the
- * DPA is started.
+ * Start the queue. Required before consumers and producers are created.
+ * Errors:
+ *     BAD_STATE  the queue is started or has no direction, or its DPA is not started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_start(struct doca_comch_msgq *msgq);
 
-/* IN_USE until they are destroyed; BAD_STATE when it is not started. */
+/*
+ * Stop the queue.
+ * Errors:
+ *     IN_USE     consumers or producers of the queue exist
+ *     BAD_STATE  the queue is not started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_stop(struct doca_comch_msgq *msgq);
 
 /*
- * A consumer of a started queue, else BAD_STATE; destroyed as those of a connection are. NO_MEMORY:
- * it has all it may have.
+ * Create a consumer. Destroy it by doca_comch_consumer_destroy().
+ * Errors:
+ *     BAD_STATE  the queue is not started
+ *     NO_MEMORY  the maximum number of consumers exists, or memory allocation failed
  */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_consumer_create(
 	struct doca_comch_msgq *msgq, struct doca_comch_consumer **consumer);
 
 /*
- * A producer of a started queue, else BAD_STATE; destroyed as those of a connection are. NO_MEMORY:
- * it has all it may have.
+ * Create a producer. Destroy it by doca_comch_producer_destroy().
+ * Errors:
+ *     BAD_STATE  the queue is not started
+ *     NO_MEMORY  the maximum number of producers exists, or memory allocation failed
  */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_producer_create(
 	struct doca_comch_msgq *msgq, struct doca_comch_producer **producer);

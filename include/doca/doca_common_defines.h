@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_common_defines.h - hints for the compiler */
+/* doca_common_defines.h - branch prediction hints */
 #ifndef DOCA_COMMON_DEFINES_H
 #define DOCA_COMMON_DEFINES_H
 

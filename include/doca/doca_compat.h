@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_compat.h - marks of functions, and helpers for structures that carry a version
+ * doca_compat.h - attributes of functions, and helpers for structures that carry a version
  *
- * A program that uses experimental functions defines DOCA_ALLOW_EXPERIMENTAL_API, or the compiler
- * warns at each use.
+ * A program that uses experimental functions must define DOCA_ALLOW_EXPERIMENTAL_API. Otherwise the
+ * compiler warns at each use.
  */
 #ifndef DOCA_COMPAT_H
 #define DOCA_COMPAT_H
@@ -38,12 +38,12 @@
 
 #include <doca_version.h>
 
-/* First member of a structure that carries the version that it was compiled for. */
+/* First member of a structure: the version of the interface that the program was compiled for. */
 #define DOCA_STRUCT_START size_t doca_struct_version
 #define DOCA_STRUCT_GET_VERSION(x) ((x)->doca_struct_version)
 /*
- * Put the version in: of an object x, by a pointer p, after zeroing, in a list of initial values,
- * where it is defined.
+ * Set the version: of object x, through pointer p, after zeroing the object, in an initializer
+ * list, or in a definition.
  */
 #define DOCA_STRUCT_CTOR(x) DOCA_STRUCT_PTR_CTOR(&(x))
 #define DOCA_STRUCT_PTR_CTOR(p) ((p)->doca_struct_version = DOCA_VERSION_EXACT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_compress.h - compression: deflate, and LZ4 to unpack */
+/* doca_compress.h - tasks that compress by deflate, and decompress deflate and LZ4 */
 #ifndef DOCA_COMPRESS_H
 #define DOCA_COMPRESS_H
 
@@ -37,48 +37,73 @@ typedef void (*doca_compress_task_decompress_lz4_block_completion_cb_t)(
 	struct doca_compress_task_decompress_lz4_block *task, union doca_data task_user_data,
 	union doca_data ctx_user_data);
 
-/* For a device that is open. Errors: NO_MEMORY, INITIALIZATION. */
+/*
+ * Create a context on an open device.
+ * Errors:
+ *     NO_MEMORY       memory allocation failed
+ *     INITIALIZATION  reserved
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_create(struct doca_dev *dev,
 						    struct doca_compress **compress);
 
-/* It must be idle. Errors: IN_USE. */
+/*
+ * Destroy the context.
+ * Errors:
+ *     IN_USE  the context is not idle
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_destroy(struct doca_compress *compress);
 
-/* The object as a context, until it is destroyed. NULL for NULL. */
+/* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */
 DOCA_EXPERIMENTAL struct doca_ctx *doca_compress_as_ctx(struct doca_compress *compress);
 
-/* The most that the device takes. */
+/* Get the limit of the device. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_get_max_num_tasks(struct doca_compress *compress,
 								   uint32_t *max_num_tasks);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. Errors: DRIVER. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. DRIVER is reserved. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_compress_deflate_is_supported(const struct doca_devinfo *devinfo);
 
-/* The most that the device takes. Errors: NOT_SUPPORTED. */
+/*
+ * Get the limit of the device.
+ * Errors:
+ *     NOT_SUPPORTED  the device does not support the task
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_compress_deflate_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint64_t *max_buffer_size);
 
-/* The most that the device takes. */
+/* Get the limit of the device. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_compress_deflate_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. */
+/*
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_SUPPORTED  the library was built without the feature
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_compress_deflate_set_conf(
 	struct doca_compress *compress,
 	doca_compress_task_compress_deflate_completion_cb_t task_completion_cb,
 	doca_compress_task_compress_deflate_completion_cb_t task_error_cb, uint32_t num_tasks);
 
-/* Take a task: the data of src_buff, as raw deflate, behind that of dst_buff. Errors: NO_MEMORY. */
+/*
+ * Allocate a task that compresses the data of src_buff as raw deflate and appends the result to
+ * dst_buff.
+ * Errors:
+ *     BAD_STATE  the context is idle
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_compress_deflate_alloc_init(
 	struct doca_compress *compress, struct doca_buf const *src_buff, struct doca_buf *dst_buff,
 	union doca_data user_data, struct doca_compress_task_compress_deflate **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_compress_task_compress_deflate_as_task(
 	struct doca_compress_task_compress_deflate *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_compress_task_compress_deflate_set_src(
 	struct doca_compress_task_compress_deflate *task, struct doca_buf const *src_buff);
 DOCA_EXPERIMENTAL struct doca_buf const *doca_compress_task_compress_deflate_get_src(
@@ -88,42 +113,58 @@ DOCA_EXPERIMENTAL void doca_compress_task_compress_deflate_set_dst(
 DOCA_EXPERIMENTAL struct doca_buf *doca_compress_task_compress_deflate_get_dst(
 	const struct doca_compress_task_compress_deflate *task);
 
-/* CRC-32 of what was compressed, as zlib has it. */
+/* Returns the CRC-32 of the source data, as zlib computes it. */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_compress_deflate_get_crc_cs(
 	const struct doca_compress_task_compress_deflate *task);
 
-/* Adler-32 of what was compressed, as zlib has it. */
+/* Returns the Adler-32 checksum of the source data, as zlib computes it. */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_compress_deflate_get_adler_cs(
 	const struct doca_compress_task_compress_deflate *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. Errors: DRIVER. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. DRIVER is reserved. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_decompress_deflate_is_supported(const struct doca_devinfo *devinfo);
 
-/* The most that the device takes. Errors: NOT_SUPPORTED. */
+/*
+ * Get the limit of the device.
+ * Errors:
+ *     NOT_SUPPORTED  the device does not support the task
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_deflate_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint64_t *max_buffer_size);
 
-/* The most that the device takes. */
+/* Get the limit of the device. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_deflate_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. */
+/*
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_SUPPORTED  the library was built without the feature
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_deflate_set_conf(
 	struct doca_compress *compress,
 	doca_compress_task_decompress_deflate_completion_cb_t task_completion_cb,
 	doca_compress_task_decompress_deflate_completion_cb_t task_error_cb, uint32_t num_tasks);
 
-/* Take a task: the other way. Errors: NO_MEMORY. */
+/*
+ * Allocate a task that decompresses raw deflate data of src_buff and appends the result to
+ * dst_buff.
+ * Errors:
+ *     BAD_STATE  the context is idle
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_deflate_alloc_init(
 	struct doca_compress *compress, struct doca_buf const *src_buff, struct doca_buf *dst_buff,
 	union doca_data user_data, struct doca_compress_task_decompress_deflate **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_compress_task_decompress_deflate_as_task(
 	struct doca_compress_task_decompress_deflate *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_compress_task_decompress_deflate_set_src(
 	struct doca_compress_task_decompress_deflate *task, struct doca_buf const *src_buff);
 DOCA_EXPERIMENTAL struct doca_buf const *doca_compress_task_decompress_deflate_get_src(
@@ -133,47 +174,60 @@ DOCA_EXPERIMENTAL void doca_compress_task_decompress_deflate_set_dst(
 DOCA_EXPERIMENTAL struct doca_buf *doca_compress_task_decompress_deflate_get_dst(
 	const struct doca_compress_task_decompress_deflate *task);
 
-/* CRC-32 of what came out. */
+/* Returns the CRC-32 of the result. */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_deflate_get_crc_cs(
 	const struct doca_compress_task_decompress_deflate *task);
 
-/* Adler-32 of what came out. */
+/* Returns the Adler-32 checksum of the result. */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_deflate_get_adler_cs(
 	const struct doca_compress_task_decompress_deflate *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. Errors: DRIVER. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. DRIVER is reserved. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_decompress_lz4_stream_is_supported(const struct doca_devinfo *devinfo);
 
-/* The most that the device takes. Errors: NOT_SUPPORTED. */
+/*
+ * Get the limit of the device.
+ * Errors:
+ *     NOT_SUPPORTED  the device does not support the task
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_stream_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint64_t *max_buffer_size);
 
-/* The most that the device takes. */
+/* Get the limit of the device. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_stream_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. */
+/*
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_SUPPORTED  the library was built without the feature
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_lz4_stream_set_conf(
 	struct doca_compress *compress,
 	doca_compress_task_decompress_lz4_stream_completion_cb_t task_completion_cb,
 	doca_compress_task_decompress_lz4_stream_completion_cb_t task_error_cb, uint32_t num_tasks);
 
 /*
- * Take a task: unpack blocks of an LZ4 frame, each with its length in front, and a checksum behind
- * it or not.
- * Errors: NO_MEMORY.
+ * Allocate a task that decompresses the blocks of an LZ4 frame without its header. Each block
+ * begins with its length. has_block_checksum: a checksum follows each block.
+ * are_blocks_independent: no block refers to an earlier one.
+ * Errors:
+ *     BAD_STATE  the context is idle
+ *     NO_MEMORY  all tasks are allocated
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_lz4_stream_alloc_init(
 	struct doca_compress *compress, uint8_t has_block_checksum, uint8_t are_blocks_independent,
 	struct doca_buf const *src_buff, struct doca_buf *dst_buff, union doca_data user_data,
 	struct doca_compress_task_decompress_lz4_stream **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_compress_task_decompress_lz4_stream_as_task(
 	struct doca_compress_task_decompress_lz4_stream *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_compress_task_decompress_lz4_stream_set_has_block_checksum(
 	struct doca_compress_task_decompress_lz4_stream *task, uint8_t has_block_checksum);
 DOCA_EXPERIMENTAL uint8_t doca_compress_task_decompress_lz4_stream_get_has_block_checksum(
@@ -192,42 +246,57 @@ DOCA_EXPERIMENTAL struct doca_buf *doca_compress_task_decompress_lz4_stream_get_
 	const struct doca_compress_task_decompress_lz4_stream *task);
 
 /*
- * CRC-32 of the result as zlib has it; and its xxHash-32, as who reads the checksum of a frame as
- * big-endian has it.
+ * Returns the CRC-32 of the result, as zlib computes it, and its xxHash-32 with reversed byte
+ * order. That equals the content checksum of an LZ4 frame, read as a big-endian number.
  */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_lz4_stream_get_crc_cs(
 	const struct doca_compress_task_decompress_lz4_stream *task);
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_lz4_stream_get_xxh_cs(
 	const struct doca_compress_task_decompress_lz4_stream *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. Errors: DRIVER. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. DRIVER is reserved. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_decompress_lz4_block_is_supported(const struct doca_devinfo *devinfo);
 
-/* The most that the device takes. Errors: NOT_SUPPORTED. */
+/*
+ * Get the limit of the device.
+ * Errors:
+ *     NOT_SUPPORTED  the device does not support the task
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_block_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint64_t *max_buffer_size);
 
-/* The most that the device takes. */
+/* Get the limit of the device. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_block_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. */
+/*
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_SUPPORTED  the library was built without the feature
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_lz4_block_set_conf(
 	struct doca_compress *compress,
 	doca_compress_task_decompress_lz4_block_completion_cb_t task_completion_cb,
 	doca_compress_task_decompress_lz4_block_completion_cb_t task_error_cb, uint32_t num_tasks);
 
-/* Take a task: unpack one block of LZ4. Errors: NO_MEMORY. */
+/*
+ * Allocate a task that decompresses one LZ4 block.
+ * Errors:
+ *     BAD_STATE  the context is idle
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_lz4_block_alloc_init(
 	struct doca_compress *compress, struct doca_buf const *src_buff, struct doca_buf *dst_buff,
 	union doca_data user_data, struct doca_compress_task_decompress_lz4_block **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_compress_task_decompress_lz4_block_as_task(
 	struct doca_compress_task_decompress_lz4_block *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_compress_task_decompress_lz4_block_set_src(
 	struct doca_compress_task_decompress_lz4_block *task, struct doca_buf const *src_buff);
 DOCA_EXPERIMENTAL struct doca_buf const *doca_compress_task_decompress_lz4_block_get_src(
@@ -237,7 +306,7 @@ DOCA_EXPERIMENTAL void doca_compress_task_decompress_lz4_block_set_dst(
 DOCA_EXPERIMENTAL struct doca_buf *doca_compress_task_decompress_lz4_block_get_dst(
 	const struct doca_compress_task_decompress_lz4_block *task);
 
-/* The same two. */
+/* Like the functions of the LZ4 stream task. */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_lz4_block_get_crc_cs(
 	const struct doca_compress_task_decompress_lz4_block *task);
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_lz4_block_get_xxh_cs(

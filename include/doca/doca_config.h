@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_config.h - what a program is built for */
+/* doca_config.h - the build profile of a program, host or dpu */
 #ifndef DOCA_CONFIG_H
 #define DOCA_CONFIG_H
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_ctx.h - a context: what all libraries have in common, its states */
+/*
+ * doca_ctx.h - contexts: the states and functions that all libraries share
+ *
+ *     IDLE -> RUNNING -> (STOPPING ->) IDLE    most contexts
+ *     IDLE -> STARTING -> RUNNING              a Comch client or consumer
+ */
 #ifndef DOCA_CTX_H
 #define DOCA_CTX_H
 
@@ -30,52 +35,73 @@ typedef void (*doca_ctx_state_changed_callback_t)(const union doca_data user_dat
 						  enum doca_ctx_states next_state);
 
 /*
- * From IDLE to RUNNING, with SUCCESS; a Comch client or consumer to STARTING, with IN_PROGRESS, and
- * on by doca_pe_progress. State callbacks run inside. NOT_CONNECTED: on no engine. Errors:
- * NOT_SUPPORTED, INITIALIZATION, UNEXPECTED.
+ * Start the context. Most contexts become RUNNING before the call returns SUCCESS. A Comch client
+ * or consumer becomes STARTING, and the call returns IN_PROGRESS; doca_pe_progress() completes the
+ * start. The library calls the state callback inside this call.
+ * Errors:
+ *     BAD_STATE       the context is not idle
+ *     NOT_CONNECTED   the context is not connected to an engine
+ *     INITIALIZATION  the transport cannot be opened or used, see the log
+ *     NOT_SUPPORTED   reserved
+ *     UNEXPECTED      reserved
  */
 DOCA_STABLE doca_error_t doca_ctx_start(struct doca_ctx *ctx);
 
 /*
- * To IDLE, with SUCCESS, also from there; with work or tasks left to STOPPING, with IN_PROGRESS,
- * and on by doca_pe_progress. May be called in every callback. Errors: NOT_CONNECTED, UNEXPECTED.
+ * Stop the context. Returns SUCCESS if the context is idle now, or was idle before. If tasks or
+ * other work are pending, the context becomes STOPPING, and the call returns IN_PROGRESS;
+ * doca_pe_progress() completes the stop. May be called in every callback.
+ * Errors:
+ *     IN_USE         consumers or producers of a Comch server or client still run
+ *     NOT_CONNECTED  reserved
+ *     UNEXPECTED     reserved
  */
 DOCA_STABLE doca_error_t doca_ctx_stop(struct doca_ctx *ctx);
 
-/* Tasks that were submitted and whose callback has not run. */
+/* Get the number of tasks that were submitted and whose callback has not run. */
 DOCA_STABLE doca_error_t doca_ctx_get_num_inflight_tasks(const struct doca_ctx *ctx,
 							 size_t *num_inflight_tasks);
 
-/* For its state callback and the callbacks of its tasks. At any time. */
+/*
+ * Set the user data that the library passes to the state callback and to the callbacks of tasks.
+ * Any state.
+ */
 DOCA_STABLE doca_error_t doca_ctx_set_user_data(struct doca_ctx *ctx, union doca_data user_data);
 
-/* What was set, or 0. */
+/* Get the value that was set, or 0. */
 DOCA_STABLE doca_error_t doca_ctx_get_user_data(const struct doca_ctx *ctx,
 						union doca_data *user_data);
 
-/* Called at each change of state. The context may be destroyed in it when it has become IDLE. */
+/* Set the callback for changes of state. When it reports IDLE, it may destroy the context. */
 DOCA_STABLE doca_error_t doca_ctx_set_state_changed_cb(struct doca_ctx *ctx,
 						       doca_ctx_state_changed_callback_t cb);
 
-/* The state of now. */
+/* Get the current state. */
 DOCA_STABLE doca_error_t doca_ctx_get_state(const struct doca_ctx *ctx,
 					    enum doca_ctx_states *state);
 
-/* Let tasks go that were submitted without DOCA_TASK_SUBMIT_FLAG_FLUSH. */
+/* Start the tasks that were submitted without DOCA_TASK_SUBMIT_FLAG_FLUSH. */
 DOCA_EXPERIMENTAL void doca_ctx_flush_tasks(struct doca_ctx *ctx);
 
 /*
- * Before start: code on an emulated DPA will use it, as consumers and producers of a MsgQ on that
- * side. Errors: BAD_STATE, NOT_SUPPORTED.
+ * Let code on an emulated DPA use the context, as for the DPA side of a MsgQ. Call before start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_SUPPORTED  it is not a consumer or producer on the DPA side of a MsgQ
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ctx_set_datapath_on_dpa(struct doca_ctx *ctx,
 							    struct doca_dpa *dpa_dev);
 
-/* Before start: which of the device's interrupts it uses. Errors: BAD_STATE, NOT_SUPPORTED. */
+/*
+ * Set the completion vector. Only vector 0 exists. Call before start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_SUPPORTED  reserved
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ctx_set_completion_vector(struct doca_ctx *ctx,
 							      uint32_t comp_vector);
 
-/* How many interrupts the device has. */
+/* Get the number of completion vectors of the device. */
 DOCA_EXPERIMENTAL doca_error_t doca_ctx_cap_get_num_completion_vectors(
 	const struct doca_devinfo *devinfo, uint32_t *num_comp_vectors);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_dev.h - devices, and representors of the functions of the other side */
+/*
+ * doca_dev.h - devices (PCI functions of a card), and representors of functions on the other side
+ * of the PCI bus
+ */
 #ifndef DOCA_DEV_H
 #define DOCA_DEV_H
 
@@ -37,170 +40,218 @@ enum doca_devinfo_rep_filter {
 };
 
 /*
- * All devices of this process's profile. Free with doca_devinfo_destroy_list; opened devices
- * outlive it. Errors:
- * NO_MEMORY, NOT_FOUND.
+ * List the devices of the profile of this process. The caller frees the list with
+ * doca_devinfo_destroy_list(). Opened devices remain valid after that.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ *     NOT_FOUND  there is no device, or the configuration is invalid, see the log
  */
 DOCA_STABLE doca_error_t doca_devinfo_create_list(struct doca_devinfo ***dev_list,
 						  uint32_t *nb_devs);
 
-/* Its elements are invalid then. Errors: IN_USE. */
+/* Free a list. Do not use its elements after that. IN_USE is reserved. */
 DOCA_STABLE doca_error_t doca_devinfo_destroy_list(struct doca_devinfo **dev_list);
 
 /*
- * Functions of the other side that this device stands for; filter: bits of doca_devinfo_rep_filter.
- * NOT_SUPPORTED:
- * it has none. Errors: NO_MEMORY, DRIVER.
+ * List the representors of a device. filter: bits of doca_devinfo_rep_filter.
+ * Errors:
+ *     NOT_SUPPORTED  the device has no representor, or filter is EMULATED
+ *     NO_MEMORY      memory allocation failed
+ *     DRIVER         reserved
  */
 DOCA_STABLE doca_error_t doca_devinfo_rep_create_list(struct doca_dev *dev, int filter,
 						      struct doca_devinfo_rep ***dev_list_rep,
 						      uint32_t *nb_devs_rep);
 
-/* Its elements are invalid then. Errors: IN_USE. */
+/* Free a list. Do not use its elements after that. IN_USE is reserved. */
 DOCA_STABLE doca_error_t doca_devinfo_rep_destroy_list(struct doca_devinfo_rep **dev_list_rep);
 
 /*
- * The same pointer for each open of the same device; counted. Errors: NO_MEMORY, NOT_CONNECTED,
- * INITIALIZATION, NOT_SUPPORTED.
+ * Open a device. All opens of a device return the same pointer and are counted.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ *     NOT_CONNECTED, INITIALIZATION, NOT_SUPPORTED  reserved
  */
 DOCA_STABLE doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev);
 
-/* Give one reference back. NULL is fine. IN_USE: something was made with it and still is. */
+/*
+ * Close a device: undo one open. NULL has no effect.
+ * Errors:
+ *     IN_USE  it is the last open, and objects created with the device still exist
+ */
 DOCA_STABLE doca_error_t doca_dev_close(struct doca_dev *dev);
 
-/* A hint for slow memory; there is none here. Errors: DRIVER, AGAIN, NOT_SUPPORTED. */
+/* Not supported: returns NOT_SUPPORTED. DRIVER and AGAIN are reserved. */
 DOCA_EXPERIMENTAL doca_error_t doca_dev_accelerate_resource_reclaim(struct doca_dev *dev);
 
-/* Open the representor of a list. Errors: NO_MEMORY. */
+/*
+ * Open a representor. All opens of a representor return the same pointer and are counted.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_STABLE doca_error_t doca_dev_rep_open(struct doca_devinfo_rep *devinfo,
 					   struct doca_dev_rep **dev_rep);
 
-/* Close it. Errors: IN_USE. */
+/*
+ * Close a representor: undo one open.
+ * Errors:
+ *     IN_USE  it is the last open, and a Comch server created with the representor still exists
+ */
 DOCA_STABLE doca_error_t doca_dev_rep_close(struct doca_dev_rep *dev);
 
-/* What the device is; valid while it is open. NULL for NULL. */
+/* Returns the description of an open device. Returns NULL for NULL and for a closed device. */
 DOCA_STABLE struct doca_devinfo *doca_dev_as_devinfo(const struct doca_dev *dev);
 
-/* What the representor is; valid while it is open. NULL for NULL. */
+/* Returns the description of a representor. Returns NULL for NULL. */
 DOCA_STABLE struct doca_devinfo_rep *doca_dev_rep_as_devinfo(struct doca_dev_rep *dev_rep);
 
-/* Its address as text, into DOCA_DEVINFO_PCI_ADDR_SIZE bytes. Errors: OPERATING_SYSTEM. */
+/*
+ * Get the PCI address as text, with a NUL: DOCA_DEVINFO_PCI_ADDR_SIZE bytes. OPERATING_SYSTEM is
+ * reserved.
+ */
 DOCA_STABLE doca_error_t doca_devinfo_get_pci_addr_str(const struct doca_devinfo *devinfo,
 						       char *pci_addr_str);
 
 /*
- * Is it "0000:b1:00.0", or "b1:00.0" with domain 0? 1 or 0; INVALID_VALUE for another form. Errors:
- * OPERATING_SYSTEM.
+ * Compare the PCI address with text such as "0000:b1:00.0" or "b1:00.0" (domain 0). Stores 1 if
+ * equal, 0 if not. Returns INVALID_VALUE for text of another form. OPERATING_SYSTEM is reserved.
  */
 DOCA_STABLE doca_error_t doca_devinfo_is_equal_pci_addr(const struct doca_devinfo *devinfo,
 							const char *pci_addr_str,
 							uint8_t *is_equal);
 
 /*
- * Address of its interface, in network order; size DOCA_DEVINFO_IPV4_ADDR_SIZE. Errors: NOT_FOUND,
- * OPERATING_SYSTEM.
+ * Get the IPv4 address of the interface, in network byte order. size: bytes, at least
+ * DOCA_DEVINFO_IPV4_ADDR_SIZE.
+ * Errors:
+ *     NOT_FOUND         the interface has no IPv4 address
+ *     OPERATING_SYSTEM  getifaddrs(3) failed
  */
 DOCA_STABLE doca_error_t doca_devinfo_get_ipv4_addr(const struct doca_devinfo *devinfo,
 						    uint8_t *ipv4_addr, uint32_t size);
 
 /*
- * Address of its interface, in network order; size DOCA_DEVINFO_IPV6_ADDR_SIZE. Errors:
- * OPERATING_SYSTEM.
+ * Get the IPv6 address of the interface, in network byte order. size: bytes, at least
+ * DOCA_DEVINFO_IPV6_ADDR_SIZE.
+ * Errors:
+ *     OPERATING_SYSTEM  the interface has no IPv6 address, or getifaddrs(3) failed
  */
 DOCA_STABLE doca_error_t doca_devinfo_get_ipv6_addr(const struct doca_devinfo *devinfo,
 						    uint8_t *ipv6_addr, uint32_t size);
 
-/* Address of its port; size DOCA_DEVINFO_MAC_ADDR_SIZE. Errors: NOT_SUPPORTED. */
+/*
+ * Get the MAC address of the port. size: bytes, at least DOCA_DEVINFO_MAC_ADDR_SIZE. NOT_SUPPORTED
+ * is reserved.
+ */
 DOCA_STABLE doca_error_t doca_devinfo_get_mac_addr(const struct doca_devinfo *devinfo,
 						   uint8_t *mac_addr, uint32_t size);
 
 /*
- * Name of its network interface; size at least DOCA_DEVINFO_IFACE_NAME_SIZE. Errors:
- * OPERATING_SYSTEM.
+ * Get the name of the network interface. size: bytes, at least DOCA_DEVINFO_IFACE_NAME_SIZE.
+ * Errors:
+ *     OPERATING_SYSTEM  the function has no network interface
  */
 DOCA_STABLE doca_error_t doca_devinfo_get_iface_name(const struct doca_devinfo *devinfo,
 						     char *iface_name, uint32_t size);
 
-/* Name of its RDMA device, "mlx5_0"; size at least DOCA_DEVINFO_IBDEV_NAME_SIZE. */
+/*
+ * Get the name of the RDMA device, such as "mlx5_0". size: bytes, at least
+ * DOCA_DEVINFO_IBDEV_NAME_SIZE.
+ */
 DOCA_STABLE doca_error_t doca_devinfo_get_ibdev_name(const struct doca_devinfo *devinfo,
 						     char *ibdev_name, uint32_t size);
 
-/* Local id of its port, on InfiniBand. Errors: DRIVER, NOT_SUPPORTED. */
+/*
+ * Get the local identifier of an InfiniBand port.
+ * Errors:
+ *     NOT_SUPPORTED  always: the ports are Ethernet ports
+ *     DRIVER         reserved
+ */
 DOCA_STABLE doca_error_t doca_devinfo_get_lid(const struct doca_devinfo *devinfo, uint16_t *lid);
 
-/* Bits per second of its port. Errors: DRIVER. */
+/* Get the rate of the port, in bits per second. DRIVER is reserved. */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_get_active_rate(const struct doca_devinfo *devinfo,
 							    uint64_t *active_rate);
 
-/* A number that no other function of the card has. Errors: DRIVER. */
+/* Get the number of the function, which is unique on its card. DRIVER is reserved. */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_get_vhca_id(const struct doca_devinfo *devinfo,
 							uint16_t *vhca_id);
 
-/* 1 or 0. Errors: DRIVER. */
+/* Stores 1 if the device supports it, 0 if not. DRIVER is reserved. */
 DOCA_STABLE doca_error_t doca_devinfo_cap_is_hotplug_manager_supported(
 	const struct doca_devinfo *devinfo, uint8_t *is_hotplug_manager);
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_cap_is_notification_moderation_supported(
 	const struct doca_devinfo *devinfo, uint8_t *is_notification_moderation_supported);
 
-/* 1 or 0. Errors: DRIVER, NOT_SUPPORTED. */
+/* Stores 1 if the device supports it, 0 if not. DRIVER and NOT_SUPPORTED are reserved. */
 DOCA_STABLE doca_error_t doca_devinfo_rep_cap_is_filter_all_supported(
 	const struct doca_devinfo *devinfo, uint8_t *filter_all_supported);
 
 /*
- * Writes 1 if the device can list NET representors; used to pick the DPU-side device. Errors:
- * DRIVER, NOT_SUPPORTED.
+ * Stores 1 if the device has NET representors, 0 if not. Programs select the device of the DPU side
+ * by this. DRIVER and NOT_SUPPORTED are reserved.
  */
 DOCA_STABLE doca_error_t doca_devinfo_rep_cap_is_filter_net_supported(
 	const struct doca_devinfo *devinfo, uint8_t *filter_net_supported);
 
-/* 1 or 0. Errors: DRIVER, NOT_SUPPORTED. */
+/* Stores 1 if the device supports it, 0 if not. DRIVER and NOT_SUPPORTED are reserved. */
 DOCA_STABLE doca_error_t doca_devinfo_rep_cap_is_filter_emulated_supported(
 	const struct doca_devinfo *devinfo, uint8_t *filter_emulated_supported);
 
-/* 1 or 0. Errors: DRIVER. */
+/* Stores 1 if the device supports it, 0 if not. DRIVER is reserved. */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_cap_is_accelerate_resource_reclaim_supported(
 	const struct doca_devinfo *devinfo, uint8_t *is_accelerate_resource_reclaim);
 
-/* A name that stays the same over restarts; size at least DOCA_DEVINFO_REP_VUID_SIZE. */
+/*
+ * Get a unique name of the function that is the same after a restart. size: bytes, at least
+ * DOCA_DEVINFO_REP_VUID_SIZE.
+ */
 DOCA_STABLE doca_error_t doca_devinfo_rep_get_vuid(const struct doca_devinfo_rep *devinfo_rep,
 						   char *rep_vuid, uint32_t size);
 
 /*
- * Address of the function that it stands for, into DOCA_DEVINFO_REP_PCI_ADDR_SIZE bytes. Errors:
- * NO_MEMORY,
- * UNEXPECTED.
+ * Get the PCI address of the represented function as text: DOCA_DEVINFO_REP_PCI_ADDR_SIZE bytes.
+ * NO_MEMORY and UNEXPECTED are reserved.
  */
 DOCA_STABLE doca_error_t
 doca_devinfo_rep_get_pci_addr_str(const struct doca_devinfo_rep *devinfo_rep, char *pci_addr_str);
 
-/* Kind of the function that it stands for. */
+/* Get the type of the represented function. */
 DOCA_STABLE doca_error_t doca_devinfo_rep_get_pci_func_type(
 	const struct doca_devinfo_rep *devinfo_rep, enum doca_pci_func_type *pci_func_type);
 
-/* 1 when it was plugged in while the machine ran, or 0. */
+/* Stores 1 if the represented function was hot-plugged, 0 if not. */
 DOCA_STABLE doca_error_t doca_devinfo_rep_get_is_hotplug(const struct doca_devinfo_rep *devinfo_rep,
 							 uint8_t *is_hotplug);
 
 /*
- * Name of its network interface; size at least DOCA_DEVINFO_IFACE_NAME_SIZE. Errors:
- * OPERATING_SYSTEM.
+ * Get the name of the network interface. size: bytes, at least DOCA_DEVINFO_IFACE_NAME_SIZE.
+ * Errors:
+ *     OPERATING_SYSTEM  the function has no network interface
  */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_rep_get_iface_name(
 	const struct doca_devinfo_rep *devinfo_rep, char *iface_name, uint32_t size);
 
-/* A number that no other function of the card has. */
+/* Get the number of the function, which is unique on its card. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_devinfo_rep_get_vhca_id(const struct doca_devinfo_rep *devinfo_rep, uint16_t *vhca_id);
 
-/* The same of the function that it stands for. Errors: NO_MEMORY, UNEXPECTED. */
+/*
+ * Like doca_devinfo_is_equal_pci_addr(), for the represented function. NO_MEMORY and UNEXPECTED are
+ * reserved.
+ */
 DOCA_STABLE doca_error_t doca_devinfo_rep_is_equal_pci_addr(
 	const struct doca_devinfo_rep *devinfo_rep, const char *pci_addr_str, uint8_t *is_equal);
 
-/* Physical, virtual or subfunction. */
+/* Get the type of the function: physical, virtual or subfunction. */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_get_pci_func_type(
 	const struct doca_devinfo *devinfo, enum doca_pci_func_type *pci_func_type);
 
-/* Number of a subfunction; NOT_SUPPORTED for others. */
+/*
+ * Get the index of a subfunction.
+ * Errors:
+ *     NOT_SUPPORTED  the device is not a subfunction
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_get_sf_index(const struct doca_devinfo *devinfo,
 							 uint32_t *sf_index);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_dma.h - copy memory */
+/* doca_dma.h - DMA: tasks that copy memory */
 #ifndef DOCA_DMA_H
 #define DOCA_DMA_H
 
@@ -25,41 +25,56 @@ typedef void (*doca_dma_task_memcpy_completion_cb_t)(struct doca_dma_task_memcpy
 						     union doca_data task_user_data,
 						     union doca_data ctx_user_data);
 
-/* For a device that is open. Errors: NO_MEMORY, INITIALIZATION. */
+/*
+ * Create a context on an open device.
+ * Errors:
+ *     NO_MEMORY       memory allocation failed
+ *     INITIALIZATION  reserved
+ */
 DOCA_STABLE doca_error_t doca_dma_create(struct doca_dev *dev, struct doca_dma **dma);
 
-/* IN_USE when it is not idle. Also in the callback that says so. */
+/*
+ * Destroy the context. May be called in the state callback that reports IDLE.
+ * Errors:
+ *     IN_USE  the context is not idle
+ */
 DOCA_STABLE doca_error_t doca_dma_destroy(struct doca_dma *dma);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. Errors: DRIVER. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. DRIVER is reserved. */
 DOCA_STABLE doca_error_t doca_dma_cap_task_memcpy_is_supported(const struct doca_devinfo *devinfo);
 
-/* The object as a context, until it is destroyed. NULL for NULL. */
+/* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */
 DOCA_STABLE struct doca_ctx *doca_dma_as_ctx(struct doca_dma *dma);
 
-/* The most that doca_dma_task_memcpy_set_conf takes. */
+/* Get the maximum number of tasks for doca_dma_task_memcpy_set_conf(). */
 DOCA_STABLE doca_error_t doca_dma_cap_get_max_num_tasks(struct doca_dma *dma,
 							uint32_t *max_num_tasks);
 
-/* How many buffers in a list; 1: no lists. */
+/* Get the maximum number of buffers in a list. 1 means that lists are not supported. */
 DOCA_STABLE doca_error_t doca_dma_cap_task_memcpy_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
-/* Most bytes of one task. */
+/* Get the maximum number of bytes of one task. */
 DOCA_STABLE doca_error_t
 doca_dma_cap_task_memcpy_get_max_buf_size(const struct doca_devinfo *devinfo, uint64_t *buf_size);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * NOT_SUPPORTED.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_SUPPORTED  reserved
  */
 DOCA_STABLE doca_error_t doca_dma_task_memcpy_set_conf(
 	struct doca_dma *dma, doca_dma_task_memcpy_completion_cb_t task_completion_cb,
 	doca_dma_task_memcpy_completion_cb_t task_error_cb, uint32_t num_memcpy_tasks);
 
 /*
- * Take a task that copies the data of src behind that of dst. Either may be of an imported map, and
- * a list. When it fails the context stops. Errors: NO_MEMORY.
+ * Allocate a task that appends the data of src to the data of dst. Both may be lists, and may refer
+ * to imported maps. If the task fails, the context stops.
+ * Errors:
+ *     BAD_STATE  the context is idle
+ *     NO_MEMORY  all tasks are allocated
  */
 DOCA_STABLE doca_error_t doca_dma_task_memcpy_alloc_init(struct doca_dma *dma,
 							 const struct doca_buf *src,
@@ -67,10 +82,10 @@ DOCA_STABLE doca_error_t doca_dma_task_memcpy_alloc_init(struct doca_dma *dma,
 							 union doca_data user_data,
 							 struct doca_dma_task_memcpy **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_STABLE struct doca_task *doca_dma_task_memcpy_as_task(struct doca_dma_task_memcpy *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_STABLE void doca_dma_task_memcpy_set_src(struct doca_dma_task_memcpy *task,
 					      const struct doca_buf *src);
 DOCA_STABLE const struct doca_buf *doca_dma_task_memcpy_get_src(

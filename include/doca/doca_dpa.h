@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_dpa.h - an emulated DPA: threads of this process stand for those of the processor on the
- * card
+ * doca_dpa.h - the emulated DPA: threads of this process run the code that a DPA of a card would
+ * run
  *
- * Code for it is compiled with the program, and declared __dpa_global__; doca_dpa_dev.h has what it
- * may call.
+ * The program contains the code of the DPA: functions declared with __dpa_global__. doca_dpa_dev.h
+ * has the functions that this code may call.
  */
 #ifndef DOCA_DPA_H
 #define DOCA_DPA_H
@@ -26,64 +26,126 @@ struct doca_dpa_completion;
 struct doca_dpa_thread;
 
 typedef uint64_t doca_dpa_dev_completion_t;
-/* What a thread of the DPA runs, once for each activation. */
+/* Function that a DPA thread runs once for each activation. */
 typedef void(doca_dpa_func_t)(uint64_t arg);
 
-/* SUCCESS when the device has one, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device has a DPA, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_cap_is_supported(const struct doca_devinfo *devinfo);
 
-/* The DPA of a device. Errors: NO_MEMORY. */
+/*
+ * Create the DPA of a device.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_create(struct doca_dev *dev, struct doca_dpa **dpa);
 
-/* IN_USE with threads, completions or message queues. */
+/*
+ * Destroy the DPA.
+ * Errors:
+ *     IN_USE  threads, completion queues or message queues of the DPA exist
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_destroy(struct doca_dpa *dpa);
 
-/* Taken, and not needed: the code is there already. Errors: BAD_STATE. */
+/*
+ * Set the application. It has no effect: the program contains the code of the DPA.
+ * Errors:
+ *     BAD_STATE  the DPA is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_set_app(struct doca_dpa *dpa, struct doca_dpa_app *app);
 
-/* Before anything else of it is started. Errors: BAD_STATE. */
+/*
+ * Start or stop the DPA. Start it before its threads and queues.
+ * Errors:
+ *     BAD_STATE  the DPA is started (start) or not started (stop)
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_start(struct doca_dpa *dpa);
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_stop(struct doca_dpa *dpa);
 
 /*
- * A thread. It is activated by doca_dpa_thread_run, and by completions that were asked to. Errors:
- * NO_MEMORY.
+ * Create a thread. doca_dpa_thread_run() activates it, and completion queues with a requested
+ * notification do.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
  */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_thread_create(struct doca_dpa *dpa,
 						      struct doca_dpa_thread **dpa_thread);
 
-/* Stops it first. IN_USE with completions of it. */
+/*
+ * Stop and destroy the thread.
+ * Errors:
+ *     IN_USE         completion queues activate the thread
+ *     NOT_PERMITTED  the calling thread is that thread
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_thread_destroy(struct doca_dpa_thread *dpa_thread);
 
-/* Before start, needed. Errors: BAD_STATE. */
+/*
+ * Set the function and its argument, which is required. Call before start.
+ * Errors:
+ *     BAD_STATE  the thread is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_thread_set_func_arg(struct doca_dpa_thread *dpa_thread,
 							    doca_dpa_func_t *func, uint64_t arg);
 
-/* It is there, and waits. Errors: BAD_STATE, OPERATING_SYSTEM. */
+/*
+ * Start the thread. It waits for its first activation.
+ * Errors:
+ *     BAD_STATE         the thread is started or has no function, or the DPA is not started
+ *     OPERATING_SYSTEM  the system cannot create a thread
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_thread_start(struct doca_dpa_thread *dpa_thread);
 
-/* Waits for the end of the activation that runs. NOT_PERMITTED from that thread. */
+/*
+ * Stop the thread. Waits until its current activation has ended.
+ * Errors:
+ *     BAD_STATE      the thread is not started
+ *     NOT_PERMITTED  the calling thread is that thread
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_thread_stop(struct doca_dpa_thread *dpa_thread);
 
-/* Activate it. Errors: BAD_STATE. */
+/*
+ * Activate the thread once.
+ * Errors:
+ *     BAD_STATE  the thread is not started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_thread_run(struct doca_dpa_thread *dpa_thread);
 
-/* Where ends of sends of the DPA are found: room for queue_size of them. Errors: NO_MEMORY. */
+/*
+ * Create a queue for completions of sends of the DPA, with queue_size entries.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_create(struct doca_dpa *dpa,
 							  unsigned int queue_size,
 							  struct doca_dpa_completion **dpa_comp);
 
-/* IN_USE with producers. */
+/*
+ * Destroy the queue.
+ * Errors:
+ *     IN_USE  producers use the queue
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_destroy(struct doca_dpa_completion *dpa_comp);
 
-/* Before start: the thread that it activates, of the same DPA. Errors: BAD_STATE. */
+/*
+ * Set the thread that the queue activates, of the same DPA. Call before start.
+ * Errors:
+ *     BAD_STATE  the queue is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_set_thread(struct doca_dpa_completion *dpa_comp,
 							      struct doca_dpa_thread *thread);
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_start(struct doca_dpa_completion *dpa_comp);
-/* IN_USE with producers. Errors: BAD_STATE. */
+/*
+ * Stop the queue.
+ * Errors:
+ *     BAD_STATE  the queue is not started
+ *     IN_USE     producers use the queue
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_stop(struct doca_dpa_completion *dpa_comp);
 
-/* After start: the completion as code on the DPA names it. Errors: BAD_STATE. */
+/*
+ * Get the handle of a started queue for code on the DPA.
+ * Errors:
+ *     BAD_STATE  the queue is not started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_get_dpa_handle(
 	struct doca_dpa_completion *dpa_comp, doca_dpa_dev_completion_t *handle);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_dpa_dev.h - what code on an emulated DPA may call: completions, and the end of an activation
+ * doca_dpa_dev.h - functions for code on the emulated DPA: completion queues, and the end of an
+ * activation
  */
 #ifndef DOCA_DPA_DEV_H
 #define DOCA_DPA_DEV_H
@@ -13,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Marks of functions that the DPA runs. Here they are functions like all others. */
+/* Attributes of functions that the DPA runs. They have no effect here. */
 #ifndef __dpa_global__
 #define __dpa_global__
 #define __dpa_rpc__
@@ -22,30 +23,30 @@ extern "C" {
 typedef uint64_t doca_dpa_dev_completion_t;
 typedef uint64_t doca_dpa_dev_completion_element_t;
 
-/* The next completion that was not looked at; 1, or 0 when there is none. */
+/* Get the next completion. Returns 1, or 0 if there is none. */
 DOCA_EXPERIMENTAL int doca_dpa_dev_get_completion(doca_dpa_dev_completion_t dpa_comp_handle,
 						  doca_dpa_dev_completion_element_t *comp_element);
 
-/* The user data of the producer that it is of. Until it is acknowledged. */
+/* Returns the user data of the producer. Valid until the completion is acknowledged. */
 DOCA_EXPERIMENTAL uint32_t
 doca_dpa_dev_get_completion_user_data(doca_dpa_dev_completion_element_t comp_element);
 
-/* The oldest of them are done with: their places are free. */
+/* Acknowledge the oldest completions: the library may reuse their entries. */
 DOCA_EXPERIMENTAL void doca_dpa_dev_completion_ack(doca_dpa_dev_completion_t dpa_comp_handle,
 						   uint64_t num_comp);
 
-/* Activate the thread of it when there is one to look at: once. */
+/* Request one activation of the thread of the queue, when the queue has a completion to get. */
 DOCA_EXPERIMENTAL void doca_dpa_dev_completion_request_notification(
 	doca_dpa_dev_completion_t dpa_comp_handle);
 
 /*
- * The activation ends here; the next completion that was asked to begins another. Does not return.
+ * End the activation. The next completion with a requested notification begins another one. Does
+ * not return.
  */
 DOCA_EXPERIMENTAL void doca_dpa_dev_thread_reschedule(void);
 
 /*
- * The activation ends here, and completions do not begin another; doca_dpa_thread_run does. Does
- * not return.
+ * End the activation. Completions begin no other one; doca_dpa_thread_run() does. Does not return.
  */
 DOCA_EXPERIMENTAL void doca_dpa_dev_thread_finish(void);
 

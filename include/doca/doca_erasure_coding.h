@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_erasure_coding.h - redundancy blocks, and data blocks out of them */
+/* doca_erasure_coding.h - erasure coding: redundancy blocks, and recovery of lost data blocks */
 #ifndef DOCA_ERASURE_CODING_H
 #define DOCA_ERASURE_CODING_H
 
@@ -42,26 +42,37 @@ typedef void (*doca_ec_task_recover_completion_cb_t)(struct doca_ec_task_recover
 						     union doca_data task_user_data,
 						     union doca_data ctx_user_data);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_ec_cap_task_galois_mul_is_supported(const struct doca_devinfo *devinfo);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. */
+/*
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_SUPPORTED  the library was built without the feature
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_galois_mul_set_conf(
 	struct doca_ec *ec, doca_ec_task_galois_mul_completion_cb_t successful_task_completion_cb,
 	doca_ec_task_galois_mul_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* Take a task: the matrix times the blocks of the source. Errors: NO_MEMORY. */
+/*
+ * Allocate a task that multiplies the blocks of the source by a matrix.
+ * Errors:
+ *     BAD_STATE  the context is idle
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_galois_mul_allocate_init(
 	struct doca_ec *ec, const struct doca_ec_matrix *coding_matrix,
 	const struct doca_buf *src_buf, struct doca_buf *dst_buf, union doca_data user_data,
 	struct doca_ec_task_galois_mul **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_ec_task_galois_mul_as_task(
 	struct doca_ec_task_galois_mul *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_ec_task_galois_mul_set_coding_matrix(
 	struct doca_ec_task_galois_mul *task, const struct doca_ec_matrix *coding_matrix);
 DOCA_EXPERIMENTAL const struct doca_ec_matrix *doca_ec_task_galois_mul_get_coding_matrix(
@@ -75,28 +86,37 @@ DOCA_EXPERIMENTAL void doca_ec_task_galois_mul_set_dst_buf(struct doca_ec_task_g
 DOCA_EXPERIMENTAL struct doca_buf *doca_ec_task_galois_mul_get_dst_buf(
 	const struct doca_ec_task_galois_mul *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_ec_cap_task_create_is_supported(const struct doca_devinfo *devinfo);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. */
+/*
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_SUPPORTED  the library was built without the feature
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_create_set_conf(
 	struct doca_ec *ec, doca_ec_task_create_completion_cb_t successful_task_completion_cb,
 	doca_ec_task_create_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
 /*
- * Take a task: redundancy blocks out of all data blocks, which follow each other in the source.
- * Errors: NO_MEMORY.
+ * Allocate a task that computes redundancy blocks from all data blocks. The data blocks follow each
+ * other in the source.
+ * Errors:
+ *     BAD_STATE  the context is idle
+ *     NO_MEMORY  all tasks are allocated
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_create_allocate_init(
 	struct doca_ec *ec, const struct doca_ec_matrix *coding_matrix,
 	const struct doca_buf *original_data_blocks, struct doca_buf *rdnc_blocks,
 	union doca_data user_data, struct doca_ec_task_create **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_ec_task_create_as_task(struct doca_ec_task_create *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_ec_task_create_set_coding_matrix(
 	struct doca_ec_task_create *task, const struct doca_ec_matrix *coding_matrix);
 DOCA_EXPERIMENTAL const struct doca_ec_matrix *doca_ec_task_create_get_coding_matrix(
@@ -110,18 +130,27 @@ DOCA_EXPERIMENTAL void doca_ec_task_create_set_rdnc_blocks(struct doca_ec_task_c
 DOCA_EXPERIMENTAL struct doca_buf *doca_ec_task_create_get_rdnc_blocks(
 	const struct doca_ec_task_create *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_ec_cap_task_update_is_supported(const struct doca_devinfo *devinfo);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. */
+/*
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_SUPPORTED  the library was built without the feature
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_update_set_conf(
 	struct doca_ec *ec, doca_ec_task_update_completion_cb_t successful_task_completion_cb,
 	doca_ec_task_update_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
 /*
- * Take a task: new redundancy blocks out of the old ones, when some data blocks have changed.
- * Errors: NO_MEMORY.
+ * Allocate a task that updates redundancy blocks after some data blocks have changed. The source
+ * has the old and the new content of each changed data block, then the old redundancy blocks.
+ * Errors:
+ *     BAD_STATE  the context is idle
+ *     NO_MEMORY  all tasks are allocated
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_ec_task_update_allocate_init(struct doca_ec *ec, const struct doca_ec_matrix *update_matrix,
@@ -129,10 +158,10 @@ doca_ec_task_update_allocate_init(struct doca_ec *ec, const struct doca_ec_matri
 				  struct doca_buf *updated_rdnc_blocks, union doca_data user_data,
 				  struct doca_ec_task_update **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_ec_task_update_as_task(struct doca_ec_task_update *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_ec_task_update_set_update_matrix(
 	struct doca_ec_task_update *task, const struct doca_ec_matrix *update_matrix);
 DOCA_EXPERIMENTAL const struct doca_ec_matrix *doca_ec_task_update_get_update_matrix(
@@ -146,25 +175,36 @@ DOCA_EXPERIMENTAL void doca_ec_task_update_set_updated_rdnc_blocks(
 DOCA_EXPERIMENTAL struct doca_buf *doca_ec_task_update_get_updated_rdnc_blocks(
 	const struct doca_ec_task_update *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_ec_cap_task_recover_is_supported(const struct doca_devinfo *devinfo);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. */
+/*
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_SUPPORTED  the library was built without the feature
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_recover_set_conf(
 	struct doca_ec *ec, doca_ec_task_recover_completion_cb_t successful_task_completion_cb,
 	doca_ec_task_recover_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* Take a task: the missing blocks out of those that are left. Errors: NO_MEMORY. */
+/*
+ * Allocate a task that recovers missing blocks from available blocks.
+ * Errors:
+ *     BAD_STATE  the context is idle
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_recover_allocate_init(
 	struct doca_ec *ec, const struct doca_ec_matrix *recover_matrix,
 	const struct doca_buf *available_blocks, struct doca_buf *recovered_data_blocks,
 	union doca_data user_data, struct doca_ec_task_recover **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_ec_task_recover_as_task(struct doca_ec_task_recover *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_ec_task_recover_set_recover_matrix(
 	struct doca_ec_task_recover *task, const struct doca_ec_matrix *recover_matrix);
 DOCA_EXPERIMENTAL const struct doca_ec_matrix *doca_ec_task_recover_get_recover_matrix(
@@ -178,27 +218,41 @@ DOCA_EXPERIMENTAL void doca_ec_task_recover_set_recovered_data_blocks(
 DOCA_EXPERIMENTAL struct doca_buf *doca_ec_task_recover_get_recovered_data(
 	const struct doca_ec_task_recover *task);
 
-/* For a device that is open. Errors: NO_MEMORY. */
+/*
+ * Create a context on an open device.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_create(struct doca_dev *dev, struct doca_ec **ec);
 
-/* BAD_STATE when it is not idle. */
+/*
+ * Destroy the context.
+ * Errors:
+ *     BAD_STATE  the context is not idle
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_destroy(struct doca_ec *ec);
 
-/* The object as a context, until it is destroyed. NULL for NULL. */
+/* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */
 DOCA_EXPERIMENTAL struct doca_ctx *doca_ec_as_ctx(struct doca_ec *ec);
 
-/* The most that the device takes. Errors: NOT_SUPPORTED. */
+/*
+ * Get the limit of the device.
+ * Errors:
+ *     NOT_SUPPORTED  the device does not support the task
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_cap_get_max_block_size(const struct doca_devinfo *devinfo,
 							      uint64_t *max_block_size);
 
-/* The most that the device takes. */
+/* Get the limit of the device. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
 								uint32_t *max_buf_list_len);
 
 /*
- * What redundancy blocks are made with: kind, number of data blocks, number of redundancy blocks,
- * 255 together at most.
- * The first redundancy block is the exclusive or of all data blocks, whatever the kind.
+ * Create the coding matrix for data_block_count data blocks and rdnc_block_count redundancy blocks,
+ * at most 255 together. The first redundancy block is the exclusive or of all data blocks, for both
+ * types.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create(struct doca_ec *ec,
 						     enum doca_ec_matrix_type type,
@@ -207,28 +261,39 @@ DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create(struct doca_ec *ec,
 						     struct doca_ec_matrix **matrix);
 
 /*
- * The same out of bytes of the caller's, which are copied: a row of data_block_count bytes for each
- * redundancy block
+ * Create a coding matrix from bytes, which the library copies: a row of data_block_count bytes for
+ * each redundancy block.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create_from_raw(struct doca_ec *ec, uint8_t *data,
 							      size_t data_block_count,
 							      size_t rdnc_block_count,
 							      struct doca_ec_matrix **matrix);
 
-/* Out of one to create: what an update of data blocks is made with; indices ascend. */
+/*
+ * Create the matrix for an update from a coding matrix. update_indices: the changed data blocks,
+ * ascending.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create_update(
 	struct doca_ec *ec, const struct doca_ec_matrix *coding_matrix, uint32_t update_indices[],
 	size_t n_updates, struct doca_ec_matrix **matrix);
 
 /*
- * Out of one to create: what missing blocks are recovered with, out of the first others, as many as
- * there are data blocks. Indices ascend; redundancy blocks count on after data blocks.
+ * Create the matrix for a recovery from a coding matrix. missing_indices: the missing blocks,
+ * ascending; redundancy blocks are numbered after the data blocks. The recovery uses the first
+ * available blocks, as many as there are data blocks.
+ * Errors:
+ *     INVALID_VALUE  the blocks cannot be recovered
+ *     NO_MEMORY      memory allocation failed
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create_recover(
 	struct doca_ec *ec, const struct doca_ec_matrix *coding_matrix, uint32_t missing_indices[],
 	size_t n_missing, struct doca_ec_matrix **matrix);
 
-/* No task may use it any more. */
+/* Destroy the object. No submitted task may use it. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_destroy(struct doca_ec_matrix *matrix);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_log.h - log lines of programs and of the library */
+/* doca_log.h - logging of programs and of the library: sources, backends and level limits */
 #ifndef DOCA_LOG_H
 #define DOCA_LOG_H
 
@@ -27,98 +27,101 @@ enum doca_log_level {
 
 typedef void (*log_flush_callback)(char *buf);
 
-/* Least severe level that this backend writes, within the global limit. */
+/* Set the least severe level that the backend writes. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_log_backend_set_level_lower_limit(struct doca_log_backend *backend, uint32_t level);
 
-/* Most severe level that this backend writes, within the global limit. */
+/* Set the most severe level that the backend writes. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_log_backend_set_level_upper_limit(struct doca_log_backend *backend, uint32_t upper_limit);
 
-/* Make the limit final: the global one does not change it any more. */
+/* Make the limit of the backend final: later changes of the global limit do not change it. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_log_backend_set_level_lower_limit_strict(struct doca_log_backend *backend);
 DOCA_EXPERIMENTAL doca_error_t
 doca_log_backend_set_level_upper_limit_strict(struct doca_log_backend *backend);
 
 /*
- * Least severe level of all backends of the program, those made later too. INFO at first; option -l
- * sets it.
+ * Set the least severe level of all backends of the program, including later ones. The default is
+ * INFO. Option -l sets it.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_lower_limit(uint32_t level);
 
-/* Most severe level of all backends of the program, those made later too. */
+/* Set the most severe level of all backends of the program, including later ones. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_upper_limit(uint32_t upper_limit);
 
-/* The level in force. */
+/* Returns the current limit. */
 DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_lower_limit(void);
 DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_upper_limit(void);
 
 /*
- * A number for the name of a source of lines. Works before main(). DOCA_LOG_REGISTER calls it.
- * Errors: NO_MEMORY.
+ * Allocate a number for a log source. May be called before main(). DOCA_LOG_REGISTER calls it.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
  */
 DOCA_EXPERIMENTAL doca_error_t doca_log_register_source(const char *source_name, int *source);
 
-/* The number is free again. */
+/* Release the number of a log source. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_unregister_source(int source);
 
 /*
- * Lines of the program go to a file. A backend lives as long as the process; what it writes to is
- * the caller's. Errors, of this and of all that make backends: NO_MEMORY.
+ * Create a backend that writes lines of the program to a file. A backend exists until the process
+ * ends. The caller keeps ownership of the file, descriptor or buffer.
+ * Errors, also of the other functions that create a backend:
+ *     NO_MEMORY  memory allocation failed
  */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_file(FILE *fptr,
 								 struct doca_log_backend **backend);
 
-/* The same, to a file descriptor. */
+/* As above, to a file descriptor. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_fd(int fd,
 							       struct doca_log_backend **backend);
 
-/* The same, into a buffer; the handler is called with each line. */
+/* As above, to a buffer of `capacity` bytes. The library calls the handler after each line. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_buf(char *buf, size_t capacity,
 								log_flush_callback handler,
 								struct doca_log_backend **backend);
 
-/* The same, to the system's log, under a name. */
+/* As above, to syslog(3), with a name in front of each line. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_log_backend_create_with_syslog(const char *name, struct doca_log_backend **backend);
 
-/* Least severe level that this backend of the library's own lines writes. */
+/* Set the least severe level of a backend for lines of the library. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_set_sdk_level(struct doca_log_backend *backend,
 							      uint32_t level);
 
-/* The library's own lines go to a file, INFO and what is more severe. */
+/* Create a backend that writes lines of the library to a file, at level INFO and more severe. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_log_backend_create_with_file_sdk(FILE *fptr, struct doca_log_backend **backend);
 
-/* The same, to a file descriptor. */
+/* As above, to a file descriptor. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_log_backend_create_with_fd_sdk(int fd, struct doca_log_backend **backend);
 
-/* The same, into a buffer; the handler is called with each line. */
+/* As above, to a buffer of `capacity` bytes. The library calls the handler after each line. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_buf_sdk(
 	char *buf, size_t capacity, log_flush_callback handler, struct doca_log_backend **backend);
 
-/* The same, to the system's log, under a name. */
+/* As above, to syslog(3), with a name in front of each line. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_log_backend_create_with_syslog_sdk(const char *name, struct doca_log_backend **backend);
 
 /*
- * Least severe level of all backends of the library's own lines. INFO at first; option
+ * Set the least severe level of all backends for lines of the library. The default is INFO. Option
  * --sdk-log-level sets it.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_sdk_limit(uint32_t level);
 
-/* The level in force. */
+/* Returns the current limit. */
 DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_sdk_limit(void);
 
 /*
- * The usual for a program: lines up to INFO to standard output, warnings and what is worse to
- * standard error.
+ * Create the standard backends of a program: INFO and less severe to standard output, WARNING and
+ * more severe to standard error.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_standard(void);
 
-/* Write one line to the backends whose limits let it pass. Any thread. */
+/* Write one line to all backends whose limits include the level. Any thread. */
 DOCA_EXPERIMENTAL doca_error_t doca_log(uint32_t level, int source, const char *fname, int line,
 					const char *func, const char *format, ...)
 	__attribute__((format(printf, 6, 7)));
@@ -127,7 +130,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_log(uint32_t level, int source, const char *
 }
 #endif
 
-/* One line. The text is a format of printf; the file's DOCA_LOG_REGISTER names the source. */
+/* Log one line. The format is that of printf(3). DOCA_LOG_REGISTER of the file gives the source. */
 #define DOCA_LOG(level, format, ...) \
 	doca_log(level, log_source, __FILE__, __LINE__, __func__, format, ##__VA_ARGS__)
 #define DOCA_LOG_CRIT(format, ...) DOCA_LOG(DOCA_LOG_LEVEL_CRIT, format, ##__VA_ARGS__)
@@ -143,7 +146,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_log(uint32_t level, int source, const char *
 	} while (0)
 #endif
 
-/* Once in each file that logs: names the source of its lines, before main() begins. */
+/* Register the log source of a file. Use it once in each file that logs. It runs before main(). */
 #define DOCA_LOG_REGISTER(source) \
 	static int log_source; \
 	static void __attribute__((constructor(101))) doca_log_register_this_file(void) \

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_mmap.h - memory maps: memory that a device, or another process, may use */
+/*
+ * doca_mmap.h - memory maps: memory that devices and other processes may use
+ *
+ * A map refers to memory of the program, or, if it is imported, to the memory of another map in
+ * another process. An export is a descriptor: plain bytes that the program sends to the importer.
+ * Knowledge of the descriptor is the right to import the memory.
+ */
 #ifndef DOCA_MMAP_H
 #define DOCA_MMAP_H
 
@@ -20,7 +26,11 @@ struct doca_mmap;
 typedef void(doca_mmap_memrange_free_cb_t)(void *addr, size_t len, void *cookie);
 typedef uint32_t doca_dpa_dev_mmap_t;
 
-/* A map without range, devices and rights. It belongs to the caller. Errors: NO_MEMORY. */
+/*
+ * Create a map without range and devices. Only local access is permitted.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_STABLE doca_error_t doca_mmap_create(struct doca_mmap **mmap);
 
 /*
@@ -31,9 +41,10 @@ DOCA_STABLE doca_error_t doca_mmap_create(struct doca_mmap **mmap);
 DOCA_STABLE doca_error_t doca_mmap_destroy(struct doca_mmap *mmap);
 
 /*
- * Set-up is over: from now on it can be exported, and buffers can be made. Needs a range. Errors:
- * NO_MEMORY,
- * NOT_PERMITTED.
+ * Start the map. Required before an export and before the first buffer.
+ * Errors:
+ *     NOT_PERMITTED  the map has no range, is started or imported, or the last stop failed
+ *     NO_MEMORY      reserved
  */
 DOCA_STABLE doca_error_t doca_mmap_start(struct doca_mmap *mmap);
 
@@ -64,43 +75,71 @@ DOCA_STABLE doca_error_t doca_mmap_start(struct doca_mmap *mmap);
 DOCA_STABLE doca_error_t doca_mmap_stop(struct doca_mmap *mmap);
 
 /*
- * Before start. NO_MEMORY beyond the greatest number of devices; NOT_PERMITTED for imported maps.
+ * Add a device that may use the map. Call before start.
  * Errors:
- * ALREADY_EXIST, NOT_SUPPORTED.
+ *     ALREADY_EXIST  the map has the device already
+ *     NO_MEMORY      the map has the maximum number of devices, or memory allocation failed
+ *     NOT_PERMITTED  the map is started or imported
+ *     NOT_SUPPORTED  reserved
  */
 DOCA_STABLE doca_error_t doca_mmap_add_dev(struct doca_mmap *mmap, struct doca_dev *dev);
 
-/* Before start. Errors: NOT_FOUND, NOT_PERMITTED. */
+/*
+ * Remove a device. Call before start.
+ * Errors:
+ *     NOT_FOUND      the map does not have the device
+ *     NOT_PERMITTED  the map is started or imported
+ */
 DOCA_STABLE doca_error_t doca_mmap_rm_dev(struct doca_mmap *mmap, struct doca_dev *dev);
 
 /*
- * A descriptor for the other side of the PCI bus; it belongs to the map until that is stopped.
- * Needs a started map of this device with a PCI right, else NOT_PERMITTED. May be repeated. Errors:
- * NOT_FOUND, NO_MEMORY, NOT_SUPPORTED, DRIVER.
+ * Export a started map to the other side of the PCI bus. The descriptor belongs to the map and is
+ * valid until the map is stopped. Repeated calls return the same descriptor.
+ * Errors:
+ *     NOT_PERMITTED  the map is not started, is imported, or has no PCI right; or the program
+ *                    itself may not access the memory that way
+ *     NOT_FOUND      the map does not have the device
+ *     NOT_SUPPORTED  the memory is mapped as shared
+ *     NO_MEMORY      memory allocation failed
+ *     DRIVER         a system call failed or a resource limit was reached, see the log
  */
 DOCA_STABLE doca_error_t doca_mmap_export_pci(struct doca_mmap *mmap, const struct doca_dev *dev,
 					      const void **export_desc, size_t *export_desc_len);
 
 /*
- * The same for peers over RDMA. A map that was imported over PCI may be exported again. Errors:
- * NOT_FOUND,
- * NOT_PERMITTED, NO_MEMORY, NOT_SUPPORTED, DRIVER.
+ * Export a started map to RDMA peers. Like doca_mmap_export_pci() otherwise. A map that was
+ * imported over PCI may be exported, too.
+ * Errors:
+ *     NOT_PERMITTED  the map is not started or has no RDMA right (imported map: no PCI right)
+ *     NOT_FOUND      the map does not have the device
+ *     NOT_SUPPORTED  the memory is mapped as shared
+ *     NO_MEMORY      memory allocation failed
+ *     DRIVER         a system call failed or a resource limit was reached, see the log
  */
 DOCA_STABLE doca_error_t doca_mmap_export_rdma(struct doca_mmap *mmap, const struct doca_dev *dev,
 					       const void **export_desc, size_t *export_desc_len);
 
-/* The map as code on an emulated DPA names it. Errors: NOT_FOUND, NOT_PERMITTED. */
+/*
+ * Get the handle of the map for code on an emulated DPA.
+ * Errors:
+ *     NOT_PERMITTED  the map is not started
+ *     NOT_FOUND      the map does not have the device
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_mmap_dev_get_dpa_handle(struct doca_mmap *mmap,
 							    const struct doca_dev *dev,
 							    doca_dpa_dev_mmap_t *dpa_mmap_handle);
 
 /*
- * A map of the exporter's memory, started already. Its addresses are those of the exporter, not of
- * this process.
- * After the exporter has stopped its map, tasks that use this one fail with IO_FAILED. A child of
- * fork() cannot use it. user_data may be NULL. A descriptor that makes no sense is an error.
- * Errors: NO_MEMORY, NOT_SUPPORTED,
- * NOT_PERMITTED, DRIVER.
+ * Import the memory of a map in another process. The new map is started. Its addresses are those of
+ * the exporter, not of this process. After the exporter has stopped its map, tasks that use the
+ * imported map fail with IO_FAILED. A child of fork(2) cannot use the imported map. user_data may
+ * be NULL.
+ * Errors:
+ *     INVALID_VALUE  the descriptor is damaged or incomplete, see the log
+ *     NOT_SUPPORTED  the memory is on another machine, and the device has no network transport
+ *     NOT_PERMITTED  the exporter rejects the import, or belongs to another user
+ *     DRIVER         the exporter cannot be reached, or the memory cannot be mapped
+ *     NO_MEMORY      memory allocation failed
  */
 DOCA_STABLE doca_error_t doca_mmap_create_from_export(const union doca_data *user_data,
 						      const void *export_desc,
@@ -108,62 +147,85 @@ DOCA_STABLE doca_error_t doca_mmap_create_from_export(const union doca_data *use
 						      struct doca_mmap **mmap);
 
 /*
- * Before start, once: NOT_PERMITTED for a second time. Any address and length of memory that
- * outlives the map.
- * Errors: BAD_STATE.
+ * Set the range: any address, and a length in bytes. The memory must exist until the map is
+ * destroyed. Call once, before start.
+ * Errors:
+ *     BAD_STATE      the map is started
+ *     NOT_PERMITTED  the map has a range already, or is imported
  */
 DOCA_STABLE doca_error_t doca_mmap_set_memrange(struct doca_mmap *mmap, void *addr, size_t len);
 
-/* The range; of an imported map, that of the exporter. BAD_STATE: none yet. */
+/*
+ * Get the range. For an imported map it is the range of the exporter.
+ * Errors:
+ *     BAD_STATE  the map has no range
+ */
 DOCA_STABLE doca_error_t doca_mmap_get_memrange(const struct doca_mmap *mmap, void **addr,
 						size_t *len);
 
-/* Before start: called by doca_mmap_destroy with the range and `opaque`. Errors: BAD_STATE. */
+/*
+ * Set the function that doca_mmap_destroy() calls with the range and `opaque`. Call before start.
+ * Errors:
+ *     BAD_STATE  the map is started or imported
+ */
 DOCA_STABLE doca_error_t doca_mmap_set_free_cb(struct doca_mmap *mmap,
 					       doca_mmap_memrange_free_cb_t *free_cb, void *opaque);
 
-/* What was set, or 0. */
+/* Get the value that was set, or 0. */
 DOCA_STABLE doca_error_t doca_mmap_get_user_data(const struct doca_mmap *mmap,
 						 union doca_data *user_data);
 
-/* What was set, or the default. */
+/* Get the value that was set, or the default. */
 DOCA_STABLE doca_error_t doca_mmap_get_max_num_devices(const struct doca_mmap *mmap,
 						       uint32_t *max_num_devices);
 
-/* Buffers that refer to it; 0 when they are not counted, see doca_mmap_enable_thread_safety. */
+/*
+ * Get the number of buffers that refer to the map. It is 0 after doca_mmap_enable_thread_safety(),
+ * since buffers are not counted then.
+ */
 DOCA_STABLE doca_error_t doca_mmap_get_num_bufs(const struct doca_mmap *mmap, uint32_t *num_bufs);
 
-/* 1 when it was exported, or 0. */
+/* Stores 1 if the map was exported, 0 if not. */
 DOCA_STABLE doca_error_t doca_mmap_get_exported(const struct doca_mmap *mmap, uint8_t *exported);
 
-/* 1 when it was imported, or 0. */
+/* Stores 1 if the map is imported, 0 if not. */
 DOCA_STABLE doca_error_t doca_mmap_get_from_export(const struct doca_mmap *mmap,
 						   uint8_t *from_export);
 
-/* Before start. Errors: NOT_PERMITTED. */
+/*
+ * Call before start.
+ * Errors:
+ *     NOT_PERMITTED  the object is started
+ */
 DOCA_STABLE doca_error_t doca_mmap_set_max_num_devices(struct doca_mmap *mmap,
 						       uint32_t max_num_devices);
 
 /*
- * Before start: bits of doca_access_flag; memory may be read and written locally when nothing is
- * set. INVALID_VALUE:
- * bits that contradict each other, or are none. Errors: BAD_STATE.
+ * Set the rights: bits of doca_access_flag. The default is LOCAL_READ_WRITE. Call before start.
+ * Errors:
+ *     INVALID_VALUE  unknown bits, or both PCI_READ_ONLY and PCI_READ_WRITE
+ *     BAD_STATE      the map is started or imported
  */
 DOCA_STABLE doca_error_t doca_mmap_set_permissions(struct doca_mmap *mmap, uint32_t access_mask);
 
-/* Before start. Errors: BAD_STATE. */
+/*
+ * Call before start.
+ * Errors:
+ *     BAD_STATE  the object is started
+ */
 DOCA_STABLE doca_error_t doca_mmap_set_user_data(struct doca_mmap *mmap, union doca_data user_data);
 
-/* 1 or 0. Errors: DRIVER. */
+/* Stores 1 if the device supports it, 0 if not. DRIVER is reserved. */
 DOCA_STABLE doca_error_t doca_mmap_cap_is_export_pci_supported(const struct doca_devinfo *devinfo,
 							       uint8_t *mmap_export);
 DOCA_STABLE doca_error_t doca_mmap_cap_is_create_from_export_pci_supported(
 	const struct doca_devinfo *devinfo, uint8_t *from_export);
 
 /*
- * Several threads may make buffers of it; buffers are not counted then. Also for a started map.
+ * Let several threads allocate buffers that refer to the map. Buffers are not counted then. Call
+ * before start, or for an imported map at any time.
  * Errors:
- * NOT_PERMITTED.
+ *     NOT_PERMITTED  the map is started and not imported
  */
 DOCA_EXPERIMENTAL doca_error_t doca_mmap_enable_thread_safety(struct doca_mmap *mmap);
 

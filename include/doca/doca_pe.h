@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_pe.h - progress engine and tasks */
+/*
+ * doca_pe.h - progress engines and tasks
+ *
+ * A progress engine runs the callbacks of the contexts that are connected to it. A task is one
+ * operation of a context:
+ *
+ *     allocate -> submit -> callback -> submit again, or free
+ */
 #ifndef DOCA_PE_H
 #define DOCA_PE_H
 
@@ -52,94 +59,113 @@ enum doca_pe_event_mode {
 typedef void (*doca_task_completion_cb_t)(struct doca_task *task, union doca_data task_user_data,
 					  union doca_data ctx_user_data);
 
-/* An engine, for one thread at a time. Errors: NO_MEMORY. */
+/*
+ * Create a progress engine. One thread at a time may use it.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed, or no file descriptor is left
+ */
 DOCA_STABLE doca_error_t doca_pe_create(struct doca_pe **pe);
 
-/* IN_USE while a context is on it. */
+/*
+ * Destroy the engine.
+ * Errors:
+ *     IN_USE  a context is connected to it
+ */
 DOCA_STABLE doca_error_t doca_pe_destroy(struct doca_pe *pe);
 
 /*
- * Do one thing: run a callback of a task or an event, or a change of state. 1: done; 0: nothing to
- * do. Never blocks;
- * not to be called in a callback of the same engine.
+ * Run at most one callback of a task or event, or one change of state. Returns 1 if the engine did
+ * work, 0 if not. Never blocks. Do not call it in a callback of the same engine.
  */
 DOCA_STABLE uint8_t doca_pe_progress(struct doca_pe *pe);
 
-/* A descriptor for poll or epoll; it stays the engine's. */
+/* Get the notification handle: a file descriptor for poll(2) or epoll(7). The engine owns it. */
 DOCA_STABLE doca_error_t doca_pe_get_notification_handle(const struct doca_pe *pe,
 							 doca_notification_handle_t *handle);
 
-/* Have notifications come to a handle of the caller's; not on Linux. */
+/* Not supported: the handle of the engine cannot be replaced. Returns NOT_SUPPORTED. */
 DOCA_STABLE doca_error_t doca_pe_set_notification_handle(struct doca_pe *pe,
 							 doca_notification_handle_t handle,
 							 union doca_data completion_key);
 
-/* After the wait; the handle is not looked at. Errors: OPERATING_SYSTEM. */
+/*
+ * Clear the notification after a wait. The engine ignores `handle`.
+ * Errors:
+ *     OPERATING_SYSTEM  read(2) failed
+ */
 DOCA_STABLE doca_error_t doca_pe_clear_notification(struct doca_pe *pe,
 						    doca_notification_handle_t handle);
 
 /*
- * Before the wait: the descriptor becomes readable as soon as there is something to do, at once
- * when there is.
+ * Arm the notification before a wait. The descriptor becomes readable when doca_pe_progress() has
+ * work, or at once if it has work already.
  */
 DOCA_STABLE doca_error_t doca_pe_request_notification(struct doca_pe *pe);
 
-/* Tasks of all its contexts. */
+/* Get the number of submitted tasks of all contexts of the engine whose callback has not run. */
 DOCA_STABLE doca_error_t doca_pe_get_num_inflight_tasks(const struct doca_pe *pe,
 							size_t *num_inflight_tasks);
 
 /*
- * Hand a task to its context. SUCCESS: one of its two callbacks will run from doca_pe_progress. An
- * error: it stays the caller's; AGAIN, NO_MEMORY, BAD_STATE. Nothing in it is checked here: a task
- * that makes no sense fails.
+ * Submit a task. After SUCCESS the context owns the task until doca_pe_progress() runs one of its
+ * two callbacks. This function does not check the fields of the task: a task with invalid fields
+ * completes with an error.
+ * Errors; the caller still owns the task:
+ *     AGAIN          the context cannot accept the task now: try again
+ *     NO_MEMORY      memory allocation failed
+ *     BAD_STATE      the context is not running, or the task is already submitted
+ *     NOT_CONNECTED  the peer or the connection has ended
  */
 DOCA_STABLE doca_error_t doca_task_submit(struct doca_task *task);
 
-/* The same with flags, bits of doca_task_submit_flag. */
+/* Like doca_task_submit(), with flags: bits of doca_task_submit_flag. The flags have no effect. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_submit_ex(struct doca_task *task, uint32_t flags);
 
-/* Not for batches yet: NOT_SUPPORTED, or nothing. */
+/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_submit(struct doca_task_batch *task_batch);
 
-/* The same, but a task that makes no sense is refused with INVALID_VALUE. */
+/*
+ * Like doca_task_submit(), but checks the fields of the task first and returns INVALID_VALUE if
+ * they are invalid.
+ */
 DOCA_STABLE doca_error_t doca_task_try_submit(struct doca_task *task);
 
-/* Not for batches yet: NOT_SUPPORTED, or nothing. */
+/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_try_submit(struct doca_task_batch *task_batch);
 
 /*
- * Back to where it was allocated; not touched after that by the library. Context and engine are
- * those of the caller's thread.
+ * Free a task. If it is submitted, its callback does not run; the library releases it when the
+ * operation has ended. Thread: the one that progresses the engine.
  */
 DOCA_STABLE void doca_task_free(struct doca_task *task);
 
-/* Not for batches yet: NOT_SUPPORTED, or nothing. */
+/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL void doca_task_batch_free(struct doca_task_batch *task_batch);
 
-/* How it ended. */
+/* Get the status with which the task completed. */
 DOCA_STABLE doca_error_t doca_task_get_status(const struct doca_task *task);
 
-/* Not for batches yet: NOT_SUPPORTED, or nothing. */
+/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_get_status(const struct doca_task_batch *task_batch);
 
-/* While it is not submitted. */
+/* Call while the task is not submitted. */
 DOCA_STABLE void doca_task_set_user_data(struct doca_task *task, union doca_data user_data);
 
-/* Not for batches yet: NOT_SUPPORTED, or nothing. */
+/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL void doca_task_batch_set_user_data(struct doca_task_batch *task_batch,
 						     union doca_data user_data);
 
-/* What was set, or 0. */
+/* Get the value that was set, or 0. */
 DOCA_STABLE union doca_data doca_task_get_user_data(const struct doca_task *task);
 
-/* Not for batches yet: NOT_SUPPORTED, or nothing. */
+/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_user_data(
 	const struct doca_task_batch *task_batch);
 
-/* The context that it belongs to. */
+/* Returns the context of the task. */
 DOCA_STABLE struct doca_ctx *doca_task_get_ctx(const struct doca_task *task);
 
-/* Not for batches yet: NOT_SUPPORTED, or nothing. */
+/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL struct doca_ctx *doca_task_batch_get_ctx(
 	const struct doca_task_batch *task_batch);
 DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_ctx_user_data(
@@ -147,12 +173,18 @@ DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_ctx_user_data(
 DOCA_EXPERIMENTAL uint16_t doca_task_batch_get_tasks_num(struct doca_task_batch *task_batch);
 
 /*
- * An idle context onto this engine, for as long as it lives. NOT_PERMITTED: it is on one already.
- * Errors: NO_MEMORY, BAD_STATE.
+ * Connect an idle context to the engine. The connection lasts until the context is destroyed.
+ * Errors:
+ *     BAD_STATE      the context is not idle
+ *     NOT_PERMITTED  the context is already connected to an engine
+ *     NO_MEMORY      reserved
  */
 DOCA_STABLE doca_error_t doca_pe_connect_ctx(struct doca_pe *pe, struct doca_ctx *ctx);
 
-/* When doca_pe_progress looks at everything, or only at what was notified. */
+/*
+ * Set the event mode. In mode PROGRESS_ALL, doca_pe_request_notification() also clears the
+ * notification.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_pe_set_event_mode(struct doca_pe *pe,
 						      enum doca_pe_event_mode event_mode);
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_rdma.h - RDMA: contexts and connections */
+/*
+ * doca_rdma.h - RDMA: contexts and connections
+ *
+ * Two contexts connect in one of two ways. By details: each program calls doca_rdma_export(), sends
+ * the details to the other program, and calls doca_rdma_connect(). By address: one program calls
+ * doca_rdma_start_listen_to_port(), the other one doca_rdma_connect_to_addr().
+ */
 #ifndef DOCA_RDMA_H
 #define DOCA_RDMA_H
 
@@ -10,7 +16,7 @@
 #include <doca_error.h>
 #include <doca_types.h>
 
-/* For programs that lean on it, the rdma_cm header comes along where it is installed. */
+/* Include the rdma_cm header if it is installed, for programs that expect it from here. */
 #if defined(__has_include)
 #if __has_include(<rdma/rdma_cma.h>)
 #include <rdma/rdma_cma.h>
@@ -61,21 +67,30 @@ typedef void (*doca_rdma_connection_disconnection_cb_t)(
 	union doca_data ctx_user_data);
 
 /*
- * For a device that is open: reliable connections, one, unless set otherwise. Errors: NO_MEMORY,
- * INITIALIZATION.
+ * Create a context on an open device. The default is one reliable connection.
+ * Errors:
+ *     NO_MEMORY       memory allocation failed
+ *     INITIALIZATION  reserved
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_create(struct doca_dev *dev, struct doca_rdma **rdma);
 
-/* BAD_STATE when it is not idle. */
+/*
+ * Destroy the context.
+ * Errors:
+ *     BAD_STATE  the context is not idle
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_destroy(struct doca_rdma *rdma);
 
-/* The object as a context, until it is destroyed. NULL for NULL. */
+/* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */
 DOCA_EXPERIMENTAL struct doca_ctx *doca_rdma_as_ctx(struct doca_rdma *rdma);
 
 /*
- * After start: a new connection, and what the peer needs to know to connect to it; that belongs to
- * the context.
- * FULL: no more connections. Errors: BAD_STATE, CONNECTION_ABORTED.
+ * Create a connection and the details that the peer needs for doca_rdma_connect(). The details
+ * belong to the context. Call after start.
+ * Errors:
+ *     BAD_STATE           the context is not running
+ *     FULL                the maximum number of connections exists
+ *     CONNECTION_ABORTED  the device has no address, or the transport cannot listen, see the log
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_export(struct doca_rdma *rdma,
 						const void **local_rdma_conn_details,
@@ -83,82 +98,108 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_export(struct doca_rdma *rdma,
 						struct doca_rdma_connection **rdma_connection);
 
 /*
- * Connect to what the peer exported. SUCCESS: on its way; tasks may be submitted, they wait for the
- * peer. Errors: BAD_STATE, CONNECTION_ABORTED.
+ * Connect to the peer that exported the details. After SUCCESS the connection is being established.
+ * Tasks may be submitted already; they wait for the peer.
+ * Errors:
+ *     BAD_STATE           the context is not running, or the connection was not created by
+ *                         doca_rdma_export() or is connected already
+ *     CONNECTION_ABORTED  the transport cannot connect, see the log
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connect(struct doca_rdma *rdma,
 						 const void *remote_rdma_conn_details,
 						 size_t remote_rdma_conn_details_size,
 						 struct doca_rdma_connection *rdma_connection);
 
-/* An address of the kind said, as text, and a port. Errors: NO_MEMORY. */
+/*
+ * Create an address of a type, from text and a port.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_addr_create(enum doca_rdma_addr_type addr_type,
 						     const char *address, uint16_t port,
 						     struct doca_rdma_addr **addr);
 
-/* Free it. BAD_STATE when it belongs to a connection. */
+/*
+ * Destroy the address.
+ * Errors:
+ *     BAD_STATE  the address belongs to a connection
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_addr_destroy(struct doca_rdma_addr *addr);
 
 /*
- * While it runs: wait for peers that connect to an address of this machine and that port; callbacks
- * tell of them.
- * Errors: BAD_STATE, NOT_SUPPORTED, CONNECTION_ABORTED.
+ * Listen for peers that connect to an address of this machine and to a port. The library calls the
+ * callbacks of doca_rdma_set_connection_state_callbacks(). The context must be running.
+ * Errors:
+ *     BAD_STATE           the context is not running, or listens already
+ *     CONNECTION_ABORTED  the device has no address, or the transport cannot listen, see the log
+ *     NOT_SUPPORTED       reserved
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_start_listen_to_port(struct doca_rdma *rdma,
 							      uint16_t port);
 
-/* Wait for peers no longer; connections stay. Errors: NOT_SUPPORTED, CONNECTION_ABORTED. */
+/*
+ * Stop listening. Established connections are not affected. NOT_SUPPORTED and CONNECTION_ABORTED
+ * are reserved.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_stop_listen_to_port(struct doca_rdma *rdma, uint16_t port);
 
 /*
- * In the callback of a request, or later; private data may be NULL. Errors: CONNECTION_ABORTED,
- * NO_MEMORY.
+ * Accept a connection request, in the request callback or later. private_data may be NULL.
+ * Errors:
+ *     CONNECTION_ABORTED  the peer has given up, or the queues cannot be created
+ *     NO_MEMORY           memory allocation failed
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_accept(
 	struct doca_rdma_connection *rdma_connection, void *private_data, uint8_t private_data_len);
 
-/* Refuse a request. Errors: CONNECTION_ABORTED. */
+/*
+ * Reject a connection request.
+ * Errors:
+ *     CONNECTION_ABORTED  there is no request
+ */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_connection_reject(struct doca_rdma_connection *rdma_connection);
 
 /*
- * While it runs: connect to a peer that listens. Callbacks tell how it went. Errors: BAD_STATE,
- * NOT_SUPPORTED, CONNECTION_ABORTED.
+ * Connect to a peer that listens. A callback reports the result. The context must be running.
+ * Errors:
+ *     BAD_STATE           the context is not running
+ *     CONNECTION_ABORTED  the maximum number of connections exists, memory allocation failed, or
+ *                         the transport cannot connect, see the log
+ *     NOT_SUPPORTED       reserved
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma,
 							 struct doca_rdma_addr *addr,
 							 union doca_data connection_user_data);
 
 /*
- * End a connection. The library notifies the peer. The program may call this in the callback that
- * reports the end.
- * After this call the program receives no message of the connection. Tasks that have not ended fail
- * with CONNECTION_ABORTED. The library still calls the callbacks of tasks that have ended, and then
- * the callback of the disconnection or failure.
- * Errors: CONNECTION_ABORTED.
+ * End a connection. The library notifies the peer. May be called in the callback that reports the
+ * end. After this call the program receives no message of the connection. Tasks that have not
+ * completed fail with CONNECTION_ABORTED. The library still calls the callbacks of tasks that have
+ * completed, and then the callback for the disconnection or the failure. CONNECTION_ABORTED is
+ * reserved as a return value.
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_connection_disconnect(struct doca_rdma_connection *rdma_connection);
 
 /*
- * A connection out of an rdma_cm_id of the program. Errors: FULL, BAD_STATE, NO_MEMORY,
- * NOT_SUPPORTED,
- * CONNECTION_ABORTED.
+ * Not supported: the transports create their connections themselves. Returns NOT_SUPPORTED. The
+ * other errors are reserved: FULL, BAD_STATE, NO_MEMORY, CONNECTION_ABORTED.
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_bridge_prepare_connection(struct doca_rdma *rdma, struct rdma_cm_id *cm_id,
 				    struct doca_rdma_connection **rdma_connection);
 
-/* Accept such a connection. Errors: BAD_STATE, NOT_SUPPORTED, CONNECTION_ABORTED. */
+/* Not supported. Returns NOT_SUPPORTED. BAD_STATE and CONNECTION_ABORTED are reserved. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_bridge_accept(struct doca_rdma *rdma, void *private_data, uint8_t private_data_len,
 			struct doca_rdma_connection *rdma_connection);
 
-/* Such a connection is established. Errors: NOT_SUPPORTED. */
+/* Not supported. Returns NOT_SUPPORTED. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_bridge_established(struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection);
 
-/* The most that the device takes. Errors: DRIVER. */
+/* Get the limit of the device. DRIVER is reserved. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_max_recv_queue_size(
 	const struct doca_devinfo *devinfo, uint32_t *max_recv_queue_size);
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_max_send_queue_size(
@@ -168,72 +209,113 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_max_send_buf_list_len(
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_get_max_message_size(const struct doca_devinfo *devinfo, uint32_t *max_message_size);
 
-/* Tells what the device can. Errors: DRIVER. */
+/* Get the number of GIDs of the port, and GIDs from index start_index on. DRIVER is reserved. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_gid_table_size(const struct doca_devinfo *devinfo,
 								uint32_t *gid_table_size);
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_gid(const struct doca_devinfo *devinfo,
 						     uint32_t start_index, uint32_t num_entries,
 						     struct doca_rdma_gid *gid_array);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. Errors: DRIVER. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. DRIVER is reserved. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_transport_type_is_supported(
 	const struct doca_devinfo *devinfo, enum doca_rdma_transport_type transport_type);
 
-/* Before start. Errors: NOT_SUPPORTED, BAD_STATE. */
+/*
+ * Call before start.
+ * Errors:
+ *     NOT_SUPPORTED  the library does not support the value
+ *     BAD_STATE      the context is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_send_queue_size(struct doca_rdma *rdma,
 							     uint32_t send_queue_size);
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_recv_queue_size(struct doca_rdma *rdma,
 							     uint32_t recv_queue_size);
 
-/* Before start. Errors: BAD_STATE. */
+/*
+ * Call before start.
+ * Errors:
+ *     BAD_STATE  the object is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_max_send_buf_list_len(struct doca_rdma *rdma,
 								   uint32_t max_send_buf_list_len);
 
-/* Before start. Errors: NOT_SUPPORTED, BAD_STATE. */
+/*
+ * Call before start.
+ * Errors:
+ *     NOT_SUPPORTED  the library does not support the value
+ *     BAD_STATE      the context is started
+ */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_set_transport_type(struct doca_rdma *rdma, enum doca_rdma_transport_type transport_type);
 
-/* Before start. Errors: NOT_SUPPORTED, BAD_STATE, UNEXPECTED. */
+/*
+ * Set the maximum transfer unit. Call before start.
+ * Errors:
+ *     NOT_SUPPORTED  the value is RAW_ETHERNET
+ *     BAD_STATE      the context is started
+ *     UNEXPECTED     reserved
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_mtu(struct doca_rdma *rdma, enum doca_mtu_size mtu);
 
 /*
- * Before start: what peers may do with maps of this side that allow it, bits of doca_access_flag;
- * local ones are ignored. Without it: all that the maps allow. Errors: BAD_STATE.
+ * Set what peers may do with exported maps, within the rights of each map: bits of
+ * doca_access_flag. The library ignores local bits. By default peers may do all that a map permits.
+ * Call before start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_permissions(struct doca_rdma *rdma,
 							 uint32_t permissions);
 
-/* Before start. Errors: BAD_STATE, NOT_SUPPORTED. */
+/*
+ * Set whether packets carry a global route header: 1 or 0. Call before start.
+ * Errors:
+ *     BAD_STATE      the context is started
+ *     NOT_SUPPORTED  reserved
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_grh_enabled(struct doca_rdma *rdma,
 							 uint8_t grh_enabled);
 
-/* Before start: which address of the port. Errors: BAD_STATE. */
+/*
+ * Set which GID of the port the context uses. Call before start.
+ * Errors:
+ *     BAD_STATE  the context is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_gid_index(struct doca_rdma *rdma, uint32_t gid_index);
 
-/* Before start. Errors: BAD_STATE. */
+/*
+ * Call before start.
+ * Errors:
+ *     BAD_STATE  the object is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_sl(struct doca_rdma *rdma, uint32_t sl);
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_connection_request_timeout(struct doca_rdma *rdma,
 									uint16_t timeout);
 
-/* For the callbacks of this connection. */
+/* Set the user data that the library passes to the callbacks of the connection. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_set_user_data(
 	struct doca_rdma_connection *rdma_connection, union doca_data connection_user_data);
 
-/* Before start. Errors: NOT_SUPPORTED, BAD_STATE. */
+/*
+ * Call before start.
+ * Errors:
+ *     NOT_SUPPORTED  the library does not support the value
+ *     BAD_STATE      the context is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_max_num_connections(struct doca_rdma *rdma,
 								 uint16_t max_num_connections);
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_rnr_retry_count(struct doca_rdma *rdma,
 							     uint8_t rnr_retry_count);
 
-/* What was set, or the default. */
+/* Get the value that was set, or the default. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_send_queue_size(const struct doca_rdma *rdma,
 							     uint32_t *send_queue_size);
 
-/* What was set, or the default. Errors: NOT_SUPPORTED, BAD_STATE. */
+/* Get the value that was set, or the default. NOT_SUPPORTED and BAD_STATE are reserved. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_recv_queue_size(const struct doca_rdma *rdma,
 							     uint32_t *recv_queue_size);
 
-/* What was set, or the default. */
+/* Get the value that was set, or the default. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_max_send_buf_list_len(const struct doca_rdma *rdma,
 								   uint32_t *max_send_buf_list_len);
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_transport_type(
@@ -251,34 +333,34 @@ DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_get_connection_request_timeout(const struct doca_rdma *rdma, uint16_t *timeout);
 
 /*
- * The address that it was connected to; it belongs to the connection. INVALID_VALUE when it was
- * made otherwise.
+ * Get the address that the connection was made to. The address belongs to the connection. Returns
+ * INVALID_VALUE if the connection was not made by doca_rdma_connect_to_addr().
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_get_addr(
 	const struct doca_rdma_connection *rdma_connection, struct doca_rdma_addr **addr);
 
-/* What an address was made of; the text belongs to it. */
+/* Get the type, text and port of an address. The text belongs to the address. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_addr_get_params(struct doca_rdma_addr *addr,
 							 enum doca_rdma_addr_type *addr_type,
 							 const char **address, uint16_t *port);
 
-/* What was set, or 0. */
+/* Get the value that was set, or 0. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_get_user_data(
 	const struct doca_rdma_connection *rdma_connection, union doca_data *connection_user_data);
 
-/* A number that no other connection of the context has. */
+/* Get the number of the connection, which is unique in its context. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_get_id(
 	const struct doca_rdma_connection *rdma_connection, uint32_t *connection_id);
 
-/* What was set, or the default. */
+/* Get the value that was set, or the default. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_max_num_connections(struct doca_rdma *rdma,
 								 uint16_t *max_num_connections);
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_rnr_retry_count(const struct doca_rdma *rdma,
 							     uint8_t *rnr_retry_count);
 
 /*
- * Before start: a peer asks, a connection is up, could not be made, is gone. Those that cannot
- * happen may be NULL.
+ * Set the callbacks for a request of a peer, an established connection, a failed connection, and a
+ * disconnection. The request callback may be NULL: the library then rejects requests.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_connection_state_callbacks(
 	struct doca_rdma *rdma, doca_rdma_connection_request_cb_t doca_rdma_connect_request_cb,

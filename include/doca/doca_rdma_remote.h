@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_rdma_remote.h - RDMA: atomic operations and remote sync events; part of doca_rdma.h */
+/*
+ * doca_rdma_remote.h - RDMA: atomic operations and remote sync events; included by doca_rdma.h
+ *
+ * Atomic operations and notify_add need a device of shared memory: network transports do not
+ * support them.
+ */
 #ifndef DOCA_RDMA_REMOTE_H
 #define DOCA_RDMA_REMOTE_H
 
@@ -40,30 +45,36 @@ typedef void (*doca_rdma_task_remote_net_sync_event_notify_add_completion_cb_t)(
 	struct doca_rdma_task_remote_net_sync_event_notify_add *task,
 	union doca_data task_user_data, union doca_data ctx_user_data);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_atomic_cmp_swp_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_cmp_swp_set_conf(
 	struct doca_rdma *rdma,
 	doca_rdma_task_atomic_cmp_swp_completion_cb_t successful_task_completion_cb,
 	doca_rdma_task_atomic_cmp_swp_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* Take a task; NO_MEMORY when all are taken. */
+/*
+ * Allocate a task and set its fields.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_cmp_swp_allocate_init(
 	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
 	struct doca_buf *dst_buf, struct doca_buf *result_buf, uint64_t cmp_data,
 	uint64_t swap_data, union doca_data user_data, struct doca_rdma_task_atomic_cmp_swp **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_atomic_cmp_swp_as_task(
 	struct doca_rdma_task_atomic_cmp_swp *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_dst_buf(
 	struct doca_rdma_task_atomic_cmp_swp *task, struct doca_buf *dst_buf);
 DOCA_EXPERIMENTAL struct doca_buf *doca_rdma_task_atomic_cmp_swp_get_dst_buf(
@@ -85,13 +96,15 @@ DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_rdma_connection(
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *
 doca_rdma_task_atomic_cmp_swp_get_rdma_connection(const struct doca_rdma_task_atomic_cmp_swp *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_atomic_fetch_add_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_fetch_add_set_conf(
 	struct doca_rdma *rdma,
@@ -99,17 +112,21 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_fetch_add_set_conf(
 	doca_rdma_task_atomic_fetch_add_completion_cb_t error_task_completion_cb,
 	uint32_t num_tasks);
 
-/* Take a task; NO_MEMORY when all are taken. */
+/*
+ * Allocate a task and set its fields.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_fetch_add_allocate_init(
 	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
 	struct doca_buf *dst_buf, struct doca_buf *result_buf, uint64_t add_data,
 	union doca_data user_data, struct doca_rdma_task_atomic_fetch_add **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_atomic_fetch_add_as_task(
 	struct doca_rdma_task_atomic_fetch_add *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_atomic_fetch_add_set_dst_buf(
 	struct doca_rdma_task_atomic_fetch_add *task, struct doca_buf *dst_buf);
 DOCA_EXPERIMENTAL struct doca_buf *doca_rdma_task_atomic_fetch_add_get_dst_buf(
@@ -128,13 +145,15 @@ DOCA_EXPERIMENTAL const struct doca_rdma_connection *
 doca_rdma_task_atomic_fetch_add_get_rdma_connection(
 	const struct doca_rdma_task_atomic_fetch_add *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_remote_net_sync_event_get_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_get_set_conf(
 	struct doca_rdma *rdma,
@@ -142,17 +161,21 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_get_set_conf
 	doca_rdma_task_remote_net_sync_event_get_completion_cb_t error_task_completion_cb,
 	uint32_t num_tasks);
 
-/* Take a task: the value of the peer's event into dst_buf. Errors: NO_MEMORY. */
+/*
+ * Allocate a task that reads the value of a sync event of the peer. It appends 8 bytes to dst_buf.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_get_allocate_init(
 	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
 	const struct doca_sync_event_remote_net *event, struct doca_buf *dst_buf,
 	union doca_data user_data, struct doca_rdma_task_remote_net_sync_event_get **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_remote_net_sync_event_get_as_task(
 	struct doca_rdma_task_remote_net_sync_event_get *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_get_set_sync_event(
 	struct doca_rdma_task_remote_net_sync_event_get *task,
 	const struct doca_sync_event_remote_net *event);
@@ -172,13 +195,15 @@ DOCA_EXPERIMENTAL const struct doca_rdma_connection *
 doca_rdma_task_remote_net_sync_event_get_get_rdma_connection(
 	const struct doca_rdma_task_remote_net_sync_event_get *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_task_remote_net_sync_event_notify_set_is_supported(
 	const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_set_set_conf(
 	struct doca_rdma *rdma,
@@ -187,17 +212,21 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_set_s
 	doca_rdma_task_remote_net_sync_event_notify_set_completion_cb_t error_task_completion_cb,
 	uint32_t num_tasks);
 
-/* Take a task: the 8 bytes of src_buf become the value of the peer's event. Errors: NO_MEMORY. */
+/*
+ * Allocate a task that sets the value of a sync event of the peer to the 8 bytes of src_buf.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_set_allocate_init(
 	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
 	struct doca_sync_event_remote_net *event, const struct doca_buf *src_buf,
 	union doca_data user_data, struct doca_rdma_task_remote_net_sync_event_notify_set **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_remote_net_sync_event_notify_set_as_task(
 	struct doca_rdma_task_remote_net_sync_event_notify_set *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_notify_set_set_sync_event(
 	struct doca_rdma_task_remote_net_sync_event_notify_set *task,
 	struct doca_sync_event_remote_net *event);
@@ -217,13 +246,15 @@ DOCA_EXPERIMENTAL const struct doca_buf *
 doca_rdma_task_remote_net_sync_event_notify_set_get_src_buf(
 	const struct doca_rdma_task_remote_net_sync_event_notify_set *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_task_remote_net_sync_event_notify_add_is_supported(
 	const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_add_set_conf(
 	struct doca_rdma *rdma,
@@ -232,17 +263,21 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_add_s
 	doca_rdma_task_remote_net_sync_event_notify_add_completion_cb_t error_task_completion_cb,
 	uint32_t num_tasks);
 
-/* Take a task; NO_MEMORY when all are taken. */
+/*
+ * Allocate a task and set its fields.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_add_allocate_init(
 	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
 	struct doca_sync_event_remote_net *event, struct doca_buf *result_buf, uint64_t add_data,
 	union doca_data user_data, struct doca_rdma_task_remote_net_sync_event_notify_add **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_remote_net_sync_event_notify_add_as_task(
 	struct doca_rdma_task_remote_net_sync_event_notify_add *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_notify_add_set_sync_event(
 	struct doca_rdma_task_remote_net_sync_event_notify_add *task,
 	struct doca_sync_event_remote_net *event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_rdma_task.h - RDMA: receive, send, read and write; part of doca_rdma.h */
+/* doca_rdma_task.h - RDMA: receive, send, read and write; included by doca_rdma.h */
 #ifndef DOCA_RDMA_TASK_H
 #define DOCA_RDMA_TASK_H
 
@@ -49,93 +49,105 @@ typedef void (*doca_rdma_task_write_imm_completion_cb_t)(struct doca_rdma_task_w
 							 union doca_data task_user_data,
 							 union doca_data ctx_user_data);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_receive_is_supported(const struct doca_devinfo *devinfo);
 
-/* The most that the device takes. Errors: DRIVER. */
+/* Get the limit of the device. DRIVER is reserved. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_task_receive_get_max_dst_buf_list_len(
 	const struct doca_devinfo *devinfo, enum doca_rdma_transport_type transport_type,
 	uint32_t *max_buf_list_len);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_receive_set_conf(
 	struct doca_rdma *rdma,
 	doca_rdma_task_receive_completion_cb_t successful_task_completion_cb,
 	doca_rdma_task_receive_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* Before start: how many buffers a list may have. Errors: BAD_STATE. */
+/*
+ * Set the maximum number of buffers of a list. Call before start.
+ * Errors:
+ *     BAD_STATE  the context is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_receive_set_dst_buf_list_len(struct doca_rdma *rdma,
 									   uint32_t buf_list_len);
 
-/* What was set, or the default. Errors: BAD_STATE. */
+/* Get the value that was set, or the default. BAD_STATE is reserved. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_task_receive_get_dst_buf_list_len(const struct doca_rdma *rdma, uint32_t *buf_list_len);
 
 /*
- * Take a task for one message: it goes behind the data of dst_buf, a list perhaps; NULL: empty ones
- * only. Errors: NO_MEMORY.
+ * Allocate a task that receives one message. The library appends the message to the data of
+ * dst_buf, which may be a list. If dst_buf is NULL, the task can receive only empty messages.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_receive_allocate_init(
 	struct doca_rdma *rdma, struct doca_buf *dst_buf, union doca_data user_data,
 	struct doca_rdma_task_receive **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_receive_as_task(
 	struct doca_rdma_task_receive *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_receive_set_dst_buf(struct doca_rdma_task_receive *task,
 							  struct doca_buf *dst_buf);
 
-/* What it was made with; its data has grown by what came. */
+/* Returns the destination buffer. Its data includes the received message. */
 DOCA_EXPERIMENTAL struct doca_buf *doca_rdma_task_receive_get_dst_buf(
 	const struct doca_rdma_task_receive *task);
 
-/* What has come. */
+/* Returns the type of the received message. */
 DOCA_EXPERIMENTAL enum doca_rdma_opcode doca_rdma_task_receive_get_result_opcode(
 	const struct doca_rdma_task_receive *task);
 
-/* Bytes of it. */
+/* Returns the length of the received message, in bytes. */
 DOCA_EXPERIMENTAL uint32_t
 doca_rdma_task_receive_get_result_len(const struct doca_rdma_task_receive *task);
 
-/* As the peer gave it; only with the two _WITH_IMM. */
+/* Returns the immediate data of the message. Valid only for the two _WITH_IMM types. */
 DOCA_EXPERIMENTAL doca_be32_t
 doca_rdma_task_receive_get_result_immediate_data(const struct doca_rdma_task_receive *task);
 
-/* Where it came from; to be asked in the callback. */
+/* Returns the connection of the message. Call in the completion callback. */
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *
 doca_rdma_task_receive_get_result_rdma_connection(const struct doca_rdma_task_receive *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_send_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_send_set_conf(
 	struct doca_rdma *rdma, doca_rdma_task_send_completion_cb_t successful_task_completion_cb,
 	doca_rdma_task_send_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
 /*
- * Take a task: the data of src_buf, a list perhaps, or NULL for an empty message. It waits for a
- * receive of the peer. Errors: NO_MEMORY.
+ * Allocate a task that sends the data of src_buf as one message. src_buf may be a list, or NULL for
+ * an empty message. The task waits until the peer has a receive task.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_send_allocate_init(
 	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
 	const struct doca_buf *src_buf, union doca_data user_data,
 	struct doca_rdma_task_send **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_send_as_task(struct doca_rdma_task_send *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_send_set_src_buf(struct doca_rdma_task_send *task,
 						       const struct doca_buf *src_buf);
 DOCA_EXPERIMENTAL const struct doca_buf *doca_rdma_task_send_get_src_buf(
@@ -145,30 +157,36 @@ DOCA_EXPERIMENTAL void doca_rdma_task_send_set_rdma_connection(
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_send_get_rdma_connection(
 	const struct doca_rdma_task_send *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_send_imm_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_send_imm_set_conf(
 	struct doca_rdma *rdma,
 	doca_rdma_task_send_imm_completion_cb_t successful_task_completion_cb,
 	doca_rdma_task_send_imm_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* The same, and 32 bits of immediate data, in network order. Errors: NO_MEMORY. */
+/*
+ * Like doca_rdma_task_send_allocate_init(), with 32 bits of immediate data in network byte order.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_send_imm_allocate_init(
 	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
 	const struct doca_buf *src_buf, doca_be32_t immediate_data, union doca_data user_data,
 	struct doca_rdma_task_send_imm **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_send_imm_as_task(
 	struct doca_rdma_task_send_imm *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_send_imm_set_src_buf(struct doca_rdma_task_send_imm *task,
 							   const struct doca_buf *src_buf);
 DOCA_EXPERIMENTAL const struct doca_buf *doca_rdma_task_send_imm_get_src_buf(
@@ -182,31 +200,35 @@ DOCA_EXPERIMENTAL void doca_rdma_task_send_imm_set_rdma_connection(
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_send_imm_get_rdma_connection(
 	const struct doca_rdma_task_send_imm *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_read_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_read_set_conf(
 	struct doca_rdma *rdma, doca_rdma_task_read_completion_cb_t successful_task_completion_cb,
 	doca_rdma_task_read_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
 /*
- * Take a task: memory of the peer, as much as src_buf has data, behind the data of dst_buf. Errors:
- * NO_MEMORY.
+ * Allocate a task that reads memory of the peer. src_buf refers to an imported map; its data part
+ * is what the task reads. The task appends it to the data of dst_buf.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_read_allocate_init(
 	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
 	const struct doca_buf *src_buf, struct doca_buf *dst_buf, union doca_data user_data,
 	struct doca_rdma_task_read **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_read_as_task(struct doca_rdma_task_read *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_read_set_src_buf(struct doca_rdma_task_read *task,
 						       const struct doca_buf *src_buf);
 DOCA_EXPERIMENTAL const struct doca_buf *doca_rdma_task_read_get_src_buf(
@@ -222,28 +244,35 @@ DOCA_EXPERIMENTAL void doca_rdma_task_read_set_rdma_connection(
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_read_get_rdma_connection(
 	const struct doca_rdma_task_read *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_write_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_write_set_conf(
 	struct doca_rdma *rdma, doca_rdma_task_write_completion_cb_t successful_task_completion_cb,
 	doca_rdma_task_write_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* Take a task: the data of src_buf into memory of the peer. Errors: NO_MEMORY. */
+/*
+ * Allocate a task that writes the data of src_buf to memory of the peer. dst_buf refers to an
+ * imported map. The task writes behind the data part of dst_buf and does not change dst_buf.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_write_allocate_init(
 	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
 	const struct doca_buf *src_buf, struct doca_buf *dst_buf, union doca_data user_data,
 	struct doca_rdma_task_write **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_write_as_task(struct doca_rdma_task_write *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_write_set_src_buf(struct doca_rdma_task_write *task,
 							const struct doca_buf *src_buf);
 DOCA_EXPERIMENTAL const struct doca_buf *doca_rdma_task_write_get_src_buf(
@@ -257,30 +286,37 @@ DOCA_EXPERIMENTAL void doca_rdma_task_write_set_rdma_connection(
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_write_get_rdma_connection(
 	const struct doca_rdma_task_write *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_write_imm_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * BAD_STATE.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_write_imm_set_conf(
 	struct doca_rdma *rdma,
 	doca_rdma_task_write_imm_completion_cb_t successful_task_completion_cb,
 	doca_rdma_task_write_imm_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* The same, and one receive of the peer ends with the immediate data. Errors: NO_MEMORY. */
+/*
+ * Like doca_rdma_task_write_allocate_init(). In addition, a receive task of the peer completes with
+ * the immediate data.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_write_imm_allocate_init(
 	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
 	const struct doca_buf *src_buf, struct doca_buf *dst_buf, doca_be32_t immediate_data,
 	union doca_data user_data, struct doca_rdma_task_write_imm **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_write_imm_as_task(
 	struct doca_rdma_task_write_imm *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_write_imm_set_src_buf(struct doca_rdma_task_write_imm *task,
 							    const struct doca_buf *src_buf);
 DOCA_EXPERIMENTAL const struct doca_buf *doca_rdma_task_write_imm_get_src_buf(

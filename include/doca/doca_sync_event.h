@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_sync_event.h - a 64-bit value that processes set and wait for */
+/*
+ * doca_sync_event.h - sync events: 64-bit values that processes set and wait for
+ *
+ * A publisher sets the value, a subscriber waits for it. A program uses an event either directly,
+ * after doca_sync_event_start(), or by tasks, after doca_sync_event_as_ctx().
+ */
 #ifndef DOCA_SYNC_EVENT_H
 #define DOCA_SYNC_EVENT_H
 
@@ -41,152 +46,195 @@ typedef void (*doca_sync_event_task_wait_neq_completion_cb_t)(
 	struct doca_sync_event_task_wait_neq *task, union doca_data task_user_data,
 	union doca_data ctx_user_data);
 
-/* One that is to be set up, and then started. Errors: NO_MEMORY. */
+/*
+ * Create an event. Configure and start it before use.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_create(struct doca_sync_event **event);
 
-/* The event of the other side, ready for use. Errors: NOT_SUPPORTED, NO_MEMORY. */
+/*
+ * Import an event of the other side of the PCI bus. It is ready for use.
+ * Errors:
+ *     NOT_SUPPORTED  the event is on another machine, or its memory is not mapped here
+ *     NO_MEMORY      memory allocation failed
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_create_from_export(struct doca_dev *dev,
 								  const uint8_t *data, size_t sz,
 								  struct doca_sync_event **event);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_is_create_from_export_supported(const struct doca_devinfo *devinfo);
 
-/* The event of a peer, for the tasks of doca_rdma_remote.h. Errors: NOT_SUPPORTED, NO_MEMORY. */
+/*
+ * Import an event of an RDMA peer, for the tasks of doca_rdma_remote.h.
+ * Errors:
+ *     NOT_SUPPORTED  the event is on another machine, and the device has no network transport
+ *     NO_MEMORY      memory allocation failed
+ */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_remote_net_create_from_export(struct doca_dev *dev, const uint8_t *data, size_t sz,
 					      struct doca_sync_event_remote_net **event);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_remote_net_is_create_from_export_supported(const struct doca_devinfo *devinfo);
 
-/* It must be idle. */
+/* Destroy the object. Its context must be idle. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_destroy(struct doca_sync_event *event);
 
-/* No task may use it any more. */
+/* Destroy the object. No submitted task may use it. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_remote_net_destroy(struct doca_sync_event_remote_net *event);
 
-/* Before start: this process will set it. */
+/* Declare that this process sets the event. Call before start. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_add_publisher_location_cpu(struct doca_sync_event *event, struct doca_dev *dev);
 
-/* Before start: the other side of the PCI bus will set it. */
+/* Declare that the other side of the PCI bus sets the event. Call before start. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_add_publisher_location_remote_pci(struct doca_sync_event *event);
 
-/* Before start: a peer over RDMA will set it. */
+/* Declare that an RDMA peer sets the event. Call before start. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_add_publisher_location_remote_net(struct doca_sync_event *event);
 
-/* Before start: this process will wait for it. */
+/* Declare that this process waits for the event. Call before start. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_add_subscriber_location_cpu(struct doca_sync_event *event, struct doca_dev *dev);
 
-/* Before start: the other side of the PCI bus will wait for it. */
+/* Declare that the other side of the PCI bus waits for the event. Call before start. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_add_subscriber_location_remote_pci(struct doca_sync_event *event);
 
 /*
- * Before start: where its value lies, instead of memory of its own. Errors: BAD_STATE,
- * NOT_SUPPORTED.
+ * Set the address of the value, instead of memory of the library. addr: 8-byte aligned. The event
+ * can then not be exported. Call before start.
+ * Errors:
+ *     BAD_STATE      the event is started or imported
+ *     NOT_SUPPORTED  reserved
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_set_addr(struct doca_sync_event *event,
 							uint64_t *addr);
 
-/* Before start: the same, in a buffer. Errors: BAD_STATE, NOT_PERMITTED. */
+/*
+ * Like doca_sync_event_set_addr(), with the first 8 bytes of a buffer.
+ * Errors:
+ *     BAD_STATE      the event is started or imported
+ *     NOT_PERMITTED  the map of the buffer does not permit writes
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_set_doca_buf(struct doca_sync_event *event,
 							    struct doca_buf *buf);
 
-/* Ready for calls; for tasks it is made a context instead. */
+/* Start the event for direct use. Do not call it for an event that is used as a context. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_start(struct doca_sync_event *event);
 
-/* The end of calls. */
+/* End direct use of the event. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_stop(struct doca_sync_event *event);
 
-/* Instead of doca_sync_event_start: a context, for tasks. NULL for NULL. */
+/*
+ * Returns the event as a context, for use by tasks instead of doca_sync_event_start(). Returns NULL
+ * for NULL and for a started event.
+ */
 DOCA_EXPERIMENTAL struct doca_ctx *doca_sync_event_as_ctx(struct doca_sync_event *event);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_task_get_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * NOT_PERMITTED.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     NOT_PERMITTED  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_get_set_conf(
 	struct doca_sync_event *event, doca_sync_event_task_get_completion_cb_t completion_cb,
 	doca_sync_event_task_get_completion_cb_t error_cb, uint32_t num_tasks);
 
-/* Take a task that reads the value. Errors: NO_MEMORY. */
+/*
+ * Allocate a task that reads the value.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_get_alloc_init(
 	struct doca_sync_event *event, uint64_t *ret_val_ptr, union doca_data user_data,
 	struct doca_sync_event_task_get **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_sync_event_task_get_as_doca_task(
 	struct doca_sync_event_task_get *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_sync_event_task_get_set_ret_val_ptr(
 	struct doca_sync_event_task_get *task, uint64_t *ret_val_ptr);
 DOCA_EXPERIMENTAL uint64_t *doca_sync_event_task_get_get_ret_val_ptr(
 	const struct doca_sync_event_task_get *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_task_notify_set_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * NOT_PERMITTED.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     NOT_PERMITTED  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_notify_set_set_conf(
 	struct doca_sync_event *event,
 	doca_sync_event_task_notify_set_completion_cb_t completion_cb,
 	doca_sync_event_task_notify_set_completion_cb_t error_cb, uint32_t num_tasks);
 
-/* Take a task that sets it. Errors: NO_MEMORY. */
+/*
+ * Allocate a task that sets the value.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_notify_set_alloc_init(
 	struct doca_sync_event *event, uint64_t set_val, union doca_data user_data,
 	struct doca_sync_event_task_notify_set **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_sync_event_task_notify_set_as_doca_task(
 	struct doca_sync_event_task_notify_set *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_sync_event_task_notify_set_set_set_val(
 	struct doca_sync_event_task_notify_set *task, uint64_t set_val);
 DOCA_EXPERIMENTAL uint64_t
 doca_sync_event_task_notify_set_get_set_val(const struct doca_sync_event_task_notify_set *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_task_notify_add_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * NOT_PERMITTED.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     NOT_PERMITTED  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_notify_add_set_conf(
 	struct doca_sync_event *event,
 	doca_sync_event_task_notify_add_completion_cb_t completion_cb,
 	doca_sync_event_task_notify_add_completion_cb_t error_cb, uint32_t num_tasks);
 
-/* Take a task that adds to it; the value before goes to fetched_val_ptr. Errors: NO_MEMORY. */
+/*
+ * Allocate a task that adds to the value. fetched_val_ptr gets the value before the addition.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_notify_add_alloc_init(
 	struct doca_sync_event *event, uint64_t inc_val, uint64_t *fetched_val_ptr,
 	union doca_data user_data, struct doca_sync_event_task_notify_add **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_sync_event_task_notify_add_as_doca_task(
 	struct doca_sync_event_task_notify_add *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_sync_event_task_notify_add_set_inc_val(
 	struct doca_sync_event_task_notify_add *task, uint64_t inc_val);
 DOCA_EXPERIMENTAL uint64_t
@@ -196,32 +244,35 @@ DOCA_EXPERIMENTAL void doca_sync_event_task_notify_add_set_fetched_val_ptr(
 DOCA_EXPERIMENTAL uint64_t *doca_sync_event_task_notify_add_get_fetched_val_ptr(
 	const struct doca_sync_event_task_notify_add *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_task_wait_eq_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * NOT_PERMITTED.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     NOT_PERMITTED  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_wait_eq_set_conf(
 	struct doca_sync_event *event, doca_sync_event_task_wait_eq_completion_cb_t completion_cb,
 	doca_sync_event_task_wait_eq_completion_cb_t error_cb, uint32_t num_tasks);
 
 /*
- * Take a task that ends when the value under the mask is wait_val. A mask has whole bytes of ones.
+ * Allocate a task that completes when (value & mask) equals wait_val. Each byte of the mask is 00
+ * or FF.
  * Errors:
- * NO_MEMORY.
+ *     NO_MEMORY  all tasks are allocated
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_wait_eq_alloc_init(
 	struct doca_sync_event *event, uint64_t wait_val, uint64_t mask, union doca_data user_data,
 	struct doca_sync_event_task_wait_eq **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_sync_event_task_wait_eq_as_doca_task(
 	struct doca_sync_event_task_wait_eq *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_sync_event_task_wait_eq_set_wait_val(
 	struct doca_sync_event_task_wait_eq *task, uint64_t wait_val);
 DOCA_EXPERIMENTAL uint64_t
@@ -231,28 +282,35 @@ DOCA_EXPERIMENTAL void doca_sync_event_task_wait_eq_set_mask(
 DOCA_EXPERIMENTAL uint64_t
 doca_sync_event_task_wait_eq_get_mask(const struct doca_sync_event_task_wait_eq *task);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_task_wait_neq_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
- * NOT_PERMITTED.
+ * Set the completion callbacks for success and for failure, and the number of tasks. Call before
+ * start.
+ * Errors:
+ *     NOT_PERMITTED  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_wait_neq_set_conf(
 	struct doca_sync_event *event, doca_sync_event_task_wait_neq_completion_cb_t completion_cb,
 	doca_sync_event_task_wait_neq_completion_cb_t error_cb, uint32_t num_tasks);
 
-/* Take a task that ends when the value under the mask is not wait_val. Errors: NO_MEMORY. */
+/*
+ * Allocate a task that completes when (value & mask) differs from wait_val. Each byte of the mask
+ * is 00 or FF.
+ * Errors:
+ *     NO_MEMORY  all tasks are allocated
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_wait_neq_alloc_init(
 	struct doca_sync_event *event, uint64_t wait_val, uint64_t mask, union doca_data user_data,
 	struct doca_sync_event_task_wait_neq **task);
 
-/* The task as a task of any kind; the same object. */
+/* Returns the generic task, for doca_task_submit() and doca_task_free(). It is the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_sync_event_task_wait_neq_as_doca_task(
 	struct doca_sync_event_task_wait_neq *task);
 
-/* The fields of a task, while it is not submitted. */
+/* Set and get the fields of a task. Do not set a field while the task is submitted. */
 DOCA_EXPERIMENTAL void doca_sync_event_task_wait_neq_set_wait_val(
 	struct doca_sync_event_task_wait_neq *task, uint64_t wait_val);
 DOCA_EXPERIMENTAL uint64_t
@@ -263,66 +321,73 @@ DOCA_EXPERIMENTAL uint64_t
 doca_sync_event_task_wait_neq_get_mask(const struct doca_sync_event_task_wait_neq *task);
 
 /*
- * After start: a descriptor for the other side of the PCI bus; it belongs to the event. Errors:
- * NOT_SUPPORTED,
- * NO_MEMORY.
+ * Export a started event to the other side of the PCI bus. The descriptor belongs to the event.
+ * Errors:
+ *     INVALID_VALUE  the event is not started, or has no remote PCI location
+ *     NOT_SUPPORTED  the event is imported, or its value is in memory of the program
+ *     NO_MEMORY      reserved
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_export_to_remote_pci(struct doca_sync_event *event,
 								    struct doca_dev *dev,
 								    const uint8_t **data,
 								    size_t *sz);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_is_export_to_remote_pci_supported(const struct doca_devinfo *devinfo);
 
 /*
- * After start: a descriptor for a peer over RDMA; it belongs to the event. Errors: NOT_SUPPORTED,
- * NO_MEMORY.
+ * Export a started event to an RDMA peer. The descriptor belongs to the event.
+ * Errors:
+ *     INVALID_VALUE  the event is not started, or has no remote net location
+ *     NOT_SUPPORTED  the event is imported, or its value is in memory of the program
+ *     NO_MEMORY      reserved
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_export_to_remote_net(struct doca_sync_event *event,
 								    const uint8_t **data,
 								    size_t *sz);
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_is_export_to_remote_net_supported(const struct doca_devinfo *devinfo);
 
-/* The value. */
+/* Get the value. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_get(struct doca_sync_event *event, uint64_t *value);
 
-/* Add to it; the value before goes to fetched. */
+/* Add to the value. fetched gets the value before the addition. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_update_add(struct doca_sync_event *event,
 							  uint64_t value, uint64_t *fetched);
 
-/* Set it. */
+/* Set the value. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_update_set(struct doca_sync_event *event,
 							  uint64_t value);
 
 /*
- * Wait until the value under the mask is greater. Keeps the processor busy; the next gives it away
- * between two looks.
+ * Wait until (value & mask) is greater than `value`. The thread polls without pause and yields the
+ * processor rarely.
+ * Errors:
+ *     IO_FAILED  the event is imported, and its owner has stopped it or ended
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_gt(struct doca_sync_event *event,
 						       uint64_t value, uint64_t mask);
 
-/* The same, for those who share the processor. */
+/* As above, but yields the processor after each poll. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_gt_yield(struct doca_sync_event *event,
 							     uint64_t value, uint64_t mask);
 
-/* Wait until the value under the mask is equal. */
+/* Wait until (value & mask) equals `value`. Like doca_sync_event_wait_gt() otherwise. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_eq(struct doca_sync_event *event,
 						       uint64_t value, uint64_t mask);
 
-/* The same, for those who share the processor. */
+/* As above, but yields the processor after each poll. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_eq_yield(struct doca_sync_event *event,
 							     uint64_t value, uint64_t mask);
 
-/* Wait until the value under the mask is another one. */
+/* Wait until (value & mask) differs from `value`. Like doca_sync_event_wait_gt() otherwise. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_neq(struct doca_sync_event *event,
 							uint64_t value, uint64_t mask);
 
-/* The same, for those who share the processor. */
+/* As above, but yields the processor after each poll. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_neq_yield(struct doca_sync_event *event,
 							      uint64_t value, uint64_t mask);
 

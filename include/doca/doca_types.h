@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_types.h - types that all parts share */
+/* doca_types.h - types that all headers share */
 #ifndef DOCA_TYPES_H
 #define DOCA_TYPES_H
 
@@ -13,30 +13,30 @@ extern "C" {
 
 #define DOCA_GID_BYTE_LENGTH 16
 
-/* What an engine is waited on with: a file descriptor. */
+/* Notification handle of an engine: a file descriptor. */
 typedef int doca_event_handle_t;
 typedef doca_event_handle_t doca_notification_handle_t;
 #define doca_event_invalid_handle -1
 
-/* Numbers in network order. */
+/* Integers in network byte order. */
 typedef __be16 doca_be16_t;
 typedef __be32 doca_be32_t;
 typedef __be64 doca_be64_t;
 
-/* What a program keeps with an object: a pointer or a number. */
+/* User data that a program attaches to an object: a pointer or a number. */
 union doca_data {
 	void *ptr;
 	uint64_t u64;
 };
 
-/* A list of pieces of memory. */
+/* A list of memory segments. */
 struct doca_gather_list {
 	void *addr;
 	uint64_t len; /* bytes */
 	struct doca_gather_list *next;
 };
 
-/* Who may do what with the memory of a map: bits. LOCAL_READ_ONLY is none of them. */
+/* Access rights to the memory of a map, as bits. LOCAL_READ_ONLY is the absence of all bits. */
 enum doca_access_flag {
 	DOCA_ACCESS_FLAG_LOCAL_READ_ONLY = 0,
 	DOCA_ACCESS_FLAG_LOCAL_READ_WRITE = 1,
@@ -48,28 +48,28 @@ enum doca_access_flag {
 	DOCA_ACCESS_FLAG_PCI_RELAXED_ORDERING = 64,
 };
 
-/* Kinds of PCI functions: physical, virtual, subfunction. */
+/* Types of PCI functions: physical, virtual, subfunction. */
 enum doca_pci_func_type {
 	DOCA_PCI_FUNC_TYPE_PF = 0,
 	DOCA_PCI_FUNC_TYPE_VF = 1,
 	DOCA_PCI_FUNC_TYPE_SF = 2,
 };
 
-/* Kinds of memory of a GPU. */
+/* Types of GPU memory. */
 enum doca_gpu_mem_type {
 	DOCA_GPU_MEM_TYPE_GPU = 0,
 	DOCA_GPU_MEM_TYPE_GPU_CPU = 1,
 	DOCA_GPU_MEM_TYPE_CPU_GPU = 2,
 };
 
-/* Ways of sending at a given time. */
+/* Methods of sending at a given time. */
 enum doca_eth_wait_on_time_type {
 	DOCA_ETH_WAIT_ON_TIME_TYPE_NONE = 0,
 	DOCA_ETH_WAIT_ON_TIME_TYPE_NATIVE = 1,
 	DOCA_ETH_WAIT_ON_TIME_TYPE_DPDK = 2,
 };
 
-/* Greatest packets of a network. */
+/* Maximum transfer units. */
 enum doca_mtu_size {
 	DOCA_MTU_SIZE_256_BYTES = 0,
 	DOCA_MTU_SIZE_512_BYTES = 1,

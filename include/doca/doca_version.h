@@ -16,7 +16,7 @@ extern "C" {
 #define DOCA_VERSION_PATCH 0
 #define DOCA_VERSION_STRING "3.3.0000"
 
-/* A version as a number that grows with it. */
+/* Convert a version to a number. A later version has a greater number. */
 #define DOCA_VERSION_CALC_EXACT(major, minor, patch) \
 	((size_t)(((size_t)(major) << 24) | ((size_t)(minor) << 16) | (size_t)(patch)))
 #define DOCA_VERSION_CALC(major, minor, patch) DOCA_VERSION_CALC_EXACT(major, minor, (patch)*1000)
@@ -24,16 +24,16 @@ extern "C" {
 	DOCA_VERSION_CALC_EXACT(DOCA_VERSION_MAJOR, DOCA_VERSION_MINOR, DOCA_VERSION_PATCH)
 #define DOCA_VERSION_OFFICIAL \
 	DOCA_VERSION_CALC(DOCA_VERSION_MAJOR, DOCA_VERSION_MINOR, DOCA_VERSION_PATCH)
-/* Is this version the current one? Is it not newer? */
+/* Whether the version equals the current one; whether it is not newer. */
 #define DOCA_VERSION_EQ_CURRENT(major, minor, patch) \
 	(DOCA_VERSION_CALC(major, minor, patch) == DOCA_VERSION_OFFICIAL)
 #define DOCA_VERSION_LTE_CURRENT(major, minor, patch) \
 	(DOCA_VERSION_CALC(major, minor, patch) <= DOCA_VERSION_OFFICIAL)
 
-/* The version of the library that the program runs with. Lives as long as the process. */
+/* Returns the version of the loaded library. The string is static. */
 DOCA_EXPERIMENTAL const char *doca_version_runtime(void);
 
-/* The version that the program was compiled for. */
+/* Returns the version of the headers that the program was compiled with. */
 static inline const char *doca_version(void)
 {
 	return DOCA_VERSION_STRING;

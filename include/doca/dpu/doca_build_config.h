@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_build_config.h - profile dpu: the program runs on the card's side of the PCI bus */
+/* doca_build_config.h - profile dpu: the program runs on the card */
 #ifndef DOCA_BUILD_CONFIG_H
 #define DOCA_BUILD_CONFIG_H
 

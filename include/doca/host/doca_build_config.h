@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_build_config.h - profile host: the program runs on the host's side of the PCI bus */
+/* doca_build_config.h - profile host: the program runs on the host */
 #ifndef DOCA_BUILD_CONFIG_H
 #define DOCA_BUILD_CONFIG_H
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_buf.h - buffers and lists of them, for programs of the WorkQ time */
+/*
+ * doca_buf.h - buffers and lists of buffers, for programs of the WorkQ interface (DOCA before
+ * tasks)
+ *
+ * The functions are the old names of functions of the current doca_buf.h.
+ */
 #ifndef DOCA_WORKQ_BUF_H
 #define DOCA_WORKQ_BUF_H
 
@@ -8,7 +13,7 @@
 
 #include_next <doca_buf.h>
 
-/* What buffers of an inventory can be: all of them can be in lists. */
+/* Extensions of an inventory. They have no effect: all buffers can be in lists. */
 #define DOCA_BUF_EXTENSION_NONE 0
 #define DOCA_BUF_EXTENSION_LINKED_LIST 1
 
@@ -17,8 +22,8 @@ extern "C" {
 #endif
 
 /*
- * One reference less; the count before it goes to refcount, which may be NULL. The first of a list
- * frees all of it.
+ * Drop a reference. refcount, which may be NULL, gets the count before the call. Dropping the last
+ * reference to the first buffer of a list releases the list.
  */
 static inline doca_error_t doca_buf_refcount_rm(struct doca_buf *buf, uint16_t *refcount)
 {

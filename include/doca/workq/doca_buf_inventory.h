@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_buf_inventory.h - where buffers come from, for programs of the WorkQ time */
+/*
+ * doca_buf_inventory.h - inventories of buffers, for programs of the WorkQ interface (DOCA before
+ * tasks)
+ */
 #ifndef DOCA_WORKQ_BUF_INVENTORY_H
 #define DOCA_WORKQ_BUF_INVENTORY_H
 
@@ -13,7 +16,7 @@
 extern "C" {
 #endif
 
-/* An inventory with user data unless that is NULL. extensions: nothing depends on them. */
+/* Create an inventory. user_data may be NULL. extensions has no effect. */
 static inline doca_error_t doca_workq_buf_inventory_create(const union doca_data *user_data,
 							   size_t num_elements, uint32_t extensions,
 							   struct doca_buf_inventory **inventory)
@@ -28,7 +31,7 @@ static inline doca_error_t doca_workq_buf_inventory_create(const union doca_data
 
 #define doca_buf_inventory_create doca_workq_buf_inventory_create
 
-/* A buffer to fill. */
+/* Allocate a buffer without data. */
 static inline doca_error_t doca_buf_inventory_buf_by_addr(struct doca_buf_inventory *inventory,
 							  struct doca_mmap *mmap, void *addr,
 							  size_t len, struct doca_buf **buf)
@@ -36,7 +39,7 @@ static inline doca_error_t doca_buf_inventory_buf_by_addr(struct doca_buf_invent
 	return doca_buf_inventory_buf_get_by_addr(inventory, mmap, addr, len, buf);
 }
 
-/* A buffer full of data. */
+/* Allocate a buffer whose data part is its whole range. */
 static inline doca_error_t doca_buf_inventory_buf_by_data(struct doca_buf_inventory *inventory,
 							  struct doca_mmap *mmap, void *data,
 							  size_t data_len, struct doca_buf **buf)

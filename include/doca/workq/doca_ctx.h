@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_ctx.h - contexts, work queues, jobs and events: how operations ran before there were tasks
+ * doca_ctx.h - contexts, work queues, jobs and events of the WorkQ interface (DOCA before tasks)
+ *
+ * A program submits a job to a work queue and retrieves an event when the job has ended. All
+ * functions return INVALID_VALUE if a required pointer is NULL.
  */
 #ifndef DOCA_WORKQ_CTX_H
 #define DOCA_WORKQ_CTX_H
@@ -23,7 +26,7 @@ enum doca_job_flags {
 	DOCA_JOB_FLAGS_NONE = 0,
 };
 
-/* What is to be done: the first member of the job of each kind. */
+/* A job: the first member of the job structure of each type. */
 struct doca_job {
 	int type;
 	int flags;
@@ -31,7 +34,7 @@ struct doca_job {
 	union doca_data user_data;
 };
 
-/* What was done. */
+/* The end of a job. */
 struct doca_event {
 	int type;                  /* of the job */
 	union doca_data user_data; /* of the job */
@@ -44,65 +47,122 @@ enum doca_workq_retrieve_flags {
 
 /* -- contexts -- */
 
-/* While stopped. INVALID_VALUE, BAD_STATE, IN_USE (it is there already), NO_MEMORY; NOT_FOUND. */
+/*
+ * Add a device to a stopped context, or remove it.
+ * Errors:
+ *     INVALID_VALUE  the device is not open
+ *     BAD_STATE      the context is started
+ *     IN_USE         add: the context has the device already
+ *     NO_MEMORY      add: the context has the maximum number of devices
+ *     NOT_FOUND      remove: the context does not have the device
+ */
 DOCA_STABLE doca_error_t doca_ctx_dev_add(struct doca_ctx *ctx, struct doca_dev *dev);
 DOCA_STABLE doca_error_t doca_ctx_dev_rm(struct doca_ctx *ctx, struct doca_dev *dev);
 
-/* At once. INVALID_VALUE; BAD_STATE: it is started, or has no device. */
+/*
+ * Start the context.
+ * Errors:
+ *     BAD_STATE  the context is started, or has no device
+ */
 DOCA_STABLE doca_error_t doca_workq_ctx_start(struct doca_ctx *ctx);
-/* INVALID_VALUE; BAD_STATE: it is not started; NOT_PERMITTED: a work queue is still there. */
+/*
+ * Stop the context.
+ * Errors:
+ *     BAD_STATE      the context is not started
+ *     NOT_PERMITTED  the context has a work queue
+ */
 DOCA_STABLE doca_error_t doca_workq_ctx_stop(struct doca_ctx *ctx);
 #define doca_ctx_start doca_workq_ctx_start
 #define doca_ctx_stop doca_workq_ctx_stop
 
-/* While started. INVALID_VALUE, BAD_STATE, IN_USE (it is there already), NO_MEMORY. */
+/*
+ * Add a work queue to a started context.
+ * Errors:
+ *     BAD_STATE  the context is not started
+ *     IN_USE     the context has the queue already
+ *     NO_MEMORY  the queue serves the maximum number of contexts, or memory allocation failed
+ */
 DOCA_STABLE doca_error_t doca_ctx_workq_add(struct doca_ctx *ctx, struct doca_workq *workq);
 /*
- * While started. INVALID_VALUE, BAD_STATE, NOT_FOUND; NOT_PERMITTED: jobs for this context are in
- * it.
+ * Remove a work queue from a started context.
+ * Errors:
+ *     BAD_STATE      the context is not started
+ *     NOT_FOUND      the context does not have the queue
+ *     NOT_PERMITTED  the queue has jobs of the context
  */
 DOCA_STABLE doca_error_t doca_ctx_workq_rm(struct doca_ctx *ctx, struct doca_workq *workq);
 
-/* How many contexts a work queue can serve. INVALID_VALUE. */
+/* Get the maximum number of contexts that a work queue can serve. */
 DOCA_STABLE doca_error_t doca_ctx_get_max_num_ctx(uint32_t *max_num_ctx);
-/* 1: its work queues can be waited on. INVALID_VALUE. */
+/* Stores 1: the program can wait for the work queues of the context. */
 DOCA_STABLE doca_error_t doca_ctx_get_event_driven_supported(struct doca_ctx *ctx,
 							     uint8_t *event_driven_supported);
 
-/* -- work queues: of one thread -- */
+/* -- work queues: one thread uses a queue -- */
 
-/* depth: jobs at a time. INVALID_VALUE, NO_MEMORY. */
+/*
+ * Create a work queue. depth: maximum number of jobs in the queue.
+ * Errors:
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_STABLE doca_error_t doca_workq_create(uint32_t depth, struct doca_workq **workq);
-/* INVALID_VALUE; IN_USE: a context has it. */
+/*
+ * Destroy the queue.
+ * Errors:
+ *     IN_USE  a context has the queue
+ */
 DOCA_STABLE doca_error_t doca_workq_destroy(struct doca_workq *workq);
-/* INVALID_VALUE. */
+/* Get the depth of the queue. */
 DOCA_STABLE doca_error_t doca_workq_get_depth(const struct doca_workq *workq, uint32_t *depth);
-/* INVALID_VALUE, NO_MEMORY; BAD_STATE: a context has it. */
+/*
+ * Set the depth of the queue.
+ * Errors:
+ *     BAD_STATE  a context has the queue
+ *     NO_MEMORY  memory allocation failed
+ */
 DOCA_STABLE doca_error_t doca_workq_set_depth(struct doca_workq *workq, uint32_t depth);
 
 /*
- * Take a copy of the job. INVALID_VALUE; BAD_STATE: its context is stopped; NOT_FOUND: its context
- * does not have this queue; NO_MEMORY: the queue is full.
+ * Submit a job. The library copies the job structure.
+ * Errors:
+ *     INVALID_VALUE  the type of the job is unknown, or it has no context or buffers
+ *     BAD_STATE      the context of the job is not started
+ *     NOT_FOUND      the context of the job does not have the queue
+ *     NO_MEMORY      the queue is full
  */
 DOCA_STABLE doca_error_t doca_workq_submit(struct doca_workq *workq, const struct doca_job *job);
 /*
- * SUCCESS: ev tells of a job; IO_FAILED: so it does, and the job failed; AGAIN: nothing has ended.
- * INVALID_VALUE.
+ * Run the oldest job and store its event. flags: DOCA_WORKQ_RETRIEVE_FLAGS_NONE.
+ * Errors:
+ *     IO_FAILED  the job failed; ev has the event of the job
+ *     AGAIN      the queue is empty
  */
 DOCA_STABLE doca_error_t doca_workq_progress_retrieve(struct doca_workq *workq,
 						      struct doca_event *ev, int flags);
 
-/* May it be waited on? Set before a context has it. INVALID_VALUE, BAD_STATE, DRIVER. */
+/*
+ * Set and get whether the program can wait for the queue: 1 or 0. Set it before a context has the
+ * queue.
+ * Errors:
+ *     BAD_STATE  a context has the queue
+ *     DRIVER     no file descriptor is left
+ */
 DOCA_STABLE doca_error_t doca_workq_set_event_driven_enable(struct doca_workq *workq,
 							    uint8_t enable);
 DOCA_STABLE doca_error_t doca_workq_get_event_driven_enable(struct doca_workq *workq,
 							    uint8_t *enabled);
-/* A file descriptor, for poll(2). INVALID_VALUE; BAD_STATE: not enabled. */
+/*
+ * Get a file descriptor for poll(2).
+ * Errors:
+ *     BAD_STATE  waiting is not enabled
+ */
 DOCA_STABLE doca_error_t doca_workq_get_event_handle(struct doca_workq *workq,
 						     doca_event_handle_t *handle);
 /*
- * Make it readable as soon as there is something to retrieve; then clear it, and retrieve until
- * AGAIN.
+ * Arm the file descriptor: it becomes readable when an event can be retrieved. Then clear it, and
+ * retrieve events until AGAIN.
+ * Errors:
+ *     BAD_STATE  waiting is not enabled
  */
 DOCA_STABLE doca_error_t doca_workq_event_handle_arm(struct doca_workq *workq);
 DOCA_STABLE doca_error_t doca_workq_event_handle_clear(struct doca_workq *workq,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_dev.h - devices, for programs of the WorkQ time */
+/* doca_dev.h - devices, for programs of the WorkQ interface (DOCA before tasks) */
 #ifndef DOCA_WORKQ_DEV_H
 #define DOCA_WORKQ_DEV_H
 
@@ -13,7 +13,8 @@ extern "C" {
 #endif
 
 /*
- * All devices; free the list with doca_devinfo_list_destroy. A device that was opened outlives it.
+ * List all devices. Free the list with doca_devinfo_list_destroy(). Opened devices remain valid
+ * after that.
  */
 static inline doca_error_t doca_devinfo_list_create(struct doca_devinfo ***dev_list,
 						    uint32_t *nb_devs)

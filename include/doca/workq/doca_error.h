@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_error.h - errors, for programs of the WorkQ time */
+/* doca_error.h - error codes, for programs of the WorkQ interface (DOCA before tasks) */
 #ifndef DOCA_WORKQ_ERROR_H
 #define DOCA_WORKQ_ERROR_H
 
@@ -9,13 +9,13 @@
 extern "C" {
 #endif
 
-/* What went wrong, in words. */
+/* Returns a description of the code. */
 static inline const char *doca_get_error_string(doca_error_t error)
 {
 	return doca_error_get_descr(error);
 }
 
-/* Its name. */
+/* Returns the name of the code. */
 static inline const char *doca_get_error_name(doca_error_t error)
 {
 	return doca_error_get_name(error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_mmap.h - memory maps, for programs of the WorkQ time */
+/* doca_mmap.h - memory maps, for programs of the WorkQ interface (DOCA before tasks) */
 #ifndef DOCA_WORKQ_MMAP_H
 #define DOCA_WORKQ_MMAP_H
 
@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 /*
- * A new map, with user data unless that is NULL. The program may read and write it, and so may
- * those it is exported to.
+ * Create a map. user_data may be NULL. The rights permit reads and writes by the program and by the
+ * other side of the PCI bus.
  */
 static inline doca_error_t doca_workq_mmap_create(const union doca_data *user_data,
 						  struct doca_mmap **mmap)
@@ -35,7 +35,10 @@ static inline doca_error_t doca_workq_mmap_create(const union doca_data *user_da
 	return result;
 }
 
-/* A map whose memory comes by doca_mmap_populate starts then; until that devices may be added. */
+/*
+ * Start the map. A map without a range starts in doca_mmap_populate(); until then devices can be
+ * added.
+ */
 static inline doca_error_t doca_workq_mmap_start(struct doca_mmap *mmap)
 {
 	void *addr;
@@ -46,7 +49,7 @@ static inline doca_error_t doca_workq_mmap_start(struct doca_mmap *mmap)
 	return doca_mmap_start(mmap);
 }
 
-/* IN_USE: that device is there already. */
+/* Add a device. Returns IN_USE if the map has it already. */
 static inline doca_error_t doca_mmap_dev_add(struct doca_mmap *mmap, struct doca_dev *dev)
 {
 	const doca_error_t result = doca_mmap_add_dev(mmap, dev);
@@ -60,7 +63,7 @@ static inline doca_error_t doca_mmap_dev_rm(struct doca_mmap *mmap, struct doca_
 }
 
 /*
- * Give a map that was started without memory its memory. pg_sz: a power of two, 4096 at least.
+ * Set the range of a map that was started without one. pg_sz: a power of two, at least 4096.
  * free_cb may be NULL.
  */
 static inline doca_error_t doca_mmap_populate(struct doca_mmap *mmap, void *addr, size_t len,
@@ -77,7 +80,7 @@ static inline doca_error_t doca_mmap_populate(struct doca_mmap *mmap, void *addr
 	return result == DOCA_SUCCESS ? doca_mmap_start(mmap) : result;
 }
 
-/* A descriptor for the other side of the bus; the caller frees it. */
+/* Export the map to the other side of the PCI bus. The caller frees the descriptor by free(3). */
 static inline doca_error_t doca_mmap_export(struct doca_mmap *mmap, const struct doca_dev *dev,
 					    void **export_desc, size_t *export_desc_len)
 {
@@ -96,7 +99,10 @@ static inline doca_error_t doca_mmap_export(struct doca_mmap *mmap, const struct
 	return DOCA_SUCCESS;
 }
 
-/* The same; the descriptor is the map's, until that is stopped. */
+/*
+ * Like doca_mmap_export(), but the descriptor belongs to the map and is valid until the map is
+ * stopped.
+ */
 static inline doca_error_t doca_mmap_export_dpu(struct doca_mmap *mmap, const struct doca_dev *dev,
 						const void **export_desc, size_t *export_desc_len)
 {
