@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * caps.c - what Comch can do on a device. The numbers are those of this library: every device of
- * shared memory has them.
+ * caps.c - capabilities and limits of Comch. The limits are those of this library: they are the
+ * same for each device of shared memory.
  */
 #include "comch/fast.h"
 
@@ -10,20 +10,20 @@ static doca_error_t supported(const struct doca_devinfo *devinfo, bool can)
 	return gd_cap(devinfo, devinfo && devinfo->comch && can);
 }
 
-/* What any device is told. */
+/* Report a limit for any device. */
 static doca_error_t limit(const struct doca_devinfo *devinfo, uint32_t value, uint32_t *value_p)
 {
 	return gd_cap_u32(devinfo, true, value, value_p);
 }
 
-/* What is asked of devices with Comch. */
+/* Report a limit for devices with Comch, NOT_SUPPORTED for others. */
 static doca_error_t fast_limit(const struct doca_devinfo *devinfo, uint32_t value,
 			       uint32_t *value_p)
 {
 	return gd_cap_u32(devinfo, devinfo && devinfo->comch, value, value_p);
 }
 
-/* A server is on the card, and has clients on the functions that the card represents. */
+/* Servers run on the DPU side, clients on the host side. */
 doca_error_t doca_comch_cap_server_is_supported(const struct doca_devinfo *devinfo)
 {
 	return supported(devinfo, devinfo && devinfo->side == GD_DPU);

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch.h - servers, clients and their connections.
+ * comch.h - Comch servers, clients and connections, as the files of this module share them
  *
  *   end (server or client) --- connection* --- remote*     consumers of the peer
- *                                  |---------- shared*     maps that the peer may read, once each
- *                                  \---------- consumer*, producer* (files of their own)
+ *                                  |---------- shared*     maps that the peer may read, one export each
+ *                                  \---------- consumer*, producer*   (fast.h)
  *
- * A connection is one connection of the transport. Its control messages carry struct gd_comch_head
- * and, after that, bytes of the program. Both sides say HELLO at once; what they then say is in
- * enum gd_comch_word.
+ * A connection uses one connection of the transport. Each control message begins with struct
+ * gd_comch_head, which may be followed by data of the program:
  *
- * Threads: the service thread brings events, with the lock of the transport held; all of a
- * connection but its user data is only touched under that lock. What a program is to hear becomes a
- * note on its engine, in the order of arrival.
+ *     client                     server
+ *     HELLO  ------------------> <------------------ HELLO      both sides send it first
+ *     MESSAGE, ACK, RECV_CREDITS, CONSUMER <-------------->            in any order, both directions
+ *     BYE  -------------------->
+ *                                <------------------ BYE_OK     either side may begin
  *
- * Flow: a side sends no more messages than the receive queue of the peer holds, until the peer's
- * program has taken some (ACK).
+ * Threads: the service thread delivers events of the transport with the lock of the transport held.
+ * That lock guards all fields of a connection except its user data. Events for the program become
+ * notes (note.c), which the engine delivers in the order of arrival.
  *
- * Leaving: BYE, then the peer's service thread answers BYE_OK after all that came before: only then
- * is the connection of the transport closed, so nothing that was sent gets lost. A peer that does
- * not answer is given up after a while.
+ * Flow control: a side sends at most as many messages as the receive queue of the peer holds, until
+ * the peer has acknowledged some by ACK. The peer sends ACK when its program has taken messages.
+ *
+ * End: the side that leaves sends BYE. The service thread of the peer answers BYE_OK after all
+ * earlier messages. Then the first side closes the connection of the transport, so no message is
+ * lost. If the peer does not answer within GD_COMCH_BYE_NS, the first side closes the connection
+ * anyway.
  */
 #ifndef GD_COMCH_H
 #define GD_COMCH_H
@@ -35,37 +41,37 @@
 #define GD_COMCH_VERSION 2
 #define GD_COMCH_NAME_LEN 120u /* with its NUL */
 #define GD_COMCH_MSG_SIZE 4080u
-#define GD_COMCH_RECV_QUEUE 8192u /* most; messages */
+#define GD_COMCH_RECV_QUEUE 8192u /* maximum; messages */
 #define GD_COMCH_RECV_DEFAULT 1024u
-/* of consumers, which a program has yet to hear of: a peer that makes more is given up */
+/* Undelivered consumer events of one connection. The connection ends if the peer causes more. */
 #define GD_COMCH_EVENTS 4096u
 #define GD_COMCH_CLIENTS 512u
 #define GD_COMCH_SEND_TASKS 8192u
 #define GD_COMCH_IMM 32u /* bytes of immediate data */
 #define GD_COMCH_BUF_SIZE (1u << 30)
-#define GD_COMCH_SHARED 48u          /* maps of one connection that are shared at a time */
-#define GD_COMCH_BYE_NS 500000000ull /* for a peer that does not answer */
+#define GD_COMCH_SHARED 48u          /* maps of one connection that are exported at a time */
+#define GD_COMCH_BYE_NS 500000000ull /* limit for the answer to BYE */
 #define GD_COMCH_RETRY_NS 2000000ull
-#define GD_CONN_NO_TASKS 0x80000000u /* it is being forgotten */
-#define GD_COMCH_BAD_ID 0xffffu      /* programs take it for "none", as they do 0 */
+#define GD_CONN_NO_TASKS 0x80000000u /* names.c is releasing the connection */
+#define GD_COMCH_BAD_ID 0xffffu      /* programs use it as "no consumer", like 0 */
 
-enum gd_comch_word {
-	GD_HELLO = 1, /* a: size of messages, b: receive queue */
-	GD_MESSAGE,   /* bytes of the program follow */
-	GD_ACK,       /* a: messages that the program has taken, ever */
-	GD_ROOMS,     /* the token of the memory that room.c is about follows */
+enum gd_comch_op {
+	GD_HELLO = 1,    /* a: max_msg_size, b: recv_queue */
+	GD_MESSAGE,      /* data of the program follows */
+	GD_ACK,          /* a: total number of messages that the program has taken */
+	GD_RECV_CREDITS, /* the token of the memory of room.c follows */
 	/*
-	 * a: number of the transport's consumer, b: our id of it, c: its row there, above bytes of
-	 * immediate data
+	 * a: number of the consumer in the transport, b: its id, c: its row (upper 16 bits, see
+	 * room.c) and its limit of immediate data in bytes (lower 16 bits)
 	 */
 	GD_CONSUMER,
 	GD_BYE,
 	GD_BYE_OK,
-	GD_WORDS
+	GD_COMCH_OPS
 };
 
 struct gd_comch_head {
-	uint16_t word;    /* enum gd_comch_word */
+	uint16_t op;      /* enum gd_comch_op */
 	uint16_t version; /* of HELLO; else 0 */
 	uint32_t a, b, c;
 };
@@ -74,33 +80,33 @@ _Static_assert(sizeof(struct gd_comch_head) + GD_COMCH_MSG_SIZE == GANTRY_CTRL_M
 	       "a message fits exactly");
 
 enum gd_conn_state {
-	GD_CONN_FORGOTTEN, /* all of it is zero: only its address is left, see names.c */
-	GD_CONN_GREETING,  /* the peer has not said HELLO */
+	GD_CONN_FORGOTTEN, /* released: all fields are zero, see names.c */
+	GD_CONN_GREETING,  /* HELLO of the peer has not arrived */
 	GD_CONN_OPEN,
-	GD_CONN_LEAVING, /* we said BYE */
-	GD_CONN_LOST,    /* the peer left, or died; the program has or will hear of it */
-	GD_CONN_OVER     /* nothing of it is left but this struct */
+	GD_CONN_LEAVING, /* this side has sent BYE */
+	GD_CONN_LOST,    /* the peer disconnected or died; a note reports it */
+	GD_CONN_OVER     /* only this struct remains */
 };
 
 /* A consumer of the peer. */
 struct gd_remote {
 	struct gd_remote *next;
-	uint32_t queue; /* the transport's number */
-	uint32_t id;    /* 0: not told yet */
+	uint32_t queue; /* number in the transport */
+	uint32_t id;    /* 0: GD_CONSUMER has not arrived */
 	uint32_t imm_len;
-	uint32_t row;  /* of the lengths of its posted buffers */
-	uint32_t refs; /* lock: the connection's, and each target's */
-	uint32_t gone; /* shared with lanes */
+	uint32_t row;  /* row of its posted lengths, see room.c */
+	uint32_t refs; /* lock: one for the connection, one for each target */
+	uint32_t gone; /* __atomic: any thread */
 };
 
-/* A map that the peer may read. */
+/* A map that is exported to the peer for reading. */
 struct gd_shared {
 	struct gd_mmap_id id;
 	uint32_t moves;              /* value of mmap->moves when the map was shared */
-	struct gantry_region region; /* the transport knows it by its address */
+	struct gantry_region region; /* the transport identifies it by its address */
 	enum { GD_SHARED_FREE, GD_SHARED_LIVE, GD_SHARED_LEAVING } state;
 	uint32_t handle;
-	uint32_t users; /* lock: producers that have it at hand */
+	uint32_t users; /* lock: number of holds of producers */
 };
 
 struct doca_comch_task_send {
@@ -109,8 +115,8 @@ struct doca_comch_task_send {
 	const void *msg;
 	uint32_t len;
 	doca_error_t result;
-	void *copy;           /* while it waits for its turn */
-	struct gd_event sent; /* it had to wait, and has gone now */
+	void *copy;           /* copy of the message, while the task waits */
+	struct gd_event sent; /* completes a task that had to wait */
 	struct doca_comch_task_send *next;
 };
 
@@ -121,47 +127,53 @@ struct gd_active {
 };
 
 struct gd_end;
-struct gd_word;
+struct gd_ctrl_msg;
 
 struct doca_comch_connection {
 	struct doca_comch_connection *next;
 	struct gd_end *end;             /* NULL: destroyed */
-	struct gd_transport *transport; /* NULL: forgotten */
-	void *link;                     /* the transport's connection; NULL: none */
+	struct gd_transport *transport; /* NULL: released */
+	void *link;                     /* connection of the transport; NULL: none */
 	enum gd_conn_state state;
-	uint32_t lost; /* shared with lanes: it does not work any more */
-	/* shared with lanes: a producer wants a slot for a map, and all are held */
+	uint32_t lost; /* __atomic, any thread: no new message can be sent */
+	/* __atomic, any thread: a producer needs a slot of `shared`, and all slots are held */
 	uint32_t crowded;
 	bool is_server;
-	bool is_known; /* the program has been told of it: it is established */
-	bool want_ack; /* the transport had no room for it */
-	/* by the program, which gets no more events; thread of the end's engine */
+	bool is_known; /* established: the program was notified */
+	bool want_ack; /* the queue of the transport was full: send ACK later */
+	/* by the program, which gets no more events; thread of the engine of the end */
 	bool disconnected;
 	uint64_t deadline_ns;
-	uint32_t refs;            /* consumers and producers that exist */
+	uint32_t refs;            /* existing consumers and producers */
 	uint32_t n_busy;          /* consumers and producers that are not idle */
 	struct gd_active *active; /* running consumers and producers: they use the link */
-	/* sends that are allocated: of the engine, read by the service thread; GD_CONN_NO_TASKS */
+	/*
+	 * allocated send tasks; written by the engine, read by the service thread.
+	 * GD_CONN_NO_TASKS: no task can be allocated
+	 */
 	uint32_t n_tasks;
 	uint32_t n_notes;
 	struct gd_event lost_note;
-	struct gd_word *words; /* that wait for room in the transport, before messages do */
-	/* messages out */
-	uint32_t window, sent, taken; /* the peer's queue; ours that it got, and its program took */
-	struct doca_comch_task_send *first, **last; /* waiting */
-	/* messages in */
+	/* control messages that wait for the transport; data messages wait behind them */
+	struct gd_ctrl_msg *ctrl_queue;
+	/* outgoing messages */
+	/* size of the queue of the peer; messages sent; messages that its program has taken */
+	uint32_t window, sent, taken;
+	struct doca_comch_task_send *first, **last; /* tasks that wait */
+	/* incoming messages */
 	uint32_t arrived, delivered, acked;
 	uint32_t next_id, next_producer, next_lane;
 	struct gd_remote *remotes;
-	struct gd_shared *shared; /* GD_COMCH_SHARED of them, once needed */
+	struct gd_shared *shared; /* GD_COMCH_SHARED elements, allocated at the first use */
 	uint32_t next_handle;
-	struct gd_recv_credits *rooms; /* once a consumer was started here; and there */
-	struct gantry_region *peer_rooms;
+	/* of this side and of the peer, from the first start of a consumer */
+	struct gd_recv_credits *recv_credits;
+	struct gantry_region *peer_recv_credits;
 	uint64_t counters[4], shown[4];
 	union doca_data user_data;
 };
 
-/* What a server and a client have in common. */
+/* Common part of a server and a client: an end. */
 struct gd_end {
 	struct doca_ctx ctx;
 	bool is_server;
@@ -172,13 +184,13 @@ struct gd_end {
 	doca_comch_event_msg_recv_cb_t on_message;
 	doca_comch_event_connection_status_changed_cb_t on_connect, on_disconnect;
 	doca_comch_event_consumer_cb_t on_consumer, on_expired;
-	/* below: lock */
+	/* fields below: under the lock */
 	struct gd_transport *transport;
 	void *listener;
-	/* all, also those that are over; but those that are forgotten */
+	/* all connections, including those that are over, except released ones */
 	struct doca_comch_connection *conns;
 	struct gd_conn_block *blocks;
-	uint32_t n_conns; /* in use */
+	uint32_t n_conns; /* not OVER */
 	uint32_t n_notes;
 	bool stopping, is_ended;
 	int timer; /* -1: none */
@@ -199,36 +211,41 @@ doca_error_t gd_end_destroy(struct gd_end *end);
 doca_error_t gd_end_send(struct gd_end *end, struct doca_comch_connection *conn, const void *msg,
 			 uint32_t len, struct doca_comch_task_send **task_p);
 doca_error_t gd_end_disconnect(struct gd_end *end, struct doca_comch_connection *conn);
-/* Lock. If it is stopping and nothing is left, its last event goes to the engine. */
+/* Lock. If the end is stopping and nothing is pending, post its last event. */
 void gd_end_check(struct gd_end *end);
-/* Lock. Look at the deadlines and at what waits, this many ns from now. */
+/*
+ * Lock. Run the timer after `ns` nanoseconds at the latest: it checks deadlines and retries sends.
+ */
 void gd_end_wake(struct gd_end *end, uint64_t ns);
 
-/* conn.c: all with the lock held */
+/* conn.c: the lock is held */
 extern const struct gantry_conn_events gd_conn_events;
 struct doca_comch_connection *gd_conn_create(struct gd_end *end);
 void gd_conn_free(struct doca_comch_connection *conn);
-/* A message of the program: 0, -EAGAIN, -ENOTCONN. */
+/*
+ * Send a message of the program. 0, -EAGAIN (the receive queue of the peer or the transport is
+ * full), -ENOTCONN, or another error of the transport.
+ */
 int gd_conn_send(struct doca_comch_connection *conn, const void *msg, uint32_t len);
-/* Send what waits. */
+/* Send the messages that wait. */
 void gd_conn_push(struct doca_comch_connection *conn);
-/* The program has taken a message. */
+/* The program has taken a message: send ACK if it is due. */
 void gd_conn_took(struct doca_comch_connection *conn);
-/* Begin to leave; -EAGAIN when force is not set and there is no room for the word. */
+/* Send BYE. -EAGAIN: force is not set, and the transport is full. */
 int gd_conn_leave(struct doca_comch_connection *conn, bool force);
-/* It does not work any more, because of the peer: tell the program, fail what waits. */
+/* The peer has ended the connection: notify the program and fail the sends that wait. */
 void gd_conn_lose(struct doca_comch_connection *conn);
-/* Close the transport's connection if nobody uses it any more. */
+/* Close the connection of the transport if no consumer or producer uses it. */
 void gd_conn_settle(struct doca_comch_connection *conn);
 
-/* A consumer of the peer, with a reference; NULL. */
+/* Returns a consumer of the peer with a new reference, or NULL. */
 struct gd_remote *gd_remote_find(struct doca_comch_connection *conn, uint32_t id);
 void gd_remote_put(struct gd_remote *remote);
 
-/* active.c: lock */
+/* active.c: the lock is held */
 void gd_active_add(struct doca_comch_connection *conn, struct gd_active *active,
 		   struct doca_ctx *ctx);
-/* The consumer or producer has stopped, and does not use the link any more. */
+/* The consumer or producer has stopped and no longer uses the link. */
 void gd_active_remove(struct doca_comch_connection *conn, struct gd_active *active);
 /*
  * The connection is lost: wake the engines of all running consumers and producers, which then read
@@ -238,73 +255,74 @@ void gd_active_wake(const struct doca_comch_connection *conn);
 /* The consumer or producer is idle. The caller does not hold the lock. */
 void gd_active_idle(struct doca_comch_connection *conn);
 
-/* names.c: lock. All zero, or NULL: out of memory. */
+/* names.c: the lock is held. Returns a zeroed connection, or NULL: out of memory. */
 struct doca_comch_connection *gd_conn_alloc(struct gd_end *end);
-/* Only its address stays, until its end is destroyed. */
+/* Release the memory of a connection. Its address stays reserved until its end is destroyed. */
 void gd_conn_forget(struct doca_comch_connection *conn);
-/* The end is being destroyed: what is left goes with the last connection that somebody holds. */
+/* The end is being destroyed: each block is freed with the last connection in it. */
 void gd_conn_blocks_leave(struct gd_end *end);
-/* Without the lock. Also when it is forgotten; NULL: the end is destroyed. */
+/* Without the lock; the connection may be released. NULL: the end is destroyed. */
 struct gd_end *gd_conn_end(const struct doca_comch_connection *conn);
 
-/* words.c: lock */
-/* Say one word at once: 0 or -errno of send_ctrl; -EAGAIN also when others wait. */
-int gd_conn_say(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a, uint32_t b,
-		uint32_t c);
+/* words.c: the lock is held */
+/* Send a control message now. 0, or -errno of send_ctrl; -EAGAIN also if control messages wait. */
+int gd_conn_send_ctrl(struct doca_comch_connection *conn, enum gd_comch_op op, uint32_t a,
+		      uint32_t b, uint32_t c);
 /*
- * At once, or, in order, when there is room: no -EAGAIN. Bytes begin with a struct gd_comch_head.
+ * Send a control message now, or queue it until the transport has space: never -EAGAIN. Bytes begin
+ * with struct gd_comch_head.
  */
-int gd_conn_tell(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a,
-		 uint32_t b, uint32_t c);
-int gd_conn_tell_bytes(struct doca_comch_connection *conn, const void *bytes, uint32_t len);
-/* Say what waits; false: some still does, and the timer is set. */
-bool gd_conn_tell_rest(struct doca_comch_connection *conn);
-/* A consumer is gone before the peer was told its number. */
-void gd_conn_forget_consumer(struct doca_comch_connection *conn, uint32_t id);
-void gd_conn_forget_words(struct doca_comch_connection *conn);
+int gd_conn_queue_ctrl(struct doca_comch_connection *conn, enum gd_comch_op op, uint32_t a,
+		       uint32_t b, uint32_t c);
+int gd_conn_queue_bytes(struct doca_comch_connection *conn, const void *bytes, uint32_t len);
+/* Send the queued control messages. false: some still wait, and the timer is set. */
+bool gd_conn_flush_ctrl(struct doca_comch_connection *conn);
+/* A consumer has ended: discard its queued GD_CONSUMER. */
+void gd_conn_discard_consumer(struct doca_comch_connection *conn, uint32_t id);
+void gd_conn_discard_ctrl(struct doca_comch_connection *conn);
 
-/* note.c: what a program is to hear; lock */
+/* note.c: events for the program; the lock is held */
 enum gd_note_kind { GD_NOTE_CONNECTED, GD_NOTE_MESSAGE, GD_NOTE_CONSUMER, GD_NOTE_EXPIRED };
-/* Returns NULL, or what is wrong. */
+/* Returns NULL, or an error message. */
 const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, uint32_t id,
 		    const void *data, uint32_t len);
-/* The last one of a connection. */
+/* Post the last note of a connection: its end. */
 void gd_note_lost(struct doca_comch_connection *conn);
 
-/* shared.c: lock. A map that was asked back is nobody's there any more. */
+/* shared.c: the lock is held. The peer no longer uses a revoked map. */
 void gd_shared_revoked(struct doca_comch_connection *conn, uint32_t handle);
 
-/* room.c: lock */
+/* room.c: the lock is held */
 struct gd_recv_credits;
-/* A row of words, all 0; undone by gd_recv_credit_close. 0 or -errno. */
+/* Allocate a zeroed row of words; gd_recv_credit_close() releases it. 0 or -errno. */
 int gd_recv_credit_open(struct doca_comch_connection *conn, uint32_t *row_p);
 void gd_recv_credit_close(struct doca_comch_connection *conn, uint32_t row);
 uint64_t *gd_recv_credit_row(const struct doca_comch_connection *conn, uint32_t row);
-/* The peer named its memory: NULL, or what is wrong. */
-const char *gd_recv_credits_heard(struct doca_comch_connection *conn, const void *token_bytes,
-				  uint32_t len);
-/* A row of the peer, for as long as the connection has a link; NULL: there is none. */
+/* Import the memory of the peer. Returns NULL, or an error message. */
+const char *gd_recv_credits_import(struct doca_comch_connection *conn, const void *token_bytes,
+				   uint32_t len);
+/* Returns a row of the peer, valid while the connection has a link; NULL: none. */
 const uint64_t *gd_recv_credit_of_peer(const struct doca_comch_connection *conn, uint32_t row);
-/* Before the link is closed, and after it. */
-void gd_recv_credits_let_go(struct doca_comch_connection *conn);
+/* Call before the link is closed, and after that. */
+void gd_recv_credits_release(struct doca_comch_connection *conn);
 void gd_recv_credits_free(struct doca_comch_connection *conn);
 
 /*
- * For consumers and producers, which exist on an OPEN connection only: hold at create (else
- * BAD_STATE), release at destroy. What they do with the transport's connection is done with the
- * lock held.
+ * References of consumers and producers: gd_conn_hold() at create (BAD_STATE if the connection is
+ * not established), gd_conn_release() at destroy. The lock is held around all their calls into the
+ * connection of the transport.
  */
 doca_error_t gd_conn_hold(struct doca_comch_connection *conn);
 void gd_conn_release(struct doca_comch_connection *conn);
 const struct gantry_transport_ops *gd_conn_lock(struct doca_comch_connection *conn);
 /*
- * What a program names may be forgotten meanwhile: NULL, and nothing is locked; else undone by
- * gd_transport_unlock.
+ * Lock a connection that the program passed, which may be released. Returns NULL without the lock,
+ * or the transport for gd_transport_unlock().
  */
 struct gd_transport *gd_conn_lock_named(struct doca_comch_connection *conn);
 void gd_conn_unlock(struct doca_comch_connection *conn);
 
-/* Which error a negative errno of the transport is. */
+/* Convert a negative errno of the transport to a DOCA error. */
 doca_error_t gd_comch_error(int rc);
 
 #endif

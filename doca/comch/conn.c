@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.c - a connection, from HELLO to its end.
+ * conn.c - one connection, from HELLO to its end
  *
- *	GREETING -> OPEN -> LEAVING -> OVER     we leave
- *	               \--> LOST ----> OVER     the peer leaves, dies or breaks the rules
+ *         GREETING -> OPEN -> LEAVING -> LOST -> OVER     this side leaves
+ * \-------------> LOST -> OVER     the peer leaves, dies or violates the protocol
  *
- * All with the lock of the transport held.
+ * The lock of the transport is held in all functions except the last section.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,10 @@
 #include "common/log.h"
 
 #define REMEMBERED 256u
-/* messages; less than the transport keeps, so that whoever finds it full will hear an ACK */
+/*
+ * messages; fewer than the queue of the transport holds, so that a sender that finds it full gets
+ * an ACK
+ */
 #define ACK_EVERY 16u
 
 static const struct gantry_transport_ops *ops_of(const struct doca_comch_connection *conn)
@@ -50,11 +53,11 @@ doca_error_t gd_comch_error(int rc)
 	return DOCA_ERROR_DRIVER;
 }
 
-/* -- words -- */
+/* -- control messages and messages of the program -- */
 
-static int say_hello(struct doca_comch_connection *conn)
+static int send_hello(struct doca_comch_connection *conn)
 {
-	return gd_conn_say(conn, GD_HELLO, conn->end->max_msg_size, conn->end->recv_queue, 0);
+	return gd_conn_send_ctrl(conn, GD_HELLO, conn->end->max_msg_size, conn->end->recv_queue, 0);
 }
 
 int gd_conn_send(struct doca_comch_connection *conn, const void *msg, uint32_t len)
@@ -67,9 +70,9 @@ int gd_conn_send(struct doca_comch_connection *conn, const void *msg, uint32_t l
 
 	if (conn->state != GD_CONN_OPEN)
 		return -ENOTCONN;
-	if (conn->words || conn->sent - conn->taken >= conn->window)
+	if (conn->ctrl_queue || conn->sent - conn->taken >= conn->window)
 		return -EAGAIN;
-	frame.head = (struct gd_comch_head){.word = GD_MESSAGE};
+	frame.head = (struct gd_comch_head){.op = GD_MESSAGE};
 	memcpy(frame.data, msg, len);
 	rc = ops_of(conn)->send_ctrl(conn->link, &frame, sizeof(frame.head) + len);
 	if (rc == -EAGAIN)
@@ -84,7 +87,7 @@ int gd_conn_send(struct doca_comch_connection *conn, const void *msg, uint32_t l
 
 static void acknowledge(struct doca_comch_connection *conn)
 {
-	conn->want_ack = gd_conn_say(conn, GD_ACK, conn->delivered, 0, 0) == -EAGAIN;
+	conn->want_ack = gd_conn_send_ctrl(conn, GD_ACK, conn->delivered, 0, 0) == -EAGAIN;
 	if (conn->want_ack)
 		gd_end_wake(conn->end, GD_COMCH_RETRY_NS);
 	else
@@ -104,7 +107,7 @@ void gd_conn_took(struct doca_comch_connection *conn)
 
 /* -- sends that wait -- */
 
-static void tell_sent(struct gd_event *event)
+static void run_sent(struct gd_event *event)
 {
 	struct doca_comch_task_send *t = gn_container_of(event, struct doca_comch_task_send, sent);
 
@@ -121,7 +124,7 @@ static void end_first(struct doca_comch_connection *conn, doca_error_t result)
 	free(t->copy);
 	t->copy = NULL;
 	t->result = result;
-	t->sent.run = tell_sent;
+	t->sent.run = run_sent;
 	gd_pe_post(conn->end->ctx.pe, &t->sent);
 }
 
@@ -129,7 +132,7 @@ void gd_conn_push(struct doca_comch_connection *conn)
 {
 	if (conn->want_ack && conn->state == GD_CONN_OPEN)
 		acknowledge(conn);
-	if (!gd_conn_tell_rest(conn))
+	if (!gd_conn_flush_ctrl(conn))
 		return;
 	while (conn->first) {
 		int rc = gd_conn_send(conn, conn->first->copy, conn->first->len);
@@ -154,8 +157,8 @@ static bool is_held(const struct doca_comch_connection *conn)
 }
 
 /*
- * A program may still name connections that are over; when there are many, only the addresses of
- * the oldest are kept.
+ * A program may still pass connections that are over. Above REMEMBERED of them, release the oldest:
+ * only its address stays reserved.
  */
 static void forget_oldest(struct gd_end *end)
 {
@@ -191,7 +194,7 @@ struct doca_comch_connection *gd_conn_create(struct gd_end *end)
 	conn->is_server = end->is_server;
 	conn->state = GD_CONN_GREETING;
 	conn->last = &conn->first;
-	/* ids differ between the sides as well */
+	/* odd ids on the server, even ones on the client: unique on the connection */
 	conn->next_id = end->is_server ? 1 : 2;
 	conn->next_producer = 1;
 	conn->next = end->conns;
@@ -202,7 +205,7 @@ struct doca_comch_connection *gd_conn_create(struct gd_end *end)
 
 void gd_conn_free(struct doca_comch_connection *conn)
 {
-	gd_conn_forget_words(conn);
+	gd_conn_discard_ctrl(conn);
 	free(conn->shared);
 	gd_conn_forget(conn);
 }
@@ -223,14 +226,14 @@ void gd_conn_settle(struct doca_comch_connection *conn)
 	if (conn->state != GD_CONN_LOST || conn->active)
 		return;
 	if (conn->link) {
-		gd_recv_credits_let_go(conn);
+		gd_recv_credits_release(conn);
 		ops_of(conn)->disconnect(conn->link);
 		gd_recv_credits_free(conn);
 	}
 	conn->link = NULL;
-	gd_conn_forget_words(conn);
+	gd_conn_discard_ctrl(conn);
 	drop_remotes(conn);
-	if (conn->n_notes) /* its program has not heard of the end */
+	if (conn->n_notes) /* the last note is not yet delivered */
 		return;
 	conn->state = GD_CONN_OVER;
 	if (conn->end)
@@ -243,13 +246,16 @@ void gd_conn_lose(struct doca_comch_connection *conn)
 
 	if (before == GD_CONN_LOST || before == GD_CONN_OVER)
 		return;
-	/* before reading which engines are armed: see gd_pe_post */
+	/* must precede the reads of pe->armed: see gd_pe_post() */
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_SEQ_CST);
 	conn->state = GD_CONN_LOST;
 	conn->deadline_ns = 0;
 	gd_active_wake(conn);
 	fail_waiting(conn);
-	/* what a server never heard of it does not lose; what we leave is no news */
+	/*
+	 * The program of a server was not notified of a connection in GREETING. A connection in
+	 * LEAVING was ended by the program itself.
+	 */
 	if (before == GD_CONN_OPEN || (before == GD_CONN_GREETING && !conn->is_server))
 		gd_note_lost(conn);
 	gd_conn_settle(conn);
@@ -263,8 +269,8 @@ int gd_conn_leave(struct doca_comch_connection *conn, bool force)
 	if (conn->state != GD_CONN_OPEN && conn->state != GD_CONN_GREETING)
 		return 0;
 	rc = conn->state != GD_CONN_OPEN ? -ENOTCONN
-	     : force                     ? gd_conn_tell(conn, GD_BYE, 0, 0, 0)
-					 : gd_conn_say(conn, GD_BYE, 0, 0, 0);
+	     : force                     ? gd_conn_queue_ctrl(conn, GD_BYE, 0, 0, 0)
+					 : gd_conn_send_ctrl(conn, GD_BYE, 0, 0, 0);
 	if (rc == -EAGAIN)
 		return rc;
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELEASE);
@@ -279,134 +285,134 @@ int gd_conn_leave(struct doca_comch_connection *conn, bool force)
 	return 0;
 }
 
-static void break_off(struct doca_comch_connection *conn, const char *why)
+static void abort_conn(struct doca_comch_connection *conn, const char *why)
 {
-	gd_log(DOCA_LOG_LEVEL_ERROR, "Comch connection of \"%s\" is given up: %s", conn->end->name,
-	       why);
+	gd_log(DOCA_LOG_LEVEL_ERROR, "Comch connection of \"%s\" closed: %s", conn->end->name, why);
 	gd_conn_lose(conn);
 }
 
-/* -- what the peer says: NULL, or what is wrong with it -- */
+/* -- control messages of the peer: each handler returns NULL, or an error message -- */
 
-struct words {
+struct ctrl {
 	struct gd_comch_head head;
 	const uint8_t *data;
 	uint32_t len;
 };
 
-static const char *on_hello(struct doca_comch_connection *conn, const struct words *w)
+static const char *on_hello(struct doca_comch_connection *conn, const struct ctrl *w)
 {
 	if (w->head.version != GD_COMCH_VERSION)
-		return "its peer has another version of this library; install the same at both sides";
+		return "the peer has another version of this library: install the same version on both sides";
 	if (w->head.a != conn->end->max_msg_size)
-		return "the two sides set different sizes of messages; set the same max_msg_size at both";
+		return "the peer has a different max_msg_size: set the same value on both sides";
 	if (w->head.b == 0 || w->head.b > GD_COMCH_RECV_QUEUE)
-		return "the peer's receive queue makes no sense";
+		return "protocol error: invalid size of the receive queue of the peer";
 	conn->window = w->head.b;
 	conn->state = GD_CONN_OPEN;
 	conn->deadline_ns = 0;
 	return gd_note(conn, GD_NOTE_CONNECTED, 0, NULL, 0);
 }
 
-static const char *on_message(struct doca_comch_connection *conn, const struct words *w)
+static const char *on_message(struct doca_comch_connection *conn, const struct ctrl *w)
 {
 	if (w->len == 0 || w->len > conn->end->max_msg_size)
-		return "a message has a size that was not agreed on";
+		return "protocol error: a message is empty or longer than max_msg_size";
 	if (conn->arrived - conn->delivered >= conn->end->recv_queue)
-		return "the peer sent more messages than fit into the receive queue";
+		return "protocol error: the peer sent more messages than the receive queue holds";
 	conn->arrived++;
 	conn->counters[2]++;
 	conn->counters[3] += w->len;
 	return gd_note(conn, GD_NOTE_MESSAGE, 0, w->data, w->len);
 }
 
-static const char *on_ack(struct doca_comch_connection *conn, const struct words *w)
+static const char *on_ack(struct doca_comch_connection *conn, const struct ctrl *w)
 {
 	if (w->head.a - conn->taken > conn->sent - conn->taken)
-		return "the peer took messages that were not sent";
+		return "protocol error: the peer acknowledged messages that were not sent";
 	conn->taken = w->head.a;
 	gd_conn_push(conn);
 	return NULL;
 }
 
-static const char *on_rooms(struct doca_comch_connection *conn, const struct words *w)
+static const char *on_recv_credits(struct doca_comch_connection *conn, const struct ctrl *w)
 {
-	return gd_recv_credits_heard(conn, w->data, w->len);
+	return gd_recv_credits_import(conn, w->data, w->len);
 }
 
-static const char *on_consumer_named(struct doca_comch_connection *conn, const struct words *w)
+static const char *on_consumer_named(struct doca_comch_connection *conn, const struct ctrl *w)
 {
 	struct gd_remote *named = NULL;
 
 	for (struct gd_remote *r = conn->remotes; r; r = r->next) {
 		if (r->id == w->head.b && r->id)
-			return "the peer gave one number to two consumers";
+			return "protocol error: the peer used one id for two consumers";
 		if (r->queue == w->head.a && !r->id)
 			named = r;
 	}
 	if (!named || w->head.b == 0 || w->head.b == GD_COMCH_BAD_ID ||
 	    (w->head.c & 0xffff) > GD_COMCH_IMM)
-		return "the peer's consumer makes no sense";
+		return "protocol error: the peer announced an invalid consumer";
 	named->id = w->head.b;
 	named->imm_len = w->head.c & 0xffff;
 	named->row = w->head.c >> 16;
 	return gd_note(conn, GD_NOTE_CONSUMER, named->id, NULL, 0);
 }
 
-static const char *on_bye(struct doca_comch_connection *conn, const struct words *w)
+static const char *on_bye(struct doca_comch_connection *conn, const struct ctrl *w)
 {
 	(void)w;
-	gd_conn_say(conn, GD_BYE_OK, 0, 0, 0);
+	gd_conn_send_ctrl(conn, GD_BYE_OK, 0, 0, 0);
 	gd_conn_lose(conn);
 	return NULL;
 }
 
-static const char *on_bye_ok(struct doca_comch_connection *conn, const struct words *w)
+static const char *on_bye_ok(struct doca_comch_connection *conn, const struct ctrl *w)
 {
 	(void)w;
 	if (conn->state != GD_CONN_LEAVING)
-		return "the peer answers what was not said";
+		return "protocol error: BYE_OK without BYE";
 	gd_conn_lose(conn);
 	return NULL;
 }
 
 #define IN(state) (1u << (state))
 
-/* Which word is allowed in which state, and whether bytes follow. */
+/* The states in which each control message is valid, and whether data may follow it. */
 static const struct {
-	const char *(*on)(struct doca_comch_connection *conn, const struct words *w);
+	const char *(*on)(struct doca_comch_connection *conn, const struct ctrl *w);
 	unsigned int states;
 	bool has_data;
-} rules[GD_WORDS] = {
+} rules[GD_COMCH_OPS] = {
 	[GD_HELLO] = {on_hello, IN(GD_CONN_GREETING), false},
 	[GD_MESSAGE] = {on_message, IN(GD_CONN_OPEN), true},
 	[GD_ACK] = {on_ack, IN(GD_CONN_OPEN), false},
-	[GD_ROOMS] = {on_rooms, IN(GD_CONN_OPEN), true},
+	[GD_RECV_CREDITS] = {on_recv_credits, IN(GD_CONN_OPEN), true},
 	[GD_CONSUMER] = {on_consumer_named, IN(GD_CONN_OPEN), false},
 	[GD_BYE] = {on_bye, IN(GD_CONN_OPEN) | IN(GD_CONN_LEAVING) | IN(GD_CONN_GREETING), false},
 	[GD_BYE_OK] = {on_bye_ok, IN(GD_CONN_LEAVING), false},
 };
 
-static const char *hear(struct doca_comch_connection *conn, const void *msg, size_t len)
+static const char *dispatch(struct doca_comch_connection *conn, const void *msg, size_t len)
 {
-	struct words w = {.data = (const uint8_t *)msg + sizeof(w.head)};
+	struct ctrl w = {.data = (const uint8_t *)msg + sizeof(w.head)};
 
 	if (len < sizeof(w.head))
-		return "the peer sent less than a word";
+		return "protocol error: a control message is too short";
 	memcpy(&w.head, msg, sizeof(w.head));
 	w.len = (uint32_t)(len - sizeof(w.head));
-	if (w.head.word >= GD_WORDS || !rules[w.head.word].on ||
-	    (w.len && !rules[w.head.word].has_data))
-		return "the peer sent a word that does not exist";
-	if (!(rules[w.head.word].states & IN(conn->state))) {
-		/* what was on its way while we said BYE */
-		return conn->state == GD_CONN_LEAVING ? NULL
-						      : "the peer sent a word that is out of place";
+	if (w.head.op >= GD_COMCH_OPS || !rules[w.head.op].on ||
+	    (w.len && !rules[w.head.op].has_data))
+		return "protocol error: unknown control message";
+	if (!(rules[w.head.op].states & IN(conn->state))) {
+		/* the peer sent it before it received BYE */
+		return conn->state == GD_CONN_LEAVING
+			       ? NULL
+			       : "protocol error: control message in the wrong state";
 	}
-	return rules[w.head.word].on(conn, &w);
+	return rules[w.head.op].on(conn, &w);
 }
 
-static void on_words(void *arg, void *link, const void *msg, size_t len)
+static void on_ctrl(void *arg, void *link, const void *msg, size_t len)
 {
 	struct doca_comch_connection *conn = arg;
 	const char *why;
@@ -414,9 +420,9 @@ static void on_words(void *arg, void *link, const void *msg, size_t len)
 	(void)link;
 	if (conn->state == GD_CONN_LOST || conn->state == GD_CONN_OVER)
 		return;
-	why = hear(conn, msg, len);
+	why = dispatch(conn, msg, len);
 	if (why)
-		break_off(conn, why);
+		abort_conn(conn, why);
 }
 
 static void on_queue(void *arg, void *link, uint32_t number, int up)
@@ -431,7 +437,7 @@ static void on_queue(void *arg, void *link, uint32_t number, int up)
 	if (up) {
 		remote = calloc(1, sizeof(*remote));
 		if (!remote) {
-			break_off(conn, "out of memory");
+			abort_conn(conn, "out of memory");
 			return;
 		}
 		*remote = (struct gd_remote){.next = conn->remotes, .queue = number, .refs = 1};
@@ -449,7 +455,7 @@ static void on_queue(void *arg, void *link, uint32_t number, int up)
 		why = gd_note(conn, GD_NOTE_EXPIRED, remote->id, NULL, 0);
 	gd_remote_put(remote);
 	if (why)
-		break_off(conn, why);
+		abort_conn(conn, why);
 }
 
 /* -- other events of the transport -- */
@@ -466,8 +472,8 @@ static int on_accept(void *arg, void *link, const struct gantry_peer *peer, void
 	if (!conn)
 		return -ENOMEM;
 	conn->link = link;
-	if (say_hello(conn)) {
-		conn->link = NULL; /* the transport frees it */
+	if (send_hello(conn)) {
+		conn->link = NULL; /* the transport frees the link */
 		gd_conn_lose(conn);
 		return -ENOTCONN;
 	}
@@ -481,7 +487,7 @@ static void on_connected(void *arg, void *link, const struct gantry_peer *peer)
 
 	(void)link;
 	(void)peer;
-	if (conn->state == GD_CONN_GREETING && say_hello(conn))
+	if (conn->state == GD_CONN_GREETING && send_hello(conn))
 		gd_conn_lose(conn);
 }
 
@@ -489,7 +495,7 @@ static void on_revoke(void *arg, void *link, uint32_t handle)
 {
 	(void)arg;
 	(void)link;
-	(void)handle; /* nothing of the peer is ever imported by name */
+	(void)handle; /* only the memory of room.c is imported, and it is never revoked */
 }
 
 static void on_revoked(void *arg, void *link, uint32_t handle, int rc)
@@ -505,11 +511,12 @@ static void on_closed(void *arg, void *link, int reason)
 
 	(void)link;
 	if (conn->state == GD_CONN_GREETING && !conn->is_server)
-		gd_log(DOCA_LOG_LEVEL_ERROR, "cannot connect to the Comch server \"%s\": %s",
+		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch client \"%s\": cannot connect: %s",
 		       conn->end->name,
-		       reason == -ECONNREFUSED ? "there is none on that device; start it first"
+		       reason == -ECONNREFUSED
+			       ? "no server of that name on the device: start it first"
 		       : reason == -EACCES
-			       ? "it has as many clients as it takes, or they belong to another user"
+			       ? "the server has the maximum number of clients, or belongs to another user"
 			       : strerror(-reason));
 	gd_conn_lose(conn);
 }
@@ -517,7 +524,7 @@ static void on_closed(void *arg, void *link, int reason)
 const struct gantry_conn_events gd_conn_events = {
 	.accept = on_accept,
 	.connected = on_connected,
-	.message = on_words,
+	.message = on_ctrl,
 	.consumer = on_queue,
 	.revoke = on_revoke,
 	.revoked = on_revoked,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_comch.c - the public face of servers, clients and connections: arguments are checked here,
- * the rest is in comch_*.c.
+ * doca_comch.c - public functions of servers, clients and connections: they check arguments and
+ * call end.c and conn.c
  */
 #include <doca_comch.h>
 
@@ -23,7 +23,7 @@ static doca_error_t may_set(const struct gd_end *end)
 	return gd_ctx_configurable(end ? &end->ctx : NULL, DOCA_ERROR_BAD_STATE);
 }
 
-/* -- what both have: NULL is not there -- */
+/* -- common to servers and clients; an end may be NULL -- */
 
 static doca_error_t set_number(struct gd_end *end, uint32_t *number, uint32_t value, uint32_t most)
 {
@@ -272,7 +272,7 @@ doca_error_t doca_comch_client_get_device(const struct doca_comch_client *comch_
 	return get_device(of_client(comch_client), dev);
 }
 
-/* Only a client's start makes a connection, so before it there is none. */
+/* A client creates its connection when it starts. */
 doca_error_t doca_comch_client_get_connection(const struct doca_comch_client *comch_client,
 					      struct doca_comch_connection **connection)
 {
@@ -328,7 +328,7 @@ doca_error_t doca_comch_connection_set_user_data(struct doca_comch_connection *c
 {
 	if (!connection)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (!__atomic_load_n(&connection->transport, __ATOMIC_RELAXED)) /* forgotten */
+	if (!__atomic_load_n(&connection->transport, __ATOMIC_RELAXED)) /* released */
 		return DOCA_ERROR_NOT_CONNECTED;
 	connection->user_data = user_data;
 	return DOCA_SUCCESS;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_comch_consumer.c - consumers: receive queues of a connection.
+ * doca_comch_consumer.c - consumers: receive queues of a connection
  *
- * A consumer has one queue of the transport, used by the thread of its engine alone; only making
- * and destroying it needs the lock. The peer hears of it while it starts. Posted tasks complete in
- * the order of posting, so they stand in one list.
+ * A consumer has one queue of the transport. Only the thread of its engine uses the queue; the lock
+ * is needed only to create and destroy it. The consumer is announced to the peer while it starts.
+ * Posted tasks complete in the order of posting and are kept in one list.
  */
 #include <doca_comch_consumer.h>
 
@@ -20,9 +20,9 @@
 
 /* -- the data path -- */
 
-/* Where data for this task goes; false: it cannot go anywhere. */
-static inline bool find_room(const struct doca_comch_consumer_task_post_recv *t,
-			     struct gantry_recv *recv)
+/* Find the destination of the data of a task. false: the buffer cannot receive data. */
+static inline bool find_destination(const struct doca_comch_consumer_task_post_recv *t,
+				    struct gantry_recv *recv)
 {
 	const struct doca_buf *buf = t->buf;
 	size_t used, room;
@@ -48,12 +48,12 @@ static doca_error_t check_recv(const struct doca_task *task)
 	const struct doca_comch_consumer_task_post_recv *t = gd_recv_of(task);
 	struct gantry_recv recv;
 
-	return find_room(t, &recv) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+	return find_destination(t, &recv) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 }
 
 /*
- * The length goes first: whoever finds the post knows it. It is all that the word tells, and so
- * needs no order.
+ * Publish the length before the receive: a producer that sees the receive also sees its length. The
+ * word carries all the information, so its store needs no ordering.
  */
 static inline int post(struct doca_comch_consumer *c, const struct gantry_recv *recv)
 {
@@ -62,7 +62,7 @@ static inline int post(struct doca_comch_consumer *c, const struct gantry_recv *
 
 	if (n - c->n_used >= c->depth)
 		return -ENOSPC;
-	gantry_shm_st64(&c->rooms[n % GD_FAST_POSTS], (uint64_t)(n + 1) << 32 | recv->length);
+	gantry_shm_st64(&c->credits[n % GD_FAST_POSTS], (uint64_t)(n + 1) << 32 | recv->length);
 	rc = c->ops->post_recv(c->queue, recv, 1);
 	if (rc)
 		return rc;
@@ -78,7 +78,7 @@ static doca_error_t submit_recv(struct doca_task *task)
 
 	t->producer = 0;
 	t->imm_len = 0;
-	if (doca_unlikely(!find_room(t, &t->recv))) {
+	if (doca_unlikely(!find_destination(t, &t->recv))) {
 		gd_task_done(task, DOCA_ERROR_INVALID_VALUE);
 		return DOCA_SUCCESS;
 	}
@@ -99,7 +99,7 @@ static doca_error_t submit_recv(struct doca_task *task)
 	return DOCA_SUCCESS;
 }
 
-/* There is room in the transport's queue again. */
+/* Post waiting tasks when the queue of the transport has space. */
 static __attribute__((noinline)) void post_beyond(struct doca_comch_consumer *c)
 {
 	while (c->beyond) {
@@ -113,7 +113,7 @@ static __attribute__((noinline)) void post_beyond(struct doca_comch_consumer *c)
 
 static const struct gd_task_ops recv_ops = {.check = check_recv, .submit = submit_recv};
 
-/* Immediate data, and the end of the data behind it, as the word in front of them says. */
+/* Copy the immediate data, and the end of the data behind it, as described by the head. */
 static __attribute__((noinline)) doca_error_t take_behind(
 	struct doca_comch_consumer_task_post_recv *t, const struct gantry_msg *msg, uint64_t head,
 	uint32_t *length)
@@ -121,7 +121,7 @@ static __attribute__((noinline)) doca_error_t take_behind(
 	const uint32_t imm_len = (uint8_t)(head >> 16), tail_len = (uint8_t)(head >> 24),
 		       at = gd_fast_tail(imm_len);
 
-	/* no more than GANTRY_IMM_MAX */
+	/* the transport limits it to GANTRY_IMM_MAX */
 	if (imm_len > GD_COMCH_IMM || sizeof(head) + at + tail_len > msg->imm_len)
 		return DOCA_ERROR_IO_FAILED;
 	if (tail_len > t->recv.length - msg->length)
@@ -178,9 +178,9 @@ static inline void complete(struct doca_comch_consumer *c, const struct gantry_m
 }
 
 /*
- * Who answered the message before will answer this one: what the answer is written to comes here
- * while the program is being told. Each answer proves it anew, for it takes lines away that the
- * peer looks at.
+ * Prefetch the queue of the producer that answered the previous message, so that the cache lines
+ * arrive while the callback runs. `answers` is valid for one message only: an unneeded prefetch
+ * takes cache lines that the peer polls.
  */
 static inline void expect_answer(struct doca_comch_consumer *c)
 {
@@ -192,7 +192,7 @@ static inline void expect_answer(struct doca_comch_consumer *c)
 	c->ctx.pe->asked = &c->ctx;
 }
 
-/* Messages that have come. Returns how many, or -errno. */
+/* Complete tasks for received messages. Returns their number, or -errno. */
 static inline __attribute__((always_inline)) int take_messages(struct doca_comch_consumer *c,
 							       uint32_t max)
 {
@@ -212,11 +212,11 @@ static void close_queue(struct doca_comch_consumer *c)
 		c->ops->consumer_destroy(c->queue);
 	c->queue = NULL;
 	c->depth = 0;
-	gd_conn_forget_consumer(c->conn, c->id);
+	gd_conn_discard_consumer(c->conn, c->id);
 	gd_recv_credit_close(c->conn, c->row);
 }
 
-/* No message can arrive any more: fail the posted receives. */
+/* Fail the posted receives: no message can arrive. */
 static void fail_posted(struct doca_comch_consumer *c, doca_error_t why)
 {
 	while (c->first) {
@@ -235,7 +235,7 @@ static void fail_posted(struct doca_comch_consumer *c, doca_error_t why)
  */
 static __attribute__((noinline)) int end_posted(struct doca_comch_consumer *c)
 {
-	/* the peer sent these after the last poll and before it was lost */
+	/* messages that the peer sent after the last poll and before its end */
 	if (take_messages(c, GD_FAST_BATCH) > 0)
 		return 1;
 	gd_conn_lock(c->conn);
@@ -269,7 +269,7 @@ static int poll_consumer(struct doca_ctx *ctx)
 
 /* -- sleep -- */
 
-/* The loss of the peer wakes a program that waits for the engine; a message does not. */
+/* Only the end of the peer wakes a program that waits for the engine; a message does not. */
 static int arm(struct doca_ctx *ctx)
 {
 	return must_end(gd_consumer_of(ctx));
@@ -302,13 +302,13 @@ static void run_started(struct gd_event *event)
 	gd_ctx_started(&gn_container_of(event, struct doca_comch_consumer, started)->ctx);
 }
 
-/* A connection that is about to end is no different from one that has ended. */
+/* Report a connection that is ending like one that has ended. */
 static doca_error_t start_error(int rc)
 {
 	return rc == -ENOTCONN ? DOCA_ERROR_BAD_STATE : gd_comch_error(rc);
 }
 
-/* Lock. Tells the peer: the queue first, then by which id it is known. */
+/* Lock. Create the queue, which the transport announces to the peer, and send its id. */
 static doca_error_t open_queue(struct doca_comch_consumer *c)
 {
 	struct doca_comch_connection *conn = c->conn;
@@ -326,13 +326,14 @@ static doca_error_t open_queue(struct doca_comch_consumer *c)
 	rc = gd_recv_credit_open(conn, &c->row);
 	if (rc)
 		return start_error(rc);
-	c->rooms = gd_recv_credit_row(conn, c->row);
+	c->credits = gd_recv_credit_row(conn, c->row);
 	c->depth = attr.depth;
 	c->n_posted = c->n_used = 0;
 	c->batch = 1;
 	rc = c->ops->consumer_create(conn->link, &attr, &number, &c->queue);
 	if (rc == 0)
-		rc = gd_conn_tell(conn, GD_CONSUMER, number, c->id, c->imm_max | c->row << 16);
+		rc = gd_conn_queue_ctrl(conn, GD_CONSUMER, number, c->id,
+					c->imm_max | c->row << 16);
 	if (rc) {
 		close_queue(c);
 		return start_error(rc);
@@ -349,7 +350,7 @@ static doca_error_t start_consumer(struct doca_ctx *ctx)
 
 	if (!c->posts.is_set) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "Comch consumer has no task_post_recv_set_conf: set it before start");
+		       "Comch consumer cannot start: no receive tasks: call doca_comch_consumer_task_post_recv_set_conf() before start");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	c->first = c->beyond = NULL;
@@ -364,7 +365,7 @@ static doca_error_t start_consumer(struct doca_ctx *ctx)
 	return DOCA_ERROR_IN_PROGRESS;
 }
 
-/* What arrived before is delivered; the rest of the tasks come back with an error. */
+/* Deliver the messages that have arrived, then fail the remaining tasks. */
 static doca_error_t stop_consumer(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *c = gd_consumer_of(ctx);
@@ -425,7 +426,7 @@ doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_conn
 	if (!(buf_mmap->imported ? gd_mmap_allows(buf_mmap, true)
 				 : buf_mmap->access & DOCA_ACCESS_FLAG_PCI_READ_WRITE)) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "Comch consumer needs a map with PCI_READ_WRITE: doca_mmap_set_permissions()");
+		       "Comch consumer: the peer may not write the map: set PCI_READ_WRITE by doca_mmap_set_permissions()");
 		return DOCA_ERROR_NOT_PERMITTED;
 	}
 	c = calloc(1, sizeof(*c));
@@ -510,7 +511,7 @@ doca_error_t doca_comch_consumer_task_post_recv_set_conf(
 	doca_comch_consumer_task_post_recv_completion_cb_t task_error_cb,
 	uint32_t num_post_recv_tasks)
 {
-	/* one on a DPA has no tasks */
+	/* a consumer on a DPA has no tasks */
 	if (!consumer || consumer->ctx.ops->on_dpa || num_post_recv_tasks > GD_FAST_TASKS)
 		return DOCA_ERROR_INVALID_VALUE;
 	return gd_pool_conf(&consumer->posts, task_completion_cb, task_error_cb,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * end.c - the life of a server or client as a context, and its send task.
+ * end.c - servers and clients (ends) as contexts, and their send task
  *
- * A client has one connection, made when it starts; a server those that it accepts. Either is idle
- * again when all of its connections are over and all notes are told; the event `ended` is then its
- * last.
+ * A client creates one connection when it starts. A server accepts connections. An end becomes idle
+ * when all its connections are over and all notes are delivered; the event `ended` is its last one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,16 +44,16 @@ void gd_end_wake(struct gd_end *end, uint64_t ns)
 	if (timerfd_gettime(end->timer, &now) == 0 &&
 	    (now.it_value.tv_sec || now.it_value.tv_nsec) &&
 	    (uint64_t)now.it_value.tv_sec * GN_NS_PER_S + (uint64_t)now.it_value.tv_nsec <= ns)
-		return; /* sooner already */
+		return; /* the timer expires earlier already */
 	timerfd_settime(end->timer, 0, &next, NULL);
 }
 
-static void look_at(struct doca_comch_connection *conn, uint64_t now)
+static void check_conn(struct doca_comch_connection *conn, uint64_t now)
 {
 	if (conn->deadline_ns && conn->deadline_ns <= now) {
 		if (conn->state == GD_CONN_GREETING)
-			gd_log(DOCA_LOG_LEVEL_ERROR, "the Comch server \"%s\" does not answer",
-			       conn->end->name);
+			gd_log(DOCA_LOG_LEVEL_ERROR,
+			       "Comch client \"%s\": the server does not answer", conn->end->name);
 		gd_conn_lose(conn);
 	} else if (conn->deadline_ns) {
 		gd_end_wake(conn->end, conn->deadline_ns - now);
@@ -62,7 +61,7 @@ static void look_at(struct doca_comch_connection *conn, uint64_t now)
 	if (conn->state == GD_CONN_OPEN)
 		gd_conn_push(conn);
 	else if (conn->state == GD_CONN_LEAVING)
-		gd_conn_tell_rest(conn);
+		gd_conn_flush_ctrl(conn);
 }
 
 /* Service thread. */
@@ -75,7 +74,7 @@ static void on_timer(void *arg)
 		return;
 	lock(end, NULL);
 	for (struct doca_comch_connection *conn = end->conns; conn; conn = conn->next)
-		look_at(conn, now);
+		check_conn(conn, now);
 	unlock(end);
 }
 
@@ -86,7 +85,7 @@ static struct doca_comch_task_send *send_of(struct doca_task *task)
 	return gn_container_of(task, struct doca_comch_task_send, task);
 }
 
-static doca_error_t wait_for_turn(struct doca_comch_task_send *t)
+static doca_error_t queue_send(struct doca_comch_task_send *t)
 {
 	t->copy = malloc(t->len);
 	if (!t->copy)
@@ -99,8 +98,8 @@ static doca_error_t wait_for_turn(struct doca_comch_task_send *t)
 }
 
 /*
- * The message is copied here: out to the peer, or aside. Its end is told with the lock, and so
- * before what the peer answers, for which others take it.
+ * Send the message, or copy it and let the task wait. The completion is posted while the lock is
+ * held: so it precedes the answer of the peer, as programs expect.
  */
 static doca_error_t submit_send(struct doca_task *task)
 {
@@ -113,7 +112,7 @@ static doca_error_t submit_send(struct doca_task *task)
 	rc = conn->state != GD_CONN_OPEN ? -ENOTCONN
 	     : conn->first               ? -EAGAIN
 					 : gd_conn_send(conn, t->msg, t->len);
-	result = rc == -EAGAIN ? wait_for_turn(t) : gd_comch_error(rc);
+	result = rc == -EAGAIN ? queue_send(t) : gd_comch_error(rc);
 	if (rc == 0)
 		gd_task_done(task, DOCA_SUCCESS);
 	gd_conn_unlock(conn);
@@ -165,7 +164,7 @@ static doca_error_t check_configuration(const struct gd_end *end)
 
 	if (!missing)
 		return DOCA_SUCCESS;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "Comch %s \"%s\" has %s: set it before start",
+	gd_log(DOCA_LOG_LEVEL_ERROR, "Comch %s \"%s\" cannot start: %s: set it before start",
 	       end->is_server ? "server" : "client", end->name, missing);
 	return DOCA_ERROR_INVALID_VALUE;
 }
@@ -175,7 +174,7 @@ static void run_ended(struct gd_event *event)
 	gd_ctx_stopped(&gn_container_of(event, struct gd_end, ended)->ctx);
 }
 
-/* With the lock. */
+/* Lock. */
 static doca_error_t open_server(struct gd_end *end, const struct gantry_transport_ops *ops,
 				void *device, const char *service)
 {
@@ -185,10 +184,10 @@ static doca_error_t open_server(struct gd_end *end, const struct gantry_transpor
 		return DOCA_SUCCESS;
 	if (rc == -EADDRINUSE)
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "Comch server \"%s\" cannot start: another one has that name on %s for %s",
+		       "Comch server \"%s\" cannot start: a server of that name exists (device=%s, representor=%s)",
 		       end->name, end->ctx.dev->info->pci, end->rep->info->pci);
 	else
-		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch server \"%s\" cannot start on %s: %s",
+		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch server \"%s\" cannot start (device=%s): %s",
 		       end->name, end->ctx.dev->info->pci, strerror(-rc));
 	return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_INITIALIZATION;
 }
@@ -205,7 +204,7 @@ static doca_error_t open_client(struct gd_end *end, const struct gantry_transpor
 	if (rc) {
 		conn->state = GD_CONN_OVER;
 		end->n_conns--;
-		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch client \"%s\" cannot start on %s: %s",
+		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch client \"%s\" cannot start (device=%s): %s",
 		       end->name, end->ctx.dev->info->pci, strerror(-rc));
 		return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_INITIALIZATION;
 	}
@@ -242,7 +241,7 @@ static doca_error_t start(struct doca_ctx *ctx)
 
 	if (result == DOCA_SUCCESS)
 		result = gd_transport_get(ctx->dev->info, &transport);
-	/* else the timer may be looking at it */
+	/* on a restart the timer may be reading it */
 	if (result == DOCA_SUCCESS && end->transport != transport)
 		end->transport = transport;
 	if (result == DOCA_SUCCESS)
@@ -270,10 +269,7 @@ void gd_end_check(struct gd_end *end)
 	gd_pe_post(end->ctx.pe, &end->ended);
 }
 
-/*
- * Consumers and producers go first; but those of a peer that is gone anyway do not keep a client
- * from stopping.
- */
+/* A stop fails while consumers or producers run, except for a client whose peer has ended. */
 static bool is_used(const struct gd_end *end)
 {
 	for (const struct doca_comch_connection *conn = end->conns; conn; conn = conn->next)
@@ -355,10 +351,10 @@ doca_error_t gd_end_create(struct doca_dev *dev, struct doca_dev_rep *rep, const
 }
 
 /*
- * Consumers and producers that were not destroyed keep their connection, which then belongs to
- * nobody.
+ * Free the connections. One that consumers or producers still reference stays without an end until
+ * the last of them is destroyed.
  */
-static void let_go(struct gd_end *end)
+static void free_conns(struct gd_end *end)
 {
 	struct doca_comch_connection *conn;
 
@@ -388,7 +384,7 @@ doca_error_t gd_end_destroy(struct gd_end *end)
 		close(end->timer);
 	}
 	if (end->transport)
-		let_go(end);
+		free_conns(end);
 	free(end);
 	return DOCA_SUCCESS;
 }

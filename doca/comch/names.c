@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * names.c - where connections lie. A program may name one for as long as its server or client
- * exists, also when the library has forgotten it: its address is given to no other, and reads as
- * zeroes. The memory is given back page by page, so peers that come and go for years cost a server
- * addresses, and some bytes of memory each.
+ * names.c - memory of connections
  *
- * All with the lock of the transport held, but for gd_conn_end.
+ * A program may pass a connection to the library as long as its server or client exists, even after
+ * the library has released the connection. So a released address is never reused: its memory reads
+ * as zeroes. The memory is returned to the system page by page. A server with many short
+ * connections uses up address space and a few bytes of memory for each.
+ *
+ * The lock of the transport is held in all functions except gd_conn_end().
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -18,13 +20,13 @@
 
 _Static_assert(CONN <= 4096, "at least one in a page");
 
-/* At the beginning of its first page, which holds nothing else. */
+/* Header of a block. It has the first page of the block for itself. */
 struct gd_conn_block {
-	struct gd_conn_block *next;    /* of the end */
+	struct gd_conn_block *next;    /* next block of the end */
 	struct gd_end *end;            /* NULL: destroyed */
 	uint32_t page;                 /* bytes */
-	uint32_t n_taken, n_live;      /* ever; and not forgotten */
-	uint16_t n_gone[BLOCK / 4096]; /* by page: forgotten */
+	uint32_t n_taken, n_live;      /* connections allocated so far; and not released */
+	uint16_t n_gone[BLOCK / 4096]; /* released connections of each page */
 };
 
 static struct gd_conn_block *block_of(const struct doca_comch_connection *conn)
@@ -74,7 +76,7 @@ struct doca_comch_connection *gd_conn_alloc(struct gd_end *end)
 						i % each * CONN);
 }
 
-/* Its page goes when it was the last one there. */
+/* Returns the page to the system after the last connection in it is released. */
 void gd_conn_forget(struct doca_comch_connection *conn)
 {
 	struct gd_conn_block *block = block_of(conn);
@@ -83,8 +85,8 @@ void gd_conn_forget(struct doca_comch_connection *conn)
 	block->n_live--;
 	__atomic_store_n(&conn->transport, NULL, __ATOMIC_RELAXED);
 	/*
-	 * pairs with gd_end_send: who counts from the n_tasks that is cleared here finds no
-	 * transport
+	 * pairs with gd_end_send(): a thread that increments the cleared n_tasks then reads
+	 * transport == NULL
 	 */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memset(conn, 0, sizeof(*conn));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * note.c - what a program is to hear of a connection: written down by the service thread, told by
- * the program's engine, one at a time and in order.
+ * note.c - notes: events of a connection for the program
  *
- * An end is not idle before its last note is gone, so a note may use its connection; what the
- * callback then did to the end takes effect in later events. After the program has stopped its end
- * or disconnected the connection, the engine delivers no note.
+ * The service thread posts notes; the engine of the program delivers them one at a time, in order.
+ * An end is not idle before its last note is delivered, so a note may use its connection. A change
+ * of the end by a callback takes effect in later events. After the program has stopped the end or
+ * disconnected the connection, the engine delivers no note.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct note {
 	_Alignas(16) uint8_t data[];
 };
 
-static void tell_connected(struct gd_end *end, struct note *note)
+static void deliver_connected(struct gd_end *end, struct note *note)
 {
 	struct doca_comch_event_connection_status_changed event = {end};
 
@@ -44,14 +44,14 @@ static void tell_connected(struct gd_end *end, struct note *note)
 		gd_ctx_started(&end->ctx);
 }
 
-static void tell_message(struct gd_end *end, struct note *note)
+static void deliver_message(struct gd_end *end, struct note *note)
 {
 	struct doca_comch_event_msg_recv event = {end};
 
 	end->on_message(&event, note->data, note->len, note->conn);
 }
 
-static void tell_consumer(struct gd_end *end, struct note *note)
+static void deliver_consumer(struct gd_end *end, struct note *note)
 {
 	const doca_comch_event_consumer_cb_t callback = note->kind == GD_NOTE_CONSUMER
 								? end->on_consumer
@@ -62,14 +62,17 @@ static void tell_consumer(struct gd_end *end, struct note *note)
 		callback(&event, note->conn, note->id);
 }
 
-static void (*const tell[])(struct gd_end *end, struct note *note) = {
-	[GD_NOTE_CONNECTED] = tell_connected,
-	[GD_NOTE_MESSAGE] = tell_message,
-	[GD_NOTE_CONSUMER] = tell_consumer,
-	[GD_NOTE_EXPIRED] = tell_consumer,
+static void (*const deliver[])(struct gd_end *end, struct note *note) = {
+	[GD_NOTE_CONNECTED] = deliver_connected,
+	[GD_NOTE_MESSAGE] = deliver_message,
+	[GD_NOTE_CONSUMER] = deliver_consumer,
+	[GD_NOTE_EXPIRED] = deliver_consumer,
 };
 
-/* The lock is taken for good. After it is given back neither may be used. */
+/*
+ * The caller holds the lock; this function releases it. Do not use the connection or the end after
+ * that.
+ */
 static void finish(struct doca_comch_connection *conn)
 {
 	struct gd_transport *transport = conn->transport;
@@ -88,7 +91,7 @@ static void run_note(struct gd_event *event)
 	struct doca_comch_connection *conn = note->conn;
 
 	if (!conn->end->stopping && !conn->disconnected)
-		tell[note->kind](conn->end, note);
+		deliver[note->kind](conn->end, note);
 	gd_conn_lock(conn);
 	if (note->kind == GD_NOTE_MESSAGE)
 		gd_conn_took(conn);
@@ -97,8 +100,8 @@ static void run_note(struct gd_event *event)
 }
 
 /*
- * A server goes on without it; a client has nothing else, and one that was not connected yet is
- * idle at once.
+ * Report the end of a connection. A server continues. A client stops; if it was not yet connected,
+ * its start fails and it becomes idle.
  */
 static void run_lost(struct gd_event *event)
 {
@@ -125,7 +128,7 @@ static void post(struct doca_comch_connection *conn, struct gd_event *event)
 	gd_pe_post(conn->end->ctx.pe, event);
 }
 
-/* Messages are kept from being too many by the receive queue, what is told of consumers by this. */
+/* Limit the consumer events. The receive queue limits the messages. */
 static bool is_too_much(const struct doca_comch_connection *conn, enum gd_note_kind kind)
 {
 	return (kind == GD_NOTE_CONSUMER || kind == GD_NOTE_EXPIRED) &&
@@ -138,7 +141,7 @@ const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, 
 	struct note *note;
 
 	if (is_too_much(conn, kind))
-		return "the peer has consumers come and go faster than the program hears of it";
+		return "too many pending consumer events: the program does not progress its engine";
 	note = malloc(sizeof(*note) + len);
 	if (!note)
 		return "out of memory";

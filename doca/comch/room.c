@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * room.c - how long the posted buffers are, for the peer's producers to look at before they send.
+ * room.c - the lengths of posted buffers, which producers of the peer read before they send
  *
- * A side has one piece of memory for each connection, which only it writes and the peer reads. Each
- * of its consumers has a row of words there, one for each post, in turns: the number of the post,
- * counted from 1, above its length.
+ * A side has one memory region for each connection. Only this side writes it; the peer reads it.
+ * Each consumer of the side has a row of words, a ring with one word for each post. The upper half
+ * of a word is the number of the post, counted from 1; the lower half is the length of its buffer.
  *
- * A producer that has sent n messages looks at the word of post n + 1. Is that post not there yet,
- * then nothing is posted that could take its message, however many other producers there are. Is it
- * there, its length is the one that counts, unless others send to that consumer as well: then the
- * message may find another buffer, and if that is too short, the receiver hears.
+ * A producer that has sent n messages reads the word of post n + 1. If the post is missing, no
+ * receive is available for its message, whatever other producers do. If the post is there, its
+ * length is the limit for the message. But if other producers send to the same consumer, the
+ * message may reach another buffer. If that is too short, the receive task fails.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,12 +23,12 @@
 #define ROWS 128u
 #define ROW_WORDS GD_FAST_POSTS
 #define BYTES (ROWS * ROW_WORDS * sizeof(uint64_t))
-#define HANDLE UINT32_MAX /* of the region; those of maps count from 1 */
+#define HANDLE UINT32_MAX /* handle of the region; handles of maps count from 1 */
 
 struct gd_recv_credits {
 	struct gantry_region region; /* exported until the link is closed */
 	struct gantry_token token;
-	bool is_told; /* the peer has the token, or will get it */
+	bool is_sent; /* the token is sent or queued */
 	uint64_t used[ROWS / 64];
 };
 
@@ -36,79 +36,80 @@ struct gd_recv_credits {
 
 static struct gd_recv_credits *create(void)
 {
-	struct gd_recv_credits *rooms = calloc(1, sizeof(*rooms));
+	struct gd_recv_credits *credits = calloc(1, sizeof(*credits));
 	void *addr;
 	int fd;
 
-	if (!rooms)
+	if (!credits)
 		return NULL;
-	fd = gantry_memfd_create("gantry-rooms", BYTES, 0);
+	fd = gantry_memfd_create("gantry-recv-credits", BYTES, 0);
 	addr = fd < 0 ? MAP_FAILED : mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (addr != MAP_FAILED && gantry_memfd_populate(fd, 0, addr, BYTES, 1) == 0 &&
 	    gantry_memfd_seal(fd, F_SEAL_FUTURE_WRITE) == 0) {
 		madvise(addr, BYTES, MADV_DONTFORK);
-		rooms->region = (struct gantry_region){
+		credits->region = (struct gantry_region){
 			.addr = addr, .length = BYTES, .fd = fd, .rights = GANTRY_REMOTE_READ};
-		return rooms;
+		return credits;
 	}
 	if (addr != MAP_FAILED)
 		munmap(addr, BYTES);
 	if (fd >= 0)
 		close(fd);
-	free(rooms);
+	free(credits);
 	return NULL;
 }
 
-static void destroy(struct gd_recv_credits *rooms)
+static void destroy(struct gd_recv_credits *credits)
 {
-	munmap(rooms->region.addr, BYTES);
-	close(rooms->region.fd);
-	free(rooms);
+	munmap(credits->region.addr, BYTES);
+	close(credits->region.fd);
+	free(credits);
 }
 
-static int make(struct doca_comch_connection *conn, const struct gantry_transport_ops *ops)
+static int export_credits(struct doca_comch_connection *conn,
+			  const struct gantry_transport_ops *ops)
 {
-	struct gd_recv_credits *rooms = create();
+	struct gd_recv_credits *credits = create();
 	int rc;
 
-	if (!rooms)
+	if (!credits)
 		return -ENOMEM;
-	rc = ops->export_region(conn->link, &rooms->region, GANTRY_REMOTE_READ, HANDLE,
-				&rooms->token);
+	rc = ops->export_region(conn->link, &credits->region, GANTRY_REMOTE_READ, HANDLE,
+				&credits->token);
 	if (rc)
-		destroy(rooms);
+		destroy(credits);
 	else
-		conn->rooms = rooms;
+		conn->recv_credits = credits;
 	return rc;
 }
 
-/* Give the peer the memory. */
-static int tell(struct doca_comch_connection *conn)
+/* Send the token of the memory to the peer. */
+static int send_token(struct doca_comch_connection *conn)
 {
 	struct {
 		struct gd_comch_head head;
 		struct gantry_token token;
-	} word = {.head.word = GD_ROOMS, .token = conn->rooms->token};
-	int rc = gd_conn_tell_bytes(conn, &word, sizeof(word));
+	} msg = {.head.op = GD_RECV_CREDITS, .token = conn->recv_credits->token};
+	int rc = gd_conn_queue_bytes(conn, &msg, sizeof(msg));
 
-	conn->rooms->is_told = rc == 0;
+	conn->recv_credits->is_sent = rc == 0;
 	return rc;
 }
 
 int gd_recv_credit_open(struct doca_comch_connection *conn, uint32_t *row_p)
 {
 	const struct gantry_transport_ops *ops = gd_transport_ops(conn->transport);
-	int rc = conn->rooms ? 0 : make(conn, ops);
-	struct gd_recv_credits *rooms = conn->rooms;
+	int rc = conn->recv_credits ? 0 : export_credits(conn, ops);
+	struct gd_recv_credits *credits = conn->recv_credits;
 
-	if (rc == 0 && !rooms->is_told)
-		rc = tell(conn);
+	if (rc == 0 && !credits->is_sent)
+		rc = send_token(conn);
 	if (rc)
 		return rc;
 	for (uint32_t row = 0; row < ROWS; row++) {
-		if (rooms->used[row / 64] & 1ull << row % 64)
+		if (credits->used[row / 64] & 1ull << row % 64)
 			continue;
-		rooms->used[row / 64] |= 1ull << row % 64;
+		credits->used[row / 64] |= 1ull << row % 64;
 		for (uint32_t i = 0; i < ROW_WORDS; i++)
 			if (gd_recv_credit_row(conn, row)[i])
 				gantry_shm_st64(&gd_recv_credit_row(conn, row)[i], 0);
@@ -120,48 +121,49 @@ int gd_recv_credit_open(struct doca_comch_connection *conn, uint32_t *row_p)
 
 void gd_recv_credit_close(struct doca_comch_connection *conn, uint32_t row)
 {
-	conn->rooms->used[row / 64] &= ~(1ull << row % 64);
+	conn->recv_credits->used[row / 64] &= ~(1ull << row % 64);
 }
 
 uint64_t *gd_recv_credit_row(const struct doca_comch_connection *conn, uint32_t row)
 {
-	return (uint64_t *)conn->rooms->region.addr + (size_t)row * ROW_WORDS;
+	return (uint64_t *)conn->recv_credits->region.addr + (size_t)row * ROW_WORDS;
 }
 
 /* -- the peer's -- */
 
-const char *gd_recv_credits_heard(struct doca_comch_connection *conn, const void *token_bytes,
-				  uint32_t len)
+const char *gd_recv_credits_import(struct doca_comch_connection *conn, const void *token_bytes,
+				   uint32_t len)
 {
 	const struct gantry_transport_ops *ops = gd_transport_ops(conn->transport);
 	struct gantry_token token;
 
-	if (len != sizeof(token) || conn->peer_rooms)
-		return "the peer's memory for lengths makes no sense";
+	if (len != sizeof(token) || conn->peer_recv_credits)
+		return "protocol error: invalid or repeated token of the receive credits";
 	memcpy(&token, token_bytes, sizeof(token));
 	if (token.length != BYTES ||
-	    ops->import_region(conn->link, &token, GANTRY_IMPORT_MAP, &conn->peer_rooms))
-		return "the peer's memory for lengths cannot be mapped";
+	    ops->import_region(conn->link, &token, GANTRY_IMPORT_MAP, &conn->peer_recv_credits))
+		return "the receive credits of the peer cannot be mapped";
 	return NULL;
 }
 
 const uint64_t *gd_recv_credit_of_peer(const struct doca_comch_connection *conn, uint32_t row)
 {
-	if (!conn->peer_rooms || row >= ROWS)
+	if (!conn->peer_recv_credits || row >= ROWS)
 		return NULL;
-	return (const uint64_t *)conn->peer_rooms->addr + (size_t)row * ROW_WORDS;
+	return (const uint64_t *)conn->peer_recv_credits->addr + (size_t)row * ROW_WORDS;
 }
 
-void gd_recv_credits_let_go(struct doca_comch_connection *conn)
+void gd_recv_credits_release(struct doca_comch_connection *conn)
 {
-	if (conn->peer_rooms)
-		gd_transport_ops(conn->transport)->release_region(conn->link, conn->peer_rooms);
-	conn->peer_rooms = NULL;
+	if (conn->peer_recv_credits)
+		gd_transport_ops(conn->transport)
+			->release_region(conn->link, conn->peer_recv_credits);
+	conn->peer_recv_credits = NULL;
 }
 
 void gd_recv_credits_free(struct doca_comch_connection *conn)
 {
-	if (conn->rooms)
-		destroy(conn->rooms);
-	conn->rooms = NULL;
+	if (conn->recv_credits)
+		destroy(conn->recv_credits);
+	conn->recv_credits = NULL;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shared.c - maps whose memory a peer may read, so that its consumers copy data out of it: each is
- * exported once for a connection. A producer holds on to those that it uses; when all slots are
- * taken the first that nobody holds is asked back. When there is none, the connection is crowded,
- * and producers let go of what they have nothing in flight from.
+ * shared.c - exports of maps, so that consumers of the peer can read the data of producers
+ *
+ * Each map is exported once for each connection and takes a slot. A producer keeps holds on the
+ * slots that it uses. If all slots are taken, the first one without a hold is revoked. If all have
+ * holds, the connection is marked `crowded`, and producers release the holds that no task in flight
+ * uses.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +34,9 @@ static struct gd_shared *find_free(struct doca_comch_connection *conn)
 	return NULL;
 }
 
-/* A slot will be free: one is asked back, or was before. */
-static bool ask_one_back(struct doca_comch_connection *conn, const struct gantry_transport_ops *ops)
+/* Revoke an unused slot. Returns true if a slot is being revoked, so that one will become free. */
+static bool revoke_unused(struct doca_comch_connection *conn,
+			  const struct gantry_transport_ops *ops)
 {
 	bool asked = false;
 
@@ -61,7 +64,7 @@ static doca_error_t share(struct doca_comch_connection *conn,
 	int rc;
 
 	if (!s) {
-		if (!ask_one_back(conn, ops))
+		if (!revoke_unused(conn, ops))
 			__atomic_store_n(&conn->crowded, 1, __ATOMIC_RELAXED);
 		return DOCA_ERROR_AGAIN;
 	}
@@ -79,20 +82,23 @@ static doca_error_t share(struct doca_comch_connection *conn,
 	return DOCA_SUCCESS;
 }
 
-/* No lock. AGAIN: all slots are in use. Whoever has it is one of its users. */
+/*
+ * Without the lock. Get the slot of a map and count the caller as a user. AGAIN: all slots are in
+ * use.
+ */
 static doca_error_t get(struct doca_comch_connection *conn, struct doca_mmap *mmap,
 			struct gd_shared **shared_p)
 {
 	struct gantry_region region = {.fd = -1};
 	const struct gantry_transport_ops *ops;
-	/* if outdated: shared again */
+	/* read first: if the pages move later, the map is exported again */
 	const uint32_t moves = __atomic_load_n(&mmap->moves, __ATOMIC_ACQUIRE);
 	doca_error_t result = gd_mmap_region(mmap, GD_REGION_COMMON, &region);
 	struct gd_shared *s = NULL;
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	/* what a peer of ours gets is what the program sends it */
+	/* the program sends this data, so the peer may read it whatever the rights of the map */
 	region.rights |= GANTRY_REMOTE_READ;
 	ops = gd_conn_lock(conn);
 	if (!conn->shared)
@@ -117,7 +123,7 @@ void gd_shared_revoked(struct doca_comch_connection *conn, uint32_t handle)
 			conn->shared[i].state = GD_SHARED_FREE;
 }
 
-/* -- what producers hold -- */
+/* -- holds of producers -- */
 
 static bool is_for(const struct gd_hold *h, const struct doca_mmap *mmap)
 {
@@ -126,7 +132,7 @@ static bool is_for(const struct gd_hold *h, const struct doca_mmap *mmap)
 }
 
 /* Lock. */
-static void let_go(struct doca_comch_producer *p, struct gd_hold *h)
+static void release_hold(struct doca_comch_producer *p, struct gd_hold *h)
 {
 	h->shared->users--;
 	h->shared = NULL;
@@ -140,7 +146,7 @@ static doca_error_t fill_hold(struct doca_comch_producer *p, struct gd_hold *h,
 
 	if (h->shared) {
 		gd_conn_lock(p->conn);
-		let_go(p, h);
+		release_hold(p, h);
 		gd_conn_unlock(p->conn);
 	}
 	h->mmap = mmap;
@@ -159,7 +165,7 @@ void gd_hold_let_go(struct doca_comch_producer *p)
 {
 	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++)
 		if (is_idle(&p->holds[i]))
-			let_go(p, &p->holds[i]);
+			release_hold(p, &p->holds[i]);
 }
 
 void gd_hold_make_room(struct doca_comch_producer *p)

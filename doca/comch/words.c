@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * words.c - what one side of a connection says to the other. When the transport has no room, what
- * must be said waits here, in order, and messages of the program wait behind it.
+ * words.c - control messages of a connection
+ *
+ * If the transport has no space, control messages wait here in order. Messages of the program wait
+ * behind them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,10 +11,10 @@
 
 #include "comch/comch.h"
 
-struct gd_word {
-	struct gd_word *next;
+struct gd_ctrl_msg {
+	struct gd_ctrl_msg *next;
 	uint32_t len;
-	struct gd_comch_head head; /* and more behind it */
+	struct gd_comch_head head; /* the message continues behind it */
 };
 
 static int send_bytes(struct doca_comch_connection *conn, const void *bytes, uint32_t len)
@@ -21,89 +23,89 @@ static int send_bytes(struct doca_comch_connection *conn, const void *bytes, uin
 			  : -ENOTCONN;
 }
 
-static struct gd_comch_head head_of(enum gd_comch_word word, uint32_t a, uint32_t b, uint32_t c)
+static struct gd_comch_head head_of(enum gd_comch_op op, uint32_t a, uint32_t b, uint32_t c)
 {
 	return (struct gd_comch_head){
-		.word = (uint16_t)word,
-		.version = word == GD_HELLO ? GD_COMCH_VERSION : 0,
+		.op = (uint16_t)op,
+		.version = op == GD_HELLO ? GD_COMCH_VERSION : 0,
 		.a = a,
 		.b = b,
 		.c = c,
 	};
 }
 
-int gd_conn_say(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a, uint32_t b,
-		uint32_t c)
+int gd_conn_send_ctrl(struct doca_comch_connection *conn, enum gd_comch_op op, uint32_t a,
+		      uint32_t b, uint32_t c)
 {
-	const struct gd_comch_head head = head_of(word, a, b, c);
+	const struct gd_comch_head head = head_of(op, a, b, c);
 
-	return conn->words ? -EAGAIN : send_bytes(conn, &head, sizeof(head));
+	return conn->ctrl_queue ? -EAGAIN : send_bytes(conn, &head, sizeof(head));
 }
 
-static int keep(struct doca_comch_connection *conn, const void *bytes, uint32_t len)
+static int enqueue(struct doca_comch_connection *conn, const void *bytes, uint32_t len)
 {
-	struct gd_word *word = malloc(sizeof(*word) + len), **last = &conn->words;
+	struct gd_ctrl_msg *msg = malloc(sizeof(*msg) + len), **last = &conn->ctrl_queue;
 
-	if (!word)
+	if (!msg)
 		return -ENOMEM;
-	word->next = NULL;
-	word->len = len;
-	memcpy(&word->head, bytes, len);
+	msg->next = NULL;
+	msg->len = len;
+	memcpy(&msg->head, bytes, len);
 	while (*last)
 		last = &(*last)->next;
-	*last = word;
+	*last = msg;
 	gd_end_wake(conn->end, GD_COMCH_RETRY_NS);
 	return 0;
 }
 
-int gd_conn_tell_bytes(struct doca_comch_connection *conn, const void *bytes, uint32_t len)
+int gd_conn_queue_bytes(struct doca_comch_connection *conn, const void *bytes, uint32_t len)
 {
-	int rc = conn->words ? -EAGAIN : send_bytes(conn, bytes, len);
+	int rc = conn->ctrl_queue ? -EAGAIN : send_bytes(conn, bytes, len);
 
-	return rc == -EAGAIN ? keep(conn, bytes, len) : rc;
+	return rc == -EAGAIN ? enqueue(conn, bytes, len) : rc;
 }
 
-int gd_conn_tell(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a,
-		 uint32_t b, uint32_t c)
+int gd_conn_queue_ctrl(struct doca_comch_connection *conn, enum gd_comch_op op, uint32_t a,
+		       uint32_t b, uint32_t c)
 {
-	const struct gd_comch_head head = head_of(word, a, b, c);
+	const struct gd_comch_head head = head_of(op, a, b, c);
 
-	return gd_conn_tell_bytes(conn, &head, sizeof(head));
+	return gd_conn_queue_bytes(conn, &head, sizeof(head));
 }
 
-bool gd_conn_tell_rest(struct doca_comch_connection *conn)
+bool gd_conn_flush_ctrl(struct doca_comch_connection *conn)
 {
-	struct gd_word *word;
+	struct gd_ctrl_msg *msg;
 
-	while ((word = conn->words)) {
-		if (send_bytes(conn, &word->head, word->len) == -EAGAIN) {
+	while ((msg = conn->ctrl_queue)) {
+		if (send_bytes(conn, &msg->head, msg->len) == -EAGAIN) {
 			gd_end_wake(conn->end, GD_COMCH_RETRY_NS);
 			return false;
 		}
-		conn->words = word->next;
-		free(word);
+		conn->ctrl_queue = msg->next;
+		free(msg);
 	}
 	return true;
 }
 
-void gd_conn_forget_consumer(struct doca_comch_connection *conn, uint32_t id)
+void gd_conn_discard_consumer(struct doca_comch_connection *conn, uint32_t id)
 {
-	for (struct gd_word **p = &conn->words, *word; (word = *p);) {
-		if (word->head.word != GD_CONSUMER || word->head.b != id) {
-			p = &word->next;
+	for (struct gd_ctrl_msg **p = &conn->ctrl_queue, *msg; (msg = *p);) {
+		if (msg->head.op != GD_CONSUMER || msg->head.b != id) {
+			p = &msg->next;
 			continue;
 		}
-		*p = word->next;
-		free(word);
+		*p = msg->next;
+		free(msg);
 	}
 }
 
-void gd_conn_forget_words(struct doca_comch_connection *conn)
+void gd_conn_discard_ctrl(struct doca_comch_connection *conn)
 {
-	struct gd_word *word;
+	struct gd_ctrl_msg *msg;
 
-	while ((word = conn->words)) {
-		conn->words = word->next;
-		free(word);
+	while ((msg = conn->ctrl_queue)) {
+		conn->ctrl_queue = msg->next;
+		free(msg);
 	}
 }

@@ -84,7 +84,7 @@ static void go_on_from(uint32_t n)
 	UNTIL(&peer, peer.n_received == 1);
 	consumer->n_posted = consumer->n_used = f.producer->target->n_sent = n;
 	for (uint32_t post = n - GD_FAST_POSTS; post != n; post++)
-		consumer->rooms[post % GD_FAST_POSTS] = (uint64_t)(post + 1) << 32 | 7;
+		consumer->credits[post % GD_FAST_POSTS] = (uint64_t)(post + 1) << 32 | 7;
 }
 
 static void wrap(void)
