@@ -3,17 +3,17 @@
  * comch.h - Comch servers, clients and connections, as the files of this module share them
  *
  *   end (server or client) --- connection* --- remote*     consumers of the peer
- *                                  |---------- shared*     maps that the peer may read, one export each
+ *                                  |---------- shared*     maps exported to the peer
  *                                  \---------- consumer*, producer*   (fast.h)
  *
  * A connection uses one connection of the transport. Each control message begins with struct
  * gd_comch_head, which may be followed by data of the program:
  *
  *     client                     server
- *     HELLO  ------------------> <------------------ HELLO      both sides send it first
- *     MESSAGE, ACK, RECV_CREDITS, CONSUMER <-------------->            in any order, both directions
- *     BYE  -------------------->
- *                                <------------------ BYE_OK     either side may begin
+ *     HELLO  <----------------> HELLO                   both sides send it first
+ *     MESSAGE, ACK, RECV_CREDITS, CONSUMER <----->      any order, both directions
+ *     BYE    ------------------>                        either side may send BYE
+ *            <------------------ BYE_OK
  *
  * Threads: the service thread delivers events of the transport with the lock of the transport held.
  * That lock guards all fields of a connection except its user data. Events for the program become

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ctx.h - what every context is made of: its states, its tasks, and its place on a progress engine.
+ * ctx.h - contexts and tasks, as all libraries of this tree build them
  *
- * A library object (struct doca_dma, ...) embeds struct doca_ctx as its first member, gives it a
- * table of operations, and builds its tasks on struct doca_task. All that is common then happens
- * here: states, callbacks, counting, flushing.
+ * A library object (struct doca_dma, ...) embeds struct doca_ctx as its first member and gives it a
+ * table of operations. Its tasks begin with struct doca_task. The engine module then handles
+ * states, callbacks, task counts and flushes.
  *
- * Threads: a context and its tasks belong to the thread that progresses their engine, one at a
- * time. The single function that any thread may call is gd_pe_post(). No lock is held while a
- * callback of the program runs, and after the callback that reports IDLE the context is not
- * touched: the program may have destroyed it there.
+ * Threads: a context and its tasks belong to the thread that progresses their engine. Any thread
+ * may call only gd_pe_post() and gd_pe_wake(). The engine holds no lock while a callback of the
+ * program runs. After the callback that reports IDLE the engine does not touch the context: the
+ * program may have destroyed it there.
  */
 #ifndef GD_CTX_H
 #define GD_CTX_H
@@ -28,40 +28,40 @@ struct gd_pool;
 struct pollfd;
 
 /*
- * Something that is to happen on the thread of an engine. Embedded in whatever it is about; in one
- * queue at a time.
+ * An event: a function that runs on the thread of an engine. It is embedded in the object that it
+ * concerns, and is in one queue at a time.
  */
 struct gd_event {
 	struct gd_event *next;
-	void (*run)(struct gd_event *event); /* may free it, or post it again */
+	void (*run)(struct gd_event *event); /* may free the event or post it again */
 };
 
 /*
- * Any thread: the engine runs the event, one per doca_pe_progress, in the order of posting; wakes
- * its notification fd.
- * The engine must be there until the call has returned.
+ * Any thread. Post an event. doca_pe_progress() runs one event per call, in the order of posting.
+ * The call makes an armed notification fd readable. The engine must exist until the call returns.
  */
 void gd_pe_post(struct doca_pe *pe, struct gd_event *event);
 /*
- * Any thread: the engine has work that it finds by polling; makes its notification fd readable when
- * that was requested.
+ * Any thread. Make the notification fd of the engine readable if it is armed, because polling would
+ * find work.
  */
 void gd_pe_wake(struct doca_pe *pe);
-/* Thread of the engine: take an event back that has not run; returns whether it was waiting. */
+/* Thread of the engine. Remove an event that has not run. Returns whether it was queued. */
 bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event);
 
 struct gd_ctx_ops {
-	const char *name; /* "DMA", for messages */
+	const char *name; /* name in messages, such as "DMA" */
 	/*
-	 * Leave IDLE. SUCCESS: RUNNING at once. IN_PROGRESS: STARTING; gd_ctx_started() or
-	 * gd_ctx_stopped() follows from an event or a poll. Any other: stays IDLE.
+	 * Start. Returns SUCCESS: the context is RUNNING. IN_PROGRESS: it is STARTING, and
+	 * gd_ctx_started() or gd_ctx_stopped() follows from an event or a poll. Other: it stays
+	 * IDLE.
 	 */
 	doca_error_t (*start)(struct doca_ctx *ctx);
 	/*
-	 * Begin to stop. Whatever is in flight must end soon, by gd_task_done() with an error.
-	 * Called once for each start. SUCCESS: idle as soon as no task is left. IN_PROGRESS: as
-	 * well, but not before gd_ctx_stopped(). Any other: refused, the state does not change
-	 * (live producers, ...). NULL: SUCCESS.
+	 * Stop. Called once for each start. All tasks in flight must complete soon, by
+	 * gd_task_done() with an error. Returns SUCCESS: the context is idle when no task is
+	 * allocated. IN_PROGRESS: in addition, not before gd_ctx_stopped(). Other: the stop is
+	 * rejected, and the state does not change (for example IN_USE). NULL: as SUCCESS.
 	 */
 	doca_error_t (*stop)(struct doca_ctx *ctx);
 	/*
@@ -71,68 +71,73 @@ struct gd_ctx_ops {
 	 */
 	void (*idle)(struct doca_ctx *ctx);
 	/*
-	 * Do a step of work; how many things were done, 0 or 1: a task has ended, a state is about
-	 * to change. Callbacks follow when it has returned, in the same doca_pe_progress:
-	 * gd_task_done(), gd_ctx_started(), ... queue them. Not called in IDLE. NULL: event driven.
+	 * Do one step of work. Returns 1 if a task has completed or a state is about to change,
+	 * else 0. gd_task_done(), gd_ctx_started() and others queue their callbacks; the engine
+	 * runs them after the poll, in the same doca_pe_progress(). Not called in IDLE. NULL: the
+	 * context is event driven.
 	 */
 	int (*poll)(struct doca_ctx *ctx);
 	/*
-	 * The engine is about to wait: gd_pe_post() when poll has work; non-zero: it has work now.
-	 * NULL: none needed.
+	 * The engine is about to wait. Arrange for gd_pe_post() or gd_pe_wake() when poll has work.
+	 * Returns non-zero if it has work now. NULL: nothing to arrange.
 	 */
 	int (*arm)(struct doca_ctx *ctx);
 	/*
-	 * The engine is about to sleep for a moment: fds that become readable when poll has work,
-	 * how many, none if it gets all of it by gd_pe_post(); -1: it has work now, or cannot tell.
-	 * rouse follows in any case. NULL: what arm says.
+	 * The engine is about to sleep for a short time. Store fds that become readable when poll
+	 * has work, and return their number, 0 if gd_pe_post() reports all work. Returns -1 if poll
+	 * has work now or cannot report it. The engine calls rouse in either case. NULL: as arm.
 	 */
 	int (*sleep_until_event)(struct doca_ctx *ctx, struct pollfd *fds, int max);
 	void (*rouse)(struct doca_ctx *ctx);
-	bool on_dpa; /* used by code on an emulated DPA: may run without an engine */
+	bool on_dpa; /* used by code on an emulated DPA: needs no engine */
 };
 
 struct doca_ctx {
 	const struct gd_ctx_ops *ops;
 	struct doca_dev *dev;
 	struct doca_pe *pe;    /* NULL until connected */
-	struct doca_ctx *next; /* on that engine: a ring */
+	struct doca_ctx *next; /* next context of the engine, a ring */
 	enum doca_ctx_states state;
-	int (*poll)(struct doca_ctx *ctx); /* of its operations; NULL in IDLE as well */
+	int (*poll)(struct doca_ctx *ctx); /* ops->poll; NULL in IDLE */
 	union doca_data user_data;
 	doca_ctx_state_changed_callback_t state_cb;
-	size_t n_inflight; /* submitted, callback not yet run */
+	size_t n_inflight; /* submitted, and the callback has not run */
 	size_t n_taken;    /* allocated and not freed */
-	bool stop_pending; /* stop returned IN_PROGRESS, gd_ctx_stopped() is due */
-	bool failed;       /* a task failed: it stops by itself */
+	bool stop_pending; /* stop returned IN_PROGRESS: gd_ctx_stopped() must follow */
+	/* a task or the context failed: the context stops without a call of the program */
+	bool failed;
 	struct gd_pool *pools;
-	struct gd_event event; /* brings a change of state to the engine */
+	struct gd_event event; /* carries changes of state to the engine */
 	bool event_posted;
-	uint8_t due; /* changes that it brings, of doca_ctx.c */
+	uint8_t due; /* changes that the event carries, see doca_ctx.c */
 };
 
-/* Status of a task that a stop or an error ended before it was done. */
+/* Status of a task that a stop ended before its completion. */
 #define GD_FLUSHED DOCA_ERROR_SHUTDOWN
 
 void gd_ctx_init(struct doca_ctx *ctx, const struct gd_ctx_ops *ops, struct doca_dev *dev);
 /*
- * Off its engine, pools freed; SUCCESS, or `busy` when it is not idle (IN_USE or BAD_STATE, as the
- * library documents).
+ * Disconnect the context from its engine and free its pools. Returns `busy` if it is not idle
+ * (IN_USE or BAD_STATE, as documented for the library).
  */
 doca_error_t gd_ctx_fini(struct doca_ctx *ctx, doca_error_t busy);
-/* Thread of the engine. From STARTING to RUNNING. */
+/* Thread of the engine. Change STARTING to RUNNING. */
 void gd_ctx_started(struct doca_ctx *ctx);
 /*
- * From STARTING to IDLE (the start failed), or, in STOPPING, the IN_PROGRESS of stop is over. Not
- * to be followed by any use of ctx. Not from ops->stop: that returns SUCCESS.
+ * Change STARTING to IDLE because the start failed. In STOPPING: complete a stop that returned
+ * IN_PROGRESS. Do not use ctx after that. Do not call it in ops->stop, which returns SUCCESS
+ * instead.
  */
 void gd_ctx_stopped(struct doca_ctx *ctx);
 /*
- * Into STOPPING by itself: an error that nobody can go on from, or the peer is gone. Calls
- * ops->stop, with `failed` set; when it refuses all the same, that counts as IN_PROGRESS:
- * gd_ctx_stopped() is due.
+ * Stop the context because of a fatal error or the end of the peer. Calls ops->stop with `failed`
+ * set. If that is rejected, it counts as IN_PROGRESS: gd_ctx_stopped() must follow.
  */
 void gd_ctx_fail(struct doca_ctx *ctx);
-/* May a setter still change it? SUCCESS, INVALID_VALUE for NULL, `late` after start. */
+/*
+ * Returns SUCCESS if a setter may change the context, INVALID_VALUE for NULL, and `late` after
+ * start.
+ */
 doca_error_t gd_ctx_configurable(const struct doca_ctx *ctx, doca_error_t late);
 
 /* -- tasks -- */
@@ -140,49 +145,50 @@ doca_error_t gd_ctx_configurable(const struct doca_ctx *ctx, doca_error_t late);
 enum gd_task_state { GD_TASK_FREE, GD_TASK_TAKEN, GD_TASK_SUBMITTED, GD_TASK_DONE };
 
 struct gd_task_ops {
-	/* What doca_task_try_submit asks first: INVALID_VALUE, or SUCCESS. NULL: SUCCESS. */
+	/* Check the fields for doca_task_try_submit(): SUCCESS or INVALID_VALUE. NULL: SUCCESS. */
 	doca_error_t (*check)(const struct doca_task *task);
 	/*
-	 * Take it; only called in RUNNING. SUCCESS: gd_task_done() follows, now or later. Any
-	 * other: the program keeps it (AGAIN, NO_MEMORY, ...). A task that makes no sense is
-	 * accepted, and then fails. What is submitted in STOPPING is accepted and ends as
-	 * GD_FLUSHED; IDLE and STARTING refuse with BAD_STATE: the library is not asked.
+	 * Submit. Called only in RUNNING. Returns SUCCESS: gd_task_done() follows, in this call or
+	 * later, with an error if the fields are invalid. Other: the program keeps the task (AGAIN,
+	 * NO_MEMORY, ...). In STOPPING the engine accepts the task and completes it with
+	 * GD_FLUSHED. In IDLE and STARTING it returns BAD_STATE.
 	 */
 	doca_error_t (*submit)(struct doca_task *task);
 	/*
-	 * doca_task_free() on one that is in flight: forget it, no callback. NULL: it is dropped
-	 * when its end comes.
+	 * doca_task_free() of a task in flight: cancel it. NULL: the engine frees it after its
+	 * completion.
 	 */
 	void (*withdraw)(struct doca_task *task);
 	/*
-	 * It goes back to its pool: let go of what it held since it was allocated. NULL: nothing.
+	 * The task returns to its pool: release what it has held since its allocation. NULL:
+	 * nothing to release.
 	 */
 	void (*freed)(struct doca_task *task);
 };
 
 /*
- * First member of every task type. Keeps its values after it was freed: programs read them in that
- * order.
+ * First member of every task type. A freed task keeps its values, because programs free a task
+ * before they read it.
  */
 struct doca_task {
-	struct gd_event event; /* carries its end to the engine */
+	struct gd_event event; /* carries the completion to the engine */
 	const struct gd_task_ops *ops;
 	struct doca_ctx *ctx;
 	struct gd_pool *pool;
-	/* for the owner of the moment: free list, or a queue of the library */
+	/* for the current owner: the free list, or a queue of the library */
 	struct doca_task *next;
 	union doca_data user_data;
 	doca_error_t status;
 	enum gd_task_state state;
 	bool dropped; /* freed while in flight */
-	/* a graph runs it: called instead of the callbacks */
+	/* set by a graph: called instead of the callbacks */
 	void (*ended)(struct doca_task *task, void *arg);
 	void *ended_arg;
 };
 
 /*
- * One kind of task of one context. conf: by *_set_conf, before start. The number of tasks is fixed
- * then, each `size` bytes, zeroed, the first member a struct doca_task.
+ * The tasks of one type of one context. *_set_conf fixes their number before start. Each has `size`
+ * bytes, zeroed, and begins with struct doca_task.
  */
 struct gd_pool {
 	struct gd_pool *next;
@@ -197,27 +203,27 @@ struct gd_pool {
 };
 
 /*
- * Put a pool (embedded in the object) in place, at create. Then *_set_conf calls gd_pool_conf:
- * INVALID_VALUE for a missing callback or 0 tasks, `late` after start, NO_MEMORY; a second call
- * replaces the first.
+ * Initialize a pool, which is embedded in the object, at create. *_set_conf then calls
+ * gd_pool_conf(). That returns INVALID_VALUE for a missing callback or 0 tasks, `late` after start,
+ * or NO_MEMORY. A second call replaces the first.
  */
 void gd_pool_init(struct gd_pool *pool, struct doca_ctx *ctx, const struct gd_task_ops *ops,
 		  size_t size);
 doca_error_t gd_pool_conf(struct gd_pool *pool, void *done_cb, void *error_cb, uint32_t n,
 			  doca_error_t late);
-/* A task with user data, status SUCCESS; NULL: none left, or the context is IDLE. */
+/*
+ * Allocate a task with user data and status SUCCESS. NULL: all are allocated, or the context is
+ * IDLE.
+ */
 struct doca_task *gd_task_take(struct gd_pool *pool, union doca_data user_data);
 /*
- * Any library code on the thread of the engine: the task has ended; its callback runs from
- * doca_pe_progress, never here.
+ * Thread of the engine. The task has completed; doca_pe_progress() runs its callback later, never
+ * this call.
  */
 void gd_task_done(struct doca_task *task, doca_error_t status);
-/*
- * The last thing that an event of the engine does: the task has ended, and its callback runs at
- * once.
- */
+/* The task has completed: run its callback now. Call it as the last action of an event. */
 void gd_task_end(struct doca_task *task, doca_error_t status);
-/* As gd_task_done; an error also stops the context, as DMA and RDMA document. */
+/* Like gd_task_done(). An error also stops the context, as documented for DMA and RDMA. */
 void gd_task_done_or_fail(struct doca_task *task, doca_error_t status);
 
 #endif

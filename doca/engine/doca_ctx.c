@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_ctx.c - states of contexts.
+ * doca_ctx.c - states of contexts
  *
- *     IDLE -> RUNNING             start, of most libraries
- *     IDLE -> STARTING -> RUNNING start that takes time; or back to IDLE when it fails
- *     RUNNING -> IDLE             stop, nothing outstanding: no task taken, nothing that the
- *                                 library has to wait for
- *     RUNNING -> STOPPING -> IDLE stop otherwise, and every failure; STARTING likewise
+ *     IDLE -> RUNNING              start of most libraries
+ *     IDLE -> STARTING -> RUNNING  start that takes time; back to IDLE if it fails
+ *     RUNNING -> IDLE              stop with no task allocated and nothing pending in the library
+ *     RUNNING -> STOPPING -> IDLE  other stops, and every failure; the same from STARTING
  *
- * change() is always the last thing that is done with a context: its callback may destroy it.
- * Changes that come up where no callback may run (a poll, a submit, a free) are noted in `due` and
- * brought by an event.
+ * change() must be the last access to a context: its callback may destroy the context. Changes that
+ * arise where no callback may run (in a poll, a submit, a free) are recorded in `due` and carried
+ * by an event.
  */
 #include <stdlib.h>
 
@@ -20,7 +19,7 @@
 
 enum { DUE_STARTED = 1, DUE_FAIL = 2, DUE_STOPPED = 4, DUE_IDLE = 8 };
 
-static void forget_due(struct doca_ctx *ctx)
+static void cancel_due(struct doca_ctx *ctx)
 {
 	if (ctx->event_posted)
 		gd_pe_withdraw(ctx->pe, &ctx->event);
@@ -35,7 +34,7 @@ static void change(struct doca_ctx *ctx, enum doca_ctx_states next)
 	ctx->state = next;
 	ctx->poll = next == DOCA_CTX_STATE_IDLE ? NULL : ctx->ops->poll;
 	if (next == DOCA_CTX_STATE_IDLE) {
-		forget_due(ctx);
+		cancel_due(ctx);
 		if (ctx->ops->idle)
 			ctx->ops->idle(ctx);
 	}
@@ -48,7 +47,7 @@ static bool is_over(const struct doca_ctx *ctx)
 	return ctx->n_taken == 0 && !ctx->stop_pending;
 }
 
-/* Bring one of the changes that are due, and come back for the rest. */
+/* Make one of the changes that are due, and post the event again for the rest. */
 static void run_due(struct gd_event *event)
 {
 	struct doca_ctx *ctx = gn_container_of(event, struct doca_ctx, event);
@@ -204,7 +203,7 @@ doca_error_t doca_ctx_stop(struct doca_ctx *ctx)
 	result = ctx->ops->stop ? ctx->ops->stop(ctx) : DOCA_SUCCESS;
 	if (result != DOCA_SUCCESS && result != DOCA_ERROR_IN_PROGRESS)
 		return result;
-	forget_due(ctx);
+	cancel_due(ctx);
 	ctx->stop_pending = result == DOCA_ERROR_IN_PROGRESS;
 	if (is_over(ctx)) {
 		change(ctx, DOCA_CTX_STATE_IDLE);
@@ -255,13 +254,13 @@ doca_error_t doca_ctx_get_state(const struct doca_ctx *ctx, enum doca_ctx_states
 	return DOCA_SUCCESS;
 }
 
-/* Every submit reaches its library at once: nothing is held back. */
+/* Nothing to do: each submit reaches its library at once. */
 void doca_ctx_flush_tasks(struct doca_ctx *ctx)
 {
 	(void)ctx;
 }
 
-/* There is one: completions have no interrupt of their own. */
+/* Only vector 0 exists: completions have no interrupts. */
 doca_error_t doca_ctx_set_completion_vector(struct doca_ctx *ctx, uint32_t comp_vector)
 {
 	if (!ctx || comp_vector != 0)

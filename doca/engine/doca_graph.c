@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_graph.c - graphs, their nodes, and their instances */
+/* doca_graph.c - graphs, their nodes and their instances */
 #include "engine/graph.h"
 
 #include <stdlib.h>
@@ -119,15 +119,15 @@ doca_error_t doca_graph_node_create_from_user(struct doca_graph *graph,
 }
 
 /*
- * Is one of these graphs the other, or somewhere below it? The depth is what the program has
- * nested.
+ * Returns whether `wanted` is the graph or one of its direct or indirect sub-graphs. The recursion
+ * depth is the nesting depth of the program.
  */
-static bool holds(const struct doca_graph *graph, const struct doca_graph *wanted)
+static bool contains(const struct doca_graph *graph, const struct doca_graph *wanted)
 {
 	if (graph == wanted)
 		return true;
 	for (const struct doca_graph_node *node = graph->nodes; node; node = node->next)
-		if (node->kind == GD_NODE_GRAPH && holds(node->sub, wanted))
+		if (node->kind == GD_NODE_GRAPH && contains(node->sub, wanted))
 			return true;
 	return false;
 }
@@ -140,7 +140,7 @@ doca_error_t doca_graph_node_create_from_graph(struct doca_graph *graph,
 
 	if (result == DOCA_SUCCESS && sub_graph->pe != graph->pe)
 		result = DOCA_ERROR_INVALID_VALUE;
-	if (result == DOCA_SUCCESS && holds(sub_graph, graph))
+	if (result == DOCA_SUCCESS && contains(sub_graph, graph))
 		result = DOCA_ERROR_NOT_PERMITTED;
 	if (result == DOCA_SUCCESS)
 		result = add_node(graph, GD_NODE_GRAPH, node);
@@ -150,7 +150,8 @@ doca_error_t doca_graph_node_create_from_graph(struct doca_graph *graph,
 }
 
 /*
- * Does anything that waits for `from`, directly or not, include `wanted`? Marks what it has seen.
+ * Returns whether `wanted` is `from` or a direct or indirect successor of it. Marks the visited
+ * nodes.
  */
 static bool leads_to(struct doca_graph_node *from, const struct doca_graph_node *wanted)
 {
@@ -173,7 +174,7 @@ static bool would_close_a_cycle(struct doca_graph *graph, const struct doca_grap
 	return leads_to(to, from);
 }
 
-static bool waits_already(const struct doca_graph_node *from, const struct doca_graph_node *to)
+static bool has_dependency(const struct doca_graph_node *from, const struct doca_graph_node *to)
 {
 	for (uint32_t i = 0; i < from->n_after; i++)
 		if (from->after[i] == to)
@@ -191,7 +192,7 @@ doca_error_t doca_graph_add_dependency(struct doca_graph *graph, struct doca_gra
 		return result;
 	if (from->graph != graph || to->graph != graph)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (waits_already(from, to) || would_close_a_cycle(graph, from, to))
+	if (has_dependency(from, to) || would_close_a_cycle(graph, from, to))
 		return DOCA_ERROR_NOT_PERMITTED;
 	after = realloc(from->after, (from->n_after + 1) * sizeof(*after));
 	if (!after)
@@ -204,7 +205,7 @@ doca_error_t doca_graph_add_dependency(struct doca_graph *graph, struct doca_gra
 
 /* -- start and stop -- */
 
-/* What a node works with must be at work itself. */
+/* Returns whether the context of the node is running, or its sub-graph is started. */
 static bool is_ready(const struct doca_graph_node *node)
 {
 	switch (node->kind) {
@@ -249,8 +250,8 @@ doca_error_t doca_graph_instance_create(const struct doca_graph *graph_const,
 					struct doca_graph_instance **instance_p)
 {
 	/*
-	 * The graph counts its instances; it was made by doca_graph_create, so it is not really
-	 * const.
+	 * The const is that of the vendor's interface. The graph counts its instances, and
+	 * doca_graph_create() allocated it as not const.
 	 */
 	struct doca_graph *graph = (struct doca_graph *)graph_const;
 	struct doca_graph_instance *instance;
@@ -280,7 +281,7 @@ static doca_error_t changeable(const struct doca_graph_instance *instance, doca_
 	return instance->running ? busy : DOCA_SUCCESS;
 }
 
-static void let_go_of_subs(struct doca_graph_instance *instance)
+static void release_subs(struct doca_graph_instance *instance)
 {
 	for (uint32_t i = 0; i < instance->graph->n_nodes; i++)
 		if (instance->runs[i].node->kind == GD_NODE_GRAPH && instance->runs[i].data.sub)
@@ -298,7 +299,7 @@ doca_error_t doca_graph_instance_destroy(struct doca_graph_instance *instance)
 			return DOCA_ERROR_IN_USE;
 		instance->owner->data.sub = NULL;
 	}
-	let_go_of_subs(instance);
+	release_subs(instance);
 	instance->graph->n_instances--;
 	free(instance);
 	return DOCA_SUCCESS;
@@ -323,9 +324,10 @@ doca_error_t doca_graph_instance_get_user_data(const struct doca_graph_instance 
 	return DOCA_SUCCESS;
 }
 
-/* The place for data of a node of this kind. */
-static doca_error_t place(struct doca_graph_instance *instance, const struct doca_graph_node *node,
-			  enum gd_node_kind kind, struct gd_node_run **run)
+/* Find the state of a node, if it has this type. */
+static doca_error_t find_run(struct doca_graph_instance *instance,
+			     const struct doca_graph_node *node, enum gd_node_kind kind,
+			     struct gd_node_run **run)
 {
 	doca_error_t result = !node ? DOCA_ERROR_INVALID_VALUE
 				    : changeable(instance, DOCA_ERROR_BAD_STATE);
@@ -346,7 +348,7 @@ doca_error_t doca_graph_instance_set_ctx_node_data(struct doca_graph_instance *i
 {
 	struct gd_node_run *run;
 	doca_error_t result = !task ? DOCA_ERROR_INVALID_VALUE
-				    : place(instance, node, GD_NODE_CTX, &run);
+				    : find_run(instance, node, GD_NODE_CTX, &run);
 
 	if (result == DOCA_SUCCESS && task->ctx != node->ctx)
 		result = DOCA_ERROR_INVALID_VALUE;
@@ -359,7 +361,7 @@ doca_error_t doca_graph_instance_set_user_node_data(struct doca_graph_instance *
 						    struct doca_graph_node *node, void *cookie)
 {
 	struct gd_node_run *run;
-	doca_error_t result = place(instance, node, GD_NODE_USER, &run);
+	doca_error_t result = find_run(instance, node, GD_NODE_USER, &run);
 
 	if (result == DOCA_SUCCESS)
 		run->data.cookie = cookie;
@@ -372,7 +374,7 @@ doca_error_t doca_graph_instance_set_sub_graph_node_data(struct doca_graph_insta
 {
 	struct gd_node_run *run;
 	doca_error_t result = !sub ? DOCA_ERROR_INVALID_VALUE
-				   : place(instance, node, GD_NODE_GRAPH, &run);
+				   : find_run(instance, node, GD_NODE_GRAPH, &run);
 
 	if (result == DOCA_SUCCESS && sub->graph != node->sub)
 		result = DOCA_ERROR_INVALID_VALUE;
@@ -401,8 +403,8 @@ static doca_error_t check_node(const struct gd_node_run *run)
 }
 
 /*
- * Everything that a run needs, also in the graphs below: INVALID_VALUE for what is missing, IN_USE
- * for what is at work.
+ * Check the data of all nodes, including those of sub-graphs: INVALID_VALUE if data is missing,
+ * IN_USE if a task or an instance runs.
  */
 static doca_error_t check(const struct doca_graph_instance *instance)
 {

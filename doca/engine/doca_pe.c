@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_pe.c - progress engines.
+ * doca_pe.c - progress engines: event queues, polling and notification
  *
- * Two queues of events: `inbox`, where any thread pushes (a stack, newest first), and
- * `first`..`last`, in order, of the thread that progresses. The inbox is emptied as a whole and
- * turned around, so the order of posting is kept and nothing is ever popped from the middle of a
- * stack that others push to.
+ * An engine has two queues of events. Any thread pushes to `inbox`, a stack with the newest event
+ * first. `first`..`last` is in order and belongs to the thread of the engine. That thread takes the
+ * whole inbox and reverses it. So the order of posting is kept, and no event is removed from the
+ * middle of a stack that other threads push to.
  *
- * Waiting: `armed` is set by the one who will wait, before he looks whether there is something; the
- * one who posts looks at it after having posted. So one of them sees the other, and the eventfd is
- * written at most once for each time it was armed.
+ * Notification: the waiter sets `armed` before it checks for work. A poster reads `armed` after it
+ * has posted. So one of them sees the other, and the eventfd is written at most once for each
+ * arming.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -19,13 +19,16 @@
 
 #include "engine/pe.h"
 
-/* Events in a row after which the contexts are polled again, so that neither starves the other. */
+/*
+ * Consecutive events after which the engine polls the contexts, so that neither events nor polling
+ * starve.
+ */
 #define EVENTS_IN_A_ROW 16
 
 /*
- * Programs call doca_pe_progress without end. After so many calls that found nothing the processor
- * is offered to others: the peer that has to answer may be waiting for this very processor. The
- * call costs some 500 ns: over so many, 4 ns each.
+ * Programs call doca_pe_progress() in a loop. After this number of idle calls the engine yields the
+ * processor, because the peer may be waiting for it. A yield costs about 500 ns, which is 4 ns for
+ * each call.
  */
 #define IDLE_ROUNDS 128
 
@@ -105,7 +108,7 @@ static void signal_fd(struct doca_pe *pe)
 
 	do
 		n = write(pe->fd, &one, sizeof(one));
-	while (n < 0 && errno == EINTR); /* EAGAIN: it is readable as it is */
+	while (n < 0 && errno == EINTR); /* EAGAIN: the fd is readable already */
 }
 
 void gd_pe_wake_armed(struct doca_pe *pe)
@@ -128,9 +131,9 @@ void gd_pe_post_slowly(struct doca_pe *pe, struct gd_event *event)
 }
 
 /*
- * The inbox, then the look at `armed`; who arms does both the other way round, and so one of the
- * two sees the other. All four are seq_cst: see doca_pe_request_notification and
- * sleep_until_event().
+ * Push to the inbox, then read `armed`. The thread that arms writes `armed`, then reads the inbox.
+ * So one of the two sees the other. All four accesses are seq_cst, see
+ * doca_pe_request_notification() and sleep_until_event().
  */
 void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
 {
@@ -142,7 +145,7 @@ void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
 	gd_pe_wake(pe);
 }
 
-/* Move what is in the inbox behind the events in order. */
+/* Append the events of the inbox to the ordered queue, in the order of posting. */
 void gd_pe_collect_inbox(struct doca_pe *pe)
 {
 	struct gd_event *newest = atomic_exchange_explicit(&pe->inbox, NULL, memory_order_acquire),
@@ -174,7 +177,8 @@ bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event)
 /* -- progress -- */
 
 /*
- * Poll the contexts, from the one whose turn it is, until one has done something. Runs no callback.
+ * Poll the contexts, beginning after the one polled last, until one has done work. Runs no
+ * callback.
  */
 static bool poll_contexts(struct doca_pe *pe)
 {
@@ -201,7 +205,7 @@ bool gd_pe_is_polling(const struct doca_pe *pe)
 	return pe->polling;
 }
 
-/* Whose callback runs on this thread: the engine itself may be gone when it returns. */
+/* The engine whose callback runs on this thread. The callback may destroy the engine. */
 static _Thread_local const struct doca_pe *running __attribute__((tls_model("initial-exec")));
 
 bool gd_pe_is_running(const struct doca_pe *pe)
@@ -209,7 +213,7 @@ bool gd_pe_is_running(const struct doca_pe *pe)
 	return running == pe;
 }
 
-/* After the event has run the engine is not touched: a callback may have destroyed it. */
+/* Run the first event. Do not touch the engine after that: a callback may have destroyed it. */
 static void run_first(struct doca_pe *pe)
 {
 	const struct doca_pe *before = running; /* a callback may progress another engine */
@@ -240,7 +244,7 @@ uint8_t doca_pe_progress(struct doca_pe *pe)
 		return 1;
 	}
 	if (!done && ++pe->n_idle % IDLE_ROUNDS == 0)
-		gd_pe_offer(pe);
+		gd_pe_yield(pe);
 	return done;
 }
 
@@ -255,7 +259,7 @@ doca_error_t doca_pe_get_notification_handle(const struct doca_pe *pe,
 	return DOCA_SUCCESS;
 }
 
-/* There is nothing to set: the handle is a file descriptor of the engine. */
+/* Not supported: the handle is a file descriptor of the engine. */
 doca_error_t doca_pe_set_notification_handle(struct doca_pe *pe, doca_notification_handle_t handle,
 					     union doca_data completion_key)
 {
@@ -280,7 +284,10 @@ doca_error_t doca_pe_clear_notification(struct doca_pe *pe, doca_notification_ha
 	return DOCA_SUCCESS;
 }
 
-/* Is there something to do now? If not, the contexts have promised to say when there is. */
+/*
+ * Arm the contexts. Returns whether there is work now. If not, the contexts wake the engine when
+ * they have work.
+ */
 static bool has_work(struct doca_pe *pe)
 {
 	struct doca_ctx *ctx = pe->turn;

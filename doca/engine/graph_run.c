@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* graph_run.c - one run of an instance of a graph */
+/* graph_run.c - runs of instances of a graph */
 #include "engine/graph.h"
 
 static void on_event(struct gd_event *event);
@@ -52,14 +52,14 @@ void gd_graph_run(struct doca_graph_instance *instance, struct gd_node_run *pare
 }
 
 /*
- * The run is over: its parent goes on, or the program is told. Nothing may touch the instance after
- * that.
+ * End a run: continue its parent, or call the callback of the program. Do not touch the instance
+ * after that.
  */
 static void end(struct doca_graph_instance *instance);
 
 /*
- * A node has ended. What is next happens in an event of its own, so the program's stack never grows
- * with the graph.
+ * A node has completed. A separate event starts the next node, so the depth of the stack does not
+ * grow with the graph.
  */
 static void node_ended(struct gd_node_run *run, doca_error_t status)
 {
@@ -99,7 +99,7 @@ static void end(struct doca_graph_instance *instance)
 		cb(instance, instance->user_data, graph->user_data);
 }
 
-/* The engine says so instead of calling the callbacks of the task. */
+/* The engine calls this instead of the callbacks of the task. */
 static void task_ended(struct doca_task *task, void *arg)
 {
 	task->ended = NULL;
@@ -107,13 +107,13 @@ static void task_ended(struct doca_task *task, void *arg)
 	node_ended(arg, task->status);
 }
 
-/* AGAIN: the node stays ready and is tried at a later progress, as a program would. */
+/* Submit the task of a node. AGAIN: the node stays ready, and a later event submits it again. */
 static doca_error_t start_task(struct gd_node_run *run)
 {
 	struct doca_task *task = run->data.task;
 	doca_error_t result;
 
-	/* it may be at work in another run, which wants to hear of its end */
+	/* the task may be in flight in another run, which needs its completion */
 	if (task->state != GD_TASK_TAKEN)
 		return DOCA_ERROR_BAD_STATE;
 	task->ended = task_ended;
@@ -126,7 +126,7 @@ static doca_error_t start_task(struct gd_node_run *run)
 	return result;
 }
 
-/* Start one node; it may end at once, and with it the run. */
+/* Start one node. It may complete in this call, and so may the run. */
 static void start_node(struct gd_node_run *run)
 {
 	struct doca_graph_instance *instance = run->instance;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pe_sleep.c - what an engine does that found nothing for a while: it offers its processor to
- * others.
+ * pe_sleep.c - an idle engine yields its processor to other threads
  *
- * Usually by a yield. But where a thread that never yields wants the same processor, such as one
- * that reads a socket over and over, a yield gives that one all of its share of time, some
- * milliseconds, and a message that comes meanwhile waits for it. The kernel lets a thread that was
- * asleep go first. So after such a yield an engine sleeps instead, for a moment, until one of its
- * queues rings.
+ * Usually it calls sched_yield(). But if a thread that never yields shares the processor, such as
+ * one that polls a socket, a yield gives that thread a whole time slice of some milliseconds. A
+ * message that arrives meanwhile is delayed. The kernel prefers a thread that wakes from sleep. So
+ * after a long yield the engine sleeps instead, for a short time, until one of its queues signals
+ * an fd.
  */
 #include <poll.h>
 #include <sched.h>
@@ -18,14 +17,14 @@
 #include "base/clock.h"
 #include "engine/pe.h"
 
-#define CROWDED_NS 200000ull /* a yield that took longer let one run that does not yield */
-#define CROWDED_TURNS 2048   /* so many sleeps follow, before a yield tells again */
-#define DOZE_NS 250000l      /* most of it: the thread may have others to look after */
+#define LONG_YIELD_NS 200000ull /* longer: a thread that never yields ran */
+#define SLEEPS_PER_YIELD 2048   /* number of sleeps before the next yield measures again */
+#define SLEEP_NS 250000l        /* maximum, ns: the thread may serve other engines, too */
 #define MAX_FDS 16
 
 /*
- * What to wait for, of all contexts; how many, or -1: one of them has work, or cannot say when it
- * has.
+ * Collect the fds to wait for, of all contexts. Returns their number, or -1 if a context has work
+ * or cannot report it.
  */
 static int arm(struct doca_pe *pe, struct pollfd *fds)
 {
@@ -50,7 +49,7 @@ static int arm(struct doca_pe *pe, struct pollfd *fds)
 	return n;
 }
 
-/* After arm(), whatever it said. */
+/* Undo arm(), whatever it returned. */
 static void disarm(struct doca_pe *pe)
 {
 	struct doca_ctx *ctx = pe->turn;
@@ -62,10 +61,13 @@ static void disarm(struct doca_pe *pe)
 	} while (ctx != pe->turn);
 }
 
-/* false: it cannot, or the program itself waits for the handle of the engine. */
+/*
+ * Sleep until a queue signals. false: a context cannot report its work, or the program waits for
+ * the handle of the engine.
+ */
 static bool sleep_until_event(struct doca_pe *pe)
 {
-	const struct timespec most = {.tv_nsec = DOZE_NS};
+	const struct timespec most = {.tv_nsec = SLEEP_NS};
 	struct pollfd fds[MAX_FDS];
 	uint64_t count;
 	int n;
@@ -74,7 +76,7 @@ static bool sleep_until_event(struct doca_pe *pe)
 		return false;
 	n = atomic_load(&pe->inbox) ? -1 : arm(pe, fds);
 	if (n > 0 && ppoll(fds, (nfds_t)n, &most, NULL) > 0)
-		pe->n_rung++;
+		pe->n_sleeps_woken++;
 	disarm(pe);
 	if (!atomic_exchange(&pe->armed, false))
 		while (read(pe->fd, &count, sizeof(count)) > 0)
@@ -82,17 +84,17 @@ static bool sleep_until_event(struct doca_pe *pe)
 	return n > 0;
 }
 
-void gd_pe_offer(struct doca_pe *pe)
+void gd_pe_yield(struct doca_pe *pe)
 {
 	uint64_t before_ns;
 
-	if (pe->n_crowded) {
-		pe->n_crowded--;
+	if (pe->n_sleeps_left) {
+		pe->n_sleeps_left--;
 		if (sleep_until_event(pe))
 			return;
 	}
 	before_ns = gn_now_ns();
 	sched_yield();
-	if (gn_now_ns() - before_ns > CROWDED_NS)
-		pe->n_crowded = CROWDED_TURNS;
+	if (gn_now_ns() - before_ns > LONG_YIELD_NS)
+		pe->n_sleeps_left = SLEEPS_PER_YIELD;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * task.c - tasks: taken from a pool, submitted, ended, given back.
+ * task.c - tasks: allocation, submission, completion, release
  *
  *     FREE -> TAKEN -> SUBMITTED -> DONE -> TAKEN (its callback runs) -> FREE
  *
- * The program owns a task while it is TAKEN. A task that is freed while the library has it is
- * dropped: the program is not told of its end, and it goes back to the pool then.
+ * The program owns a task while it is TAKEN. A task that is freed in flight is dropped: it returns
+ * to its pool after its completion, without a callback.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/container_of.h"
 #include "engine/pe.h"
 
-static void give_back(struct doca_task *task)
+static void release_task(struct doca_task *task)
 {
 	struct doca_ctx *ctx = task->ctx;
 
@@ -27,20 +27,20 @@ static void give_back(struct doca_task *task)
 	gd_ctx_task_freed(ctx);
 }
 
-/* The program hears nothing of it; a graph that runs it does, or would never end. */
+/*
+ * Free a dropped task without its callback. A graph that runs it is notified, or its run would
+ * never end.
+ */
 static __attribute__((noinline)) void end_dropped(struct doca_task *task)
 {
 	void (*const ended)(struct doca_task * task, void *arg) = task->ended;
 
-	give_back(task);
+	release_task(task);
 	if (ended)
 		ended(task, task->ended_arg);
 }
 
-/*
- * On the engine: the task is the program's again. After the callback neither the task nor its
- * context is touched.
- */
+/* Complete a task. Do not touch the task or its context after the callback. */
 static void run_end(struct gd_event *event)
 {
 	struct doca_task *task = gn_container_of(event, struct doca_task, event);
@@ -110,8 +110,8 @@ doca_error_t gd_pool_conf(struct gd_pool *pool, void *done_cb, void *error_cb, u
 	pool->tasks = tasks;
 	pool->n = n;
 	/*
-	 * all callbacks of tasks have this shape; the first parameter has the name of the library's
-	 * task there
+	 * The completion callbacks of all task types have the same signature, except for the type
+	 * of the pointer to the task.
 	 */
 	memcpy(&pool->done_cb, &done_cb, sizeof(done_cb));
 	memcpy(&pool->error_cb, &error_cb, sizeof(error_cb));
@@ -215,21 +215,21 @@ void doca_task_free(struct doca_task *task)
 		return;
 	switch (task->state) {
 	case GD_TASK_TAKEN:
-		give_back(task);
+		release_task(task);
 		break;
 	case GD_TASK_SUBMITTED:
 		task->dropped = true;
 		if (!task->ops->withdraw)
 			break;
 		task->ops->withdraw(task);
-		if (task->state != GD_TASK_SUBMITTED) /* it ended on the way */
+		if (task->state != GD_TASK_SUBMITTED) /* withdraw completed it */
 			break;
 		if (task->ended) {
 			gd_task_done(task, GD_FLUSHED);
 			break;
 		}
 		task->ctx->n_inflight--;
-		give_back(task);
+		release_task(task);
 		break;
 	case GD_TASK_DONE:
 		task->dropped = true;

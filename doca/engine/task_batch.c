@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * task_batch.c - batches of tasks: no context makes one.
- */
+/* task_batch.c - batches of tasks, which are not supported */
 #include <doca_pe.h>
 
 doca_error_t doca_task_batch_submit(struct doca_task_batch *task_batch)

@@ -94,22 +94,22 @@ static void post(void)
 
 static void test_sleeps_where_it_is_crowded(void)
 {
-	pe->n_crowded = 2;
+	pe->n_sleeps_left = 2;
 	meanwhile = ring;
 	idle();
 	TEST_ASSERT_EQUAL_INT(1, n_sleeps);
 	TEST_ASSERT_EQUAL_INT(1, n_rouses);
-	TEST_ASSERT_EQUAL_UINT32(1, pe->n_rung);
-	TEST_ASSERT_EQUAL_UINT32(1, pe->n_crowded);
+	TEST_ASSERT_EQUAL_UINT32(1, pe->n_sleeps_woken);
+	TEST_ASSERT_EQUAL_UINT32(1, pe->n_sleeps_left);
 	TEST_ASSERT_FALSE(atomic_load(&pe->armed));
 }
 
 static void test_an_event_ends_the_sleep(void)
 {
-	pe->n_crowded = 1;
+	pe->n_sleeps_left = 1;
 	meanwhile = post;
 	idle();
-	TEST_ASSERT_EQUAL_UINT32(1, pe->n_rung);
+	TEST_ASSERT_EQUAL_UINT32(1, pe->n_sleeps_woken);
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(1, n_run);
 	TEST_ASSERT_FALSE(is_readable(pe->fd)); /* nothing is left of it for who waits next */
@@ -117,42 +117,42 @@ static void test_an_event_ends_the_sleep(void)
 
 static void test_an_event_that_is_there_keeps_it_awake(void)
 {
-	pe->n_crowded = 1;
+	pe->n_sleeps_left = 1;
 	for (int i = 0; i < IDLE - 1; i++)
 		doca_pe_progress(pe);
 	post();
-	gd_pe_offer(pe);
+	gd_pe_yield(pe);
 	TEST_ASSERT_EQUAL_INT(0, n_sleeps);
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 }
 
 static void test_work_keeps_it_awake(void)
 {
-	pe->n_crowded = 1;
+	pe->n_sleeps_left = 1;
 	is_busy = true;
 	meanwhile = ring;
 	idle();
 	TEST_ASSERT_EQUAL_INT(1, n_sleeps);
 	TEST_ASSERT_EQUAL_INT(1, n_rouses);
-	TEST_ASSERT_EQUAL_UINT32(0, pe->n_rung);
+	TEST_ASSERT_EQUAL_UINT32(0, pe->n_sleeps_woken);
 }
 
 static void test_a_context_that_cannot_ring_keeps_it_awake(void)
 {
 	ops.sleep_until_event = NULL;
 	ops.arm = NULL;
-	pe->n_crowded = 1;
+	pe->n_sleeps_left = 1;
 	post();
 	doca_pe_progress(pe);
 	idle();
-	TEST_ASSERT_EQUAL_UINT32(0, pe->n_rung);
+	TEST_ASSERT_EQUAL_UINT32(0, pe->n_sleeps_woken);
 	TEST_ASSERT_EQUAL_UINT32(0, n_sleeps);
 }
 
 /* A program that sleeps by itself does so: its request stands. */
 static void test_a_request_of_the_program_stands(void)
 {
-	pe->n_crowded = 1;
+	pe->n_sleeps_left = 1;
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_request_notification(pe));
 	idle();
 	TEST_ASSERT_EQUAL_INT(0, n_sleeps);
@@ -166,10 +166,10 @@ static void test_without_contexts_there_is_nothing_to_sleep_for(void)
 	struct doca_pe *other;
 
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_create(&other));
-	other->n_crowded = 1;
+	other->n_sleeps_left = 1;
 	for (int i = 0; i < IDLE; i++)
 		TEST_ASSERT_EQUAL_UINT8(0, doca_pe_progress(other));
-	TEST_ASSERT_EQUAL_UINT32(0, other->n_rung);
+	TEST_ASSERT_EQUAL_UINT32(0, other->n_sleeps_woken);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_destroy(other));
 }
 
