@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * buf.h - buffers as the libraries see them: stretches of maps with data in them, and lists of
- * those.
+ * buf.h - buffers, as the libraries use them: ranges of maps with a data part, and lists of buffers
  */
 #ifndef GD_BUF_H
 #define GD_BUF_H
@@ -18,22 +17,23 @@ struct doca_buf {
 	size_t len;
 	void *data;
 	size_t data_len;
-	uint16_t references;        /* 0: free */
-	bool in_list;               /* not the first of a list */
-	bool is_counted;            /* in n_bufs of its map; if not, the map may go before it */
-	struct doca_buf *next;      /* in the list */
-	struct doca_buf *last;      /* of the list, kept in its first */
-	struct doca_buf *free_next; /* among the free ones */
+	uint16_t references; /* 0: free */
+	bool in_list;        /* in a list, but not its first buffer */
+	/* counted in n_bufs of its map; otherwise the map may be destroyed first */
+	bool is_counted;
+	struct doca_buf *next;      /* next buffer of the list */
+	struct doca_buf *last;      /* last buffer of the list; valid in its first buffer */
+	struct doca_buf *free_next; /* in the free list */
 };
 
 /*
- * Address of this process for `addr` of the buffer's map; NULL: the map is not mapped here, or
- * length bytes there are not in it.
+ * Convert an address of the map of a buffer to an address of this process. NULL: the map is not
+ * mapped here, or `length` bytes from there exceed it.
  */
 static inline void *gd_buf_host(const struct doca_buf *buf, const void *addr, size_t length)
 {
 	const struct doca_mmap *mmap = buf->mmap;
-	/* below the map: more than its length */
+	/* an address below the map gives an offset above its length */
 	const uintptr_t offset = (uintptr_t)addr - (uintptr_t)mmap->addr;
 
 	if (!mmap->local || length > mmap->length || offset > mmap->length - length)
@@ -41,37 +41,39 @@ static inline void *gd_buf_host(const struct doca_buf *buf, const void *addr, si
 	return (char *)mmap->local + offset;
 }
 
-/* Bytes of data in a list, and bytes that can be appended to the list's tail. */
+/* Bytes of data of a list, and bytes that can be appended to it. */
 size_t gd_buf_data_bytes(const struct doca_buf *list);
 size_t gd_buf_room(const struct doca_buf *list);
 /*
- * Give a buffer a range of its map, and data in it. INVALID_VALUE: not in the map, or the data not
- * in the range.
+ * Set the range of a buffer in its map, and the data part. INVALID_VALUE: the range is outside the
+ * map, or the data outside the range.
  */
 doca_error_t gd_buf_point(struct doca_buf *buf, void *addr, size_t len, void *data,
 			  size_t data_len);
 /*
- * A buffer of an inventory that was never expanded, pointing nowhere yet, and its number in it.
- * NULL: none is left.
+ * Allocate a buffer of an inventory that was never expanded. Its range is not set. *index_p gets
+ * its index. NULL: all are allocated.
  */
 struct doca_buf *gd_inventory_take(struct doca_buf_inventory *inventory, struct doca_mmap *mmap,
 				   size_t *index_p);
-/* The last reference of the first of a list is gone: all of it goes back to where it came from. */
+/* Return all buffers of a list to their inventories, after the last reference. */
 void gd_buf_give_back(struct doca_buf *list);
 /*
- * Copy data of the list src behind the data of the list dst; lengths of dst grow at success.
- * INVALID_VALUE: no room, or out of the map; NOT_PERMITTED: rights; IO_FAILED: the memory's owner
- * is gone. May be called on any thread.
+ * Append the data of list src to list dst. On success the data lengths of dst grow. Any thread.
+ * Errors:
+ *     INVALID_VALUE  dst is too short, or a buffer is outside its map
+ *     NOT_PERMITTED  the rights of a map do not allow it
+ *     IO_FAILED      the owner of an imported map has stopped it or ended
  */
 doca_error_t gd_buf_copy(struct doca_buf *dst, const struct doca_buf *src);
-/* The same with memory of this process at one side. */
+/* Like gd_buf_copy(), with memory of this process as source or destination. */
 doca_error_t gd_buf_append(struct doca_buf *dst, const void *data, size_t length);
 doca_error_t gd_buf_read(const struct doca_buf *src, size_t offset, void *data, size_t length);
 /*
- * For who moves the data himself: the stretch in one piece that begins `offset` bytes into the data
- * of a list, or, is_filled, into what can be appended to it: its buffer, its address here, and its
- * length, which is cut down from *length_p. Errors as above. When all of it was filled, gd_buf_grow
- * makes it data.
+ * For a caller that moves data itself: find the contiguous piece at `offset`. is_filled false:
+ * offset into the data of the list; true: into the space behind the data. Stores the buffer, the
+ * address here, and the length, at most *length_p. Errors as above. After the caller has filled all
+ * of the space, gd_buf_grow() makes it data.
  */
 doca_error_t gd_buf_piece(const struct doca_buf *list, bool is_filled, size_t offset,
 			  const struct doca_buf **buf_p, void **here_p, size_t *length_p);

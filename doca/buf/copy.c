@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy.c - moving data between lists of buffers, whosever memory they are in.
+ * copy.c - copies between lists of buffers of any local or imported maps
  *
- * Data goes behind what a list already holds: into the rest of the last buffer that has data, and
- * the empty ones after it. All of it is checked before the first byte moves.
+ * Data is appended: to the space behind the data of the last buffer that has data, and then to the
+ * empty buffers after it. All of a copy is checked before the first byte is moved.
  */
 #include <stdint.h>
 #include <string.h>
@@ -15,10 +15,11 @@
 	 DOCA_ACCESS_FLAG_RDMA_READ)
 #define MAY_BE_WRITTEN (DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE)
 
-/* One side of a copy: a list of buffers at a place, or plain memory. */
+/* One side of a copy: a position in a list of buffers, or plain memory. */
 struct side {
 	const struct doca_buf *buf;
-	size_t offset; /* behind the start of what is read or filled in buf */
+	/* bytes from the beginning of the data that is read, or of the space that is filled */
+	size_t offset;
 	uint8_t *memory;
 	bool is_filled;
 };
@@ -32,7 +33,7 @@ size_t gd_buf_data_bytes(const struct doca_buf *list)
 	return bytes;
 }
 
-/* Bytes behind the data of one buffer. */
+/* Bytes of space behind the data of one buffer. */
 static size_t room_of(const struct doca_buf *buf)
 {
 	const uintptr_t head = (uintptr_t)buf->head, data = (uintptr_t)buf->data;
@@ -42,7 +43,7 @@ static size_t room_of(const struct doca_buf *buf)
 	return buf->len - (data - head) - buf->data_len;
 }
 
-/* Where appending to a list begins. */
+/* The buffer where appending to a list begins. */
 static const struct doca_buf *tail_of(const struct doca_buf *list)
 {
 	const struct doca_buf *tail = list;
@@ -77,7 +78,7 @@ bool gd_mmap_allows(const struct doca_mmap *mmap, bool is_filled)
 }
 
 /*
- * The next piece of a side in one stretch, at most *length_p bytes: its address here; its length
+ * The next contiguous piece of a side, at most *length_p bytes: its address here. Its length
  * replaces *length_p.
  */
 static doca_error_t next_piece(struct side *side, uint8_t **address_p, size_t *length_p)
@@ -102,7 +103,7 @@ static doca_error_t next_piece(struct side *side, uint8_t **address_p, size_t *l
 		*length_p = left;
 	if (!gd_mmap_allows(buf->mmap, side->is_filled))
 		return DOCA_ERROR_NOT_PERMITTED;
-	result = gd_mmap_check(buf->mmap); /* its owner may be gone */
+	result = gd_mmap_check(buf->mmap); /* its owner may have ended */
 	if (result != DOCA_SUCCESS)
 		return result;
 	start = (side->is_filled ? buf->data_len : 0) + side->offset;
@@ -110,7 +111,7 @@ static doca_error_t next_piece(struct side *side, uint8_t **address_p, size_t *l
 	return *address_p ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 }
 
-/* Go over both sides, piece by piece; really_copy false: only see whether all of it can be done. */
+/* Walk over both sides piece by piece. really_copy false: check only. */
 static doca_error_t walk(struct side to, struct side from, size_t length, bool really_copy)
 {
 	while (length) {
@@ -131,10 +132,7 @@ static doca_error_t walk(struct side to, struct side from, size_t length, bool r
 	return DOCA_SUCCESS;
 }
 
-/*
- * Is all of it one piece at both sides, as it mostly is? Then it is copied: there is nothing else
- * to be checked.
- */
+/* Fast path: copy if each side is one piece. No separate check is needed then. */
 static bool copy_piece(struct side to, struct side from, size_t length)
 {
 	uint8_t *dst, *src;
@@ -180,7 +178,7 @@ static void grow(struct doca_buf *tail, size_t length)
 	}
 }
 
-/* Behind the data of dst. */
+/* Append to the data of dst. */
 static doca_error_t append(struct doca_buf *dst, const struct side *from, size_t length)
 {
 	const struct side to = {.buf = tail_of(dst), .is_filled = true};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_buf.c - buffers: a range of a map, data in it, references, and lists of buffers.
+ * doca_buf.c - public functions of buffers: references, range, data and lists
  *
- * A list is known by its first buffer, which alone counts references; the others are `in_list`.
+ * The first buffer represents a list and has its reference count; the other buffers are `in_list`.
  */
 #include <stddef.h>
 
@@ -81,7 +81,7 @@ doca_error_t doca_buf_get_data(const struct doca_buf *buf, void **data)
 	return DOCA_SUCCESS;
 }
 
-/* What lies outside of the map is found when the buffer is used. */
+/* The range is checked when the buffer is used. */
 doca_error_t doca_buf_set_data(struct doca_buf *buf, void *data, size_t data_len)
 {
 	if (!buf)

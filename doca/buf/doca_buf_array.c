@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_buf_array.c - arrays of elements of a map. They are for programs of devices; here only their
- * set-up can be wrong.
+ * doca_buf_array.c - arrays of elements of a map. They are for code of devices; this library only
+ * checks their configuration.
  */
 #include <doca_buf_array.h>
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * doca_buf_inventory.c - where buffers come from, and go back to.
- */
+/* doca_buf_inventory.c - inventories: pools of buffers */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -102,7 +100,7 @@ doca_error_t doca_buf_inventory_expand(struct doca_buf_inventory *inventory, uin
 	return add_chunk(inventory, num_elements);
 }
 
-/* -- buffers out of it, and back -- */
+/* -- allocation and release of buffers -- */
 
 static bool is_inside(const void *addr, size_t len, const void *part, size_t part_len)
 {
@@ -139,15 +137,15 @@ static void take(struct doca_buf_inventory *inventory, struct doca_buf *buf)
 }
 
 /*
- * It keeps what it points to: a task that still has it, against the rules, finds one buffer and no
- * other's list.
+ * Return a buffer to its inventory. It keeps its range and map but no list link: a task that uses
+ * it after its release, against the rules, finds one valid buffer.
  */
 static void give_back_one(struct doca_buf *buf)
 {
 	struct doca_buf_inventory *inventory = buf->inventory;
 
 	if (buf->is_counted)
-		/* pairs with the looks of doca_mmap.c */
+		/* pairs with the acquire loads of n_bufs in doca_mmap.c */
 		__atomic_fetch_sub(&buf->mmap->n_bufs, 1, __ATOMIC_RELEASE);
 	buf->references = 0;
 	buf->in_list = false;
@@ -243,7 +241,7 @@ doca_error_t doca_buf_inventory_buf_reuse_by_data(struct doca_buf *buf, void *da
 	return doca_buf_inventory_buf_reuse_by_args(buf, data, data_len, data, data_len);
 }
 
-/* -- questions -- */
+/* -- getters and setters -- */
 
 doca_error_t doca_buf_inventory_set_user_data(struct doca_buf_inventory *inventory,
 					      union doca_data user_data)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * doca_buf_pool.c - buffers over equal elements of one map: an inventory whose buffers have a place
- * each.
- */
+/* doca_buf_pool.c - pools: an inventory whose buffers each have a fixed element of one map */
 #include <doca_buf_pool.h>
 
 #include <stdint.h>
@@ -64,7 +61,7 @@ doca_error_t doca_buf_pool_destroy(struct doca_buf_pool *pool)
 	return result;
 }
 
-/* Places for all elements in the map: INITIALIZATION when they do not fit. */
+/* Compute the addresses of the elements. INITIALIZATION: they do not fit into the map. */
 doca_error_t doca_buf_pool_start(struct doca_buf_pool *pool)
 {
 	const size_t mask = pool ? pool->alignment - 1 : 0;
