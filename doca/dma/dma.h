@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dma.h - what one copy may be, by tasks and by jobs alike. */
+/* dma.h - the limits of one copy, and the copy itself, for tasks and for jobs */
 #ifndef GD_DMA_H
 #define GD_DMA_H
 
@@ -7,7 +7,10 @@
 
 enum { GD_DMA_MAX_LIST = 64, GD_DMA_MAX_BYTES = 2 << 20 };
 
-/* As gd_buf_copy, and INVALID_VALUE for nothing to copy, too much, or too long a list. */
+/*
+ * Like gd_buf_copy(). In addition INVALID_VALUE if there is no data, more than GD_DMA_MAX_BYTES, or
+ * a list longer than GD_DMA_MAX_LIST.
+ */
 doca_error_t gd_dma_copy(const struct doca_buf *src, struct doca_buf *dst);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_dma.c - copies, done by the CPU of the thread that progresses: one task per
- * doca_pe_progress, in order.
+ * doca_dma.c - DMA contexts: the thread that progresses the engine copies by the CPU, one task per
+ * doca_pe_progress(), in order
  */
 #include <doca_dma.h>
 
@@ -35,7 +35,7 @@ static uint32_t list_length(const struct doca_buf *buf)
 	return n;
 }
 
-/* Could it be done? SUCCESS or INVALID_VALUE. */
+/* Check the buffers of a copy: SUCCESS or INVALID_VALUE. */
 static doca_error_t check_ends(const struct doca_buf *src, const struct doca_buf *dst)
 {
 	size_t bytes;
@@ -84,7 +84,7 @@ static doca_error_t start(struct doca_ctx *ctx)
 	if (((struct doca_dma *)ctx)->memcpys.is_set)
 		return gd_serial_start(ctx);
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "a DMA context cannot start: no task is configured; call doca_dma_task_memcpy_set_conf first");
+	       "DMA context cannot start: no task is configured: call doca_dma_task_memcpy_set_conf() first");
 	return DOCA_ERROR_INVALID_VALUE;
 }
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workq.c - the interface of DMA before there were tasks: contexts, and queues of jobs. A program
- * sees it in include/doca/workq.
+ * workq.c - DMA by the WorkQ interface: contexts and queues of jobs, which programs used before
+ * tasks existed. The headers are in include/doca/workq.
  *
- * A queue is a ring of copies of jobs. A job is done, by this thread, when its event is retrieved;
- * so the oldest job in the ring is the next event, and a queue that is not empty has something to
- * retrieve. Functions whose names mean something else today have names of their own in the library,
- * doca_workq_*; the headers rename them.
+ * A queue is a ring of copies of jobs. The thread that retrieves an event runs the oldest job, so a
+ * queue with jobs always has an event to retrieve. Functions whose names have another meaning in
+ * the current interface are named doca_workq_* in the library; the headers rename them.
  */
 #include <doca_dma.h> /* that of work queues */
 
@@ -25,17 +24,17 @@ struct doca_workq {
 	struct doca_dma_job_memcpy *jobs;
 	uint32_t depth, first, n;
 	uint32_t n_contexts;
-	int fd; /* -1: not event driven */
+	int fd; /* -1: waiting is not enabled */
 	bool is_armed;
 };
 
-/* A queue of a context. */
+/* Link of a context to a queue. */
 struct link {
 	struct link *next;
 	struct doca_workq *workq;
 };
 
-/* What a program knows as struct doca_dma and struct doca_ctx, here. */
+/* A context of this interface. Programs use it as struct doca_dma and struct doca_ctx. */
 struct old_ctx {
 	struct doca_dev *devs[MAX_DEVS];
 	uint32_t n_devs;
@@ -129,7 +128,7 @@ doca_error_t doca_workq_ctx_start(struct doca_ctx *doca_ctx)
 		return DOCA_ERROR_BAD_STATE;
 	if (ctx->n_devs == 0) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "a DMA context cannot start: it has no device; call doca_ctx_dev_add first");
+		       "DMA context cannot start: it has no device: call doca_ctx_dev_add() first");
 		return DOCA_ERROR_BAD_STATE;
 	}
 	ctx->is_started = true;
@@ -146,14 +145,17 @@ doca_error_t doca_workq_ctx_stop(struct doca_ctx *doca_ctx)
 		return DOCA_ERROR_BAD_STATE;
 	if (ctx->links) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "a DMA context cannot stop: it has a work queue; call doca_ctx_workq_rm first");
+		       "DMA context cannot stop: it has a work queue: call doca_ctx_workq_rm() first");
 		return DOCA_ERROR_NOT_PERMITTED;
 	}
 	ctx->is_started = false;
 	return DOCA_SUCCESS;
 }
 
-/* Where the queue hangs; what it points to is NULL when the context does not have it. */
+/*
+ * Returns the pointer to the link of a queue. It points to NULL if the context does not have the
+ * queue.
+ */
 static struct link **find_link(struct old_ctx *ctx, const struct doca_workq *workq)
 {
 	struct link **at = &ctx->links;
