@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_sync_event.c - sync events: what they are made of, their export and import, and their use
- * without tasks
+ * doca_sync_event.c - sync events: configuration, the cell, export, import, and direct use without
+ * tasks
  */
 #include "buf/buf.h"
 #include "common/log.h"
@@ -14,16 +14,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SPINS 1024 /* looks at the cell before the processor is offered to others */
+#define SPINS 1024 /* polls of the cell between two yields */
 
 /*
- * What a blob begins with; the descriptor of the memory map follows. Both sides run on one kind of
- * machine.
+ * Head of an export descriptor. The descriptor of the memory map follows. Integers are in host byte
+ * order, because both processes run on machines of the same type.
  */
 struct blob_head {
 	uint32_t magic;
 	uint32_t kind; /* gd_se_location */
-	uint64_t cell; /* address at the owner */
+	uint64_t cell; /* address in the owner */
 	uint32_t desc_len;
 	uint32_t zero;
 };
@@ -77,8 +77,8 @@ static doca_error_t configurable(const struct doca_sync_event *event)
 }
 
 /*
- * Its first device is that of the context, which lets go of it in the end; the others are held
- * beside it.
+ * Set the device of the context, which gd_ctx_fini() releases. The event holds further devices
+ * itself.
  */
 static void set_dev(struct doca_sync_event *event, struct doca_dev *dev)
 {
@@ -158,8 +158,8 @@ static doca_error_t use_cell(struct doca_sync_event *event, void *cell)
 }
 
 /*
- * Memory of the program holds the value. Such an event cannot be exported: its page holds other
- * things as well.
+ * The value is in memory of the program. The event cannot be exported, because the page also has
+ * other data.
  */
 doca_error_t doca_sync_event_set_addr(struct doca_sync_event *event, uint64_t *addr)
 {
@@ -181,7 +181,7 @@ doca_error_t doca_sync_event_set_doca_buf(struct doca_sync_event *event, struct 
 
 /* -- the cell -- */
 
-/* The page of the event as a memory map that all its devices can export. */
+/* Create a memory map of the page that all devices of the event can export. */
 static doca_error_t share_page(struct doca_sync_event *event, size_t length)
 {
 	const uint32_t access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE |
@@ -228,7 +228,7 @@ doca_error_t gd_se_open(struct doca_sync_event *event)
 		return event->imported ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 	if (event->publishers == 0 || event->subscribers == 0 || event->n_devs == 0) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "sync event not started: it needs a publisher and a subscriber location, one of them this CPU");
+		       "sync event cannot start: location missing: add a publisher and a subscriber location, one of them the CPU");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if (!event->own_cell)
@@ -304,7 +304,7 @@ static doca_error_t export_cell(const struct doca_sync_event *event, const struc
 }
 
 /*
- * An event can be exported when it was started with such a location, and lives in memory of the
+ * An event can be exported if it is started, has the location, and its cell is in memory of the
  * library.
  */
 static doca_error_t exportable(const struct doca_sync_event *event, enum gd_se_location to)
@@ -313,12 +313,12 @@ static doca_error_t exportable(const struct doca_sync_event *event, enum gd_se_l
 		return DOCA_ERROR_INVALID_VALUE;
 	if (event->imported || event->own_cell) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "sync event not exported: its value lies in memory that the library does not own");
+		       "sync event cannot be exported: it is imported, or its value is in memory of the program");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	if (((event->publishers | event->subscribers) & to) == 0) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "sync event not exported: add a remote %s location before it starts",
+		       "sync event cannot be exported: location missing: add a remote %s location before start",
 		       to == GD_SE_REMOTE_PCI ? "PCI" : "net");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
@@ -354,7 +354,10 @@ doca_error_t doca_sync_event_export_to_remote_net(struct doca_sync_event *event,
 	return result;
 }
 
-/* The map behind a blob; `cell`: its address at the owner, whose eight bytes lie in the map. */
+/*
+ * Import the map of a descriptor. *cell: address of the cell in the owner; its 8 bytes are inside
+ * the map.
+ */
 static doca_error_t import_map(struct doca_dev *dev, const uint8_t *data, size_t sz,
 			       enum gd_se_location kind, struct doca_mmap **map_p, uint64_t *cell)
 {
@@ -369,7 +372,7 @@ static doca_error_t import_map(struct doca_dev *dev, const uint8_t *data, size_t
 	if (head.magic != BLOB_MAGIC || head.kind != (uint32_t)kind ||
 	    head.desc_len != sz - sizeof(head) || head.zero != 0) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "sync event not imported: these %zu bytes are no descriptor of one for remote %s",
+		       "sync event cannot be imported: invalid descriptor (bytes=%zu, location=remote %s)",
 		       sz, kind == GD_SE_REMOTE_PCI ? "PCI" : "net");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
@@ -512,8 +515,8 @@ static bool passes(const struct doca_sync_event *event, bool (*test)(uint64_t, u
 }
 
 /*
- * Until the masked value passes the test; IO_FAILED when its owner has gone before. spins: looks
- * between two offers of the processor, at least 1.
+ * Wait until the masked value passes the test. IO_FAILED: the owner ended before. spins: polls
+ * between two yields, at least 1.
  */
 static doca_error_t wait_until(const struct doca_sync_event *event,
 			       bool (*test)(uint64_t, uint64_t), uint64_t value, uint64_t mask,

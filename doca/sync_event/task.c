@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* task.c - tasks of a sync event in context mode, and what devices can do for sync events. */
+/* task.c - sync events as contexts: their tasks, and the capabilities of devices */
 #include "device/device.h"
 #include "sync_event/sync_event.h"
 
@@ -10,7 +10,7 @@ static doca_error_t start(struct doca_ctx *ctx)
 	return gd_se_open((struct doca_sync_event *)ctx);
 }
 
-static void forget(struct doca_sync_event *event, struct doca_task **at)
+static void unlink_task(struct doca_sync_event *event, struct doca_task **at)
 {
 	struct doca_task *task = *at;
 
@@ -20,7 +20,7 @@ static void forget(struct doca_sync_event *event, struct doca_task **at)
 	task->next = NULL;
 }
 
-/* The waits that are left end now; the cell is not looked at any more. */
+/* Fail the pending waits and destroy the cell. */
 static doca_error_t stop(struct doca_ctx *ctx)
 {
 	struct doca_sync_event *event = (struct doca_sync_event *)ctx;
@@ -28,7 +28,7 @@ static doca_error_t stop(struct doca_ctx *ctx)
 	while (event->waiting) {
 		struct doca_task *task = event->waiting;
 
-		forget(event, &event->waiting);
+		unlink_task(event, &event->waiting);
 		gd_task_done(task, DOCA_ERROR_SHUTDOWN);
 	}
 	gd_se_close(event);
@@ -45,7 +45,7 @@ static bool is_over(const struct gd_se_task *wait, const struct gd_pool *eq, uin
 	return ((value & wait->mask) == wait->value) == (wait->task.pool == eq);
 }
 
-/* The first wait that is over, or has become hopeless, ends. */
+/* Complete the first wait whose condition holds, or fail it if the owner of the cell has ended. */
 static int poll(struct doca_ctx *ctx)
 {
 	struct doca_sync_event *event = (struct doca_sync_event *)ctx;
@@ -53,7 +53,7 @@ static int poll(struct doca_ctx *ctx)
 
 	if (!event->waiting || !event->cell)
 		return 0;
-	gone = gd_se_is_gone(event); /* before the value is looked at, which may be the last */
+	gone = gd_se_is_gone(event); /* read before the value: the value may be the last one */
 	for (struct doca_task **at = &event->waiting; *at; at = &(*at)->next) {
 		struct doca_task *task = *at;
 		bool over = is_over((struct gd_se_task *)task, &event->pools[GD_SE_WAIT_EQ],
@@ -61,7 +61,7 @@ static int poll(struct doca_ctx *ctx)
 
 		if (!over && !gone)
 			continue;
-		forget(event, at);
+		unlink_task(event, at);
 		gd_task_done(task, over ? DOCA_SUCCESS : DOCA_ERROR_IO_FAILED);
 		return 1;
 	}
@@ -69,8 +69,8 @@ static int poll(struct doca_ctx *ctx)
 }
 
 /*
- * Nobody is told when another process changes the cell: while something waits for it, the engine
- * must keep looking.
+ * A change of the cell by another process signals nothing. So the engine must keep polling while a
+ * task waits.
  */
 static int arm(struct doca_ctx *ctx)
 {
@@ -121,7 +121,7 @@ static doca_error_t submit_add(struct doca_task *task)
 	return DOCA_SUCCESS;
 }
 
-/* A wait compares whole bytes: each byte of its mask is 00 or FF. */
+/* Check that each byte of the mask is 00 or FF: a wait compares whole bytes. */
 static doca_error_t check_wait(const struct doca_task *task)
 {
 	const struct gd_se_task *wait = (const struct gd_se_task *)task;
@@ -156,7 +156,7 @@ static void withdraw_wait(struct doca_task *task)
 	for (struct doca_task **at = &event->waiting; *at; at = &(*at)->next) {
 		if (*at != task)
 			continue;
-		forget(event, at);
+		unlink_task(event, at);
 		return;
 	}
 }
@@ -187,7 +187,7 @@ static doca_error_t set_conf(struct doca_sync_event *event, enum gd_se_kind kind
 				     DOCA_ERROR_NOT_PERMITTED);
 }
 
-/* task_p: where the public type's pointer goes. */
+/* task_p: destination for the pointer to the public type. */
 static doca_error_t take(struct doca_sync_event *event, enum gd_se_kind kind, uint64_t value,
 			 uint64_t mask, uint64_t *out, union doca_data user_data, void *task_p)
 {
@@ -211,7 +211,7 @@ static doca_error_t take(struct doca_sync_event *event, enum gd_se_kind kind, ui
 		return gd_cap(devinfo, true); \
 	}
 
-/* The type of a kind, and the functions that each has. */
+/* A public task type and the functions that every type has. */
 #define TASK(name, kind) \
 	struct doca_sync_event_task_##name { \
 		struct gd_se_task t; \
@@ -230,7 +230,7 @@ static doca_error_t take(struct doca_sync_event *event, enum gd_se_kind kind, ui
 		return !task ? NULL : &task->t.task; \
 	}
 
-/* A field that is set and read. */
+/* Setter and getter of a field. */
 #define FIELD(name, type, what, field) \
 	void doca_sync_event_task_##name##_set_##what(struct doca_sync_event_task_##name *task, \
 						      type what) \
@@ -299,7 +299,7 @@ doca_error_t doca_sync_event_task_wait_neq_alloc_init(struct doca_sync_event *ev
 	return take(event, GD_SE_WAIT_NEQ, wait_val, mask, NULL, user_data, task);
 }
 
-/* what a device can do: all of them everything */
+/* capabilities: each device supports all */
 SUPPORTED(is_create_from_export)
 SUPPORTED(remote_net_is_create_from_export)
 SUPPORTED(is_export_to_remote_pci)
