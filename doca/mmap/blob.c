@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * blob.c - export descriptors of memory: made, and looked at when they come back; anybody may have
- * written them.
- */
+/* blob.c - create and check export descriptors. A descriptor to check is untrusted. */
 #include "mmap/blob.h"
 
 #include <gantry/crc32c.h>
@@ -42,27 +39,27 @@ static const char *check_content(const struct gd_blob *blob)
 
 	if (flags == 0 || (blob->access & flags) == 0 || (blob->access & ~flags) != 0 ||
 	    blob->zero != 0 || blob->zero2 != 0)
-		return "of no kind that there is";
+		return "invalid kind or rights";
 	if (blob->addr == 0 || blob->length == 0 || blob->length > INT64_MAX ||
 	    blob->addr > UINT64_MAX - blob->length)
-		return "of a range that cannot be";
+		return "invalid address range";
 	if (blob->path[0] != '/' || !memchr(blob->path, '\0', sizeof(blob->path)))
-		return "without the name of its owner";
+		return "no path of the owner";
 	return NULL;
 }
 
 const char *gd_blob_open(const void *bytes, size_t n, struct gd_blob *blob)
 {
 	if (n < sizeof(*blob))
-		return "shorter than one can be";
+		return "too short";
 	memcpy(blob, bytes, sizeof(*blob));
 	if (memcmp(blob->magic, magic, sizeof(magic)) != 0)
-		return "not one of this library";
+		return "not a descriptor of this library";
 	if (blob->version != BLOB_VERSION)
-		return "of another version of this library";
+		return "created by another version of this library: install the same version on both sides";
 	if (blob->bytes != n)
-		return "of another length than it says";
+		return "incomplete or too long";
 	if (blob->crc != sum(blob))
-		return "damaged";
+		return "checksum error";
 	return check_content(blob);
 }

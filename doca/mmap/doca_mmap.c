@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_mmap.c - memory maps: their settings, their life, and what programs ask about them.
+ * doca_mmap.c - public functions of memory maps: configuration, start and stop, export and import
  *
- * A map is configured and used by one thread at a time; the list of started maps is for all. Maps
- * that were destroyed are kept for the next create, so that a late use of one is an error and not a
+ * One thread at a time configures and uses a map. The list of started maps is for all threads. The
+ * structures of destroyed maps are kept and reused, so that late use of one is an error and no
  * crash.
  */
 #include "mmap/share.h"
@@ -21,7 +21,7 @@
 #define ALL_FLAGS (DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | GD_PCI_FLAGS | GD_RDMA_FLAGS)
 
 static struct doca_mmap *started, *spare;                /* under gd_mmaps_lock */
-static pthread_cond_t unused = PTHREAD_COND_INITIALIZER; /* a map has no users any more */
+static pthread_cond_t unused = PTHREAD_COND_INITIALIZER; /* the last user of a map has ended */
 static uint32_t last_handle;
 
 /* -- the list of started maps -- */
@@ -132,7 +132,7 @@ static struct doca_mmap *allocate(void)
 	return mmap;
 }
 
-static void give_back(struct doca_mmap *mmap)
+static void free_map(struct doca_mmap *mmap)
 {
 	free(mmap->devs);
 	pthread_mutex_lock(&gd_mmaps_lock);
@@ -146,7 +146,7 @@ static bool is_map(const struct doca_mmap *mmap)
 	return mmap && mmap->is_alive;
 }
 
-/* May a setter change it? `late`: what to say after start. */
+/* Returns SUCCESS if a setter may change the map. `late`: the error after start. */
 static doca_error_t may_set(const struct doca_mmap *mmap, doca_error_t late)
 {
 	if (!is_map(mmap))
@@ -173,11 +173,11 @@ doca_error_t doca_mmap_start(struct doca_mmap *mmap)
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (mmap->share) /* doca_mmap_stop has failed */
+	if (mmap->share) /* doca_mmap_stop() has failed */
 		return DOCA_ERROR_NOT_PERMITTED;
 	if (!mmap->has_range) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "a memory map has no range; call doca_mmap_set_memrange before doca_mmap_start");
+		       "memory map cannot start: it has no range: call doca_mmap_set_memrange() first");
 		return DOCA_ERROR_NOT_PERMITTED;
 	}
 	if (getrandom(&mmap->id, sizeof(mmap->id), 0) != sizeof(mmap->id))
@@ -195,7 +195,7 @@ static void stop_imported(struct doca_mmap *mmap)
 {
 	bool is_out = false;
 
-	if (!gd_mmap_find(&mmap->id)) /* nor another import of it that is passed on */
+	if (!gd_mmap_find(&mmap->id)) /* neither is another import of it exported */
 		is_out = gd_rdma_take_back(&mmap->id, true, gn_now_ns() + GD_SILENT_NS);
 	gd_share_release(mmap, is_out);
 	mmap->local = NULL;
@@ -227,7 +227,7 @@ doca_error_t doca_mmap_destroy(struct doca_mmap *mmap)
 	if (result != DOCA_SUCCESS)
 		return result;
 	was = *mmap;
-	give_back(mmap);
+	free_map(mmap);
 	if (was.free_cb && was.was_started)
 		was.free_cb(was.addr, was.length, was.free_opaque);
 	return DOCA_SUCCESS;
@@ -348,7 +348,7 @@ doca_error_t doca_mmap_set_user_data(struct doca_mmap *mmap, union doca_data use
 	return result;
 }
 
-/* Programs switch it on for imported maps, which are started from the beginning. */
+/* Imported maps are started when they are created, and programs enable it for them. */
 doca_error_t doca_mmap_enable_thread_safety(struct doca_mmap *mmap)
 {
 	if (!is_map(mmap))
@@ -359,7 +359,7 @@ doca_error_t doca_mmap_enable_thread_safety(struct doca_mmap *mmap)
 	return DOCA_SUCCESS;
 }
 
-/* -- questions -- */
+/* -- getters -- */
 
 doca_error_t doca_mmap_get_memrange(const struct doca_mmap *mmap, void **addr, size_t *len)
 {
@@ -392,7 +392,7 @@ doca_error_t doca_mmap_get_num_bufs(const struct doca_mmap *mmap, uint32_t *num_
 {
 	if (!is_map(mmap) || !num_bufs)
 		return DOCA_ERROR_INVALID_VALUE;
-	/* none: nobody touches its memory; see give_back_one */
+	/* 0: no thread uses the memory; pairs with give_back_one() in doca_buf_inventory.c */
 	*num_bufs = __atomic_load_n(&mmap->n_bufs, __ATOMIC_ACQUIRE);
 	return DOCA_SUCCESS;
 }
@@ -440,7 +440,7 @@ doca_error_t doca_mmap_cap_is_create_from_export_pci_supported(const struct doca
 
 /* -- export and import -- */
 
-/* An imported map has one device; programs pass it on by whichever they have. */
+/* A local map is exported only for its devices, an imported one for any open device. */
 static doca_error_t may_export(const struct doca_mmap *mmap, const struct doca_dev *dev,
 			       const void *desc, const void *len, uint32_t flags)
 {
@@ -483,7 +483,7 @@ doca_error_t doca_mmap_export_pci(struct doca_mmap *mmap, const struct doca_dev 
 				      : result;
 }
 
-/* What came by PCI may be passed on; what came by RDMA has to be asked of its owner. */
+/* A map imported over PCI can be exported again, a map imported over RDMA cannot. */
 doca_error_t doca_mmap_export_rdma(struct doca_mmap *mmap, const struct doca_dev *dev,
 				   const void **export_desc, size_t *export_desc_len)
 {
@@ -514,14 +514,16 @@ static doca_error_t open_blob(const void *desc, size_t n, const struct doca_dev 
 	const char *why = gd_blob_open(desc, n, blob);
 
 	if (why) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "an export descriptor of %zu bytes is %s", n, why);
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "memory map cannot be imported: invalid export descriptor (bytes=%zu): %s",
+		       n, why);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	*map_p = blob->kind == GD_BLOB_PCI || !dev->info->network;
 	if (!*map_p || blob->host == gd_host_id())
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "memory of another machine cannot be reached by %s: it has no transport of a network",
+	       "memory map cannot be imported: the memory is on another machine, and the device has no network transport (device=%s)",
 	       dev->info->pci);
 	return DOCA_ERROR_NOT_SUPPORTED;
 }
@@ -550,7 +552,7 @@ doca_error_t doca_mmap_create_from_export(const union doca_data *user_data, cons
 	if (result == DOCA_SUCCESS)
 		result = gd_share_import(made, &blob, map);
 	if (result != DOCA_SUCCESS) {
-		give_back(made);
+		free_map(made);
 		return result;
 	}
 	enlist(made);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* maps.c - /proc/self/maps, read. */
+/* maps.c - reads /proc/self/maps */
 #include "mmap/maps.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* maps.h - what is mapped where in this process, by /proc/self/maps. */
+/* maps.h - the mappings of this process, from /proc/self/maps */
 #ifndef GD_MAPS_H
 #define GD_MAPS_H
 
@@ -16,17 +16,17 @@ struct gd_file {
 /* A range of pages of one mapping. */
 struct gd_piece {
 	uintptr_t from, to;
-	uintptr_t area_from, area_to; /* of the whole mapping */
-	uint64_t offset;              /* in the file, of `from` */
-	struct gd_file file;          /* inode 0: none */
+	uintptr_t area_from, area_to; /* range of the whole mapping */
+	uint64_t offset;              /* offset of `from` in the file */
+	struct gd_file file;          /* inode 0: no file */
 	int prot;
 	bool shared, main_stack;
-	int fd; /* of that file; the caller's, -1 at first */
+	int fd; /* descriptor of that file; set by the caller, initially -1 */
 };
 
 /*
- * Append the pieces of [from, to) to a list from malloc, in order; holes are left out. 0, -ENOMEM,
- * or -errno.
+ * Append the pieces of [from, to) to a list allocated by malloc(3), in order, without holes. 0,
+ * -ENOMEM, or -errno.
  */
 int gd_maps_read(uintptr_t from, uintptr_t to, struct gd_piece **pieces_p, size_t *n_p);
 

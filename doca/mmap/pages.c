@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pages.c - which pages of the program other processes can have, how they are taken from them, and
- * what a fork does to them.
+ * pages.c - pages of the program that other processes can map: hold, replace, fork
  *
- * A range that is held has a store (a memfd) of its own, which its importers get. A range that has
- * pages in common with one that is held already joins its store. When there are several, they are
- * merged, but for those that other processes have: then the range has runs of pages in more than
- * one store. Pages that are replaced go into a new store; the old one gets no page any more.
+ * A held range has its own store (a memfd), which its importers get. If a range has pages in common
+ * with a held one, it joins the store of that one. If there are several such stores, they are
+ * merged, except for those that other processes have. Then the range has runs of pages in several
+ * stores. Replaced pages are put into a new store; no page is added to the old one.
  *
- * A child of fork() has to have copies of its own, as of any private memory: the parent waits until
- * the child has made them. Pages of the stack that forks are taken out of the memfds during the
- * fork: what a peer writes to them just then is lost. The C library itself resets its locks in a
- * child before that: one in a shared page that another thread of the parent holds just then comes
- * free too early.
+ * A child of fork(2) must get private copies, as of any private memory. The parent waits until the
+ * child has made them. Stack pages of the forking thread are moved out of the memfds during the
+ * fork, so writes of peers to them are lost during that time. The C library resets its locks in a
+ * child before that. If such a lock is in a shared page and another thread of the parent holds it,
+ * it is released too early.
  */
 #include "mmap/pages.h"
 
@@ -40,7 +39,7 @@ static struct gd_range pages_of(const void *addr, size_t length)
 	return (struct gd_range){from & ~(PAGE - 1), (from + length + PAGE - 1) & ~(PAGE - 1)};
 }
 
-/* Can those pages be shared? They are to be all of the range. */
+/* Check whether the pieces can be shared and cover the whole range. */
 static int check_pieces(const struct gd_piece *pieces, size_t n, const struct gd_range *range,
 			bool write)
 {
@@ -61,8 +60,8 @@ static int check_pieces(const struct gd_piece *pieces, size_t n, const struct gd
 }
 
 /*
- * The store of pages that another range holds; NULL: of none of them. A stale one only counts when
- * `any` is set.
+ * Returns a store, other than `but`, with pages of the pieces that another range holds; NULL: none.
+ * Stale stores count only if `any` is set.
  */
 static struct gd_store *find_neighbour(const struct gd_piece *pieces, size_t n,
 				       const struct gd_store *but, bool any)
@@ -77,7 +76,10 @@ static struct gd_store *find_neighbour(const struct gd_piece *pieces, size_t n,
 	return NULL;
 }
 
-/* The store that has the pages of the range and no others, since it was held before. */
+/*
+ * Returns the store that contains exactly the pages of the range, because the range was held
+ * before.
+ */
 static struct gd_store *find_former(const struct gd_piece *pieces, size_t n,
 				    const struct gd_range *range)
 {
@@ -91,7 +93,7 @@ static struct gd_store *find_former(const struct gd_piece *pieces, size_t n,
 	return s->tracked[0].from == range->from && s->tracked[0].to == range->to ? s : NULL;
 }
 
-/* Pages that are held together with a part of the range are in as few stores as can be. */
+/* Choose the store for a range, so that ranges with common pages use as few stores as possible. */
 static int choose_store(const struct gd_piece *pieces, size_t n, const struct gd_range *range,
 			bool common, struct gd_store **store_p, bool *is_new_p)
 {
@@ -103,7 +105,7 @@ static int choose_store(const struct gd_piece *pieces, size_t n, const struct gd
 }
 
 /*
- * Append those pages of a piece to a list that `store` is to have: all but what is held in another
+ * Append to a list the pages of a piece that must move to `store`: all but those held in another
  * store.
  */
 static int add_moving(const struct gd_piece *p, const struct gd_store *store,
@@ -144,7 +146,7 @@ static int list_moving(const struct gd_piece *pieces, size_t n, struct gd_store 
 	return rc;
 }
 
-/* All pages of `from` that are mapped. */
+/* Move all mapped pages of store `from` to store `to`. */
 static int move_store(struct gd_store *from, struct gd_store *to)
 {
 	struct gd_piece *pieces = NULL;
@@ -165,7 +167,7 @@ static int move_store(struct gd_store *from, struct gd_store *to)
 	return rc;
 }
 
-/* Stores that no other process knows can become part of this one. */
+/* Merge the stores of the range that no other process has into this one. */
 static int merge_neighbours(const struct gd_range *range, struct gd_store *store)
 {
 	struct gd_piece *pieces = NULL;
@@ -192,7 +194,7 @@ static bool are_of_stores(const struct gd_piece *pieces, size_t n)
 	return false;
 }
 
-/* The range as it is now goes into the store. *begun_p: from here on some of it may be there. */
+/* Move the current pages of the range into the store. *begun_p is set when pages may have moved. */
 static int move_range(const struct gd_range *range, struct gd_store *store, bool *begun_p)
 {
 	struct gd_piece *pieces = NULL, *moving = NULL;
@@ -205,7 +207,7 @@ static int move_range(const struct gd_range *range, struct gd_store *store, bool
 		*begun_p = true;
 		rc = gd_pages_share(store->fd, moving, n_moving);
 		if (are_of_stores(moving, n_moving))
-			/* before the range is held: those stores do not have it any more */
+			/* before the range is held: those stores no longer contain its pages */
 			gd_stores_sweep();
 	}
 	free(moving);
@@ -214,8 +216,8 @@ static int move_range(const struct gd_range *range, struct gd_store *store, bool
 }
 
 /*
- * Allocate the missing pages of the range, whichever stores they are in: the kernel would charge an
- * importer for them.
+ * Allocate the missing pages of the range in all its stores. Otherwise the kernel would charge them
+ * to an importer.
  */
 static int fill_holes(const struct gd_range *range, const struct gd_store *store)
 {
@@ -282,7 +284,7 @@ void gd_pages_drop(const void *addr, size_t length)
 	pthread_mutex_unlock(&lock);
 }
 
-/* -- what other processes get, and what is taken away from them -- */
+/* -- give pages to other processes, and replace them -- */
 
 static int add_run(struct gd_run *runs, unsigned max, unsigned *n, const struct gd_piece *p,
 		   struct gd_store *s)
@@ -318,11 +320,11 @@ int gd_pages_give(const void *addr, size_t length, struct gd_run *runs, unsigned
 	free(pieces);
 	if (rc == 0 &&
 	    (n_runs == 0 || runs[0].from != range.from || runs[n_runs - 1].to != range.to))
-		rc = -EFAULT; /* the program has unmapped some of it */
+		rc = -EFAULT; /* the program has unmapped a part */
 	return rc != 0 ? rc : (int)n_runs;
 }
 
-/* The pages of stores whose offsets are in the range, wherever they are mapped. */
+/* List the pages of stores whose offsets are in the range, at any address. */
 static int find_shared(const struct gd_range *range, struct gd_piece **pieces_p, size_t *n_p)
 {
 	struct gd_piece *pieces;
@@ -351,7 +353,7 @@ static int find_shared(const struct gd_range *range, struct gd_piece **pieces_p,
 	return rc;
 }
 
-/* Pages of no store that a device may have pinned. */
+/* List the pages of the range that are in no store and that a device may have pinned. */
 static int find_private(const struct gd_range *range, struct gd_piece **pieces_p, size_t *n_p)
 {
 	struct gd_piece *pieces = *pieces_p;
@@ -397,15 +399,16 @@ int gd_pages_replace(const void *addr, size_t length, bool pinned)
 	return rc;
 }
 
-/* -- fork: in the parent before it; in the parent and in the child after it -- */
+/* -- fork handlers: in the parent before it; in the parent and in the child after it -- */
 
-static struct gd_piece *at_fork; /* what is mapped; pieces of the stack that forks come last */
+/* mapped pieces; those of the stack of the forking thread come last */
+static struct gd_piece *at_fork;
 static size_t n_at_fork, n_of_stack;
 static int fork_pipe[2] = {-1, -1};
 
 /*
- * The writable mappings around `here` that touch one another: a stack whose pages are in several
- * memfds is many of them.
+ * Returns the adjacent writable mappings around `here`. A stack with pages in several memfds
+ * consists of many mappings.
  */
 static struct gd_range find_area(uintptr_t here)
 {
@@ -428,7 +431,7 @@ static struct gd_range find_area(uintptr_t here)
 	return area;
 }
 
-/* The stack that this thread is on, and perhaps more. */
+/* Returns a range that contains the stack of this thread. */
 static struct gd_range find_stack(uintptr_t here)
 {
 	struct gd_range stack = {0, 0};
@@ -444,7 +447,7 @@ static struct gd_range find_stack(uintptr_t here)
 	return here >= stack.from && here < stack.to ? stack : find_area(here);
 }
 
-/* Put pieces of the stack that holds `here` behind the others. */
+/* Move the pieces of the stack that contains `here` to the end of the list. */
 static void stack_last(uintptr_t here)
 {
 	const struct gd_range stack = find_stack(here);
@@ -469,7 +472,7 @@ static void before_fork(void)
 	if (pipe2(fork_pipe, O_CLOEXEC) != 0)
 		fork_pipe[0] = fork_pipe[1] = -1;
 	stack_last((uintptr_t)__builtin_frame_address(0));
-	gd_pages_part(at_fork + n_at_fork - n_of_stack, n_of_stack);
+	gd_pages_make_private(at_fork + n_at_fork - n_of_stack, n_of_stack);
 }
 
 static void after_fork_parent(void)
@@ -498,7 +501,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
 	for (size_t i = 0; i < n_at_fork - n_of_stack; i++)
-		gd_pages_part_in_child(&at_fork[i]);
+		gd_pages_make_private_in_child(&at_fork[i]);
 	if (fork_pipe[1] >= 0) {
 		close(fork_pipe[0]);
 		close(fork_pipe[1]);
@@ -512,8 +515,8 @@ static void after_fork_child(void)
 }
 
 /*
- * Before any other library can: in a child, the first handler runs first, and what others write
- * must not be the parent's.
+ * Register before any other library. In a child, the handler registered first runs first, and
+ * handlers of other libraries must not write to pages of the parent.
  */
 static __attribute__((constructor(101))) void watch_forks(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pages.h - pages of this process that other processes can map, made so where they are.
+ * pages.h - pages of this process that other processes can map, converted in place
  *
- * Pages are in sparse memfds, each at the offset that is its address. A range has a memfd of its
- * own, so that a process that gets the descriptor can map nothing else. Ranges that have pages in
- * common have their memfds in common, too.
+ * The pages are in sparse memfds; the offset of a page in its memfd is its address. Each range has
+ * its own memfd, so that a process with the descriptor can map nothing else. Ranges with common
+ * pages share their memfds.
  */
 #ifndef GD_PAGES_H
 #define GD_PAGES_H
@@ -13,52 +13,52 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GD_RUNS 8u /* at most; a range that shares pages with neighbours has more than 1 */
+/* maximum; a range with pages in common with other ranges can have more than one */
+#define GD_RUNS 8u
 
-/* Pages of a range that are in one memfd. */
+/* Consecutive pages of a range in one memfd. */
 struct gd_run {
 	int fd;
-	uint64_t from, to; /* addresses, which are the offsets in the memfd */
+	uint64_t from, to; /* addresses, equal to the offsets in the memfd */
 };
 
 /*
- * Have all pages that the range touches in memfds from now on, with what is in them. Other threads
- * may go on reading and writing them, but for atomic operations and for frames of their stacks: see
- * pages_move.c. write: others are to write them. common: the range goes into the one memfd of all
- * such ranges, which is given to processes that may read them all. 0, or
- *     -EFAULT      not all of it is mapped
+ * Move all pages of the range, with their content, into memfds and count a hold. Other threads may
+ * read and write the pages meanwhile, except for atomic operations and stack frames, see
+ * pages_move.c. write: other processes are to write them. common: use the one memfd of all common
+ * ranges, whose receivers may read all of them. Any thread. Returns 0, or
+ *     -EFAULT      the range is not completely mapped
  *     -EACCES      the program itself may not read it, or not write it
- *     -EOPNOTSUPP  the program shares it with somebody already, or the kernel cannot
+ *     -EOPNOTSUPP  the program has mapped it as shared, or the kernel lacks a feature
  *     -EMFILE      the process has too many open files
  *     -ENOMEM, other -errno
- * Any thread. Holds of a range add up.
  */
 int gd_pages_hold(const void *addr, size_t length, bool write, bool common);
 
 /*
- * The memfds of a held range, in order, to be given to another process. The descriptors stay ours,
- * valid until the range is dropped. Returns how many runs; -EFAULT: the program has unmapped some
- * of it; -EOPNOTSUPP: there are more than max. Any thread.
+ * Get the memfds of a held range, in order, for another process. The descriptors belong to this
+ * module and are valid until the range is dropped. Returns the number of runs; -EFAULT: the program
+ * has unmapped a part; -EOPNOTSUPP: more than `max` runs. Any thread.
  */
 int gd_pages_give(const void *addr, size_t length, struct gd_run *runs, unsigned max);
 
 /*
- * Other processes that had pages of the range keep the old ones, and this process has copies of
- * them where they were: in a new memfd, and never again in the old one. pinned: so have pages that
- * were never shared, but that a device may write. What threads write meanwhile is kept, as by
- * gd_pages_hold. 0 or -errno: some pages may be the old ones. Any thread.
+ * Replace the pages of a range by copies in a new memfd, at the same addresses. Processes that
+ * mapped the old pages keep them, and no page is put into the old memfd again. pinned: also replace
+ * pages that were never shared, but that a device may write. Concurrent writes of threads are kept,
+ * as by gd_pages_hold(). Returns 0, or -errno: some pages may still be the old ones. Any thread.
  */
 int gd_pages_replace(const void *addr, size_t length, bool pinned);
 
 /*
- * One hold less, of the same range. The pages stay as they are, the program's; the memory behind
- * those that it has unmapped is given back, now or at the next call.
+ * Drop one hold of the range. The pages stay in the memfd and remain those of the program. The
+ * memory of pages that the program has unmapped is freed now or at the next call.
  */
 void gd_pages_drop(const void *addr, size_t length);
 
 /*
- * Changes whenever pages of this process have been replaced: what a device has registered before
- * may be others. Any thread.
+ * Returns a counter that changes when pages of this process have been replaced. A device may then
+ * have registered old pages. Any thread.
  */
 uint32_t gd_pages_moves(void);
 

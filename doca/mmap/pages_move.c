@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pages_move.c - pages become pages of a memfd, in place, while threads of the program go on; and
- * private ones again.
+ * pages_move.c - move pages into a memfd in place while threads of the program run, and make them
+ * private again
  *
- * For 16 pages at a time: a pipe is given a reference to the old pages (vmsplice), they are copied
- * into the memfd, and the memfd is mapped over them. What threads, or system calls, wrote to the
- * old pages after the copy is still to be read from the pipe: each byte that differs from the copy
- * is put into the new page, unless somebody has written it there meanwhile. So nothing is lost.
- * Pages that are in another memfd already need no pipe: they are read from there. For some
- * microseconds, or some hundred of those of a memfd, a thread can miss what was written last: an
- * atomic counter or a lock that is in use in those very pages could suffer, and frames of a stack
- * must not be stale at all. The stack of the calling thread is therefore left while its pages are
- * moved; stacks of other threads should not be exported while they run.
+ * The unit is 16 pages. vmsplice(2) gives a pipe a reference to the old pages. Then they are copied
+ * into the memfd, and the memfd is mapped over them. Afterwards the pipe still delivers what
+ * threads or system calls wrote to the old pages after the copy. Each byte that differs from the
+ * copy is written to the new page, unless a thread has written that byte meanwhile. So no write is
+ * lost. Pages of another memfd need no pipe: they are read from that memfd.
  *
- * Nothing here may look at what lies in the pages by ways that a sanitizer watches.
+ * For some microseconds (some hundred for pages of a memfd) a thread may not see the latest writes.
+ * An atomic counter or a lock in use in these pages could be corrupted, and stack frames must never
+ * be stale. So the calling thread leaves its stack while the pages of that stack move. Stacks of
+ * other running threads must not be exported.
+ *
+ * The functions must not read the pages in ways that a sanitizer checks.
  */
 #include "mmap/pages_move.h"
 
@@ -29,13 +30,13 @@
 #include <unistd.h>
 
 #define PAGE ((size_t)sysconf(_SC_PAGESIZE))
-#define BATCH (16 * PAGE)       /* what a pipe usually holds */
-#define MEMFD_BATCH (64 * PAGE) /* the fastest of 16, 64 and 256 pages: 1.2 to 1.6 GB/s */
+#define BATCH (16 * PAGE)       /* usual capacity of a pipe */
+#define MEMFD_BATCH (64 * PAGE) /* fastest of 16, 64 and 256 pages: 1.2 to 1.6 GB/s */
 #define STACK_BYTES (64 * 1024ul)
 
 /*
- * Whole pages of the heap hold what valgrind thinks nobody may look at; once they have moved it
- * knows nothing of them.
+ * Pages of the heap contain bytes that valgrind treats as inaccessible. So its error reports are
+ * disabled during a move, and the pages are marked as defined afterwards.
  */
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
@@ -53,8 +54,9 @@
 #define NO_SANITIZE __attribute__((no_sanitize("address"), no_sanitize("thread"), noinline))
 
 /*
- * Work on a list of pieces: what is done with each is `step`; on another stack when one of them is
- * our own. It lies in memory of its own, since a piece may be any part of the heap.
+ * State of the work on a list of pieces: `step` runs for each piece, on another stack if a piece
+ * contains the stack of the caller. The structure has its own mapping, because a piece may be any
+ * part of the heap.
  */
 struct work {
 	int (*step)(struct work *w, const struct gd_piece *piece);
@@ -74,7 +76,7 @@ static NO_SANITIZE void touch(char *at, size_t bytes)
 		__atomic_fetch_or(at + i, 0, __ATOMIC_RELAXED);
 }
 
-static NO_SANITIZE void mend(char *at, const char *before, const char *after, size_t bytes)
+static NO_SANITIZE void merge_writes(char *at, const char *before, const char *after, size_t bytes)
 {
 	if (memcmp(before, after, bytes) == 0)
 		return;
@@ -117,25 +119,25 @@ static int map_over(const struct work *w, uintptr_t at, size_t bytes, int prot)
 		       : -errno;
 }
 
-/* Make them pages of our own, not ones that the first write would replace. */
+/* Break copy-on-write, so that a later write does not replace the pages. */
 static int claim(uintptr_t at, size_t bytes)
 {
 	if (syscall(SYS_madvise, at, bytes, MADV_POPULATE_WRITE) == 0)
 		return 0;
 	if (errno != EINVAL)
-		return -errno;    /* behind the end of a file, or there is no memory */
+		return -errno;    /* beyond the end of a file, or out of memory */
 	touch((char *)at, bytes); /* before Linux 5.14 */
 	return 0;
 }
 
-/* What is there now, whatever it is, into w->before. */
+/* Copy the current content to w->before. */
 static int read_pages(struct work *w, uintptr_t at, size_t bytes)
 {
 	struct iovec to = {w->before, bytes}, from = {(void *)at, bytes};
 
 	if (syscall(SYS_process_vm_readv, w->pid, &to, 1ul, &from, 1ul, 0ul) == (long)bytes)
 		return 0;
-	/* not allowed here: by way of the file, then */
+	/* process_vm_readv(2) is not permitted: copy through the memfd */
 	if (syscall(SYS_pwrite64, w->memfd, at, bytes, at) != (long)bytes ||
 	    syscall(SYS_pread64, w->memfd, w->before, bytes, at) != (long)bytes)
 		return errno != 0 ? -errno : -EIO;
@@ -163,11 +165,11 @@ static int move_batch(struct work *w, uintptr_t at, size_t bytes, int prot)
 	if (kept > 0)
 		kept = sys_read_pipe(w, (size_t)kept);
 	if (rc == 0 && kept > 0)
-		mend((char *)at, w->before, w->after, (size_t)kept);
+		merge_writes((char *)at, w->before, w->after, (size_t)kept);
 	return rc;
 }
 
-/* The bytes of a batch that another memfd has. */
+/* Read the bytes of a batch from another memfd. */
 static int read_memfd(int fd, char *to, size_t bytes, uint64_t offset)
 {
 	if (syscall(SYS_pread64, fd, to, bytes, offset) == (long)bytes)
@@ -175,7 +177,7 @@ static int read_memfd(int fd, char *to, size_t bytes, uint64_t offset)
 	return errno != 0 ? -errno : -EIO;
 }
 
-/* The same for pages of another memfd, which stay there. */
+/* Like move_batch(), for pages of another memfd, which keeps them. */
 static int move_batch_over(struct work *w, const struct gd_piece *piece, uintptr_t at, size_t bytes)
 {
 	const uint64_t offset = piece->offset + (at - piece->from);
@@ -189,7 +191,7 @@ static int move_batch_over(struct work *w, const struct gd_piece *piece, uintptr
 	if (rc == 0)
 		rc = read_memfd(piece->fd, w->after, bytes, offset);
 	if (rc == 0 && (piece->prot & PROT_WRITE) != 0)
-		mend((char *)at, w->before, w->after, bytes);
+		merge_writes((char *)at, w->before, w->after, bytes);
 	return rc;
 }
 
@@ -210,8 +212,8 @@ static int share_piece(struct work *w, const struct gd_piece *piece)
 	return rc;
 }
 
-/* A copy of its own for this process; the memfd keeps what it has. */
-static int part_piece(struct work *w, const struct gd_piece *piece)
+/* Map a private copy of a piece. The memfd keeps its content. */
+static int make_piece_private(struct work *w, const struct gd_piece *piece)
 {
 	size_t bytes = piece->to - piece->from;
 	long copy = syscall(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -259,7 +261,7 @@ static void run_there(unsigned high, unsigned low)
 	run_here((struct work *)((uintptr_t)high << 32 | low));
 }
 
-/* The pages of the stack that we are on must be quiet meanwhile. */
+/* The stack of the caller must not change while its pages move. */
 static int run_on_another_stack(struct work *w)
 {
 	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -278,7 +280,10 @@ static int run_on_another_stack(struct work *w)
 	return w->rc;
 }
 
-/* Below the lowest page of the stack that is moved there must be one that the kernel lets grow. */
+/*
+ * Touch the stack deeper than its moved pages, so that the page below them is one that the kernel
+ * lets grow.
+ */
 static __attribute__((noinline)) void deepen_stack(void)
 {
 	volatile char room[STACK_BYTES];
@@ -306,7 +311,7 @@ static struct work *make_work(void)
 		return NULL;
 	}
 	held_by_pipe = fcntl(w->pipe[1], F_GETPIPE_SZ);
-	/* a user with many pipes gets small ones */
+	/* the kernel gives small pipes to users with many pipes */
 	w->batch = held_by_pipe >= (int)BATCH ? BATCH : page;
 	return w;
 }
@@ -333,7 +338,7 @@ static int do_work(int memfd, const struct gd_piece *pieces, size_t n,
 	w->pieces = pieces;
 	w->n = n;
 	for (size_t i = 0; i < n; i++)
-		/* or just below */
+		/* the stack may also grow down into the piece */
 		if (here >= pieces[i].area_from && here < pieces[i].area_to + STACK_BYTES) {
 			on_it = true;
 			if (pieces[i].main_stack)
@@ -352,14 +357,14 @@ int gd_pages_share(int memfd, const struct gd_piece *pieces, size_t n)
 	return do_work(memfd, pieces, n, share_piece);
 }
 
-int gd_pages_part(const struct gd_piece *pieces, size_t n)
+int gd_pages_make_private(const struct gd_piece *pieces, size_t n)
 {
-	return do_work(-1, pieces, n, part_piece);
+	return do_work(-1, pieces, n, make_piece_private);
 }
 
-int gd_pages_part_in_child(const struct gd_piece *piece)
+int gd_pages_make_private_in_child(const struct gd_piece *piece)
 {
 	struct work w = {.memfd = -1};
 
-	return do_piece(&w, piece, part_piece);
+	return do_piece(&w, piece, make_piece_private);
 }

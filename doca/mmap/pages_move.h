@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pages_move.h - between pages.c and pages_move.c. What goes over a list returns 0, or -errno of
- * the first that fails.
+ * pages_move.h - interface between pages.c and pages_move.c. Functions over a list return 0, or
+ * -errno of the first failure.
  */
 #ifndef GD_PAGES_MOVE_H
 #define GD_PAGES_MOVE_H
@@ -9,14 +9,14 @@
 #include "mmap/maps.h"
 
 /*
- * Have pieces in the memfd, at the offsets that are their addresses, with what is in them. A piece
- * of another memfd says so (fd): what other processes write there meanwhile comes along, and what
- * they write later does not.
+ * Move pieces into the memfd, at offsets equal to their addresses, with their content. `fd` of a
+ * piece is set if its pages are in another memfd. Writes of other processes to that memfd are
+ * copied until the move, and not after it.
  */
 int gd_pages_share(int memfd, const struct gd_piece *pieces, size_t n);
-/* Private copies instead of pages of memfds (gd_piece.fd), which keep what they have. */
-int gd_pages_part(const struct gd_piece *pieces, size_t n);
-/* The same for one piece, which is no stack in use, with nothing but system calls. */
-int gd_pages_part_in_child(const struct gd_piece *piece);
+/* Replace pages of memfds (gd_piece.fd) by private copies. The memfds keep their content. */
+int gd_pages_make_private(const struct gd_piece *pieces, size_t n);
+/* Like gd_pages_make_private() for one piece that contains no stack in use. Uses only system calls. */
+int gd_pages_make_private_in_child(const struct gd_piece *piece);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pages_store.c - the memfds that pages of the program are in, and the ranges that maps hold. */
+/* pages_store.c - stores (memfds with pages of the program), and the ranges that maps hold */
 #include "mmap/pages_store.h"
 
 #include <gantry/memfd.h>
@@ -86,7 +86,6 @@ struct gd_store *gd_store_of(const struct gd_piece *p)
 	return s;
 }
 
-/* The store whose page a piece is where it belongs; NULL: another one's, or of no store. */
 struct gd_store *gd_store_place(const struct gd_piece *p)
 {
 	return p->shared && p->offset == p->from ? gd_store_of(p) : NULL;
@@ -114,7 +113,6 @@ static int add_range(struct gd_range **list, size_t *n, const struct gd_range *r
 	return 0;
 }
 
-/* One range that holds all that overlap with it, or touch it, instead of those. */
 int gd_store_track(struct gd_store *s, const struct gd_range *range)
 {
 	struct gd_range all = *range, *tracked = s->tracked;
@@ -135,7 +133,7 @@ int gd_store_track(struct gd_store *s, const struct gd_range *range)
 	return 0;
 }
 
-/* How far the pages at `from` are all held, or all not held. At most `to`. */
+/* Returns the end of the pages from `from` on that are all held, or all not held; at most `to`. */
 uintptr_t gd_held_until(uintptr_t from, uintptr_t to, bool *is_held_p)
 {
 	uintptr_t next = to, end = from;
@@ -182,11 +180,9 @@ int gd_stores_mapped(struct gd_piece **pieces_p, size_t *n_p)
 	return rc;
 }
 
-/* -- memory that is not mapped any more -- */
+/* -- memory that is no longer mapped -- */
 
-/*
- * The first part of a range of the memfd that is mapped somewhere; empty, at its end, when none is.
- */
+/* Returns the first part of a range of the memfd that is mapped; empty at its end if none is. */
 static struct gd_range first_mapped(const struct gd_store *s, const struct gd_piece *pieces,
 				    size_t n, uintptr_t from, uintptr_t to)
 {
@@ -209,8 +205,8 @@ static struct gd_range first_mapped(const struct gd_store *s, const struct gd_pi
 }
 
 /*
- * Pages of a stale store are of a process that still writes them: they go when the last descriptor
- * does.
+ * Free pages of a memfd. A process may still write to a stale store, so its pages are freed with
+ * the last descriptor.
  */
 static void punch(const struct gd_store *s, uintptr_t from, uintptr_t to)
 {
@@ -219,10 +215,7 @@ static void punch(const struct gd_store *s, uintptr_t from, uintptr_t to)
 			  (off_t)(to - from));
 }
 
-/*
- * What of a tracked range is still mapped is tracked on, the rest of its memory is given back. 0 or
- * -ENOMEM.
- */
+/* Keep tracking the mapped parts of a range, and free the rest. 0 or -ENOMEM. */
 static int sweep_range(struct gd_store *s, const struct gd_range *range,
 		       const struct gd_piece *pieces, size_t n)
 {
@@ -242,7 +235,7 @@ static int sweep_range(struct gd_store *s, const struct gd_range *range,
 	return rc;
 }
 
-/* Without memory to tell what is mapped, all is tracked as before. */
+/* Sweep one store. If memory allocation fails, the tracked ranges do not change. */
 static void sweep_store(struct gd_store *s, const struct gd_piece *pieces, size_t n)
 {
 	struct gd_range *before = s->tracked;
@@ -262,10 +255,7 @@ static void sweep_store(struct gd_store *s, const struct gd_piece *pieces, size_
 	free(before);
 }
 
-/*
- * Free memory that the program does not map any more and no peer holds; free a store that has no
- * pages left.
- */
+/* Free memory that is neither mapped nor held, and stores without pages. */
 void gd_stores_sweep(void)
 {
 	struct gd_piece *pieces = NULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* region.c - the memory of a map as other parts of the library use it. */
+/* region.c - the memory of a map as a region, and checks of its use */
 #include "mmap/share.h"
 
 #include <errno.h>
 
 doca_error_t gd_mmap_check(const struct doca_mmap *mmap)
 {
-	/* that of our own may be made just now */
+	/* another thread may be setting the share of a local map */
 	const struct gd_share *s = mmap->imported ? mmap->share : NULL;
 
 	if (!mmap->started)
@@ -19,7 +19,7 @@ doca_error_t gd_mmap_copied(const struct doca_mmap *mmap)
 {
 	if (!mmap->imported)
 		return DOCA_SUCCESS;
-	/* pairs with on_owner, which says so before it takes the pages away */
+	/* pairs with on_owner(), which sets `gone` before it replaces the pages */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return gd_mmap_check(mmap);
 }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share.c - the owner's side of maps that other processes import.
+ * share.c - the owner of maps that other processes import
  *
- * The owner listens on a Unix socket in the run directory, served by the thread of the library.
- * Both sides keep the connection.
+ * The owner listens on a Unix socket in the run directory. The service thread serves it. Both sides
+ * keep the connection.
  *
  *     importer                         owner
  *     ask: id, kind, access  ------->  checks them against its exports
  *     maps the memory  <-------------  reply: a memfd for each run of pages
  *             ...
- *     replaces its mapping  <--------  REVOKE: doca_mmap_stop was called
- *     RELEASED  -------------------->  stop returns
+ *     replaces its mapping  <--------  REVOKE: doca_mmap_stop() was called
+ *     RELEASED  -------------------->  doca_mmap_stop() returns
  *
- * An importer that ends its import says RELEASED by itself. One whose connection ends without it
- * may still have the memory mapped: it closed all its descriptors, or left a child behind. For this
- * one, and one that says nothing for GD_SILENT_NS, the owner replaces its own pages; that importer
- * keeps the old ones. So does a device of an RDMA peer that did not let go in time.
+ * An importer that ends its import sends RELEASED without a REVOKE. If its connection ends without
+ * RELEASED, the memory may still be mapped: the importer closed its descriptors, or a child still
+ * has them. In that case, and if an importer sends nothing for GD_SILENT_NS, the owner replaces its
+ * own pages, and the importer keeps the old ones. The same applies to a device of an RDMA peer that
+ * does not release the memory in time.
  */
 #include "mmap/share.h"
 
@@ -36,17 +37,17 @@
 struct importer {
 	struct importer *next;
 	int fd;
-	struct doca_mmap *mmap;   /* NULL: has not asked yet */
+	struct doca_mmap *mmap;   /* NULL: no request yet */
 	bool is_listed, is_asked; /* is_asked: REVOKE was sent */
 };
 
 pthread_mutex_t gd_mmaps_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static pthread_cond_t changed; /* an importer has gone from the list; CLOCK_MONOTONIC */
+static pthread_cond_t changed; /* an importer left the list; CLOCK_MONOTONIC */
 static struct importer *importers;
 static struct gd_listener listener = {.fd = -1};
 
-/* -- the owner -- */
+/* -- connections of importers -- */
 
 static void unlist(struct importer *importer)
 {
@@ -59,8 +60,8 @@ static void unlist(struct importer *importer)
 	pthread_cond_broadcast(&changed);
 }
 
-/* Not locked; it is on no list any more. */
-static void hang_up(struct importer *importer)
+/* Without the lock; the importer is not in the list. */
+static void close_importer(struct importer *importer)
 {
 	gd_service_remove_fd(importer->fd);
 	close(importer->fd);
@@ -68,8 +69,8 @@ static void hang_up(struct importer *importer)
 }
 
 /*
- * What an export of that kind lets be done; 0: there is none. Who has it by PCI may pass it on by
- * RDMA.
+ * Returns the rights of an export of that kind, 0 if there is none. A holder of a PCI export may
+ * also import by RDMA, on behalf of its own peers.
  */
 static uint32_t granted(const struct doca_mmap *mmap, uint32_t kind)
 {
@@ -100,7 +101,7 @@ static int fill_runs(const struct doca_mmap *mmap, struct gd_share_reply *reply,
 	return n > 0 ? 0 : n;
 }
 
-static void answer(struct importer *importer, const struct gd_share_ask *ask)
+static void answer_request(struct importer *importer, const struct gd_share_ask *ask)
 {
 	struct doca_mmap *mmap = gd_mmap_owned(&ask->id);
 	struct gd_share_reply reply = {.magic = GD_SHARE_MAGIC, .status = -EACCES};
@@ -118,8 +119,8 @@ static void answer(struct importer *importer, const struct gd_share_ask *ask)
 	gd_wire_reply(importer->fd, &reply, runs);
 }
 
-/* The connection ends. Only after RELEASED the memory is known to be unmapped. */
-static void leave(struct importer *importer, int rc)
+/* The connection has ended. Without RELEASED the memory may still be mapped. */
+static void end_import(struct importer *importer, int rc)
 {
 	if (importer->mmap && rc != GD_SHARE_RELEASED)
 		importer->mmap->share->is_tainted = true;
@@ -133,18 +134,18 @@ static void on_importer(void *arg)
 	int rc = -ENOTCONN;
 
 	pthread_mutex_lock(&gd_mmaps_lock);
-	if (!importer->is_listed) { /* somebody is about to hang up */
+	if (!importer->is_listed) { /* another thread is about to close the connection */
 		pthread_mutex_unlock(&gd_mmaps_lock);
 		return;
 	}
 	rc = gd_wire_read_ask(importer->fd, &ask);
 	if (rc == 0)
-		answer(importer, &ask);
+		answer_request(importer, &ask);
 	else if (rc != -EAGAIN)
-		leave(importer, rc);
+		end_import(importer, rc);
 	pthread_mutex_unlock(&gd_mmaps_lock);
 	if (rc != 0 && rc != -EAGAIN)
-		hang_up(importer);
+		close_importer(importer);
 }
 
 static void on_listener(void *arg)
@@ -197,8 +198,8 @@ static void init_changed(void)
 }
 
 /*
- * Connections are the parent's: our copies would hide its end from others. What was exported is not
- * what we have now.
+ * In a child: close the connections of the parent, because the copies would hide its end from
+ * peers. The exports do not describe the pages of the child.
  */
 static void after_fork_child(void)
 {
@@ -225,8 +226,9 @@ static void after_fork_child(void)
 }
 
 /*
- * The lock of the service is taken within ours; that of pages too, which has its handlers from the
- * beginning.
+ * Lock order: gd_mmaps_lock, then the lock of the service and that of pages.c. Handlers that are
+ * registered later lock earlier, so those of the service come first; those of pages.c are
+ * registered at program start.
  */
 static void prepare(void)
 {
@@ -275,7 +277,7 @@ struct gd_share *gd_share_make(struct doca_mmap *mmap)
 	return s;
 }
 
-static bool others_write(uint32_t access)
+static bool peers_may_write(uint32_t access)
 {
 	return (access & (DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE |
 			  DOCA_ACCESS_FLAG_RDMA_ATOMIC)) != 0;
@@ -288,31 +290,32 @@ static doca_error_t cannot_hold(const struct doca_mmap *mmap, int rc)
 		doca_error_t result;
 		const char *why;
 	} table[] = {
-		{-EFAULT, DOCA_ERROR_INVALID_VALUE, "not all of it is mapped"},
-		{-EACCES, DOCA_ERROR_NOT_PERMITTED, "the program itself has no such right to it"},
+		{-EFAULT, DOCA_ERROR_INVALID_VALUE, "the range is not completely mapped"},
+		{-EACCES, DOCA_ERROR_NOT_PERMITTED,
+		 "the program itself may not access the memory that way"},
 		{-EOPNOTSUPP, DOCA_ERROR_NOT_SUPPORTED,
-		 "the program has mapped it as shared; use private memory"},
-		{-ENOMEM, DOCA_ERROR_NO_MEMORY, "there is not enough memory"},
-		{-EFBIG, DOCA_ERROR_DRIVER, "the size of files is limited; see ulimit -f"},
+		 "the program has mapped it as shared: use private memory"},
+		{-ENOMEM, DOCA_ERROR_NO_MEMORY, "out of memory"},
+		{-EFBIG, DOCA_ERROR_DRIVER, "the size of files is limited: raise ulimit -f"},
 		{-EMFILE, DOCA_ERROR_DRIVER,
-		 "too many open files: each exported map needs one; see ulimit -n"},
+		 "too many open files: each exported map needs one: raise ulimit -n"},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (table[i].rc == rc) {
 			gd_log(DOCA_LOG_LEVEL_ERROR,
-			       "memory at %p, %zu bytes, cannot be shared: %s", mmap->addr,
-			       mmap->length, table[i].why);
+			       "memory map cannot be exported (address=%p, bytes=%zu): %s",
+			       mmap->addr, mmap->length, table[i].why);
 			return table[i].result;
 		}
-	gd_log(DOCA_LOG_LEVEL_ERROR, "memory at %p, %zu bytes, cannot be shared: %s", mmap->addr,
-	       mmap->length, strerror(-rc));
+	gd_log(DOCA_LOG_LEVEL_ERROR, "memory map cannot be exported (address=%p, bytes=%zu): %s",
+	       mmap->addr, mmap->length, strerror(-rc));
 	return DOCA_ERROR_DRIVER;
 }
 
 /*
- * Comch peers may read all that is common: what is exported is put apart from it, and they are
- * given it anew.
+ * Comch peers can read all of the common memfd. So an exported range leaves it, and `moves` makes
+ * Comch export the map again.
  */
 static void leave_common(struct doca_mmap *mmap)
 {
@@ -332,7 +335,7 @@ doca_error_t gd_share_hold(struct doca_mmap *mmap, bool common)
 		leave_common(mmap);
 	if (s->is_held)
 		return DOCA_SUCCESS;
-	rc = gd_pages_hold(mmap->addr, mmap->length, others_write(mmap->access), common);
+	rc = gd_pages_hold(mmap->addr, mmap->length, peers_may_write(mmap->access), common);
 	if (rc != 0)
 		return cannot_hold(mmap, rc);
 	s->is_held = true;
@@ -357,7 +360,8 @@ static doca_error_t fill_blob(struct doca_mmap *mmap, enum gd_blob_kind kind, st
 {
 	uint32_t flags = kind == GD_BLOB_PCI ? GD_PCI_FLAGS : GD_RDMA_FLAGS;
 
-	if (mmap->imported) { /* the owner's, with other rights: whoever gets it asks the owner */
+	/* descriptor of the original owner with RDMA rights: the importer connects to that owner */
+	if (mmap->imported) {
 		*blob = mmap->share->pci;
 		blob->kind = kind;
 		blob->access = gd_rdma_of_pci(blob->access);
@@ -406,7 +410,7 @@ doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, boo
 
 /* -- the end -- */
 
-static void ask_back(const struct doca_mmap *mmap)
+static void revoke_imports(const struct doca_mmap *mmap)
 {
 	for (struct importer *i = importers; i; i = i->next)
 		if (i->mmap == mmap && !i->is_asked) {
@@ -424,7 +428,10 @@ static bool has_importer(const struct doca_mmap *mmap)
 	return i != NULL;
 }
 
-/* Until all have released the memory, or the time has come. Does one still have it? */
+/*
+ * Wait until all importers have released the memory, at most until `end`. Returns whether one still
+ * has it.
+ */
 static bool wait_for_importers(const struct doca_mmap *mmap, uint64_t end)
 {
 	const struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
@@ -445,8 +452,8 @@ static bool overlap(const struct doca_mmap *a, const struct doca_mmap *b)
 }
 
 /*
- * Pages were replaced that other maps have in common with this one: what peers have of those maps
- * is not what we have now.
+ * The replaced pages may also belong to other maps. Peers then have old pages of those maps: revoke
+ * them and count a move.
  */
 static void renew_neighbours(const struct doca_mmap *mmap)
 {
@@ -455,7 +462,7 @@ static void renew_neighbours(const struct doca_mmap *mmap)
 		if (m->imported || !m->share || !overlap(m, mmap))
 			continue;
 		__atomic_fetch_add(&m->moves, 1, __ATOMIC_RELEASE);
-		ask_back(m);
+		revoke_imports(m);
 	}
 	pthread_mutex_unlock(&gd_mmaps_lock);
 }
@@ -468,7 +475,7 @@ static doca_error_t replace(struct doca_mmap *mmap, bool pinned)
 	if (rc == 0)
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "memory map: cannot take the pages from an importer that does not answer (address=%p, "
+	       "memory map: cannot replace the pages that an importer did not release (address=%p, "
 	       "bytes=%zu, error=%s): end that process, or stop the map again",
 	       mmap->addr, mmap->length, strerror(-rc));
 	return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_OPERATING_SYSTEM;
@@ -502,7 +509,7 @@ static void drop(struct doca_mmap *mmap)
 	while (taken) {
 		struct importer *next = taken->next;
 
-		hang_up(taken);
+		close_importer(taken);
 		taken = next;
 	}
 	if (s->is_held)
@@ -519,7 +526,7 @@ doca_error_t gd_share_revoke(struct doca_mmap *mmap)
 	if (!mmap->share)
 		return DOCA_SUCCESS;
 	pthread_mutex_lock(&gd_mmaps_lock);
-	ask_back(mmap);
+	revoke_imports(mmap);
 	pthread_mutex_unlock(&gd_mmaps_lock);
 	pinned = gd_rdma_take_back(&mmap->id, false, end);
 	pthread_mutex_lock(&gd_mmaps_lock);

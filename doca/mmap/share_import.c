@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share_import.c - the importer's side of maps between processes: see share.c.
+ * share_import.c - the importer of maps of other processes. The protocol is in share.c.
  *
- * When the owner asks the memory back, the service thread maps private pages over it. Threads that
- * copy just then go on, into pages that no other process has; they find the map gone when they are
- * done. RELEASED is sent when no device uses the memory.
+ * When the owner revokes the memory, the service thread maps private pages over it. Threads that
+ * copy at that moment continue in pages that no other process has. After the copy they find that
+ * the map is gone. RELEASED is sent when no device uses the memory.
  */
 #include "mmap/share.h"
 
@@ -21,21 +21,22 @@
 #include <unistd.h>
 
 #define NO_SANITIZE __attribute__((no_sanitize("address"), no_sanitize("thread"), noinline))
-#define RETRY_NS 1000000ull /* between two looks whether devices have let go */
-#define LOOKS 64u           /* maps that one look is about */
-/* the last contents of a small map, such as a sync event, stay readable */
+#define RETRY_NS 1000000ull /* between two checks whether devices have released the memory */
+#define CHECK_MAX 64u       /* maximum number of maps of one check */
+/* maximum size of a map, such as a sync event, whose last content stays readable */
 #define KEPT_BYTES 65536u
 
-static void look_again(void *arg);
+static void check_revoked(void *arg);
 
-static struct gn_timer timer = {.fn = look_again};
+static struct gn_timer timer = {.fn = check_revoked};
 static struct gd_share *revoked; /* under gd_mmaps_lock */
 
 /* -- the mapping -- */
 
 static doca_error_t cannot_map(const struct doca_mmap *map, int rc)
 {
-	gd_log(DOCA_LOG_LEVEL_ERROR, "%zu bytes of another process cannot be mapped: %s",
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "memory map cannot be imported: the memory cannot be mapped (bytes=%zu): %s",
 	       map->length, strerror(-rc));
 	return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_DRIVER;
 }
@@ -67,10 +68,10 @@ static NO_SANITIZE void copy_words(volatile uint64_t *to, const volatile uint64_
 }
 
 /*
- * Pages of our own instead, at once for all threads. They may be writing: no sanitizer is to take
- * this for a race.
+ * Replace the mapping by private pages, atomically for all threads. Threads may be writing: a
+ * sanitizer must not report a race.
  */
-static int shadow(const struct gd_share *s)
+static int replace_mapping(const struct gd_share *s)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 	void *copy;
@@ -99,7 +100,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* -- asked back -- */
+/* -- revocation -- */
 
 static void unlist(const struct gd_share *s)
 {
@@ -111,12 +112,12 @@ static void unlist(const struct gd_share *s)
 		*at = s->next;
 }
 
-static size_t list_revoked(struct gd_mmap_id ids[LOOKS])
+static size_t list_revoked(struct gd_mmap_id ids[CHECK_MAX])
 {
 	size_t n = 0;
 
 	pthread_mutex_lock(&gd_mmaps_lock);
-	for (const struct gd_share *s = revoked; s && n < LOOKS; s = s->next)
+	for (const struct gd_share *s = revoked; s && n < CHECK_MAX; s = s->next)
 		ids[n++] = s->id;
 	pthread_mutex_unlock(&gd_mmaps_lock);
 	return n;
@@ -136,11 +137,11 @@ static void release_revoked(const struct gd_mmap_id *id)
 	pthread_mutex_unlock(&gd_mmaps_lock);
 }
 
-static void look_again(void *arg)
+static void check_revoked(void *arg)
 {
-	struct gd_mmap_id ids[LOOKS];
+	struct gd_mmap_id ids[CHECK_MAX];
 	const size_t n = list_revoked(ids);
-	bool waits = n == LOOKS; /* there may be more */
+	bool waits = n == CHECK_MAX; /* there may be more */
 
 	(void)arg;
 	for (size_t i = 0; i < n; i++)
@@ -160,8 +161,8 @@ static void on_owner(void *arg)
 	if (word == -EAGAIN)
 		return;
 	__atomic_store_n(&s->gone, 1, __ATOMIC_RELEASE);
-	if (word != GD_SHARE_REVOKE || shadow(s) != 0) {
-		/* it is over, or the owner finds that we are silent */
+	if (word != GD_SHARE_REVOKE || replace_mapping(s) != 0) {
+		/* the owner has ended, or it replaces its pages after GD_SILENT_NS */
 		gd_service_remove_fd(s->conn);
 		return;
 	}
@@ -169,24 +170,27 @@ static void on_owner(void *arg)
 	s->next = revoked;
 	revoked = s;
 	pthread_mutex_unlock(&gd_mmaps_lock);
-	look_again(NULL);
+	check_revoked(NULL);
 }
 
 /* -- import, and its end -- */
 
-static bool others_write(uint32_t access)
+static bool peers_may_write(uint32_t access)
 {
 	return (access & (DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE |
 			  DOCA_ACCESS_FLAG_RDMA_ATOMIC)) != 0;
 }
 
-/* A descriptor is kept where a transport can pass all of the memory on by it. */
+/*
+ * Map the memory. The descriptor is kept if there is only one, so that a transport can export the
+ * memory.
+ */
 static doca_error_t map_memory(struct doca_mmap *map, struct gd_share *s,
 			       const struct gd_share_reply *reply, int memfds[GD_RUNS])
 {
 	int rc;
 
-	s->prot = PROT_READ | (others_write(map->access) ? PROT_WRITE : 0);
+	s->prot = PROT_READ | (peers_may_write(map->access) ? PROT_WRITE : 0);
 	rc = map_runs(s, reply, memfds);
 	if (rc != 0)
 		return cannot_map(map, rc);
@@ -276,13 +280,13 @@ void gd_share_forget_import(struct gd_share *s)
 	close_fd(&s->conn);
 	close_fd(&s->fd);
 	s->gone = 1;
-	if (s->base && shadow(s) != 0)
-		/* better to fail than to write into the owner's memory */
+	if (s->base && replace_mapping(s) != 0)
+		/* a fault is better than a write to the memory of the owner */
 		munmap(s->base, s->base_bytes);
 }
 
 void gd_share_forget_timer(void)
 {
-	timer = (struct gn_timer){.fn = look_again};
+	timer = (struct gn_timer){.fn = check_revoked};
 	revoked = NULL;
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * share_wire.c - how importers and owners of memory find each other, and read and write what they
- * say.
- */
+/* share_wire.c - sockets and messages of importers and owners of memory */
 #include "mmap/share_wire.h"
 
 #include "common/log.h"
@@ -22,11 +19,11 @@
 
 #define PREFIX "map-"
 #define SUFFIX ".sock"
-#define UNBORN ".new" /* until it listens */
-#define UNBORN_S 60   /* after which nobody is still at it */
+#define TEMPORARY ".new" /* until the socket listens */
+#define TEMPORARY_S 60   /* age of a leftover file of a process that ended before it listened */
 #define ANSWER_S 5
 #define BACKLOG 128
-#define WHY_BYTES 96 /* of a reason, for the log */
+#define WHY_BYTES 96 /* bytes of an error message */
 
 uint64_t gd_host_id(void)
 {
@@ -58,7 +55,7 @@ static bool ends_with(const char *name, const char *end)
 	return n > m && strcmp(name + n - m, end) == 0;
 }
 
-/* Nobody listens: its process is dead. */
+/* Returns whether no process listens on the socket. */
 static bool is_dead(const char *path)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -76,7 +73,7 @@ static bool is_old(const char *path)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0 && time(NULL) - st.st_mtime > UNBORN_S;
+	return lstat(path, &st) == 0 && time(NULL) - st.st_mtime > TEMPORARY_S;
 }
 
 static void sweep(const char *dir)
@@ -90,26 +87,30 @@ static void sweep(const char *dir)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
 		if ((ends_with(entry->d_name, SUFFIX) && is_dead(path)) ||
-		    (ends_with(entry->d_name, UNBORN) && is_old(path)))
+		    (ends_with(entry->d_name, TEMPORARY) && is_old(path)))
 			unlink(path);
 	}
 	if (d)
 		closedir(d);
 }
 
-/* It gets its name when it listens: until then it would look dead. */
-static int bind_and_listen(int fd, const char *path, const char *unborn)
+/*
+ * Bind under a temporary name and rename after listen(2): a socket that does not listen would be
+ * removed as dead.
+ */
+static int bind_and_listen(int fd, const char *path, const char *temporary)
 {
 	struct sockaddr_un sun;
 
-	if (!address(&sun, unborn))
+	if (!address(&sun, temporary))
 		return -ENAMETOOLONG;
 	if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0)
 		return -errno;
-	if (chmod(unborn, 0600) != 0 || listen(fd, BACKLOG) != 0 || rename(unborn, path) != 0) {
+	if (chmod(temporary, 0600) != 0 || listen(fd, BACKLOG) != 0 ||
+	    rename(temporary, path) != 0) {
 		int rc = -errno;
 
-		unlink(unborn);
+		unlink(temporary);
 		return rc;
 	}
 	return 0;
@@ -117,7 +118,7 @@ static int bind_and_listen(int fd, const char *path, const char *unborn)
 
 doca_error_t gd_listener_open(struct gd_listener *listener)
 {
-	char dir[80], unborn[GD_BLOB_PATH + 8];
+	char dir[80], temporary[GD_BLOB_PATH + 8];
 	doca_error_t result = gd_run_dir(dir);
 	uint32_t number = 0;
 	int rc;
@@ -129,15 +130,17 @@ doca_error_t gd_listener_open(struct gd_listener *listener)
 		number = (uint32_t)time(NULL);
 	snprintf(listener->path, sizeof(listener->path), "%s/" PREFIX "%d-%08x" SUFFIX, dir,
 		 (int)getpid(), number);
-	snprintf(unborn, sizeof(unborn), "%s/" PREFIX "%d-%08x" UNBORN, dir, (int)getpid(), number);
+	snprintf(temporary, sizeof(temporary), "%s/" PREFIX "%d-%08x" TEMPORARY, dir, (int)getpid(),
+		 number);
 	listener->pid = getpid();
 	listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	rc = listener->fd < 0 ? -errno : bind_and_listen(listener->fd, listener->path, unborn);
+	rc = listener->fd < 0 ? -errno : bind_and_listen(listener->fd, listener->path, temporary);
 	if (rc == 0) {
 		listener->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		return DOCA_SUCCESS;
 	}
-	gd_log(DOCA_LOG_LEVEL_ERROR, "no socket %s for those who import memory: %s", listener->path,
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "memory map cannot be exported: cannot create the socket %s: %s", listener->path,
 	       strerror(-rc));
 	if (listener->fd >= 0)
 		close(listener->fd);
@@ -166,8 +169,8 @@ void gd_listener_close(struct gd_listener *listener)
 	gd_listener_forget(listener);
 }
 
-/* The same user, or root. */
-static bool is_friend(int fd)
+/* Returns whether the peer is the same user, or root. */
+static bool is_same_user(int fd)
 {
 	struct ucred cred;
 	socklen_t n = sizeof(cred);
@@ -188,7 +191,7 @@ static int accept_one(struct gd_listener *listener)
 		close(fd);
 	listener->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "a process that wanted to import memory was refused: too many open files");
+	       "memory map: import by a process rejected: too many open files: raise ulimit -n");
 	return -1;
 }
 
@@ -196,10 +199,10 @@ int gd_listener_accept(struct gd_listener *listener)
 {
 	int fd = listener->fd < 0 ? -1 : accept_one(listener);
 
-	while (fd >= 0 && !is_friend(fd)) {
+	while (fd >= 0 && !is_same_user(fd)) {
 		close(fd);
 		gd_log(DOCA_LOG_LEVEL_WARNING,
-		       "a process of another user that wanted to import memory was refused");
+		       "memory map: import by a process of another user rejected");
 		fd = accept_one(listener);
 	}
 	return fd;
@@ -207,14 +210,14 @@ int gd_listener_accept(struct gd_listener *listener)
 
 /* -- the owner's side -- */
 
-/* Says nothing but one word. */
+/* A message without data. */
 struct word {
 	uint32_t magic, word;
 };
 
 int gd_wire_read_ask(int fd, struct gd_share_ask *ask)
 {
-	/* without room for descriptors */
+	/* without a control buffer: descriptors of the importer are not accepted */
 	ssize_t n = recv(fd, ask, sizeof(*ask), MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n < 0)
@@ -235,7 +238,7 @@ void gd_wire_say(int fd, enum gd_share_word word)
 		shutdown(fd, SHUT_RDWR);
 }
 
-/* A descriptor of the same memory by which nobody can write. */
+/* Open a read-only descriptor of the same memory. */
 static int read_only(int memfd)
 {
 	char path[40];
@@ -244,7 +247,7 @@ static int read_only(int memfd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* One message, with n descriptors. */
+/* Send one message with n descriptors. */
 static int send_reply(int fd, const struct gd_share_reply *reply, const int *fds, uint32_t n)
 {
 	char control[CMSG_SPACE(GD_RUNS * sizeof(int))] __attribute__((aligned(8))) = {0};
@@ -290,7 +293,7 @@ void gd_wire_reply(int fd, const struct gd_share_reply *reply, const struct gd_r
 static doca_error_t no_owner(int err)
 {
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "the owner of exported memory cannot be reached: %s; has it stopped the map, or ended?",
+	       "memory map cannot be imported: cannot connect to the owner: %s: check that the owner runs and has not stopped its map",
 	       strerror(err));
 	return DOCA_ERROR_DRIVER;
 }
@@ -311,13 +314,13 @@ static doca_error_t connect_owner(const char *path, int *conn_p)
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0)
 		return no_owner(errno);
-	if (is_friend(fd))
+	if (is_same_user(fd))
 		return DOCA_SUCCESS;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "the owner of exported memory is another user");
+	gd_log(DOCA_LOG_LEVEL_ERROR, "memory map cannot be imported: the owner is another user");
 	return DOCA_ERROR_NOT_PERMITTED;
 }
 
-/* One message; the descriptors that came with it are kept if there is one for each run. */
+/* Receive one message. Keep its descriptors if there is one for each run. */
 static ssize_t receive(int fd, struct gd_share_reply *reply, int memfds[GD_RUNS])
 {
 	char control[CMSG_SPACE((GD_RUNS + 1) * sizeof(int))] __attribute__((aligned(8)));
@@ -326,7 +329,7 @@ static ssize_t receive(int fd, struct gd_share_reply *reply, int memfds[GD_RUNS]
 			     .msg_iovlen = 1,
 			     .msg_control = control,
 			     .msg_controllen = sizeof(control)};
-	int fds[GD_RUNS + 2]; /* what fits into `control`, which is rounded up */
+	int fds[GD_RUNS + 2]; /* maximum that fits into `control`, which is rounded up */
 	size_t n_fds = 0;
 	ssize_t n;
 
@@ -360,7 +363,7 @@ int gd_wire_read_word(int fd)
 		       : -ENOTCONN;
 }
 
-/* Whole pages, one after the other, from the first of the range to its last. */
+/* Check that the runs are consecutive whole pages from the first page of the range to its last. */
 static bool are_runs(const struct gd_share_reply *reply)
 {
 	const uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
@@ -378,7 +381,7 @@ static bool are_runs(const struct gd_share_reply *reply)
 	return at == ((reply->addr + reply->length + mask) & ~mask);
 }
 
-/* Of this memory, with no more rights than were asked for, and a range that can be. */
+/* Check that the reply is for this memory, with at most the requested rights and a valid range. */
 static bool is_answer(const struct gd_blob *blob, const struct gd_share_ask *ask,
 		      const struct gd_share_reply *reply)
 {
@@ -393,7 +396,7 @@ static int check_pages(int memfd, uint64_t bytes, char why[WHY_BYTES])
 	int rc = gantry_memfd_check_pages(memfd, bytes, &present);
 
 	if (rc != 0)
-		snprintf(why, WHY_BYTES, "it has holes: %llu of %llu bytes are present",
+		snprintf(why, WHY_BYTES, "the memory has holes (present=%llu, bytes=%llu)",
 			 (unsigned long long)present, (unsigned long long)bytes);
 	return rc;
 }
@@ -417,14 +420,15 @@ static int check_memfds(const struct gd_share_reply *reply, const int memfds[GD_
 static doca_error_t check_reply(const struct gd_blob *blob, const struct gd_share_ask *ask,
 				const struct gd_share_reply *reply, const int memfds[GD_RUNS])
 {
-	char why[WHY_BYTES] = "it does not keep to the protocol";
+	char why[WHY_BYTES] = "protocol error";
 
 	if (reply->magic == GD_SHARE_MAGIC && reply->status != 0)
-		strcpy(why, "it does not know it, or has not allowed that");
+		strcpy(why, "the map does not exist, or its rights do not permit it");
 	else if (reply->magic == GD_SHARE_MAGIC && is_answer(blob, ask, reply) &&
 		 check_memfds(reply, memfds, why) == 0)
 		return DOCA_SUCCESS;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "the owner of exported memory does not give it: %s", why);
+	gd_log(DOCA_LOG_LEVEL_ERROR, "memory map cannot be imported: rejected by the owner: %s",
+	       why);
 	return DOCA_ERROR_NOT_PERMITTED;
 }
 
