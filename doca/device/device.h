@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.h - the devices that a program sees, and the transports behind them.
+ * device.h - the devices (PCI functions) that a program sees, and the transports behind them
  *
- * One emulated card is always there. A process sees it through two functions, unless
- * GANTRY_DOCA_PROFILE=host or =dpu (see `gantry env`) leaves only one of them:
+ * One emulated card always exists. A process sees it through two functions.
+ * GANTRY_DOCA_PROFILE=host or =dpu limits it to one of them (see `gantry env`):
  *     dpu     PCI 0000:03:00.0, ibdev mlx5_0, interface p0; has the representor of the host
  *             function
  *     host    PCI 0000:b1:00.0, ibdev mlx5_1, interface ens1f0np0
- * GANTRY_DOCA_CONF=FILE names a configuration (the `devices` of every gantry configuration) that
- * changes or adds functions: an entry whose pci is that of a function changes this one, any other
- * adds one. Each may carry
- *     pci, ibdev, iface            as programs name the function
- *     profile = "host" | "dpu"     left out: dpu when it has representors
+ * GANTRY_DOCA_CONF=FILE names a configuration file. An entry of its `devices` with the pci of an
+ * existing function changes that function, any other adds one. Keys of an entry:
+ *     pci, ibdev, iface            names of the function for programs
+ *     profile = "host" | "dpu"     side of the function; default: dpu if it has representors
  *     representors = ( { pci = "..."; iface = "..."; } )
- *     card                         functions of one card meet; left out: the one card
- *     insecure = true              every host that reaches it may connect; required for a network
- *                                  transport
+ *     card                         functions of one card can connect; default: the emulated card
+ *     insecure = true              every host that reaches the device may connect; required for a
+ *                                  network transport
  *     transport, and its options   a transport of this machine (shm-comch) serves Comch, and RDMA
- *                                  between processes of it; one of the network (rdma-verbs, rxe)
- *                                  RDMA, instead of the other where a function has both
- * and `doca = { functions = "none"; }` takes away those that are always there. There, too, stands
- * how long clients wait: connect_timeout = "5s".
+ *                                  its processes. A network transport (rdma-verbs, rxe) serves
+ *                                  RDMA, also if the function has both
+ * `doca = { functions = "none"; }` removes the two default functions. In the same group,
+ * connect_timeout = "5s" sets how long a Comch client waits for a server.
  */
 #ifndef GD_DEVICE_H
 #define GD_DEVICE_H
@@ -34,40 +33,40 @@
 
 enum gd_side { GD_HOST = 1, GD_DPU = 2 };
 
-/* an opened device of a transport plugin; one per configured device and process */
+/* an opened device of a transport plugin; one for each configured device and process */
 struct gd_transport;
-struct gd_wire; /* what one will be opened with */
+struct gd_wire; /* the configuration that a transport is opened with */
 
 struct doca_devinfo_rep {
-	const struct doca_devinfo *of; /* the device that has it */
-	char pci[13];                  /* "0000:b1:00.0": of the function that it stands for */
+	const struct doca_devinfo *of; /* the device that has the representor */
+	char pci[13];                  /* address of the represented function, "0000:b1:00.0" */
 	char iface[256];
 	char vuid[128];
-	struct doca_dev_rep *rep; /* the one that is opened, again and again */
+	struct doca_dev_rep *rep; /* the object of all opens */
 };
 
 struct doca_devinfo {
-	char name[64]; /* the entry's, for messages */
+	char name[64]; /* name of the entry, for messages */
 	char card[64];
 	char pci[13];
 	char ibdev[64];
 	char iface[256];
 	enum gd_side side;
 	bool comch;   /* Comch over shared memory */
-	bool network; /* RDMA over verbs; else over shared memory */
+	bool network; /* RDMA over verbs; otherwise over shared memory */
 	uint8_t mac[6];
 	uint32_t index;
 	uint32_t n_reps;
 	struct doca_devinfo_rep *reps;
-	/* transports of this machine and of the network; at least one */
+	/* transport of this machine, and network transport; at least one is set */
 	struct gd_wire *local, *wide;
-	struct doca_dev *dev; /* the one that is opened, again and again */
+	struct doca_dev *dev; /* the object of all opens */
 };
 
 struct doca_dev {
-	struct doca_devinfo *info; /* lives as long as the process */
-	uint32_t references;       /* under the lock of doca_dev.c, as users; 0: closed */
-	uint32_t users;            /* contexts made with it */
+	struct doca_devinfo *info; /* exists until the process ends */
+	uint32_t references;       /* opens; 0: closed. Under the lock of doca_dev.c, like users */
+	uint32_t users;            /* objects created with the device */
 };
 
 struct doca_dev_rep {
@@ -78,19 +77,19 @@ struct doca_dev_rep {
 };
 
 /*
- * All functions of this process, in the order of listing. NO_MEMORY; NOT_FOUND after lines in the
- * log when the configuration is wrong.
+ * Get all functions of this process in listing order. NO_MEMORY; NOT_FOUND: the configuration is
+ * invalid, see the log.
  */
 doca_error_t gd_devices(struct doca_devinfo *const **infos_p, uint32_t *n_p);
-/* With a device open: how long a Comch client waits for a server that does not answer. */
+/* How long a Comch client waits for a server that does not answer. Call with a device open. */
 uint64_t gd_connect_ns(void);
 
-/* May something be made with it? NULL and one that was closed: no. Any thread. */
+/* Returns whether the device is open. false for NULL. Any thread. */
 bool gd_dev_is_open(const struct doca_dev *dev);
 bool gd_rep_is_open(const struct doca_dev_rep *rep);
 /*
- * Something was made with it, or is gone again: until then it cannot be closed. Any thread. NULL is
- * fine.
+ * Count the objects created with a device or representor: it cannot be closed while one exists. Any
+ * thread. NULL has no effect.
  */
 void gd_dev_hold(struct doca_dev *dev);
 void gd_dev_release(struct doca_dev *dev);
@@ -98,29 +97,29 @@ void gd_rep_hold(struct doca_dev_rep *rep);
 void gd_rep_release(struct doca_dev_rep *rep);
 
 /*
- * The transport of a device for Comch; the plugin is loaded and the device opened at the first
- * call. NOT_SUPPORTED: has none; INITIALIZATION after a line in the log that says why. Any thread.
+ * Get the transport of a device for Comch. The first call loads the plugin and opens the device.
+ * NOT_SUPPORTED: the device has none; INITIALIZATION: see the log. Any thread.
  */
 doca_error_t gd_transport_get(struct doca_devinfo *info, struct gd_transport **transport_p);
 /*
- * The same for RDMA: over the network when the function has such a transport, else within this
- * machine.
+ * Like gd_transport_get(), for RDMA: the network transport if the function has one, else that of
+ * this machine.
  */
 doca_error_t gd_transport_get_rdma(struct doca_devinfo *info, struct gd_transport **transport_p);
 
 /*
- * The service of that transport by which the Comch server `name` is reached from the function
- * `pci`: of the representor that the server serves, and of the client's device. Nobody else comes
- * upon it.
+ * Returns the transport service of the Comch server `name`. pci: the represented function (server),
+ * or the function of the client's device. The name is unique for the pair.
  */
 void gd_service_name(char service[64], const char pci[13], const char *name);
 
 /*
- * Calls into the control part of a transport (connect, send_ctrl, create and destroy queues,
- * regions, ...) are made with its lock held. Its events are delivered by the service thread, which
- * holds the lock: what they have to tell a program goes to its engine by gd_pe_post(). The lock is
- * recursive: callbacks may call in again. After gd_transport_unlock() the service thread looks at
- * the device at once. The data path (post_recv, poll_recv, send, rma_submit, ...) needs no lock.
+ * The caller holds the lock of a transport during calls into its control part (connect, send_ctrl,
+ * create and destroy queues, regions, ...). The service thread delivers the events of the transport
+ * and holds the lock; events for a program go to its engine by gd_pe_post(). The lock is recursive,
+ * because event handlers may call the transport. gd_transport_unlock() lets the service thread
+ * progress the device at once. The data path (post_recv, poll_recv, send, rma_submit, ...) needs no
+ * lock.
  */
 const struct gantry_transport_ops *gd_transport_lock(struct gd_transport *transport,
 						     void **device_p);
@@ -129,8 +128,8 @@ const struct gantry_transport_ops *gd_transport_ops(const struct gd_transport *t
 void gd_transport_info(const struct gd_transport *transport, struct gantry_device_info *info);
 
 /*
- * What the functions doca_*_cap_* answer. INVALID_VALUE: no device, or no place for the number;
- * NOT_SUPPORTED: it cannot.
+ * Results of the functions doca_*_cap_*. INVALID_VALUE: no device, or no destination;
+ * NOT_SUPPORTED: the device does not support it.
  */
 static inline doca_error_t gd_cap(const struct doca_devinfo *devinfo, bool can)
 {
@@ -160,8 +159,9 @@ static inline doca_error_t gd_cap_u64(const struct doca_devinfo *devinfo, bool c
 }
 
 /*
- * Folder for sockets of this user on this machine, made when needed: $GANTRY_RUNDIR,
- * $XDG_RUNTIME_DIR/gantry when there is such a folder, /run/gantry (root), /tmp/gantry-UID.
+ * Get the run directory, for sockets of this user, and create it if needed: $GANTRY_RUNDIR,
+ * $XDG_RUNTIME_DIR/gantry if $XDG_RUNTIME_DIR is a directory, /run/gantry (root), or
+ * /tmp/gantry-UID. OPERATING_SYSTEM: see the log.
  */
 doca_error_t gd_run_dir(char path[80]);
 

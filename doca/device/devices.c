@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * devices.c - which functions there are: those of the card that is always there, and what
- * $GANTRY_DOCA_CONF says.
+ * devices.c - the functions of this process: the default ones, and those of $GANTRY_DOCA_CONF
  *
- * Made once, at the first question, and kept as long as the process: pointers to a devinfo stay
- * valid after its list is gone.
+ * The set is created at the first use and exists until the process ends: pointers to a devinfo
+ * remain valid after its list is freed.
  */
 #include "device/devices.h"
 
@@ -23,68 +22,72 @@
 static const char *const profile_words[] = {"auto", "host", "dpu", NULL};
 static const char *const function_words[] = {"default", "none", NULL};
 
-/* What is said about a function; "" where nothing is. */
-struct said {
+/* The configuration of a function; "": not set. */
+struct function_conf {
 	const char *pci, *ibdev, *iface, *card, *transport;
-	uint32_t profile; /* 0: nothing; else enum gd_side */
+	uint32_t profile; /* 0: not set; else enum gd_side */
 	uint8_t insecure;
 };
 
-static const struct gantry_option said_options[] = {
-	{"pci", GANTRY_OPT_STRING, offsetof(struct said, pci), NULL, 0, 0, NULL, NULL,
+static const struct gantry_option function_options[] = {
+	{"pci", GANTRY_OPT_STRING, offsetof(struct function_conf, pci), NULL, 0, 0, NULL, NULL,
 	 "PCI address of the function."},
-	{"ibdev", GANTRY_OPT_STRING, offsetof(struct said, ibdev), "", 0, 0, NULL, NULL,
-	 "Name of its RDMA device."},
-	{"iface", GANTRY_OPT_STRING, offsetof(struct said, iface), "", 0, 0, NULL, NULL,
-	 "Name of its network interface."},
-	{"card", GANTRY_OPT_STRING, offsetof(struct said, card), THE_CARD, 0, 0, NULL, NULL,
-	 "The emulated card that it is on: functions of one card meet."},
-	{"profile", GANTRY_OPT_CHOICE, offsetof(struct said, profile), "auto", 0, 0, profile_words,
-	 NULL, "Which side it belongs to; auto: dpu when it has representors."},
-	{"transport", GANTRY_OPT_STRING, offsetof(struct said, transport), NULL, 0, 0, NULL, NULL,
-	 "Name of a transport plugin."},
-	{"insecure", GANTRY_OPT_BOOL, offsetof(struct said, insecure), "false", 0, 0, NULL, NULL,
+	{"ibdev", GANTRY_OPT_STRING, offsetof(struct function_conf, ibdev), "", 0, 0, NULL, NULL,
+	 "Name of the RDMA device."},
+	{"iface", GANTRY_OPT_STRING, offsetof(struct function_conf, iface), "", 0, 0, NULL, NULL,
+	 "Name of the network interface."},
+	{"card", GANTRY_OPT_STRING, offsetof(struct function_conf, card), THE_CARD, 0, 0, NULL,
+	 NULL, "Emulated card of the function: functions of one card can connect."},
+	{"profile", GANTRY_OPT_CHOICE, offsetof(struct function_conf, profile), "auto", 0, 0,
+	 profile_words, NULL, "Side of the function; auto: dpu if it has representors."},
+	{"transport", GANTRY_OPT_STRING, offsetof(struct function_conf, transport), NULL, 0, 0,
+	 NULL, NULL, "Name of a transport plugin."},
+	{"insecure", GANTRY_OPT_BOOL, offsetof(struct function_conf, insecure), "false", 0, 0, NULL,
+	 NULL,
 	 "Let every host that reaches the device connect: on a network it must be true. Elsewhere it has no effect."},
 	GANTRY_OPTION_END,
 };
 
-/* Names in an entry that no plugin knows. */
-static const char *const ours[] = {"pci",       "ibdev",    "iface",        "card", "profile",
-				   "transport", "insecure", "representors", NULL};
+/* Keys of an entry that do not belong to a plugin. */
+static const char *const function_keys[] = {
+	"pci", "ibdev", "iface", "card", "profile", "transport", "insecure", "representors", NULL};
 
-struct rep_said {
+struct rep_conf {
 	const char *pci, *iface;
 };
 
 static const struct gantry_option rep_options[] = {
-	{"pci", GANTRY_OPT_STRING, offsetof(struct rep_said, pci), NULL, 0, 0, NULL, NULL,
-	 "The function that it stands for."},
-	{"iface", GANTRY_OPT_STRING, offsetof(struct rep_said, iface), "", 0, 0, NULL, NULL,
-	 "Name of its network interface."},
+	{"pci", GANTRY_OPT_STRING, offsetof(struct rep_conf, pci), NULL, 0, 0, NULL, NULL,
+	 "PCI address of the represented function."},
+	{"iface", GANTRY_OPT_STRING, offsetof(struct rep_conf, iface), "", 0, 0, NULL, NULL,
+	 "Name of the network interface."},
 	GANTRY_OPTION_END,
 };
 
-/* What is said of the library as a whole. */
+/* The group `doca` of the configuration. */
 static struct {
 	uint32_t functions;
 	uint64_t connect_ns;
-} doca_said = {.connect_ns = 5000000000};
+} doca_conf = {.connect_ns = 5000000000};
 
 static const struct gantry_option doca_options[] = {
-	{"functions", GANTRY_OPT_CHOICE, offsetof(typeof(doca_said), functions), "default", 0, 0,
+	{"functions", GANTRY_OPT_CHOICE, offsetof(typeof(doca_conf), functions), "default", 0, 0,
 	 function_words, NULL,
-	 "none: only those of this file; default: also those that are always there."},
-	{"connect_timeout", GANTRY_OPT_TIME, offsetof(typeof(doca_said), connect_ns), "5s", 1000000,
+	 "none: only the functions of this file; default: also the two default functions."},
+	{"connect_timeout", GANTRY_OPT_TIME, offsetof(typeof(doca_conf), connect_ns), "5s", 1000000,
 	 600000000000, NULL, NULL,
 	 "How long a Comch client waits for a server that does not answer."},
 	GANTRY_OPTION_END,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct doca_devinfo *infos[MAX_FUNCTIONS]; /* those that are listed come first */
+static struct doca_devinfo *infos[MAX_FUNCTIONS]; /* listed functions come first */
 static struct gd_wire wires[MAX_FUNCTIONS];
 static uint32_t n_infos, n_wires, n_listed;
-/* Strings of it are used. Never read: the attribute keeps it where a leak checker sees it. */
+/*
+ * Strings of it are in use. The attribute keeps the unread variable, so that a leak checker finds
+ * the memory.
+ */
 __attribute__((used)) static struct gn_config *config;
 static bool loaded;
 static doca_error_t load_result;
@@ -132,7 +135,7 @@ void gd_service_name(char service[64], const char pci[13], const char *name)
 	size_t n = 0;
 
 	for (const char *p = name; *p != '\0' && n + 1 < sizeof(shown); p++)
-		shown[n++] = *p; /* the transport makes a file name of it */
+		shown[n++] = *p; /* the transport uses it in a file name */
 	shown[n] = '\0';
 	for (char *p = shown; *p != '\0'; p++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.",
@@ -156,7 +159,7 @@ static void set_mac(struct doca_devinfo *info)
 {
 	uint64_t h = hash(info->card, hash(info->pci, 0xcbf29ce484222325ull));
 
-	info->mac[0] = 0x02; /* of nobody's range */
+	info->mac[0] = 0x02; /* a locally administered address */
 	for (int i = 1; i < 6; i++)
 		info->mac[i] = (uint8_t)(h >> 8 * i);
 }
@@ -173,7 +176,7 @@ static struct doca_devinfo *add_function(const char *pci)
 	return info;
 }
 
-static int set_reps(struct doca_devinfo *info, const struct rep_said *said, uint32_t n)
+static int set_reps(struct doca_devinfo *info, const struct rep_conf *conf, uint32_t n)
 {
 	struct doca_devinfo_rep *reps = calloc(n, sizeof(*reps));
 
@@ -181,10 +184,10 @@ static int set_reps(struct doca_devinfo *info, const struct rep_said *said, uint
 		return -1;
 	for (uint32_t i = 0; i < n; i++) {
 		reps[i].of = info;
-		snprintf(reps[i].pci, sizeof(reps[i].pci), "%s", said[i].pci);
-		snprintf(reps[i].iface, sizeof(reps[i].iface), "%s", said[i].iface);
+		snprintf(reps[i].pci, sizeof(reps[i].pci), "%s", conf[i].pci);
+		snprintf(reps[i].iface, sizeof(reps[i].iface), "%s", conf[i].iface);
 		snprintf(reps[i].vuid, sizeof(reps[i].vuid), "GANTRY-%s-%s", info->card,
-			 said[i].pci);
+			 conf[i].pci);
 	}
 	free(info->reps);
 	info->reps = reps;
@@ -206,39 +209,40 @@ static struct gd_wire *add_wire(const char *name, const char *plugin, const char
 	return wire;
 }
 
-/* What is not said stays as it was. */
-static void describe(struct doca_devinfo *info, const char *name, const struct said *said)
+/* Apply the configuration of a function. A value that is not set does not change. */
+static void describe(struct doca_devinfo *info, const char *name, const struct function_conf *conf)
 {
 	snprintf(info->name, sizeof(info->name), "%s", name);
-	snprintf(info->card, sizeof(info->card), "%s", said->card);
-	if (said->ibdev[0] != '\0')
-		snprintf(info->ibdev, sizeof(info->ibdev), "%s", said->ibdev);
+	snprintf(info->card, sizeof(info->card), "%s", conf->card);
+	if (conf->ibdev[0] != '\0')
+		snprintf(info->ibdev, sizeof(info->ibdev), "%s", conf->ibdev);
 	else if (info->ibdev[0] == '\0')
 		snprintf(info->ibdev, sizeof(info->ibdev), "mlx5_%u", info->index);
-	if (said->iface[0] != '\0')
-		snprintf(info->iface, sizeof(info->iface), "%s", said->iface);
-	if (said->profile != 0)
-		info->side = (enum gd_side)said->profile;
+	if (conf->iface[0] != '\0')
+		snprintf(info->iface, sizeof(info->iface), "%s", conf->iface);
+	if (conf->profile != 0)
+		info->side = (enum gd_side)conf->profile;
 	set_mac(info);
 }
 
 static int add_defaults(void)
 {
-	static const struct said dpu = {"0000:03:00.0", "mlx5_0", "p0", THE_CARD, NULL, GD_DPU, 0};
-	static const struct said host = {"0000:b1:00.0", "mlx5_1", "ens1f0np0", THE_CARD, NULL,
-					 GD_HOST,        0};
-	static const struct rep_said rep = {"0000:b1:00.0", "pf0hpf"};
+	static const struct function_conf dpu = {"0000:03:00.0", "mlx5_0", "p0", THE_CARD,
+						 NULL,           GD_DPU,   0};
+	static const struct function_conf host = {
+		"0000:b1:00.0", "mlx5_1", "ens1f0np0", THE_CARD, NULL, GD_HOST, 0};
+	static const struct rep_conf rep = {"0000:b1:00.0", "pf0hpf"};
 	const struct {
 		const char *name;
-		const struct said *said;
+		const struct function_conf *conf;
 	} both[] = {{"dpu", &dpu}, {"host", &host}};
 
 	for (int i = 0; i < 2; i++) {
-		struct doca_devinfo *info = add_function(both[i].said->pci);
+		struct doca_devinfo *info = add_function(both[i].conf->pci);
 
 		if (!info)
 			return -1;
-		describe(info, both[i].name, both[i].said);
+		describe(info, both[i].name, both[i].conf);
 		info->comch = true;
 		info->local = add_wire(both[i].name, GD_TRANSPORT_OF_THE_CARD, THE_CARD, NULL);
 	}
@@ -249,7 +253,7 @@ static int add_defaults(void)
 
 static void parse_reps(struct doca_devinfo *info, struct gn_conf_node *list, struct gn_errs *errs)
 {
-	struct rep_said said[MAX_REPS];
+	struct rep_conf conf[MAX_REPS];
 	char pci[MAX_REPS][GD_PCI_FULL];
 	uint32_t n = 0;
 
@@ -257,7 +261,7 @@ static void parse_reps(struct doca_devinfo *info, struct gn_conf_node *list, str
 	    gn_conf_length(list) > MAX_REPS) {
 		gn_conf_fault(
 			errs, list,
-			"is no list of 1 to %d representors; write ( { pci = \"b1:00.0\"; } )",
+			"is not a list of 1 to %d representors; write ( { pci = \"b1:00.0\"; } )",
 			MAX_REPS);
 		return;
 	}
@@ -265,21 +269,21 @@ static void parse_reps(struct doca_devinfo *info, struct gn_conf_node *list, str
 		struct gn_conf_node *node = gn_conf_index(list, n);
 
 		if (!gn_conf_is_group(node))
-			gn_conf_fault(errs, node, "is no group; write { pci = \"b1:00.0\"; }");
-		else if (gn_conf_options(node, rep_options, &said[n], NULL, errs) == 0 &&
-			 !gd_pci_parse(said[n].pci, pci[n]))
+			gn_conf_fault(errs, node, "is not a group; write { pci = \"b1:00.0\"; }");
+		else if (gn_conf_options(node, rep_options, &conf[n], NULL, errs) == 0 &&
+			 !gd_pci_parse(conf[n].pci, pci[n]))
 			gn_conf_fault_option(errs, node, "pci",
-					     "is no PCI address; write such as \"b1:00.0\"");
-		said[n].pci = pci[n];
+					     "is not a PCI address; write for example \"b1:00.0\"");
+		conf[n].pci = pci[n];
 	}
-	if (errs->n == 0 && set_reps(info, said, n) != 0)
+	if (errs->n == 0 && set_reps(info, conf, n) != 0)
 		gn_errs_add(errs, "out of memory");
 }
 
-/* Is it a typing error of a key that must be there and is not? */
+/* Returns whether the name is a misspelling of a required key that is missing. */
 static bool is_misspelt(struct gn_conf_node *node, const char *name)
 {
-	for (const struct gantry_option *row = said_options; row->name; row++)
+	for (const struct gantry_option *row = function_options; row->name; row++)
 		if (!row->dflt && !gn_conf_child(node, row->name) &&
 		    gn_config_near(name, row->name) >= 0)
 			return true;
@@ -287,9 +291,9 @@ static bool is_misspelt(struct gn_conf_node *node, const char *name)
 }
 
 /*
- * The names of options of a plugin that stand in the entry beside ours: said_options must let them
- * pass. Where it knows which plugin, that one tells of unknown keys; a misspelt "pci" or
- * "transport" keeps it from coming so far.
+ * Returns the keys of the entry that function_options must accept because they may belong to a plugin.
+ * The plugin rejects unknown keys later. A misspelt "pci" or "transport" is left out, because the
+ * plugin would then never be loaded.
  */
 static const char **all_names(struct gn_conf_node *node)
 {
@@ -305,18 +309,18 @@ static const char **all_names(struct gn_conf_node *node)
 	return names;
 }
 
-static int read_said(struct gn_conf_node *node, struct said *said, char pci[GD_PCI_FULL],
-		     struct gn_errs *errs)
+static int read_function(struct gn_conf_node *node, struct function_conf *conf,
+			 char pci[GD_PCI_FULL], struct gn_errs *errs)
 {
 	const char **names = all_names(node);
-	int rc = !names ? -1 : gn_conf_options(node, said_options, said, names, errs);
+	int rc = !names ? -1 : gn_conf_options(node, function_options, conf, names, errs);
 
 	free(names);
 	if (rc != 0)
 		return rc;
-	if (!gd_pci_parse(said->pci, pci)) {
+	if (!gd_pci_parse(conf->pci, pci)) {
 		gn_conf_fault_option(errs, node, "pci",
-				     "is no PCI address; write such as \"03:00.0\"");
+				     "is not a PCI address; write for example \"03:00.0\"");
 		return -1;
 	}
 	return 0;
@@ -329,7 +333,7 @@ static void attach(struct doca_devinfo *info, struct gd_wire *wire, bool wide, s
 	if (*place && (*place)->node)
 		gn_conf_fault(
 			errs, wire->node,
-			"function %s has such a transport already: \"%s\"; leave one of them out",
+			"function %s has a transport of this kind already (entry \"%s\"); remove one of them",
 			info->pci, (*place)->name);
 	*place = wire;
 	if (wide)
@@ -338,10 +342,11 @@ static void attach(struct doca_devinfo *info, struct gd_wire *wire, bool wide, s
 		info->comch = true;
 }
 
-/* Nothing authenticates the peers of a device on a network: its entry must accept that. */
-static void check_access(const struct gd_wire *wire, const struct said *said, struct gn_errs *errs)
+/* Require insecure = true for a network transport: it does not authenticate peers. */
+static void check_access(const struct gd_wire *wire, const struct function_conf *conf,
+			 struct gn_errs *errs)
 {
-	if (gn_transport_is_network(wire->ops) && !said->insecure)
+	if (gn_transport_is_network(wire->ops) && !conf->insecure)
 		gn_conf_fault(
 			errs, wire->node,
 			"the transport does not authenticate peers (transport=%s): every host that reaches the device could "
@@ -354,29 +359,29 @@ static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
 	struct doca_devinfo *info;
 	struct gd_wire *wire;
 	char pci[GD_PCI_FULL];
-	struct said said;
+	struct function_conf conf;
 	bool wide;
 
 	if (!gn_conf_is_group(node)) {
 		gn_conf_fault(
 			errs, node,
-			"is no group; write { transport = \"NAME\"; pci = \"03:00.0\"; ... }");
+			"is not a group; write { transport = \"NAME\"; pci = \"03:00.0\"; ... }");
 		return;
 	}
-	if (read_said(node, &said, pci, errs) != 0)
+	if (read_function(node, &conf, pci, errs) != 0)
 		return;
 	info = find(pci);
 	if (!info)
 		info = add_function(pci);
-	wire = add_wire(gn_conf_name(node), said.transport, said.card, node);
+	wire = add_wire(gn_conf_name(node), conf.transport, conf.card, node);
 	if (!info || !wire) {
-		gn_conf_fault(errs, node, "there are more than %d functions, or there is no memory",
+		gn_conf_fault(errs, node, "too many functions (limit %d), or out of memory",
 			      MAX_FUNCTIONS);
 		return;
 	}
-	describe(info, wire->name, &said);
-	if (gd_wire_load(wire, ours, errs, &wide) == 0) {
-		check_access(wire, &said, errs);
+	describe(info, wire->name, &conf);
+	if (gd_wire_load(wire, function_keys, errs, &wide) == 0) {
+		check_access(wire, &conf, errs);
 		attach(info, wire, wide, errs);
 	}
 	if (gn_conf_child(node, "representors"))
@@ -395,19 +400,20 @@ static void parse_file(const char *path, struct gn_errs *errs)
 		return;
 	root = gn_config_root(config);
 	gn_conf_options(root, NULL, NULL, sections, errs);
-	gn_conf_options(gn_conf_child(root, "doca"), doca_options, &doca_said, NULL, errs);
+	gn_conf_options(gn_conf_child(root, "doca"), doca_options, &doca_conf, NULL, errs);
 	gd_plugin_dirs(gn_conf_child(gn_conf_child(root, "runtime"), "plugin_dirs"));
-	if (errs->n == 0 && doca_said.functions == 0 && add_defaults() != 0)
+	if (errs->n == 0 && doca_conf.functions == 0 && add_defaults() != 0)
 		gn_errs_add(errs, "out of memory");
 	devices = gn_conf_child(root, "devices");
 	if (devices && !gn_conf_is_group(devices))
-		gn_conf_fault(errs, devices, "is no group; write devices = { NAME = { ... }; };");
+		gn_conf_fault(errs, devices,
+			      "is not a group; write devices = { NAME = { ... }; };");
 	for (unsigned i = 0; i < gn_conf_length(devices) && errs->n == 0; i++)
 		parse_entry(gn_conf_index(devices, i), errs);
 }
 
-/* Put what the profile leaves over to the front. */
-static void choose(struct gn_errs *errs)
+/* Move the functions of the selected profile to the front. */
+static void select_profile(struct gn_errs *errs)
 {
 	const char *profile = getenv("GANTRY_DOCA_PROFILE");
 	uint32_t side = 0;
@@ -432,7 +438,7 @@ static void choose(struct gn_errs *errs)
 	}
 }
 
-/* Nothing was there yet: the next question begins again. */
+/* Discard everything, so that the next call tries again. */
 static doca_error_t no_memory(void)
 {
 	while (n_infos > 0) {
@@ -452,7 +458,7 @@ static doca_error_t load(void)
 		parse_file(path, &errs);
 	else if (add_defaults() != 0)
 		return no_memory();
-	choose(&errs);
+	select_profile(&errs);
 	if (errs.n == 0)
 		return DOCA_SUCCESS;
 	n_listed = 0;
@@ -474,5 +480,5 @@ doca_error_t gd_devices(struct doca_devinfo *const **infos_p, uint32_t *n_p)
 
 uint64_t gd_connect_ns(void)
 {
-	return doca_said.connect_ns;
+	return doca_conf.connect_ns;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_clock.c - clocks. An emulated device has those of its host: one that nobody adjusts, one
- * that tells the time of day. The timer of its processors is the former, too.
+ * doca_clock.c - clocks. An emulated device uses the clocks of the host: the raw monotonic clock as
+ * free-running clock and DPA timer, the real-time clock as real-time clock.
  */
 #include <doca_clock.h>
 
@@ -12,10 +12,10 @@
 #include "device/device.h"
 
 #define CYCLES ((clockid_t)-1)
-#define TRIES 5 /* of a pair of clocks: the pair that was read fastest counts */
+#define TRIES 5 /* reads of a pair of clocks; the fastest read is the result */
 
 struct doca_clock {
-	struct doca_dev *dev; /* held: it cannot be closed meanwhile */
+	struct doca_dev *dev; /* held, so that it cannot be closed */
 };
 
 static const struct {
@@ -32,7 +32,7 @@ static const struct {
 	{DOCA_CLOCK_HOST_MONOTONIC_RAW, CLOCK_MONOTONIC_RAW, false},
 };
 
-/* Its place in the table; -1: there is none. */
+/* Returns the index in the table; -1: unknown clock. */
 static int find_clock(uint64_t type)
 {
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
@@ -49,7 +49,7 @@ static void read_clock(clockid_t id, union doca_clock_timespec_t *ts)
 		clock_gettime(id, &ts->ts);
 }
 
-/* Neither clock counts cycles: how long one takes differs from machine to machine. */
+/* Nanoseconds between two times of a clock that does not count cycles. */
 static uint64_t distance(const union doca_clock_timespec_t *from,
 			 const union doca_clock_timespec_t *to)
 {
@@ -117,8 +117,8 @@ doca_error_t doca_clock_get_timestamp(const struct doca_clock *clock, uint64_t t
 }
 
 /*
- * The primary clock is read between two looks at the other, which tells nanoseconds; the truth lies
- * between them.
+ * Read the primary clock between two reads of the device clock, and report the middle of those two
+ * reads.
  */
 doca_error_t doca_clock_get_crosstimestamp(const struct doca_clock *clock, uint64_t primary_type,
 					   uint64_t nic_type,

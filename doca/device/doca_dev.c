@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_dev.c - lists of functions, opening them, and what is to be known about them.
+ * doca_dev.c - public functions of devices and representors: lists, open and close, properties
  *
- * A devinfo lives as long as the process; a list is an array of pointers. A device that was closed
- * is kept, and is the same when it is opened again: a pointer to it is never a dangling one, only
- * an error.
+ * A devinfo exists until the process ends; a list is an array of pointers. A closed device is kept
+ * and reused by the next open. So a pointer to it is never dangling; its use is an error.
  */
 #include "device/devices.h"
 
@@ -19,12 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EMULATED_RATE 100000000000ull /* bits in a second */
+#define EMULATED_RATE 100000000000ull /* bits per second */
 #define FILTERS (DOCA_DEVINFO_REP_FILTER_NET | DOCA_DEVINFO_REP_FILTER_EMULATED)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards references and users */
 
-/* Any pointer may come as an argument: is it one of ours? */
+/* Returns whether an untrusted pointer is one of the functions. */
 static bool is_info(const struct doca_devinfo *info)
 {
 	struct doca_devinfo *const *all;
@@ -145,8 +144,8 @@ doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev)
 }
 
 /*
- * One reference less; INVALID_VALUE: there is none; IN_USE: the last one, and something was made
- * with it and still is.
+ * Undo one open. INVALID_VALUE: it is closed; IN_USE: it is the last open, and objects created with
+ * it exist.
  */
 static doca_error_t drop(uint32_t *references, const uint32_t *users)
 {
@@ -239,9 +238,9 @@ struct doca_devinfo_rep *doca_dev_rep_as_devinfo(struct doca_dev_rep *dev_rep)
 	return dev_rep ? dev_rep->info : NULL;
 }
 
-/* -- what they are -- */
+/* -- properties -- */
 
-static doca_error_t give_text(char *to, uint32_t size, uint32_t needed, const char *text)
+static doca_error_t store_text(char *to, uint32_t size, uint32_t needed, const char *text)
 {
 	if (!to || size < needed)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -251,7 +250,7 @@ static doca_error_t give_text(char *to, uint32_t size, uint32_t needed, const ch
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t give_byte(const struct doca_devinfo *devinfo, uint8_t *to, bool value)
+static doca_error_t store_byte(const struct doca_devinfo *devinfo, uint8_t *to, bool value)
 {
 	if (!is_info(devinfo) || !to)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -273,8 +272,8 @@ doca_error_t doca_devinfo_get_pci_addr_str(const struct doca_devinfo *devinfo, c
 {
 	if (!is_info(devinfo))
 		return DOCA_ERROR_INVALID_VALUE;
-	return give_text(pci_addr_str, DOCA_DEVINFO_PCI_ADDR_SIZE, DOCA_DEVINFO_PCI_ADDR_SIZE,
-			 devinfo->pci);
+	return store_text(pci_addr_str, DOCA_DEVINFO_PCI_ADDR_SIZE, DOCA_DEVINFO_PCI_ADDR_SIZE,
+			  devinfo->pci);
 }
 
 doca_error_t doca_devinfo_is_equal_pci_addr(const struct doca_devinfo *devinfo,
@@ -289,7 +288,7 @@ doca_error_t doca_devinfo_get_iface_name(const struct doca_devinfo *devinfo, cha
 {
 	if (!is_info(devinfo))
 		return DOCA_ERROR_INVALID_VALUE;
-	return give_text(iface_name, size, DOCA_DEVINFO_IFACE_NAME_SIZE, devinfo->iface);
+	return store_text(iface_name, size, DOCA_DEVINFO_IFACE_NAME_SIZE, devinfo->iface);
 }
 
 doca_error_t doca_devinfo_get_ibdev_name(const struct doca_devinfo *devinfo, char *ibdev_name,
@@ -297,10 +296,10 @@ doca_error_t doca_devinfo_get_ibdev_name(const struct doca_devinfo *devinfo, cha
 {
 	if (!is_info(devinfo))
 		return DOCA_ERROR_INVALID_VALUE;
-	return give_text(ibdev_name, size, DOCA_DEVINFO_IBDEV_NAME_SIZE, devinfo->ibdev);
+	return store_text(ibdev_name, size, DOCA_DEVINFO_IBDEV_NAME_SIZE, devinfo->ibdev);
 }
 
-/* The first address of that family of an interface of this machine; NOT_FOUND: it has none. */
+/* Get the first address of a family of an interface of this machine. NOT_FOUND: it has none. */
 static doca_error_t interface_address(const char *iface, int family, void *to, size_t size)
 {
 	doca_error_t result = DOCA_ERROR_NOT_FOUND;
@@ -323,7 +322,7 @@ static doca_error_t interface_address(const char *iface, int family, void *to, s
 	return result;
 }
 
-/* An emulated interface is reached within this machine only. */
+/* Get the address of an interface. An emulated interface has the loopback address. */
 static doca_error_t get_address(const struct doca_devinfo *devinfo, int family, void *to,
 				size_t size)
 {
@@ -364,7 +363,7 @@ doca_error_t doca_devinfo_get_mac_addr(const struct doca_devinfo *devinfo, uint8
 	return DOCA_SUCCESS;
 }
 
-/* Ports are of Ethernet: they have none. */
+/* The ports are Ethernet ports, which have no LID. */
 doca_error_t doca_devinfo_get_lid(const struct doca_devinfo *devinfo, uint16_t *lid)
 {
 	return is_info(devinfo) && lid ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
@@ -395,48 +394,48 @@ doca_error_t doca_devinfo_get_pci_func_type(const struct doca_devinfo *devinfo,
 	return DOCA_SUCCESS;
 }
 
-/* None of them is a subfunction. */
+/* No function is a subfunction. */
 doca_error_t doca_devinfo_get_sf_index(const struct doca_devinfo *devinfo, uint32_t *sf_index)
 {
 	return is_info(devinfo) && sf_index ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
 }
 
-/* -- what they can do -- */
+/* -- capabilities -- */
 
 doca_error_t doca_devinfo_cap_is_hotplug_manager_supported(const struct doca_devinfo *devinfo,
 							   uint8_t *is_hotplug_manager)
 {
-	return give_byte(devinfo, is_hotplug_manager, false);
+	return store_byte(devinfo, is_hotplug_manager, false);
 }
 
 doca_error_t doca_devinfo_cap_is_notification_moderation_supported(
 	const struct doca_devinfo *devinfo, uint8_t *supported)
 {
-	return give_byte(devinfo, supported, false);
+	return store_byte(devinfo, supported, false);
 }
 
 doca_error_t doca_devinfo_cap_is_accelerate_resource_reclaim_supported(
 	const struct doca_devinfo *devinfo, uint8_t *supported)
 {
-	return give_byte(devinfo, supported, false);
+	return store_byte(devinfo, supported, false);
 }
 
 doca_error_t doca_devinfo_rep_cap_is_filter_all_supported(const struct doca_devinfo *devinfo,
 							  uint8_t *supported)
 {
-	return give_byte(devinfo, supported, devinfo && devinfo->n_reps > 0);
+	return store_byte(devinfo, supported, devinfo && devinfo->n_reps > 0);
 }
 
 doca_error_t doca_devinfo_rep_cap_is_filter_net_supported(const struct doca_devinfo *devinfo,
 							  uint8_t *supported)
 {
-	return give_byte(devinfo, supported, devinfo && devinfo->n_reps > 0);
+	return store_byte(devinfo, supported, devinfo && devinfo->n_reps > 0);
 }
 
 doca_error_t doca_devinfo_rep_cap_is_filter_emulated_supported(const struct doca_devinfo *devinfo,
 							       uint8_t *supported)
 {
-	return give_byte(devinfo, supported, false);
+	return store_byte(devinfo, supported, false);
 }
 
 /* -- representors -- */
@@ -445,7 +444,7 @@ doca_error_t doca_devinfo_rep_get_vuid(const struct doca_devinfo_rep *devinfo_re
 				       uint32_t size)
 {
 	return is_rep(devinfo_rep)
-		       ? give_text(rep_vuid, size, DOCA_DEVINFO_REP_VUID_SIZE, devinfo_rep->vuid)
+		       ? store_text(rep_vuid, size, DOCA_DEVINFO_REP_VUID_SIZE, devinfo_rep->vuid)
 		       : DOCA_ERROR_INVALID_VALUE;
 }
 
@@ -454,8 +453,8 @@ doca_error_t doca_devinfo_rep_get_pci_addr_str(const struct doca_devinfo_rep *de
 {
 	if (!is_rep(devinfo_rep))
 		return DOCA_ERROR_INVALID_VALUE;
-	return give_text(pci_addr_str, DOCA_DEVINFO_REP_PCI_ADDR_SIZE,
-			 DOCA_DEVINFO_REP_PCI_ADDR_SIZE, devinfo_rep->pci);
+	return store_text(pci_addr_str, DOCA_DEVINFO_REP_PCI_ADDR_SIZE,
+			  DOCA_DEVINFO_REP_PCI_ADDR_SIZE, devinfo_rep->pci);
 }
 
 doca_error_t doca_devinfo_rep_get_pci_func_type(const struct doca_devinfo_rep *devinfo_rep,
@@ -479,8 +478,8 @@ doca_error_t doca_devinfo_rep_get_is_hotplug(const struct doca_devinfo_rep *devi
 doca_error_t doca_devinfo_rep_get_iface_name(const struct doca_devinfo_rep *devinfo_rep,
 					     char *iface_name, uint32_t size)
 {
-	return is_rep(devinfo_rep) ? give_text(iface_name, size, DOCA_DEVINFO_IFACE_NAME_SIZE,
-					       devinfo_rep->iface)
+	return is_rep(devinfo_rep) ? store_text(iface_name, size, DOCA_DEVINFO_IFACE_NAME_SIZE,
+						devinfo_rep->iface)
 				   : DOCA_ERROR_INVALID_VALUE;
 }
 

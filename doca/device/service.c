@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * service.c - the service thread runs a control loop. It is started at the first use and joined
- * when the process exits; what a parent of the process had is kept aside, not touched.
+ * service.c - the service thread, which runs a control loop. The first use starts it; the process
+ * joins it at exit. In a child of fork(2), the service of the parent is kept but not used.
  */
 #include "device/service.h"
 
@@ -14,10 +14,10 @@
 #include <string.h>
 #include <time.h>
 
-#define EXIT_WAIT_S 1 /* for a thread that somebody keeps from ending */
+#define EXIT_WAIT_S 1 /* limit for the join at exit, in case a callback blocks */
 
 struct service {
-	struct service *inherited; /* of the process that forked this one */
+	struct service *inherited; /* service of the parent process */
 	struct gn_loop *loop;
 	pthread_t thread;
 };
@@ -26,7 +26,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
 static struct service *service;                          /* of this process; NULL: not started */
 static struct service *inherited;
 
-/* -- its life -- */
+/* -- start and stop -- */
 
 static void *run(void *arg)
 {
@@ -34,7 +34,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* The program's signals are for the program's threads. */
+/* Start the thread with all signals blocked: threads of the program handle signals. */
 static int start_thread(struct service *s)
 {
 	sigset_t all, before;
@@ -69,7 +69,7 @@ static int start(void)
 	return rc;
 }
 
-/* At exit. Nothing is taken apart: other threads of the program may still be in the library. */
+/* At exit. Free nothing: other threads of the program may still be in the library. */
 static void stop(void)
 {
 	struct timespec until;
@@ -100,7 +100,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
 	if (service) {
-		/* closing our copies does not end what the parent watches */
+		/* closing the copies does not affect the epoll set of the parent */
 		gn_loop_abandon(service->loop);
 		inherited = service;
 		service = NULL;
@@ -121,7 +121,7 @@ void gd_service_watch_forks(void)
 	pthread_once(&once, prepare);
 }
 
-/* The loop of this process; NULL: it has none yet. */
+/* Returns the loop of this process; NULL: not started. */
 static struct gn_loop *loop_if_any(void)
 {
 	struct gn_loop *loop;
@@ -133,8 +133,8 @@ static struct gn_loop *loop_if_any(void)
 }
 
 /*
- * The same, started when needed. NULL after a line in the log. Also when it was stopped: the
- * process exits.
+ * Returns the loop, and starts it if needed. NULL: error, which was logged. Also returned after
+ * stop(), while the process exits.
  */
 static struct gn_loop *loop_of_process(void)
 {
@@ -147,12 +147,11 @@ static struct gn_loop *loop_of_process(void)
 	loop = rc == 0 ? service->loop : NULL;
 	pthread_mutex_unlock(&lock);
 	if (rc != 0)
-		gd_log(DOCA_LOG_LEVEL_ERROR, "the library's thread cannot be started: %s",
-		       strerror(rc));
+		gd_log(DOCA_LOG_LEVEL_ERROR, "service thread cannot be started: %s", strerror(rc));
 	return loop;
 }
 
-/* -- what others use -- */
+/* -- interface -- */
 
 doca_error_t gd_service_add_fd(int fd, void (*fn)(void *arg), void *arg)
 {

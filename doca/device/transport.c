@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transport.c - transports of functions: loaded and opened when first used, driven by the service
- * thread.
+ * transport.c - transports of functions: the first use loads and opens them; the service thread
+ * progresses them
  *
- * They stay open as long as the process. A child of a fork opens its own: those of its parent are
- * not its to use.
+ * They stay open until the process ends. A child of fork(2) opens its own and does not use those of
+ * its parent.
  */
 #include "device/devices.h"
 #include "device/service.h"
@@ -27,24 +27,24 @@
 #include <unistd.h>
 
 struct gd_transport {
-	struct gd_transport *inherited; /* of the process that forked this one */
+	struct gd_transport *inherited; /* service of the parent process */
 	const struct gantry_transport_ops *ops;
 	void *device;
 	pthread_mutex_t lock; /* recursive */
-	struct gn_timer due;  /* progress is to be made, whatever its fd says */
+	struct gn_timer due;  /* next call of progress that needs no event of the fd */
 	pid_t pid;
 	struct gn_host host;
 };
 
-/* guards the loader, wires, and what follows */
+/* guards the loader, the wires, and the variables below */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gn_loader *loader;
 static struct gn_conf_node *conf_dirs;
-static struct gn_arena arena; /* of what options are filled into */
+static struct gn_arena arena; /* memory of filled options */
 
 /* -- log -- */
 
-/* What the core and its plugins have to say. */
+/* Log a message of the core or of a plugin. */
 static void core_line(enum gn_log_level level, const char *who, const char *message)
 {
 	static const enum doca_log_level levels[] = {DOCA_LOG_LEVEL_ERROR, DOCA_LOG_LEVEL_WARNING,
@@ -81,8 +81,8 @@ static size_t split_path(char *path, const char **dirs, size_t max)
 }
 
 /*
- * As the program gantry does: the environment, else the configuration, else where they were
- * installed.
+ * Plugin directories, as for gantry(1): the environment, else the configuration, else the
+ * installation.
  */
 static int open_loader(struct gn_errs *errs)
 {
@@ -120,9 +120,10 @@ static int find_plugin(struct gd_wire *wire, const struct gn_plugin **plugin_p,
 	rc = gn_loader_find(loader, GANTRY_KIND_TRANSPORT, wire->plugin, plugin_p);
 	if (rc == 0)
 		return 0;
-	snprintf(why, sizeof(why),
-		 "no transport plugin \"%s\" in %s; GANTRY_PLUGIN_PATH says where they are",
-		 wire->plugin, gn_loader_dirs(loader));
+	snprintf(
+		why, sizeof(why),
+		"no transport plugin \"%s\" in %s; set GANTRY_PLUGIN_PATH to the directory of plugins",
+		wire->plugin, gn_loader_dirs(loader));
 	if (wire->node)
 		gn_conf_fault_option(errs, wire->node, "transport",
 				     rc == -ENOENT ? why : gn_loader_error(loader));
@@ -131,17 +132,17 @@ static int find_plugin(struct gd_wire *wire, const struct gn_plugin **plugin_p,
 	return rc;
 }
 
-/* Takes the mistakes that a plugin finds in its options. */
-struct objections {
+/* Receives the errors that a plugin finds in its options. */
+struct plugin_faults {
 	struct gantry_option_faults pub;
 	struct gn_errs *errs;
 	const struct gd_wire *wire;
 };
 
-__attribute__((format(printf, 3, 4))) static void object(const struct gantry_option_faults *faults,
-							 const char *option, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void add_fault(
+	const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
 {
-	const struct objections *o = faults->core;
+	const struct plugin_faults *o = faults->core;
 	char text[512];
 	va_list ap;
 
@@ -154,7 +155,7 @@ __attribute__((format(printf, 3, 4))) static void object(const struct gantry_opt
 		gn_errs_add(o->errs, "%s: %s %s", o->wire->plugin, option, text);
 }
 
-/* The place of an option that is a string; NULL: the plugin has none of that name. */
+/* Returns the address of a string option; NULL: the plugin has no such option. */
 static const char **string_option(const struct gantry_plugin *desc, void *conf, const char *name)
 {
 	for (const struct gantry_option *o = desc->options; o && o->name; o++)
@@ -164,8 +165,9 @@ static const char **string_option(const struct gantry_plugin *desc, void *conf, 
 }
 
 /*
- * Functions of a card meet where its name and the user's folder say, and not by the PCI address of
- * each. A plugin for which `pci` is something else would be one of the network.
+ * Functions of a card connect through a socket that depends on the name of the card and the run
+ * directory, not on their PCI addresses. A plugin whose option `pci` has another meaning would be a
+ * network transport.
  */
 static int set_place(const struct gantry_plugin *desc, struct gd_wire *wire)
 {
@@ -186,7 +188,7 @@ static int set_place(const struct gantry_plugin *desc, struct gd_wire *wire)
 static int fill(struct gd_wire *wire, const struct gn_plugin *plugin, const char *const *also_known,
 		struct gn_errs *errs)
 {
-	struct objections o = {.pub = {&o, object}, .errs = errs, .wire = wire};
+	struct plugin_faults o = {.pub = {&o, add_fault}, .errs = errs, .wire = wire};
 	size_t before = errs->n;
 	int rc;
 
@@ -221,7 +223,7 @@ int gd_wire_load(struct gd_wire *wire, const char *const *also_known, struct gn_
 	pthread_mutex_lock(&lock);
 	rc = load(wire, also_known, errs);
 	pthread_mutex_unlock(&lock);
-	if (rc == 0) /* a network wants an address */
+	if (rc == 0) /* a network transport accepts only addresses */
 		*wide_p = wire->ops->check_service("name") != NULL;
 	else if (errs->n == 0)
 		gn_errs_add(errs, "%s: %s", wire->name, strerror(-rc));
@@ -260,8 +262,8 @@ static int check_functions(const struct gd_wire *wire, const struct gd_transport
 	if (!lack)
 		return 0;
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "device %s: %s: its info says that it can what needs the function \"%s\", which it does not have",
-	       wire->name, wire->plugin, lack);
+	       "device %s: plugin %s reports a capability without its function \"%s\"", wire->name,
+	       wire->plugin, lack);
 	return -ENOTSUP;
 }
 
@@ -279,7 +281,7 @@ static int open_transport(struct gd_wire *wire, struct gd_transport **transport_
 	gn_host_init(&t->host, "devices.%s", wire->name);
 	if (gn_transport_is_network(t->ops))
 		gd_log(DOCA_LOG_LEVEL_WARNING,
-		       "device %s: nothing authenticates its peers (transport=%s): every host that reaches it can connect to "
+		       "device %s: the transport does not authenticate peers (transport=%s): every host that reaches the device can connect to "
 		       "this program (insecure = true)",
 		       wire->name, wire->plugin);
 	rc = gn_host_returned(&t->host, wire->plugin, "open",
@@ -326,8 +328,9 @@ static doca_error_t get(struct gd_wire *wire, struct gd_transport **transport_p)
 		rc = open_transport(wire, &open);
 	gd_log_errs(&errs);
 	if (rc != 0) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "device %s: the transport %s cannot be opened: %s",
-		       wire->name, wire->plugin, strerror(-rc));
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "device %s: cannot open the transport (transport=%s): %s", wire->name,
+		       wire->plugin, strerror(-rc));
 		return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_INITIALIZATION;
 	}
 	open->inherited = wire->open;
@@ -358,8 +361,8 @@ doca_error_t gd_transport_get_rdma(struct doca_devinfo *info, struct gd_transpor
 }
 
 /*
- * In a child of a fork the lock may be held for ever by a thread that is not there; the transport
- * itself refuses its use.
+ * Returns whether this process opened the transport. In a child of fork(2) the lock may be held by
+ * a thread that does not exist there. The transport itself rejects calls.
  */
 static bool is_ours(const struct gd_transport *transport)
 {
@@ -412,14 +415,14 @@ static const char *usual_dir(char path[80])
 
 	if (own && own[0] == '/')
 		n = snprintf(path, 80, "%s", own);
-	else if (is_dir(xdg)) /* it may be that of a login that is over */
+	else if (is_dir(xdg)) /* it may belong to a login session that has ended */
 		n = snprintf(path, 80, "%s/gantry", xdg);
 	else if (geteuid() == 0)
 		n = snprintf(path, 80, "/run/gantry");
 	else
 		n = snprintf(path, 80, "/tmp/gantry-%u", (unsigned)geteuid());
 	return n < 80 ? NULL
-		      : "has a name of more than 79 bytes; set GANTRY_RUNDIR to a shorter one";
+		      : "path is too long (limit 79 bytes): set GANTRY_RUNDIR to a shorter path";
 }
 
 static const char *claim(const char *path)
@@ -430,10 +433,10 @@ static const char *claim(const char *path)
 	if (rc == 0)
 		return NULL;
 	if (rc == -EPERM)
-		return why[0] != '\0' ? "is behind a link of another user"
-				      : "can be changed by other users";
-	return rc == -ENOTDIR ? "is no directory"
-			      : "cannot be made; set GANTRY_RUNDIR to one that can";
+		return why[0] != '\0' ? "path contains a symbolic link of another user"
+				      : "other users can change it";
+	return rc == -ENOTDIR ? "not a directory"
+			      : "cannot be created: set GANTRY_RUNDIR to another directory";
 }
 
 doca_error_t gd_run_dir(char path[80])
@@ -444,6 +447,6 @@ doca_error_t gd_run_dir(char path[80])
 		why = claim(path);
 	if (!why)
 		return DOCA_SUCCESS;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "the directory for sockets, %s, %s", path, why);
+	gd_log(DOCA_LOG_LEVEL_ERROR, "run directory %s: %s", path, why);
 	return DOCA_ERROR_OPERATING_SYSTEM;
 }

@@ -163,7 +163,7 @@ static void mistakes_in_a_configuration_have_their_place(void)
 {
 	mistake("devices = {\n a = { transport = \"shm-comch\"; };\n};", ":2: ");
 	mistake("devices = {\n a = { transport = \"shm-comch\";\n pci = \"3:0\"; };\n};",
-		":3: devices.a.pci: is no PCI address");
+		":3: devices.a.pci: is not a PCI address");
 	mistake("devices = {\n a = { transport = \"rope\"; pci = \"03:00.0\"; };\n};",
 		":2: devices.a.transport: no transport plugin");
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n max_dept = 3; };\n};",
@@ -171,7 +171,7 @@ static void mistakes_in_a_configuration_have_their_place(void)
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n ring_slots = 300; };\n};",
 		":3: devices.a.ring_slots: 300 is no power of two");
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n representors = ( { pci = \"x\"; } ); };\n};",
-		"is no PCI address");
+		"is not a PCI address");
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n"
 		" b = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n};",
 		"has such a transport already");
