@@ -291,7 +291,8 @@ static bool is_misspelt(struct gn_conf_node *node, const char *name)
 }
 
 /*
- * Returns the keys of the entry that function_options must accept because they may belong to a plugin.
+ * Returns the keys of the entry that function_options must accept, because they may belong to a
+ * plugin.
  * The plugin rejects unknown keys later. A misspelt "pci" or "transport" is left out, because the
  * plugin would then never be loaded.
  */

@@ -196,7 +196,7 @@ static void stop_imported(struct doca_mmap *mmap)
 	bool is_out = false;
 
 	if (!gd_mmap_find(&mmap->id)) /* neither is another import of it exported */
-		is_out = gd_rdma_take_back(&mmap->id, true, gn_now_ns() + GD_SILENT_NS);
+		is_out = gd_rdma_revoke_map(&mmap->id, true, gn_now_ns() + GD_SILENT_NS);
 	gd_share_release(mmap, is_out);
 	mmap->local = NULL;
 }

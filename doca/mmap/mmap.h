@@ -112,12 +112,12 @@ struct doca_mmap *gd_mmap_find(const struct gd_mmap_id *id);
  * rdma/revoke.c: returns whether a device of a peer may reach the map, or, for an imported map, a
  * device of this process. The revocation has then been requested. Call without a lock.
  */
-bool gd_rdma_is_out(const struct gd_mmap_id *map, bool imported);
+bool gd_rdma_is_in_use(const struct gd_mmap_id *map, bool imported);
 /*
  * Wait until no device reaches the map, at the latest until gn_now_ns() is `end`. Returns whether
  * one still does.
  */
-bool gd_rdma_take_back(const struct gd_mmap_id *map, bool imported, uint64_t end);
+bool gd_rdma_revoke_map(const struct gd_mmap_id *map, bool imported, uint64_t end);
 /*
  * For threads of the library that copy: find the started map with a handle of
  * doca_mmap_dev_get_dpa_handle(), or NULL. The map stays mapped until gd_mmap_unuse(), for which

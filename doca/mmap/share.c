@@ -528,7 +528,7 @@ doca_error_t gd_share_revoke(struct doca_mmap *mmap)
 	pthread_mutex_lock(&gd_mmaps_lock);
 	revoke_imports(mmap);
 	pthread_mutex_unlock(&gd_mmaps_lock);
-	pinned = gd_rdma_take_back(&mmap->id, false, end);
+	pinned = gd_rdma_revoke_map(&mmap->id, false, end);
 	pthread_mutex_lock(&gd_mmaps_lock);
 	keeps = wait_for_importers(mmap, end) || mmap->share->is_tainted;
 	pthread_mutex_unlock(&gd_mmaps_lock);

@@ -145,7 +145,7 @@ static void check_revoked(void *arg)
 
 	(void)arg;
 	for (size_t i = 0; i < n; i++)
-		if (gd_rdma_is_out(&ids[i], true))
+		if (gd_rdma_is_in_use(&ids[i], true))
 			waits = true;
 		else
 			release_revoked(&ids[i]);

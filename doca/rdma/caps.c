@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* caps.c - what a device can do for RDMA, and the addresses of its port. */
+/* caps.c - RDMA capabilities of a device, and the addresses of its port */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #define GID_TEXT 40 /* 8 groups of 4 digits */
 #define GIDS 256u
 
-/* -- what it can -- */
+/* -- capabilities -- */
 
 #define TASK_SUPPORTED(name) \
 	doca_error_t doca_rdma_cap_task_##name##_is_supported(const struct doca_devinfo *devinfo) \
@@ -79,7 +79,7 @@ doca_error_t doca_rdma_cap_transport_type_is_supported(const struct doca_devinfo
 
 /* -- addresses of the port -- */
 
-/* The GID of that index, as the kernel tells it; false: none. */
+/* Read the GID of an index from the kernel; false: none. */
 static bool read_gid(const struct doca_devinfo *devinfo, uint32_t index, struct in6_addr *gid)
 {
 	char path[160], text[GID_TEXT];
@@ -103,10 +103,7 @@ static bool is_zero(const struct in6_addr *gid)
 	return memcmp(gid, &zero, sizeof(zero)) == 0;
 }
 
-/*
- * Devices that are not of the network have one made-up address: their MAC, as IPv6 makes a
- * link-local address of it.
- */
+/* A device without a network has one address: the link-local IPv6 address derived from its MAC. */
 static void link_local(const struct doca_devinfo *devinfo, struct in6_addr *gid)
 {
 	const uint8_t *mac = devinfo->mac;
@@ -149,8 +146,8 @@ doca_error_t doca_rdma_cap_get_gid(const struct doca_devinfo *devinfo, uint32_t 
 }
 
 /*
- * How good it is to be reached by: 3 an IPv4 address, 2 IPv6, 0 of no use: link-local ones need to
- * know their interface.
+ * Preference of a GID as own address: 3 IPv4, 2 IPv6, 0 unusable. Link-local addresses are unusable
+ * because the peer would need the interface.
  */
 static int worth(const struct in6_addr *gid)
 {

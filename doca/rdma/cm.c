@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cm.c - connections by address: listening at a port, requests, and their answers.
+ * cm.c - connections by address: listen on a port, requests, accept and reject
  *
- * Over shared memory all addresses are this machine's, and a port is a name there.
+ * On devices of shared memory all addresses mean this machine, and a port is part of a service
+ * name.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +16,7 @@
 
 /* -- addresses -- */
 
-/* The address in the notation that transports take; false: it is none of that type. */
+/* Convert an address to the notation of transports; false: it is not of that type. */
 static bool parse(enum doca_rdma_addr_type type, const char *address, char *text, size_t size)
 {
 	struct in6_addr addr;
@@ -49,8 +50,8 @@ doca_error_t doca_rdma_addr_create(enum doca_rdma_addr_type addr_type, const cha
 		return DOCA_ERROR_INVALID_VALUE;
 	if (strlen(address) >= sizeof(new->text) ||
 	    !parse(addr_type, address, text, sizeof(text))) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "'%.64s' is no address of the type that is said to be",
-		       address);
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "RDMA address '%.64s': not an address of the given type", address);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	new = calloc(1, sizeof(*new));
@@ -94,9 +95,9 @@ doca_error_t doca_rdma_connection_get_addr(const struct doca_rdma_connection *rd
 	return DOCA_SUCCESS;
 }
 
-/* -- who listens -- */
+/* -- listening side -- */
 
-/* What the transport calls it. address: NULL: our own. */
+/* Get the service of an address and port. address NULL: the own address. */
 static doca_error_t service(const struct doca_rdma *rdma, const char *address, uint16_t port,
 			    char text[64])
 {
@@ -128,7 +129,7 @@ doca_error_t doca_rdma_start_listen_to_port(struct doca_rdma *rdma, uint16_t por
 		return DOCA_ERROR_INVALID_VALUE;
 	if (service(rdma, NULL, port, text) != DOCA_SUCCESS) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "RDMA device %s has no IP address to listen at: see `ip addr` and `rdma link`",
+		       "RDMA device %s: cannot listen: no IP address: see `ip addr` and `rdma link`",
 		       rdma->ctx.dev->info->ibdev);
 		return DOCA_ERROR_CONNECTION_ABORTED;
 	}
@@ -143,8 +144,8 @@ doca_error_t doca_rdma_start_listen_to_port(struct doca_rdma *rdma, uint16_t por
 	if (rc == -EBUSY)
 		return DOCA_ERROR_BAD_STATE;
 	if (rc)
-		gd_log(DOCA_LOG_LEVEL_ERROR, "cannot listen to RDMA port %u: %s", port,
-		       rc == -EADDRINUSE ? "somebody does already" : strerror(-rc));
+		gd_log(DOCA_LOG_LEVEL_ERROR, "RDMA port %u: cannot listen: %s", port,
+		       rc == -EADDRINUSE ? "the port is in use" : strerror(-rc));
 	return rc ? DOCA_ERROR_CONNECTION_ABORTED : DOCA_SUCCESS;
 }
 
@@ -193,7 +194,7 @@ doca_error_t doca_rdma_connection_reject(struct doca_rdma_connection *rdma_conne
 	return DOCA_SUCCESS;
 }
 
-/* -- who connects -- */
+/* -- connecting side -- */
 
 doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma, struct doca_rdma_addr *addr,
 				       union doca_data connection_user_data)
@@ -209,7 +210,7 @@ doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma, struct doca_rdma_
 		return DOCA_ERROR_INVALID_VALUE;
 	service(rdma, address, addr->port, text);
 	gd_transport_lock(rdma->transport, &device);
-	result = gd_rdma_conn_take(rdma, GD_RDMA_WAITING, &conn);
+	result = gd_rdma_conn_alloc(rdma, GD_RDMA_WAITING, &conn);
 	if (result == DOCA_SUCCESS) {
 		conn->by_address = true;
 		conn->addr = *addr;
@@ -217,7 +218,7 @@ doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma, struct doca_rdma_
 		conn->user_data = connection_user_data;
 		result = gd_rdma_link_connect(conn, device, text);
 		if (result != DOCA_SUCCESS)
-			gd_rdma_conn_give(conn);
+			gd_rdma_conn_free(conn);
 	}
 	gd_transport_unlock(rdma->transport);
 	return result == DOCA_ERROR_FULL || result == DOCA_ERROR_NO_MEMORY
@@ -225,7 +226,9 @@ doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma, struct doca_rdma_
 		       : result;
 }
 
-/* -- connections that the program makes with librdmacm itself: transports make their own -- */
+/*
+ * -- connections of librdmacm of the program: not supported, since transports create their own --
+ */
 
 doca_error_t doca_rdma_bridge_prepare_connection(struct doca_rdma *rdma, struct rdma_cm_id *cm_id,
 						 struct doca_rdma_connection **rdma_connection)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.c - connections as programs see them: made by exporting a blob, connected by the peer's, and
- * their end.
+ * conn.c - connections, as programs see them: creation, connection by blobs, and their end
  *
  *   FREE -> EXPORTED -> WAITING -> UP -> OVER -> FREE     by blobs
- *   FREE -> WAITING -> UP -> ...                          by address, who connects
- *   FREE -> REQUESTED -> WAITING -> UP -> ...             by address, who listens
+ *   FREE -> WAITING -> UP -> ...                          by address, connecting side
+ *   FREE -> REQUESTED -> WAITING -> UP -> ...             by address, listening side
  *
- * Of two blobs, the holder of the smaller id connects; the other waits, or finds the peer parked
- * there already.
+ * With blobs, the side with the smaller id connects. The other side waits; if the link of the peer
+ * has arrived already, it is parked in the connection.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,11 +19,11 @@
 #include "common/log.h"
 #include "rdma/rdma.h"
 
-#define PORT_FIRST 20000u /* where connections over a network wait for their peers: any free one */
+#define PORT_FIRST 20000u /* range of ports on which connections of network devices listen */
 #define PORT_LAST 59999u
 #define PORT_TRIES 64
 
-/* -- events of the service thread, on the engine -- */
+/* -- events of the service thread, run by the engine -- */
 
 static void run_requested(struct gd_event *event)
 {
@@ -56,20 +55,20 @@ static void run_closed(struct gd_event *event)
 							    closed);
 
 	conn->lost = true;
-	if (conn->state != GD_RDMA_UP) /* else what came before the end is read first */
+	if (conn->state != GD_RDMA_UP) /* in state UP, earlier messages are read first */
 		gd_rdma_conn_over(conn, DOCA_ERROR_CONNECTION_ABORTED, true);
 }
 
-static void give(struct doca_rdma_connection *conn)
+static void free_conn(struct doca_rdma_connection *conn)
 {
 	void *device;
 
 	gd_transport_lock(conn->rdma->transport, &device);
-	gd_rdma_conn_give(conn);
+	gd_rdma_conn_free(conn);
 	gd_transport_unlock(conn->rdma->transport);
 }
 
-/* After the callback nothing of the context is touched. */
+/* Report the end. Do not touch the context after the callback. */
 static void run_over(struct gd_event *event)
 {
 	struct doca_rdma_connection *conn = gn_container_of(event, struct doca_rdma_connection,
@@ -77,8 +76,8 @@ static void run_over(struct gd_event *event)
 	struct doca_rdma *rdma = conn->rdma;
 
 	gd_transport_lock(rdma->transport, NULL);
-	rdma->told = conn;
-	gd_rdma_conn_give(conn); /* the callback may make another one */
+	rdma->last_reported = conn;
+	gd_rdma_conn_free(conn); /* before the callback, which may create another connection */
 	gd_transport_unlock(rdma->transport);
 	if (conn->was_up && rdma->disconnection_cb)
 		rdma->disconnection_cb(conn, conn->user_data, rdma->ctx.user_data);
@@ -86,7 +85,7 @@ static void run_over(struct gd_event *event)
 		rdma->failure_cb(conn, conn->user_data, rdma->ctx.user_data);
 }
 
-/* The transport rang: poll finds out why. */
+/* The consumer signalled its fd: the next poll finds the cause. */
 static void run_bell(struct gd_event *event)
 {
 	gd_rdma_unarm(gn_container_of(event, struct doca_rdma_connection, bell));
@@ -94,10 +93,10 @@ static void run_bell(struct gd_event *event)
 
 static void run_revoked(struct gd_event *event)
 {
-	gd_rdma_give_back(gn_container_of(event, struct doca_rdma_connection, revoked));
+	gd_rdma_release_revoked(gn_container_of(event, struct doca_rdma_connection, revoked));
 }
 
-/* -- made and given back -- */
+/* -- allocation -- */
 
 static struct doca_rdma_connection *conn_new(struct doca_rdma *rdma)
 {
@@ -119,14 +118,15 @@ static struct doca_rdma_connection *conn_new(struct doca_rdma *rdma)
 	return conn;
 }
 
-doca_error_t gd_rdma_conn_take(struct doca_rdma *rdma, enum gd_rdma_state state,
-			       struct doca_rdma_connection **conn_p)
+doca_error_t gd_rdma_conn_alloc(struct doca_rdma *rdma, enum gd_rdma_state state,
+				struct doca_rdma_connection **conn_p)
 {
 	struct doca_rdma_connection *conn;
 
 	if (rdma->n_conns >= rdma->max_connections)
 		return DOCA_ERROR_FULL;
-	for (conn = rdma->conns; conn && (conn->taken || conn == rdma->told); conn = conn->next)
+	for (conn = rdma->conns; conn && (conn->taken || conn == rdma->last_reported);
+	     conn = conn->next)
 		;
 	if (!conn)
 		conn = conn_new(rdma);
@@ -148,7 +148,7 @@ doca_error_t gd_rdma_conn_take(struct doca_rdma *rdma, enum gd_rdma_state state,
 	return DOCA_SUCCESS;
 }
 
-void gd_rdma_conn_give(struct doca_rdma_connection *conn)
+void gd_rdma_conn_free(struct doca_rdma_connection *conn)
 {
 	if (!conn->taken)
 		return;
@@ -167,9 +167,9 @@ void gd_rdma_conns_free(struct doca_rdma *rdma)
 	}
 }
 
-/* -- the end -- */
+/* -- release -- */
 
-/* Under the lock. */
+/* Lock held. */
 static void stop_listening(struct doca_rdma_connection *conn)
 {
 	if (conn->listener)
@@ -177,7 +177,7 @@ static void stop_listening(struct doca_rdma_connection *conn)
 	conn->listener = NULL;
 }
 
-static void hang_up(struct doca_rdma_connection *conn)
+static void close_conn(struct doca_rdma_connection *conn)
 {
 	struct doca_rdma *rdma = conn->rdma;
 	struct gd_event *const events[] = {&conn->requested, &conn->up,   &conn->closed,
@@ -201,16 +201,16 @@ static void hang_up(struct doca_rdma_connection *conn)
 
 void gd_rdma_conn_drop(struct doca_rdma_connection *conn, doca_error_t status)
 {
-	hang_up(conn);
+	close_conn(conn);
 	gd_rdma_flush(conn, status, false);
-	give(conn);
+	free_conn(conn);
 }
 
 void gd_rdma_conn_over(struct doca_rdma_connection *conn, doca_error_t status, bool fails)
 {
-	hang_up(conn);
+	close_conn(conn);
 	conn->state = GD_RDMA_OVER;
-	/* first: a task that fails stops the context */
+	/* post first: a failing task stops the context */
 	gd_pe_post(conn->rdma->ctx.pe, &conn->over);
 	gd_rdma_flush(conn, status, fails);
 }
@@ -244,7 +244,7 @@ static doca_error_t listen_on_network(struct doca_rdma_connection *conn, void *d
 
 	if (gd_rdma_own_address(rdma, address, sizeof(address)) != DOCA_SUCCESS) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "RDMA device %s has no IP address to be reached by: see `ip addr` and `rdma link`",
+		       "RDMA device %s: cannot export a connection: no IP address: see `ip addr` and `rdma link`",
 		       rdma->ctx.dev->info->ibdev);
 		return DOCA_ERROR_CONNECTION_ABORTED;
 	}
@@ -259,7 +259,7 @@ static doca_error_t listen_on_network(struct doca_rdma_connection *conn, void *d
 	return rc ? DOCA_ERROR_CONNECTION_ABORTED : DOCA_SUCCESS;
 }
 
-/* Under the lock: a name, a place to wait, and the blob that tells of them. */
+/* Lock held. Choose an id, listen on a service, and fill the blob. */
 static doca_error_t offer(struct doca_rdma_connection *conn, void *device)
 {
 	struct doca_rdma *rdma = conn->rdma;
@@ -274,7 +274,7 @@ static doca_error_t offer(struct doca_rdma_connection *conn, void *device)
 	print_service(&conn->id, conn->blob.service, sizeof(conn->blob.service));
 	rc = rdma->ops->listen(device, conn->blob.service, &gd_rdma_events, rdma, &conn->listener);
 	if (rc)
-		gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA connection cannot be exported: %s",
+		gd_log(DOCA_LOG_LEVEL_ERROR, "RDMA connection: cannot be exported: %s",
 		       strerror(-rc));
 	return rc ? DOCA_ERROR_CONNECTION_ABORTED : DOCA_SUCCESS;
 }
@@ -292,11 +292,11 @@ doca_error_t doca_rdma_export(struct doca_rdma *rdma, const void **local_rdma_co
 	if (!local_rdma_conn_details || !local_rdma_conn_details_size || !rdma_connection)
 		return DOCA_ERROR_INVALID_VALUE;
 	gd_transport_lock(rdma->transport, &device);
-	result = gd_rdma_conn_take(rdma, GD_RDMA_EXPORTED, &conn);
+	result = gd_rdma_conn_alloc(rdma, GD_RDMA_EXPORTED, &conn);
 	if (result == DOCA_SUCCESS) {
 		result = offer(conn, device);
 		if (result != DOCA_SUCCESS)
-			gd_rdma_conn_give(conn);
+			gd_rdma_conn_free(conn);
 	}
 	gd_transport_unlock(rdma->transport);
 	if (result != DOCA_SUCCESS)
@@ -307,7 +307,7 @@ doca_error_t doca_rdma_export(struct doca_rdma *rdma, const void **local_rdma_co
 	return DOCA_SUCCESS;
 }
 
-/* What a peer handed over, by whatever way. */
+/* Check an untrusted blob of a peer. */
 static bool is_blob(const void *bytes, size_t size, struct gd_rdma_blob *blob)
 {
 	if (size != sizeof(*blob))
@@ -318,8 +318,8 @@ static bool is_blob(const void *bytes, size_t size, struct gd_rdma_blob *blob)
 	       memchr(blob->service, 0, sizeof(blob->service));
 }
 
-/* Under the lock. */
-static doca_error_t meet(struct doca_rdma_connection *conn, void *device,
+/* Lock held. */
+static doca_error_t pair(struct doca_rdma_connection *conn, void *device,
 			 const struct gd_rdma_blob *blob)
 {
 	struct gd_rdma_link *parked = conn->parked;
@@ -351,24 +351,24 @@ doca_error_t doca_rdma_connect(struct doca_rdma *rdma, const void *remote_rdma_c
 		return DOCA_ERROR_BAD_STATE;
 	if (!is_blob(remote_rdma_conn_details, remote_rdma_conn_details_size, &blob)) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "these %zu bytes are not what doca_rdma_export of the peer gave out",
+		       "RDMA connection: cannot connect: invalid connection details (bytes=%zu): pass those of doca_rdma_export() of the peer",
 		       remote_rdma_conn_details_size);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if (memcmp(&blob.id, &rdma_connection->id, sizeof(blob.id)) == 0) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "an RDMA connection cannot be connected to itself: this blob is its own");
+		       "RDMA connection: cannot connect to itself: pass the connection details of the peer");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	gd_transport_lock(rdma->transport, &device);
-	result = meet(rdma_connection, device, &blob);
+	result = pair(rdma_connection, device, &blob);
 	gd_transport_unlock(rdma->transport);
 	if (result == DOCA_SUCCESS)
 		rdma_connection->state = GD_RDMA_WAITING;
 	return result;
 }
 
-/* -- what else there is to know -- */
+/* -- properties -- */
 
 doca_error_t doca_rdma_connection_set_user_data(struct doca_rdma_connection *rdma_connection,
 						union doca_data connection_user_data)

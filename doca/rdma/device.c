@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.c - reads and writes of the peer's memory by the device, where it is not mapped here.
+ * device.c - reads and writes of memory of the peer by the device, if the memory is not mapped here
  *
- * Before the first access to a map of the peer its service thread is asked for it, by the map's id:
- *	RESOLVE {id} -->	finds the map, registers and exports it on this connection
- *	<-- RESOLVED {token}	imported: kept as long as the connection
- * The local side is registered as well, each map once. Buffers in a chain become an access each.
+ * Before the first access to a map of the peer, the engine requests it from the service thread of
+ * the peer, by the id of the map:         RESOLVE {id} -->        the peer finds the map, registers
+ * and exports it on this connection     <-- RESOLVED {token}    this side imports it and keeps it
+ * until the end of the connection Each local map is registered once, too. A list of buffers needs
+ * one access for each buffer.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static struct gd_rdma_remote *find_remote(const struct gd_rdma_link *link,
 	return remote;
 }
 
-/* -- the peer's memory -- */
+/* -- memory of the peer -- */
 
 static doca_error_t ask(struct gd_rdma_link *link, const struct gd_mmap_id *map,
 			struct gd_rdma_remote **remote_p)
@@ -64,13 +65,13 @@ static doca_error_t ask(struct gd_rdma_link *link, const struct gd_mmap_id *map,
 		return DOCA_SUCCESS;
 	}
 	free(remote);
-	/* the peer does not read just now, or the end of the connection is on its way */
+	/* the peer does not read now, or the connection has ended and the event follows */
 	return DOCA_ERROR_AGAIN;
 }
 
-/* The map at the peer, whose region is here. AGAIN: not yet. */
-static doca_error_t reach(struct gd_rdma_link *link, const struct doca_mmap *map,
-			  struct gd_rdma_remote **remote_p)
+/* Find the imported map of the peer, and request it if needed. AGAIN: not imported yet. */
+static doca_error_t find_import(struct gd_rdma_link *link, const struct doca_mmap *map,
+				struct gd_rdma_remote **remote_p)
 {
 	struct gd_rdma_remote *remote = find_remote(link, &map->id);
 	uint32_t state;
@@ -87,7 +88,7 @@ static doca_error_t reach(struct gd_rdma_link *link, const struct doca_mmap *map
 	return DOCA_SUCCESS;
 }
 
-/* What a peer of that context may do with that map. */
+/* Rights of peers of a context to a map. */
 static uint32_t rights_of(const struct doca_rdma *rdma, const struct doca_mmap *map)
 {
 	const uint32_t access = gd_mmap_access(map) & rdma->permissions;
@@ -96,7 +97,10 @@ static uint32_t rights_of(const struct doca_rdma *rdma, const struct doca_mmap *
 	       (access & DOCA_ACCESS_FLAG_RDMA_WRITE ? GANTRY_REMOTE_WRITE : 0);
 }
 
-/* A transport that reads and writes by copying needs memory that it can map. */
+/*
+ * A transport that pins pages can use private memory. One that copies needs memory that the peer
+ * can map.
+ */
 static enum gd_sharing sharing_of(const struct gd_rdma_link *link)
 {
 	return link->rdma->limits.caps & GANTRY_CAP_PINS ? GD_REGION_OWN : GD_REGION_APART;
@@ -130,8 +134,8 @@ static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_i
 						    ++link->next_handle, token);
 	if (rc) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "a memory map of %zu bytes cannot be reached by RDMA: %s", map->length,
-		       strerror(-rc));
+		       "RDMA: memory map cannot be exported to the peer (bytes=%zu): %s",
+		       map->length, strerror(-rc));
 		free(local);
 		return DOCA_ERROR_DRIVER;
 	}
@@ -158,7 +162,8 @@ bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve
 	if (!remote || remote->state != GD_RDMA_ASKED || answer->refused > DOCA_ERROR_SKIPPED)
 		return false;
 	if (answer->refused) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "the peer does not let its memory be reached by RDMA");
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "RDMA: memory of the peer cannot be accessed: the peer rejects it");
 		state = GD_RDMA_REFUSED + answer->refused;
 	} else {
 		rc = link->rdma->ops->import_region(link->gantry, &answer->token, 0,
@@ -167,7 +172,7 @@ bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve
 			const char *why = link->rdma->ops->import_error(link->gantry);
 
 			gd_log(DOCA_LOG_LEVEL_ERROR,
-			       "memory of the peer cannot be reached by RDMA: %s",
+			       "RDMA: memory of the peer cannot be accessed: %s",
 			       *why ? why : strerror(-rc));
 			state = GD_RDMA_REFUSED + DOCA_ERROR_DRIVER;
 		}
@@ -176,7 +181,7 @@ bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve
 	return true;
 }
 
-/* -- our memory -- */
+/* -- memory of this side -- */
 
 void gd_rdma_forget_locals(struct gd_rdma_link *link)
 {
@@ -190,10 +195,11 @@ void gd_rdma_forget_locals(struct gd_rdma_link *link)
 }
 
 /*
- * Pages of ours were replaced since they were registered: begin anew. AGAIN: when what is under way
- * has ended.
+ * Unregister all local maps if pages of this process were replaced since the registration. AGAIN:
+ * accesses are in flight.
  */
-static doca_error_t catch_up(struct doca_rdma_connection *conn, const struct gd_rdma_task *task)
+static doca_error_t refresh_locals(struct doca_rdma_connection *conn,
+				   const struct gd_rdma_task *task)
 {
 	struct gd_rdma_link *link = conn->link;
 	const uint32_t moves = gd_pages_moves();
@@ -209,9 +215,9 @@ static doca_error_t catch_up(struct doca_rdma_connection *conn, const struct gd_
 	return DOCA_SUCCESS;
 }
 
-/* Register a map for the device. AGAIN: when what is under way has ended. */
-static doca_error_t enter(struct doca_rdma_connection *conn, struct doca_mmap *map,
-			  struct gd_rdma_local **local_p)
+/* Register a map for the device. AGAIN: try again when the accesses in flight have completed. */
+static doca_error_t register_map(struct doca_rdma_connection *conn, struct doca_mmap *map,
+				 struct gd_rdma_local **local_p)
 {
 	struct gd_rdma_link *link = conn->link;
 	struct gd_rdma_local *local = calloc(1, sizeof(*local));
@@ -228,7 +234,7 @@ static doca_error_t enter(struct doca_rdma_connection *conn, struct doca_mmap *m
 	}
 	gd_transport_lock(conn->rdma->transport, NULL);
 	rc = conn->rdma->ops->register_region(link->gantry, &local->region);
-	if (rc == -ENOSPC && !conn->flying.first) { /* too many maps: begin anew */
+	if (rc == -ENOSPC && !conn->flying.first) { /* too many maps: unregister all */
 		gd_rdma_forget_locals(link);
 		rc = conn->rdma->ops->register_region(link->gantry, &local->region);
 	}
@@ -245,9 +251,9 @@ static doca_error_t enter(struct doca_rdma_connection *conn, struct doca_mmap *m
 	return rc == -ENOSPC || rc == -ENOTCONN ? DOCA_ERROR_AGAIN : DOCA_ERROR_DRIVER;
 }
 
-/* The piece of our memory that comes next, at most *length_p bytes. */
-static doca_error_t own_piece(struct doca_rdma_connection *conn, const struct gd_rdma_task *task,
-			      struct gantry_rma *op)
+/* Fill the local part of an access: the next contiguous piece of the buffers of the task. */
+static doca_error_t local_piece(struct doca_rdma_connection *conn, const struct gd_rdma_task *task,
+				struct gantry_rma *op)
 {
 	const bool fills = task->kind == GD_RDMA_READ || task->kind == GD_RDMA_EVENT_GET;
 	const struct doca_buf *buf;
@@ -260,12 +266,12 @@ static doca_error_t own_piece(struct doca_rdma_connection *conn, const struct gd
 		return result;
 	op->op = fills ? GANTRY_RMA_READ : GANTRY_RMA_WRITE;
 	op->length = length < MAX_PIECE ? (uint32_t)length : MAX_PIECE;
-	result = catch_up(conn, task);
+	result = refresh_locals(conn, task);
 	if (result != DOCA_SUCCESS)
 		return result;
 	local = find_local(conn->link->locals, &buf->mmap->id);
 	if (!local)
-		result = enter(conn, buf->mmap, &local);
+		result = register_map(conn, buf->mmap, &local);
 	op->local_region = result == DOCA_SUCCESS ? &local->region : NULL;
 	return result;
 }
@@ -278,7 +284,7 @@ static doca_error_t meaning(int rc)
 	case 0:
 		return DOCA_SUCCESS;
 	case -EAGAIN:
-	case -ENOTCONN: /* what waits then ends with the connection */
+	case -ENOTCONN: /* the end of the connection completes the pending tasks */
 		return DOCA_ERROR_AGAIN;
 	case -EACCES:
 		return DOCA_ERROR_NOT_PERMITTED;
@@ -294,10 +300,10 @@ static doca_error_t submit_piece(struct doca_rdma_connection *conn, struct gd_rd
 				 const struct gd_rdma_target *target)
 {
 	struct gantry_rma op = {.cookie = (uintptr_t)task};
-	doca_error_t result = reach(conn->link, target->map, &task->remote);
+	doca_error_t result = find_import(conn->link, target->map, &task->remote);
 
 	if (result == DOCA_SUCCESS)
-		result = own_piece(conn, task, &op);
+		result = local_piece(conn, task, &op);
 	if (result != DOCA_SUCCESS)
 		return result;
 	op.remote = task->remote->region;
@@ -352,11 +358,11 @@ bool gd_rdma_device_poll(struct doca_rdma_connection *conn)
 		finish(task);
 	if (--task->remote->pieces == 0 &&
 	    __atomic_load_n(&task->remote->state, __ATOMIC_ACQUIRE) >= GD_RDMA_REFUSED)
-		gd_rdma_give_back(conn);
+		gd_rdma_release_revoked(conn);
 	return true;
 }
 
-/* -- the end -- */
+/* -- release -- */
 
 void gd_rdma_memory_release(struct gd_rdma_link *link)
 {

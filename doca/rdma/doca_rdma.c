@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_rdma.c - RDMA contexts: made, configured, started and stopped. */
+/* doca_rdma.c - RDMA contexts: create, configure, start, stop */
 #include <stdlib.h>
 
 #include "base/container_of.h"
@@ -7,7 +7,7 @@
 #include "rdma/rdma.h"
 
 #define DEFAULT_QUEUE 256u
-/* A program that says nothing lets its peers do what its maps allow. */
+/* By default peers have all rights that a map grants. */
 #define DEFAULT_PERMISSIONS \
 	(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ | \
 	 DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC)
@@ -45,8 +45,8 @@ static void run_stopped(struct gd_event *event)
 }
 
 /*
- * Peers are told; what they have sent and nobody has taken is lost. All is over at once, but in a
- * callback programs expect that it takes its time.
+ * Disconnect all peers; messages without a receive task are lost. The context is idle at once. But
+ * programs that stop it in a callback expect IN_PROGRESS, so the end is posted as an event then.
  */
 static doca_error_t stop(struct doca_ctx *ctx)
 {
@@ -149,8 +149,8 @@ doca_error_t doca_rdma_set_connection_state_callbacks(
 }
 
 /*
- * -- settings: a value that the program may change before start, within bounds; `otherwise` is said
- * of what lies outside --
+ * -- settings: values that the program may change before start; `otherwise` is the error for a
+ * value out of range --
  */
 
 #define SETTER(name, type, field, is_ok, otherwise) \

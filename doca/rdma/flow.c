@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flow.c - tasks go out and messages come in: all on the engine's thread. */
+/* flow.c - sends and receives of messages, and the order of tasks; engine thread only */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "device/service.h"
 #include "rdma/rdma.h"
 
-#define PARTS_PER_TURN 256 /* of messages that come in */
+#define PARTS_PER_TURN 256 /* maximum parts of incoming messages in one poll */
 
 static uint32_t depth(const struct doca_rdma *rdma)
 {
@@ -19,10 +19,11 @@ static uint32_t depth(const struct doca_rdma *rdma)
 /* -- receives -- */
 
 /*
- * Let in as many messages as there are receive tasks. With several connections more than that may
- * come: the rest waits in the queues. The parts of a message that has begun always may.
+ * Post as many gantry receives as there are receive tasks. With several connections more messages
+ * may arrive; they wait in the queues. While a message is incomplete, receives for its parts are
+ * always posted.
  */
-static void let_in(struct doca_rdma_connection *conn)
+static void post_receives(struct doca_rdma_connection *conn)
 {
 	const struct gd_rdma_link *link = conn->link;
 	const uint32_t most = depth(conn->rdma);
@@ -50,17 +51,17 @@ void gd_rdma_submit_receive(struct doca_rdma *rdma, struct gd_rdma_task *task)
 {
 	gd_rdma_list_add(&rdma->receives, task);
 	for (struct doca_rdma_connection *conn = rdma->live; conn; conn = conn->next_live)
-		let_in(conn);
+		post_receives(conn);
 }
 
-static void break_up(struct doca_rdma_connection *conn)
+static void protocol_error(struct doca_rdma_connection *conn)
 {
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "an RDMA connection is given up: the peer sends messages that make no sense");
+	       "RDMA connection closed: protocol error: invalid message of the peer");
 	gd_rdma_conn_over(conn, DOCA_ERROR_CONNECTION_RESET, true);
 }
 
-/* The first part of a message: it takes a receive task. */
+/* Handle the first part of a message: assign a receive task. */
 static void begin(struct doca_rdma_connection *conn, const struct gd_rdma_head *head)
 {
 	struct gd_rdma_task *task = gd_rdma_list_first(&conn->rdma->receives);
@@ -74,7 +75,7 @@ static void begin(struct doca_rdma_connection *conn, const struct gd_rdma_head *
 	task->result_len = head->length;
 	if (conn->left > (task->dst ? gd_buf_room(task->dst) : 0)) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "an RDMA message of %u bytes does not fit into the receive task",
+		       "RDMA receive task: the message exceeds the buffer (bytes=%u)",
 		       head->length);
 		task->trouble = DOCA_ERROR_IO_FAILED;
 	}
@@ -86,7 +87,10 @@ static void append(struct gd_rdma_task *task, const void *data, uint32_t length)
 		task->trouble = gd_buf_append(task->dst, data, length);
 }
 
-/* Returns 1 when a task ended, 0, or -1: the peer breaks the rules. */
+/*
+ * Handle one part of a message. Returns 1 if a task has completed, 0 if not, -1 if the peer
+ * violates the protocol.
+ */
 static int take(struct doca_rdma_connection *conn, const struct gantry_msg *msg)
 {
 	const uint32_t part = msg->imm_len - (uint32_t)sizeof(struct gd_rdma_head),
@@ -129,10 +133,10 @@ static int receive(struct doca_rdma_connection *conn)
 		conn->free_bounces |= 1ull << msg.cookie;
 		ended = take(conn, &msg);
 		if (ended < 0) {
-			break_up(conn);
+			protocol_error(conn);
 			return 1;
 		}
-		let_in(conn);
+		post_receives(conn);
 	}
 	return ended;
 }
@@ -149,7 +153,7 @@ void gd_rdma_flush_receives(struct doca_rdma *rdma, doca_error_t status)
 
 /* -- sends -- */
 
-/* n bytes of data, in one piece; NULL: they cannot be had. */
+/* Returns n contiguous bytes of data; NULL: the buffer is invalid. */
 static const char *part_of(const struct doca_rdma *rdma, const struct doca_buf *src, size_t offset,
 			   size_t n)
 {
@@ -182,7 +186,10 @@ static enum gd_rdma_step fail(struct gd_rdma_task *task, doca_error_t why)
 	return GD_RDMA_DONE;
 }
 
-/* As much of a message as goes. `carries`: it has the data of the source with it. */
+/*
+ * Send as much of a message as the queue accepts. `carries`: the message contains the data of the
+ * source.
+ */
 static enum gd_rdma_step send_message(struct doca_rdma_connection *conn, struct gd_rdma_task *task,
 				      enum doca_rdma_opcode opcode, bool carries)
 {
@@ -200,7 +207,7 @@ static enum gd_rdma_step send_message(struct doca_rdma_connection *conn, struct 
 			return fail(task, DOCA_ERROR_INVALID_VALUE);
 		head.first = !carries || task->done == 0;
 		rc = send_part(conn, &head, data, n);
-		/* the end of a lost connection ends its tasks */
+		/* the end of the connection completes its tasks */
 		if (rc == -EAGAIN || rc == -ENOTCONN)
 			return GD_RDMA_WAIT;
 		if (rc)
@@ -212,7 +219,7 @@ static enum gd_rdma_step send_message(struct doca_rdma_connection *conn, struct 
 
 static enum gd_rdma_step run_send(struct doca_rdma_connection *conn, struct gd_rdma_task *task)
 {
-	/* data that was written before has to be there when the message is */
+	/* earlier writes must be complete when the message arrives */
 	if (conn->n_writes && !(conn->rdma->limits.caps & GANTRY_CAP_ORDERED))
 		return GD_RDMA_WAIT;
 	if (task->done == 0)
@@ -259,7 +266,10 @@ static bool is_write(const struct gd_rdma_task *task)
 	return task->kind == GD_RDMA_WRITE || task->kind == GD_RDMA_EVENT_SET;
 }
 
-/* It waits for the device, or for those before it that do: tasks of a connection end in order. */
+/*
+ * Let a task wait for the device, or for earlier tasks that do: tasks of a connection complete in
+ * order.
+ */
 static void fly(struct doca_rdma_connection *conn, struct gd_rdma_task *task)
 {
 	gd_rdma_list_add(&conn->flying, task);
@@ -267,7 +277,7 @@ static void fly(struct doca_rdma_connection *conn, struct gd_rdma_task *task)
 	conn->n_writes += is_write(task);
 }
 
-/* The tasks of a connection, in order, as far as they go. Returns 1 when some ended. */
+/* Run the tasks of a connection in order until one must wait. Returns 1 if some have completed. */
 static int push(struct doca_rdma_connection *conn)
 {
 	struct gd_rdma_task *task;
@@ -293,7 +303,7 @@ static int push(struct doca_rdma_connection *conn)
 	return ended;
 }
 
-/* Returns 1 when a task ended. */
+/* Complete tasks of the device. Returns 1 if a task has completed. */
 static int collect(struct doca_rdma_connection *conn)
 {
 	struct gd_rdma_task *task;
@@ -344,7 +354,7 @@ void gd_rdma_flush(struct doca_rdma_connection *conn, doca_error_t status, bool 
 	conn->n_writes = 0;
 }
 
-/* -- turns -- */
+/* -- polling -- */
 
 void gd_rdma_flow_up(struct doca_rdma_connection *conn)
 {
@@ -354,7 +364,7 @@ void gd_rdma_flow_up(struct doca_rdma_connection *conn)
 	conn->free_bounces = n == 64 ? ~0ull : (1ull << n) - 1;
 	conn->next_live = rdma->live;
 	rdma->live = conn;
-	let_in(conn);
+	post_receives(conn);
 	push(conn);
 }
 
@@ -369,7 +379,7 @@ void gd_rdma_flow_down(struct doca_rdma_connection *conn)
 		*at = conn->next_live;
 }
 
-/* The one that had its turn goes behind the others. */
+/* Move a connection to the end of the list, so that the next poll begins with another one. */
 static void rotate(struct doca_rdma *rdma, struct doca_rdma_connection *conn)
 {
 	struct doca_rdma_connection **at = &rdma->live;
@@ -378,7 +388,7 @@ static void rotate(struct doca_rdma *rdma, struct doca_rdma_connection *conn)
 		return;
 	while (*at && *at != conn)
 		at = &(*at)->next_live;
-	if (!*at) /* it went */
+	if (!*at) /* it was removed */
 		return;
 	*at = conn->next_live;
 	while (*at)
@@ -399,7 +409,7 @@ static int turn(struct doca_rdma_connection *conn)
 		ended |= push(conn);
 	if (conn->left || conn->rdma->receives.n)
 		ended |= receive(conn);
-	/* all that came before its end was read */
+	/* all earlier messages are read */
 	if (!ended && conn->lost && conn->state == GD_RDMA_UP)
 		gd_rdma_conn_over(conn, DOCA_ERROR_CONNECTION_RESET, true);
 	return ended;
@@ -423,7 +433,7 @@ int gd_rdma_poll(struct doca_ctx *ctx)
 /* -- sleep -- */
 
 /* Service thread. */
-static void ring(void *arg)
+static void on_consumer_fd(void *arg)
 {
 	struct doca_rdma_connection *conn = arg;
 
@@ -454,7 +464,7 @@ static int arm(struct doca_rdma_connection *conn)
 		return 1;
 	}
 	conn->armed = true;
-	return gd_service_add_fd(ops->consumer_fd(conn->link->consumer), ring, conn) !=
+	return gd_service_add_fd(ops->consumer_fd(conn->link->consumer), on_consumer_fd, conn) !=
 	       DOCA_SUCCESS;
 }
 

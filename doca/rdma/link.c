@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.c - a connection of the transport, from its first word to its end.
+ * link.c - connections of the transport (links), from the greeting to their end
  *
- *   who connects                                            who listens
- *   connect         -- HELLO: who I am, whom I want -->     a guest; found by the id, or the program is asked
- *                   <-- WELCOME ----------------------      both make their queues
- *   `consumer` came: a producer for it, then it is up       the same
+ *   connecting side                                      listening side
+ *   connect           -- HELLO: own id, wanted id -->     a guest: found by the id, or the program
+ *                     accepts it
+ *                     <-- WELCOME -------------------     both sides create their queues
+ *   `consumer` event: creates a producer, link is up      the same
  *
- * All here runs with the transport's lock held, most of it on the service thread.
+ * The lock of the transport is held in all functions; most of them run on the service thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -86,15 +87,15 @@ void gd_rdma_guests_drop(struct doca_rdma *rdma)
 		gd_rdma_guest_drop(rdma->guests);
 }
 
-static void turn_away(struct gd_rdma_link *link, const char *why)
+static void reject_peer(struct gd_rdma_link *link, const char *why)
 {
-	gd_log(DOCA_LOG_LEVEL_WARNING, "an RDMA peer is turned away: %s", why);
+	gd_log(DOCA_LOG_LEVEL_WARNING, "RDMA connection of a peer rejected: %s", why);
 	gd_rdma_guest_drop(link);
 }
 
-/* -- an end that the engine has to hear of -- */
+/* -- ends that are reported to the engine -- */
 
-static void tell_closed(struct gd_rdma_link *link)
+static void report_closed(struct gd_rdma_link *link)
 {
 	if (link->lost)
 		return;
@@ -102,17 +103,17 @@ static void tell_closed(struct gd_rdma_link *link)
 	gd_pe_post(link->rdma->ctx.pe, &link->conn->closed);
 }
 
-static void give_up(struct gd_rdma_link *link, const char *why, int rc)
+static void close_link(struct gd_rdma_link *link, const char *why, int rc)
 {
-	gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA connection is given up: %s%s%s", why, rc ? ": " : "",
+	gd_log(DOCA_LOG_LEVEL_ERROR, "RDMA connection closed: %s%s%s", why, rc ? ": " : "",
 	       rc ? strerror(-rc) : "");
-	tell_closed(link);
+	report_closed(link);
 }
 
 /* -- greeting -- */
 
-static int greet(struct gd_rdma_link *link, enum gd_rdma_say say, const struct gd_rdma_id *from,
-		 const struct gd_rdma_id *to, bool by_address)
+static int send_hello(struct gd_rdma_link *link, enum gd_rdma_say say,
+		      const struct gd_rdma_id *from, const struct gd_rdma_id *to, bool by_address)
 {
 	struct gd_rdma_hello hello = {
 		.say = say,
@@ -144,7 +145,7 @@ static int make_queues(struct gd_rdma_link *link)
 	return rc;
 }
 
-/* Once all is there, the engine takes over. */
+/* Post `up` when both queues exist: the engine owns the link then. */
 static int complete(struct gd_rdma_link *link)
 {
 	struct gantry_queue_attr attr = {.depth = depth(link->rdma), .max_data = link->max_inline};
@@ -181,12 +182,12 @@ doca_error_t gd_rdma_link_welcome(struct gd_rdma_link *link, struct doca_rdma_co
 		return DOCA_ERROR_CONNECTION_ABORTED;
 	if (link->conn != conn)
 		attach(link, conn);
-	rc = greet(link, GD_RDMA_WELCOME, &conn->id, &link->from, conn->by_address);
+	rc = send_hello(link, GD_RDMA_WELCOME, &conn->id, &link->from, conn->by_address);
 	if (!rc)
 		rc = settle(link);
 	if (!rc)
 		return DOCA_SUCCESS;
-	give_up(link, "its queues cannot be made", rc);
+	close_link(link, "its queues cannot be created", rc);
 	return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_CONNECTION_ABORTED;
 }
 
@@ -201,13 +202,13 @@ static void on_request(struct gd_rdma_link *link)
 	struct doca_rdma_connection *conn;
 
 	if (!rdma->listener) {
-		turn_away(link, "nobody listens for connections by address");
+		reject_peer(link,
+			    "the context does not listen: call doca_rdma_start_listen_to_port()");
 		return;
 	}
-	if (gd_rdma_conn_take(rdma, GD_RDMA_REQUESTED, &conn) != DOCA_SUCCESS) {
-		turn_away(
-			link,
-			"there are as many connections as doca_rdma_set_max_num_connections allows");
+	if (gd_rdma_conn_alloc(rdma, GD_RDMA_REQUESTED, &conn) != DOCA_SUCCESS) {
+		reject_peer(link,
+			    "too many connections: raise doca_rdma_set_max_num_connections()");
 		return;
 	}
 	conn->by_address = true;
@@ -215,7 +216,7 @@ static void on_request(struct gd_rdma_link *link)
 	gd_pe_post(rdma->ctx.pe, &conn->requested);
 }
 
-/* What both can, and what the peer allows. */
+/* Store the common limits of both sides, and the rights granted by the peer. */
 static void agree(struct gd_rdma_link *link, const struct gd_rdma_hello *hello)
 {
 	if (hello->max_inline < link->max_inline)
@@ -237,13 +238,13 @@ static void on_hello(struct gd_rdma_link *link, const struct gd_rdma_hello *hell
 		if (conn->listener && same_id(&conn->id, &hello->to))
 			break;
 	if (!conn || conn->link || conn->parked)
-		turn_away(link, "it wants a connection that is not offered, or taken");
+		reject_peer(link, "it requests a connection that does not exist or is in use");
 	else if (!conn->knows_peer)
 		conn->parked = link;
 	else if (same_id(&conn->peer, &link->from))
 		gd_rdma_link_welcome(link, conn);
 	else
-		turn_away(link, "another peer is waited for");
+		reject_peer(link, "the connection is for another peer");
 }
 
 static void on_welcome(struct gd_rdma_link *link, const struct gd_rdma_hello *hello)
@@ -253,7 +254,7 @@ static void on_welcome(struct gd_rdma_link *link, const struct gd_rdma_hello *he
 	agree(link, hello);
 	rc = settle(link);
 	if (rc)
-		give_up(link, "its queues cannot be made", rc);
+		close_link(link, "its queues cannot be created", rc);
 }
 
 doca_error_t gd_rdma_link_connect(struct doca_rdma_connection *conn, void *device,
@@ -269,7 +270,7 @@ doca_error_t gd_rdma_link_connect(struct doca_rdma_connection *conn, void *devic
 	link->asks = true;
 	rc = rdma->ops->connect(device, service, &gd_rdma_events, link, &link->gantry);
 	if (rc) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "cannot connect to RDMA peer %s: %s", service,
+		gd_log(DOCA_LOG_LEVEL_ERROR, "RDMA connection to %s: cannot connect: %s", service,
 		       strerror(-rc));
 		free(link);
 		return DOCA_ERROR_CONNECTION_ABORTED;
@@ -305,9 +306,9 @@ static void on_connected(void *arg, void *gantry, const struct gantry_peer *peer
 
 	(void)peer;
 	link->gantry = gantry;
-	rc = greet(link, GD_RDMA_HELLO, &conn->id, &conn->peer, conn->by_address);
+	rc = send_hello(link, GD_RDMA_HELLO, &conn->id, &conn->peer, conn->by_address);
 	if (rc)
-		give_up(link, "the peer cannot be greeted", rc);
+		close_link(link, "cannot send HELLO", rc);
 }
 
 static bool is_greeting(const void *msg, size_t len, struct gd_rdma_hello *hello)
@@ -319,7 +320,7 @@ static bool is_greeting(const void *msg, size_t len, struct gd_rdma_hello *hello
 	       hello->by_address <= 1;
 }
 
-/* Handle it; false: it makes no sense. The link may be gone afterwards. */
+/* Handle a control message; false: it is invalid. The link may have been destroyed. */
 static bool handle(struct gd_rdma_link *link, const void *msg, size_t len)
 {
 	struct gd_rdma_resolve resolve;
@@ -356,9 +357,9 @@ static void on_message(void *arg, void *gantry, const void *msg, size_t len)
 	if (link->lost || handle(link, msg, len))
 		return;
 	if (is_guest)
-		turn_away(link, "it does not speak this protocol, or another version of it");
+		reject_peer(link, "protocol error, or another version of the protocol");
 	else
-		give_up(link, "the peer says what makes no sense", 0);
+		close_link(link, "protocol error: invalid control message", 0);
 }
 
 static void on_consumer(void *arg, void *gantry, uint32_t id, int up)
@@ -372,7 +373,7 @@ static void on_consumer(void *arg, void *gantry, uint32_t id, int up)
 	link->peer_id = id;
 	rc = complete(link);
 	if (rc)
-		give_up(link, "its queues cannot be made", rc);
+		close_link(link, "its queues cannot be created", rc);
 }
 
 static void on_revoke(void *arg, void *gantry, uint32_t handle)
@@ -398,9 +399,9 @@ static void on_closed(void *arg, void *gantry, int reason)
 		return;
 	}
 	if (!link->welcome && !link->lost)
-		gd_log(DOCA_LOG_LEVEL_WARNING, "an RDMA connection does not come about: %s",
+		gd_log(DOCA_LOG_LEVEL_WARNING, "RDMA connection: cannot be established: %s",
 		       strerror(-reason));
-	tell_closed(link);
+	report_closed(link);
 }
 
 const struct gantry_conn_events gd_rdma_events = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory.c - reads and writes of the peer's memory: what they are about, and how they are done
- * where it is mapped.
+ * memory.c - reads and writes of memory of the peer: their targets and rights, and the copies if
+ * the memory is mapped here
  *
- * A write goes behind the data of the destination, and leaves that buffer as it is: it is the
- * peer's memory.
+ * A write goes behind the data part of the destination buffer and does not change the buffer, which
+ * describes memory of the peer.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 #define CELL sizeof(uint64_t)
 
-/* What a peer has to allow for it. */
+/* Right that the peer must grant for a task type. */
 static uint32_t right(enum gd_rdma_kind kind)
 {
 	switch (kind) {
@@ -52,7 +52,7 @@ static doca_error_t target_of_event(const struct gd_rdma_task *task, struct gd_r
 	return result;
 }
 
-/* Which memory of the peer a task is about; INVALID_VALUE: its buffers do not fit together. */
+/* Find the memory of the peer that a task accesses. INVALID_VALUE: its buffers do not match. */
 static doca_error_t find(const struct gd_rdma_task *task, struct gd_rdma_target *target)
 {
 	const struct doca_buf *src = task->src;
@@ -90,24 +90,24 @@ static doca_error_t find(const struct gd_rdma_task *task, struct gd_rdma_target 
 	}
 }
 
-/* Both have to allow it: the map, and the context of the peer. */
+/* Check the rights: both the map and the context of the peer must grant them. */
 static doca_error_t permit(const struct gd_rdma_task *task, const struct gd_rdma_target *target)
 {
 	const struct doca_mmap *map = target->map;
 	uint32_t wanted = right(task->kind), access;
 
 	if (map && map->imported && gd_mmap_check(map) == DOCA_ERROR_IO_FAILED)
-		return DOCA_ERROR_IO_FAILED; /* its owner has taken it back, or is gone */
+		return DOCA_ERROR_IO_FAILED; /* its owner has revoked it or ended */
 	if (!map || !map->started || !map->imported) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "an RDMA task needs a remote buffer, of a map made by doca_mmap_create_from_export");
+		       "RDMA task: the remote buffer is not of an imported map: use doca_mmap_create_from_export()");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	access = gd_mmap_access(map);
 	if (access & task->conn->link->permissions & wanted)
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "the peer does not let its memory be used for RDMA %s: see its doca_%s_set_permissions",
+	       "RDMA task: the peer does not permit %s of its memory: see its doca_%s_set_permissions()",
 	       wanted == DOCA_ACCESS_FLAG_RDMA_READ    ? "reads"
 	       : wanted == DOCA_ACCESS_FLAG_RDMA_WRITE ? "writes"
 						       : "atomics",
@@ -115,7 +115,7 @@ static doca_error_t permit(const struct gd_rdma_task *task, const struct gd_rdma
 	return DOCA_ERROR_NOT_PERMITTED;
 }
 
-/* Where it is in this process; NULL: nowhere. */
+/* Returns the address in this process; NULL: not mapped. */
 static void *mapped(const struct gd_rdma_target *target)
 {
 	const struct doca_mmap *map = target->map;
@@ -131,7 +131,10 @@ static doca_error_t give_value(struct doca_buf *result, uint64_t value)
 	return result ? gd_buf_append(result, &value, sizeof(value)) : DOCA_SUCCESS;
 }
 
-/* The cell of a sync event may be changed by several at once: in one step, as all who use it do. */
+/*
+ * Access the cell of a sync event or of an atomic operation. Several threads and processes may
+ * change it, so all accesses are atomic.
+ */
 static doca_error_t change_cell(struct gd_rdma_task *task, uint64_t *cell)
 {
 	uint64_t value = task->compare;

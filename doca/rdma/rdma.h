@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rdma.h - RDMA over gantry's transports: what its files share.
+ * rdma.h - RDMA contexts on gantry transports: structures and functions that the files of this
+ * module share
  *
- *   doca_rdma                 a context doca_rdma.c, caps.c
- *     gd_rdma_task            work of any kind: sends, receives, remote memory tasks.c,
+ *   doca_rdma                 a context                                      doca_rdma.c, caps.c
+ *     gd_rdma_task            a task of any type                             tasks.c,
  *                             remote_tasks.c
- *     doca_rdma_connection    what a program sees of a peer, and the tasks for it     conn.c cm.c
- *       gd_rdma_link          what the transport has of it: connection and queues     link.c
+ *     doca_rdma_connection    a connection, as programs see it, and its tasks    conn.c, cm.c
+ *       gd_rdma_link          connection and queues of the transport         link.c
  *
- * Two threads. The engine's thread runs tasks (flow.c: messages; memory.c: reads and writes) and
- * owns connections. The service thread delivers the events of links, with the transport's lock
- * held: it greets peers, makes the queues, and finds memory for peers that want to reach it, so all
- * of that works while the program does something else. It tells the engine by events. Fields say
- * whose they are; what the lock guards is marked.
+ * Threads. The engine thread runs tasks (flow.c: messages; memory.c: reads and writes) and owns
+ * connections. The service thread delivers the events of links, with the lock of the transport
+ * held. It exchanges greetings with peers, creates the queues, and exports memory that peers
+ * request, so these steps need no call of the program. It posts events to the engine. The comment
+ * of a field names its thread, or says that the lock guards it.
  *
- * A message is one or more gantry messages: a head and up to GD_RDMA_PART bytes in the immediate
- * data, more inline. A sender waits until the peer has a receive task: only so many messages are
- * let in.
+ * A message consists of one or more gantry messages: a head and up to GD_RDMA_PART bytes as
+ * immediate data, and more bytes inline. A sender waits for a receive task of the peer: the
+ * receiver posts only as many gantry receives as it has receive tasks.
  *
- * Where the memory of the peer is mapped here (devices without `network`) remote reads and writes
- * are plain copies, done when their turn comes. Else the peer's service thread exports the map that
- * the buffer belongs to, at its first use.
+ * If the memory of the peer is mapped here (devices without `network`), the engine thread executes
+ * remote reads and writes as plain copies. Otherwise the device executes them. The service thread
+ * of the peer then exports the map of the buffer at its first use.
  */
 #ifndef GD_RDMA_H
 #define GD_RDMA_H
@@ -35,11 +36,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GD_RDMA_DEPTH 64u  /* gantry messages on their way to one connection */
-#define GD_RDMA_GUESTS 64u /* peers that have not said yet whom they want, of one context */
+#define GD_RDMA_DEPTH 64u  /* gantry messages in flight on one connection */
+#define GD_RDMA_GUESTS 64u /* links of one context without a connection */
 #define GD_RDMA_MAX_MESSAGE (1u << 30)
-#define GD_RDMA_MAX_QUEUE 65536u /* tasks, as the capabilities say */
-#define GD_RDMA_MAX_LIST 64u     /* buffers in a chain */
+#define GD_RDMA_MAX_QUEUE 65536u /* tasks; the reported capability */
+#define GD_RDMA_MAX_LIST 64u     /* buffers in a list */
 
 enum gd_rdma_kind {
 	GD_RDMA_RECEIVE,
@@ -57,28 +58,28 @@ enum gd_rdma_kind {
 };
 
 /*
- * Changes the peer's memory in one step with reading it: transports have no such operation, only
- * the CPU has.
+ * Returns whether the task reads and changes memory of the peer atomically. Network transports have
+ * no such operation; only the CPU has.
  */
 static inline bool gd_rdma_is_atomic(enum gd_rdma_kind kind)
 {
 	return kind == GD_RDMA_CMP_SWP || kind == GD_RDMA_FETCH_ADD || kind == GD_RDMA_EVENT_ADD;
 }
 
-/* -- what peers say -- */
+/* -- messages of peers -- */
 
-/* of a connection: random, and a secret that only its blob tells */
+/* identifies a connection: random, and a secret that only its blob contains */
 struct gd_rdma_id {
 	uint8_t bytes[16];
 };
 
-/* What doca_rdma_export gives out. */
+/* The connection details of doca_rdma_export(). */
 struct gd_rdma_blob {
 	uint32_t magic; /* GD_RDMA_MAGIC */
 	uint16_t version;
 	uint16_t zero;
 	struct gd_rdma_id id;
-	char service[64]; /* where the exporter listens */
+	char service[64]; /* service on which the exporter listens */
 };
 
 #define GD_RDMA_MAGIC 0x4d445247u
@@ -86,10 +87,10 @@ struct gd_rdma_blob {
 
 /* Control messages of a link. */
 enum gd_rdma_say {
-	GD_RDMA_HELLO = 1, /* who connects says so first: struct gd_rdma_hello */
-	GD_RDMA_WELCOME,   /* and is taken: the same */
-	GD_RDMA_RESOLVE,   /* where is that memory? struct gd_rdma_resolve */
-	GD_RDMA_RESOLVED,  /* the same, with the token */
+	GD_RDMA_HELLO = 1, /* first message, of the connecting side: struct gd_rdma_hello */
+	GD_RDMA_WELCOME,   /* accepts the connection: struct gd_rdma_hello */
+	GD_RDMA_RESOLVE,   /* requests the memory of a map: struct gd_rdma_resolve */
+	GD_RDMA_RESOLVED,  /* answer with the token: struct gd_rdma_resolve */
 };
 
 struct gd_rdma_hello {
@@ -97,14 +98,14 @@ struct gd_rdma_hello {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t by_address;  /* connected by address, not by a blob: ids are zero */
-	uint32_t max_inline;  /* bytes of data in one message that it takes */
-	uint32_t permissions; /* what may be done to its memory: doca_access_flag */
+	uint32_t max_inline;  /* maximum inline bytes that the sender accepts in one message */
+	uint32_t permissions; /* rights to the memory of the sender: doca_access_flag */
 	struct gd_rdma_id from, to;
 };
 
 struct gd_rdma_resolve {
 	uint32_t say;
-	uint32_t refused; /* doca_error_t */
+	uint32_t refused; /* 0 or the doca_error_t of a rejection */
 	struct gd_mmap_id map;
 	struct gantry_token token;
 };
@@ -112,35 +113,35 @@ struct gd_rdma_resolve {
 /* Head of a message, in its immediate data. */
 struct gd_rdma_head {
 	uint8_t kind;  /* enum doca_rdma_opcode */
-	uint8_t first; /* begins a message */
+	uint8_t first; /* first part of a message */
 	uint16_t zero;
 	doca_be32_t imm;
-	uint32_t length; /* bytes of the whole message; of its data for a write */
+	uint32_t length; /* bytes of the whole message; of the written data for a write */
 };
 
 #define GD_RDMA_PART (GANTRY_IMM_MAX - (uint32_t)sizeof(struct gd_rdma_head))
 
 /* -- tasks -- */
 
-/* A task of any kind; the public types are this one under their own names. */
+/* A task of any type. The public types are this structure under their own names. */
 struct gd_rdma_task {
 	struct doca_task task;
 	enum gd_rdma_kind kind;
-	struct doca_rdma_connection *conn; /* receive: where the message came from */
+	struct doca_rdma_connection *conn; /* receive: connection of the message */
 	const struct doca_buf *src;
 	struct doca_buf *dst;
-	struct doca_buf *result; /* of atomic operations: the value before; may be NULL */
+	struct doca_buf *result; /* atomic operations: destination of the old value, or NULL */
 	const struct doca_sync_event_remote_net *event;
-	struct gd_rdma_remote *remote; /* that its pieces go to */
+	struct gd_rdma_remote *remote; /* memory that its pieces access */
 	uint64_t value, compare;
 	doca_be32_t imm;
-	/* while it runs: engine */
-	size_t length, done;  /* bytes; done: sent, or handed to the device */
-	uint32_t pieces;      /* of remote memory access, under way */
-	bool accessed;        /* of a write with immediate data: the data is there */
+	/* state while the task runs; engine */
+	size_t length, done;  /* bytes; done: sent, or submitted to the device */
+	uint32_t pieces;      /* remote accesses in flight */
+	bool accessed;        /* write with immediate data: the data is written */
 	bool flies;           /* in conn->flying */
-	doca_error_t trouble; /* why it fails */
-	/* receive: its result */
+	doca_error_t trouble; /* status of a failure */
+	/* receive: result */
 	enum doca_rdma_opcode opcode;
 	uint32_t result_len;
 };
@@ -159,24 +160,24 @@ bool gd_rdma_list_remove(struct gd_rdma_list *list, struct gd_rdma_task *task);
 
 #define GD_RDMA_ASKED 0u
 #define GD_RDMA_HERE 1u
-#define GD_RDMA_REFUSED 2u /* or taken back; and the doca_error_t */
+#define GD_RDMA_REFUSED 2u /* or revoked; plus the doca_error_t */
 
 /*
- * Memory of the peer, as this link knows it. Made by the engine under the lock; stays until the
- * link goes.
+ * A map of the peer, as known to this link. The engine creates it under the lock. It exists until
+ * the link is destroyed.
  */
 struct gd_rdma_remote {
 	struct gd_rdma_remote *next;
 	struct gd_mmap_id map;
-	/* once `state` says so, and until it is given back: engine, under the lock */
+	/* valid while `state` is GD_RDMA_HERE and until its release; engine, under the lock */
 	struct gantry_region *region;
-	uint32_t state;  /* __atomic: asked for, here, or refused */
-	uint32_t pieces; /* engine: under way to it */
+	uint32_t state;  /* __atomic: requested, imported, or rejected */
+	uint32_t pieces; /* engine: accesses in flight */
 };
 
 /*
- * Memory of ours that the peer asked for (lock), or that this side's reads and writes use (engine,
- * changed under the lock).
+ * Memory of this side: exported for the peer (lock), or registered for accesses of this side
+ * (engine; changed under the lock).
  */
 struct gd_rdma_local {
 	struct gd_rdma_local *next;
@@ -187,38 +188,38 @@ struct gd_rdma_local {
 
 struct gd_rdma_link {
 	struct doca_rdma *rdma;
-	struct gd_rdma_link *next;         /* of the guests */
-	struct doca_rdma_connection *conn; /* lock. NULL: a guest */
-	void *gantry;                      /* the transport's connection */
+	struct gd_rdma_link *next;         /* next guest */
+	struct doca_rdma_connection *conn; /* lock. NULL: a guest, a link without a connection */
+	void *gantry;                      /* connection of the transport */
 	bool asks;                         /* this side connects */
-	bool welcome;                      /* lock: both sides know each other */
-	bool lost;                         /* lock: `closed` came */
-	uint32_t peer_id;                  /* lock: the peer's consumer, 0: not yet */
-	uint32_t max_inline;               /* bytes that both take */
-	uint32_t permissions;              /* of the peer; fixed before conn->up */
-	struct gd_rdma_id from;            /* who the peer says it is */
-	void *consumer, *producer, *rma;   /* lock until conn->up has run, then the engine's */
-	char *bounce;                      /* GD_RDMA_DEPTH times max_inline of ours */
+	bool welcome;                      /* lock: the greetings are exchanged */
+	bool lost;                         /* lock: the transport has reported the end */
+	uint32_t peer_id;                  /* lock: consumer of the peer, 0: not known */
+	uint32_t max_inline;               /* maximum inline bytes of both sides */
+	uint32_t permissions;              /* rights granted by the peer; fixed before conn->up */
+	struct gd_rdma_id from;            /* id that the peer claims */
+	void *consumer, *producer, *rma;   /* lock until conn->up has run, then engine */
+	char *bounce;                      /* GD_RDMA_DEPTH receive buffers of bounce_bytes each */
 	uint32_t bounce_bytes;
 	uint32_t next_handle;          /* lock */
 	struct gd_rdma_local *exports; /* lock */
 	struct gd_rdma_local *locals;
-	uint32_t moves; /* engine: gd_pages_moves() when they were registered */
+	uint32_t moves; /* engine: gd_pages_moves() at the registration */
 	struct gd_rdma_remote *remotes;
-	bool gives_back; /* lock: conn->revoked is posted */
+	bool release_posted; /* lock: conn->revoked is posted */
 };
 
 enum gd_rdma_state {
 	GD_RDMA_FREE,
-	GD_RDMA_EXPORTED,  /* waits for doca_rdma_connect */
-	GD_RDMA_REQUESTED, /* the peer waits for an answer of the program */
-	GD_RDMA_WAITING,   /* for the peer */
+	GD_RDMA_EXPORTED,  /* waits for doca_rdma_connect() */
+	GD_RDMA_REQUESTED, /* the peer waits for accept or reject */
+	GD_RDMA_WAITING,   /* waits for the peer */
 	GD_RDMA_UP,
-	GD_RDMA_OVER, /* the program has yet to hear of it */
+	GD_RDMA_OVER, /* the end is not yet reported to the program */
 };
 
 struct doca_rdma_addr {
-	bool is_lent; /* the library's: of a connection */
+	bool is_lent; /* owned by a connection */
 	enum doca_rdma_addr_type type;
 	uint16_t port;
 	char text[64];
@@ -226,37 +227,38 @@ struct doca_rdma_addr {
 
 struct doca_rdma_connection {
 	struct doca_rdma *rdma;
-	struct doca_rdma_connection *next;      /* of the context: all */
-	struct doca_rdma_connection *next_live; /* engine: those with queues */
+	struct doca_rdma_connection *next;      /* next of all connections of the context */
+	struct doca_rdma_connection *next_live; /* engine: next connection with queues */
 	uint32_t number;
-	bool by_address; /* rdma_cm */
-	bool lost;       /* engine: what it sent is read to the end */
+	bool by_address; /* connected by address */
+	bool lost;       /* engine: the peer has ended; its messages are still read */
 	bool was_up;
-	bool taken;               /* lock: else it may be given out again */
+	bool taken;               /* lock: in use */
 	enum gd_rdma_state state; /* engine */
 	struct gd_rdma_id id, peer;
 	struct gd_rdma_blob blob;
-	bool knows_peer;             /* lock: doca_rdma_connect was called */
-	void *listener;              /* lock */
-	struct gd_rdma_link *link;   /* lock; of UP: the engine's */
-	struct gd_rdma_link *parked; /* lock: the peer was faster than doca_rdma_connect */
+	bool knows_peer;           /* lock: doca_rdma_connect() was called */
+	void *listener;            /* lock */
+	struct gd_rdma_link *link; /* lock; in state UP: engine */
+	/* lock: link of a peer that connected before doca_rdma_connect() */
+	struct gd_rdma_link *parked;
 	struct gd_event requested, up, closed, over, bell, revoked;
 	bool armed;
 	union doca_data user_data;
-	struct doca_rdma_addr addr; /* that it connected to, if by_address; else empty */
-	struct gd_rdma_list sends;  /* engine: tasks in order */
-	struct gd_rdma_list flying; /* engine: and those that only wait for the device */
-	uint32_t n_writes;          /* of flying: what a message may not overtake */
-	/* engine: the message that is coming in */
+	struct doca_rdma_addr addr; /* address that it connected to, if by_address; else empty */
+	struct gd_rdma_list sends;  /* engine: tasks, in order */
+	struct gd_rdma_list flying; /* engine: tasks that wait only for the device */
+	uint32_t n_writes;          /* writes in flying: a message must not overtake them */
+	/* engine: state of the incoming message */
 	struct gd_rdma_task *receiving;
-	uint32_t left;         /* bytes of it */
-	uint32_t posted;       /* gantry receives */
+	uint32_t left;         /* remaining bytes */
+	uint32_t posted;       /* posted gantry receives */
 	uint64_t free_bounces; /* bit mask */
 };
 
 struct doca_rdma {
 	struct doca_ctx ctx;
-	struct doca_rdma *next; /* of those that run: revoke.c */
+	struct doca_rdma *next; /* next running context, see revoke.c */
 	struct gd_pool pools[GD_RDMA_KINDS];
 	/* configuration */
 	enum doca_rdma_transport_type transport_type;
@@ -270,24 +272,25 @@ struct doca_rdma {
 	doca_rdma_connection_established_cb_t established_cb;
 	doca_rdma_connection_failure_cb_t failure_cb;
 	doca_rdma_connection_disconnection_cb_t disconnection_cb;
-	/* since it was started first */
+	/* since the first start */
 	struct gd_transport *transport;
 	const struct gantry_transport_ops *ops;
 	struct gantry_device_info limits;
-	bool network; /* peers have addresses, not names */
+	bool network; /* peers have network addresses */
 	/*
-	 * remote memory is reached by the device, not mapped; a test may say so before it connects
+	 * the device accesses remote memory, which is not mapped; a test may set it before it
+	 * connects
 	 */
 	bool by_device;
-	bool open;                          /* lock: new peers are welcome */
-	struct doca_rdma_connection *conns; /* lock; engine may read */
-	/* lock: the last whose end was told; nobody else's until the next ends */
-	struct doca_rdma_connection *told;
-	uint32_t n_conns; /* lock: not FREE */
+	bool open;                          /* lock: new links are accepted */
+	struct doca_rdma_connection *conns; /* lock; the engine may read it without */
+	/* lock: the connection whose end was reported last; not reused before the next report */
+	struct doca_rdma_connection *last_reported;
+	uint32_t n_conns; /* lock: connections that are not FREE */
 	uint32_t n_numbers;
 	struct gd_rdma_link *guests; /* lock */
 	uint32_t n_guests;
-	void *listener; /* lock: of start_listen_to_port */
+	void *listener; /* lock: listener of doca_rdma_start_listen_to_port() */
 	uint16_t port;
 	struct doca_rdma_connection *live; /* engine */
 	struct gd_rdma_list receives;      /* engine */
@@ -301,13 +304,13 @@ static inline struct doca_rdma *gd_rdma_of(struct doca_ctx *ctx)
 	return (struct doca_rdma *)ctx;
 }
 
-/* RUNNING, else BAD_STATE; INVALID_VALUE: NULL. */
+/* SUCCESS if the context is RUNNING, else BAD_STATE. INVALID_VALUE: NULL. */
 doca_error_t gd_rdma_running(const struct doca_rdma *rdma);
 
 /* -- caps.c -- */
 /*
- * Address of the device's network, as a service text has it ("192.0.2.7", "[2001:db8::7]");
- * NOT_FOUND.
+ * Get the network address of the device in the notation of a service ("192.0.2.7",
+ * "[2001:db8::7]"). NOT_FOUND: it has none.
  */
 doca_error_t gd_rdma_own_address(const struct doca_rdma *rdma, char *text, size_t size);
 
@@ -315,19 +318,19 @@ doca_error_t gd_rdma_own_address(const struct doca_rdma *rdma, char *text, size_
 void gd_rdma_tasks_init(struct doca_rdma *rdma);
 
 /* -- conn.c -- */
-/* Under the lock. A connection that is not FREE; FULL, NO_MEMORY. */
-doca_error_t gd_rdma_conn_take(struct doca_rdma *rdma, enum gd_rdma_state state,
-			       struct doca_rdma_connection **conn_p);
-/* Undo it, unless it was used. */
-void gd_rdma_conn_give(struct doca_rdma_connection *conn);
+/* Lock held. Allocate a connection and set its state. FULL, NO_MEMORY. */
+doca_error_t gd_rdma_conn_alloc(struct doca_rdma *rdma, enum gd_rdma_state state,
+				struct doca_rdma_connection **conn_p);
+/* Lock held. Free a connection. */
+void gd_rdma_conn_free(struct doca_rdma_connection *conn);
 /*
- * Engine. Let the peer go, with queues, link and listeners; what waits for it ends with `status`.
- * The program is not told.
+ * Engine. Close a connection with its queues, link and listener. Its pending tasks end with
+ * `status`. The program is not notified.
  */
 void gd_rdma_conn_drop(struct doca_rdma_connection *conn, doca_error_t status);
 /*
- * Engine. It is over: the same, and the program will be told. A status that fails tasks stops the
- * context.
+ * Engine. Like gd_rdma_conn_drop(), but the end is reported to the program. fails: the status stops
+ * the context, too.
  */
 void gd_rdma_conn_over(struct doca_rdma_connection *conn, doca_error_t status, bool fails);
 void gd_rdma_conns_free(struct doca_rdma *rdma);
@@ -336,9 +339,9 @@ void gd_rdma_conns_free(struct doca_rdma *rdma);
 extern const struct gantry_conn_events gd_rdma_events; /* argument of a listener: the context */
 doca_error_t gd_rdma_link_connect(struct doca_rdma_connection *conn, void *device,
 				  const char *service);
-/* The peer of a guest is the one: attach it and let it know. */
+/* Attach a guest to its connection, send WELCOME and create the queues. */
 doca_error_t gd_rdma_link_welcome(struct gd_rdma_link *link, struct doca_rdma_connection *conn);
-void gd_rdma_link_destroy(struct gd_rdma_link *link); /* with its queues; the peer is told */
+void gd_rdma_link_destroy(struct gd_rdma_link *link); /* with its queues; disconnects the peer */
 void gd_rdma_guest_drop(struct gd_rdma_link *link);   /* of a guest */
 void gd_rdma_guests_drop(struct doca_rdma *rdma);
 
@@ -350,49 +353,52 @@ int gd_rdma_arm(struct doca_ctx *ctx);
 int gd_rdma_sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max);
 void gd_rdma_rouse(struct doca_ctx *ctx);
 void gd_rdma_unarm(struct doca_rdma_connection *conn);
-void gd_rdma_flow_up(struct doca_rdma_connection *conn);   /* its queues are there */
-void gd_rdma_flow_down(struct doca_rdma_connection *conn); /* and are about to go */
-/* All that waits ends with status. */
+void gd_rdma_flow_up(struct doca_rdma_connection *conn); /* its queues exist */
+/* its queues are about to be destroyed */
+void gd_rdma_flow_down(struct doca_rdma_connection *conn);
+/* Complete all pending tasks with `status`. */
 void gd_rdma_flush(struct doca_rdma_connection *conn, doca_error_t status, bool fails);
 void gd_rdma_flush_receives(struct doca_rdma *rdma, doca_error_t status);
 
 /* -- memory.c, device.c -- */
 enum gd_rdma_step {
-	GD_RDMA_WAIT, /* for the peer or the device: come again */
-	GD_RDMA_DONE, /* all of it is done, or failed: task->trouble */
-	GD_RDMA_OUT,  /* all pieces are with the device */
+	GD_RDMA_WAIT, /* waits for the peer or the device: call again */
+	GD_RDMA_DONE, /* complete, or failed: task->trouble */
+	GD_RDMA_OUT,  /* all pieces are submitted to the device */
 };
 
-/* What a task reads or changes in the peer's memory. */
+/* Memory of the peer that a task accesses. */
 struct gd_rdma_target {
 	struct doca_mmap *map;
-	char *addr; /* as the map has it: the owner's */
+	char *addr; /* address in the owner */
 	size_t length;
 };
 
 /* engine */
 enum gd_rdma_step gd_rdma_access(struct doca_rdma_connection *conn, struct gd_rdma_task *task);
-/* The same, by the device. */
+/* Like gd_rdma_access(), by the device. */
 enum gd_rdma_step gd_rdma_device_access(struct doca_rdma_connection *conn,
 					struct gd_rdma_task *task,
 					const struct gd_rdma_target *target);
-bool gd_rdma_device_poll(struct doca_rdma_connection *conn); /* engine: a piece has ended */
-/* Under the lock: messages about memory. False: they make no sense. */
+/* engine: returns whether a piece has completed */
+bool gd_rdma_device_poll(struct doca_rdma_connection *conn);
+/* Lock held. Handle messages about memory. false: the message is invalid. */
 bool gd_rdma_on_resolve(struct gd_rdma_link *link, const struct gd_rdma_resolve *ask);
 bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve *answer);
-/* under the lock; while no piece is in flight */
+/* lock held; no piece is in flight */
 void gd_rdma_forget_locals(struct gd_rdma_link *link);
-void gd_rdma_memory_release(struct gd_rdma_link *link); /* before the link goes, after its queues */
-void gd_rdma_memory_free(struct gd_rdma_link *link);    /* and after */
+/* before the link and after its queues are destroyed */
+void gd_rdma_memory_release(struct gd_rdma_link *link);
+void gd_rdma_memory_free(struct gd_rdma_link *link); /* after the link is disconnected */
 
 /* -- revoke.c -- */
-/* of those from whose peers maps are taken back; as long as it runs */
+/* the running contexts, whose peers may have to release maps */
 void gd_rdma_enlist(struct doca_rdma *rdma);
 void gd_rdma_delist(struct doca_rdma *rdma);
-/* Under the lock. The peer asks for memory of its own; memory of ours is back. */
+/* Lock held. The peer revokes its memory; the peer has released memory of this side. */
 void gd_rdma_on_revoke(struct gd_rdma_link *link, uint32_t handle);
 void gd_rdma_on_revoked(struct gd_rdma_link *link, uint32_t handle);
-/* engine: what the peer asked for and nothing uses */
-void gd_rdma_give_back(struct doca_rdma_connection *conn);
+/* engine: release revoked memory that no task uses */
+void gd_rdma_release_revoked(struct doca_rdma_connection *conn);
 
 #endif

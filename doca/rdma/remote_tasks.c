@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* remote_tasks.c - tasks of an RDMA context: atomic operations, and sync events of the peer. */
+/*
+ * remote_tasks.c - public functions of RDMA tasks: atomic operations, and sync events of the peer
+ */
 #include "rdma/tasks.h"
 
 typedef const struct doca_sync_event_remote_net *event_to_read;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * revoke.c - memory that its owner takes back, where the device reads and writes it.
+ * revoke.c - revocation of memory that a device reads and writes
  *
  * When a program stops a map, the library revokes it from all peers that it was exported to. The
  * peer's engine releases the map as soon as no task is in flight. If the engine does not progress,
- * the transport revokes the map after revoke_timeout. doca_mmap_stop does not wait that long: after
- * GD_SILENT_NS it replaces the pages, and the device keeps the old ones.
+ * the transport revokes the map after revoke_timeout. doca_mmap_stop() does not wait that long:
+ * after GD_SILENT_NS it replaces the pages, and the device keeps the old ones.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,15 +16,15 @@
 #include "base/clock.h"
 #include "rdma/rdma.h"
 
-#define LOOK_NS 50000 /* between two looks whether it is back */
+#define LOOK_NS 50000 /* between two checks whether the memory is released */
 
-/* Contexts that run. The lock is taken before that of a transport. */
+/* The running contexts. Lock order: before the lock of a transport. */
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct doca_rdma *contexts;
 
 /* -- the owner -- */
 
-/* They are the parent's. */
+/* In a child of fork(2): the contexts belong to the parent. */
 static void forget_all(void)
 {
 	pthread_mutex_init(&contexts_lock, NULL);
@@ -59,12 +59,15 @@ void gd_rdma_delist(struct doca_rdma *rdma)
 	pthread_mutex_unlock(&contexts_lock);
 }
 
-/* Under the transport's lock. Is it still out? Then it has been asked for. */
-static bool ask_back(struct gd_rdma_link *link, const struct gd_mmap_id *map)
+/*
+ * Lock of the transport held. Returns whether the peer still has the map; the revocation is
+ * requested then.
+ */
+static bool revoke_export(struct gd_rdma_link *link, const struct gd_mmap_id *map)
 {
 	for (struct gd_rdma_local *local = link->exports; local; local = local->next)
 		if (memcmp(&local->map, map, sizeof(*map)) == 0) {
-			/* again: nothing happens */
+			/* a repeated call has no effect */
 			link->rdma->ops->revoke_region(link->gantry, local->token.handle);
 			return true;
 		}
@@ -72,28 +75,28 @@ static bool ask_back(struct gd_rdma_link *link, const struct gd_mmap_id *map)
 }
 
 /* The engine releases its registrations when no task is in flight. */
-static void ask_engine(struct gd_rdma_link *link)
+static void post_release(struct gd_rdma_link *link)
 {
-	if (!link->gives_back)
+	if (!link->release_posted)
 		gd_pe_post(link->rdma->ctx.pe, &link->conn->revoked);
-	link->gives_back = true;
+	link->release_posted = true;
 }
 
 /*
  * Under the transport's lock. True if the device of this side uses the map; the engine is then
  * asked to release it.
  */
-static bool ask_back_local(struct gd_rdma_link *link, const struct gd_mmap_id *map)
+static bool revoke_local(struct gd_rdma_link *link, const struct gd_mmap_id *map)
 {
 	for (const struct gd_rdma_local *local = link->locals; local; local = local->next)
 		if (memcmp(&local->map, map, sizeof(*map)) == 0) {
-			ask_engine(link);
+			post_release(link);
 			return true;
 		}
 	return false;
 }
 
-bool gd_rdma_is_out(const struct gd_mmap_id *map, bool imported)
+bool gd_rdma_is_in_use(const struct gd_mmap_id *map, bool imported)
 {
 	bool out = false;
 
@@ -104,8 +107,8 @@ bool gd_rdma_is_out(const struct gd_mmap_id *map, bool imported)
 		gd_transport_lock(rdma->transport, NULL);
 		for (struct doca_rdma_connection *conn = rdma->conns; conn; conn = conn->next)
 			if (conn->link && !conn->link->lost) {
-				out |= ask_back(conn->link, map);
-				out |= imported && ask_back_local(conn->link, map);
+				out |= revoke_export(conn->link, map);
+				out |= imported && revoke_local(conn->link, map);
 			}
 		gd_transport_unlock(rdma->transport);
 	}
@@ -113,17 +116,17 @@ bool gd_rdma_is_out(const struct gd_mmap_id *map, bool imported)
 	return out;
 }
 
-bool gd_rdma_take_back(const struct gd_mmap_id *map, bool imported, uint64_t end)
+bool gd_rdma_revoke_map(const struct gd_mmap_id *map, bool imported, uint64_t end)
 {
 	const struct timespec look = {.tv_nsec = LOOK_NS};
 	bool out;
 
-	while ((out = gd_rdma_is_out(map, imported)) && gn_now_ns() < end)
+	while ((out = gd_rdma_is_in_use(map, imported)) && gn_now_ns() < end)
 		nanosleep(&look, NULL);
 	return out;
 }
 
-/* Under the lock: nobody can touch it any more. */
+/* Lock held. The peer can no longer access the memory. */
 void gd_rdma_on_revoked(struct gd_rdma_link *link, uint32_t handle)
 {
 	struct gd_rdma_local **at = &link->exports, *local;
@@ -139,7 +142,7 @@ void gd_rdma_on_revoked(struct gd_rdma_link *link, uint32_t handle)
 
 /* -- the peer -- */
 
-/* Under the lock. */
+/* Lock held. */
 void gd_rdma_on_revoke(struct gd_rdma_link *link, uint32_t handle)
 {
 	struct gd_rdma_remote *remote = link->remotes;
@@ -149,17 +152,17 @@ void gd_rdma_on_revoke(struct gd_rdma_link *link, uint32_t handle)
 	if (!remote)
 		return;
 	__atomic_store_n(&remote->state, GD_RDMA_REFUSED + DOCA_ERROR_IO_FAILED, __ATOMIC_RELEASE);
-	ask_engine(link);
+	post_release(link);
 }
 
-/* Engine: what is asked back and not used any more. */
-void gd_rdma_give_back(struct doca_rdma_connection *conn)
+/* Engine. Release revoked memory that no task uses. */
+void gd_rdma_release_revoked(struct doca_rdma_connection *conn)
 {
 	const struct gd_rdma_task *next = gd_rdma_list_first(&conn->sends);
 	struct gd_rdma_link *link = conn->link;
 
 	gd_transport_lock(conn->rdma->transport, NULL);
-	link->gives_back = false;
+	link->release_posted = false;
 	if (!conn->flying.first && !(next && next->pieces))
 		/* one map was stopped; later tasks register the others again */
 		gd_rdma_forget_locals(link);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tasks.c - tasks of an RDMA context: their pools, lists, and the functions for messages, reads and
- * writes.
+ * tasks.c - RDMA tasks: pools, lists, checks, and the public functions for messages, reads and
+ * writes
  */
 #include "base/container_of.h"
 #include "buf/buf.h"
@@ -113,7 +113,7 @@ static doca_error_t submit(struct doca_task *base)
 	return DOCA_SUCCESS;
 }
 
-/* A receive that was posted is taken back. */
+/* Cancel a posted receive. */
 static void withdraw(struct doca_task *base)
 {
 	struct gd_rdma_task *task = (struct gd_rdma_task *)base;
@@ -123,7 +123,7 @@ static void withdraw(struct doca_task *base)
 		return;
 	for (struct doca_rdma_connection *conn = rdma->live; conn; conn = conn->next_live)
 		if (conn->receiving == task)
-			conn->receiving = NULL; /* the rest of that message goes nowhere */
+			conn->receiving = NULL; /* the rest of that message is discarded */
 }
 
 static const struct gd_task_ops receive_ops = {

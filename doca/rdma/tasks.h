@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tasks.h - the functions that every type of task has, alike but for their names.
+ * tasks.h - macros for the public functions of task types
  *
- * There are eleven types with a hundred of these functions; macros keep them one line each, and the
- * types apart.
+ * Eleven task types have about a hundred functions that differ only in their names.
  */
 #ifndef GD_RDMA_TASKS_H
 #define GD_RDMA_TASKS_H
 
 #include "rdma/rdma.h"
 
-/* Before start: how many, and their callbacks. */
+/* Set callbacks and number of tasks, before start. */
 doca_error_t gd_rdma_task_conf(struct doca_rdma *rdma, enum gd_rdma_kind kind, void *done_cb,
 			       void *error_cb, uint32_t n);
-/* Take a task of with->kind, and set its fields. task_p: where the public type's pointer goes. */
+/*
+ * Allocate a task of with->kind, and set its fields. task_p: destination for the pointer to the
+ * public type.
+ */
 doca_error_t gd_rdma_task_init(struct doca_rdma *rdma, const struct gd_rdma_task *with,
 			       union doca_data user_data, void *task_p);
 
-/* The type, its conversion and its configuration. */
+/* Define the type, its conversion and its configuration. */
 #define GD_RDMA_TASK(name, kind) \
 	struct doca_rdma_task_##name { \
 		struct gd_rdma_task any; \
@@ -36,7 +38,7 @@ doca_error_t gd_rdma_task_init(struct doca_rdma *rdma, const struct gd_rdma_task
 					 (void *)error_task_completion_cb, num_tasks); \
 	}
 
-/* A field that is set and read. */
+/* Define setter and getter of a field. */
 #define GD_RDMA_FIELD(name, what, field, set_type, get_type) \
 	void doca_rdma_task_##name##_set_##what(struct doca_rdma_task_##name *task, set_type what) \
 	{ \
