@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress.h - what doca_compress.c has done by zlib, lz4 and xxHash; without one of them its part
- * is not there.
+ * compress.h - compression by zlib, lz4 and xxHash, for doca_compress.c. Without a library its
+ * functions return NOT_SUPPORTED.
  */
 #ifndef GD_COMPRESS_H
 #define GD_COMPRESS_H
@@ -24,28 +24,31 @@
 #define GD_HAVE_LZ4 false
 #endif
 
-struct gd_zip; /* streams of zlib that are used again and again */
+struct gd_zip; /* reusable streams of zlib */
 
-/* NULL: no memory. Freeing NULL does nothing. */
+/* Returns NULL if memory allocation fails. Freeing NULL has no effect. */
 struct gd_zip *gd_zip_new(void);
 void gd_zip_free(struct gd_zip *zip);
 
 /*
- * From source to room, which has *length_p bytes, and in the end that many were used. TOO_BIG: the
- * result does not fit; IO_FAILED: the source is not what it should be. Lengths fit into 32 bits.
+ * Convert n bytes of source to room. *length_p: size of room, then length of the result. Lengths
+ * fit into 32 bits.
+ * Errors:
+ *     TOO_BIG    the result does not fit
+ *     IO_FAILED  the source is invalid
  */
 doca_error_t gd_deflate(struct gd_zip *zip, const uint8_t *source, size_t n, uint8_t *room,
 			size_t *length_p);
 doca_error_t gd_inflate(struct gd_zip *zip, const uint8_t *source, size_t n, uint8_t *room,
 			size_t *length_p);
 doca_error_t gd_lz4_block(const uint8_t *source, size_t n, uint8_t *room, size_t *length_p);
-/* Blocks as in a frame of LZ4, without its header; a mark of the end may follow them. */
+/* The blocks of an LZ4 frame, without its header. An end mark may follow them. */
 doca_error_t gd_lz4_stream(const uint8_t *source, size_t n, bool checksums, bool independent,
 			   uint8_t *room, size_t *length_p);
 
 uint32_t gd_crc32(const uint8_t *data, size_t n);
 uint32_t gd_adler32(const uint8_t *data, size_t n);
-/* The 32-bit xxHash with seed 0. */
+/* 32-bit xxHash with seed 0. */
 uint32_t gd_xxh32(const uint8_t *data, size_t n);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress_lz4.c - what is packed by LZ4 is unpacked: a block, or the blocks of a frame with their
- * checksums.
+ * compress_lz4.c - decompression of LZ4: one block, or the blocks of a frame with their checksums
  */
 #include "compute/compress.h"
 
@@ -11,8 +10,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define RAW_BLOCK 0x80000000u /* in the size of a block: its bytes are not compressed */
-#define HISTORY 65536         /* bytes that a block may refer to, before its beginning */
+#define RAW_BLOCK 0x80000000u /* flag in the size of a block: it is not compressed */
+#define HISTORY 65536         /* bytes before a block that it may refer to */
 
 static uint32_t load32(const uint8_t *p)
 {
@@ -30,7 +29,10 @@ doca_error_t gd_lz4_block(const uint8_t *source, size_t n, uint8_t *room, size_t
 	return DOCA_SUCCESS;
 }
 
-/* One block to room + done, of which `size` bytes are there in all; its length, or -1. */
+/*
+ * Decompress one block to room + done; `size` is the size of room. Returns the length of the
+ * result, or -1.
+ */
 static int take_block(const uint8_t *block, size_t n, bool raw, bool independent, uint8_t *room,
 		      size_t done, size_t size)
 {
@@ -60,7 +62,7 @@ doca_error_t gd_lz4_stream(const uint8_t *source, size_t n, bool checksums, bool
 			return DOCA_ERROR_IO_FAILED;
 		head = load32(source);
 		size = head & ~RAW_BLOCK;
-		if (head == 0) /* the end of a frame: what follows is none of ours */
+		if (head == 0) /* end mark of a frame: ignore what follows */
 			break;
 		source += 4;
 		n -= 4;

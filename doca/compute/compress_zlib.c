@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compress_zlib.c - deflate both ways, without a header, and the checksums of zlib. */
+/* compress_zlib.c - raw deflate compression and decompression, and the checksums of zlib */
 #include "compute/compress.h"
 
 #ifdef HAVE_ZLIB

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_compress.c - deflate both ways, LZ4 one way, with checksums of what is not compressed.
+ * doca_compress.c - compression contexts: deflate, decompression of deflate and LZ4, checksums of
+ * the uncompressed data
  *
- * The four kinds of tasks are the same object; they differ in what is run. A task that fails leaves
- * both buffers as they were.
+ * The four task types use one structure and differ only in the function that runs. A failed task
+ * leaves both buffers unchanged.
  */
 #include <doca_compress.h>
 
@@ -21,13 +22,13 @@
 enum kind { COMPRESS, DECOMPRESS, LZ4_STREAM, LZ4_BLOCK, N_KINDS };
 
 struct doca_compress {
-	struct gd_serial serial; /* first */
+	struct gd_serial serial; /* must be first */
 	struct gd_pool pools[N_KINDS];
 	struct gd_zip *zip;
 };
 
 struct compress_task {
-	struct doca_task task; /* first */
+	struct doca_task task; /* must be first */
 	const struct doca_buf *src;
 	struct doca_buf *dst;
 	uint32_t crc, adler, xxh;
@@ -36,7 +37,7 @@ struct compress_task {
 
 static const struct gd_ctx_ops ctx_ops = GD_SERIAL_CTX("compress");
 
-/* -- what is done -- */
+/* -- execution -- */
 
 static doca_error_t check(const struct doca_task *task)
 {
@@ -47,11 +48,11 @@ static doca_error_t check(const struct doca_task *task)
 	return DOCA_SUCCESS;
 }
 
-/* Source and room of a task, and how much of the room the result takes. */
+/* Source and destination of a task, and the length of the result. */
 struct ends {
 	const uint8_t *source;
 	size_t n;
-	struct gd_recv_credit room;
+	struct gd_serial_dst room;
 	size_t length;
 };
 
@@ -88,14 +89,14 @@ static doca_error_t run_compress(struct gd_serial *serial, struct doca_task *tas
 	return gd_serial_put(&e.room, e.length);
 }
 
-/* The end of all that decompress: checksums of the result. */
+/* Complete a decompression: compute the checksums and store the result. */
 static doca_error_t put(struct compress_task *t, enum kind kind, const struct ends *e)
 {
 	t->crc = gd_crc32(e->room.bytes, e->length);
 	if (kind == DECOMPRESS)
 		t->adler = gd_adler32(e->room.bytes, e->length);
 	else
-		/* programs compare it with the frame's, read as big-endian */
+		/* programs compare it with the checksum of a frame that they read as big-endian */
 		t->xxh = htobe32(gd_xxh32(e->room.bytes, e->length));
 	return gd_serial_put(&e->room, e->length);
 }
@@ -233,8 +234,8 @@ static doca_error_t take(struct doca_compress *compress, enum kind kind, struct 
 }
 
 /*
- * The functions that every kind has, NAME in their names: struct doca_compress_task_NAME is a
- * struct compress_task.
+ * Define the functions that every type has. struct doca_compress_task_NAME is a struct
+ * compress_task.
  */
 #define KIND(NAME, kind) \
 	doca_error_t doca_compress_cap_task_##NAME##_is_supported( \
@@ -292,7 +293,7 @@ static doca_error_t take(struct doca_compress *compress, enum kind kind, struct 
 		return task ? ((const struct compress_task *)task)->crc : 0; \
 	}
 
-/* What most kinds have: tasks with source and destination alone, and a second checksum. */
+/* Define the functions of types without further fields, and of a second checksum. */
 #define PLAIN(NAME, kind) \
 	doca_error_t doca_compress_task_##NAME##_alloc_init( \
 		struct doca_compress *compress, struct doca_buf const *src_buff, \

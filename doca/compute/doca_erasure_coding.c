@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_erasure_coding.c - redundancy blocks made of data blocks, lost blocks made of others.
+ * doca_erasure_coding.c - erasure coding contexts: create, update and recover blocks
  *
- * Every task multiplies blocks by a matrix: that of the code makes redundancy blocks of data
- * blocks; one of recovery makes the missing blocks of the first others, in their order; one of
- * update makes new redundancy blocks of (old, new) of each data block that changed and of the old
- * redundancy blocks. So a task is the same object whatever its kind.
+ * Every task multiplies blocks by a matrix. The coding matrix computes redundancy blocks from data
+ * blocks. A recovery matrix computes the missing blocks from the first available blocks, in their
+ * order. An update matrix computes new redundancy blocks from the old and new content of each
+ * changed data block and the old redundancy blocks. So all task types use one structure.
  */
 #include <doca_erasure_coding.h>
 
@@ -18,18 +18,18 @@
 #include "compute/serial.h"
 #include "device/device.h"
 
-#define BLOCK_UNIT 64 /* bytes that a block is a multiple of */
+#define BLOCK_UNIT 64 /* bytes; the size of a block is a multiple of it */
 #define MAX_BLOCK ((uint64_t)64 << 20)
 
 enum kind { GALOIS_MUL, CREATE, UPDATE, RECOVER, N_KINDS };
 
 struct doca_ec {
-	struct gd_serial serial; /* first */
+	struct gd_serial serial; /* must be first */
 	struct gd_pool pools[N_KINDS];
 };
 
 struct ec_task {
-	struct doca_task task; /* first */
+	struct doca_task task; /* must be first */
 	const struct doca_ec_matrix *matrix;
 	const struct doca_buf *src;
 	struct doca_buf *dst;
@@ -37,11 +37,11 @@ struct ec_task {
 
 static const struct gd_ctx_ops ctx_ops = GD_SERIAL_CTX("erasure coding");
 
-/* -- what is done -- */
+/* -- execution -- */
 
 /*
- * Bytes of a block of the task's source; 0: it is not made of as many good blocks as the matrix
- * takes.
+ * Returns the size of the blocks of the source; 0: the source does not consist of the right number
+ * of valid blocks.
  */
 static size_t block_bytes(const struct ec_task *t)
 {
@@ -61,7 +61,7 @@ static doca_error_t check(const struct doca_task *task)
 								       : DOCA_ERROR_INVALID_VALUE;
 }
 
-/* Where the blocks of a list are; they are copied only if one of them is in pieces. */
+/* Find the blocks of a list. They are copied only if one of them is not contiguous. */
 static doca_error_t find_blocks(struct gd_serial *serial, const struct ec_task *t, size_t block,
 				const uint8_t **blocks)
 {
@@ -94,7 +94,7 @@ static doca_error_t run(struct gd_serial *serial, struct doca_task *task)
 	struct ec_task *t = (struct ec_task *)task;
 	const uint8_t *in[2 * GD_EC_BLOCKS_MAX];
 	uint8_t *out[GD_EC_BLOCKS_MAX];
-	struct gd_recv_credit room;
+	struct gd_serial_dst room;
 	size_t block;
 	doca_error_t result = check(task);
 
@@ -166,7 +166,7 @@ doca_error_t doca_ec_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo
 
 /* -- matrices -- */
 
-/* A code of k data and r redundancy blocks. */
+/* Create a matrix for k data and r redundancy blocks. */
 static doca_error_t new_code(struct doca_ec *ec, size_t k, size_t r,
 			     struct doca_ec_matrix **matrix_p)
 {
@@ -214,7 +214,7 @@ doca_error_t doca_ec_matrix_create_from_raw(struct doca_ec *ec, uint8_t *data,
 	return DOCA_SUCCESS;
 }
 
-/* Are there 1 to most indices, each larger than the one before it and below the limit? */
+/* Returns whether there are 1 to `most` ascending indices below the limit. */
 static bool good_indices(const uint32_t *indices, size_t n, size_t most, uint32_t limit)
 {
 	if (!indices || n == 0 || n > most)
@@ -318,8 +318,8 @@ static doca_error_t take(struct doca_ec *ec, enum kind kind, const struct doca_e
 }
 
 /*
- * The functions of a kind of task. NAME: of the kind; MATRIX, SRC, DST, GET_DST: how it calls these
- * fields.
+ * Define the functions of a task type. NAME: its name; MATRIX, SRC, DST, GET_DST: its names of
+ * these fields.
  */
 #define KIND(NAME, kind, MATRIX, SRC, DST, GET_DST) \
 	doca_error_t doca_ec_cap_task_##NAME##_is_supported(const struct doca_devinfo *devinfo) \

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_mmap_advise.c - hints about memory. Caches are coherent here, so to write one back is only
- * to check that the memory is there, and to put an order between what came before and what comes
- * after.
+ * doca_mmap_advise.c - hints about memory. Caches are coherent here. So a task that writes a cache
+ * back only checks the memory and is a memory barrier.
  */
 #include <doca_mmap_advise.h>
 
@@ -13,12 +12,12 @@
 #include "device/device.h"
 
 struct doca_mmap_advise {
-	struct gd_serial serial; /* first */
+	struct gd_serial serial; /* must be first */
 	struct gd_pool pool;
 };
 
 struct doca_mmap_advise_task_invalidate_cache {
-	struct doca_task task; /* first */
+	struct doca_task task; /* must be first */
 	struct doca_buf *buf;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_sha.c - SHA-1, SHA-256, SHA-512 in one step, or part by part.
+ * doca_sha.c - SHA contexts: digests by one task, or part by part
  *
- * A partial task: NEW, then after each part IN_PARTS, then after the final part DONE; reset makes
- * it NEW again. What cannot be done in its state ends with BAD_STATE and changes nothing.
+ * States of a partial task: NEW, after each part IN_PARTS, after the final part DONE. A reset makes
+ * it NEW. An operation that is invalid in the state returns BAD_STATE and changes nothing.
  */
 #include <doca_sha.h>
 
@@ -19,25 +19,25 @@
 #define MAX_LOG_TASKS 16
 
 struct doca_sha {
-	struct gd_serial serial; /* first */
+	struct gd_serial serial; /* must be first */
 	struct gd_pool hash_pool, partial_pool;
-	struct gd_hash *hash; /* of all tasks that are one step */
+	struct gd_hash *hash; /* for all tasks that compute a digest in one step */
 };
 
 struct sha_task {
-	struct doca_task task; /* first */
+	struct doca_task task; /* must be first */
 	const struct doca_buf *src;
 	struct doca_buf *dst;
 	enum doca_sha_algorithm algorithm;
 };
 
 struct doca_sha_task_hash {
-	struct sha_task sha; /* first */
+	struct sha_task sha; /* must be first */
 };
 
 struct doca_sha_task_partial_hash {
-	struct sha_task sha;  /* first */
-	struct gd_hash *hash; /* NULL until first used; stays for the next user of the task */
+	struct sha_task sha;  /* must be first */
+	struct gd_hash *hash; /* NULL until the first use; kept when the task is freed */
 	bool in_parts, is_final, has_result;
 };
 
@@ -45,20 +45,20 @@ static const struct gd_ctx_ops ctx_ops = GD_SERIAL_CTX("SHA");
 
 static const struct sha_kind {
 	uint32_t bytes; /* of a digest */
-	uint32_t block; /* parts but the last are multiples of it */
+	uint32_t block; /* the length of each part except the last is a multiple of it */
 } kinds[] = {
 	[DOCA_SHA_ALGORITHM_SHA1] = {20, 64},
 	[DOCA_SHA_ALGORITHM_SHA256] = {32, 64},
 	[DOCA_SHA_ALGORITHM_SHA512] = {64, 128},
 };
 
-/* NULL: there is no such algorithm. */
+/* NULL: unknown algorithm. */
 static const struct sha_kind *sha_kind(enum doca_sha_algorithm algorithm)
 {
 	return (size_t)algorithm < sizeof(kinds) / sizeof(kinds[0]) ? &kinds[algorithm] : NULL;
 }
 
-/* -- what is done -- */
+/* -- execution -- */
 
 static doca_error_t check_hash(const struct doca_task *task)
 {
@@ -271,7 +271,7 @@ doca_error_t doca_sha_cap_get_max_num_tasks(struct doca_sha *sha, uint32_t *max_
 	return DOCA_SUCCESS;
 }
 
-/* -- fields of both kinds -- */
+/* -- fields of both types -- */
 
 static doca_error_t take(struct gd_pool *pool, enum doca_sha_algorithm algorithm,
 			 struct doca_buf const *src, struct doca_buf *dst,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ec.h - erasure codes by isa-l: sums of products in the field of 256 elements; without it there
- * are none.
+ * ec.h - erasure codes by isa-l: matrix products over GF(256). Without isa-l the functions return
+ * NOT_SUPPORTED.
  *
- * A matrix has a column for each block that goes in and a row for each that comes out.
+ * A matrix has a column for each input block and a row for each output block.
  */
 #ifndef GD_EC_H
 #define GD_EC_H
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GD_EC_BLOCKS_MAX 255 /* data and redundancy */
+#define GD_EC_BLOCKS_MAX 255 /* data and redundancy blocks */
 
 #ifdef HAVE_LIBISAL
 #define GD_HAVE_EC true
@@ -25,18 +25,18 @@
 struct doca_ec_matrix {
 	uint32_t rows, columns;
 	uint8_t *cells;  /* row by row */
-	uint8_t *tables; /* 32 bytes for each cell, made of it */
+	uint8_t *tables; /* 32 bytes for each cell, computed from it */
 };
 
-/* A matrix of zeros. NULL: no memory. Freeing NULL does nothing. */
+/* Create a zeroed matrix. Returns NULL if memory allocation fails. Freeing NULL has no effect. */
 struct doca_ec_matrix *gd_ec_matrix_new(uint32_t rows, uint32_t columns);
 void gd_ec_matrix_free(struct doca_ec_matrix *matrix);
 
-/* Fill the cells, then gd_ec_matrix_ready() once. */
+/* Fill the cells. Then call gd_ec_matrix_ready() once. */
 void gd_ec_fill(struct doca_ec_matrix *matrix, enum doca_ec_matrix_type type);
 /*
- * Rows that make the missing blocks of `coding` out of the first others. INVALID_VALUE: they cannot
- * be made; NO_MEMORY.
+ * Fill the rows that compute the missing blocks of `coding` from the first available blocks.
+ * INVALID_VALUE: the blocks cannot be recovered; NO_MEMORY.
  */
 doca_error_t gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding,
 				const uint32_t *missing);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ec_isal.c - matrices of erasure codes, and blocks made by them. */
+/* ec_isal.c - matrices of erasure codes, and products of blocks */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,15 +27,15 @@ void gd_ec_matrix_free(struct doca_ec_matrix *matrix)
 #ifdef HAVE_LIBISAL
 
 /*
- * Of this library pq_gen, xor_gen and gf_vect_mul store past the caches, without a fence: who uses
- * them has to add it.
+ * pq_gen, xor_gen and gf_vect_mul of isa-l use non-temporal stores without a fence. A caller of
+ * them must add the fence.
  */
 #include <isa-l/erasure_code.h>
 
 /*
- * The first redundancy block is the sum of the data blocks, whatever the type: each column is
- * divided by its first cell. A code stays what it is by that, and with one redundancy block the
- * coding matrix also recovers any block out of the others in its place, which programs rely on.
+ * Divide each column by its first cell, so that the first redundancy block is the sum of the data
+ * blocks for both types. The code remains valid. With one redundancy block, the coding matrix then
+ * also recovers any block from the others; programs rely on that.
  */
 static void make_first_row_ones(struct doca_ec_matrix *matrix)
 {
@@ -72,7 +72,7 @@ void gd_ec_fill(struct doca_ec_matrix *matrix, enum doca_ec_matrix_type type)
 		make_first_row_ones(matrix);
 }
 
-/* The row that makes block `index` out of the data blocks. */
+/* Copy the row that computes block `index` from the data blocks. */
 static void copy_row(uint8_t *row, const struct doca_ec_matrix *coding, uint32_t index)
 {
 	const uint32_t k = coding->columns;
@@ -84,7 +84,7 @@ static void copy_row(uint8_t *row, const struct doca_ec_matrix *coding, uint32_t
 		memcpy(row, coding->cells + (size_t)(index - k) * k, k);
 }
 
-/* row = row of block `index` x inverse */
+/* out = row x inverse */
 static void multiply_row(uint8_t *out, const uint8_t *row, const uint8_t *inverse, uint32_t k)
 {
 	for (uint32_t c = 0; c < k; c++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * serial.c - tasks that are done one at a time while the engine progresses, and the memory for data
- * that lies in pieces.
+ * serial.c - contexts that the CPU executes: the task queue, and memory for data that is not
+ * contiguous
  */
 #include "buf/buf.h"
 #include "compute/serial.h"
@@ -128,7 +128,7 @@ doca_error_t gd_serial_take(struct gd_pool *pool, union doca_data user_data,
 
 /* -- memory -- */
 
-/* At least size bytes, valid until the next call; NULL: no memory. */
+/* Returns at least `size` bytes, valid until the next call; NULL: memory allocation failed. */
 static void *scratch_get(struct gd_scratch *scratch, size_t size)
 {
 	if (size > scratch->size || !scratch->bytes) {
@@ -163,7 +163,7 @@ doca_error_t gd_serial_source(struct gd_serial *serial, const struct doca_buf *l
 }
 
 doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, size_t most,
-			    struct gd_recv_credit *room)
+			    struct gd_serial_dst *room)
 {
 	size_t size = gd_buf_room(list), stretch;
 	const struct doca_buf *buf;
@@ -171,7 +171,7 @@ doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, siz
 	void *here;
 
 	stretch = size = size < most ? size : most;
-	*room = (struct gd_recv_credit){.list = list, .size = size};
+	*room = (struct gd_serial_dst){.list = list, .size = size};
 	if (size == 0)
 		return DOCA_ERROR_INVALID_VALUE;
 	result = gd_buf_piece(list, true, 0, &buf, &here, &stretch);
@@ -182,7 +182,7 @@ doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, siz
 	return room->bytes ? DOCA_SUCCESS : DOCA_ERROR_NO_MEMORY;
 }
 
-doca_error_t gd_serial_put(const struct gd_recv_credit *room, size_t length)
+doca_error_t gd_serial_put(const struct gd_serial_dst *room, size_t length)
 {
 	const doca_error_t result = gd_buf_moved(room->list);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * serial.h - contexts that do their tasks by themselves: one after another, each in one step, while
- * the engine progresses.
+ * serial.h - contexts that the CPU executes: one task after another, each completely in one poll of
+ * the engine
  *
- * The library's object begins with a struct gd_serial, its tasks with a struct doca_task, and its
- * kinds of tasks are told by a struct gd_serial_ops each:
+ * The object of the library begins with a struct gd_serial, its tasks with a struct doca_task. A
+ * struct gd_serial_ops describes each task type:
  *
  *     static const struct gd_serial_ops hash_ops = GD_SERIAL_TASK(check_hash, run_hash);
- *     gd_pool_init(&sha->hash_pool, &sha->serial.ctx, &hash_ops.ops, sizeof(struct
- *     doca_sha_task_hash));
+ *     gd_pool_init(&sha->hash_pool, &sha->serial.ctx, &hash_ops.ops,
+ *                  sizeof(struct doca_sha_task_hash));
  *
  * Thread: that of the engine.
  */
@@ -18,27 +18,27 @@
 #include "buf/buf.h"
 #include "engine/ctx.h"
 
-#define GD_SERIAL_TASKS_MAX 65536 /* of one kind */
-#define GD_SERIAL_LIST_MAX 64     /* elements of a list of buffers, as the capabilities say */
+#define GD_SERIAL_TASKS_MAX 65536 /* of one type */
+#define GD_SERIAL_LIST_MAX 64     /* buffers of a list; the reported capability */
 
-/* Memory that grows to what was needed most, and stays. */
+/* Reusable memory that grows to the maximum size needed. */
 struct gd_scratch {
 	void *bytes;
 	size_t size;
 };
 
 struct gd_serial {
-	struct doca_ctx ctx;            /* first */
-	struct doca_task *first, *last; /* submitted, not yet begun */
+	struct doca_ctx ctx;            /* must be first */
+	struct doca_task *first, *last; /* submitted, not started */
 	struct gd_scratch source, result;
 	const struct doca_buf *read; /* source of the running task */
 };
 
 struct gd_serial_ops {
-	struct gd_task_ops ops; /* first */
-	/* Do it; the status of the task. */
+	struct gd_task_ops ops; /* must be first */
+	/* Run the task. Returns its status. */
 	doca_error_t (*run)(struct gd_serial *serial, struct doca_task *task);
-	/* the context does, by itself; what is left of its tasks is flushed */
+	/* an error stops the context and flushes its tasks */
 	bool stops_at_errors;
 };
 
@@ -63,28 +63,31 @@ int gd_serial_arm(struct doca_ctx *ctx);
 		.poll = gd_serial_poll, .arm = gd_serial_arm \
 	}
 
-/* The context off its engine and its memory freed; or `busy`. The object itself is the caller's. */
+/*
+ * Disconnect the context from its engine and free its memory; or return `busy`. The caller frees
+ * the object.
+ */
 doca_error_t gd_serial_fini(struct gd_serial *serial, doca_error_t busy);
 
-/* *_set_conf: INVALID_VALUE (too many tasks, too), `late`, NO_MEMORY. */
+/* *_set_conf. INVALID_VALUE (also for too many tasks), `late` after start, NO_MEMORY. */
 doca_error_t gd_serial_conf(struct gd_pool *pool, void *done_cb, void *error_cb, uint64_t n,
 			    doca_error_t late);
-/* *_alloc_init: BAD_STATE while idle, NO_MEMORY when none is left. */
+/* *_alloc_init. BAD_STATE: the context is idle; NO_MEMORY: all tasks are allocated. */
 doca_error_t gd_serial_take(struct gd_pool *pool, union doca_data user_data,
 			    struct doca_task **task_p);
 
 /*
- * All data of a list in one piece, valid while the task runs. Errors as of gd_buf_read, and
+ * Get all data of a list as one piece, valid while the task runs. Errors as for gd_buf_read(), and
  * NO_MEMORY.
  */
 doca_error_t gd_serial_source(struct gd_serial *serial, const struct doca_buf *list,
 			      const uint8_t **data_p, size_t *length_p);
 
 /*
- * Where the result of a task is made: behind the data of its destination, or, when that is in
- * pieces, in the context.
+ * Destination of the result of a task: directly behind the data of the list if that space is one
+ * piece, else a buffer of the context.
  */
-struct gd_recv_credit {
+struct gd_serial_dst {
 	struct doca_buf *list;
 	uint8_t *bytes;
 	size_t size;
@@ -92,14 +95,12 @@ struct gd_recv_credit {
 };
 
 /*
- * Room for `most` bytes, or for what the list can hold if that is less. Errors as of gd_buf_append,
- * and NO_MEMORY.
+ * Get a destination for at most `most` bytes, limited by the space of the list. Errors as for
+ * gd_buf_append(), and NO_MEMORY.
  */
 doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, size_t most,
-			    struct gd_recv_credit *room);
-/*
- * The first `length` bytes of the room become data of the list. Until then the list is as it was.
- */
-doca_error_t gd_serial_put(const struct gd_recv_credit *room, size_t length);
+			    struct gd_serial_dst *room);
+/* Append the first `length` bytes of the result to the list, which does not change before. */
+doca_error_t gd_serial_put(const struct gd_serial_dst *room, size_t length);
 
 #endif

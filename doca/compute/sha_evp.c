@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sha_evp.c - digests by libcrypto. */
+/* sha_evp.c - digests by libcrypto */
 #include "compute/sha.h"
 
 #ifdef HAVE_LIBCRYPTO
