@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * devices.c - prints the functions that a program sees, and which functions of the host each stands
- * for.
+ * devices.c - prints the devices that a program sees, and the functions that each of them
+ * represents
  *
  *     eval "$(gantry env dpu)"
  *     cc -o devices devices.c $(pkg-config --cflags --libs doca-common)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hello-dpu.c - the server of the example: waits for a client, answers what it says, and leaves
- * when the client has left.
+ * hello-dpu.c - the server of the example: waits for a client, answers its message, and ends when
+ * the client has disconnected
  *
  *     eval "$(gantry env dpu)"
  *     cc -o hello-dpu hello-dpu.c $(pkg-config --cflags --libs doca-common doca-comch)
@@ -13,7 +13,7 @@
 static bool answered;
 
 /*
- * Bytes of a message live as long as this call; those of an answer are copied when the task is
+ * The message is valid only during this call. The library copies the answer when the task is
  * submitted.
  */
 static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *text, uint32_t len,
@@ -25,7 +25,7 @@ static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *text, u
 	int n;
 
 	(void)event;
-	n = snprintf(answer, sizeof(answer), "the DPU heard: %.*s", (int)(len < 100 ? len : 100),
+	n = snprintf(answer, sizeof(answer), "DPU received: %.*s", (int)(len < 100 ? len : 100),
 		     (const char *)text);
 	if (failed("answer", doca_comch_server_task_send_alloc_init(server, connection, answer,
 								    (uint32_t)n, &task)))
@@ -40,7 +40,7 @@ static void on_connect(struct doca_comch_event_connection_status_changed *event,
 {
 	(void)event;
 	(void)connection;
-	printf("a client has come%s\n", success ? "" : ", but not in");
+	printf("client %s\n", success ? "connected" : "failed to connect");
 }
 
 static void on_disconnect(struct doca_comch_event_connection_status_changed *event,
@@ -48,11 +48,11 @@ static void on_disconnect(struct doca_comch_event_connection_status_changed *eve
 {
 	(void)event;
 	(void)success;
-	printf("it has left\n");
+	printf("client disconnected\n");
 	doca_ctx_stop(doca_comch_server_as_ctx(doca_comch_server_get_server_ctx(connection)));
 }
 
-/* The representor of a function of the host: whose clients this server is for. */
+/* Open the representor of a function of the host. The server accepts clients of that function. */
 static struct doca_dev_rep *open_representor(struct doca_dev *dev)
 {
 	struct doca_devinfo_rep **list;
@@ -91,7 +91,7 @@ int main(void)
 	struct doca_comch_server *server;
 	struct doca_pe *pe;
 
-	setvbuf(stdout, NULL, _IOLBF, 0); /* line by line, also into a file */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* line buffered, also to a file */
 	if (!rep) {
 		fprintf(stderr, "no device for a Comch server\n");
 		if (dev)

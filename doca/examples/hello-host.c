@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hello-host.c - the client of the example: says something to hello-dpu, prints the answer, and
- * leaves.
+ * hello-host.c - the client of the example: sends a message to hello-dpu, prints the answer, and
+ * ends
  *
  *     eval "$(gantry env host)"
  *     cc -o hello-host hello-host.c $(pkg-config --cflags --libs doca-common doca-comch)
@@ -14,8 +14,8 @@
 static bool answered;
 
 /*
- * The answer is here: that was all. Stopping in a callback is fine; the context is idle some turns
- * later.
+ * The answer has arrived: stop the client. A callback may do that; the context becomes idle during
+ * later progress.
  */
 static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *text, uint32_t len,
 		       struct doca_comch_connection *connection)
@@ -26,7 +26,7 @@ static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *text, u
 	doca_ctx_stop(doca_comch_client_as_ctx(doca_comch_client_get_client_ctx(connection)));
 }
 
-static doca_error_t say(struct doca_comch_client *client, const char *text)
+static doca_error_t send_text(struct doca_comch_client *client, const char *text)
 {
 	struct doca_comch_connection *connection;
 	struct doca_comch_task_send *task;
@@ -63,7 +63,7 @@ static void talk(struct doca_pe *pe, struct doca_comch_client *client, const cha
 		fprintf(stderr, "no server \"%s\": start hello-dpu first\n", SERVER_NAME);
 		return;
 	}
-	if (failed("say", say(client, text)))
+	if (failed("send", send_text(client, text)))
 		doca_ctx_stop(ctx);
 	reaches(pe, ctx, DOCA_CTX_STATE_IDLE);
 }

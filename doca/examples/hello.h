@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * hello.h - what both sides of the example have in common: finding a device, and turning an engine
- */
+/* hello.h - common part of both sides of the example: open a device, progress an engine */
 #ifndef HELLO_H
 #define HELLO_H
 
@@ -18,7 +16,7 @@
 #define SERVER_NAME "hello"
 #define MAX_TEXT 200
 
-/* Say what failed. True when it did. */
+/* Print what failed. Returns true for an error. */
 static inline bool failed(const char *what, doca_error_t error)
 {
 	if (error == DOCA_SUCCESS)
@@ -28,7 +26,8 @@ static inline bool failed(const char *what, doca_error_t error)
 }
 
 /*
- * Open the first device that `can` says SUCCESS of. The list may go at once; what was opened stays.
+ * Open the first device that is supported by `can`. The list can be freed at once; the opened
+ * device remains valid.
  */
 static inline struct doca_dev *open_device(doca_error_t (*can)(const struct doca_devinfo *info))
 {
@@ -46,8 +45,8 @@ static inline struct doca_dev *open_device(doca_error_t (*can)(const struct doca
 }
 
 /*
- * Turn the engine until the context is in that state, or idle; while there is nothing to do, sleep
- * a little.
+ * Progress the engine until the context is in the wanted state or idle. Sleep for a short time if
+ * there is no work.
  */
 static inline bool reaches(struct doca_pe *pe, struct doca_ctx *ctx, enum doca_ctx_states wanted)
 {
@@ -61,7 +60,9 @@ static inline bool reaches(struct doca_pe *pe, struct doca_ctx *ctx, enum doca_c
 	return state == wanted;
 }
 
-/* When a message has been sent, or has not. The task is ours again. */
+/*
+ * Completion of a send task, for success and failure. The program owns the task again and frees it.
+ */
 static inline void send_is_over(struct doca_comch_task_send *task, union doca_data task_data,
 				union doca_data ctx_data)
 {

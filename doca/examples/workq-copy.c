@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workq-copy.c - copies its argument by a job of a work queue: DMA as programs did it before there
- * were tasks.
+ * workq-copy.c - copies its argument by a job of a work queue, the interface for DMA before tasks
+ * existed
  *
  *     eval "$(gantry env dpu)"
  *     cc -o workq-copy workq-copy.c $(pkg-config --cflags --libs doca-dma-workq)
@@ -47,9 +47,9 @@ static struct doca_mmap *map_memory(struct doca_dev *dev, void *addr, size_t len
 {
 	struct doca_mmap *mmap;
 
-	need("cannot make a map", doca_mmap_create(NULL, &mmap));
-	need("cannot give it memory", doca_mmap_set_memrange(mmap, addr, len));
-	need("cannot give it the device", doca_mmap_dev_add(mmap, dev));
+	need("cannot create a map", doca_mmap_create(NULL, &mmap));
+	need("cannot set the range of the map", doca_mmap_set_memrange(mmap, addr, len));
+	need("cannot add the device", doca_mmap_dev_add(mmap, dev));
 	need("cannot set permissions", doca_mmap_set_permissions(mmap, permissions));
 	need("cannot start the map", doca_mmap_start(mmap));
 	return mmap;
@@ -81,14 +81,14 @@ int main(int argc, char **argv)
 	need("no work queue", doca_workq_create(1, &workq));
 	need("no DMA", doca_dma_create(&dma));
 	ctx = doca_dma_as_ctx(dma);
-	need("cannot give it the device", doca_ctx_dev_add(ctx, dev));
-	need("cannot start it", doca_ctx_start(ctx));
-	need("cannot give it the work queue", doca_ctx_workq_add(ctx, workq));
+	need("cannot add the device", doca_ctx_dev_add(ctx, dev));
+	need("cannot start the context", doca_ctx_start(ctx));
+	need("cannot add the work queue", doca_ctx_workq_add(ctx, workq));
 
 	job.base.ctx = ctx;
 	job.src_buff = src;
 	job.dst_buff = dst;
-	need("the job is refused", doca_workq_submit(workq, &job.base));
+	need("cannot submit the job", doca_workq_submit(workq, &job.base));
 	do
 		result = doca_workq_progress_retrieve(workq, &event,
 						      DOCA_WORKQ_RETRIEVE_FLAGS_NONE);
