@@ -156,7 +156,8 @@ doca_error_t doca_compress_create(struct doca_dev *dev, struct doca_compress **c
 	if (!gd_dev_is_open(dev) || !compress)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!GD_HAVE_DEFLATE) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "no compression: this library was built without zlib");
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "compression not supported: the library was built without zlib");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	c = calloc(1, sizeof(*c));

@@ -170,7 +170,8 @@ doca_error_t doca_sha_create(struct doca_dev *dev, struct doca_sha **sha)
 	if (!gd_dev_is_open(dev) || !sha)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!GD_HAVE_SHA) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "no SHA: this library was built without libcrypto");
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "SHA not supported: the library was built without libcrypto");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	s = calloc(1, sizeof(*s));

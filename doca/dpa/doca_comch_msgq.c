@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_comch_msgq.c - message queues between the CPU and an emulated DPA, each in one direction.
+ * doca_comch_msgq.c - message queues between the CPU and an emulated DPA, each in one direction
  *
- * Consumers and producers of a MsgQ are made here. Those on the CPU are contexts as those of a
- * connection are, in msgq_cpu.c; those on the DPA are used by its code through handles, in
- * msgq_dpa.c.
+ * This file creates the consumers and producers of a MsgQ. Those on the CPU are contexts, like
+ * those of a connection (msgq_cpu.c). Code on the DPA uses those on the DPA through handles
+ * (msgq_dpa.c).
  */
 #include <doca_comch_msgq.h>
 
@@ -51,7 +51,7 @@ static doca_error_t set_direction(struct doca_comch_msgq *msgq, struct doca_dpa 
 		return DOCA_ERROR_INVALID_VALUE;
 	if (msgq->started)
 		return DOCA_ERROR_BAD_STATE;
-	if (msgq->has_direction) /* one is all that it has */
+	if (msgq->has_direction) /* a queue has one direction */
 		return DOCA_ERROR_NOT_PERMITTED;
 	msgq->dpa = dpa;
 	dpa->refs++;

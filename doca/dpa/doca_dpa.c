@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_dpa.c - the emulated DPA: its threads and completions. */
+/* doca_dpa.c - the emulated DPA: its threads and completion queues */
 #include <doca_dpa.h>
 
 #include <stdlib.h>
@@ -123,7 +123,9 @@ doca_error_t doca_dpa_thread_set_func_arg(struct doca_dpa_thread *dpa_thread, do
 	return DOCA_SUCCESS;
 }
 
-/* Lock held, but while the code of the DPA runs. */
+/*
+ * Run one activation. The caller holds the lock, which is released while the code of the DPA runs.
+ */
 static void activate(struct doca_dpa_thread *t)
 {
 	t->is_due = false;

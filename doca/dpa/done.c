@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * done.c - what has happened, for code on a DPA: what the completions of producers and of consumers
- * have in common.
- */
+/* done.c - completion queues: the common part of those of producers and of consumers */
 #include "dpa/dpa.h"
 
-/* -- its life -- */
+/* -- configuration, start and stop -- */
 
 doca_error_t gd_done_may_set(const struct gd_done *done, bool valid)
 {
@@ -102,7 +99,7 @@ void gd_done_put(struct gd_done *done)
 
 /* -- code on the DPA -- */
 
-/* NULL: none, or nothing has come to it yet. */
+/* Returns the queue of a handle; NULL: none, or its DPA is not yet set. */
 static struct gd_done *of_handle(uint64_t handle)
 {
 	struct gd_done *done = (void *)(uintptr_t)handle;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dpa.h - an emulated DPA and the message queues to and from it.
+ * dpa.h - the emulated DPA, and message queues between the CPU and the DPA
  *
- *   dpa --- thread*                  of this process; waits for activations
- *    |----- completion*              ends of sends of DPA producers
- *    \----- msgq* --- consumer*      one side of it on the DPA, the other a context on an engine
+ *   dpa --- thread*                  a thread of this process; waits for activations
+ *    |----- completion*              queue of completed sends of DPA producers
+ *    \----- msgq* --- consumer*      one end is on the DPA, the other a context on an engine
  *                \--- producer*
  *
- * One lock of the DPA guards all of that. Handles of code on the DPA are addresses of these
- * objects.
+ * One lock of the DPA guards all of these objects. The handles for code on the DPA are their
+ * addresses.
  */
 #ifndef GD_DPA_H
 #define GD_DPA_H
@@ -26,9 +26,10 @@
 struct doca_dpa {
 	struct doca_dev *dev;
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a receive was posted, a consumer left, or a thread is to end */
+	/* signalled when a receive was posted, a consumer stopped, or a thread must end */
+	pthread_cond_t changed;
 	bool started;
-	uint32_t refs; /* threads, completions and queues */
+	uint32_t refs; /* threads, completion queues and message queues */
 };
 
 struct doca_dpa_thread {
@@ -37,32 +38,32 @@ struct doca_dpa_thread {
 	uint64_t arg;
 	pthread_t thread;
 	pthread_cond_t wake;
-	jmp_buf end; /* of the activation */
+	jmp_buf end; /* end of the activation */
 	bool started, is_due, quit, finished;
-	uint32_t refs; /* completions that activate it */
+	uint32_t refs; /* completion queues that activate the thread */
 };
 
 /*
- * What has happened, for code on a DPA to find: a ring that one side puts into, and that code looks
- * at and then acknowledges; and the thread that may be activated then. First member of both kinds
- * of completions, so that handles are its address.
+ * A completion queue: a ring that the CPU or another DPA thread fills, that code on the DPA reads
+ * and acknowledges, and the thread to activate. It is the first member of both types of completion
+ * queues, so its address is the handle.
  */
 struct gd_done {
-	/* whose lock guards it: of its thread, or of its first consumer. NULL: neither yet */
+	/* DPA whose lock guards the queue: that of its thread or first consumer. NULL: not set */
 	struct doca_dpa *dpa;
 	struct doca_dpa_thread *thread; /* or NULL */
-	bool armed;                     /* it is to be activated */
+	bool armed;                     /* the next entry activates the thread */
 	bool started;
-	uint32_t size, put, seen, acked; /* counts that wrap */
-	uint32_t refs;                   /* producers or consumers */
+	uint32_t size, put, seen, acked; /* counters, which wrap */
+	uint32_t refs;                   /* producers or consumers that use it */
 };
 
 struct doca_dpa_completion {
 	struct gd_done done;
-	uint32_t *user_data; /* of the producers, one each */
+	uint32_t *user_data; /* ring of user data of producers */
 };
 
-/* A message that came to a DPA consumer. */
+/* A message for a consumer on the DPA. */
 struct gd_dpa_msg {
 	uint8_t imm[GD_COMCH_IMM];
 	uint32_t imm_len, producer, user_data;
@@ -77,47 +78,55 @@ struct doca_comch_consumer_completion {
 struct doca_comch_msgq {
 	struct doca_dev *dev;
 	struct doca_dpa *dpa;
-	bool dpa_consumer; /* else the producers are on the DPA */
+	bool dpa_consumer; /* false: the producers are on the DPA */
 	bool has_direction, started;
 	uint32_t max_consumers, max_producers, n_consumers, n_producers, next_consumer,
 		next_producer;
-	struct doca_comch_consumer *consumers; /* that run */
+	struct doca_comch_consumer *consumers; /* running consumers */
 };
 
-/* Not started: SUCCESS. INVALID_VALUE: NULL, or what is to be set is not valid; BAD_STATE. */
+/*
+ * Returns SUCCESS if the queue is not started. INVALID_VALUE: NULL, or `valid` is false; BAD_STATE:
+ * started.
+ */
 doca_error_t gd_done_may_set(const struct gd_done *done, bool valid);
-/* INVALID_VALUE (NULL, another DPA), BAD_STATE. */
+/*
+ * Set the thread to activate. INVALID_VALUE: NULL, or a thread of another DPA; BAD_STATE: started.
+ */
 doca_error_t gd_done_set_thread(struct gd_done *done, struct doca_dpa_thread *thread);
-/* Empty, with room for so many. */
+/* Start the queue, empty, with `size` entries. */
 void gd_done_start(struct gd_done *done, uint32_t size);
-/* INVALID_VALUE (NULL), BAD_STATE, IN_USE. */
+/* Stop the queue. INVALID_VALUE: NULL; BAD_STATE: not started; IN_USE: users exist. */
 doca_error_t gd_done_stop(struct gd_done *done);
-/* The thread is let go. INVALID_VALUE (NULL), IN_USE. */
+/* Release the thread. INVALID_VALUE: NULL; IN_USE: users exist. */
 doca_error_t gd_done_fini(struct gd_done *done);
-/* Of what is started. INVALID_VALUE (NULL), BAD_STATE. */
+/* Get the handle of a started queue. INVALID_VALUE: NULL; BAD_STATE: not started. */
 doca_error_t gd_done_handle(const struct gd_done *done, uint64_t *handle);
 
 /* Lock held. */
 bool gd_done_is_full(const struct gd_done *done);
-uint32_t gd_done_place(const struct gd_done *done); /* of what comes next */
-void gd_done_put(struct gd_done *done);             /* it is there; activates the thread */
+uint32_t gd_done_place(const struct gd_done *done); /* index of the next entry */
+void gd_done_put(struct gd_done *done);             /* publishes that entry; activates the thread */
 
-/* Code on the DPA. Handle 0: nothing. */
-/* the next that was not looked at; false: none */
+/* For code on the DPA. Handle 0 has no effect. */
+/* get the next entry; false: none */
 bool gd_done_next(uint64_t handle, uint32_t *place);
-void gd_done_ack(uint64_t handle, uint64_t n); /* so many of those need no room any more */
-void gd_done_arm(uint64_t handle);             /* activate the thread at the next one */
+void gd_done_ack(uint64_t handle, uint64_t n); /* acknowledge n entries */
+void gd_done_arm(uint64_t handle);             /* activate the thread at the next entry */
 
-/* Does the calling thread of a DPA have to end? */
+/* Returns whether the calling DPA thread must end. */
 bool gd_dpa_must_quit(void);
 
 extern const struct gd_ctx_ops gd_msgq_cpu_consumer, gd_msgq_cpu_producer, gd_msgq_dpa_consumer,
 	gd_msgq_dpa_producer;
 extern const struct gd_task_ops gd_msgq_recv, gd_msgq_send;
 
-/* Lock held: the running consumer of that id; NULL. */
+/* Lock held. Returns the running consumer with that id, or NULL. */
 struct doca_comch_consumer *gd_msgq_find(struct doca_comch_msgq *msgq, uint32_t id);
-/* Lock held. From a DPA producer to a consumer on the CPU, which has a receive posted. */
+/*
+ * Lock held. Deliver a message of a DPA producer to a consumer on the CPU, which has a receive
+ * posted.
+ */
 void gd_msgq_deliver(struct doca_comch_consumer *c, uint32_t producer, const uint8_t *imm,
 		     uint32_t imm_len);
 

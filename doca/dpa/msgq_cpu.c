@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * msgq_cpu.c - consumers and producers of a MsgQ on the CPU: contexts and tasks, for immediate data
- * alone.
+ * only
  */
 #include "base/container_of.h"
 #include "dpa/dpa.h"
@@ -62,8 +62,9 @@ static void end_all(struct doca_task *list, doca_error_t status)
 }
 
 /*
- * The first one ends here, the others in events of their own: each is a progress that calls back.
- * Those are posted with the lock held, before the arrival of what comes next can be.
+ * Complete the arrived tasks. The first one completes in this event, the others by their own
+ * events, since each doca_pe_progress() runs one callback. Those events are posted with the lock
+ * held, so that they precede later arrivals.
  */
 static void run_arrival(struct gd_event *event)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * msgq_dpa.c - consumers and producers of a MsgQ on the emulated DPA: their configuration, and what
- * its code does with them.
+ * msgq_dpa.c - consumers and producers of a MsgQ on the emulated DPA: configuration, and the
+ * functions for code on the DPA
  *
- * Their contexts need no engine: code on the DPA polls completions, and is activated by them.
+ * Their contexts need no engine: code on the DPA polls completion queues, which activate it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define MAX_RECV (1u << 20)
 
-/* -- completions of consumers -- */
+/* -- completion queues of consumers -- */
 
 doca_error_t doca_comch_consumer_completion_create(
 	struct doca_comch_consumer_completion **consumer_comp)
@@ -201,7 +201,7 @@ static doca_error_t start_consumer(struct doca_ctx *ctx)
 
 	if (!c->completion || !c->completion->done.started || c->max_recv == 0) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "DPA consumer has no started completion (set_completion), or no number of receives (set_dev_max_num_recv)");
+		       "DPA consumer cannot start: no started completion queue or no number of receives: call doca_comch_consumer_set_completion() and doca_comch_consumer_set_dev_max_num_recv() first");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	pthread_mutex_lock(&c->msgq->dpa->lock);
@@ -350,7 +350,7 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 	if (p->completion && p->completion->done.started && p->max_send)
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "DPA producer has no started completion (dpa_completion_attach), or no number of sends (set_dev_max_num_send)");
+	       "DPA producer cannot start: no started completion queue or no number of sends: call doca_comch_producer_dpa_completion_attach() and doca_comch_producer_set_dev_max_num_send() first");
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
@@ -358,8 +358,8 @@ const struct gd_ctx_ops gd_msgq_dpa_producer = {
 	.name = "DPA producer", .start = start_producer, .on_dpa = true};
 
 /*
- * Lock held. A consumer that has a receive posted; waits for one. NULL: there is no such consumer,
- * or the thread is to end.
+ * Lock held. Wait until the consumer has a receive posted, and return it. NULL: the consumer does
+ * not exist, or the thread must end.
  */
 static struct doca_comch_consumer *wait_for_room(struct doca_comch_msgq *msgq, uint32_t id)
 {
@@ -377,7 +377,7 @@ static bool can_be_sent(const struct doca_comch_producer *p, const uint8_t *imm,
 {
 	if (p && imm_len <= GD_COMCH_IMM && (!imm_len || imm))
 		return true;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: %u bytes cannot be sent; at most %u can",
+	gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: invalid immediate data (bytes=%u, limit=%u)",
 	       imm_len, GD_COMCH_IMM);
 	return false;
 }
@@ -403,12 +403,13 @@ void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_
 	}
 	pthread_mutex_unlock(&p->msgq->dpa->lock);
 	if (!c)
-		gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: there is no consumer %u", consumer_id);
+		gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: consumer %u does not exist",
+		       consumer_id);
 }
 
 /*
- * Where length bytes at that address of a map are; NULL: not in it, or they may not be read, or
- * written (is_filled).
+ * Returns the address here of `length` bytes of a map. NULL: outside the map, or the rights do not
+ * permit reads (is_filled: writes).
  */
 static char *in_map(const struct doca_mmap *map, uint64_t addr, size_t length, bool is_filled)
 {
@@ -420,7 +421,7 @@ static char *in_map(const struct doca_mmap *map, uint64_t addr, size_t length, b
 	return (char *)map->local + (addr - from);
 }
 
-/* The caller keeps the maps until the copy has ended. */
+/* Copy between two maps, which stay mapped during the copy. */
 static bool copy(doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_mmap_t src_mmap,
 		 uint64_t src_addr, size_t length)
 {
