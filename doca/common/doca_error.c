@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_error.c - names and descriptions of errors: one table. */
+/* doca_error.c - names and descriptions of error codes */
 #include <doca_error.h>
 
 #include <stddef.h>

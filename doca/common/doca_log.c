@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * doca_log.c - sources, backends and levels of log lines, of the program and of the library itself.
- */
+/* doca_log.c - log sources, backends and levels, of the program and of the library */
 #include <doca_log.h>
 
 #include <errno.h>
@@ -17,43 +15,43 @@
 #include "base/log.h"
 #include "common/log.h"
 
-#define LINE_MAX_BYTES 8192 /* longer lines are cut off */
+#define LINE_MAX_BYTES 8192 /* longer lines are truncated */
 
 /*
- * Where lines go. A backend of the program shows levels between its two limits: `lower` is the most
- * verbose one, `upper` the most severe one. They follow the global limits until they are strict. A
- * backend of the library has lower alone.
+ * A backend. A backend of the program writes levels between two limits: `lower` is the most verbose
+ * level, `upper` the most severe one. They follow the global limits until they are strict. A
+ * backend of the library has only `lower`.
  */
 struct doca_log_backend {
 	struct doca_log_backend *next;
 	bool sdk, busy;
 	bool lower_strict, upper_strict;
 	uint32_t lower, upper;
-	uint32_t band_lower, band_upper; /* what it never goes beyond */
+	uint32_t band_lower, band_upper; /* fixed range of levels */
 	void (*write)(struct doca_log_backend *backend, int priority, char *line, size_t length);
 	FILE *file;
 	int fd;
-	char *buf; /* of the program; capacity bytes */
+	char *buf; /* buffer of the program; capacity bytes */
 	size_t capacity;
 	log_flush_callback flush;
 	char *name; /* for syslog */
 };
 
-/* of all that follows; a flush callback may log */
+/* guards the variables below; recursive, because a flush callback may log */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct doca_log_backend *backends;
 static bool have_sdk;
-static int n_standard; /* of the two backends that are the standard */
+static int n_standard; /* number of standard backends created, 0 to 2 */
 static uint32_t lower_limit = DOCA_LOG_LEVEL_INFO, upper_limit = DOCA_LOG_LEVEL_CRIT;
 static uint32_t sdk_limit = DOCA_LOG_LEVEL_INFO;
-/* of the library's lines while it has no backend */
+/* limit for lines of the library without a backend */
 static uint32_t stderr_limit = DOCA_LOG_LEVEL_WARNING;
 static char **sources; /* names; NULL: free */
 static int n_sources;
-/* the most verbose level that any backend shows, so that others cost nothing; __atomic */
+/* most verbose level of all backends, so that other lines cost nothing; __atomic */
 static uint32_t shown[2] = {DOCA_LOG_LEVEL_DISABLE, DOCA_LOG_LEVEL_WARNING};
 
-/* -- where lines go -- */
+/* -- output -- */
 
 static void write_fd(struct doca_log_backend *backend, int priority, char *line, size_t length)
 {
@@ -108,7 +106,7 @@ static bool shows(const struct doca_log_backend *b, bool sdk, uint32_t level)
 	return sdk || (level >= b->upper && level <= b->band_lower && level >= b->band_upper);
 }
 
-/* "[HH:MM:SS:uuuuuu][pid][DOCA][ERR][file.c:LINE][function] text\n"; returns its length. */
+/* Format "[HH:MM:SS:uuuuuu][pid][DOCA][ERR][file.c:LINE][function] text\n". Returns its length. */
 static size_t format_line(char *out, uint32_t level, const char *file, int line,
 			  const char *function, const char *format, va_list args)
 {
@@ -239,10 +237,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/*
- * The messages of the core and of plugins come with their own lines on stderr: as verbose as the
- * library's.
- */
+/* Convert a level for the log of the core, which writes messages of the core and of plugins. */
 static enum gn_log_level core_level(uint32_t level)
 {
 	if (level < DOCA_LOG_LEVEL_WARNING)
@@ -254,7 +249,7 @@ static enum gn_log_level core_level(uint32_t level)
 	return level < DOCA_LOG_LEVEL_TRACE ? GN_LOG_DEBUG : GN_LOG_TRACE;
 }
 
-/* Under the lock: what is shown at all has changed. */
+/* Lock held. Recompute the most verbose levels. */
 static void refresh(void)
 {
 	uint32_t most[2] = {DOCA_LOG_LEVEL_DISABLE,
@@ -280,7 +275,7 @@ __attribute__((constructor)) static void first_refresh(void)
 
 enum limit { LOWER, UPPER, SDK };
 
-/* One limit of one backend, or of all that follow it (backend is NULL). */
+/* Set a limit of one backend, or (backend NULL) of all backends that follow the global limit. */
 static void set_limit(struct doca_log_backend *backend, enum limit which, uint32_t level)
 {
 	for (struct doca_log_backend *b = backend ? backend : backends; b;
@@ -395,9 +390,9 @@ uint32_t doca_log_level_get_global_sdk_limit(void)
 	return get_global(&sdk_limit);
 }
 
-/* -- backends: they live as long as the process -- */
+/* -- backends: they exist until the process ends -- */
 
-/* Takes over backend->name. backend_p may be NULL. */
+/* Add a backend. It owns model->name. backend_p may be NULL. */
 static doca_error_t add(const struct doca_log_backend *model, struct doca_log_backend **backend_p)
 {
 	struct doca_log_backend *b = malloc(sizeof(*b)), **end;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log.h - what the library itself has to say, as lines of the "SDK" side of doca_log.h.
+ * log.h - log lines of the library itself, for the SDK backends of doca_log.h
  *
- *     gd_log(DOCA_LOG_LEVEL_ERROR, "no device %s: see `gantry devices`", name);
+ *     gd_log(DOCA_LOG_LEVEL_ERROR, "device %s: not found: see `gantry devices`", name);
  *
- * Shown: what the program's SDK backends let through; warnings and worse on stderr while it has
- * none. One line for an error that a user must understand, where it is decided: what was wrong,
- * where, and what to do. Never on the data path. Any thread; errno is kept.
+ * The SDK backends of the program write the lines, within their levels. Without such a backend,
+ * warnings and more severe lines go to standard error. The code that detects an error logs one line
+ * for it: object, problem, remedy. Do not log on the data path. Any thread; errno is preserved.
  */
 #ifndef GD_LOG_H
 #define GD_LOG_H
@@ -18,7 +18,7 @@
 void gd_log_at(uint32_t level, const char *file, int line, const char *function, const char *format,
 	       ...) __attribute__((format(printf, 5, 6)));
 
-/* Is this one of the seven levels, or between two of them? */
+/* Returns whether a level is in the range of the seven levels. */
 #define GD_LOG_LEVEL_OK(level) \
 	((level) >= DOCA_LOG_LEVEL_DISABLE && (level) <= DOCA_LOG_LEVEL_TRACE)
 
