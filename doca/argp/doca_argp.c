@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_argp.c - the parser of command lines: its life, and what programs register. */
+/* doca_argp.c - the parser of command lines: creation and end, and registration by programs */
 #include <doca_argp.h>
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 static struct argp parser;
 
-/* The parser of this process; NULL: not initialized. */
+/* Returns the parser of this process; NULL: not created. */
 static struct argp *the_parser(void)
 {
 	return parser.started ? &parser : NULL;
@@ -33,7 +33,7 @@ void gd_argp_error(const struct argp *argp, const char *format, ...)
 	va_end(args);
 }
 
-/* -- its life -- */
+/* -- creation and end -- */
 
 doca_error_t doca_argp_init(const char *program_name, void *program_config)
 {
@@ -127,7 +127,7 @@ void doca_argp_usage(void)
 		gd_argp_usage(the_parser(), stdout);
 }
 
-/* -- objects: the parser owns them all, so a pointer that it does not know is refused -- */
+/* -- objects: the parser owns them, and rejects pointers that it does not know -- */
 
 static bool known_param(const struct argp *argp, const struct doca_argp_param *param)
 {
@@ -145,7 +145,7 @@ static bool known_cmd(const struct argp *argp, const struct doca_argp_cmd *cmd)
 	return false;
 }
 
-/* Can this one be changed still? */
+/* Returns whether an object exists and is not registered. */
 static bool open_param(const struct doca_argp_param *param)
 {
 	return param && the_parser() && known_param(the_parser(), param) && !param->registered;
@@ -322,7 +322,7 @@ void doca_argp_cmd_set_hidden(struct doca_argp_cmd *cmd)
 
 /* -- registration -- */
 
-/* May it be the name of an option or of a command? */
+/* Returns whether the name is valid for an option or a command. */
 static bool good_name(const char *name)
 {
 	return !name || (name[0] && name[0] != '-' && !strpbrk(name, "= \t\n"));
@@ -333,7 +333,7 @@ static bool same(const char *a, const char *b)
 	return a && b && strcmp(a, b) == 0;
 }
 
-/* The first of a list that has one of these names already. */
+/* Returns the first parameter of a list with one of the names of `param`. */
 static const struct doca_argp_param *taken(const struct doca_argp_param *list,
 					   const struct doca_argp_param *param)
 {
@@ -355,20 +355,16 @@ static doca_error_t check_param(const struct argp *argp, const struct doca_argp_
 								      : NULL;
 
 	if (missing) {
-		gd_argp_error(argp, "option %s cannot be registered: its %s is missing", name,
-			      missing);
+		gd_argp_error(argp, "option %s cannot be registered: no %s", name, missing);
 		return DOCA_ERROR_INITIALIZATION;
 	}
 	if ((unsigned int)param->type > DOCA_ARGP_TYPE_JSON_OBJ || !good_name(param->short_name) ||
 	    !good_name(param->long_name)) {
-		gd_argp_error(argp,
-			      "option %s cannot be registered: its name or its type is no good",
-			      name);
+		gd_argp_error(argp, "option %s cannot be registered: invalid name or type", name);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if (taken(cmd->params, param) || taken(gd_argp_flags, param)) {
-		gd_argp_error(argp, "option %s cannot be registered: another one has that name",
-			      name);
+		gd_argp_error(argp, "option %s cannot be registered: the name is in use", name);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	return DOCA_SUCCESS;
@@ -427,15 +423,15 @@ static doca_error_t register_cmd(struct doca_argp_cmd *parent, struct doca_argp_
 	if (!open_cmd(cmd) || is_ancestor(cmd, parent))
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!cmd->name || !cmd->description) {
-		gd_argp_error(argp,
-			      "command %s cannot be registered: its name or description is missing",
+		gd_argp_error(argp, "command %s cannot be registered: no name or no description",
 			      cmd->name ? cmd->name : "?");
 		return DOCA_ERROR_INITIALIZATION;
 	}
 	for (end = &parent->cmds; *end && strcmp((*end)->name, cmd->name) != 0; end = &(*end)->next)
 		;
 	if (*end || !good_name(cmd->name)) {
-		gd_argp_error(argp, "command %s cannot be registered: its name is taken or no good",
+		gd_argp_error(argp,
+			      "command %s cannot be registered: the name is invalid or in use",
 			      cmd->name);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
@@ -517,7 +513,7 @@ void doca_argp_set_dpdk_program(doca_argp_dpdk_cb_t callback)
 		the_parser()->dpdk = callback;
 }
 
-/* -- questions: they have answers before init and after destroy, too -- */
+/* -- getters: valid before init and after destroy, too -- */
 
 doca_error_t doca_argp_get_log_level(int *log_level)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* json.c - options out of a JSON file, which may have comments. */
+/* json.c - options of a JSON file, which may contain comments */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -12,7 +12,7 @@
 
 #define FILE_BYTES_MAX (1 << 20)
 
-/* The end of a string that begins at p with its quote. */
+/* Returns the end of the string that begins at p with a quote. */
 static char *skip_string(char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)
@@ -21,7 +21,7 @@ static char *skip_string(char *p, const char *end)
 	return p < end ? p + 1 : p;
 }
 
-/* The end of a comment that begins at p; p itself: there is none. */
+/* Returns the end of the comment that begins at p, or p if there is none. */
 static char *skip_comment(char *p, const char *end)
 {
 	char *from = p;
@@ -38,10 +38,10 @@ static char *skip_comment(char *p, const char *end)
 	for (p += 2; p + 1 < end; p++)
 		if (p[0] == '*' && p[1] == '/')
 			return p + 2;
-	return from; /* without an end: the reader of JSON complains */
+	return from; /* unterminated: the JSON parser reports the error */
 }
 
-/* Comments become blanks, so that line numbers stay. */
+/* Replace comments by spaces, which preserves line numbers. */
 static void blank_comments(char *text, size_t length)
 {
 	char *end = text + length;
@@ -83,7 +83,7 @@ static doca_error_t note_value(struct argp *argp, const char *file, struct doca_
 	char *text;
 
 	if (!right_type(param->type, value)) {
-		gd_argp_error(argp, "%s: the value of %s has the wrong type", file,
+		gd_argp_error(argp, "%s: option %s: the value has the wrong type", file,
 			      gd_argp_name(param));
 		return DOCA_ERROR_INVALID_VALUE;
 	}
@@ -95,7 +95,7 @@ static doca_error_t note_value(struct argp *argp, const char *file, struct doca_
 	return result;
 }
 
-/* An option that may be repeated may have an array of values. */
+/* An option that may be repeated can have an array of values. */
 static doca_error_t note_values(struct argp *argp, const char *file, struct doca_argp_param *param,
 				json_t *value)
 {
@@ -116,7 +116,7 @@ static doca_error_t read_flags(struct argp *argp, const char *file, json_t *obje
 	json_t *value;
 
 	if (!json_is_object(object)) {
-		gd_argp_error(argp, "%s: doca_general_flags and doca_program_flags are objects",
+		gd_argp_error(argp, "%s: doca_general_flags and doca_program_flags must be objects",
 			      file);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
@@ -126,11 +126,12 @@ static doca_error_t read_flags(struct argp *argp, const char *file, json_t *obje
 			param = gd_argp_find(argp, key, strlen(key), false);
 		if (!param || (param->flag == ARGP_PROGRAM) == general ||
 		    param->flag == ARGP_HELP || param->flag == ARGP_VERSION) {
-			gd_argp_error(argp, "%s: there is no option %s", file, key);
+			gd_argp_error(argp, "%s: unknown option %s", file, key);
 			return DOCA_ERROR_INVALID_VALUE;
 		}
 		if (param->cli_only) {
-			gd_argp_error(argp, "%s: option %s belongs to the command line", file, key);
+			gd_argp_error(argp, "%s: option %s is permitted only on the command line",
+				      file, key);
 			return DOCA_ERROR_INVALID_VALUE;
 		}
 		result = note_values(argp, file, param, value);
@@ -154,7 +155,7 @@ static doca_error_t read_root(struct argp *argp, const char *file, json_t *root)
 		} else {
 			gd_argp_error(
 				argp,
-				"%s: %s is not known here; doca_general_flags and doca_program_flags are",
+				"%s: unknown key %s: use doca_general_flags or doca_program_flags",
 				file, key);
 			result = strcmp(key, "doca_dpdk_flags") == 0 ? DOCA_ERROR_NOT_SUPPORTED
 								     : DOCA_ERROR_INVALID_VALUE;
@@ -165,7 +166,7 @@ static doca_error_t read_root(struct argp *argp, const char *file, json_t *root)
 	return result;
 }
 
-/* A text, which is changed: its comments become blanks. */
+/* Parse a text. Its comments are overwritten by spaces. */
 static doca_error_t parse(struct argp *argp, const char *name, char *text, size_t length)
 {
 	doca_error_t result = DOCA_ERROR_INVALID_VALUE;
@@ -184,7 +185,7 @@ static doca_error_t parse(struct argp *argp, const char *name, char *text, size_
 	return result;
 }
 
-/* The whole of a file that is not too large, from malloc; -1 with errno. */
+/* Read a file of limited size into memory from malloc(3). Returns its length, or -1 with errno. */
 static ssize_t read_file(const char *path, char **text_p)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);

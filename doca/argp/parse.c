@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parse.c - argv and the file become a list of options found; they are checked, and then their
- * callbacks run.
+ * parse.c - converts argv and the JSON file to a list of options, checks it, and runs the callbacks
  */
 #include <errno.h>
 #include <limits.h>
@@ -48,7 +47,7 @@ const char *gd_argp_name(const struct doca_argp_param *param)
 	return param->long_name ? param->long_name : param->short_name ? param->short_name : "?";
 }
 
-/* A decimal number, or 0x and hexadecimal digits, that fits. */
+/* Parse a decimal number, or hexadecimal digits after 0x, in the range of int. */
 static bool parse_int(const char *text, int *number)
 {
 	const char *digits = text + (*text == '-' || *text == '+');
@@ -77,18 +76,18 @@ static bool parse_value(const struct argp *argp, struct argp_found *found)
 	const struct doca_argp_param *param = found->param;
 
 	if (param->type == DOCA_ARGP_TYPE_INT && !parse_int(found->text, &found->number)) {
-		gd_argp_error(argp, "option %s takes a number, not \"%s\"", gd_argp_name(param),
+		gd_argp_error(argp, "option %s: not a number: \"%s\"", gd_argp_name(param),
 			      found->text);
 		return false;
 	}
 	if (param->type == DOCA_ARGP_TYPE_BOOLEAN && !parse_bool(found->text, &found->truth)) {
-		gd_argp_error(argp, "option %s takes no value but true or false, not \"%s\"",
-			      gd_argp_name(param), found->text);
+		gd_argp_error(argp, "option %s: not true or false: \"%s\"", gd_argp_name(param),
+			      found->text);
 		return false;
 	}
 	if ((param->flag == ARGP_LOG_LEVEL || param->flag == ARGP_SDK_LOG_LEVEL) &&
 	    !GD_LOG_LEVEL_OK(found->number)) {
-		gd_argp_error(argp, "option %s takes a level from 10 to 70, not %d",
+		gd_argp_error(argp, "option %s: invalid level %d (range 10 to 70)",
 			      gd_argp_name(param), found->number);
 		return false;
 	}
@@ -101,9 +100,9 @@ doca_error_t gd_argp_note(struct argp *argp, struct doca_argp_param *param, cons
 	struct argp_found *found;
 
 	if (json && param->seen_cli && !param->multiple)
-		return DOCA_SUCCESS; /* the command line goes first */
+		return DOCA_SUCCESS; /* the command line has precedence */
 	if ((json ? param->seen_json : param->seen_cli) && !param->multiple) {
-		gd_argp_error(argp, "option %s was given more than once", gd_argp_name(param));
+		gd_argp_error(argp, "option %s occurs more than once", gd_argp_name(param));
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	found = calloc(1, sizeof(*found));
@@ -137,7 +136,7 @@ void gd_argp_forget(struct argp *argp)
 
 /* -- the command line -- */
 
-/* What --help and --version do in the end: as if main() returned. */
+/* End the process for --help and --version. */
 static void leave(struct argp *argp)
 {
 	argp->running = argp->end = false;
@@ -156,7 +155,7 @@ static void help_or_version(struct argp *argp, enum argp_flag flag)
 	leave(argp);
 }
 
-/* The option that a word of the command line names, "-x", "--long", "--long=value"; NULL: none. */
+/* Find the option of an argument such as "-x", "--long" or "--long=value". NULL: none. */
 static struct doca_argp_param *option_of(const struct argp *argp, const char *word)
 {
 	size_t dashes = word[0] == '-' ? 1 + (word[1] == '-') : 0,
@@ -170,21 +169,21 @@ static struct doca_argp_param *option_of(const struct argp *argp, const char *wo
 	return param;
 }
 
-/* One option, from argv[*i] on; *i moves to its last word. */
+/* Parse one option at argv[*i]. *i becomes the index of its last argument. */
 static doca_error_t take_option(struct argp *argp, int argc, char **argv, int *i)
 {
 	const char *word = argv[*i], *value = strchr(word, '=');
 	struct doca_argp_param *param = option_of(argp, word);
 
 	if (!param) {
-		gd_argp_error(argp, "there is no option %s", word);
+		gd_argp_error(argp, "unknown option %s", word);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if (value) {
 		value++;
 	} else if (param->type != DOCA_ARGP_TYPE_BOOLEAN) {
 		if (*i + 1 >= argc || !argv[*i + 1] || option_of(argp, argv[*i + 1])) {
-			gd_argp_error(argp, "option %s takes a value, and there is none", word);
+			gd_argp_error(argp, "option %s: value missing", word);
 			return DOCA_ERROR_INVALID_VALUE;
 		}
 		value = argv[++*i];
@@ -194,7 +193,7 @@ static doca_error_t take_option(struct argp *argp, int argc, char **argv, int *i
 	return gd_argp_note(argp, param, value, false);
 }
 
-/* A word that is no option: the next command. */
+/* Parse an argument that is not an option: a sub-command. */
 static doca_error_t take_cmd(struct argp *argp, const char *word)
 {
 	for (struct doca_argp_cmd *cmd = argp->cmd->cmds; cmd; cmd = cmd->next)
@@ -202,7 +201,8 @@ static doca_error_t take_cmd(struct argp *argp, const char *word)
 			argp->cmd = cmd;
 			return DOCA_SUCCESS;
 		}
-	gd_argp_error(argp, argp->cmd->cmds ? "there is no command %s" : "%s is no option", word);
+	gd_argp_error(argp, argp->cmd->cmds ? "unknown command %s" : "unexpected argument %s",
+		      word);
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
@@ -222,7 +222,7 @@ static doca_error_t take_words(struct argp *argp, int argc, char **argv)
 	return result;
 }
 
-/* A program of DPDK has its own words before "--". */
+/* Pass the arguments before "--" to the DPDK callback. */
 static doca_error_t take_dpdk(struct argp *argp, int *argc, char ***argv)
 {
 	int n = 1;
@@ -233,7 +233,7 @@ static doca_error_t take_dpdk(struct argp *argp, int *argc, char ***argv)
 	while (n < *argc && (*argv)[n] && strcmp((*argv)[n], "--") != 0)
 		n++;
 	if (n == *argc || !(*argv)[n])
-		n = 0; /* all of them are ours */
+		n = 0; /* no "--": all arguments belong to this parser */
 	result = argp->dpdk(n ? n : 1, *argv);
 	*argc -= n;
 	*argv += n;
@@ -274,10 +274,7 @@ static doca_error_t check_mandatory(const struct argp *argp)
 	return DOCA_SUCCESS;
 }
 
-/*
- * An option that stands alone lets nothing stand beside it, and what is mandatory may be missing
- * then.
- */
+/* Check the list. A singular option excludes all others and makes mandatory ones optional. */
 static doca_error_t check_found(const struct argp *argp)
 {
 	const struct doca_argp_param *single = NULL;
@@ -289,11 +286,11 @@ static doca_error_t check_found(const struct argp *argp)
 			single = found->param;
 	}
 	if (single && n > 1) {
-		gd_argp_error(argp, "option %s goes with no other one", gd_argp_name(single));
+		gd_argp_error(argp, "option %s must be the only option", gd_argp_name(single));
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if (argp->cmd->cmds && !argp->cmd->callback && argp->cmd != &argp->root) {
-		gd_argp_error(argp, "a command is missing after %s", argp->cmd->name);
+		gd_argp_error(argp, "command missing after %s", argp->cmd->name);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	return single ? DOCA_SUCCESS : check_mandatory(argp);
@@ -310,7 +307,7 @@ static doca_error_t call_param(const struct argp *argp, struct argp_found *found
 		return DOCA_SUCCESS;
 	result = found->param->callback(value, argp->config);
 	if (result != DOCA_SUCCESS)
-		gd_argp_error(argp, "option %s: the program refuses \"%s\": %s",
+		gd_argp_error(argp, "option %s: value \"%s\" rejected by the program: %s",
 			      gd_argp_name(found->param), found->text, doca_error_get_name(result));
 	return result;
 }

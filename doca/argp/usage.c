@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* usage.c - the options of every program, and the text of --help. */
+/* usage.c - the options that every program has, and the text of --help */
 #include <errno.h>
 #include <stdio.h>
 
 #include "argp/argp.h"
 
 #define LEVELS "<10=DISABLE, 20=CRITICAL, 30=ERROR, 40=WARNING, 50=INFO, 60=DEBUG, 70=TRACE>"
-#define COLUMN 36 /* where descriptions begin */
+#define COLUMN 36 /* column of descriptions */
 
 static struct doca_argp_param flags[] = {
 	{.next = &flags[1],
@@ -58,7 +58,7 @@ static void print_param(FILE *out, const struct doca_argp_param *param)
 		param->mandatory ? " (mandatory)" : "");
 }
 
-/* From the program down to that command. */
+/* Print the names of the commands from the program down to this one. */
 static void print_path(FILE *out, const struct doca_argp_cmd *cmd)
 {
 	if (!cmd->parent)
@@ -67,7 +67,7 @@ static void print_path(FILE *out, const struct doca_argp_cmd *cmd)
 	fprintf(out, " %s", cmd->name);
 }
 
-/* Options of the command and those that it inherits. */
+/* Print the options of the command and the inherited ones. */
 static void print_params(FILE *out, const struct doca_argp_cmd *of)
 {
 	for (const struct doca_argp_cmd *cmd = of; cmd; cmd = cmd->parent)

@@ -173,8 +173,9 @@ static void a_wrong_file_is_explained_and_changes_nothing(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(wrong_files));
 	TEST_ASSERT_EQUAL_INT(atoi(captured_out), count(captured_err, "prog: "));
-	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "there is no option nothing"));
-	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "option only belongs to the command line"));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "unknown option nothing"));
+	TEST_ASSERT_EQUAL_INT(
+		1, count(captured_err, "option only is permitted only on the command line"));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "/no/file: No such file"));
 }
 
@@ -274,8 +275,8 @@ static void wrong_cmds(void)
 static void a_wrong_command_is_explained(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(wrong_cmds));
-	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "a command is missing after remote"));
-	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "there is no command removed"));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "command missing after remote"));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "unknown command removed"));
 	TEST_ASSERT_EQUAL_INT(
 		1,
 		count(captured_out, "Usage: prog remote [DOCA Flags] [Program Flags] [Command]"));
