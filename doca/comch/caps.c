@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * caps.c - capabilities and limits of Comch. The limits are those of this library: they are the
+ * caps.c - capabilities and limits of Comch. The limits of this library apply: they are the
  * same for each device of shared memory.
  */
 #include "comch/fast.h"

@@ -105,7 +105,7 @@ void gd_conn_took(struct doca_comch_connection *conn)
 		acknowledge(conn);
 }
 
-/* -- sends that wait -- */
+/* -- waiting sends -- */
 
 static void run_sent(struct gd_event *event)
 {
@@ -149,7 +149,7 @@ static void fail_waiting(struct doca_comch_connection *conn)
 		end_first(conn, DOCA_ERROR_NOT_CONNECTED);
 }
 
-/* -- life -- */
+/* -- creation and end -- */
 
 static bool is_held(const struct doca_comch_connection *conn)
 {
@@ -531,7 +531,7 @@ const struct gantry_conn_events gd_conn_events = {
 	.closed = on_closed,
 };
 
-/* -- users -- */
+/* -- locks and references of consumers and producers -- */
 
 const struct gantry_transport_ops *gd_conn_lock(struct doca_comch_connection *conn)
 {

@@ -32,7 +32,7 @@ struct gd_recv_credits {
 	uint64_t used[ROWS / 64];
 };
 
-/* -- ours -- */
+/* -- memory of this side -- */
 
 static struct gd_recv_credits *create(void)
 {
@@ -129,7 +129,7 @@ uint64_t *gd_recv_credit_row(const struct doca_comch_connection *conn, uint32_t 
 	return (uint64_t *)conn->recv_credits->region.addr + (size_t)row * ROW_WORDS;
 }
 
-/* -- the peer's -- */
+/* -- memory of the peer -- */
 
 const char *gd_recv_credits_import(struct doca_comch_connection *conn, const void *token_bytes,
 				   uint32_t len)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * devices.c - the functions of this process: the default ones, and those of $GANTRY_DOCA_CONF
+ * devices.c - the functions of this process: the defaults, and the entries of $GANTRY_DOCA_CONF
  *
  * The set is created at the first use and exists until the process ends: pointers to a devinfo
  * remain valid after its list is freed.

@@ -7,7 +7,7 @@
  * queue with jobs always has an event to retrieve. Functions whose names have another meaning in
  * the current interface are named doca_workq_* in the library; the headers rename them.
  */
-#include <doca_dma.h> /* that of work queues */
+#include <doca_dma.h> /* the WorkQ header */
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* done.c - completion queues: the common part of those of producers and of consumers */
+/* done.c - completion queues: the common part of queues for producers and for consumers */
 #include "dpa/dpa.h"
 
 /* -- configuration, start and stop -- */

@@ -16,7 +16,7 @@
 int gd_pages_share(int memfd, const struct gd_piece *pieces, size_t n);
 /* Replace pages of memfds (gd_piece.fd) by private copies. The memfds keep their content. */
 int gd_pages_make_private(const struct gd_piece *pieces, size_t n);
-/* Like gd_pages_make_private() for one piece that contains no stack in use. Uses only system calls. */
+/* Like gd_pages_make_private(), for one piece without a stack in use. Uses only system calls. */
 int gd_pages_make_private_in_child(const struct gd_piece *piece);
 
 #endif

@@ -128,7 +128,7 @@ int gd_store_track(struct gd_store *s, const struct gd_range *range)
 	}
 	if (kept == s->n_tracked)
 		return add_range(&s->tracked, &s->n_tracked, &all);
-	tracked[kept] = all; /* where one of those was */
+	tracked[kept] = all; /* takes the place of a merged range */
 	s->n_tracked = kept + 1;
 	return 0;
 }
@@ -157,10 +157,6 @@ bool gd_is_held(const struct gd_range *range)
 	return gd_held_until(range->from, range->to, &first) < range->to || first;
 }
 
-/*
- * All pieces of stores that are mapped, also where the program has moved them to (mremap); the
- * caller's to free.
- */
 int gd_stores_mapped(struct gd_piece **pieces_p, size_t *n_p)
 {
 	struct gd_piece *pieces = NULL;

@@ -3,7 +3,7 @@
  * sync_event.h - sync events, as the modules of the library use them
  *
  * The value of an event is a 64-bit cell. If another process may reach the event, the cell has a
- * page of its own. A private memory map exports that page when the event starts: the page becomes
+ * separate page. A private memory map exports that page when the event starts: the page becomes
  * shared then, before its first use, so no update is lost. An imported event points into the page
  * of its owner. All accesses to the cell are atomic. They need neither a lock nor an engine. Any
  * thread.
