@@ -244,8 +244,8 @@ static void an_owner_that_gives_memory_with_holes(struct exporter *e)
 	expect_of_owner(OWNED - 4096, DOCA_ERROR_NOT_PERMITTED);
 	dup2(err, STDERR_FILENO);
 	TEST_ASSERT_TRUE(pread(log, text, sizeof(text) - 1, 0) > 0);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, "the memory has holes (present=61440, bytes=65536)"),
-				     text);
+	TEST_ASSERT_NOT_NULL_MESSAGE(
+		strstr(text, "the memory has holes (present=61440, bytes=65536)"), text);
 	expect_of_owner(OWNED, DOCA_SUCCESS);
 	close(log);
 	close(err);
