@@ -21,6 +21,7 @@ extern "C" {
 struct doca_argp_cmd;
 struct doca_argp_param;
 
+/* Types of parameters. */
 enum doca_argp_type {
 	DOCA_ARGP_TYPE_UNKNOWN = 0,
 	DOCA_ARGP_TYPE_STRING = 1,
@@ -29,10 +30,15 @@ enum doca_argp_type {
 	DOCA_ARGP_TYPE_JSON_OBJ = 4,
 };
 
+/*
+ * Callbacks of parameters (value, program_config), commands (program_config), DPDK arguments, and
+ * validation (program_config). An error ends doca_argp_start() with that error.
+ */
 typedef doca_error_t (*doca_argp_param_cb_t)(void *, void *);
 typedef doca_error_t (*doca_argp_cmd_cb_t)(void *);
 typedef doca_error_t (*doca_argp_dpdk_cb_t)(int argc, char **argv);
 typedef doca_error_t (*doca_argp_validation_cb_t)(void *);
+/* Logger for messages of the parser. Its result is ignored. */
 typedef doca_error_t (*doca_argp_logger_cb_t)(enum doca_log_level level, const char *format,
 					      va_list args);
 

@@ -29,6 +29,7 @@ struct doca_dev;
 struct doca_dev_rep;
 struct doca_devinfo;
 
+/* Counters of a connection: messages and bytes that were sent and received. */
 enum doca_comch_counter {
 	DOCA_COMCH_COUNTER_SENT_MESSAGES = 1,
 	DOCA_COMCH_COUNTER_SENT_BYTES = 2,
@@ -36,15 +37,22 @@ enum doca_comch_counter {
 	DOCA_COMCH_COUNTER_RECV_BYTES = 4,
 };
 
+/*
+ * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
+ * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_comch_task_send_completion_cb_t)(struct doca_comch_task_send *task,
 						     union doca_data task_user_data,
 						     union doca_data ctx_user_data);
+/* A message arrived. recv_buffer is valid only during the call. msg_len: bytes. */
 typedef void (*doca_comch_event_msg_recv_cb_t)(struct doca_comch_event_msg_recv *event,
 					       uint8_t *recv_buffer, uint32_t msg_len,
 					       struct doca_comch_connection *comch_connection);
+/* A client connected or disconnected. change_successful: always 1. */
 typedef void (*doca_comch_event_connection_status_changed_cb_t)(
 	struct doca_comch_event_connection_status_changed *event,
 	struct doca_comch_connection *comch_connection, uint8_t change_successful);
+/* The peer has started a consumer, or a consumer of the peer has ended. id: for send tasks. */
 typedef void (*doca_comch_event_consumer_cb_t)(struct doca_comch_event_consumer *event,
 					       struct doca_comch_connection *comch_connection,
 					       uint32_t id);

@@ -27,6 +27,10 @@ struct doca_devinfo;
 struct doca_dpa_thread;
 struct doca_mmap;
 
+/*
+ * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
+ * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_comch_consumer_task_post_recv_completion_cb_t)(
 	struct doca_comch_consumer_task_post_recv *task, union doca_data task_user_data,
 	union doca_data ctx_user_data);

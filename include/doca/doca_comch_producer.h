@@ -26,6 +26,10 @@ struct doca_devinfo;
 struct doca_dpa_completion;
 struct doca_dpa_thread;
 
+/*
+ * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
+ * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_comch_producer_task_send_completion_cb_t)(
 	struct doca_comch_producer_task_send *task, union doca_data task_user_data,
 	union doca_data ctx_user_data);

@@ -24,6 +24,10 @@ struct doca_ctx;
 struct doca_dev;
 struct doca_devinfo;
 
+/*
+ * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
+ * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_compress_task_compress_deflate_completion_cb_t)(
 	struct doca_compress_task_compress_deflate *task, union doca_data task_user_data,
 	union doca_data ctx_user_data);

@@ -22,6 +22,7 @@ struct doca_ctx;
 struct doca_devinfo;
 struct doca_dpa;
 
+/* States of a context. */
 enum doca_ctx_states {
 	DOCA_CTX_STATE_IDLE = 0,
 	DOCA_CTX_STATE_STARTING = 1,
@@ -29,6 +30,10 @@ enum doca_ctx_states {
 	DOCA_CTX_STATE_STOPPING = 3,
 };
 
+/*
+ * Called after a change of state, in doca_pe_progress(), doca_ctx_start() or doca_ctx_stop().
+ * user_data: of the context.
+ */
 typedef void (*doca_ctx_state_changed_callback_t)(const union doca_data user_data,
 						  struct doca_ctx *ctx,
 						  enum doca_ctx_states prev_state,
@@ -80,7 +85,7 @@ DOCA_STABLE doca_error_t doca_ctx_set_state_changed_cb(struct doca_ctx *ctx,
 DOCA_STABLE doca_error_t doca_ctx_get_state(const struct doca_ctx *ctx,
 					    enum doca_ctx_states *state);
 
-/* Start the tasks that were submitted without DOCA_TASK_SUBMIT_FLAG_FLUSH. */
+/* Has no effect: each task starts when it is submitted. */
 DOCA_EXPERIMENTAL void doca_ctx_flush_tasks(struct doca_ctx *ctx);
 
 /*

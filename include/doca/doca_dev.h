@@ -33,6 +33,7 @@ struct doca_dev_rep;
 struct doca_devinfo;
 struct doca_devinfo_rep;
 
+/* Filters of doca_devinfo_rep_create_list(), as bits. */
 enum doca_devinfo_rep_filter {
 	DOCA_DEVINFO_REP_FILTER_ALL = 0,
 	DOCA_DEVINFO_REP_FILTER_NET = 2,

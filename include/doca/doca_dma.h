@@ -21,6 +21,10 @@ struct doca_devinfo;
 struct doca_dma;
 struct doca_dma_task_memcpy;
 
+/*
+ * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
+ * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_dma_task_memcpy_completion_cb_t)(struct doca_dma_task_memcpy *task,
 						     union doca_data task_user_data,
 						     union doca_data ctx_user_data);

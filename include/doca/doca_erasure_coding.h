@@ -24,11 +24,16 @@ struct doca_ec_task_galois_mul;
 struct doca_ec_task_recover;
 struct doca_ec_task_update;
 
+/* Types of coding matrices. */
 enum doca_ec_matrix_type {
 	DOCA_EC_MATRIX_TYPE_CAUCHY = 1,
 	DOCA_EC_MATRIX_TYPE_VANDERMONDE = 2,
 };
 
+/*
+ * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
+ * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_ec_task_galois_mul_completion_cb_t)(struct doca_ec_task_galois_mul *task,
 							union doca_data task_user_data,
 							union doca_data ctx_user_data);

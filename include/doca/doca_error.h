@@ -12,6 +12,7 @@
  * - NO_MEMORY means that memory allocation failed, unless the comment gives another cause.
  * - An object and its tasks belong to one thread at a time: the thread that progresses its engine.
  *   "Any thread" marks the exceptions.
+ * - All functions exist since the first version of the library (ABI 0).
  * - The caller owns what a create or allocate function stores, and releases it by the destroy or
  *   free function.
  */

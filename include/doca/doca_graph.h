@@ -25,9 +25,11 @@ struct doca_graph_node;
 struct doca_pe;
 struct doca_task;
 
+/* A run of an instance has ended. Thread: in doca_pe_progress(). */
 typedef void (*doca_graph_completion_cb_t)(struct doca_graph_instance *instance,
 					   union doca_data instance_user_data,
 					   union doca_data graph_user_data);
+/* Function of a user node. An error fails the run. */
 typedef doca_error_t (*doca_graph_user_node_cb_t)(void *cookie);
 
 /*

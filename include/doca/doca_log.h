@@ -15,6 +15,7 @@ extern "C" {
 
 struct doca_log_backend;
 
+/* Levels of log lines, from the most severe to the most verbose. */
 enum doca_log_level {
 	DOCA_LOG_LEVEL_DISABLE = 10,
 	DOCA_LOG_LEVEL_CRIT = 20,
@@ -25,6 +26,7 @@ enum doca_log_level {
 	DOCA_LOG_LEVEL_TRACE = 70,
 };
 
+/* Called with the line in the buffer of the backend, with a NUL. */
 typedef void (*log_flush_callback)(char *buf);
 
 /* Set the least severe level that the backend writes. */

@@ -23,6 +23,7 @@ struct doca_dev;
 struct doca_devinfo;
 struct doca_mmap;
 
+/* Called by doca_mmap_destroy() with the range. cookie: as passed to doca_mmap_set_free_cb(). */
 typedef void(doca_mmap_memrange_free_cb_t)(void *addr, size_t len, void *cookie);
 typedef uint32_t doca_dpa_dev_mmap_t;
 

@@ -20,6 +20,10 @@ struct doca_devinfo;
 struct doca_mmap_advise;
 struct doca_mmap_advise_task_invalidate_cache;
 
+/*
+ * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
+ * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_mmap_advise_task_invalidate_cache_completion_cb_t)(
 	struct doca_mmap_advise_task_invalidate_cache *task, union doca_data task_user_data,
 	union doca_data ctx_user_data);

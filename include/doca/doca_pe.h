@@ -27,6 +27,7 @@ struct doca_pe;
 struct doca_task;
 struct doca_task_batch;
 
+/* Sizes of task batches, which are not supported. */
 enum doca_task_batch_max_tasks_number {
 	DOCA_TASK_BATCH_MAX_TASKS_NUMBER_16 = 0,
 	DOCA_TASK_BATCH_MAX_TASKS_NUMBER_32 = 1,
@@ -34,6 +35,7 @@ enum doca_task_batch_max_tasks_number {
 	DOCA_TASK_BATCH_MAX_TASKS_NUMBER_128 = 3,
 };
 
+/* Sizes of event batches, which are not supported. */
 enum doca_event_batch_events_number {
 	DOCA_EVENT_BATCH_EVENTS_NUMBER_1 = 0,
 	DOCA_EVENT_BATCH_EVENTS_NUMBER_2 = 1,
@@ -45,17 +47,23 @@ enum doca_event_batch_events_number {
 	DOCA_EVENT_BATCH_EVENTS_NUMBER_128 = 7,
 };
 
+/* Flags of doca_task_submit_ex(). They have no effect: each task starts at once. */
 enum doca_task_submit_flag {
 	DOCA_TASK_SUBMIT_FLAG_NONE = 0,
 	DOCA_TASK_SUBMIT_FLAG_FLUSH = 1,
 	DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS = 2,
 };
 
+/* Event modes of doca_pe_set_event_mode(). */
 enum doca_pe_event_mode {
 	DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE = 0,
 	DOCA_PE_EVENT_MODE_PROGRESS_ALL = 1,
 };
 
+/*
+ * Completion callback: the program owns the task again, and submits or frees it. task_user_data: of
+ * the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_task_completion_cb_t)(struct doca_task *task, union doca_data task_user_data,
 					  union doca_data ctx_user_data);
 

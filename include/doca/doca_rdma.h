@@ -37,11 +37,13 @@ struct doca_rdma;
 struct doca_rdma_addr;
 struct doca_rdma_connection;
 
+/* Transport types. The library supports only reliable connections (RC). */
 enum doca_rdma_transport_type {
 	DOCA_RDMA_TRANSPORT_TYPE_RC = 0,
 	DOCA_RDMA_TRANSPORT_TYPE_DC = 1,
 };
 
+/* Types of addresses. */
 enum doca_rdma_addr_type {
 	DOCA_RDMA_ADDR_TYPE_IPv4 = 0,
 	DOCA_RDMA_ADDR_TYPE_IPv6 = 1,
@@ -54,6 +56,11 @@ struct doca_rdma_gid {
 	uint8_t raw[DOCA_GID_BYTE_LENGTH];
 };
 
+/*
+ * Callbacks of connections: a request of a peer, a connection established, a connection attempt
+ * failed, a connection ended. connection_user_data: of the connection; ctx_user_data: of the
+ * context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_rdma_connection_request_cb_t)(struct doca_rdma_connection *rdma_connection,
 						  union doca_data ctx_user_data);
 typedef void (*doca_rdma_connection_established_cb_t)(struct doca_rdma_connection *rdma_connection,

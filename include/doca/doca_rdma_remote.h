@@ -29,6 +29,10 @@ struct doca_rdma_task_remote_net_sync_event_notify_set;
 struct doca_sync_event_remote_net;
 struct doca_task;
 
+/*
+ * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
+ * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_rdma_task_atomic_cmp_swp_completion_cb_t)(
 	struct doca_rdma_task_atomic_cmp_swp *task, union doca_data task_user_data,
 	union doca_data ctx_user_data);

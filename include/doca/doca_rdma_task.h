@@ -24,12 +24,17 @@ struct doca_rdma_task_write;
 struct doca_rdma_task_write_imm;
 struct doca_task;
 
+/* Types of received messages: a send, a send with immediate data, a write with immediate data. */
 enum doca_rdma_opcode {
 	DOCA_RDMA_OPCODE_RECV_SEND = 0,
 	DOCA_RDMA_OPCODE_RECV_SEND_WITH_IMM = 1,
 	DOCA_RDMA_OPCODE_RECV_WRITE_WITH_IMM = 2,
 };
 
+/*
+ * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
+ * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_rdma_task_receive_completion_cb_t)(struct doca_rdma_task_receive *task,
 						       union doca_data task_user_data,
 						       union doca_data ctx_user_data);

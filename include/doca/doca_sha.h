@@ -21,12 +21,17 @@ struct doca_sha;
 struct doca_sha_task_hash;
 struct doca_sha_task_partial_hash;
 
+/* Digest algorithms. */
 enum doca_sha_algorithm {
 	DOCA_SHA_ALGORITHM_SHA1 = 0,
 	DOCA_SHA_ALGORITHM_SHA256 = 1,
 	DOCA_SHA_ALGORITHM_SHA512 = 2,
 };
 
+/*
+ * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
+ * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_sha_task_hash_completion_cb_t)(struct doca_sha_task_hash *task,
 						   union doca_data task_user_data,
 						   union doca_data ctx_user_data);

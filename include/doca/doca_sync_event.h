@@ -30,6 +30,10 @@ struct doca_sync_event_task_notify_set;
 struct doca_sync_event_task_wait_eq;
 struct doca_sync_event_task_wait_neq;
 
+/*
+ * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
+ * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ */
 typedef void (*doca_sync_event_task_get_completion_cb_t)(struct doca_sync_event_task_get *task,
 							 union doca_data task_user_data,
 							 union doca_data ctx_user_data);
