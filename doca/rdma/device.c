@@ -46,7 +46,7 @@ static struct gd_rdma_remote *find_remote(const struct gd_rdma_link *link,
 static doca_error_t ask(struct gd_rdma_link *link, const struct gd_mmap_id *map,
 			struct gd_rdma_remote **remote_p)
 {
-	struct gd_rdma_resolve resolve = {.say = GD_RDMA_RESOLVE, .map = *map};
+	struct gd_rdma_resolve resolve = {.op = GD_RDMA_RESOLVE, .map = *map};
 	struct gd_rdma_remote *remote = calloc(1, sizeof(*remote));
 	int rc;
 
@@ -80,10 +80,10 @@ static doca_error_t find_import(struct gd_rdma_link *link, const struct doca_mma
 		return ask(link, &map->id, &remote) == DOCA_ERROR_NO_MEMORY ? DOCA_ERROR_NO_MEMORY
 									    : DOCA_ERROR_AGAIN;
 	state = __atomic_load_n(&remote->state, __ATOMIC_ACQUIRE);
-	if (state == GD_RDMA_ASKED)
+	if (state == GD_RDMA_PENDING)
 		return DOCA_ERROR_AGAIN;
-	if (state != GD_RDMA_HERE)
-		return (doca_error_t)(state - GD_RDMA_REFUSED);
+	if (state != GD_RDMA_IMPORTED)
+		return (doca_error_t)(state - GD_RDMA_REJECTED);
 	*remote_p = remote;
 	return DOCA_SUCCESS;
 }
@@ -147,24 +147,24 @@ static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_i
 
 bool gd_rdma_on_resolve(struct gd_rdma_link *link, const struct gd_rdma_resolve *ask)
 {
-	struct gd_rdma_resolve answer = {.say = GD_RDMA_RESOLVED, .map = ask->map};
+	struct gd_rdma_resolve answer = {.op = GD_RDMA_RESOLVED, .map = ask->map};
 
-	answer.refused = export_map(link, &ask->map, &answer.token);
+	answer.error = export_map(link, &ask->map, &answer.token);
 	return link->rdma->ops->send_ctrl(link->gantry, &answer, sizeof(answer)) == 0;
 }
 
 bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve *answer)
 {
 	struct gd_rdma_remote *remote = find_remote(link, &answer->map);
-	uint32_t state = GD_RDMA_HERE;
+	uint32_t state = GD_RDMA_IMPORTED;
 	int rc;
 
-	if (!remote || remote->state != GD_RDMA_ASKED || answer->refused > DOCA_ERROR_SKIPPED)
+	if (!remote || remote->state != GD_RDMA_PENDING || answer->error > DOCA_ERROR_SKIPPED)
 		return false;
-	if (answer->refused) {
+	if (answer->error) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
 		       "RDMA: memory of the peer cannot be accessed: the peer rejects it");
-		state = GD_RDMA_REFUSED + answer->refused;
+		state = GD_RDMA_REJECTED + answer->error;
 	} else {
 		rc = link->rdma->ops->import_region(link->gantry, &answer->token, 0,
 						    &remote->region);
@@ -174,7 +174,7 @@ bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve
 			gd_log(DOCA_LOG_LEVEL_ERROR,
 			       "RDMA: memory of the peer cannot be accessed: %s",
 			       *why ? why : strerror(-rc));
-			state = GD_RDMA_REFUSED + DOCA_ERROR_DRIVER;
+			state = GD_RDMA_REJECTED + DOCA_ERROR_DRIVER;
 		}
 	}
 	__atomic_store_n(&remote->state, state, __ATOMIC_RELEASE);
@@ -319,7 +319,7 @@ static doca_error_t submit_piece(struct doca_rdma_connection *conn, struct gd_rd
 
 static void finish(struct gd_rdma_task *task)
 {
-	if (task->trouble != DOCA_SUCCESS)
+	if (task->error != DOCA_SUCCESS)
 		return;
 	task->result_len = (uint32_t)task->length;
 	if (task->kind == GD_RDMA_READ || task->kind == GD_RDMA_EVENT_GET)
@@ -330,12 +330,12 @@ enum gd_rdma_step gd_rdma_device_access(struct doca_rdma_connection *conn,
 					struct gd_rdma_task *task,
 					const struct gd_rdma_target *target)
 {
-	while (task->trouble == DOCA_SUCCESS && task->done < task->length) {
+	while (task->error == DOCA_SUCCESS && task->done < task->length) {
 		const doca_error_t result = submit_piece(conn, task, target);
 
 		if (result == DOCA_ERROR_AGAIN)
 			return GD_RDMA_WAIT;
-		task->trouble = result;
+		task->error = result;
 	}
 	if (task->pieces)
 		return GD_RDMA_OUT;
@@ -351,13 +351,13 @@ bool gd_rdma_device_poll(struct doca_rdma_connection *conn)
 	if (conn->rdma->ops->rma_poll(conn->link->rma, &done, 1) <= 0)
 		return false;
 	task = (struct gd_rdma_task *)(uintptr_t)done.cookie;
-	if (task->trouble == DOCA_SUCCESS)
-		task->trouble = done.status == -ENOTCONN ? DOCA_ERROR_CONNECTION_RESET
-							 : meaning(done.status);
-	if (--task->pieces == 0 && task->flies)
+	if (task->error == DOCA_SUCCESS)
+		task->error = done.status == -ENOTCONN ? DOCA_ERROR_CONNECTION_RESET
+						       : meaning(done.status);
+	if (--task->pieces == 0 && task->is_flying)
 		finish(task);
 	if (--task->remote->pieces == 0 &&
-	    __atomic_load_n(&task->remote->state, __ATOMIC_ACQUIRE) >= GD_RDMA_REFUSED)
+	    __atomic_load_n(&task->remote->state, __ATOMIC_ACQUIRE) >= GD_RDMA_REJECTED)
 		gd_rdma_release_revoked(conn);
 	return true;
 }

@@ -77,14 +77,14 @@ static void begin(struct doca_rdma_connection *conn, const struct gd_rdma_head *
 		gd_log(DOCA_LOG_LEVEL_ERROR,
 		       "RDMA receive task: the message exceeds the buffer (bytes=%u)",
 		       head->length);
-		task->trouble = DOCA_ERROR_IO_FAILED;
+		task->error = DOCA_ERROR_IO_FAILED;
 	}
 }
 
 static void append(struct gd_rdma_task *task, const void *data, uint32_t length)
 {
-	if (task && length && task->trouble == DOCA_SUCCESS)
-		task->trouble = gd_buf_append(task->dst, data, length);
+	if (task && length && task->error == DOCA_SUCCESS)
+		task->error = gd_buf_append(task->dst, data, length);
 }
 
 /*
@@ -115,7 +115,7 @@ static int take(struct doca_rdma_connection *conn, const struct gantry_msg *msg)
 	if (conn->left || !task)
 		return 0;
 	conn->receiving = NULL;
-	gd_task_done_or_fail(&task->task, task->trouble);
+	gd_task_done_or_fail(&task->task, task->error);
 	return 1;
 }
 
@@ -182,7 +182,7 @@ static int send_part(struct doca_rdma_connection *conn, const struct gd_rdma_hea
 
 static enum gd_rdma_step fail(struct gd_rdma_task *task, doca_error_t why)
 {
-	task->trouble = why;
+	task->error = why;
 	return GD_RDMA_DONE;
 }
 
@@ -239,7 +239,7 @@ static enum gd_rdma_step run_write_imm(struct doca_rdma_connection *conn, struct
 
 		if (step == GD_RDMA_OUT || (step == GD_RDMA_DONE && task->pieces))
 			return GD_RDMA_WAIT;
-		if (step == GD_RDMA_WAIT || task->trouble != DOCA_SUCCESS)
+		if (step == GD_RDMA_WAIT || task->error != DOCA_SUCCESS)
 			return step;
 		task->accessed = true;
 	}
@@ -273,7 +273,7 @@ static bool is_write(const struct gd_rdma_task *task)
 static void fly(struct doca_rdma_connection *conn, struct gd_rdma_task *task)
 {
 	gd_rdma_list_add(&conn->flying, task);
-	task->flies = true;
+	task->is_flying = true;
 	conn->n_writes += is_write(task);
 }
 
@@ -295,7 +295,7 @@ static int push(struct doca_rdma_connection *conn)
 			fly(conn, task);
 			continue;
 		}
-		gd_task_done_or_fail(&task->task, task->trouble);
+		gd_task_done_or_fail(&task->task, task->error);
 		ended = 1;
 	}
 	if (is_out || (task && task->pieces))
@@ -314,7 +314,7 @@ static int collect(struct doca_rdma_connection *conn)
 	while ((task = gd_rdma_list_first(&conn->flying)) && task->pieces == 0) {
 		gd_rdma_list_remove(&conn->flying, task);
 		conn->n_writes -= is_write(task);
-		gd_task_done_or_fail(&task->task, task->trouble);
+		gd_task_done_or_fail(&task->task, task->error);
 		ended = 1;
 	}
 	return ended;

@@ -112,11 +112,11 @@ static void close_link(struct gd_rdma_link *link, const char *why, int rc)
 
 /* -- greeting -- */
 
-static int send_hello(struct gd_rdma_link *link, enum gd_rdma_say say,
-		      const struct gd_rdma_id *from, const struct gd_rdma_id *to, bool by_address)
+static int send_hello(struct gd_rdma_link *link, enum gd_rdma_op op, const struct gd_rdma_id *from,
+		      const struct gd_rdma_id *to, bool by_address)
 {
 	struct gd_rdma_hello hello = {
-		.say = say,
+		.op = op,
 		.magic = GD_RDMA_MAGIC,
 		.version = GD_RDMA_VERSION,
 		.by_address = by_address,
@@ -267,7 +267,7 @@ doca_error_t gd_rdma_link_connect(struct doca_rdma_connection *conn, void *devic
 	if (!link)
 		return DOCA_ERROR_NO_MEMORY;
 	link->conn = conn;
-	link->asks = true;
+	link->is_connector = true;
 	rc = rdma->ops->connect(device, service, &gd_rdma_events, link, &link->gantry);
 	if (rc) {
 		gd_log(DOCA_LOG_LEVEL_ERROR, "RDMA connection to %s: cannot connect: %s", service,
@@ -325,16 +325,17 @@ static bool handle(struct gd_rdma_link *link, const void *msg, size_t len)
 {
 	struct gd_rdma_resolve resolve;
 	struct gd_rdma_hello hello;
-	uint32_t say;
+	uint32_t op;
 
-	if (len < sizeof(say))
+	if (len < sizeof(op))
 		return false;
-	memcpy(&say, msg, sizeof(say));
-	if (say == GD_RDMA_HELLO || say == GD_RDMA_WELCOME) {
+	memcpy(&op, msg, sizeof(op));
+	if (op == GD_RDMA_HELLO || op == GD_RDMA_WELCOME) {
 		if (!is_greeting(msg, len, &hello) || link->welcome ||
-		    (say == GD_RDMA_WELCOME) != link->asks || (link->conn && !link->asks))
+		    (op == GD_RDMA_WELCOME) != link->is_connector ||
+		    (link->conn && !link->is_connector))
 			return false;
-		if (say == GD_RDMA_HELLO)
+		if (op == GD_RDMA_HELLO)
 			on_hello(link, &hello);
 		else
 			on_welcome(link, &hello);
@@ -343,9 +344,9 @@ static bool handle(struct gd_rdma_link *link, const void *msg, size_t len)
 	if (len != sizeof(resolve) || !link->welcome)
 		return false;
 	memcpy(&resolve, msg, sizeof(resolve));
-	if (say == GD_RDMA_RESOLVE)
+	if (op == GD_RDMA_RESOLVE)
 		return gd_rdma_on_resolve(link, &resolve);
-	return say == GD_RDMA_RESOLVED && gd_rdma_on_resolved(link, &resolve);
+	return op == GD_RDMA_RESOLVED && gd_rdma_on_resolved(link, &resolve);
 }
 
 static void on_message(void *arg, void *gantry, const void *msg, size_t len)

@@ -179,17 +179,17 @@ enum gd_rdma_step gd_rdma_access(struct doca_rdma_connection *conn, struct gd_rd
 	if (result == DOCA_SUCCESS)
 		result = permit(task, &target);
 	if (result != DOCA_SUCCESS) {
-		task->trouble = result;
+		task->error = result;
 		return task->pieces ? GD_RDMA_OUT : GD_RDMA_DONE;
 	}
 	task->length = target.length;
 	if (conn->rdma->by_device)
 		return gd_rdma_device_access(conn, task, &target);
 	memory = mapped(&target);
-	task->trouble = memory ? copy(task, memory, target.length) : DOCA_ERROR_INVALID_VALUE;
-	if (task->trouble == DOCA_SUCCESS)
-		task->trouble = gd_mmap_copied(target.map);
-	if (task->trouble == DOCA_SUCCESS)
+	task->error = memory ? copy(task, memory, target.length) : DOCA_ERROR_INVALID_VALUE;
+	if (task->error == DOCA_SUCCESS)
+		task->error = gd_mmap_copied(target.map);
+	if (task->error == DOCA_SUCCESS)
 		task->result_len = (uint32_t)target.length;
 	return GD_RDMA_DONE;
 }

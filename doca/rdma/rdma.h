@@ -3,11 +3,10 @@
  * rdma.h - RDMA contexts on gantry transports: structures and functions that the files of this
  * module share
  *
- *   doca_rdma                 a context                                      doca_rdma.c, caps.c
- *     gd_rdma_task            a task of any type                             tasks.c,
- *                             remote_tasks.c
- *     doca_rdma_connection    a connection, as programs see it, and its tasks    conn.c, cm.c
- *       gd_rdma_link          connection and queues of the transport         link.c
+ *   doca_rdma                a context                                    doca_rdma.c, caps.c
+ *     gd_rdma_task           a task of any type                           tasks.c, remote_tasks.c
+ *     doca_rdma_connection   a connection as programs see it, its tasks   conn.c, cm.c
+ *       gd_rdma_link         connection and queues of the transport       link.c
  *
  * Threads. The engine thread runs tasks (flow.c: messages; memory.c: reads and writes) and owns
  * connections. The service thread delivers the events of links, with the lock of the transport
@@ -86,7 +85,7 @@ struct gd_rdma_blob {
 #define GD_RDMA_VERSION 2u
 
 /* Control messages of a link. */
-enum gd_rdma_say {
+enum gd_rdma_op {
 	GD_RDMA_HELLO = 1, /* first message, of the connecting side: struct gd_rdma_hello */
 	GD_RDMA_WELCOME,   /* accepts the connection: struct gd_rdma_hello */
 	GD_RDMA_RESOLVE,   /* requests the memory of a map: struct gd_rdma_resolve */
@@ -94,7 +93,7 @@ enum gd_rdma_say {
 };
 
 struct gd_rdma_hello {
-	uint32_t say;
+	uint32_t op;
 	uint32_t magic;
 	uint16_t version;
 	uint16_t by_address;  /* connected by address, not by a blob: ids are zero */
@@ -104,8 +103,8 @@ struct gd_rdma_hello {
 };
 
 struct gd_rdma_resolve {
-	uint32_t say;
-	uint32_t refused; /* 0 or the doca_error_t of a rejection */
+	uint32_t op;
+	uint32_t error; /* 0 or the doca_error_t of a rejection */
 	struct gd_mmap_id map;
 	struct gantry_token token;
 };
@@ -136,11 +135,11 @@ struct gd_rdma_task {
 	uint64_t value, compare;
 	doca_be32_t imm;
 	/* state while the task runs; engine */
-	size_t length, done;  /* bytes; done: sent, or submitted to the device */
-	uint32_t pieces;      /* remote accesses in flight */
-	bool accessed;        /* write with immediate data: the data is written */
-	bool flies;           /* in conn->flying */
-	doca_error_t trouble; /* status of a failure */
+	size_t length, done; /* bytes; done: sent, or submitted to the device */
+	uint32_t pieces;     /* remote accesses in flight */
+	bool accessed;       /* write with immediate data: the data is written */
+	bool is_flying;      /* in conn->flying */
+	doca_error_t error;  /* status of a failure */
 	/* receive: result */
 	enum doca_rdma_opcode opcode;
 	uint32_t result_len;
@@ -158,9 +157,9 @@ bool gd_rdma_list_remove(struct gd_rdma_list *list, struct gd_rdma_task *task);
 
 /* -- links -- */
 
-#define GD_RDMA_ASKED 0u
-#define GD_RDMA_HERE 1u
-#define GD_RDMA_REFUSED 2u /* or revoked; plus the doca_error_t */
+#define GD_RDMA_PENDING 0u
+#define GD_RDMA_IMPORTED 1u
+#define GD_RDMA_REJECTED 2u /* or revoked; plus the doca_error_t */
 
 /*
  * A map of the peer, as known to this link. The engine creates it under the lock. It exists until
@@ -169,7 +168,7 @@ bool gd_rdma_list_remove(struct gd_rdma_list *list, struct gd_rdma_task *task);
 struct gd_rdma_remote {
 	struct gd_rdma_remote *next;
 	struct gd_mmap_id map;
-	/* valid while `state` is GD_RDMA_HERE and until its release; engine, under the lock */
+	/* valid while `state` is GD_RDMA_IMPORTED and until its release; engine, under the lock */
 	struct gantry_region *region;
 	uint32_t state;  /* __atomic: requested, imported, or rejected */
 	uint32_t pieces; /* engine: accesses in flight */
@@ -191,7 +190,7 @@ struct gd_rdma_link {
 	struct gd_rdma_link *next;         /* next guest */
 	struct doca_rdma_connection *conn; /* lock. NULL: a guest, a link without a connection */
 	void *gantry;                      /* connection of the transport */
-	bool asks;                         /* this side connects */
+	bool is_connector;                 /* this side connects */
 	bool welcome;                      /* lock: the greetings are exchanged */
 	bool lost;                         /* lock: the transport has reported the end */
 	uint32_t peer_id;                  /* lock: consumer of the peer, 0: not known */
@@ -363,7 +362,7 @@ void gd_rdma_flush_receives(struct doca_rdma *rdma, doca_error_t status);
 /* -- memory.c, device.c -- */
 enum gd_rdma_step {
 	GD_RDMA_WAIT, /* waits for the peer or the device: call again */
-	GD_RDMA_DONE, /* complete, or failed: task->trouble */
+	GD_RDMA_DONE, /* complete, or failed: task->error */
 	GD_RDMA_OUT,  /* all pieces are submitted to the device */
 };
 

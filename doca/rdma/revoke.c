@@ -151,7 +151,7 @@ void gd_rdma_on_revoke(struct gd_rdma_link *link, uint32_t handle)
 		remote = remote->next;
 	if (!remote)
 		return;
-	__atomic_store_n(&remote->state, GD_RDMA_REFUSED + DOCA_ERROR_IO_FAILED, __ATOMIC_RELEASE);
+	__atomic_store_n(&remote->state, GD_RDMA_REJECTED + DOCA_ERROR_IO_FAILED, __ATOMIC_RELEASE);
 	post_release(link);
 }
 
@@ -167,7 +167,7 @@ void gd_rdma_release_revoked(struct doca_rdma_connection *conn)
 		/* one map was stopped; later tasks register the others again */
 		gd_rdma_forget_locals(link);
 	for (struct gd_rdma_remote *remote = link->remotes; remote; remote = remote->next) {
-		if (!remote->region || remote->state < GD_RDMA_REFUSED || remote->pieces)
+		if (!remote->region || remote->state < GD_RDMA_REJECTED || remote->pieces)
 			continue;
 		link->rdma->ops->release_region(link->gantry, remote->region);
 		remote->region = NULL;

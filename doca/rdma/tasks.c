@@ -96,8 +96,8 @@ static doca_error_t submit(struct doca_task *base)
 
 	task->length = task->done = 0;
 	task->pieces = 0;
-	task->accessed = task->flies = false;
-	task->trouble = DOCA_SUCCESS;
+	task->accessed = task->is_flying = false;
+	task->error = DOCA_SUCCESS;
 	task->result_len = 0;
 	if (task->kind == GD_RDMA_RECEIVE) {
 		task->conn = NULL;

@@ -62,7 +62,7 @@ DOCA_STABLE doca_error_t doca_buf_inventory_buf_dup(struct doca_buf_inventory *i
 						    struct doca_buf **dst_buf);
 
 /*
- * Call before start.
+ * Set the parameter that the function names. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */

@@ -59,7 +59,7 @@ DOCA_STABLE doca_error_t doca_buf_pool_buf_alloc(struct doca_buf_pool *buf_pool,
 						 struct doca_buf **buf);
 
 /*
- * Call before start.
+ * Set the parameter that the function names. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */

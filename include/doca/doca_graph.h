@@ -58,7 +58,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_graph_set_conf(struct doca_graph *graph,
 						   uint32_t num_instances);
 
 /*
- * Call before start.
+ * Set the parameter that the function names. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */

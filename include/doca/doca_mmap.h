@@ -194,7 +194,7 @@ DOCA_STABLE doca_error_t doca_mmap_get_from_export(const struct doca_mmap *mmap,
 						   uint8_t *from_export);
 
 /*
- * Call before start.
+ * Set the parameter that the function names. Call before start.
  * Errors:
  *     NOT_PERMITTED  the object is started
  */
@@ -210,7 +210,7 @@ DOCA_STABLE doca_error_t doca_mmap_set_max_num_devices(struct doca_mmap *mmap,
 DOCA_STABLE doca_error_t doca_mmap_set_permissions(struct doca_mmap *mmap, uint32_t access_mask);
 
 /*
- * Call before start.
+ * Set the parameter that the function names. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */

@@ -228,7 +228,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_transport_type_is_supported(
 	const struct doca_devinfo *devinfo, enum doca_rdma_transport_type transport_type);
 
 /*
- * Call before start.
+ * Set the parameter that the function names. Call before start.
  * Errors:
  *     NOT_SUPPORTED  the library does not support the value
  *     BAD_STATE      the context is started
@@ -239,7 +239,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_recv_queue_size(struct doca_rdma *r
 							     uint32_t recv_queue_size);
 
 /*
- * Call before start.
+ * Set the parameter that the function names. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */
@@ -247,7 +247,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_max_send_buf_list_len(struct doca_r
 								   uint32_t max_send_buf_list_len);
 
 /*
- * Call before start.
+ * Set the parameter that the function names. Call before start.
  * Errors:
  *     NOT_SUPPORTED  the library does not support the value
  *     BAD_STATE      the context is started
@@ -291,7 +291,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_grh_enabled(struct doca_rdma *rdma,
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_gid_index(struct doca_rdma *rdma, uint32_t gid_index);
 
 /*
- * Call before start.
+ * Set the parameter that the function names. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */
@@ -304,7 +304,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_set_user_data(
 	struct doca_rdma_connection *rdma_connection, union doca_data connection_user_data);
 
 /*
- * Call before start.
+ * Set the parameter that the function names. Call before start.
  * Errors:
  *     NOT_SUPPORTED  the library does not support the value
  *     BAD_STATE      the context is started

@@ -64,7 +64,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 	if (len == sizeof(struct gd_rdma_hello))
 		is_welcome = true;
 	else if (len == sizeof(*answer))
-		refused = answer->refused;
+		refused = answer->error;
 	note();
 }
 
@@ -165,7 +165,7 @@ static const struct gd_rdma_id small_id = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 
 
 static struct gd_rdma_hello right_hello(const struct gd_rdma_blob *to)
 {
-	return (struct gd_rdma_hello){.say = GD_RDMA_HELLO,
+	return (struct gd_rdma_hello){.op = GD_RDMA_HELLO,
 				      .magic = GD_RDMA_MAGIC,
 				      .version = GD_RDMA_VERSION,
 				      .max_inline = 100,
@@ -176,7 +176,7 @@ static struct gd_rdma_hello right_hello(const struct gd_rdma_blob *to)
 /* Each of these is turned away. */
 static void strangers(int fd)
 {
-	struct gd_rdma_resolve resolve = {.say = GD_RDMA_RESOLVE};
+	struct gd_rdma_resolve resolve = {.op = GD_RDMA_RESOLVE};
 	struct gd_rdma_blob blob;
 
 	CHECK(rig_hear(fd, &blob, sizeof(blob)) == sizeof(blob));
@@ -184,7 +184,7 @@ static void strangers(int fd)
 		struct gd_rdma_hello hello = right_hello(&blob);
 		size_t len = sizeof(hello);
 
-		hello.say = i == 0 ? 99 : i == 1 ? GD_RDMA_WELCOME : hello.say;
+		hello.op = i == 0 ? 99 : i == 1 ? GD_RDMA_WELCOME : hello.op;
 		hello.magic ^= i == 2;
 		hello.version += i == 3;
 		/* nobody listens to a port; no such word */
@@ -244,14 +244,14 @@ static int attack;
 static void attack_words(const struct gd_rdma_blob *blob)
 {
 	struct gd_rdma_hello hello = right_hello(blob);
-	struct gd_rdma_resolve resolve = {.say = GD_RDMA_RESOLVE};
+	struct gd_rdma_resolve resolve = {.op = GD_RDMA_RESOLVE};
 
 	/* a map that is not there: that is a question, and has an answer */
 	say(&resolve, sizeof(resolve));
 	AWAIT(refused != UINT32_MAX);
 	CHECK(refused == DOCA_ERROR_NOT_PERMITTED);
-	hello.say = attack == WELCOME_BACK ? GD_RDMA_WELCOME : GD_RDMA_HELLO;
-	resolve.say = GD_RDMA_RESOLVED;
+	hello.op = attack == WELCOME_BACK ? GD_RDMA_WELCOME : GD_RDMA_HELLO;
+	resolve.op = GD_RDMA_RESOLVED;
 	if (attack == ANSWER_UNASKED)
 		say(&resolve, sizeof(resolve));
 	else
