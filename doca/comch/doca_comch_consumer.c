@@ -189,7 +189,7 @@ static inline void expect_answer(struct doca_comch_consumer *c)
 	if (p && p->target)
 		p->ops->send_prefetch(p->target->queue);
 	c->answers = NULL;
-	c->ctx.pe->asked = &c->ctx;
+	c->ctx.pe->last_receiver = &c->ctx;
 }
 
 /* Complete tasks for received messages. Returns their number, or -errno. */
@@ -373,8 +373,8 @@ static doca_error_t stop_consumer(struct doca_ctx *ctx)
 	gd_pe_withdraw(ctx->pe, &c->started);
 	while (c->queue && take_messages(c, GD_FAST_BATCH) > 0)
 		;
-	if (ctx->pe->asked == ctx)
-		ctx->pe->asked = NULL;
+	if (ctx->pe->last_receiver == ctx)
+		ctx->pe->last_receiver = NULL;
 	c->answers = NULL;
 	gd_conn_lock(c->conn);
 	if (c->queue)

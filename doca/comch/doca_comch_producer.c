@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_comch_producer.c - producers: send queues of a connection.
+ * doca_comch_producer.c - producers: send queues of a connection
  *
- * Towards each consumer that it sends to, a producer has a queue of the transport, made at the
- * first task for that consumer. Little data travels in the queue, and its task is done at once;
- * other data is read by the peer out of the shared map, and its task is done after that, and those
- * behind it not before. No credit: the submit says AGAIN, having looked.
+ * A producer has a target for each consumer that it sends to: a queue of the transport, created by
+ * the first task for that consumer. Data of up to max_inline bytes is copied into the queue, and
+ * its task completes at once. The peer reads longer data from the exported map, and its task
+ * completes after that. Tasks of a target complete in order.
+ *
+ * A producer counts no credits. It reads the posted lengths of the consumer (room.c) at each submit
+ * with data, and returns AGAIN if no receive is posted.
  */
 #include <doca_comch_producer.h>
 
@@ -19,8 +22,8 @@
 #include "buf/buf.h"
 #include "comch/fast.h"
 
-#define PAUSES 4 /* some 100 ns */
-/* bytes: more of them would fill the queue sooner than the receives that are posted */
+#define PAUSES 4 /* about 100 ns */
+/* bytes; longer inline data would fill the queue before all posted receives are used */
 #define INLINE_MAX 512u
 
 /* -- targets -- */
@@ -41,8 +44,8 @@ static void complete_first(struct doca_comch_producer *p, struct gd_target *targ
 }
 
 /*
- * Lock. The tasks in flight fail with `why` after the queue is gone: from then on the peer delivers
- * no data that it has yet to read, and the program may change it.
+ * Lock. Destroy a target, then fail its tasks in flight with `why`. After the queue is destroyed
+ * the peer delivers no data that it has not yet read, so the program may change the data.
  */
 static void drop_target(struct doca_comch_producer *p, struct gd_target **link, doca_error_t why)
 {
@@ -56,14 +59,14 @@ static void drop_target(struct doca_comch_producer *p, struct gd_target **link, 
 	free(target);
 }
 
-/* Lock. Those of consumers that are gone make room. */
+/* Lock. Destroy idle targets whose consumer has ended. */
 static void drop_gone(struct doca_comch_producer *p)
 {
 	struct gd_target **link = &p->target;
 
 	while (*link) {
 		if (!(*link)->first && __atomic_load_n(&(*link)->remote->gone, __ATOMIC_ACQUIRE))
-			drop_target(p, link, DOCA_ERROR_NOT_CONNECTED); /* of no task */
+			drop_target(p, link, DOCA_ERROR_NOT_CONNECTED); /* no task is in flight */
 		else
 			link = &(*link)->next;
 	}
@@ -85,7 +88,7 @@ static doca_error_t open_target(struct doca_comch_producer *p, uint32_t id,
 	*target = (struct gd_target){
 		.next = p->target, .remote = remote, .id = id, .imm_max = remote->imm_len};
 	target->last = &target->first;
-	target->rooms = gd_recv_credit_of_peer(p->conn, remote->row);
+	target->credits = gd_recv_credit_of_peer(p->conn, remote->row);
 	rc = p->ops->producer_create(p->conn->link, remote->queue, &attr, &target->queue);
 	if (rc) {
 		free(target);
@@ -113,7 +116,7 @@ static doca_error_t make_target(struct doca_comch_producer *p, uint32_t id)
 	return result;
 }
 
-/* Afterwards the target stands first. */
+/* Find or create the target of a consumer, and make it the first one. */
 static __attribute__((noinline)) doca_error_t find_target(struct doca_comch_producer *p,
 							  uint32_t id)
 {
@@ -132,7 +135,7 @@ static __attribute__((noinline)) doca_error_t find_target(struct doca_comch_prod
 
 /* -- the data path -- */
 
-/* The bytes of the buffer; false: it cannot be sent. */
+/* Find the data of a buffer; false: the buffer cannot be sent. */
 static inline bool find_data(const struct doca_buf *buf, const void **data_p, uint32_t *length_p)
 {
 	*data_p = NULL;
@@ -160,11 +163,13 @@ static doca_error_t check_send(const struct doca_task *task)
 }
 
 /*
- * The post that a message needs is not at its place: nothing is posted, or, when others send to
- * that consumer, a later one.
+ * The word of post n + 1 is missing. If the ring still has the word of the previous lap, no receive
+ * is posted (-EAGAIN, or -ENOTCONN after the end of the consumer). Otherwise other producers send
+ * to the consumer, too, and the word is that of a later post: 0.
  */
-static __attribute__((noinline)) int look_for_room(const struct doca_comch_producer *p,
-						   const struct gd_target *target, uint32_t found)
+static __attribute__((noinline)) int check_missing_credit(const struct doca_comch_producer *p,
+							  const struct gd_target *target,
+							  uint32_t found)
 {
 	const uint32_t before = target->n_sent < GD_FAST_POSTS
 					? 0
@@ -178,31 +183,32 @@ static __attribute__((noinline)) int look_for_room(const struct doca_comch_produ
 }
 
 /*
- * Has the next buffer of the consumer this much room? -EAGAIN: nothing is posted; -EMSGSIZE: no.
- * Who has sent n messages finds post n + 1 at its place or, while it is not there, the one of a lap
- * before; or a later one, however much others have sent.
+ * Check the length of the receive that the message will use. -EAGAIN: no receive is posted;
+ * -EMSGSIZE: the buffer is too short. After n messages, the ring has the word of post n + 1, or
+ * that of the previous lap if it is not yet posted. If other producers send to the consumer, it may
+ * have the word of a later post.
  */
-static int look_at_room(const struct doca_comch_producer *p, const struct gd_target *target,
+static int check_credit(const struct doca_comch_producer *p, const struct gd_target *target,
 			uint32_t length)
 {
 	uint64_t word;
 
-	if (!target->rooms)
+	if (!target->credits)
 		return 0;
-	word = gantry_shm_ld64(&target->rooms[target->n_sent % GD_FAST_POSTS]);
+	word = gantry_shm_ld64(&target->credits[target->n_sent % GD_FAST_POSTS]);
 	if (doca_unlikely((uint32_t)(word >> 32) != (uint32_t)target->n_sent + 1))
-		return look_for_room(p, target, (uint32_t)(word >> 32));
+		return check_missing_credit(p, target, (uint32_t)(word >> 32));
 	return length > (uint32_t)word ? -EMSGSIZE : 0;
 }
 
-/* The task makes no sense: it ends by its callback. */
-static doca_error_t refuse(struct doca_task *task, doca_error_t why)
+/* Accept the task and complete it with an error. */
+static doca_error_t fail_task(struct doca_task *task, doca_error_t why)
 {
 	gd_task_done(task, why);
 	return DOCA_SUCCESS;
 }
 
-/* hold: NULL when it is done but for those before it. */
+/* Add a task in flight. h: NULL if the task waits only for earlier tasks. */
 static void append(struct gd_target *target, struct doca_comch_producer_task_send *t,
 		   struct gd_hold *h)
 {
@@ -213,8 +219,8 @@ static void append(struct gd_target *target, struct doca_comch_producer_task_sen
 }
 
 /*
- * Larger data: the peer reads it where it is. NOT_SUPPORTED: nobody else can read it, but it may be
- * copied into the queue.
+ * Send data that the peer reads from the exported map. NOT_SUPPORTED: the map cannot be exported,
+ * but the data fits into the queue.
  */
 static __attribute__((noinline)) doca_error_t send_shared(struct doca_comch_producer *p,
 							  struct doca_comch_producer_task_send *t)
@@ -229,14 +235,14 @@ static __attribute__((noinline)) doca_error_t send_shared(struct doca_comch_prod
 		return result;
 	if (result != DOCA_SUCCESS)
 		return send.length <= p->max_copied ? DOCA_ERROR_NOT_SUPPORTED
-						    : refuse(&t->task, result);
+						    : fail_task(&t->task, result);
 	send.region = &h->shared->region;
 	send.region_offset = (uint64_t)((const char *)send.data - (const char *)send.region->addr);
 	send.data = NULL;
 	send.cookie = (uintptr_t)t;
 	rc = p->ops->send(target->queue, &send, 0);
 	if (rc == -EMSGSIZE || rc == -EINVAL)
-		return refuse(&t->task, DOCA_ERROR_INVALID_VALUE);
+		return fail_task(&t->task, DOCA_ERROR_INVALID_VALUE);
 	if (rc)
 		return gd_comch_error(rc);
 	target->n_sent++;
@@ -247,11 +253,11 @@ static __attribute__((noinline)) doca_error_t send_shared(struct doca_comch_prod
 }
 
 /*
- * A program that hears AGAIN submits again at once. Each look takes the lines away in which the
- * peer tells of its posts, so that each of them would wait for the last look: give it the time for
- * a few.
+ * Pause before AGAIN is returned, because the program submits again at once. Each read of the
+ * posted lengths takes the cache line from the peer. The pause gives the peer time for several
+ * posts.
  */
-static void let_peer_post(void)
+static void pause_for_peer(void)
 {
 	for (int i = 0; i < PAUSES; i++)
 		gn_pause();
@@ -260,22 +266,22 @@ static void let_peer_post(void)
 static __attribute__((noinline)) doca_error_t not_sent(struct doca_task *task, int rc)
 {
 	if (rc == -EAGAIN)
-		let_peer_post();
-	return rc == -EMSGSIZE ? refuse(task, DOCA_ERROR_INVALID_VALUE) : gd_comch_error(rc);
+		pause_for_peer();
+	return rc == -EMSGSIZE ? fail_task(task, DOCA_ERROR_INVALID_VALUE) : gd_comch_error(rc);
 }
 
 /*
- * Something was sent. If that is an answer, the next message to that consumer will be answered so,
- * too.
+ * If this message answers a received one, record the producer at that consumer, which then
+ * prefetches for the next answer.
  */
 static inline void note_answer(struct doca_comch_producer *p)
 {
-	struct doca_ctx *asked = p->ctx.pe->asked;
+	struct doca_ctx *receiver = p->ctx.pe->last_receiver;
 
-	if (!asked)
+	if (!receiver)
 		return;
-	gd_consumer_of(asked)->answers = p;
-	p->ctx.pe->asked = NULL;
+	gd_consumer_of(receiver)->answers = p;
+	p->ctx.pe->last_receiver = NULL;
 }
 
 static doca_error_t submit_send(struct doca_task *task)
@@ -293,17 +299,17 @@ static doca_error_t submit_send(struct doca_task *task)
 	if (doca_unlikely(!target || target->id != t->consumer)) {
 		result = find_target(p, t->consumer);
 		if (result != DOCA_SUCCESS)
-			return result == DOCA_ERROR_NOT_FOUND ? refuse(task, result) : result;
+			return result == DOCA_ERROR_NOT_FOUND ? fail_task(task, result) : result;
 		target = p->target;
 	}
 	if (doca_unlikely(!find_data(t->buf, &data, &length) || t->imm_len > target->imm_max))
-		return refuse(task, DOCA_ERROR_INVALID_VALUE);
-	rc = length ? look_at_room(p, target, length) : 0;
+		return fail_task(task, DOCA_ERROR_INVALID_VALUE);
+	rc = length ? check_credit(p, target, length) : 0;
 	if (doca_unlikely(rc != 0))
 		return not_sent(task, rc);
 	if (t->imm_len)
 		gantry_copy_fresh(p->imm.bytes, t->imm, t->imm_len);
-	if (length <= GD_FAST_BYTES - at) { /* all of the data goes with the immediate data */
+	if (length <= GD_FAST_BYTES - at) { /* all data fits behind the immediate data */
 		tail = length;
 		gd_fast_copy(p->imm.bytes + at, data, tail);
 		send->imm_len = sizeof(p->imm);
@@ -333,7 +339,8 @@ static doca_error_t submit_send(struct doca_task *task)
 static const struct gd_task_ops send_ops = {.check = check_send, .submit = submit_send};
 
 /*
- * Up to this task, whose data has been read, and those behind it that are sent and waited for it.
+ * Complete the tasks up to this one, whose data has been read, and the following ones that waited
+ * only for it.
  */
 static void complete_through(struct doca_comch_producer *p, struct gd_target *target,
 			     const struct doca_comch_producer_task_send *t)
@@ -347,8 +354,8 @@ static void complete_through(struct doca_comch_producer *p, struct gd_target *ta
 }
 
 /*
- * Tasks whose data has been read; when the consumer is gone, and so reads nothing any more, the
- * others fail. Returns how many.
+ * Complete the tasks whose data has been read. If the consumer has ended, it reads no more, so fail
+ * the others. Returns the number of tasks.
  */
 static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 {
@@ -368,8 +375,8 @@ static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 }
 
 /*
- * The connection is lost, maybe to a peer that lives and reads on. Returns whether tasks were in
- * flight.
+ * The connection has ended. The peer may still run and read data, so destroy the queues before the
+ * tasks fail. Returns whether tasks were in flight.
  */
 static __attribute__((noinline)) bool end_lost(struct doca_comch_producer *p)
 {
@@ -393,13 +400,14 @@ static int poll_producer(struct doca_ctx *ctx)
 	bool is_lost;
 	uint32_t n = 0;
 
-	if (p->n_held == 0) /* so nothing is in flight */
+	if (p->n_held == 0) /* no hold, so no task is in flight */
 		return 0;
 	if (doca_unlikely(__atomic_load_n(&p->conn->crowded, __ATOMIC_RELAXED)))
-		gd_hold_make_room(p);
+		gd_hold_free_slots(p);
 	if (p->n_inflight == 0)
 		return 0;
-	is_lost = gd_fast_is_lost(p->conn); /* first: what was read before is reaped */
+	/* before the polls: data that was read before the end completes normally */
+	is_lost = gd_fast_is_lost(p->conn);
 	for (struct gd_target *target = p->target; target; target = target->next)
 		if (target->first)
 			n += reap(p, target);
@@ -409,8 +417,8 @@ static int poll_producer(struct doca_ctx *ctx)
 }
 
 /*
- * The loss of the peer wakes a program that waits for the engine; a completed read of the peer does
- * not.
+ * Only the end of the peer wakes a program that waits for the engine; a completed read of the peer
+ * does not.
  */
 static int arm(struct doca_ctx *ctx)
 {
@@ -419,7 +427,7 @@ static int arm(struct doca_ctx *ctx)
 	return p->n_inflight && gd_fast_is_lost(p->conn);
 }
 
-/* Nobody is told when the peer has read data. */
+/* No event reports that the peer has read data, so the engine must keep polling. */
 static int sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max)
 {
 	(void)fds;
@@ -437,7 +445,7 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 
 	if (!p->sends.is_set) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "Comch producer has no task_send_set_conf: set it before start");
+		       "Comch producer cannot start: no send tasks: call doca_comch_producer_task_send_set_conf() before start");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	gd_transport_info(p->conn->transport, &info);
@@ -462,7 +470,7 @@ static doca_error_t stop_producer(struct doca_ctx *ctx)
 	gd_conn_lock(p->conn);
 	while (p->target)
 		drop_target(p, &p->target, DOCA_ERROR_SHUTDOWN);
-	gd_hold_let_go(p); /* of all: nothing is in flight any more */
+	gd_hold_release_idle(p); /* releases all holds: no task is in flight */
 	gd_active_remove(p->conn, &p->active);
 	gd_conn_unlock(p->conn);
 	return DOCA_SUCCESS;
@@ -507,7 +515,7 @@ doca_error_t doca_comch_producer_create(struct doca_comch_connection *comch_conn
 	p->send.imm = &p->imm;
 	p->ops = gd_conn_lock(p->conn);
 	p->id = p->conn->next_producer++;
-	if (p->conn->next_producer > UINT16_MAX) /* it travels in 16 bits */
+	if (p->conn->next_producer > UINT16_MAX) /* the head of a message has 16 bits for it */
 		p->conn->next_producer = 1;
 	gd_conn_unlock(p->conn);
 	*producer = p;
@@ -549,14 +557,17 @@ doca_error_t doca_comch_producer_task_send_set_conf(
 	doca_comch_producer_task_send_completion_cb_t task_completion_cb,
 	doca_comch_producer_task_send_completion_cb_t task_error_cb, uint32_t num_send_tasks)
 {
-	/* one on a DPA has no tasks */
+	/* a producer on a DPA has no tasks */
 	if (!producer || producer->ctx.ops->on_dpa || num_send_tasks > GD_FAST_TASKS)
 		return DOCA_ERROR_INVALID_VALUE;
 	return gd_pool_conf(&producer->sends, task_completion_cb, task_error_cb, num_send_tasks,
 			    DOCA_ERROR_BAD_STATE);
 }
 
-/* More than can be sent is cut off here, and refused when the task is submitted. */
+/*
+ * Store the immediate data. Data above the limit is truncated here, and the task is rejected when
+ * it is submitted.
+ */
 static void set_imm(struct doca_comch_producer_task_send *t, const uint8_t *imm_data,
 		    uint32_t imm_data_len)
 {

@@ -120,7 +120,7 @@ struct gd_target {
 	struct gd_remote *remote;
 	uint32_t id, imm_max;
 	uint64_t n_sent;
-	const uint64_t *rooms; /* row of posted lengths of the consumer, or NULL */
+	const uint64_t *credits; /* row of posted lengths of the consumer, or NULL */
 	void *queue;
 	struct doca_task *first, **last; /* in flight: the peer has not yet read their data */
 };
@@ -176,9 +176,9 @@ void gd_consumers_forget(const struct doca_comch_producer *p);
 doca_error_t gd_hold_map(struct doca_comch_producer *p, struct doca_mmap *mmap,
 			 struct gd_hold **hold_p);
 /* Release the idle holds, because another producer of the connection needs a slot. */
-void gd_hold_make_room(struct doca_comch_producer *p);
+void gd_hold_free_slots(struct doca_comch_producer *p);
 /* Lock. Release all holds that no task in flight uses. */
-void gd_hold_let_go(struct doca_comch_producer *p);
+void gd_hold_release_idle(struct doca_comch_producer *p);
 
 /* Additional steps when a consumer or producer of a MsgQ is destroyed. */
 void gd_msgq_release_consumer(struct doca_comch_consumer *consumer);

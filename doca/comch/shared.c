@@ -161,14 +161,14 @@ static bool is_idle(const struct gd_hold *h)
 	return h->shared && h->n_inflight == 0;
 }
 
-void gd_hold_let_go(struct doca_comch_producer *p)
+void gd_hold_release_idle(struct doca_comch_producer *p)
 {
 	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++)
 		if (is_idle(&p->holds[i]))
 			release_hold(p, &p->holds[i]);
 }
 
-void gd_hold_make_room(struct doca_comch_producer *p)
+void gd_hold_free_slots(struct doca_comch_producer *p)
 {
 	bool has_idle = false;
 
@@ -177,7 +177,7 @@ void gd_hold_make_room(struct doca_comch_producer *p)
 	if (!has_idle)
 		return;
 	gd_conn_lock(p->conn);
-	gd_hold_let_go(p);
+	gd_hold_release_idle(p);
 	gd_conn_unlock(p->conn);
 }
 

@@ -14,7 +14,7 @@ struct doca_pe {
 	 * the consumer that received the last message, if nothing was sent since; see
 	 * doca_comch_consumer.c
 	 */
-	struct doca_ctx *asked;
+	struct doca_ctx *last_receiver;
 	uint32_t in_a_row;
 	uint32_t n_idle; /* consecutive calls without work */
 	/* remaining idle periods that sleep instead of yielding, see pe_sleep.c */

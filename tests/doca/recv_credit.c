@@ -37,7 +37,7 @@ const struct gantry_transport_ops *gd_transport_ops(const struct gd_transport *t
 	return &ops;
 }
 
-int gd_conn_tell_bytes(struct doca_comch_connection *c, const void *bytes, uint32_t len)
+int gd_conn_queue_bytes(struct doca_comch_connection *c, const void *bytes, uint32_t len)
 {
 	struct gantry_token token;
 
@@ -89,9 +89,9 @@ static void the_peer_cannot_be_told(void)
 	for (int i = 0; i < 2; i++) { /* the second consumer fails as the first one */
 		TEST_ASSERT_EQUAL_INT(-ENOTCONN, gd_recv_credit_open(&conn, &row));
 		TEST_ASSERT_EQUAL_UINT(99, row);
-		TEST_ASSERT_NOT_NULL(conn.rooms);
+		TEST_ASSERT_NOT_NULL(conn.recv_credits);
 		/* the transport has it until the link is closed */
-		TEST_ASSERT_EQUAL_PTR(&conn.rooms->region, exported);
+		TEST_ASSERT_EQUAL_PTR(&conn.recv_credits->region, exported);
 	}
 	tell_rc = 0;
 	TEST_ASSERT_EQUAL_INT(0, gd_recv_credit_open(&conn, &row));
@@ -106,7 +106,7 @@ static void what_is_not_exported_is_freed(void)
 
 	export_rc = -ENOTCONN;
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gd_recv_credit_open(&conn, &row));
-	TEST_ASSERT_NULL(conn.rooms);
+	TEST_ASSERT_NULL(conn.recv_credits);
 	export_rc = 0;
 	TEST_ASSERT_EQUAL_INT(0, gd_recv_credit_open(&conn, &row));
 	TEST_ASSERT_EQUAL_UINT(0, row);
