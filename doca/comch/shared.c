@@ -38,19 +38,19 @@ static struct gd_shared *find_free(struct doca_comch_connection *conn)
 static bool revoke_unused(struct doca_comch_connection *conn,
 			  const struct gantry_transport_ops *ops)
 {
-	bool asked = false;
+	bool revoking = false;
 
 	for (uint32_t i = 0; i < GD_COMCH_SHARED; i++) {
 		struct gd_shared *s = &conn->shared[i];
 
-		asked |= s->state == GD_SHARED_LEAVING;
+		revoking |= s->state == GD_SHARED_LEAVING;
 		if (s->state != GD_SHARED_LIVE || s->users)
 			continue;
 		s->state = GD_SHARED_LEAVING;
 		ops->revoke_region(conn->link, s->handle);
 		return true;
 	}
-	return asked;
+	return revoking;
 }
 
 /* Lock. */
