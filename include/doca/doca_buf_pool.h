@@ -28,7 +28,7 @@ DOCA_STABLE doca_error_t doca_buf_pool_create(size_t num_elements, size_t elemen
 					      struct doca_buf_pool **buf_pool);
 
 /*
- * Stop or destroy the pool.
+ * Destroy the pool.
  * Errors:
  *     IN_USE  buffers are allocated
  */
@@ -43,7 +43,7 @@ DOCA_STABLE doca_error_t doca_buf_pool_destroy(struct doca_buf_pool *buf_pool);
 DOCA_STABLE doca_error_t doca_buf_pool_start(struct doca_buf_pool *buf_pool);
 
 /*
- * Stop or destroy the pool.
+ * Stop the pool.
  * Errors:
  *     IN_USE  buffers are allocated
  */

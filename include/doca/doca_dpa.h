@@ -132,6 +132,11 @@ DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_destroy(struct doca_dpa_compl
  */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_set_thread(struct doca_dpa_completion *dpa_comp,
 							      struct doca_dpa_thread *thread);
+/*
+ * Start the queue, empty.
+ * Errors:
+ *     BAD_STATE  the queue is started
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_start(struct doca_dpa_completion *dpa_comp);
 /*
  * Stop the queue.
