@@ -159,8 +159,8 @@ static void read_test(FILE *file)
 	while (fgets(line, sizeof(line), file)) {
 		const char *words = line + strspn(line, "\t\n");
 
-		if
-			!(comment || strncmp(words, "(*", 2) == 0) comment = strstr(words, "*)");
+		if (comment || strncmp(words, "(*", 2) == 0)
+			comment = !strstr(words, "*)");
 		else if (strncmp(words, "exists (", 8) == 0)
 			condition(words + 7);
 		else if (strncmp(words, "P", 1) == 0 && n_threads < THREADS)
