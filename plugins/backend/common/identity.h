@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * identity.h - helpers of backends for uuid and verifier of struct gantry_volume_info: the option
- * `uuid`, UUIDs derived from names (RFC 9562, version 5, in a namespace of gantry), and 64-bit
+ * identity.h - UUID and verifier of a volume (struct gantry_volume_info), for backends: the option
+ * `uuid`, UUIDs derived from names (RFC 9562 version 5, in a namespace of gantry), and 64-bit
  * hashes.
  *
- * A UUID of all zeroes and a verifier of 0 mean "unknown"; no function here returns one, except
+ * A UUID of all zeroes and a verifier of 0 mean "unknown". No function here returns them, except
  * identity_option().
  */
 #ifndef BACKEND_IDENTITY_H

@@ -75,9 +75,9 @@ static int is_backing(int fd, const struct loop_info64 *info)
 }
 
 /*
- * Open and lock the backing file of a loop device. 0; -EBUSY: another process has locked it. A file
- * that cannot be opened by its path stays unlocked: no other target can open a store by that path
- * either.
+ * Open and lock the backing file of a loop device. Returns 0 or -errno; -EBUSY: another process has
+ * locked it. A file that cannot be opened by its path stays unlocked (*fd_p is -1): no other target
+ * can open a store by that path either.
  */
 static int lock_below(struct file_store *store, const char *path, const struct loop_info64 *info,
 		      int *fd_p)
@@ -107,7 +107,9 @@ static int lock_below(struct file_store *store, const char *path, const struct l
 	return 0;
 }
 
-/* True if the loop device is attached to this file. *read_only_p: the device is read-only. */
+/*
+ * Returns true if the loop device is attached to this file. *read_only_p: the device is read-only.
+ */
 static int is_attached(const char *name, const struct stat *st, int *read_only_p)
 {
 	char path[SYS_PATH_BYTES], backing[FILE_NAME_BYTES], ro[8] = "";

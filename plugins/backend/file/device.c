@@ -14,8 +14,8 @@
 #define PART_BYTES 64
 
 /*
- * Files in a device directory of /sys/dev/block that hold a unique name of the device, the best
- * first.
+ * Files in a device directory of /sys/dev/block that hold a unique name of the device, in order of
+ * preference.
  */
 static const char *const names[] = {"dm/uuid", "wwid", "device/wwid", "device/cid"};
 
@@ -59,7 +59,7 @@ static enum file_name_scope loop_name(const char *dir, char *out, size_t bytes)
 		       : FILE_NAME_NONE;
 }
 
-/* The name of a whole device. */
+/* The name of a whole device, not of a partition. */
 static enum file_name_scope disk_name(const char *dir, char *out, size_t bytes)
 {
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file - a backend on a regular file or a block device.
+ * file.c - plugin interface of the file backend, which keeps a volume in a regular file or a block
+ * device.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -91,7 +92,10 @@ static int file_open(const struct gantry_host *host, const void *conf, void **ba
 	return 0;
 }
 
-/* Whether the store takes discards it says itself; without the option, its size too. */
+/*
+ * The volume that the configuration promises. Discard, and the size if it is not configured, depend
+ * on the opened store.
+ */
 static void file_expect(const void *arg, struct gantry_volume_info *volume)
 {
 	const struct file_conf *conf = arg;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file.h - a backend on a regular file or a block device.
+ * file.h - internal interface of the file backend, which keeps a volume in a regular file or a
+ * block device.
  *
- *     look.c        whether the path can be opened, for gantry check
- *     open.c        the path: what it is, who else has it, how large it is, whether direct IO works
- *     below.c       loop devices: the file under one, and those that are attached to a file
- *     identity.c    which volume it is: the UUID
- *     device.c      the lasting name of a block device, for its UUID
- *     generation.c  the verifier, and the number in it that a failed sync raises
- *     request.c     one IO as a row of steps: what comes next, and what a result means; no system
- *                   calls
- *     sync.c        engine: a step is a system call on the lane's thread
- *     uring.c       engine: a step is an entry of the lane's io_uring
- *     file.c        the plugin
+ *     look.c        checks a configuration without opening the path, for gantry check
+ *     open.c        opens and locks the path, determines its size, and tests direct IO
+ *     below.c       locks the backing files of loop devices; detects loop devices on a file
+ *     identity.c    determines the UUID of the volume
+ *     device.c      determines the persistent name of a block device, for its UUID
+ *     generation.c  computes the verifier; stores the generation, which a failed sync increments
+ *     request.c     divides one IO into steps and evaluates their results; makes no system calls
+ *     sync.c        engine: executes a step as a system call on the lane's thread
+ *     uring.c       engine: executes a step as an entry of the lane's io_uring
+ *     file.c        plugin interface
  */
 #ifndef FILE_H
 #define FILE_H
@@ -24,10 +24,10 @@
 #include <gantry/backend.h>
 
 #define FILE_MAX_IO (16u << 20)
-#define FILE_BOUNCE_BYTES (128u << 10) /* one step through a bounce buffer moves at most this */
-#define FILE_ZERO_BYTES (256u << 10)   /* one step of writing zeroes */
+#define FILE_BOUNCE_BYTES (128u << 10) /* data step through a bounce buffer, at most */
+#define FILE_ZERO_BYTES (256u << 10)   /* data step of write zeroes, at most */
 #define FILE_RETRIES 3
-#define FILE_MAX_REQUESTS 4096u /* of a lane */
+#define FILE_MAX_REQUESTS 4096u /* per lane */
 #define FILE_NAME_BYTES 4352    /* a path, with a prefix and a suffix */
 
 #define FILE_BELOW_MAX 4 /* nested loop devices */
@@ -78,47 +78,47 @@ struct file_store {
 	const struct file_conf *conf;
 	const struct file_engine *engine; /* that new lanes use */
 	const struct file_calls *calls;
-	int fd; /* the lock belongs to this open file description, and so does all IO */
-	/* the locked backing files of the loop device, the nearest first */
+	int fd; /* the open file description that has the lock and does all IO */
+	/* locked backing files of a loop device, the nearest first */
 	int below[FILE_BELOW_MAX];
 	uint32_t n_below;
-	char holder[64]; /* the user of the store after -EBUSY; "": another process */
+	char holder[64]; /* user of the store after -EBUSY; "": another process */
 	int is_device;
 	int direct;
 	int can_discard;
-	uint64_t alignment; /* that direct IO wants of memory, bytes */
+	uint64_t alignment; /* of memory for direct IO, bytes */
 	uint64_t size;
-	void *zeroes; /* FILE_ZERO_BYTES of them, for all lanes */
+	void *zeroes; /* FILE_ZERO_BYTES zero bytes, read-only, shared by all lanes */
 	uint8_t uuid[16];
 	uint64_t place;          /* hash of all inputs of the verifier except the generation */
 	uint64_t verifier;       /* __atomic relaxed: the lane whose sync failed changes it */
-	pthread_mutex_t failing; /* held while a lane increments the generation: */
+	pthread_mutex_t failing; /* held while a lane increments the generation */
 	uint64_t generation;
-	/* set by any lane, never cleared: __atomic */
-	/* enum file_failure; after a failed sync the content is unknown, so writes fail */
+	/* Flags and counters: any lane sets them with __atomic, and no lane clears them. */
+	/* enum file_failure. After a failed sync the content is unknown, so all writes fail. */
 	int failed;
-	int no_zero_range; /* the file system cannot */
-	int no_stable;     /* no RWF_DSYNC: write, then sync */
+	int no_zero_range; /* the file system does not support FALLOC_FL_ZERO_RANGE */
+	int no_stable;     /* RWF_DSYNC is not supported: write, then sync */
 	uint64_t n_errors, n_short, n_retries, n_bounced;
 };
 
 enum file_step { FILE_STEP_READ, FILE_STEP_WRITE, FILE_STEP_SYNC, FILE_STEP_ALLOCATE };
 
-/* One IO on its way through the store. */
+/* One IO in progress. */
 struct file_request {
 	struct gantry_io *io;
-	struct file_request *next; /* in the list of free ones */
+	struct file_request *next; /* in the list of free requests */
 	uint8_t *bounce;           /* FILE_BOUNCE_BYTES of aligned memory; NULL without direct IO */
 	uint64_t start_ns;
-	uint32_t done; /* bytes that are finished */
+	uint32_t done; /* bytes completed */
 	uint8_t retries;
-	uint8_t stalls; /* results without progress */
+	uint8_t stalls; /* consecutive short results without progress */
 	/* errno of a stable write that is being retried without its sync */
 	int stable_err;
-	/* the step to do now */
+	/* the current step */
 	uint8_t step;   /* enum file_step */
 	uint8_t stable; /* write through to the medium */
-	int mode;       /* of allocate */
+	int mode;       /* of FILE_STEP_ALLOCATE */
 	uint8_t *data;
 	uint64_t offset;
 	uint32_t length;
@@ -132,14 +132,19 @@ struct file_lane {
 	void *bounce; /* all bounce buffers, one mapping */
 	size_t bounce_bytes;
 	const struct file_engine *engine_ops;
-	void *engine; /* its own */
+	void *engine; /* state of engine_ops */
 };
 
 struct file_engine {
 	const char *name;
-	/* lane->requests is ready. 0 or -errno; the caller then uses another engine. */
+	/*
+	 * Start the engine on a lane whose lane->requests is ready. Returns 0 or -errno; after an
+	 * error the caller starts another engine.
+	 */
 	int (*start)(struct file_lane *lane);
-	/* Do the request's step, then what file_step_done() asks for. */
+	/*
+	 * Execute the step of a request, and then each further step that file_step_done() requests.
+	 */
 	void (*issue)(struct file_lane *lane, struct file_request *request);
 	int (*poll)(struct file_lane *lane);
 	int (*arm)(struct file_lane *lane);
@@ -154,33 +159,36 @@ extern const struct file_calls file_calls;
 
 /* look.c */
 
-/* The slot `look` of the plugin. */
+/* Plugin operation `look`: check the configuration without opening the path. */
 void file_look(const void *conf, const struct gantry_option_faults *faults);
 
 /*
- * Check that a file of `have` bytes can hold the volume. Returns NULL if so; else `text`, with a
- * reason that follows the name of the file in a message.
+ * Check that a file of `have` bytes can hold the volume. Returns NULL if it can. Otherwise returns
+ * `text`, filled with the reason; in a message it follows the name of the file.
  */
 const char *file_size_fault(const struct file_conf *conf, uint64_t have, char *text, size_t bytes);
 
 /* open.c */
 
 /*
- * Open, lock, check, and fill the store. Logs why it fails. 0 or -errno. Control thread; may wait
- * for the lock.
+ * Open, lock and check the path, and fill the store. Logs the cause of a failure. Returns 0 or
+ * -errno. Thread: control; may block up to conf->lock_wait_ns for the lock.
  */
 int file_store_open(struct file_store *store);
 void file_store_close(struct file_store *store);
 
 /*
- * Open another file description of the store, for calls->lost() of a lane. -1: not needed, or not
- * possible.
+ * Open another file description of the store, for calls->lost() of a lane. Returns a descriptor;
+ * -1: the store needs none, or the open failed, which is logged.
  */
 int file_witness_open(const struct file_store *store);
 
 /* identity.c */
 
-/* Fill store->uuid. Call after file_generation has been loaded. 0; -errno, having logged why. */
+/*
+ * Fill store->uuid. Call it after file_generation_load(). Returns 0 or -errno; logs the cause of a
+ * failure.
+ */
 int file_identity_find(struct file_store *store);
 
 /* device.c */
@@ -208,8 +216,11 @@ void file_generation_raise(struct file_store *store);
 /* below.c */
 
 /*
- * Lock the backing files of a loop device, after store->fd has been locked. 0; -EBUSY: in use, and
- * store->holder names the user; another -errno. After a failure no backing file is locked.
+ * Lock the backing files of a loop device. Call it after store->fd is locked. Returns 0 or -errno;
+ * after a failure no backing file is locked.
+ *
+ *     -EBUSY  a backing file is in use; store->holder names the user
+ *     -ELOOP  more than FILE_BELOW_MAX loop devices are nested
  */
 int file_below_take(struct file_store *store);
 void file_below_drop(struct file_store *store);
@@ -217,25 +228,25 @@ void file_below_drop(struct file_store *store);
 /* request.c */
 
 /*
- * Requests for n IOs at a time, FILE_MAX_REQUESTS at most, with bounce buffers where the store
- * needs them. 0 or -ENOMEM.
+ * Create requests for n concurrent IOs, FILE_MAX_REQUESTS at most, with bounce buffers if the store
+ * uses direct IO. Returns 0 or -ENOMEM.
  */
 int file_requests_create(struct file_lane *lane, uint32_t n);
 void file_requests_destroy(struct file_lane *lane);
 
 /*
- * Begin an IO: 1 when there is a step to issue, 0 when it has already completed, -EAGAIN when all
+ * Begin an IO. Returns 1: the caller must issue a step; 0: the IO has completed; -EAGAIN: all
  * requests are in use.
  */
 int file_request_begin(struct file_lane *lane, struct gantry_io *io,
 		       struct file_request **request_p);
 
-/* Do a step by a system call. Returns its result: bytes, 0, or -errno. */
+/* Execute a step by a system call. Returns its result: bytes, 0, or -errno. */
 ssize_t file_step_execute(const struct file_store *store, const struct file_request *request);
 
 /*
- * Judge the result of a step (bytes, 0, or -errno). Returns 1 when another step is to be issued; 0
- * when the IO has completed and the request is free again.
+ * Evaluate the result of a step (bytes, 0, or -errno). Returns 1: the caller must issue another
+ * step; 0: the IO has completed and the request is free.
  */
 int file_step_done(struct file_lane *lane, struct file_request *request, ssize_t result);
 

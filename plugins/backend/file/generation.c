@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * generation.c - the verifier: a hash that changes when acknowledged but unflushed writes may be
- * lost
+ * lost. Its inputs:
  *
- *     boot id          a crash of the machine loses the page cache; a crash of this process does
- *                      not
- *     the file itself  device, inode and birth time, because another file has other data; of a
- *                      block device its
- *     sequence
- *                      number
- *     generation       a number that the target increments and stores after a failed sync, which
- *                      also loses writes. A restart therefore does not hide the loss
+ *     boot id     a crash of the machine loses the page cache; a crash of this process does not
+ *     identity    of a file: device, inode and birth time; of a block device: its number and its
+ *                 disk sequence number. Another file or disk has other data
+ *     generation  a number that the target increments and stores after a failed sync, which also
+ *                 loses writes. A restart therefore does not hide the loss
  *
  * The generation of a file is its attribute user.gantry.generation, in decimal. If the attribute
  * cannot be stored, the generation is a file in the runtime directory of gantry. A reboot may
@@ -39,7 +36,7 @@ struct life {
 	char boot_id[40];
 	uint64_t device;
 	uint64_t inode;     /* 0: a block device */
-	uint64_t birth_sec; /* of a block device: its sequence number */
+	uint64_t birth_sec; /* of a block device: its disk sequence number */
 	uint64_t birth_nsec;
 	uint64_t generation;
 };
@@ -78,7 +75,7 @@ static int find_life(const struct file_store *store, struct life *life)
 	return 0;
 }
 
-/* "17" or "17\n"; -EINVAL: something else. */
+/* Parse "17" or "17\n". Returns 0; -EINVAL: any other text. */
 static int parse(const char *text, uint64_t *value_p)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -89,7 +86,7 @@ static int parse(const char *text, uint64_t *value_p)
 	return 0;
 }
 
-/* -- in an attribute -- */
+/* -- generation in an attribute -- */
 
 static int read_attribute(const struct file_store *store, uint64_t *value_p)
 {
@@ -114,11 +111,11 @@ static int write_attribute(const struct file_store *store, uint64_t value)
 	return rc ? rc : store->calls->sync_all(store->fd);
 }
 
-/* -- in a file -- */
+/* -- generation in the runtime directory -- */
 
 /*
- * Open a directory of this user or root that no other user can write. Returns its descriptor or
- * -errno.
+ * Open a directory that belongs to this user or root and that no other user can write. Returns a
+ * descriptor or -errno.
  */
 static int open_directory(const char *path, int create)
 {
@@ -153,7 +150,7 @@ static void directory_path(char *out, size_t bytes)
 		snprintf(out, bytes, "/tmp/gantry-%u", (unsigned)geteuid());
 }
 
-/* Open the file of this store's generation. flags 0: to read. */
+/* Open the file with the generation of this store. flags 0: read-only. */
 static int open_number(const struct file_store *store, int flags)
 {
 	char path[FILE_NAME_BYTES], name[40];
@@ -186,7 +183,10 @@ static int read_number(const struct file_store *store, uint64_t *value_p)
 	return rc;
 }
 
-/* The number only grows, so its text is never shorter than the text that it replaces. */
+/*
+ * Write the generation. It only grows, so the new text is never shorter than the text that it
+ * overwrites.
+ */
 static int write_number(const struct file_store *store, uint64_t value)
 {
 	char text[NUMBER_BYTES];
@@ -203,8 +203,6 @@ static int write_number(const struct file_store *store, uint64_t value)
 	close(fd);
 	return rc;
 }
-
-/* -- both -- */
 
 static void compute(struct file_store *store)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * identity.c - the UUID of a store, from the first of these that exists:
+ * identity.c - the UUID of a store, from the first of these sources that exists:
  *
- *     option `uuid` of a file: the attribute user.gantry.uuid, which the target adds if it is
- *     missing and writable of a device: derived from its name in sysfs derived from machine id and
- *     path
+ *     1. the option `uuid`
+ *     2. of a file: the attribute user.gantry.uuid, which the target adds if it is missing
+ *     3. of a device: its persistent name in sysfs
+ *     4. machine id and path
  */
 #include <errno.h>
 #include <limits.h>
@@ -29,8 +30,8 @@ static void from_path(struct file_store *store)
 }
 
 /*
- * 0; -ENODATA: no attribute; -EINVAL: the attribute is not a UUID; -ENOTSUP or another -errno: no
- * user attributes.
+ * Returns 0; -ENODATA: no attribute; -EINVAL: the attribute is not a UUID; -ENOTSUP or another
+ * -errno: the file system has no user attributes.
  */
 static int from_attribute(struct file_store *store)
 {
@@ -41,7 +42,7 @@ static int from_attribute(struct file_store *store)
 	return identity_parse(text, store->uuid);
 }
 
-/* 0; -errno: cannot store the attribute. */
+/* Add the attribute with a random UUID. Returns 0, or -errno if it cannot be stored. */
 static int make_attribute(struct file_store *store)
 {
 	const struct file_calls *calls = store->calls;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * look.c - whether a path and a size can be opened as a volume. Opens and changes nothing.
+ * look.c - check whether a path and a size can be opened as a volume. It opens no file and has no
+ * side effects.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@ const char *file_size_fault(const struct file_conf *conf, uint64_t have, char *t
 }
 
 /*
- * The size of a block device, from sysfs: an open may have effects on the device. Returns 0 or
+ * The size of a block device, from sysfs: opening the device may have side effects. Returns 0 or
  * -errno.
  */
 static int device_size(dev_t device, uint64_t *size_p)
@@ -55,8 +56,8 @@ static int device_size(dev_t device, uint64_t *size_p)
 }
 
 /*
- * Follow symbolic links from `path` to the name that an open with O_CREAT would make. out: PATH_MAX
- * bytes.
+ * Follow symbolic links from `path` to the name that open with O_CREAT would create. out: PATH_MAX
+ * bytes. Returns 0 or -errno.
  */
 static int find_name(const char *path, char *out)
 {
@@ -79,7 +80,7 @@ static int find_name(const char *path, char *out)
 	return 0;
 }
 
-/* The file is missing, and open would make it. */
+/* The file is missing, and opening the store would create it. */
 static void look_new(const struct file_conf *conf, const struct gantry_option_faults *faults)
 {
 	char name[PATH_MAX];
@@ -126,9 +127,9 @@ static void look_size(const struct file_conf *conf, const struct stat *st,
 	char text[200];
 
 	if (S_ISBLK(st->st_mode) && device_size(st->st_rdev, &have))
-		return; /* unknown */
+		return; /* the size is unknown */
 	if (S_ISREG(st->st_mode) && conf->create && !conf->read_only && have < conf->size)
-		return; /* open extends it */
+		return; /* opening the store extends the file */
 	if (file_size_fault(conf, have, text, sizeof text))
 		gantry_option_fault(faults, conf->size ? "size" : "path", "\"%s\" %s", conf->path,
 				    text);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * open.c - from a path to a store that is ours alone.
- */
+/* open.c - opens the path of a store, with exclusive access unless it is read-only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -23,8 +21,10 @@
 
 #define refuse(store, ...) gantry_log_error((store)->host, __VA_ARGS__)
 
-/* What the path is, before an open that might block on it or disturb it. */
-static int look(struct file_store *store)
+/*
+ * Check the type of the path before it is opened: an open might block on it or have side effects.
+ */
+static int check_path(struct file_store *store)
 {
 	const struct file_conf *conf = store->conf;
 	struct stat st;
@@ -59,7 +59,7 @@ static int open_path(const struct file_store *store, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* An open and a lock in one go; -EBUSY: somebody else has it. */
+/* Open and lock the path. Returns 0 or -errno; -EBUSY: another process has locked it. */
 static int take(struct file_store *store)
 {
 	const struct file_conf *conf = store->conf;
@@ -67,7 +67,7 @@ static int take(struct file_store *store)
 	int fd, err;
 
 	if (store->is_device && !conf->read_only)
-		flags |= O_EXCL; /* keeps mounts away too */
+		flags |= O_EXCL; /* also rejects a mounted device */
 	if (!store->is_device && conf->create && !conf->read_only)
 		flags |= O_CREAT;
 	fd = open_path(store, flags | (store->direct ? O_DIRECT : 0));
@@ -117,7 +117,7 @@ static int find_size(struct file_store *store, uint64_t *size_p)
 	if (fstat(store->fd, &st))
 		return -errno;
 	if (S_ISBLK(st.st_mode) != store->is_device || (!store->is_device && !S_ISREG(st.st_mode)))
-		return -EINVAL; /* became something else meanwhile */
+		return -EINVAL; /* the path has changed since check_path() */
 	if (!store->is_device)
 		*size_p = (uint64_t)st.st_size;
 	else if (ioctl(store->fd, BLKGETSIZE64, size_p))
@@ -147,7 +147,7 @@ static int fit_size(struct file_store *store)
 	return -EINVAL;
 }
 
-/* Make the name of a new file stable: a power failure would otherwise lose the file. */
+/* Sync the directory of a new file: a power failure would otherwise lose its name. */
 static int sync_name(struct file_store *store)
 {
 	const struct file_conf *conf = store->conf;
@@ -174,7 +174,9 @@ static int sync_name(struct file_store *store)
 	return rc;
 }
 
-/* Read one block, at an address that is no better aligned than an IO's may be. 0 or -errno. */
+/*
+ * Read one block into a buffer with the least alignment that an IO may have. Returns 0 or -errno.
+ */
 static int try_direct(struct file_store *store, uint64_t block)
 {
 	uint8_t *memory = aligned_alloc(4096, 3 * 4096);
@@ -219,7 +221,10 @@ static int check_direct(struct file_store *store)
 	return rc;
 }
 
-/* A hole behind the end changes nothing, and tells whether holes can be made. */
+/*
+ * Detect whether the file system can punch holes: a hole beyond the end of the file changes
+ * nothing.
+ */
 static void check_discard(struct file_store *store)
 {
 	store->can_discard = !store->conf->read_only;
@@ -236,7 +241,7 @@ int file_store_open(struct file_store *store)
 
 	store->direct = conf->direct;
 	store->alignment = conf->block < 4096 ? conf->block : 4096;
-	rc = look(store);
+	rc = check_path(store);
 	if (!rc)
 		rc = take_in_time(store);
 	if (rc)
@@ -289,7 +294,8 @@ void file_store_close(struct file_store *store)
 {
 	munmap(store->zeroes, FILE_ZERO_BYTES);
 	/*
-	 * the kernel may still hold a reference for a while: a ring is taken down in the background
+	 * Unlock explicitly: the kernel tears down a ring in the background, and until then the
+	 * ring may keep a reference to the open file description, which has the lock.
 	 */
 	flock(store->fd, LOCK_UN);
 	file_below_drop(store);

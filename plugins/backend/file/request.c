@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request.c - one IO as a row of steps, for any engine.
+ * request.c - divides one IO into steps, for any engine.
  *
- *     read, write     data steps until all bytes are done; [sync] when it must be stable and the
- *                     write was not
+ *     read, write     data steps until all bytes are done; then sync if the IO has FUA and its
+ *                     writes were not stable
  *     flush           sync
- *     write_zeroes    allocate; where the file system cannot: data steps from a page of zeroes;
- *                     [sync]
- *     discard         allocate; where it cannot: nothing, for a discard is a hint
+ *     write_zeroes    allocate, or data steps from a buffer of zeroes if the file system does not
+ *                     support it; then sync if the IO has FUA
+ *     discard         allocate; success without effect if the file system does not support it,
+ *                     because a discard is a hint
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,10 @@ int file_requests_create(struct file_lane *lane, uint32_t n)
 	if (!lane->requests)
 		return -ENOMEM;
 	if (lane->store->direct) {
-		/* costs address space until the first unaligned IO */
+		/*
+		 * Reserves address space only: the kernel allocates pages at the first unaligned
+		 * IO.
+		 */
 		lane->bounce_bytes = (size_t)lane->n_requests * FILE_BOUNCE_BYTES;
 		lane->bounce = mmap(NULL, lane->bounce_bytes, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -67,9 +71,8 @@ void file_requests_destroy(struct file_lane *lane)
 }
 
 /*
- * Map an errno of the store to a status. ECANCELED and EBUSY become IO: a step has begun, so the IO
- * was started, and
- * BUSY has another meaning to a client.
+ * Map an errno of the store to a status. ECANCELED and EBUSY become IO: the IO may have taken
+ * effect, and a client reads BUSY as "not started".
  */
 static enum gantry_status status_of(int err)
 {
@@ -99,7 +102,7 @@ static int finish(struct file_lane *lane, struct file_request *r, enum gantry_st
 	return 0;
 }
 
-/* Memory and length of the next data step. */
+/* Set buffer, offset and length of the next data step. */
 static void plan_data(struct file_lane *lane, struct file_request *r)
 {
 	const struct gantry_io *io = r->io;
@@ -154,7 +157,7 @@ static int has_failed(struct file_store *store)
 	return failed != FILE_SOUND;
 }
 
-/* The first step. */
+/* Set the first step, or complete the IO if it needs none. */
 static int plan(struct file_lane *lane, struct file_request *r)
 {
 	struct file_store *store = lane->store;
@@ -226,8 +229,8 @@ static void fail_store(struct file_store *store, int err)
 	pthread_mutex_lock(&store->failing);
 	if (get(&store->failed) == FILE_SOUND) {
 		/*
-		 * from here on every flush fails: the kernel reports a failure only once, and has
-		 * just done so
+		 * Set this first: the kernel reports a failure only once, so from here on every
+		 * flush must fail.
 		 */
 		__atomic_store_n(&store->failed, FILE_FAILING, __ATOMIC_RELEASE);
 		file_generation_raise(store);
@@ -254,7 +257,7 @@ static int synced(struct file_lane *lane, struct file_request *r)
 	return finish(lane, r, has_failed(store) ? GANTRY_S_IO : GANTRY_S_OK);
 }
 
-/* All bytes are there; what is left is to make them stable. */
+/* All bytes are transferred: sync them if the IO has FUA. */
 static int data_done(struct file_lane *lane, struct file_request *r)
 {
 	int want = (r->io->flags & GANTRY_IO_FUA) && gantry_op_writes(r->io->opcode) &&
@@ -290,8 +293,8 @@ static int step_failed(struct file_lane *lane, struct file_request *r, int err)
 	}
 	if (r->step == FILE_STEP_WRITE && r->stable && (err == ENOSPC || err == EDQUOT)) {
 		/*
-		 * the error may be of the write, or of its sync and older data: a retry without the
-		 * sync shows which
+		 * The error is either of the write itself, or of its sync and older data. A retry
+		 * without the sync shows which.
 		 */
 		r->stable_err = err;
 		r->stable = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sync.c - the engine without a queue: each step is a system call on the lane's thread, which waits
- * for the disk.
+ * sync.c - engine without a queue: each step is a system call on the lane's thread, which blocks
+ * until the step is done.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,8 +49,8 @@ static int call_sync_all(int fd)
 }
 
 /*
- * A range in which no file has pages: sync_file_range(2) waits for no page and only checks for
- * errors.
+ * Report a failed write-back. The range lies beyond the pages of any file, so sync_file_range(2)
+ * waits for no page and only checks for errors.
  */
 static int call_lost(int fd)
 {

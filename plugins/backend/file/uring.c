@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uring.c - the engine on io_uring: one ring for each lane.
+ * uring.c - engine on io_uring, with one ring for each lane.
  *
- * Entries are collected at submit and handed to the kernel at the next poll, or earlier, when there
- * are as many as it works on: so a disk that stands still begins at once, and while it is at work
- * the next ones, twice as many, are made ready for one system call. A file in memory is done when
- * the call returns: there one call is enough. The eventfd of the ring speaks only between arm and
- * disarm; a lane that polls pays nothing for it.
+ * The lane collects entries and submits them at the next poll. It submits them at once when the
+ * pending entries are at least as many as the entries in flight. So an idle disk starts
+ * immediately, and a busy disk gets a growing batch for each system call. A file in the page cache
+ * completes during the system call, so one call is enough.
+ *
+ * The eventfd of the ring is enabled only between arm and disarm, so that a polling lane does not
+ * pay for it.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -17,16 +19,19 @@
 #include "file.h"
 
 #define BATCH 32u
-#define PROBED 64u /* operations that a kernel is asked for: more than those that we need */
+#define PROBED 64u /* operations to probe: more than the highest that has_operations() needs */
 
 struct ring {
 	struct io_uring uring;
 	int event_fd;
-	int fd; /* of the store, as entries name it: */
-	/* registered where that is possible, so that no IO has to look it up and count it */
+	int fd; /* of the store, or its index if it is registered */
+	/*
+	 * IOSQE_FIXED_FILE if the descriptor is registered, which saves a lookup and a reference
+	 * for each IO
+	 */
 	unsigned fd_flags;
-	uint32_t n_pending;   /* entries that the kernel has not seen */
-	uint32_t n_under_way; /* and those that it has, without an end */
+	uint32_t n_pending;   /* entries not yet submitted to the kernel */
+	uint32_t n_in_flight; /* entries submitted and not completed */
 };
 
 static int has_operations(struct io_uring *uring)
@@ -35,9 +40,9 @@ static int has_operations(struct io_uring *uring)
 				     IORING_OP_FALLOCATE};
 	union {
 		struct io_uring_probe head;
-		uint8_t room[sizeof(struct io_uring_probe) +
-			     PROBED * sizeof(struct io_uring_probe_op)];
-	} probe = {.room = {0}};
+		uint8_t bytes[sizeof(struct io_uring_probe) +
+			      PROBED * sizeof(struct io_uring_probe_op)];
+	} probe = {.bytes = {0}};
 	int all = io_uring_register_probe(uring, &probe.head, PROBED) == 0;
 
 	for (unsigned i = 0; all && i < sizeof needed / sizeof *needed; i++)
@@ -46,8 +51,8 @@ static int has_operations(struct io_uring *uring)
 }
 
 /*
- * Completions are taken up when the lane enters the kernel, which it does all the time, instead of
- * by an interrupt of what it does; kernels before 5.19 cannot.
+ * With cooperative task runs the kernel processes completions when the lane enters the kernel,
+ * instead of interrupting the lane. Kernels before 5.19 reject the flags.
  */
 static int make_ring(unsigned n, struct io_uring *uring)
 {
@@ -109,7 +114,8 @@ static void uring_stop(struct file_lane *lane)
 }
 
 /*
- * What the kernel does not take now (-EAGAIN, -EBUSY, -EINTR) stays in the ring for the next poll.
+ * Entries that the kernel does not accept now (-EAGAIN, -EBUSY, -EINTR) stay in the ring for the
+ * next poll.
  */
 static void flush_pending(struct ring *ring)
 {
@@ -117,7 +123,7 @@ static void flush_pending(struct ring *ring)
 	uint32_t n = rc <= 0 ? 0 : (uint32_t)rc < ring->n_pending ? (uint32_t)rc : ring->n_pending;
 
 	ring->n_pending -= n;
-	ring->n_under_way += n;
+	ring->n_in_flight += n;
 }
 
 static void fill(struct io_uring_sqe *sqe, const struct ring *ring, const struct file_request *r)
@@ -145,13 +151,13 @@ static void fill(struct io_uring_sqe *sqe, const struct ring *ring, const struct
 }
 
 /*
- * Enough to be handed over now. Where something has ended that nobody has looked at, what is under
- * way needs no company.
+ * Returns true if the pending entries must be submitted now. While a completion is waiting, the
+ * next poll submits the entries anyway.
  */
-static int is_enough(const struct ring *ring)
+static int must_submit(const struct ring *ring)
 {
 	return ring->n_pending >= BATCH ||
-	       (ring->n_pending >= ring->n_under_way && io_uring_cq_ready(&ring->uring) == 0);
+	       (ring->n_pending >= ring->n_in_flight && io_uring_cq_ready(&ring->uring) == 0);
 }
 
 static void uring_issue(struct file_lane *lane, struct file_request *request)
@@ -160,13 +166,13 @@ static void uring_issue(struct file_lane *lane, struct file_request *request)
 	struct io_uring_sqe *sqe;
 
 	sqe = io_uring_get_sqe(&ring->uring);
-	if (!sqe) { /* cannot be: there are as many entries as requests */
+	if (!sqe) { /* not expected: the ring has as many entries as requests */
 		file_step_done(lane, request, -ENOMEM);
 		return;
 	}
 	fill(sqe, ring, request);
 	ring->n_pending++;
-	if (is_enough(ring))
+	if (must_submit(ring))
 		flush_pending(ring);
 }
 
@@ -184,7 +190,7 @@ static int uring_poll(struct file_lane *lane)
 		int result = cqes[i]->res;
 
 		io_uring_cqe_seen(&ring->uring, cqes[i]);
-		ring->n_under_way--;
+		ring->n_in_flight--;
 		if (file_step_done(lane, request, result))
 			uring_issue(lane, request);
 	}
@@ -205,7 +211,10 @@ static int uring_arm(struct file_lane *lane)
 	struct ring *ring = lane->engine;
 
 	io_uring_cq_eventfd_toggle(&ring->uring, true);
-	/* the kernel adds an entry and then looks at the flag; we do it the other way round */
+	/*
+	 * The kernel posts a completion and then reads the flag. This side sets the flag and then
+	 * reads the ring.
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return ring->n_pending || io_uring_cq_ready(&ring->uring);
 }

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory - a backend that keeps the volume in the memory of the process.
+ * memory.c - a backend that keeps the volume in the memory of the process.
  *
  * All lanes share one private mapping, which the kernel fills with zeroes on first touch. An IO is
- * one memcpy between the mapping and the memory of the initiator. Like a disk, it gives no order
- * between IOs in flight on one block.
+ * one memcpy between the mapping and the memory of the initiator. Like a disk, the backend does not
+ * order IOs in flight on the same block.
  *
- * A volume that is populated has its pages for good. So a device may know them, and move data to
- * and from them itself: then the data of an IO is at its place already.
+ * With `populate` the pages of the volume never change, so a device may register them and move data
+ * to and from them directly. Then the data of an IO is already in place, and the backend copies
+ * nothing.
  *
- * Half of the time of a random 4 KiB copy goes by before its first byte has come: the page is in no
- * TLB and the line in no cache. So a lane holds each copy back until the next one is there, or the
- * turn is over, and asks for its first line at once: that wait then overlaps with the copy before.
+ * About half the time of a random 4 KiB copy passes before its first byte arrives, because of TLB
+ * and cache misses. A lane therefore holds one copy back until it gets the next IO or the turn
+ * ends. It prefetches the first lines of an IO when it accepts the IO, so the misses overlap with
+ * the previous copy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,9 +25,9 @@
 
 #define MAX_IO (64u << 20)
 #define HUGE_PAGE (2ull << 20)
-#define STRIDE 4096u          /* what is copied while as much is on its way */
-#define COLD_FROM (64u << 20) /* smaller volumes may well lie in a cache */
-/* shorter ranges are cheaper to clear than to give back to the kernel */
+#define STRIDE 4096u          /* bytes copied while the same amount is prefetched */
+#define COLD_FROM (64u << 20) /* a smaller volume may be in the last-level cache */
+/* clearing a shorter range costs less than returning its pages to the kernel */
 #define RELEASE_FROM (64u << 10)
 
 struct memory_conf {
@@ -40,8 +42,8 @@ struct memory_conf {
 struct memory {
 	uint8_t *base;
 	uint64_t bytes; /* of the mapping */
-	uint64_t page;  /* bytes; what madvise works in */
-	int huge;       /* the mapping is made of reserved huge pages */
+	uint64_t page;  /* bytes; granularity of madvise */
+	int huge;       /* the mapping consists of reserved huge pages */
 	int timing;
 	const struct gantry_host *host;
 	const struct memory_conf *conf;
@@ -51,7 +53,7 @@ struct memory {
 
 struct memory_lane {
 	struct memory *memory;
-	struct gantry_io *held; /* its first lines are under way; NULL: none */
+	struct gantry_io *held; /* prefetched and not yet copied; NULL: none */
 };
 
 static const struct gantry_option options[] = {
@@ -180,14 +182,14 @@ static void memory_volume(void *backend, struct gantry_volume_info *volume)
 
 static int memory_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
 {
-	struct memory_lane *own = gantry_zalloc_lines(sizeof *own);
+	struct memory_lane *self = gantry_zalloc_lines(sizeof *self);
 
 	(void)lane;
 	(void)depth;
-	if (!own)
+	if (!self)
 		return -ENOMEM;
-	own->memory = backend;
-	*self_p = own;
+	self->memory = backend;
+	*self_p = self;
 	return 0;
 }
 
@@ -197,9 +199,9 @@ static void memory_stop(void *self)
 }
 
 /*
- * Whole pages go back to the kernel, which gives zeroes for them; the rest is cleared. Reserved
- * huge pages are kept: there might be none at the next touch. So are those of a populated volume: a
- * device may know them.
+ * Zero a range. Whole pages are returned to the kernel, which supplies zeroes for them at the next
+ * touch; the remainder is cleared. Reserved huge pages are kept, because none may be available at
+ * the next touch. Pages of a populated volume are kept, because a device may have registered them.
  */
 static void wipe(struct memory *m, uint64_t offset, uint64_t length)
 {
@@ -217,9 +219,9 @@ static void wipe(struct memory *m, uint64_t offset, uint64_t length)
 }
 
 /*
- * From memory that no cache holds. The processor fetches ahead on its own, but not beyond a page;
- * so the next one is asked for while this one is copied. Into the second-level cache: a copy waits
- * for the few places through which the first is filled.
+ * Copy from memory that is not in a cache. The hardware prefetcher stops at a page boundary, so
+ * this function prefetches the next page while it copies the current one. It prefetches into the
+ * second-level cache: the copy itself needs the line fill buffers of the first-level cache.
  */
 static void copy_cold(uint8_t *to, const uint8_t *from, size_t bytes)
 {
@@ -289,7 +291,7 @@ static int memory_submit(void *self, struct gantry_io *io)
 		finish(lane->memory, io);
 		return 0;
 	}
-	/* only the first lines: asking for more keeps the copy before from its own */
+	/* Only the first lines: more prefetches would delay the previous copy. */
 	__builtin_prefetch(reads ? volume : io->data, 0);
 	__builtin_prefetch(reads ? io->data : volume, 1);
 	lane->held = io;

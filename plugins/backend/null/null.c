@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * null - a backend without a store: writes are dropped, reads leave the memory as it is. What the
- * path to it costs.
+ * null.c - a backend without storage, to measure the cost of the path to a backend. Writes are
+ * dropped; reads leave the memory of the initiator unchanged.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct null {
 };
 
 #define MAX_IO (64u << 20)
-#define VERIFIER 1 /* there is nothing to lose */
+#define VERIFIER 1 /* constant: the backend keeps no data that could be lost */
 
 static const struct gantry_option options[] = {
 	{"size", GANTRY_OPT_SIZE, offsetof(struct null_conf, size), "1GiB", 512, INT64_MAX, NULL,
@@ -86,7 +86,7 @@ static void null_volume(void *backend, struct gantry_volume_info *volume)
 	volume->verifier = VERIFIER;
 }
 
-/* All lanes share the options, which are constant. */
+/* The lanes have no state of their own: all share the options, which are constant. */
 static int null_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
 {
 	(void)lane;
