@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gateway - relays the sessions of any number of initiators to one or more targets, and never holds
- * their data.
+ * gateway.c - plugin interface of the gateway, which relays the sessions of initiators to one or
+ * more targets. It never holds their data.
  */
 #include "gateway.h"
 

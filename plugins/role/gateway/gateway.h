@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gateway.h - shared by gateway.c (the plugin), relay.c (one session) and route.c (which target has
- * a byte).
+ * gateway.h - internal interface of the gateway.
+ *
+ *     gateway.c  plugin interface
+ *     relay.c    one relayed session
+ *     route.c    one volume composed of several targets
  */
 #ifndef GATEWAY_H
 #define GATEWAY_H
@@ -17,21 +20,19 @@ struct leg {
 	struct relay *relay;
 	struct gantry_client *client;
 	struct gantry_volume_info volume;
-	uint64_t base; /* where it begins in the volume that is shown */
-	int done;      /* with the step that is being relayed */
+	uint64_t base; /* offset in the composed volume, bytes */
+	int done;      /* has finished the step that is being relayed */
 	int closed;
 };
 
-/*
- * A session of an initiator, relayed to every target: each step is done when all legs have done it.
- */
+/* A session of an initiator, relayed to each target. A step is done when all legs have done it. */
 struct relay {
 	struct gateway *gateway;
 	struct gantry_session *session;
-	int tearing_down; /* it has ended, and waits for the legs to be closed */
+	int tearing_down; /* the session has ended and waits for its legs to close */
 	uint32_t depth;
 	uint32_t n_lanes;
-	struct route **routes; /* by lane of the session; NULL with one target */
+	struct route **routes; /* by lane of the session; NULL: the relay has one target */
 	uint32_t n_legs;
 	struct leg legs[];
 };
@@ -39,12 +40,15 @@ struct relay {
 extern const struct gantry_server_ops relay_ops;
 
 /*
- * The volume of one more target behind `sum`. What is 0 is not known, and is not of the sum either.
- * 0, -ERANGE: too large.
+ * Append the volume of one more target to `sum`. A field that is 0 in either volume is unknown, and
+ * is 0 in the sum. Returns 0; -ERANGE: the sum of the sizes does not fit 64 bits.
  */
 int route_append(struct gantry_volume_info *sum, const struct gantry_volume_info *next);
 
-/* The terminal hop of one lane when there are several targets. */
+/*
+ * Create the terminal hop of one lane of a relay with several targets. Returns 0 or -errno. Thread:
+ * lane.
+ */
 int route_create(struct relay *relay, struct gantry_lane *lane, uint32_t index,
 		 struct route **route_p, struct gantry_hop *terminal);
 void route_destroy(struct route *route, const struct gantry_role_host *rh);

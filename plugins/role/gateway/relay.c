@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay.c - a session of an initiator, and the sessions that the gateway opens for it, one to each
- * target.
+ * relay.c - relays a session of an initiator to one session of the gateway with each target. A step
+ * of the initiator completes after all legs have done their part:
  *
  *      initiator    hello    query   export            queues, start    stop             (lost)
- *      targets      connect          re-export each    start each       close each       close each
+ *      legs         connect          re-export each    start each       close each       close each
  *
- * The regions are imported without being mapped and exported again as they are: no payload can pass
- * through this process. A target that is lost ends the initiator's session; an initiator that is
- * lost ends those to the targets.
- * However it ends, the legs go first and the regions after them: what was handed on must have come
- * back.
+ * The gateway imports regions without mapping them and exports them again, so no payload passes
+ * through this process.
+ *
+ * If the gateway loses a target, it ends the initiator's session. If it loses the initiator, it
+ * ends the legs. In each case it closes the legs before it releases the regions: the targets must
+ * have released a region first.
  */
 #include "gateway.h"
 
@@ -21,7 +22,7 @@
 
 #define MAX_CHILDREN 65535u /* of a fan-out */
 
-/* One leg has done the step that is under way; when all have, the initiator is answered. */
+/* A leg has finished the current step. When all legs have, answer the initiator. */
 static void leg_done(struct leg *leg)
 {
 	struct relay *relay = leg->relay;
@@ -82,8 +83,10 @@ static int all_closed(const struct relay *relay)
 	return 1;
 }
 
-/* The session has ended, and all legs have: it may go on and give the regions back. */
-static void part(struct relay *relay)
+/*
+ * The session and all its legs have ended: continue the session, which then releases the regions.
+ */
+static void finish_teardown(struct relay *relay)
 {
 	const struct gantry_role_host *rh = relay->gateway->rh;
 	struct gantry_session *session = relay->session;
@@ -102,7 +105,7 @@ static void on_closed(void *arg, struct gantry_client *client, int reason, const
 	leg->closed = 1;
 	if (relay->tearing_down) {
 		if (all_closed(relay))
-			part(relay);
+			finish_teardown(relay);
 	} else if (reason != 0) {
 		rh->session_refuse(relay->session, "target: %s", text);
 		rh->session_continue(relay->session, reason);
@@ -119,7 +122,7 @@ static const struct gantry_client_events leg_events = {
 	.closed = on_closed,
 };
 
-/* Can its descriptors become one child for each target, all at the same time? */
+/* Check that each of `depth` descriptors can have one child for each target at the same time. */
 static int check_depth(const struct gantry_role_host *rh, struct gantry_session *session,
 		       uint32_t depth)
 {
@@ -134,8 +137,8 @@ static int check_depth(const struct gantry_role_host *rh, struct gantry_session 
 }
 
 /*
- * The targets get the secret that the client has, so that it can resume its session through another
- * gateway.
+ * Use the secret of the client for the targets too, so that the client can resume its session
+ * through another gateway.
  */
 static void use_secret(const struct gantry_role_host *rh, const struct gantry_session *session,
 		       struct gantry_client *client)
@@ -295,7 +298,7 @@ static int closed(void *role, struct gantry_session *session, int reason)
 	return -EINPROGRESS;
 }
 
-/* The initiator is gone: nobody waits for what its targets still do. */
+/* The initiator is lost. Abort the legs, because their IOs have no recipient any more. */
 static void lost(void *role, struct gantry_session *session)
 {
 	struct gateway *gateway = role;

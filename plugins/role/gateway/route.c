@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * route.c - several targets shown as one volume, one after another. A descriptor goes to the target
- * that has its range; one that crosses a border, and a flush, becomes one child for each target
- * concerned.
+ * route.c - composes several targets to one volume, in the order of their configuration. Passes a
+ * descriptor to the target that holds its range. A descriptor that crosses a boundary is divided
+ * into one child for each target concerned. A flush has one child for each target.
  */
 #include "gateway.h"
 
@@ -14,10 +14,10 @@ struct route {
 	struct relay *relay;
 	struct gantry_fanout *fanout;
 	const struct gantry_role_host *rh;
-	struct gantry_piece *pieces; /* one for each leg */
+	struct gantry_piece *pieces; /* n_legs entries, for the IO that is being submitted */
 };
 
-/* A bijection of 64-bit numbers for each key; the finaliser of splitmix64. */
+/* A bijection of 64-bit numbers for each value of `chosen_by`: the finalizer of splitmix64. */
 static uint64_t mix(uint64_t chosen_by, uint64_t x)
 {
 	x += chosen_by + 0x9e3779b97f4a7c15ull;
@@ -77,7 +77,8 @@ int route_append(struct gantry_volume_info *sum, const struct gantry_volume_info
 static uint32_t split(struct route *route, const struct gantry_io *io)
 {
 	const struct relay *relay = route->relay;
-	uint64_t end = io->offset + io->length; /* in range: checked before */
+	/* cannot overflow: gn_check_io() has checked the range */
+	uint64_t end = io->offset + io->length;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < relay->n_legs; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * target - serves a volume: whatever a session asks goes to the backend of the configuration.
+ * target.c - serves a volume: passes the descriptors of each session to the configured backend.
  *
- * The host has checked operation, range, region and rights before a descriptor reaches the backend,
- * so there is nothing left to decide here but which volume it is.
+ * The host checks operation, range, region and rights before a descriptor reaches the backend, so
+ * this plugin only describes the volume.
  */
 #include <gantry/role.h>
 #include <gantry/uuid.h>
@@ -38,7 +38,7 @@ static int region(void *role, struct gantry_session *session, struct gantry_regi
 {
 	(void)role;
 	(void)session;
-	(void)imported; /* the host resolves descriptors to it */
+	(void)imported; /* the host resolves the descriptors that use it */
 	return 0;
 }
 
