@@ -7,7 +7,8 @@ uint64_t *tc_cell_get(struct tc_cells *cells, const struct gantry_host *host)
 {
 	if (cells->n_free)
 		return cells->free[--cells->n_free];
-	if (cells->n == cells->room) { /* there is always room to give all of them back */
+	/* makes room for all cells, so that tc_cell_put() cannot fail */
+	if (cells->n == cells->room) {
 		unsigned int room = cells->room * 2 + 8;
 		uint64_t **p = realloc(cells->free, room * sizeof(*p));
 

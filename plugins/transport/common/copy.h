@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy.h - copies by this processor where a card would move the data, as the memory backend makes
- * them.
+ * copy.h - copies by the CPU, for transports without a device that moves data.
  *
- * Out of a region that no cache is expected to hold the next page is asked for while one is copied:
- * the processor fetches ahead on its own, but not beyond a page. Of what a cache holds that would
- * be slower.
+ * The hardware prefetcher stops at a page boundary. So a copy from a region that is probably not in
+ * a cache prefetches the next page while it copies the current one. For data that is in a cache
+ * this would be slower.
  */
 #ifndef TRANSPORT_COMMON_COPY_H
 #define TRANSPORT_COMMON_COPY_H
@@ -14,12 +13,12 @@
 
 #include <gantry/transport.h>
 
-#define TC_COPY_STRIDE 4096u          /* what is copied while as much is on its way */
-#define TC_COPY_COLD_FROM (64u << 20) /* smaller regions may well lie in a cache */
+#define TC_COPY_STRIDE 4096u          /* bytes copied while the same amount is prefetched */
+#define TC_COPY_COLD_FROM (64u << 20) /* a smaller region may be in the last-level cache */
 
 /*
- * The first lines of an access that is to be copied soon. More would keep the copy before it from
- * its own.
+ * Prefetch the first lines of a copy that follows soon. More prefetches would delay the copy before
+ * it.
  */
 static inline void tc_copy_soon(void *to, const void *from)
 {
@@ -43,7 +42,7 @@ static __attribute__((noinline, unused)) void tc_copy_cold(uint8_t *to, const ui
 	memcpy(to, from, bytes);
 }
 
-/* As memcpy, out of a region, which may be NULL. */
+/* memcpy from a region; NULL: not from a region. */
 static inline void tc_copy_out(void *to, const void *from, size_t bytes,
 			       const struct gantry_region *region)
 {

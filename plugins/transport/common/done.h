@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * done.h - ends of remote reads and writes that have not been polled: a ring of one lane. Who
- * submits no more than tc_done_init() was told, polled ones not counted, finds it never full.
+ * done.h - ring of completed remote reads and writes that the lane has not polled. It is never full
+ * if the submitted and not polled accesses do not exceed the depth of tc_done_init().
  */
 #ifndef TRANSPORT_COMMON_DONE_H
 #define TRANSPORT_COMMON_DONE_H
@@ -15,10 +15,10 @@
 
 struct tc_done {
 	struct gantry_rma_done *slots;
-	uint32_t mask, head, tail; /* counts that wrap */
+	uint32_t mask, head, tail; /* free-running counts */
 };
 
-/* depth: 1 .. 2^31. 0, -ENOMEM. */
+/* depth: 1 .. 2^31. Returns 0 or -ENOMEM. */
 static inline int tc_done_init(struct tc_done *ring, uint32_t depth)
 {
 	uint32_t size = tc_power_of_two(depth);
@@ -49,13 +49,13 @@ static inline void tc_done_put(struct tc_done *ring, uint64_t cookie, int32_t st
 									  .status = status};
 }
 
-/* Of what was put last, and has not been taken. */
+/* Set the status of the last entry, which has not been taken. */
 static inline void tc_done_set_last(struct tc_done *ring, int32_t status)
 {
 	ring->slots[(ring->head - 1) & ring->mask].status = status;
 }
 
-/* As rma_poll. */
+/* Take completions, as rma_poll of struct gantry_transport_ops. */
 static inline int tc_done_take(struct tc_done *ring, struct gantry_rma_done *done, uint32_t max)
 {
 	uint32_t n = 0;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop - a transport inside one process: the reference for all others, and the way to run a whole
- * topology in a test.
- *
- * device.c: listeners, connections, events.
+ * device.c - listeners, connections and events of loop, a transport inside one process. Loop is the
+ * reference for the other transports, and runs a whole topology in one process for tests.
  */
 #include <errno.h>
 #include <sched.h>
@@ -46,8 +44,8 @@ int loop_usable(const struct loop_conn *conn)
 	return conn->open && !__atomic_load_n(&conn->lost, __ATOMIC_RELAXED) ? 0 : -ENOTCONN;
 }
 
-/* Nobody is told anything about a connection that its owner has let go of. */
-static void forget_events(struct loop_conn *conn)
+/* Drop the queued events of a connection: its owner gets none after it has disconnected. */
+static void drop_events(struct loop_conn *conn)
 {
 	struct loop_event **p = &conn->dev->events;
 
@@ -92,7 +90,10 @@ static void sweep(struct loop_device *dev)
 	}
 }
 
-/* From now on its lanes touch nothing of the other end; a copy that has begun is waited for. */
+/*
+ * Keep the lanes of this end from accessing the other end: mark it lost, then wait for the copies
+ * in progress. Pairs with copy() in region.c.
+ */
 static void cut_off(struct loop_conn *conn)
 {
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_SEQ_CST);
@@ -101,8 +102,8 @@ static void cut_off(struct loop_conn *conn)
 			sched_yield();
 }
 
-/* reason: of `closed` at the peer */
-static void hang_up(struct loop_conn *conn, int reason)
+/* Detach the peer and queue its `closed` event, with this reason. */
+static void detach_peer(struct loop_conn *conn, int reason)
 {
 	struct loop_conn *peer = conn->peer;
 
@@ -111,13 +112,14 @@ static void hang_up(struct loop_conn *conn, int reason)
 		return;
 	peer->peer = NULL;
 	cut_off(peer);
-	if (peer->listener && !peer->open) { /* never heard of: it goes silently */
-		forget_events(peer);
+	/* its owner does not know it yet: drop it without an event */
+	if (peer->listener && !peer->open) {
+		drop_events(peer);
 		peer->dead = true;
 		return;
 	}
 	if (conn->listener)
-		forget_events(peer); /* refused: it is not connected */
+		drop_events(peer); /* rejected by accept(): drop its CONNECTED */
 	for (unsigned int i = 0; i < LOOP_REGIONS; i++)
 		if (peer->exports[i].region)
 			loop_event(peer, LOOP_REVOKED, peer->exports[i].handle, 0, NULL, 0);
@@ -126,8 +128,8 @@ static void hang_up(struct loop_conn *conn, int reason)
 
 static void end_conn(struct loop_conn *conn, int reason)
 {
-	forget_events(conn);
-	hang_up(conn, reason);
+	drop_events(conn);
+	detach_peer(conn, reason);
 	loop_regions_free(conn);
 	conn->dead = true;
 	if (!conn->dev->in_progress)
@@ -142,7 +144,7 @@ static void loop_disconnect(void *arg)
 		end_conn(conn, conn->listener ? -EACCES : -ENOTCONN);
 }
 
-static void tell_accept(struct loop_conn *conn)
+static void deliver_accept(struct loop_conn *conn)
 {
 	struct loop_listener *l = conn->listener;
 
@@ -155,13 +157,13 @@ static void tell_accept(struct loop_conn *conn)
 		conn->peer->open = true;
 }
 
-static void tell(struct loop_event *ev)
+static void deliver(struct loop_event *ev)
 {
 	struct loop_conn *conn = ev->conn;
 
 	switch (ev->type) {
 	case LOOP_ACCEPT:
-		tell_accept(conn);
+		deliver_accept(conn);
 		break;
 	case LOOP_CONNECTED:
 		gantry_count(conn->dev->connections, 1);
@@ -192,20 +194,20 @@ static int loop_progress(void *arg)
 {
 	struct loop_device *dev = arg;
 	uint64_t n;
-	int told = 0;
+	int n_delivered = 0;
 
 	if (dev->in_progress)
 		return 0;
 	if (read(dev->wake, &n, sizeof(n)) < 0 && !dev->events)
 		return 0;
 	dev->in_progress = true;
-	for (int budget = 256; dev->events && budget > 0; budget--, told++) {
+	for (int budget = 256; dev->events && budget > 0; budget--, n_delivered++) {
 		struct loop_event *ev = dev->events;
 
 		dev->events = ev->next;
 		if (!dev->events)
 			dev->events_end = &dev->events;
-		tell(ev);
+		deliver(ev);
 		free(ev);
 	}
 	dev->in_progress = false;
@@ -213,7 +215,7 @@ static int loop_progress(void *arg)
 	n = 1;
 	if (dev->events && write(dev->wake, &n, sizeof(n)) < 0)
 		return -errno;
-	return told;
+	return n_delivered;
 }
 
 static int loop_listen(void *arg, const char *service, const struct gantry_conn_events *events,
@@ -258,8 +260,8 @@ static void loop_unlisten(void *arg)
 	free(l);
 }
 
-/* The other end, which the listener will be asked to take. */
-static int greet(struct loop_conn *conn, struct loop_listener *l)
+/* Create the server end of a connection, and queue ACCEPT for the listener. */
+static int create_server_end(struct loop_conn *conn, struct loop_listener *l)
 {
 	struct loop_conn *server = conn_create(conn->dev);
 	int rc;
@@ -269,7 +271,10 @@ static int greet(struct loop_conn *conn, struct loop_listener *l)
 	server->listener = l;
 	server->peer = conn;
 	conn->peer = server;
-	/* what accept() sends comes behind CONNECTED, which is forgotten when it refuses */
+	/*
+	 * ACCEPT first, so that messages sent by accept() follow CONNECTED. If accept() rejects,
+	 * detach_peer() drops CONNECTED.
+	 */
 	rc = loop_event(server, LOOP_ACCEPT, 0, 0, NULL, 0);
 	return rc ? rc : loop_event(conn, LOOP_CONNECTED, 0, 0, NULL, 0);
 }
@@ -291,7 +296,8 @@ static int loop_connect(void *arg, const char *service, const struct gantry_conn
 		return -ENOMEM;
 	conn->events = events;
 	conn->arg = cb;
-	rc = l ? greet(conn, l) : loop_event(conn, LOOP_CLOSED, 0, -ECONNREFUSED, NULL, 0);
+	rc = l ? create_server_end(conn, l)
+	       : loop_event(conn, LOOP_CLOSED, 0, -ECONNREFUSED, NULL, 0);
 	if (rc) {
 		loop_disconnect(conn);
 		return rc;
@@ -321,7 +327,7 @@ static void loop_close(void *arg)
 {
 	struct loop_device *dev = arg;
 
-	dev->in_progress = true; /* the list stays as it is until the sweep */
+	dev->in_progress = true; /* keep the list unchanged until sweep() */
 	for (struct loop_conn *conn = dev->conns; conn; conn = conn->next)
 		loop_disconnect(conn);
 	dev->in_progress = false;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lane.c - the data path of the loop: a ring of messages between two threads. */
+/* lane.c - data path of the loop transport: a ring of messages between two threads. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "loop.h"
 
-static void give(struct loop_consumer *c, struct loop_ring *r)
+static void update_credit(struct loop_consumer *c, struct loop_ring *r)
 {
 	uint32_t limit = __atomic_load_n(&r->tail, __ATOMIC_RELAXED) + (c->n_posted - c->n_used);
 
 	/*
-	 * never less than before: with several producers more may be promised than posted. It tells
-	 * of nothing but itself
+	 * Never lower the limit: with several producers, their limits may together exceed the
+	 * posted receives. Relaxed order is enough, because the limit publishes no other data.
 	 */
 	if ((int32_t)(limit - __atomic_load_n(&r->limit, __ATOMIC_RELAXED)) > 0)
 		__atomic_store_n(&r->limit, limit, __ATOMIC_RELAXED);
 }
 
-static void give_all(struct loop_consumer *c)
+static void update_all_credit(struct loop_consumer *c)
 {
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
-		give(c, c->rings[__builtin_ctzll(left)]);
+		update_credit(c, c->rings[__builtin_ctzll(left)]);
 }
 
 int loop_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
@@ -35,7 +35,7 @@ int loop_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 							      : (struct gantry_recv){.buf = NULL};
 	c->has_buffers |= recvs != NULL;
 	c->n_posted += n;
-	give_all(c);
+	update_all_credit(c);
 	return 0;
 }
 
@@ -50,13 +50,12 @@ static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct 
 		out->status = -EMSGSIZE;
 		return;
 	}
-	/*
-	 * pairs with loop_producer_destroy: a store and then a load on both sides, all four seq_cst
-	 */
+	/* Pairs with loop_producer_destroy(): each side stores and then loads, all four seq_cst. */
 	if (region) {
 		__atomic_store_n(&r->copying, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&r->gone, __ATOMIC_SEQ_CST))
-			out->status = -EFAULT; /* the sender has left, and its memory may have */
+			/* the producer is destroyed, so its region may be unmapped */
+			out->status = -EFAULT;
 		else
 			memcpy(post->buf, region, m->length);
 		__atomic_store_n(&r->copying, 0, __ATOMIC_SEQ_CST);
@@ -72,7 +71,7 @@ static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct 
 static uint32_t take(struct loop_consumer *c, struct loop_ring *r, struct gantry_msg *msgs,
 		     uint32_t max)
 {
-	/* before head: who sees it has seen the last message */
+	/* Load `gone` before `head`: if it is set, `head` includes the last message. */
 	uint32_t gone = __atomic_load_n(&r->gone, __ATOMIC_ACQUIRE);
 	uint32_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE), tail = r->tail, n = 0;
 
@@ -93,7 +92,7 @@ static uint32_t take(struct loop_consumer *c, struct loop_ring *r, struct gantry
 	}
 	if (n) {
 		__atomic_store_n(&r->tail, tail + n, __ATOMIC_RELEASE);
-		give(c, r);
+		update_credit(c, r);
 	} else if (gone && tail == head) {
 		__atomic_fetch_and(&c->active, ~(1ull << r->number), __ATOMIC_RELAXED);
 		__atomic_store_n(&r->detached, 1, __ATOMIC_RELEASE);
@@ -108,7 +107,7 @@ int loop_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	uint64_t later = all & ((1ull << c->turn) - 1), left = all & ~later;
 	uint32_t n = 0;
 
-	/* from `turn` to the end, then from the beginning */
+	/* rings from `turn` to the last, then from the first */
 	for (int half = 0; half < 2; half++, left = later)
 		for (; left && n < max; left &= left - 1) {
 			uint32_t number = (uint32_t)__builtin_ctzll(left);
@@ -116,8 +115,8 @@ int loop_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 			n += take(c, c->rings[number], msgs + n, max - n < 64 ? max - n : 64);
 			c->turn = (number + 1) % LOOP_RINGS;
 		}
-	if (!n) /* a ring that is new has no credit yet */
-		give_all(c);
+	if (!n) /* a new ring has no credit yet */
+		update_all_credit(c);
 	return (int)n;
 }
 
@@ -127,7 +126,7 @@ int loop_consumer_arm(void *arg)
 	int work = 0;
 
 	c->armed = true;
-	give_all(c);
+	update_all_credit(c);
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left;
 	     left &= left - 1) {
 		struct loop_ring *r = c->rings[__builtin_ctzll(left)];
@@ -151,12 +150,13 @@ void loop_consumer_disarm(void *arg)
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
 		__atomic_store_n(&c->rings[__builtin_ctzll(left)]->asleep, 0, __ATOMIC_RELAXED);
 	if (read(c->bell, &n, sizeof(n)) < 0)
-		return; /* was not rung */
+		return; /* the bell was not rung */
 }
 
 /*
- * Only where both ends are of one thread, and nothing would be overtaken; a sender of another
- * thread looks at it too.
+ * Set the inline handler of a ring if its producer runs on this thread. A ring that is not empty
+ * gets none, because an inline message would overtake the messages in the ring. If the producer
+ * runs on another thread, that thread reads r->direct, so this thread must not write it.
  */
 void loop_ring_set_inline_handler(struct loop_ring *r, const struct gantry_inline_handler *direct,
 				  const void *thread)
@@ -195,21 +195,21 @@ void loop_flush(void *arg)
 		return;
 	p->unrung = false;
 	/*
-	 * The message is published, then the flag is looked at. The sleeper does both the other way
-	 * round: loop_consumer_arm.
+	 * The message is published before the flag is read. The consumer sets the flag before it
+	 * reads the ring: loop_consumer_arm().
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&p->ring->asleep, __ATOMIC_RELAXED) &&
 	    write(p->ring->bell, &one, sizeof(one)) < 0)
-		return; /* it is ringing already */
+		return; /* the bell has already been rung */
 }
 
-/* Look again how far the consumer lets us go; whether the next message may be sent. */
+/* Read the credit again. Returns true if the next message may be sent. */
 static __attribute__((noinline)) bool refresh(struct loop_producer *p)
 {
 	const struct loop_ring *r = p->ring;
 	uint32_t limit = __atomic_load_n(&r->limit, __ATOMIC_RELAXED);
-	/* pairs with take(): it has read those */
+	/* pairs with take(): the consumer has read these slots */
 	uint32_t full = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) + r->mask + 1;
 
 	p->end = (int32_t)(limit - full) < 0 ? limit : full;
@@ -219,8 +219,11 @@ static __attribute__((noinline)) bool refresh(struct loop_producer *p)
 	return false;
 }
 
-/* Nothing may be sent now. Who waits for room must not wait for a sleeper. */
-static __attribute__((noinline)) int no_room(struct loop_producer *p)
+/*
+ * The ring has no free slot or no credit. Rings the bell: the caller waits for the consumer, so the
+ * consumer must not sleep.
+ */
+static __attribute__((noinline)) int ring_full(struct loop_producer *p)
 {
 	if (p->unrung)
 		loop_flush(p);
@@ -244,7 +247,7 @@ static int find_region(const struct loop_producer *p, const struct gantry_send *
 	return -EINVAL;
 }
 
-/* The data of message `index`, which is the next one. */
+/* Store the data of the next message, which has slot `index`. */
 static __attribute__((noinline)) int put_data(struct loop_producer *p, const struct gantry_send *s,
 					      uint32_t index)
 {
@@ -263,7 +266,7 @@ static __attribute__((noinline)) int put_data(struct loop_producer *p, const str
 		return 0;
 	}
 	if (p->cookie_head - p->cookie_tail > r->mask)
-		return no_room(p);
+		return ring_full(p);
 	rc = find_region(p, s, &r->regions[index]);
 	if (rc == 0)
 		p->cookies[p->cookie_head++ & r->mask] = (struct loop_cookie){.cookie = s->cookie,
@@ -277,7 +280,7 @@ static bool gone(const struct loop_producer *p)
 	       __atomic_load_n(&p->ring->closed, __ATOMIC_RELAXED);
 }
 
-/* Into the ring. */
+/* Put a message into the ring. */
 static __attribute__((noinline)) int queue(struct loop_producer *p, const struct gantry_send *s,
 					   uint32_t flags)
 {
@@ -291,14 +294,15 @@ static __attribute__((noinline)) int queue(struct loop_producer *p, const struct
 	if (gantry_unlikely(s->imm_len > GANTRY_IMM_MAX))
 		return -EINVAL;
 	if (gantry_unlikely(p->end == p->head) && !refresh(p))
-		return no_room(p);
+		return ring_full(p);
 	if (gantry_unlikely(s->length)) {
 		rc = put_data(p, s, index);
 		if (rc)
 			return rc;
 	}
 	if (gantry_likely(s->imm_len == GANTRY_IMM_MAX))
-		memcpy(m->imm, s->imm, GANTRY_IMM_MAX); /* a size that the compiler knows */
+		/* constant size: compiled to moves without a call */
+		memcpy(m->imm, s->imm, GANTRY_IMM_MAX);
 	else if (s->imm_len)
 		memcpy(m->imm, s->imm, s->imm_len);
 	m->imm_len = s->imm_len;
@@ -311,8 +315,8 @@ static __attribute__((noinline)) int queue(struct loop_producer *p, const struct
 }
 
 /*
- * Who takes messages directly is there until it says that it does not, whatever becomes of the
- * connection.
+ * A consumer that has set an inline handler exists until it removes the handler, so the connection
+ * need not be checked.
  */
 int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop.h - the objects of the loop transport: both ends in one process, on one device.
+ * loop.h - objects of the loop transport. Both ends of a connection are in one process and on one
+ * device.
  *
- * Listeners and connectors meet in the device. All control calls and events are of the control
- * thread, so only what the lanes touch is atomic. A queue is a ring of messages in ordinary memory,
- * shared by a producer and a consumer.
+ * Listeners and clients find each other in the device. The control thread makes all control calls
+ * and delivers all events, so only fields that lanes access are atomic. A queue is a ring of
+ * messages in ordinary memory, shared by a producer and a consumer.
  */
 #ifndef LOOP_H
 #define LOOP_H
@@ -18,7 +19,7 @@
 #include "../common/done.h"
 
 #define LOOP_REGIONS 64u
-#define LOOP_RINGS 63u /* of one consumer */
+#define LOOP_RINGS 63u /* per consumer */
 #define LOOP_INLINE 4096u
 #define LOOP_CTRL_QUEUE 64u
 
@@ -39,10 +40,10 @@ enum loop_event_type {
 
 struct loop_event {
 	struct loop_event *next;
-	struct loop_conn *conn; /* who is told */
+	struct loop_conn *conn; /* receiver of the event */
 	enum loop_event_type type;
 	uint32_t id;
-	int rc; /* LOOP_CONSUMER: up */
+	int rc; /* LOOP_CONSUMER: 1 up, 0 down */
 	uint32_t length;
 	uint8_t data[];
 };
@@ -59,7 +60,7 @@ struct loop_listener {
 struct loop_mapping {
 	void *at;
 	size_t bytes;
-	uint32_t refs; /* the export and its imports */
+	uint32_t refs; /* one for the export and one for each import */
 };
 
 struct loop_export {
@@ -76,8 +77,8 @@ struct loop_export {
 struct loop_conn {
 	struct loop_conn *next;
 	struct loop_device *dev;
-	struct loop_conn *peer;         /* NULL: gone */
-	struct loop_listener *listener; /* until accepted */
+	struct loop_conn *peer;         /* NULL: disconnected */
+	struct loop_listener *listener; /* server end: until accepted */
 	const struct gantry_conn_events *events;
 	void *arg;
 	struct gantry_peer self;
@@ -99,7 +100,7 @@ struct loop_device {
 	struct loop_conn *conns;
 	struct loop_event *events, **events_end;
 	uint64_t *connections;   /* counter */
-	struct tc_cells payload; /* bytes copied, by queue */
+	struct tc_cells payload; /* bytes copied, for each queue */
 };
 
 /* One cache line. */
@@ -109,20 +110,22 @@ struct loop_msg {
 } __attribute__((aligned(64)));
 
 struct loop_ring {
-	unsigned int refs; /* control thread */
+	unsigned int refs; /* one for each end; control thread */
 	uint32_t mask, number, max_data;
 	uint8_t *inline_data;
 	struct loop_msg *msgs;
-	/* by message, of those that have data: where it is; NULL: inline */
+	/* by slot, for messages with data: address of the data; NULL: inline */
 	const uint8_t **regions;
-	int bell;           /* a duplicate of the consumer's */
-	const void *thread; /* of the producer */
-	/* take NULL: messages go through the ring; that thread alone */
+	int bell;           /* duplicate of the consumer's descriptor */
+	const void *thread; /* thread of the producer */
+	/* take NULL: messages go through the ring. Only that thread accesses it */
 	struct gantry_inline_handler direct;
-	/* atomic */
-	uint32_t head __attribute__((aligned(64))); /* producer */
-	uint32_t gone;                              /* no more will be sent */
-	uint32_t tail __attribute__((aligned(64))); /* consumer */
+	/* atomic, by writer: */
+	uint32_t head __attribute__((aligned(64))); /* written by the producer */
+	/* the producer is destroyed: no message follows */
+	uint32_t gone;
+	/* written by the consumer, as the fields that follow */
+	uint32_t tail __attribute__((aligned(64)));
 	uint32_t limit, closed, detached, asleep, copying;
 };
 
@@ -136,19 +139,19 @@ struct loop_consumer {
 	int bell;
 	bool armed;
 	uint64_t *payload; /* counter: bytes copied */
-	uint64_t active;   /* atomic: rings */
+	uint64_t active;   /* atomic: bit mask of rings */
 	struct loop_ring *rings[LOOP_RINGS];
 };
 
 struct loop_cookie {
 	uint64_t cookie;
-	uint32_t end; /* message behind the one it is for */
+	uint32_t end; /* position after the message that the cookie belongs to */
 };
 
 struct loop_producer {
 	struct loop_conn *conn;
 	struct loop_ring *ring;
-	uint32_t head, end; /* next message; the first that must not be sent, as last seen */
+	uint32_t head, end; /* next message; limit of the messages that may be sent, as last read */
 	uint32_t max_data, cookie_head, cookie_tail;
 	struct loop_cookie *cookies;
 	bool unrung;
@@ -161,16 +164,19 @@ struct loop_rma {
 	uint64_t *payload; /* counter: bytes copied */
 	struct tc_done done;
 	struct {
-		const uint8_t *from; /* NULL: none */
+		const uint8_t *from; /* NULL: no read is held back */
 		void *to;
 		uint32_t length;
-	} held; /* a read whose first lines are under way; of those in `done` it is the last */
+		/*
+	 * the read that is held back: prefetched, not yet copied; its entry in `done` is the last
+	 */
+	} held;
 };
 
 /* device.c */
 int loop_event(struct loop_conn *conn, enum loop_event_type type, uint32_t id, int rc,
 	       const void *data, size_t len);
-int loop_usable(const struct loop_conn *conn); /* 0 or -ENOTCONN */
+int loop_usable(const struct loop_conn *conn); /* Returns 0 or -ENOTCONN. */
 
 /* queue.c */
 int loop_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p,
@@ -201,7 +207,7 @@ int loop_import(void *conn, const struct gantry_token *token, uint32_t flags,
 		struct gantry_region **region_p);
 void loop_release(void *conn, struct gantry_region *region);
 int loop_revoke(void *conn, uint32_t handle);
-/* forget the export; false: there is none */
+/* Drop the export. Returns false if there is none. */
 bool loop_revoked(struct loop_conn *conn, uint32_t handle);
 void loop_regions_free(struct loop_conn *conn);
 int loop_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);

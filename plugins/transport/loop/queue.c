@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* queue.c - how consumers and producers of the loop are made and unmade. Control thread. */
+/*
+ * queue.c - creation and destruction of consumers and producers of the loop transport. Thread:
+ * control.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -117,8 +120,8 @@ void loop_consumer_destroy(void *arg)
 }
 
 /*
- * Put the ring where the consumer's lane will find it; what that lane has let go of is cleared
- * first.
+ * Make the ring visible to the lane of the consumer. First releases rings that the lane has
+ * detached.
  */
 static int attach(struct loop_consumer *c, struct loop_ring *r)
 {
@@ -140,7 +143,7 @@ static int attach(struct loop_consumer *c, struct loop_ring *r)
 	c->rings[line] = r;
 	/* pairs with loop_poll_recv */
 	__atomic_fetch_or(&c->active, 1ull << line, __ATOMIC_RELEASE);
-	/* a lane that sleeps does not know the ring yet, so it has given no credit */
+	/* Wake the lane: a lane that sleeps does not know the ring, and so gives it no credit. */
 	return write(c->bell, &one, sizeof(one)) < 0 ? -errno : 0;
 }
 
@@ -191,10 +194,7 @@ void loop_producer_destroy(void *arg)
 	if (!p)
 		return;
 	loop_flush(p);
-	/*
-	 * From now on nobody reads the regions of its messages; a copy that has begun is waited
-	 * for.
-	 */
+	/* From now on no lane reads the regions of its messages. Wait for a copy in progress. */
 	__atomic_store_n(&p->ring->gone, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&p->ring->copying, __ATOMIC_SEQ_CST))
 		sched_yield();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * region.c - regions of the loop: an import is the exporter's own address. Remote read and write
- * are copies.
+ * region.c - export, import, remote read and remote write of the loop transport. Remote accesses
+ * are copies by the calling lane.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct loop_import {
 	struct gantry_region region;
 	struct loop_conn *conn;
 	uint32_t slot, generation;
-	uint8_t *addr;                /* also when the user did not want it */
+	uint8_t *addr;                /* set even if the caller did not ask for a mapping */
 	struct loop_mapping *mapping; /* that of the export; may be NULL */
 };
 
@@ -32,9 +32,9 @@ static void mapping_put(struct loop_mapping *mapping)
 }
 
 /*
- * Importers do not use the exporter's mapping. An exporter that has lost its connection may put
- * other memory in its place while IO of the importer is under way. A region that the exporter has
- * imported from another transport may have no mapping at all.
+ * Map the file of a region for its importers. They do not use the exporter's mapping: an exporter
+ * that has lost its connection may replace that mapping while an IO of the importer is in flight. A
+ * region that the exporter has imported from another transport may have no mapping.
  */
 static int mapping_create(const struct gantry_region *region, uint32_t rights,
 			  struct loop_export *e)
@@ -69,10 +69,11 @@ static struct loop_export *find_export(struct loop_conn *conn, uint32_t handle)
 	return NULL;
 }
 
-static void forget(struct loop_export *e)
+static void drop_export(struct loop_export *e)
 {
 	__atomic_store_n(&e->region, NULL, __ATOMIC_RELEASE);
-	mapping_put(e->mapping); /* a lane of the importer may still access it */
+	/* unmaps after the last import is released: a lane of the importer may still access it */
+	mapping_put(e->mapping);
 	e->mapping = NULL;
 }
 
@@ -204,7 +205,7 @@ bool loop_revoked(struct loop_conn *conn, uint32_t handle)
 	struct loop_export *e = find_export(conn, handle);
 
 	if (e)
-		forget(e);
+		drop_export(e);
 	return e != NULL;
 }
 
@@ -212,7 +213,7 @@ void loop_regions_free(struct loop_conn *conn)
 {
 	for (unsigned int i = 0; i < LOOP_REGIONS; i++)
 		if (conn->exports[i].region)
-			forget(&conn->exports[i]);
+			drop_export(&conn->exports[i]);
 }
 
 int loop_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
@@ -258,8 +259,8 @@ void loop_rma_destroy(void *arg)
 }
 
 /*
- * 0, or -ENOTCONN: the exporter has left, and its memory may have. Pairs with cut_off() in
- * device.c, all seq_cst.
+ * Copy, unless the connection is lost. Returns 0, or -ENOTCONN: the exporter has disconnected, so
+ * its memory may be unmapped. Pairs with cut_off() in device.c, all seq_cst.
  */
 static int copy(struct loop_rma *rma, void *to, const void *from, uint32_t length,
 		const struct gantry_region *from_region)
@@ -290,8 +291,8 @@ void loop_rma_flush(void *arg)
 }
 
 /*
- * A read is held back until the next access is there, whose first lines are asked for before it is
- * copied. A write is not: a message that follows it may tell of its data.
+ * A read is held back until the next access, whose first lines are prefetched before the held read
+ * is copied. A write is not held back: a message that follows it may announce its data.
  */
 int loop_rma_submit(void *arg, const struct gantry_rma *op)
 {
