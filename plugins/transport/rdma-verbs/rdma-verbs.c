@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rdma-verbs - any device of libibverbs: InfiniBand, RoCE, iWARP, soft-RoCE. What it does is in
- * verbs-common.
+ * rdma-verbs.c - transport over any device of libibverbs: InfiniBand, RoCE, iWARP, soft-RoCE. The
+ * implementation is in verbs-common.
  */
 #include "verbs.h"
 

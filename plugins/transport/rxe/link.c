@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link.c - soft-RoCE devices: found in sysfs, made over netlink. */
+/* link.c - finds soft-RoCE devices in sysfs and creates them over netlink. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,10 @@
 
 #include "rxe.h"
 
-/* The interface under a device, which only soft-RoCE tells; false for others. */
+/*
+ * Read the network interface of a soft-RoCE device. Returns false for other RDMA devices, which
+ * have no attribute `parent`.
+ */
 static int parent(const char *sysfs, const char *name, char *netdev, size_t size)
 {
 	char path[512];
@@ -95,8 +98,8 @@ int rxe_request(void *buf, size_t size, const char *name, const char *netdev)
 	return rc ? rc : (int)head->nlmsg_len;
 }
 
-/* The kernel has answered by the time send() returns. */
-static int ask(int fd, const void *request, size_t bytes)
+/* Send a request and read its reply. The kernel replies before send() returns. */
+static int send_request(int fd, const void *request, size_t bytes)
 {
 	struct {
 		struct nlmsghdr head;
@@ -116,13 +119,13 @@ static int ask(int fd, const void *request, size_t bytes)
 	return answer.err.error;
 }
 
-static int ask_kernel(const void *request, int bytes)
+static int request_kernel(const void *request, int bytes)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA), rc;
 
 	if (fd < 0)
 		return -errno;
-	rc = ask(fd, request, (size_t)bytes);
+	rc = send_request(fd, request, (size_t)bytes);
 	close(fd);
 	return rc;
 }
@@ -139,7 +142,7 @@ int rxe_create(const char *netdev, char name[RXE_NAME])
 
 	name_of(netdev, name);
 	rc = rxe_request(request, sizeof(request), name, netdev);
-	return rc < 0 ? rc : ask_kernel(request, rc);
+	return rc < 0 ? rc : request_kernel(request, rc);
 }
 
 int rxe_may_create(const char *sysfs, const char *netdev, char name[RXE_NAME])
@@ -157,8 +160,11 @@ int rxe_may_create(const char *sysfs, const char *netdev, char name[RXE_NAME])
 	snprintf(path, sizeof(path), "%.400s/%s", sysfs, name);
 	if (access(path, F_OK) == 0)
 		return -EEXIST;
-	rc = ask_kernel(&nameless, NLMSG_HDRLEN);
-	/* names are missing: it looks for them after it has asked for our rights */
+	rc = request_kernel(&nameless, NLMSG_HDRLEN);
+	/*
+	 * The request has no names. The kernel checks the privilege before it looks for them, so
+	 * EINVAL means that it is granted.
+	 */
 	return rc == -EINVAL ? 0 : rc;
 }
 

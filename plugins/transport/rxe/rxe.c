@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rxe - soft-RoCE: RDMA over any Ethernet interface. Finds or makes the device of one; the rest is
- * in verbs-common.
+ * rxe.c - transport over soft-RoCE, which is RDMA over an Ethernet interface. Finds or creates the
+ * soft-RoCE device of an interface. verbs-common does the rest.
  */
 #include <errno.h>
 #include <string.h>
@@ -32,16 +32,16 @@ static void check(const void *conf, const struct gantry_option_faults *faults)
 
 static int make(const struct gantry_host *host, const char *netdev, char name[RXE_NAME])
 {
-	int look = host->flags & GANTRY_HOST_DRY_RUN;
-	int rc = look ? rxe_may_create(SYSFS, netdev, name) : rxe_create(netdev, name);
+	int dry_run = host->flags & GANTRY_HOST_DRY_RUN;
+	int rc = dry_run ? rxe_may_create(SYSFS, netdev, name) : rxe_create(netdev, name);
 
 	if (rc)
 		gantry_log_error(host, "cannot make a soft-RoCE device on %s: %s: %s", netdev,
 				 strerror(-rc), rxe_advice(rc));
 	else
-		gantry_log_info(host, "%s soft-RoCE device %s on %s", look ? "would make" : "made",
-				name, netdev);
-	return rc || !look ? rc : -EAGAIN;
+		gantry_log_info(host, "%s soft-RoCE device %s on %s",
+				dry_run ? "would make" : "made", name, netdev);
+	return rc || !dry_run ? rc : -EAGAIN;
 }
 
 static int rxe_open(const struct gantry_host *host, const void *conf, void **device_p)
