@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crc - end-to-end CRC32C of the data: what the application wrote is what the store got, and the
- * other way round.
+ * crc.c - a stage for end-to-end CRC32C checksums of the data.
  *
- * Put it into the initiator and into the target; each end of the path then checks what the other
- * one made:
+ * Configure it in the initiator and in the target. Each end checks the checksums that the other end
+ * computes:
  *
  *     load  = { role = "initiator"; ... stages = ( { type = "crc"; mode = "generate"; } ); };
  *     store = { role = "target";    ... stages = ( { type = "crc"; mode = "verify"; } ); };
  *
- *                 on the way down                        on the way back
- *     write       initiator: make the checksum
- *                 target: check it, before the store     (nothing)
- *     read        (nothing) target: make the checksum, initiator: check it
+ *            on the way down                          on the way back
+ *     write  initiator: compute the checksum
+ *            target: check it before the store        (nothing)
+ *     read   (nothing)                                target: compute the checksum
+ *                                                     initiator: check it
  *
- * Mode "both" (the default) is right at either end: a checksum that is there is checked, one that
- * is missing is made.
- * What a mode names is what happens to writes. With `strict` a missing checksum is an error, so
- * that an end without the stage shows; strict needs to know its end, so it goes with "generate" or
- * "verify".
+ * Mode "both" (the default) works at either end: it checks a checksum that is present, and computes
+ * one that is missing. The mode names what happens to writes. With `strict` a missing checksum is
+ * an error, which detects an end without the stage. `strict` needs mode "generate" or "verify",
+ * because it depends on the end.
  *
- * In a gateway the data is not addressable: the stage passes everything there. The checksum travels
- * in the descriptor.
+ * The checksum is a field of the descriptor. In a gateway the data is not addressable, so the stage
+ * passes everything.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +35,7 @@ struct crc_conf {
 	uint8_t strict;
 };
 
-/* What to do with data: on the way down of a write, on the way back of a read. */
+/* What to do with data: of a write on the way down, of a read on the way back. */
 struct crc_plan {
 	uint8_t make, check, need;
 };
@@ -44,7 +43,7 @@ struct crc_plan {
 struct crc_lane {
 	const struct gantry_host *host;
 	struct crc_plan write, read;
-	int told;
+	int has_logged;
 	uint64_t n_made, n_checked, n_missing, n_wrong;
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
 
@@ -112,23 +111,25 @@ static int crc_start(void *stage, struct gantry_lane *lane, void **self_p)
 	return 0;
 }
 
-static void tell(struct crc_lane *lane, const struct gantry_io *io, const char *what)
+static void log_first(struct crc_lane *lane, const struct gantry_io *io, const char *what)
 {
-	if (lane->told)
+	if (lane->has_logged)
 		return;
-	lane->told = 1;
+	lane->has_logged = 1;
 	gantry_log_error(lane->host, "%s of %u bytes at %llu: %s; later ones are only counted",
 			 io->opcode == GANTRY_OP_READ ? "read" : "write", io->length,
 			 (unsigned long long)io->offset, what);
 }
 
-/* Make or check, as planned. 0: fine; -EILSEQ: this data is not to be used. */
+/*
+ * Compute or check the checksum as planned. Returns 0; -EILSEQ: the checksum is missing or wrong.
+ */
 static int apply(struct crc_lane *lane, const struct crc_plan *plan, struct gantry_io *io)
 {
 	if (!(io->flags & GANTRY_IO_CRC)) {
 		if (plan->need) {
 			gantry_count(&lane->n_missing, 1);
-			tell(lane, io, "comes without a checksum");
+			log_first(lane, io, "comes without a checksum");
 			return -EILSEQ;
 		}
 		if (plan->make) {
@@ -144,7 +145,7 @@ static int apply(struct crc_lane *lane, const struct crc_plan *plan, struct gant
 	if (io->crc32c == gantry_crc32c(0, io->data, io->length))
 		return 0;
 	gantry_count(&lane->n_wrong, 1);
-	tell(lane, io, "does not match its checksum");
+	log_first(lane, io, "does not match its checksum");
 	return -EILSEQ;
 }
 
@@ -156,7 +157,7 @@ static int crc_submit(void *self, struct gantry_io *io)
 	int rc;
 
 	if (io->opcode == GANTRY_OP_READ)
-		io->flags &= (uint8_t)~GANTRY_IO_CRC; /* there is no data yet */
+		io->flags &= (uint8_t)~GANTRY_IO_CRC; /* a read has no data on the way down */
 	else if (io->opcode == GANTRY_OP_WRITE && io->data && apply(lane, &lane->write, io)) {
 		gantry_fail(io, GANTRY_S_CORRUPT);
 		return 0;

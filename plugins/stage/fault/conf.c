@@ -12,7 +12,7 @@ static const char *const kinds[FAULT_COUNT] = {"drop",  "error",   "delay",
 
 static const char *const only[] = {"any", "read", "write", "flush", NULL};
 
-/* in the order of the statuses, without OK */
+/* in the order of enum gantry_status, without OK */
 static const char *const errors[] = {"io",       "nospc",       "range",     "access",
 				     "invalid",  "unsupported", "timeout",   "session_lost",
 				     "unknown",  "corrupt",     "read_only", "nomem",
@@ -68,7 +68,7 @@ const struct gantry_option fault_options[] = {
 	GANTRY_OPTION_END,
 };
 
-/* As strtod, with a point whatever the locale of the program is. */
+/* As strtod(), but the decimal separator is a point in any locale. */
 static double parse_number(const char *text, char **end_p)
 {
 	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -82,7 +82,7 @@ static double parse_number(const char *text, char **end_p)
 	return number;
 }
 
-/* "1%" or "0.01" to a share of 2^32. */
+/* Convert "1%" or "0.01" to a fraction of 2^32. Returns 0 or -EINVAL. */
 static int parse_rate(const char *text, uint64_t *threshold_p)
 {
 	char *end;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fault - a stage that makes trouble, to show that the rest of the path copes. The same seed gives
- * the same trouble.
+ * fault.c - a stage that injects faults, to test that the other parts of the path handle them. The
+ * same seed gives the same faults.
  *
- * In a configuration: stages = ( { type = "fault"; seed = 7; delay = "2ms"; delay_rate = "5%";
- * error_nth = 1000; } );
+ * In a configuration:
  *
- * Whatever it does, each IO completes exactly once. The one exception is what `duplicate` is for:
- * the second completion is made only while the descriptor rests at its owner, where the guard of
- * the chain catches it.
+ *     stages = ( { type = "fault"; seed = 7; delay = "2ms"; delay_rate = "5%"; } );
+ *
+ * Each IO completes exactly once, whatever the fault. The only exception is `duplicate`. It
+ * completes a descriptor again only while the descriptor is with its owner, where the guard of the
+ * chain detects it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 
 #define POLL_BOUND 64
 #define SHORT_UNIT 4096u
-/* as io_timeout is by default, which begins behind the stages of a program's own role */
+/* The default of io_timeout, which a requester applies below the stages of the role. */
 #define NO_DEADLINE_US 30000000u
 
 static int fault_open(const struct gantry_host *host, const void *conf, void **stage_p)
@@ -80,7 +81,7 @@ static int fault_start(void *stage, struct gantry_lane *lane, void **self_p)
 	return 0;
 }
 
-static int is_hit(const struct fault_conf *conf, const struct gantry_io *io)
+static int matches(const struct fault_conf *conf, const struct gantry_io *io)
 {
 	switch (conf->only) {
 	case FAULT_READS:
@@ -95,8 +96,8 @@ static int is_hit(const struct fault_conf *conf, const struct gantry_io *io)
 }
 
 /*
- * The faults of the IO that is number n of its lane. Rolls for every kind, so that one rate does
- * not change another.
+ * Choose the faults of IO number n of the lane. Draws a random number for every kind that has a
+ * rate, so that the rates are independent.
  */
 static uint32_t choose(struct fault_lane *lane, const struct gantry_io *io, uint64_t n)
 {
@@ -130,7 +131,7 @@ static void flip(const struct fault_record *record)
 	((uint8_t *)record->io->data)[record->bit / 8] ^= (uint8_t)(1u << record->bit % 8);
 }
 
-/* Take back what was changed for the way down. */
+/* Undo the changes that were made for the way down. */
 static void restore(struct fault_record *record)
 {
 	record->io->length = record->length;
@@ -140,8 +141,8 @@ static void restore(struct fault_record *record)
 }
 
 /*
- * Send it down, changed as its faults want. Returns what gantry_submit() returns; when refused, all
- * is as before.
+ * Submit the descriptor with the changes of its faults. Returns as gantry_submit(). If the chain
+ * rejects the descriptor, all changes are undone.
  */
 static int pass(struct fault_record *record)
 {
@@ -224,7 +225,7 @@ static int fault_submit(void *self, struct gantry_io *io)
 	int rc;
 
 	*gantry_stage_ctx(io) = 0;
-	n = is_hit(conf, io) ? lane->n_seen + 1 : lane->n_seen;
+	n = matches(conf, io) ? lane->n_seen + 1 : lane->n_seen;
 	if (is_lost(lane, n)) {
 		gantry_count(&lane->n_lost, 1);
 		gantry_fail(io, GANTRY_S_SESSION_LOST);
@@ -246,14 +247,17 @@ static int fault_submit(void *self, struct gantry_io *io)
 	}
 	rc = kinds ? submit_with(lane, io, kinds) : gantry_submit(io);
 	if (rc && lane->n_seen == n) {
-		/* it comes again, and is to meet the same fate */
+		/* The caller submits the IO again, and it must get the same faults. */
 		lane->random = before;
 		__atomic_store_n(&lane->n_seen, n - 1, __ATOMIC_RELAXED);
 	}
 	return rc;
 }
 
-/* The second completion: only of a descriptor that rests, so that the guard is the next hop. */
+/*
+ * Complete a descriptor twice. The second time only if the descriptor is idle, so that the guard is
+ * the next hop.
+ */
 static void complete_twice(struct fault_lane *lane, struct gantry_io *io)
 {
 	gantry_complete(io);
@@ -294,7 +298,10 @@ static void fault_complete(void *self, struct gantry_io *io)
 		gantry_complete(io);
 }
 
-/* A held record whose time has come. Returns 0, or -EAGAIN when it must stay. */
+/*
+ * Release a held record that is due. Returns 0; -EAGAIN: the chain is full, so the record stays
+ * held.
+ */
 static int release(struct fault_lane *lane, struct fault_record *record)
 {
 	struct gantry_io *io = record->io;
@@ -346,7 +353,7 @@ static struct fault_record *first_of(const struct fault_lane *lane, const void *
 	return record;
 }
 
-/* Only as many as are held now: a completion may bring a new descriptor. */
+/* Cancels only the records that are held now, because a completion may submit a new descriptor. */
 static void fault_drain(void *self, const void *owner)
 {
 	struct fault_lane *lane = self;

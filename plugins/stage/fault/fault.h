@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fault.h - a stage that makes trouble: what its files share.
+ * fault.h - internal interface of the fault stage.
  *
- *	conf.c     options, and rates as people write them
- *	hold.c     descriptors that are held until a time
- *	fault.c    which fault, and the faults themselves; the plugin
+ *     conf.c   options, and parsing of rates
+ *     hold.c   list of descriptors that are held until a time
+ *     fault.c  plugin interface; chooses and injects the faults
  */
 #ifndef FAULT_H
 #define FAULT_H
@@ -12,7 +12,7 @@
 #include <gantry/random.h>
 #include <gantry/stage.h>
 
-/* What can happen to an IO. The order is the order in which it is decided. */
+/* Faults of an IO, in the order in which they are decided. */
 enum fault_kind {
 	FAULT_DROP,
 	FAULT_ERROR,
@@ -28,7 +28,7 @@ enum fault_only { FAULT_ANY, FAULT_READS, FAULT_WRITES, FAULT_FLUSHES };
 struct fault_conf {
 	int64_t seed;
 	uint64_t delay_ns;
-	uint32_t error; /* index of the status, less one */
+	uint32_t error; /* enum gantry_status of the injected error, minus 1 */
 	uint32_t only;  /* enum fault_only */
 	int64_t limit;
 	int64_t disconnect_after;
@@ -36,19 +36,23 @@ struct fault_conf {
 	int64_t nth[FAULT_COUNT];
 };
 
-/* A fault that an IO carries; the IO's frame points to it, and is 0 for an IO without. */
+/*
+ * Faults of one IO. The stage context of the IO points to its record; it is 0 for an IO without
+ * faults.
+ */
 struct fault_record {
 	struct gantry_io *io;
-	struct fault_record *next, *prev; /* of the hold, or of the free list (next) */
+	struct fault_record *next, *prev; /* in the hold, or in the free list (next only) */
 	uint64_t due_ns;
-	uint32_t kinds;  /* bit 1 << enum fault_kind for each that is still to happen */
-	uint32_t length; /* of the IO, as it came */
-	uint32_t bit;    /* to flip in its data */
+	uint32_t kinds;  /* bit mask of 1 << enum fault_kind: faults still to inject */
+	uint32_t length; /* original length of the IO */
+	uint32_t bit;    /* to flip in the data */
 	uint8_t flipped;
-	uint8_t dropped; /* held for good: it never goes down */
+	/* held until its deadline, then completed with an error; never submitted */
+	uint8_t dropped;
 };
 
-/* Records in order of their time. */
+/* Records, ordered by due_ns. */
 struct fault_hold {
 	struct fault_record *first, *last;
 	uint32_t n;
@@ -69,20 +73,20 @@ struct fault_lane {
 	struct gantry_random random;
 	struct fault_record *records, *free;
 	struct fault_hold hold;
-	uint64_t n_seen;              /* IOs that a fault could have hit */
-	uint64_t n_done[FAULT_COUNT]; /* faults that happened */
-	uint64_t n_lost;              /* failed because of disconnect_after */
-	/* too many faults at a time, or a duplicate that could not be */
+	uint64_t n_seen;              /* IOs that match `only` */
+	uint64_t n_done[FAULT_COUNT]; /* faults injected */
+	uint64_t n_lost;              /* IOs that failed because of disconnect_after */
+	/* faults not injected: no free record, or the descriptor of a duplicate was in use */
 	uint64_t n_spared;
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
 
 extern const struct gantry_option fault_options[];
 
 void fault_check(const void *arg, const struct gantry_option_faults *faults);
-/* Turn the rates into thresholds. */
+/* Parse the rates into thresholds. */
 void fault_rates(struct fault *fault);
 
-/* O(distance from the end): O(1) where all wait equally long. */
+/* Insert a record. Searches from the end of the list: O(1) if all delays are equal. */
 void fault_hold_add(struct fault_hold *hold, struct fault_record *record, uint64_t due_ns);
 void fault_hold_remove(struct fault_hold *hold, struct fault_record *record);
 

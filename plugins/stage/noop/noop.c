@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * noop - a stage that does nothing: the example to copy for a stage of your own.
+ * noop.c - a stage without effect: the template for a new stage.
  *
  * In a configuration: stages = ( { type = "noop"; } );
  *
- * It is complete as it stands: slots that are left out get a default. `submit` then passes the
- * descriptor down, `complete` passes it back. To make it do something, read <gantry/stage.h> and
- * add, in this order:
+ * It is complete: operations that are NULL get a default. The default `submit` passes the
+ * descriptor down; the default `complete` passes it back. To add a function, read <gantry/stage.h>
+ * and define, in this order:
  *
- *     submit      look at the descriptor, then `return gantry_submit(io);`
- *     complete    look at its status, then `gantry_complete(io);`
- *     open        when there are options: a struct for them, a table of struct gantry_option, and a
- *                 stage to make
- *     start       when there is something to count: give each lane a part of its own, and no lock
- *                 is needed
- *     poll, drain when it keeps descriptors
+ *     submit       inspect the descriptor, then `return gantry_submit(io);`
+ *     complete     inspect its status, then `gantry_complete(io);`
+ *     open         if the stage has options: a struct for them, a table of struct gantry_option,
+ *                  and allocation of the stage
+ *     start        if the stage counts: per-lane state, so that no lock is needed
+ *     poll, drain  if the stage holds descriptors
  */
 #include <gantry/stage.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stats - counts and times what passes: for each operation the number, the bytes, the errors, and
- * how long the rest of the path (everything below this stage) took.
+ * stats.c - a stage that counts IOs and measures their latency. For each operation it counts IOs,
+ * bytes and errors, and measures the time that the path below this stage takes.
  *
  * In a configuration: stages = ( { type = "stats"; } );
  *
- * Each lane counts for itself, without locks; the report adds the lanes up. Put it twice, before
- * and after another stage, to see what that stage costs.
+ * Each lane counts without locks; the report adds up the lanes. To measure the cost of another
+ * stage, configure stats before and after it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,9 +16,9 @@
 #include <gantry/stage.h>
 
 struct op_stats {
-	uint64_t n_bytes; /* of those that succeeded */
+	uint64_t n_bytes; /* of successful IOs */
 	uint64_t n_errors;
-	struct gantry_histogram latency; /* of all; holds the number too */
+	struct gantry_histogram latency; /* of all IOs; also holds their count */
 };
 
 struct stats_lane {
@@ -31,7 +31,7 @@ struct stats_lane {
 struct stats {
 	const struct gantry_host *host;
 	uint32_t n_lanes;
-	struct stats_lane **lanes; /* they outlive their lane, for the last report */
+	struct stats_lane **lanes; /* freed at close, so that the final report still has them */
 };
 
 static int stats_open(const struct gantry_host *host, const void *conf, void **stage_p)
@@ -120,7 +120,7 @@ static void report_latency(const struct gantry_histogram *h, struct gantry_write
 	w->end(w);
 }
 
-/* sum is a scratch, too large for a stack */
+/* sum: a buffer of the caller, because the struct is too large for the stack. */
 static void report_op(const struct stats *stats, unsigned opcode, struct op_stats *sum,
 		      struct gantry_writer *w)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace - writes every descriptor that passes, both ways, to a file (format: <gantry/trace.h>).
- * Data is not written.
+ * trace.c - a stage that writes each descriptor, on the way down and back, to a file (format:
+ * <gantry/trace.h>). It does not write the data.
  *
  * In a configuration: stages = ( { type = "trace"; path = "/var/tmp/load.trace"; } );
  *
- * Each lane collects records in a buffer of its own, and writes it when it is full, when its oldest
- * record is older than `flush`, when the host drains the stage, and at stop. When a write to the
- * file fails or the file reaches `limit`, the trace ends, but the IO goes on.
+ * Each lane collects records in its own buffer. It writes the buffer to the file when the buffer is
+ * full, when its oldest record is older than `flush`, when the host drains the stage, and at stop.
+ * If a write fails or the file reaches `limit`, the trace ends; IO continues.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include <gantry/stage.h>
 #include <gantry/trace.h>
 
-#define RECORDS (65536 / sizeof(struct gantry_trace_record)) /* in one buffer */
+#define RECORDS (65536 / sizeof(struct gantry_trace_record)) /* per buffer */
 
 struct trace_conf {
 	const char *path;
@@ -34,7 +34,7 @@ struct trace {
 	const struct trace_conf *conf;
 	int fd;
 	uint64_t start_ns;
-	/* one lane writes to the file at a time; the kernel serializes the writes anyway */
+	/* protects the file, n_bytes and ended */
 	pthread_mutex_t lock;
 	uint64_t n_bytes; /* in the file */
 	int ended;
@@ -45,9 +45,9 @@ struct trace {
 struct trace_lane {
 	struct trace *trace;
 	struct gantry_lane *lane;
-	uint64_t n_records, n_lost; /* in the file; not in the file after the trace has ended */
-	uint64_t oldest_ns;         /* when the first record of the buffer came */
-	uint32_t n;                 /* in the buffer; __atomic for the report */
+	uint64_t n_records, n_lost; /* written to the file; dropped after the trace has ended */
+	uint64_t oldest_ns;         /* time of the first record in the buffer */
+	uint32_t n;                 /* records in the buffer; __atomic for the report */
 	struct gantry_trace_record records[RECORDS];
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
 
@@ -100,10 +100,10 @@ static int write_head(struct trace *trace)
 	return write_all(trace->fd, &head, sizeof head, &done);
 }
 
-/* With its head; trace->fd -1 when it is only to be looked at. */
+/* Open the file and write its header. In a dry run trace->fd is -1. */
 static int open_file(struct trace *trace)
 {
-	/* ENXIO: a FIFO without a reader */
+	/* O_NONBLOCK: a FIFO without a reader fails with ENXIO instead of blocking */
 	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_NONBLOCK;
 	int rc;
 
@@ -133,7 +133,8 @@ static int trace_open(const struct gantry_host *host, const void *arg, void **st
 	rc = open_file(trace);
 	if (rc) {
 		gantry_log_error(host, "%s: cannot write a trace: %s", trace->conf->path,
-				 rc == -ENXIO ? "nobody reads this FIFO or socket" : strerror(-rc));
+				 rc == -ENXIO ? "this FIFO or socket has no reader"
+					      : strerror(-rc));
 		free(trace);
 		return rc;
 	}
@@ -154,7 +155,7 @@ static int trace_start(void *stage, struct gantry_lane *lane, void **self_p)
 	}
 	self = trace->lanes[lane->index];
 	if (!self) {
-		/* touches the buffer: no page faults on the IO path */
+		/* clears the buffer, so that the IO path takes no page fault */
 		self = gantry_zalloc_lines(sizeof *self);
 		if (!self)
 			return -ENOMEM;
@@ -192,7 +193,7 @@ static uint32_t append(struct trace *trace, const struct gantry_trace_record *re
 	trace->n_bytes += done;
 	if (rc) {
 		end_trace(trace, strerror(-rc));
-		/* a FIFO keeps its part of a record */
+		/* a FIFO cannot be truncated: its reader gets the partial record */
 		(void)!ftruncate(trace->fd, (off_t)trace->n_bytes);
 	}
 	return (uint32_t)(done / sizeof *records);
@@ -238,7 +239,10 @@ static int trace_submit(void *self, struct gantry_io *io)
 	uint8_t wire[GANTRY_IO_WIRE_BYTES];
 	int rc;
 
-	/* once accepted, the descriptor is gone; when refused, it comes again */
+	/*
+	 * Copy it first: a descriptor that is accepted may be changed or completed before
+	 * gantry_submit() returns. A rejected descriptor is submitted again, so it is not recorded.
+	 */
 	memcpy(wire, io, sizeof wire);
 	rc = gantry_submit(io);
 	if (rc == 0)

@@ -251,7 +251,7 @@ static void fifo_without_a_reader_is_refused(void)
 	TEST_ASSERT_EQUAL_INT(-ENXIO,
 			      fake_chain_stage(&chain, plugin, fake_conf(plugin, setting, NULL)));
 	alarm(0);
-	TEST_ASSERT_TRUE(fake_logged(&host, "nobody reads this FIFO"));
+	TEST_ASSERT_TRUE(fake_logged(&host, "this FIFO or socket has no reader"));
 	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	OPEN("limit=1MiB");
 	TEST_ASSERT_EQUAL_INT(64, read(reader, file, sizeof file));
