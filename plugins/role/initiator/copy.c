@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy.c - a file or block device into the volume, or the volume into one. Each lane copies a
- * stripe of its own; the file is read and written on the lane's thread, at the slot that moves the
- * same bytes.
+ * copy.c - copies a file or block device into the volume, or the volume into one. Each lane copies
+ * its own stripe. It reads and writes the file on its own thread, through the buffer of the slot
+ * that moves the same bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 struct copy {
 	uint64_t at, end; /* bytes in the volume */
-	int ended;        /* the last step, a flush or an fdatasync, is done or on its way */
+	int ended;        /* the last step, a flush or an fdatasync, has been issued */
 };
 
 static const char *file_name(const struct initiator *in)
@@ -32,15 +32,15 @@ static int file_error(struct initiator *in, const char *what, int rc)
 
 static int file_failed(struct lane *lane, const char *what, int rc)
 {
-	if (!atomic_exchange(&lane->in->failed, true)) /* of the many in flight, the first */
+	if (!atomic_exchange(&lane->in->failed, true)) /* log only the first failure */
 		file_error(lane->in, what, rc);
 	lane_fail(lane->in);
 	return rc;
 }
 
 /*
- * A FIFO that nobody writes is opened and refused: without O_NONBLOCK, open() would wait, deaf to
- * signals.
+ * Open with O_NONBLOCK: otherwise opening a FIFO without a writer would block, and ignore signals.
+ * file_size() then rejects the FIFO.
  */
 static int open_source(struct initiator *in)
 {
@@ -73,7 +73,7 @@ static void warn_of_readers(const struct initiator *in)
 				file_name(in), (unsigned)st.st_mode & 07777, file_name(in));
 }
 
-/* Size of the open file in *size_p. */
+/* Determine the size of the open file. Returns 0 or -errno. */
 static int file_size(struct initiator *in, uint64_t *size_p)
 {
 	struct stat st;
@@ -122,7 +122,7 @@ static int copy_out_prepare(struct initiator *in)
 	return 0;
 }
 
-/* Bytes of one IO and number of IOs. */
+/* Set the length of one IO and the number of IOs. */
 static int set_blocks(struct initiator *in)
 {
 	const struct gantry_volume_info *volume = &in->volume;
@@ -174,7 +174,10 @@ static int copy_out_fits(const struct initiator *in, const struct gantry_volume_
 	return 0;
 }
 
-/* A target locks what it serves; a file system that has no locks may say anything else. */
+/*
+ * Lock the file, because a target locks the file that it serves. Errors other than EWOULDBLOCK are
+ * ignored: the file system may not support locks.
+ */
 static int set_size(struct initiator *in)
 {
 	if (flock(in->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
@@ -188,8 +191,8 @@ static int set_size(struct initiator *in)
 	return 0;
 }
 
-/* A regular file gets the size of the copy; a device must have it. */
-static int make_room(struct initiator *in)
+/* Give a regular file the size of the copy, and check the size of a device. */
+static int prepare_destination(struct initiator *in)
 {
 	uint64_t size;
 	int rc = file_size(in, &size);
@@ -213,7 +216,7 @@ static int copy_out_setup(struct initiator *in)
 	int rc;
 
 	in->copy_bytes = conf->copy_size ? conf->copy_size : in->volume.size;
-	rc = open_destination(in) ?: make_room(in) ?: set_blocks(in);
+	rc = open_destination(in) ?: prepare_destination(in) ?: set_blocks(in);
 	if (!rc)
 		warn_of_readers(in);
 	return rc;
@@ -268,7 +271,7 @@ static uint32_t next_length(const struct lane *lane)
 	return (uint32_t)(left < lane->in->block ? left : lane->in->block);
 }
 
-/* How many bytes of an IO belong to the file; the rest is padding. */
+/* Returns how many bytes of an IO belong to the file. The others are padding. */
 static uint32_t file_bytes(const struct initiator *in, uint64_t offset, uint32_t length)
 {
 	uint64_t left = in->copy_bytes > offset ? in->copy_bytes - offset : 0;
@@ -348,7 +351,8 @@ static int copy_done(struct lane *lane, struct gantry_io *io)
 	if (io->status == GANTRY_S_OK)
 		gantry_count(&lane->stats->done, file_bytes(lane->in, io->offset, io->length));
 	else if (io->status != GANTRY_S_CANCELED)
-		lane_fail(lane->in); /* there is no half copy */
+		lane_fail(
+			lane->in); /* a partial copy is a failure, whatever continue_on_error says */
 	return 1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * initiator - the role that submits IO: a workload, a copy of a file, or a trace that is played
- * again.
+ * initiator.c - plugin interface of the initiator, the role that submits IO: a generated workload,
+ * a copy of a file, or the replay of a trace.
  */
 #include <errno.h>
 #include <stdlib.h>

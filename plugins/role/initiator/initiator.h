@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * initiator.h - inside the initiator role: what its files share.
+ * initiator.h - internal interface of the initiator.
  *
- *      initiator.c   options, life                      control thread
+ *      initiator.c   options, open and close            control thread
  *      session.c     events of the session              control thread
  *      lane.c        keeps the queue of a lane full     lane's thread
- *      workload.c copy.c replay.c
- *                    sources: what to issue next        see struct source
- *      stamp.c       content of a block that says what it is
- *      verify.c      what a block may hold now          lane's thread
- *      report.c      values for people and machines     control thread, while the lanes run
+ *      workload.c, copy.c, replay.c
+ *                    sources: choose the next IO        see struct source
+ *      stamp.c       self-describing block content      any thread
+ *      verify.c      expected content of each block     lane's thread
+ *      report.c      measured values                    control thread, while the lanes run
  *
- * The volume is cut into one slice for each lane, so that no two lanes know of each other.
+ * The volume is divided into one slice for each lane, so lanes share no blocks.
  */
 #ifndef INITIATOR_H
 #define INITIATOR_H
@@ -57,19 +57,19 @@ struct initiator_conf {
 	uint8_t huge_pages, continue_on_error;
 };
 
-/* What the report tells apart. */
+/* Kinds of IO that the report distinguishes. */
 enum kind { KIND_READ, KIND_WRITE, KIND_FLUSH, KIND_OTHER, KIND_COUNT };
 
-/* What a verified read can show. */
+/* Results of a verified read. */
 enum verdict {
 	VERDICT_OK,
-	VERDICT_UNVERIFIED,  /* no write to that block was acknowledged */
-	VERDICT_WRONG_BLOCK, /* content of another place */
-	VERDICT_STALE,       /* older than what was acknowledged */
-	VERDICT_TORN,        /* part of one write, part of another */
-	VERDICT_CORRUPT,     /* changed on the way or at rest */
-	VERDICT_MISSING,     /* no trace of the write */
-	VERDICT_FOREIGN,     /* another session's write */
+	VERDICT_UNVERIFIED,  /* no write to that block has been acknowledged */
+	VERDICT_WRONG_BLOCK, /* content of another offset */
+	VERDICT_STALE,       /* older than the last acknowledged write */
+	VERDICT_TORN,        /* parts of different writes */
+	VERDICT_CORRUPT,     /* changed in transit or at rest */
+	VERDICT_MISSING,     /* no stamp: the write did not take effect */
+	VERDICT_FOREIGN,     /* written by another session */
 	VERDICT_COUNT
 };
 
@@ -78,20 +78,20 @@ struct kind_stats {
 	struct gantry_histogram latency;
 };
 
-/* Written by the lane's thread, read by any. */
+/* Written by the lane's thread, read by any thread. */
 struct lane_stats {
 	struct kind_stats kind[KIND_COUNT];
 	struct gantry_histogram hop[GANTRY_HOP_COUNT];
-	struct gantry_histogram link; /* the latency without what the next role took */
+	struct gantry_histogram link; /* latency minus the time in the next role */
 	uint64_t status[GANTRY_S_COUNT];
 	uint64_t verdict[VERDICT_COUNT];
-	/* taken by the chain, given back by it: each exactly once */
+	/* descriptors accepted by the chain, and completed by it, each counted once */
 	uint64_t n_submitted, n_completed;
 	uint64_t n_checked;
-	uint64_t n_refused; /* by the chain, for good */
+	uint64_t n_refused; /* rejected by the chain, and not submitted again */
 	uint64_t n_quarantined;
 	uint64_t n_doubled;
-	uint64_t done; /* in the unit of initiator.target */
+	uint64_t done; /* progress, in the unit of initiator.target */
 	uint64_t end_ns;
 };
 
@@ -104,54 +104,65 @@ struct lane {
 	struct gantry_lane *pub;
 	struct gc_queue *queue;
 	enum lane_state state;
-	uint64_t clock; /* the last time that was read */
-	void *work;     /* of the source */
-	/* all its IOs carry data and are only counted: `done` of the source need not be called */
+	uint64_t clock; /* time of the current turn */
+	void *work;     /* state of the source */
+	/*
+	 * All IOs carry data and are only counted, so the lane does not call `done` of the source.
+	 */
 	int counted;
 	struct lane_stats *stats;
 
-	uint32_t untimed[KIND_COUNT], n_untimed; /* IOs for which the time stood still */
 	/*
-	 * 1 << enum gantry_hop_time: hops that took as long as the IO itself, where that was looked
-	 * at
+	 * completed IOs whose latency is not recorded yet, because the cached clock did not advance
 	 */
-	uint32_t near;
+	uint32_t untimed[KIND_COUNT], n_untimed;
+	/*
+	 * Bit mask of 1 << enum gantry_hop_time: hops whose time equalled the latency of the IO
+	 * that was timed last.
+	 */
+	uint32_t whole_hops;
 
 	int event_fd; /* wakes the lane */
 	uint32_t index;
-	int polled; /* control thread */
+	int polled; /* the poller is registered; control thread */
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
 
-/* Where work comes from. All but next and done: control thread. */
+/* A source of IO. The control thread calls all functions except next and done. */
 struct source {
 	const char *mode;
-	/* that say how large its region is; NULL: none does */
+	/* options that determine the size of its region, for messages; NULL: none */
 	const char *depth_option, *block_option;
 	/*
-	 * Before the session: look at what the options name, and set in->block to what it may be at
-	 * the most. Logs.
+	 * Open and check what the options name, before the session exists. Sets in->block to the
+	 * largest length of an IO. Returns 0 or -errno; logs the cause.
 	 */
 	int (*prepare)(struct initiator *in);
 	/*
-	 * What the options ask of a volume that it is not, as a fault, and -errno; 0: nothing. What
-	 * is not known of it is 0. Looks at nothing else.
+	 * Check that the options fit the volume. A field of `volume` that is 0 is unknown. Reports
+	 * a misfit as a fault. Returns 0 or -errno. No side effects.
 	 */
 	int (*fits)(const struct initiator *in, const struct gantry_volume_info *volume,
 		    const struct gantry_option_faults *faults);
-	/* The volume is known, and fits: set in->target, and make in->block fit. Logs. */
+	/*
+	 * The volume is known, and fits: set in->target, and limit in->block. Returns 0 or -errno;
+	 * logs the cause.
+	 */
 	int (*setup)(struct initiator *in);
-	/* Make lane->work, right before the lane runs. */
+	/* Create lane->work, immediately before the lane runs. Returns 0 or -errno. */
 	int (*lane_setup)(struct lane *lane);
 	void (*lane_teardown)(struct lane *lane);
 	void (*teardown)(struct initiator *in); /* may be NULL */
 	/*
-	 * Fill the first line of io (see lane_fill). 0; -EAGAIN: not now, a completion or wake_ns
-	 * will change that; -ENODATA: nothing more will come; else it has called lane_fail.
+	 * Fill the first cache line of io, with lane_fill(). Returns 0, or
+	 *
+	 *     -EAGAIN   no IO now: try again after a completion or at wake_ns
+	 *     -ENODATA  the source has no more IO
+	 *     -errno    the source has called lane_fail()
 	 */
 	int (*next)(struct lane *lane, struct gantry_io *io);
 	/*
-	 * It completed, or was dropped with GANTRY_S_CANCELED. Returns 0 when it is not to be
-	 * measured.
+	 * Called when an IO has completed, or when it is dropped with GANTRY_S_CANCELED. Returns 0
+	 * if the IO must not be measured.
 	 */
 	int (*done)(struct lane *lane, struct gantry_io *io);
 	uint64_t (*wake_ns)(struct lane *lane);
@@ -177,33 +188,33 @@ struct initiator {
 	struct gc_session *engine;
 	struct gantry_volume_info volume;
 	enum phase phase;
-	uint32_t n_done;              /* lanes whose end was heard of */
+	uint32_t n_done;              /* lanes that have ended */
 	uint64_t block;               /* bytes of a slot */
-	struct gantry_random content; /* that the region is filled with */
+	struct gantry_random content; /* generator of the initial content of the region */
 
-	atomic_bool stop;   /* issue nothing more */
+	atomic_bool stop;   /* lanes issue no more IO */
 	atomic_bool failed; /* exit status 1 */
 	atomic_uint n_findings;
 
 	/* measurement */
 	uint64_t start_ns, measure_ns;
 	double cpu_start_s;
-	uint64_t target; /* of lane_stats.done over all lanes; 0: runs until it is stopped */
+	uint64_t target; /* of lane_stats.done over all lanes; 0: the run ends when it is stopped */
 	const char *unit;
 
-	/* source's own */
+	/* -- state of the sources -- */
 	uint64_t session; /* stamped into blocks */
 	uint64_t n_blocks;
 	int fd;
-	uint64_t copy_bytes; /* to be copied, before padding */
-	int copy_regular;    /* the file is a regular one */
+	uint64_t copy_bytes; /* without padding */
+	int copy_regular;    /* the file is a regular file, not a device */
 	void *replay;
 };
 
 /* -- lane.c -- */
-extern const struct gantry_poller lane_poller; /* without self */
+extern const struct gantry_poller lane_poller; /* self is NULL: the user sets it */
 void lane_complete(void *queue, struct gantry_io *io);
-/* The first line of a descriptor; data operations use the buffer of its slot. */
+/* Fill the first cache line of a descriptor. Data operations use the buffer of its slot. */
 static inline void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode,
 			     uint64_t offset, uint32_t length)
 {
@@ -211,12 +222,12 @@ static inline void lane_fill(struct lane *lane, struct gantry_io *io, unsigned o
 	io->deadline_us = lane->in->deadline_us;
 }
 
-/* The run is a failure: all lanes stop. Any thread. */
+/* Mark the run as failed, and stop all lanes. Any thread. */
 void lane_fail(struct initiator *in);
-/* All lanes stop issuing and drain. Any thread. */
+/* Make all lanes stop issuing IO and drain. Any thread. */
 void lanes_stop(struct initiator *in);
 
-/* Bytes of the region for an IO of that length. */
+/* Bytes of the region that an IO of that length occupies. */
 static inline uint64_t slot_room(uint64_t block)
 {
 	return (block + GC_SLOT_ALIGN - 1) & ~(uint64_t)(GC_SLOT_ALIGN - 1);
@@ -224,9 +235,9 @@ static inline uint64_t slot_room(uint64_t block)
 
 /* -- session.c -- */
 int session_open(struct initiator *in);
-/* Wind down from where it stands; idempotent. */
+/* End the session, in any phase. Idempotent. */
 void session_stop(struct initiator *in);
-/* A lane has ended: posted to the control thread with the lane. */
+/* A lane has ended. The lane posts it to the control thread; arg is the lane. */
 void session_lane_done(void *arg);
 
 /* -- stamp.c -- */
@@ -240,7 +251,7 @@ struct stamp {
 	uint64_t session;
 };
 
-/* What a unit may hold: generations acked..issued of this session at this offset. */
+/* Expected content of a unit: any generation in acked..issued of this session at this offset. */
 struct stamp_want {
 	uint64_t offset, session, acked, issued;
 };
@@ -256,40 +267,47 @@ enum stamp_state {
 };
 
 /*
- * Stamp one unit: header and a content that follows from (offset, generation, session). bytes: a
+ * Stamp one unit: a header, and content derived from offset, generation and session. bytes: a
  * multiple of 512.
  */
 void stamp_write(void *unit, uint32_t bytes, uint64_t offset, uint64_t generation,
 		 uint64_t session);
-/* What does the unit hold? found: its header, for messages. */
+/* Compare a unit with the expected content. found: the header of the unit, for messages. */
 enum stamp_state stamp_read(const void *unit, uint32_t bytes, const struct stamp_want *want,
 			    struct stamp *found);
 
 /* -- verify.c -- */
 /*
- * What is known of one block. Writes to it are never concurrent, so that each outcome is known when
+ * State of one block. Writes to a block are never concurrent, so the outcome of each is known when
  * the next starts.
  */
 struct block_state {
 	uint32_t acked; /* generation of the last write that succeeded; 0: none */
-	/* of the last that was submitted; those after acked failed and may be there or not */
+	/*
+	 * generation of the last write that was submitted; writes after `acked` failed and may or
+	 * may not have taken effect
+	 */
 	uint32_t issued;
-	uint8_t busy;   /* an IO is in flight */
-	uint8_t frozen; /* a write to it may still happen: not written any more */
+	uint8_t busy; /* an IO is in flight */
+	/* a write of unknown outcome may still take effect: the block is not written again */
+	uint8_t frozen;
 };
 
-/* Stamps the next generation into buf. */
+/* Stamp buf with the next generation. */
 void verify_write(struct lane *lane, struct block_state *state, void *buf, uint64_t offset);
 void verify_write_done(struct block_state *state, unsigned status);
-/* Makes sure that what is found in buf later was read. */
+/* Overwrite buf, so that a read that does not fill it is detected. */
 void verify_poison(struct lane *lane, void *buf);
-/* Judge, count and, for the first few, log. */
+/*
+ * Compare what was read with the expected content. Counts the verdict, and logs the first few
+ * findings.
+ */
 enum verdict verify_read_done(struct lane *lane, const struct block_state *state, const void *buf,
 			      uint64_t offset);
 const char *verify_name(enum verdict verdict);
 
 /* -- report.c -- */
-/* "IO" and so on, as in the report. */
+/* Name of a status as in the report, such as "IO". */
 const char *status_name(unsigned status);
 void initiator_report(void *role, struct gantry_writer *w);
 double report_cpu_s(void);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lane.c - keeps as many IOs in flight as there are slots and the source has work for, and accounts
- * for each completion.
+ * lane.c - keeps the queue of a lane full while the source has IO, and accounts for each
+ * completion.
  *
- *      running --(source has nothing more, stop, failure, session lost)--> draining --(nothing in flight)--> done
+ *     running --(source exhausted, stop, failure, session lost)--> draining
+ *     draining --(no IO in flight)--> done
  */
 #include <errno.h>
 #include <string.h>
@@ -12,10 +13,12 @@
 
 #include "initiator.h"
 
-#define SHARED_NS 2000                     /* IOs that took no longer together share it */
-#define NEAR_SEEN (1u << GANTRY_HOP_COUNT) /* in lane.near: an IO with a time was seen */
-#define NEXT_ROLE (1u << GANTRY_HOP_GATEWAY | 1u << GANTRY_HOP_TARGET) /* hops in it */
-#define TURN 128 /* IOs issued at a time: others on this thread have work too */
+/* up to this, IOs that completed together share the time */
+#define SHARED_NS 2000
+#define HOPS_KNOWN (1u << GANTRY_HOP_COUNT) /* in lane.whole_hops: an IO has been timed */
+/* hops that include the next role */
+#define NEXT_ROLE (1u << GANTRY_HOP_GATEWAY | 1u << GANTRY_HOP_TARGET)
+#define TURN 128 /* IOs issued per turn, so that other pollers on this thread get their turn */
 
 static const uint8_t kind_of[GANTRY_OP_COUNT] = {
 	[GANTRY_OP_NOP] = KIND_OTHER,          [GANTRY_OP_READ] = KIND_READ,
@@ -37,7 +40,7 @@ void lane_fail(struct initiator *in)
 	lanes_stop(in);
 }
 
-/* A time, and the bucket that it falls into. */
+/* A latency and its histogram bucket. */
 struct sample {
 	uint64_t ns, index;
 };
@@ -48,9 +51,9 @@ static inline struct sample sample(uint64_t ns)
 }
 
 /*
- * IOs that ended without the clock being looked at, which they and `timed` more took so long
- * together: each its share. In a longer time it may have been any of them that took it: then it
- * counts for all. Returns what each has.
+ * Record the latency of the IOs that completed while the cached clock did not advance. They and
+ * `timed` more IOs took `ns` together. Below SHARED_NS each IO gets an equal share. Above, any of
+ * them may have taken the whole time, so `ns` counts for each. Returns the latency of one IO.
  */
 static __attribute__((noinline)) uint64_t record_untimed(struct lane *lane, uint64_t ns,
 							 uint32_t timed)
@@ -64,28 +67,28 @@ static __attribute__((noinline)) uint64_t record_untimed(struct lane *lane, uint
 						   lane->untimed[i]);
 		lane->untimed[i] = 0;
 	}
-	for (uint32_t left = lane->near & ~NEAR_SEEN; left; left &= left - 1)
+	for (uint32_t left = lane->whole_hops & ~HOPS_KNOWN; left; left &= left - 1)
 		gantry_histogram_record_at(&stats->hop[__builtin_ctz(left)], each.index, each.ns,
 					   lane->n_untimed);
-	if (lane->near & NEXT_ROLE)
+	if (lane->whole_hops & NEXT_ROLE)
 		gantry_histogram_record_at(&stats->link, 0, 0, lane->n_untimed);
 	lane->n_untimed = 0;
 	return each.ns;
 }
 
 /*
- * Which hops took the whole time, by the only look at the clock: the next role is on the same
- * thread.
+ * Find the hops whose time equals the whole latency: the next role is on this thread, and both used
+ * the same reading of the clock.
  */
-static __attribute__((noinline)) void note_near(struct lane *lane, const struct gantry_io *io,
-						uint64_t whole_ns)
+static __attribute__((noinline)) void find_whole_hops(struct lane *lane, const struct gantry_io *io,
+						      uint64_t whole_ns)
 {
-	lane->near = NEAR_SEEN;
+	lane->whole_hops = HOPS_KNOWN;
 	for (int i = 0; i < GANTRY_HOP_COUNT; i++)
-		lane->near |= (uint32_t)(whole_ns && io->hop_ns[i] == whole_ns) << i;
+		lane->whole_hops |= (uint32_t)(whole_ns && io->hop_ns[i] == whole_ns) << i;
 }
 
-/* Most IOs pass one or two of these: no loop over all. */
+/* Record the time of one hop. Unrolled by the caller, because most IOs pass one or two hops. */
 static inline void record_hop(struct lane_stats *stats, const struct gantry_io *io,
 			      enum gantry_hop_time hop, uint64_t whole_ns, struct sample all)
 {
@@ -104,15 +107,15 @@ static __attribute__((noinline)) void record_timed(struct lane *lane, const stru
 	uint32_t remote = io->hop_ns[GANTRY_HOP_GATEWAY];
 	struct sample all;
 
-	if (lane->n_untimed || !lane->near)
-		note_near(lane, io, ns);
+	if (lane->n_untimed || !lane->whole_hops)
+		find_whole_hops(lane, io, ns);
 	all = sample(lane->n_untimed ? record_untimed(lane, ns, 1) : ns);
 	gantry_histogram_record_at(&kind->latency, all.index, all.ns, 1);
 	record_hop(stats, io, GANTRY_HOP_GATEWAY, ns, all);
 	record_hop(stats, io, GANTRY_HOP_TARGET, ns, all);
 	record_hop(stats, io, GANTRY_HOP_BACKEND, ns, all);
 	record_hop(stats, io, GANTRY_HOP_DATA, ns, all);
-	_Static_assert(GANTRY_HOP_COUNT == 4, "all of them");
+	_Static_assert(GANTRY_HOP_COUNT == 4, "every hop is recorded");
 	if (!remote)
 		remote = io->hop_ns[GANTRY_HOP_TARGET];
 	if (remote == ns)
@@ -155,8 +158,8 @@ static __attribute__((noinline)) void note_failure(struct lane *lane, const stru
 	}
 }
 
-/* It failed, or the source has a say in it. */
-static __attribute__((noinline)) void complete_closely(struct gc_queue *queue, struct gantry_io *io)
+/* Completion of an IO that failed, or whose source needs a `done` call. */
+static __attribute__((noinline)) void complete_slow(struct gc_queue *queue, struct gantry_io *io)
 {
 	struct lane *lane = queue->user;
 	struct initiator *in = lane->in;
@@ -180,7 +183,7 @@ void lane_complete(void *self, struct gantry_io *io)
 	struct lane *lane = queue->user;
 
 	if (gantry_unlikely(!lane->counted || io->status != GANTRY_S_OK)) {
-		complete_closely(queue, io);
+		complete_slow(queue, io);
 		return;
 	}
 	if (gc_queue_completed(queue, io))
@@ -189,11 +192,11 @@ void lane_complete(void *self, struct gantry_io *io)
 	gantry_count(&lane->stats->n_completed, 1);
 	gantry_count(&lane->stats->done, 1);
 	gc_queue_put(queue, io);
-	if (io->start_ns >= lane->in->measure_ns) /* nobody has taken it again yet */
+	if (io->start_ns >= lane->in->measure_ns) /* the slot is free, but no IO has used it yet */
 		record(lane, io);
 }
 
-/* A descriptor that was never taken by the chain goes back. */
+/* Return the slot of a descriptor that the chain did not accept. */
 static void drop(struct lane *lane, struct gantry_io *io)
 {
 	io->status = GANTRY_S_CANCELED;
@@ -201,8 +204,11 @@ static void drop(struct lane *lane, struct gantry_io *io)
 	gc_queue_put(lane->queue, io);
 }
 
-/* Refused for good: the session is ending, or the chain does not take such descriptors. */
-static __attribute__((noinline)) void refused(struct lane *lane, struct gantry_io *io, int rc)
+/*
+ * The chain rejected a descriptor permanently: the session is ending, or the chain does not support
+ * the operation.
+ */
+static __attribute__((noinline)) void on_rejected(struct lane *lane, struct gantry_io *io, int rc)
 {
 	gantry_count(&lane->stats->n_refused, 1);
 	drop(lane, io);
@@ -214,7 +220,7 @@ static __attribute__((noinline)) void refused(struct lane *lane, struct gantry_i
 	lane_fail(lane->in);
 }
 
-/* The next descriptor to submit, NULL: none now. */
+/* Returns the next descriptor to submit; NULL: none now. */
 static struct gantry_io *take(struct lane *lane)
 {
 	struct gantry_io *io = lane->queue->n_waiting == 0 ? gc_queue_get(lane->queue) : NULL;
@@ -241,7 +247,7 @@ static int submit_all(struct lane *lane)
 	while (lane->state == LANE_RUNNING && (io = take(lane))) {
 		rc = gc_queue_submit(lane->queue, io);
 		if (rc) {
-			refused(lane, io, rc);
+			on_rejected(lane, io, rc);
 			break;
 		}
 		n++;
@@ -257,8 +263,8 @@ static int submit_all(struct lane *lane)
 	return n;
 }
 
-/* What the queue alone sees. */
-static void look_at_queue(struct lane *lane)
+/* Copy the counters that only the queue maintains. */
+static void update_queue_stats(struct lane *lane)
 {
 	const struct gc_queue *queue = lane->queue;
 	struct lane_stats *stats = lane->stats;
@@ -271,8 +277,8 @@ static void look_at_queue(struct lane *lane)
 	}
 }
 
-/* Nothing more is issued: what the chain has not taken yet is not to be. */
-static void take_back(struct lane *lane)
+/* Cancel the descriptors that wait in the queue and were not submitted to the chain. */
+static void cancel_waiting(struct lane *lane)
 {
 	struct gantry_io *io;
 
@@ -305,14 +311,14 @@ static int lane_poll(void *self)
 		n = gc_queue_poll(lane->queue);
 		n += submit_all(lane);
 	}
-	look_at_queue(lane);
+	update_queue_stats(lane);
 	if (lane->n_untimed)
 		record_untimed(lane, in->host->now_ns(in->host) - lane->clock, 0);
 	if (atomic_load_explicit(&in->stop, memory_order_relaxed) && lane->state == LANE_RUNNING)
 		lane->state = LANE_DRAINING;
 	if (lane->state != LANE_DRAINING)
 		return n;
-	take_back(lane);
+	cancel_waiting(lane);
 	if (!lane->queue->n_inflight) {
 		end(lane);
 		n++;

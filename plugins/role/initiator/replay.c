@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replay.c - the IOs of a trace once more: same operations and places, new content; at the times of
- * the trace or as fast as possible. A lane of the trace stays one lane, so its order is kept.
+ * replay.c - submits the IOs of a trace again: same operations, offsets and lengths, other content;
+ * at the times of the trace or as fast as possible. A lane of the trace maps to one lane, which
+ * keeps its order.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,17 +19,17 @@
 #define MAX_HEAD (1u << 20)
 
 struct entry {
-	uint64_t time_ns; /* from the first of the trace */
+	uint64_t time_ns; /* since the first record of the trace */
 	uint64_t offset;
 	uint32_t length;
-	uint16_t lane; /* of this role */
+	uint16_t lane; /* index of the lane of this role */
 	uint8_t opcode, flags;
 };
 
 struct replay {
-	uint64_t n, room;
-	uint64_t max_length;   /* of those with data */
-	struct entry *entries; /* by lane, then by time */
+	uint64_t n, capacity;
+	uint64_t max_length;   /* of operations with data */
+	struct entry *entries; /* sorted by lane, then by time */
 };
 
 struct replay_lane {
@@ -50,15 +51,15 @@ static int add(struct initiator *in, const struct gantry_trace_record *record)
 		return 0;
 	memcpy(&io, record->wire, sizeof(record->wire));
 	if (io.opcode >= GANTRY_OP_COUNT)
-		return trace_error(in, "has an operation that is not known here", -EINVAL);
-	if (replay->n == replay->room) {
-		uint64_t room = replay->room ? replay->room * 2 : 1024;
-		struct entry *entries = reallocarray(replay->entries, room, sizeof(*entries));
+		return trace_error(in, "contains an unknown operation", -EINVAL);
+	if (replay->n == replay->capacity) {
+		uint64_t capacity = replay->capacity ? replay->capacity * 2 : 1024;
+		struct entry *entries = reallocarray(replay->entries, capacity, sizeof(*entries));
 
 		if (!entries)
-			return trace_error(in, "is too long for the memory", -ENOMEM);
+			return trace_error(in, "is too large: out of memory", -ENOMEM);
 		replay->entries = entries;
-		replay->room = room;
+		replay->capacity = capacity;
 	}
 	replay->entries[replay->n++] = (struct entry){
 		.time_ns = record->time_ns,
@@ -66,7 +67,7 @@ static int add(struct initiator *in, const struct gantry_trace_record *record)
 		.length = io.length,
 		.lane = (uint16_t)(record->lane % in->n_lanes),
 		.opcode = io.opcode,
-		/* the content is another, and so would be its checksum */
+		/* the content differs from the trace, so drop the checksum flag */
 		.flags = io.flags & GANTRY_IO_FUA,
 	};
 	if (gantry_op_has_data(io.opcode) && io.length > replay->max_length)
@@ -100,8 +101,8 @@ static int read_trace(struct initiator *in, FILE *file)
 }
 
 /*
- * A FIFO that nobody writes is opened, and is no trace: without O_NONBLOCK, open() would wait, deaf
- * to signals.
+ * Open with O_NONBLOCK: otherwise opening a FIFO without a writer would block, and ignore signals.
+ * read_trace() then rejects the FIFO.
  */
 static int read_file(struct initiator *in)
 {
@@ -158,7 +159,7 @@ static int replay_prepare(struct initiator *in)
 static const char *misfit(const struct gantry_volume_info *volume, const struct entry *e)
 {
 	if (volume->ops && !(volume->ops & 1u << e->opcode))
-		return "is an operation that the volume does not have";
+		return "is an operation that the volume does not support";
 	if (gantry_op_writes(e->opcode) && volume->flags & GANTRY_VOLUME_READ_ONLY)
 		return "is a write, and the volume is read-only";
 	if (!gantry_op_has_range(e->opcode))
@@ -167,9 +168,9 @@ static const char *misfit(const struct gantry_volume_info *volume, const struct 
 		return "is outside the volume";
 	if (!e->length || (volume->block_size &&
 			   (e->offset % volume->block_size || e->length % volume->block_size)))
-		return "is not made of blocks of the volume";
+		return "is not a multiple of the volume's block size";
 	return gantry_op_has_data(e->opcode) && volume->max_io && e->length > volume->max_io
-		       ? "is longer than the volume takes"
+		       ? "exceeds the largest IO of the volume"
 		       : NULL;
 }
 
@@ -235,7 +236,7 @@ static void replay_lane_teardown(struct lane *lane)
 	lane->work = NULL;
 }
 
-/* When the next IO is due, 0: at once, or there is none. */
+/* Returns when the next IO is due; 0: at once, or there is none. */
 static uint64_t due_ns(const struct lane *lane)
 {
 	const struct replay_lane *work = lane->work;

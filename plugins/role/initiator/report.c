@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * report.c - what the initiator measured; also while the lanes run, for a line of progress.
- */
+/* report.c - reports what the initiator has measured, at the end and while the lanes run. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -32,7 +30,7 @@ double report_cpu_s(void)
 	       (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
 }
 
-/* All lanes together. */
+/* Add up all lanes. */
 static void sum(const struct initiator *in, struct lane_stats *total)
 {
 	for (uint32_t i = 0; i < in->n_lanes; i++) {
@@ -62,7 +60,7 @@ static void sum(const struct initiator *in, struct lane_stats *total)
 	}
 }
 
-/* Measured time: without the ramp, up to now or to the end of the last lane. */
+/* Returns the measured time: without the ramp, up to now or to the end of the last lane. */
 static uint64_t elapsed_ns(const struct initiator *in, const struct lane_stats *total)
 {
 	uint64_t now = in->host->now_ns(in->host);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.c - the initiator's session: ready -> region exported -> started -> lanes run -> closed
- * -> finished.
+ * session.c - the session of the initiator.
  *
- * The lanes may end first: then the session is closed. Or the session may: then the lanes stop, and
- * what a stage still holds comes back. In both cases the end is told to the host after the session
- * and all lanes have ended.
+ *     ready -> region exported -> started -> lanes run -> closed -> finished
+ *
+ * If the lanes end first, the initiator closes the session. If the session ends first, the lanes
+ * stop and wait for the descriptors that stages still hold. The initiator reports its end to the
+ * host after the session and all lanes have ended.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -28,7 +29,7 @@ static void session_fail(struct initiator *in)
 	session_close(in);
 }
 
-/* Gives writes a content that does not compress. */
+/* Fill pages of the region with content that does not compress. */
 static void fill_pages(void *arg, void *at, uint64_t bytes)
 {
 	struct initiator *in = arg;
@@ -105,7 +106,7 @@ static void started(void *arg)
 	if (rc) {
 		gantry_log_error(in->host, "cannot start the lanes: %s", strerror(-rc));
 		lane_fail(in);
-		/* the lanes that run end by themselves; without any, nobody would */
+		/* Lanes that run end the session. Without any, end it here. */
 		if (!in->lanes[0].polled)
 			session_fail(in);
 	}
@@ -120,7 +121,7 @@ static uint32_t count_polled(struct initiator *in)
 	return n;
 }
 
-/* No IO is in flight. */
+/* Release lanes and session. No IO is in flight. */
 static void release(struct initiator *in)
 {
 	for (uint32_t i = 0; i < in->n_lanes; i++) {
@@ -157,7 +158,7 @@ static void closed(void *arg, int reason, const char *text)
 {
 	struct initiator *in = arg;
 
-	(void)text; /* the host has logged it */
+	(void)text; /* the host has already logged the text */
 	if (reason)
 		atomic_store(&in->failed, true);
 	in->phase = PHASE_CLOSED;
@@ -197,7 +198,10 @@ void session_stop(struct initiator *in)
 		break;
 	case PHASE_RUNNING:
 		lanes_stop(in);
-		/* or the lanes would wait for what was in flight when it was lost */
+		/*
+		 * without this the lanes would wait for the IOs that were in flight when the
+		 * session was lost
+		 */
 		gc_session_give_up(in->engine);
 		break;
 	default:

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stamp.c - the content of a verified block. Each unit tells where it belongs, which write it is of
- * and who wrote it, and the rest of it follows from that, so that what is found can be told apart
- * from anything else.
+ * stamp.c - the content of a verified block. Each unit records its offset, generation and session
+ * in a header. The remaining content is derived from these, so that any other content is detected.
  */
 #include <string.h>
 
@@ -11,8 +10,8 @@
 #include "initiator.h"
 
 #define STAMP_MAGIC 0x504d5453u /* "STMP" */
-#define SECTOR 512u             /* what a store writes at once, at the least */
-#define CANDIDATES 16u          /* generations that a broken unit is compared with */
+#define SECTOR 512u             /* smallest atomic write of a store */
+#define CANDIDATES 16u          /* generations to compare a broken unit with */
 
 static uint32_t unit_crc(const void *unit, uint32_t bytes)
 {
@@ -55,10 +54,11 @@ static uint32_t equal_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
 }
 
 struct sectors {
-	uint8_t known[STAMP_UNIT / SECTOR]; /* it is one of a candidate */
+	uint8_t known[STAMP_UNIT / SECTOR]; /* the sector equals that of a candidate */
 	uint32_t n_known;
-	uint32_t n_near; /* differ from a candidate's by less than half */
-	uint64_t oldest; /* candidate that gave a sector */
+	/* sectors that differ from a candidate's in less than half of their bytes */
+	uint32_t n_near;
+	uint64_t oldest; /* oldest candidate that has a matching sector */
 };
 
 static void compare(struct sectors *s, const uint8_t *unit, uint32_t bytes,
@@ -83,7 +83,10 @@ static void compare(struct sectors *s, const uint8_t *unit, uint32_t bytes,
 	}
 }
 
-/* The checksum is wrong or there is no header: compare with what could be there. */
+/*
+ * The checksum is wrong, or there is no header: compare the sectors with those of the generations
+ * that may be there.
+ */
 static enum stamp_state dissect(const uint8_t *unit, uint32_t bytes, const struct stamp_want *want,
 				int has_magic)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verify.c - the oracle: what each block may hold, from what was acknowledged, and the verdict on
- * what was read.
+ * verify.c - determines what each block may contain, from the acknowledged writes, and judges what
+ * was read.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "initiator.h"
 
-#define MAX_LOGGED 8u /* findings that are logged; all are counted */
+#define MAX_LOGGED 8u /* findings to log; all are counted */
 #define POISON 0xa5
 
 static const char *const names[VERDICT_COUNT] = {
@@ -55,7 +55,7 @@ void verify_poison(struct lane *lane, void *buf)
 	memset(buf, POISON, lane->in->block);
 }
 
-/* One verdict for all units of a block; n: how many are in each state. */
+/* One verdict for all units of a block. n: number of units in each state. */
 static enum verdict judge(const uint64_t *n)
 {
 	uint64_t lost = n[STAMP_OLD] + n[STAMP_NONE] + n[STAMP_FOREIGN];
@@ -83,7 +83,7 @@ static void log_finding(struct lane *lane, const struct stamp_want *want, enum s
 	if (n >= MAX_LOGGED)
 		return;
 	if (state == STAMP_CORRUPT || state == STAMP_TORN)
-		snprintf(text, sizeof(text), "a content that does not fit its checksum");
+		snprintf(text, sizeof(text), "content that does not match its checksum");
 	else if (state != STAMP_NONE)
 		snprintf(text, sizeof(text), "offset %llu, generation %llu, session %016llx",
 			 (unsigned long long)found->offset, (unsigned long long)found->generation,

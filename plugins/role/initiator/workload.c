@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workload.c - generated IO: sequential or random, reads, writes or both, as fast as possible or at
- * a rate; with verify = "stamp" every write is stamped, every read judged, and at the end all that
- * was written is read once more.
+ * workload.c - generates IO: sequential or random, reads, writes or both, as fast as possible or at
+ * a rate. With verify = "stamp" it stamps each write, judges each read, and at the end reads all
+ * written blocks again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,26 +11,26 @@
 #include "initiator.h"
 
 #define TRIES 16u            /* random picks before waiting for a completion */
-#define BURST_NS 10000000ull /* that much of a missed rate is made up for */
+#define BURST_NS 10000000ull /* a missed rate is caught up by at most this */
 #define NO_LIMIT UINT64_MAX
 #define NO_BLOCK UINT64_MAX
 
 struct work {
 	uint64_t first, count;      /* blocks of this lane */
-	uint64_t base;              /* where they begin in the volume, bytes */
+	uint64_t base;              /* offset of the first block in the volume, bytes */
 	uint64_t read_at, write_at; /* cursors of sequential patterns, from 0 */
 	uint64_t sweep_at;
 	uint64_t ops_left;
-	uint64_t interval_ns, next_ns; /* of the rate; 0: none */
+	uint64_t interval_ns, next_ns; /* of the rate; interval 0: no rate */
 	uint64_t end_ns;               /* NO_LIMIT: none */
 	uint64_t n_frozen;
-	uint64_t since_flush, flush_every; /* writes; NO_LIMIT: never */
+	uint64_t since_flush, flush_every; /* in writes; NO_LIMIT: never */
 	uint32_t read_percent;             /* of the pattern */
 	int random;
-	int plain;    /* no rate, no flushes, no verification */
-	int sweeping; /* reading back what was written */
+	int fast_path; /* no rate, no flushes, no verification */
+	int sweeping;  /* in the final pass, which reads the written blocks again */
 	struct gantry_random numbers;
-	struct block_state *blocks; /* with verify, count entries */
+	struct block_state *blocks; /* with verify: `count` entries */
 };
 
 static int pattern_reads(uint32_t pattern)
@@ -68,8 +68,8 @@ static int workload_prepare(struct initiator *in)
 }
 
 /*
- * What the workload does and the volume does not, and in *option_p why the workload does it; NULL:
- * nothing.
+ * Find an operation that the workload needs and the volume does not support. Returns NULL, or the
+ * reason; *option_p: the option that needs the operation.
  */
 static const char *missing(const struct initiator_conf *conf,
 			   const struct gantry_volume_info *volume, const char **option_p)
@@ -133,8 +133,8 @@ static int workload_fits(const struct initiator *in, const struct gantry_volume_
 		 max = volume->max_io ? volume->max_io : UINT32_MAX;
 
 	if (reason) {
-		gantry_option_fault(faults, option,
-				    "the volume does not allow what the workload does: %s", reason);
+		gantry_option_fault(faults, option, "the volume does not support the workload: %s",
+				    reason);
 		return -EOPNOTSUPP;
 	}
 	if (block % unit || block > max) {
@@ -167,16 +167,15 @@ static int workload_setup(struct initiator *in)
 
 	in->n_blocks = (conf->size ? conf->size : in->volume.size - conf->offset) / conf->block;
 	if (getrandom(&in->session, sizeof(in->session), 0) != (ssize_t)sizeof(in->session)) {
-		gantry_log_error(
-			in->host,
-			"the system gives no random numbers, by which the runs' writes are told apart");
+		gantry_log_error(in->host,
+				 "cannot get random numbers to identify the writes of this run");
 		return -EIO;
 	}
 	set_target(in);
 	return 0;
 }
 
-/* A lane's part of a total, so that the parts add up. */
+/* A lane's share of a total. The shares of all lanes add up to the total. */
 static uint64_t share(uint64_t total, uint32_t index, uint32_t n)
 {
 	return total / n + (index < total % n);
@@ -210,8 +209,8 @@ static int workload_lane_setup(struct lane *lane)
 		work->interval_ns = NS_PER_S * in->n_lanes / (uint64_t)conf->rate;
 	work->end_ns = conf->time_ns ? in->measure_ns + conf->time_ns : NO_LIMIT;
 	work->flush_every = conf->flush_every ? (uint64_t)conf->flush_every : NO_LIMIT;
-	work->plain = !conf->rate && !conf->flush_every && conf->verify != VERIFY_STAMP;
-	lane->counted = work->plain;
+	work->fast_path = !conf->rate && !conf->flush_every && conf->verify != VERIFY_STAMP;
+	lane->counted = work->fast_path;
 	if (conf->verify == VERIFY_STAMP) {
 		work->blocks = calloc(work->count, sizeof(*work->blocks));
 		if (!work->blocks) {
@@ -263,9 +262,11 @@ static int can_read(const struct block_state *block)
 	return block->issued && !block->busy;
 }
 
-/* A block that is at rest; NO_BLOCK: none was found. */
-static uint64_t pick_at_rest(struct work *work, int (*fits)(const struct block_state *block),
-			     uint64_t *cursor)
+/*
+ * Pick a block that has no IO in flight and satisfies `fits`. Returns NO_BLOCK if none was found.
+ */
+static uint64_t pick_idle(struct work *work, int (*fits)(const struct block_state *block),
+			  uint64_t *cursor)
 {
 	for (unsigned int i = 0; i < TRIES; i++) {
 		uint64_t index = work->random ? gantry_random_below(&work->numbers, work->count)
@@ -277,8 +278,8 @@ static uint64_t pick_at_rest(struct work *work, int (*fits)(const struct block_s
 			return index;
 		}
 		/*
-		 * the cursor waits for a busy block, but not for one that will never be written
-		 * again
+		 * The cursor waits for a busy block, but skips a frozen one, which is never written
+		 * again.
 		 */
 		if (!work->random && work->blocks[index].busy)
 			break;
@@ -288,7 +289,7 @@ static uint64_t pick_at_rest(struct work *work, int (*fits)(const struct block_s
 	return NO_BLOCK;
 }
 
-/* Any block: what is not verified may be read and written as it comes. */
+/* Pick any block: without verification, IOs on one block may overlap. */
 static inline uint64_t pick(struct work *work, uint64_t *cursor)
 {
 	uint64_t index = *cursor;
@@ -341,7 +342,7 @@ static void write_stamped(struct lane *lane, struct gantry_io *io, uint64_t inde
 	verify_write(lane, &work->blocks[index], io->data, io->offset);
 }
 
-/* The last pass of a verified run: read each block that was written. */
+/* The final pass of a verified run: read each block that was written. */
 static __attribute__((noinline)) int next_sweep(struct lane *lane, struct gantry_io *io)
 {
 	struct work *work = lane->work;
@@ -376,8 +377,8 @@ static inline int wants_read(struct work *work)
 	return percent == 100 || (percent && gantry_random_below(&work->numbers, 100) < percent);
 }
 
-/* A rate that was missed is made up for, but not for long. */
-static void spend(struct work *work, uint64_t now_ns)
+/* Advance the time of the next IO. A missed rate is caught up by at most BURST_NS. */
+static void advance_rate(struct work *work, uint64_t now_ns)
 {
 	if (work->next_ns + BURST_NS < now_ns)
 		work->next_ns = now_ns - BURST_NS;
@@ -390,7 +391,7 @@ static inline void issued(struct lane *lane)
 
 	work->ops_left--;
 	if (work->interval_ns)
-		spend(work, lane->clock);
+		advance_rate(work, lane->clock);
 }
 
 static inline int next_block(struct lane *lane, struct gantry_io *io)
@@ -405,7 +406,7 @@ static inline int next_block(struct lane *lane, struct gantry_io *io)
 	return 0;
 }
 
-/* The same where each read is judged. What finds nothing to be read writes. */
+/* As next_block(), with verification. If no block can be read, write one. */
 static __attribute__((noinline)) int next_verified(struct lane *lane, struct gantry_io *io)
 {
 	struct work *work = lane->work;
@@ -413,11 +414,11 @@ static __attribute__((noinline)) int next_verified(struct lane *lane, struct gan
 
 	if (work->n_frozen == work->count)
 		return begin_sweep(lane, io);
-	index = wants_read(work) ? pick_at_rest(work, can_read, &work->read_at) : NO_BLOCK;
+	index = wants_read(work) ? pick_idle(work, can_read, &work->read_at) : NO_BLOCK;
 	if (index != NO_BLOCK) {
 		read_back(lane, io, index);
 	} else {
-		index = pick_at_rest(work, can_write, &work->write_at);
+		index = pick_idle(work, can_write, &work->write_at);
 		if (index == NO_BLOCK)
 			return -EAGAIN;
 		write_stamped(lane, io, index);
@@ -430,7 +431,7 @@ static int workload_next(struct lane *lane, struct gantry_io *io)
 {
 	struct work *work = lane->work;
 
-	if (work->plain && work->ops_left && lane->clock < work->end_ns)
+	if (work->fast_path && work->ops_left && lane->clock < work->end_ns)
 		return next_block(lane, io);
 	if (work->sweeping)
 		return next_sweep(lane, io);
@@ -479,7 +480,7 @@ static int workload_done(struct lane *lane, struct gantry_io *io)
 	return 1;
 }
 
-/* Time limit or next token of the rate; neither in the last pass. */
+/* Returns the time limit or the time of the next IO of the rate; 0 in the final pass. */
 static uint64_t workload_wake_ns(struct lane *lane)
 {
 	const struct work *work = lane->work;
