@@ -47,7 +47,7 @@ int route_append(struct gantry_volume_info *sum, const struct gantry_volume_info
 
 /*
  * Create the terminal hop of one lane of a relay with several targets. Returns 0 or -errno. Thread:
- * lane.
+ * control.
  */
 int route_create(struct relay *relay, struct gantry_lane *lane, uint32_t index,
 		 struct route **route_p, struct gantry_hop *terminal);

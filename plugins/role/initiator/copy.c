@@ -351,8 +351,7 @@ static int copy_done(struct lane *lane, struct gantry_io *io)
 	if (io->status == GANTRY_S_OK)
 		gantry_count(&lane->stats->done, file_bytes(lane->in, io->offset, io->length));
 	else if (io->status != GANTRY_S_CANCELED)
-		lane_fail(
-			lane->in); /* a partial copy is a failure, whatever continue_on_error says */
+		lane_fail(lane->in); /* a partial copy fails, even with continue_on_error */
 	return 1;
 }
 
