@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bell.c - the doorbell of a consumer: rung by the peer when the consumer has said that it sleeps.
+ * bell.c - doorbell of a consumer. The peer rings it if the consumer has set `asleep`.
  *
- * Between processes of one user it is an eventfd. A peer of another user could turn a shared
- * eventfd into one that blocks whoever writes it, so there it is a socket, for which each write
- * says by itself that it will not wait.
+ * Between processes of one user it is an eventfd. Between users it is a socket: a peer could make a
+ * shared eventfd blocking, so that a write to it blocks. A send to a socket takes MSG_DONTWAIT for
+ * each call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #include "comch.h"
 
-/* that are cleared: a peer may go on ringing, and others of the lane have work */
+/* Rings to clear at a time: a peer may ring without end, and the lane has other pollers. */
 #define RINGS_AT_A_TIME 64
 
 static bool by_socket(const struct comch_conn *conn)
@@ -27,7 +27,8 @@ static bool by_socket(const struct comch_conn *conn)
 
 bool comch_bell_fills(const struct comch_conn *conn)
 {
-	return by_socket(conn); /* who counts to 2^64 is not to be waited for */
+	/* a full socket loses further rings; an eventfd counts up to 2^64 */
+	return by_socket(conn);
 }
 
 int comch_bell_create(const struct comch_conn *conn, int *wait_p, int *ring_p)
@@ -77,12 +78,12 @@ void comch_bell_ring(const struct comch_conn *conn, int fd)
 		n = send(fd, &one, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	else
 		n = write(fd, &one, sizeof(one));
-	(void)n; /* full: it is ringing already */
+	(void)n; /* a full doorbell is already rung */
 }
 
 /*
- * Take a ring from the socket. One with descriptors stays there, since closing them may take long:
- * closer.c closes them with the socket.
+ * Take one ring from the socket. A ring with descriptors stays in the socket, because closing them
+ * may block: closer.c closes them together with the socket.
  */
 static bool take_ring(struct comch_conn *conn, int fd)
 {
@@ -107,5 +108,5 @@ void comch_bell_clear(struct comch_conn *conn, int fd)
 		for (int i = 0; i < RINGS_AT_A_TIME && take_ring(conn, fd); i++)
 			;
 	else if (read(fd, &n, sizeof(n)) < 0)
-		return; /* was not rung */
+		return; /* the bell was not rung */
 }

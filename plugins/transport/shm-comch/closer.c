@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * closer.c - close descriptors that another user had in its hands
+ * closer.c - closes descriptors that another user has or had, in a thread of the device.
  *
  * The last close(2) of a socket takes as long as SO_LINGER says, and closing a Unix socket closes
- * the descriptors in the messages that no process has received. So another user could stop the
- * thread that closes. A thread of the device closes such descriptors, and it does not wait either:
- * a thread that ends does not linger.
+ * the descriptors in the messages that no process has received. So another user could block a
+ * thread that closes descriptors. The closer thread must not block either. It uses a second thread,
+ * the holder: when a thread ends, the kernel closes its descriptors without lingering.
  *
  *      any thread    closer                       holder
- *      queue fds --> start the holder ----------> copy the table of descriptors, without all but fds
+ *      queue fds --> start the holder ----------> copy the descriptor table, keep only fds
  *                    close fds, not the last <--- ready
  *                    go ------------------------> end: the kernel closes fds
  */
@@ -54,12 +54,12 @@ static void wait_for(sem_t *sem)
 		;
 }
 
-/* Give this thread a table of its own that has only the descriptors of the batch. */
+/* Give this thread its own descriptor table with only the descriptors of the batch. */
 static void keep_only(const struct batch *batch)
 {
 	unsigned int next = (unsigned int)batch->fds[batch->n - 1] + 1;
 
-	/* the others must not be closed in the table of all threads */
+	/* UNSHARE: the descriptors must stay open in the table of the other threads */
 	if (syscall(SYS_close_range, next, ~0u, UNSHARE))
 		return;
 	for (unsigned int i = batch->n; i-- > 0; next = (unsigned int)batch->fds[i]) {
@@ -111,7 +111,7 @@ static void close_batch(struct batch *batch)
 	sem_destroy(&holder.go);
 }
 
-/* All batches of a list as one; NULL: no memory. */
+/* Merge all batches of a list. Returns NULL if out of memory. */
 static struct batch *merge(const struct batch *list)
 {
 	unsigned int n = 0;

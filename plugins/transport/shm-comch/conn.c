@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.c - a connection from HELLO to `closed`.
+ * conn.c - a connection from HELLO to the `closed` event.
  *
- *   connect --> HELLO --(peer's HELLO)--> OPEN --(end of the socket)--> DYING --(end of the process)--> CLOSED
- *   accept ---> HELLO --> ACCEPT --> OPEN                                 or BYE, or nothing exported: at once
+ *   connect --> HELLO --(peer's HELLO)--> OPEN
+ *   accept ---> HELLO --> ACCEPT -------> OPEN
+ *                                         OPEN --(end of the socket)--> DYING
+ *                                         DYING --(end of the process)--> CLOSED
  *
- * A listener that cannot take a connection sends REFUSED with the reason instead of HELLO
+ * A connection skips DYING if the peer has sent BYE, or if a server end has no exports.
+ *
+ * A listener that cannot accept a connection sends REFUSED with the reason instead of HELLO
  * (listener.c).
  *
- * A frame that breaks the rules, or a lane that found a broken queue, ends the connection with
- * -EPROTO.
+ * An invalid frame, or a corrupt queue found by a lane, ends the connection with -EPROTO.
  */
 #include <errno.h>
 #include <poll.h>
@@ -79,7 +82,7 @@ static void set_deadline(struct comch_conn *conn, uint64_t at_ns)
 		dev->deadline_ns = at_ns;
 }
 
-static void forget_process(struct comch_conn *conn)
+static void close_pidfd(struct comch_conn *conn)
 {
 	if (conn->pidfd >= 0) {
 		comch_watch_close(conn->dev, conn->pidfd);
@@ -88,7 +91,7 @@ static void forget_process(struct comch_conn *conn)
 	conn->pidfd = -1;
 }
 
-static void hang_up(struct comch_conn *conn)
+static void close_socket(struct comch_conn *conn)
 {
 	comch_out_drop(conn);
 	if (conn->fd >= 0) {
@@ -101,8 +104,8 @@ static void hang_up(struct comch_conn *conn)
 
 void comch_conn_free(struct comch_conn *conn)
 {
-	hang_up(conn);
-	forget_process(conn);
+	close_socket(conn);
+	close_pidfd(conn);
 	comch_list_remove(&conn->link);
 	free(conn);
 }
@@ -114,7 +117,10 @@ static void end_half_open(struct comch_conn *conn)
 	conn->half_open = false;
 }
 
-/* Let go of all it has; the memory follows when no event of this turn can name it any more. */
+/*
+ * Release the resources of the connection. It is freed at the end of the current progress, because
+ * events of this turn may still point to it.
+ */
 static void destroy(struct comch_conn *conn)
 {
 	struct comch_device *dev = conn->dev;
@@ -124,15 +130,15 @@ static void destroy(struct comch_conn *conn)
 		conn->share->n_conns--;
 	dev->n_conns--;
 	conn->state = COMCH_S_DEAD;
-	hang_up(conn);
-	forget_process(conn);
+	close_socket(conn);
+	close_pidfd(conn);
 	comch_list_remove(&conn->link);
 	comch_list_append(&dev->reap_list, &conn->link);
 	if (!dev->in_progress)
 		comch_conn_free(conn);
 }
 
-static void say_bye(struct comch_conn *conn)
+static void send_bye(struct comch_conn *conn)
 {
 	struct comch_frame frame;
 
@@ -144,17 +150,17 @@ static void say_bye(struct comch_conn *conn)
 }
 
 /*
- * The peer broke the rules: hear it no more. The socket stays, to tell it when its memory has been
- * unmapped.
+ * The peer violated the protocol: read no more frames. The socket stays open until BYE can tell the
+ * peer that its memory has been unmapped.
  */
-static void ignore(struct comch_conn *conn)
+static void stop_reading(struct comch_conn *conn)
 {
 	comch_out_drop(conn);
 	if (conn->fd >= 0)
 		epoll_ctl(conn->dev->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 }
 
-/* The end: nothing of the user is told after this. */
+/* End the connection. The user gets no event after `closed`. */
 static void finish(struct comch_conn *conn, int reason)
 {
 	bool quiet = conn->said_bye || conn->is_dead;
@@ -163,18 +169,18 @@ static void finish(struct comch_conn *conn, int reason)
 	if (conn->state == COMCH_S_CLOSED || conn->state == COMCH_S_DEAD)
 		return;
 	conn->deadline_ns = 0;
-	forget_process(conn);
+	close_pidfd(conn);
 	if (reason == -EPROTO)
-		ignore(conn);
+		stop_reading(conn);
 	else
-		hang_up(conn);
-	if (conn->listener) { /* nobody has heard of it yet */
+		close_socket(conn);
+	if (conn->listener) { /* not accepted, so the user does not know it */
 		destroy(conn);
 		return;
 	}
 	if (conn->state >= COMCH_S_OPEN)
 		comch_regions_closed(conn, quiet ? 0 : -ETIMEDOUT);
-	if (conn->state == COMCH_S_DEAD) /* the user has let go of it meanwhile */
+	if (conn->state == COMCH_S_DEAD) /* the user has disconnected in a callback */
 		return;
 	if (conn->is_dead && *conn->service)
 		comch_rundir_sweep(conn->dev, conn->service);
@@ -201,11 +207,11 @@ static bool has_exports(const struct comch_conn *conn)
 }
 
 /*
- * The socket has ended. Memory that the peer knows is quiet only when it said so, or when its
- * process is gone; and only then is the lock of its name free, so that a client can clear the name
- * away.
+ * The socket has ended. The peer has released exported memory only after BYE or after the end of
+ * its process, so without BYE wait for that end. Only then is the lock of its service free, and a
+ * client can remove the stale socket.
  */
-static void lose(struct comch_conn *conn)
+static void on_socket_end(struct comch_conn *conn)
 {
 	int reason = conn->state != COMCH_S_HELLO ? -ENOTCONN
 		     : conn->said_bye             ? -EACCES
@@ -219,12 +225,12 @@ static void lose(struct comch_conn *conn)
 		finish(conn, reason);
 		return;
 	}
-	hang_up(conn);
+	close_socket(conn);
 	conn->state = COMCH_S_DYING;
 	set_deadline(conn, comch_now(conn->dev) + COMCH_DEATH_NS);
 }
 
-/* Its user has been told that it is closed, or is about to be, for what the peer did. */
+/* Returns true if the connection has ended, or is about to end because of the peer. */
 static bool is_over(const struct comch_conn *conn)
 {
 	return conn->state == COMCH_S_CLOSED || conn->state == COMCH_S_DEAD ||
@@ -244,8 +250,8 @@ void comch_conn_broken(struct comch_conn *conn, const char *why)
 	comch_device_kick(dev);
 }
 
-/* The text goes before BYE: what waits for the socket is dropped for it. */
-static void tell_why(struct comch_conn *conn, uint32_t reason, const char *text)
+/* Send REFUSED before BYE. Frames that wait for the socket are dropped. */
+static void send_refusal(struct comch_conn *conn, uint32_t reason, const char *text)
 {
 	comch_out_drop(conn);
 	if (conn->share && conn->fd >= 0)
@@ -256,7 +262,7 @@ void comch_conn_expel(struct comch_conn *conn, const char *why)
 {
 	if (is_over(conn))
 		return;
-	tell_why(conn, COMCH_REASON_PROTOCOL, why);
+	send_refusal(conn, COMCH_REASON_PROTOCOL, why);
 	comch_conn_broken(conn, why);
 }
 
@@ -269,7 +275,7 @@ void comch_conn_full(struct comch_conn *conn)
 		return;
 	comch_fds_text(dev, conn->user, text);
 	comch_log_refusal(dev, text);
-	tell_why(conn, COMCH_REASON_BUSY, text);
+	send_refusal(conn, COMCH_REASON_BUSY, text);
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
 	conn->reason = -EPROTO;
 	conn->lack = -EMFILE;
@@ -327,7 +333,7 @@ static const char *on_hello(struct comch_conn *conn, const struct comch_hello *h
 		return NULL;
 	if (refused) {
 		comch_out_drop(conn);
-		say_bye(conn);
+		send_bye(conn);
 		comch_regions_free(conn);
 		comch_queues_free(conn);
 		destroy(conn);
@@ -336,14 +342,14 @@ static const char *on_hello(struct comch_conn *conn, const struct comch_hello *h
 	conn->listener = NULL;
 	gantry_count(conn->dev->connections, 1);
 	hello_init(conn, &answer);
-	comch_out_must(conn, &answer); /* goes to the head of what accept() may have sent */
+	comch_out_must(conn, &answer); /* queued before the frames that accept() may have sent */
 	conn->state = COMCH_S_OPEN;
 	if (!__atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
 		comch_out_flush(conn);
 	return NULL;
 }
 
-/* Copy a text of the peer; '?' replaces each character that is not printable. */
+/* Store a text of the peer. '?' replaces each character that is not printable. */
 static void set_refusal(struct comch_conn *conn, const char *text)
 {
 	size_t n = 0;
@@ -358,7 +364,7 @@ static const char *on_refused(struct comch_conn *conn, const struct comch_refuse
 	if (conn->share)
 		return "sends REFUSED as a client";
 	set_refusal(conn, refused->text);
-	/* BYE follows, when the memory of this side has been unmapped there */
+	/* BYE follows, after the peer has unmapped the memory of this side */
 	if (conn->state == COMCH_S_OPEN)
 		return NULL;
 	finish(conn, refused->reason == COMCH_REASON_BUSY ? -EBUSY : -EACCES);
@@ -379,7 +385,7 @@ static const char *on_frame(struct comch_conn *conn, const struct comch_frame *f
 		return on_hello(conn, &f->hello);
 	case COMCH_BYE:
 		conn->said_bye = true;
-		lose(conn);
+		on_socket_end(conn);
 		return NULL;
 	case COMCH_DATA:
 		conn->dev->events++;
@@ -408,7 +414,7 @@ static const char *on_frame(struct comch_conn *conn, const struct comch_frame *f
 	}
 }
 
-/* One frame. Returns 1, or 0 when there is none, or the connection is over. */
+/* Read and process one frame. Returns 1; 0: there is none, or the connection has ended. */
 static int read_frame(struct comch_conn *conn)
 {
 	unsigned int n_fds = 0, phase = conn->state == COMCH_S_OPEN ? COMCH_P_OPEN : COMCH_P_HELLO;
@@ -422,7 +428,7 @@ static int read_frame(struct comch_conn *conn)
 	if (len == -EAGAIN)
 		return 0;
 	if (len == 0) {
-		lose(conn);
+		on_socket_end(conn);
 		return 0;
 	}
 	within = comch_fds_add(conn->dev, conn->user, n_fds) || n_fds == 0;
@@ -431,11 +437,12 @@ static int read_frame(struct comch_conn *conn)
 	if (why || !within) {
 		comch_conn_close_fds(conn, fds, n_fds);
 	} else {
-		why = on_frame(conn, &frame, fds); /* what it keeps of fds it sets to -1 */
+		why = on_frame(conn, &frame, fds); /* sets the descriptors that it keeps to -1 */
 		if (why)
 			comch_conn_close_fds(conn, fds, n_fds);
 		else
-			close_counted(conn, fds, n_fds); /* memory that was checked */
+			/* descriptors that were checked: closing them does not block */
+			close_counted(conn, fds, n_fds);
 	}
 	if (why) {
 		if (len == -EMFILE)
@@ -456,7 +463,7 @@ void comch_conn_ready(struct comch_conn *conn, uint32_t events)
 		return;
 	if (events & EPOLLOUT)
 		comch_out_flush(conn);
-	/* what it sent before it died is read to the end */
+	/* reads the frames that the peer sent before it ended */
 	while (n-- > 0 && conn->fd >= 0 && read_frame(conn))
 		;
 }
@@ -467,9 +474,9 @@ static void on_death(struct comch_conn *conn)
 		;
 	if (conn->state == COMCH_S_DEAD || conn->state == COMCH_S_CLOSED)
 		return;
-	/* a child of the peer may hold the other end of the socket: it does not count */
+	/* A child of the peer may hold the other end of the socket open. */
 	if (conn->fd >= 0)
-		lose(conn);
+		on_socket_end(conn);
 	else
 		finish(conn, conn->reason ? conn->reason : -ENOTCONN);
 }
@@ -491,7 +498,7 @@ void comch_conn_check(struct comch_conn *conn, uint64_t now_ns)
 		comch_regions_retry(conn);
 }
 
-/* The process at the other end runs as a user that the device does not list. */
+/* Log and store that the process at the other end runs as a user that the device does not list. */
 static void reject_uid(struct comch_conn *conn)
 {
 	char text[sizeof(conn->refusal)];
@@ -502,7 +509,7 @@ static void reject_uid(struct comch_conn *conn)
 	gantry_log_warn(conn->dev->host, "connection rejected: %s", text);
 }
 
-/* Takes over fd. */
+/* Start the handshake on conn->fd. Returns 0 or -errno. */
 static int start(struct comch_conn *conn)
 {
 	struct comch_device *dev = conn->dev;
@@ -562,8 +569,8 @@ int comch_connect(void *device, const char *service, const struct gantry_conn_ev
 		rc = comch_out_send(conn, &hello, NULL, 0);
 		gantry_count(dev->connections, 1);
 	}
-	if (rc) { /* `closed` tells it, in the next progress */
-		hang_up(conn);
+	if (rc) { /* `closed` reports the error in the next progress */
+		close_socket(conn);
 		conn->state = COMCH_S_FAILED;
 		conn->reason = rc == -ENOTCONN ? -ECONNREFUSED : rc;
 		if (rc == -EBUSY)
@@ -600,10 +607,10 @@ void comch_disconnect(void *arg)
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
 	comch_queues_free(conn);
 	comch_regions_free(conn);
-	/* everything of the peer is unmapped: say so */
+	/* Everything of the peer is unmapped: send BYE. */
 	if (conn->dev->pid == getpid() && (conn->state == COMCH_S_OPEN ||
 					   conn->state == COMCH_S_HELLO || conn->reason == -EPROTO))
-		say_bye(conn);
+		send_bye(conn);
 	destroy(conn);
 }
 

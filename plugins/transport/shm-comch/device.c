@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm-comch - Comch over shared memory: message queues between the processes of one machine, as
- * between a host and its
- * DPU, with no DPU.
- *
- * device.c: the device, its options, its event loop, and the table of the plugin.
+ * device.c - the device of shm-comch: options, event loop, and the operations of the plugin.
+ * shm-comch provides message queues between processes of one machine, as between a host and its
+ * DPU, over shared memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +46,10 @@ int comch_watch_add(struct comch_device *dev, int fd, uint32_t events, struct co
 	return epoll_ctl(dev->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-/* A forked child may hold the file open: closing alone would not end the watch. */
+/*
+ * End a watch explicitly: a forked child may hold the file open, so that close(2) alone does not
+ * remove it from the epoll set.
+ */
 void comch_watch_end(struct comch_device *dev, int fd)
 {
 	if (dev->pid == getpid())
@@ -67,15 +68,15 @@ void comch_device_kick(struct comch_device *dev)
 	ssize_t n;
 
 	/*
-	 * pairs with comch_progress; an exchange, so that of several that tell none covers what
-	 * another has told
+	 * Pairs with comch_progress(). An exchange, because with a plain store one kick could hide
+	 * what another kick has published.
 	 */
 	__atomic_exchange_n(&dev->unseen, 1, __ATOMIC_RELEASE);
 	n = write(dev->wake, &one, sizeof(one));
-	(void)n; /* full means that it is readable */
+	(void)n; /* a full eventfd is readable, so the wake-up is not lost */
 }
 
-/* The option `uids` behind our own number. */
+/* Parse the option `uids`. The first entry is the number of this process. Returns 0 or -EINVAL. */
 static int parse_uids(const char *p, uint32_t *uids, unsigned int *n_p)
 {
 	unsigned int n = 0;
@@ -112,8 +113,8 @@ static void comch_check(const void *arg, const struct gantry_option_faults *faul
 }
 
 /*
- * With membarrier(2) the one who goes to sleep pays for the order of its flag and the ring, not the
- * one who sends.
+ * With membarrier(2) the consumer that goes to sleep pays for the ordering of its flag and the
+ * ring, and the producer needs no fence.
  */
 static bool use_membarrier(void)
 {
@@ -247,7 +248,7 @@ static void dispatch(struct comch_device *dev, const struct epoll_event *ev)
 		break;
 	case COMCH_W_PROCESS:
 		((struct comch_conn *)watch->self)->is_dead = true;
-		/* as in comch_device_kick */
+		/* an exchange, as in comch_device_kick() */
 		__atomic_exchange_n(&dev->unseen, 1, __ATOMIC_RELAXED);
 		break;
 	}
@@ -263,7 +264,10 @@ static void empty_reap_list(struct comch_device *dev)
 		comch_listener_free(comch_entry(pos, struct comch_listener, link));
 }
 
-/* A callback may end any connection: it then stands in the reap_list, and the walk starts again. */
+/*
+ * Check all connections. A callback may end any of them and move it to the reap list, so the loop
+ * restarts after each event.
+ */
 static void check_all(struct comch_device *dev, uint64_t now)
 {
 	struct comch_link *pos, *next;
@@ -271,7 +275,7 @@ static void check_all(struct comch_device *dev, uint64_t now)
 	if (dev->resume_ns)
 		comch_listeners_resume(dev);
 	if (dev->pages_ns && now >= dev->pages_ns)
-		comch_pages_check(dev, now); /* what it ends is closed below */
+		comch_pages_check(dev, now); /* connections that it ends are closed below */
 	comch_list_each (pos, next, &dev->conns) {
 		int before = dev->events;
 
@@ -288,7 +292,7 @@ static void check_all(struct comch_device *dev, uint64_t now)
 	}
 }
 
-/* Connections that are well and have nothing to say cost nothing, however many there are. */
+/* Connections without an event cost nothing, however many there are. */
 static int comch_progress(void *device)
 {
 	struct comch_device *dev = device;

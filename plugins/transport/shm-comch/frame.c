@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * frame.c - the table of all frames, and the check of one that arrived. No system calls: fuzzed as
- * it stands.
+ * frame.c - the table of all frames, and the check of a received frame. It makes no system calls,
+ * so that a fuzzer can call it directly.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 struct rule {
 	uint16_t min, max; /* bytes of body */
 	uint8_t n_fds;
-	uint8_t phases; /* COMCH_P_* in which it may come */
+	uint8_t phases; /* COMCH_P_*: phases in which the frame is permitted */
 };
 
 #define EXACT(type) sizeof(struct type), sizeof(struct type)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.h - a list of structs that hold their own links. Control thread only. */
+/* list.h - doubly linked list whose links are members of the entries. Thread: control. */
 #ifndef COMCH_LIST_H
 #define COMCH_LIST_H
 
@@ -23,7 +23,7 @@ static inline int comch_list_empty(const struct comch_list *list)
 	return list->head.next == &list->head;
 }
 
-/* Before `at`: before the head is the end. */
+/* Insert a link before `at`. Before the head is the end of the list. */
 static inline void comch_list_insert(struct comch_link *at, struct comch_link *link)
 {
 	link->next = at;
@@ -46,7 +46,7 @@ static inline void comch_list_remove(struct comch_link *link)
 
 #define comch_entry(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
-/* The entry may be removed meanwhile, its successor may not. */
+/* The current entry may be removed during the loop, its successor may not. */
 #define comch_list_each(pos, next_, list) \
 	for (pos = (list)->head.next, next_ = pos->next; pos != &(list)->head; \
 	     pos = next_, next_ = pos->next)

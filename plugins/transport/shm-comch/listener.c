@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * listener.c - a service name: peers come in, and introduce themselves before the user hears of
- * them.
- */
+/* listener.c - a service name. A peer must send HELLO before the user gets the accept event. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +12,7 @@
 #include "comch.h"
 
 #define ACCEPTS_PER_TURN 16
-#define REFUSALS_NS 1000000000ull /* between two lines in the log */
+#define REFUSALS_NS 1000000000ull /* minimum interval of log lines */
 
 int comch_listen(void *device, const char *service, const struct gantry_conn_events *events,
 		 void *arg, void **listener_p)
@@ -81,14 +78,14 @@ void comch_unlisten(void *listener)
 		comch_listener_free(l);
 }
 
-/* Also what a former shortage has taken. */
+/* Open the reserve descriptor, also if an earlier shortage has used it up. */
 static void open_reserve(struct comch_device *dev)
 {
 	if (dev->reserve < 0)
 		dev->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Tell a client the reason for its refusal. Does not wait for a client that does not read. */
+/* Send REFUSED to a client. Does not wait for a client that does not read. */
 void comch_send_refused(int fd, uint32_t reason, const char *text)
 {
 	struct comch_frame frame;
@@ -111,8 +108,8 @@ void comch_log_refusal(struct comch_device *dev, const char *text)
 }
 
 /*
- * Accept nothing until the closer has closed some descriptors, or for a while. The socket would
- * report its clients in each turn, and the control thread would not sleep.
+ * Stop accepting until the closer has closed some descriptors, or for COMCH_PAUSE_NS. Otherwise
+ * epoll would report the waiting clients in each turn, and the control thread would not sleep.
  */
 static void pause_accepts(struct comch_listener *l)
 {
@@ -124,7 +121,7 @@ static void pause_accepts(struct comch_listener *l)
 	dev->resume_ns = comch_now(dev) + COMCH_PAUSE_NS;
 	if (!dev->deadline_ns || dev->resume_ns < dev->deadline_ns)
 		dev->deadline_ns = dev->resume_ns;
-	/* the closer may just have finished: resume_ns is for that */
+	/* resume_ns covers the case that the closer has just finished */
 	__atomic_store_n(&dev->paused, 1, __ATOMIC_RELAXED);
 }
 
@@ -144,8 +141,7 @@ void comch_listeners_resume(struct comch_device *dev)
 }
 
 /*
- * No descriptor left: use the reserve for a moment to take the client from the backlog, and refuse
- * it.
+ * The process has no descriptor left: close the reserve to accept the next client, and refuse it.
  */
 static void refuse_next(struct comch_listener *l)
 {
@@ -154,7 +150,10 @@ static void refuse_next(struct comch_listener *l)
 	struct comch_device *dev = l->dev;
 	int fd;
 
-	/* the closer has not closed the last one yet, or another thread has taken its number */
+	/*
+	 * the closer has not closed the last one yet, or another thread has taken the free
+	 * descriptor
+	 */
 	if (dev->reserve < 0) {
 		pause_accepts(l);
 		return;
@@ -171,14 +170,16 @@ static void refuse_next(struct comch_listener *l)
 	open_reserve(dev);
 }
 
-/* Connections that one user may have; a quarter is kept for others. */
+/*
+ * Returns the number of connections that one user may have. A quarter is reserved for other users.
+ */
 static unsigned int conns_of_one(const struct comch_device *dev)
 {
 	return dev->n_uids > 1 ? COMCH_CONNS / 4 * 3 : COMCH_CONNS;
 }
 
 /*
- * Check that the user may have another connection, whose socket has been counted. Returns 0; or
+ * Check that the user may have another connection, whose socket is already counted. Returns 0; or
  * COMCH_REASON_*, with the reason in `text`.
  */
 static uint32_t refuse_reason(const struct comch_device *dev, const struct comch_share *share,
@@ -209,8 +210,9 @@ static uint32_t refuse_reason(const struct comch_device *dev, const struct comch
 }
 
 /*
- * Returns false if so many sockets of refused clients wait to be closed that no more may be
- * accepted: that they count for their user does not keep it from connecting again.
+ * Admit or refuse a client. Returns false if the listener must pause because too many sockets of
+ * refused clients wait to be closed. The limit of the user does not bound them: a refused client
+ * can connect again.
  */
 static bool admit(struct comch_listener *l, int fd)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory.c - check memory that one process passes to another. */
+/* memory.c - checks memory that one process passes to another. */
 #include <stdio.h>
 
 #include <gantry/memfd.h>
@@ -7,11 +7,11 @@
 #include "comch.h"
 
 /*
- * Whoever can write memory can punch holes into it, which its seals do not forbid. The next touch
- * fills them with zeroes; but for huge pages when there are no more of them, which is a SIGBUS.
- * Processes of one user may end each other anyway.
+ * Returns true if the pages can disappear for good. A process that can write memory can punch holes
+ * into it, whatever its seals. The next access fills a hole with zeroes; but if no huge page is
+ * free, it raises SIGBUS. Processes of one user can end each other anyway.
  */
-static bool may_vanish(const struct comch_conn *conn, int fd)
+static bool can_lose_pages(const struct comch_conn *conn, int fd)
 {
 	struct statfs fs;
 
@@ -22,7 +22,7 @@ static bool may_vanish(const struct comch_conn *conn, int fd)
 static int check_file(const struct comch_conn *conn, int fd, uint64_t min_bytes,
 		      uint64_t quota_bytes, const char **why_p)
 {
-	if (!may_vanish(conn, fd))
+	if (!can_lose_pages(conn, fd))
 		return gantry_memfd_check(fd, min_bytes, quota_bytes, NULL, why_p);
 	*why_p =
 		"huge pages do not go from user to user, who could take them away again: huge_pages must be false there";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* outbox.c - frames to a peer: sent at once, or kept in order until its socket takes them. */
+/* outbox.c - sends frames to a peer, or queues them in order until its socket is writable. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "comch.h"
 
-static void want(struct comch_conn *conn, bool out)
+static void watch_output(struct comch_conn *conn, bool out)
 {
 	struct epoll_event ev = {.events = EPOLLIN | (out ? (uint32_t)EPOLLOUT : 0),
 				 .data.ptr = &conn->watch};
@@ -56,7 +56,7 @@ static int queue(struct comch_conn *conn, const struct comch_frame *frame, size_
 			return rc;
 		}
 	}
-	/* before what was sent while the user was being asked */
+	/* before the frames that accept() has sent */
 	if (frame->head.type == COMCH_HELLO)
 		at = conn->out.head.next;
 	comch_list_insert(at, &out->link);
@@ -89,7 +89,7 @@ int comch_out_send(struct comch_conn *conn, const struct comch_frame *frame, con
 	}
 	rc = queue(conn, frame, len, fds, n_fds);
 	if (!rc && conn->state != COMCH_S_ACCEPT)
-		want(conn, true);
+		watch_output(conn, true);
 	return rc;
 }
 
@@ -119,13 +119,13 @@ void comch_out_flush(struct comch_conn *conn)
 		ssize_t n = comch_socket_send(conn->fd, out->frame, out->len, out->fds, out->n_fds);
 
 		if (n == -EAGAIN) {
-			want(conn, true);
+			watch_output(conn, true);
 			return;
 		}
-		/* after another error the end of the socket is about to be seen */
+		/* after another error the end of the socket is reported next */
 		free_out(conn, out);
 	}
-	want(conn, false);
+	watch_output(conn, false);
 }
 
 void comch_out_drop(struct comch_conn *conn)

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pages.c - check that the peer keeps the pages of imported regions
+ * pages.c - checks that the peer keeps the pages of imported regions.
  *
  * No seal keeps the owner of a region that the peer may write from freeing its pages. While the
- * kernel frees pages, a process that touches them waits. It is charged for the pages that take
- * their place. So this device ends the connection of a peer that frees pages of a region which its
- * user has imported with GANTRY_IMPORT_KEEPS_PAGES, until the last release of that region. Other
- * regions are not checked: the DOCA library exports ranges of one sparse file, and frees pages of
+ * kernel frees pages, a process that accesses them waits, and it is charged for the pages that
+ * replace them. So this device ends the connection of a peer that frees pages of a region which its
+ * user has imported with GANTRY_IMPORT_KEEPS_PAGES, until the last release of that region. It does
+ * not check other regions: the DOCA library exports ranges of one sparse file, and frees pages of
  * it.
  *
  * fstat(2) counts the pages of a whole file, and does not wait while another process frees some.
  * The file must have all its pages at the import. The peer has freed pages if a later count is
  *
  *   - smaller than the size of the file, or
- *   - larger than the count before: a page that was freed has been allocated again. The file cannot
- *     get pages behind its end, because it is sealed against growing. It can lose such pages: a
+ *   - larger than the previous count: a freed page has been allocated again. The file cannot get
+ *     pages beyond its end, because it is sealed against growing. It can lose such pages: a
  *     transparent huge page may reach beyond the end until the kernel splits it.
  *
- * A swapped page counts as present: shmem lowers the count for pages that it frees only. The pages
- * of fallocate(2) are dirty, so the kernel swaps and never drops them.
+ * A swapped page counts as present: shmem lowers the count only for pages that it frees. The pages
+ * of fallocate(2) are dirty, so the kernel swaps them and never drops them.
  *
- * The check misses pages that the peer frees and allocates again between two checks. So the peer
- * must not know when they are.
+ * The check misses pages that the peer frees and allocates again between two checks. So the times
+ * of the checks are random.
  */
 #include <stdio.h>
 #include <sys/random.h>
@@ -81,7 +81,7 @@ void comch_pages_end(struct comch_conn *conn, struct comch_import *r)
 	r->can_shrink = false;
 }
 
-/* Whether the peer has kept the pages of the region. */
+/* Returns true if the peer has kept the pages of the region; else ends the connection. */
 static bool has_pages(struct comch_conn *conn, struct comch_import *r)
 {
 	char why[COMCH_REFUSED_TEXT];

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * region.c - export, import, release and revoke.
+ * region.c - export, import, release and revocation of regions.
  *
- *   exporter                                    importer
- *   export_region   --- REGION (fd) --->        checked; mapped if a queue or the user here touches its data
- *   sends may use it <-- REGION_OK -----
- *                                               import_region, release_region: as often as the user
- *                                               likes; meanwhile the pages are checked if the user
- *                                               wants it (pages.c)
- *   revoke_region   --- REVOKE ----->           event `revoke`, if the user holds it; then no lane reads it, unmapped
- *   event `revoked` <-- RELEASED ----
+ *   exporter                                importer
+ *   export_region     --- REGION (fd) --->  checks the memory, and maps it if a queue or the user
+ *                                           accesses its data
+ *   sends may use it  <-- REGION_OK ------
+ *                                           import_region, release_region: any number of times;
+ *                                           meanwhile the pages are checked on request (pages.c)
+ *   revoke_region     --- REVOKE -------->  event `revoke` if the user holds the region; unmaps it
+ *                                           after the last release and the last copy of a lane
+ *   event `revoked`   <-- RELEASED -------
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,8 @@ static struct comch_export *find_export(struct comch_conn *conn, uint32_t handle
 }
 
 /*
- * What else an export says is stored before. Pairs with find_region and send_region of producers.
+ * Publish a change of an export. The other fields are stored before. Pairs with find_region() and
+ * send_region() of producers.
  */
 static void export_changed(struct comch_conn *conn, struct comch_export *e, uint32_t state)
 {
@@ -44,8 +46,8 @@ static void export_changed(struct comch_conn *conn, struct comch_export *e, uint
 }
 
 /*
- * What the peer gets: without the right to write, a descriptor that cannot be mapped for writing.
- * -1 with errno.
+ * Returns a descriptor for the peer, or -1 with errno. Without the write right it cannot be mapped
+ * for writing.
  */
 static int peer_fd(const struct gantry_region *region, uint32_t rights)
 {
@@ -176,9 +178,9 @@ int comch_revoke(void *arg, uint32_t handle)
 	return 0;
 }
 
-static void tell_revoked(struct comch_conn *conn, struct comch_export *e, int rc)
+static void deliver_revoked(struct comch_conn *conn, struct comch_export *e, int rc)
 {
-	/* a lane may be looking for another */
+	/* atomic, because a lane may be searching the table */
 	__atomic_store_n(&e->region, NULL, __ATOMIC_RELAXED);
 	conn->exported_bytes -= e->length;
 	export_changed(conn, e, COMCH_E_FREE);
@@ -192,7 +194,7 @@ const char *comch_on_released(struct comch_conn *conn, uint32_t ref)
 
 	if (e->state != COMCH_E_REVOKING || e->ref != ref)
 		return "releases a region that was not asked back";
-	tell_revoked(conn, e, 0);
+	deliver_revoked(conn, e, 0);
 	return NULL;
 }
 
@@ -200,7 +202,7 @@ void comch_regions_closed(struct comch_conn *conn, int rc)
 {
 	for (unsigned int i = 0; i < COMCH_REGIONS && conn->state != COMCH_S_DEAD; i++)
 		if (conn->exported[i].state != COMCH_E_FREE)
-			tell_revoked(conn, &conn->exported[i], rc);
+			deliver_revoked(conn, &conn->exported[i], rc);
 }
 
 static int map_import(struct comch_import *r)
@@ -227,8 +229,8 @@ static void unmap_import(struct comch_import *r)
 }
 
 /*
- * Replace the mapping by private pages, at the same address: a lane may be copying. If the kernel
- * cannot, the mapping stays.
+ * Replace the mapping by private pages at the same address, because a lane may be copying. If the
+ * kernel cannot, the mapping stays.
  */
 static void cut_off(struct comch_import *r)
 {
@@ -287,8 +289,8 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 	if (comch_memory_check(conn, &memory, conn->why))
 		return conn->why;
 	/*
-	 * one by one: a lane may look at the name of a free region, to tell a stale one from one
-	 * that never was
+	 * One field at a time and atomic: a lane may read the ref of a free slot, to distinguish a
+	 * stale ref from an invalid one.
 	 */
 	__atomic_store_n(&r->ref, up->ref, __ATOMIC_RELAXED);
 	r->handle = up->handle;
@@ -316,8 +318,8 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 }
 
 /*
- * Who only passes descriptors on has none of the data in its address space; from here on this side
- * is not of that kind.
+ * Map all regions of the peer. An end that only passes descriptors on maps no region; from here on
+ * this end is not of that kind.
  */
 int comch_regions_map(struct comch_conn *conn)
 {
@@ -330,7 +332,10 @@ int comch_regions_map(struct comch_conn *conn)
 	return rc;
 }
 
-/* A revoked region goes when the user has released it and no lane copies from it. */
+/*
+ * Drop a revoked region after the user has released it and no lane copies from it, and confirm the
+ * revocation.
+ */
 static void sign_off(struct comch_conn *conn, struct comch_import *r)
 {
 	uint32_t copying = (uint32_t)(r - conn->imported) + 1;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rma.c - remote read and write: a copy between local memory and a mapped region of the peer.
+ * rma.c - remote read and write: copies between local memory and a mapped region of the peer.
  *
- * Half of the time of a copy goes by before its first byte has come. So a read is held back until
- * the next access is there, whose first lines are asked for before. A write is not: a message that
- * follows it may tell of its data.
+ * About half the time of a copy passes before its first byte arrives. So a read is held back until
+ * the next access, whose first lines are prefetched before the held read is copied. A write is not
+ * held back: a message that follows it may announce its data.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,8 +53,8 @@ void comch_rma_destroy(void *arg)
 }
 
 /*
- * Copy what was held back. Its region cannot have gone: it would be released with an access under
- * way.
+ * Copy the read that is held back. Its region should still exist, because the user must not release
+ * a region with an access in flight.
  */
 static void finish_held(struct comch_rma *rma)
 {
@@ -65,7 +65,7 @@ static void finish_held(struct comch_rma *rma)
 		tc_done_set_last(&rma->done, -ENOTCONN);
 	} else if (gantry_unlikely(__atomic_load_n(&r->ref, __ATOMIC_RELAXED) != rma->held.ref ||
 				   !r->addr)) {
-		tc_done_set_last(&rma->done, -EACCES); /* but it has */
+		tc_done_set_last(&rma->done, -EACCES); /* the user has released the region */
 	} else {
 		memcpy(rma->held.to, (const char *)r->addr + rma->held.offset, rma->held.length);
 		gantry_count(rma->payload, rma->held.length);

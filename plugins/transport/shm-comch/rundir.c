@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rundir.c - the runtime directory: DIR/PCI/SERVICE.sock, and SERVICE.lock beside it.
+ * rundir.c - the runtime directory: DIR/PCI/SERVICE.sock and SERVICE.lock.
  *
- * A listener holds the lock while it serves the name, so a socket whose lock is free is a dead one.
- * A process removes a dead socket when it connects to it, when its peer that served it dies, and
- * when it opens a device in the same place. Opening a device also removes lock files that have no
- * socket and that no process holds.
- * After the checks at open all access uses the descriptor of the directory, so no process can
+ * A listener holds the lock while it serves the name, so a socket whose lock is free is stale. A
+ * process removes a stale socket when it connects to it, when its peer that served it dies, and
+ * when it opens a device in the same directory. Opening a device also removes lock files that have
+ * no socket and that no process holds.
+ *
+ * open_dir() checks the directory. After that all access uses its descriptor, so no process can
  * replace the directory.
  */
 #include <dirent.h>
@@ -24,12 +25,12 @@
 
 #include "comch.h"
 
-/* a flood of one user must not fill it between two turns of the control thread */
+/* a burst of connects must not fill it between two turns of the control thread */
 #define BACKLOG 1024
 #define PCI_BYTES 80u
 #define SWEEP_TRIES 50 /* of one millisecond */
 
-/* Names become file names: what is not plain is written %XX. */
+/* Convert a name to a file name: other characters than `plain` become %XX. */
 static int file_name(char *out, size_t bytes, const char *name, const char *suffix)
 {
 	static const char plain[] =
@@ -65,10 +66,10 @@ void comch_rundir_default(char *out, size_t bytes)
 }
 
 /*
- * Could it be made? Nothing is changed: -EAGAIN, or as of the mkdirat(2) that is not done, with
- * errno set.
+ * Check whether the directory could be created, without side effects. Returns -1 and sets errno:
+ * EAGAIN if it could, else as mkdirat(2) would.
  */
-static int look_for_room(int at, const char *path)
+static int check_creatable(int at, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char parent[COMCH_DIR_BYTES];
@@ -83,10 +84,10 @@ static int look_for_room(int at, const char *path)
 }
 
 /*
- * What to do about a directory that cannot be used: one that nobody has named comes from the
- * environment.
+ * Returns the remedy for a directory that cannot be used. If `dir` is not set, the path comes from
+ * the environment.
  */
-static const char *elsewhere(const struct comch_device *dev)
+static const char *directory_remedy(const struct comch_device *dev)
 {
 	return dev->conf->dir && *dev->conf->dir
 		       ? ""
@@ -94,32 +95,32 @@ static const char *elsewhere(const struct comch_device *dev)
 }
 
 /*
- * Opens, and makes if missing, a directory that nobody but us and root can have tampered with.
- * -EAGAIN: it would be made, but we are here to look.
+ * Open a directory that only this user and root can modify, and create it if it is missing. Returns
+ * a descriptor or -errno; -EAGAIN: dry run, and the directory is missing.
  */
 static int open_dir(const struct comch_device *dev, int at, const char *path, const char *shown)
 {
-	/* others may be let in: they need to reach the socket */
+	/* search permission for other users, who need to reach the socket */
 	mode_t mode = dev->n_uids > 1 ? 0711 : 0700;
 	const char *why = NULL;
 	struct stat st;
 	int fd, err;
 
-	if ((comch_only_looks(dev) ? look_for_room(at, path) : mkdirat(at, path, mode)) &&
+	if ((comch_only_looks(dev) ? check_creatable(at, path) : mkdirat(at, path, mode)) &&
 	    errno != EEXIST) {
 		err = errno;
 		if (err == EAGAIN)
 			gantry_log_info(dev->host, "would make directory %s", shown);
 		else
 			gantry_log_error(dev->host, "cannot make directory %s: %s%s", shown,
-					 strerror(err), elsewhere(dev));
+					 strerror(err), directory_remedy(dev));
 		return -err;
 	}
 	fd = openat(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) {
 		err = errno;
 		gantry_log_error(dev->host, "cannot open directory %s: %s%s", shown, strerror(err),
-				 elsewhere(dev));
+				 directory_remedy(dev));
 		return -err;
 	}
 	if (fstat(fd, &st))
@@ -129,7 +130,7 @@ static int open_dir(const struct comch_device *dev, int at, const char *path, co
 	else if (st.st_mode & 022)
 		why = "can be written by others";
 	if (why) {
-		gantry_log_error(dev->host, "directory %s %s%s", shown, why, elsewhere(dev));
+		gantry_log_error(dev->host, "directory %s %s%s", shown, why, directory_remedy(dev));
 		close(fd);
 		return -EACCES;
 	}
@@ -158,8 +159,8 @@ const char *comch_check_service(const char *service)
 }
 
 /*
- * Open the runtime directory. The host does not follow links that other users have planted on the
- * way to it.
+ * Open the runtime directory. open_file of the host does not follow links of other users in its
+ * path. Returns a descriptor or -errno.
  */
 static int open_top(const struct comch_device *dev, char *dir)
 {
@@ -174,7 +175,7 @@ static int open_top(const struct comch_device *dev, char *dir)
 	at = dev->host->open_file(dev->host, parent, O_PATH | O_DIRECTORY);
 	if (at < 0) {
 		gantry_log_error(dev->host, "cannot make directory %s: %s%s", dir, strerror(-at),
-				 elsewhere(dev));
+				 directory_remedy(dev));
 		return at;
 	}
 	fd = open_dir(dev, at, slash ? slash + 1 : dir, dir);
@@ -210,7 +211,10 @@ void comch_rundir_close(struct comch_rundir *rundir)
 	rundir->fd = -1;
 }
 
-/* The lock, held; -EADDRINUSE when somebody has it. Never waits. */
+/*
+ * Take the lock without blocking. Returns a descriptor; -EADDRINUSE: another process holds the
+ * lock; or another -errno.
+ */
 static int take_lock(int dir, const char *name)
 {
 	for (int tries = 0; tries < 16; tries++) {
@@ -225,7 +229,7 @@ static int take_lock(int dir, const char *name)
 			close(fd);
 			return err == EWOULDBLOCK ? -EADDRINUSE : -err;
 		}
-		/* its last holder may have removed the file between our open and our lock */
+		/* the previous holder may have removed the file after openat(2) */
 		if (fstat(fd, &ours) == 0 && fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
 			return fd;
@@ -244,10 +248,10 @@ static void address(int dir, const char *name, struct sockaddr_un *sun)
 }
 
 /*
- * Somebody who only clears away a dead socket has the lock for a moment, too: then nobody answers
- * at the socket.
+ * Take the lock of a stale socket. A process that removes a stale socket also holds the lock, for a
+ * moment: then no process answers at the socket, and this function retries.
  */
-static int take_lock_of_the_dead(int dir, const char *name, const struct sockaddr_un *sun)
+static int take_stale_lock(int dir, const char *name, const struct sockaddr_un *sun)
 {
 	int lock = take_lock(dir, name);
 
@@ -278,7 +282,7 @@ int comch_rundir_bind(const struct comch_device *dev, const char *service, struc
 	if (rc)
 		return rc;
 	address(dev->rundir.fd, l->name, &sun);
-	l->lock = take_lock_of_the_dead(dev->rundir.fd, l->lock_name, &sun);
+	l->lock = take_stale_lock(dev->rundir.fd, l->lock_name, &sun);
 	if (l->lock < 0)
 		return l->lock;
 	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -306,7 +310,7 @@ out_undo_lock:
 
 void comch_rundir_unbind(struct comch_device *dev, struct comch_listener *l)
 {
-	/* a forked child has copies of the descriptors only */
+	/* a forked child must not remove the files of its parent */
 	if (dev->pid == getpid()) {
 		unlinkat(dev->rundir.fd, l->name, 0);
 		unlinkat(dev->rundir.fd, l->lock_name, 0);
@@ -325,7 +329,7 @@ static bool has_type(int dir, const char *name, mode_t type)
 
 /*
  * Remove the socket and the lock file of a dead server. A server that starts or ends has the lock
- * file without the socket, but holds the lock. If the sweep takes the lock before such a server
+ * file without the socket, but it holds the lock. If the sweep takes the lock before such a server
  * does, the server tries again with a new file.
  */
 static void sweep(int dir, const char *sock_name, const char *lock_name)
@@ -336,7 +340,7 @@ static void sweep(int dir, const char *sock_name, const char *lock_name)
 		return;
 	lock = take_lock(dir, lock_name);
 	if (lock < 0)
-		return; /* it is served, or not ours to clear away */
+		return; /* served, or of another user */
 	unlinkat(dir, sock_name, 0);
 	unlinkat(dir, lock_name, 0);
 	close(lock);
@@ -357,7 +361,7 @@ void comch_rundir_sweep_all(const struct comch_device *dev)
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
-	if (!dir) { /* of another user, who does not let us look */
+	if (!dir) { /* of another user, without read permission */
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -394,7 +398,7 @@ int comch_rundir_connect(const struct comch_device *dev, const char *service)
 		if (errno == ECONNREFUSED)
 			comch_rundir_sweep(dev, service);
 		rc = errno == ENOENT ? -ECONNREFUSED : errno == EAGAIN ? -EBUSY : -errno;
-		if (rc == -EACCES) /* which is also how a server turns somebody away */
+		if (rc == -EACCES) /* a server rejects a user with the same errno */
 			gantry_log_error(dev->host, "no right to connect to the socket %s: %s",
 					 name, strerror(EACCES));
 		close(fd);

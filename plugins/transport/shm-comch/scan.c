@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scan.c - who serves what in the usual runtime directory. Looks only: nothing is made, and no peer
- * notices.
+ * scan.c - lists the services in the default runtime directory. It has no side effects and sends
+ * nothing to a peer.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "comch.h"
 
-/* The service is locked as long as somebody serves it. */
+/* Determine the state of a service: a process that serves it holds its lock. */
 static const char *state_of(int dir, const char *lock_name)
 {
 	int fd = openat(dir, lock_name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC), taken;
@@ -26,7 +26,7 @@ static const char *state_of(int dir, const char *lock_name)
 	return taken ? "served" : "left behind";
 }
 
-/* %XX of a file name back to bytes; dst: as long as src. */
+/* Decode %XX of a file name. dst: at least as long as src. */
 static void plain_name(char *dst, const char *src, size_t n)
 {
 	char hex[3] = "";
@@ -62,7 +62,7 @@ static int describe(int dir, const char *card, const char *file, struct gantry_w
 	return 1;
 }
 
-/* A directory to read; NULL with errno. */
+/* Open a directory for reading. Returns NULL with errno. */
 static DIR *open_dir(int at, const char *path)
 {
 	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -80,7 +80,7 @@ static int scan_card(int at, const char *card, struct gantry_writer *w)
 	int n = 0;
 
 	if (!dir)
-		return 0; /* no card, or one of somebody else */
+		return 0; /* no directory of a card, or no read permission */
 	while ((entry = readdir(dir)))
 		n += describe(dirfd(dir), card, entry->d_name, w);
 	closedir(dir);

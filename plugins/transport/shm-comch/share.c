@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share.c - the descriptors that each user makes this process hold
+ * share.c - counts the descriptors that each user makes this process hold.
  *
  * RLIMIT_NOFILE applies to a process, so all its devices count a user together. Counted are the
- * sockets and pidfds of the connections of the user, the descriptors that it sent, those of the
- * queues that were made for it, and those in messages that it has not read. One that is queued in
- * closer.c counts until it is closed.
+ * sockets and pidfds of the user's connections, the descriptors that it sent, those of the queues
+ * that were created for it, and those in messages that it has not read. A descriptor that is queued
+ * in closer.c counts until it is closed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,10 +15,10 @@
 
 #include "comch.h"
 
-#define FDS_MOST (1u << 30) /* of the largest limit, or of none */
+#define FDS_MOST (1u << 30) /* upper bound of a large or unlimited RLIMIT_NOFILE */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct comch_user *users; /* under lock, as are their refs */
+static struct comch_user *users; /* protected by `lock`, as their refs */
 
 static struct comch_user *user_get(uint32_t uid)
 {
@@ -58,8 +58,9 @@ static void user_put(struct comch_user *user)
 }
 
 /*
- * Three quarters, as of the connections: a quarter stays for the other users and for this process.
- * If the listener has a single user, that user may have all.
+ * Returns the descriptors that one user may have: three quarters, as of the connections. A quarter
+ * is reserved for the other users and for this process. If the listener has a single user, that
+ * user may have all.
  */
 static unsigned int fds_of_one(rlim_t limit, unsigned int n_uids)
 {

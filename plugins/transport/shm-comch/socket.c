@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* socket.c - frames and descriptors over a Unix socket, and who is at its other end. */
+/*
+ * socket.c - sends and receives frames with descriptors on a Unix socket, and identifies the peer.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -59,7 +61,7 @@ ssize_t comch_socket_send(int fd, const void *frame, size_t len, const int *fds,
 	while (rc < 0 && errno == EINTR);
 	if (rc >= 0)
 		return rc;
-	/* too many descriptors in flight is the peer that does not read, too */
+	/* ETOOMANYREFS: too many descriptors in flight, because the peer does not read */
 	return errno == EWOULDBLOCK || errno == ETOOMANYREFS || errno == ENOBUFS ? -EAGAIN : -errno;
 }
 
@@ -80,7 +82,10 @@ static unsigned int take_fds(struct msghdr *msg, int *fds, const char **why_p)
 	return n;
 }
 
-/* 0 bytes are the end only if the peer has hung up; else it sent nothing, which is no frame. */
+/*
+ * 0 bytes mean the end only if the peer has closed the socket. Otherwise it has sent an empty
+ * message, which is not a frame.
+ */
 static int has_ended(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
@@ -88,20 +93,23 @@ static int has_ended(int fd)
 	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLRDHUP | POLLERR));
 }
 
-/* The kernel leaves descriptors out when they are more than fit, or than this process may have. */
-static int is_starved(int fd)
+/*
+ * Returns true if this process has no free descriptor. The kernel drops descriptors if they do not
+ * fit into the buffer or exceed the limit of the process.
+ */
+static int out_of_fds(int fd)
 {
-	int probe = fcntl(fd, F_DUPFD_CLOEXEC, 0), starved = probe < 0;
+	int probe = fcntl(fd, F_DUPFD_CLOEXEC, 0), exhausted = probe < 0;
 
-	if (!starved)
+	if (!exhausted)
 		close(probe);
-	return starved;
+	return exhausted;
 }
 
 /*
- * The message is copied, and then taken from the socket. So the kernel never closes the last of a
- * descriptor in this thread, which may take as long as the peer likes: neither one that does not
- * fit here, nor one that this process has no number for.
+ * The message is read with MSG_PEEK and then removed with a second call. So the kernel never does
+ * the last close of a descriptor in this thread, which could block: neither of one that does not
+ * fit into the buffer, nor of one beyond the limit of this process.
  */
 ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned int *n_fds_p,
 			  const char **why_p)
@@ -120,13 +128,16 @@ ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned 
 				      .msg_control = control,
 				      .msg_controllen = sizeof(control)};
 		len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_PEEK);
-		/* the peer closed with our frames unread: reported once, before what it had sent */
+		/*
+		 * the peer closed with frames unread: reported once, before the data that it had
+		 * sent
+		 */
 	} while (len < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
 	*n_fds_p = 0;
 	if (len < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN : 0;
 	n = *n_fds_p = take_fds(&msg, fds, &why);
-	/* ECONNRESET: the peer has closed since the look, and the message is still there */
+	/* ECONNRESET: the peer has closed since MSG_PEEK, and the message is still queued */
 	while (!(msg.msg_flags & MSG_CTRUNC) && recv(fd, NULL, 0, MSG_DONTWAIT) < 0 &&
 	       (errno == EINTR || (errno == ECONNRESET && resets++ == 0)))
 		;
@@ -139,10 +150,10 @@ ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned 
 	else if (len == 0)
 		why = "empty frame";
 	if (why) {
-		int starved = (msg.msg_flags & MSG_CTRUNC) && is_starved(fd);
+		int exhausted = (msg.msg_flags & MSG_CTRUNC) && out_of_fds(fd);
 
-		*why_p = starved ? "this process may open no more files (ulimit -n)" : why;
-		return starved ? -EMFILE : -EPROTO;
+		*why_p = exhausted ? "this process may open no more files (ulimit -n)" : why;
+		return exhausted ? -EMFILE : -EPROTO;
 	}
 	return len;
 }
@@ -161,7 +172,7 @@ int comch_socket_peer(int fd, struct gantry_peer *peer)
 	return 0;
 }
 
-/* Start time of a process in ticks since boot; 0: not to be had. */
+/* Returns the start time of a process in ticks since boot; 0: unknown. */
 static unsigned long long start_time(int32_t pid)
 {
 	unsigned long long start = 0;
@@ -178,7 +189,8 @@ static unsigned long long start_time(int32_t pid)
 	if (n <= 0)
 		return 0;
 	text[n] = 0;
-	p = strrchr(text, ')'); /* the name may hold anything, the rest is numbers */
+	/* the name may contain any character; the fields after it are numbers */
+	p = strrchr(text, ')');
 	if (!p ||
 	    sscanf(p + 1,
 		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
@@ -202,7 +214,7 @@ int comch_socket_pidfd(int fd, int32_t pid)
 	before = start_time(pid);
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd >= 0 && (before == 0 || start_time(pid) != before)) {
-		close(pidfd); /* the number has been given to another process */
+		close(pidfd); /* the pid has been reused */
 		pidfd = -1;
 	}
 	return pidfd;

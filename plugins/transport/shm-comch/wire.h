@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire.h - what the two ends say to each other on the control socket.
+ * wire.h - frames that the two ends of a connection exchange on the control socket.
  *
  * One frame is one SOCK_SEQPACKET message: a header, a body, and an exact number of file
- * descriptors. Both ends run on one machine, so integers are in its byte order. Whatever the peer
- * sends is checked against one table before any of it is used; a frame that does not fit ends the
- * connection.
+ * descriptors. Both ends run on one machine, so integers are in its byte order. The receiver checks
+ * each frame against one table before it uses any part of it. An invalid frame ends the connection.
  */
 #ifndef COMCH_WIRE_H
 #define COMCH_WIRE_H
@@ -20,19 +19,19 @@
 #define COMCH_FDS_MAX 2
 
 enum comch_type {
-	COMCH_HELLO = 1, /* both ways, first */
-	COMCH_BYE,       /* the last: all memory of the receiver has been unmapped */
-	COMCH_DATA,      /* a control message of the user */
-	COMCH_CONSUMER,  /* I made a consumer; fds: its credit page, its doorbell */
+	COMCH_HELLO = 1, /* the first frame of each end */
+	COMCH_BYE,       /* the last frame: the sender has unmapped all memory of the receiver */
+	COMCH_DATA,      /* control message of the user */
+	COMCH_CONSUMER,  /* the sender has a consumer; fds: credit page, doorbell */
 	COMCH_CONSUMER_GONE,
-	COMCH_PRODUCER,    /* I made a producer for your consumer; fd: its ring */
-	COMCH_PRODUCER_OK, /* your producer finds its credit in this line */
+	COMCH_PRODUCER,    /* the sender has a producer for a consumer of the receiver; fd: ring */
+	COMCH_PRODUCER_OK, /* the receiver's producer gets its credit in this line */
 	COMCH_PRODUCER_GONE,
-	COMCH_REGION,    /* I export a region; fd: the memory */
-	COMCH_REGION_OK, /* your region is mapped here */
-	COMCH_REVOKE,    /* give my region back */
-	COMCH_RELEASED,  /* your region is unmapped here */
-	/* instead of HELLO, or before BYE: the listener ends the connection, for this reason */
+	COMCH_REGION,    /* the sender exports a region; fd: its memory */
+	COMCH_REGION_OK, /* the sender has accepted the receiver's region */
+	COMCH_REVOKE,    /* the sender revokes its region */
+	COMCH_RELEASED,  /* the sender has released the receiver's region */
+	/* from a listener, instead of HELLO or before BYE: why it ends the connection */
 	COMCH_REFUSED,
 	COMCH_TYPES
 };
@@ -45,13 +44,14 @@ struct comch_head {
 	uint32_t zero;
 };
 
-#define COMCH_F_MEMBARRIER 0x1u /* I registered for membarrier(2), and use it before I sleep */
+/* the sender is registered for membarrier(2), and calls it before it sleeps */
+#define COMCH_F_MEMBARRIER 0x1u
 
 struct comch_hello {
 	uint32_t features; /* COMCH_F_* */
 	/*
-	 * units of COMCH_ROOM that may be exported to me, rounded up; 0: not told; COMCH_ROOM_ANY:
-	 * or more
+	 * Limit of the bytes exported to the sender, in units of COMCH_ROOM, rounded up. 0:
+	 * unknown; COMCH_ROOM_ANY: at least that much.
 	 */
 	uint32_t room;
 };
@@ -59,9 +59,9 @@ struct comch_hello {
 #define COMCH_ROOM 4096ull /* bytes */
 #define COMCH_ROOM_ANY UINT32_MAX
 
-#define COMCH_REASON_BUSY 1u     /* the client may try again */
-#define COMCH_REASON_ACCESS 2u   /* this user may not connect */
-#define COMCH_REASON_PROTOCOL 3u /* the client broke the rules */
+#define COMCH_REASON_BUSY 1u     /* the client may retry */
+#define COMCH_REASON_ACCESS 2u   /* the user is not permitted to connect */
+#define COMCH_REASON_PROTOCOL 3u /* the client violated the protocol */
 #define COMCH_REFUSED_TEXT 120
 
 struct comch_refused {
@@ -86,13 +86,13 @@ struct comch_producer_up {
 
 struct comch_producer_ok {
 	uint32_t id;
-	uint32_t line; /* COMCH_NO_LINE: no room for it */
+	uint32_t line; /* COMCH_NO_LINE: the credit page is full */
 };
 
 #define COMCH_NO_LINE UINT32_MAX
 
 struct comch_region_up {
-	uint32_t ref; /* slot in the exporter's table and generation: see COMCH_REF */
+	uint32_t ref; /* slot in the exporter's table and generation: COMCH_REF */
 	uint32_t handle;
 	uint64_t length;
 	uint64_t fd_offset;
@@ -121,29 +121,33 @@ struct comch_frame {
 
 #define COMCH_FRAME_MIN sizeof(struct comch_head)
 
-/* A region on the wire: slot in the low bits, above them a generation that only grows. */
+/* Reference of a region: slot in the low bits; above them a generation that only increases. */
 #define COMCH_REGIONS 64u
 #define COMCH_REF(slot, generation) ((generation)*COMCH_REGIONS + (slot))
 #define COMCH_REF_SLOT(ref) ((ref) % COMCH_REGIONS)
 #define COMCH_REF_GENERATION(ref) ((ref) / COMCH_REGIONS)
 
-/* Phases of a connection, as far as frames are concerned. */
-#define COMCH_P_HELLO 0x1u /* the peer's HELLO is awaited */
+/* Phases of a connection, in which frames are permitted. */
+#define COMCH_P_HELLO 0x1u /* waiting for the peer's HELLO */
 #define COMCH_P_OPEN 0x2u
 
 /*
- * comch_frame_check - may this frame be looked at?
+ * comch_frame_check - check a received frame before its body is used
  *
- * frame    private copy of what arrived; len: bytes that arrived; n_fds: descriptors that came with
- *          it
- * phase    COMCH_P_*: where the connection stands
- * returns  NULL, or what is wrong with it, for the log
- * thread   any
+ *     frame    private copy of the frame
+ *     len      bytes received
+ *     n_fds    descriptors received with it
+ *     phase    COMCH_P_*: phase of the connection
+ *
+ * Returns NULL, or the reason why the frame is invalid, for the log. Thread: any.
  */
 const char *comch_frame_check(const struct comch_frame *frame, size_t len, unsigned int n_fds,
 			      unsigned int phase);
 
-/* comch_frame_init - fill the head of a frame with `bytes` of body; clears the start of the body */
+/*
+ * comch_frame_init - fill the header of a frame with `bytes` of body. Clears the body if it is
+ * shorter than 64 bytes.
+ */
 void comch_frame_init(struct comch_frame *frame, enum comch_type type, uint32_t bytes);
 
 #endif
