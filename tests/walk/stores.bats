@@ -98,7 +98,7 @@ refused() { # PATTERN [ARGUMENT...] - the target does not start and says why, in
 	head -c 1048576 /dev/zero >"$dir/volume"
 	walk --set roles.store.backend.read_only=true
 	[ "$status" -eq 1 ]
-	says walk 'the volume does not allow what the workload does'
+	says walk 'the volume does not support the workload'
 	walk --set roles.store.backend.read_only=true --set roles.load.workload.pattern=randread \
 		--set roles.load.workload.verify=none
 	[ "$status" -eq 0 ]

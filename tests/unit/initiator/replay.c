@@ -130,7 +130,7 @@ static void test_files_that_are_no_trace(void)
 	trace_add(0, GANTRY_TRACE_SUBMIT, 77, 0, 0);
 	trace_end();
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_open(RIG_CONF(setting)));
-	TEST_ASSERT_TRUE(fake_logged(&rig.host, "not known here"));
+	TEST_ASSERT_TRUE(fake_logged(&rig.host, "unknown operation"));
 	unlink(path);
 }
 

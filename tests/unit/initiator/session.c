@@ -63,10 +63,10 @@ static void test_a_volume_that_does_not_fit(void)
 		     "less than one block of 8192 for each of 1 lanes");
 	rig.rh.volume.flags = GANTRY_VOLUME_READ_ONLY;
 	does_not_fit(RIG_CONF("workload.pattern=randrw"),
-		     "does not allow what the workload does: it is read-only; write");
+		     "does not support the workload: it is read-only; write");
 	rig.rh.volume.ops &= ~(1u << GANTRY_OP_FLUSH);
 	does_not_fit(RIG_CONF("workload.pattern=write", "workload.flush_every=1"),
-		     "does: it takes no flushes");
+		     "workload: it takes no flushes");
 }
 
 static void test_a_connect_that_cannot_start(void)
