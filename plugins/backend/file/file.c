@@ -16,30 +16,30 @@ static const char *const engines[] = {"auto", "uring", "sync", NULL};
 static const struct gantry_option options[] = {
 	{"path", GANTRY_OPT_STRING, offsetof(struct file_conf, path), NULL, GANTRY_PATH_VOLUME, 0,
 	 NULL, NULL,
-	 "Regular file or block device that holds the volume. It is locked (flock) as long as it is served."},
+	 "Regular file or block device that holds the volume. It is locked (flock) while it is served."},
 	{"size", GANTRY_OPT_SIZE, offsetof(struct file_conf, size), "0", 0, INT64_MAX, NULL, NULL,
 	 "Size of the volume; 0: all of the file or device."},
 	{"create", GANTRY_OPT_BOOL, offsetof(struct file_conf, create), "false", 0, 0, NULL, NULL,
-	 "Make the file when it is missing, and extend it when it is smaller than size."},
+	 "Create the file if it is missing, and extend it if it is smaller than size."},
 	{"direct", GANTRY_OPT_BOOL, offsetof(struct file_conf, direct), "true", 0, 0, NULL, NULL,
-	 "Go around the page cache (O_DIRECT) where the file system can."},
+	 "Bypass the page cache (O_DIRECT) if the file system supports it."},
 	{"read_only", GANTRY_OPT_BOOL, offsetof(struct file_conf, read_only), "false", 0, 0, NULL,
-	 NULL, "Refuse writes. Several processes may serve one file that they only read."},
+	 NULL, "Reject writes. Several processes may serve one file that they only read."},
 	{"block", GANTRY_OPT_SIZE, offsetof(struct file_conf, block), "4KiB", 512, 65536, NULL,
 	 NULL, "Block size: a power of two. Offset and length of each IO are multiples of it."},
 	{"engine", GANTRY_OPT_CHOICE, offsetof(struct file_conf, engine), "auto", 0, 0, engines,
 	 NULL,
-	 "How IO is done: uring: asynchronously, by io_uring; sync: by system calls that wait; auto: uring where it is "
-	 "allowed, else sync."},
+	 "How IO is executed: uring: asynchronously, by io_uring; sync: by blocking system calls; auto: uring if "
+	 "it is permitted, else sync."},
 	{"fsync", GANTRY_OPT_BOOL, offsetof(struct file_conf, fsync), "true", 0, 0, NULL, NULL,
-	 "Do what flush and FUA ask for. False is for scratch data: a power cut may lose what was acknowledged as stable."},
+	 "Execute flush and FUA. False is for scratch data: a power failure may lose writes that were acknowledged "
+	 "as stable."},
 	{"lock_wait", GANTRY_OPT_TIME, offsetof(struct file_conf, lock_wait_ns), "0s", 0, INT64_MAX,
-	 NULL, NULL, "How long to wait at start for another process that still has the file."},
+	 NULL, NULL, "Time to wait at start until another process releases the lock of the file."},
 	IDENTITY_OPTION(
 		struct file_conf,
-		"that in the attribute user.gantry.uuid of the file, which the target "
-		"adds if it is missing; of a device: derived from its WWID; else from the machine "
-		"id and the path."),
+		"the attribute user.gantry.uuid of the file, which the target adds if it is missing; of a device: derived "
+		"from its WWID; else from the machine id and the path."),
 	GANTRY_OPTION_END,
 };
 

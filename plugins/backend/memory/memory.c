@@ -63,11 +63,10 @@ static const struct gantry_option options[] = {
 	 NULL, "Block size: a power of two. Offset and length of each IO are multiples of it."},
 	{"huge_pages", GANTRY_OPT_BOOL, offsetof(struct memory_conf, huge_pages), "false", 0, 0,
 	 NULL, NULL,
-	 "Use 2 MiB pages: reserved ones when there are enough, else the transparent ones of the kernel."},
+	 "Use 2 MiB pages: reserved ones if enough are available, else transparent huge pages."},
 	{"populate", GANTRY_OPT_BOOL, offsetof(struct memory_conf, populate), "false", 0, 0, NULL,
 	 NULL,
-	 "Take all memory at start instead of at first use, and keep it. A target with RDMA then moves data straight to and "
-	 "from it."},
+	 "Prefault all memory at start and keep it. A target with RDMA then moves data directly to and from it."},
 	{"timing", GANTRY_OPT_BOOL, offsetof(struct memory_conf, timing), "false", 0, 0, NULL, NULL,
 	 "Measure each copy and report it as the backend's part of the latency; costs about 50 ns for each IO."},
 	IDENTITY_OPTION(struct memory_conf,

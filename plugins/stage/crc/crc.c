@@ -58,10 +58,10 @@ static const char *const modes[] = {"both", "generate", "verify", NULL};
 
 static const struct gantry_option options[] = {
 	{"mode", GANTRY_OPT_CHOICE, offsetof(struct crc_conf, mode), "both", 0, 0, modes, NULL,
-	 "generate: in an initiator: make checksums of what is written, check what is read; verify: in a target: check "
-	 "what is written, make checksums of what is read; both: check what has a checksum, make one for what has none."},
+	 "generate: in an initiator: compute checksums of writes, check reads; verify: in a target: check writes, "
+	 "compute checksums of reads; both: check data that has a checksum, compute one for data that has none."},
 	{"strict", GANTRY_OPT_BOOL, offsetof(struct crc_conf, strict), "false", 0, 0, NULL, NULL,
-	 "With mode generate or verify: data that should come with a checksum and has none is an error."},
+	 "With mode generate or verify: data that lacks an expected checksum is an error."},
 	GANTRY_OPTION_END,
 };
 

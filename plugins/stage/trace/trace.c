@@ -53,11 +53,11 @@ struct trace_lane {
 
 static const struct gantry_option options[] = {
 	{"path", GANTRY_OPT_STRING, offsetof(struct trace_conf, path), NULL, GANTRY_PATH_REPLACE, 0,
-	 NULL, NULL, "File to write; an old one of this name is replaced."},
+	 NULL, NULL, "File to write; an existing file is replaced."},
 	{"limit", GANTRY_OPT_SIZE, offsetof(struct trace_conf, limit), "1GiB", 4096, INT64_MAX,
 	 NULL, NULL, "Size at which the trace ends."},
 	{"flush", GANTRY_OPT_TIME, offsetof(struct trace_conf, flush_ns), "1s", 1000000,
-	 3600000000000, NULL, NULL, "How long a record may wait in memory."},
+	 3600000000000, NULL, NULL, "Longest time that a record waits in memory."},
 	GANTRY_OPTION_END,
 };
 

@@ -17,7 +17,7 @@ static const struct gantry_option options[] = {
 	{"max_depth", GANTRY_OPT_INT, offsetof(struct loop_conf, max_depth), "4096", 1, 65536, NULL,
 	 NULL, "Largest depth of a queue, in messages."},
 	{"mapped", GANTRY_OPT_BOOL, offsetof(struct loop_conf, mapped), "true", 0, 0, NULL, NULL,
-	 "Let imported regions be addressed. With false, data moves by remote reads and writes only."},
+	 "Map imported regions. If false, data moves by remote reads and writes only."},
 	GANTRY_OPTION_END,
 };
 

@@ -7,7 +7,8 @@
 
 static const struct gantry_option options[] = {
 	{"ibdev", GANTRY_OPT_STRING, offsetof(struct vb_conf, ibdev), "", 0, 0, NULL, NULL,
-	 "RDMA device, as `rdma link` shows it without its port: mlx5_0. Empty: the only one of the machine."},
+	 "RDMA device, as `rdma link` shows it without its port: mlx5_0. Empty: the only RDMA device of the "
+	 "machine."},
 	VB_OPTIONS(struct vb_conf),
 	GANTRY_OPTION_END,
 };

@@ -13,9 +13,10 @@
 
 static const struct gantry_option options[] = {
 	{"netdev", GANTRY_OPT_STRING, offsetof(struct vb_conf, netdev), "", 0, 0, NULL, NULL,
-	 "Network interface under the soft-RoCE device: eth0. Empty: that of the only one of the machine."},
+	 "Network interface of the soft-RoCE device: eth0. Empty: that of the only soft-RoCE device of the machine."},
 	{"create", GANTRY_OPT_BOOL, offsetof(struct vb_conf, create), "false", 0, 0, NULL, NULL,
-	 "Make the soft-RoCE device of netdev when there is none; takes CAP_NET_ADMIN. It stays when gantry ends."},
+	 "Create the soft-RoCE device of netdev if it is missing, which needs CAP_NET_ADMIN. The device stays when "
+	 "gantry ends."},
 	VB_OPTIONS(struct vb_conf),
 	GANTRY_OPTION_END,
 };

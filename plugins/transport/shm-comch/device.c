@@ -19,23 +19,23 @@
 
 static const struct gantry_option options[] = {
 	{"pci", GANTRY_OPT_STRING, offsetof(struct comch_conf, pci), "00:00.0", 0, 0, NULL, NULL,
-	 "Address of the emulated card: devices with the same dir and pci meet."},
+	 "Address of the emulated card. Devices with the same dir and pci can connect to each other."},
 	{"dir", GANTRY_OPT_STRING, offsetof(struct comch_conf, dir), "", GANTRY_PATH_DIRECTORY, 0,
 	 NULL, NULL,
-	 "Runtime directory for the sockets, made if missing. Empty: $XDG_RUNTIME_DIR/gantry, for root /run/gantry, "
-	 "else /tmp/gantry-UID."},
+	 "Runtime directory for the sockets, created if missing. Empty: $XDG_RUNTIME_DIR/gantry, for root "
+	 "/run/gantry, else /tmp/gantry-UID."},
 	{"uids", GANTRY_OPT_STRING, offsetof(struct comch_conf, uids), "", 0, 0, NULL, NULL,
-	 "User numbers besides our own that may be at the other end: \"0,1000\"."},
+	 "Users, by number, that may be at the other end besides the user of this process: \"0,1000\"."},
 	{"max_depth", GANTRY_OPT_INT, offsetof(struct comch_conf, max_depth), "4096", 1, 65536,
 	 NULL, NULL, "Largest depth of a queue, in messages."},
 	{"ring_slots", GANTRY_OPT_INT, offsetof(struct comch_conf, ring_slots), "4096",
 	 COMCH_SLOTS_MIN, COMCH_SLOTS_MAX, NULL, NULL,
-	 "Slots of 64 bytes in the ring of a producer that sends data: a power of two. Others have one for "
-	 "each message of their depth, but no more than these."},
+	 "Slots of 64 bytes in the ring of a producer that sends data: a power of two. A producer without data has "
+	 "one slot for each message of its depth, but no more than this."},
 	{"max_bytes", GANTRY_OPT_SIZE, offsetof(struct comch_conf, max_bytes), "64GiB", 4096,
-	 INT64_MAX, NULL, NULL, "Memory that one peer may have us map."},
+	 INT64_MAX, NULL, NULL, "Limit of the memory that one peer may export to this device."},
 	{"mapped", GANTRY_OPT_BOOL, offsetof(struct comch_conf, mapped), "true", 0, 0, NULL, NULL,
-	 "Let imported regions be addressed. With false, data moves by remote reads and writes, as with a real card."},
+	 "Map imported regions. If false, data moves by remote reads and writes, as with a real card."},
 	GANTRY_OPTION_END,
 };
 

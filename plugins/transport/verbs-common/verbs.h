@@ -67,31 +67,32 @@ struct vb_conf {
 /* clang-format off */
 #define VB_OPTIONS(conf_) \
 	{"data_qp", GANTRY_OPT_CHOICE, offsetof(conf_, data_qp), "separate", 0, 0, vb_data_qp_words, NULL, \
-	 "Queue pairs of a lane: separate, so that messages never wait behind more than 8 KiB of data; or shared, so that " \
-	 "data of any length and its answer go out together."}, \
+	 "Queue pairs of a lane: separate: messages never wait for more than 8 KiB of data; shared: data of any " \
+	 "length and its reply are sent together."}, \
 	{"max_depth", GANTRY_OPT_INT, offsetof(conf_, max_depth), "256", 2, 8192, NULL, NULL, \
-	 "Largest depth of a queue, in messages: so many receives each message queue pair has posted."}, \
+	 "Largest depth of a queue, in messages, and number of receives posted on each message queue pair."}, \
 	{"inline", GANTRY_OPT_SIZE, offsetof(conf_, inline_bytes), "128", 0, 4096, NULL, NULL, \
-	 "Bytes of data that travel in a message itself; more is fetched from the sender's region."}, \
+	 "Bytes of data that a message carries inline; longer data is fetched from the sender's region."}, \
 	{"retry_count", GANTRY_OPT_INT, offsetof(conf_, retry_count), "6", 0, 6, NULL, NULL, \
-	 "How often a packet is sent again before its queue pair is given up. (7 would be for ever on soft-RoCE.)"}, \
+	 "Retransmissions of a packet before its queue pair fails. (7 would mean no limit on soft-RoCE.)"}, \
 	{"rnr_retry_count", GANTRY_OPT_INT, offsetof(conf_, rnr_retry_count), "6", 0, 6, NULL, NULL, \
-	 "The same for a message that finds no receive posted, which credits rule out."}, \
+	 "Retries of a message that finds no receive posted, which credits prevent."}, \
 	{"ack_timeout", GANTRY_OPT_TIME, offsetof(conf_, ack_timeout_ns), "67ms", 0, 4000000000, NULL, NULL, \
-	 "How long a packet waits for its acknowledgement; the device rounds up to 4.096 us times a power of two."}, \
+	 "Time to wait for the acknowledgement of a packet; the device rounds up to 4.096 us times a power of two."}, \
 	{"keepalive", GANTRY_OPT_TIME, offsetof(conf_, keepalive_ns), "250ms", 10000000, 60000000000, NULL, NULL, \
-	 "How often an idle connection is tried, so that a dead network is seen."}, \
+	 "Interval of the probes on an idle connection, which detect a dead network."}, \
 	{"connect_timeout", GANTRY_OPT_TIME, offsetof(conf_, connect_timeout_ns), "5s", 100000000, 600000000000, NULL, \
-	 NULL, "How long each step of connecting may take."}, \
+	 NULL, "Timeout of each step of connecting."}, \
 	{"revoke_timeout", GANTRY_OPT_TIME, offsetof(conf_, revoke_timeout_ns), "1s", 1000000, 600000000000, NULL, NULL, \
-	 "How long a peer may keep a region that is asked for; then its key is made invalid."}, \
+	 "Time that a peer has to release a revoked region; after that the device invalidates its key."}, \
 	{"max_region_bytes", GANTRY_OPT_SIZE, offsetof(conf_, max_region_bytes), "64GiB", 4096, INT64_MAX, NULL, NULL, \
-	 "Largest region that is registered."}, \
+	 "Largest region that can be registered."}, \
 	{"max_connections", GANTRY_OPT_INT, offsetof(conf_, max_connections), "256", 1, 65536, NULL, NULL, \
-	 "Connections that all listeners of this device accept together; three quarters of them, at least one, from one host."}, \
+	 "Connections that all listeners of this device accept together. One host may have three quarters of them, " \
+	 "and at least one."}, \
 	{"direct_networks", GANTRY_OPT_STRING, offsetof(conf_, direct_networks), "", 0, 0, NULL, NULL, \
-	 "Networks that this side connects to when a peer names an address in them, \"192.0.2.0/24, 2001:db8::/32\": " \
-	 "those of initiators that a gateway reaches over RDMA. Empty: none."}
+	 "Networks to which this side connects directly when a peer names an address in them, \"192.0.2.0/24, " \
+	 "2001:db8::/32\": those of initiators that a gateway reaches over RDMA. Empty: none."}
 /* clang-format on */
 
 extern const char *const vb_data_qp_words[];
