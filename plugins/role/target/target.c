@@ -146,7 +146,7 @@ GANTRY_PLUGIN(target) = {
 	.kind = GANTRY_KIND_ROLE,
 	.name = "target",
 	.version = "1",
-	.summary = "serves a volume out of a backend",
+	.summary = "serves the volume of a backend",
 	.ops_size = sizeof(ops),
 	.ops = &ops,
 };

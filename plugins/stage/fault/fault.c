@@ -428,8 +428,7 @@ GANTRY_PLUGIN(fault) = {
 	.kind = GANTRY_KIND_STAGE,
 	.name = "fault",
 	.version = "1",
-	.summary =
-		"makes trouble on purpose: delays, drops, errors, flipped bits, double completions",
+	.summary = "injects faults: delays, drops, errors, flipped bits, double completions",
 	.options = fault_options,
 	.conf_size = sizeof(struct fault_conf),
 	.ops_size = sizeof ops,

@@ -24,7 +24,7 @@ GANTRY_PLUGIN(noop) = {
 	.kind = GANTRY_KIND_STAGE,
 	.name = "noop",
 	.version = "1",
-	.summary = "does nothing: what a stage costs, and the example to copy",
+	.summary = "does nothing: measures the cost of a stage, template for new stages",
 	.ops_size = sizeof ops,
 	.ops = &ops,
 };
