@@ -316,5 +316,5 @@ everything() {
 	# what the environment says is named as such
 	sed -i 's/ dir = "[^"]*";//' "$conf"
 	XDG_RUNTIME_DIR=/no/such/folder check 0
-	says "cannot make directory /no/such/folder/gantry: No such file or directory; dir of the device, or XDG_RUNTIME_DIR of the"
+	says "cannot make directory /no/such/folder/gantry: No such file or directory; set dir of the device, or XDG_RUNTIME_DIR"
 }

@@ -126,7 +126,7 @@ target() {
 	touch "$BATS_TEST_TMPDIR/gantry"
 	devices
 	says "shm-comch: nothing found
-  cannot look into $BATS_TEST_TMPDIR/gantry: Not a directory; it should be a directory of this user"
+  cannot read directory $BATS_TEST_TMPDIR/gantry: Not a directory; it must be a directory of this user"
 }
 
 @test "names from outside do no harm to a terminal" {

@@ -114,7 +114,7 @@ ATTACK(data_without_data, 1, "wrong length")
 	evil_raw(head(COMCH_MAGIC, COMCH_VERSION, COMCH_DATA, 0), 16, NULL, 0);
 }
 
-ATTACK(too_long, 1, "longer than any")
+ATTACK(too_long, 1, "longer than the maximum")
 {
 	static uint8_t big[8192];
 
@@ -122,7 +122,7 @@ ATTACK(too_long, 1, "longer than any")
 	evil_raw(big, sizeof(big), NULL, 0);
 }
 
-ATTACK(much_too_long, 1, "longer than any")
+ATTACK(much_too_long, 1, "longer than the maximum")
 {
 	static uint8_t big[100000];
 
@@ -216,14 +216,14 @@ ATTACK(confirms_no_producer, 1, "never was")
 	evil_frame(COMCH_PRODUCER_OK, &ok, sizeof(ok), NULL, 0);
 }
 
-ATTACK(confirms_no_region, 1, "was not given")
+ATTACK(confirms_no_region, 1, "was not exported")
 {
 	struct comch_id id = {.id = 64};
 
 	evil_frame(COMCH_REGION_OK, &id, sizeof(id), NULL, 0);
 }
 
-ATTACK(releases_no_region, 1, "not asked back")
+ATTACK(releases_no_region, 1, "was not revoked")
 {
 	struct comch_id id = {.id = UINT32_MAX};
 

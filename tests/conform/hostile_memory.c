@@ -57,7 +57,7 @@ ATTACK(region_offset_behind_the_end, 1, "smaller than claimed")
 	region(&up, 4096, FIXED);
 }
 
-ATTACK(region_offset_wraps, 1, "in no file")
+ATTACK(region_offset_wraps, 1, "exceeds any file")
 {
 	struct comch_region_up up = fine();
 

@@ -54,7 +54,7 @@ static void expect_breach(int whole)
 
 #define RING_ATTACK(name, max_data, whole) \
 	static void name##_ring(struct comch_slot *s); \
-	ATTACK(name, 1, "broke a queue") \
+	ATTACK(name, 1, "corrupt queue") \
 	{ \
 		name##_ring(open_ring(max_data)); \
 		expect_breach(whole); \
@@ -303,7 +303,7 @@ static int send_one(void)
 	return rig.ops->send(tx, &send, 0);
 }
 
-ATTACK(consumed_what_was_not_sent, 1, "broke a queue")
+ATTACK(consumed_what_was_not_sent, 1, "corrupt queue")
 {
 	struct comch_page *page = open_page();
 
@@ -312,7 +312,7 @@ ATTACK(consumed_what_was_not_sent, 1, "broke a queue")
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, send_one());
 }
 
-ATTACK(consumed_less_than_before, 1, "broke a queue")
+ATTACK(consumed_less_than_before, 1, "corrupt queue")
 {
 	struct comch_page *page = open_page();
 

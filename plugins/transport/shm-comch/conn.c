@@ -484,7 +484,7 @@ static void on_death(struct comch_conn *conn)
 void comch_conn_check(struct comch_conn *conn, uint64_t now_ns)
 {
 	if (__atomic_load_n(&conn->poison, __ATOMIC_RELAXED))
-		comch_conn_broken(conn, "broke a queue");
+		comch_conn_broken(conn, "corrupt queue");
 	if (conn->state == COMCH_S_FAILED) {
 		finish(conn, conn->reason);
 	} else if (conn->reason == -EPROTO) {

@@ -162,7 +162,7 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	int rc;
 
 	if (!dev) {
-		gantry_log_error(host, "no memory for the device: %s", strerror(ENOMEM));
+		gantry_log_error(host, "cannot open the device: %s", strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	dev->host = host;
@@ -191,13 +191,16 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	if (!rc) {
 		rc = open_fds(dev);
 		if (rc)
-			gantry_log_error(host, "no descriptors: %s", strerror(-rc));
+			gantry_log_error(host, "cannot create the descriptors of the device: %s",
+					 strerror(-rc));
 	}
 	if (!rc && dev->n_uids > 1) {
 		rc = comch_closer_open(dev, &dev->closer);
 		if (rc)
-			gantry_log_error(host, "no thread to close descriptors of other users: %s",
-					 strerror(-rc));
+			gantry_log_error(
+				host,
+				"cannot start the thread that closes descriptors of other users: %s",
+				strerror(-rc));
 	}
 	if (rc) {
 		comch_close(dev);

@@ -39,7 +39,7 @@ const char *comch_frame_check(const struct comch_frame *frame, size_t len, unsig
 	if (len < COMCH_FRAME_MIN)
 		return "frame shorter than its header";
 	if (len > sizeof(*frame))
-		return "frame longer than any can be";
+		return "frame longer than the maximum";
 	if (frame->head.magic != COMCH_MAGIC)
 		return "wrong magic";
 	if (frame->head.version != COMCH_VERSION)

@@ -100,7 +100,7 @@ void comch_out_must(struct comch_conn *conn, const struct comch_frame *frame)
 	if (rc == 0 || rc == -ENOTCONN)
 		return;
 	conn->lack = rc;
-	comch_conn_broken(conn, "there is no memory to tell it what it must know");
+	comch_conn_broken(conn, "out of memory: a required frame cannot be queued");
 }
 
 void comch_out_id(struct comch_conn *conn, enum comch_type type, uint32_t id)

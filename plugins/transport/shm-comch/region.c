@@ -156,7 +156,7 @@ const char *comch_on_region_ok(struct comch_conn *conn, uint32_t ref)
 	struct comch_export *e = &conn->exported[COMCH_REF_SLOT(ref)];
 
 	if (e->state == COMCH_E_FREE || e->ref != ref)
-		return "confirms a region that it was not given";
+		return "confirms a region that was not exported to it";
 	if (e->state == COMCH_E_SENT)
 		export_changed(conn, e, COMCH_E_LIVE);
 	return NULL;
@@ -193,7 +193,7 @@ const char *comch_on_released(struct comch_conn *conn, uint32_t ref)
 	struct comch_export *e = &conn->exported[COMCH_REF_SLOT(ref)];
 
 	if (e->state != COMCH_E_REVOKING || e->ref != ref)
-		return "releases a region that was not asked back";
+		return "releases a region that was not revoked";
 	deliver_revoked(conn, e, 0);
 	return NULL;
 }
@@ -273,11 +273,11 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 	if (r->state != COMCH_I_FREE)
 		return "exports a region twice";
 	if (COMCH_REF_GENERATION(up->ref) <= COMCH_REF_GENERATION(r->ref))
-		return "uses the name of an old region again";
+		return "reuses the reference of an old region";
 	if (!up->rights || (up->rights & ~RIGHTS) || up->zero || !up->length)
 		return "malformed region";
 	if (up->fd_offset > INT64_MAX || up->length > INT64_MAX - up->fd_offset)
-		return "region is in no file";
+		return "the range of a region exceeds any file";
 	if (!gantry_range_ok(conn->imported_bytes, up->length, max)) {
 		snprintf(conn->why, sizeof(conn->why),
 			 "region %u of %llu bytes exceeds the quota: it has %llu bytes here, and "
@@ -308,7 +308,7 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 	r->error = map_import(r);
 	if (r->error == -EPERM || r->error == -EACCES) {
 		drop_import(conn, r);
-		return "memory of a region does not allow what its rights say";
+		return "the memory of a region does not allow its rights";
 	}
 	if (!conn->touches)
 		unmap_import(r);
@@ -367,7 +367,7 @@ const char *comch_on_revoke(struct comch_conn *conn, uint32_t ref)
 	struct comch_import *r = &conn->imported[COMCH_REF_SLOT(ref)];
 
 	if (r->state != COMCH_I_LIVE || r->ref != ref)
-		return "asks back a region that it did not export";
+		return "revokes a region that it did not export";
 	__atomic_store_n(&r->state, COMCH_I_REVOKED, __ATOMIC_SEQ_CST);
 	if (r->refs) {
 		conn->dev->events++;

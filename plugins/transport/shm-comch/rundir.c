@@ -91,7 +91,7 @@ static const char *directory_remedy(const struct comch_device *dev)
 {
 	return dev->conf->dir && *dev->conf->dir
 		       ? ""
-		       : "; dir of the device, or XDG_RUNTIME_DIR of the environment, puts it elsewhere";
+		       : "; set dir of the device, or XDG_RUNTIME_DIR, to another directory";
 }
 
 /*
@@ -128,7 +128,7 @@ static int open_dir(const struct comch_device *dev, int at, const char *path, co
 	else if (st.st_uid != geteuid() && st.st_uid != 0)
 		why = "belongs to another user";
 	else if (st.st_mode & 022)
-		why = "can be written by others";
+		why = "can be written by other users";
 	if (why) {
 		gantry_log_error(dev->host, "directory %s %s%s", shown, why, directory_remedy(dev));
 		close(fd);
@@ -154,7 +154,7 @@ const char *comch_check_service(const char *service)
 	char name[COMCH_NAME_BYTES];
 
 	return file_name(name, sizeof(name), service, ".sock")
-		       ? "is too long for a file name: what is no letter, digit, '_', '-' or '.' counts three times"
+		       ? "is too long for a file name: each character other than a letter, a digit, '_', '-' and '.' counts three times"
 		       : NULL;
 }
 

@@ -100,9 +100,9 @@ int comch_scan(const struct gantry_host *host, struct gantry_writer *w)
 		err = errno;
 		if (err == ENOENT)
 			return 0;
-		gantry_log_error(host,
-				 "cannot look into %s: %s; it should be a directory of this user",
-				 path, strerror(err));
+		gantry_log_error(
+			host, "cannot read directory %s: %s; it must be a directory of this user",
+			path, strerror(err));
 		return -err;
 	}
 	while ((entry = readdir(dir)))

@@ -142,7 +142,7 @@ ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned 
 	       (errno == EINTR || (errno == ECONNRESET && resets++ == 0)))
 		;
 	if (msg.msg_flags & MSG_TRUNC)
-		why = "frame longer than any can be";
+		why = "frame longer than the maximum";
 	else if (msg.msg_flags & MSG_CTRUNC)
 		why = "too many descriptors";
 	else if (len == 0 && n == 0 && !why && has_ended(fd))
@@ -152,7 +152,8 @@ ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned 
 	if (why) {
 		int exhausted = (msg.msg_flags & MSG_CTRUNC) && out_of_fds(fd);
 
-		*why_p = exhausted ? "this process may open no more files (ulimit -n)" : why;
+		*why_p = exhausted ? "this process has no free file descriptor: raise ulimit -n"
+				   : why;
 		return exhausted ? -EMFILE : -EPROTO;
 	}
 	return len;

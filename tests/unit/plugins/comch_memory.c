@@ -103,7 +103,7 @@ static void huge_pages_stay_with_their_user(void)
 		TEST_IGNORE_MESSAGE("this kernel has no huge pages that can be sealed");
 	TEST_ASSERT_EQUAL_INT(-ENOMEM, check(1000));
 	TEST_ASSERT_EQUAL_INT(-EPERM, check(1001));
-	TEST_ASSERT_NOT_NULL(strstr(why, "huge pages do not go from user to user"));
+	TEST_ASSERT_NOT_NULL(strstr(why, "huge pages cannot be passed between users"));
 }
 
 int main(void)
