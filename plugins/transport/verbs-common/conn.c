@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * conn.c - a connection from its first step to `closed`, and what is left of it after disconnect().
- */
+/* conn.c - a connection from its creation to `closed`, and its end after vb_disconnect(). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +7,8 @@
 
 #include "verbs.h"
 
-#define LEAVE_NS 1000000000ull /* how long last messages may take */
-#define LOOK_NS 1000000ull     /* how often it is looked whether they have arrived */
+#define LEAVE_NS 1000000000ull /* time limit of the last messages */
+#define LOOK_NS 1000000ull     /* interval of checks whether they have been sent */
 
 static uint64_t now(const struct vb_conn *conn)
 {
@@ -139,7 +137,7 @@ int vb_connect(void *device, const char *service, const struct gantry_conn_event
 		return rc;
 	}
 	rc = vb_pipe_connect(conn->control, (struct sockaddr *)&to);
-	if (rc) /* `closed` tells it, in the next progress */
+	if (rc) /* `closed` reports the error in the next progress */
 		vb_conn_fail(conn, rc);
 	*conn_p = conn;
 	return 0;
@@ -153,8 +151,8 @@ bool vb_conn_usable(const struct vb_conn *conn)
 	       !conn->freed && !lost(conn);
 }
 
-/* The first reason counts. */
-static bool lose(struct vb_conn *conn, int reason)
+/* Set the reason of the end, once. Returns true if it was the first. */
+static bool set_lost(struct vb_conn *conn, int reason)
 {
 	int none = 0;
 
@@ -167,12 +165,12 @@ static bool lose(struct vb_conn *conn, int reason)
 
 void vb_conn_fail(struct vb_conn *conn, int reason)
 {
-	lose(conn, reason);
+	set_lost(conn, reason);
 }
 
 void vb_conn_broken(struct vb_conn *conn, const char *why)
 {
-	if (lose(conn, -EPROTO))
+	if (set_lost(conn, -EPROTO))
 		gantry_log_warn(conn->t->host, "dropping the connection of %s: it %s",
 				conn->peer.address, why);
 }
@@ -188,13 +186,13 @@ void vb_conn_up(struct vb_conn *conn)
 	}
 }
 
-/* -- the end -- */
+/* -- the end of a connection -- */
 
 /*
- * The connection is lost: nothing of the peer's reaches our memory after this, and nothing of the
- * user is told later.
+ * The connection is lost. Afterwards the peer cannot access memory of this side, and the user gets
+ * no event after `closed`.
  */
-static void over(struct vb_conn *conn)
+static void end_connection(struct vb_conn *conn)
 {
 	int reason = lost(conn), was_up = conn->state == VB_C_UP;
 
@@ -215,8 +213,8 @@ static void over(struct vb_conn *conn)
 	conn->events->closed(conn->arg, conn, reason);
 }
 
-/* A queue that its device has given up. */
-static void look_at_fates(struct vb_conn *conn)
+/* Handle asynchronous events of queue pairs and completion queues. */
+static void check_async_events(struct vb_conn *conn)
 {
 	struct vb_pipe *next;
 
@@ -231,7 +229,10 @@ static void look_at_fates(struct vb_conn *conn)
 	}
 }
 
-/* Longer than the device tries a packet: it has forgotten to tell. */
+/*
+ * Returns the time after which a probe has failed: longer than the device retries a packet, in case
+ * it does not report the failure.
+ */
 static uint64_t probe_limit(const struct vb_conf *conf)
 {
 	uint64_t one = conf->ack_timeout_ns ? conf->ack_timeout_ns : 2000000000ull;
@@ -265,8 +266,7 @@ static void check_deadlines(struct vb_conn *conn, uint64_t now_ns)
 }
 
 /*
- * Fetches of consumers that are gone: the peer waits for the end of each before its region is its
- * own again.
+ * Poll for the end of fetches of destroyed consumers: until then the peer cannot reuse its region.
  */
 static void end_fetches(struct vb_conn *conn)
 {
@@ -279,10 +279,10 @@ void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns)
 {
 	if (conn->freed || conn->said)
 		return;
-	look_at_fates(conn);
+	check_async_events(conn);
 	check_deadlines(conn, now_ns);
 	if (conn->state == VB_C_UP) {
-		vb_control_poll(conn); /* what the peer said before it went is heard */
+		vb_control_poll(conn); /* process what the peer sent before it ended */
 		if (!conn->freed && !lost(conn))
 			keep_alive(conn, now_ns);
 		if (!conn->freed)
@@ -291,7 +291,7 @@ void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns)
 		vb_imports_progress(conn);
 	}
 	if (!conn->freed && lost(conn))
-		over(conn);
+		end_connection(conn);
 }
 
 static void earlier(uint64_t *first, uint64_t at)
@@ -305,7 +305,7 @@ uint64_t vb_conn_wake_ns(const struct vb_conn *conn)
 	const struct vb_conf *conf = conn->t->conf;
 	uint64_t first = 0;
 
-	if (conn->freed) /* no descriptor says when its messages have arrived */
+	if (conn->freed) /* no file descriptor reports when the last messages have been sent */
 		return conn->said_bye || !conn->leave_ns ? conn->leave_ns : now(conn) + LOOK_NS;
 	if (conn->said)
 		return 0;
@@ -317,7 +317,7 @@ uint64_t vb_conn_wake_ns(const struct vb_conn *conn)
 					: conn->control->busy_ns + conf->keepalive_ns);
 	earlier(&first, vb_exports_wake_ns(conn));
 	for (const struct vb_lane *lane = conn->lanes; lane; lane = lane->next)
-		if (vb_lane_lingers(lane)) /* its channel is not looked at */
+		if (vb_lane_lingers(lane)) /* no thread watches its channel */
 			earlier(&first, now(conn) + LOOK_NS);
 	return first;
 }
@@ -329,13 +329,13 @@ const char *vb_refusal(void *arg)
 	return conn->refusal[0] ? conn->refusal : NULL;
 }
 
-/* -- leaving -- */
+/* -- after vb_disconnect() -- */
 
 /*
- * Let the device say when all messages that were sent on a pipe have arrived: by a request behind
- * them.
+ * Post a request after the messages of a pipe. Its completion shows that all messages have been
+ * sent.
  */
-static void mark_end(struct vb_pipe *pipe)
+static void post_end_marker(struct vb_pipe *pipe)
 {
 	if (pipe->state == VB_P_UP && pipe->kind == VB_MESSAGES &&
 	    pipe->qp.done != pipe->qp.built && !pipe->quiet)
@@ -356,7 +356,7 @@ void vb_disconnect(void *arg)
 		for (struct vb_lane *lane = conn->lanes; lane; lane = lane->next)
 			vb_lane_flush(lane);
 		for (struct vb_pipe *p = conn->pipes; p; p = p->all)
-			mark_end(p);
+			post_end_marker(p);
 	}
 	vb_transport_reap(conn->t);
 }
@@ -385,7 +385,7 @@ bool vb_conn_left(struct vb_conn *conn, uint64_t now_ns)
 		return true;
 	if (!conn->said_bye && !messages_left(conn))
 		return false;
-	if (!conn->said_bye) /* the peer drops what comes after it */
+	if (!conn->said_bye) /* BYE comes last, because the peer drops messages after it */
 		vb_control_send(conn, VB_CTRL_BYE, NULL, 0);
 	conn->said_bye = 1;
 	return !conn->out_head && pipe_left(conn->control);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connect.c - pipes come up and go down: every event of a connection in every state of a pipe.
+ * connect.c - establishes and ends pipes: handles every connection event in every state of a pipe.
  *
- *   active    RESOLVING --> ROUTING --> CONNECTING --> UP     ADDR_RESOLVED, ROUTE_RESOLVED, ESTABLISHED
+ *   active    RESOLVING --> ROUTING --> CONNECTING --> UP     ADDR_RESOLVED, ROUTE_RESOLVED,
+ *                                                             ESTABLISHED
  *   passive   ASKED -----------------> ACCEPTED ----> UP      (request of the peer), ESTABLISHED
  *
- * What ends a pipe ends its connection, but for the passive end of a direct pipe: that is a third
- * party's.
+ * The end of a pipe ends its connection, except the passive end of a direct pipe, which belongs to
+ * a third party.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,9 +17,9 @@
 
 #define MS 1000000u
 #define RESOLVE_STEP_MS 100
-/* why a peer's connection manager rejects, as the InfiniBand standard numbers it */
+/* reasons of a rejection, as numbered by the InfiniBand specification */
 #define REJ_NO_SERVICE 8
-#define REJ_CONSUMER 28 /* the peer itself has rejected, not its connection manager */
+#define REJ_CONSUMER 28 /* rejected by the peer itself, not by its connection manager */
 
 static uint64_t deadline(const struct vb_transport *t)
 {
@@ -48,7 +49,7 @@ static void print_peer(const struct vb_pipe *pipe, char *text, size_t size)
 		snprintf(text, size, "%s", pipe->conn->peer.address);
 }
 
-/* -- the end of a pipe -- */
+/* -- end of a pipe -- */
 
 void vb_pipe_end(struct vb_pipe *pipe)
 {
@@ -63,15 +64,15 @@ void vb_pipe_end(struct vb_pipe *pipe)
 		vb_id_disconnect(pipe->id);
 }
 
-static bool is_third_partys(const struct vb_pipe *pipe)
+static bool is_passive_direct(const struct vb_pipe *pipe)
 {
 	return pipe->kind == VB_DIRECT && pipe->end == VB_LISTENS;
 }
 
-/* reason: -errno. The pipe may be gone after this. */
-static void lose(struct vb_pipe *pipe, int reason)
+/* The pipe has ended. reason: -errno. May free the pipe. */
+static void lose_pipe(struct vb_pipe *pipe, int reason)
 {
-	if (is_third_partys(pipe)) {
+	if (is_passive_direct(pipe)) {
 		vb_pipe_end(pipe);
 		vb_pipe_free(pipe);
 		return;
@@ -85,8 +86,8 @@ void vb_pipe_broke(struct vb_pipe *pipe, const struct ibv_wc *wc)
 	int reason = vb_wc_reason(wc->status);
 
 	/*
-	 * what was posted comes back because the queue pair is over: why is known elsewhere, or
-	 * will be
+	 * Posted requests are flushed because the queue pair has ended. Another event has the
+	 * cause.
 	 */
 	if (reason == -ECANCELED)
 		reason = -ENOTCONN;
@@ -98,8 +99,8 @@ void vb_pipe_broke(struct vb_pipe *pipe, const struct ibv_wc *wc)
 }
 
 /*
- * It did not come up: say why. A peer that is not there yet is no news to somebody who tries again
- * and again.
+ * The pipe could not be established: log the cause. A client may retry while a server does not
+ * listen yet, so that is logged at a lower level.
  */
 static void fail(struct vb_pipe *pipe, int reason, const char *why)
 {
@@ -110,7 +111,7 @@ static void fail(struct vb_pipe *pipe, int reason, const char *why)
 
 	print_peer(pipe, peer, sizeof(peer));
 	host->log(host, level, "no %s with %s: %s", kind_text(pipe), peer, why);
-	lose(pipe, reason);
+	lose_pipe(pipe, reason);
 }
 
 bool vb_pipe_overdue(struct vb_pipe *pipe, uint64_t now_ns)
@@ -140,7 +141,7 @@ void vb_pipe_fated(struct vb_pipe *pipe, enum ibv_event_type event)
 		if (event == fatal[i]) {
 			gantry_log_warn(pipe->conn->t->host, "%s with %s: %s", kind_text(pipe),
 					pipe->conn->peer.address, ibv_event_type_str(event));
-			lose(pipe, event == IBV_EVENT_CQ_ERR ? -EIO : -EPROTO);
+			lose_pipe(pipe, event == IBV_EVENT_CQ_ERR ? -EIO : -EPROTO);
 			return;
 		}
 }
@@ -148,8 +149,8 @@ void vb_pipe_fated(struct vb_pipe *pipe, enum ibv_event_type event)
 /* -- active side -- */
 
 /*
- * In short steps: a kernel that had to ask for the neighbour's address first may notice the answer
- * only at the end of the step. The deadline stays as it is.
+ * Resolve the address in short steps. A kernel that must first query the neighbour's address may
+ * notice the reply only at the end of a step. The deadline is not extended.
  */
 static int resolve(struct vb_pipe *pipe, const struct sockaddr *from)
 {
@@ -175,8 +176,8 @@ int vb_pipe_connect(struct vb_pipe *pipe, const struct sockaddr *to)
 	return resolve(pipe, NULL);
 }
 
-/* An address that our device has, of the family of `to`. */
-static int own_address(struct vb_transport *t, int family, struct sockaddr_storage *from)
+/* Find an address of this device, of the given family. Returns 0 or -ENODEV. */
+static int device_address(struct vb_transport *t, int family, struct sockaddr_storage *from)
 {
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
 	union ibv_gid gid;
@@ -200,14 +201,14 @@ static int own_address(struct vb_transport *t, int family, struct sockaddr_stora
 	return -ENODEV;
 }
 
-/* The route leads over another device than ours: once more, from an address of ours. */
-static void other_device(struct vb_pipe *pipe)
+/* The route leads over another device. Retry once from an address of this device. */
+static void on_other_device(struct vb_pipe *pipe)
 {
 	struct vb_transport *t = pipe->conn->t;
 	struct sockaddr_storage from;
 	char why[240];
 
-	if (!pipe->bound && own_address(t, pipe->to.ss_family, &from) == 0) {
+	if (!pipe->bound && device_address(t, pipe->to.ss_family, &from) == 0) {
 		int rc = resolve(pipe, (struct sockaddr *)&from);
 
 		pipe->bound = 1;
@@ -229,7 +230,7 @@ static void on_addr(struct vb_pipe *pipe, const struct vb_event *event)
 
 	(void)event;
 	if (pipe->id->verbs != t->device.context) {
-		other_device(pipe);
+		on_other_device(pipe);
 		return;
 	}
 	rc = vb_id_set_patience(pipe->id, &t->patience);
@@ -250,7 +251,7 @@ static struct ibv_comp_channel *channel_of(const struct vb_pipe *pipe)
 					: NULL;
 }
 
-/* What a device may refuse, in terms of options. */
+/* Log why a device cannot provide the resources, in terms of options. */
 static void equip_failed(struct vb_pipe *pipe, int rc)
 {
 	const struct vb_transport *t = pipe->conn->t;
@@ -342,7 +343,7 @@ static void on_accepted(struct vb_pipe *pipe, const struct vb_event *event)
 	up(pipe);
 }
 
-/* Reasons that another machine may give us; anything else is a refusal. */
+/* Map a reason of the peer to -errno. Unknown reasons mean a refusal. */
 static int known_reason(uint32_t reason)
 {
 	static const int reasons[] = {EACCES, EPROTO, EBUSY, ENOSPC, ENOMEM, ENODEV, ETIMEDOUT};
@@ -353,7 +354,7 @@ static int known_reason(uint32_t reason)
 	return -ECONNREFUSED;
 }
 
-/* The text of a peer, made harmless. */
+/* Copy a text of the peer. '?' replaces each character that is not printable. */
 static void print_text(char *out, size_t size, const char *text, size_t max)
 {
 	size_t n = 0;
@@ -390,7 +391,7 @@ static void on_error(struct vb_pipe *pipe, const struct vb_event *event)
 	int reason = vb_event_reason(event->type, event->status);
 	const char *why = strerror(-reason);
 
-	if (reason == -ENOMEM) /* ours, whichever step it was */
+	if (reason == -ENOMEM) /* of this side, in any step */
 		why = "out of memory here";
 	else if (event->type == RDMA_CM_EVENT_ADDR_ERROR)
 		why = "no RDMA device has a route to it: see `rdma link` and `ip route get`";
@@ -401,11 +402,11 @@ static void on_error(struct vb_pipe *pipe, const struct vb_event *event)
 	fail(pipe, reason ? reason : -EIO, why);
 }
 
-/* Nobody has answered to the question for the address: ask again, until the deadline. */
+/* The neighbour's address was not resolved: retry until the deadline. */
 static void on_unresolved(struct vb_pipe *pipe, const struct vb_event *event)
 {
 	struct sockaddr_storage from;
-	int bound = pipe->bound && own_address(pipe->conn->t, pipe->to.ss_family, &from) == 0;
+	int bound = pipe->bound && device_address(pipe->conn->t, pipe->to.ss_family, &from) == 0;
 	struct vb_event last = *event;
 
 	if (event->status == -ETIMEDOUT) {
@@ -419,7 +420,7 @@ static void on_unresolved(struct vb_pipe *pipe, const struct vb_event *event)
 static void on_gone(struct vb_pipe *pipe, const struct vb_event *event)
 {
 	(void)event;
-	lose(pipe, -ENOTCONN);
+	lose_pipe(pipe, -ENOTCONN);
 }
 
 static void on_removal(struct vb_pipe *pipe, const struct vb_event *event)
@@ -445,7 +446,7 @@ static void ignore(struct vb_pipe *pipe, const struct vb_event *event)
 
 typedef void reaction(struct vb_pipe *pipe, const struct vb_event *event);
 
-/* What is not here is ignored. */
+/* NULL entries are ignored. */
 static reaction *const table[][VB_P_STATES] = {
 	[RDMA_CM_EVENT_ADDR_RESOLVED] = {[VB_P_RESOLVING] = on_addr},
 	[RDMA_CM_EVENT_ADDR_ERROR] = {[VB_P_RESOLVING] = on_unresolved},
@@ -476,7 +477,7 @@ void vb_on_pipe_event(struct vb_pipe *pipe, const struct vb_event *event)
 	(react ? react : ignore)(pipe, event);
 }
 
-/* -- who wants a pipe -- */
+/* -- requests for a pipe -- */
 
 static struct vb_pipe *find(const struct vb_conn *conn, enum vb_kind kind, uint32_t connects_lane,
 			    uint32_t listens_lane, uint32_t *n_p)
@@ -504,14 +505,14 @@ static int make(struct vb_conn *conn, enum vb_kind kind, uint32_t local_lane,
 	if (rc)
 		return rc;
 	if (lane)
-		vb_lane_put(lane); /* it stays */
+		vb_lane_put(lane); /* the lane stays until the connection ends */
 	rc = vb_pipe_new(conn, kind, conn->end, pipe_p);
 	if (!rc)
 		(*pipe_p)->lane = lane;
 	return rc;
 }
 
-static int ask(struct vb_pipe *pipe)
+static int request_pipe(struct vb_pipe *pipe)
 {
 	struct vb_ctrl_open body = {.kind = (uint8_t)pipe->kind,
 				    .connects_lane = pipe->connects_lane,
@@ -539,7 +540,8 @@ int vb_pipe_want(struct vb_conn *conn, enum vb_kind kind, uint32_t local_lane, u
 		return rc;
 	pipe->connects_lane = (uint16_t)connects_lane;
 	pipe->listens_lane = (uint16_t)listens_lane;
-	rc = connects ? vb_pipe_connect(pipe, (const struct sockaddr *)&conn->to) : ask(pipe);
+	rc = connects ? vb_pipe_connect(pipe, (const struct sockaddr *)&conn->to)
+		      : request_pipe(pipe);
 	if (rc)
 		vb_pipe_free(pipe);
 	return rc;
@@ -556,7 +558,7 @@ int vb_pipe_want_direct(struct vb_conn *conn, struct vb_import_peer *peer, uint3
 	rc = make(conn, VB_DIRECT, local_lane, &pipe);
 	if (rc)
 		return rc;
-	pipe->end = VB_CONNECTS; /* whatever the connection itself is */
+	pipe->end = VB_CONNECTS; /* also on the server end of the connection */
 	pipe->peer = peer;
 	pipe->connects_lane = (uint16_t)local_lane;
 	pipe->listens_lane = VB_NO_LANE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.c - messages of the control pipe: the user's, and what the two ends tell each other.
- * Control thread.
+ * control.c - messages of the control pipe: those of the user, and those of the protocol. Thread:
+ * control.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 
 #include "verbs.h"
 
-#define USER_WAITS 32u /* messages of the user that wait for a peer that does not read */
-#define ALL_WAIT 1024u /* messages of all kinds; then the peer is given up */
-#define ROUNDS 8       /* of VB_POLL completions, in one progress() */
+#define USER_WAITS 32u /* limit of queued messages of the user */
+#define ALL_WAIT 1024u /* limit of queued messages of all kinds; beyond it the connection ends */
+#define ROUNDS 8       /* of VB_POLL completions, per vb_progress() */
 
 /* -- sending -- */
 
@@ -113,7 +113,9 @@ int vb_send_ctrl(void *arg, const void *msg, size_t len)
 	return vb_control_send(conn, VB_CTRL_USER, msg, len);
 }
 
-/* -- what the peer says. Returns NULL or what is wrong with it -- */
+/*
+ * -- messages of the peer. Each handler returns NULL, or the reason why the message is invalid --
+ */
 
 static const char *on_user(struct vb_conn *conn, const void *body, size_t len)
 {
@@ -175,7 +177,7 @@ static const char *on_region(struct vb_conn *conn, const void *body, size_t len)
 	(void)len;
 	memcpy(&r, body, sizeof(r));
 	rc = vb_on_region(conn, &r);
-	if (rc == -ENOMEM) /* which is none of its doing */
+	if (rc == -ENOMEM) /* not an error of the peer */
 		vb_conn_fail(conn, rc);
 	return rc == -EPROTO ? "announces a region that cannot be" : NULL;
 }
@@ -240,7 +242,7 @@ static const struct {
 	[VB_CTRL_BYE] = {0, 0, on_bye},
 };
 
-static const char *hear(struct vb_conn *conn, const char *slot, uint32_t bytes)
+static const char *process_message(struct vb_conn *conn, const char *slot, uint32_t bytes)
 {
 	struct vb_ctrl head;
 
@@ -267,7 +269,8 @@ static void arrived(struct vb_conn *conn, uint32_t slot, uint32_t bytes)
 	if (slot >= pipe->slots || bytes > pipe->slot_bytes)
 		why = "uses a slot that is none";
 	else if (__atomic_load_n(&conn->lost, __ATOMIC_RELAXED) != -EPROTO)
-		why = hear(conn, pipe->recv_slots + (size_t)slot * pipe->slot_bytes, bytes);
+		why = process_message(conn, pipe->recv_slots + (size_t)slot * pipe->slot_bytes,
+				      bytes);
 	if (why)
 		vb_conn_broken(conn, why);
 	vb_pipe_give_back(pipe, &slot, 1, 1);
@@ -290,7 +293,7 @@ static void complete(struct vb_conn *conn, const struct ibv_wc *wc)
 	}
 	conn->control->busy_ns = conn->t->host->now_ns(conn->t->host);
 	if (wc->wr_id & VB_RECV)
-		/* no note comes here */
+		/* a control pipe carries no notes */
 		arrived(conn, (uint32_t)wc->wr_id, wc->opcode == IBV_WC_RECV ? wc->byte_len : 0);
 	else
 		vb_qp_done(&conn->control->qp, wc->wr_id, 0, ended, conn);
@@ -310,7 +313,7 @@ void vb_control_poll(struct vb_conn *conn)
 	if (n < 0)
 		vb_conn_fail(conn, -EIO);
 	else if (n == VB_POLL)
-		vb_transport_wake(conn->t); /* there is more */
+		vb_transport_wake(conn->t); /* more completions are waiting */
 	if (__atomic_load_n(&conn->lost, __ATOMIC_RELAXED) || !may_post(conn))
 		return;
 	flush(conn);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * cq.c - completion queues, the channel that wakes who sleeps on them, and what a completion means.
- */
+/* cq.c - completion queues, their notification channel, and the meaning of completion errors. */
 #include <errno.h>
 #include <string.h>
 
@@ -57,7 +55,8 @@ void vb_cq_destroy(struct vb_cq *cq)
 	if (!cq->cq)
 		return;
 	if (cq->n_unacked)
-		ibv_ack_cq_events(cq->cq, cq->n_unacked); /* destroying waits for it */
+		/* ibv_destroy_cq() blocks until all notifications are acknowledged */
+		ibv_ack_cq_events(cq->cq, cq->n_unacked);
 	ibv_destroy_cq(cq->cq);
 	cq->cq = NULL;
 	cq->n_unacked = 0;
@@ -67,7 +66,7 @@ int vb_cq_arm(struct vb_cq *cq)
 {
 	int rc = ibv_req_notify_cq(cq->cq, 0);
 
-	/* each takes a lock: in lots, and before the count overflows */
+	/* Acknowledging takes a lock: do it in batches, and before the count overflows. */
 	if (cq->n_unacked >= 1024) {
 		ibv_ack_cq_events(cq->cq, cq->n_unacked);
 		cq->n_unacked = 0;
@@ -83,7 +82,9 @@ const char *vb_wc_text(const struct ibv_wc *wc)
 int vb_wc_reason(enum ibv_wc_status status)
 {
 	static const int reasons[] = {
-		/* a message longer than its receive: ours are never longer than what is agreed */
+		/*
+		 * a message longer than its receive: both ends have agreed on the length of slots
+		 */
 		[IBV_WC_LOC_LEN_ERR] = -EPROTO,
 		[IBV_WC_WR_FLUSH_ERR] = -ECANCELED,
 		[IBV_WC_BAD_RESP_ERR] = -EPROTO,
@@ -91,7 +92,7 @@ int vb_wc_reason(enum ibv_wc_status status)
 		[IBV_WC_REM_ACCESS_ERR] = -EPROTO,
 		[IBV_WC_REM_OP_ERR] = -EPROTO,
 		[IBV_WC_RETRY_EXC_ERR] = -ETIMEDOUT,
-		[IBV_WC_RNR_RETRY_EXC_ERR] = -EPROTO, /* which credits rule out */
+		[IBV_WC_RNR_RETRY_EXC_ERR] = -EPROTO, /* credits prevent it */
 		[IBV_WC_REM_ABORT_ERR] = -EPROTO,
 		[IBV_WC_RESP_TIMEOUT_ERR] = -ETIMEDOUT,
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.c - RDMA devices: which there are, what they can, and what happens to them. */
+/* device.c - RDMA devices: list, limits and asynchronous events. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 
 #include "rdma.h"
 
-#define PORT 1  /* of devices with several, the one that we use */
-#define GIDS 16 /* looked at by a scan */
+#define PORT 1  /* the port to use on devices with several ports */
+#define GIDS 16 /* gids that a scan reports, at most */
 #define MAKE_ONE \
 	"for soft-RoCE on an Ethernet interface: modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0"
 
@@ -55,9 +55,9 @@ int vb_device_limits(struct ibv_context *context, struct vb_limits *limits)
 	return 0;
 }
 
-/* -- why there is none -- */
+/* -- why there is no device -- */
 
-/* How many files there are of a pattern, and how many of them may be read and written. */
+/* Count the files that match a pattern, and those of them that can be read and written. */
 static int count(const char *root, const char *pattern, int *usable_p)
 {
 	char path[PATH_MAX];
@@ -87,8 +87,8 @@ int vb_device_why_none(const char *root)
 }
 
 /*
- * Those of librdmacm, whose errors mean little: it has none of its own for what is missing. NULL:
- * *rc_p.
+ * Returns the devices of librdmacm; NULL: none, *rc_p is the cause. librdmacm does not report what
+ * is missing, so vb_device_why_none() finds it out.
  */
 static struct ibv_context **devices(int *rc_p)
 {
@@ -147,7 +147,7 @@ void vb_device_close(struct vb_device *dev)
 	*dev = (struct vb_device){.list = NULL};
 }
 
-/* Whose end the event tells of; NULL: nobody's, or that of the whole device. */
+/* Returns the object that the event applies to; NULL: none, or the whole device. */
 static struct vb_async_event *fate_of(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * events.c - a channel of connection events. Each event is copied and acknowledged before anybody
- * acts on it.
+ * events.c - a channel of connection events. Each event is copied and acknowledged before it is
+ * processed.
  */
 #include <errno.h>
 #include <string.h>
@@ -55,7 +55,10 @@ int vb_events_next(struct rdma_event_channel *channel, struct vb_event *event)
 	if (rdma_get_cm_event(channel, &from))
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -errno;
 	copy(from, event);
-	/* fails for no event at all only, and an id that it brought must not be lost */
+	/*
+	 * It fails only for a NULL event. The error is ignored, because the id of the event must
+	 * not be lost.
+	 */
 	rdma_ack_cm_event(from);
 	return 1;
 }
@@ -64,16 +67,17 @@ int vb_event_reason(enum rdma_cm_event_type type, int status)
 {
 	static const struct {
 		int reason;
-		int says_why; /* the status may know better */
+		int says_why; /* the status may be more specific */
 	} rows[] = {
 		[RDMA_CM_EVENT_ADDR_ERROR] = {-EHOSTUNREACH, 1},
 		[RDMA_CM_EVENT_ROUTE_ERROR] = {-EHOSTUNREACH, 1},
-		[RDMA_CM_EVENT_CONNECT_ERROR] = {-EIO, 1}, /* our queue pair could not be set up */
+		/* the queue pair of this side could not be set up */
+		[RDMA_CM_EVENT_CONNECT_ERROR] = {-EIO, 1},
 		[RDMA_CM_EVENT_UNREACHABLE] = {-EHOSTUNREACH, 1},
-		[RDMA_CM_EVENT_REJECTED] = {-ECONNREFUSED, 0}, /* whose status is no errno */
+		[RDMA_CM_EVENT_REJECTED] = {-ECONNREFUSED, 0}, /* its status is not an errno */
 		[RDMA_CM_EVENT_DISCONNECTED] = {-ENOTCONN, 0},
 		[RDMA_CM_EVENT_DEVICE_REMOVAL] = {-ENODEV, 0},
-		/* what was resolved is no longer so */
+		/* the resolved address is no longer valid */
 		[RDMA_CM_EVENT_ADDR_CHANGE] = {-EADDRNOTAVAIL, 0},
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id.c - an end of a connection: addresses, listening, resolving, connecting. */
+/* id.c - one end of a connection: addresses, listening, resolving, connecting. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -9,10 +9,10 @@
 
 #include "rdma.h"
 
-#define RETRIES 6           /* at most: 7 may be for ever */
+#define RETRIES 6           /* limit: 7 may mean unlimited */
 #define ROOM_FOR_ADDRESS 80 /* [HOST%interface]:PORT */
 
-/* Splits HOST:PORT or [HOST]:PORT in place. */
+/* Split HOST:PORT or [HOST]:PORT in place. Returns 0 or -EINVAL. */
 static int split(char *text, char **host_p, char **port_p)
 {
 	char *colon = strrchr(text, ':');
@@ -31,7 +31,7 @@ static int split(char *text, char **host_p, char **port_p)
 	return 0;
 }
 
-/* Decimal, nothing before or after it. -1: no port. */
+/* Parse a decimal port without other characters. Returns -1 if it is not a port. */
 static int parse_port(const char *text)
 {
 	size_t n = strspn(text, "0123456789");
@@ -48,7 +48,7 @@ static int parse_v4(const char *host, int port, struct sockaddr_storage *addr)
 	return inet_pton(AF_INET, host, &sin->sin_addr) == 1 ? 0 : -EINVAL;
 }
 
-/* By getaddrinfo(), which knows %interface too. */
+/* Uses getaddrinfo(), which supports %interface. */
 static int parse_v6(const char *host, int port, struct sockaddr_storage *addr)
 {
 	const struct addrinfo hints = {
@@ -109,10 +109,13 @@ void vb_id_destroy(struct rdma_cm_id **id_p)
 
 int vb_id_listen(struct rdma_cm_id *id, const struct sockaddr *addr, int backlog)
 {
-	/* librdmacm takes no const address, and does not change it */
+	/* librdmacm takes a pointer to non-const, but does not modify the address */
 	if (rdma_bind_addr(id, (struct sockaddr *)(uintptr_t)addr) || rdma_listen(id, backlog))
 		return -errno;
-	/* the address of no device, or (0.0.0.0) of all: a transport has one */
+	/*
+	 * -ENODEV: no device has the address, or (0.0.0.0) several may have it; a transport has one
+	 * device
+	 */
 	return id->verbs ? 0 : -ENODEV;
 }
 
@@ -142,7 +145,7 @@ int vb_id_set_patience(struct rdma_cm_id *id, const struct vb_patience *patience
 	return errno == ENOSYS || errno == EINVAL || errno == EOPNOTSUPP ? 0 : -errno;
 }
 
-/* One at least: a device that says 0 does not mean it. */
+/* Returns at least 1: some devices report a limit of 0 although they support 1. */
 static uint8_t at_most(uint32_t limit, uint8_t wanted)
 {
 	uint8_t n = wanted < limit ? wanted : (uint8_t)limit;
@@ -197,5 +200,5 @@ int vb_id_reject(struct rdma_cm_id *id, const void *private_data, size_t len)
 
 void vb_id_disconnect(struct rdma_cm_id *id)
 {
-	rdma_disconnect(id); /* fails when it is over already */
+	rdma_disconnect(id); /* fails if the connection has already ended */
 }

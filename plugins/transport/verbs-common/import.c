@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * import.c - memory of the peer, or of somebody whose memory it passes on; and our own that is
- * copied to and from there.
+ * import.c - imported memory, of the peer or of a third party, and registered memory of this
+ * process for remote reads and writes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "verbs.h"
 
-/* A name of an import: cannot be 0, since generations begin at 1. */
+/* Name of an import. It is never 0, because generations begin at 1. */
 static uint64_t name_of(uint32_t handle, uint32_t generation)
 {
 	return (uint64_t)generation << 32 | handle;
@@ -43,7 +43,7 @@ static struct vb_import *find_import(struct vb_conn *conn, uint64_t name)
 	return NULL;
 }
 
-static bool handle_taken(const struct vb_conn *conn, uint32_t handle)
+static bool handle_in_use(const struct vb_conn *conn, uint32_t handle)
 {
 	for (uint32_t i = 0; i < conn->imports_used; i++)
 		if (conn->imports[i].name && (uint32_t)conn->imports[i].name == handle &&
@@ -94,7 +94,7 @@ int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r)
 
 	if (!im || r->generation <= conn->announced || r->length == 0 ||
 	    r->addr > UINT64_MAX - r->length || !r->rights || (r->rights & ~VB_RIGHTS) ||
-	    handle_taken(conn, r->handle))
+	    handle_in_use(conn, r->handle))
 		return -EPROTO;
 	if (r->direct)
 		rc = find_peer(conn, r, &peer);
@@ -117,7 +117,9 @@ int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r)
 	return 0;
 }
 
-/* A revoked region goes when the user has released it and no lane fetches from it. */
+/*
+ * Confirm the release of a revoked region, if the user has released it and no lane fetches from it.
+ */
 static void sign_off(struct vb_conn *conn, struct vb_import *im)
 {
 	struct vb_ctrl_handle body = {.handle = im->wire.handle, .generation = im->wire.generation};
@@ -126,7 +128,7 @@ static void sign_off(struct vb_conn *conn, struct vb_import *im)
 	if (!im->revoking || im->n_users || __atomic_load_n(&im->fetching, __ATOMIC_SEQ_CST))
 		return;
 	__atomic_store_n(&im->name, 0, __ATOMIC_RELEASE);
-	/* behind the name, as vb_fetch_begin looks at them in that order */
+	/* after `name`: vb_fetch_begin() reads them in the opposite order */
 	__atomic_store_n(&im->revoking, 0, __ATOMIC_RELEASE);
 	rc = vb_control_send(conn, VB_CTRL_RELEASED, &body, sizeof(body));
 	if (rc)
@@ -156,7 +158,7 @@ int vb_on_revoke(struct vb_conn *conn, const struct vb_ctrl_handle *h)
 	return 0;
 }
 
-static int reach(struct vb_conn *conn, struct vb_import_peer *peer)
+static int connect_to_owner(struct vb_conn *conn, struct vb_import_peer *peer)
 {
 	int rc = 0;
 
@@ -210,7 +212,7 @@ int vb_import_region(void *arg, const struct gantry_token *token, uint32_t flags
 		return -ENOTSUP;
 	if (im->wire.direct && !im->peer)
 		return refuse_address(conn, im);
-	rc = im->peer ? reach(conn, im->peer) : 0;
+	rc = im->peer ? connect_to_owner(conn, im->peer) : 0;
 	if (rc)
 		return rc;
 	im->n_users++;
@@ -234,7 +236,7 @@ int vb_fetch_begin(struct vb_conn *conn, const struct vb_msg_region *ref,
 		   struct vb_import **import_p)
 {
 	uint64_t name = name_of(ref->handle, ref->generation);
-	/* first: vb_on_region stores it last */
+	/* load first: vb_on_region() stores it last */
 	uint32_t announced = __atomic_load_n(&conn->announced, __ATOMIC_ACQUIRE);
 	struct vb_import *im;
 
@@ -244,9 +246,9 @@ int vb_fetch_begin(struct vb_conn *conn, const struct vb_msg_region *ref,
 	if (!im)
 		return ref->generation > announced ? -EAGAIN : -EFAULT;
 	/*
-	 * Pairs with vb_on_revoke and sign_off: they see `fetching`, or `revoking` is seen here.
-	 * The name is looked at after that: who finds `revoking` cleared again, because it has been
-	 * signed off meanwhile, finds another name.
+	 * Pairs with vb_on_revoke() and sign_off(): either they see `fetching`, or this lane sees
+	 * `revoking`. The name is loaded last: if the region was released and `revoking` cleared in
+	 * between, the name differs.
 	 */
 	__atomic_fetch_add(&im->fetching, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&im->revoking, __ATOMIC_SEQ_CST) ||
@@ -270,7 +272,7 @@ void vb_fetch_end(struct vb_import *im)
 		vb_transport_wake(im->conn->t);
 }
 
-/* -- memory of this process, for remote reads and writes of its own -- */
+/* -- memory of this process, for its remote reads and writes -- */
 
 int vb_register(void *arg, const struct gantry_region *region)
 {

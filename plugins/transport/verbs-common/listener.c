@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener.c - an address where peers come in: new connections, further queue pairs of old ones,
- * and third parties.
+ * listener.c - an address that accepts RDMA connections: new connections, further queue pairs of a
+ * connection, and direct queue pairs of third parties.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static int open_listener(struct vb_transport *t, const struct sockaddr_storage *
 		free(l);
 		return rc;
 	}
-	/* where both families have it */
+	/* both families have it at the same offset */
 	((struct sockaddr_in *)&l->addr)->sin_port = rdma_get_src_port(l->id);
 	l->next = t->listeners;
 	t->listeners = l;
@@ -136,9 +136,9 @@ int vb_listen_direct(struct vb_conn *conn, struct sockaddr_storage *addr)
 	return rc;
 }
 
-/* -- requests -- */
+/* -- connection requests -- */
 
-/* Turn a request down, with a reason that the other side can log. */
+/* Reject a request, with a reason for the log of the peer. */
 static void refuse(struct vb_transport *t, struct rdma_cm_id *id, int reason, const char *why)
 {
 	struct vb_refusal refusal = {
@@ -151,10 +151,7 @@ static void refuse(struct vb_transport *t, struct rdma_cm_id *id, int reason, co
 	vb_id_reject(id, &refusal, sizeof(refusal));
 }
 
-/*
- * What is wrong with a request, whatever it is for. Returns NULL, or the reason in words and in
- * *reason_p.
- */
+/* Check a request of any kind. Returns NULL, or the reason as text and in *reason_p. */
 static const char *check(const struct vb_transport *t, const struct vb_event *event,
 			 struct vb_hello *hello, int *reason_p)
 {
@@ -176,12 +173,12 @@ static const char *check(const struct vb_transport *t, const struct vb_event *ev
 	return NULL;
 }
 
-static int fit_out(struct vb_pipe *pipe, struct rdma_cm_id *id, const struct vb_hello *hello,
-		   const char **why_p)
+static int equip(struct vb_pipe *pipe, struct rdma_cm_id *id, const struct vb_hello *hello,
+		 const char **why_p)
 {
 	int rc;
 
-	id->context = &pipe->tag; /* from here on the id is the pipe's */
+	id->context = &pipe->tag; /* from here on the pipe owns the id */
 	pipe->id = id;
 	*why_p = hello->slot_bytes != pipe->slot_bytes ? "the option inline differs at the two ends"
 						       : "malformed request";
@@ -192,26 +189,26 @@ static int fit_out(struct vb_pipe *pipe, struct rdma_cm_id *id, const struct vb_
 	return vb_pipe_fit_out(pipe);
 }
 
-static void turn_away(struct vb_transport *t, struct rdma_cm_id *id, int reason, const char *why)
+static void reject(struct vb_transport *t, struct rdma_cm_id *id, int reason, const char *why)
 {
 	refuse(t, id, reason, why);
 	vb_id_destroy(&id);
 }
 
-/* The user is asked before the peer is answered. */
-static int ask_user(struct vb_listener *l, struct vb_conn *conn)
+/* Call accept of the user before the request is accepted. */
+static int call_accept(struct vb_listener *l, struct vb_conn *conn)
 {
 	int rc;
 
 	conn->accepting = 1;
 	l->t->n_events++;
-	/* it may have ended the listener too */
+	/* the callback may also end the listener */
 	rc = l->events->accept(l->arg, conn, &conn->peer, &conn->arg);
 	conn->accepting = 0;
 	return rc || conn->freed ? -EACCES : 0;
 }
 
-/* A new connection. */
+/* Handle the request of a new connection. */
 static void on_control(struct vb_listener *l, const struct vb_event *event,
 		       const struct vb_hello *hello)
 {
@@ -222,7 +219,7 @@ static void on_control(struct vb_listener *l, const struct vb_event *event,
 
 	rc = vb_conn_new(t, VB_LISTENS, l->events, l->arg, &conn);
 	if (rc) {
-		turn_away(t, event->id, rc, why);
+		reject(t, event->id, rc, why);
 		return;
 	}
 	conn->session = hello->session;
@@ -232,13 +229,13 @@ static void on_control(struct vb_listener *l, const struct vb_event *event,
 	rc = vb_pipe_new(conn, VB_CONTROL, VB_LISTENS, &conn->control);
 	if (rc) {
 		vb_conn_destroy(conn);
-		turn_away(t, event->id, rc, why);
+		reject(t, event->id, rc, why);
 		return;
 	}
-	rc = fit_out(conn->control, event->id, hello, &why);
+	rc = equip(conn->control, event->id, hello, &why);
 	if (!rc) {
 		why = "who listens here does not take you";
-		rc = ask_user(l, conn);
+		rc = call_accept(l, conn);
 	}
 	if (rc) {
 		refuse(t, event->id, rc, why);
@@ -257,7 +254,7 @@ static struct vb_conn *find_conn(struct vb_transport *t, const struct vb_hello *
 	for (struct vb_conn *conn = t->conns; conn; conn = conn->next) {
 		uint64_t secret = hello->kind == VB_DIRECT ? conn->direct_secret : conn->secret;
 
-		/* the peer may be up already while the end of our handshake is still under way */
+		/* the peer may already be up while this end waits for ESTABLISHED */
 		if (conn->session == hello->session && secret && secret == hello->secret &&
 		    conn->state != VB_C_OVER && (conn->state == VB_C_UP || conn->accepted) &&
 		    !conn->freed && !__atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
@@ -266,7 +263,7 @@ static struct vb_conn *find_conn(struct vb_transport *t, const struct vb_hello *
 	return NULL;
 }
 
-/* Whether lanes are as they must be for that kind. */
+/* Returns true if the lanes are valid for the kind of the queue pair. */
 static bool lanes_ok(const struct vb_hello *hello)
 {
 	bool connects = hello->connects_lane < VB_MAX_LANES,
@@ -279,7 +276,10 @@ static bool lanes_ok(const struct vb_hello *hello)
 	return connects && hello->listens_lane == VB_NO_LANE;
 }
 
-/* The pipe that we asked for, or a new one. Returns -EBUSY when there is one already. */
+/*
+ * Find the pipe that this side has requested, or create one. Returns 0; -EBUSY: the pipe exists;
+ * -ENOSPC: too many pipes, or an unrequested data pipe; or another -errno.
+ */
 static int pipe_for(struct vb_conn *conn, const struct vb_hello *hello, struct vb_pipe **pipe_p)
 {
 	struct vb_lane *lane = NULL;
@@ -295,7 +295,7 @@ static int pipe_for(struct vb_conn *conn, const struct vb_hello *hello, struct v
 		*pipe_p = p;
 		return p->state == VB_P_ASKED ? 0 : -EBUSY;
 	}
-	/* where we post on a data queue pair, it was us who asked for it */
+	/* a data queue pair on which this side posts must have been requested by this side */
 	if (n >= VB_MAX_PIPES || (hello->kind == VB_DATA && hello->listens_lane != VB_NO_LANE))
 		return -ENOSPC;
 	if (hello->kind == VB_MESSAGES)
@@ -303,7 +303,7 @@ static int pipe_for(struct vb_conn *conn, const struct vb_hello *hello, struct v
 	if (rc)
 		return rc;
 	if (lane)
-		vb_lane_put(lane); /* it stays */
+		vb_lane_put(lane); /* the lane stays until the connection ends */
 	rc = vb_pipe_new(conn, hello->kind, VB_LISTENS, pipe_p);
 	if (rc)
 		return rc;
@@ -313,7 +313,7 @@ static int pipe_for(struct vb_conn *conn, const struct vb_hello *hello, struct v
 	return 0;
 }
 
-/* A further queue pair of a connection that exists. */
+/* Handle the request of a further queue pair of a connection. */
 static void on_further(struct vb_transport *t, const struct vb_event *event,
 		       const struct vb_hello *hello)
 {
@@ -329,11 +329,11 @@ static void on_further(struct vb_transport *t, const struct vb_event *event,
 			rc = pipe_for(conn, hello, &pipe);
 	}
 	if (rc) {
-		turn_away(t, event->id, rc, why);
+		reject(t, event->id, rc, why);
 		return;
 	}
 	asked = pipe->deadline_ns != 0;
-	rc = fit_out(pipe, event->id, hello, &why);
+	rc = equip(pipe, event->id, hello, &why);
 	if (!rc)
 		rc = vb_pipe_accept(pipe, event);
 	if (!rc)
@@ -345,7 +345,9 @@ static void on_further(struct vb_transport *t, const struct vb_event *event,
 		vb_pipe_free(pipe);
 }
 
-/* Connections that the listeners of this device accepted from the host. */
+/*
+ * Returns the number of connections that the listeners of this device have accepted from the host.
+ */
 static uint32_t count_accepted(const struct vb_transport *t, const struct sockaddr *host)
 {
 	uint32_t n = 0;
@@ -357,8 +359,8 @@ static uint32_t count_accepted(const struct vb_transport *t, const struct sockad
 }
 
 /*
- * Why the host may not have another connection, in `text`; NULL: it may. A quarter is kept for
- * other hosts.
+ * Returns the reason why the host may not have another connection, in `text`; NULL: it may. A
+ * quarter is reserved for other hosts.
  */
 static const char *refuse_reason(const struct vb_transport *t, const struct sockaddr *host,
 				 char *text, size_t bytes)
@@ -400,7 +402,7 @@ void vb_on_request(struct vb_listener *l, const struct vb_event *event)
 		why = refuse_reason(t, rdma_get_peer_addr(event->id), text, sizeof(text));
 	}
 	if (why)
-		turn_away(t, event->id, reason, why);
+		reject(t, event->id, reason, why);
 	else if (hello.kind == VB_CONTROL) {
 		on_control(l, event, &hello);
 	} else {

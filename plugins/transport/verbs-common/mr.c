@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mr.c - memory regions: exactly the range, least access. */
+/* mr.c - memory regions: registers exactly the given range, with the fewest rights. */
 #include <errno.h>
 #include <sys/resource.h>
 
@@ -13,14 +13,16 @@ static unsigned int access_flags(uint32_t rights, int local)
 
 	if (rights & GANTRY_REMOTE_READ)
 		flags |= IBV_ACCESS_REMOTE_READ;
-	if (rights & GANTRY_REMOTE_WRITE) /* which a device grants only with the local right */
+	/* a device grants the remote write right only together with the local one */
+	if (rights & GANTRY_REMOTE_WRITE)
 		flags |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
 	return flags;
 }
 
 /*
- * Pinned memory is preferred: the device never waits for a page. Paging on demand is for a process
- * that may not lock as much as it wants to export, and for no other reason that memory is short of.
+ * Returns true if RLIMIT_MEMLOCK is limited. Pinned memory is preferred, because the device never
+ * waits for a page. On-demand paging is used only if the limit prevents pinning, not for other
+ * causes of ENOMEM.
  */
 static int limited(void)
 {
@@ -34,7 +36,7 @@ static int pages_on_demand(struct ibv_context *context)
 	struct vb_limits limits;
 	int error = errno, can = vb_device_limits(context, &limits) == 0 && limits.odp;
 
-	errno = error; /* of what could not be registered */
+	errno = error; /* keep the error of the failed registration */
 	return can;
 }
 

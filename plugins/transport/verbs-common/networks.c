@@ -3,8 +3,8 @@
  * networks.c - the option direct_networks: the addresses that a peer may name for this side to
  * connect to.
  *
- * All addresses are compared in their form of 16 bytes, IPv4 as ::ffff:a.b.c.d. So an IPv4 address
- * is the same one in either notation, and ::/0 has no IPv4 address.
+ * Addresses are compared in their form of 16 bytes, IPv4 as ::ffff:a.b.c.d. So an IPv4 address is
+ * equal in both notations, and ::/0 does not include IPv4 addresses.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,7 +42,7 @@ static bool ends_with_zeroes(const struct vb_network *network)
 	return memcmp(zeroes, network->address, sizeof(zeroes)) == 0;
 }
 
-/* "ADDRESS" or "ADDRESS/BITS". NULL, or what is wrong with it. */
+/* Parse "ADDRESS" or "ADDRESS/BITS". Returns NULL, or the reason of a failure. */
 static const char *parse_one(char *text, struct vb_network *network)
 {
 	char *bits = strchr(text, '/'), *end = bits;
@@ -70,16 +70,16 @@ static const char *parse_one(char *text, struct vb_network *network)
 
 int vb_networks_parse(const char *text, struct vb_networks *networks, char *why, size_t size)
 {
-	static const char blanks[] = " \t";
+	static const char whitespace[] = " \t";
 
 	networks->n = 0;
-	while (text && text[strspn(text, blanks)]) {
-		const char *from = text + strspn(text, blanks), *comma = strchr(from, ',');
+	while (text && text[strspn(text, whitespace)]) {
+		const char *from = text + strspn(text, whitespace), *comma = strchr(from, ',');
 		size_t n = comma ? (size_t)(comma - from) : strlen(from);
 		const char *wrong = "is too long for a network";
 		char word[64] = "";
 
-		while (n && strchr(blanks, from[n - 1]))
+		while (n && strchr(whitespace, from[n - 1]))
 			n--;
 		if (networks->n == VB_NETWORKS) {
 			snprintf(why, size, "has more than %d networks", VB_NETWORKS);
@@ -89,7 +89,7 @@ int vb_networks_parse(const char *text, struct vb_networks *networks, char *why,
 			memcpy(word, from, n);
 			wrong = parse_one(word, &networks->list[networks->n]);
 		}
-		if (wrong || (comma && !comma[1 + strspn(comma + 1, blanks)])) {
+		if (wrong || (comma && !comma[1 + strspn(comma + 1, whitespace)])) {
 			snprintf(why, size, "\"%.*s\" %s", (int)(n < 64 ? n : 64), from,
 				 wrong ? wrong : "ends with a comma");
 			return -EINVAL;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pd.c - protection domains: one per connection, so that a key is of no use on another. */
+/*
+ * pd.c - protection domains: one per connection, so that a key is not valid on another connection.
+ */
 #include <errno.h>
 
 #include "rdma.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * qp.c - reliable queue pairs: requests are built into a chain, posted with one doorbell, and ended
- * by sequence number.
+ * qp.c - reliable queue pairs: requests are built into a chain, posted with one doorbell, and
+ * completed by sequence number.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,13 +38,13 @@ static int make_tables(struct vb_qp *qp, const struct vb_qp_attr *attr)
 }
 
 /*
- * Devices refuse what they cannot put into a request instead of giving less, and do not say how
- * much: try half of it.
+ * Create the queue pair. A device that does not support the requested inline length rejects the
+ * request without stating its limit, so try half the length.
  */
 static int create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *wanted,
 		  uint32_t *max_inline_p)
 {
-	struct ibv_qp_init_attr init = *wanted; /* a failed attempt may have changed it */
+	struct ibv_qp_init_attr init = *wanted; /* a failed attempt may have changed `init` */
 	uint32_t bytes = wanted->cap.max_inline_data;
 
 	while (rdma_create_qp(id, pd, &init) != 0) {
@@ -178,7 +178,7 @@ static void end(struct vb_qp *qp, uint32_t until, int status,
 		void (*each)(void *arg, const struct vb_send *send, int status), void *arg)
 {
 	while (qp->done != until) {
-		/* its place may be taken by what each() builds */
+		/* copy it: each() may reuse its entry for a new request */
 		const struct vb_send send = qp->sends[qp->done & qp->mask];
 
 		qp->done++;
@@ -192,7 +192,7 @@ void vb_qp_done(struct vb_qp *qp, uint64_t wr_id, int status,
 	uint32_t last = (uint32_t)wr_id;
 
 	if (last - qp->done >= qp->posted - qp->done)
-		return; /* not one that is out: the device would have to be mistaken */
+		return; /* not outstanding: an error of the device */
 	end(qp, last, 0, each, arg);
 	end(qp, last + 1, status, each, arg);
 }

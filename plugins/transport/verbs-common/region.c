@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * region.c - memory of ours that the peer may touch.
+ * region.c - exported memory: memory of this process, or of a third party, that the peer may
+ * access.
  *
  *   exporter                                     importer: import.c
- *   export_region   --- REGION ------------->    noted; a lane may fetch the data of messages from it
- *                                                import_region, release_region: as often as the
- *                                                user likes
- *   revoke_region   --- REVOKE ------------->    event `revoke` if the user holds it; then no lane fetches from it
+ *   export_region   --- REGION ------------->    records it; lanes may fetch data of messages
+ *                                                import_region, release_region: any number of times
+ *   revoke_region   --- REVOKE ------------->    event `revoke` if the user holds it; waits until
+ *                                                no lane fetches from it
  *   deregistered; event `revoked` <-RELEASED-
  *
- * With no answer within revoke_timeout the exporter deregisters all the same: the device refuses
- * whatever comes later.
+ * Without a reply within revoke_timeout the exporter deregisters the region too: the device rejects
+ * later accesses.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static void unmap(struct vb_export *e)
 	e->mapped = NULL;
 }
 
-/* Memory that is known by its descriptor only. */
+/* Map a region that has only a file descriptor. */
 static int map(struct vb_export *e, const struct gantry_region *region, void **addr_p)
 {
 	int prot = PROT_READ | (e->wire.rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
@@ -76,7 +77,8 @@ static int map(struct vb_export *e, const struct gantry_region *region, void **a
 	return 0;
 }
 
-static int enroll(struct vb_conn *conn, struct vb_export *e, const struct gantry_region *region)
+static int register_memory(struct vb_conn *conn, struct vb_export *e,
+			   const struct gantry_region *region)
 {
 	void *addr = region->addr;
 	int rc = addr ? 0 : map(e, region, &addr);
@@ -100,7 +102,7 @@ static void put_address(struct vb_ctrl_region *wire, const struct sockaddr_stora
 	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
 
 	wire->family = addr->ss_family;
-	wire->port = ntohs(sin->sin_port); /* where both families have it */
+	wire->port = ntohs(sin->sin_port); /* both families have it at the same offset */
 	if (addr->ss_family == AF_INET)
 		memcpy(wire->address, &sin->sin_addr, sizeof(sin->sin_addr));
 	else
@@ -108,10 +110,11 @@ static void put_address(struct vb_ctrl_region *wire, const struct sockaddr_stora
 }
 
 /*
- * Where somebody to whom the peer passes the region on can reach it. Without that it can only not
- * be passed on. 0, or -ENOMEM.
+ * Add the address and the secret by which a third party can access the region after a re-export.
+ * Without a listener for direct pipes the region can still be used, but not re-exported. Returns 0
+ * or -ENOMEM.
  */
-static int invite(struct vb_conn *conn, struct vb_ctrl_region *wire)
+static int offer_direct(struct vb_conn *conn, struct vb_ctrl_region *wire)
 {
 	struct sockaddr_storage addr;
 	int rc = 0;
@@ -125,7 +128,7 @@ static int invite(struct vb_conn *conn, struct vb_ctrl_region *wire)
 		gantry_log_info(conn->t->host,
 				"regions cannot be passed on by %s: no port for it: %s",
 				conn->peer.address, strerror(-rc));
-		return rc == -ENOMEM ? rc : 0; /* which passes */
+		return rc == -ENOMEM ? rc : 0; /* other errors are not fatal */
 	}
 	wire->session = conn->session;
 	wire->secret = conn->direct_secret;
@@ -165,8 +168,8 @@ static int check_export(struct vb_conn *conn, const struct gantry_region *region
 	return 0;
 }
 
-/* What the peer is told of a region that was imported over RDMA: where it really is. */
-static int pass_on(struct vb_conn *conn, struct vb_export *e, const struct gantry_region *region)
+/* Export a region that was imported over RDMA: the peer gets the address of its owner. */
+static int reexport(struct vb_conn *conn, struct vb_export *e, const struct gantry_region *region)
 {
 	const struct vb_import *im = region->transport;
 
@@ -188,7 +191,7 @@ static int pass_on(struct vb_conn *conn, struct vb_export *e, const struct gantr
 	return 0;
 }
 
-/* No agent of the peer can touch it after this; except where it lives elsewhere. */
+/* Afterwards the peer cannot access the memory, unless a third party owns it. */
 static void deregister(struct vb_export *e)
 {
 	vb_mr_destroy(&e->mr);
@@ -223,11 +226,12 @@ int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, ui
 					  .rights = rights,
 					  .handle = handle,
 					  .generation = conn->generation + 1};
-	rc = region->domain == VB_TOKEN_KIND ? pass_on(conn, e, region) : enroll(conn, e, region);
+	rc = region->domain == VB_TOKEN_KIND ? reexport(conn, e, region)
+					     : register_memory(conn, e, region);
 	if (rc)
 		return rc;
 	if (!e->wire.direct)
-		rc = invite(conn, &e->wire);
+		rc = offer_direct(conn, &e->wire);
 	if (!rc)
 		rc = vb_control_send(conn, VB_CTRL_REGION, &e->wire, sizeof(e->wire));
 	if (rc) {
@@ -235,7 +239,7 @@ int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, ui
 		return rc;
 	}
 	conn->generation++;
-	__atomic_store_n(&e->region, region, __ATOMIC_RELEASE); /* pairs with vb_export_ref */
+	__atomic_store_n(&e->region, region, __ATOMIC_RELEASE); /* pairs with vb_export_ref() */
 	*token_p = (struct gantry_token){
 		.kind = VB_TOKEN_KIND,
 		.handle = handle,
@@ -266,7 +270,7 @@ int vb_export_ref(struct vb_conn *conn, const struct gantry_region *region, uint
 	return -EINVAL;
 }
 
-/* -- the exporter takes it back -- */
+/* -- revocation -- */
 
 int vb_revoke(void *arg, uint32_t handle)
 {
@@ -286,15 +290,15 @@ int vb_revoke(void *arg, uint32_t handle)
 	e->deadline_ns = conn->t->host->now_ns(conn->t->host) + conn->t->conf->revoke_timeout_ns;
 	rc = vb_control_send(conn, VB_CTRL_REVOKE, &body, sizeof(body));
 	/*
-	 * a peer that is not told would take the next region of that name for an error: `closed`
-	 * does it
+	 * End the connection: a peer that misses a REVOKE would treat the next region of that
+	 * handle as an error. `closed` follows.
 	 */
 	if (rc)
 		vb_conn_fail(conn, rc);
 	return 0;
 }
 
-static void tell_revoked(struct vb_conn *conn, struct vb_export *e, int rc)
+static void deliver_revoked(struct vb_conn *conn, struct vb_export *e, int rc)
 {
 	drop_export(e);
 	if (conn->freed)
@@ -307,10 +311,10 @@ int vb_on_released(struct vb_conn *conn, const struct vb_ctrl_handle *h)
 {
 	struct vb_export *e = find_export(conn, h->handle);
 
-	/* or overdue, and gone by now */
+	/* The region may have exceeded revoke_timeout and be gone. */
 	if (!e || !e->revoking || e->wire.generation != h->generation)
 		return h->generation && h->generation <= conn->generation ? 0 : -EPROTO;
-	tell_revoked(conn, e, 0);
+	deliver_revoked(conn, e, 0);
 	return 0;
 }
 
@@ -339,7 +343,7 @@ void vb_exports_progress(struct vb_conn *conn, uint64_t now_ns)
 				conn->peer.address,
 				e->wire.direct ? "it lives elsewhere, and may still be in use"
 					       : "its key is invalid from now on");
-		tell_revoked(conn, e, e->wire.direct ? -ETIMEDOUT : 0);
+		deliver_revoked(conn, e, e->wire.direct ? -ETIMEDOUT : 0);
 	}
 }
 
@@ -349,8 +353,8 @@ void vb_exports_lost(struct vb_conn *conn)
 		deregister(&conn->exports[i]);
 	for (uint32_t i = 0; i < conn->exports_used && !conn->freed; i++)
 		if (conn->exports[i].region)
-			tell_revoked(conn, &conn->exports[i],
-				     conn->exports[i].wire.direct ? -ETIMEDOUT : 0);
+			deliver_revoked(conn, &conn->exports[i],
+					conn->exports[i].wire.direct ? -ETIMEDOUT : 0);
 }
 
 void vb_exports_quiet(struct vb_conn *conn)

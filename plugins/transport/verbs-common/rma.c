@@ -11,7 +11,7 @@ static enum vb_kind kind_of_pipe(const struct vb_conn *conn)
 	return conn->t->conf->data_qp == VB_SHARED ? VB_MESSAGES : VB_DATA;
 }
 
-/* Nobody posts at the other end of a data pipe. */
+/* Lane of the peer of the pipe. The peer posts nothing on a data pipe. */
 static uint32_t peer_lane(const struct vb_lane *lane)
 {
 	return kind_of_pipe(lane->conn) == VB_DATA ? VB_NO_LANE : lane->number;
@@ -93,8 +93,8 @@ static int check(struct vb_rma *rma, const struct gantry_rma *op, uint32_t *lkey
 }
 
 /*
- * A short write goes in front of the messages that were built last: so the one that will follow the
- * write still finds its seat among them.
+ * Build the request of an access. A short write goes before the messages at the end of the chain.
+ * So a message that follows the write can still join the last request.
  */
 static struct ibv_send_wr *build(struct vb_pipe *pipe, const struct gantry_rma *op,
 				 const struct vb_send *send)
@@ -110,7 +110,7 @@ static struct ibv_send_wr *build(struct vb_pipe *pipe, const struct gantry_rma *
 	return wr;
 }
 
-/* The request that was built for it. */
+/* Fill the request of an access. */
 static void fill_in(struct vb_rma *rma, struct vb_pipe *pipe, struct ibv_send_wr *wr,
 		    const struct gantry_rma *op, uint32_t lkey)
 {
@@ -121,7 +121,7 @@ static void fill_in(struct vb_rma *rma, struct vb_pipe *pipe, struct ibv_send_wr
 	wr->sg_list->addr = (uintptr_t)op->local;
 	wr->sg_list->length = op->length;
 	wr->sg_list->lkey = lkey;
-	wr->num_sge = op->length != 0; /* some devices take a length of 0 for 2^31 */
+	wr->num_sge = op->length != 0; /* some devices treat a length of 0 as 2^31 */
 	rma->n_out++;
 	gantry_count(rma->lane->payload_bytes, op->length);
 	pipe->qp.lot_bytes += op->length;
@@ -144,7 +144,7 @@ int vb_rma_submit(void *arg, const struct gantry_rma *op)
 	pipe = way(rma, op->remote->transport);
 	wr = pipe && rma->n_out < rma->depth ? build(pipe, op, &send) : NULL;
 	if (!wr) {
-		/* rma_poll makes room, when what stands there has started */
+		/* rma_poll frees requests after the posted ones have completed */
 		vb_lane_flush(rma->lane);
 		return -EAGAIN;
 	}
@@ -153,11 +153,11 @@ int vb_rma_submit(void *arg, const struct gantry_rma *op)
 	return 0;
 }
 
-/* -- with a note, which is the immediate data of the write -- */
+/* -- writes with a note, as immediate data -- */
 
 /*
- * They take the way of messages, which may wait for a short write: where they have a queue pair of
- * their own, for no other.
+ * Notes use the pipe of messages. If messages have their own queue pair, they may wait only for a
+ * short write.
  */
 static bool is_too_long(const struct vb_rma *rma, uint32_t length)
 {
@@ -197,7 +197,7 @@ int vb_rma_write_imm(void *arg, const struct gantry_rma *op, uint32_t note)
 	}
 	wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
 	wr->imm_data = htobe32(note);
-	pipe->sent++; /* a message, without a slot here */
+	pipe->sent++; /* a note counts as a message, but uses no send slot */
 	fill_in(rma, pipe, wr, op, lkey);
 	return 0;
 }

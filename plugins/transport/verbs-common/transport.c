@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* transport.c - the device, its event loop, and the table of both plugins. */
+/* transport.c - the device, its event loop, and functions shared by both plugins. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "verbs.h"
 
 #define EVENTS_PER_TURN 64
-#define LEAVE_NS 200000000ull /* at close, for the last messages of connections */
+#define LEAVE_NS 200000000ull /* for the last messages of connections, at close */
 
 const char *const vb_data_qp_words[] = {"separate", "shared", NULL};
 
@@ -25,7 +25,7 @@ void vb_transport_wake(struct vb_transport *t)
 	uint64_t one = 1;
 	ssize_t n = write(t->wake, &one, sizeof(one));
 
-	(void)n; /* full means that it is readable */
+	(void)n; /* a full eventfd is readable, so the wake-up is not lost */
 }
 
 int vb_transport_watch(struct vb_transport *t, int fd, void *what)
@@ -37,7 +37,7 @@ int vb_transport_watch(struct vb_transport *t, int fd, void *what)
 
 /* -- open and close -- */
 
-/* The smallest exponent that waits at least so long. */
+/* Returns the smallest exponent that waits at least `ns`. */
 static uint8_t ack_exponent(uint64_t ns)
 {
 	uint8_t n = 1;
@@ -75,7 +75,7 @@ static int open_counters(struct vb_transport *t)
 	return t->doorbells && t->connections && t->protocol_errors ? 0 : -ENOMEM;
 }
 
-/* Names of the devices that are there: "rxe0, mlx5_0". */
+/* List the names of the available devices, such as "rxe0, mlx5_0". */
 static void list_devices(char *text, size_t size)
 {
 	int n = 0;
@@ -107,7 +107,10 @@ static void explain_open(const struct gantry_host *host, const char *name, int r
 				 name, strerror(-rc), vb_device_advice(rc));
 }
 
-/* A message queue pair is the largest there is. Better said now than when the first peer comes. */
+/*
+ * Check that the device supports a message queue pair, the largest of all, before the first peer
+ * connects.
+ */
 static int check_depth(const struct vb_transport *t)
 {
 	const struct vb_limits *limits = &t->device.limits;
@@ -222,16 +225,17 @@ void vb_close(void *device)
 
 	if (!t)
 		return;
-	if (!vb_usable(t)) { /* all it has is the parent's */
+	if (!vb_usable(t)) { /* a forked child: the parent owns all resources */
 		free_transport(t);
 		return;
 	}
-	t->in_progress = 1; /* none leaves the list meanwhile */
+	t->in_progress = 1; /* keep the list of connections unchanged */
 	for (struct vb_conn *conn = t->conns; conn; conn = conn->next)
 		vb_disconnect(conn);
 	t->in_progress = 0;
 	/*
-	 * what was said last goes out if the peer takes it now; the clock may stand still in a test
+	 * Wait for the last messages. The number of rounds is limited too, because the clock of a
+	 * test may not advance.
 	 */
 	until = t->host->now_ns(t->host) + LEAVE_NS;
 	for (int i = 0; t->conns && i < 20000 && t->host->now_ns(t->host) < until; i++)
@@ -243,7 +247,7 @@ void vb_close(void *device)
 	free_transport(t);
 }
 
-/* -- what it is -- */
+/* -- properties -- */
 
 void vb_info(void *device, struct gantry_device_info *info)
 {
@@ -310,8 +314,8 @@ static void read_cm_events(struct vb_transport *t)
 	while (n-- > 0) {
 		rc = vb_events_next(t->channel, &event);
 		/*
-		 * the channel stays readable, and is read each turn: said once, until that works
-		 * again
+		 * The channel stays readable, so this runs in each turn: log the error once, until
+		 * an event is read again.
 		 */
 		if (rc < 0 && rc != t->events_rc)
 			gantry_log_error(t->host, "cannot read connection events: %s",
@@ -331,7 +335,7 @@ void vb_transport_dead(struct vb_transport *t)
 		vb_conn_fail(conn, -ENODEV);
 }
 
-/* Queues have learnt of their own events already: connections look at them in this turn. */
+/* Connections check the events of their queues in this turn. */
 static void read_async_events(struct vb_transport *t)
 {
 	enum ibv_event_type type;
@@ -383,8 +387,8 @@ int vb_progress(void *device)
 		dispatch(t, events[i].data.ptr);
 	now = t->host->now_ns(t->host);
 	/*
-	 * a callback may end any connection, or make one: none leaves the list before the end of
-	 * this
+	 * A callback may end or create connections. None leaves the list before the end of this
+	 * function.
 	 */
 	for (struct vb_conn *conn = t->conns; conn; conn = conn->next)
 		vb_conn_progress(conn, now);
