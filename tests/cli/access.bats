@@ -194,7 +194,7 @@ service=192.0.2.7:7471): every host that reaches it can read and write the volum
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
 		target $plugin 'insecure = true;'
 		sed -i 's/'"\"$plugin\";/& direct_networks = \"192.0.2.0\/24, 10.0.0.1\/8\";/" "$conf"
-		wrong "1: devices.d.direct_networks: \"10.0.0.1/8\" has bits behind its prefix; write them as 0"
+		wrong "1: devices.d.direct_networks: \"10.0.0.1/8\" has bits after its prefix; write them as 0"
 		sed -i 's/10.0.0.1/10.0.0.0/' "$conf"
 		good
 	done

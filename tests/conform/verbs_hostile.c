@@ -208,7 +208,7 @@ static void knock(struct raw *raw, const struct knock *k, enum vb_kind kind, con
 
 static void wrong_requests(void)
 {
-	static const char stranger[] = "do not speak its protocol",
+	static const char stranger[] = "does not belong to the protocol",
 			  malformed[] = "malformed request";
 	static const struct knock rows[] = {
 		{"no private data", NOTHING, 0, 0, stranger, EPROTO},

@@ -131,7 +131,7 @@ static int check_depth(const struct gantry_role_host *rh, struct gantry_session 
 	if (rh->n_connects == 1 || depth <= most)
 		return 0;
 	rh->session_refuse(session,
-			   "a depth of %u is too much for %u targets as one volume; at most %u",
+			   "a depth of %u exceeds the limit of %u targets as one volume (limit=%u)",
 			   depth, rh->n_connects, most);
 	return -EINVAL;
 }
@@ -226,10 +226,10 @@ static int region(void *role, struct gantry_session *session, struct gantry_regi
 
 		if (rc != 0) {
 			gateway->rh->session_refuse(
-				session, "region %u of %llu bytes cannot be passed on: %s",
+				session, "region %u of %llu bytes cannot be re-exported: %s",
 				imported->handle, (unsigned long long)imported->length,
 				rc == -E2BIG
-					? "the next device takes less; the gateway's log says how much"
+					? "the limit of the next device is smaller; see the log of the gateway"
 					: strerror(-rc));
 			return rc;
 		}

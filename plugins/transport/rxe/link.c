@@ -173,11 +173,11 @@ const char *rxe_advice(int rc)
 	switch (rc) {
 	case -EPERM:
 	case -EACCES:
-		return "that takes CAP_NET_ADMIN: run `rdma link add` as root once, or give gantry the capability";
+		return "it needs CAP_NET_ADMIN: run `rdma link add` as root once, or give gantry the capability";
 	case -EINVAL:
 	case -EOPNOTSUPP:
 	case -EPROTONOSUPPORT:
-		return "the kernel has no soft-RoCE: load it as root, `modprobe rdma_rxe`";
+		return "the kernel has no soft-RoCE: run `modprobe rdma_rxe` as root";
 	case -ENODEV:
 		return "there is no such network interface: see `ip link`";
 	case -EEXIST:

@@ -28,7 +28,7 @@ static void check(const void *conf, const struct gantry_option_faults *faults)
 	vb_check_conf(conf, faults);
 	if (c->create && !*c->netdev)
 		gantry_option_fault(faults, "create",
-				    "a device is made on an interface: say with netdev on which");
+				    "a device needs a network interface: set netdev");
 }
 
 static int make(const struct gantry_host *host, const char *netdev, char name[RXE_NAME])
@@ -62,9 +62,9 @@ static int rxe_open(const struct gantry_host *host, const void *conf, void **dev
 	else if (rc == -ENOTUNIQ)
 		gantry_log_error(
 			host,
-			"there are several soft-RoCE devices: say with netdev on which interface (see `rdma link`)");
+			"there are several soft-RoCE devices: set netdev to the interface of one (see `rdma link`)");
 	else if (rc)
-		gantry_log_error(host, "cannot look for soft-RoCE devices: %s", strerror(-rc));
+		gantry_log_error(host, "cannot list soft-RoCE devices: %s", strerror(-rc));
 	return rc ? rc : vb_transport_open(host, c, name, device_p);
 }
 

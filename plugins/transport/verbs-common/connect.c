@@ -117,17 +117,17 @@ static void fail(struct vb_pipe *pipe, int reason, const char *why)
 bool vb_pipe_overdue(struct vb_pipe *pipe, uint64_t now_ns)
 {
 	static const char *const steps[VB_P_STATES] = {
-		[VB_P_ASKED] = "the peer was asked to connect it, and did not in time",
-		[VB_P_RESOLVING] = "its address was not resolved in time",
-		[VB_P_ROUTING] = "no route was found in time",
+		[VB_P_ASKED] = "the peer did not connect it in time (connect_timeout)",
+		[VB_P_RESOLVING] = "its address was not resolved in time (connect_timeout)",
+		[VB_P_ROUTING] = "no route was found in time (connect_timeout)",
 		[VB_P_CONNECTING] = "it did not answer in time (connect_timeout)",
-		[VB_P_ACCEPTED] = "it did not finish connecting in time",
+		[VB_P_ACCEPTED] = "it did not finish connecting in time (connect_timeout)",
 	};
 
 	if (!pipe->deadline_ns || now_ns < pipe->deadline_ns)
 		return false;
 	pipe->deadline_ns = 0;
-	fail(pipe, -ETIMEDOUT, steps[pipe->state] ? steps[pipe->state] : "time is up");
+	fail(pipe, -ETIMEDOUT, steps[pipe->state] ? steps[pipe->state] : "timeout");
 	return true;
 }
 
@@ -324,12 +324,12 @@ static void on_answer(struct vb_pipe *pipe, const struct vb_event *event)
 	struct vb_hello hello;
 
 	if (event->private_len < sizeof(hello)) {
-		fail(pipe, -EPROTO, "it answers as nobody who speaks this protocol");
+		fail(pipe, -EPROTO, "its reply does not belong to this protocol");
 		return;
 	}
 	memcpy(&hello, event->private_data, sizeof(hello));
 	if (vb_pipe_heard(pipe, &hello) != 0) {
-		fail(pipe, -EPROTO, "its answer is wrong");
+		fail(pipe, -EPROTO, "its reply is invalid");
 		return;
 	}
 	if (pipe->kind == VB_CONTROL)
@@ -382,7 +382,7 @@ static void on_reject(struct vb_pipe *pipe, const struct vb_event *event)
 	} else {
 		fail(pipe, reason,
 		     event->status == REJ_NO_SERVICE ? "no listener there"
-						     : "it refuses, and does not say why");
+						     : "it refuses without a reason");
 	}
 }
 

@@ -148,14 +148,14 @@ static const char *on_consumer(struct vb_conn *conn, const void *body, size_t le
 	(void)len;
 	memcpy(&c, body, sizeof(c));
 	if (c.id == 0)
-		return "speaks of a consumer with a number that cannot be";
+		return "sends a consumer message with an invalid id";
 	at = find_remote(conn, c.up ? 0 : c.id);
 	if (at < 0)
 		return c.up ? "has too many consumers"
-			    : "takes back a consumer that it does not have";
+			    : "destroys a consumer that it does not have";
 	if (c.up) {
 		if (c.id <= conn->seen_consumer || c.lane >= VB_MAX_LANES)
-			return "makes a consumer with a number that cannot be";
+			return "creates a consumer with an invalid id or lane";
 		conn->seen_consumer = c.id;
 		conn->remote[at].id = c.id;
 		conn->remote[at].lane = c.lane;
@@ -179,7 +179,7 @@ static const char *on_region(struct vb_conn *conn, const void *body, size_t len)
 	rc = vb_on_region(conn, &r);
 	if (rc == -ENOMEM) /* not an error of the peer */
 		vb_conn_fail(conn, rc);
-	return rc == -EPROTO ? "announces a region that cannot be" : NULL;
+	return rc == -EPROTO ? "exports an invalid region" : NULL;
 }
 
 static const char *on_revoke(struct vb_conn *conn, const void *body, size_t len)
@@ -188,7 +188,7 @@ static const char *on_revoke(struct vb_conn *conn, const void *body, size_t len)
 
 	(void)len;
 	memcpy(&h, body, sizeof(h));
-	return vb_on_revoke(conn, &h) ? "asks back a region that it did not announce" : NULL;
+	return vb_on_revoke(conn, &h) ? "revokes a region that it did not export" : NULL;
 }
 
 static const char *on_released(struct vb_conn *conn, const void *body, size_t len)
@@ -197,7 +197,7 @@ static const char *on_released(struct vb_conn *conn, const void *body, size_t le
 
 	(void)len;
 	memcpy(&h, body, sizeof(h));
-	return vb_on_released(conn, &h) ? "gives back a region that was not asked for" : NULL;
+	return vb_on_released(conn, &h) ? "releases a region that was not revoked" : NULL;
 }
 
 static const char *on_open(struct vb_conn *conn, const void *body, size_t len)
@@ -210,7 +210,7 @@ static const char *on_open(struct vb_conn *conn, const void *body, size_t len)
 	if (conn->end != VB_CONNECTS || o.listens_lane >= VB_MAX_LANES ||
 	    !(o.kind == VB_MESSAGES ? o.connects_lane < VB_MAX_LANES
 				    : o.kind == VB_DATA && o.connects_lane == VB_NO_LANE))
-		return "asks for a queue pair that cannot be";
+		return "requests an invalid queue pair";
 	rc = vb_pipe_want(conn, o.kind, o.connects_lane, o.listens_lane);
 	if (rc)
 		vb_conn_fail(conn, rc);
@@ -247,15 +247,15 @@ static const char *process_message(struct vb_conn *conn, const char *slot, uint3
 	struct vb_ctrl head;
 
 	if (bytes < sizeof(head))
-		return "sends a control message without a head";
+		return "sends a control message without a header";
 	memcpy(&head, slot, sizeof(head));
 	if (bytes != sizeof(head) + head.length)
-		return "sends a control message of another length than it says";
+		return "sends a control message whose length does not match its header";
 	vb_pipe_told(conn->control, head.allowed, UINT32_MAX);
 	if (head.kind == 0 || head.kind >= sizeof(kinds) / sizeof(kinds[0]))
-		return "sends a control message of no known kind";
+		return "sends a control message of an unknown kind";
 	if (head.length < kinds[head.kind].min || head.length > kinds[head.kind].max)
-		return "sends a control message of a wrong length";
+		return "sends a control message of an invalid length";
 	return conn->freed ? NULL : kinds[head.kind].on(conn, slot + sizeof(head), head.length);
 }
 
@@ -267,7 +267,7 @@ static void arrived(struct vb_conn *conn, uint32_t slot, uint32_t bytes)
 	pipe->received++;
 	pipe->waiting++;
 	if (slot >= pipe->slots || bytes > pipe->slot_bytes)
-		why = "uses a slot that is none";
+		why = "uses an invalid slot";
 	else if (__atomic_load_n(&conn->lost, __ATOMIC_RELAXED) != -EPROTO)
 		why = process_message(conn, pipe->recv_slots + (size_t)slot * pipe->slot_bytes,
 				      bytes);

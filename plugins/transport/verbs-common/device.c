@@ -270,7 +270,7 @@ const char *vb_device_advice(int rc)
 		 "no driver for the RDMA device: install those of rdma-core (ibverbs-providers)"},
 		{-ENOTUNIQ, "there are several RDMA devices: name one with ibdev"},
 		{-ENOMEM,
-		 "let this process have more memory, to lock too: RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK=)"},
+		 "allow this process more memory, and more locked memory: RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK=)"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

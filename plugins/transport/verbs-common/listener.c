@@ -18,7 +18,7 @@
 static void explain_listen(struct vb_transport *t, const char *service, int rc)
 {
 	if (rc == -EADDRINUSE)
-		gantry_log_error(t->host, "cannot listen at %s: somebody does already", service);
+		gantry_log_error(t->host, "cannot listen at %s: the address is in use", service);
 	else if (rc == -EADDRNOTAVAIL || rc == -ENODEV)
 		gantry_log_error(
 			t->host,
@@ -157,18 +157,18 @@ static const char *check(const struct vb_transport *t, const struct vb_event *ev
 {
 	*reason_p = -EPROTO;
 	if (event->private_len < sizeof(*hello))
-		return "this is a port of gantry, and you do not speak its protocol";
+		return "the request does not belong to the protocol of gantry";
 	memcpy(hello, event->private_data, sizeof(*hello));
 	if (hello->magic != VB_MAGIC)
-		return "this is a port of gantry, and you do not speak its protocol";
+		return "the request does not belong to the protocol of gantry";
 	if (hello->version != VB_VERSION)
-		return "other version of the protocol: use the same release of gantry at both ends";
+		return "other protocol version: use the same release of gantry at both ends";
 	if (hello->end != VB_CONNECTS || hello->kind < VB_CONTROL || hello->kind > VB_DIRECT ||
 	    hello->session == 0)
 		return "malformed request";
 	if (event->id->verbs != t->device.context) {
 		*reason_p = -ENODEV;
-		return "it came by an RDMA device that this transport does not use";
+		return "the request arrived on an RDMA device that this transport does not use";
 	}
 	return NULL;
 }
@@ -234,7 +234,7 @@ static void on_control(struct vb_listener *l, const struct vb_event *event,
 	}
 	rc = equip(conn->control, event->id, hello, &why);
 	if (!rc) {
-		why = "who listens here does not take you";
+		why = "the listener rejects the session";
 		rc = call_accept(l, conn);
 	}
 	if (rc) {
@@ -323,7 +323,7 @@ static void on_further(struct vb_transport *t, const struct vb_event *event,
 	int rc = -EACCES, asked;
 
 	if (conn) {
-		why = "no such queue pair can be made";
+		why = "no such queue pair can be established";
 		rc = -EPROTO;
 		if (lanes_ok(hello) && (hello->kind == VB_DIRECT || conn->end == VB_LISTENS))
 			rc = pipe_for(conn, hello, &pipe);
@@ -395,7 +395,7 @@ void vb_on_request(struct vb_listener *l, const struct vb_event *event)
 
 	if (!why && hello.kind == VB_CONTROL && !l->events) {
 		reason = -EACCES;
-		why = "no sessions begin at this port";
+		why = "this port accepts no new sessions";
 	}
 	if (!why && hello.kind == VB_CONTROL) {
 		reason = -EBUSY;

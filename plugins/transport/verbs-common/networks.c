@@ -55,7 +55,7 @@ static const char *parse_one(char *text, struct vb_network *network)
 	if (inet_pton(AF_INET, text, network->address + MAPPED_BITS / 8) == 1)
 		first = MAPPED_BITS;
 	else if (inet_pton(AF_INET6, text, network->address) != 1)
-		return "is no network; write such as 192.0.2.0/24 or 2001:db8::/32";
+		return "is not a network; write such as 192.0.2.0/24 or 2001:db8::/32";
 	n = bits && *bits >= '0' && *bits <= '9' ? strtol(bits, &end, 10)
 	    : bits                               ? -1
 						 : 128 - (long)first;
@@ -65,7 +65,7 @@ static const char *parse_one(char *text, struct vb_network *network)
 	network->bits = first + (unsigned)n;
 	return ends_with_zeroes(network)
 		       ? NULL
-		       : "has bits behind its prefix; write them as 0, or a longer prefix";
+		       : "has bits after its prefix; write them as 0, or a longer prefix";
 }
 
 int vb_networks_parse(const char *text, struct vb_networks *networks, char *why, size_t size)

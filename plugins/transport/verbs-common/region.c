@@ -125,9 +125,10 @@ static int offer_direct(struct vb_conn *conn, struct vb_ctrl_region *wire)
 	if (!rc)
 		rc = vb_listen_direct(conn, &addr);
 	if (rc) {
-		gantry_log_info(conn->t->host,
-				"regions cannot be passed on by %s: no port for it: %s",
-				conn->peer.address, strerror(-rc));
+		gantry_log_info(
+			conn->t->host,
+			"regions cannot be re-exported by %s: cannot listen for direct connections: %s",
+			conn->peer.address, strerror(-rc));
 		return rc == -ENOMEM ? rc : 0; /* other errors are not fatal */
 	}
 	wire->session = conn->session;
@@ -155,14 +156,14 @@ static int check_export(struct vb_conn *conn, const struct gantry_region *region
 	    region->length > conn->t->device.limits.max_mr_bytes) {
 		gantry_log_error(
 			host,
-			"a region of %llu bytes is more than max_region_bytes, or than RDMA device %s registers",
+			"a region of %llu bytes exceeds max_region_bytes, or the limit of RDMA device %s",
 			(unsigned long long)region->length, conn->t->device.context->device->name);
 		return -E2BIG;
 	}
 	if (region->domain != VB_TOKEN_KIND && !region->addr && region->fd < 0) {
 		gantry_log_error(
 			host,
-			"a region that is neither mapped nor a file cannot be passed on over RDMA");
+			"a region that is neither mapped nor a file cannot be exported over RDMA");
 		return -ENOTSUP;
 	}
 	return 0;
@@ -176,7 +177,7 @@ static int reexport(struct vb_conn *conn, struct vb_export *e, const struct gant
 	if (im->wire.family == 0) {
 		gantry_log_error(
 			conn->t->host,
-			"a region of %s cannot be passed on: its owner takes no direct connections",
+			"a region of %s cannot be re-exported: its owner accepts no direct connections",
 			im->conn->peer.address);
 		return -ENOTSUP;
 	}
@@ -339,9 +340,9 @@ void vb_exports_progress(struct vb_conn *conn, uint64_t now_ns)
 		if (!e->deadline_ns || now_ns < e->deadline_ns)
 			continue;
 		gantry_log_warn(conn->t->host,
-				"%s has not given a region back in time (revoke_timeout): %s",
+				"%s has not released a region in time (revoke_timeout): %s",
 				conn->peer.address,
-				e->wire.direct ? "it lives elsewhere, and may still be in use"
+				e->wire.direct ? "a third party owns it, and it may still be in use"
 					       : "its key is invalid from now on");
 		deliver_revoked(conn, e, e->wire.direct ? -ETIMEDOUT : 0);
 	}

@@ -97,7 +97,7 @@ static void explain_open(const struct gantry_host *host, const char *name, int r
 	list_devices(there, sizeof(there));
 	if (rc == -ENOTUNIQ)
 		gantry_log_error(
-			host, "this machine has several RDMA devices: %s: say with ibdev which one",
+			host, "this machine has several RDMA devices: %s: set ibdev to one of them",
 			there);
 	else if (*there && rc == -ENODEV)
 		gantry_log_error(host, "there is no RDMA device '%s' here; there are: %s", name,

@@ -135,7 +135,8 @@ static void a_region_that_the_target_does_not_take(void)
 	TEST_ASSERT_EQUAL_INT(1, fake_told(front, &p));
 	TEST_ASSERT_NOT_EQUAL(0, p.verdict.status);
 	TEST_ASSERT_NOT_NULL_MESSAGE(
-		strstr(p.verdict.text, "cannot be passed on: the next device takes less"),
+		strstr(p.verdict.text,
+		       "cannot be re-exported: the limit of the next device is smaller"),
 		p.verdict.text);
 	legs_went_first();
 	stop_gateway();

@@ -140,7 +140,7 @@ static void overdue_region_is_taken_back(void)
 	pass(1 * MS);
 	TEST_ASSERT_EQUAL_INT(1, a.n_revoked);
 	TEST_ASSERT_EQUAL_INT(0, a.revoked_rc);
-	TEST_ASSERT_TRUE(fake_logged(&a.host, "has not given a region back in time"));
+	TEST_ASSERT_TRUE(fake_logged(&a.host, "has not released a region in time"));
 	/* who uses it all the same is refused by the device */
 	s.bytes[0] = 7;
 	TEST_ASSERT_EQUAL_INT(0, rma_do(rma, &b, GANTRY_RMA_WRITE, 0, &s, 0, 64, 1));
@@ -187,7 +187,7 @@ static void export_is_refused(void)
 	r.addr = NULL;
 	TEST_ASSERT_EQUAL_INT(-ENOTSUP, vb_export(a.conn, &r, GANTRY_REMOTE_READ, 1, &token));
 	TEST_ASSERT_TRUE(
-		fake_logged(&a.host, "neither mapped nor a file cannot be passed on over RDMA"));
+		fake_logged(&a.host, "neither mapped nor a file cannot be exported over RDMA"));
 	r.addr = bytes;
 	r.length = 4097;
 	TEST_ASSERT_EQUAL_INT(-E2BIG, vb_export(a.conn, &r, GANTRY_REMOTE_READ, 1, &token));

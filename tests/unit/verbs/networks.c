@@ -114,8 +114,8 @@ static void another_family_is_in_no_network(void)
 
 static void mistakes(void)
 {
-	static const char none[] = "is no network", bits[] = "has no prefix length",
-			  behind[] = "has bits behind its prefix";
+	static const char none[] = "is not a network", bits[] = "has no prefix length",
+			  behind[] = "has bits after its prefix";
 	static const struct {
 		const char *list, *word, *why;
 	} rows[] = {

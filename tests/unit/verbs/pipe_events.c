@@ -332,7 +332,7 @@ static void user_refuses(void)
 {
 	begin(NULL);
 	refuse_with = -EACCES;
-	fails("user", -EACCES, "it refuses: who listens here does not take you");
+	fails("user", -EACCES, "it refuses: the listener rejects the session");
 }
 
 static void too_many_connections(void)
@@ -451,7 +451,7 @@ static void who_was_asked_has_a_deadline(void)
 	vb_progress(tb);
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, closed(&b));
 	TEST_ASSERT_TRUE(
-		fake_logged(&b.host, "the peer was asked to connect it, and did not in time"));
+		fake_logged(&b.host, "the peer did not connect it in time (connect_timeout)"));
 	finish();
 }
 
