@@ -5,19 +5,19 @@
  *   device ---- listener*           a socket in the runtime directory
  *      \------- conn*               a peer: socket, pidfd, frames to send
  *                 |-- imported[64]  regions of the peer, mapped when needed
- *                 |-- exported[64]  ours, mapped there
+ *                 |-- exported[64]  regions of this side, mapped by the peer
  *                 |-- consumer*     one credit page, and a ring for each producer of the peer
  *                 |-- remote*       consumers of the peer
- *                 |-- producer*     one ring towards a remote
+ *                 |-- producer*     one ring to a remote
  *                 \-- rma*
  *
- * Threads: all is made, changed and destroyed by the control thread. A lane owns the "lane" part of
- * its queues. What both touch is marked "shared" and accessed by atomics. A lane never frees; it
- * marks, and the control thread follows.
+ * Threads: the control thread creates, changes and destroys all objects. A lane owns the "lane"
+ * part of its queues. Fields that both access are marked "shared" and are atomic. A lane never
+ * frees memory: it marks an object, and the control thread frees it.
  *
- * Memory: every memfd has one writer. What the peer can write is read through gantry/shm.h,
- * checked, and never trusted to stay the same. A queue that breaks the rules poisons its
- * connection; the others do not notice.
+ * Memory: each memfd has one writer. Memory that the peer can write is read through gantry/shm.h
+ * and checked, and its content may change at any time. A corrupt queue ends its connection; other
+ * connections are not affected.
  */
 #ifndef COMCH_H
 #define COMCH_H
@@ -41,21 +41,25 @@
 #define COMCH_WHY 160u /* bytes of a reason, for the log */
 #define COMCH_CONSUMERS 128u
 #define COMCH_PRODUCERS 256u
-#define COMCH_CONNS 1024u   /* of a device */
-#define COMCH_HALF_OPEN 64u /* of a user: accepted, no HELLO received */
+#define COMCH_CONNS 1024u   /* per device */
+#define COMCH_HALF_OPEN 64u /* per user: accepted, no HELLO received */
 #define COMCH_UIDS 16u
-#define COMCH_CONSUMER_FDS 3u /* of a consumer: credit page, both ends of the doorbell */
-#define COMCH_PRODUCER_FDS 1u /* of a producer: ring */
-/* without accepting, when a descriptor must be closed first and nothing reports it */
+#define COMCH_CONSUMER_FDS 3u /* per consumer: credit page, both ends of the doorbell */
+#define COMCH_PRODUCER_FDS 1u /* per producer: ring */
+/* pause of accepting until a descriptor has been closed, if no event reports that */
 #define COMCH_PAUSE_NS 10000000ull
-/* of the file of a service: as the address of a socket it stands behind /proc/self/fd/NUMBER/ */
+/*
+ * of the file name of a service, which follows /proc/self/fd/NUMBER/ in the address of its socket
+ */
 #define COMCH_NAME_BYTES 83u
-#define COMCH_HELLO_NS 2000000000ull /* a peer that connected must have introduced itself */
-#define COMCH_DEATH_NS 80000000ull   /* from its socket's end to the end of its process */
-/* between two checks of imported pages, on average: 1 to 2 us for each region */
+#define COMCH_HELLO_NS 2000000000ull /* time limit of HELLO after a connect */
+/* time limit from the end of the socket to the end of the process */
+#define COMCH_DEATH_NS 80000000ull
+/* average interval of the checks of imported pages, which take 1 to 2 us per region */
 #define COMCH_PAGES_NS 100000000ull
-#define COMCH_CTRL_QUEUE 32u    /* control messages that wait for a peer that does not read */
-#define COMCH_FRAME_QUEUE 1024u /* frames of all kinds; beyond that the peer is given up */
+#define COMCH_CTRL_QUEUE 32u /* limit of queued control messages */
+/* limit of queued frames of all kinds; beyond it the connection ends */
+#define COMCH_FRAME_QUEUE 1024u
 
 struct comch_conf {
 	const char *pci, *dir, *uids;
@@ -66,24 +70,24 @@ struct comch_conf {
 
 struct comch_rundir {
 	int fd;        /* DIR/PCI */
-	char path[96]; /* for people */
+	char path[96]; /* for messages */
 };
 
-/* What an epoll event points at. */
+/* Data of an epoll event. */
 struct comch_watch {
 	enum { COMCH_W_DEVICE, COMCH_W_LISTENER, COMCH_W_SOCKET, COMCH_W_PROCESS } kind;
 	void *self;
 };
 
-/* What this process holds for a user. */
+/* Descriptors that a user makes this process hold. */
 struct comch_user {
 	struct comch_user *next;
 	uint32_t uid;
-	unsigned int refs;  /* devices */
-	unsigned int n_fds; /* shared: control threads and closers */
+	unsigned int refs;  /* number of devices */
+	unsigned int n_fds; /* shared by control threads and closers */
 };
 
-/* The connections that a device accepted from one user. */
+/* Connections that a device has accepted from one user. */
 struct comch_share {
 	struct comch_user *user;
 	unsigned int n_conns, n_half_open;
@@ -94,32 +98,35 @@ struct comch_device {
 	const struct comch_conf *conf;
 	struct comch_rundir rundir;
 	uint32_t uids[COMCH_UIDS];
-	struct comch_share shares[COMCH_UIDS]; /* parallel to uids */
+	struct comch_share shares[COMCH_UIDS]; /* indexed as uids */
 	struct comch_user *strangers;          /* all users that are not in uids */
-	unsigned int max_fds;                  /* that one user may have this process hold */
+	/* limit of the descriptors that one user may make this process hold */
+	unsigned int max_fds;
 	unsigned int n_uids, n_conns;
-	uint64_t refused_ns; /* when a refusal was logged last */
-	pid_t pid;           /* of the process that opened it: children may not use it */
+	uint64_t refused_ns; /* time of the last logged refusal */
+	pid_t pid;           /* process that opened the device: a forked child must not use it */
 	int epoll, wake, reserve;
 	struct comch_watch watch;
 	struct comch_list listeners, conns, reap_list, reap_list_listeners;
 	int in_progress, events;
 	bool membarrier;
-	bool retry; /* some region waits for a lane to finish its copy */
-	/* shared: something has happened to a connection that its file descriptors do not tell */
+	bool retry; /* a region waits until a lane has finished its copy */
+	/* shared: a connection must be checked for an event that no file descriptor reports */
 	uint32_t unseen;
-	uint64_t deadline_ns; /* none of a connection is earlier; 0: none */
-	uint64_t resume_ns;   /* when listeners that pause accept again; 0: none pauses */
-	uint32_t paused;      /* shared: the closer kicks when it has closed some */
-	/* when the pages of imported regions are checked next; 0: no region has to be */
+	uint64_t deadline_ns; /* earliest deadline of a connection; 0: none */
+	uint64_t resume_ns;   /* time at which paused listeners accept again; 0: none is paused */
+	/* shared: the closer kicks the device after it has closed descriptors */
+	uint32_t paused;
+	/* time of the next check of imported pages; 0: no region needs one */
 	uint64_t pages_ns;
 	uint64_t *protocol_errors, *connections; /* counters */
-	struct comch_closer *closer;             /* NULL: all peers are of this user */
-	struct tc_cells payload;                 /* bytes copied, by queue */
+	/* NULL: all peers run as the user of this process */
+	struct comch_closer *closer;
+	struct tc_cells payload; /* bytes copied, for each queue */
 };
 
 struct comch_listener {
-	struct comch_link link; /* of the device, or its reap_list */
+	struct comch_link link; /* in the list of the device, or in its reap list */
 	struct comch_watch watch;
 	struct comch_device *dev;
 	const struct gantry_conn_events *events;
@@ -130,26 +137,27 @@ struct comch_listener {
 };
 
 enum comch_state {
-	COMCH_S_FAILED = 1, /* connect went wrong: `closed` is to be told */
-	COMCH_S_HELLO,      /* client: waits for the server's HELLO; server: for the client's */
-	COMCH_S_ACCEPT,     /* the user is being asked; frames are held back */
+	COMCH_S_FAILED = 1, /* connect has failed: `closed` is pending */
+	/* client: waits for HELLO of the server; server: waits for HELLO of the client */
+	COMCH_S_HELLO,
+	COMCH_S_ACCEPT, /* accept of the user is being called; frames are queued */
 	COMCH_S_OPEN,
-	COMCH_S_DYING,  /* the socket has ended; the process has not yet */
-	COMCH_S_CLOSED, /* `closed` was told */
-	COMCH_S_DEAD    /* in the reap_list */
+	COMCH_S_DYING,  /* the socket has ended, the process has not */
+	COMCH_S_CLOSED, /* `closed` has been delivered */
+	COMCH_S_DEAD    /* in the reap list */
 };
 
 struct comch_out {
 	struct comch_link link;
 	size_t len;
-	bool ctrl; /* it is one of the user's messages */
+	bool ctrl; /* a control message of the user */
 	unsigned int n_fds;
-	int fds[COMCH_FDS_MAX]; /* duplicates, ours */
+	int fds[COMCH_FDS_MAX]; /* own duplicates */
 	uint8_t frame[];        /* len bytes */
 };
 
 struct comch_import {
-	uint32_t state; /* shared; enum below, stored last */
+	uint32_t state; /* shared; COMCH_I_*, stored last */
 	uint32_t ref, handle, rights;
 	uint64_t length;
 	void *base; /* of the mapping */
@@ -157,20 +165,21 @@ struct comch_import {
 	void *addr;
 	int fd;
 	uint64_t fd_offset;
-	int error;         /* why it could not be mapped */
-	unsigned int refs; /* handed out by import_region */
-	bool can_shrink;   /* the peer can free pages, and the user wants them checked */
-	uint64_t blocks_min, blocks_max; /* of 512 bytes, that the file may have: pages.c */
+	int error;         /* -errno of a failed mapping */
+	unsigned int refs; /* import_region calls minus release_region calls */
+	bool can_shrink;   /* the peer can free pages, and the user wants that detected */
+	/* limits of the blocks of the file, of 512 bytes: pages.c */
+	uint64_t blocks_min, blocks_max;
 	struct comch_conn *conn;
 };
 
 enum { COMCH_I_FREE, COMCH_I_LIVE, COMCH_I_REVOKED };
 
 struct comch_export {
-	uint32_t state; /* shared */
+	uint32_t state; /* shared; COMCH_E_* */
 	uint32_t ref, handle, rights;
 	uint64_t length;
-	const struct gantry_region *region; /* compared, never followed */
+	const struct gantry_region *region; /* compared, never dereferenced */
 };
 
 enum { COMCH_E_FREE, COMCH_E_SENT, COMCH_E_LIVE, COMCH_E_REVOKING };
@@ -179,87 +188,97 @@ struct comch_conn {
 	struct comch_link link;
 	struct comch_watch watch, death;
 	struct comch_device *dev;
-	struct comch_listener *listener; /* server, until accepted */
-	struct comch_share *share;       /* server: of the user of the peer */
-	struct comch_user *user;         /* of the peer; NULL: not known yet */
+	struct comch_listener *listener; /* server end: until accepted */
+	struct comch_share *share;       /* server end: of the user of the peer */
+	struct comch_user *user;         /* user of the peer; NULL: not known yet */
 	const struct gantry_conn_events *events;
 	void *arg;
 	struct gantry_peer peer;
 	enum comch_state state;
 	int fd, pidfd;
-	char service[64]; /* of a client: what it asked for */
-	char refusal
-		[COMCH_REFUSED_TEXT]; /* of a client: the reason in REFUSED; "": none received */
-	int reason;                   /* of `closed` */
-	int lack; /* -EPROTO, but by what this process lacks: told is that, -EMFILE or -ENOMEM */
+	char service[64];                 /* client end: the requested service */
+	char refusal[COMCH_REFUSED_TEXT]; /* client end: the reason in REFUSED; "": none received */
+	int reason;                       /* of `closed` */
+	/*
+	 * If this process caused -EPROTO by lack of resources: -EMFILE or -ENOMEM, which `closed`
+	 * reports instead.
+	 */
+	int lack;
 	bool said_bye, is_dead, membarrier, half_open;
 	uint64_t deadline_ns; /* 0: none */
 	struct comch_list out;
 	unsigned int n_out, n_out_ctrl;
 	bool want_out;
-	bool touches;          /* a queue of this side reads or writes the data of regions */
-	uint32_t lost;         /* shared: sends fail from now on */
-	uint32_t poison;       /* shared: a lane found that the peer broke a queue */
-	uint32_t export_epoch; /* shared: grows with each change of exported[] */
+	bool touches;          /* a queue of this side accesses data of regions */
+	uint32_t lost;         /* shared: sends fail */
+	uint32_t poison;       /* shared: a lane has found a queue that the peer has corrupted */
+	uint32_t export_epoch; /* shared: increases with each change of exported[] */
 	uint32_t next_consumer, next_producer;
 	unsigned int n_consumers, n_producers, n_remotes, n_rings;
-	unsigned int n_checked; /* imported regions whose pages are checked */
+	unsigned int n_checked; /* number of imported regions whose pages are checked */
 	uint64_t imported_bytes, exported_bytes;
-	uint64_t peer_room;           /* bytes that the peer takes of exports */
-	char why[COMCH_WHY];          /* it is dropped */
-	char import_error[COMCH_WHY]; /* of the last import_region; "": only its error number */
+	uint64_t peer_room;  /* limit of the bytes that may be exported to the peer */
+	char why[COMCH_WHY]; /* why the connection is dropped */
+	/* reason of the last failed import_region; "": only its error number */
+	char import_error[COMCH_WHY];
 	struct comch_list consumers, producers, remotes, rmas;
 	struct comch_import imported[COMCH_REGIONS];
 	struct comch_export exported[COMCH_REGIONS];
-	uint32_t seen_consumers; /* the peer's ids must grow */
+	uint32_t seen_consumers; /* last ids of the peer, which must increase */
 	uint32_t seen_producers;
 };
 
-/* Receiving end of one ring of the peer. */
+/* Receiving end of a ring of the peer. */
 struct comch_in {
-	/* set before the lane sees it */
+	/* -- set before the lane sees it -- */
 	const struct comch_slot *slots;
-	struct comch_line *line; /* ours, in the credit page */
-	uint32_t mask, producer; /* the peer's id of it */
-	/* lane */
+	struct comch_line *line; /* in the credit page of this side */
+	uint32_t mask, producer; /* producer: the peer's id */
+	/* -- lane -- */
 	uint64_t position;
-	uint32_t taken;                   /* messages */
+	uint32_t taken;                   /* messages taken */
 	uint32_t given_tail, given_limit; /* as last published */
-	uint32_t last_slots;              /* of the last message */
-	/* data of a region has been read, which its producer has not been told */
+	uint32_t last_slots;              /* slots of the last message */
+	/* data of a region has been read, and the producer has not been notified */
 	bool copied;
-	/* shared */
-	uint32_t gone;     /* the producer will write no more */
-	uint32_t detached; /* the lane has let go of it */
+	/* -- shared -- */
+	uint32_t gone;     /* the producer has been destroyed: no message follows */
+	uint32_t detached; /* the lane does not use it any more */
 };
 
 struct comch_consumer {
-	/* lane */
-	struct gantry_recv *posts; /* two at least */
-	/* 0 until there are buffers: posts[] is all zero, and the first of it speaks for all */
+	/* -- lane -- */
+	struct gantry_recv *posts; /* at least two entries */
+	/*
+	 * 0 until a receive has a buffer: posts[] is all zero until then, and its first entry
+	 * stands for all
+	 */
 	uint32_t post_mask;
 	uint32_t posts_last, depth, max_data;
-	/* counts that wrap; the control thread reads them when a ring comes */
+	/* free-running counts; the control thread reads them when it attaches a ring */
 	uint32_t n_posted, n_used;
-	uint32_t credit_batch; /* receives of which the peer is told together */
-	uint32_t next;         /* ring to look at first */
-	uint64_t known;        /* rings that have been given credit at least once */
-	bool dirty;            /* credit that has not been published */
+	uint32_t credit_batch; /* receives that are returned together */
+	uint32_t next;         /* ring to poll first */
+	uint64_t known;        /* bit mask of rings that have been given credit at least once */
+	bool dirty;            /* there is unpublished credit */
 	bool broken;
-	/* to be rung for: 0: no; else 1 + how often messages have come since it was armed */
+	/*
+	 * Request to be rung. 0: none; else 1 + the number of times that messages have arrived
+	 * since it was armed.
+	 */
 	uint8_t asks;
-	uint8_t unsure; /* wakes for which no message was there */
-	bool clears;    /* the bell, when it has been rung */
+	uint8_t unsure; /* wakes without a message */
+	bool clears;    /* the bell must be cleared after it has been rung */
 	struct comch_page *page;
 	struct comch_conn *conn;
 	uint64_t *payload; /* counter: bytes copied */
-	/* shared */
-	uint64_t active __attribute__((aligned(64))); /* rings that the lane polls */
-	uint32_t copying; /* slot + 1 of the imported region being read */
-	/* control */
+	/* -- shared -- */
+	uint64_t active __attribute__((aligned(64))); /* bit mask of rings that the lane polls */
+	uint32_t copying; /* index + 1 of the imported region that the lane copies from; 0: none */
+	/* -- control -- */
 	struct comch_link link __attribute__((aligned(64)));
 	uint32_t id;
-	/* the lane waits on bell; bell_ring is the end that is given away */
+	/* the lane waits on bell; the peer gets bell_ring */
 	int page_fd, bell, bell_ring;
 	struct comch_in *in[COMCH_RINGS];
 };
@@ -269,37 +288,40 @@ struct comch_remote {
 	struct comch_link link;
 	uint32_t id, max_data;
 	bool up;
-	unsigned int refs; /* producers */
+	unsigned int refs; /* number of producers */
 	const struct comch_page *page;
 	int bell;
 };
 
 struct comch_cookie {
 	uint64_t cookie;
-	uint64_t end; /* position behind its last slot */
+	uint64_t end; /* position after its last slot */
 };
 
 struct comch_producer {
-	/* lane: the first line of it is all that a short message needs */
+	/* -- lane; the first cache line has all that a short message needs -- */
 	struct comch_slot *slots;
 	const uint32_t *asleep;
 	struct comch_conn *conn;
 	uint64_t position;
-	uint64_t tail; /* slots that the consumer is done with, as last seen */
+	uint64_t tail; /* slots that the consumer has consumed, as last read */
 	uint32_t mask;
-	/* slots behind the first ones of their messages: position - more messages have been sent */
+	/*
+	 * slots other than the first ones of their messages: position - more messages have been
+	 * sent
+	 */
 	uint32_t more;
-	uint32_t limit; /* messages, as last seen */
+	uint32_t limit; /* number of messages that may be sent, as last read */
 	bool unrung, fence;
-	uint32_t gone; /* shared: the consumer went away */
+	uint32_t gone; /* shared: the consumer has been destroyed */
 	struct comch_cookie *cookies;
 	uint32_t cookie_mask, cookie_head, cookie_tail;
-	const struct gantry_region *last_region; /* where it stands in exported[] */
+	const struct gantry_region *last_region; /* its index in exported[] is last_slot */
 	uint32_t last_epoch, last_slot, max_data;
 	int bell;
-	/* shared */
+	/* -- shared -- */
 	const struct comch_line *line; /* NULL until the consumer has attached the ring */
-	/* control */
+	/* -- control -- */
 	struct comch_link link;
 	struct comch_remote *remote;
 	uint32_t id, n_slots;
@@ -311,17 +333,17 @@ struct comch_rma {
 	struct comch_conn *conn;
 	struct tc_done done;
 	struct {
-		const struct comch_import *from; /* NULL: none */
+		const struct comch_import *from; /* NULL: no read is held back */
 		void *to;
 		uint64_t offset;
 		uint32_t ref, length;
-	} held; /* a read whose first lines are under way; of those in `done` it is the last */
+	} held;            /* the read that is held back; its entry in `done` is the last one */
 	uint64_t *payload; /* counter: bytes copied */
 };
 
-/* rundir.c: where sockets live */
+/* -- rundir.c: the directory of the sockets -- */
 #define COMCH_DIR_BYTES 256u /* of the path of a runtime directory */
-/* The directory that is used when the option `dir` is empty. */
+/* Returns the directory that is used if the option `dir` is empty. */
 void comch_rundir_default(char *out, size_t bytes);
 void comch_rundir_check(const struct comch_conf *conf, const struct gantry_option_faults *faults);
 const char *comch_check_service(const char *service);
@@ -330,68 +352,77 @@ void comch_rundir_close(struct comch_rundir *rundir);
 int comch_rundir_bind(const struct comch_device *dev, const char *service,
 		      struct comch_listener *l);
 void comch_rundir_unbind(struct comch_device *dev, struct comch_listener *l);
-/* Remove the socket of a service without a listener; of all such services. */
+/* Remove the socket of a service that has no listener; or of all such services. */
 void comch_rundir_sweep(const struct comch_device *dev, const char *service);
 void comch_rundir_sweep_all(const struct comch_device *dev);
 /*
- * A connected socket, or -errno: -ECONNREFUSED when there is no listener, -EBUSY when the
- * listener's backlog is full.
+ * Returns a connected socket, or
+ *
+ *     -ECONNREFUSED  there is no listener
+ *     -EBUSY         the backlog of the listener is full
+ *     -errno         of a system call
  */
 int comch_rundir_connect(const struct comch_device *dev, const char *service);
 
-/* socket.c: one frame in, one frame out; who is there */
+/* -- socket.c: sends and receives frames, identifies the peer -- */
 ssize_t comch_socket_send(int fd, const void *frame, size_t len, const int *fds,
 			  unsigned int n_fds);
 /*
- * Returns bytes, 0 at the end, -EAGAIN, or -EPROTO, -EMFILE with *why_p. fds: COMCH_FDS_MAX, of
- * which the first *n_fds_p are the caller's to close, whatever is returned. A message with more
- * descriptors stays in the socket.
+ * Receive a frame. Returns its bytes, or
+ *
+ *     0        the end of the socket
+ *     -EAGAIN  no frame
+ *     -EPROTO  invalid frame; reason in *why_p
+ *     -EMFILE  this process has no free descriptor; reason in *why_p
+ *
+ * fds: COMCH_FDS_MAX entries. The caller must close the first *n_fds_p, whatever is returned. A
+ * message with more descriptors stays in the socket.
  */
 ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned int *n_fds_p,
 			  const char **why_p);
 int comch_socket_peer(int fd, struct gantry_peer *peer);
-/* A descriptor of the peer's process; -1: there is no way to get one. */
+/* Returns a pidfd of the peer's process; -1: not available. */
 int comch_socket_pidfd(int fd, int32_t pid);
-void comch_close_fds(const int *fds, unsigned int n);          /* those that are not -1 */
-unsigned int comch_count_open(const int *fds, unsigned int n); /* so many are not -1 */
+void comch_close_fds(const int *fds, unsigned int n);          /* ignores entries of -1 */
+unsigned int comch_count_open(const int *fds, unsigned int n); /* entries other than -1 */
 uint64_t comch_now(const struct comch_device *dev);
 
-/* share.c */
-int comch_shares_open(struct comch_device *dev); /* 0 or -errno; close in any case */
+/* -- share.c -- */
+int comch_shares_open(struct comch_device *dev); /* 0 or -errno; call close in either case */
 void comch_shares_close(struct comch_device *dev);
-/* The share of a user; NULL: the user is not in uids. */
+/* Returns the share of a user; NULL: the user is not in uids. */
 struct comch_share *comch_share(struct comch_device *dev, uint32_t uid);
 /*
- * Count n more descriptors for a user. False: these are more than the user may have. NULL: not
- * counted, true.
+ * Count n more descriptors for a user. Returns false if that exceeds the limit of the user. A NULL
+ * user is not counted, and the function returns true.
  */
 bool comch_fds_add(const struct comch_device *dev, struct comch_user *user, unsigned int n);
 void comch_fds_sub(struct comch_user *user, unsigned int n); /* any thread */
 unsigned int comch_fds_held(const struct comch_user *user);
-/* What a user reads that has reached max_fds. */
+/* The reason for a user that has reached max_fds. */
 void comch_fds_text(const struct comch_device *dev, const struct comch_user *user,
 		    char text[COMCH_REFUSED_TEXT]);
 
-/* closer.c */
+/* -- closer.c -- */
 int comch_closer_open(struct comch_device *dev, struct comch_closer **closer_p);
-/* after what is queued has been closed; may be NULL */
+/* returns after all queued descriptors have been closed; ignores NULL */
 void comch_closer_close(struct comch_closer *closer);
 /*
- * Close descriptors that another user has or had, without waiting for it. Those of -1 are left out.
- * They count until then.
+ * Close descriptors that another user has or had, without blocking. Ignores entries of -1. The
+ * descriptors count until they are closed.
  */
 void comch_close_foreign(struct comch_device *dev, struct comch_user *user, const int *fds,
 			 unsigned int n);
 
-/* device.c */
+/* -- device.c -- */
 void comch_watch_end(struct comch_device *dev, int fd);
 int comch_watch_add(struct comch_device *dev, int fd, uint32_t events, struct comch_watch *watch);
 void comch_watch_close(struct comch_device *dev, int fd);
-/* any thread: progress has to look at all connections */
+/* Make the control thread check all connections. Any thread. */
 void comch_device_kick(struct comch_device *dev);
 /*
- * All threads of processes that registered pass a full fence, and so does the caller. 0, or -errno
- * without dev->membarrier.
+ * Issue a full fence in all threads of all registered processes, and in the caller. Returns 0;
+ * -errno without dev->membarrier.
  */
 static inline int comch_membarrier(void)
 {
@@ -402,22 +433,22 @@ static inline bool comch_only_looks(const struct comch_device *dev)
 	return dev->host->flags & GANTRY_HOST_DRY_RUN;
 }
 
-/* scan.c */
+/* -- scan.c -- */
 int comch_scan(const struct gantry_host *host, struct gantry_writer *w);
 
-/* listener.c */
+/* -- listener.c -- */
 int comch_listen(void *device, const char *service, const struct gantry_conn_events *events,
 		 void *arg, void **listener_p);
 void comch_unlisten(void *listener);
 void comch_listener_ready(struct comch_listener *l);
 void comch_listener_free(struct comch_listener *l);
-void comch_listeners_resume(struct comch_device *dev); /* those that pause accept again */
+void comch_listeners_resume(struct comch_device *dev); /* paused listeners accept again */
 void comch_send_refused(int fd, uint32_t reason, const char *text);
 /* Log at most one refusal in a second, because a refused client may reconnect at once. */
 void comch_log_refusal(struct comch_device *dev, const char *text);
 
-/* conn.c */
-/* takes over fd when it returns 0 */
+/* -- conn.c -- */
+/* Takes ownership of fd if it returns 0. */
 int comch_conn_accept(struct comch_listener *l, int fd, struct comch_share *share);
 /* End a connection that was not accepted: its client gets ECONNREFUSED. */
 void comch_conn_drop(struct comch_conn *conn);
@@ -427,66 +458,68 @@ int comch_connect(void *device, const char *service, const struct gantry_conn_ev
 int comch_send_ctrl(void *conn, const void *msg, size_t len);
 void comch_disconnect(void *conn);
 void comch_conn_ready(struct comch_conn *conn, uint32_t events);
-/* deadlines, poison, failed connects */
+/* Check deadlines, corrupt queues and failed connects. */
 void comch_conn_check(struct comch_conn *conn, uint64_t now_ns);
 void comch_conn_free(struct comch_conn *conn);
-/* The peer broke the rules: one line in the log; `closed` follows in this progress. */
+/* The peer has violated the protocol. Logs one line; `closed` follows in this progress. */
 void comch_conn_broken(struct comch_conn *conn, const char *why);
-/* The same, and a client reads why. */
+/* As comch_conn_broken(), and send the reason to a client. */
 void comch_conn_expel(struct comch_conn *conn, const char *why);
-/* The user of the peer has reached max_fds: the peer reads so, and the connection ends. */
+/* The user of the peer has reached max_fds: send the reason to a client, and end the connection. */
 void comch_conn_full(struct comch_conn *conn);
 /*
- * Count n descriptors that are about to be made for the peer. False: they are too many, and the
- * connection ends.
+ * Count n descriptors that are about to be created for the peer. Returns false if they exceed the
+ * limit; then the connection ends.
  */
 bool comch_conn_take_fds(struct comch_conn *conn, unsigned int n);
-/* Close what the peer sent, or sends to; it was counted. */
+/* Close descriptors that the peer has or had, and that were counted. */
 void comch_conn_close_fds(const struct comch_conn *conn, const int *fds, unsigned int n);
-/* 0 or -EPERM, -ENOTCONN: may the user use it for something new? */
+/* Check whether the user may use the connection. Returns 0; -EPERM: forked child; -ENOTCONN. */
 int comch_conn_usable(const struct comch_conn *conn);
 
-/* outbox.c */
+/* -- outbox.c -- */
 int comch_out_send(struct comch_conn *conn, const struct comch_frame *frame, const int *fds,
 		   unsigned int n_fds);
-/* What the peer waits for: a connection over which it cannot be said ends. */
+/* Send a frame that the peer waits for. If it cannot be sent or queued, the connection ends. */
 void comch_out_must(struct comch_conn *conn, const struct comch_frame *frame);
 void comch_out_id(struct comch_conn *conn, enum comch_type type, uint32_t id);
 void comch_out_flush(struct comch_conn *conn);
 void comch_out_drop(struct comch_conn *conn);
 
-/* memory.c */
+/* -- memory.c -- */
 struct comch_memory {
-	const char *what; /* for messages: "region" 3 */
+	const char *what; /* for messages, such as "region" */
 	uint32_t number;
 	int fd;
-	uint64_t offset, bytes; /* of the part that is exported */
-	uint64_t quota_bytes;   /* the most that the file may have */
+	uint64_t offset, bytes; /* of the exported part */
+	uint64_t quota_bytes;   /* limit of the size of the file */
 };
 
 /*
- * Check memory that comes from the peer, or goes to it: seals, size, and allocated pages. Returns
- * 0; or -errno as from gantry_memfd_check and gantry_memfd_check_pages, with the reason in `why`.
+ * Check memory that the peer exports, or that is exported to it: seals, size, and allocated pages.
+ * Returns 0; or -errno as gantry_memfd_check() and gantry_memfd_check_pages(), with the reason in
+ * `why`.
  */
 int comch_memory_check(const struct comch_conn *conn, const struct comch_memory *m,
 		       char why[COMCH_WHY]);
 /*
- * The same, and -EPERM unless a seal against writing keeps the peer from freeing the pages later.
+ * As comch_memory_check(); also -EPERM unless a seal against writing prevents the peer from freeing
+ * pages later.
  */
 int comch_memory_check_frozen(const struct comch_conn *conn, const struct comch_memory *m,
 			      char why[COMCH_WHY]);
 
-/* pages.c */
+/* -- pages.c -- */
 /*
- * Check that the file of a region has all its pages, and from now on that it keeps them. 0 or
- * -errno; see conn->import_error.
+ * Check that the file of a region has all its pages, and start to check that it keeps them. Returns
+ * 0 or -errno, with the reason in conn->import_error.
  */
 int comch_pages_begin(struct comch_conn *conn, struct comch_import *r);
 void comch_pages_end(struct comch_conn *conn, struct comch_import *r);
 /* Check all regions, and end the connections of peers that freed pages. */
 void comch_pages_check(struct comch_device *dev, uint64_t now_ns);
 
-/* region.c. on_*: a frame came; they return NULL or what is wrong with it */
+/* -- region.c. on_*: a frame has arrived; they return NULL, or the reason why it is invalid -- */
 uint64_t comch_export_limit(void *conn);
 int comch_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 		 struct gantry_token *token_p);
@@ -499,19 +532,20 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 const char *comch_on_region_ok(struct comch_conn *conn, uint32_t ref);
 const char *comch_on_revoke(struct comch_conn *conn, uint32_t ref);
 const char *comch_on_released(struct comch_conn *conn, uint32_t ref);
-void comch_regions_retry(struct comch_conn *conn); /* sign off what no lane reads any more */
-/* tell `revoked` for all that are still out */
+/* releases revoked regions that no lane copies from */
+void comch_regions_retry(struct comch_conn *conn);
+/* Deliver `revoked` for all remaining exports. */
 void comch_regions_closed(struct comch_conn *conn, int rc);
-/* Map all imported regions, now and from now on; 0 or -errno. */
+/* Map all imported regions, and those that follow. Returns 0 or -errno. */
 int comch_regions_map(struct comch_conn *conn);
 /*
- * Put private pages in place of the memory of the peer, so that no lane waits for it any more. The
- * peer is being expelled.
+ * Replace the memory of the peer by private pages, so that no lane waits for it any more. The peer
+ * is being expelled.
  */
 void comch_regions_cut_off(struct comch_conn *conn);
 void comch_regions_free(struct comch_conn *conn);
 
-/* queues.c: the control side of consumers and producers */
+/* -- queues.c: consumers and producers, control thread -- */
 int comch_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p,
 			  void **consumer_p);
 void comch_consumer_destroy(void *consumer);
@@ -527,15 +561,15 @@ const char *comch_on_producer_ok(struct comch_conn *conn, const struct comch_pro
 const char *comch_on_producer_gone(struct comch_conn *conn, uint32_t id);
 void comch_queues_free(struct comch_conn *conn);
 
-/* bell.c */
+/* -- bell.c -- */
 int comch_bell_create(const struct comch_conn *conn, int *wait_p, int *ring_p);
-bool comch_bell_ok(const struct comch_conn *conn, int fd); /* may what the peer sent be rung? */
+bool comch_bell_ok(const struct comch_conn *conn, int fd); /* a valid doorbell from the peer */
 void comch_bell_ring(const struct comch_conn *conn, int fd);
 void comch_bell_clear(struct comch_conn *conn, int fd);
-/* unless it is cleared it will not ring any more */
+/* Returns true if the bell stops ringing unless it is cleared. */
 bool comch_bell_fills(const struct comch_conn *conn);
 
-/* consumer.c, producer.c, rma.c: the lanes */
+/* -- consumer.c, producer.c, rma.c: the lanes -- */
 int comch_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n);
 int comch_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
 int comch_consumer_arm(void *consumer);
@@ -546,8 +580,8 @@ void comch_flush(void *producer);
 void comch_send_prefetch(void *producer);
 int comch_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 /*
- * Control thread, the lane has stopped: the consumer delivers no message of a region that it has
- * not read completely by now.
+ * Withdraw the sends of regions whose data has not been read completely: the consumer does not
+ * deliver them. Thread: control, after the lane has stopped.
  */
 void comch_withdraw(struct comch_producer *p);
 int comch_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
@@ -555,7 +589,7 @@ void comch_rma_destroy(void *rma);
 int comch_rma_submit(void *rma, const struct gantry_rma *op);
 void comch_rma_flush(void *rma);
 int comch_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
-/* A lane found that the peer broke a queue. Any thread. */
+/* A lane has found a queue that the peer has corrupted: end the connection. Any thread. */
 void comch_conn_poison(struct comch_conn *conn);
 
 #endif

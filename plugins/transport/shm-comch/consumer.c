@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * consumer.c - the receiving lane: takes messages out of the rings, gives credit, goes to sleep.
+ * consumer.c - the receiving lane: takes messages out of the rings, returns credit, and sleeps.
  *
- * What is in a ring can change at any time if the peer is hostile: each word is loaded once into
+ * A hostile peer can change the content of a ring at any time. So each word is loaded once into
  * private memory, checked there, and used from there.
  */
 #include <errno.h>
@@ -10,15 +10,15 @@
 
 #include "comch.h"
 
-#define BUDGET 64u          /* messages of one ring in one turn */
-#define AHEAD 8u            /* slots that are looked at before the first of them is taken */
-#define STRAY_WAKES 4u      /* so often a ring with nothing behind it may wake a lane */
-#define SKIPPED 0x80000000u /* with a number of slots: their message was withdrawn */
+#define BUDGET 64u          /* messages of one ring per turn */
+#define AHEAD 8u            /* trailers to check before the first of their slots is taken */
+#define STRAY_WAKES 4u      /* wakes without a message before the lane clears the bell */
+#define SKIPPED 0x80000000u /* flag in a number of slots: their message was withdrawn */
 
 enum ready { RING_EMPTY, RING_READY, RING_BROKEN };
 
-/* What the trailer of the next slot says. */
-static enum ready look(const struct comch_in *in, uint64_t word)
+/* Evaluate the trailer of the next slot. */
+static enum ready check_trailer(const struct comch_in *in, uint64_t word)
 {
 	uint32_t seq = (uint32_t)word, expected = (uint32_t)in->position + 1;
 
@@ -35,10 +35,10 @@ static const struct comch_slot *slot_at(const struct comch_in *in, uint64_t posi
 }
 
 /*
- * The slot at `position`; NULL: it does not continue the message. take() has seen the first, which
- * was published last.
+ * Returns the slot at `position`; NULL: it does not continue the message. take() has seen the first
+ * slot, which was published last.
  */
-static const struct comch_slot *more(const struct comch_in *in, uint64_t position)
+static const struct comch_slot *continuation_slot(const struct comch_in *in, uint64_t position)
 {
 	const struct comch_slot *slot = slot_at(in, position);
 
@@ -55,7 +55,7 @@ static bool fits(const struct gantry_recv *post, uint32_t length, struct gantry_
 	return true;
 }
 
-/* Less than a word. */
+/* Copy less than a word. */
 static __attribute__((noinline)) void copy_bytes(char *to, const uint8_t *from, uint32_t bytes)
 {
 	uint64_t word;
@@ -64,7 +64,7 @@ static __attribute__((noinline)) void copy_bytes(char *to, const uint8_t *from, 
 	gantry_copy_fresh(to, &word, bytes);
 }
 
-/* Up to 7 words. Nobody checks the data. */
+/* Copy up to 7 words. The data is not checked. */
 static inline void take_words(char *to, const uint8_t *from, uint32_t bytes)
 {
 	if (bytes & 32) {
@@ -81,8 +81,8 @@ static inline void take_words(char *to, const uint8_t *from, uint32_t bytes)
 		gantry_shm_read(to, from, 8);
 }
 
-/* The last slot of a message, not full. */
-static inline void take_rest(char *to, const uint8_t *from, uint32_t bytes)
+/* Copy the last slot of a message, if it is not full. */
+static inline void take_last_slot(char *to, const uint8_t *from, uint32_t bytes)
 {
 	const uint32_t words = bytes & ~7u;
 
@@ -91,7 +91,7 @@ static inline void take_rest(char *to, const uint8_t *from, uint32_t bytes)
 		copy_bytes(to + words, from + words, bytes - words);
 }
 
-/* Inline data, of which msg->imm holds the beginning. Returns slots, 0: broken. */
+/* Take inline data, whose first part is in msg->imm. Returns the number of slots; 0: corrupt. */
 static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in,
 			    struct comch_trailer t, const struct gantry_recv *post,
 			    struct gantry_msg *msg)
@@ -104,7 +104,7 @@ static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in,
 	else if (to)
 		gantry_copy_fresh(to, msg->imm + t.imm_len, at);
 	for (; at < t.length; at += COMCH_SLOT_PAYLOAD, n++) {
-		const struct comch_slot *slot = more(in, in->position + n);
+		const struct comch_slot *slot = continuation_slot(in, in->position + n);
 		uint32_t rest = t.length - at;
 
 		if (!slot)
@@ -112,7 +112,7 @@ static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in,
 		if (to && rest >= COMCH_SLOT_PAYLOAD)
 			gantry_shm_read(to + at, slot->payload, COMCH_SLOT_PAYLOAD);
 		else if (to)
-			take_rest(to + at, slot->payload, rest);
+			take_last_slot(to + at, slot->payload, rest);
 	}
 	if (to)
 		gantry_count(c->payload, t.length);
@@ -120,14 +120,14 @@ static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in,
 }
 
 /*
- * A message of two slots, of which this is the first. Its data goes to its place at once: nobody
- * checks it. Returns slots.
+ * Take a message of two slots. `slot` is the first. The data is not checked, so it is copied
+ * directly into the buffer. Returns the number of slots; 0: corrupt.
  */
 static inline __attribute__((always_inline)) uint32_t take_pair(
 	struct comch_consumer *c, const struct comch_in *in, const struct comch_slot *slot,
 	uint32_t length, const struct gantry_recv *post, struct gantry_msg *msg)
 {
-	const struct comch_slot *second = more(in, in->position + 1);
+	const struct comch_slot *second = continuation_slot(in, in->position + 1);
 	char *const to = post->buf;
 
 	if (gantry_unlikely(!second || length > c->max_data))
@@ -146,10 +146,9 @@ static inline __attribute__((always_inline)) uint32_t take_pair(
 }
 
 /*
- * Copies from a region of the peer. The control thread takes no mapping away from under us: it
- * waits while `copying` names it, and we look at the state after having set that. Pairs with
- * comch_on_revoke and sign_off: a store and then a load of the other's word on both sides, all four
- * seq_cst.
+ * Copy from a region of the peer. The control thread does not unmap the region while `copying`
+ * names it, and this lane reads the state after it has set `copying`. Pairs with comch_on_revoke()
+ * and sign_off(): each side stores its own word and then loads the other, all four seq_cst.
  */
 static int copy_region(struct comch_consumer *c, const struct comch_region_send *from,
 		       const struct gantry_recv *post, struct gantry_msg *msg)
@@ -169,9 +168,9 @@ static int copy_region(struct comch_consumer *c, const struct comch_region_send 
 			memcpy(post->buf, (const char *)r->addr + from->offset, from->length);
 	} else if (COMCH_REF_GENERATION(from->ref) == 0 ||
 		   COMCH_REF_GENERATION(from->ref) > COMCH_REF_GENERATION(ref)) {
-		rc = -EPROTO; /* never exported */
+		rc = -EPROTO; /* the peer never exported it */
 	} else {
-		/* taken back before it was read, or there was no memory to map it */
+		/* revoked before it was read, or there was no memory to map it */
 		msg->status = -EFAULT;
 	}
 	__atomic_store_n(&c->copying, 0, __ATOMIC_RELEASE);
@@ -181,8 +180,8 @@ static int copy_region(struct comch_consumer *c, const struct comch_region_send 
 }
 
 /*
- * After data of a region has been read: pairs with comch_withdraw(). What has been read is valid
- * unless the message is withdrawn by now.
+ * Check, after data of a region has been read, whether the message has been withdrawn: then the
+ * data may have changed. Pairs with comch_withdraw().
  */
 static bool is_withdrawn(const struct comch_in *in)
 {
@@ -192,8 +191,9 @@ static bool is_withdrawn(const struct comch_in *in)
 }
 
 /*
- * No producer has more slots in use than its ring has, as far as it knows of their use. That limits
- * how many messages a peer can make one call skip. Returns slots with SKIPPED, 0: broken.
+ * Skip a withdrawn message. Returns the number of slots with SKIPPED; 0: corrupt. A producer never
+ * has more slots in use than its ring has, according to its last credit. That limits how many
+ * messages a peer can make one call skip.
  */
 static uint32_t skip(const struct comch_in *in, uint32_t slots)
 {
@@ -201,7 +201,8 @@ static uint32_t skip(const struct comch_in *in, uint32_t slots)
 }
 
 /*
- * msg->imm holds the payload of the first slot. Returns slots, 0: broken; with SKIPPED: no message.
+ * Take a message with data of a region. msg->imm has the payload of the first slot. Returns the
+ * number of slots; with SKIPPED: it was withdrawn; 0: corrupt.
  */
 static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, struct comch_in *in,
 						      struct comch_trailer t,
@@ -218,7 +219,7 @@ static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, 
 			return 0;
 		memmove(msg->imm, msg->imm + sizeof(from), COMCH_REGION_IMM);
 	} else {
-		slot = more(in, in->position + 1);
+		slot = continuation_slot(in, in->position + 1);
 		if (!slot)
 			return 0;
 		gantry_shm_read(msg->imm, slot->payload, COMCH_SLOT_PAYLOAD);
@@ -226,7 +227,7 @@ static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, 
 	}
 	if (from.length == 0 || from.length > c->max_data)
 		return 0;
-	if (t.length == COMCH_WITHDRAWN) /* the buffer stays as it is, for the next message */
+	if (t.length == COMCH_WITHDRAWN) /* the buffer stays unchanged, for the next message */
 		return skip(in, n);
 	in->copied = true;
 	if (copy_region(c, &from, post, msg))
@@ -235,7 +236,8 @@ static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, 
 }
 
 /*
- * A message of any kind, whose trailer this is. Returns slots, 0: broken; with SKIPPED: no message.
+ * Take a message of any kind. word: its trailer. Returns the number of slots; with SKIPPED: it was
+ * withdrawn; 0: corrupt.
  */
 static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, struct comch_in *in,
 						   uint64_t word, const struct gantry_recv *post,
@@ -260,10 +262,10 @@ static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, str
 }
 
 /*
- * How many slots full of immediate data come next, up to max, the first of which has been looked
- * at. Nothing else is done with them yet, so that the processor fetches their lines all at once:
- * each comes from another CPU. For that, a processor that may load out of order is given one fence
- * for all trailers: behind each load that acquires by itself the next would have to wait.
+ * Returns the number of consecutive slots full of immediate data, up to max. The caller has checked
+ * the first trailer. Only the trailers are read here, so that the CPU fetches all lines at the same
+ * time: each comes from another CPU. On a CPU that may reorder loads, one fence follows all
+ * trailers: an acquire for each load would make the next load wait.
  */
 #ifdef __x86_64__
 #define ld64_ahead gantry_shm_ld64_acquire
@@ -284,7 +286,7 @@ static inline uint32_t count_full(const struct comch_in *in, uint32_t max)
 	return n;
 }
 
-/* n slots whose trailers have been looked at. */
+/* Take n slots whose trailers have been checked. */
 static inline void take_full(const struct comch_consumer *c, struct comch_in *in, uint32_t number,
 			     struct gantry_msg *msgs, uint32_t used, uint32_t n)
 {
@@ -303,7 +305,7 @@ static inline void take_full(const struct comch_consumer *c, struct comch_in *in
 	in->position += n;
 }
 
-/* Up to max messages of one ring. Returns how many, or -EPROTO. */
+/* Take up to max messages of one ring. Returns their number, or -EPROTO. */
 static inline __attribute__((always_inline)) int take(struct comch_consumer *c, struct comch_in *in,
 						      uint32_t number, struct gantry_msg *msgs,
 						      uint32_t max)
@@ -320,7 +322,7 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 		uint32_t most, full, slots;
 		uint64_t word;
 
-		/* likely so again: fetch the next line along with this one */
+		/* the next message probably has several slots, too: prefetch the second one */
 		if (in->last_slots > 1)
 			__builtin_prefetch(slot_at(in, in->position + 1));
 		/* pairs with the release of put(), put_full(), ... in producer.c */
@@ -334,7 +336,7 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 				break;
 			continue;
 		}
-		ready = look(in, word);
+		ready = check_trailer(in, word);
 		if (ready != RING_READY)
 			break;
 		post = &c->posts[(first + n) & c->post_mask];
@@ -357,7 +359,7 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 		msgs[n++].producer = number;
 	}
 	if (n == 0)
-		/* what is whole comes first; the next call finds the breach again */
+		/* deliver the intact messages first; the next call detects the corruption again */
 		return ready == RING_BROKEN ? -EPROTO : 0;
 	in->taken += n;
 	__atomic_store_n(&c->n_used, first + n, __ATOMIC_RELAXED);
@@ -365,10 +367,10 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 }
 
 /*
- * Tell the producer what it may send. Never less than before: with several producers more may be
- * promised than posted.
+ * Publish the credit of a producer. Never lower the limit: with several producers, their limits may
+ * together exceed the posted receives.
  */
-static void give(struct comch_consumer *c, struct comch_in *in)
+static void publish_credit(struct comch_consumer *c, struct comch_in *in)
 {
 	uint32_t tail = (uint32_t)in->position, limit = in->taken + (c->n_posted - c->n_used);
 
@@ -384,70 +386,70 @@ static void give(struct comch_consumer *c, struct comch_in *in)
 }
 
 /*
- * Credit is told in lots: when one has come together, the producer may have come to its end, or
- * waits for that of a copy.
+ * Publish credit in batches; also if the producer may have no credit left, or waits for the end of
+ * a copy.
  */
-static inline void give_some(struct comch_consumer *c, struct comch_in *in)
+static inline void publish_in_batches(struct comch_consumer *c, struct comch_in *in)
 {
 	uint32_t limit = in->taken + (c->n_posted - c->n_used);
 
 	if ((int32_t)(limit - in->given_limit) >= (int32_t)c->credit_batch ||
 	    in->given_limit == in->taken || in->copied ||
 	    (uint32_t)in->position - in->given_tail > in->mask / 4)
-		give(c, in);
+		publish_credit(c, in);
 	else
 		c->dirty = true;
 }
 
-static void give_all(struct comch_consumer *c)
+static void publish_all_credit(struct comch_consumer *c)
 {
 	c->dirty = false;
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
-		give(c, c->in[__builtin_ctzll(left)]);
+		publish_credit(c, c->in[__builtin_ctzll(left)]);
 }
 
-static void let_go(struct comch_consumer *c, uint32_t number)
+static void detach_ring(struct comch_consumer *c, uint32_t number)
 {
 	struct comch_in *in = c->in[number];
 
 	c->known &= ~(1ull << number);
 	__atomic_fetch_and(&c->active, ~(1ull << number), __ATOMIC_RELAXED);
-	/* from here on the control thread may free it: free_line */
+	/* from here on the control thread may free it: free_line() */
 	__atomic_store_n(&in->detached, 1, __ATOMIC_RELEASE);
 }
 
-static int break_down(struct comch_consumer *c)
+static int fail_consumer(struct comch_consumer *c)
 {
 	c->broken = true;
 	comch_conn_poison(c->conn);
 	return -EPROTO;
 }
 
-/* One ring. What came before the breach is delivered first. */
+/* Poll one ring. Messages before a corruption are delivered first. */
 static inline __attribute__((always_inline)) int poll_ring(struct comch_consumer *c,
 							   uint32_t number, struct gantry_msg *msgs,
 							   uint32_t max)
 {
 	struct comch_in *in = c->in[number];
-	/* before the slots: pairs with comch_on_producer_gone */
+	/* load before the slots: pairs with comch_on_producer_gone() */
 	uint32_t gone = __atomic_load_n(&in->gone, __ATOMIC_ACQUIRE);
 	int n = take(c, in, number, msgs, max);
 
 	if (gantry_unlikely(n < 0))
-		return break_down(c);
+		return fail_consumer(c);
 	if (n > 0) {
-		give_some(c, in);
+		publish_in_batches(c, in);
 	} else if (gantry_unlikely(gone) && c->n_used != c->n_posted) {
-		let_go(c, number);
+		detach_ring(c, number);
 	}
 	return n;
 }
 
 /*
- * Messages have come. When they do a second time without a sleep between, producers need not ring
- * for the rest.
+ * Messages have arrived. At the second time without a sleep in between, cancel the request to ring:
+ * the lane polls.
  */
-static void heard(struct comch_consumer *c)
+static void on_messages(struct comch_consumer *c)
 {
 	if (c->asks++ == 1)
 		return;
@@ -463,7 +465,7 @@ static __attribute__((noinline)) int poll_one_of(struct comch_consumer *c, uint3
 	return poll_ring(c, number, msgs, max);
 }
 
-/* All rings, beginning with another one each time. */
+/* Poll all rings, starting after the ring that was first in the last call. */
 static __attribute__((noinline)) int poll_rings(struct comch_consumer *c, uint64_t left,
 						struct gantry_msg *msgs, uint32_t max)
 {
@@ -494,7 +496,7 @@ int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 
 	if (gantry_unlikely(c->broken))
 		return -EPROTO;
-	if (gantry_unlikely(left != c->known)) { /* a ring is new, and has no credit yet */
+	if (gantry_unlikely(left != c->known)) { /* a new ring has no credit yet */
 		c->known = left;
 		c->dirty = true;
 	}
@@ -506,15 +508,15 @@ int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	else
 		n = poll_rings(c, left, msgs, max);
 	if (n == 0 && c->dirty)
-		give_all(c);
+		publish_all_credit(c);
 	if (gantry_unlikely(c->asks) && n > 0)
-		heard(c);
+		on_messages(c);
 	return n;
 }
 
-/* What was posted. Once one has a buffer, that of each is kept. */
-static __attribute__((noinline)) void keep(struct comch_consumer *c, uint32_t first,
-					   const struct gantry_recv *recvs, uint32_t n)
+/* Store posted receives. From the first one with a buffer on, each is stored. */
+static __attribute__((noinline)) void store_posts(struct comch_consumer *c, uint32_t first,
+						  const struct gantry_recv *recvs, uint32_t n)
 {
 	static const struct gantry_recv none;
 	const size_t step = recvs ? 1 : 0;
@@ -537,11 +539,11 @@ int comch_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 		c->post_mask = c->posts_last;
 		c->posts[first & c->posts_last] = *recvs;
 	} else if (recvs || c->post_mask) {
-		keep(c, first, recvs, n);
+		store_posts(c, first, recvs, n);
 	}
 	__atomic_store_n(&c->n_posted, first + n, __ATOMIC_RELAXED);
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
-		give_some(c, c->in[__builtin_ctzll(left)]);
+		publish_in_batches(c, c->in[__builtin_ctzll(left)]);
 	return 0;
 }
 
@@ -555,27 +557,28 @@ static bool has_work(const struct comch_consumer *c)
 	     left &= left - 1) {
 		const struct comch_in *in = c->in[__builtin_ctzll(left)];
 
-		if (look(in, gantry_shm_ld64_acquire(&slot_at(in, in->position)->trailer)) !=
-		    RING_EMPTY)
+		if (check_trailer(in, gantry_shm_ld64_acquire(
+					      &slot_at(in, in->position)->trailer)) != RING_EMPTY)
 			return true;
 	}
 	return false;
 }
 
 /*
- * The wish to be rung for outlives the sleep: a lane that sleeps after each message pays for it
- * once, and one that does not sleep any more takes it back, see heard().
+ * Request producers to ring the bell. The request stays after the sleep: a lane that sleeps after
+ * each message pays for it once. A lane that does not sleep any more cancels it in on_messages().
  */
-static int ask(struct comch_consumer *c)
+static int request_bell(struct comch_consumer *c)
 {
 	int rc;
 
 	if (!c->asks) {
 		gantry_shm_st32(&c->page->asleep.asleep, 1);
 		/*
-		 * Pairs with ring_if_asleep: it sees the flag, or has_work its slot, also after
-		 * later sleeps, for which the flag stays. A producer that skips its fence relies on
-		 * membarrier, which is one on its CPU as well.
+		 * Pairs with ring_if_asleep(): either the producer sees the flag, or has_work()
+		 * sees its slot. This holds for later sleeps, too, because the flag stays set. A
+		 * producer that skips its fence relies on membarrier(2), which issues a fence on
+		 * its CPU.
 		 */
 		gantry_shm_fence();
 		rc = c->conn->membarrier ? comch_membarrier() : 0;
@@ -592,15 +595,16 @@ int comch_consumer_arm(void *arg)
 {
 	struct comch_consumer *c = arg;
 
-	give_all(c);
-	if (ask(c))
+	publish_all_credit(c);
+	if (request_bell(c))
 		return 1;
 	return has_work(c);
 }
 
 /*
- * Without a message it was another queue of the lane that was rung for: among many sessions that is
- * so for all but one. A ring with nothing behind it wakes the lane again, until we look.
+ * Clear the bell, if it needs to be cleared. If there is no message, another queue of the lane was
+ * rung: of many sessions that is true for all but one. But a bell without a message would wake the
+ * lane again and again, so it is cleared after STRAY_WAKES such wakes.
  */
 void comch_consumer_disarm(void *arg)
 {

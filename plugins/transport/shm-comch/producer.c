@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * producer.c - the sending lane: puts messages into its ring, and rings for a consumer that sleeps.
+ * producer.c - the sending lane: writes messages into its ring, and rings the bell of a consumer
+ * that sleeps.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,9 +13,10 @@ static inline void ring_if_asleep(struct comch_producer *p)
 	if (p->unrung)
 		p->unrung = false;
 	/*
-	 * The slot is published, then the flag is looked at. The sleeper does both the other way
-	 * round: pairs with ask() in consumer.c, which without a fence here interrupts this
-	 * processor for one, so that only the compiler must keep the order.
+	 * The slot is published before the flag is read. The consumer does both in the opposite
+	 * order: pairs with request_bell() in consumer.c. Without the fence, request_bell() has
+	 * used membarrier(2), which issues a fence on this CPU; then only the compiler must keep
+	 * the order.
 	 */
 	if (gantry_unlikely(p->fence))
 		gantry_shm_fence();
@@ -30,22 +32,22 @@ static inline bool has_room(const struct comch_producer *p, uint32_t n)
 	       p->position + n - p->tail <= (uint64_t)p->mask + 1;
 }
 
-/* Look at the credit again. Tells whether a message of n slots may go. */
+/* Read the credit again. Returns true if a message of n slots may be sent. */
 static bool refresh(struct comch_producer *p, uint32_t n)
 {
-	/* pairs with comch_on_producer_ok */
+	/* pairs with comch_on_producer_ok() */
 	const struct comch_line *line = __atomic_load_n(&p->line, __ATOMIC_ACQUIRE);
 	uint32_t tail, limit;
 	uint64_t credit;
 
 	if (!line)
 		return false;
-	/* pairs with give(): what it has read there may be written again */
+	/* pairs with publish_credit(): slots that the consumer has read may be overwritten */
 	credit = gantry_shm_ld64_acquire(&line->credit);
 	tail = (uint32_t)credit;
 	limit = (uint32_t)(credit >> 32);
 	if (gantry_unlikely(tail - (uint32_t)p->tail > (uint32_t)(p->position - p->tail))) {
-		comch_conn_poison(p->conn); /* has consumed what was not sent */
+		comch_conn_poison(p->conn); /* the peer has consumed slots that were not sent */
 		return false;
 	}
 	p->tail += tail - (uint32_t)p->tail;
@@ -58,7 +60,7 @@ static __attribute__((noinline)) bool may_send(struct comch_producer *p, uint32_
 {
 	if (has_room(p, n) || refresh(p, n))
 		return true;
-	if (p->unrung) /* who waits for room must not wait for a sleeper */
+	if (p->unrung) /* the caller waits for room, so the consumer must not sleep */
 		ring_if_asleep(p);
 	return false;
 }
@@ -83,7 +85,7 @@ static __attribute__((noinline)) void put_imm(struct comch_producer *p, const st
 	put(p, p->position, payload, t);
 }
 
-/* Less than a word. */
+/* Store less than a word. */
 static __attribute__((noinline)) void put_bytes(uint8_t *to, const uint8_t *from, uint32_t bytes)
 {
 	uint64_t word = 0;
@@ -92,7 +94,7 @@ static __attribute__((noinline)) void put_bytes(uint8_t *to, const uint8_t *from
 	gantry_shm_write(to, &word, sizeof(word));
 }
 
-/* Up to 7 words. What lies behind them is ours, of an earlier message. */
+/* Store up to 7 words. The bytes after them are data of this producer, of an earlier message. */
 static inline void put_words(uint8_t *to, const uint8_t *data, uint32_t bytes)
 {
 	if (bytes & 32) {
@@ -109,8 +111,8 @@ static inline void put_words(uint8_t *to, const uint8_t *data, uint32_t bytes)
 		gantry_shm_write(to, data, 8);
 }
 
-/* The last slot of a message, not full. */
-static inline void put_rest(uint8_t *to, const uint8_t *data, uint32_t bytes)
+/* Store the last slot of a message, if it is not full. */
+static inline void put_last_slot(uint8_t *to, const uint8_t *data, uint32_t bytes)
 {
 	const uint32_t words = bytes & ~7u;
 
@@ -119,7 +121,7 @@ static inline void put_rest(uint8_t *to, const uint8_t *data, uint32_t bytes)
 		put_bytes(to + words, data + words, bytes - words);
 }
 
-/* The first slot: immediate data, and data behind it. */
+/* Store the first slot: immediate data, then data. */
 static __attribute__((noinline)) void put_mixed(uint8_t *to, const struct gantry_send *s,
 						uint32_t here)
 {
@@ -131,9 +133,9 @@ static __attribute__((noinline)) void put_mixed(uint8_t *to, const struct gantry
 }
 
 /*
- * Small data that was copied: behind the immediate data, and in the slots that follow. These are
- * looked at only by who has seen the first, whose release holds for all of them: it pairs with
- * take(), and comes last.
+ * Send data inline: after the immediate data, and in the slots that follow. The consumer reads
+ * those slots only after it has seen the first slot. So the first slot is stored last, with a
+ * release for all of them, which pairs with take().
  */
 static int send_inline(struct comch_producer *p, const struct gantry_send *s)
 {
@@ -148,7 +150,7 @@ static int send_inline(struct comch_producer *p, const struct gantry_send *s)
 	     i++, rest -= COMCH_SLOT_PAYLOAD, data += COMCH_SLOT_PAYLOAD) {
 		slot = &p->slots[(p->position + i) & p->mask];
 		if (rest < COMCH_SLOT_PAYLOAD)
-			put_rest(slot->payload, data, rest);
+			put_last_slot(slot->payload, data, rest);
 		else
 			gantry_shm_write(slot->payload, data, COMCH_SLOT_PAYLOAD);
 		gantry_shm_st64(&slot->trailer, comch_more_word(p->position + i));
@@ -169,13 +171,13 @@ static int send_inline(struct comch_producer *p, const struct gantry_send *s)
 }
 
 /*
- * The consumer looks at this slot all the time: take the line away from it while there is still
- * something to compute.
+ * Fetch the line of a slot for writing, before the message is complete. The consumer polls the
+ * line, so this CPU must take it away.
  */
 static inline void fetch_to_write(const struct comch_slot *slot)
 {
 #ifdef __x86_64__
-	/* __builtin_prefetch would fetch it to read */
+	/* __builtin_prefetch() would fetch the line for reading */
 	__asm__ volatile("prefetchw %0" : : "m"(*slot));
 #else
 	__builtin_prefetch(slot, 1);
@@ -183,8 +185,8 @@ static inline void fetch_to_write(const struct comch_slot *slot)
 }
 
 /*
- * A message of two slots, for which there is room. The release of the first, which comes last,
- * holds for both.
+ * Store a message of two slots, for which there is room. The first slot is stored last; its release
+ * covers both.
  */
 static inline void put_pair(uint64_t position, struct comch_slot *slot, struct comch_slot *second,
 			    const struct gantry_send *s)
@@ -199,12 +201,12 @@ static inline void put_pair(uint64_t position, struct comch_slot *slot, struct c
 }
 
 /*
- * Where the region stands among our exports; -1: nowhere. Its user has not asked it back, so it
- * stays there until it is sent.
+ * Returns the index of a region in exported[]; -1: not exported. The user has not revoked the
+ * region, so the index stays valid until the message is sent.
  */
 static int find_region(struct comch_producer *p, const struct gantry_region *region)
 {
-	/* first: what is newer is looked for again */
+	/* load first: after a later change the next call searches again */
 	uint32_t epoch = __atomic_load_n(&p->conn->export_epoch, __ATOMIC_ACQUIRE);
 
 	if (p->last_region == region && p->last_epoch == epoch)
@@ -245,9 +247,9 @@ static __attribute__((noinline)) int send_region(struct comch_producer *p,
 	if (!may_send(p, (uint32_t)slots))
 		return -EAGAIN;
 	if (p->cookie_head - p->cookie_tail > p->cookie_mask ||
-	    /* the peer has yet to map it */
+	    /* the peer has not mapped the region yet */
 	    __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != COMCH_E_LIVE) {
-		if (p->unrung) /* as in may_send: it has to read what came before */
+		if (p->unrung) /* as in may_send(): the peer must read the earlier messages */
 			ring_if_asleep(p);
 		return -EAGAIN;
 	}
@@ -264,7 +266,7 @@ static __attribute__((noinline)) int send_region(struct comch_producer *p,
 	return slots;
 }
 
-/* Returns slots, or -errno. */
+/* Returns the number of slots, or -errno. */
 static int send_data(struct comch_producer *p, const struct gantry_send *s)
 {
 	if (s->length > p->max_data)
@@ -286,7 +288,7 @@ static inline int sent(struct comch_producer *p, uint32_t slots, uint32_t flags)
 	return 0;
 }
 
-/* As a descriptor is stored: a few fields that are narrow, then words. */
+/* The fields by which a caller stores a descriptor: a few narrow fields, then words. */
 struct fields {
 	uint8_t byte[2];
 	uint16_t half;
@@ -294,8 +296,8 @@ struct fields {
 } __attribute__((packed, may_alias));
 
 /*
- * Stored in one access each: the fewer a message needs, the more messages are on their way to the
- * cache at a time.
+ * Types for wide stores. The fewer stores a message needs, the more messages the CPU can have in
+ * its store buffer.
  */
 typedef uint32_t two_words __attribute__((vector_size(8), may_alias));
 typedef uint32_t four_words __attribute__((vector_size(16), may_alias));
@@ -311,10 +313,11 @@ static inline uint32_t first_word(const volatile struct fields *from)
 }
 
 /*
- * A slot full of immediate data, which was stored a moment ago, field by field. It is loaded in
- * pieces that are not wider: a wider load would wait until those stores are in the cache, and
- * before them those to the last slot, whose line the consumer has. Then no two slots would ever be
- * on their way at the same time.
+ * Store a slot full of immediate data, which the caller has just stored field by field. It is
+ * loaded in pieces that are not wider than these fields. A wider load could not be forwarded from
+ * the store buffer. It would wait until those stores, and the earlier stores to the previous slot,
+ * are in the cache. The consumer owns the line of that slot, so two slots would never be in flight
+ * at the same time.
  */
 static inline void put_full(struct comch_producer *p, const void *imm)
 {
@@ -332,7 +335,7 @@ static inline void put_full(struct comch_producer *p, const void *imm)
 	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack(t));
 }
 
-/* All but the commonest message, and that one where there seems to be no room. */
+/* Send a message of any kind, with all checks. */
 static __attribute__((noinline)) int send_any(struct comch_producer *p, const struct gantry_send *s,
 					      uint32_t flags)
 {
@@ -353,7 +356,7 @@ static __attribute__((noinline)) int send_any(struct comch_producer *p, const st
 	return sent(p, (uint32_t)slots, flags);
 }
 
-/* What is not a slot full of immediate data, or finds no room. */
+/* Send a message that is not a slot full of immediate data, or that found no room. */
 static __attribute__((noinline)) int send_other(struct comch_producer *p,
 						const struct gantry_send *s, uint32_t flags)
 {
@@ -376,7 +379,7 @@ static __attribute__((noinline)) int send_other(struct comch_producer *p,
 int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct comch_producer *p = arg;
-	/* atomic: that the compiler makes no wider load of both, see put_full */
+	/* atomic, so that the compiler does not merge both into a wider load: put_full() */
 	uint32_t imm_len = __atomic_load_n(&s->imm_len, __ATOMIC_RELAXED),
 		 length = __atomic_load_n(&s->length, __ATOMIC_RELAXED);
 
@@ -390,8 +393,8 @@ int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
 }
 
 /*
- * The consumer may take the lines away again before they are written: the send fetches them once
- * more.
+ * Fetch the lines of the next slots for writing. The consumer may take them back before the send,
+ * so the send fetches them again.
  */
 void comch_send_prefetch(void *arg)
 {
@@ -410,8 +413,8 @@ void comch_flush(void *arg)
 }
 
 /*
- * The lane has stopped. Slots from p->tail on have not been written again, so the trailer of each
- * shows what it holds.
+ * Mark the messages of regions whose data the consumer may not have read. The lane has stopped.
+ * Slots from p->tail on have not been overwritten, so their trailers belong to these messages.
  */
 void comch_withdraw(struct comch_producer *p)
 {
@@ -428,8 +431,8 @@ void comch_withdraw(struct comch_producer *p)
 		gantry_shm_st64(&p->slots[position & p->mask].trailer, comch_trailer_pack(t));
 	}
 	/*
-	 * pairs with is_withdrawn() of the consumer: if it has read data that changes from here on,
-	 * it finds the mark
+	 * Pairs with is_withdrawn() of the consumer: a consumer that has read data which changes
+	 * after this fence finds the mark.
 	 */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queues.c - how consumers and producers are made, meet, and go. The lanes work in consumer.c and
- * producer.c.
+ * queues.c - creates, connects and destroys consumers and producers. The lanes work in consumer.c
+ * and producer.c.
  *
- *   consumer's side                                  producer's side
- *   consumer_create   --- CONSUMER (page, doorbell) --->  event `consumer`
- *   ring is attached  <-- PRODUCER (ring) ---------       producer_create; sends wait
- *                     --- PRODUCER_OK (line) ------->     sends go
- *   drained, let go   <-- PRODUCER_GONE ------------      producer_destroy
+ *   consumer's side                                       producer's side
+ *   consumer_create     --- CONSUMER (page, doorbell) --> event `consumer`
+ *   attaches the ring   <-- PRODUCER (ring) ------------- producer_create; sends wait
+ *                       --- PRODUCER_OK (line) ---------> sends proceed
+ *   drains, detaches    <-- PRODUCER_GONE --------------- producer_destroy
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@
 #include "comch.h"
 
 /*
- * Zeroed memory in *p_p, all pages allocated, that only this mapping can write, for ever. Its
- * descriptor, or -errno.
+ * Allocate zeroed memory with all its pages, which only this mapping can ever write. Returns its
+ * descriptor, and its address in *p_p; or -errno.
  */
 static int own_memory(const char *name, size_t bytes, void **p_p)
 {
@@ -43,7 +43,10 @@ static int own_memory(const char *name, size_t bytes, void **p_p)
 	return fd;
 }
 
-/* Memory of the peer, checked, for reading. On success the descriptor is no longer needed. */
+/*
+ * Check memory of the peer, and map it for reading. After success the descriptor is no longer
+ * needed. Returns NULL with the reason in *why_p.
+ */
 static const void *peer_memory(struct comch_conn *conn, struct comch_memory memory,
 			       const char **why_p)
 {
@@ -70,9 +73,9 @@ static void unmap(const void *p, size_t bytes)
 	munmap((void *)(uintptr_t)p, bytes);
 }
 
-/* -- consumers of ours -- */
+/* -- consumers of this side -- */
 
-static int tell_consumer(struct comch_consumer *c)
+static int send_consumer(struct comch_consumer *c)
 {
 	struct comch_frame frame;
 	int fds[2] = {c->page_fd, c->bell_ring};
@@ -130,7 +133,7 @@ int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint3
 	rc = comch_bell_create(conn, &c->bell, &c->bell_ring);
 	if (rc)
 		goto out_undo_page;
-	rc = tell_consumer(c);
+	rc = send_consumer(c);
 	if (rc)
 		goto out_undo_bell;
 	conn->next_consumer++;
@@ -184,7 +187,7 @@ void comch_consumer_destroy(void *arg)
 	close(c->bell_ring);
 	munmap(c->page, COMCH_PAGE_BYTES);
 	close(c->page_fd);
-	/* the bell counts until it is closed */
+	/* the bell counts until the closer has closed it */
 	comch_fds_sub(c->conn->user, COMCH_CONSUMER_FDS - 1);
 	free(c->posts);
 	free(c);
@@ -203,7 +206,7 @@ static struct comch_consumer *find_consumer(struct comch_conn *conn, uint32_t id
 	return NULL;
 }
 
-/* A free line; those that the lane has let go of are cleared first. */
+/* Find a free line, after freeing the rings that the lane has detached. */
 static unsigned int free_line(struct comch_consumer *c)
 {
 	unsigned int found = COMCH_RINGS;
@@ -218,8 +221,8 @@ static unsigned int free_line(struct comch_consumer *c)
 }
 
 /*
- * Receives that are posted, as seen from outside the lane: or a few more, as of several producers
- * each may be told of all.
+ * Returns the number of posted receives, as seen by the control thread. It may be too high for a
+ * moment, which is permitted: with several producers, each may get credit for all receives.
  */
 static uint32_t outstanding(const struct comch_consumer *c)
 {
@@ -228,19 +231,19 @@ static uint32_t outstanding(const struct comch_consumer *c)
 }
 
 /*
- * A new ring has its first credit without the lane, which may be busy elsewhere and wait for the
- * peer. What the lane posted while it did not yet know the ring is added here, unless the lane has
- * said more meanwhile.
+ * Give a new ring the credit for receives that the lane posted before it knew the ring. The control
+ * thread does it, because the lane may be busy elsewhere, waiting for the peer. If the lane has
+ * published credit in the meantime, that one stays.
  */
-static void give_late(struct comch_consumer *c, unsigned int line, uint32_t limit)
+static void add_initial_credit(struct comch_consumer *c, unsigned int line, uint32_t limit)
 {
 	uint64_t first = comch_credit_pack(0, limit);
 	uint32_t now;
 
 	/*
-	 * Pairs with comch_post_recv: it sees the ring, or its posts are seen here. The fence that
-	 * it has not is this one; where there is no membarrier, what it had on its way just now is
-	 * told when it polls.
+	 * Pairs with comch_post_recv(): either it sees the ring, or this thread sees its receives.
+	 * It has no fence of its own; comch_membarrier() issues one on its CPU. Without membarrier
+	 * the lane publishes a post that was in progress here at its next poll.
 	 */
 	if (c->conn->dev->membarrier)
 		comch_membarrier();
@@ -274,7 +277,7 @@ static const char *attach(struct comch_consumer *c, unsigned int line,
 	in->mask = up->slots - 1;
 	in->producer = up->id;
 	in->line = &c->page->ring[line];
-	*limit_p = in->given_limit = outstanding(c); /* the lane goes on from here */
+	*limit_p = in->given_limit = outstanding(c); /* the lane continues from here */
 	gantry_shm_st64(&in->line->credit, comch_credit_pack(0, in->given_limit));
 	c->in[line] = in;
 	c->conn->n_rings++;
@@ -306,12 +309,15 @@ const char *comch_on_producer(struct comch_conn *conn, const struct comch_produc
 		if (why)
 			return why;
 		frame.ok.line = line;
-		/* a lane that sleeps does not know the ring yet, so it has given no credit */
+		/*
+		 * Wake the lane: a lane that sleeps does not know the ring, and so gives it no
+		 * credit.
+		 */
 		comch_bell_ring(conn, c->bell_ring);
 	}
 	comch_out_must(conn, &frame);
 	if (frame.ok.line != COMCH_NO_LINE)
-		give_late(c, line, limit);
+		add_initial_credit(c, line, limit);
 	return NULL;
 }
 
@@ -331,7 +337,7 @@ const char *comch_on_producer_gone(struct comch_conn *conn, uint32_t id)
 	return NULL;
 }
 
-/* -- consumers of the peer, and our producers towards them -- */
+/* -- consumers of the peer, and producers of this side -- */
 
 static struct comch_remote *find_remote(struct comch_conn *conn, uint32_t id)
 {
@@ -419,7 +425,7 @@ const char *comch_on_consumer_gone(struct comch_conn *conn, uint32_t id)
 	return NULL;
 }
 
-static int tell_producer(struct comch_producer *p)
+static int send_producer(struct comch_producer *p)
 {
 	struct comch_frame frame;
 
@@ -429,7 +435,10 @@ static int tell_producer(struct comch_producer *p)
 	return comch_out_send(p->conn, &frame, &p->ring_fd, 1);
 }
 
-/* What sends immediate data only never fills more than its depth. */
+/*
+ * Returns the number of slots of a ring. A producer that sends only immediate data never uses more
+ * than its depth.
+ */
 static uint32_t ring_slots(const struct comch_conf *conf, const struct gantry_queue_attr *attr)
 {
 	uint32_t most = (uint32_t)conf->ring_slots, slots = tc_power_of_two(attr->depth);
@@ -481,7 +490,7 @@ int comch_producer_create(void *arg, uint32_t consumer_id, const struct gantry_q
 		goto out_undo_fds;
 	p->ring_fd = rc;
 	p->slots = memory;
-	rc = tell_producer(p);
+	rc = send_producer(p);
 	if (rc)
 		goto out_undo_ring;
 	conn->next_producer++;
@@ -548,7 +557,7 @@ const char *comch_on_producer_ok(struct comch_conn *conn, const struct comch_pro
 	return NULL;
 }
 
-/* The queues that the user has left behind go with the connection. */
+/* Destroy the queues that the user has not destroyed. */
 void comch_queues_free(struct comch_conn *conn)
 {
 	struct comch_link *pos, *next;

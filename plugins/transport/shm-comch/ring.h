@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ring.h - the ring of one producer towards one consumer, and the line in which the consumer gives
+ * ring.h - the ring from one producer to one consumer, and the line in which the consumer returns
  * credit.
  *
  *   ring: memory of the producer, read by the consumer           credit page: memory of the
@@ -9,19 +9,19 @@
  *   | payload, 56 bytes            | trailer |  slot 0           line 1+n tail, limit of ring n
  *   | ...                          |         |  slot 1 ...
  *
- * The trailer is one word, stored last. It holds a sequence number, position + 1, so neither side
- * shares an index on the fast path: a slot is ready when its number is the one expected. What it
- * held before, the number of one lap earlier (0 in the first lap), means empty; anything else is a
- * broken peer. A message of several slots has its first slot published last: with release, and who
- * sees it with acquire may look at the others.
+ * The trailer is one word, stored last. It contains a sequence number, position + 1, so the fast
+ * path has no shared index. A slot is ready if it has the expected number. The number of one lap
+ * earlier (0 in the first lap) means that the slot is empty. Any other number is a protocol error.
+ * Of a message with several slots the first slot is published last, with a release. A consumer that
+ * sees it with an acquire may read the others.
  *
- * A producer that is destroyed withdraws the messages of regions whose data it does not know to
- * have been read: it marks their trailers, and its user may change the data after that. The
- * consumer skips a marked message, and reads the trailer again after it has copied data of a
- * region: if it is marked now, the message is skipped, too. The next message uses the receive,
- * whose buffer then may have been written behind the data of that message.
+ * A producer that is destroyed withdraws the messages of regions whose data the consumer may not
+ * have read. It marks their trailers, and then its user may change the data. The consumer skips a
+ * marked message. After it has copied data of a region it reads the trailer again, and skips the
+ * message if it is marked now. The next message uses the same receive, so bytes of the buffer
+ * beyond the data of that message may have been written.
  *
- * Credit is one word as well: how many slots have been consumed, and up to which message the
+ * Credit is one word as well: the number of consumed slots, and the number of messages that the
  * producer may send.
  */
 #ifndef COMCH_RING_H
@@ -33,10 +33,10 @@
 #include <gantry/transport.h>
 
 #define COMCH_SLOT_PAYLOAD 56u
-/* room behind one word of immediate data: copied without a loop */
+/* payload after one word of immediate data: copied without a loop */
 #define COMCH_BEHIND_WORD (COMCH_SLOT_PAYLOAD - 8)
 #define COMCH_INLINE_MAX 4096u
-#define COMCH_SLOTS_MIN 128u /* an inline message of the largest size fits with room to spare */
+#define COMCH_SLOTS_MIN 128u /* more than an inline message of the largest size needs */
 #define COMCH_SLOTS_MAX 65536u
 
 struct comch_slot {
@@ -48,10 +48,10 @@ _Static_assert(sizeof(struct comch_slot) == 64, "one cache line");
 
 enum comch_kind {
 	COMCH_K_IMM = 1, /* immediate data only */
-	/* immediate data, then inline data, which goes on in the slots that follow */
+	/* immediate data, then inline data, which continues in the following slots */
 	COMCH_K_INLINE,
 	COMCH_K_REGION,  /* struct comch_region_send, then immediate data */
-	COMCH_K_REGION2, /* struct comch_region_send; immediate data in the slot that follows */
+	COMCH_K_REGION2, /* struct comch_region_send; immediate data in the following slot */
 	COMCH_K_MORE,    /* not the first slot of its message */
 };
 
@@ -85,14 +85,14 @@ static inline struct comch_trailer comch_trailer_unpack(uint64_t word)
 				      (uint16_t)(word >> 48)};
 }
 
-/* The trailer of a slot full of immediate data, the commonest of all messages. */
+/* Returns the trailer of a slot full of immediate data, the most frequent message. */
 static inline uint64_t comch_full_word(uint64_t position)
 {
 	return comch_trailer_pack(
 		(struct comch_trailer){(uint32_t)position + 1, COMCH_K_IMM, COMCH_SLOT_PAYLOAD, 0});
 }
 
-/* The trailer of a slot that is not the first of its message. */
+/* Returns the trailer of a slot that is not the first of its message. */
 static inline uint64_t comch_more_word(uint64_t position)
 {
 	return comch_trailer_pack(
@@ -100,9 +100,9 @@ static inline uint64_t comch_more_word(uint64_t position)
 }
 
 /*
- * Of the messages of several slots the commonest: whole words of data behind one word of immediate
- * data, up to the end of the second slot. The trailer of the first, and whether a trailer that is
- * ready is such.
+ * The most frequent message of several slots: one word of immediate data, then whole words of data
+ * that end in the second slot. comch_pair_word() is the trailer of its first slot. comch_is_pair()
+ * recognises such a trailer, of a slot that is ready.
  */
 static inline bool comch_fits_pair(uint32_t length)
 {
@@ -122,26 +122,26 @@ static inline bool comch_is_pair(uint64_t position, uint64_t word)
 	       comch_fits_pair((uint32_t)(word >> 48));
 }
 
-/* Of `length` bytes of inline data behind imm_len bytes: how many lie in the first slot. */
+/* Returns how many of `length` bytes of inline data after imm_len bytes are in the first slot. */
 static inline uint32_t comch_inline_here(uint32_t imm_len, uint32_t length)
 {
 	return length < COMCH_SLOT_PAYLOAD - imm_len ? length : COMCH_SLOT_PAYLOAD - imm_len;
 }
 
-/* And how many slots follow it. */
+/* Returns how many slots follow the first one. */
 static inline uint32_t comch_more_slots(uint32_t imm_len, uint32_t length)
 {
 	return (imm_len + length - 1) / COMCH_SLOT_PAYLOAD;
 }
 
-#define COMCH_LINE_STRIDE 128u /* two lines: the prefetcher fetches them in pairs */
+#define COMCH_LINE_STRIDE 128u /* two cache lines: the prefetcher fetches them in pairs */
 #define COMCH_PAGE_BYTES 8192u
-#define COMCH_RINGS (COMCH_PAGE_BYTES / COMCH_LINE_STRIDE - 1) /* of one consumer */
+#define COMCH_RINGS (COMCH_PAGE_BYTES / COMCH_LINE_STRIDE - 1) /* per consumer */
 
 struct comch_line {
 	union {
 		uint64_t credit; /* tail in the low half, limit in the high half */
-		uint32_t asleep; /* of line 0: ring the doorbell */
+		uint32_t asleep; /* of line 0: 1 if the producers must ring the doorbell */
 	};
 	uint8_t rest[COMCH_LINE_STRIDE - 8];
 } __attribute__((aligned(128)));
