@@ -313,7 +313,7 @@ static void up(struct vb_pipe *pipe)
 	else
 		__atomic_store_n(&pipe->up, 1, __ATOMIC_RELEASE);
 	if (pipe->peer)
-		/* pairs with way() in rma.c */
+		/* pairs with pipe_of() in rma.c */
 		__atomic_store_n(&pipe->peer->pipes[pipe->lane->number], pipe, __ATOMIC_RELEASE);
 	if (pipe->kind == VB_CONTROL)
 		vb_conn_up(pipe->conn);

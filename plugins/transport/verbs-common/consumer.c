@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* consumer.c - takes messages off the pipes of its lane, in the order in which they came. */
+/* consumer.c - delivers the messages of the pipes of its lane, in their order of arrival. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@ static struct vb_pipe *first_pipe(const struct vb_consumer *c)
 }
 
 /*
- * Where data is fetched to: pinned, so only for consumers that may get data which does not travel
- * in the message.
+ * Allocate and register the buffer for fetched data. It is pinned, so only consumers get one whose
+ * messages may have data of a region.
  */
 static int make_bounce(struct vb_consumer *c)
 {
@@ -56,9 +56,10 @@ static void free_consumer(struct vb_consumer *c)
 }
 
 /*
- * What cannot be told ends the connection: the peer would know of other consumers than there are.
+ * Announce a consumer, or its end, to the peer. If that fails, the connection ends, because the
+ * peer would have a wrong list of consumers.
  */
-static void say(struct vb_consumer *c, int up)
+static void announce(struct vb_consumer *c, int up)
 {
 	struct vb_ctrl_consumer body = {.id = c->id,
 					.lane = (uint16_t)c->lane->number,
@@ -97,7 +98,7 @@ int vb_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t
 	size = tc_power_of_two(attr->depth);
 	c->recv_mask = size - 1;
 	c->recvs = calloc(size, sizeof(*c->recvs));
-	/* several peers' lanes may each have the whole depth in flight */
+	/* several lanes of the peer may each have the full depth in flight */
 	size = tc_power_of_two((uint32_t)conn->t->conf->max_depth * VB_PIPES_PER_CONSUMER);
 	c->mask = size - 1;
 	c->arrivals = calloc(size, sizeof(*c->arrivals));
@@ -109,7 +110,7 @@ int vb_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t
 		goto out_lane;
 	c->id = ++conn->next_consumer;
 	__atomic_store_n(&c->lane->consumer, c, __ATOMIC_RELEASE);
-	say(c, 1);
+	announce(c, 1);
 	*id_p = c->id;
 	*consumer_p = c;
 	return 0;
@@ -131,7 +132,7 @@ static int is_region(const struct vb_msg *msg)
 	return (msg->kind & 0xf) == VB_MSG_REGION;
 }
 
-static void give_batch(struct vb_batch *batch)
+static void post_batch(struct vb_batch *batch)
 {
 	if (batch->n == 0)
 		return;
@@ -140,19 +141,19 @@ static void give_batch(struct vb_batch *batch)
 	batch->n = batch->messages = 0;
 }
 
-/* In lots of one pipe. */
+/* Collect slots to be posted again, in batches of one pipe. */
 static void add_to_batch(struct vb_batch *batch, const struct vb_arrival *a)
 {
 	if (!a->ends)
-		return; /* there are more in that slot */
+		return; /* not the last message of its slot */
 	if (batch->n == VB_POLL || batch->pipe != a->pipe)
-		give_batch(batch);
+		post_batch(batch);
 	batch->pipe = a->pipe;
 	batch->slots[batch->n++] = a->slot;
 	batch->messages += a->ends;
 }
 
-/* Nobody takes these any more. */
+/* Drop the messages that have not been polled: the consumer is being destroyed. */
 static void drop_arrivals(struct vb_consumer *c)
 {
 	for (; c->tail != c->head; c->tail++) {
@@ -161,7 +162,7 @@ static void drop_arrivals(struct vb_consumer *c)
 		a->pipe->taken += (uint32_t)is_region(message(a));
 		add_to_batch(&c->taken, a);
 	}
-	give_batch(&c->taken);
+	post_batch(&c->taken);
 	for (struct vb_pipe *p = first_pipe(c); p; p = p->next)
 		if (p->kind == VB_MESSAGES)
 			vb_pipe_tell(p, 0, c->depth, VB_TELL_IDLE);
@@ -177,8 +178,8 @@ void vb_consumer_destroy(void *arg)
 	lane = c->lane;
 	__atomic_store_n(&lane->consumer, NULL, __ATOMIC_RELEASE);
 	drop_arrivals(c);
-	say(c, 0);
-	/* the device writes to its memory, and reads the peer's */
+	announce(c, 0);
+	/* the device writes to the buffer of the consumer, and reads memory of the peer */
 	if (c->fetch == VB_F_UNDER_WAY) {
 		c->gone = 1;
 		c->next = lane->gone;
@@ -210,8 +211,8 @@ uint32_t vb_consumer_free(const struct vb_consumer *c)
 	return posted > waiting ? posted - waiting : 0;
 }
 
-/* Let the peers know what is new, where it is worth it. */
-static void tell(struct vb_consumer *c, enum vb_tell when)
+/* Send credit to the peers, if `when` justifies it. */
+static void send_credit(struct vb_consumer *c, enum vb_tell when)
 {
 	uint32_t n = vb_consumer_free(c);
 
@@ -222,7 +223,7 @@ static void tell(struct vb_consumer *c, enum vb_tell when)
 			c->dirty |= vb_pipe_tell(p, n, c->depth, when);
 }
 
-static bool has_news(const struct vb_consumer *c)
+static bool has_unsent_credit(const struct vb_consumer *c)
 {
 	return c->dirty || c->newest != first_pipe(c);
 }
@@ -237,12 +238,12 @@ int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 		c->recvs[(c->recv_head + i) & c->recv_mask] =
 			recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
 	c->recv_head += n;
-	c->dirty = 1; /* an answer that is sent next brings it along; else the next poll tells it */
+	c->dirty = 1; /* the next reply carries the credit; else the next poll sends it */
 	if (c->prompt) {
-		give_batch(&c->taken);
-		/* telling needs room in the send queue, which the ends of earlier sends make */
+		post_batch(&c->taken);
+		/* vb_pipe_tell() needs a free request: process completions first */
 		vb_lane_poll(c->lane);
-		tell(c, VB_TELL_LAST);
+		send_credit(c, VB_TELL_LAST);
 	}
 	return 0;
 }
@@ -272,7 +273,7 @@ void vb_consumer_arrived(struct vb_consumer *c, const struct vb_arrival *arrival
 	}
 }
 
-/* -- data that has to be fetched -- */
+/* -- fetching data of regions -- */
 
 static void fetch(struct vb_consumer *c, struct vb_pipe *pipe, const struct vb_import *im,
 		  const struct vb_msg_region *ref)
@@ -301,7 +302,8 @@ void vb_consumer_fetched(struct vb_consumer *c, int status)
 }
 
 /*
- * Whether the data of the first arrival is there; begins to fetch it otherwise. 1, 0, or -EPROTO.
+ * Check whether the data of the first arrival has been fetched; else start to fetch it. Returns 1:
+ * it has; 0: not yet; -EPROTO.
  */
 static int fetched(struct vb_consumer *c, struct vb_pipe *pipe, const struct vb_msg_region *ref,
 		   const struct gantry_recv *recv)
@@ -333,7 +335,10 @@ static int fetched(struct vb_consumer *c, struct vb_pipe *pipe, const struct vb_
 	return 0;
 }
 
-/* Whether the first arrival went into *msg; 0: its data is not there yet; -EPROTO. */
+/*
+ * Take the first arrival, if its data has been fetched. Returns 1: it is in *msg; 0: not yet;
+ * -EPROTO.
+ */
 static int take_region(struct vb_consumer *c, const struct vb_arrival *a,
 		       const struct gantry_recv *recv, struct gantry_msg *msg)
 {
@@ -387,12 +392,12 @@ static int take(struct vb_consumer *c, const struct vb_arrival *a, struct gantry
 	return 1;
 }
 
-/* What the last poll left undone, because somebody waits for the answers to what it found. */
-static void catch_up(struct vb_consumer *c)
+/* Do what the last poll has deferred, so that replies to its messages could be sent first. */
+static void finish_last_poll(struct vb_consumer *c)
 {
 	c->busy = 0;
-	give_batch(&c->taken);
-	tell(c, VB_TELL_BUSY);
+	post_batch(&c->taken);
+	send_credit(c, VB_TELL_BUSY);
 	c->dirty = 1;
 }
 
@@ -403,7 +408,7 @@ int vb_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	int rc = 1;
 
 	if (c->busy)
-		catch_up(c);
+		finish_last_poll(c);
 	vb_lane_poll(c->lane);
 	while (n < max && c->tail != c->head && c->recv_tail != c->recv_head) {
 		const struct vb_arrival *a = &c->arrivals[c->tail & c->mask];
@@ -422,12 +427,12 @@ int vb_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	}
 	if (n != 0)
 		c->busy = c->dirty = 1;
-	else if (has_news(c))
-		tell(c, VB_TELL_IDLE);
+	else if (has_unsent_credit(c))
+		send_credit(c, VB_TELL_IDLE);
 	return n == 0 && c->broken ? -EPROTO : (int)n;
 }
 
-/* -- sleep -- */
+/* -- sleeping -- */
 
 int vb_consumer_arm(void *arg)
 {
@@ -435,8 +440,8 @@ int vb_consumer_arm(void *arg)
 	struct vb_lane *lane = c->lane;
 
 	c->busy = 0;
-	give_batch(&c->taken);
-	tell(c, VB_TELL_LAST);
+	post_batch(&c->taken);
+	send_credit(c, VB_TELL_LAST);
 	vb_lane_flush(lane);
 	vb_channel_drain(lane->channel);
 	for (struct vb_pipe *p = first_pipe(c); p; p = p->next)

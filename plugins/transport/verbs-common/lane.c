@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lane.c - the pipes that one thread uses: their completions, and to whom each goes. */
+/* lane.c - the pipes of one thread: polls them, and dispatches their completions. */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ int vb_lane_get(struct vb_conn *conn, uint32_t number, struct vb_lane **lane_p)
 void vb_lane_put(struct vb_lane *lane)
 {
 	if (--lane->n_users == 0 && lane->gone)
-		/* nobody else sees the end of their fetches from now on */
+		/* from now on only the control thread polls for the end of their fetches */
 		vb_transport_wake(lane->conn->t);
 }
 
@@ -98,10 +98,11 @@ void vb_lane_add(struct vb_lane *lane, struct vb_pipe *pipe)
 
 	pipe->next = lane->pipes;
 	__atomic_store_n(&pipe->up, 1, __ATOMIC_RELAXED);
-	/* pairs with first_pipe, here and in consumer.c */
+	/* pairs with first_pipe(), here and in consumer.c */
 	__atomic_store_n(&lane->pipes, pipe, __ATOMIC_RELEASE);
 	/*
-	 * a lane that sleeps has to see it, and to say what it takes: nothing can come before that
+	 * Wake a lane that sleeps: it must see the pipe and grant credit. Before that no message
+	 * can arrive.
 	 */
 	rc = vb_qp_wake(&pipe->qp);
 	if (rc)
@@ -129,8 +130,8 @@ static void ended(void *arg, const struct vb_send *send, int status)
 }
 
 /*
- * Messages for nobody: their consumer is gone. The receive goes back; the sender's region is not
- * wanted.
+ * Drop messages whose consumer has been destroyed. The receive is posted again; data of the
+ * sender's region is not fetched.
  */
 static void drop(struct vb_pipe *pipe, uint32_t slot, const struct vb_msg *msg, uint32_t n)
 {
@@ -140,7 +141,10 @@ static void drop(struct vb_pipe *pipe, uint32_t slot, const struct vb_msg *msg, 
 	vb_pipe_tell(pipe, 0, 1, VB_TELL_IDLE);
 }
 
-/* How many messages came in a slot. 0: not one, or they are not alike. */
+/*
+ * Returns the number of messages in a slot; 0: invalid. Messages that share a slot must have the
+ * same kind and no data.
+ */
 static uint32_t count_messages(const struct vb_msg *msg, uint32_t bytes)
 {
 	uint32_t n = (bytes + (uint32_t)sizeof(*msg) - 1) / (uint32_t)sizeof(*msg);
@@ -192,7 +196,7 @@ static void arrived(struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
 		deliver(c, pipe, slot, bytes, n);
 }
 
-/* Of a note the data is in the region, and the slot empty. */
+/* Process a receive completion. The data of a note is in the region, so its slot is empty. */
 static void received(struct vb_pipe *pipe, const struct ibv_wc *wc)
 {
 	uint32_t slot = (uint32_t)wc->wr_id;

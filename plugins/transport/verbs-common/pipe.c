@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pipe.c - a queue pair with its completion queue, its slots for messages, and the credit by which
- * they are used.
+ * pipe.c - a queue pair with its completion queue, its message slots, and the credit for their use.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,10 +11,10 @@
 
 #include "verbs.h"
 
-#define CREDIT_BYTES 64u   /* of the block, for each direction: lines of their own */
-#define EXTRA_REQUESTS 16u /* beside messages: credit, a probe, a fetch */
+#define CREDIT_BYTES 64u   /* of the block, for each direction: separate cache lines */
+#define EXTRA_REQUESTS 16u /* in addition to messages: credit, a probe, a fetch */
 #define PAGE 4096u
-#define OLD_WORD (1u << 30) /* messages that a credit word may lag behind */
+#define OLD_WORD (1u << 30) /* messages by which the written credit may lag behind */
 
 static uint32_t slots_of(const struct vb_conf *conf, enum vb_kind kind)
 {
@@ -92,7 +91,10 @@ static int make_block(struct vb_pipe *pipe)
 	return 0;
 }
 
-/* Send requests that can be out: of the passive end of a pipe that only carries data, none. */
+/*
+ * Returns how many send requests may be outstanding. The passive end of a pipe that only carries
+ * data posts none; the minimum is 1.
+ */
 static uint32_t requests(const struct vb_pipe *pipe)
 {
 	const struct vb_conf *conf = pipe->conn->t->conf;
@@ -107,8 +109,8 @@ static uint32_t requests(const struct vb_pipe *pipe)
 
 uint32_t vb_depth_limit(const struct vb_conf *conf, const struct vb_limits *limits)
 {
-	const uint32_t more = EXTRA_REQUESTS + 1; /* and one to wake the lane */
-	/* for each message of the depth; and a receive */
+	const uint32_t more = EXTRA_REQUESTS + 1; /* 1: to wake the lane */
+	/* send requests per message of the depth; each also needs a receive */
 	uint32_t sends = conf->data_qp == VB_SHARED ? 2 : 1;
 	uint32_t by_queue = limits->max_qp_wr > more ? (limits->max_qp_wr - more) / sends : 0;
 	uint32_t by_completions = limits->max_cqe > more ? (limits->max_cqe - more) / (sends + 1)
@@ -169,12 +171,15 @@ void vb_pipe_fail(struct vb_pipe *pipe)
 	__atomic_store_n(&pipe->up, 0, __ATOMIC_RELAXED);
 	if (pipe->qp.qp)
 		vb_qp_fail(&pipe->qp);
-	/* pairs with poll_pipe: what it polls after that is all there is */
+	/*
+	 * pairs with poll_pipe(): no further completions follow those that it polls after this
+	 * store
+	 */
 	__atomic_store_n(&pipe->quiet, 1, __ATOMIC_RELEASE);
 	if (pipe->qp.qp && pipe->lane)
 		/*
-		 * a lane that sleeps sees it; a queue pair that takes nothing more has said it
-		 * itself
+		 * Wake a lane that sleeps. If the queue pair rejects the request, it has reported
+		 * its error itself.
 		 */
 		vb_qp_wake(&pipe->qp);
 }
@@ -229,7 +234,7 @@ int vb_pipe_heard(struct vb_pipe *pipe, const struct vb_hello *hello)
 	    (pipe->slots != 0) != (hello->slots != 0))
 		return -EPROTO;
 	pipe->window = pipe->slots < hello->slots ? pipe->slots : hello->slots;
-	/* all receives are posted, at both ends, and no consumer has to appear */
+	/* A control pipe needs no consumer: all receives are posted at both ends. */
 	if (pipe->kind == VB_CONTROL)
 		pipe->allowed = pipe->told = pipe->window;
 	pipe->peer_credit_addr = hello->credit_addr;
@@ -246,8 +251,8 @@ void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
 	if (more <= 0)
 		return;
 	/*
-	 * more than its slots: it would only harm itself, but our own slots must not be used again
-	 * too early
+	 * More than its slots would only harm the peer itself. But the send slots of this side must
+	 * not be reused too early.
 	 */
 	if (pipe->allowed + (uint32_t)more - pipe->sent > pipe->window)
 		vb_conn_broken(pipe->conn, "takes more messages than it has room for");
@@ -257,7 +262,7 @@ void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
 
 uint32_t vb_pipe_credit(struct vb_pipe *pipe)
 {
-	/* the peer's device wrote it; after it slots are written, never read */
+	/* Written by the device of the peer. After this load, slots are only written, not read. */
 	if (pipe->allowed == pipe->sent)
 		vb_pipe_told(pipe, gantry_shm_ld32_acquire(&pipe->credit->allowed), UINT32_MAX);
 	return pipe->allowed - pipe->sent;
@@ -273,8 +278,8 @@ char *vb_pipe_slot(struct vb_pipe *pipe, const struct vb_send *send, struct ibv_
 	if (!*wr_p)
 		return NULL;
 	/*
-	 * A slot is used again after `slots` messages. The peer has allowed the last of them only
-	 * when it had received the first: nothing is read from that slot any more.
+	 * A slot is reused after `slots` messages. The peer grants credit for the last of them only
+	 * after it has received the first, so no device reads the slot any more.
 	 */
 	slot = pipe->send_slots + (size_t)pipe->send_at * pipe->slot_bytes;
 	(*wr_p)->opcode = IBV_WR_SEND;
@@ -294,8 +299,8 @@ static struct ibv_send_wr *last_built(const struct vb_pipe *pipe)
 	return &pipe->qp.wrs[(pipe->qp.built - 1) & pipe->qp.mask];
 }
 
-/* Where the message behind those of a request would begin. */
-static uint32_t next_seat(const struct ibv_send_wr *wr)
+/* Returns the offset in the slot at which the next message of a request would begin. */
+static uint32_t next_offset(const struct ibv_send_wr *wr)
 {
 	return (wr->sg_list->length + (uint32_t)sizeof(struct vb_msg) - 1) &
 	       ~((uint32_t)sizeof(struct vb_msg) - 1);
@@ -304,7 +309,7 @@ static uint32_t next_seat(const struct ibv_send_wr *wr)
 bool vb_pipe_can_coalesce(const struct vb_pipe *pipe)
 {
 	return pipe->bare == pipe->qp.built && pipe->qp.built != pipe->qp.posted &&
-	       next_seat(last_built(pipe)) + sizeof(struct vb_msg) <= pipe->slot_bytes;
+	       next_offset(last_built(pipe)) + sizeof(struct vb_msg) <= pipe->slot_bytes;
 }
 
 struct vb_msg *vb_pipe_coalesce(struct vb_pipe *pipe, uint8_t kind, uint32_t bytes)
@@ -315,7 +320,7 @@ struct vb_msg *vb_pipe_coalesce(struct vb_pipe *pipe, uint8_t kind, uint32_t byt
 
 	if (!vb_pipe_can_coalesce(pipe) || vb_pipe_credit(pipe) == 0)
 		return NULL;
-	at = next_seat(wr);
+	at = next_offset(wr);
 	before = (struct vb_msg *)(uintptr_t)(wr->sg_list->addr + at) - 1;
 	if (before->kind != kind)
 		return NULL;
@@ -339,7 +344,7 @@ uint32_t vb_pipe_noted(struct vb_pipe *pipe, uint32_t slot, uint32_t note)
 
 	msg->kind = (uint8_t)(VB_MSG_PLAIN | (c ? c->id & 0xf : 0) << 4);
 	msg->imm_len = sizeof(note);
-	msg->allowed = (uint16_t)pipe->allowed; /* nothing new */
+	msg->allowed = (uint16_t)pipe->allowed; /* no new credit */
 	msg->producer = msg->length = 0;
 	memcpy(msg->imm, &note, sizeof(note));
 	return (uint32_t)(offsetof(struct vb_msg, imm) + sizeof(note));
@@ -368,8 +373,8 @@ uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs)
 }
 
 /*
- * Both numbers, as they stand now, into the peer's memory. Whatever the device reads later is no
- * less right.
+ * Write both counts to the peer. If the device reads them later, it may read newer values, which
+ * are valid, too.
  */
 static void write_credit(struct vb_pipe *pipe)
 {
@@ -392,8 +397,9 @@ static void write_credit(struct vb_pipe *pipe)
 }
 
 /*
- * Most has come back. Where messages go that way one of them will say so; once it was seen that
- * none did, it is written.
+ * Returns true if no message has been sent since the last call. The caller has most of the depth
+ * free. If messages are sent in that direction, one of them carries the credit; else the credit
+ * must be written.
  */
 static bool is_one_way(struct vb_pipe *pipe)
 {
@@ -403,12 +409,14 @@ static bool is_one_way(struct vb_pipe *pipe)
 	return same;
 }
 
-/* Whether it is worth a write that the peer may send `more`. */
+/* Returns true if credit for `more` messages justifies a write. */
 static bool is_worth_it(struct vb_pipe *pipe, uint32_t more, uint32_t depth, enum vb_tell when)
 {
 	uint32_t ends = pipe->taken - pipe->told_taken, most = depth - depth / 4;
 
-	/* what it reads there is compared with what it knows, modulo 2^32: it must not be old */
+	/*
+	 * The peer compares the written value with its own modulo 2^32, so it must not be too old.
+	 */
 	if (ends >= most || pipe->told - pipe->written >= OLD_WORD)
 		return true;
 	if (when == VB_TELL_BUSY)

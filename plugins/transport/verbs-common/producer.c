@@ -64,8 +64,8 @@ out_free:
 }
 
 /*
- * Whether the peer may still read data of its sends. The lane may use the pipe for other queues:
- * nothing is written.
+ * Returns true if the peer may still read data of a send of this producer. The lane may use the
+ * pipe for other queues, so this function only reads.
  */
 static bool has_unread(const struct vb_producer *p)
 {
@@ -83,8 +83,9 @@ static bool has_unread(const struct vb_producer *p)
 }
 
 /*
- * Data that the peer may still read may be changed after this. Only a queue pair in the error state
- * keeps the peer's device from reading it, so the connection ends.
+ * Destroy a producer. Afterwards the user may change data of its sends. If the peer may still read
+ * some, the connection ends, because only a queue pair in the error state keeps the device of the
+ * peer from reading it.
  */
 void vb_producer_destroy(void *arg)
 {
@@ -108,15 +109,15 @@ void vb_producer_destroy(void *arg)
 	free(p);
 }
 
-/* Where its messages go, once there is a way. */
-static struct vb_pipe *way(struct vb_producer *p)
+/* Returns the pipe of its messages; NULL: not up yet. */
+static struct vb_pipe *pipe_of(struct vb_producer *p)
 {
 	if (!p->pipe)
 		p->pipe = vb_lane_pipe(p->lane, VB_MESSAGES, p->peer_lane);
 	return p->pipe;
 }
 
-/* The peer has the data of these many more regions: to each producer its own. */
+/* Distribute the cookies of regions whose data the peer has fetched to their producers. */
 static void collect_taken(struct vb_pipe *pipe)
 {
 	uint32_t taken = gantry_shm_ld32_acquire(&pipe->credit->taken);
@@ -135,14 +136,14 @@ static void collect_taken(struct vb_pipe *pipe)
 	}
 }
 
-/* Whether one more REGION message can be told to its producer when it ends. */
+/* Returns true if the ring of REGION messages and the producer have room for one more. */
 static bool has_room(const struct vb_producer *p, struct vb_pipe *pipe)
 {
 	if (pipe->region_head - pipe->region_tail == pipe->slots)
 		collect_taken(pipe);
 	if (p->n_regions < p->depth && pipe->region_head - pipe->region_tail < pipe->slots)
 		return true;
-	vb_lane_flush(p->lane); /* the peer cannot take what has not gone */
+	vb_lane_flush(p->lane); /* the peer cannot fetch before it is sent */
 	return false;
 }
 
@@ -162,7 +163,7 @@ static uint8_t kind_of(const struct vb_producer *p)
 	return (uint8_t)(VB_MSG_PLAIN | (p->consumer_id & 0xf) << 4);
 }
 
-/* Credit comes with what is polled: look again before giving up. */
+/* Get a slot for a message. Polling may bring credit, so try again before giving up. */
 static char *claim(struct vb_producer *p, struct vb_pipe *pipe, struct ibv_send_wr **wr_p)
 {
 	static const struct vb_send send = {.kind = VB_R_MESSAGE};
@@ -188,7 +189,7 @@ static void fill(struct vb_producer *p, struct vb_msg *msg, const struct gantry_
 		memcpy(msg->imm, s->imm, s->imm_len);
 }
 
-/* Returns how many bytes of the slot are used. */
+/* Store the data. Returns the number of bytes used in the slot. */
 static uint32_t fill_data(struct vb_producer *p, struct vb_msg *msg, const struct gantry_send *s,
 			  const struct vb_msg_region *ref)
 {
@@ -209,7 +210,7 @@ static uint32_t fill_data(struct vb_producer *p, struct vb_msg *msg, const struc
 	return (uint32_t)(sizeof(*msg) + sizeof(*ref));
 }
 
-/* Into the chain: without data behind others that have not gone yet, where there is room. */
+/* Add a message to the chain. A message without data joins the last request, if there is room. */
 static int put(struct vb_producer *p, const struct gantry_send *s, const struct vb_msg_region *ref)
 {
 	uint32_t bytes = (uint32_t)offsetof(struct vb_msg, imm) + s->imm_len;
@@ -235,7 +236,7 @@ static int put(struct vb_producer *p, const struct gantry_send *s, const struct 
 int vb_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct vb_producer *p = arg;
-	struct vb_pipe *pipe = way(p);
+	struct vb_pipe *pipe = pipe_of(p);
 	struct vb_msg_region ref = {.length = 0};
 
 	if (__atomic_load_n(&p->lane->conn->lost, __ATOMIC_RELAXED) ||

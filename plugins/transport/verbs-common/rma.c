@@ -67,7 +67,7 @@ void vb_rma_destroy(void *arg)
 	free(rma);
 }
 
-static struct vb_pipe *way(struct vb_rma *rma, const struct vb_import *im)
+static struct vb_pipe *pipe_of(struct vb_rma *rma, const struct vb_import *im)
 {
 	if (im->peer)
 		return __atomic_load_n(&im->peer->pipes[rma->lane->number], __ATOMIC_ACQUIRE);
@@ -141,7 +141,7 @@ int vb_rma_submit(void *arg, const struct gantry_rma *op)
 
 	if (rc)
 		return rc;
-	pipe = way(rma, op->remote->transport);
+	pipe = pipe_of(rma, op->remote->transport);
 	wr = pipe && rma->n_out < rma->depth ? build(pipe, op, &send) : NULL;
 	if (!wr) {
 		/* rma_poll frees requests after the posted ones have completed */
@@ -164,7 +164,7 @@ static bool is_too_long(const struct vb_rma *rma, uint32_t length)
 	return length > VB_SHORT_BYTES && kind_of_pipe(rma->lane->conn) == VB_DATA;
 }
 
-static struct vb_pipe *way_of_notes(struct vb_rma *rma)
+static struct vb_pipe *pipe_of_notes(struct vb_rma *rma)
 {
 	if (!rma->notes)
 		rma->notes = vb_lane_pipe(rma->lane, VB_MESSAGES, rma->lane->number);
@@ -188,7 +188,7 @@ int vb_rma_write_imm(void *arg, const struct gantry_rma *op, uint32_t note)
 		return -EINVAL;
 	if (is_too_long(rma, op->length))
 		return -EMSGSIZE;
-	pipe = way_of_notes(rma);
+	pipe = pipe_of_notes(rma);
 	if (pipe && rma->n_out < rma->depth && vb_pipe_credit(pipe))
 		wr = vb_qp_build(&pipe->qp, &send);
 	if (!wr) {
