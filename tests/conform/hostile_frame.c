@@ -195,21 +195,21 @@ ATTACK(revoke_before_hello, 0, "out of order")
 	evil_frame(COMCH_REVOKE, &id, sizeof(id), NULL, 0);
 }
 
-ATTACK(consumer_that_never_was_goes, 1, "never was")
+ATTACK(consumer_that_never_was_goes, 1, "never existed")
 {
 	struct comch_id id = {.id = 7};
 
 	evil_frame(COMCH_CONSUMER_GONE, &id, sizeof(id), NULL, 0);
 }
 
-ATTACK(producer_that_never_was_goes, 1, "never was")
+ATTACK(producer_that_never_was_goes, 1, "never existed")
 {
 	struct comch_id id = {.id = 1};
 
 	evil_frame(COMCH_PRODUCER_GONE, &id, sizeof(id), NULL, 0);
 }
 
-ATTACK(confirms_no_producer, 1, "never was")
+ATTACK(confirms_no_producer, 1, "never existed")
 {
 	struct comch_producer_ok ok = {.id = 1, .line = 0};
 

@@ -279,27 +279,27 @@ static uint32_t their_consumer(void)
 	return id;
 }
 
-ATTACK(producer_for_a_forged_consumer, 1, "never was")
+ATTACK(producer_for_a_forged_consumer, 1, "never existed")
 {
 	producer(1, their_consumer() + 1, 256, 256 * 64, FROZEN);
 }
 
-ATTACK(producer_for_consumer_zero, 1, "never was")
+ATTACK(producer_for_consumer_zero, 1, "never existed")
 {
 	producer(1, 0, 256, 256 * 64, FROZEN);
 }
 
-ATTACK(producer_with_a_crooked_ring, 1, "wrong number of slots")
+ATTACK(producer_with_a_crooked_ring, 1, "invalid number of slots")
 {
 	producer(1, their_consumer(), 300, 300 * 64, FROZEN);
 }
 
-ATTACK(producer_with_a_tiny_ring, 1, "wrong number of slots")
+ATTACK(producer_with_a_tiny_ring, 1, "invalid number of slots")
 {
 	producer(1, their_consumer(), 1, 4096, FROZEN);
 }
 
-ATTACK(producer_with_a_huge_ring, 1, "wrong number of slots")
+ATTACK(producer_with_a_huge_ring, 1, "invalid number of slots")
 {
 	producer(1, their_consumer(), 1u << 31, 4096, FROZEN);
 }

@@ -360,7 +360,7 @@ ATTACK(confirms_a_producer_twice, 1, "twice")
 	evil_frame(COMCH_PRODUCER_OK, &ok, sizeof(ok), NULL, 0);
 }
 
-ATTACK(confirms_a_line_that_is_not_there, 1, "never was")
+ATTACK(confirms_a_line_that_is_not_there, 1, "never existed")
 {
 	struct comch_producer_ok ok = {.id = 1, .line = COMCH_RINGS};
 

@@ -87,14 +87,14 @@ static void wrong_words(void)
 		 4,
 		 100,
 		 {0},
-		 "more messages than it has room for"},
+		 "more messages than it has slots"},
 		{"credit that jumps far",
 		 HEAD + 4,
 		 VB_CTRL_USER,
 		 4,
 		 INT32_MAX,
 		 {0},
-		 "more messages than it has room for"},
+		 "more messages than it has slots"},
 	};
 
 	_Static_assert(sizeof(struct vb_ctrl_region) == 72, "a region in the table");
@@ -172,13 +172,15 @@ static void no_credit(void)
 	reach_consumer(0);
 	put_message(&plain, NULL);
 	raw_send(&more, 16);
-	hostile_check_dropped("a message without credit", -EPROTO, "sends what it may not");
+	hostile_check_dropped("a message without credit", -EPROTO,
+			      "sends an invalid slot or exceeds its credit");
 	hostile_leave();
 	hostile_check_honest();
 	hostile_intrude();
 	reach_consumer(0);
 	raw_move(&more, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 0);
-	hostile_check_dropped("a note without credit", -EPROTO, "sends what it may not");
+	hostile_check_dropped("a note without credit", -EPROTO,
+			      "sends an invalid slot or exceeds its credit");
 	hostile_leave();
 	hostile_check_honest();
 	hostile_intrude();
@@ -187,7 +189,7 @@ static void no_credit(void)
 	for (int i = 0; i < 100; i++)
 		raw_post(&more, IBV_WR_SEND, 0, 0, 16);
 	hostile_check_dropped("more messages than it has credit for", -EPROTO,
-			      "sends what it may not");
+			      "sends an invalid slot or exceeds its credit");
 	TEST_ASSERT_TRUE(hostile_taken <= 2);
 	hostile_leave();
 	hostile_check_honest();
@@ -222,11 +224,11 @@ struct letter {
 
 static void wrong_messages(void)
 {
-	static const char cannot[] = "sends a message that cannot be",
-			  region[] = "sends data of a region that cannot be";
-	static const char no[] = "sends what it may not";
+	static const char cannot[] = "sends an invalid message",
+			  region[] = "sends data of an invalid region";
+	static const char no[] = "sends an invalid slot or exceeds its credit";
 	/* for itself; the message is good */
-	static const char jump[] = "more messages than it has room for";
+	static const char jump[] = "more messages than it has slots";
 	static const struct letter rows[] = {
 		{"nothing", 0, {.kind = 0}, {0}, no},
 		{"no head", 7, {.kind = VB_MSG_PLAIN}, {0}, no},

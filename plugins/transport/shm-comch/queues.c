@@ -258,7 +258,7 @@ static const char *attach(struct comch_consumer *c, unsigned int line,
 			  const struct comch_producer_up *up, int fd, uint32_t *limit_p)
 {
 	struct comch_in *in = calloc(1, sizeof(*in));
-	const char *why = "no memory for its ring";
+	const char *why = "out of memory: its ring cannot be attached";
 
 	if (!in) {
 		c->conn->lack = -ENOMEM;
@@ -298,9 +298,9 @@ const char *comch_on_producer(struct comch_conn *conn, const struct comch_produc
 	conn->seen_producers = up->id;
 	if (up->slots < COMCH_SLOTS_MIN || up->slots > COMCH_SLOTS_MAX ||
 	    (up->slots & (up->slots - 1)))
-		return "ring with a wrong number of slots";
+		return "ring with an invalid number of slots";
 	if (up->consumer == 0 || up->consumer > conn->next_consumer)
-		return "producer for a consumer that never was";
+		return "producer for a consumer that never existed";
 	comch_frame_init(&frame, COMCH_PRODUCER_OK, sizeof(frame.ok));
 	frame.ok = (struct comch_producer_ok){up->id, COMCH_NO_LINE};
 	line = c ? free_line(c) : COMCH_RINGS;
@@ -326,7 +326,7 @@ const char *comch_on_producer_gone(struct comch_conn *conn, uint32_t id)
 	struct comch_link *pos, *next;
 
 	if (id == 0 || id > conn->seen_producers)
-		return "producer goes that never was";
+		return "destroys a producer that never existed";
 	comch_list_each (pos, next, &conn->consumers) {
 		struct comch_consumer *c = comch_entry(pos, struct comch_consumer, link);
 
@@ -365,7 +365,7 @@ static void put_remote(struct comch_conn *conn, struct comch_remote *r)
 
 const char *comch_on_consumer(struct comch_conn *conn, const struct comch_consumer_up *up, int *fds)
 {
-	const char *why = "no memory for its consumer";
+	const char *why = "out of memory: its consumer cannot be attached";
 	struct comch_remote *r;
 
 	if (up->id <= conn->seen_consumers || up->depth == 0 || up->zero)
@@ -387,7 +387,7 @@ const char *comch_on_consumer(struct comch_conn *conn, const struct comch_consum
 	if (r->page && !comch_bell_ok(conn, fds[1])) {
 		unmap(r->page, COMCH_PAGE_BYTES);
 		r->page = NULL;
-		why = "doorbell is of the wrong kind";
+		why = "invalid type of doorbell";
 	}
 	if (!r->page) {
 		free(r);
@@ -411,7 +411,7 @@ const char *comch_on_consumer_gone(struct comch_conn *conn, uint32_t id)
 	struct comch_link *pos, *next;
 
 	if (!r)
-		return "consumer goes that never was";
+		return "destroys a consumer that never existed";
 	r->up = false;
 	comch_list_each (pos, next, &conn->producers) {
 		struct comch_producer *p = comch_entry(pos, struct comch_producer, link);
@@ -540,7 +540,7 @@ const char *comch_on_producer_ok(struct comch_conn *conn, const struct comch_pro
 
 	if (ok->id == 0 || ok->id > conn->next_producer ||
 	    (ok->line >= COMCH_RINGS && ok->line != COMCH_NO_LINE))
-		return "confirms a producer that never was";
+		return "confirms a producer that never existed";
 	comch_list_each (pos, next, &conn->producers) {
 		struct comch_producer *p = comch_entry(pos, struct comch_producer, link);
 

@@ -267,7 +267,7 @@ void vb_consumer_arrived(struct vb_consumer *c, const struct vb_arrival *arrival
 	if (c->head - c->tail > c->mask ||
 	    !well_formed(c, arrival->pipe, message(arrival), bytes)) {
 		c->broken = 1;
-		vb_conn_broken(arrival->pipe->conn, "sends a message that cannot be");
+		vb_conn_broken(arrival->pipe->conn, "sends an invalid message");
 	} else {
 		c->head++;
 	}
@@ -423,7 +423,7 @@ int vb_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	}
 	if (rc < 0) {
 		c->broken = 1;
-		vb_conn_broken(c->lane->conn, "sends data of a region that cannot be");
+		vb_conn_broken(c->lane->conn, "sends data of an invalid region");
 	}
 	if (n != 0)
 		c->busy = c->dirty = 1;

@@ -186,7 +186,7 @@ static void arrived(struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
 	pipe->received += n;
 	pipe->waiting += n;
 	if (n == 0 || (int32_t)(pipe->told - pipe->received) < 0) {
-		vb_conn_broken(pipe->conn, "sends what it may not");
+		vb_conn_broken(pipe->conn, "sends an invalid slot or exceeds its credit");
 		return;
 	}
 	vb_pipe_told(pipe, msg[n - 1].allowed, 0xffff);

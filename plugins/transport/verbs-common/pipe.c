@@ -255,7 +255,7 @@ void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
 	 * not be reused too early.
 	 */
 	if (pipe->allowed + (uint32_t)more - pipe->sent > pipe->window)
-		vb_conn_broken(pipe->conn, "takes more messages than it has room for");
+		vb_conn_broken(pipe->conn, "grants credit for more messages than it has slots");
 	else
 		pipe->allowed += (uint32_t)more;
 }

@@ -123,7 +123,7 @@ static void collect_taken(struct vb_pipe *pipe)
 	uint32_t taken = gantry_shm_ld32_acquire(&pipe->credit->taken);
 
 	if (taken - pipe->region_tail > pipe->region_head - pipe->region_tail) {
-		vb_conn_broken(pipe->conn, "takes data that it was not sent");
+		vb_conn_broken(pipe->conn, "acknowledges data that was not sent");
 		return;
 	}
 	for (; pipe->region_tail != taken; pipe->region_tail++) {
