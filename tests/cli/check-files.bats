@@ -80,20 +80,20 @@ unprivileged() {
 @test "a volume that is missing" {
 	file 'path = "new"; size = "1MiB";'
 	check 2
-	says '4: roles.store.backend.path: "new": No such file or directory; make the file, or set create = true and a size'
+	says '4: roles.store.backend.path: "new": No such file or directory; create the file, or set create = true and a size'
 	file 'path = "new"; size = "1MiB"; create = true; read_only = true;'
 	check 2
 	says '4: roles.store.backend.path: "new": No such file or directory; make'
 	file 'path = "no/such/new"; size = "1MiB"; create = true;'
 	check 2
-	says '4: roles.store.backend.path: "no/such/new" cannot be made: its directory is missing (no/such/): make the directory'
+	says '4: roles.store.backend.path: "no/such/new" cannot be created: its directory is missing (no/such/): create the directory'
 	file 'path = "new"; create = true;'
 	check 2
 	says '4: roles.store.backend.size: is 0, and the file "new" is missing: write its size'
 	ln -s no/such/new link
 	file 'path = "link"; size = "1MiB"; create = true;'
 	check 2
-	says '4: roles.store.backend.path: "link" cannot be made: its directory is missing (no/such/)'
+	says '4: roles.store.backend.path: "link" cannot be created: its directory is missing (no/such/)'
 	file 'path = "disk/new"; size = "1MiB"; create = true;'
 	check 2
 	says '4: roles.store.backend.path: "disk/new": Not a directory'
@@ -102,7 +102,7 @@ unprivileged() {
 @test "a volume of the wrong size" {
 	file 'path = "disk"; size = "2MiB";'
 	check 2
-	says '4: roles.store.backend.size: "disk" has 1048576 bytes, size asks for 2097152; set create = true to extend a file'
+	says '4: roles.store.backend.size: "disk" has 1048576 bytes, less than the size of 2097152; set create = true to extend a file'
 	: >empty
 	file 'path = "empty";'
 	check 2
@@ -137,7 +137,7 @@ unprivileged() {
 	mkdir -m 555 closed
 	file 'path = "closed/new"; size = "1MiB"; create = true;'
 	check 2
-	says '4: roles.store.backend.path: "closed/new" cannot be made: Permission denied'
+	says '4: roles.store.backend.path: "closed/new" cannot be created: Permission denied'
 }
 
 @test "two targets on one file" {
@@ -190,7 +190,7 @@ unprivileged() {
 	check 0
 	file "path = \"$loop\"; size = \"1028KiB\"; create = true;"
 	check 2
-	says "4: roles.store.backend.size: \"$loop\" has 1048576 bytes, size asks for 1052672"
+	says "4: roles.store.backend.size: \"$loop\" has 1048576 bytes, less than the size of 1052672"
 	ln -s "$loop" name
 	cat >"$conf" <<-END
 		devices = { d = { transport = "loop"; }; };

@@ -311,10 +311,10 @@ everything() {
 	[ "$status" -eq 2 ]
 	says "gantry: --set: roles.load.stages[1].path: \"/no/such/folder/trace\": cannot use the directory /no/such/folder: No"
 	check 0 --set devices.dpu.dir=/no/such/folder/run
-	says "cannot make directory /no/such/folder/run: No such file or directory"
+	says "cannot create directory /no/such/folder/run: No such file or directory"
 	says "a role that uses it would not start here"
 	# what the environment says is named as such
 	sed -i 's/ dir = "[^"]*";//' "$conf"
 	XDG_RUNTIME_DIR=/no/such/folder check 0
-	says "cannot make directory /no/such/folder/gantry: No such file or directory; set dir of the device, or XDG_RUNTIME_DIR"
+	says "cannot create directory /no/such/folder/gantry: No such file or directory; set dir of the device, or XDG_RUNTIME_DIR"
 }

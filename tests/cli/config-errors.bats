@@ -212,10 +212,10 @@ initiator() {
 	initiator 'pattern = "write"; verify = "stamp"; block = "6KiB";' |
 		wrong "4: roles.load.workload.block: 6144 is not a multiple of 4096, which verify needs; write such as 4096"
 	initiator "" 'copy = { from = "a"; }; replay = { path = "b"; };' |
-		wrong "6: roles.load.replay.path: give only one of copy.from, copy.to and replay.path"
+		wrong "6: roles.load.replay.path: set only one of copy.from, copy.to and replay.path"
 	for type in memory null file; do
 		[ -e "$GANTRY_PLUGINS/$type.so" ] || continue
-		wrong "3: roles.a.backend.block: is no power of two; write such as \"4KiB\"" \
+		wrong "3: roles.a.backend.block: is not a power of two; write such as \"4KiB\"" \
 			"5: roles.b.backend.size: is no" <<-END
 			devices = { d = { transport = "loop"; }; };
 			roles = { a = { role = "target"; listen = { device = "d"; name = "v"; };
@@ -234,7 +234,7 @@ initiator() {
 		wrong "7: roles.store.stages[0].strict: strict needs mode = \"generate\"" \
 			"7: roles.store.stages[1].drop_rate: \"lots\" is no rate; write \"1%\" or \"0.01\", from 0% to 100%"
 	target | sed '1s/.*/devices = { d = { transport = "shm-comch"; ring_slots = 1000; pci = ""; uids = "me"; }; };/' |
-		wrong "1: devices.d.ring_slots: 1000 is no power of two; write such as 512" "1: devices.d.pci: is empty or" \
+		wrong "1: devices.d.ring_slots: 1000 is not a power of two; write such as 512" "1: devices.d.pci: is empty or" \
 			"1: devices.d.uids: is no list of at most 15 numbers; write such as \"0,1000\""
 }
 

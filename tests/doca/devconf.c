@@ -169,7 +169,7 @@ static void mistakes_in_a_configuration_have_their_place(void)
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n max_dept = 3; };\n};",
 		":3: ");
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n ring_slots = 300; };\n};",
-		":3: devices.a.ring_slots: 300 is no power of two");
+		":3: devices.a.ring_slots: 300 is not a power of two");
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n representors = ( { pci = \"x\"; } ); };\n};",
 		"is not a PCI address");
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n"

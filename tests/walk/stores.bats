@@ -25,7 +25,7 @@ refused() { # PATTERN [ARGUMENT...] - the target does not start and says why, in
 }
 
 @test "not there" {
-	refused 'make the file, or set create = true'
+	refused 'create the file, or set create = true'
 	[ ! -e "$dir/volume" ]
 }
 
@@ -55,7 +55,7 @@ refused() { # PATTERN [ARGUMENT...] - the target does not start and says why, in
 
 @test "too small, empty, not a multiple of the block" {
 	head -c 65536 /dev/zero >"$dir/volume"
-	refused 'has 65536 bytes, size asks for 1048576' --set roles.store.backend.size=1MiB
+	refused 'has 65536 bytes, less than the size of 1048576' --set roles.store.backend.size=1MiB
 	[ "$(stat -c %s "$dir/volume")" -eq 65536 ]
 	head -c 65537 /dev/zero >"$dir/volume"
 	refused 'not a multiple of the block size 4096'

@@ -48,7 +48,8 @@ static void file_check(const void *arg, const struct gantry_option_faults *fault
 	const struct file_conf *conf = arg;
 
 	if (conf->block & (conf->block - 1))
-		gantry_option_fault(faults, "block", "is no power of two; write such as \"4KiB\"");
+		gantry_option_fault(faults, "block",
+				    "is not a power of two; write such as \"4KiB\"");
 	else if (conf->size % conf->block)
 		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
 				    (unsigned long long)conf->block);
@@ -145,7 +146,7 @@ static int file_start(void *backend, struct gantry_lane *lane, uint32_t depth, v
 			store->host, "cannot use io_uring here (%s), using the sync engine%s",
 			strerror(-rc),
 			rc == -ENOMEM
-				? "; let this process have more memory, to lock too: `ulimit -l`, or LimitMEMLOCK= "
+				? "; allow this process more memory, and more locked memory: `ulimit -l`, or LimitMEMLOCK= "
 				  "of its service"
 				: "");
 		store->engine = &file_engine_sync;

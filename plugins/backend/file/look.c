@@ -26,9 +26,10 @@ const char *file_size_fault(const struct file_conf *conf, uint64_t have, char *t
 	if (size == 0)
 		snprintf(text, bytes, "is empty; set create = true and a size");
 	else if (size > have)
-		snprintf(text, bytes,
-			 "has %llu bytes, size asks for %llu; set create = true to extend a file",
-			 (unsigned long long)have, (unsigned long long)size);
+		snprintf(
+			text, bytes,
+			"has %llu bytes, less than the size of %llu; set create = true to extend a file",
+			(unsigned long long)have, (unsigned long long)size);
 	else if (size % conf->block)
 		snprintf(text, bytes,
 			 "%llu bytes are not a multiple of the block size %llu; set size or block",
@@ -98,11 +99,12 @@ static void look_new(const struct file_conf *conf, const struct gantry_option_fa
 	if (rc == -ENOENT)
 		gantry_option_fault(
 			faults, "path",
-			"\"%s\" cannot be made: its directory is missing (%s): make the directory",
+			"\"%s\" cannot be created: its directory is missing (%s): create the directory",
 			conf->path, name);
 	else if (rc || faccessat(AT_FDCWD, name, W_OK | X_OK, AT_EACCESS))
-		gantry_option_fault(faults, "path", "\"%s\" cannot be made: %s: write another path",
-				    conf->path, strerror(rc ? -rc : errno));
+		gantry_option_fault(faults, "path",
+				    "\"%s\" cannot be created: %s: write another path", conf->path,
+				    strerror(rc ? -rc : errno));
 	if (!conf->size)
 		gantry_option_fault(faults, "size",
 				    "is 0, and the file \"%s\" is missing: write its size",
@@ -117,7 +119,7 @@ static void look_missing(const struct file_conf *conf, int err,
 	else
 		gantry_option_fault(
 			faults, "path", "\"%s\": %s%s", conf->path, strerror(err),
-			err == ENOENT ? "; make the file, or set create = true and a size" : "");
+			err == ENOENT ? "; create the file, or set create = true and a size" : "");
 }
 
 static void look_size(const struct file_conf *conf, const struct stat *st,

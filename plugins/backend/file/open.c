@@ -35,7 +35,7 @@ static int check_path(struct file_store *store)
 		if (err == ENOENT && conf->create && !conf->read_only)
 			return 0;
 		refuse(store, "%s: %s%s", conf->path, strerror(err),
-		       err == ENOENT ? "; make the file, or set create = true and a size" : "");
+		       err == ENOENT ? "; create the file, or set create = true and a size" : "");
 		return -err;
 	}
 	store->is_device = S_ISBLK(st.st_mode);

@@ -115,7 +115,8 @@ static void memory_check(const void *arg, const struct gantry_option_faults *fau
 	const struct memory_conf *conf = arg;
 
 	if (conf->block & (conf->block - 1))
-		gantry_option_fault(faults, "block", "is no power of two; write such as \"4KiB\"");
+		gantry_option_fault(faults, "block",
+				    "is not a power of two; write such as \"4KiB\"");
 	else if (conf->size % conf->block)
 		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
 				    (unsigned long long)conf->block);

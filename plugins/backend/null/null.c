@@ -41,7 +41,8 @@ static void null_check(const void *arg, const struct gantry_option_faults *fault
 	const struct null_conf *conf = arg;
 
 	if (conf->block & (conf->block - 1))
-		gantry_option_fault(faults, "block", "is no power of two; write such as \"4KiB\"");
+		gantry_option_fault(faults, "block",
+				    "is not a power of two; write such as \"4KiB\"");
 	else if (conf->size % conf->block)
 		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
 				    (unsigned long long)conf->block);
@@ -85,7 +86,7 @@ static void null_volume(void *backend, struct gantry_volume_info *volume)
 	volume->verifier = VERIFIER;
 }
 
-/* The lanes have no state of their own: all share the options, which are constant. */
+/* The lanes have no state: all share the options, which are constant. */
 static int null_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
 {
 	(void)lane;

@@ -99,7 +99,7 @@ static void initiator_check(const void *arg, const struct gantry_option_faults *
 
 	if (n > 1)
 		gantry_option_fault(faults, given(conf->copy_to) ? "copy.to" : "replay.path",
-				    "give only one of copy.from, copy.to and replay.path");
+				    "set only one of copy.from, copy.to and replay.path");
 	if (n == 0)
 		workload_check(conf, faults);
 }

@@ -80,13 +80,13 @@ static const char *missing(const struct initiator_conf *conf,
 	if (pattern_writes(conf->pattern) && (volume->flags & GANTRY_VOLUME_READ_ONLY))
 		return "it is read-only; write workload.pattern = \"randread\" or \"read\"";
 	if (pattern_writes(conf->pattern) && !gantry_op_in(GANTRY_OP_WRITE, ops))
-		return "it takes no writes";
+		return "it does not support writes";
 	if ((pattern_reads(conf->pattern) || conf->verify == VERIFY_STAMP) &&
 	    !gantry_op_in(GANTRY_OP_READ, ops))
-		return "it takes no reads";
+		return "it does not support reads";
 	*option_p = "workload.flush_every";
 	if (conf->flush_every && !gantry_op_in(GANTRY_OP_FLUSH, ops))
-		return "it takes no flushes; leave workload.flush_every out";
+		return "it does not support flushes; remove workload.flush_every";
 	return NULL;
 }
 
@@ -215,7 +215,7 @@ static int workload_lane_setup(struct lane *lane)
 		work->blocks = calloc(work->count, sizeof(*work->blocks));
 		if (!work->blocks) {
 			gantry_log_error(in->host,
-					 "no memory to verify %llu blocks; give a smaller size",
+					 "no memory to verify %llu blocks: lower workload.size",
 					 (unsigned long long)in->n_blocks);
 			return -ENOMEM;
 		}

@@ -129,7 +129,7 @@ static int apply(struct crc_lane *lane, const struct crc_plan *plan, struct gant
 	if (!(io->flags & GANTRY_IO_CRC)) {
 		if (plan->need) {
 			gantry_count(&lane->n_missing, 1);
-			log_first(lane, io, "comes without a checksum");
+			log_first(lane, io, "has no checksum");
 			return -EILSEQ;
 		}
 		if (plan->make) {

@@ -37,11 +37,11 @@ static int make(const struct gantry_host *host, const char *netdev, char name[RX
 	int rc = dry_run ? rxe_may_create(SYSFS, netdev, name) : rxe_create(netdev, name);
 
 	if (rc)
-		gantry_log_error(host, "cannot make a soft-RoCE device on %s: %s: %s", netdev,
+		gantry_log_error(host, "cannot create a soft-RoCE device on %s: %s: %s", netdev,
 				 strerror(-rc), rxe_advice(rc));
 	else
 		gantry_log_info(host, "%s soft-RoCE device %s on %s",
-				dry_run ? "would make" : "made", name, netdev);
+				dry_run ? "would create" : "created", name, netdev);
 	return rc || !dry_run ? rc : -EAGAIN;
 }
 

@@ -103,8 +103,9 @@ static void comch_check(const void *arg, const struct gantry_option_faults *faul
 	unsigned int n;
 
 	if (slots & (slots - 1))
-		gantry_option_fault(faults, "ring_slots", "%u is no power of two; write such as %u",
-				    slots, 1u << (31 - __builtin_clz(slots)));
+		gantry_option_fault(faults, "ring_slots",
+				    "%u is not a power of two; write such as %u", slots,
+				    1u << (31 - __builtin_clz(slots)));
 	if (parse_uids(conf->uids, uids, &n))
 		gantry_option_fault(faults, "uids",
 				    "is no list of at most %u numbers; write such as \"0,1000\"",

@@ -240,7 +240,7 @@ static bool admit(struct comch_listener *l, int fd)
 	}
 	if (rc)
 		snprintf(text, sizeof(text),
-			 "busy: the listener cannot take a connection: %s: try again",
+			 "busy: the listener cannot accept a connection: %s: try again",
 			 strerror(-rc));
 	comch_log_refusal(dev, text);
 	comch_send_refused(fd, reason, text);

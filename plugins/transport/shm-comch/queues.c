@@ -242,7 +242,7 @@ static void add_initial_credit(struct comch_consumer *c, unsigned int line, uint
 
 	/*
 	 * Pairs with comch_post_recv(): either it sees the ring, or this thread sees its receives.
-	 * It has no fence of its own; comch_membarrier() issues one on its CPU. Without membarrier
+	 * It has no fence; comch_membarrier() issues one on its CPU. Without membarrier
 	 * the lane publishes a post that was in progress here at its next poll.
 	 */
 	if (c->conn->dev->membarrier)

@@ -100,7 +100,7 @@ static const char *directory_remedy(const struct comch_device *dev)
  */
 static int open_dir(const struct comch_device *dev, int at, const char *path, const char *shown)
 {
-	/* search permission for other users, who need to reach the socket */
+	/* search permission: other users must be able to reach the socket */
 	mode_t mode = dev->n_uids > 1 ? 0711 : 0700;
 	const char *why = NULL;
 	struct stat st;
@@ -110,9 +110,9 @@ static int open_dir(const struct comch_device *dev, int at, const char *path, co
 	    errno != EEXIST) {
 		err = errno;
 		if (err == EAGAIN)
-			gantry_log_info(dev->host, "would make directory %s", shown);
+			gantry_log_info(dev->host, "would create directory %s", shown);
 		else
-			gantry_log_error(dev->host, "cannot make directory %s: %s%s", shown,
+			gantry_log_error(dev->host, "cannot create directory %s: %s%s", shown,
 					 strerror(err), directory_remedy(dev));
 		return -err;
 	}
@@ -174,7 +174,7 @@ static int open_top(const struct comch_device *dev, char *dir)
 		 slash ? dir : ".");
 	at = dev->host->open_file(dev->host, parent, O_PATH | O_DIRECTORY);
 	if (at < 0) {
-		gantry_log_error(dev->host, "cannot make directory %s: %s%s", dir, strerror(-at),
+		gantry_log_error(dev->host, "cannot create directory %s: %s%s", dir, strerror(-at),
 				 directory_remedy(dev));
 		return at;
 	}

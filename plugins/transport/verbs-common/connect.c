@@ -261,8 +261,8 @@ static void equip_failed(struct vb_pipe *pipe, int rc)
 	else if (rc == -ENOMEM)
 		gantry_log_error(
 			t->host,
-			"no memory for a %s of RDMA device %s: lower max_depth, or let this process have more, "
-			"to lock too: `ulimit -l`, or LimitMEMLOCK= of its service",
+			"no memory for a %s of RDMA device %s: lower max_depth, or allow this process more, "
+			"and more locked memory: `ulimit -l`, or LimitMEMLOCK= of its service",
 			kind_text(pipe), t->device.context->device->name);
 	else if (rc == -E2BIG)
 		gantry_log_error(

@@ -262,7 +262,7 @@ const char *vb_device_advice(int rc)
 		{-ENODEV, "no such RDMA device; " MAKE_ONE},
 		{-ENOENT,
 		 "/dev/infiniband/uverbs* or rdma_cm is missing: modprobe ib_uverbs rdma_ucm; "
-		 "a container must be given /dev/infiniband"},
+		 "a container needs access to /dev/infiniband"},
 		{-EACCES,
 		 "no access to /dev/infiniband/uverbs* or rdma_cm: join the group that owns them, or see the udev rules "
 		 "of rdma-core"},

@@ -329,7 +329,8 @@ static void read_cm_events(struct vb_transport *t)
 
 void vb_transport_dead(struct vb_transport *t)
 {
-	gantry_log_error(t->host, "RDMA device %s is gone or has failed: all its connections end",
+	gantry_log_error(t->host,
+			 "RDMA device %s has been removed or has failed: all its connections end",
 			 t->device.context->device->name);
 	for (struct vb_conn *conn = t->conns; conn; conn = conn->next)
 		vb_conn_fail(conn, -ENODEV);

@@ -22,7 +22,7 @@
  * Credit. A pipe always has `slots` receives posted. The receiving side states how many messages it
  * accepts, counted since the pipe came up: allowed = received + min(free receives of its consumer,
  * free slots). Each message in the other direction, except a note, carries this number. If the
- * sender would otherwise stall, the receiver writes the number with an RDMA write of its own. So
+ * sender would otherwise stall, the receiver writes the number with a separate RDMA write. So
  * each send finds a posted receive. If the consumer has no free receive, send returns -EAGAIN.
  */
 #ifndef VB_VERBS_H
@@ -518,7 +518,7 @@ uint32_t vb_pipe_noted(struct vb_pipe *pipe, uint32_t slot, uint32_t note);
 bool vb_pipe_can_coalesce(const struct vb_pipe *pipe);
 /*
  * Add a message of this kind and length to the last request, and count it as sent. Returns its
- * place in the slot; NULL: the message needs a slot of its own.
+ * place in the slot; NULL: the message needs another slot.
  */
 struct vb_msg *vb_pipe_coalesce(struct vb_pipe *pipe, uint8_t kind, uint32_t bytes);
 /*

@@ -6,8 +6,8 @@
  * A connection has a control queue pair and, for each pair of lanes that communicate, a message
  * queue pair. It has a data queue pair for the remote reads and writes of a lane, unless the lane
  * shares the message queue pair. Through direct queue pairs a third party accesses memory that was
- * re-exported to it. Each queue pair is an RDMA connection of its own. The client end establishes
- * it, and states its kind in the private data.
+ * re-exported to it. Each queue pair is a separate RDMA connection. The client end establishes it,
+ * and states its kind in the private data.
  */
 #ifndef VB_WIRE_H
 #define VB_WIRE_H

@@ -66,7 +66,7 @@ static void test_a_volume_that_does_not_fit(void)
 		     "does not support the workload: it is read-only; write");
 	rig.rh.volume.ops &= ~(1u << GANTRY_OP_FLUSH);
 	does_not_fit(RIG_CONF("workload.pattern=write", "workload.flush_every=1"),
-		     "workload: it takes no flushes");
+		     "workload: it does not support flushes");
 }
 
 static void test_a_connect_that_cannot_start(void)

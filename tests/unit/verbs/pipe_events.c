@@ -295,7 +295,7 @@ static void removal_of_the_device_ends_all(void)
 	fake_cm_push(((struct vb_listener *)b.listener)->id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0, NULL,
 		     0);
 	TEST_ASSERT_EQUAL_INT(-ENODEV, closed(&b));
-	TEST_ASSERT_TRUE(fake_logged(&b.host, "is gone or has failed"));
+	TEST_ASSERT_TRUE(fake_logged(&b.host, "has been removed or has failed"));
 	finish();
 }
 
