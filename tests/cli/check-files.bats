@@ -83,7 +83,7 @@ unprivileged() {
 	says '4: roles.store.backend.path: "new": No such file or directory; create the file, or set create = true and a size'
 	file 'path = "new"; size = "1MiB"; create = true; read_only = true;'
 	check 2
-	says '4: roles.store.backend.path: "new": No such file or directory; make'
+	says '4: roles.store.backend.path: "new": No such file or directory; create'
 	file 'path = "no/such/new"; size = "1MiB"; create = true;'
 	check 2
 	says '4: roles.store.backend.path: "no/such/new" cannot be created: its directory is missing (no/such/): create the directory'
