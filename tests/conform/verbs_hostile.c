@@ -215,7 +215,7 @@ static void wrong_requests(void)
 		{"short private data", NOTHING, 8, 0, malformed, EPROTO},
 		{"garbage", GARBAGE, 0, 0, stranger, EPROTO},
 		{"magic", FIELD(magic), 0x4d445248, stranger, EPROTO},
-		{"version", FIELD(version), VB_VERSION + 1, "other version", EPROTO},
+		{"version", FIELD(version), VB_VERSION + 1, "other protocol version", EPROTO},
 		{"no kind", FIELD(kind), 0, malformed, EPROTO},
 		{"unknown kind", FIELD(kind), VB_DIRECT + 1, malformed, EPROTO},
 		{"other end", FIELD(end), VB_LISTENS, malformed, EPROTO},

@@ -191,7 +191,7 @@ static void export_is_refused(void)
 	r.addr = bytes;
 	r.length = 4097;
 	TEST_ASSERT_EQUAL_INT(-E2BIG, vb_export(a.conn, &r, GANTRY_REMOTE_READ, 1, &token));
-	TEST_ASSERT_TRUE(fake_logged(&a.host, "more than max_region_bytes"));
+	TEST_ASSERT_TRUE(fake_logged(&a.host, "exceeds max_region_bytes"));
 	ends_close();
 }
 
