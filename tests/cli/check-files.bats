@@ -86,7 +86,7 @@ unprivileged() {
 	says '4: roles.store.backend.path: "new": No such file or directory; create'
 	file 'path = "no/such/new"; size = "1MiB"; create = true;'
 	check 2
-	says '4: roles.store.backend.path: "no/such/new" cannot be created: its directory is missing (no/such/): create the directory'
+	says '4: roles.store.backend.path: "no/such/new" cannot be created: its directory is missing (no/such/)'
 	file 'path = "new"; create = true;'
 	check 2
 	says '4: roles.store.backend.size: is 0, and the file "new" is missing: write its size'
@@ -102,7 +102,7 @@ unprivileged() {
 @test "a volume of the wrong size" {
 	file 'path = "disk"; size = "2MiB";'
 	check 2
-	says '4: roles.store.backend.size: "disk" has 1048576 bytes, less than the size of 2097152; set create = true to extend a file'
+	says '4: roles.store.backend.size: "disk" has 1048576 bytes, less than the size of 2097152; set create = true'
 	: >empty
 	file 'path = "empty";'
 	check 2
