@@ -86,12 +86,13 @@ static void finish_step(struct gantry_session *s, int rc)
 
 static void destroy(void *arg);
 
+/* A request that waits for lanes to drain, or for other sessions, is no step of the role. */
 void gn_session_continue(struct gantry_session *s, int rc)
 {
 	if (s->tearing_down) {
 		s->tearing_down = 0;
 		gn_loop_post_own(s->role->loop, &s->last, destroy, s);
-	} else if (!s->ending && s->pending != 0) {
+	} else if (!s->ending && s->pending != 0 && s->n_busy == 0 && !s->start.waits) {
 		finish_step(s, rc);
 	}
 }
