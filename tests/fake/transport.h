@@ -110,6 +110,8 @@ struct fake_conn {
 	unsigned touched_queues, touched_rmas; /* places that were used: those of lower index */
 	uint32_t exports[FAKE_QUEUES];         /* handles that the core exported */
 	unsigned n_exports, n_revokes;         /* n_revokes: asked back */
+	/* the test sent what ends the session: replies before that may have got no doorbell */
+	int is_broken;
 	/* when, in steps of the transport; released: the last region */
 	unsigned disconnected_at, released_at;
 };
