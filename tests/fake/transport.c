@@ -42,6 +42,13 @@ static void free_conn(struct fake_conn *conn)
 	conn->n_ctrl = 0; /* of ctrl, nothing is looked at beyond that */
 	spares[n_spares++] = conn;
 }
+
+void fake_transport_spare(void)
+{
+	while (n_spares < FAKE_SPARES &&
+	       (spares[n_spares] = calloc(1, sizeof(struct fake_conn))) != NULL)
+		n_spares++;
+}
 #else
 static struct fake_conn *alloc_conn(void)
 {
@@ -51,6 +58,10 @@ static struct fake_conn *alloc_conn(void)
 static void free_conn(struct fake_conn *conn)
 {
 	free(conn);
+}
+
+void fake_transport_spare(void)
+{
 }
 #endif
 

@@ -33,7 +33,9 @@
 #define FAKE_CONNS 64
 #define FAKE_QUEUES 16
 #define FAKE_ORDER 64
+#ifndef FAKE_REGION_BYTES
 #define FAKE_REGION_BYTES 65536
+#endif
 
 /* Operations that can be made to fail. */
 enum fake_op {
@@ -166,6 +168,8 @@ extern const struct gantry_transport_ops fake_transport_ops;
 
 void fake_transport_init(struct fake_transport *ft);
 void fake_transport_fini(struct fake_transport *ft);
+/* Allocate the spare connections, with FAKE_SPARES. Without a transport. */
+void fake_transport_spare(void);
 /* Make the in-th call of an operation from now on return rc. */
 void fake_fail_op(struct fake_transport *ft, enum fake_op op, unsigned in, int rc);
 

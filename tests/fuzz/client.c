@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "fake/core.h"
 #include "fuzz/quick_fd.h"
+#include "fuzz/rewind.h"
 
 #define STEPS 48
 #define LANES 2
@@ -340,18 +341,27 @@ static void step(void)
 		f.conn = f.fc.ft.conns[i];
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void start(void)
 {
 	gn_log_set_level(GN_LOG_ERROR);
 	fake_core_init(&f.fc);
 	memset((uint8_t *)&f + offsetof(struct fuzz, conn), 0,
 	       sizeof(f) - offsetof(struct fuzz, conn));
-	f.data = data;
-	f.left = size;
 	f.region = (struct gantry_region){.addr = f.fc.ft.memory, .length = 4096, .fd = -1};
 	f.fc.driven = 1;
 	f.fc.slept = quick_fd_slept;
 	fake_core_start(&f.fc, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	fake_transport_spare();
+	if (!rewind_begin()) {
+		start();
+		rewind_mark();
+	}
+	f.data = data;
+	f.left = size;
 	open_client();
 	fake_core_turn(&f.fc);
 	f.conn = fake_pending(&f.fc.ft);
@@ -369,5 +379,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		free_client();
 	fake_core_fini(&f.fc);
 	require(quick_fd_count() == 0);
+	f.data = NULL;
+	rewind_end(0);
 	return 0;
 }

@@ -5,9 +5,10 @@
 #include <stdio.h>
 
 #include "fuzz/quick_fd.h"
+#include "fuzz/rewind.h"
 
 static char clean[256]; /* what the fake says of devices that are open and have no connection */
-static unsigned n_fds;
+static unsigned n_fds, n_blocks;
 static int is_open;
 
 void setUp(void)
@@ -31,21 +32,13 @@ static void close_at_exit(void)
 		fail("left at exit", fake_verbs_check_clean());
 }
 
-static void open_devices(const char *both)
+/* Lists of counters, which a device makes with its first lane and keeps. */
+static unsigned n_lists(void)
 {
-	fake_verbs_reset();
-	ends_open_devices(both, NULL, NULL);
-	snprintf(clean, sizeof(clean), "%s", fake_verbs_check_clean());
-	n_fds = quick_fd_count();
-	is_open = 1;
-	atexit(close_at_exit);
-}
+	const struct vb_transport *ta = a.device, *tb = b.device;
 
-void kept_ends_connect(const char *both)
-{
-	if (!is_open)
-		open_devices(both);
-	ends_connect();
+	return (ta->lane_doorbells.room != 0) + (ta->lane_payload.room != 0) +
+	       (tb->lane_doorbells.room != 0) + (tb->lane_payload.room != 0);
 }
 
 /*
@@ -67,14 +60,49 @@ static void check_device(struct end *end)
 		fail("left with the device", "counters of lanes");
 }
 
-void kept_ends_leave(void)
+static void leave(void)
 {
 	ends_leave();
 	check_device(&a);
 	check_device(&b);
 	fake_verbs_renumber();
+}
+
+/* The first connection leaves what the fake keeps for its devices. */
+static void open_devices(const char *both)
+{
+	fake_verbs_reset();
+	ends_open_devices(both, NULL, NULL);
+	ends_connect();
+	leave();
+	rewind_trim();
+	snprintf(clean, sizeof(clean), "%s", fake_verbs_check_clean());
+	n_fds = quick_fd_count();
+	n_blocks = rewind_count() - n_lists();
+	is_open = 1;
+	atexit(close_at_exit);
+}
+
+bool kept_ends_begin(const char *both)
+{
+	if (rewind_begin())
+		return true;
+	if (!is_open)
+		open_devices(both);
+	ends_connect();
+	return false;
+}
+
+void kept_ends_leave(void)
+{
+	leave();
 	if (strcmp(fake_verbs_check_clean(), clean) != 0)
 		fail("left with the fake", fake_verbs_check_clean());
 	if (quick_fd_count() != n_fds)
 		fail("left", "file descriptors");
+}
+
+void kept_ends_end(void)
+{
+	rewind_end(n_blocks + n_lists());
 }

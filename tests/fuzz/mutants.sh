@@ -9,7 +9,8 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 mutants=$top/tests/fuzz/mutants.txt # target @ file @ sed script @ the bug
 tests=$build/tests
-wraps=close,read,write,fcntl,eventfd,eventfd_read,eventfd_write,timerfd_create,timerfd_settime,epoll_create1,epoll_ctl,epoll_wait
+# STATEFUL_LDFLAGS of tests.am, as the Makefile has them
+wraps=$(sed -n '/^\(QUICK_FD\|QUICK_MAP\|REWIND\)_LDFLAGS = /,/[^\\]$/p' "$tests/Makefile" | tr ' \t\\' '\n' | grep '^-Wl,--wrap')
 libs="$tests/libfuzz-main.a $build/core/.libs/libgantry-core.a $tests/libunity.a"
 
 # compile FILE SOURCE - a mutant of that source, into $dir/mutant.o
@@ -19,12 +20,6 @@ compile()
 		-I"$top/$(dirname "$2")" -I"$top/plugins/transport/verbs-common" -c -o "$dir/mutant.o" "$1"
 }
 
-# wrapped NAMES - these calls, comma separated, as an option of the linker
-wrapped()
-{
-	echo "-Wl,--wrap=$1" | sed 's/,\([^-]\)/,--wrap=\1/g'
-}
-
 # link TARGET SOURCE - the mutant stands before the archive that has the same object
 link()
 {
@@ -32,8 +27,8 @@ link()
 	case $1 in
 	session)
 		# shellcheck disable=SC2046,SC2086 # words
-		"$cc" -rdynamic -o "$dir/fuzz/$1" "$(wrapped $wraps)" "$tests"/fuzz/fuzz_session-*.o "$dir/mutant.o" \
-			"$tests/libfakefuzz.a" $libs -lpthread -ldl -lm $(sed -n 's/^LIBS = //p' "$tests/Makefile") ;;
+		"$cc" -rdynamic -o "$dir/fuzz/$1" $wraps "$tests"/fuzz/fuzz_session-*.o "$dir/mutant.o" \
+			"$tests/libfakefuzz.a" $libs "$tests/libstateful.a" -lpthread -ldl -lm $(sed -n 's/^LIBS = //p' "$tests/Makefile") ;;
 	shm_frames)
 		plain=$(basename "$2" .c)
 		# shellcheck disable=SC2046 # words
@@ -42,10 +37,10 @@ link()
 			cp "$tests/fuzz/shm_frames" "$dir/fuzz/shm_frames" ;;
 	verbs_*)
 		# shellcheck disable=SC2086 # words
-		"$cc" -o "$dir/fuzz/$1" "$(wrapped "$wraps,mmap,munmap,madvise,msync")" "$tests"/fuzz/$1-*.o \
+		"$cc" -o "$dir/fuzz/$1" $wraps "$tests"/fuzz/$1-*.o \
 			"$dir/mutant.o" "$tests/libends.a" \
 			"$build/plugins/.libs/libverbs-common.a" "$tests/.libs/libfakeverbs.a" "$tests/libfake.a" \
-			$libs -lpthread -ldl -lm ;;
+			$libs "$tests/libstateful.a" -lpthread -ldl -lm ;;
 	esac
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@
 #define FDS 512
 #define MEMBERS 64
 
-enum kind { FREE, EVENT, TIMER, EPOLL };
+enum kind { FREE, EVENT, TIMER, EPOLL, MEMORY };
 
 struct member {
 	int fd;
@@ -31,7 +32,7 @@ struct quick {
 	uint64_t value;
 	uint32_t n_writes;
 	uint32_t n_members;
-	struct member *members; /* of an epoll; kept for the next one that has this place */
+	struct member *members; /* of an epoll */
 };
 
 static struct quick table[FDS];
@@ -42,7 +43,13 @@ int __real_close(int fd);
 ssize_t __real_read(int fd, void *buf, size_t len);
 ssize_t __real_write(int fd, const void *buf, size_t len);
 int __real_fcntl(int fd, int op, ...);
+int __real_fallocate(int fd, int mode, off_t offset, off_t length);
+int __real_ftruncate(int fd, off_t length);
+int __real_fchmod(int fd, mode_t mode);
+pid_t __real_getpid(void);
 int __wrap_close(int fd);
+pid_t __wrap_getpid(void);
+ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags);
 ssize_t __wrap_read(int fd, void *buf, size_t len);
 ssize_t __wrap_write(int fd, const void *buf, size_t len);
 int __wrap_fcntl(int fd, int op, ...);
@@ -51,6 +58,10 @@ int __wrap_eventfd_read(int fd, eventfd_t *value);
 int __wrap_eventfd_write(int fd, eventfd_t value);
 int __wrap_timerfd_create(int clock, int flags);
 int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *old);
+int __wrap_memfd_create(const char *name, unsigned flags);
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t length);
+int __wrap_ftruncate(int fd, off_t length);
+int __wrap_fchmod(int fd, mode_t mode);
 int __wrap_epoll_create1(int flags);
 int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *ev);
 int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int timeout_ms);
@@ -63,6 +74,32 @@ bool quick_fd_slept(void)
 unsigned quick_fd_count(void)
 {
 	return n_open;
+}
+
+bool quick_fd_is_memory(int fd)
+{
+	return fd >= FIRST && fd < FIRST + FDS && table[fd - FIRST].kind == MEMORY;
+}
+
+pid_t __wrap_getpid(void)
+{
+	static pid_t pid;
+
+	return pid ? pid : (pid = __real_getpid());
+}
+
+/* A target that rewinds gets the same bytes in each input. */
+ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags)
+{
+	static uint64_t state;
+	uint8_t *bytes = buf;
+
+	(void)flags;
+	for (size_t i = 0; i < len; i++) {
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		bytes[i] = (uint8_t)(state >> 56);
+	}
+	return (ssize_t)len;
 }
 
 static int fail(int err)
@@ -88,7 +125,7 @@ static int make(enum kind kind, uint64_t value)
 		abort();
 	if (i == n_places)
 		n_places++;
-	table[i] = (struct quick){.kind = kind, .value = value, .members = table[i].members};
+	table[i] = (struct quick){.kind = kind, .value = value};
 	n_open++;
 	return FIRST + (int)i;
 }
@@ -112,6 +149,29 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struc
 	(void)to;
 	(void)old;
 	return find(fd) ? 0 : fail(EBADF);
+}
+
+/* It has no memory of its own: see quick_map.c. */
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+	(void)name;
+	(void)flags;
+	return make(MEMORY, 0);
+}
+
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t length)
+{
+	return find(fd) ? 0 : __real_fallocate(fd, mode, offset, length);
+}
+
+int __wrap_ftruncate(int fd, off_t length)
+{
+	return find(fd) ? 0 : __real_ftruncate(fd, length);
+}
+
+int __wrap_fchmod(int fd, mode_t mode)
+{
+	return find(fd) ? 0 : __real_fchmod(fd, mode);
 }
 
 int __wrap_epoll_create1(int flags)
@@ -146,6 +206,8 @@ int __wrap_close(int fd)
 	for (unsigned i = 0; i < n_places; i++)
 		if (table[i].kind == EPOLL)
 			remove_member(&table[i], fd);
+	free(q->members);
+	q->members = NULL;
 	q->kind = FREE;
 	n_open--;
 	return 0;
@@ -206,7 +268,7 @@ int __wrap_fcntl(int fd, int op, ...)
 		q->flags = (int)arg;
 	if (op == F_GETFL)
 		return q->flags;
-	return op == F_SETFL || op == F_SETFD ? 0 : fail(EINVAL);
+	return op == F_SETFL || op == F_SETFD || op == F_ADD_SEALS ? 0 : fail(EINVAL);
 }
 
 int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *ev)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quick_fd.h - eventfd, timerfd and epoll without system calls, for fuzz targets with one thread
+ * quick_fd.h - eventfd, timerfd, epoll and memfd without system calls, for fuzz targets with one
+ * thread
  *
  * A target links quick_fd.c with $(QUICK_FD_LDFLAGS): the linker redirects the calls of all its
  * objects. Other file descriptors go to the system. Nothing waits: epoll_wait returns 0 where the
- * system would sleep. A timer never expires.
+ * system would sleep. A timer never expires. getpid() asks the system once: the target does not
+ * fork. getrandom() returns numbers of a fixed sequence.
  */
 #ifndef FUZZ_QUICK_FD_H
 #define FUZZ_QUICK_FD_H
@@ -18,5 +20,7 @@
 bool quick_fd_slept(void);
 /* Descriptors that are open. */
 unsigned quick_fd_count(void);
+/* Whether it is a memfd of quick_fd.c. quick_map.c maps it, once. */
+bool quick_fd_is_memory(int fd);
 
 #endif

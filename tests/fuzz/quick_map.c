@@ -1,40 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quick_map.c - small private mappings without system calls, for fuzz targets with one thread
+ * quick_map.c - small private mappings and memfds of quick_fd.c without system calls, for fuzz
+ * targets with one thread
  *
- * A target links it with $(QUICK_MAP_LDFLAGS). A mapping that is gone stays mapped for the next one
- * of its size: ASan knows that nothing may touch it meanwhile, and msync() fails as it does for
- * memory that is not mapped.
+ * A target links it with $(QUICK_MAP_LDFLAGS). A mapping is a block of malloc(). After munmap()
+ * its place in the table stays until another mapping needs it: until then msync() fails as it does
+ * for memory that is not mapped.
  */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define WITH_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN 1
-#endif
-#endif
-#ifdef WITH_ASAN
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(addr, size) ((void)(addr), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(addr, size) ((void)(addr), (void)(size))
-#endif
+#include "fuzz/quick_fd.h"
 
 #define MAPS 128
-#define SMALL 65536
+#define SMALL 262144
+#define PAGE 4096u
 
 static struct map {
 	char *at;
 	size_t size;
 	bool used;
 } maps[MAPS];
-static unsigned n_maps;
+static unsigned n_maps, next; /* next: the place to use after the first MAPS mappings */
 
 void *__real_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset);
 int __real_munmap(void *addr, size_t size);
@@ -47,34 +38,44 @@ int __wrap_msync(void *addr, size_t size, int flags);
 
 static struct map *find(const void *addr)
 {
+	struct map *old = NULL;
+
 	for (unsigned i = 0; i < n_maps; i++)
-		if ((uintptr_t)addr - (uintptr_t)maps[i].at < maps[i].size)
-			return &maps[i];
-	return NULL;
+		if ((uintptr_t)addr - (uintptr_t)maps[i].at < maps[i].size) {
+			if (maps[i].used)
+				return &maps[i];
+			old = &maps[i];
+		}
+	return old;
 }
 
-static void *use(struct map *m)
+static struct map *place(void)
 {
-	ASAN_UNPOISON_MEMORY_REGION(m->at, m->size);
-	memset(m->at, 0, m->size);
-	m->used = true;
-	return m->at;
+	if (n_maps < MAPS)
+		return &maps[n_maps++];
+	for (unsigned i = 0; i < MAPS; i++) {
+		struct map *m = &maps[next++ % MAPS];
+
+		if (!m->used)
+			return m;
+	}
+	abort();
 }
 
 void *__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
 {
-	void *at;
+	bool is_small = !addr && size <= SMALL && prot == (PROT_READ | PROT_WRITE) &&
+			flags == (MAP_PRIVATE | MAP_ANONYMOUS);
+	size_t whole = (size + PAGE - 1) / PAGE * PAGE;
+	char *at;
 
-	if (addr || size > SMALL || prot != (PROT_READ | PROT_WRITE) ||
-	    flags != (MAP_PRIVATE | MAP_ANONYMOUS))
+	if (!is_small && !quick_fd_is_memory(fd))
 		return __real_mmap(addr, size, prot, flags, fd, offset);
-	for (unsigned i = 0; i < n_maps; i++)
-		if (!maps[i].used && maps[i].size == size)
-			return use(&maps[i]);
-	at = __real_mmap(addr, size, prot, flags, fd, offset);
-	if (at != MAP_FAILED && n_maps < MAPS)
-		maps[n_maps++] = (struct map){.at = at, .size = size, .used = true};
-	return at;
+	at = aligned_alloc(PAGE, whole);
+	if (!at)
+		return MAP_FAILED;
+	*place() = (struct map){.at = at, .size = size, .used = true};
+	return memset(at, 0, whole);
 }
 
 int __wrap_munmap(void *addr, size_t size)
@@ -87,7 +88,7 @@ int __wrap_munmap(void *addr, size_t size)
 		errno = EINVAL;
 		return -1;
 	}
-	ASAN_POISON_MEMORY_REGION(m->at, m->size);
+	free(m->at);
 	m->used = false;
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "fake/core.h"
 #include "fuzz/quick_fd.h"
+#include "fuzz/rewind.h"
 
 #define STEPS 48
 #define PEERS 4
@@ -257,20 +258,29 @@ static void step(struct fuzz *f)
 	fake_core_turn(&f->fc);
 }
 
+static void start(struct fuzz *f)
+{
+	gn_log_set_level(GN_LOG_ERROR);
+	fake_core_init(&f->fc);
+	f->fc.driven = 1;
+	f->fc.slept = quick_fd_slept;
+	watch_order(&f->fc.server_ops);
+	fake_core_start(&f->fc, 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fuzz f;
 
-	gn_log_set_level(GN_LOG_ERROR);
+	fake_transport_spare();
+	if (!rewind_begin()) {
+		start(&f);
+		rewind_mark();
+	}
 	f.data = data;
 	f.left = size;
-	fake_core_init(&f.fc);
 	if (byte(&f) & 1)
 		f.fc.ft.caps = GANTRY_CAP_RMA;
-	f.fc.driven = 1;
-	f.fc.slept = quick_fd_slept;
-	watch_order(&f.fc.server_ops);
-	fake_core_start(&f.fc, 1);
 	for (int i = 0; i < PEERS; i++)
 		f.peers[i] = fake_dial(&f.fc.ft, "volume0");
 	fake_core_turn(&f.fc);
@@ -279,5 +289,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_core_fini(&f.fc);
 	if (quick_fd_count() != 0)
 		abort();
+	f.data = NULL;
+	rewind_end(0);
 	return 0;
 }

@@ -132,17 +132,26 @@ static void settle(void)
 		ends_turn();
 }
 
-static void messages(struct input *in)
+static struct gantry_region own;
+static void *rma;
+
+/* What end b has before the first message. */
+static void prepare(void)
 {
-	struct gantry_region *held = NULL;
-	struct gantry_region own = {.addr = b.bytes, .length = 4096, .fd = -1, .rights = VB_RIGHTS};
 	struct gantry_queue_attr attr = {.depth = 4};
 	struct gantry_token token;
-	void *rma = NULL;
 
+	own = (struct gantry_region){
+		.addr = b.bytes, .length = 4096, .fd = -1, .rights = VB_RIGHTS};
 	if (vb_export(b.conn, &own, VB_RIGHTS, 1, &token) || vb_rma_create(b.conn, &attr, &rma))
 		abort();
 	settle();
+}
+
+static void messages(struct input *in)
+{
+	struct gantry_region *held = NULL;
+
 	for (int i = 0; i < PIECES && in->left && b.conn->state == VB_C_UP; i++) {
 		union {
 			struct vb_ctrl head;
@@ -169,7 +178,6 @@ static void messages(struct input *in)
 	settle();
 	if (held)
 		vb_release(b.conn, held);
-	vb_rma_destroy(rma);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -182,12 +190,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t what = 0;
 	char why[160];
 
-	if (!half.n && vb_networks_parse("0.0.0.0/1,::/1", &half, why, sizeof(why)))
-		abort();
+	if (!kept_ends_begin("max_depth=8 max_connections=8")) {
+		if (!half.n && vb_networks_parse("0.0.0.0/1,::/1", &half, why, sizeof(why)))
+			abort();
+		prepare();
+		rewind_mark();
+	}
 	take(&in, &what, 1);
-	kept_ends_connect("max_depth=8 max_connections=8");
 	((struct vb_transport *)b.device)->direct_networks = what & 2 ? none : half;
 	(what & 1 ? requests : messages)(&in);
+	vb_rma_destroy(rma);
 	kept_ends_leave();
+	kept_ends_end();
 	return 0;
 }

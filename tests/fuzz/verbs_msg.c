@@ -189,19 +189,22 @@ static void step(struct queue *there, struct queue *back, const struct shared *f
 	}
 }
 
+static struct shared far, own;
+static struct queue there, back;
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct shared far, own;
-	struct queue there, back;
 	struct fake_counters n;
 
+	if (!kept_ends_begin("max_depth=8")) {
+		queue_open(&there, &b, 0, &a, 0, DEPTH, BYTES);
+		queue_open(&back, &a, 0, &b, 0, DEPTH, BYTES);
+		share_begin(&far, &a, &b, BYTES, GANTRY_REMOTE_READ);
+		share_begin(&own, &b, &a, BYTES, GANTRY_REMOTE_READ);
+		rewind_mark();
+	}
 	input = data;
 	left = size;
-	kept_ends_connect("max_depth=8");
-	queue_open(&there, &b, 0, &a, 0, DEPTH, BYTES);
-	queue_open(&back, &a, 0, &b, 0, DEPTH, BYTES);
-	share_begin(&far, &a, &b, BYTES, GANTRY_REMOTE_READ);
-	share_begin(&own, &b, &a, BYTES, GANTRY_REMOTE_READ);
 	for (int i = 0; i < 300 && left; i++)
 		step(&there, &back, &far, &own);
 	for (; there.rx->recv_tail != there.rx->recv_head; there.rx->recv_tail++)
@@ -214,5 +217,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	kept_ends_leave();
 	munmap(far.bytes, BYTES);
 	munmap(own.bytes, BYTES);
+	input = NULL;
+	kept_ends_end();
 	return 0;
 }

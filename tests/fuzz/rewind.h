@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rewind.h - restore the state of a fuzz target for each input, instead of building it; for
+ * targets with one thread
+ *
+ *	if (!rewind_begin()) {
+ *		build what each input begins with;
+ *		rewind_mark();
+ *	}
+ *	run the input, tear down what was built, check that nothing is left;
+ *	rewind_end(n);
+ *
+ * A target links rewind.c with $(REWIND_LDFLAGS): the linker redirects malloc, free and the like
+ * of all objects of the target. Between rewind_begin() and rewind_end() memory comes from an
+ * arena, which uses no address twice in an input, so ASan reports each use of freed memory.
+ * rewind_begin() restores the arena, and each global variable that ASan instruments, to their
+ * values at rewind_mark(). File descriptors of the system and memory of the heap are not restored:
+ * the state at rewind_mark() must have none that the tear-down closes or frees. See quick_fd.h and
+ * quick_map.c for substitutes.
+ *
+ * Without ASan, or if the environment has GANTRY_FUZZ_HEAP, all memory comes from the heap and
+ * rewind_begin() returns false for each input. With it, a report of ASan names the calls that
+ * allocated and freed the memory.
+ */
+#ifndef FUZZ_REWIND_H
+#define FUZZ_REWIND_H
+
+#include <stdbool.h>
+
+/* Returns true if the state is that of rewind_mark(); false: the caller builds it. */
+bool rewind_begin(void);
+/* Keep the state for all later inputs. Called once, by the first input. */
+void rewind_mark(void);
+/* Before rewind_mark(), reuse the addresses behind the last block that is allocated. */
+void rewind_trim(void);
+/* Memory comes from the heap again. Aborts unless n blocks of the arena are allocated. */
+void rewind_end(unsigned n);
+/* Blocks of the arena that are allocated; 0 without an arena. */
+unsigned rewind_count(void);
+
+#endif
