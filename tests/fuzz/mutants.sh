@@ -28,7 +28,8 @@ link()
 	session)
 		# shellcheck disable=SC2046,SC2086 # words
 		"$cc" -rdynamic -o "$dir/fuzz/$1" $wraps "$tests"/fuzz/fuzz_session-*.o "$dir/mutant.o" \
-			"$tests/libfakefuzz.a" $libs "$tests/libstateful.a" -lpthread -ldl -lm $(sed -n 's/^LIBS = //p' "$tests/Makefile") ;;
+			"$tests/libfakefuzz.a" $libs "$tests/libstateful.a" -lpthread -ldl -lm \
+			$(sed -n 's/^LIBS = //p' "$tests/Makefile") ;;
 	shm_frames)
 		plain=$(basename "$2" .c)
 		# shellcheck disable=SC2046 # words

@@ -3,8 +3,6 @@
  * sched.c - simulated threads as coroutines, their store buffers, the clock, and the numbers drawn
  * from the seed
  */
-#include <gantry/branch.h>
-
 #include "sim.h"
 
 #include <errno.h>
@@ -15,6 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+
+#include <gantry/branch.h>
 
 #include "proc.h"
 
@@ -68,16 +68,13 @@ static struct range {
 	size_t bytes;
 } late[LATE]; /* see sim_late() */
 static uint32_t n_late;
-/*
- * Lines of memory by a hash of their addresses: the thread that has used each, or SEVERAL; 0: none.
- * For only_shared.
- */
+/* For only_shared: lines of memory by a hash of their addresses */
 #define LINE 64u
 #define LINES (1u << 16)
 #define SEVERAL UINT32_MAX
 static struct line {
 	uintptr_t number;
-	uint32_t user;
+	uint32_t user; /* thread that has used it; SEVERAL; 0: none */
 } lines[LINES];
 /* What memory has only for the plain access that the running thread does next; at NULL: nothing. */
 static struct {
@@ -776,18 +773,6 @@ void sim_begin(uint64_t seed)
 		sim_draw(2);
 	trace = steps = now_ns = generation = 0;
 	wake_at_ns = SIM_NEVER;
-}
-
-void sim_rates_draw(struct sim_rates *r)
-{
-	*r = (struct sim_rates){
-		.model = (enum sim_model)sim_draw(3),
-		.switch_one_in = 2u << sim_draw(9),
-		.call_one_in = 1u << sim_draw(5),
-		.drain_one_in = 1u << (2 * sim_draw(4)),
-		.access_ns = 1u << sim_draw(4),
-		.call_ns = 100u << sim_draw(5),
-	};
 }
 
 void sim_rates_set(const struct sim_rates *r)
