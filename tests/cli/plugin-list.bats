@@ -97,7 +97,7 @@ says() {
 	[ "$status" -eq 0 ]
 	says "broken       unusable   $dir/broken.so: does not load: "
 	says "renamed      unusable   $dir/renamed.so: not a gantry plugin of that name:"
-	says "it has no symbol renamed_LTX_gantry_plugin, which GANTRY_PLUGIN(renamed) makes"
+	says "it has no symbol renamed_LTX_gantry_plugin, which GANTRY_PLUGIN(renamed) defines"
 	for command in plugins options; do
 		run bash -c '"$@" 2>&1 >/dev/null' sh "$GANTRY" $command -p "$dir" broken
 		[ "$status" -eq 2 ]

@@ -351,7 +351,7 @@ static void test_uris_with_mistakes(void)
 	no_uri(-EINVAL, "gantry:///v?connect.timeout=0x10",
 	       "connect.timeout: \"0x10\" is not a time; write ");
 	attr.queues = 65;
-	no_uri(-EINVAL, "gantry:///v", "65 queues");
+	no_uri(-EINVAL, "gantry:///v", "queues=65");
 	attr.queues = 0;
 	no_uri(-EINVAL, NULL, "no URI");
 }
@@ -366,10 +366,10 @@ static void test_attributes_with_mistakes(void)
 	served_begin(NULL);
 	served_start("store");
 	attr.queues = 65;
-	no_volume(-EINVAL, "direct", "65 queues");
+	no_volume(-EINVAL, "direct", "queues=65");
 	attr.queues = 1;
 	attr.depth = 65536;
-	no_volume(-EINVAL, "direct", "65536 IOs");
+	no_volume(-EINVAL, "direct", "depth=65536");
 	attr.depth = 300; /* more than listen.max_depth */
 	no_volume(-EINVAL, "direct", "max_depth");
 	attr.depth = 0;

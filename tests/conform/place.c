@@ -83,7 +83,7 @@ static void directory_that_others_may_write(void)
 	TEST_ASSERT_EQUAL_INT(-EACCES, try_open(in_base(""), NULL));
 	chmod(base, 0702);
 	TEST_ASSERT_EQUAL_INT(-EACCES, try_open(in_base(""), NULL));
-	TEST_ASSERT_TRUE(fake_logged(&host, "written by others"));
+	TEST_ASSERT_TRUE(fake_logged(&host, "written by other users"));
 	chmod(base, 0755);
 	TEST_ASSERT_EQUAL_INT(0, try_open(in_base(""), NULL));
 	clean();

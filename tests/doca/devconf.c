@@ -174,7 +174,7 @@ static void mistakes_in_a_configuration_have_their_place(void)
 		"is not a PCI address");
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n"
 		" b = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n};",
-		"has such a transport already");
+		"has a transport of this kind already");
 	mistake("devicez = { };", "devicez");
 	mistake("devices = {\n a = { transport = \"shm-comch\";\n pic = \"03:00.0\"; max_depth = 64; };\n};",
 		":3: devices.a.pic: unknown key; did you mean \"pci\"?");
@@ -236,8 +236,8 @@ static void a_network_needs_an_explicit_statement(void)
 static void a_network_is_warned_of(void)
 {
 	static const char text[] =
-		"device a: nothing authenticates its peers (transport=tiny): every host that reaches it can "
-		"connect to this program (insecure = true)";
+		"device a: the transport does not authenticate peers (transport=tiny): every host that "
+		"reaches the device can connect to this program (insecure = true)";
 	const char *at;
 
 	if (access(TINY_DIR "/tiny.so", R_OK))
@@ -262,7 +262,7 @@ static void a_transport_that_lacks_what_it_promises_is_not_opened(void)
 	TEST_ASSERT_EQUAL_STRING("DOCA_ERROR_INITIALIZATION", captured_out);
 	TEST_ASSERT_NOT_NULL_MESSAGE(
 		strstr(captured_err,
-		       "tiny: its info says that it can what needs the function \"rma_write_imm\""),
+		       "plugin tiny reports a capability without its function \"rma_write_imm\""),
 		captured_err);
 }
 

@@ -38,7 +38,8 @@ nm -D "$lib" | grep -q '__[atu][a-z]*san_' && skip "not with sanitizers"
 # functions - those that return doca_error_t; the n-th has stub n - 1
 functions()
 {
-	cat "$include"/*.h "$include"/workq/*.h |
+	$awk '/^DOCA_[A-Z]+ doca_error_t$/ { first = $0; getline; $0 = first " " $0 } { print }' \
+		"$include"/*.h "$include"/workq/*.h |
 		sed -nE 's/^DOCA_(STABLE|EXPERIMENTAL|DEPRECATED) doca_error_t (doca_[a-z0-9_]+)\(.*/\2/p' | sort -u
 }
 

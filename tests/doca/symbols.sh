@@ -22,16 +22,22 @@ none()
 	fi
 }
 
+# joined FILE... - with the first line of each declaration up to the name of its function
+joined()
+{
+	awk '/^(DOCA_[A-Z]+|static inline) / && !/[(]/ { first = $0; getline; $0 = first " " $0 } { print }' "$@"
+}
+
 # declared FILE... - functions of headers that the library has to have
 declared()
 {
-	sed -nE 's/^DOCA_(STABLE|EXPERIMENTAL|DEPRECATED) [^(]*[ *](doca_[a-z0-9_]+)\(.*/\2/p' "$@" | sort -u
+	joined "$@" | sed -nE 's/^DOCA_(STABLE|EXPERIMENTAL|DEPRECATED) [^(]*[ *](doca_[a-z0-9_]+)\(.*/\2/p' | sort -u
 }
 
 # in_place FILE... - functions that are in the headers themselves
 in_place()
 {
-	sed -nE 's/^static inline [^(]*[ *](doca_[a-z0-9_]+)\(.*/\1/p' "$@" | sort -u
+	joined "$@" | sed -nE 's/^static inline [^(]*[ *](doca_[a-z0-9_]+)\(.*/\1/p' | sort -u
 }
 
 declared "$headers"/*.h "$headers"/workq/*.h >"$tmp/declared"
@@ -39,7 +45,7 @@ in_place "$headers"/*.h >"$tmp/inline"
 nm -D --defined-only "$lib" | awk '{ print $NF }' | sort -u >"$tmp/exported"
 grep -v '^#' "$list" | sort -u >"$tmp/used"
 
-printf 'DOCA_STABLE const char *doca_one(void);\nDOCA_EXPERIMENTAL doca_error_t doca_two(\n\t\tint a);\n' >"$tmp/seeded.h"
+printf 'DOCA_STABLE const char *doca_one(void);\nDOCA_EXPERIMENTAL doca_error_t\ndoca_two(\n\t\tint a);\n' >"$tmp/seeded.h"
 printf 'doca_one\ndoca_two\n' >"$tmp/seeded"
 declared "$tmp/seeded.h" | diff - "$tmp/seeded" >"$tmp/out"
 none "declarations are found" "$tmp/out"

@@ -429,7 +429,7 @@ static void bad_options(void)
 		 "outside its conf struct"},
 		{"{\"x\", GANTRY_OPT_INT, 4, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
 		 "is not aligned"},
-		{"{\"x\", 99, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "has type 99"},
+		{"{\"x\", 99, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "unknown type 99"},
 		{"{\"X y\", GANTRY_OPT_INT, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
 		 "has the name \"X y\""},
 		{"{\"x\", GANTRY_OPT_CHOICE, 0, \"a\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
