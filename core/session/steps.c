@@ -37,7 +37,7 @@ static int hello(struct gantry_session *s, const void *payload)
 	if (h.version_min > GN_FRAME_VERSION || h.version_max < GN_FRAME_VERSION) {
 		gn_session_refuse(s,
 				  "protocol version not supported (offered %u to %u, supported %u)",
-				  GN_FRAME_VERSION, h.version_min, h.version_max);
+				  h.version_min, h.version_max, GN_FRAME_VERSION);
 		return -EOPNOTSUPP;
 	}
 	if (h.lanes == 0 || h.lanes > ep->max_lanes || h.lanes > GN_MAX_LANES) {

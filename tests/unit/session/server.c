@@ -221,7 +221,7 @@ static void what_hello_export_and_queues_refuse(void)
 		memcpy(payload + r->at, &r->value, sizeof(r->value));
 		fake_ask(&fc, conn, r->type, 9, payload, len);
 		told(conn, r->type, r->status);
-		TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, r->text));
+		TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, r->text), p.verdict.text);
 		told(conn, GN_FRAME_END, r->status);
 		gone(conn, closed);
 	}
