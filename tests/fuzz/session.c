@@ -187,7 +187,7 @@ static void send_io(struct fuzz *f)
 
 	memcpy(msg, &io, sizeof(msg));
 	patch(f, msg, sizeof(msg));
-	if (q->conn)
+	if (q->conn && q->n_in < FAKE_MSGS)
 		fake_arrive(q, msg, byte(f) == 255 ? 8 : sizeof(msg));
 }
 
