@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A whole connection of shm-comch fed with frames from the input: any bytes, any order, descriptors
- * of several kinds.
- * When it is over, the process has as many descriptors as before, and no frame that the check let
- * through was malformed. A malformed frame ends the connection.
+ * of several kinds. Between them the peer writes into its ring and its credit page, and the user at
+ * this end exports, sends, receives and copies. When it is over, the process has as many
+ * descriptors as before, and no frame that the check let through was malformed. A malformed frame
+ * ends the connection.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,6 +22,9 @@
 #include "../../plugins/transport/shm-comch/ring.h"
 #include "fake/host.h"
 
+#define RING_BYTES 65536u
+#define DATA_BYTES 512u
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { FD_SEALED, FD_OPEN, FD_PAGE, FD_BELL, FD_NULL, FD_RING, FD_KINDS };
@@ -29,6 +33,12 @@ static const struct gantry_transport_ops *ops;
 static struct fake_host host;
 static void *conf, *device, *listener, *conn, *region, *consumers[4], *producers[4];
 static uint32_t n_consumers, n_producers;
+static void *rma;
+static struct gantry_region exported;
+/* of the peer: FD_RING and FD_PAGE, and how far they were written by this input */
+static uint8_t *ring, *page;
+static size_t ring_used, page_used;
+static int is_copied; /* the user wrote into a region of the peer */
 static int kinds[FD_KINDS];
 static char dir[] = "dir=/tmp/gantry-fuzz-XXXXXX";
 static struct gantry_device_info info;
@@ -53,22 +63,35 @@ static unsigned int count_fds(void)
 	return n;
 }
 
+/* No copy is under way then. */
+static void release(void)
+{
+	if (!region)
+		return;
+	if (rma)
+		ops->rma_flush(rma);
+	ops->release_region(conn, region);
+	region = NULL;
+}
+
 static void let_go(void)
 {
+	if (rma)
+		ops->rma_destroy(rma);
+	rma = NULL;
 	while (n_producers)
 		ops->producer_destroy(producers[--n_producers]);
 	while (n_consumers)
 		ops->consumer_destroy(consumers[--n_consumers]);
-	if (region)
-		ops->release_region(conn, region);
+	release();
 	if (conn)
 		ops->disconnect(conn);
-	region = conn = NULL;
+	conn = NULL;
 }
 
 static int on_accept(void *arg, void *c, const struct gantry_peer *peer, void **conn_arg_p)
 {
-	struct gantry_queue_attr attr = {.depth = 8, .max_data = 512};
+	struct gantry_queue_attr attr = {.depth = 8, .max_data = DATA_BYTES};
 	uint32_t id;
 
 	(void)arg;
@@ -90,13 +113,16 @@ static void on_message(void *arg, void *c, const void *msg, size_t len)
 	if (len != sizeof(token) || region)
 		return;
 	memcpy(&token, msg, sizeof(token));
-	if (ops->import_region(conn, &token, GANTRY_IMPORT_MAP, &r) == 0)
+	if (ops->import_region(conn, &token,
+			       token.opaque[1] ? GANTRY_IMPORT_MAP | GANTRY_IMPORT_KEEPS_PAGES
+					       : GANTRY_IMPORT_MAP,
+			       &r) == 0)
 		region = r;
 }
 
 static void on_consumer(void *arg, void *c, uint32_t id, int up)
 {
-	struct gantry_queue_attr attr = {.depth = 8, .max_data = 512};
+	struct gantry_queue_attr attr = {.depth = 8, .max_data = DATA_BYTES};
 
 	(void)arg;
 	if (up && n_producers < 4 &&
@@ -108,9 +134,8 @@ static void on_revoke(void *arg, void *c, uint32_t handle)
 {
 	(void)arg;
 	(void)handle;
-	require(region != NULL);
-	ops->release_region(c, region);
-	region = NULL;
+	require(c == conn && region);
+	release();
 }
 
 static void on_revoked(void *arg, void *c, uint32_t handle, int rc)
@@ -153,6 +178,15 @@ static int memory(size_t size, int seals)
 	return fd;
 }
 
+static void *map(int fd, size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	require(at != MAP_FAILED);
+	return at;
+}
+
+/* A seal against later writers leaves the mappings that exist. */
 static void set_up(void)
 {
 	const struct gantry_plugin *plugin = fake_plugin("shm-comch");
@@ -167,10 +201,17 @@ static void set_up(void)
 	ops->info(device, &info);
 	kinds[FD_SEALED] = memory(65536, F_SEAL_SHRINK | F_SEAL_GROW);
 	kinds[FD_OPEN] = memory(65536, 0);
-	kinds[FD_PAGE] = memory(COMCH_PAGE_BYTES,
-				F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
-	kinds[FD_RING] = memory(65536, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
+	kinds[FD_PAGE] = memory(COMCH_PAGE_BYTES, F_SEAL_SHRINK | F_SEAL_GROW);
+	kinds[FD_RING] = memory(RING_BYTES, F_SEAL_SHRINK | F_SEAL_GROW);
+	ring = map(kinds[FD_RING], RING_BYTES);
+	page = map(kinds[FD_PAGE], COMCH_PAGE_BYTES);
+	exported = (struct gantry_region){.addr = map(kinds[FD_SEALED], 65536),
+					  .length = 65536,
+					  .fd = kinds[FD_SEALED],
+					  .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
 	kinds[FD_BELL] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	require(fcntl(kinds[FD_PAGE], F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0 &&
+		fcntl(kinds[FD_RING], F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0);
 	kinds[FD_NULL] = open("/dev/null", O_RDWR | O_CLOEXEC);
 	atexit(remove_dir);
 }
@@ -206,18 +247,168 @@ static void check_the_check(const struct comch_frame *f, size_t len, unsigned in
 				f->head.type < COMCH_TYPES && f->head.length <= GANTRY_CTRL_MAX);
 }
 
-/* One frame: how it is made, its length, its descriptors, its bytes. */
-static size_t one_frame(int fd, const uint8_t *p, size_t left)
+/* -- the user at this end -- */
+
+static void receive(unsigned how)
+{
+	static uint8_t buffer[DATA_BYTES]; /* of all receives */
+	struct gantry_recv recv = {.buf = buffer, .length = DATA_BYTES};
+	struct gantry_msg msgs[4];
+	int n;
+
+	if (!n_consumers)
+		return;
+	if (how & 1)
+		ops->post_recv(consumers[0], &recv, 1);
+	if (how & 2) {
+		ops->consumer_arm(consumers[0]);
+		ops->consumer_disarm(consumers[0]);
+	}
+	n = ops->poll_recv(consumers[0], msgs, 4);
+	require(n <= 4);
+	for (int i = 0; i < n; i++)
+		require(msgs[i].imm_len <= GANTRY_IMM_MAX && msgs[i].length <= DATA_BYTES);
+}
+
+static void send_some(unsigned how, unsigned length)
+{
+	static const uint8_t data[DATA_BYTES];
+	struct gantry_send send = {.imm = data, .imm_len = how % (GANTRY_IMM_MAX + 1), .cookie = 1};
+	uint64_t cookies[8];
+	int n;
+
+	if (!n_producers)
+		return;
+	if (how & 64) {
+		send.region = &exported;
+		send.length = length;
+	} else if (how & 128) {
+		send.data = data;
+		send.length = length;
+	}
+	ops->send(producers[length % n_producers], &send, length & 1 ? GANTRY_SEND_MORE : 0);
+	ops->flush(producers[length % n_producers]);
+	n = ops->poll_send(producers[length % n_producers], cookies, 8);
+	require(n <= 8);
+}
+
+static void copy(unsigned how, unsigned offset)
+{
+	static uint8_t local[DATA_BYTES];
+	struct gantry_queue_attr attr = {.depth = 4};
+	struct gantry_rma op = {.op = how & 1 ? GANTRY_RMA_WRITE : GANTRY_RMA_READ,
+				.length = how * 2,
+				.local = local,
+				.remote = region,
+				.remote_offset = offset * 17};
+	struct gantry_rma_done done[4];
+
+	if (!rma && ops->rma_create(conn, &attr, &rma) != 0)
+		rma = NULL;
+	if (!rma || !region)
+		return;
+	is_copied = 1;
+	ops->rma_submit(rma, &op);
+	if (how & 2)
+		require(ops->rma_poll(rma, done, 4) <= 4);
+}
+
+static void queues(unsigned how)
+{
+	struct gantry_queue_attr attr = {.depth = 8, .max_data = DATA_BYTES};
+	uint32_t id;
+
+	if (how & 1 && n_consumers < 4 &&
+	    ops->consumer_create(conn, &attr, &id, &consumers[n_consumers]) == 0)
+		n_consumers++;
+	if (how & 2 && n_producers)
+		ops->producer_destroy(producers[--n_producers]);
+	if (how & 4 && n_consumers)
+		ops->consumer_destroy(consumers[--n_consumers]);
+}
+
+static void user(const uint8_t *p)
+{
+	struct gantry_token token;
+
+	if (!conn)
+		return;
+	switch (p[1] % 8) {
+	case 0:
+		ops->export_region(conn, &exported, 1 + p[2] % 3, p[3] % 8, &token);
+		break;
+	case 1:
+		ops->revoke_region(conn, p[3] % 8);
+		break;
+	case 2:
+		ops->send_ctrl(conn, ring, 1 + p[2]);
+		break;
+	case 3:
+		receive(p[2]);
+		break;
+	case 4:
+		send_some(p[2], p[3]);
+		break;
+	case 5:
+		copy(p[2], p[3]);
+		break;
+	case 6:
+		queues(p[2]);
+		break;
+	default:
+		release();
+		break;
+	}
+}
+
+/* The peer writes into its ring, or its credit page, from a word on. */
+static void write_shared(const uint8_t *p, const uint8_t *bytes, size_t len)
+{
+	size_t at = (p[2] | (p[3] & 15u) << 8) * 8u;
+	size_t *used = p[3] & 128 ? &page_used : &ring_used;
+	size_t size = p[3] & 128 ? COMCH_PAGE_BYTES : RING_BYTES;
+
+	if (at + len > size)
+		return;
+	memcpy((p[3] & 128 ? page : ring) + at, bytes, len);
+	if (*used < at + len)
+		*used = at + len;
+}
+
+/* No input sees what one before it has written. */
+static void clear_shared(void)
+{
+	memset(ring, 0, ring_used);
+	memset(page, 0, page_used);
+	if (is_copied)
+		memset(exported.addr, 0, exported.length);
+	ring_used = page_used = 0;
+	is_copied = 0;
+}
+
+/*
+ * One step: how it is made, its length, its descriptors, its bytes. 0x80: a frame of these bytes;
+ * 0x60: the user does something; 0x40: the peer writes memory; else a frame of a type.
+ */
+static size_t one_step(int fd, const uint8_t *p, size_t left)
 {
 	static struct comch_frame f;
 	size_t len = p[1], used = 4;
 	unsigned int n_fds = p[2] % 5;
 	int fds[4];
 
+	if ((p[0] & 0xe0) == 0x60) {
+		user(p);
+		return used;
+	}
 	for (unsigned int i = 0; i < n_fds; i++)
 		fds[i] = kinds[(p[3] >> (2 * i)) % FD_KINDS];
 	if (len > left - used)
 		len = left - used;
+	if ((p[0] & 0xe0) == 0x40) {
+		write_shared(p, p + used, len);
+		return used + len;
+	}
 	memset(&f, 0, sizeof(f.head));
 	if (p[0] & 0x80) { /* raw */
 		memcpy(&f, p + used, len);
@@ -243,6 +434,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!device)
 		set_up();
 	host.log_used = 0;
+	is_bad = 0;
 	before = count_fds();
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "%.80s/fuzz.sock", info.detail);
@@ -254,7 +446,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		send_frame(fd, &hello, sizeof(hello.head) + sizeof(hello.hello), NULL, 0);
 	}
 	for (size_t at = 1; at + 4 <= size;) {
-		at += one_frame(fd, data + at, size - at);
+		at += one_step(fd, data + at, size - at);
 		ops->progress(device);
 		require(!is_bad || !conn);
 	}
@@ -263,6 +455,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		;
 	let_go();
 	ops->progress(device);
+	clear_shared();
 	require(count_fds() == before);
 	return 0;
 }
