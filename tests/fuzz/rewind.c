@@ -211,6 +211,15 @@ UNSEEN static void restore(void)
 	r.count = r.count_then;
 }
 
+/* The bytes between the fields of a struct are what the stack had there. */
+UNSEEN static __attribute__((noinline)) void clear_stack(void)
+{
+	volatile char below[65536];
+
+	for (size_t i = 0; i < sizeof(below); i++)
+		below[i] = 0;
+}
+
 bool rewind_begin(void)
 {
 	if (!WITH_ASAN || getenv("GANTRY_FUZZ_HEAP"))
@@ -219,6 +228,8 @@ bool rewind_begin(void)
 		open_arena();
 	if (r.is_marked)
 		restore();
+	if (getenv("GANTRY_FUZZ_STATE"))
+		clear_stack();
 	r.is_active = true;
 	return r.is_marked;
 }

@@ -201,15 +201,6 @@ int ibv_destroy_cq(struct ibv_cq *base)
 }
 
 /* As with rxe, what finds no place is lost for ever, and the slots of its queue with it. */
-/* Not the bytes of the stack that stand between the fields: fuzz/order.sh compares memory. */
-static void copy_cqe(struct fv_cqe *to, const struct fv_cqe *cqe)
-{
-	*to = *cqe;
-	memset(&to->wc.dlid_path_bits + 1, 0,
-	       sizeof(to->wc) - offsetof(struct ibv_wc, dlid_path_bits) - 1);
-	memset(&to->signalled + 1, 0, sizeof(*to) - offsetof(struct fv_cqe, signalled) - 1);
-}
-
 void fv_cq_push(struct fv_cq *cq, const struct fv_cqe *cqe, int solicited)
 {
 	if (cq->n == cq->size) {
@@ -218,7 +209,7 @@ void fv_cq_push(struct fv_cq *cq, const struct fv_cqe *cqe, int solicited)
 		fv_async(cq->cq.context, IBV_EVENT_CQ_ERR, &cq->cq, &cq->obj);
 		return;
 	}
-	copy_cqe(&cq->ring[(cq->head + cq->n++) % cq->size], cqe);
+	cq->ring[(cq->head + cq->n++) % cq->size] = *cqe;
 	if (cq->channel && (cq->armed == 1 ||
 			    (cq->armed == 2 && (solicited || cqe->wc.status != IBV_WC_SUCCESS)))) {
 		cq->armed = 0;
