@@ -51,8 +51,8 @@ struct gn_topo_embedded_role {
 	const void *conf;
 	uint32_t n_lanes;
 	/*
-	 * n_lanes workers of the caller, who sets them before gn_topology_open(). The topology
-	 * creates no threads.
+	 * n_lanes workers, which the caller sets before gn_topology_open(). The topology creates no
+	 * threads.
 	 */
 	struct gn_worker **workers;
 };
