@@ -211,7 +211,8 @@ void vb_pipe_hello(const struct vb_pipe *pipe, struct vb_hello *hello)
 		.kind = (uint8_t)pipe->kind,
 		.end = (uint8_t)pipe->end,
 		.session = pipe->conn->session,
-		.secret = pipe->conn->secret,
+		/* a third party must not get the secret that opens queues of this connection */
+		.secret = pipe->kind == VB_DIRECT ? 0 : pipe->conn->secret,
 		.connects_lane = pipe->connects_lane,
 		.listens_lane = pipe->listens_lane,
 		.slots = pipe->slots,

@@ -229,9 +229,25 @@ static void addresses_that_cannot_be(void)
 	}
 }
 
+/* The answer to a third party has no secret: with that of the connection it could open its queues. */
+static void the_answer_to_direct_access_has_no_secret(void)
+{
+	struct vb_conn conn = {.session = 7, .secret = 8, .direct_secret = 9};
+	struct vb_pipe pipe = {.conn = &conn, .kind = VB_DIRECT, .end = VB_LISTENS};
+	struct vb_hello hello;
+
+	vb_pipe_hello(&pipe, &hello);
+	TEST_ASSERT_EQUAL_UINT64(7, hello.session);
+	TEST_ASSERT_EQUAL_UINT64(0, hello.secret);
+	pipe.kind = VB_CONTROL;
+	vb_pipe_hello(&pipe, &hello);
+	TEST_ASSERT_EQUAL_UINT64(8, hello.secret);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
+	RUN_TEST(the_answer_to_direct_access_has_no_secret);
 	RUN_TEST(an_address_outside_the_networks_is_refused);
 	RUN_TEST(an_address_of_the_networks_is_connected);
 	RUN_TEST(a_refused_region_lends_its_address_to_no_other);
