@@ -420,15 +420,15 @@ static int check_memfds(const struct gd_share_reply *reply, const int memfds[GD_
 static doca_error_t check_reply(const struct gd_blob *blob, const struct gd_share_ask *ask,
 				const struct gd_share_reply *reply, const int memfds[GD_RUNS])
 {
-	char why[WHY_BYTES] = "protocol error";
+	char why[WHY_BYTES] = "protocol error: invalid reply of the owner";
 
 	if (reply->magic == GD_SHARE_MAGIC && reply->status != 0)
-		strcpy(why, "the map does not exist, or its rights do not permit it");
+		strcpy(why,
+		       "rejected by the owner: the map does not exist, or its rights do not permit it");
 	else if (reply->magic == GD_SHARE_MAGIC && is_answer(blob, ask, reply) &&
 		 check_memfds(reply, memfds, why) == 0)
 		return DOCA_SUCCESS;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "memory map cannot be imported: rejected by the owner: %s",
-	       why);
+	gd_log(DOCA_LOG_LEVEL_ERROR, "memory map cannot be imported: %s", why);
 	return DOCA_ERROR_NOT_PERMITTED;
 }
 

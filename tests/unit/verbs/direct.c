@@ -229,7 +229,7 @@ static void addresses_that_cannot_be(void)
 	}
 }
 
-/* The answer to a third party has no secret: with that of the connection it could open its queues. */
+/* The answer to a third party has no secret: with it the third party could open queues. */
 static void the_answer_to_direct_access_has_no_secret(void)
 {
 	struct vb_conn conn = {.session = 7, .secret = 8, .direct_secret = 9};
