@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Every backend keeps the contract of backend.h, and the kit detects a backend that breaks it.
- */
+/* Every backend meets the contract of backend.h, and the kit detects a backend that breaks it. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the file backend makes of the errors of a disk: system calls of the sync engine replaced by
- * a script.
+ * How the file backend handles errors of a disk. A script replaces the system calls of the sync
+ * engine.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "file.h"
 
 static struct script {
-	/* results, in order; FULL: all that was asked for */
+	/* results, in order; FULL: the whole length */
 	ssize_t read[8], write[8], sync[8], allocate[8];
 	unsigned n_read, n_write, n_sync, n_allocate;
 	int stable, mode, lost, lost_fd;
@@ -191,7 +191,7 @@ static void failed_sync_makes_the_volume_read_only_for_good(void)
 	script.sync[0] = -EIO;
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
-	/* the kernel reports a failure once: a second sync would succeed and mean nothing */
+	/* the kernel reports a failure once: a second sync would succeed without the lost data */
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	TEST_ASSERT_EQUAL_UINT(1, script.n_sync);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
@@ -214,7 +214,7 @@ static void failed_stable_write_is_a_failed_sync(void)
 }
 
 /*
- * As of a full thin volume: the kernel reports the loss of earlier acknowledged data, and only
+ * As with a full thin volume: the kernel reports the loss of earlier acknowledged data, and only
  * once.
  */
 static void a_stable_write_that_takes_the_report_of_older_data_is_a_failed_sync(void)
@@ -240,7 +240,7 @@ static void a_stable_write_without_space_is_no_failed_sync(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 }
 
-/* The kernel has reported the failure to the other lane, and does not report it again. */
+/* The kernel reported the failure to the other lane, and does not report it again. */
 static ssize_t write_while_another_lane_fails(int fd, const void *from, size_t n, off_t offset,
 					      int stable)
 {
@@ -261,15 +261,15 @@ static void a_stable_write_does_not_succeed_once_a_sync_has_failed(void)
 }
 
 /*
- * Of two concurrent syncs, the kernel fails one, and the other succeeds. Each lane checks its own
- * witness.
+ * Two syncs run concurrently; the kernel fails one, and the other succeeds. Each lane checks its
+ * own witness.
  */
 static void a_sync_does_not_succeed_when_another_one_took_the_report(void)
 {
 	open_with("direct=false");
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	TEST_ASSERT_TRUE(script.lost_fd != store()->fd);
-	/* no copy of the store's descriptor */
+	/* no duplicate of the descriptor of the store */
 	TEST_ASSERT_EQUAL_INT(O_RDONLY, fcntl(script.lost_fd, F_GETFL) & O_ACCMODE);
 	script.lost = -EIO;
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));

@@ -31,7 +31,7 @@ void setUp(void)
 	sync_result = 0;
 }
 
-/* The runtime directory, with what is in it. */
+/* The runtime directory, with its files. */
 static void runtime_remove(void)
 {
 	char name[600];
@@ -471,7 +471,8 @@ static void *run_second(void *arg)
 }
 
 /*
- * The second lane begins while the generation is being stored; go on when it has ended, or sleeps.
+ * The second lane starts while the generation is stored. Return when its thread has ended, or
+ * sleeps.
  */
 static int meeting_set_attribute(int fd, const char *name, const char *value)
 {

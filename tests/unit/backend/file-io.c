@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * IO of the file backend on real files: every engine, with and without the page cache, gives the
+ * IO of the file backend on real files. Every engine, with and without the page cache, produces the
  * same volume.
  */
 #include <errno.h>
@@ -47,7 +47,7 @@ static void ok(unsigned opcode, unsigned flags, uint64_t offset, uint32_t length
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run_flags(opcode, flags, offset, length, data));
 }
 
-/* One history, checked against what a volume must hold after it. */
+/* One sequence of operations; then the volume is compared with the expected contents. */
 static void history(void)
 {
 	ok(GANTRY_OP_WRITE, 0, 0, VOLUME, out);
@@ -66,7 +66,7 @@ static void history(void)
 	TEST_ASSERT_EQUAL_MEMORY(out, in + 256 * KIB, 4 * KIB);
 	TEST_ASSERT_TRUE(all_zero(in + 512 * KIB, 4 * KIB));
 
-	/* memory that direct IO does not take as it is */
+	/* memory that is not aligned for direct IO */
 	ok(GANTRY_OP_WRITE, 0, 300 * KIB, 200 * KIB, out + 8);
 	ok(GANTRY_OP_READ, 0, 300 * KIB, 200 * KIB, in + 24);
 	TEST_ASSERT_EQUAL_MEMORY(out + 8, in + 24, 200 * KIB);
@@ -125,8 +125,8 @@ static void memory_without_direct_io_falls_back_to_the_cache(void)
 	char where[64];
 
 	/*
-	 * a memory file takes the flag or not, as the kernel's age has it; the data must be right
-	 * in both cases
+	 * Whether a memory file accepts the flag depends on the kernel version. The data must be
+	 * right in both cases.
 	 */
 	folder_remove();
 	snprintf(where, sizeof where, "/dev/shm/gantry-test-%d", (int)getpid());

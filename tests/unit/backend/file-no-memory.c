@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file backend is opened and used where one allocation fails, the first, then the second, and
- * so on; and where all fail from there on. It serves, or says that memory was missing; nothing
- * stays, the file is free again, and then it serves as always.
+ * The file backend while allocations fail: only the n-th, for each n, or all from the n-th on. The
+ * backend works, or fails with -ENOMEM and a reason. It leaks nothing and releases the lock of the
+ * file; afterwards it works.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -32,10 +32,7 @@ void tearDown(void)
 		folder_remove();
 }
 
-/*
- * Writes, at addresses that direct IO takes and that it does not. What there is to be done needs no
- * memory.
- */
+/* Writes from an aligned address, reads to an unaligned one. These IOs need no allocation. */
 static void serve(void)
 {
 	memset(out, (int)shortage.at + 1, sizeof(out));
@@ -47,7 +44,10 @@ static void serve(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 }
 
-/* What its conf is made of is the test's. */
+/*
+ * Open the backend with allocations of `use` failing, and serve. fake_conf() is part of the
+ * program, whose allocations do not fail.
+ */
 static int once(struct shortage *use, const char *engine)
 {
 	int rc;
@@ -84,9 +84,9 @@ static void with_too_little(const char *engine, uint32_t at, uint32_t lasts)
 	snprintf(where, sizeof(where), "%s, allocation %u of %u fails, of %s: %d, %.900s", engine,
 		 at, shortage.n, shortage.file, rc, host.log);
 	TEST_ASSERT_TRUE_MESSAGE(rc == 0 || (rc == -ENOMEM && shortage.failed), where);
-	/* a lane that does not start is spoken of by who starts it */
+	/* the backend logs nothing if a lane does not start: its caller does */
 	TEST_ASSERT_TRUE_MESSAGE(!chain.backend == (rc && *host.log), where);
-	/* what is done in another way than was asked for has its reason */
+	/* a fallback to another method must have a reason */
 	TEST_ASSERT_TRUE_MESSAGE(!fake_logged(&host, "cannot use") ||
 					 fake_logged(&host, "Cannot allocate memory"),
 				 where);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What the file backend opens, and what it refuses.
- */
+/* Which files the file backend opens, and which it rejects. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -144,7 +142,7 @@ static void second_owner_is_refused_until_the_first_is_gone(void)
 static int lock_fd;
 static unsigned n_asked;
 
-/* The owner goes away when the backend has looked at the clock for the third time. */
+/* The owner releases the lock when the backend reads the clock for the third time. */
 static uint64_t owner_leaves(const struct gantry_host *pub)
 {
 	(void)pub;
@@ -196,7 +194,7 @@ static void read_only_volume_refuses_writes(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 }
 
-/* From here on, this process may not make rings. */
+/* From here on, this process cannot create io_uring instances. */
 static int forbid_rings(int err)
 {
 	struct sock_filter code[] = {

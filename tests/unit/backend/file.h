@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file.h - what the tests of the file backend share: a folder for each program, and a volume in it.
+ * file.h - shared by the tests of the file backend: a directory for each program, with a volume in
+ * it.
  */
 #ifndef TEST_FILE_H
 #define TEST_FILE_H
@@ -22,7 +23,7 @@ static struct fake_host host;
 static struct fake_chain chain;
 static char dir[256], path[300], path_setting[320];
 
-/* Open the backend on the volume with further settings. */
+/* Open the backend on the volume, with more settings. */
 #define TRY(...) \
 	fake_chain_backend(&chain, fake_plugin("file"), \
 			   fake_conf(fake_plugin("file"), path_setting, __VA_ARGS__, NULL))

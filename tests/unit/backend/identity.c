@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The names of which backends make UUIDs: texts, machines, and block devices as sysfs shows them.
+ * The names from which backends derive UUIDs: texts, machines, and block devices as sysfs shows
+ * them.
  */
 #include "../plugins/backend/file/device.c"
 
@@ -34,7 +35,7 @@ void tearDown(void)
 		fake_fail("%s: cannot remove it", dir);
 }
 
-/* A file below the directory; its own directory is made. */
+/* Make a file below the directory, and the directory of the file. */
 static void put(const char *name, const char *text)
 {
 	char path[400], *slash;

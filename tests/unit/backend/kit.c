@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * kit.c - each rule opens the backend, does IO, and returns what is wrong, or NULL.
- */
+/* kit.c - each rule opens the backend, does IO, and returns the defect as text, or NULL. */
 #include "kit.h"
 
 #include <errno.h>
@@ -11,9 +9,9 @@
 #include "fake/chain.h"
 
 #define MAX_IO (1u << 20) /* largest IO of a rule, in bytes */
-#define GUARD 64u         /* bytes behind the memory of an IO */
-#define LATE_TURNS 1000u  /* calls of poll, after which every late IO must have landed */
-#define ROUNDS 10000u     /* calls of quiesce, after which a round counts as endless */
+#define GUARD 64u         /* guard bytes behind the memory of an IO */
+#define LATE_TURNS 1000u  /* calls of poll after which every late IO must have reached the store */
+#define ROUNDS 10000u     /* calls of quiesce after which a round counts as endless */
 
 static struct fake_host host;
 static struct fake_chain chain;
@@ -57,7 +55,7 @@ static void turn(unsigned long turns)
 		fake_poll(&chain);
 }
 
-/* Submit an IO, again after a poll while the backend returns -EAGAIN. 0; -errno. */
+/* Submit an IO; poll and retry while the backend returns -EAGAIN. Returns 0 or -errno. */
 static int submit(struct gantry_io *io)
 {
 	for (unsigned long turns = 0; turns < subject->turns; turns++) {
@@ -82,7 +80,7 @@ static int finish(const struct gantry_io *io)
 	return io->busy;
 }
 
-/* Status of an IO; -errno: rejected; -ETIME: lost. */
+/* Returns the status of an IO; -errno: rejected; -ETIME: not completed. */
 static int run(unsigned opcode, unsigned flags, uint64_t offset, uint32_t length, void *data)
 {
 	struct gantry_io *io = fake_io(&chain, opcode, offset, length, data);
@@ -105,7 +103,7 @@ static int can_store(void)
 	return subject->stores && does(GANTRY_OP_WRITE) && does(GANTRY_OP_READ);
 }
 
-/* One round of quiesce: 0; -EAGAIN: endless; -errno. */
+/* One round of quiesce. Returns 0; -EAGAIN: endless; or another -errno. */
 static int round_of_quiesce(void)
 {
 	uint64_t mark = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * kit_fake.c - a memory backend that can complete a write before it reaches the store, as a network
- * client does after a timeout. It keeps the contract: quiesce waits for such writes, and holds back
- * a newer write that overlaps one. With a bug it breaks one rule of the contract.
+ * client does after a timeout. It meets the contract: quiesce waits for such writes, and a newer
+ * write that overlaps one is held back. With a seeded bug it breaks one rule of the contract.
  */
 #include <errno.h>
 #include <string.h>

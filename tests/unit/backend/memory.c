@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The backends that answer at once: null and memory.
- */
+/* The backends that complete inside submit: null and memory. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -53,8 +51,8 @@ static int all_zero(const uint8_t *p, size_t n)
 }
 
 /*
- * A device may know the pages: they stay, also where a part is discarded, and data that is at its
- * place is not copied.
+ * A device may know the pages of the volume. They stay allocated, also after a discard, and data
+ * that is already in place is not copied.
  */
 static void a_populated_volume_stays_where_it_is(void)
 {
@@ -148,8 +146,8 @@ static void memory_keeps_what_was_written(void)
 }
 
 /*
- * A volume that no cache holds is copied in strides: each length near their edges, up to the last
- * byte of the volume.
+ * A volume larger than any cache is copied in strides: lengths near the edges of a stride, up to
+ * the last byte of the volume.
  */
 static void a_large_volume_is_read_as_it_was_written(void)
 {
@@ -242,7 +240,10 @@ static struct gantry_volume_info volume_of(const char *name, const char *setting
 	return v;
 }
 
-/* Memory is lost with the process, so its verifier never comes again; null has nothing to lose. */
+/*
+ * A memory volume is lost with the process, so each open has a new verifier. null has no data to
+ * lose.
+ */
 static void uuid_stays_and_the_verifier_is_that_of_the_data(void)
 {
 	struct gantry_volume_info memory = volume_of("memory", "block=4KiB"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Option tables: what ends up in the struct, and the exact words for everything that does not. */
+/* Option tables: which value the struct gets, and the exact message for each invalid setting. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -71,8 +71,7 @@ void tearDown(void)
 }
 
 /*
- * Fills conf from this text by a table. Returns the messages, one a line, without the name of the
- * file.
+ * Fill conf from this text by a table. Returns the messages, one per line, without the file name.
  */
 static const char *by_table(const char *text, const struct gantry_option *rows,
 			    const char *const *also)
@@ -106,7 +105,7 @@ static const char *faults_of(const char *text)
 	return by_table(text, table, NULL);
 }
 
-/* One bad line, next to the one that must be there. */
+/* One invalid line beside the required option. */
 static const char *fault_of(const char *text)
 {
 	char full[256];
@@ -232,7 +231,7 @@ static void values_out_of_range(void)
 				 fault_of("timeout = \"9999999h\";"));
 }
 
-/* The one message for a --set. */
+/* The only message for a --set option. "": none. */
 static const char *set_fault(const char *set)
 {
 	static char text[300];
@@ -248,7 +247,7 @@ static const char *set_fault(const char *set)
 	return text;
 }
 
-/* Who writes it there knows of no quotes. */
+/* Values of --set have no quotes. */
 static void numbers_of_overrides(void)
 {
 	TEST_ASSERT_EQUAL_STRING(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The gateway between an initiator and a target that the test both plays: however a session ends,
- * what the target was given has come back before the initiator gets its region back.
+ * The gateway between an initiator and a target; the test plays both. However a session ends, the
+ * target releases the region before the gateway releases it to the initiator.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 #include "loader/loader_priv.h"
 #include "unit/session/rig.h"
 
-static struct fake_conn *front, *leg; /* the initiator's connection, the one to the target */
+static struct fake_conn *front, *leg; /* connections to the initiator, to the target */
 static void *gateway_ops;
-static uint32_t epoch;                      /* of the session, as the target heard it */
-static uint8_t secret[GANTRY_SECRET_BYTES]; /* that the gateway presented to the target */
+static uint32_t epoch;                      /* epoch in the last HELLO to the target */
+static uint8_t secret[GANTRY_SECRET_BYTES]; /* secret in the last HELLO to the target */
 
 static void start_gateway(void)
 {
@@ -54,7 +54,7 @@ static size_t answer_payload(unsigned type, void *buf)
 	}
 }
 
-/* The target is asked this, and says yes. */
+/* The gateway has sent this request to the target. The target answers it with status 0. */
 static void target_does(unsigned type)
 {
 	static const struct gn_verdict ok = {.status = 0};
@@ -75,7 +75,7 @@ static void target_does(unsigned type)
 	fake_core_turn(&fc);
 }
 
-/* A session whose volume the initiator knows. */
+/* A session after QUERY: the initiator knows the volume. */
 static void query(void)
 {
 	front = fake_reach(&fc, GN_NEW);
@@ -94,7 +94,7 @@ static void query(void)
 	told(front, GN_FRAME_QUERY, 0);
 }
 
-/* And whose region the target has. */
+/* A session after EXPORT: the target has imported the region. */
 static void export(void)
 {
 	query();
@@ -158,7 +158,7 @@ static void an_orderly_end(void)
 	stop_gateway();
 }
 
-/* The answer to STOP says that nobody has the region: it waits for the target to give it back. */
+/* The gateway answers STOP when no agent uses the region: it waits until the target releases it. */
 static void a_target_that_keeps_the_region_for_a_while(void)
 {
 	start_gateway();
@@ -206,8 +206,8 @@ static void a_gateway_that_stops(void)
 }
 
 /*
- * Without START there is no STOP that the target could be drained with: it is told good-bye, and
- * that takes its time.
+ * Without START there is no STOP that drains the target. The gateway sends BYE to the target, and
+ * waits for the answer before it releases the region.
  */
 static void good_bye_before_it_ran(void)
 {
@@ -250,8 +250,8 @@ static void an_initiator_that_leaves_while_the_target_is_asked(void)
 }
 
 /*
- * The targets hear of the same session, with the epoch that the initiator has; what the older one
- * had is gone by then.
+ * The gateway opens the session at the target with the id and the epoch of the initiator, after it
+ * has torn down the older connections of the session.
  */
 static void an_initiator_that_comes_again(void)
 {
@@ -290,7 +290,7 @@ static void an_initiator_that_comes_again(void)
 	stop_gateway();
 }
 
-/* The gateway rejects it before the target hears of it. */
+/* The gateway rejects the HELLO before it contacts the target. */
 static void a_stranger_that_knows_the_id(void)
 {
 	uint8_t buf[GANTRY_CTRL_MAX], hello[GANTRY_CTRL_MAX];
