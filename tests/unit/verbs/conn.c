@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.c - the life of a connection over RDMA: keepalive, what devices report, regions taken back,
- * last messages.
+ * conn.c - the life of a connection over RDMA: keepalive, device events, revoked regions, last
+ * messages.
  */
 #include "unit/verbs/ends.h"
 
@@ -68,7 +68,7 @@ static void network_is_cut(void)
 	ends_close();
 }
 
-/* No event of the device is trusted to come. */
+/* The transport does not rely on an event of the device. */
 static void device_forgets_to_tell(void)
 {
 	ends_open(NULL, NULL, NULL);
@@ -141,7 +141,7 @@ static void overdue_region_is_taken_back(void)
 	TEST_ASSERT_EQUAL_INT(1, a.n_revoked);
 	TEST_ASSERT_EQUAL_INT(0, a.revoked_rc);
 	TEST_ASSERT_TRUE(fake_logged(&a.host, "has not released a region in time"));
-	/* who uses it all the same is refused by the device */
+	/* the device rejects later use by the peer */
 	s.bytes[0] = 7;
 	TEST_ASSERT_EQUAL_INT(0, rma_do(rma, &b, GANTRY_RMA_WRITE, 0, &s, 0, 64, 1));
 	vb_rma_flush(rma);
@@ -196,7 +196,7 @@ static void export_is_refused(void)
 }
 
 /*
- * After disconnect nothing of ours can be touched, though last messages may still be on their way.
+ * After disconnect the peer cannot touch our memory, though last messages may still be in flight.
  */
 static void leaving_takes_memory_back_at_once(void)
 {
@@ -205,7 +205,7 @@ static void leaving_takes_memory_back_at_once(void)
 
 	ends_open(NULL, NULL, NULL);
 	share_begin(&s, &a, &b, 4096, VB_RIGHTS);
-	fake_wire_hold(1); /* nothing arrives: the last message is not out */
+	fake_wire_hold(1); /* nothing arrives: the last message is not sent yet */
 	fake_verbs_counters(&before);
 	vb_disconnect(a.conn);
 	TEST_ASSERT_NOT_NULL(((struct vb_transport *)a.device)->conns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMA devices: which one is opened, what it can, what happens to it, and what a scan says of all.
+ * RDMA devices: which one is opened, its capabilities and limits, its events, and what a scan
+ * reports of all of them.
  */
 #include <stdio.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 #define NOBODY 65534
 
 static struct vb_device dev;
-static char root[64]; /* of a machine that is made up; "": none is */
+static char root[64]; /* of a simulated machine; "": none */
 
 static void unmake(void)
 {
@@ -82,7 +83,7 @@ static void test_which_one(void)
 	expect_none(-ENODEV, "fake01");
 }
 
-/* What this machine has is looked at then: mostly nothing. */
+/* With no device found, the reason comes from this machine, which mostly has none. */
 static void test_no_device(void)
 {
 	int why = vb_device_why_none("");
@@ -93,7 +94,7 @@ static void test_no_device(void)
 	fake_devices(2);
 	fake_verbs_fail("rdma_get_devices", 1, ENODEV);
 	expect_none(why, "fake0");
-	/* as the library says it when a module is missing */
+	/* the error of the library if a kernel module is missing */
 	fake_verbs_fail("rdma_get_devices", 1, EPERM);
 	expect_none(why, "fake0");
 }
@@ -180,7 +181,7 @@ static int has_odp(uint64_t general, uint32_t rc_caps)
 	return dev.limits.odp;
 }
 
-/* Only when nothing that is done on a queue pair needs pinned memory. */
+/* Only if no operation on a queue pair needs pinned memory. */
 static void test_paging_on_demand(void)
 {
 	static const uint32_t needed[] = {IBV_ODP_SUPPORT_SEND, IBV_ODP_SUPPORT_RECV,
@@ -235,7 +236,7 @@ static void test_every_event(void)
 		[IBV_EVENT_COMM_EST] = {OF_QP, 0},
 		[IBV_EVENT_SQ_DRAINED] = {OF_QP, 0},
 		[IBV_EVENT_PATH_MIG] = {OF_QP, 0},
-		[IBV_EVENT_PATH_MIG_ERR] = {OF_QP, 0}, /* it stays on the path that it has */
+		[IBV_EVENT_PATH_MIG_ERR] = {OF_QP, 0}, /* the connection stays on its path */
 		[IBV_EVENT_DEVICE_FATAL] = {NOBODYS, 0},
 		[IBV_EVENT_PORT_ACTIVE] = {NOBODYS, 0},
 		[IBV_EVENT_PORT_ERR] = {NOBODYS, 0},
@@ -269,7 +270,10 @@ static void test_no_event(void)
 	TEST_ASSERT_EQUAL_INT(-ENODEV, vb_device_next_event(&dev, &type));
 }
 
-/* A device that sees what it does not allow tells both: by a completion there, by an event here. */
+/*
+ * A device that detects an access violation reports it to both ends: to the requester by a
+ * completion, to the responder by an event.
+ */
 static void test_event_of_its_own(void)
 {
 	enum ibv_event_type type;

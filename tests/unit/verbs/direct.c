@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct.c - a peer names the address at which memory is reached. The other end connects only to
- * networks that its option direct_networks lists; else it reports why not. Here `a` is that peer,
- * and forges what it announces.
+ * direct.c - a peer announces the address at which memory is reached. The other end connects only
+ * to networks that its option direct_networks lists; otherwise it logs the reason. Here `a` is that
+ * peer, and forges its announcements.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -96,7 +96,7 @@ static void refused(const char *networks, const char *address, const char *shown
 	ends_settle();
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, direct_pipes(), shown);
 	TEST_ASSERT_EQUAL_INT(VB_C_UP, b.conn->state);
-	r = region_at(address); /* that there is none is another reason */
+	r = region_at(address); /* a missing address is another reason */
 	TEST_ASSERT_EQUAL_INT(-ENOENT, import(&r, &region));
 	TEST_ASSERT_EQUAL_STRING("", vb_import_error(b.conn));
 	vb_rma_destroy(early);
@@ -158,7 +158,7 @@ static void a_refused_region_lends_its_address_to_no_other(void)
 	announce(&good);
 	bad = region_at("10.99.0.2");
 	announce(&bad);
-	/* an address without `direct` is only what may be passed on */
+	/* an address without `direct` may only be passed on */
 	own = region_at("10.99.0.2");
 	own.direct = 0;
 	announce(&own);
@@ -177,7 +177,7 @@ static void a_refused_region_lends_its_address_to_no_other(void)
 	ends_close();
 }
 
-/* A message cannot fetch from a region that is refused, as from no region of a third party. */
+/* A message cannot fetch from a rejected region, nor from any region of a third party. */
 static void a_refused_region_is_not_fetched_from(void)
 {
 	struct vb_ctrl_region r;

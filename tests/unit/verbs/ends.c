@@ -165,7 +165,7 @@ static void close_end(struct end *end)
 	end->conn = NULL;
 }
 
-/* Also those that a test has lost sight of. */
+/* Also those to which the test has no pointer any more. */
 static void disconnect_all(struct vb_transport *t)
 {
 	struct vb_conn *conn = t->conns;

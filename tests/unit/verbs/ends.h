@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ends.h - two ends of the transport over RDMA in one process, on the fake: `a` connects, `b`
- * listens. Their insides are seen, and what must hold of the pipes between them at any time can be
- * checked.
+ * listens. Tests see the internal state, and can check the invariants of the pipes between the ends
+ * at any time.
  */
 #ifndef UNIT_VERBS_ENDS_H
 #define UNIT_VERBS_ENDS_H
@@ -18,7 +18,7 @@
 #include "fake/verbs/verbs.h"
 #include "unity.h"
 
-#define ENDS_TURNS 2000 /* until what must come is taken to be missing */
+#define ENDS_TURNS 2000 /* until an expected event counts as missing */
 #define ENDS_LOCAL (1u << 20)
 
 struct end {
@@ -28,7 +28,7 @@ struct end {
 	void *device, *listener;
 	struct vb_conn *conn;
 	int n_connected, n_closed, reason, n_up, n_down, n_revoke, n_revoked, revoked_rc;
-	uint32_t up, down;          /* the consumers that came and went last */
+	uint32_t up, down;          /* ids of the consumers that were opened and closed last */
 	struct gantry_region local; /* memory that is registered for remote access of this end */
 	uint8_t *bytes;             /* which is here */
 };
@@ -53,8 +53,8 @@ struct shared {
 extern struct end a, b;
 
 /*
- * Settings as "name=value name=value" or NULL, of both, of one. Devices are fake0 and fake1: a test
- * changes them before.
+ * Settings as "name=value name=value" or NULL: of both ends, of a, of b. The devices are fake0 and
+ * fake1; a test changes them before.
  */
 void ends_open(const char *both, const char *of_a, const char *of_b);
 /* and do not connect them */
@@ -62,8 +62,7 @@ void ends_open_devices(const char *both, const char *of_a, const char *of_b);
 void ends_connect(void); /* after ends_open_devices(), and again after each ends_leave() */
 void ends_close(void);
 /*
- * Disconnect, let the time that the devices have for the last messages run out, and stop listening.
- * The devices stay open.
+ * Disconnect, let the time limit for last messages pass, and stop listening. The devices stay open.
  */
 void ends_leave(void);
 /* Progress of both devices. */
@@ -75,7 +74,7 @@ void ends_turn(void);
 			ends_turn(); \
 		} \
 	} while (0)
-void ends_settle(void); /* as many turns as anything should take */
+void ends_settle(void); /* upper limit of turns for any operation */
 
 void queue_open(struct queue *q, struct end *to, uint32_t to_lane, struct end *from,
 		uint32_t from_lane, uint32_t depth, uint32_t max_data);
@@ -88,11 +87,11 @@ struct vb_pipe *queue_far_pipe(const struct queue *q); /* at the consumer's */
 int queue_send(struct queue *q, uint64_t value, uint32_t flags);
 int queue_send_region(struct queue *q, const struct shared *s, uint64_t offset, uint32_t length,
 		      uint64_t cookie);
-/* Take one message, which must be there; its first eight bytes. */
+/* Take one message, which must have arrived. Returns its first eight bytes. */
 uint64_t queue_take(struct queue *q, struct gantry_msg *msg);
 /*
- * Let the producer have the credit that there is, by a poll of each side; then this many can be
- * sent.
+ * Transfer the available credit to the producer by a poll of each side. Returns how many messages
+ * it can then send.
  */
 void queue_tell(struct queue *q);
 
@@ -108,13 +107,13 @@ int rma_do(struct vb_rma *rma, struct end *end, enum gantry_rma_op op, uint32_t 
 /* The other end of a pipe. NULL: none. */
 struct vb_pipe *pipe_peer(const struct vb_pipe *pipe);
 /*
- * Let a message pipe begin as if so many messages had gone each way, and requests been posted,
- * before.
+ * Preset the counters of a message pipe, as if so many messages had been sent in each direction,
+ * and requests posted, before.
  */
 void pipe_begin_at(struct vb_pipe *pipe, uint32_t messages, uint32_t requests);
-/* What must hold of all pipes between a and b, whatever is under way. */
+/* Check the invariants of all pipes between a and b, in any state. */
 void pipes_check(void);
-/* No send found no receive, no completion was lost. */
+/* No send found the receive queue empty, and no completion was lost. */
 void wire_check(void);
 
 /* Numbers from a seed. */

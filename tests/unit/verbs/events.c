@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Channels of connection events: every event is copied and acknowledged, whatever it is. */
+/* Channels of connection events: every event is copied and acknowledged, whatever its type. */
 #include "rig.h"
 
 #define LAST RDMA_CM_EVENT_TIMEWAIT_EXIT
@@ -69,8 +69,8 @@ static void check_data(const struct vb_event *event, unsigned n)
 }
 
 /*
- * All but the two that need more: CONNECT_REQUEST, and CONNECT_RESPONSE, which is of ids without a
- * queue pair.
+ * All but the two that need more: CONNECT_REQUEST, and CONNECT_RESPONSE, which only ids without a
+ * queue pair get.
  */
 static void test_every_type(void)
 {
@@ -132,8 +132,8 @@ static void test_in_order(void)
 }
 
 /*
- * The library gives EINVAL only for no event at all; whatever it says, the id that came with the
- * event is not lost.
+ * The library returns EINVAL only if there is no event. The id of an event is not lost, whatever
+ * the library returns.
  */
 static void test_acknowledging_fails(void)
 {
@@ -144,7 +144,7 @@ static void test_acknowledging_fails(void)
 	fake_verbs_fail("rdma_ack_cm_event", 1, EINVAL);
 	TEST_ASSERT_EQUAL_INT(1, vb_events_next(channel, &event));
 	TEST_ASSERT_NOT_NULL(event.id);
-	fake_verbs_reset(); /* there is no way to acknowledge it now */
+	fake_verbs_reset(); /* the event cannot be acknowledged now */
 	id = NULL;
 	channel = NULL;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every call into the libraries that can fail does so once, at every place where it is called: the
- * error comes out as it went in, and nothing is left.
+ * Every library call that can fail does so once, at every call site: the error is returned
+ * unchanged, and nothing leaks.
  */
 #include <stdio.h>
 
 #include "rig.h"
 
-#define ERROR EREMOTEIO /* that none of the objects has a use for */
+#define ERROR EREMOTEIO /* an error that none of the objects handles specially */
 
 static struct vb_device dev;
 
@@ -55,7 +55,7 @@ static int end(void)
 	return rc ? rc : rig_expect(&rig.b, RDMA_CM_EVENT_DISCONNECTED);
 }
 
-/* All that the objects can do, up to the first error. */
+/* Use all that the objects offer, up to the first error. */
 static int everything(void)
 {
 	int rc = vb_device_open(&dev, "fake1");
@@ -76,7 +76,7 @@ static void test_nothing_fails(void)
 	TEST_ASSERT_EQUAL_INT(0, everything());
 }
 
-/* allowed: what the error may come out as, beside itself. How often the function is called. */
+/* allowed: other error that may be returned instead. Returns how often the function is called. */
 static unsigned fail_everywhere(const char *function, int allowed)
 {
 	unsigned calls;
@@ -136,7 +136,10 @@ static void test_each(void)
 					 rows[i].function);
 }
 
-/* A notification that is not there, and the end of those that are, which may be said in any way. */
+/*
+ * A notification that does not exist, and the end of the list, which libraries may report in
+ * several ways.
+ */
 static void test_notifications(void)
 {
 	fake_verbs_fail("ibv_get_cq_event", 1, ERROR);
@@ -147,7 +150,7 @@ static void test_notifications(void)
 	TEST_ASSERT_EQUAL_INT(0, everything());
 }
 
-/* The list of devices has an error of its own: none is there. */
+/* The list of devices has an error of its own: no device exists. */
 static void test_list(void)
 {
 	int why = vb_device_why_none("");

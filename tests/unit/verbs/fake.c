@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fake of libibverbs: it moves what it should, fails as a device does, and notes each misuse
- * that it promises to note.
+ * The fake of libibverbs: it moves data, fails as a device does, and records each misuse that its
+ * header promises to record.
  */
 #include <poll.h>
 
@@ -32,7 +32,7 @@ static void expect_text(const char *text, const uint8_t *at)
 	TEST_ASSERT_EQUAL_MEMORY(text, at, strlen(text));
 }
 
-/* One misuse was noted, with these words in it; forget it. */
+/* One misuse was recorded, with this text; clear it. */
 static void expect_misuse(const char *words)
 {
 	const char *text = fake_verbs_check_clean();
@@ -61,7 +61,7 @@ static int write_nothing(int signalled)
 	return ibv_post_send(pair.a.id->qp, &wr, &bad);
 }
 
-/* An access error is an event of the queue pair that it was tried on. */
+/* An access error raises an event of the queue pair on which it was tried. */
 static void expect_async(struct pair_end *end, enum ibv_event_type type)
 {
 	struct ibv_async_event event;
@@ -161,8 +161,8 @@ static void test_pieces_and_chains(void)
 }
 
 /*
- * Inline data is taken at once, other data when it goes: a buffer that is used again too early
- * shows.
+ * Inline data is copied at posting, other data when it is sent: a buffer that is reused too early
+ * is detected.
  */
 static void test_when_data_is_read(void)
 {
@@ -217,8 +217,8 @@ static void test_slots_of_the_send_queue(void)
 	for (unsigned i = 0; i < 8; i++)
 		TEST_ASSERT_EQUAL_INT(0, write_nothing(i == 5));
 	/*
-	 * all are done; nothing is free before the signalled one was polled, and then not what came
-	 * after it
+	 * all are done; no slot is free before the signalled request was polled, and then not those
+	 * of later requests
 	 */
 	TEST_ASSERT_EQUAL_UINT(0, fake_wire_waiting(NULL));
 	TEST_ASSERT_EQUAL_INT(ENOMEM, write_nothing(0));
@@ -278,7 +278,7 @@ static void test_no_receive(void)
 	TEST_ASSERT_NOT_EQUAL(IBV_WC_SEND, pair_done(&pair.a, 2, IBV_WC_RNR_RETRY_EXC_ERR).opcode);
 	pair_done(&pair.a, 3, IBV_WC_WR_FLUSH_ERR);
 	expect_state(&pair.a, IBV_QPS_ERR);
-	expect_state(&pair.b, IBV_QPS_RTS); /* the peer does not learn of it */
+	expect_state(&pair.b, IBV_QPS_RTS); /* the peer is not notified */
 	fake_verbs_counters(&counters);
 	TEST_ASSERT_EQUAL_UINT64(2, counters.rnr_naks);
 	pair_down(&pair);
@@ -413,7 +413,7 @@ static void test_cut(void)
 	pair_done(&pair.a, 3, IBV_WC_WR_FLUSH_ERR);
 	pair_expect_none(pair.a.channel);
 	pair_expect_none(pair.b.channel);
-	/* what is posted in this state comes back at once */
+	/* requests posted in this state are flushed at once */
 	TEST_ASSERT_EQUAL_INT(0, pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 4, 4));
 	pair_done(&pair.a, 4, IBV_WC_WR_FLUSH_ERR);
 	TEST_ASSERT_EQUAL_INT(0, pair_recv(&pair.a, 5, 0, 4));
@@ -459,7 +459,7 @@ static void test_completion_events(void)
 	pair_up(&pair);
 	pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 0, 4);
 	TEST_ASSERT_EQUAL_INT(0, ibv_req_notify_cq(pair.a.cq, 0));
-	TEST_ASSERT_FALSE(is_readable(pair.a.comp->fd)); /* came before: poll after arming */
+	TEST_ASSERT_FALSE(is_readable(pair.a.comp->fd)); /* arrived before: poll after arming */
 	pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 0, 4);
 	pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 0, 4);
 	TEST_ASSERT_TRUE(is_readable(pair.a.comp->fd));
@@ -480,7 +480,7 @@ static void test_completion_events(void)
 	TEST_ASSERT_FALSE(is_readable(pair.b.comp->fd));
 	pair_send(&pair.a, 1, 0, 4, IBV_SEND_SOLICITED);
 	TEST_ASSERT_TRUE(is_readable(pair.b.comp->fd));
-	pair_down(&pair); /* an event that nobody got is no leak */
+	pair_down(&pair); /* an event that was never got is no leak */
 }
 
 static void test_events_must_be_acknowledged(void)

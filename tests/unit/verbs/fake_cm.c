@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fake of librdmacm: connections live and end as the kernel's do. */
+/* The fake of librdmacm: connections have the same states as in the kernel. */
 #include "pair.h"
 
 #define CONSUMER_DEFINED 28
@@ -138,7 +138,7 @@ static void test_what_is_agreed(void)
 	TEST_ASSERT_EQUAL_UINT8(3, attr.max_rd_atomic);
 	TEST_ASSERT_EQUAL_UINT8(5, attr.max_dest_rd_atomic);
 	TEST_ASSERT_EQUAL_UINT8(4, attr.retry_cnt);
-	TEST_ASSERT_EQUAL_UINT8(1, attr.rnr_retry); /* what the other side asks for */
+	TEST_ASSERT_EQUAL_UINT8(1, attr.rnr_retry); /* what the other side requests */
 	TEST_ASSERT_EQUAL_UINT8(14, attr.timeout);
 	TEST_ASSERT_EQUAL_UINT32(pair.b.id->qp->qp_num, attr.dest_qp_num);
 	TEST_ASSERT_EQUAL_INT(0, ibv_query_qp(pair.b.id->qp, &attr, 0, &init));
@@ -392,7 +392,7 @@ static void test_an_end_that_is_destroyed(void)
 	finish_server();
 }
 
-/* -- a network that is cut -- */
+/* -- a network that is interrupted -- */
 
 static void test_cut_before_connecting(void)
 {

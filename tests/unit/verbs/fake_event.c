@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fake of librdmacm: events of a test's own, what must be noted as misuse, and threads that
+ * The fake of librdmacm: events that a test injects, misuse that must be recorded, and threads that
  * wait.
  */
 #include <pthread.h>
@@ -20,7 +20,7 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
 }
 
-/* One misuse was noted, with these words in it; forget it. */
+/* One misuse was recorded, with this text; clear it. */
 static void expect_misuse(const char *words)
 {
 	const char *text = fake_verbs_check_clean();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fake of libibverbs: devices, limits, what is left, and failures on demand of every function.
+ * The fake of libibverbs: devices, limits, leaked objects, and failures on demand of every
+ * function.
  */
 #include <stdlib.h>
 
@@ -25,7 +26,7 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
 }
 
-/* One misuse was noted, with these words in it; forget it. */
+/* One misuse was recorded, with this text; clear it. */
 static void expect_misuse(const char *words)
 {
 	const char *text = fake_verbs_check_clean();
@@ -95,7 +96,7 @@ static void test_what_a_device_says(void)
 	TEST_ASSERT_EQUAL_INT(1, (int)ibv_query_gid_table(ctx, gids, FAKE_GIDS, 0));
 	TEST_ASSERT_EQUAL_INT(0, ibv_query_pkey(ctx, 1, 0, &pkey));
 	TEST_ASSERT_EQUAL_UINT16(0xffff, pkey);
-	/* what it has not, fails as it does on a device that has it not */
+	/* a missing feature fails as on a device without it */
 	TEST_ASSERT_NULL(ibv_create_cq_ex(ctx, &(struct ibv_cq_init_attr_ex){.cqe = 1}));
 	TEST_ASSERT_EQUAL_INT(EOPNOTSUPP, errno);
 	TEST_ASSERT_NULL(
@@ -202,7 +203,8 @@ static void test_asynchronous_events(void)
 	expect_misuse("ibv_ack_async_event(): more acknowledged than got");
 	fake_async_push(0, IBV_EVENT_CQ_ERR, cq);
 	TEST_ASSERT_EQUAL_INT(0, ibv_get_async_event(ctx, &event));
-	fake_async_push(0, IBV_EVENT_CQ_ERR, cq); /* nobody looks: it goes with its queue */
+	fake_async_push(0, IBV_EVENT_CQ_ERR,
+			cq); /* the program does not get it: it is dropped with its queue */
 	TEST_ASSERT_EQUAL_INT(0, ibv_destroy_cq(cq));
 	expect_misuse("ibv_destroy_cq(): 1 events are not acknowledged");
 	TEST_ASSERT_EQUAL_INT(-1, ibv_get_async_event(ctx, &event));
@@ -221,7 +223,7 @@ static void test_a_context_that_is_closed_too_early(void)
 
 /* -- failures on demand -- */
 
-/* Each in its way, once; the call after it does what it should. */
+/* Each function fails in its own way, once; the next call succeeds. */
 #define FAILS_AS(name, call, expected) \
 	do { \
 		fake_verbs_fail(#name, 1, EIO); \

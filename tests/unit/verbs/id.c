@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ends of connections: addresses, listening, resolving, and what two ends agree upon. */
+/*
+ * Ends of connections: addresses, listening, resolving, and the parameters that two ends agree
+ * upon.
+ */
 #include <arpa/inet.h>
 
 #include "rig.h"
@@ -253,14 +256,14 @@ static void test_data(void)
 }
 
 /*
- * Each side starts as many reads as it can and as the other answers, and answers as many as the
- * other starts; one at least.
+ * Each side starts as many reads as it can and as the other side serves, and serves as many as the
+ * other side starts; one at least.
  */
 static void test_reads_under_way(void)
 {
 	static const struct {
 		uint32_t a_answers, a_starts, b_answers, b_starts;
-		int a_to_b, b_to_a; /* reads that may be under way, at both ends */
+		int a_to_b, b_to_a; /* limit of reads in flight, at both ends */
 	} rows[] = {
 		{128, 128, 128, 128, 128, 128}, {16, 16, 4, 2, 4, 2},
 		{4, 2, 16, 16, 2, 4},           {3, 5, 7, 9, 5, 3},
@@ -288,7 +291,7 @@ static void test_reads_under_way(void)
 	vb_device_close(&dev);
 }
 
-/* What a peer asks for is what our queue pair would get. */
+/* The request of a peer has the parameters that our queue pair gets. */
 static void test_retries_without_end(void)
 {
 	struct rdma_conn_param params[] = {
@@ -341,7 +344,7 @@ static void test_reject(void)
 	memset(why, 'y', sizeof(why));
 	TEST_ASSERT_EQUAL_INT(0, rig_request());
 	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_id_reject(rig.b.id, why, VB_REJECT_MAX + 1));
-	/* of which a byte would see nothing */
+	/* its length would be 0 in one byte */
 	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_id_reject(rig.b.id, why, 256));
 	TEST_ASSERT_EQUAL_UINT(0, fake_verbs_calls("rdma_reject"));
 	fake_verbs_fail("rdma_reject", 1, EINVAL);

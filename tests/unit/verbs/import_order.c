@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A lane that begins to fetch from a region, and the control thread, which is asked to give it back
- * and may take in the next: in every order in which their looks at shared words can follow each
- * other. Both run here in turn, on one thread.
+ * A lane begins to fetch from a region, while the control thread is asked to release it and may
+ * import the next one. The test runs every interleaving of their accesses to shared words. Both run
+ * in turn, on one thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,18 +13,15 @@
 #include "unity.h"
 
 #define STACK 65536u
-#define STEPS 64u /* more than both take together */
+#define STEPS 64u /* more steps than both take together */
 
 static ucontext_t turns, sides[2];
 static bool ended[2];
-static bool switches[STEPS]; /* at step n it is the other's turn */
+static bool switches[STEPS]; /* at step n the other side continues */
 static unsigned now, n_steps, n_orders;
 static struct vb_conn *one;
 
-/*
- * Before each access to a word that both look at. Of the places for regions all but the first stay
- * empty.
- */
+/* Called before each access to a shared word. All places for regions but the first stay empty. */
 static void step(const void *word)
 {
 	if ((const char *)word < (const char *)&one->imports[1] ||
@@ -167,7 +164,7 @@ static void control(void)
 		vb_on_region(one, &next);
 }
 
-/* Both sides to their ends, one at a time. */
+/* Run both sides to their ends, one at a time. */
 static void run_all(void)
 {
 	while (!ended[0] || !ended[1]) {
@@ -215,7 +212,9 @@ static void one_order(void)
 	n_orders++;
 }
 
-/* As an odometer: the last turn that was not switched is, and those behind it begin anew. */
+/*
+ * As an odometer: switch at the last step that was not switched yet, and reset all steps behind it.
+ */
 static bool next_order(void)
 {
 	while (n_steps > 0 && switches[n_steps - 1])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lanes.c - a thread for each end's lane, and the control thread beside them: pipes come up and
- * fail while the lanes send, fetch, and go to rest.
+ * lanes.c - a thread for the lane of each end, and the control thread beside them: pipes connect
+ * and fail while the lanes send, fetch, and sleep.
  */
 #include "unit/verbs/ends.h"
 
@@ -15,20 +15,20 @@
 
 enum { PING_PONG, STREAM };
 
-/* What a thread has: the queues of one end's lane. */
+/* What a thread uses: the queues of the lane of one end. */
 struct lane {
 	struct end *end;
 	pthread_t thread;
 	int mode, first;
 	struct vb_consumer *rx;
-	struct vb_producer *tx; /* __atomic: once there is one */
+	struct vb_producer *tx; /* __atomic: set once it exists */
 	struct vb_rma *rma;     /* __atomic: the same */
-	/* of this end, for data to be fetched; of the other, for remote access */
+	/* of this end, for data to be fetched; of the other end, for remote access */
 	struct shared *out, *far;
 	uint64_t total, sent, taken, sent_regions, ended_regions, n_rma, n_rma_done;
 	uint64_t rests;
-	int lost;   /* it has seen the end of the connection */
-	int failed; /* line of what went wrong; 0 */
+	int lost;   /* the lane has seen the end of the connection */
+	int failed; /* source line of the failure; 0: none */
 	int done;   /* __atomic */
 	uint8_t bufs[DEPTH][BYTES];
 };
@@ -45,7 +45,7 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
 }
 
-/* In a thread: Unity's own checks are for the main one. */
+/* For threads: the checks of Unity are for the main thread only. */
 #define CHECK(what) \
 	do { \
 		if (!(what) && !l->failed) \
@@ -168,7 +168,7 @@ static int move_some(struct lane *l)
 	return n;
 }
 
-/* Only who waits for a message may rest: nothing tells of credit. */
+/* Only a lane that waits for a message may sleep: credit does not signal the descriptor. */
 static void rest(struct lane *l)
 {
 	struct pollfd p = {.fd = vb_consumer_fd(l->rx), .events = POLLIN};
@@ -214,7 +214,7 @@ static void *run(void *arg)
 		if (take_some(l) + send_some(l) + move_some(l) == 0 && !is_over(l))
 			rest(l);
 	__atomic_store_n(&l->done, 1, __ATOMIC_RELEASE);
-	/* the other one has to hear of what was taken last */
+	/* the other lane still needs the credit for the last messages */
 	while (!is_done(&lanes[0]) || !is_done(&lanes[1])) {
 		take_some(l);
 		sched_yield();
@@ -226,7 +226,7 @@ static void *run(void *arg)
 
 static struct shared memory[2];
 
-/* Threads run before there is any pipe between them. */
+/* Start the threads before there is a pipe between them. */
 static void start(int mode, uint64_t total, const char *settings)
 {
 	const struct gantry_queue_attr attr = {.depth = DEPTH, .max_data = BYTES};
@@ -290,7 +290,7 @@ static void finish(void)
 	ends_close();
 }
 
-/* A ping that is not heard would be waited for. */
+/* Each end waits for the ping of the other, so a lost wake-up would hang the test. */
 static void who_rests_is_woken(void)
 {
 	start(PING_PONG, 5000, NULL);

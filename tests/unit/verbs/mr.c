@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory regions: exactly the range, exactly the rights, gone when they are gone, and not pinned
- * where that is forbidden.
+ * Memory regions: exactly the range and the rights that were requested, no access after
+ * deregistration, and no pinning where that is forbidden.
  */
 #include <sys/resource.h>
 
@@ -12,7 +12,7 @@
 
 static rlim_t memlock; /* as this process is told */
 
-/* In place of libc's: nobody may raise a limit that the machine has. */
+/* Replaces the function of libc: the limit of the machine must not be raised. */
 int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
 {
 	int rc = prlimit(0, resource, NULL, limit);
@@ -88,7 +88,7 @@ static void test_range(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		TEST_ASSERT_EQUAL_INT(0, rig_up());
 		TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, rig_do(IBV_WR_RDMA_WRITE, RIG_BYTES - 1, 1));
-		/* more than a has: then it is not its peer's memory that is refused first */
+		/* longer than the memory of a: the local check would fail first */
 		if (rows[i].length <= RIG_BYTES)
 			TEST_ASSERT_EQUAL_INT(
 				IBV_WC_REM_ACCESS_ERR,
@@ -190,8 +190,8 @@ static void test_device_pins(void)
 }
 
 /*
- * The device says nothing of itself any more: what is told is still why the memory was not
- * registered.
+ * The device does not answer queries any more. The error is still the reason why the registration
+ * failed.
  */
 static void test_device_is_silent(void)
 {

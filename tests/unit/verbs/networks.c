@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * networks.c - the option direct_networks: what is a list of networks, and which addresses are in
- * them.
+ * networks.c - the option direct_networks: the syntax of the list, and which addresses its networks
+ * contain.
  */
 #include <arpa/inet.h>
 #include <errno.h>

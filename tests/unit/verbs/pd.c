@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Protection domains: what one of them covers cannot be reached from another. */
+/* Protection domains: a queue pair of one cannot access memory of another. */
 #include "rig.h"
 
 void setUp(void)

@@ -43,7 +43,7 @@ static void post_all(struct queue *q, uint32_t depth)
 	queue_tell(q);
 }
 
-/* Take what is there, and post the receives again. */
+/* Take all messages that arrived, and post the receives again. */
 static uint32_t take_some(struct queue *q, uint64_t value)
 {
 	struct gantry_msg msgs[64];
@@ -63,8 +63,8 @@ static void send_all(struct queue *q, uint32_t n, uint64_t value)
 }
 
 /*
- * So many requests at a time, and their responses: these bring all the credit that the next ones
- * need.
+ * So many requests at a time, and their responses: the responses carry all the credit that the next
+ * requests need.
  */
 static void requests_and_responses(uint32_t depth, uint32_t rounds)
 {
@@ -108,7 +108,7 @@ static void responses_bring_credit_at_depth(void)
 	requests_and_responses(32, 100);
 }
 
-/* A consumer may be at rest before there is a pipe at all. */
+/* A consumer may sleep before there is a pipe at all. */
 static void new_pipe_wakes_who_rests(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 4};
@@ -137,7 +137,7 @@ static void new_pipe_wakes_who_rests(void)
 	ends_close();
 }
 
-/* Nor does one that polls have to do more than that. */
+/* A consumer that polls does not need to arm for a new pipe either. */
 static void new_pipe_is_told(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 4};
@@ -161,7 +161,7 @@ static void new_pipe_is_told(void)
 	ends_close();
 }
 
-/* Both ways, so that no credit is written: as if so many messages had gone before. */
+/* In both directions, so that no credit is written: as if so many messages had been sent before. */
 static void skip(struct vb_pipe *pipe, uint32_t n)
 {
 	pipe->sent += n;
@@ -170,7 +170,7 @@ static void skip(struct vb_pipe *pipe, uint32_t n)
 	pipe->told += n;
 }
 
-/* What is read there would, after 2^31 messages, look like a number that lies ahead. */
+/* After 2^31 messages an old value there would look like a number ahead. */
 static void credit_word_does_not_get_old(void)
 {
 	struct queue there, back;
@@ -255,8 +255,8 @@ static void expect_imm(struct queue *q, uint64_t value, uint32_t imm_len, uint32
 }
 
 /*
- * Of those that wait for a doorbell as many as fit. One with data has a slot for itself, and
- * nothing follows it there.
+ * Of the messages that wait for a doorbell as many as fit share a slot. One with data has a slot
+ * for itself, and none follows it there.
  */
 static void messages_share_a_slot(uint32_t max_inline)
 {
@@ -287,7 +287,7 @@ static void messages_share_a_slot(uint32_t max_inline)
 	TEST_ASSERT_EQUAL_UINT64(max_inline >= 192 ? 5 : 0, counted().inlined);
 	for (uint64_t i = 0; i < 4; i++) {
 		expect_imm(&q, i, lens[i], 0);
-		/* a slot goes back as a whole, when the next poll begins */
+		/* a slot is released as a whole, when the next poll begins */
 		TEST_ASSERT_EQUAL_UINT32(i < 3 ? 9 : 6, far->waiting);
 		pipes_check();
 	}
@@ -312,7 +312,7 @@ static void messages_share_a_slot_from_memory(void)
 	messages_share_a_slot(0);
 }
 
-/* Who goes to rest, or finds the queue full, has rung. */
+/* A producer that goes to sleep, or finds the queue full, has rung the doorbell. */
 static void held_back_messages_go_with_the_rest(void)
 {
 	struct queue there, back;
@@ -335,7 +335,7 @@ static void held_back_messages_go_with_the_rest(void)
 	ends_close();
 }
 
-/* A stream needs few signals, and few words of credit. */
+/* A stream needs few signals, and few credit words. */
 static void stream(uint32_t max_inline, uint32_t depth)
 {
 	const uint32_t total = 20 * 256;
@@ -455,7 +455,7 @@ static void full_send_queue_recovers(void)
 	crowd_close(&c);
 }
 
-/* What cannot be told because the send queue is full is told as soon as it is not. */
+/* Credit that cannot be sent because the send queue is full is sent as soon as there is space. */
 static void credit_waits_for_room(void)
 {
 	struct gantry_msg msg;
@@ -484,7 +484,7 @@ static void expect_closed(int of_a, int of_b)
 	TEST_ASSERT_EQUAL_INT(of_b, b.reason);
 }
 
-/* What had arrived before the end can be taken after it. */
+/* Messages that arrived before the end of the connection can be taken after it. */
 static void loss_in_the_middle(void)
 {
 	struct queue there, back;
@@ -558,7 +558,7 @@ static void receive_that_cannot_be_posted(void)
 	ends_close();
 }
 
-/* A consumer that cannot be armed says that there is work, until the connection is over. */
+/* A consumer that cannot be armed reports work until the connection is over. */
 static void arming_that_fails(void)
 {
 	struct queue q;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * pipe_events.c - every event of the connection manager in every state of a pipe, and how requests
- * are turned down.
+ * are rejected.
  */
 #include <stdio.h>
 
@@ -65,7 +65,7 @@ static int on_accept(void *arg, void *c, const struct gantry_peer *peer, void **
 static const struct gantry_conn_events events = {
 	.accept = on_accept, .connected = on_connected, .message = on_message, .closed = on_closed};
 
-/* Begin to connect, with a listener at the other end; no event has been looked at. */
+/* Start to connect, with a listener at the other end; process no event yet. */
 static void begin(const char *settings)
 {
 	void *c = NULL;
@@ -86,7 +86,7 @@ static void finish(void)
 	ends_close();
 }
 
-/* Look at one event of a device. */
+/* Process one event of a device. */
 static void step(struct vb_transport *t)
 {
 	struct vb_event event;
@@ -106,11 +106,11 @@ static void step(struct vb_transport *t)
 
 static struct vb_pipe *resolving(void)
 {
-	step(ta); /* the first answer is another device than ours */
+	step(ta); /* the first result is a device other than ours */
 	return conn->control;
 }
 
-/* Our end, when that state is reached. */
+/* Our end, once it has reached that state. */
 static struct vb_pipe *until(enum vb_pipe_state state)
 {
 	while (conn->control->state != state)
@@ -165,7 +165,7 @@ static struct vb_pipe *(*const makers[VB_P_STATES])(void) = {[VB_P_ASKED] = aske
 							     [VB_P_UP] = up,
 							     [VB_P_DEAD] = dead};
 
-/* What comes of an event: the state after it, and why the connection is over. */
+/* Effect of an event: the state after it, and the reason why the connection ended. */
 struct outcome {
 	int state, lost;
 };
@@ -216,7 +216,7 @@ static const struct {
 	{RDMA_CM_EVENT_REJECTED,
 	 8,
 	 {STAYS, STAYS, STAYS, ENDS(ECONNREFUSED), ENDS(ENOTCONN), ENDS(ENOTCONN), STAYS}},
-	/* without an answer of ours in it, it is an answer of somebody else */
+	/* an answer without the private data of gantry comes from another program */
 	{RDMA_CM_EVENT_ESTABLISHED,
 	 0,
 	 {STAYS, STAYS, STAYS, ENDS(EPROTO), BECOMES(VB_P_UP), STAYS, STAYS}},
@@ -251,7 +251,7 @@ static void try_one(size_t row, int state)
 	TEST_ASSERT_EQUAL_INT_MESSAGE(want->lost, pipe->conn->lost, text);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(want->state < 0 ? state : want->state, pipe->state, text);
 	finish();
-	fake_verbs_forgive(); /* the same event twice, out of order, is what this is about */
+	fake_verbs_forgive(); /* this test sends the same event twice, and out of order */
 	TEST_ASSERT_EQUAL_STRING_MESSAGE("", fake_verbs_check_clean(), text);
 }
 
@@ -299,7 +299,7 @@ static void removal_of_the_device_ends_all(void)
 	finish();
 }
 
-/* -- connecting fails: who, and why -- */
+/* -- connecting fails: which error, and which message -- */
 
 static void fails(const char *what, int why, const char *text)
 {
@@ -351,7 +351,7 @@ static void too_many_connections(void)
 	finish();
 }
 
-/* Places are kept for other hosts. */
+/* The limit of one host leaves connections for other hosts. */
 static void too_many_connections_of_one_host(void)
 {
 	void *c[3] = {NULL}, *other = NULL;
@@ -420,7 +420,7 @@ static void inline_differs(void)
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(a.device, SERVICE, &events, &a, &c));
 	a.conn = conn = c;
 	ends_settle();
-	/* control messages have the same size everywhere */
+	/* control messages have the same size on every machine */
 	TEST_ASSERT_EQUAL_INT(VB_C_UP, conn->state);
 	TEST_ASSERT_EQUAL_INT(0, vb_pipe_want(conn, VB_MESSAGES, 0, 0));
 	fails("inline", -EPROTO, "it refuses: the option inline differs at the two ends");
@@ -456,8 +456,8 @@ static void who_was_asked_has_a_deadline(void)
 }
 
 /*
- * The route to one's own address leads over the device that has it; the configured one is used all
- * the same.
+ * The route to a local address leads over the device that has the address. The transport uses the
+ * configured device anyway.
  */
 static void route_over_another_device(void)
 {
@@ -477,7 +477,7 @@ static void no_address_on_our_device(void)
 	      "it is reached by RDMA device fake1, and this transport uses fake0");
 }
 
-/* Nobody has told the address, and there is no memory to ask again. */
+/* The address lookup times out, and there is no memory to repeat it. */
 static void no_memory_to_ask_again(void)
 {
 	static const struct vb_event silence = {.type = RDMA_CM_EVENT_ADDR_ERROR,
@@ -522,7 +522,7 @@ static void check_depth(const char *data_qp, int max_qp_wr, int max_cqe, unsigne
 	snprintf(text, sizeof(text), "lower it to %u", most);
 	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&a.host, text), a.host.log);
 	ends_close();
-	/* and with that the largest queue pair can be made */
+	/* and with that depth the largest queue pair can be made */
 	snprintf(text, sizeof(text), "%s max_depth=%u", data_qp, most);
 	ends_open(text, NULL, NULL);
 	queue_open(&q, &b, 0, &a, 0, most, 64);
@@ -531,7 +531,10 @@ static void check_depth(const char *data_qp, int max_qp_wr, int max_cqe, unsigne
 	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
 }
 
-/* The largest depth that it has room for is known before anybody connects. */
+/*
+ * The device reports the largest depth that it supports when it is opened, before any peer
+ * connects.
+ */
 static void depth_beyond_the_device(void)
 {
 	check_depth("data_qp=separate", 100, 32767, 83);
@@ -548,7 +551,7 @@ static void memory_may_not_be_locked(void)
 	fails("memory", -ENOMEM, "bytes for a connection");
 }
 
-/* What an attacker could say first. */
+/* Malformed first messages of an attacker. */
 static void strange_requests(void)
 {
 	struct vb_hello good = {.magic = VB_MAGIC,
@@ -604,7 +607,7 @@ static void strange_requests(void)
 			bad = queue;
 			bad.secret++;
 			break; /* without its secret */
-		case 10:       /* with it, on a lane that is none */
+		case 10:       /* with it, for a lane that does not exist */
 			bad = queue;
 			bad.listens_lane = VB_MAX_LANES;
 			break;
@@ -634,8 +637,8 @@ static unsigned n_said(const char *text)
 }
 
 /*
- * What brings no event for lack of memory stays, and is tried at each turn: the log need not have
- * it each time.
+ * An event that cannot be processed for lack of memory stays pending, and is retried in each turn.
+ * The log has it once.
  */
 static void events_that_cannot_be_read_are_told_once(void)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: chains of requests, one doorbell each, ended in order by few completions; the queue
- * never stands still.
+ * Queue pairs: chains of requests with one doorbell each, completed in order by few signalled
+ * requests. The queue never stalls.
  */
 #include "rig.h"
 
-/* What ended, in order: cookies count from 0. */
+/* Requests that completed, in order: cookies count from 0. */
 static struct ledger {
-	uint64_t built, ended, bad; /* bad: the one that ended with a status */
+	uint64_t built, ended, bad; /* bad: the one that completed with an error status */
 	int status;                 /* of that one */
-	int builds;                 /* what each() builds while it is called */
+	int builds;                 /* the chain that each() builds during a call */
 } ledger;
 
 void setUp(void)
@@ -25,7 +25,7 @@ void tearDown(void)
 	rig_clean();
 }
 
-/* An empty write: 0, or -EAGAIN when there is no room. */
+/* Post an empty write. Returns 0, or -EAGAIN if the queue is full. */
 static int build(int wanted)
 {
 	struct vb_send send = {
@@ -201,7 +201,7 @@ static void test_chain(void)
 	TEST_ASSERT_EQUAL_UINT64(2, cell);
 }
 
-/* Something in the chain is waited for: its last request tells. */
+/* A request in the chain needs a completion: the last request of the chain is signalled. */
 static void test_wanted(void)
 {
 	up(64);
@@ -251,8 +251,8 @@ static uint32_t chance(uint32_t n)
 }
 
 /*
- * Chains of every length, wanted and not, on a wire that is slow by chance: nothing is lost, and
- * there is always a way on.
+ * Chains of every length, with and without wanted completions, on a wire with random delay: no
+ * completion is lost, and posting can always go on.
  */
 static void run_at(uint32_t depth, uint32_t first)
 {
@@ -308,10 +308,7 @@ static void test_numbers_wrap(void)
 	run_at(256, UINT32_MAX - 1000);
 }
 
-/*
- * A full queue, and each request that ends is followed by new ones in its place, before the next
- * one ends.
- */
+/* A full queue: each completed request is replaced by new ones before the next one completes. */
 static void test_build_while_others_end(void)
 {
 	up(8);
@@ -341,7 +338,7 @@ static void test_status_of_one(void)
 	TEST_ASSERT_EQUAL_UINT32(6, vb_qp_room(&rig.a.qp));
 }
 
-/* A completion of something that is not out is nothing to us, whatever number it has. */
+/* A completion for a request that is not outstanding is ignored, whatever its number. */
 static void test_not_out(void)
 {
 	static const uint64_t ids[] = {0, 3, 6, 7, 8, 1000, UINT32_MAX};
@@ -384,7 +381,7 @@ static void test_cancel(void)
 	TEST_ASSERT_EQUAL_UINT32(8, vb_qp_room(&rig.a.qp));
 	vb_qp_cancel(&rig.a.qp, -ENOTCONN, each_cancelled, &rig);
 	TEST_ASSERT_EQUAL_UINT64(5, ledger.ended);
-	/* what was not posted is posted no more */
+	/* requests not posted yet are dropped */
 	TEST_ASSERT_EQUAL_UINT64(3, rig_counters().send_wrs);
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_post(&rig.a.qp));
 	TEST_ASSERT_EQUAL_UINT64(3, rig_counters().send_wrs);
@@ -417,7 +414,7 @@ static void test_fail(void)
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_fail(&rig.b.qp)); /* is what it is */
 	TEST_ASSERT_EQUAL_INT(2, vb_cq_poll(&rig.b.cq, wcs, 4));
 	TEST_ASSERT_EQUAL_INT(-ECANCELED, vb_wc_reason(wcs[1].status));
-	/* nothing of the peer gets through */
+	/* no data of the peer arrives */
 	memset(rig.a.buf, 'a', 8);
 	TEST_ASSERT_EQUAL_INT(0, build(1));
 	rig.a.qp.wrs[rig.a.qp.posted & rig.a.qp.mask].wr.rdma.remote_addr = (uintptr_t)rig.b.buf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queues.c - consumers and producers: data that is fetched, many of them on a pipe, and the end of
- * one in the middle.
+ * queues.c - consumers and producers: data that the consumer fetches, many queues on one pipe, and
+ * the end of one during traffic.
  */
 #include "unit/verbs/ends.h"
 
@@ -84,7 +84,7 @@ static void expect_data(const struct gantry_msg *msg, const struct shared *s, ui
 
 /* -- data that is fetched -- */
 
-/* By one read; the sender hears of it, and only then. */
+/* One read fetches the data; only then does the sender get its completion. */
 static void data_is_fetched_once(void)
 {
 	struct fake_counters before, after;
@@ -109,7 +109,7 @@ static void data_is_fetched_once(void)
 	close_all(&q, &s);
 }
 
-/* A message behind one whose data is on its way waits. */
+/* A message behind one whose data is being fetched waits. */
 static void messages_wait_for_data(void)
 {
 	struct gantry_msg msg;
@@ -122,7 +122,7 @@ static void messages_wait_for_data(void)
 	fake_wire_hold(1);
 	nothing_comes(&q);
 	TEST_ASSERT_EQUAL_UINT(1, fake_wire_waiting(NULL));
-	fill(s.bytes, BYTES, 2); /* may be changed, until it is read */
+	fill(s.bytes, BYTES, 2); /* the sender may change it until the consumer reads it */
 	TEST_ASSERT_EQUAL_INT(1, fake_wire_step(NULL));
 	TEST_ASSERT_EQUAL_UINT64(1, queue_take(&q, &msg));
 	expect_data(&msg, &s, 0, BYTES);
@@ -131,7 +131,7 @@ static void messages_wait_for_data(void)
 	close_all(&q, &s);
 }
 
-/* A buffer that is too small, or none: the message comes all the same, and nothing is read. */
+/* With a buffer that is too small, or none, the message arrives, and no data is read. */
 static void no_room_for_data(void)
 {
 	const struct gantry_recv small = {.buf = buf[0], .length = 99};
@@ -162,7 +162,7 @@ static void no_room_for_data(void)
 	close_all(&q, &s);
 }
 
-/* The message is faster than the announcement of its region: another pipe. */
+/* The message overtakes the announcement of its region, which uses another pipe. */
 static void message_before_its_region(void)
 {
 	struct gantry_region region = {.fd = -1, .rights = GANTRY_REMOTE_READ};
@@ -199,7 +199,7 @@ static void message_before_its_region(void)
 	close_all(&q, &s);
 }
 
-/* Taken back before it was read: the message comes without its data. */
+/* Revoked before the read: the message arrives without its data. */
 static void revoked_before_it_is_read(void)
 {
 	struct gantry_msg msg;
@@ -221,7 +221,7 @@ static void revoked_before_it_is_read(void)
 	close_all(&q, &s);
 }
 
-/* What the control pipes carry arrives, and nothing else. */
+/* Messages on control pipes arrive; none on other pipes does. */
 static void step_control(void)
 {
 	for (int i = 0; i < 20; i++) {
@@ -232,7 +232,7 @@ static void step_control(void)
 	}
 }
 
-/* Taken back while it is read: only when it was read. */
+/* Revoked during the read: the revoke completes after the read. */
 static void revoked_while_it_is_read(void)
 {
 	struct gantry_msg msg;
@@ -243,7 +243,7 @@ static void revoked_while_it_is_read(void)
 	vb_release(b.conn, s.imported);
 	s.imported = NULL;
 	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, BYTES, 5));
-	/* the word of it is under way, too */
+	/* the notice of it is in flight, too */
 	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle));
 	fake_wire_hold(1);
 	nothing_comes(&q);
@@ -261,8 +261,8 @@ static void revoked_while_it_is_read(void)
 /* -- somebody goes -- */
 
 /*
- * The device still writes to the memory of a consumer that is gone, and reads what may not be given
- * back yet.
+ * The device still writes to the memory of a consumer that is destroyed, and reads from a region
+ * that cannot be released yet.
  */
 static void consumer_goes_while_it_reads(void)
 {
@@ -302,8 +302,8 @@ static void consumer_goes_while_it_reads(void)
 }
 
 /*
- * Its consumer goes, and with the last user of a lane the thread that would see the end of the
- * read.
+ * The consumer is destroyed, and with the last user of a lane the thread that would poll the end of
+ * the read.
  */
 static void lane_goes_while_it_reads(void)
 {
@@ -324,14 +324,14 @@ static void lane_goes_while_it_reads(void)
 	q.rx = NULL;
 	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle));
 	step_control();
-	/* a producer's thread may still poll there */
+	/* the thread of a producer may still poll the lane */
 	TEST_ASSERT_TRUE(vb_wake_ns(b.device) > host->now_ns(host) + soon_ns);
 	vb_producer_destroy(back.tx);
 	back.tx = NULL;
 	TEST_ASSERT_EQUAL_INT(
 		1, poll(&(struct pollfd){.fd = vb_fd(b.device), .events = POLLIN}, 1, 0));
 	step_control();
-	/* no descriptor tells of the end */
+	/* no descriptor signals the end */
 	TEST_ASSERT_TRUE(vb_wake_ns(b.device) < host->now_ns(host) + soon_ns);
 	TEST_ASSERT_EQUAL_INT(0, a.n_revoked);
 	fake_wire_hold(0);
@@ -343,7 +343,7 @@ static void lane_goes_while_it_reads(void)
 	close_all(&q, &s);
 }
 
-/* As above, and the connection ends before the read does. */
+/* As above, and the connection ends before the read. */
 static void connection_ends_while_a_gone_consumer_reads(void)
 {
 	struct shared s;
@@ -363,7 +363,10 @@ static void connection_ends_while_a_gone_consumer_reads(void)
 	ends_close();
 }
 
-/* What is on its way to a consumer that goes is for nobody, not for the next one of its lane. */
+/*
+ * Messages in flight to a consumer that is destroyed are dropped. The next consumer of the lane
+ * does not get them.
+ */
 static void messages_of_a_gone_consumer(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 8, .max_data = BYTES};
@@ -398,8 +401,8 @@ static void messages_of_a_gone_consumer(void)
 }
 
 /*
- * One that has not gone yet is for a consumer that is gone, the next one for its successor: not in
- * one slot.
+ * A message not yet posted to a destroyed consumer, and the next one to its successor, do not share
+ * a slot.
  */
 static void messages_of_two_consumers(void)
 {
@@ -427,7 +430,10 @@ static void messages_of_two_consumers(void)
 	close_all(&q, &s);
 }
 
-/* The end of what it sent is for nobody; what others sent on the same pipe ends as before. */
+/*
+ * The completion of its last send is dropped; the sends of others on the same pipe complete as
+ * before.
+ */
 static void producer_goes_in_the_middle(void)
 {
 	struct queue q, other;
@@ -445,7 +451,7 @@ static void producer_goes_in_the_middle(void)
 		expect_data(&msg, &s, i * 10, 10);
 	}
 	queue_tell(&q);
-	queue_close(&other); /* it has not polled the ends of its sends */
+	queue_close(&other); /* it has not polled the completions of its sends */
 	TEST_ASSERT_EQUAL_UINT64(1, ended(&q));
 	TEST_ASSERT_EQUAL_UINT64(2, ended(&q));
 	none_ended(&q);
@@ -453,8 +459,8 @@ static void producer_goes_in_the_middle(void)
 }
 
 /*
- * Its data may be changed after that. The peer gets what it has read before, and no changed data:
- * the connection ends.
+ * The data may be changed after that. The peer gets the messages that it has read before, and no
+ * changed data: the connection ends.
  */
 static void producer_goes_before_its_data_is_read(void)
 {
@@ -491,7 +497,7 @@ static void producer_goes_before_its_data_is_read(void)
 
 /* -- many -- */
 
-/* The ends of sends that one producer does not ask for are not in the way of another. */
+/* Completions that one producer does not poll do not block another producer. */
 static void producers_end_by_themselves(void)
 {
 	struct queue q, other;
@@ -526,8 +532,8 @@ static void producers_end_by_themselves(void)
 }
 
 /*
- * Lanes of the peer that share a consumer: each may send as much as it has receives, and what they
- * have too much waits.
+ * Lanes of the peer share a consumer: each may send as many messages as there are receives, and the
+ * excess waits.
  */
 static void lanes_share_a_consumer(void)
 {
@@ -582,7 +588,7 @@ static void connection_ends_while_it_reads(void)
 	fake_wire_hold(1);
 	nothing_comes(&q);
 	vb_conn_fail(b.conn, -ETIMEDOUT);
-	nothing_comes(&q); /* it may still be written to */
+	nothing_comes(&q); /* the device may still write to it */
 	ends_until(b.n_closed == 1);
 	for (uint64_t i = 0; i < 2; i++) {
 		TEST_ASSERT_EQUAL_UINT64(i, queue_take(&q, &msg));
@@ -598,8 +604,8 @@ static void connection_ends_while_it_reads(void)
 }
 
 /*
- * What waits for it has an end, and nothing of it is left out: it would not know what consumers
- * there are.
+ * Control messages to a peer that does not read are queued up to a limit. None may be dropped, as
+ * the peer would not know the consumers: the connection ends.
  */
 static void peer_that_does_not_listen(void)
 {

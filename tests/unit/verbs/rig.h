@@ -16,7 +16,7 @@
 #include "unity.h"
 
 #define RIG_BYTES 4096
-#define RIG_MS 1000 /* of a step of connecting; the fake's time does not pass */
+#define RIG_MS 1000 /* limit of a step of connecting; the clock of the fake does not advance */
 
 struct rig_end {
 	struct rdma_event_channel *events;
@@ -35,7 +35,7 @@ struct rig_end {
 static struct rig {
 	struct rig_end a, b; /* connects; listens */
 	struct rdma_cm_id *listener;
-	/* to be changed before rig_up() */
+	/* change before rig_up() */
 	struct vb_patience patience;
 	struct vb_qp_attr attr; /* cq and fate are put in */
 	uint32_t rights;
@@ -64,7 +64,10 @@ static inline struct sockaddr *rig_address(const char *text)
 	return (struct sockaddr *)&addr;
 }
 
-/* The next event is of this type: 0; none or of another type: -EBADMSG, unless it is said why. */
+/*
+ * Returns 0 if the next event has this type; -EBADMSG: none, or another type; another -errno as
+ * vb_events_next() reports it.
+ */
 static inline int rig_expect(struct rig_end *end, enum rdma_cm_event_type type)
 {
 	int rc = vb_events_next(end->events, &end->event);
@@ -72,7 +75,7 @@ static inline int rig_expect(struct rig_end *end, enum rdma_cm_event_type type)
 	return rc < 0 ? rc : rc == 1 && end->event.type == type ? 0 : -EBADMSG;
 }
 
-/* All that an id with a device needs; limits is filled unless it is already. */
+/* Make all that an id with a device needs; query the limits unless they are already set. */
 static inline int rig_equip(struct rig_end *end)
 {
 	struct vb_qp_attr attr = rig.attr;
@@ -95,7 +98,7 @@ static inline int rig_equip(struct rig_end *end)
 	return rc ? rc : vb_qp_create(end->id, end->pd, &end->limits, &attr, &end->qp);
 }
 
-/* A listener, and an id that could connect to it. */
+/* Make a listener, and an id that can connect to it. */
 static inline int rig_listen(void)
 {
 	struct sockaddr_in to;
@@ -124,7 +127,7 @@ static inline int rig_listen(void)
 	return rc ? rc : rig_expect(&rig.a, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
-/* The request is there, and its id. */
+/* The listener has received the request and its id. */
 static inline int rig_request(void)
 {
 	int rc = rig_listen();
@@ -210,7 +213,10 @@ static inline void rig_ended(void *arg, const struct vb_send *send, int status)
 	(void)arg, (void)send, (void)status;
 }
 
-/* A signalled request of a, of its buffer at 0; remote: an offset in b's buffer. Its status. */
+/*
+ * Post a signalled request of a, with its buffer at offset 0; remote: an offset in the buffer of b.
+ * Returns the status.
+ */
 static inline enum ibv_wc_status rig_do(enum ibv_wr_opcode opcode, int64_t remote, uint32_t length)
 {
 	static const struct vb_send send = {.wanted = 1};
@@ -237,7 +243,7 @@ static inline int rig_ready(int fd)
 	return poll(&p, 1, 0);
 }
 
-/* Whoever waits for it does not stop, and a child that is executed does not have it. */
+/* The descriptor is non-blocking, and is closed on exec. */
 static inline void rig_check_fd(int fd)
 {
 	TEST_ASSERT_TRUE(fcntl(fd, F_GETFL) & O_NONBLOCK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rma.c - remote reads and writes: which queue pair they take, when they start and end, and how
- * when the connection is lost.
+ * rma.c - remote reads and writes: which queue pair they use, when they start and complete, and how
+ * they complete when the connection is lost.
  */
 #include "unit/verbs/ends.h"
 
@@ -53,13 +53,13 @@ static int submit(enum gantry_rma_op op, uint32_t slot, uint64_t cookie)
 	return rma_do(rma, &b, op, slot * 64, &s, slot * 64, 64, cookie);
 }
 
-/* The next to end is this one, with this status. */
+/* The next completion has this cookie and status. */
 static void expect_end(uint64_t cookie, int status)
 {
 	struct gantry_rma_done done;
 	int n = 0;
 
-	for (int i = 0; n == 0 && i < 4; i++) /* what the queue pair gives back comes first */
+	for (int i = 0; n == 0 && i < 4; i++) /* completions of the queue pair come first */
 		n = vb_rma_poll(rma, &done, 1);
 	TEST_ASSERT_EQUAL_INT(1, n);
 	TEST_ASSERT_EQUAL_UINT64(cookie, done.cookie);
@@ -105,7 +105,7 @@ static void one_doorbell_one_signal(const char *settings, enum vb_kind kind)
 	close_all();
 }
 
-/* What moves much does not wait for its flush: the next lot is built while it is under way. */
+/* A large batch does not wait for its flush: the next batch is built while it is in flight. */
 static void much_data_goes_in_lots(void)
 {
 	const uint32_t lot = VB_LOT_BYTES / BYTES;
@@ -136,7 +136,7 @@ static void or_shared_with_messages(void)
 	one_doorbell_one_signal("max_depth=16 data_qp=shared", VB_MESSAGES);
 }
 
-/* One side posts, the other one needs next to nothing for it. */
+/* One side posts; the other side needs hardly any resources for it. */
 static void passive_end_has_no_lane(void)
 {
 	struct vb_pipe *far;
@@ -150,7 +150,7 @@ static void passive_end_has_no_lane(void)
 	close_all();
 }
 
-/* A message and the write before it go out together, and in that order. */
+/* A message and the write before it are posted together, in that order. */
 static void message_behind_a_write(void)
 {
 	struct fake_counters before;
@@ -179,8 +179,8 @@ static void message_behind_a_write(void)
 }
 
 /*
- * Short writes go in front of the messages that were built before them: these then share a request,
- * behind all of their data.
+ * Short writes are posted in front of messages that were built before them. These messages then
+ * share a request, behind all of their data.
  */
 static void messages_behind_their_writes(void)
 {
@@ -239,7 +239,7 @@ static void not_before_there_is_a_pipe(void)
 	close_all();
 }
 
-/* Nothing is nothing, not 2^31 bytes. */
+/* A length of 0 moves no bytes, not 2^31. */
 static void length_of_zero(void)
 {
 	open_all(NULL, 2);
@@ -280,7 +280,7 @@ static void several_of_a_lane(void)
 	close_all();
 }
 
-/* What it has under way ends for nobody. */
+/* Completions of its operations in flight are dropped. */
 static void goes_in_the_middle(void)
 {
 	struct vb_rma *other;
@@ -361,8 +361,8 @@ static void expect_note(struct queue *there, uint32_t number)
 }
 
 /*
- * By the queue pair of messages in both cases: one request, one doorbell, and nothing before all of
- * the data is there.
+ * The queue pair of messages is used in both cases: one request, one doorbell, and no notification
+ * before all data has arrived.
  */
 static void note_comes_with_its_data(const char *settings)
 {
@@ -412,8 +412,8 @@ static void note_with_a_shared_queue_pair(void)
 }
 
 /*
- * It is a message: not more of them than the peer takes, and all slots of a long run are posted
- * again.
+ * It counts as a message: the number in flight is limited by the receives of the peer, and all
+ * slots of a long run are posted again.
  */
 static void notes_need_credit(void)
 {
@@ -444,7 +444,7 @@ static void notes_need_credit(void)
 	wire_check();
 }
 
-/* Nobody is there for it: its receive is posted again. */
+/* Its consumer is destroyed: the receive is posted again. */
 static void note_for_a_consumer_that_is_gone(void)
 {
 	struct vb_pipe *far;
@@ -485,10 +485,10 @@ static void notes_that_cannot_be(void)
 	op.local_region = NULL;
 	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_write_imm(rma, &op, 1));
 	op.local_region = &b.local;
-	im->peer = &peer; /* as of memory that somebody else passed on */
+	im->peer = &peer; /* as for memory of a third party */
 	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_write_imm(rma, &op, 1));
 	im->peer = NULL;
-	im->pub.length = op.length = VB_SHORT_BYTES + 1; /* messages would wait for it */
+	im->pub.length = op.length = VB_SHORT_BYTES + 1; /* messages would wait for the write */
 	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_rma_write_imm(rma, &op, 1));
 	im->pub.length = BYTES;
 	vb_conn_fail(b.conn, -ENOTCONN);
@@ -501,8 +501,8 @@ static void notes_that_cannot_be(void)
 /* -- loss -- */
 
 /*
- * In flight, built and done: each ends once, and those in flight only when nothing can touch their
- * memory any more.
+ * In flight, built or completed: each completes once. Those in flight complete only when no agent
+ * can touch their memory any more.
  */
 static void all_end_when_the_connection_is_lost(void)
 {
@@ -542,7 +542,7 @@ static void flush_of_the_dead(void)
 	fake_wire_hold(1);
 	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 0, 1));
 	vb_rma_flush(rma);
-	/* as the control thread does, before it tells */
+	/* as the control thread does, before it reports the end */
 	vb_pipe_fail(vb_lane_pipe(rma->lane, VB_DATA, VB_NO_LANE));
 	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 1, 2));
 	vb_rma_flush(rma);
@@ -575,8 +575,8 @@ static void network_that_is_cut(void)
 }
 
 /*
- * Its owner has waited long enough, and its key is of no use any more: whoever tries loses the
- * connection, no memory.
+ * The exporter stopped waiting (revoke_timeout), and the key is invalid. A peer that uses it loses
+ * the connection; no memory is accessed.
  */
 static void access_after_a_revoke(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rxe_link.c - soft-RoCE devices are found in a tree like that of sysfs, and asked for in the way
- * that netlink has.
+ * rxe_link.c - finds soft-RoCE devices in a directory tree like that of sysfs, and requests new
+ * ones by netlink.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -59,7 +59,7 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_INT(0, rmdir(root));
 }
 
-/* It is not known that there is none: nobody is to make one. */
+/* Without memory it is unknown whether a device exists, so none may be made. */
 static void no_memory_to_look(void)
 {
 	struct shortage shortage = {.at = 1, .foreign = 1};
@@ -145,7 +145,7 @@ static void may_be_made(void)
 	in_root("rxe_lo", NULL, 1);
 	TEST_ASSERT_EQUAL_INT(-EEXIST, rxe_may_create(root, "lo", name));
 	in_root("rxe_lo", NULL, 0);
-	/* the kernel is asked, and nothing comes of it: a second time it says the same */
+	/* this request to the kernel changes nothing: a second one has the same result */
 	TEST_ASSERT_EQUAL_INT(rxe_may_create(root, "lo", name), rxe_may_create(root, "lo", name));
 	TEST_ASSERT_EQUAL_STRING("rxe_lo", name);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * traffic.c - random traffic between two ends, over a wire that lets go of requests one by one.
- * Whatever the order: messages come once, in order and whole, nothing is sent that finds no
- * receive, and nothing stands still for good.
+ * traffic.c - random traffic between two ends, over a wire that releases requests one at a time. In
+ * any order: each message arrives once, in order and complete; no send finds the receive queue
+ * empty; no queue stalls.
  */
 #include "unit/verbs/ends.h"
 
@@ -11,8 +11,8 @@
 #define SLOT_BYTES 3000u
 #define RMAS 6u
 #define STEPS 6000u
-#define SEEDS 4u      /* unless TRAFFIC_SEED says which */
-#define PATIENCE 3000 /* rounds in which nothing moves */
+#define SEEDS 4u      /* unless TRAFFIC_SEED has another one */
+#define PATIENCE 3000 /* rounds without progress */
 
 struct set {
 	const char *both, *of_a, *of_b;
@@ -25,7 +25,7 @@ struct set {
 /* Messages one way. */
 struct way {
 	struct queue q;
-	struct shared memory; /* of the sender, for data that is fetched */
+	struct shared memory; /* of the sender, for data that the consumer fetches */
 	uint64_t sent, taken, posted;
 	uint64_t sent_regions, ended_regions;
 	uint8_t bufs[64][SLOT_BYTES];
@@ -36,8 +36,8 @@ struct way {
 struct reach {
 	struct vb_rma *rma;
 	struct end *end;
-	uint32_t base;        /* of its part of the end's local memory */
-	struct shared memory; /* of the other end, of RMAS slots */
+	uint32_t base;        /* in the local memory of this end */
+	struct shared memory; /* in the memory of the other end, RMAS slots */
 	struct {
 		int busy;
 		enum gantry_rma_op op;
@@ -61,7 +61,7 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
 }
 
-/* -- messages: what the n-th of a way is, is a function of n -- */
+/* -- messages: the content of message n in a direction is a function of n -- */
 
 enum { BARE, INLINE, REGION };
 
@@ -275,7 +275,7 @@ static void step(uint32_t i)
 	}
 }
 
-/* Take what was sent, with all receives posted: it must all come. */
+/* Take all messages that were sent, with all receives posted: none may be missing. */
 static int drain(struct way *w)
 {
 	int n = ends(w);
@@ -308,7 +308,7 @@ static void drain_all(void)
 	}
 }
 
-/* And afterwards as many can be sent as there are receives. */
+/* Afterwards the producer can send as many messages as there are receives. */
 static void fill_up(struct way *w)
 {
 	const uint32_t window = queue_pipe(&w->q)->window,
@@ -440,7 +440,7 @@ static void wrap_of_the_half(void)
 	run((struct set){.both = "max_depth=16", .depth = 12, .start = (1u << 16) - 300});
 }
 
-/* What was taken is posted again by whatever comes next, but sending: the answer goes first. */
+/* The next call posts taken receives again, except a send: the answer goes first. */
 static void slots_go_back_behind_the_answer(void)
 {
 	struct vb_consumer *c;
