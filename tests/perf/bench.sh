@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench.sh BUILD [--doca|--clients] [--quick] [--json FILE] [--svg FILE] - gantry beside the limits of the machine and beside
-# others that do the same, measured in the same run; with --doca the library for programs that are written for DOCA, beside
-# the transport below it; with --clients fio and nbdkit on a gantry volume, beside what else they can use. With --tunables
-# [TEXT] the tables of gantry-performance(7) are measured anew, all or those with that text.
+# bench.sh BUILD [--doca|--clients] [--quick] [--json FILE] [--svg FILE] - compare gantry with the limits of the machine and with
+# other programs for the same purpose, measured in the same run. --doca: compare the library for DOCA programs with the transport
+# below it. --clients: compare fio and nbdkit on a gantry volume with the alternatives of these programs. --tunables [TEXT]:
+# measure the tables of gantry-performance(7) again, all or those that contain the text.
 #
-# storage.sh has what is measured and its goals, peers.sh and clients.sh the others, limits/ what the machine can do.
+# storage.sh has the measures and their goals, peers.sh and clients.sh the other programs, limits/ the limits of the machine.
 #
-# Only ratios are judged, and only those of undisturbed rounds (measure.sh says which); on a busy machine the verdict is "not
-# measured". The exit status says whether everything ran, not whether it was fast.
+# Only ratios are judged, and only those of undisturbed rounds (see measure.sh). On a busy machine the verdict is "not measured".
+# The exit status reports whether everything ran, not whether it was fast.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd) || exit 1

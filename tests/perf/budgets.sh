@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# budgets.sh [--write] - instructions that one IO takes from submit to complete, counted by callgrind, against tests/perf/budgets;
-# and a message of the library for DOCA programs, at both ends together
+# budgets.sh [--write] - compares the instructions of one IO from submit to complete, counted by callgrind, with tests/perf/budgets;
+# and those of one message of the library for DOCA programs, for both ends together
 #
-# A case is one process with one lane, so the count is the same each time, however busy the machine is: two runs that differ
-# in the number of IOs, and only what the lane's thread did. More than 3 % beside the budget, above or below, is a failure: what
-# became dearer is to be explained or repaired, what became cheaper is to be kept. --write prints the file anew.
+# A case is one process with one lane, so the load of the machine does not change the count. The count is the difference of two
+# runs with different numbers of IOs, in the thread of the lane only. A deviation of more than 3 % from the budget, above or below,
+# is a failure: explain or repair an increase, and record a decrease. --write prints the file with the measured figures.
 #
-# The figures are those of one compiler and its flags, which the file names; with others, and without valgrind, all is skipped.
+# The figures are valid for the compiler and flags that the file names. With others, or without valgrind, all cases are skipped.
 set -u
 export LC_ALL=C
 top=${top_srcdir:?} gantry=${GANTRY:?} plugins=${GANTRY_PLUGINS:?}
@@ -16,7 +16,7 @@ few=12000 many=22000 # so that the lane's thread has more to do than the one tha
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 
-# with what this build was made, as the file says it
+# compiler and flags of this build, in the notation of the file
 made_with()
 {
 	local version name=gcc

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# clients.sh - programs of others on a gantry volume in the memory of another process, beside what else they can use. Sourced
-# by bench.sh (bash). fio is on our first CPU, who serves it on the second. A target that serves nbdkit is on the third. Where
-# there are but two, it is where it takes time from nobody: on that of fio while fio does one IO at a time and mostly waits, else
-# with nbdkit on that of the servers. Where a peer is not there, its lines are left out.
+# clients.sh - third-party programs on a gantry volume in the memory of another process, compared with their alternatives. Sourced
+# by bench.sh (bash). fio runs on the first CPU, its server on the second, and a target behind nbdkit on the third. With only two
+# CPUs, that target shares the CPU of fio while fio does one IO at a time and mostly waits; otherwise it shares the CPU of nbdkit.
+# If a peer is not installed, its lines are omitted.
 #
 # Needs: build, tmp, cpu0, cpu1, cpu2, io_time, gantry.
 
@@ -63,13 +63,13 @@ nbd_gantry_32() { beside two "${cpu2:-$cpu1}" over_nbd 32 "$plugin" config="$tmp
 nbd_inside_1() { over_nbd 1 "$plugin" config="$tmp/one.conf" volume=load; }
 nbd_inside_32() { over_nbd 32 "$plugin" config="$tmp/one.conf" volume=load; }
 
-# without WHAT - said once, in place of lines that need it
+# without WHAT - print once that WHAT is missing, in place of the lines that need it
 without()
 {
 	echo "left out, because it is not there: $1" >&2
 }
 
-# clients_list - lines of what is there, as those of bench.sh
+# clients_list - lines of the available programs, in the format of bench.sh
 clients_list()
 {
 	local nbd=true

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# cpu.sh - what a process has used so far. Sourced by idle.sh and crowd.sh (bash).
+# cpu.sh - CPU time that a process has used so far. Sourced by idle.sh and crowd.sh (bash).
 
 # cpu_ns PID - all threads so far; from the scheduler, which is exact, else from the ticks
 cpu_ns()

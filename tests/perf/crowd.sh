@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# crowd.sh BUILD [SESSIONS [SECONDS]] - what idle sessions cost the gateway that has them. Prints
+# crowd.sh BUILD [SESSIONS [SECONDS]] - measure what idle sessions cost their gateway. Prints
 #	crowd_cpu PERCENT %     of one CPU, more than the same gateway takes without a session
 #	crowd_memory KIB KiB    proportional share of memory (PSS), for each session
-# Each session is asked for a sign of life every 13/16 s: SECONDS should be four times that (3.25), or many more, since in a second
-# some of them are asked once and some twice.
+# The gateway sends each session a keepalive request every 13/16 s. SECONDS should be four times that (3.25) or much longer, because
+# within one second some sessions receive one request and some two.
 set -u
 build=${1:?usage: crowd.sh BUILD [SESSIONS [SECONDS]]}
 sessions=${2:-256} seconds=${3:-3.25}

@@ -4,8 +4,8 @@
 #	REGIME|WHY THE OTHERS WERE NOT USED|KIND
 # Variables: head (NAME|TEXT|UNIT), kind (of score: ratio, stage or value), goal and peer_goal (<N, >N or empty), want
 # (undisturbed rounds), failed (1: a run did). A peer without a value did not run in that round.
-# The rounds that count are those with VERDICT cores, or where these are too few those with threads; and of these the most that
-# agree about the ping-pong, for two cores may be near or far. Where none are enough, all are shown, but nothing is judged.
+# The rounds with VERDICT cores count, or those with threads if there are too few with cores. Of these, only the largest set whose
+# ping-pongs agree counts, because two cores may be near or far. If no set is large enough, all are shown and none is judged.
 
 function score(limit, ours)
 {

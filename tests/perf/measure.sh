@@ -1,16 +1,16 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# measure.sh - rounds of runs on a machine that has other things to do. Sourced by bench.sh (bash).
+# measure.sh - rounds of measurements on a machine with other load. Sourced by bench.sh (bash).
 #
-# A limit of the machine, our own figure and those of peers are measured one right after the other, several times, and only the
-# ratios within such a round are judged. A round is dropped when it was disturbed:
-#	busy     others used more than 6 % of a CPU meanwhile (/proc/stat less what we used ourselves)
-#	regime   the ping-pongs before, between and after its runs differ by more than 30 %. Where LIMIT is called turn_ there are
-#	         none (0): both figures come from one run then, piece by piece in turn
-# The others are of one of two kinds, which are never mixed:
+# A round measures a limit of the machine, gantry and the peers, one right after the other. There are several rounds, and only the
+# ratios within a round are judged. A disturbed round is dropped:
+#	busy     other processes used more than 6 % of a CPU during the round (/proc/stat less our own use)
+#	regime   the ping-pongs before, between and after its runs differ by more than 30 %. If the name of LIMIT begins with turn_
+#	         there are none (0): then both figures come from one run, which alternates between them
+# An undisturbed round is of one of two kinds, which are never mixed:
 #	cores    the two CPUs are two cores
-#	threads  they are threads of one core, as it pleases the host of a virtual machine: limits/siblings tells
-# Needs: here, tmp, perf (folder of the programs), pairs (how many are wanted).
+#	threads  they are threads of one core, which the host of a virtual machine can change; limits/siblings detects it
+# Needs: here, tmp, perf (directory of the programs), pairs (wanted number of rounds).
 
 tick_ms=$((1000 / $(getconf CLK_TCK)))
 
@@ -50,7 +50,7 @@ watch_begin()
 	watch_ms=$(now_ms) watch_busy=$busy_ms watch_own=$own_ms
 }
 
-# watch_end - set $foreign: percent of a CPU that others used since watch_begin
+# watch_end - set $foreign: percent of a CPU that other processes used since watch_begin
 watch_end()
 {
 	local wall
@@ -60,7 +60,7 @@ watch_end()
 	[ "$foreign" -ge 0 ] || foreign=0
 }
 
-# wait_quiet MS - until others leave the CPUs alone, or so long
+# wait_quiet MS - wait until other processes leave the CPUs idle, at most so long
 wait_quiet()
 {
 	local end
@@ -111,7 +111,7 @@ time_left()
 	[ ! -s "$tmp/$1.pairs" ] || [ "$now" -lt "$2" ] || { [ "$now" -lt $(($2 + share)) ] && ! enough "$1" $(((pairs + 1) / 2)); }
 }
 
-# peers_of NAME "PEER=COMMAND ..." - set $beside: " PEER=VALUE" for each, with a $stamp after it; in $tmp/peer-errors who failed
+# peers_of NAME "PEER=COMMAND ..." - set $beside: " PEER=VALUE" for each, with a $stamp after it; failed peers in $tmp/peer-errors
 peers_of()
 {
 	local pair number

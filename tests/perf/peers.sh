@@ -1,13 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# peers.sh - what others take for the same, and fio's engines as ceilings. Sourced by bench.sh after clients.sh (bash).
+# peers.sh - figures of other programs for the same task, and fio's engines as upper bounds. Sourced by bench.sh after clients.sh
+# (bash).
 #
-# Who asks is on our first CPU, who answers on the second, as ours. nbdkit sleeps while it waits, and a wake-up across CPUs is
-# dear: it is measured with both on one CPU too. Needs: build, tmp, cpu0, cpu1, ms; fio_job, reads, over_nbd of clients.sh.
+# As with gantry, the client runs on the first CPU and the server on the second. nbdkit sleeps while it waits, and a wake-up across
+# CPUs is expensive, so nbdkit is also measured with both on one CPU. Needs: build, tmp, cpu0, cpu1, ms; fio_job, reads, over_nbd
+# of clients.sh.
 
 port=$((20000 + $$ % 10000))
 
-# listening PORT - does somebody?
+# listening PORT - succeeds if a process listens on the port
 listening()
 {
 	grep -qs "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$1") .* 0A " /proc/net/tcp /proc/net/tcp6
@@ -25,7 +27,7 @@ until_ready()
 	done
 }
 
-# both_ends SERVER-ARGUMENT... -- CLIENT-ARGUMENT... - one program at both ends of $port; what the client says
+# both_ends SERVER-ARGUMENT... -- CLIENT-ARGUMENT... - run one program at both ends of $port; print the output of the client
 both_ends()
 {
 	local server=() pid rc
@@ -77,7 +79,7 @@ testpmd()
 		"${memif_pages[@]}" -- --total-num-mbufs=8192 --no-mlockall "$@" 2>>"$tmp/errors"
 }
 
-# memif - packets of 64 bytes, one way, in bursts of 32: what the receiver says of itself, millions a second
+# memif - packets of 64 bytes, one way, in bursts of 32: rate that the receiver prints, millions a second
 memif()
 {
 	local server client turn report
@@ -185,7 +187,7 @@ find_pages()
 	absent "memif of DPDK without a copy: no 64 huge pages are free (vm.nr_hugepages); with small ones: memif-4k"
 }
 
-# find_peers - which are there: words of $there; of the others $tmp/absent says why not
+# find_peers - put the names of the available peers into $there, and the reasons for missing ones into $tmp/absent
 find_peers()
 {
 	there=" "

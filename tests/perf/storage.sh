@@ -183,13 +183,13 @@ ours_write_128() { two two pattern=randwrite depth=128; }
 ours_128k() { two two block=128KiB depth=1; }
 ours_null_1() { two two_null depth=1; }
 ours_null_32() { two two_null; }
-# the target and a process on an eventfd sleep, and are woken in turn; who does it spins: it is one wake-up in both
+# the target and a process on an eventfd sleep and are woken in turn; the process that wakes them spins, so both need one wake-up
 rouse() { GANTRY_PLUGIN_PATH=$build/plugins/.libs "$perf/rouse" "$tmp/two_null.conf" load $((ms * 8)) >"$tmp/turn"; }
 turn_wake() { beside two_null "$cpu1" rouse && of_turn wake; }
 of_wake() { of_turn rouse; }
 limit_relay() { "$perf/limits/relay" $((idle_s * 1000)) | value relay; }
 ours_busy() { bash "$here/idle.sh" "$build" "$idle_s" 1000 2>>"$tmp/errors" | value idle; }
-# one IO at a time: who has asked lets the target run while the gateway passes it on; many: who moves the data has a CPU
+# one IO at a time: the initiator yields its CPU to the target while the gateway relays; many: the process that moves data has a CPU
 ours_three_1() { three "$cpu0" "$cpu1" depth=1 && iops; }
 ours_three_32() { three "$cpu1" "$cpu0" && iops; }
 ours_tail()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # svg.awk - lines of judge.awk to a plot: for each measure a bar for the limit, one for gantry with its extremes and the goal,
-# and one for each peer. Each measure has its own scale, the largest of its bars is full width. Limit, gantry and peers are told
-# apart by hatching, solid and outline, and each bar says who and how much: no colour is needed. Variables: version, quick.
+# and one for each peer. Each measure has its own scale; its largest bar has the full width. The limit is hatched, gantry solid, a
+# peer outlined, and each bar has its name and value, so the plot does not depend on colour. Variables: version, quick.
 function text(s)
 {
 	gsub(/&/, "\\&amp;", s)
@@ -20,7 +20,7 @@ function at(value)
 	return most > 0 ? value / most * FULL : 0
 }
 
-# one bar, and what it stands for; the value stands right of the bar, and of what else reaches up to `end`
+# one bar and its label; the value is printed to the right of the bar and of everything that extends to `end`
 function bar(class, who, value, unit, end)
 {
 	say(LEFT - 8, y + 11, "who", who)
@@ -45,7 +45,7 @@ function goal_value(  goal)
 	return $19 == "ratio" ? goal * $4 : $19 == "stage" ? $4 + 4 * goal : goal
 }
 
-# how far right the value of ours has to stand, for its extremes, and for the goal if it is near
+# leftmost position of the value of gantry that clears its extremes, and the goal if that is near
 function beyond(  goal)
 {
 	goal = goal_value()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tunables.awk - the tables of man/gantry-performance.7, one line each for a table and for its rows:
 #	table|NUMBER|SETTINGS|METRIC METRIC...	what `gantry run FILE` is given for the row to compare with; the columns
-#	row|NUMBER|SETTINGS|RATIO RATIO...	what it is given besides; what the page says
+#	row|NUMBER|SETTINGS|RATIO RATIO...	its additional settings; the ratios on the page
 # A table is the command in a literal display, and the list that follows. With got, a file of lines "NUMBER|SETTINGS|RATIO ...",
 # the page is printed instead, with those ratios. With file=1 the configuration FILE is.
 function settings(text)

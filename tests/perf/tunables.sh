@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# tunables.sh - the tables of gantry-performance(7) measured anew: what each tunable makes of IOs a second, latency and CPU
-# time. Sourced by bench.sh (bash).
+# tunables.sh - measures the tables of gantry-performance(7): the effect of each tunable on IOs a second, latency and CPU time.
+# Sourced by bench.sh (bash).
 #
-# In each round the command of a table runs as it stands, and then once for each of its rows with the settings of that row; a
-# row's figure is the median of the ratios within the rounds. Needs: gantry, here, tmp, pairs, io_time, out_of() of storage.sh,
+# In each round the command of a table runs unchanged, and then once for each of its rows with the settings of that row. The figure
+# of a row is the median of the ratios within the rounds. Needs: gantry, here, tmp, pairs, io_time, out_of() of storage.sh,
 # wait_quiet() to verdict_of_round() of measure.sh. Leaves the figures in $tmp/got, as tunables.awk takes them.
 
 page=$here/../../man/gantry-performance.7
@@ -89,7 +89,7 @@ ratios()
 	}' "$tmp/rounds"
 }
 
-# tunables TEXT - measure the tables with TEXT in their command or in a row; print what the page says and what is here
+# tunables TEXT - measure the tables with TEXT in their command or in a row; print the figures of the page and the measured ones
 tunables()
 {
 	local kind number set columns round tries alike low high

@@ -6,7 +6,7 @@ vm_network
 vm_limit=100
 export RIG_HOST=${vm_addresses[0]} RIG_PATIENCE_MS=30000
 
-# suite PROGRAM A B SETTING - end a on device A, end b on device B, both with the setting; says how many cases held
+# suite PROGRAM A B SETTING - end a on device A, end b on device B, both with the setting; prints how many cases passed
 suite()
 {
 	local status=0

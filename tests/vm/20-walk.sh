@@ -16,7 +16,7 @@ verified()
 	agree "$(completed load)"
 }
 
-# a volume that the device knows: its data moves straight to and from it
+# a volume that is registered with the device: RDMA moves its data without a bounce buffer
 straight()
 {
 	leg "$1"
@@ -79,7 +79,7 @@ copied() # LEG LANES
 	holds "$dir/bridge.json" 'front_bytes + back_bytes == 0' 'bridge.ops_failed == 0'
 }
 
-# what the initiator is told, through the gateway, where the target may not connect to it
+# the error that the gateway passes to the initiator if the target may not connect to it
 not_connected()
 {
 	local name
@@ -97,7 +97,7 @@ not_connected()
 	stop bridge store
 }
 
-# a device that is to be made: gantry check says so and makes nothing, gantry run makes it
+# a device that does not exist yet: gantry check reports that and creates nothing, gantry run creates it
 made()
 {
 	local pid

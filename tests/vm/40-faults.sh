@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 40-faults.sh - the cable is cut, a role is killed, the gateway is stopped: all know soon, each IO comes back once, the data goes
-# its way without the gateway.
+# 40-faults.sh - tests that cut the cable, kill a role or stop the gateway. The other roles notice within a time limit, and each IO
+# completes exactly once. While the gateway is stopped, the target still writes data to the initiator.
 . "$top_srcdir/tests/vm/walk.sh"
 vm_network
 soon=2000 # ms
@@ -76,7 +76,7 @@ ask() # DIR ROLE FILTER
 	"$GANTRY" stat --dir "$1" --json "$2" | jq "$3"
 }
 
-# All that the initiator has sent is with the target, which stands still.
+# The target is stopped, and has received everything that the initiator sent.
 relayed()
 {
 	local sent seen
@@ -85,8 +85,8 @@ relayed()
 	[ -n "$sent" ] && [ "$sent" = "$seen" ]
 }
 
-# The gateway has relayed IOs and stands still; after that the target begins with them: what it reads arrives in the memory of the
-# initiator, although no completion does.
+# The gateway has relayed IOs and is then stopped. The target starts these IOs after that: the data of its reads arrives in the
+# memory of the initiator, although no completion does.
 moved_past_gateway()
 {
 	local memory

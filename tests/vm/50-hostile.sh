@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 50-hostile.sh - peers that speak RDMA and mean harm: what is due to each, while an honest one goes on.
+# 50-hostile.sh - hostile peers over RDMA: each gets the documented error, while an honest client continues its IO.
 . "$top_srcdir/tests/vm/walk.sh"
 vm_network
 vm_limit=280
 export RIG_HOST=${vm_addresses[0]} RIG_FROM=${vm_addresses[1]} RIG_PATIENCE_MS=30000
 export RIG_A_SETTINGS=ibdev=rxe1 RIG_B_SETTINGS=ibdev=rxe0
 
-# A target is attacked while it serves: whoever it serves notices nothing, and it ends with what it had.
+# A target is attacked while it serves a client. The client sees no error, and the target ends without leaked resources.
 target_attacked()
 {
 	local program=$top_builddir/tests/conform/verbs_attack before

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 80-power.sh - power cuts: what was acknowledged as stable is there after each of them, on a block device and in a file of ext4.
+# 80-power.sh - power cuts: writes that were acknowledged as stable are intact after each, on a block device and in a file on ext4.
 #
 # The store lies on a device of dm-log-writes, which logs a write when a flush or FUA has made it stable. The writer puts a mark
 # into the log for each flush and each FUA that was acknowledged. Then replay makes the disk of each prefix of the log, lets the

@@ -10,13 +10,13 @@ limit=${VM_SCRIPT_LIMIT:-900} # seconds for one script
 n=0
 failed=0
 
-# took NAME START - for who wants to know where the time goes: milliseconds since START, in microseconds
+# took NAME START - log the duration of a script: milliseconds since START, which is in microseconds
 took()
 {
 	echo "$(((${EPOCHREALTIME/./} - $2) / 1000)) $1" >>"${VM_OUT:-/tmp}/milliseconds"
 }
 
-# say ok|"not ok" TEXT - a result of our own
+# say ok|"not ok" TEXT - print a TAP result that no script printed
 say()
 {
 	n=$((n + 1))

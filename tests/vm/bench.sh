@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # bench.sh [--quick] - gantry over soft-RoCE beside perftest and the kernel's NVMe over RDMA, on the same devices in the same boot
 #
-# Absolute times mean little in a virtual machine, and they change from one second to the next: what is compared is taken one
-# after the other in many short rounds, and a verdict is the median of the rounds' ratios. Latencies are medians, of perftest and
-# of ours: each has its hiccups, some of them longer than all the rest. What is counted, packets and doorbells for each IO, means
-# as much as on any machine. The exit status says whether everything ran, not whether it was fast.
+# Absolute times mean little in a virtual machine, and they vary from second to second. So the figures to compare are measured one
+# after the other in many short rounds, and a verdict is the median of the ratios of the rounds. Latencies of perftest and gantry
+# are medians, because both have outliers. Counts, such as packets and doorbells for each IO, are as valid as on any machine. The
+# exit status reports whether everything ran, not whether it was fast.
 . "$top_srcdir/tests/vm/guest.sh"
 rounds=9 ms=400 io_time=800ms n=400
 case ${1:-} in

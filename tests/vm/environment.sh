@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# environment.sh - do the devices work at all? Programs that nobody here wrote talk over them first, in the boot in which
-# everything else runs: where they fail, the environment is broken, not gantry.
+# environment.sh - checks the soft-RoCE devices with third-party programs, in the boot in which all other scripts run, and before
+# them. A failure here means that the environment is broken, not gantry.
 . "$top_srcdir/tests/vm/guest.sh"
 vm_network
 

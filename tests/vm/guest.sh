@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# guest.sh - what scripts that run inside the virtual machine share. A script NN-NAME.sh says
+# guest.sh - functions for scripts that run inside the virtual machine. A script NN-NAME.sh has this form:
 #
 #	. "$top_srcdir/tests/vm/guest.sh"
 #	vm_network
@@ -9,11 +9,11 @@
 #	vm_program "what it is about" "$top_builddir/tests/conform/PROGRAM"
 #	vm_done
 #
-# Each test is a function that runs in a shell of its own under set -e, in a fresh folder $vm_dir, with a deadline of $vm_limit
-# seconds; whatever it has started ends with it. What it prints is shown when it fails; what it writes to descriptor 3 always.
+# Each test is a function that runs in a separate shell under set -e, in a new directory $vm_dir, with a deadline of $vm_limit
+# seconds. All processes that it has started end with it. Its output is shown only if it fails; text on descriptor 3 always.
 #
 # The network: the two ends v0 and v1 of a cable, with a soft-RoCE device rxe0 and rxe1 on each. Only what goes from one device
-# to the other travels over the cable; between two users of the same device nothing does, and netem would not see it.
+# to the other travels over the cable. Traffic between two users of one device does not, so netem does not affect it.
 vm_limit=60
 vm_n=0
 vm_failed=0
@@ -55,7 +55,7 @@ vm_test()
 	rm -rf "$vm_dir" "$log" "$vm_dir.skip"
 }
 
-# in a process of its own
+# in a separate process
 vm_alone()
 {
 	trap vm_teardown EXIT
@@ -70,7 +70,7 @@ vm_teardown()
 	:
 }
 
-# skip REASON - the test that calls it says nothing
+# skip REASON - end the calling test as skipped
 skip()
 {
 	echo "$*" >"$vm_dir.skip"
@@ -117,7 +117,7 @@ vm_done()
 	exit $((vm_failed > 0))
 }
 
-# await COMMAND... - until it says yes; the test's deadline is the limit
+# await COMMAND... - wait until the command succeeds; the deadline of the test is the limit
 await()
 {
 	until "$@"; do
@@ -156,11 +156,11 @@ vm_cable()
 		echo 1 >"/proc/sys/net/ipv4/conf/$i/accept_local"
 		echo 0 >"/proc/sys/net/ipv4/conf/$i/rp_filter"
 	done
-	# soft-RoCE has no flow control: what many lanes have in flight must find room, or it is lost
+	# soft-RoCE has no flow control: buffers must hold the packets that many lanes have in flight, or packets are lost
 	echo 100000 >/proc/sys/net/core/netdev_max_backlog
 }
 
-# gid_index DEVICE - where the device keeps the address of its end (the others are not for IPv4)
+# gid_index DEVICE - index in the device's GID table of the IPv4 address of its end
 gid_index()
 {
 	local file gid
@@ -185,7 +185,7 @@ rdma_count()
 	echo "$sum"
 }
 
-# rdma_listens ADDRESS:PORT - somebody waits for RDMA connections there
+# rdma_listens ADDRESS:PORT - succeeds if a process listens for RDMA connections at this address
 rdma_listens()
 {
 	rdma resource show cm_id | grep -q "state LISTEN .*src-addr $1 "

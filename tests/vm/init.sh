@@ -1,8 +1,8 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=dash
-# init.sh - the first program in the virtual machine: makes the host's tree its own, read-only with a layer of memory over
-# it, and goes on there with the file `job` that run.sh has written.
+# init.sh - the first program in the virtual machine: mounts the host's tree read-only under an overlay in memory, makes that its
+# root, and continues there with the file `job` that run.sh has written.
 b=/bin/busybox
 $b mount -t proc proc /proc
 $b mount -t sysfs sys /sys
@@ -15,7 +15,7 @@ $b mount -t tmpfs rw /rw
 $b mkdir /rw/host /rw/upper /rw/work
 $b mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro host /rw/host
 $b mount -t overlay -o lowerdir=/rw/host,upperdir=/rw/upper,workdir=/rw/work root /root
-# a folder of the host's that both can write
+# a directory of the host that host and guest can write
 $b mount -t tmpfs run /root/run
 $b mkdir /root/run/vm
 $b mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 out /root/run/vm

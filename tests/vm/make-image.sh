@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# make-image.sh - what run.sh boots, kept in the cache: Debian's own kernel, downloaded but not installed, and an initrd.
+# make-image.sh - makes the kernel and initrd that run.sh boots, in the cache. The kernel is Debian's, downloaded but not installed.
 #
-# Prints the path of the initrd; beside it lie `kernel` and lib/modules. What is there and fits is not made again. Where
-# there is no such kernel, or no tool to make the initrd with, it says why and exits with 77. Needs no root.
+# Prints the path of the initrd; `kernel` and lib/modules are in the same directory. Reuses files in the cache that are still valid.
+# If there is no such kernel, or no tool to make the initrd, it prints the reason and exits with 77. Needs no root.
 set -u
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -61,7 +61,7 @@ unpack()
 	rm -rf "${2:?}/boot"
 }
 
-# payload BZIMAGE - its compressed part; the header says where (Documentation/x86/boot.rst), the size behind it is left out
+# payload BZIMAGE - print its compressed part without the trailing size; the header has its offset (Documentation/x86/boot.rst)
 payload()
 {
 	local start
@@ -75,7 +75,7 @@ word()
 	od -An -v -t "u$3" -j "$2" -N "$3" "$1" | tr -d ' '
 }
 
-# get - make $kernel, the folder of that package
+# get - make $kernel, the directory of that package
 get()
 {
 	kernel=$cache/${package}_$version
@@ -125,7 +125,7 @@ sum=$(cat "$here/init.sh" "$0" | cksum)
 initrd=$kernel/initrd-${sum%% *}
 [ -f "$initrd" ] || pack || { echo "make-image: cannot make $initrd" >&2; exit 1; }
 touch "$kernel" "$initrd"
-# what nobody has used for a month
+# remove images that were not used for a month
 find "$cache" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
 find "$kernel" -maxdepth 1 -name 'initrd-*' -mtime +30 -delete
 echo "$initrd"

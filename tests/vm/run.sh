@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # run.sh [-b BUILD] [-o DIR] [-t SECONDS] [-p] SCRIPT [ARGUMENT...] - boot a virtual machine and run SCRIPT in it, as root
 #
-# The machine has this machine's tree (changes go to its memory only), two CPUs and no network. QEMU emulates all of it,
-# so no right of any kind is needed, and everything is some ten times slower. Prints what the script prints and exits with
-# its status, or
+# The virtual machine has the host's file tree (changes stay in its memory), two CPUs and no network. QEMU emulates all of it, so
+# run.sh needs no privileges, and everything is about ten times slower. Prints the output of the script and exits with its
+# status, or with
 #	77	there is nothing to boot: the reason is on standard error
-#	99	inconclusive: twice the kernel of the machine had an error of its own, or the machine ended by itself
+#	99	inconclusive: in both of two boots the guest kernel reported an error, or the machine ended unexpectedly
 #	124	no end after SECONDS (600)
-# With -p each of its CPUs stays on one of this machine, which is for measurements; else they go where there is room.
-# The script finds in its environment what `make check` gives (top_srcdir, top_builddir, GANTRY, GANTRY_PLUGINS, ...; BUILD
-# is build/gcc), our own variables VM_..., and VM_OUT, a folder whose files the host has. DIR (BUILD/vm/NAME) keeps `console`,
-# `output`, `stderr`, `dmesg` and those files; an inconclusive first run is kept in DIR.first.
+# With -p each virtual CPU is pinned to one CPU of the host, for measurements; otherwise the host schedules them.
+# The environment of the script has the variables of `make check` (top_srcdir, top_builddir, GANTRY, GANTRY_PLUGINS, ...; BUILD
+# is build/gcc), the caller's VM_... variables, and VM_OUT, a directory that is shared with the host. DIR (BUILD/vm/NAME) keeps
+# `console`, `output`, `stderr`, `dmesg` and the files of VM_OUT. An inconclusive first run is kept in DIR.first.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -33,14 +33,14 @@ shift
 name=${script##*/}
 # what the emulator does byte by byte, or bit by bit, programs are not to take for fast: moves of strings, carry-less products
 cpu=max,-erms,-fsrm,-pclmulqdq
-# code that lies at another address each time would be translated each time
+# QEMU would translate code again that is loaded at another address in each process
 arguments="console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off tsc=reliable norandmaps ipv6.disable=1"
 out=$(realpath -m "${out:-$build/vm/${name%.sh}}")
 qemu=${QEMU:-qemu-system-x86_64}
 command -v "$qemu" >/dev/null || { echo "$qemu is not installed" >&2; exit 77; }
 initrd=${VM_INITRD:-$(bash "$here/make-image.sh")} || exit $?
 image=${initrd%/*}
-# what a kernel says when it is in trouble
+# messages of a kernel in an error state
 trouble='BUG:|kernel BUG at|WARNING: CPU|Oops|general protection fault|Kernel panic|rcu: INFO: |INFO: task .* blocked for more'
 trouble="$trouble|soft lockup|hard LOCKUP|Call Trace|Out of memory|page allocation failure"
 taints=$((16 | 32 | 128 | 512 | 16384)) # machine check, bad page, oops, warning, lockup
@@ -74,7 +74,7 @@ place()
 	printf '%s' "${1//,/,,}"
 }
 
-# pin - once they are there, the threads that are its CPUs: each to a CPU of its own
+# pin - wait for the threads that run the virtual CPUs, and pin each to a separate CPU
 pin()
 {
 	local end=$((SECONDS + 10)) task name at=0 pid

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # start.sh - the first process of the virtual machine, once the tree is there; the file `job` of run.sh sources it with a
-# script and its arguments. Runs the script, tells the host how it went, ends the machine.
+# script and its arguments. Runs the script, passes its exit status to the host, and powers the machine off.
 export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb USER=root
 export VM_OUT=/run/vm # what a script writes here, the host has
 export HOME=/run/home TMPDIR=/run/tmp XDG_RUNTIME_DIR=/run/user XDG_CACHE_HOME=/run/home/.cache XDG_CONFIG_HOME=/run/home/.config

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# verdicts.sh - does a run that went wrong in the virtual machine show? Looks at what run.sh and all.sh make of machines and
-# scripts with known ends; no machine is booted.
+# verdicts.sh - checks that failures in the virtual machine are reported: which results run.sh and all.sh derive from fake machines
+# and scripts with known outcomes. Boots no machine.
 set -u
 vm=$top_srcdir/tests/vm
 tmp=$(mktemp -d) || exit 1
@@ -19,7 +19,7 @@ is()
 	fi
 }
 
-# A machine that does what was said: lines `CONSOLE|STATUS|SECONDS`, one for each boot.
+# A fake machine that follows a plan: lines `CONSOLE|STATUS|SECONDS`, one for each boot.
 cat >"$tmp/qemu" <<'END'
 #!/bin/bash
 IFS='|' read -r console status wait < <(head -n 1 "$0.boots")
@@ -55,17 +55,17 @@ boots()
 	is "$what" "$expected" "$rc, $(wc -l <"$tmp/qemu.boots") left: $out"
 }
 
-# A folder of scripts as tests/vm is one.
+# A directory of scripts with the layout of tests/vm.
 mkdir "$tmp/scripts"
 cp "$vm/all.sh" "$tmp/scripts"
 
-# script NAME LINE... - what it says
+# script NAME LINE... - write a script with these lines
 script()
 {
 	printf '%s\n' "${@:2}" >"$tmp/scripts/$1.sh"
 }
 
-# failed - what all.sh says of a test that is not good
+# failed - the lines of all.sh for failed tests
 failed()
 {
 	all 20

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 # walk.sh - the functions of tests/walk/lib.sh for tests in the virtual machine, over legs of RDMA.
 #
-# The gateway has the end v0 of the cable, with rxe0; all others have v1, with rxe1. So whatever goes over an RDMA leg goes over
-# the cable.
+# The gateway has the end v0 of the cable, with rxe0; all other roles have v1, with rxe1. So all traffic of an RDMA leg passes the
+# cable.
 . "$top_srcdir/tests/vm/guest.sh"
 . "$top_srcdir/tests/walk/lib.sh"
 
@@ -27,7 +27,7 @@ leg()
 	processes
 	need "$kind"
 	runtime_options='spin = "20us";' # two CPUs for three processes
-	# slow is not dead: in an emulated machine, to register memory takes seconds
+	# a long keepalive limit, because memory registration takes seconds in an emulated machine
 	connect_options='heartbeat = "5s";'
 	listen_options='heartbeat = "5s";'
 	case $kind in
