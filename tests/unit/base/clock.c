@@ -46,8 +46,7 @@ static uint64_t monotonic(void)
 #define BETWEEN_NS (50 * GN_NS_PER_US)
 
 /*
- * Reads both clocks with no more than that between, although the machine may take the processor
- * away at any time.
+ * Reads both clocks within that time, although the machine may deschedule the thread at any point.
  */
 static void read_both(uint64_t *slow_p, uint64_t *fast_p)
 {
@@ -73,7 +72,7 @@ static void the_counter_runs_like_the_clock(void)
 	slow = slow_end - slow;
 	fast = fast_end - fast;
 	error = slow > fast ? slow - fast : fast - slow;
-	/* two readings, and 1 in 1000 of what may have become a long time */
+	/* two readings, and 1 in 1000 of a time that may have become long */
 	TEST_ASSERT_TRUE(error < 2 * BETWEEN_NS + slow / 1000);
 }
 

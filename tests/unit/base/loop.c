@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The control loop: fds, timers and posts, on one thread, with others that post to it. */
+/* The control loop: fds, timers and posts, on one thread, with other threads that post to it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -83,7 +83,10 @@ static void bad_fds_are_refused(void)
 	TEST_ASSERT_EQUAL_INT(-EEXIST, gn_loop_add_fd(loop, fds[0], count, NULL));
 }
 
-/* Each removes the other, closes it, and puts a new fd with the same number in its place. */
+/*
+ * Each handler removes the fd of the other, closes it, and puts a new fd with the same number in
+ * its place.
+ */
 static void replace_other(void *arg)
 {
 	unsigned *n = arg;
@@ -180,7 +183,7 @@ static void timers_fire_in_order_of_time_and_once(void)
 
 static int fired[MANY];
 
-/* What is due, by time, then as it was set; ages[] says when that was. */
+/* Timers that are due run by time, then in the order in which they were set, which is in ages[]. */
 static int expected(const struct numbered *t, const unsigned *ages, uint64_t now, int *out)
 {
 	int n = 0;
@@ -395,7 +398,7 @@ static void a_child_abandons_what_its_parent_goes_on_with(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_called[0]);
 }
 
-/* -- posts in memory of those who post -- */
+/* -- posts in memory of the caller -- */
 
 #define OWN 1000 /* more than a reserve may be */
 
@@ -443,14 +446,14 @@ static void a_post_that_is_withdrawn_does_not_run(void)
 {
 	struct own *first = post_own(0), *second = post_own(7), *last;
 
-	first->victim = second; /* in the turn in which they run */
+	first->victim = second; /* in the turn in which both run */
 	gn_loop_turn(loop, -1);
 	TEST_ASSERT_EQUAL_UINT(1, n_posts);
 	gn_loop_withdraw(loop, &second->post); /* which is not posted */
 	second->number = 1;
 	last = post_own(9);
 	gn_loop_withdraw(loop, &last->post);
-	/* behind one that is gone from the end */
+	/* after the last post was withdrawn */
 	gn_loop_post_own(loop, &second->post, in_order, second);
 	gn_loop_turn(loop, -1);
 	TEST_ASSERT_EQUAL_UINT(2, n_posts);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Paths that other users have prepared. Files are given away where the test runs as root; the other
- * cases run as any user.
+ * Paths that other users have prepared. If the test runs as root, it gives files to another user;
+ * the other cases run as any user.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +176,7 @@ static void links_of_others(void)
 	TEST_ASSERT_EQUAL_INT(-EPERM, try_path(in("shared/file"), O_PATH, GN_PATH_OUTPUT));
 	TEST_ASSERT_EQUAL_INT(8, size_of("precious"));
 	TEST_ASSERT_EQUAL_INT(-1, size_of("own/new"));
-	TEST_ASSERT_EQUAL_INT(0, output("own/file")); /* only this user can have put it there */
+	TEST_ASSERT_EQUAL_INT(0, output("own/file")); /* only this user can have created it */
 }
 
 static void links_of_the_owner_of_the_directory(void)
@@ -276,7 +276,7 @@ static void links_to_trusted_files(void)
 	TEST_ASSERT_EQUAL_INT(0, symlink("own", in("link")));
 	TEST_ASSERT_EQUAL_INT(0, trusted("link/mine"));
 	give("shared/link");
-	/* which file it is, the other user decides */
+	/* the other user decides which file it is */
 	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("shared/link"));
 }
 
@@ -288,7 +288,7 @@ static void users_of_the_environment(void)
 	says("or list the owner in GANTRY_TRUST_UID");
 	setenv("GANTRY_TRUST_UID", "1,65534", 1);
 	TEST_ASSERT_EQUAL_INT(0, trusted("own/mine"));
-	/* owners only: the mode still counts */
+	/* it lists owners only: the mode is still checked */
 	TEST_ASSERT_EQUAL_INT(0, chmod(in("own/mine"), 0602));
 	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("own/mine"));
 	TEST_ASSERT_EQUAL_INT(0, chmod(in("own/mine"), 0600));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gantry/shm.h with the loads taken over, and gantry/memfd.h against the descriptors that a peer
- * might send.
+ * gantry/shm.h with its loads replaced, and gantry/memfd.h with the descriptors that a peer might
+ * send.
  */
 #define GANTRY_SHM_TEST
 #include <gantry/shm.h>
@@ -15,7 +15,7 @@
 #define PAGE 4096u
 
 static unsigned int loads;
-static uint64_t liar; /* when not 0: every load answers something new */
+static uint64_t liar; /* if not 0: every load returns a new value */
 
 uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What is asked of a device with small limits: the sums, and what is said when they are too large.
- */
+/* The demands on a device with small limits: the sums, and the messages if they exceed a limit. */
 #include "cli/budget.h"
 
 #include <stdlib.h>
@@ -102,7 +100,7 @@ static void check(uint64_t memlock_bytes)
 	gn_budget_check(&budget, memlock_bytes, &errs);
 }
 
-/* The only message, without the name of the file. */
+/* The only message, without the file name. */
 static void says(const char *message)
 {
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(1, errs.n, errs.n > 1 ? errs.text[1] : "");
@@ -121,7 +119,7 @@ static void sums_are_those_of_all_roles(void)
 	TEST_ASSERT_EQUAL_UINT64(4 * (1 + 2 * 2) + 1 + 3 * 2, devices[0].queue_pairs);
 	TEST_ASSERT_EQUAL_UINT64((4 * (4 + 2 * 16) + 4 + 3 * 16) * KIB, devices[0].queue_bytes);
 	TEST_ASSERT_EQUAL_UINT64(4 * 2 * 64 * KIB, devices[0].bounce_bytes);
-	/* those of the target are the peers' */
+	/* the regions of the target belong to its peers */
 	TEST_ASSERT_EQUAL_UINT64(96 * KIB, devices[0].region_bytes);
 	TEST_ASSERT_EQUAL_UINT64(devices[0].queue_bytes + devices[0].bounce_bytes +
 					 devices[0].region_bytes,
@@ -237,7 +235,7 @@ static void more_memory_than_may_be_locked(void)
 {
 	check(804 * KIB);
 	TEST_ASSERT_EQUAL_UINT(0, errs.n);
-	check(500 * KIB); /* of which 148 KiB are the initiator's */
+	check(500 * KIB); /* 148 KiB of it are for the initiator */
 	says("3: store.listen.max_sessions: 4 sessions of 2 lanes may lock 656KiB of memory on the device \"nic\", the whole process "
 	     "804KiB; allowed are 500KiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l 804\", or "
 	     "LimitMEMLOCK=804K in a unit of systemd; or write max_sessions = 2 or less");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reports: what is written becomes a tree, the tree becomes text. */
+/* Reports: the calls of a writer make a tree; the tree is printed as text. */
 #include "cli/report.h"
 
 #include <math.h>

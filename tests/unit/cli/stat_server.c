@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who asks what a process does, gets all of it, however slowly it reads; and the loop of the
- * process waits for nobody.
+ * A client that requests the report of a process gets all of it, however slowly it reads. The
+ * control loop waits for no client.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -71,7 +71,7 @@ static int ask(void)
 	return fd;
 }
 
-/* Read until there is nothing (EAGAIN) or the end (0). */
+/* Read until there is no data (EAGAIN) or the end (0). */
 static int take(int fd, size_t *n)
 {
 	static char text[65536];
@@ -98,13 +98,13 @@ static void a_report_that_no_socket_takes_at_once_arrives_whole(void)
 	size_t n = take_all(one);
 
 	TEST_ASSERT_GREATER_THAN_UINT64((size_t)ENTRIES * LONG, n);
-	TEST_ASSERT_EQUAL_size_t(n, take_all(two)); /* it has waited all the time */
+	TEST_ASSERT_EQUAL_size_t(n, take_all(two)); /* the client has waited since */
 	TEST_ASSERT_EQUAL_UINT(2, n_reports);
 	gn_loop_turn(loop, 0);
 	TEST_ASSERT_EQUAL_INT(0, gn_loop_turn(loop, 0)); /* nothing is left to do */
 }
 
-/* What one gets who does not read in time ends somewhere. */
+/* A client that does not read in time is disconnected. */
 static void who_does_not_read_is_hung_up_on(void)
 {
 	int fd = ask();
@@ -152,7 +152,7 @@ static void who_has_gone_is_forgotten(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_loop_turn(loop, 0));
 }
 
-/* The last descriptor is for the next one who asks: it is not left with one who takes his time. */
+/* The reserve descriptor is for the next client: a slow client does not keep it. */
 static void the_reserve_comes_back_from_the_slow(void)
 {
 	struct rlimit before, none;

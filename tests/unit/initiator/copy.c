@@ -12,8 +12,7 @@ static char path[64];
 static uint8_t content[2 * SIZE];
 
 /*
- * The file that the role has open looks like a block device, and what is asked of it is counted, or
- * fails.
+ * The file that the role has open looks like a block device. The ioctls on it are counted, or fail.
  */
 static struct {
 	int active, syncs, error;
@@ -122,7 +121,10 @@ static void test_a_source_that_is_not_there(void)
 	TEST_ASSERT_EQUAL_INT(-EISDIR, rig_open(RIG_CONF("copy.from=.")));
 }
 
-/* Nobody opens the other end, and the role does not wait for one: it could not be told to stop. */
+/*
+ * The other end of the FIFO is not open, and the role does not wait for it: the process could not
+ * be stopped.
+ */
 static void test_a_fifo(void)
 {
 	snprintf(path, sizeof(path), "initiator-fifo.%d", (int)getpid());
@@ -201,7 +203,7 @@ static int copy_to_device(uint32_t n_lanes, int sync_error)
 	return status;
 }
 
-/* What is in the page cache of a device is not copied yet. */
+/* Data in the page cache of a device is not copied yet: the role must sync. */
 static void test_a_device_is_synced(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, copy_to_device(2, 0));

@@ -56,7 +56,7 @@ static void trace_end(void)
 	n_seen = 0;
 }
 
-/* In no order of time; the first IO comes 5 ms after the start of the trace. */
+/* Not in order of time; the first IO is 5 ms after the start of the trace. */
 static void trace_of_four(void)
 {
 	trace_begin(GANTRY_TRACE_MAGIC);
@@ -134,7 +134,7 @@ static void test_files_that_are_no_trace(void)
 	unlink(path);
 }
 
-/* Nobody writes it, and the role does not wait for one who does: it could not be told to stop. */
+/* The FIFO has no writer, and the role does not wait for one: the process could not be stopped. */
 static void test_a_fifo(void)
 {
 	snprintf(path, sizeof(path), "initiator-fifo.%d", (int)getpid());

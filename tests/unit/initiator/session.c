@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a run ends: refused, stopped, failed, lost. Each time: finished once, nothing left behind. */
+/*
+ * How a run ends: rejected, stopped, failed, lost. In each case it finishes once, and leaks
+ * nothing.
+ */
 #include <errno.h>
 
 #include <gantry/random.h>
@@ -101,7 +104,7 @@ static void stop(void)
 	rig_close();
 }
 
-/* The peer takes who is silent for lost, and the kernel takes long. */
+/* The peer regards a silent client as lost, and the kernel needs long to allocate the pages. */
 static void test_a_large_region_leaves_time_for_heartbeats(void)
 {
 	struct gantry_random random;
@@ -198,7 +201,7 @@ static void test_out_of_buffers(void)
 	TEST_ASSERT_TRUE(fake_logged(&rig.host, "all 8 buffers are in quarantine"));
 }
 
-/* IO left the buffers in doubt, and the end of the session has dispelled it. */
+/* IO left the buffers in quarantine, and the end of the session releases them. */
 static void test_quiet_after_all(void)
 {
 	rig_init(1, SIZE, 4096);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each verdict of the oracle catches a volume that misbehaves in that way, and no other verdict
- * comes with it.
+ * Each verdict of the oracle catches a volume that misbehaves in that way, and no other verdict is
+ * reported with it.
  */
 #include "rig.h"
 

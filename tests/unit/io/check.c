@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The check of a descriptor against a reference that counts in 128 bits, with values at and around
- * every border.
+ * every limit.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ void tearDown(void)
 {
 }
 
-/* A value at or near one of a few borders, or any at all. */
+/* A value at or near one of a few limits, or any value. */
 static uint64_t near(struct gantry_random *r, uint64_t a, uint64_t b)
 {
 	const uint64_t borders[] = {0, a, b, b - a, UINT32_MAX, UINT64_MAX, 512, 1ull << 63};
@@ -88,7 +88,7 @@ static void draw(struct gantry_random *r, struct gn_io_rules *rules,
 	gn_io_rules_ready(rules);
 }
 
-/* How many of `rounds` random cases a check answers differently from the reference. */
+/* In how many of `rounds` random cases a check differs from the reference. */
 static unsigned differences(check_fn *check, unsigned rounds, unsigned seen[GANTRY_S_COUNT])
 {
 	struct gantry_region regions[4], *table[4];
@@ -126,7 +126,7 @@ static void it_agrees_with_128_bits(void)
 	TEST_ASSERT_GREATER_THAN(1000, seen[GANTRY_S_READ_ONLY]);
 }
 
-/* -- the reference must see each of these mistakes -- */
+/* -- the reference must detect each of these mistakes -- */
 
 static enum gantry_status sum_that_overflows(const struct gn_io_rules *rules, struct gantry_io *io)
 {

@@ -6,7 +6,7 @@
 
 struct place {
 	char name;
-	int refuse; /* returned by submit when not 0 */
+	int refuse; /* if not 0: submit returns it */
 	int hold;   /* keep the descriptor instead of passing it on */
 };
 
@@ -178,7 +178,9 @@ static void unsure_statuses_are_not_quiet(void)
 	TEST_ASSERT_FALSE(gantry_status_buffer_released(GANTRY_S_UNKNOWN));
 }
 
-/* Whatever is asked for: all of a line is ours, and zero, also where others have been before. */
+/*
+ * For any size: the caller gets the whole cache line, zeroed, also in memory that was used before.
+ */
 static void lines_are_of_one_owner(void)
 {
 	for (size_t bytes = 1; bytes <= 3 * GANTRY_CACHE_LINE + 1; bytes += 31) {

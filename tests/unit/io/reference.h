@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reference.h - what a descriptor must satisfy, written once more: from the comments of io.h and
- * backend.h, in 128-bit arithmetic, which cannot overflow. Used by the unit test and by the fuzz
- * target.
+ * reference.h - a second implementation of the rules for a descriptor, from the comments of io.h
+ * and backend.h. Its 128-bit arithmetic cannot overflow. The unit test and the fuzz target use it.
  */
 #ifndef TEST_TRANSPORT_REFERENCE_H
 #define TEST_TRANSPORT_REFERENCE_H

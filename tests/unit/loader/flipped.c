@@ -2,7 +2,7 @@
 /*
  * A plugin whose file has one wrong byte in the ELF header, the program headers or the dynamic
  * section. The loader must reject it or load it; it must neither crash nor hang. Each file is
- * loaded in a process of its own.
+ * loaded in a separate process.
  */
 #include "loader/loader.h"
 

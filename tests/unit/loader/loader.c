@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The loader, with plugins that are wrong in one way each; they are compiled here, into a folder of
- * this test.
+ * The loader, with plugins that have one defect each. The test compiles them into a directory of
+ * its own.
  */
 #include "loader/loader.h"
 
@@ -66,7 +66,9 @@ static void open_dirs(const char *first, const char *second)
 	TEST_ASSERT_NULL(text);
 }
 
-/* Find it, expect this failure, whose text has all of these pieces and the file's path. */
+/*
+ * Look it up, and expect this failure. Its text has all of these pieces and the path of the file.
+ */
 static void fails(int rc, const char *name, const char *piece, const char *piece2)
 {
 	char path[128];
@@ -88,7 +90,7 @@ static void refused(const char *name, const char *piece, const char *piece2)
 	fails(-ENOEXEC, name, piece, piece2);
 }
 
-/* Somebody else could have written it. */
+/* Another user could have written it. */
 static void unsafe(const char *name, const char *piece, const char *piece2)
 {
 	fails(-EPERM, name, piece, piece2);
@@ -128,7 +130,7 @@ static void finds_and_completes_a_stage(void)
 	TEST_ASSERT_EQUAL_UINT64(0, ops->wake_ns(self));
 }
 
-/* Each comes through a descriptor; a reused number must not give the previous plugin again. */
+/* Each is loaded by a descriptor; a reused number must not return the previous plugin again. */
 static void two_plugins_stay_two(void)
 {
 	const struct gn_plugin *second;
@@ -267,7 +269,7 @@ static void cut_short(void)
 	refused("short", "the file is truncated (size=4200 bytes)", NULL);
 }
 
-/* Its header says so in the two bytes at 18. */
+/* The two bytes at 18 of its header say so. */
 static void for_another_machine(void)
 {
 	build("other", GOOD("other", "other"));
@@ -309,7 +311,7 @@ static void older_minor_version_is_completed(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, GANTRY_KIND_ROLE, "oldrole", &plugin));
 	role = plugin->ops;
 	role->expect(NULL, &volume, &shown, NULL);
-	/* the slot is beyond the end of its description, so nothing is called */
+	/* the slot is beyond the end of its table, so nothing is called */
 	plugin->look(NULL, NULL);
 	TEST_ASSERT_EQUAL_UINT(7, volume.size);
 	TEST_ASSERT_EQUAL_UINT(8, shown.size);
@@ -347,7 +349,8 @@ static int some(void *self)
 }
 
 /*
- * Who can be polled, and could not say when, is polled without a sleep: nothing else would end it.
+ * A poller that reports no time for its next poll is polled without a sleep: nothing would end the
+ * sleep.
  */
 static void slots_that_wake(void)
 {
@@ -375,7 +378,7 @@ static int create(void *conn, const struct gantry_queue_attr *attr, void **rma_p
 	return 0;
 }
 
-/* What a device says that it can is held against what there is: stubs do not count. */
+/* The capabilities of a device are checked against its operations: stubs do not count. */
 static void functions_that_a_capability_needs(void)
 {
 	struct gantry_transport_ops ops = {.rma_create = create};
@@ -532,7 +535,7 @@ static void absent_plugin_names_the_directories(void)
 }
 
 /*
- * Nothing tells a plugin how large the others' are: who changes one of these raises
+ * Plugins do not check the sizes of these structs: a change of one requires a higher
  * GANTRY_ABI_MAJOR.
  */
 static void structs_without_a_size_stay_as_they_are(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pages of a buffer: the first place that is large enough, never one that is taken, and all of it
- * again at the end.
+ * The page bitmap of the bounce buffers: the first range that is large enough, never one in use,
+ * and all pages free at the end.
  */
 #include "memory/pages.h"
 
@@ -87,7 +87,10 @@ static void all_of_it_and_not_one_more(void)
 	TEST_ASSERT_EQUAL_UINT(100, take(3));
 }
 
-/* Against a table of bytes: nothing is given twice, and what is refused would not have fitted. */
+/*
+ * Against a table of bytes: no page is allocated twice, and a failed allocation would not have
+ * fitted.
+ */
 static void nothing_is_given_twice(void)
 {
 	struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that can be exported: sealed, zeroed, and never given back while a peer may touch it. */
+/* Memory that can be exported: sealed, zeroed, and never released while a peer may touch it. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,7 +86,7 @@ static uint64_t page_of(int fd)
 }
 
 /*
- * With huge pages when the machine has any to give, else with ordinary ones and a warning; never a
+ * With huge pages if the machine has any free, else with ordinary ones and a warning; never a
  * failure.
  */
 static void huge_pages_are_asked_for(void)
@@ -159,7 +159,7 @@ static void a_child_does_not_hold_the_pages(void)
 	gn_region_destroy(&region, 1);
 }
 
-/* What the kernel calls the mapping at addr, of the words in its VmFlags. */
+/* The flags of the mapping at addr: the words in its VmFlags. */
 static int has_flag(const void *addr, const char *flag)
 {
 	FILE *f = fopen("/proc/self/smaps", "re");

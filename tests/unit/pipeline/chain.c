@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chains over a pipeline of stages: the way down, the way back, refusals, completions that nobody
- * waits for.
+ * Chains over a pipeline of stages: the way down, the way back, rejections, and unexpected
+ * completions.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "unity.h"
 
 static struct fake_worker fw;
-static char walk[256]; /* what happened, a letter a step */
+static char walk[256]; /* what happened, one letter per step */
 static int lose_at, refuse_at = -1, refuse_rc, fail_open, fail_start;
 
 static void step(char c)
@@ -236,8 +236,8 @@ static void a_refusal_puts_the_descriptor_back(void)
 }
 
 /*
- * The count covers the descriptors in flight on all chains of the lane, also those that a stage has
- * lost.
+ * The count covers the descriptors in flight on all chains of the lane, including those that a
+ * stage has lost.
  */
 static void held_descriptors_are_counted_by_place(void)
 {

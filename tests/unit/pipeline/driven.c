@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A worker without a thread: who is polled when, who may call when, and what the fd says to an
- * owner who waits elsewhere.
+ * A worker without a thread: when each poller is polled, which threads may call, and what the fd
+ * reports to an owner that waits elsewhere.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -14,8 +14,8 @@
 #include "unity.h"
 
 /*
- * Whatever happens here happens inside: nothing is atomic, so that the thread sanitizer would say
- * otherwise.
+ * All of this runs on the thread of the test. Nothing is atomic, so the thread sanitizer would
+ * report any other thread.
  */
 struct probe {
 	unsigned polls, arms, disarms, calls;
@@ -125,7 +125,7 @@ static int arm(void)
 	return rc;
 }
 
-/* Whether the fd is readable; waits for it as long as it takes when `wanted`. */
+/* Returns whether the fd is readable. If `wanted`, waits until it is. */
 static int readable(int wanted)
 {
 	struct pollfd p = {.fd = gn_worker_fd(worker), .events = POLLIN};
@@ -284,7 +284,7 @@ static void the_fd_tells_of_a_timer(void)
 	TEST_ASSERT_EQUAL_INT(1, readable(1));
 	while (gn_now_ns() < probe.wake_ns)
 		;
-	TEST_ASSERT_EQUAL_INT(1, arm()); /* nobody has looked to it yet */
+	TEST_ASSERT_EQUAL_INT(1, arm()); /* the poller has not run since */
 	TEST_ASSERT_EQUAL_INT(1, readable(0));
 	probe.wake_ns = 0;
 	turn();
@@ -311,7 +311,10 @@ static void the_fd_tells_of_a_call(void)
 	TEST_ASSERT_EQUAL_INT(0, readable(0)); /* nobody waits for it */
 }
 
-/* Who submits after arming: nobody is armed any more, so the owner has to look. */
+/*
+ * After arming, the owner enters the worker to submit. That disarms all pollers, so the fd is
+ * readable and the owner has to turn.
+ */
 static void the_fd_stays_readable_for_who_came_in_and_did_not_turn(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, arm());
@@ -337,7 +340,7 @@ static void nobody_is_armed_while_there_is_work(void)
 	TEST_ASSERT_EQUAL_UINT(1, probe.arms);
 }
 
-/* Turns and idles until something happens or the time is over; how many things happened. */
+/* Turns and idles until something happens or the time is over. Returns how many things happened. */
 static int wait_for_work(uint64_t until_ns)
 {
 	int n;
@@ -385,7 +388,7 @@ static void an_idle_owner_wakes_by_itself(void)
 	TEST_ASSERT_TRUE(gn_now_ns() >= until_ns);
 	TEST_ASSERT_GREATER_THAN(0, probe.arms);
 	TEST_ASSERT_EQUAL_UINT(probe.disarms, probe.arms);
-	probe.arm_rc = 1; /* who has work goes round until the time is over */
+	probe.arm_rc = 1; /* a worker with work turns until the time is over */
 	TEST_ASSERT_EQUAL_INT(0, wait_for_work(gn_now_ns() + GN_NS_PER_MS));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One parent, several children: pieces, first error, checksums, times, children that wait.
- * Everything on the lane.
+ * One parent with several children: pieces, first error, checksums, times, children that wait. All
+ * of it on the lane.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define PIECES 4
 #define TERMINALS 3
 
-/* A terminal: takes, refuses, or completes at once. */
+/* A terminal: accepts, rejects, or completes at once. */
 struct terminal {
 	_Atomic int rc, now;
 	unsigned now_status;
@@ -242,7 +242,7 @@ static void the_first_error_wins(void)
 	TEST_ASSERT_EQUAL_UINT(4, n_done[0]);
 }
 
-/* An IO that completes with CANCELED was never started: no part of it. */
+/* An IO that completes with CANCELED was never started: no child of it was. */
 static void what_was_begun_in_part_was_not_canceled(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
@@ -302,8 +302,8 @@ static void a_child_that_nobody_takes_ends_at_its_deadline(void)
 }
 
 /*
- * All children wait; then each fails at once when offered, and its parent comes back and waits
- * again.
+ * All children wait. Then each fails at once when submitted, and its parent is submitted again and
+ * waits.
  */
 static void parents_that_come_back_at_once_find_room(void)
 {
@@ -367,7 +367,7 @@ static void a_child_that_completes_twice_is_counted(void)
 }
 
 /*
- * Random pieces, refusals and orders: each parent completes once, with the status of the first
+ * Random pieces, rejections and orders: each parent completes once, with the status of the first
  * child that failed.
  */
 static void any_order_completes_each_parent_once(void)

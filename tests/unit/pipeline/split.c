@@ -21,7 +21,7 @@ static struct gn_split *split;
 static struct gantry_io ios[DEPTH];
 static struct gantry_hop chain[3]; /* guard, owner, terminal */
 static unsigned n_done[DEPTH], status[DEPTH];
-static char data[1]; /* addresses are computed from it, and never used */
+static char data[1]; /* addresses are computed from it, and never dereferenced */
 
 /* The terminal. */
 static struct gantry_io *held[HELD];
@@ -130,7 +130,7 @@ static void submit(unsigned slot, uint8_t opcode, uint8_t flags, uint32_t length
 	next_byte[slot] = 0;
 	io->slot = (uint16_t)slot;
 	gantry_io_begin(io, lane.pub.now_ns);
-	io->hop = &chain[2]; /* as if its chain had submitted it to the terminal */
+	io->hop = &chain[2]; /* as if the chain had submitted it to its terminal */
 	io->opcode = opcode;
 	io->flags = flags;
 	io->offset = (uint64_t)slot << 32;

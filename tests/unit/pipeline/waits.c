@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long an idle worker spins before it sleeps: by what its waits were like. The clock is the
- * test's.
+ * How long an idle worker spins before it sleeps, depending on its previous waits. The test
+ * controls the clock.
  */
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -17,13 +17,13 @@
 
 static struct gn_worker *worker;
 static uint64_t now_ns;  /* the worker's */
-static uint64_t left_ns; /* of the wait, when it goes to sleep: it sleeps for so long */
+static uint64_t left_ns; /* remaining time of the wait when the worker goes to sleep */
 static int bell, asleep, work;
-/* who shares the processor runs for so long in a yield; 0: nobody does */
+/* another thread on the processor runs for so long in a yield; 0: there is none */
 static unsigned n_yields, neighbour_ns;
 static unsigned call_ns; /* what a system call takes */
 
-/* In place of the C library's. */
+/* Replaces the function of the C library. */
 int sched_yield(void)
 {
 	n_yields++;
@@ -31,7 +31,7 @@ int sched_yield(void)
 	return 0;
 }
 
-/* The call by which a worker learns what calls take here. */
+/* The call by which a worker measures the cost of a system call. */
 pid_t getppid(void)
 {
 	fake_clock_advance(call_ns);
@@ -50,7 +50,7 @@ static int probe_arm(void *self)
 	return 0;
 }
 
-/* It was asleep: the rest of the wait has passed. */
+/* The worker was asleep: the rest of the wait has passed. */
 static void probe_disarm(void *self)
 {
 	(void)self;
@@ -102,7 +102,7 @@ void tearDown(void)
 	close(bell);
 }
 
-/* Work comes after so long. Returns for how long of it the worker was awake, in microseconds. */
+/* Work arrives after this time. Returns how long the worker was awake, in microseconds. */
 static unsigned wait_us(unsigned us)
 {
 	uint64_t spun_ns = 0, all_ns = us * GN_NS_PER_US;
@@ -127,7 +127,8 @@ static void short_waits_are_spun_through(void)
 {
 	for (int i = 0; i < 50; i++)
 		TEST_ASSERT_EQUAL_UINT(90, wait_us(90));
-	TEST_ASSERT_EQUAL_UINT(BUDGET_US, wait_us(500)); /* one that is long is no reason */
+	TEST_ASSERT_EQUAL_UINT(BUDGET_US,
+			       wait_us(500)); /* one long wait does not change the policy */
 	for (int i = 0; i < 50; i++)
 		TEST_ASSERT_EQUAL_UINT(90, wait_us(90));
 }
@@ -146,8 +147,8 @@ static void long_waits_are_slept_through(void)
 }
 
 /*
- * A lane that relays: the answer is near, the next request is not. Who counted one for the other
- * would spin before each.
+ * A relaying lane: the reply arrives soon, the next request does not. A worker that expected the
+ * same for both would spin before each.
  */
 static void where_short_and_long_take_turns_it_sleeps_at_once(void)
 {
@@ -157,7 +158,10 @@ static void where_short_and_long_take_turns_it_sleeps_at_once(void)
 		TEST_ASSERT_EQUAL_UINT(0, wait_us(i % 2 ? 60 : 900));
 }
 
-/* Two who are both asleep see each other's waking as their own waits: they find out of it. */
+/*
+ * Two sleeping workers measure the wake-up time of each other as part of their own waits. They must
+ * return to spinning.
+ */
 static void waits_that_became_short_are_spun_through_again(void)
 {
 	settle(1000);
@@ -167,7 +171,7 @@ static void waits_that_became_short_are_spun_through_again(void)
 		TEST_ASSERT_EQUAL_UINT(70, wait_us(70));
 }
 
-/* Waits that are a little longer than the budget: spinning is tried again and again, but seldom. */
+/* Waits a little longer than the budget: the worker tries to spin, but seldom. */
 static void what_just_does_not_fit_costs_little(void)
 {
 	unsigned spun = 0;
@@ -196,8 +200,8 @@ static void without_a_budget_it_sleeps_at_once(void)
 }
 
 /*
- * For one who shares the processor, and for one who does not and comes after so long. Returns how
- * often the worker paused.
+ * far_ns 0: the worker waits for another thread on its processor; else for a peer elsewhere, which
+ * answers after that time. Returns how often the worker paused.
  */
 static unsigned wait_for(unsigned far_ns)
 {
@@ -249,7 +253,7 @@ static void a_relay_pauses_for_the_one_and_yields_for_the_other(void)
 	TEST_ASSERT_EQUAL_UINT(yields + 50, n_yields);
 }
 
-/* An emulated processor: a yield takes long although it lets nobody run. */
+/* An emulated processor: a yield takes long although no other thread runs. */
 static void where_calls_are_slow_a_slow_yield_is_no_neighbour(void)
 {
 	call_ns = 1200;
@@ -277,7 +281,7 @@ static void alone_it_yields_seldom(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_yields);
 }
 
-/* So many things are done, which take so long each. Returns how often the time has moved. */
+/* So many operations, each of this duration. Returns how often the time of the worker changed. */
 static unsigned looks_for(unsigned things, unsigned each_ns)
 {
 	unsigned looks = 0;
@@ -304,15 +308,15 @@ static void small_things_share_a_look_at_the_clock(void)
 	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 60, 150));
 	TEST_ASSERT_EQUAL_UINT64(begin_ns + 100 * 250 + 61 * 150, now_ns);
 	TEST_ASSERT_EQUAL_UINT(0, looks_for(5, 150));
-	/* the next look sees all of it, and those after are for each again */
+	/* the next reading includes all of it; after that each operation has a reading */
 	TEST_ASSERT_EQUAL_UINT(1, looks_for(1, 10000));
 	TEST_ASSERT_EQUAL_UINT(10, looks_for(10, 250));
-	/* the shorter they are, the more share one, */
+	/* the shorter the operations, the more share a reading, */
 	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 200, 50));
 	TEST_ASSERT_EQUAL_UINT(1, looks_for(20, 5));
 	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5)); /* to a limit */
 	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5));
-	/* who is slower again is looked at more often */
+	/* when operations get slower, the clock is read more often again */
 	TEST_ASSERT_EQUAL_UINT(9, looks_for(32 + 8, 250));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The thread under the lanes: who is polled, when it sleeps, what wakes it. */
+/* The thread that runs lanes: which pollers it polls, when it sleeps, and what wakes it. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +12,9 @@
 #include "fake/worker.h"
 #include "unity.h"
 
-/* A poller with everything; whatever the thread writes is read after a settle, or atomically. */
+/*
+ * A poller with all operations. What the thread writes is read after fake_settle(), or atomically.
+ */
 struct probe {
 	struct fake_worker *fw;
 	unsigned polls, arms, disarms;
@@ -135,7 +137,7 @@ static void remove_other(struct probe *p)
 {
 	p->in_poll = NULL;
 	gn_worker_remove(p->fw->worker, p->other);
-	p->other->in_poll = (void (*)(struct probe *))abort; /* whoever polls it now is wrong */
+	p->other->in_poll = (void (*)(struct probe *))abort; /* it must not be polled any more */
 }
 
 static void add_many(struct probe *p)
@@ -264,7 +266,7 @@ static void remove_when_rung(struct probe *p)
 		remove_self(p);
 }
 
-/* Who wakes up is polled before anybody is disarmed. */
+/* After a wake-up the worker polls before it disarms. */
 static void who_leaves_when_it_wakes_up_is_disarmed(void)
 {
 	a.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -275,12 +277,12 @@ static void who_leaves_when_it_wakes_up_is_disarmed(void)
 	ring(a.fd);
 	while (__atomic_load_n(&a.work, __ATOMIC_RELAXED) == 0)
 		;
-	gn_worker_remove(fw.worker, &fw); /* of nobody: its turn is over */
+	gn_worker_remove(fw.worker, &fw); /* removes no poller: it waits until the turn is over */
 	TEST_ASSERT_GREATER_THAN(0, a.arms);
 	TEST_ASSERT_EQUAL_UINT(a.arms, a.disarms);
 }
 
-/* A signal that stands is heard once, and the next one all the same. */
+/* A signalled fd that is not drained wakes the worker once, and so does each new signal. */
 static void an_fd_that_nobody_clears_wakes_once_for_each_signal(void)
 {
 	uint64_t until;
@@ -318,7 +320,7 @@ static void an_fd_that_two_wait_for_survives_the_first_removal(void)
 	while (__atomic_load_n(&b.work, __ATOMIC_RELAXED) != 1)
 		;
 	gn_worker_remove(fw.worker, &b);
-	ring(b.fd); /* nobody waits for it any more: the worker sleeps on */
+	ring(b.fd); /* no poller waits for it any more: the worker stays asleep */
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_INT(1, b.work);
 }
@@ -343,7 +345,7 @@ static void who_has_work_keeps_all_awake(void)
 	fake_settle(&fw);
 	turns = get(&a.polls);
 	while (get(&a.polls) < turns + 100)
-		; /* nothing rings, and still it goes round */
+		; /* no fd is signalled, and still it turns */
 	gn_worker_remove(fw.worker, &b);
 	gn_worker_remove(fw.worker, &a);
 	TEST_ASSERT_EQUAL_UINT(a.arms, a.disarms);
@@ -391,7 +393,7 @@ static void a_worker_can_be_pinned_or_not_at_all(void)
 	gn_worker_destroy(&worker);
 	attr.cpu = 1000;
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_worker_create(&attr, &worker));
-	/* its thread may be asleep before it turns out that it cannot be pinned */
+	/* its thread may be asleep before pinning it fails */
 	attr.spin_ns = 0;
 	for (int i = 0; i < 200; i++)
 		TEST_ASSERT_EQUAL_INT(-EINVAL, gn_worker_create(&attr, &worker));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that goes from one process to another has its seals and pages, and huge pages only within
- * one user.
+ * Memory that is passed to another process must have its seals and pages. Huge pages are accepted
+ * only from the same user.
  */
 #include <errno.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static void queue_memory_keeps_its_pages(void)
 	TEST_ASSERT_EQUAL_INT(EPERM, errno);
 }
 
-/* None need be reserved: what the two are told tells them apart. */
+/* No huge page need be reserved: the error numbers tell the two cases apart. */
 static void huge_pages_stay_with_their_user(void)
 {
 	fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring of shm-comch whose counts of 32 bits wrap: slots, messages, receives, and messages whose
- * data is still read.
+ * A ring of shm-comch whose 32-bit counters wrap: slots, messages, receives, and messages whose
+ * data is still being read.
  */
 #include "../plugins/transport/shm-comch/consumer.c"
 #include "../plugins/transport/shm-comch/producer.c"
@@ -42,7 +42,7 @@ void comch_conn_poison(struct comch_conn *conn_p)
 static uint64_t first_slot;
 static uint32_t first_message;
 
-/* As both ends are after as many messages as brought them here: more than a lap before the wrap. */
+/* The state of both ends after so many messages: more than a lap before the wrap. */
 static void begin(uint32_t round)
 {
 	first_slot = (1ull << 32) - 3000 - 29 * round;

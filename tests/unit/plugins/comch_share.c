@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the descriptors of a user count: in all devices of the process, and until the closer has
+ * How many descriptors count for a user: those in all devices of the process, until the closer has
  * closed them.
  */
 #include <fcntl.h>
@@ -49,7 +49,7 @@ void setUp(void)
 {
 	open_device(&one);
 	open_device(&two);
-	/* without a thread: nothing is closed before the test says so */
+	/* without its thread: the test decides when descriptors are closed */
 	memset(&closer, 0, sizeof(closer));
 	closer.dev = &one;
 	closer.last = &closer.first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames of shm-comch over a Unix socket whose peer closes it at any moment. */
+/* Frames of shm-comch over a Unix socket whose peer closes it at any point. */
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,11 +12,11 @@ static ssize_t recv_late(int fd, void *buf, size_t bytes, int flags);
 #define FRAMES 3u
 
 static int ends[2]; /* the one under test, the peer */
-/* the peer closes its end before this frame is taken, counted from 1; 0: never */
+/* the peer closes its end before this frame is received, counted from 1; 0: never */
 static uint32_t close_before;
 static uint32_t n_taken;
 
-/* The second call for a frame, which takes it from the socket. */
+/* The second call for a frame, which removes it from the socket. */
 static ssize_t recv_late(int fd, void *buf, size_t bytes, int flags)
 {
 	if (++n_taken == close_before) {

@@ -48,14 +48,17 @@ void comch_conn_poison(struct comch_conn *conn_p)
 	(void)conn_p;
 }
 
-/* The producer ends, and its program changes the data. */
+/* The producer is destroyed, and its program changes the data. */
 static void end_producer(void)
 {
 	comch_withdraw(&producer);
 	memset(memory, CHANGED, sizeof(memory));
 }
 
-/* All copies of consumer.c. In the middle of one of the region the producer may end. */
+/*
+ * Replaces all copies of consumer.c. In the middle of a copy from the region the producer may be
+ * destroyed.
+ */
 static void *copy_with_event(void *to, const void *from, size_t bytes)
 {
 	const uintptr_t at = (uintptr_t)from - (uintptr_t)memory;
@@ -129,7 +132,7 @@ static void send(uint64_t number, uint32_t imm_len, bool is_region)
 	TEST_ASSERT_EQUAL_INT(0, comch_send(&producer, &s, 0));
 }
 
-/* Of a region, in one slot and in two, twice; then messages that need no region. */
+/* Messages of a region, in one slot and in two, twice; then messages that need no region. */
 static void send_all(void)
 {
 	for (uint64_t i = 0; i < 4; i++)
@@ -152,7 +155,7 @@ static void take_one(uint64_t number, uint64_t cookie)
 		TEST_ASSERT_EQUAL_UINT(1, bufs[cookie][at]);
 }
 
-/* The messages that need no region come, with the receives from `cookie` on, and nothing else. */
+/* The messages that need no region arrive, with the receives from `cookie` on, and no others. */
 static void take_remaining(uint64_t cookie)
 {
 	struct gantry_msg msg;
@@ -180,14 +183,14 @@ static void messages_that_are_read_stay(void)
 	send_all();
 	take_one(0, 0);
 	TEST_ASSERT_EQUAL_INT(1, comch_poll_send(&producer, &cookie, 1));
-	take_one(1, 1); /* the producer does not know it */
+	take_one(1, 1); /* the producer does not report it */
 	end_producer();
 	take_remaining(2);
 	for (uint32_t at = 0; at < DATA; at++)
 		TEST_ASSERT_TRUE(bufs[0][at] == 1 && bufs[1][at] == 1);
 }
 
-/* The receive is used by the next message. */
+/* The next message uses the receive. */
 static void a_message_that_is_withdrawn_in_its_copy_does_not_arrive(void)
 {
 	for (uint64_t n_before = 0; n_before < 4; n_before++) {
@@ -202,13 +205,13 @@ static void a_message_that_is_withdrawn_in_its_copy_does_not_arrive(void)
 	}
 }
 
-/* A peer that withdraws for ever does not keep a lane for ever. */
+/* A peer that withdraws without end does not block a lane without end. */
 static void a_ring_that_is_only_withdrawn_is_broken_after_one_lap(void)
 {
 	const struct comch_region_send from = {.ref = COMCH_REF(3, 1), .length = 8};
 	struct gantry_msg msg;
 
-	/* the first poll gives credit */
+	/* the first poll returns credit */
 	TEST_ASSERT_EQUAL_INT(0, comch_poll_recv(&consumer, &msg, 1));
 	for (uint32_t lap = 0; lap < 2; lap++) {
 		for (uint32_t i = 0; i < SLOTS; i++) {

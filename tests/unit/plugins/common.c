@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What transports have in common: counters that survive their queues, the ring of moves that have
- * ended, and copies.
+ * Common code of the transports: counters that outlive their queues, the ring of completed moves,
+ * and copies.
  */
 #include <string.h>
 
@@ -78,7 +78,7 @@ static void ends_come_in_order_and_once(void)
 	tc_done_fini(&ring);
 }
 
-/* Out of large regions it takes another way. */
+/* Copies from large regions use another method. */
 static void copies_are_whole(void)
 {
 	static const size_t lengths[] = {1, 4095, 4096, 4097, 8191, 8192, 8193, 12288, 20000};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring of the loop whose counts of 32 bits wrap: messages, receives, and messages whose data is
- * still read.
+ * A ring of the loop whose 32-bit counters wrap: messages, receives, and messages whose data is
+ * still being read.
  */
 #include "../plugins/transport/loop/lane.c"
 #include "ring_rig.h"
@@ -23,7 +23,7 @@ static uint64_t payload;
 
 static uint32_t first;
 
-/* As both ends are after as many messages as brought them here: more than a lap before the wrap. */
+/* The state of both ends after so many messages: more than a lap before the wrap. */
 static void begin(uint32_t round)
 {
 	first = UINT32_MAX - 1500 - 13 * round;

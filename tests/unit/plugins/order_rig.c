@@ -11,11 +11,11 @@
 
 #define ROUNDS 10000u
 #define EACH 3u     /* messages of a round */
-#define SPINS 2000u /* before others may have the processor */
+#define SPINS 2000u /* before the thread yields the processor */
 
 static const struct order_ends *ends;
 static uint8_t bufs[ORDER_POSTS][ORDER_DATA];
-static uint32_t n_sent, n_ready; /* atomic: messages; rounds in which the consumer arms */
+static uint32_t n_sent, n_ready; /* atomic: messages sent; rounds in which the consumer arms */
 static uint32_t n_lost, n_wrong, n_failed, n_spins;
 
 static void wait_a_little(uint32_t *spins)
@@ -32,14 +32,14 @@ static void wait_for(const uint32_t *count, uint32_t n)
 		wait_a_little(&spins);
 }
 
-/* Some ns each, so that the two meet now here, now there. */
+/* A delay of some ns per step, to vary where the two threads meet. */
 static void dawdle(uint32_t n)
 {
 	for (volatile uint32_t i = 0; i < n; i++)
 		;
 }
 
-/* In one slot; in two; in one and many; in one and a little. */
+/* In one slot; in two; in one and many; in one and a few bytes. */
 static uint32_t length_of(uint32_t n)
 {
 	static const uint32_t lengths[] = {0, 64, 0, 700, 0, 104};
@@ -102,7 +102,7 @@ static void take(uint32_t n)
 	post(n + ORDER_POSTS);
 }
 
-/* Until it is rung for; who has sent message n has rung, if ever. */
+/* Wait until the doorbell is rung. Once message n is sent, it has been rung, or never will be. */
 static void wait_for_bell(uint32_t n)
 {
 	struct pollfd fd = {.fd = ends->bell, .events = POLLIN};
@@ -136,7 +136,9 @@ static void take_all(void)
 	}
 }
 
-/* On one processor the two never meet; then it is only seen that all goes through. */
+/*
+ * On one processor the two threads never run at the same time; then only the transfer is checked.
+ */
 static bool is_alone(void)
 {
 	cpu_set_t cpus;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * order_rig.h - a ring of a transport between two threads: is what they do without locks in order,
- * on the processor at hand?
+ * order_rig.h - a ring of a transport between two threads: tests the order of its lock-free
+ * accesses on this processor.
  *
- * In each round two messages come while the consumer polls, so that it is no longer rung for. It
- * arms just when the third is sent. It may find the message, or be rung for; a sender that has sent
- * it, and rung for nobody, though the consumer waits, has lost it. No clock is asked. Messages are
- * of all lengths, and each word of them is looked at.
+ * In each round two messages arrive while the consumer polls, so the producer stops ringing. The
+ * consumer arms just when the third message is sent. It must then find the message, or get the
+ * doorbell. The message is lost if the producer sent it without a doorbell and the armed consumer
+ * did not find it. The rig reads no clock. Messages have all lengths, and each word of them is
+ * checked.
  */
 #ifndef ORDER_RIG_H
 #define ORDER_RIG_H
@@ -14,16 +15,16 @@
 #include <gantry/transport.h>
 
 #define ORDER_DATA 1024u
-#define ORDER_POSTS 8u /* that are posted at a time, and not less than that must be */
+#define ORDER_POSTS 8u /* receives posted at a time; the consumer needs at least so many */
 
 struct order_ends {
 	/* post_recv, poll_recv, consumer_arm, consumer_disarm, send */
 	const struct gantry_transport_ops *ops;
 	void *consumer, *producer;
-	int bell; /* readable when it has been rung */
+	int bell; /* readable when the doorbell was rung */
 };
 
-/* All messages of all rounds; a test that fails ends in here. */
+/* All messages of all rounds. A failed test ends in here. */
 void order_pass_all(const struct order_ends *ends);
 
 #endif

@@ -10,7 +10,7 @@ uint8_t rig_memory[RIG_DATA];
 static uint8_t bufs[RIG_POSTS][RIG_DATA];
 static uint32_t most_imm, n_posted, n_sent, n_taken, n_regions, n_told;
 
-/* Of message n: what it is, and how long. */
+/* Kind and length of message n. */
 static uint32_t kind_of(uint32_t n)
 {
 	return n * 2654435761u >> 30;

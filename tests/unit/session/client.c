@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sessions at the side that opens them: the test is the server, honest or not. `closed` comes once,
- * and comes last.
+ * The client end of sessions. The test is the server, correct or malicious. `closed` is called
+ * once, as the last callback.
  */
 #include "session/role_priv.h"
 #include "unit/session/client_rig.h"
@@ -45,8 +45,8 @@ static void a_whole_session(void)
 }
 
 /*
- * What was exported is asked back before anybody hears that the session is over; who does not sign
- * off is not waited for.
+ * The client revokes its exports before it reports the end of the session. It does not wait for a
+ * server that does not answer BYE.
  */
 static void part(int ran)
 {
@@ -105,20 +105,20 @@ static void a_peer_may_leave_with_the_region(void)
 	closed(0);
 	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_regions_released(client));
 	again();
-	part(0); /* but without any IO there is nothing to be afraid of */
+	part(0); /* without any IO no buffer can be in use */
 	fake_close(conn, -ENOTCONN);
 	closed(0);
 	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_regions_released(client));
 }
 
-/* The transport may be able to say what the peer does not. */
+/* The transport may be able to guarantee what the peer does not report. */
 static void a_lost_session_is_quiet_where_the_transport_says_so(void)
 {
 	for (int quiet = 0; quiet < 2; quiet++) {
 		reach(STARTED);
 		if (quiet)
 			fc.ft.caps |= GANTRY_CAP_DISCONNECT_REVOKES;
-		fake_revoked(conn, 1, 0); /* of a peer that died: nobody asked */
+		fake_revoked(conn, 1, 0); /* of a peer that died: the client did not revoke */
 		fake_close(conn, -ENOTCONN);
 		closed(-ENOTCONN);
 		TEST_ASSERT_EQUAL_UINT(0, conn->n_revokes);
@@ -295,7 +295,7 @@ static void a_late_server_is_found(void)
 	conn = fake_pending(&fc.ft);
 	fake_accept(conn);
 	fake_core_turn(&fc);
-	/* the deadline of connecting is not that of hello */
+	/* the time limit of connecting is not that of HELLO */
 	fake_core_pass(&fc, 3 * GN_NS_PER_S, GN_NS_PER_S);
 	TEST_ASSERT_EQUAL_UINT(0, n_closed);
 	answer(GN_FRAME_HELLO);
@@ -321,8 +321,8 @@ static void connects_again(void)
 }
 
 /*
- * END comes before HELLO was received or after it, or the answer to HELLO is the refusal, or the
- * transport refuses.
+ * END arrives before or after HELLO was received, or the reply to HELLO rejects it, or the
+ * transport rejects the connection.
  */
 static void turn_away(int how)
 {
@@ -332,7 +332,7 @@ static void turn_away(int how)
 		return;
 	}
 	fake_accept(conn);
-	if (how == 0) /* the connection is gone before HELLO can be sent: END is still there */
+	if (how == 0) /* the connection is lost before HELLO can be sent: END is still received */
 		fake_fail_op(&fc.ft, FAKE_SEND_CTRL, 1, -ENOTCONN);
 	if (how != 2)
 		say(GN_FRAME_END, 0, 0, &busy, NULL, 0);
@@ -366,7 +366,7 @@ static void a_server_that_is_busy_no_more_is_found(void)
 {
 	open_client();
 	turn_away(1);
-	say(GN_FRAME_END, 0, 1, &busy, NULL, 0); /* of no session: it is not read */
+	say(GN_FRAME_END, 0, 1, &busy, NULL, 0); /* without a session: it is ignored */
 	connects_again();
 	fake_accept(conn);
 	fake_core_turn(&fc);
@@ -375,7 +375,7 @@ static void a_server_that_is_busy_no_more_is_found(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_ready);
 }
 
-/* Only END that comes before the answer to HELLO may lack the id, and it gives a reason. */
+/* Only END before the reply to HELLO may lack the id, and it has a reason. */
 static void an_end_without_an_id_is_for_who_is_turned_away(void)
 {
 	static const struct gn_verdict none = {.status = 0};
@@ -468,7 +468,7 @@ static void each_answer_has_a_deadline(void)
 		else if (pending_at((enum point)i) == 0)
 			TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, 3, 2));
 		fake_core_turn(&fc);
-		/* the server is alive but does not answer; START has twice the time */
+		/* the server is alive but does not answer; START has twice the time limit */
 		for (int s = 0; s < (pending_at((enum point)i) == GN_FRAME_START ? 9 : 4); s++) {
 			fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
 			say(GN_FRAME_PING, 0, FAKE_SESSION, NULL, NULL, 0);
@@ -521,7 +521,7 @@ static void close_is_possible_at_every_point(void)
 		fc.rh->client_close(client);
 		fake_core_turn(&fc);
 		if (type != 0) {
-			answer(type); /* what is under way is finished first */
+			answer(type); /* the step in progress is finished first */
 			TEST_ASSERT_EQUAL_UINT(ready, n_ready);
 		}
 		if (i >= QUEUED)
@@ -554,7 +554,7 @@ static unsigned count_cells(void)
 	return n;
 }
 
-/* A relay opens one for each that it serves, as long as it lives. */
+/* A gateway opens such a session for each one that it relays. */
 static void sessions_that_come_and_go_leave_no_counters_behind(void)
 {
 	unsigned first = 0;
@@ -666,7 +666,7 @@ static void a_role_that_goes_takes_its_clients_along(void)
 {
 	reach(STARTED);
 	TEST_ASSERT_EQUAL_INT(0, submit());
-	/* tearDown destroys the role with the session open: no `closed` any more */
+	/* tearDown destroys the role with the session open: `closed` is not called any more */
 }
 
 int main(void)

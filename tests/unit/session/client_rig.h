@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client_rig.h - a session that the core opens, and the test as its server, answer by answer. */
+/*
+ * client_rig.h - a session that the core opens; the test is its server, and sends reply by reply.
+ */
 #ifndef TEST_SESSION_CLIENT_RIG_H
 #define TEST_SESSION_CLIENT_RIG_H
 
@@ -14,7 +16,7 @@
 
 #define DEPTH 4
 
-/* How far a client is taken: what the test has answered last. */
+/* How far a client has proceeded: the last reply of the test. */
 enum point { OPENED, CONNECTED, GREETED, READY, EXPORTED, QUEUED, STARTED, POINTS };
 
 static struct fake_core fc;
@@ -181,10 +183,7 @@ static inline void make_chain(void)
 		0, fc.rh->chain_create(fc.rh->lane(fc.rh, 1), &owner, &terminal, 4, &chain, &ios));
 }
 
-/*
- * Take the client to a point; the request after it is sent, where there is one that comes by
- * itself.
- */
+/* Take the client to a point. It has sent the next request, if it sends one without being asked. */
 static inline void reach(enum point point)
 {
 	open_client();
@@ -210,7 +209,7 @@ static inline void reach(enum point point)
 		answer(GN_FRAME_START);
 }
 
-/* The request that is under way at a point, 0: none. */
+/* The request that is pending at a point, 0: none. */
 static inline unsigned pending_at(enum point point)
 {
 	static const unsigned types[POINTS] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions at their server: however one ends, it ends once, and leaves nothing behind. */
+/* The server end of sessions: however a session ends, it ends once, and leaks nothing. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +134,7 @@ static void stop_waits_for_what_is_in_flight(void)
 		;
 	ask(conn, GN_FRAME_STOP);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
-	fc.rh->session_continue(fc.session, 0); /* the role has no step under way */
+	fc.rh->session_continue(fc.session, 0); /* the role has no step in progress */
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
 	TEST_ASSERT_EQUAL_UINT(0, fc.n[FAKE_STOP]);
@@ -165,8 +165,8 @@ static void a_session_that_is_lost_waits_for_its_ios(void)
 }
 
 /*
- * A role that handed the regions on needs time to have them back: they stay, and so does the
- * connection.
+ * A role that passed the regions on needs time to get them back. Until then the regions and the
+ * connection stay.
  */
 static void a_role_may_take_its_time_to_let_go(void)
 {
@@ -187,7 +187,8 @@ static void a_role_may_take_its_time_to_let_go(void)
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_UINT(0, fc.n_finished);
 	fc.rh->session_continue(fc.session, 0);
-	TEST_ASSERT_EQUAL_UINT(1, conn->n_imports); /* not under the feet of who calls */
+	TEST_ASSERT_EQUAL_UINT(
+		1, conn->n_imports); /* not inside the call: the caller may still use the session */
 	gone(conn, 1);
 	TEST_ASSERT_EQUAL_UINT(1, fc.n_finished);
 }
@@ -263,7 +264,7 @@ static void a_role_that_gives_up_ends_its_sessions_first(void)
 	TEST_ASSERT_EQUAL_INT(1, fc.status);
 }
 
-/* -- a stage that holds what it gets until it is drained, while the peer goes on asking -- */
+/* -- a stage that holds its IOs until it is drained, while the peer sends more -- */
 
 static struct fake_conn *asker;
 static struct gantry_io *kept[4];
@@ -372,7 +373,7 @@ static void end_with_a_keeper(enum ending how)
 		fake_close(conn, -ENOTCONN);
 		break;
 	}
-	if (how != IS_LOST) /* the peer gets the end of the session, and no answer CANCELED */
+	if (how != IS_LOST) /* the peer gets the end of the session, and no reply CANCELED */
 		TEST_ASSERT_EQUAL_INT(0, fake_taken(&conn->producers[0], imm));
 	gone(conn, 1);
 	TEST_ASSERT_EQUAL_UINT(0, n_kept);
@@ -437,7 +438,7 @@ static void it_finishes_after_so_many_sessions(void)
 	fake_core_start(&fc, 1);
 	first = fake_reach(&fc, GN_GREETED);
 	second = fake_reach(&fc, GN_NEW);
-	fake_close(second, -ENOTCONN); /* never said hello: not a session */
+	fake_close(second, -ENOTCONN); /* without HELLO: not a session */
 	fake_core_turn(&fc);
 	second = fake_reach(&fc, GN_RUNNING);
 	fake_close(second, -ENOTCONN);
@@ -478,7 +479,7 @@ static void who_may_connect(void)
 	TEST_ASSERT_EQUAL_UINT64(3, counter("sessions_refused"));
 }
 
-/* A transport that promises the uid of each peer, and does not know it once. */
+/* A transport that promises the uid of each peer, and once cannot report it. */
 static void a_peer_without_the_uid_that_is_promised(void)
 {
 	static struct gantry_transport_ops ops;
@@ -575,8 +576,8 @@ static void a_report_and_a_description(void)
 }
 
 /*
- * Two for each IO, but not so few that a peer waits for credit with each; and no more than the
- * device has.
+ * Two receives for each IO, but enough that a peer need not wait for credit with each; and no more
+ * than the device supports.
  */
 static void receives_of_a_queue(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A plugin that returns what no plugin may is told as one that does, by name; it is not taken for a
- * failure of the system.
+ * A plugin that returns a value that its interface forbids is reported as defective, by name. It is
+ * not mistaken for a failure of the system.
  */
 #include <errno.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static const struct gantry_backend_ops backend_ops = {
 static const struct gantry_role_ops role_ops = {
 	.open = role_open, .start = role_start, .close = closed};
 
-/* Make a role of these parts, and start it. */
+/* Create a role of these parts, and start it. */
 static int make(const struct gn_plugin_instance *stage, const struct gn_plugin_instance *backend)
 {
 	struct gn_worker *workers[1] = {fc.worker};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames on the wire: what is taken, what is not, and which request is allowed in which state. */
+/*
+ * Frames on the wire: which are accepted, which are rejected, and which request is allowed in which
+ * state.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +14,7 @@
 static uint8_t buf[GANTRY_CTRL_MAX];
 static struct gn_parsed p;
 
-/* Sizes as the header says them, written out. */
+/* The sizes of the header, as numbers. */
 static const struct {
 	unsigned type;
 	size_t request, answer;
@@ -165,7 +168,7 @@ static void a_peers_text_is_fit_for_the_log(void)
 	}
 }
 
-/* The table of frame.h, once more: which request leads where. */
+/* A second copy of the table of frame.h: which request leads to which state. */
 static int expected(enum gn_state state, unsigned type)
 {
 	switch (type) {
@@ -214,8 +217,8 @@ static void names(void)
 }
 
 /*
- * Whatever is built is taken apart into the same; whatever is changed in one bit is refused or
- * still in order.
+ * Each frame that is built parses to the same contents. A frame with one bit flipped is rejected or
+ * still valid.
  */
 static void there_and_back(void)
 {

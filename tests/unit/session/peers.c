@@ -136,7 +136,7 @@ static void each_quota_of_each_peer_has_its_limit(void)
 		TEST_ASSERT_EQUAL_INT(-EBUSY, gn_peers_take(&peers, a, q, 1));
 		TEST_ASSERT_EQUAL_INT(-EBUSY, gn_peers_take(&peers, a, q, most));
 		TEST_ASSERT_EQUAL_INT(0, gn_peers_take(&peers, a, q, 0));
-		/* another peer does not notice */
+		/* another peer is not affected */
 		TEST_ASSERT_EQUAL_INT(0, gn_peers_take(&peers, b, q, most));
 		TEST_ASSERT_EQUAL_UINT64(2 * most, peers.used.of[i]);
 		gn_peers_give(&peers, a, q, 1);
@@ -165,7 +165,7 @@ static void the_largest_makes_room_for_a_smaller_one(void)
 	TEST_ASSERT_EQUAL_PTR(p[2], gn_peers_largest(&peers, p[1], GN_QUOTA_SESSIONS));
 	TEST_ASSERT_NULL(gn_peers_largest(&peers, p[2], GN_QUOTA_SESSIONS));
 	TEST_ASSERT_NULL(gn_peers_largest(&peers, p[0], GN_QUOTA_HALF_OPEN));
-	/* no more than the others: none makes room */
+	/* no more than the others: no peer loses a session */
 	gn_peers_take(&peers, p[0], GN_QUOTA_SESSIONS, 3);
 	TEST_ASSERT_NULL(gn_peers_largest(&peers, p[0], GN_QUOTA_SESSIONS));
 	gn_peers_give(&peers, p[0], GN_QUOTA_SESSIONS, 3);

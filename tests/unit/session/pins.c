@@ -63,7 +63,7 @@ static void expect_pages_bit_by_bit(void)
 	TEST_ASSERT_GREATER_OR_EQUAL_UINT64(LARGE, last);
 }
 
-/* Allocated at once they would take seconds, and the peer would take the client for lost. */
+/* Allocating all at once would take seconds, and the peer would regard the client as lost. */
 static void pages_are_allocated_before_the_export(void)
 {
 	for (int i = 0; i < 6; i++) {
@@ -87,7 +87,8 @@ static void pages_are_allocated_before_the_export(void)
 }
 
 /*
- * Such a region has its pages already, or is of another process, or no other process can have it.
+ * Such a region has its pages already, or belongs to another process, or cannot be used by another
+ * process.
  */
 static void nothing_is_allocated_without_need(void)
 {
@@ -156,7 +157,7 @@ static void what_is_too_large_is_not_made(void)
 	drop_large_region();
 }
 
-/* step 0: closed, 1: aborted, 2: the peer goes, 3: the device refuses. */
+/* step 0: closed, 1: aborted, 2: the peer is lost, 3: the device rejects the export. */
 static void it_may_end_while_pages_are_made(void)
 {
 	for (int step = 0; step < 4; step++) {

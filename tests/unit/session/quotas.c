@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Quotas of a server: what one peer may use, what is kept for other peers, and the reason that a
- * refused peer receives.
+ * Quotas of a server: what one peer may use, what is reserved for other peers, and the reason that
+ * a rejected peer receives.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static struct fake_conn *reach_from(const char *address, enum gn_state state)
 	return fake_reach(&fc, state);
 }
 
-/* The server took the connection, sent END with this text, and ended it. */
+/* The server accepted the connection, sent END with this text, and ended it. */
 static void turned_away(struct fake_conn *conn, const char *text)
 {
 	TEST_ASSERT_EQUAL_INT(0, conn->refused);
@@ -56,7 +56,7 @@ static void turned_away(struct fake_conn *conn, const char *text)
 	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
 }
 
-/* HELLO or a later request is refused. */
+/* The server rejects HELLO or a later request. */
 static void refused(struct fake_conn *conn, unsigned type, unsigned status, const char *text)
 {
 	ask(conn, type);
@@ -94,15 +94,15 @@ static void half_open_connections_of_one_peer_are_bounded(void)
 	TEST_ASSERT_EQUAL_UINT64(5, counter("sessions_refused"));
 	TEST_ASSERT_EQUAL_UINT64(0, counter("sessions_lost"));
 	TEST_ASSERT_EQUAL_UINT64(HALF_OPEN + 1, counter("sessions_opened"));
-	fake_close(first, -ENOTCONN); /* one fewer: there is room for the next */
+	fake_close(first, -ENOTCONN); /* one fewer: the next one is accepted */
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_INT(0, reach_as(1, GN_KNOWN)->disconnected);
-	/* HELLO has freed the place of the one before */
+	/* HELLO has made the previous connection a session, so another may be half-open */
 	TEST_ASSERT_EQUAL_INT(0, reach_as(1, GN_NEW)->disconnected);
 	turned_away(reach_as(1, GN_NEW), "busy: listen.max_half_open=3 reached by uid 1" REMEDY);
 }
 
-/* They take no place of a session. */
+/* Half-open connections do not count as sessions. */
 static void half_open_connections_keep_no_session_out(void)
 {
 	fc.listen.max_sessions = 1;
@@ -113,7 +113,7 @@ static void half_open_connections_keep_no_session_out(void)
 }
 
 /*
- * The server ignores further frames of a refused peer, and does not wait for one that does not
+ * The server ignores further frames of a rejected peer, and does not wait for one that does not
  * read.
  */
 static void a_peer_that_is_turned_away_is_not_waited_for(void)
@@ -146,7 +146,7 @@ static void a_flood_pushes_out_only_its_own(void)
 	own[HALF_OPEN - 1] = reach_as(6, GN_NEW);
 	turned_away(own[HALF_OPEN - 1],
 		    "busy: 4 x listen.max_half_open=3 reached by all peers" REMEDY);
-	/* at the cost of a peer with three */
+	/* a peer with three loses one */
 	TEST_ASSERT_EQUAL_INT(0, reach_as(7, GN_NEW)->disconnected);
 	TEST_ASSERT_EQUAL_INT(0, quiet->disconnected + own[0]->disconnected + own[1]->disconnected);
 	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_lost"));
@@ -218,7 +218,7 @@ static void a_host_is_a_peer_whatever_its_ports(void)
 	TEST_ASSERT_EQUAL_INT(0, reach_from("192.0.2.8:1001", GN_RUNNING)->disconnected);
 }
 
-/* A client that lost its connection takes the place of its old session, even if all are taken. */
+/* A client that lost its connection replaces its old session, even at the limit of sessions. */
 static void a_resumed_session_keeps_its_place(void)
 {
 	struct fake_conn *old, *next;
@@ -246,7 +246,7 @@ static void a_resumed_session_keeps_its_place(void)
 		"busy: listen.max_sessions=1 reached by all peers" REMEDY);
 }
 
-/* What a port of the newest session gets in a turn; the session has one port on each lane. */
+/* The quantum of the newest session: bytes that its responder may start in a turn, on each lane. */
 static uint32_t newest_quantum(void)
 {
 	return fc.role->server.sessions->lanes[0].resp->attr.quantum;
@@ -325,7 +325,7 @@ static void a_region_that_can_never_be_had_is_not_busy(void)
 		"listen.max_peer_region_bytes=4095 exceeded by uid 1 (used=0, asked=4096): raise it or ask for less");
 }
 
-/* An export that fails, or an end without BYE, gives back what it took. */
+/* A failed export, or an end without BYE, returns its quota. */
 static void what_a_lost_session_had_is_given_back(void)
 {
 	struct fake_conn *conn;
@@ -373,7 +373,7 @@ static void queue_memory_of_one_peer_is_bounded(void)
 	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_RUNNING)->disconnected);
 }
 
-/* Memory that data is moved through counts, and nothing is made before it is known to fit. */
+/* Bounce buffers count, and are not allocated before the limit was checked. */
 static void move_memory_counts(void)
 {
 	struct fake_conn *conn;

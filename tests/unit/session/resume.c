@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client that comes again, with a higher epoch of the same session, before its server has done
- * with the older one: the older one ends first, drained, so that nothing of it can come after what
- * the new one does.
+ * A client opens its session again, with a higher epoch, before its server has ended the older
+ * connection. The server drains and ends the older one first, so that no late IO of it follows an
+ * IO of the new one.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define ID 0xabcdefull
 
-/* that the next HELLO presents: what the last answer had */
+/* that the next HELLO presents: from the last reply */
 static uint8_t secret[GANTRY_SECRET_BYTES];
 
 static struct fake_conn *dial(void)
@@ -44,7 +44,7 @@ static struct fake_conn *hello(uint32_t epoch)
 	return conn;
 }
 
-/* It said hello before; now it runs. */
+/* The session after HELLO; this takes it to RUNNING. */
 static void run(struct fake_conn *conn)
 {
 	static const unsigned path[] = {GN_FRAME_QUERY, GN_FRAME_EXPORT, GN_FRAME_QUEUES,
@@ -106,10 +106,11 @@ static void the_answer_comes_when_the_old_one_is_drained(void)
 	TEST_ASSERT_EQUAL_UINT(2, fc.n_held);
 	conn = hello(5);
 	superseded(old, "its client has connected again, with epoch 5");
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p)); /* the backend has its IO still */
+	TEST_ASSERT_EQUAL_INT(
+		0, fake_told(conn, &p)); /* the backend still has the IO of the older session */
 	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]);
 	TEST_ASSERT_EQUAL_UINT(0, fc.n_closed);
-	say(conn, GN_FRAME_PING, 0); /* a sign of life while it waits is no mistake */
+	say(conn, GN_FRAME_PING, 0); /* a PING while it waits is legal */
 	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
 	fc.hold = 0;
 	fake_core_finish(&fc, GANTRY_S_OK);
@@ -122,14 +123,14 @@ static void the_answer_comes_when_the_old_one_is_drained(void)
 	TEST_ASSERT_EQUAL_INT(1, fake_taken(&conn->producers[0], imm));
 }
 
-/* Whoever is lost already, and has IO in flight still, is waited for as well. */
+/* The server also waits for a session that is lost already and still has IO in flight. */
 static void what_is_ending_is_waited_for(void)
 {
 	struct fake_conn *old, *conn;
 
 	fake_core_start(&fc, 1);
 	fc.hold = 1;
-	fc.closed_rc = -EINPROGRESS; /* and its role takes its time to let go */
+	fc.closed_rc = -EINPROGRESS; /* and its role finishes later */
 	old = hello(1);
 	welcomed(old, 1);
 	run(old);
@@ -181,7 +182,7 @@ static void epochs_that_are_not_above_are_refused(void)
 	}
 	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(old, &p));
-	arrive(old, 0, 1); /* it goes on as if nothing had been */
+	arrive(old, 0, 1); /* it continues without interruption */
 	TEST_ASSERT_EQUAL_UINT64(1, counter("ops_done"));
 }
 
@@ -229,7 +230,7 @@ static void who_waits_is_superseded_too(void)
 	TEST_ASSERT_EQUAL_INT(0, fake_told(third, &p));
 	fake_core_finish(&fc, GANTRY_S_OK);
 	welcomed(third, 3);
-	TEST_ASSERT_EQUAL_UINT(2, fc.n[FAKE_HELLO]); /* nobody asked the role for the second */
+	TEST_ASSERT_EQUAL_UINT(2, fc.n[FAKE_HELLO]); /* the role did not get the second HELLO */
 	TEST_ASSERT_EQUAL_UINT(1, fc.n_closed);
 }
 
@@ -250,7 +251,7 @@ static void who_waits_may_leave(void)
 	fake_core_finish(&fc, GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]);
 	TEST_ASSERT_EQUAL_UINT(1, fc.n_closed);
-	conn = hello(1); /* nothing is left of it: any epoch will do */
+	conn = hello(1); /* the session has ended: any epoch is accepted */
 	welcomed(conn, 1);
 }
 
@@ -299,7 +300,7 @@ static struct fake_conn *start_session(void)
 	return conn;
 }
 
-/* A peer that presents `secret` is refused, and the running session does not notice. */
+/* The server rejects a peer that presents `secret`. The running session is not affected. */
 static void refused_beside(struct fake_conn *running)
 {
 	struct fake_conn *conn = hello(1000);
@@ -324,7 +325,7 @@ static void a_peer_without_the_secret_ends_no_session(void)
 	refused_beside(running);
 	memset(secret, 0x5e, sizeof(secret));
 	refused_beside(running);
-	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]); /* the role heard of none of them */
+	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]); /* the role got none of them */
 	arrive(running, 0, 1);
 	TEST_ASSERT_EQUAL_UINT64(1, counter("ops_done"));
 	memcpy(secret, right, sizeof(secret));
@@ -380,7 +381,7 @@ static void a_server_without_the_session_takes_the_secret_that_it_is_shown(void)
 }
 
 /*
- * The refused session still exists for a moment: the right client does not wait for it, and its
+ * The rejected session still exists for a moment. The right client does not wait for it, and its
  * epoch does not count.
  */
 static void a_refused_peer_delays_no_client(void)
@@ -407,7 +408,7 @@ static void a_refused_peer_delays_no_client(void)
 	welcomed(conn, 2);
 }
 
-/* While an older session is drained, too. */
+/* Also while an older session is drained. */
 static void a_session_that_ends_keeps_its_secret(void)
 {
 	struct fake_conn *old, *conn;

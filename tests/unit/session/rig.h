@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rig.h - what tests of the server side share: a role of the core, asked by the test frame by
- * frame.
+ * rig.h - shared by the tests of the server end: a role of the core, to which the test sends frame
+ * by frame.
  */
 #ifndef TEST_SESSION_RIG_H
 #define TEST_SESSION_RIG_H
@@ -44,8 +44,8 @@ static inline void told(struct fake_conn *conn, unsigned type, unsigned status)
 }
 
 /*
- * The session behind conn is gone: disconnected, its role told (`closed` times in all), its queues
- * and regions free.
+ * The session of conn has ended: it is disconnected, its role was notified (`closed` calls in
+ * total), its queues and regions are released.
  */
 static inline void gone(struct fake_conn *conn, unsigned closed)
 {

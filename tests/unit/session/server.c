@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions at their server: each step in each state, and each refusal. The peer is the test. */
+/* The server end of sessions: each step in each state, and each rejection. The test is the peer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static void a_whole_session(void)
 	TEST_ASSERT_EQUAL_UINT(2, fc.n[FAKE_LANE]);
 }
 
-/* What both can is what the session uses; what it has not agreed on is refused. */
+/* The session uses what both ends support, and rejects what was not agreed. */
 static void features_are_those_of_both(void)
 {
 	static const struct {
@@ -95,7 +95,9 @@ static void features_are_those_of_both(void)
 	}
 }
 
-/* One frame in one state. Legal by the table: an answer; else an END, and the session is gone. */
+/*
+ * One frame in one state. If the table allows it: a reply; else an END, and the session has ended.
+ */
 static void one_frame(enum gn_state state, unsigned type, int as_answer)
 {
 	static const struct gn_verdict fine = {.status = 0};
@@ -141,7 +143,7 @@ static void every_frame_in_every_state(void)
 		}
 }
 
-/* A session has its place from HELLO on, also while its HELLO is being worked on. */
+/* A session counts from HELLO on, also while its HELLO is processed. */
 static void a_session_has_its_place_from_hello_on(void)
 {
 	struct fake_conn *conn, *late;
@@ -164,7 +166,7 @@ static void a_session_has_its_place_from_hello_on(void)
 struct refusal {
 	enum gn_state state;
 	unsigned type;
-	size_t at;      /* a 32-bit word of the payload to be changed, */
+	size_t at;      /* a 32-bit word of the payload to overwrite, */
 	uint32_t value; /* to this */
 	unsigned status;
 	const char *text;
@@ -263,13 +265,13 @@ static void a_handle_is_used_once_and_the_quota_is_for_all_regions(void)
 	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "max_region_bytes"));
 	gone(conn, 2);
 	conn = fake_reach(&fc, GN_KNOWN);
-	fc.ft.skew_handle = 1; /* a transport that names it otherwise */
+	fc.ft.skew_handle = 1; /* a transport that imports it under another handle */
 	ask(conn, GN_FRAME_EXPORT);
 	told(conn, GN_FRAME_EXPORT, GANTRY_S_IO);
 	gone(conn, 3);
 	conn = fake_reach(&fc, GN_KNOWN);
 	fc.ft.skew_handle = 0;
-	fc.ft.unmapped = 1; /* one that says it can, and does not */
+	fc.ft.unmapped = 1; /* a transport that claims to map it, and does not */
 	ask(conn, GN_FRAME_EXPORT);
 	told(conn, GN_FRAME_EXPORT, GANTRY_S_UNSUPPORTED);
 	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "not mapped"));
@@ -294,7 +296,7 @@ static void whatever_the_transport_refuses_ends_the_session(void)
 
 		fake_fail_op(&fc.ft, table[i].op, table[i].in, -ENOMEM);
 		ask(conn, table[i].type);
-		/* the answer was lost: the peer's deadline ends it */
+		/* the reply was lost: the time limit of the peer ends the session */
 		if (table[i].op == FAKE_SEND_CTRL) {
 			fake_close(conn, -ENOTCONN);
 			gone(conn, i + 1);
@@ -305,7 +307,7 @@ static void whatever_the_transport_refuses_ends_the_session(void)
 	}
 }
 
-/* Why a region is not taken, in the words of the transport, or of the error number. */
+/* Why a region is rejected: the text of the transport, or that of the error number. */
 static void the_peer_is_given_the_reason_of_an_import(void)
 {
 	struct fake_conn *conn;
@@ -381,7 +383,7 @@ static void a_step_that_takes_time_is_answered_later(void)
 		conn = fake_reach(&fc, from[i]);
 		fc.rc[i] = -EINPROGRESS;
 		ask(conn, types[i]);
-		for (int s = 0; s < 20; s++) { /* longer than any deadline, with heartbeats */
+		for (int s = 0; s < 20; s++) { /* longer than any time limit, with heartbeats */
 			fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
 			fake_ask(&fc, conn, GN_FRAME_PING, 0, NULL, 0);
 		}
@@ -478,7 +480,8 @@ static void count_warnings(enum gn_log_level level, const char *who, const char 
 }
 
 /*
- * Whoever may connect may do so as often as he likes; whose IO ran before is heard of in any case.
+ * A peer may connect as often as it wants without filling the log. The loss of a session that ran
+ * is always logged.
  */
 static void strangers_do_not_fill_the_log(void)
 {

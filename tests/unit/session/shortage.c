@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process without memory whose sessions all end at once: each is told, and the loop goes on. */
+/*
+ * A process without memory whose sessions all end at once: each client gets `closed`, and the loop
+ * continues.
+ */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>

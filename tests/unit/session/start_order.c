@@ -7,7 +7,7 @@
 #include "session/role_priv.h"
 #include "unit/session/rig.h"
 
-/* A request that changes the volume, which the terminal holds. */
+/* A request that changes the volume; the terminal holds it. */
 static void hold_write(struct fake_conn *conn)
 {
 	struct gantry_io io = {.opcode = GANTRY_OP_WRITE_ZEROES, .tag = 1, .length = 512};
@@ -79,7 +79,7 @@ static void it_waits_until_every_other_peer_is_known_to_be_alive(void)
 	fc.ft.answers = NULL;
 	next = fake_reach(&fc, GN_QUEUED);
 	ask(next, GN_FRAME_START);
-	fc.rh->session_continue(fc.session, 0); /* the role has no step under way */
+	fc.rh->session_continue(fc.session, 0); /* the role has no step in progress */
 	stay_alive(next, 4);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(next, &p));
 	TEST_ASSERT_EQUAL_INT(0, first->disconnected);
@@ -89,8 +89,8 @@ static void it_waits_until_every_other_peer_is_known_to_be_alive(void)
 }
 
 /*
- * An answer to an older question shows nothing: it may have been sent before the session was given
- * up.
+ * The answer to an earlier PING proves nothing: the peer may have sent it before it ended the
+ * session.
  */
 static void an_answer_that_was_asked_for_before_does_not_count(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The crc stage. Two chains stand for the two ends of a path: what leaves one is carried to the
- * other by hand.
+ * The crc stage. Two chains represent the two ends of a path; the test copies what leaves one to
+ * the other.
  */
 #include <errno.h>
 
@@ -17,7 +17,7 @@ static uint8_t sent_flags;
 static uint32_t sent_crc, answer_crc;
 static uint8_t answer_flags;
 
-/* The other end: notes what came, and answers as the test wants. */
+/* The other end: records what arrived, and answers as the test sets. */
 static void other_end(struct gantry_io *io, void *arg)
 {
 	(void)arg;

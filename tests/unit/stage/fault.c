@@ -105,7 +105,10 @@ static void wrong_rates_are_refused(void)
 	TEST_ASSERT_TRUE(fake_logged(&host, "drop_rate: \"lots\" is no rate"));
 }
 
-/* With a comma in its numbers, from the system or made here; false: neither is to be had. */
+/*
+ * Set a locale with a comma in its numbers, from the system or made here. Returns false if neither
+ * is available.
+ */
 static int set_comma_locale(void)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -125,7 +128,7 @@ static int set_comma_locale(void)
 	return system(command) == 0 && found;
 }
 
-/* The stage may be one of a program that writes its numbers as its user does. */
+/* The program that loads the stage may have set a locale. */
 static void rates_are_the_same_in_all_locales(void)
 {
 	int found = set_comma_locale(), rc;
@@ -191,7 +194,7 @@ static void delayed_fails_when_the_path_refuses_for_good(void)
 	TEST_ASSERT_FALSE(io->busy);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, io->status);
 	io = submit(GANTRY_OP_WRITE);
-	/* as it would have been without the delay: the session may be resumed */
+	/* as without the delay: the session may be resumed */
 	chain.terminal.refuse = -ENOTCONN;
 	chain.terminal.n_refuse = 1;
 	fake_advance(&chain.lane, MS);
@@ -228,7 +231,7 @@ static void dropped_without_a_deadline_is_held_as_long_as_usual(void)
 
 	OPEN("drop_rate=100%");
 	io = fake_io(&chain, GANTRY_OP_WRITE, 0, 4096, data);
-	io->deadline_us = 0; /* of a program, in the stages of its own role */
+	io->deadline_us = 0; /* of a program, in the stages of its embedded role */
 	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
 	TEST_ASSERT_EQUAL_UINT64(chain.lane.now_ns + 30000ull * MS, fake_wake_ns(&chain));
 	fake_poll(&chain);
@@ -317,7 +320,7 @@ static void same_seed_same_trouble(void)
 
 	TEST_ASSERT_EQUAL_UINT64(seven, history("seed=7", 0));
 	TEST_ASSERT_NOT_EQUAL(seven, history("seed=8", 0));
-	TEST_ASSERT_EQUAL_UINT64(seven, history("seed=7", 1)); /* a path that was busy at times */
+	TEST_ASSERT_EQUAL_UINT64(seven, history("seed=7", 1)); /* a path that was sometimes busy */
 }
 
 static void refused_meets_the_same_fate_when_it_comes_again(void)
@@ -398,7 +401,7 @@ static void begin_again(void *self, struct gantry_io *io)
 {
 	(void)self;
 	if (chain.n_done++ != 0)
-		io->busy = 0; /* the first time it stays: in flight again */
+		io->busy = 0; /* the first completion does not end it: it is in flight again */
 }
 
 static void duplicate_spares_a_descriptor_that_is_in_use_again(void)
@@ -441,7 +444,7 @@ static void more_faults_than_the_limit_are_spared(void)
 }
 
 /*
- * All kinds at once, in any order of answers: every IO completes once, and no write leaves a
+ * All kinds at once, with answers in any order: every IO completes once, and no write leaves a
  * flipped bit.
  */
 static void storm(void)

@@ -195,7 +195,7 @@ static void full_disk_ends_the_trace_and_not_the_io(void)
 	TEST_ASSERT_EQUAL_UINT(1, host.n_logged[GANTRY_LOG_WARN]);
 	TEST_ASSERT_TRUE(fake_logged(&host, "trace ends"));
 	fake_chain_report(&chain, 0, &report);
-	/* the part of a record that went in was taken back */
+	/* the part of a record that was written was removed again */
 	TEST_ASSERT_EQUAL_UINT((4096 - 64) / 72, n_records());
 	TEST_ASSERT_EQUAL_UINT64(n_records(), fake_reported_u64(&report, "written_records"));
 	TEST_ASSERT_EQUAL_UINT64(4000 - n_records(), fake_reported_u64(&report, "lost_records"));
@@ -236,10 +236,7 @@ static void path_that_cannot_be_written_is_refused(void)
 	TEST_ASSERT_TRUE(fake_logged(&host, "/nowhere/trace"));
 }
 
-/*
- * Nobody reads it, and the stage does not wait for one who does: the process could not be told to
- * stop.
- */
+/* The FIFO has no reader, and the stage does not wait for one: the process could not be stopped. */
 static void fifo_without_a_reader_is_refused(void)
 {
 	const struct gantry_plugin *plugin = fake_plugin("trace");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A role of the process itself in the place of one of a configuration: which one it may replace,
- * and what it gets of it.
+ * A role of the embedding program replaces one of a configuration: which one it may replace, and
+ * what it gets from it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -121,7 +121,7 @@ static void refused(int rc, const char *text, const char *message)
 	TEST_ASSERT_EQUAL_STRING(message, errs.text[0]);
 }
 
-/* The role whose place is taken. */
+/* The role that is replaced. */
 static const struct gn_topo_role *selected(void)
 {
 	const struct gn_topo_role *found = NULL;
@@ -153,7 +153,7 @@ static void the_only_one_that_fits_is_taken(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, load(ROLES(TARGET LOAD("load"))));
 	TEST_ASSERT_EQUAL_STRING("load", selected()->name);
-	made("store load "); /* nobody else can reach the store */
+	made("store load "); /* no other role can reach the store */
 	TEST_ASSERT_FALSE(topology.roles[0].is_own);
 	TEST_ASSERT_EQUAL_UINT(2, topology.roles[0].spec.n_lanes);
 	TEST_ASSERT_EQUAL_STRING("program", selected()->spec.part.name);
@@ -182,7 +182,7 @@ static void it_gets_lanes_connect_and_services(void)
 			gn_worker_enter(workers[i]);
 			gn_worker_leave(workers[i]);
 		} while (seen->lane(seen, i)->now_ns ==
-			 before); /* it is ours: its time goes on when we say so */
+			 before); /* the worker is driven: its time advances only in our calls */
 	}
 	TEST_ASSERT_EQUAL_INT(0, gn_topology_start(&topology));
 	gn_topology_close(&topology);

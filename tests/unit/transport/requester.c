@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The sending end of a lane: each IO completes exactly once, whatever the peer answers, or does
- * not.
- */
+/* A requester: each IO completes exactly once, whether and whatever the peer answers. */
 #include "requester_rig.h"
 
 #include "gantry/random.h"
@@ -67,7 +64,7 @@ static void what_cannot_be_sent_stays_with_its_owner(void)
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(DEPTH + 1, 0));
 }
 
-/* An owner that offers its descriptor at each turn, until it is taken. */
+/* An owner that submits its descriptor in each turn, until it is accepted. */
 static int offer(void *self)
 {
 	int *accepted = self;
@@ -96,7 +93,7 @@ static void a_lane_that_was_told_to_try_again_stays_awake(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_worker_add(fw.worker, &poller));
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_INT(0, accepted);
-	fake_queue_refuse(producer, 0); /* and nothing wakes the lane */
+	fake_queue_refuse(producer, 0); /* the lane gets no wake-up for it */
 	for (unsigned i = 0; i < 1000000 && !__atomic_load_n(&accepted, __ATOMIC_ACQUIRE); i++)
 		sched_yield();
 	TEST_ASSERT_EQUAL_INT(1, __atomic_load_n(&accepted, __ATOMIC_ACQUIRE));
@@ -159,7 +156,7 @@ static void buffers_are_in_nobodys_hands_when_the_late_answers_have_come(void)
 	TEST_ASSERT_EQUAL_UINT64(2, gn_host_counter(&fw.host, "late_answers"));
 }
 
-/* A late answer that says so, and one in time; and the end, after which nobody will tell. */
+/* A late reply and one in time with the flag; and the end, after which no reply arrives. */
 static void an_answer_may_leave_open_whether_a_buffer_is_touched(void)
 {
 	struct gantry_io late;
@@ -200,8 +197,8 @@ static void a_peer_that_owes_every_slot_is_lost(void)
 }
 
 /*
- * Submits one IO, has a forged answer arrive (len bytes) `times` over, and expects the link to
- * break once, and to believe nothing that comes after it.
+ * Submits one IO, injects a forged reply (len bytes) `times` over, and expects the requester to
+ * break once, and to ignore all later replies.
  */
 static void expect_broken(uint32_t tag_xor, uint32_t len, unsigned times)
 {
@@ -267,7 +264,7 @@ struct stop_with {
 	struct gantry_io wire;
 };
 
-/* On the lane: the answer is there, but was not polled yet, when the link stops. */
+/* On the lane: the reply has arrived, but was not polled yet, when the requester stops. */
 static void stop_on_lane(void *arg)
 {
 	struct stop_with *with = arg;
@@ -297,7 +294,7 @@ static void stop_takes_what_was_published_then_loses_the_rest(void)
 	gn_requester_stop(NULL);
 }
 
-/* Where the peer is on this thread, the answer comes inside the submit. */
+/* If the peer is on this thread, the reply arrives inside the submit. */
 static void an_answer_inside_the_send_completes_its_io(void)
 {
 	start();
@@ -337,9 +334,9 @@ static void a_link_that_is_idle_lets_the_lane_sleep(void)
 	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
 	fake_settle(&fw);
 	while (!fake_peek(consumer, (uint32_t *)&consumer->armed))
-		; /* the lane is on its way to sleep */
+		; /* the lane is about to sleep */
 	polls = fake_peek(producer, &producer->n_flushes);
-	answer(taken(), GANTRY_S_OK); /* rings: the lane wakes by itself */
+	answer(taken(), GANTRY_S_OK); /* rings: the lane wakes without help of the test */
 	while (fake_peek(consumer, &consumer->n_in) != 0)
 		;
 	fake_settle(&fw);
@@ -348,8 +345,8 @@ static void a_link_that_is_idle_lets_the_lane_sleep(void)
 }
 
 /*
- * Thousands of IOs, answered in any order, some too late: none is lost, none comes twice, no tag is
- * in use twice.
+ * Thousands of IOs, answered in any order, some too late: none is lost, none completes twice, no
+ * tag is used twice at a time.
  */
 static void any_order_of_answers_completes_each_once(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A link sends the time that an IO has left, and holds back writes that overlap one that timed out.
+ * A requester sends the remaining time of an IO, and holds back writes that overlap one that timed
+ * out.
  */
 #include "requester_rig.h"
 
@@ -46,7 +47,7 @@ static void the_wire_carries_the_time_left(void)
 	TEST_ASSERT_EQUAL_UINT32(2000000, taken().deadline_us);
 	TEST_ASSERT_EQUAL_INT(0, submit_aged(1, 2000000, GN_NS_PER_S / 2));
 	TEST_ASSERT_EQUAL_UINT32(1500000, taken().deadline_us);
-	/* without a deadline: the link sets one */
+	/* without a deadline: the requester sets one */
 	TEST_ASSERT_EQUAL_INT(0, submit_aged(2, 0, GN_NS_PER_S / 2));
 	TEST_ASSERT_EQUAL_UINT32(IO_TIMEOUT_NS / GN_NS_PER_US, taken().deadline_us);
 }

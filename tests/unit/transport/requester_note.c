@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sending end of a lane whose reads may be answered by notes: a note is believed no sooner than
- * a whole answer.
+ * A requester whose reads may be answered by notes: a note is checked as strictly as a whole reply.
  */
 #include "requester_rig.h"
 
@@ -43,7 +42,7 @@ static void a_note_completes_its_read(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 }
 
-/* xor: of the tag of a read in flight; bytes of it arrive. */
+/* xor: with the tag of a read in flight; bytes: length of the note that arrives. */
 static void expect_note_breaks(uint32_t xor, uint32_t bytes)
 {
 	uint32_t tag;
@@ -89,7 +88,7 @@ static void a_note_of_another_length_breaks(void)
 	}
 }
 
-/* Only the data of a read comes along with one. */
+/* Only a read is answered by a note. */
 static void a_note_about_a_write_breaks(void)
 {
 	begin_with_notes();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_rig.h - a link of the core with the test at both ends: as the owner of IOs, and as the peer
- * behind the queues.
+ * requester_rig.h - a requester of the core with the test at both ends: as the owner of IOs, and as
+ * the peer behind the queues.
  */
 #ifndef TEST_TRANSPORT_LINK_RIG_H
 #define TEST_TRANSPORT_LINK_RIG_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receiving end of a lane: what arrives is checked, done once, answered once; and the end
- * comes, whatever the peer does.
+ * A responder: each request is checked, executed once and answered once. The responder ends,
+ * whatever the peer does.
  */
 #include "responder_rig.h"
 
@@ -177,7 +177,8 @@ static void a_reply_does_not_overtake_one_that_waits(void)
 	ask(request(2, GANTRY_OP_READ));
 	fake_queue_refuse(producer, -EAGAIN);
 	finish(GANTRY_S_OK);
-	gn_worker_call(fw.worker, let_one_pass, NULL); /* both wait now, and there is room */
+	gn_worker_call(fw.worker, let_one_pass,
+		       NULL); /* both replies wait now, and there is space */
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
 	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
@@ -265,8 +266,8 @@ static void quiesce_at_rest_is_idle_at_once(void)
 }
 
 /*
- * The last reply, its doorbell, idle: also when nobody polls the port between completion and
- * destruction.
+ * The last reply, its doorbell, idle: also if the lane does not poll the responder between
+ * completion and destruction.
  */
 static void quiesce_then_finish_on_lane(void *arg)
 {
@@ -304,9 +305,9 @@ static void an_abandoned_port_waits_for_nobody_but_its_terminal(void)
 }
 
 /*
- * The port sends no answer for IOs that it cancels at the end of a session. The peer completes them
- * with SESSION_LOST, and may submit them again. An answer CANCELED would reach the peer before the
- * end of the session.
+ * The responder sends no reply for IOs that it cancels at the end of a session. The peer completes
+ * them with SESSION_LOST, and may submit them again. A reply CANCELED would reach the peer before
+ * the end of the session.
  */
 static void an_abandoned_port_does_not_answer_what_it_cancels(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port whose peer is on the same thread: requests come by a call, and are held to the same rules.
+ * A responder whose peer is on the same thread: requests arrive by a function call, and the same
+ * rules apply.
  */
 #include "responder_rig.h"
 
@@ -53,7 +54,7 @@ static void what_is_wrong_with_an_io_fails_that_io(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 }
 
-/* What the peer does with its own copy afterwards does not matter. */
+/* The peer may change its own copy afterwards. */
 static void the_descriptor_is_copied(void)
 {
 	struct handed h = {.wire = request(7, GANTRY_OP_READ), .len = GANTRY_IO_WIRE_BYTES};
@@ -82,8 +83,8 @@ static void more_in_flight_than_agreed_breaks(void)
 }
 
 /*
- * The peer has its reply inside the send, and the next request of as many as were agreed upon may
- * come there.
+ * The peer gets its reply inside the send, and may send the next request there, up to the agreed
+ * depth.
  */
 static void the_next_request_may_come_inside_a_reply(void)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ports of several sessions on one lane: large IOs of one do not keep the other waiting. */
+/* Responders of several sessions on one lane: large IOs of one do not delay the other. */
 #include "responder_rig.h"
 
 #define LARGE (64u << 20) /* more parts than may be in flight */
 #define PARTS (LARGE / GN_SPLIT_PIECE)
 
-static uint32_t flood_bytes; /* of each request of the port that floods */
+static uint32_t flood_bytes; /* of each request of the flooding session */
 
 static struct gantry_io large(uint32_t tag)
 {
@@ -13,7 +13,7 @@ static struct gantry_io large(uint32_t tag)
 		.opcode = GANTRY_OP_READ, .tag = tag, .length = LARGE, .region = 1};
 }
 
-/* A volume and a region with room for large IOs; the terminal looks at no data. */
+/* A volume and a region large enough for large IOs. The terminal accesses no data. */
 static void make_large(void)
 {
 	rules.volume.size = 1 << 30;
@@ -58,7 +58,7 @@ static void all_parts_are_done_before_the_answer(void)
 	TEST_ASSERT_EQUAL_UINT64(1, done);
 }
 
-/* All requests are there before the lane polls either port. */
+/* All requests have arrived before the lane polls either responder. */
 static void arrive_on_lane(void *arg)
 {
 	struct end *flood = arg;
@@ -74,8 +74,8 @@ static void arrive_on_lane(void *arg)
 }
 
 /*
- * Returns the bytes that the flooding port got from the terminal before the small request of the
- * other port.
+ * Returns how many bytes the flooding responder submitted to the terminal before the small request
+ * of the other responder.
  */
 static uint64_t bytes_before_small(uint32_t bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receiving end of a lane whose data is not in reach: it is moved, through buffers that are
+ * A responder whose device cannot map regions: it moves the data through bounce buffers, which are
  * fewer than the IOs.
  */
 #include "responder_rig.h"
@@ -61,8 +61,8 @@ static void a_move_that_finds_no_room_is_tried_again(void)
 }
 
 /*
- * The store is memory that the device knows: the data of each IO is at its place, whatever else is
- * in flight.
+ * The store is memory known to the device: the data of each IO is in place, whatever else is in
+ * flight.
  */
 static void data_goes_straight_to_a_store_in_memory(void)
 {
@@ -73,7 +73,7 @@ static void data_goes_straight_to_a_store_in_memory(void)
 	store = &region;
 	make_port(1);
 	memset(ft.memory, 0x11, FAKE_REGION_BYTES);
-	for (uint32_t i = 0; i < DEPTH; i++) /* more than there are buffers */
+	for (uint32_t i = 0; i < DEPTH; i++) /* more than the bounce buffers */
 		ask(request(i, GANTRY_OP_WRITE));
 	TEST_ASSERT_EQUAL_UINT(DEPTH, n_held);
 	TEST_ASSERT_EQUAL_PTR(volume + held[0]->offset, held[0]->data);
@@ -98,7 +98,7 @@ static uint64_t reported(const char *name)
 	return fake_reported_u64(&report, name);
 }
 
-/* The transport rings at the end of a move as it does for a message. */
+/* The transport signals the end of a move as it signals a message. */
 static void a_lane_sleeps_while_data_moves(void)
 {
 	uint64_t before;
@@ -129,8 +129,8 @@ static void an_abandoned_port_gives_up_moves_that_have_not_begun(void)
 }
 
 /*
- * A move that was under way ends later: its descriptor must not go down any more, where a stage
- * could keep it.
+ * A move in flight ends after the stop. Its descriptor must not go down any more, as a stage could
+ * keep it.
  */
 static void an_abandoned_port_sends_nothing_down(void)
 {
@@ -147,8 +147,8 @@ static void an_abandoned_port_sends_nothing_down(void)
 }
 
 /*
- * With all pages taken the others wait, in order, and before the terminal has seen them: a read as
- * well.
+ * With all pages in use, further IOs wait in order, before the terminal sees them. That includes
+ * reads.
  */
 static void who_finds_no_buffer_waits(void)
 {
@@ -174,8 +174,8 @@ static void who_finds_no_buffer_waits(void)
 }
 
 /*
- * Many pages in a row are there at the latest when all others were given back; small ones do not
- * overtake for ever.
+ * A large IO finds enough adjacent pages once all others were released. Small IOs must not overtake
+ * it without end.
  */
 static void a_long_io_is_not_overtaken(void)
 {
@@ -202,8 +202,8 @@ static void a_long_io_is_not_overtaken(void)
 }
 
 /*
- * Reads that have come back hold the buffers that others wait for: their moves must not stand
- * behind those.
+ * Completed reads hold the buffers for which other IOs wait: their moves must not queue behind
+ * those IOs.
  */
 static void who_waits_for_a_buffer_is_in_nobodys_way(void)
 {
@@ -260,7 +260,7 @@ static void an_abandoned_port_gives_up_what_waits_for_a_buffer(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 }
 
-/* A lane whose IOs wait for a disk has nothing to do, whoever else waits for their buffers. */
+/* A lane whose IOs wait for a disk reports no work, even if further IOs wait for their buffers. */
 static void a_lane_sleeps_while_buffers_are_missing(void)
 {
 	uint64_t before;
@@ -280,7 +280,7 @@ static void a_lane_sleeps_while_buffers_are_missing(void)
 	finish(GANTRY_S_IO);
 }
 
-/* Without order the reply waits for the end of the move. */
+/* Without ordering, the reply waits for the end of the move. */
 static void a_reply_waits_for_its_data(void)
 {
 	make_port(1);
@@ -294,7 +294,10 @@ static void a_reply_waits_for_its_data(void)
 	TEST_ASSERT_EQUAL_STRING("WFSf", conn->order);
 }
 
-/* ops of one turn of the lane: the completion of a read, with what the port does after it */
+/*
+ * operations of one turn of the lane: the completion of a read, and what the responder does after
+ * it
+ */
 static void finish_and_poll(void)
 {
 	finish(GANTRY_S_OK);
@@ -310,7 +313,7 @@ static void with_order_a_reply_follows_its_data(void)
 	finish_and_poll();
 	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
 	TEST_ASSERT_EQUAL_STRING("WSf", conn->order);
-	ask(request(2, GANTRY_OP_WRITE)); /* which has to have its data before it goes down */
+	ask(request(2, GANTRY_OP_WRITE)); /* which needs its data before it goes down */
 	TEST_ASSERT_EQUAL_UINT(0, n_held);
 	no_reply();
 	fake_rma_set(rma, 0, 0, 0);
@@ -321,7 +324,7 @@ static void with_order_a_reply_follows_its_data(void)
 	TEST_ASSERT_EQUAL_UINT64(2, done);
 }
 
-/* Its data takes another way: the reply could be there first. */
+/* Its data uses another path: the reply could arrive first. */
 static void with_order_a_reply_waits_for_data_of_a_region_apart(void)
 {
 	ordered = 1;
@@ -337,7 +340,7 @@ static void with_order_a_reply_waits_for_data_of_a_region_apart(void)
 	TEST_ASSERT_EQUAL_STRING("WFSf", conn->order);
 }
 
-/* The buffer is the transport's until the end of the move was polled, and so is the slot. */
+/* Until the end of the move was polled, the transport uses the buffer, and the slot stays taken. */
 static void a_buffer_is_kept_until_its_move_has_ended(void)
 {
 	ordered = 1;
@@ -358,7 +361,7 @@ static void a_buffer_is_kept_until_its_move_has_ended(void)
 	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
 }
 
-/* A peer that got its reply may ask again, before the end of the move is known here. */
+/* A peer that got its reply may send a request before this end knows that the move has ended. */
 static void slots_that_lag_behind_are_no_fault_of_the_peer(void)
 {
 	ordered = 1;
@@ -403,7 +406,7 @@ static void a_write_that_fails_behind_its_reply_breaks(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 }
 
-/* What the transport did not even begin fails the IO, and nothing else. */
+/* A move that the transport did not start fails the IO, and nothing else. */
 static void a_write_that_is_refused_fails_the_io(void)
 {
 	ordered = 1;
@@ -454,9 +457,7 @@ static void arrive_with_nonsense(void *arg)
 	fake_arrive(consumer, arg, 3);
 }
 
-/*
- * A move that was begun in the turn in which the peer broke the protocol has to end all the same.
- */
+/* A move that started in the turn in which the peer broke the protocol still has to end. */
 static void moves_of_a_broken_port_end(void)
 {
 	struct gantry_io io = request(1, GANTRY_OP_WRITE);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The receiving end of a lane that answers reads by notes: which, and when their slots are free
- * again.
- */
+/* A responder that answers reads by notes: which reads, and when their slots are free again. */
 #include "responder_rig.h"
 
-/* ops of one turn of the lane: the completion of a read, with what the port does after it */
+/*
+ * operations of one turn of the lane: the completion of a read, and what the responder does after
+ * it
+ */
 static void finish_and_poll(void)
 {
 	finish(GANTRY_S_OK);
 	fake_settle(&fw);
 }
 
-/* The first answer, and each 16th after it, is whole. */
+/* The first reply, and each 16th after it, is whole. */
 static void a_read_is_answered_by_a_note(void)
 {
 	max_noted = 1024;
@@ -35,7 +35,7 @@ static void a_read_is_answered_by_a_note(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 }
 
-/* A whole answer went, so that all that follow could be notes. */
+/* A whole reply was sent, so that all later ones could be notes. */
 static void make_port_with_notes(void)
 {
 	max_noted = 1024;
@@ -82,7 +82,7 @@ static void what_has_more_to_say_gets_a_whole_answer(void)
 	no_reply();
 }
 
-/* Nobody else rings for it, and no message goes. */
+/* The write with the note is flushed with its doorbell, and no message is sent. */
 static void a_note_goes_out_with_its_data(void)
 {
 	make_port_with_notes();
@@ -107,7 +107,10 @@ static void who_cannot_be_told_by_a_note_is_told_by_a_message(void)
 	TEST_ASSERT_EQUAL_UINT(0, rma->n_notes);
 }
 
-/* The next request may come before the end of the move; the slot and its buffer wait for that. */
+/*
+ * The next request may arrive before the end of the move. It waits until the slot and its buffer
+ * are free.
+ */
 static void after_a_note_a_buffer_is_kept_until_its_move_has_ended(void)
 {
 	make_port_with_notes();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * port_rig.h - a port of the core with the test at both ends: as the peer behind the queues, and as
- * the terminal.
+ * responder_rig.h - a responder of the core with the test at both ends: as the peer behind the
+ * queues, and as the terminal.
  */
 #ifndef TEST_TRANSPORT_PORT_RIG_H
 #define TEST_TRANSPORT_PORT_RIG_H
@@ -21,7 +21,7 @@
 
 #define DEPTH 4
 #define REGION 4096u
-#define ROOM 2 /* pages of buffers: less than what DEPTH IOs may ask for */
+#define ROOM 2 /* pages of bounce buffers: fewer than DEPTH IOs may need */
 
 static struct fake_transport ft;
 static struct fake_worker fw;
@@ -47,7 +47,7 @@ static uint32_t quantum = GN_SPLIT_QUANTUM; /* the same */
 static unsigned n_broken, n_idle;
 static int broken_reason;
 
-/* the terminal: holds what it gets, or refuses it */
+/* the terminal: holds what it gets, or rejects it */
 static struct gantry_io *held[64]; /* the parts of a large IO are more than DEPTH */
 static _Atomic unsigned n_held, n_seen, n_refused;
 static _Atomic int terminal_rc, terminal_now;
@@ -86,7 +86,7 @@ static void on_idle(void *arg)
 	n_idle++;
 }
 
-/* what is moved to and from instead of move_memory; NULL: nothing */
+/* moves use it instead of move_memory; NULL: no change */
 static const struct gantry_region *store;
 
 static inline void make_port(int moved)

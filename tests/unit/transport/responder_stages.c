@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port with a stage: the deadline and the length of an IO are checked below the stage, which may
- * hold it.
+ * A responder with a stage: the deadline and the length of an IO are checked below the stage, which
+ * may hold it.
  */
 #include "responder_rig.h"
 

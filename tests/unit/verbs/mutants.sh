@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# mutants.sh - the tests of the data path over RDMA see a bug when there is one: each mutant of the source must fail its test
+# mutants.sh - the tests of the data path over RDMA detect seeded bugs: each mutant of the source must fail its test
 top=${top_srcdir:-$(cd "$(dirname "$0")/../../.." && pwd)}
 build=${top_builddir:-.}
 cc=${CC:-cc}

@@ -137,7 +137,7 @@ static void new_pipe_wakes_who_rests(void)
 	ends_close();
 }
 
-/* A consumer that polls does not need to arm for a new pipe either. */
+/* A consumer that polls gives credit to a new pipe without arming. */
 static void new_pipe_is_told(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 4};

@@ -221,7 +221,7 @@ static void revoked_before_it_is_read(void)
 	close_all(&q, &s);
 }
 
-/* Messages on control pipes arrive; none on other pipes does. */
+/* Deliver messages of the control pipes only. */
 static void step_control(void)
 {
 	for (int i = 0; i < 20; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rxe_link.c - finds soft-RoCE devices in a directory tree like that of sysfs, and requests new
- * ones by netlink.
+ * rxe_link.c - soft-RoCE devices are found in a directory tree like that of sysfs, and requested
+ * from the kernel by netlink.
  */
 #include <errno.h>
 #include <linux/netlink.h>
