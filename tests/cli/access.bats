@@ -3,7 +3,7 @@
 # Access to the volume of a listener: gantry check and gantry run reject a rule that the transport cannot enforce, and a
 # listener on a network without an explicit statement.
 #
-# The test plugin tiny stands for a transport from elsewhere: its flags say nothing about its peers.
+# The test plugin tiny represents a third-party transport: its flags make no statement about its peers.
 
 setup() {
 	umask 022

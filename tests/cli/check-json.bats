@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# gantry check --json: one document with one object for each error and warning, whatever is wrong.
+# gantry check --json: prints one document with one object for each error and warning, for every kind of error.
 
 setup() {
 	umask 022

@@ -134,7 +134,7 @@ must serve \"volume0\""
 	check 2 --set roles.load.connect.address=192.0.2.7:4792
 	says 'roles.load.connect: no role of this file listens at "192.0.2.7:4792" of the device "d"; '\
 'did you mean "192.0.2.7:4791"?'
-	# another machine may have a file of its own
+	# a role on another machine can be in another configuration file
 	check 0 --set roles.load.connect.address=192.0.2.77:4791
 	says 'no role of this file listens at "192.0.2.77:4791": another process must serve it'
 	# all addresses of the machine
@@ -142,7 +142,7 @@ must serve \"volume0\""
 	quiet
 	check 0 --set roles.store.listen.address=0.0.0.0:4792
 	says 'no role of this file listens at "192.0.2.7:4791": another'
-	# each machine has a device of its own
+	# each machine has a separate device
 	topology "$nic e = { transport = \"rxe\"; netdev = \"none1\"; };" 'device = "e"; address = "192.0.2.7:4791";' \
 		'device = "d"; address = "192.0.2.7:4791"; insecure = true;'
 	check 0

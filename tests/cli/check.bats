@@ -27,7 +27,7 @@ setup() {
 	END
 }
 
-# check KIB OPTION... - what `gantry check` says in a process that may lock so much; 0: any amount
+# check KIB OPTION... - run `gantry check` in a process that may lock KIB of memory; 0: any amount
 check() {
 	local limit=$1 drop=
 	shift
@@ -200,7 +200,7 @@ gantry run would create it, and not remove it"
 	says "t.conf: ok"
 }
 
-# wrong TEXT SETTING... - with these settings, that is said about the role load, and a run says it when it connects
+# wrong TEXT SETTING... - with these settings, check reports TEXT for the role load, and a run reports it when it connects
 wrong() {
 	local text=$1 sets=() set
 	shift
@@ -245,7 +245,7 @@ wrong() {
 	check 0 --set roles.more.backend.size=1028KiB
 	[ "$status" -eq 2 ]
 	says "roles.bridge.connect: target 1 begins at byte 1052672, not at a multiple of the block size 8192"
-	# in a process of its own it leads to nobody that is known
+	# in a separate process check cannot know which target the role connects to
 	check 0 --role load --set roles.load.workload.block=4KiB
 	[ "$status" -eq 0 ]
 	[ -e "$GANTRY_PLUGINS/null.so" ] || return 0
@@ -280,7 +280,7 @@ wrong() {
 	[ ! -e "$BATS_TEST_TMPDIR/out" ]
 }
 
-# everything - all files below the test's folder, their content and their times
+# everything - all files below the directory of the test, their content and their times
 everything() {
 	find "$BATS_TEST_TMPDIR" -printf '%p %y %s %T@ %m\n' | sort
 }
@@ -313,7 +313,7 @@ everything() {
 	check 0 --set devices.dpu.dir=/no/such/folder/run
 	says "cannot create directory /no/such/folder/run: No such file or directory"
 	says "a role that uses it would not start here"
-	# what the environment says is named as such
+	# a message about a directory from the environment names the variable
 	sed -i 's/ dir = "[^"]*";//' "$conf"
 	XDG_RUNTIME_DIR=/no/such/folder check 0
 	says "cannot create directory /no/such/folder/gantry: No such file or directory; set dir of the device, or XDG_RUNTIME_DIR"

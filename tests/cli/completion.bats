@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# Completion in bash: what is offered is what the program has, and where it can stand.
+# Completion in bash: offers exactly the commands and options that the program has, each where the program accepts it.
 
 setup() {
 	lib=/usr/share/bash-completion/bash_completion

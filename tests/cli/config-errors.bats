@@ -192,7 +192,7 @@ target() {
 	END
 }
 
-# An initiator; $1: its workload, $2: what else stands in the role.
+# An initiator; $1: its workload, $2: its other settings.
 initiator() {
 	cat <<-END
 		devices = { d = { transport = "loop"; }; };
@@ -457,7 +457,7 @@ listeners() {
 	listeners "1:max_sessions = 1000;" "2:max_sessions = 24;" >"$conf"
 	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"
 	[ "$status" -eq 0 ]
-	# in processes of their own each has a device of its own
+	# in separate processes each role has a separate device
 	listeners "1:max_sessions = 1024;" "2:max_sessions = 1024;" >"$conf"
 	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" --role r2
 	[ "$status" -eq 0 ]

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gantry check and gantry run where one allocation fails: the first, then the second, and so on;
- * and where all fail from there on; and where the process may not grow beyond a size: hardly enough
- * for the program, then a little more, and so on. Each ends by itself, with an exit status that the
- * manual has, says why, and leaves no socket.
+ * Tests of gantry check and gantry run without memory. One allocation fails: the first, then the
+ * second, and so on. Or all allocations fail from there on. Or the process has a size limit, which
+ * grows from hardly enough for the program in small steps. In each case gantry exits with a status
+ * that the manual documents, reports the reason, and leaves no socket.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -214,7 +214,7 @@ static void test_run_where_all_fail(void)
 	walk("run", 1);
 }
 
-/* Up to where it knows which role is to copy; what comes then is as in run. */
+/* Until copy has found its role; from there on it behaves as run. */
 static void test_copy_where_one_fails(void)
 {
 	walk("copy", 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gantry run tells a service manager when its servers listen and when it ends, and nothing where it
- * cannot be started.
+ * gantry run notifies a service manager when its servers listen and when it ends. It sends no
+ * notification if it cannot start.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #include "unity.h"
 
-#define PATIENCE 60 /* seconds: a message or an end that does not come by then never comes */
+#define PATIENCE 60 /* seconds: limit for the arrival of a message and for the end of a process */
 
 static char dir[] = "/tmp/gantry-cli-notify.XXXXXX";
 static char conf[64], path[64], log_file[64];

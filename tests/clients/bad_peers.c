@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers that may connect and behave badly. Whatever a process of one user does, a process of
- * another user can still open the volume, write, and read what it wrote. Needs root, for a second
+ * Hostile peers that are permitted to connect. While a process of one user misbehaves, a process of
+ * another user can still open the volume, write, and read back its data. Needs root, for a second
  * user.
  */
 #include <errno.h>
@@ -355,7 +355,7 @@ static void sends_lingering_sockets(void)
 	hang();
 }
 
-/* The server ends the connection for the first message, and has not read the others. */
+/* The server ends the connection for the first message, before it reads the later ones. */
 static void leaves_lingering_sockets_unread(void)
 {
 	int fd = connect_raw();
@@ -446,7 +446,7 @@ static int has_ended(int fd)
 	int resets = 0;
 	ssize_t n;
 
-	do { /* the text of the target comes behind the reset of what it has not read */
+	do { /* the reset for unread messages precedes the error text of the target */
 		n = recv(fd, &frame, sizeof(frame), MSG_DONTWAIT);
 		if (n > 0)
 			say_ready_if_told(&frame);
@@ -471,7 +471,7 @@ static void announces_all_it_can(void)
 			close(a->fd);
 			a->fd = -1;
 			if (++n_ended == SOCKETS && !said_ready)
-				_exit(16); /* the target ends connections, and does not say why */
+				_exit(16); /* the target ends connections without a reason */
 		}
 		if (a->fd < 0) {
 			*a = (struct announcer){.fd = connect_raw()};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How it ends: with IO in flight, a peer that dies or does not answer. Each IO completes exactly
- * once, and nothing hangs.
+ * Ends of sessions: with IO in flight, by a peer that is killed or does not answer. Each IO
+ * completes exactly once, and nothing hangs.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,7 @@ static struct gantry_volume_attr attr;
 static struct served_io ios[DEPTH];
 static uint8_t bufs[DEPTH][BLOCK];
 
-/* Held for a while, or for ever as far as a test is concerned. */
+/* A stage holds each IO for a while, or for longer than a test takes. */
 #define FOR_A_WHILE "{ type = \"fault\"; delay = \"100ms\"; delay_rate = \"100%\"; }"
 #define FOR_EVER "{ type = \"fault\"; delay = \"1h\"; delay_rate = \"100%\"; }"
 
@@ -198,7 +198,7 @@ static void test_a_target_that_ends_in_order_behind_a_gateway(void)
 	ends_with_ios_in_a_stage("load");
 }
 
-/* A stage of the volume's own role has them: nobody else would give them back. */
+/* A stage of the role of the volume holds the IOs: no peer would complete them. */
 static void test_what_own_stages_hold_comes_back_too(void)
 {
 	const struct served_options options = {.load_stages = FOR_EVER};
@@ -213,9 +213,8 @@ static void test_what_own_stages_hold_comes_back_too(void)
 }
 
 /*
- * Of what is submitted together, three go to the target, and the stage gives the others back at
- * once: they end before it has answered. Each result belongs to its IO, in whatever order they
- * come.
+ * Of the IOs of one batch, three reach the target, and the stage fails the other ones at once,
+ * before the target answers. Each result belongs to its IO, in any order of completion.
  */
 static void test_a_stage_that_says_the_session_is_lost(void)
 {
@@ -232,7 +231,7 @@ static void test_a_stage_that_says_the_session_is_lost(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, served_flush(queue));
 }
 
-/* The owner sleeps in its own loop, and is woken although it is the control thread that knows. */
+/* The owner of the queue sleeps in poll(2). The control thread detects the loss and wakes it. */
 static void test_an_event_loop_hears_of_it(void)
 {
 	const struct served_options options = {.store_stages = FOR_EVER};
@@ -253,7 +252,7 @@ static void test_an_event_loop_hears_of_it(void)
 	expect_lost();
 }
 
-/* Nobody polls when it happens: it is all there afterwards. */
+/* The session is lost while no thread polls the queue: later calls deliver every completion. */
 static void test_it_happens_while_nobody_looks(void)
 {
 	const struct served_options options = {.store_stages = FOR_EVER};
@@ -267,7 +266,7 @@ static void test_it_happens_while_nobody_looks(void)
 		if (gantry_queue_arm(queue) || poll(&pfd, 1, 60000) == 1)
 			break;
 	}
-	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue)); /* tells of all of them */
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue)); /* completes all of them */
 	for (int i = 0; i < DEPTH; i++) {
 		TEST_ASSERT_EQUAL_INT(1, ios[i].n);
 		TEST_ASSERT_EQUAL_INT(-ENOTCONN, ios[i].result);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine between a fake role host and a test: every IO comes back once, in whatever way things
- * end.
+ * The engine between a fake role host and a test: every IO completes exactly once, however the
+ * session ends.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -160,7 +160,7 @@ static void test_a_region_that_is_too_large_is_not_made(void)
 	TEST_ASSERT_EQUAL_UINT64(0, pages.bytes);
 	rig_end(0);
 	setUp();
-	/* one that does not know */
+	/* a host of an older ABI, without client_export_limit */
 	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, client_export_limit);
 	rig.rh.pub.client_export_limit = NULL;
 	start();
@@ -303,7 +303,7 @@ static void test_memory_that_peers_may_have_is_not_used_again(void)
 	rig_end(1);
 }
 
-/* Whatever became of the slot's last IO: of one that was refused nobody has heard. */
+/* A rejected IO reached no peer, so its slot is not quarantined, whatever its last IO did. */
 static void test_what_is_refused_leaves_no_doubt(void)
 {
 	struct gc_queue *queue;
@@ -344,7 +344,7 @@ static void test_buffers_in_doubt_are_not_used_again(void)
 	rig_turn(1);
 	TEST_ASSERT_EQUAL_UINT32(DEPTH, queue->n_quarantined);
 	TEST_ASSERT_NULL(gc_queue_get(queue));
-	rig.rh.quiet = 1; /* nobody can touch them in the end */
+	rig.rh.quiet = 1; /* no agent can touch the buffers after the end */
 	close_session(0);
 }
 

@@ -84,7 +84,7 @@ static void test_what_was_in_flight_is_submitted_again(void)
 {
 	for (uint8_t i = 0; i < 4; i++)
 		write_block(i, (uint8_t)(i + 1));
-	rig.rh.newest_first = 1; /* it comes back in another order */
+	rig.rh.newest_first = 1; /* the IOs complete in another order */
 	lose();
 	write_block(4, 5);
 	write_block(5, 6);
@@ -193,7 +193,7 @@ static void test_attempts_that_fail(void)
 	rig_close();
 }
 
-/* Each one stands in the logs of both ends. */
+/* Attempts must become rare, because both ends log each one. */
 static void test_attempts_become_rare(void)
 {
 	rig_end(0);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# example.sh - the program of gantry-client(3) is built with nothing but what is installed, as the page says, and run
-# with the configuration of the page; and libgantry exports what its header declares, with a version
+# example.sh - builds the program of gantry-client(3) from installed files only, with the command of the page, and runs it
+# with the configuration of the page; and checks that libgantry exports what its header declares, with a version
 [ -e "$top_builddir/clients/.libs/libgantry.so" ] || { echo "1..0 # SKIP libgantry is not built"; exit 0; }
 command -v pkg-config >/dev/null || { echo "1..0 # SKIP pkg-config is not installed"; exit 0; }
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-example.XXXXXX") || exit 1
@@ -35,7 +35,7 @@ is()
 	fi
 }
 
-# said WHAT - the text behind that mark of the page
+# said WHAT - print the text of the page that follows this mark
 said()
 {
 	awk -v mark=".\\\\\" client $1" '
@@ -43,7 +43,7 @@ said()
 	' "$page" | sed 's/\\e/\\/g; s/\\&//g'
 }
 
-# install - library and headers below root/; what lies there says so
+# install - install library and headers below root/, with that prefix in their pkg-config files
 install()
 {
 	for folder in include clients; do

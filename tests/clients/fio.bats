@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# fio on a gantry volume by our engine: fio's own verification, its kinds of jobs, what goes wrong. The volume is behind a
-# gateway and a target, a process each.
+# fio on a gantry volume through gantry's ioengine: verification by fio, the kinds of jobs, and failures. The volume is behind a
+# gateway and a target, each in a separate process.
 
 setup() {
 	. "$BATS_TEST_DIRNAME/../walk/lib.sh"
@@ -25,7 +25,7 @@ volume() { # start the servers of the volume
 	serve bridge
 }
 
-# Runs a job on the volume; sets status. Its report goes to fio.json, what it says to fio.log.
+# Runs a job on the volume; sets status. Its report goes to fio.json, its messages to fio.log.
 job() { # ARGUMENT...
 	status=0
 	timeout -k 5 "$seconds" fio --name=job --ioengine="external:$engine" --output-format=json --output="$dir/fio.json" \
@@ -48,7 +48,7 @@ refused() { # PATTERN - it ended with an error that says this
 	cat "$dir/fio.log" "$dir/fio.json" | grep -E -q -- "$1" || { cat "$dir/fio.log" "$dir/fio.json"; return 1; }
 }
 
-# It knows that the session is lost: by an IO that was under way, or by the next one, when all of them had been answered.
+# fio reports that the session is lost: for an IO in flight, or for the next one if all were already answered.
 knows_of_loss() {
 	grep -E -q 'io_u error .*: Transport endpoint is not connected|gantry: the session is lost: ' fio.log && return 0
 	cat fio.log fio.json

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A volume whose target is in the program itself: over the transport loop, with a gateway or
- * without; also for TSan.
+ * A volume whose target runs in the same process, over the transport loop, with and without a
+ * gateway. TSan builds run this test too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "unity.h"
 
 #define BLOCK 4096u
-#define QUEUES 20u /* more than the sixteen lanes that a target takes when nobody says otherwise */
+#define QUEUES 20u /* more than the default limit of a target, 16 lanes */
 #define THREADS 3u
 #define DEPTH 8u
 #define BLOCKS 64u /* of each thread */
@@ -60,7 +60,8 @@ static const char direct[] =
 	"load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"disk\"; }; };\n};\n";
 
 /*
- * A second target that nobody asked for, with a backend that cannot be opened: it must not be run.
+ * A second target that the volume does not reach, with a backend that fails to open: the library
+ * must not run it.
  */
 static const char relayed[] =
 	"devices = { wire = { transport = \"loop\"; }; };\nroles = {\n" STORE
@@ -223,7 +224,7 @@ static unsigned n_fds(void)
 	return n;
 }
 
-/* The last answers go out before the ends of their moves are seen: whoever closes sees to that. */
+/* The target sends its last answers before it polls the end of their moves: close polls it. */
 static void it_closes_though_nobody_polls_any_more(void)
 {
 	static struct user u;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# nbd.sh - a volume behind nbdkit, for the tests of its plugin; comes after walk/lib.sh. The initiator `load` of the
-# topology names the volume; whatever runs in another process stays as it is there.
+# nbd.sh - a volume behind nbdkit, for the tests of its plugin; sourced after walk/lib.sh. The initiator `load` of the
+# topology names the volume; the roles of other processes run as in walk/lib.sh.
 
 nbd_setup() {
 	plugin=$top_builddir/clients/.libs/nbdkit-gantry-plugin.so
@@ -9,10 +9,10 @@ nbd_setup() {
 	tool nbdkit nbdkit
 	export GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS
 	nbd_options=()
-	# it would have to be loaded before nbdkit, which then does not end once it has said an error, whatever its plugin:
-	# with gcc's libasan, nbdkit file /none waits for glibc's lock of the locale, in exit
+	# The sanitizer would have to be preloaded into nbdkit, which then hangs after it has printed an error, with any plugin:
+	# with gcc's libasan, `nbdkit file /none` waits in exit() for glibc's locale lock.
 	! ldd "$plugin" | grep -q 'lib[at]san' || skip "a sanitizer is in the plugin and not in nbdkit"
-	# clang's has no library that could be loaded
+	# clang's sanitizer has no library that could be preloaded
 	! nm -D "$plugin" | grep -q '__[at]san_init' || skip "a sanitizer is in the plugin and not in nbdkit"
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nbdcalls - calls of libnbd, right and wrong ones, and what the server says to each.
+ * nbdcalls - make valid and invalid calls of libnbd, and print the result of the server for each.
  *
  *     nbdcalls URI [CONNECTIONS] CALL...
  *

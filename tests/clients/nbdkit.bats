@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# A volume, served by target and gateway in processes of their own, behind nbdkit: programs that nobody here wrote use it.
+# A volume behind nbdkit, with target and gateway in separate processes: third-party programs use it.
 
 setup() {
 	. "$BATS_TEST_DIRNAME/../walk/lib.sh"
@@ -212,7 +212,7 @@ random_image() { # BYTES
 
 # -- parameters --
 
-# refused PATTERN PARAMETER... - nbdkit does not start, as a daemon, and says why to who started it
+# refused PATTERN PARAMETER... - nbdkit fails to start as a daemon, and prints the reason to its caller
 refused() {
 	local pattern=$1
 	shift
@@ -264,7 +264,7 @@ gone() { # PID
 	! kill -0 "$1" 2>/dev/null
 }
 
-# -- what goes wrong while it serves --
+# -- errors while nbdkit serves --
 
 @test "the target is killed under load: each request ends with EIO, and so does each after that" {
 	nbd_all
@@ -351,7 +351,7 @@ refused() { # a connection that comes before nbdkit knows of the loss still shar
 	nbd_stop nbd
 }
 
-# -- the tests see what goes wrong: a store with a bug --
+# -- the tests detect errors: a store with a bug --
 
 @test "writes that go to the block beside it are found by fio and by qemu-img" {
 	need_liar

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads that wait at a queue of nbdkit's plugin: none sleeps when nobody is left to wake it. The
- * queue is the test's.
+ * Threads that wait at a queue of nbdkit's plugin: none sleeps if no other thread is left to wake
+ * it. The test implements the queue.
  */
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ uint32_t gantry_queue_inflight(const struct gantry_queue *q)
 
 void setUp(void)
 {
-	alarm(60); /* who sleeps for ever ends the test */
+	alarm(60); /* ends the test if a thread is not woken */
 	TEST_ASSERT_EQUAL_INT(0, server_queue_open(&queue, NULL));
 	first = second = (struct server_waiter){.queue = &queue};
 	sem_init(&first.wake, 0, 0);
@@ -67,8 +67,8 @@ void tearDown(void)
 }
 
 /*
- * Answers that came after their time gave the slots back, and said so with -EAGAIN: it is for this
- * thread to try again.
+ * Late replies released the slots, and the queue reported that with -EAGAIN: this thread has to
+ * retry.
  */
 static void who_waits_for_room_while_nothing_is_in_flight_does_not_sleep(void)
 {

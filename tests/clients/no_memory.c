@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A volume is opened, used and closed where one allocation fails: the first, then the second, and
- * so on until none is left to fail; and where all fail from there on. It is opened, or there is a
- * clean error; nothing of it stays, and the next time it opens. Each time in a process of its own,
- * which loads all anew.
+ * Opens, uses and closes a volume while one allocation fails: the first, then the second, and so on
+ * until no allocation is left to fail; and while all fail from there on. Open succeeds or returns
+ * a documented error. Nothing leaks, and the next open succeeds. Each case runs in a new process,
+ * which loads the plugins again.
  */
 #include <errno.h>
 #include <sched.h>
@@ -90,7 +90,7 @@ static int once(void)
 	return rc ? rc : used;
 }
 
-/* ld.so does not always say that it was memory; a thread that there is no memory for is EAGAIN. */
+/* ld.so does not always report the lack of memory; for a thread pthread_create() returns EAGAIN. */
 static bool is_clean(int rc)
 {
 	return rc == -ENOMEM || (rc == -EAGAIN && strstr(gantry_error(), "thread")) ||
@@ -103,14 +103,14 @@ static void check(const char *what, long has, long may)
 		leave(what, has, may);
 }
 
-/* They do not give back all that they had when it failed. */
+/* libltdl, ld.so and libc leak memory if one of their allocations fails. */
 static bool is_theirs(void)
 {
 	return strstr(shared->shortage.file, "ltdl") || strstr(shared->shortage.file, "ld-") ||
 	       strstr(shared->shortage.file, "libc.so");
 }
 
-/* An emulator has a thread of its own. One that was waited for is seen a moment longer. */
+/* An emulator runs an extra thread. A joined thread stays in /proc for a moment. */
 static void no_thread_left(long before)
 {
 	uint64_t until = served_ms() + PATIENCE * 500;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What libgantry refuses, and what gantry_error() says of it: each IO that can never be done, each
- * volume that cannot be had.
+ * Requests that libgantry rejects, and the text of gantry_error() for each: every invalid IO, and
+ * every volume that cannot be opened.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -231,7 +231,7 @@ static void test_more_than_the_depth(void)
 
 /* -- volumes -- */
 
-/* Every message says which volume it is about, and nothing of how a URI is understood. */
+/* Every message names its volume, and has no text about the parsing of a URI. */
 static void names(const char *name)
 {
 	char shown[129];
@@ -282,7 +282,7 @@ static void test_a_gateway_without_its_target(void)
 {
 	const struct served_options options = {
 		.connect = "timeout = \"20s\"; control_timeout = \"60s\";",
-		.bridge = "timeout = \"200ms\";", /* it says so after that */
+		.bridge = "timeout = \"200ms\";", /* then the gateway reports the error */
 	};
 
 	served_begin(&options);
@@ -413,7 +413,7 @@ static void test_a_server_that_takes_no_more(void)
 	no_volume(-EACCES, "direct", "max_region_bytes");
 }
 
-/* With each number of descriptors that is too small, error number and message say so. */
+/* For each limit of descriptors that is too low, errno and message report the limit. */
 static void test_out_of_file_descriptors(void)
 {
 	struct rlimit enough, few;
@@ -464,8 +464,8 @@ static void test_a_control_thread_that_cannot_wait(void)
 /* -- without the right to -- */
 
 /*
- * In a process that is nobody, where this one is root. Returns what the open did, -errno; its
- * message in `text`.
+ * Open the volume in a child process, which runs as the user `nobody` if this process is root.
+ * Returns the result of the open, -errno; its message in `text`.
  */
 static int open_as_nobody(char *text, size_t bytes)
 {
@@ -505,7 +505,7 @@ static void no_right(const char *why)
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, served_file), text);
 }
 
-/* What stands between the program and the volume, from the configuration to the server. */
+/* Access rights that an open needs, in order: from the configuration to the server. */
 static void test_without_the_right_to(void)
 {
 	char sockets[128], socket[192];

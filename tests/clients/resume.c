@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The gateway, or the target, is killed and started again under a volume that writes and reads:
- * with `resume`, nothing is lost, doubled or wrong, and nobody hears of it; when the time is over,
- * each IO in flight fails once.
+ * The gateway or the target is killed and restarted while a volume writes and reads. With `resume`,
+ * no IO is lost, repeated or wrong, and the program sees no error. If the resume time expires, each
+ * IO in flight fails exactly once.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -165,7 +165,7 @@ static void test_the_gateway_is_killed_and_comes_again(void)
 	read_all();
 }
 
-/* What the target holds when its gateway dies is given back there before the new session begins. */
+/* The target completes the IOs that it held for the killed gateway before the new session begins. */
 static void test_the_target_holds_much_of_it_when_the_gateway_is_killed(void)
 {
 	const struct served_options options = {
@@ -239,7 +239,7 @@ static void test_the_target_ends_in_order_and_comes_again(void)
 	remove(path);
 }
 
-/* IOs know before the volume does. */
+/* IOs fail before the volume reports the loss, so wait for it. */
 static void expect_lost(int rc, const char *text)
 {
 	uint64_t until = served_ms() + 60000;
@@ -291,12 +291,12 @@ static void test_another_volume_comes_back(void)
 	expect_lost(-ESTALE, "another ");
 }
 
-/* -- nobody waits any more -- */
+/* -- the program closes while the session resumes -- */
 
 static const struct served_options long_resume = {
 	.connect = "resume = \"10m\"; timeout = \"10m\"; control_timeout = \"10m\";"};
 
-/* As many as there is room for, which nobody answers. */
+/* Submit as many IOs as the queue holds; no peer answers them. */
 static void wait_for_resume(struct served_io *ios)
 {
 	memset(ios, 0, DEPTH * sizeof(*ios));

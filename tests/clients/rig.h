@@ -34,7 +34,7 @@ struct rig {
 	char text[256];                 /* the same */
 	int keep;                       /* do not put what is done */
 	uint64_t shared;                /* bytes of shared memory; 0: RIG_SHARED */
-	uint64_t pages_bytes;           /* of which `pages` told, in order */
+	uint64_t pages_bytes;           /* last value that `pages` reported */
 	int ready_rc;                   /* what `ready` returns, when not 0 */
 	int close_when_ready;
 };

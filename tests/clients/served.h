@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * served.h - servers in processes of their own, for programs that use libgantry.
+ * served.h - servers in separate processes, for programs that use libgantry.
  *
  *	served_begin(); served_conf(...); served_start("store"); served_start("bridge")
  *	open volumes: role "load" goes through the bridge, "direct" to the store
  *	served_end()
  *
- * Nobody has to wait until a server listens: who opens a volume does.
+ * A test need not wait until a server listens: the open of a volume waits for it.
  */
 #ifndef CLIENTS_SERVED_H
 #define CLIENTS_SERVED_H
@@ -17,7 +17,7 @@
 #define SERVED_BYTES (16u << 20) /* of the volume */
 #define SERVED_BLOCK 4096u
 
-/* What the configuration says beside the usual. */
+/* Settings that are added to the default configuration. */
 struct served_options {
 	const char *device;  /* of both devices */
 	const char *backend; /* NULL: memory */
@@ -33,7 +33,7 @@ extern unsigned served_files;
 void served_begin(const struct served_options *options);
 /* Another configuration, for servers that start from now on. */
 void served_conf(const struct served_options *options);
-/* Run the role in a process of its own. The number of the process. */
+/* Run the role in a separate process. Returns the pid. */
 pid_t served_start(const char *role);
 pid_t served_pid(const char *role);
 /* End it: with a signal, and wait. */
@@ -62,7 +62,7 @@ const char *served_uri(const char *name, const char *more);
 /* Milliseconds of a clock. */
 uint64_t served_ms(void);
 
-/* -- IOs whose ends are counted -- */
+/* -- IOs with a count of completions -- */
 
 struct served_io {
 	int n;      /* how often it has completed */
@@ -70,7 +70,7 @@ struct served_io {
 };
 gantry_done_fn served_done; /* arg: a struct served_io */
 
-/* One IO, to its end. What submit said, or what it completed with. */
+/* Submit one IO and wait for it. Returns the error of submit, or the result of the IO. */
 int served_read(struct gantry_queue *queue, void *buf, uint64_t length, uint64_t offset);
 int served_write(struct gantry_queue *queue, const void *buf, uint64_t length, uint64_t offset);
 int served_flush(struct gantry_queue *queue);

@@ -26,7 +26,7 @@
 
 static char dir[64], file[96];
 
-/* -- the target: a topology of its own -- */
+/* -- the target: a separate topology -- */
 
 static struct gn_topology topology;
 static struct gn_loop *loop;
@@ -111,7 +111,7 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_INT(0, nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS));
 }
 
-/* -- a thread with a queue: random reads and writes of its own part, checked -- */
+/* -- a thread with a queue: checked random reads and writes in its part of the volume -- */
 
 struct user {
 	struct gantry_volume *volume;

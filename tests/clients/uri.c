@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a URI says, and what is said of a wrong one. */
+/* Parsing of volume URIs, and the message for each invalid one. */
 #include <errno.h>
 #include <string.h>
 

@@ -58,8 +58,8 @@ static void close_all(void)
 #define IO_BLOCKS 16u
 
 /*
- * One IO of the mixture: random place, length, buffer and operation; nothing else touches its
- * blocks meanwhile.
+ * One IO of the mixture: random offset, length, buffer and operation. No other IO in flight uses
+ * its blocks.
  */
 struct mix {
 	struct served_io io;

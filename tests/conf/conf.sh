@@ -33,7 +33,7 @@ members()
 	awk -v s="$2" '$0 ~ "^" s " = " { on = 1; next } /^};/ { on = 0 } on && /^\t[a-z0-9]+ = / { print $1 }' "$1"
 }
 
-# overrides FILE - arguments that keep a run short, and its sockets in our folder
+# overrides FILE - arguments that keep a run short, and its sockets in the directory of the test
 overrides()
 {
 	for role in $(members "$1" roles); do
@@ -44,7 +44,7 @@ overrides()
 	done
 }
 
-# commands FILE - the commands of its comment, as arguments of gantry, without what is said about them
+# commands FILE - the commands of its comment, as arguments of gantry, without their explanations
 commands()
 {
 	sed -n 's/^#	gantry //p' "$1" | sed 's/    *[^ -].*//'

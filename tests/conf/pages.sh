@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # pages.sh - each example of a configuration in the manual passes `gantry check`. In a page, the comment before an example
-# says what it is: `check file` a whole file, `check roles` entries of roles, `check target` members of a target.
+# gives its kind: `check file` a whole file, `check roles` entries of roles, `check target` members of a target.
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-pages.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM HUP

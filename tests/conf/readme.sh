@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# readme.sh - what README shows works: its configuration, its plugin; and it has a line for each room and each plugin
+# readme.sh - checks that the configuration and the plugin of README work, and that it lists each module and each plugin
 readme=$top_srcdir/README
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-readme.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -12,7 +12,7 @@ export XDG_RUNTIME_DIR
 cd "$tmp" || exit 1
 n=0
 
-# section TITLE - what stands below that title, up to the next one
+# section TITLE - print the text between that title and the next one
 section()
 {
 	awk -v title="$1" '/^-+$/ { on = before == title } on { print } { before = $0 }' "$readme"

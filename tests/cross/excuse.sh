@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# excuse.sh LIST FOLDER - of the cases that failed, make skipped what the list says cannot pass there: in the results below FOLDER
+# excuse.sh LIST FOLDER - in the results below FOLDER, mark failed cases as skipped if the list has them as unable to pass
 set -u
 
 # has_failed LOG CASE

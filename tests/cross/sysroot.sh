@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# sysroot.sh ARCH PACKAGE... - headers and libraries of these Debian packages for another architecture, and all they depend on,
-# in a folder of the cache: downloaded from the machine's own sources, unpacked, not installed. In tools/ lie the compilers and the
-# pkg-config that know nothing else, in programs/ what tests call by name and which must be of that architecture.
+# sysroot.sh ARCH PACKAGE... - make a cache directory with headers and libraries of these Debian packages and their dependencies,
+# for another architecture. The packages come from the APT sources of this machine and are unpacked, not installed. tools/ has
+# compilers and a pkg-config that use only this directory. programs/ has programs of that architecture that tests call by name.
 #
-# Prints the path of the folder. What is there and was made for the same packages is kept for a week, and used for longer where
-# there is nothing newer to be had. Says why, and exits with 77, where there is neither. Needs no root; dpkg does not hear of it.
+# Prints the path of the directory. A directory for the same packages is reused for a week, or longer if no download is possible.
+# If there is neither, prints the reason and exits with 77. Needs no root and does not change the database of dpkg.
 set -u
 export LC_ALL=C
 cache=${XDG_CACHE_HOME:-${HOME:?needs HOME or XDG_CACHE_HOME}/.cache}/gantry/cross

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# within.sh ROOT COMMAND... - run it where the kernel starts programs of another machine, that of ROOT, by QEMU, an emulator of
-# user programs, and where these find the libraries of ROOT beside those of this machine.
+# within.sh ROOT COMMAND... - run the command in namespaces in which the kernel starts programs of the architecture of ROOT with
+# QEMU's user-mode emulator. These programs find the libraries of ROOT beside those of this machine.
 #
-# That is so in namespaces of our own, which end with the command: the machine itself learns nothing of it. QEMU is not given
-# ROOT by -L: then it would look there first for every path. Where such namespaces are not to be had it says so and exits with 77.
+# The namespaces end with the command and do not change the machine. QEMU does not get ROOT by -L, because it would then search
+# ROOT first for every path. If the namespaces cannot be created, the script prints the reason and exits with 77.
 set -u
 misc=/proc/sys/fs/binfmt_misc
 
@@ -20,7 +20,7 @@ is_apart()
 	[ "$(readlink "/proc/$1/ns/user")" != "$(readlink /proc/self/ns/user)" ]
 }
 
-# as root, all users are themselves there; another user is root there, who can mount, and becomes itself again
+# root maps all users to themselves; another user maps itself to root, to be able to mount, and later maps itself back
 if [ "$1" != --inside ]; then
 	how=(--user --mount --keep-caps) me=$$
 	unshare "${how[@]}" true 2>/dev/null || no "no namespaces for users like this one"
@@ -44,10 +44,10 @@ qemu=$(command -v "qemu-$machine" || command -v "qemu-$machine-static") || no "t
 until grep -q . /proc/self/gid_map; do :; done
 mount -t overlay -o "ro,lowerdir=$root/usr/lib:/usr/lib" overlay /usr/lib || no "no overlay over /usr/lib"
 mount -t binfmt_misc none $misc 2>/dev/null && [ ! -e $misc/gantry ] || no "no binfmt_misc of our own: that takes Linux 6.7"
-# as the header of the C library there, but for the ABI of the system, and whether the program lies at one place (2) or not (3)
+# match the ELF header of its C library, but accept any OS ABI, and both fixed (2) and position-independent (3) programs
 magic=$(od -An -v -t x1 -N 20 "$root"/usr/lib/*/libc.so.6 | tr -d '\n' | sed 's/ /\\x/g')
 mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xfe\xff\xff'
 echo ":gantry:M::$magic:$mask:$qemu:P" >$misc/register || no "the kernel does not take $qemu"
-# root has been given what belongs to it here; the command is run by who asked for it
+# this namespace maps the caller to root, so run the command under the uid of the caller
 [ "$uid" -eq 0 ] || exec unshare --user --map-user="$uid" --map-group="$gid" "$@"
 exec setpriv --inh-caps=-all --ambient-caps=-all -- "$@"

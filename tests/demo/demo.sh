@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# demo.sh BUILD_DIR - the whole data path on this machine: a file system image goes through it and comes back
+# demo.sh BUILD_DIR - run the whole data path on this machine: write a file system image through it and read it back
 #
 # DEMO_SIZE, MiB of the image (256); DEMO_SECONDS of random IO at the end (10)
 set -u
@@ -35,7 +35,7 @@ die()
 	exit 1
 }
 
-# say TEXT - a line of the story
+# say TEXT - print a progress line
 say()
 {
 	printf '     %s\n' "$*"
@@ -75,7 +75,7 @@ ns()
 	}'
 }
 
-# start ROLE NAME ARGUMENT... - a process for one role, in the background; its report goes to NAME.json
+# start ROLE NAME ARGUMENT... - start a process for one role, in the background; it writes its report to NAME.json
 start()
 {
 	role=$1 name=$2

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# small.sh - the demo does what it says, in a small form; it fails when something is wrong, and leaves nothing behind
+# small.sh - runs the demo with small sizes: it succeeds, fails if a step fails, and leaves no files or processes
 for tool in mke2fs e2fsck; do
 	PATH=$PATH:/usr/sbin:/sbin command -v $tool >/dev/null || { echo "1..0 # SKIP $tool is missing"; exit 0; }
 done

@@ -16,7 +16,7 @@ verified()
 	agree "$(completed load)"
 }
 
-# a volume that is registered with the device: RDMA moves its data without a bounce buffer
+# a prefaulted memory volume that the device can register: RDMA moves its data without a bounce buffer
 straight()
 {
 	leg "$1"

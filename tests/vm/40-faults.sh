@@ -98,7 +98,7 @@ moved_past_gateway()
 	connect_options='heartbeat = "30s";'
 	listen_options='heartbeat = "30s";'
 	topology
-	# who stands still answers nobody, and who asks waits for all in the same folder
+	# a directory for each role: gantry stat waits for all processes of a directory, and a stopped one does not answer
 	serve store --set "runtime.stat_dir=$dir/stat.store"
 	serve bridge --set "runtime.stat_dir=$dir/stat.bridge"
 	begin load --set roles.load.workload.pattern=read --set roles.load.workload.verify=none --set roles.load.workload.ops=0 \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# Trouble of every kind in every role: each IO comes back once, with the status of what happened to it, and nothing that
-# was read is wrong without being found.
+# Faults of every kind in every role: each IO completes exactly once, with the status of its fault, and every wrong read is
+# detected.
 
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"
@@ -14,7 +14,7 @@ teardown() {
 	walk_teardown
 }
 
-# Run with a fault in one role; the workload goes on after errors.
+# Run with a fault in one role; the workload continues after errors.
 trouble() { # ROLE OPTIONS [ARGUMENT...]
 	local where=$1 what=$2
 	shift 2
@@ -113,7 +113,7 @@ everywhere() { # FUNCTION - with each role
 
 @test "a flipped bit is found by the checksum, before anybody uses the data" {
 	need crc
-	# on the way down, below the one who makes the sums and above the one who checks them
+	# on the way down, below the stage that computes the checksums and above the stage that checks them
 	load_stages='{ type = "crc"; mode = "generate"; }, { type = "fault"; only = "write"; corrupt_nth = 50; }'
 	store_stages='{ type = "crc"; mode = "verify"; strict = true; }'
 	topology

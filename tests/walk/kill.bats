@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# A role dies with verified writes in flight: the others know at once, every IO completes once, and life goes on.
+# A role is killed with verified writes in flight: the other roles detect it at once, every IO completes once, new sessions work.
 
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# lib.sh - what the walk tests share. A bats file says
+# lib.sh - functions of the walk tests. A bats file defines
 #	setup() { . "$BATS_TEST_DIRNAME/lib.sh"; walk_setup; }
 #	teardown() { walk_teardown; }
 # and then: topology, walk (all roles in one process) or begin, stop, finish (a process for each role), holds (a report).
@@ -8,7 +8,7 @@
 # what `topology` puts into the file; set before it is called
 transport=loop
 device_options=
-# a leg of another kind: the device of who listens, that of who connects if it is not the same one, and the service there
+# a leg over another transport: the device of the server, the device of the client if it is another one, and the service
 front_device=
 front_far=
 volume_at='name = "volume";'
@@ -55,7 +55,7 @@ need() { # PLUGIN...
 	done
 }
 
-# Test plugins of this folder, which lie or lose on purpose.
+# Test plugins of this directory, which return wrong data or lose IOs on purpose.
 need_liar() {
 	[ -e "$top_builddir/tests/.libs/liar.so" ] || skip "built without the test plugin liar"
 	extra=(-p "$top_builddir/tests/.libs")
@@ -67,7 +67,7 @@ processes() { # from here on: a process for each role
 	device_options="dir = \"$dir/run\";"
 }
 
-# strangers_setup [PROGRAM]... - walk_setup for a process of another user as well, which needs root. Sets the uid `nobody`, and puts
+# strangers_setup [PROGRAM]... - walk_setup with a process of another user, which needs root. Sets the uid `nobody`, and puts
 # the configuration into the directory `open`, which the other user can reach. Skips the test if that user cannot run PROGRAM.
 strangers_setup() {
 	local program
@@ -200,7 +200,7 @@ busy() { # NAME [N] - wait until that initiator has completed N IOs
 
 # -- what must be true --
 
-# What filters can say for short: a server is its counters.
+# Definitions for jq filters: `server` selects the counters of a server.
 defs='def load: .roles.load; def load2: .roles.load2; def store: .roles.store.counters; def store2: .roles.store2.counters;
 	def bridge: .roles.bridge.counters; def front_bytes: (.devices.front // .devices.front_far).counters.payload_bytes;
 	def back_bytes: (.devices.back // .devices.back_far).counters.payload_bytes; '
@@ -231,7 +231,7 @@ findings() { # NAME - a filter: how many answers of that initiator were wrong
 	echo "(.roles.$1.verify // {} | .wrong_block + .stale + .torn + .corrupt + .missing + .foreign // 0)"
 }
 
-# Each IO came back once, whatever its status.
+# Each IO completed exactly once, with any status.
 once() { # FILE NAME
 	holds "$1" ".roles.$2.submitted == .roles.$2.completed" ".roles.$2.submitted > 0" \
 		".roles.$2.counters.double_completions == 0"
@@ -241,7 +241,7 @@ says() { # NAME PATTERN - the log has it
 	grep -E -q -- "$2" "$dir/$1.log" || { echo "not in the log: $2"; cat "$dir/$1.log"; return 1; }
 }
 
-# -- a workload and what all say of it --
+# -- a workload, and the reports of all processes about it --
 
 load_well() { # [ARGUMENT...] - run the initiator to its end
 	begin load "$@"
@@ -265,7 +265,7 @@ completed() { # NAME
 	jq ".roles.$1.completed" "$dir/$1.json"
 }
 
-# -- one of them dies --
+# -- one of the processes is killed --
 
 hammer() { # verified random writes without an end, on two lanes
 	begin load --set roles.load.lanes=2 --set roles.load.workload.ops=0 --set roles.load.workload.read_percent=10 \
@@ -280,8 +280,8 @@ slay() { # NAME; sets died
 	unset "pids[$1]"
 }
 
-# The initiator says so: exit status 1, each IO back once, those in flight as failed. On a busy machine it may be that all
-# answers had come, only nobody had read them: then none was in flight.
+# The initiator reports the loss: exit status 1, each IO completed once, those in flight as failed. On a busy machine all answers
+# may have arrived without being polled yet: then no IO was in flight.
 load_lost() {
 	finish load
 	[ "$status" -eq 1 ]
@@ -296,7 +296,7 @@ now_ms() {
 	echo "${EPOCHREALTIME%???}" | tr -d .
 }
 
-# The first line of NAME's log that has PATTERN was written at most LIMIT ms after BEGIN; says how long it was.
+# The first line of NAME's log that matches PATTERN was written at most LIMIT ms after BEGIN; prints the time that it took.
 within() { # NAME PATTERN BEGIN LIMIT
 	local stamp took
 	logged "$1" "$2" || return 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# The whole walk in one process, over the transport loop: what comes back is what was written, and both ends count the same.
+# The whole data path in one process, over the transport loop: reads return the written data, and the counters of both ends agree.
 
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"

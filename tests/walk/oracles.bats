@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# The proof of the other walk tests: with a bug in the path, each of the things that they look at says so. The bugs are
-# those of the stages liar (a test plugin) and fault.
+# Tests of the checks that the other walk tests use: with a bug in the data path, each check fails. The bugs come from the stages
+# liar (a test plugin) and fault.
 
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"

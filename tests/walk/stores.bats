@@ -112,7 +112,7 @@ refused() { # PATTERN [ARGUMENT...] - the target does not start and says why, in
 	mkdir "$dir/small"
 	store_backend="type = \"file\"; path = \"$dir/small/volume\"; create = true; size = \"8MiB\"; direct = false;"
 	topology
-	# the file is sparse, and its file system has room for half of it
+	# the file is sparse, and its file system can hold half of it
 	cat >"$dir/enter" <<-'END'
 		mount -t tmpfs -o size=4m none "$1" || exit 77
 		shift

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# A client of another user is refused with one line, while a good session goes on. Needs root, to become another user.
+# The server rejects a client of another user with one log line, while a permitted session continues. Needs root to switch users.
 
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"
