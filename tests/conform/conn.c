@@ -27,7 +27,7 @@ static void connect_tells_both_who_is_there(void)
 	TEST_ASSERT_EQUAL_INT(getpid(), rig.b.peer.pid);
 }
 
-/* What cannot be known is not made up; where the peer is can be known. */
+/* Unknown attributes of a peer are not invented; its location can be known. */
 static void peer_on_another_machine(void)
 {
 	const char *service = rig_service(0), *port = strrchr(service, ':');
@@ -72,7 +72,8 @@ static void listener_may_refuse(void)
 }
 
 /*
- * The listener ends at each step before it has accepted: the client gets ECONNREFUSED, not EACCES.
+ * The listener is closed at each step before it has accepted: the client gets ECONNREFUSED, not
+ * EACCES.
  */
 static void listener_ends_before_it_accepts(void)
 {
@@ -100,7 +101,7 @@ static void name_is_served_once(void)
 	rig_listen(rig_service(0));
 	TEST_ASSERT_EQUAL_INT(-EADDRINUSE,
 			      rig.ops->listen(rig.b.dev, rig_service(0), &none, NULL, &second));
-	if (!rig_driver.remote) /* an address is of one device */
+	if (!rig_driver.remote) /* an address belongs to one device */
 		TEST_ASSERT_EQUAL_INT(-EADDRINUSE, rig.ops->listen(rig.a.dev, rig_service(0), &none,
 								   NULL, &second));
 	TEST_ASSERT_NULL(second);
@@ -181,7 +182,7 @@ static void control_messages_of_wrong_size(void)
 	TEST_ASSERT_EQUAL_INT(0, rig.b.n_msgs + rig.b.n_closed);
 }
 
-/* A peer that does not read stops us, and loses nothing. */
+/* A peer that does not read blocks the sender, and loses no message. */
 static void control_queue_is_bounded_and_in_order(void)
 {
 	uint8_t msg[GANTRY_CTRL_MAX] = {0};
@@ -213,7 +214,7 @@ static void peer_leaves(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.b.reason);
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(1, rig.b.n_closed);
-	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed); /* who leaves is told nothing */
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed); /* the end that disconnects gets no `closed` */
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.ops->send_ctrl(rig.b.conn, "x", 1));
 }
 
@@ -227,7 +228,7 @@ static void last_words_arrive(void)
 	TEST_ASSERT_EQUAL_UINT(7, rig.b.msg_len);
 }
 
-/* A listener that refuses a peer sends the reason inside `accept`, and disconnects at once. */
+/* A listener that rejects a peer sends the reason inside `accept`, and disconnects at once. */
 static void last_words_of_a_listener_arrive(void)
 {
 	rig.b.greeting = "busy: as many as there can be";

@@ -6,7 +6,7 @@
 #define SLOTS 16u
 #define SLOT_BYTES 4096u
 
-/* Lengths that travel inside a queue, and that fit into `most`. */
+/* Lengths of data sent inside a queue, up to `most`. */
 static uint32_t inline_up_to(uint32_t most)
 {
 	return rig.info.max_inline < most ? rig.info.max_inline : most;
@@ -196,7 +196,7 @@ static void region_data_of_many_sizes(void)
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, BIG, i));
 		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
 		early = rig_done(q, &cookie, 1);
-		if (early) /* then it has been copied, and the memory is ours */
+		if (early) /* then the data has been copied, and the memory may be reused */
 			memset(m.bytes, 0xee, BIG);
 		rig_take(q, &msg);
 		TEST_ASSERT_EQUAL_INT(0, msg.status);
@@ -328,9 +328,7 @@ struct mix {
 	uint64_t sent, n_region, n_done;
 };
 
-/*
- * Message n is inline when its length allows it, else from a slot of the region that is free again.
- */
+/* Message n is inline if its length allows it, else from a free slot of the region. */
 static int send_mixed(struct mix *x)
 {
 	uint32_t length = (uint32_t)(x->sent * 7919 % x->sizes),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * death.c - shm-comch across forks: who counts as the peer, and what its death is. killed.c has
- * what every transport does.
+ * death.c - shm-comch across forks: which process counts as the peer, and when it counts as dead.
+ * killed.c has the cases for every transport.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static void peer_is_known_by_its_process(void)
 	rig_until(rig.b.n_closed, 1);
 }
 
-/* A child of the peer keeps the other end of the socket: no hang-up is ever seen. */
+/* A child of the peer keeps the other end of the socket open: there is never a hang-up. */
 static void part_with_a_child(void)
 {
 	forked_begin(NULL);
@@ -54,8 +54,8 @@ static void its_child_does_not_count(void)
 }
 
 /*
- * A child of ours has copies of all descriptors: a connection that is over must not be heard of
- * through them.
+ * A child of this process has copies of all descriptors: they must not raise events for a
+ * connection that has ended.
  */
 static void our_child_does_not_count(void)
 {
@@ -85,7 +85,7 @@ static void our_child_does_not_count(void)
 	waitpid(child, NULL, 0);
 }
 
-/* A process that inherited a device by fork can do nothing with it. */
+/* A process that inherited a device by fork cannot use it. */
 static void forked_child_is_refused(void)
 {
 	int status;
@@ -105,7 +105,7 @@ static void forked_child_is_refused(void)
 		    rig.ops->consumer_create(rig.a.conn, &attr, &id, &p) != -EPERM ||
 		    rig.ops->progress(rig.b.dev) != 0)
 			_exit(1);
-		rig.ops->disconnect(rig.a.conn); /* frees, and says nothing to the peer */
+		rig.ops->disconnect(rig.a.conn); /* frees, and sends nothing to the peer */
 		rig.ops->unlisten(rig.b.listener);
 		_exit(0);
 	}

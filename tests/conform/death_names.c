@@ -33,7 +33,7 @@ static void name_of_the_dead_is_free(void)
 	rig_connect();
 }
 
-/* How many files there are: a socket and a lock for each name. */
+/* Returns the number of files: a socket and a lock for each name. */
 static int files(void)
 {
 	DIR *dir = opendir(rig.info.detail);
@@ -91,7 +91,7 @@ static const char *path_of(const char *name)
 	return path;
 }
 
-/* Open that file, and make it if missing. */
+/* Open that file, and create it if it does not exist. */
 static int open_name(const char *name)
 {
 	int fd = open(path_of(name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -111,7 +111,7 @@ static void lock_without_a_socket_is_removed(void)
 	TEST_ASSERT_EQUAL_INT(0, files());
 }
 
-/* A server that starts holds its lock before it has its socket. */
+/* A starting server holds its lock before it has its socket. */
 static void lock_that_is_held_stays(void)
 {
 	int fd = open_name("vol.lock");
@@ -202,8 +202,8 @@ static void part_sweeps(void)
 }
 
 /*
- * A peer clears away again and again while a server starts and stops: the server gets its name each
- * time.
+ * A peer removes stale files again and again while a server starts and stops: the server gets its
+ * name each time.
  */
 static void serve_beside(void (*part)(void))
 {

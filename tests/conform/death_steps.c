@@ -24,7 +24,7 @@ static void part_sends_under_the_knife(void)
 	if (rig.ops->producer_create(rig.a.conn, rig.a.up[0], &attr, &q.tx))
 		_exit(1);
 	rig_fill(data, sizeof(data), 0);
-	if (rig_send(&q, &send)) /* has credit, and has been through it once */
+	if (rig_send(&q, &send)) /* has credit, and has run once */
 		_exit(1);
 	seq = 1;
 	rig_fill(data, sizeof(data), 1);
@@ -35,7 +35,7 @@ static void part_sends_under_the_knife(void)
 	_exit(0); /* the last step sees this */
 }
 
-/* Returns the steps made: fewer than k when the peer had ended before. */
+/* Returns the number of steps: fewer than k if the peer ended before. */
 static uint32_t step(uint32_t k)
 {
 	int status;
@@ -51,7 +51,7 @@ static uint32_t step(uint32_t k)
 	return k;
 }
 
-/* The peer and who watches its steps take turns: on one processor, that wakes up no other one. */
+/* The peer and its tracer run alternately. On one processor no other one has to wake up. */
 static uint32_t kill_after(uint32_t k)
 {
 	cpu_set_t all, one;
@@ -71,7 +71,9 @@ static uint32_t kill_after(uint32_t k)
 	return k;
 }
 
-/* What is there is whole, and in order; the message under the knife is there or not. */
+/*
+ * The messages that arrived are complete and in order; the one that was being sent may be missing.
+ */
 static uint32_t check_survivor(struct rig_queue *q, uint8_t bufs[][4096])
 {
 	struct gantry_msg msg;
@@ -101,7 +103,7 @@ static uint32_t killed_at(uint32_t k, uint32_t *steps_p)
 	fork_peer(part_sends_under_the_knife);
 	accept_peer();
 	forked_consumer(&q, bufs, 16);
-	do { /* give credit until it has stopped, ready for the knife */
+	do { /* give credit until the peer has stopped before the traced send */
 		rig_settle();
 		rig.ops->poll_recv(q.rx, &none, 0);
 		info.si_pid = 0;
@@ -116,7 +118,7 @@ static uint32_t killed_at(uint32_t k, uint32_t *steps_p)
 	return n;
 }
 
-/* After each step, or, where there are too many, after every so many. */
+/* After each step, or, if there are too many, after every n-th. */
 static void killed_at_steps(uint32_t length, uint32_t max_runs)
 {
 	uint32_t runs = 0, with = 0, total, steps;

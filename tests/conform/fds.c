@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm-comch: the descriptors that it counts for a user are those that it has open for this user,
- * whatever it does. Both ends are in this process, so all connections are of one user. What a user
- * has too many of ends its connection, and it reads why.
+ * fds.c - shm-comch: the descriptors that it counts for a user are those that it has open for this
+ * user, in every case. Both ends are in this process, so all connections belong to one user. A user
+ * that exceeds its limit loses the connection, and receives the reason.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -91,7 +91,7 @@ static void all_of_a_connection_counts(void)
 	nothing_is_held();
 }
 
-/* Frames that the peer has not read wait with descriptors of their own. */
+/* Frames that the peer has not read hold descriptors. */
 static void what_waits_for_the_peer_counts(void)
 {
 	struct gantry_queue_attr attr = {.depth = 1};
@@ -134,7 +134,7 @@ static void text_is(const char *text)
 	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.b.host, expected), rig.b.host.log);
 }
 
-/* The client makes a consumer, whose doorbell the server would have to keep. */
+/* The client creates a consumer, whose doorbell the server would have to keep. */
 static void a_connection_that_sends_too_many_ends(void)
 {
 	struct gantry_queue_attr attr = {.depth = 1};
@@ -198,7 +198,7 @@ static void a_user_with_too_many_gets_no_connection(void)
 	nothing_is_held();
 }
 
-/* The reserve has been taken as well, so no client can be told. */
+/* The reserve descriptor is in use as well, so no client can get a reason. */
 static void a_listener_without_descriptors_sleeps_and_accepts_again(void)
 {
 	struct comch_device *dev = device(&rig.b);
@@ -224,8 +224,8 @@ static void a_listener_without_descriptors_sleeps_and_accepts_again(void)
 }
 
 /*
- * Descriptors in the closer's queue count for their user. Above the limit no connection is accepted
- * until some are closed.
+ * Descriptors in the queue of the closer count for their user. Above the limit no connection is
+ * accepted until some are closed.
  */
 static void a_listener_pauses_while_refused_sockets_wait(void)
 {

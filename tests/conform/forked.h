@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * forked.h - a peer in a process of its own, for the tests of shm-comch between processes.
+ * forked.h - a peer in a separate process, for the tests of shm-comch between processes.
  *
- * The parent is end b. The peer does its part, says so through a pipe, and waits to be killed, or
- * to be told to exit.
+ * The parent is end b. The peer does its part, reports that through a pipe, and waits to be killed,
+ * or to get the command to exit.
  */
 #ifndef CONFORM_FORKED_H
 #define CONFORM_FORKED_H
@@ -20,19 +20,19 @@ struct forked {
 extern struct forked forked;
 
 /*
- * In the child: end a is a device of this process, with one more setting or NULL; connected to
- * "vol".
+ * In the child: open end a on a device of this process, with one more setting or NULL, and connect
+ * it to "vol".
  */
 void forked_open(const char *setting);
 void forked_begin(const char *setting);
-/* In the child: say that the part is done, and wait. */
+/* In the child: report that the part is done, and wait. */
 void forked_ready(void);
 
 void fork_peer(void (*part)(void));
-/* Until it has done its part; and until it has come in through the listener. */
+/* Until the peer has done its part; and until its connection is accepted. */
 void wait_ready(void);
 void accept_peer(void);
-/* With a signal, or 0: it is ending already. */
+/* End it with a signal, or 0: it is ending already. */
 void reap(int sig);
 void forked_close(void);
 /* In the parent: a consumer for the peer, with n buffers posted. */

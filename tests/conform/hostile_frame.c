@@ -237,7 +237,7 @@ ATTACK(revokes_no_region, 1, "did not export")
 	evil_frame(COMCH_REVOKE, &id, sizeof(id), NULL, 0);
 }
 
-/* Says goodbye and goes on talking: it is not heard any more. */
+/* Sends BYE and then more frames: the server ignores them. */
 ATTACK(speaks_after_goodbye, 1, NULL)
 {
 	evil_frame(COMCH_BYE, "", 0, NULL, 0);
@@ -251,7 +251,8 @@ ATTACK(half_closed, 1, NULL)
 }
 
 /*
- * Sends a thousand messages in one go: each is told, in order, and the good client gets its turn.
+ * Sends a thousand messages in one burst: each is delivered, in order, and the good client is
+ * served meanwhile.
  */
 ATTACK(flood_of_messages, 1, NULL)
 {
@@ -265,7 +266,7 @@ ATTACK(flood_of_messages, 1, NULL)
 	TEST_ASSERT_EQUAL_INT(n + 1000, rig.b.n_msgs);
 }
 
-/* Never reads: what we have for it is bounded. */
+/* Never reads: the queue of the server for it is bounded. */
 ATTACK(never_reads, 1, NULL)
 {
 	uint8_t msg[GANTRY_CTRL_MAX] = {0};
@@ -359,7 +360,7 @@ static void connections_that_ended_do_not_count(void)
 	rig_until(rig.a.n_connected, 1);
 }
 
-/* A listener whose backlog is full is busy, not missing. */
+/* If its backlog is full, a listener is reported as busy, not as missing. */
 static void a_full_backlog_is_no_missing_listener(void)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -379,7 +380,7 @@ static void a_full_backlog_is_no_missing_listener(void)
 			break;
 	}
 	TEST_ASSERT_EQUAL_INT(EAGAIN, errno);
-	rig_start_connect("vol"); /* nothing is accepted before the next progress */
+	rig_start_connect("vol"); /* no connection is accepted before the next progress */
 	TEST_ASSERT_EQUAL_STRING("busy: the backlog of the listener is full: try again",
 				 rig.ops->refusal(rig.a.conn));
 	rig_until(rig.a.n_closed, 1);
@@ -411,7 +412,7 @@ static void a_listener_without_descriptors_says_so(void)
 	rig_until(rig.a.n_connected, 1);
 }
 
-/* Connects and says nothing: it has two seconds. */
+/* Connects and sends nothing: the limit is two seconds. */
 static void half_open_connections_end(void)
 {
 	int fds, mine[300];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hostile_memory.c - regions, rings and credit pages that are not what they should be. */
+/* hostile_memory.c - invalid regions, rings and credit pages. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -182,7 +182,7 @@ ATTACK(region_in_a_pipe, 1, "not a memory file")
 	close(fds[1]);
 }
 
-/* More regions than a connection may have: slots are all there is. */
+/* More regions than a connection may have: the number of slots is the limit. */
 ATTACK(regions_without_end, 1, "twice")
 {
 	for (uint32_t i = 0; i < COMCH_REGIONS + 1; i++) {
@@ -268,7 +268,7 @@ static void producer(uint32_t id, uint32_t to, uint32_t slots, size_t bytes, int
 	evil_memory_close(&m);
 }
 
-/* A consumer of the server for the attacker; it goes with the connection. */
+/* A consumer of the server for the attacker; it is destroyed with the connection. */
 static uint32_t their_consumer(void)
 {
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
@@ -339,7 +339,7 @@ ATTACK(producer_number_again, 1, "malformed producer")
 	producer(3, to, 256, 256 * 64, FROZEN);
 }
 
-/* As many as it likes: those for which there is no room are refused, the others live. */
+/* Any number of producers: those beyond the limit are rejected, the others work. */
 ATTACK(producers_without_end, 1, NULL)
 {
 	uint32_t to = their_consumer();

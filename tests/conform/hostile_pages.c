@@ -69,8 +69,8 @@ static uint64_t next_check(void)
 }
 
 /*
- * The server ends the connection, and the attacker reads why. The user of the server lets go of the
- * region first.
+ * The server ends the connection, and the attacker reads the reason. The user of the server
+ * releases the region first.
  */
 static void expect_the_end(struct gantry_region *region, const char *text,
 			   struct gantry_region *another)
@@ -83,7 +83,9 @@ static void expect_the_end(struct gantry_region *region, const char *text,
 	evil_expect(COMCH_REFUSED, &frame, NULL);
 	TEST_ASSERT_EQUAL_STRING(text, frame.refused.text);
 	TEST_ASSERT_EQUAL_UINT(COMCH_REASON_PROTOCOL, frame.refused.reason);
-	/* of no memory of the attacker any more, whose lanes would wait for it */
+	/*
+	 * the mapping no longer shows memory of the attacker, for whose pages the lanes would wait
+	 */
 	if (region->addr) {
 		*((volatile char *)region->addr + BYTES - 1) = 1;
 		TEST_ASSERT_EQUAL_INT(0, ((volatile char *)memory.p)[BYTES - 1]);
@@ -124,7 +126,7 @@ ATTACK(peer_that_frees_pages_of_another_region, 1, FREED)
 	evil_memory_close(&whole);
 }
 
-/* The server holds the region until its user lets go of it. */
+/* The server keeps the region until its user releases it. */
 ATTACK(peer_that_frees_pages_of_a_revoked_region, 1, FREED)
 {
 	const struct comch_id id = {.id = COMCH_REF(1, 1)};
@@ -141,7 +143,7 @@ ATTACK(peer_that_frees_pages_of_a_revoked_region, 1, FREED)
 		NULL);
 }
 
-/* The server checks at random times, and not any more when its user has let go of the region. */
+/* The server checks at random times, and stops when its user has released the region. */
 ATTACK(peer_that_frees_nothing, 1, NULL)
 {
 	struct gantry_region *region;
@@ -166,7 +168,7 @@ ATTACK(peer_that_frees_nothing, 1, NULL)
 	evil_memory_close(&memory);
 }
 
-/* The peer that exports memory for messages only may free it: it loses what it sends. */
+/* A peer that exports memory for messages only may free pages: it damages only its own messages. */
 ATTACK(peer_that_frees_pages_of_a_region_for_messages, 1, NULL)
 {
 	const struct comch_region_up up = region_up(2);
@@ -187,7 +189,7 @@ ATTACK(peer_that_frees_pages_of_a_region_for_messages, 1, NULL)
 	evil_memory_close(&memory);
 }
 
-/* Memory that nobody can write any more keeps its pages. */
+/* Memory that no process can write any more keeps its pages. */
 ATTACK(peer_that_cannot_free_pages, 1, NULL)
 {
 	const uint64_t wake_ns = rig.ops->wake_ns(rig.b.dev);
@@ -221,7 +223,7 @@ static void double_memory(struct evil_memory *m, int flags)
 	TEST_ASSERT_EQUAL_INT(0, fcntl(m->fd, F_ADD_SEALS, FIXED));
 }
 
-/* Pages behind the end would count for those that are freed. */
+/* Otherwise pages behind the end would replace freed pages in the count. */
 ATTACK(peer_that_adds_pages_behind_the_end, 1, FREED)
 {
 	struct gantry_region *region;
@@ -237,7 +239,7 @@ ATTACK(peer_that_adds_pages_behind_the_end, 1, FREED)
 		NULL);
 }
 
-/* Those from before the seal count once: a page that was freed and touched again shows. */
+/* Pages from before the seal count once: a page that was freed and touched again is detected. */
 ATTACK(peer_with_pages_behind_the_end, 1, FREED)
 {
 	struct gantry_region *region;
@@ -268,7 +270,7 @@ ATTACK(peer_that_frees_more_than_is_behind_the_end, 1, FREED)
 		NULL);
 }
 
-/* Pages of the second half could be allocated for those that are freed. */
+/* Otherwise pages of the second half could be allocated to replace freed pages in the count. */
 ATTACK(region_in_a_file_with_holes, 1, NULL)
 {
 	const uint64_t wake_ns = rig.ops->wake_ns(rig.b.dev);
@@ -289,8 +291,8 @@ ATTACK(region_in_a_file_with_holes, 1, NULL)
 }
 
 /*
- * A user that does not ask for it, such as the DOCA library, imports parts of files with holes.
- * Their pages may go.
+ * Without the flag, as in the DOCA library, parts of files with holes can be imported. Their pages
+ * may be freed.
  */
 ATTACK(peer_that_frees_pages_that_may_go, 1, NULL)
 {
@@ -308,7 +310,7 @@ ATTACK(peer_that_frees_pages_that_may_go, 1, NULL)
 }
 
 /*
- * The pages are checked from the first import that asks for it, until all imports of the region are
+ * The pages are checked from the first import with the flag, until all imports of the region are
  * released.
  */
 ATTACK(peer_that_frees_pages_of_a_region_imported_twice, 1, FREED)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hostile_ring.c - garbage in shared memory: slots that lie, and credit that was never given. */
+/*
+ * hostile_ring.c - garbage in shared memory: invalid slots, and credit that the consumer did not
+ * give.
+ */
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -40,7 +43,7 @@ static void put(struct comch_slot *s, uint32_t seq, uint8_t kind, uint8_t imm_le
 						     seq, kind, imm_len, length}));
 }
 
-/* What is whole comes first, then the breach. */
+/* Valid messages are delivered first, then the violation is detected. */
 static void expect_breach(int whole)
 {
 	struct gantry_msg msgs[16];
@@ -241,7 +244,10 @@ RING_ATTACK(region_whose_second_slot_is_missing, 4096, 0)
 	region_send(s, COMCH_REF(3, 1), 100, 0, COMCH_K_REGION2, 50);
 }
 
-/* It sends more than it has credit for: what has no receive waits, and is never lost or doubled. */
+/*
+ * It sends more than it has credit for: messages without a receive wait, and are never lost or
+ * duplicated.
+ */
 ATTACK(sends_without_credit, 1, NULL)
 {
 	struct comch_slot *s = open_ring(0);
@@ -255,7 +261,7 @@ ATTACK(sends_without_credit, 1, NULL)
 	TEST_ASSERT_EQUAL_INT(5, rig.ops->poll_recv(rx, msgs, 64));
 }
 
-/* A region that it has taken back is no breach: the message arrives, without its data. */
+/* A region that it has revoked is no violation: the message arrives, without its data. */
 ATTACK(region_taken_back_before_it_is_read, 1, NULL)
 {
 	struct comch_slot *s = open_ring(4096);
@@ -326,8 +332,8 @@ ATTACK(consumed_less_than_before, 1, "corrupt queue")
 }
 
 /*
- * Endless credit: the ring itself is the limit, and nothing that has not been consumed is
- * overwritten.
+ * Credit without limit: the size of the ring limits the server, which overwrites no slot that was
+ * not consumed.
  */
 ATTACK(credit_without_end, 1, NULL)
 {
@@ -341,7 +347,7 @@ ATTACK(credit_without_end, 1, NULL)
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, send_one());
 }
 
-/* It always claims to sleep: a system call for each send, and nothing worse. */
+/* It always claims to sleep: that costs a system call for each send, and nothing else. */
 ATTACK(always_asleep, 1, NULL)
 {
 	struct comch_page *page = open_page();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * killed.c - conformance: a peer that dies, whatever it was at, harms nobody, and its death is told
- * once and in time.
+ * killed.c - conformance: a peer that dies, in any state, damages no other connection. Its death is
+ * reported once and in time.
  */
 #include "conform/peer.h"
 
 #define BYTES 65536u
 
-/* As end a: it comes in through our listener. */
+/* As end a: it connects to the listener of this process. */
 static void start(const char *part, const char *step)
 {
 	if (!rig.b.listener)
@@ -74,7 +74,9 @@ static void exit_without_goodbye(void)
 	expect_end_told_once();
 }
 
-/* It may have been accepted before it died, or not; not one that was is forgotten. */
+/*
+ * It may have been accepted before it died, or not. An accepted connection is reported as closed.
+ */
 static void while_it_connects(void)
 {
 	for (int i = 0; i < 3; i++) {
@@ -159,7 +161,8 @@ static void while_we_send(void)
 	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send)); /* it will never copy it */
 	peer_kill();
 	peer_told(&rig.b.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked); /* before: the memory is quiet */
+	TEST_ASSERT_EQUAL_INT(1,
+			      rig.b.n_revoked); /* before `closed`: no agent touches the memory */
 	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.ops->send(q->tx, &send, 0));
 	rig_queue_close(q);
@@ -198,7 +201,7 @@ static void what_it_exported_can_still_be_released(void)
 	rig.ops->release_region(rig.b.conn, r);
 }
 
-/* Remote accesses that are under way, and those that it is too late for, end one by one. */
+/* Remote accesses in flight, and those submitted too late, complete one by one. */
 static void while_we_read_its_memory(void)
 {
 	struct gantry_region *r = import_from_it();
@@ -234,7 +237,7 @@ static void while_we_read_its_memory(void)
 	rig.ops->release_region(rig.b.conn, r);
 }
 
-/* Our memory is ours again when the process is gone, and we are told before `closed`. */
+/* The region is released when the process has ended, and that is reported before `closed`. */
 static void what_it_imported_is_quiet(void)
 {
 	struct rig_memory m;
@@ -294,7 +297,7 @@ static void while_it_gives_memory_back(void)
 	rig_memory_close(&m);
 }
 
-/* What is gone can be had again at once: its place, its name. */
+/* Resources of the dead peer can be reused at once: its connection, its name. */
 static void kills_leave_nothing(void)
 {
 	static const char *const steps[] = {"connected", "idle"};
@@ -312,7 +315,7 @@ static void kills_leave_nothing(void)
 	TEST_ASSERT_EQUAL_INT(0, fake_counter(&rig.b.host, "protocol_errors"));
 }
 
-/* As end b: we connect to it. */
+/* As end b: this process connects to it. */
 static void server_that_was_connected(void)
 {
 	peer_start('b', "listens", "accepted");
@@ -329,7 +332,7 @@ static void server_that_was_connected(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.a.reason);
 }
 
-/* It listens and never answers: the end comes with its death, or before. */
+/* It listens and never answers: the connection ends with its death, or before. */
 static void server_that_does_not_answer(void)
 {
 	peer_start('b', "listens", "listening");

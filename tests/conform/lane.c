@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lane.c - conformance: going to rest and being woken; lanes that know nothing of each other. */
+/* lane.c - conformance: sleeping and waking; lanes that are independent of each other. */
 #include <poll.h>
 
 #include "conform/rig.h"
@@ -7,7 +7,10 @@
 #define LANES 8u
 #define BYTES 4096u
 
-/* Until the consumer is armed and its bell is silent: news of the peer may be on its way to it. */
+/*
+ * Until the consumer is armed and its fd is not readable: events of the peer may still be in flight
+ * to it.
+ */
 static void rest(struct rig_queue *q, struct pollfd *p)
 {
 	uint64_t late = 0;
@@ -21,7 +24,7 @@ static void rest(struct rig_queue *q, struct pollfd *p)
 	}
 }
 
-/* Its bell rings. Nobody polls the consumer meanwhile. */
+/* Wait until its fd is readable. The consumer is not polled meanwhile. */
 static void wait_rung(struct pollfd *p)
 {
 	uint64_t late = 0;
@@ -58,7 +61,7 @@ static void arm_says_when_there_is_work(void)
 	rig_take(q, &msg);
 	rest(q, &p);
 	rig.ops->consumer_disarm(q->rx);
-	/* awake: nobody rings, but once for who is not told at once */
+	/* awake: no doorbell, except one if the producer learns of it late */
 	for (int i = 0; i < 7; i++) {
 		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 1));
 		rig_take(q, &msg);
@@ -92,7 +95,10 @@ static void flush_rings_for_what_was_held_back(void)
 	rig_queue_close(q);
 }
 
-/* Who fills the queue with "more follows" and then finds it full has rung as well. */
+/*
+ * A producer that fills the queue with GANTRY_SEND_MORE and then finds it full has rung the
+ * doorbell.
+ */
 static void full_queue_rings(void)
 {
 	struct gantry_send send = {.imm = "x", .imm_len = 1};
@@ -124,7 +130,8 @@ static void full_queue_rings(void)
 }
 
 /*
- * So has who may not send more data of a region because the peer has yet to read what came before.
+ * So has a producer that may not send more data of a region, because the peer has not read the
+ * earlier data yet.
  */
 static void full_of_regions_rings(void)
 {
@@ -176,7 +183,7 @@ static void full_of_regions_rings(void)
 	rig_memory_close(&m);
 }
 
-/* What one lane has used up is not missed by another. */
+/* One lane uses up its credit; the other lanes keep theirs. */
 static void lanes_are_independent(void)
 {
 	struct rig_queue *stuck, *free_lane;
@@ -189,7 +196,7 @@ static void lanes_are_independent(void)
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(stuck->rx, NULL, 4));
 	for (uint64_t i = 0; i < 4; i++)
 		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(stuck, 1000 + i));
-	stuck->resting = 1; /* nobody takes anything there */
+	stuck->resting = 1; /* that lane takes no messages */
 	for (; value < rig_rounds(2000); value++) {
 		struct gantry_send send = {.imm = "x", .imm_len = 1};
 
@@ -211,7 +218,7 @@ static void lanes_are_independent(void)
 	rig_queue_close(stuck);
 }
 
-/* A lane whose consumer goes, or whose producer does, leaves the others as they are. */
+/* A lane whose consumer or producer is destroyed does not affect the others. */
 static void lanes_end_by_themselves(void)
 {
 	struct rig_queue *q[3];
@@ -236,7 +243,7 @@ static void lanes_end_by_themselves(void)
 		rig_queue_close(q[i]);
 }
 
-/* Each end numbers its own threads: two that talk need not have the same number. */
+/* Each end numbers its own lanes: two connected queues need not have the same number. */
 static void lanes_of_different_numbers(void)
 {
 	struct rig_queue *there, *back;
@@ -260,7 +267,7 @@ static void lanes_of_different_numbers(void)
 	rig_queue_close(there);
 }
 
-/* A second consumer on a lane is refused or is one like the first; the first does not notice. */
+/* A second consumer on a lane is rejected, or works like the first. The first is not affected. */
 static void second_consumer_of_a_lane(void)
 {
 	struct gantry_queue_attr attr = {.depth = 4};
@@ -291,7 +298,7 @@ static void second_consumer_of_a_lane(void)
 	rig_queue_close(q);
 }
 
-/* How many lanes the device can have on one connection, when both ends are on one of its kind. */
+/* How many lanes the device supports on one connection, if both ends use one of its kind. */
 static uint32_t lanes_that_fit(void)
 {
 	uint32_t each = rig.info.lane_queues ? rig.info.lane_queues : 1, room;
@@ -330,7 +337,9 @@ static void use_lane(struct full_lane *l, uint32_t i, uint32_t round, const stru
 	}
 }
 
-/* A connection as a session has it: messages both ways and remote access, lane by lane. */
+/*
+ * A connection as a session uses it: messages in both directions and remote access, lane by lane.
+ */
 static void many_lanes(void)
 {
 	struct gantry_region *r = NULL;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# mutants.sh - the tests of the transports see a bug when there is one: each mutant of the source must fail its test
+# mutants.sh - the tests of the transports detect seeded bugs: each mutant of the source must fail its test
 top=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 tests=${top_builddir:-.}/tests
 cc=${CC:-cc}
@@ -37,7 +37,7 @@ try_test()
 	echo "exit status $?"
 }
 
-# failed - so says what the test printed; one that hangs has failed as well
+# failed - prints what the test printed; a test that hangs has failed as well
 failed()
 {
 	grep -qE ':FAIL|^exit status [1-9]'

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A transport where memory runs out: all that two ends can do is done where one allocation of the
- * plugin fails, the first, then the second, and so on; where all fail from there on; and, over the
- * fake of RDMA (RIG_FAKE), the same for each call into its libraries. What is missing comes out as
- * -ENOMEM, what is to be done about it is said, nobody waits in vain, nothing is left, and then all
- * works.
+ * no_memory.c - a transport while allocations fail. The test runs all operations of two ends while
+ * one allocation of the plugin fails, for each allocation in turn; while all fail from the n-th on;
+ * and, over the fake of RDMA (RIG_FAKE), the same for each call into its libraries. The failure is
+ * returned as -ENOMEM, the remedy is logged, no peer waits without end, nothing leaks, and
+ * afterwards everything works.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@
 #include "fake/verbs/verbs.h"
 #define PLUGIN "rdma-verbs"
 #define SERVICE "127.0.0.2:7471"
-#define WORDS 20 /* more than go without waiting */
+#define WORDS 20 /* more than can be sent without waiting */
 static const char *const settings[] = {"inline=64", "ibdev=fake0", "ibdev=fake1",
 				       "direct_networks=0.0.0.0/0"};
 #else
@@ -36,9 +36,9 @@ static const char *const settings[] = {"inline=64", "ibdev=fake0", "ibdev=fake1"
 static char dir[64] = "dir=/tmp/gantry-no-memory-XXXXXX";
 static const char *const settings[] = {dir, "ring_slots=256", "ring_slots=256", "mapped=true"};
 #endif
-#define TURNS 200 /* until what must come is taken to be missing */
+#define TURNS 200 /* until an expected event counts as missing */
 #define BYTES 8192u
-#define DATA 2048u  /* of a message: more than fits into it */
+#define DATA 2048u  /* of a message: more than a slot holds */
 #define PATIENCE 60 /* seconds: a process that takes longer hangs */
 #define MOST 2000   /* allocations */
 
@@ -55,8 +55,8 @@ struct side {
 static struct side a, b; /* connects; listens */
 static const struct gantry_plugin *plugin;
 static const struct gantry_transport_ops *ops;
-static struct shortage *shortage; /* shared with those who have too little */
-static int is_short;              /* this process is one of them */
+static struct shortage *shortage; /* shared with the processes whose allocations fail */
+static int is_short;              /* this is such a process */
 
 /* -- events -- */
 
@@ -117,7 +117,7 @@ static const struct gantry_conn_events events = {.accept = on_accept,
 						 .revoked = on_revoked,
 						 .closed = on_closed};
 
-/* -- steps: each ends in 0, or in the first -errno that one of the ends gets -- */
+/* -- steps: each returns 0, or the first -errno that one of the ends gets -- */
 
 static int open_side(struct side *s, const char *name, const char *own)
 {
@@ -127,7 +127,7 @@ static int open_side(struct side *s, const char *name, const char *own)
 	return ops->open(&s->host.pub, s->conf, &s->device);
 }
 
-/* The first reason counts: the other end has lost its peer then. */
+/* The first reason counts: after it the other end reports a lost peer. */
 static int ended(void)
 {
 	if (a.n_closed && (!b.n_closed || a.reason != -ENOTCONN))
@@ -149,12 +149,12 @@ static int turn(void)
 	return ended();
 }
 
-/* A peer that has ended says why, if it is given the time. */
+/* A peer whose connection ended logs the reason, if it gets the time. */
 static int reason_of_end(int rc)
 {
 	for (int i = 0; i < TURNS && rc == -ENOTCONN; i++)
 		rc = turn();
-	/* the listener refuses the connection, or closes it: its log has the reason */
+	/* the listener rejects the connection, or closes it: its log has the reason */
 	if ((rc == -ECONNREFUSED || rc == -EBUSY) && fake_logged(&b.host, strerror(ENOMEM)))
 		return -ENOMEM;
 	return rc;
@@ -189,7 +189,7 @@ static int meet(void)
 	return 0;
 }
 
-/* So many control messages that what comes after them has to wait, which needs memory. */
+/* So many control messages that later ones have to be queued, which needs memory. */
 static int crowd(struct side *s)
 {
 	static const char word[GANTRY_CTRL_MAX];
@@ -221,7 +221,7 @@ static int join_queues(struct side *s)
 	const struct gantry_queue_attr attr = {.depth = 4, .max_data = DATA};
 
 	UNTIL(s->consumer);
-	TRY(crowd(s)); /* the end that listens asks the other one for queue pairs */
+	TRY(crowd(s)); /* the listening end requests queue pairs from the other one */
 	TRY(ops->producer_create(s->conn, s->consumer, &attr, &s->tx));
 	return ops->rma_create(s->conn, &attr, &s->rma);
 }
@@ -254,7 +254,7 @@ static int send_one(struct side *from, struct side *to, uint32_t length)
 	for (uint32_t i = 0; i < 4; i++) {
 		UNTIL(sent(from, &what));
 		UNTIL(received(to, &msg));
-		/* no buffer was posted for data but the last time */
+		/* only the last receive had a buffer for data */
 		TEST_ASSERT_EQUAL_INT(length && i < 3 ? -EMSGSIZE : 0, msg.status);
 		if (length)
 			UNTIL(ops->poll_send(from->tx, &cookie, 1) == 1);
@@ -300,8 +300,8 @@ static int move(struct side *s, struct gantry_region *from)
 }
 
 /*
- * A region of a is lent to b, which hands it on: to a again, of all people, which knows it only as
- * a third party's.
+ * A region of a is exported to b, which passes it on to a: a knows it only as a region of a third
+ * party.
  */
 static int lend(void)
 {
@@ -404,8 +404,8 @@ static int once(void)
 }
 
 /*
- * Who uses a transport says what it was told; why a device does not open, and what is to be done,
- * only the transport knows.
+ * The caller of a transport logs the errors that it gets. Only the transport knows why a device
+ * does not open, and the remedy, so it logs these.
  */
 static int is_said(const char *advice)
 {
@@ -418,7 +418,7 @@ static void begin(void)
 {
 #ifdef RIG_FAKE
 	fake_verbs_reset();
-	rdma_free_devices(rdma_get_devices(NULL)); /* what the library opens, it keeps */
+	rdma_free_devices(rdma_get_devices(NULL)); /* the library keeps what it has opened */
 #endif
 }
 
@@ -523,7 +523,7 @@ static struct left left(void)
 	return (struct left){shortage_entries("/proc/self/fd"), shortage_blocks(), shortage_maps()};
 }
 
-/* In a process of its own, which a signal may end; or a failed assertion, in tearDown. */
+/* In a separate process, which may die by a signal or by an assertion in tearDown. */
 static void with_too_little(void)
 {
 	struct left before, after;
@@ -591,7 +591,7 @@ static void test_all_fail_from_one_on(void)
 }
 
 #ifndef RIG_FAKE
-/* Not empty when the transport has left a socket behind. */
+/* Not empty if the transport has left a socket. */
 static void remove_dir(void)
 {
 	char card[96];

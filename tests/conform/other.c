@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * other.c - the conformance suite over a transport from elsewhere; gantry-plugin(7) says how it is
- * used. The environment is the driver: TEST_PLUGINDIR and RIG_PLUGIN say which plugin;
- * RIG_SERVICES, words, what can be served there; RIG_ONE_DEVICE that both ends must be of one
- * device; RIG_GAPS, words, which cases do not apply.
+ * other.c - the conformance suite over an out-of-tree transport; gantry-plugin(7) describes its
+ * use. The environment is the driver: TEST_PLUGINDIR and RIG_PLUGIN select the plugin. RIG_SERVICES
+ * has words: the services that can be served. RIG_ONE_DEVICE: both ends must use one device.
+ * RIG_GAPS has words: the cases that do not apply.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# other.sh - the conformance suite finds the plugin that the environment names, and what is wrong with it
+# other.sh - the conformance suite finds the plugin that the environment names, and its defects
 n=0
 
-# ok WHAT COMMAND... - the test passes when the command does
+# ok WHAT COMMAND... - the test passes if the command succeeds
 ok()
 {
 	what=$1
@@ -17,7 +17,7 @@ ok()
 	fi
 }
 
-# case_of PLUGIN CASE [VARIABLE=VALUE...] - run it; fails when the suite does
+# case_of PLUGIN CASE [VARIABLE=VALUE...] - run it; fails if the suite fails
 case_of()
 {
 	plugin=$1 case=$2

@@ -26,7 +26,7 @@ static void program(char *path, size_t size)
 	snprintf(strrchr(path, '/') + 1, 8, "peer");
 }
 
-/* Its environment says what this program's driver says of that end. */
+/* The environment has the settings of the driver of this program for that end. */
 static void describe(char end)
 {
 	char text[1024] = "", name[] = "RIG_A_SETTINGS";
@@ -146,7 +146,7 @@ void peer_untold(void)
 		poll(&p, 1, 10);
 		rig_settle();
 	}
-	rig_settle(); /* also when we have slept through that time */
+	rig_settle(); /* also if this process was not scheduled during that time */
 }
 
 static int by_size(const void *a, const void *b)

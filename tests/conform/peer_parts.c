@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer_parts.c - the program conform/peer: END PART STEP. What a peer does until it is killed;
- * peer.h is the other side.
+ * peer_parts.c - the program conform/peer: END PART STEP. It runs a part of a peer until it is
+ * killed; peer.h starts and controls it.
  *
- * At a step it either stays as it is, as a process that hangs would (stay), or goes on turning
- * (rest).
+ * At a step it either stops, as a process that hangs would (stay), or goes on turning (rest).
  */
 #include <poll.h>
 #include <signal.h>
@@ -27,7 +26,7 @@ static void say(void)
 		_exit(1);
 }
 
-/* The parent says that we may go, or is gone itself. */
+/* The parent lets this process exit, or has ended itself. */
 static void go(void)
 {
 	char c;
@@ -72,7 +71,7 @@ static void begin(void)
 	rig_register(&rig.a);
 }
 
-/* Into the consumer of the other end: five messages. */
+/* Send five messages to the consumer of the other end. */
 static void sends(void)
 {
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
@@ -124,7 +123,10 @@ static void exports(void)
 	rest("exported");
 }
 
-/* What the other end exports, in its first message. Writes there for ever, in the end. */
+/*
+ * Import the region that the other end names in its first message. In the end, write there without
+ * end.
+ */
 static void imports(void)
 {
 	uint8_t *local = rig_local(BYTES);

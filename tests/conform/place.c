@@ -20,9 +20,7 @@
 static struct fake_host host;
 static char base[128], option[160];
 
-/*
- * Opens one more device with these settings. Returns what open() said; the device is closed again.
- */
+/* Opens one more device with these settings and closes it again. Returns the result of open(). */
 static int try_open(const char *one, const char *two)
 {
 	const struct gantry_plugin *plugin = fake_plugin("shm-comch");
@@ -41,7 +39,7 @@ static int try_open(const char *one, const char *two)
 	return rc;
 }
 
-/* "dir=" of a place that is removed again by `clean`. */
+/* "dir=" with a directory that `clean` removes. */
 static const char *in_base(const char *name)
 {
 	snprintf(option, sizeof(option), "dir=%s%s%s", base, *name ? "/" : "", name);
@@ -113,7 +111,8 @@ static void directory_that_is_none(void)
 	TEST_ASSERT_TRUE(try_open(in_base("file"), NULL) < 0);
 	TEST_ASSERT_TRUE(try_open(in_base("not/there"), NULL) < 0);
 	snprintf(path, sizeof(path), "%s/03%%3A00.0", base);
-	TEST_ASSERT_EQUAL_INT(0, symlink("/tmp", path)); /* a card that leads elsewhere */
+	TEST_ASSERT_EQUAL_INT(
+		0, symlink("/tmp", path)); /* a symbolic link in place of the directory of a card */
 	TEST_ASSERT_TRUE(try_open(in_base(""), "pci=03:00.0") < 0);
 	clean();
 }
@@ -146,7 +145,7 @@ static void options_that_make_no_sense(void)
 	clean();
 }
 
-/* What somebody put in the way of the socket or its lock. */
+/* Other files at the path of the socket or its lock. */
 static void names_that_are_occupied(void)
 {
 	struct gantry_conn_events none = {0};
@@ -167,7 +166,7 @@ static void names_that_are_occupied(void)
 	rig.ops->unlisten(l);
 }
 
-/* `gantry check` asks the one, `gantry run` does the other. */
+/* `gantry check` does the former, `gantry run` the latter. */
 static void names_that_pass_the_check_can_be_served(void)
 {
 	struct gantry_conn_events none = {0};
@@ -209,12 +208,12 @@ static void other_cards_do_not_meet(void)
 }
 
 /*
- * Rights are not a matter of politeness: without the right to write there is no way to map for
- * writing.
+ * The descriptor enforces the rights: without the right to write, it cannot be mapped for writing.
  */
 /*
- * In a child: somebody else, who has the descriptor, opens its file. Exit status 0: it went as it
- * should.
+ * The descriptor that a peer receives enforces the rights: without the right to write, it cannot be
+ * mapped or opened for writing. In a child: another user, who has the descriptor, opens its file
+ * again. Exit status 0: as expected.
  */
 static _Noreturn void open_again(int fd)
 {
@@ -279,7 +278,7 @@ static void read_only_is_read_only(void)
 	rig_memory_close(&m);
 }
 
-/* What is exported must not be able to shrink under the peer, who would refuse it. */
+/* Memory that could shrink is not exported: the peer would reject it. */
 static void unsealed_memory_is_not_exported(void)
 {
 	int fd = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -295,8 +294,8 @@ static void unsealed_memory_is_not_exported(void)
 }
 
 /*
- * At the limit of descriptors nobody new comes in, the others go on, and it is over when there are
- * some again.
+ * At the limit of descriptors no new connection is accepted, the existing ones continue, and new
+ * ones are accepted when descriptors are free again.
  */
 static void descriptors_run_out(void)
 {
@@ -326,7 +325,7 @@ static void descriptors_run_out(void)
 	TEST_ASSERT_EQUAL_INT(1, rig.b.n_accept);
 }
 
-/* What is kept for the worst, and was lost in it, is there again for the next time. */
+/* After the reserve descriptor was lost, the server gets it back for the next shortage. */
 static void the_reserve_comes_back(void)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -340,7 +339,7 @@ static void the_reserve_comes_back(void)
 	for (int i = 0; i < 2; i++)
 		fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	getrlimit(RLIMIT_NOFILE, &old);
-	/* not even what was given up can be had */
+	/* the reserve, once closed, cannot be opened again */
 	limit = (struct rlimit){.rlim_cur = 0, .rlim_max = old.rlim_max};
 	setrlimit(RLIMIT_NOFILE, &limit);
 	TEST_ASSERT_EQUAL_INT(0, connect(fds[0], (struct sockaddr *)&sun, sizeof(sun)));
@@ -369,7 +368,7 @@ static void the_reserve_comes_back(void)
 	rig_settle();
 }
 
-/* It would be dropped, and know no reason. */
+/* The peer would drop it without a reason. */
 static void what_the_peer_does_not_take_is_not_exported(void)
 {
 	struct gantry_token token;

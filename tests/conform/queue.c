@@ -41,7 +41,7 @@ static void attributes_are_checked(void)
 	rig.ops->consumer_destroy(consumer);
 }
 
-/* No more descriptors, or again as many as before. */
+/* Limit this process to its open descriptors, or restore the limit. */
 static void limit_descriptors(int on)
 {
 	static struct rlimit old;
@@ -59,7 +59,7 @@ static void limit_descriptors(int on)
 	setrlimit(RLIMIT_NOFILE, &none);
 }
 
-/* What a process lacks is told as that: who looks for memory does not find what is missing. */
+/* A lack of descriptors is reported as EMFILE, not as a lack of memory. */
 static void descriptors_that_lack_are_told(void)
 {
 	struct gantry_queue_attr attr = {.depth = 4};
@@ -86,7 +86,7 @@ static void descriptors_that_lack_are_told(void)
 	rig.ops->consumer_destroy(consumer);
 }
 
-/* However long it is waited. */
+/* However long the test waits. */
 static void expect_no_credit(struct rig_queue *q)
 {
 	struct gantry_send send = {.imm = "x", .imm_len = 1};
@@ -171,7 +171,10 @@ static void queue_of_depth_one(void)
 	as_many_as_were_posted_of(1, rig_rounds(200));
 }
 
-/* The ring behind it may be smaller: then sending waits for taking, but not for posting. */
+/*
+ * The ring behind the queue may be smaller: then a send waits until the consumer takes messages,
+ * but a post does not wait.
+ */
 static void deepest_queue(void)
 {
 	uint32_t depth = rig.info.max_depth, sent = 0, taken = 0;
@@ -285,7 +288,7 @@ struct share {
 	int number[3];
 };
 
-/* Each sends one more if it can; what has come is taken. Returns how many. */
+/* Each producer sends one more if it can; the consumer takes what arrived. Returns how many. */
 static int share_turn(struct share *s)
 {
 	struct gantry_msg msgs[4];
@@ -314,8 +317,8 @@ static int share_turn(struct share *s)
 }
 
 /*
- * One consumer, several producers: each has its order, none is lost though the receives are fewer
- * than they may think.
+ * One consumer, several producers: each has its order, and no message is lost, although the
+ * receives are fewer than the producers may assume.
  */
 static void producers_share_a_consumer(void)
 {
@@ -372,7 +375,7 @@ static void consumers_do_not_mix(void)
 	rig_queue_close(q[1]);
 }
 
-/* The ring goes round many times, with messages of changing size in it. */
+/* The ring wraps many times, with messages of varying size in it. */
 static void ring_wraps_and_nothing_is_torn(void)
 {
 	uint64_t sent = 0, taken = 0, total = rig_rounds(2000000), late = 0;
@@ -418,7 +421,7 @@ static void new_producer(struct rig_queue *q)
 	rig_settle();
 }
 
-/* What was sent before the producer went is delivered. */
+/* Messages sent before the producer was destroyed are delivered. */
 static void producer_goes_its_messages_stay(void)
 {
 	struct gantry_msg msg;
@@ -437,7 +440,7 @@ static void producer_goes_its_messages_stay(void)
 	}
 	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1));
 	new_producer(q);
-	/* its credit comes with the next turn of the lane */
+	/* its credit arrives with the next turn of the lane */
 	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1));
 	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 99));
 	rig_take(q, &msg);
@@ -445,7 +448,7 @@ static void producer_goes_its_messages_stay(void)
 	rig_queue_close(q);
 }
 
-/* More of them, one after the other, than a consumer can have at once. */
+/* More producers, one after the other, than a consumer can have at once. */
 static void producers_come_and_go(void)
 {
 	struct gantry_msg msg;
@@ -467,7 +470,7 @@ static void producers_come_and_go(void)
 	rig_queue_close(q);
 }
 
-/* The lane does not come to poll: nothing else would tell of the second. */
+/* The lane does not poll in between: nothing else would announce the second consumer. */
 static void prompt_receives_count_at_once(void)
 {
 	struct gantry_msg msg;
@@ -511,7 +514,7 @@ static void consumer_goes_sends_fail(void)
 	rig_queue_close(q);
 }
 
-/* The connection is over; what had been published before can still be taken. */
+/* The connection has ended; messages published before can still be taken. */
 static void peer_leaves_what_it_sent_stays(void)
 {
 	struct gantry_send send = {.imm = "x", .imm_len = 1};

@@ -81,7 +81,7 @@ int rig_send(struct rig_queue *q, const struct gantry_send *send)
 	int rc;
 
 	for (;;) {
-		rig.ops->send_prefetch(q->tx); /* changes nothing, whether there is room or not */
+		rig.ops->send_prefetch(q->tx); /* has no effect, whether there is space or not */
 		rc = rig.ops->send(q->tx, send, 0);
 		if (rc != -EAGAIN)
 			return rc;

@@ -7,7 +7,7 @@
 #define BOTH (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
 #define BYTES 65536u
 
-/* An export of `a`, carried to `b` as a session would: in a control message. */
+/* An export of `a`, sent to `b` as a session does: in a control message. */
 static void export_to_b(struct rig_memory *m, uint32_t rights, uint32_t handle,
 			struct gantry_token *token)
 {
@@ -70,8 +70,8 @@ static void both_see_the_same_memory(void)
 }
 
 /*
- * A client whose session is lost puts private memory in the place of its region: late IO of the
- * importer must not reach that.
+ * A client whose session is lost replaces its region by private memory. Late IO of the importer
+ * must not reach that.
  */
 static void exporter_replaces_its_mapping(void)
 {
@@ -266,8 +266,8 @@ static void rights_can_only_shrink(void)
 }
 
 /*
- * The gateway's case: what one connection imported goes out on another, and is the same memory
- * there.
+ * The case of a gateway: an import from one connection is exported on another, and is the same
+ * memory there.
  */
 static void re_export(uint32_t flags)
 {
@@ -288,7 +288,7 @@ static void re_export(uint32_t flags)
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.a.conn, &token, rig_map(), &far));
 	TEST_ASSERT_EQUAL_UINT64(BYTES, far->length);
 	TEST_ASSERT_EQUAL_UINT(0, mid->unordered);
-	/* over a network there is a way of its own to the memory of a third one */
+	/* over a network the path to the memory of a third party is a separate one */
 	TEST_ASSERT_EQUAL_UINT((rig.info.caps & GANTRY_CAP_PINS) != 0, far->unordered);
 	q = rig_rma_open(&rig.a, 4, 0);
 	far_fill(q, far, 0, BYTES, 8);
@@ -320,7 +320,9 @@ static void re_export_without_an_address(void)
 	re_export(0);
 }
 
-/* What came in by another transport: mapped, or only as a file, whose part it may be. */
+/*
+ * A region imported over another transport: mapped, or only as a file, of which it may be a part.
+ */
 static void region_of_another_transport(void)
 {
 	const uint32_t from = 8192 + 512; /* no page begins there */
@@ -362,7 +364,7 @@ static void region_of_another_transport(void)
 	rig_memory_close(&m);
 }
 
-/* As many as the device says, and no more. */
+/* As many as the device reports, and no more. */
 static void regions_are_counted(void)
 {
 	struct gantry_token token;
@@ -387,9 +389,7 @@ static void regions_are_counted(void)
 	rig_memory_close(&m);
 }
 
-/*
- * Released in any order, however many there were: nothing is kept that would be missed in the end.
- */
+/* Regions are released in any order, any number of times: no slot is lost. */
 static void regions_come_and_go(void)
 {
 	struct gantry_region *r[4];
@@ -432,7 +432,8 @@ static void exports_end_with_the_connection(void)
 	export_to_b(&m, BOTH, 5, &token);
 	rig_disconnect(&rig.b);
 	rig_until(rig.a.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(1, rig.a.n_revoked); /* before it: nobody can touch it any more */
+	TEST_ASSERT_EQUAL_INT(
+		1, rig.a.n_revoked); /* before `closed`: no agent can touch it any more */
 	TEST_ASSERT_EQUAL_UINT(5, rig.a.revoked);
 	TEST_ASSERT_EQUAL_INT(0, rig.a.revoked_rc);
 	rig_close();

@@ -13,7 +13,7 @@ struct rig rig;
 static void *rig_ops; /* with the host's stubs */
 static const char *gap;
 
-/* Where a name is just a name; the longest has 63 bytes. */
+/* For transports with arbitrary service names; the longest has 63 bytes. */
 static const char *const words[] = {"vol",     "a",       "192.0.2.7:4791", "a/b",       "../../x",
 				    ".hidden", "sp ace%", "\xc3\xa4",       X21 X21 X21, NULL};
 
@@ -236,7 +236,7 @@ void rig_open(void)
 
 	memset(&rig, 0, sizeof(rig));
 	load();
-	if (!once) { /* what libraries open for good */
+	if (!once) { /* descriptors that libraries open and keep */
 		open_devices();
 		close_devices();
 	}

@@ -2,14 +2,14 @@
 /*
  * rig.h - two ends of a transport for the conformance suite: `a` connects, `b` listens.
  *
- * The cases use nothing but struct gantry_transport_ops, so they hold for every transport. A driver
- * says which plugin, its settings, and which cases do not apply. The environment adds settings:
- * RIG_A_SETTINGS and RIG_B_SETTINGS, words "name=value" with blanks between.
+ * The cases use nothing but struct gantry_transport_ops, so they apply to every transport. A driver
+ * selects the plugin, its settings, and the cases that do not apply. The environment adds settings:
+ * RIG_A_SETTINGS and RIG_B_SETTINGS, words "name=value" separated by spaces.
  *
- * Nothing that crosses from one end to the other is taken to be there at once: whatever is waited
- * for comes within the patience of the rig (ten seconds, or RIG_PATIENCE_MS), while both devices
- * make progress and every queue that the rig opened is polled. What such a poll takes is kept, in
- * order, for rig_poll and rig_done.
+ * No case assumes that a message or event reaches the other end at once. Each expected event must
+ * occur within the time limit of the rig (ten seconds, or RIG_PATIENCE_MS), while both devices make
+ * progress and every queue that the rig opened is polled. The rig keeps the results of such polls,
+ * in order, for rig_poll and rig_done.
  *
  * After each case everything is closed, and the process must have as many open descriptors as
  * before.
@@ -27,7 +27,7 @@
 
 #define RIG_SETTINGS 8
 
-/* A case that does not hold, and why. */
+/* A case that does not apply, and why. */
 struct rig_gap {
 	const char *name, *why;
 };
@@ -36,27 +36,30 @@ struct rig_driver {
 	const char *plugin;
 	const char *setting[RIG_SETTINGS]; /* of both ends: "name=value", up to a NULL */
 	const char *a[RIG_SETTINGS], *b[RIG_SETTINGS]; /* and of one of them */
-	int one_device;                                /* both ends must be of one device */
-	/* 'a' or 'b': open only this end, the other is elsewhere */
+	int one_device;                                /* both ends must use one device */
+	/* 'a' or 'b': open only this end, the other one is in another process */
 	int one_end;
-	/* that b can serve, up to a NULL, the first is the usual one; NULL: any words */
+	/* services that b can serve, up to a NULL, the first is the usual one; NULL: any name */
 	const char *const *services;
-	/* that make no sense, besides those that make none anywhere */
+	/* invalid service names, besides those that are invalid for every transport */
 	const char *const *no_services;
 	const char *nobody; /* that is not served */
 	int uncounted;      /* it need not count payload_bytes */
-	/* a peer has an address, but no process and no user that could be known */
+	/* a peer has an address, but its process and user are unknown */
 	int remote;
-	unsigned slower;    /* loops of many turns are made so many times shorter */
-	unsigned closed_ms; /* the death of a peer is told within this time */
-	/* memory that a peer does not give back is told to be free after it; 0: never */
+	unsigned slower;    /* divides the number of rounds of long loops */
+	unsigned closed_ms; /* limit of the time from the death of a peer to `closed`, in ms */
+	/*
+	 * time after which a region is reported as revoked although the peer keeps it, in ms; 0:
+	 * never
+	 */
 	unsigned revoke_ms;
 	int revoke_rc;                                  /* so */
-	void (*wrap)(struct gantry_transport_ops *ops); /* stand between the suite and the plugin */
+	void (*wrap)(struct gantry_transport_ops *ops); /* replace operations of the plugin */
 	void (*begin)(void), (*end)(void);              /* before and after each case */
-	void (*turn)(void);                             /* in each turn; what is late comes */
-	void (*threads)(void);                          /* from now on nobody may be turning */
-	const char *(*missing)(void); /* what this machine lacks for it, or NULL */
+	void (*turn)(void);                             /* in each turn; delivers delayed work */
+	void (*threads)(void);        /* from now on several threads run: there may be no turns */
+	const char *(*missing)(void); /* what this machine lacks for the transport, or NULL */
 	const struct rig_gap *gaps;   /* up to a name NULL */
 };
 
@@ -78,7 +81,7 @@ struct rig_end {
 	char settings[512];     /* of the environment */
 	struct gantry_peer peer;
 	int refuse;           /* what accept answers */
-	const char *greeting; /* what accept sends, with the zero byte; NULL: nothing */
+	const char *greeting; /* data that accept sends, with the zero byte; NULL: none */
 	int n_accept, n_connected, n_closed, n_msgs, n_up, n_down, n_revoke, n_revoked;
 	int reason, revoked_rc;
 	uint32_t up[RIG_MSGS], down, revoke, revoked;
@@ -94,9 +97,9 @@ struct rig_queue {
 	uint32_t id;
 	void *rx, *tx;
 	int used;
-	int lent;                         /* to other threads: the rig does not poll it */
+	int lent;                         /* used by other threads: the rig does not poll it */
 	int resting;                      /* the rig does not poll the consumer */
-	struct gantry_msg kept[RIG_MSGS]; /* that came while something else was waited for */
+	struct gantry_msg kept[RIG_MSGS]; /* that arrived while the rig waited for another event */
 	uint64_t cookies[RIG_MSGS];
 	uint32_t n_kept, n_cookies;
 };
@@ -111,7 +114,7 @@ struct rig {
 	struct gantry_device_info info;
 	struct gantry_region local; /* memory of this process that is registered on connections */
 	uint32_t local_used;
-	uint32_t queue_flags; /* of consumers that are opened */
+	uint32_t queue_flags; /* of open consumers */
 	struct rig_queue queues[RIG_QUEUES];
 	struct rig_rma rmas[RIG_QUEUES];
 	int n_fds;
@@ -125,7 +128,7 @@ struct rig_memory {
 	uint8_t *bytes;
 };
 
-/* False, and a line that says why: this machine lacks something. */
+/* Returns false and prints the reason if this machine lacks something. */
 int rig_can_run(void);
 int rig_fds(void);
 uint64_t rig_now_ns(void);
@@ -144,35 +147,37 @@ void rig_listen(const char *service);
 void rig_unlisten(void);
 void rig_start_connect(const char *service);
 void rig_register(struct rig_end *end);
-/* Send a control message, again while it says -EAGAIN. */
+/* Send a control message; retry while send_ctrl returns -EAGAIN. */
 int rig_ctrl(struct rig_end *end, const void *msg, size_t len);
 
-/* Progress of both devices, and a poll of all queues of the rig. */
+/* One turn: progress of both devices, and a poll of all queues of the rig. */
 void rig_turn(void);
-/* Turns until *what >= n; fails when they do not come in time. */
+/* Turns until *what >= n; fails if that takes too long. */
 void rig_until_at(const int *what, int n, const char *file, int line);
 #define rig_until(what, n) rig_until_at(&(what), n, __FILE__, __LINE__)
-/* Turns until there is nothing to do. */
+/* Turns until no work is left. */
 void rig_settle(void);
 /* GANTRY_IMPORT_MAP if the transport maps regions; else 0. */
 uint32_t rig_map(void);
 /*
- * Both ends are connected: turns until all that either said before has been heard, as far as it is
- * said in order.
+ * Both ends are connected: turns until each has received what the other sent before, as far as it
+ * is sent in order.
  */
 void rig_fence(void);
 /*
- * In a loop that waits: a turn when nothing has moved in this round; fails when nothing moves for
- * too long. *end is 0 at first. rig_late is the same without a turn, for any thread: true when it
- * is too late.
+ * In a loop that waits: makes a turn if this round made no progress; fails after too long without
+ * progress. *end is 0 at first. rig_late is the same without a turn, for any thread: returns true
+ * after too long.
  */
 void rig_wait_at(uint64_t *end, int moved, const char *file, int line);
 #define rig_wait(end, moved) rig_wait_at(end, moved, __FILE__, __LINE__)
 int rig_late(uint64_t *end, int moved);
-/* Rounds of a loop, for this transport. */
+/* Number of rounds of a loop, for this transport. */
 uint32_t rig_rounds(uint32_t n);
 
-/* The rig's own, until they are closed. On lane 0 of both ends, or on those that are said. */
+/*
+ * Queues that the rig polls until they are closed. On lane 0 of both ends, or on the given lanes.
+ */
 struct rig_queue *rig_queue_open(struct rig_end *rx, struct rig_end *tx, uint32_t depth,
 				 uint32_t max_data);
 struct rig_queue *rig_queue_open_lanes(struct rig_end *rx, uint32_t rx_lane, struct rig_end *tx,
@@ -183,10 +188,10 @@ struct rig_queue *rig_queue_join(const struct rig_queue *of, struct rig_end *tx,
 void rig_queue_close(struct rig_queue *q);
 void rig_queue_close_rx(struct rig_queue *q);
 void rig_queue_close_tx(struct rig_queue *q);
-/* Send, again while it says -EAGAIN. */
+/* Send; retry while it returns -EAGAIN. */
 int rig_send(struct rig_queue *q, const struct gantry_send *send);
 int rig_send_imm(struct rig_queue *q, uint64_t value);
-/* What has arrived, and what the rig has kept of it before; as poll_recv. */
+/* Messages that arrived, including those that the rig has kept; as poll_recv. */
 int rig_poll(struct rig_queue *q, struct gantry_msg *msgs, uint32_t max);
 /* Take exactly one message. */
 void rig_take(struct rig_queue *q, struct gantry_msg *msg);
@@ -197,32 +202,32 @@ uint64_t rig_take_done(struct rig_queue *q);
 int rig_post(struct rig_queue *q, void *buf, uint32_t length, uint64_t cookie);
 /* To other threads. */
 void rig_lend(struct rig_queue *q);
-/* A message there and taken, with nothing posted before or after: the queue is connected. */
+/* Exchange one message, with no receive left: the queue is connected. */
 void rig_warm(struct rig_queue *q);
 
-/* A piece of the local memory; all of it is given back by rig_open. */
+/* A piece of the local memory; rig_open makes all of it free again. */
 uint8_t *rig_local(uint32_t bytes);
 void rig_memory_open(struct rig_memory *m, uint64_t bytes, uint32_t rights);
 void rig_memory_close(struct rig_memory *m);
-/* Bytes that differ at every place and with every seed. */
+/* Bytes that differ by position and by seed. */
 void rig_fill(uint8_t *p, size_t n, uint32_t seed);
 int rig_filled(const uint8_t *p, size_t n, uint32_t seed);
 int rig_all(const uint8_t *p, size_t n, uint8_t byte); /* they are this byte */
 
 struct rig_rma *rig_rma_open(struct rig_end *end, uint32_t depth, uint32_t lane);
 void rig_rma_close(struct rig_rma *q);
-/* Submit, again while it says -EAGAIN; and start. local: from rig_local. */
+/* Submit, retrying while it returns -EAGAIN, and flush. local: from rig_local. */
 int rig_rma_submit(struct rig_rma *q, const struct gantry_rma *rma);
 int rig_rma(struct rig_rma *q, enum gantry_rma_op op, void *local,
 	    const struct gantry_region *remote, uint64_t offset, uint32_t length, uint64_t cookie);
-/* Status of the one that ends next, which must be this one. */
+/* Status of the next completion, which must be this one. */
 int rig_rma_status(struct rig_rma *q, uint64_t cookie);
-/* Read or write, to its end: status. */
+/* Read or write, and wait for the completion: returns its status. */
 int rig_rma_move(struct rig_rma *q, enum gantry_rma_op op, void *local,
 		 const struct gantry_region *remote, uint64_t offset, uint32_t length);
 
 /*
- * Run a case; one that the driver excludes is ignored, with the reason. RIG_CASE in the
+ * Run a case. A case that the driver excludes is ignored, with the reason. RIG_CASE in the
  * environment: run only this one.
  */
 int rig_wanted(const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rma.c - conformance: remote read and write, their order with messages, and what must not be
- * reached by them.
+ * rma.c - conformance: remote read and write, their order with messages, and memory that they must
+ * not reach.
  */
 #include "conform/rig.h"
 
@@ -92,7 +92,7 @@ static void remote_access_is_checked(void)
 	rig_memory_close(&m);
 }
 
-/* An access that must not succeed: refused, failed, or the end of the connection. */
+/* An access that must not succeed: rejected, failed, or the connection ends. */
 static void expect_no_access(struct rig_rma *q, enum gantry_rma_op op, uint8_t *local,
 			     const struct gantry_region *r, uint64_t offset)
 {
@@ -104,7 +104,7 @@ static void expect_no_access(struct rig_rma *q, enum gantry_rma_op op, uint8_t *
 	TEST_ASSERT_TRUE(rig_all(local, 64, 0xee));
 }
 
-/* Whoever lies about what it was given gets no more of it. */
+/* A peer that forges its rights or length gets no more access than was exported. */
 static void rights_hold_at_the_far_end(void)
 {
 	static const struct {
@@ -138,7 +138,8 @@ static void rights_hold_at_the_far_end(void)
 		rc = rig.ops->import_region(rig.b.conn, &token, 0, &r);
 		TEST_ASSERT_TRUE(rc <= 0);
 		if (rc == 0) {
-			if (rig_driver.remote) { /* nothing that is known here protects them */
+			if (rig_driver
+				    .remote) { /* this end does not know the true rights and length, and cannot check */
 				r->rights = lies[i].forged;
 				r->length = lies[i].length;
 			}
@@ -156,7 +157,7 @@ static void rights_hold_at_the_far_end(void)
 	rig_memory_close(&m);
 }
 
-/* The local side is memory that was registered, and no byte beside it. */
+/* The local side is registered memory, and no byte outside it is touched. */
 static void local_memory_is_checked(void)
 {
 	struct gantry_region small, *r;
@@ -250,8 +251,8 @@ static void remote_queue_has_a_depth(void)
 }
 
 /*
- * Each that was taken ends, once, when the peer goes away under it; and none reads its memory from
- * then on.
+ * Each accepted operation completes once if the peer disconnects, and none reads the memory of the
+ * peer afterwards.
  */
 static void remote_access_ends_with_the_connection(void)
 {
@@ -277,7 +278,7 @@ static void remote_access_ends_with_the_connection(void)
 					 .cookie = i};
 
 		TEST_ASSERT_EQUAL_INT(0, rig_rma_submit(q, &rma));
-		if (i == 3) /* the others need not begin before the end */
+		if (i == 3) /* the others need not start before the end */
 			rig.ops->rma_flush(q->q);
 	}
 	rig_disconnect(&rig.a);
@@ -309,8 +310,8 @@ struct ordered {
 };
 
 /*
- * Write `length` bytes at the end of the region, in one or two, and say so in a message. Returns
- * how many writes.
+ * Write `length` bytes at the end of the region, in one or two writes, and send a message about it.
+ * Returns the number of writes.
  */
 static uint32_t write_and_tell(struct ordered *o, uint32_t round, uint32_t length)
 {
@@ -348,7 +349,10 @@ static uint32_t write_and_tell(struct ordered *o, uint32_t round, uint32_t lengt
 	return rig.info.caps & GANTRY_CAP_ORDERED ? parts : 0;
 }
 
-/* Who is told that something was written sees it. The order is the lane's, or the writer waits. */
+/*
+ * A peer that gets a message after a write sees the data. The lane keeps the order, or the writer
+ * waits for the completion.
+ */
 static void written_before_told(void)
 {
 	struct ordered o = {.local = rig_local(BYTES)};
@@ -383,7 +387,7 @@ static void written_before_told(void)
 	rig_memory_close(&m);
 }
 
-/* A read needs no flush of its own: that of a message is enough. */
+/* A read needs no flush of its own queue: that of a message starts it too. */
 static void read_goes_with_a_message(void)
 {
 	uint8_t *local = rig_local(BYTES);
@@ -422,7 +426,7 @@ static void read_goes_with_a_message(void)
 	rig_memory_close(&m);
 }
 
-/* A note, and the data that it came with; between messages. */
+/* A note, and the data that it arrived with; between messages. */
 static void noted_when_written(void)
 {
 	struct ordered o = {.local = rig_local(BYTES)};
@@ -478,7 +482,7 @@ static void noted_when_written(void)
 	rig_memory_close(&m);
 }
 
-/* A peer that keeps what it was asked for does not keep us from our memory for ever. */
+/* A peer that does not release a region cannot keep this end from its memory beyond the limit. */
 static void peer_that_keeps_its_region(void)
 {
 	uint8_t *local = rig_local(64);

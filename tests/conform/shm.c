@@ -25,7 +25,7 @@ static void remove_dir(void)
 	char pci[300];
 
 	snprintf(pci, sizeof(pci), "%s/03%%3A00.0", dir + 4);
-	/* not empty when the transport has left a socket or a lock behind */
+	/* not empty if the transport has left a socket or a lock file */
 	if (rmdir(pci) || rmdir(dir + 4))
 		printf("%s:%d:nothing_is_left_behind:FAIL: %s is not empty\n1 Tests 1 Failures 0 Ignored\n",
 		       __FILE__, __LINE__, pci);

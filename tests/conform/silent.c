@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * silent.c - no system call while the peer polls: a worker that has been told so by the kernel
- * moves messages and data, and whatever it calls there ends it. Both ends are on that worker, so
- * that neither ever waits for the other.
+ * silent.c - no system call while the peer polls. A worker whose seccomp filter traps system calls
+ * moves messages and data; any call there ends the process. Both ends are on that worker, so
+ * neither ever waits for the other.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -28,7 +28,7 @@ enum end { QUIET, NO_FILTERS = 77, CALLED, LOST };
 static struct rig_queue *there, *back;
 static struct rig_memory memory;
 static uint32_t round_no;
-static int *call; /* the number of what was called, seen by the parent */
+static int *call; /* the number of the system call, seen by the parent */
 
 static void called(int sig, siginfo_t *info, void *context)
 {
@@ -39,7 +39,7 @@ static void called(int sig, siginfo_t *info, void *context)
 }
 
 /*
- * From here on this thread may only end the process, for which the address sanitizer asks where its
+ * From here on this thread may only end the process. The address sanitizer asks then where its
  * other stack is.
  */
 static int forbid_calls(void)
@@ -59,8 +59,8 @@ static int forbid_calls(void)
 }
 
 /*
- * Fills the queue, singly or in one go, every other message with data of a region; then takes all
- * of it.
+ * Fills the queue, one by one or in one batch, every other message with data of a region; then
+ * takes all of it.
  */
 static void move(struct rig_queue *q, int more)
 {
@@ -100,7 +100,8 @@ static int post(struct rig_queue *q, uint8_t *bytes)
 }
 
 /*
- * The first rounds may still call: the worker has slept, and the ends of the queues have just met.
+ * The first rounds may still make system calls: the worker has slept, and the ends of the queues
+ * have just connected.
  */
 static int silent_poll(void *self)
 {
@@ -163,7 +164,7 @@ static void no_system_call_while_the_peer_polls(void)
 		run();
 	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
 	rig_close();
-	rig_open(); /* a device that opens clears away what the child has left */
+	rig_open(); /* a device that opens removes what the child has left */
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FILTERS)
 		TEST_IGNORE_MESSAGE("no seccomp filters here");
 	TEST_ASSERT_EQUAL_INT_MESSAGE(-1, *call,

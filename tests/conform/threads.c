@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * threads.c - conformance: queues used by two threads; who finds nothing goes to rest, and is
+ * threads.c - conformance: two threads use the queues. A thread that finds no work sleeps, and is
  * woken.
  */
 #include <poll.h>
@@ -19,10 +19,10 @@ struct lane {
 	struct rig_queue *in, *out;
 	uint32_t rounds;
 	int sleeps, failed, first;
-	int epoll; /* what it waits with, for edges; -1: it looks whether the fd is readable */
+	int epoll; /* edge-triggered epoll fd to wait with; -1: it polls the fd of the consumer */
 };
 
-/* Send when there is credit. Only the rig's thread may turn the devices. */
+/* Send when there is credit. Only the thread of the rig may make turns. */
 static int send_in_time(struct rig_queue *q, const struct gantry_send *send, uint32_t flags)
 {
 	uint64_t late = 0, cookies[4];
@@ -86,7 +86,7 @@ static int edges_of(const struct rig_queue *q)
 	return epoll;
 }
 
-/* No wake-up is lost: both ends wait whenever they find nothing. */
+/* No wake-up is lost: both ends wait whenever they find no work. */
 static void play_ping_pong(bool edges)
 {
 	struct rig_queue *there, *back;
@@ -231,7 +231,7 @@ static void *stream_region(void *arg)
 	return NULL;
 }
 
-/* The sender writes a buffer again as soon as its completion came; the receiver never sees that. */
+/* The sender overwrites a buffer once its completion arrived; the receiver never sees that. */
 static void region_buffers_are_reused_after_completion(void)
 {
 	struct flow f = {.total = rig_rounds(2000)};
@@ -255,9 +255,7 @@ static void region_buffers_are_reused_after_completion(void)
 	for (unsigned i = 0; i < SLOTS; i++)
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs + (size_t)i * SLOT_BYTES, SLOT_BYTES, 0));
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream_region, &f));
-	/*
-	 * with the completions of the last ones, which may come before what was sent, or after it
-	 */
+	/* with the last completions, which may arrive before the messages or after them */
 	while (!__atomic_load_n(&f.over, __ATOMIC_ACQUIRE) ||
 	       (!f.failed && taken < f.total && !rig_late(&late, 0))) {
 		if (rig.ops->poll_recv(q->rx, &msg, 1) != 1) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* turn.c - the rig: waiting for what crosses from one end to the other. */
+/* turn.c - the rig: waits for messages and events from one end to the other. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #define PATIENCE_NS 10000000000ull
 
-/* How long to wait for what must come. Short where it is known not to. */
+/* How long to wait for an expected event. Short where none is expected. */
 static uint64_t patience_ns(void)
 {
 	const char *ms = getenv("RIG_PATIENCE_MS");
@@ -25,7 +25,7 @@ uint64_t rig_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* What comes is kept for rig_poll and rig_done. Errors show where they are called. */
+/* What arrives is kept for rig_poll and rig_done. Errors are reported by the calls of the case. */
 static void poll_queue(struct rig_queue *q)
 {
 	int n = 0;
@@ -58,7 +58,7 @@ void rig_turn(void)
 	turn();
 }
 
-/* True when a device has something to do, within so many milliseconds. */
+/* True if a device has work within so many milliseconds. */
 static int device_stirs(int ms)
 {
 	struct pollfd fds[2] = {{.fd = rig.ops->fd(rig.a.dev), .events = POLLIN},
@@ -120,7 +120,10 @@ void rig_until_at(const int *what, int n, const char *file, int line)
 		if (rig_late(&end, 0))
 			fail_at("waited in vain", *what, n, file, line);
 		if (!moved)
-			device_stirs(rig.queues[0].used ? 1 : 50); /* queues are not heard by it */
+			device_stirs(
+				rig.queues[0].used
+					? 1
+					: 50); /* the fds of the devices do not signal queues */
 	}
 }
 

@@ -4,7 +4,7 @@
  * nothing arrives before a later turn (RIG_LATE), or over devices of this machine, with rdma-verbs
  * or rxe (RIG_RXE).
  *
- * Real devices are named by the environment, end b's with its address:
+ * The environment names real devices, that of end b with its address:
  *     RIG_A_SETTINGS="ibdev=rxe1" RIG_B_SETTINGS="ibdev=rxe0" RIG_HOST=10.99.0.1 conform/verbs
  */
 #include <glob.h>
@@ -40,12 +40,12 @@ static unsigned next;
 static void begin(void)
 {
 	fake_verbs_reset();
-	rdma_free_devices(rdma_get_devices(NULL)); /* what the library opens, it keeps */
+	rdma_free_devices(rdma_get_devices(NULL)); /* the library keeps what it has opened */
 	fake_wire_hold(LATE);
 	next = 1;
 }
 
-/* What was posted goes, one at a time, in an order that only each queue pair by itself keeps. */
+/* Posted requests are executed one at a time. Only the order within a queue pair is kept. */
 static void turn(void)
 {
 	next = next * 1103515245u + 12345u;
@@ -106,7 +106,7 @@ struct rig_driver rig_driver = {
 	.gaps = gaps,
 };
 
-/* Services at the host: the last is served by nobody. */
+/* Services at the host: the last has no listener. */
 __attribute__((constructor)) static void name_services(void)
 {
 	static const char *const good[] = {":7471", ":1024", ":65535"};

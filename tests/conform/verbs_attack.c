@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_attack.c - attacks whoever listens over rdma-verbs, and says what came of each.
+ * verbs_attack.c - attacks a listener of rdma-verbs, and prints the result of each attack.
  *
  *     verbs_attack ADDRESS PORT FROM
  *
- * Exit status 0: each had the answer that is due. What each attack is and is to lead to stands in
- * the table.
+ * Exit status 0: each attack got the expected answer. The table lists the attacks and their
+ * expected answers.
  */
 #include <stdio.h>
 #include <stdlib.h>

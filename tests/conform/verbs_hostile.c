@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_hostile.c - a peer that speaks RDMA attacks end b, while an honest one is connected to it:
- * every attack gets the answer that is due, only the attacker suffers, no byte of memory changes,
- * nothing is left behind.
+ * verbs_hostile.c - a peer that speaks RDMA attacks end b, while an honest one is connected to it.
+ * Every attack gets the expected answer, only the attacker is affected, no byte of memory changes,
+ * and nothing leaks.
  *
  * Over the fake of the libraries (RIG_FAKE) or real devices, named as in verbs.c; RIG_FROM is the
- * attacker's address.
+ * address of the attacker.
  */
 #include "conform/verbs_hostile.h"
 
@@ -85,7 +85,7 @@ void hostile_check_honest(void)
 	TEST_ASSERT_TRUE_MESSAGE(rig_filled(memory.bytes, BYTES, SEED), "memory has changed");
 }
 
-/* End b lets go of all that is not the honest one's. */
+/* End b releases all that does not belong to the honest peer. */
 static void let_go(void)
 {
 	for (unsigned i = 0; i < RIG_CONNS; i++)
@@ -114,7 +114,7 @@ static int n_accepts, n_closes;
 static unsigned n_warnings;
 static size_t logged;
 
-/* It is connected; end b's side of it is rig.b.conn. */
+/* The attacker is connected; its connection at end b is rig.b.conn. */
 void hostile_intrude(void)
 {
 	n_accepts = rig.b.n_accept;
@@ -127,8 +127,8 @@ void hostile_intrude(void)
 }
 
 /*
- * Its connection has ended for that reason, with a warning that has the text, if any; no other one
- * has.
+ * Its connection has ended for that reason, with a warning that has the text, if any; no other
+ * connection has ended.
  */
 void hostile_check_dropped(const char *what, int reason, const char *text)
 {
@@ -141,7 +141,7 @@ void hostile_check_dropped(const char *what, int reason, const char *text)
 	snprintf(why, sizeof(why), "%s: reason %d: %.160s", what, rig.b.reason, rig.b.host.log);
 	TEST_ASSERT_TRUE_MESSAGE(!reason || rig.b.reason == reason, why);
 	TEST_ASSERT_TRUE_MESSAGE(!text || fake_logged(&rig.b.host, text), why);
-	/* one line; two where the device has said something of its own */
+	/* one line; two if the device reported an event as well */
 	n = fake_logged(&rig.b.host, " ends: ") ? 2 : 1;
 	TEST_ASSERT_TRUE_MESSAGE(rig.b.host.n_logged[GANTRY_LOG_WARN] <= n_warnings + n, why);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(n_closes + 1, rig.b.n_closed, why);
@@ -165,7 +165,7 @@ enum { WHOLE = sizeof(struct vb_hello), NOTHING = -1, GARBAGE = -2 };
 
 struct knock {
 	const char *what;
-	/* of what is written over the request: value, or the length of what is sent */
+	/* of the bytes that are written over the request: value, or the length to send */
 	int offset, len;
 	uint64_t value;
 	const char *text;
@@ -271,7 +271,7 @@ static void wrong_further_queue_pairs(void)
 
 		knock(&twice, &k, VB_DATA, &evil);
 	}
-	/* all that did the connection no harm */
+	/* all attacks that left the connection open */
 	n_accepts = rig.b.n_msgs;
 	TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, raw_ctrl(&evil, VB_CTRL_USER, "well", 4));
 	rig_until(rig.b.n_msgs, n_accepts + 1);
@@ -293,7 +293,7 @@ struct access {
 	uint32_t len;
 };
 
-/* A region that was announced to it; end b's side is rig.b.conn. */
+/* Announce a region to the attacker; its connection at end b is rig.b.conn. */
 static struct vb_ctrl_region announce(struct raw *raw, uint32_t rights, uint32_t handle)
 {
 	struct vb_ctrl_region r;
@@ -318,7 +318,7 @@ static void try_access(const struct access *a)
 	hostile_intrude();
 	r = announce(&evil, a->rights, 1);
 	first = rig.b.conn;
-	if (a->reach == OTHER) { /* of another connection, which is the attacker's too */
+	if (a->reach == OTHER) { /* of another connection, which belongs to the attacker too */
 		raw_connect(&more);
 		rig_until(rig.b.n_accept, n_accepts + 2);
 		r = announce(&more, a->rights, 1);
@@ -369,7 +369,7 @@ static void memory_out_of_reach(void)
 	hostile_end();
 }
 
-/* Once a region is taken back its key opens nothing, whether the attacker agreed or not. */
+/* The key of a revoked region gives no access, whether the attacker released it or not. */
 static void stale_keys(void)
 {
 	hostile_begin(NULL);
@@ -404,7 +404,9 @@ static void stale_keys(void)
 /* -- presence -- */
 
 #ifndef RIG_FAKE
-/* It asks, and does not listen for the answer: it holds no place for long. */
+/*
+ * It sends a request and does not read the answer: it occupies a connection only for a short time.
+ */
 static void no_answer(void)
 {
 	struct vb_hello hello;
@@ -448,7 +450,7 @@ static void too_many(void)
 	hostile_check_honest();
 	raw_close(&guests[1]);
 	rig_until(rig.b.n_closed, n + 1);
-	rig.b.conn = conns[1]; /* its place is free when its user lets go of it */
+	rig.b.conn = conns[1]; /* its connection slot is free when its user releases it */
 	rig_disconnect(&rig.b);
 	raw_connect(&guests[1]);
 	knock(&evil, &k, VB_CONTROL, NULL);

@@ -6,21 +6,21 @@
 #include "conform/rig.h"
 #include "conform/verbs_raw.h"
 
-extern struct raw evil, more;  /* the attacker's connection, and what else it has */
-extern void *hostile_consumer; /* of end b, for the attacker: polled while anything is waited for */
-extern unsigned hostile_taken; /* good messages that it took */
+extern struct raw evil, more;  /* the connection of the attacker, and its other state */
+extern void *hostile_consumer; /* of end b, for the attacker: polled during every wait */
+extern unsigned hostile_taken; /* valid messages that the consumer took */
 
-/* The honest peer is connected. setting: of end b, or NULL. */
+/* Connect the honest peer. setting: of end b, or NULL. */
 void hostile_begin(const char *setting);
 void hostile_end(void);
-/* It has lost nothing, and no byte that the attacker is after has changed. */
+/* The honest peer has lost nothing, and no byte that the attacker tries to change has changed. */
 void hostile_check_honest(void);
-/* The attacker is connected; end b's side of it is rig.b.conn. */
+/* Connect the attacker; its connection at end b is rig.b.conn. */
 void hostile_intrude(void);
 void hostile_leave(void);
 /*
- * Its connection has ended, for that reason unless it is 0, with a line that has the text unless it
- * is NULL, and one at most.
+ * Its connection has ended, with that reason unless it is 0, and with a warning that has the text
+ * unless it is NULL; one warning at most.
  */
 void hostile_check_dropped(const char *what, int reason, const char *text);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_hostile_words.c - what the attacker says: control messages, messages, and more of them than
- * it may.
+ * verbs_hostile_words.c - messages of the attacker: control messages, messages, and more of them
+ * than it may send.
  */
 #include "conform/verbs_hostile.h"
 
@@ -114,12 +114,12 @@ static void wrong_words(void)
 	}
 	hostile_check_honest();
 	hostile_intrude();
-	/* a note is nothing to the control queue pair, whatever its receive holds */
+	/* a note has no meaning on the control queue pair, whatever its receive holds */
 	raw_move(&evil, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 0);
 	hostile_check_dropped("a note to nobody", -EPROTO, "without a header");
 	hostile_leave();
 	hostile_intrude();
-	/* more than a receive holds: devices differ in what they call that */
+	/* longer than a receive: devices differ in the error that they report */
 	TEST_ASSERT_TRUE(raw_send(&evil, VB_CTRL_SLOT + 1) != IBV_WC_SUCCESS);
 	hostile_check_dropped("longer than a slot", 0, NULL);
 	hostile_leave();
@@ -128,7 +128,7 @@ static void wrong_words(void)
 
 /* -- messages -- */
 
-/* A queue of end b that takes n messages, and a queue pair to it. */
+/* A queue of end b with n receives, and a queue pair to it. */
 static void reach_consumer(uint32_t n)
 {
 	const struct gantry_queue_attr attr = {.depth = 8, .max_data = MAX_DATA, .lane = LANE};
@@ -196,7 +196,9 @@ static void no_credit(void)
 	hostile_end();
 }
 
-/* More control messages than there are receives: they wait, or the attacker's queue pair ends. */
+/*
+ * More control messages than there are receives: they wait, or the queue pair of the attacker ends.
+ */
 static void flood(void)
 {
 	const struct vb_ctrl head = {.kind = VB_CTRL_USER, .length = 4, .allowed = VB_CTRL_SLOTS};
@@ -316,7 +318,7 @@ static void wrong_messages(void)
 	hostile_end();
 }
 
-/* What it announces is not there: the fetch fails, and so does its connection. */
+/* The memory that it announces does not exist: the fetch fails, and so does its connection. */
 static void fetch_from_nowhere(void)
 {
 	const struct vb_msg head = {.kind = VB_MSG_REGION};

@@ -63,7 +63,8 @@ static void a_line_takes_the_place_of_one_that_has_not_ended(void)
 
 	gn_log_set_over(true);
 	gn_log(GN_LOG_WARN, "session", "gone");
-	TEST_ASSERT_EQUAL_INT('2', (logged(), out[0])); /* elsewhere: no file of that name exists */
+	TEST_ASSERT_EQUAL_INT(
+		'2', (logged(), out[0])); /* the log is not on the terminal: no control sequence */
 	gn_log_set_sink(STDERR_FILENO, GN_LOG_TEXT);
 	dup2(pipe_fds[1], STDERR_FILENO);
 	gn_log(GN_LOG_WARN, "session", "gone");

@@ -256,7 +256,7 @@ static void zeroes_are_divided_by_larger_pieces(void)
 	TEST_ASSERT_EQUAL_UINT64(1u << 30, taken_bytes);
 }
 
-/* The length of a flush means nothing. */
+/* The splitter ignores the length of a flush. */
 static void a_flush_is_not_divided(void)
 {
 	submit(0, GANTRY_OP_FLUSH, 0, UINT32_MAX);

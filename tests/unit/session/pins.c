@@ -20,7 +20,7 @@ static uint64_t bytes_there(void)
 
 static const struct gantry_region small_region = {.addr = fc.ft.memory, .length = 4096, .fd = -1};
 
-/* 1: not mapped here; 2: nor to be written to. */
+/* known_by_fd 1: the region is not mapped here; 2: the peer may not write to it either. */
 static void have_large_region(int known_by_fd)
 {
 	region = (struct gantry_region){.length = LARGE,

@@ -156,7 +156,10 @@ static void buffers_are_in_nobodys_hands_when_the_late_answers_have_come(void)
 	TEST_ASSERT_EQUAL_UINT64(2, gn_host_counter(&fw.host, "late_answers"));
 }
 
-/* A late reply and one in time with the flag; and the end, after which no reply arrives. */
+/*
+ * Replies with TIMEOUT and UNKNOWN, in time and late, do not release the buffer. After the stop no
+ * reply can arrive.
+ */
 static void an_answer_may_leave_open_whether_a_buffer_is_touched(void)
 {
 	struct gantry_io late;

@@ -129,8 +129,8 @@ static void an_abandoned_port_gives_up_moves_that_have_not_begun(void)
 }
 
 /*
- * A move in flight ends after the stop. Its descriptor must not go down any more, as a stage could
- * keep it.
+ * A move in flight ends after the responder was abandoned. Its descriptor must not go down any
+ * more, as a stage could keep it.
  */
 static void an_abandoned_port_sends_nothing_down(void)
 {
