@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# configure.sh - what configure says to who builds a package: all that is missing at once, nothing on standard error when
-# all is well, and the hardening that a distribution asks for is not lowered
+# configure.sh - the output of configure: it reports all missing dependencies at once, prints nothing on standard error on
+# success, and does not weaken the hardening flags of a distribution
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-configure.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM HUP
-# what is exported to who builds a package is in question here
+# the flags that the environment exports would influence the tests
 unset CPPFLAGS LDFLAGS
 n=0
 
@@ -17,7 +17,7 @@ report()
 	tail -n 20 "$tmp/out" "$tmp/err" | sed 's/^/# /'
 }
 
-# a tree that was configured where it lies, configure refuses; what it needs of it is enough
+# configure rejects a source tree that was configured in place; a copy of the files that it needs suffices
 source=$top_srcdir
 if [ -e "$source/config.status" ]; then
 	source=$tmp/source
@@ -26,7 +26,7 @@ if [ -e "$source/config.status" ]; then
 		tar -c --null -T - -f -) | tar -x -C "$source" -f -
 fi
 
-# configure ARGUMENT... - in $tmp/build, with what this build knows of the compiler already; of what pkg-config finds, nothing
+# configure ARGUMENT... - in $tmp/build, with the compiler results of this build, but no results of pkg-config
 configure()
 {
 	sed -n '/^## Cache variables/,/^## Output variables/s/^\([a-z_]*_cv_.*\)/\1/p' "$top_builddir/config.log" |
@@ -34,7 +34,7 @@ configure()
 	(cd "$tmp/build" && "$source/configure" CC="$CC" --cache-file="$tmp/cache" "$@") >"$tmp/out" 2>"$tmp/err"
 }
 
-# flags - what the project itself gives to the compiler
+# flags - the flags that the project itself passes to the compiler
 flags()
 {
 	sed -n 's/^GANTRY_CFLAGS = //p' "$tmp/build/core/Makefile"
@@ -55,14 +55,14 @@ configure PKG_CONFIG=false
 [ $? -eq 1 ] && grep -q '^configure: error: pkg-config .* not found (Debian: pkg-config)' "$tmp/err"
 report $? "no pkg-config: that it is which is missing, not the libraries"
 
-# a pkg-config that is there and finds nothing
+# a pkg-config that works and finds no library
 printf '#!/bin/sh\ncase "$*" in *atleast-pkgconfig*) exit 0 ;; esac\nexit 1\n' >"$tmp/pkg-config"
 chmod +x "$tmp/pkg-config"
 configure PKG_CONFIG="$tmp/pkg-config" ac_cv_header_ltdl_h=no
 [ $? -eq 1 ] && [ "$(grep -cE 'not found \(Debian: (lib(config|jansson|ltdl)|uuid)-dev\)' "$tmp/err")" -eq 4 ]
 report $? "libraries that are missing are named all at once"
 
-# what is installed is not asked: this is about flags and noise
+# the installed libraries do not matter: this tests flags and standard error
 set -- PKG_CONFIG="$tmp/pkg-config" LIBCONFIG_CFLAGS=' ' LIBCONFIG_LIBS=-lconfig JANSSON_CFLAGS=' ' JANSSON_LIBS=-ljansson \
 	LIBUUID_CFLAGS=' ' LIBUUID_LIBS=-luuid
 mkdir -p "$tmp/build/core"

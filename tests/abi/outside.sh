@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# outside.sh - what gantry-plugin(7) says works: the examples of the page are built outside the tree, with the commands of
-# the page, against the installed headers, and run with the installed gantry
+# outside.sh - the instructions of gantry-plugin(7) work: the examples of the page are built outside the tree, with the
+# commands of the page, against the installed headers, and run with the installed gantry
 page=$top_srcdir/man/gantry-plugin.7
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-outside.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -10,7 +10,7 @@ umask 022
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES GANTRY_PLUGIN_PATH
 n=0
 
-# report RC NAME - one line of TAP; what was printed last is shown when RC is not 0
+# report RC NAME - one line of TAP; if RC is not 0, the last output as well
 report()
 {
 	n=$((n + 1))
@@ -31,7 +31,7 @@ try()
 	report $? "$name"
 }
 
-# plain - a displayed text of a page as it is meant
+# plain - a displayed text of a page without roff escapes
 plain()
 {
 	sed 's/\\e/\\/g; s/\\&//g'
@@ -56,7 +56,7 @@ wrap()
 	printf '#!/bin/sh\nexec %s "$@"\n' "$2" >"$tmp/bin/$1" && chmod +x "$tmp/bin/$1"
 }
 
-# thing PAGE - the file that is installed when there is what the page is about
+# thing PAGE - the installed file that the page documents
 thing()
 {
 	case $1 in
@@ -68,7 +68,7 @@ thing()
 	esac
 }
 
-# has NAME - it is installed
+# has NAME - whether it is installed
 has() { [ -n "$(find "$tmp/root" -name "$1")" ]; }
 
 command -v pkg-config >/dev/null || { echo "1..0 # SKIP pkg-config is not installed"; exit 0; }
@@ -76,7 +76,7 @@ for plugin in loop initiator target memory; do
 	[ -e "$GANTRY_PLUGINS/$plugin.so" ] || { echo "1..0 # SKIP not built: $plugin"; exit 0; }
 done
 
-# whoever installs may keep new files to himself; what is installed is for all
+# the umask of the installing user may be restrictive; installed files must be readable by all users
 try "make install" sh -c 'umask 077 && exec "$@"' sh ${MAKE:-make} -s -C "$top_builddir" install DESTDIR="$tmp/root"
 find "$tmp/root" -type f ! -perm -444 >"$tmp/out"
 [ ! -s "$tmp/out" ]
@@ -99,7 +99,7 @@ done >"$tmp/out"
 [ ! -s "$tmp/out" ] && grep -rq "^\.It Pa /.*/conf/\*\.conf" "$tmp/root"
 report $? "installed pages say where things are"
 
-# the installation lies in a folder of ours: so must what it says about itself
+# the installation is below a temporary directory: the paths in its files must be adapted
 mkdir "$tmp/bin" "$tmp/pc" "$tmp/work"
 sed -E "s|^([a-z_]+)=/|\\1=$tmp/root/|" "$pc" >"$tmp/pc/gantry-plugin.pc"
 wrap gantry "$installed"

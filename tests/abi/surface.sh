@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# surface.sh - what plugins are compiled against is what tests/abi/surface says, line for line, with the version of the
-# plugin ABI that each line came with: who adds a slot, a flag or a constant raises the minor number and says so in the history
+# surface.sh - the headers that plugins include match tests/abi/surface line for line. It has the plugin ABI version that
+# introduced each line: a new slot, flag or constant raises the minor version, and needs an entry in the history
 headers=$top_srcdir/include
 list=$top_srcdir/tests/abi/surface
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-surface.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 n=0
 
-# none NAME FILE - the test passes when the file is empty
+# none NAME FILE - the test passes if the file is empty
 none()
 {
 	n=$((n + 1))
@@ -78,7 +78,7 @@ done <"$tmp/counts" >"$tmp/out"
 [ "$(wc -l <"$tmp/counts")" -ge $(($(wc -l <"$tmp/versions") - 1)) ] || echo "how many lines had those before $number?" >>"$tmp/out"
 none "nothing was added to a version that is over" "$tmp/out"
 
-# what must be seen: a slot, a flag, a member, a constant, another argument
+# changes that must be detected: a slot, a flag, a member, a constant, another argument
 cp -R "$headers/gantry" "$tmp/gantry"
 sed -i 's/^\(#define GANTRY_QUEUE_EDGES .*\)/\1\n#define GANTRY_QUEUE_NEW 4u/' "$tmp/gantry/transport.h"
 sed -i 's/^\tint (\*rma_poll)(void \*rma, /&int more, /' "$tmp/gantry/transport.h"

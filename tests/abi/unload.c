@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that loads our libraries as a plugin of its own does, and lets go of them again and
- * again: nothing piles up.
+ * A program that loads the libraries as its own plugin would, and unloads them again and again:
+ * nothing accumulates.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -106,7 +106,7 @@ static void use_doca(void)
 	OK(doca_devinfo_destroy_list, list);
 }
 
-/* It loads a plugin, and then finds that nobody can be reached. */
+/* It loads a plugin, and then finds no server. */
 static void use_client(void)
 {
 	struct gantry_volume *volume;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * allocator.h - malloc() and its relatives of a test's own: for one file of a program, or of a
- * library that is loaded before it. They go before what the C library has, for all libraries of the
- * process.
+ * allocator.h - replaces malloc() and its relatives: for one file of a program, or of a library
+ * that is preloaded. All libraries of the process use the replacement.
  *
- * Who includes it says which allocations succeed, and hears of blocks. Without ALLOCATOR_OURS all
- * is as usual: a sanitizer's allocator is not to be replaced, and another C library has none below
- * its own.
+ * The file that includes it decides which allocations succeed, and is notified of blocks. Without
+ * ALLOCATOR_OURS nothing is replaced: the allocator of a sanitizer must not be, and other C
+ * libraries do not export the underlying functions.
  */
 #ifndef TESTS_FAKE_ALLOCATOR_H
 #define TESTS_FAKE_ALLOCATOR_H
@@ -31,9 +30,9 @@
 #define ALLOCATOR_OURS
 #define OURS __attribute__((visibility("default")))
 
-/* May this one succeed? If not, it has set errno. */
+/* Whether this allocation may succeed. If not, it has set errno. */
 static bool is_granted(void *caller);
-/* So many blocks more, or fewer. */
+/* The number of blocks has changed by this much. */
 static void hold(long blocks);
 
 void *__libc_malloc(size_t size);

@@ -17,12 +17,12 @@
 
 #define FAKE_IOS 64
 
-/* The end of the chain when there is no backend. */
+/* The terminal if there is no backend. */
 struct fake_terminal {
 	int refuse; /* -errno for the next n_refuse submits */
 	unsigned n_refuse;
-	int hold;        /* keep what comes until fake_finish() */
-	uint16_t status; /* what it completes with when it does not hold */
+	int hold;        /* hold each IO until fake_finish() */
+	uint16_t status; /* status of completions if it does not hold */
 	/* called for each accepted submit, before it completes */
 	void (*seen)(struct gantry_io *io, void *arg);
 	void *arg;
@@ -48,17 +48,20 @@ struct fake_chain {
 	struct gantry_io ios[FAKE_IOS];
 
 	unsigned n_done; /* completions that reached the owner */
-	/* completions of a descriptor at rest: reached the guard */
+	/* completions of a descriptor at rest, which the guard caught */
 	unsigned n_stray;
 	struct gantry_io *done[FAKE_IOS]; /* the last FAKE_IOS completions, at index n % FAKE_IOS */
 };
 
 void fake_chain_init(struct fake_chain *chain, struct fake_host *host);
-/* Open and start a stage, and put it at the end. Takes conf. Returns what open or start said. */
+/*
+ * Open and start a stage, and append it to the chain. Consumes conf. Returns the result of open or
+ * start.
+ */
 int fake_chain_stage(struct fake_chain *chain, const struct gantry_plugin *plugin, void *conf);
 /* End the chain with the scripted terminal. */
 void fake_chain_terminal(struct fake_chain *chain);
-/* End the chain with a backend. Takes conf. Returns what open or start said. */
+/* End the chain with a backend. Consumes conf. Returns the result of open or start. */
 int fake_chain_backend(struct fake_chain *chain, const struct gantry_plugin *plugin, void *conf);
 /* Stop and close everything. */
 void fake_chain_fini(struct fake_chain *chain);
@@ -69,15 +72,15 @@ void fake_chain_fini(struct fake_chain *chain);
  */
 struct gantry_io *fake_io(struct fake_chain *chain, unsigned opcode, uint64_t offset,
 			  uint32_t length, void *data);
-/* gantry_submit(); a refused descriptor is put at rest again. */
+/* gantry_submit(); a rejected descriptor is at rest again. */
 int fake_submit(struct gantry_io *io);
 /*
- * fake_io, fake_submit, and poll until it is done; the status. Ends the program when it takes more
- * than 10 s.
+ * fake_io, fake_submit, and poll until it completes. Returns the status. Ends the program after 10
+ * s.
  */
 unsigned fake_do(struct fake_chain *chain, unsigned opcode, uint64_t offset, uint32_t length,
 		 void *data);
-/* Poll every stage and the backend once; the sum of what they say. */
+/* Poll every stage and the backend once. Returns the sum of their results. */
 int fake_poll(struct fake_chain *chain);
 void fake_drain(struct fake_chain *chain, const void *owner);
 /* Earliest wake_ns of the stages, 0: none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conf.c - options of a plugin under test: the same table as the real parser reads, with less to
- * say about mistakes.
+ * conf.c - options of a plugin under test: reads the same table as the real parser, with simpler
+ * error messages.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -236,7 +236,7 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-/* A turn of the lane without a thread. */
+/* A turn of the driven lane. */
 static int drive(struct gn_worker *worker)
 {
 	int n;
@@ -247,7 +247,7 @@ static int drive(struct gn_worker *worker)
 	return n;
 }
 
-/* What a turn of the loop or of the lane has left for the other one is done by the next. */
+/* A turn of the loop or of the lane may leave work for the other one, whose next turn does it. */
 static void turn_until_asleep(struct fake_core *fc)
 {
 	int n = 1;

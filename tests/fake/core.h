@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * core.h - a role of the core, with loop, worker and device, whose plugin is the test and whose
- * peers are the test too.
+ * core.h - a role of the core with loop, worker and device. The test is its plugin and its peers.
  *
  *     fake_core_init(&fc); change fc.listen, fc.connect, fc.volume; fake_core_start(&fc, serves)
  *     conn = fake_dial(&fc.ft, "volume0"); fake_ask(&fc, conn, GN_FRAME_HELLO, ...)
- *     fake_core_fini(&fc): stops the role if nobody has, and ends the program when anything was
- *     left
+ *     fake_core_fini(&fc): stops the role if it still runs, and ends the program on a leak
  */
 #ifndef FAKE_CORE_H
 #define FAKE_CORE_H
@@ -23,7 +21,7 @@
 #define FAKE_CORE_LANES 2
 #define FAKE_CORE_HELD 64
 
-/* The steps of a session at its server, as the role sees them. */
+/* The steps of a session at its server, as its role gets them. */
 enum fake_step {
 	FAKE_HELLO,
 	FAKE_QUERY,
@@ -51,8 +49,8 @@ struct fake_core {
 	/* set before fake_core_start: the lane has no thread, fake_core_turn() drives it */
 	int driven;
 	/*
-	 * Only with driven, where epoll_wait() never sleeps: whether the last one would have. Ends
-	 * fake_core_turn() early.
+	 * Only with driven, where epoll_wait() never sleeps: returns whether the last one would
+	 * have. Ends fake_core_turn() early.
 	 */
 	bool (*slept)(void);
 
@@ -60,7 +58,7 @@ struct fake_core {
 	int rc[FAKE_STEPS];
 	const char *text; /* given with a refusal */
 	unsigned n[FAKE_STEPS], n_closed, n_open;
-	int closed_reason, closed_rc;   /* what closed got, and returns */
+	int closed_reason, closed_rc;   /* reason that closed got, and its return value */
 	struct gantry_session *session; /* the last one */
 	struct gantry_volume_info volume;
 	struct gantry_io *held[FAKE_CORE_HELD]; /* IOs that reached the terminal */
@@ -72,9 +70,9 @@ struct fake_core {
 void fake_core_init(struct fake_core *fc);
 void fake_core_start(struct fake_core *fc, int serves);
 void fake_core_fini(struct fake_core *fc);
-/* Let loop and worker turn until nothing is left to do. */
+/* Run loop and worker until no work is left. */
 void fake_core_turn(struct fake_core *fc);
-/* Turn the clock, in steps of at most step_ns, and let everything turn. */
+/* Advance the clock, in steps of at most step_ns, and run loop and worker. */
 void fake_core_pass(struct fake_core *fc, uint64_t ns, uint64_t step_ns);
 /* Complete the IOs that the terminal holds. */
 void fake_core_finish(struct fake_core *fc, unsigned status);
@@ -84,11 +82,11 @@ uint64_t fake_session(const struct fake_core *fc, const struct fake_conn *conn);
 /* Send a request of that session as a peer, and turn. */
 void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint32_t id,
 	      const void *payload, size_t len);
-/* The next frame that the core sent on conn, heartbeats left out. 1: there is one. */
+/* The next frame that the core sent on conn, without heartbeats. Returns 1: there is one. */
 int fake_told(struct fake_conn *conn, struct gn_parsed *parsed);
-/* Requests that would be right: payload for a type, and its length. */
+/* Valid requests: the payload for a type. Returns its length. */
 size_t fake_payload(unsigned type, void *buf);
-/* Take a new session to a state (GN_NEW: connected only). The answers are taken. */
+/* Take a new session to a state (GN_NEW: connected only). The replies are taken. */
 struct fake_conn *fake_reach(struct fake_core *fc, enum gn_state state);
 
 #endif

@@ -125,7 +125,8 @@ void fake_advance(struct gantry_lane *lane, uint64_t ns)
 
 const struct gantry_plugin *fake_plugin(const char *name)
 {
-	const char *folder = getenv("TEST_PLUGINDIR"); /* other builds of the same plugins */
+	const char *folder =
+		getenv("TEST_PLUGINDIR"); /* directory with other builds of the same plugins */
 	char path[512], symbol[128];
 	const struct gantry_plugin *plugin;
 	void *so;

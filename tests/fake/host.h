@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host.h - a host for plugins under test: a log that can be searched, a clock turned by hand,
+ * host.h - a host for plugins under test: a log that can be searched, a clock that the test sets,
  * counters.
  *
- * Whatever goes wrong in here (unknown option, plugin missing) is a mistake of the test: it is
- * printed and the test program ends.
+ * An error in here (unknown option, plugin missing) is an error of the test: it is printed and the
+ * test program ends.
  */
 #ifndef FAKE_HOST_H
 #define FAKE_HOST_H
@@ -16,8 +16,8 @@
 
 struct fake_host {
 	struct gantry_host pub;
-	uint64_t now_ns; /* what the clock says; starts at 1 s */
-	int real_clock;  /* give the time of day of CLOCK_MONOTONIC instead */
+	uint64_t now_ns; /* time of the host; starts at 1 s */
+	int real_clock;  /* use CLOCK_MONOTONIC instead */
 	unsigned n_logged[GANTRY_LOG_DEBUG + 1];
 	/* all lines so far, each ended with a newline; later ones are dropped when it is full */
 	char log[16384];
@@ -37,7 +37,7 @@ uint64_t fake_counter(const struct fake_host *host, const char *name);
 
 void fake_lane_init(struct gantry_lane *lane, struct fake_host *host, uint32_t index,
 		    uint32_t n_lanes);
-/* Turn the clock of the host, and the time that the lane knows. */
+/* Advance the clock of the host, and the time of the lane. */
 void fake_advance(struct gantry_lane *lane, uint64_t ns);
 
 /* Load TEST_PLUGINDIR/NAME.so. */
@@ -51,8 +51,8 @@ const struct gantry_plugin *fake_plugin(const char *name);
 void *fake_conf(const struct gantry_plugin *plugin, ...) __attribute__((sentinel));
 
 /*
- * Have the plugin check a conf struct; what it finds goes to the log as errors. 0, or -EINVAL as
- * the host would say.
+ * Let the plugin check a conf struct; its findings are logged as errors. Returns 0, or -EINVAL as
+ * the host would.
  */
 int fake_check(struct fake_host *host, const struct gantry_plugin *plugin, const void *conf);
 
@@ -75,7 +75,7 @@ const char *fake_reported(const struct fake_report *report, const char *path);
 /* The same as a number; UINT64_MAX when there is none. */
 uint64_t fake_reported_u64(const struct fake_report *report, const char *path);
 
-/* Say what the test did wrong, and end the program. */
+/* Print the error of the test, and end the program. */
 __attribute__((noreturn, format(printf, 1, 2))) void fake_fail(const char *fmt, ...);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * liar - a stage with a bug of your choice, to show that the tests would notice. Only tests have
- * it.
+ * liar - a stage with a selectable bug, to show that the tests detect it. Only tests load it.
  *
- * It says success for what it did not do, or did elsewhere: unlike `fault`, which fails in ways
- * that are allowed.
+ * It reports success for IO that it did not do, or did elsewhere, unlike `fault`, whose failures
+ * the contract allows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +17,7 @@
 
 enum lie {
 	LIE_NONE,
-	/*
-	 * says that it was done, without passing it on; a read returns FILLER, which no test writes
-	 */
+	/* reports success without passing it on; a read returns FILLER, which no test writes */
 	LIE_LOSE,
 	LIE_MISDIRECT, /* the block beside it */
 	LIE_TEAR,      /* only the first half */
@@ -37,7 +34,7 @@ struct liar_conf {
 
 struct liar {
 	const struct liar_conf *conf;
-	uint64_t shared; /* of all lanes, and nobody orders them */
+	uint64_t shared; /* of all lanes, without synchronization */
 	uint64_t *told;  /* counter of lies */
 };
 
@@ -88,7 +85,7 @@ static int liar_start(void *stage, struct gantry_lane *lane, void **self_p)
 	return 0;
 }
 
-/* Restores what was changed on the way down. */
+/* Restores the fields that were changed on the way down. */
 static void liar_complete(void *self, struct gantry_io *io)
 {
 	const struct liar_lane *lane = self;
@@ -132,7 +129,7 @@ static int liar_submit(void *self, struct gantry_io *io)
 	__atomic_fetch_add(lane->liar->told, 1, __ATOMIC_RELAXED);
 	switch (conf->lie) {
 	case LIE_LOSE:
-		/* else it returns what the buffer held, which may be what is expected */
+		/* else the buffer would keep its contents, which may be the expected data */
 		if (io->opcode == GANTRY_OP_READ && io->data)
 			memset(io->data, FILLER, io->length);
 		io->status = GANTRY_S_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The data path of the fake transport: queues and remote memory, used by a lane while the test
- * looks.
+ * The data path of the fake transport: queues and remote memory. A lane uses them while the test
+ * reads them.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void note(struct fake_conn *conn, char what)
 		conn->order[conn->n_order++] = what;
 }
 
-/* A queue that does not exist any more is a mistake of the core. */
+/* The core must not use a queue after its destruction. */
 static struct fake_conn *alive(const struct fake_queue *q)
 {
 	if (!q->conn)
@@ -153,7 +153,7 @@ void fq_unregister(void *arg, const struct gantry_region *region)
 	conn->n_registered--;
 }
 
-/* Where the data of a move lies here must be known to the transport. */
+/* The local memory of a move must be registered with the transport. */
 static void check_local(struct fake_rma *rma, const struct gantry_rma *op)
 {
 	const struct gantry_region *region = op->local_region;
@@ -470,6 +470,6 @@ void fake_rma_set(struct fake_rma *rma, int submit_rc, int status, int hold)
 	rma->status = status;
 	rma->hold = hold;
 	for (unsigned i = 0; i < FAKE_QUEUES && !hold; i++)
-		ring(&rma->conn->consumers[i]); /* as a transport tells of their end */
+		ring(&rma->conn->consumers[i]); /* as a transport signals the end of moves */
 	unlock(rma->conn);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * role_host.h - a host for a role that opens sessions: lanes in one thread, a client whose far end
- * is a volume in memory, and faults that the volume makes on purpose.
+ * role_host.h - a host for a role that opens sessions: lanes in one thread, and a client whose far
+ * end is a volume in memory. The volume makes the errors that the test requests.
  *
  * Life: fake_role_init; open the role with &rh.pub; start; fake_role_run or fake_role_turn; report;
- * close;
- * fake_role_fini.
+ * close; fake_role_fini.
  */
 #ifndef FAKE_ROLE_HOST_H
 #define FAKE_ROLE_HOST_H
@@ -21,13 +20,13 @@
 enum fake_fault_kind {
 	FAKE_LOST = 1,    /* acknowledged, but nothing is written */
 	FAKE_MISDIRECTED, /* written to, or read from, the block after it */
-	FAKE_STALE,       /* a read gives what was there before the last write */
-	FAKE_TORN,        /* the first half is written, all is acknowledged */
+	FAKE_STALE,       /* a read returns the data from before the last write */
+	FAKE_TORN,        /* the first half is written, success for all is reported */
 	FAKE_TORN_SECTOR, /* only the first 512 bytes are written */
 	FAKE_FLIPPED,     /* a bit of the data changes */
 	FAKE_UNMOVED,     /* a read succeeds, but leaves the buffer as it is */
 	FAKE_DOUBLED,     /* completed twice */
-	FAKE_STATUS,      /* fails with `status`; nothing is moved */
+	FAKE_STATUS,      /* fails with `status`; no data is moved */
 	FAKE_HALF_STATUS, /* the first half is written, then it fails with `status` */
 	FAKE_REFUSED      /* submit returns `rc`; it counts as one of the operations */
 };
@@ -58,12 +57,12 @@ struct fake_role_host {
 	struct gantry_io *held[FAKE_HELD];
 	unsigned n_held;
 	unsigned max_held;    /* most IOs that were in flight at a time */
-	unsigned n_bad;       /* descriptors that a real host would not have taken */
+	unsigned n_bad;       /* descriptors that a real host would reject */
 	uint64_t last_offset; /* of the last IO with a range */
 	unsigned n_withdrawn; /* number of withdrawn regions */
 	uint32_t last_deadline_us;
 	uint8_t last_flags;
-	/* each accepted IO; may be NULL */
+	/* called for each accepted IO; may be NULL */
 	void (*seen)(struct fake_role_host *rh, const struct gantry_io *io);
 
 	/* the session */
@@ -73,18 +72,18 @@ struct fake_role_host {
 	uint8_t secret[GANTRY_SECRET_BYTES];    /* of the session: what client_secret copies */
 	uint8_t presented[GANTRY_SECRET_BYTES]; /* to client_use_secret since client_open */
 	struct gantry_region *region;
-	int region_flags;    /* that it was asked for with */
-	int step;            /* what comes next: see role_host.c */
-	int lose_rc;         /* set by the test: end the session with it at the next turn */
-	int open_rc;         /* what client_open returns */
-	int export_rc;       /* what client_export returns; 0: it exports */
-	uint64_t room;       /* bytes that a region may have; 0: any */
-	int quiet;           /* what client_regions_released returns */
+	int region_flags; /* flags of the client_region call */
+	int step;         /* next step of the session: see role_host.c */
+	int lose_rc;      /* set by the test: end the session with this reason in the next turn */
+	int open_rc;      /* what client_open returns */
+	int export_rc;    /* what client_export returns; 0: it exports */
+	uint64_t room;    /* bytes that a region may have; 0: any */
+	int quiet;        /* what client_regions_released returns */
 	uint64_t settled_ns; /* what client_settled_ns returns */
 	uint64_t resume_ns;  /* what connect_resume returns */
 	unsigned n_regions, n_quarantined, n_chains, n_freed;
-	unsigned n_ends;  /* chains that end in the client itself */
-	uint64_t turn_ns; /* the clock goes on by this at each turn */
+	unsigned n_ends;  /* chains whose terminal is the client itself */
+	uint64_t turn_ns; /* the clock advances by this in each turn */
 
 	struct {
 		void (*fn)(void *arg);
@@ -107,7 +106,7 @@ void fake_role_fini(struct fake_role_host *rh);
 void fake_role_fault(struct fake_role_host *rh, struct fake_fault fault);
 /* One turn of everything: events, pollers, completions, posts. */
 void fake_role_turn(struct fake_role_host *rh);
-/* Turns until finished; ends the program after too many. Returns the status. */
+/* Turns until the role has finished. Returns its status. Ends the program after too many turns. */
 int fake_role_run(struct fake_role_host *rh);
 /* Earliest wake_ns of the pollers, 0: none. */
 uint64_t fake_role_wake_ns(struct fake_role_host *rh);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shortage.h - an allocation of the process that fails, whichever thread it is of: by malloc() and
- * its relatives, or a mapping.
+ * shortage.h - makes an allocation of the process fail, on any thread: by malloc() and its
+ * relatives, or a mapping.
  *
- * shortage.c is part of a program, or a library of its own that is loaded before a program: it then
- * finds a file with a struct shortage, already open, by its number in the environment. What
- * libconfig allocates is spared: it does not ask whether it got it. So are glibc's look-ups of
- * users and groups: they end the process, or say that there is no such user. Plugins below folders
- * that a private group may write, as of people with a umask of 002, need them.
+ * shortage.c is part of a program, or a library that is preloaded. As a library it finds an open
+ * file with a struct shortage, whose descriptor number is in the environment. Allocations of
+ * libconfig never fail, as it does not check them. Nor do those of the user and group lookups of
+ * glibc, which would end the process or report that there is no such user. Plugins below
+ * directories that a private group may write (umask 002) need these lookups.
  */
 #ifndef TESTS_FAKE_SHORTAGE_H
 #define TESTS_FAKE_SHORTAGE_H
@@ -18,30 +18,33 @@
 #define SHORTAGE_ENV "GANTRY_TEST_SHORTAGE"
 
 struct shortage {
-	uint32_t at;    /* which allocation fails, from 1; 0: none */
-	uint32_t lasts; /* so do all that come after it */
+	uint32_t at;    /* number of the allocation that fails, from 1; 0: none */
+	uint32_t lasts; /* all later ones fail too */
 	/*
-	 * only those of libraries and plugins count: the program, that shortage.c is a part of, has
-	 * enough
+	 * only allocations of libraries and plugins count, not those of the program that contains
+	 * shortage.c
 	 */
 	uint32_t foreign;
 	uint32_t n;      /* allocations so far */
 	uint32_t failed; /* of them */
-	char file[64];   /* the library that wanted the first of these */
+	char file[64];   /* the library whose allocation failed first */
 };
 
-/* Can allocations fail here? Not in a sanitizer's build, whose allocator is not to be replaced. */
+/*
+ * Whether allocations can fail here. Not in a sanitizer build, whose allocator must not be
+ * replaced.
+ */
 bool shortage_can(void);
 
-/* From now on it counts, and fails, in this process; NULL: no longer. */
+/* From now on allocations of this process count, and fail as it says; NULL: no longer. */
 void shortage_use(struct shortage *shortage);
 
-/* Blocks of malloc() that the process has, and mappings. */
+/* Blocks of malloc() in the process, and mappings. */
 long shortage_blocks(void);
 long shortage_maps(void);
 /*
- * What the process has besides: entries of a folder of /proc/self, and mappings of memory that is
- * shared by a descriptor.
+ * Other resources of the process: entries of a directory of /proc/self, and mappings of memory that
+ * is shared by a descriptor.
  */
 long shortage_entries(const char *path);
 long shortage_regions(void);

@@ -28,7 +28,7 @@ struct thief_conf {
 struct thief {
 	const struct gantry_role_host *rh;
 	const struct thief_conf *conf;
-	struct gantry_client *victim, *client; /* client: of the attempt that is under way */
+	struct gantry_client *victim, *client; /* client of the attempt in progress */
 	uint64_t id;
 	uint8_t secret[GANTRY_SECRET_BYTES]; /* of the victim */
 	unsigned attempt;
@@ -138,7 +138,7 @@ static void try_next(void *arg)
 		t->done = 1;
 		if (t->victim_ended)
 			finish(t, NULL);
-		return; /* the end of the session takes another way */
+		return; /* the end of that session is handled elsewhere */
 	}
 	t->attempt++;
 	if (t->attempt == RIGHT && !t->victim)

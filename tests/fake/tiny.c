@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tiny - a transport with limits of your choice, and nothing behind them: for tests of what is said
- * about limits.
+ * tiny - a transport with selectable limits and no function, for tests of the messages about
+ * limits.
  *
- * What `scan` finds stands in the environment: GANTRY_TINY=LIST finds a device for each name of a
- * list with commas, and GANTRY_TINY=-TEXT fails with that text. Nothing connects; to be asked to do
- * so is a mistake of the test, as is listen without the option `listens`.
+ * The environment sets the result of `scan`: GANTRY_TINY=LIST finds a device for each name of a
+ * comma-separated list, and GANTRY_TINY=-TEXT fails with that text. Nothing connects: a connect is
+ * an error of the test, and so is a listen without the option `listens`.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -14,8 +14,8 @@
 enum { EV_ACCEPT, EV_CONNECTED, EV_MESSAGE, EV_REVOKE, EV_REVOKED, EV_CLOSED };
 
 /*
- * Connections are large, and mostly untouched. With FAKE_SPARES, so many are kept for the next
- * transport of this process, and cleared where they were used.
+ * Connections are large, and mostly unused. With FAKE_SPARES, so many are kept for the next
+ * transport of this process. Only the parts in use are cleared.
  */
 #ifdef FAKE_SPARES
 static struct fake_conn *spares[FAKE_SPARES];
@@ -39,7 +39,7 @@ static void free_conn(struct fake_conn *conn)
 	memset(conn->producers, 0, n_queues * sizeof(conn->producers[0]));
 	memset(conn->rmas, 0, n_rmas * sizeof(conn->rmas[0]));
 	memset(conn->registered, 0, sizeof(*conn) - offsetof(struct fake_conn, registered));
-	conn->n_ctrl = 0; /* of ctrl, nothing is looked at beyond that */
+	conn->n_ctrl = 0; /* the entries of ctrl beyond it are not read */
 	spares[n_spares++] = conn;
 }
 

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transport.h - a transport in memory whose far end is the test: it dials and accepts, sends
- * control messages byte by byte, forges what arrives in a queue, and makes any operation fail when
- * it is told to.
+ * transport.h - a transport in memory whose peer is the test: it connects and accepts, sends
+ * control messages byte by byte, forges messages in a queue, and makes any operation fail on
+ * request.
  *
  *     struct fake_transport ft;
  *     fake_transport_init(&ft);
- *     gn_device_open(loop, "dev0", "fake", &fake_transport_ops, &ft, &device);      conf is the
- *                                                                                   transport
- *                                                                                   itself
- *     conn = fake_dial(&ft, "volume0");   fake_ctrl_send(conn, ...); gn_loop_turn();
- *                                         fake_ctrl_recv(conn, ...);
- *     fake_transport_fini(&ft);           ends the program when a connection, queue, region was
- *                                         left or misused
+ *     gn_device_open(loop, "dev0", "fake", &fake_transport_ops, &ft, &device);  conf: the transport
+ *     conn = fake_dial(&ft, "volume0"); fake_ctrl_send(conn, ...); gn_loop_turn();
+ *     fake_ctrl_recv(conn, ...);
+ *     fake_transport_fini(&ft);  ends the program if a connection, queue or region was left or
+ * misused
  *
- * Events come from progress, as they should. The queues may be used by a lane's thread while the
- * test looks: every function takes the lock of the transport.
+ * Events are delivered by progress, as in a real transport. The thread of a lane may use the queues
+ * while the test reads them: every function takes the lock of the transport.
  */
 #ifndef FAKE_TRANSPORT_H
 #define FAKE_TRANSPORT_H
@@ -24,7 +22,7 @@
 
 #include <pthread.h>
 
-/* A power of two. Each connection has room for so many messages in each of its queues. */
+/* A power of two: the capacity of each queue of a connection, in messages. */
 #ifndef FAKE_MSGS
 #define FAKE_MSGS 256
 #endif
@@ -63,13 +61,13 @@ struct fake_queue {
 	int poll_rc; /* consumer: what poll_recv returns when it is negative */
 	int fd;
 	uint32_t armed;
-	uint8_t out[FAKE_MSGS][GANTRY_IMM_MAX]; /* producer: sent, not looked at */
+	uint8_t out[FAKE_MSGS][GANTRY_IMM_MAX]; /* producer: sent, not taken by the test */
 	uint32_t n_out, n_unflushed;
 	uint32_t n_flushes, n_sends;
-	int send_rc; /* producer: what send returns; 0: takes it */
+	int send_rc; /* producer: what send returns; 0: it accepts */
 	uint32_t n_refused;
-	struct gantry_inline_handler direct; /* consumer: as it was set last */
-	/* producer: a consumer that is handed each message back directly, inside the send */
+	struct gantry_inline_handler direct; /* consumer: the last one set */
+	/* producer: a consumer that gets each message back inside the send */
 	struct fake_queue *echo;
 };
 
@@ -79,9 +77,9 @@ struct fake_rma {
 	const struct gantry_region *used; /* as local memory, last */
 	struct gantry_rma pending[FAKE_MSGS];
 	uint32_t n_pending, n_flushed, n_submits;
-	uint32_t notes[FAKE_MSGS]; /* of writes that had one, not looked at */
+	uint32_t notes[FAKE_MSGS]; /* of writes that had one, not taken by the test */
 	uint32_t n_notes;
-	int submit_rc; /* what submit returns; 0: takes it */
+	int submit_rc; /* what submit returns; 0: it accepts */
 	int note_rc;   /* and for a write with a note, before that */
 	int status;    /* that moves end with */
 	int hold;      /* do not end them */
@@ -98,7 +96,7 @@ struct fake_conn {
 	struct {
 		uint8_t bytes[GANTRY_CTRL_MAX];
 		size_t len;
-	} ctrl[FAKE_CTRLS]; /* from the core, not looked at */
+	} ctrl[FAKE_CTRLS]; /* from the core, not taken by the test */
 	unsigned n_ctrl;
 	struct fake_queue consumers[FAKE_QUEUES], producers[FAKE_QUEUES];
 	struct fake_rma rmas[FAKE_QUEUES];
@@ -109,12 +107,12 @@ struct fake_conn {
 	char order[FAKE_ORDER];
 	unsigned n_order;
 	unsigned n_consumers, n_producers, n_rmas, n_imports, n_registered; /* that exist */
-	unsigned touched_queues, touched_rmas; /* places that were used: those of lower index */
+	unsigned touched_queues, touched_rmas; /* places in use so far: those of lower index */
 	uint32_t exports[FAKE_QUEUES];         /* handles that the core exported */
 	unsigned n_exports, n_revokes;         /* n_revokes: asked back */
-	/* the test sent what ends the session: replies before that may have got no doorbell */
+	/* the test has sent what ends the session: earlier replies may have got no doorbell */
 	int is_broken;
-	/* when, in steps of the transport; released: the last region */
+	/* time, in steps of the transport; released_at: of the last region */
 	unsigned disconnected_at, released_at;
 };
 
@@ -154,14 +152,14 @@ struct fake_transport {
 	unsigned n_conns;
 	struct fake_event *events[FAKE_EVENTS];
 	unsigned n_events;
-	struct gantry_peer peer;  /* whom dial pretends to be; same uid at first */
+	struct gantry_peer peer;  /* the peer that fake_dial() simulates; the same uid at first */
 	const char *import_error; /* the reason that import_error returns; NULL: "" */
 	uint32_t skew_handle;     /* added to the handle of what is imported */
-	int unmapped;             /* what is imported has no address, wanted or not */
+	int unmapped;             /* imported regions have no address, whatever the flags */
 	uint32_t import_flags;    /* GANTRY_IMPORT_* of the last import */
-	int keeps;                /* the peer does not answer when a region is asked back */
+	int keeps;                /* the peer does not answer a revoke */
 	uint32_t next_consumer;
-	uint8_t memory[FAKE_REGION_BYTES]; /* what imported regions show */
+	uint8_t memory[FAKE_REGION_BYTES]; /* contents of imported regions */
 };
 
 extern const struct gantry_transport_ops fake_transport_ops;
@@ -185,15 +183,15 @@ struct fake_conn *fake_dial(struct fake_transport *ft, const char *service);
  */
 struct fake_conn *fake_pending(struct fake_transport *ft);
 void fake_accept(struct fake_conn *conn);
-/* The connection is over, for the core. */
+/* End the connection, for the core. */
 void fake_close(struct fake_conn *conn, int reason);
 void fake_ctrl_send(struct fake_conn *conn, const void *msg, size_t len);
 /* Take the oldest message of the core. Returns its length, 0: none. buf: GANTRY_CTRL_MAX bytes. */
 size_t fake_ctrl_recv(struct fake_conn *conn, void *buf);
 void fake_revoke(struct fake_conn *conn, uint32_t handle);
 /*
- * The peer has signed off a region that the core asked back; rc -ETIMEDOUT: nobody knows. By itself
- * without `keeps`.
+ * The peer has released a region that the core revoked; rc -ETIMEDOUT: it did not answer. Called
+ * automatically if `keeps` is 0.
  */
 void fake_revoked(struct fake_conn *conn, uint32_t handle, int rc);
 

@@ -23,7 +23,7 @@ void fake_clock_stop(void)
 	gn_clock_set_fake(NULL);
 }
 
-/* What the test did before is before all that the new time sets off. */
+/* Release: earlier actions of the test are visible to a thread that reads the new time. */
 void fake_clock_advance(uint64_t ns)
 {
 	__atomic_fetch_add(&now_ns, ns, __ATOMIC_RELEASE);
@@ -55,8 +55,8 @@ static void nothing(void *arg)
 }
 
 /*
- * A call runs at the start of a turn, after the turn's time was taken: between the last two lies a
- * turn with new time.
+ * A call runs at the start of a turn, after the turn has read the clock. Between the last two calls
+ * there is a whole turn with the new time.
  */
 void fake_settle(struct fake_worker *fw)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * worker.h - a worker with one lane for tests of the core: its clock is turned by hand, and the
- * test can wait until it has gone round once, so that nothing depends on how fast it is.
+ * worker.h - a worker with one lane for tests of the core. The test sets its clock, and can wait
+ * until the worker has made a turn, so that no test depends on its speed.
  */
 #ifndef FAKE_WORKER_H
 #define FAKE_WORKER_H
@@ -16,8 +16,8 @@ struct fake_worker {
 };
 
 /*
- * Both clocks of the core stand at 1000 s from now on; before threads start. fake_clock_stop gives
- * the real one back.
+ * Both clocks of the core stop at 1000 s; call it before threads start. fake_clock_stop restores
+ * the real clock.
  */
 void fake_clock_start(void);
 void fake_clock_stop(void);
@@ -27,8 +27,8 @@ void fake_clock_advance(uint64_t ns);
 void fake_worker_start(struct fake_worker *fw);
 void fake_worker_stop(struct fake_worker *fw);
 /*
- * Every poller has been polled at least once since this was called, with the time of the call or
- * later.
+ * Wait until every poller has been polled at least once since the call, with the time of the call
+ * or later.
  */
 void fake_settle(struct fake_worker *fw);
 

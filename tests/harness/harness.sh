@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# harness.sh - does a failing test show? Runs a program with known verdicts and looks at what comes out as TAP.
+# harness.sh - a failing test is reported as such: runs a program with known verdicts and checks its TAP output
 tests=$top_srcdir/tests
 program=$top_builddir/tests/harness/verdicts
 n=0
@@ -22,7 +22,7 @@ count()
 	echo "$out" | grep -cE "$1"
 }
 
-# say LINES - what the filter makes of a program that prints this
+# filtered LINES - the output of the filter for a program that prints this
 filtered()
 {
 	printf '%s\n' "$@" | "${AWK:-awk}" -f "$tests/unity2tap.awk"

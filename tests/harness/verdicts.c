@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One test for each assertion that we use, true and false; harness.sh looks at the verdicts. Not a
+ * One test for each assertion in use, passing and failing; harness.sh checks the verdicts. Not a
  * test by itself.
  */
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cm.c - what a user does with an id of the connection manager, and the addresses of devices */
+/*
+ * cm.c - operations of the program on an id of the connection manager, and the addresses of devices
+ */
 #include <arpa/inet.h>
 #include <endian.h>
 
@@ -74,7 +76,7 @@ static int port_taken(const struct fv_id *but, const struct sockaddr_in *sin)
 		const struct fv_id *id = obj->self;
 		const struct sockaddr_in *own = &id->id.route.addr.src_sin;
 
-		/* what a listener has brought into being shares its port */
+		/* an id made by a listener shares its port */
 		if (id == but || id->state < FV_BOUND || id->passive || (id->reuse && but->reuse) ||
 		    own->sin_port != sin->sin_port)
 			continue;
@@ -346,7 +348,7 @@ static int resolve(struct fv_id *id, const struct sockaddr *src, const struct so
 		return 0;
 	}
 	id->remote_device = (unsigned)device;
-	if (id->any) { /* as the route to one's own address goes */
+	if (id->any) { /* as the route to a local address does */
 		id->any = 0;
 		id->device = (unsigned)device;
 		id->id.route.addr.src_sin.sin_addr = id->id.route.addr.dst_sin.sin_addr;

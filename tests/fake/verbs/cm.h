@@ -21,9 +21,9 @@ enum fv_state {
 	FV_CONNECTS,  /* request sent */
 	FV_REQUESTED, /* request came */
 	FV_ACCEPTED,  /* answered it */
-	FV_ANSWERED,  /* the answer came; its user has not seen it */
+	FV_ANSWERED,  /* the reply arrived; the program has not got the event */
 	FV_ESTABLISHED,
-	FV_CLOSES, /* asked the peer to disconnect */
+	FV_CLOSES, /* has sent the request to disconnect */
 	FV_LEFT,   /* the peer has asked */
 	FV_OVER
 };
@@ -43,18 +43,18 @@ struct fv_id {
 	/* of the connection */
 	uint8_t ack_timeout, retry, rnr_retry, init_depth, resp_res;
 	uint32_t qp_num, remote_qpn;
-	/* last message that carries something */
+	/* last message with private data or parameters */
 	struct rdma_conn_param param;
 	uint8_t data[256];
 	int reason;
-	enum fv_msg lost; /* what the cut wire has taken */
+	enum fv_msg lost; /* the message that the cut wire has dropped */
 };
 
 struct fv_event {
 	struct rdma_cm_event event;
 	struct fv_obj obj;
 	struct fv_event *next;
-	struct fv_id *owner; /* that waits for the acknowledgement */
+	struct fv_id *owner; /* which waits for the acknowledgement */
 	uint8_t data[256];
 };
 

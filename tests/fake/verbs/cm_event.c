@@ -72,8 +72,8 @@ static void set_data(struct fv_event *event, unsigned len)
 }
 
 /*
- * Its events that nobody has seen are not there any more; nor is the id that one of them would have
- * brought.
+ * Drop the events of an id that the program has not got, and the new id of a connection request
+ * among them.
  */
 void fv_cm_forget_events(struct fv_id *id)
 {
@@ -127,7 +127,7 @@ void fv_cm_move_events(struct fv_id *id, struct fv_channel *to)
 		fv_bell_quiet(&channel->bell);
 }
 
-/* The part of the library's work that is done when its user looks. */
+/* The part of the work of the library that is done when the program gets the event. */
 static void process(struct fv_event *event)
 {
 	struct fv_id *id = (struct fv_id *)event->event.id;
@@ -209,7 +209,7 @@ int rdma_ack_cm_event(struct rdma_cm_event *base)
 
 /* -- messages -- */
 
-/* An id for a request that came to a listener; its user sees it with the event. */
+/* An id for a request to a listener; the program gets it with the event. */
 struct fv_id *fv_cm_child(struct fv_id *listener)
 {
 	struct fv_id *child = fv_id_make((struct fv_channel *)listener->id.channel,
@@ -243,7 +243,10 @@ static void reject(struct fv_id *client, int reason, const void *data)
 		 FV_REJ_DATA);
 }
 
-/* What the other side grants is what this one may use: depths change sides. */
+/*
+ * The limits that the other side grants are those that this one may use: the two depths are
+ * swapped.
+ */
 static void swap_depths(struct rdma_conn_param *param)
 {
 	uint8_t depth = param->initiator_depth;
@@ -307,7 +310,7 @@ static void on_rtu(struct fv_id *client, struct fv_id *server)
 	fv_cm_event(server, RDMA_CM_EVENT_ESTABLISHED, 0, NULL, 0);
 }
 
-/* A client that has the answer, unseen, learns of it when it looks at that. */
+/* A client with a pending reply learns of the rejection when it processes the reply. */
 static void on_rej(struct fv_id *from, struct fv_id *to)
 {
 	if (!to || to->state == FV_OVER)
@@ -379,7 +382,7 @@ void fv_cm_send(struct fv_id *from, enum fv_msg msg)
 		deliver(from, msg);
 }
 
-/* They were sent again and again. */
+/* The dropped messages arrive, as retransmission would deliver them. */
 void fv_cm_healed(void)
 {
 	struct fv_obj *obj, *next;
@@ -482,8 +485,8 @@ void fv_cm_reset(void)
 	while ((obj = fv_first(FV_ID))) {
 		fv_cm_forget_events(obj->self);
 		/*
-		 * a child that nobody has seen may be gone now, never the first of the list by
-		 * itself
+		 * this may also free an id of a pending connection request, but never the first of
+		 * the list
 		 */
 		fv_id_free(obj->self);
 	}

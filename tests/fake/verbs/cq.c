@@ -200,7 +200,9 @@ int ibv_destroy_cq(struct ibv_cq *base)
 	return fv_leave(err);
 }
 
-/* As with rxe, what finds no place is lost for ever, and the slots of its queue with it. */
+/*
+ * As with rxe, a completion that does not fit is lost, and the slots of its queue are never freed.
+ */
 void fv_cq_push(struct fv_cq *cq, const struct fv_cqe *cqe, int solicited)
 {
 	if (cq->n == cq->size) {
@@ -266,7 +268,7 @@ int fv_poll_cq(struct ibv_cq *base, int n, struct ibv_wc *wc)
 	return fv_leave(i);
 }
 
-/* What is in the queue already raises no event. */
+/* Completions that are in the queue already raise no event. */
 int fv_req_notify_cq(struct ibv_cq *base, int solicited_only)
 {
 	int err = FV_ENTER(ibv_req_notify_cq);

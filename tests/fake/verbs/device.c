@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.c - devices, what they say of themselves, contexts and asynchronous events */
+/* device.c - devices, their attributes, contexts and asynchronous events */
 #include <endian.h>
 #include <stdio.h>
 
@@ -303,7 +303,7 @@ static const struct ibv_gid_entry *find_gid(struct ibv_context *context, uint32_
 	return NULL;
 }
 
-/* A place of the table that is empty reads as zeros. */
+/* An empty entry of the table reads as zeros. */
 int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
 	int err = FV_ENTER(ibv_query_gid);

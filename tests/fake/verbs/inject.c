@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* inject.c - the lock, the objects that exist, failures on demand and what the user did wrong */
+/* inject.c - the lock, the list of objects, failures on demand and the record of misuse */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -133,7 +133,7 @@ const char *fake_verbs_check_clean(void)
 			unacked += obj->unacked;
 		}
 		used = add_text(used, kind_names[kind], n);
-		if (kind != FV_ID) /* these are events of their own */
+		if (kind != FV_ID) /* events of ids are objects themselves */
 			used = add_text(used, "events not acknowledged", unacked);
 	}
 	if (used)
@@ -262,7 +262,7 @@ void fv_bell_close(struct fv_bell *bell)
 	close(bell->fd);
 }
 
-/* Each ring is an edge of its own for epoll. */
+/* Each ring is a new edge for epoll. */
 void fv_bell_ring(struct fv_bell *bell)
 {
 	if (eventfd_write(bell->fd, 1) != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory.c - protection domains and memory regions. A key is used once: 24 bits that count, 8 that
- * look like chance.
+ * memory.c - protection domains and memory regions. A key is used once: 24 bits of a counter, 8
+ * bits that look random.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -165,8 +165,8 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 }
 
 /*
- * The headers lead here from ibv_reg_mr() when the compiler does not know the access flags: a
- * failure of either counts.
+ * The headers call this instead of ibv_reg_mr() if the compiler does not know the access flags. A
+ * failure injected for either applies.
  */
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				unsigned access)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * priv.h - within the fake. One lock guards everything: FV_ENTER takes it, fv_leave*() gives it
- * back.
+ * priv.h - internal declarations of the fake. One lock protects everything: FV_ENTER takes it,
+ * fv_leave*() releases it.
  */
 #ifndef FAKE_VERBS_PRIV_H
 #define FAKE_VERBS_PRIV_H
@@ -14,7 +14,7 @@
 
 #include "verbs.h"
 
-/* the functions behind these names are ours */
+/* this file defines the functions with these names */
 #undef ibv_get_device_list
 #undef ibv_query_port
 #undef ibv_reg_mr
@@ -66,12 +66,12 @@ enum fv_kind {
 struct fv_obj {
 	struct fv_obj *next, **link;
 	void *self;       /* what the user has */
-	unsigned users;   /* other objects that need it */
-	unsigned unacked; /* events of it that were got and not acknowledged */
+	unsigned users;   /* other objects that depend on it */
+	unsigned unacked; /* events of it that the program got and has not acknowledged */
 	int hidden;       /* not the user's: no leak */
 };
 
-/* A file descriptor that is readable while there is something to get. */
+/* A file descriptor that is readable while an event is pending. */
 struct fv_bell {
 	int fd;
 	int rung;
@@ -120,7 +120,7 @@ struct fv_comp_channel {
 
 struct fv_cqe {
 	struct ibv_wc wc;
-	uint32_t slots; /* of the queue that polling it frees */
+	uint32_t slots; /* slots of the send or receive queue that polling it frees */
 	uint8_t is_recv, signalled;
 };
 
@@ -187,16 +187,19 @@ void *fv_alloc(size_t size); /* zeroed; ends the program when there is none */
 void fv_add(enum fv_kind kind, struct fv_obj *obj, void *self);
 void fv_remove(struct fv_obj *obj);
 struct fv_obj *fv_first(enum fv_kind kind);
-/* Is it what it should be? NULL is not. An error is noted as misuse of a function. 0 or EINVAL. */
+/*
+ * Check the type of an object; NULL is an error. Records an error as misuse of a function. Returns
+ * 0 or EINVAL.
+ */
 int fv_check(enum fv_kind kind, const void *self, const char *function);
-/* Note it when an object goes that has events which nobody acknowledged. */
+/* Record misuse if an object is destroyed while events of it are not acknowledged. */
 void fv_check_acked(struct fv_obj *obj, const char *function);
 
 int fv_bell_open(struct fv_bell *bell); /* 0 or an errno */
 void fv_bell_close(struct fv_bell *bell);
 void fv_bell_ring(struct fv_bell *bell);
 void fv_bell_quiet(struct fv_bell *bell);
-/* without the lock; 0, or an errno: EAGAIN when fd does not block */
+/* Waits without the lock. Returns 0, or an errno: EAGAIN if fd does not block. */
 int fv_bell_wait(int fd);
 
 /* -- device.c -- */
@@ -242,7 +245,7 @@ void fv_qp_reset(void);
 void fv_qp_renumber(void);
 
 /* -- wire.c -- */
-/* Let go what can: of a queue pair, and of the one that sends to it. */
+/* Execute the work requests that can run: of a queue pair, and of its peer. */
 void fv_wire_run(struct fv_qp *qp);
 int fv_wire_is_cut(void);
 void fv_wire_reset(void);

@@ -5,7 +5,7 @@
 #define FIRST_QPN 17
 #define POISON 0xdeadbeefu
 
-static struct fv_qp **qps; /* by number; NULL: gone. A number is used once. */
+static struct fv_qp **qps; /* by number; NULL: destroyed. A number is used once. */
 static uint32_t n_qps, room;
 static uint64_t next_seq;
 
@@ -285,7 +285,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 
 /* -- completions -- */
 
-/* With an error, only the id, the status and the queue pair can be believed. */
+/* With an error, only the id, the status and the queue pair are valid. */
 static void push(struct ibv_cq *cq, struct fv_cqe *cqe, enum ibv_wc_status status, int solicited)
 {
 	cqe->wc.status = status;
@@ -296,7 +296,7 @@ static void push(struct ibv_cq *cq, struct fv_cqe *cqe, enum ibv_wc_status statu
 	fv_cq_push((struct fv_cq *)cq, cqe, solicited);
 }
 
-/* The oldest work request of the send queue is done. */
+/* The oldest work request of the send queue has completed. */
 void fv_qp_sent(struct fv_qp *qp, enum ibv_wc_status status, uint32_t byte_len)
 {
 	static const enum ibv_wc_opcode opcodes[] = {
@@ -323,7 +323,7 @@ void fv_qp_sent(struct fv_qp *qp, enum ibv_wc_status status, uint32_t byte_len)
 	push(qp->qp.send_cq, &cqe, status, 0);
 }
 
-/* The oldest receive is used up, by send of the peer; NULL: by nobody. */
+/* The oldest receive is consumed, by a send of the peer; NULL: flushed. */
 void fv_qp_received(struct fv_qp *qp, enum ibv_wc_status status, const struct fv_send *send)
 {
 	struct fv_cqe cqe = {.wc = {.wr_id = qp->rq[qp->rq_head].wr_id,

@@ -35,21 +35,21 @@
 /* -- the whole -- */
 
 /*
- * Forget everything, free everything; two devices, "fake0" at 127.0.0.1 and 10.99.0.1, "fake1" at
+ * Destroy everything. Then there are two devices, "fake0" at 127.0.0.1 and 10.99.0.1, "fake1" at
  * 127.0.0.2 and 10.99.0.2.
  */
 void fake_verbs_reset(void);
 /*
- * While no queue pair and no memory region exists: their numbers and keys begin anew, as after a
- * reset.
+ * Restart the numbers of queue pairs and keys of memory regions, as after a reset. None of either
+ * may exist.
  */
 void fake_verbs_renumber(void);
 /*
- * What is wrong: misuse since the reset, objects that exist, events that nobody acknowledged. ""
- * when all is well. The text is good until the next call.
+ * Returns the errors: misuse since the reset, objects that exist, events that were not
+ * acknowledged. "": none. The text is valid until the next call.
  */
 const char *fake_verbs_check_clean(void);
-/* The misuse so far was meant. Returns how many there were. */
+/* The misuse so far was intended. Returns its count. */
 unsigned fake_verbs_forgive(void);
 
 /*
@@ -68,14 +68,14 @@ struct fake_counters {
 	uint64_t doorbells; /* calls of post_send that posted something */
 	uint64_t send_wrs, signalled, inlined;
 	uint64_t recv_bells, recv_wrs;
-	uint64_t sends, writes, reads; /* done on the wire, with immediate data or without */
+	uint64_t sends, writes, reads; /* executed on the wire, with immediate data or without */
 	uint64_t bytes;                /* moved by them */
 	uint64_t polls, empty_polls, completions;
 	uint64_t arms, cq_events, cq_acks;
 	uint64_t cm_events, cm_acks; /* got and acknowledged */
 	uint64_t async_events, async_acks;
 	uint64_t rnr_naks; /* sends that found no receive, each counted once */
-	/* work requests that met a wire that was cut, or no peer, each counted once */
+	/* work requests that found the wire cut, or no peer, each counted once */
 	uint64_t lost;
 	uint64_t overruns; /* completions lost because a queue was full */
 };
@@ -84,7 +84,10 @@ void fake_verbs_counters(struct fake_counters *counters);
 
 /* -- devices -- */
 
-/* What a device says and keeps to. A test changes it before the device is used. */
+/*
+ * Attributes of a device, which it reports and enforces. A test changes them before the device is
+ * used.
+ */
 struct fake_device {
 	char name[IBV_SYSFS_NAME_MAX];
 	struct ibv_device_attr attr;
@@ -115,7 +118,7 @@ void fake_async_push(unsigned index, enum ibv_event_type type, void *element);
 
 /* -- the wire -- */
 
-/* Nothing arrives any more, nothing is answered; 0: what waited arrives. */
+/* No message arrives any more, and none is answered; 0: the waiting ones arrive. */
 void fake_wire_cut(int on);
 /*
  * One more period of the retry timers passes, n times. Sends that have used up their retries fail.
@@ -128,11 +131,10 @@ unsigned fake_wire_timeout(unsigned n);
  * in any case.
  */
 void fake_wire_rnr_at_once(int on);
-/* Keep what is posted; 0: let it go, in the order of posting. */
+/* Hold what is posted; 0: execute it, in the order of posting. */
 void fake_wire_hold(int on);
 /*
- * Let the oldest held work request go, of qp or of all (NULL). 1: one went, 0: there is none that
- * can.
+ * Execute the oldest held work request, of qp or of all (NULL). Returns 1: done, 0: none can run.
  */
 int fake_wire_step(struct ibv_qp *qp);
 /*
@@ -140,22 +142,20 @@ int fake_wire_step(struct ibv_qp *qp);
  * order can be.
  */
 int fake_wire_step_any(unsigned number);
-/* Work requests on the way, of qp or of all (NULL). */
+/* Number of outstanding work requests, of qp or of all (NULL). */
 unsigned fake_wire_waiting(struct ibv_qp *qp);
 
 /* -- connection manager -- */
 
 /*
- * An event for an id, as if the kernel had raised it; no state changes by it. CONNECT_REQUEST: id
- * listens, and the event brings a new id that nobody stands behind. Private data comes padded with
- * zeros to the size of its message, as with a real one: 56 bytes with CONNECT_REQUEST, 196 with
- * ESTABLISHED, 148 with REJECTED.
+ * Inject an event for an id, as if the kernel had raised it; no state changes. CONNECT_REQUEST: id
+ * listens, and the event has a new id without a peer. Private data is padded with zeros to the size
+ * of its message, as with a real one: 56 bytes with CONNECT_REQUEST, 196 with ESTABLISHED, 148 with
+ * REJECTED.
  */
 void fake_cm_push(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status, const void *data,
 		  unsigned len);
-/*
- * A device goes away: DEVICE_REMOVAL for every id on it, IBV_EVENT_DEVICE_FATAL for every context.
- */
+/* Remove a device: DEVICE_REMOVAL for every id on it, IBV_EVENT_DEVICE_FATAL for every context. */
 void fake_device_remove(unsigned index);
 /*
  * The connection manager gives up on what the cut wire has lost: UNREACHABLE, or DISCONNECTED with

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire.c - moves the oldest work request of a send queue, when it can go: reads its memory now, not
- * when it was posted
+ * wire.c - executes the oldest work request of a send queue when it can run. It reads the memory at
+ * that time, not at posting.
  */
 #include "priv.h"
 
@@ -29,7 +29,7 @@ static int add(struct parts *parts, void *ptr, uint64_t len)
 	return 0;
 }
 
-/* Local memory, as a list of its user says. 0, or -1: not allowed. */
+/* Local memory, as a scatter/gather list names it. Returns 0, or -1: not allowed. */
 static int add_local(struct parts *parts, const struct fv_qp *qp, const struct ibv_sge *sge, int n,
 		     unsigned access)
 {
@@ -43,9 +43,9 @@ static int add_local(struct parts *parts, const struct fv_qp *qp, const struct i
 }
 
 /*
- * Small aligned pieces land in words of 32 bits, as they are looked for: who does so with atomic
- * loads, without a completion, is right to, and sees what was done before. A wider store would not
- * say that of its second half to the thread sanitizer.
+ * Small aligned data is stored as atomic words of 32 bits, with release order. A program may poll
+ * such words by atomic loads, without a completion, and then sees all earlier writes. With a wider
+ * store the thread sanitizer would not know that for the second half.
  */
 static void copy(char *to, char *from, uint64_t n)
 {
@@ -59,7 +59,7 @@ static void copy(char *to, char *from, uint64_t n)
 		__atomic_store_n(&t[i], __atomic_load_n(&f[i], __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
 }
 
-/* n bytes, which both have, from the one to the other */
+/* copy n bytes, which both lists have */
 static void move(struct parts *to, struct parts *from, uint64_t n)
 {
 	int t = 0, f = 0;
@@ -100,7 +100,7 @@ static void fail(struct fv_qp *qp, enum ibv_wc_status status)
 	fv_qp_error(qp);
 }
 
-/* The peer has seen a request that it does not allow: both are done. */
+/* The peer received a request that it does not allow: both queue pairs fail. */
 static void refuse(struct fv_qp *qp, struct fv_qp *peer, enum ibv_wc_status status)
 {
 	fv_qp_error(peer);
@@ -165,7 +165,7 @@ static void do_rdma(struct fv_qp *qp, struct fv_qp *peer, struct fv_send *send, 
 	fv_qp_sent(qp, IBV_WC_SUCCESS, send->length);
 }
 
-/* The wait begins, if it has not begun. Each work request is counted once for each reason. */
+/* Start to wait, if it is not waiting yet. Each work request is counted once for each reason. */
 static int wait_for(struct fv_send *send, enum fv_wait wait)
 {
 	if (send->wait != wait) {
@@ -179,7 +179,7 @@ static int wait_for(struct fv_send *send, enum fv_wait wait)
 	return 0;
 }
 
-/* The oldest work request of a queue. 1: it has gone, 0: it waits, or there is none. */
+/* Execute the oldest work request of a queue. Returns 1: done; 0: it waits, or there is none. */
 static int go(struct fv_qp *qp)
 {
 	struct fv_send *send = &qp->sq[qp->sq_head];
@@ -223,7 +223,7 @@ void fv_wire_run(struct fv_qp *qp)
 		;
 }
 
-/* The queue pair whose oldest work request was posted first, not before seq. */
+/* The queue pair whose oldest work request was posted first, but not before seq. */
 static struct fv_qp *oldest(uint64_t seq)
 {
 	struct fv_qp *found = NULL, *qp;
@@ -237,7 +237,7 @@ static struct fv_qp *oldest(uint64_t seq)
 	return found;
 }
 
-/* The first posted that can go. 1: one went. */
+/* Execute the first posted work request that can run. Returns 1: done. */
 static int go_oldest(void)
 {
 	uint64_t seq = 0;
