@@ -165,7 +165,7 @@ static void test_the_gateway_is_killed_and_comes_again(void)
 	read_all();
 }
 
-/* The target completes the IOs that it held for the killed gateway before the new session begins. */
+/* The target completes the IOs of the killed gateway before the new session begins. */
 static void test_the_target_holds_much_of_it_when_the_gateway_is_killed(void)
 {
 	const struct served_options options = {

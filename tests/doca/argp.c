@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parser of command lines: what programs register, what users write, what goes wrong. */
+/* The parser of command lines: registered parameters, arguments of users, and errors. */
 #include <doca_version.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -292,7 +292,7 @@ static void nameless(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, START("-x"));
 }
 
-/* without a name the program has that of its file, without the folder */
+/* without a name the program is called by its file name, without the directory */
 static void a_program_without_a_name_has_that_of_its_file(void)
 {
 	char usage[300];
@@ -475,7 +475,7 @@ static void incomplete(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_destroy());
 }
 
-/* params belong to the parser, also those whose registration failed (section 3) */
+/* the parser owns all params, including those whose registration failed (section 3) */
 static void an_incomplete_option_is_refused(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(incomplete));

@@ -196,8 +196,7 @@ void tearDown(void)
 }
 
 /*
- * MUST: own memory is read and written without any permission having been set, whatever its
- * alignment.
+ * MUST: a task reads and writes local memory without permissions being set, at any alignment.
  */
 static void MUST_a_copy_needs_no_permissions_and_no_alignment(void)
 {
@@ -214,8 +213,8 @@ static void MUST_a_copy_needs_no_permissions_and_no_alignment(void)
 }
 
 /*
- * MUST: tasks are allocated and submitted in the callback that says RUNNING; start is SUCCESS, and
- * they end by progress.
+ * MUST: a program can allocate and submit tasks in the callback that reports RUNNING. Start returns
+ * SUCCESS, and progress completes the tasks.
  */
 static void MUST_tasks_are_submitted_in_the_callback_of_RUNNING(void)
 {
@@ -356,8 +355,8 @@ static void MUST_the_main_thread_takes_over_the_engine_of_a_worker(void)
 }
 
 /*
- * MUST: the handle, taken before any context is there, wakes the one who has armed it; the loop
- * that empties it ends.
+ * MUST: a handle that was obtained before any context exists wakes the thread that armed it. The
+ * loop that drains it ends.
  */
 static void MUST_a_program_that_waits_for_events_is_woken_for_each(void)
 {

@@ -339,7 +339,7 @@ static void test_chain_and_unchain(void)
 	TEST_ASSERT_EQUAL_UINT32(N_BUFS, n_free());
 }
 
-/* MUST: the first of a list gives all of it back; the others are not to be touched. */
+/* MUST: releasing the head of a list releases the whole list; other elements become invalid. */
 static void test_references_of_a_list_are_those_of_its_first(void)
 {
 	struct doca_buf *a = by_addr(0, 1), *b = by_addr(0, 1);
@@ -387,8 +387,8 @@ static void test_addresses_of_an_imported_map(void)
 }
 
 /*
- * MUST: the length is the source's data_len; it goes behind the data of the destination, whose
- * data_len grows by it.
+ * MUST: a copy appends data_len bytes of the source to the data of the destination, whose data_len
+ * grows by that length.
  */
 static void test_copy_appends(void)
 {

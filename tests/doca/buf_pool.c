@@ -31,7 +31,7 @@ static void expect_free(uint32_t expected)
 	TEST_ASSERT_EQUAL_UINT32(expected, n);
 }
 
-/* Every element is given out once, whole, in the map, aligned, apart from the others. */
+/* The pool returns every element once. Elements lie in the map, are aligned and do not overlap. */
 static void test_elements(void)
 {
 	struct doca_buf *bufs[N], *more;
@@ -92,7 +92,7 @@ static void test_set_up_of_a_pool(void)
 }
 
 /*
- * A map that was stopped, or has become another one meanwhile, gives no buffer, and none gets lost.
+ * If the map was stopped or changed, the pool returns no buffer, and loses none.
  */
 static void test_a_pool_whose_map_is_gone(void)
 {

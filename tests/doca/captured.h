@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * captured.h - what a function prints, in a process of its own, so that whatever is set there ends
- * with it.
+ * captured.h - captures the output of a function that runs in a child process, so that its changes
+ * to global state end with it.
  */
 #ifndef TEST_CAPTURED_H
 #define TEST_CAPTURED_H
@@ -54,7 +54,7 @@ static int captured(void (*fn)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* How often one text stands in another. */
+/* Number of occurrences of one text in another. */
 static inline int count(const char *text, const char *what)
 {
 	int n = 0;

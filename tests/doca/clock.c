@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Clocks of a device beside those of the host, and hints about memory. */
+/* Clocks of a device compared with those of the host, and memory hints. */
 #include <doca_clock.h>
 #include <doca_mmap_advise.h>
 
@@ -54,8 +54,7 @@ static void every_clock_goes_forward(void)
 }
 
 /*
- * Two names of the same clock are read at the same time: they differ by no more than the margin
- * says.
+ * Both readings of a pair name the same clock, so they differ by at most the reported margin.
  */
 static void a_pair_was_read_within_its_margin(void)
 {

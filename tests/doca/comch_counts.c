@@ -40,7 +40,7 @@ static void pass_one(unsigned int n)
 	NEED(peer.length == 100);
 }
 
-/* Others have sent so much to this consumer. */
+/* Simulate n_others messages from other producers to this consumer. */
 static void late(uint32_t n_others)
 {
 	open_both();
@@ -95,7 +95,7 @@ static void wrap(void)
 		pass_one(i);
 	NEED(peer.consumer->n_posted == 29 && peer.consumer->n_used == 29);
 	fast_post(&peer, 0, 50);
-	/* longer than what is posted: its callback says so */
+	/* longer than the posted buffer: the callback of the send reports an error */
 	NEED_OK(fast_try_send(&f, 0, 100, NULL, 0));
 	UNTIL(&f, f.n_failed == 1);
 	NEED(f.send_status == DOCA_ERROR_INVALID_VALUE);

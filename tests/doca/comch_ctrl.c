@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_ctrl.c - the control path of Comch between processes: what programs rely on, rule by rule.
- * The name of a test says the rule; "MUST" rules are those without which a program fails, hangs or
- * crashes.
+ * comch_ctrl.c - the control path of Comch between processes: one test for each rule that programs
+ * depend on. The name of a test is the rule. If a "MUST" rule is violated, programs fail, hang or
+ * crash.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_data.c - the fast path of Comch between processes, rule by rule. The name of a test says
- * the rule.
+ * comch_data.c - the fast path of Comch between processes: one test for each rule. The name of a
+ * test is the rule.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static void announcing_server(void)
 	rig_hear(RIG_SERVER, 's');
 	NEED(strcmp(f.consumer_journal, "1") == 0);
 	UNTIL(&f, state_of(doca_comch_consumer_as_ctx(f.consumer)) == DOCA_CTX_STATE_RUNNING);
-	/* stop, with the engine of the connection at rest, then say so by a message */
+	/* stop without progress of the connection's engine, then notify the peer by a message */
 	NEED_OK(doca_ctx_stop(doca_comch_consumer_as_ctx(f.consumer)));
 	NEED(strcmp(f.consumer_journal, "120") == 0);
 	side_send(&s, "it is gone");
@@ -163,7 +163,7 @@ static void MUST_submit_says_AGAIN_without_a_posted_receive_and_looks_for_credit
 	rig_run(late_server, hasty_client);
 }
 
-/* -- nobody progresses the control engines: all kinds of messages, each once and in order -- */
+/* -- no thread progresses the control engines: all kinds of messages, each once and in order -- */
 
 #define STREAM 20000u
 
@@ -179,7 +179,7 @@ static size_t length_of(uint32_t n)
 	return lengths[n * 7 % 8 ^ (n / 64 & 1)];
 }
 
-/* The oracle: which message it is stands in the immediate data and in each word of the data. */
+/* Check a message: its number is in the immediate data and in each word of the data. */
 static void check(struct fast *fast)
 {
 	struct number number;

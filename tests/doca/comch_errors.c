@@ -25,9 +25,9 @@ void tearDown(void)
 {
 }
 
-/* -- a client that is frozen: R runs, C connected, Z it is frozen, T it may go on -- */
+/* -- a frozen client: R runs, C connected, Z is frozen, T continue -- */
 
-/* What the client is to find when it goes on; 0: anything. */
+/* Expected state of the client after it continues; 0: any. */
 static struct {
 	uint32_t wanted; /* messages */
 	unsigned int n_consumers;
@@ -82,7 +82,8 @@ static uint32_t send_all(void)
 static struct fast fast;
 
 /*
- * They start, though the client cannot be told yet. It will not hear of one that is gone by then.
+ * Consumers start although the frozen client cannot be notified yet. The client is not notified of
+ * a consumer that has ended before it continues.
  */
 static void start_consumers(void)
 {
@@ -122,7 +123,7 @@ static void stopping_server(void)
 	serve_frozen_client();
 	n = send_all();
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s.ctx));
-	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE); /* it does not wait for ever */
+	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE); /* stop ends in time */
 	NEED(s.n_failed == 64 && s.n_sent + 64 == n);
 	side_close(&s);
 	rig_tell(RIG_TEST, 'T');
@@ -178,7 +179,7 @@ static void a_server_stops_although_a_client_takes_nothing(void)
 	with_frozen_client(stopping_server);
 }
 
-/* -- functions: a server has the clients of the function that its representor stands for -- */
+/* -- functions: a server accepts the clients of the function that its representor represents -- */
 
 static void open_server(struct side *side, const char *rep_pci, const char *name)
 {
@@ -265,7 +266,7 @@ static void only_clients_on_the_function_of_the_representor_reach_a_server(void)
 
 /* -- names -- */
 
-/* Programs use such names; each is its own server, however alike they look. */
+/* Programs use such names; each name is a separate server, even if names differ little. */
 static void many_names(void)
 {
 	static char names[6][121] = {"comch_ctrl_path_sample_server", "dma copy server", "a/../b",
@@ -371,8 +372,8 @@ static void crowd(void)
 	refused(&clients[most]);
 	side_stop(&clients[0]);
 	UNTIL(&s, s.n_lost == 1);
-	side_start(&clients[most]);                                /* there is room again */
-	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s.ctx)); /* all are told */
+	side_start(&clients[most]);                                /* below the limit again */
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s.ctx)); /* notifies all clients */
 	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE);
 	for (uint32_t i = 1; i <= most; i++) {
 		UNTIL(&clients[i], state_of(clients[i].ctx) == DOCA_CTX_STATE_IDLE);

@@ -18,16 +18,16 @@ struct fast {
 	struct doca_pe *pe; /* of both */
 	struct doca_comch_consumer *consumer;
 	struct doca_comch_producer *producer;
-	uint32_t to; /* consumer of the peer; at first the one that the side knows */
+	uint32_t to; /* consumer of the peer; initially the one that was reported to the side */
 	unsigned int n_received, n_flushed, n_sent, n_failed;
 	doca_error_t recv_status, send_status; /* of the last that failed */
 	size_t length;                         /* of the last that was received */
 	char *data;
 	uint8_t imm[64];
 	uint32_t imm_len, from;
-	bool not_ours; /* whose memory it is */
-	bool keep;     /* buffers and tasks are not given back, the receive is posted again */
-	bool hold;     /* tasks that end stay with the program: kept */
+	bool not_ours; /* the rig does not own `mem` */
+	bool keep;     /* do not free buffers and tasks; post the receive again */
+	bool hold;     /* do not free completed tasks: kept */
 	struct doca_task *kept;
 	void (*on_received)(struct fast *f);
 	char consumer_journal[64], producer_journal[64];

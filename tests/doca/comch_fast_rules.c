@@ -109,7 +109,7 @@ static void produce_again(struct doca_comch_producer_task_send *task, union doca
 	doca_task_set_user_data(t, (union doca_data){.u64 = n_again});
 	memcpy(imm, &n_again, sizeof(imm));
 	doca_comch_producer_task_send_set_imm_data(task, imm, sizeof(imm));
-	/* programs spin in a callback; receives are posted meanwhile */
+	/* programs spin in a callback while they post receives */
 	while ((result = doca_task_submit(t)) == DOCA_ERROR_AGAIN)
 		doca_pe_progress(peer.pe);
 	NEED_OK(result);

@@ -42,7 +42,7 @@ static void close_both(void)
 	fast_close_both(&f, &peer);
 }
 
-/* What a row allocates is posted or sent, or given back at once. */
+/* Submit the task that a row has allocated, or free it at once. */
 static doca_error_t end(doca_error_t result, struct doca_task *task, bool and_submit)
 {
 	if (result != DOCA_SUCCESS)
@@ -158,7 +158,7 @@ static void walk_consumer(void)
 	NEED(strcmp(f.consumer_journal, "12") == 0);
 	TRY(consumer_ctx(), consumer_rows);
 	drain(f.pe);
-	/* a receive ends when something comes, not when it is posted */
+	/* a receive completes when a message arrives, not when it is posted */
 	NEED(f.n_received + f.n_flushed == 0);
 	NEED_RESULT(GOES_ON, doca_ctx_stop(consumer_ctx()));
 	NEED(strcmp(f.consumer_journal, "123") == 0 && f.n_flushed == 0);
@@ -197,7 +197,7 @@ static void stopped_while_starting(void)
 	doca_task_free(doca_comch_consumer_task_post_recv_as_task(task));
 	NEED(doca_pe_progress(f.pe) == 1);
 	NEED(strcmp(f.consumer_journal, "10130") == 0);
-	UNTIL(&s, s.n_expired == 2); /* the peer has heard of both */
+	UNTIL(&s, s.n_expired == 2); /* the peer was notified of both */
 	close_both();
 }
 
@@ -261,7 +261,7 @@ static doca_error_t p_alloc(void)
 	return take_send(false);
 }
 
-/* A queue of the peer is new to it: AGAIN until both know of it. */
+/* The first send to a consumer returns AGAIN until both ends have set up the queue. */
 static doca_error_t p_send(void)
 {
 	const uint64_t until = rig_now() + RIG_DEADLINE_NS;
@@ -314,7 +314,7 @@ static void walk_producer(void)
 	NEED_OK(doca_ctx_start(producer_ctx())); /* running when it returns */
 	NEED(strcmp(f.producer_journal, "2") == 0);
 	TRY(producer_ctx(), producer_rows);
-	/* the end of the task that was sent has not been told */
+	/* the completion of the sent task was not delivered yet */
 	NEED_RESULT(GOES_ON, doca_ctx_stop(producer_ctx()));
 	NEED(strcmp(f.producer_journal, "23") == 0);
 	TRY(producer_ctx(), producer_rows);
@@ -394,8 +394,8 @@ static void end_producer(struct fast *fast)
 }
 
 /*
- * Who answered is expected to answer again, until it is gone; who asked may be gone before the next
- * send.
+ * The library expects a producer that answered to answer again, until it is destroyed. The producer
+ * that asked can be destroyed before the next send.
  */
 static void gone_before_the_answer(void)
 {
@@ -412,7 +412,7 @@ static void gone_before_the_answer(void)
 	ask();
 	UNTIL(&f, f.n_received == 2);
 	end_producer(&peer);
-	ask(); /* nobody answers */
+	ask(); /* no producer answers */
 	fast_add_producer(&peer, 4);
 	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(peer.producer)));
 	fast_send(&peer, 0, 0, "y", 1);
@@ -437,8 +437,8 @@ static void consumers_and_producers_go_while_an_answer_is_expected_of_them(void)
 /* -- their connection -- */
 
 /*
- * Whatever of them runs or starts keeps the server from stopping and from disconnecting, and the
- * client from stopping.
+ * While a consumer or producer runs or starts, the server cannot stop or disconnect, and the client
+ * cannot stop.
  */
 static void in_use(struct doca_ctx *ctx)
 {
@@ -495,7 +495,7 @@ static void killed_server(void)
 	UNTIL(&s, false);
 }
 
-/* The server dies while one consumer starts, another runs, and a producer has sent. */
+/* The server is killed while one consumer starts, another runs, and a producer has sent. */
 static void bereaved_client(void)
 {
 	struct doca_comch_consumer *starting;
@@ -516,7 +516,7 @@ static void bereaved_client(void)
 	rig_tell(RIG_TEST, 'k');
 	rig_hear(RIG_CLIENT, 'd');
 	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_STOPPING);
-	/* their engine says what happened before, and they stay until they are stopped */
+	/* their engine delivers earlier events, and they run until they are stopped */
 	ctx = doca_comch_consumer_as_ctx(starting);
 	UNTIL(&f, state_of(ctx) == DOCA_CTX_STATE_RUNNING);
 	UNTIL(&peer, peer.n_sent == 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_hostile.c - programs that are careless or worse: they stop, free, destroy and start again
- * where nobody expects it, and die at any moment. Nothing crashes, each task ends once, nothing
- * stays open.
+ * comch_hostile.c - careless and hostile programs: they stop, free, destroy and restart objects at
+ * unexpected points, and are killed at any moment. No peer crashes, each task completes exactly
+ * once, and no resource leaks.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -80,7 +80,7 @@ static void wrong_everywhere(void)
 		side_send(&s, "wrong!");
 	UNTIL(&c, c.n_messages == 20 && c.n_sent == 20);
 	NEED(n_wrong == 41);
-	/* the connection of another, tasks that are nobody's any more */
+	/* a connection of another object, tasks whose object was destroyed */
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
 		    doca_comch_server_task_send_alloc_init(s.server, c.conn, "x", 1, &task));
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
@@ -155,7 +155,7 @@ static void stop_in_callback(void)
 		if (s.n_connected && s.n_sent + s.n_failed < 40 &&
 		    state_of(s.ctx) == DOCA_CTX_STATE_RUNNING)
 			side_try_send(&s, "pong", 4);
-		stop_now(stopper); /* for the ends of tasks, whose callbacks have no hook */
+		stop_now(stopper); /* for completions of tasks, whose callbacks have no hook */
 	}
 	length = strlen(stopper->journal);
 	NEED(stopper->journal[length - 1] == '0');
@@ -265,7 +265,7 @@ static void free_in_flight(void)
 	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
 	fast_send(&f, 0, 900, "x", 1); /* to one that was freed */
 	UNTIL(&peer, doca_pe_progress(f.pe) && f.n_sent == 1);
-	/* sends that wait for their turn: their messages go, their ends are not told */
+	/* queued sends that are freed: messages are sent, completions are not delivered */
 	for (int i = 0; i < 64; i++) {
 		NEED_OK(doca_comch_client_task_send_alloc_init(c.client, c.conn, "free", 4,
 							       &sends[i]));
@@ -337,7 +337,7 @@ static void a_client_starts_again_in_the_callback_of_IDLE_hundreds_of_times(void
 
 static unsigned int seed;
 
-/* Comes, sends, makes consumers and lets them go, without end. */
+/* Connects, sends, creates and destroys consumers, until it is killed. */
 static void restless_client(void)
 {
 	uint64_t next = 0;
@@ -370,9 +370,9 @@ static void receive_again(struct fast *fast)
 }
 
 /*
- * Forks a restless side whenever the patient one asks for it, and kills it at the next word. It has
- * no threads: a child of a process with threads could inherit a lock that one of them held, and
- * which nobody will release.
+ * Forks a restless side at each 'f' of the patient one, and kills it at the next 'k'. This process
+ * has no threads: a child of a process with threads could inherit a held lock, which no thread of
+ * the child would release.
  */
 static void fork_and_kill(void (*role)(void), unsigned int rounds, unsigned int spread)
 {
@@ -396,7 +396,7 @@ static void restless_clients(void)
 	fork_and_kill(restless_client, 40, 7919);
 }
 
-/* The client dies some milliseconds after it came. */
+/* The client is killed some milliseconds after it has connected. */
 static void patient_server(void)
 {
 	unsigned int before = 0;
@@ -506,7 +506,7 @@ static void a_client_survives_servers_that_are_killed_at_any_moment(void)
 	rig_run(restless_servers, patient_client);
 }
 
-/* -- a client whose consumers come and go while the server's program looks elsewhere -- */
+/* -- a client that creates and destroys consumers while the server makes no progress -- */
 
 #define COMINGS 6000u
 
@@ -549,7 +549,7 @@ static void noisy_client(void)
 		NEED_OK(doca_comch_consumer_destroy(f.consumer));
 		if (i % 32 == 0)
 			/*
-			 * or the transport would give it up, for sending faster than anybody reads
+			 * else the transport ends the connection: the server reads too slowly
 			 */
 			rig_yield();
 	}

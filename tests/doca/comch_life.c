@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_life.c - Comch servers and clients come, go and die, each in a process of its own.
+ * comch_life.c - Comch servers and clients that start, stop and are killed, each in a separate
+ * process.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -235,8 +236,8 @@ static void dying_client(void)
 }
 
 /*
- * It is told within 100 ms; a busy machine may let the one who is told wait for its turn much
- * longer.
+ * The library reports the loss within 100 ms. On a busy machine the process may be scheduled much
+ * later, hence this limit.
  */
 #define TOLD_NS 2000000000ull
 
@@ -244,7 +245,7 @@ static void told_in_time(bool (*is_told)(void))
 {
 	uint64_t from;
 
-	rig_hear(s.server ? RIG_SERVER : RIG_CLIENT, 'd'); /* it is dead now */
+	rig_hear(s.server ? RIG_SERVER : RIG_CLIENT, 'd'); /* the peer was killed */
 	from = rig_now();
 	UNTIL(&s, is_told());
 	NEED(rig_now() - from < TOLD_NS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_misuse.c - what is no object, comes too early or too late gets the documented error, and
- * limits are as documented.
+ * comch_misuse.c - calls with an invalid object, or too early or too late, return the documented
+ * error; and limits have the documented values.
  */
 #include <string.h>
 

@@ -111,7 +111,7 @@ static void map_client(void)
 		struct fast own = {.producer = f.producer, .to = s.consumer};
 		struct fast made = {.side = NULL};
 
-		/* a map of its own for each message, the producer is the same */
+		/* a separate map for each message, with one producer */
 		fast_open(&made, &s, 10000);
 		memset(made.mem, (int)i, 10000);
 		own.mmap = made.mmap;
@@ -223,7 +223,7 @@ static void producers_that_have_nothing_to_send_let_go_of_maps_for_others(void)
 	rig_run(choir_server, choir_client);
 }
 
-/* -- as many consumers as the limits say -- */
+/* -- as many consumers as the limits permit -- */
 
 #define CROWD 127
 
@@ -373,7 +373,7 @@ static void wrong_sends(void)
 							     &send));
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_producer_task_send_alloc_init(
 						      f.producer, NULL, imm, 3, s.consumer, NULL));
-	f.to = 77777; /* nobody's */
+	f.to = 77777; /* no such consumer */
 	NEED_OK(fast_try_send(&f, 0, 5, NULL, 0));
 	end_of(DOCA_ERROR_NOT_FOUND);
 	f.to = s.consumer;
@@ -450,7 +450,7 @@ static void timid(void)
 		    doca_comch_consumer_create(client.conn, mmap, &consumer));
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
 		    doca_comch_consumer_create(client.conn, NULL, &consumer));
-	/* nor may who imports it write to it */
+	/* an importer must not write to it either */
 	NEED_OK(doca_mmap_export_pci(mmap, client.dev, &desc, &length));
 	NEED_OK(doca_mmap_create_from_export(NULL, desc, length, client.dev, &imported));
 	NEED_RESULT(DOCA_ERROR_NOT_PERMITTED,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_rig.h - a Comch server and clients, each in a process of its own, for tests that use
- * nothing but the public headers.
+ * comch_rig.h - a Comch server and clients, each in a separate process, for tests that use only the
+ * public headers.
  *
- * A test forks its sides before anything is opened (rig_run, rig_fork). A side talks to the test,
- * and to the other side, by single letters through pipes. NEED ends a side, or fails the test, with
- * the line that was not fulfilled.
+ * A test forks its sides before it opens any device (rig_run, rig_fork). A side exchanges single
+ * letters with the test and with the other side, through pipes. If its condition is false, NEED
+ * ends a side or fails the test, and prints the line.
  */
 #ifndef COMCH_RIG_H
 #define COMCH_RIG_H
@@ -78,7 +78,7 @@ void side_configure(struct side *s, uint32_t n_tasks);
 /* Start, and for a client wait until it runs. */
 void side_start(struct side *s);
 /* Stop, wait until it is idle, destroy all. */
-/* A server and its client in one process, up to the connection that both know. */
+/* A server and its client in one process: return when both have reported the connection. */
 void side_join(struct side *server, struct side *client);
 void side_stop(struct side *s);
 void side_close(struct side *s);
@@ -122,12 +122,12 @@ pid_t rig_fork(void (*role)(void));
 void rig_wait(pid_t pid, int signal);
 /* One role is the whole test: it has both ends, or needs no other. */
 void rig_alone(void (*role)(void));
-/* Letters between all processes of a test: each `to` is a pipe of its own. */
+/* Letters between all processes of a test: each `to` is a separate pipe. */
 enum { RIG_SERVER, RIG_CLIENT, RIG_TEST, RIG_PIPES };
 void rig_tell(int to, char letter);
 void rig_hear(int me, char letter);
 bool rig_heard(int me, char letter); /* does not wait */
-/* The functions of a side are those of this configuration; before it opens one. */
+/* Use the functions of this configuration; call it before a side opens a device. */
 void rig_configure(const char *text);
 /* Fresh pipes; before the forks of a test. */
 void rig_begin(void);

@@ -19,7 +19,7 @@ void tearDown(void)
 {
 }
 
-/* -- order of messages and of what is heard of consumers -- */
+/* -- order of messages and of consumer events -- */
 
 #define ROUNDS 300
 
@@ -44,7 +44,7 @@ static void close_orders(void)
 
 static void many_orders(void)
 {
-	/* none has to wait, however late the client hears that others were taken */
+	/* no message waits at the client, even if credit returns late */
 	open_orders(3 * ROUNDS);
 	for (unsigned int i = 1; i <= ROUNDS; i++) {
 		memset(s.journal, 0, sizeof(s.journal));
@@ -86,8 +86,8 @@ what_a_consumer_did_is_heard_before_messages_that_were_sent_after_it_also_when_m
 }
 
 /*
- * The queue of the server holds ten: the others wait at the client, which does not progress. Its
- * one buffer is used for all.
+ * The queue of the server holds ten messages. The other ones wait at the client, which makes no
+ * progress. The client reuses one buffer for all.
  */
 static void waiting_messages(void)
 {

@@ -316,7 +316,7 @@ static void fails_to_start(const char *journal)
 static void never_running(void)
 {
 	side_client(&c, RIG_NAME);
-	fails_to_start("10"); /* nobody there */
+	fails_to_start("10"); /* no server */
 	side_server(&s, RIG_NAME);
 	NEED_OK(doca_comch_server_set_max_msg_size(s.server, 100));
 	side_start(&s);
@@ -362,8 +362,8 @@ static void stopped_before_it_was_connected(void)
 	doca_error_t result;
 
 	/*
-	 * nobody is there, and the client has not heard; unless it is quick there is nothing to
-	 * wait for
+	 * There is no server, and the client does not know yet. Stop returns SUCCESS if there is
+	 * nothing to wait for, else IN_PROGRESS.
 	 */
 	side_client(&c, RIG_NAME);
 	NEED_RESULT(GOES_ON, doca_ctx_start(c.ctx));
@@ -373,7 +373,7 @@ static void stopped_before_it_was_connected(void)
 	drain(&c);
 	NEED(strcmp(c.journal, result == DOCA_SUCCESS ? "10" : "130") == 0);
 	memset(c.journal, 0, sizeof(c.journal));
-	/* connected, but the client has not heard */
+	/* connected, but the client has not processed that */
 	side_server(&s, RIG_NAME);
 	side_start(&s);
 	NEED_RESULT(GOES_ON, doca_ctx_start(c.ctx));
@@ -432,7 +432,7 @@ static void a_client_waits_no_longer_than_connect_timeout_for_a_server_that_is_f
 	rig_wait(server, 0);
 }
 
-/* -- from running to stopping without being told to -- */
+/* -- from running to stopping without a call of stop -- */
 
 static void server_disconnects(void)
 {
@@ -591,7 +591,7 @@ static void walk_server(void)
 	NEED(strcmp(s.journal, "20230") == 0 && s.n_sent == 1 && s.n_failed == 1 && s.n_lost == 0);
 	s.conn = NULL;
 	TRY(s.ctx, server_rows);
-	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE); /* the peer was told */
+	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE); /* the peer was notified */
 	NEED(strcmp(c.journal, "12m30") == 0);
 	side_close(&c);
 	side_close(&s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_threads.c - one connection used by several threads: its engine by one, consumers and
- * producers by others, both sides in one process, so that the thread sanitizer sees all of it.
+ * comch_threads.c - several threads use one connection: one thread progresses its engine, and
+ * others use consumers and producers. Both sides run in one process, for the thread sanitizer.
  */
 #include <pthread.h>
 #include <string.h>

@@ -289,7 +289,7 @@ static void broken_blocks_fail_and_change_no_length(void)
 	}
 	OK(doca_buf_set_data(src, from, n));
 	from[n - 10] ^= 1;
-	/* its checksum tells */
+	/* detected by its checksum */
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, stream_task(true, true, src, dst));
 	from[n - 10] ^= 1;
 	from[3] ^= 0x40; /* a block of a gigabyte */

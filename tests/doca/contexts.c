@@ -232,7 +232,7 @@ static const struct kind {
 	struct doca_ctx *(*make)(void);
 	doca_error_t (*set)(void);
 	doca_error_t (*destroy)(void);
-	/* what destroy says when it is not idle, and a setter after start */
+	/* error of destroy when it is not idle, and of a setter after start */
 	doca_error_t busy, late;
 	doca_error_t (*can)(const struct doca_devinfo *info); /* NULL: always built */
 } kinds[] = {
@@ -257,7 +257,7 @@ static const struct kind {
 	     kind++) \
 		if (!kind->can || kind->can(doca_dev_as_devinfo(dev)) == DOCA_SUCCESS)
 
-/* -- states, as the callback tells them -- */
+/* -- states, as the callback reports them -- */
 
 static char seen[64]; /* "02 ": from IDLE to RUNNING */
 static bool stops_when_running;
@@ -349,8 +349,8 @@ static void MUST_start_is_SUCCESS_and_RUNNING_is_told_inside(void)
 }
 
 /*
- * MUST: with nothing outstanding stop is SUCCESS, IDLE is told inside it; on an idle context it is
- * SUCCESS, and tells nothing.
+ * MUST: with nothing outstanding, stop returns SUCCESS and reports IDLE before it returns. On an
+ * idle context it returns SUCCESS and reports nothing.
  */
 static void MUST_stop_of_what_does_nothing_is_SUCCESS_and_so_is_stop_of_what_is_idle(void)
 {
@@ -360,7 +360,7 @@ static void MUST_stop_of_what_does_nothing_is_SUCCESS_and_so_is_stop_of_what_is_
 		OK(doca_ctx_stop(ctx));
 		OK(doca_ctx_start(ctx));
 		if (kind->make == make_server) {
-			stop(kind, ctx); /* takes time: each peer has to be told */
+			stop(kind, ctx); /* takes time: it notifies each peer */
 		} else {
 			OK(doca_ctx_stop(ctx));
 			TEST_ASSERT_EQUAL_STRING_MESSAGE("02 20 ", seen, kind->name);
@@ -402,8 +402,7 @@ static void start_needs_an_engine(void)
 }
 
 /*
- * What is set before start cannot be set after it, nor can the object be destroyed; each says so in
- * the words of its header.
+ * After start, setters and destroy fail; each returns the error that its header documents.
  */
 static void what_runs_is_neither_set_up_nor_destroyed(void)
 {

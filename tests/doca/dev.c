@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Devices and representors, as programs look for them. */
+/* Devices and representors, with the calls by which programs search for them. */
 #include <doca_clock.h>
 #include <doca_comch.h>
 #include <doca_comch_msgq.h>

@@ -94,8 +94,8 @@ static void a_configuration_changes_and_adds_functions(void)
 }
 
 /*
- * What the function that was configured last says of its interface, of its address, and of that of
- * its representor.
+ * Interface and address that the last configured function reports, and the address that its
+ * representor reports.
  */
 static void print_interfaces(void)
 {
@@ -209,7 +209,7 @@ static void start_rdma(void)
 	printf("%s", doca_error_get_name(doca_ctx_start(doca_rdma_as_ctx(rdma))));
 }
 
-/* The plugin tiny stands for any transport whose flags do not say that it stays on this machine. */
+/* The plugin tiny represents any transport whose flags do not limit it to this machine. */
 static void a_network_needs_an_explicit_statement(void)
 {
 	static const char why[] =

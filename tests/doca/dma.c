@@ -260,7 +260,7 @@ static void test_tasks_before_the_bad_one_succeed(void)
 	doca_buf_dec_refcount(empty, NULL);
 }
 
-/* MUST: try_submit tells at once, and the task stays with the program. */
+/* MUST: try_submit returns the error at once, and the program keeps the task. */
 static void test_try_submit_refuses_what_would_fail(void)
 {
 	struct doca_buf *empty = get(&from_map, 0, 100, 0), *small = get(&to_map, 0, 10, 0),

@@ -25,7 +25,7 @@
 
 enum { SIZE = 100000, SHIFT = 77, DESC_MAX = 512, DEADLINE_S = 10 };
 
-/* What the exporter tells. */
+/* Message from the exporter to the importer. */
 struct told {
 	char desc[DESC_MAX];
 	size_t desc_len;
@@ -292,7 +292,7 @@ static time_t seconds(void)
 	return now.tv_sec;
 }
 
-/* The error comes once the death is known; until then the memory is still there. */
+/* Tasks fail once the library has detected that the owner ended; until then the memory is valid. */
 static void test_owner_is_killed(void)
 {
 	const time_t deadline = seconds() + DEADLINE_S;

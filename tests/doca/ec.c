@@ -119,7 +119,7 @@ static void redundancy_is_that_of_isal(void)
 	}
 }
 
-/* For each way to lose 1 to R of all blocks: the first K others give them back. */
+/* For each way to lose 1 to R of all blocks: the first K remaining blocks restore them. */
 static void any_lost_blocks_come_back(void)
 {
 	for (int t = 0; t < 2; t++) {

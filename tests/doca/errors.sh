@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# errors.sh - each error that a function of libgantry-doca is documented to return is provoked by some test
+# errors.sh - checks that a test provokes each error that a function of libgantry-doca is documented to return
 #
-# errors/HEADER.txt lists `FUNCTION ERROR`, one a line, for each public header; those of work queues are in errors/workq.txt. Where
-# no program can provoke an error here, ` - ` and the reason stand behind it. All C tests of this folder run once more, linked so
-# that seen.c notes what their calls returned; then each line without a reason must have been seen, and none with a reason.
+# errors/HEADER.txt lists `FUNCTION ERROR`, one a line, for each public header; those of work queues are in errors/workq.txt. If no
+# program can provoke an error here, ` - ` and the reason follow. The script runs all C tests of this directory again, linked so
+# that seen.c records the results of their calls. The tests must return each error without a reason, and none with a reason.
 #
-# To fill the gaps of one header, or of some, and run only what matters (names of programs without doca/):
+# To complete the list of one or several headers, run only the programs that matter (names without doca/):
 #	HEADERS='doca_dma doca_buf' PROGRAMS='dma buf' make -C build/gcc check TESTS=doca/errors.sh VERBOSE=1
 here=$top_srcdir/tests/doca
 tests=$top_builddir/tests
@@ -70,7 +70,7 @@ build()
 		$(printf 'doca/%s.seen ' $programs)
 }
 
-# nothing FOLDER - a program that calls each function for which INVALID_VALUE is listed with nothing: NULL, 0, whatever its types
+# nothing FOLDER - print a program that calls each function that lists INVALID_VALUE with NULL or 0 for every argument
 nothing()
 {
 	(cd "$include/$1" && printf '#include <%s>\n' doca_*.h)
@@ -86,7 +86,7 @@ nothing()
 	echo '}'
 }
 
-# refused FOLDER - what such a program prints
+# refused FOLDER - build and run such a program, and print its output
 refused()
 {
 	[ "$1" = workq ] && first=-I$include/workq || first=
@@ -156,7 +156,7 @@ if ! build >"$SEEN/build.log" 2>&1; then
 	exit 0
 fi
 
-# the check itself: where nothing was seen, all lines without a reason are wrong; where all was, all others
+# test of the check: if no error was seen, all lines without a reason are wrong; if all errors were seen, all other lines
 head -c $(($(wc -l <"$SEEN/functions") * 4)) /dev/zero >"$SEEN/none"
 tr '\0' '\377' <"$SEEN/none" >"$SEEN/all"
 for list in "$here"/errors/*.txt; do

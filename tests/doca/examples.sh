@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# examples.sh - the examples are built as their first lines say, with pkg-config and nothing else, and run: two processes
-# that talk through the emulated card
+# examples.sh - builds the examples with the commands in their first comments, which need only pkg-config, and runs them: two
+# processes that communicate through the emulated card
 [ -e "$top_builddir/doca/.libs/libgantry-doca.so" ] || { echo "1..0 # SKIP libgantry-doca is not built"; exit 0; }
 command -v pkg-config >/dev/null || { echo "1..0 # SKIP pkg-config is not installed"; exit 0; }
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-examples.XXXXXX") || exit 1
@@ -33,21 +33,21 @@ is()
 	fi
 }
 
-# compile NAME - with the command of the file's comment; pkg-config knows where to look
+# compile NAME - compile with the command of the file's comment; the environment selects the files of pkg-config
 compile()
 {
 	command=$(sed -n 's|^ \*[[:space:]]*cc |'"${CC:-cc} -Wall -Wextra -Werror $san"' |p' "$1.c")
 	eval "$command"
 }
 
-# build PROFILE NAME - likewise, for a shell that has what `gantry env` says
+# build PROFILE NAME - compile in a shell with the variables that `gantry env` prints
 build()
 (
 	eval "$("$GANTRY" env "$1")" || exit
 	compile "$2"
 )
 
-# side PROFILE ARGUMENT... - run that side, likewise
+# side PROFILE ARGUMENT... - run a program with the variables that `gantry env` prints
 side()
 {
 	eval "$("$GANTRY" env "$1")"
@@ -55,7 +55,7 @@ side()
 	exec timeout 60 "$@"
 }
 
-# install - the library and its headers below root/; what lies there says so
+# install - install the library and its headers below root/, with that prefix in their pkg-config files
 install()
 {
 	for folder in include doca; do
@@ -65,7 +65,7 @@ install()
 	sed -i -E "s|^([a-z]+)=/|\\1=$tmp/root/|" "$lib"/gantry/doca/*/pkgconfig/*.pc
 }
 
-# build_installed PROFILE NAME - with nothing but what is installed
+# build_installed PROFILE NAME - build from installed files only
 build_installed()
 (
 	PKG_CONFIG_LIBDIR=$lib/gantry/doca/$1/pkgconfig
@@ -74,7 +74,7 @@ build_installed()
 	compile "$2"
 )
 
-# said WHAT - the text behind that mark of the page
+# said WHAT - print the text of the page that follows this mark
 said()
 {
 	awk -v mark=".\\\\\" functions $1" '
@@ -82,7 +82,7 @@ said()
 	' "$top_srcdir/man/gantry-doca.7"
 }
 
-# sees - a program on the DPU, what the page says it sees
+# sees - a program on the DPU prints the devices that the page shows
 sees()
 {
 	(GANTRY_DOCA_CONF=$tmp/functions.conf && export GANTRY_DOCA_CONF && side dpu ./devices) | diff - seen

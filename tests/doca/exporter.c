@@ -68,7 +68,7 @@ struct doca_mmap *make_map(char *memory, uint32_t access)
 	return map;
 }
 
-/* Blocks in read(); answers what byte it sees where, and stops the map when told to. */
+/* Blocks in read(); replies to each request with a byte of its memory, and stops the map on 's'. */
 static void serve(int from, int to, const char *memory, struct doca_mmap *map)
 {
 	struct question ask;

@@ -24,8 +24,8 @@ struct exporter {
 extern struct doca_dev *dev;
 
 /*
- * All sockets in a folder of our own; the plugins just built. Then what it returns is to be given
- * to end_rig, for main().
+ * Set up a private directory for sockets, and the plugins of this build. main() passes its result
+ * to end_rig().
  */
 void begin_rig(void);
 int end_rig(int rc);
@@ -42,12 +42,12 @@ void end_exporter(struct exporter *e);
 
 /* Run something in a process that has used nothing of the library yet, with the device open. */
 void in_process(void (*fn)(struct exporter *e), struct exporter *e);
-/* The same in two steps, for what must be forked before somebody else has threads. */
+/* The same in two steps, for a process that must be forked before this one has threads. */
 pid_t begin_process(void (*fn)(struct exporter *e), struct exporter *e);
 void end_process(pid_t pid);
 struct doca_mmap *import(struct exporter *e);
 
-/* Import it, look at it, write to it, and have the exporter see that. */
+/* Import the memory, read it, write to it, and check that the exporter sees the new values. */
 void read_and_write(struct exporter *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fake_ctx.h - a context whose start, stop and work do what a test tells them.
+ * fake_ctx.h - a context with start, stop and work that a test controls.
  */
 #ifndef TESTS_DOCA_FAKE_CTX_H
 #define TESTS_DOCA_FAKE_CTX_H

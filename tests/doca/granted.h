@@ -56,7 +56,7 @@ static inline void construct(struct versioned *v)
 	v->x = DOCA_STRUCT_GET_VERSION(v) == DOCA_VERSION_EXACT;
 }
 
-/* A completion callback of one kind of task goes where another is wanted. */
+/* For passing a completion callback of one kind of task where another kind is required. */
 typedef void (*doca_any_done_t)(struct doca_dma_task_memcpy *task, union doca_data task_data,
 				union doca_data ctx_data);
 

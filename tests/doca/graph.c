@@ -58,7 +58,7 @@ static void *letter(char c)
 	return &letters[(unsigned char)c];
 }
 
-/* A user node tells its letter; upper case: and fails. */
+/* A user node records its letter; for an upper-case letter it fails. */
 static doca_error_t user_node(void *cookie)
 {
 	char c = *(const char *)cookie;
@@ -581,7 +581,7 @@ static void test_a_running_instance_is_not_changed(void)
 	doca_task_free(inner_task);
 }
 
-/* Of two runs that want one task the second fails, and the first goes on. */
+/* If two runs use one task, the second run fails and the first continues. */
 static void test_a_task_is_of_one_run_at_a_time(void)
 {
 	struct doca_graph_node *node = add_ctx(graph);
@@ -621,7 +621,7 @@ static void test_null_is_refused(void)
 
 int main(void)
 {
-	alarm(120); /* no test waits for ever */
+	alarm(120); /* limit for a test that hangs */
 	UNITY_BEGIN();
 	RUN_TEST(test_nodes_run_in_the_order_of_their_dependencies);
 	RUN_TEST(test_a_node_waits_for_a_task_that_takes_its_time);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Log lines: where they go, how they look, what the limits let through. */
+/* Log lines: their destination, their format, and filtering by level. */
 #include <doca_log.h>
 #include <errno.h>
 #include <pthread.h>
@@ -224,7 +224,7 @@ static void on_flush(char *text)
 {
 	TEST_ASSERT_EQUAL_PTR(buf, text);
 	snprintf(flushed + strlen(flushed), sizeof(flushed) - strlen(flushed), "%s|", text);
-	DOCA_LOG_ERR("a line inside"); /* goes nowhere: this backend is busy */
+	DOCA_LOG_ERR("a line inside"); /* dropped: this backend is busy */
 }
 
 static void run_buf(void)

@@ -117,7 +117,7 @@ static void a_map_that_shares_a_page_with_a_stopped_one_keeps_its_contents(void)
 	in_process(stop_a_neighbour, &e);
 }
 
-/* Exported in an order in which the last one lies between two that other processes have. */
+/* Export three ranges so that the last one lies between two that other processes have imported. */
 static void import_between(struct exporter *e)
 {
 	char *memory = mmap(NULL, 3 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

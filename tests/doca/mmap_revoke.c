@@ -51,8 +51,8 @@ static size_t late_bytes(char *memory, size_t length, enum writer writer, bool s
 }
 
 /*
- * One half of the rounds each: whole pages, and the middle of the heap. The owner keeps the values
- * of its own around the range.
+ * Half of the rounds use whole pages, the other half the middle of a heap block. The owner keeps
+ * its values around the range.
  */
 static size_t late_round(unsigned i, enum writer writer, bool silent)
 {
@@ -153,7 +153,7 @@ static void export_again(struct exporter *e)
 	memset(memory, 0, BYTES);
 	wait_for_passes(PASSES);
 	TEST_ASSERT_EQUAL_size_t(0, count_marks(memory, BYTES));
-	memset(again->local, 9, BYTES); /* whoever imports now has the memory of now */
+	memset(again->local, 9, BYTES); /* a new import maps the current memory */
 	TEST_ASSERT_EQUAL_INT(9, memory[BYTES - 1]);
 	OK(doca_mmap_destroy(again));
 	OK(doca_mmap_destroy(map));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One map, several threads: each has buffers, an engine and a context of its own, while another
- * thread exports the map.
+ * Several threads use one map, each with separate buffers, engine and context, while another thread
+ * exports the map.
  */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
@@ -144,7 +144,7 @@ static struct doca_mmap *make_map(void)
 	return map;
 }
 
-/* Let each worker copy, export `exported` meanwhile, and see that nobody minded. */
+/* Export `exported` while each worker copies, and check that no copy failed. */
 static void copy_while_exporting(struct doca_mmap *from, struct doca_mmap *to,
 				 struct doca_mmap *exported)
 {

@@ -44,7 +44,7 @@ static void open_dpa(doca_dpa_func_t *func)
 	NEED_OK(doca_dpa_create(s.dev, &dpa));
 	NEED_OK(doca_dpa_thread_create(dpa, &thread));
 	NEED_OK(doca_dpa_thread_set_func_arg(thread, func, 7));
-	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_dpa_thread_start(thread)); /* the DPA comes first */
+	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_dpa_thread_start(thread)); /* DPA not started */
 	NEED_OK(doca_dpa_start(dpa));
 	NEED_OK(doca_dpa_thread_start(thread));
 	NEED_OK(doca_comch_msgq_create(s.dev, &msgq));
@@ -386,7 +386,7 @@ static void from_the_dpa(void)
 	NEED_OK(doca_dpa_thread_run(thread)); /* it waits: nothing is posted */
 	for (unsigned int i = 0; i < DEPTH; i++)
 		post(NULL);
-	for (unsigned int told = 0; told < N;) /* each progress that says 1 has called back */
+	for (unsigned int told = 0; told < N;) /* each progress that returns 1 has called back */
 		if (doca_pe_progress(s.pe))
 			NEED(n_received == ++told);
 	UNTIL(&s, __atomic_load_n(&n_done, __ATOMIC_ACQUIRE) == N / 5);

@@ -140,7 +140,7 @@ static void walk_queue(void)
 	open_dpa();
 	try_queue(NEW);
 	NEED_OK(doca_comch_msgq_set_dpa_producer(msgq, dpa));
-	NEED_RESULT(LATE, doca_comch_msgq_start(msgq)); /* the DPA comes first */
+	NEED_RESULT(LATE, doca_comch_msgq_start(msgq)); /* the DPA must be started first */
 	NEED_OK(doca_dpa_start(dpa));
 	try_queue(STOPPED);
 	NEED_OK(doca_comch_msgq_start(msgq));
@@ -547,7 +547,7 @@ static void walk_cpu_producer(void)
 	doca_dpa_dev_comch_consumer_ack(handle, 1);
 	TRY(ctx, cpu_producer_rows);
 	NEED_RESULT(DOCA_ERROR_AGAIN, p_send());
-	NEED_RESULT(GOES_ON, doca_ctx_stop(ctx)); /* the end of the task has not been told */
+	NEED_RESULT(GOES_ON, doca_ctx_stop(ctx)); /* the completion of the task was not delivered */
 	TRY(ctx, cpu_producer_rows);
 	UNTIL(&s, state_of(ctx) == DOCA_CTX_STATE_IDLE);
 	NEED(strcmp(journal, "230") == 0 && n_done == 1 && n_failed == 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What takes memory says NO_MEMORY when there is none, leaves nothing behind, and works once there
- * is some again. The first tests come first because what they take is kept as long as the process.
+ * Functions that allocate return NO_MEMORY if an allocation fails, leak nothing, and work once
+ * memory is available again. The order matters: the process keeps the memory of the first tests.
  */
 #include <doca_argp.h>
 #include <doca_buf.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A Comch server and a client start, connect and stop in one process, where one allocation fails,
- * of whichever thread: the first, then the second, and so on; and where all fail from there on.
- * Each context runs, or says why not and is idle; nothing stays, and then they start as if nothing
- * had been. Each time in a process of its own.
+ * A Comch server and a client start, connect and stop in one process while one allocation of any
+ * thread fails: the first, then the second, and so on; and while all fail from there on. Each
+ * context runs, or reports an error and is idle. Nothing leaks, and the next start succeeds. Each
+ * case runs in a separate process.
  */
 #include <doca_log.h>
 
@@ -67,7 +67,7 @@ static void until_idle(struct side *s)
 	}
 }
 
-/* A start that failed has said so by its result, or has ended in idle. */
+/* A failed start returns an error, or the context becomes idle. */
 static bool starts(struct side *s)
 {
 	const doca_error_t result = doca_ctx_start(s->ctx);

@@ -227,7 +227,7 @@ static void test_what_computes(void)
 	(void)matrices;
 }
 
-/* A node stays until its graph goes. */
+/* A node lives until its graph is destroyed. */
 static void test_graphs(void)
 {
 	static const struct pair nodes[] = {
@@ -337,7 +337,7 @@ static void end_rdma(struct doca_rdma *which)
 	OK(doca_rdma_destroy(which));
 }
 
-/* Both sides are told that nothing has come of it. */
+/* Both sides are notified that the connection failed. */
 static void test_a_request_that_there_is_no_memory_for(void)
 {
 	struct doca_rdma *server = start_rdma(accept_without_memory), *client;

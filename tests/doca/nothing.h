@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nothing.h - for the program that errors.sh makes: C++, which can call any function without being
- * told its types
+ * nothing.h - C++ helpers for the program that errors.sh generates: they call any function without
+ * naming the types of its arguments
  */
 #include <cstdio>
 

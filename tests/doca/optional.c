@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Libraries that a build can do without: then their functions are there all the same, and say that
- * they are not supported.
+ * Optional libraries of a build: without them, their functions exist all the same and return
+ * DOCA_ERROR_NOT_SUPPORTED.
  */
 #include <doca_compress.h>
 #include <doca_dev.h>

@@ -173,7 +173,7 @@ static void the_stack_of_a_thread_that_calls(void)
 	pthread_attr_destroy(&attr);
 }
 
-/* -- threads that write meanwhile -- */
+/* -- threads that write at the same time -- */
 
 #define N_THREADS 3u
 #define SLOTS (MIB / 4)
@@ -182,7 +182,7 @@ static uint32_t *slots;
 static unsigned stop;
 static size_t written[N_THREADS];
 
-/* Writes each of its slots once; they lie among those of the others, on all pages. */
+/* Writes each of its slots once. The slots of all threads are interleaved on all pages. */
 static void *writer(void *arg)
 {
 	size_t me = (size_t)(uintptr_t)arg, i = 0;
@@ -510,7 +510,7 @@ static __attribute__((noinline)) void fork_with(volatile unsigned char *memory, 
 	TEST_ASSERT_EQUAL_INT(0, child_status(pid));
 	TEST_ASSERT_EQUAL_INT(10, memory[0]);
 	TEST_ASSERT_EQUAL_INT(10, memory[n - 1]);
-	put((void *)&memory[1], 40); /* it is still shared with those who imported it */
+	put((void *)&memory[1], 40); /* the importers still share it */
 	TEST_ASSERT_EQUAL_INT(40, memory[1]);
 	TEST_ASSERT_EQUAL_INT(30, seen((void *)&memory[n / 2]));
 	gd_pages_drop((void *)memory, n);
@@ -552,8 +552,8 @@ static void a_forked_child_can_share_pages_itself(void)
 }
 
 /*
- * What can be given back is looked for when a map ends; when there is no memory to look, nothing of
- * what is held is forgotten.
+ * The end of a map starts a search for pages that can be released. If memory for the search is
+ * lacking, the library keeps its record of all held pages.
  */
 static void a_forked_child_has_pages_of_its_own_after_memory_ran_out(void)
 {

@@ -168,7 +168,7 @@ static void post_again(struct gd_event *event)
 	gd_pe_post_own(pe, event);
 }
 
-/* Neither events without end nor a busy context keep the others from their turn. */
+/* Neither endless events nor a busy context starve other contexts. */
 static void test_events_do_not_starve_contexts(void)
 {
 	struct gd_event endless = {.run = post_again};
@@ -351,7 +351,7 @@ static void test_there_are_no_batches(void)
 	doca_task_batch_free(batch);
 }
 
-/* A program that closes the handle, which is not its own, is told so when it uses it. */
+/* If a program closes the handle, which the library owns, its next use returns an error. */
 static void test_a_handle_that_was_closed(void)
 {
 	struct doca_pe *other;

@@ -112,7 +112,7 @@ static void test_an_event_ends_the_sleep(void)
 	TEST_ASSERT_EQUAL_UINT32(1, pe->n_sleeps_woken);
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(1, n_run);
-	TEST_ASSERT_FALSE(is_readable(pe->fd)); /* nothing is left of it for who waits next */
+	TEST_ASSERT_FALSE(is_readable(pe->fd)); /* the next waiter does not see this event */
 }
 
 static void test_an_event_that_is_there_keeps_it_awake(void)
@@ -149,7 +149,7 @@ static void test_a_context_that_cannot_ring_keeps_it_awake(void)
 	TEST_ASSERT_EQUAL_UINT32(0, n_sleeps);
 }
 
-/* A program that sleeps by itself does so: its request stands. */
+/* If the program requests notification and sleeps itself, its request stays armed. */
 static void test_a_request_of_the_program_stands(void)
 {
 	pe->n_sleeps_left = 1;

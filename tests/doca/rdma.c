@@ -153,7 +153,7 @@ static void send_early(int fd)
 
 	rig_fill(s->memory, 1000, 5);
 	rig_send(s, s->conns[0], buf, 1); /* the peer has not even called connect */
-	/* so long that it is greeted meanwhile */
+	/* long enough for the peer's greeting to arrive */
 	for (uint64_t until = rig_now_ms() + 20; rig_now_ms() < until;)
 		doca_pe_progress(s->pe);
 	CHECK(s->n_ends == 0);
@@ -298,7 +298,7 @@ static void chains_are_gathered_and_scattered(void)
 #define THERE 10u
 #define MORE 90u
 
-/* Room for both, with the first bytes as data. */
+/* A buffer with space for both parts, of which the first part is its data. */
 static struct doca_buf *partly_filled(struct rig_side *s, size_t at)
 {
 	struct doca_buf *buf = rig_room(s, at, THERE + MORE);
@@ -545,8 +545,8 @@ static void a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes
 }
 
 /*
- * Exporting memory moves it to pages that others can map: a device that knew the old ones has to
- * learn of that.
+ * Export moves memory to pages that other processes can map. A device that has the old pages
+ * registered must register the new ones.
  */
 static void export_between(int fd)
 {

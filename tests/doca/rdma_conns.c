@@ -178,7 +178,7 @@ static void a_request_that_is_rejected_fails_at_the_client(void)
 	both(refused_client, refusing_server);
 }
 
-/* -- the next peer is there before the program has heard of the end of the last one -- */
+/* -- a new peer connects before the program has processed the end of the previous one -- */
 
 static int talk;
 
@@ -385,7 +385,7 @@ static void many_out(int fd)
 	rig_close(s);
 }
 
-/* Fewer receives than messages: what comes waits, and each connection keeps its order. */
+/* Fewer receives than messages: messages wait for receives, and each connection keeps its order. */
 static void many_in(int fd)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .max_conns = CONNS});
@@ -503,13 +503,13 @@ static void die(int fd)
 	rig_until(s, &s->n_established, 1);
 	rig_export(s, fd);
 	rig_say_pid(fd);
-	rig_hark(fd); /* for ever */
+	rig_hark(fd); /* until it is killed */
 	rig_hark(fd);
 }
 
 /*
- * It is told within 100 ms; a busy machine may let the one who is told wait for its turn much
- * longer.
+ * The library reports the loss within 100 ms. On a busy machine the process may be scheduled much
+ * later, hence this limit.
  */
 #define DEATH_MS 2000
 
@@ -525,7 +525,7 @@ static void survive(int fd)
 	rig_connect(s, fd, 0);
 	rig_until(s, &s->n_established, 1);
 	rig_import(s, fd);
-	rig_send(s, s->conns[0], buf, 1); /* nobody receives it */
+	rig_send(s, s->conns[0], buf, 1); /* the peer has posted no receive */
 	pid = rig_hear_pid(fd);
 	CHECK(kill(pid, SIGKILL) == 0);
 	killed_at = rig_now_ms();

@@ -87,7 +87,7 @@ static int take_away(const char *path, const struct stat *st, int kind, struct F
 	return remove(path);
 }
 
-/* The folder where peers meet is taken away. */
+/* The directory with the sockets of the peers is removed. */
 static void meet_nowhere(int fd)
 {
 	char folder[] = "/tmp/gantry-test-XXXXXX";
@@ -204,7 +204,7 @@ static void an_address_belongs_to_who_made_it_and_connections_are_counted(void)
 	rig_alone(connect_to_addresses);
 }
 
-/* Each kind of address leads to who listens: over shared memory all of them are of this machine. */
+/* Each kind of address reaches the listener: over shared memory every address is this machine. */
 static void connect_by_each_kind(int fd)
 {
 	static const struct {
@@ -245,7 +245,7 @@ static void each_kind_of_address_is_connected_to(void)
 	rig_alone(connect_by_each_kind);
 }
 
-/* -- numbers of connections, and those of others -- */
+/* -- ids of connections, valid ones and those of other contexts -- */
 
 static void number(int fd)
 {

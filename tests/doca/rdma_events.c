@@ -131,7 +131,7 @@ static void a_program_may_sleep_until_its_notification_handle_tells(void)
 	both(ping, pong);
 }
 
-/* -- a blob whose owner is gone -- */
+/* -- a blob whose owner has exited -- */
 
 /* The peer of the blob has died before it could connect. */
 static void knock_at_the_dead(int fd)
@@ -148,7 +148,7 @@ static void knock_at_the_dead(int fd)
 	pid = rig_hear_pid(fd);
 	CHECK(kill(pid, SIGKILL) == 0);
 	CHECK(poll(&end, 1, RIG_WAIT_MS) == 1); /* its end of the socket is gone */
-	/* whoever has the smaller id connects: until this is us */
+	/* the side with the smaller id connects: export until this side has it */
 	for (;;) {
 		OK(doca_rdma_export(s->rdma, &blob, &own_size, &conn));
 		if (memcmp((const char *)blob + 8, peers + 8, 16) < 0)
@@ -210,8 +210,8 @@ static void send_unread(int fd)
 }
 
 /*
- * After the first message the peer sends the others. They stay queued, because the engine makes no
- * more progress.
+ * After the first message the peer sends more messages. They stay queued, because the engine makes
+ * no more progress.
  */
 static void disconnect_before_reading(int fd)
 {

@@ -19,8 +19,8 @@ void tearDown(void)
 /* -- settings -- */
 
 /*
- * Its default is told, a value is kept, another is refused and changes nothing; after start all is
- * late. Two functions: before, and after.
+ * The getter returns the default, then a valid value that was set. An invalid value is rejected and
+ * changes nothing. After start the setter fails. Two functions: before start, and after it.
  */
 #define SETTING(name, type, standard, good, bad) \
 	static void name##_is_kept(struct doca_rdma *rdma) \
@@ -346,7 +346,7 @@ static void configure(int fd)
 }
 
 /*
- * How many receives there may be is said by their tasks; the size of the queue counts for nothing.
+ * The number of receive tasks limits the posted receives; the configured queue size does not.
  */
 static void post_more_than_the_queue_says(int fd)
 {

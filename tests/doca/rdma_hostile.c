@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer of an RDMA connection that means harm: it speaks to the transport itself, and says what no
- * library would.
+ * A hostile peer of an RDMA connection: it uses the transport directly, and sends messages that the
+ * library never sends.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -187,7 +187,7 @@ static void strangers(int fd)
 		hello.op = i == 0 ? 99 : i == 1 ? GD_RDMA_WELCOME : hello.op;
 		hello.magic ^= i == 2;
 		hello.version += i == 3;
-		/* nobody listens to a port; no such word */
+		/* 1: no listener on a port; 7: undefined value */
 		hello.by_address = i == 4 ? 1 : i == 5 ? 7 : 0;
 		hello.to.bytes[3] ^= i == 6;
 		len = i == 7 ? 1 : i == 8 ? len - 1 : len;

@@ -205,7 +205,7 @@ static void an_event_of_the_peer_is_added_to_and_no_notification_is_lost(void)
 struct refused {
 	struct rig_side *s;
 	struct doca_sync_event_remote_net *event;
-	struct doca_buf *own, *remote; /* of 64 bytes: data and room of ours; data of the peer's */
+	struct doca_buf *own, *remote; /* 64 bytes of data and 64 of space; data of the peer */
 };
 
 static struct doca_buf *short_room(const struct refused *r)
@@ -324,7 +324,7 @@ static void write_to_a_list(const struct refused *r, struct doca_buf **used)
 	rig_write_imm(r->s, r->s->conns[0], r->own, r->remote, 1, 0);
 }
 
-/* The buffer has 64 bytes; the map goes on behind them. */
+/* The buffer has 64 bytes; the map extends beyond them. */
 static void point_behind_the_buffer(const struct refused *r, size_t data_len)
 {
 	void *head;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that its owner takes back from who reads and writes it by the device: none of it is
- * reached after doca_mmap_stop.
+ * The owner of memory revokes it while a peer accesses it through the device: no access succeeds
+ * after doca_mmap_stop.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void both(void (*first)(int fd), void (*second)(int fd))
 	TEST_ASSERT_TRUE(rig_run(first, second, false));
 }
 
-/* As over a network: the owner does not tell us that it stops the map, nor is it mapped here. */
+/* As over a network: the owner does not notify us of its stop, and its map is not mapped here. */
 static void import(struct rig_side *s, int fd)
 {
 	const bool network = s->dev->info->network;

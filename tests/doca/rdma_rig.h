@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rdma_rig.h - a program that uses RDMA, as tests need it: a side is all that one process has; two
- * sides are two processes.
+ * rdma_rig.h - the RDMA objects of a test program. A side has the objects of one process; a test
+ * with two sides runs two processes.
  *
- * The devices are those of $GANTRY_DOCA_CONF; which of them the sides use is said by the names of
- * their RDMA devices in $RDMA_TEST_IBDEV and $RDMA_TEST_PEER_IBDEV, else it is mlx5_0 and mlx5_1 of
- * the card that is always there. $RDMA_TEST_DEATH_MS is how soon the death of a peer has to be
- * told, where the machine is slower than ours: 100.
+ * $GANTRY_DOCA_CONF configures the devices. $RDMA_TEST_IBDEV and $RDMA_TEST_PEER_IBDEV select the
+ * RDMA devices of the two sides; by default mlx5_0 and mlx5_1 of the built-in card.
+ * $RDMA_TEST_DEATH_MS is the time limit for reporting the end of a killed peer on a slow machine.
  */
 #ifndef TEST_RDMA_RIG_H
 #define TEST_RDMA_RIG_H
@@ -81,7 +80,7 @@ struct rig_wish {
 
 struct rig_side *rig_open(const struct rig_wish *wish);
 void rig_start(struct rig_side *s); /* done already, but for `unstarted` */
-void rig_close(struct rig_side *s); /* stops, and checks that all goes */
+void rig_close(struct rig_side *s); /* stops, and checks that everything is released */
 void rig_progress(struct rig_side *s);
 uint64_t rig_now_ms(void);
 
@@ -126,7 +125,7 @@ void rig_event_set(struct rig_side *s, struct doca_rdma_connection *conn,
 		   struct doca_sync_event_remote_net *event, const struct doca_buf *src,
 		   uint64_t tag);
 
-/* What memory holds: every byte tells its place and its generation. */
+/* Content of memory: every byte depends on its offset and its generation. */
 void rig_fill(void *memory, size_t length, uint32_t generation);
 /* first byte that is not so; length: none */
 size_t rig_differs(const void *memory, size_t length, uint32_t generation);
@@ -144,7 +143,7 @@ void rig_say_pid(int fd);
 pid_t rig_hear_pid(int fd);
 void rig_say(int fd, const void *data, size_t length);
 size_t rig_hear(int fd, void *data, size_t max); /* waits */
-void rig_sync(int fd); /* say something and hear something: both are here */
+void rig_sync(int fd); /* send a byte and receive one: both sides have reached this point */
 void rig_tell(int fd);
 void rig_hark(int fd);
 

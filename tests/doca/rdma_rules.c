@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an RDMA context may be asked, when, and what it says to everything else. */
+/* Calls that an RDMA context permits in each state, and the errors of all other calls. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ static void flushed(int fd)
 	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
 	for (uint64_t i = 0; i < 5; i++)
 		rig_receive(s, buf, i);
-	rig_send(s, conn, NULL, 5); /* waits for a peer that never comes */
+	rig_send(s, conn, NULL, 5); /* waits for a peer that never connects */
 	FAILS(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s->ctx));
 	CHECK(s->n_ends == 0 && s->states[s->n_states - 1] == DOCA_CTX_STATE_STOPPING);
 	for (unsigned i = 0; i < 6; i++)
@@ -260,7 +260,7 @@ static void withdrawn(int fd)
 	(void)fd;
 	OK(doca_rdma_task_receive_allocate_init(s->rdma, NULL, (union doca_data){.u64 = 0}, &task));
 	OK(doca_task_submit(doca_rdma_task_receive_as_task(task)));
-	doca_task_free(doca_rdma_task_receive_as_task(task)); /* no callback comes for it */
+	doca_task_free(doca_rdma_task_receive_as_task(task)); /* no callback is called for it */
 	OK(doca_ctx_stop(s->ctx));
 	CHECK(s->n_ends == 0);
 	rig_close(s);

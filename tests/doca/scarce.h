@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scarce.h - memory that runs out when a test says so, for the thread that says it. A program with
- * scarce.c has its own malloc(); with a sanitizer, or without glibc, it has not, and nothing runs
- * out.
+ * scarce.h - allocation failures that a test injects into its own thread. scarce.c replaces
+ * malloc(). With a sanitizer, or without glibc, it does not, and no allocation fails.
  */
 #ifndef TESTS_DOCA_SCARCE_H
 #define TESTS_DOCA_SCARCE_H
@@ -20,7 +19,7 @@ void scarce_after(unsigned n);
 /* Enough for all again. Did one fail? */
 bool scarce_end(void);
 
-/* Blocks that this thread took and did not give back. */
+/* Blocks that this thread has allocated and not freed. */
 long scarce_held(void);
 
 /*

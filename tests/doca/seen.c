@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * seen.c - which function of the library gave which error back to a test
+ * seen.c - records which function of the library returned which error to a test
  *
  * errors.sh links each test of libgantry-doca once more, with a stub in the place of each function
  * that returns doca_error_t. A stub puts its number into r10, the function into r11, and jumps to
- * seen_call(). That takes the address to which the function would return off the stack, so that the
- * function finds its arguments where they were, however many; and keeps it on a stack of its own,
- * one for each thread. What the function returned is then noted in the file that GANTRY_SEEN names:
+ * seen_call(). It pops the return address, so that the function finds all its arguments in place,
+ * and keeps that address on a separate stack for each thread. The file that GANTRY_SEEN names gets
+ * the result of the function:
  * one word of 32 bits for each stub, one bit for each error. Processes that the test forks or
  * executes write to the same file.
  */
@@ -21,8 +21,8 @@
 enum { MAX_DEPTH = 256 };
 
 /*
- * A call that has not come back. Those of a deeper stack than the one at hand were left by
- * longjmp().
+ * A call that has not returned. longjmp() left the calls whose stack is deeper than the current
+ * one.
  */
 struct frame {
 	uintptr_t *slot; /* where the address stood */

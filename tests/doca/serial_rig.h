@@ -83,7 +83,7 @@ static inline struct doca_buf *source(size_t offset, size_t length)
 	return buf;
 }
 
-/* Room at an offset of the memory `to`. */
+/* An empty buffer at an offset of the memory `to`. */
 static inline struct doca_buf *room(size_t offset, size_t length)
 {
 	struct doca_buf *buf;
@@ -96,8 +96,8 @@ static inline struct doca_buf *room(size_t offset, size_t length)
 #define APART_BYTES 7
 
 /*
- * Both in three pieces, the middle one short and far from the others: what is read beyond the end
- * of a piece is wrong.
+ * A list of three pieces, the middle one short and far from the other two, so that a read past the
+ * end of a piece yields wrong data.
  */
 static inline struct doca_buf *in_pieces(struct doca_buf *(*make)(size_t offset, size_t length),
 					 size_t length)
@@ -110,7 +110,7 @@ static inline struct doca_buf *in_pieces(struct doca_buf *(*make)(size_t offset,
 	return list;
 }
 
-/* Cut what lies in one piece so, and put what is so together again. */
+/* Convert contiguous memory to the layout of these pieces, and back. */
 static inline void set_apart(uint8_t *memory, size_t length)
 {
 	memcpy(memory + APART, memory + length / 2, APART_BYTES);

@@ -271,7 +271,7 @@ static void tasks_are_limited_flushed_and_withdrawn(void)
 							 no_data, &more));
 	for (int i = 0; i < 4; i++)
 		OK(doca_task_submit(doca_sha_task_hash_as_task(tasks[i])));
-	/* the last of the queue, and one in the middle: their ends are not told */
+	/* the last of the queue, and one in the middle: their completions are not delivered */
 	free_hash(tasks[3]);
 	free_hash(tasks[1]);
 	REFUSED(IN_USE, doca_sha_destroy(sha));

@@ -27,7 +27,7 @@ void tearDown(void)
 {
 }
 
-/* Wait until something is so; nobody tells us. */
+/* Poll until a condition holds; there is no notification for it. */
 static bool soon(bool (*is_so)(void *arg), void *arg)
 {
 	for (int ms = 0; ms < DEADLINE_MS; ms++) {
@@ -38,7 +38,7 @@ static bool soon(bool (*is_so)(void *arg), void *arg)
 	return false;
 }
 
-/* the exporter sits in read() all the time: nobody of its program helps */
+/* the exporter blocks in read() all the time: its program makes no progress */
 static void an_importer_reads_and_writes_the_memory_of_a_blocked_process(void)
 {
 	const char kinds[] = {'h', 'd'};

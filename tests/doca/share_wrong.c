@@ -47,7 +47,7 @@ static void flip_bytes(struct exporter *e)
 	IS(INVALID_VALUE, doca_mmap_create_from_export(NULL, e->desc, e->len + 1, dev, &map));
 }
 
-/* One that is whole, and still not what the owner gave: by somebody who knows how they are made. */
+/* A well-formed blob that the owner did not make, from an attacker who knows the format. */
 static doca_error_t forge(const struct gd_blob *from, void (*change)(struct gd_blob *blob))
 {
 	struct gd_blob blob = *from;
@@ -148,7 +148,7 @@ static void attack(struct exporter *e)
 	for (size_t i = 0; i < sizeof(good); i++) {
 		if (i >= offsetof(struct gd_share_ask, access) &&
 		    i < offsetof(struct gd_share_ask, zero))
-			continue; /* who wants more gets what there is */
+			continue; /* a request for more access gets the granted access */
 		bad = good;
 		((char *)&bad)[i] ^= 0x41;
 		TEST_ASSERT_TRUE(gd_wire_ask(blob, &bad, &reply, &conn, memfds) != DOCA_SUCCESS);
@@ -177,7 +177,7 @@ static void an_importer_that_misbehaves_is_dropped(void)
 	end_exporter(&e);
 }
 
-/* -- an owner that does not give what it says -- */
+/* -- an owner whose memory differs from its description -- */
 
 /*
  * The memfd of `reply` has the size of all addresses, as that of an owner does, and so many bytes

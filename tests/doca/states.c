@@ -346,7 +346,7 @@ static void test_failed_task_stops_the_context(void)
 	TEST_ASSERT_EQUAL_INT(1, fake->n_stops);
 }
 
-/* Callbacks never run inside submit, not even those of a failure that is known there. */
+/* Callbacks never run inside submit, not even for a failure that submit detects. */
 static void test_task_that_fails_in_submit_stops_later(void)
 {
 	fake->fails = true;
@@ -386,7 +386,7 @@ static void test_destroyed_while_a_change_was_on_its_way(void)
 	kept = fake_task(fake, 1);
 	doca_ctx_stop(&fake->ctx);
 	gd_pe_post(pe, &event);
-	doca_task_free(kept); /* idle as soon as the engine comes to it */
+	doca_task_free(kept); /* idle at the next progress */
 	destroy_when_idle = true;
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_NULL(fake);

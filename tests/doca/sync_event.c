@@ -176,7 +176,7 @@ static void end_ctx(struct tasks *t)
 	MUST(doca_pe_destroy(t->pe));
 }
 
-/* As the samples do: one progress that says 1 means that the one task has ended. */
+/* As the samples do: one progress that returns 1 means that the one task has completed. */
 static void expect_end(struct tasks *t, struct doca_task *task)
 {
 	unsigned before = n_done;
@@ -315,7 +315,7 @@ struct message {
 	uint8_t blob[1024];
 };
 
-/* The first round of each begins a barrier, so that the others happen at the same time. */
+/* The first round of each thread waits at a barrier, so that later rounds run concurrently. */
 static void add_rounds(struct doca_sync_event *event)
 {
 	uint64_t before;
@@ -351,7 +351,7 @@ static bool peer_tasks(struct tasks *t, struct doca_sync_event *event)
 	return true;
 }
 
-/* The peer waits, as a task, for what never comes. */
+/* A task of the peer waits for a value that never arrives. */
 static bool wait_task_fails(struct tasks *t, struct doca_sync_event *event)
 {
 	union doca_data none = {.u64 = 0};
@@ -403,7 +403,7 @@ static int peer(void)
 	return 0;
 }
 
-/* Give the event to the peer; what its import said. */
+/* Send the event to the peer. Returns the result of its import. */
 static doca_error_t give(struct doca_sync_event *event, enum order order)
 {
 	struct message m = {.order = order};
@@ -443,7 +443,7 @@ static void test_no_update_of_two_processes_is_lost(void)
 	MUST(doca_sync_event_destroy(event));
 }
 
-/* Waits look at shared memory; neither side progresses an engine. */
+/* Waits poll shared memory; neither side progresses an engine. */
 static void test_two_processes_wait_for_each_other(void)
 {
 	struct doca_sync_event *event = new_event();
@@ -515,7 +515,7 @@ int main(void)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
 		return 1;
-	alarm(120); /* neither waits for ever for a peer that failed */
+	alarm(120); /* limit for a side whose peer has failed */
 	child = fork();
 	if (child < 0)
 		return 1;

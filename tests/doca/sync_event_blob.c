@@ -96,8 +96,8 @@ static void test_bad_blob_is_an_error(void)
 }
 
 /*
- * A peer that gives out memory only to be read as if it were an event: whoever imported it could
- * not update it.
+ * A peer exports read-only memory as an event. An importer could not update it, so import rejects
+ * it.
  */
 static void test_an_event_that_may_not_be_written_is_none(void)
 {

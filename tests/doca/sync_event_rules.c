@@ -236,7 +236,7 @@ static void test_an_imported_event_is_ready_and_cannot_be_set_up(void)
 	MUST(doca_sync_event_destroy(event));
 }
 
-/* Who neither publishes nor subscribes, or nowhere, has no event. */
+/* An event needs a publisher and a subscriber location. */
 static void test_start_needs_both_locations_and_a_device(void)
 {
 	struct doca_sync_event *event;

@@ -336,7 +336,7 @@ static void test_graph_gets_the_end_instead(void)
 	TEST_ASSERT_EQUAL_INT(0, n_done);
 }
 
-/* The program is told nothing, but a run that waits for the task would never end. */
+/* The program gets no callback, but a graph run that waits for the task must end. */
 static void test_graph_hears_of_a_task_that_is_freed_in_flight(void)
 {
 	n_ended = 0;

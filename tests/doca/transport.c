@@ -22,7 +22,7 @@
 static struct doca_devinfo *const *infos;
 static uint32_t n_infos;
 
-/* What has happened, in whatever thread: a bit each. */
+/* Events that any thread has reported, one bit each. */
 enum { ACCEPTED = 1, CONNECTED = 2, MESSAGE = 4, CLOSED = 8, TIMED = 16, READABLE = 32 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -177,7 +177,7 @@ static void unlisten(struct gd_transport *t)
 	gd_transport_unlock(t);
 }
 
-/* nobody but the service thread makes progress */
+/* only the service thread makes progress */
 static void two_functions_of_the_card_meet(void)
 {
 	struct gd_transport *dpu = transport_of(infos[0]), *host = transport_of(infos[1]);
@@ -200,7 +200,7 @@ static void two_functions_of_the_card_meet(void)
 			 gd_transport_ops(dpu) == gd_transport_ops(host));
 }
 
-/* a server is found only from the function that its representor stands for */
+/* a client reaches a server only from the function that its representor represents */
 static void another_function_finds_nobody(void)
 {
 	struct gd_transport *dpu = transport_of(infos[0]);
@@ -331,7 +331,7 @@ static void fork_and_use_it(void)
 #define UNDER_TSAN 0
 #endif
 
-/* its parent uses the library, too, and goes on with it */
+/* the parent uses the library too, and continues to use it */
 static void a_forked_child_can_use_the_library(void)
 {
 	if (UNDER_TSAN)

@@ -308,7 +308,7 @@ static void test_devices_of_a_context(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_destroy(bare));
 }
 
-/* There is room for 16. */
+/* The queue holds 16. */
 static void test_too_many_devices(void)
 {
 	struct doca_dev devs[17];

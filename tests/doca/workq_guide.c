@@ -158,7 +158,7 @@ static void export_memory(int in, int out)
 	strcpy(told.addr, text);
 	STEP(open_device());
 	STEP(doca_mmap_create(NULL, &src_mmap));
-	STEP(doca_mmap_start(src_mmap)); /* the older order: memory comes afterwards */
+	STEP(doca_mmap_start(src_mmap)); /* the older order: memory is added after start */
 	STEP(doca_mmap_dev_add(src_mmap, dev));
 	STEP(doca_mmap_populate(src_mmap, told.addr, told.len, 4096, NULL, NULL));
 	STEP(doca_mmap_export(src_mmap, dev, &desc, &told.desc_len));
