@@ -40,7 +40,7 @@ struct end {
 	uint64_t *words[TASKS]; /* of the message of free[i] */
 	uint32_t n_free;
 	uint64_t expected;  /* number of the next message */
-	uint64_t *line, at; /* the limit, and where it stands */
+	uint64_t *line, at; /* the limit, and the current state of its line */
 	unsigned turns;     /* it was the limit's turn */
 	int echoes, stopped;
 };

@@ -458,7 +458,7 @@ static int parse(struct bench *b, int argc, char **argv)
 }
 
 /*
- * Asked in a process of its own: an RDMA library that was used before a fork is of no use after it.
+ * Runs in a separate process: an RDMA library that was used before a fork does not work after it.
  */
 static void ask(void *arg)
 {

@@ -22,7 +22,7 @@ struct bench {
 	struct bare_ring ring;
 };
 
-/* One access at a time, or ACCESS_DEPTH of them: measure, check what stands there then, print. */
+/* One access at a time, or ACCESS_DEPTH of them: measure, check the memory, print. */
 void measure_access(const struct bench *b, struct peer *p);
 void measure_accesses(const struct bench *b, struct peer *p);
 

@@ -34,7 +34,7 @@ static unsigned take_accesses(struct peer *p, uint64_t after)
 	return (unsigned)n;
 }
 
-/* -- remote writes both ways: what comes to stand in memory is the message -- */
+/* -- remote writes both ways: the written memory is the message -- */
 
 static uint64_t *last_word(const struct peer *p)
 {
@@ -105,7 +105,7 @@ static uint64_t accesses(const struct bench *b, struct peer *p, uint64_t seq, un
 	return seq;
 }
 
-/* What was written last is what stands there. */
+/* The memory holds the data of the last write. */
 static void check_access(const struct bench *b, struct peer *p, uint64_t seq)
 {
 	struct bench back = *b;

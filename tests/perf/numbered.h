@@ -14,7 +14,7 @@
 __attribute__((noreturn)) void wrong(uint64_t seq, const char *what);
 /* One poll found nothing. */
 void wait_a_little(struct peer *p);
-/* `send` was answered with rc: wait until there is room for it. */
+/* `send` returned rc: wait until the queue can take the message. */
 void send_later(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags,
 		int rc);
 /* With `inlined`: the number, and data in front of it. */

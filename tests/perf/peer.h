@@ -70,7 +70,7 @@ void peer_begin(struct peer *p);
  * program if they cannot.
  */
 void peers_join(struct peer *const *peers, int n);
-/* Say good-bye, wait for the others' good-bye, free all. */
+/* Send the end message, wait for that of the peer, and free everything. */
 void peers_part(struct peer *const *peers, int n);
 /* Nothing came for a while: let the control side go on. Transports may still be connecting. */
 void peer_idle(struct peer *p);

@@ -4,10 +4,10 @@
  * answer of an IO is seen, and how long to wake a process that sleeps on an eventfd, until its
  * answer is seen: "rouse" and "wake", medians in microseconds.
  *
- * Both sleepers are on the second CPU and whoever wakes them on the first, the target by its own
- * settings. They are woken in turn, each after a pause (10 ms) long enough to be asleep: a wake-up
- * is twice as dear in one second as it is in the next, and dearer the longer the CPUs and their
- * caches were left alone.
+ * Both sleepers are on the second CPU (the target by its settings), and the waker is on the first.
+ * The waker wakes them in turn, each after a pause (10 ms) in which it falls asleep. They alternate
+ * because the cost of a wake-up can double from one second to the next, and grows with the time
+ * that the CPUs and their caches were idle.
  */
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -34,7 +34,7 @@ static inline void print_beside(const char *name, struct stats *ours, const char
 		print_value(limit_name, ours->v[ours->n / 2] / ratios.v[ratios.n / 2], unit);
 }
 
-/* n rounds of a line that stands at `at`, by who begins. Returns where it stands then. */
+/* Run n rounds of a line with value `at`, as the side that begins. Returns the new value. */
 static inline uint64_t line_throw(uint64_t *line, uint64_t at, unsigned n)
 {
 	while (n--) {
@@ -46,7 +46,7 @@ static inline uint64_t line_throw(uint64_t *line, uint64_t at, unsigned n)
 	return at;
 }
 
-/* The same by who answers; it may be ended by STOP. */
+/* The same as the side that answers; STOP ends it. */
 static inline uint64_t line_answer(uint64_t *line, uint64_t at, unsigned n)
 {
 	uint64_t seen;
@@ -64,8 +64,8 @@ static inline uint64_t line_answer(uint64_t *line, uint64_t at, unsigned n)
 }
 
 /*
- * The sequence number lies in the slot, behind the message; credit comes back for a quarter of the
- * ring at a time.
+ * The slot holds the sequence number, behind the message. Credit is returned in batches of a
+ * quarter of the ring.
  */
 struct bare_slot {
 	uint64_t word[7];
@@ -120,13 +120,13 @@ static inline uint64_t ring_take(struct bare_ring *ring)
 	return word[0];
 }
 
-/* All that have been taken are told to the producer. */
+/* Return credit to the producer for all consumed messages. */
 static inline void ring_tell(const struct bare_ring *ring)
 {
 	store(ring->taken, ring->at);
 }
 
-/* Until all have been taken, and that was told. */
+/* Wait until all messages are consumed and their credit is returned. */
 static inline void ring_drain(const struct bare_ring *ring)
 {
 	while (load(ring->taken) != ring->at)

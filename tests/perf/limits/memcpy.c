@@ -69,8 +69,8 @@ static void write_beside(void *arg)
 }
 
 /*
- * Small ones several at a time, for the clock; together they fit into the cache of the one who
- * writes.
+ * Small copies are timed several at a time, because of the cost of the clock. Together they fit
+ * into the cache of the writer.
  */
 static void measure_dirty(size_t bytes, uint64_t length)
 {

@@ -7,7 +7,7 @@
  */
 #include "bare.h"
 
-#define BURST 4096 /* messages between two looks at the clock */
+#define BURST 4096 /* messages between two reads of the clock */
 
 static void consume(void *arg)
 {

@@ -3,9 +3,9 @@
  * rings [MS] - messages of 64 bytes there and back between two processes, each checked, through two
  * bare rings.
  *
- * As in `ring` the sequence number lies in the slot, but nobody gives credit: the answer does. Each
- * slot's line was last in the other processor's cache, so it travels twice for each message, to be
- * written and to be read.
+ * As in `ring` the slot holds the sequence number, but there is no explicit credit: the answer is
+ * the credit. The cache line of a slot was last in the cache of the other CPU, so it moves twice
+ * for each message: once for the write and once for the read.
  */
 #include "bare.h"
 
