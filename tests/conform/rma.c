@@ -138,8 +138,8 @@ static void rights_hold_at_the_far_end(void)
 		rc = rig.ops->import_region(rig.b.conn, &token, 0, &r);
 		TEST_ASSERT_TRUE(rc <= 0);
 		if (rc == 0) {
-			if (rig_driver
-				    .remote) { /* this end does not know the true rights and length, and cannot check */
+			/* a remote end cannot check rights and length */
+			if (rig_driver.remote) {
 				r->rights = lies[i].forged;
 				r->length = lies[i].length;
 			}

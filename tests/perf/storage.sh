@@ -183,7 +183,7 @@ ours_write_128() { two two pattern=randwrite depth=128; }
 ours_128k() { two two block=128KiB depth=1; }
 ours_null_1() { two two_null depth=1; }
 ours_null_32() { two two_null; }
-# the target and a process on an eventfd sleep and are woken in turn; the process that wakes them spins, so both need one wake-up
+# the target and a process on an eventfd block and are woken in turn; the process that wakes them spins: both need one wake-up
 rouse() { GANTRY_PLUGIN_PATH=$build/plugins/.libs "$perf/rouse" "$tmp/two_null.conf" load $((ms * 8)) >"$tmp/turn"; }
 turn_wake() { beside two_null "$cpu1" rouse && of_turn wake; }
 of_wake() { of_turn rouse; }

@@ -108,7 +108,7 @@ static void responses_bring_credit_at_depth(void)
 	requests_and_responses(32, 100);
 }
 
-/* A consumer may sleep before there is a pipe at all. */
+/* A consumer may wait for its doorbell before there is a pipe at all. */
 static void new_pipe_wakes_who_rests(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 4};
