@@ -87,8 +87,7 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
-	for (uint32_t i = 0; i < c->attr.lanes; i++)
-		gn_requester_stop(c->lanes[i].req);
+	gn_client_stop_requesters(c);
 	if (c->reason == 0)
 		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx",
 		       (unsigned long long)c->attr.id);
@@ -472,8 +471,7 @@ void gn_client_free(struct gantry_client *c)
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
-	for (uint32_t i = 0; i < c->attr.lanes; i++)
-		gn_requester_stop(c->lanes[i].req);
+	gn_client_stop_requesters(c);
 	gn_client_drop_queues(c);
 	gn_channel_stop(&c->ch);
 	gn_loop_withdraw(c->role->loop, &c->last);

@@ -78,6 +78,12 @@ void gn_client_answered(struct gantry_client *c, unsigned type, const void *payl
 void gn_client_make_more(void *arg);
 /* Send the next request that closing needs. */
 void gn_client_go_on_closing(struct gantry_client *c);
+/*
+ * Stop the requesters of all lanes: each IO in flight completes. No lane sends after the first of
+ * these completions, because a write that is in flight on one lane could overwrite a newer write of
+ * another lane.
+ */
+void gn_client_stop_requesters(struct gantry_client *c);
 /* Destroy the producers and consumers of all lanes, after their requesters have stopped. */
 void gn_client_drop_queues(struct gantry_client *c);
 

@@ -31,6 +31,14 @@ void gn_client_drop_queues(struct gantry_client *c)
 	c->n_queues = 0;
 }
 
+void gn_client_stop_requesters(struct gantry_client *c)
+{
+	for (uint32_t i = 0; i < c->attr.lanes; i++)
+		gn_requester_stop_sending(c->lanes[i].req);
+	for (uint32_t i = 0; i < c->attr.lanes; i++)
+		gn_requester_stop(c->lanes[i].req);
+}
+
 void gn_client_go_on_closing(struct gantry_client *c)
 {
 	if (c->state == GN_RUNNING)
@@ -159,8 +167,7 @@ static void answered_start(struct gantry_client *c, const void *payload)
 static void answered_stop(struct gantry_client *c, const void *payload)
 {
 	(void)payload;
-	for (uint32_t i = 0; i < c->attr.lanes; i++)
-		gn_requester_stop(c->lanes[i].req);
+	gn_client_stop_requesters(c);
 	gn_client_go_on_closing(c);
 }
 

@@ -716,7 +716,7 @@ int gn_requester_start(struct gn_requester *req, void *consumer, void *producer)
 	return q.rc;
 }
 
-static void stop_on_lane(void *arg)
+static void stop_sending_on_lane(void *arg)
 {
 	struct gn_requester *req = arg;
 
@@ -727,6 +727,20 @@ static void stop_on_lane(void *arg)
 	while (!req->broken && req->consumer && take_replies(req) > 0)
 		;
 	set_broken(req);
+}
+
+void gn_requester_stop_sending(struct gn_requester *req)
+{
+	if (!req)
+		return;
+	gn_worker_call(req->attr.lane->worker, stop_sending_on_lane, req);
+}
+
+static void stop_on_lane(void *arg)
+{
+	struct gn_requester *req = arg;
+
+	stop_sending_on_lane(req);
 	req->unclear_ns = 0; /* no peer will report when it releases the buffers */
 	for (uint32_t i = 0; i < req->attr.depth; i++) {
 		struct flight *f = &req->flights[i];

@@ -89,9 +89,17 @@ bool gn_requester_hears_edges(const struct gn_requester *req);
  */
 int gn_requester_start(struct gn_requester *req, void *consumer, void *producer);
 /*
- * gn_requester_stop - take the replies that the peer has published, then complete all other IOs
- * with GANTRY_S_SESSION_LOST. Later submits return -ENOTCONN. When it returns, the queues are no
- * longer used. NULL and a second call have no effect. Control thread.
+ * gn_requester_stop_sending - take the replies that the peer has published, and send no more.
+ *
+ * Later submits return -ENOTCONN. The other IOs stay in flight and the entries of the fence stay,
+ * until gn_requester_stop(). The end of a session calls it for all lanes before it stops one. NULL
+ * and a second call have no effect. Control thread.
+ */
+void gn_requester_stop_sending(struct gn_requester *req);
+/*
+ * gn_requester_stop - stop sending, then complete all IOs in flight with GANTRY_S_SESSION_LOST and
+ * remove the entries of the fence. When it returns, the queues are no longer used. NULL and a
+ * second call have no effect. Control thread.
  */
 void gn_requester_stop(struct gn_requester *req);
 

@@ -606,6 +606,47 @@ static void what_is_in_flight_completes_before_closed(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit());
 }
 
+static int rc_on_lane_1;
+
+/* Completion of an IO of lane 0: submit the next IO on lane 1. Both lanes are on one thread. */
+static void submit_on_lane_1(void *self, struct gantry_io *io)
+{
+	(void)self;
+	if (gantry_io_end(io) != 0)
+		fake_fail("completed twice");
+	submit_on_lane(&rc_on_lane_1);
+}
+
+static void submit_on_lane_0(void *arg)
+{
+	struct gantry_io *io = arg;
+
+	gantry_io_begin(io, gn_now_ns());
+	io->opcode = GANTRY_OP_WRITE;
+	io->length = 512;
+	TEST_ASSERT_EQUAL_INT(0, gantry_submit(io));
+}
+
+/* The write may still be executed at the peer, after a write that overlaps it. */
+static void no_lane_sends_after_the_write_of_another_is_lost(void)
+{
+	static const struct gn_verdict none = {.status = 0};
+	struct gantry_hop owner = {.submit = no_submit, .complete = submit_on_lane_1}, terminal;
+	struct gantry_chain *chain_0;
+	struct gantry_io *ios_0;
+
+	reach(STARTED);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_hop(client, 0, fc.rh->lane(fc.rh, 0), &terminal));
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->chain_create(fc.rh->lane(fc.rh, 0), &owner, &terminal, 1,
+						     &chain_0, &ios_0));
+	gn_worker_call(fc.worker, submit_on_lane_0, &ios_0[0]);
+	rc_on_lane_1 = 1;
+	say(GN_FRAME_END, 0, FAKE_SESSION, &none, NULL, 0);
+	closed(-ECONNRESET);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rc_on_lane_1);
+	gn_chain_destroy(chain_0);
+}
+
 static void a_forged_answer_to_an_io_closes_it(void)
 {
 	struct gantry_io wire = {.tag = 0x12340001};
@@ -701,6 +742,7 @@ int main(void)
 	RUN_TEST(close_while_it_waits_to_try_again);
 	RUN_TEST(close_from_inside_ready);
 	RUN_TEST(what_is_in_flight_completes_before_closed);
+	RUN_TEST(no_lane_sends_after_the_write_of_another_is_lost);
 	RUN_TEST(a_forged_answer_to_an_io_closes_it);
 	RUN_TEST(a_transport_that_fails_closes_it_or_lets_it_try_again);
 	RUN_TEST(what_is_asked_for_must_make_sense);

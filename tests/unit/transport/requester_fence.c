@@ -171,6 +171,20 @@ static void what_waits_ends_with_the_session(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(0, 0));
 }
 
+static void a_requester_that_sends_no_more_keeps_its_fence(void)
+{
+	write_that_timed_out();
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
+	gn_requester_stop_sending(link);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+	TEST_ASSERT_EQUAL_INT(1, gn_fence_is_up(&fence));
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(2, 0));
+	TEST_ASSERT_EQUAL_INT(0, was_sent());
+	gn_requester_stop(link);
+	TEST_ASSERT_EQUAL_UINT(2, n_done[0]);
+	TEST_ASSERT_EQUAL_INT(0, gn_fence_is_up(&fence));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -183,5 +197,6 @@ int main(void)
 	RUN_TEST(an_answer_to_a_write_that_waits_breaks);
 	RUN_TEST(the_session_does_not_wait_for_ever);
 	RUN_TEST(what_waits_ends_with_the_session);
+	RUN_TEST(a_requester_that_sends_no_more_keeps_its_fence);
 	return UNITY_END();
 }
