@@ -6,6 +6,7 @@
 #include <gantry/memfd.h>
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -105,25 +106,72 @@ static int copy_extents(const struct gantry_region *region, char *to)
 	return 0;
 }
 
+/*
+ * Map other pages at the address of the region in one step. Returns 0; -ENOMEM: the region is
+ * unchanged.
+ */
+static int replace_pages(const struct gantry_region *region, void *pages)
+{
+	if (mremap(pages, region->length, region->length, MREMAP_MAYMOVE | MREMAP_FIXED,
+		   region->addr) != MAP_FAILED)
+		return 0;
+	munmap(pages, region->length);
+	return -ENOMEM;
+}
+
+/*
+ * Map the memfd privately, then write to each page, so that the kernel copies it. Nothing that
+ * another thread writes is lost: it is in the memfd before the kernel copies the page, and in the
+ * copy afterwards.
+ */
+static int make_private(struct gantry_region *region)
+{
+	void *pages = mmap(NULL, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE, region->fd, 0);
+	int rc;
+
+	if (pages == MAP_FAILED)
+		return -ENOMEM;
+	rc = replace_pages(region, pages);
+	if (rc == 0 && madvise(region->addr, region->length, MADV_POPULATE_WRITE) != 0)
+		rc = -ENOMEM;
+	return rc;
+}
+
+/*
+ * For huge pages, which make_private() would need twice, and whose private copies are freed when a
+ * peer punches a hole into the memfd. What another thread writes during the call may be lost.
+ */
+static int copy_to_ordinary_pages(struct gantry_region *region)
+{
+	void *pages = mmap(NULL, region->length, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int rc;
+
+	if (pages == MAP_FAILED)
+		return -ENOMEM;
+	rc = copy_extents(region, pages);
+	if (rc == 0)
+		return replace_pages(region, pages);
+	munmap(pages, region->length);
+	return rc;
+}
+
+static bool has_huge_pages(const struct gantry_region *region)
+{
+	struct statfs fs;
+
+	return fstatfs(region->fd, &fs) == 0 && (unsigned long)fs.f_type == GANTRY_MEMFD_HUGETLBFS;
+}
+
 int gn_region_withdraw(struct gantry_region *region)
 {
-	void *own;
 	int rc;
 
 	if (region->fd < 0)
 		return 0;
-	own = mmap(NULL, region->length, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (own == MAP_FAILED)
-		return -ENOMEM;
-	rc = copy_extents(region, own);
-	if (rc == 0 && mremap(own, region->length, region->length, MREMAP_MAYMOVE | MREMAP_FIXED,
-			      region->addr) == MAP_FAILED)
-		rc = -ENOMEM;
-	if (rc != 0) {
-		munmap(own, region->length);
+	rc = has_huge_pages(region) ? copy_to_ordinary_pages(region) : make_private(region);
+	if (rc != 0)
 		return rc;
-	}
 	close(region->fd);
 	region->fd = -1;
 	return 0;

@@ -29,10 +29,12 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 void gn_region_destroy(struct gantry_region **region_p, int released);
 /*
  * gn_region_withdraw - move a region to private pages of this process. Address and content stay the
- * same, and importers keep the old pages. A write of another thread to the region during the call
- * may be lost. The region cannot be exported any more. Copies at least 1 GB/s.
+ * same, and importers keep the old pages. Other threads may write to the region during the call;
+ * in a region of huge pages such a write may be lost. The region cannot be exported any more.
+ * Copies at least 1 GB/s.
  *
- * Returns 0; -ENOMEM or another -errno of the copy: the region is unchanged. Control thread.
+ * Returns 0; -ENOMEM or another -errno of the copy: importers may still have some of its pages, so
+ * the region must be quarantined. Control thread.
  */
 int gn_region_withdraw(struct gantry_region *region);
 /*

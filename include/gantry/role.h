@@ -404,11 +404,12 @@ struct gantry_role_host {
 
 	/*
 	 * Move a region of region_create to private pages. Address and content stay the same. The
-	 * importers keep the old pages. No session may use the region any more. A write of another
-	 * thread to the region during the call may be lost. Takes up to 1 s for each GB.
+	 * importers keep the old pages. No session may use the region any more. Other threads may
+	 * write to the region during the call; in a region of huge pages such a write may be lost.
+	 * Takes up to 1 s for each GB.
 	 *
 	 * returns  0
-	 *          -ENOMEM: no memory for the copy; the region is unchanged
+	 *          -ENOMEM: no memory for the copy; importers may still have some of the pages
 	 * thread   control thread
 	 * owner    the caller still owns the region
 	 * since    1.1

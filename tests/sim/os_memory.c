@@ -212,7 +212,10 @@ void *__wrap_mmap(void *wanted, size_t bytes, int prot, int flags, int fd, off_t
 	}
 	if (file)
 		sim_file_get(file);
-	*map = (struct sim_map){.at = at, .bytes = whole_pages(bytes), .file = file};
+	*map = (struct sim_map){.at = at,
+				.bytes = whole_pages(bytes),
+				.file = file,
+				.is_private = (flags & MAP_PRIVATE) != 0};
 	sim_note((uint64_t)bytes << 8 | 8);
 	return at;
 }
@@ -264,6 +267,7 @@ void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *
 	struct sim_file *file;
 
 	sim_call();
+	sim_drain_all(); /* the kernel interrupts the processors that have the old pages */
 	from = find_map(proc, old);
 	to = find_map(proc, at);
 	if (!(flags & MREMAP_FIXED) || old_bytes != bytes || !from || !to ||
@@ -277,10 +281,19 @@ void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *
 		return MAP_FAILED;
 	file = to->file;
 	to->file = from->file;
+	to->is_private = from->is_private;
 	*from = (struct sim_map){0};
 	if (file)
 		sim_file_put(file);
 	return at;
+}
+
+static bool is_private(struct sim_proc *proc, const uint8_t *at)
+{
+	for (const struct sim_map *map = proc->maps; map < proc->maps + SIM_MAPS; map++)
+		if (at >= map->at && at < map->at + map->bytes)
+			return map->is_private;
+	return false;
 }
 
 int __wrap_madvise(void *at, size_t bytes, int advice)
@@ -288,7 +301,8 @@ int __wrap_madvise(void *at, size_t bytes, int advice)
 	sim_call();
 	if ((advice == MADV_POPULATE_WRITE || advice == MADV_POPULATE_READ) && sim_memory_fails())
 		return (int)sim_result(-ENOMEM);
-	if (bytes >= LAZY && (advice == MADV_POPULATE_WRITE || advice == MADV_POPULATE_READ))
+	if (bytes >= LAZY && (advice == MADV_POPULATE_WRITE || advice == MADV_POPULATE_READ) &&
+	    !is_private(sim_proc_self(), at))
 		return 0;
 	return madvise(at, bytes, advice);
 }

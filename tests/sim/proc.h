@@ -23,6 +23,7 @@ struct sim_map {
 	uint8_t *at; /* NULL: a free slot */
 	size_t bytes;
 	struct sim_file *file; /* NULL: anonymous */
+	bool is_private;
 };
 
 struct sim_fd {

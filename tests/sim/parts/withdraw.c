@@ -5,7 +5,8 @@
  *
  * The peer has a mapping of its own and goes on writing. When gn_region_withdraw() has returned,
  * the owner's memory keeps what it has: first whatever the peer had written by then, afterwards
- * what the owner writes.
+ * what the owner writes. Another thread of the owner writes to the region meanwhile, and nothing
+ * that it writes is lost.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -18,13 +19,14 @@
 
 static struct gantry_region *region;
 static uint64_t *peer, before[WORDS];
-static uint32_t n_writes;
-static bool withdrawn, peer_ended, changed;
+static uint32_t n_writes, n_own_writes;
+static bool withdrawn, peer_ended, writer_ended;
 
 static void begin(void)
 {
 	n_writes = 1 + sim_draw(40);
-	withdrawn = peer_ended = changed = false;
+	n_own_writes = 1 + sim_draw(40);
+	withdrawn = peer_ended = writer_ended = false;
 	region = NULL;
 }
 
@@ -55,6 +57,7 @@ static void *own(void *arg)
 		PART_CHECK(before[i] != 0, "the content is lost");
 	}
 	part_wait(&peer_ended);
+	part_wait(&writer_ended);
 	for (uint32_t i = 0; i < WORDS; i++)
 		PART_CHECK(*word(memory, i) == before[i],
 			   "the peer wrote to a region that had been withdrawn");
@@ -74,6 +77,20 @@ static void *write_on(void *arg)
 	return arg;
 }
 
+/* Writes a word that the peer does not write, and reads it again. */
+static void *use(void *arg)
+{
+	uint64_t *memory = (uint64_t *)region->addr + BYTES / 16;
+
+	for (uint64_t i = 1; i <= n_own_writes; i++) {
+		*memory = i;
+		part_spin();
+		PART_CHECK(*memory == i, "what the owner wrote is lost");
+	}
+	part_set(&writer_ended);
+	return arg;
+}
+
 static const char *check(void)
 {
 	return withdrawn ? NULL : "the owner has not ended";
@@ -83,5 +100,5 @@ const struct part part_withdraw = {.name = "withdraw",
 				   .steps = 20000,
 				   .begin = begin,
 				   .open = open_region,
-				   .threads = {own, write_on},
+				   .threads = {own, write_on, use},
 				   .check = check};

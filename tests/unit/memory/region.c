@@ -144,6 +144,40 @@ static void what_is_not_quiet_goes_to_quarantine(void)
 	TEST_ASSERT_EQUAL_UINT64(before + PAGE, gn_region_quarantined());
 }
 
+/* The peer still has the old pages, and its writes do not change the region any more. */
+static void a_withdrawn_region_has_its_content_for_itself(int flags)
+{
+	struct gantry_region *region;
+	char *peer, *memory;
+	uint64_t bytes;
+
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(3 * PAGE, flags, &region));
+	bytes = region->length;
+	memory = region->addr;
+	memset(memory, 1, bytes);
+	peer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region->fd, 0);
+	TEST_ASSERT_TRUE(peer != MAP_FAILED);
+	TEST_ASSERT_EQUAL_INT(0, gn_region_withdraw(region));
+	TEST_ASSERT_EQUAL_PTR(memory, region->addr);
+	TEST_ASSERT_EQUAL_INT(-1, region->fd);
+	memset(peer, 2, bytes);
+	for (uint64_t i = 0; i < bytes; i++)
+		TEST_ASSERT_EQUAL_INT(1, memory[i]);
+	memset(memory, 3, bytes);
+	for (uint64_t i = 0; i < bytes; i++)
+		TEST_ASSERT_EQUAL_INT(2, peer[i]);
+	TEST_ASSERT_EQUAL_INT(0, gn_region_withdraw(region)); /* again: no effect */
+	munmap(peer, bytes);
+	gn_region_destroy(&region, 1);
+	TEST_ASSERT_FALSE(mapped(memory));
+}
+
+static void a_withdrawn_region_is_private(void)
+{
+	a_withdrawn_region_has_its_content_for_itself(0);
+	a_withdrawn_region_has_its_content_for_itself(GANTRY_REGION_HUGE);
+}
+
 static void a_child_does_not_hold_the_pages(void)
 {
 	struct gantry_region *region;
@@ -196,6 +230,7 @@ int main(void)
 	RUN_TEST(absurd_sizes_are_refused);
 	RUN_TEST(huge_pages_are_asked_for);
 	RUN_TEST(what_is_not_quiet_goes_to_quarantine);
+	RUN_TEST(a_withdrawn_region_is_private);
 	RUN_TEST(a_child_does_not_hold_the_pages);
 	RUN_TEST(a_core_dump_does_not_have_the_data);
 	return UNITY_END();
