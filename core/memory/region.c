@@ -126,7 +126,8 @@ static int replace_pages(const struct gantry_region *region, void *pages)
  */
 static int make_private(struct gantry_region *region)
 {
-	void *pages = mmap(NULL, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE, region->fd, 0);
+	void *pages = mmap(NULL, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE, region->fd,
+			   0);
 	int rc;
 
 	if (pages == MAP_FAILED)

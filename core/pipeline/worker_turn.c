@@ -6,6 +6,7 @@
  * A wait begins with the first turn without work:
  *
  *      pause for pause_ns -> yield until spin_ns -> sleep until an event
+ *                                                  (or in short intervals, see wait_blocked())
  *
  * spin_ns is the whole budget (attr.spin_ns) or 0, see begin_wait(). pause_ns adapts to whether
  * another thread shares the processor, see yield() and pause_before_yield().
@@ -46,11 +47,13 @@
  * has its turn.
  */
 #define TRY_EVERY 61
-#define PREEMPTED_NS 20000ull  /* a longer yield is not counted as part of the wait */
-#define SMALL_NS 200ull        /* events that take less share one reading of the clock: */
-#define COARSE_NS 1000ull      /* as many events as take this long, */
-#define MAX_SMALL 32           /* but at most this many */
-#define NEAR_TIMER_NS 50000ull /* do not sleep if the next timer is due within this time */
+#define PREEMPTED_NS 20000ull    /* a longer yield is not counted as part of the wait */
+#define SMALL_NS 200ull          /* events that take less share one reading of the clock: */
+#define COARSE_NS 1000ull        /* as many events as take this long, */
+#define MAX_SMALL 32             /* but at most this many */
+#define BLOCKED_NS 1000000ull    /* work that is blocked for longer than this is polled */
+#define BLOCKED_POLL_NS 50000ull /* at this interval */
+#define NEAR_TIMER_NS 50000ull   /* do not sleep if the next timer is due within this time */
 /*
  * A wait that sleeps at once and takes more budgets than this would not have ended within one
  * budget of spinning.
@@ -316,6 +319,23 @@ static void yield(struct gn_worker *worker)
 		worker->idle_since_ns += took;
 }
 
+/*
+ * There is work, but it cannot be done yet: a queue of the peer is full, say. No event may signal
+ * that it can be done, so yield at first, and then poll at intervals.
+ */
+static void wait_blocked(struct gn_worker *worker)
+{
+	if (worker->now_ns - worker->idle_since_ns < BLOCKED_NS) {
+		yield(worker);
+		return;
+	}
+	gn_worker_step_out(worker);
+	if (!__atomic_load_n(&worker->have_calls, __ATOMIC_SEQ_CST))
+		wait_fds(worker, true, BLOCKED_POLL_NS);
+	gn_worker_step_in(worker);
+	gantry_count(&worker->n_sleeps, 1);
+}
+
 /* The spin budget is used up: sleep until an event, a timer or until_ns. */
 static void sleep_until_event(struct gn_worker *worker, uint64_t until_ns)
 {
@@ -329,7 +349,7 @@ static void sleep_until_event(struct gn_worker *worker, uint64_t until_ns)
 		return;
 	}
 	if (gn_worker_arm_all(worker) != 0) {
-		yield(worker); /* there is work, but it cannot be done yet */
+		wait_blocked(worker);
 		return;
 	}
 	left = until_ns != 0 ? until_ns - worker->now_ns : 0;

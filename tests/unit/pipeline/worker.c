@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "fake/host.h"
 #include "fake/worker.h"
+#include "pipeline/worker_priv.h"
 #include "unity.h"
 
 /*
@@ -335,17 +336,33 @@ static void a_bad_fd_is_refused(void)
 	a.fd = -1;
 }
 
+static uint64_t n_sleeps(void)
+{
+	return __atomic_load_n(&fw.worker->n_sleeps, __ATOMIC_RELAXED);
+}
+
 static void who_has_work_keeps_all_awake(void)
 {
 	unsigned turns;
+	uint64_t sleeps;
 
 	add(&a);
 	b.arm_rc = 1;
 	add(&b);
 	fake_settle(&fw);
+	sleeps = n_sleeps();
 	turns = get(&a.polls);
 	while (get(&a.polls) < turns + 100)
 		; /* no fd is signalled, and still it turns */
+	TEST_ASSERT_EQUAL_UINT64(sleeps, n_sleeps());
+	/* it is blocked for long: it turns at intervals */
+	fake_clock_advance(2 * GN_NS_PER_MS);
+	fake_settle(&fw);
+	while (n_sleeps() < sleeps + 3)
+		;
+	turns = get(&a.polls);
+	while (get(&a.polls) < turns + 3)
+		;
 	gn_worker_remove(fw.worker, &b);
 	gn_worker_remove(fw.worker, &a);
 	TEST_ASSERT_EQUAL_UINT(a.arms, a.disarms);
