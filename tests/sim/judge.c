@@ -15,6 +15,7 @@
 
 #define OPS 8192u
 #define BLOCKS 64u /* longest IO of one operation */
+#define QUEUES 8u  /* of a client, at most */
 #define EVENTS 256u
 
 struct op {
@@ -288,17 +289,18 @@ static bool reports_loss(int rc)
 }
 
 /*
- * The first flush of the session of `w` after the cut that reports whether its earlier writes are
- * still there. NULL: none, or it failed.
+ * Did a flush of this queue succeed after the cut, which covers `w`, before a flush of the queue
+ * reported a loss?
  */
-static bool is_confirmed_later(const struct op *w, uint64_t cut)
+static bool is_confirmed_by(const struct op *w, uint64_t cut, uint32_t queue)
 {
 	uint64_t failed = UINT64_MAX, confirmed = UINT64_MAX;
 
 	for (uint32_t i = 0; i < n_ops; i++) {
 		const struct op *f = &ops[i];
 
-		if (f->kind != SIM_FLUSH || f->session != w->session || f->end <= cut)
+		if (f->kind != SIM_FLUSH || f->session != w->session || f->queue != queue ||
+		    f->end <= cut)
 			continue;
 		if (reports_loss(f->rc) && f->end < failed)
 			failed = f->end;
@@ -306,6 +308,15 @@ static bool is_confirmed_later(const struct op *w, uint64_t cut)
 			confirmed = f->end;
 	}
 	return confirmed < failed;
+}
+
+/* Each queue reports a loss for itself. */
+static bool is_confirmed_later(const struct op *w, uint64_t cut)
+{
+	for (uint32_t queue = 0; queue < QUEUES; queue++)
+		if (is_confirmed_by(w, cut, queue))
+			return true;
+	return false;
 }
 
 /*
