@@ -16,7 +16,7 @@
 
 #include <gantry/client.h>
 
-#include "base/loop.h"
+#include "base/event_loop.h"
 #include "engine.h"
 #include "topology/topology.h"
 #include "uri.h"

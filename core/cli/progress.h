@@ -10,7 +10,7 @@
 #ifndef GN_CLI_PROGRESS_H
 #define GN_CLI_PROGRESS_H
 
-#include "base/loop.h"
+#include "base/event_loop.h"
 #include "topology/topology.h"
 
 struct gn_progress {

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "base/loop.h"
+#include "base/event_loop.h"
 #include "cli/report.h"
 
 #define GN_STAT_SUFFIX ".stat.sock"

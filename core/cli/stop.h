@@ -21,7 +21,7 @@
 #include <stdbool.h>
 
 #include "base/clock.h"
-#include "base/loop.h"
+#include "base/event_loop.h"
 
 #define GN_STOP_GRACE_NS (2 * GN_NS_PER_S)
 #define GN_STOP_LIMIT 0 /* event: the time limit has expired. All other events are signal numbers */

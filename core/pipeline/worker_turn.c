@@ -319,6 +319,16 @@ static void yield(struct gn_worker *worker)
 		worker->idle_since_ns += took;
 }
 
+/* Sleep until an event; if `limited`, for at most left_ns. */
+static void sleep_for(struct gn_worker *worker, bool limited, uint64_t left_ns)
+{
+	gn_worker_step_out(worker);
+	if (!__atomic_load_n(&worker->have_calls, __ATOMIC_SEQ_CST))
+		wait_fds(worker, limited, left_ns);
+	gn_worker_step_in(worker);
+	gantry_count(&worker->n_sleeps, 1);
+}
+
 /*
  * There is work, but it cannot be done yet: a queue of the peer is full, say. No event may signal
  * that it can be done, so yield at first, and then poll at intervals.
@@ -329,11 +339,7 @@ static void wait_blocked(struct gn_worker *worker)
 		yield(worker);
 		return;
 	}
-	gn_worker_step_out(worker);
-	if (!__atomic_load_n(&worker->have_calls, __ATOMIC_SEQ_CST))
-		wait_fds(worker, true, BLOCKED_POLL_NS);
-	gn_worker_step_in(worker);
-	gantry_count(&worker->n_sleeps, 1);
+	sleep_for(worker, true, BLOCKED_POLL_NS);
 }
 
 /* The spin budget is used up: sleep until an event, a timer or until_ns. */
@@ -353,13 +359,9 @@ static void sleep_until_event(struct gn_worker *worker, uint64_t until_ns)
 		return;
 	}
 	left = until_ns != 0 ? until_ns - worker->now_ns : 0;
-	gn_worker_step_out(worker);
-	if (!__atomic_load_n(&worker->have_calls, __ATOMIC_SEQ_CST))
-		wait_fds(worker, until_ns != 0, left);
-	gn_worker_step_in(worker);
+	sleep_for(worker, until_ns != 0, left);
 	if (worker->driven)
 		gn_worker_disarm_all(worker);
-	gantry_count(&worker->n_sleeps, 1);
 	update_wait_history(worker);
 }
 

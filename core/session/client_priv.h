@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client_priv.h - the client end of a session, shared by client.c (open, frames, end) and
+ * client_priv.h - the client end of a session, shared by session_client.c (open, frames, end) and
  * client_steps.c (the requests and what their answers do)
  */
 #ifndef GN_SESSION_CLIENT_PRIV_H
 #define GN_SESSION_CLIENT_PRIV_H
 
 #include "session/channel.h"
-#include "session/client.h"
+#include "session/session_client.h"
 #include "session/role_priv.h"
 #include "session/secret.h"
 #include "transport/requester.h"
@@ -28,7 +28,7 @@ struct gantry_client {
 	struct gn_channel ch;
 	struct gn_timer retry;    /* next attempt to connect */
 	struct gn_timer deadline; /* for the answer to `pending`, or for the connection */
-	struct gn_post last;      /* runs destroy() in client.c */
+	struct gn_post last;      /* runs destroy() in session_client.c */
 	uint64_t connect_until_ns;
 	enum gn_state state;
 	struct gantry_session_attr attr;
@@ -52,7 +52,7 @@ struct gantry_client {
 	uint32_t *exports;     /* handles of the exported regions */
 	uint32_t n_exports;
 	uint32_t n_revokes_pending; /* exports whose revocation the peer has not confirmed */
-	int released;               /* result of client_regions_released, see role.h */
+	int released;               /* result of client_regions_released, see session_role.h */
 
 	int connecting, closing, lost, destroyed;
 	int again; /* no listener or busy: `retry` closes the connection and connects again */

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/check.h"
+#include "io/io_check.h"
 #include "memory/region.h"
 
 #include <errno.h>

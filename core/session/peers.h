@@ -11,7 +11,7 @@
 #ifndef GN_SESSION_PEERS_H
 #define GN_SESSION_PEERS_H
 
-#include "session/role.h"
+#include "session/session_role.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "memory/region.h"
 #include "pipeline/fanout.h"
-#include "session/client.h"
+#include "session/session_client.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * role_priv.h - struct gn_role, shared by role.c (create to destroy), role_host.c (services for the
- * plugin), role_report.c, and the sessions of a role
+ * role_priv.h - struct gn_role, shared by session_role.c (create to destroy), role_host.c (services
+ * for the plugin), role_report.c, and the sessions of a role
  */
 #ifndef GN_SESSION_ROLE_PRIV_H
 #define GN_SESSION_ROLE_PRIV_H
 
-#include "session/role.h"
-#include "session/server.h"
+#include "session/session_role.h"
+#include "session/session_server.h"
 
 struct gn_role {
 	struct gn_role_spec spec;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_priv.h - the server end of a session, shared by server.c (accept, frames, end), admit.c
- * (quotas of a peer), steps.c (the requests), supersede.c (a session that is opened again) and
- * start_order.c (what START waits for)
+ * session_priv.h - the server end of a session, shared by session_server.c (accept, frames, end),
+ * admit.c (quotas of a peer), steps.c (the requests), supersede.c (a session that is opened again)
+ * and start_order.c (what START waits for)
  */
 #ifndef GN_SESSION_SESSION_PRIV_H
 #define GN_SESSION_SESSION_PRIV_H
@@ -30,7 +30,7 @@ struct gantry_session {
 	struct gantry_session *next;
 	struct gn_channel ch;
 	struct gn_timer deadline; /* for the next request */
-	struct gn_post last;      /* runs teardown(), then destroy(), in server.c */
+	struct gn_post last;      /* runs teardown(), then destroy(), in session_server.c */
 	enum gn_state state;
 	struct gantry_peer peer;
 	struct gn_peer *account; /* quotas of the peer, shared by its sessions */

@@ -6,7 +6,7 @@
 #include "session/session_priv.h"
 
 #include "base/log.h"
-#include "io/check.h"
+#include "io/io_check.h"
 #include "memory/pages.h"
 #include "memory/region.h"
 #include "pipeline/split.h"

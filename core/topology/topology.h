@@ -20,7 +20,7 @@
 #include "base/strlist.h"
 #include "config/config.h"
 #include "loader/loader.h"
-#include "session/role.h"
+#include "session/session_role.h"
 
 #define GN_TOPOLOGY_LANES_MAX 64
 

@@ -7,7 +7,7 @@
 #define GN_TRANSPORT_DEVICE_H
 
 #include "base/host.h"
-#include "base/loop.h"
+#include "base/event_loop.h"
 
 #include <gantry/transport.h>
 

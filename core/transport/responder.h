@@ -10,7 +10,7 @@
 #ifndef GN_TRANSPORT_RESPONDER_H
 #define GN_TRANSPORT_RESPONDER_H
 
-#include "io/check.h"
+#include "io/io_check.h"
 #include "pipeline/pipeline.h"
 #include "transport/device.h"
 

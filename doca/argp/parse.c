@@ -10,7 +10,7 @@
 #include <doca_version.h>
 
 #include "argp/argp.h"
-#include "common/log.h"
+#include "common/gd_log.h"
 
 /* -- options and their values -- */
 

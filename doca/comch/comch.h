@@ -4,7 +4,7 @@
  *
  *   end (server or client) --- connection* --- remote*     consumers of the peer
  *                                  |---------- shared*     maps exported to the peer
- *                                  \---------- consumer*, producer*   (fast.h)
+ *                                  \---------- consumer*, producer*   (comch_fast.h)
  *
  * A connection uses one connection of the transport. Each control message begins with struct
  * gd_comch_head, which may be followed by data of the program:
@@ -17,7 +17,7 @@
  *
  * Threads: the service thread delivers events of the transport with the lock of the transport held.
  * That lock guards all fields of a connection except its user data. Events for the program become
- * notes (note.c), which the engine delivers in the order of arrival.
+ * notes (comch_note.c), which the engine delivers in the order of arrival.
  *
  * Flow control: a side sends at most as many messages as the receive queue of the peer holds, until
  * the peer has acknowledged some by ACK. The peer sends ACK when its program has taken messages.
@@ -34,7 +34,7 @@
 #include <doca_comch_consumer.h>
 #include <doca_comch_producer.h>
 
-#include "device/device.h"
+#include "device/gd_device.h"
 #include "engine/ctx.h"
 #include "mmap/mmap.h"
 
@@ -52,17 +52,17 @@
 #define GD_COMCH_SHARED 48u          /* maps of one connection that are exported at a time */
 #define GD_COMCH_BYE_NS 500000000ull /* limit for the answer to BYE */
 #define GD_COMCH_RETRY_NS 2000000ull
-#define GD_CONN_NO_TASKS 0x80000000u /* names.c is releasing the connection */
+#define GD_CONN_NO_TASKS 0x80000000u /* comch_handles.c is releasing the connection */
 #define GD_COMCH_BAD_ID 0xffffu      /* programs use it as "no consumer", like 0 */
 
 enum gd_comch_op {
 	GD_HELLO = 1,    /* a: max_msg_size, b: recv_queue */
 	GD_MESSAGE,      /* data of the program follows */
 	GD_ACK,          /* a: total number of messages that the program has taken */
-	GD_RECV_CREDITS, /* the token of the memory of room.c follows */
+	GD_RECV_CREDITS, /* the token of the memory of comch_buffer_lengths.c follows */
 	/*
 	 * a: number of the consumer in the transport, b: its id, c: its row (upper 16 bits, see
-	 * room.c) and its limit of immediate data in bytes (lower 16 bits)
+	 * comch_buffer_lengths.c) and its limit of immediate data in bytes (lower 16 bits)
 	 */
 	GD_CONSUMER,
 	GD_BYE,
@@ -80,7 +80,7 @@ _Static_assert(sizeof(struct gd_comch_head) + GD_COMCH_MSG_SIZE == GANTRY_CTRL_M
 	       "a message fits exactly");
 
 enum gd_conn_state {
-	GD_CONN_FORGOTTEN, /* released: all fields are zero, see names.c */
+	GD_CONN_FORGOTTEN, /* released: all fields are zero, see comch_handles.c */
 	GD_CONN_GREETING,  /* HELLO of the peer has not arrived */
 	GD_CONN_OPEN,
 	GD_CONN_LEAVING, /* this side has sent BYE */
@@ -94,7 +94,7 @@ struct gd_remote {
 	uint32_t queue; /* number in the transport */
 	uint32_t id;    /* 0: GD_CONSUMER has not arrived */
 	uint32_t imm_len;
-	uint32_t row;  /* row of its posted lengths, see room.c */
+	uint32_t row;  /* row of its posted lengths, see comch_buffer_lengths.c */
 	uint32_t refs; /* lock: one for the connection, one for each target */
 	uint32_t gone; /* __atomic: any thread */
 };
@@ -204,7 +204,7 @@ struct doca_comch_client {
 	struct gd_end end;
 };
 
-/* end.c */
+/* comch_end.c */
 doca_error_t gd_end_create(struct doca_dev *dev, struct doca_dev_rep *rep, const char *name,
 			   struct gd_end **end_p);
 doca_error_t gd_end_destroy(struct gd_end *end);
@@ -218,7 +218,7 @@ void gd_end_check(struct gd_end *end);
  */
 void gd_end_wake(struct gd_end *end, uint64_t ns);
 
-/* conn.c: the lock is held */
+/* comch_conn.c: the lock is held */
 extern const struct gantry_conn_events gd_conn_events;
 struct doca_comch_connection *gd_conn_create(struct gd_end *end);
 void gd_conn_free(struct doca_comch_connection *conn);
@@ -242,7 +242,7 @@ void gd_conn_settle(struct doca_comch_connection *conn);
 struct gd_remote *gd_remote_find(struct doca_comch_connection *conn, uint32_t id);
 void gd_remote_put(struct gd_remote *remote);
 
-/* active.c: the lock is held */
+/* comch_active.c: the lock is held */
 void gd_active_add(struct doca_comch_connection *conn, struct gd_active *active,
 		   struct doca_ctx *ctx);
 /* The consumer or producer has stopped and no longer uses the link. */
@@ -255,7 +255,7 @@ void gd_active_wake(const struct doca_comch_connection *conn);
 /* The consumer or producer is idle. The caller does not hold the lock. */
 void gd_active_idle(struct doca_comch_connection *conn);
 
-/* names.c: the lock is held. Returns a zeroed connection, or NULL: out of memory. */
+/* comch_handles.c: the lock is held. Returns a zeroed connection, or NULL: out of memory. */
 struct doca_comch_connection *gd_conn_alloc(struct gd_end *end);
 /* Release the memory of a connection. Its address stays reserved until its end is destroyed. */
 void gd_conn_forget(struct doca_comch_connection *conn);
@@ -264,7 +264,7 @@ void gd_conn_blocks_leave(struct gd_end *end);
 /* Without the lock; the connection may be released. NULL: the end is destroyed. */
 struct gd_end *gd_conn_end(const struct doca_comch_connection *conn);
 
-/* words.c: the lock is held */
+/* comch_control.c: the lock is held */
 /* Send a control message now. 0, or -errno of send_ctrl; -EAGAIN also if control messages wait. */
 int gd_conn_send_ctrl(struct doca_comch_connection *conn, enum gd_comch_op op, uint32_t a,
 		      uint32_t b, uint32_t c);
@@ -281,7 +281,7 @@ bool gd_conn_flush_ctrl(struct doca_comch_connection *conn);
 void gd_conn_discard_consumer(struct doca_comch_connection *conn, uint32_t id);
 void gd_conn_discard_ctrl(struct doca_comch_connection *conn);
 
-/* note.c: events for the program; the lock is held */
+/* comch_note.c: events for the program; the lock is held */
 enum gd_note_kind { GD_NOTE_CONNECTED, GD_NOTE_MESSAGE, GD_NOTE_CONSUMER, GD_NOTE_EXPIRED };
 /* Returns NULL, or an error message. */
 const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, uint32_t id,
@@ -289,10 +289,10 @@ const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, 
 /* Post the last note of a connection: its end. */
 void gd_note_lost(struct doca_comch_connection *conn);
 
-/* shared.c: the lock is held. The peer no longer uses a revoked map. */
+/* comch_exports.c: the lock is held. The peer no longer uses a revoked map. */
 void gd_shared_revoked(struct doca_comch_connection *conn, uint32_t handle);
 
-/* room.c: the lock is held */
+/* comch_buffer_lengths.c: the lock is held */
 struct gd_recv_credits;
 /* Allocate a zeroed row of words; gd_recv_credit_close() releases it. 0 or -errno. */
 int gd_recv_credit_open(struct doca_comch_connection *conn, uint32_t *row_p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * doca_comch.c - public functions of servers, clients and connections: they check arguments and
- * call end.c and conn.c
+ * call comch_end.c and comch_conn.c
  */
 #include <doca_comch.h>
 

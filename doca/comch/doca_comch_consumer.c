@@ -16,7 +16,7 @@
 
 #include "base/container_of.h"
 #include "buf/buf.h"
-#include "comch/fast.h"
+#include "comch/comch_fast.h"
 
 /* -- the data path -- */
 

@@ -7,8 +7,8 @@
  * its task completes at once. The peer reads longer data from the exported map, and its task
  * completes after that. Tasks of a target complete in order.
  *
- * A producer counts no credits. It reads the posted lengths of the consumer (room.c) at each submit
- * with data, and returns AGAIN if no receive is posted.
+ * A producer counts no credits. It reads the posted lengths of the consumer
+ * (comch_buffer_lengths.c) at each submit with data, and returns AGAIN if no receive is posted.
  */
 #include <doca_comch_producer.h>
 
@@ -20,7 +20,7 @@
 #include "base/container_of.h"
 #include "base/pause.h"
 #include "buf/buf.h"
-#include "comch/fast.h"
+#include "comch/comch_fast.h"
 
 #define PAUSES 4 /* about 100 ns */
 /* bytes; longer inline data would fill the queue before all posted receives are used */

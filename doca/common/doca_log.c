@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "common/log.h"
+#include "common/gd_log.h"
 
 #define LINE_MAX_BYTES 8192 /* longer lines are truncated */
 

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 
 #include "buf/buf.h"
-#include "common/log.h"
+#include "common/gd_log.h"
 #include "compute/compress.h"
 #include "compute/serial.h"
-#include "device/device.h"
+#include "device/gd_device.h"
 
 #define MAX_BYTES ((uint64_t)128 << 20) /* of a source, and of a result */
 

@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "buf/buf.h"
-#include "common/log.h"
+#include "common/gd_log.h"
 #include "compute/ec.h"
 #include "compute/serial.h"
-#include "device/device.h"
+#include "device/gd_device.h"
 
 #define BLOCK_UNIT 64 /* bytes; the size of a block is a multiple of it */
 #define MAX_BLOCK ((uint64_t)64 << 20)

@@ -9,7 +9,7 @@
 
 #include "buf/buf.h"
 #include "compute/serial.h"
-#include "device/device.h"
+#include "device/gd_device.h"
 
 struct doca_mmap_advise {
 	struct gd_serial serial; /* must be first */

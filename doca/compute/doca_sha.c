@@ -10,10 +10,10 @@
 #include <stdlib.h>
 
 #include "buf/buf.h"
-#include "common/log.h"
+#include "common/gd_log.h"
 #include "compute/serial.h"
 #include "compute/sha.h"
-#include "device/device.h"
+#include "device/gd_device.h"
 
 #define MAX_SOURCE ((uint64_t)1 << 31) /* bytes */
 #define MAX_LOG_TASKS 16

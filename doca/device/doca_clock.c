@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "device/device.h"
+#include "device/gd_device.h"
 
 #define CYCLES ((clockid_t)-1)
 #define TRIES 5 /* reads of a pair of clocks; the fastest read is the result */

@@ -5,9 +5,9 @@
  * A devinfo exists until the process ends; a list is an array of pointers. A closed device is kept
  * and reused by the next open. So a pointer to it is never dangling; its use is an error.
  */
-#include "device/devices.h"
+#include "device/device_list.h"
 
-#include "common/log.h"
+#include "common/gd_log.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "buf/buf.h"
-#include "common/log.h"
+#include "common/gd_log.h"
 #include "compute/serial.h"
-#include "device/device.h"
+#include "device/gd_device.h"
 #include "dma/dma.h"
 
 struct doca_dma_task_memcpy {

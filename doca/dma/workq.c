@@ -14,8 +14,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "common/log.h"
-#include "device/device.h"
+#include "common/gd_log.h"
+#include "device/gd_device.h"
 #include "dma/dma.h"
 
 enum { MAX_DEVS = 16, MAX_CONTEXTS = 512 };

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "device/device.h"
+#include "device/gd_device.h"
 #include "dpa/dpa.h"
 
 #define MAX_COMPLETIONS (1u << 20)

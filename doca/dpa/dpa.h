@@ -21,7 +21,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 
-#include "comch/fast.h"
+#include "comch/comch_fast.h"
 
 struct doca_dpa {
 	struct doca_dev *dev;

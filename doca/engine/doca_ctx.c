@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "base/container_of.h"
-#include "device/device.h"
+#include "device/gd_device.h"
 #include "engine/pe.h"
 
 enum { DUE_STARTED = 1, DUE_FAIL = 2, DUE_STOPPED = 4, DUE_IDLE = 8 };

@@ -6,12 +6,12 @@
  * structures of destroyed maps are kept and reused, so that late use of one is an error and no
  * crash.
  */
-#include "mmap/share.h"
+#include "mmap/mmap_share.h"
 
 #include "base/clock.h"
-#include "common/log.h"
-#include "device/device.h"
-#include "mmap/share_wire.h"
+#include "common/gd_log.h"
+#include "device/gd_device.h"
+#include "mmap/mmap_share_wire.h"
 
 #include <stdlib.h>
 #include <string.h>

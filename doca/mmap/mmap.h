@@ -7,11 +7,12 @@
  * addresses of this process.
  *
  * An export makes the pages shareable in place: the library copies them once into a memfd, which it
- * then maps at the same addresses, see pages.h. The descriptor (blob.h) contains the path of a Unix
- * socket of the owner, a 128-bit secret, the range and the rights. The service thread of the owner
- * serves the socket. An import requests the memfd there, maps it and keeps the connection. If the
- * connection ends, the owner has ended. If the owner stops its map, it revokes the memory on that
- * connection. So the program of the exporter need not act, and an invalid descriptor is an error.
+ * then maps at the same addresses, see mmap_pages.h. The descriptor (mmap_blob.h) contains the path
+ * of a Unix socket of the owner, a 128-bit secret, the range and the rights. The service thread of
+ * the owner serves the socket. An import requests the memfd there, maps it and keeps the
+ * connection. If the connection ends, the owner has ended. If the owner stops its map, it revokes
+ * the memory on that connection. So the program of the exporter need not act, and an invalid
+ * descriptor is an error.
  *
  * An RDMA export that is imported for a device with a network transport is not mapped: the importer
  * reaches it through a connection, by its id.
@@ -60,7 +61,7 @@ struct doca_mmap {
 	doca_mmap_memrange_free_cb_t *free_cb;
 	void *free_opaque;
 	uint32_t dpa_handle;    /* unique in the process */
-	struct gd_share *share; /* set by an export or import, see share.h */
+	struct gd_share *share; /* set by an export or import, see mmap_share.h */
 	/* in the list of started maps, or of free structures */
 	struct doca_mmap *next;
 };
@@ -109,8 +110,8 @@ doca_error_t gd_mmap_prepare_export(struct doca_mmap *mmap);
  */
 struct doca_mmap *gd_mmap_find(const struct gd_mmap_id *id);
 /*
- * rdma/revoke.c: returns whether a device of a peer may reach the map, or, for an imported map, a
- * device of this process. The revocation has then been requested. Call without a lock.
+ * rdma/rdma_revoke.c: returns whether a device of a peer may reach the map, or, for an imported
+ * map, a device of this process. The revocation has then been requested. Call without a lock.
  */
 bool gd_rdma_is_in_use(const struct gd_mmap_id *map, bool imported);
 /*

@@ -3,16 +3,16 @@
  * rdma.h - RDMA contexts on gantry transports: structures and functions that the files of this
  * module share
  *
- *   doca_rdma                a context                                    doca_rdma.c, caps.c
- *     gd_rdma_task           a task of any type                           tasks.c, remote_tasks.c
- *     doca_rdma_connection   a connection as programs see it, its tasks   conn.c, cm.c
- *       gd_rdma_link         connection and queues of the transport       link.c
+ *   doca_rdma                a context                                    doca_rdma.c, rdma_caps.c
+ *     gd_rdma_task           a task of any type rdma_tasks.c, rdma_remote_tasks.c
+ *     doca_rdma_connection   a connection as programs see it, its tasks rdma_conn.c, rdma_address.c
+ *       gd_rdma_link         connection and queues of the transport       rdma_link.c
  *
- * Threads. The engine thread runs tasks (flow.c: messages; memory.c: reads and writes) and owns
- * connections. The service thread delivers the events of links, with the lock of the transport
- * held. It exchanges greetings with peers, creates the queues, and exports memory that peers
- * request, so these steps need no call of the program. It posts events to the engine. The comment
- * of a field names its thread, or says that the lock guards it.
+ * Threads. The engine thread runs tasks (rdma_flow.c: messages; rdma_memory.c: reads and writes)
+ * and owns connections. The service thread delivers the events of links, with the lock of the
+ * transport held. It exchanges greetings with peers, creates the queues, and exports memory that
+ * peers request, so these steps need no call of the program. It posts events to the engine. The
+ * comment of a field names its thread, or says that the lock guards it.
  *
  * A message consists of one or more gantry messages: a head and up to GD_RDMA_PART bytes as
  * immediate data, and more bytes inline. A sender waits for a receive task of the peer: the
@@ -26,7 +26,7 @@
 #define GD_RDMA_H
 
 #include "buf/buf.h"
-#include "device/device.h"
+#include "device/gd_device.h"
 #include "engine/ctx.h"
 
 #include <doca_rdma.h>
@@ -257,7 +257,7 @@ struct doca_rdma_connection {
 
 struct doca_rdma {
 	struct doca_ctx ctx;
-	struct doca_rdma *next; /* next running context, see revoke.c */
+	struct doca_rdma *next; /* next running context, see rdma_revoke.c */
 	struct gd_pool pools[GD_RDMA_KINDS];
 	/* configuration */
 	enum doca_rdma_transport_type transport_type;
@@ -306,17 +306,17 @@ static inline struct doca_rdma *gd_rdma_of(struct doca_ctx *ctx)
 /* SUCCESS if the context is RUNNING, else BAD_STATE. INVALID_VALUE: NULL. */
 doca_error_t gd_rdma_running(const struct doca_rdma *rdma);
 
-/* -- caps.c -- */
+/* -- rdma_caps.c -- */
 /*
  * Get the network address of the device in the notation of a service ("192.0.2.7",
  * "[2001:db8::7]"). NOT_FOUND: it has none.
  */
 doca_error_t gd_rdma_own_address(const struct doca_rdma *rdma, char *text, size_t size);
 
-/* -- tasks.c -- */
+/* -- rdma_tasks.c -- */
 void gd_rdma_tasks_init(struct doca_rdma *rdma);
 
-/* -- conn.c -- */
+/* -- rdma_conn.c -- */
 /* Lock held. Allocate a connection and set its state. FULL, NO_MEMORY. */
 doca_error_t gd_rdma_conn_alloc(struct doca_rdma *rdma, enum gd_rdma_state state,
 				struct doca_rdma_connection **conn_p);
@@ -334,7 +334,7 @@ void gd_rdma_conn_drop(struct doca_rdma_connection *conn, doca_error_t status);
 void gd_rdma_conn_over(struct doca_rdma_connection *conn, doca_error_t status, bool fails);
 void gd_rdma_conns_free(struct doca_rdma *rdma);
 
-/* -- link.c. Under the lock -- */
+/* -- rdma_link.c. Under the lock -- */
 extern const struct gantry_conn_events gd_rdma_events; /* argument of a listener: the context */
 doca_error_t gd_rdma_link_connect(struct doca_rdma_connection *conn, void *device,
 				  const char *service);
@@ -344,7 +344,7 @@ void gd_rdma_link_destroy(struct gd_rdma_link *link); /* with its queues; discon
 void gd_rdma_guest_drop(struct gd_rdma_link *link);   /* of a guest */
 void gd_rdma_guests_drop(struct doca_rdma *rdma);
 
-/* -- flow.c. Engine -- */
+/* -- rdma_flow.c. Engine -- */
 void gd_rdma_submit(struct doca_rdma_connection *conn, struct gd_rdma_task *task);
 void gd_rdma_submit_receive(struct doca_rdma *rdma, struct gd_rdma_task *task);
 int gd_rdma_poll(struct doca_ctx *ctx);
@@ -359,7 +359,7 @@ void gd_rdma_flow_down(struct doca_rdma_connection *conn);
 void gd_rdma_flush(struct doca_rdma_connection *conn, doca_error_t status, bool fails);
 void gd_rdma_flush_receives(struct doca_rdma *rdma, doca_error_t status);
 
-/* -- memory.c, device.c -- */
+/* -- rdma_memory.c, rdma_device.c -- */
 enum gd_rdma_step {
 	GD_RDMA_WAIT, /* waits for the peer or the device: call again */
 	GD_RDMA_DONE, /* complete, or failed: task->error */
@@ -390,7 +390,7 @@ void gd_rdma_forget_locals(struct gd_rdma_link *link);
 void gd_rdma_memory_release(struct gd_rdma_link *link);
 void gd_rdma_memory_free(struct gd_rdma_link *link); /* after the link is disconnected */
 
-/* -- revoke.c -- */
+/* -- rdma_revoke.c -- */
 /* the running contexts, whose peers may have to release maps */
 void gd_rdma_enlist(struct doca_rdma *rdma);
 void gd_rdma_delist(struct doca_rdma *rdma);

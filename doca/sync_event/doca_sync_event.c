@@ -4,8 +4,8 @@
  * tasks
  */
 #include "buf/buf.h"
-#include "common/log.h"
-#include "device/device.h"
+#include "common/gd_log.h"
+#include "device/gd_device.h"
 #include "sync_event/sync_event.h"
 
 #include <sched.h>

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../plugins/transport/shm-comch/wire.h"
+#include "../../plugins/transport/shm-comch/shm_wire.h"
 #include "clients/served.h"
 #include "unity.h"
 

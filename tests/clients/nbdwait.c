@@ -5,7 +5,7 @@
  */
 #include <unistd.h>
 
-#include "../clients/nbdkit/queue.c"
+#include "../clients/nbdkit/nbdkit_queue.c"
 #include "unity.h"
 
 static struct server_queue queue;

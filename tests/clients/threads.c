@@ -14,7 +14,7 @@
 #include <gantry/client.h>
 #include <gantry/random.h>
 
-#include "base/loop.h"
+#include "base/event_loop.h"
 #include "topology/topology.h"
 #include "unity.h"
 

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../../plugins/transport/shm-comch/comch.h"
+#include "../../plugins/transport/shm-comch/shm_comch.h"
 #include "conform/rig.h"
 
 #define QUEUES 4

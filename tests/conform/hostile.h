@@ -9,8 +9,8 @@
 #ifndef CONFORM_HOSTILE_H
 #define CONFORM_HOSTILE_H
 
-#include "../../plugins/transport/shm-comch/ring.h"
-#include "../../plugins/transport/shm-comch/wire.h"
+#include "../../plugins/transport/shm-comch/shm_ring.h"
+#include "../../plugins/transport/shm-comch/shm_wire.h"
 
 #include "conform/rig.h"
 

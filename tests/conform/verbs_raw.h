@@ -13,7 +13,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-#include "wire.h"
+#include "vb_wire.h"
 
 #define RAW_SLOTS 64u  /* receives that it has posted, and slots for the messages received */
 #define RAW_SLOT 4096u /* bytes of each, and of a message to send */

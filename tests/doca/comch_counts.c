@@ -3,7 +3,7 @@
  * comch_counts.c - a consumer and its producers after more messages than 32 bits count, or half of
  * them.
  */
-#include "comch/fast.h"
+#include "comch/comch_fast.h"
 #include "comch_fast_rig.h"
 
 static struct side s, c;

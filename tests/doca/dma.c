@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "engine/ctx.h"
-#include "device/device.h"
+#include "device/gd_device.h"
 #include "fake_map.h"
 #include "unity.h"
 

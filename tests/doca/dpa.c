@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "device/device.h"
+#include "device/gd_device.h"
 #include "scarce.h"
 #include "unity.h"
 

@@ -5,7 +5,7 @@
 #ifndef TESTS_DOCA_EXPORTER_H
 #define TESTS_DOCA_EXPORTER_H
 
-#include "device/device.h"
+#include "device/gd_device.h"
 #include "mmap/mmap.h"
 #include "unity.h"
 

@@ -6,7 +6,7 @@
 #include <regex.h>
 
 #include "captured.h"
-#include "common/log.h"
+#include "common/gd_log.h"
 
 DOCA_LOG_REGISTER(TEST::LOG);
 

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mmap/maps.h"
-#include "mmap/pages.h"
+#include "mmap/mmap_maps.h"
+#include "mmap/mmap_pages.h"
 #include "scarce.h"
 #include "unity.h"
 

@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "comch/fast.h"
+#include "comch/comch_fast.h"
 #include "comch_fast_rig.h"
 #include "fake_ctx.h"
 #include "engine/pe.h"

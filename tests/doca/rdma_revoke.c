@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/device.h"
+#include "device/gd_device.h"
 #include "rdma_rig.h"
 #include "unity.h"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "comch/fast.h"
+#include "comch/comch_fast.h"
 #include "unity.h"
 
 static struct doca_comch_connection conn;

@@ -10,7 +10,7 @@
 #include <doca_pe.h>
 #include <string.h>
 
-#include "device/device.h"
+#include "device/gd_device.h"
 #include "fake_map.h"
 #include "unity.h"
 

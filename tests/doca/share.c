@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mmap/blob.h"
+#include "mmap/mmap_blob.h"
 #include "exporter.h"
 
 #define DEADLINE_MS 10000

@@ -15,7 +15,7 @@
 #include <gantry/memfd.h>
 
 #include "exporter.h"
-#include "mmap/share_wire.h"
+#include "mmap/mmap_share_wire.h"
 
 #define OWNED 65536u
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mmap/blob.h"
+#include "mmap/mmap_blob.h"
 #include "doca/sync_event_rig.h"
 #include "unity.h"
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "device/device.h"
+#include "device/gd_device.h"
 #include "run_dir.h"
-#include "device/service.h"
+#include "device/service_thread.h"
 #include "unity.h"
 
 #define DEADLINE_S 10

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "device/device.h"
+#include "device/gd_device.h"
 #include "fake_map.h"
 #include "scarce.h"
 #include "unity.h"

@@ -11,9 +11,9 @@
 
 #include <stdbool.h>
 
-#include "base/loop.h"
+#include "base/event_loop.h"
 #include "session/frame.h"
-#include "session/role.h"
+#include "session/session_role.h"
 
 #include "transport.h"
 

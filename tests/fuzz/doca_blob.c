@@ -3,7 +3,7 @@
  * Export descriptors from any bytes: what is accepted is whole, and the same again when it is
  * sealed anew.
  */
-#include "mmap/blob.h"
+#include "mmap/mmap_blob.h"
 
 #include <stddef.h>
 #include <stdint.h>

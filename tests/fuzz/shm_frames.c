@@ -18,8 +18,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../../plugins/transport/shm-comch/frame.c"
-#include "../../plugins/transport/shm-comch/ring.h"
+#include "../../plugins/transport/shm-comch/shm_frame.c"
+#include "../../plugins/transport/shm-comch/shm_ring.h"
 #include "fake/host.h"
 
 #define RING_BYTES 65536u

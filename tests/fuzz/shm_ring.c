@@ -11,8 +11,8 @@
 
 uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width);
 
-#include "../../plugins/transport/shm-comch/consumer.c"
-#include "../../plugins/transport/shm-comch/producer.c"
+#include "../../plugins/transport/shm-comch/shm_consumer.c"
+#include "../../plugins/transport/shm-comch/shm_producer.c"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -12,8 +12,8 @@
 . "$(dirname "$0")/lib.sh"
 
 # The headers of which the document has each struct, enum and constant.
-headers='core/session/frame.h core/io/wire.h plugins/transport/shm-comch/wire.h plugins/transport/shm-comch/ring.h
-plugins/transport/verbs-common/wire.h include/gantry/volume.h'
+headers='core/session/frame.h core/io/wire.h plugins/transport/shm-comch/shm_wire.h plugins/transport/shm-comch/shm_ring.h
+plugins/transport/verbs-common/vb_wire.h include/gantry/volume.h'
 
 # What the peer never sees: a parsed frame, another view of struct gantry_io, a buffer for any frame.
 private='gn_parsed|gn_wire|comch_frame'

@@ -9,8 +9,8 @@ component: component-program
 include $(dir $(lastword $(MAKEFILE_LIST)))Makefile
 
 FROM ?= $(top)
-part_product := $(addprefix plugins/transport/,loop/lane.c loop/queue.c common/cells.c \
-	$(addprefix shm-comch/,producer.c consumer.c bell.c frame.c queues.c region.c rma.c share.c))
+part_product := $(addprefix plugins/transport/,loop/loop_lane.c loop/loop_queue.c common/cells.c \
+	$(addprefix shm-comch/,$(addprefix shm_,producer.c consumer.c bell.c frame.c queues.c region.c rma.c share.c)))
 # parts/resume.c: the core, of which an archive links what is used, and the fake transport of the unit tests
 part_core := $(filter-out $(left_out),$(addprefix core/,$(call listed,libgantry_core_la,core)))
 part_fake := host report transport queues worker core
@@ -21,7 +21,7 @@ part_o := $(patsubst $(sim)/%.c,$(OUT)/%.o,$(wildcard $(sim)/parts/*.c)) $(part_
 renames := $(OUT)/parts/renames
 
 # Copies to its ring are stores like others.
-$(OUT)/parts/product/plugins/transport/loop/lane.o: product_flags += -fno-builtin-memcpy
+$(OUT)/parts/product/plugins/transport/loop/loop_lane.o: product_flags += -fno-builtin-memcpy
 # What a program starts with: component.c gives each schedule the initial values of all variables of the product.
 reset_sections := $(foreach s,data data.rel data.rel.local bss,--rename-section .$(s)=product_$(subst .,_,$(s)),alloc,load,data,contents)
 
@@ -34,7 +34,7 @@ $(renames): $(sim)/wraps.list
 # memory of a pair of connections is that of parts/comch_pair.c
 pair_renames := $(foreach f,memfd_create ftruncate fchmod fallocate fcntl close mmap munmap madvise,--redefine-sym $(f)=pair_$(f)) \
 	--redefine-sym open=pair_open_file --redefine-sym comch_bell_ok=pair_bell_ok
-$(OUT)/parts/product/plugins/transport/shm-comch/queues.o $(OUT)/parts/product/plugins/transport/shm-comch/region.o: \
+$(OUT)/parts/product/plugins/transport/shm-comch/shm_queues.o $(OUT)/parts/product/plugins/transport/shm-comch/shm_region.o: \
 	first_renames = objcopy $(pair_renames) $@
 $(OUT)/parts/product/%.o: $(FROM)/%.c $(renames)
 	@mkdir -p $(@D)

@@ -10,10 +10,10 @@
 #include <stdio.h>
 
 enum sim_machine {
-	SIM_CLIENT, /* core/session/client.c: enum gn_state */
-	SIM_SERVER, /* core/session/server.c: the same, and SIM_SERVER_ENDING */
+	SIM_CLIENT, /* core/session/session_client.c: enum gn_state */
+	SIM_SERVER, /* core/session/session_server.c: the same, and SIM_SERVER_ENDING */
 	SIM_VOLUME, /* clients/lib/engine_session.c, engine_resume.c: enum gc_phase */
-	SIM_CONN,   /* plugins/transport/shm-comch/conn.c: enum comch_state */
+	SIM_CONN,   /* plugins/transport/shm-comch/shm_conn.c: enum comch_state */
 	SIM_MACHINES
 };
 #define SIM_STATES 9

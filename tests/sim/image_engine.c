@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * image_engine.c - in place of plugins/backend/file/uring.c: an engine whose steps are done by
+ * image_engine.c - in place of plugins/backend/file/file_uring.c: an engine whose steps are done by
  * threads of its own
  *
  * As with io_uring, the lane goes on while a step is under way, and steps end in any order. Each

@@ -3,9 +3,10 @@
  * os_doca.c - what libgantry-doca alone asks of the kernel: pages that are replaced where they are,
  * and the table of mappings
  *
- * doca/mmap/pages_move.c holds the old pages by a pipe (vmsplice) while it maps others over them,
- * and reads from the pipe what threads have written to them last. Here the pipe gets the contents
- * at the moment at which the pages are replaced. No thread can write the old pages after it.
+ * doca/mmap/mmap_pages_move.c holds the old pages by a pipe (vmsplice) while it maps others over
+ * them, and reads from the pipe what threads have written to them last. Here the pipe gets the
+ * contents at the moment at which the pages are replaced. No thread can write the old pages after
+ * it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "mmap/maps.h"
+#include "mmap/mmap_maps.h"
 #include "os.h"
 
 #define OVERS 256u /* of a process */

@@ -22,7 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../../plugins/transport/shm-comch/wire.h"
+#include "../../plugins/transport/shm-comch/shm_wire.h"
 
 #define MAX 1024
 

@@ -3,15 +3,17 @@
  * file.h - internal interface of the file backend, which keeps a volume in a regular file or a
  * block device.
  *
- *     look.c        checks a configuration without opening the path, for gantry check
- *     open.c        opens and locks the path, determines its size, and tests direct IO
- *     below.c       locks the backing files of loop devices; detects loop devices on a file
- *     identity.c    determines the UUID of the volume
- *     device.c      determines the persistent name of a block device, for its UUID
- *     generation.c  computes the verifier; stores the generation, which a failed sync increments
- *     request.c     divides one IO into steps and evaluates their results; makes no system calls
- *     sync.c        engine: executes a step as a system call on the lane's thread
- *     uring.c       engine: executes a step as an entry of the lane's io_uring
+ *     file_look.c        checks a configuration without opening the path, for gantry check
+ *     file_open.c        opens and locks the path, determines its size, and tests direct IO
+ *     file_below.c       locks the backing files of loop devices; detects loop devices on a file
+ *     file_identity.c    determines the UUID of the volume
+ *     file_device.c      determines the persistent name of a block device, for its UUID
+ *     file_generation.c  computes the verifier; stores the generation, which a failed sync
+ *                        increments
+ *     file_request.c     divides one IO into steps and evaluates their results; makes no system
+ *                        calls
+ *     file_sync.c        engine: executes a step as a system call on the lane's thread
+ *     file_uring.c       engine: executes a step as an entry of the lane's io_uring
  *     file.c        plugin interface
  */
 #ifndef FILE_H
@@ -58,7 +60,8 @@ struct file_conf {
 };
 
 /*
- * System calls of the sync engine, identity.c and generation.c; tests replace them. They return
+ * System calls of the sync engine, file_identity.c and file_generation.c; tests replace them. They
+ * return
  * -errno.
  */
 struct file_calls {
@@ -157,7 +160,7 @@ extern const struct file_engine file_engine_sync;
 extern const struct file_engine file_engine_uring;
 extern const struct file_calls file_calls;
 
-/* look.c */
+/* file_look.c */
 
 /* Plugin operation `look`: check the configuration without opening the path. */
 void file_look(const void *conf, const struct gantry_option_faults *faults);
@@ -168,7 +171,7 @@ void file_look(const void *conf, const struct gantry_option_faults *faults);
  */
 const char *file_size_fault(const struct file_conf *conf, uint64_t have, char *text, size_t bytes);
 
-/* open.c */
+/* file_open.c */
 
 /*
  * Open, lock and check the path, and fill the store. Logs the cause of a failure. Returns 0 or
@@ -183,7 +186,7 @@ void file_store_close(struct file_store *store);
  */
 int file_witness_open(const struct file_store *store);
 
-/* identity.c */
+/* file_identity.c */
 
 /*
  * Fill store->uuid. Call it after file_generation_load(). Returns 0 or -errno; logs the cause of a
@@ -191,7 +194,7 @@ int file_witness_open(const struct file_store *store);
  */
 int file_identity_find(struct file_store *store);
 
-/* device.c */
+/* file_device.c */
 
 enum file_name_scope {
 	FILE_NAME_NONE,    /* no name */
@@ -202,7 +205,7 @@ enum file_name_scope {
 /* The persistent name of the device whose sysfs directory is `dir`. */
 enum file_name_scope file_device_name(const char *dir, char *out, size_t bytes);
 
-/* generation.c */
+/* file_generation.c */
 
 /* Load the generation of an open file, and compute the verifier. */
 void file_generation_load(struct file_store *store);
@@ -213,7 +216,7 @@ void file_generation_load(struct file_store *store);
  */
 void file_generation_raise(struct file_store *store);
 
-/* below.c */
+/* file_below.c */
 
 /*
  * Lock the backing files of a loop device. Call it after store->fd is locked. Returns 0 or -errno;
@@ -225,7 +228,7 @@ void file_generation_raise(struct file_store *store);
 int file_below_take(struct file_store *store);
 void file_below_drop(struct file_store *store);
 
-/* request.c */
+/* file_request.c */
 
 /*
  * Create requests for n concurrent IOs, FILE_MAX_REQUESTS at most, with bounce buffers if the store

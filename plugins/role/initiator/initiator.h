@@ -3,13 +3,13 @@
  * initiator.h - internal interface of the initiator.
  *
  *      initiator.c   options, open and close            control thread
- *      session.c     events of the session              control thread
- *      lane.c        keeps the queue of a lane full     lane's thread
- *      workload.c, copy.c, replay.c
+ *      initiator_session.c     events of the session              control thread
+ *      initiator_lane.c        keeps the queue of a lane full     lane's thread
+ *      initiator_workload.c, initiator_copy.c, initiator_replay.c
  *                    sources: choose the next IO        see struct source
- *      stamp.c       self-describing block content      any thread
- *      verify.c      expected content of each block     lane's thread
- *      report.c      measured values                    control thread, while the lanes run
+ *      initiator_stamp.c       self-describing block content      any thread
+ *      initiator_verify.c      expected content of each block     lane's thread
+ *      initiator_report.c      measured values control thread, while the lanes run
  *
  * The volume is divided into one slice for each lane, so lanes share no blocks.
  */
@@ -168,7 +168,7 @@ struct source {
 	uint64_t (*wake_ns)(struct lane *lane);
 };
 
-/* -- workload.c -- */
+/* -- initiator_workload.c -- */
 void workload_check(const struct initiator_conf *conf, const struct gantry_option_faults *faults);
 
 extern const struct source workload_source, copy_in_source, copy_out_source, replay_source;
@@ -211,7 +211,7 @@ struct initiator {
 	void *replay;
 };
 
-/* -- lane.c -- */
+/* -- initiator_lane.c -- */
 extern const struct gantry_poller lane_poller; /* self is NULL: the user sets it */
 void lane_complete(void *queue, struct gantry_io *io);
 /* Fill the first cache line of a descriptor. Data operations use the buffer of its slot. */
@@ -233,14 +233,14 @@ static inline uint64_t slot_room(uint64_t block)
 	return (block + GC_SLOT_ALIGN - 1) & ~(uint64_t)(GC_SLOT_ALIGN - 1);
 }
 
-/* -- session.c -- */
+/* -- initiator_session.c -- */
 int session_open(struct initiator *in);
 /* End the session, in any phase. Idempotent. */
 void session_stop(struct initiator *in);
 /* A lane has ended. The lane posts it to the control thread; arg is the lane. */
 void session_lane_done(void *arg);
 
-/* -- stamp.c -- */
+/* -- initiator_stamp.c -- */
 #define STAMP_UNIT 4096u /* bytes; a shorter block is one unit */
 
 struct stamp {
@@ -276,7 +276,7 @@ void stamp_write(void *unit, uint32_t bytes, uint64_t offset, uint64_t generatio
 enum stamp_state stamp_read(const void *unit, uint32_t bytes, const struct stamp_want *want,
 			    struct stamp *found);
 
-/* -- verify.c -- */
+/* -- initiator_verify.c -- */
 /*
  * State of one block. Writes to a block are never concurrent, so the outcome of each is known when
  * the next starts.
@@ -306,7 +306,7 @@ enum verdict verify_read_done(struct lane *lane, const struct block_state *state
 			      uint64_t offset);
 const char *verify_name(enum verdict verdict);
 
-/* -- report.c -- */
+/* -- initiator_report.c -- */
 /* Name of a status as in the report, such as "IO". */
 const char *status_name(unsigned status);
 void initiator_report(void *role, struct gantry_writer *w);

@@ -173,12 +173,12 @@ struct loop_rma {
 	} held;
 };
 
-/* device.c */
+/* loop_device.c */
 int loop_event(struct loop_conn *conn, enum loop_event_type type, uint32_t id, int rc,
 	       const void *data, size_t len);
 int loop_usable(const struct loop_conn *conn); /* Returns 0 or -ENOTCONN. */
 
-/* queue.c */
+/* loop_queue.c */
 int loop_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p,
 			 void **consumer_p);
 void loop_consumer_destroy(void *consumer);
@@ -186,7 +186,7 @@ int loop_producer_create(void *conn, uint32_t id, const struct gantry_queue_attr
 			 void **producer_p);
 void loop_producer_destroy(void *producer);
 
-/* lane.c */
+/* loop_lane.c */
 int loop_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n);
 int loop_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
 int loop_consumer_arm(void *consumer);
@@ -200,7 +200,7 @@ void loop_consumer_set_inline_handler(void *consumer, const struct gantry_inline
 const struct gantry_inline_handler *loop_producer_inline_handler(void *producer);
 int loop_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 
-/* region.c */
+/* loop_region.c */
 int loop_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 		struct gantry_token *token_p);
 int loop_import(void *conn, const struct gantry_token *token, uint32_t flags,

@@ -2,17 +2,17 @@
 /*
  * verbs.h - internal interface of the transport over RDMA.
  *
- *   vb_transport      one entry of `devices`                           transport.c
- *     vb_listener     an address that accepts connections              listener.c
- *     vb_conn         a peer: protection domain, control pipe,         conn.c, control.c,
- *                     regions                                          region.c, import.c
- *       vb_lane       the part of a thread: completion channel, pipes  lane.c
- *         vb_pipe     a queue pair with its completion queue, slots    pipe.c; connected in
- *                     and credit                                       connect.c
- *         vb_consumer, vb_producer, vb_rma                             consumer.c, producer.c,
- *                                                                      rma.c
+ *   vb_transport      one entry of `devices`                           vb_transport.c
+ *     vb_listener     an address that accepts connections              vb_listener.c
+ *     vb_conn         a peer: protection domain, control pipe,         vb_conn.c, vb_control.c,
+ *                     regions                                          vb_region.c, vb_import.c
+ *       vb_lane       the part of a thread: completion channel, pipes  vb_lane.c
+ *         vb_pipe     a queue pair with its completion queue, slots    vb_pipe.c; connected in
+ *                     and credit                                       vb_connect.c
+ *         vb_consumer, vb_producer, vb_rma                             vb_consumer.c,
+ *                                                                      vb_producer.c, vb_rma.c
  *
- * They use thin objects over the libraries, one per file: rdma.h.
+ * They use thin objects over the libraries, one per file: vb_rdma.h.
  *
  * Threads. The control thread creates and destroys all objects, and handles connection events and
  * control pipes. The thread of a lane polls its pipes and accesses its consumer, producers and rma.
@@ -34,8 +34,8 @@
 
 #include "../common/cells.h"
 #include "../common/done.h"
-#include "rdma.h"
-#include "wire.h"
+#include "vb_rdma.h"
+#include "vb_wire.h"
 
 #define VB_RIGHTS (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
 /* limit of a connection, each for exported, imported and registered regions */
@@ -429,7 +429,7 @@ struct vb_conn {
 	struct gantry_peer peer;
 };
 
-/* -- transport.c: the device and its event loop -- */
+/* -- vb_transport.c: the device and its event loop -- */
 /*
  * Open a device. name: of the RDMA device. conf and host must live as long as the instance. Returns
  * 0 or -errno; logs the cause.
@@ -453,7 +453,7 @@ int vb_transport_watch(struct vb_transport *t, int fd, void *what);
 void vb_transport_reap(struct vb_transport *t);
 void vb_transport_dead(struct vb_transport *t); /* the device has failed: end all connections */
 
-/* -- listener.c -- */
+/* -- vb_listener.c -- */
 int vb_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
 	      void **listener_p);
 void vb_unlisten(void *listener);
@@ -464,7 +464,7 @@ void vb_unlisten(void *listener);
 int vb_listen_direct(struct vb_conn *conn, struct sockaddr_storage *addr);
 void vb_on_request(struct vb_listener *l, const struct vb_event *event); /* CONNECT_REQUEST */
 
-/* -- connect.c: pipes come up and end, on the active and the passive side -- */
+/* -- vb_connect.c: pipes come up and end, on the active and the passive side -- */
 /*
  * Establish the queue pair of these lanes, unless it exists or is being established. The server end
  * asks the client end to connect it. Returns 0 or -errno.
@@ -487,7 +487,7 @@ void vb_pipe_end(struct vb_pipe *pipe); /* vb_pipe_fail(), and disconnect */
 /* Fail the pipe if a step of connecting has exceeded its time. Returns true if so. */
 bool vb_pipe_overdue(struct vb_pipe *pipe, uint64_t now_ns);
 
-/* -- pipe.c: resources, slots, credit. Both threads, each for its own pipes -- */
+/* -- vb_pipe.c: resources, slots, credit. Both threads, each for its own pipes -- */
 uint64_t vb_pipe_bytes(const struct vb_conf *conf, enum vb_kind kind); /* memory that it pins */
 /* Returns the largest max_depth that a device supports. */
 uint32_t vb_depth_limit(const struct vb_conf *conf, const struct vb_limits *limits);
@@ -551,7 +551,7 @@ void vb_pipe_post(struct vb_pipe *pipe);
 void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n, uint32_t messages);
 int vb_pipe_probe(struct vb_pipe *pipe); /* keepalive: posts an empty write */
 
-/* -- lane.c -- */
+/* -- vb_lane.c -- */
 /* Find or create a lane, and count one user more. */
 int vb_lane_get(struct vb_conn *conn, uint32_t number, struct vb_lane **lane_p);
 /* Count one user less. The lane stays until the connection ends. */
@@ -569,7 +569,7 @@ void vb_lane_flush(struct vb_lane *lane); /* posts all chains */
 /* The object is destroyed: drop its completions. */
 void vb_lane_forget(struct vb_lane *lane, const void *object);
 
-/* -- conn.c -- */
+/* -- vb_conn.c -- */
 int vb_conn_new(struct vb_transport *t, enum vb_end end, const struct gantry_conn_events *events,
 		void *arg, struct vb_conn **conn_p);
 int vb_connect(void *device, const char *service, const struct gantry_conn_events *events,
@@ -594,7 +594,7 @@ bool vb_conn_usable(const struct vb_conn *conn);
 bool vb_conn_left(struct vb_conn *conn, uint64_t now_ns);
 void vb_conn_destroy(struct vb_conn *conn); /* frees it at once */
 
-/* -- control.c -- */
+/* -- vb_control.c -- */
 int vb_send_ctrl(void *conn, const void *msg, size_t len);
 /*
  * Send a control message, or queue it. Returns 0, or
@@ -608,7 +608,7 @@ void vb_control_poll(struct vb_conn *conn);
 void vb_control_rearm(struct vb_conn *conn); /* its channel has notifications */
 void vb_control_drop(struct vb_conn *conn);  /* drops all queued messages */
 
-/* -- region.c: memory of this process that the peer may access -- */
+/* -- vb_region.c: memory of this process that the peer may access -- */
 int vb_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 	      struct gantry_token *token_p);
 int vb_revoke(void *conn, uint32_t handle);
@@ -632,7 +632,7 @@ void vb_exports_quiet(struct vb_conn *conn); /* as vb_exports_lost(), without ev
 /* Log the cause and the remedy of a failed registration. */
 void vb_explain_memory(const struct vb_transport *t, const char *what, uint64_t bytes, int rc);
 
-/* -- import.c: memory of the peer, and local memory for remote reads and writes -- */
+/* -- vb_import.c: memory of the peer, and local memory for remote reads and writes -- */
 int vb_import_region(void *conn, const struct gantry_token *token, uint32_t flags,
 		     struct gantry_region **region_p);
 const char *vb_import_error(void *conn);
@@ -663,7 +663,7 @@ void vb_unregister(void *conn, const struct gantry_region *region);
 int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const void *addr,
 		 uint32_t length, uint32_t *lkey_p);
 
-/* -- networks.c: the addresses that a peer may name -- */
+/* -- vb_networks.c: the addresses that a peer may name -- */
 /*
  * vb_networks_parse - parse the option direct_networks
  *
@@ -678,7 +678,7 @@ bool vb_networks_have(const struct vb_networks *networks, const struct sockaddr 
 /* `check` of both plugins. */
 void vb_check_conf(const void *conf, const struct gantry_option_faults *faults);
 
-/* -- consumer.c, producer.c, rma.c -- */
+/* -- vb_consumer.c, vb_producer.c, vb_rma.c -- */
 int vb_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p,
 		       void **consumer_p);
 void vb_consumer_destroy(void *consumer);

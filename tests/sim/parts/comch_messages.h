@@ -6,7 +6,7 @@
 #ifndef COMCH_MESSAGES_H
 #define COMCH_MESSAGES_H
 
-#include "../../../plugins/transport/shm-comch/comch.h"
+#include "../../../plugins/transport/shm-comch/shm_comch.h"
 #include "part.h"
 
 #define MESSAGE_DATA 160u /* bytes, at most */

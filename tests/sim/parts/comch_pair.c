@@ -68,7 +68,7 @@ static struct block *block_of(int fd)
 	return fd >= FIRST_FD && fd < FIRST_FD + (int)BLOCKS ? &blocks[fd - FIRST_FD] : NULL;
 }
 
-/* What queues.c and region.c call instead of the functions of libc: see the Makefile. */
+/* What shm_queues.c and shm_region.c call instead of the functions of libc: see the Makefile. */
 int pair_memfd_create(const char *name, unsigned flags);
 int pair_ftruncate(int fd, off_t bytes);
 int pair_fchmod(int fd, mode_t mode);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_pair.h - two connected devices of shm-comch in one process, with the product's queues.c and
- * region.c
+ * comch_pair.h - two connected devices of shm-comch in one process, with the product's shm_queues.c
+ * and shm_region.c
  *
  * Frames go through queues of the pair, not sockets. Shared memory is of the pair too, and mapped
  * twice, once for each side: what a side has unmapped faults. Each side has a control thread of the

@@ -3,7 +3,7 @@
  * The names from which backends derive UUIDs: texts, machines, and block devices as sysfs shows
  * them.
  */
-#include "../plugins/backend/file/device.c"
+#include "../plugins/backend/file/file_device.c"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/loop.h"
+#include "base/event_loop.h"
 #include "fake/worker.h"
 #include "unity.h"
 

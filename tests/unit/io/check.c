@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "io/check.h"
+#include "io/io_check.h"
 #include "io/status.h"
 #include "gantry/random.h"
 #include "unit/io/reference.h"

@@ -6,7 +6,7 @@
 #ifndef TEST_TRANSPORT_REFERENCE_H
 #define TEST_TRANSPORT_REFERENCE_H
 
-#include "io/check.h"
+#include "io/io_check.h"
 
 typedef unsigned __int128 wide;
 

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../plugins/transport/shm-comch/memory.c"
+#include "../plugins/transport/shm-comch/shm_memory.c"
 #include "unity.h"
 
 #define BYTES (2u << 20)

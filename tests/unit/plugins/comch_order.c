@@ -3,8 +3,8 @@
  * A ring of shm-comch between two threads: messages, credit, and the doorbell, with a fence at each
  * end and with membarrier(2).
  */
-#include "../plugins/transport/shm-comch/consumer.c"
-#include "../plugins/transport/shm-comch/producer.c"
+#include "../plugins/transport/shm-comch/shm_consumer.c"
+#include "../plugins/transport/shm-comch/shm_producer.c"
 #include "order_rig.h"
 #include "unity.h"
 

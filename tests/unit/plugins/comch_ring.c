@@ -3,8 +3,8 @@
  * A ring of shm-comch whose 32-bit counters wrap: slots, messages, receives, and messages whose
  * data is still being read.
  */
-#include "../plugins/transport/shm-comch/consumer.c"
-#include "../plugins/transport/shm-comch/producer.c"
+#include "../plugins/transport/shm-comch/shm_consumer.c"
+#include "../plugins/transport/shm-comch/shm_producer.c"
 #include "ring_rig.h"
 #include "unity.h"
 

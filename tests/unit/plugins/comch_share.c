@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../plugins/transport/shm-comch/share.c"
+#include "../plugins/transport/shm-comch/shm_share.c"
 #define lock closer_lock /* a word of both files */
-#include "../plugins/transport/shm-comch/closer.c"
+#include "../plugins/transport/shm-comch/shm_closer.c"
 #undef lock
 #include "unity.h"
 

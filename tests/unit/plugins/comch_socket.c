@@ -5,7 +5,7 @@
 
 static ssize_t recv_late(int fd, void *buf, size_t bytes, int flags);
 #define recv recv_late
-#include "../plugins/transport/shm-comch/socket.c"
+#include "../plugins/transport/shm-comch/shm_socket.c"
 #undef recv
 #include "unity.h"
 

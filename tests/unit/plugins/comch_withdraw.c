@@ -8,9 +8,9 @@
 
 static void *copy_with_event(void *to, const void *from, size_t bytes);
 #define memcpy copy_with_event
-#include "../plugins/transport/shm-comch/consumer.c"
+#include "../plugins/transport/shm-comch/shm_consumer.c"
 #undef memcpy
-#include "../plugins/transport/shm-comch/producer.c"
+#include "../plugins/transport/shm-comch/shm_producer.c"
 #include "unity.h"
 
 #define SLOTS 128u
@@ -56,8 +56,8 @@ static void end_producer(void)
 }
 
 /*
- * Replaces all copies of consumer.c. In the middle of a copy from the region the producer may be
- * destroyed.
+ * Replaces all copies of shm_consumer.c. In the middle of a copy from the region the producer may
+ * be destroyed.
  */
 static void *copy_with_event(void *to, const void *from, size_t bytes)
 {

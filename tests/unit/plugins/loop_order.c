@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A ring of the loop between two threads: messages, credit, and the doorbell. */
-#include "../plugins/transport/loop/lane.c"
+#include "../plugins/transport/loop/loop_lane.c"
 #include "order_rig.h"
 #include "unity.h"
 

@@ -3,7 +3,7 @@
  * A ring of the loop whose 32-bit counters wrap: messages, receives, and messages whose data is
  * still being read.
  */
-#include "../plugins/transport/loop/lane.c"
+#include "../plugins/transport/loop/loop_lane.c"
 #include "ring_rig.h"
 #include "unity.h"
 

@@ -33,7 +33,7 @@ static void step(const void *word)
 #define __atomic_store_n(p, v, order) (step(p), __atomic_store_n(p, v, order))
 #define __atomic_fetch_add(p, n, order) (step(p), __atomic_fetch_add(p, n, order))
 #define __atomic_fetch_sub(p, n, order) (step(p), __atomic_fetch_sub(p, n, order))
-#include "../plugins/transport/verbs-common/import.c"
+#include "../plugins/transport/verbs-common/vb_import.c"
 #undef __atomic_load_n
 #undef __atomic_store_n
 #undef __atomic_fetch_add

@@ -29,7 +29,7 @@ if grep -q "^GANTRY_CFLAGS.*fsanitize" "$build/tests/Makefile"; then
 	echo "1..0 # SKIP the mutants are for the plain build"
 	exit 0
 fi
-compile "$plugin/pipe.c" 2>"$dir/out" && link traffic 2>>"$dir/out" || {
+compile "$plugin/vb_pipe.c" 2>"$dir/out" && link traffic 2>>"$dir/out" || {
 	echo "1..0 # SKIP cannot compile the plugin: $(head -n 1 "$dir/out")"
 	exit 0
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rig.h - two ends of a connection, made of the objects of rdma.h, over the fake */
+/* rig.h - two ends of a connection, made of the objects of vb_rdma.h, over the fake */
 #ifndef UNIT_VERBS_RIG_H
 #define UNIT_VERBS_RIG_H
 
@@ -12,7 +12,7 @@
 #include <gantry/transport.h>
 
 #include "fake/verbs/verbs.h"
-#include "rdma.h"
+#include "vb_rdma.h"
 #include "unity.h"
 
 #define RIG_BYTES 4096

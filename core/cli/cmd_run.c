@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/cmd_run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/notify.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/stat_server.h"
+#include "cli/stop.h"
+#include "topology/topology.h"
+#include "memory/region.h"
+
+#define LATE_NS (3 * GN_NS_PER_S)
+
+struct run {
+	const struct gn_cli *cli;
+	struct gn_topology topology;
+	struct gn_loop *loop;
+	struct gn_timer advance; /* runs advance() after a role has finished */
+	struct gn_timer late;    /* runs late(): log the roles that have not finished */
+	struct gn_stat_server *stat;
+	struct gn_progress progress;
+	uint64_t start_ns;
+	struct gn_stop stop;
+	bool failed, interrupted, winding_down, late_set, limit_over;
+};
+
+/* -- the end of roles -- */
+
+static bool works(const struct gn_topo_role *role)
+{
+	return role->flags & GANTRY_ROLE_WORKS;
+}
+
+/*
+ * The roles have not ended within LATE_NS: log each of them, and the IOs that its stages and
+ * backend hold.
+ */
+static void late(void *arg)
+{
+	struct run *run = arg;
+	const struct gn_topology *t = &run->topology;
+
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		if (!t->roles[i].started || t->roles[i].finished)
+			continue;
+		gn_log(GN_LOG_WARN, "gantry",
+		       "roles.%s has not ended yet: it waits for its peers, or for IO that its "
+		       "backend or a stage has not completed; %s ends the process at once",
+		       t->roles[i].name, run->interrupted ? "one more signal" : "a second signal");
+		gn_role_log_held(t->roles[i].role, GN_LOG_WARN);
+	}
+}
+
+/*
+ * As late(), after runtime.stop_limit. Runs on the control thread, or on the guard's thread
+ * (stop.h) if the control thread does not answer.
+ */
+static void explain(void *arg)
+{
+	const struct run *run = arg;
+	const struct gn_topology *t = &run->topology;
+
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		if (!t->roles[i].started || t->roles[i].finished)
+			continue;
+		gn_log(GN_LOG_ERROR, "gantry", "roles.%s did not end (runtime.stop_limit=%llu ms)",
+		       t->roles[i].name,
+		       (unsigned long long)(t->runtime.stop_limit_ns / GN_NS_PER_MS));
+		gn_role_log_held(t->roles[i].role, GN_LOG_ERROR);
+	}
+}
+
+static void advance(void *arg)
+{
+	struct run *run = arg;
+	struct gn_topology *t = &run->topology;
+	uint32_t n_works = 0, works_left = 0, left = 0;
+
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		const struct gn_topo_role *role = &t->roles[i];
+
+		if (!role->started)
+			continue;
+		n_works += works(role);
+		works_left += works(role) && !role->finished;
+		left += !role->finished;
+		if (role->finished && role->status)
+			run->failed = true;
+		if (role->finished && role->status && !works(role))
+			run->winding_down = true;
+	}
+	if (n_works && !works_left)
+		run->winding_down = true;
+	if (!left)
+		gn_loop_quit(run->loop, 0);
+	else if (run->winding_down)
+		gn_topology_wind_down(&run->topology);
+	if (run->winding_down && !run->late_set) {
+		gn_notify(GN_NOTIFY_STOPPING);
+		gn_stop_begin(&run->stop);
+		gn_loop_set_timer(run->loop, &run->late, gn_now_ns() + LATE_NS);
+	}
+	run->late_set |= run->winding_down;
+}
+
+/*
+ * Call advance() in the next turn of the loop, because gn_role_stop() may call this function before
+ * it returns.
+ */
+static void role_finished(void *arg, struct gn_topo_role *role)
+{
+	struct run *run = arg;
+
+	(void)role;
+	gn_loop_set_timer(run->loop, &run->advance, 1);
+}
+
+/* -- signals -- */
+
+/* Exit at once, but remove the names of sockets from the file system. */
+static _Noreturn void leave(struct run *run, int code)
+{
+	const struct gn_topology *t = &run->topology;
+
+	gn_stat_server_unlink(run->stat);
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (t->roles[i].role)
+			gn_role_unlisten(t->roles[i].role);
+	_exit(code);
+}
+
+/*
+ * End the loop, so that the report is printed. Nothing is freed afterwards, because plugins still
+ * refer to IOs.
+ */
+static void on_limit(struct run *run)
+{
+	explain(run);
+	gn_stop_set(&run->stop, 0, NULL, NULL);
+	run->failed = true;
+	run->limit_over = true;
+	gn_loop_quit(run->loop, 0);
+}
+
+static void on_event(void *arg, int event)
+{
+	struct run *run = arg;
+
+	gn_progress_clear(&run->progress);
+	if (event == GN_STOP_LIMIT) {
+		on_limit(run);
+		return;
+	}
+	if (run->winding_down && run->interrupted)
+		leave(run, GN_EXIT_INTERRUPTED);
+	fprintf(stderr, "gantry: %s: stopping; send the signal again to end at once\n",
+		strsignal(event));
+	run->interrupted = true;
+	run->winding_down = true;
+	advance(run);
+}
+
+/* -- report -- */
+
+static uint64_t timeval_ns(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec * GN_NS_PER_S + (uint64_t)tv->tv_usec * GN_NS_PER_US;
+}
+
+static const char *result(const struct run *run)
+{
+	return run->failed ? "failed" : run->interrupted ? "interrupted" : "ok";
+}
+
+static json_t *write_report(struct run *run, struct gn_report *report, bool final)
+{
+	struct rusage usage;
+	struct gantry_writer *w = &report->w;
+
+	gn_report_init(report);
+	w->u64(w, "schema", 1);
+	w->string(w, "version", GANTRY_VERSION);
+	w->string(w, "command", run->cli->command);
+	w->string(w, "config", run->topology.file);
+	w->u64(w, "pid", (uint64_t)getpid());
+	w->string(w, "result", final ? result(run) : "running");
+	w->u64(w, "elapsed_ns", gn_now_ns() - run->start_ns);
+	getrusage(RUSAGE_SELF, &usage);
+	w->u64(w, "cpu_ns", timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime));
+	w->u64(w, "quarantined_bytes", gn_region_quarantined());
+	gn_topology_report(&run->topology, w);
+	return gn_report_tree(report);
+}
+
+static json_t *report_for_stat(void *arg, struct gn_report *report)
+{
+	return write_report(arg, report, false);
+}
+
+/* Print the final report of `gantry run`. */
+static int print_run(const struct gn_cli *cli, const json_t *report)
+{
+	static const char *const heads[] = {"schema", "version", "command", "config", "pid"};
+	json_t *shown, *role;
+	const char *name;
+
+	if (cli->json)
+		return gn_cli_print_json(report);
+	shown = json_deep_copy(report);
+	if (!shown)
+		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		json_object_del(shown, heads[i]);
+	json_object_foreach (json_object_get(shown, "roles"), name, role)
+		json_object_del(role, "progress"); /* not relevant after the end */
+	gn_report_print_text(stdout, shown, 0);
+	json_decref(shown);
+	return GN_EXIT_OK;
+}
+
+static int print_report(struct run *run,
+			int (*print)(const struct gn_cli *cli, const json_t *report))
+{
+	struct gn_report report;
+	json_t *tree = write_report(run, &report, true);
+	int code = tree ? print(run->cli, tree) : gn_cli_fail(GN_EXIT_FAILED, "out of memory");
+
+	gn_report_fini(&report);
+	return code;
+}
+
+/*
+ * Print the failed roles after the report, because a long report may scroll the log out of sight.
+ */
+static void name_failures(const struct run *run)
+{
+	const struct gn_topology *t = &run->topology;
+
+	gn_cli_flush();
+	for (uint32_t i = 0; i < t->n_roles && !run->cli->json; i++)
+		if (t->roles[i].finished && t->roles[i].status)
+			gn_cli_fail(GN_EXIT_FAILED,
+				    "%s: roles.%s failed; see the log above the report", t->file,
+				    t->roles[i].name);
+}
+
+/* -- start and end -- */
+
+static int open_run(struct run *run)
+{
+	struct gn_topology *t = &run->topology;
+
+	run->loop = gn_loop_create();
+	if (!run->loop)
+		return -errno;
+	run->advance.fn = advance;
+	run->advance.arg = run;
+	run->late.fn = late;
+	run->late.arg = run;
+	t->role_finished = role_finished;
+	t->arg = run;
+	return gn_topology_open(t, run->loop);
+}
+
+/* Start and run until all started roles have finished. */
+static void run_loop(struct run *run)
+{
+	int rc;
+
+	if (gn_topology_start(&run->topology)) {
+		run->failed = true;
+		run->winding_down = true;
+	} else {
+		gn_notify(GN_NOTIFY_READY);
+	}
+	gn_loop_set_timer(run->loop, &run->advance, 1);
+	rc = gn_loop_run(run->loop);
+	if (rc) {
+		gn_cli_fail(GN_EXIT_FAILED, "%s: the control thread cannot wait: %s",
+			    run->topology.file, strerror(-rc));
+		run->failed = true;
+	}
+}
+
+static int exit_code(const struct run *run)
+{
+	const struct gn_topology *t = &run->topology;
+	bool has_work = false;
+
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		has_work |= t->roles[i].started && works(&t->roles[i]);
+	if (run->failed)
+		return GN_EXIT_FAILED;
+	/* servers normally end by a signal */
+	return run->interrupted && has_work ? GN_EXIT_INTERRUPTED : GN_EXIT_OK;
+}
+
+static int run_topology(struct run *run,
+			int (*print)(const struct gn_cli *cli, const json_t *report))
+{
+	struct gn_topology *t = &run->topology;
+	int code, rc;
+
+	rc = open_run(run);
+	if (rc)
+		return gn_cli_fail(GN_EXIT_FAILED, "%s: cannot set up: %s", t->file, strerror(-rc));
+	gn_stop_set(&run->stop, t->runtime.stop_limit_ns, explain, run);
+	rc = gn_stop_watch(&run->stop, run->loop, on_event, run);
+	if (rc)
+		return gn_cli_fail(GN_EXIT_FAILED, "cannot watch signals: %s", strerror(-rc));
+	if (t->runtime.stat)
+		gn_stat_server_open(run->loop, t->runtime.stat_dir, report_for_stat, run,
+				    &run->stat);
+	run->start_ns = gn_now_ns();
+	gn_progress_open(&run->progress, run->loop, t);
+	run_loop(run);
+	gn_progress_close(&run->progress);
+	gn_stat_server_close(&run->stat);
+	code = GN_EXIT_FAILED;
+	if (!print_report(run, print)) {
+		name_failures(run);
+		code = exit_code(run);
+	}
+	if (run->limit_over)
+		leave(run, code);
+	return code;
+}
+
+/*
+ * True, after a message, if a selected role connects to a service inside this process on which no
+ * selected role listens. It would only wait until its timeout.
+ */
+static bool is_cut_off(const struct gn_topology *t)
+{
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		for (uint32_t k = 0; t->roles[i].selected && k < t->roles[i].spec.n_connects; k++) {
+			const struct gn_endpoint *connect = &t->roles[i].connects[k];
+
+			if (!gn_topology_leads_nowhere(t, &t->roles[i], k))
+				continue;
+			gn_cli_fail(
+				GN_EXIT_USAGE,
+				"%s: roles.%s connects to \"%s\" on the device \"%s\", which reaches only this "
+				"process, and no other role runs here; gantry run with --set roles.%s.copy.from=FILE, or "
+				"copy.to, runs all",
+				connect->where, t->roles[i].name, connect->service,
+				t->roles[i].connect_devices[k]->name, t->roles[i].name);
+			return true;
+		}
+	return false;
+}
+
+int gn_run(const struct gn_cli *cli, const char *file, bool alone,
+	   int (*print)(const struct gn_cli *cli, const json_t *report))
+{
+	struct run run = {.cli = cli};
+	struct gn_errs errs = {0};
+	int code, rc;
+
+	gn_clock_init();
+	rc = gn_stop_open(&run.stop);
+	if (rc) {
+		gn_stop_close(&run.stop);
+		return gn_cli_fail(GN_EXIT_FAILED, "cannot receive signals: %s", strerror(-rc));
+	}
+	if (gn_topology_load(&run.topology, file, &cli->topology, &errs))
+		code = gn_cli_complain(&errs);
+	else if (alone && is_cut_off(&run.topology))
+		code = GN_EXIT_USAGE;
+	else
+		code = run_topology(&run, print);
+	if (run.loop) {
+		gn_loop_clear_timer(run.loop, &run.advance);
+		gn_loop_clear_timer(run.loop, &run.late);
+	}
+	gn_stop_set(&run.stop, run.topology.runtime.stop_limit_ns, NULL, NULL);
+	gn_topology_close(&run.topology);
+	gn_stop_close(&run.stop);
+	if (run.loop)
+		gn_loop_destroy(&run.loop);
+	return code;
+}
+
+int gn_cli_run(const struct gn_cli *cli)
+{
+	return gn_run(cli, cli->args.word[0], false, print_run);
+}

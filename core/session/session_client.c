@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_client.c - the client end of a session: open, receive frames, end, free. Control thread.
+ *
+ *      connect (retried until connect.timeout) -> HELLO -> QUERY -> event `ready`
+ *         ^------- no listener, or peer busy -------'
+ *      EXPORT -> event `exported`
+ *      QUEUES -> START -> event `started`
+ *      STOP -> BYE -> revoke the regions -> event `closed`
+ *
+ * The client sends one request at a time; client_steps.c has the requests. Every failure calls
+ * gn_client_end(): it stops the requesters, so that each IO in flight completes, and then the event
+ * `closed` follows.
+ */
+#include "session/client_priv.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/status.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define RETRY_NS (50 * GN_NS_PER_MS)
+
+/* Returns true if the end of the connection revokes all regions. */
+static int disconnect_revokes(const struct gantry_client *c)
+{
+	struct gantry_device_info info = {.caps = 0};
+
+	c->ep->device->ops->info(c->ep->device->dev, &info);
+	return (info.caps & GANTRY_CAP_DISCONNECT_REVOKES) != 0;
+}
+
+/*
+ * Runs in a separate turn of the loop, so that `closed` is never called inside a function that the
+ * role called.
+ */
+static void destroy(void *arg)
+{
+	struct gantry_client *c = arg;
+	struct gn_role *role = c->role;
+
+	gn_client_drop_queues(c);
+	gn_channel_stop(&c->ch);
+	c->released = !c->ran || c->released || disconnect_revokes(c);
+	c->destroyed = 1;
+	c->events->closed(c->arg, c, c->reason, c->text); /* may free it */
+	gn_server_check_finished(role);
+}
+
+/*
+ * After BYE only the revocation of regions is pending. So a lost connection is not an error of the
+ * session, but regions without a confirmed revocation are not released.
+ */
+static void end_teardown(struct gantry_client *c)
+{
+	if (c->n_revokes_pending != 0) {
+		gn_log(GN_LOG_WARN, c->role->host.name,
+		       "session id=%llx: the peer has not released %u regions: %s",
+		       (unsigned long long)c->attr.id, c->n_revokes_pending, c->text);
+		c->released = 0;
+	}
+	c->reason = 0;
+	snprintf(c->text, sizeof(c->text), "closed");
+}
+
+void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (c->lost)
+		return;
+	c->lost = 1;
+	c->reason = reason;
+	va_start(ap, fmt);
+	vsnprintf(c->text, sizeof(c->text), fmt, ap);
+	va_end(ap);
+	if (c->tearing_down)
+		end_teardown(c);
+	c->state = GN_ENDED;
+	c->pending = 0;
+	gn_loop_clear_timer(c->role->loop, &c->retry);
+	gn_loop_clear_timer(c->role->loop, &c->deadline);
+	gn_loop_clear_timer(c->role->loop, &c->alloc);
+	gn_client_stop_requesters(c);
+	if (c->reason == 0)
+		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx",
+		       (unsigned long long)c->attr.id);
+	else
+		gn_log(GN_LOG_WARN, c->role->host.name,
+		       "session lost id=%llx device=%s service=%s reason=\"%s\"",
+		       (unsigned long long)c->attr.id, c->ep->device->name, c->ep->service,
+		       c->text);
+	gn_loop_post_own(c->role->loop, &c->last, destroy, c);
+}
+
+/*
+ * The peer may delay the answer to START for its own control_timeout. After that it answers with
+ * the reason, so wait twice as long.
+ */
+static uint64_t answer_within_ns(const struct gantry_client *c, unsigned type)
+{
+	return type == GN_FRAME_START ? 2 * c->ep->control_timeout_ns : c->ep->control_timeout_ns;
+}
+
+int gn_client_request(struct gantry_client *c, unsigned type, const void *payload, size_t len)
+{
+	int rc;
+
+	if (c->pending != 0)
+		return -EBUSY;
+	c->pending = type;
+	c->pending_id++;
+	rc = gn_channel_send(&c->ch, type, c->pending_id, NULL, payload, len);
+	/*
+	 * If HELLO cannot be sent to a closed connection, read the END frame first: it may say that
+	 * the peer is busy.
+	 */
+	if (rc != 0 && (rc != -ENOTCONN || type != GN_FRAME_HELLO)) {
+		c->pending = 0;
+		gn_client_end(c, rc, "%s: cannot send %s: %s", c->ep->where, gn_frame_name(type),
+			      strerror(-rc));
+		return rc;
+	}
+	gn_loop_set_timer(c->role->loop, &c->deadline, gn_now_ns() + answer_within_ns(c, type));
+	return 0;
+}
+
+static bool can_retry(const struct gantry_client *c)
+{
+	return c->state == GN_NEW && !c->closing && !c->lost && gn_now_ns() < c->connect_until_ns;
+}
+
+/*
+ * The peer has no listener, or is busy. Connect again later. The timer closes this connection
+ * first, which must not happen inside its callback.
+ */
+static void retry_later(struct gantry_client *c)
+{
+	c->again = 1;
+	c->pending = 0;
+	gn_loop_clear_timer(c->role->loop, &c->deadline);
+	gn_loop_set_timer(c->role->loop, &c->retry, gn_now_ns() + RETRY_NS);
+}
+
+static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
+{
+	unsigned type = c->pending;
+
+	if (p->verdict.status == GANTRY_S_BUSY && can_retry(c)) {
+		retry_later(c);
+		return;
+	}
+	c->pending = 0;
+	gn_loop_clear_timer(c->role->loop, &c->deadline);
+	if (p->verdict.status != 0) {
+		gn_client_end(c, gn_errno_of_status((unsigned)p->verdict.status),
+			      "%s: refused at %s: %s", c->ep->where, gn_frame_name(type),
+			      p->verdict.text);
+		return;
+	}
+	c->state = (enum gn_state)gn_state_next(c->state, type);
+	if (c->closing && type != GN_FRAME_STOP && type != GN_FRAME_BYE)
+		gn_client_go_on_closing(c);
+	else
+		gn_client_answered(c, type, p->payload);
+}
+
+static void take_end(struct gantry_client *c, const struct gn_parsed *p)
+{
+	if (p->verdict.status == GANTRY_S_BUSY && can_retry(c))
+		retry_later(c);
+	else if (p->head.session == 0)
+		gn_client_end(c, gn_errno_of_status((unsigned)p->verdict.status),
+			      "%s: cannot connect to \"%s\" on device %s: %s", c->ep->where,
+			      c->ep->service, c->ep->device->name, p->verdict.text);
+	else
+		gn_client_end(c,
+			      p->verdict.status != 0
+				      ? gn_errno_of_status((unsigned)p->verdict.status)
+				      : -ECONNRESET,
+			      "%s: the peer ended the session: %s", c->ep->where, p->verdict.text);
+}
+
+/*
+ * True for a frame of this session, and for an END that rejects the connection: its sender has read
+ * no HELLO, so it does not know the id.
+ */
+static bool is_of_session(const struct gantry_client *c, const struct gn_parsed *p)
+{
+	return p->head.session == c->attr.id || (p->head.session == 0 && p->type == GN_FRAME_END &&
+						 p->verdict.status != 0 && c->state == GN_NEW);
+}
+
+static void on_message(void *arg, void *conn, const void *msg, size_t len)
+{
+	struct gantry_client *c = arg;
+	struct gn_parsed p;
+
+	(void)conn;
+	if (c->lost || c->again)
+		return;
+	if (gn_frame_parse(msg, len, &p) != 0 || !is_of_session(c, &p)) {
+		gn_client_end(c, -EPROTO, "%s: malformed frame", c->ep->where);
+		return;
+	}
+	gn_channel_heard(&c->ch);
+	if (p.type == GN_FRAME_PING && !p.answer) {
+		gn_channel_take_ping(&c->ch, p.head.id);
+		return;
+	}
+	if (p.type == GN_FRAME_END)
+		take_end(c, &p);
+	else if (!p.answer || p.type != c->pending || p.head.id != c->pending_id)
+		gn_client_end(c, -EPROTO, "%s: unexpected %s", c->ep->where, gn_frame_name(p.type));
+	else
+		take_answer(c, &p);
+}
+
+static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
+{
+	struct gantry_client *c = arg;
+
+	(void)conn;
+	(void)peer;
+	if (c->lost || c->again)
+		return;
+	c->connecting = 0;
+	gn_channel_start(&c->ch);
+	gn_client_hello(c);
+}
+
+/* End the session because the connection was not established. */
+static void end_unconnected(struct gantry_client *c, int reason)
+{
+	const struct gn_device *device = c->ep->device;
+	struct gantry_device_info info = {.caps = 0};
+	const char *why = device->ops->refusal(c->ch.conn);
+
+	device->ops->info(device->dev, &info);
+	if (!why)
+		why = reason == -EACCES
+			      ? "the role rejects this user (listen.uids) or is stopping; its log has the reason"
+			      : strerror(-reason);
+	if (reason == -ECONNREFUSED)
+		gn_client_end(
+			c, reason,
+			"%s: cannot connect to \"%s\" on device %s: no listener there; start the role that serves "
+			"it first (%s: %s)",
+			c->ep->where, c->ep->service, device->name, device->name, info.detail);
+	else
+		gn_client_end(c, reason, "%s: cannot connect to \"%s\" on device %s: %s",
+			      c->ep->where, c->ep->service, device->name, why);
+}
+
+static void on_closed(void *arg, void *conn, int reason)
+{
+	struct gantry_client *c = arg;
+
+	(void)conn;
+	if (c->again)
+		return;
+	if (c->connecting && (reason == -ECONNREFUSED || reason == -EBUSY) && can_retry(c)) {
+		retry_later(c);
+		gn_channel_stop(&c->ch);
+	} else if (c->connecting) {
+		end_unconnected(c, reason);
+	} else {
+		const char *why = c->ep->device->ops->refusal(c->ch.conn);
+
+		gn_client_end(c, reason, "%s: the peer is gone: %s", c->ep->where,
+			      why ? why : strerror(-reason));
+	}
+}
+
+static void on_revoke(void *arg, void *conn, uint32_t handle)
+{
+	(void)arg;
+	(void)conn;
+	(void)handle; /* a client imports no region */
+}
+
+static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
+{
+	struct gantry_client *c = arg;
+
+	(void)conn;
+	(void)handle;
+	if (!c->tearing_down || c->lost || c->n_revokes_pending == 0)
+		return; /* the session has ended already, and `closed` follows */
+	if (rc != 0)
+		c->released = 0;
+	if (--c->n_revokes_pending == 0)
+		gn_client_end(c, 0, "closed");
+}
+
+static void on_consumer(void *arg, void *conn, uint32_t id, int up)
+{
+	(void)arg;
+	(void)conn;
+	(void)id;
+	(void)up; /* the frame QUEUES names the consumers of a session */
+}
+
+static const struct gantry_conn_events conn_events = {
+	.connected = on_connected,
+	.message = on_message,
+	.consumer = on_consumer,
+	.revoke = on_revoke,
+	.revoked = on_revoked,
+	.closed = on_closed,
+};
+
+static void try_connect(void *arg)
+{
+	struct gantry_client *c = arg;
+	const struct gn_endpoint *ep = c->ep;
+	uint64_t until_ns = gn_now_ns() + ep->control_timeout_ns;
+	int rc;
+
+	gn_channel_stop(&c->ch); /* of the previous attempt */
+	c->again = 0;
+	c->connecting = 1;
+	rc = ep->device->ops->connect(ep->device->dev, ep->service, &conn_events, c, &c->ch.conn);
+	gn_device_kick(ep->device);
+	gn_loop_set_timer(c->role->loop, &c->deadline,
+			  until_ns > c->connect_until_ns ? until_ns : c->connect_until_ns);
+	if (rc != 0)
+		gn_client_end(c, rc, "%s: cannot connect to \"%s\" on device %s: %s", ep->where,
+			      ep->service, ep->device->name, strerror(-rc));
+}
+
+static void on_silent(void *arg)
+{
+	struct gantry_client *c = arg;
+
+	if (c->again)
+		return;
+	gn_client_end(c, -ETIMEDOUT, "%s: no heartbeat for %llu ms", c->ep->where,
+		      (unsigned long long)(4 * c->ep->heartbeat_ns / GN_NS_PER_MS));
+}
+
+static void on_deadline(void *arg)
+{
+	struct gantry_client *c = arg;
+
+	if (c->connecting)
+		gn_client_end(c, -ETIMEDOUT, "%s: cannot connect to \"%s\" on device %s: no answer",
+			      c->ep->where, c->ep->service, c->ep->device->name);
+	else if (c->tearing_down)
+		gn_client_end(c, -ETIMEDOUT, "%s: no answer within %llu ms", c->ep->where,
+			      (unsigned long long)(c->ep->control_timeout_ns / GN_NS_PER_MS));
+	else
+		gn_client_end(c, -ETIMEDOUT, "%s: no answer to %s within %llu ms", c->ep->where,
+			      gn_frame_name(c->pending),
+			      (unsigned long long)(answer_within_ns(c, c->pending) / GN_NS_PER_MS));
+}
+
+static uint64_t choose_id(void)
+{
+	uint64_t id = 0;
+
+	if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != sizeof(id) || id == 0)
+		id = gn_now_ns() | 1;
+	return id;
+}
+
+/*
+ * Create the counters of late replies, one for each lane. They belong to the role, because counters
+ * cannot be removed and clients can.
+ */
+static int create_counters(struct gn_role *role)
+{
+	uint64_t **cells;
+
+	if (role->late_answers)
+		return 0;
+	cells = calloc(role->n_lanes, sizeof(*cells));
+	if (!cells)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < role->n_lanes; i++) {
+		cells[i] = role->host.pub.counter(&role->host.pub, "late_answers");
+		if (!cells[i]) {
+			free(cells);
+			return -ENOMEM;
+		}
+	}
+	role->late_answers = cells;
+	return 0;
+}
+
+int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_session_attr *attr,
+		   const struct gantry_client_events *events, void *arg,
+		   struct gantry_client **client_p)
+{
+	struct gantry_client *c;
+
+	if (connect >= role->spec.n_connects || attr->lanes == 0 || attr->lanes > GN_MAX_LANES ||
+	    attr->depth == 0)
+		return -EINVAL;
+	if (create_counters(role) != 0)
+		return -ENOMEM;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->role = role;
+	c->ep = &role->spec.connects[connect];
+	c->attr = *attr;
+	c->attr.id = attr->id != 0 ? attr->id : choose_id();
+	c->events = events;
+	c->arg = arg;
+	c->retry = (struct gn_timer){.fn = try_connect, .arg = c};
+	c->deadline = (struct gn_timer){.fn = on_deadline, .arg = c};
+	c->alloc = (struct gn_timer){.fn = gn_client_make_more, .arg = c};
+	c->connecting = 1;
+	c->connect_until_ns = gn_now_ns() + c->ep->connect_timeout_ns;
+	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, true, on_silent, c);
+	c->ch.session = c->attr.id;
+	gn_fence_init(&c->fence);
+	c->lanes = calloc(attr->lanes, sizeof(*c->lanes));
+	c->exports = calloc(attr->regions + 1ull, sizeof(*c->exports));
+	if (!c->lanes || !c->exports) {
+		gn_fence_fini(&c->fence);
+		free(c->exports);
+		free(c->lanes);
+		free(c);
+		return -ENOMEM;
+	}
+	c->next = role->clients;
+	role->clients = c;
+	gn_loop_set_timer(role->loop, &c->retry, gn_now_ns());
+	*client_p = c;
+	return 0;
+}
+
+void gn_client_close(struct gantry_client *c)
+{
+	if (c->closing || c->lost)
+		return;
+	c->closing = 1;
+	gn_loop_clear_timer(c->role->loop, &c->alloc);
+	if (c->pending == 0)
+		gn_client_go_on_closing(c);
+}
+
+void gn_client_abort(struct gantry_client *c)
+{
+	struct gn_verdict verdict = {.status = GANTRY_S_CANCELED,
+				     .text = "the session that it relays is lost"};
+
+	if (c->lost)
+		return;
+	gn_channel_send(&c->ch, GN_FRAME_END, 0, &verdict, NULL, 0);
+	gn_client_end(c, -ECANCELED, "%s", verdict.text);
+}
+
+void gn_client_free(struct gantry_client *c)
+{
+	struct gantry_client **p;
+
+	if (!c)
+		return;
+	for (p = &c->role->clients; *p != c; p = &(*p)->next)
+		;
+	*p = c->next;
+	gn_loop_clear_timer(c->role->loop, &c->retry);
+	gn_loop_clear_timer(c->role->loop, &c->deadline);
+	gn_loop_clear_timer(c->role->loop, &c->alloc);
+	gn_client_stop_requesters(c);
+	gn_client_drop_queues(c);
+	gn_channel_stop(&c->ch);
+	gn_loop_withdraw(c->role->loop, &c->last);
+	for (uint32_t i = 0; i < c->attr.lanes; i++) {
+		gn_requester_free(&c->lanes[i].req);
+		gn_loop_withdraw(c->role->loop, &c->lanes[i].broken_post);
+	}
+	gn_fence_fini(&c->fence);
+	free(c->exports);
+	free(c->lanes);
+	explicit_bzero(c->secret, sizeof(c->secret));
+	free(c);
+}
+
+uint64_t gn_client_id(const struct gantry_client *c)
+{
+	return c->attr.id;
+}
+
+int gn_client_regions_released(const struct gantry_client *c)
+{
+	return c->destroyed && c->released;
+}
+
+uint64_t gn_client_settled_ns(const struct gantry_client *c, uint32_t index)
+{
+	return gn_requester_settled_ns(c->lanes[index].req);
+}
+
+void gn_client_expect(struct gantry_client *c, const struct gantry_volume_info *volume)
+{
+	c->expected = *volume;
+}
+
+void gn_client_use_secret(struct gantry_client *c, const uint8_t secret[GANTRY_SECRET_BYTES])
+{
+	memcpy(c->secret, secret, sizeof(c->secret));
+}
+
+void gn_client_secret(const struct gantry_client *c, uint8_t secret[GANTRY_SECRET_BYTES])
+{
+	memcpy(secret, c->secret, sizeof(c->secret));
+}
+
+uint32_t gn_client_late_writes(const struct gantry_client *c, uint32_t index)
+{
+	return gn_requester_late_writes(c->lanes[index].req);
+}
+
+int gn_client_all_closed(const struct gn_role *role)
+{
+	for (const struct gantry_client *c = role->clients; c; c = c->next)
+		if (!c->destroyed)
+			return 0;
+	return 1;
+}
+
+void gn_client_close_all(const struct gn_role *role)
+{
+	for (struct gantry_client *c = role->clients; c; c = c->next)
+		gn_client_close(c);
+}
+
+void gn_client_free_all(struct gn_role *role)
+{
+	while (role->clients)
+		gn_client_free(role->clients);
+}

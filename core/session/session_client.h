@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_client.h - the sessions that a role opens. Control thread, except where noted. The
+ * functions implement those of struct gantry_role_host with the same name, which
+ * include/gantry/role.h documents.
+ */
+#ifndef GN_SESSION_CLIENT_H
+#define GN_SESSION_CLIENT_H
+
+#include <gantry/role.h>
+
+struct gn_role;
+
+int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_session_attr *attr,
+		   const struct gantry_client_events *events, void *arg,
+		   struct gantry_client **client_p);
+int gn_client_export(struct gantry_client *client, const struct gantry_region *region,
+		     uint32_t rights, uint32_t handle);
+int gn_client_start(struct gantry_client *client);
+int gn_client_hop(struct gantry_client *client, uint32_t index, struct gantry_lane *lane,
+		  struct gantry_hop *terminal);
+void gn_client_close(struct gantry_client *client);
+void gn_client_abort(struct gantry_client *client);
+void gn_client_free(struct gantry_client *client);
+uint64_t gn_client_export_limit(const struct gantry_client *client);
+uint64_t gn_client_id(const struct gantry_client *client);
+int gn_client_regions_released(const struct gantry_client *client);
+/* lane's thread */
+uint64_t gn_client_settled_ns(const struct gantry_client *client, uint32_t index);
+void gn_client_expect(struct gantry_client *client, const struct gantry_volume_info *volume);
+void gn_client_use_secret(struct gantry_client *client, const uint8_t secret[GANTRY_SECRET_BYTES]);
+void gn_client_secret(const struct gantry_client *client, uint8_t secret[GANTRY_SECRET_BYTES]);
+/* lane's thread */
+uint32_t gn_client_late_writes(const struct gantry_client *client, uint32_t index);
+/* Returns true if every client of the role has had its event `closed`. */
+int gn_client_all_closed(const struct gn_role *role);
+/* Close every client of the role. */
+void gn_client_close_all(const struct gn_role *role);
+/*
+ * Free all clients of the role, open or not, without events. The caller must destroy the role
+ * before the next turn of the loop.
+ */
+void gn_client_free_all(struct gn_role *role);
+
+#endif

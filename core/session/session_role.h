@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_role.h - one entry of `roles` of the configuration: the plugin instance with its lanes,
+ * stages, backend and sessions. Control thread, except where noted.
+ */
+#ifndef GN_SESSION_ROLE_H
+#define GN_SESSION_ROLE_H
+
+#include "base/log.h"
+#include "base/event_loop.h"
+#include "pipeline/pipeline.h"
+#include "transport/device.h"
+
+#include <gantry/role.h>
+#include <gantry/stage.h>
+
+/* Share of a lane's bytes for the sessions of a peer, relative to other peers. */
+struct gn_weight {
+	const char *peer; /* name as gn_peer_name() writes it */
+	uint32_t weight;
+};
+
+/* Where a role listens or connects, with the limits and deadlines of its sessions. */
+struct gn_endpoint {
+	struct gn_device *device;
+	const char *service; /* name or address */
+	const char *where;   /* "FILE:LINE", for messages */
+
+	uint64_t connect_timeout_ns; /* connects only: retry this long */
+	/* connects only: try to resume a lost session this long; 0: do not resume */
+	uint64_t resume_ns;
+	/* longest wait for an answer of the peer, and for its next request before START */
+	uint64_t control_timeout_ns;
+	/* heartbeat interval; the peer counts as lost after four without an answer */
+	uint64_t heartbeat_ns;
+	uint64_t io_timeout_ns; /* deadline of an IO that has none */
+	/* connects only: longest wait for the late reply to an IO that timed out */
+	uint64_t fence_timeout_ns;
+
+	/* listen only */
+	/* finish after this many sessions have ended; 0: serve until stopped */
+	uint64_t exit_after;
+	uint32_t max_sessions;     /* at a time */
+	uint32_t max_lanes;        /* of a session */
+	uint32_t max_depth;        /* of a lane */
+	uint32_t max_regions;      /* of a session */
+	uint64_t max_region_bytes; /* of all regions of a session */
+	uint64_t move_memory;      /* bytes of bounce buffers for each lane of a session */
+	/*
+	 * bytes; a volume in memory up to this size is registered instead of using bounce buffers
+	 */
+	uint64_t direct_memory;
+	uint32_t max_half_open;         /* connections of a peer without HELLO */
+	uint32_t max_peer_sessions;     /* of a peer, at a time; 0: automatic, see peers.h */
+	uint64_t max_peer_region_bytes; /* of all regions of a peer; 0: automatic, see peers.h */
+	uint64_t max_peer_queue_memory; /* bytes of queues and move_memory of a peer */
+	const uint32_t *uids; /* users that may connect; n_uids 0: only the uid of this process */
+	uint32_t n_uids;
+	bool insecure; /* on a network: accept unauthenticated peers */
+	/* weights of peers; a peer that is not listed has weight 1 */
+	const struct gn_weight *weights;
+	uint32_t n_weights;
+	uint32_t max_weight; /* the largest of weights */
+};
+
+struct gn_role_spec {
+	const char *name;
+	struct gn_plugin_instance part; /* ops: struct gantry_role_ops */
+	uint32_t n_lanes;
+	struct gn_worker **workers;       /* n_lanes entries; several may be the same */
+	const struct gn_endpoint *listen; /* NULL: none */
+	const struct gn_endpoint *connects;
+	uint32_t n_connects;
+	const struct gn_plugin_instance *stages; /* ops: struct gantry_stage_ops */
+	uint32_t n_stages;
+	const struct gn_plugin_instance *backend; /* ops: struct gantry_backend_ops; NULL: none */
+	/* The role has finished; control thread; called once. */
+	void (*finished)(void *arg, int status);
+	void *arg;
+};
+
+struct gn_role;
+
+/*
+ * gn_role_create - open backend, stages and role plugin, in this order. Logs a failure. spec is
+ * copied, but the objects that it points to are not: they must outlive the role. Returns 0 or
+ * -errno.
+ */
+int gn_role_create(struct gn_loop *loop, const struct gn_role_spec *spec, struct gn_role **role_p);
+/* gn_role_start - start the role plugin. Returns 0 or its -errno. */
+int gn_role_start(struct gn_role *role);
+/*
+ * gn_role_stop - request the end of the role: its sessions end, then it calls `finished`. A second
+ * call has no effect.
+ */
+void gn_role_stop(struct gn_role *role);
+/*
+ * gn_role_unlisten - stop listening, which frees the service name. For a process that exits without
+ * waiting for `finished`.
+ */
+void gn_role_unlisten(struct gn_role *role);
+/*
+ * gn_role_log_held - log for each lane how many IOs the sessions, each stage and the terminal hold
+ *
+ * level    log level of the lines
+ * Returns  the number of held IOs
+ * Thread   any, while the role exists. The counts are approximate while its lanes run
+ */
+uint32_t gn_role_log_held(struct gn_role *role, enum gn_log_level level);
+/* gn_role_destroy - destroy a role, after `finished` or a failed start. */
+void gn_role_destroy(struct gn_role **role_p);
+/*
+ * gn_role_report - write the object of the role: values of the plugin, stages, backend, sessions,
+ * counters.
+ */
+void gn_role_report(struct gn_role *role, struct gantry_writer *w);
+/* For `gantry check`: the limits that a listening role grants, as a plan. */
+void gn_role_plan_listen(const struct gn_role *role, struct gantry_plan *plan);
+/* For `gantry check`: what a created role will request through its n-th connect. */
+void gn_role_plan(const struct gn_role *role, uint32_t connect, struct gantry_plan *plan);
+/* For `gantry check`: `expect` of the role plugin; the role is created, not started. */
+void gn_role_expect(const struct gn_role *role, const struct gantry_volume_info *volumes,
+		    struct gantry_volume_info *shown, const struct gantry_option_faults *faults);
+/* For `gantry check`: lanes, chain, memory and credits of a role that is created, not started. */
+void gn_role_describe(struct gn_role *role, struct gantry_writer *w);
+
+#endif

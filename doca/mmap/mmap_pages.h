@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mmap_pages.h - pages of this process that other processes can map, converted in place
+ *
+ * The pages are in sparse memfds; the offset of a page in its memfd is its address. Each range has
+ * its own memfd, so that a process with the descriptor can map nothing else. Ranges with common
+ * pages share their memfds.
+ */
+#ifndef GD_PAGES_H
+#define GD_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* maximum; a range with pages in common with other ranges can have more than one */
+#define GD_RUNS 8u
+
+/* Consecutive pages of a range in one memfd. */
+struct gd_run {
+	int fd;
+	uint64_t from, to; /* addresses, equal to the offsets in the memfd */
+};
+
+/*
+ * Move all pages of the range, with their content, into memfds and count a hold. Other threads may
+ * read and write the pages meanwhile, except for atomic operations and stack frames, see
+ * mmap_pages_move.c. write: other processes are to write them. common: use the one memfd of all
+ * common ranges, whose receivers may read all of them. Any thread. Returns 0, or
+ *     -EFAULT      the range is not completely mapped
+ *     -EACCES      the program itself may not read it, or not write it
+ *     -EOPNOTSUPP  the program has mapped it as shared, or the kernel lacks a feature
+ *     -EMFILE      the process has too many open files
+ *     -ENOMEM, other -errno
+ */
+int gd_pages_hold(const void *addr, size_t length, bool write, bool common);
+
+/*
+ * Get the memfds of a held range, in order, for another process. The descriptors belong to this
+ * module and are valid until the range is dropped. Returns the number of runs; -EFAULT: the program
+ * has unmapped a part; -EOPNOTSUPP: more than `max` runs. Any thread.
+ */
+int gd_pages_give(const void *addr, size_t length, struct gd_run *runs, unsigned max);
+
+/*
+ * Replace the pages of a range by copies in a new memfd, at the same addresses. Processes that
+ * mapped the old pages keep them, and no page is put into the old memfd again. pinned: also replace
+ * pages that were never shared, but that a device may write. Concurrent writes of threads are kept,
+ * as by gd_pages_hold(). Returns 0, or -errno: some pages may still be the old ones. Any thread.
+ */
+int gd_pages_replace(const void *addr, size_t length, bool pinned);
+
+/*
+ * Drop one hold of the range. The pages stay in the memfd and remain those of the program. The
+ * memory of pages that the program has unmapped is freed now or at the next call.
+ */
+void gd_pages_drop(const void *addr, size_t length);
+
+/*
+ * Returns a counter that changes when pages of this process have been replaced. A device may then
+ * have registered old pages. Any thread.
+ */
+uint32_t gd_pages_moves(void);
+
+#endif

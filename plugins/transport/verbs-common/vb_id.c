@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* vb_id.c - one end of a connection: addresses, listening, resolving, connecting. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vb_rdma.h"
+
+#define RETRIES 6           /* limit: 7 may mean unlimited */
+#define ROOM_FOR_ADDRESS 80 /* [HOST%interface]:PORT */
+
+/* Split HOST:PORT or [HOST]:PORT in place. Returns 0 or -EINVAL. */
+static int split(char *text, char **host_p, char **port_p)
+{
+	char *colon = strrchr(text, ':');
+
+	if (!colon || colon == text)
+		return -EINVAL;
+	*colon = '\0';
+	*port_p = colon + 1;
+	*host_p = text;
+	if (*text != '[')
+		return 0;
+	if (colon[-1] != ']')
+		return -EINVAL;
+	colon[-1] = '\0';
+	*host_p = text + 1;
+	return 0;
+}
+
+/* Parse a decimal port without other characters. Returns -1 if it is not a port. */
+static int parse_port(const char *text)
+{
+	size_t n = strspn(text, "0123456789");
+	int port = n > 0 && n <= 5 && !text[n] ? atoi(text) : -1;
+
+	return port <= UINT16_MAX ? port : -1;
+}
+
+static int parse_v4(const char *host, int port, struct sockaddr_storage *addr)
+{
+	struct sockaddr_in *sin = (void *)addr;
+
+	*sin = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	return inet_pton(AF_INET, host, &sin->sin_addr) == 1 ? 0 : -EINVAL;
+}
+
+/* Uses getaddrinfo(), which supports %interface. */
+static int parse_v6(const char *host, int port, struct sockaddr_storage *addr)
+{
+	const struct addrinfo hints = {
+		.ai_flags = AI_NUMERICHOST, .ai_family = AF_INET6, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *info;
+
+	if (getaddrinfo(host, NULL, &hints, &info))
+		return -EINVAL;
+	memcpy(addr, info->ai_addr, sizeof(struct sockaddr_in6));
+	((struct sockaddr_in6 *)addr)->sin6_port = htons((uint16_t)port);
+	freeaddrinfo(info);
+	return 0;
+}
+
+int vb_address_parse(const char *text, struct sockaddr_storage *addr)
+{
+	char copy[ROOM_FOR_ADDRESS], *host, *port_text;
+	int port;
+
+	if (strlen(text) >= sizeof(copy))
+		return -EINVAL;
+	strcpy(copy, text);
+	if (split(copy, &host, &port_text))
+		return -EINVAL;
+	port = parse_port(port_text);
+	if (port < 0)
+		return -EINVAL;
+	memset(addr, 0, sizeof(*addr));
+	return *text == '[' ? parse_v6(host, port, addr) : parse_v4(host, port, addr);
+}
+
+void vb_address_print(const struct sockaddr *addr, char *text, size_t size)
+{
+	int v6 = addr->sa_family == AF_INET6;
+	socklen_t bytes = v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	char host[ROOM_FOR_ADDRESS], port[8];
+
+	if ((!v6 && addr->sa_family != AF_INET) ||
+	    getnameinfo(addr, bytes, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV))
+		snprintf(text, size, "unknown address");
+	else
+		snprintf(text, size, v6 ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+int vb_id_create(struct rdma_event_channel *channel, void *context, struct rdma_cm_id **id_p)
+{
+	*id_p = NULL;
+	return rdma_create_id(channel, id_p, context, RDMA_PS_TCP) ? -errno : 0;
+}
+
+void vb_id_destroy(struct rdma_cm_id **id_p)
+{
+	if (*id_p)
+		rdma_destroy_id(*id_p);
+	*id_p = NULL;
+}
+
+int vb_id_listen(struct rdma_cm_id *id, const struct sockaddr *addr, int backlog)
+{
+	/* librdmacm takes a pointer to non-const, but does not modify the address */
+	if (rdma_bind_addr(id, (struct sockaddr *)(uintptr_t)addr) || rdma_listen(id, backlog))
+		return -errno;
+	/*
+	 * -ENODEV: no device has the address, or (0.0.0.0) several may have it; a transport has one
+	 * device
+	 */
+	return id->verbs ? 0 : -ENODEV;
+}
+
+int vb_id_resolve_addr(struct rdma_cm_id *id, const struct sockaddr *from,
+		       const struct sockaddr *to, int timeout_ms)
+{
+	return rdma_resolve_addr(id, (struct sockaddr *)(uintptr_t)from,
+				 (struct sockaddr *)(uintptr_t)to, timeout_ms)
+		       ? -errno
+		       : 0;
+}
+
+int vb_id_resolve_route(struct rdma_cm_id *id, int timeout_ms)
+{
+	return rdma_resolve_route(id, timeout_ms) ? -errno : 0;
+}
+
+int vb_id_set_patience(struct rdma_cm_id *id, const struct vb_patience *patience)
+{
+	uint8_t timeout = patience->ack_timeout;
+
+	if (timeout == 0)
+		return 0;
+	if (rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
+			    sizeof(timeout)) == 0)
+		return 0;
+	return errno == ENOSYS || errno == EINVAL || errno == EOPNOTSUPP ? 0 : -errno;
+}
+
+/* Returns at least 1: some devices report a limit of 0 although they support 1. */
+static uint8_t at_most(uint32_t limit, uint8_t wanted)
+{
+	uint8_t n = wanted < limit ? wanted : (uint8_t)limit;
+
+	return n ? n : 1;
+}
+
+static struct rdma_conn_param parameters(const struct vb_patience *patience,
+					 const void *private_data, size_t len)
+{
+	return (struct rdma_conn_param){
+		.private_data = private_data,
+		.private_data_len = (uint8_t)len,
+		.retry_count = patience->retry_count,
+		.rnr_retry_count = patience->rnr_retry_count,
+	};
+}
+
+int vb_id_connect(struct rdma_cm_id *id, const struct vb_limits *limits,
+		  const struct vb_patience *patience, const void *private_data, size_t len)
+{
+	struct rdma_conn_param param = parameters(patience, private_data, len);
+
+	if (len > VB_PRIVATE_MAX)
+		return -EMSGSIZE;
+	param.responder_resources = at_most(limits->max_rd_atomic, UINT8_MAX);
+	param.initiator_depth = at_most(limits->max_init_rd_atomic, UINT8_MAX);
+	return rdma_connect(id, &param) ? -errno : 0;
+}
+
+int vb_id_accept(struct rdma_cm_id *id, const struct vb_limits *limits,
+		 const struct vb_patience *patience, const struct vb_event *request,
+		 const void *private_data, size_t len)
+{
+	struct rdma_conn_param param = parameters(patience, private_data, len);
+
+	if (len > VB_PRIVATE_MAX)
+		return -EMSGSIZE;
+	if (request->retry_count > RETRIES || request->rnr_retry_count > RETRIES)
+		return -EPROTO;
+	param.responder_resources = at_most(limits->max_rd_atomic, request->responder_resources);
+	param.initiator_depth = at_most(limits->max_init_rd_atomic, request->initiator_depth);
+	return rdma_accept(id, &param) ? -errno : 0;
+}
+
+int vb_id_reject(struct rdma_cm_id *id, const void *private_data, size_t len)
+{
+	if (len > VB_REJECT_MAX)
+		return -EMSGSIZE;
+	return rdma_reject(id, private_data, (uint8_t)len) ? -errno : 0;
+}
+
+void vb_id_disconnect(struct rdma_cm_id *id)
+{
+	rdma_disconnect(id); /* fails if the connection has already ended */
+}

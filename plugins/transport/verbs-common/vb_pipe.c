@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vb_pipe.c - a queue pair with its completion queue, its message slots, and the credit for their
+ * use.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <gantry/shm.h>
+
+#include "verbs.h"
+
+#define CREDIT_BYTES 64u   /* of the block, for each direction: separate cache lines */
+#define EXTRA_REQUESTS 16u /* in addition to messages: credit, a probe, a fetch */
+#define PAGE 4096u
+#define OLD_WORD (1u << 30) /* messages by which the written credit may lag behind */
+
+static uint32_t slots_of(const struct vb_conf *conf, enum vb_kind kind)
+{
+	return kind == VB_CONTROL    ? VB_CTRL_SLOTS
+	       : kind == VB_MESSAGES ? (uint32_t)conf->max_depth
+				     : 0;
+}
+
+static uint32_t slot_bytes_of(const struct vb_conf *conf, enum vb_kind kind)
+{
+	uint32_t data = conf->inline_bytes > sizeof(struct vb_msg_region)
+				? (uint32_t)conf->inline_bytes
+				: (uint32_t)sizeof(struct vb_msg_region);
+
+	if (kind == VB_MESSAGES)
+		return (uint32_t)sizeof(struct vb_msg) + ((data + 7) & ~7u);
+	return kind == VB_CONTROL ? VB_CTRL_SLOT : 0;
+}
+
+uint64_t vb_pipe_bytes(const struct vb_conf *conf, enum vb_kind kind)
+{
+	uint64_t bytes = 2 * CREDIT_BYTES +
+			 2 * (uint64_t)slots_of(conf, kind) * slot_bytes_of(conf, kind);
+
+	return slots_of(conf, kind) ? (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1) : 0;
+}
+
+int vb_pipe_new(struct vb_conn *conn, enum vb_kind kind, enum vb_end end, struct vb_pipe **pipe_p)
+{
+	struct vb_pipe *pipe = calloc(1, sizeof(*pipe));
+
+	if (!pipe)
+		return -ENOMEM;
+	pipe->tag = (struct vb_id){.what = VB_ID_PIPE, .object = pipe};
+	pipe->conn = conn;
+	pipe->kind = kind;
+	pipe->end = end;
+	pipe->slots = pipe->window = slots_of(conn->t->conf, kind);
+	pipe->slot_bytes = slot_bytes_of(conn->t->conf, kind);
+	pipe->all = conn->pipes;
+	conn->pipes = pipe;
+	*pipe_p = pipe;
+	return 0;
+}
+
+static int make_block(struct vb_pipe *pipe)
+{
+	void *block;
+	int rc;
+
+	pipe->block_bytes = (size_t)vb_pipe_bytes(pipe->conn->t->conf, pipe->kind);
+	block = mmap(NULL, pipe->block_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	if (block == MAP_FAILED)
+		return -errno;
+	pipe->block = block;
+	madvise(block, pipe->block_bytes, MADV_DONTFORK);
+	pipe->region_mask = tc_power_of_two(pipe->slots) - 1;
+	pipe->region_sends = calloc(pipe->region_mask + 1, sizeof(*pipe->region_sends));
+	if (!pipe->region_sends)
+		return -ENOMEM;
+	rc = vb_mr_create(pipe->conn->pd, pipe->block + CREDIT_BYTES,
+			  pipe->block_bytes - CREDIT_BYTES, 0, 1, &pipe->mr);
+	if (rc)
+		return rc;
+	rc = vb_mr_create(pipe->conn->pd, block, sizeof(struct vb_credit), GANTRY_REMOTE_WRITE, 0,
+			  &pipe->credit_mr);
+	if (rc)
+		return rc;
+	pipe->credit = block;
+	pipe->credit_out = (void *)(pipe->block + CREDIT_BYTES);
+	pipe->send_slots = pipe->block + 2 * CREDIT_BYTES;
+	pipe->recv_slots = pipe->send_slots + (size_t)pipe->slots * pipe->slot_bytes;
+	return 0;
+}
+
+/*
+ * Returns how many send requests may be outstanding. The passive end of a pipe that only carries
+ * data posts none; the minimum is 1.
+ */
+static uint32_t requests(const struct vb_pipe *pipe)
+{
+	const struct vb_conf *conf = pipe->conn->t->conf;
+	uint32_t data = (uint32_t)conf->max_depth;
+
+	if (pipe->kind == VB_CONTROL)
+		return VB_CTRL_SLOTS + EXTRA_REQUESTS;
+	if (pipe->kind == VB_MESSAGES)
+		return pipe->slots + EXTRA_REQUESTS + (conf->data_qp == VB_SHARED ? data : 0);
+	return pipe->lane ? data : 1;
+}
+
+uint32_t vb_depth_limit(const struct vb_conf *conf, const struct vb_limits *limits)
+{
+	const uint32_t more = EXTRA_REQUESTS + 1; /* 1: to wake the lane */
+	/* send requests per message of the depth; each also needs a receive */
+	uint32_t sends = conf->data_qp == VB_SHARED ? 2 : 1;
+	uint32_t by_queue = limits->max_qp_wr > more ? (limits->max_qp_wr - more) / sends : 0;
+	uint32_t by_completions = limits->max_cqe > more ? (limits->max_cqe - more) / (sends + 1)
+							 : 0;
+
+	return by_queue < by_completions ? by_queue : by_completions;
+}
+
+static int post_all(struct vb_pipe *pipe)
+{
+	uint32_t slots[VB_POLL];
+	int rc = 0;
+
+	for (uint32_t at = 0; at < pipe->slots && !rc;) {
+		uint32_t n = 0;
+
+		while (n < VB_POLL && at < pipe->slots)
+			slots[n++] = at++;
+		rc = vb_qp_recv(&pipe->qp, pipe->recv_slots, pipe->slot_bytes, pipe->mr->lkey,
+				slots, n);
+	}
+	return rc;
+}
+
+int vb_pipe_equip(struct vb_pipe *pipe, struct ibv_comp_channel *channel)
+{
+	const struct vb_limits *limits = &pipe->conn->t->device.limits;
+	struct vb_qp_attr attr = {
+		.sends = requests(pipe),
+		.recvs = pipe->slots,
+		.wakes = pipe->lane != NULL,
+		.inline_bytes = pipe->slots ? (uint32_t)sizeof(struct vb_msg) +
+						      (uint32_t)pipe->conn->t->conf->inline_bytes
+					    : 0,
+		.fate = &pipe->fate,
+	};
+	int rc = pipe->slots ? make_block(pipe) : 0;
+
+	if (rc)
+		return rc;
+	rc = vb_cq_create(pipe->id->verbs, limits, attr.sends + attr.recvs + attr.wakes, channel,
+			  &pipe->cq);
+	if (rc)
+		return rc;
+	attr.cq = pipe->cq.cq;
+	rc = vb_qp_create(pipe->id, pipe->conn->pd, limits, &attr, &pipe->qp);
+	if (rc)
+		return rc;
+	pipe->qp.doorbells = pipe->lane ? pipe->lane->doorbells : pipe->conn->t->doorbells;
+	rc = post_all(pipe);
+	return rc || !channel ? rc : vb_cq_arm(&pipe->cq);
+}
+
+void vb_pipe_fail(struct vb_pipe *pipe)
+{
+	if (pipe->quiet)
+		return;
+	__atomic_store_n(&pipe->up, 0, __ATOMIC_RELAXED);
+	if (pipe->qp.qp)
+		vb_qp_fail(&pipe->qp);
+	/*
+	 * pairs with poll_pipe(): no further completions follow those that it polls after this
+	 * store
+	 */
+	__atomic_store_n(&pipe->quiet, 1, __ATOMIC_RELEASE);
+	if (pipe->qp.qp && pipe->lane)
+		/*
+		 * Wake a lane that sleeps. If the queue pair rejects the request, it has reported
+		 * its error itself.
+		 */
+		vb_qp_wake(&pipe->qp);
+}
+
+void vb_pipe_free(struct vb_pipe *pipe)
+{
+	struct vb_pipe **at = &pipe->conn->pipes;
+
+	while (*at != pipe)
+		at = &(*at)->all;
+	*at = pipe->all;
+	if (pipe->qp.qp)
+		vb_qp_destroy(pipe->id, &pipe->qp);
+	vb_id_destroy(&pipe->id);
+	vb_cq_destroy(&pipe->cq);
+	vb_mr_destroy(&pipe->credit_mr);
+	vb_mr_destroy(&pipe->mr);
+	if (pipe->block)
+		munmap(pipe->block, pipe->block_bytes);
+	free(pipe->region_sends);
+	free(pipe);
+}
+
+void vb_pipe_hello(const struct vb_pipe *pipe, struct vb_hello *hello)
+{
+	*hello = (struct vb_hello){
+		.magic = VB_MAGIC,
+		.version = VB_VERSION,
+		.kind = (uint8_t)pipe->kind,
+		.end = (uint8_t)pipe->end,
+		.session = pipe->conn->session,
+		/* a third party must not get the secret that opens queues of this connection */
+		.secret = pipe->kind == VB_DIRECT ? 0 : pipe->conn->secret,
+		.connects_lane = pipe->connects_lane,
+		.listens_lane = pipe->listens_lane,
+		.slots = pipe->slots,
+		.slot_bytes = pipe->slot_bytes,
+	};
+	if (pipe->peer) {
+		hello->session = pipe->peer->session;
+		hello->secret = pipe->peer->secret;
+	}
+	if (pipe->credit) {
+		hello->credit_addr = (uintptr_t)pipe->credit;
+		hello->credit_key = pipe->credit_mr->rkey;
+	}
+}
+
+int vb_pipe_heard(struct vb_pipe *pipe, const struct vb_hello *hello)
+{
+	if (hello->magic != VB_MAGIC || hello->version != VB_VERSION || hello->kind != pipe->kind ||
+	    hello->end == pipe->end || hello->slot_bytes != pipe->slot_bytes ||
+	    (pipe->slots != 0) != (hello->slots != 0))
+		return -EPROTO;
+	pipe->window = pipe->slots < hello->slots ? pipe->slots : hello->slots;
+	/* A control pipe needs no consumer: all receives are posted at both ends. */
+	if (pipe->kind == VB_CONTROL)
+		pipe->allowed = pipe->told = pipe->window;
+	pipe->peer_credit_addr = hello->credit_addr;
+	pipe->peer_credit_key = hello->credit_key;
+	return 0;
+}
+
+void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
+{
+	int32_t more = (int32_t)((allowed - pipe->allowed) & mask);
+
+	if (mask == 0xffff)
+		more = (int16_t)more;
+	if (more <= 0)
+		return;
+	/*
+	 * More than its slots would only harm the peer itself. But the send slots of this side must
+	 * not be reused too early.
+	 */
+	if (pipe->allowed + (uint32_t)more - pipe->sent > pipe->window)
+		vb_conn_broken(pipe->conn, "grants credit for more messages than it has slots");
+	else
+		pipe->allowed += (uint32_t)more;
+}
+
+uint32_t vb_pipe_credit(struct vb_pipe *pipe)
+{
+	/* Written by the device of the peer. After this load, slots are only written, not read. */
+	if (pipe->allowed == pipe->sent)
+		vb_pipe_told(pipe, gantry_shm_ld32_acquire(&pipe->credit->allowed), UINT32_MAX);
+	return pipe->allowed - pipe->sent;
+}
+
+char *vb_pipe_slot(struct vb_pipe *pipe, const struct vb_send *send, struct ibv_send_wr **wr_p)
+{
+	char *slot;
+
+	if (vb_pipe_credit(pipe) == 0)
+		return NULL;
+	*wr_p = vb_qp_build(&pipe->qp, send);
+	if (!*wr_p)
+		return NULL;
+	/*
+	 * A slot is reused after `slots` messages. The peer grants credit for the last of them only
+	 * after it has received the first, so no device reads the slot any more.
+	 */
+	slot = pipe->send_slots + (size_t)pipe->send_at * pipe->slot_bytes;
+	(*wr_p)->opcode = IBV_WR_SEND;
+	(*wr_p)->sg_list->addr = (uintptr_t)slot;
+	(*wr_p)->sg_list->lkey = pipe->mr->lkey;
+	return slot;
+}
+
+static void set_length(const struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes)
+{
+	wr->sg_list->length = bytes;
+	wr->send_flags = bytes <= pipe->qp.max_inline ? IBV_SEND_INLINE : 0;
+}
+
+static struct ibv_send_wr *last_built(const struct vb_pipe *pipe)
+{
+	return &pipe->qp.wrs[(pipe->qp.built - 1) & pipe->qp.mask];
+}
+
+/* Returns the offset in the slot at which the next message of a request would begin. */
+static uint32_t next_offset(const struct ibv_send_wr *wr)
+{
+	return (wr->sg_list->length + (uint32_t)sizeof(struct vb_msg) - 1) &
+	       ~((uint32_t)sizeof(struct vb_msg) - 1);
+}
+
+bool vb_pipe_can_coalesce(const struct vb_pipe *pipe)
+{
+	return pipe->bare == pipe->qp.built && pipe->qp.built != pipe->qp.posted &&
+	       next_offset(last_built(pipe)) + sizeof(struct vb_msg) <= pipe->slot_bytes;
+}
+
+struct vb_msg *vb_pipe_coalesce(struct vb_pipe *pipe, uint8_t kind, uint32_t bytes)
+{
+	struct ibv_send_wr *wr = last_built(pipe);
+	struct vb_msg *before;
+	uint32_t at;
+
+	if (!vb_pipe_can_coalesce(pipe) || vb_pipe_credit(pipe) == 0)
+		return NULL;
+	at = next_offset(wr);
+	before = (struct vb_msg *)(uintptr_t)(wr->sg_list->addr + at) - 1;
+	if (before->kind != kind)
+		return NULL;
+	memset(before->imm + before->imm_len, 0, sizeof(before->imm) - before->imm_len);
+	set_length(pipe, wr, at + bytes);
+	pipe->sent++;
+	return before + 1;
+}
+
+void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes)
+{
+	set_length(pipe, wr, bytes);
+	pipe->sent++;
+	pipe->send_at = pipe->send_at + 1 < pipe->slots ? pipe->send_at + 1 : 0;
+}
+
+uint32_t vb_pipe_noted(struct vb_pipe *pipe, uint32_t slot, uint32_t note)
+{
+	struct vb_msg *msg = (void *)(pipe->recv_slots + (size_t)slot * pipe->slot_bytes);
+	const struct vb_consumer *c = __atomic_load_n(&pipe->lane->consumer, __ATOMIC_ACQUIRE);
+
+	msg->kind = (uint8_t)(VB_MSG_PLAIN | (c ? c->id & 0xf : 0) << 4);
+	msg->imm_len = sizeof(note);
+	msg->allowed = (uint16_t)pipe->allowed; /* no new credit */
+	msg->producer = msg->length = 0;
+	memcpy(msg->imm, &note, sizeof(note));
+	return (uint32_t)(offsetof(struct vb_msg, imm) + sizeof(note));
+}
+
+void vb_pipe_post(struct vb_pipe *pipe)
+{
+	int rc = vb_qp_post(&pipe->qp);
+
+	if (rc)
+		vb_conn_fail(pipe->conn, rc);
+}
+
+static uint32_t allowed_now(const struct vb_pipe *pipe, uint32_t free_recvs)
+{
+	uint32_t room = pipe->window - pipe->waiting;
+	uint32_t allowed = pipe->received + (free_recvs < room ? free_recvs : room);
+
+	return (int32_t)(allowed - pipe->told) > 0 ? allowed : pipe->told;
+}
+
+uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs)
+{
+	pipe->told = allowed_now(pipe, free_recvs);
+	return pipe->told;
+}
+
+/*
+ * Write both counts to the peer. If the device reads them later, it may read newer values, which
+ * are valid, too.
+ */
+static void write_credit(struct vb_pipe *pipe)
+{
+	static const struct vb_send send = {.kind = VB_R_CREDIT};
+	struct ibv_send_wr *wr = vb_qp_build(&pipe->qp, &send);
+
+	pipe->written = pipe->told;
+	pipe->told_taken = pipe->taken;
+	__atomic_store_n(&pipe->credit_out->allowed, pipe->told, __ATOMIC_RELAXED);
+	__atomic_store_n(&pipe->credit_out->taken, pipe->taken, __ATOMIC_RELAXED);
+	wr->opcode = IBV_WR_RDMA_WRITE;
+	wr->wr.rdma.remote_addr = pipe->peer_credit_addr;
+	wr->wr.rdma.rkey = pipe->peer_credit_key;
+	wr->sg_list->addr = (uintptr_t)pipe->credit_out;
+	wr->sg_list->length = sizeof(*pipe->credit_out);
+	wr->sg_list->lkey = pipe->mr->lkey;
+	if (sizeof(*pipe->credit_out) <= pipe->qp.max_inline)
+		wr->send_flags |= IBV_SEND_INLINE;
+	vb_pipe_post(pipe);
+}
+
+/*
+ * Returns true if no message has been sent since the last call. The caller has most of the depth
+ * free. If messages are sent in that direction, one of them carries the credit; else the credit
+ * must be written.
+ */
+static bool is_one_way(struct vb_pipe *pipe)
+{
+	bool same = pipe->sent_then == pipe->sent;
+
+	pipe->sent_then = pipe->sent;
+	return same;
+}
+
+/* Returns true if credit for `more` messages justifies a write. */
+static bool is_worth_it(struct vb_pipe *pipe, uint32_t more, uint32_t depth, enum vb_tell when)
+{
+	uint32_t ends = pipe->taken - pipe->told_taken, most = depth - depth / 4;
+
+	/*
+	 * The peer compares the written value with its own modulo 2^32, so it must not be too old.
+	 */
+	if (ends >= most || pipe->told - pipe->written >= OLD_WORD)
+		return true;
+	if (when == VB_TELL_BUSY)
+		return more >= most && is_one_way(pipe);
+	return ends || more >= most ||
+	       (more && (when == VB_TELL_LAST || pipe->told == pipe->received));
+}
+
+int vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, enum vb_tell when)
+{
+	uint32_t more = allowed_now(pipe, free_recvs) - pipe->told;
+
+	if (!__atomic_load_n(&pipe->up, __ATOMIC_ACQUIRE) || !is_worth_it(pipe, more, depth, when))
+		return 0;
+	if (vb_qp_room(&pipe->qp) == 0)
+		return 1;
+	pipe->told += more;
+	write_credit(pipe);
+	return 0;
+}
+
+void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n, uint32_t messages)
+{
+	int rc = vb_qp_recv(&pipe->qp, pipe->recv_slots, pipe->slot_bytes, pipe->mr->lkey, slots,
+			    n);
+
+	pipe->waiting -= messages;
+	if (rc)
+		vb_conn_fail(pipe->conn, rc);
+}
+
+int vb_pipe_probe(struct vb_pipe *pipe)
+{
+	static const struct vb_send send = {.kind = VB_R_PROBE, .wanted = 1};
+	struct ibv_send_wr *wr = vb_qp_build(&pipe->qp, &send);
+
+	if (!wr)
+		return -EAGAIN;
+	wr->opcode = IBV_WR_RDMA_WRITE;
+	wr->wr.rdma.remote_addr = pipe->peer_credit_addr;
+	wr->wr.rdma.rkey = pipe->peer_credit_key;
+	wr->num_sge = 0;
+	pipe->probing = 1;
+	vb_pipe_post(pipe);
+	return 0;
+}
