@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that can be exported: sealed, zeroed, and never released while a peer may touch it. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -178,6 +179,49 @@ static void a_withdrawn_region_is_private(void)
 	a_withdrawn_region_has_its_content_for_itself(GANTRY_REGION_HUGE);
 }
 
+#define PAGES 64
+#define ROUNDS 50
+
+struct writer {
+	volatile uint64_t *memory;
+	uint64_t last[PAGES]; /* what the thread wrote last to each page */
+	_Atomic int runs, stop;
+};
+
+/* Writes to one page after the other until it is told to stop. */
+static void *write_pages(void *arg)
+{
+	struct writer *w = arg;
+
+	for (uint64_t n = 1; !w->stop; n++) {
+		w->memory[n % PAGES * (PAGE / 8)] = n;
+		w->last[n % PAGES] = n;
+		w->runs = 1;
+	}
+	return NULL;
+}
+
+static void what_its_owner_writes_during_a_withdrawal_stays(void)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		struct gantry_region *region;
+		struct writer w = {.runs = 0};
+		pthread_t thread;
+
+		TEST_ASSERT_EQUAL_INT(0, gn_region_create(PAGES * PAGE, 0, &region));
+		w.memory = region->addr;
+		TEST_ASSERT_EQUAL_INT(0, pthread_create(&thread, NULL, write_pages, &w));
+		while (!w.runs)
+			;
+		TEST_ASSERT_EQUAL_INT(0, gn_region_withdraw(region));
+		w.stop = 1;
+		pthread_join(thread, NULL);
+		for (unsigned i = 0; i < PAGES; i++)
+			TEST_ASSERT_EQUAL_UINT64(w.last[i], w.memory[i * (PAGE / 8)]);
+		gn_region_destroy(&region, 1);
+	}
+}
+
 static void a_child_does_not_hold_the_pages(void)
 {
 	struct gantry_region *region;
@@ -231,6 +275,7 @@ int main(void)
 	RUN_TEST(huge_pages_are_asked_for);
 	RUN_TEST(what_is_not_quiet_goes_to_quarantine);
 	RUN_TEST(a_withdrawn_region_is_private);
+	RUN_TEST(what_its_owner_writes_during_a_withdrawal_stays);
 	RUN_TEST(a_child_does_not_hold_the_pages);
 	RUN_TEST(a_core_dump_does_not_have_the_data);
 	return UNITY_END();
