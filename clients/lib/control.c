@@ -125,7 +125,7 @@ static void drain(void *arg)
 	struct gn_topology *t = &volume->topology;
 
 	for (uint32_t i = 0; i < t->n_roles; i++)
-		if (t->roles[i].role && t->roles[i].is_own)
+		if (t->roles[i].role && t->roles[i].is_embedded)
 			gn_role_stop(t->roles[i].role);
 }
 

@@ -23,7 +23,7 @@ static int gate_submit(void *self, struct gantry_io *io)
 {
 	struct gc_queue *queue = self;
 
-	return queue->link.submit(queue->link.self, io);
+	return queue->next_hop.submit(queue->next_hop.self, io);
 }
 
 /* Hop of the gate without a session. */
@@ -34,7 +34,7 @@ static int reject_submit(void *self, struct gantry_io *io)
 	return -ENOTCONN;
 }
 
-static const struct gantry_hop no_link = {.submit = reject_submit};
+static const struct gantry_hop closed_hop = {.submit = reject_submit};
 
 static void fail(struct gc_queue *queue, struct gantry_io *io, unsigned status);
 
@@ -46,7 +46,7 @@ static int defer_submit(void *self, struct gantry_io *io)
 	return -EAGAIN;
 }
 
-static const struct gantry_hop later_link = {.submit = defer_submit};
+static const struct gantry_hop paused_hop = {.submit = defer_submit};
 
 static void gate_complete(void *self, struct gantry_io *io)
 {
@@ -317,7 +317,7 @@ static void up_on_lane(void *arg)
 	uint32_t n_waiting = queue->n_waiting;
 
 	change->n = queue->n_lost;
-	queue->link = queue->next;
+	queue->next_hop = queue->next;
 	queue->paused = 0;
 	queue->up = queue->kept ? GC_UP_KEPT : GC_UP;
 	if (!queue->kept)
@@ -346,7 +346,7 @@ static void pause_on_lane(void *arg)
 {
 	struct gc_queue *queue = arg;
 
-	queue->link = later_link;
+	queue->next_hop = paused_hop;
 	queue->paused = 1;
 }
 
@@ -357,7 +357,7 @@ static void down_on_lane(void *arg)
 	queue->up = GC_DOWN;
 	queue->down_rc = queue->session->end_rc == -ESTALE ? -ESTALE : -ENOTCONN;
 	queue->paused = 0;
-	queue->link = no_link;
+	queue->next_hop = closed_hop;
 	for (uint32_t i = 0; i < queue->n_lost; i++) {
 		struct gantry_io *io = &queue->ios[queue->lost[i]];
 
@@ -393,7 +393,7 @@ int gc_queue_init(struct gc_session *session, uint32_t index)
 	uint32_t depth = session->attr.depth;
 
 	queue->session = session;
-	queue->link = no_link;
+	queue->next_hop = closed_hop;
 	queue->down_rc = -ENOTCONN;
 	queue->index = index;
 	queue->lane = session->rh->lane(session->rh, index);

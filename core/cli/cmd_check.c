@@ -114,7 +114,7 @@ static uint64_t bounce_bytes(const struct gn_topo_role *role, const struct gn_bu
 
 	if (!(role->flags & GANTRY_ROLE_STORES) || (device->info.caps & GANTRY_CAP_MAPPED))
 		return 0;
-	most = (uint64_t)role->listen->max_depth * GN_MOVER_MAX_IO;
+	most = (uint64_t)role->listen->max_depth * GN_BOUNCE_MAX_IO;
 	return most < role->listen->move_memory ? most : role->listen->move_memory;
 }
 

@@ -105,7 +105,7 @@ const char *gn_ops_complete(unsigned kind, void *ops);
  * Get the name of the first function that devices with these GANTRY_CAP_* need and the plugin does
  * not have: its slot is NULL or a stub. NULL: it has all.
  */
-const char *gn_ops_lack(const struct gantry_transport_ops *ops, uint32_t caps);
+const char *gn_ops_missing(const struct gantry_transport_ops *ops, uint32_t caps);
 
 /*
  * True if a transport has neither GANTRY_TRANSPORT_UIDS nor GANTRY_TRANSPORT_INSIDE: its peers are

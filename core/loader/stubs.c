@@ -522,7 +522,7 @@ static const struct {
 	{GANTRY_CAP_WRITE_IMM, TRANSPORT(rma_write_imm)},
 };
 
-const char *gn_ops_lack(const struct gantry_transport_ops *ops, uint32_t caps)
+const char *gn_ops_missing(const struct gantry_transport_ops *ops, uint32_t caps)
 {
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
 		any_fn fn = get_slot(ops, needs[i].slot.offset);
@@ -559,7 +559,7 @@ static const char *missing_rma_function(unsigned kind, const void *ops)
 	if (kind != GANTRY_KIND_TRANSPORT ||
 	    !(t->rma_create || t->rma_submit || t->rma_poll || t->rma_write_imm))
 		return NULL;
-	return gn_ops_lack(t, GANTRY_CAP_RMA);
+	return gn_ops_missing(t, GANTRY_CAP_RMA);
 }
 
 /* Get the name of the first slot that does not point to code; NULL: all do. */

@@ -115,7 +115,7 @@ static uint32_t worker_events(bool driven)
 	return driven ? EPOLLIN : EPOLLIN | (uint32_t)EPOLLET;
 }
 
-bool gn_worker_hears_edges(const struct gn_worker *worker)
+bool gn_worker_is_edge_triggered(const struct gn_worker *worker)
 {
 	return !worker->driven;
 }

@@ -130,10 +130,10 @@ int gn_worker_arm(struct gn_worker *worker);
 int gn_worker_fd(const struct gn_worker *worker);
 
 /*
- * gn_worker_hears_edges - returns true if the worker waits edge-triggered: each new signal of an fd
- * wakes it, also while an earlier one is pending. Value for GANTRY_QUEUE_EDGES. Any thread.
+ * gn_worker_is_edge_triggered - returns true if the worker waits edge-triggered: each new signal of
+ * an fd wakes it, also while an earlier one is pending. Value for GANTRY_QUEUE_EDGES. Any thread.
  */
-bool gn_worker_hears_edges(const struct gn_worker *worker);
+bool gn_worker_is_edge_triggered(const struct gn_worker *worker);
 
 /* gn_worker_report - write the numbers of turns, turns with work, and sleeps. Any thread. */
 void gn_worker_report(const struct gn_worker *worker, struct gantry_writer *w);

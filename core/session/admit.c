@@ -191,7 +191,7 @@ void gn_admit_memory_released(struct gantry_session *s)
 	give(s, GN_QUOTA_QUEUE_MEMORY);
 }
 
-void gn_admit_gone(struct gantry_session *s)
+void gn_admit_release(struct gantry_session *s)
 {
 	for (int i = 0; i < GN_QUOTAS; i++)
 		give(s, (enum gn_quota)i);

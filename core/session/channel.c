@@ -63,7 +63,7 @@ void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t h
 
 void gn_channel_start(struct gn_channel *ch)
 {
-	gn_channel_heard(ch);
+	gn_channel_frame_received(ch);
 	beat_at(ch, ch->heard_ns + ch->patience_ns);
 }
 
@@ -75,7 +75,7 @@ void gn_channel_stop(struct gn_channel *ch)
 	ch->conn = NULL;
 }
 
-void gn_channel_heard(struct gn_channel *ch)
+void gn_channel_frame_received(struct gn_channel *ch)
 {
 	ch->heard_ns = gn_now_ns();
 }

@@ -318,7 +318,8 @@ static int create_consumers(struct gantry_client *c, struct gn_queues *q)
 		int rc;
 
 		attr.lane = i;
-		attr.flags = cl->req && gn_requester_hears_edges(cl->req) ? GANTRY_QUEUE_EDGES : 0;
+		attr.flags = cl->req && gn_requester_is_edge_triggered(cl->req) ? GANTRY_QUEUE_EDGES
+										: 0;
 		rc = !cl->req ? -EINVAL
 			      : ops->consumer_create(c->ch.conn, &attr, &cl->consumer_id,
 						     &cl->consumer);
@@ -392,7 +393,7 @@ int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *l
 		.fence = &c->fence,
 		.late_timeout_ns = c->ep->fence_timeout_ns,
 		.broken = on_requester_broken,
-		.stale = c->role->late_answers[lane->index],
+		.stale = c->role->late_replies[lane->index],
 		.left_out = (c->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC,
 		.notes = (c->features & GN_FEATURE_NOTES) != 0,
 	};

@@ -29,7 +29,7 @@ struct gn_role {
 	struct gn_server server;
 	struct gantry_client *clients;
 	/* counters of late replies, one for each lane; NULL before the first client */
-	uint64_t **late_answers;
+	uint64_t **late_replies;
 	struct gn_role_timer *timers; /* timers of the plugin */
 
 	int opened;   /* `open` of the plugin succeeded */

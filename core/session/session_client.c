@@ -209,7 +209,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 		gn_client_end(c, -EPROTO, "%s: malformed frame", c->ep->where);
 		return;
 	}
-	gn_channel_heard(&c->ch);
+	gn_channel_frame_received(&c->ch);
 	if (p.type == GN_FRAME_PING && !p.answer) {
 		gn_channel_take_ping(&c->ch, p.head.id);
 		return;
@@ -378,19 +378,19 @@ static int create_counters(struct gn_role *role)
 {
 	uint64_t **cells;
 
-	if (role->late_answers)
+	if (role->late_replies)
 		return 0;
 	cells = calloc(role->n_lanes, sizeof(*cells));
 	if (!cells)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < role->n_lanes; i++) {
-		cells[i] = role->host.pub.counter(&role->host.pub, "late_answers");
+		cells[i] = role->host.pub.counter(&role->host.pub, "late_replies");
 		if (!cells[i]) {
 			free(cells);
 			return -ENOMEM;
 		}
 	}
-	role->late_answers = cells;
+	role->late_replies = cells;
 	return 0;
 }
 

@@ -131,7 +131,7 @@ int gn_admit_memory(struct gantry_session *s, enum gn_quota quota, uint64_t byte
 /* Release the memory quotas of a session, which has released the memory. */
 void gn_admit_memory_released(struct gantry_session *s);
 /* Release all quotas of a connection that has ended, and close the account. */
-void gn_admit_gone(struct gantry_session *s);
+void gn_admit_release(struct gantry_session *s);
 
 /* -- start_order.c -- */
 /*
@@ -145,7 +145,7 @@ void gn_start_forget(struct gantry_session *s);
 /*
  * A session has ended, or a peer has answered a PING: check all sessions that wait to start again.
  */
-void gn_start_look(struct gn_role *role);
+void gn_start_check_waiting(struct gn_role *role);
 
 /* -- the end of a session -- */
 /* Quiesce all responders, then call gn_session_idle(): at once if there are none. */

@@ -125,7 +125,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 		broke_protocol(s, "malformed frame");
 		return;
 	}
-	gn_channel_heard(&s->ch);
+	gn_channel_frame_received(&s->ch);
 	if (p.type == GN_FRAME_END) {
 		gn_session_refuse(s, "%s", p.verdict.text);
 		gn_session_end(s, -ECONNRESET);
@@ -141,7 +141,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 	}
 	if (p.type == GN_FRAME_PING) {
 		if (gn_channel_take_ping(&s->ch, p.head.id))
-			gn_start_look(s->role);
+			gn_start_check_waiting(s->role);
 		return;
 	}
 	if (s->pending != 0) {
@@ -296,9 +296,9 @@ static void destroy(void *arg)
 		role->server.n_ended++;
 	if (!s->turned_away)
 		gantry_count(role->server.ended, 1);
-	gn_admit_gone(s);
+	gn_admit_release(s);
 	gn_session_resume_waiting(s);
-	gn_start_look(role);
+	gn_start_check_waiting(role);
 	free(s->rules.regions);
 	free(s->lanes);
 	explicit_bzero(s, sizeof(*s)); /* the secret is in `secret` and in `answer` */

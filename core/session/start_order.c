@@ -158,7 +158,7 @@ static struct gantry_session *next_waiting(struct gantry_session *s)
 	return s;
 }
 
-void gn_start_look(struct gn_role *role)
+void gn_start_check_waiting(struct gn_role *role)
 {
 	struct gantry_session *s;
 

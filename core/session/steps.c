@@ -155,7 +155,8 @@ static int check_expected(struct gantry_session *s)
 static int query_done(struct gantry_session *s)
 {
 	struct gantry_volume_info *volume = &s->answer.volume;
-	uint64_t most = s->ep->move_memory < GN_MOVER_MAX_IO ? s->ep->move_memory : GN_MOVER_MAX_IO;
+	uint64_t most = s->ep->move_memory < GN_BOUNCE_MAX_IO ? s->ep->move_memory
+							      : GN_BOUNCE_MAX_IO;
 	const char *fault;
 
 	if (needs_bounce(s) && volume->max_io > most)
@@ -323,7 +324,7 @@ static int create_lane(struct gantry_session *s, uint32_t i)
 	int rc;
 
 	sl->session = s;
-	attr.flags = gn_worker_hears_edges(lane->worker) ? GANTRY_QUEUE_EDGES : 0;
+	attr.flags = gn_worker_is_edge_triggered(lane->worker) ? GANTRY_QUEUE_EDGES : 0;
 	rc = ops->consumer_create(s->ch.conn, &attr, &sl->consumer_id, &sl->consumer);
 	if (rc != 0)
 		return rc;

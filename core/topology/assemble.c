@@ -39,7 +39,7 @@ int gn_topology_open_device(struct gn_topo_device *device, struct gn_loop *loop)
 	if (rc)
 		return rc;
 	ops->info(device->device->dev, &info);
-	lack = gn_ops_lack(ops, info.caps);
+	lack = gn_ops_missing(ops, info.caps);
 	if (!lack)
 		return 0;
 	gn_log(GN_LOG_ERROR, device->device->host.name,

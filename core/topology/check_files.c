@@ -135,7 +135,8 @@ static bool is_elsewhere(const struct gn_topo_role *role)
 static int visit_instance(void *arg, const struct gn_topo_instance *instance)
 {
 	struct look *look = arg;
-	struct gn_topo_objections o = {.pub = {&o, gn_topo_object}, .group = instance->group};
+	struct gn_topo_option_faults o = {.pub = {&o, gn_topo_add_option_fault},
+					  .group = instance->group};
 
 	look->to = instance->role && is_elsewhere(instance->role) ? look->warnings : look->errs;
 	o.errs = look->to;

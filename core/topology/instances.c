@@ -32,7 +32,7 @@ static int visit_role(struct gn_topology *t, const struct gn_topo_role *role, in
 						  role->spec.part.conf, role};
 	int rc = 0;
 
-	if (role->plugin && !role->is_own && instance.conf)
+	if (role->plugin && !role->is_embedded && instance.conf)
 		rc = fn(arg, &instance);
 	for (uint32_t i = 0; i < role->spec.n_stages && !rc; i++)
 		rc = visit_part(t, role, GANTRY_KIND_STAGE, gn_conf_index(stages, i),

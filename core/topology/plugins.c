@@ -224,10 +224,10 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind,
 	return NULL;
 }
 
-void gn_topo_object(const struct gantry_option_faults *faults, const char *option, const char *fmt,
-		    ...)
+void gn_topo_add_option_fault(const struct gantry_option_faults *faults, const char *option,
+			      const char *fmt, ...)
 {
-	const struct gn_topo_objections *o = faults->core;
+	const struct gn_topo_option_faults *o = faults->core;
 	char text[512];
 	va_list args;
 
@@ -240,17 +240,17 @@ void gn_topo_object(const struct gantry_option_faults *faults, const char *optio
 int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin,
 			  struct gn_conf_node *group, const void *conf)
 {
-	struct gn_topo_objections o = {
-		.pub = {&o, gn_topo_object}, .errs = p->errs, .group = group};
+	struct gn_topo_option_faults o = {
+		.pub = {&o, gn_topo_add_option_fault}, .errs = p->errs, .group = group};
 	size_t before = p->errs->n;
 
 	plugin->check(conf, &o.pub);
 	return p->errs->n == before ? 0 : -EINVAL;
 }
 
-const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind,
-				     struct gn_conf_node *group, const char *key,
-				     struct gn_plugin_instance *part)
+const struct gn_plugin *gn_topo_plugin_instance(struct gn_topo_parse *p, unsigned kind,
+						struct gn_conf_node *group, const char *key,
+						struct gn_plugin_instance *part)
 {
 	const char *also[] = {key, NULL};
 	const struct gn_plugin *plugin;

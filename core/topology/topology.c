@@ -137,8 +137,8 @@ static int list_entries(struct gn_topo_parse *p, const struct gn_topology_args *
 		t->roles[i].node = gn_conf_index(roles, i);
 		t->roles[i].name = gn_conf_name(t->roles[i].node);
 		t->roles[i].topology = t;
-		t->roles[i].is_own = args->own && args->roles.n &&
-				     gn_strlist_has(&args->roles, t->roles[i].name);
+		t->roles[i].is_embedded = args->own && args->roles.n &&
+					  gn_strlist_has(&args->roles, t->roles[i].name);
 		t->roles[i].selected = args->roles.n
 					       ? gn_strlist_has(&args->roles, t->roles[i].name)
 					       : !args->own;
@@ -209,7 +209,7 @@ static void choose_own(struct gn_topo_parse *p)
 		snprintf(found + n, sizeof(found) - n, "%s%s", n ? ", " : "", t->roles[i].name);
 	}
 	if (n_found == 1) {
-		t->roles[last].selected = t->roles[last].is_own = true;
+		t->roles[last].selected = t->roles[last].is_embedded = true;
 	} else if (n_found) {
 		gn_errs_add(p->errs, "%s: several roles connect to one place; name one of: %s",
 			    t->file, found);
@@ -230,8 +230,8 @@ static void parse_devices(struct gn_topo_parse *p, bool all)
 
 		if (!device->used && !all)
 			continue;
-		device->plugin = gn_topo_part(p, GANTRY_KIND_TRANSPORT, device->node, "transport",
-					      &part);
+		device->plugin = gn_topo_plugin_instance(p, GANTRY_KIND_TRANSPORT, device->node,
+							 "transport", &part);
 		device->conf = part.conf;
 	}
 }
@@ -259,7 +259,7 @@ static int load(struct gn_topology *topology, const struct gn_topology_args *arg
 		if (topology->roles[i].selected)
 			gn_topo_role(&p, &topology->roles[i]);
 	for (unsigned i = 0; i < topology->n_roles; i++)
-		if (topology->roles[i].is_own)
+		if (topology->roles[i].is_embedded)
 			gn_topo_select_reachable(&p, &topology->roles[i]);
 	if (gn_topo_graph(&p) || gn_topo_paths(&p))
 		gn_errs_no_memory(errs);

@@ -92,7 +92,7 @@ struct gn_topo_role {
 	const char *name;
 	struct gn_conf_node *node;
 	bool selected;
-	bool is_own; /* struct gn_topo_embedded_role replaces it */
+	bool is_embedded; /* struct gn_topo_embedded_role replaces it */
 	/* NULL: the configuration has faults, or names no plugin for a role that `own` replaces */
 	const struct gn_plugin *plugin;
 	struct gn_role_spec spec; /* device and worker pointers are set when those are created */

@@ -18,23 +18,23 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind,
 				       struct gn_conf_node *owner, const char *key);
 
 /* Fill a plugin instance from a group { key = "NAME"; options... }. NULL: a fault was added. */
-const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind,
-				     struct gn_conf_node *group, const char *key,
-				     struct gn_plugin_instance *part);
+const struct gn_plugin *gn_topo_plugin_instance(struct gn_topo_parse *p, unsigned kind,
+						struct gn_conf_node *group, const char *key,
+						struct gn_plugin_instance *part);
 
 /* Call `check` of a plugin for the options that were filled from `group`. */
 int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin,
 			  struct gn_conf_node *group, const void *conf);
 
 /* Receives faults that a plugin finds in its options in `group`. */
-struct gn_topo_objections {
+struct gn_topo_option_faults {
 	struct gantry_option_faults pub;
 	struct gn_errs *errs;
 	struct gn_conf_node *group;
 };
 
-void gn_topo_object(const struct gantry_option_faults *faults, const char *option, const char *fmt,
-		    ...) __attribute__((format(printf, 3, 4)));
+void gn_topo_add_option_fault(const struct gantry_option_faults *faults, const char *option,
+			      const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Get the role to which the i-th connect of a role leads; NULL: no role of this process. */
 struct gn_topo_role *gn_topo_next_role(struct gn_topology *t, const struct gn_topo_role *role,

@@ -159,8 +159,8 @@ static int parse_stages(struct gn_topo_parse *p, struct gn_topo_role *role,
 	if (!role->stages)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++)
-		if (!gn_topo_part(p, GANTRY_KIND_STAGE, gn_conf_index(list, i), "type",
-				  &role->stages[i]))
+		if (!gn_topo_plugin_instance(p, GANTRY_KIND_STAGE, gn_conf_index(list, i), "type",
+					     &role->stages[i]))
 			rc = -EINVAL;
 	role->spec.stages = role->stages;
 	role->spec.n_stages = n;
@@ -176,7 +176,9 @@ static int parse_backend(struct gn_topo_parse *p, struct gn_topo_role *role,
 	if (!role->backend)
 		return -ENOMEM;
 	role->spec.backend = role->backend;
-	return gn_topo_part(p, GANTRY_KIND_BACKEND, group, "type", role->backend) ? 0 : -EINVAL;
+	return gn_topo_plugin_instance(p, GANTRY_KIND_BACKEND, group, "type", role->backend)
+		       ? 0
+		       : -EINVAL;
 }
 
 /* Check that the role has the sections that its plugin needs, and no others. */
@@ -232,7 +234,7 @@ static void check_lanes(struct gn_topo_parse *p, struct gn_topo_role *role)
 
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
-	const struct gn_topo_embedded_role *own = role->is_own ? p->topology->own : NULL;
+	const struct gn_topo_embedded_role *own = role->is_embedded ? p->topology->own : NULL;
 	struct gn_conf_node *node = role->node;
 	size_t before = p->errs->n;
 

@@ -14,8 +14,8 @@
  */
 static void limit_bounced_io(struct gn_topo_role *role)
 {
-	uint64_t most = role->listen->move_memory < GN_MOVER_MAX_IO ? role->listen->move_memory
-								    : GN_MOVER_MAX_IO;
+	uint64_t most = role->listen->move_memory < GN_BOUNCE_MAX_IO ? role->listen->move_memory
+								     : GN_BOUNCE_MAX_IO;
 	const struct gn_topo_device *device = role->listen_device;
 	struct gantry_device_info info = {.caps = 0};
 
@@ -28,8 +28,8 @@ static void limit_bounced_io(struct gn_topo_role *role)
 
 static int expect(struct gn_topology *t, struct gn_topo_role *role, struct gn_errs *errs)
 {
-	struct gn_topo_objections o = {
-		.pub = {&o, gn_topo_object}, .errs = errs, .group = role->node};
+	struct gn_topo_option_faults o = {
+		.pub = {&o, gn_topo_add_option_fault}, .errs = errs, .group = role->node};
 	struct gantry_volume_info *volumes;
 
 	if (role->expected || !role->role)

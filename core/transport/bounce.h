@@ -14,7 +14,7 @@
 #include <gantry/io.h>
 #include <gantry/transport.h>
 
-#define GN_MOVER_MAX_IO (1u << 20) /* largest IO with a bounce buffer, in bytes */
+#define GN_BOUNCE_MAX_IO (1u << 20) /* largest IO with a bounce buffer, in bytes */
 
 struct gn_bounce;
 

@@ -672,9 +672,9 @@ const void *gn_requester_thread(const struct gn_requester *req)
 	return req->attr.lane->worker;
 }
 
-bool gn_requester_hears_edges(const struct gn_requester *req)
+bool gn_requester_is_edge_triggered(const struct gn_requester *req)
 {
-	return gn_worker_hears_edges(req->attr.lane->worker);
+	return gn_worker_is_edge_triggered(req->attr.lane->worker);
 }
 
 struct queues {

@@ -77,8 +77,8 @@ uint32_t gn_requester_late_writes(const struct gn_requester *req);
 /* Returns the identity of the lane's thread, for struct gantry_queue_attr. Any thread. */
 const void *gn_requester_thread(const struct gn_requester *req);
 
-/* gn_worker_hears_edges() of the lane's worker. Any thread. */
-bool gn_requester_hears_edges(const struct gn_requester *req);
+/* gn_worker_is_edge_triggered() of the lane's worker. Any thread. */
+bool gn_requester_is_edge_triggered(const struct gn_requester *req);
 
 /*
  * gn_requester_start - let the lane send and poll.

@@ -258,7 +258,7 @@ static int check_functions(const struct gd_wire *wire, const struct gd_transport
 	const char *lack;
 
 	gd_transport_info(t, &info);
-	lack = gn_ops_lack(t->ops, info.caps);
+	lack = gn_ops_missing(t->ops, info.caps);
 	if (!lack)
 		return 0;
 	gd_log(DOCA_LOG_LEVEL_ERROR,

@@ -174,7 +174,7 @@ static struct gd_rdma_hello right_hello(const struct gd_rdma_blob *to)
 }
 
 /* Each of these is turned away. */
-static void strangers(int fd)
+static void other_users(int fd)
 {
 	struct gd_rdma_resolve resolve = {.op = GD_RDMA_RESOLVE};
 	struct gd_rdma_blob blob;
@@ -219,7 +219,7 @@ static void offer(int fd)
 
 static void strangers_are_turned_away_and_nobody_hears_of_them(void)
 {
-	TEST_ASSERT_TRUE(rig_run(strangers, offer, false));
+	TEST_ASSERT_TRUE(rig_run(other_users, offer, false));
 }
 
 /* -- once it was -- */

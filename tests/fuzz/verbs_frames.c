@@ -166,7 +166,7 @@ static void messages(struct input *in)
 		if (how & 1 && n >= sizeof(msg.head)) {
 			msg.head.kind %= VB_CTRL_BYE + 1;
 			msg.head.length = (uint16_t)(n - sizeof(msg.head));
-			msg.head.allowed = a.conn->control->told;
+			msg.head.allowed = a.conn->control->credit_sent;
 		}
 		if (n)
 			say(msg.bytes, n);

@@ -35,7 +35,7 @@ static uint32_t make_message(char *slot, const struct vb_pipe *from, const struc
 {
 	struct vb_msg msg = {.kind = (uint8_t)(VB_MSG_PLAIN | q->id << 4),
 			     .imm_len = (uint8_t)(bytes(1) % (GANTRY_IMM_MAX + 2)),
-			     .allowed = (uint16_t)(from->told + bytes(1) % 4)};
+			     .allowed = (uint16_t)(from->credit_sent + bytes(1) % 4)};
 	struct vb_msg_region ref = {.handle = s->token.handle,
 				    .generation = s->token.generation,
 				    .length = (uint32_t)bytes(2) % 600};

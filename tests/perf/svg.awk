@@ -23,7 +23,7 @@ function at(value)
 # one bar and its label; the value is printed to the right of the bar and of everything that extends to `end`
 function bar(class, who, value, unit, end)
 {
-	say(LEFT - 8, y + 11, "who", who)
+	say(LEFT - 8, y + 11, "label", who)
 	out = out sprintf("<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"12\" class=\"%s\"/>\n", LEFT, y, at(value), class)
 	say(LEFT + at(end > value ? end : value) + 8, y + 11, "value", value " " unit)
 	y += 16
@@ -113,7 +113,7 @@ BEGIN {
 END {
 	printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"880\" height=\"%d\" viewBox=\"0 0 880 %d\">\n", y, y
 	print "<style>text{font:12px sans-serif;fill:#000}.title{font-size:16px}.head{font-weight:bold}" \
-		".who,.verdict{text-anchor:end}" \
+		".label,.verdict{text-anchor:end}" \
 		".limit{fill:url(#hatch);stroke:#000}.ours{fill:#666;stroke:#000}.peer{fill:#fff;stroke:#000}" \
 		".span{stroke:#000;stroke-width:2;fill:none}.goal{stroke:#000;stroke-width:3;fill:none}</style>"
 	print "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">" \

@@ -255,7 +255,7 @@ agree() { # COUNT - that the initiators completed
 	holds "$dir/store.json" "store.ops_done == $1" 'store.ops_failed == 0' 'store.double_completions == 0' \
 		'store.sessions_lost == 0'
 	holds "$dir/bridge.json" "bridge.ops_done == $1" 'bridge.ops_failed == 0' \
-		'bridge.double_completions == 0' 'bridge.late_answers == 0' 'bridge.sessions_lost == 0' \
+		'bridge.double_completions == 0' 'bridge.late_replies == 0' 'bridge.sessions_lost == 0' \
 		'front_bytes + back_bytes == 0'
 	nothing_left
 	[ -z "$(ls "$dir/stat")" ]

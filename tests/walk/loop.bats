@@ -15,7 +15,7 @@ teardown() {
 same_counts() {
 	holds "$report" 'load.completed == store.ops_done' 'load.completed == bridge.ops_done' \
 		'store.ops_failed == 0' 'bridge.ops_failed == 0' 'bridge.double_completions == 0' \
-		'store.double_completions == 0' 'bridge.late_answers == 0'
+		'store.double_completions == 0' 'bridge.late_replies == 0'
 }
 
 well() {

@@ -99,7 +99,7 @@ struct comch_device {
 	struct comch_rundir rundir;
 	uint32_t uids[COMCH_UIDS];
 	struct comch_share shares[COMCH_UIDS]; /* indexed as uids */
-	struct comch_user *strangers;          /* all users that are not in uids */
+	struct comch_user *other_users;        /* all users that are not in uids */
 	/* limit of the descriptors that one user may make this process hold */
 	unsigned int max_fds;
 	unsigned int n_uids, n_conns;

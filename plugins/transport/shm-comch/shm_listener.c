@@ -161,9 +161,9 @@ static void refuse_next(struct comch_listener *l)
 	close(dev->reserve);
 	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0) {
-		comch_fds_add(dev, dev->strangers, 1);
+		comch_fds_add(dev, dev->other_users, 1);
 		comch_send_refused(fd, COMCH_REASON_BUSY, text);
-		comch_close_foreign(dev, dev->strangers, &fd, 1);
+		comch_close_foreign(dev, dev->other_users, &fd, 1);
 		comch_log_refusal(dev, text);
 	}
 	dev->reserve = -1;
@@ -218,7 +218,7 @@ static bool admit(struct comch_listener *l, int fd)
 {
 	struct comch_device *dev = l->dev;
 	struct comch_share *share = NULL;
-	struct comch_user *user = dev->strangers;
+	struct comch_user *user = dev->other_users;
 	struct gantry_peer peer = {.uid = 0};
 	char text[COMCH_REFUSED_TEXT];
 	uint32_t reason = COMCH_REASON_BUSY;

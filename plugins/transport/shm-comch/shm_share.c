@@ -76,20 +76,20 @@ int comch_shares_open(struct comch_device *dev)
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return -errno;
 	dev->max_fds = fds_of_one(limit.rlim_cur, dev->n_uids);
-	dev->strangers = user_get(UINT32_MAX);
+	dev->other_users = user_get(UINT32_MAX);
 	for (unsigned int i = 0; i < dev->n_uids; i++) {
 		dev->shares[i].user = user_get(dev->uids[i]);
 		if (!dev->shares[i].user)
 			return -ENOMEM;
 	}
-	return dev->strangers ? 0 : -ENOMEM;
+	return dev->other_users ? 0 : -ENOMEM;
 }
 
 void comch_shares_close(struct comch_device *dev)
 {
 	for (unsigned int i = 0; i < COMCH_UIDS; i++)
 		user_put(dev->shares[i].user);
-	user_put(dev->strangers);
+	user_put(dev->other_users);
 }
 
 struct comch_share *comch_share(struct comch_device *dev, uint32_t uid)

@@ -219,13 +219,13 @@ static void check_async_events(struct vb_conn *conn)
 	struct vb_pipe *next;
 
 	for (struct vb_pipe *p = conn->pipes; p; p = next) {
-		int event = __atomic_load_n(&p->fate.event, __ATOMIC_RELAXED);
+		int event = __atomic_load_n(&p->async.event, __ATOMIC_RELAXED);
 
 		next = p->all;
 		if (!event)
-			event = __atomic_load_n(&p->cq.fate.event, __ATOMIC_RELAXED);
+			event = __atomic_load_n(&p->cq.async.event, __ATOMIC_RELAXED);
 		if (event && p->state != VB_P_DEAD)
-			vb_pipe_fated(p, (enum ibv_event_type)(event - 1));
+			vb_pipe_async_event(p, (enum ibv_event_type)(event - 1));
 	}
 }
 

@@ -54,14 +54,14 @@ static void print_peer(const struct vb_pipe *pipe, char *text, size_t size)
 
 void vb_pipe_end(struct vb_pipe *pipe)
 {
-	int told = pipe->state == VB_P_UP || pipe->state == VB_P_ACCEPTED;
+	int is_known = pipe->state == VB_P_UP || pipe->state == VB_P_ACCEPTED;
 
 	if (pipe->state == VB_P_DEAD)
 		return;
 	pipe->state = VB_P_DEAD;
 	pipe->deadline_ns = 0;
 	vb_pipe_fail(pipe);
-	if (told && pipe->id)
+	if (is_known && pipe->id)
 		vb_id_disconnect(pipe->id);
 }
 
@@ -81,7 +81,7 @@ static void lose_pipe(struct vb_pipe *pipe, int reason)
 	vb_conn_fail(pipe->conn, reason);
 }
 
-void vb_pipe_broke(struct vb_pipe *pipe, const struct ibv_wc *wc)
+void vb_pipe_completion_failed(struct vb_pipe *pipe, const struct ibv_wc *wc)
 {
 	const struct vb_conn *conn = pipe->conn;
 	int reason = vb_wc_reason(wc->status);
@@ -132,7 +132,7 @@ bool vb_pipe_overdue(struct vb_pipe *pipe, uint64_t now_ns)
 	return true;
 }
 
-void vb_pipe_fated(struct vb_pipe *pipe, enum ibv_event_type event)
+void vb_pipe_async_event(struct vb_pipe *pipe, enum ibv_event_type event)
 {
 	static const enum ibv_event_type fatal[] = {IBV_EVENT_CQ_ERR, IBV_EVENT_QP_FATAL,
 						    IBV_EVENT_QP_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR,
@@ -274,7 +274,7 @@ static void equip_failed(struct vb_pipe *pipe, int rc)
 			t->device.limits.max_qp_wr, t->device.limits.max_cqe);
 }
 
-int vb_pipe_fit_out(struct vb_pipe *pipe)
+int vb_pipe_equip_or_log(struct vb_pipe *pipe)
 {
 	int rc = vb_pipe_equip(pipe, channel_of(pipe));
 
@@ -287,7 +287,7 @@ static void on_route(struct vb_pipe *pipe, const struct vb_event *event)
 {
 	struct vb_transport *t = pipe->conn->t;
 	struct vb_hello hello;
-	int rc = vb_pipe_fit_out(pipe);
+	int rc = vb_pipe_equip_or_log(pipe);
 
 	(void)event;
 	if (!rc) {
@@ -329,7 +329,7 @@ static void on_answer(struct vb_pipe *pipe, const struct vb_event *event)
 		return;
 	}
 	memcpy(&hello, event->private_data, sizeof(hello));
-	if (vb_pipe_heard(pipe, &hello) != 0) {
+	if (vb_pipe_take_hello(pipe, &hello) != 0) {
 		fail(pipe, -EPROTO, "its reply is invalid");
 		return;
 	}

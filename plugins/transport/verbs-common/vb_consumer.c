@@ -137,7 +137,7 @@ static void post_batch(struct vb_batch *batch)
 	if (batch->n == 0)
 		return;
 	if (!__atomic_load_n(&batch->pipe->quiet, __ATOMIC_ACQUIRE))
-		vb_pipe_give_back(batch->pipe, batch->slots, batch->n, batch->messages);
+		vb_pipe_repost(batch->pipe, batch->slots, batch->n, batch->messages);
 	batch->n = batch->messages = 0;
 }
 
@@ -165,7 +165,7 @@ static void drop_arrivals(struct vb_consumer *c)
 	post_batch(&c->taken);
 	for (struct vb_pipe *p = first_pipe(c); p; p = p->next)
 		if (p->kind == VB_MESSAGES)
-			vb_pipe_tell(p, 0, c->depth, VB_TELL_IDLE);
+			vb_pipe_send_credit(p, 0, c->depth, VB_CREDIT_IDLE);
 }
 
 void vb_consumer_destroy(void *arg)
@@ -212,7 +212,7 @@ uint32_t vb_consumer_free(const struct vb_consumer *c)
 }
 
 /* Send credit to the peers, if `when` justifies it. */
-static void send_credit(struct vb_consumer *c, enum vb_tell when)
+static void send_credit(struct vb_consumer *c, enum vb_credit_when when)
 {
 	uint32_t n = vb_consumer_free(c);
 
@@ -220,7 +220,7 @@ static void send_credit(struct vb_consumer *c, enum vb_tell when)
 	c->newest = first_pipe(c);
 	for (struct vb_pipe *p = first_pipe(c); p; p = p->next)
 		if (p->kind == VB_MESSAGES)
-			c->dirty |= vb_pipe_tell(p, n, c->depth, when);
+			c->dirty |= vb_pipe_send_credit(p, n, c->depth, when);
 }
 
 static bool has_unsent_credit(const struct vb_consumer *c)
@@ -241,9 +241,9 @@ int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 	c->dirty = 1; /* the next reply carries the credit; else the next poll sends it */
 	if (c->prompt) {
 		post_batch(&c->taken);
-		/* vb_pipe_tell() needs a free request: process completions first */
+		/* vb_pipe_send_credit() needs a free request: process completions first */
 		vb_lane_poll(c->lane);
-		send_credit(c, VB_TELL_LAST);
+		send_credit(c, VB_CREDIT_LAST);
 	}
 	return 0;
 }
@@ -397,7 +397,7 @@ static void finish_last_poll(struct vb_consumer *c)
 {
 	c->busy = 0;
 	post_batch(&c->taken);
-	send_credit(c, VB_TELL_BUSY);
+	send_credit(c, VB_CREDIT_BUSY);
 	c->dirty = 1;
 }
 
@@ -428,7 +428,7 @@ int vb_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	if (n != 0)
 		c->busy = c->dirty = 1;
 	else if (has_unsent_credit(c))
-		send_credit(c, VB_TELL_IDLE);
+		send_credit(c, VB_CREDIT_IDLE);
 	return n == 0 && c->broken ? -EPROTO : (int)n;
 }
 
@@ -441,7 +441,7 @@ int vb_consumer_arm(void *arg)
 
 	c->busy = 0;
 	post_batch(&c->taken);
-	send_credit(c, VB_TELL_LAST);
+	send_credit(c, VB_CREDIT_LAST);
 	vb_lane_flush(lane);
 	vb_channel_drain(lane->channel);
 	for (struct vb_pipe *p = first_pipe(c); p; p = p->next)

@@ -252,7 +252,7 @@ static const char *process_message(struct vb_conn *conn, const char *slot, uint3
 	memcpy(&head, slot, sizeof(head));
 	if (bytes != sizeof(head) + head.length)
 		return "sends a control message whose length does not match its header";
-	vb_pipe_told(conn->control, head.allowed, UINT32_MAX);
+	vb_pipe_take_credit(conn->control, head.allowed, UINT32_MAX);
 	if (head.kind == 0 || head.kind >= sizeof(kinds) / sizeof(kinds[0]))
 		return "sends a control message of an unknown kind";
 	if (head.length < kinds[head.kind].min || head.length > kinds[head.kind].max)
@@ -274,7 +274,7 @@ static void arrived(struct vb_conn *conn, uint32_t slot, uint32_t bytes)
 				      bytes);
 	if (why)
 		vb_conn_broken(conn, why);
-	vb_pipe_give_back(pipe, &slot, 1, 1);
+	vb_pipe_repost(pipe, &slot, 1, 1);
 }
 
 static void ended(void *arg, const struct vb_send *send, int status)
@@ -289,7 +289,7 @@ static void ended(void *arg, const struct vb_send *send, int status)
 static void complete(struct vb_conn *conn, const struct ibv_wc *wc)
 {
 	if (wc->status != IBV_WC_SUCCESS) {
-		vb_pipe_broke(conn->control, wc);
+		vb_pipe_completion_failed(conn->control, wc);
 		return;
 	}
 	conn->control->busy_ns = conn->t->host->now_ns(conn->t->host);
@@ -318,7 +318,7 @@ void vb_control_poll(struct vb_conn *conn)
 	if (__atomic_load_n(&conn->lost, __ATOMIC_RELAXED) || !may_post(conn))
 		return;
 	flush(conn);
-	vb_pipe_tell(pipe, VB_CTRL_SLOTS, VB_CTRL_SLOTS, VB_TELL_IDLE);
+	vb_pipe_send_credit(pipe, VB_CTRL_SLOTS, VB_CTRL_SLOTS, VB_CREDIT_IDLE);
 }
 
 void vb_control_rearm(struct vb_conn *conn)

@@ -148,7 +148,7 @@ void vb_device_close(struct vb_device *dev)
 }
 
 /* Returns the object that the event applies to; NULL: none, or the whole device. */
-static struct vb_async_event *fate_of(const struct ibv_async_event *event)
+static struct vb_async_event *async_of(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {
 	case IBV_EVENT_QP_FATAL:
@@ -165,14 +165,14 @@ static struct vb_async_event *fate_of(const struct ibv_async_event *event)
 int vb_device_next_event(struct vb_device *dev, enum ibv_event_type *type_p)
 {
 	struct ibv_async_event event;
-	struct vb_async_event *fate;
+	struct vb_async_event *async;
 
 	if (ibv_get_async_event(dev->context, &event))
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -errno;
 	*type_p = event.event_type;
-	fate = fate_of(&event);
-	if (fate)
-		__atomic_store_n(&fate->event, (int)event.event_type + 1, __ATOMIC_RELEASE);
+	async = async_of(&event);
+	if (async)
+		__atomic_store_n(&async->event, (int)event.event_type + 1, __ATOMIC_RELEASE);
 	ibv_ack_async_event(&event);
 	return 1;
 }

@@ -137,8 +137,8 @@ static void drop(struct vb_pipe *pipe, uint32_t slot, const struct vb_msg *msg, 
 {
 	if ((msg->kind & 0xf) == VB_MSG_REGION)
 		pipe->taken++;
-	vb_pipe_give_back(pipe, &slot, 1, n);
-	vb_pipe_tell(pipe, 0, 1, VB_TELL_IDLE);
+	vb_pipe_repost(pipe, &slot, 1, n);
+	vb_pipe_send_credit(pipe, 0, 1, VB_CREDIT_IDLE);
 }
 
 /*
@@ -185,11 +185,11 @@ static void arrived(struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
 
 	pipe->received += n;
 	pipe->waiting += n;
-	if (n == 0 || (int32_t)(pipe->told - pipe->received) < 0) {
+	if (n == 0 || (int32_t)(pipe->credit_sent - pipe->received) < 0) {
 		vb_conn_broken(pipe->conn, "sends an invalid slot or exceeds its credit");
 		return;
 	}
-	vb_pipe_told(pipe, msg[n - 1].allowed, 0xffff);
+	vb_pipe_take_credit(pipe, msg[n - 1].allowed, 0xffff);
 	if (!c || (c->id & 0xf) != msg->kind >> 4)
 		drop(pipe, slot, msg, n);
 	else
@@ -203,7 +203,8 @@ static void received(struct vb_pipe *pipe, const struct ibv_wc *wc)
 	uint32_t bytes = wc->byte_len;
 
 	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-		bytes = slot < pipe->slots ? vb_pipe_noted(pipe, slot, be32toh(wc->imm_data)) : 0;
+		bytes = slot < pipe->slots ? vb_pipe_convert_note(pipe, slot, be32toh(wc->imm_data))
+					   : 0;
 	arrived(pipe, slot, bytes);
 }
 
@@ -217,7 +218,7 @@ static int poll_pipe(struct vb_pipe *pipe)
 		const struct ibv_wc *wc = &wcs[i];
 
 		if (wc->status != IBV_WC_SUCCESS)
-			vb_pipe_broke(pipe, wc);
+			vb_pipe_completion_failed(pipe, wc);
 		else if (wc->wr_id & VB_RECV)
 			received(pipe, wc);
 		else if (wc->wr_id != VB_WAKE)

@@ -182,11 +182,11 @@ static int equip(struct vb_pipe *pipe, struct rdma_cm_id *id, const struct vb_he
 	pipe->id = id;
 	*why_p = hello->slot_bytes != pipe->slot_bytes ? "the option inline differs at the two ends"
 						       : "malformed request";
-	rc = vb_pipe_heard(pipe, hello);
+	rc = vb_pipe_take_hello(pipe, hello);
 	if (rc)
 		return rc;
 	*why_p = "out of resources: see the log there";
-	return vb_pipe_fit_out(pipe);
+	return vb_pipe_equip_or_log(pipe);
 }
 
 static void reject(struct vb_transport *t, struct rdma_cm_id *id, int reason, const char *why)

@@ -146,7 +146,7 @@ int vb_pipe_equip(struct vb_pipe *pipe, struct ibv_comp_channel *channel)
 		.inline_bytes = pipe->slots ? (uint32_t)sizeof(struct vb_msg) +
 						      (uint32_t)pipe->conn->t->conf->inline_bytes
 					    : 0,
-		.fate = &pipe->fate,
+		.async = &pipe->async,
 	};
 	int rc = pipe->slots ? make_block(pipe) : 0;
 
@@ -229,7 +229,7 @@ void vb_pipe_hello(const struct vb_pipe *pipe, struct vb_hello *hello)
 	}
 }
 
-int vb_pipe_heard(struct vb_pipe *pipe, const struct vb_hello *hello)
+int vb_pipe_take_hello(struct vb_pipe *pipe, const struct vb_hello *hello)
 {
 	if (hello->magic != VB_MAGIC || hello->version != VB_VERSION || hello->kind != pipe->kind ||
 	    hello->end == pipe->end || hello->slot_bytes != pipe->slot_bytes ||
@@ -238,13 +238,13 @@ int vb_pipe_heard(struct vb_pipe *pipe, const struct vb_hello *hello)
 	pipe->window = pipe->slots < hello->slots ? pipe->slots : hello->slots;
 	/* A control pipe needs no consumer: all receives are posted at both ends. */
 	if (pipe->kind == VB_CONTROL)
-		pipe->allowed = pipe->told = pipe->window;
+		pipe->allowed = pipe->credit_sent = pipe->window;
 	pipe->peer_credit_addr = hello->credit_addr;
 	pipe->peer_credit_key = hello->credit_key;
 	return 0;
 }
 
-void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
+void vb_pipe_take_credit(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
 {
 	int32_t more = (int32_t)((allowed - pipe->allowed) & mask);
 
@@ -266,7 +266,8 @@ uint32_t vb_pipe_credit(struct vb_pipe *pipe)
 {
 	/* Written by the device of the peer. After this load, slots are only written, not read. */
 	if (pipe->allowed == pipe->sent)
-		vb_pipe_told(pipe, gantry_shm_ld32_acquire(&pipe->credit->allowed), UINT32_MAX);
+		vb_pipe_take_credit(pipe, gantry_shm_ld32_acquire(&pipe->credit->allowed),
+				    UINT32_MAX);
 	return pipe->allowed - pipe->sent;
 }
 
@@ -339,7 +340,7 @@ void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes)
 	pipe->send_at = pipe->send_at + 1 < pipe->slots ? pipe->send_at + 1 : 0;
 }
 
-uint32_t vb_pipe_noted(struct vb_pipe *pipe, uint32_t slot, uint32_t note)
+uint32_t vb_pipe_convert_note(struct vb_pipe *pipe, uint32_t slot, uint32_t note)
 {
 	struct vb_msg *msg = (void *)(pipe->recv_slots + (size_t)slot * pipe->slot_bytes);
 	const struct vb_consumer *c = __atomic_load_n(&pipe->lane->consumer, __ATOMIC_ACQUIRE);
@@ -365,13 +366,13 @@ static uint32_t allowed_now(const struct vb_pipe *pipe, uint32_t free_recvs)
 	uint32_t room = pipe->window - pipe->waiting;
 	uint32_t allowed = pipe->received + (free_recvs < room ? free_recvs : room);
 
-	return (int32_t)(allowed - pipe->told) > 0 ? allowed : pipe->told;
+	return (int32_t)(allowed - pipe->credit_sent) > 0 ? allowed : pipe->credit_sent;
 }
 
 uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs)
 {
-	pipe->told = allowed_now(pipe, free_recvs);
-	return pipe->told;
+	pipe->credit_sent = allowed_now(pipe, free_recvs);
+	return pipe->credit_sent;
 }
 
 /*
@@ -383,9 +384,9 @@ static void write_credit(struct vb_pipe *pipe)
 	static const struct vb_send send = {.kind = VB_R_CREDIT};
 	struct ibv_send_wr *wr = vb_qp_build(&pipe->qp, &send);
 
-	pipe->written = pipe->told;
-	pipe->told_taken = pipe->taken;
-	__atomic_store_n(&pipe->credit_out->allowed, pipe->told, __ATOMIC_RELAXED);
+	pipe->written = pipe->credit_sent;
+	pipe->taken_sent = pipe->taken;
+	__atomic_store_n(&pipe->credit_out->allowed, pipe->credit_sent, __ATOMIC_RELAXED);
 	__atomic_store_n(&pipe->credit_out->taken, pipe->taken, __ATOMIC_RELAXED);
 	wr->opcode = IBV_WR_RDMA_WRITE;
 	wr->wr.rdma.remote_addr = pipe->peer_credit_addr;
@@ -412,35 +413,37 @@ static bool is_one_way(struct vb_pipe *pipe)
 }
 
 /* Returns true if credit for `more` messages justifies a write. */
-static bool is_worth_it(struct vb_pipe *pipe, uint32_t more, uint32_t depth, enum vb_tell when)
+static bool is_worth_it(struct vb_pipe *pipe, uint32_t more, uint32_t depth,
+			enum vb_credit_when when)
 {
-	uint32_t ends = pipe->taken - pipe->told_taken, most = depth - depth / 4;
+	uint32_t ends = pipe->taken - pipe->taken_sent, most = depth - depth / 4;
 
 	/*
 	 * The peer compares the written value with its own modulo 2^32, so it must not be too old.
 	 */
-	if (ends >= most || pipe->told - pipe->written >= OLD_WORD)
+	if (ends >= most || pipe->credit_sent - pipe->written >= OLD_WORD)
 		return true;
-	if (when == VB_TELL_BUSY)
+	if (when == VB_CREDIT_BUSY)
 		return more >= most && is_one_way(pipe);
 	return ends || more >= most ||
-	       (more && (when == VB_TELL_LAST || pipe->told == pipe->received));
+	       (more && (when == VB_CREDIT_LAST || pipe->credit_sent == pipe->received));
 }
 
-int vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, enum vb_tell when)
+int vb_pipe_send_credit(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth,
+			enum vb_credit_when when)
 {
-	uint32_t more = allowed_now(pipe, free_recvs) - pipe->told;
+	uint32_t more = allowed_now(pipe, free_recvs) - pipe->credit_sent;
 
 	if (!__atomic_load_n(&pipe->up, __ATOMIC_ACQUIRE) || !is_worth_it(pipe, more, depth, when))
 		return 0;
 	if (vb_qp_room(&pipe->qp) == 0)
 		return 1;
-	pipe->told += more;
+	pipe->credit_sent += more;
 	write_credit(pipe);
 	return 0;
 }
 
-void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n, uint32_t messages)
+void vb_pipe_repost(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n, uint32_t messages)
 {
 	int rc = vb_qp_recv(&pipe->qp, pipe->recv_slots, pipe->slot_bytes, pipe->mr->lkey, slots,
 			    n);

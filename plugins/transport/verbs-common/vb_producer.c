@@ -182,7 +182,8 @@ static void fill(struct vb_producer *p, struct vb_msg *msg, const struct gantry_
 
 	msg->kind = kind_of(p);
 	msg->imm_len = (uint8_t)s->imm_len;
-	msg->allowed = (uint16_t)(c ? vb_pipe_allow(p->pipe, vb_consumer_free(c)) : p->pipe->told);
+	msg->allowed = (uint16_t)(c ? vb_pipe_allow(p->pipe, vb_consumer_free(c))
+				    : p->pipe->credit_sent);
 	msg->producer = (uint16_t)p->number;
 	msg->length = 0;
 	if (s->imm_len)

@@ -62,7 +62,7 @@ int vb_qp_create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct vb_limit
 		 const struct vb_qp_attr *attr, struct vb_qp *qp)
 {
 	const struct ibv_qp_init_attr init = {
-		.qp_context = attr->fate,
+		.qp_context = attr->async,
 		.send_cq = attr->cq,
 		.recv_cq = attr->cq,
 		.cap = {.max_send_wr = attr->sends + attr->wakes,
@@ -157,7 +157,7 @@ int vb_qp_post(struct vb_qp *qp)
 	rc = ibv_post_send(qp->qp, &qp->wrs[qp->posted & qp->mask], &bad);
 	qp->posted = qp->built;
 	qp->wanted = 0;
-	qp->lot_bytes = 0;
+	qp->chain_bytes = 0;
 	if (qp->doorbells)
 		gantry_count(qp->doorbells, 1);
 	return rc > 0 ? -rc : rc;

@@ -195,7 +195,7 @@ int vb_mr_destroy(struct ibv_mr **mr_p);
 /* -- vb_cq.c -- */
 
 struct vb_cq {
-	struct vb_async_event fate; /* first member: the context of the cq points to it */
+	struct vb_async_event async; /* first member: the context of the cq points to it */
 	struct ibv_cq *cq;
 	unsigned n_unacked; /* notifications taken from the channel and not acknowledged */
 };
@@ -237,7 +237,7 @@ struct vb_qp_attr {
 	uint32_t wakes;        /* limit of posted vb_qp_wake() requests */
 	uint32_t inline_bytes; /* requested; the device may support less: max_inline */
 	struct ibv_cq *cq;     /* for both directions: at least sends + recvs + wakes entries */
-	struct vb_async_event *fate;
+	struct vb_async_event *async;
 };
 
 struct vb_send {         /* a request that has been built, for its completion */
@@ -256,8 +256,8 @@ struct vb_qp {
 	uint32_t done, posted, built;
 	uint32_t signalled; /* `posted` after the last signalled request */
 	int wanted;         /* the chain has a request with `wanted` */
-	/* bytes that the remote accesses of the chain move: VB_LOT_BYTES */
-	uint32_t lot_bytes;
+	/* bytes that the remote accesses of the chain move: VB_POST_BYTES */
+	uint32_t chain_bytes;
 	struct ibv_send_wr *wrs; /* the chain being built */
 	struct ibv_sge *sges;
 	struct vb_send *sends; /* outstanding requests */
@@ -328,7 +328,7 @@ int vb_qp_wake(struct vb_qp *qp);
  * builds the next one, and its completion is processed while the next one executes. The cost of a
  * doorbell is negligible for so many bytes.
  */
-#define VB_LOT_BYTES 65536u
+#define VB_POST_BYTES 65536u
 #define VB_SHORT_BYTES 8192u /* longest write that messages may wait for */
 
 #define VB_RECV (1ull << 63) /* flag in a wr_id: receive */

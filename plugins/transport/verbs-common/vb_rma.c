@@ -124,8 +124,8 @@ static void fill_in(struct vb_rma *rma, struct vb_pipe *pipe, struct ibv_send_wr
 	wr->num_sge = op->length != 0; /* some devices treat a length of 0 as 2^31 */
 	rma->n_out++;
 	gantry_count(rma->lane->payload_bytes, op->length);
-	pipe->qp.lot_bytes += op->length;
-	if (pipe->qp.lot_bytes >= VB_LOT_BYTES)
+	pipe->qp.chain_bytes += op->length;
+	if (pipe->qp.chain_bytes >= VB_POST_BYTES)
 		vb_pipe_post(pipe);
 }
 

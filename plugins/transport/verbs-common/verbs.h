@@ -168,7 +168,7 @@ enum vb_pipe_state {
 };
 
 struct vb_pipe {
-	struct vb_async_event fate; /* first member: context of the queue pair */
+	struct vb_async_event async; /* first member: context of the queue pair */
 	struct vb_id tag;
 	struct vb_conn *conn;
 	/*
@@ -228,10 +228,10 @@ struct vb_pipe {
 	uint32_t received; /* messages received */
 	/* of these: messages in slots that have not been posted again */
 	uint32_t waiting;
-	uint32_t told; /* last value of `allowed` that was sent to the peer */
+	uint32_t credit_sent; /* last value of `allowed` that was sent to the peer */
 	/* REGION messages of the peer that are done; the last value that was sent to the peer */
-	uint32_t taken, told_taken;
-	/* last value of `told` that was written to struct vb_credit of the peer */
+	uint32_t taken, taken_sent;
+	/* last value of `credit_sent` that was written to struct vb_credit of the peer */
 	uint32_t written;
 	uint32_t sent_then; /* `sent` at the last check for one-way traffic */
 	uint64_t busy_ns;   /* time of the last completion: for the keepalive */
@@ -474,15 +474,18 @@ int vb_pipe_want_direct(struct vb_conn *conn, struct vb_import_peer *peer, uint3
 /* Active side: start to resolve the address. Returns 0 or -errno. */
 int vb_pipe_connect(struct vb_pipe *pipe, const struct sockaddr *to);
 /* vb_pipe_equip(), and log the cause of a failure. */
-int vb_pipe_fit_out(struct vb_pipe *pipe);
-/* Passive side: accept the request of the peer, after vb_pipe_heard() and vb_pipe_fit_out(). */
+int vb_pipe_equip_or_log(struct vb_pipe *pipe);
+/*
+ * Passive side: accept the request of the peer, after vb_pipe_take_hello() and
+ * vb_pipe_equip_or_log().
+ */
 int vb_pipe_accept(struct vb_pipe *pipe, const struct vb_event *request);
 /* handles all events but CONNECT_REQUEST */
 void vb_on_pipe_event(struct vb_pipe *pipe, const struct vb_event *event);
 /* An asynchronous event of its queue pair or completion queue. May free the pipe. */
-void vb_pipe_fated(struct vb_pipe *pipe, enum ibv_event_type event);
+void vb_pipe_async_event(struct vb_pipe *pipe, enum ibv_event_type event);
 /* A completion with an error. Any thread. */
-void vb_pipe_broke(struct vb_pipe *pipe, const struct ibv_wc *wc);
+void vb_pipe_completion_failed(struct vb_pipe *pipe, const struct ibv_wc *wc);
 void vb_pipe_end(struct vb_pipe *pipe); /* vb_pipe_fail(), and disconnect */
 /* Fail the pipe if a step of connecting has exceeded its time. Returns true if so. */
 bool vb_pipe_overdue(struct vb_pipe *pipe, uint64_t now_ns);
@@ -499,7 +502,7 @@ void vb_pipe_fail(struct vb_pipe *pipe);
 void vb_pipe_free(struct vb_pipe *pipe); /* after its lane has stopped */
 void vb_pipe_hello(const struct vb_pipe *pipe, struct vb_hello *hello);
 /* Check and store the peer's private data. Returns 0 or -EPROTO. */
-int vb_pipe_heard(struct vb_pipe *pipe, const struct vb_hello *hello);
+int vb_pipe_take_hello(struct vb_pipe *pipe, const struct vb_hello *hello);
 /* Returns the number of messages that may be sent now. */
 uint32_t vb_pipe_credit(struct vb_pipe *pipe);
 /*
@@ -513,7 +516,7 @@ void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes);
  * Convert a note that arrived in this slot to a message for the lane's consumer, in the slot.
  * Returns the bytes of the message.
  */
-uint32_t vb_pipe_noted(struct vb_pipe *pipe, uint32_t slot, uint32_t note);
+uint32_t vb_pipe_convert_note(struct vb_pipe *pipe, uint32_t slot, uint32_t note);
 /* Returns true if a message without data can be added to the last request of the chain. */
 bool vb_pipe_can_coalesce(const struct vb_pipe *pipe);
 /*
@@ -524,31 +527,32 @@ struct vb_msg *vb_pipe_coalesce(struct vb_pipe *pipe, uint8_t kind, uint32_t byt
 /*
  * Send credit to the peer. free_recvs: unclaimed receives of the consumer; depth: of the consumer.
  *
- * vb_pipe_allow() returns the value of `allowed` for a message that is sent anyway. vb_pipe_tell()
- * sends the credit with a separate RDMA write if `when` justifies it. It returns 1 if the send
- * queue is full: the caller must try again later; else 0.
+ * vb_pipe_allow() returns the value of `allowed` for a message that is sent anyway.
+ * vb_pipe_send_credit() sends the credit with a separate RDMA write if `when` justifies it. It
+ * returns 1 if the send queue is full: the caller must try again later; else 0.
  */
-enum vb_tell {
+enum vb_credit_when {
 	/*
 	 * More messages follow, and usually carry the credit. Write if most of the depth is free
 	 * and no message carries it.
 	 */
-	VB_TELL_BUSY,
+	VB_CREDIT_BUSY,
 	/*
 	 * No message arrived. Write also if the peer has no credit left, or waits for the end of a
 	 * fetch.
 	 */
-	VB_TELL_IDLE,
-	VB_TELL_LAST, /* before the lane sleeps: write if anything is new */
+	VB_CREDIT_IDLE,
+	VB_CREDIT_LAST, /* before the lane sleeps: write if anything is new */
 };
 uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs);
-int vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, enum vb_tell when);
+int vb_pipe_send_credit(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth,
+			enum vb_credit_when when);
 /* The peer has sent this value of `allowed`. mask: the bits that are valid. */
-void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask);
+void vb_pipe_take_credit(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask);
 /* Post the chain. An error ends the connection. */
 void vb_pipe_post(struct vb_pipe *pipe);
 /* Post n slots again, which held this many messages. */
-void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n, uint32_t messages);
+void vb_pipe_repost(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n, uint32_t messages);
 int vb_pipe_probe(struct vb_pipe *pipe); /* keepalive: posts an empty write */
 
 /* -- vb_lane.c -- */

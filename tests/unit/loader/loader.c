@@ -383,15 +383,15 @@ static void functions_that_a_capability_needs(void)
 {
 	struct gantry_transport_ops ops = {.rma_create = create};
 
-	TEST_ASSERT_NULL(gn_ops_lack(&ops, GANTRY_CAP_ORDERED | GANTRY_CAP_PINS |
-						   GANTRY_CAP_DISCONNECT_REVOKES));
-	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_RMA));
+	TEST_ASSERT_NULL(gn_ops_missing(&ops, GANTRY_CAP_ORDERED | GANTRY_CAP_PINS |
+						      GANTRY_CAP_DISCONNECT_REVOKES));
+	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_missing(&ops, GANTRY_CAP_RMA));
 	gn_ops_complete(GANTRY_KIND_TRANSPORT, &ops);
-	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_RMA));
-	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_WRITE_IMM));
+	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_missing(&ops, GANTRY_CAP_RMA));
+	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_missing(&ops, GANTRY_CAP_WRITE_IMM));
 	TEST_ASSERT_EQUAL_STRING("export_region",
-				 gn_ops_lack(&ops, GANTRY_CAP_MAPPED | GANTRY_CAP_RMA));
-	TEST_ASSERT_NULL(gn_ops_lack(&ops, 0));
+				 gn_ops_missing(&ops, GANTRY_CAP_MAPPED | GANTRY_CAP_RMA));
+	TEST_ASSERT_NULL(gn_ops_missing(&ops, 0));
 }
 
 static void half_of_remote_access(void)

@@ -291,7 +291,7 @@ static void an_fd_that_nobody_clears_wakes_once_for_each_signal(void)
 
 	a.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	a.keeps = 1;
-	TEST_ASSERT_TRUE(gn_worker_hears_edges(fw.worker));
+	TEST_ASSERT_TRUE(gn_worker_is_edge_triggered(fw.worker));
 	add(&a);
 	for (int i = 1; i <= 20; i++) {
 		unsigned polls;

@@ -127,7 +127,7 @@ static const struct gn_topo_role *selected(void)
 	const struct gn_topo_role *found = NULL;
 
 	for (uint32_t i = 0; i < topology.n_roles; i++) {
-		if (!topology.roles[i].is_own)
+		if (!topology.roles[i].is_embedded)
 			continue;
 		TEST_ASSERT_NULL(found);
 		found = &topology.roles[i];
@@ -154,7 +154,7 @@ static void the_only_one_that_fits_is_taken(void)
 	TEST_ASSERT_EQUAL_INT(0, load(ROLES(TARGET LOAD("load"))));
 	TEST_ASSERT_EQUAL_STRING("load", selected()->name);
 	made("store load "); /* no other role can reach the store */
-	TEST_ASSERT_FALSE(topology.roles[0].is_own);
+	TEST_ASSERT_FALSE(topology.roles[0].is_embedded);
 	TEST_ASSERT_EQUAL_UINT(2, topology.roles[0].spec.n_lanes);
 	TEST_ASSERT_EQUAL_STRING("program", selected()->spec.part.name);
 	TEST_ASSERT_EQUAL_UINT(2, selected()->spec.n_lanes);

@@ -125,7 +125,7 @@ static void a_deadline_ends_the_io_and_the_late_answer_its_slot(void)
 	answer(wire, GANTRY_S_OK);
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
-	TEST_ASSERT_EQUAL_UINT64(1, gn_host_counter(&fw.host, "late_answers"));
+	TEST_ASSERT_EQUAL_UINT64(1, gn_host_counter(&fw.host, "late_replies"));
 	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 	answer(wire, GANTRY_S_OK); /* the slot has another generation now */
@@ -153,7 +153,7 @@ static void buffers_are_in_nobodys_hands_when_the_late_answers_have_come(void)
 	TEST_ASSERT_EQUAL_UINT64(at + GN_NS_PER_S, settled_ns());
 	answer(second, GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, settled_ns());
-	TEST_ASSERT_EQUAL_UINT64(2, gn_host_counter(&fw.host, "late_answers"));
+	TEST_ASSERT_EQUAL_UINT64(2, gn_host_counter(&fw.host, "late_replies"));
 }
 
 /*

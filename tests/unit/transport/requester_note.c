@@ -124,7 +124,7 @@ static void a_late_note_gives_its_slot_back(void)
 	note(tag);
 	TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, settled_ns());
 	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
-	TEST_ASSERT_EQUAL_UINT64(1, gn_host_counter(&fw.host, "late_answers"));
+	TEST_ASSERT_EQUAL_UINT64(1, gn_host_counter(&fw.host, "late_replies"));
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 	note(tag);
 	TEST_ASSERT_EQUAL_UINT(1, n_broken);

@@ -98,7 +98,7 @@ static void begin(bool notes)
 	fake_worker_start(&fw);
 	make_queues();
 	attr.lane = &fw.lane;
-	attr.stale = fw.host.pub.counter(&fw.host.pub, "late_answers");
+	attr.stale = fw.host.pub.counter(&fw.host.pub, "late_replies");
 	TEST_ASSERT_EQUAL_INT(0, gn_requester_create(&attr, &link));
 	gn_requester_hop(link, &terminal);
 	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &owner, &terminal, IOS, &chain, &ios));

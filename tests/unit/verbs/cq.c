@@ -48,7 +48,7 @@ static void test_create(void)
 		TEST_ASSERT_EQUAL_INT(0,
 				      vb_cq_create(dev.context, &dev.limits, sizes[i], NULL, &cq));
 		TEST_ASSERT_EQUAL_INT(sizes[i], cq.cq->cqe);
-		TEST_ASSERT_EQUAL_INT(0, cq.fate.event);
+		TEST_ASSERT_EQUAL_INT(0, cq.async.event);
 		vb_cq_destroy(&cq);
 		TEST_ASSERT_NULL(cq.cq);
 		vb_cq_destroy(&cq);

@@ -203,8 +203,8 @@ enum whose { NOBODYS, OF_QP, OF_CQ };
 
 static void expect_event(enum ibv_event_type type, enum whose whose, int marks)
 {
-	struct vb_async_event *fate = whose == OF_CQ ? &rig.a.cq.fate : &rig.a.fate;
-	struct vb_async_event *other = whose == OF_CQ ? &rig.a.fate : &rig.a.cq.fate;
+	struct vb_async_event *async = whose == OF_CQ ? &rig.a.cq.async : &rig.a.async;
+	struct vb_async_event *other = whose == OF_CQ ? &rig.a.async : &rig.a.cq.async;
 	enum ibv_event_type got = -1;
 
 	fake_async_push(0, type,
@@ -214,13 +214,13 @@ static void expect_event(enum ibv_event_type type, enum whose whose, int marks)
 	TEST_ASSERT_EQUAL_INT(1, rig_ready(dev.context->async_fd));
 	TEST_ASSERT_EQUAL_INT(1, vb_device_next_event(&dev, &got));
 	TEST_ASSERT_EQUAL_STRING(ibv_event_type_str(type), ibv_event_type_str(got));
-	TEST_ASSERT_EQUAL_INT_MESSAGE(marks ? (int)type + 1 : 0, fate->event,
+	TEST_ASSERT_EQUAL_INT_MESSAGE(marks ? (int)type + 1 : 0, async->event,
 				      ibv_event_type_str(type));
 	TEST_ASSERT_EQUAL_INT(0, other->event);
-	TEST_ASSERT_EQUAL_INT(0, rig.b.fate.event);
+	TEST_ASSERT_EQUAL_INT(0, rig.b.async.event);
 	TEST_ASSERT_EQUAL_INT(0, vb_device_next_event(&dev, &got));
 	TEST_ASSERT_EQUAL_UINT64(rig_counters().async_events, rig_counters().async_acks);
-	fate->event = 0;
+	async->event = 0;
 }
 
 static void test_every_event(void)
@@ -283,8 +283,8 @@ static void test_event_of_its_own(void)
 	TEST_ASSERT_EQUAL_INT(IBV_WC_REM_ACCESS_ERR, rig_do(IBV_WR_RDMA_READ, RIG_BYTES, 1));
 	TEST_ASSERT_EQUAL_INT(1, vb_device_next_event(&dev, &type));
 	TEST_ASSERT_EQUAL_INT(IBV_EVENT_QP_ACCESS_ERR, type);
-	TEST_ASSERT_EQUAL_INT(IBV_EVENT_QP_ACCESS_ERR + 1, rig.b.fate.event);
-	TEST_ASSERT_EQUAL_INT(0, rig.a.fate.event);
+	TEST_ASSERT_EQUAL_INT(IBV_EVENT_QP_ACCESS_ERR + 1, rig.b.async.event);
+	TEST_ASSERT_EQUAL_INT(0, rig.a.async.event);
 }
 
 /* -- scan -- */

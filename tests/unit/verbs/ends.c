@@ -383,10 +383,11 @@ static void begin_at(struct vb_pipe *pipe, uint32_t messages, uint32_t requests)
 {
 	struct vb_qp *qp = &pipe->qp;
 
-	TEST_ASSERT_TRUE_MESSAGE(pipe->allowed == 0 && pipe->told == 0 && qp->done == qp->built,
+	TEST_ASSERT_TRUE_MESSAGE(pipe->allowed == 0 && pipe->credit_sent == 0 &&
+					 qp->done == qp->built,
 				 "it has begun");
-	pipe->sent = pipe->allowed = pipe->received = pipe->told = pipe->written = messages;
-	pipe->region_head = pipe->region_tail = pipe->taken = pipe->told_taken = messages;
+	pipe->sent = pipe->allowed = pipe->received = pipe->credit_sent = pipe->written = messages;
+	pipe->region_head = pipe->region_tail = pipe->taken = pipe->taken_sent = messages;
 	*pipe->credit = (struct vb_credit){.allowed = messages, .taken = messages};
 	qp->done = qp->posted = qp->built = qp->signalled = requests;
 }
@@ -399,12 +400,12 @@ void pipe_begin_at(struct vb_pipe *pipe, uint32_t messages, uint32_t requests)
 
 static void check_way(const struct vb_pipe *from, const struct vb_pipe *to)
 {
-	uint32_t under_way = from->sent - to->received, open = to->told - to->received;
+	uint32_t under_way = from->sent - to->received, open = to->credit_sent - to->received;
 
 	TEST_ASSERT_TRUE_MESSAGE(under_way <= to->window, "received what was not sent");
 	TEST_ASSERT_TRUE_MESSAGE((int32_t)(from->allowed - from->sent) >= 0,
 				 "sent what was not allowed");
-	TEST_ASSERT_TRUE_MESSAGE((int32_t)(to->told - from->allowed) >= 0,
+	TEST_ASSERT_TRUE_MESSAGE((int32_t)(to->credit_sent - from->allowed) >= 0,
 				 "allowed itself what it was not told");
 	TEST_ASSERT_TRUE_MESSAGE(open <= to->window && open + to->waiting <= to->window,
 				 "told more than there are receives");

@@ -167,7 +167,7 @@ static void skip(struct vb_pipe *pipe, uint32_t n)
 	pipe->sent += n;
 	pipe->allowed += n;
 	pipe->received += n;
-	pipe->told += n;
+	pipe->credit_sent += n;
 }
 
 /* After 2^31 messages an old value there would look like a number ahead. */

@@ -91,7 +91,7 @@ static int create(uint32_t sends, uint32_t recvs, uint32_t inline_bytes)
 				       .recvs = recvs,
 				       .inline_bytes = inline_bytes,
 				       .cq = rig.a.cq.cq,
-				       .fate = &rig.a.fate};
+				       .async = &rig.a.async};
 	return vb_qp_create(rig.a.id, rig.a.pd, &rig.a.limits, &rig.attr, &rig.a.qp);
 }
 
@@ -108,7 +108,7 @@ static void test_create(void)
 	prepare();
 	TEST_ASSERT_EQUAL_INT(0, create(5, 3, 100));
 	TEST_ASSERT_EQUAL_PTR(rig.a.id->qp, rig.a.qp.qp);
-	TEST_ASSERT_EQUAL_PTR(&rig.a.fate, rig.a.qp.qp->qp_context);
+	TEST_ASSERT_EQUAL_PTR(&rig.a.async, rig.a.qp.qp->qp_context);
 	TEST_ASSERT_EQUAL_PTR(rig.a.cq.cq, rig.a.qp.qp->send_cq);
 	TEST_ASSERT_EQUAL_PTR(rig.a.cq.cq, rig.a.qp.qp->recv_cq);
 	TEST_ASSERT_EQUAL_PTR(rig.a.pd, rig.a.qp.qp->pd);

@@ -25,7 +25,7 @@ struct rig_end {
 	struct ibv_comp_channel *channel;
 	struct vb_cq cq;
 	struct vb_qp qp;
-	struct vb_async_event fate;
+	struct vb_async_event async;
 	struct ibv_mr *mr;
 	struct vb_limits limits;
 	struct vb_event event; /* the last one */
@@ -37,7 +37,7 @@ static struct rig {
 	struct rdma_cm_id *listener;
 	/* change before rig_up() */
 	struct vb_patience patience;
-	struct vb_qp_attr attr; /* cq and fate are put in */
+	struct vb_qp_attr attr; /* cq and async are put in */
 	uint32_t rights;
 	int local;
 } rig;
@@ -94,7 +94,7 @@ static inline int rig_equip(struct rig_end *end)
 	if (!rc)
 		rc = vb_cq_arm(&end->cq);
 	attr.cq = end->cq.cq;
-	attr.fate = &end->fate;
+	attr.async = &end->async;
 	return rc ? rc : vb_qp_create(end->id, end->pd, &end->limits, &attr, &end->qp);
 }
 

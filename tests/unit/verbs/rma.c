@@ -108,7 +108,7 @@ static void one_doorbell_one_signal(const char *settings, enum vb_kind kind)
 /* A large batch does not wait for its flush: the next batch is built while it is in flight. */
 static void much_data_goes_in_lots(void)
 {
-	const uint32_t lot = VB_LOT_BYTES / BYTES;
+	const uint32_t lot = VB_POST_BYTES / BYTES;
 	struct fake_counters before;
 
 	open_all("max_depth=64", 64);
