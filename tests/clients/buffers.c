@@ -107,7 +107,7 @@ static void test_the_gateway_is_stopped(void)
 	close_and_expect_mine();
 }
 
-/* The late answer arrives: the session continues, and the answer frees the buffer. */
+/* The late reply arrives: the session continues, and the answer frees the buffer. */
 static void test_a_late_answer_frees_the_buffer(void)
 {
 	struct served_io io;
@@ -128,7 +128,7 @@ static void test_a_late_answer_frees_the_buffer(void)
 }
 
 /*
- * The session is lost, and resumes while gantry_queue_close() waits for the late answer: then the
+ * The session is lost, and resumes while gantry_queue_close() waits for the late reply: then the
  * buffer is free, too.
  */
 static void test_a_session_resumes_while_its_queue_is_closed(void)

@@ -275,7 +275,7 @@ static void test_it_happens_while_nobody_looks(void)
 }
 
 /*
- * Late answers do no harm, and more IOs may time out than the queue is deep: the buffers of those
+ * Late replies do no harm, and more IOs may time out than the queue is deep: the buffers of those
  * that were answered are good.
  */
 static void test_ios_that_time_out(void)
