@@ -74,7 +74,7 @@ static __attribute__((noinline)) void set_deadline(const struct gn_io_rules *rul
 	io->deadline_us = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
 }
 
-enum gantry_status gn_check_io_exact(const struct gn_io_rules *rules, struct gantry_io *io)
+enum gantry_status gn_check_io_slow(const struct gn_io_rules *rules, struct gantry_io *io)
 {
 	enum gantry_status status;
 	uint32_t op;

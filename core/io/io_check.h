@@ -34,10 +34,10 @@ struct gn_io_rules {
 void gn_io_rules_ready(struct gn_io_rules *rules);
 
 /*
- * gn_check_io_exact - gn_check_io() one test after the other, which yields the exact status. The
+ * gn_check_io_slow - gn_check_io() one test after the other, which yields the exact status. The
  * first failed test decides.
  */
-enum gantry_status gn_check_io_exact(const struct gn_io_rules *rules, struct gantry_io *io);
+enum gantry_status gn_check_io_slow(const struct gn_io_rules *rules, struct gantry_io *io);
 
 /*
  * gn_io_is_plain - returns true for the common case: a read or write inside volume and region,
@@ -65,10 +65,10 @@ static inline enum gantry_status gn_check_io(const struct gn_io_rules *rules, st
 	const struct gantry_region *region;
 
 	if (gantry_unlikely(io->region >= rules->n_regions))
-		return gn_check_io_exact(rules, io);
+		return gn_check_io_slow(rules, io);
 	region = rules->regions[io->region];
 	if (gantry_unlikely(!region || !gn_io_is_plain(rules, region, io)))
-		return gn_check_io_exact(rules, io);
+		return gn_check_io_slow(rules, io);
 	io->data = region->addr ? (char *)region->addr + io->region_offset : NULL;
 	return GANTRY_S_OK;
 }
