@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <stdbool.h>
+#include <sys/queue.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -34,7 +35,6 @@
 #include "../common/cells.h"
 #include "../common/copy.h"
 #include "../common/done.h"
-#include "shm_list.h"
 #include "shm_ring.h"
 #include "shm_wire.h"
 
@@ -93,6 +93,13 @@ struct comch_share {
 	unsigned int n_conns, n_half_open;
 };
 
+LIST_HEAD(comch_listeners, comch_listener);
+LIST_HEAD(comch_conns, comch_conn);
+
+/* The current entry may be removed during the loop, its successor may not. */
+#define comch_each(entry, next, list) \
+	for (entry = LIST_FIRST(list); entry && (next = LIST_NEXT(entry, link), 1); entry = next)
+
 struct comch_device {
 	const struct gantry_host *host;
 	const struct comch_conf *conf;
@@ -107,7 +114,8 @@ struct comch_device {
 	pid_t pid;           /* process that opened the device: a forked child must not use it */
 	int epoll, wake, reserve;
 	struct comch_watch watch;
-	struct comch_list listeners, conns, reap_list, reap_list_listeners;
+	struct comch_listeners listeners, reap_list_listeners;
+	struct comch_conns conns, reap_list;
 	int in_progress, events;
 	bool membarrier;
 	bool retry; /* a region waits until a lane has finished its copy */
@@ -126,7 +134,7 @@ struct comch_device {
 };
 
 struct comch_listener {
-	struct comch_link link; /* in the list of the device, or in its reap list */
+	LIST_ENTRY(comch_listener) link; /* in the list of the device, or in its reap list */
 	struct comch_watch watch;
 	struct comch_device *dev;
 	const struct gantry_conn_events *events;
@@ -148,7 +156,7 @@ enum comch_state {
 };
 
 struct comch_out {
-	struct comch_link link;
+	TAILQ_ENTRY(comch_out) link;
 	size_t len;
 	bool ctrl; /* a control message of the user */
 	unsigned int n_fds;
@@ -185,7 +193,7 @@ struct comch_export {
 enum { COMCH_E_FREE, COMCH_E_SENT, COMCH_E_LIVE, COMCH_E_REVOKING };
 
 struct comch_conn {
-	struct comch_link link;
+	LIST_ENTRY(comch_conn) link;
 	struct comch_watch watch, death;
 	struct comch_device *dev;
 	struct comch_listener *listener; /* server end: until accepted */
@@ -206,7 +214,7 @@ struct comch_conn {
 	int lack;
 	bool said_bye, is_dead, membarrier, half_open;
 	uint64_t deadline_ns; /* 0: none */
-	struct comch_list out;
+	TAILQ_HEAD(, comch_out) out;
 	unsigned int n_out, n_out_ctrl;
 	bool want_out;
 	bool touches;          /* a queue of this side accesses data of regions */
@@ -221,7 +229,10 @@ struct comch_conn {
 	char why[COMCH_WHY]; /* why the connection is dropped */
 	/* reason of the last failed import_region; "": only its error number */
 	char import_error[COMCH_WHY];
-	struct comch_list consumers, producers, remotes, rmas;
+	LIST_HEAD(, comch_consumer) consumers;
+	LIST_HEAD(, comch_producer) producers;
+	LIST_HEAD(, comch_remote) remotes;
+	LIST_HEAD(, comch_rma) rmas;
 	struct comch_import imported[COMCH_REGIONS];
 	struct comch_export exported[COMCH_REGIONS];
 	uint32_t seen_consumers; /* last ids of the peer, which must increase */
@@ -276,7 +287,7 @@ struct comch_consumer {
 	uint64_t active __attribute__((aligned(64))); /* bit mask of rings that the lane polls */
 	uint32_t copying; /* index + 1 of the imported region that the lane copies from; 0: none */
 	/* -- control -- */
-	struct comch_link link __attribute__((aligned(64)));
+	LIST_ENTRY(comch_consumer) link __attribute__((aligned(64)));
 	uint32_t id;
 	/* the lane waits on bell; the peer gets bell_ring */
 	int page_fd, bell, bell_ring;
@@ -285,7 +296,7 @@ struct comch_consumer {
 
 /* A consumer of the peer. */
 struct comch_remote {
-	struct comch_link link;
+	LIST_ENTRY(comch_remote) link;
 	uint32_t id, max_data;
 	bool up;
 	unsigned int refs; /* number of producers */
@@ -322,14 +333,14 @@ struct comch_producer {
 	/* -- shared -- */
 	const struct comch_line *line; /* NULL until the consumer has attached the ring */
 	/* -- control -- */
-	struct comch_link link;
+	LIST_ENTRY(comch_producer) link;
 	struct comch_remote *remote;
 	uint32_t id, n_slots;
 	int ring_fd;
 };
 
 struct comch_rma {
-	struct comch_link link;
+	LIST_ENTRY(comch_rma) link;
 	struct comch_conn *conn;
 	struct tc_done done;
 	struct {

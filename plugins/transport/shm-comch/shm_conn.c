@@ -38,14 +38,14 @@ static struct comch_conn *conn_create(struct comch_device *dev, int fd)
 	conn->peer_room = UINT64_MAX;
 	conn->watch = (struct comch_watch){COMCH_W_SOCKET, conn};
 	conn->death = (struct comch_watch){COMCH_W_PROCESS, conn};
-	comch_list_init(&conn->out);
-	comch_list_init(&conn->consumers);
-	comch_list_init(&conn->producers);
-	comch_list_init(&conn->remotes);
-	comch_list_init(&conn->rmas);
+	TAILQ_INIT(&conn->out);
+	LIST_INIT(&conn->consumers);
+	LIST_INIT(&conn->producers);
+	LIST_INIT(&conn->remotes);
+	LIST_INIT(&conn->rmas);
 	for (unsigned int i = 0; i < COMCH_REGIONS; i++)
 		conn->imported[i] = (struct comch_import){.fd = -1, .conn = conn};
-	comch_list_append(&dev->conns, &conn->link);
+	LIST_INSERT_HEAD(&dev->conns, conn, link);
 	dev->n_conns++;
 	return conn;
 }
@@ -106,7 +106,7 @@ void comch_conn_free(struct comch_conn *conn)
 {
 	close_socket(conn);
 	close_pidfd(conn);
-	comch_list_remove(&conn->link);
+	LIST_REMOVE(conn, link);
 	free(conn);
 }
 
@@ -132,8 +132,8 @@ static void destroy(struct comch_conn *conn)
 	conn->state = COMCH_S_DEAD;
 	close_socket(conn);
 	close_pidfd(conn);
-	comch_list_remove(&conn->link);
-	comch_list_append(&dev->reap_list, &conn->link);
+	LIST_REMOVE(conn, link);
+	LIST_INSERT_HEAD(&dev->reap_list, conn, link);
 	if (!dev->in_progress)
 		comch_conn_free(conn);
 }

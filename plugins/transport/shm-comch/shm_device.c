@@ -138,12 +138,13 @@ static int open_fds(struct comch_device *dev)
 static void comch_close(void *device)
 {
 	struct comch_device *dev = device;
-	struct comch_link *pos, *next;
+	struct comch_conn *conn, *next_conn;
+	struct comch_listener *l, *next_l;
 
-	comch_list_each (pos, next, &dev->conns)
-		comch_disconnect(comch_entry(pos, struct comch_conn, link));
-	comch_list_each (pos, next, &dev->listeners)
-		comch_unlisten(comch_entry(pos, struct comch_listener, link));
+	comch_each (conn, next_conn, &dev->conns)
+		comch_disconnect(conn);
+	comch_each (l, next_l, &dev->listeners)
+		comch_unlisten(l);
 	comch_closer_close(dev->closer);
 	comch_shares_close(dev);
 	comch_rundir_close(&dev->rundir);
@@ -171,10 +172,10 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	dev->pid = getpid();
 	dev->watch = (struct comch_watch){COMCH_W_DEVICE, dev};
 	dev->rundir.fd = dev->epoll = dev->wake = dev->reserve = -1;
-	comch_list_init(&dev->listeners);
-	comch_list_init(&dev->conns);
-	comch_list_init(&dev->reap_list);
-	comch_list_init(&dev->reap_list_listeners);
+	LIST_INIT(&dev->listeners);
+	LIST_INIT(&dev->conns);
+	LIST_INIT(&dev->reap_list);
+	LIST_INIT(&dev->reap_list_listeners);
 	dev->payload.name = "payload_bytes";
 	dev->protocol_errors = host->counter(host, "protocol_errors");
 	dev->connections = host->counter(host, "connections");
@@ -260,12 +261,13 @@ static void dispatch(struct comch_device *dev, const struct epoll_event *ev)
 
 static void empty_reap_list(struct comch_device *dev)
 {
-	struct comch_link *pos, *next;
+	struct comch_conn *conn, *next_conn;
+	struct comch_listener *l, *next_l;
 
-	comch_list_each (pos, next, &dev->reap_list)
-		comch_conn_free(comch_entry(pos, struct comch_conn, link));
-	comch_list_each (pos, next, &dev->reap_list_listeners)
-		comch_listener_free(comch_entry(pos, struct comch_listener, link));
+	comch_each (conn, next_conn, &dev->reap_list)
+		comch_conn_free(conn);
+	comch_each (l, next_l, &dev->reap_list_listeners)
+		comch_listener_free(l);
 }
 
 /*
@@ -274,22 +276,22 @@ static void empty_reap_list(struct comch_device *dev)
  */
 static void check_all(struct comch_device *dev, uint64_t now)
 {
-	struct comch_link *pos, *next;
+	struct comch_conn *conn, *next_conn;
 
 	if (dev->resume_ns)
 		comch_listeners_resume(dev);
 	if (dev->pages_ns && now >= dev->pages_ns)
 		comch_pages_check(dev, now); /* connections that it ends are closed below */
-	comch_list_each (pos, next, &dev->conns) {
+	comch_each (conn, next_conn, &dev->conns) {
 		int before = dev->events;
 
-		comch_conn_check(comch_entry(pos, struct comch_conn, link), now);
+		comch_conn_check(conn, now);
 		if (dev->events != before)
-			next = dev->conns.head.next;
+			next_conn = LIST_FIRST(&dev->conns);
 	}
 	dev->deadline_ns = dev->pages_ns;
-	comch_list_each (pos, next, &dev->conns) {
-		uint64_t at = comch_entry(pos, struct comch_conn, link)->deadline_ns;
+	LIST_FOREACH (conn, &dev->conns, link) {
+		uint64_t at = conn->deadline_ns;
 
 		if (at && (!dev->deadline_ns || at < dev->deadline_ns))
 			dev->deadline_ns = at;
@@ -301,7 +303,7 @@ static int comch_progress(void *device)
 {
 	struct comch_device *dev = device;
 	struct epoll_event events[EVENTS_PER_TURN];
-	struct comch_link *pos, *next;
+	struct comch_conn *conn, *next_conn;
 	uint64_t now;
 	int n;
 
@@ -318,8 +320,8 @@ static int comch_progress(void *device)
 		check_all(dev, now);
 	if (dev->retry) {
 		dev->retry = false;
-		comch_list_each (pos, next, &dev->conns)
-			comch_regions_retry(comch_entry(pos, struct comch_conn, link));
+		comch_each (conn, next_conn, &dev->conns)
+			comch_regions_retry(conn);
 	}
 	dev->in_progress = 0;
 	empty_reap_list(dev);

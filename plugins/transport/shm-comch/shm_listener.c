@@ -36,7 +36,7 @@ int comch_listen(void *device, const char *service, const struct gantry_conn_eve
 	rc = comch_watch_add(dev, l->fd, EPOLLIN, &l->watch);
 	if (rc)
 		goto out_undo_bind;
-	comch_list_append(&dev->listeners, &l->link);
+	LIST_INSERT_HEAD(&dev->listeners, l, link);
 	*listener_p = l;
 	return 0;
 
@@ -49,14 +49,14 @@ out_undo_alloc:
 
 void comch_listener_free(struct comch_listener *l)
 {
-	comch_list_remove(&l->link);
+	LIST_REMOVE(l, link);
 	free(l);
 }
 
 void comch_unlisten(void *listener)
 {
 	struct comch_listener *l = listener;
-	struct comch_link *pos, *next;
+	struct comch_conn *conn, *next_conn;
 	struct comch_device *dev;
 
 	if (!l || l->dead)
@@ -65,15 +65,13 @@ void comch_unlisten(void *listener)
 	l->dead = true;
 	comch_rundir_unbind(dev, l);
 	/* connections that were not accepted end with ECONNREFUSED; the others stay */
-	comch_list_each (pos, next, &dev->conns) {
-		struct comch_conn *conn = comch_entry(pos, struct comch_conn, link);
-
+	comch_each (conn, next_conn, &dev->conns) {
 		if (conn->listener == l && conn->state == COMCH_S_HELLO)
 			comch_conn_drop(conn);
 	}
-	comch_list_remove(&l->link);
+	LIST_REMOVE(l, link);
 	if (dev->in_progress)
-		comch_list_append(&dev->reap_list_listeners, &l->link);
+		LIST_INSERT_HEAD(&dev->reap_list_listeners, l, link);
 	else
 		comch_listener_free(l);
 }
@@ -127,11 +125,10 @@ static void pause_accepts(struct comch_listener *l)
 
 void comch_listeners_resume(struct comch_device *dev)
 {
-	struct comch_link *pos, *next;
+	struct comch_listener *l;
 
 	dev->resume_ns = 0;
-	comch_list_each (pos, next, &dev->listeners) {
-		struct comch_listener *l = comch_entry(pos, struct comch_listener, link);
+	LIST_FOREACH (l, &dev->listeners, link) {
 		struct epoll_event in = {.events = EPOLLIN, .data.ptr = &l->watch};
 
 		if (l->paused)

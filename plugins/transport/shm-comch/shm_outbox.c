@@ -22,7 +22,7 @@ static void watch_output(struct comch_conn *conn, bool out)
 
 static void free_out(struct comch_conn *conn, struct comch_out *out)
 {
-	comch_list_remove(&out->link);
+	TAILQ_REMOVE(&conn->out, out, link);
 	conn->n_out--;
 	conn->n_out_ctrl -= out->ctrl;
 	comch_close_fds(out->fds, out->n_fds);
@@ -34,7 +34,6 @@ static int queue(struct comch_conn *conn, const struct comch_frame *frame, size_
 		 const int *fds, unsigned int n_fds)
 {
 	struct comch_out *out = malloc(sizeof(*out) + len);
-	struct comch_link *at = &conn->out.head;
 
 	if (!out)
 		return -ENOMEM;
@@ -58,8 +57,9 @@ static int queue(struct comch_conn *conn, const struct comch_frame *frame, size_
 	}
 	/* before the frames that accept() has sent */
 	if (frame->head.type == COMCH_HELLO)
-		at = conn->out.head.next;
-	comch_list_insert(at, &out->link);
+		TAILQ_INSERT_HEAD(&conn->out, out, link);
+	else
+		TAILQ_INSERT_TAIL(&conn->out, out, link);
 	conn->n_out++;
 	conn->n_out_ctrl += out->ctrl;
 	return 0;
@@ -73,7 +73,7 @@ int comch_out_send(struct comch_conn *conn, const struct comch_frame *frame, con
 
 	if (conn->fd < 0)
 		return -ENOTCONN;
-	if (conn->state != COMCH_S_ACCEPT && comch_list_empty(&conn->out)) {
+	if (conn->state != COMCH_S_ACCEPT && TAILQ_EMPTY(&conn->out)) {
 		ssize_t n = comch_socket_send(conn->fd, frame, len, fds, n_fds);
 
 		if (n >= 0)
@@ -114,8 +114,8 @@ void comch_out_id(struct comch_conn *conn, enum comch_type type, uint32_t id)
 
 void comch_out_flush(struct comch_conn *conn)
 {
-	while (!comch_list_empty(&conn->out)) {
-		struct comch_out *out = comch_entry(conn->out.head.next, struct comch_out, link);
+	while (!TAILQ_EMPTY(&conn->out)) {
+		struct comch_out *out = TAILQ_FIRST(&conn->out);
 		ssize_t n = comch_socket_send(conn->fd, out->frame, out->len, out->fds, out->n_fds);
 
 		if (n == -EAGAIN) {
@@ -130,6 +130,6 @@ void comch_out_flush(struct comch_conn *conn)
 
 void comch_out_drop(struct comch_conn *conn)
 {
-	while (!comch_list_empty(&conn->out))
-		free_out(conn, comch_entry(conn->out.head.next, struct comch_out, link));
+	while (!TAILQ_EMPTY(&conn->out))
+		free_out(conn, TAILQ_FIRST(&conn->out));
 }

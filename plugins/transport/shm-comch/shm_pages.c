@@ -114,12 +114,10 @@ static void check_conn(struct comch_conn *conn)
 
 void comch_pages_check(struct comch_device *dev, uint64_t now_ns)
 {
-	struct comch_link *pos, *next;
+	struct comch_conn *conn, *next_conn;
 
 	dev->pages_ns = 0;
-	comch_list_each (pos, next, &dev->conns) {
-		struct comch_conn *conn = comch_entry(pos, struct comch_conn, link);
-
+	comch_each (conn, next_conn, &dev->conns) {
 		if (!conn->n_checked || conn->state != COMCH_S_OPEN || conn->reason == -EPROTO)
 			continue;
 		check_conn(conn);

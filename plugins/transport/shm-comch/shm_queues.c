@@ -138,7 +138,7 @@ int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint3
 		goto out_undo_bell;
 	conn->next_consumer++;
 	conn->n_consumers++;
-	comch_list_append(&conn->consumers, &c->link);
+	LIST_INSERT_HEAD(&conn->consumers, c, link);
 	*id_p = c->id;
 	*consumer_p = c;
 	return 0;
@@ -176,7 +176,7 @@ void comch_consumer_destroy(void *arg)
 	if (!c)
 		return;
 	tc_cell_put(&c->conn->dev->payload, c->payload);
-	comch_list_remove(&c->link);
+	LIST_REMOVE(c, link);
 	c->conn->n_consumers--;
 	if (comch_conn_usable(c->conn) == 0)
 		comch_out_id(c->conn, COMCH_CONSUMER_GONE, c->id);
@@ -195,11 +195,9 @@ void comch_consumer_destroy(void *arg)
 
 static struct comch_consumer *find_consumer(struct comch_conn *conn, uint32_t id)
 {
-	struct comch_link *pos, *next;
+	struct comch_consumer *c;
 
-	comch_list_each (pos, next, &conn->consumers) {
-		struct comch_consumer *c = comch_entry(pos, struct comch_consumer, link);
-
+	LIST_FOREACH (c, &conn->consumers, link) {
 		if (c->id == id)
 			return c;
 	}
@@ -323,13 +321,11 @@ const char *comch_on_producer(struct comch_conn *conn, const struct comch_produc
 
 const char *comch_on_producer_gone(struct comch_conn *conn, uint32_t id)
 {
-	struct comch_link *pos, *next;
+	struct comch_consumer *c;
 
 	if (id == 0 || id > conn->seen_producers)
 		return "destroys a producer that never existed";
-	comch_list_each (pos, next, &conn->consumers) {
-		struct comch_consumer *c = comch_entry(pos, struct comch_consumer, link);
-
+	LIST_FOREACH (c, &conn->consumers, link) {
 		for (unsigned int i = 0; i < COMCH_RINGS; i++)
 			if (c->in[i] && c->in[i]->producer == id)
 				__atomic_store_n(&c->in[i]->gone, 1, __ATOMIC_RELEASE);
@@ -341,11 +337,9 @@ const char *comch_on_producer_gone(struct comch_conn *conn, uint32_t id)
 
 static struct comch_remote *find_remote(struct comch_conn *conn, uint32_t id)
 {
-	struct comch_link *pos, *next;
+	struct comch_remote *r;
 
-	comch_list_each (pos, next, &conn->remotes) {
-		struct comch_remote *r = comch_entry(pos, struct comch_remote, link);
-
+	LIST_FOREACH (r, &conn->remotes, link) {
 		if (r->id == id && r->up)
 			return r;
 	}
@@ -356,7 +350,7 @@ static void put_remote(struct comch_conn *conn, struct comch_remote *r)
 {
 	if (r->up || r->refs)
 		return;
-	comch_list_remove(&r->link);
+	LIST_REMOVE(r, link);
 	conn->n_remotes--;
 	unmap(r->page, COMCH_PAGE_BYTES);
 	comch_conn_close_fds(conn, &r->bell, 1);
@@ -398,7 +392,7 @@ const char *comch_on_consumer(struct comch_conn *conn, const struct comch_consum
 	r->bell = fds[1];
 	r->up = true;
 	fds[1] = -1;
-	comch_list_append(&conn->remotes, &r->link);
+	LIST_INSERT_HEAD(&conn->remotes, r, link);
 	conn->n_remotes++;
 	conn->dev->events++;
 	conn->events->consumer(conn->arg, conn, r->id, 1);
@@ -408,14 +402,12 @@ const char *comch_on_consumer(struct comch_conn *conn, const struct comch_consum
 const char *comch_on_consumer_gone(struct comch_conn *conn, uint32_t id)
 {
 	struct comch_remote *r = find_remote(conn, id);
-	struct comch_link *pos, *next;
+	struct comch_producer *p;
 
 	if (!r)
 		return "destroys a consumer that never existed";
 	r->up = false;
-	comch_list_each (pos, next, &conn->producers) {
-		struct comch_producer *p = comch_entry(pos, struct comch_producer, link);
-
+	LIST_FOREACH (p, &conn->producers, link) {
 		if (p->remote == r)
 			__atomic_store_n(&p->gone, 1, __ATOMIC_RELEASE);
 	}
@@ -496,7 +488,7 @@ int comch_producer_create(void *arg, uint32_t consumer_id, const struct gantry_q
 	conn->next_producer++;
 	conn->n_producers++;
 	remote->refs++;
-	comch_list_append(&conn->producers, &p->link);
+	LIST_INSERT_HEAD(&conn->producers, p, link);
 	*producer_p = p;
 	return 0;
 
@@ -523,7 +515,7 @@ void comch_producer_destroy(void *arg)
 		comch_flush(p);
 		comch_out_id(p->conn, COMCH_PRODUCER_GONE, p->id);
 	}
-	comch_list_remove(&p->link);
+	LIST_REMOVE(p, link);
 	p->conn->n_producers--;
 	p->remote->refs--;
 	put_remote(p->conn, p->remote);
@@ -536,14 +528,12 @@ void comch_producer_destroy(void *arg)
 
 const char *comch_on_producer_ok(struct comch_conn *conn, const struct comch_producer_ok *ok)
 {
-	struct comch_link *pos, *next;
+	struct comch_producer *p;
 
 	if (ok->id == 0 || ok->id > conn->next_producer ||
 	    (ok->line >= COMCH_RINGS && ok->line != COMCH_NO_LINE))
 		return "confirms a producer that never existed";
-	comch_list_each (pos, next, &conn->producers) {
-		struct comch_producer *p = comch_entry(pos, struct comch_producer, link);
-
+	LIST_FOREACH (p, &conn->producers, link) {
 		if (p->id != ok->id)
 			continue;
 		if (p->line)
@@ -560,17 +550,18 @@ const char *comch_on_producer_ok(struct comch_conn *conn, const struct comch_pro
 /* Destroy the queues that the user has not destroyed. */
 void comch_queues_free(struct comch_conn *conn)
 {
-	struct comch_link *pos, *next;
+	struct comch_rma *rma, *next_rma;
+	struct comch_producer *p, *next_p;
+	struct comch_consumer *c, *next_c;
+	struct comch_remote *r, *next_r;
 
-	comch_list_each (pos, next, &conn->rmas)
-		comch_rma_destroy(comch_entry(pos, struct comch_rma, link));
-	comch_list_each (pos, next, &conn->producers)
-		comch_producer_destroy(comch_entry(pos, struct comch_producer, link));
-	comch_list_each (pos, next, &conn->consumers)
-		comch_consumer_destroy(comch_entry(pos, struct comch_consumer, link));
-	comch_list_each (pos, next, &conn->remotes) {
-		struct comch_remote *r = comch_entry(pos, struct comch_remote, link);
-
+	comch_each (rma, next_rma, &conn->rmas)
+		comch_rma_destroy(rma);
+	comch_each (p, next_p, &conn->producers)
+		comch_producer_destroy(p);
+	comch_each (c, next_c, &conn->consumers)
+		comch_consumer_destroy(c);
+	comch_each (r, next_r, &conn->remotes) {
 		r->up = false;
 		put_remote(conn, r);
 	}

@@ -340,13 +340,11 @@ int comch_regions_map(struct comch_conn *conn)
 static void sign_off(struct comch_conn *conn, struct comch_import *r)
 {
 	uint32_t copying = (uint32_t)(r - conn->imported) + 1;
-	struct comch_link *pos, *next;
+	struct comch_consumer *c;
 
 	if (r->state != COMCH_I_REVOKED || r->refs)
 		return;
-	comch_list_each (pos, next, &conn->consumers) {
-		struct comch_consumer *c = comch_entry(pos, struct comch_consumer, link);
-
+	LIST_FOREACH (c, &conn->consumers, link) {
 		if (__atomic_load_n(&c->copying, __ATOMIC_SEQ_CST) == copying) {
 			conn->dev->retry = true;
 			comch_device_kick(conn->dev);

@@ -35,7 +35,7 @@ int comch_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma
 		return -ENOMEM;
 	}
 	rma->conn = conn;
-	comch_list_append(&conn->rmas, &rma->link);
+	LIST_INSERT_HEAD(&conn->rmas, rma, link);
 	*rma_p = rma;
 	return 0;
 }
@@ -46,7 +46,7 @@ void comch_rma_destroy(void *arg)
 
 	if (!rma)
 		return;
-	comch_list_remove(&rma->link);
+	LIST_REMOVE(rma, link);
 	tc_cell_put(&rma->conn->dev->payload, rma->payload);
 	tc_done_fini(&rma->done);
 	free(rma);

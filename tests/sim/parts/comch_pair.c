@@ -448,10 +448,10 @@ void pair_begin(void)
 		conn->arg = &pair[i];
 		conn->membarrier = membarrier;
 		conn->peer_room = 1 << 20;
-		comch_list_init(&conn->consumers);
-		comch_list_init(&conn->producers);
-		comch_list_init(&conn->remotes);
-		comch_list_init(&conn->rmas);
+		LIST_INIT(&conn->consumers);
+		LIST_INIT(&conn->producers);
+		LIST_INIT(&conn->remotes);
+		LIST_INIT(&conn->rmas);
 	}
 }
 
