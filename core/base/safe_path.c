@@ -357,6 +357,24 @@ int gn_path_open(const char *path, int flags, mode_t mode, enum gn_path_rule rul
 	return rc ? rc : w.fd;
 }
 
+/* Check that only this user and root can create files in a directory. Returns 0 or -EPERM. */
+static int check_claimed(const char *path, const struct stat *st, char *why)
+{
+	const char *weakness = NULL;
+
+	if (st->st_uid != geteuid() && st->st_uid != 0)
+		weakness = "belongs to another user";
+	else if (st->st_mode & 022)
+		weakness = "is writable by other users";
+	if (!weakness)
+		return 0;
+	snprintf(why, GN_PATH_WHY,
+		 "the directory %.300s %s (owner=%u, mode=%04o): fix its owner or mode, or use another "
+		 "directory",
+		 path, weakness, (unsigned)st->st_uid, (unsigned)st->st_mode & 07777);
+	return -EPERM;
+}
+
 int gn_path_claim_dir(const char *path, char *why)
 {
 	char parent[PATH_MAX], *name;
@@ -383,8 +401,8 @@ int gn_path_claim_dir(const char *path, char *why)
 		rc = -errno;
 	else if (!S_ISDIR(st.st_mode))
 		rc = -ENOTDIR;
-	else if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 022))
-		rc = -EPERM;
+	else
+		rc = check_claimed(path, &st, why);
 	close(dir);
 	return rc;
 }

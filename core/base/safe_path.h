@@ -54,7 +54,8 @@ int gn_path_open(const char *path, int flags, mode_t mode, enum gn_path_rule rul
  * Create a directory with mode 0700, or check that only this user and root can create files in an
  * existing one. The path to it follows GN_PATH_OUTPUT. The directory itself must not be a link.
  *
- * why      as for gn_path_open()
+ * why      out, GN_PATH_WHY bytes. After -EPERM: object, problem and remedy, without newline. Else
+ *          empty
  * returns  0
  *          -EPERM: another user can change the directory, or as for gn_path_open()
  *          -ENOTDIR: not a directory

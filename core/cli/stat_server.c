@@ -59,17 +59,6 @@ void gn_stat_dir(char *dst)
 		snprintf(dst, PATH_MAX, "/tmp/gantry-%u", (unsigned)geteuid());
 }
 
-/* Create the directory, or check that no other user can create files in the existing one. */
-static int claim_dir(const char *dir)
-{
-	char why[GN_PATH_WHY];
-	int rc = gn_path_claim_dir(dir, why);
-
-	if (rc && why[0])
-		gn_log(GN_LOG_WARN, "stat", "%s", why);
-	return rc;
-}
-
 static int is_allowed(int fd)
 {
 	struct ucred peer;
@@ -295,7 +284,7 @@ int gn_stat_server_open(struct gn_loop *loop, const char *dir,
 			struct gn_stat_server **server_p)
 {
 	struct gn_stat_server *server = calloc(1, sizeof(*server));
-	char default_dir[PATH_MAX];
+	char default_dir[PATH_MAX], why[GN_PATH_WHY] = "";
 	int rc = -ENOMEM;
 
 	*server_p = NULL;
@@ -315,7 +304,7 @@ int gn_stat_server_open(struct gn_loop *loop, const char *dir,
 			     "%s/%d" GN_STAT_SUFFIX, dir,
 			     (int)getpid()) >= sizeof(server->address.sun_path))
 		goto out_undo_server;
-	rc = claim_dir(dir);
+	rc = gn_path_claim_dir(dir, why);
 	if (rc)
 		goto out_undo_server;
 	sweep(dir);
@@ -337,8 +326,10 @@ out_undo_socket:
 out_undo_server:
 	free(server);
 out:
-	gn_log(GN_LOG_WARN, "stat", "cannot serve gantry stat: %s: %s%s", dir, strerror(-rc),
-	       rc == -EPERM ? " (the directory must belong to this user alone)" : "");
+	if (why[0])
+		gn_log(GN_LOG_WARN, "stat", "cannot serve gantry stat: %s", why);
+	else
+		gn_log(GN_LOG_WARN, "stat", "cannot serve gantry stat: %s: %s", dir, strerror(-rc));
 	return rc;
 }
 

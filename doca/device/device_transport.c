@@ -425,26 +425,26 @@ static const char *usual_dir(char path[80])
 		      : "path is too long (limit 79 bytes): set GANTRY_RUNDIR to a shorter path";
 }
 
-static const char *claim(const char *path)
+/* why: GN_PATH_WHY bytes. Returns NULL; or the problem, which may be in `why`. */
+static const char *claim(const char *path, char *why)
 {
-	char why[GN_PATH_WHY];
 	int rc = gn_path_claim_dir(path, why);
 
 	if (rc == 0)
 		return NULL;
 	if (rc == -EPERM)
-		return why[0] != '\0' ? "path contains a symbolic link of another user"
-				      : "other users can change it";
+		return why;
 	return rc == -ENOTDIR ? "not a directory"
 			      : "cannot be created: set GANTRY_RUNDIR to another directory";
 }
 
 doca_error_t gd_run_dir(char path[80])
 {
+	char text[GN_PATH_WHY];
 	const char *why = usual_dir(path);
 
 	if (!why)
-		why = claim(path);
+		why = claim(path, text);
 	if (!why)
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR, "run directory %s: %s", path, why);

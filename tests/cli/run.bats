@@ -316,7 +316,8 @@ finish() { # wait for it; sets status and output
 	chmod 777 "$dir"
 	gantry run -p "$GANTRY_PLUGINS" "$conf"
 	[ "$status" -eq 0 ]
-	says "cannot serve gantry stat: $dir: "
+	says "cannot serve gantry stat: the directory $dir is writable by other users (owner="
+	[ "$(grep -c ' stat: ' <<<"$output")" -eq 1 ]
 	[ -z "$(ls "$dir")" ]
 }
 

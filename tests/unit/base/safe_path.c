@@ -311,7 +311,9 @@ static void directories_are_claimed(void)
 	TEST_ASSERT_EQUAL_INT(0, stat(in("here"), &st));
 	TEST_ASSERT_EQUAL_INT(0, gn_path_claim_dir("/", why));
 	TEST_ASSERT_EQUAL_INT(-EPERM, gn_path_claim_dir("/tmp", why));
+	says("the directory /tmp is writable by other users (owner=");
 	TEST_ASSERT_EQUAL_INT(-EPERM, gn_path_claim_dir(in("shared"), why));
+	says("): fix its owner or mode, or use another directory");
 	TEST_ASSERT_EQUAL_INT(-ENOTDIR, gn_path_claim_dir(in("precious"), why));
 	TEST_ASSERT_EQUAL_INT(-ENOENT, gn_path_claim_dir(in("none/run"), why));
 	TEST_ASSERT_EQUAL_INT(0, symlink("run", in("own/link")));
@@ -321,6 +323,9 @@ static void directories_are_claimed(void)
 	give("shared/dir");
 	TEST_ASSERT_EQUAL_INT(-EPERM, gn_path_claim_dir(in("shared/dir/run"), why));
 	says("symbolic link of another user");
+	give("own/run");
+	TEST_ASSERT_EQUAL_INT(-EPERM, gn_path_claim_dir(in("own/run"), why));
+	says("own/run belongs to another user (owner=");
 }
 
 int main(void)
