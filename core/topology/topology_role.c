@@ -189,7 +189,8 @@ static int check_section(struct gn_topo_parse *p, struct gn_topo_role *role, uin
 	const char *type = role->plugin ? role->plugin->desc->name : role->spec.part.name;
 
 	if (node && !(role->flags & flag))
-		gn_conf_fault(p->errs, node, "the role \"%s\" does not %s; remove it", type, verb);
+		gn_conf_fault(p->errs, node, "the role \"%s\" does not %s; remove this section",
+			      type, verb);
 	else if (!node && (role->flags & flag))
 		gn_conf_fault(p->errs, role->node,
 			      "the role \"%s\" needs \"%s\"; write %s = { %s };", type, key, key,

@@ -250,7 +250,7 @@ initiator() {
 	wrong "2: roles.a: the role \"target\" needs \"listen\"; write listen = { device = " \
 		"2: roles.a: the role \"target\" needs \"backend\"; write backend = { type = \"NAME\"; };" \
 		"3: roles.b: the role \"initiator\" needs \"connect\"" \
-		"3: roles.b.backend: the role \"initiator\" does not store anything; remove it" <<-END
+		"3: roles.b.backend: the role \"initiator\" does not store anything; remove this section" <<-END
 		devices = { };
 		roles = { a = { role = "target"; };
 		  b = { role = "initiator"; backend = { type = "memory"; }; };

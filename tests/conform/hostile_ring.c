@@ -57,7 +57,7 @@ static void expect_breach(int whole)
 
 #define RING_ATTACK(name, max_data, whole) \
 	static void name##_ring(struct comch_slot *s); \
-	ATTACK(name, 1, "corrupt queue") \
+	ATTACK(name, 1, "corrupt queue (queue=receive): the peer wrote an invalid entry") \
 	{ \
 		name##_ring(open_ring(max_data)); \
 		expect_breach(whole); \
@@ -309,7 +309,8 @@ static int send_one(void)
 	return rig.ops->send(tx, &send, 0);
 }
 
-ATTACK(consumed_what_was_not_sent, 1, "corrupt queue")
+ATTACK(consumed_what_was_not_sent, 1,
+       "corrupt queue (queue=send): the peer consumed entries that were not sent")
 {
 	struct comch_page *page = open_page();
 
@@ -318,7 +319,8 @@ ATTACK(consumed_what_was_not_sent, 1, "corrupt queue")
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, send_one());
 }
 
-ATTACK(consumed_less_than_before, 1, "corrupt queue")
+ATTACK(consumed_less_than_before, 1,
+       "corrupt queue (queue=send): the peer consumed entries that were not sent")
 {
 	struct comch_page *page = open_page();
 

@@ -122,8 +122,9 @@ void comch_bell_clear(struct comch_conn *conn, int fd)
 	(void)fd;
 }
 
-void comch_conn_poison(struct comch_conn *conn)
+void comch_conn_poison(struct comch_conn *conn, enum comch_corruption what)
 {
+	(void)what;
 	conn->lost = 1;
 	poisoned = 1;
 }

@@ -130,8 +130,7 @@ static int check_depth(const struct gantry_role_host *rh, struct gantry_session 
 
 	if (rh->n_connects == 1 || depth <= most)
 		return 0;
-	rh->session_refuse(session,
-			   "a depth of %u exceeds the limit of %u targets as one volume (limit=%u)",
+	rh->session_refuse(session, "depth %u is too large for %u targets as one volume (limit=%u)",
 			   depth, rh->n_connects, most);
 	return -EINVAL;
 }

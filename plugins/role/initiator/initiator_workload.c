@@ -214,9 +214,10 @@ static int workload_lane_setup(struct lane *lane)
 	if (conf->verify == VERIFY_STAMP) {
 		work->blocks = calloc(work->count, sizeof(*work->blocks));
 		if (!work->blocks) {
-			gantry_log_error(in->host,
-					 "no memory to verify %llu blocks: lower workload.size",
-					 (unsigned long long)in->n_blocks);
+			gantry_log_error(
+				in->host,
+				"no memory to verify %llu blocks: set a smaller workload.size",
+				(unsigned long long)in->n_blocks);
 			return -ENOMEM;
 		}
 	}

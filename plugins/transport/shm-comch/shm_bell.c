@@ -94,7 +94,7 @@ static bool take_ring(struct comch_conn *conn, int fd)
 	if (recvmsg(fd, &msg, MSG_DONTWAIT | MSG_PEEK) < 0)
 		return false;
 	if (msg.msg_flags & MSG_CTRUNC) {
-		comch_conn_poison(conn);
+		comch_conn_poison(conn, COMCH_CORRUPT_BELL);
 		return false;
 	}
 	return recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) >= 0;

@@ -219,7 +219,7 @@ struct comch_conn {
 	bool want_out;
 	bool touches;          /* a queue of this side accesses data of regions */
 	uint32_t lost;         /* shared: sends fail */
-	uint32_t poison;       /* shared: a lane has found a queue that the peer has corrupted */
+	uint32_t poison;       /* shared: enum comch_corruption that a lane has found; 0: none */
 	uint32_t export_epoch; /* shared: increases with each change of exported[] */
 	uint32_t next_consumer, next_producer;
 	unsigned int n_consumers, n_producers, n_remotes, n_rings;
@@ -600,7 +600,15 @@ void comch_rma_destroy(void *rma);
 int comch_rma_submit(void *rma, const struct gantry_rma *op);
 void comch_rma_flush(void *rma);
 int comch_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
-/* A lane has found a queue that the peer has corrupted: end the connection. Any thread. */
-void comch_conn_poison(struct comch_conn *conn);
+
+/* What the peer has corrupted. */
+enum comch_corruption {
+	COMCH_CORRUPT_RECEIVE = 1, /* ring that the peer fills */
+	COMCH_CORRUPT_SEND,        /* credit for a ring that this process fills */
+	COMCH_CORRUPT_BELL,        /* doorbell socket */
+};
+
+/* A lane has found a corruption: log it and end the connection. Any thread. */
+void comch_conn_poison(struct comch_conn *conn, enum comch_corruption what);
 
 #endif

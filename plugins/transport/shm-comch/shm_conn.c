@@ -282,10 +282,10 @@ void comch_conn_full(struct comch_conn *conn)
 	comch_device_kick(dev);
 }
 
-void comch_conn_poison(struct comch_conn *conn)
+void comch_conn_poison(struct comch_conn *conn, enum comch_corruption what)
 {
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
-	if (__atomic_exchange_n(&conn->poison, 1, __ATOMIC_RELAXED) == 0)
+	if (__atomic_exchange_n(&conn->poison, what, __ATOMIC_RELAXED) == 0)
 		comch_device_kick(conn->dev);
 }
 
@@ -483,8 +483,18 @@ static void on_death(struct comch_conn *conn)
 
 void comch_conn_check(struct comch_conn *conn, uint64_t now_ns)
 {
-	if (__atomic_load_n(&conn->poison, __ATOMIC_RELAXED))
-		comch_conn_broken(conn, "corrupt queue");
+	static const char *const texts[] = {
+		[COMCH_CORRUPT_RECEIVE] =
+			"corrupt queue (queue=receive): the peer wrote an invalid entry: restart the peer",
+		[COMCH_CORRUPT_SEND] =
+			"corrupt queue (queue=send): the peer consumed entries that were not sent: restart the peer",
+		[COMCH_CORRUPT_BELL] =
+			"corrupt doorbell (queue=receive): the peer sent descriptors: restart the peer",
+	};
+	uint32_t poison = __atomic_load_n(&conn->poison, __ATOMIC_RELAXED);
+
+	if (poison)
+		comch_conn_broken(conn, texts[poison]);
 	if (conn->state == COMCH_S_FAILED) {
 		finish(conn, conn->reason);
 	} else if (conn->reason == -EPROTO) {

@@ -421,7 +421,7 @@ static void detach_ring(struct comch_consumer *c, uint32_t number)
 static int fail_consumer(struct comch_consumer *c)
 {
 	c->broken = true;
-	comch_conn_poison(c->conn);
+	comch_conn_poison(c->conn, COMCH_CORRUPT_RECEIVE);
 	return -EPROTO;
 }
 

@@ -47,7 +47,7 @@ static bool refresh(struct comch_producer *p, uint32_t n)
 	tail = (uint32_t)credit;
 	limit = (uint32_t)(credit >> 32);
 	if (gantry_unlikely(tail - (uint32_t)p->tail > (uint32_t)(p->position - p->tail))) {
-		comch_conn_poison(p->conn); /* the peer has consumed slots that were not sent */
+		comch_conn_poison(p->conn, COMCH_CORRUPT_SEND);
 		return false;
 	}
 	p->tail += tail - (uint32_t)p->tail;

@@ -238,9 +238,10 @@ void comch_pages_end(struct comch_conn *conn, struct comch_import *r)
 	(void)r;
 }
 
-void comch_conn_poison(struct comch_conn *conn)
+void comch_conn_poison(struct comch_conn *conn, enum comch_corruption what)
 {
 	(void)conn;
+	(void)what;
 	part_fail("a good peer is taken for a bad one");
 }
 

@@ -30,9 +30,9 @@ static ssize_t receive_one(void)
 static struct comch_device dev = {.uids = {1000}};
 static struct comch_conn conn = {.dev = &dev, .peer.uid = 1001};
 
-void comch_conn_poison(struct comch_conn *c)
+void comch_conn_poison(struct comch_conn *c, enum comch_corruption what)
 {
-	c->poison = 1;
+	c->poison = what;
 }
 
 void setUp(void)
@@ -68,7 +68,7 @@ static void a_ring_with_descriptors_breaks_the_connection(void)
 	n_left = 10;
 	next_flags = MSG_CTRUNC;
 	comch_bell_clear(&conn, -1);
-	TEST_ASSERT_EQUAL_UINT(1, conn.poison);
+	TEST_ASSERT_EQUAL_UINT(COMCH_CORRUPT_BELL, conn.poison);
 	TEST_ASSERT_EQUAL_UINT(0, n_received);
 }
 

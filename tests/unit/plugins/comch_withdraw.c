@@ -43,9 +43,10 @@ void comch_bell_clear(struct comch_conn *conn_p, int fd)
 	(void)fd;
 }
 
-void comch_conn_poison(struct comch_conn *conn_p)
+void comch_conn_poison(struct comch_conn *conn_p, enum comch_corruption what)
 {
 	(void)conn_p;
+	(void)what;
 }
 
 /* The producer is destroyed, and its program changes the data. */
