@@ -69,6 +69,24 @@ static void end_teardown(struct gantry_client *c)
 	snprintf(c->text, sizeof(c->text), "closed");
 }
 
+/*
+ * Log the end of the session. If it is one of a relay and never started, the server end reports the
+ * reason when it refuses its own client.
+ */
+static void log_end(const struct gantry_client *c)
+{
+	const bool relays = c->role->spec.listen != NULL;
+
+	if (c->reason == 0)
+		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx",
+		       (unsigned long long)c->attr.id);
+	else
+		gn_log(!c->started && relays ? GN_LOG_INFO : GN_LOG_WARN, c->role->host.name,
+		       "session %s id=%llx device=%s service=%s reason=\"%s\"",
+		       c->started ? "lost" : "not started", (unsigned long long)c->attr.id,
+		       c->ep->device->name, c->ep->service, c->text);
+}
+
 void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 {
 	va_list ap;
@@ -88,14 +106,7 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
 	gn_client_stop_requesters(c);
-	if (c->reason == 0)
-		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx",
-		       (unsigned long long)c->attr.id);
-	else
-		gn_log(GN_LOG_WARN, c->role->host.name,
-		       "session lost id=%llx device=%s service=%s reason=\"%s\"",
-		       (unsigned long long)c->attr.id, c->ep->device->name, c->ep->service,
-		       c->text);
+	log_end(c);
 	gn_loop_post_own(c->role->loop, &c->last, destroy, c);
 }
 

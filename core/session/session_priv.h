@@ -69,6 +69,7 @@ struct gantry_session {
 	int hello_delivered; /* event hello of the role was called, so event closed must follow */
 	/* The peer reached a quota: the session sends END with the reason and takes no requests. */
 	int turned_away;
+	int refused; /* a request was refused before the session ran, which is in the log */
 	int ending;
 	int tearing_down; /* event closed of the role has not returned yet */
 	int reason;

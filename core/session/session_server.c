@@ -52,7 +52,8 @@ static void answer(struct gantry_session *s, int rc)
 	if (rc != 0) {
 		snprintf(verdict.text, sizeof(verdict.text), "%s",
 			 s->refusal[0] != '\0' ? s->refusal : strerror(-rc));
-		if (warning_permitted(s))
+		s->refused = s->state < GN_RUNNING;
+		if (s->refused && warning_permitted(s))
 			gn_log(GN_LOG_WARN, s->role->host.name,
 			       "session refused id=%llx step=%s pid=%d reason=\"%s\"",
 			       (unsigned long long)s->ch.session, gn_frame_name(s->pending),
@@ -412,7 +413,7 @@ static void report_lost(struct gantry_session *s)
 	snprintf(verdict.text, sizeof(verdict.text), "%s", s->refusal);
 	gn_channel_send(&s->ch, GN_FRAME_END, 0, &verdict, NULL, 0);
 	gantry_count(s->turned_away ? s->role->server.refused : s->role->server.lost, 1);
-	if (!stops && !warning_permitted(s))
+	if (s->refused || (!stops && !warning_permitted(s)))
 		return;
 	if (s->turned_away)
 		gn_log(GN_LOG_WARN, s->role->host.name,
@@ -420,7 +421,8 @@ static void report_lost(struct gantry_session *s)
 		       s->account->name, s->refusal);
 	else
 		gn_log(stops ? GN_LOG_INFO : GN_LOG_WARN, s->role->host.name,
-		       "session lost id=%llx pid=%d state=%s reason=\"%s\"",
+		       "session %s id=%llx pid=%d state=%s reason=\"%s\"",
+		       s->state >= GN_RUNNING ? "lost" : "not started",
 		       (unsigned long long)s->ch.session, s->peer.pid, gn_state_name(s->state),
 		       s->refusal);
 }

@@ -155,6 +155,19 @@ finish() { # wait for it; sets status and output
 	[ "$status" -eq 0 ]
 }
 
+@test "a client that a target refuses: one line of each role on the way" {
+	gantry run -p "$GANTRY_PLUGINS" "$conf" --set roles.store.listen.max_depth=2
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[ "$(grep -c ' roles.store: ' <<<"$output")" -eq 1 ]
+	[ "$(grep -c ' roles.bridge: ' <<<"$output")" -eq 1 ]
+	[ "$(grep -c ' roles.load: ' <<<"$output")" -eq 1 ]
+	says "roles.bridge: session refused id="
+	says "reason=\"target: $conf:7: refused at hello: depth out of range"
+	says "roles.load: session not started id="
+	[[ "$output" != *"session lost"* ]]
+}
+
 @test "a failed IO: exit status 1" {
 	sed -i 's/type = "stats"; }/type = "fault"; error_nth = 10; }/' "$conf"
 	gantry run -p "$GANTRY_PLUGINS" "$conf"

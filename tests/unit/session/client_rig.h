@@ -88,6 +88,7 @@ static int no_submit(void *self, struct gantry_io *io)
 void setUp(void)
 {
 	gn_log_set_level(GN_LOG_ERROR);
+	gn_log_set_hook(NULL);
 	n_ready = n_exported = n_started = n_closed = 0;
 	close_in_ready = 0;
 	n_io_done = 0;

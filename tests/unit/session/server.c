@@ -471,12 +471,49 @@ static void nonsense_ends_the_session(void)
 }
 
 static unsigned n_warnings;
+static char warning[256]; /* the last one */
 
 static void count_warnings(enum gn_log_level level, const char *who, const char *message)
 {
 	(void)who;
-	(void)message;
-	n_warnings += level == GN_LOG_WARN;
+	if (level != GN_LOG_WARN)
+		return;
+	n_warnings++;
+	snprintf(warning, sizeof(warning), "%s", message);
+}
+
+static void one_warning(const char *text)
+{
+	TEST_ASSERT_EQUAL_UINT(1, n_warnings);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(warning, text), warning);
+	n_warnings = 0;
+}
+
+/* One line for each client that is refused or lost. Only a session that ran is lost. */
+static void each_end_is_logged_once(void)
+{
+	struct fake_conn *conn;
+
+	n_warnings = 0;
+	gn_log_set_level(GN_LOG_WARN);
+	gn_log_set_hook(count_warnings);
+	fake_core_start(&fc, 1);
+	fc.rc[FAKE_HELLO] = -ENOSPC;
+	conn = fake_reach(&fc, GN_NEW);
+	ask(conn, GN_FRAME_HELLO);
+	gone(conn, 1);
+	one_warning("session refused id=");
+	fc.rc[FAKE_HELLO] = 0;
+	conn = fake_reach(&fc, GN_KNOWN);
+	fake_close(conn, -ENOTCONN);
+	gone(conn, 2);
+	one_warning("session not started id=");
+	conn = fake_reach(&fc, GN_RUNNING);
+	fc.rc[FAKE_STOP] = -EIO;
+	ask(conn, GN_FRAME_STOP);
+	gone(conn, 3);
+	one_warning("session lost id=");
+	gn_log_set_hook(NULL);
 }
 
 /*
@@ -528,5 +565,6 @@ int main(void)
 	RUN_TEST(frames_of_another_session_end_this_one);
 	RUN_TEST(nonsense_ends_the_session);
 	RUN_TEST(strangers_do_not_fill_the_log);
+	RUN_TEST(each_end_is_logged_once);
 	return UNITY_END();
 }

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the client end of a session logs: once, with the reason, and at the right level. */
+#include <stdio.h>
+
+#include "unit/session/client_rig.h"
+
+static char said[8192]; /* lines "LEVEL: MESSAGE" */
+
+static void hear(enum gn_log_level level, const char *source, const char *message)
+{
+	size_t n = strlen(said);
+
+	(void)source;
+	snprintf(said + n, sizeof(said) - n, "%s: %s\n", gn_log_word(level), message);
+}
+
+static void listen_to(enum gn_log_level level)
+{
+	said[0] = '\0';
+	gn_log_set_level(level);
+	gn_log_set_hook(hear);
+}
+
+static unsigned count(const char *text)
+{
+	unsigned n = 0;
+
+	for (const char *at = strstr(said, text); at; at = strstr(at + 1, text))
+		n++;
+	return n;
+}
+
+static void one_line(const char *text)
+{
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(1, count(text), said);
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(1, count("\n"), said);
+}
+
+static void only_a_session_that_started_is_lost(void)
+{
+	for (unsigned i = OPENED; i < POINTS; i++) {
+		reach((enum point)i);
+		listen_to(GN_LOG_WARN);
+		fake_close(conn, -ENOTCONN);
+		closed(-ENOTCONN);
+		one_line(i == STARTED ? "warn: session lost id=5e551077 device="
+				      : "warn: session not started id=5e551077 device=");
+		again();
+	}
+}
+
+/* The server end of a relay reports the reason when it refuses its own client. */
+static void a_relay_leaves_a_refusal_to_its_server_end(void)
+{
+	static const struct gn_verdict no = {.status = GANTRY_S_NOSPC, .text = "the quay is full"};
+
+	fake_core_fini(&fc);
+	fake_core_init(&fc);
+	fake_core_start(&fc, 1);
+	reach(CONNECTED);
+	listen_to(GN_LOG_WARN);
+	asked(GN_FRAME_HELLO);
+	say(p.type, p.head.id, FAKE_SESSION, &no, NULL, 0);
+	closed(-ENOSPC);
+	TEST_ASSERT_EQUAL_STRING("", said);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(only_a_session_that_started_is_lost);
+	RUN_TEST(a_relay_leaves_a_refusal_to_its_server_end);
+	return UNITY_END();
+}
