@@ -28,8 +28,10 @@ struct gantry_client {
 	struct gn_channel ch;
 	struct gn_timer retry;    /* next attempt to connect */
 	struct gn_timer deadline; /* for the answer to `pending`, or for the connection */
+	struct gn_timer notice;   /* logs what the session waits for; set until it is open */
 	struct gn_post last;      /* runs destroy() in session_client.c */
 	uint64_t connect_until_ns;
+	int failed_connect; /* -ECONNREFUSED or -EBUSY of the last attempt; 0: none has failed */
 	enum gn_state state;
 	struct gantry_session_attr attr;
 	uint64_t features; /* features of both ends: GN_FEATURE_* */
@@ -60,7 +62,7 @@ struct gantry_client {
 	int started;      /* the peer answered START */
 	int tearing_down; /* BYE was answered */
 	int reason;
-	char text[GN_FRAME_TEXT + 64];
+	char text[GN_FRAME_TEXT + 64]; /* of `reason`, or of a peer that was busy */
 };
 
 /*

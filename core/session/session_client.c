@@ -8,6 +8,8 @@
  *      QUEUES -> START -> event `started`
  *      STOP -> BYE -> revoke the regions -> event `closed`
  *
+ * If HELLO is not answered after a second, the client logs what it waits for, once.
+ *
  * The client sends one request at a time; client_steps.c has the requests. Every failure calls
  * gn_client_end(): it stops the requesters, so that each IO in flight completes, and then the event
  * `closed` follows.
@@ -16,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "io/status.h"
 
 #include <errno.h>
@@ -26,6 +29,7 @@
 #include <sys/random.h>
 
 #define RETRY_NS (50 * GN_NS_PER_MS)
+#define NOTICE_NS GN_NS_PER_S /* a shorter wait is not logged: roles of a machine start together */
 
 /* Returns true if the end of the connection revokes all regions. */
 static int disconnect_revokes(const struct gantry_client *c)
@@ -105,6 +109,7 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
+	gn_loop_clear_timer(c->role->loop, &c->notice);
 	gn_client_stop_requesters(c);
 	log_end(c);
 	gn_loop_post_own(c->role->loop, &c->last, destroy, c);
@@ -148,12 +153,14 @@ static bool can_retry(const struct gantry_client *c)
 }
 
 /*
- * The peer has no listener, or is busy. Connect again later. The timer closes this connection
- * first, which must not happen inside its callback.
+ * The peer has no listener (-ECONNREFUSED), or is busy (-EBUSY), with this text. Connect again
+ * later. The timer closes this connection first, which must not happen inside its callback.
  */
-static void retry_later(struct gantry_client *c)
+static void retry_later(struct gantry_client *c, int reason, const char *text)
 {
 	c->again = 1;
+	c->failed_connect = reason;
+	snprintf(c->text, sizeof(c->text), "%s", text);
 	c->pending = 0;
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_set_timer(c->role->loop, &c->retry, gn_now_ns() + RETRY_NS);
@@ -164,7 +171,7 @@ static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
 	unsigned type = c->pending;
 
 	if (p->verdict.status == GANTRY_S_BUSY && can_retry(c)) {
-		retry_later(c);
+		retry_later(c, -EBUSY, p->verdict.text);
 		return;
 	}
 	c->pending = 0;
@@ -185,7 +192,7 @@ static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
 static void take_end(struct gantry_client *c, const struct gn_parsed *p)
 {
 	if (p->verdict.status == GANTRY_S_BUSY && can_retry(c))
-		retry_later(c);
+		retry_later(c, -EBUSY, p->verdict.text);
 	else if (p->head.session == 0)
 		gn_client_end(c, gn_errno_of_status((unsigned)p->verdict.status),
 			      "%s: cannot connect to \"%s\" on device %s: %s", c->ep->where,
@@ -242,6 +249,8 @@ static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
 	if (c->lost || c->again)
 		return;
 	c->connecting = 0;
+	if (c->failed_connect == -ECONNREFUSED)
+		c->failed_connect = 0; /* a busy peer may still refuse HELLO */
 	gn_channel_start(&c->ch);
 	gn_client_hello(c);
 }
@@ -277,7 +286,9 @@ static void on_closed(void *arg, void *conn, int reason)
 	if (c->again)
 		return;
 	if (c->connecting && (reason == -ECONNREFUSED || reason == -EBUSY) && can_retry(c)) {
-		retry_later(c);
+		const char *why = c->ep->device->ops->refusal(c->ch.conn);
+
+		retry_later(c, reason, why ? why : strerror(-reason));
 		gn_channel_stop(&c->ch);
 	} else if (c->connecting) {
 		end_unconnected(c, reason);
@@ -344,6 +355,36 @@ static void try_connect(void *arg)
 	if (rc != 0)
 		gn_client_end(c, rc, "%s: cannot connect to \"%s\" on device %s: %s", ep->where,
 			      ep->service, ep->device->name, strerror(-rc));
+}
+
+/* Log once what the session waits for, if it is not open yet. */
+static void on_notice(void *arg)
+{
+	const struct gantry_client *c = arg;
+	const struct gn_endpoint *ep = c->ep;
+	const char *source = c->role->host.name, *service = ep->service, *device = ep->device->name;
+	char limit[GN_UNITS_BYTES];
+
+	if (c->state != GN_NEW || c->closing || c->lost)
+		return;
+	gn_time_format(limit, sizeof(limit), ep->connect_timeout_ns);
+	if (c->failed_connect == -ECONNREFUSED)
+		gn_log(GN_LOG_WARN, source,
+		       "waiting for a listener at \"%s\" on device %s (connect.timeout=%s)",
+		       service, device, limit);
+	else if (c->failed_connect)
+		gn_log(GN_LOG_WARN, source,
+		       "waiting for \"%s\" on device %s: %s (connect.timeout=%s)", service, device,
+		       c->text, limit);
+	else if (c->connecting)
+		gn_log(GN_LOG_WARN, source,
+		       "waiting for a connection to \"%s\" on device %s (connect.timeout=%s)",
+		       service, device, limit);
+	else
+		gn_log(GN_LOG_WARN, source,
+		       "waiting for the answer to %s from \"%s\" on device %s (control_timeout=%s)",
+		       gn_frame_name(c->pending), service, device,
+		       gn_time_format(limit, sizeof(limit), answer_within_ns(c, c->pending)));
 }
 
 static void on_silent(void *arg)
@@ -428,6 +469,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->retry = (struct gn_timer){.fn = try_connect, .arg = c};
 	c->deadline = (struct gn_timer){.fn = on_deadline, .arg = c};
 	c->alloc = (struct gn_timer){.fn = gn_client_make_more, .arg = c};
+	c->notice = (struct gn_timer){.fn = on_notice, .arg = c};
 	c->connecting = 1;
 	c->connect_until_ns = gn_now_ns() + c->ep->connect_timeout_ns;
 	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, true, on_silent, c);
@@ -445,6 +487,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->next = role->clients;
 	role->clients = c;
 	gn_loop_set_timer(role->loop, &c->retry, gn_now_ns());
+	gn_loop_set_timer(role->loop, &c->notice, gn_now_ns() + NOTICE_NS);
 	*client_p = c;
 	return 0;
 }
@@ -482,6 +525,7 @@ void gn_client_free(struct gantry_client *c)
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
+	gn_loop_clear_timer(c->role->loop, &c->notice);
 	gn_client_stop_requesters(c);
 	gn_client_drop_queues(c);
 	gn_channel_stop(&c->ch);

@@ -146,6 +146,17 @@ finish() { # wait for it; sets status and output
 	says 'cannot connect to "f" on device d: no listener there; start the role that serves it first (d: in this process)'
 }
 
+@test "a wait for a peer is logged, once, without a terminal" {
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set roles.load.connect.timeout=599s \
+		>"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
+	pid=$!
+	until_true grep -q 'roles.load: waiting for a listener at "f" on device d (connect.timeout=599s)$' "$BATS_TEST_TMPDIR/err"
+	kill -TERM "$pid"
+	finish
+	[ "$status" -eq 3 ]
+	[ "$(grep -c waiting "$BATS_TEST_TMPDIR/err")" -eq 1 ]
+}
+
 @test "a session that asks for more than the device can do is told so, also when the file gives no limit" {
 	gantry run -p "$GANTRY_PLUGINS" "$conf" --set devices.d.max_depth=8 --set roles.load.workload.depth=5
 	echo "$output"

@@ -65,9 +65,77 @@ static void a_relay_leaves_a_refusal_to_its_server_end(void)
 	TEST_ASSERT_EQUAL_STRING("", said);
 }
 
+/* The next attempt to connect, after one that failed. */
+static void connects_again(void)
+{
+	fake_core_turn(&fc);
+	fake_core_pass(&fc, 50 * GN_NS_PER_MS, 50 * GN_NS_PER_MS);
+	conn = fake_pending(&fc.ft);
+	TEST_ASSERT_NOT_NULL(conn);
+}
+
+/* Attempts fail for a second, and then for half a second more. */
+static void fails_on(int reason, const char *refusal)
+{
+	open_client();
+	listen_to(GN_LOG_WARN);
+	for (unsigned ms = 0; ms < 1500; ms += 50) {
+		TEST_ASSERT_EQUAL_UINT_MESSAGE(ms >= 1000, count("\n"), said);
+		conn->refusal = refusal;
+		fake_close(conn, reason);
+		connects_again();
+	}
+}
+
+static void a_wait_for_a_listener_is_logged_once(void)
+{
+	fails_on(-ECONNREFUSED, NULL);
+	one_line(
+		"warn: waiting for a listener at \"volume0\" on device dev0 (connect.timeout=2s)\n");
+	fake_accept(conn);
+	fake_core_turn(&fc);
+	answer(GN_FRAME_HELLO);
+	fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
+	one_line("waiting for a listener");
+}
+
+static void a_wait_for_a_busy_peer_has_its_reason(void)
+{
+	fails_on(-EBUSY, "busy: listen.max_sessions=1 reached by all peers");
+	one_line(
+		"warn: waiting for \"volume0\" on device dev0: busy: listen.max_sessions=1 reached by "
+		"all peers (connect.timeout=2s)\n");
+}
+
+static void a_wait_for_an_answer_is_logged_once(void)
+{
+	for (unsigned i = OPENED; i <= GREETED; i++) {
+		reach((enum point)i);
+		listen_to(GN_LOG_WARN);
+		fake_core_pass(&fc, GN_NS_PER_S - 1, GN_NS_PER_S);
+		TEST_ASSERT_EQUAL_STRING("", said);
+		fake_core_pass(&fc, GN_NS_PER_S / 2, GN_NS_PER_S);
+		if (i == OPENED)
+			one_line("warn: waiting for a connection to \"volume0\" on device dev0 "
+				 "(connect.timeout=2s)\n");
+		else if (i == CONNECTED)
+			one_line(
+				"warn: waiting for the answer to hello from \"volume0\" on device dev0 "
+				"(control_timeout=5s)\n");
+		else
+			TEST_ASSERT_EQUAL_STRING("", said);
+		fc.rh->client_abort(client);
+		closed(-ECANCELED);
+		again();
+	}
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
+	RUN_TEST(a_wait_for_a_listener_is_logged_once);
+	RUN_TEST(a_wait_for_a_busy_peer_has_its_reason);
+	RUN_TEST(a_wait_for_an_answer_is_logged_once);
 	RUN_TEST(only_a_session_that_started_is_lost);
 	RUN_TEST(a_relay_leaves_a_refusal_to_its_server_end);
 	return UNITY_END();
