@@ -368,10 +368,11 @@ static int check_claimed(const char *path, const struct stat *st, char *why)
 		weakness = "is writable by other users";
 	if (!weakness)
 		return 0;
-	snprintf(why, GN_PATH_WHY,
-		 "the directory %.300s %s (owner=%u, mode=%04o): fix its owner or mode, or use another "
-		 "directory",
-		 path, weakness, (unsigned)st->st_uid, (unsigned)st->st_mode & 07777);
+	snprintf(
+		why, GN_PATH_WHY,
+		"the directory %.300s %s (owner=%u, mode=%04o): fix its owner or mode, or use another "
+		"directory",
+		path, weakness, (unsigned)st->st_uid, (unsigned)st->st_mode & 07777);
 	return -EPERM;
 }
 

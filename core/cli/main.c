@@ -62,7 +62,8 @@ static const struct {
 	{"json", 'j', NULL, GN_CLI_JSON, "print JSON"},
 	{"plugin-dir", 'p', "DIR", GN_CLI_PLUGIN_DIR,
 	 "search plugins only in this directory; may be repeated"},
-	{"verbose", 'v', NULL, GN_CLI_VERBOSE, "log more; twice: everything"},
+	{"verbose", 'v', NULL, GN_CLI_VERBOSE,
+	 "log listeners and sessions; twice: also control messages"},
 	{"help", 'h', NULL, GN_CLI_HELP, "show this help"},
 	{"version", 'V', NULL, GN_CLI_VERSION, "print the version"},
 };

@@ -2,12 +2,23 @@
 #include "session/channel.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define MISSED_BEATS 4
 #define BEAT_STEPS 8 /* parts of a heartbeat interval; timers expire at multiples of a part */
+
+/* Log a frame, except keepalives. */
+static void log_frame(const struct gn_channel *ch, const char *what, unsigned type, uint32_t id,
+		      int status)
+{
+	if (type != GN_FRAME_PING)
+		gn_log(GN_LOG_DEBUG, "session", "%s %s session=%llx id=%u device=%s status=%d",
+		       what, gn_frame_name(type), (unsigned long long)ch->session, id,
+		       ch->device->name, status);
+}
 
 /*
  * Round the time up, so that the timers of many sessions of a process expire together and wake the
@@ -61,9 +72,14 @@ void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t h
 	};
 }
 
+static void heard(struct gn_channel *ch)
+{
+	ch->heard_ns = gn_now_ns();
+}
+
 void gn_channel_start(struct gn_channel *ch)
 {
-	gn_channel_frame_received(ch);
+	heard(ch);
 	beat_at(ch, ch->heard_ns + ch->patience_ns);
 }
 
@@ -75,9 +91,11 @@ void gn_channel_stop(struct gn_channel *ch)
 	ch->conn = NULL;
 }
 
-void gn_channel_frame_received(struct gn_channel *ch)
+void gn_channel_received(struct gn_channel *ch, const struct gn_parsed *p)
 {
-	ch->heard_ns = gn_now_ns();
+	heard(ch);
+	log_frame(ch, p->answer ? "received answer to" : "received", p->type, p->head.id,
+		  p->verdict.status);
 }
 
 bool gn_channel_take_ping(struct gn_channel *ch, uint32_t id)
@@ -114,5 +132,8 @@ int gn_channel_send(struct gn_channel *ch, unsigned type, uint32_t id,
 	len = gn_frame_build(buf, type, id, ch->session, verdict, payload, payload_len);
 	rc = ch->device->ops->send_ctrl(ch->conn, buf, len);
 	explicit_bzero(buf, len); /* a HELLO contains the secret */
+	if (rc == 0)
+		log_frame(ch, verdict && type != GN_FRAME_END ? "sent answer to" : "sent", type, id,
+			  verdict ? verdict->status : 0);
 	return rc;
 }

@@ -43,8 +43,8 @@ void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t h
 void gn_channel_start(struct gn_channel *ch);
 /* Stop the heartbeat and disconnect. A second call has no effect. */
 void gn_channel_stop(struct gn_channel *ch);
-/* Record that a frame was received. */
-void gn_channel_frame_received(struct gn_channel *ch);
+/* A valid frame was received: restart the heartbeat. */
+void gn_channel_received(struct gn_channel *ch, const struct gn_parsed *p);
 /*
  * Process a received PING with this id. Answers a request, because the heartbeat interval of the
  * peer may be shorter. Returns true if the PING is the answer to gn_channel_ask().

@@ -57,9 +57,9 @@ struct gantry_client {
 	int released;               /* result of client_regions_released, see session_role.h */
 
 	int connecting, closing, lost, destroyed;
-	int again; /* no listener or busy: `retry` closes the connection and connects again */
-	int ran;   /* IO may have been submitted */
-	int started;      /* the peer answered START */
+	int again;   /* no listener or busy: `retry` closes the connection and connects again */
+	int ran;     /* IO may have been submitted */
+	int started; /* the peer answered START */
 	int tearing_down; /* BYE was answered */
 	int reason;
 	char text[GN_FRAME_TEXT + 64]; /* of `reason`, or of a peer that was busy */

@@ -227,7 +227,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 		gn_client_end(c, -EPROTO, "%s: malformed frame", c->ep->where);
 		return;
 	}
-	gn_channel_frame_received(&c->ch);
+	gn_channel_received(&c->ch, &p);
 	if (p.type == GN_FRAME_PING && !p.answer) {
 		gn_channel_take_ping(&c->ch, p.head.id);
 		return;
@@ -348,6 +348,8 @@ static void try_connect(void *arg)
 	gn_channel_stop(&c->ch); /* of the previous attempt */
 	c->again = 0;
 	c->connecting = 1;
+	gn_log(GN_LOG_DEBUG, c->role->host.name, "connecting id=%llx device=%s service=%s",
+	       (unsigned long long)c->attr.id, ep->device->name, ep->service);
 	rc = ep->device->ops->connect(ep->device->dev, ep->service, &conn_events, c, &c->ch.conn);
 	gn_device_kick(ep->device);
 	gn_loop_set_timer(c->role->loop, &c->deadline,

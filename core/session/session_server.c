@@ -126,7 +126,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 		broke_protocol(s, "malformed frame");
 		return;
 	}
-	gn_channel_frame_received(&s->ch);
+	gn_channel_received(&s->ch, &p);
 	if (p.type == GN_FRAME_END) {
 		gn_session_refuse(s, "%s", p.verdict.text);
 		gn_session_end(s, -ECONNRESET);

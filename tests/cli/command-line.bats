@@ -35,6 +35,33 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 	done
 }
 
+@test "-v logs listeners and sessions, twice control messages" {
+	for plugin in target initiator memory loop; do
+		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
+	done
+	cat >"$BATS_TEST_TMPDIR/t.conf" <<-'END'
+		runtime = { stat = false; };
+		devices = { d = { transport = "loop"; }; };
+		roles = {
+		  store = { role = "target"; listen = { device = "d"; name = "v"; };
+		    backend = { type = "memory"; size = "1MiB"; }; };
+		  load = { role = "initiator"; connect = { device = "d"; name = "v"; }; workload = { ops = 10; }; };
+		};
+	END
+	gantry run -p "$GANTRY_PLUGINS" "$BATS_TEST_TMPDIR/t.conf"
+	[ "$status" -eq 0 ]
+	[[ "$output" != *"session started"* ]]
+	gantry run -p "$GANTRY_PLUGINS" "$BATS_TEST_TMPDIR/t.conf" -v
+	[ "$status" -eq 0 ]
+	says "info roles.store: listening device=d service=v"
+	says "info roles.load: session started id="
+	[[ "$output" != *" debug "* ]]
+	gantry run -p "$GANTRY_PLUGINS" "$BATS_TEST_TMPDIR/t.conf" -v -v
+	[ "$status" -eq 0 ]
+	says "debug session: sent hello session="
+	says "debug session: received bye session="
+}
+
 @test "the version, as text and as JSON" {
 	gantry version
 	[ "$status" -eq 0 ]

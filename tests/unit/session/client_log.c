@@ -130,9 +130,36 @@ static void a_wait_for_an_answer_is_logged_once(void)
 	}
 }
 
+static void control_messages_are_logged_for_those_who_ask(void)
+{
+	static const struct gn_verdict gone = {.status = GANTRY_S_CANCELED, .text = "gone"};
+
+	listen_to(GN_LOG_DEBUG);
+	open_client();
+	one_line("debug: connecting id=5e551077 device=dev0 service=volume0\n");
+	fake_accept(conn);
+	fake_core_turn(&fc);
+	answer(GN_FRAME_HELLO);
+	fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
+	say(GN_FRAME_END, 0, FAKE_SESSION, &gone, NULL, 0);
+	closed(-ECANCELED);
+	TEST_ASSERT_NOT_NULL_MESSAGE(
+		strstr(said,
+		       "debug: sent hello session=5e551077 id=1 device=dev0 status=0\n"
+		       "debug: received answer to hello session=5e551077 id=1 device=dev0 status=0\n"
+		       "debug: sent query session=5e551077 id=2 device=dev0 status=0\n"
+		       "debug: received end session=5e551077 id=0 device=dev0 status="),
+		said);
+	again();
+	listen_to(GN_LOG_INFO);
+	reach(STARTED);
+	one_line("info: session started");
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
+	RUN_TEST(control_messages_are_logged_for_those_who_ask);
 	RUN_TEST(a_wait_for_a_listener_is_logged_once);
 	RUN_TEST(a_wait_for_a_busy_peer_has_its_reason);
 	RUN_TEST(a_wait_for_an_answer_is_logged_once);
