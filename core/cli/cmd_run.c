@@ -226,13 +226,52 @@ static int print_run(const struct gn_cli *cli, const json_t *report)
 	return GN_EXIT_OK;
 }
 
+/* True if the role has work, but never had a session: its report would be all zeroes. */
+static bool never_connected(const struct gn_topo_role *role)
+{
+	return role->started && works(role) && gn_role_no_session(role->role);
+}
+
+/*
+ * If no role that has work ever had a session, print the reasons in place of the report. Returns
+ * false, without output, if one had.
+ */
+static bool print_unconnected(const struct run *run)
+{
+	const struct gn_topology *t = &run->topology;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		if (t->roles[i].started && works(&t->roles[i]) && !never_connected(&t->roles[i]))
+			return false;
+		n += never_connected(&t->roles[i]);
+	}
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		const char *why;
+
+		if (!never_connected(&t->roles[i]))
+			continue;
+		why = gn_role_no_session(t->roles[i].role);
+		printf("roles.%s: no session: ", t->roles[i].name);
+		gn_report_print_plain(stdout, *why               ? why
+					      : run->interrupted ? "interrupted"
+								 : "see the log above");
+		putchar('\n');
+	}
+	return n > 0;
+}
+
 static int print_report(struct run *run,
 			int (*print)(const struct gn_cli *cli, const json_t *report))
 {
 	struct gn_report report;
-	json_t *tree = write_report(run, &report, true);
-	int code = tree ? print(run->cli, tree) : gn_cli_fail(GN_EXIT_FAILED, "out of memory");
+	json_t *tree;
+	int code;
 
+	if (!run->cli->json && print_unconnected(run))
+		return GN_EXIT_OK;
+	tree = write_report(run, &report, true);
+	code = tree ? print(run->cli, tree) : gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	gn_report_fini(&report);
 	return code;
 }
@@ -246,7 +285,7 @@ static void name_failures(const struct run *run)
 
 	gn_cli_flush();
 	for (uint32_t i = 0; i < t->n_roles && !run->cli->json; i++)
-		if (t->roles[i].finished && t->roles[i].status)
+		if (t->roles[i].finished && t->roles[i].status && !never_connected(&t->roles[i]))
 			gn_cli_fail(GN_EXIT_FAILED,
 				    "%s: roles.%s failed; see the log above the report", t->file,
 				    t->roles[i].name);

@@ -136,6 +136,42 @@ static void print_percentiles(FILE *out, const char *key, const json_t *value, i
 	fputc('\n', out);
 }
 
+/* True for how much of its work a role has done: { "done", "target", "unit" }. */
+static bool is_progress(const char *key, const json_t *value)
+{
+	return !strcmp(key, "progress") && json_is_string(json_object_get(value, "unit")) &&
+	       gn_report_number(value, "target", 0) > 0;
+}
+
+/* Format an amount: with a unit for "ns" and "bytes", else the number alone. */
+static void format_amount(char *dst, double amount, const char *unit)
+{
+	if (!strcmp(unit, "ns"))
+		gn_time_format(dst, TEXT_BYTES, (uint64_t)amount);
+	else if (!strcmp(unit, "bytes"))
+		gn_size_format(dst, TEXT_BYTES, (uint64_t)amount);
+	else
+		snprintf(dst, TEXT_BYTES, "%.0f", amount);
+}
+
+static void print_progress(FILE *out, const char *key, const json_t *value, int indent)
+{
+	const char *unit = json_string_value(json_object_get(value, "unit"));
+	double done = gn_report_number(value, "done", 0),
+	       target = gn_report_number(value, "target", 0);
+	char done_text[TEXT_BYTES], target_text[TEXT_BYTES];
+
+	format_amount(done_text, done, unit);
+	format_amount(target_text, target, unit);
+	start_line(out, key, strlen(key), indent);
+	fprintf(out, "%s of %s", done_text, target_text);
+	if (strcmp(unit, "ns") != 0 && strcmp(unit, "bytes") != 0) {
+		fputc(' ', out);
+		gn_report_print_plain(out, unit);
+	}
+	fprintf(out, " (%.0f%%)\n", 100 * done / target);
+}
+
 static bool is_empty(const json_t *value)
 {
 	return json_is_object(value) ? json_object_size(value) == 0
@@ -189,6 +225,8 @@ static void print_value(FILE *out, const char *key, const json_t *value, int ind
 		return;
 	if (is_percentiles(value)) {
 		print_percentiles(out, key, value, indent);
+	} else if (is_progress(key, value)) {
+		print_progress(out, key, value, indent);
 	} else if (json_is_array(value)) {
 		print_array(out, key, value, indent);
 	} else if (!json_is_object(value)) {

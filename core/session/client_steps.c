@@ -158,6 +158,7 @@ static void answered_start(struct gantry_client *c, const void *payload)
 {
 	(void)payload;
 	c->started = 1;
+	c->role->had_session = 1;
 	gn_log(GN_LOG_INFO, c->role->host.name,
 	       "session started id=%llx device=%s service=%s lanes=%u depth=%u",
 	       (unsigned long long)c->attr.id, c->ep->device->name, c->ep->service, c->attr.lanes,

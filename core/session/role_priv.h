@@ -6,6 +6,7 @@
 #ifndef GN_SESSION_ROLE_PRIV_H
 #define GN_SESSION_ROLE_PRIV_H
 
+#include "session/frame.h"
 #include "session/session_role.h"
 #include "session/session_server.h"
 
@@ -28,6 +29,8 @@ struct gn_role {
 
 	struct gn_server server;
 	struct gantry_client *clients;
+	int had_client, had_session;         /* of all clients: opened one; one has started */
+	char no_session[GN_FRAME_TEXT + 64]; /* why the last client did not start a session */
 	/* counters of late replies, one for each lane; NULL before the first client */
 	uint64_t **late_replies;
 	struct gn_role_timer *timers; /* timers of the plugin */

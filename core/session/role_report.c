@@ -24,6 +24,11 @@ void gn_role_report(struct gn_role *role, struct gantry_writer *w)
 	w->end(w);
 }
 
+const char *gn_role_no_session(const struct gn_role *role)
+{
+	return role->had_client && !role->had_session ? role->no_session : NULL;
+}
+
 /* -- gantry check -- */
 
 void gn_role_plan_listen(const struct gn_role *role, struct gantry_plan *plan)

@@ -112,6 +112,8 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	gn_loop_clear_timer(c->role->loop, &c->notice);
 	gn_client_stop_requesters(c);
 	log_end(c);
+	if (!c->started && c->reason != 0)
+		snprintf(c->role->no_session, sizeof(c->role->no_session), "%s", c->text);
 	gn_loop_post_own(c->role->loop, &c->last, destroy, c);
 }
 
@@ -488,6 +490,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	}
 	c->next = role->clients;
 	role->clients = c;
+	role->had_client = 1;
 	gn_loop_set_timer(role->loop, &c->retry, gn_now_ns());
 	gn_loop_set_timer(role->loop, &c->notice, gn_now_ns() + NOTICE_NS);
 	*client_p = c;

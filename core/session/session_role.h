@@ -110,6 +110,13 @@ uint32_t gn_role_log_held(struct gn_role *role, enum gn_log_level level);
 /* gn_role_destroy - destroy a role, after `finished` or a failed start. */
 void gn_role_destroy(struct gn_role **role_p);
 /*
+ * gn_role_no_session - why a role that opened sessions never had one
+ *
+ * Returns  NULL: a session has started, or the role opened none. Else the reason of the last one;
+ *          empty: the role ended it. Valid until the role opens a session or is destroyed
+ */
+const char *gn_role_no_session(const struct gn_role *role);
+/*
  * gn_role_report - write the object of the role: values of the plugin, stages, backend, sessions,
  * counters.
  */

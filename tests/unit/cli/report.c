@@ -62,6 +62,38 @@ static void tree_has_what_was_written(void)
 		2, json_array_size(json_object_get(json_object_get(report.root, "a"), "list")));
 }
 
+static void write_progress(uint64_t done, uint64_t target, const char *unit)
+{
+	struct gantry_writer *w = &report.w;
+
+	w->object(w, "progress");
+	w->u64(w, "done", done);
+	w->u64(w, "target", target);
+	w->string(w, "unit", unit);
+	w->end(w);
+}
+
+static void progress_has_its_unit(void)
+{
+	static const struct {
+		uint64_t done, target;
+		const char *unit, *text;
+	} table[] = {
+		{1500000000, 10000000000, "ns", "progress                  1.50s of 10s (15%)\n"},
+		{4096, 8192, "bytes", "progress                  4KiB of 8KiB (50%)\n"},
+		{7, 1000, "ops", "progress                  7 of 1000 ops (1%)\n"},
+		{0, 0, "ops",
+		 "progress\n  done                    0\n  target                  0\n  unit                    ops\n"},
+	};
+
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		write_progress(table[i].done, table[i].target, table[i].unit);
+		shows(table[i].text);
+		tearDown();
+		setUp();
+	}
+}
+
 static void unbalanced_writers_give_no_tree(void)
 {
 	report.w.object(&report.w, "open");
@@ -179,6 +211,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(tree_has_what_was_written);
+	RUN_TEST(progress_has_its_unit);
 	RUN_TEST(unbalanced_writers_give_no_tree);
 	RUN_TEST(too_deep_gives_no_tree_and_stays_balanced);
 	RUN_TEST(values_that_json_cannot_hold_are_replaced);
