@@ -393,9 +393,52 @@ static void list(struct gantry_writer *w, const char *key, const char *severity,
 	w->end(w);
 }
 
-static void print_text(const struct check *check, const json_t *tree)
+/* Print a string of the tree, or nothing. */
+static void print_string(const char *before, const json_t *string, const char *after)
 {
-	gn_report_print_text(stdout, tree, 0);
+	if (!json_is_string(string))
+		return;
+	fputs(before, stdout);
+	gn_report_print_plain(stdout, json_string_value(string));
+	fputs(after, stdout);
+}
+
+static void print_endpoint(const char *before, const json_t *endpoint)
+{
+	print_string(before, json_object_get(endpoint, "service"), "\"");
+	print_string(" on device ", json_object_get(endpoint, "device"), "");
+}
+
+/* Print one line: roles.NAME: PLUGIN, LANES, where it listens and connects, its pipeline */
+static void print_role(const char *name, const json_t *role)
+{
+	const json_t *pipeline = json_object_get(role, "pipeline"), *item;
+	double lanes = gn_report_number(role, "lanes", 0);
+	size_t i;
+
+	fputs("roles.", stdout);
+	gn_report_print_plain(stdout, name);
+	print_string(": ", json_object_get(role, "role"), "");
+	printf(", %.0f lane%s", lanes, lanes == 1 ? "" : "s");
+	print_endpoint(", listens at \"", json_object_get(role, "listen"));
+	json_array_foreach (json_object_get(role, "connects"), i, item)
+		print_endpoint(i ? " and \"" : ", connects to \"", item);
+	json_array_foreach (pipeline, i, item)
+		print_string(i ? " -> " : ", pipeline ", item, "");
+	putchar('\n');
+}
+
+/* verbose: print all values, as tables; else one line for each role. */
+static void print_text(const struct check *check, const json_t *tree, bool verbose)
+{
+	const char *name;
+	json_t *role;
+
+	if (verbose)
+		gn_report_print_text(stdout, tree, 0);
+	else
+		json_object_foreach (json_object_get(tree, "roles"), name, role)
+			print_role(name, role);
 	for (size_t i = 0; i < gn_errs_kept(&check->warnings); i++)
 		printf("warning: %s\n", check->warnings.text[i]);
 	if (!check->errs.n)
@@ -427,7 +470,7 @@ static int print(struct check *check, const struct gn_cli *cli, bool opened)
 	if (cli->json || !gn_report_tree(&report))
 		code = gn_cli_print_json(gn_report_tree(&report));
 	else
-		print_text(check, gn_report_tree(&report));
+		print_text(check, gn_report_tree(&report), cli->topology.verbose != 0);
 	gn_report_fini(&report);
 	return code;
 }

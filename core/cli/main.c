@@ -24,8 +24,9 @@
 static const struct gn_command commands[] = {
 	{"run", "FILE", "run the roles of a configuration, all or those named", TOPOLOGY, 1, 1,
 	 gn_cli_run},
-	{"check", "FILE", "load and check everything that a configuration names, start nothing",
-	 TOPOLOGY, 1, 1, gn_cli_check},
+	{"check", "FILE",
+	 "check a configuration and this machine, start nothing (-v: print all values)", TOPOLOGY,
+	 1, 1, gn_cli_check},
 	{"copy", "SRC DST",
 	 "copy between a volume (\"volume:\" or \"volume:ROLE\") and a file or block device",
 	 TOPOLOGY | GN_CLI_CONFIG, 2, 2, gn_cli_copy},

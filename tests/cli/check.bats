@@ -27,7 +27,7 @@ setup() {
 	END
 }
 
-# check KIB OPTION... - run `gantry check` in a process that may lock KIB of memory; 0: any amount
+# check KIB OPTION... - run `gantry check -v` in a process that may lock KIB of memory; 0: any amount
 check() {
 	local limit=$1 drop=
 	shift
@@ -35,7 +35,7 @@ check() {
 	[ "$limit" -ne 0 ] || drop=
 	[ "$limit" -eq 0 ] || ulimit -S -l "$limit"
 	# shellcheck disable=SC2086 # words
-	run $drop "$GANTRY" check -p "$tiny" -p "$GANTRY_PLUGINS" "$conf" "$@"
+	run $drop "$GANTRY" check -v -p "$tiny" -p "$GANTRY_PLUGINS" "$conf" "$@"
 	echo "$output"
 }
 
@@ -50,6 +50,23 @@ lacks() {
 needs_a_limit() {
 	ulimit -S -l 4096 2>/dev/null || skip "cannot set RLIMIT_MEMLOCK"
 	[ "$(id -u)" -ne 0 ] || setpriv --bounding-set=-ipc_lock true 2>/dev/null || skip "cannot give up CAP_IPC_LOCK"
+}
+
+@test "without -v: one line for each role, and ok" {
+	[ -e "$GANTRY_PLUGINS/noop.so" ] || skip "built without the plugin noop"
+	sed -i 's/lanes = 2;/lanes = 1; stages = ( { type = "noop"; } );/' "$conf"
+	run "$GANTRY" check -p "$tiny" -p "$GANTRY_PLUGINS" "$conf"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$output" = "roles.store: target, 1 lane, listens at \"192.0.2.7:4791\" on device nic, pipeline memory
+roles.bridge: gateway, 1 lane, listens at \"volume0\" on device dpu, connects to \"192.0.2.7:4791\" on device nic, pipeline link
+roles.load: initiator, 1 lane, connects to \"192.0.2.7:4791\" on device nic, pipeline noop -> link
+$conf: ok" ]
+	run "$GANTRY" check -p "$tiny" -p "$GANTRY_PLUGINS" "$conf" --set devices.nic.max_depth=3 --role load
+	[ "$status" -eq 2 ]
+	[ "${lines[0]}" = 'roles.load: initiator, 1 lane, connects to "192.0.2.7:4791" on device nic, pipeline noop -> link' ]
+	[[ "${lines[1]}" == "gantry: $conf:12: roles.load.workload.depth: "* ]]
+	[ "${#lines[@]}" -eq 2 ]
 }
 
 @test "sums of all roles that use a device" {
@@ -75,7 +92,7 @@ needs_a_limit() {
 	cd "$BATS_TEST_TMPDIR"
 	(
 		ulimit -S -n 64
-		"$GANTRY" check -p "$tiny" -p "$GANTRY_PLUGINS" "$conf" | grep "file descriptors allowed *$(ulimit -H -n)$"
+		"$GANTRY" check -v -p "$tiny" -p "$GANTRY_PLUGINS" "$conf" | grep "file descriptors allowed *$(ulimit -H -n)$"
 	)
 	ulimit -n 64
 	check 0

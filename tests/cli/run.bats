@@ -84,7 +84,7 @@ finish() { # wait for it; sets status and output
 	gantry run -p "$GANTRY_PLUGINS" "$conf"
 	echo "$output"
 	[ "$status" -eq 0 ]
-	gantry check -p "$GANTRY_PLUGINS" "$conf"
+	gantry check -v -p "$GANTRY_PLUGINS" "$conf"
 	says "service             192.0.2.7:4791"
 }
 
@@ -371,7 +371,7 @@ finish() { # wait for it; sets status and output
 }
 
 @test "check describes what run would make, and leaves nothing behind" {
-	gantry check -p "$GANTRY_PLUGINS" "$conf"
+	gantry check -v -p "$GANTRY_PLUGINS" "$conf"
 	echo "$output"
 	[ "$status" -eq 0 ]
 	says "pipeline              stats, link"
