@@ -14,7 +14,8 @@ struct role_conf {
 
 const struct gantry_option gn_role_options[] = {
 	{"lanes", GANTRY_OPT_INT, offsetof(struct role_conf, lanes), "1", 1, GN_TOPOLOGY_LANES_MAX,
-	 NULL, NULL, "Number of lanes of this role; each runs on a thread and has its own queues."},
+	 NULL, NULL,
+	 "Number of lanes of this role. Each has its own queues; runtime.threads selects its thread."},
 	GANTRY_OPTION_END,
 };
 

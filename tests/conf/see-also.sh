@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# see-also.sh - an installed page names no page in SEE ALSO that is not installed with it
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-see-also.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM HUP
+n=0
+
+# is WHAT EXPECTED - compare the page that was made
+is()
+{
+	n=$((n + 1))
+	if [ "$2" = "$(cat "$tmp/made")" ]; then
+		echo "ok $n - $1"
+	else
+		echo "not ok $n - $1"
+		sed 's/^/# /' "$tmp/made"
+	fi
+}
+
+# installed PAGE... - make the page as it is installed with these
+installed()
+{
+	"${AWK:-awk}" -v pages='gantry.1 gantry-crc.7 gantry-trace.7' -v installed="$*" -f "$top_srcdir/man/see-also.awk" \
+		"$tmp/page" >"$tmp/made"
+}
+
+page()
+{
+	printf '%s\n' '.Sh NAME' '.Xr gantry-trace 7' '.Sh SEE ALSO' "$@" '.Sh HISTORY' 'None.'
+}
+
+echo "1..5"
+page '.Xr gantry 1 ,' '.Xr gantry-crc 7 ,' '.Xr gantry-trace 7 ,' '.Xr unix 7' >"$tmp/page"
+installed gantry.1 gantry-crc.7 gantry-trace.7
+is "all are installed" "$(cat "$tmp/page")"
+installed gantry.1 gantry-trace.7
+is "one in the middle is not" "$(page '.Xr gantry 1 ,' '.Xr gantry-trace 7 ,' '.Xr unix 7')"
+page '.Xr gantry 1 ,' '.Xr gantry-crc 7 ,' '.Xr gantry-trace 7' >"$tmp/page"
+installed gantry.1
+is "the last ones are not" "$(page '.Xr gantry 1')"
+
+count()
+{
+	for page in "$top_srcdir"/man/*.[1357]; do
+		"${AWK:-awk}" -v pages="$(cd "$top_srcdir/man" && echo *.[1357])" -v installed="$1" -f "$top_srcdir/man/see-also.awk" \
+			"$page" >"$tmp/page"
+		cmp -s "$page" "$tmp/page" || echo "${page##*/}"
+	done | wc -l
+}
+count "$(cd "$top_srcdir/man" && echo *.[1357])" >"$tmp/made"
+is "no page changes if all are installed" 0
+[ "$(count gantry.1)" -gt 5 ] && echo pages change >"$tmp/made"
+is "many pages change if only one is installed" "pages change"
