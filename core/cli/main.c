@@ -22,25 +22,23 @@
 #define TOPOLOGY (GLOBAL | GN_CLI_ROLE | GN_CLI_SET)
 
 static const struct gn_command commands[] = {
-	{"run", "FILE", "run the roles of a configuration, all or those named", TOPOLOGY, 1, 1,
-	 gn_cli_run},
+	{"run", "FILE", "run the roles of a configuration", TOPOLOGY, 1, 1, gn_cli_run},
 	{"check", "FILE",
 	 "check a configuration and this machine, start nothing (-v: print all values)", TOPOLOGY,
 	 1, 1, gn_cli_check},
 	{"copy", "SRC DST",
-	 "copy between a volume (\"volume:\" or \"volume:ROLE\") and a file or block device",
+	 "copy a volume (\"volume:\" or \"volume:ROLE\") to a file or block device, or back",
 	 TOPOLOGY | GN_CLI_CONFIG, 2, 2, gn_cli_copy},
-	{"plugins", "[NAME]...", "list the plugins, their files and their options",
+	{"plugins", "[NAME]...", "list plugins with their versions and files",
 	 GLOBAL | GN_CLI_OPTIONS | GN_CLI_CONFIG, 0, SIZE_MAX, gn_cli_plugins},
-	{"devices", "[FILE]",
-	 "list what the transports find on this machine, and the devices of a configuration",
+	{"devices", "[FILE]", "list the devices of this machine, and those of a configuration",
 	 TOPOLOGY, 0, 1, gn_cli_devices},
 	{"options", "[NAME]...",
-	 "show what plugins and the sections runtime, role, listen and connect accept",
+	 "list the options of plugins and of the sections runtime, role, listen and connect",
 	 GLOBAL | GN_CLI_CONFIG | GN_CLI_MDOC, 0, SIZE_MAX, gn_cli_options},
-	{"env", "host|dpu", "print what a shell needs to build and run a program written for DOCA",
+	{"env", "host|dpu", "print shell commands that prepare for programs written for DOCA",
 	 GLOBAL, 1, 1, gn_cli_env},
-	{"stat", "[NAME]", "show what running gantry processes (with a role NAME) are doing",
+	{"stat", "[NAME]", "print the reports of running gantry processes, or of the role NAME",
 	 GLOBAL | GN_CLI_DIR, 0, 1, gn_cli_stat},
 	{"version", "", "print the version", GLOBAL, 0, 0, gn_cli_version},
 	{NULL, NULL, NULL, 0, 0, 0, NULL},
@@ -56,9 +54,9 @@ static const struct {
 	{"role", 0, "NAME", GN_CLI_ROLE, "only this role; may be repeated"},
 	{"set", 0, "KEY.PATH=VALUE", GN_CLI_SET,
 	 "override a value of the configuration; may be repeated"},
-	{"config", 'c', "FILE", GN_CLI_CONFIG, "the configuration"},
+	{"config", 'c', "FILE", GN_CLI_CONFIG, "the configuration file"},
 	{"dir", 0, "DIR", GN_CLI_DIR, "directory of the sockets of running processes"},
-	{"options", 'o', NULL, GN_CLI_OPTIONS, "show the options of each plugin"},
+	{"options", 'o', NULL, GN_CLI_OPTIONS, "list the options of each plugin as well"},
 	{"mdoc", 0, NULL, GN_CLI_MDOC, "print items for the list of a manual page"},
 	{"json", 'j', NULL, GN_CLI_JSON, "print JSON"},
 	{"plugin-dir", 'p', "DIR", GN_CLI_PLUGIN_DIR,
@@ -66,7 +64,7 @@ static const struct {
 	{"verbose", 'v', NULL, GN_CLI_VERBOSE,
 	 "log listeners and sessions; twice: also control messages"},
 	{"help", 'h', NULL, GN_CLI_HELP, "show this help"},
-	{"version", 'V', NULL, GN_CLI_VERSION, "print the version"},
+	{"version", 'V', NULL, GN_CLI_VERSION, "print the version; only without COMMAND"},
 };
 
 #define N_OPTIONS (sizeof(options) / sizeof(options[0]))
@@ -136,11 +134,11 @@ void gn_cli_add_word(struct gn_strlist *words, const char *word)
 
 /* -- help -- */
 
-static void print_options(unsigned accepts)
+static void print_options(const char *title, unsigned accepts)
 {
 	char left[48];
 
-	puts("\nOptions:");
+	printf("\n%s:\n", title);
 	for (size_t i = 0; i < N_OPTIONS; i++) {
 		if (!(options[i].bit & accepts))
 			continue;
@@ -155,7 +153,7 @@ static int help_command(const struct gn_command *command)
 {
 	printf("gantry %s - %s\n\nUsage: gantry %s [OPTION]...%s%s\n", command->name, command->help,
 	       command->name, *command->args ? " " : "", command->args);
-	print_options(command->accepts);
+	print_options("Options", command->accepts);
 	return GN_EXIT_OK;
 }
 
@@ -165,10 +163,13 @@ static int help(void)
 	     "Usage: gantry COMMAND [OPTION]... [ARGUMENT]...\n\nCommands:");
 	for (const struct gn_command *c = commands; c->name; c++)
 		printf("  %-8s %-10s %s\n", c->name, c->args, c->help);
-	print_options(GLOBAL | GN_CLI_VERSION);
-	puts("\nExit status: 0 success;  1 an IO, a session or a device failed; 2 wrong command line or\n"
-	     "configuration; 3 a signal ended it before the work was done.\n\n"
-	     "gantry COMMAND --help has details; the manual pages are gantry(1) and gantry.conf(5).");
+	print_options("Options of all commands", GLOBAL | GN_CLI_VERSION);
+	puts("\nExit status:\n"
+	     "  0  success\n"
+	     "  1  an IO, a session or a device failed\n"
+	     "  2  the command line or the configuration is wrong\n"
+	     "  3  a signal ended the process before its work was done\n\n"
+	     "\"gantry COMMAND --help\" lists the options of a command. See gantry(1) and gantry.conf(5).");
 	return GN_EXIT_OK;
 }
 

@@ -21,7 +21,13 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 @test "help lists every command and the exit status" {
 	gantry --help
 	[ "$status" -eq 0 ]
-	for word in run check copy plugins options stat version "Exit status"; do says "$word"; done
+	for word in run check copy plugins options stat version "Exit status:"; do says "$word"; done
+	says "
+  0  success
+  1  an IO, a session or a device failed
+  2  the command line or the configuration is wrong
+  3  a signal ended the process before its work was done
+"
 	gantry help
 	[ "$status" -eq 0 ]
 	says "Commands:"
