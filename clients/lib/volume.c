@@ -7,13 +7,15 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/kernel.h"
+#include "base/log.h"
 #include "lib_priv.h"
 
 #define DEFAULT_DEPTH 32u
 #define DEFAULT_QUEUES 1u
 #define ATTR_MOST 4096u /* largest struct_size in bytes; a larger value is uninitialised memory */
 
-static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static int check_attr(const struct gantry_volume_attr *attr)
 {
@@ -136,6 +138,15 @@ static int open_volume(struct gantry_volume *volume, const struct gantry_volume_
 	return rc ? rc : wait_up(volume);
 }
 
+static void init_once(void)
+{
+	char why[GN_KERNEL_WHY];
+
+	gn_clock_init();
+	if (gn_kernel_check(why))
+		gn_log(GN_LOG_WARN, "libgantry", "%s", why);
+}
+
 static int make_volume(const char *uri, const char *file, const char *role,
 		       const struct gantry_volume_attr *attr, struct gantry_volume **volume_p)
 {
@@ -144,7 +155,7 @@ static int make_volume(const char *uri, const char *file, const char *role,
 
 	if (!volume)
 		return gc_error_static(-ENOMEM, "out of memory");
-	pthread_once(&clock_once, gn_clock_init);
+	pthread_once(&once, init_once);
 	volume->forks = gc_forks();
 	pthread_mutex_init(&volume->lock, NULL);
 	pthread_cond_init(&volume->changed, NULL);

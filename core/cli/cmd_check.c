@@ -18,6 +18,7 @@
 #include <gantry/backend.h>
 
 #include "base/host.h"
+#include "base/kernel.h"
 #include "cli/budget.h"
 #include "cli/cli.h"
 #include "cli/report.h"
@@ -33,7 +34,7 @@ struct check {
 	struct gn_topology topology;
 	struct gn_budget budget; /* devices as in the topology */
 	struct gn_errs errs, warnings;
-	size_t n_failed; /* number of errs about devices and roles that could not be opened */
+	size_t n_failed; /* number of errs that are not about the configuration */
 	uint64_t n_fds;
 };
 
@@ -301,8 +302,13 @@ static void check_process(struct check *check)
 	struct gn_conf_node *cpu_list =
 		gn_conf_child(gn_conf_child(gn_config_root(t->config), "runtime"), "cpus");
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	char why[GN_KERNEL_WHY];
 	struct rlimit limit;
 
+	if (gn_kernel_check(why)) {
+		gn_errs_add(&check->errs, "%s", why);
+		check->n_failed++;
+	}
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
 	    check->n_fds > limit.rlim_cur)
 		gn_errs_add(

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/kernel.h"
 #include "base/log.h"
 #include "cli/notify.h"
 #include "cli/progress.h"
@@ -402,8 +403,11 @@ int gn_run(const struct gn_cli *cli, const char *file, bool alone,
 {
 	struct run run = {.cli = cli};
 	struct gn_errs errs = {0};
+	char why[GN_KERNEL_WHY];
 	int code, rc;
 
+	if (gn_kernel_check(why))
+		return gn_cli_fail(GN_EXIT_FAILED, "%s", why);
 	gn_clock_init();
 	rc = gn_stop_open(&run.stop);
 	if (rc) {

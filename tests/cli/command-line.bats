@@ -68,6 +68,28 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 	says "debug session: received bye session="
 }
 
+@test "a kernel that is too old" {
+	[ "$(setarch --uname-2.6 uname -r 2>/dev/null | cut -c 1-4)" = 2.6. ] || skip "setarch --uname-2.6 does not work here"
+	for plugin in target null loop; do
+		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
+	done
+	cat >"$BATS_TEST_TMPDIR/t.conf" <<-'END'
+		devices = { d = { transport = "loop"; }; };
+		roles = { store = { role = "target"; listen = { device = "d"; name = "v"; };
+		  backend = { type = "null"; size = "1MiB"; }; }; };
+	END
+	for command in run check; do
+		run setarch --uname-2.6 "$GANTRY" "$command" -p "$GANTRY_PLUGINS" "$BATS_TEST_TMPDIR/t.conf"
+		echo "$output"
+		[ "$status" -eq 1 ]
+		says "gantry: Linux 2.6."
+		says " is too old (minimum=5.14): run a newer kernel"
+		[[ "$output" != *": ok"* ]]
+	done
+	gantry check -p "$GANTRY_PLUGINS" "$BATS_TEST_TMPDIR/t.conf"
+	[ "$status" -eq 0 ]
+}
+
 @test "the version, as text and as JSON" {
 	gantry version
 	[ "$status" -eq 0 ]

@@ -104,6 +104,10 @@ said conf >volume.conf
 server=$!
 is "it runs" hello gantry:///volume0
 is "and says what the page says" as_said
+if [ "$(setarch --uname-2.6 uname -r 2>/dev/null | cut -c 1-4)" = 2.6. ]; then
+	LD_LIBRARY_PATH=$tmp/$libdir timeout 60 setarch --uname-2.6 ./hello gantry:///volume0 >out 2>&1
+	is "an old kernel is a warning" grep -q 'warn libgantry: Linux 2\.6.* is too old (minimum=5\.14)' out
+fi
 hello gantry:///nowhere?connect.timeout=10ms
 is "without that volume it fails" [ $? -eq 1 ]
 is "and says why" grep -q '^hello: cannot open the volume: .*no listener there' out
