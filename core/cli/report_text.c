@@ -140,7 +140,7 @@ static void print_percentiles(FILE *out, const char *key, const json_t *value, i
 static bool is_progress(const char *key, const json_t *value)
 {
 	return !strcmp(key, "progress") && json_is_string(json_object_get(value, "unit")) &&
-	       gn_report_number(value, "target", 0) > 0;
+	       gn_report_number(value, "target", 0) > 0; /* lint: a word */
 }
 
 /* Format an amount: with a unit for "ns" and "bytes", else the number alone. */
@@ -157,8 +157,8 @@ static void format_amount(char *dst, double amount, const char *unit)
 static void print_progress(FILE *out, const char *key, const json_t *value, int indent)
 {
 	const char *unit = json_string_value(json_object_get(value, "unit"));
-	double done = gn_report_number(value, "done", 0),
-	       target = gn_report_number(value, "target", 0);
+	double done = gn_report_number(value, "done", 0);
+	double target = gn_report_number(value, "target", 0); /* lint: a word */
 	char done_text[TEXT_BYTES], target_text[TEXT_BYTES];
 
 	format_amount(done_text, done, unit);
