@@ -5,9 +5,9 @@
  *     component NAME|all FIRST LAST [-v] [-m sc|tso|pso] [-j PROCESSES]
  *
  * Each seed from FIRST to LAST is one schedule. A schedule is bad if a check fails, if all threads
- * wait for ever, if it needs more points than the part allows, or if the product faults. The hash
- * is that of all traces: the same seeds have the same hash, whatever -j is. -v prints each bad seed
- * with its rates. Exit status 1: there was a bad seed.
+ * are blocked, if it needs more points than the part allows, or if the product faults. The hash
+ * covers all traces: the same seeds have the same hash for every value of -j. -v prints each bad
+ * seed with its rates. Exit status 1: there was a bad seed.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ static const struct part *const parts[] = {
 };
 #define N_PARTS (sizeof(parts) / sizeof(parts[0]))
 
-/* Of one worker; in memory that all share. */
+/* The results of one worker, in memory that all workers share. */
 struct tally {
 	uint64_t n, n_bad, first_bad, hash, points;
 	double seconds;
@@ -39,13 +39,13 @@ struct tally {
 };
 
 static const char *const models[] = {"sc", "tso", "pso"};
-static const char *bad; /* of the present schedule */
+static const char *bad; /* why the current schedule is bad; NULL: it is not */
 static bool verbose;
 static char output[64 << 10];
 static int forced_model = -1;
 static sigjmp_buf fault;
 
-/* What the product writes to its log. */
+/* A line of the product's log. */
 void sim_log(const char *source, const char *message);
 void sim_log(const char *source, const char *message)
 {
@@ -81,7 +81,7 @@ void part_wait(bool *flag)
 		sim_block(is_set, flag, SIM_NEVER);
 }
 
-/* What the product copies is an access of memory, too, and others may run in the middle of it. */
+/* A copy by the product is several accesses of memory: other threads may run between them. */
 void *part_memcpy(void *to, const void *from, size_t bytes);
 void *part_memcpy(void *to, const void *from, size_t bytes)
 {
@@ -126,8 +126,8 @@ static void catch_faults(void)
 /* -- variables of the product -- */
 
 /*
- * Sections of its objects, renamed by component.mk; the linker defines both ends of each that is
- * there.
+ * Sections of the product's objects, renamed by component.mk. The linker defines both ends of each
+ * section that exists.
  */
 #define SECTION(name) \
 	extern uint8_t __start_product_##name[] __attribute__((weak)), \
@@ -201,7 +201,7 @@ static void draw_rates(const struct part *part, struct sim_rates *r)
 
 static void run_one(const struct part *part, uint64_t seed, struct tally *tally)
 {
-	static struct sim_rates rates; /* static: what is set before a siglongjmp() */
+	static struct sim_rates rates; /* static: it keeps its value over siglongjmp() */
 	uint64_t n_points;
 
 	bad = NULL;
@@ -217,7 +217,7 @@ static void run_one(const struct part *part, uint64_t seed, struct tally *tally)
 			bad = part->check();
 			break;
 		case SIM_STUCK:
-			bad = "all threads wait for ever";
+			bad = "all threads are blocked";
 			break;
 		case SIM_STEPS:
 			bad = "does not end";
@@ -229,7 +229,7 @@ static void run_one(const struct part *part, uint64_t seed, struct tally *tally)
 	n_points = sim_steps();
 	tally->hash += (sim_trace() ^ seed) * 0x9e3779b97f4a7c15u;
 	tally->points += n_points;
-	sim_begin(0); /* no thread of it is left, also where it did not end */
+	sim_begin(0); /* ends all threads, also those of a schedule that did not end */
 	sim_procs_clear();
 	if (!bad)
 		return;
@@ -266,8 +266,8 @@ static void run_range(const struct part *part, uint64_t first, uint64_t last, st
 }
 
 /*
- * Each worker is a process of its own: memory that a part maps shared must not be shared with other
- * workers.
+ * Each worker is a process of its own, since a part maps memory as shared, and other workers must
+ * not use the same memory.
  */
 static void run_workers(const struct part *part, uint64_t first, uint64_t last, unsigned n_workers,
 			struct tally *tallies)
@@ -294,7 +294,7 @@ static void run_workers(const struct part *part, uint64_t first, uint64_t last, 
 		}
 }
 
-/* How many were bad. */
+/* Returns the number of bad schedules. */
 static uint64_t run_part(const struct part *part, uint64_t first, uint64_t last, unsigned n_workers,
 			 struct tally *tallies)
 {
@@ -370,7 +370,7 @@ int main(int argc, char **argv)
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (tallies == MAP_FAILED)
 		return 2;
-	/* not allocated, as a thread of the simulation may print first */
+	/* static buffer: libc would allocate one in a simulated thread if that prints first */
 	setvbuf(stdout, output, _IOFBF, sizeof(output));
 	catch_faults();
 	sim_images_load(NULL);

@@ -3,7 +3,7 @@
 #
 #	make -f tests/sim/component.mk BUILD=build/gcc OUT=build/sim
 #
-# FROM: the tree whose product files are compiled: another one than this has a seeded bug, see mutants-component.sh.
+# FROM: the tree whose product files are compiled; mutants-component.sh sets it to a tree with a seeded bug.
 component: component-program
 
 include $(dir $(lastword $(MAKEFILE_LIST)))Makefile
@@ -11,18 +11,18 @@ include $(dir $(lastword $(MAKEFILE_LIST)))Makefile
 FROM ?= $(top)
 part_product := $(addprefix plugins/transport/,loop/loop_lane.c loop/loop_queue.c common/cells.c \
 	$(addprefix shm-comch/,$(addprefix shm_,producer.c consumer.c bell.c frame.c queues.c region.c rma.c share.c)))
-# parts/resume.c: the core, of which an archive links what is used, and the fake transport of the unit tests
+# for parts/resume.c: the core as an archive, so that only used objects are linked; the fake transport of the unit tests
 part_core := $(filter-out $(left_out),$(addprefix core/,$(call listed,libgantry_core_la,core)))
 part_fake := host report transport queues worker core
-# few messages at a time, so that little memory is cleared for each connection
+# few messages at a time, so that each connection clears little memory
 part_flags := -I$(top)/tests -DFAKE_MSGS=16
 part_o := $(patsubst $(sim)/%.c,$(OUT)/%.o,$(wildcard $(sim)/parts/*.c)) $(part_product:%.c=$(OUT)/parts/product/%.o)
-# The product and the parts are linked to the simulator itself, whose own calls go to libc: so symbols are renamed in objects.
+# The product and the parts are linked with the simulator, whose own calls go to libc. So symbols are renamed in objects.
 renames := $(OUT)/parts/renames
 
-# Copies to its ring are stores like others.
+# Copies to its ring are plain stores of the simulation, too.
 $(OUT)/parts/product/plugins/transport/loop/loop_lane.o: product_flags += -fno-builtin-memcpy
-# What a program starts with: component.c gives each schedule the initial values of all variables of the product.
+# Renamed sections: component.c restores the initial values of all variables of the product for each schedule.
 reset_sections := $(foreach s,data data.rel data.rel.local bss,--rename-section .$(s)=product_$(subst .,_,$(s)),alloc,load,data,contents)
 
 component-program: $(OUT)/component
@@ -31,7 +31,7 @@ $(renames): $(sim)/wraps.list
 	@mkdir -p $(@D)
 	sed -n '/^gn_/d;s/^[a-z_].*/& __wrap_&/p' $< >$@ # functions of the product: by the linker
 	echo 'memcpy part_memcpy' >>$@
-# memory of a pair of connections is that of parts/comch_pair.c
+# parts/comch_pair.c provides the memory of a pair of connections
 pair_renames := $(foreach f,memfd_create ftruncate fchmod fallocate fcntl close mmap munmap madvise,--redefine-sym $(f)=pair_$(f)) \
 	--redefine-sym open=pair_open_file --redefine-sym comch_bell_ok=pair_bell_ok
 $(OUT)/parts/product/plugins/transport/shm-comch/shm_queues.o $(OUT)/parts/product/plugins/transport/shm-comch/shm_region.o: \
@@ -46,7 +46,7 @@ $(OUT)/parts/%.o: $(sim)/parts/%.c $(renames)
 	$(CC) $(sim_flags) $(part_flags) -MMD -c -o $@ $<
 	objcopy --redefine-syms=$(renames) $@
 $(OUT)/component.o: $(sim)/parts/list.h
-# an archive: only what the parts use of the simulated kernel is linked
+# an archive, so that only the used functions of the simulated kernel are linked
 $(OUT)/parts/kernel.a: $(addprefix $(OUT)/,sched.o hooks.o heap.o proc.o) $(patsubst $(sim)/%.c,$(OUT)/%.o,$(wildcard $(sim)/os_*.c))
 	rm -f $@
 	ar rcs $@ $^

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coverage.c - see coverage.h; the transitions that a machine has stand in a table, so that those
- * not reached can be named
+ * coverage.c - see coverage.h; a table lists the transitions of each machine, so that the report
+ * can name those that were not reached
  */
 #include "coverage.h"
 
@@ -14,10 +14,10 @@
 #define TRANSITIONS 20u
 
 /*
- * Two transitions are not reached: a server goes from greeted or queued to ended if its client
- * closes in order while HELLO or QUEUES is under way. Of all clients only the role initiator does
- * so, when it is stopped: a program with libgantry waits in gantry_volume_open(), and a gateway
- * aborts its legs. No simulated process runs the role initiator.
+ * Two transitions are never reached: a server goes from greeted or queued to ended if its client
+ * closes in order while HELLO or QUEUES is in progress. Only the role initiator does so, when it is
+ * stopped: a program with libgantry waits in gantry_volume_open(), and a gateway aborts its legs.
+ * No simulated process runs the role initiator.
  */
 static const struct machine {
 	const char *name, *states[SIM_STATES];

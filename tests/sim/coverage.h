@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coverage.h - what the runs of a range have reached: transitions of the product's state machines,
- * and results of operations
+ * coverage.h - the coverage of the runs of a range: transitions of the product's state machines
+ * that were taken, and results of operations
  */
 #ifndef SIM_COVERAGE_H
 #define SIM_COVERAGE_H
@@ -25,7 +25,7 @@ struct sim_coverage {
 
 /* In copies of the product's files: a state has changed. */
 void sim_state_changed(enum sim_machine machine, int from, int to);
-/* Add to `all`, which several processes share, what this process has reached, and forget it. */
+/* Add the coverage of this process to `all`, which several processes share, and clear it. */
 void sim_coverage_move(struct sim_coverage *all);
 /* Print the transitions that were reached, and those that were not. */
 void sim_coverage_print(const struct sim_coverage *all, FILE *out);

@@ -3,7 +3,7 @@
  * disk.h - the simulated file system, between its modules
  *
  *	os_contents.c  pages, extended attributes, entries of a directory
- *	os_inode.c   changes and names, and what of them is durable
+ *	os_inode.c   changes and names, and which of them are durable
  *	os_disk.c    open files, faults, power cuts
  *	os_path.c    functions of paths
  *	os_file.c    functions of descriptors, streams
@@ -16,7 +16,7 @@
 #include "os.h"
 
 #define SIM_SECTOR 512u /* the disk writes a sector wholly or not at all */
-#define SIM_PAGE 4096u  /* unit of allocation */
+#define SIM_PAGE 4096u  /* bytes; unit of allocation */
 
 enum sim_fs {
 	SIM_FS_DISK,
@@ -25,8 +25,8 @@ enum sim_fs {
 };
 
 /*
- * SEEN: as processes see it. DURABLE: as a power cut leaves it when it loses each change that was
- * not synced.
+ * SEEN: the state that processes see. DURABLE: the state after a power cut that loses each change
+ * that was not synced.
  */
 enum sim_layer { SIM_SEEN, SIM_DURABLE, SIM_LAYERS };
 
@@ -65,7 +65,7 @@ struct sim_inode {
 	struct sim_change *changes, **changes_end; /* not durable yet, oldest first */
 	uint64_t n_changes;                        /* ever made */
 	uint64_t n_errors; /* failed syncs, as errseq_t of Linux counts them */
-	/* to an open file: files that are opened later do not report it */
+	/* an open file has reported the last error: files that are opened later do not report it */
 	bool error_reported;
 	char *target;   /* of a symbolic link */
 	void *listener; /* of a socket; NULL: closed */
@@ -103,14 +103,14 @@ struct sim_cover {
 /* -- os_inode.c -- */
 
 struct sim_inode *sim_inode_make(enum sim_fs fs, mode_t mode, uid_t uid);
-/* Without a name. `dir`: where its name will be, for the file system. */
+/* Create an inode without a name, in the file system of `dir`. */
 struct sim_inode *sim_inode_new(const struct sim_inode *dir, mode_t mode, uid_t uid);
-/* First of all inodes, for a search. */
+/* The first inode of the list of all. */
 struct sim_inode *sim_inodes(void);
 void sim_inode_stat(const struct sim_inode *inode, struct stat *st);
-/* Names of the inode in all directories. */
+/* The number of names of the inode in all directories. */
 nlink_t sim_inode_links(const struct sim_inode *inode);
-/* Path of the inode in out; an empty text if it has no name. */
+/* Store the path of the inode in out; an empty text if it has no name. */
 void sim_inode_path(const struct sim_inode *inode, char *out, size_t bytes);
 
 /* Returns the bytes up to the end of the file. */
@@ -122,20 +122,20 @@ const struct sim_xattr *sim_inode_xattr(const struct sim_inode *inode, const cha
 
 void sim_inode_write(struct sim_inode *inode, uint64_t at, const void *from, size_t bytes);
 void sim_inode_punch(struct sim_inode *inode, uint64_t at, uint64_t bytes);
-/* The range reads as zeroes and has pages. */
+/* Write zeroes; the range is allocated. */
 void sim_inode_zero(struct sim_inode *inode, uint64_t at, uint64_t bytes);
-/* The range has pages. */
+/* Allocate the range. */
 void sim_inode_allocate(struct sim_inode *inode, uint64_t at, uint64_t bytes);
 void sim_inode_grow(struct sim_inode *inode, uint64_t size);
 void sim_inode_truncate(struct sim_inode *inode, uint64_t size);
 void sim_inode_set_mode(struct sim_inode *inode, mode_t permissions);
 void sim_inode_set_xattr(struct sim_inode *inode, const char *name, const void *value, size_t n);
 /*
- * What is covered is durable after the next power cut. fails: as drawn for each write, and n_errors
- * counts it.
+ * Mark the covered changes as safe: the next power cut keeps them. fails: the disk keeps or loses
+ * each covered write, as drawn, and n_errors counts the failure.
  */
 void sim_inode_sync(struct sim_inode *inode, const struct sim_cover *cover, bool fails);
-/* These contents, durable at once. */
+/* Replace the contents, durable at once. */
 void sim_inode_fill(struct sim_inode *inode, const void *bytes, size_t n);
 
 struct sim_inode *sim_dir_find(const struct sim_inode *dir, const char *name);
@@ -157,33 +157,33 @@ void sim_inodes_cut(bool whole, bool journals);
 
 /* The root directory of this run. */
 struct sim_inode *sim_disk_root(void);
-/* A fault of this run, as drawn: the file system has no space for what this inode needs. */
+/* A drawn fault: the file system has no space for this inode. */
 bool sim_disk_is_full(const struct sim_inode *inode);
 struct sim_file *sim_disk_open(struct sim_inode *inode, int flags);
-/* NULL: the file is none of this file system. */
+/* NULL: the file belongs to no simulated file system. */
 struct sim_disk_file *sim_disk_file(struct sim_file *file);
 /*
- * As the operation `write` of a disk file. more_flags: O_DSYNC for RWF_DSYNC of this call. Bytes or
- * -errno.
+ * The operation `write` of a disk file. more_flags: O_DSYNC for RWF_DSYNC of this call. Returns the
+ * number of bytes, or -errno.
  */
 ssize_t sim_disk_write(struct sim_file *file, const void *from, size_t bytes, off_t offset,
 		       int more_flags);
 /* The open file with this number. NULL: it was closed meanwhile. */
 struct sim_disk_file *sim_disk_file_find(uint64_t serial);
-/* Report a failed sync once to this open file. 0 or -EIO. */
+/* Report a failed sync once to this open file. Returns 0 or -EIO. */
 int sim_disk_report(struct sim_disk_file *f);
 /* True if another open file has a lock that excludes this one. */
 bool sim_disk_lock_conflicts(const struct sim_disk_file *f, int lock);
 
-/* For tests: as symlink(2) and chown(2) with chmod(2), durable at once. 0 or -errno. */
+/* For tests: like symlink(2), and chown(2) with chmod(2), durable at once. 0 or -errno. */
 int sim_disk_symlink(const char *target, const char *path);
 int sim_disk_owner(const char *path, uid_t uid, mode_t permissions);
 
 /* -- os_path.c -- */
 
-/* Where a path leads. */
+/* The result of a lookup of a path. */
 struct sim_place {
-	/* that has the last name; NULL: the path ends in no name of a directory */
+	/* the directory of the last name; NULL: the path does not end in a name */
 	struct sim_inode *dir;
 	char name[NAME_MAX + 1];
 	struct sim_inode *inode; /* NULL: the name is free, or `file` is set */
@@ -196,23 +196,23 @@ int sim_path_find(int dir, const char *path, bool follow, struct sim_place *plac
 int sim_path_find_inode(int dir, const char *path, bool follow, struct sim_inode **inode_p);
 /* As openat(2). */
 int sim_path_open_fd(int dir, const char *path, int flags, mode_t mode);
-/* May the caller do this? mask: R_OK, W_OK, X_OK. */
+/* Whether the caller has these permissions. mask: R_OK, W_OK, X_OK. */
 bool sim_inode_permits(const struct sim_inode *inode, int mask);
 /* 0 or -EPERM. */
 int sim_inode_chmod(struct sim_inode *inode, mode_t mode);
 
 /* -- os_file.c -- */
 
-/* Forget directory streams and streams of libc. Their processes have ended. */
+/* Free directory streams and streams of libc. Their processes have ended. */
 void sim_streams_clear(void);
 
-/* -- replaced functions that others of them call -- */
+/* -- replaced functions that other replaced functions call -- */
 int __wrap_fstat(int fd, struct stat *st);
 off_t __wrap_lseek(int fd, off_t offset, int whence);
 ssize_t __wrap_read(int fd, void *to, size_t bytes);
 ssize_t __wrap_write(int fd, const void *from, size_t bytes);
 
-/* The result of a call, for the trace and the caller. */
+/* Add the result of a call to the trace, and return it to the caller. */
 static inline long sim_done(long rc, unsigned call)
 {
 	sim_note((uint64_t)rc << 8 | call);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* disk_test.c - the simulated disk keeps what was synced, and loses, tears or keeps what was not */
+/*
+ * disk_test.c - a power cut keeps synced data of the simulated disk; it loses, tears or keeps other
+ * data
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -69,7 +72,7 @@ void sim_maps_drop_all(struct sim_proc *proc)
 
 static const struct sim_disk_faults no_faults;
 
-/* Run fn in a process of its own until it ends, and kill that. */
+/* Run fn in a new process until fn returns. Returns the process, which end() kills and reaps. */
 static struct sim_proc *run(uid_t uid, void *(*fn)(void *), void *arg)
 {
 	struct sim_proc *proc = sim_proc_start("test", uid, fn, arg);
@@ -97,7 +100,7 @@ static void begin(uint64_t seed, const struct sim_disk_faults *faults)
 
 /* -- data over power cuts -- */
 
-/* versions of the blocks */
+/* versions of each block: submitted, written, synced */
 static uint64_t written[2 * BLOCKS], done[2 * BLOCKS], synced[2 * BLOCKS];
 static uint64_t n_whole, n_lost, n_torn, n_between, n_blocks;
 
@@ -161,7 +164,7 @@ static void judge_block(unsigned i)
 	sim_disk_get("/vol/data", block, BLOCK, (off_t)i * BLOCK);
 	for (unsigned k = 0; k < WORDS; k++) {
 		CHECK(block[k] >= synced[i] && block[k] <= written[i]);
-		CHECK(block[k] == block[k / 64 * 64]); /* whole sectors */
+		CHECK(block[k] == block[k / 64 * 64]); /* a sector of 512 bytes is never torn */
 		torn |= block[k] != block[0];
 	}
 	if (written[i] == synced[i])
@@ -190,7 +193,7 @@ static uint64_t data_run(uint64_t seed)
 	return sim_trace();
 }
 
-/* A process that is killed in the middle of a write or a sync. */
+/* A process is killed during a write or a sync. */
 static void killed_run(uint64_t seed)
 {
 	const struct sim_disk_faults slow = {.slowest_ns = 100000};
@@ -358,7 +361,7 @@ static void *third_lock(void *arg)
 	int fd = __wrap_open("/tmp/lock", O_RDWR);
 
 	(void)arg;
-	CHECK(__wrap_flock(fd, LOCK_EX | LOCK_NB) == 0); /* the process that had it was killed */
+	CHECK(__wrap_flock(fd, LOCK_EX | LOCK_NB) == 0); /* its holder was killed */
 	return NULL;
 }
 
@@ -407,7 +410,7 @@ static void *as_user(void *arg)
 	return NULL;
 }
 
-/* -- the rest -- */
+/* -- paths, space, attributes, streams -- */
 
 static int is_plain(const struct dirent *entry)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_export.c - in the image: a client exports a map; the server imports it and writes to it as
- * long as it likes
+ * doca_export.c - in the image: a client exports a map; the server imports it and writes to it
+ * until its program ends
  *
- * When doca_mmap_stop() of the client has returned, nothing may write the memory any more. The
- * server does not know of the stop: its library takes the memory away from it. The export
- * descriptor travels outside of the simulated system.
+ * After doca_mmap_stop() of the client has returned, no process may write the memory. The program
+ * of the server is not notified of the stop: its library withdraws the memory. The judge, not the
+ * simulated system, carries the export descriptor.
  */
 #include "doca_image.h"
 
@@ -16,7 +16,7 @@
 
 #define BYTES 8192u
 #define STOPPED 0x77
-#define WRITES 4u /* in a step */
+#define WRITES 4u /* of each step */
 
 void export_open(struct peer *peer)
 {

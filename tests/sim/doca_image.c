@@ -148,7 +148,7 @@ static void on_program_state(const union doca_data data, struct doca_ctx *ctx,
 	}
 }
 
-/* -- making them -- */
+/* -- creation -- */
 
 static void open_devices(struct program *program)
 {
@@ -237,7 +237,7 @@ static uint64_t next_rude(const struct program *program, uint64_t until)
 	return until > sim_now() ? until - sim_now() : 1;
 }
 
-/* Until something happens, or there may be something to do. */
+/* Wait for an event, or until `until` or the next time to poll. */
 static void wait(struct program *program, uint64_t until)
 {
 	uint64_t most = has_lanes(program) ? SOON_NS : LATE_NS, ns = next_rude(program, until);
@@ -282,8 +282,8 @@ static bool lanes_end(struct program *program)
 }
 
 /*
- * A stop while consumers and producers run: the library rejects it, unless the connection has just
- * ended.
+ * Stop the context while consumers and producers run: the library rejects the stop, unless the
+ * connection has just ended.
  */
 static bool stop_too_early(struct program *program)
 {
@@ -296,7 +296,7 @@ static bool stop_too_early(struct program *program)
 	return doca_ctx_stop(program->ctx) != DOCA_ERROR_IN_USE;
 }
 
-/* From RUNNING, or STOPPING when the peer has gone, to IDLE. */
+/* From RUNNING, or from STOPPING after the peer has ended, to IDLE. */
 static void stop(struct program *program)
 {
 	doca_error_t result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_image.h - between the files of the DOCA programs of the simulation */
+/* doca_image.h - types and functions that the files of the simulated DOCA programs share */
 #ifndef SIM_DOCA_IMAGE_H
 #define SIM_DOCA_IMAGE_H
 
@@ -20,7 +20,7 @@
 #include "image.h"
 #include "sim.h"
 
-#define PEERS 16u /* connections that a server knows at a time */
+#define PEERS 16u /* connections of a server at a time */
 #define IDS 16u   /* consumers of a peer */
 
 /* A call that must return SUCCESS. */
@@ -34,7 +34,7 @@ struct slot {
 	struct lane *lane;
 	struct doca_buf *buf;
 	uint8_t *at;
-	uint32_t task; /* of the judge */
+	uint32_t task; /* number that the judge gave it */
 	struct doca_task *handle;
 	bool busy, is_dropped;
 };
@@ -51,15 +51,15 @@ struct lane {
 	struct doca_comch_consumer *consumer;
 	struct doca_comch_producer *producer;
 	struct doca_ctx *in, *out;                 /* NULL: not created, or destroyed */
-	uint32_t in_queue, out_queue, consumer_id; /* of the judge; of the library */
-	bool is_bad;   /* the connection had ended before it was there */
-	bool is_reset; /* a receive has failed: so do those that are posted later */
+	uint32_t in_queue, out_queue, consumer_id; /* numbers of the judge; id of the library */
+	bool is_bad;   /* the connection ended before the lane was created */
+	bool is_reset; /* a receive has failed: receives that are posted later fail, too */
 	uint8_t *memory;
 	size_t bytes;
 	struct slot posts[SIM_DOCA_DEPTH], sends[SIM_DOCA_DEPTH];
-	uint64_t again_ns; /* a send found no credit: the next try */
+	uint64_t again_ns; /* when to repeat a send that found no credit */
 	uint32_t n_posted, n_sending, n_sent, n_received;
-	/* wants_stop, is_done, n_sent, n_received: __atomic, of two threads */
+	/* wants_stop, is_done, n_sent, n_received: two threads access them, by __atomic */
 	bool wants_stop, stops, is_done;
 };
 
@@ -76,7 +76,7 @@ struct export
 struct peer {
 	struct program *program;
 	struct doca_comch_connection *conn;          /* NULL: free */
-	uint32_t number;                             /* of the judge */
+	uint32_t number;                             /* of the connection, from the judge */
 	uint32_t n_submitted, n_sending, n_received; /* messages */
 	uint8_t texts[SIM_DOCA_DEPTH][SIM_DOCA_MSG];
 	bool busy[SIM_DOCA_DEPTH];
@@ -85,7 +85,7 @@ struct peer {
 	struct lane lanes[SIM_DOCA_LANES];
 	struct export export;
 	uint32_t ids[IDS]; /* consumers of the peer; 0: none. __atomic */
-	uint64_t rude_ns;  /* when the program ends it; SIM_NEVER: in order */
+	uint64_t rude_ns;  /* when the program breaks the connection; SIM_NEVER: it ends in order */
 };
 
 struct program {
@@ -114,13 +114,13 @@ void peer_sent(struct doca_comch_task_send *task, union doca_data task_data,
 	       union doca_data ctx_data);
 void peer_message(struct peer *peer, const uint8_t *data, uint32_t bytes);
 void peer_consumer(struct peer *peer, uint32_t id, bool is_new);
-/* Submit what is to be sent, begin and end lanes. */
+/* Submit messages, begin and end lanes. */
 void peer_step(struct peer *peer);
-/* All is sent and received. */
+/* All messages were sent and received. */
 bool peer_is_satisfied(const struct peer *peer);
-/* The lanes end, if they have not yet. True: they have ended. */
+/* End the lanes. True: all have ended. */
 bool peer_lanes_end(struct peer *peer);
-/* Its lanes have ended; nothing of it is in flight. */
+/* Free a peer whose lanes have ended and that has no message in flight. */
 void peer_close(struct peer *peer);
 
 /* doca_export.c */
@@ -130,10 +130,10 @@ void export_close(struct peer *peer);
 
 /* doca_lane.c */
 void lane_open(struct lane *lane, struct peer *peer, uint32_t number);
-/* On the engine of the connection: a step. True: it has ended. */
+/* One step, on the engine of the connection. True: the lane has ended. */
 bool lane_step(struct lane *lane);
 void lane_stop(struct lane *lane);
-/* It has ended: join its thread. */
+/* Join the thread of a lane that has ended. */
 void lane_join(struct lane *lane);
 
 #endif

@@ -15,8 +15,8 @@
 #define QUEUES 1024u
 #define CONTEXTS 128u
 #define NONE UINT32_MAX
-#define VISIBLE_NS 1000000u /* by then a store has left the buffer of its thread */
-#define CALM_NS 20000000u   /* of a task, and of what it sends */
+#define VISIBLE_NS 1000000u /* after this time a store has left the buffer of its thread */
+#define CALM_NS 20000000u   /* limit until a task completes, and its message arrives */
 
 struct task {
 	enum sim_doca_kind kind;
@@ -31,22 +31,22 @@ struct task {
 struct conn {
 	uint32_t side, peer;
 	bool left, lost, killed;
-	uint64_t over_ns;     /* it was left or killed */
+	uint64_t over_ns;     /* when its program left it or was killed */
 	uint32_t first, last; /* messages */
 	uint32_t delivered;   /* the last one that arrived; NONE */
 	uint64_t opened_ns;
-	uint8_t blob[SIM_DOCA_BLOB]; /* of a map that it has exported */
+	uint8_t blob[SIM_DOCA_BLOB]; /* of the map that this end has exported */
 	size_t blob_bytes;
 };
 
 struct queue {
 	uint32_t conn, id;
 	bool consumer, stops;
-	bool is_new, is_expired; /* what the peer has heard of a consumer */
-	bool has_dropped;        /* receives, into which messages may go */
-	/* receives that were posted before it stopped: messages had room */
+	bool is_new, is_expired; /* events that the peer had about this consumer */
+	bool has_dropped;        /* its program freed receives that may have got messages */
+	/* the stop failed receives: messages found a receive until then */
 	bool has_flushed;
-	bool has_reset; /* and some of them since the peer had left */
+	bool has_reset; /* some of them failed because the peer had left */
 	uint64_t stop_ns;
 	uint32_t first, last; /* tasks */
 };
@@ -122,7 +122,7 @@ static bool is_over(const struct conn *c)
 	return c->left || c->lost || c->killed;
 }
 
-/* It may not work any more, whether its program has heard of it or not. */
+/* Whether the connection may have ended, with or without an event for its program. */
 static bool may_be_down(const struct conn *c)
 {
 	return is_over(c) || !has_peer(c) || conns[c->peer].left || conns[c->peer].killed ||
@@ -160,7 +160,7 @@ void sim_doca_killed(uint32_t side, int pid)
 			conns[i].killed = true;
 			conns[i].over_ns = sim_now();
 		}
-	/* what was in flight is not known any more */
+	/* the outcome of tasks in flight is unknown */
 	for (uint32_t i = 0; i < n_tasks; i++)
 		if (conns[tasks[i].conn].side == side && !tasks[i].done)
 			tasks[i].dropped = true;
@@ -191,7 +191,7 @@ size_t sim_doca_exported(uint32_t conn, uint8_t *blob)
 	return peer->blob_bytes;
 }
 
-/* The peer is known by the first message. */
+/* The first message of a connection shows which connection is its peer. */
 static void pair(uint32_t conn, uint32_t peer)
 {
 	if (peer >= n_conns || (conns[conn].side == 0) == (conns[peer].side == 0) ||
@@ -231,7 +231,7 @@ void sim_doca_dropped(uint32_t task)
 		queues[tasks[task].queue].has_dropped = true;
 }
 
-/* The consumer of the peer that a send is for; NULL: there is none. */
+/* The consumer of the peer that a send is addressed to; NULL: there is none. */
 static struct queue *consumer_of(const struct task *t)
 {
 	uint32_t peer = conns[t->conn].peer;
@@ -363,7 +363,10 @@ void sim_doca_message_event(uint32_t conn, const uint8_t *data, uint32_t bytes)
 			pair(conn, tasks[first].conn);
 	}
 	if (!has_peer(c)) {
-		/* the peer has paired this side by a message, or this one is no message */
+		/*
+		 * a message of this side has already shown the peer, or no end has sent this
+		 * message
+		 */
 		sim_wrong("connection %u: the first message of %u bytes is none that was sent",
 			  conn, bytes);
 		return;
@@ -455,7 +458,7 @@ uint32_t sim_doca_post(uint32_t consumer)
 	return task;
 }
 
-/* The first send of a flow, behind the last one that arrived, that is what has arrived; NONE. */
+/* The first send after the last one that arrived with this content. NONE: there is none. */
 static uint32_t find_send(const struct queue *producer, uint32_t to, const uint8_t *data,
 			  uint32_t bytes, const uint8_t *imm, uint32_t imm_bytes)
 {
@@ -571,7 +574,7 @@ static const char *broken(const char *format, ...)
 	return text;
 }
 
-/* Must what this task has sent have arrived? */
+/* Whether the message of this task must have arrived. */
 static bool must_arrive(const struct task *t)
 {
 	const struct conn *c = &conns[t->conn];

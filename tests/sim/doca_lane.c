@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define STRIDE SIM_DOCA_BUF /* of slots */
-#define POSTED 0x5a         /* what a receive may write over */
-#define TAKEN 0xc3          /* what nothing may write over: the receive has completed */
-#define STOPPED 0x77        /* the same: the map was stopped */
+#define STRIDE SIM_DOCA_BUF /* bytes from one slot to the next */
+#define POSTED 0x5a         /* fills a posted buffer: a receive may overwrite it */
+#define TAKEN 0xc3          /* fills a buffer whose receive has completed: it must not change */
+#define STOPPED 0x77        /* fills a buffer whose map was stopped: it must not change */
 
 static void check_bytes(const struct lane *lane, const uint8_t *at, size_t bytes, uint8_t wanted,
 			const char *when)
@@ -121,7 +121,7 @@ static void on_send_end(struct doca_comch_producer_task_send *task, union doca_d
 	slot->buf = NULL;
 	slot->busy = false;
 	lane->n_sending--;
-	memset(slot->at, 0xee, STRIDE); /* it is the program's again */
+	memset(slot->at, 0xee, STRIDE); /* the program owns the buffer again */
 	doca_task_free(t);
 }
 
@@ -137,13 +137,13 @@ static uint32_t draw_bytes(const struct sim_doca_job *job)
 	return bytes;
 }
 
-/* A consumer of the peer; 0: none is known. */
+/* The id of a consumer of the peer; 0: the program knows none. */
 static uint32_t draw_consumer(struct lane *lane)
 {
 	uint32_t ids[IDS], n = 0;
 
 	if (is_odd(job_of(lane)))
-		return 0x1234; /* none has this one */
+		return 0x1234; /* no consumer has this id */
 	for (uint32_t i = 0; i < IDS; i++) {
 		ids[n] = __atomic_load_n(&lane->peer->ids[i], __ATOMIC_RELAXED);
 		n += ids[n] != 0;
@@ -189,7 +189,7 @@ static struct slot *free_slot(struct slot *slots, uint32_t n)
 	return NULL;
 }
 
-/* -- life -- */
+/* -- start and stop -- */
 
 static void configure(struct lane *lane, struct doca_ctx *ctx)
 {
@@ -289,8 +289,8 @@ static void stop_ctx(struct doca_ctx *ctx, uint32_t queue)
 }
 
 /*
- * Tasks in flight are freed: their callbacks do not run, and their buffers stay until the consumer
- * is idle.
+ * Free tasks in flight: their callbacks do not run, and their buffers stay in use until the
+ * consumer is idle.
  */
 static void drop_posts(struct lane *lane)
 {
@@ -366,7 +366,7 @@ static void close_lane(struct lane *lane)
 		OK(doca_pe_destroy(lane->pe));
 }
 
-/* One submit in a state in which the library ends it at once. */
+/* Submit a task in a state in which the library ends it at once. */
 static void submit_late(struct lane *lane)
 {
 	struct slot *slot = free_slot(lane->posts, job_of(lane)->posts);
@@ -394,7 +394,7 @@ static void work(struct lane *lane)
 		if (!slot || to == 0)
 			return;
 		submit_send(lane, slot, to);
-		if (!slot->busy) { /* it was rejected */
+		if (!slot->busy) { /* the library rejected it */
 			lane->again_ns = sim_now() + sim_draw(20000);
 			return;
 		}

@@ -55,7 +55,7 @@ static doca_error_t alloc(struct peer *peer, const uint8_t *text, uint32_t bytes
 						      task);
 }
 
-/* False: not now. */
+/* False: the library has no resources at the moment. */
 static bool submit(struct peer *peer, uint32_t slot)
 {
 	uint32_t least = peer->n_submitted == 0 ? 8 : 1,
@@ -103,7 +103,7 @@ void peer_consumer(struct peer *peer, uint32_t id, bool is_new)
 		}
 }
 
-/* -- life -- */
+/* -- begin and end -- */
 
 static void step_lanes(struct peer *peer)
 {

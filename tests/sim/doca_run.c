@@ -14,7 +14,7 @@
 
 #define MS 1000000ull
 #define S (1000 * MS)
-#define LIMIT_NS (120 * S) /* simulated: by then each program has ended, or something hangs */
+#define LIMIT_NS (120 * S) /* simulated time; a run that takes longer hangs */
 #define LIMIT_STEPS 100000000ull
 #define FAULTS 6u
 #define SERVER 0u
@@ -39,7 +39,7 @@ static struct scenario {
 static struct {
 	struct sim_proc *proc;
 	uint64_t start_at; /* SIM_NEVER: does not start again */
-	bool is_over;      /* it has ended in order */
+	bool is_over;      /* the program has ended in order */
 } sides[SIDES];
 
 const char *sim_doca_done_name(unsigned i)
@@ -70,7 +70,7 @@ static void event(const char *format, ...)
 	fputc('\n', sim_out);
 }
 
-/* -- what a seed decides -- */
+/* -- drawing a scenario -- */
 
 /* A time of any order of magnitude from `least` on. */
 static uint64_t draw_time(uint64_t least, uint32_t magnitudes)
@@ -139,7 +139,7 @@ static void draw(struct scenario *s, uint64_t seed)
 	sim_rates_draw(&s->rates);
 	s->rates.plain_points = false;
 	if (sim_draw(5) != 0)
-		draw_faults(s); /* else nothing is wrong: each task has to succeed in time */
+		draw_faults(s); /* a run without faults: each task has to succeed in time */
 }
 
 static void limit(struct scenario *s, const struct sim_limits *limits)
@@ -244,7 +244,7 @@ static bool clients_are_over(void)
 	return true;
 }
 
-/* Do what is due, and return when something is due next. */
+/* Take the actions that are due. Returns the time of the next one. */
 static uint64_t act(void)
 {
 	uint64_t next = LIMIT_NS;
@@ -309,7 +309,7 @@ void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_out
 		sides[i].start_at = i <= now.n_clients ? now.start_ns[i] : SIM_NEVER;
 	outcome->verdict = sim_until_over(&course);
 	if (!outcome->verdict && sim_files_left(left, sizeof(left))) {
-		sim_wrong("files are open when all programs have ended, with references:%s", left);
+		sim_wrong("open files after all programs ended, by references:%s", left);
 		outcome->verdict = sim_judge_verdict_now();
 	}
 	if (!outcome->verdict)

@@ -6,12 +6,12 @@
 #include "scenario.h"
 
 /*
- * What a seed decides, without what the limits leave out; prints it if sim_verbose is set. The same
- * outcome each time.
+ * Run the scenario of a seed, without the parts that the limits leave out. Prints it if sim_verbose
+ * is set. The same seed and limits give the same outcome.
  */
 void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_outcome *outcome);
 
-/* Names of what sim_outcome counts in `done` and `faults`; NULL: nothing. */
+/* Names of the counters `done` and `faults` of sim_outcome; NULL: unused. */
 const char *sim_doca_done_name(unsigned i);
 const char *sim_doca_fault_name(unsigned i);
 

@@ -3,8 +3,8 @@
  * doca_scene.h - `./dev sim doca`: a Comch server, clients, their fast path, and what their
  * programs report to the judge
  *
- *     doca_run.c     what a seed decides; processes, faults in their time
- *     doca_judge.c   the history, and whether it keeps what gantry-doca(7) and the headers promise
+ *     doca_run.c     draws scenarios; starts processes, injects faults
+ *     doca_judge.c   the history, and the check against gantry-doca(7) and the headers
  *     doca_image.c   in the image: the programs, which are a server or a client
  *     doca_peer.c    in the image: one connection and its control messages
  *     doca_export.c  in the image: a map that a client exports to the server
@@ -35,7 +35,7 @@ struct sim_doca_job {
 	uint32_t messages; /* of a connection, in each direction */
 	uint32_t msg_tasks, recv_queue;
 	uint32_t lanes, sends;         /* of each producer */
-	uint32_t posts, depth;         /* receives that are posted; sends at a time */
+	uint32_t posts, depth;         /* receives posted at a time; sends at a time */
 	uint32_t buf_bytes, imm_bytes; /* of a receive */
 	uint32_t data_bytes;           /* longest send */
 	uint32_t think_ns;             /* longest pause */
@@ -45,13 +45,13 @@ struct sim_doca_job {
 	bool threads;
 	bool waits;    /* wait for the notification handle of the engine */
 	bool exports;  /* clients export a map, which the server writes */
-	uint32_t rude; /* in percent: connections that the program ends at any moment */
+	uint32_t rude; /* percent of connections that the program breaks at any moment */
 	/*
-	 * in percent: tasks that are used in a way that the library has to reject, or that are
-	 * dropped
+	 * percent of tasks that the program misuses, which the library has to reject, or frees in
+	 * flight
 	 */
 	uint32_t odd;
-	volatile bool stop; /* set while it runs: end in order */
+	volatile bool stop; /* set by the simulator: the program ends in order */
 };
 
 /* In the image. The argument is a struct sim_doca_job; ends its process. */
@@ -59,53 +59,50 @@ void *sim_image_doca(void *job);
 
 /* -- in the simulator: the history -- */
 
-/*
- * One end of a connection. The program calls it when it learns of the connection. Returns its
- * number.
- */
+/* The program has got a connection. Returns the number of this end. */
 uint32_t sim_doca_conn(uint32_t side);
-/* The program is about to end the connection: it gets no event of it any more. */
+/* The program is about to end the connection: it gets no further event of it. */
 void sim_doca_leave(uint32_t conn);
-/* Disconnection event, or the context of a client stops by itself. */
+/* The program has got a disconnection event, or the context of a client has stopped by itself. */
 void sim_doca_lost(uint32_t conn);
 
 enum sim_doca_kind { SIM_DOCA_MESSAGE, SIM_DOCA_SEND, SIM_DOCA_RECV, SIM_DOCA_KINDS };
 
-/* A message about to be submitted: fills `data`. Returns the number of the task. */
+/* The program is about to submit a message: fills `data`. Returns the number of the task. */
 uint32_t sim_doca_message(uint32_t conn, uint8_t *data, uint32_t bytes);
 void sim_doca_message_event(uint32_t conn, const uint8_t *data, uint32_t bytes);
 
-/* A consumer or producer of this end, with the library's id of it. Returns its number. */
+/* The program has a consumer or producer; `id` is the library's. Returns its number. */
 uint32_t sim_doca_queue(uint32_t conn, bool consumer, uint32_t id);
 void sim_doca_queue_stop(uint32_t queue);
-/* Event about a consumer of the peer. */
+/* The program has got an event about a consumer of the peer. */
 void sim_doca_consumer_event(uint32_t conn, uint32_t id, bool is_new);
 
-/* A send about to be submitted, to the peer's consumer `to`: fills data and imm. */
+/* The program is about to submit a send to the peer's consumer `to`: fills data and imm. */
 uint32_t sim_doca_send(uint32_t producer, uint32_t to, uint8_t *data, uint32_t bytes, uint8_t *imm,
 		       uint32_t imm_bytes);
 uint32_t sim_doca_post(uint32_t consumer);
-/* Where a receive has completed with success; before sim_doca_done(). */
+/* A receive has completed with success; called before sim_doca_done(). */
 void sim_doca_arrived(uint32_t task, uint32_t from, const uint8_t *data, uint32_t bytes,
 		      const uint8_t *imm, uint32_t imm_bytes);
 
 /* doca_task_submit() has returned an error, or its completion, by the name of the error. */
 void sim_doca_refused(uint32_t task, int error);
 void sim_doca_done(uint32_t task, int error);
-/* The program has freed the task while it was in flight: no callback of it comes. */
+/* The program has freed the task in flight: its callback must not run. */
 void sim_doca_dropped(uint32_t task);
 
 /*
- * An export descriptor of this end; what the peer of this end has exported, and 0 bytes while it
- * has not.
+ * Publish an export descriptor of this end; get that of the peer of this end, of 0 bytes before the
+ * peer has exported.
  */
 void sim_doca_export(uint32_t conn, const void *blob, size_t bytes);
 size_t sim_doca_exported(uint32_t conn, uint8_t *blob);
 
-/* The state of a context, by the callback. key: anything that is the same until it is destroyed. */
+/* A callback has reported the state of a context. key: a constant and unique address. */
 void sim_doca_state(const void *key, int before, int after);
 void sim_doca_destroyed(const void *key);
-/* The program has ended in order, and destroyed all. */
+/* The program has destroyed all its objects and ends in order. */
 void sim_doca_closed(uint32_t side);
 
 #endif

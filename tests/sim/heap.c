@@ -4,8 +4,8 @@
  * libraries, comes from its arena
  *
  * An arena is reset when its process ends, so nothing of a killed process remains, and addresses
- * are the same in each run of a seed. Fresh and freed memory is filled with patterns: what the
- * product reads before it writes, or after it has freed it, is the same in each run, too.
+ * are the same in each run of a seed. Fresh and freed memory is filled with patterns, so an invalid
+ * read of uninitialised or freed memory returns the same in each run.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@
 
 #define ARENA_BYTES ((size_t)96 << 20)
 #define UNIT 16u
-/* bytes; sizes up to it have a bin each, larger ones one for each power of two */
+/* bytes; smaller sizes have a bin each, larger ones share one for each power of two */
 #define SMALL 2048u
 #define SMALL_BINS (SMALL / UNIT + 1)
 #define BINS (SMALL_BINS + 32)
 #define FILL 0xa5
 #define FREED 0xdb
-#define FREED_BYTES 65536u /* at most, of a block: larger ones take long */
+#define FREED_BYTES 65536u /* fill at most this much of a freed block, to save time */
 
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
@@ -34,7 +34,7 @@ void __libc_free(void *memory);
 
 struct block {
 	size_t bytes;        /* of the whole block with its header */
-	struct block *start; /* the block that an aligned pointer lies in */
+	struct block *start; /* the block that contains an aligned pointer */
 };
 struct free_block {
 	struct block block;
@@ -84,7 +84,7 @@ size_t sim_arena_used(const struct sim_arena *arena)
 	return arena->used;
 }
 
-/* The bin of blocks of `bytes`, which is rounded up to what all blocks of that bin have. */
+/* The bin for `bytes`, which is rounded up to the size of all blocks in that bin. */
 static size_t bin_of(size_t *bytes)
 {
 	size_t bin = SMALL_BINS, limit = 2 * SMALL;
@@ -147,7 +147,7 @@ static void arena_free(struct sim_arena *arena, void *memory)
 	size_t bytes = block->bytes;
 
 	arena->used -= bytes;
-	/* what is used after its end shows */
+	/* the pattern makes a use after free visible */
 	memset(memory, FREED, room_of(memory) < FREED_BYTES ? room_of(memory) : FREED_BYTES);
 	free_block->next = arena->bins[bin_of(&bytes)];
 	arena->bins[bin_of(&bytes)] = free_block;

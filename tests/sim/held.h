@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * held.h - what a simulated process holds of the kernel and of its heap, to compare two moments of
- * it, or two processes
+ * held.h - the resources of a simulated process (descriptors, mappings, heap), to compare two
+ * moments or two processes
  */
 #ifndef SIM_HELD_H
 #define SIM_HELD_H
@@ -14,16 +14,16 @@ struct sim_held {
 	struct {
 		const char *kind;
 		uint32_t n;
-	} fds[SIM_HELD_KINDS]; /* up to a NULL; those of one kind together */
+	} fds[SIM_HELD_KINDS]; /* ends with kind NULL; one entry for each kind */
 	uint32_t n_maps;
 	size_t map_bytes, heap_bytes;
 };
 
 void sim_held_note(struct sim_held *held, const struct sim_proc *proc);
 /*
- * Whether there are more descriptors of any kind or more mappings than before, or fewer unless
- * may_lack, or over heap_bytes more of heap. Then the text has the differences, as " memfd 3
- * instead of 2, mappings 9 instead of 8".
+ * Whether `held` has more descriptors of any kind or more mappings than `before`, or fewer unless
+ * may_lack is set, or over heap_bytes more of heap. Then the text has the differences, such as "
+ * memfd 3 instead of 2, mappings 9 instead of 8".
  */
 bool sim_held_differs(const struct sim_held *held, const struct sim_held *before, size_t heap_bytes,
 		      bool may_lack, char *text, size_t bytes);

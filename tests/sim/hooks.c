@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hooks.c - what code compiled with -fsanitize=thread calls at each access of memory
+ * hooks.c - the functions that code compiled with -fsanitize=thread calls at each access of memory
  *
- * gcc and clang pass the access on to these functions: atomic operations are done here, plain
- * accesses after the call. Accesses inside memcpy() and the like, inline assembly, and the
- * processor's counters are not seen.
+ * These functions do atomic operations themselves. The compiled code does a plain access after the
+ * call. There is no call for accesses inside memcpy() and similar functions, for inline assembly,
+ * and for the processor's counters.
  */
 #include <gantry/branch.h>
 

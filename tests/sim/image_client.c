@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * image_client.c - what processes of the simulation run: gantry's own daemon, and a program with
- * libgantry
+ * image_client.c - the programs of simulated processes: `gantry run`, and a client with libgantry
  */
 #include "image.h"
 
@@ -63,7 +62,7 @@ struct io {
 	uint8_t *buffer;
 	bool busy;
 	bool touched; /* a server may access the buffer until the queue is closed */
-	bool kept;    /* what a read has brought is still there: words */
+	bool kept;    /* the buffer must still have the words of the last read */
 	uint64_t words[64];
 };
 
@@ -72,11 +71,11 @@ struct user {
 	struct gantry_volume *volume;
 	struct gantry_queue *queue;
 	uint32_t number, left;
-	uint8_t *own; /* buffers, NULL: they are allocated */
+	uint8_t *own; /* own buffers; NULL: those of the volume */
 	struct io ios[IN_FLIGHT];
 };
 
-/* The value that fill() has put at both ends of each sector; UINT64_MAX: they differ. */
+/* The value that fill() wrote at both ends of each sector; UINT64_MAX: the values differ. */
 static uint64_t word_of(const uint8_t *block)
 {
 	uint64_t value, other;
@@ -157,7 +156,7 @@ static int submit(struct user *user, struct io *io, uint32_t block, uint64_t val
 	}
 }
 
-/* Start one IO. False: the session does not take any more. */
+/* Start one IO. False: the session accepts no more. */
 static bool start(struct user *user, struct io *io)
 {
 	const struct sim_job *job = user->job;
@@ -211,9 +210,9 @@ static uint32_t n_busy(const struct user *user)
 }
 
 /*
- * The queue is closed, so no server accesses its buffers: they keep what the program writes to
- * them. Another thread may end the session at this time, which moves the memory: then they may also
- * keep what they had.
+ * The queue is closed, so no server accesses its buffers: the program writes to them and reads the
+ * same again. Another thread may end the session at this time, which moves the memory: then a
+ * buffer may also have its old content.
  */
 static void use_buffers(struct user *user)
 {
@@ -250,12 +249,12 @@ static void *use_queue(void *arg)
 	while (works && user->left > 0) {
 		if (sim_draw(8) == 0) {
 			think(job);
-			/* what was submitted before may not have been sent yet */
+			/* earlier IOs may not have been sent yet */
 			gantry_queue_poll(user->queue);
 		}
 		io = free_io(user);
 		if (!io && n_busy(user) == 0)
-			break; /* none of its buffers can be used */
+			break; /* all buffers are in quarantine */
 		if (!io || sim_draw(4) == 0) {
 			works = gantry_queue_wait(user->queue, 1000) >= 0;
 			continue;
@@ -290,7 +289,7 @@ static uint32_t number_of(const struct gantry_volume *volume)
 	return info.uuid[15] - 1u;
 }
 
-/* Use all queues of the volume. How many operations are left to do. */
+/* Use all queues of the volume. Returns the number of operations that are left. */
 static uint32_t use_volume(const struct sim_job *job, struct gantry_volume *volume, uint64_t stride)
 {
 	struct user *users = calloc(job->queues, sizeof(*users));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * image_engine.c - in place of plugins/backend/file/file_uring.c: an engine whose steps are done by
- * threads of its own
+ * image_engine.c - replaces plugins/backend/file/file_uring.c: threads of this engine execute its
+ * steps
  *
- * As with io_uring, the lane goes on while a step is under way, and steps end in any order. Each
- * lane has up to THREADS_MOST threads, as drawn.
+ * As with io_uring, the lane continues while a step is in progress, and steps end in any order.
+ * Each lane has up to THREADS_MOST threads, as drawn.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@ struct ring {
 	struct file_lane *lane;
 	pthread_t threads[THREADS_MOST];
 	uint32_t n_threads;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects all fields below */
 	pthread_cond_t changed;
 	struct file_request *todo, **todo_end, *done;
 	ssize_t *results; /* by request */

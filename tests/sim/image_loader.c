@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* image_loader.c - in place of core/loader/loader.c: plugins that are linked to the image */
+/* image_loader.c - replaces core/loader/loader.c: the plugins are linked to the image */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +133,7 @@ bool gn_loader_is_code(const void *address)
 	return address != NULL;
 }
 
-/* In place of libgcc's: a processor without extensions, the same on each machine. */
+/* Replaces the model of libgcc: a processor without extensions, the same on each machine. */
 struct processor {
 	unsigned vendor, type, subtype, features[1];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* image_watch.c - between the chain of a target and the backend `file`: what no IO may be there */
+/* image_watch.c - checks each IO between the chain of a target and the backend `file` */
 #include "image_watch.h"
 
 #include <gantry/io.h>
@@ -31,8 +31,8 @@ static int start(void *backend, struct gantry_lane *lane, uint32_t depth, void *
 }
 
 /*
- * The clock of a lane stands still for a turn, so an IO that passed the check of the port in this
- * turn passes here.
+ * The clock of a lane does not advance within a turn, so an IO that passed the check of the
+ * responder in this turn passes here.
  */
 static int submit(void *self, struct gantry_io *io)
 {

@@ -5,7 +5,7 @@
 
 #include <gantry/backend.h>
 
-/* Check each IO that these operations get from now on. They are those of the backend `file`. */
+/* Check each IO that these operations, those of the backend `file`, get from now on. */
 void sim_watch_backend(struct gantry_backend_ops *ops);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * judge.c - see judge.h; the check of a register is that of Gibbons and Korach, by the zones of
- * each value
+ * judge.c - see judge.h; the algorithm of Gibbons and Korach checks each register by the zones of
+ * its values
  */
 #include "judge.h"
 
@@ -23,24 +23,24 @@ struct op {
 	enum sim_op kind;
 	uint32_t block, n_blocks;
 	uint64_t value;
-	uint64_t begin, end; /* moments, counted by `moment`; end 0: has none */
+	uint64_t begin, end; /* moments, counted by `moment`; end 0: no end */
 	uint64_t began_ns, ended_ns;
 	int rc;
 	uint64_t words[BLOCKS];
 };
 
 static struct op ops[OPS];
-/* sessions and volumes: of each client */
+/* sessions, volumes: indexed by client */
 static uint32_t n_ops, sessions[64], volumes[64], last_session;
 static uint64_t opened[64]; /* by client: the moment at which it began to open its session */
 static uint64_t moment, last_value;
 static struct start {
 	uint64_t at;      /* moment */
-	uint32_t volumes; /* bits */
+	uint32_t volumes; /* bit mask */
 	uint64_t opened;  /* of a start: the moment at which its client began to open the session */
 } starts[EVENTS], cuts[EVENTS];
 static uint32_t n_starts, n_cuts;
-static uint64_t session_ended[EVENTS * 4]; /* by session; 0: runs */
+static uint64_t session_ended[EVENTS * 4]; /* by session: the moment; 0: it runs */
 static char wrong[512];
 static bool writes_repeat;
 
@@ -56,7 +56,7 @@ void sim_wrong(const char *format, ...)
 	sim_pause();
 }
 
-/* A fault that was found at the end. */
+/* The text of a violation that was found at the end of the run. */
 static const char *broken(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static const char *broken(const char *format, ...)
 {
@@ -90,7 +90,7 @@ uint32_t sim_op_begin(uint32_t client, uint32_t queue, enum sim_op kind, uint32_
 	struct op *op = &ops[n_ops];
 
 	if (n_ops == OPS || n_blocks > BLOCKS)
-		sim_fail("the history has no room");
+		sim_fail("the history is full");
 	block += volumes[client] * SIM_VOLUME_BLOCKS;
 	*op = (struct op){.client = client,
 			  .session = sessions[client],
@@ -127,8 +127,8 @@ void sim_session_opens(uint32_t client)
 }
 
 /*
- * Every session of all clients with this volume that ended before this one was opened is at rest
- * now.
+ * Every session with this volume, of any client, that ended before this one was opened has no
+ * effect from now on.
  */
 void sim_session_started(uint32_t client, uint32_t volume)
 {
@@ -206,7 +206,7 @@ static bool concerns(const struct start *event, uint32_t block)
 	return event->volumes & 1u << (block / SIM_VOLUME_BLOCKS);
 }
 
-/* It may have taken effect. */
+/* Whether the operation may have taken effect. */
 static bool may_count(const struct op *op)
 {
 	return op->end == 0 || op->rc != -ECANCELED;
@@ -237,12 +237,12 @@ static uint64_t last_moment(const struct op *w, uint32_t block)
 }
 
 /*
- * The period of a value: from the first moment at which it was surely there to the last at which it
- * still was.
+ * The period of a value: from the first moment to the last moment at which the block certainly held
+ * it.
  */
 struct zone {
 	uint64_t value, first_end, last_begin, born;
-	bool took_effect; /* it was acknowledged, or read */
+	bool took_effect; /* a write of it was acknowledged, or a read returned it */
 };
 
 static struct zone zones[2 * OPS];
@@ -258,7 +258,7 @@ static struct zone *find_zone(uint64_t value)
 
 /* The part of a history between two power cuts. */
 struct epoch {
-	uint64_t from, to; /* moments; from 0: the beginning */
+	uint64_t from, to; /* moments; from 0: the beginning of the run */
 };
 
 static void add_writes(uint32_t block, const struct epoch *epoch)
@@ -280,8 +280,8 @@ static void add_writes(uint32_t block, const struct epoch *epoch)
 /* -- power cuts -- */
 
 /*
- * A flush that timed out or was canceled says nothing of the writes that it covers: a later one has
- * to.
+ * A flush that timed out or was canceled does not show whether the writes that it covers are
+ * stable: a later flush has to.
  */
 static bool reports_loss(int rc)
 {
@@ -289,8 +289,8 @@ static bool reports_loss(int rc)
 }
 
 /*
- * Did a flush of this queue succeed after the cut, which covers `w`, before a flush of the queue
- * reported a loss?
+ * Whether a flush of this queue after the cut covers `w` and succeeded before any flush of the
+ * queue reported a loss.
  */
 static bool is_confirmed_by(const struct op *w, uint64_t cut, uint32_t queue)
 {
@@ -319,9 +319,7 @@ static bool is_confirmed_later(const struct op *w, uint64_t cut)
 	return false;
 }
 
-/*
- * The write was on the medium when the power was cut, or a later flush reported so to its client.
- */
+/* Whether the write was on the medium at the power cut, or a later flush told its client so. */
 static bool is_stable(const struct op *w, uint64_t cut)
 {
 	if (!is_acked(w) || w->end > cut)
@@ -335,7 +333,7 @@ static bool is_stable(const struct op *w, uint64_t cut)
 	return is_confirmed_later(w, cut);
 }
 
-/* Had the block a write that a power cut may tear? */
+/* Whether the block had a write that a power cut may tear. */
 static bool may_be_torn(uint32_t block, uint64_t cut)
 {
 	for (uint32_t i = 0; i < n_ops; i++)
@@ -346,8 +344,8 @@ static bool may_be_torn(uint32_t block, uint64_t cut)
 }
 
 /*
- * A write that is stable, and that follows every write of this value. NULL: there is none, the
- * value may have been left.
+ * A stable write that follows every write of this value. NULL: there is none, so the power cut may
+ * have left the value.
  */
 static const struct op *stable_after(uint64_t value, uint32_t block, uint64_t cut)
 {
@@ -367,7 +365,7 @@ static const struct op *stable_after(uint64_t value, uint32_t block, uint64_t cu
 	return NULL;
 }
 
-/* A write of zeroes that was acknowledged while this value was there. NULL: none. */
+/* A write of zeroes that was acknowledged while the block held this value. NULL: none. */
 static const struct op *zeroes_within(const struct zone *z, uint32_t block)
 {
 	for (uint32_t i = 0; i < n_ops; i++)
@@ -397,8 +395,8 @@ static const char *compare_zones(uint32_t block)
 			    a->first_end >= a->last_begin)
 				continue;
 			/*
-			 * a was there from first_end to last_begin; b was not written before, and
-			 * gone after
+			 * the block held a from first_end to last_begin; b was not written before,
+			 * and was replaced before the end
 			 */
 			if (b->first_end < b->last_begin && b->first_end < a->last_begin &&
 			    a->first_end < b->last_begin && i < k)
@@ -415,7 +413,7 @@ static const char *compare_zones(uint32_t block)
 	return NULL;
 }
 
-/* A read of 0: some write of zeroes, or the beginning, must explain it. */
+/* Whether a write of zeroes, or the initial state, explains that this read returned 0. */
 static bool zero_is_possible(const struct op *r, uint32_t block, const struct epoch *epoch)
 {
 	for (int z = -1; z < (int)n_ops; z++) {
@@ -441,7 +439,7 @@ static bool zero_is_possible(const struct op *r, uint32_t block, const struct ep
 	return false;
 }
 
-/* A value that the power cut before this epoch has left. NULL, or why it cannot have. */
+/* Add a value that the power cut before this epoch has left. NULL, or why that is impossible. */
 static const char *add_left(const struct op *r, uint32_t block, uint64_t value,
 			    const struct epoch *epoch)
 {
@@ -538,7 +536,7 @@ const char *sim_judge_verdict(void)
 	return NULL;
 }
 
-#define CALM_NS 20000000u /* of an operation */
+#define CALM_NS 20000000u /* limit of an operation in a run without faults */
 
 const char *sim_judge_calm(uint32_t of_volumes)
 {

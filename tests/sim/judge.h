@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * judge.h - the history of a run, and whether gantry-guarantees(7) allows it
+ * judge.h - the history of a run, and the check of it against gantry-guarantees(7)
  *
  * Each block holds one value, and each write has a value of its own, so a block is a register: its
- * history must be linearizable. A write whose end is not known (it timed out, its session ended)
- * may take effect until its session has acknowledged a later write of the block, or until a session
- * that was opened later has started; then it may not any more. A power cut keeps what a flush had
- * covered, and any part of the rest.
+ * history must be linearizable. A write whose end is unknown (it timed out, its session ended) may
+ * take effect until its session has acknowledged a later write of the block, or until a session
+ * that was opened later has started, and not after that. A power cut keeps the writes that a flush
+ * has covered, and any part of the other writes.
  */
 #ifndef SIM_JUDGE_H
 #define SIM_JUDGE_H
@@ -21,24 +21,25 @@
  * it completes, also after a write that it overlaps.
  */
 void sim_judge_begin(bool may_repeat);
-/* A client has ended or was killed: its operations without an end are not known. */
+/* A client has ended or was killed: the outcome of its unfinished operations is unknown. */
 void sim_judge_ended(uint32_t client);
-/* The disk of these volumes, as bits, has lost its power. */
+/* The disk of these volumes, a bit mask, has lost its power. */
 void sim_judge_power_cut(uint32_t volumes);
 /*
- * After the last client has ended, the volume has this in a block; see word_of() of image_client.c.
+ * The value of a block in a volume after the last client has ended; see word_of() in
+ * image_client.c.
  */
 void sim_judge_store(uint32_t volume, uint32_t block, uint64_t word);
-/* At the end: NULL, or what the history breaks. */
+/* At the end of a run: NULL, or the violation that the history shows. */
 const char *sim_judge_verdict(void);
-/* While it runs: NULL, or what sim_wrong() was called with. */
+/* During a run: NULL, or the first message of sim_wrong(). */
 const char *sim_judge_verdict_now(void);
 /*
- * At the end, of volumes (bits) without faults, stalls and slow disks: NULL, or an operation that
- * failed or took long.
+ * At the end of a run, for volumes (a bit mask) without faults, stalls and slow disks: NULL, or an
+ * operation that failed or took long.
  */
 const char *sim_judge_calm(uint32_t volumes);
-/* How operations end: the name of each is printed with the results of a range. */
+/* Outcomes of operations, with the names that the results of a range print. */
 /* clang-format off */
 #define SIM_RESULT_LIST(RESULT) \
 	RESULT(OK, 0) RESULT(TIMEDOUT, ETIMEDOUT) RESULT(CANCELED, ECANCELED) RESULT(NOTCONN, \
@@ -52,7 +53,7 @@ enum sim_result {
 	SIM_R_NONE, /* its client was killed */
 	SIM_RESULTS
 };
-/* Operations of this kind that ended so. */
+/* The number of operations of this kind with this outcome. */
 uint32_t sim_judge_count(enum sim_op op, enum sim_result result);
 /* Print all operations. */
 void sim_judge_print(void);

@@ -5,8 +5,8 @@
 #	tests/sim/mutants-component.sh BUILD OUT [SCHEDULES [PATTERN]]
 #
 # BUILD: a configured tree; OUT: where tests/sim/component.mk has built the component level. mutants-component.txt has a bug on
-# each line: PART@FILE below plugins or core@SED@MODELS@TEXT. MODELS is `any`, or `late`: only store buffers make it possible, so
-# the sequentially consistent model must not find it. Exit status 1: a bug is not found, or is found by a wrong model.
+# each line: PART@FILE below plugins or core@SED@MODELS@TEXT. MODELS is `any`, or `late`: the bug needs store buffers, so the
+# sequentially consistent model must not find it. Exit status 1: a bug is not found, or a wrong model finds it.
 build=$1 out=$2 n=${3:-20000} pattern=${4:-}
 top=$(cd "$(dirname "$0")/../.." && pwd)
 tmp=$(mktemp -d) || exit 2

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * os.h - the simulated kernel, between its modules
+ * os.h - the interface between the modules of the simulated kernel
  *
  * A replaced function is named __wrap_NAME, is listed in wraps.list, calls sim_call() once before
- * it does its work (the point at which another thread may run), adds what it did to the trace with
- * sim_note(), and returns as the real one does, with errno set. What gantry does not use fails by
- * sim_fail() with a text, so that a new use is noticed.
+ * it does its work (the point at which another thread may run), adds its result to the trace with
+ * sim_note(), and returns as the real function does, with errno set. A function or option that
+ * gantry does not use calls sim_fail(), so that a new use is noticed.
  */
 #ifndef SIM_OS_H
 #define SIM_OS_H
@@ -22,18 +22,18 @@
 struct sim_file;
 
 /*
- * Functions of one kind of open file. Those that may be NULL fail with the errno in brackets. They
- * return -errno.
+ * The operations of one kind of open file. They return -errno. An operation that may be NULL fails
+ * with the errno in brackets.
  */
 struct sim_file_ops {
 	const char *kind; /* "eventfd", for the timeline */
 	/*
-	 * POLLIN, POLLOUT, POLLHUP, POLLRDHUP and POLLERR as they hold now. Only looks. NULL:
+	 * The current POLLIN, POLLOUT, POLLHUP, POLLRDHUP and POLLERR. Has no side effects. NULL:
 	 * always readable and writable.
 	 */
 	uint32_t (*poll)(struct sim_file *file);
 	/*
-	 * They do not block: -EAGAIN; os_fd.c waits where O_NONBLOCK is not set. offset -1: the
+	 * Non-blocking: return -EAGAIN, and os_fd.c waits unless O_NONBLOCK is set. offset -1: the
 	 * file's position. [EINVAL]
 	 */
 	ssize_t (*read)(struct sim_file *file, void *to, size_t bytes, off_t offset);
@@ -43,51 +43,51 @@ struct sim_file_ops {
 	/* [EOPNOTSUPP] */
 	int (*allocate)(struct sim_file *file, int mode, off_t offset, off_t bytes);
 	int (*sync)(struct sim_file *file, bool data_only); /* [EINVAL] */
-	/* besides flags and duplicates [EINVAL] */
+	/* all commands except those for flags and duplicates [EINVAL] */
 	int (*fcntl)(struct sim_file *file, int command, long arg);
 	int (*ioctl)(struct sim_file *file, unsigned long request, void *arg); /* [ENOTTY] */
 	/*
-	 * The memory to map at `offset`, which stays as long as the file; NULL with errno set.
+	 * The memory to map at `offset`, which exists as long as the file; NULL with errno set.
 	 * [ENODEV]
 	 */
 	int (*map)(struct sim_file *file, void *at, size_t bytes, int prot, int flags,
 		   off_t offset);
-	void (*close)(struct sim_file *file); /* the last reference has gone */
+	void (*close)(struct sim_file *file); /* the last reference was dropped */
 };
 
 /* An open file description. Each kind has a structure that begins with this one. */
 struct sim_file {
 	const struct sim_file_ops *ops;
 	struct sim_file *next, **at; /* of all */
-	uint32_t refs;               /* descriptors, mappings, messages on their way */
+	uint32_t refs;               /* descriptors, mappings, messages in flight */
 	/* O_NONBLOCK, O_ACCMODE, O_APPEND, O_DIRECT, O_DSYNC ... as open() and fcntl() have them */
 	int flags;
-	uint64_t changes; /* counts each change of what poll() would say: for edges of epoll */
+	uint64_t changes; /* counts the changes of the result of poll(), for edges of epoll */
 };
 
-/* bytes: of the whole structure, zeroed. With one reference. */
+/* A file with one reference. bytes: the size of the whole structure, which is zeroed. */
 void *sim_file_new(const struct sim_file_ops *ops, size_t bytes, int flags);
 void sim_file_get(struct sim_file *file);
 void sim_file_put(struct sim_file *file);
 /*
- * The kinds of those that exist and their references, as " socket 2, memfd 1". False: there are
- * none.
+ * Store the kinds of existing files and their references, such as " socket 2, memfd 1". False: no
+ * file exists.
  */
 bool sim_files_left(char *text, size_t bytes);
-/* What poll() says may have changed: blocked threads look again. */
+/* The result of poll() may have changed: blocked threads check again. */
 void sim_file_changed(struct sim_file *file);
 
 /*
- * Gives the reference to the lowest free descriptor of the running process. -1 with EMFILE set: the
+ * Moves the reference to the lowest free descriptor of the running process. -1 with EMFILE set: the
  * reference is dropped.
  */
 int sim_fd_new(struct sim_file *file, bool cloexec);
-/* Of the running process. NULL with EBADF set. No new reference. */
+/* The file of a descriptor of the running process, without a new reference. NULL with EBADF set. */
 struct sim_file *sim_fd_file(int fd);
-/* At the start of a system call: sim_call(), then the same. */
+/* At the start of a system call: sim_call(), then sim_fd_file(). */
 struct sim_file *sim_call_file(int fd);
 
-/* Set errno and return -1 for a negative result; else return the result. */
+/* For a negative result set errno and return -1; else return the result. */
 static inline long sim_result(long rc)
 {
 	if (rc >= 0)
@@ -97,9 +97,9 @@ static inline long sim_result(long rc)
 }
 
 /* -- os_fd.c, os_epoll.c -- */
-/* What poll() reports of it. */
+/* The result of poll() for the file. */
 uint32_t sim_file_events(struct sim_file *file);
-/* The last reference to the file has gone: nothing watches it any more. */
+/* Remove all watches of a file whose last reference was dropped. */
 void sim_epoll_forget(const struct sim_file *file);
 uint64_t sim_ns_of(const struct timespec *ts);
 int sim_pidfd_open(pid_t pid); /* -1 with ESRCH or EMFILE set */
@@ -107,62 +107,63 @@ int __wrap_fdatasync(int fd);
 int __wrap_close(int fd);
 
 /* -- os_unix.c -- */
-extern uint32_t sim_messages; /* sent, not received */
+extern uint32_t sim_messages; /* number of messages that were sent and not received */
 
 /* -- os_misc.c -- */
 /* Whether the kernel has membarrier(2); true at first. */
 extern bool sim_has_membarrier;
 
 /* -- os_memory.c -- */
-/* The host's descriptor of a memfd; -1: the file is something else. */
+/* The host's descriptor of a memfd; -1: the file is not a memfd. */
 int sim_memory_fd(const struct sim_file *file);
 
 /* -- os_doca.c -- */
 /* mmap() with MAP_FIXED, within a mapping of the process. `at` or -errno. */
 long sim_map_over(void *at, size_t bytes, int prot, int flags, int fd, off_t offset);
-/* System calls of libgantry-doca. False: it is none of them. */
+/* System calls that only libgantry-doca makes. False: `number` is not one of them. */
 bool sim_syscall_doca(long number, const unsigned long a[6], long *result);
-/* Run what the process has given to atexit(). */
+/* Run the functions that the process has registered with atexit(). */
 void sim_run_at_exit(void);
 
 /* -- os_disk.c -- */
 
-/* Open a path of the running process; what AT_FDCWD or dir is. NULL with errno set. */
+/* Open a path in the running process, relative to dir or AT_FDCWD. NULL with errno set. */
 struct sim_file *sim_path_open(int dir, const char *path, int flags, mode_t mode);
 
-/* Faults of the disk of a run; all 0: none. */
+/* The faults of the disk in a run; all 0: none. */
 struct sim_disk_faults {
 	uint32_t write_fails_one_in, sync_fails_one_in, full_one_in;
-	uint64_t slowest_ns;  /* of a read, write or sync; 0: they take no time */
-	uint32_t slow_one_in; /* reads, writes and syncs for each one that takes time; 0: all do */
+	uint64_t slowest_ns;  /* most time of a read, write or sync; 0: they take no time */
+	uint32_t slow_one_in; /* one in this many operations takes time; 0: all do */
 };
-/* an empty file system with /tmp, /run, /vol */
+/* Begin a run with an empty file system that has /tmp, /run and /vol. */
 void sim_disk_begin(const struct sim_disk_faults *faults);
 /*
- * The power is cut: what was not synced is there, torn at a sector of 512 bytes, or missing, as
- * drawn for each write; names as their directories were synced. whole: all processes have been
- * killed before. Else the cut is that of another machine, which has the disk: its processes have
- * been killed, and file systems in memory and names stay for those of this one.
+ * Cut the power: each write that was not synced is kept, torn at a sector of 512 bytes, or lost, as
+ * drawn. Names are kept or lost as their directories were synced. whole: all processes have been
+ * killed before. Otherwise another machine has the disk and loses its power: its processes have
+ * been killed, and file systems in memory and names are kept for the processes of this machine.
  */
 void sim_disk_power_cut(bool whole);
-/* No faults after this. */
+/* End all faults of the disk. */
 void sim_disk_repair(void);
-/* For the judge, without a running process. 0 or -errno. */
+/* For the judge: needs no running process. 0 or -errno. */
 int sim_disk_put(const char *path, const void *bytes, size_t n);
 ssize_t sim_disk_get(const char *path, void *bytes, size_t n, off_t offset);
 /*
- * The names below a directory that are no directories and do not begin with `but`, as " a.sock b".
- * False: there are none.
+ * Store the names below a directory that are not directories and do not begin with `but`, such as
+ * " a.sock b". False: there are none.
  */
 bool sim_disk_names(const char *path, const char *but, char *text, size_t bytes);
-/* Give a file an attribute, durable at once. 0 or -errno. */
+/* Set an attribute of a file, durable at once. 0 or -errno. */
 int sim_disk_put_attribute(const char *path, const char *name, const char *value);
-/* Exchange the files behind two names. 0 or -errno. */
+/* Exchange the files of two names. 0 or -errno. */
 int sim_disk_swap(const char *a, const char *b);
 
 /*
- * Socket files, for os_unix.c. bind: make the name; -EADDRINUSE, -ENOENT, -EACCES. socket: what was
- * bound, NULL with ENOENT, EACCES or ECONNREFUSED set. gone: the socket was closed; its name stays.
+ * Socket files, for os_unix.c. bind: create the name; -EADDRINUSE, -ENOENT, -EACCES. socket: the
+ * bound listener, NULL with ENOENT, EACCES or ECONNREFUSED set. gone: the socket was closed; its
+ * name stays.
  */
 int sim_path_bind(const char *path, mode_t mode, void *listener);
 void *sim_path_socket(const char *path);

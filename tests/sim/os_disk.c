@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * os_disk.c - open files of the simulated disk with its faults, the start and the end of a machine,
+ * os_disk.c - open files of the simulated disk with its faults; start and end of a machine;
  * functions for the judge
  *
  * /vol, /etc and / lie on the disk. /tmp, /run, /proc and /dev lie in memory: a power cut empties
- * them and makes /tmp and /run/gantry again. A run has one of two kinds of file systems, as drawn:
- * with a journal, a sync of a file or a directory makes all names durable, and a power cut loses
- * only the newest ones; without one, each name is durable only when its directory is synced.
+ * them and creates /tmp and /run/gantry again. A run has one of two kinds of file systems, as
+ * drawn: with a journal, a sync of a file or a directory makes all names durable, and a power cut
+ * loses only the newest ones; without one, each name is durable only when its directory is synced.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -72,9 +72,8 @@ bool sim_disk_lock_conflicts(const struct sim_disk_file *f, int lock)
 }
 
 /*
- * The disk takes its time. The running thread may be killed, and another one may close the file:
- * the inode stays.
- * Returns the open file; NULL: it was closed.
+ * Wait for the drawn time of the operation. Meanwhile the running thread may be killed, and another
+ * thread may close the file; the inode stays. Returns the open file; NULL: it was closed.
  */
 static struct sim_disk_file *take_time(struct sim_disk_file *f)
 {
@@ -114,7 +113,7 @@ static ssize_t file_read(struct sim_file *file, void *to, size_t bytes, off_t of
 	return (ssize_t)bytes;
 }
 
-/* Sync what is covered. f NULL: the open file was closed meanwhile. 0 or -EIO. */
+/* Sync the covered changes. f NULL: the open file was closed meanwhile. 0 or -EIO. */
 static int sync_inode(struct sim_inode *inode, struct sim_disk_file *f,
 		      const struct sim_cover *cover)
 {
@@ -127,8 +126,8 @@ static int sync_inode(struct sim_inode *inode, struct sim_disk_file *f,
 }
 
 /*
- * The space of the disk ends at some page of the write that is not allocated yet. Returns the bytes
- * before it.
+ * The disk becomes full at a drawn page of the write that is not allocated yet. Returns the bytes
+ * before this page.
  */
 static size_t bytes_that_fit(const struct sim_inode *inode, uint64_t at, size_t bytes)
 {
@@ -139,7 +138,7 @@ static size_t bytes_that_fit(const struct sim_inode *inode, uint64_t at, size_t 
 	return n < bytes ? n : bytes;
 }
 
-/* Faults of a write: the number of bytes that are written, or -errno. */
+/* Apply the faults of a write. Returns the number of bytes to write, or -errno. */
 static ssize_t writable(struct sim_inode *inode, const void *from, size_t bytes, uint64_t at)
 {
 	if (bytes > SIZE_MAX_BYTES || at > SIZE_MAX_BYTES - bytes)
@@ -292,9 +291,9 @@ static void file_close(struct sim_file *file)
 	while (*at && *at != (struct sim_disk_file *)file)
 		at = &(*at)->next;
 	if (!*at)
-		return; /* of a run before */
+		return; /* a file of an earlier run */
 	*at = (*at)->next;
-	sim_changed(); /* its lock */
+	sim_changed(); /* its lock is released */
 }
 
 static const struct sim_file_ops file_ops = {.kind = "file",
@@ -382,7 +381,7 @@ static void draw_boot_id(char text[BOOT_ID])
 		 (unsigned)(low >> 48) & 0xfff, (unsigned long long)low & 0xffffffffffff);
 }
 
-/* File systems in memory, as after a start of the machine. */
+/* Create the file systems in memory, as at the start of a machine. */
 static void mount(void)
 {
 	struct sim_inode *proc = make_dir("proc", root, SIM_FS_PROC, 0555);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * os_doca.c - what libgantry-doca alone asks of the kernel: pages that are replaced where they are,
- * and the table of mappings
+ * os_doca.c - the part of the kernel that only libgantry-doca uses: pages that are replaced at
+ * their address, and the table of mappings
  *
- * doca/mmap/mmap_pages_move.c holds the old pages by a pipe (vmsplice) while it maps others over
- * them, and reads from the pipe what threads have written to them last. Here the pipe gets the
- * contents at the moment at which the pages are replaced. No thread can write the old pages after
- * it.
+ * doca/mmap/mmap_pages_move.c keeps the old pages in a pipe (vmsplice) while it maps other pages
+ * over them. Then it reads from the pipe the last writes of threads to the old pages. Here the pipe
+ * gets the contents when the pages are replaced: no thread can write the old pages afterwards.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,14 +25,14 @@ extern size_t sim_proc_index(const struct sim_proc *proc);
 int __wrap_atexit(void (*fn)(void));
 int __wrap_gd_maps_read(uintptr_t from, uintptr_t to, struct gd_piece **pieces_p, size_t *n_p);
 
-/* -- pages that a pipe holds: of one range at a time, since the product takes a lock -- */
+/* -- pages in a pipe: one range at a time, since the product holds a lock -- */
 
 static struct {
 	struct sim_proc *proc;
 	uint8_t *at;
 	size_t bytes, done;
 	bool replaced;
-	uint8_t last[PIPE]; /* contents when they were replaced */
+	uint8_t last[PIPE]; /* contents when the pages were replaced */
 } pipes[SIM_PROCS];
 
 static long hold_pages(const struct iovec *iov)
@@ -83,7 +82,7 @@ static long read_pipe(void *to, size_t bytes)
 struct over {
 	uint8_t *from, *to;
 	uint64_t offset;
-	struct gd_file file; /* the host's; inode 0: anonymous */
+	struct gd_file file; /* the host's file; inode 0: anonymous */
 	int prot;
 };
 
@@ -104,7 +103,7 @@ static void add_over(struct sim_proc *proc, const struct over *over)
 	overs[sim_proc_index(proc)][proc->n_overs++] = *over;
 }
 
-/* What the new mapping leaves of an older one. */
+/* Remove the part of each older mapping that the new mapping replaces. */
 static void cut_overs(struct sim_proc *proc, uint8_t *from, uint8_t *to)
 {
 	struct over *all = overs[sim_proc_index(proc)], tails[8];
@@ -162,7 +161,7 @@ long sim_map_over(void *at, size_t bytes, int prot, int flags, int fd, off_t off
 	return (long)at;
 }
 
-/* A private mapping moves over another one. */
+/* Move a private mapping over another mapping. */
 static long move_over(uint8_t *old, size_t bytes, int flags, uint8_t *at)
 {
 	struct sim_proc *proc = sim_proc_self();
@@ -224,7 +223,7 @@ static struct gd_piece piece_of_map(const struct sim_map *map)
 	return piece;
 }
 
-/* A mapping without what others have replaced. */
+/* Append the parts of a mapping that no other mapping has replaced. */
 static int append_map(struct sim_proc *proc, const struct sim_map *map, uintptr_t from,
 		      uintptr_t to, struct gd_piece **pieces_p, size_t *n_p)
 {
@@ -261,7 +260,7 @@ int __wrap_gd_maps_read(uintptr_t from, uintptr_t to, struct gd_piece **pieces_p
 	int rc = 0;
 
 	sim_call();
-	cut_overs(proc, NULL, NULL); /* those that were unmapped go */
+	cut_overs(proc, NULL, NULL); /* drops the entries of unmapped memory */
 	for (const struct sim_map *map = proc->maps; map < proc->maps + SIM_MAPS && rc == 0; map++)
 		if (map->at)
 			rc = append_map(proc, map, from, to, pieces_p, n_p);
@@ -286,7 +285,7 @@ int __wrap_gd_maps_read(uintptr_t from, uintptr_t to, struct gd_piece **pieces_p
 
 /* -- system calls by number -- */
 
-/* The host's descriptor behind one of the process. */
+/* The host's descriptor for a descriptor of the process. */
 static int real_fd(unsigned long fd)
 {
 	struct sim_file *file = sim_fd_file((int)fd);

@@ -87,7 +87,7 @@ struct epoll_file {
 
 static struct epoll_file *all_epolls;
 
-/* The last reference of a file has gone: nothing watches it any more. */
+/* Remove all watches of a file whose last reference was dropped. */
 void sim_epoll_forget(const struct sim_file *file)
 {
 	for (struct epoll_file *e = all_epolls; e; e = e->next)
@@ -96,7 +96,7 @@ void sim_epoll_forget(const struct sim_file *file)
 				e->watches[i].file = NULL;
 }
 
-/* What the watch would report, and for edges: only what is new. */
+/* The events that the watch would report; for edges, only new events. */
 static uint32_t watch_events(const struct watch *w)
 {
 	uint32_t events;
@@ -209,7 +209,7 @@ int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	return 0;
 }
 
-/* Reports begin at another watch each time, so that none is left out for ever. */
+/* Reports begin at a different watch each time, so that each watch is reported eventually. */
 static int collect(struct epoll_file *e, struct epoll_event *events, int max)
 {
 	int found = 0;

@@ -76,7 +76,7 @@ uint32_t sim_file_events(struct sim_file *file)
 
 /* -- descriptors -- */
 
-/* 0 to 2 are those of the simulator itself. */
+/* Descriptors 0 to 2 belong to the simulator itself. */
 static int free_fd(struct sim_proc *proc, int from)
 {
 	for (int fd = from; fd < (int)SIM_FDS; fd++)
@@ -228,7 +228,7 @@ static bool has_events(void *arg)
 	return (sim_file_events(wait->file) & (wait->events | POLLHUP | POLLERR)) != 0;
 }
 
-/* After -EAGAIN: wait for the event if the file blocks. True: try again. */
+/* After -EAGAIN: wait for the events unless O_NONBLOCK is set. True: try again. */
 static bool may_retry(struct sim_file *file, uint32_t events)
 {
 	struct wait wait = {file, events};
@@ -293,7 +293,7 @@ ssize_t __wrap_pwrite(int fd, const void *from, size_t bytes, off_t offset)
 	return do_write(fd, from, bytes, offset);
 }
 
-/* RWF_DSYNC makes only what it writes durable. */
+/* RWF_DSYNC makes only the data of this write durable. */
 static ssize_t write_stable(int fd, const struct iovec *iov, int n, off_t offset)
 {
 	struct sim_file *file;
@@ -692,7 +692,7 @@ static uint32_t pid_poll(struct sim_file *file)
 
 static const struct sim_file_ops pid_ops = {.kind = "pidfd", .poll = pid_poll};
 
-/* All descriptors of a process share one open file, which the process keeps until it has ended. */
+/* All pidfds of a process share one open file, which the process keeps until it has ended. */
 int sim_pidfd_open(pid_t pid)
 {
 	struct sim_proc *proc = sim_proc_find(pid);

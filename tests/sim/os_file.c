@@ -17,7 +17,7 @@
 
 /* -- descriptors of files -- */
 
-/* An open file of this file system with data. NULL with errno set. */
+/* An open file of the simulated disk, without O_PATH. NULL with errno set. */
 static struct sim_disk_file *open_file(int fd)
 {
 	struct sim_file *file = sim_fd_file(fd);
@@ -89,7 +89,7 @@ int __wrap_flock(int fd, int operation)
 		return -1;
 	wait = (struct lock_wait){f->serial, operation & ~LOCK_NB};
 	if (f->lock != wait.lock) {
-		f->lock = LOCK_UN; /* as in Linux: a lock that is converted is dropped first */
+		f->lock = LOCK_UN; /* as in Linux: a conversion drops the old lock first */
 		sim_changed();
 	}
 	if (wait.lock != LOCK_UN && !can_lock(&wait)) {
@@ -106,7 +106,7 @@ int __wrap_flock(int fd, int operation)
 	return (int)sim_done(rc, 0x4a);
 }
 
-/* Of a file of another kind all bytes are data. */
+/* In a file of another kind all bytes are data. */
 static off_t seek_other(struct sim_file *file, off_t offset, int whence)
 {
 	struct stat st = {0};
@@ -233,14 +233,14 @@ struct names {
 struct dir_stream {
 	struct dir_stream *next; /* of all */
 	int fd;
-	struct names names; /* as they were when the stream was opened */
+	struct names names; /* the names when the stream was opened */
 	size_t at;
 	struct dirent entry;
 };
 
 static struct dir_stream *dir_streams;
 
-/* "." and "..", then the names of a directory in an order that is drawn. */
+/* "." and "..", then the names of the directory in a drawn order. */
 static void read_names(const struct sim_inode *dir, struct names *names)
 {
 	size_t n = 2;
@@ -352,7 +352,7 @@ static int compare_entries(const void *a, const void *b, void *arg)
 	return compare((const struct dirent **)(uintptr_t)a, (const struct dirent **)(uintptr_t)b);
 }
 
-/* The caller frees the list, whose memory is that of the process. */
+/* The caller frees the list, which lies in the heap of the process. */
 int __wrap_scandir(const char *path, struct dirent ***list_p, int (*filter)(const struct dirent *),
 		   compare_fn *compare)
 {
@@ -461,7 +461,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	return file;
 }
 
-/* Also streams that libc made itself, such as those of open_memstream(3). */
+/* Also handles streams that libc created itself, such as those of open_memstream(3). */
 int __wrap_fclose(FILE *file)
 {
 	struct stream **at = &streams, *s;

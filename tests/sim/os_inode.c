@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * os_inode.c - inodes of the simulated file system: contents, names, and what a power cut leaves of
- * them
+ * os_inode.c - inodes of the simulated file system: contents, names, and the effect of a power cut
+ * on them
  *
  * An inode has two layers: contents as processes see them, and durable contents. Each change of the
  * layer that processes see is kept in a list of its inode until it is durable. A sync marks the
@@ -17,8 +17,8 @@
 
 #include "disk.h"
 
-#define BIRTH_EPOCH 1700000000u /* s; realtime at which a run begins */
-#define TEAR_PARTS 256u         /* a longer change is torn into at most about so many parts */
+#define BIRTH_EPOCH 1700000000u /* s of CLOCK_REALTIME when a run begins */
+#define TEAR_PARTS 256u         /* a longer change is torn into at most about this many parts */
 
 enum change_kind {
 	CHANGE_WRITE,
@@ -39,7 +39,7 @@ struct sim_change {
 	uint8_t data[];
 };
 
-/* A name that was made, removed (inode NULL), or moved from (from, old). */
+/* A name that was created, removed (inode NULL), or moved from (from, old). */
 struct name_change {
 	struct name_change *next, *previous;
 	bool safe, kept;
@@ -65,7 +65,7 @@ static bool is_data(const struct sim_change *change)
 	return change->kind < CHANGE_MODE;
 }
 
-/* The part of the change from `from` to `to`; changes without a range are applied whole. */
+/* Apply the bytes `from` to `to` of the change; apply a change without a range as a whole. */
 static void apply_part(struct sim_contents *c, const struct sim_change *change, uint64_t from,
 		       uint64_t to)
 {
@@ -103,7 +103,7 @@ static void apply(struct sim_contents *c, const struct sim_change *change)
 	apply_part(c, change, change->offset, change->offset + change->bytes);
 }
 
-/* Each sector of the change, or each of TEAR_PARTS parts, is applied or lost as drawn. */
+/* Apply or lose each sector of the change, or each of TEAR_PARTS parts, as drawn. */
 static void apply_torn(struct sim_contents *c, const struct sim_change *change)
 {
 	uint64_t from = change->offset, end = from + change->bytes, to;
@@ -131,7 +131,7 @@ static struct sim_change *change_new(enum change_kind kind, uint64_t offset, uin
 	return change;
 }
 
-/* Processes see the change from now on. Takes it over. */
+/* Make the change visible to processes. Takes ownership of it. */
 static void make_change(struct sim_inode *inode, struct sim_change *change)
 {
 	apply(&inode->layers[SIM_SEEN], change);
@@ -155,7 +155,7 @@ static void remove_change(struct sim_inode *inode, struct sim_change **at)
 }
 
 /*
- * Safe changes become durable, but none before an older one of its kind: data and attributes are
+ * Make safe changes durable, in their order among changes of one kind: data and attributes are
  * independent.
  */
 static void settle(struct sim_inode *inode)
@@ -187,8 +187,8 @@ static bool covers(const struct sim_cover *cover, const struct sim_change *chang
 }
 
 /*
- * Writeback fails: of the covered data, the disk has as much as is drawn, and no later sync writes
- * the rest.
+ * Let writeback fail: the disk has a drawn part of the covered data, and no later sync writes the
+ * rest.
  */
 static void lose(struct sim_inode *inode, const struct sim_cover *cover)
 {
@@ -199,7 +199,7 @@ static void lose(struct sim_inode *inode, const struct sim_cover *cover)
 			change->safe = true;
 			continue;
 		}
-		/* the size belongs to the inode, whose own writes may still succeed */
+		/* the size is part of the inode, which is written separately and may succeed */
 		change->kind = CHANGE_GROW;
 		change->offset += change->bytes;
 		change->bytes = 0;
@@ -328,7 +328,7 @@ static void remove_name_change(struct name_change *change)
 	sim_host_free(change);
 }
 
-/* The oldest names become durable until there is one that is not safe. */
+/* Make the oldest changes of names durable, up to the first that is not safe. */
 static void settle_names(void)
 {
 	while (names && names->safe) {
@@ -535,8 +535,8 @@ static bool shares_name(const struct name_change *a, const struct name_change *b
 }
 
 /*
- * A journal loses the newest changes. Without one each is drawn, but those of one name keep their
- * order.
+ * With a journal, lose the newest changes. Without one, draw each change, but keep the order of the
+ * changes of one name.
  */
 static void draw_names(bool journals)
 {

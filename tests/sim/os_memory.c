@@ -2,9 +2,9 @@
 /*
  * os_memory.c - memfd and mmap: shared memory of simulated processes
  *
- * A simulated memfd is one of the host. Each process has a range of addresses of its own, where
- * each mapping gets addresses that were not used before: what is used after munmap() faults, and
- * addresses are the same in each run of a seed.
+ * A simulated memfd is a memfd of the host. Each process has a range of addresses of its own. Each
+ * mapping gets addresses that were not used before: an access after munmap() faults, and addresses
+ * are the same in each run of a seed.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@
 #include "disk.h"
 
 #define PAGE ((size_t)4096)
-/* bytes: so much memory, or more, is not populated, since the product rarely touches all of it */
+/* bytes: a memfd of this size or more is not populated, since the product rarely uses all of it */
 #define LAZY (1 << 20)
 
-static size_t tops[SIM_PROCS]; /* bytes of each range that were used */
+static size_t tops[SIM_PROCS]; /* used bytes of each range */
 extern size_t sim_proc_index(const struct sim_proc *proc);
 
 /* -- memfd -- */
@@ -26,7 +26,7 @@ extern size_t sim_proc_index(const struct sim_proc *proc);
 struct memory_file {
 	struct sim_file file;
 	int real;
-	off_t lazy; /* bytes that the product has allocated, and the host has not */
+	off_t lazy; /* bytes that the product has allocated, but the host has not */
 };
 
 static ssize_t memory_read(struct sim_file *file, void *to, size_t bytes, off_t offset)
@@ -159,7 +159,7 @@ static struct sim_map *find_map(struct sim_proc *proc, const void *at)
 	return NULL;
 }
 
-/* Fresh addresses, with an unused page behind them. */
+/* Unused addresses, followed by an unused page. */
 static uint8_t *fresh(const struct sim_proc *proc, size_t bytes)
 {
 	size_t index = sim_proc_index(proc);
@@ -230,7 +230,7 @@ static void drop(struct sim_map *map)
 		sim_file_put(file);
 }
 
-/* A whole mapping, its beginning or its end. */
+/* Unmaps a whole mapping, its beginning or its end. */
 int __wrap_munmap(void *at, size_t bytes)
 {
 	struct sim_proc *proc = sim_proc_self();
@@ -259,7 +259,7 @@ int __wrap_munmap(void *at, size_t bytes)
 	return 0;
 }
 
-/* Only what core/memory does: a private copy takes the place of a shared mapping. */
+/* Only the use in core/memory: a private copy replaces a shared mapping. */
 void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *at)
 {
 	struct sim_proc *proc = sim_proc_self();

@@ -26,14 +26,14 @@
 void __wrap_gn_clock_init(void)
 {
 	/*
-	 * the processor's counter is not simulated: without this call the product reads
-	 * CLOCK_MONOTONIC
+	 * The counter of the processor is not simulated: without this initialisation the product
+	 * reads CLOCK_MONOTONIC instead.
 	 */
 }
 
 unsigned __wrap_gn_worker_pauses(void)
 {
-	return 1; /* is not measured: see sim_config.h */
+	return 1; /* not measured: sim_config.h replaces the pause */
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)

@@ -2,9 +2,9 @@
 /*
  * os_path.c - paths of the simulated file system: open, stat, permissions, names, socket files
  *
- * The working directory of each process is the root directory, its umask is 022. Permissions: user
- * 0 may do all, the owner of an inode has the permissions of owners, any other user those of
- * others. Groups are ignored.
+ * The working directory of each process is the root directory, its umask is 022. User 0 has all
+ * permissions, the owner of an inode those of the owner, any other user those of others. Groups are
+ * ignored.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 /* Flags of open(2) that concern the call, not the open file. */
 #define CALL_FLAGS (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY | O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW)
 
-/* os_memory.c: open a memfd again, as /proc/self/fd/N does. NULL with errno set. */
+/* os_memory.c: open a memfd again by /proc/self/fd/N. NULL with errno set. */
 struct sim_file *sim_memory_reopen(struct sim_file *file, int flags) __attribute__((weak));
 
 /* -- permissions -- */
@@ -48,7 +48,7 @@ static bool is_owner(const struct sim_inode *inode)
 	return caller() == 0 || caller() == inode->uid;
 }
 
-/* May the caller make a name in this directory? */
+/* Whether the caller may create a name in this directory: 0 or -errno. */
 static int check_add(const struct sim_inode *dir)
 {
 	if (!dir)
@@ -58,7 +58,7 @@ static int check_add(const struct sim_inode *dir)
 	return sim_inode_permits(dir, W_OK | X_OK) ? 0 : -EACCES;
 }
 
-/* May the caller remove the name of this inode? In a sticky directory only owners may. */
+/* Whether the caller may remove the name of this inode; in a sticky directory only an owner may. */
 static int check_remove(const struct sim_inode *dir, const struct sim_inode *inode)
 {
 	int rc = check_add(dir);
@@ -99,8 +99,8 @@ static int begin(struct walk *w, int dir, const char *path)
 }
 
 /*
- * Take the next name off the path; "." at its end. last: nothing but slashes follows. slash: they
- * do.
+ * Remove the next name from the path; "." at the end of the path. last: no other name follows.
+ * slash: a slash follows.
  */
 static int next_name(struct walk *w, char *name, bool *last, bool *slash)
 {
@@ -119,7 +119,7 @@ static int next_name(struct walk *w, char *name, bool *last, bool *slash)
 	return 0;
 }
 
-/* The path goes on with the target of the link. */
+/* Continue the path with the target of the link. */
 static int follow_link(struct walk *w, const struct sim_inode *link, bool slash)
 {
 	char rest[2 * PATH_MAX];
@@ -146,8 +146,8 @@ static struct sim_file *find_fd(const char *name)
 }
 
 /*
- * A name in /proc/self/fd: the file of that descriptor. 0: w->at is the inode; 1: `place` is
- * filled; or -errno.
+ * Look up a name in /proc/self/fd: the file of that descriptor. 0: w->at is the inode; 1: `place`
+ * is filled; or -errno.
  */
 static int step_fd(struct walk *w, const char *name, bool last, bool follow,
 		   struct sim_place *place)
@@ -167,7 +167,7 @@ static int step_fd(struct walk *w, const char *name, bool last, bool follow,
 	return 1;
 }
 
-/* One name. 0: the walk goes on; 1: it is at the end; or -errno. */
+/* Look up one name. 0: the walk continues; 1: it is at the end; or -errno. */
 static int step(struct walk *w, bool follow, struct sim_place *place)
 {
 	struct sim_inode *dir = w->at, *inode;
@@ -529,7 +529,7 @@ int __wrap_rename(const char *old, const char *new)
 	return (int)sim_done(rc != 0 ? rc : rename_place(&from, &to), 0x47);
 }
 
-/* What the link of an open file in /proc/self/fd contains. */
+/* The text of the symbolic link of an open file in /proc/self/fd. */
 static void file_text(struct sim_file *file, char *out, size_t bytes)
 {
 	struct sim_disk_file *f = sim_disk_file(file);

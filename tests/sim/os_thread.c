@@ -2,8 +2,8 @@
 /*
  * os_thread.c - threads, mutexes, condition variables, semaphores
  *
- * Their state lies in the objects of libc themselves, which the product initialises statically or
- * by the functions here: the first bytes of each are ours.
+ * Their state lies in the first bytes of the objects of libc, which the product initialises
+ * statically or by the functions here.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -137,7 +137,7 @@ int __wrap_pthread_once(pthread_once_t *control, void (*fn)(void))
 
 struct mutex {
 	struct sim_thread *owner;
-	uint32_t count; /* of a recursive one */
+	uint32_t count; /* of a recursive mutex */
 	uint32_t recursive;
 };
 _Static_assert(sizeof(struct mutex) <= sizeof(pthread_mutex_t), "fits");
@@ -201,7 +201,7 @@ int __wrap_pthread_mutex_destroy(pthread_mutex_t *mutex)
 /* -- condition variables -- */
 
 struct cond {
-	uint64_t signals, taken; /* wake-ups that were given, and that a waiter has taken */
+	uint64_t signals, taken; /* wake-ups: sent, and consumed by a waiter */
 	uint32_t waiters;
 };
 _Static_assert(sizeof(struct cond) <= sizeof(pthread_cond_t), "fits");
@@ -211,7 +211,7 @@ struct cond_wait {
 	uint64_t since; /* signals when the wait began */
 };
 
-/* A waiter may take a signal that was given after it began to wait. */
+/* Whether a signal was sent after the waiter began to wait. */
 static bool is_signaled(void *arg)
 {
 	const struct cond_wait *wait = arg;
@@ -265,7 +265,7 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	return cond_wait_until((struct cond *)cond, mutex, SIM_NEVER);
 }
 
-/* All of gantry's have CLOCK_MONOTONIC. */
+/* All condition variables of gantry use CLOCK_MONOTONIC. */
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 				  const struct timespec *at)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * os_unix.c - Unix sockets: messages with descriptors between processes, and credentials of the
- * peer
+ * os_unix.c - Unix sockets: messages with descriptors between processes, and credentials of peers
  */
 #include <fcntl.h>
 #include <string.h>
@@ -24,7 +23,7 @@ uint32_t sim_messages;
 
 struct message {
 	struct message *next;
-	size_t bytes, done; /* done: of a stream, what has been read */
+	size_t bytes, done; /* done: bytes of a stream that were read */
 	uint32_t n_files;
 	struct sim_file *files[RIGHTS];
 	uint8_t data[];
@@ -35,7 +34,7 @@ struct socket {
 	int type;
 	struct socket *peer; /* NULL: none, or closed */
 	bool was_connected, reset, listening;
-	uint64_t patience_ns; /* of a receive that blocks; 0: none */
+	uint64_t patience_ns; /* timeout of a blocking receive; 0: none */
 	struct ucred creator, peer_cred;
 	struct message *first, **last; /* received */
 	size_t queued;
@@ -152,7 +151,7 @@ static struct socket *find_socket(int fd)
 	return (struct socket *)file;
 }
 
-/* -- making them -- */
+/* -- creation -- */
 
 int __wrap_socket(int domain, int type, int protocol)
 {
@@ -228,7 +227,7 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t n)
 	if (listener->type != s->type)
 		return (int)sim_result(-EPROTOTYPE);
 	if (listener->n_pending > listener->backlog)
-		return (int)sim_result(-EAGAIN); /* gantry connects without blocking */
+		return (int)sim_result(-EAGAIN); /* gantry uses non-blocking connect() */
 	served = new_socket(s->type);
 	served->creator = listener->creator;
 	join(s, served);
@@ -300,7 +299,7 @@ static ssize_t put_message(struct socket *s, const struct iovec *iov, size_t n,
 	return (ssize_t)bytes;
 }
 
-/* The descriptors of a message to send. How many, or -EBADF. */
+/* Get the files of a message to send. Returns their number, or -EBADF. */
 static int files_of(const struct msghdr *msg, struct sim_file **files)
 {
 	uint32_t n = 0;
@@ -356,7 +355,7 @@ static ssize_t socket_write(struct sim_file *file, const void *from, size_t byte
 	return put_message((struct socket *)file, &iov, 1, NULL, 0);
 }
 
-/* Copy what fits; the number of bytes copied. */
+/* Copy as much as fits. Returns the number of copied bytes. */
 static size_t scatter(const struct message *m, const struct iovec *iov, size_t n)
 {
 	size_t done = 0;
@@ -371,7 +370,7 @@ static size_t scatter(const struct message *m, const struct iovec *iov, size_t n
 	return done;
 }
 
-/* Give the message's files to the process as far as the control buffer reaches. */
+/* Open the files of the message in the process, as far as the control buffer reaches. */
 static void give_files(struct message *m, struct msghdr *msg, bool cloexec)
 {
 	struct cmsghdr *c = msg->msg_control;
@@ -456,14 +455,14 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 	return sim_result(rc);
 }
 
-/* With MSG_TRUNC: how long the message was. */
+/* With MSG_TRUNC: returns more than `bytes` if the message was longer. */
 ssize_t __wrap_recv(int fd, void *to, size_t bytes, int flags)
 {
 	struct iovec iov = {to, bytes};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n = __wrap_recvmsg(fd, &msg, flags);
 
-	/* gantry compares it with `bytes` */
+	/* gantry only compares the length with `bytes` */
 	return n > 0 && (flags & MSG_TRUNC) && (msg.msg_flags & MSG_TRUNC) ? n + 1 : n;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * part.h - one protocol of gantry for the component level: its threads run the product's own
+ * part.h - a part: one protocol of gantry at the component level, whose threads run the product's
  * objects
  *
  * A schedule of a part: begin() in the environment, open() in the first thread of a simulated
@@ -16,28 +16,28 @@
 
 struct part {
 	const char *name;
-	uint64_t steps; /* limit of points of a schedule: one that needs more does not end */
-	void (*tune)(struct sim_rates *rates); /* changes what was drawn; NULL: nothing */
-	/* draws the variant and sets all memory of the part to its initial state */
+	uint64_t steps; /* limit of points: a schedule that needs more counts as endless */
+	void (*tune)(struct sim_rates *rates); /* changes the drawn rates; NULL: no change */
+	/* draws the variant, and initialises all memory of the part */
 	void (*begin)(void);
-	void (*open)(void); /* descriptors; in the first of the threads; NULL: none */
-	void *(*threads[PART_THREADS])(void *arg); /* up to a NULL */
-	const char *(*check)(void);                /* NULL, or what is wrong; must be a constant */
+	void (*open)(void); /* opens descriptors, in the first thread; NULL: none */
+	void *(*threads[PART_THREADS])(void *arg); /* ends with NULL */
+	const char *(*check)(void);                /* NULL, or the error, a constant */
 };
 
 extern const struct part part_loop, part_ring, part_bell, part_credit, part_region, part_withdraw,
 	part_resume;
 
-/* A thread found something wrong: record it and end the schedule. */
+/* Record an error that a thread found, and end the schedule. */
 _Noreturn void part_fail(const char *what);
-/* The same for a condition that must hold. */
+/* Call part_fail() unless the condition holds. */
 #define PART_CHECK(holds, what) \
 	do { \
 		if (!(holds)) \
 			part_fail(what); \
 	} while (0)
 
-/* A thread of a part waits for another one without a system call: its stores stay in its buffer. */
+/* A thread waits for another thread without a system call: its stores stay in its buffer. */
 static inline void part_spin(void)
 {
 	sim_pass();
@@ -46,7 +46,7 @@ static inline void part_spin(void)
 /* Memory of the host for all schedules, at n places in the address space. */
 void part_shared_memory(size_t bytes, uint8_t **views, size_t n);
 
-/* A thread of a part sets a flag for another one, which waits for it as for a system call. */
+/* Set a flag for another thread that waits for it as in a system call. */
 void part_set(bool *flag);
 void part_wait(bool *flag);
 

@@ -22,7 +22,7 @@ struct sim_image {
 	struct sim_arena *arena;
 };
 
-#define PAUSE_NS 134000000u /* of a killed process: longer than COMCH_DEATH_NS of its peers */
+#define PAUSE_NS 134000000u /* pause of a killed process: longer than COMCH_DEATH_NS of its peers */
 
 static struct sim_image images[SIM_PROCS];
 static size_t n_images;
@@ -32,7 +32,7 @@ extern const char __executable_start[];
 
 /* -- images -- */
 
-/* Each copy of the file is a library of its own for the dynamic linker. */
+/* The dynamic linker loads each copy of the file as a separate library. */
 static void copy_file(const char *from, const char *to)
 {
 	static char buffer[1 << 16];
@@ -50,7 +50,8 @@ static void copy_file(const char *from, const char *to)
 }
 
 /*
- * The writable part of the image that relocation does not protect, and its thread-local variables.
+ * Find the writable part of the image that relocation does not protect, and the thread-local
+ * variables.
  */
 static int find_segments(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
@@ -94,7 +95,7 @@ static void load_image(struct sim_image *image, const char *file)
 	if (dlinfo(image->handle, RTLD_DI_LINKMAP, &map) != 0)
 		sim_fail("%s", dlerror());
 	image->base = (const uint8_t *)map->l_addr;
-	/* the thread-local block exists only after its first use */
+	/* the dynamic linker allocates the thread-local block at its first use */
 	if (dl_iterate_phdr(find_segments, image) == 0)
 		sim_fail("%s: no segments", file);
 	if (image->tls_bytes > SIM_TLS)
@@ -126,7 +127,7 @@ void sim_images_load(const char *file)
 		return;
 	}
 	if (!mkdtemp(dir))
-		sim_fail("%s: cannot be made", dir);
+		sim_fail("%s: cannot be created", dir);
 	for (n_images = 0; n_images < SIM_PROCS; n_images++) {
 		snprintf(copy, sizeof(copy), "%s/%zu.so", dir, n_images);
 		copy_file(file, copy);
@@ -184,7 +185,7 @@ struct sim_proc *sim_proc_start(const char *name, uid_t uid, void *(*fn)(void *a
 	return proc;
 }
 
-/* Quarantine keeps the mapping of a region, and not its descriptor. */
+/* The quarantine of a region keeps its mapping, but not its descriptor. */
 static uint64_t quarantined(const struct sim_proc *proc)
 {
 	uint64_t (*bytes)(void);
@@ -234,7 +235,8 @@ void sim_proc_kill(struct sim_proc *proc, int status)
 		return;
 	proc->alive = false;
 	proc->status = status;
-	sim_threads_kill(proc); /* before the mappings go: stores may still reach them */
+	/* before the mappings are removed: buffered stores may still reach them */
+	sim_threads_kill(proc);
 	sim_fds_close_all(proc);
 	sim_maps_drop_all(proc);
 	sim_pidfd_end(proc);
@@ -255,10 +257,10 @@ static uint32_t n_open(const struct sim_proc *proc)
 }
 
 /*
- * The only thread of a killed process. The order of descriptors by number is one of those that are
- * drawn. In one of four there is one long pause, since the kernel may be slow at any step. Mappings
- * go first, as in the kernel, or at a moment that is drawn, as with another user of the address
- * space, such as a reader of /proc.
+ * The only thread of a killed process: it closes descriptors in the order of their numbers or in a
+ * drawn order. One process of four has a long pause, since the kernel may be slow at any step. The
+ * mappings are removed first, as in the kernel, or at a drawn moment, as if another user of the
+ * address space, such as a reader of /proc, had kept them.
  */
 static void *die(void *arg)
 {
@@ -318,7 +320,7 @@ struct sim_proc *sim_proc_self(void)
 	struct sim_thread *t = sim_self();
 
 	if (!t || !t->proc)
-		sim_fail("there is no process here");
+		sim_fail("the environment has no process");
 	return t->proc;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * proc.h - a simulated process: an image of the product with globals of its own, an arena for its
+ * proc.h - a simulated process: an image of the product with its own globals, an arena for its
  * heap, descriptors, mappings
  */
 #ifndef SIM_PROC_H
@@ -36,73 +36,73 @@ struct sim_proc {
 	pid_t pid; /* 0: a free slot */
 	uid_t uid;
 	bool alive;
-	bool dying; /* it was killed, and its descriptors close one after the other */
-	int status; /* of its end: what it gave to exit(), or minus the signal that killed it */
+	bool dying;             /* it was killed, and closes its descriptors one after the other */
+	int status;             /* exit status, or minus the signal that killed it */
 	struct sim_file *pidfd; /* see os_fd.c; NULL: no process has opened it */
 	struct sim_image *image;
 	struct sim_arena *arena;
-	uint8_t *tls, *tls_initial; /* of the image; the present values belong to tls_owner */
+	uint8_t *tls, *tls_initial; /* of the image; tls has the values of tls_owner */
 	size_t tls_bytes;
 	void *tls_owner;
 	uint32_t pending_signals;     /* bits; of its signalfd */
 	uint32_t memory_fails_one_in; /* allocations; 0: none fails */
-	/* calls of libconfig, which does not check what it allocates: nothing fails */
+	/* depth of calls of libconfig, which does not check allocations: none fails in them */
 	uint32_t memory_spared;
 	struct sim_fd fds[SIM_FDS];
 	struct sim_map maps[SIM_MAPS];
 	uint32_t n_overs; /* os_doca.c */
 	void (*at_exit[SIM_AT_EXIT])(void);
 	uint32_t n_at_exit;
-	char left[160];        /* what it held when it called exit(), see sim_proc_left() */
+	char left[160];        /* the resources that it had at exit(), see sim_proc_left() */
 	uint32_t n_files_open; /* streams of libc */
 };
 
 /*
- * Once: load the product's shared object SIM_PROCS times, each with globals of its own. wrong:
- * prints and exits.
- * NULL: the product is linked to this program, and there is one process (tests of components).
+ * Load the product's shared object SIM_PROCS times, each copy with its own globals. Called once.
+ * Prints an error and exits if that fails. NULL: the product is linked to this program, and there
+ * is one process (component level).
  */
 void sim_images_load(const char *file);
 /* The address of a function of the product in the image of a process. Fails if there is none. */
 void *sim_proc_symbol(const struct sim_proc *proc, const char *name);
 
 /*
- * A new process, whose first thread runs fn(arg); its globals, heap, descriptors and mappings are
- * as at the start of a program. NULL: there are too many.
+ * Start a process whose first thread runs fn(arg), with the globals, heap, descriptors and mappings
+ * of a new program. NULL: there are too many processes.
  */
 struct sim_proc *sim_proc_start(const char *name, uid_t uid, void *(*fn)(void *arg), void *arg);
 /*
- * At once: threads stop where they are, descriptors are closed, mappings go. May be called by one
- * of its threads.
+ * Kill a process in one step: stop its threads, close its descriptors, remove its mappings. One of
+ * its threads may call this.
  */
 void sim_proc_kill(struct sim_proc *proc, int status);
 /*
- * SIGKILL, as the kernel executes it: threads stop at once. Descriptors close one after the other,
- * and the mappings go, while other processes run, in an order and at moments that are drawn. Then
- * its end is reported, and the environment continues.
+ * Kill a process by SIGKILL, as the kernel does: threads stop at once. While other processes run,
+ * descriptors are closed one after the other, and the mappings are removed, in a drawn order and at
+ * drawn moments. Then the end of the process is reported, and the environment continues.
  */
 void sim_proc_kill_in_steps(struct sim_proc *proc, int status);
-/* A signal for its signalfd. */
+/* Deliver a signal to the signalfd of the process. */
 void sim_proc_signal(struct sim_proc *proc, int signal);
 /*
- * The process has called exit() and ends: note what it holds. One that ends by _exit() gives
- * nothing back.
+ * Record the resources of a process that has called exit(). A process that calls _exit() is not
+ * expected to release them.
  */
 void sim_proc_note_left(struct sim_proc *proc);
 /*
- * Of a process that has called exit(): the descriptors, mappings, streams and heap that it had not
- * given back. NULL: none. Regions in quarantine are not counted.
+ * The descriptors, mappings, streams and heap that a process had not released when it called
+ * exit(). NULL: none. Regions in quarantine are not counted.
  */
 const char *sim_proc_left(const struct sim_proc *proc);
-/* Forget an ended process. */
+/* Free the slot of a process that has ended. */
 void sim_proc_reap(struct sim_proc *proc);
 struct sim_proc *sim_proc_find(pid_t pid);
 /* The process of the running thread. Fails if there is none. */
 struct sim_proc *sim_proc_self(void);
-/* All of them, at the end of a run. */
+/* Kill and reap all processes, at the end of a run. */
 void sim_procs_clear(void);
 
-/* A place in the code, the same for all images and all runs. */
+/* An address in the code, relative to the image: the same for all images and all runs. */
 uint64_t sim_proc_place(const struct sim_proc *proc, const void *pc);
 
 /* -- heap.c -- */
@@ -110,23 +110,21 @@ struct sim_arena *sim_arena_new(void);
 void sim_arena_reset(struct sim_arena *arena);
 /* Bytes that the process has allocated and not freed. */
 size_t sim_arena_used(const struct sim_arena *arena);
-/* An allocation of the running process fails now, as drawn. Counted. */
+/* Whether the next allocation of the running process fails, as drawn. Failures are counted. */
 bool sim_memory_fails(void);
 extern uint32_t sim_memory_failures;
-/* Memory of the simulator, which outlives a process. Zeroed. Fails if there is none. */
+/* Zeroed memory of the simulator, which outlives a process. Aborts if there is none. */
 void *sim_host_alloc(size_t bytes);
 void sim_host_free(void *memory);
 
-/* -- the end of a process, per module of the kernel -- */
+/* -- the end of a process, for each module of the kernel -- */
 void sim_fds_close_all(struct sim_proc *proc);
-/*
- * Close the open descriptor with this number of lower ones before it. False: there are not so many.
- */
+/* Close the open descriptor that has `before` lower open descriptors. False: there are fewer. */
 bool sim_fds_close_one(struct sim_proc *proc, uint32_t before);
-/* The kind of what a descriptor refers to. NULL: it is closed. */
+/* The kind of the file of a descriptor. NULL: it is closed. */
 const char *sim_fd_kind(const struct sim_proc *proc, int fd);
 void sim_maps_drop_all(struct sim_proc *proc);
-/* Processes that hold its pidfd see its end. */
+/* Report the end of a process to the holders of its pidfd. */
 void sim_pidfd_end(struct sim_proc *proc);
 
 #endif

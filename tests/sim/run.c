@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run.c - runs a scenario: its files, its processes, its faults in their time, and what the judge
- * says of it
+ * run.c - runs a scenario: creates its files, starts its processes, injects its faults, and gets
+ * the verdict of the judge
  */
 #include <signal.h>
 #include <stdarg.h>
@@ -14,64 +14,64 @@
 
 #define MS 1000000ull
 #define S (1000 * MS)
-#define LIMIT_NS (300 * S)      /* simulated: by then each client has ended, or something hangs */
-#define LIMIT_STEPS 50000000ull /* of 2000 runs the longest takes 1.2 million */
+#define LIMIT_NS (300 * S)      /* simulated time; a run that takes longer hangs */
+#define LIMIT_STEPS 50000000ull /* the longest of 2000 runs takes 1.2 million */
 #define RETRY_NS (50 * MS)
-/* longer than any deadline of a server, and than the slowest disk */
+/* longer than each deadline of a server, and than each operation of the slowest disk */
 #define REST_NS (20 * S)
-#define START_NS (2 * S) /* until a server has started */
+#define START_NS (2 * S) /* limit for the start of a server */
 #define PROBED_ONE_IN 4u /* runs */
-/* in such a run: the second one must leave the heap of each server as the first one has */
+/* in such a run: the second probe must not change the heap of a server */
 #define PROBES 2u
 #define PROBE_OPS 4u
 /*
- * bytes of heap that a server may keep for later sessions: counters, tables; 4112 is the most of
- * 1000 runs
+ * Bytes of heap that a server may keep for later sessions: counters, tables. 4112 is the maximum of
+ * 1000 runs.
  */
 #define POOLS 6144u
 #define ALL_VOLUMES ((1u << SIM_VOLUMES) - 1)
-#define STARTS 8u /* of a client that ends before its work is done */
+#define STARTS 8u /* most starts of a client whose work is not finished */
 
 bool sim_verbose;
 
-/* slots of processes: clients follow each other */
+/* slots of processes; CLIENTS is the first of the clients */
 enum place { TARGET, TARGET_1, GATEWAY, CLIENTS };
 #define SLOTS (CLIENTS + SIM_CLIENTS)
 
 static struct {
 	struct sim_proc *proc;
-	uint64_t start_at; /* SIM_NEVER: does not start again */
+	uint64_t start_at; /* time of the next start; SIM_NEVER: none */
 	uint32_t n_starts;
-	uint64_t starved_until; /* its allocations fail at times; 0: none fails */
+	uint64_t starved_until; /* some allocations fail until then; 0: none fails */
 	uint32_t starved_one_in;
-	bool was_starved;     /* its allocations have failed at times */
-	bool rested;          /* it ran when the last client had gone: */
-	struct sim_held held; /* at this time, and after each probe */
-	bool may_lack;        /* it does without what it could not allocate */
+	bool was_starved;     /* allocations have failed */
+	bool rested;          /* it ran after the last client had ended: */
+	struct sim_held held; /* its resources at that time, and after each probe */
+	bool may_lack;        /* it may have fewer resources, as an allocation failed */
 } slots[SLOTS];
 static const struct sim_scenario *now;
-static uint64_t restarted_at; /* when a client has started again; SIM_NEVER: none has */
+static uint64_t restarted_at; /* when a client started again; SIM_NEVER: none has */
 static bool injected[SIM_FAULTS];
 /*
- * After the last client has gone, a server that runs must hold the descriptors and mappings of one
- * that has just started, and at most POOLS bytes of heap more. Of the whole system nothing may be
- * left when the servers have ended.
+ * After the last client has ended, a running server must have the same descriptors and mappings as
+ * a server that has just started, and at most POOLS bytes of heap more. When the servers have
+ * ended, no resource of the system may be in use.
  */
 static enum phase {
 	USED,    /* until the last client has ended */
-	RESTING, /* servers run without clients, and nothing goes wrong any more */
-	PROBING, /* in some runs: one client more, several times */
-	ENDING,  /* they have got SIGTERM */
+	RESTING, /* servers run without clients, and no fault is injected */
+	PROBING, /* in some runs: one more client, several times */
+	ENDING,  /* servers have got SIGTERM */
 	/*
-	 * servers have started again, to compare; they also remove names that killed ones have left
+	 * servers have started again, for the comparison; they also remove names of killed servers
 	 */
 	AGAIN,
-	LEAVING, /* they have got SIGTERM */
+	LEAVING, /* servers have got SIGTERM */
 	OVER
 } phase;
 static uint64_t phase_ends;
 static struct sim_job probe; /* of the client in PROBING */
-static uint32_t n_probes;    /* clients left to start */
+static uint32_t n_probes;    /* probes that are not started yet */
 
 static void event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void event(const char *format, ...)
@@ -101,7 +101,7 @@ static const char *file_of(unsigned slot)
 	return slot == GATEWAY ? "/etc/bridge.conf" : sim_topology_store(slot - TARGET);
 }
 
-/* What runs in a process is looked up in its image by its first thread. */
+/* The first thread of a process looks up the program in the image of the process. */
 static void *run_slot(void *arg)
 {
 	unsigned slot = (unsigned)(uintptr_t)arg;
@@ -150,7 +150,7 @@ static void kill_slot(unsigned slot, uint64_t down_ns)
 	slots[slot].start_at = sim_now() + down_ns;
 }
 
-/* The machine stops: all ends at once. */
+/* The machine stops: its processes end in one step. */
 static void cut_slot(unsigned slot, uint64_t down_ns)
 {
 	kill_slot(slot, down_ns);
@@ -158,7 +158,7 @@ static void cut_slot(unsigned slot, uint64_t down_ns)
 		sim_proc_kill(slots[slot].proc, -SIGKILL);
 }
 
-/* What a fault is in this topology. */
+/* The kind of a fault in this topology. */
 static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
 {
 	if (now->topology.shape != SIM_EMBEDDED)
@@ -183,8 +183,8 @@ static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 }
 
 /*
- * Allocations of the process fail at times, also when it starts again in this time. one_in 0: none
- * fails any more.
+ * Let some allocations of the process fail, also if it starts again before `until`. one_in 0: none
+ * fails.
  */
 static void starve(unsigned slot, uint32_t one_in, uint64_t until)
 {
@@ -210,7 +210,7 @@ static void inject(const struct sim_fault *fault)
 		sim_proc_signal(slots[slot].proc, SIGTERM);
 		break;
 	case SIM_POWER_CUT:
-		for (slot = TARGET; slot < GATEWAY; slot++) /* on one machine */
+		for (slot = TARGET; slot < GATEWAY; slot++) /* they run on one machine */
 			cut_slot(slot, fault->down_ns);
 		sim_disk_power_cut(false);
 		sim_judge_power_cut(ALL_VOLUMES);
@@ -237,7 +237,7 @@ static void inject(const struct sim_fault *fault)
 	}
 }
 
-/* A process that ended by itself: servers start again; a client too, if it has work left. */
+/* Reap a process that ended by itself. A server starts again, and a client with unfinished work. */
 static void reap(unsigned slot)
 {
 	struct sim_proc *proc = slots[slot].proc;
@@ -246,8 +246,7 @@ static void reap(unsigned slot)
 		return;
 	event("%s has ended, status %d", proc->name, proc->status);
 	if (sim_proc_left(proc))
-		sim_wrong("%s has ended and had not given back:%s", proc->name,
-			  sim_proc_left(proc));
+		sim_wrong("%s ended without releasing:%s", proc->name, sim_proc_left(proc));
 	if (slot >= CLIENTS)
 		sim_judge_ended(slot - CLIENTS + 1);
 	if (slots[slot].start_at == SIM_NEVER && phase == USED &&
@@ -265,7 +264,7 @@ static bool clients_have_ended(void)
 	return true;
 }
 
-/* No fault is injected after this. */
+/* End all faults. */
 static void let_rest(void)
 {
 	struct sim_rates rates = now->rates;
@@ -303,7 +302,7 @@ static void must_hold_the_same(unsigned slot, const struct sim_held *held,
 	char text[200];
 
 	if (sim_held_differs(held, before, heap_bytes, slots[slot].may_lack, text, sizeof(text)))
-		sim_wrong("what %s holds is not the same after %s:%s", slots[slot].proc->name, when,
+		sim_wrong("%s: its resources differ from those %s:%s", slots[slot].proc->name, when,
 			  text);
 }
 
@@ -317,7 +316,7 @@ static void compare_probed(void)
 			continue;
 		sim_held_note(&held, slots[slot].proc);
 		must_hold_the_same(slot, &held, &slots[slot].held, n_probes == 0 ? 0 : POOLS,
-				   "a client than before it");
+				   "before the last client");
 	}
 }
 
@@ -331,7 +330,7 @@ static void compare_started(void)
 		else if (slots[slot].rested) {
 			sim_held_note(&held, slots[slot].proc);
 			must_hold_the_same(slot, &slots[slot].held, &held, POOLS,
-					   "its last client than after its start");
+					   "after its start");
 		}
 	}
 }
@@ -356,14 +355,13 @@ static void look_for_remains(void)
 	char text[200];
 
 	if (sim_files_left(text, sizeof(text)))
-		sim_wrong("files are open when all processes have ended, with references:%s", text);
+		sim_wrong("open files after all processes ended, by references:%s", text);
 	if (sim_messages != 0)
-		sim_wrong("%u messages are on their way when all processes have ended",
-			  sim_messages);
-	/* the generation of a volume must outlive the target that raised it */
+		sim_wrong("%u messages in flight after all processes ended", sim_messages);
+	/* the generation of a volume must exist after the target that raised it */
 	if (sim_disk_names("/run", "generation-", text, sizeof(text)) ||
 	    sim_disk_names("/tmp", "", text, sizeof(text)))
-		sim_wrong("names are left when all processes have ended:%s", text);
+		sim_wrong("names in the file system after all processes ended:%s", text);
 }
 
 static bool servers_have_ended(void)
@@ -406,7 +404,7 @@ static void end_rest(void)
 	enter(ENDING, SIM_NEVER);
 }
 
-/* Go on to the next phase if it is time. True: something is due at once. */
+/* Enter the next phase if it is due. True: an action is due at once. */
 static bool advance(void)
 {
 	enum phase before = phase;
@@ -439,7 +437,7 @@ static bool is_over(void)
 	return phase == OVER;
 }
 
-/* SIM_NEVER: not yet known. */
+/* The time of a fault. SIM_NEVER: not known yet. */
 static uint64_t due(const struct sim_fault *fault)
 {
 	if (!fault->after_start)
@@ -447,7 +445,7 @@ static uint64_t due(const struct sim_fault *fault)
 	return restarted_at != SIM_NEVER ? restarted_at + fault->at_ns : SIM_NEVER;
 }
 
-/* Do what is due, and return when something is due next. */
+/* Take the actions that are due. Returns the time of the next one. */
 static uint64_t act(void)
 {
 	uint64_t next = LIMIT_NS;
@@ -492,7 +490,7 @@ static uint64_t word_of(const uint64_t *block)
 	return block[0];
 }
 
-/* What is in the volumes at the end is the last read of each block. */
+/* Pass the final content of the volumes to the judge, as the last read of each block. */
 static void read_volumes(void)
 {
 	static uint64_t block[SIM_BLOCK / 8];
@@ -516,14 +514,14 @@ const char *sim_until_over(const struct sim_course *course)
 		if (sim_judge_verdict_now())
 			return sim_judge_verdict_now();
 		if (end == SIM_STEPS)
-			return "the run does not end (steps)";
+			return "the run does not end: limit of points";
 		if (sim_now() >= course->limit_ns)
-			return "a program does not end";
+			return "a program does not end: limit of time";
 	}
 	return NULL;
 }
 
-/* Volumes, as bits, whose clients do not see any fault. */
+/* Volumes, as a bit mask, whose clients must not notice any fault. */
 static uint32_t calm_volumes(const struct sim_scenario *s)
 {
 	uint32_t calm = ALL_VOLUMES;
@@ -536,7 +534,7 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 		if (slot >= GATEWAY || s->faults[i].kind == SIM_POWER_CUT ||
 		    s->faults[i].kind == SIM_BLACKOUT)
 			return 0;
-		/* also the one that is exchanged for it */
+		/* also the volume that is exchanged for it */
 		calm &= ~((1u | 1u << SIM_TARGETS) << (slot - TARGET));
 	}
 	return calm;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scenario.c - what a seed decides, what of it is left out, and how it is printed */
+/* scenario.c - draws a scenario from a seed, leaves out parts of it, and prints it */
 #include "scenario.h"
 
 #include <inttypes.h>
@@ -118,7 +118,7 @@ static void draw_fault(struct sim_fault *fault, const struct sim_scenario *s)
 	fault->after_start = sim_draw(4) == 0;
 	if (fault->after_start)
 		fault->at_ns = draw_time(MS / 64, 8);
-	else if (fault != s->faults && sim_draw(3) == 0) /* soon after another one */
+	else if (fault != s->faults && sim_draw(3) == 0) /* soon after the previous fault */
 		fault->at_ns = fault[-1].at_ns + draw_time(MS / 64, 8);
 }
 
@@ -134,7 +134,7 @@ static void draw_stage(struct sim_stage *stage, const struct sim_scenario *s)
 					   : (s->io_timeout_ms * 1000 / 4) << sim_draw(3);
 }
 
-/* After the rates. */
+/* Drawn after the rates. */
 static void draw_faults(struct sim_scenario *s)
 {
 	s->n_faults = sim_draw(4) == 0 ? 0 : 1 + sim_draw(5);
@@ -142,7 +142,7 @@ static void draw_faults(struct sim_scenario *s)
 		draw_fault(&s->faults[i], s);
 	draw_stage(&s->target_stage, s);
 	draw_stage(&s->gateway_stage, s);
-	if (sim_draw(2) == 0) /* some IOs miss their deadline, and some do not */
+	if (sim_draw(2) == 0) /* so that some IOs miss their deadline */
 		s->disk.slowest_ns = (s->io_timeout_ms * MS / 4) << sim_draw(5);
 	else if (sim_draw(2) == 0)
 		s->disk.slowest_ns = MS << sim_draw(7);
@@ -157,7 +157,7 @@ static void draw_faults(struct sim_scenario *s)
 	}
 }
 
-/* Only the power of the target is cut: every client is there afterwards, and flushes often. */
+/* A power cut of the target as the only fault: all clients survive it, and flush often. */
 static void draw_cut(struct sim_scenario *s)
 {
 	s->n_faults = 1;
@@ -172,8 +172,8 @@ static void draw_cut(struct sim_scenario *s)
 }
 
 /*
- * After all other draws, from numbers of its own: the rest of a scenario does not depend on it.
- * Allocations fail while a process starts, or later.
+ * Drawn after everything else, from a separate sequence of numbers, so that the rest of a scenario
+ * does not depend on it. Allocations fail while a process starts, or later.
  */
 static void draw_starvation(struct sim_scenario *s)
 {
@@ -193,7 +193,7 @@ static void draw_starvation(struct sim_scenario *s)
 					   .one_in = 1u << sim_draw(8)};
 }
 
-/* The same for plain accesses as points: such a run takes longer. */
+/* Drawn in the same way: plain accesses are points, which makes a run slower. */
 static void draw_plain_points(struct sim_scenario *s)
 {
 	sim_begin(s->seed ^ 0x91a1);
@@ -222,7 +222,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	else if (sim_draw(6) != 0)
 		draw_faults(s);
 	else
-		/* nothing is wrong: every operation has to succeed, also after a long pause */
+		/* no faults: every operation has to succeed, also after a long pause */
 		s->io_timeout_ms = 320;
 	sim_topology_draw(s);
 	draw_starvation(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scenario.h - what one seed runs: processes, clients, faults, and the time of each */
+/* scenario.h - the scenario of a seed: processes, clients, faults, and their times */
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
 
@@ -16,14 +16,14 @@ enum sim_fault_kind {
 	SIM_KILL_CLIENT,
 	SIM_KILL_GATEWAY,
 	SIM_KILL_TARGET,
-	SIM_STOP_GATEWAY, /* in order, by a signal */
+	SIM_STOP_GATEWAY, /* by SIGTERM */
 	SIM_STOP_TARGET,
-	SIM_POWER_CUT,   /* of the target's machine */
-	SIM_BLACKOUT,    /* of all */
-	SIM_DRAWN_KINDS, /* those before it are drawn by scenario.c, SIM_EXCHANGE by topology.c */
-	/* the target is killed, and its file exchanged for another volume until the next time */
+	SIM_POWER_CUT,   /* of the machine of the target */
+	SIM_BLACKOUT,    /* power cut of all machines */
+	SIM_DRAWN_KINDS, /* scenario.c draws the kinds above, topology.c SIM_EXCHANGE */
+	/* the target is killed, and its volume exchanged for another one until the next exchange */
 	SIM_EXCHANGE = SIM_DRAWN_KINDS,
-	/* some of its allocations fail, as drawn last by scenario.c */
+	/* some allocations fail; drawn last by scenario.c */
 	SIM_STARVE_CLIENT,
 	SIM_STARVE_GATEWAY,
 	SIM_STARVE_TARGET,
@@ -35,8 +35,8 @@ struct sim_fault {
 	uint32_t client;  /* 0 .. */
 	bool after_start; /* at_ns counts from the moment at which a client has started again */
 	uint64_t at_ns;
-	uint64_t down_ns; /* until it is started again; without memory: how long allocations fail */
-	uint32_t one_in;  /* without memory: allocations for each one that fails, on average */
+	uint64_t down_ns; /* until the restart; STARVE: how long allocations fail */
+	uint32_t one_in;  /* STARVE: one in this many allocations fails, on average */
 };
 
 /* The stage `fault` of a role. Shares are in percent; all 0: none. */
@@ -45,13 +45,13 @@ struct sim_stage {
 	uint64_t delay_us;
 };
 
-/* All that a seed decides before the run begins; a shrunk scenario has less of it. */
+/* All draws before the run begins; a shrunk scenario has fewer parts. */
 struct sim_scenario {
 	uint64_t seed;
 	bool gateway; /* between clients and target */
 	bool resume;
-	bool async;      /* the target does IO beside its lane */
-	bool membarrier; /* the kernel has it */
+	bool async;      /* the target uses an asynchronous engine */
+	bool membarrier; /* the kernel has membarrier(2) */
 	uint32_t n_clients, n_faults;
 	struct sim_job jobs[SIM_CLIENTS];
 	struct sim_fault faults[SIM_FAULTS];
@@ -62,11 +62,11 @@ struct sim_scenario {
 	struct sim_topology topology;
 };
 
-/* What is left out of a scenario. All 0: nothing. */
+/* The parts that are left out of a scenario. All 0: none. */
 struct sim_limits {
-	uint32_t without_faults;   /* bits: of the faults of the scenario */
+	uint32_t without_faults;   /* bit mask of faults of the scenario */
 	uint32_t without_clients;  /* bits */
-	uint32_t ops_shift;        /* each client does so many times half of its operations */
+	uint32_t ops_shift;        /* how often the number of operations of each client is halved */
 	uint32_t shallow;          /* 1: one queue, depth 1 for each client */
 	uint32_t strong;           /* 1: stores are visible at once, no stalls */
 	uint32_t without_features; /* bits of enum sim_feature */
@@ -76,23 +76,23 @@ struct sim_limits {
 void sim_scenario_draw(struct sim_scenario *scenario, uint64_t seed);
 
 void sim_scenario_limit(struct sim_scenario *scenario, const struct sim_limits *limits);
-/* Leave out one thing more. False: there is no such step. */
+/* Leave out one more part. False: there is no such step. */
 bool sim_limits_shrink(struct sim_limits *limits, uint32_t step);
-/* As an option of the command line: " --limit ...", or nothing. */
+/* Print the limits as an option: " --limit ...", or nothing if there are none. */
 void sim_limits_print(const struct sim_limits *limits, char *text, size_t bytes);
 bool sim_limits_parse(struct sim_limits *limits, const char *text);
 
-/* What is so during a whole run, and can be counted. */
+/* Properties of a whole run, for statistics. */
 enum sim_condition {
 	SIM_WITH_GATEWAY,
 	SIM_WITH_RESUME,
 	SIM_WITH_ASYNC,
 	SIM_WITHOUT_MEMBARRIER,
-	SIM_WITH_ONE_PROCESS,    /* for gateway and target */
-	SIM_WITH_TARGETS_INSIDE, /* the clients */
+	SIM_WITH_ONE_PROCESS,    /* gateway and target share a process */
+	SIM_WITH_TARGETS_INSIDE, /* each client has its target in its process */
 	SIM_WITH_TWO_TARGETS,
-	SIM_WITH_ZEROES, /* and discards */
-	SIM_WITH_DELAYS, /* of a stage, as the next three */
+	SIM_WITH_ZEROES, /* writes of zeroes and discards */
+	SIM_WITH_DELAYS, /* by a stage, like the next three */
 	SIM_WITH_DROPS,
 	SIM_WITH_ERRORS,
 	SIM_WITH_DOUBLES,
@@ -101,37 +101,38 @@ enum sim_condition {
 	SIM_WITH_BAD_WRITES,
 	SIM_WITH_STALLS,
 	SIM_WITH_PLAIN_POINTS,
-	SIM_CALM, /* nothing is wrong */
+	SIM_CALM, /* no faults */
 	SIM_CONDITIONS
 };
-/* Nothing is wrong but its faults. */
+/* Whether the scenario has no source of errors except its faults. */
 bool sim_scenario_is_smooth(const struct sim_scenario *scenario);
 uint32_t sim_scenario_conditions(const struct sim_scenario *scenario); /* bits */
 const char *sim_condition_name(enum sim_condition condition);
 
-/* What the environment does during a run. */
+/* The actions of the environment during a run. */
 struct sim_course {
-	uint64_t (*act)(void); /* do what is due; returns the time at which something is due next */
+	/* takes the actions that are due; returns the time of the next one */
+	uint64_t (*act)(void);
 	bool (*is_over)(void);
 	uint64_t limit_ns, limit_steps;
 };
-/* Run until it is over. NULL; or what is wrong: the judge's verdict, or a limit was reached. */
+/* Run until the end. NULL, or the error: a verdict of the judge, or a limit that was reached. */
 const char *sim_until_over(const struct sim_course *course);
 
 struct sim_outcome {
-	const char *verdict; /* NULL: what the guarantees allow */
+	const char *verdict; /* NULL: the run keeps the guarantees */
 	uint64_t trace, steps, ns;
 	uint32_t conditions;
 	uint32_t ops[SIM_OPS][SIM_RESULTS], faults[SIM_FAULT_KINDS];
 	uint32_t failed_allocations;
 };
-/* Run it. The same scenario has the same outcome. */
+/* Run a scenario. The same scenario has the same outcome. */
 void sim_scenario_run(const struct sim_scenario *scenario, struct sim_outcome *outcome);
-/* Print it in words. */
+/* Print a scenario as text. */
 void sim_scenario_print(const struct sim_scenario *scenario);
 
 const char *sim_fault_name(enum sim_fault_kind kind);
-/* Print the log and each event of the processes while it runs. */
+/* Print the log and each event of the processes during a run. */
 extern bool sim_verbose;
 
 #endif

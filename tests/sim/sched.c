@@ -18,10 +18,10 @@
 
 #include "proc.h"
 
-#define STORES 8u /* of a thread, not yet visible to others */
+#define STORES 8u /* of a thread, not visible to other threads yet */
 #define GUARD 4096u
 #define LATE 4u
-/* at most, of a relaxing thread between two polls; the product's idle worker pauses for 40 ns */
+/* longest pause between two polls of a thread; an idle worker of the product pauses for 40 ns */
 #define RELAX_NS 400u
 
 enum state { FREE, READY, BLOCKED, ENDED };
@@ -40,7 +40,7 @@ struct thread {
 	uint32_t n_stores;
 	/* sim_filter_bit() of each address in `stores`; other bits may be set, too */
 	uint64_t filter;
-	uintptr_t base;           /* places in the code of its process are relative to it */
+	uintptr_t base; /* start of the code of its process: the trace has relative addresses */
 	bool (*ready)(void *arg); /* BLOCKED */
 	void *wait_arg;
 	uint64_t deadline, checked;
@@ -49,7 +49,7 @@ struct thread {
 	void *(*fn)(void *arg);
 	void *arg, *result;
 	jmp_buf here;
-	jmp_buf start; /* of the slot: before fn(arg), at the bottom of its stack */
+	jmp_buf start; /* the context of the slot before fn(arg), with an empty stack */
 	bool has_start;
 	uint8_t tls[SIM_TLS];
 };
@@ -68,22 +68,22 @@ static struct range {
 	size_t bytes;
 } late[LATE]; /* see sim_late() */
 static uint32_t n_late;
-/* For only_shared: lines of memory by a hash of their addresses */
+/* For only_shared: a hash table of lines of memory */
 #define LINE 64u
 #define LINES (1u << 16)
 #define SEVERAL UINT32_MAX
 static struct line {
 	uintptr_t number;
-	uint32_t user; /* thread that has used it; SEVERAL; 0: none */
+	uint32_t user; /* the thread that has used the line; SEVERAL; 0: none */
 } lines[LINES];
-/* What memory has only for the plain access that the running thread does next; at NULL: nothing. */
+/* Memory with another value for the next plain access of the running thread. at NULL: none. */
 static struct {
 	void *at;
 	uint64_t was[2];
 	uint8_t size;
-	bool stores; /* it writes: the new value goes to the buffer */
+	bool stores; /* the access is a write: its value goes to the store buffer */
 } lent;
-static uint32_t n_started, n_used; /* threads of this run; slots that were ever used in it */
+static uint32_t n_started, n_used; /* started threads; used slots; both of this run */
 static enum sim_end end;
 extern const char __executable_start[];
 
@@ -144,7 +144,7 @@ void sim_fail(const char *format, ...)
 
 /* -- store buffers -- */
 
-/* After each change of what sim_watched depends on. */
+/* Called after each change of an input of sim_watched. */
 static inline void set_watched(void)
 {
 	if (lent.at || rates.plain_points || n_late != 0)
@@ -153,7 +153,7 @@ static inline void set_watched(void)
 		sim_watched = self ? self->filter : 0;
 }
 
-/* memcpy() for 1, 2, 4, 8 bytes without a call */
+/* memcpy() of 1, 2, 4 or 8 bytes without a call */
 static inline void copy(void *to, const void *from, size_t bytes)
 {
 	switch (bytes) {
@@ -215,7 +215,7 @@ static void buffer(struct thread *t, void *at, uint64_t value, unsigned size, bo
 	set_watched();
 }
 
-/* The running thread has done its plain access. */
+/* The running thread has done its plain access: restore the memory, buffer the store. */
 static __attribute__((noinline)) void take_back(void)
 {
 	uint64_t now[2] = {0};
@@ -246,8 +246,8 @@ static void lend(void *at, unsigned size, bool stores)
 }
 
 /*
- * One store of some thread becomes visible: its oldest, or with SIM_PSO one that may overtake those
- * before it.
+ * Make one store of a drawn thread visible: its oldest, or with SIM_PSO a store that may overtake
+ * older ones.
  */
 static void drain_some(void)
 {
@@ -279,7 +279,7 @@ static void use_tls(struct thread *t)
 	proc->tls_owner = t;
 }
 
-/* Continue another thread, or the environment, without saving the present one. */
+/* Continue another thread, or the environment, without saving the current context. */
 static _Noreturn void resume(struct thread *t)
 {
 	self = t;
@@ -328,7 +328,7 @@ static void pass_timer(void)
 	}
 }
 
-/* Nothing is ready: let time pass. False: nothing will be ready, or not before until_ns. */
+/* No thread is ready: advance the clock. False: none will be ready, or not before until_ns. */
 static bool pass_time(void)
 {
 	uint64_t next = wake_at_ns;
@@ -355,7 +355,7 @@ static bool pass_time(void)
 	return true;
 }
 
-/* NULL: the environment, with `end` set. */
+/* Draw the next thread. NULL: the environment, with `end` set. */
 static struct thread *choose(void)
 {
 	struct thread *ready[SIM_THREADS];
@@ -378,7 +378,7 @@ void sim_pause(void)
 	go_to(NULL);
 }
 
-/* Passed before each access and call. */
+/* A point: passed before each access and system call. */
 static inline void step(uint64_t what, uint32_t ns)
 {
 	sim_note(what);
@@ -411,11 +411,11 @@ static void pass(uint32_t ns)
 	struct thread *next;
 
 	step((uint64_t)self->pub.id << 48 | 1, ns);
-	/* to wait takes longer than an access */
+	/* a wait takes longer than an access */
 	for (int i = 0; rates.model != SIM_SC && i < 8; i++)
 		drain_some();
 	next = choose();
-	go_to(next == self ? choose() : next); /* rather another one */
+	go_to(next == self ? choose() : next); /* prefers another thread */
 }
 
 void sim_pass(void)
@@ -487,7 +487,7 @@ void sim_wake_at(uint64_t at)
 		wake_at_ns = at;
 }
 
-/* -- store buffers, as the hooks use them -- */
+/* -- store buffers, for the hooks -- */
 
 static struct store *own_store(const void *at)
 {
@@ -498,15 +498,15 @@ static struct store *own_store(const void *at)
 }
 
 /*
- * Whether several threads have used this line; the running one uses it now. A line that takes the
- * place of another one is new.
+ * Whether several threads have used this line. The running thread uses it now. A line that replaces
+ * another one in the table counts as unused.
  */
 static bool is_shared(const void *at)
 {
 	uintptr_t number = (uintptr_t)at / LINE;
 	struct line *line = &lines[(number ^ number >> 16 ^ number >> 32) % LINES];
 
-	/* processes map it at addresses of their own */
+	/* shared memory, which processes map at different addresses */
 	if ((uintptr_t)at - SIM_MAPPED < SIM_PROCS * SIM_MAPPED_BYTES)
 		return true;
 	if ((size_t)((const uint8_t *)at - stacks) < SIM_THREADS * (size_t)(SIM_STACK + GUARD))
@@ -601,7 +601,7 @@ uint64_t sim_load(const void *at, unsigned size, const void *pc)
 	copy(&value, at, size);
 	for (uint32_t i = 0; self && i < self->n_stores; i++)
 		if (self->stores[i].at == at)
-			value = self->stores[i].value; /* the last is the youngest */
+			value = self->stores[i].value; /* the last store is the youngest */
 	return value;
 }
 
@@ -638,8 +638,8 @@ static void first_step(void)
 }
 
 /*
- * Let the coroutine of a slot stand before fn(arg), on an empty stack. Only the first time is a
- * context made: it takes long.
+ * Set the coroutine of a slot to the state before fn(arg), with an empty stack. Only the first call
+ * creates a context, which is slow.
  */
 static void prepare(struct thread *t)
 {
@@ -731,7 +731,7 @@ void sim_threads_kill(struct sim_proc *proc)
 
 		if (t->state == FREE || t->pub.proc != proc)
 			continue;
-		/* the processor may have made any number of the oldest stores visible */
+		/* any number of the oldest stores may have become visible */
 		for (uint32_t n = t->n_stores != 0 ? sim_draw(t->n_stores + 1) : 0; n > 0; n--)
 			drain_one(t, 0);
 		t->n_stores = 0;
@@ -764,7 +764,7 @@ void sim_begin(uint64_t seed)
 	}
 	for (uint32_t i = 0; i < n_used; i++)
 		threads[i].state = FREE;
-	self = NULL; /* the last run may have ended by a fault in a thread */
+	self = NULL; /* a fault in a thread may have ended the last run */
 	n_used = n_started = n_late = 0;
 	lent.at = NULL;
 	set_watched();

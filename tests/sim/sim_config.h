@@ -4,7 +4,7 @@
 #undef HAVE_LIBURING
 #define HAVE_LIBURING 1
 
-/* in place of core/base/pause.h: a pause gives way to other threads */
+/* replaces core/base/pause.h: other threads may run in a pause */
 #define GN_BASE_PAUSE_H
 void sim_relax(void);
 static inline void gn_pause(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * states.h - what states.sed puts in place of the assignments to a state, in copies of some files
+ * states.h - macros with which states.sed replaces assignments to a state, in copies of some files
  * of the product
  *
- * SIM_MACHINE is defined by the Makefile for each of these files.
+ * The Makefile defines SIM_MACHINE for each of these files.
  */
 #ifndef SIM_STATES_H
 #define SIM_STATES_H

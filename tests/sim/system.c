@@ -3,11 +3,11 @@
  * system.c - `./dev sim`: runs the scenarios of a range of seeds in worker processes, or one seed
  * with its timeline
  *
- * A range ends with the figures of what it has reached. SIGINT and SIGTERM end it early, with the
- * range that is left; with --state FILE the next call goes on there.
+ * A range ends with statistics and coverage. SIGINT and SIGTERM end it early: it prints the
+ * remaining range, and with --state FILE the next call continues there.
  *
- * A seed that fails is run again while parts of its scenario are left out, as long as it still
- * fails. What remains is printed as options that repeat it.
+ * With --shrink, a seed that fails runs again with parts of its scenario left out, as long as it
+ * still fails. The remaining scenario is printed as options that repeat it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -30,21 +30,19 @@
 
 #define WORKERS 64u
 #define CHUNK 20u /* seeds that a worker takes at a time */
-/*
- * of processor time; of a seed that loops without a point of the simulation: the slowest take 20 s
- */
+/* Limit of processor time, for a seed that loops without a point. The slowest seeds take 20 s. */
 #define SEED_SECONDS 60
-#define FAILURES 16u    /* that are printed */
-#define SHRINK_RUNS 400 /* of a seed that fails */
+#define FAILURES 16u    /* most failures that are printed */
+#define SHRINK_RUNS 400 /* most runs that shrink a seed */
 
 /* Shared by the workers. */
 struct results {
 	uint64_t next;    /* seed */
 	uint64_t longest; /* points << 32 | seed, of the run with the most points */
 	uint64_t n, bad, steps, ops[SIM_OPS][SIM_RESULTS], faults[SIM_FAULT_KINDS], ns;
-	uint64_t conditions[SIM_CONDITIONS]; /* runs that had each */
+	uint64_t conditions[SIM_CONDITIONS]; /* runs with each condition */
 	uint64_t failed_allocations;
-	uint64_t running[WORKERS]; /* seed of each */
+	uint64_t running[WORKERS]; /* the current seed of each */
 	struct sim_coverage coverage;
 	int interrupted;
 	uint32_t n_failures;
@@ -55,7 +53,7 @@ struct results {
 };
 
 static struct results *results;
-static struct sim_limits limits; /* what of a scenario is left out */
+static struct sim_limits limits; /* parts of a scenario that are left out */
 static const char *image, *state_file;
 static bool stop_at_first; /* failure */
 static bool doca;          /* scenarios of doca_run.c */
@@ -145,7 +143,7 @@ static void work(uint64_t last, uint64_t *running)
 		}
 }
 
-/* The seed after the last one that an earlier call has finished. */
+/* The first seed that earlier calls have not finished. */
 static uint64_t resumed(uint64_t first)
 {
 	unsigned long long next;
@@ -255,7 +253,7 @@ static int run_range(uint64_t first, uint64_t last, uint32_t workers)
 	results = mmap(NULL, sizeof(*results), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		       -1, 0);
 	results->next = first;
-	signal(SIGINT, on_signal); /* workers end what they have begun */
+	signal(SIGINT, on_signal); /* workers finish their current seeds */
 	signal(SIGTERM, on_signal);
 	for (uint32_t i = 0; i < workers; i++)
 		if (fork() == 0) {
@@ -276,7 +274,7 @@ static int run_range(uint64_t first, uint64_t last, uint32_t workers)
 	if (results->n != 0)
 		print_results(seconds() - begin);
 	if (results->next <= last && results->interrupted)
-		fprintf(sim_out, "interrupted; to go on: ./dev sim%s %llu-%llu\n",
+		fprintf(sim_out, "interrupted; to continue: ./dev sim%s %llu-%llu\n",
 			doca ? " doca" : "", (unsigned long long)results->next,
 			(unsigned long long)last);
 	if (!bad && results->bad == 0)
@@ -294,7 +292,7 @@ static bool fails(uint64_t seed, const struct sim_limits *less)
 	return outcome.verdict != NULL;
 }
 
-/* Leave out what the failure does not need. */
+/* Leave out the parts that the failure does not need. */
 static void shrink(uint64_t seed)
 {
 	bool was_verbose = sim_verbose, smaller = true;
@@ -339,7 +337,7 @@ static int run_one(uint64_t seed, bool small)
 		(unsigned long long)outcome.trace, (unsigned long long)outcome.steps,
 		(double)outcome.ns / 1e6,
 		again.trace == outcome.trace ? "the same"
-					     : "ANOTHER TRACE: the run is not deterministic");
+					     : "A DIFFERENT TRACE: the run is not deterministic");
 	sim_limits_print(&limits, text, sizeof(text));
 	if (outcome.verdict)
 		fprintf(sim_out, "repeat: ./dev sim%s --seed %llu%s\n", doca ? " doca" : "",
@@ -367,15 +365,15 @@ int main(int argc, char **argv)
 	char *dash;
 	int c;
 
-	/* the same addresses in each run */
+	/* gives the same addresses in each run */
 	if (!(personality(0xffffffff) & ADDR_NO_RANDOMIZE) && personality(ADDR_NO_RANDOMIZE) >= 0)
 		execv("/proc/self/exe", argv);
-	/* what the product prints is not shown; its log is part of the timeline */
+	/* discards output of the product; its log is part of the timeline */
 	sim_out = fdopen(dup(STDOUT_FILENO), "w");
 	setvbuf(sim_out, NULL, _IOLBF, 0);
 	if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
 		return 2;
-	/* else it is done, with memory of its own, by the first process that prints a time */
+	/* otherwise the first process that prints a time would call it, with memory of its own */
 	tzset();
 	/* a buffer would be allocated in the heap of a simulated process */
 	setvbuf(stdout, NULL, _IONBF, 0);

@@ -30,7 +30,7 @@ static void draw_shape(struct sim_scenario *s)
 	t->remote_reads = sim_draw(4) == 0;
 }
 
-/* Nothing is wrong but target 1: clients of target 0 must not notice. */
+/* Only target 1 has faults: clients of target 0 must not notice them. */
 static void spare_target(struct sim_scenario *s)
 {
 	s->target_stage = s->gateway_stage = (struct sim_stage){0};
@@ -127,10 +127,10 @@ static void add(struct text *text, const char *format, ...)
 static void put(const char *path, const struct text *text)
 {
 	if (sim_disk_put(path, text->at, text->n) != 0)
-		sim_fail("%s cannot be made", path);
+		sim_fail("%s cannot be created", path);
 }
 
-/* The part that all configurations have. */
+/* The common part of all configurations. */
 static void begin(struct text *text, const struct sim_scenario *s)
 {
 	static const char *const addresses[] = {"front", "03:00.0", "back", "04:00.0"};
@@ -205,7 +205,7 @@ static void add_load(struct text *text, const struct sim_scenario *s, const char
 	add(text, "timeout = \"2s\"; %s};\n};\n", s->resume ? "resume = \"5s\"; " : "");
 }
 
-static uint32_t exchanged; /* bits: targets whose two volumes have changed places */
+static uint32_t exchanged; /* bit mask of targets whose two volumes are exchanged */
 
 const char *sim_topology_volume(uint32_t volume)
 {
@@ -226,7 +226,7 @@ static void make_volume(uint32_t volume, bool has_uuid)
 	uuid[sizeof(uuid) - 2] = (char)('1' + volume);
 	if (sim_disk_put(path, zeroes, sizeof(zeroes)) != 0 ||
 	    (has_uuid && sim_disk_put_attribute(path, "user.gantry.uuid", uuid) != 0))
-		sim_fail("%s cannot be made", path);
+		sim_fail("%s cannot be created", path);
 }
 
 void sim_topology_exchange(uint32_t target)

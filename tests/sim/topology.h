@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * topology.h - which processes a scenario has, their configurations and their volumes
+ * topology.h - the processes of a scenario, their configurations and their volumes
  *
  *     SEPARATE   clients, perhaps a gateway, targets: a process each, joined by shm-comch
  *     JOINED     gateway and target in one process, joined by loop; clients reach it by shm-comch
  *     EMBEDDED   each client has a target inside, joined by loop, and a volume of its own
  *
- * Separate targets are two in some scenarios. Then clients use the volume of the one or of the
- * other, all through the same gateway if there is one. Faults of one target must not disturb the
- * clients of the other.
+ * Some scenarios have two separate targets. Then each client uses the volume of one of them, and
+ * all share one gateway if there is one. Faults of one target must not disturb the clients of the
+ * other.
  *
- * Volumes have numbers: 0 and 1 those of the targets (of the clients, if EMBEDDED), 2 and 3 those
- * that SIM_EXCHANGE puts behind their names. If a scenario exchanges volumes, the last byte of each
+ * Volumes have numbers: the targets (the clients, if EMBEDDED) have the volumes 0 and 1;
+ * SIM_EXCHANGE replaces them by 2 and 3. If a scenario exchanges volumes, the last byte of each
  * UUID is the number of the volume plus 1.
  */
 #ifndef SIM_TOPOLOGY_H
@@ -29,16 +29,16 @@ enum sim_shape { SIM_SEPARATE, SIM_JOINED, SIM_EMBEDDED, SIM_SHAPES };
 struct sim_topology {
 	enum sim_shape shape;
 	/*
-	 * each lane of each role has a thread of its own; false: lanes of several roles share one
+	 * each lane of each role has its own thread; false: lanes of several roles share a thread
 	 */
 	bool lane_threads;
 	uint32_t n_targets;
-	bool exchanges; /* there are volumes to exchange */
+	bool exchanges; /* the run has volumes to exchange */
 	/* loop regions are not addressed: data moves by remote reads and writes */
 	bool remote_reads;
 };
 
-/* Parts of a topology that sim_limits leaves out, as bits. */
+/* Parts of a topology that sim_limits can leave out, as bits. */
 enum sim_feature {
 	SIM_NO_SHAPE = 1,
 	SIM_NO_ZEROES = 2,
@@ -48,18 +48,18 @@ enum sim_feature {
 
 struct sim_scenario;
 
-/* After all other draws of the scenario. */
+/* Draw the topology, after all other draws of the scenario. */
 void sim_topology_draw(struct sim_scenario *s);
-/* features: bits of enum sim_feature. */
+/* Leave out features, a bit mask of enum sim_feature. */
 void sim_topology_limit(struct sim_scenario *s, uint32_t features);
 void sim_topology_print(const struct sim_scenario *s);
-/* The file in which a volume is now. It need not exist. */
+/* The file that now has a volume. It need not exist. */
 const char *sim_topology_volume(uint32_t volume);
 /* The configuration of target 0 or 1. */
 const char *sim_topology_store(uint32_t target);
-/* Exchange the volume of this target for its other one. */
+/* Exchange the two volumes of this target. */
 void sim_topology_exchange(uint32_t target);
-/* Configurations and volumes of a run that begins. */
+/* Create the configurations and volumes of a run. */
 void sim_topology_files(const struct sim_scenario *s);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * parts/bell.c - the doorbell of shm-comch: one or two producers, and a consumer that sleeps
- * whenever nothing is there
+ * whenever its rings are empty
  *
- * With a fence at each end, and with membarrier(2) at the sleeper's; with a descriptor that is
- * cleared, and with edges.
+ * Variants: a fence at each end, or membarrier(2) at the end of the sleeper; a descriptor that the
+ * consumer drains, or edge-triggered.
  */
 #include <poll.h>
 #include <sys/epoll.h>

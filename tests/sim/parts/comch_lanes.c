@@ -60,7 +60,7 @@ void lanes_open_bell(void)
 		lanes.producers[i].bell = fd;
 }
 
-/* Each word of a message names it. */
+/* Each word of a message identifies the message. */
 static uint32_t word_of(uint32_t ring, uint32_t i)
 {
 	return 1 + ring * 1000 + i;
@@ -75,7 +75,7 @@ void lanes_take(const struct gantry_msg *m)
 {
 	uint32_t i;
 
-	PART_CHECK(m->producer < LANES_RINGS, "a message of no ring");
+	PART_CHECK(m->producer < LANES_RINGS, "a message with an invalid ring number");
 	i = lanes.n_got[m->producer]++;
 	PART_CHECK(m->cookie == lanes.n_taken, "a receive is used out of order");
 	message_check(m, bufs[lanes.n_taken % LANES_DEPTH], i, word_of(m->producer, i));

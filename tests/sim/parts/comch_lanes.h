@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_lanes.h - a consumer of shm-comch and rings towards it, as their lanes see them, made
- * without the control threads
+ * comch_lanes.h - a consumer of shm-comch and rings towards it, as their lanes see them, created
+ * without control threads
  */
 #ifndef COMCH_LANES_H
 #define COMCH_LANES_H
@@ -10,7 +10,7 @@
 
 #define LANES_RINGS 2u
 #define LANES_SLOTS 16u
-#define LANES_DEPTH 8u /* at most */
+#define LANES_DEPTH 8u /* most receives */
 
 struct lanes_attr {
 	uint32_t n_rings, n_slots, depth, credit_batch;
@@ -19,7 +19,7 @@ struct lanes_attr {
 
 struct lanes {
 	struct comch_device dev;
-	struct comch_conn conn[2]; /* of the producers, of the consumer */
+	struct comch_conn conn[2]; /* conn[0] of the producers, conn[1] of the consumer */
 	struct comch_page page;
 	struct comch_slot slots[LANES_RINGS][LANES_SLOTS];
 	struct comch_in in[LANES_RINGS];
@@ -31,12 +31,12 @@ struct lanes {
 extern struct lanes lanes;
 
 void lanes_begin(const struct lanes_attr *attr);
-void lanes_open_bell(void); /* in a thread */
-/* Message i of a ring: what comch_send returns. */
+void lanes_open_bell(void); /* called in a thread */
+/* Send message i of a ring. Returns the result of comch_send. */
 int lanes_send(uint32_t ring, uint32_t i, uint32_t flags);
-/* Check what a poll returned: the next message of its ring, whole. */
+/* Check a message that a poll returned: it is the next one of its ring, and complete. */
 void lanes_take(const struct gantry_msg *m);
-/* One receive more. */
+/* Post one more receive. */
 void lanes_post(void);
 
 #endif

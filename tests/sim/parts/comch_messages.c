@@ -3,16 +3,14 @@
 
 #include "comch_messages.h"
 
-static uint32_t first; /* the form of message 0 */
+static uint32_t first; /* index of the form of message 0 */
 
 void message_begin(void)
 {
 	first = sim_draw(8);
 }
 
-/*
- * In one slot, full; in two; in one; in three; in one, not full; in one, with data; in one; in two.
- */
+/* The forms by slots: one, full; two; one; three; one, not full; one, with data; one; two. */
 static uint32_t length_of(uint32_t i)
 {
 	static const uint32_t lengths[] = {0, 64, 0, 140, 0, 24, 0, 104};
@@ -48,7 +46,7 @@ void message_check(const struct gantry_msg *m, const uint8_t *buf, uint32_t i, u
 {
 	PART_CHECK(m->status == 0, "a message is rejected");
 	PART_CHECK(m->imm_len == imm_len_of(i) && m->length == length_of(i),
-		   "a message is lost or comes twice");
+		   "a message is lost or delivered twice");
 	PART_CHECK(message_is(m->imm, m->imm_len, word), "a message is wrong");
 	PART_CHECK(message_is(buf, m->length, word), "data is wrong");
 }

@@ -11,13 +11,13 @@
 #define BLOCKS 6u
 #define BLOCK_BYTES ((size_t)16384)
 #define VIEWS 2u
-#define FIRST_FD 1000 /* of memory; descriptors of the simulated kernel are below */
+#define FIRST_FD 1000 /* first descriptor of memory; the simulated kernel uses lower ones */
 #define FRAMES 32u
 
-/* A memfd, and its places in the address space. */
+/* A memfd, and its mappings. */
 struct block {
 	uint8_t *views[VIEWS];
-	uint32_t n_fds, n_mapped; /* places in use: bits */
+	uint32_t n_fds, n_mapped; /* n_mapped: bit mask of used mappings */
 	bool used, hidden[VIEWS];
 	size_t bytes;
 };
@@ -32,7 +32,8 @@ static struct block blocks[BLOCKS];
 static struct frame frames[2][FRAMES]; /* towards each side */
 static uint32_t first[2], n_frames[2];
 static uint64_t payload;
-static bool faults; /* unmapped memory faults in this schedule: in one of 8, as it takes long */
+/* an access of unmapped memory faults; in one of 8 schedules, since it takes long */
+static bool faults;
 
 /* -- memory -- */
 
@@ -68,7 +69,7 @@ static struct block *block_of(int fd)
 	return fd >= FIRST_FD && fd < FIRST_FD + (int)BLOCKS ? &blocks[fd - FIRST_FD] : NULL;
 }
 
-/* What shm_queues.c and shm_region.c call instead of the functions of libc: see the Makefile. */
+/* component.mk redirects calls of libc in shm_queues.c and shm_region.c to these functions. */
 int pair_memfd_create(const char *name, unsigned flags);
 int pair_ftruncate(int fd, off_t bytes);
 int pair_fchmod(int fd, mode_t mode);
@@ -121,7 +122,7 @@ int pair_fallocate(int fd, int mode, off_t offset, off_t bytes)
 	return 0;
 }
 
-/* Of memory: seals, which the pair does not keep; duplicates, which have the same number. */
+/* For memory: accepts seals and ignores them; a duplicate has the same number. */
 int pair_fcntl(int fd, int command, ...)
 {
 	struct block *b = block_of(fd);
@@ -186,7 +187,7 @@ int pair_munmap(void *at, size_t bytes)
 				mprotect(at, BLOCK_BYTES, PROT_NONE);
 				return 0;
 			}
-	part_fail("what is unmapped is no mapping");
+	part_fail("munmap() of an address that is not mapped");
 }
 
 int pair_madvise(void *at, size_t bytes, int advice)
@@ -207,7 +208,7 @@ void pair_region(struct gantry_region *region, uint64_t bytes)
 					 .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
 }
 
-/* -- what the rest of the transport does -- */
+/* -- functions of the other files of the transport -- */
 
 int comch_memory_check(const struct comch_conn *conn, const struct comch_memory *m,
 		       char why[COMCH_WHY])
@@ -223,12 +224,12 @@ int comch_memory_check_frozen(const struct comch_conn *conn, const struct comch_
 	return comch_memory_check(conn, m, why);
 }
 
-/* No user here imports with GANTRY_IMPORT_KEEPS_PAGES. */
+/* No part imports with GANTRY_IMPORT_KEEPS_PAGES. */
 int comch_pages_begin(struct comch_conn *conn, struct comch_import *r)
 {
 	(void)conn;
 	(void)r;
-	part_fail("pages are to be checked");
+	part_fail("unexpected check of pages");
 	return 0;
 }
 
@@ -241,8 +242,7 @@ void comch_pages_end(struct comch_conn *conn, struct comch_import *r)
 void comch_conn_poison(struct comch_conn *conn, enum comch_corruption what)
 {
 	(void)conn;
-	(void)what;
-	part_fail("a good peer is taken for a bad one");
+	part_fail("a correct peer is reported as broken");
 }
 
 int comch_conn_usable(const struct comch_conn *conn)
@@ -339,7 +339,7 @@ static const char *process(struct comch_conn *conn, struct frame *f)
 	case COMCH_RELEASED:
 		return comch_on_released(conn, f->frame.id.id);
 	default:
-		return "a frame of another type";
+		return "a frame with the wrong type";
 	}
 }
 
@@ -475,11 +475,11 @@ const char *pair_check(void)
 	for (unsigned i = 0; i < 2; i++)
 		if (pair[i].conn.n_rings != 0 || pair[i].conn.n_remotes != 0 ||
 		    pair[i].conn.n_consumers != 0 || pair[i].conn.n_producers != 0)
-			return "a queue is left over";
+			return "a queue was not released";
 	for (struct block *b = blocks; b < blocks + BLOCKS; b++)
 		if (b->n_mapped != 0)
-			return "a mapping is left over";
+			return "a mapping was not released";
 		else if (b->n_fds != 0)
-			return "a descriptor is left over";
+			return "a descriptor was not released";
 	return NULL;
 }

@@ -3,9 +3,9 @@
  * comch_pair.h - two connected devices of shm-comch in one process, with the product's shm_queues.c
  * and shm_region.c
  *
- * Frames go through queues of the pair, not sockets. Shared memory is of the pair too, and mapped
- * twice, once for each side: what a side has unmapped faults. Each side has a control thread of the
- * part, which calls pair_turn().
+ * Frames go through queues of the pair, not through sockets. The pair provides shared memory, too,
+ * and maps it once for each side: an access after a side has unmapped it faults. The part runs a
+ * control thread for each side, which calls pair_turn().
  */
 #ifndef COMCH_PAIR_H
 #define COMCH_PAIR_H
@@ -16,26 +16,24 @@ struct pair_side {
 	struct comch_device dev;
 	struct comch_conn conn;
 	bool kicked;
-	/* what happened to the connection's user, for the part: handles and ids; 0: nothing */
+	/* last events of the connection's user, for the part: handles and ids; 0: none */
 	uint32_t consumer_up, consumer_down, revoke, revoked;
 };
 extern struct pair_side pair[2];
 
 void pair_begin(void);
-/* In a thread: what needs descriptors. */
+/* Open descriptors; called in a thread. */
 void pair_open(void);
-/* Process all frames that have come, and what lanes left to the control thread. */
+/* Process all received frames, and the work that lanes left to the control thread. */
 void pair_turn(unsigned side);
-/*
- * Wait for something to do for pair_turn(), or a flag that part_set() sets; the flag may be NULL.
- */
+/* Wait for work of pair_turn(), or for a flag that part_set() sets; the flag may be NULL. */
 void pair_wait(unsigned side, const bool *flag);
 bool pair_has_frames(unsigned side);
-/* The end of both connections, as their owners see it: sends fail. */
+/* End both connections: their owners see that sends fail. */
 void pair_lose(void);
-/* Memory that can be exported: of the owner's side. fd, addr and length are set. */
+/* Create memory that the owner's side can export. Sets fd, addr and length. */
 void pair_region(struct gantry_region *region, uint64_t bytes);
-/* At the end, in the environment: NULL, or what is left over. */
+/* At the end, in the environment: NULL, or the resource that was not released. */
 const char *pair_check(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts/credit.c - the credit of shm-comch: several times as many messages as there are receives
- * and slots, credit in batches
+ * parts/credit.c - the credit of shm-comch: several times as many messages as receives and slots,
+ * credit in batches
  *
- * The producer waits for credit without a bell, as a lane that polls; the consumer never sleeps.
+ * The producer polls for credit without a bell, as a lane does; the consumer never sleeps.
  */
 #include "comch_lanes.h"
 
@@ -19,7 +19,7 @@ static void begin(void)
 	attr.credit_batch = 1 + sim_draw((attr.depth + 1) / 2);
 	n = 6 + sim_draw(8);
 	batch = 1 + sim_draw(4);
-	holds = sim_draw(3); /* receives that are posted later than their messages were taken */
+	holds = sim_draw(3); /* receives that the consumer has not posted again yet */
 	lanes_begin(&attr);
 }
 
@@ -60,7 +60,7 @@ static void *consume(void *arg)
 	}
 	while (lanes.n_taken + attr.depth > lanes.n_posted)
 		lanes_post();
-	PART_CHECK(comch_poll_recv(&lanes.consumer, m, batch) == 0, "a message comes twice");
+	PART_CHECK(comch_poll_recv(&lanes.consumer, m, batch) == 0, "a message is delivered twice");
 	return arg;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.h - all parts, in the order in which `component all` runs them */
+/* list.h - all parts, in the order of `component all` */
 PART(loop)
 PART(bell)
 PART(credit)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts/loop.c - a lane of the loop transport: messages of all kinds, credit, sleep, and either end
- * going at any time
+ * parts/loop.c - a lane of the loop transport: messages of all kinds, credit, sleep; either end is
+ * destroyed at any time
  *
- *     control     makes the queues while the consumer's lane polls; destroys the producer, then
+ *     control     creates the queues while the consumer's lane polls; destroys the producer, then
  *                 writes to the region that its messages named; or destroys the consumer, while the
  *                 producer may still send
- *     producer    sends; has done with its queue when all is sent, or the queue says that the
- *                 consumer is gone
- *     consumer    receives; sleeps when there is nothing
+ *     producer    sends; stops when all messages are sent, or a send reports that the consumer was
+ *                 destroyed
+ *     consumer    receives; sleeps when its queue is empty
  */
 #include <poll.h>
 #include <string.h>
@@ -18,14 +18,15 @@
 
 #define DATA 16u
 #define MESSAGES 8u
-/* what the owner of the region writes to it when no message may name it any more */
+/* the owner writes this to the region when no message may name it any more */
 #define AFTER 0xee
 
 static struct {
-	uint32_t n, depth, batch;     /* messages, receives, messages that a poll takes */
-	uint32_t kind;                /* of the first message */
-	uint32_t more;                /* GANTRY_SEND_MORE is used */
-	uint32_t consumer_goes_after; /* so many messages; n: it stays longer than the producer */
+	uint32_t n, depth, batch; /* messages, receives, most messages of a poll */
+	uint32_t kind;            /* of the first message */
+	uint32_t more;            /* GANTRY_SEND_MORE is used */
+	/* messages; n: the consumer is destroyed after the producer */
+	uint32_t consumer_goes_after;
 } as;
 
 static struct loop_device dev;
@@ -38,7 +39,7 @@ static uint64_t payload;
 static uint32_t n_got, n_posted;
 static bool can_send, all_sent, all_got;
 
-/* What the parts of the loop that are not here would do. */
+/* Functions of the files of the loop transport that are not linked. */
 int loop_usable(const struct loop_conn *conn)
 {
 	(void)conn;
@@ -109,7 +110,7 @@ static void *control(void *arg)
 	PART_CHECK(loop_producer_create(
 			   &a, 1, &(struct gantry_queue_attr){.depth = as.depth, .max_data = DATA},
 			   (void **)&producer) == 0,
-		   "a producer cannot be made");
+		   "a producer cannot be created");
 	sim_late(producer->ring->msgs, (producer->ring->mask + 1) * sizeof(struct loop_msg));
 	sim_late(producer->ring->inline_data, (producer->ring->mask + 1) * DATA);
 	part_set(&can_send);
@@ -129,8 +130,7 @@ static void *control(void *arg)
 }
 
 /*
- * One of four: as much immediate data as there can be; a word; data inside the message; data of the
- * region.
+ * Four kinds: the most immediate data; a word of it; data inside the message; data in the region.
  */
 static uint32_t kind_of(uint32_t i)
 {
@@ -163,7 +163,7 @@ static void *produce(void *arg)
 		if (rc == -ENOTCONN && as.consumer_goes_after < as.n)
 			break;
 		PART_CHECK(rc == 0 || rc == -EAGAIN, "a send fails");
-		PART_CHECK(rc != 0 || i < n_posted, "a message is sent that has no receive");
+		PART_CHECK(rc != 0 || i < n_posted, "a message is sent without credit");
 		if (rc == 0) {
 			i++;
 		} else {
@@ -188,15 +188,15 @@ static void take(const struct gantry_msg *m)
 {
 	uint32_t i = n_got++;
 
-	PART_CHECK(i < as.n, "a message comes twice");
+	PART_CHECK(i < as.n, "a message is delivered twice");
 	PART_CHECK(m->imm_len == (kind_of(i) == 0 ? GANTRY_IMM_MAX : 8),
-		   "immediate data has another length");
+		   "immediate data has the wrong length");
 	PART_CHECK(is(m->imm, m->imm_len, 100 + i), "a message is wrong");
 	PART_CHECK(m->cookie == i, "a receive is used out of order");
 	if (m->status == -EFAULT && kind_of(i) == 3)
-		return; /* its producer has left */
+		return; /* its producer was destroyed */
 	PART_CHECK(m->status == 0, "a message is rejected");
-	PART_CHECK(m->length == (kind_of(i) > 1 ? DATA : 0), "data has another length");
+	PART_CHECK(m->length == (kind_of(i) > 1 ? DATA : 0), "data has the wrong length");
 	PART_CHECK(is(bufs[i], m->length, 100 + i), "data is wrong");
 }
 
@@ -231,11 +231,11 @@ static void *consume(void *arg)
 			loop_consumer_disarm(consumer);
 		}
 	}
-	/* until the ring of the producer, which has gone, is let go of */
+	/* until the consumer has released the ring of the destroyed producer */
 	if (as.consumer_goes_after == as.n)
 		while (consumer->active != 0) {
 			PART_CHECK(loop_poll_recv(consumer, m, as.batch) == 0,
-				   "a message comes twice");
+				   "a message is delivered twice");
 			part_spin();
 		}
 	part_set(&all_got);

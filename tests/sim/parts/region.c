@@ -4,14 +4,15 @@
  * lane, and revoked meanwhile
  *
  *     control 0, lane 0   own the region; the lane sends messages that name it, then the control
- *                         thread asks for it back
- *     control 1, lane 1   import it; the lane reads what messages name, and writes to the region by
- *                         an rma until it must stop
+ *                         thread revokes it
+ *     control 1, lane 1   import it; the lane reads the data that messages name, and writes to the
+ *                         region by an rma until it must stop
  *
- * When `revoked` has come, the owner writes another value to the region. From then on no access of
- * the importer may reach it. Or it destroys the producer first, and then writes to what messages
- * name. The importer must not get that as a message. The owner may then export other memory, which
- * has the place of the first region at the importer with another generation.
+ * After the event `revoked`, the owner writes another value to the region. From then on no access
+ * of the importer may reach it. In a variant the owner destroys the producer first, and then writes
+ * to the data that messages name: the importer must not get the new data as a message. The owner
+ * may then export other memory, which replaces the first region at the importer, with another
+ * generation.
  */
 #include <string.h>
 
@@ -23,17 +24,17 @@
 #define AFTER 0x5a5a5a5au
 #define WRITTEN 0x11111111u
 #define OTHER 0x22222222u
-#define REGION_BYTES (2 * MESSAGES * DATA) /* the second half is what the importer writes to */
+#define REGION_BYTES (2 * MESSAGES * DATA) /* the importer writes to the second half */
 
 static struct {
 	uint32_t n, n_writes; /* messages, writes */
 	bool holds;           /* the importer's user imports it */
-	/* the owner waits until messages were received before it asks for the region back */
+	/* the owner waits until all messages were received before it revokes the region */
 	bool waits;
 	bool again; /* the owner exports other memory afterwards */
-	/* the producer is destroyed while messages are unread, and what they name is changed */
+	/* the producer is destroyed while messages are unread, and their data is changed */
 	bool leaves;
-	bool mixes;       /* messages of odd numbers bring their data, and must arrive */
+	bool mixes;       /* messages with odd numbers carry their data, and must arrive */
 	uint32_t imm_len; /* bytes */
 } as;
 
@@ -47,7 +48,7 @@ static uint32_t n_got, n_refused, n_withdrawn;
 static bool exported, destroyed, ready0, ready1, idle0, idle1, may_stop1, stopped1, received,
 	closed[2];
 
-/* The control thread and a lane meet within a few plain accesses. */
+/* Only a few plain accesses separate conflicting steps of the control thread and a lane. */
 static void tune(struct sim_rates *rates)
 {
 	rates->plain_points = sim_draw(2);
@@ -64,7 +65,7 @@ static void begin(void)
 	as.again = sim_draw(2);
 	as.leaves = !as.waits && sim_draw(2);
 	as.mixes = sim_draw(2);
-	as.imm_len = sim_draw(2) ? GANTRY_IMM_MAX : 8; /* in a slot of its own, or not */
+	as.imm_len = sim_draw(2) ? GANTRY_IMM_MAX : 8; /* needs a second slot, or not */
 	producer = NULL;
 	consumer = NULL;
 	rma = NULL;
@@ -127,7 +128,7 @@ static void export_again(void)
 		   "a region cannot be exported again");
 	turn_until_set(0, &idle1);
 	pair[0].revoked = 0;
-	PART_CHECK(comch_revoke(&pair[0].conn, HANDLE) == 0, "a region cannot be asked back");
+	PART_CHECK(comch_revoke(&pair[0].conn, HANDLE) == 0, "comch_revoke() fails");
 	turn_until(0, &pair[0].revoked);
 }
 
@@ -138,7 +139,7 @@ static void *control0(void *arg)
 			   &pair[0].conn, pair[0].consumer_up,
 			   &(struct gantry_queue_attr){.depth = MESSAGES, .max_data = DATA},
 			   (void **)&producer) == 0,
-		   "a producer cannot be made");
+		   "a producer cannot be created");
 	pair_region(&region, REGION_BYTES);
 	for (uint32_t i = 0; i < MESSAGES; i++)
 		for (uint32_t at = 0, word = 100 + i; at < DATA; at += 4)
@@ -155,7 +156,7 @@ static void *control0(void *arg)
 		destroy_producer();
 		fill(&region, MESSAGES * DATA, AFTER);
 	}
-	PART_CHECK(comch_revoke(&pair[0].conn, HANDLE) == 0, "a region cannot be asked back");
+	PART_CHECK(comch_revoke(&pair[0].conn, HANDLE) == 0, "comch_revoke() fails");
 	turn_until(0, &pair[0].revoked);
 	fill(&region, REGION_BYTES, AFTER);
 	if (as.again)
@@ -168,7 +169,7 @@ static void *control0(void *arg)
 	return arg;
 }
 
-/* Its data is in the ring. */
+/* Whether the ring holds the data of message i. */
 static bool is_copied(uint32_t i)
 {
 	return as.mixes && i % 2 == 1;
@@ -221,9 +222,9 @@ static void *control1(void *arg)
 	int rc;
 
 	PART_CHECK(comch_consumer_create(&pair[1].conn, &attr, &id, (void **)&consumer) == 0,
-		   "a consumer cannot be made");
+		   "a consumer cannot be created");
 	PART_CHECK(comch_rma_create(&pair[1].conn, &attr, (void **)&rma) == 0,
-		   "an rma cannot be made");
+		   "an rma cannot be created");
 	if (as.holds) {
 		turn_until_set(1, &exported);
 		while (!has_come()) {
@@ -231,7 +232,7 @@ static void *control1(void *arg)
 			pair_turn(1);
 		}
 		rc = comch_import(&pair[1].conn, &token, 1, &imported);
-		/* it may have been asked back already */
+		/* -ENOENT: the owner has already revoked it */
 		PART_CHECK(rc == 0 || rc == -ENOENT, "a region cannot be imported");
 	}
 	part_set(&ready1);
@@ -257,7 +258,7 @@ static void take(const struct gantry_msg *m)
 
 	memcpy(&word, m->imm, sizeof(word));
 	PART_CHECK(m->cookie == n_got && word >= 100 + first && word < 100 + as.n,
-		   "a message is lost or comes twice");
+		   "a message is lost or delivered twice");
 	PART_CHECK(m->imm_len == as.imm_len && message_is(m->imm, as.imm_len, word),
 		   "a message is wrong");
 	for (uint32_t i = first; i < word - 100; i++, n_withdrawn++)
@@ -304,7 +305,7 @@ static void *lane1(void *arg)
 					   1) == 0,
 			   "a receive is rejected");
 	while (!has_all || (imported && !stopped1)) {
-		const bool is_last = as.leaves && destroyed; /* no message is on its way any more */
+		const bool is_last = as.leaves && destroyed; /* no message is in flight */
 		int n = comch_poll_recv(consumer, m, 2);
 
 		PART_CHECK(n >= 0, "a poll fails");
@@ -334,12 +335,12 @@ static const char *check(void)
 		if (!as.leaves || is_copied(i))
 			return "a message is missing";
 	if (as.waits && n_refused != 0)
-		return "a region is taken back from a message that was there before";
+		return "a message that arrived before the revoke has lost its region";
 	if (!message_is(region.addr, REGION_BYTES, AFTER))
 		return "the region was written to after it had been revoked";
 	for (unsigned i = 0; i < 2; i++)
 		if (pair[i].conn.imported_bytes != 0 || pair[i].conn.exported_bytes != 0)
-			return "bytes are counted that no region has";
+			return "the count of imported or exported bytes is not 0";
 	return NULL;
 }
 

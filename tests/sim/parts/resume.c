@@ -3,13 +3,13 @@
  * parts/resume.c - a client opens its session again while the server still has the older one:
  * core/session with the fake transport of the unit tests
  *
- *     control   the loop of the server, and between its turns the peers: they open the session with
- *               several epochs and secrets
+ *     control   the loop of the server; between its turns the peers open the session with several
+ *               epochs and secrets
  *     worker    a thread of the product: the lanes of all sessions, which pass IO to the backend
- *     backend   completes what it holds, later
+ *     backend   holds each IO and completes it later
  *
- * When the role is asked for a new session, the older ones have ended, and none of their IO is
- * under way or comes later.
+ * When core/session asks the role for a new session, the older ones must have ended. None of their
+ * IO may be in flight then, or reach the role later.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,11 +28,11 @@
 enum rival { NO_RIVAL, STALE_EPOCH, SAME_EPOCH, WRONG_SECRET, NO_SECRET, NEWER, RIVALS };
 
 static struct {
-	enum rival rival; /* another HELLO, after that of the second session */
+	enum rival rival; /* a third HELLO, sent after the second */
 	/* IO of the first session, sent before and after the second HELLO */
 	uint32_t n_before, n_after;
 	bool closes;     /* the connection of the first session ends before the second one comes */
-	bool slow_close; /* the role takes its time to let go of a session */
+	bool slow_close; /* the role delays the end of a session */
 } as;
 
 struct session {
@@ -51,7 +51,7 @@ static struct {
 static bool holds, at_end, finished, has_held, backend_ended;
 static uint8_t secret[GANTRY_SECRET_BYTES];
 
-/* Most accesses are those of one thread that sets a session up. */
+/* One thread, which sets up a session, makes most accesses. */
 static void tune(struct sim_rates *rates)
 {
 	rates->plain_points = sim_draw(16) == 0;
@@ -247,10 +247,10 @@ static struct fake_conn *hello(uint32_t epoch, const uint8_t *with_secret)
 static void answered(struct fake_conn *conn, unsigned type, unsigned status, struct gn_parsed *p)
 {
 	await(conn, p);
-	PART_CHECK(p->type == type && p->answer, "a request is answered by another frame");
+	PART_CHECK(p->type == type && p->answer, "the answer to a request has the wrong type");
 	PART_CHECK(p->verdict.status == (int)status,
 		   status == 0 ? "a request is rejected"
-			       : "a session is opened again that must not be");
+			       : "the server accepts a session that it must reject");
 }
 
 static void run(struct fake_conn *conn)
@@ -273,7 +273,7 @@ static void welcomed(struct fake_conn *conn, uint32_t epoch)
 	answered(conn, GN_FRAME_HELLO, 0, &p);
 	memcpy(&answer, p.payload, sizeof(answer));
 	PART_CHECK(answer.epoch == epoch && sessions[n_sessions - 1].epoch == epoch,
-		   "the session has another epoch");
+		   "the session has the wrong epoch");
 	memcpy(secret, answer.secret, sizeof(secret));
 }
 
@@ -290,7 +290,9 @@ static void arrive(struct fake_conn *conn, uint32_t n)
 	}
 }
 
-/* A session that must not come into being, or is newer than the second. Returns the newest. */
+/*
+ * Send the third HELLO: the server must reject it, or start the newest session. Returns the newest.
+ */
 static struct fake_conn *rival(struct fake_conn *second, uint32_t *epoch)
 {
 	uint8_t wrong[GANTRY_SECRET_BYTES];
@@ -351,7 +353,7 @@ static void *control(void *arg)
 
 static const char *check(void)
 {
-	return !finished ? "the role does not end" : n_held != 0 ? "IO is left over" : NULL;
+	return !finished ? "the role does not end" : n_held != 0 ? "an IO has not completed" : NULL;
 }
 
 const struct part part_resume = {.name = "resume",

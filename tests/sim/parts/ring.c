@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts/ring.c - a ring of shm-comch from its making to its end: either end goes at any time, or
- * the connection ends
+ * parts/ring.c - a ring of shm-comch from its creation to its end: either end is destroyed at any
+ * time, or the connection ends
  *
  *     control 0, lane 0   the producer's side
  *     control 1, lane 1   the consumer's side
@@ -19,16 +19,17 @@ enum end { PRODUCER_ENDS, PRODUCER_CHANGES, CONSUMER_ENDS, CONNECTION_ENDS, ENDS
 static struct {
 	enum end end;
 	uint32_t n, depth, batch, more;
-	/* the lane does; else what was sent is notified when the producer is destroyed */
+	/* the lane flushes; false: the destruction of the producer notifies the consumer */
 	bool flushes;
-	uint32_t after; /* so many messages it ends, or the producer is replaced by another one */
+	/* number of messages before the end, or before another producer replaces this one */
+	uint32_t after;
 } as;
 
 static struct comch_producer *producer;
 static struct comch_consumer *consumer;
 static uint8_t bufs[DEPTH][MESSAGE_DATA];
 static uint32_t n_sent, n_taken, n_posted, n_rings;
-/* by the number that a poll returns: messages, 1 + ring in order */
+/* indexed by the ring that a poll returns: its messages; its position in order, plus 1 */
 static uint32_t n_got[COMCH_RINGS], ring_of[COMCH_RINGS];
 static bool lane0_may, lane0_idle, lane1_may, lane1_idle, closed[2];
 
@@ -58,7 +59,7 @@ static void make_producer(uint32_t id)
 	const struct gantry_queue_attr attr = {.depth = as.depth, .max_data = MESSAGE_DATA};
 	int rc = comch_producer_create(&pair[0].conn, id, &attr, (void **)&producer);
 
-	PART_CHECK(rc == 0 || rc == -ENOTCONN || rc == -ENOENT, "a producer cannot be made");
+	PART_CHECK(rc == 0 || rc == -ENOTCONN || rc == -ENOENT, "a producer cannot be created");
 	if (rc != 0)
 		producer = NULL;
 	else
@@ -108,7 +109,7 @@ static void *control0(void *arg)
 	return arg;
 }
 
-/* Message i of all is message `at` of the ring. */
+/* `at`: number of the message within its ring. */
 static void send_some(uint32_t until)
 {
 	uint32_t at = 0;
@@ -120,9 +121,9 @@ static void send_some(uint32_t until)
 		if (rc == -ENOTCONN && as.end >= CONSUMER_ENDS)
 			return;
 		PART_CHECK(rc == 0 || rc == -EAGAIN, "a send fails");
-		/* of two rings each may have the credit of all receives */
+		/* with two rings, each may have the credit of all receives */
 		PART_CHECK(rc != 0 || n_sent < n_posted || n_rings > 1,
-			   "a message is sent that has no receive");
+			   "a message is sent without credit");
 		if (rc == 0) {
 			n_sent++;
 			at++;
@@ -158,7 +159,7 @@ static void *control1(void *arg)
 	uint32_t id;
 
 	PART_CHECK(comch_consumer_create(&pair[1].conn, &attr, &id, (void **)&consumer) == 0,
-		   "a consumer cannot be made");
+		   "a consumer cannot be created");
 	part_set(&lane1_may);
 	while (!lane1_idle) {
 		pair_wait(1, &lane1_idle);
@@ -180,19 +181,20 @@ static void post(void)
 	PART_CHECK(comch_post_recv(consumer, &recv, 1) == 0, "a receive is rejected");
 }
 
-/* Rings come one after the other, but their messages may be polled in any order among them. */
+/* Rings follow each other, but a poll may return messages of two rings in any order. */
 static void take(const struct gantry_msg *m)
 {
 	uint32_t at, word;
 
-	PART_CHECK(m->producer < COMCH_RINGS && m->imm_len >= 4, "a message of no ring");
+	PART_CHECK(m->producer < COMCH_RINGS && m->imm_len >= 4,
+		   "a message with an invalid ring number");
 	memcpy(&word, m->imm, 4);
 	PART_CHECK(word >= 1 && word <= n_sent + 1, "a message is wrong");
 	at = as.end == PRODUCER_CHANGES && word > as.after ? word - 1 - as.after : word - 1;
 	PART_CHECK(m->cookie == n_taken, "a receive is used out of order");
-	if (at == 0 && n_got[m->producer] != 0) /* the line of a ring that has gone */
+	if (at == 0 && n_got[m->producer] != 0) /* a new ring has the index of an earlier one */
 		n_got[m->producer] = 0;
-	PART_CHECK(at == n_got[m->producer]++, "a message is lost or comes twice");
+	PART_CHECK(at == n_got[m->producer]++, "a message is lost or delivered twice");
 	message_check(m, bufs[n_taken % DEPTH], at, word);
 	n_taken++;
 }
@@ -226,7 +228,8 @@ static void *lane1(void *arg)
 	}
 	while (as.end < CONSUMER_ENDS &&
 	       __atomic_load_n(&consumer->active, __ATOMIC_RELAXED) != 0) {
-		PART_CHECK(comch_poll_recv(consumer, m, as.batch) == 0, "a message comes twice");
+		PART_CHECK(comch_poll_recv(consumer, m, as.batch) == 0,
+			   "a message is delivered twice");
 		part_spin();
 	}
 	part_set(&lane1_idle);
@@ -236,7 +239,7 @@ static void *lane1(void *arg)
 static const char *check(void)
 {
 	return !has_all()       ? "a message is missing"
-	       : n_taken > as.n ? "a message comes twice"
+	       : n_taken > as.n ? "a message is delivered twice"
 				: pair_check();
 }
 

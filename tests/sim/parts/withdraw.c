@@ -3,10 +3,10 @@
  * parts/withdraw.c - core/memory/region.c: the owner withdraws a region from a peer that does not
  * release it
  *
- * The peer has a mapping of its own and goes on writing. When gn_region_withdraw() has returned,
- * the owner's memory keeps what it has: first whatever the peer had written by then, afterwards
- * what the owner writes. Another thread of the owner writes to the region meanwhile, and nothing
- * that it writes is lost.
+ * The peer has a mapping of its own and continues to write. After gn_region_withdraw() has
+ * returned, writes of the peer do not change the owner's memory, which keeps what the peer had
+ * written before. Another thread of the owner writes to the region during the withdrawal, and none
+ * of its writes is lost.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 #include "part.h"
 
 #define BYTES 4096u
-#define WORDS 4u /* that the peer writes, at both ends of the page */
+#define WORDS 4u /* the peer writes these words, at both ends of the page */
 
 static struct gantry_region *region;
 static uint64_t *peer, before[WORDS];
@@ -37,7 +37,7 @@ static uint64_t *word(uint64_t *memory, uint32_t i)
 
 static void open_region(void)
 {
-	PART_CHECK(gn_region_create(BYTES, 0, &region) == 0, "a region cannot be made");
+	PART_CHECK(gn_region_create(BYTES, 0, &region) == 0, "a region cannot be created");
 	peer = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, region->fd, 0);
 	PART_CHECK(peer != MAP_FAILED, "a region cannot be mapped");
 	for (uint32_t i = 0; i < WORDS; i++)
@@ -85,7 +85,7 @@ static void *use(void *arg)
 	for (uint64_t i = 1; i <= n_own_writes; i++) {
 		*memory = i;
 		part_spin();
-		PART_CHECK(*memory == i, "what the owner wrote is lost");
+		PART_CHECK(*memory == i, "a write of the owner is lost");
 	}
 	part_set(&writer_ended);
 	return arg;
