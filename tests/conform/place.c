@@ -208,9 +208,6 @@ static void other_cards_do_not_meet(void)
 }
 
 /*
- * The descriptor enforces the rights: without the right to write, it cannot be mapped for writing.
- */
-/*
  * The descriptor that a peer receives enforces the rights: without the right to write, it cannot be
  * mapped or opened for writing. In a child: another user, who has the descriptor, opens its file
  * again. Exit status 0: as expected.

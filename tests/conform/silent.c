@@ -39,8 +39,8 @@ static void called(int sig, siginfo_t *info, void *context)
 }
 
 /*
- * From here on this thread may only end the process. The address sanitizer asks then where its
- * other stack is.
+ * From here on the thread gets SIGSYS for each system call except exit_group() and sigaltstack().
+ * The address sanitizer calls the latter when the process ends.
  */
 static int forbid_calls(void)
 {

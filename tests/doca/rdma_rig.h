@@ -5,7 +5,6 @@
  *
  * $GANTRY_DOCA_CONF configures the devices. $RDMA_TEST_IBDEV and $RDMA_TEST_PEER_IBDEV select the
  * RDMA devices of the two sides; by default mlx5_0 and mlx5_1 of the built-in card.
- * $RDMA_TEST_DEATH_MS is the time limit for reporting the end of a killed peer on a slow machine.
  */
 #ifndef TEST_RDMA_RIG_H
 #define TEST_RDMA_RIG_H

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.h - libibverbs and librdmacm without a device: queue pairs of one process are joined by a
- * wire in memory. A test links it in place of the two libraries:
- *     unit_ROOM_NAME_LDADD = libfakeverbs.la $(LDADD)
- * With -export-dynamic in its LDFLAGS, plugins that it loads find the fake in place of the
- * libraries, too.
+ * verbs.h - a fake of libibverbs and librdmacm without a device: a wire in memory connects the
+ * queue pairs of one process. A test links it in place of the two libraries:
+ *     unit_MODULE_NAME_LDADD = libfakeverbs.la $(LDADD)
+ * With -export-dynamic in the LDFLAGS of the test, plugins that it loads use the fake, too.
  *
- *     fake_verbs_reset();                     in setUp: nothing exists, defaults everywhere
+ *     fake_verbs_reset();                     in setUp: no objects, default settings
  *     ... the code under test, through <infiniband/verbs.h> and <rdma/rdma_cma.h> ...
- *     TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());         in tearDown: what was left or
- *                                                                     misused, in words
+ *     TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());         in tearDown: returns a text of
+ *                                                                     leaks and misuses
  *
- * It is as strict as the strictest real device: queues hold exactly what was asked for, a slot of a
- * send queue is free only when the completion of it or of a later one was polled, a completion with
- * an error has garbage where the standard promises nothing. Work is done within the call that makes
- * it possible (post_send, post_recv, modify_qp), no thread, no clock: time passes in
- * fake_wire_timeout() and fake_cm_timeout() only. All functions may be called by any thread.
+ * The fake is as strict as the strictest real device. A queue has exactly the requested size. A slot
+ * of a send queue becomes free only when the test polls its completion or a later one. A completion
+ * with an error has garbage in the fields that the standard leaves undefined. The call that makes
+ * work possible (post_send, post_recv, modify_qp) also executes it: the fake has no thread and no
+ * clock, and timeouts occur only in fake_wire_timeout() and fake_cm_timeout(). All functions are
+ * thread-safe.
  *
- * Where the real library would wait for ever (destroying what has events that are not
- * acknowledged), the fake notes it for fake_verbs_check_clean() and goes on.
+ * Where the real library would block without end (destruction of an object with unacknowledged
+ * events), the fake records an error for fake_verbs_check_clean() and returns.
  */
 #ifndef FAKE_VERBS_H
 #define FAKE_VERBS_H
