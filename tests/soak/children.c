@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * children.c - the processes of a run. Each is a child of the driver, and gets signals by its pid
- * only.
+ * children.c - the processes of a run. Each is a child of the driver, which signals it by its pid.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +15,7 @@
 
 #include "soak/driver.h"
 
-#define START_MS 5000 /* longest time to install a handler, on a busy machine */
+#define START_MS 5000 /* limit until a process has installed its handler */
 
 const char *const child_kinds[CHILD_KINDS] = {"target", "gateway", "client"};
 
@@ -39,7 +38,7 @@ static void run_child(struct driver *d, const struct child *c, const char *seed)
 	int out;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setpgid(0, 0); /* SIGINT of a terminal is for the driver */
+	setpgid(0, 0); /* SIGINT of a terminal goes to the driver only */
 	snprintf(log, sizeof(log), "%s/%s.log", d->dir, c->name);
 	out = open(log, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
 	dup2(out, STDOUT_FILENO);
@@ -96,7 +95,7 @@ void child_start(struct driver *d, struct child *c)
 
 static void report_death(struct driver *d, const struct child *c, int status)
 {
-	soak_report(d->journal, SOAK_DIED, "%s (pid %d) ended by itself or badly: %s %d%s", c->name,
+	soak_report(d->journal, SOAK_DIED, "%s (pid %d) ended unexpectedly: %s %d%s", c->name,
 		    (int)c->pid, WIFEXITED(status) ? "exit status" : "signal",
 		    WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
 		    c->ending == SIGTERM ? ", after SIGTERM" : "");
@@ -157,9 +156,9 @@ static void reap(struct driver *d, struct child *c)
 }
 
 /*
- * What all processes do, into DIR/NAME.stack: of each thread the kernel's view, then the stacks if
- * there is gdb. It stops after some seconds: gdb can wait for ever for a process that has threads
- * of io_uring.
+ * Write the state of all processes to DIR/NAME.stack: for each thread the state in the kernel, then
+ * the stacks if gdb is installed. gdb is ended after some seconds: it can block without end on a
+ * process that has threads of io_uring.
  */
 static void dump_stacks(struct driver *d)
 {
@@ -309,7 +308,7 @@ int end_all(struct driver *d)
 
 void kill_all(struct driver *d)
 {
-	/* clients first: they would report the end of their servers */
+	/* clients first: otherwise they would report the end of their servers */
 	for (unsigned i = CHILDREN; i-- > 0;) {
 		if (!d->children[i].pid)
 			continue;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * client JOURNAL-FD INDEX CONF ROLE SEED - a client of the soak test: writes its own blocks, reads
- * all blocks, checks each answer.
+ * all blocks, checks each answer
  *
- * One thread, SOAK_QUEUES queues. It opens the volume, settles the blocks in doubt, then submits IO
- * at random until the driver orders a pause, SIGTERM arrives, or the session is lost. The driver
- * may kill it at any moment. soak.h has the rules.
+ * The client has one thread and SOAK_QUEUES queues. It opens the volume, settles the blocks in
+ * doubt, then submits random IO until the driver requests a pause, SIGTERM arrives, or the session
+ * is lost. The driver may kill it at any moment. soak.h has the rules.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ enum op { OP_READ, OP_SETTLE, OP_WRITE, OP_ZEROES, OP_DISCARD, OP_FLUSH, OP_STRA
 
 struct slot {
 	struct gantry_queue *queue;
-	/* in the memory of the volume; in our own; the one of this IO */
+	/* buffer in the memory of the volume; in own memory; the buffer of this IO */
 	void *shared, *copied, *buf;
 	unsigned index;
 	int busy, tainted; /* tainted: a server may still write to `shared` */
@@ -45,7 +45,7 @@ static uint64_t rng;
 static struct gantry_volume *volume;
 static struct gantry_queue *queues[SOAK_QUEUES];
 static struct slot slots[SOAK_SLOTS];
-static uint32_t flush_seen[SOAK_OWN]; /* acked, when the flush in flight was submitted */
+static uint32_t flush_seen[SOAK_OWN]; /* value of `acked` when the flush in flight was submitted */
 static int flush_busy, in_doubt, lost, gave_up;
 static int n_busy;
 static volatile sig_atomic_t ending;
@@ -72,7 +72,7 @@ static void on_term(int sig)
 	ending = 1;
 }
 
-/* -- what an IO means for the journal -- */
+/* -- effects of an IO on the journal -- */
 
 static void acknowledge(const struct slot *s)
 {
@@ -85,7 +85,7 @@ static void acknowledge(const struct slot *s)
 	atomic_fetch_add(&self->writes, 1);
 }
 
-/* The write of this block has no effect. */
+/* The write of this block has had no effect: remove it from the journal. */
 static void withdraw(uint32_t b, uint32_t seq)
 {
 	atomic_store(&blocks[b].issued, seq);
@@ -118,7 +118,7 @@ static void check_read(const struct slot *s)
 	atomic_fetch_add(&self->blocks_read, s->n);
 }
 
-/* Make what the block holds the acknowledged write. */
+/* Record the write that the block holds as acknowledged. */
 static void settle(const struct slot *s)
 {
 	struct soak_block *block = &blocks[s->first];
@@ -136,7 +136,7 @@ static void settle(const struct slot *s)
 				journal, SOAK_TORN,
 				"settle: block %u of client %u has parts of the writes %u and %u",
 				s->first, client_index, w.lo, w.hi);
-		/* the next write replaces it; until then both may be read */
+		/* the next write replaces it; until then a read may return either write */
 		atomic_fetch_add(&self->mixed, 1);
 		return;
 	}
@@ -200,7 +200,7 @@ static void leave_file(void)
 		close(fd);
 }
 
-/* One that ends by itself, later than the driver looks for it. */
+/* Seeded bug: leave a child process that ends only after the driver has looked for orphans. */
 static void leave_process(void)
 {
 	if (fork())
@@ -211,7 +211,7 @@ static void leave_process(void)
 		pause();
 }
 
-/* Errors on purpose, after a write of some block has completed. */
+/* Seeded bugs, after a write of some block has completed. */
 static void stray(struct slot *s)
 {
 	static int left;
@@ -330,7 +330,7 @@ static int submit(struct slot *s)
 	return rc;
 }
 
-/* A write that was rejected has no effect. */
+/* A rejected write has no effect: restore the journal. */
 static void refused(struct slot *s, int rc, const uint32_t *before)
 {
 	for (uint32_t i = 0; before && i < s->n; i++)
@@ -344,7 +344,7 @@ static void refused(struct slot *s, int rc, const uint32_t *before)
 		return;
 	if (rc == -ESTALE && atomic_load(&journal->exchanged))
 		return;
-	soak_report(journal, SOAK_STATUS, "client %u: op %d of block %u was refused: %s: %s",
+	soak_report(journal, SOAK_STATUS, "client %u: op %d of block %u was rejected: %s: %s",
 		    client_index, s->op, s->first, strerror(-rc), gantry_error());
 }
 
@@ -355,7 +355,7 @@ static uint32_t span(uint32_t first, uint32_t end)
 	return first + n > end ? end - first : n;
 }
 
-/* Every second IO goes to a small part of the blocks, so that they are written again soon. */
+/* Every second IO goes to a small part of the blocks, so that they are soon written again. */
 static uint32_t place(uint32_t begin)
 {
 	return begin + (uint32_t)below(below(2) ? 64 : SOAK_OWN);
@@ -388,7 +388,7 @@ static void start_flush(struct slot *s)
 		refused(s, rc, NULL);
 }
 
-/* The first blocks from `first` that have no write in flight and none in doubt. */
+/* The number of blocks from `first` on, at most n, with no write in flight or in doubt. */
 static uint32_t at_rest(uint32_t first, uint32_t n)
 {
 	uint32_t i;
@@ -452,7 +452,7 @@ static int poll_all(void)
 	return n;
 }
 
-/* Sleep until a queue has work, for 20 ms at most: commands of the driver come without a signal. */
+/* Sleep until a queue has work, at most for 20 ms: the driver sends commands without a signal. */
 static void wait_all(void)
 {
 	struct pollfd fds[SOAK_QUEUES];
@@ -473,8 +473,8 @@ static void drain(void)
 }
 
 /*
- * Read each own block in doubt. No write of this client is in flight, and none can reach the volume
- * any more.
+ * Read each own block in doubt. Precondition: no write of this client is in flight or can reach the
+ * volume later.
  */
 static void settle_all(void)
 {
@@ -512,7 +512,7 @@ static void settle_all(void)
 	}
 }
 
-/* After a timeout: until no late write can come, nothing is known of these blocks. */
+/* After a timeout these blocks are unknown until no late write can arrive: then settle them. */
 static void resolve(void)
 {
 	int rc;
@@ -555,8 +555,7 @@ static int open_queues(void)
 }
 
 /*
- * A server that ends or stops while the session is being opened is no reason to give up: the limit
- * for a hang is.
+ * Open the volume. If a server ends or stops meanwhile, try again, up to the time limit for a hang.
  */
 static int open_volume(void)
 {
@@ -574,7 +573,7 @@ static int open_volume(void)
 	return rc;
 }
 
-/* 0; 1: another volume has this name for now, or the client shall end. */
+/* Returns 0, or 1: another volume has this name at the moment, or the client has to end. */
 static int open_session(void)
 {
 	static const uint8_t none[16];
@@ -594,7 +593,7 @@ static int open_session(void)
 			gantry_volume_close(&volume);
 			if (!atomic_load(&journal->exchanged))
 				soak_report(journal, SOAK_STATUS,
-					    "client %u: the volume is another one", client_index);
+					    "client %u: the name has another volume", client_index);
 			enter(SOAK_FOREIGN_VOLUME);
 			return 1;
 		}
@@ -627,7 +626,7 @@ static void close_session(void)
 			    gantry_error());
 	if (n_busy && !bug("forget"))
 		soak_report(journal, SOAK_STATUS,
-			    "client %u: %d IOs did not complete when the queues were closed",
+			    "client %u: %d IOs did not complete before the queues were closed",
 			    client_index, n_busy);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * driver.h - the parts of the driver: it starts processes, disturbs them, and compares what is left
- * with the journal.
+ * driver.h - the modules of the driver, which starts processes, disturbs them, and compares the
+ * volume with the journal
  */
 #ifndef SOAK_DRIVER_H
 #define SOAK_DRIVER_H
@@ -20,17 +20,17 @@ extern const char *const child_kinds[CHILD_KINDS];
 #define CHILDREN (CLIENT + SOAK_CLIENTS)
 
 struct child {
-	char name[16]; /* of its role, and of its log */
+	char name[16]; /* name of its role and of its log */
 	enum child_kind kind;
-	unsigned index; /* among its kind */
+	unsigned index; /* within its kind */
 	pid_t pid;      /* 0: does not run */
-	int ending;     /* the signal that we ended it with; 0: it must run */
+	int ending;     /* the signal that the driver sent to end it; 0: it must run */
 	int stopped;
-	uint64_t starts, started;                  /* how often; the last time, ms */
+	uint64_t starts, started; /* number of starts; time of the last start, ms */
 	uint64_t continue_at, restart_at, term_at; /* ms; 0: not planned */
 };
 
-/* What a process holds. */
+/* The resources of a process. */
 struct usage {
 	unsigned fds, maps, threads; /* maps: of shared memory and files */
 	unsigned long rss;           /* KiB */
@@ -38,10 +38,10 @@ struct usage {
 
 struct options {
 	uint64_t kills, writes;  /* the run ends when both are reached */
-	uint64_t seconds, limit; /* seconds: it ends then instead; limit: longer is an error */
+	uint64_t seconds, limit; /* seconds: length of the run instead; limit: the most seconds */
 	uint64_t seed;
-	const char *bug; /* seeded, for the self test */
-	/* over a network: options of the device of the gateways, and of that of all others */
+	const char *bug; /* name of a seeded bug, for the self test */
+	/* over a network: options of the device of the gateways, and of all other processes */
 	const char *near, *far;
 	const char *near_ip, *far_ip; /* their addresses */
 	uint64_t hang_ms;
@@ -58,20 +58,20 @@ struct driver {
 	char program[512], client[512];
 	uint64_t rng, began;
 	struct child children[CHILDREN];
-	unsigned gateway_of[SOAK_CLIENTS]; /* through which the next session of a client goes */
+	unsigned gateway_of[SOAK_CLIENTS]; /* the gateway for the next session of each client */
 	uint64_t kills[CHILD_KINDS], stops, terms, exchanges, losses, moves, fail_overs;
 	uint64_t rounds, leak_checks, blocks_checked;
 	const volatile sig_atomic_t *interrupted;
-	uint64_t longest_wait, longest_at; /* ms, of wait_for(); when it began */
+	uint64_t longest_wait, longest_at; /* longest wait_for(), and its begin, ms */
 	const char *longest_what;
-	unsigned long rss_growth; /* KiB: the most of one process in one round */
+	unsigned long rss_growth; /* KiB: maximum of one process in one round */
 	int failed;
 };
 
-/* What a round varies. */
+/* The parameters of a round. */
 struct round {
 	int memory;                     /* the target has its volume in memory */
-	int direct, sync;               /* of the file */
+	int direct, sync;               /* of the file: options direct, and engine sync */
 	int crc;                        /* checksums from client to target */
 	int mapped;                     /* target and gateways can map regions */
 	unsigned lanes;                 /* of target and gateways */
@@ -87,48 +87,49 @@ static inline uint64_t draw(struct driver *d, uint64_t n)
 /* -- children.c -- */
 void children_init(struct driver *d);
 void child_start(struct driver *d, struct child *c);
-/* SIGKILL, and start it again after that many ms; -1: not again. */
+/* Kill the process; start it again after restart_ms; -1: do not start it again. */
 void child_kill(struct driver *d, struct child *c, int restart_ms);
-/* SIGSTOP for so many ms. */
+/* Stop the process for that many ms. */
 void child_stop(struct driver *d, struct child *c, unsigned ms);
-/* SIGTERM, after which it must end with status 0. */
+/* Send SIGTERM, after which the process must end with status 0. */
 void child_term(struct driver *d, struct child *c, int restart_ms);
-/* Reap, continue and restart what is due; find hangs. Non-zero: an error was found. */
+/* Reap, continue and restart processes as due; detect hangs. Non-zero: an error was found. */
 int tick(struct driver *d);
 /*
- * tick() every few ms until `true_yet` is not 0. A hang if that takes too long. Non-zero: failed.
+ * Call tick() every few ms until `true_yet` returns non-zero. Reports a hang if that takes too
+ * long. Non-zero: an error was reported.
  */
 int wait_for(struct driver *d, int (*true_yet)(struct driver *d), const char *what);
 int wait_ms(struct driver *d, uint64_t ms);
 int all_run(struct driver *d);
 int no_child(struct driver *d);
-/* End all with SIGTERM: clients, gateways, target. Non-zero: failed. */
+/* End all processes by SIGTERM: clients, gateways, target. Non-zero: an error was reported. */
 int end_all(struct driver *d);
-/* Without any rule, for the way out. */
+/* Kill all processes without checks, at the end of the driver. */
 void kill_all(struct driver *d);
 
-/* -- front.c: Non-zero: an error was reported -- */
+/* -- front.c; non-zero: an error was reported -- */
 int front_begin(struct driver *d);
-/* The next session of each client of this gateway goes through the other one. */
+/* Move the next session of each client of this gateway to the other gateway. */
 int front_move(struct driver *d, unsigned gateway);
 void front_end(struct driver *d);
 
 /* -- leaks.c -- */
 int usage_of(const struct child *c, struct usage *usage);
-/* Wait until the process holds no more than `base`, but for memory; else a leak. */
+/* Wait until the process holds no more than `base`, except memory; otherwise report a leak. */
 int check_usage(struct driver *d, const struct child *c, const struct usage *base);
-/* Files of processes that have ended. */
+/* Report files that ended processes have left. */
 int check_files(struct driver *d);
 
 /* -- store.c -- */
 int store_create(struct driver *d);
-/* The file against the journal. Nothing may run. */
+/* Compare the file with the journal. Precondition: no process runs. */
 int store_check(struct driver *d);
-/* Change the file behind the journal: a seeded bug. */
+/* Change the file, but not the journal: a seeded bug. */
 void store_damage(struct driver *d, int torn);
 /*
- * Put another volume under the name of the store, and back; the second checks that it was not
- * written.
+ * Exchange the store for another volume, and exchange it back. The latter checks that no process
+ * has written the other volume.
  */
 int store_exchange(struct driver *d);
 int store_return(struct driver *d);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * front.c - through which gateway each client reaches the volume, as an address that moves from one
- * machine to another.
+ * front.c - moves clients between the gateways, like an address that moves between machines
  *
- * A client connects to a service of its own name. Beside the socket of gateway K, volumeK.sock,
- * lies the symbolic link clientN.sock, which names that socket. So the next connection of client N
- * goes through the gateway that the link names at that time; the connection that the client has
- * stays. Over a network, each client keeps its gateway.
+ * Each client connects to a service with its own name. The directory of the device has the socket
+ * volumeK.sock of gateway K, and a symbolic link clientN.sock to one of these sockets. The next
+ * connection of client N goes through the gateway that the link names at that time; an existing
+ * connection is not affected. Over a network, each client keeps its gateway.
  */
 #include <errno.h>
 #include <stdio.h>

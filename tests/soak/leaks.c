@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* leaks.c - what processes hold, and what they leave behind. */
+/* leaks.c - measures the resources of processes, and finds files and children that they left */
 #include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
@@ -11,9 +11,9 @@
 #include "soak/driver.h"
 
 /*
- * Growth that is no leak, KiB. The allocator keeps some freed memory: 0.5 MiB were seen. The
- * address sanitizer keeps more, as quarantine_size_mb=8 says and for its own tables: 8.5 MiB were
- * seen.
+ * Growth that does not count as a leak, KiB. The allocator keeps some freed memory: 0.5 MiB were
+ * measured. The address sanitizer keeps more, for quarantine_size_mb=8 and its own tables: 8.5 MiB
+ * were measured.
  */
 #if defined(__SANITIZE_ADDRESS__)
 #define RSS_TOLERANCE (16u << 10)
@@ -25,7 +25,7 @@
 #ifndef RSS_TOLERANCE
 #define RSS_TOLERANCE (4u << 10)
 #endif
-/* Longest time until what killed peers held is released. */
+/* Longest time until the resources of killed peers are released. */
 #define RELEASE_MS 20000
 #define SEEDED_RELEASE_MS 3000 /* in the self test, where a leak is expected */
 
@@ -42,7 +42,7 @@ static unsigned entries(const char *path)
 	return n;
 }
 
-/* Threads but for those of the kernel that io_uring keeps for some seconds. */
+/* The number of threads, without threads of the kernel, which io_uring keeps for some seconds. */
 static unsigned threads_of(pid_t pid)
 {
 	char path[320], comm[32];
@@ -131,11 +131,11 @@ static int left_behind(const char *path, const struct stat *st, int type, struct
 	(void)st;
 	(void)ftw;
 	if (type == FTW_F)
-		soak_report(walker->journal, SOAK_LEAK, "left behind: %s", path);
+		soak_report(walker->journal, SOAK_LEAK, "file was not removed: %s", path);
 	return 0;
 }
 
-/* Children of killed processes become ours. They may end a moment later than their parent. */
+/* The driver inherits children of killed processes. They may end a moment after their parent. */
 static void check_orphans(struct driver *d)
 {
 	uint64_t end = soak_ms() + (d->options.bug[0] ? SEEDED_RELEASE_MS : RELEASE_MS);
@@ -145,8 +145,7 @@ static void check_orphans(struct driver *d)
 		pid = waitpid(-1, NULL, WNOHANG);
 	while ((pid >= 0 || errno != ECHILD) && !wait_ms(d, pid > 0 ? 0 : 20) && soak_ms() < end);
 	if (pid >= 0)
-		soak_report(d->journal, SOAK_LEAK,
-			    "a process is left that a killed process has started");
+		soak_report(d->journal, SOAK_LEAK, "a child of a killed process has not ended");
 }
 
 int check_files(struct driver *d)

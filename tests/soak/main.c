@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * soak - kills, stops, restarts and exchanges real processes, and checks that no acknowledged write
- * is lost.
+ * soak - kills, stops and restarts real processes, exchanges their volume, and checks that no
+ * acknowledged write is lost
  *
  *     soak [--kills N] [--writes N] [--seconds N] [--limit SECONDS] [--seed N] [--pace MS] [--keep]
  *     [--verbose]
@@ -11,12 +11,14 @@
  * A target, two gateways and three clients run as processes over shm-comch. Each client can reach
  * the volume through either gateway (front.c). With --near and --far they run over the network
  * between these two devices: gateways have the options of the device NEAR, all others those of FAR.
- * They use a directory of their own in TMPDIR.
- * Events come from a seed. The journal of the clients (soak.h) lies in a memfd of this process.
- * The environment has GANTRY and GANTRY_PLUGINS, as for all tests. SEED is the same as --seed.
+ * They use a new directory in TMPDIR.
  *
- * Exit status: 0 no error; 1 interrupted, or errors: then the directory with all logs stays, and
- * its name is printed; 2 usage.
+ * The seed determines all events. The journal of the clients (soak.h) lies in a memfd of this
+ * process. The environment has GANTRY and GANTRY_PLUGINS, as for all tests. SEED in the environment
+ * is the same as --seed.
+ *
+ * Exit status: 0: no error; 1: interrupted, or errors: the directory with all logs is kept, and its
+ * name is printed; 2: usage.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -70,12 +72,12 @@ static int set_up(struct driver *d)
 	slash = strrchr(d->client, '/');
 	strcpy(slash + 1, "client");
 	if (plugins) {
-		/* and test plugins */
+		/* also load test plugins */
 		snprintf(path, sizeof(path), "%s:%s/tests/.libs", plugins,
 			 or_empty(getenv("top_builddir")));
 		setenv("GANTRY_PLUGIN_PATH", path, 1);
 	}
-	/* what is freed must not look like a leak, see leaks.c */
+	/* freed memory in quarantine must not look like a leak, see leaks.c */
 	snprintf(path, sizeof(path), "%s%squarantine_size_mb=8", or_empty(asan), asan ? ":" : "");
 	setenv("ASAN_OPTIONS", path, 1);
 	snprintf(d->dir, sizeof(d->dir), "%s/gantry-soak.XXXXXX",
@@ -152,7 +154,7 @@ static int run(struct driver *d)
 	if (set_up(d)) {
 		if (d->journal && d->journal != MAP_FAILED)
 			print_records(d);
-		fprintf(stderr, "soak: cannot begin: %s\n", strerror(errno));
+		fprintf(stderr, "soak: cannot start: %s\n", strerror(errno));
 		return 2;
 	}
 	printf("soak: seed=%llu dir=%s\n", N(d->options.seed), d->dir);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* oracle.c - fills blocks, and judges what reads return. Shares no code with gantry. */
+/* oracle.c - fills blocks, and judges the results of reads. Shares no code with gantry. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +71,7 @@ void soak_fill(const struct soak_journal *journal, void *buf, uint32_t block, ui
 	}
 }
 
-/* The order of these loads makes the window too wide at most. */
+/* The order of these loads can only make the window wider, never too narrow. */
 void soak_window_begin(struct soak_window *window, const struct soak_block *block)
 {
 	uint32_t acked, seen;
@@ -95,7 +95,7 @@ static int allowed(const struct soak_window *w, uint32_t seq)
 }
 
 /*
- * The write of zeroes that words of 0 are of; SOAK_MIXED: none is allowed. If there are two, the
+ * The write of zeroes that words of 0 come from; SOAK_MIXED: none is allowed. If there are two, the
  * words do not show which.
  */
 static uint32_t zeroes_of(const struct soak_window *w)
@@ -107,7 +107,7 @@ static uint32_t zeroes_of(const struct soak_window *w)
 	return soak_is_zero(w->lo) ? w->lo : SOAK_MIXED;
 }
 
-/* What is wrong with a word that is of no allowed write. */
+/* The kind of error of a word that no allowed write wrote. */
 static enum soak_kind classify(const struct soak_journal *journal, uint64_t word, uint32_t i,
 			       uint32_t block, const struct soak_window *w, char *text,
 			       size_t bytes)
@@ -127,7 +127,7 @@ static enum soak_kind classify(const struct soak_journal *journal, uint64_t word
 			snprintf(text, bytes, "write %u of block %u", seq, b);
 			return SOAK_FOREIGN;
 		}
-	snprintf(text, bytes, "%016llx, of no write", (unsigned long long)word);
+	snprintf(text, bytes, "%016llx, which no write wrote", (unsigned long long)word);
 	return SOAK_FOREIGN;
 }
 

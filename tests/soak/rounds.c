@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rounds.c - what happens to the processes.
+ * rounds.c - the rounds of events that the driver applies to the processes
  *
- * A round: start all; warm up; measure; let a gateway fail and the clients go on through the other
- * one; a storm of events; pause the clients; measure again; end all; compare the store with the
- * journal. Kinds of rounds follow each other: only clients are disturbed, then gateways, then all,
- * then the volume is exchanged, then a target with its volume in memory. A process that no event
- * hits is one that must hold no more at the end.
+ * A round: start all processes; warm up; measure; let a gateway fail, so that the clients continue
+ * through the other one; a storm of events; pause the clients; measure again; end all processes;
+ * compare the store with the journal. The kinds of rounds alternate: events hit only clients, only
+ * gateways, all processes; the volume is exchanged; a target has its volume in memory. A process
+ * without events must hold no more resources at the end than at the first measurement.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "soak/driver.h"
 
-/* Of a storm; an emulated machine takes seconds for each. */
+/* Events of a storm; an emulated machine takes seconds for each. */
 #define EVENTS(d) ((d)->options.near ? 10u : (d)->options.kills > 1000 ? 150u : 30u)
 
 enum round_kind {
@@ -53,7 +53,7 @@ int finished(const struct driver *d)
 	return total_kills(d) >= d->options.kills && total_writes(d) >= d->options.writes;
 }
 
-/* Into `text`: the stages of a role. */
+/* Write the stages of a role to `text`. */
 static void stages(const struct driver *d, const struct round *r, enum child_kind kind,
 		   char text[160])
 {
@@ -82,7 +82,7 @@ static void stages(const struct driver *d, const struct round *r, enum child_kin
 		 r->crc ? crc[kind] : "");
 }
 
-/* Where roles meet: the devices, and for each kind of role what it listens on and connects to. */
+/* Write the devices, and the endpoints of each kind of role. */
 static void write_devices(const struct driver *d, const struct round *r, FILE *f)
 {
 	const struct options *o = &d->options;
@@ -140,7 +140,7 @@ static int write_conf(struct driver *d, const struct round *r)
 		"              backend = { ",
 		r->lanes, text, at, r->heartbeat);
 	/*
-	 * all of the memory at once, and little of it for moves: what is faulted in later would
+	 * prefault all memory, and use few bounce buffers: memory that is faulted in later would
 	 * look like a leak
 	 */
 	if (r->memory)
@@ -241,8 +241,8 @@ static int victim_runs(struct driver *d)
 }
 
 /*
- * What happens, and to which process, follows from the seed alone: a process that does not run is
- * waited for.
+ * Apply one event. Only the seed determines the event and its process: if the process does not run,
+ * the driver waits until it does.
  */
 static int event(struct driver *d, const struct round *r)
 {
@@ -281,7 +281,7 @@ static int storm(struct driver *d, const struct round *r)
 			return -1;
 		if (draw(d, 3) == 0 && progress(d))
 			return -1;
-		if (draw(d, 4) && wait_ms(d, draw(d, 60))) /* else another event with it */
+		if (draw(d, 4) && wait_ms(d, draw(d, 60))) /* else the next event follows at once */
 			return -1;
 		if (!d->options.seconds && total_kills(d) >= d->options.kills)
 			break;
@@ -290,9 +290,9 @@ static int storm(struct driver *d, const struct round *r)
 }
 
 /*
- * A gateway is killed, or stands still with IO that it has accepted. All clients must go on through
- * the other gateway. The one that stood still continues when they have: what it still sends must
- * have no effect.
+ * Kill a gateway, or stop it with IO that it has accepted. All clients must continue through the
+ * other gateway. Afterwards the stopped gateway continues: IO that it sends then must have no
+ * effect.
  */
 static int fail_over(struct driver *d)
 {
@@ -318,8 +318,8 @@ static int fail_over(struct driver *d)
 }
 
 /*
- * Another volume under the name of the store: each session must end, and the other volume stays as
- * it is.
+ * Exchange the store for another volume: each session must end, and no client may write the other
+ * volume.
  */
 static int exchange(struct driver *d, const struct round *r)
 {
@@ -339,7 +339,7 @@ static int exchange(struct driver *d, const struct round *r)
 		return -1;
 	if (also)
 		child_kill(d, also, 0);
-	if (wait_for(d, all_foreign, "wait for the end of each session on the volume that is gone"))
+	if (wait_for(d, all_foreign, "wait for the end of each session of the replaced volume"))
 		return -1;
 	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
 		if (also != &d->children[CLIENT + i] &&
@@ -377,7 +377,7 @@ static void choose(struct driver *d, struct round *r, enum round_kind kind)
 	r->crc = (int)draw(d, 2);
 	r->mapped = draw(d, 3) != 0;
 	r->victims = victims[kind];
-	if (d->options.near) { /* in an emulated machine: to register memory takes seconds there */
+	if (d->options.near) { /* registration of memory takes seconds in an emulated machine */
 		r->io_timeout = r->io_timeout < 5000 ? 5000 : r->io_timeout;
 		r->heartbeat *= 5;
 	}
@@ -432,7 +432,7 @@ static int end_round(struct driver *d, const struct round *r)
 	return store_check(d);
 }
 
-/* What processes that no event hits hold, with all sessions open and no IO in flight. */
+/* Measure processes that no event hits, with all sessions open and no IO in flight. */
 static int measure(struct driver *d, const struct round *r, struct usage *base, int compare)
 {
 	if (quiesce(d))
@@ -449,7 +449,7 @@ static int measure(struct driver *d, const struct round *r, struct usage *base, 
 	return 0;
 }
 
-/* One event of each kind, so that what is allocated once is allocated. */
+/* Apply one event of each kind, so that memory that is allocated only once is allocated. */
 static int warm_up(struct driver *d, const struct round *r)
 {
 	for (unsigned i = 0; i < CHILDREN; i++)

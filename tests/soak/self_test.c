@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* self_test.c - runs with a seeded bug, each of which must fail with the right kind of error. */
+/*
+ * self_test.c - runs the soak test with seeded bugs: each must be reported as the right kind of
+ * error
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +11,7 @@
 
 static const struct {
 	const char *bug, *what;
-	const char *kinds; /* of which one must be reported first */
+	const char *kinds; /* one of these kinds must be reported first */
 } bugs[] = {
 	{"", "no bug: no error", ""},
 	{"lose", "a write that is acknowledged and not done", "stale"},

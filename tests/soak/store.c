@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * store.c - the file behind the volume: compared with the journal, exchanged for another one,
- * damaged on purpose.
+ * store.c - the file of the volume: compares it with the journal, exchanges it for another volume,
+ * damages it as a seeded bug
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "soak/driver.h"
 
 #define BYTES ((off_t)SOAK_BLOCKS * SOAK_BLOCK)
-#define FOREIGN_SEQ 2u /* the one write of each block of the other volume */
+#define FOREIGN_SEQ 2u /* sequence number of the only write to each block of the other volume */
 
 static int broken(struct driver *d, const char *what)
 {
@@ -30,8 +30,8 @@ static int make(struct driver *d, const char *path, const struct soak_journal *c
 	if (fd < 0 || ftruncate(fd, BYTES))
 		rc = broken(d, "create");
 	/*
-	 * the target keeps the UUID in an attribute; a UUID of the path would stay the same when
-	 * the file is exchanged
+	 * the target keeps the UUID in an attribute; a UUID derived from the path would stay the
+	 * same when the file is exchanged
 	 */
 	if (!rc &&
 	    (fsetxattr(fd, "user.gantry.soak", "1", 1, 0) || fremovexattr(fd, "user.gantry.soak")))
@@ -41,7 +41,7 @@ static int make(struct driver *d, const char *path, const struct soak_journal *c
 		if (pwrite(fd, buf, sizeof(buf), (off_t)b * SOAK_BLOCK) != (ssize_t)sizeof(buf))
 			rc = broken(d, "write");
 	}
-	/* without holes, a discard shows nothing; without this operation, it may do nothing */
+	/* if the file system cannot make holes, a discard may have no effect */
 	if (!rc)
 		d->journal->can_discard = !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 						     BYTES - SOAK_BLOCK, SOAK_BLOCK);
@@ -110,7 +110,7 @@ static void paths(const struct driver *d, char away[128], char foreign[128])
 	snprintf(foreign, 128, "%s.foreign", d->store);
 }
 
-/* The same journal for another run: other words. */
+/* A copy of the journal with another run number: other words. */
 static const struct soak_journal *other_run(const struct driver *d)
 {
 	static struct soak_journal other;
