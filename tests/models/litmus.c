@@ -2,16 +2,17 @@
 /*
  * litmus.c - explores every execution of a litmus test in C11, where herd7 is not installed
  *
- *     litmus FILE prints "Yes" if an execution reaches the condition `exists`, else "No"; how many
- *     did, and how many ended
+ *     litmus FILE prints "Yes" if an execution reaches the condition `exists`, else "No"; then the
+ *     numbers of executions that reached it, and that ended
  *
- * The model: each location has its stores in modification order. A thread has a view: the oldest
- * store that it may read of each location. A release store carries the view of its thread, an
- * acquire load takes it over. Fences and accesses that are seq_cst share one more view. Operations
- * run in program order: like RC11, the model has no load buffering.
+ * The model: each location has its stores in modification order. The view of a thread has the
+ * oldest store of each location that the thread may read. A release store carries the view of its
+ * thread; an acquire load merges it into the view of the loading thread. All seq_cst fences and
+ * accesses share one more view. Operations run in program order: like RC11, the model has no load
+ * buffering.
  *
- * The language is what the tests need of that of herd7, one statement a line, and membarrier(): a
- * fence of all threads at once.
+ * The language is the subset of herd7's that the tests need, with one statement on a line, plus
+ * membarrier(), a fence of all threads at once.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,16 +35,16 @@ enum order { RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST };
 struct op {
 	enum kind kind;
 	enum order order;
-	int loc, value, reg, end; /* reg: -1 if none; end: of IF, the operation behind it */
+	int loc, value, reg, end; /* reg: -1: none; end: for IF, the operation after it */
 };
 
 struct view {
-	unsigned char at[LOCS]; /* of each location, the index of a store */
+	unsigned char at[LOCS]; /* index of a store, for each location */
 };
 
 struct store {
-	int value, place; /* place: in modification order */
-	bool updated;     /* an atomic update comes directly behind it */
+	int value, place; /* place: position in modification order */
+	bool updated;     /* an atomic update follows it directly */
 	struct view view;
 };
 
@@ -68,7 +69,7 @@ static _Noreturn void fail(const char *what)
 	exit(2);
 }
 
-/* The index of a word in a list. max: add it if there are fewer; 0: it must be there. */
+/* The index of a word in a list. max: capacity, to add the word; 0: the list must have it. */
 static int find(char (*list)[NAME], int *n, int max, const char *word)
 {
 	for (int i = 0; i < *n; i++)
@@ -180,7 +181,7 @@ static void join(const struct state *s, struct view *into, const struct view *fr
 			into->at[i] = from->at[i];
 }
 
-/* Thread t has read that store, or made it. */
+/* Update the view of thread t, which has read the store or made it. */
 static void see(struct state *s, int t, const struct op *op, int index)
 {
 	const struct store *stores = s->stores[op->loc];
@@ -219,7 +220,7 @@ static void load(struct state *s, int t, const struct op *op, int from)
 		join(s, &s->now[t], &store->view);
 }
 
-/* A new store directly behind the store `behind`. */
+/* Add a store directly after the store `behind`. */
 static void put(struct state *s, int t, const struct op *op, int behind)
 {
 	int index = s->n_stores[op->loc]++;
@@ -233,13 +234,13 @@ static void put(struct state *s, int t, const struct op *op, int behind)
 	see(s, t, op, index);
 	store->view = op->order >= RELEASE ? s->now[t] : s->released[t];
 	store->view.at[op->loc] = (unsigned char)index;
-	if (op->kind != STORE) { /* the release sequence goes on */
+	if (op->kind != STORE) { /* the release sequence continues */
 		old->updated = true;
 		join(s, &store->view, &old->view);
 	}
 }
 
-/* Thread t reads each store that it may read, or puts its own one behind it. */
+/* Try each store that thread t may read, or may put its own store after. */
 static void choose(const struct state *before, int t, const struct op *op)
 {
 	const struct store *stores = before->stores[op->loc];
@@ -279,7 +280,7 @@ static void step(const struct state *before, int t)
 static void explore(const struct state *before)
 {
 	struct state s = *before;
-	bool ended = true, reached = true; /* the end, and the condition */
+	bool ended = true, reached = true; /* all threads have ended; the condition holds */
 
 	for (int t = 0; t < n_threads; t++) {
 		for (; s.pc[t] < n_ops[t] && program[t][s.pc[t]].kind == IF; s.pc[t]++) {

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# run.sh [TEST...] - the litmus tests of this directory: no execution reaches the condition `exists` of a test, and each weaker
-# variant of the test reaches it
+# run.sh [TEST...] - runs the litmus tests of this directory: no execution of a test reaches its condition `exists`, and each weaker
+# variant of the test has an execution that reaches it
 #
-# A test names in its comment the code that it stands for and its weaker variants:
+# The comment of a test names the modelled code and the weaker variants:
 #	code FILE FUNCTION TEXT		the function of that file contains the text: tests/lint/models.sh checks it
-#	weak EDIT			a script of sed, which takes away what the code needs
-# litmus.c explores the tests. Where herd7 is installed, it checks those again that have no membarrier(). A fence that has no
-# test has a line in `reasons`.
+#	weak EDIT			a script of sed that weakens a fence or access
+# litmus.c explores the tests. If herd7 is installed, it also checks the tests without membarrier(). A fence without a test has a
+# line in `reasons`.
 src=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/models
 litmus=${top_builddir:-$src/../../build/gcc}/tests/models/litmus
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-models.XXXXXX") || exit 1
@@ -32,13 +32,13 @@ explored()
 	"$litmus" "$1" | cut -d' ' -f1
 }
 
-# herd FILE - the same by herd7, which knows no membarrier(2)
+# herd FILE - the same by herd7, which does not support membarrier(2)
 herd()
 {
 	herd7 -model rc11.cat "$1" 2>&1 | sed -n 's/^\(Yes\|No\)$/\1/p; s/^Ok$/Yes/p' | tail -n 1
 }
 
-# variant FILE EDIT - that file as the edit makes it, below its comment
+# variant FILE EDIT - apply the edit to a copy of the file, below its comment
 variant()
 {
 	sed "1,/^\*)/!{
@@ -55,7 +55,7 @@ check()
 	report yes "$(grep -q . "$tmp/edits" && echo yes)" "$3: has a variant"
 	while IFS= read -r edit; do
 		if variant "$2" "$edit"; then
-			report Yes "$($1 "$tmp/weak.litmus")" "$3: $1: without what it needs: $edit"
+			report Yes "$($1 "$tmp/weak.litmus")" "$3: $1: weaker: $edit"
 		else
 			report changed "no change" "$3: $edit"
 		fi
