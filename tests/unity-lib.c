@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unity-lib.c - Unity, or the shim, compiled into our tree: which one is a matter of the include
- * path.
- * Its output leaves line by line, so that a crash loses nothing.
+ * unity-lib.c - compiles Unity or the shim, as the include path selects, into the tree
+ *
+ * The output is line-buffered, so that a crash loses no line.
  */
 #include <unity.c>
 

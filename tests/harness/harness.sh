@@ -31,7 +31,7 @@ filtered()
 echo "1..12"
 out=$(sh "$tests/run-unity.sh" "$program")
 pairs=$(count '^ok [0-9]+ - passes_')
-is "there are assertions to look at" yes "$([ "$pairs" -ge 20 ] && echo yes)"
+is "the program has assertions" yes "$([ "$pairs" -ge 20 ] && echo yes)"
 is "each false assertion is a failure" "$pairs" "$(count '^not ok [0-9]+ - fails_')"
 is "no true assertion is a failure" 0 "$(count '^not ok [0-9]+ - passes_')"
 is "a skip keeps its reason" 1 "$(count '^ok [0-9]+ - skips_with_a_reason # SKIP .*no such device')"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One test for each assertion in use, passing and failing; harness.sh checks the verdicts. Not a
- * test by itself.
+ * verdicts.c - one passing and one failing test for each assertion in use; harness.sh runs this
+ * program and checks the verdicts. It is not a test on its own.
  */
 #include <stdlib.h>
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replay LOG RECORD [--mount DEVICE DIRECTORY FILE] - every power cut that the log of dm-log-writes
- * describes, against the record.
+ * replay LOG RECORD [--mount DEVICE DIRECTORY FILE] - compares each power cut that the log of
+ * dm-log-writes describes with the record
  *
- * The kernel's Documentation/admin-guide/device-mapper/log-writes.rst has the format of the log: a
- * write is there when the device has confirmed a flush after it, or at once if it has FUA. So each
- * prefix of the log is what a disk may hold after a power cut that loses all that its cache may
- * lose. The prefixes that end with a flush, FUA or a mark are compared, see power.h.
+ * The kernel's Documentation/admin-guide/device-mapper/log-writes.rst has the format of the log: it
+ * contains a write when the device has confirmed a flush after it, or at once if it has FUA. So
+ * each prefix of the log is the content of a disk after a power cut that loses the whole write
+ * cache. The program compares the prefixes that end with a flush, FUA or a mark, see power.h.
  *
  * Without --mount the log is that of the volume itself. With it, the log is that of a file system:
  * each prefix is written to DEVICE, which is mounted at DIRECTORY, so that the file system
  * recovers; FILE, a path below DIRECTORY, is the volume. It must have its size and its attribute
  * user.gantry.uuid from the first mark on.
  *
- * Prints a line for each block that is wrong, then a summary. Exit status: 0: all are right; 1: one
- * is wrong; 2: cannot tell.
+ * Prints a line for each wrong block, then a summary. Exit status: 0: all blocks are right; 1: a
+ * block is wrong; 2: the comparison failed.
  */
 #include <endian.h>
 #include <errno.h>
@@ -55,9 +55,9 @@ static size_t n_marks;
 static int log_fd;
 static uint64_t log_at; /* bytes */
 static struct log_super super;
-static char *image; /* what the device holds */
+static char *image; /* content of the device */
 static uint64_t image_bytes;
-static char content[BYTES]; /* of the volume, if that is a file in it */
+static char content[BYTES]; /* content of the volume, with --mount */
 static const char *mount_device, *mount_dir, *mount_file;
 static char uuid[64];
 static ssize_t uuid_bytes;
@@ -105,9 +105,7 @@ static void open_log(const char *path)
 	    super.sector_bytes < 512)
 		quit(path);
 	log_at = super.sector_bytes;
-	/*
-	 * no write ends behind the log that holds it; the pages are allocated when they are written
-	 */
+	/* no write of the device is beyond this size; pages are allocated when they are written */
 	image = mmap(NULL, image_bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (image == MAP_FAILED)
@@ -175,7 +173,7 @@ static void mount_and_read(void)
 
 /* -- prefixes -- */
 
-/* After mark number `at`; 0: none yet. */
+/* Compare the content after mark number `at`; 0: before the first mark. */
 static void compare(size_t at)
 {
 	const char *volume = mount_device ? content : image;
@@ -231,7 +229,7 @@ static void next(struct log_entry *entry, char text[32])
 
 static void replay(void)
 {
-	int changed = 1, moved = 0; /* since the last comparison: the image, the mark */
+	int changed = 1, moved = 0; /* since the last comparison: of the image, of the mark */
 	struct log_entry entry;
 	size_t at = 0;
 	char text[32];

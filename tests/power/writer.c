@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * writer CONF ROLE RECORD DM-NAME MARKS DISCARD SEED - writes a volume that lies on a device of
- * dm-log-writes.
+ * dm-log-writes
  *
- * Writes, writes of zeroes, with DISCARD=1 discards, FUA and flushes at random on two queues, one
- * write at a time for each block. When a flush or a write with FUA is acknowledged, what it made
- * stable goes to RECORD, and a mark to the log of the device DM-NAME (power.h). Ends after MARKS
- * marks. A session that is lost must resume: an IO that fails is an error.
+ * Submits random writes, writes of zeroes, FUA writes and flushes on two queues, with DISCARD=1
+ * also discards; one write at a time for each block. When a flush or FUA write is acknowledged, the
+ * writer appends the stable writes to RECORD, and a mark to the log of the device DM-NAME
+ * (power.h). It ends after MARKS marks. A lost session must resume: an IO that fails is an error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #define QUEUES 2u
 #define DEPTH 4u
 #define SLOTS (QUEUES * DEPTH)
-#define SPAN 4u /* most blocks of one IO */
+#define SPAN 4u /* blocks of the longest IO */
 
 struct slot {
 	struct gantry_queue *queue;
@@ -36,9 +36,9 @@ struct slot {
 };
 
 static struct soak_journal journal = {.run = POWER_RUN};
-static struct power_mark mark; /* the state so far */
+static struct power_mark mark; /* the current state */
 static uint32_t acked[POWER_BLOCKS], n_acked[POWER_BLOCKS];
-/* when the flush in flight was submitted */
+/* values when the flush in flight was submitted */
 static uint32_t flush_acked[POWER_BLOCKS], flush_n[POWER_BLOCKS];
 static struct slot slots[SLOTS];
 static uint64_t rng;
@@ -57,12 +57,12 @@ static void fail(const char *what, int error)
 	failed = 1;
 }
 
-/* As `dmsetup message NAME 0 mark NUMBER` does. */
+/* Write a mark to the log, as `dmsetup message NAME 0 mark NUMBER` does. */
 static void put_mark(void)
 {
 	struct {
 		struct dm_ioctl head;
-		uint64_t sector; /* of struct dm_target_msg, which the text follows */
+		uint64_t sector; /* of struct dm_target_msg; the text follows it */
 		char text[32];
 	} message = {.head = {.version = {4, 0, 0},
 			      .data_size = sizeof(message),
@@ -102,7 +102,7 @@ static void done(void *arg, int result)
 	}
 	for (uint32_t b = 0; s->flush && b < POWER_BLOCKS; b++) {
 		if (flush_n[b] <= mark.blocks[b].n_stable)
-			continue; /* FUA was later */
+			continue; /* a later FUA write is already stable */
 		mark.blocks[b].stable = flush_acked[b];
 		mark.blocks[b].n_stable = flush_n[b];
 	}
@@ -121,9 +121,9 @@ static int start_flush(struct slot *s)
 }
 
 /*
- * No write of these blocks waits for a flush. The log has a write with FUA when it is done, and one
- * without it at the next flush, also if that one was done before: a replay would put the older one
- * last.
+ * Whether no write of these blocks waits for a flush. The log gets a FUA write when it completes,
+ * and another write only at the next flush, also if it completed earlier. A replay would apply the
+ * older write last.
  */
 static int all_stable(uint32_t first, uint32_t n)
 {
@@ -175,7 +175,7 @@ static void start(struct slot *s)
 		return;
 	s->busy = 0;
 	if (rc < 0)
-		fail("submission", -rc); /* the slots are as many as the queues take */
+		fail("submission", -rc); /* there are no more slots than entries of the queues */
 }
 
 static int n_busy(void)
@@ -259,7 +259,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < QUEUES; i++)
 		gantry_queue_close(&queues[i]);
 	gantry_volume_close(&volume);
-	/* the last state, for what was logged after the last mark */
+	/* the final state, for writes that were logged after the last mark */
 	mark.number++;
 	if (write(record, &mark, sizeof(mark)) != (ssize_t)sizeof(mark))
 		fail("record", errno);

@@ -7,15 +7,15 @@
  *
  *     fake_verbs_reset();                     in setUp: no objects, default settings
  *     ... the code under test, through <infiniband/verbs.h> and <rdma/rdma_cma.h> ...
- *     TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());         in tearDown: returns a text of
- *                                                                     leaks and misuses
+ *     TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());         in tearDown: returns a text
+ *                                                                     with leaks and misuses
  *
- * The fake is as strict as the strictest real device. A queue has exactly the requested size. A slot
- * of a send queue becomes free only when the test polls its completion or a later one. A completion
- * with an error has garbage in the fields that the standard leaves undefined. The call that makes
- * work possible (post_send, post_recv, modify_qp) also executes it: the fake has no thread and no
- * clock, and timeouts occur only in fake_wire_timeout() and fake_cm_timeout(). All functions are
- * thread-safe.
+ * The fake is as strict as the strictest real device. A queue has exactly the requested size. A
+ * slot of a send queue becomes free only when the test polls its completion or a later one. A
+ * completion with an error has garbage in the fields that the standard leaves undefined. The call
+ * that makes work possible (post_send, post_recv, modify_qp) also executes it: the fake has no
+ * thread and no clock, and timeouts occur only in fake_wire_timeout() and fake_cm_timeout(). All
+ * functions are thread-safe.
  *
  * Where the real library would block without end (destruction of an object with unacknowledged
  * events), the fake records an error for fake_verbs_check_clean() and returns.
