@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A command line and a JSON file of any content: no crash, a message for every refusal, and
- * callbacks only when all is well. The words of the command line end with a newline each; what
- * comes behind an empty one is the file.
+ * argp.c - a command line and a JSON file of any content: no crash, a message for each rejection,
+ * and callbacks only for a valid input. Each word of the command line ends with a newline; an empty
+ * word ends the command line, and the rest of the input is the file.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -109,7 +109,7 @@ static void program(void)
 	require(doca_argp_register_cmd(cmd) == DOCA_SUCCESS);
 }
 
-/* These end the process; and files of the machine are none of ours. */
+/* Words that end the process, or that name files of the system. */
 static bool is_forbidden(const char *word)
 {
 	static const char *const words[] = {"-h", "--help", "-help", "-v", "--version", "-version"};
@@ -120,7 +120,7 @@ static bool is_forbidden(const char *word)
 	return strstr(word, "-j") != NULL;
 }
 
-/* Cuts text into words; returns what comes behind the empty one, or its end. */
+/* Splits text into words. Returns the text after the empty word, or the end of the text. */
 static char *cut(char *text, char **argv, int *argc_p)
 {
 	while (*text && *argc_p < WORDS_MAX) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Descriptors, regions and volumes from any bytes: the check must say what 128-bit arithmetic says.
+ * check.c - descriptors, regions and volumes from any bytes: the check must have the same result as
+ * 128-bit arithmetic.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	region.length = in.region_length;
 	region.rights = in.rights;
 	if (in.mapped && region.length < 1ull << 46)
-		region.addr = (void *)(uintptr_t)4096; /* never followed */
+		region.addr = (void *)(uintptr_t)4096; /* never dereferenced */
 	for (int i = 0; i < 4; i++)
 		if (in.present >> i & 1)
 			table[i] = &region;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.c - a server that answers anything at any time to a role that opens a session, over a
- * transport that fails, while the role itself exports, starts, submits, closes and aborts
+ * client.c - a role that opens a session, with a server that sends any frame at any time, and a
+ * transport that fails; the role itself exports, starts, submits, closes and aborts
  *
  * The input is a list of steps, see step(). A client starts only after an answer with at most the
- * lanes and the depth that it has asked for. At the end the role is stopped. `closed` must have
- * come once for each client and last, each IO that was accepted must have completed once, and no
- * connection, queue, region or file descriptor may be left: fake_core_fini checks the former three.
+ * lanes and the depth that it has requested. At the end the role is stopped. `closed` must have
+ * been called once for each client, as the last callback. Each accepted IO must have completed
+ * once. No connection, queue, region or file descriptor may leak: fake_core_fini checks the former
+ * three.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -29,14 +30,14 @@ struct fuzz {
 	const uint8_t *data;
 	size_t left;
 	struct fake_core fc;
-	/* cleared for each input, from here on */
+	/* the fields from here on are cleared for each input */
 	struct fake_conn *conn; /* the last one that the role opened */
 	struct gantry_client *client;
 	struct gantry_chain *chain;
 	struct gantry_io *ios;
 	uint32_t busy; /* IOs that were accepted and have not completed */
 	int is_ready, is_closed;
-	/* the server has sent a QUEUES answer that keeps to what this client asked for */
+	/* the server has sent a QUEUES answer within the limits that this client requested */
 	int queues_fit;
 	unsigned epoch;
 	struct gantry_region region;

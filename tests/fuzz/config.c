@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A configuration file of any content: no crash, and a message for every refusal. The part behind a
- * zero is a --set.
+ * config.c - a configuration file of any content: no crash, and a message for each rejection. The
+ * part of the input after a zero byte is an argument of --set.
  */
 #include <fcntl.h>
 #include <stddef.h>
@@ -46,11 +46,11 @@ static const struct gantry_option table[] = {
 	GANTRY_OPTION_END,
 };
 
-/* libconfig 1.5 loses the text of a string when a syntax error stands right behind it. */
+/* libconfig 1.5 leaks the text of a string if a syntax error follows it directly. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
-	/* by module: a machine without a symbolizer knows no functions */
+	/* by module: without a symbolizer, LSan does not know functions */
 	return "leak:libconfig.so\n";
 }
 
@@ -60,7 +60,7 @@ static void require(int ok)
 		abort();
 }
 
-/* Everything that can be asked of a tree. */
+/* Call all functions that read a tree. */
 static void walk(struct gn_conf_node *node, struct gn_errs *errs)
 {
 	struct conf conf;

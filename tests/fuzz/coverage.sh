@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# coverage.sh BUILD - print which lines of sessions and transports the corpora of the fuzz targets reach. BUILD was configured
-# with --enable-coverage and without --enable-fuzz: each target then gets the files of its corpus once.
+# coverage.sh BUILD - print the line coverage of sessions and transports by the corpora of the fuzz targets. BUILD: a build with
+# --enable-coverage and without --enable-fuzz, in which each target reads the files of its corpus once.
 build=${1:?coverage.sh BUILD}
 targets="session client frame check shm_frames shm_ring verbs_frames verbs_msg networks"
 out=$build/coverage

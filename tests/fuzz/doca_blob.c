@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Export descriptors from any bytes: what is accepted is whole, and the same again when it is
- * sealed anew.
+ * doca_blob.c - export descriptors from any bytes: an accepted descriptor is complete, and sealing
+ * its content again gives the same bytes.
  */
 #include "mmap/mmap_blob.h"
 
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(&blob, size);
 	if (size < sizeof(blob))
 		return 0;
-	/* with marks and sum put right, so that what lies behind them is reached */
+	/* with valid marks and checksum, so that the later checks are reached */
 	memcpy(&sealed, data, sizeof(sealed));
 	gd_blob_seal(&sealed);
 	if (!gd_blob_open(&sealed, sizeof(sealed), &blob))

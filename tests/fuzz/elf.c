@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any bytes as the file of a plugin: the inspection of its headers ends, reads only the file, and
- * gives a reason.
+ * elf.c - any bytes as the file of a plugin: the inspection of its headers ends, reads only the
+ * file, and returns a reason.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Control frames from any bytes: what is taken has the size of its type, and built again it is the
- * same.
+ * frame.c - control frames from any bytes: an accepted frame has the size of its type, and encoding
+ * it again gives the same bytes.
  */
 #include "session/frame.h"
 

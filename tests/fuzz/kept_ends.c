@@ -7,7 +7,7 @@
 #include "fuzz/quick_fd.h"
 #include "fuzz/rewind.h"
 
-static char clean[256]; /* what the fake says of devices that are open and have no connection */
+static char clean[256]; /* report of the fake for open devices without a connection */
 static unsigned n_fds, n_blocks;
 static int is_open;
 
@@ -32,7 +32,7 @@ static void close_at_exit(void)
 		fail("left at exit", fake_verbs_check_clean());
 }
 
-/* Lists of counters, which a device makes with its first lane and keeps. */
+/* The number of lists of counters: a device creates one with its first lane, and keeps it. */
 static unsigned n_lists(void)
 {
 	const struct vb_transport *ta = a.device, *tb = b.device;
@@ -42,8 +42,8 @@ static unsigned n_lists(void)
 }
 
 /*
- * A device has one listener for direct pipes at each of its addresses: vb_listen_direct() makes it,
- * vb_close() ends it.
+ * Check that a device has one listener for direct pipes at each of its addresses, from
+ * vb_listen_direct() to vb_close().
  */
 static void check_device(struct end *end)
 {
@@ -68,7 +68,7 @@ static void leave(void)
 	fake_verbs_renumber();
 }
 
-/* The first connection leaves what the fake keeps for its devices. */
+/* Open the devices. A first connection makes the fake allocate the objects that it keeps. */
 static void open_devices(const char *both)
 {
 	fake_verbs_reset();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gives a fuzz target each file of its corpus once, where there is no libFuzzer; prints what Unity
- * would print.
+ * main.c - runs a fuzz target once with each file of its corpus, in builds without libFuzzer;
+ * prints results in the format of Unity
  */
 #include <dirent.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static int feed(const char *folder, const char *name)
 		return -1;
 	n = fread(buffer, 1, sizeof(buffer), file);
 	fclose(file);
-	exact = malloc(n ? n : 1); /* no slack: valgrind and ASan see one byte too far */
+	exact = malloc(n ? n : 1); /* exact size: ASan detects an access beyond the end */
 	if (!exact)
 		return -1;
 	memcpy(exact, buffer, n);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# mutants.sh - the corpora of the fuzz targets find a bug when there is one: each mutant of the source must make its target
-# fail, which gets each file of its corpus once
+# mutants.sh - the corpora of the fuzz targets detect seeded bugs: with each mutant of the source, its target must fail on the
+# files of its corpus
 top=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${top_builddir:-.}
 cc=${CC:-cc}
@@ -9,18 +9,18 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 mutants=$top/tests/fuzz/mutants.txt # target @ file @ sed script @ the bug
 tests=$build/tests
-# STATEFUL_LDFLAGS of tests.am, as the Makefile has them
+# STATEFUL_LDFLAGS of tests.am, from the generated Makefile
 wraps=$(sed -n '/^\(QUICK_FD\|QUICK_MAP\|REWIND\)_LDFLAGS = /,/[^\\]$/p' "$tests/Makefile" | tr ' \t\\' '\n' | grep '^-Wl,--wrap')
 libs="$tests/libfuzz-main.a $build/core/.libs/libgantry-core.a $tests/libunity.a"
 
-# compile FILE SOURCE - a mutant of that source, into $dir/mutant.o
+# compile FILE SOURCE - compile FILE, a mutant of SOURCE, to $dir/mutant.o
 compile()
 {
 	"$cc" -std=gnu11 -D_GNU_SOURCE -O1 -w -fPIC -include "$build/config.h" -I"$top/include" -I"$top/core" \
 		-I"$top/$(dirname "$2")" -I"$top/plugins/transport/verbs-common" -c -o "$dir/mutant.o" "$1"
 }
 
-# link TARGET SOURCE - the mutant stands before the archive that has the same object
+# link TARGET SOURCE - link the target with the mutant before the archive that has the original object
 link()
 {
 	mkdir -p "$dir/fuzz"
@@ -59,8 +59,8 @@ while IFS="@" read -r target file script what; do
 		echo "not ok $n - $target: $what (the mutant does not apply)"
 		sed 's/^/# /' "$dir/out"
 	elif TEST_PLUGINDIR=$dir MALLOC_PERTURB_=90 timeout 60 "$dir/fuzz/$target" >"$dir/out" 2>&1; then
-		echo "not ok $n - $target: $what (not seen)"
-	else # one that hangs has failed as well
+		echo "not ok $n - $target: $what (not detected)"
+	else # a target that hangs counts as failed
 		echo "ok $n - $target: $what"
 	fi
 done <"$mutants"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * networks.c - the option direct_networks from any text: a list that is taken has its own networks,
- * and no others.
+ * networks.c - the option direct_networks from any text: an accepted list matches its own networks,
+ * and no others
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # order.sh TESTS TARGET - no state leaks from one input of a fuzz target to the next: one process runs the corpus forwards,
-# backwards and forwards, and after each run of an input the memory of the target has the same contents. TESTS: the directory
-# tests of a build with --enable-fuzz. The target is one that links rewind.c.
+# backwards and forwards. After each run of one input, the memory of the target must have the same contents. TESTS: the directory
+# tests of a build with --enable-fuzz. TARGET: a target that links rewind.c.
 tests=${1:?order.sh TESTS TARGET} target=${2:?order.sh TESTS TARGET}
 top=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 files=$(find "$top/tests/fuzz/corpus/$target" -type f | sort)
 backwards=$(echo "$files" | sort -r)
 
-# shellcheck disable=SC2086 # a name has no whitespace
+# shellcheck disable=SC2086 # names have no whitespace
 GANTRY_FUZZ_STATE=1 "$tests/fuzz/$target" -runs=1 $files $backwards $files 2>&1 | awk '
 	/^Running: / { file = $2; n++; next }
 	/^state / {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quick_cmp.c - keep comparisons from libFuzzer that it learns nothing from, for targets that make
- * many
+ * quick_cmp.c - hides comparisons without information from libFuzzer, for targets with many
+ * comparisons
  *
  * A target links it with $(QUICK_CMP_LDFLAGS). The instrumented code calls libFuzzer for each
  * comparison, and libFuzzer keeps the operands of those of 4 and 8 bytes, to try them in inputs.
@@ -34,7 +34,7 @@ UNSEEN void __wrap___sanitizer_cov_trace_const_cmp2(uint16_t constant, uint16_t 
 	(void)value;
 }
 
-/* Tail calls: libFuzzer takes its return address for the place of the comparison. */
+/* Tail calls: libFuzzer uses its return address as the place of the comparison. */
 UNSEEN void __wrap___sanitizer_cov_trace_const_cmp4(uint32_t constant, uint32_t value)
 {
 	if (constant != 0)

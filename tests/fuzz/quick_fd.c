@@ -23,7 +23,7 @@ enum kind { FREE, EVENT, TIMER, EPOLL, MEMORY };
 struct member {
 	int fd;
 	struct epoll_event ev;
-	uint32_t seen; /* writes to fd that an edge-triggered member has reported */
+	uint32_t seen; /* number of writes to fd that an edge-triggered member has reported */
 };
 
 struct quick {
@@ -88,7 +88,7 @@ pid_t __wrap_getpid(void)
 	return pid ? pid : (pid = __real_getpid());
 }
 
-/* A target that rewinds gets the same bytes in each input. */
+/* A target that rewinds gets the same bytes for each input. */
 ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags)
 {
 	static uint64_t state;
@@ -151,7 +151,7 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struc
 	return find(fd) ? 0 : fail(EBADF);
 }
 
-/* It has no memory of its own: see quick_map.c. */
+/* The memfd has no memory: see quick_map.c. */
 int __wrap_memfd_create(const char *name, unsigned flags)
 {
 	(void)name;
@@ -192,7 +192,7 @@ static void remove_member(struct quick *epoll, int fd)
 {
 	struct member *m = find_member(epoll, fd);
 
-	if (m) /* the others stay in order */
+	if (m) /* keeps the order of the other members */
 		memmove(m, m + 1,
 			(size_t)(&epoll->members[epoll->n_members--] - m - 1) * sizeof(*m));
 }

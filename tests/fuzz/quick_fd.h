@@ -4,8 +4,8 @@
  * thread
  *
  * A target links quick_fd.c with $(QUICK_FD_LDFLAGS): the linker redirects the calls of all its
- * objects. Other file descriptors go to the system. Nothing waits: epoll_wait returns 0 where the
- * system would sleep. A timer never expires. getpid() asks the system once: the target does not
+ * objects. Other file descriptors go to the system. No function blocks: epoll_wait returns 0 where
+ * the system would sleep. A timer never expires. getpid() asks the system once: the target does not
  * fork. getrandom() returns numbers of a fixed sequence.
  */
 #ifndef FUZZ_QUICK_FD_H
@@ -14,13 +14,12 @@
 #include <stdbool.h>
 
 /*
- * Whether the last epoll_wait would have slept: it was allowed to wait, and no descriptor was
- * ready.
+ * Whether the last epoll_wait would have slept: its timeout was not 0, and no descriptor was ready.
  */
 bool quick_fd_slept(void);
-/* Descriptors that are open. */
+/* The number of open descriptors. */
 unsigned quick_fd_count(void);
-/* Whether it is a memfd of quick_fd.c. quick_map.c maps it, once. */
+/* Whether fd is a memfd of quick_fd.c. quick_map.c maps it, once. */
 bool quick_fd_is_memory(int fd);
 
 #endif

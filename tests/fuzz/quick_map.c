@@ -3,9 +3,9 @@
  * quick_map.c - small private mappings and memfds of quick_fd.c without system calls, for fuzz
  * targets with one thread
  *
- * A target links it with $(QUICK_MAP_LDFLAGS). A mapping is a block of malloc(). After munmap()
- * its place in the table stays until another mapping needs it: until then msync() fails as it does
- * for memory that is not mapped.
+ * A target links it with $(QUICK_MAP_LDFLAGS). A mapping is a block of malloc(). After munmap() its
+ * entry in the table remains until another mapping needs it. Until then msync() fails as for memory
+ * that is not mapped.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -25,7 +25,7 @@ static struct map {
 	size_t size;
 	bool used;
 } maps[MAPS];
-static unsigned n_maps, next; /* next: the place to use after the first MAPS mappings */
+static unsigned n_maps, next; /* next: the entry to reuse after the first MAPS mappings */
 
 void *__real_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset);
 int __real_munmap(void *addr, size_t size);

@@ -2,8 +2,8 @@
 /*
  * rewind.c - see rewind.h
  *
- * A block of the arena is a struct block and the memory of the caller behind it. All of the arena
- * is poisoned for ASan, except the memory of blocks that are allocated.
+ * A block of the arena is a struct block followed by the memory of the caller. The whole arena is
+ * poisoned for ASan, except the memory of allocated blocks.
  */
 #include "fuzz/rewind.h"
 
@@ -43,7 +43,7 @@ char *__wrap_strdup(const char *s);
 #include <sanitizer/common_interface_defs.h>
 #include <sanitizer/lsan_interface.h>
 #define UNSEEN __attribute__((no_sanitize("address", "undefined", "coverage")))
-#else /* there is no arena */
+#else /* no arena without ASan */
 #define UNSEEN
 #define __asan_poison_memory_region(p, size) ((void)(p), (void)(size))
 #define __asan_unpoison_memory_region(p, size) ((void)(p), (void)(size))
@@ -56,7 +56,7 @@ char *__wrap_strdup(const char *s);
 #define PART 512u
 #define GLOBALS 1024
 
-/* As the compiler describes a global variable to ASan. */
+/* The description of a global variable that the compiler passes to ASan. */
 struct global {
 	uintptr_t at;
 	size_t size, size_with_redzone;
@@ -81,7 +81,7 @@ struct saved {
 	size_t size;
 };
 
-/* Words at any address, of which the compiler copies several with one instruction. */
+/* Unaligned words, so that the compiler can copy several with one instruction. */
 typedef uint64_t word __attribute__((aligned(1), may_alias));
 typedef uint64_t wide __attribute__((vector_size(16), aligned(1), may_alias));
 
@@ -94,9 +94,9 @@ static struct {
 	struct block *last;
 	unsigned count;
 	bool is_active, is_marked;
-	/* at rewind_mark() */
+	/* the state at rewind_mark() */
 	char *at_then;
-	struct block *last_then, **blocks; /* blocks: that are allocated, count_then of them */
+	struct block *last_then, **blocks; /* blocks: the allocated blocks, count_then of them */
 	unsigned count_then;
 } r;
 
@@ -139,7 +139,7 @@ static void open_arena(void)
 	r.at = r.arena;
 }
 
-/* Not memcpy() and the like, which ASan checks: blocks may be poisoned. */
+/* Replaces memcpy(), which ASan checks: blocks may be poisoned. */
 UNSEEN static void copy_bytes(char *to, const char *from, size_t size)
 {
 	size_t i = 0;
@@ -179,7 +179,7 @@ UNSEEN static bool is_zero(const char *at, size_t size)
 	return !(a[0] | a[1] | bits);
 }
 
-/* Most of it is zero still. */
+/* Clear memory; checks first, as most of it is still zero. */
 UNSEEN static void clear(char *at, size_t size)
 {
 	static const char zeros[PART];
@@ -211,7 +211,7 @@ UNSEEN static void restore(void)
 	r.count = r.count_then;
 }
 
-/* The bytes between the fields of a struct are what the stack had there. */
+/* Clear the stack: the padding of a struct keeps old bytes of the stack. */
 UNSEEN static __attribute__((noinline)) void clear_stack(void)
 {
 	volatile char below[65536];
@@ -255,14 +255,14 @@ UNSEEN static void save_part(char *at, size_t size)
 		copy_bytes(s->copy, at, size);
 }
 
-/* Large blocks are mostly zero, and stay so. */
+/* Save memory. A block that is all zero, as most large blocks are, needs no copy. */
 static void save(char *at, size_t size)
 {
 	for (size_t i = 0; i < size; i += PART)
 		save_part(at + i, size - i < PART ? size - i : PART);
 }
 
-/* Sizes are rounded up, into the redzone. */
+/* Save all allocated blocks. Sizes are rounded up, into the redzone. */
 UNSEEN static void save_blocks(void)
 {
 	unsigned n = 0;
@@ -290,7 +290,7 @@ void rewind_mark(void)
 	r.is_marked = true;
 }
 
-/* ASan poisons from a multiple of 8 bytes on. */
+/* Align the arena to 8 bytes, the granularity of poisoning. */
 static void align_arena(void)
 {
 	r.at += -(uintptr_t)r.at % 8;
@@ -326,7 +326,7 @@ UNSEEN static void list_blocks(void)
 	}
 }
 
-/* Returns a number that differs if any byte of the state differs. */
+/* Hash the bytes: the result differs if any byte differs. */
 UNSEEN static uint64_t hash_of(uint64_t hash, const char *at, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
@@ -334,7 +334,7 @@ UNSEEN static uint64_t hash_of(uint64_t hash, const char *at, size_t size)
 	return hash;
 }
 
-/* The state after an input is the same for each run of it: see order.sh. */
+/* Print a hash of the state after an input, which order.sh compares between runs of the input. */
 UNSEEN static void print_hash(void)
 {
 	uint64_t hash = 0xcbf29ce484222325;
@@ -393,7 +393,7 @@ UNSEEN static void *allocate(size_t size, size_t align, void *caller)
 	return p;
 }
 
-/* Memory has the same contents in each run of an input, whatever was there before. */
+/* Fill memory, so that it has the same contents in each run of an input. */
 static void *filled(void *p, int byte, size_t size)
 {
 	return memset(p, byte, size);

@@ -7,7 +7,7 @@
  *		build what each input begins with;
  *		rewind_mark();
  *	}
- *	run the input, tear down what was built, check that nothing is left;
+ *	run the input, tear down the objects, check that none is left;
  *	rewind_end(n);
  *
  * A target links rewind.c with $(REWIND_LDFLAGS): the linker redirects malloc, free and the like
@@ -29,13 +29,13 @@
 
 /* Returns true if the state is that of rewind_mark(); false: the caller builds it. */
 bool rewind_begin(void);
-/* Keep the state for all later inputs. Called once, by the first input. */
+/* Save the state for all later inputs. Called once, by the first input. */
 void rewind_mark(void);
-/* Before rewind_mark(), reuse the addresses behind the last block that is allocated. */
+/* Before rewind_mark(), reuse the addresses after the last allocated block. */
 void rewind_trim(void);
-/* Memory comes from the heap again. Aborts unless n blocks of the arena are allocated. */
+/* Use the heap again. Aborts unless exactly n blocks of the arena are allocated. */
 void rewind_end(unsigned n);
-/* Blocks of the arena that are allocated; 0 without an arena. */
+/* The number of allocated blocks of the arena; 0 without an arena. */
 unsigned rewind_count(void);
 
 #endif

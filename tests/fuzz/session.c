@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer that says anything at any time to a role that serves, over a transport that fails and a
- * role that is slow.
+ * session.c - a role that serves sessions, with a peer that sends any frame at any time, a
+ * transport that fails, and a slow role
  *
- * The input is a list of steps, see step(). Whatever it does, at the end the role is stopped, and
- * must have finished:
- * each session that said hello was closed exactly once, and no connection, queue, region, IO or
- * file descriptor is left. fake_core_fini checks all but the latter. The role must see the steps of
- * each session in their order only: see check_order().
+ * The input is a list of steps, see step(). At the end the role is stopped, and must have finished:
+ * each session that sent HELLO was closed exactly once, and no connection, queue, region, IO or
+ * file descriptor leaks. fake_core_fini checks all of these except descriptors. The role must get
+ * the steps of each session in their order: see check_order().
  */
 #include <errno.h>
 #include <stddef.h>
@@ -29,7 +28,7 @@ struct fuzz {
 	const uint8_t *data;
 	size_t left;
 	struct fake_core fc;
-	struct fake_conn *peers[PEERS], *peer; /* peer: who acts */
+	struct fake_conn *peers[PEERS], *peer; /* peer: the one that acts */
 };
 
 /* -- the order of steps -- */
@@ -56,7 +55,7 @@ static struct order *order_of(const struct gantry_session *session)
 	return NULL;
 }
 
-/* This step may come only after those, and before none of these. */
+/* This step requires the steps `after`, and excludes earlier steps `before`. */
 static void check_order(const struct gantry_session *session, enum fake_step step, unsigned after,
 			unsigned before)
 {
@@ -140,7 +139,7 @@ static unsigned byte(struct fuzz *f)
 	return *f->data++;
 }
 
-/* A few bytes of a message are replaced: how many, then where and by what for each. */
+/* Replace bytes of a message. Input: their number, then position and value of each. */
 static void patch(struct fuzz *f, uint8_t *msg, size_t len)
 {
 	for (unsigned n = byte(f) % 8; n > 0; n--) {
@@ -159,7 +158,7 @@ static void say_frame(struct fuzz *f)
 	unsigned type = byte(f), id = byte(f);
 	size_t len = fake_payload(type & 0xf, payload);
 
-	/* else the server makes one, which no peer of a session has */
+	/* without a secret the server would create one, which no peer knows */
 	if ((type & 0xf) == GN_FRAME_HELLO && !(id & 0x40))
 		memset(payload + offsetof(struct gn_hello, secret), 0x5e, GANTRY_SECRET_BYTES);
 	patch(f, payload, len);

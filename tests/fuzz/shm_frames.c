@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A whole connection of shm-comch fed with frames from the input: any bytes, any order, descriptors
- * of several kinds. Between them the peer writes into its ring and its credit page, and the user at
- * this end exports, sends, receives and copies. When it is over, the process has as many
- * descriptors as before, and no frame that the check let through was malformed. A malformed frame
- * ends the connection.
+ * shm_frames.c - a connection of shm-comch whose peer sends frames from the input: any bytes, any
+ * order, descriptors of several kinds. Between frames the peer writes to its ring and its credit
+ * page, and the user at this end exports, sends, receives and copies. Afterwards the process must
+ * have as many descriptors as before. The check must not accept a malformed frame, which ends the
+ * connection.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -35,10 +35,10 @@ static void *conf, *device, *listener, *conn, *region, *consumers[4], *producers
 static uint32_t n_consumers, n_producers;
 static void *rma;
 static struct gantry_region exported;
-/* of the peer: FD_RING and FD_PAGE, and how far they were written by this input */
+/* of the peer: FD_RING and FD_PAGE, and how much of them this input has written */
 static uint8_t *ring, *page;
 static size_t ring_used, page_used;
-static int is_copied; /* the user wrote into a region of the peer */
+static int is_copied; /* the user has written to a region of the peer */
 static int kinds[FD_KINDS];
 static char dir[] = "dir=/tmp/gantry-fuzz-XXXXXX";
 static struct gantry_device_info info;
@@ -63,7 +63,7 @@ static unsigned int count_fds(void)
 	return n;
 }
 
-/* No copy is under way then. */
+/* Release the region after its copies have completed. */
 static void release(void)
 {
 	if (!region)
@@ -186,7 +186,7 @@ static void *map(int fd, size_t size)
 	return at;
 }
 
-/* A seal against later writers leaves the mappings that exist. */
+/* F_SEAL_FUTURE_WRITE does not affect existing mappings. */
 static void set_up(void)
 {
 	const struct gantry_plugin *plugin = fake_plugin("shm-comch");
@@ -216,7 +216,7 @@ static void set_up(void)
 	atexit(remove_dir);
 }
 
-/* Returns whether it went: the other end may have hung up already. */
+/* Returns whether the frame was sent: the other end may have disconnected already. */
 static int send_frame(int fd, const void *bytes, size_t len, const int *fds, unsigned int n_fds)
 {
 	char control[CMSG_SPACE(sizeof(int) * 4)] __attribute__((aligned(8))) = {0};
@@ -237,7 +237,7 @@ static int send_frame(int fd, const void *bytes, size_t len, const int *fds, uns
 	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-/* What passed has exactly the body of its type. */
+/* An accepted frame has exactly the body of its type. */
 static void check_the_check(const struct comch_frame *f, size_t len, unsigned int n_fds)
 {
 	for (unsigned int phase = 1; phase < 4; phase++)
@@ -251,7 +251,7 @@ static void check_the_check(const struct comch_frame *f, size_t len, unsigned in
 
 static void receive(unsigned how)
 {
-	static uint8_t buffer[DATA_BYTES]; /* of all receives */
+	static uint8_t buffer[DATA_BYTES]; /* shared by all receives */
 	struct gantry_recv recv = {.buf = buffer, .length = DATA_BYTES};
 	struct gantry_msg msgs[4];
 	int n;
@@ -361,7 +361,7 @@ static void user(const uint8_t *p)
 	}
 }
 
-/* The peer writes into its ring, or its credit page, from a word on. */
+/* The peer writes to its ring or its credit page, from a given word on. */
 static void write_shared(const uint8_t *p, const uint8_t *bytes, size_t len)
 {
 	size_t at = (p[2] | (p[3] & 15u) << 8) * 8u;
@@ -375,7 +375,7 @@ static void write_shared(const uint8_t *p, const uint8_t *bytes, size_t len)
 		*used = at + len;
 }
 
-/* No input sees what one before it has written. */
+/* Clear shared memory, so that an input does not depend on earlier ones. */
 static void clear_shared(void)
 {
 	memset(ring, 0, ring_used);
@@ -387,8 +387,8 @@ static void clear_shared(void)
 }
 
 /*
- * One step: how it is made, its length, its descriptors, its bytes. 0x80: a frame of these bytes;
- * 0x60: the user does something; 0x40: the peer writes memory; else a frame of a type.
+ * One step: kind, length, descriptors, bytes. Bits of the kind: 0x80: a frame of these bytes; 0x60:
+ * an action of the user; 0x40: the peer writes memory; otherwise a frame of a valid type.
  */
 static size_t one_step(int fd, const uint8_t *p, size_t left)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lanes of shm-comch against a peer that changes shared memory between any two loads.
+ * shm_ring.c - the lanes of shm-comch with a peer that changes shared memory between any two loads
  *
- * Each load through gantry/shm.h is answered from the input: sometimes with what a good peer would
- * have written, mostly with something near it. The memory itself cannot be read at all, so a load
- * that goes past the header faults.
+ * The input determines the value of each load through gantry/shm.h: sometimes the value of a
+ * correct peer, mostly a value near it. The memory itself is not readable, so a load that does not
+ * use the functions of the header faults.
  */
 #define GANTRY_SHM_TEST
 #include <stdint.h>
@@ -26,8 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint8_t *input;
 static size_t left;
-static struct comch_slot *forbidden;  /* RINGS rings of the peer */
-static struct comch_page *their_page; /* forbidden as well */
+static struct comch_slot *forbidden;  /* not readable: RINGS rings of the peer */
+static struct comch_page *their_page; /* not readable either */
 static struct comch_consumer *consumer;
 static struct comch_producer *producer;
 static int poisoned, rung;
@@ -76,7 +76,7 @@ static uint64_t trailer_for(size_t index)
 	return comch_trailer_pack(t);
 }
 
-/* The first words of a slot, as a send from a region would have them. */
+/* A first word of a slot, as in a send from a region. */
 static uint64_t payload(size_t word)
 {
 	uint64_t choice = bytes(1);
@@ -104,7 +104,7 @@ uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width)
 		return bytes(1) % 2;
 	if (bytes(1) % 4 == 0)
 		return bytes(8);
-	/* credit: consumed a little more, a little more allowed */
+	/* credit: slightly more consumed, and slightly more allowed */
 	return comch_credit_pack((uint32_t)(producer->tail + bytes(1) % 16),
 				 producer->limit + (uint32_t)bytes(1) % 16);
 }
@@ -169,7 +169,7 @@ static void make_consumer(struct comch_conn *conn, uint64_t *payload_bytes, uint
 		consumer->in[i]->slots = forbidden + i * SLOTS;
 		consumer->in[i]->mask = SLOTS - 1;
 		consumer->in[i]->line = &consumer->page->ring[i];
-		/* one of them near the wrap of its sequence */
+		/* one ring is near the wraparound of its sequence */
 		consumer->in[i]->position = i ? position : 0;
 		consumer->in[i]->given_tail = (uint32_t)consumer->in[i]->position;
 	}
@@ -193,7 +193,7 @@ static void make_producer(struct comch_conn *conn)
 	require(producer->slots && producer->cookies);
 }
 
-/* Buffers are as long as they say and not a byte more; ASan watches. */
+/* Buffers have exactly the announced length, so that ASan detects an overflow. */
 static void post(void)
 {
 	struct gantry_recv recv = {.length = (uint32_t)(bytes(2) % 4200), .cookie = 1};
@@ -248,7 +248,7 @@ static void send(const struct gantry_region *exported)
 	require(rc == 0 || rc == -EAGAIN || rc == -EMSGSIZE || rc == -EINVAL ||
 		(rc == -ENOTCONN && poisoned));
 	require(rc == 0 ? producer->position > before : producer->position == before);
-	require(producer->position - producer->tail <= SLOTS); /* nothing unread is overwritten */
+	require(producer->position - producer->tail <= SLOTS); /* no unread slot is overwritten */
 }
 
 static void completions(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sizes and times from any text; what the parsers accept, the formatters write so that nothing
- * changes.
+ * units.c - sizes and times from any text: formatting an accepted value and parsing it again gives
+ * the same value.
  */
 #include "base/units.h"
 

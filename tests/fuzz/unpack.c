@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Compressed data of any content: no byte outside of source and room is touched, and a result is
- * never longer than the room. The first two bytes are flags and the size of the room.
+ * unpack.c - compressed data of any content: no access outside of source and destination, and no
+ * result longer than the destination. The first two bytes are flags and the size of the
+ * destination.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!zip)
 		zip = gd_zip_new();
 	require(zip && source && room);
-	/* at the end of its memory, so that a byte too far is noticed */
+	/* at the end of its memory, so that an access beyond it is detected */
 	if (n)
 		memcpy(source + 1, data + 2, n);
 	length = room_size;

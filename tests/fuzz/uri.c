@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A volume's URI from any text: what comes out is settings of one device and one role, or a file.
+ * uri.c - the URI of a volume from any text: the result has settings of one device and one role, or
+ * a file.
  */
 #include "uri.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_frames.c - all that a peer over RDMA can say: private data of requests, and control
- * messages. The first byte says which; then come pieces of one byte of length and as many bytes.
- * Nothing may crash, leak, or be left with the device.
+ * verbs_frames.c - all input from a peer over RDMA: private data of requests, and control messages.
+ * The first byte selects one of them. Pieces follow: one byte of length, and as many bytes. The
+ * product must not crash or leak, and no object may remain at the device.
  */
 #include "fuzz/kept_ends.h"
 
@@ -34,7 +34,7 @@ static size_t piece(struct input *in, void *to, size_t max)
 
 /* -- private data -- */
 
-/* How much of a request is as it should be, so that the rest is looked at. */
+/* Make parts of a request valid, so that the later checks are reached. */
 static void make_plausible(struct vb_hello *hello, uint8_t how)
 {
 	hello->magic = VB_MAGIC;
@@ -74,7 +74,7 @@ static void requests(struct input *in)
 		fake_cm_push(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, data, (unsigned)n);
 		ends_turn();
 	}
-	fake_verbs_forgive(); /* nobody stands behind these requests, so the answers go nowhere */
+	fake_verbs_forgive(); /* these requests have no connection for the answers */
 }
 
 /* -- control messages -- */
@@ -96,7 +96,7 @@ static void say(const uint8_t *bytes, size_t n)
 	vb_pipe_post(pipe);
 }
 
-/* What the user at the other end may do at any time. */
+/* An action of the user at the other end, at any time. */
 static void user(struct input *in, struct gantry_region **held)
 {
 	struct gantry_token token = {.kind = VB_TOKEN_KIND};
@@ -116,7 +116,7 @@ static void user(struct input *in, struct gantry_region **held)
 		vb_revoke(b.conn, 1);
 }
 
-/* Whatever was announced, end b connects only to the networks that it has. */
+/* End b connects only to its own networks, whatever the peer has announced. */
 static void check_direct(void)
 {
 	for (const struct vb_pipe *p = b.conn->pipes; p; p = p->all)
@@ -125,7 +125,7 @@ static void check_direct(void)
 			abort();
 }
 
-/* An answer takes a turn of each end. */
+/* Run both ends: an answer takes a turn of each. */
 static void settle(void)
 {
 	for (int i = 0; i < 4; i++)
@@ -135,7 +135,7 @@ static void settle(void)
 static struct gantry_region own;
 static void *rma;
 
-/* What end b has before the first message. */
+/* Create the objects of end b before the first message. */
 static void prepare(void)
 {
 	struct gantry_queue_attr attr = {.depth = 4};
@@ -162,7 +162,7 @@ static void messages(struct input *in)
 
 		take(in, &how, 1);
 		n = piece(in, msg.bytes, sizeof(msg.bytes));
-		/* the head is right, and what is told of credit */
+		/* valid header and credit */
 		if (how & 1 && n >= sizeof(msg.head)) {
 			msg.head.kind %= VB_CTRL_BYE + 1;
 			msg.head.length = (uint16_t)(n - sizeof(msg.head));
@@ -184,7 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct vb_networks half; /* of all addresses */
+	static struct vb_networks half; /* half of all addresses */
 	static const struct vb_networks none;
 	struct input in = {.p = data, .left = size};
 	uint8_t what = 0;

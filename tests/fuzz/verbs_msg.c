@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lanes of the transport over RDMA against a peer that puts any bytes into messages and into
- * the credit word, as often as it likes. End a is that peer, by its queue pair; end b must keep to
- * its own memory and say that the protocol is broken.
+ * verbs_msg.c - the lanes of the transport over RDMA with a peer that writes any bytes into
+ * messages and the credit word, any number of times. End a is that peer, with its queue pair. End b
+ * must access only its own memory, and report a protocol error.
  */
 #include "fuzz/kept_ends.h"
 
@@ -29,7 +29,7 @@ static uint64_t bytes(unsigned n)
 	return v;
 }
 
-/* Mostly what a good peer would write, with something near it in places. */
+/* Mostly a valid message of a correct peer, with some changed fields. */
 static uint32_t make_message(char *slot, const struct vb_pipe *from, const struct queue *q,
 			     const struct shared *s)
 {
@@ -98,7 +98,7 @@ static void hostile_send(struct vb_pipe *from, const struct queue *q, const stru
 	vb_qp_post(&from->qp);
 }
 
-/* As a remote write does it. */
+/* Write the credit word as a remote write does. */
 static void hostile_credit(struct vb_pipe *to)
 {
 	uint64_t how = bytes(1);
@@ -109,7 +109,7 @@ static void hostile_credit(struct vb_pipe *to)
 	__atomic_store_n(&to->credit->taken, taken, __ATOMIC_RELAXED);
 }
 
-/* Buffers are as long as they say and not a byte more; ASan watches. */
+/* Buffers have exactly the announced length, so that ASan detects an overflow. */
 static void post(struct vb_consumer *rx)
 {
 	struct gantry_recv recv = {.length = (uint32_t)bytes(2) % 600};
@@ -161,7 +161,7 @@ static void send_back(struct queue *back, const struct shared *own)
 static void step(struct queue *there, struct queue *back, const struct shared *far,
 		 const struct shared *own)
 {
-	/* no more messages wait than there are receives for them */
+	/* there are at least as many receives as waiting messages */
 	require(there->rx->head - there->rx->tail <= there->rx->recv_head - there->rx->recv_tail);
 	switch (bytes(1) % 8) {
 	case 0 ... 2:
