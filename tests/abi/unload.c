@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that loads the libraries as its own plugin would, and unloads them again and again:
- * nothing accumulates.
+ * unload.c - a program loads the libraries like plugins of its own, and unloads them, repeatedly:
+ * no resource leaks
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -69,7 +69,7 @@ static void came(struct doca_comch_event_msg_recv *event, uint8_t *text, uint32_
 	(void)conn;
 }
 
-/* A client, which loads the plugin of its transport, and finds no server. */
+/* Start a client, which loads the plugin of its transport. There is no server. */
 static void connect_in_vain(struct doca_dev *dev)
 {
 	struct doca_comch_client *client;
@@ -106,7 +106,7 @@ static void use_doca(void)
 	OK(doca_devinfo_destroy_list, list);
 }
 
-/* It loads a plugin, and then finds no server. */
+/* Open a volume, which loads a plugin. There is no server. */
 static void use_client(void)
 {
 	struct gantry_volume *volume;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tests of gantry check and gantry run without memory. One allocation fails: the first, then the
- * second, and so on. Or all allocations fail from there on. Or the process has a size limit, which
- * grows from hardly enough for the program in small steps. In each case gantry exits with a status
- * that the manual documents, reports the reason, and leaves no socket.
+ * no_memory.c - tests of gantry check, run and copy without memory. One allocation fails: the
+ * first, then the second, and so on. Or all allocations fail from there on. Or the process has a
+ * size limit, which grows in small steps from hardly enough for the program. In each case gantry
+ * exits with a documented status, reports the reason, and leaves no socket.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,11 +21,11 @@
 
 #define PATIENCE 60 /* seconds: a process that takes longer hangs */
 #define MOST 20000  /* allocations */
-#define EACH 400    /* of the first of them, each; then some */
+#define EACH 400    /* each of so many first allocations fails, then some of the others */
 #define STEP 11
-#define LITTLE 4u        /* MiB: not even the libraries fit into it */
+#define LITTLE 4u        /* MiB: not enough for the libraries */
 #define PLENTY 512u      /* MiB */
-#define PIECE (1u << 18) /* bytes more each time; and where it is nearly enough: */
+#define PIECE (1u << 18) /* step in bytes; near the sufficient size: */
 #define CRUMB 4096u
 
 static char dir[] = "/tmp/gantry-cli-no-memory.XXXXXX";
@@ -116,7 +116,7 @@ static void preload(void)
 	setenv("LD_PRELOAD", library, 1);
 }
 
-/* size: bytes that it may have of addresses; 0: the allocation that is to fail is */
+/* size: limit of the address space in bytes; 0: `shortage` makes allocations fail */
 static void gantry(const char *command, uint64_t size)
 {
 	const struct rlimit limit = {.rlim_cur = size, .rlim_max = size};
@@ -129,7 +129,7 @@ static void gantry(const char *command, uint64_t size)
 	alarm(PATIENCE);
 	if (size && setrlimit(RLIMIT_AS, &limit))
 		_exit(126);
-	/* with a fault that ends it when the role is known: there is no server to wait for */
+	/* an invalid option ends it after it has found the role, as there is no server */
 	if (!strcmp(command, "copy"))
 		execl(getenv("GANTRY"), "gantry", command, "-p", getenv("GANTRY_PLUGINS"), "-c",
 		      conf, "--set", "roles.load.no=1", "volume:", "copied", (char *)NULL);
@@ -150,7 +150,7 @@ static int status_of(const char *command, uint64_t size)
 	return status;
 }
 
-/* Does the log have this? */
+/* Whether the log contains this text. */
 static bool says(const char *what)
 {
 	char text[8192];
@@ -164,7 +164,7 @@ static bool says(const char *what)
 
 static void run(const char *command, uint32_t at, uint32_t lasts)
 {
-	int status, most = !strcmp(command, "copy") ? 2 : 0; /* exit status where nothing fails */
+	int status, most = !strcmp(command, "copy") ? 2 : 0; /* exit status without failures */
 	char text[200];
 	struct stat st;
 
@@ -176,7 +176,7 @@ static void run(const char *command, uint32_t at, uint32_t lasts)
 		WIFEXITED(status) && WEXITSTATUS(status) <= (shortage->failed ? 2 : most), text);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, stat(log_file, &st), text);
 	TEST_ASSERT_TRUE_MESSAGE(!status || st.st_size, text);
-	/* it has one, which was not looked at */
+	/* it has a role, which it had no memory to check */
 	TEST_ASSERT_FALSE_MESSAGE(says("has 0 roles that can copy"), text);
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_sockets(0), text);
 }
@@ -214,7 +214,7 @@ static void test_run_where_all_fail(void)
 	walk("run", 1);
 }
 
-/* Until copy has found its role; from there on it behaves as run. */
+/* Only up to the point where copy has found its role; after that it behaves like run. */
 static void test_copy_where_one_fails(void)
 {
 	walk("copy", 0);
@@ -240,7 +240,7 @@ static bool is_said(const char *what)
 	return found;
 }
 
-/* Was there enough? 127: the program was not even loaded. */
+/* Whether this size was enough. Status 127: the program was not loaded. */
 static bool fits(uint64_t size)
 {
 	int status = status_of("run", size);
@@ -259,7 +259,7 @@ static bool fits(uint64_t size)
 					 is_said("shared object"),
 				 text);
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_sockets(0), text);
-	/* it is there that they were */
+	/* the directory in which sockets were counted exists */
 	TEST_ASSERT_TRUE_MESSAGE(status || access(sockets, F_OK) == 0, sockets);
 	return status == 0;
 }

@@ -84,7 +84,7 @@ void tearDown(void)
 	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* gantry run --role store, or of all roles. */
+/* Run `gantry run`, with --role if role is not NULL. */
 static void run(const char *role, const char *set)
 {
 	const char *argv[10] = {getenv("GANTRY"), "run", "-p", getenv("GANTRY_PLUGINS"), conf};

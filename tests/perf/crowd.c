@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crowd FILE ROLE N - open that role's volume of a configuration N times, say "ready" on standard
- * output, keep all sessions without any IO until standard input ends, and close them.
+ * crowd FILE ROLE N - open the volume of a role of a configuration N times, print "ready", keep all
+ * sessions without IO until standard input ends, and close them.
  */
 #include <stdio.h>
 #include <stdlib.h>

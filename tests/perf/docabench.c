@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * docabench MODE [MS] - the DOCA-compatible library through its public calls, as a program would
- * use it.
+ * docabench MODE [MS] - measures the DOCA-compatible library through its public functions
  *
- *   rtt        64 bytes there and back, consumers and producers of two processes ns, median of
- *              slices
- *   single     64 bytes one way M/s, mean of the run
- *   alone      the same with both ends on one thread: what is computed for a message ns, median of
- *              slices
- *   count:N    N of those and no clock, for who counts instructions
- *   dma:BYTES  a copy by the DMA context, submitted and waited for ns, median of slices
- *   idle       doca_pe_progress() on an engine with a context that has nothing to do ns, median of
- *              slices
+ *   rtt        ns, median of slices: round trip of 64 bytes between consumers and producers of two
+ *              processes
+ *   single     M/s, mean of the run: messages of 64 bytes one way
+ *   alone      ns, median of slices: the same with both ends on one thread, which is the processor
+ *              time of a message
+ *   count:N    N messages as in `alone`, without a clock, to count instructions
+ *   dma:BYTES  ns, median of slices: a copy by the DMA context, from submission to completion
+ *   idle       ns, median of slices: doca_pe_progress() on an engine with an idle context
  *
- * Between the slices of rtt a line of the cache goes there and back, `line`: the limit, in the same
- * processes and milliseconds.
+ * Between the slices of rtt, the same processes measure the limit `line`: the round trip of a cache
+ * line.
  *
- * Each message is numbered at both ends and checked; so is what was copied. Plugins are found as
- * `gantry env` says.
+ * Each message has its number at both ends, which the receiver checks; copies are checked, too.
+ * Plugins are searched in the directories that `gantry env` prints.
  */
 #include "perf/docabench.h"
 
@@ -157,8 +155,8 @@ static void not_sent(struct doca_comch_producer_task_send *task, union doca_data
 }
 
 /*
- * A message with this number; the engine is progressed while there is no task, or no room at the
- * other side.
+ * Send a message with this number. Progress the engine while there is no free task, or no receive
+ * at the other end.
  */
 static void send(struct end *e, uint64_t seq, int may_progress)
 {
@@ -179,7 +177,8 @@ static void send(struct end *e, uint64_t seq, int may_progress)
 }
 
 /*
- * The answer first: it is waited for, and more receives are posted than messages are on their way.
+ * A message has arrived. Send the answer before posting the receive again: the peer waits for the
+ * answer, and more receives are posted than messages are in flight.
  */
 static void came(struct doca_comch_consumer_task_post_recv *recv, union doca_data words,
 		 union doca_data own)
@@ -362,7 +361,7 @@ static void dial(struct end *e)
 	ok(doca_comch_client_get_connection(e->client, &e->connection), "connection");
 }
 
-/* The server can answer before it lets messages come; the client begins when it can. */
+/* The server creates its producer before its consumer, so that it can answer the first message. */
 static void make_queues(struct end *e)
 {
 	e->expected = 1;
@@ -494,7 +493,7 @@ static void messages(const char *mode, uint64_t length_ns)
 	join(pid);
 }
 
-/* -- both ends on one thread: no line moves, and nothing waits -- */
+/* -- both ends on one thread: no cache line moves, and no end waits -- */
 
 static void progress_both(struct end *a, struct end *b)
 {
@@ -512,7 +511,7 @@ static uint64_t one_way(struct end *from, struct end *to, uint64_t seq, unsigned
 	return seq;
 }
 
-/* What make_queues and free_queues do, by turns: each end waits for the other. */
+/* Create the queues of both ends by turns, since each end waits for the other. */
 static void meet(struct end *server, struct end *client)
 {
 	ok(doca_pe_create(&server->pe), "engine");
@@ -563,7 +562,7 @@ static void measure_alone(struct end *from, struct end *to, uint64_t length_ns)
 	print_median("alone", &stats, "ns");
 }
 
-/* count: 0: as many as there is time for. */
+/* count: number of messages; 0: as many as possible in the time. */
 static void alone(unsigned count, uint64_t length_ns)
 {
 	static struct end server, client;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * docabench.h - what the files of docabench share: an end, with its engine, its device and its
- * memory.
- */
+/* docabench.h - an end with its engine, device and memory, for the files of docabench */
 #ifndef PERF_DOCABENCH_H
 #define PERF_DOCABENCH_H
 
@@ -35,23 +32,23 @@ struct end {
 	struct doca_comch_consumer *consumer;
 	struct doca_comch_producer *producer;
 	uint32_t peer;    /* id of its consumer */
-	uint64_t *memory; /* messages to send, then messages that came */
+	uint64_t *memory; /* messages to send, then received messages */
 	struct doca_task *free[TASKS];
-	uint64_t *words[TASKS]; /* of the message of free[i] */
+	uint64_t *words[TASKS]; /* words of the message of free[i] */
 	uint32_t n_free;
 	uint64_t expected;  /* number of the next message */
-	uint64_t *line, at; /* the limit, and the current state of its line */
-	unsigned turns;     /* it was the limit's turn */
+	uint64_t *line, at; /* cache line of the limit, and its current value */
+	unsigned turns;     /* number of slices of the limit */
 	int echoes, stopped;
 };
 
-/* The program ends when that is not SUCCESS; when a message or a copy is not what it should be. */
+/* End the program: ok() if rc is not SUCCESS, wrong() for a wrong message or copy. */
 void ok(doca_error_t rc, const char *what);
 void wrong(uint64_t seq, const char *what);
 struct doca_dev *open_device(const char *pci);
 void connect_engine(struct end *e, struct doca_ctx *ctx);
-void start(struct end *e, struct doca_ctx *ctx, const char *what); /* until it runs */
-/* A started map of so many bytes, all 0, and an inventory. */
+void start(struct end *e, struct doca_ctx *ctx, const char *what); /* waits until ctx runs */
+/* Create a started map of zeroed memory, and an inventory. */
 void make_memory(struct end *e, size_t bytes, size_t bufs);
 
 /* docabench_dma.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* docabench_dma.c - a copy by the DMA context, and an engine that has nothing to do. */
+/* docabench_dma.c - measures copies by the DMA context, and an idle engine */
 #include <doca_dma.h>
 
 #include "perf/docabench.h"

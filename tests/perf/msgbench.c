@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * msgbench TRANSPORT MODE [MS [SETTING...]] - messages over a transport plugin, through its whole
- * public table of operations.
+ * msgbench TRANSPORT MODE [MS [SETTING...]] - measures messages over a transport plugin, through
+ * its public table of operations
  *
- *   rtt        there and back, 56 bytes of immediate data                     ns, median of slices
- *   single     one way, each message submitted by itself                      M/s, median of slices
- *   batch      one way, in batches of 32 with GANTRY_SEND_MORE and a flush    M/s, median of slices
- *   inline:BYTES                there and back, data that travels in the queue ns, median of slices
- *   inlines:BYTES               the same one way, each submitted by itself M/s, median of slices
- *   post:BYTES                  there and back, a name of that much data in a  ns, median of slices
- *                               region that both have mapped: it stays there
- *   sum:BYTES  the same, all of it written before and summed by the other ns, median, without the
- *              writing
- *   BYTES      data of a region, taken by the other side, and its answer      ns, median of slices
- *   read:BYTES, write:BYTES     remote access, one at a time                  ns, median of slices
- *   writes:BYTES, reads:BYTES   the same, 64 at a time                        MB/s, mean of the run
- *   pong:BYTES                  remote writes there and back, each seen in    ns, median of slices
- *                               memory (RDMA: the last byte comes last)
+ *   MODE           unit      measurement
+ *   rtt            ns        round trip of 56 bytes of immediate data
+ *   single         M/s       one way, each message submitted separately
+ *   batch          M/s       one way, in batches of 32 with GANTRY_SEND_MORE and a flush
+ *   inline:BYTES   ns        round trip of data that travels in the queue
+ *   inlines:BYTES  M/s       the same one way, each message submitted separately
+ *   post:BYTES     ns        round trip of a reference to that much data in a region that both ends
+ *                            have mapped; the data stays there
+ *   sum:BYTES      ns        the same; the sender writes all data before, outside the measurement,
+ *                            and the receiver adds it up
+ *   BYTES          ns        data of a region, which the receiver fetches, and its answer
+ *   read:BYTES, write:BYTES    ns    remote access, one at a time
+ *   reads:BYTES, writes:BYTES  MB/s  the same, 64 at a time
+ *   pong:BYTES     ns        exchange of remote writes; each end polls the last byte in memory,
+ *                            which RDMA writes last
  *
- * Over a transport by memory, a line of the cache goes there and back between the slices of rtt and
- * inline, `line`; between those of single, batch and inlines messages go through a bare ring,
- * `ring`: the limits, in the same processes and milliseconds.
+ * Values are medians of slices; those of reads and writes are the mean of the run.
  *
- * Each message is numbered in each of its words, and each is checked; what is read back at the end
- * is what was written last. A setting is NAME=VALUE, for one end alone client:NAME=VALUE or
- * server:NAME=VALUE; service=NAME is none of the transport's. Two processes on two CPUs; for a
- * transport that reaches only its own process, two threads.
+ * Over a transport by memory, the same processes also measure the limits between the slices: for
+ * rtt and inline `line`, the round trip of a cache line; for single, batch and inlines `ring`,
+ * messages through a bare ring.
+ *
+ * Each word of a message carries its number, and each message is checked. At the end the written
+ * memory is checked. A setting is NAME=VALUE for both ends, client:NAME=VALUE or server:NAME=VALUE
+ * for one end; service=NAME is a setting of msgbench. The ends are two processes on two CPUs, or
+ * two threads if the transport reaches only its own process.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -35,13 +38,13 @@
 #define DEPTH 4096
 #define DATA_DEPTH 16
 #define BATCH 32
-/* of a slice: many laps of the ring, whose lines are not in the caches when it begins */
+/* length of a slice: many laps of the ring, whose lines are not cached at the start */
 #define FLOOD_NS 1000000u
 #define RING_SLOTS 1024
 
-/* -- the server's lane -- */
+/* -- the lane of the server -- */
 
-/* A word at each end of the data carries the number too. */
+/* Check the number in the first and the last word of the data. */
 static void check_data(const struct peer *p, const struct gantry_msg *msg, uint64_t seq)
 {
 	uint64_t first, last, bytes = p->attr->data_bytes;
@@ -124,7 +127,7 @@ static void serve(const struct bench *b, struct peer *p)
 		swallow(b, p);
 }
 
-/* -- the client's lane: measures -- */
+/* -- the lane of the client, which measures -- */
 
 static void send_data(struct peer *p, uint64_t seq)
 {
@@ -207,7 +210,7 @@ static void measure_rounds(const struct bench *b, struct peer *p)
 	print_beside(b->name, &stats, "line", &line, "ns");
 }
 
-/* Each is noted by itself: what is written before is none of it. */
+/* Measures each round separately, without the preceding write of the data. */
 static uint64_t rounds_of_sums(struct peer *p, uint64_t seq, unsigned n, struct stats *stats)
 {
 	uint64_t before;
@@ -244,7 +247,7 @@ static uint64_t flood(const struct bench *b, struct peer *p, uint64_t seq, unsig
 	return seq;
 }
 
-/* Both slices end when all has arrived. */
+/* Each slice ends when all messages have arrived. */
 static void slice_of_ring(struct bare_ring *ring, struct stats *stats)
 {
 	uint64_t before = now_ns(), first = ring->at;
@@ -294,7 +297,7 @@ static void drive(const struct bench *b, struct peer *p)
 		fake_fail("%s copies data in any order: only RDMA brings the last byte last",
 			  b->attr.transport);
 	if (b->mode == ACCESS || b->mode == ACCESSES) {
-		rounds(b, p, 0, 1); /* both ends are there */
+		rounds(b, p, 0, 1); /* waits until both ends run */
 		if (b->mode == ACCESS)
 			measure_access(b, p);
 		else
@@ -458,7 +461,8 @@ static int parse(struct bench *b, int argc, char **argv)
 }
 
 /*
- * Runs in a separate process: an RDMA library that was used before a fork does not work after it.
+ * Ask the plugin whether it reaches only its own process. Runs in a separate process: an RDMA
+ * library that was used before a fork does not work after it.
  */
 static void ask(void *arg)
 {

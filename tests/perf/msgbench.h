@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* msgbench.h - what is measured, and the part of it that is remote access: msgbench_access.c. */
+/* msgbench.h - the measurement, and the functions of msgbench_access.c for remote access */
 #ifndef PERF_MSGBENCH_H
 #define PERF_MSGBENCH_H
 
@@ -27,12 +27,12 @@ void measure_access(const struct bench *b, struct peer *p);
 void measure_accesses(const struct bench *b, struct peer *p);
 
 /*
- * Remote writes there and back, n times, from message seq on; returns the last one. By who answers:
- * until the last.
+ * Exchange remote writes, n times, from message seq on. Returns the last number. The end that
+ * answers stops after the last message.
  */
 uint64_t throws(const struct bench *b, struct peer *p, uint64_t seq, unsigned n);
 void throw_back(const struct bench *b, struct peer *p);
-/* The write that ends them. */
+/* Send the write that ends the exchange. */
 void throw_last(const struct bench *b, struct peer *p);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * msgbench_access.c - remote access: reads and writes of the other end's memory, and writes there
- * and back.
+ * msgbench_access.c - remote access: reads and writes of the memory of the other end, and exchanges
+ * of writes
  */
 #include <errno.h>
 
@@ -42,8 +42,8 @@ static uint64_t *last_word(const struct peer *p)
 }
 
 /*
- * Write the whole region, with the number at both ends. The answer is on its way while the end of
- * that is waited for.
+ * Write the whole region to the peer, with the number in the first and last word, and wait for the
+ * completion. The answer may arrive before it.
  */
 static void throw(const struct bench *b, struct peer *p, uint64_t seq)
 {
@@ -56,7 +56,7 @@ static void throw(const struct bench *b, struct peer *p, uint64_t seq)
 		;
 }
 
-/* What the other side threw: seq, or STOP; in the place of our own (thrown; 0: none). */
+/* Wait for the peer's write of seq or STOP. It replaces the own last number `thrown` (0: none). */
 static uint64_t catch (struct peer *p, uint64_t seq, uint64_t thrown)
 {
 	const uint64_t *first = p->region.addr;
@@ -65,7 +65,7 @@ static uint64_t catch (struct peer *p, uint64_t seq, uint64_t thrown)
 	while ((got = __atomic_load_n(last_word(p), __ATOMIC_ACQUIRE)) == thrown)
 		wait_a_little(p);
 	if (*first != got || (got != seq && got != STOP))
-		wrong(seq, "is not what came, or its end stands there before its beginning");
+		wrong(seq, "another number arrived, or the last word arrived before the first");
 	return got;
 }
 
@@ -105,7 +105,7 @@ static uint64_t accesses(const struct bench *b, struct peer *p, uint64_t seq, un
 	return seq;
 }
 
-/* The memory holds the data of the last write. */
+/* Check that the memory has the data of the last write. */
 static void check_access(const struct bench *b, struct peer *p, uint64_t seq)
 {
 	struct bench back = *b;

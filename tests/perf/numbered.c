@@ -5,8 +5,8 @@
 
 #include "perf/numbered.h"
 
-#define REPOST 8 /* receives; or as many as there are when no message waits */
-/* for each poll that finds nothing, over shared memory, as the programs of limits/ do */
+#define REPOST 8 /* post receives in batches of this size, or all when no message waits */
+/* pauses after an empty poll over shared memory, as in the programs of limits/ */
 #define PAUSES 1
 
 void wait_a_little(struct peer *p)
@@ -22,8 +22,8 @@ void wrong(uint64_t seq, const char *what)
 }
 
 /*
- * The last message leads to what it says: only then is the data looked at, a post costs nothing but
- * itself.
+ * Mark both ends of the data. The receiver checks the marks only for the last message, so that the
+ * measurement of a post does not include access to the data.
  */
 static void mark_ends(char *data, uint64_t bytes)
 {
@@ -51,8 +51,8 @@ void refer(struct peer *p, uint64_t seq)
 }
 
 /*
- * Whether the reference is good, and of the last one whether it leads to the data; puts the words
- * back.
+ * Whether the reference is valid; for the last message also whether it names the marked data.
+ * Restores the two words of the message.
  */
 static int follow(const struct peer *p, uint64_t word[7])
 {
@@ -143,7 +143,7 @@ void await(struct peer *p, struct gantry_msg *msg)
 	p->ops->send_prefetch(p->producer);
 }
 
-/* The next message must have this number. */
+/* Wait for the next message, which must have this number. */
 void expect(struct peer *p, uint64_t seq)
 {
 	struct gantry_msg msg;
@@ -163,7 +163,7 @@ void write_data(struct peer *p, uint64_t seq)
 
 typedef uint64_t line __attribute__((vector_size(LINE)));
 
-/* Of n lines, a multiple of four: four sums, which do not wait for each other. */
+/* Add n lines, a multiple of four, to four independent sums. */
 static inline __attribute__((always_inline)) void add_lines(const line *at, uint64_t n, line *sum)
 {
 	line a = {0}, b = {0}, c = {0}, d = {0};

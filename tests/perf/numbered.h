@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * numbered.h - messages that carry their number in each of their words, or with `inlined` data in
- * front of it, and are checked at the other end. What is damaged ends the program.
+ * numbered.h - messages with their number in each word, or with `inlined` data before the number.
+ * The receiver checks each message; a damaged one ends the program.
  */
 #ifndef PERF_NUMBERED_H
 #define PERF_NUMBERED_H
@@ -12,14 +12,14 @@
 #define MAX_INLINE 1024
 
 __attribute__((noreturn)) void wrong(uint64_t seq, const char *what);
-/* One poll found nothing. */
+/* Pause after an empty poll. */
 void wait_a_little(struct peer *p);
-/* `send` returned rc: wait until the queue can take the message. */
+/* Repeat a send that returned rc until the queue accepts the message. */
 void send_later(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags,
 		int rc);
-/* With `inlined`: the number, and data in front of it. */
+/* With `inlined`: send the number, preceded by data. */
 void send_inlined(struct peer *p, uint64_t seq, uint32_t flags);
-/* With `posted`: offset and length in the exported region take the place of two of the words. */
+/* With `posted`: replace two words by offset and length in the exported region. */
 void refer(struct peer *p, uint64_t seq);
 
 static inline void send_now(struct peer *p, uint64_t seq, const struct gantry_send *send,
@@ -31,7 +31,7 @@ static inline void send_now(struct peer *p, uint64_t seq, const struct gantry_se
 		send_later(p, seq, send, flags, rc);
 }
 
-/* Here, because a message takes no longer than a few calls of functions do. */
+/* Inline, because a function call would be a considerable part of the cost of a message. */
 static inline void send_message(struct peer *p, uint64_t seq, uint32_t flags)
 {
 	if (p->attr->inlined) {
@@ -44,19 +44,19 @@ static inline void send_message(struct peer *p, uint64_t seq, uint32_t flags)
 	send_now(p, seq, &p->send, flags);
 }
 
-/* Up to max messages; their receives are posted again. */
+/* Poll up to max messages, and post their receives again. */
 int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max);
-/* The next message, which will be answered. */
+/* Wait for the next message, which the caller answers. */
 void await(struct peer *p, struct gantry_msg *msg);
-/* The number of a message that is whole. */
+/* Check a message, and return its number. */
 uint64_t number(const struct peer *p, const struct gantry_msg *msg);
 /*
- * With `posted`: fill the region, each word of it from the number; sum up the region of the peer,
- * which must be that.
+ * With `posted`: write_data() fills each word of the region from the number; check_sum() adds up
+ * the region of the peer and checks the sum.
  */
 void write_data(struct peer *p, uint64_t seq);
 void check_sum(const struct peer *p, uint64_t seq);
-/* The next message must have this number. */
+/* Wait for the next message, which must have this number. */
 void expect(struct peer *p, uint64_t seq);
 
 #endif

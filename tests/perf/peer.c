@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer.c - from nothing to two queues, and back.
+ * peer.c - creates and destroys a connection with two queues
  *
  *   client                              server
  *   connect                             listen, accept
  *   consumer, producer                  consumer, producer
- *   TOKEN  ------------------------>    import                         of messages with data; for remote access the
- *                              <----    IMPORTED                       other way round
- *   READY  <-------------------------->  READY    my queues are made
- *   SET    <-------------------------->  SET      yours have reached me: what answers they caused have been sent
+ *   TOKEN  ------------------------->   import         for messages with data; the other way
+ *          <-------------------------   IMPORTED       round for remote access
+ *   READY  <------------------------>   READY          the queues of the sender exist
+ *   SET    <------------------------>   SET            the sender has received the queues of its
+ *                                                      peer, and has sent its answers
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,8 +23,8 @@
 
 #define REGION 1u /* handle of the client's region */
 #define PROGRESS_MS 1
-#define PATIENCE 10000  /* turns of that */
-#define IDLE_POLLS 4096 /* of a lane, before the control side has a turn */
+#define PATIENCE 10000  /* most turns of PROGRESS_MS */
+#define IDLE_POLLS 4096 /* empty polls of a lane before a turn of the control side */
 
 enum { TOKEN = 'T', IMPORTED = 'I', READY = 'R', SET = 'S', BYE = 'B' };
 
@@ -135,7 +136,7 @@ static const struct gantry_conn_events events = {
 	.closed = on_closed,
 };
 
-/* The settings of this end. */
+/* Make the options of the device from the settings of this end. */
 static void *make_conf(const struct gantry_plugin *plugin, const struct peer_attr *attr,
 		       int is_server)
 {

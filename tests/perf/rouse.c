@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rouse FILE ROLE [MS [PAUSE_MS]] - how long it takes to wake a target that sleeps, until the
- * answer of an IO is seen, and how long to wake a process that sleeps on an eventfd, until its
- * answer is seen: "rouse" and "wake", medians in microseconds.
+ * rouse FILE ROLE [MS [PAUSE_MS]] - measures the time from an IO to a sleeping target until its
+ * answer arrives ("rouse"), and from a write to the eventfd of a sleeping process until its answer
+ * arrives ("wake"); medians in microseconds
  *
- * Both sleepers are on the second CPU (the target by its settings), and the waker is on the first.
- * The waker wakes them in turn, each after a pause (10 ms) in which it falls asleep. They alternate
- * because the cost of a wake-up can double from one second to the next, and grows with the time
- * that the CPUs and their caches were idle.
+ * Both sleepers run on the second CPU (the target by its settings), the waker on the first. The
+ * waker wakes them alternately, each after a pause (10 ms) in which the sleeper blocks. They
+ * alternate because the cost of a wake-up can double from one second to the next, and grows with
+ * the time that the CPUs and their caches were idle.
  */
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -16,7 +16,7 @@
 
 #include "limits/common.h"
 
-#define LAST 2 /* rung once, at the end */
+#define LAST 2 /* value of the last write to the eventfd */
 
 struct pair {
 	uint64_t *line;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* maketrace FILE [OPCODE FLAGS OFFSET LENGTH]... - a trace to be played again, written by hand. */
+/* maketrace FILE [OPCODE FLAGS OFFSET LENGTH]... - write a trace of these IOs, for replay */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bare.h - what nothing that talks over memory is faster than: a line of the cache there and back,
- * and a ring one way.
+ * bare.h - lower bounds for communication over shared memory: the round trip of a cache line, and a
+ * ring one way
  *
- * In pieces: a program that is compared to them runs a piece of theirs in turn with a piece of its
- * own, because the machine may have another speed in the next millisecond.
+ * The measurements are divided into slices. A program that compares itself with a bound runs its
+ * own slices and those of the bound alternately, because the speed of the machine may change from
+ * one millisecond to the next.
  */
 #ifndef PERF_BARE_H
 #define PERF_BARE_H
 
 #include "common.h"
 
-/* the sequence number of a message that is answered, and followed by a piece of the limit */
+/* sequence number of a message that the peer answers, before a slice of the limit */
 #define TURN (STOP - 1)
-#define LINE_ROUNDS 256 /* of such a piece */
+#define LINE_ROUNDS 256 /* round trips of a slice of the limit */
 
 /*
- * Print the median of ours, and as the limit what it was beside that: by the median of the ratios
- * of slices that belong together, for the medians of the two may be of different speeds of the
- * machine. Sorts ours.
+ * Print the median of ours, and the limit as that median divided by the median ratio of adjacent
+ * slices: the two medians may come from different speeds of the machine. Sorts ours.
  */
 static inline void print_beside(const char *name, struct stats *ours, const char *limit_name,
 				const struct stats *limit, const char *unit)
@@ -34,7 +34,7 @@ static inline void print_beside(const char *name, struct stats *ours, const char
 		print_value(limit_name, ours->v[ours->n / 2] / ratios.v[ratios.n / 2], unit);
 }
 
-/* Run n rounds of a line with value `at`, as the side that begins. Returns the new value. */
+/* Do n round trips with a line of value `at`, as the side that begins. Returns the new value. */
 static inline uint64_t line_throw(uint64_t *line, uint64_t at, unsigned n)
 {
 	while (n--) {
@@ -46,7 +46,7 @@ static inline uint64_t line_throw(uint64_t *line, uint64_t at, unsigned n)
 	return at;
 }
 
-/* The same as the side that answers; STOP ends it. */
+/* The same for the side that answers; STOP ends it. */
 static inline uint64_t line_answer(uint64_t *line, uint64_t at, unsigned n)
 {
 	uint64_t seen;
@@ -64,7 +64,7 @@ static inline uint64_t line_answer(uint64_t *line, uint64_t at, unsigned n)
 }
 
 /*
- * The slot holds the sequence number, behind the message. Credit is returned in batches of a
+ * The slot holds the message, then the sequence number. Credit is returned in batches of a
  * quarter of the ring.
  */
 struct bare_slot {
@@ -75,9 +75,9 @@ struct bare_slot {
 /* One end of a ring. */
 struct bare_ring {
 	struct bare_slot *slots; /* shared */
-	uint64_t *taken;         /* shared: a line of the consumer's */
-	uint64_t n_slots, at;    /* at: messages so far */
-	uint64_t seen;           /* of `taken`, by the producer */
+	uint64_t *taken;         /* shared: a line that the consumer writes */
+	uint64_t n_slots, at;    /* at: number of messages so far */
+	uint64_t seen;           /* last value of `taken` that the producer read */
 };
 
 static inline struct bare_ring bare_ring(uint64_t n_slots)
@@ -87,7 +87,7 @@ static inline struct bare_ring bare_ring(uint64_t n_slots)
 				  .taken = share(4096)};
 }
 
-/* The next message; its words are filled from `first`. */
+/* Send the next message; `first` determines its words. */
 static inline void ring_put(struct bare_ring *ring, uint64_t first)
 {
 	uint64_t at = ++ring->at;
@@ -102,7 +102,7 @@ static inline void ring_put(struct bare_ring *ring, uint64_t first)
 	store(&slot->seq, at);
 }
 
-/* Wait for the next message: its number, or STOP. */
+/* Wait for the next message. Returns its number, or STOP. */
 static inline uint64_t ring_take(struct bare_ring *ring)
 {
 	uint64_t at = ++ring->at, word[7];

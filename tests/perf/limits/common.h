@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * common.h - what the programs that measure the machine share: two CPUs, a clock, a child on the
- * other CPU, statistics.
+ * common.h - functions for the programs that measure the machine: two CPUs, a clock, a child on the
+ * other CPU, statistics
  *
  * Each program prints lines "NAME VALUE UNIT". NAME is the median of slices of the run, or the mean
- * of the whole run where that is said; NAME.min and NAME.max are the extremes of the slices.
+ * of the whole run if its header says so; NAME.min and NAME.max are the extremes of the slices.
  */
 #ifndef PERF_COMMON_H
 #define PERF_COMMON_H
@@ -23,9 +23,9 @@
 
 #define LINE 64
 #define STOP UINT64_MAX /* the sequence number that ends a run */
-#define TOO_LONG_S 60   /* nothing here may hang: a run that long is ended by SIGALRM */
+#define TOO_LONG_S 60   /* SIGALRM ends a run that takes longer, as it hangs */
 #define N_SLICES 4096
-#define SLICE_NS 20000u /* of one, where that is not said otherwise */
+#define SLICE_NS 20000u /* default length of a slice */
 #ifdef __clang__
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #else
@@ -61,11 +61,12 @@ static inline void relax(void)
 }
 
 /*
- * The which-th CPU that we were allowed to use when first asked; the last one when there are fewer.
+ * The CPU number `which` of those that the process was allowed to use at the first call; the last
+ * one if there are fewer.
  */
 static inline int nth_cpu(int which)
 {
-	static cpu_set_t set; /* as it was before we pinned ourselves */
+	static cpu_set_t set; /* before the process pinned itself */
 	int found = 0;
 
 	if (CPU_COUNT(&set) == 0 && sched_getaffinity(0, sizeof(set), &set))
@@ -89,7 +90,7 @@ static inline void pin(int cpu)
 		die("sched_setaffinity");
 }
 
-/* Memory that children share. */
+/* Memory that children of this process share. */
 static inline void *share(size_t bytes)
 {
 	int fd = memfd_create("limit", MFD_CLOEXEC);
@@ -104,7 +105,7 @@ static inline void *share(size_t bytes)
 	return p;
 }
 
-/* Pin the caller to our first CPU and run fn in a child on the second. */
+/* Pin the caller to the first CPU, and run fn in a child on the second. */
 static inline pid_t run_beside(void (*fn)(void *arg), void *arg)
 {
 	int own = nth_cpu(0), other = nth_cpu(1);
@@ -155,7 +156,10 @@ static inline int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Rounds for a slice, where n took so long: the clock's own time counts for nothing then. */
+/*
+ * The number of rounds for a slice if n rounds took so long, so that the clock's cost is
+ * negligible.
+ */
 static inline unsigned slice_of(uint64_t took_ns, unsigned n)
 {
 	uint64_t one = took_ns / n + 1;
@@ -182,7 +186,7 @@ static inline void print_median(const char *name, struct stats *s, const char *u
 	print_value(name, s->n ? s->v[s->n / 2] : 0, unit);
 }
 
-/* Milliseconds out of the first argument. */
+/* The duration in ns, from milliseconds in the first argument. */
 static inline uint64_t duration_ns(int argc, char **argv, unsigned dflt_ms)
 {
 	unsigned long ms = argc > 1 ? strtoul(argv[1], NULL, 10) : dflt_ms;
@@ -190,7 +194,7 @@ static inline uint64_t duration_ns(int argc, char **argv, unsigned dflt_ms)
 	return (ms ? ms : 1) * 1000000ull;
 }
 
-/* xorshift: good enough to spread accesses, and costs nothing */
+/* xorshift: spreads accesses well enough, at a negligible cost */
 static inline uint64_t next_random(uint64_t *state)
 {
 	*state ^= *state << 13;

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * iofloor [MS [DEPTH[:read|:write|:null|:relayed[:BYTES]]...]] - random access to another process's
- * memory, reads of 4 KiB if not said otherwise: what a storage path over shared memory cannot be
- * faster than.
+ * iofloor [MS [DEPTH[:read|:write|:null|:relayed[:BYTES]]...]] - random access to the memory of
+ * another process, by default reads of 4 KiB: a lower bound for a storage path over shared memory
  *
- * A client sends descriptors of 64 bytes over a ring, the server copies each block between its
- * memory and the buffer of the client (null: does not) and answers over a second ring. Nothing else
- * happens: no sessions, no checks, no statistics.
+ * A client sends descriptors of 64 bytes over a ring. The server copies each block between its
+ * memory and the buffer of the client (null: without the copy), and answers over a second ring.
+ * There are no sessions, checks or statistics.
  *
- * relayed: reads, and a third process passes the descriptors on and the answers back, as a gateway
- * does. It has the second CPU; client and server share the first, and each of them lets the other
- * run when it has nothing to do.
+ * relayed: reads, for which a third process relays descriptors and answers, as a gateway does. It
+ * has the second CPU. Client and server share the first CPU; each yields it when it has no work.
  */
 #include "common.h"
 
@@ -27,20 +25,20 @@ struct message {
 	uint64_t seq;
 } __attribute__((aligned(LINE)));
 
-/* There and back. */
+/* A ring in each direction. */
 struct wire {
 	struct message *requests, *replies;
 };
 
 struct path {
-	struct wire near, far; /* of the client, of the server; the same where nobody relays */
+	struct wire near, far; /* of the client, of the server; the same without a relay */
 	char *buffers;
 	unsigned depth;
 	enum op op;
 	size_t block;
 };
 
-/* As the volume of a server is: private memory, all of it there. */
+/* Private, prefaulted memory, like the volume of a server. */
 static char *make_volume(void)
 {
 	char *volume = mmap(NULL, VOLUME, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -86,7 +84,7 @@ static void serve(void *arg)
 	}
 }
 
-/* The next message from one ring to the other. False: there is none. */
+/* Relay the next message to the other ring. False: there is none. */
 static int pass(struct message *from, struct message *to, uint64_t at, uint64_t *tag_p)
 {
 	struct message m, *slot = &from[at % SLOTS];
@@ -120,9 +118,9 @@ static void relay(void *arg)
 struct client {
 	const struct path *path;
 	uint64_t sent, received, random;
-	uint64_t offset[SLOTS]; /* asked for, by tag */
+	uint64_t offset[SLOTS]; /* requested offsets, by tag */
 	unsigned free[SLOTS], n_free;
-	int again; /* the places that were asked for last, to read them */
+	int again; /* use the last requested offsets again, to read them */
 };
 
 static void request(struct client *c)
@@ -175,7 +173,7 @@ static void drain(struct client *c)
 		replies(c);
 }
 
-/* The first word of each buffer that is written: which buffer it is, from 1. */
+/* Set the first word of each buffer to its index plus 1 for writes, otherwise to 0. */
 static void mark(const struct path *path)
 {
 	for (uint64_t i = 0; i < path->depth; i++) {
@@ -186,8 +184,8 @@ static void mark(const struct path *path)
 }
 
 /*
- * Does every buffer hold the block that was asked for last? After writes, of those: one that was
- * written by some buffer.
+ * Check that each buffer has the last requested block. After writes, read the blocks: each must
+ * have the content of a written buffer.
  */
 static void check(struct client *c)
 {
@@ -238,7 +236,7 @@ static void measure(const char *spec, struct path path, uint64_t length)
 		c.free[c.n_free] = c.n_free;
 		c.n_free++;
 	}
-	ios(&c, 4 * BURST); /* until the server is there and the buffers have been touched */
+	ios(&c, 4 * BURST); /* waits for the server, and touches the buffers */
 	first = c.received;
 	start = before = now_ns();
 	do {

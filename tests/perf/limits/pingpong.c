@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pingpong [MS] - one cache line, there and back between two processes: nothing that talks over
- * memory is faster.
+ * pingpong [MS] - round trip of one cache line between two processes: the lower bound for
+ * communication over memory
  */
 #include "bare.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay [MS [RATE]] - what three processes cost that pass a word on and back RATE (1000) times a
- * second by eventfds, and do nothing else: the first is woken by a timer, and the second twice, as
- * a gateway is. In percent of a CPU, all together.
+ * relay [MS [RATE]] - processor time, in percent of a CPU, of three processes that only relay a
+ * word to the last one and back by eventfds, RATE (1000) times a second. A timer wakes the first
+ * process. The second one is woken twice for each word, like a gateway.
  */
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -28,7 +28,7 @@ static int waits_for(int fd, int other)
 	return epoll;
 }
 
-/* Which fd was rung; -1: none for left_ns (0: no limit). */
+/* Wait for an eventfd, at most for left_ns (0: no limit). Returns its fd; -1: timeout. */
 static int wait_ring(int epoll, uint64_t left_ns)
 {
 	struct timespec left = {.tv_nsec = (long)left_ns};
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = PROCESSES - 1; i >= 0; i--)
 		pids[i] = start(fns[i], period);
-	usleep(200000); /* lint: allowed, they have begun by then, and the first faults are over */
+	usleep(200000); /* lint: allowed, the children have started by then */
 	before = used_ns(pids);
 	start_ns = now_ns();
 	usleep((useconds_t)(length / 1000)); /* lint: allowed, the time that is measured */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ring [MS [SLOTS...]] - messages of 64 bytes one way between two processes, each published by
- * itself and each checked.
+ * ring [MS [SLOTS...]] - messages of 64 bytes one way between two processes, each published
+ * separately and checked
  *
  * The value is the mean of the whole run.
  */
@@ -33,7 +33,7 @@ static void measure(uint64_t n_slots, uint64_t length)
 	pid_t pid = run_beside(consume, &ring);
 
 	stats.n = 0;
-	put(&ring, 4 * (unsigned)n_slots); /* until both are there */
+	put(&ring, 4 * (unsigned)n_slots); /* waits until both processes run */
 	start = before = now_ns();
 	do {
 		put(&ring, BURST);

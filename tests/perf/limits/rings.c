@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rings [MS] - messages of 64 bytes there and back between two processes, each checked, through two
- * bare rings.
+ * rings [MS] - round trip of messages of 64 bytes between two processes through two bare rings;
+ * each message is checked
  *
  * As in `ring` the slot holds the sequence number, but there is no explicit credit: the answer is
  * the credit. The cache line of a slot was last in the cache of the other CPU, so it moves twice

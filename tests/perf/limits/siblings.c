@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * siblings [MS] - how much more our two CPUs calculate together than one of them alone: 2 when they
- * are two cores, some 1.2 when they are threads of one, as it pleases the host of a virtual
- * machine.
+ * siblings [MS] - throughput of the two CPUs together, relative to one of them alone: 2 if they are
+ * two cores, about 1.2 if they are threads of one core. The host of a virtual machine can change
+ * this at any time.
  */
 #include "common.h"
 
 #define TURNS 2000
 
-/* What keeps all units for integers of a core busy. */
+/* A calculation that keeps all integer units of a core busy. */
 static uint64_t calculate(uint64_t seed)
 {
 	uint64_t a = seed, b = ~seed, c = seed + 1, d = seed + 2, e = seed + 3, f = seed + 4;
@@ -20,7 +20,7 @@ static uint64_t calculate(uint64_t seed)
 		d = (d ^ i) + 0xd6e8feb86659fd93;
 		e = (e ^ i) + 0xa0761d6478bd642f;
 		f = (f ^ i) + 0xe7037ed1a0b428db;
-		/* one by one, as they stand */
+		/* keeps the compiler from combining the steps */
 		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
 	}
 	return a ^ b ^ c ^ d ^ e ^ f;
@@ -34,7 +34,7 @@ static void calculate_beside(void *arg)
 		line[LINE / sizeof(*line)] = seed = calculate(seed);
 }
 
-/* Nanoseconds of one call, the median. */
+/* The median time of one call in ns. */
 static double call_ns(uint64_t length, uint64_t *result)
 {
 	static struct stats stats;
