@@ -17,7 +17,7 @@ report()
 	tail -n 20 "$tmp/out" "$tmp/err" | sed 's/^/# /'
 }
 
-# configure rejects a source tree that was configured in place; a copy of the files that it needs suffices
+# configure rejects a source tree that was configured in place, so the test uses a copy of the files that configure needs
 source=$top_srcdir
 if [ -e "$source/config.status" ]; then
 	source=$tmp/source
@@ -41,7 +41,7 @@ flags()
 }
 
 case $CC in
-*sanitize*) echo "1..0 # SKIP a build for people who package nothing"; exit 0 ;;
+*sanitize*) echo "1..0 # SKIP only for builds without sanitizers"; exit 0 ;;
 esac
 mkdir -p "$tmp/build"
 

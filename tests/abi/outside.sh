@@ -37,7 +37,7 @@ plain()
 	sed 's/\\e/\\/g; s/\\&//g'
 }
 
-# example FILE - the text of the page behind the comment `file FILE`
+# example FILE - the text of the page after the comment `file FILE`
 example()
 {
 	$AWK -v mark=".\\\\\" file $1" '$0 == mark { on = 1; next } on && /^\.Ed/ { exit } on && !/^\.Bd/' "$page" | plain
@@ -68,7 +68,7 @@ thing()
 	esac
 }
 
-# has NAME - whether it is installed
+# has NAME - whether NAME is installed
 has() { [ -n "$(find "$tmp/root" -name "$1")" ]; }
 
 command -v pkg-config >/dev/null || { echo "1..0 # SKIP pkg-config is not installed"; exit 0; }
@@ -97,7 +97,7 @@ for dir in INCLUDEDIR LIBDIR DOCDIR; do
 	grep -rlw $dir "$tmp/root" --include='*.[1-8]'
 done >"$tmp/out"
 [ ! -s "$tmp/out" ] && grep -rq "^\.It Pa /.*/conf/\*\.conf" "$tmp/root"
-report $? "installed pages say where things are"
+report $? "installed pages have the installed paths"
 
 # the installation is below a temporary directory: the paths in its files must be adapted
 mkdir "$tmp/bin" "$tmp/pc" "$tmp/work"
@@ -147,18 +147,18 @@ try "a stage without state is accepted there" check_lanes mine
 sed -i '/max_io/d' heap.c
 sh -e backend.sh >"$tmp/out" 2>&1
 [ $? -eq 1 ] && grep -q 'heap: describes an impossible volume: its max_io is less than its block_size' "$tmp/out"
-report $? "a volume that cannot be is told when the backend is opened, with what is wrong"
+report $? "open() of the backend reports an invalid volume with the reason"
 example heap.c >heap.c
 sed -i '/gantry_complete/d' heap.c
 mkfifo log
-exec 3<>log # stays open
+exec 3<>log # keeps both ends of the fifo open
 sed 's/gantry run/exec gantry run --set roles.load.workload.deadline=100ms/' backend.sh >holds.sh
 sh -e holds.sh >"$tmp/out" 2>log &
 held=$!
 timeout 60 grep -m 1 'roles.store has not ended yet' <log >>"$tmp/out"
 told=$?
 kill -TERM $held
-timeout 60 grep -m 1 'stopping' <log >>"$tmp/out" # not SIGHUP beside it, which stays ignored under nohup(1)
+timeout 60 grep -m 1 'stopping' <log >>"$tmp/out" # the next signal is SIGTERM again: nohup(1) ignores SIGHUP
 kill -TERM $held
 wait $held
 [ $? -eq 3 ] && [ $told -eq 0 ]

@@ -20,8 +20,8 @@ none()
 	fi
 }
 
-# surface DIR - constants, then declarations with their members, of the headers in DIR that plugins include; no comments and no
-# bodies of functions: those are compiled into the plugin
+# surface DIR - constants, then declarations with their members, of the headers in DIR that plugins include; no comments, and no
+# bodies of functions, as these are compiled into the plugin
 surface()
 {
 	printf '#include <gantry/%s.h>\n' stage backend transport role >"$tmp/all.c"
@@ -61,10 +61,10 @@ number=$(sed -nE 's/^#define GANTRY_ABI_M[AI][JN]OR ([0-9]+)$/\1/p' "$headers/ga
 surface "$headers" >"$tmp/now"
 numbered "$list" | diff - "$tmp/now" >"$tmp/out" || cat >>"$tmp/out" <<END
 The plugin ABI (now $number) is not what tests/abi/surface says. What was added (>): raise GANTRY_ABI_MINOR, unless this number
-is younger than the last release, say it in the history of gantry/plugin.h, and add the lines to the list, with that number.
+is newer than the last release, describe it in the history of gantry/plugin.h, and add the lines to the list, with that number.
 What went or has changed (<), unless it says the same in other words, needs another GANTRY_ABI_MAJOR.
 END
-none "the headers say what the list says" "$tmp/out"
+none "the headers match the list" "$tmp/out"
 sed -nE 's/^([0-9]+\.[0-9]+) .*/\1/p' "$list" | sort -u -t. -k1n -k2n >"$tmp/versions"
 sed -nE 's/^ \*   ([0-9]+\.[0-9]+)  .*/\1/p' "$headers/gantry/plugin.h" | diff "$tmp/versions" - >"$tmp/out"
 none "each version that added something stands in the history, and no other" "$tmp/out"
@@ -73,9 +73,9 @@ none "the last of them is that of the headers" "$tmp/out"
 sed -nE 's/^# ([0-9.]+ [0-9]+) lines$/\1/p' "$list" >"$tmp/counts"
 while read -r version lines; do
 	is=$(grep -c "^$version " "$list")
-	[ "$is" -eq "$lines" ] || echo "$version: $is lines, and had $lines when the next came"
+	[ "$is" -eq "$lines" ] || echo "$version: $is lines, but $lines before the next version"
 done <"$tmp/counts" >"$tmp/out"
-[ "$(wc -l <"$tmp/counts")" -ge $(($(wc -l <"$tmp/versions") - 1)) ] || echo "how many lines had those before $number?" >>"$tmp/out"
+[ "$(wc -l <"$tmp/counts")" -ge $(($(wc -l <"$tmp/versions") - 1)) ] || echo "a version before $number has no count" >>"$tmp/out"
 none "nothing was added to a version that is over" "$tmp/out"
 
 # changes that must be detected: a slot, a flag, a member, a constant, another argument

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# conf.sh - each configuration that we ship passes `gantry check`, runs for a few hundred IOs in one process where it can, and its
-# comment shows commands that work
+# conf.sh - each shipped configuration passes `gantry check` and, if one process can run it, a run of a few hundred IOs; the
+# commands in its comment work
 conf=$top_srcdir/conf
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-conf.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -33,7 +33,7 @@ members()
 	awk -v s="$2" '$0 ~ "^" s " = " { on = 1; next } /^};/ { on = 0 } on && /^\t[a-z0-9]+ = / { print $1 }' "$1"
 }
 
-# overrides FILE - arguments that keep a run short, and its sockets in the directory of the test
+# overrides FILE - arguments that limit a run, and place its sockets in the directory of the test
 overrides()
 {
 	for role in $(members "$1" roles); do
@@ -55,7 +55,7 @@ try_command()
 {
 	file=$1 name=${1##*/} command=$2
 	shift 2
-	# the arguments come back in the same order, without the name of the file
+	# the loop keeps the order of the arguments and drops the name of the file
 	seen=no
 	for word in "$@"; do
 		shift

@@ -7,7 +7,7 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM HUP
 chmod 700 "$tmp"
 mkdir -m 700 "$tmp/run" "$tmp/files"
-truncate -s 64MiB "$tmp/files/volume0" # in the place of a block device
+truncate -s 64MiB "$tmp/files/volume0" # replaces a block device
 XDG_RUNTIME_DIR=$tmp/run
 export XDG_RUNTIME_DIR
 umask 022
@@ -27,7 +27,7 @@ split()
 	done
 }
 
-# whole FILE - make a whole configuration of an example
+# whole FILE - print an example as a complete configuration
 whole()
 {
 	case $1 in

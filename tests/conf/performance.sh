@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# performance.sh - gantry-performance(7) is about the program that there is: its commands run, each row of its tables with
-# them, and every option is named below the heading of what has it; and its tables fit on a terminal
+# performance.sh - gantry-performance(7) matches the program: its commands run with the settings of each row of its tables, the
+# section of each plugin names all its options, and the tables fit on a terminal
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-performance.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM HUP
@@ -23,7 +23,7 @@ result()
 	fi
 }
 
-# ran SETTINGS - gantry run FILE with them, for a moment, on little memory: most of them touch all of it first
+# ran SETTINGS - run `gantry run FILE` with them, shortly and with little memory, since most settings prefault all of it
 ran()
 {
 	(
@@ -37,7 +37,7 @@ ran()
 	)
 }
 
-# named OWNER - the options of that plugin or section which its part of the page does not name
+# named OWNER - the options of that plugin or section that its part of the page does not name
 named()
 {
 	$AWK -v owner="$1" '

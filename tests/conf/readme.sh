@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# readme.sh - checks that the configuration and the plugin of README work, and that it lists each module and each plugin
+# readme.sh - checks that the configuration and the plugin of README work, and that README lists each module and plugin
 readme=$top_srcdir/README
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-readme.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -49,7 +49,7 @@ compile()
 	${CC:-cc} -Wall -Werror -shared -fPIC -I"$top_srcdir/include" -o keep.so keep.c
 }
 
-# rooms - folders that README does not name
+# rooms - directories that README does not name
 rooms()
 {
 	[ -z "$(
@@ -59,7 +59,7 @@ rooms()
 	)" ]
 }
 
-# plugins - those that README does not name in the line of their kind
+# plugins - plugins that README does not name in the line of their kind
 plugins()
 {
 	[ -z "$(

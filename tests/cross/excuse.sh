@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# excuse.sh LIST FOLDER - in the results below FOLDER, mark failed cases as skipped if the list has them as unable to pass
+# excuse.sh LIST DIR - in the results below DIR, mark failed cases as skipped if the list has them as unable to pass
 set -u
 
 # has_failed LOG CASE
@@ -14,6 +14,6 @@ while IFS='	' read -r name case reason; do
 	[ -n "$reason" ] && [ -f "$trs" ] && has_failed "$log" "$case" || continue
 	sed -i '0,/^:test-result: FAIL/s//:test-result: SKIP/' "$trs"
 	echo "SKIP: $name $case # SKIP $reason" >>"$log"
-	# of bats, that something has failed
+	# the summary of bats that a test has failed
 	grep -q '^:test-result: FAIL' "$trs" || sed -i 's/^:test-result: ERROR/:test-result: PASS/' "$trs"
 done <"$1"

@@ -5,7 +5,7 @@
 # compilers and a pkg-config that use only this directory. programs/ has programs of that architecture that tests call by name.
 #
 # Prints the path of the directory. A directory for the same packages is reused for a week, or longer if no download is possible.
-# If there is neither, prints the reason and exits with 77. Needs no root and does not change the database of dpkg.
+# If neither is possible, prints the reason and exits with 77. Needs no root and does not change the database of dpkg.
 set -u
 export LC_ALL=C
 cache=${XDG_CACHE_HOME:-${HOME:?needs HOME or XDG_CACHE_HOME}/.cache}/gantry/cross
@@ -28,20 +28,20 @@ mkdir -p "$cache" && tmp=$(mktemp -d "$cache/new.XXXXXX") || no "cannot write to
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 
-# download PACKAGE... - into $tmp/archives, by lists, a status and architectures of our own
+# download PACKAGE... - into $tmp/archives, with separate package lists, status and architectures of apt
 download()
 {
 	local options=(-qq -y -o APT::Sandbox::User=root -o "APT::Architecture=$arch" -o "APT::Architectures::=$arch"
 		-o "Dir::State=$tmp/state" -o "Dir::State::status=$tmp/status" -o "Dir::Cache=$tmp" -o Debug::NoLocking=true)
 	mkdir -p "$tmp/state/lists/partial" "$tmp/archives/partial"
 	: >"$tmp/status"
-	# the machine's list of architectures, which apt would add to ours
+	# removes the list of architectures of the machine, which apt would add
 	printf '#clear APT::Architectures;\n' >"$tmp/apt.conf"
 	export APT_CONFIG=$tmp/apt.conf
 	apt-get "${options[@]}" update && apt-get "${options[@]}" --no-install-recommends --download-only install "$@"
 }
 
-# unpack - the archives; the folders in / are links, as they are on the machines themselves, and no link leaves the root
+# unpack - unpack the archives; top-level directories are links as on real machines, and no link leads out of the root
 unpack()
 {
 	local deb link to folder
@@ -60,14 +60,14 @@ unpack()
 	done < <(find "$tmp/root" -lname '/*')
 }
 
-# tool NAME COMMAND... - a program of that name, which takes more arguments
+# tool NAME COMMAND... - make a program with that name, which passes more arguments to the command
 tool()
 {
 	printf '#!/bin/sh\nexec %s "$@"\n' "${*:2}" >"$tmp/root/tools/$1"
 	chmod +x "$tmp/root/tools/$1"
 }
 
-# equip - the tools, which are used where the root will be
+# equip - make the tools, which refer to the final place of the root
 equip()
 {
 	local lib=$root/usr/lib/$triplet
@@ -80,7 +80,7 @@ equip()
 
 if [ -z "$(find "$root" -maxdepth 0 -mtime -7 2>/dev/null)" ]; then
 	if download "$@" >"$tmp/log" 2>&1 && { unpack && equip; } >>"$tmp/log" 2>&1; then
-		# two may do this at the same time; the second uses what the first has made
+		# two processes may do this at the same time; the second uses the result of the first
 		rm -rf "$root"
 		touch "$tmp/root"
 		mv -T "$tmp/root" "$root" 2>/dev/null || [ -d "$root" ]
@@ -88,6 +88,6 @@ if [ -z "$(find "$root" -maxdepth 0 -mtime -7 2>/dev/null)" ]; then
 		no "no packages for $arch: $(grep -E '^E:' "$tmp/log" | head -n 3 | tr '\n' ' ')$(tail -n 1 "$tmp/log")"
 	fi
 fi
-# what was made for another list, long ago
+# removes directories for other lists that were not used for long
 find "$cache" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
 echo "$root"

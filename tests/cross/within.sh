@@ -14,13 +14,13 @@ no()
 	exit 77
 }
 
-# is_apart PID - whether that process is in another user namespace than we are
+# is_apart PID - whether that process is in another user namespace than this script
 is_apart()
 {
 	[ "$(readlink "/proc/$1/ns/user")" != "$(readlink /proc/self/ns/user)" ]
 }
 
-# root maps all users to themselves; another user maps itself to root, to be able to mount, and later maps itself back
+# root maps all users to themselves; another user maps itself to root in order to mount, and later maps itself back
 if [ "$1" != --inside ]; then
 	how=(--user --mount --keep-caps) me=$$
 	unshare "${how[@]}" true 2>/dev/null || no "no namespaces for users like this one"

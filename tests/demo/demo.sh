@@ -12,13 +12,13 @@ plugins=${GANTRY_PLUGINS:-$build/plugins/.libs}
 conf=$source/conf/three-processes.conf
 mib=${DEMO_SIZE:-256} mib=${mib%MiB}
 seconds=${DEMO_SECONDS:-10}
-patience=$((seconds + 120)) # no process may take longer
+patience=$((seconds + 120)) # limit for each process
 work='' pids=''
 
 # shellcheck disable=SC2317 # called by the trap
 clean_up()
 {
-	# only what we started, and only what still runs
+	# only processes that this script started and that still run
 	for pid in $pids; do
 		kill "$pid" 2>/dev/null
 	done
@@ -46,7 +46,7 @@ title()
 	printf '\n%s\n' "$*"
 }
 
-# value FILE KEY.PATH - out of a report in JSON, one value on each line
+# value FILE KEY.PATH - print values of a report in JSON, one on each line
 value()
 {
 	awk -v want="$2" '
@@ -65,7 +65,7 @@ value()
 	}' "$1"
 }
 
-# ns NUMBER - nanoseconds for people
+# ns NUMBER - print nanoseconds with a suitable unit
 ns()
 {
 	awk -v n="${1:-0}" 'BEGIN {
@@ -75,7 +75,7 @@ ns()
 	}'
 }
 
-# start ROLE NAME ARGUMENT... - start a process for one role, in the background; it writes its report to NAME.json
+# start ROLE NAME ARGUMENT... - start a process for one role in the background; it writes its report to NAME.json
 start()
 {
 	role=$1 name=$2
@@ -96,17 +96,17 @@ ended()
 		[ $status -eq 0 ] || die "process $pid ended with status $status"
 	done
 	for name in "$@"; do
-		[ "$(value "$work/$name.json" result)" = ok ] || die "$name did not end well"
+		[ "$(value "$work/$name.json" result)" = ok ] || die "$name: the result in its report is not ok"
 	done
 }
 
-# foreground ARGUMENT... - gantry, with a limit of time
+# foreground ARGUMENT... - run gantry with a time limit
 foreground()
 {
 	timeout --foreground -k 5 "$patience" "$gantry" "$@" </dev/null
 }
 
-# choose_files BYTES - names of small files of this machine, about that much in blocks of 4 KiB
+# choose_files BYTES - print names of small files of this machine, of about that total size in blocks of 4 KiB
 choose_files()
 {
 	find /usr/share /usr/lib -xdev -type f -size -2048k -readable -printf '%s %p\n' 2>/dev/null |
@@ -129,7 +129,7 @@ make_image()
 	chmod -R u+rwX "$work/files"
 	truncate -s "${mib}M" "$work/in.img"
 	mke2fs -q -F -t ext4 -b 4096 -N $(($(find "$work/files" | wc -l) + 1024)) -d "$work/files" "$work/in.img" \
-		>"$work/mke2fs.log" 2>&1 || die "mke2fs cannot make the image"
+		>"$work/mke2fs.log" 2>&1 || die "mke2fs cannot create the image"
 	rm -rf "$work/files"
 	sum=$(sha256sum <"$work/in.img")
 	say "$(wc -l <"$work/list") files from /usr/share and /usr/lib"
@@ -155,7 +155,7 @@ copy_both_ways()
 	payload=$(sum_payload bridge)
 }
 
-# sum_payload NAME - bytes of data that went through the devices of that process
+# sum_payload NAME - print the bytes of data that passed through the devices of that process
 sum_payload()
 {
 	{ value "$work/$1.json" devices.dpu0.counters.payload_bytes; value "$work/$1.json" devices.nic0.counters.payload_bytes; } |
@@ -165,13 +165,13 @@ sum_payload()
 check_copies()
 {
 	title "4. Is it the same?"
-	[ "$(sha256sum <"$work/volume.img")" = "$sum" ] || die "what the target stored is not what was sent"
-	[ "$(sha256sum <"$work/out.img")" = "$sum" ] || die "what came back is not what was sent"
-	say "SHA-256 of what the target stored, and of what came back: the same"
-	e2fsck -fn "$work/volume.img" >"$work/e2fsck.log" 2>&1 || die "e2fsck finds faults in what the target stored"
-	say "e2fsck -fn on what the target stored: clean"
+	[ "$(sha256sum <"$work/volume.img")" = "$sum" ] || die "the stored image differs from the sent one"
+	[ "$(sha256sum <"$work/out.img")" = "$sum" ] || die "the image that was read back differs from the sent one"
+	say "SHA-256 of the stored image, and of the image that was read back: the same"
+	e2fsck -fn "$work/volume.img" >"$work/e2fsck.log" 2>&1 || die "e2fsck finds errors in the stored image"
+	say "e2fsck -fn on the stored image: clean"
 	[ "$payload" = 0 ] || die "payload passed through the gateway: $payload bytes"
-	say "the gateway relayed $relayed IOs for $((2 * mib)) MiB, and had 0 bytes of the data in its hands"
+	say "the gateway relayed $relayed IOs for $((2 * mib)) MiB, and 0 bytes of the data passed through it"
 	rm -f "$work/in.img" "$work/out.img" "$work/volume.img"
 }
 
@@ -194,7 +194,7 @@ random_io()
 	[ "$payload" = 0 ] || die "payload passed through the gateway: $payload bytes"
 }
 
-# percentiles NAME KEY.PATH - a line of the table
+# percentiles NAME KEY.PATH - print a line of the table
 percentiles()
 {
 	set -- "$1" "$2" "$(value "$work/load.json" "$2.p50_ns")"
@@ -216,7 +216,7 @@ results()
 	percentiles "  in the backend (file)" roles.load.hops.backend
 	printf '\n'
 	say "$checked reads checked, $wrong wrong"
-	say "payload bytes that the gateway touched: $payload"
+	say "payload bytes that passed through the gateway: $payload"
 }
 
 for tool in mke2fs e2fsck sha256sum timeout; do
@@ -227,7 +227,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 work=$(mktemp -d "${TMPDIR:-/tmp}/gantry-demo.XXXXXX") || exit 1
 free=$(df -Pk "$work" | awk 'NR == 2 { print int($4 / 1024) }')
-[ "$free" -ge $((mib * 4)) ] || die "$work has $free MiB free, the demo takes up to $((mib * 4)); TMPDIR=DIR goes elsewhere"
+[ "$free" -ge $((mib * 4)) ] || die "$work has $free MiB free, but the demo needs $((mib * 4)) MiB: set TMPDIR"
 
 cat <<'END'
 gantry: a storage path of three processes on this machine
@@ -237,7 +237,7 @@ gantry: a storage path of three processes on this machine
             \______________________ data, in one step ______________________/
 END
 make_image
-# everything of ours stays in $work
+# all files of the demo are in $work
 set -- --plugin-dir "$plugins" --set "runtime.stat_dir=$work/run" --set "devices.dpu0.dir=$work/run" \
 	--set "devices.nic0.dir=$work/run" --set "roles.store.backend.size=${mib}MiB"
 copy_both_ways "$@"

@@ -52,9 +52,9 @@ fails()
 trap 'rm -rf "$tmp" "$tmp.out"' EXIT
 echo "1..8"
 is "the demo ends well" demo
-is "all copies are the same" says "what came back: the same"
+is "all copies are the same" says "read back: the same"
 is "the file system is whole" says "clean"
-is "the gateway touched no data" says "gateway touched: 0"
+is "no data passed through the gateway" says "passed through the gateway: 0"
 is "it leaves nothing behind" empty
 is "a failure is a failure" fails demo GANTRY=false
 is "and says what failed" says "FAILED: copy in"

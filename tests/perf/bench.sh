@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # bench.sh BUILD [--doca|--clients] [--quick] [--json FILE] [--svg FILE] - compare gantry with the limits of the machine and with
-# other programs for the same purpose, measured in the same run. --doca: compare the library for DOCA programs with the transport
+# other programs of the same purpose, measured in the same run. --doca: compare the library for DOCA programs with the transport
 # below it. --clients: compare fio and nbdkit on a gantry volume with the alternatives of these programs. --tunables [TEXT]:
 # measure the tables of gantry-performance(7) again, all or those that contain the text.
 #
 # storage.sh has the measures and their goals, peers.sh and clients.sh the other programs, limits/ the limits of the machine.
 #
-# Only ratios are judged, and only those of undisturbed rounds (see measure.sh). On a busy machine the verdict is "not measured".
-# The exit status reports whether everything ran, not whether it was fast.
+# Verdicts depend only on ratios within undisturbed rounds (see measure.sh). On a busy machine the verdict is "not measured". The
+# exit status reports whether all programs ran, not whether gantry was fast.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -50,12 +50,12 @@ cleanup()
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# As far as we may, we go first. Where sessions share the CPUs (autogroup), nice means nothing outside of our own.
+# Raise the priority as far as permitted. With autogroup, nice has an effect only within the session of this shell.
 renice -n -20 $$ >/dev/null 2>&1
 [ -z "$group" ] || echo -20 2>/dev/null >/proc/self/autogroup
 
-# the first CPUs that we may use; the third one, where there is one, is for three processes, the fourth for two lanes
-# shellcheck disable=SC2034 # of the files below
+# the first CPUs that this process may use; a third one is for three processes, a fourth one for two lanes
+# shellcheck disable=SC2034 # used by the files below
 read -r cpu0 cpu1 cpu2 cpu3 < <(awk '/^Cpus_allowed_list/ {
 	n = split($2, part, ",")
 	for (i = 1; i <= n; i++) {
@@ -76,11 +76,11 @@ fi
 . "$here/clients.sh"
 . "$here/peers.sh"
 find_peers
-[ $what = storage ] || : >"$tmp/absent" # the others have lists of their own
+[ $what = storage ] || : >"$tmp/absent" # the other kinds have their own lists
 "${what}_list" >"$tmp/list"
-sed 's/^/left out, because it is not there: /' "$tmp/absent"
+sed 's/^/omitted, because it is missing: /' "$tmp/absent"
 
-# judge NAME TEXT UNIT SCORE GOAL PEER-GOAL [FAILED] - one measure's rounds to a line of $tmp/results, and of the table
+# judge NAME TEXT UNIT SCORE GOAL PEER-GOAL [FAILED] - judge the rounds of a measure: one line of $tmp/results, and of the table
 judge()
 {
 	awk -v head="$1|$2|$3" -v kind="$4" -v goal="$5" -v peer_goal="$6" -v want=$(((pairs + 1) / 2)) -v failed="${7:-}" \
@@ -88,7 +88,7 @@ judge()
 	tail -n 1 "$tmp/results" | awk -f "$here/table.awk"
 }
 
-# once NAME COMMAND - what takes its own time, and is judged by itself
+# once NAME COMMAND - measure a command once, without rounds; its value is judged without a limit
 once()
 {
 	local value
@@ -97,12 +97,12 @@ once()
 	[ -n "$value" ]
 }
 
-# written FORMAT FILE - all results, by FORMAT.awk
+# written FORMAT FILE - write all results to FILE by FORMAT.awk
 written()
 {
 	awk -v quick=$quick -v version="$("$build/core/gantry" version | head -n 1)" -v cpus="$cpu0,$cpu1" \
 		-v absent="$(paste -sd';' "$tmp/absent")" -f "$here/$1.awk" "$tmp/results" >"$2" ||
-		{ echo "bench: cannot write $2: is its folder there, and may we write to it?" >&2; failures=$((failures + 1)); }
+		{ echo "bench: cannot write $2: check that its directory exists and is writable" >&2; failures=$((failures + 1)); }
 }
 
 failures=0
@@ -122,11 +122,11 @@ while IFS='|' read -r name text unit limit ours score goal others peer_goal; do
 done <"$tmp/list"
 
 echo "score: ours to the limit, median of the rounds, or in the unit of the goal where a value is judged (a stage: for each of"
-echo "four); then ours to the best peer. rounds: those that count / all. Less is better with ns, us, x, KiB and %, more else."
-echo "t: the two CPUs were threads of one core. Dropped rounds: busy, others used a CPU; regime, from cores to threads or back."
+echo "four); then ours to the best peer. rounds: used / all. Less is better with ns, us, x, KiB and %, otherwise more."
+echo "t: the CPUs were threads of one core. Dropped rounds: busy, others used a CPU; regime, from cores to threads or back."
 case $what in
-clients) echo "limit: what ours is compared to." ;;
-*) echo "limit: cache line, ring, memcpy or bare storage path of tests/perf/limits, or what the text says." ;;
+clients) echo "limit: the alternative that ours is compared to." ;;
+*) echo "limit: cache line, ring, memcpy or bare storage path of tests/perf/limits, or as the text says." ;;
 esac
 echo "It took $SECONDS s."
 [ ! -s "$tmp/peer-errors" ] || sort -u "$tmp/peer-errors"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# budgets.sh [--write] - compares the instructions of one IO from submit to complete, counted by callgrind, with tests/perf/budgets;
-# and those of one message of the library for DOCA programs, for both ends together
+# budgets.sh [--write] - compares the instructions of one IO from submit to complete, counted by callgrind, with tests/perf/budgets,
+# and the instructions of both ends for one message of the library for DOCA programs
 #
 # A case is one process with one lane, so the load of the machine does not change the count. The count is the difference of two
 # runs with different numbers of IOs, in the thread of the lane only. A deviation of more than 3 % from the budget, above or below,
@@ -12,7 +12,7 @@ set -u
 export LC_ALL=C
 top=${top_srcdir:?} gantry=${GANTRY:?} plugins=${GANTRY_PLUGINS:?}
 file=$top/tests/perf/budgets docabench=${top_builddir:?}/tests/perf/docabench
-few=12000 many=22000 # so that the lane's thread has more to do than the one that starts all
+few=12000 many=22000 # enough that the lane executes more instructions than the thread that starts the roles
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 
@@ -56,7 +56,7 @@ configuration()
 	END
 }
 
-# counted COMMAND... - instructions of the thread of it that did most
+# counted COMMAND... - print the instructions of its busiest thread
 counted()
 {
 	rm -f "$tmp"/count*
@@ -64,13 +64,13 @@ counted()
 	cat "$tmp"/count-* | awk '/^totals:/ && NR > 1 { if ($2 > most) most = $2 } END { print most }'
 }
 
-# ios N - run the configuration that was written last, so many IOs
+# ios N - run the last written configuration with N IOs
 ios() { counted "$gantry" run "$tmp/conf" -p "$plugins" --set "roles.load.workload.ops=$1"; }
 
-# messages N - so many messages through the library for DOCA programs
+# messages N - send N messages through the library for DOCA programs
 messages() { GANTRY_PLUGIN_PATH=$plugins GANTRY_RUNDIR=$tmp/run counted "$docabench" "count:$1"; }
 
-# per_one ios|messages - instructions of one of them
+# per_one ios|messages - print the instructions of one IO or message
 per_one()
 {
 	local less more
@@ -78,11 +78,11 @@ per_one()
 	echo $(((more - less) / (many - few)))
 }
 
-# of NAME - the same for a case of the file: TRANSPORT[, gateway][, N stages][, depth N], or doca
+# of NAME - print those of a case of the file: TRANSPORT[, gateway][, N stages][, depth N], or doca
 of()
 {
 	local transport=${1%%,*} stages="" gateway=no options="" depth n
-	# that many, since how long both ends take to meet differs
+	# many messages, since the instructions until both ends are connected vary
 	[ "$transport" != doca ] || { many=$((few + 100000)) per_one messages; return; }
 	case $1 in *gateway*) gateway=yes ;; esac
 	n=$(sed -n "s/.* \([0-9]*\) stages.*/\1/p" <<<"$1")
@@ -103,7 +103,7 @@ if [ "${1:-}" = --write ]; then
 	exit 0
 fi
 
-[ -x "$docabench" ] || cases=$(grep -v '^doca' <<<"$cases") # built without it
+[ -x "$docabench" ] || cases=$(grep -v '^doca' <<<"$cases") # built without docabench
 command -v valgrind >/dev/null || skip_all "valgrind is missing (Debian: valgrind)"
 grep -qx "# compiler: $compiler" "$file" ||
 	skip_all "the budgets are those of $(sed -n 's/^# compiler: //p' "$file"), this is $compiler"
@@ -113,7 +113,7 @@ while read -r name; do
 	n=$((n + 1))
 	budget=$(awk -v name="$name" 'index($0, name " ") == 1 { print $NF }' "$file")
 	if ! took=$(of "$name"); then
-		echo "not ok $n - $name: it failed"
+		echo "not ok $n - $name: the program failed"
 		sed 's/^/# /' "$tmp/out" | tail -n 5
 	elif [ $((took * 100)) -gt $((budget * 103)) ]; then
 		echo "not ok $n - $name: $took instructions, the budget is $budget"

@@ -11,17 +11,17 @@ engine=$build/clients/.libs/gantry-fio.so
 plugin=$build/clients/.libs/nbdkit-gantry-plugin.so
 export GANTRY_PLUGIN_PATH=$build/plugins/.libs
 
-# the job, for DEPTH and an engine
+# options of the job; callers add depth and engine
 fio_job="taskset -c $cpu0 fio --name=load --thread --rw=randread --bs=4k --norandommap --size=256m --time_based
 	--runtime=$io_time --ramp_time=50ms --output-format=terse --terse-version=3 --output=$tmp/fio"
 
-# reads - thousands of reads and writes a second, out of fio's report
+# reads - print thousands of reads and writes per second, from the report of fio
 reads()
 {
 	awk -F';' '/^3;/ { printf "%.5g\n", ($8 + $49) / 1000; found = 1 } END { exit !found }' "$tmp/fio"
 }
 
-# beside CONF CPU COMMAND... - run that while the target of CONF serves
+# beside CONF CPU COMMAND... - run the command while the target of CONF runs
 beside()
 {
 	local server rc conf=$tmp/$1.conf cpu=$2
@@ -36,7 +36,7 @@ beside()
 	return $rc
 }
 
-# over_nbd DEPTH PLUGIN ARGUMENT... - fio's own engine for NBD, on nbdkit with that plugin and a Unix socket
+# over_nbd DEPTH PLUGIN ARGUMENT... - run fio with its NBD engine on nbdkit with that plugin and a Unix socket
 over_nbd()
 {
 	local job
@@ -45,7 +45,7 @@ over_nbd()
 	taskset -c "$cpu1" nbdkit -U - "$@" --run "$job --uri=\"\$uri\"" >/dev/null 2>>"$tmp/errors" && reads
 }
 
-# over_gantry DEPTH CONF - fio with our engine
+# over_gantry DEPTH CONF - run fio with the engine of gantry
 over_gantry()
 {
 	# shellcheck disable=SC2086 # words
@@ -59,14 +59,14 @@ nbd_32() { over_nbd 32 memory 256M; }
 nbd_gantry_1() { beside two "${cpu2:-$cpu0}" over_nbd 1 "$plugin" config="$tmp/two.conf" volume=load; }
 nbd_gantry_32() { beside two "${cpu2:-$cpu1}" over_nbd 32 "$plugin" config="$tmp/two.conf" volume=load; }
 
-# the same with the target inside nbdkit, as its own memory is
+# the same with the target inside nbdkit, like the memory plugin of nbdkit
 nbd_inside_1() { over_nbd 1 "$plugin" config="$tmp/one.conf" volume=load; }
 nbd_inside_32() { over_nbd 32 "$plugin" config="$tmp/one.conf" volume=load; }
 
-# without WHAT - print once that WHAT is missing, in place of the lines that need it
+# without WHAT - print once that WHAT is missing, and the lines that need it are omitted
 without()
 {
-	echo "left out, because it is not there: $1" >&2
+	echo "omitted, because it is missing: $1" >&2
 }
 
 # clients_list - lines of the available programs, in the format of bench.sh

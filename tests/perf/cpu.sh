@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # cpu.sh - CPU time that a process has used so far. Sourced by idle.sh and crowd.sh (bash).
 
-# cpu_ns PID - all threads so far; from the scheduler, which is exact, else from the ticks
+# cpu_ns PID - CPU time of all threads so far; from the scheduler if available, which is exact, otherwise from ticks
 cpu_ns()
 {
 	if [ -r "/proc/$1/schedstat" ]; then

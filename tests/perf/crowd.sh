@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# crowd.sh BUILD [SESSIONS [SECONDS]] - measure what idle sessions cost their gateway. Prints
-#	crowd_cpu PERCENT %     of one CPU, more than the same gateway takes without a session
+# crowd.sh BUILD [SESSIONS [SECONDS]] - measure the cost of idle sessions for their gateway. Prints
+#	crowd_cpu PERCENT %     CPU time of the sessions: with them, less that of the same gateway without a session
 #	crowd_memory KIB KiB    proportional share of memory (PSS), for each session
 # The gateway sends each session a keepalive request every 13/16 s. SECONDS should be four times that (3.25) or much longer, because
 # within one second some sessions receive one request and some two.
@@ -35,7 +35,7 @@ pss()
 	awk '/^Pss:/ { print $2 }' "/proc/$1/smaps_rollup"
 }
 
-# used PID - nanoseconds of CPU in the seconds that follow
+# used PID - CPU time in ns during the next $seconds seconds
 used()
 {
 	local before
@@ -49,7 +49,7 @@ for role in store bridge; do
 	pids="$pids $!"
 done
 gateway=$!
-sleep 1 # lint: allowed, both have started by then and the first spinning is over
+sleep 1 # lint: allowed, both processes have started and ended their first spinning by then
 alone_ns=$(used "$gateway") && alone_kib=$(pss "$gateway") || { cat "$tmp"/*.log >&2; exit 1; }
 mkfifo "$tmp/hold" "$tmp/ready"
 "$build/tests/perf/crowd" "$tmp/conf" load "$sessions" <"$tmp/hold" >"$tmp/ready" 2>"$tmp/crowd.log" &

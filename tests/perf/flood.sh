@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# flood.sh BUILD [TIME] - the 99th percentile of a quiet client's reads beside a flood of another client on the lane. Prints
-#	flood_alone US us          of the quiet client, 4 KiB at depth 1, with no other client
+# flood.sh BUILD [TIME] - the 99th percentile of the reads of a quiet client while another client floods the same lane. Prints
+#	flood_alone US us          quiet client alone: 4 KiB at depth 1
 #	flood_NAME US us           the same beside a flood; NAME: block_operation
-#	flood_NAME_rate N MB/s     what the flood moves meanwhile
-# The quiet client starts when the flood has completed IO: it faults in its memory first, which takes seconds.
+#	flood_NAME_rate N MB/s     throughput of the flood meanwhile
+# The quiet client starts when the flood has completed IO, since the flood first faults in its memory for seconds.
 set -u
 build=${1:?usage: flood.sh BUILD [TIME]}
 time=${2:-500ms}
@@ -27,7 +27,7 @@ roles = {
 };
 END
 
-# field NAME FILE - the first NAME behind "total" or, of a latency, behind "reads" in a report in JSON
+# field NAME FILE - print the first NAME after "total", or of a latency after "reads", in a report in JSON
 field()
 {
 	tr '{,' '\n\n' <"$2" | awk -F: -v name="\"$1\"" 'index($0, name) && $2 + 0 > 0 { print $2 + 0; exit }'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# idle.sh BUILD [SECONDS [RATE]] - what a topology costs that has little to do: target, gateway and initiator as three
-# processes with their sessions open, RATE IOs a second (1). Prints "idle PERCENT %", of one CPU, all three together.
+# idle.sh BUILD [SECONDS [RATE]] - measure the CPU time of a nearly idle topology: target, gateway and initiator as three processes
+# with open sessions and RATE IOs per second (1). Prints "idle PERCENT %": of one CPU, all three processes together.
 set -u
 build=${1:?usage: idle.sh BUILD [SECONDS [RATE]]}
 seconds=${2:-5} rate=${3:-1}
@@ -38,7 +38,7 @@ for role in store bridge load; do
 	"$build/core/gantry" run -p "$build/plugins/.libs" --json "$tmp/idle.conf" --role $role >"$tmp/$role" 2>"$tmp/$role.log" &
 	pids="$pids $!"
 done
-sleep 1 # lint: allowed, sessions are open by then and the first spinning is over
+sleep 1 # lint: allowed, sessions are open and the first spinning has ended by then
 before=$(sum)
 sleep "$seconds" # lint: allowed, the time that is measured
 after=$(sum)
@@ -46,7 +46,7 @@ kill -TERM "$!" 2>/dev/null
 wait "$!"
 ops=$(tr '{,' '\n\n' <"$tmp/load" | awk -F: '/"total"/ { inside = 1 } inside && /"ops"/ { print $2 + 0; exit }')
 if [ $((${ops:-0} * 10)) -lt $((seconds * rate * 9)) ]; then
-	echo "idle.sh: ${ops:-0} IOs in $seconds seconds, $rate each second were asked for" >&2
+	echo "idle.sh: ${ops:-0} IOs in $seconds seconds, although $rate per second were requested" >&2
 	cat "$tmp"/*.log >&2
 	exit 1
 fi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# json.awk - lines of judge.awk to JSON. Variables: quick (true or false), version, cpus, absent (peers that are not there).
+# json.awk - lines of judge.awk to JSON. Variables: quick (true or false), version, cpus, absent (missing peers).
 function text(s)
 {
 	gsub(/["\\]/, "\\\\&", s)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# judge.awk - the rounds of one measure, lines "LIMIT OURS VERDICT LOW HIGH FOREIGN [PEER=VALUE...]", to one line
+# judge.awk - converts the rounds of one measure, lines "LIMIT OURS VERDICT LOW HIGH FOREIGN [PEER=VALUE...]", to one line
 #	NAME|TEXT|UNIT|LIMIT|MIN|MEDIAN|MAX|SCORE|GOAL|VERDICT|USED|ALL|PEER=MEDIAN ...|BEST PEER|OURS TO IT|GOAL FOR THAT|
 #	REGIME|WHY THE OTHERS WERE NOT USED|KIND
 # Variables: head (NAME|TEXT|UNIT), kind (of score: ratio, stage or value), goal and peer_goal (<N, >N or empty), want
-# (undisturbed rounds), failed (1: a run did). A peer without a value did not run in that round.
+# (undisturbed rounds), failed (1: a run failed). A peer without a value did not run in that round.
 # The rounds with VERDICT cores count, or those with threads if there are too few with cores. Of these, only the largest set whose
 # ping-pongs agree counts, because two cores may be near or far. If no set is large enough, all are shown and none is judged.
 
@@ -50,7 +50,7 @@ function verdict(x, to_best)
 	return goal != "" || peer_goal != "" && best != "" ? "reached" : ""
 }
 
-# four digits, and no exponent where the number is large
+# four digits, and no exponent for large numbers
 function number(x)
 {
 	return sprintf((x >= 1000 ? "%.0f" : "%.4g"), x)
@@ -61,7 +61,7 @@ function short(x)
 	return x >= 1000 ? number(x) : sprintf("%.3g", x)
 }
 
-# of peer p: the median of its values, or with `ratio` of ours to them; 0 when it never ran
+# of peer p: the median of its values, or with `ratio` the median ratio of ours to them; 0 if it never ran
 function of_peer(p, ratio,  i, m, values)
 {
 	m = 0
@@ -94,7 +94,7 @@ function list_peers(  i, value, text)
 	return text
 }
 
-# keep this line as the at-th round that is shown
+# keep this line as round number `at` of the shown ones
 function keep(at, line,  field, n_fields, part, i)
 {
 	n_fields = split(line, field, " ")
@@ -115,7 +115,7 @@ BEGIN {
 	lower_is_better = part[3] ~ /^(ns|us|x|%|KiB|ns\/IO)$/
 }
 
-# mark the rounds of that kind whose ping-pong is within 30 % of that of one among them, the one that has the most; how many
+# mark the largest set of rounds of that kind whose ping-pongs are within 30 % of that of one of them; returns its size
 function agree(kind,  i, j, n, most, centre)
 {
 	for (i = 1; i <= NR; i++) {

@@ -4,10 +4,10 @@
 #
 # A round measures a limit of the machine, gantry and the peers, one right after the other. There are several rounds, and only the
 # ratios within a round are judged. A disturbed round is dropped:
-#	busy     other processes used more than 6 % of a CPU during the round (/proc/stat less our own use)
-#	regime   the ping-pongs before, between and after its runs differ by more than 30 %. If the name of LIMIT begins with turn_
-#	         there are none (0): then both figures come from one run, which alternates between them
-# An undisturbed round is of one of two kinds, which are never mixed:
+#	busy     other processes used more than 6 % of a CPU during the round (/proc/stat less the use of this shell)
+#	regime   the ping-pongs before, between and after its runs differ by more than 30 %. There are none (0) if the name of LIMIT
+#	         begins with turn_: then both figures come from one run, which alternates between them
+# An undisturbed round has one of two kinds, which are never mixed:
 #	cores    the two CPUs are two cores
 #	threads  they are threads of one core, which the host of a virtual machine can change; limits/siblings detects it
 # Needs: here, tmp, perf (directory of the programs), pairs (wanted number of rounds).
@@ -20,7 +20,7 @@ now_ms()
 	echo $((t / 1000))
 }
 
-# add_times "0m1.234s 0m0.005s" - add that to $own_ms
+# add_times "0m1.234s 0m0.005s" - add these times to $own_ms
 add_times()
 {
 	local word min sec
@@ -31,7 +31,7 @@ add_times()
 	done
 }
 
-# cpu_times - set $busy_ms, what all CPUs have done so far, and $own_ms, this shell and the children it waited for
+# cpu_times - set $busy_ms, the busy time of all CPUs so far, and $own_ms, the time of this shell and its reaped children
 cpu_times()
 {
 	local user nice system irq softirq steal shell children
@@ -60,20 +60,20 @@ watch_end()
 	[ "$foreign" -ge 0 ] || foreign=0
 }
 
-# wait_quiet MS - wait until other processes leave the CPUs idle, at most so long
+# wait_quiet MS - wait at most MS until other processes leave the CPUs idle
 wait_quiet()
 {
 	local end
 	end=$(($(now_ms) + $1))
 	while :; do
 		watch_begin
-		sleep 0.1 # lint: allowed, the window in which others are watched
+		sleep 0.1 # lint: allowed, the window in which other processes are watched
 		watch_end
 		[ "$foreign" -lt 10 ] || [ "$(now_ms)" -ge "$end" ] && return
 	done
 }
 
-# value NAME - out of lines "NAME VALUE UNIT"
+# value NAME - print the value of NAME from lines "NAME VALUE UNIT"
 value()
 {
 	awk -v name="$1" '$1 == name { print $2 }'
@@ -87,7 +87,7 @@ stamp()
 	read -r low high < <(echo "$line ${low:-$line} ${high:-$line}" | awk '{ print ($1 < $2 ? $1 : $2), ($1 > $3 ? $1 : $3) }')
 }
 
-# verdict_of_round SIBLINGS - what the round is: cores or threads, or why it does not count
+# verdict_of_round SIBLINGS - print the kind of the round, cores or threads, or why it is dropped
 verdict_of_round()
 {
 	awk -v siblings="$1" -v low="$low" -v high="$high" -v foreign="$foreign" 'BEGIN {
@@ -97,13 +97,13 @@ verdict_of_round()
 	}'
 }
 
-# enough NAME N - are there that many rounds that count?
+# enough NAME N - whether there are N undisturbed rounds
 enough()
 {
 	[ "$(awk -v head='||' -v want="$2" -f "$here/judge.awk" "$tmp/$1.pairs" | cut -d'|' -f11)" -ge "$2" ]
 }
 
-# time_left NAME END - for another round: till then, and twice as long where nothing could be judged yet
+# time_left NAME END - whether there is time for another round: until END, or twice as long if there is no verdict yet
 time_left()
 {
 	local now
@@ -121,14 +121,14 @@ peers_of()
 			beside="$beside ${pair%%=*}=$number"
 			$stamp
 		else
-			echo "${pair%%=*} failed beside $1: left out" >>"$tmp/peer-errors"
+			echo "${pair%%=*} failed beside $1: omitted" >>"$tmp/peer-errors"
 		fi
 	done
 }
 
-# measure NAME MS LIMIT OURS "PEER=COMMAND ..." - rounds of the commands LIMIT and OURS and those of the peers, each of which
-# prints one number, for about MS, at most twice that. Lines "LIMIT OURS VERDICT LOW HIGH FOREIGN [PEER=VALUE...]", with the
-# extremes of the ping-pong, go to $tmp/NAME.pairs. Returns non-zero when LIMIT or OURS failed.
+# measure NAME MS LIMIT OURS "PEER=COMMAND ..." - run rounds of the commands LIMIT, OURS and those of the peers, for about MS, at
+# most twice that. Each command prints one number. Writes lines "LIMIT OURS VERDICT LOW HIGH FOREIGN [PEER=VALUE...]", with the
+# extremes of the ping-pong, to $tmp/NAME.pairs. Returns non-zero if LIMIT or OURS failed.
 measure()
 {
 	local name=$1 share=$2 end patience low high siblings limit ours verdict beside stamp=stamp

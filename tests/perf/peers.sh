@@ -23,11 +23,11 @@ until_ready()
 	end=$(($(now_ms) + 3000))
 	until "$@"; do
 		kill -0 "$pid" 2>/dev/null && [ "$(now_ms)" -lt $end ] || return 1
-		sleep 0.01 # lint: allowed, between two looks
+		sleep 0.01 # lint: allowed, between two checks
 	done
 }
 
-# both_ends SERVER-ARGUMENT... -- CLIENT-ARGUMENT... - run one program at both ends of $port; print the output of the client
+# both_ends SERVER-ARGUMENT... -- CLIENT-ARGUMENT... - run a program at both ends of $port; print the output of the client
 both_ends()
 {
 	local server=() pid rc
@@ -45,14 +45,14 @@ both_ends()
 	return $rc
 }
 
-# ucx TEST COUNT - the columns: iterations, typical, average and overall latency, bandwidth twice, messages a second twice
+# ucx TEST COUNT - print columns: iterations, typical, average and overall latency, bandwidth twice, messages per second twice
 ucx()
 {
 	export UCX_TLS=posix,cma,self UCX_LOG_LEVEL=error
 	both_ends ucx_perftest -p "$port" -- ucx_perftest 127.0.0.1 -p "$port" -t "$1" -s 64 -n "$2" -w 2000 -f
 }
 
-# of half a round trip in microseconds, and of messages a second
+# column 2: half a round trip in us; column 8: messages per second
 ucx_rtt() { ucx "$1" $((ms * 300)) | awk 'NF == 8 && $1 + 0 { printf "%.4g\n", $2 * 2000 }'; }
 ucx_rate() { ucx "$1" $((ms * 3000)) | awk 'NF == 8 && $1 + 0 { printf "%.4g\n", $8 / 1e6 }'; }
 ucx_tag_rtt() { ucx_rtt tag_lat; }
@@ -60,15 +60,15 @@ ucx_am_rtt() { ucx_rtt ucp_am_lat; }
 ucx_tag_rate() { ucx_rate tag_bw; }
 ucx_am_rate() { ucx_rate ucp_am_bw; }
 
-# half a round trip in microseconds is its seventh column
+# column 7: half a round trip in us
 fabric_rtt()
 {
 	local job=(fi_pingpong -p shm -e rdm -S 64 -I $((ms * 150)))
 	both_ends "${job[@]}" -B "$port" -- "${job[@]}" -P "$port" 127.0.0.1 | awk '$1 == 64 { printf "%.4g\n", $7 * 2000 }'
 }
 
-# testpmd ROLE CPU EAL-ARGUMENT... -- ARGUMENT... - DPDK's own program for packets, with one port, a memif; a second thread of it
-# sleeps on the same CPU
+# testpmd ROLE CPU EAL-ARGUMENT... -- ARGUMENT... - run DPDK's test program with one port, a memif; its second thread sleeps on the
+# same CPU
 testpmd()
 {
 	local role=$1 cpu=$2
@@ -79,7 +79,7 @@ testpmd()
 		"${memif_pages[@]}" -- --total-num-mbufs=8192 --no-mlockall "$@" 2>>"$tmp/errors"
 }
 
-# memif - packets of 64 bytes, one way, in bursts of 32: rate that the receiver prints, millions a second
+# memif - packets of 64 bytes, one way, in bursts of 32: rate that the receiver prints, millions per second
 memif()
 {
 	local server client turn report
@@ -93,7 +93,7 @@ memif()
 	(testpmd client "$cpu0" --forward-mode=txonly --stats-period=60 >/dev/null 8>&-) &
 	client=$!
 	for ((turn = 0; turn < 3000 / ms; turn++)); do
-		echo "show port stats 0" >&8 # a rate is that since the last time
+		echo "show port stats 0" >&8 # a rate covers the time since the last output
 		sleep "$(printf 0.%03d "$ms")" # lint: allowed, the time that is measured
 		report=$(awk '/Rx-pps:/ && $2 { n++; rate = $2 } END { if (n >= 3) printf "%.4g\n", rate / 1e6 }' "$tmp/memif.out")
 		[ -z "$report" ] || break
@@ -113,7 +113,7 @@ nbd_null_32() { over_nbd 32 null 256M; }
 nbd_here_1() { cpu1=$cpu0 over_nbd 1 memory 256M; }
 nbd_here_null_1() { cpu1=$cpu0 over_nbd 1 null 256M; }
 
-# qemu_null EXPORT FIO-ARGUMENT... - qemu-storage-daemon serves its null device so; its socket is $tmp/qemu.sock
+# qemu_null EXPORT FIO-ARGUMENT... - run fio on the null device of qemu-storage-daemon with this export; socket $tmp/qemu.sock
 qemu_null()
 {
 	local pid rc export=$1
@@ -147,7 +147,7 @@ qemu_null_32() { qemu_nbd 32; }
 qemu_vhost_1() { qemu_vhost 1; }
 qemu_vhost_32() { qemu_vhost 32; }
 
-# fio's own engines: null, which does nothing, and io_uring on the file that gantry's file backend has too
+# engines of fio: null, which does nothing, and io_uring on the same file as the file backend of gantry
 fio_null() { $fio_job --iodepth=32 --ioengine=null >/dev/null 2>>"$tmp/errors" && reads; }
 uring()
 {
@@ -161,7 +161,7 @@ absent()
 	printf '%s\n' "$1" >>"$tmp/absent"
 }
 
-# has WORD PROGRAM [PACKAGE] - note whether that program is there
+# has WORD PROGRAM [PACKAGE] - record whether the program is installed
 has()
 {
 	if command -v "$2" >/dev/null; then
@@ -171,13 +171,13 @@ has()
 	fi
 }
 
-# also WORD OTHER - that is there if the other is
+# also WORD OTHER - WORD is available if OTHER is
 also()
 {
 	case $there in *" $2 "*) there="$there$1 " ;; esac
 }
 
-# find_pages - set $memif_peer: what memif is called, with huge pages and no copy where 64 of them are free
+# find_pages - set $memif_peer, the name of the memif peer: with huge pages and without a copy if 64 of them are free
 find_pages()
 {
 	memif_peer=memif memif_pages=(--in-memory --single-file-segments) memif_device=,zero-copy=yes
@@ -210,7 +210,7 @@ find_peers()
 	also qemu daemon
 }
 
-# peers WORD=FUNCTION... - those of them that are there, WORD up to a "-" being what must be
+# peers WORD=FUNCTION... - print the available ones: the part of WORD before a "-" must be available
 peers()
 {
 	local pair list=""

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# storage.sh - gantry itself and its library for DOCA programs, and the limits for them: the commands of bench.sh's rounds, each
-# of which prints one number, and the lists of what is measured. Sourced by bench.sh (bash).
+# storage.sh - commands for the rounds of bench.sh, each of which prints one number: gantry, its library for DOCA programs, and the
+# limits for them; and the lists of measures. Sourced by bench.sh (bash).
 #
-# Needs: build, perf, here, tmp, cpu0, cpu1, cpu3, ms, io_time, idle_s, what of value() in measure.sh, peers() of peers.sh.
+# Needs: build, perf, here, tmp, cpu0, cpu1, cpu3, ms, io_time, idle_s, what, value() of measure.sh, peers() of peers.sh.
 
 gantry=("$build/core/gantry" run -p "$build/plugins/.libs")
 load_set=() # more arguments for the process with the initiator
-volume=$build/tests/perf/volume # on a disk, for direct IO
+volume=$build/tests/perf/volume # in a file system with direct IO
 
 # configuration NAME TRANSPORT BACKEND [STAGES] - write $tmp/NAME.conf
 configuration()
@@ -26,13 +26,13 @@ configuration()
 	END
 }
 
-# through the gateway: the same with the initiator connected to it
+# the same with the initiator connected to the gateway
 with_gateway()
 {
 	sed -e '/nic0 = {/s/\(nic0.*pci = "\)03/\104/' -e '/load = /s/nic0"; name = "store"/dpu0"; name = "volume"/' "$tmp/$1.conf"
 }
 
-# with_lanes NAME - the same with two lanes, on our first two CPUs
+# with_lanes NAME - the same with two lanes, on the first two CPUs
 with_lanes()
 {
 	sed -e 's/role = "\(target\|initiator\)";/& lanes = 2;/' -e "s/cpus = \"[^\"]*\"/cpus = \"$cpu0,$cpu1\"/" "$tmp/$1.conf"
@@ -54,7 +54,7 @@ with_lanes null >"$tmp/null_lanes.conf"
 with_lanes one >"$tmp/one_lanes.conf"
 configuration file loop "type = \"file\"; path = \"$volume\"; engine = \"uring\";"
 
-# the first NAME after "total", or NAME of the reads, out of a report in JSON
+# out_of GROUP NAME - print NAME of the total or the reads from a report in JSON
 out_of()
 {
 	tr '{,' '\n\n' <"$tmp/report" | awk -F: -v from="$1" -v name="\"$2\"" '
@@ -62,10 +62,10 @@ out_of()
 		inside && index($0, name) { print $2 + 0; exit }'
 }
 
-# iops - thousands of IOs a second
+# iops - print thousands of IOs per second
 iops() { out_of total iops | awk '{ printf "%.5g\n", $1 / 1000 }'; }
 
-# run_processes NAME [ROLE CPU]... - servers with their CPUs in the background, the initiator on our first CPU
+# run_processes NAME [ROLE CPU]... - run the servers on their CPUs in the background, the initiator on the first CPU
 run_processes()
 {
 	local conf=$tmp/$1.conf servers="" rc=0
@@ -83,7 +83,7 @@ run_processes()
 	return $rc
 }
 
-# loads WORKLOAD-OPTION=VALUE... - for the initiator that runs next
+# loads WORKLOAD-OPTION=VALUE... - set options for the next run of the initiator
 loads()
 {
 	local option
@@ -93,7 +93,7 @@ loads()
 	done
 }
 
-# two NAME OPTION... - target and initiator as two processes
+# two NAME OPTION... - run target and initiator as two processes
 two()
 {
 	local name=$1
@@ -102,7 +102,7 @@ two()
 	run_processes "$name" store "$cpu1" && iops
 }
 
-# three CPU_OF_TARGET CPU_OF_GATEWAY OPTION... - with the gateway between; the initiator is on the first CPU
+# three CPU_OF_TARGET CPU_OF_GATEWAY OPTION... - the same through a gateway; the initiator is on the first CPU
 three()
 {
 	local store=$1 bridge=$2
@@ -111,7 +111,7 @@ three()
 	run_processes three store "$store" bridge "$bridge"
 }
 
-# alone NAME OPTION... - target and initiator in one process, on one CPU
+# alone NAME OPTION... - run target and initiator in one process, on one CPU
 alone()
 {
 	local name=$1
@@ -120,7 +120,7 @@ alone()
 	"${gantry[@]}" "$tmp/$name.conf" --role store --role load "${load_set[@]}" --json >"$tmp/report" 2>>"$tmp/errors" && iops
 }
 
-# together NAME - all roles of a configuration in one process, on one CPU
+# together NAME - run all roles of a configuration in one process, on one CPU
 together()
 {
 	"${gantry[@]}" "$tmp/$1.conf" --json >"$tmp/report" 2>>"$tmp/errors" && iops
@@ -149,7 +149,7 @@ limit_null_32() { limit_io 32:null; }
 
 messages() { "$perf/msgbench" shm-comch "$1" "$ms" "dir=$tmp/run"; }
 message() { messages "$1" | value "$1"; }
-# in_turn NAME COMMAND... - run what measures its limit as well, and print that; of_turn NAME prints its own figure
+# in_turn NAME COMMAND... - run a command that also measures its limit, and print the limit; of_turn NAME prints the figure
 in_turn()
 {
 	local name=$1
@@ -183,13 +183,13 @@ ours_write_128() { two two pattern=randwrite depth=128; }
 ours_128k() { two two block=128KiB depth=1; }
 ours_null_1() { two two_null depth=1; }
 ours_null_32() { two two_null; }
-# the target and a process on an eventfd block and are woken in turn; the process that wakes them spins: both need one wake-up
+# target and a process on an eventfd block, and are woken alternately; the waking process spins, so both need one wake-up
 rouse() { GANTRY_PLUGIN_PATH=$build/plugins/.libs "$perf/rouse" "$tmp/two_null.conf" load $((ms * 8)) >"$tmp/turn"; }
 turn_wake() { beside two_null "$cpu1" rouse && of_turn wake; }
 of_wake() { of_turn rouse; }
 limit_relay() { "$perf/limits/relay" $((idle_s * 1000)) | value relay; }
 ours_busy() { bash "$here/idle.sh" "$build" "$idle_s" 1000 2>>"$tmp/errors" | value idle; }
-# one IO at a time: the initiator yields its CPU to the target while the gateway relays; many: the process that moves data has a CPU
+# depth 1: the initiator yields its CPU to the target while the gateway relays; otherwise the process that moves data has a CPU
 ours_three_1() { three "$cpu0" "$cpu1" depth=1 && iops; }
 ours_three_32() { three "$cpu1" "$cpu0" && iops; }
 ours_tail()
@@ -204,7 +204,7 @@ ours_lanes_2()
 	run_processes two_lanes store "$cpu1,$cpu3" && iops
 }
 ours_one_null() { alone null; }
-# two processes at a time, on a CPU each
+# two processes at a time, each on its own CPU
 limit_twins()
 {
 	local one
@@ -233,7 +233,7 @@ doca_single() { doca single; }
 doca_dma() { doca dma:65536; }
 doca_idle() { doca idle; }
 
-# measured once, for the time they take, which counts no other processes
+# measured once: the CPU time of these processes does not include other processes
 once_idle() { bash "$here/idle.sh" "$build" "$idle_s" | value idle; }
 once_crowd_cpu()
 {
@@ -252,7 +252,7 @@ once_flood_16m_write() { value flood_16m_write <"$tmp/flood"; }
 once_flood_64m_read() { value flood_64m_read <"$tmp/flood"; }
 once_flood_64m_write() { value flood_64m_write <"$tmp/flood"; }
 
-# make_volume - 256 MiB, all of it written, where direct IO is possible; else its lines are left out
+# make_volume - write 256 MiB if direct IO is possible; otherwise the lines that need it are omitted
 make_volume()
 {
 	[ ! -f "$volume" ] || return 0
@@ -262,8 +262,8 @@ make_volume()
 	return 1
 }
 
-# NAME|TEXT|UNIT|LIMIT|OURS|SCORE|GOAL|PEERS|GOAL TO THE BEST OF THEM. Score of a round, with l and o: ratio o/l;
-# stage (o-l)/4; value o. Goal: <N, >N or nothing. What is called once_ is measured once, the rest in rounds.
+# NAME|TEXT|UNIT|LIMIT|OURS|SCORE|GOAL|PEERS|GOAL TO THE BEST PEER. Score of a round with limit l and ours o: ratio o/l;
+# stage (o-l)/4; value o. Goal: <N, >N or empty. Names with once_ are measured once, the others in rounds.
 storage_list()
 {
 	cat <<-END

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# svg.awk - lines of judge.awk to a plot: for each measure a bar for the limit, one for gantry with its extremes and the goal,
+# svg.awk - converts lines of judge.awk to a plot: for each measure a bar for the limit, one for gantry with extremes and the goal,
 # and one for each peer. Each measure has its own scale; its largest bar has the full width. The limit is hatched, gantry solid, a
 # peer outlined, and each bar has its name and value, so the plot does not depend on colour. Variables: version, quick.
 function text(s)
@@ -29,14 +29,14 @@ function bar(class, who, value, unit, end)
 	y += 16
 }
 
-# of the bar that was drawn last: from the smallest to the largest, as a line below it
+# the extremes of the last bar, as a line below it
 function whisker(min, max)
 {
 	if (most > 0 && max > min)
 		out = out sprintf("<path d=\"M%.1f %dh%.1f\" class=\"span\"/>\n", LEFT + at(min), y - 2, at(max - min))
 }
 
-# what ours should be, in the unit of its bar
+# the goal for ours, in the unit of the bar
 function goal_value(  goal)
 {
 	goal = substr($9, 2) + 0
@@ -52,7 +52,7 @@ function beyond(  goal)
 	return goal > $7 && at(goal - $7) < 100 ? goal : $7 + 0
 }
 
-# the goal: a line across the bar that was drawn last
+# the goal, as a line across the last bar
 function mark(value)
 {
 	if (value > 0)

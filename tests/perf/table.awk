@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# table.awk - lines of judge.awk to a table. Variables: head (1: its first line too).
+# table.awk - converts lines of judge.awk to a table. Variables: head (1: with the first line).
 function row(text, unit, limit, min, ours, max, score, goal, peer, name, to_peer, peer_goal, verdict, rounds)
 {
 	printf "%-43.43s %-6s %7s %7s %7s %7s %6s %-6s %7s %-9s %6s %-5s %-11s %s\n", text, unit, limit, min, ours, max,
 		score, goal, peer, name, to_peer, peer_goal, verdict, rounds
 }
 
-# value of the best peer, out of PEER=VALUE ...
+# value of the best peer, from PEER=VALUE ...
 function best_value(peers, best,  i, n, word, part)
 {
 	n = split(peers, word, " ")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# tunables.awk - the tables of man/gantry-performance.7, one line each for a table and for its rows:
-#	table|NUMBER|SETTINGS|METRIC METRIC...	what `gantry run FILE` is given for the row to compare with; the columns
+# tunables.awk - prints the tables of man/gantry-performance.7, one line for each table and for each row:
+#	table|NUMBER|SETTINGS|METRIC METRIC...	settings of `gantry run FILE` for the reference; the columns
 #	row|NUMBER|SETTINGS|RATIO RATIO...	its additional settings; the ratios on the page
-# A table is the command in a literal display, and the list that follows. With got, a file of lines "NUMBER|SETTINGS|RATIO ...",
-# the page is printed instead, with those ratios. With file=1 the configuration FILE is.
+# A table is a command in a literal display, and the list that follows it. With got, a file of lines "NUMBER|SETTINGS|RATIO ...",
+# it prints the page with these ratios instead. With file=1 it prints the configuration FILE.
 function settings(text)
 {
 	sub(/^.*FILE */, "", text)

@@ -5,11 +5,11 @@
 #
 # In each round the command of a table runs unchanged, and then once for each of its rows with the settings of that row. The figure
 # of a row is the median of the ratios within the rounds. Needs: gantry, here, tmp, pairs, io_time, out_of() of storage.sh,
-# wait_quiet() to verdict_of_round() of measure.sh. Leaves the figures in $tmp/got, as tunables.awk takes them.
+# wait_quiet() to verdict_of_round() of measure.sh. Writes the figures to $tmp/got, in the format of tunables.awk.
 
 page=$here/../../man/gantry-performance.7
 
-# metric NAME - out of $tmp/report
+# metric NAME - print NAME from $tmp/report
 metric()
 {
 	local value
@@ -24,7 +24,7 @@ metric()
 	echo "${value:-0}"
 }
 
-# ran COLUMNS SETTING... - set $figures: those of `gantry run FILE` with these settings
+# ran COLUMNS SETTING... - run `gantry run FILE` with these settings, and set $figures
 ran()
 {
 	local columns=$1 column setting set=()
@@ -40,7 +40,7 @@ ran()
 	done
 }
 
-# one_round NUMBER SETTINGS COLUMNS - one round of that table: for each row a line "NUMBER|SETTINGS|BASE...|FIGURE..."
+# one_round NUMBER SETTINGS COLUMNS - do one round of the table: print a line "NUMBER|SETTINGS|BASE...|FIGURE..." for each row
 one_round()
 {
 	local base kind number set
@@ -54,7 +54,7 @@ one_round()
 	done <"$tmp/tables"
 }
 
-# ratios - medians of what one_round wrote: "NUMBER|SETTINGS|RATIO ..."
+# ratios - print the medians of the output of one_round: "NUMBER|SETTINGS|RATIO ..."
 ratios()
 {
 	awk -F'|' '
