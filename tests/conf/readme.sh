@@ -49,8 +49,8 @@ compile()
 	${CC:-cc} -Wall -Werror -shared -fPIC -I"$top_srcdir/include" -o keep.so keep.c
 }
 
-# rooms - directories that README does not name
-rooms()
+# modules - directories that README does not name
+modules()
 {
 	[ -z "$(
 		cd "$top_srcdir" && for folder in core/*/ plugins/*/; do
@@ -80,7 +80,7 @@ is "it runs" run
 is "it runs over shared memory" run --set devices.wire.transport=shm-comch
 is "the plugin compiles" compile
 is "it runs in the path" run --set roles.bridge.stages.0.type=keep
-is "each room has a line" rooms
+is "each module has a line" modules
 is "each plugin is named" plugins
 is "it is short" [ "$(wc -l <"$readme")" -le 150 ]
 echo "1..$n"

@@ -100,7 +100,7 @@ function matches(kind, name,  all, i, n) {
 	return 0
 }
 function path(name) {
-	if (name ~ /(^|[^A-Z])(KIND|NAME|FILE|DIR|ROOM|HEADER)([^A-Z]|$)/) return
+	if (name ~ /(^|[^A-Z])(KIND|NAME|FILE|DIR|MODULE|HEADER)([^A-Z]|$)/) return
 	sub(/\/$/, "", name)
 	if (!matches("path", name)) bug("file " name)
 }

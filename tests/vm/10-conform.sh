@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 10-conform.sh - the transport conformance suite from one soft-RoCE device to the other, and peers that are killed.
+# 10-conform.sh - runs the transport conformance suite from one soft-RoCE device to the other, and kills peers.
 . "$top_srcdir/tests/vm/guest.sh"
 vm_network
 vm_limit=100
 export RIG_HOST=${vm_addresses[0]} RIG_PATIENCE_MS=30000
 
-# suite PROGRAM A B SETTING - end a on device A, end b on device B, both with the setting; prints how many cases passed
+# suite PROGRAM A B SETTING - run with end a on device A, end b on device B, both with the setting; print the number of passed cases
 suite()
 {
 	local status=0

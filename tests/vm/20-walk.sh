@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 20-walk.sh - three processes, verified workloads and an image of a file system, over each leg.
+# 20-walk.sh - three processes run verified workloads, and copy an image of a file system, over each leg.
 . "$top_srcdir/tests/vm/walk.sh"
 vm_network
 ops=1000
 
-# verified LEG OPTIONS ARGUMENT... - verified IO; all count the same, and the gateway had nothing of the data
+# verified LEG OPTIONS ARGUMENT... - verified IO: all roles count the same IOs, and no data passes through the gateway
 verified()
 {
 	leg "$1" "$2"
@@ -50,7 +50,7 @@ two_initiators()
 	holds "$dir/bridge.json" 'bridge.sessions_opened == 2'
 }
 
-# a file system, made once
+# a file system, created once
 image()
 {
 	[ ! -e "$TMPDIR/in.img" ] || return 0

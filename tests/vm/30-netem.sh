@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 30-netem.sh - verified IO while packets are lost, overtake each other, come twice or come damaged: slower, never wrong.
+# 30-netem.sh - verified IO while packets are lost, reordered, duplicated or corrupted: slower, but without errors.
 . "$top_srcdir/tests/vm/walk.sh"
 vm_network
 ios=600 # each is six packets or more
 
-counts() # packets sent, packets received, and those that came in the wrong order or a second time
+counts() # prints packets sent, packets received, and packets received out of order or twice
 {
 	echo "$(rdma_count sent_pkts) $(rdma_count rcvd_pkts)" \
 		"$(rdma_count out_of_seq_request duplicate_request completer_retry_err)"
 }
 
-# disturbed KIND SENT RECEIVED ODD - since these counts, taken while nobody sent, as now, there was trouble of that kind; otherwise
-# the test has shown nothing
+# disturbed KIND SENT RECEIVED ODD - whether netem has caused that kind of disturbance since these counts; otherwise the test proves
+# nothing. The counts were taken while no process sent packets, and none does now.
 disturbed()
 {
 	local sent received odd
@@ -22,7 +22,7 @@ disturbed()
 	case $1 in
 	loss) [ "$(netem_dropped)" -gt 0 ] ;;
 	corrupt) [ "$sent" -gt "$received" ] ;;
-	duplicate | reorder) [ "$odd" -gt 0 ] ;; # a busy machine loses some, and as many may have come twice
+	duplicate | reorder) [ "$odd" -gt 0 ] ;; # on a busy machine, lost and duplicated packets may balance each other
 	esac && return 0
 	echo "netem has changed nothing"
 	return 1

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 40-faults.sh - tests that cut the cable, kill a role or stop the gateway. The other roles notice within a time limit, and each IO
+# 40-faults.sh - cuts the cable, kills a role or stops the gateway. The other roles detect that within a time limit, and each IO
 # completes exactly once. While the gateway is stopped, the target still writes data to the initiator.
 . "$top_srcdir/tests/vm/walk.sh"
 vm_network
 soon=2000 # ms
 
-# After trouble: the same servers serve the next initiator, and hold no more than before.
+# After a fault: the same servers serve the next initiator, and hold no more resources than before.
 all_well() # SERVER...
 {
 	clean "$@"
@@ -25,7 +25,7 @@ cable_cut()
 	mark store bridge
 	hammer
 	netem_set loss 100%
-	start=$(now_ms) # it is cut by now; what tc itself takes, four times over on an emulated processor, is none of ours
+	start=$(now_ms) # the cable is cut now; the time of tc, which is long on an emulated processor, is not measured
 	within bridge 'session lost' "$start" "$soon"
 	within store 'session lost' "$start" "$soon"
 	[ "$(netem_dropped)" -gt 0 ]
@@ -52,7 +52,7 @@ killed() # LEG ROLE
 	esac
 }
 
-# region PID - the memory which that initiator has exported, as a file
+# region PID - print the file of the memory that the initiator PID has exported
 region()
 {
 	local place
@@ -65,7 +65,7 @@ stopped() # NAME
 	grep -q '^State:.T' "/proc/${pids[$1]}/status"
 }
 
-# pattern TEXT - a volume full of it
+# pattern TEXT - create a volume that is filled with TEXT
 pattern()
 {
 	yes "$1" | head -c 1048576 | dd of="$dir/volume" conv=notrunc status=none
@@ -76,7 +76,7 @@ ask() # DIR ROLE FILTER
 	"$GANTRY" stat --dir "$1" --json "$2" | jq "$3"
 }
 
-# The target is stopped, and has received everything that the initiator sent.
+# The target is stopped after it has received all messages of the initiator.
 relayed()
 {
 	local sent seen
@@ -127,7 +127,7 @@ moved_past_gateway()
 	agree "$(completed load)"
 }
 
-run_not() # COMMAND... - it must fail
+run_not() # COMMAND... - the command must fail
 {
 	! "$@" || { echo "did not fail: $*"; return 1; }
 }

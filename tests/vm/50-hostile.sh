@@ -7,7 +7,7 @@ vm_limit=280
 export RIG_HOST=${vm_addresses[0]} RIG_FROM=${vm_addresses[1]} RIG_PATIENCE_MS=30000
 export RIG_A_SETTINGS=ibdev=rxe1 RIG_B_SETTINGS=ibdev=rxe0
 
-# A target is attacked while it serves a client. The client sees no error, and the target ends without leaked resources.
+# A peer attacks a target that serves a client. The client sees no error, and the target ends without leaked resources.
 target_attacked()
 {
 	local program=$top_builddir/tests/conform/verbs_attack before
@@ -32,10 +32,10 @@ target_attacked()
 	warned_in_bounds "$dir/store.log"
 }
 
-# warned_in_bounds LOG - the log has a warning of each attack, and no flood of them
+# warned_in_bounds LOG - the log has a warning for each attack, but not more than the limit
 #
-# The listener logs one when it starts. The attacks make nine connections, seven of them to attack through. The role logs one
-# line for each, and the transport at most three.
+# The listener logs one warning when it starts. The attacks make nine connections, and seven of them attack. For each of these the
+# role logs one line, and the transport at most three.
 warned_in_bounds()
 {
 	local lines

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 60-doca.sh - programs written for DOCA use RDMA from one soft-RoCE device to the other: the same tests that run over shared
-# memory in make check.
+# 60-doca.sh - programs written for DOCA use RDMA from one soft-RoCE device to the other. make check runs the same tests over
+# shared memory.
 . "$top_srcdir/tests/vm/guest.sh"
 vm_network
 vm_limit=200

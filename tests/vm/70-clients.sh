@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 70-clients.sh - a volume as a disk of the kernel, by nbdkit's plugin: a file system on it, and a database on that, whose
-# writer, or whose disk, is killed.
+# 70-clients.sh - a volume as a disk of the kernel, by the plugin of nbdkit: a file system on the disk, and a database on the file
+# system. The test kills the writer of the database, or the disk.
 . "$top_srcdir/tests/vm/walk.sh"
 . "$top_srcdir/tests/clients/nbd.sh"
 vm_network
@@ -26,7 +26,7 @@ vm_teardown()
 
 # -- the disk --
 
-# attach - the volume as /dev/nbd0
+# attach - make the volume the disk /dev/nbd0
 attach()
 {
 	nbd-client -unix "$dir/nbd.sock" "$disk" -b 4096 -t 20
@@ -38,7 +38,7 @@ has_size()
 	[ "$(cat /sys/block/nbd0/size)" -gt 0 ]
 }
 
-# disk_over LEG - a volume over that leg, attached
+# disk_over LEG - start a volume over that leg, and attach it
 disk_over()
 {
 	leg "$1"
@@ -52,7 +52,7 @@ disk_over()
 	attach
 }
 
-# with_files LEG - and a file system on it
+# with_files LEG - the same, with a mounted file system
 with_files()
 {
 	disk_over "$1"
@@ -60,7 +60,7 @@ with_files()
 	mount "$disk" "$place"
 }
 
-# sound_disk - unmount; the file system is as it should be
+# sound_disk - unmount, and check the file system
 sound_disk()
 {
 	umount "$place"
@@ -92,8 +92,8 @@ files_come_back()
 
 # -- a database on it --
 
-# transactions - without an end; each is followed by its number, for the log of those that were acknowledged. EXTRA: also that
-# its journal is gone is on the disk by then; without it, a power cut may undo the last one.
+# transactions - print endless transactions; each selects its number, for the log of acknowledged ones. EXTRA also syncs the removal
+# of the journal; without it, a power cut may undo the last transaction.
 transactions()
 {
 	local n=0
@@ -103,7 +103,7 @@ transactions()
 	done
 }
 
-# writing JOURNAL - a writer runs as pids[writer], and has had some transactions acknowledged
+# writing JOURNAL - start a writer as pids[writer], and wait until some transactions are acknowledged
 writing()
 {
 	tool sqlite3 sqlite3
@@ -119,7 +119,7 @@ acknowledged() # N
 	[ "$(wc -l <"$dir/acknowledged")" -ge "$1" ]
 }
 
-# intact - the database's own check, and nothing is missing that it had acknowledged
+# intact - run the check of the database; each acknowledged transaction must exist
 intact()
 {
 	local last
@@ -147,12 +147,12 @@ disk_killed()
 	with_files "$1"
 	writing "$2"
 	slay nbd
-	nbd-client -d "$disk" # what is under way fails now, not when the kernel has lost patience with it
+	nbd-client -d "$disk" # requests in flight fail now, not after the timeout of the kernel
 	finish writer
 	[ "$status" -ne 0 ]
 	cat "$dir/writer.log"
 	umount "$place"
-	# another one takes its place; the file system has its journal for that
+	# another disk replaces it; the file system recovers from its journal
 	nbd_serve nbd "${few[@]}"
 	attach
 	mount "$disk" "$place"
@@ -161,7 +161,7 @@ disk_killed()
 	disk_off
 }
 
-# -- the same, as the manual shows it --
+# -- the same, with the commands of the manual --
 
 in_the_manual()
 {

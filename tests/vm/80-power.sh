@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 80-power.sh - power cuts: writes that were acknowledged as stable are intact after each, on a block device and in a file on ext4.
+# 80-power.sh - power cuts: after each one, writes that were acknowledged as stable are intact, on a block device and on ext4.
 #
-# The store lies on a device of dm-log-writes, which logs a write when a flush or FUA has made it stable. The writer puts a mark
-# into the log for each flush and each FUA that was acknowledged. Then replay makes the disk of each prefix of the log, lets the
-# file system recover, and compares the volume with the record of the writer. tests/power has both programs.
+# The store lies on a device of dm-log-writes, which logs a write when a flush or FUA has made it stable. The writer adds a mark to
+# the log for each acknowledged flush and FUA. Then replay creates the disk of each prefix of the log, lets the file system recover,
+# and compares the volume with the record of the writer. tests/power has both programs.
 . "$top_srcdir/tests/vm/walk.sh"
 vm_network
 vm_limit=280
 export DM_DISABLE_UDEV=1 GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS
 power=$top_builddir/tests/power
-sectors=$((24 << 11)) # of the disk
+sectors=$((24 << 11)) # size of the disk
 
-# disks - ram0 is the disk behind /dev/mapper/power, ram1 its log, ram2 the one to recover on, /dev/mapper/copy
+# disks - set up ram0 as the disk of /dev/mapper/power, ram1 as its log, ram2 as /dev/mapper/copy, on which replay recovers
 disks()
 {
 	[ -x "$power/replay" ] || skip "built without libgantry"
@@ -32,13 +32,13 @@ vm_teardown()
 	modprobe -r brd || :
 }
 
-marks() # N - so many are in the record
+marks() # N - whether the record has N marks
 {
 	[ "$(stat -c %s "$dir/record" 2>/dev/null || echo 0)" -ge $(($1 * 5128)) ]
 }
 
-# recorded PLACE MARKS OPTIONS - a run of the writer; sets `replay` to the arguments of the program replay. The target is killed
-# when half of the marks are in the log.
+# recorded PLACE MARKS OPTIONS - run the writer, and set `replay` to the arguments of the program replay. Kills the target when the
+# log has half of the marks.
 recorded()
 {
 	leg shm-comch
@@ -69,7 +69,7 @@ recorded()
 	dmsetup remove power
 }
 
-# replayed - sets status
+# replayed - run replay, and set status
 replayed()
 {
 	status=0
@@ -85,7 +85,7 @@ nothing_lost()
 	[ "$status" -eq 0 ]
 }
 
-# A target that does nothing for flush and FUA.
+# A target that ignores flush and FUA.
 found()
 {
 	recorded "$1" "$2" "$3 fsync = false;"

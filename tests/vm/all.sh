@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# all.sh [PATTERN] - in the virtual machine: environment.sh, then each script NN-NAME.sh beside it whose name matches the regular
-# expression, as one stream of TAP. Where the environment is broken nothing else is run.
+# all.sh [PATTERN] - in the virtual machine, run environment.sh, then each script NN-NAME.sh of this directory whose name matches
+# the regular expression, as one stream of TAP. If the environment is broken, no other script runs.
 set -u
 shopt -s nullglob
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 pattern=${1:-.}
-limit=${VM_SCRIPT_LIMIT:-900} # seconds for one script
+limit=${VM_SCRIPT_LIMIT:-900} # seconds, of one script
 n=0
 failed=0
 
@@ -24,7 +24,7 @@ say()
 	echo "$1 $n - $2"
 }
 
-# relay NAME - standard input: what the script prints, and then `status N`
+# relay NAME - convert standard input: the output of the script, and then `status N`
 relay()
 {
 	local line plan='' count=0 bad=$failed status='' start=${EPOCHREALTIME/./}
@@ -47,7 +47,7 @@ relay()
 	esac
 }
 
-# run SCRIPT - with what it leaves behind
+# run SCRIPT - run the script, and end the processes that it has left
 run()
 {
 	local pid

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench.sh [--quick] - gantry over soft-RoCE beside perftest and the kernel's NVMe over RDMA, on the same devices in the same boot
+# bench.sh [--quick] - compares gantry over soft-RoCE with perftest and the kernel's NVMe over RDMA, on the same devices and boot
 #
 # Absolute times mean little in a virtual machine, and they vary from second to second. So the figures to compare are measured one
 # after the other in many short rounds, and a verdict is the median of the ratios of the rounds. Latencies of perftest and gantry
 # are medians, because both have outliers. Counts, such as packets and doorbells for each IO, are as valid as on any machine. The
-# exit status reports whether everything ran, not whether it was fast.
+# exit status reports whether all programs ran, not whether gantry was fast.
 . "$top_srcdir/tests/vm/guest.sh"
 rounds=9 ms=400 io_time=800ms n=400
 case ${1:-} in
@@ -25,7 +25,7 @@ die()
 
 # -- perftest: the limit --
 
-# perftest PROGRAM SIZE COLUMN ITERATIONS - the server on CPU 1, the client on CPU 0; prints one number
+# perftest PROGRAM SIZE COLUMN ITERATIONS - run the server on CPU 1, the client on CPU 0; print one number
 perftest()
 {
 	local arguments=(-s "$2" -n "$4" -F) server
@@ -45,7 +45,7 @@ read_bw() { perftest ib_read_bw "$1" 4 "$2"; }
 
 # -- the transport by itself --
 
-# messages MODE - msgbench between the two devices; the value of the line MODE
+# messages MODE - run msgbench between the two devices; print the value of the line MODE
 messages()
 {
 	port=$((port + 1))
@@ -58,9 +58,9 @@ half_us() { messages "$1" | awk '{ print $1 / 2000 }'; }
 us() { messages "$1" | awk '{ print $1 / 1000 }'; }
 mib() { messages "$1" | awk '{ print $1 * 1e6 / 1048576 }'; }
 
-# -- what an IO takes: time means little here, but counts are what they are anywhere --
+# -- the cost of an IO in counts, which do not depend on the machine --
 
-# packets - that both ends have sent so far, acknowledgements included
+# packets - print the packets that both ends have sent so far, with acknowledgements
 packets()
 {
 	local a b
@@ -69,7 +69,7 @@ packets()
 	echo $((a + b))
 }
 
-# counted BEFORE IOS DOORBELLS - to $work/counts: packets since BEFORE, and doorbells, for each IO
+# counted BEFORE IOS DOORBELLS - write packets since BEFORE and doorbells, for each IO, to $work/counts
 counted()
 {
 	awk -v packets=$(($(packets) - $1)) -v ios="$2" -v doorbells="$3" 'BEGIN {
@@ -78,7 +78,7 @@ counted()
 	}' >"$work/counts"
 }
 
-# in_reports NAME FILE... - the numbers of that name in reports, added up
+# in_reports NAME FILE... - print the sum of the numbers with that name in the reports
 in_reports()
 {
 	local name=$1
@@ -88,8 +88,8 @@ in_reports()
 
 # -- initiator to target --
 
-# storage PATTERN BLOCK DEPTH DATA_QP - IOs a second. For short ones a lane never sleeps, as perftest does not. While longer data
-# is moved it may, as the passive end of perftest does: who spins takes time from the processor beside it, which moves them
+# storage PATTERN BLOCK DEPTH DATA_QP - print IOs per second. For short IOs lanes never sleep, like perftest. For longer data they
+# may, like the passive end of perftest: a spinning lane takes processor time from the soft-RoCE device, which moves the data.
 storage()
 {
 	local server before spin=20ms
@@ -122,7 +122,7 @@ storage()
 	tr '{,' '\n\n' <"$work/load" | awk -F: '/"total"/ { inside = 1 } inside && /"iops"/ { printf "%.6g\n", $2; exit }'
 }
 
-# typical PATTERN DATA_QP - us, of one IO of 4 KiB at a time
+# typical PATTERN DATA_QP - print the median latency of 4 KiB IOs at depth 1, in us
 typical()
 {
 	local kind=reads
@@ -132,7 +132,7 @@ typical()
 			inside && /"p50_ns"/ { print $2 / 1000; exit }'
 }
 
-# -- the kernel's own: NVMe over RDMA to a disk that does nothing --
+# -- NVMe over RDMA of the kernel, to a null disk --
 
 nvme_disk=
 nvme_begin()
@@ -157,7 +157,7 @@ hostid=${host##*:},nr_io_queues=1" >/dev/nvme-fabrics || return 1
 	await test -b $nvme_disk
 }
 
-# nvme PATTERN BLOCK DEPTH - IOs a second
+# nvme PATTERN BLOCK DEPTH - print IOs per second
 nvme()
 {
 	local before column=8
@@ -174,7 +174,7 @@ nvme_us() { nvme "$1" "$2" 1 | awk '{ print 1e6 / $1 }'; }
 
 # -- rounds --
 
-# take NAME COMMAND... - one value of NAME; `-` is none
+# take NAME COMMAND... - record one value of NAME; `-`: none
 take()
 {
 	local name=$1 value packets doorbells
@@ -187,7 +187,7 @@ take()
 	echo "$doorbells" >>"$work/runs/$name.doorbells"
 }
 
-# in_rounds FORMULA RUN... - the median over the rounds of what the formula makes of their values, $1 and so on
+# in_rounds FORMULA RUN... - print the median over the rounds of the formula of the values of the runs, $1 and so on
 in_rounds()
 {
 	local formula=$1
@@ -199,7 +199,7 @@ in_rounds()
 
 median() { in_rounds '$1' "$1"; }
 
-# both NAME COMMAND... - take what ours gives, with each kind of queue pair as the last argument
+# both NAME COMMAND... - take the value of our command, with each kind of queue pair as the last argument
 both()
 {
 	local name=$1 data_qp
@@ -209,7 +209,7 @@ both()
 	done
 }
 
-# behind each limit what is compared with it
+# after each limit the values that are compared with it
 one_round()
 {
 	take limit.send send_lat
@@ -252,7 +252,7 @@ row()
  {\"measure\":\"$1\",\"limit\":${2/-/null},\"ours\":${3/-/null},\"ratio\":${4/-/null},\"goal\":\"$5\",\"verdict\":\"$verdict\"}"
 }
 
-# against TEXT GOAL LIMIT OURS RUN... - two formulas of the values of these runs, in a round
+# against TEXT GOAL LIMIT OURS RUN... - print a row; LIMIT and OURS are formulas of the values of these runs in a round
 against()
 {
 	local text=$1 goal=$2 limit=$3 ours=$4
@@ -261,7 +261,7 @@ against()
 	row "$text" "$(in_rounds "$limit" "$@")" "$(in_rounds "$ours" "$@")" "$(in_rounds "($ours) / ($limit)" "$@")" "$goal"
 }
 
-# storage_rows WHO TEXT GOALS... - of the runs WHO.rr1 and so on
+# storage_rows WHO TEXT GOALS... - print the rows of the runs WHO.rr1 and so on
 storage_rows()
 {
 	local who=$1 text=$2
@@ -275,7 +275,7 @@ storage_rows()
 	against "$text, 64 KiB write, depth 32, MiB/s" "$8" '$1' '$2 * 64 / 1024' limit.rbw64 "$who.rw64k"
 }
 
-# count_rows - of all runs of storage, for each IO
+# count_rows - print the counts for each IO of all storage runs
 count_rows()
 {
 	local who name packets doorbells
@@ -299,7 +299,7 @@ failed=0 json=
 for program in ib_send_lat ib_read_lat ib_write_lat ib_write_bw ib_read_bw; do
 	command -v $program >/dev/null || die "$program is not installed (Debian: perftest)"
 done
-nvme_begin || echo "the kernel's NVMe over RDMA: not to be had here, left out"
+nvme_begin || echo "the kernel's NVMe over RDMA is not available: omitted"
 for round in $(seq $rounds); do
 	one_round
 	echo "round $round of $rounds: $SECONDS s" >&2

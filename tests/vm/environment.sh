@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# environment.sh - checks the soft-RoCE devices with third-party programs, in the boot in which all other scripts run, and before
-# them. A failure here means that the environment is broken, not gantry.
+# environment.sh - checks the soft-RoCE devices with third-party programs, in the same boot as all other scripts, and before them.
+# A failure here means that the environment is broken, not gantry.
 . "$top_srcdir/tests/vm/guest.sh"
 vm_network
 
@@ -10,7 +10,7 @@ need_tool() # PROGRAM PACKAGE
 	command -v "$1" >/dev/null || skip "$1 is not installed (Debian: $2)"
 }
 
-# travels COMMAND... - it works, and its packets go over the cable
+# travels COMMAND... - the command succeeds, and its packets pass the cable
 travels()
 {
 	local before
@@ -28,7 +28,7 @@ active()
 	done
 }
 
-# ping COUNT - from rxe1 to rxe0 and back, by the connection manager; the data is compared
+# ping COUNT - send from rxe1 to rxe0 and back, by the connection manager, and compare the data
 ping()
 {
 	need_tool rping rdmacm-utils
@@ -38,7 +38,7 @@ ping()
 	wait $!
 }
 
-# perf PROGRAM ARGUMENT... - a pair of perftest, connected over TCP
+# perf PROGRAM ARGUMENT... - run a program of perftest at both ends, connected over TCP
 perf()
 {
 	need_tool "$1" perftest
@@ -48,7 +48,7 @@ perf()
 	wait $!
 }
 
-# lossy COMMAND... - it works although packets are lost, and they are
+# lossy COMMAND... - the command succeeds while packets are lost, and some are lost
 lossy()
 {
 	local before

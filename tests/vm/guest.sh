@@ -37,7 +37,7 @@ vm_test()
 	pid=$!
 	set +m
 	timeout "$vm_limit" tail --pid="$pid" -s 0.05 -f /dev/null || echo "no end after $vm_limit s" >>"$log"
-	# the group: the test, if it still runs, and what it has left behind
+	# kills the process group: the test, if it still runs, and the processes that it has left
 	kill -KILL -- "-$pid" 2>/dev/null
 	wait "$pid" 2>/dev/null
 	status=$?
@@ -50,12 +50,12 @@ vm_test()
 		echo "not ok $vm_n - $what"
 		tail -c 8000 "$log" | tail -n 60 | sed 's/^/# /'
 		vm_keep "$what"
-		netem_clear # which it may not have come to
+		netem_clear # in case the test did not reach it
 	fi
 	rm -rf "$vm_dir" "$log" "$vm_dir.skip"
 }
 
-# in a separate process
+# runs in a separate process
 vm_alone()
 {
 	trap vm_teardown EXIT
@@ -77,7 +77,7 @@ skip()
 	exit 0
 }
 
-# vm_program WHAT PROGRAM [ARGUMENT...] - the tests of a C program (tests/run-unity.sh), each as one of ours
+# vm_program WHAT PROGRAM [ARGUMENT...] - run a C program by tests/run-unity.sh, and report each of its tests
 vm_program()
 {
 	local what=$1 line
@@ -100,7 +100,7 @@ vm_program()
 	done < <(sh "$top_srcdir/tests/run-unity.sh" timeout -k 5 "$vm_limit" "$@")
 }
 
-# vm_keep WHAT - the files of a test that failed, for the host; not the large ones
+# vm_keep WHAT - copy the files of a failed test, except large ones, to the host
 vm_keep()
 {
 	local to=$VM_OUT/failed/$vm_name.$vm_n
@@ -110,7 +110,7 @@ vm_keep()
 	echo "# files: failed/$vm_name.$vm_n"
 }
 
-# vm_done - the plan; without it the script is a failure
+# vm_done - print the plan, without which the script counts as failed
 vm_done()
 {
 	echo "1..$vm_n"
@@ -127,7 +127,7 @@ await()
 
 # -- the network --
 
-# vm_network - make it, where it is not there yet, and take away what an earlier script did to it
+# vm_network - create the network unless it exists, and undo changes of earlier scripts
 vm_network()
 {
 	if [ ! -e /sys/class/infiniband/rxe1 ]; then
@@ -151,7 +151,7 @@ vm_cable()
 		link set v0 up
 		link set v1 up
 	END
-	# both ends are ours: a packet from one of our own addresses is welcome
+	# both ends are on this machine: accept packets from local addresses
 	for i in all v0 v1; do
 		echo 1 >"/proc/sys/net/ipv4/conf/$i/accept_local"
 		echo 0 >"/proc/sys/net/ipv4/conf/$i/rp_filter"
@@ -160,7 +160,7 @@ vm_cable()
 	echo 100000 >/proc/sys/net/core/netdev_max_backlog
 }
 
-# gid_index DEVICE - index in the device's GID table of the IPv4 address of its end
+# gid_index DEVICE - print the index of the IPv4 address of its end in the GID table of the device
 gid_index()
 {
 	local file gid
@@ -172,7 +172,7 @@ gid_index()
 	return 1
 }
 
-# rdma_count NAME... - the sum of these hw_counters of both devices
+# rdma_count NAME... - print the sum of these hw_counters of both devices
 rdma_count()
 {
 	local name device value sum=0
@@ -191,15 +191,15 @@ rdma_listens()
 	rdma resource show cm_id | grep -q "state LISTEN .*src-addr $1 "
 }
 
-# tcp_listens PORT
+# tcp_listens PORT - succeeds if a process listens at this port
 tcp_listens()
 {
 	ss -Hltn "sport = :$1" | grep -q .
 }
 
-# -- netem: trouble on the cable, in both directions --
+# -- netem: disturbances of the cable, in both directions --
 
-# netem_set WORD... - as tc(8) has them after `netem`
+# netem_set WORD... - set netem with the arguments of tc(8)
 netem_set()
 {
 	netem_clear
@@ -213,7 +213,7 @@ netem_clear()
 	tc qdisc del dev v1 root 2>/dev/null || :
 }
 
-# netem_dropped - packets that it has dropped since netem_set
+# netem_dropped - print the packets that netem has dropped since netem_set
 netem_dropped()
 {
 	tc -s qdisc show | sed -n '/qdisc netem/,/dropped/ s/.*(dropped \([0-9]*\),.*/\1/p' | {

@@ -10,12 +10,12 @@ $b mount -t devtmpfs dev /dev
 while read -r module; do
 	$b insmod "/modules/$module" || echo "init: no $module" >/dev/console
 done </modules/order
-# the host's tree does not change while we look, except where the host builds: nothing of that is asked for twice
+# the guest caches the tree of the host, which does not change except where the host builds
 $b mount -t tmpfs rw /rw
 $b mkdir /rw/host /rw/upper /rw/work
 $b mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro host /rw/host
 $b mount -t overlay -o lowerdir=/rw/host,upperdir=/rw/upper,workdir=/rw/work root /root
-# a directory of the host that host and guest can write
+# a directory that host and guest can write
 $b mount -t tmpfs run /root/run
 $b mkdir /root/run/vm
 $b mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 out /root/run/vm

@@ -3,14 +3,14 @@
 # make-image.sh - makes the kernel and initrd that run.sh boots, in the cache. The kernel is Debian's, downloaded but not installed.
 #
 # Prints the path of the initrd; `kernel` and lib/modules are in the same directory. Reuses files in the cache that are still valid.
-# If there is no such kernel, or no tool to make the initrd, it prints the reason and exits with 77. Needs no root.
+# If there is no such kernel, or no tool to make the initrd, the script prints the reason and exits with 77. Needs no root.
 set -u
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 cache=${XDG_CACHE_HOME:-${HOME:?needs HOME or XDG_CACHE_HOME}/.cache}/gantry/vm
 meta=linux-image-amd64
-early="virtio_pci 9pnet_virtio 9p overlay virtio_console" # what is needed before the root file system is there
-# kinds of hardware that the machine does not have: four fifths of the package
+early="virtio_pci 9pnet_virtio 9p overlay virtio_console" # modules that are needed before the root file system is mounted
+# modules for hardware that the machine does not have: four fifths of the package
 unwanted="kernel/sound drivers/gpu drivers/media drivers/net/wireless drivers/net/ethernet drivers/staging drivers/iio
 	drivers/usb drivers/hwmon drivers/input drivers/platform drivers/mfd drivers/isdn drivers/hid"
 
@@ -37,7 +37,7 @@ candidate()
 	[ -n "$package" ] && [ -n "$version" ]
 }
 
-# own_lists - from here on: fresh lists of packages, from the machine's sources, kept by us
+# own_lists - from here on, use fresh package lists in the cache, from the sources of the machine
 own_lists()
 {
 	mkdir -p "$tmp/lists/partial" "$tmp/archives/partial"
@@ -45,7 +45,7 @@ own_lists()
 	apt-get "${options[@]}" update >>"$tmp/log" 2>&1
 }
 
-# unpack DEB DIR - kernel and modules; the kernel as the program inside: to uncompress it takes an emulated CPU seconds
+# unpack DEB DIR - unpack modules, and the kernel uncompressed: an emulated CPU would need seconds for that
 unpack()
 {
 	local path exclude=() packed
@@ -69,24 +69,24 @@ payload()
 	tail -c +$((start + 1)) "$1" | head -c $(($(word "$1" 588 4) - 4))
 }
 
-# word FILE OFFSET BYTES - the number there
+# word FILE OFFSET BYTES - print the number at this offset
 word()
 {
 	od -An -v -t "u$3" -j "$2" -N "$3" "$1" | tr -d ' '
 }
 
-# get - make $kernel, the directory of that package
+# get - create $kernel, the directory of the package
 get()
 {
 	kernel=$cache/${package}_$version
 	[ -d "$kernel" ] && return 0
 	(cd "$tmp" && apt-get "${options[@]}" download "$package=$version") >>"$tmp/log" 2>&1 || return 1
 	unpack "$tmp/$package"_*.deb "$tmp/unpacked" 2>>"$tmp/log" || return 1
-	# two may do this at the same time; the second uses what the first has made
+	# two processes may do this at the same time; the second uses the result of the first
 	mv -T "$tmp/unpacked" "$kernel" 2>/dev/null || [ -d "$kernel" ]
 }
 
-# newest - set $kernel to the newest one that was made before
+# newest - set $kernel to the newest existing directory
 newest()
 {
 	# shellcheck disable=SC2012 # names of packages
@@ -94,7 +94,7 @@ newest()
 	[ -n "$kernel" ]
 }
 
-# pack - make $initrd out of busybox, init.sh and the modules that are needed early
+# pack - create $initrd from busybox, init.sh and the modules that are needed early
 pack()
 {
 	local root=$tmp/initrd module file

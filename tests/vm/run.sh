@@ -5,7 +5,7 @@
 # The virtual machine has the host's file tree (changes stay in its memory), two CPUs and no network. QEMU emulates all of it, so
 # run.sh needs no privileges, and everything is about ten times slower. Prints the output of the script and exits with its
 # status, or with
-#	77	there is nothing to boot: the reason is on standard error
+#	77	no kernel or no QEMU: the reason is on standard error
 #	99	inconclusive: in both of two boots the guest kernel reported an error, or the machine ended unexpectedly
 #	124	no end after SECONDS (600)
 # With -p each virtual CPU is pinned to one CPU of the host, for measurements; otherwise the host schedules them.
@@ -31,16 +31,16 @@ script=$(realpath -e "${1:?usage: run.sh [-b BUILD] [-o DIR] [-t SECONDS] [-p] S
 build=$(realpath -e "$build") || exit 2
 shift
 name=${script##*/}
-# what the emulator does byte by byte, or bit by bit, programs are not to take for fast: moves of strings, carry-less products
+# hides features that the emulator executes slowly: string moves, carry-less multiplication
 cpu=max,-erms,-fsrm,-pclmulqdq
-# QEMU would translate code again that is loaded at another address in each process
+# without address randomisation, since QEMU translates code again at each new address
 arguments="console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off tsc=reliable norandmaps ipv6.disable=1"
 out=$(realpath -m "${out:-$build/vm/${name%.sh}}")
 qemu=${QEMU:-qemu-system-x86_64}
 command -v "$qemu" >/dev/null || { echo "$qemu is not installed" >&2; exit 77; }
 initrd=${VM_INITRD:-$(bash "$here/make-image.sh")} || exit $?
 image=${initrd%/*}
-# messages of a kernel in an error state
+# messages of a kernel that has detected an error
 trouble='BUG:|kernel BUG at|WARNING: CPU|Oops|general protection fault|Kernel panic|rcu: INFO: |INFO: task .* blocked for more'
 trouble="$trouble|soft lockup|hard LOCKUP|Call Trace|Out of memory|page allocation failure"
 taints=$((16 | 32 | 128 | 512 | 16384)) # machine check, bad page, oops, warning, lockup
@@ -54,7 +54,7 @@ end_vm()
 trap end_vm EXIT
 trap 'exit 130' INT TERM HUP
 
-# job ARGUMENT... - what the machine is to do, for its shell
+# job ARGUMENT... - print the shell script that the machine executes
 job()
 {
 	local -x top_srcdir=$top top_builddir=$build GANTRY=$build/core/gantry GANTRY_PLUGINS=$build/plugins/.libs
@@ -68,7 +68,7 @@ job()
 	printf '\n. %q\n' "$here/start.sh"
 }
 
-# place PATH - as QEMU reads it: commas are doubled
+# place PATH - print the path in the syntax of QEMU, with doubled commas
 place()
 {
 	printf '%s' "${1//,/,,}"
@@ -92,7 +92,7 @@ pin()
 	done
 }
 
-# boot - to the end of the machine; sets rc
+# boot - run the machine until its end; sets rc
 boot()
 {
 	timeout -k 5 "$limit" "$qemu" -accel tcg,thread=multi -cpu "$cpu" -machine q35 -smp 2 -m 2048 \
@@ -114,7 +114,7 @@ boot()
 	vm=''
 }
 
-# attempt ARGUMENT... - one run; sets rc to the status of the script, or to one of ours
+# attempt ARGUMENT... - boot once; sets rc to the status of the script, or to a status of run.sh
 attempt()
 {
 	local taint found
@@ -131,7 +131,7 @@ attempt()
 why=''
 attempt "$@"
 if [ "$rc" -eq 99 ]; then
-	echo "run.sh: inconclusive, once more: $why" >&2
+	echo "run.sh: inconclusive, repeating: $why" >&2
 	rm -rf "$out.first" && mv -T "$out" "$out.first"
 	attempt "$@"
 	[ "$rc" -ne 99 ] || why="inconclusive: $why"

@@ -9,18 +9,18 @@ rxe) near='netdev = "v0";' far='netdev = "v1";' ;;
 rdma-verbs) near='ibdev = "rxe0";' far='ibdev = "rxe1";' ;;
 *) echo "soak.sh: transport $2: rxe or rdma-verbs" >&2; exit 2 ;;
 esac
-# a file system that stores user attributes and offers direct IO; the one of the virtual machine does neither
+# a file system with user attributes and direct IO, which the root file system of the virtual machine lacks
 modprobe brd rd_nr=1 rd_size=131072
 modprobe ext4
 mkfs.ext4 -q -b 4096 /dev/ram0
 mkdir "$TMPDIR/disk"
 mount /dev/ram0 "$TMPDIR/disk"
 export TMPDIR=$TMPDIR/disk
-# three processes for each CPU, each of which would poll: a pace leaves time to those that start and end
+# three polling processes for each CPU: a pace leaves time to processes that start and end
 "$top_builddir/tests/soak/soak" --seconds "$1" --pace 20 --hang-ms 240000 --verbose \
 	--near "transport = \"${2:-rxe}\"; $near" --far "transport = \"${2:-rxe}\"; $far" \
 	--near-ip "${vm_addresses[0]}" --far-ip "${vm_addresses[1]}"
 status=$?
-# for the host
+# copies the results to the host
 [ "$status" -eq 0 ] || cp -r "$TMPDIR"/gantry-soak.* "$VM_OUT"
 exit "$status"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# start.sh - the first process of the virtual machine, once the tree is there; the file `job` of run.sh sources it with a
-# script and its arguments. Runs the script, passes its exit status to the host, and powers the machine off.
+# start.sh - the first process of the virtual machine after init.sh; the file `job` of run.sh sources it with a script and its
+# arguments. Runs the script, passes its exit status to the host, and powers the machine off.
 export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb USER=root
-export VM_OUT=/run/vm # what a script writes here, the host has
+export VM_OUT=/run/vm # a directory that is shared with the host
 export HOME=/run/home TMPDIR=/run/tmp XDG_RUNTIME_DIR=/run/user XDG_CACHE_HOME=/run/home/.cache XDG_CONFIG_HOME=/run/home/.config
 umask 022
 mkdir -p "$HOME" "$TMPDIR" "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME"
@@ -17,7 +17,7 @@ ulimit -l unlimited
 ulimit -c unlimited
 echo "$VM_OUT/core.%e.%p" >/proc/sys/kernel/core_pattern
 
-# port NAME - the device that the host reads
+# port NAME - print the device of the port NAME to the host
 port()
 {
 	local name

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# verdicts.sh - checks that failures in the virtual machine are reported: which results run.sh and all.sh derive from fake machines
-# and scripts with known outcomes. Boots no machine.
+# verdicts.sh - checks that failures in the virtual machine are reported: run.sh and all.sh get fake machines and scripts with known
+# outcomes. Boots no machine.
 set -u
 vm=$top_srcdir/tests/vm
 tmp=$(mktemp -d) || exit 1
@@ -46,7 +46,7 @@ machine()
 	rc=$?
 }
 
-# boots WHAT EXPECTED BOOT... - EXPECTED: exit status, boots left over, and what was printed
+# boots WHAT EXPECTED BOOT... - EXPECTED: exit status, unused boots, and output
 boots()
 {
 	local what=$1 expected=$2
@@ -65,7 +65,7 @@ script()
 	printf '%s\n' "${@:2}" >"$tmp/scripts/$1.sh"
 }
 
-# failed - the lines of all.sh for failed tests
+# failed - print the lines of all.sh for failed tests
 failed()
 {
 	all 20

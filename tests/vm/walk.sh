@@ -7,17 +7,17 @@
 . "$top_srcdir/tests/vm/guest.sh"
 . "$top_srcdir/tests/walk/lib.sh"
 
-# an emulated processor takes a fifth of a second to start jq, and a tenth of that for the one that is written in Go
+# an emulated processor starts jq in a fifth of a second, and gojq, if installed, in a tenth of that
 ! command -v gojq >/dev/null || jq() { gojq "$@"; }
 
-# an emulated machine, perhaps on a busy one
+# limits for an emulated machine, perhaps on a busy host
 vm_limit=120
 seconds=60
 
-# the legs that are walked: of each, only the storage leg is RDMA, or (both) also that to the host
+# the tested legs: of each topology, only the storage leg uses RDMA, or (both) also the leg to the host
 vm_legs=${VM_LEGS:-rdma-verbs rxe rdma-verbs+both}
 
-# leg NAME [OPTIONS] - set up a test over that leg, with options of the devices in configuration syntax
+# leg NAME [OPTIONS] - set up a test over that leg; OPTIONS: options of the devices in configuration syntax
 leg()
 {
 	local direct_networks="direct_networks = \"${vm_addresses[1]}/32\";"
@@ -40,7 +40,7 @@ leg()
 	back_device=$far back_far=$near store_at="address = \"${vm_addresses[1]}:7471\";"
 	[ "$kind" != "$1" ] || return 0
 	front_device=$near front_far=$far volume_at="address = \"${vm_addresses[0]}:7472\";"
-	back_device="$far $direct_networks" # the target reaches the initiator, which the gateway names
+	back_device="$far $direct_networks" # the target connects to the initiator, whose address it gets from the gateway
 }
 
 vm_teardown()
@@ -48,7 +48,7 @@ vm_teardown()
 	[ -z "${conf:-}" ] || walk_teardown
 }
 
-# over_legs WHAT FUNCTION [ARGUMENT...] - a test for each leg; the function gets the leg as its first argument
+# over_legs WHAT FUNCTION [ARGUMENT...] - run a test for each leg; the function gets the leg as its first argument
 over_legs()
 {
 	local leg
