@@ -43,8 +43,8 @@ is "the last ones are not" "$(page '.Xr gantry 1')"
 count()
 {
 	for page in "$top_srcdir"/man/*.[1357]; do
-		"${AWK:-awk}" -v pages="$(cd "$top_srcdir/man" && echo *.[1357])" -v installed="$1" -f "$top_srcdir/man/see-also.awk" \
-			"$page" >"$tmp/page"
+		"${AWK:-awk}" -v pages="$(cd "$top_srcdir/man" && echo *.[1357])" -v installed="$1" \
+			-f "$top_srcdir/man/see-also.awk" "$page" >"$tmp/page"
 		cmp -s "$page" "$tmp/page" || echo "${page##*/}"
 	done | wc -l
 }
