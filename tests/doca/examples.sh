@@ -13,7 +13,7 @@ XDG_RUNTIME_DIR=$tmp/run
 export XDG_RUNTIME_DIR
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 unset PKG_CONFIG_PATH LD_LIBRARY_PATH GANTRY_PLUGIN_PATH GANTRY_DOCA_CONF GANTRY_DOCA_PROFILE
-cp "$top_srcdir"/doca/examples/* "$tmp"
+cp "$top_srcdir"/examples/doca/* "$tmp"
 cd "$tmp" || exit 1
 san=$(sed -n "s/^GANTRY_LDFLAGS = //p" "$top_builddir/doca/Makefile" | tr ' ' '\n' | grep -e -fsanitize | tr '\n' ' ')
 touch dpu.out host.out

@@ -68,7 +68,7 @@ check()
 		if (name ~ /\.\./ && !(p[1] == "plugins" && common)) bug("includes by way of ..: " name)
 		else if (p[1] == "include") { if (own) bug("a public header includes " name) }
 		else if (p[1] == "doca") {
-			if (own && p[2] != "examples" && !index(" " may[p[2]] " ", " " q[1] " "))
+			if (own && !index(" " may[p[2]] " ", " " q[1] " "))
 				bug(name ~ /\// ? p[2] " may not include " name : "a header without its module: " name)
 		} else if (p[1] == "plugins") {
 			if (own && !common && !(name !~ /\// && beside(name))) bug("a plugin includes " name)

@@ -38,7 +38,7 @@ check()
 {
 	cd "$1" || return
 	# shellcheck disable=SC2046 # a list of words
-	find $(ls -d core plugins clients doca include 2>/dev/null) -name '*.[ch]' | sort | while read -r file; do
+	find $(ls -d core plugins clients doca include examples 2>/dev/null) -name '*.[ch]' | sort | while read -r file; do
 		comments "$file" | grep -E "$banned" | sed "s|^|$file:|"
 	done
 	for file in README man/*.[1-8]; do
