@@ -99,6 +99,39 @@ appears()
 	done
 }
 
+# line NAME - the command that runs a program, from its first comment
+line()
+{
+	sed -n 's|^ \*[[:space:]]*\(\./.*\)|\1|p' "$1.c"
+}
+
+# pair NAME - build both sides of a pair, run them with the commands of their comments, and compare what they receive
+pair()
+{
+	is "$1: the server is built" build dpu "$1-server"
+	is "$1: the client is built" build host "$1-client"
+	: >dpu.out
+	(side dpu sh -c "exec $(line "$1-server")") >dpu.out 2>&1 &
+	server=$!
+	is "$1: the server waits" appears "waiting" dpu.out
+	(side host sh -c "exec $(line "$1-client")") >host.out 2>&1
+	is "$1: the client succeeds" [ $? -eq 0 ]
+	is "$1: it has received the text of the server" grep -qx "received: hello from the DPU" host.out
+	wait "$server"
+	is "$1: the server succeeds" [ $? -eq 0 ]
+	server=
+	is "$1: it has received the text of the client" grep -qx "received: hello from the host" dpu.out
+}
+
+# rejects TEXT PROFILE ARGUMENT... - a program ends with status 1 and that text
+rejects()
+{
+	text=$1
+	shift
+	(side "$@") >host.out 2>&1
+	[ $? -eq 1 ] && grep -q -e "$text" host.out
+}
+
 is "the DPU's side is built" build dpu hello-dpu
 is "the host's side is built" build host hello-host
 (side dpu ./hello-dpu) >dpu.out 2>&1 &
@@ -118,6 +151,12 @@ is "a configuration adds functions as the page says" sees
 is "a program of the WorkQ time is built" build dpu workq-copy
 (side dpu ./workq-copy "as it was done then") >copy.out 2>&1
 is "it copies" grep -qx "as it was done then" copy.out
+pair ctrl-path
+pair fast-path
+is "an address without a device is rejected" rejects "no device 09:00.0" host ./ctrl-path-client -p 09:00.0
+is "so is one without a representor" rejects "no representor b1:00.1" dpu ./fast-path-server --rep-pci b1:00.1
+is "and a text that is too long" rejects "not a text of 1 to 199 bytes" dpu ./ctrl-path-server -t "$(printf '%0200d' 0)"
+is "a client needs a server" rejects "no server: start it first" host ./fast-path-client
 is "it is installed" install
 is "the DPU's side is built with what is installed" build_installed dpu hello-dpu
 is "and the host's" build_installed host hello-host
