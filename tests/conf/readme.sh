@@ -43,17 +43,30 @@ run()
 	gantry run "$tmp/first.conf" --set roles.load.workload.ops=300 "$@"
 }
 
+# line PATTERN - the command of the plugin that begins so, with the directories of this tree and build
+line()
+{
+	section "A plugin in a dozen lines" |
+		sed "s|build/gcc|$top_builddir|g; s|-Iinclude|-I$top_srcdir/include|; s|FILE|first.conf|" |
+		sed -n "s|^    \($1 .*\)|\1|p" | grep . || echo false
+}
+
 compile()
 {
-	# shellcheck disable=SC2086 # words
-	${CC:-cc} -Wall -Werror -shared -fPIC -I"$top_srcdir/include" -o keep.so keep.c
+	eval "$(line cc | sed "s|^cc |${CC:-cc} -Wall -Werror |")"
+}
+
+# run_plugin - a short run with the command of the plugin
+run_plugin()
+{
+	eval "$(line '[^ ]*/gantry run') --set roles.load.workload.ops=300"
 }
 
 # modules - directories that README does not name
 modules()
 {
 	[ -z "$(
-		cd "$top_srcdir" && for folder in core/*/ plugins/*/; do
+		cd "$top_srcdir" && for folder in core/*/ plugins/*/ examples/; do
 			section "Source tree" | grep -q "^ *$folder" || echo "$folder"
 		done | tee /dev/stderr
 	)" ]
@@ -78,9 +91,9 @@ section "A plugin in a dozen lines" | sed -n '/^    #include/,/^    };/p' >keep.
 is "the configuration passes gantry check" gantry check "$tmp/first.conf"
 is "it runs" run
 is "it runs over shared memory" run --set devices.wire.transport=shm-comch
-is "the plugin compiles" compile
-is "it runs in the path" run --set roles.bridge.stages.0.type=keep
-is "each module has a line" modules
+is "the plugin compiles with the command of the page" compile
+is "it runs in the path with the command of the page" run_plugin
+is "each room has a line" rooms
 is "each plugin is named" plugins
 is "it is short" [ "$(wc -l <"$readme")" -le 150 ]
 echo "1..$n"

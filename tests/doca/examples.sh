@@ -40,11 +40,19 @@ compile()
 	eval "$command"
 }
 
-# build PROFILE NAME - compile in a shell with the variables that `gantry env` prints
+# compile_readme NAME - compile with the command of README
+compile_readme()
+{
+	command=$(sed -n "s|^    cc -o $1 examples/doca/\(.*\) && .*|${CC:-cc} -Wall -Wextra -Werror $san -o $1 \1|p" \
+		"$top_srcdir/README")
+	[ -n "$command" ] && eval "$command"
+}
+
+# build PROFILE NAME [FUNCTION] - compile in a shell with the variables that `gantry env` prints
 build()
 (
 	eval "$("$GANTRY" env "$1")" || exit
-	compile "$2"
+	"${3:-compile}" "$2"
 )
 
 # side PROFILE ARGUMENT... - run a program with the variables that `gantry env` prints
@@ -144,6 +152,8 @@ wait "$server"
 is "the server is content" [ $? -eq 0 ]
 server=
 is "it saw the client come and go" [ "$(tail -n 2 dpu.out | tr '\n' '.')" = "client connected.client disconnected." ]
+is "README builds the DPU's side" build dpu hello-dpu compile_readme
+is "and the host's" build host hello-host compile_readme
 said file >functions.conf
 said seen >seen
 is "the list of functions is built" build dpu devices
