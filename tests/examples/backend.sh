@@ -25,9 +25,9 @@ is "each word is its offset" is_pattern 0
 is "it runs with a seed" run pattern.c --set roles.store.backend.seed=12345
 is "the seed is added" is_pattern 12345
 is "a size with a part of a block is rejected" fails 2 check --set roles.store.backend.size=10000
-is "the message names the option and the problem" says 'size: is not a multiple of 4096 bytes'
+is "the message names the option and the problem" output_has 'size: is not a multiple of 4096 bytes'
 sed 's/copy = { .*/workload = { pattern = "randwrite"; };/' pattern.conf >write.conf && mv write.conf pattern.conf
 is "gantry check reports that the volume is read-only" fails 2 check
-is "it names the role that writes" says 'roles.copy.*read-only'
+is "it names the role that writes" output_has 'roles.copy.*read-only'
 is "a write is rejected" fails 1 run pattern.c
 done_testing

@@ -10,10 +10,11 @@ wrap cc "${CC:-cc} -std=c11 -Wall -Wextra -Werror $san"
 GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS
 export GANTRY_PLUGIN_PATH
 
-# install - the library, and its file for pkg-config with the paths of $tmp
+# install - the library, and its file for pkg-config with the paths of $tmp. The target `install` would link plugins again in the
+# build directory, perhaps at the same time as another test.
 install()
 {
-	${MAKE:-make} -s -C "$top_builddir/clients" install DESTDIR="$tmp/root" || return
+	${MAKE:-make} -s -C "$top_builddir/clients" install-libLTLIBRARIES install-pkgconfigDATA DESTDIR="$tmp/root" || return
 	libdir=$(dirname "$(find "$tmp/root" -name libgantry.so)")
 	sed -E "s|^libdir=.*|libdir=$libdir|; s|^includedir=.*|$(grep ^includedir "$tmp/pc/gantry-plugin.pc")|" \
 		"$libdir/pkgconfig/gantry.pc" >"$tmp/pc/gantry.pc"
@@ -32,7 +33,7 @@ serve()
 	appears '"store"' gantry stat --dir "$tmp/stat" --json
 }
 
-# stages TEXT - the configuration faulty.conf, in which the target has these stages
+# stages TEXT - give the target of put.conf these stages
 stages()
 {
 	sed "s/role = \"target\";/& stages = ( $1 );/" plain.conf >put.conf
@@ -74,36 +75,36 @@ if command -v c++ >/dev/null; then
 fi
 is "a target serves the volume" serve
 is "it stores a file in the volume that a URI names" put gantry:///volume0 file
-is "it says how much" says '^stored 500[0-9]{4} bytes$'
+is "it prints the length" output_has '^stored 500[0-9]{4} bytes$'
 is "the volume has the data" stored
 tac file | head -c 5000000 >other && mv other file
 is "it stores a file in the volume of a role" put plain.conf app file
 is "that data has replaced the other" stored
 is "a missing volume is an error" fails 1 put "gantry:///nowhere?connect.timeout=10ms" file
-is "it says why" says '^put: cannot open the volume: .*no listener there'
+is "the message states the cause" output_has '^put: cannot open the volume: .*no listener there'
 truncate -s 65MiB long
 is "a file longer than the volume is an error" fails 1 put gantry:///volume0 long
-is "it says that, too" says '^put: cannot store the file: it is longer than the volume'
+is "the message states that" output_has '^put: cannot store the file: it is longer than the volume'
 quit
 
 # with this seed the target drops one of the first five writes, and none of the next five
 stages '{ type = "fault"; only = "write"; drop_rate = "20%"; seed = 10; }'
 is "a target drops writes" serve
-is "it stores the file in spite of that" put "gantry:///volume0?connect.io_timeout=2s" file
-is "it has repeated the writes" says '^put: write again after an error: Connection timed out'
+is "it stores the file" put "gantry:///volume0?connect.io_timeout=2s" file
+is "it has repeated the writes" output_has '^put: write again after an error: Connection timed out'
 quit
 
 stages '{ type = "fault"; only = "flush"; error_nth = 1; }'
 is "the flushes of a target fail" serve
-is "it does not repeat writes in vain" fails 1 put gantry:///volume0 file
-is "it reports the error" says '^put: cannot write: Input/output error'
+is "it does not repeat writes: no data is lost" fails 1 put gantry:///volume0 file
+is "it reports the error" output_has '^put: cannot write: Input/output error'
 quit
 
 # A crash of the machine loses writes that were not flushed. Here a copy of the volume without data replaces it: the copy has the
 # UUID of the volume, and the target gives it another verifier.
 stages '{ type = "fault"; only = "flush"; delay_nth = 1; delay = "1h"; }'
 is "a target does not finish a flush" serve
-if says 'cannot store a UUID'; then
+if output_has 'cannot store a UUID'; then
 	echo "# no user attributes in $tmp: a target cannot recognise a copy of its volume"
 	quit
 	done_testing
@@ -122,6 +123,6 @@ rc=$?
 quit
 cp "$tmp/put.out" "$tmp/out"
 is "the program resumes its session and stores the file" [ $rc -eq 0 ]
-is "it has repeated the writes that were lost" says '^put: write again after an error: Input/output error'
+is "it has repeated the writes that were lost" output_has '^put: write again after an error: Input/output error'
 is "the volume has the data" stored
 done_testing

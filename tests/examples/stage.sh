@@ -15,14 +15,14 @@ ended()
 is "it is built" build throttle.c
 is "gantry check accepts the configuration" gantry check throttle.conf --plugin-dir . --plugin-dir "$GANTRY_PLUGINS"
 is "it runs" run_json throttle.c
-is "it has delayed IOs" says '"delayed_ops": [1-9]'
-is "the data is right" says '"checked": [1-9]'
+is "it has delayed IOs" output_has '"delayed_ops": [1-9]'
+is "the data is right" output_has '"checked": [1-9]'
 is "a rate of 0 is rejected" fails 2 run throttle.c --set roles.load.stages.0.rate=0
-is "the message names the option" says 'rate'
+is "the message names the option" output_has 'rate'
 start throttle.c --json --set runtime.stat_dir="$tmp/stat" --set roles.load.stages.0.rate=4KiB \
 	--set roles.load.workload.block=1MiB --set roles.load.continue_on_error=true
 is "it holds IOs" appears '"delayed_ops": [1-9]' gantry stat --dir "$tmp/stat" --json
 is "it ends at once when the role stops" ended
 pid=
-is "it has canceled them" says '"CANCELED": [1-9]'
+is "it has canceled them" output_has '"CANCELED": [1-9]'
 done_testing
