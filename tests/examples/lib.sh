@@ -111,7 +111,16 @@ start()
 	pid=$!
 }
 
-# run_json FILE [ARGUMENT]... - the same, with its report in $tmp/out
+# interrupted - SIGTERM ends the process $pid before its work is done, and before `timeout` kills it
+interrupted()
+{
+	kill "$pid" && wait "$pid"
+	rc=$?
+	pid=
+	[ $rc -eq 3 ]
+}
+
+# run_json FILE [ARGUMENT]... - the command `gantry` of its comment, with a report as JSON in $tmp/out
 run_json()
 {
 	run "$@" --json >"$tmp/out" 2>&1
