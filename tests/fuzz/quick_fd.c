@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* quick_fd.c - see quick_fd.h. A descriptor is an index into the table, plus FIRST. */
+/* quick_fd.c - see quick_fd.h. A descriptor is FIRST plus its index in the table of descriptors. */
 #include "fuzz/quick_fd.h"
 
 #include <errno.h>
@@ -12,13 +12,16 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define FIRST 0x100000
 #define FDS 512
+#define FILES 256
 #define MEMBERS 64
+#define BLOCK 512 /* bytes of st_blocks */
 
-enum kind { FREE, EVENT, TIMER, EPOLL, MEMORY };
+enum kind { FREE, EVENT, TIMER, EPOLL, MEMORY, NOTHING /* /dev/null */, OTHER };
 
 struct member {
 	int fd;
@@ -26,23 +29,34 @@ struct member {
 	uint32_t seen; /* number of writes to fd that an edge-triggered member has reported */
 };
 
+/* An open file, which several descriptors may refer to. */
 struct quick {
 	enum kind kind;
-	int flags;
+	unsigned n_fds;
+	int flags; /* of F_GETFL */
+	int seals; /* of a memfd */
 	uint64_t value;
 	uint32_t n_writes;
 	uint32_t n_members;
-	struct member *members; /* of an epoll */
+	struct member *members;      /* of an epoll */
+	off_t size, allocated;       /* of a memfd */
+	void *memory;                /* see quick_fd_set_memory() */
+	const struct quick_ops *ops; /* of OTHER */
 };
 
-static struct quick table[FDS];
-static unsigned n_open, n_places; /* n_places: used so far */
+static struct quick files[FILES];
+static struct quick *table[FDS];  /* of descriptors */
+static unsigned n_open, n_places; /* descriptors; entries of the table used so far */
 static bool slept;
 
 int __real_close(int fd);
 ssize_t __real_read(int fd, void *buf, size_t len);
 ssize_t __real_write(int fd, const void *buf, size_t len);
 int __real_fcntl(int fd, int op, ...);
+int __real_open(const char *path, int flags, ...);
+ssize_t __real_readlink(const char *path, char *buf, size_t size);
+int __real_fstat(int fd, struct stat *st);
+int __real_fstatfs(int fd, struct statfs *fs);
 int __real_fallocate(int fd, int mode, off_t offset, off_t length);
 int __real_ftruncate(int fd, off_t length);
 int __real_fchmod(int fd, mode_t mode);
@@ -53,6 +67,10 @@ ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags);
 ssize_t __wrap_read(int fd, void *buf, size_t len);
 ssize_t __wrap_write(int fd, const void *buf, size_t len);
 int __wrap_fcntl(int fd, int op, ...);
+int __wrap_open(const char *path, int flags, ...);
+ssize_t __wrap_readlink(const char *path, char *buf, size_t size);
+int __wrap_fstat(int fd, struct stat *st);
+int __wrap_fstatfs(int fd, struct statfs *fs);
 int __wrap_eventfd(unsigned value, int flags);
 int __wrap_eventfd_read(int fd, eventfd_t *value);
 int __wrap_eventfd_write(int fd, eventfd_t value);
@@ -74,11 +92,6 @@ bool quick_fd_slept(void)
 unsigned quick_fd_count(void)
 {
 	return n_open;
-}
-
-bool quick_fd_is_memory(int fd)
-{
-	return fd >= FIRST && fd < FIRST + FDS && table[fd - FIRST].kind == MEMORY;
 }
 
 pid_t __wrap_getpid(void)
@@ -110,37 +123,89 @@ static int fail(int err)
 
 static struct quick *find(int fd)
 {
-	return fd >= FIRST && fd < FIRST + FDS && table[fd - FIRST].kind != FREE
-		       ? &table[fd - FIRST]
-		       : NULL;
+	return fd >= FIRST && fd < FIRST + FDS ? table[fd - FIRST] : NULL;
 }
 
-static int make(enum kind kind, uint64_t value)
+static int add_fd(struct quick *q)
 {
 	unsigned i = 0;
 
-	while (i < n_places && table[i].kind != FREE)
+	while (i < n_places && table[i])
 		i++;
 	if (i == FDS)
-		abort();
+		return fail(EMFILE);
 	if (i == n_places)
 		n_places++;
-	table[i] = (struct quick){.kind = kind, .value = value};
+	table[i] = q;
+	q->n_fds++;
 	n_open++;
 	return FIRST + (int)i;
 }
 
+static int make(enum kind kind, int flags, uint64_t value)
+{
+	struct quick *q = files;
+
+	while (q < files + FILES && q->kind != FREE)
+		q++;
+	if (q == files + FILES)
+		return fail(ENFILE);
+	*q = (struct quick){.kind = kind, .flags = flags, .value = value};
+	return add_fd(q);
+}
+
+int quick_fd_dup(int fd)
+{
+	struct quick *q = find(fd);
+
+	return q ? add_fd(q) : fail(EBADF);
+}
+
+int quick_fd_make(const struct quick_ops *ops)
+{
+	int fd = make(OTHER, O_RDWR, 0);
+
+	if (fd >= 0)
+		find(fd)->ops = ops;
+	return fd;
+}
+
+const struct quick_ops *quick_fd_ops(int fd)
+{
+	const struct quick *q = find(fd);
+
+	return q ? q->ops : NULL;
+}
+
+bool quick_fd_is_memory(int fd)
+{
+	const struct quick *q = find(fd);
+
+	return q && q->kind == MEMORY;
+}
+
+void quick_fd_set_memory(int fd, void *memory)
+{
+	find(fd)->memory = memory;
+}
+
+void *quick_fd_memory(int fd)
+{
+	const struct quick *q = find(fd);
+
+	return q ? q->memory : NULL;
+}
+
 int __wrap_eventfd(unsigned value, int flags)
 {
-	(void)flags;
-	return make(EVENT, value);
+	return make(EVENT, O_RDWR | (flags & EFD_NONBLOCK), value);
 }
 
 int __wrap_timerfd_create(int clock, int flags)
 {
 	(void)clock;
 	(void)flags;
-	return make(TIMER, 0);
+	return make(TIMER, O_RDWR, 0);
 }
 
 int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *old)
@@ -156,17 +221,29 @@ int __wrap_memfd_create(const char *name, unsigned flags)
 {
 	(void)name;
 	(void)flags;
-	return make(MEMORY, 0);
+	return make(MEMORY, O_RDWR, 0);
 }
 
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t length)
 {
-	return find(fd) ? 0 : __real_fallocate(fd, mode, offset, length);
+	struct quick *q = find(fd);
+
+	if (!q)
+		return __real_fallocate(fd, mode, offset, length);
+	if (q->size < offset + length)
+		q->size = offset + length;
+	q->allocated = q->size; /* no caller allocates a part only */
+	return 0;
 }
 
 int __wrap_ftruncate(int fd, off_t length)
 {
-	return find(fd) ? 0 : __real_ftruncate(fd, length);
+	struct quick *q = find(fd);
+
+	if (!q)
+		return __real_ftruncate(fd, length);
+	q->size = length;
+	return 0;
 }
 
 int __wrap_fchmod(int fd, mode_t mode)
@@ -177,7 +254,7 @@ int __wrap_fchmod(int fd, mode_t mode)
 int __wrap_epoll_create1(int flags)
 {
 	(void)flags;
-	return make(EPOLL, 0);
+	return make(EPOLL, O_RDWR, 0);
 }
 
 static struct member *find_member(struct quick *epoll, int fd)
@@ -204,12 +281,17 @@ int __wrap_close(int fd)
 	if (!q)
 		return fd >= FIRST && fd < FIRST + FDS ? fail(EBADF) : __real_close(fd);
 	for (unsigned i = 0; i < n_places; i++)
-		if (table[i].kind == EPOLL)
-			remove_member(&table[i], fd);
+		if (table[i] && table[i]->kind == EPOLL)
+			remove_member(table[i], fd);
+	table[fd - FIRST] = NULL;
+	n_open--;
+	if (--q->n_fds)
+		return 0;
+	if (q->kind == OTHER)
+		q->ops->close();
 	free(q->members);
 	q->members = NULL;
 	q->kind = FREE;
-	n_open--;
 	return 0;
 }
 
@@ -219,7 +301,7 @@ ssize_t __wrap_read(int fd, void *buf, size_t len)
 
 	if (!q)
 		return __real_read(fd, buf, len);
-	if (q->kind == EPOLL || len < sizeof(q->value))
+	if ((q->kind != EVENT && q->kind != TIMER) || len < sizeof(q->value))
 		return fail(EINVAL);
 	if (q->value == 0)
 		return fail(EAGAIN);
@@ -264,11 +346,91 @@ int __wrap_fcntl(int fd, int op, ...)
 	va_end(ap);
 	if (!q)
 		return __real_fcntl(fd, op, arg);
-	if (op == F_SETFL)
-		q->flags = (int)arg;
-	if (op == F_GETFL)
+	switch (op) {
+	case F_DUPFD_CLOEXEC:
+		return add_fd(q);
+	case F_GETFL:
 		return q->flags;
-	return op == F_SETFL || op == F_SETFD || op == F_ADD_SEALS ? 0 : fail(EINVAL);
+	case F_SETFL:
+		q->flags = (int)arg;
+		return 0;
+	case F_SETFD:
+		return 0;
+	case F_ADD_SEALS:
+		q->seals |= (int)arg;
+		return q->kind == MEMORY ? 0 : fail(EINVAL);
+	case F_GET_SEALS:
+		return q->kind == MEMORY ? q->seals : fail(EINVAL);
+	default:
+		return fail(EINVAL);
+	}
+}
+
+/* -- paths and attributes -- */
+
+static int fd_of_path(const char *path)
+{
+	static const char prefix[] = "/proc/self/fd/";
+
+	return strncmp(path, prefix, sizeof(prefix) - 1) == 0 ? atoi(path + sizeof(prefix) - 1)
+							      : -1;
+}
+
+/* A file that is opened again keeps its flags: no target looks at them. */
+int __wrap_open(const char *path, int flags, ...)
+{
+	struct quick *q = find(fd_of_path(path));
+	va_list ap;
+	mode_t mode;
+
+	va_start(ap, flags);
+	mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;
+	va_end(ap);
+	if (q)
+		return add_fd(q);
+	return strcmp(path, "/dev/null") == 0 ? make(NOTHING, flags & O_ACCMODE, 0)
+					      : __real_open(path, flags, mode);
+}
+
+ssize_t __wrap_readlink(const char *path, char *buf, size_t size)
+{
+	static const char *const names[] = {[EVENT] = "anon_inode:[eventfd]",
+					    [TIMER] = "anon_inode:[timerfd]",
+					    [EPOLL] = "anon_inode:[eventpoll]",
+					    [MEMORY] = "/memfd: (deleted)",
+					    [NOTHING] = "/dev/null",
+					    [OTHER] = "socket:[1]"};
+	const struct quick *q = find(fd_of_path(path));
+	size_t n;
+
+	if (!q)
+		return __real_readlink(path, buf, size);
+	n = strlen(names[q->kind]);
+	n = n < size ? n : size;
+	memcpy(buf, names[q->kind], n);
+	return (ssize_t)n;
+}
+
+int __wrap_fstat(int fd, struct stat *st)
+{
+	const struct quick *q = find(fd);
+
+	if (!q)
+		return __real_fstat(fd, st);
+	*st = (struct stat){.st_mode = q->kind == MEMORY    ? S_IFREG
+				       : q->kind == NOTHING ? S_IFCHR
+							    : 0,
+			    .st_size = q->size,
+			    .st_blocks = q->allocated / BLOCK};
+	return 0;
+}
+
+int __wrap_fstatfs(int fd, struct statfs *fs)
+{
+	if (!find(fd))
+		return __real_fstatfs(fd, fs);
+	*fs = (struct statfs){0};
+	return 0;
 }
 
 int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *ev)
@@ -300,6 +462,8 @@ static uint32_t events_of(const struct quick *q)
 {
 	uint32_t events = q->kind == EVENT ? EPOLLOUT : 0;
 
+	if (q->kind == OTHER)
+		return q->ops->events();
 	for (uint32_t i = 0; i < q->n_members && q->kind == EPOLL; i++)
 		if (events_of(find(q->members[i].fd)) & q->members[i].ev.events)
 			return EPOLLIN;
@@ -316,7 +480,7 @@ int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int timeout_m
 	for (uint32_t i = 0; i < epoll->n_members && n < max; i++) {
 		struct member *m = &epoll->members[i];
 		const struct quick *q = find(m->fd);
-		uint32_t ready = events_of(q) & m->ev.events;
+		uint32_t ready = events_of(q) & (m->ev.events | EPOLLHUP | EPOLLERR);
 
 		if (!ready || (m->ev.events & EPOLLET && m->seen == q->n_writes))
 			continue;
