@@ -13,13 +13,11 @@ failed=0 objects=
 for target in $targets; do
 	program=$build/tests/fuzz/$target
 	[ -x "$program" ] || { echo "$target: not built" >&2; continue; }
-	LLVM_PROFILE_FILE=$out/$target-%m.profraw TEST_PLUGINDIR=$build/plugins/.libs \
-		timeout 120 "$program" >"$out/$target.log" 2>&1 ||
+	LLVM_PROFILE_FILE=$out/$target-%m.profraw timeout 120 "$program" >"$out/$target.log" 2>&1 ||
 		{ tail -n 5 "$out/$target.log" >&2; echo "$target: failed ($out/$target.log)" >&2; failed=1; }
 	[ -x "$build/tests/fuzz/.libs/$target" ] && program=$build/tests/fuzz/.libs/$target
 	objects="$objects -object $program"
 done
-objects="$objects -object $build/plugins/.libs/shm-comch.so"
 llvm-profdata merge -sparse -o "$out/all.profdata" "$out"/*.profraw || exit 1
 
 # shellcheck disable=SC2086 # one word per object

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "fuzz/asan.h"
+
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t size);
@@ -28,28 +30,6 @@ void *__wrap_aligned_alloc(size_t align, size_t size);
 int __wrap_posix_memalign(void **p, size_t align, size_t size);
 void __wrap_free(void *p);
 char *__wrap_strdup(const char *s);
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN 1
-#endif
-#endif
-#ifndef WITH_ASAN
-#define WITH_ASAN 0
-#endif
-
-#if WITH_ASAN
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#include <sanitizer/lsan_interface.h>
-#define UNSEEN __attribute__((no_sanitize("address", "undefined", "coverage")))
-#else /* no arena without ASan */
-#define UNSEEN
-#define __asan_poison_memory_region(p, size) ((void)(p), (void)(size))
-#define __asan_unpoison_memory_region(p, size) ((void)(p), (void)(size))
-#define __lsan_register_root_region(p, size) ((void)(p), (void)(size))
-#define __sanitizer_symbolize_pc(pc, format, text, size) ((void)snprintf(text, size, "%p", pc))
-#endif
 
 #define ARENA_BYTES ((size_t)64 << 20)
 #define REDZONE 16u

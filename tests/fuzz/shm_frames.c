@@ -1,33 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm_frames.c - a connection of shm-comch whose peer sends frames from the input: any bytes, any
- * order, descriptors of several kinds. Between frames the peer writes to its ring and its credit
- * page, and the user at this end exports, sends, receives and copies. Afterwards the process must
- * have as many descriptors as before. The check must not accept a malformed frame, which ends the
- * connection.
+ * A whole connection of shm-comch fed with frames from the input: any bytes, any order, descriptors
+ * of several kinds. Between them the peer writes into its ring and its credit page, and the user at
+ * this end exports, sends, receives and copies. When it is over, the process has as many
+ * descriptors and mappings and as much memory as before, and no frame that the check let through
+ * was malformed. A malformed frame ends the connection.
+ *
+ * Device and listener stay open from one input to the next. An input begins with a connection that
+ * the device has not accepted. Time passes only when the input says so.
  */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+/* A check of this file, beside the one of the product: a seeded bug changes only the latter. */
+#define comch_frame_check expected_check
+#define comch_frame_init fill_frame
 #include "../../plugins/transport/shm-comch/shm_frame.c"
 #include "../../plugins/transport/shm-comch/shm_ring.h"
 #include "fake/host.h"
+#include "fuzz/quick_fd.h"
+#include "fuzz/quick_map.h"
+#include "fuzz/quick_socket.h"
+#include "fuzz/rewind.h"
 
 #define RING_BYTES 65536u
 #define DATA_BYTES 512u
+#define TIME_NS 10000000ull /* unit of the time that an input lets pass */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { FD_SEALED, FD_OPEN, FD_PAGE, FD_BELL, FD_NULL, FD_RING, FD_KINDS };
+
+extern const struct gantry_plugin shm_comch_LTX_gantry_plugin;
 
 static const struct gantry_transport_ops *ops;
 static struct fake_host host;
@@ -43,6 +51,8 @@ static int kinds[FD_KINDS];
 static char dir[] = "dir=/tmp/gantry-fuzz-XXXXXX";
 static struct gantry_device_info info;
 static int is_bad; /* the last frame was malformed */
+/* of the device without a connection */
+static unsigned fds_kept, maps_kept, blocks_kept;
 
 static void require(int ok)
 {
@@ -50,20 +60,7 @@ static void require(int ok)
 		abort();
 }
 
-static unsigned int count_fds(void)
-{
-	struct pollfd fds[64];
-	unsigned int n = 0;
-
-	for (int fd = 0; fd < 64; fd++)
-		fds[fd] = (struct pollfd){.fd = fd};
-	require(poll(fds, 64, 0) >= 0);
-	for (int fd = 0; fd < 64; fd++)
-		n += !(fds[fd].revents & POLLNVAL);
-	return n;
-}
-
-/* Release the region after its copies have completed. */
+/* No copy is under way then. */
 static void release(void)
 {
 	if (!region)
@@ -178,34 +175,16 @@ static int memory(size_t size, int seals)
 	return fd;
 }
 
-static void *map(int fd, size_t size)
+/* A seal against later writers leaves the mappings that exist. */
+static void make_kinds(void)
 {
-	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	require(at != MAP_FAILED);
-	return at;
-}
-
-/* F_SEAL_FUTURE_WRITE does not affect existing mappings. */
-static void set_up(void)
-{
-	const struct gantry_plugin *plugin = fake_plugin("shm-comch");
-
-	ops = plugin->ops;
-	require(mkdtemp(dir + 4) != NULL);
-	fake_host_init(&host, "fuzz");
-	host.real_clock = 1;
-	conf = fake_conf(plugin, dir, "ring_slots=128", NULL);
-	require(ops->open(&host.pub, conf, &device) == 0);
-	require(ops->listen(device, "fuzz", &events, NULL, &listener) == 0);
-	ops->info(device, &info);
 	kinds[FD_SEALED] = memory(65536, F_SEAL_SHRINK | F_SEAL_GROW);
 	kinds[FD_OPEN] = memory(65536, 0);
 	kinds[FD_PAGE] = memory(COMCH_PAGE_BYTES, F_SEAL_SHRINK | F_SEAL_GROW);
 	kinds[FD_RING] = memory(RING_BYTES, F_SEAL_SHRINK | F_SEAL_GROW);
-	ring = map(kinds[FD_RING], RING_BYTES);
-	page = map(kinds[FD_PAGE], COMCH_PAGE_BYTES);
-	exported = (struct gantry_region){.addr = map(kinds[FD_SEALED], 65536),
+	ring = (uint8_t *)quick_map_share(kinds[FD_RING], RING_BYTES);
+	page = (uint8_t *)quick_map_share(kinds[FD_PAGE], COMCH_PAGE_BYTES);
+	exported = (struct gantry_region){.addr = quick_map_share(kinds[FD_SEALED], 65536),
 					  .length = 65536,
 					  .fd = kinds[FD_SEALED],
 					  .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
@@ -213,28 +192,59 @@ static void set_up(void)
 	require(fcntl(kinds[FD_PAGE], F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0 &&
 		fcntl(kinds[FD_RING], F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0);
 	kinds[FD_NULL] = open("/dev/null", O_RDWR | O_CLOEXEC);
-	atexit(remove_dir);
 }
 
-/* Returns whether the frame was sent: the other end may have disconnected already. */
-static int send_frame(int fd, const void *bytes, size_t len, const int *fds, unsigned int n_fds)
+static void say_hello(void)
 {
-	char control[CMSG_SPACE(sizeof(int) * 4)] __attribute__((aligned(8))) = {0};
-	struct iovec iov = {(void *)(uintptr_t)bytes, len};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct comch_frame hello = {.hello = {0}};
 
-	if (n_fds) {
-		struct cmsghdr *c;
+	comch_frame_init(&hello, COMCH_HELLO, sizeof(hello.hello));
+	quick_socket_send(&hello, sizeof(hello.head) + sizeof(hello.hello), NULL, 0);
+}
 
-		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
-		memcpy(CMSG_DATA(c), fds, sizeof(int) * n_fds);
-	}
-	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+static void leave(void)
+{
+	quick_socket_hang_up();
+	while (ops->progress(device))
+		;
+	let_go();
+	ops->progress(device);
+}
+
+/* The first connection leaves what the device makes with its first queue and keeps. */
+static void open_device(void)
+{
+	const struct gantry_plugin *plugin = &shm_comch_LTX_gantry_plugin;
+
+	ops = plugin->ops;
+	require(mkdtemp(dir + 4) != NULL);
+	fake_host_init(&host, "fuzz");
+	conf = fake_conf(plugin, dir, "ring_slots=128", NULL);
+	require(ops->open(&host.pub, conf, &device) == 0);
+	require(ops->listen(device, "fuzz", &events, NULL, &listener) == 0);
+	ops->info(device, &info);
+	make_kinds();
+	atexit(remove_dir);
+	quick_socket_connect();
+	say_hello();
+	ops->progress(device); /* accepts */
+	ops->progress(device);
+	require(conn && n_consumers == 1);
+	leave();
+	rewind_trim();
+	fds_kept = quick_fd_count();
+	maps_kept = quick_map_count();
+	blocks_kept = rewind_count();
+}
+
+static void begin(void)
+{
+	if (rewind_begin())
+		return;
+	if (!device)
+		open_device();
+	quick_socket_connect();
+	rewind_mark();
 }
 
 /* An accepted frame has exactly the body of its type. */
@@ -331,6 +341,8 @@ static void user(const uint8_t *p)
 {
 	struct gantry_token token;
 
+	if (p[1] % 8 == 7)
+		host.now_ns += p[2] * TIME_NS;
 	if (!conn)
 		return;
 	switch (p[1] % 8) {
@@ -390,18 +402,18 @@ static void clear_shared(void)
  * One step: kind, length, descriptors, bytes. Bits of the kind: 0x80: a frame of these bytes; 0x60:
  * an action of the user; 0x40: the peer writes memory; otherwise a frame of a valid type.
  */
-static size_t one_step(int fd, const uint8_t *p, size_t left)
+static size_t one_step(const uint8_t *p, size_t left)
 {
 	static struct comch_frame f;
 	size_t len = p[1], used = 4;
-	unsigned int n_fds = p[2] % 5;
-	int fds[4];
+	unsigned int n = p[2] % (QUICK_SOCKET_FDS + 1);
+	int fds[QUICK_SOCKET_FDS];
 
 	if ((p[0] & 0xe0) == 0x60) {
 		user(p);
 		return used;
 	}
-	for (unsigned int i = 0; i < n_fds; i++)
+	for (unsigned int i = 0; i < n; i++)
 		fds[i] = kinds[(p[3] >> (2 * i)) % FD_KINDS];
 	if (len > left - used)
 		len = left - used;
@@ -419,43 +431,27 @@ static size_t one_step(int fd, const uint8_t *p, size_t left)
 		f.head.length = (uint32_t)len;
 		len += sizeof(f.head);
 	}
-	check_the_check(&f, len, n_fds);
-	is_bad = send_frame(fd, &f, len, fds, n_fds) &&
-		 comch_frame_check(&f, len, n_fds, COMCH_P_HELLO | COMCH_P_OPEN);
+	check_the_check(&f, len, n);
+	is_bad = quick_socket_send(&f, len, fds, n) &&
+		 comch_frame_check(&f, len, n, COMCH_P_HELLO | COMCH_P_OPEN);
 	return used + (p[0] & 0x80 ? len : len - sizeof(f.head));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	unsigned int before;
-	int fd;
-
-	if (!device)
-		set_up();
+	begin();
 	host.log_used = 0;
 	is_bad = 0;
-	before = count_fds();
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	snprintf(sun.sun_path, sizeof(sun.sun_path), "%.80s/fuzz.sock", info.detail);
-	require(fd >= 0 && connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == 0);
-	if (size && data[0] & 1) {
-		struct comch_frame hello = {.hello = {0}};
-
-		comch_frame_init(&hello, COMCH_HELLO, sizeof(hello.hello));
-		send_frame(fd, &hello, sizeof(hello.head) + sizeof(hello.hello), NULL, 0);
-	}
+	if (size && data[0] & 1)
+		say_hello();
 	for (size_t at = 1; at + 4 <= size;) {
-		at += one_step(fd, data + at, size - at);
+		at += one_step(data + at, size - at);
 		ops->progress(device);
 		require(!is_bad || !conn);
 	}
-	close(fd);
-	while (ops->progress(device))
-		;
-	let_go();
-	ops->progress(device);
+	leave();
 	clear_shared();
-	require(count_fds() == before);
+	require(quick_fd_count() == fds_kept && quick_map_count() == maps_kept);
+	rewind_end(blocks_kept);
 	return 0;
 }
