@@ -79,7 +79,7 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 		  backend = { type = "null"; size = "1MiB"; }; }; };
 	END
 	for command in run check; do
-		run setarch --uname-2.6 "$GANTRY" "$command" -p "$GANTRY_PLUGINS" "$BATS_TEST_TMPDIR/t.conf"
+		run timeout 60 setarch --uname-2.6 "$GANTRY" "$command" -p "$GANTRY_PLUGINS" "$BATS_TEST_TMPDIR/t.conf"
 		echo "$output"
 		[ "$status" -eq 1 ]
 		says "gantry: Linux 2.6."

@@ -356,7 +356,7 @@ initiator() {
 	}
 	check runtime.cpus=0 0
 	check roles.store.listen.name=007 0
-	[[ "$output" == *" 007"* ]] # as it was written
+	[[ "$output" == *'"007"'* ]] # as it was written
 	check runtime.threads=1 2
 	[[ "$output" == *"--set: runtime.threads: \"1\" is unknown; write one of"* ]]
 	check roles.store.lanes=false 2
