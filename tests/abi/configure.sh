@@ -30,7 +30,7 @@ fi
 configure()
 {
 	sed -n '/^## Cache variables/,/^## Output variables/s/^\([a-z_]*_cv_.*\)/\1/p' "$top_builddir/config.log" |
-		grep -vE '^(ac_cv_env_|pkg_cv_|ac_cv_path_|ac_cv_header_ltdl)' >"$tmp/cache"
+		grep -vE '^(ac_cv_env_|pkg_cv_|ac_cv_path_|ac_cv_header_ltdl|ac_cv_search_epoll_pwait2)' >"$tmp/cache"
 	(cd "$tmp/build" && "$source/configure" CC="$CC" --cache-file="$tmp/cache" "$@") >"$tmp/out" 2>"$tmp/err"
 }
 
@@ -65,6 +65,10 @@ report $? "libraries that are missing are named all at once"
 # the installed libraries do not matter: this tests flags and standard error
 set -- PKG_CONFIG="$tmp/pkg-config" LIBCONFIG_CFLAGS=' ' LIBCONFIG_LIBS=-lconfig JANSSON_CFLAGS=' ' JANSSON_LIBS=-ljansson \
 	LIBUUID_CFLAGS=' ' LIBUUID_LIBS=-luuid
+configure "$@" ac_cv_search_epoll_pwait2=no
+[ $? -eq 1 ] && grep -q '^configure: error: epoll_pwait2() not found: .*glibc 2\.35 or later' "$tmp/err"
+report $? "a C library without epoll_pwait2() is rejected, with the version that is needed"
+
 mkdir -p "$tmp/build/core"
 configure "$@" CFLAGS='-O2 -D_FORTIFY_SOURCE=3' && [ -z "$(flags | grep -o FORTIFY)" ]
 report $? "a level of _FORTIFY_SOURCE in CFLAGS is left alone"

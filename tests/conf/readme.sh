@@ -83,6 +83,18 @@ plugins()
 	)" ]
 }
 
+# same_versions NAME FILE... - each of these files requires the same version of NAME
+same_versions()
+{
+	name=$1
+	shift
+	versions=$(for file; do
+		grep -oE "$name [0-9.]+[0-9] or later" "$top_srcdir/$file" || echo "no $name in $file"
+	done | sort -u)
+	echo "$versions"
+	[ "$(echo "$versions" | wc -l)" -eq 1 ]
+}
+
 for plugin in loop shm-comch target memory gateway stats initiator; do
 	[ -e "$GANTRY_PLUGINS/$plugin.so" ] || { echo "1..0 # SKIP built without the plugin $plugin"; exit 0; }
 done
@@ -95,5 +107,7 @@ is "the plugin compiles with the command of the page" compile
 is "it runs in the path with the command of the page" run_plugin
 is "each room has a line" rooms
 is "each plugin is named" plugins
+is "README, gantry(1) and configure require the same glibc" same_versions glibc README man/gantry.1 configure.ac
+is "README and gantry(1) require the same kernel" same_versions Linux README man/gantry.1
 is "it is short" [ "$(wc -l <"$readme")" -le 150 ]
 echo "1..$n"
