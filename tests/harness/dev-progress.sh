@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# dev-progress.sh - the progress of ./dev: lines while a command runs, its exit status, and what the lines say
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-progress.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM HUP
+. "$top_srcdir/tests/dev/progress.sh"
+cd "$tmp" || exit 1
+mkfifo go || exit 1
+n=0
+
+# is WHAT EXPECTED ACTUAL
+is()
+{
+	n=$((n + 1))
+	if [ "$2" = "$3" ]; then
+		echo "ok $n - $1"
+	else
+		printf 'not ok %d - %s\n# expected: %s\n# actual:   %s\n' "$n" "$1" "$2" "$3"
+	fi
+}
+
+# wait_for_go STATUS - a command that ends after the first line of progress
+wait_for_go()
+{
+	echo "must not be seen"
+	cat go
+	return "$1"
+}
+
+# let_go - the state of that command: ends it
+let_go()
+{
+	[ -e gone ] || { : >gone; echo >go; }
+	echo "7 of 9"
+}
+
+progress_period=0.1
+with_progress "compiling" let_go wait_for_go 3 >out
+is "the exit status is that of the command" 3 $?
+is "a line says what runs, how long, and its state" "   compiling: N s, 7 of 9" "$(head -n 1 out | sed 's/[0-9]* s/N s/')"
+is "the command prints nothing between them" 0 "$(grep -c seen out)"
+is "without a terminal no line is overwritten" 0 "$(grep -c "$(printf '\r')" out)"
+
+progress_period=60
+with_progress "short" "" true >out
+is "a command that ends at once prints no line" "0 0" "$? $(wc -l <out)"
+with_progress "killed" "" sh -c 'kill -KILL $$' >out 2>&1
+is "a command that is killed fails" 137 $?
+
+printf 'checking for gcc... yes\nchecking for libuuid... ' >log
+is "configure: what it looks for" "checking for libuuid" "$(last_check log)"
+printf '  CC       a.lo\nwarning\n  CC       b.lo\n' >log
+is "make: files that are compiled, of all" "2 of 5 files" "$(count_lines '^  CC ' log 5 files)"
+is "all are not known" "2 files" "$(count_lines '^  CC ' log 0 files)"
+is "there is no log yet" "0 of 5 files" "$(count_lines '^  CC ' none 5 files)"
+echo "1..$n"
