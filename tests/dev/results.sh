@@ -10,6 +10,7 @@
 
 passed=0 failed=0 skipped=0
 flaky=() flaky_limit=2
+result_line='^(PASS|FAIL|XFAIL|XPASS|SKIP|ERROR): ' # what make check prints for each case
 # what runs the programs of another architecture; empty: this machine runs them
 emulator=()
 

@@ -74,7 +74,11 @@ put ./configure <<'END'
 #!/bin/sh
 [ ! -e ../../broken ] || { echo "error: no libone"; exit 1; }
 echo "$*" >arguments.seen
-printf 'all:\n\t@echo "  CC       x.o"\n' >Makefile
+mkdir -p tests
+cat >Makefile <<'MAKE'
+all: ; @echo "  CC       x.o"
+check: ; @printf ':test-result: PASS case\n' >tests/case.trs
+MAKE
 : >config.status
 END
 touch -d '1 minute ago' configure.ac
@@ -108,6 +112,9 @@ is "nothing is installed" "" "$(grep -w install calls)"
 dev build
 is "no root: so does a build" 1 "$(count '^== built: ')"
 is "it names its packages as well" 1 "$(count 'packages missing \(number=3\): check-1 one-1 two-1$')"
+
+dev check
+is "no root: so do the tests of the fast tier" "0 2 passed, 0 failed, 0 skipped, 0 flaky" "$? $(tail -n 1 out)"
 
 rm -rf build
 : >broken
