@@ -29,7 +29,7 @@ match($0, /^[^ :]+:[0-9]+:[^ :]+:(PASS|FAIL|IGNORE)/) {
 { print "# " $0 }
 END {
 	if (status == 77 && n == 0) {
-		print "1..0 # SKIP the program says that it cannot run here"
+		print "1..0 # SKIP the program cannot run on this machine"
 		exit
 	}
 	if (!complete)

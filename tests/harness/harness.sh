@@ -46,5 +46,5 @@ is "a program that ends early is a failure" "not ok 2 - ran to its end (exit sta
 	"$(filtered a.c:1:t:PASS 'exit status 0' | grep not)"
 is "an exit status without a failed test is a failure" "not ok 2 - exit status 1" \
 	"$(filtered a.c:1:t:PASS '1 Tests 0 Failures 0 Ignored' 'exit status 1' | grep not)"
-is "exit status 77 is a skip" "1..0 # SKIP the program says that it cannot run here" "$(filtered 'exit status 77')"
+is "exit status 77 is a skip" "1..0 # SKIP the program cannot run on this machine" "$(filtered 'exit status 77')"
 is "output of the program is a comment" "# ok 1 - forged" "$(filtered 'ok 1 - forged' 'exit status 77' | grep forged)"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# access.sh - README and the pages of gantry.conf, roles and network transports say in the same words which peers can open a volume
+# access.sh - README and the pages of gantry.conf, roles and network transports state by the same text which peers can open a volume
 #
-# In a page the words stand between the lines `.\" access` and `.\" end`; in README they are the paragraph that begins with them.
+# In a page the text is between the lines `.\" access` and `.\" end`; in README it is the paragraph with the same beginning.
 . "$(dirname "$0")/lib.sh"
 pages="man/gantry.conf.5 man/gantry-target.7 man/gantry-gateway.7 man/gantry-rdma-verbs.7 man/gantry-rxe.7"
 
@@ -18,13 +18,13 @@ seed()
 	sed -i '/access/d' "$1/man/gantry-rxe.7"
 }
 
-# one_line - standard input as one line, with one space between words
+# one_line - print standard input as one line, with one space between words
 one_line()
 {
 	tr -s ' \t\n' '   ' | sed 's/^ //; s/ $//'
 }
 
-# of_page FILE - the words of a page, without its macros
+# of_page FILE - print the text of a page, without macros
 of_page()
 {
 	"$awk" '$0 == ".\\\" access" { on = 1; next } $0 == ".\\\" end" { on = 0 } on' "$1" |
@@ -41,7 +41,7 @@ check()
 	words=$(of_readme "$1/README")
 	[ -n "$words" ] || echo "README: no paragraph states which peers can open a volume"
 	for page in $pages; do
-		[ "$(of_page "$1/$page")" = "$words" ] || echo "$page: says something else than README: $(of_page "$1/$page")"
+		[ "$(of_page "$1/$page")" = "$words" ] || echo "$page: the text differs from README: $(of_page "$1/$page")"
 	done
 }
 

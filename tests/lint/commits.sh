@@ -4,7 +4,7 @@
 # without a full stop, and a body if it changes more than 20 lines. Skipped without git or without that commit.
 . "$(dirname "$0")/lib.sh"
 
-# commit DIR SUBJECT [BODY] - a commit that changes 21 lines
+# commit DIR SUBJECT [BODY] - make a commit that changes 21 lines
 commit()
 {
 	seq 21 | sed "s/^/$2 /" >"$1/file"
@@ -44,7 +44,7 @@ check()
 }
 
 if ! git -C "$top" cat-file -e "$(cat "$top/tests/lint/commits-after")" 2>/dev/null; then
-	echo "1..0 # SKIP no git history here"
+	echo "1..0 # SKIP no git history"
 	exit 0
 fi
-run_lint 4 "commits have a subject and a body in their form"
+run_lint 4 "commits have a subject and a body of the required form"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# docs.sh - the manual says what the program does: each plugin has its page, option lists are those of the tables in the
-# code, and gantry(1) has the commands and options of --help
+# docs.sh - the manual matches the program: each plugin has a page, option lists match the tables in the code, and gantry(1) has the
+# commands and options of --help
 . "$(dirname "$0")/lib.sh"
 GANTRY=${GANTRY:-${top_builddir:-$top}/core/gantry}
 GANTRY_PLUGINS=${GANTRY_PLUGINS:-${top_builddir:-$top}/plugins/.libs}
@@ -15,13 +15,13 @@ seed()
 	printf '.Ss run FILE\n.Ss common options\n.It Fl j , Fl Fl json\n' | put "$1/man/gantry.1"
 }
 
-# of_help COMMAND - its options, one line each: "COMMAND -p --plugin-dir DIR"
+# of_help COMMAND - print its options, one line each: "COMMAND -p --plugin-dir DIR"
 of_help()
 {
 	"$GANTRY" $1 --help | sed -nE 's/^ +((-[a-zA-Z]), )?(--[a-z-]+)( [^ ]+)?( .*)?$/\2 \3\4/p' | sed 's/^ //'
 }
 
-# said DIR - what the page says: "COMMAND", and "COMMAND OPTION" for each option
+# said DIR - print the content of the page: "COMMAND", and "COMMAND OPTION" for each option
 said()
 {
 	$awk '
@@ -32,7 +32,7 @@ said()
 	}' "$1/man/gantry.1" | sort
 }
 
-# true_of - what is true, likewise; options of all commands belong to "common"
+# true_of - print the content of --help in the same form; options of all commands belong to "common"
 true_of()
 {
 	of_help "" | sort >"$bad/common"
@@ -47,17 +47,17 @@ check()
 {
 	sed -n 's/^GANTRY_PLUGIN(\[[a-z]*\],\[\([a-z0-9-]*\)\].*/\1/p' "$1/configure.ac" | while read -r plugin; do
 		grep -qsx ".\\\\\" options $plugin" "$1/man/gantry-$plugin.7" ||
-			echo "man/gantry-$plugin.7 is missing, or its list of options"
+			echo "man/gantry-$plugin.7 or its list of options is missing"
 	done
 	for page in "$1"/man/*.[1357]; do
 		sh "$top/man/options.sh" "$page" >"$bad/page"
-		cmp -s "$bad/page" "$page" || echo "man/${page##*/}: options drifted; make -C man update-options"
+		cmp -s "$bad/page" "$page" || echo "man/${page##*/}: options differ from the code: run make -C man update-options"
 	done
 	said "$1" >"$bad/said"
 	true_of | sort >"$bad/true"
 	diff "$bad/said" "$bad/true" >"$bad/diff" ||
-		echo "man/gantry.1 is not --help: $(grep '^[<>]' "$bad/diff" | head -n 3 | tr '\n' ';')"
+		echo "man/gantry.1 differs from --help: $(grep '^[<>]' "$bad/diff" | head -n 3 | tr '\n' ';')"
 }
 
 [ -x "$GANTRY" ] || { echo "1..0 # SKIP gantry is not built"; exit 0; }
-run_lint 3 "pages, options and commands are those of the code"
+run_lint 3 "pages, options and commands match the code"

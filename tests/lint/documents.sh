@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# documents.sh - what the documents for maintainers name exists: files, commands of ./dev, make and gantry, options, keys of the
-# configuration, functions, identifiers, manual pages, and links. Each document is shipped, and each decision is listed.
+# documents.sh - all objects that documents for maintainers name exist: files, commands of ./dev, make and gantry, options, keys of
+# the configuration, functions, identifiers, manual pages, and links. Each document is shipped, and each decision is listed.
 #
 # Checked in the whole text: ./dev COMMAND, FUNCTION(), PAGE(7), [text](link). Checked in `code` and in indented lines: paths
-# below the directories of the tree, --options, make and gantry commands. Checked where it is all of `code`: a file name, an
+# below the directories of the tree, --options, make and gantry commands. Checked only as a whole `code`: a file name, an
 # identifier, `struct NAME`, `PREFIX_*`, and a key such as `listen.uids`. Names in capitals such as KIND or NAME are placeholders.
 . "$(dirname "$0")/lib.sh"
 
@@ -54,17 +54,17 @@ documents()
 	(cd "$1" && ls -d doc/*.md doc/decisions/*.md CONTRIBUTING.md SECURITY.md NEWS tests/README.md 2>/dev/null)
 }
 
-# sources PATTERN - what matches in sources of the current directory; this file has names that do not exist
+# sources PATTERN - print matches in sources of the current directory, except this file, which names missing objects
 sources()
 {
-	# --include comes first, or grep also reads files that no option matches
+	# --include must come first, otherwise grep also reads files that no option matches
 	# shellcheck disable=SC2046 # a list of words
 	grep -rhoE --include='*.[ch]' --include='*.sh' --include='*.bats' --include='*.am' --include='*.m4' --include='*.ac' \
 		--include='*.map' --include=dev --exclude=documents.sh -- "$1" \
 		$(ls -d core plugins include doca clients tests man m4 dev configure.ac 2>/dev/null)
 }
 
-# known DIR - "KIND NAME" of what the tree there has
+# known DIR - print "KIND NAME" of each object of the tree in DIR
 known()
 (
 	cd "$1" || exit 1
@@ -85,12 +85,12 @@ known()
 	$awk '/^\.\\" options / { section = $3 } /^\.It Cm / { print "key " section "." $3 }' man/gantry.conf.5
 )
 
-# The documents, after the lines of `known`: a line for each name that is not there.
+# Reads the lines of `known`, then the documents. Prints a line for each name that does not exist.
 judge='
 function bug(text) { print FILENAME ":" FNR ": there is no " text }
 function has(kind, name) { return (kind " " name) in tree }
 function is_pattern(name) { return name ~ /\*/ }
-# a name with * for any characters
+# a name in which * matches any characters
 function matches(kind, name,  all, i, n) {
 	if (!is_pattern(name)) return has(kind, name)
 	gsub(/[.]/, "[.]", name)
@@ -139,7 +139,7 @@ function code(text,  rest, name) {
 		if (name ~ /^(core|plugins|include|doca|clients|tests|conf|man|m4|doc|bash-completion)\//) path(name)
 	}
 }
-# all of a code span
+# a whole code span
 function span(text,  name) {
 	code(text)
 	sub(/^(struct|enum) /, "", text)
@@ -213,4 +213,4 @@ check()
 	done
 }
 
-run_lint 20 "what the documents name is there"
+run_lint 20 "all objects that the documents name exist"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# guarantees.sh - in gantry-guarantees(7), each sentence that promises something names a test that exists, and each default
-# is that of gantry.conf(5)
+# guarantees.sh - in gantry-guarantees(7), each sentence with a promise names an existing test, and each default matches
+# gantry.conf(5)
 #
-# A sentence ends with `.Bq FILE . \" CASE | CASE`, a row of a table with `Ta Bq FILE \" CASE`. More tests of a sentence stand in
+# A sentence ends with `.Bq FILE . \" CASE | CASE`, a row of a table with `Ta Bq FILE \" CASE`. Further tests of a sentence are in
 # lines `.Bq FILE \" CASE` before the last one. FILE is a test without `tests/` and its suffix. CASE is a function that a test
 # program runs, or a title of a script.
 . "$(dirname "$0")/lib.sh"
@@ -54,7 +54,7 @@ seed()
 	END
 }
 
-# sentences FILE - those that name no test
+# sentences FILE - print the sentences that name no test
 sentences()
 {
 	$awk -v file="$page" '
@@ -85,7 +85,7 @@ sentences()
 	{ open = text !~ /:$/ }' "$1/$page"
 }
 
-# tests FILE - lines "LINE FILE CASE", one for each case that is named; CASE may be empty
+# tests FILE - print a line "LINE FILE CASE" for each named case; CASE may be empty
 tests()
 {
 	$awk '/(^\.| Ta )Bq / {
@@ -98,13 +98,13 @@ tests()
 	}' "$1/$page"
 }
 
-# defaults FILE - lines "LINE SECTION KEY DEFAULT"
+# defaults FILE - print lines "LINE SECTION KEY DEFAULT"
 defaults()
 {
 	sed -n 's/^\.It Cm \([a-z]*\)\.\([a-z_]*\) Pq \(.*\)/\1 \2 \3/p' "$1/$page"
 }
 
-# has_case TEST CASE - the file of a test, and whether it runs this case
+# has_case TEST CASE - whether the file of a test runs this case
 has_case()
 {
 	case $1 in
@@ -121,9 +121,9 @@ check()
 		file=
 		for suffix in c bats sh; do [ ! -f "$1/tests/$test.$suffix" ] || file=$1/tests/$test.$suffix; done
 		if [ -z "$file" ]; then
-			echo "$page:$line: there is no test $test"
+			echo "$page:$line: test $test does not exist"
 		elif [ -z "$case" ]; then
-			echo "$page:$line: no case of $test is named"
+			echo "$page:$line: names no case of $test"
 		else
 			has_case "$file" "$case" || echo "$page:$line: $test has no case '$case'"
 		fi
@@ -131,7 +131,7 @@ check()
 	defaults "$1" | while read -r section key value; do
 		sed -n "/^.\\\\\" options $section\$/,/^.\\\\\" end\$/p" "$1/man/gantry.conf.5" |
 			sed -n "/^\.It Cm $key /,/^\.It /p" | grep -qiE "default \"$value\"" ||
-			echo "$page: $section.$key has another default than $value"
+			echo "$page: the default of $section.$key is not $value"
 	done
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # headers.sh - each installed header compiles alone: as C11 with gcc and clang, as C++17
-# Those of libgantry-doca need a profile: tests/doca/headers.sh looks at them.
+# The headers of libgantry-doca need a profile: tests/doca/headers.sh checks them.
 . "$(dirname "$0")/lib.sh"
 
 seed()
@@ -12,7 +12,7 @@ seed()
 	echo 'static inline char *not_cxx(void *p) { return p; }' | put "$1/include/gantry/cxx.h"
 }
 
-# alone COMPILER... - does the header on standard input compile?
+# alone COMPILER... - whether the header on standard input compiles
 alone()
 {
 	"$@" -Wall -Wextra -Wpedantic -Wpointer-arith -Werror -D_GNU_SOURCE -fsyntax-only - 2>&1

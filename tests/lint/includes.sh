@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# includes.sh - who may include whom. A module of the core or of doca includes only headers of modules that precede it. A plugin
-# includes <gantry/...>, its own directory and the system, and nothing of the core. Transports also include transport/common,
-# backends include backend/common, and the two transports over RDMA share transport/verbs-common. The role initiator includes
-# engine.h of clients/lib. One module each uses libltdl and libconfig.
+# includes.sh - checks which headers each module includes. A module of the core or of doca includes only headers of modules that
+# precede it. A plugin includes <gantry/...>, its own directory and the system, but no header of the core. Transports also include
+# transport/common, backends include backend/common, and the two transports over RDMA share transport/verbs-common. The role
+# initiator includes engine.h of clients/lib. Only one module uses libltdl, and only one uses libconfig.
 . "$(dirname "$0")/lib.sh"
 
 seed()
@@ -81,4 +81,4 @@ check()
 	}'
 }
 
-run_lint 14 "each module includes only what it may"
+run_lint 14 "each module includes only permitted headers"

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# lib.sh - what the lints share. A lint defines
-#	seed DIR	write a small tree with bugs
-#	check DIR	print one line for each bug found in the tree at DIR
-# and calls `run_lint SEEDED WHAT` with the number of those bugs: that proves first that the check sees each of them, then
-# checks our tree.
+# lib.sh - common functions of the lints. A lint defines
+#	seed DIR	write a small tree with errors
+#	check DIR	print one line for each error in the tree at DIR
+# and calls `run_lint SEEDED WHAT` with the number of these errors. run_lint first proves that the check finds each of them, then
+# checks the tree.
 top=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 awk=${AWK:-awk}
 
-# files DIR NAME... - the files of our own under DIR with one of these names (patterns of find), relative to DIR
+# files DIR NAME... - print files of the project below DIR with one of these names (patterns of find), relative to DIR
 files()
 {
 	root=$1
@@ -24,7 +24,7 @@ files()
 	)
 }
 
-# put FILE - standard input into FILE, with its folders
+# put FILE - write standard input to FILE, and create its directory
 put()
 {
 	mkdir -p "${1%/*}" && cat >"$1"
@@ -38,11 +38,11 @@ run_lint()
 	seen=$(check "$bad" | wc -l)
 	echo "1..2"
 	if [ "$seen" -eq "$1" ]; then
-		echo "ok 1 - the check sees a seeded bug of each kind"
+		echo "ok 1 - the check finds each seeded error"
 	else
-		echo "not ok 1 - the check sees a seeded bug of each kind"
-		check "$bad" | sed "s|^|# saw: |"
-		echo "# $seen seen, $1 seeded"
+		echo "not ok 1 - the check finds each seeded error"
+		check "$bad" | sed "s|^|# found: |"
+		echo "# $seen found, $1 seeded"
 	fi
 	found=$(check "$top")
 	if [ -z "$found" ]; then

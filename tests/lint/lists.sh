@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# lists.sh - each file stands in a list of its Makefile.am, so that it is built, tested, installed and shipped; each list
-# is included; each plugin has a row in configure.ac
+# lists.sh - each file is in a list of its Makefile.am, so that it is built, tested, installed and shipped; each list is included;
+# each plugin has a row in configure.ac
 . "$(dirname "$0")/lib.sh"
 
 seed()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# man.sh - mandoc has nothing to say about our manual pages, and groff, where it is installed, can set them in 80 columns
+# man.sh - mandoc reports no warnings for the manual pages, and groff, if it is installed, formats them in 80 columns
 . "$(dirname "$0")/lib.sh"
 
 seed()
@@ -15,7 +15,7 @@ check()
 {
 	files "$1" '*.[1-8]' | while read -r file; do
 		text=$(cd "$1" && mandoc -T lint -W warning "$file") || echo "$text" | head -n 1
-		# a table that is too wide puts words of its last column far to the right
+		# the last column of a table that is too wide is indented far
 		[ -z "$groff" ] || (cd "$1" && groff -mandoc -Tutf8 -wbreak -rLL=78n "$file" 2>&1 >/dev/null) |
 			sed "s|^|$file: |" | head -n 1
 	done
@@ -24,4 +24,4 @@ check()
 command -v mandoc >/dev/null || { echo "1..0 # SKIP mandoc is not installed"; exit 0; }
 groff=$(command -v groff)
 [ -n "$groff" ] && seeded=2 || seeded=1
-run_lint $seeded "mandoc has nothing to say"
+run_lint $seeded "mandoc reports no warnings"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# models.sh - each fence of the product has a litmus test in tests/models or a reason in tests/models/reasons, and what a litmus
-# test says of the code is so
+# models.sh - each fence of the product has a litmus test in tests/models or a reason in tests/models/reasons, and the code contains
+# the texts that litmus tests name
 . "$(dirname "$0")/lib.sh"
 
 seed()
@@ -37,7 +37,7 @@ seed()
 		put "$1/tests/models/reasons"
 }
 
-# functions FILE - each line of it that is within a function or macro, behind the name of that
+# functions FILE - print each line within a function or macro, preceded by the name of the function or macro
 functions()
 {
 	$awk '
@@ -54,7 +54,7 @@ functions()
 	/^\t/ && name != "" { print name "\t" $0 }' "$1"
 }
 
-# fences - "FILE FUNCTION" of each one in the tree at $1
+# fences - print "FILE FUNCTION" for each fence in the tree at $1
 fences()
 {
 	fences='gantry_shm_fence\(|atomic_(thread|signal)_fence|comch_membarrier\(|SYS_membarrier|__ATOMIC_(SEQ_CST|ACQ_REL)'
@@ -70,7 +70,7 @@ check()
 		cd "$1" || exit 1
 		cat tests/models/*.litmus | sed -n 's/^code //p' | while read -r file function text; do
 			[ -f "$file" ] && functions "$file" | grep "^$function	" | grep -qF -- "$text" ||
-				echo "$file: $function: has no $text, as a litmus test says"
+				echo "$file: $function: lacks $text, which a litmus test names"
 		done
 	)
 	fences "$1" | sort >"$bad/fences"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# names.sh - the core names no plugin. Where a word is a plugin's name by chance, the line says `lint: a word`; a room may
-# have the name of a plugin too.
+# names.sh - the core names no plugin. A line with a word that happens to be the name of a plugin says `lint: a word`. A module may
+# have the same name as a plugin.
 . "$(dirname "$0")/lib.sh"
 
 seed()

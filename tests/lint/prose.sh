@@ -19,7 +19,7 @@ seed()
 	printf '# a lot of bytes\nname = "nobody";\n' | put "$1/conf/x.conf"
 }
 
-# comments FILE - the comments of a source in C with the numbers of their lines
+# comments FILE - print the comments of a source in C with line numbers
 comments()
 {
 	$awk '{

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# protocol.sh - doc/protocol.md describes what the headers of the protocol define: the layout of each struct, each number of an
-# enum, each constant
+# protocol.sh - doc/protocol.md describes the definitions in the headers of the protocol: the layout of each struct, each number of
+# an enum, each constant
 #
-# A line names what the table after it describes:
+# A line names the subject of the table after it:
 #	Layout of `struct NAME` (N bytes):		| offset | bytes | field | meaning |
 #	Layout of `struct NAME` (first N bytes):	the same
 #	Numbers of `enum NAME`:				| number | name | ...
@@ -11,11 +11,11 @@
 # The tables become static assertions, which a compiler checks with the headers. So errors have the line of the document.
 . "$(dirname "$0")/lib.sh"
 
-# The headers of which the document has each struct, enum and constant.
+# The document has each struct, enum and constant of these headers.
 headers='core/session/frame.h core/io/wire.h plugins/transport/shm-comch/shm_wire.h plugins/transport/shm-comch/shm_ring.h
 plugins/transport/verbs-common/vb_wire.h include/gantry/volume.h'
 
-# What the peer never sees: a parsed frame, another view of struct gantry_io, a buffer for any frame.
+# Structs that are never sent to a peer: a parsed frame, another view of struct gantry_io, a buffer for any frame.
 private='gn_parsed|gn_wire|comch_frame'
 
 seed()
@@ -71,7 +71,7 @@ seed()
 		};
 	END
 	{
-		# good: without a line that check prints
+		# correct: check prints no line
 		table 'struct good' 8 'a 0 2' 'b 2 2' 'c 4 4' 'd 4 4'
 		table 'struct wrong_offset' 12 'b 4 4' 'a 4 4' 'c 8 4' # two offsets, of which the first leaves a gap
 		table 'struct wrong_bytes' 6 'a 0 2' 'b 2 2'          # and a gap at the end
@@ -79,7 +79,7 @@ seed()
 		table 'struct missing_field' 8 'a 0 4'                # and a gap at the end
 		table 'struct missing_union' 4 'a 0 4'
 		table 'struct unknown_field' 4 'a 0 4' 'z 0 4'
-		table 'struct private_part' 'first 4' 'shown 0 4' # the lint still wants a row of the second member
+		table 'struct private_part' 'first 4' 'shown 0 4' # the lint requires a row of the second member, too
 		numbers 'Numbers of `enum good_type`:' '1 GOOD_A' '2 GOOD_B'
 		numbers 'Numbers of `enum bad_type`:' '7 BAD_NUMBER'
 		numbers 'Constants of `core/session/frame.h`:' '1 GOOD' '0x7 WRONG_CONSTANT'
@@ -103,7 +103,7 @@ numbers()
 	for row; do echo "$row"; done | sed 's/\(.*\) \(.*\)/| \1 | `\2` | x |/'
 }
 
-# The document as C, with a line that begins with // for each bug that needs no compiler.
+# The document as C, with a line that begins with // for each error that needs no compiler.
 # shellcheck disable=SC2016 # backquotes of Markdown
 as_c='
 BEGIN { FS = " *[|] *" }
@@ -173,7 +173,7 @@ rows { end_table() }
 /^Constants of `[^`]+`:$/ { kind = "constants" }
 END { if (rows) end_table() }'
 
-# What a header defines, a line for each: "struct NAME", "field NAME.MEMBER", "enum NAME", "constant NAME".
+# The definitions of a header, a line for each: "struct NAME", "field NAME.MEMBER", "enum NAME", "constant NAME".
 defined='
 function members(name, text,  n, i, part, m, j, word) {
 	gsub(/__attribute__ *[(][(][^)]*[)]+|union|[{}]/, " ", text)
@@ -209,7 +209,7 @@ END {
 	}
 }'
 
-# includes DIR - the headers there, and those that the document names beside them
+# includes DIR - print #include for the headers in DIR, and for further headers that the document names
 includes()
 {
 	echo '#include <stddef.h>'
@@ -223,7 +223,7 @@ compile()
 {
 	LC_ALL=C ${CC:-cc} -std=gnu11 -Werror=switch -D_GNU_SOURCE -I"$2" -I"$2/include" -I"$2/core" -x c -fsyntax-only \
 		"$1" >"$1.out" 2>&1 && return
-	# the last enumerator counts the others
+	# the last enumerator is the number of the others
 	grep -E 'error: ' "$1.out" | grep -vE "value '[A-Z_0-9]*_(TYPES|STATES|COUNT)' not" | sort -t: -k1,2 -u
 	grep -q 'error: ' "$1.out" || echo "the compiler failed: $(head -n 1 "$1.out")"
 }
@@ -231,7 +231,7 @@ compile()
 check()
 {
 	[ -e "$1/doc/protocol.md" ] || {
-		echo "there is no doc/protocol.md"
+		echo "doc/protocol.md does not exist"
 		return
 	}
 	(cd "$1" && $awk "$as_c" doc/protocol.md) >"$bad/tables"

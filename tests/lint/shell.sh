@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# shell.sh - shellcheck has nothing to say about our scripts
-# (variables may come from another file, so their use across files is not checked)
+# shell.sh - shellcheck reports no warnings for the scripts. Variables may come from another file, so their use across files is not
+# checked.
 . "$(dirname "$0")/lib.sh"
 
 seed()
 {
-	# shellcheck disable=SC2016 # it is the bug
+	# shellcheck disable=SC2016 # the seeded error
 	printf '#!/bin/sh\nfor f in $(ls *.c); do rm $f; done\ncd /tmp\n[ $x = 1 ]\n' | put "$1/tests/x.sh"
 }
 
@@ -21,4 +21,4 @@ check()
 }
 
 command -v shellcheck >/dev/null || { echo "1..0 # SKIP shellcheck is not installed"; exit 0; }
-run_lint 1 "shellcheck has nothing to say"
+run_lint 1 "shellcheck reports no warnings"

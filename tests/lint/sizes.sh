@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# sizes.sh - no file over 800 lines, no function over 100, no line of C over 100 columns, no line of a script over 132; a tab
-# counts 8. A line of C may be longer for a string, a single name, or an arrow of a diagram.
+# sizes.sh - no file has over 800 lines, no function over 100, no line of C over 100 columns, no line of a script over 132; a tab
+# counts as 8. A line of C may be longer for a string, a single name, or an arrow of a diagram.
 . "$(dirname "$0")/lib.sh"
 
 seed()

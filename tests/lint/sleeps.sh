@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# sleeps.sh - tests wait for something, not for some time. A line that must sleep says `lint: allowed`, and why.
+# sleeps.sh - tests wait for events, they do not sleep. A line that must sleep says `lint: allowed` and the reason.
 . "$(dirname "$0")/lib.sh"
 
 seed()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# spdx.sh - each file says under which licence it is, in its first four lines
+# spdx.sh - the first four lines of each file state its licence
 . "$(dirname "$0")/lib.sh"
 
 seed()

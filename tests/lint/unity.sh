@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# unity.sh - tests use no more of Unity than the shim has, which stands in for it where sanitizers look on
+# unity.sh - tests use only the functions of Unity that the shim has, which replaces Unity in builds with sanitizers
 . "$(dirname "$0")/lib.sh"
 
 seed()
@@ -18,4 +18,4 @@ check()
 	done
 }
 
-run_lint 2 "tests use what the shim of Unity has"
+run_lint 2 "tests use only functions that the shim of Unity has"

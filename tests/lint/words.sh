@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# words.sh - no notes to ourselves in the tree: what is left to do is an issue, not a comment
+# words.sh - no notes about open work in comments: open work is an issue
 . "$(dirname "$0")/lib.sh"
 
 seed()
@@ -17,4 +17,4 @@ check()
 		done | grep -v '^tests/lint/words.sh:'
 }
 
-run_lint 3 "no notes to ourselves"
+run_lint 3 "no notes about open work"
