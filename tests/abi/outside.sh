@@ -162,7 +162,7 @@ timeout 60 grep -m 1 'stopping' <log >>"$tmp/out" # the next signal is SIGTERM a
 kill -TERM $held
 wait $held
 [ $? -eq 3 ] && [ $told -eq 0 ]
-report $? "a backend that holds IO for ever keeps the process, which says so, until a second signal"
+report $? "a backend that never completes an IO delays the end, which gantry reports, until a second signal"
 example heap.c >heap.c
 
 if command -v c++ >/dev/null; then

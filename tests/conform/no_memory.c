@@ -165,7 +165,7 @@ static int reason_of_end(int rc)
 		int rc_ = 0; \
 \
 		for (int turns_ = 0; !rc_ && !(what); turns_++) { \
-			TEST_ASSERT_TRUE_MESSAGE(turns_ < TURNS, "in vain: " #what); \
+			TEST_ASSERT_TRUE_MESSAGE(turns_ < TURNS, "timeout: " #what); \
 			rc_ = turn(); \
 		} \
 		if (rc_) \

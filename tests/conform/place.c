@@ -209,8 +209,8 @@ static void other_cards_do_not_meet(void)
 
 /*
  * The descriptor that a peer receives enforces the rights: without the right to write, it cannot be
- * mapped or opened for writing. In a child: another user, who has the descriptor, opens its file
- * again. Exit status 0: as expected.
+ * mapped or opened for writing. Runs in a child: another user that has the descriptor opens its
+ * file again. Exit status 0: as expected.
  */
 static _Noreturn void open_again(int fd)
 {

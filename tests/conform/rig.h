@@ -43,7 +43,7 @@ struct rig_driver {
 	const char *const *services;
 	/* invalid service names, besides those that are invalid for every transport */
 	const char *const *no_services;
-	const char *nobody; /* that is not served */
+	const char *nobody; /* a service without a listener */
 	int uncounted;      /* it need not count payload_bytes */
 	/* a peer has an address, but its process and user are unknown */
 	int remote;

@@ -118,7 +118,7 @@ void rig_until_at(const int *what, int n, const char *file, int line)
 		if (*what >= n)
 			return;
 		if (rig_late(&end, 0))
-			fail_at("waited in vain", *what, n, file, line);
+			fail_at("timeout", *what, n, file, line);
 		if (!moved)
 			device_stirs(
 				rig.queues[0].used

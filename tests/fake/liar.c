@@ -21,7 +21,7 @@ enum lie {
 	LIE_LOSE,
 	LIE_MISDIRECT, /* the block beside it */
 	LIE_TEAR,      /* only the first half */
-	LIE_FORGET,    /* keeps it for ever */
+	LIE_FORGET,    /* never completes it */
 	LIE_LEAK,      /* opens a file and leaves it open */
 	LIE_RACE,      /* all lanes write one word */
 	LIE_STICK,     /* never returns */

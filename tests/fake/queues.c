@@ -246,7 +246,7 @@ void fq_consumer_disarm(void *consumer)
 	lock(conn);
 	q->armed = 0;
 	if (read(q->fd, &count, sizeof(count)) < 0)
-		count = 0; /* nobody rang */
+		count = 0; /* no producer rang the bell */
 	unlock(conn);
 }
 

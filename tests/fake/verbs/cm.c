@@ -167,7 +167,7 @@ struct fv_id *fv_id_make(struct fv_channel *channel, void *context, enum rdma_po
 	return id;
 }
 
-/* The peer is told before. */
+/* Free an id, after the caller has notified the peer. */
 void fv_id_free(struct fv_id *id)
 {
 	if (id->peer)

@@ -244,7 +244,7 @@ int fv_check(enum fv_kind kind, const void *self, const char *function)
 void fv_check_acked(struct fv_obj *obj, const char *function)
 {
 	if (obj->unacked)
-		fv_misuse("%s(): %u events are not acknowledged, the real one waits for ever",
+		fv_misuse("%s(): %u events are not acknowledged, so the real function would block",
 			  function, obj->unacked);
 }
 

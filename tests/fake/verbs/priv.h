@@ -155,7 +155,7 @@ struct fv_recv {
 };
 
 struct fv_qp {
-	struct ibv_qp qp; /* its state is what the user was told last */
+	struct ibv_qp qp; /* qp.state: the last state that was reported to the user */
 	struct fv_obj obj;
 	enum ibv_qp_state state;
 	struct ibv_qp_attr attr;

@@ -380,7 +380,7 @@ static int check_send(const struct fv_qp *qp, const struct ibv_send_wr *wr, uint
 		return 0;
 	if (qp->sq_signalled == 0)
 		fv_misuse(
-			"ibv_post_send(): the queue is full of work requests without a signal, it stays full for ever");
+			"ibv_post_send(): the queue is full of work requests without a signal, so it never drains");
 	return ENOMEM;
 }
 

@@ -126,7 +126,7 @@ void fake_wire_cut(int on);
  */
 unsigned fake_wire_timeout(unsigned n);
 /*
- * A send that finds no receive fails at once unless its queue pair retries for ever (7); 0: it
+ * A send that finds no receive fails at once unless its queue pair retries without limit (7); 0: it
  * waits for a receive or for fake_wire_timeout(). A queue pair that never retries (0) fails at once
  * in any case.
  */

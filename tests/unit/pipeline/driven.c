@@ -308,7 +308,7 @@ static void the_fd_tells_of_a_call(void)
 		TEST_ASSERT_EQUAL_INT(0, readable(0));
 	}
 	gn_worker_call(worker, count_call, NULL);
-	TEST_ASSERT_EQUAL_INT(0, readable(0)); /* nobody waits for it */
+	TEST_ASSERT_EQUAL_INT(0, readable(0)); /* no thread waits for the call */
 }
 
 /*

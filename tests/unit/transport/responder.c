@@ -291,7 +291,7 @@ static void an_abandoned_port_waits_for_nobody_but_its_terminal(void)
 	make_port(0);
 	ask(request(1, GANTRY_OP_READ)); /* the terminal has it */
 	terminal_rc = -EAGAIN;
-	ask(request(2, GANTRY_OP_READ)); /* nobody takes it */
+	ask(request(2, GANTRY_OP_READ)); /* the terminal rejects it with -EAGAIN */
 	fake_queue_refuse(producer, -EAGAIN);
 	rules.n_regions = 0;
 	ask(request(3, GANTRY_OP_READ)); /* its refusal is not read */

@@ -70,7 +70,7 @@ void ends_turn(void);
 #define ends_until(what) \
 	do { \
 		for (int turns_ = 0; !(what); turns_++) { \
-			TEST_ASSERT_TRUE_MESSAGE(turns_ < ENDS_TURNS, "in vain: " #what); \
+			TEST_ASSERT_TRUE_MESSAGE(turns_ < ENDS_TURNS, "timeout: " #what); \
 			ends_turn(); \
 		} \
 	} while (0)

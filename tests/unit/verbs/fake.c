@@ -227,7 +227,7 @@ static void test_slots_of_the_send_queue(void)
 		TEST_ASSERT_EQUAL_INT(0, write_nothing(0));
 	TEST_ASSERT_EQUAL_UINT(0, fake_verbs_forgive());
 	TEST_ASSERT_EQUAL_INT(ENOMEM, write_nothing(0));
-	expect_misuse("stays full for ever");
+	expect_misuse("so it never drains");
 	pair_down(&pair);
 }
 
@@ -296,7 +296,7 @@ static void test_no_receive_fails_at_once(void)
 	pair_up(&pair);
 	fake_wire_rnr_at_once(1);
 	TEST_ASSERT_EQUAL_INT(0, pair_send(&pair.a, 1, 0, 4, 0));
-	TEST_ASSERT_EQUAL_UINT(0, fake_wire_timeout(100)); /* for ever */
+	TEST_ASSERT_EQUAL_UINT(0, fake_wire_timeout(100)); /* retries without limit */
 	pair_down(&pair);
 }
 

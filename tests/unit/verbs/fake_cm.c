@@ -380,7 +380,7 @@ static void test_an_end_that_is_destroyed(void)
 	TEST_ASSERT_EQUAL_INT(0, pair_rdma(&pair.b, &pair.a, IBV_WR_RDMA_WRITE, 0, 0));
 	finish_client();
 	pair_expect(pair.b.channel, RDMA_CM_EVENT_DISCONNECTED, 0);
-	/* nobody answers any more */
+	/* the peer does not answer any more */
 	TEST_ASSERT_EQUAL_UINT(0, fake_wire_waiting(pair.b.id->qp));
 	pair_done(&pair.b, 0, IBV_WC_SUCCESS);
 	TEST_ASSERT_EQUAL_INT(0, pair_send(&pair.b, 7, 0, 4, 0));

@@ -179,7 +179,7 @@ static void rest(struct lane *l)
 	}
 	if (vb_consumer_arm(l->rx) == 0) {
 		l->rests++;
-		CHECK(poll(&p, 1, 20000) == 1); /* nobody rang */
+		CHECK(poll(&p, 1, 20000) == 1); /* fails if no producer rings the bell */
 	}
 	vb_consumer_disarm(l->rx);
 }

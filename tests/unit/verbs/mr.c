@@ -10,7 +10,7 @@
 #define ODP \
 	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ)
 
-static rlim_t memlock; /* as this process is told */
+static rlim_t memlock; /* the limit that getrlimit() returns */
 
 /* Replaces the function of libc: the limit of the machine must not be raised. */
 int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)

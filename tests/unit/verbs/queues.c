@@ -258,7 +258,7 @@ static void revoked_while_it_is_read(void)
 	close_all(&q, &s);
 }
 
-/* -- somebody goes -- */
+/* -- destruction of a producer or consumer -- */
 
 /*
  * The device still writes to the memory of a consumer that is destroyed, and reads from a region
@@ -291,7 +291,7 @@ static void consumer_goes_while_it_reads(void)
 	fake_wire_hold(0);
 	nothing_comes(&again);
 	ends_until(a.n_revoked == 1);
-	TEST_ASSERT_EQUAL_UINT64(1, ended(&q)); /* whoever asks is told */
+	TEST_ASSERT_EQUAL_UINT64(1, ended(&q)); /* a poll reports the end */
 	vb_producer_destroy(q.tx);
 	queue_join(&q, &again, &a, 0, 8);
 	q.rx = rx;
