@@ -23,7 +23,7 @@ static void check_data(struct rig_queue *q, uint8_t *buf, uint32_t imm_len, uint
 	memset(buf, 0xaa, length + 64);
 	TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, length, 7));
 	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
-	memset(data, 0, sizeof(data)); /* it was copied */
+	memset(data, 0, sizeof(data)); /* the send has copied it */
 	rig_take(q, &msg);
 	TEST_ASSERT_EQUAL_INT(0, msg.status);
 	TEST_ASSERT_EQUAL_UINT(imm_len, msg.imm_len);
@@ -31,7 +31,7 @@ static void check_data(struct rig_queue *q, uint8_t *buf, uint32_t imm_len, uint
 	TEST_ASSERT_EQUAL_UINT(7, msg.cookie);
 	TEST_ASSERT_TRUE(rig_filled(msg.imm, imm_len, length));
 	TEST_ASSERT_TRUE(rig_filled(buf, length, length + 1));
-	TEST_ASSERT_EQUAL_UINT(0xaa, buf[length]); /* not one byte more */
+	TEST_ASSERT_EQUAL_UINT(0xaa, buf[length]); /* no byte beyond the data was written */
 }
 
 static void inline_data_of_all_sizes(void)
@@ -196,7 +196,7 @@ static void region_data_of_many_sizes(void)
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, BIG, i));
 		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
 		early = rig_done(q, &cookie, 1);
-		if (early) /* then the data has been copied, and the memory may be reused */
+		if (early) /* it has copied the data, so the memory may be reused */
 			memset(m.bytes, 0xee, BIG);
 		rig_take(q, &msg);
 		TEST_ASSERT_EQUAL_INT(0, msg.status);

@@ -70,7 +70,7 @@ static void who_opens_a_device_clears_away(void)
 	rig.ops->close(rig.a.dev);
 	free(rig.a.conf);
 	rig_open_end(&rig.a, NULL);
-	TEST_ASSERT_EQUAL_INT(2, files()); /* the living keeps its own */
+	TEST_ASSERT_EQUAL_INT(2, files()); /* the running server keeps its files */
 	rig_start_connect("other");
 	rig_until(rig.a.n_connected, 1);
 }
@@ -173,7 +173,7 @@ static void who_leaves_first_clears_away(void)
 {
 	connect_to_a_server(1);
 	reap(SIGKILL);
-	rig_disconnect(&rig.a); /* before it has noticed */
+	rig_disconnect(&rig.a); /* before end a has detected the death */
 	TEST_ASSERT_EQUAL_INT(0, files());
 }
 

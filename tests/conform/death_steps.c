@@ -32,7 +32,7 @@ static void part_sends_under_the_knife(void)
 		_exit(77);
 	raise(SIGSTOP);
 	rig.ops->send(q.tx, &send, 0);
-	_exit(0); /* the last step sees this */
+	_exit(0); /* ends the sequence of steps */
 }
 
 /* Returns the number of steps: fewer than k if the peer ended before. */
@@ -51,7 +51,7 @@ static uint32_t step(uint32_t k)
 	return k;
 }
 
-/* The peer and its tracer run alternately. On one processor no other one has to wake up. */
+/* The peer and its tracer run alternately. On one processor, no wake-up of another is needed. */
 static uint32_t kill_after(uint32_t k)
 {
 	cpu_set_t all, one;
@@ -126,7 +126,7 @@ static void killed_at_steps(uint32_t length, uint32_t max_runs)
 	step_length = length;
 	rig_listen("vol");
 	TEST_ASSERT_EQUAL_UINT(2, killed_at(UINT32_MAX, &total));
-	if (total > 5000) /* a sanitizer is in there */
+	if (total > 5000) /* the steps include code of a sanitizer */
 		max_runs = 40;
 	for (uint32_t k = 0; k < total; k += total / max_runs + 1, runs++)
 		with += killed_at(k, &steps) == 2;

@@ -113,7 +113,7 @@ static void what_waits_for_the_peer_counts(void)
 	unread = held();
 	TEST_ASSERT_EQUAL_INT(rig_fds() - before, (int)unread);
 	is_exact(0, "received");
-	/* two of each were sent, and one of them is kept there */
+	/* of each two that were sent, the receiver keeps one */
 	TEST_ASSERT_EQUAL_UINT(unread - QUEUES, held());
 	for (int i = 0; i < QUEUES; i++)
 		rig.ops->consumer_destroy(consumers[i]);
@@ -146,7 +146,7 @@ static void a_connection_that_sends_too_many_ends(void)
 	rig_settle();
 	rig.b.disconnect_on_close = 1;
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.a.conn, &attr, &id, &consumer));
-	device(&rig.b)->max_fds = held() + 1; /* two come */
+	device(&rig.b)->max_fds = held() + 1; /* two arrive */
 	rig_until(rig.b.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(0, rig.b.n_up);
 	TEST_ASSERT_EQUAL_INT(-EMFILE, rig.b.reason);

@@ -7,7 +7,7 @@
 
 #define BYTES 65536u
 
-/* As end a: it connects to the listener of this process. */
+/* Start the peer as end a: it connects to the listener of this process. */
 static void start(const char *part, const char *step)
 {
 	if (!rig.b.listener)
@@ -23,7 +23,7 @@ static void accept_it(void)
 	rig_register(&rig.b);
 }
 
-/* A consumer of ours, with a buffer for each of 16 messages. */
+/* A consumer of this process, with a buffer for each of 16 messages. */
 static struct rig_queue *consumer_for_it(uint8_t **bufs)
 {
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
@@ -158,7 +158,7 @@ static void while_we_send(void)
 	peer_stop();
 	send.region = &m.region;
 	send.length = 4096;
-	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send)); /* it will never copy it */
+	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send)); /* the peer never copies the data */
 	peer_kill();
 	peer_told(&rig.b.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(1,

@@ -24,7 +24,7 @@ static void rest(struct rig_queue *q, struct pollfd *p)
 	}
 }
 
-/* Wait until its fd is readable. The consumer is not polled meanwhile. */
+/* Wait until the fd of the consumer is readable, without polling the consumer. */
 static void wait_rung(struct pollfd *p)
 {
 	uint64_t late = 0;
@@ -50,13 +50,13 @@ static void arm_says_when_there_is_work(void)
 	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 1));
 	wait_rung(&p);
 	rig.ops->consumer_disarm(q->rx);
-	while (rig.ops->consumer_arm(q->rx) == 0) { /* it stays true until it is taken */
+	while (rig.ops->consumer_arm(q->rx) == 0) { /* the message remains until a poll takes it */
 		wait_rung(&p);
 		rig.ops->consumer_disarm(q->rx);
 		rig_wait(&late, 0);
 	}
 	rig.ops->consumer_disarm(q->rx);
-	TEST_ASSERT_EQUAL_INT(0, poll(&p, 1, 0)); /* and cleared */
+	TEST_ASSERT_EQUAL_INT(0, poll(&p, 1, 0)); /* the signal was cleared */
 	q->resting = 0;
 	rig_take(q, &msg);
 	rest(q, &p);

@@ -56,7 +56,7 @@ static struct side a, b; /* connects; listens */
 static const struct gantry_plugin *plugin;
 static const struct gantry_transport_ops *ops;
 static struct shortage *shortage; /* shared with the processes whose allocations fail */
-static int is_short;              /* this is such a process */
+static int is_short;              /* this process is one of them */
 
 /* -- events -- */
 
@@ -604,7 +604,7 @@ static void remove_dir(void)
 
 int main(void)
 {
-	/* as it is without rights */
+	/* the limit of an unprivileged process */
 	const struct rlimit little = {.rlim_cur = 65536, .rlim_max = 65536};
 	int failed;
 

@@ -27,11 +27,11 @@ void peer_start(char end, const char *part, const char *step);
 /* Turns until it has reached the step. */
 void peer_wait(void);
 int peer_is_there(void);
-/* Let it hang where it is. */
+/* Stop it at its current step, as if it hung. */
 void peer_stop(void);
 /* Kill it and wait for its death. */
 void peer_kill(void);
-/* Tell it to exit as it is, with 0. */
+/* Let it exit with status 0, without cleaning up. */
 void peer_exit(void);
 /* Turns until *what >= n, within the time limit of the transport, from the death on. */
 void peer_told(const int *what, int n);

@@ -71,7 +71,7 @@ static void descriptors_that_lack_are_told(void)
 	limit_descriptors(1);
 	rc = rig.ops->consumer_create(rig.b.conn, &attr, &id, &consumer);
 	limit_descriptors(0);
-	if (rc) { /* not all transports need one */
+	if (rc) { /* not each transport needs a descriptor */
 		TEST_ASSERT_EQUAL_INT(-EMFILE, rc);
 		TEST_ASSERT_EQUAL_INT(0,
 				      rig.ops->consumer_create(rig.b.conn, &attr, &id, &consumer));
@@ -86,7 +86,7 @@ static void descriptors_that_lack_are_told(void)
 	rig.ops->consumer_destroy(consumer);
 }
 
-/* However long the test waits. */
+/* Expect no credit, however long the test waits. */
 static void expect_no_credit(struct rig_queue *q)
 {
 	struct gantry_send send = {.imm = "x", .imm_len = 1};
@@ -117,7 +117,7 @@ static void nothing_posted_nothing_sent(void)
 	TEST_ASSERT_EQUAL_UINT('x', msg.imm[0]);
 	TEST_ASSERT_EQUAL_INT(0, msg.status);
 	TEST_ASSERT_EQUAL_UINT(0, msg.length);
-	expect_no_credit(q); /* taking is not posting */
+	expect_no_credit(q); /* a poll does not post the receive again */
 	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1));
 	rig_queue_close(q);
 }
@@ -247,7 +247,7 @@ static void immediate_data_of_all_sizes(void)
 		rig_fill(imm, sizeof(imm), len);
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, len));
 		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
-		memset(imm, 0, sizeof(imm)); /* it was copied */
+		memset(imm, 0, sizeof(imm)); /* the send has copied it */
 		rig_take(q, &msg);
 		TEST_ASSERT_EQUAL_UINT(len, msg.imm_len);
 		TEST_ASSERT_TRUE(rig_filled(msg.imm, len, len));
@@ -343,7 +343,7 @@ static void producers_share_a_consumer(void)
 		rig_wait(&late, n);
 	}
 	for (int i = 0; i < 3; i++)
-		TEST_ASSERT_TRUE(s.taken[i] - before[i] > end / 10); /* none is starved */
+		TEST_ASSERT_TRUE(s.taken[i] - before[i] > end / 10); /* no producer is starved */
 	TEST_ASSERT_TRUE(s.number[0] != s.number[1] && s.number[1] != s.number[2] &&
 			 s.number[0] != s.number[2]);
 	for (int i = 2; i >= 0; i--)

@@ -133,7 +133,7 @@ static void import_twice_release_twice(void)
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 7));
 	rig_until(rig.b.n_revoke, 1);
 	rig_fence();
-	TEST_ASSERT_EQUAL_INT(0, rig.a.n_revoked); /* one is still out */
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_revoked); /* one import is not released yet */
 	rig.ops->release_region(rig.b.conn, r[1]);
 	rig_until(rig.a.n_revoked, 1);
 	TEST_ASSERT_EQUAL_INT(0, rig.a.revoked_rc);
@@ -160,7 +160,7 @@ static void revoke_waits_for_release(void)
 	TEST_ASSERT_EQUAL_UINT(9, rig.b.revoke);
 	rig_fence();
 	TEST_ASSERT_EQUAL_INT(0, rig.a.n_revoked);
-	if (mapped()) /* it may still be used */
+	if (mapped()) /* the importer may still access it */
 		rig_fill(r->addr, BYTES, 5);
 	else
 		far_fill(q, r, 0, BYTES, 5);
@@ -240,7 +240,7 @@ static void tokens_are_not_believed(void)
 	TEST_ASSERT_TRUE(rig.ops->import_region(rig.b.conn, &bad, 0, &r) < 0);
 	memset(&bad, 0, sizeof(bad));
 	TEST_ASSERT_TRUE(rig.ops->import_region(rig.b.conn, &bad, 0, &r) < 0);
-	/* its own */
+	/* a token of the same end */
 	TEST_ASSERT_EQUAL_INT(-ENOENT, rig.ops->import_region(rig.a.conn, &token, 0, &r));
 	bad = token;
 	bad.rights = BOTH;
@@ -325,7 +325,7 @@ static void re_export_without_an_address(void)
  */
 static void region_of_another_transport(void)
 {
-	const uint32_t from = 8192 + 512; /* no page begins there */
+	const uint32_t from = 8192 + 512; /* not a page boundary */
 	static int secret;
 	struct gantry_token token;
 	struct gantry_region *r;

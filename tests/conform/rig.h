@@ -54,7 +54,7 @@ struct rig_driver {
 	 * never
 	 */
 	unsigned revoke_ms;
-	int revoke_rc;                                  /* so */
+	int revoke_rc;                                  /* the status of that report */
 	void (*wrap)(struct gantry_transport_ops *ops); /* replace operations of the plugin */
 	void (*begin)(void), (*end)(void);              /* before and after each case */
 	void (*turn)(void);                             /* in each turn; delivers delayed work */
@@ -63,7 +63,7 @@ struct rig_driver {
 	const struct rig_gap *gaps;   /* up to a name NULL */
 };
 
-/* In the driver. */
+/* Defined by the driver. */
 extern struct rig_driver rig_driver;
 
 #define RIG_MSGS 64
@@ -80,12 +80,12 @@ struct rig_end {
 	} conns[RIG_CONNS];     /* all that are not disconnected; conn is the latest */
 	char settings[512];     /* of the environment */
 	struct gantry_peer peer;
-	int refuse;           /* what accept answers */
+	int refuse;           /* result of accept */
 	const char *greeting; /* data that accept sends, with the zero byte; NULL: none */
 	int n_accept, n_connected, n_closed, n_msgs, n_up, n_down, n_revoke, n_revoked;
 	int reason, revoked_rc;
 	uint32_t up[RIG_MSGS], down, revoke, revoked;
-	uint8_t msg[GANTRY_CTRL_MAX]; /* the last one */
+	uint8_t msg[GANTRY_CTRL_MAX]; /* the last control message */
 	size_t msg_len;
 	uint32_t msg_seq; /* messages that begin with their number, in order */
 	int out_of_order;
@@ -200,7 +200,7 @@ int rig_done(struct rig_queue *q, uint64_t *cookies, uint32_t max);
 uint64_t rig_take_done(struct rig_queue *q);
 /* Post receives, a buffer each or none. */
 int rig_post(struct rig_queue *q, void *buf, uint32_t length, uint64_t cookie);
-/* To other threads. */
+/* Leave the queue to other threads: the rig does not poll it. */
 void rig_lend(struct rig_queue *q);
 /* Exchange one message, with no receive left: the queue is connected. */
 void rig_warm(struct rig_queue *q);

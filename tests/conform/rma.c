@@ -77,7 +77,7 @@ static void remote_access_is_checked(void)
 	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, ro, BYTES - 64, 64));
 	rig_connect();
 	other = rig_rma_open(&rig.b, 4, 0);
-	/* not its region */
+	/* a region of another connection */
 	TEST_ASSERT_EQUAL_INT(-EACCES, rig_rma(other, GANTRY_RMA_READ, local, ro, 0, 64, 0));
 	rig_rma_close(other);
 	rig.a.conn = rig.a.conns[0].conn;
@@ -179,7 +179,7 @@ static void local_memory_is_checked(void)
 	rma.local = local;
 	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->register_region(rig.b.conn, &small));
-	rma.local = local + 4096 - 63; /* one byte too far */
+	rma.local = local + 4096 - 63; /* the last byte is outside */
 	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
 	rma.local = local - 1;
 	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);

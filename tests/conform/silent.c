@@ -125,7 +125,7 @@ static int arm(void *self)
 	return rig.ops->consumer_arm(there->rx) + rig.ops->consumer_arm(back->rx);
 }
 
-/* In a child, which never returns. */
+/* Runs in a child, and never returns. */
 static void run(void)
 {
 	struct gn_worker_attr attr = {.name = "silent", .cpu = -1};
@@ -144,7 +144,7 @@ static void run(void)
 	back = rig_queue_open(&rig.b, &rig.a, DEPTH, 0);
 	rig_warm(there);
 	rig_warm(back);
-	arm(NULL); /* they were asleep */
+	arm(NULL); /* the consumers were armed */
 	if (gn_worker_create(&attr, &worker) || gn_worker_add(worker, &poller))
 		_exit(LOST);
 	for (;;)

@@ -26,7 +26,7 @@ static struct rig_memory good_memory, memory;
 static struct gantry_region *good_region;
 static void *good_b;
 
-/* -- who is honest -- */
+/* -- the honest peer -- */
 
 static void turn(void)
 {
@@ -159,7 +159,7 @@ void hostile_leave(void)
 	rig_settle();
 }
 
-/* -- at the door -- */
+/* -- connection requests -- */
 
 enum { WHOLE = sizeof(struct vb_hello), NOTHING = -1, GARBAGE = -2 };
 
@@ -401,7 +401,7 @@ static void stale_keys(void)
 	hostile_end();
 }
 
-/* -- presence -- */
+/* -- occupied connections -- */
 
 #ifndef RIG_FAKE
 /*

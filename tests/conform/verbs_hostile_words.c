@@ -16,8 +16,8 @@ struct words {
 	const char *what;
 	uint32_t bytes; /* of the whole message */
 	uint8_t kind;
-	uint16_t length;  /* that it says */
-	uint32_t allowed; /* more than is right */
+	uint16_t length;  /* in its header */
+	uint32_t allowed; /* more than the credit */
 	uint32_t body[4];
 	const char *text;
 };
@@ -229,7 +229,7 @@ static void wrong_messages(void)
 	static const char cannot[] = "sends an invalid message",
 			  region[] = "sends data of an invalid region";
 	static const char no[] = "sends an invalid slot or exceeds its credit";
-	/* for itself; the message is good */
+	/* credit for the attacker itself; the message is valid */
 	static const char jump[] = "more messages than it has slots";
 	static const struct letter rows[] = {
 		{"nothing", 0, {.kind = 0}, {0}, no},

@@ -38,7 +38,7 @@ static uint64_t patience_ms(void)
 	return ms ? strtoull(ms, NULL, 10) : 10000;
 }
 
-/* -- what comes -- */
+/* -- events -- */
 
 static void answered(struct raw *raw, const struct rdma_cm_event *event)
 {
@@ -141,7 +141,7 @@ int raw_lost(struct raw *raw)
 	return 1;
 }
 
-/* -- connecting -- */
+/* -- connections -- */
 
 static void resolve(struct raw *raw)
 {

@@ -29,10 +29,10 @@ struct raw {
 	 */
 	uint8_t *block;
 	uint8_t *out, *credit;
-	int deaf; /* it reads no events of the connection manager, and so answers none */
+	int deaf; /* it does not read, and so does not answer, events of the connection manager */
 	int step; /* of resolving */
 	int up, refused, unanswered, gone;
-	struct vb_hello hello; /* what the victim said */
+	struct vb_hello hello; /* private data of the victim's answer */
 	struct vb_refusal refusal;
 	unsigned n_done; /* requests that completed, and the status of the first that failed */
 	enum ibv_wc_status bad;
@@ -56,9 +56,9 @@ void raw_open(struct raw *raw); /* all steps before the connection request */
 void raw_close(struct raw *raw);
 /* A valid request of that kind. of: the connection to which the new queue pair belongs, or NULL. */
 struct vb_hello raw_hello(struct raw *raw, enum vb_kind kind, const struct raw *of);
-/* Send the request; the result is in up, refused or unanswered. */
+/* Send the request, and wait for the result: it is in up, refused or unanswered. */
 void raw_ask(struct raw *raw, const void *data, size_t len);
-void raw_knock(struct raw *raw, const void *data, size_t len); /* only ask */
+void raw_knock(struct raw *raw, const void *data, size_t len); /* does not wait */
 /* A valid control connection. */
 void raw_connect(struct raw *raw);
 void raw_turn(struct raw *raw);
@@ -69,7 +69,7 @@ int raw_lost(struct raw *raw); /* turns until the victim has ended it */
 enum ibv_wc_status raw_send(struct raw *raw, uint32_t len);
 enum ibv_wc_status raw_move(struct raw *raw, enum ibv_wr_opcode opcode, uint64_t addr, uint32_t key,
 			    uint32_t len);
-/* do not wait */
+/* Post without waiting for the completion. */
 void raw_post(struct raw *raw, enum ibv_wr_opcode opcode, uint64_t addr, uint32_t key,
 	      uint32_t len);
 /* A control message, with its length unchanged. */

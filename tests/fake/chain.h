@@ -4,8 +4,8 @@
  *
  *     [guard] [owner] [stage] ... [terminal: scripted by the test, or a backend]
  *
- * Life: fake_chain_init; fake_chain_stage for each; fake_chain_terminal or fake_chain_backend;
- * submit, poll, look; fake_chain_fini. All of it in one thread.
+ * Order of calls: fake_chain_init; fake_chain_stage for each stage; fake_chain_terminal or
+ * fake_chain_backend; submit, poll, check; fake_chain_fini. All calls come from one thread.
  */
 #ifndef FAKE_CHAIN_H
 #define FAKE_CHAIN_H

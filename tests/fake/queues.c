@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The data path of the fake transport: queues and remote memory. A lane uses them while the test
- * reads them.
+ * queues.c - the data path of the fake transport: queues and remote memory. A lane uses them while
+ * the test reads them.
  */
 #include <errno.h>
 #include <string.h>
@@ -386,7 +386,7 @@ uint32_t fake_peek(struct fake_queue *q, const uint32_t *value)
 	return now;
 }
 
-/* With the lock. */
+/* Called with the lock held. */
 static int submit(struct fake_rma *rma, const struct gantry_rma *op, char what)
 {
 	int rc = rma->conn->closed ? -ENOTCONN : rma->submit_rc;

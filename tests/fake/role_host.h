@@ -3,8 +3,8 @@
  * role_host.h - a host for a role that opens sessions: lanes in one thread, and a client whose far
  * end is a volume in memory. The volume makes the errors that the test requests.
  *
- * Life: fake_role_init; open the role with &rh.pub; start; fake_role_run or fake_role_turn; report;
- * close; fake_role_fini.
+ * Order of calls: fake_role_init; open the role with &rh.pub; start; fake_role_run or
+ * fake_role_turn; report; close; fake_role_fini.
  */
 #ifndef FAKE_ROLE_HOST_H
 #define FAKE_ROLE_HOST_H
@@ -95,7 +95,7 @@ struct fake_role_host {
 		void (*fn)(void *arg);
 		void *arg;
 	} timers[FAKE_LANES];
-	int finished; /* how often */
+	int finished; /* number of calls */
 	int status;
 };
 

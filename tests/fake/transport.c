@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The control plane of the fake transport: device, connections, events, regions. */
+/* transport.c - the control plane of the fake transport: device, connections, events, regions */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

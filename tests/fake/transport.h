@@ -109,7 +109,7 @@ struct fake_conn {
 	unsigned n_consumers, n_producers, n_rmas, n_imports, n_registered; /* that exist */
 	unsigned touched_queues, touched_rmas; /* places in use so far: those of lower index */
 	uint32_t exports[FAKE_QUEUES];         /* handles that the core exported */
-	unsigned n_exports, n_revokes;         /* n_revokes: asked back */
+	unsigned n_exports, n_revokes;         /* n_revokes: revoked handles */
 	/* the test has sent what ends the session: earlier replies may have got no doorbell */
 	int is_broken;
 	/* time, in steps of the transport; released_at: of the last region */
@@ -148,7 +148,7 @@ struct fake_transport {
 		char service[64];
 		int used;
 	} listeners[8];
-	struct fake_conn *conns[FAKE_CONNS]; /* all there ever were */
+	struct fake_conn *conns[FAKE_CONNS]; /* all connections so far */
 	unsigned n_conns;
 	struct fake_event *events[FAKE_EVENTS];
 	unsigned n_events;
@@ -199,13 +199,13 @@ void fake_revoked(struct fake_conn *conn, uint32_t handle, int rc);
 
 /* A connection without a device, for tests of queues only. */
 struct fake_conn *fake_conn_bare(struct fake_transport *ft);
-/* Have a message arrive. */
+/* Let a message arrive. */
 void fake_arrive(struct fake_queue *consumer, const void *imm, uint32_t len);
 /* Take the oldest message that the core sent. 1: there was one. */
 int fake_taken(struct fake_queue *producer, void *imm);
-void fake_queue_refuse(struct fake_queue *producer, int rc); /* 0: take again */
+void fake_queue_refuse(struct fake_queue *producer, int rc); /* 0: accept again */
 void fake_queue_break(struct fake_queue *consumer, int rc);
-/* Values as they are now. */
+/* Current value of a field, read with the lock. */
 uint32_t fake_peek(struct fake_queue *queue, const uint32_t *value);
 /* End all moves that are held. */
 void fake_rma_set(struct fake_rma *rma, int submit_rc, int status, int hold);

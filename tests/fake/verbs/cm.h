@@ -19,12 +19,12 @@ enum fv_state {
 	FV_ROUTE, /* route resolved */
 	FV_LISTENS,
 	FV_CONNECTS,  /* request sent */
-	FV_REQUESTED, /* request came */
-	FV_ACCEPTED,  /* answered it */
+	FV_REQUESTED, /* request received */
+	FV_ACCEPTED,  /* request accepted */
 	FV_ANSWERED,  /* the reply arrived; the program has not got the event */
 	FV_ESTABLISHED,
 	FV_CLOSES, /* has sent the request to disconnect */
-	FV_LEFT,   /* the peer has asked */
+	FV_LEFT,   /* the peer has requested to disconnect */
 	FV_OVER
 };
 

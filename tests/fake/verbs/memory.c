@@ -10,7 +10,7 @@
 
 #define FIRST_INDEX 9
 
-static struct fv_mr **mrs; /* by index; NULL: gone */
+static struct fv_mr **mrs; /* by index; NULL: deregistered */
 static uint32_t n_mrs, room, next_handle;
 
 /* -- protection domains -- */
@@ -120,7 +120,7 @@ static int check_region(struct ibv_pd *pd, void *addr, size_t length, uint64_t i
 	return is_mapped(addr, length) ? 0 : EFAULT;
 }
 
-/* Gives the lock back. */
+/* Releases the lock. */
 static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 			  unsigned access, int err, const char *function)
 {

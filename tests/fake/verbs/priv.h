@@ -62,10 +62,10 @@ enum fv_kind {
 	FV_KINDS
 };
 
-/* In every object. */
+/* The common part of all objects. */
 struct fv_obj {
 	struct fv_obj *next, **link;
-	void *self;       /* what the user has */
+	void *self;       /* the object of the user */
 	unsigned users;   /* other objects that depend on it */
 	unsigned unacked; /* events of it that the program got and has not acknowledged */
 	int hidden;       /* not the user's: no leak */

@@ -32,7 +32,7 @@
 #define FAKE_GIDS 4
 #define FAKE_ALWAYS (-1)
 
-/* -- the whole -- */
+/* -- the fake as a whole -- */
 
 /*
  * Destroy everything. Then there are two devices, "fake0" at 127.0.0.1 and 10.99.0.1, "fake1" at
@@ -118,11 +118,11 @@ void fake_async_push(unsigned index, enum ibv_event_type type, void *element);
 
 /* -- the wire -- */
 
-/* No message arrives any more, and none is answered; 0: the waiting ones arrive. */
+/* Cut the wire: no message or answer arrives; 0: the waiting messages arrive. */
 void fake_wire_cut(int on);
 /*
- * One more period of the retry timers passes, n times. Sends that have used up their retries fail.
- * Returns how many did.
+ * Let n periods of the retry timers pass. Sends that have used up their retries fail. Returns their
+ * number.
  */
 unsigned fake_wire_timeout(unsigned n);
 /*
@@ -131,7 +131,7 @@ unsigned fake_wire_timeout(unsigned n);
  * in any case.
  */
 void fake_wire_rnr_at_once(int on);
-/* Hold what is posted; 0: execute it, in the order of posting. */
+/* Hold posted work requests; 0: execute them in the order of posting. */
 void fake_wire_hold(int on);
 /*
  * Execute the oldest held work request, of qp or of all (NULL). Returns 1: done, 0: none can run.
