@@ -50,7 +50,7 @@ static struct gantry_queue *queue;
 static struct gantry_volume_attr attr;
 static pid_t bad;
 static int said_ready;
-static int ready; /* the bad peer writes a byte when it uses all that it can get */
+static int ready; /* the hostile peer writes a byte when it uses as much as it can get */
 
 void setUp(void)
 {
@@ -71,7 +71,7 @@ void tearDown(void)
 	served_finish(&queue, &volume);
 }
 
-/* -- the bad peer: in a process, and a process group, of another user -- */
+/* -- the hostile peer: a process, with its own process group, of another user -- */
 
 static void say_ready(void)
 {
@@ -88,7 +88,7 @@ static int connect_raw(void)
 	snprintf(name.sun_path, sizeof(name.sun_path), "%s/04%%3A00.0/store.sock", served_dir);
 	if (fd < 0)
 		_exit(4);
-	connect(fd, (struct sockaddr *)&name, sizeof(name)); /* the server need not take it */
+	connect(fd, (struct sockaddr *)&name, sizeof(name)); /* the server may reject it */
 	return fd;
 }
 
@@ -100,7 +100,7 @@ static void send_hello(int fd)
 					     .length = sizeof(struct comch_hello)}};
 
 	if (send(fd, &frame, sizeof(frame.head) + sizeof(frame.hello), MSG_NOSIGNAL) < 0)
-		return; /* turned away */
+		return; /* the server has rejected the connection */
 }
 
 static void hang(void)
@@ -124,7 +124,7 @@ static void speaks_of_no_session(void)
 	hang();
 }
 
-/* One byte is no frame. */
+/* Sends single bytes, which are not frames. */
 static void speaks_single_bytes(void)
 {
 	for (unsigned n = 0;; n++) {
@@ -151,7 +151,7 @@ static int open_bad(struct gantry_volume **volume_p, struct gantry_queue **queue
 	return rc != 0 ? rc : gantry_queue_open(*volume_p, queue_p);
 }
 
-/* As many sessions as it gets, each with all the memory that a session may export. */
+/* Opens as many sessions as possible, each with as much memory as a session may export. */
 static void exports_all_it_can(void)
 {
 	struct gantry_volume *v;
@@ -385,7 +385,7 @@ static void rings_with_lingering_sockets(void)
 	hang();
 }
 
-/* A connection without a session, and the next thing that it announces. */
+/* A connection without a session, and the next object that it announces. */
 struct announcer {
 	int fd;
 	uint32_t next;
@@ -402,8 +402,8 @@ static int make_page(void)
 }
 
 /*
- * A consumer, or when it has all a region: each is a descriptor for the target to keep. 0, or -1
- * with errno.
+ * Announce a consumer, or a region when there are enough consumers: the target keeps a descriptor
+ * of each. Returns 0, or -1 with errno.
  */
 static int announce(const struct announcer *a, int page, int bell)
 {

@@ -117,7 +117,7 @@ static void test_a_close_waits_no_longer_than_io_timeout(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
-/* Killed with all in flight: known at once by the end of its connection. */
+/* Kill a role with all IOs in flight: the end of its connection reports the death at once. */
 static void killed(const char *who, const char *role)
 {
 	const struct served_options options = {.store_stages = FOR_EVER};
@@ -231,7 +231,7 @@ static void test_a_stage_that_says_the_session_is_lost(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, served_flush(queue));
 }
 
-/* The owner of the queue sleeps in poll(2). The control thread detects the loss and wakes it. */
+/* The owner of the queue sleeps in poll(2): the control thread detects the loss and wakes it. */
 static void test_an_event_loop_hears_of_it(void)
 {
 	const struct served_options options = {.store_stages = FOR_EVER};
@@ -275,8 +275,8 @@ static void test_it_happens_while_nobody_looks(void)
 }
 
 /*
- * Late replies do no harm, and more IOs may time out than the queue is deep: the buffers of those
- * that were answered are good.
+ * Late answers have no effect on data, and more IOs may time out than the queue is deep: buffers of
+ * answered IOs are usable.
  */
 static void test_ios_that_time_out(void)
 {

@@ -145,12 +145,12 @@ static void test_a_session_that_is_lost_while_pages_are_allocated_reports_why(vo
 	rig_end(0);
 }
 
-/* What the peer does not take is refused before any of it is made. */
+/* A region that the peer would reject is rejected before any of it is allocated. */
 static void test_a_region_that_is_too_large_is_not_made(void)
 {
 	memset(&pages, 0, sizeof(pages));
 	rig.shared = 1 << 20;
-	rig.rh.room = 1 << 20; /* the slots come on top */
+	rig.rh.room = 1 << 20; /* the slots need additional memory */
 	TEST_ASSERT_EQUAL_INT(0, rig_open(2));
 	rig_turn(8);
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
@@ -337,7 +337,7 @@ static void test_buffers_in_doubt_are_not_used_again(void)
 	gc_io_fill(queue, io, GANTRY_OP_READ, 0, 0, BLOCK, gc_session_shared_offset(rig.session));
 	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
 	rig_turn(1);
-	TEST_ASSERT_EQUAL_UINT32(0, queue->n_quarantined); /* only the caller's is in doubt */
+	TEST_ASSERT_EQUAL_UINT32(0, queue->n_quarantined); /* only the caller's buffer is */
 	TEST_ASSERT_EQUAL_UINT64(1, queue->n_doubtful);
 	for (unsigned i = 0; i < DEPTH; i++)
 		rig_submit(queue, GANTRY_OP_READ, 0);
@@ -382,7 +382,7 @@ static void test_buffers_are_used_again_when_nobody_touches_them_any_more(void)
 	TEST_ASSERT_NULL(gc_queue_get(queue));
 	rig_turn(1);
 	TEST_ASSERT_EQUAL_UINT(2 * DEPTH, rig.n_done);
-	close_session(0); /* nor is the region in doubt */
+	close_session(0); /* the region is not in quarantine either */
 }
 
 static void test_a_second_completion_is_counted_and_ignored(void)

@@ -25,7 +25,7 @@ static void seen(struct fake_role_host *fake, const struct gantry_io *io)
 	TEST_ASSERT_EQUAL_HEX8(GANTRY_IO_FUA, io->flags);
 	TEST_ASSERT_EQUAL_UINT32(77, io->deadline_us);
 	TEST_ASSERT_EQUAL_HEX32(0xc5c32 + io->offset, io->crc32c);
-	queue->ios[io->slot].flags = 0; /* as stages and peers do */
+	queue->ios[io->slot].flags = 0; /* stages and peers may do this */
 	queue->ios[io->slot].deadline_us = queue->ios[io->slot].crc32c = 0;
 }
 

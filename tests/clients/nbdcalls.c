@@ -53,7 +53,7 @@ static int parse(const char *text, struct call *call)
 	return call->data ? 0 : -1;
 }
 
-/* Send it. libnbd itself refuses a few that it cannot even express. */
+/* Send a call. libnbd itself rejects a few that it cannot express. */
 static void begin(struct nbd_handle *nbd, struct call *call)
 {
 	const char *op = call->operation;

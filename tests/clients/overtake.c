@@ -73,7 +73,7 @@ static int write_fua(struct gantry_queue *q)
 		rc = gantry_queue_write(q, fresh, BLOCK, 0, GANTRY_IO_FUA, served_done, &io);
 		if (rc == 0)
 			served_wait(q, &io, 1, 1);
-		gantry_queue_poll(queue); /* the late reply arrives on this queue */
+		gantry_queue_poll(queue); /* this queue gets the late answer */
 	} while (rc == 0 && (io.result == -ECANCELED || io.result == -ETIMEDOUT));
 	return rc != 0 ? rc : io.result;
 }

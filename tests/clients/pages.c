@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernel charges the client for the pages of its region, also if servers touch them; a client
- * that frees pages is put out.
+ * The kernel charges the client for the pages of its region, also if servers touch them; servers
+ * end the session of a client that frees pages.
  */
 #include <dirent.h>
 #include <errno.h>

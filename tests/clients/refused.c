@@ -28,7 +28,7 @@ static struct gantry_volume_attr attr;
 
 static int cannot_wait; /* __atomic */
 
-/* In place of that of the C library. */
+/* Replaces the function of the C library. */
 __attribute__((visibility("default"))) int epoll_wait(int fd, struct epoll_event *events, int max,
 						      int timeout_ms)
 {
@@ -161,7 +161,7 @@ static void test_ios_that_can_never_be_done(void)
 	REFUSE(table);
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gantry_queue_flush(queue, NULL, NULL));
 	says("no function `done`");
-	/* what is just inside is taken */
+	/* the largest valid range is accepted */
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_write(queue, buffer(SHARED_BUFFER), SHARED,
 						    SERVED_BYTES - SHARED, GANTRY_IO_FUA,
 						    served_done, &io));
@@ -378,9 +378,9 @@ static void test_attributes_with_mistakes(void)
 	attr.buffer_bytes = 0;
 	attr.struct_size = 0;
 	no_volume(-EINVAL, "direct", "GANTRY_VOLUME_ATTR_INIT");
-	attr.struct_size = 0x5eed5eed; /* what was there before it */
+	attr.struct_size = 0x5eed5eed; /* garbage, as from an uninitialised struct */
 	no_volume(-EINVAL, "direct", "GANTRY_VOLUME_ATTR_INIT");
-	attr.struct_size = 8; /* of a time with fewer fields */
+	attr.struct_size = 8; /* of an ABI version with fewer fields */
 	attr.depth = 70000;
 	open_direct();
 	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
@@ -461,7 +461,7 @@ static void test_a_control_thread_that_cannot_wait(void)
 	says(strerror(EBADF));
 }
 
-/* -- without the right to -- */
+/* -- missing access rights -- */
 
 /*
  * Open the volume in a child process, which runs as the user `nobody` if this process is root.
@@ -526,7 +526,7 @@ static void test_without_the_right_to(void)
 	TEST_ASSERT_EQUAL_INT(0, chmod(sockets, 0755));
 	TEST_ASSERT_EQUAL_INT(0, chmod(socket, 0));
 	no_right(strerror(EACCES));
-	if (getuid()) /* a server's own user is always let in */
+	if (getuid()) /* a server always accepts its own user */
 		return;
 	TEST_ASSERT_EQUAL_INT(0, chmod(socket, 0666));
 	no_right("uid 0 at the other end is not in devices.back.uids here");

@@ -24,7 +24,7 @@
 static struct gantry_volume *volume;
 static struct gantry_queue *queue;
 
-/* One IO at a time on a block, so that what it holds is known: the version of the last write. */
+/* One IO at a time on a block, so that the block has the version of the last write. */
 struct slot {
 	struct served_io io;
 	uint32_t block;
@@ -112,7 +112,7 @@ static void finish(struct slot *s)
 	n_finished++;
 }
 
-/* Until so many more have completed. */
+/* Run until n more IOs have completed. */
 static void run(unsigned n)
 {
 	uint64_t until = served_ms() + 60000;
@@ -192,7 +192,7 @@ static void test_the_target_is_killed_and_comes_again(void)
 	snprintf(path, sizeof(path), "/tmp/gantry-clients-%d.img", (int)getpid());
 	snprintf(backend, sizeof(backend),
 		 "type = \"file\"; path = \"%s\"; create = true; size = \"16MiB\"; "
-		 /* the one that was killed may have it for a moment */
+		 /* the killed target may hold the lock for a moment */
 		 "lock_wait = \"30s\";",
 		 path);
 	options.backend = backend;

@@ -2,8 +2,9 @@
 /*
  * rig.h - the engine between a fake role host and a test.
  *
- *     rig_begin(lanes); change rig.rh and rig as the test wants; rig_open(); rig_turn() until it
- *     runs rig_submit() ... rig_turn(): what has completed is in rig.done rig_close(); rig_end()
+ *     rig_begin(lanes); change rig.rh and rig as needed; rig_open(); rig_turn() until it runs
+ *     rig_submit() ... rig_turn(): completed IOs are in rig.done
+ *     rig_close(); rig_end()
  */
 #ifndef CLIENTS_RIG_H
 #define CLIENTS_RIG_H
@@ -13,7 +14,7 @@
 
 #define RIG_SIZE (1u << 20) /* of the volume */
 #define RIG_BLOCK 4096u
-#define RIG_SLOT 3000u /* bytes asked for, of which a block is made */
+#define RIG_SLOT 3000u /* requested bytes, which are rounded up to a block */
 #define RIG_SHARED 8192u
 #define RIG_DONE 64u /* completions that are kept */
 
@@ -29,10 +30,10 @@ struct rig {
 	struct gc_session *session;
 	uint32_t depth, n_queues;
 	unsigned n_ready, n_started, n_closed, n_done;
-	struct rig_done done[RIG_DONE]; /* in this order, as it was at that moment */
+	struct rig_done done[RIG_DONE]; /* in order, with the values at completion */
 	int reason;                     /* of the end */
 	char text[256];                 /* the same */
-	int keep;                       /* do not put what is done */
+	int keep;                       /* do not release the slots of completed IOs */
 	uint64_t shared;                /* bytes of shared memory; 0: RIG_SHARED */
 	uint64_t pages_bytes;           /* last value that `pages` reported */
 	int ready_rc;                   /* what `ready` returns, when not 0 */
@@ -44,16 +45,16 @@ extern struct rig rig;
 void rig_begin(uint32_t n_lanes, uint32_t depth);
 /* What gc_session_open returns; rig.session is NULL when that is not 0. */
 int rig_open(uint32_t n_queues);
-/* One turn of everything, so many times. */
+/* Do n turns of host and engine. */
 void rig_turn(unsigned n);
-/* Open, until IO may be submitted; the first queue. */
+/* Open a session, and turn until IO may be submitted. Returns the first queue. */
 struct gc_queue *rig_start(uint32_t n_queues);
 /* A slot, filled for a block at that offset. */
 struct gantry_io *rig_filled(struct gc_queue *queue, unsigned opcode, uint64_t offset);
 struct gantry_io *rig_submit(struct gc_queue *queue, unsigned opcode, uint64_t offset);
 /* Close it in order. */
 void rig_close(void);
-/* Free it: nothing may be left. quarantined: regions. */
+/* Free the engine, which must not leak. quarantined: expected regions in quarantine. */
 void rig_end(unsigned quarantined);
 
 #define RIG_FAULT(...) fake_role_fault(&rig.rh, (struct fake_fault){__VA_ARGS__})

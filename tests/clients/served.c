@@ -102,7 +102,7 @@ pid_t served_start(const char *role)
 		if (served_files &&
 		    setrlimit(RLIMIT_NOFILE, &(struct rlimit){served_files, served_files}) != 0)
 			_exit(126);
-		dup2(STDERR_FILENO, STDOUT_FILENO); /* what is printed here is for TAP */
+		dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output is for TAP only */
 		execl(getenv("GANTRY"), "gantry", "run", served_file, "--role", role, (char *)NULL);
 		_exit(127);
 	}

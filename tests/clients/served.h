@@ -56,7 +56,7 @@ void served_open_gate(void);
  */
 void served_wait_gate(struct gantry_queue *queue);
 
-/* A URI of the bridge's volume, or of the store's, with `more` behind it. */
+/* The URI of the volume of the bridge or of the store, with `more` appended. */
 const char *served_uri(const char *name, const char *more);
 
 /* Milliseconds of a clock. */

@@ -118,7 +118,7 @@ struct user {
 	pthread_t thread;
 	uint32_t index;
 	unsigned n_done, n_wrong, n_failed;
-	int rc, lost; /* lost: errors are what is expected */
+	int rc, lost; /* lost: errors are expected */
 	uint32_t versions[BLOCKS];
 	uint8_t busy[BLOCKS];
 };

@@ -92,7 +92,7 @@ static void expect_block(const uint8_t *buf, uint32_t block)
 static int choose_place(struct mix *m)
 {
 	m->n = 1 + (uint32_t)gantry_random_below(&mix_random, IO_BLOCKS);
-	/* dense: they meet again */
+	/* few blocks, so that later IOs use them again */
 	m->block = (uint32_t)gantry_random_below(&mix_random, BLOCKS / 16 - m->n);
 	for (uint32_t i = 0; i < m->n; i++)
 		if (locked[m->block + i])

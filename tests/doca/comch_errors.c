@@ -349,7 +349,7 @@ static void a_device_that_cannot_says_so(void)
 	rig_alone(without_comch);
 }
 
-/* -- as many clients as there may be, and one more -- */
+/* -- the maximum of clients, and one more -- */
 
 static void crowd(void)
 {

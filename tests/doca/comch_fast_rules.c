@@ -247,7 +247,7 @@ static void failed_sends(void)
 	fails_with(buf, DOCA_ERROR_INVALID_VALUE);
 	NEED_OK(doca_buf_unchain_list(buf, second));
 	NEED_OK(doca_buf_dec_refcount(second, NULL));
-	/* the receive that was posted is as good as it was */
+	/* the posted receive is still valid */
 	fast_send(&f, 0, 100, NULL, 0);
 	UNTIL(&peer, peer.n_received == 1);
 	NEED(peer.length == 100 && peer.n_flushed == 0);

@@ -508,7 +508,7 @@ static void bereaved_client(void)
 	fast_add_consumer(&f, 4);
 	NEED_RESULT(GOES_ON, doca_ctx_start(consumer_ctx()));
 	starting = f.consumer;
-	fast_open(&peer, &c, 1 << 16); /* here another pair of ours */
+	fast_open(&peer, &c, 1 << 16); /* a second pair of this program */
 	fast_start(&peer);
 	fast_post(&peer, 0, 64);
 	UNTIL(&c, c.n_new == 1);

@@ -432,7 +432,7 @@ static void patient_server(void)
 			before = open_files();
 	}
 	NEED(open_files() <= before);
-	NEED_OK(doca_ctx_stop(s.ctx)); /* nothing of any of them is left */
+	NEED_OK(doca_ctx_stop(s.ctx)); /* no object of them remains */
 	side_close(&s);
 }
 
@@ -548,9 +548,7 @@ static void noisy_client(void)
 			NEED_OK(doca_ctx_stop(doca_comch_consumer_as_ctx(f.consumer)));
 		NEED_OK(doca_comch_consumer_destroy(f.consumer));
 		if (i % 32 == 0)
-			/*
-			 * else the transport ends the connection: the server reads too slowly
-			 */
+			/* else the transport ends the connection: the server reads too slowly */
 			rig_yield();
 	}
 	f.consumer = NULL;

@@ -324,7 +324,7 @@ static void patient_server(void)
 	rig_tell(RIG_CLIENT, 'p');
 	UNTIL(&f, f.n_received == 2);
 	NEED(f.imm_len == 8 && f.length == 5);
-	/* gone while the peer's producer lives */
+	/* destroyed while the producer of the peer exists */
 	fast_stop(&f);
 	rig_tell(RIG_CLIENT, 'x');
 	close_server();
@@ -555,7 +555,7 @@ static void bereaved_client(void)
 	fast_start(&f);
 	fast_post(&f, 0, 64);
 	UNTIL(&s, s.n_new);
-	fast_send(&f, 0, 20000, NULL, 0); /* the peer does not come to read it */
+	fast_send(&f, 0, 20000, NULL, 0); /* the peer does not read it */
 	side_send(&s, "now");
 	rig_hear(RIG_CLIENT, 'd');
 	from = rig_now();

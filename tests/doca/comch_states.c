@@ -90,7 +90,7 @@ static doca_error_t submit(doca_error_t result, struct doca_comch_task_send *tas
 	return result;
 }
 
-/* Only the calls that a connection has; it is gone at once. */
+/* Only the functions of a connection, which is destroyed at once. */
 static struct doca_mmap *mmap_of(struct side *side)
 {
 	static char memory[64];
@@ -320,7 +320,7 @@ static void never_running(void)
 	side_server(&s, RIG_NAME);
 	NEED_OK(doca_comch_server_set_max_msg_size(s.server, 100));
 	side_start(&s);
-	fails_to_start("10"); /* refused: it wants other messages */
+	fails_to_start("10"); /* rejected: it has another size of messages */
 	NEED(s.n_connected == 0);
 	side_stop(&s);
 	memset(&s, 0, sizeof(s));

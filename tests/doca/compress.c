@@ -158,7 +158,7 @@ static void a_result_goes_behind_what_is_there(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, inflate_task(src, dst));
 	TEST_ASSERT_EQUAL_INT(2000, length_of(dst));
 	TEST_ASSERT_EQUAL_MEMORY(text, to + 1000, 1000);
-	/* no room at all */
+	/* an empty destination */
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, inflate_task(src, dst));
 	give_back(src, dst);
 }

@@ -183,7 +183,7 @@ static void test_without_memory(void)
 	OK(create_thread(NULL));
 	OK(doca_dpa_thread_set_func_arg(thread, code, 1));
 	OK(doca_dpa_start(dpa));
-	/* the operating system needs some for a thread, unless it has one left over */
+	/* the C library allocates memory for a thread, unless it reuses that of an old one */
 	TEST_ASSERT_GREATER_THAN(
 		0, scarce_walk(DOCA_ERROR_OPERATING_SYSTEM, start_thread, stop_thread, NULL));
 	destroy_thread(NULL);

@@ -11,7 +11,7 @@
 		.access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE, .started = true \
 	}
 
-/* The same as if another process had exported it: its addresses are not ours. */
+/* Emulates an export of another process, whose addresses are not valid in this one. */
 #define FAKE_IMPORT(address, memory, size, rights) \
 	{ \
 		.addr = (void *)(address), .length = (size), .local = (memory), \

@@ -538,7 +538,7 @@ static void test_all_has_its_time_and_its_kind(void)
 	doca_task_free(task);
 }
 
-/* While it runs, an instance is left alone. */
+/* A running instance must not be changed. */
 static void test_a_running_instance_is_not_changed(void)
 {
 	struct doca_graph_node *work = add_ctx(graph), *user = add_user(graph), *below, *inner_node;

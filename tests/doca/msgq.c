@@ -266,7 +266,7 @@ static __dpa_global__ void send_all(uint64_t arg)
 	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, sealed_map,
 					     (uintptr_t)sealed, from_map, (uintptr_t)from, 8,
 					     long_imm, 4, 0);
-	/* there is none left: no activation */
+	/* no completion is left: no activation */
 	doca_dpa_dev_completion_request_notification(dev_ends);
 	doca_dpa_dev_thread_finish();
 }

@@ -402,7 +402,7 @@ static void walk_cpu_consumer(void)
 	TRY(ctx, cpu_consumer_rows);
 	UNTIL(&s, state_of(ctx) == DOCA_CTX_STATE_IDLE);
 	NEED(strcmp(journal, "1230") == 0 && n_failed == 2);
-	/* stopped before its engine came to it */
+	/* stopped before its engine processed it */
 	NEED_RESULT(GOES_ON, doca_ctx_start(ctx));
 	NEED_OK(doca_ctx_stop(ctx));
 	NEED(strcmp(journal, "123010") == 0 && doca_pe_progress(s.pe) == 0);

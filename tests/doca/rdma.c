@@ -526,7 +526,7 @@ static void read_the_words(int fd)
 	for (uint32_t i = 0; i < 50; i++) {
 		const struct rig_end *end;
 
-		rig_receive(s, NULL, i); /* no buffer: the data does not come with the message */
+		rig_receive(s, NULL, i); /* no buffer: the data is not part of the message */
 		end = rig_end(s);
 		OK(end->status);
 		CHECK(end->imm == 1000 + i);

@@ -232,7 +232,7 @@ static void slow_server(int fd)
 	rig_close(s);
 }
 
-/* Of two that want the one place, one is turned away: so the other has it. */
+/* Of two requests for the only place, one is rejected, and the other is accepted. */
 static void two_clients(int fd)
 {
 	struct rig_side *s[2] = {open_side(false, 0), open_side(false, 0)};

@@ -147,7 +147,7 @@ static void knock_at_the_dead(int fd)
 	size = rig_hear(fd, peers, sizeof(peers));
 	pid = rig_hear_pid(fd);
 	CHECK(kill(pid, SIGKILL) == 0);
-	CHECK(poll(&end, 1, RIG_WAIT_MS) == 1); /* its end of the socket is gone */
+	CHECK(poll(&end, 1, RIG_WAIT_MS) == 1); /* its end of the socket is closed */
 	/* the side with the smaller id connects: export until this side has it */
 	for (;;) {
 		OK(doca_rdma_export(s->rdma, &blob, &own_size, &conn));

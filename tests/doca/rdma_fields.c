@@ -48,7 +48,7 @@ void tearDown(void)
 		OK(doca_rdma_get_##name(rdma, &value)); \
 		CHECK(value == (type)(good)); \
 	}
-#define ANY UINT32_MAX /* is good */
+#define ANY UINT32_MAX /* each value is valid */
 
 SETTING(send_queue_size, uint32_t, 256, 77, 0)
 SETTING(recv_queue_size, uint32_t, 256, 78, 0)
@@ -345,9 +345,7 @@ static void configure(int fd)
 	rig_close(s);
 }
 
-/*
- * The number of receive tasks limits the posted receives; the configured queue size does not.
- */
+/* The number of receive tasks limits the posted receives; the configured queue size does not. */
 static void post_more_than_the_queue_says(int fd)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){.unstarted = true});

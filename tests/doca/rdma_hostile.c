@@ -159,7 +159,7 @@ static void leave(void)
 	gd_transport_unlock(transport);
 }
 
-/* -- before it was let in -- */
+/* -- before the connection is accepted -- */
 
 static const struct gd_rdma_id small_id = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 

@@ -11,7 +11,7 @@
 #include "rdma_rig.h"
 #include "unity.h"
 
-#define MAPS 200u /* more than a transport lets one connection have at once */
+#define MAPS 200u /* more than the limit of a connection at a time */
 #define PIECE 65536u
 #define READS 32u
 
@@ -47,7 +47,7 @@ static void progress_until_told(struct rig_side *s, int fd)
 	rig_hark(fd);
 }
 
-/* -- stopped while nothing is under way -- */
+/* -- stopped without a task in flight -- */
 
 static void write_too_late(int fd)
 {

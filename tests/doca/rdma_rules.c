@@ -377,7 +377,7 @@ static void say_too_much(int fd)
 	rig_close(s);
 }
 
-/* No buffer at all is for empty messages alone. */
+/* A receive without a buffer accepts only empty messages. */
 static void take_nothing(int fd)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true});
@@ -417,7 +417,7 @@ static void local_for_remote(int fd)
 	struct doca_buf *one = rig_data(s, 0, 100), *two = rig_room(s, 1000, 100);
 
 	rig_connect(s, fd, 0);
-	rig_write(s, s->conns[0], one, two, 1); /* both are our own */
+	rig_write(s, s->conns[0], one, two, 1); /* both are local buffers */
 	expect_failure(s);
 	rig_tell(fd);
 	rig_put(one);

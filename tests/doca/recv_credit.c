@@ -11,7 +11,7 @@
 
 static struct doca_comch_connection conn;
 static const struct gantry_region *exported;
-static uint64_t told; /* generation in the token that was sent last */
+static uint64_t told; /* generation in the last token */
 static uint32_t n_told;
 static int export_rc, tell_rc;
 

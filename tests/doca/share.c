@@ -160,7 +160,7 @@ static void nothing_is_left_in_the_run_directory(void)
 	struct exporter e;
 
 	start_exporter(&e, 'h', DOCA_ACCESS_FLAG_PCI_READ_WRITE, false);
-	TEST_ASSERT_EQUAL_INT(1, n_sockets()); /* what killed ones had left is gone */
+	TEST_ASSERT_EQUAL_INT(1, n_sockets()); /* sockets of killed processes were removed */
 	kill(e.pid, SIGKILL);
 	waitpid(e.pid, NULL, 0);
 	close(e.to);

@@ -128,7 +128,7 @@ static void test_each_kind_of_task_has_its_fields_and_its_number(void)
 
 /* -- configuration -- */
 
-/* Everything that can be set is refused by now; with a buffer and an address that would be good. */
+/* Each setter is rejected now, also with a valid buffer and address. */
 static void all_is_late(struct doca_sync_event *event, struct doca_buf *buf, uint64_t *addr)
 {
 	REFUSED(INVALID_VALUE, doca_sync_event_add_publisher_location_cpu(event, dev));
@@ -214,7 +214,7 @@ static void test_an_event_lives_in_a_buffer_that_may_be_written(void)
 	MUST(doca_mmap_destroy(fixed));
 }
 
-/* A handle that came from an export is used at once, and is not configured. */
+/* A handle that was created from an export is usable at once, without configuration. */
 static void test_an_imported_event_is_ready_and_cannot_be_set_up(void)
 {
 	struct doca_sync_event *event = new_event(), *import;

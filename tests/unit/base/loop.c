@@ -475,7 +475,7 @@ static void an_own_post_from_itself_runs_at_the_next_turn(void)
 		gn_loop_turn(loop, -1);
 		TEST_ASSERT_EQUAL_UINT(i, n_posts);
 	}
-	gn_loop_post_own(loop, &own_post, count, &n_called[0]); /* and goes with the loop */
+	gn_loop_post_own(loop, &own_post, count, &n_called[0]); /* the loop frees it at its end */
 }
 
 static void what_is_left_goes_with_the_loop(void)

@@ -56,7 +56,7 @@ static void trace_end(void)
 	n_seen = 0;
 }
 
-/* Not in order of time; the first IO is 5 ms after the start of the trace. */
+/* The entries are not sorted by time; the first IO is 5 ms after the start of the trace. */
 static void trace_of_four(void)
 {
 	trace_begin(GANTRY_TRACE_MAGIC);

@@ -332,7 +332,7 @@ static void a_terminal_that_refuses_for_good_fails_the_io(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_done[1]);
 }
 
-/* CANCELED promises that nothing was started. */
+/* CANCELED guarantees that the IO was not started. */
 static void what_has_not_begun_by_its_deadline_is_canceled(void)
 {
 	submit(0, GANTRY_OP_WRITE, 0, 4 * QUANTUM);

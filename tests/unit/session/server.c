@@ -390,7 +390,7 @@ static void a_step_that_takes_time_is_answered_later(void)
 		TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
 		TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
 		fc.rh->session_continue(fc.session, 0);
-		fc.rh->session_continue(fc.session, 0); /* nothing is asked any more */
+		fc.rh->session_continue(fc.session, 0); /* has no effect: no step waits */
 		told(conn, types[i], 0);
 		fc.rc[i] = 0;
 		fake_close(conn, -ENOTCONN);

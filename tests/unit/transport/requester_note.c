@@ -36,7 +36,7 @@ static void a_note_completes_its_read(void)
 	TEST_ASSERT_EQUAL_UINT(0, ios[3].flags);
 	TEST_ASSERT_EQUAL_UINT(0, ios[3].crc32c);
 	TEST_ASSERT_EQUAL_INT(0, submit(3, 0));
-	answer(taken(), GANTRY_S_OK); /* a whole one is as good */
+	answer(taken(), GANTRY_S_OK); /* a complete answer is valid, too */
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(2, n_done[3]);
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);

@@ -47,7 +47,7 @@ static uint32_t quantum = GN_SPLIT_QUANTUM; /* the same */
 static unsigned n_broken, n_idle;
 static int broken_reason;
 
-/* the terminal: holds what it gets, or rejects it */
+/* the terminal: holds each IO, or rejects it */
 static struct gantry_io *held[64]; /* the parts of a large IO are more than DEPTH */
 static _Atomic unsigned n_held, n_seen, n_refused;
 static _Atomic int terminal_rc, terminal_now;

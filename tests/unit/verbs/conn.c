@@ -81,7 +81,7 @@ static void device_forgets_to_tell(void)
 	ends_close();
 }
 
-/* -- what a device says -- */
+/* -- reports of a device -- */
 
 static void event_of_a_queue(enum ibv_event_type type, int of_cq, int reason)
 {

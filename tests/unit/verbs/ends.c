@@ -366,7 +366,7 @@ int rma_do(struct vb_rma *rma, struct end *end, enum gantry_rma_op op, uint32_t 
 	return vb_rma_submit(rma, &what);
 }
 
-/* -- what must hold -- */
+/* -- invariants -- */
 
 struct vb_pipe *pipe_peer(const struct vb_pipe *pipe)
 {

@@ -106,7 +106,7 @@ static void test_each(void)
 	} rows[] = {
 		{"ibv_query_device", -ERROR},
 		{"ibv_query_port", -ERROR},
-		{"ibv_query_device_ex", 0}, /* a device that says less */
+		{"ibv_query_device_ex", 0}, /* a device without extended attributes */
 		{"ibv_get_async_event", -ERROR},
 		{"ibv_alloc_pd", -ERROR},
 		{"ibv_reg_mr", -ERROR},
@@ -126,7 +126,7 @@ static void test_each(void)
 		{"rdma_create_qp", -ERROR},
 		{"rdma_connect", -ERROR},
 		{"rdma_accept", -ERROR},
-		{"rdma_disconnect", -EBADMSG}, /* the peer hears nothing */
+		{"rdma_disconnect", -EBADMSG}, /* the peer gets no event */
 		{"rdma_get_cm_event", -ERROR},
 		{"rdma_set_option", -ERROR},
 	};

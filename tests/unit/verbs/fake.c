@@ -74,7 +74,7 @@ static void expect_async(struct pair_end *end, enum ibv_event_type type)
 	TEST_ASSERT_EQUAL_INT(EAGAIN, errno);
 }
 
-/* -- what works -- */
+/* -- successful requests -- */
 
 static void test_send_and_receive(void)
 {
@@ -321,7 +321,7 @@ static void test_remote_access(void)
 		{IBV_WR_RDMA_WRITE, 1, 0, 4, 0, IBV_WC_REM_ACCESS_ERR},
 		{IBV_WR_RDMA_READ, 3, 0, 4, 0, IBV_WC_REM_ACCESS_ERR},
 		{IBV_WR_RDMA_READ, 5, 0, 4, 0, IBV_WC_SUCCESS},
-		{IBV_WR_RDMA_WRITE, 1, 0, 0, 7, IBV_WC_SUCCESS}, /* nothing is nowhere */
+		{IBV_WR_RDMA_WRITE, 1, 0, 0, 7, IBV_WC_SUCCESS}, /* 0 bytes need no valid address */
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

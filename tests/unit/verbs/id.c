@@ -97,7 +97,7 @@ static void test_printing(void)
 	char text[8] = "";
 
 	vb_address_print(rig_address("127.0.0.1:80"), text, sizeof(text));
-	TEST_ASSERT_EQUAL_STRING("127.0.0", text); /* what has room */
+	TEST_ASSERT_EQUAL_STRING("127.0.0", text); /* the part that fits */
 	vb_address_print((struct sockaddr *)&unknown, text, sizeof(text));
 	TEST_ASSERT_EQUAL_STRING("unknown", text);
 }

@@ -231,7 +231,7 @@ static const struct {
 	{RDMA_CM_EVENT_MULTICAST_ERROR, -EINVAL, NOTHING},
 	{RDMA_CM_EVENT_ADDR_CHANGE, 0, NOTHING},
 	{RDMA_CM_EVENT_TIMEWAIT_EXIT, 0, NOTHING},
-	{99, 0, NOTHING}, /* of some day to come */
+	{99, 0, NOTHING}, /* a future version */
 };
 
 static void try_one(size_t row, int state)
