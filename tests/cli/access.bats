@@ -64,7 +64,7 @@ good() {
 	local text="4: roles.store.listen.uids: the transport of the device does not report the user of a peer (device=d, "
 	target tiny 'uids = "0,1000"; insecure = true;'
 	wrong "$text""transport=tiny): omit uids"
-	target tiny 'uids = ""; insecure = true;' # only the user that runs this
+	target tiny 'uids = ""; insecure = true;' # only the user of this process
 	wrong "$text"
 }
 
@@ -92,7 +92,7 @@ no_warning() {
 	good
 	shm 'uids = "0,1000";' 'uids = "0,1000";'
 	good
-	shm "uids = \"$(id -u)\";" # the device lets in the user that runs it
+	shm "uids = \"$(id -u)\";" # the device accepts its own user
 	good
 }
 
@@ -114,7 +114,7 @@ no_warning() {
 	no_warning
 	target loop 'max_region_bytes = "2MiB"; max_peer_region_bytes = "1MiB";'
 	warns "$text""max_region_bytes: is never reached (max_region_bytes=2097152, limit max_peer_region_bytes=1048576): write"
-	target loop 'max_peer_region_bytes = "1MiB";' # the default of max_region_bytes is no promise
+	target loop 'max_peer_region_bytes = "1MiB";' # the default of max_region_bytes is not reserved
 	no_warning
 	target loop 'move_memory = "1MiB"; max_peer_queue_memory = "64KiB";'
 	warns "$text""move_memory: is never reached (move_memory=1048576, limit max_peer_queue_memory=65536): write 65536"
@@ -149,7 +149,7 @@ every host that reaches 192.0.2.7:7471 could read and write the volume; to accep
 	wrong "$text"
 	target tiny 'insecure = true;'
 	good
-	target tiny 'uids = "0";' # both mistakes at once
+	target tiny 'uids = "0";' # both errors at once
 	wrong "$text" "4: roles.store.listen.uids: "
 }
 

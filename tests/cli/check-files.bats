@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# gantry check: files and directories of a configuration that are missing, too small, or not to be read or written; and
+# gantry check: files and directories of a configuration that are missing, too small, or not readable or writable; and
 # volumes that two targets share. Each is reported with file, line and key, and nothing is changed.
 
 setup() {
@@ -72,7 +72,7 @@ unprivileged() {
 	check 0
 	file 'path = "new"; size = "2MiB"; create = true;'
 	check 0
-	ln -s new link # open(2) would make the file that it leads to
+	ln -s new link # open(2) would create the target of the link
 	file 'path = "link"; size = "2MiB"; create = true;'
 	check 0
 }
@@ -250,7 +250,7 @@ unprivileged() {
 	check 0 --set devices.d.dir=run
 	roles 'type = "memory";'
 	sed -i '1s|^|runtime = { stat_dir = "no/such/stat"; }; |' "$conf"
-	check 0 # gantry run goes on without gantry stat
+	check 0 # gantry run continues without gantry stat
 	warns '1: runtime.stat_dir: "no/such/stat": cannot use the directory no/such: No such file or directory; create it, or'
 	check 0 --set runtime.stat=false
 	[[ "$output" != *warning* ]]

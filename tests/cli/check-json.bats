@@ -175,7 +175,7 @@ n_errors() {
 	[ -e "$GANTRY_PLUGINS/shm-comch.so" ] || skip "built without the plugin shm-comch"
 	good
 	mkdir open closed
-	chmod 777 open closed # others could replace the sockets there
+	chmod 777 open closed # other users could replace the sockets there
 	cat >t.conf <<-END
 		devices = { d = { transport = "shm-comch"; dir = "$PWD/open"; };
 		  e = { transport = "shm-comch"; dir = "$PWD/closed"; }; };

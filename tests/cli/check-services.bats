@@ -49,7 +49,7 @@ quiet() {
 	check 2 --set roles.load.connect.name=other --role load
 	says 'roles.load.connect: no role of this file listens at "other" of the device "d", which reaches only this process; '\
 'write one of: volume0'
-	# it is in the file, and not in this process
+	# the service is in the file, but not in this process
 	check 0 --role load
 	says "warning: $conf:5: roles.load.connect: connects to \"volume0\" on the device \"d\", which reaches only this process"
 }
@@ -114,11 +114,11 @@ must serve \"volume0\""
 	quiet
 	check 0 --set roles.load.connect.name=volume9
 	says 'warning: '"$conf"':5: roles.load.connect: no role of this file listens on the device "e"'
-	# other cards are other places
+	# each card has its own directory
 	topology "d = { $comch pci = \"03:00.0\"; }; e = { $comch pci = \"04:00.0\"; };" 'device = "e"; name = "volume0";'
 	check 0
 	says 'roles.load.connect: no role of this file listens on the device "e": another process must serve "volume0"'
-	# another transport is no such pair
+	# a service of another transport is not checked
 	topology "d = { transport = \"loop\"; }; e = { $comch };" 'device = "e"; name = "volume0";'
 	check 0
 	says 'roles.load.connect: no role of this file listens on the device "e": another process must serve "volume0"'
@@ -130,7 +130,7 @@ must serve \"volume0\""
 	topology "$nic" 'device = "d"; address = "192.0.2.7:4791";' 'device = "d"; address = "192.0.2.7:4791"; insecure = true;'
 	check 0
 	quiet
-	# the machine is one of this file, and the port is not
+	# the file has this address, but not this port
 	check 2 --set roles.load.connect.address=192.0.2.7:4792
 	says 'roles.load.connect: no role of this file listens at "192.0.2.7:4792" of the device "d"; '\
 'did you mean "192.0.2.7:4791"?'

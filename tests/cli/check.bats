@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# gantry check: what the roles of a file need, beside what their devices and the process have.
+# gantry check: compares the needs of the roles of a file with the limits of devices and process.
 
 setup() {
 	umask 022
@@ -79,7 +79,7 @@ $conf: ok" ]
       lanes               14
       queue pairs         33"
 	says "      bounce memory       384KiB"
-	says "      region memory       576KiB" # what is re-exported for 2 sessions, and 2 x 2 x 16 KiB
+	says "      region memory       576KiB" # re-exported regions of 2 sessions, and 2 x 2 x 16 KiB
 	says "memlock                 4MiB"
 	says "memlock applies         yes"
 	says "$conf: ok"
@@ -287,7 +287,7 @@ wrong() {
 		};
 	END
 	truncate -s 1MiB "$BATS_TEST_TMPDIR/volume"
-	check 0 # the options do not say how large the file is, and it is not looked at
+	check 0 # the options do not give the size of the file, and check does not read it
 	[ "$status" -eq 0 ]
 	wrong "copy.size: the volume has 1048576 bytes, less than the 3145728 to be copied" store.backend.size=1MiB
 	check 0 --set roles.load.copy.to= --set roles.load.copy.from="$BATS_TEST_TMPDIR/volume" --set roles.load.copy.size=1MiB \
@@ -319,7 +319,7 @@ everything() {
 	[ "$status" -eq 0 ]
 	says "detail                $BATS_TEST_TMPDIR/run/00%3A00.0"
 	[ "$(everything)" = "$before" ]
-	mkdir -m 700 "$BATS_TEST_TMPDIR/run" # half of it is there
+	mkdir -m 700 "$BATS_TEST_TMPDIR/run" # a part of the directories exists
 	before=$(everything)
 	check 0
 	[ "$status" -eq 0 ]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# The command line: help, mistakes, exit codes.
+# The command line: help, errors, exit status.
 
 gantry() {
 	run "$GANTRY" "$@"
@@ -10,7 +10,7 @@ says() {
 	[[ "$output" == *"$1"* ]] || { echo "expected: $1"; echo "said: $output"; return 1; }
 }
 
-mistake() { # TEXT ARGUMENT... - exit 2 and that text
+mistake() { # TEXT ARGUMENT... - gantry exits with 2 and prints the text
 	local text=$1
 	shift
 	gantry "$@"

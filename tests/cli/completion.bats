@@ -12,7 +12,7 @@ setup() {
 	. $lib
 	. "$top_srcdir/bash-completion/gantry"
 	EOF
-	# words as bash breaks them; the cursor is where "$behind" begins; that is at its first word when there is none before
+	# words as bash splits them; the cursor is at the start of "$behind", or at its first word if no word precedes it
 	cat >>tab.bash <<-'EOF'
 	compopt() { [[ $* != *nospace* ]] || echo NOSPACE; }
 	COMP_LINE="$*"
@@ -41,7 +41,7 @@ setup() {
 	EOF
 }
 
-# tab WORD... - $output: what is offered for the last word
+# tab WORD... - set $output to the completions of the last word
 tab() {
 	run bash --norc tab.bash "$@" </dev/null
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# Mistakes in a configuration: each is reported with file, line, key and remedy, and the exit status is 2.
+# Errors in a configuration: each is reported with file, line, key and remedy, and the exit status is 2.
 
 setup() {
 	umask 022
@@ -10,7 +10,7 @@ setup() {
 	done
 }
 
-# The configuration from standard input; expect these messages (without "gantry: FILE:") from run and from check.
+# Reads the configuration from standard input; run and check must print these messages (without "gantry: FILE:").
 wrong() {
 	cat >"$conf"
 	for command in run check; do
@@ -23,7 +23,7 @@ wrong() {
 	done
 }
 
-# A good topology of one target; $1: inside the role, $2: inside listen.
+# A valid topology of one target; $1: inside the role, $2: inside listen.
 target() {
 	cat <<-END
 		devices = { d = { transport = "loop"; }; };

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# gantry copy: files into a volume that another process serves, and back.
+# gantry copy: copies files to a volume that another process serves, and back.
 
 setup() {
 	umask 022

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# gantry devices: what transports find, what they lack, and the devices of a configuration.
+# gantry devices: the devices that transports find, missing requirements, and the devices of a configuration.
 
 setup() {
 	umask 022
@@ -18,7 +18,7 @@ teardown() {
 	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
 }
 
-# The listing, of all transports of the build and of tiny.
+# The list of all transports of the build and of tiny.
 devices() {
 	run "$GANTRY" devices -p "$tiny" -p "$GANTRY_PLUGINS" "$@"
 	echo "$output"

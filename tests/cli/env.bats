@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# gantry env: what it prints is good for a shell, in the build tree and for what is installed.
+# gantry env: a shell can use its output, in the build tree and after installation.
 
 setup() {
 	unset PKG_CONFIG_PATH LD_LIBRARY_PATH GANTRY_DOCA_PROFILE GANTRY_PLUGIN_PATH
 	pc=$top_builddir/doca/dpu/pkgconfig
 }
 
-# needs_doca - the library may be switched off
+# needs_doca - skip the test if the library is not built
 needs_doca() {
 	[ -d "$pc" ] || skip "built with --disable-doca"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# Files that gantry writes: their mode, and links that other users have put in the way.
+# Files that gantry writes: their mode, and symbolic links of other users at their paths.
 
 setup() {
 	umask 022
@@ -47,7 +47,7 @@ serve() {
 	done
 }
 
-plant() { # LINK - a symbolic link of another user in the shared directory; it leads to a file of this user
+plant() { # LINK - make a symbolic link of another user in the shared directory to a file of this user
 	[ "$(id -u)" -eq 0 ] || skip "only root can give a link away"
 	echo precious >"$BATS_TEST_TMPDIR/precious"
 	ln -s "$BATS_TEST_TMPDIR/precious" "$shared/$1"

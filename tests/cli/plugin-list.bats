@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# gantry plugins: what is found, what is refused and why.
+# gantry plugins: the plugins that it finds, and the reasons for rejected ones.
 
 setup() {
 	umask 022
@@ -106,7 +106,7 @@ says() {
 }
 
 @test "a file with a wrong byte in its headers, and one that crashes when it is loaded" {
-	printf '\0' | dd of="$dir/noop.so" bs=1 seek=68 conv=notrunc status=none # the rights of the first segment
+	printf '\0' | dd of="$dir/noop.so" bs=1 seek=68 conv=notrunc status=none # the permissions of the first segment
 	gantry plugins -p "$dir"
 	[ "$status" -eq 0 ]
 	says "noop         unusable   $dir/noop.so: the file is corrupt: "

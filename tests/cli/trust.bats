@@ -116,7 +116,7 @@ rejects() { # TEXT
 	chmod 644 "$conf"
 	export GANTRY_TRUST_UID=12346
 	rejects "belongs to neither root"
-	# sudo(8) names its caller, but the caller has not asked root to trust this user
+	# sudo(8) names its caller in the environment, which does not make the caller trusted
 	unset GANTRY_TRUST_UID
 	SUDO_UID=12345 rejects "belongs to neither root"
 }

@@ -35,7 +35,7 @@ is()
 	fi
 }
 
-# said WHAT - print the text of the page that follows this mark
+# said WHAT - print the text of the page after this mark
 said()
 {
 	awk -v mark=".\\\\\" client $1" '
@@ -53,7 +53,7 @@ install()
 	sed -i -E "s|^([a-z_]+)=/|\\1=$tmp/root/|" "$libdir/pkgconfig/gantry.pc"
 }
 
-# compile - with the command of the page
+# compile - compile with the command of the page
 compile()
 {
 	said program >hello.c
@@ -64,13 +64,13 @@ compile()
 	${CC:-cc} -Wall -Wextra -Werror $san -o hello hello.c $(pkg-config --cflags --libs gantry)
 }
 
-# hello URI - run it
+# hello URI - run the program
 hello()
 {
 	LD_LIBRARY_PATH=$tmp/$libdir timeout 60 ./hello "$1" >out 2>&1
 }
 
-# as_said - it prints what the page shows
+# as_said - the program prints the output that the page shows
 as_said()
 {
 	sed -n '/^67108864 bytes/p' "$page" | diff - out
@@ -87,7 +87,7 @@ exported()
 	nm -D --defined-only "$lib" | awk '$2 == "T" { print $3 }' | sort -u
 }
 
-# with the version that it came in
+# with the version that introduced it
 declared | sed 's/$/@@GANTRY_1/; s/^gantry_\(queue_fence\|volume_give_up\)@.*/&.1/' >declared
 exported >exported
 is "there are many functions" [ "$(wc -l <declared)" -gt 15 ]

@@ -36,14 +36,14 @@ on_volume() { # ARGUMENT...
 	job --config="$conf" --volume=load "$@"
 }
 
-# it ended well, and each of these is true of its report
+# the job succeeded, and its report satisfies each filter
 well() { # FILTER...
 	[ "$status" -eq 0 ] || { echo "exit status $status"; cat "$dir"/fio.* "$dir"/*.log; return 1; }
 	sed -n '/^{/,$p' "$dir/fio.json" >"$dir/report.json"
 	holds "$dir/report.json" 'all(.jobs[]; .error == 0)' "$@"
 }
 
-refused() { # PATTERN - it ended with an error that says this
+refused() { # PATTERN - the job failed with a matching message
 	[ "$status" -ne 0 ] && [ "$status" -lt 124 ] || { echo "exit status $status"; cat "$dir"/fio.*; return 1; }
 	cat "$dir/fio.log" "$dir/fio.json" | grep -E -q -- "$1" || { cat "$dir/fio.log" "$dir/fio.json"; return 1; }
 }
@@ -55,7 +55,7 @@ knows_of_loss() {
 	return 1
 }
 
-all_answered() { # the target has done nothing more since the last look, and the gateway has sent all of it back
+all_answered() { # the target has completed no IO since the last check, and the gateway has returned all answers
 	local before=$done
 	done=$("$GANTRY" stat --dir "$dir/stat" --json | jq -c '[.processes[].roles[].counters.ops_done]')
 	[ "$done" = "$before" ] && jq -e 'length == 2 and .[0] == .[1]' <<<"$done" >/dev/null
@@ -171,7 +171,7 @@ all_answered() { # the target has done nothing more since the last look, and the
 }
 
 @test "another release of fio is refused" {
-	# the same length, so that nothing moves
+	# the same length, so that offsets do not change
 	sed "s/$(fio --version)/fio-9.99/" "$engine" >other.so
 	cmp -s other.so "$engine" && skip "fio --version is not what the engine was built for"
 	topology
@@ -227,7 +227,7 @@ all_answered() { # the target has done nothing more since the last look, and the
 @test "the gateway is killed and started again: with resume the job goes on, and all of its writes are verified" {
 	need fault
 	connect_options='resume = "1m";'
-	# one of the last 400 writes, which is held until the gateway is killed: the job does not end before, however late that is
+	# one of the last 400 writes is held until the gateway is killed, so that the job cannot end before
 	store_stages='{ type = "fault"; only = "write"; delay = "1h"; delay_nth = 16000; }'
 	bridge_connect='{ device = "back"; name = "store"; }'
 	volume

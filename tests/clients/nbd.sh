@@ -20,7 +20,7 @@ tool() { # PROGRAM PACKAGE
 	command -v "$1" >/dev/null || skip "$1 is not installed (Debian: $2)"
 }
 
-# Start it, as pids[NAME], with NAME.sock and NAME.log; sets uri. With no PARAMETER: the volume of `load`.
+# Start nbdkit as pids[NAME], with NAME.sock and NAME.log; set uri. Without PARAMETER: the volume of `load`.
 nbd_begin() { # NAME [PARAMETER...]
 	local name=$1
 	shift
@@ -32,51 +32,51 @@ nbd_begin() { # NAME [PARAMETER...]
 	uri="nbd+unix:///?socket=$dir/$name.sock"
 }
 
-nbd_serve() { # NAME [PARAMETER...] - and wait until it listens
+nbd_serve() { # NAME [PARAMETER...] - the same, and wait until it listens
 	nbd_begin "$@"
 	until_true nbd_up "$1" && [ -s "$dir/$1.pid" ] || { cat "$dir"/*.log; return 1; }
 }
 
-nbd_up() { # NAME - it listens, or has ended
+nbd_up() { # NAME - whether it listens or has ended
 	[ -s "$dir/$1.pid" ] || ! kill -0 "${pids[$1]}" 2>/dev/null
 }
 
-nbd_all() { # [PARAMETER...] - target, gateway and nbdkit
+nbd_all() { # [PARAMETER...] - start target, gateway and nbdkit
 	topology
 	serve_all
 	nbd_serve nbd "$@"
 }
 
-nbd_stop() { # [NAME...] - ask nbdkit to end, which it must do well, and then all others
+nbd_stop() { # [NAME...] - end nbdkit, gateway and target by SIGTERM; each must exit with status 0
 	stop "$@" bridge store
-	rm "$dir"/*.sock # which nbdkit leaves behind
+	rm "$dir"/*.sock # nbdkit does not remove its socket
 	nothing_left
 }
 
-calls() { # CALL... - what nbdcalls prints, in $output
+calls() { # CALL... - run nbdcalls, and set $output
 	[ -x "$top_builddir/tests/clients/nbdcalls" ] || skip "nbdcalls is not built (Debian: libnbd-dev)"
 	output=$(timeout "$seconds" "$top_builddir/tests/clients/nbdcalls" "$uri" "$@") || { cat "$dir"/*.log; return 1; }
 }
 
-answered() { # LINE... - exactly that
+answered() { # LINE... - the output has exactly these lines
 	diff <(printf '%s\n' "$@") <(echo "$output")
 }
 
-fio_begin() { # ARGUMENT... - as pids[fio]; what it says goes to fio.log
+fio_begin() { # ARGUMENT... - start fio as pids[fio]; its output goes to fio.log
 	tool fio fio
 	fio --name=nbd --ioengine=nbd --uri="$uri" --rw=randwrite --bs=4k --iodepth=32 --size=8m "$@" \
 		>"$dir/fio.log" 2>&1 3>&- &
 	pids[fio]=$!
 }
 
-fio_nbd() { # ARGUMENT... - to its end; sets status
+fio_nbd() { # ARGUMENT... - run fio, and set status
 	fio_begin "$@"
 	finish fio
 }
 
-# -- what the manual shows --
+# -- examples of the manual --
 
-# lines below `.\" WHAT` in nbdkit-gantry-plugin(1), as the reader sees them
+# prints the lines after `.\" WHAT` in nbdkit-gantry-plugin(1), without roff escapes
 shown() { # WHAT
 	awk -v what="$1" '
 		/^\.\\" / { on = $2 " " $3 == what; found += on }
@@ -85,12 +85,12 @@ shown() { # WHAT
 		END { exit !found }' "$top_srcdir/man/nbdkit-gantry-plugin.1"
 }
 
-# The configuration of the manual as $conf, and its commands as they would be on a machine where gantry is installed.
+# Makes the configuration of the manual $conf, and its commands executable as if gantry were installed.
 manual_setup() {
 	conf=$dir/volume.conf
 	shown "check file" >"$conf"
 	export dir plugin
-	# what it leaves running is known by its number
+	# the pids of the processes that it starts are recorded
 	gantry() {
 		echo "$BASHPID" >>"$dir/started"
 		exec "$GANTRY" "$@" >>"$dir/gantry.log" 2>&1
@@ -101,7 +101,7 @@ manual_setup() {
 	export -f gantry nbdkit
 }
 
-manual() { # NAME - run the commands of that example in $dir; the first that fails is the last
+manual() { # NAME - run the commands of that example in $dir, up to the first that fails
 	shown "run $1" >"$dir/$1.sh" || { echo "the manual has no example $1"; return 1; }
 	(cd "$dir" && timeout "$seconds" bash -ex "./$1.sh") 3>&- || { cat "$dir/gantry.log"; return 1; }
 }

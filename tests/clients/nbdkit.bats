@@ -97,7 +97,7 @@ random_image() { # BYTES
 	calls trim:0:65536:fua fast:65536:4096
 	run ! grep -v OK <<<"$output"
 	nbd_stop nbd
-	# of these one flush is that of the discard with FUA, which a volume has not
+	# one of these flushes replaces the FUA of a discard, which volumes do not support
 	holds "$dir/store.json" '.roles.store.stages[0] | .read.done_ops == 1 and .write.done_ops == 2 and .flush.done_ops == 2' \
 		'.roles.store.stages[0] | .write_zeroes.done_ops == 3 and .discard.done_ops == 2'
 }
@@ -240,7 +240,7 @@ refused() {
 	connect_options='timeout = "100ms";'
 	topology
 	refused 'cannot open the volume' config="$conf" volume=load
-	serve store # a gateway is missing still
+	serve store # the gateway is not started yet
 	refused 'cannot open the volume' config="$conf" volume=load
 	stop store
 }
@@ -293,7 +293,7 @@ gone() { # PID
 @test "with resume, a target that is killed and comes again is waited for" {
 	need file
 	store_backend="type = \"file\"; path = \"$dir/volume\"; create = true; size = \"16MiB\";"
-	store_backend+=' lock_wait = "30s";' # the one that was killed may have it for a moment
+	store_backend+=' lock_wait = "30s";' # the killed target may hold the lock for a moment
 	topology
 	sed -i '/load = /s/connect = {/& resume = "60s";/' "$conf"
 	serve_all
@@ -308,7 +308,7 @@ gone() { # PID
 	nbd_stop nbd
 }
 
-refused() { # a connection that comes before nbdkit knows of the loss still shares the old session
+refused() { # a connection that arrives before nbdkit has detected the loss still shares the old session
 	run timeout "$seconds" "$top_builddir/tests/clients/nbdcalls" "$uri" read:0:4096
 	[ "$status" -eq 2 ]
 }
@@ -351,7 +351,7 @@ refused() { # a connection that comes before nbdkit knows of the loss still shar
 	nbd_stop nbd
 }
 
-# -- the tests detect errors: a store with a bug --
+# -- the tests detect errors: a target with a seeded bug --
 
 @test "writes that go to the block beside it are found by fio and by qemu-img" {
 	need_liar

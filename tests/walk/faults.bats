@@ -26,11 +26,11 @@ trouble() { # ROLE OPTIONS [ARGUMENT...]
 		"$where == null or .roles.$where.stages[0].seen_ops > 0"
 }
 
-right() { # nothing that was read was wrong
+right() { # no read returned wrong data
 	holds "$report" "$(findings load) == 0"
 }
 
-everywhere() { # FUNCTION - with each role
+everywhere() { # FUNCTION - call it with each role
 	local where
 	for where in load bridge store; do
 		"$1" "$where" || { echo "in $where"; return 1; }
@@ -100,7 +100,7 @@ everywhere() { # FUNCTION - with each role
 
 @test "a flipped bit is found by the stamp" {
 	flipped() {
-		[ "$1" != bridge ] || return 0 # where there is no data, none can be flipped
+		[ "$1" != bridge ] || return 0 # the gateway has no data that could be flipped
 		trouble "$1" 'corrupt_nth = 100;'
 		[ "$status" -eq 1 ]
 		holds "$report" 'load.verify.corrupt > 10' "$(findings load) == load.verify.corrupt" 'load.errors == {}'

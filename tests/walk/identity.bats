@@ -16,11 +16,11 @@ teardown() {
 	walk_teardown
 }
 
-identity() { # KEY - of the volume that runs
+identity() { # KEY - print uuid or verifier of the running volume
 	"$GANTRY" stat --dir "$dir/stat" --json store | jq -re ".processes[0].roles.store.volume.$1"
 }
 
-remember() { # sets uuid and verifier
+remember() { # set uuid and verifier
 	uuid=$(identity uuid)
 	verifier=$(identity verifier)
 	[[ "$uuid" =~ ^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$ ]]
@@ -52,7 +52,7 @@ remember() { # sets uuid and verifier
 	[ "$(identity uuid)" != "$uuid" ]
 	[ "$(identity verifier)" != "$verifier" ]
 	stop store
-	# with its attributes a copy is the same volume, but no longer the same data
+	# a copy with the attributes is the same volume, but it may have other data
 	cp --preserve=xattr "$dir/old" "$dir/copy"
 	mv "$dir/copy" "$dir/volume"
 	serve store

@@ -183,7 +183,7 @@ teardown() {
 	within load 'session lost .*no heartbeat for 1000 ms' "$died" 2000
 	load_lost
 	clean store
-	# and when it wakes up again, it finds both gone, and serves the next
+	# when it continues, it detects that both have ended, and serves the next client
 	kill -CONT "${pids[bridge]}"
 	logged bridge 'session lost'
 	load_well
@@ -220,7 +220,7 @@ teardown() {
 	kill -TERM "${pids[load]}"
 	finish load
 	[ "$status" -eq 3 ]
-	[ "$(($(now_ms) - died))" -lt 3000 ] # it would wait longer than that for an answer
+	[ "$(($(now_ms) - died))" -lt 3000 ] # the time limit of an answer is longer
 	kill -CONT "${pids[bridge]}"
 	within bridge 'session lost' "$died" 4000
 	load_well
@@ -246,7 +246,7 @@ teardown() {
 	nothing_left
 }
 
-# Wait for a moment in the life of the initiator that has just been started.
+# Wait until the started initiator reaches this point.
 moment() { # 0 .. 5
 	case $1 in
 	0) ;;

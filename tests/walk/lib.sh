@@ -5,7 +5,7 @@
 #	teardown() { walk_teardown; }
 # and then: topology, walk (all roles in one process) or begin, stop, finish (a process for each role), holds (a report).
 
-# what `topology` puts into the file; set before it is called
+# inputs of `topology`, to be set before its call
 transport=loop
 device_options=
 # a leg over another transport: the device of the server, the device of the client if it is another one, and the service
@@ -25,7 +25,7 @@ listen_options=
 listen_access= # options of each listener for access
 more_roles=
 bridge_connect=
-seconds=60 # longest wait for anything, on a machine that has much else to do
+seconds=60 # longest wait for an event, on a busy machine
 
 walk_setup() {
 	umask 022
@@ -38,7 +38,7 @@ walk_setup() {
 	need target gateway initiator memory loop
 }
 
-# Only what was started here, by its number.
+# Ends only processes that this file started, by their pids.
 walk_teardown() {
 	local name
 	for name in "${!pids[@]}"; do
@@ -61,7 +61,7 @@ need_liar() {
 	extra=(-p "$top_builddir/tests/.libs")
 }
 
-processes() { # from here on: a process for each role
+processes() { # from here on, run a process for each role
 	need shm-comch
 	transport=shm-comch
 	device_options="dir = \"$dir/run\";"
@@ -89,7 +89,7 @@ strangers_teardown() {
 	[ -z "${open:-}" ] || rm -r "$open"
 }
 
-stranger() { # COMMAND... - as the other user
+stranger() { # COMMAND... - run the command as the other user
 	setpriv --reuid="$nobody" --regid="$nobody" --clear-groups "$@"
 }
 
@@ -161,7 +161,7 @@ finish() { # NAME - wait until it ends; sets status
 	unset "pids[$1]"
 }
 
-stuck() { # what is to be known of roles that do not go on: what they say of themselves, twice, and what their threads do
+stuck() { # print the state of roles that make no progress: two reports of each, and where their threads wait
 	local name
 	for _ in 1 2; do
 		"$GANTRY" stat --dir "$dir/stat" --json | jq -c '.processes[] | .roles, .threads'
@@ -173,7 +173,7 @@ stuck() { # what is to be known of roles that do not go on: what they say of the
 	cat /proc/loadavg
 }
 
-stop() { # NAME... - ask it to end, which it must do well
+stop() { # NAME... - end each by SIGTERM; it must exit with status 0
 	local name
 	for name in "$@"; do
 		kill -TERM "${pids[$name]}"
@@ -182,15 +182,15 @@ stop() { # NAME... - ask it to end, which it must do well
 	done
 }
 
-until_true() { # COMMAND... - repeat until it says yes
+until_true() { # COMMAND... - repeat the command until it succeeds
 	local end=$((SECONDS + seconds))
 	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || { echo "never came true: $*"; return 1; }
-		read -rt 0.02 <><(:) || : # the processor is for others meanwhile
+		[ "$SECONDS" -lt "$end" ] || { echo "still fails after $seconds s: $*"; return 1; }
+		read -rt 0.02 <><(:) || : # waits without using the processor
 	done
 }
 
-live() { # NAME FILTER - ask the process of a running role
+live() { # NAME FILTER - apply the filter to the report of a running role
 	"$GANTRY" stat --dir "$dir/stat" --json "$1" 2>/dev/null | jq -e "$defs .processes[0] | $2" >/dev/null
 }
 
@@ -198,14 +198,14 @@ busy() { # NAME [N] - wait until that initiator has completed N IOs
 	until_true live "$1" ".roles.$1.completed > ${2:-1000}"
 }
 
-# -- what must be true --
+# -- checks --
 
 # Definitions for jq filters: `server` selects the counters of a server.
 defs='def load: .roles.load; def load2: .roles.load2; def store: .roles.store.counters; def store2: .roles.store2.counters;
 	def bridge: .roles.bridge.counters; def front_bytes: (.devices.front // .devices.front_far).counters.payload_bytes;
 	def back_bytes: (.devices.back // .devices.back_far).counters.payload_bytes; '
 
-holds() { # FILE FILTER... - each must be true of the report
+holds() { # FILE FILTER... - the report must satisfy each filter
 	local file=$1 filter all=true
 	shift
 	for filter in "$@"; do
@@ -220,14 +220,14 @@ holds() { # FILE FILTER... - each must be true of the report
 	return 1
 }
 
-# The initiator NAME in report FILE: nothing failed, nothing doubled, every answer right.
+# The initiator NAME in report FILE has no failed and no doubled IO, and no wrong answer.
 sound() { # FILE NAME
 	once "$1" "$2"
 	holds "$1" '.result == "ok"' ".roles.$2.errors == {}" ".roles.$2.quarantined == 0" "$(findings "$2") == 0" \
 		".roles.$2.verify == null or .roles.$2.verify.checked > 0"
 }
 
-findings() { # NAME - a filter: how many answers of that initiator were wrong
+findings() { # NAME - print a filter: the number of wrong answers of that initiator
 	echo "(.roles.$1.verify // {} | .wrong_block + .stale + .torn + .corrupt + .missing + .foreign // 0)"
 }
 
@@ -237,7 +237,7 @@ once() { # FILE NAME
 		".roles.$2.counters.double_completions == 0"
 }
 
-says() { # NAME PATTERN - the log has it
+says() { # NAME PATTERN - the log has a matching line
 	grep -E -q -- "$2" "$dir/$1.log" || { echo "not in the log: $2"; cat "$dir/$1.log"; return 1; }
 }
 
@@ -250,8 +250,8 @@ load_well() { # [ARGUMENT...] - run the initiator to its end
 	sound "$dir/load.json" load
 }
 
-# After all have ended: both ends counted the same, the gateway had no data.
-agree() { # COUNT - that the initiators completed
+# After the end of all processes: both ends counted the same IOs, and no data passed through the gateway.
+agree() { # COUNT - the number of IOs that the initiators completed
 	holds "$dir/store.json" "store.ops_done == $1" 'store.ops_failed == 0' 'store.double_completions == 0' \
 		'store.sessions_lost == 0'
 	holds "$dir/bridge.json" "bridge.ops_done == $1" 'bridge.ops_failed == 0' \
@@ -267,13 +267,13 @@ completed() { # NAME
 
 # -- one of the processes is killed --
 
-hammer() { # verified random writes without an end, on two lanes
+hammer() { # run endless verified random writes on two lanes
 	begin load --set roles.load.lanes=2 --set roles.load.workload.ops=0 --set roles.load.workload.read_percent=10 \
 		--set roles.load.workload.depth=32
 	busy load
 }
 
-slay() { # NAME; sets died
+slay() { # NAME - kill it, and set died
 	died=$(now_ms)
 	kill -KILL "${pids[$1]}"
 	wait "${pids[$1]}" || true
@@ -290,7 +290,7 @@ load_lost() {
 		"$(findings load) == 0" 'load.errors | keys - ["SESSION_LOST", "refused"] == []'
 }
 
-# -- time, and what a process holds --
+# -- times, and resources of a process --
 
 now_ms() {
 	echo "${EPOCHREALTIME%???}" | tr -d .
