@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# unity2tap.awk - Unity's lines (file:line:test:PASS|FAIL|IGNORE[: text]) to TAP
+# unity2tap.awk - converts lines of Unity (file:line:test:PASS|FAIL|IGNORE[: text]) to TAP
 # The last line of the input is "exit status N", from run-unity.sh.
 match($0, /^[^ :]+:[0-9]+:[^ :]+:(PASS|FAIL|IGNORE)/) {
 	split($0, f, ":")

@@ -6,12 +6,12 @@ tests=${top_builddir:-.}/tests
 cc=${CC:-cc}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
-chmod 711 "$dir" # a test has peers of another user
+chmod 711 "$dir" # some peers in the tests have another uid
 
 # plugin @ file @ sed script @ test that must fail, or TEST/CASE @ the bug
 mutants=$top/tests/conform/mutants.txt
 
-# build PLUGIN FILE... - compile these files of a plugin and link all of it; objects of the others stay
+# build PLUGIN FILE... - compile these files of a plugin, and link them with the existing objects of its other files
 build()
 {
 	plugin=$1
@@ -26,7 +26,7 @@ build()
 	"$cc" -shared -o "$dir/$so.so" "$dir/$plugin"-*.o $libraries
 }
 
-# try_test TEST SECONDS PATIENCE - run the test with the plugins in $dir, for that time; it waits PATIENCE ms for an event
+# try_test TEST SECONDS PATIENCE - run the test with the plugins in $dir, with a time limit; it waits PATIENCE ms for an event
 try_test()
 {
 	case $1 in
@@ -37,13 +37,13 @@ try_test()
 	echo "exit status $?"
 }
 
-# failed - prints what the test printed; a test that hangs has failed as well
+# failed - whether standard input, the output of a test, shows a failure; a test that hangs counts as failed
 failed()
 {
 	grep -qE ':FAIL|^exit status [1-9]'
 }
 
-# caught TEST - the test fails: it is ended at its first failure
+# caught TEST - whether the test fails
 caught()
 {
 	seconds=3
@@ -52,7 +52,7 @@ caught()
 }
 
 if grep -q "^GANTRY_CFLAGS.*fsanitize" "$tests/Makefile"; then
-	echo "1..0 # SKIP the mutants are for the plain build"
+	echo "1..0 # SKIP only for builds without sanitizers"
 	exit 0
 fi
 for plugin in loop shm-comch; do
@@ -90,7 +90,7 @@ while IFS="@" read -r plugin file script test what; do
 	elif caught "$test"; then
 		echo "ok $n - $what"
 	else
-		echo "not ok $n - $what (not seen by $test)"
+		echo "not ok $n - $what (not detected by $test)"
 	fi
 	mv "$dir/kept" "$object"
 done <"$mutants"

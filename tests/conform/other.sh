@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# other.sh - the conformance suite finds the plugin that the environment names, and its defects
+# other.sh - the conformance suite tests the plugin that the environment names, and detects its defects
 n=0
 
 # ok WHAT COMMAND... - the test passes if the command succeeds
@@ -17,7 +17,7 @@ ok()
 	fi
 }
 
-# case_of PLUGIN CASE [VARIABLE=VALUE...] - run it; fails if the suite fails
+# case_of PLUGIN CASE [VARIABLE=VALUE...] - run the case; fails if the suite fails
 case_of()
 {
 	plugin=$1 case=$2
@@ -25,7 +25,7 @@ case_of()
 	env TEST_PLUGINDIR="$GANTRY_PLUGINS" RIG_PLUGIN="$plugin" RIG_CASE="$case" "$@" "$top_builddir/tests/conform/other"
 }
 
-# says TEXT COMMAND... - the command prints that
+# says TEXT COMMAND... - the command prints the text
 says()
 {
 	text=$1

@@ -28,14 +28,14 @@ case $(${CC:-cc} -dumpmachine) in
 x86_64-*) ;;
 *) skip "the stubs are for x86-64" ;;
 esac
-command -v objcopy >/dev/null || skip "there is no objcopy"
-command -v g++ >/dev/null || skip "there is no g++: it makes the program that gives each function nothing"
+command -v objcopy >/dev/null || skip "objcopy is not installed"
+command -v g++ >/dev/null || skip "g++ is not installed, which compiles calls of each function with NULL arguments"
 for part in LIBCRYPTO LIBIBVERBS LIBISAL LIBRDMACM LZ4 ZLIB; do
 	grep -q "^#define HAVE_$part 1" "$top_builddir/config.h" || skip "built without $part: its errors cannot be provoked"
 done
 nm -D "$lib" | grep -q '__[atu][a-z]*san_' && skip "not with sanitizers"
 
-# functions - those that return doca_error_t; the n-th has stub n - 1
+# functions - print the functions that return doca_error_t; function n has stub n - 1
 functions()
 {
 	$awk '/^DOCA_[A-Z]+ doca_error_t$/ { first = $0; getline; $0 = first " " $0 } { print }' \
@@ -43,7 +43,7 @@ functions()
 		sed -nE 's/^DOCA_(STABLE|EXPERIMENTAL|DEPRECATED) doca_error_t (doca_[a-z0-9_]+)\(.*/\2/p' | sort -u
 }
 
-# stubs - the functions of standard input as stubs
+# stubs - print stubs of the functions on standard input
 stubs()
 {
 	echo ".text"
@@ -54,7 +54,7 @@ stubs()
 	echo '.section .note.GNU-stack,"",@progbits'
 }
 
-# build - the programs of $programs once more, with the stubs
+# build - link the programs of $programs with the stubs
 build()
 {
 	functions >"$SEEN/functions" && cat "$SEEN/functions" "$here/seen.c" "$here/seen-link.sh" >"$SEEN/new" || return 1
@@ -70,7 +70,7 @@ build()
 		$(printf 'doca/%s.seen ' $programs)
 }
 
-# nothing FOLDER - print a program that calls each function that lists INVALID_VALUE with NULL or 0 for every argument
+# nothing DIR - print a program that calls each function that lists INVALID_VALUE with NULL or 0 for every argument
 nothing()
 {
 	(cd "$include/$1" && printf '#include <%s>\n' doca_*.h)
@@ -86,7 +86,7 @@ nothing()
 	echo '}'
 }
 
-# refused FOLDER - build and run such a program, and print its output
+# refused DIR - build and run such a program, and print its output
 refused()
 {
 	[ "$1" = workq ] && first=-I$include/workq || first=
@@ -98,7 +98,7 @@ refused()
 	GANTRY_SEEN=$SEEN/table timeout 60 "$SEEN/nothing" 2>"$SEEN/last" || echo "$(tail -n 1 "$SEEN/last"): the program crashed"
 }
 
-# run - all programs, two at a time; each one's result is in $SEEN/PROGRAM.exit
+# run - run all programs, two at a time; the exit status of each is in $SEEN/PROGRAM.exit
 run()
 {
 	rm -f "$SEEN"/*.exit
@@ -109,7 +109,7 @@ run()
 		timeout -k 10 120 "$0/doca/$1.seen" >"$SEEN/$1.log" 2>&1; echo $? >"$SEEN/$1.exit"' "$tests"
 }
 
-# compare TABLE LIST - what is wrong with the list, when the table is what was seen
+# compare TABLE LIST - print the errors of the list; the table has the recorded results
 compare()
 {
 	od -An -v -w4 -tu4 "$1" | paste -d ' ' "$SEEN/functions" - | $awk -v list="${2##*/}" -v header="$include/doca_error.h" '
@@ -156,7 +156,7 @@ if ! build >"$SEEN/build.log" 2>&1; then
 	exit 0
 fi
 
-# test of the check: if no error was seen, all lines without a reason are wrong; if all errors were seen, all other lines
+# test of the check: without any recorded error, all lines without a reason are wrong; with all errors, all other lines
 head -c $(($(wc -l <"$SEEN/functions") * 4)) /dev/zero >"$SEEN/none"
 tr '\0' '\377' <"$SEEN/none" >"$SEEN/all"
 for list in "$here"/errors/*.txt; do

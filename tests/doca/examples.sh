@@ -82,7 +82,7 @@ build_installed()
 	compile "$2"
 )
 
-# said WHAT - print the text of the page that follows this mark
+# said WHAT - print the text of the page after this mark
 said()
 {
 	awk -v mark=".\\\\\" functions $1" '
@@ -96,14 +96,14 @@ sees()
 	(GANTRY_DOCA_CONF=$tmp/functions.conf && export GANTRY_DOCA_CONF && side dpu ./devices) | diff - seen
 }
 
-# appears TEXT FILE - within a minute
+# appears TEXT FILE - wait until the file contains the text, for a minute
 appears()
 {
 	i=0
 	until grep -q "$1" "$2"; do
 		i=$((i + 1))
 		[ $i -lt 6000 ] && kill -0 "$server" || return 1
-		sleep 0.01 # lint: allowed, between two looks
+		sleep 0.01 # lint: allowed, between two checks
 	done
 }
 

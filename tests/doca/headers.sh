@@ -15,18 +15,18 @@ seed()
 	printf '#include <doca_build_config.h>\n#ifdef DOCA_ARCH_DPU\nint f(gone);\n#endif\n' | put "$1/include/doca/doca_dpu.h"
 }
 
-# alone HEADER INCLUDES COMPILER... - does it compile, and twice in a row?
+# alone HEADER INCLUDES COMPILER... - whether it compiles, also if it is included twice
 alone()
 {
 	header=$1 profile=$2
 	shift 2
 	folder=.
-	case $header in */*) folder=${header%/*} ;; esac # what a program has first in its path
+	case $header in */*) folder=${header%/*} ;; esac # the first include directory of a program
 	printf '#include <%s>\n#include <%s>\n' "${header##*/}" "${header##*/}" |
 		"$@" -Wall -Wextra -Wpointer-arith -Werror -fsyntax-only -I"$profile/../$folder" -I"$profile/.." -I"$profile" - 2>&1
 }
 
-# compilers - one command line for each line
+# compilers - print command lines, one on each line
 compilers()
 {
 	for compiler in "gcc -std=c11 -x c" "clang -std=c11 -x c" "g++ -std=c++17 -x c++"; do
@@ -47,14 +47,14 @@ check()
 	done
 }
 
-# marked OPTIONS... - does a program that uses an experimental function compile?
+# marked OPTIONS... - whether a program that uses an experimental function compiles
 marked()
 {
 	printf '#include <doca_version.h>\nconst char *f(void);\nconst char *f(void) { return doca_version_runtime(); }\n' |
 		gcc -std=c11 -Wall -Wextra -Werror -fsyntax-only -I"$top/include/doca" -I"$top/include/doca/host" "$@" -x c - 2>&1
 }
 
-# profile NAME - the words that tell the profile
+# profile NAME - print the macros that identify the profile
 profile()
 {
 	echo '#include <doca_error.h>' |
@@ -62,11 +62,11 @@ profile()
 		sed -n 's/#define \(DOCA_ARCH_[HD][OPSTU]*\) *$/\1/p'
 }
 
-# takes COMPILER... - what programs take for granted
+# takes COMPILER... - test the declarations that programs rely on
 takes()
 {
 	n=$((n + 1))
-	command -v "$1" >/dev/null || { echo "ok $n - $1 # SKIP there is none"; return; }
+	command -v "$1" >/dev/null || { echo "ok $n - $1 # SKIP $1 is not installed"; return; }
 	log=$(echo '#include "granted.h"' |
 		"$@" -Wall -Wextra -Werror -Wno-cast-function-type -DDOCA_ALLOW_EXPERIMENTAL_API -c -o /dev/null \
 			-I"$top/include/doca" -I"$top/include/doca/dpu" -I"$top/tests/doca" - 2>&1)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# seen-link.sh COMPILER ARGUMENT... - link a test so that what its own objects call are the stubs of $SEEN; see errors.sh
+# seen-link.sh COMPILER ARGUMENT... - link a test so that its own objects call the stubs of $SEEN; see errors.sh
 n=$#
 while [ "$n" -gt 0 ]; do
 	arg=$1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# symbols.sh - libgantry-doca.so exports what its headers declare, and nothing else; and all that known programs use
+# symbols.sh - libgantry-doca.so exports exactly the functions that its headers declare, among them all that known programs use
 lib=$top_builddir/doca/.libs/libgantry-doca.so
 headers=$top_srcdir/include/doca
 list=$top_srcdir/tests/doca/symbols.txt
@@ -22,19 +22,19 @@ none()
 	fi
 }
 
-# joined FILE... - with the first line of each declaration up to the name of its function
+# joined FILE... - print the files, with each declaration joined up to the name of its function
 joined()
 {
 	awk '/^(DOCA_[A-Z]+|static inline) / && !/[(]/ { first = $0; getline; $0 = first " " $0 } { print }' "$@"
 }
 
-# declared FILE... - functions of headers that the library has to have
+# declared FILE... - print the functions of headers that the library must export
 declared()
 {
 	joined "$@" | sed -nE 's/^DOCA_(STABLE|EXPERIMENTAL|DEPRECATED) [^(]*[ *](doca_[a-z0-9_]+)\(.*/\2/p' | sort -u
 }
 
-# in_place FILE... - functions that are in the headers themselves
+# in_place FILE... - print the inline functions of the headers
 in_place()
 {
 	joined "$@" | sed -nE 's/^static inline [^(]*[ *](doca_[a-z0-9_]+)\(.*/\1/p' | sort -u

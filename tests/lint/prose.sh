@@ -70,7 +70,8 @@ check()
 	{
 		comments $(find $(ls -d core plugins clients doca include tests 2>/dev/null) -name '*.[ch]' | sort)
 		remarks $(find tests -name '*.sh' -o -name '*.bats' -o -name '*.awk' -o -name '*.am' -o -name '*.mk' -o \
-			-name Makefile -o -name '*.litmus' -o -name 'mutants*.txt' | sort)
+			-name Makefile -o -name '*.litmus' -o -name 'mutants*.txt' -o -name packages -o -name budgets -o \
+			-name surface | sort)
 		fields $(find tests -name 'mutants*.txt' -o -name reasons -o -name unable -o -path '*/errors/*.txt' | sort)
 	} | grep -E "$banned"
 	for file in README man/*.[1-8]; do

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unity.h - what our tests use of the Unity test framework (throwtheswitch.org), in two small
- * files.
+ * unity.h - the part of the Unity test framework (throwtheswitch.org) that the tests of gantry use
  *
- * It stands in for Unity where that is not at hand, or would be in the way (sanitizer builds). It
- * prints the same lines, file:line:test:PASS|FAIL|IGNORE[: text], and includes no more of the
- * system than Unity does.
+ * It replaces Unity where Unity is not available, and in sanitizer builds. It prints the same
+ * lines, file:line:test:PASS|FAIL|IGNORE[: text], and includes the same system headers.
  */
 #ifndef UNITY_FRAMEWORK_H
 #define UNITY_FRAMEWORK_H

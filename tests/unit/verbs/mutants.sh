@@ -11,13 +11,13 @@ plugin=$top/plugins/transport/verbs-common
 # file @ sed script @ test that must fail @ the bug
 mutants=$top/tests/unit/verbs/mutants.txt
 
-# compile FILE - into $dir/mutant.o
+# compile FILE - compile FILE to $dir/mutant.o
 compile()
 {
 	"$cc" -std=gnu11 -D_GNU_SOURCE -O1 -w -include "$build/config.h" -I"$top/include" -I"$plugin" -c -o "$dir/mutant.o" "$1"
 }
 
-# link TEST - the mutant stands before the archive that has the same object
+# link TEST - link the test with the mutant before the archive that has the original object
 link()
 {
 	"$cc" -o "$dir/test" "$build/tests/unit/verbs/$1-$1.o" "$build/tests/libends.a" "$dir/mutant.o" \
@@ -26,7 +26,7 @@ link()
 }
 
 if grep -q "^GANTRY_CFLAGS.*fsanitize" "$build/tests/Makefile"; then
-	echo "1..0 # SKIP the mutants are for the plain build"
+	echo "1..0 # SKIP only for builds without sanitizers"
 	exit 0
 fi
 compile "$plugin/vb_pipe.c" 2>"$dir/out" && link traffic 2>>"$dir/out" || {
@@ -43,7 +43,7 @@ while IFS="@" read -r file script test what; do
 		sed 's/^/# /' "$dir/out"
 	elif MALLOC_PERTURB_=90 timeout 10 "$dir/test" >"$dir/out" 2>&1; then
 		echo "not ok $n - $what (not seen by $test)"
-	else # one that hangs has failed as well
+	else # a test that hangs counts as failed
 		echo "ok $n - $what"
 	fi
 done <"$mutants"
