@@ -56,7 +56,6 @@ static void arm_says_when_there_is_work(void)
 		rig_wait(&late, 0);
 	}
 	rig.ops->consumer_disarm(q->rx);
-	TEST_ASSERT_EQUAL_INT(0, poll(&p, 1, 0)); /* the signal was cleared */
 	q->resting = 0;
 	rig_take(q, &msg);
 	rest(q, &p);
@@ -326,10 +325,12 @@ static void use_lane(struct full_lane *l, uint32_t i, uint32_t round, const stru
 
 	TEST_ASSERT_EQUAL_INT(0, rig_send(l->there, &send));
 	TEST_ASSERT_EQUAL_INT(0, rig_send(l->back, &send));
-	rig_fill(l->local, BYTES, i * 1000 + round);
-	TEST_ASSERT_EQUAL_INT(
-		0, rig_rma_move(l->rma, GANTRY_RMA_WRITE, l->local, r, i * BYTES, BYTES));
-	TEST_ASSERT_TRUE(rig_filled(bytes + i * BYTES, BYTES, i * 1000 + round));
+	if (l->rma) {
+		rig_fill(l->local, BYTES, i * 1000 + round);
+		TEST_ASSERT_EQUAL_INT(
+			0, rig_rma_move(l->rma, GANTRY_RMA_WRITE, l->local, r, i * BYTES, BYTES));
+		TEST_ASSERT_TRUE(rig_filled(bytes + i * BYTES, BYTES, i * 1000 + round));
+	}
 	for (int k = 0; k < 2; k++) {
 		rig_take(k ? l->back : l->there, &msg);
 		TEST_ASSERT_EQUAL_MEMORY(value, msg.imm, 8);
@@ -338,7 +339,8 @@ static void use_lane(struct full_lane *l, uint32_t i, uint32_t round, const stru
 }
 
 /*
- * A connection as a session uses it: messages in both directions and remote access, lane by lane.
+ * A connection as a session uses it: messages in both directions and remote access, if the device
+ * has it, lane by lane.
  */
 static void many_lanes(void)
 {

@@ -221,6 +221,8 @@ struct rig_rma *rig_rma_open(struct rig_end *end, uint32_t depth, uint32_t lane)
 	struct gantry_queue_attr attr = {.depth = depth, .lane = lane};
 	struct rig_rma *q = rig.rmas;
 
+	if (!rig_has_rma())
+		return NULL;
 	while (q < rig.rmas + RIG_QUEUES && q->q)
 		q++;
 	if (q == rig.rmas + RIG_QUEUES)
@@ -232,6 +234,8 @@ struct rig_rma *rig_rma_open(struct rig_end *end, uint32_t depth, uint32_t lane)
 
 void rig_rma_close(struct rig_rma *q)
 {
+	if (!q)
+		return;
 	if (q->q)
 		rig.ops->rma_destroy(q->q);
 	q->q = NULL;

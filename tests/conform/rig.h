@@ -159,6 +159,10 @@ void rig_until_at(const int *what, int n, const char *file, int line);
 void rig_settle(void);
 /* GANTRY_IMPORT_MAP if the transport maps regions; else 0. */
 uint32_t rig_map(void);
+/* True if the device has remote read and write. */
+int rig_has_rma(void);
+/* Flags of an import with access to the memory: 0 with remote access, else GANTRY_IMPORT_MAP. */
+uint32_t rig_access(void);
 /*
  * Both ends are connected: turns until each has received what the other sent before, as far as it
  * is sent in order.
@@ -214,6 +218,7 @@ void rig_fill(uint8_t *p, size_t n, uint32_t seed);
 int rig_filled(const uint8_t *p, size_t n, uint32_t seed);
 int rig_all(const uint8_t *p, size_t n, uint8_t byte); /* they are this byte */
 
+/* NULL if the device has no remote access. */
 struct rig_rma *rig_rma_open(struct rig_end *end, uint32_t depth, uint32_t lane);
 void rig_rma_close(struct rig_rma *q);
 /* Submit, retrying while it returns -EAGAIN, and flush. local: from rig_local. */

@@ -8,6 +8,12 @@
 #define BOTH (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
 #define BYTES 65536u
 
+static void need_rma(void)
+{
+	if (!rig_has_rma())
+		TEST_IGNORE_MESSAGE("the device has no remote read and write");
+}
+
 static struct gantry_region *import_to_b(struct rig_memory *m, uint32_t rights, uint32_t handle)
 {
 	struct gantry_region *r = NULL;
@@ -27,6 +33,7 @@ static void remote_read_and_write(void)
 	struct rig_memory m;
 	struct rig_rma *q;
 
+	need_rma();
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	r = import_to_b(&m, BOTH, 1);
@@ -61,6 +68,7 @@ static void remote_access_is_checked(void)
 	struct rig_memory m, n;
 	void *first_b;
 
+	need_rma();
 	rig_connect();
 	first_b = rig.b.conn;
 	rig_memory_open(&m, BYTES, BOTH);
@@ -120,6 +128,7 @@ static void rights_hold_at_the_far_end(void)
 	};
 	struct rig_memory m;
 
+	need_rma();
 	rig_memory_open(&m, BYTES, BOTH);
 	rig_fill(m.bytes, BYTES, 1);
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
@@ -166,6 +175,7 @@ static void local_memory_is_checked(void)
 	struct rig_memory m;
 	struct rig_rma *q;
 
+	need_rma();
 	if (!(rig.info.caps & GANTRY_CAP_PINS))
 		TEST_IGNORE_MESSAGE("memory needs no registration");
 	rig_connect();
@@ -213,6 +223,7 @@ static void remote_queue_has_a_depth(void)
 	uint32_t n = 1, got = 0;
 	uint64_t late = 0;
 
+	need_rma();
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	r = import_to_b(&m, BOTH, 1);
@@ -264,6 +275,7 @@ static void remote_access_ends_with_the_connection(void)
 	uint32_t seen = 0;
 	uint64_t late = 0;
 
+	need_rma();
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	r = import_to_b(&m, BOTH, 1);
@@ -358,6 +370,7 @@ static void written_before_told(void)
 	struct ordered o = {.local = rig_local(BYTES)};
 	struct rig_memory m;
 
+	need_rma();
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	o.r = import_to_b(&m, BOTH, 1);
@@ -396,6 +409,7 @@ static void read_goes_with_a_message(void)
 	struct rig_queue *q;
 	struct rig_rma *rma;
 
+	need_rma();
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	r = import_to_b(&m, BOTH, 1);
@@ -433,6 +447,7 @@ static void noted_when_written(void)
 	uint32_t length, most = BYTES;
 	struct rig_memory m;
 
+	need_rma();
 	rig_connect();
 	if (!(rig.info.caps & GANTRY_CAP_WRITE_IMM))
 		TEST_IGNORE_MESSAGE("it has no notes");
@@ -491,6 +506,7 @@ static void peer_that_keeps_its_region(void)
 	struct rig_rma *q;
 	uint64_t asked;
 
+	need_rma();
 	if (rig_driver.revoke_ms == 0)
 		TEST_IGNORE_MESSAGE("it is waited for as long as the peer lives");
 	rig_connect();

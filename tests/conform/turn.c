@@ -100,6 +100,16 @@ uint32_t rig_map(void)
 	return rig.info.caps & GANTRY_CAP_MAPPED ? GANTRY_IMPORT_MAP : 0;
 }
 
+int rig_has_rma(void)
+{
+	return (rig.info.caps & GANTRY_CAP_RMA) != 0;
+}
+
+uint32_t rig_access(void)
+{
+	return rig_has_rma() ? 0 : GANTRY_IMPORT_MAP;
+}
+
 void rig_wait_at(uint64_t *end, int moved, const char *file, int line)
 {
 	if (rig_late(end, moved))
