@@ -1,0 +1,790 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * unix-socket.c - an example of a transport: processes of one machine exchange messages over UNIX
+ * sockets, and map the memory of each other. To build and run it in the directory of this file:
+ *
+ *   cc -O2 -Wall -fPIC -shared -Wl,-z,defs $(pkg-config --cflags gantry-plugin) \
+ *      -o unix-socket.so unix-socket.c
+ *   gantry run unix-socket.conf --plugin-dir . \
+ *      --plugin-dir $(pkg-config --variable=plugindir gantry-plugin)
+ *
+ * gantry-plugin(7) introduces plugins; <gantry/transport.h> has the contract of each function.
+ *
+ * It is short rather than fast or complete. Each message, credit and poll is a system call. There
+ * is no remote access, and no message has data of a region: roles of gantry need neither. The
+ * exporter of a region trusts the importer to unmap it before the release, and can free pages later
+ * without detection. A client accepts only listeners of its own user or root, because any user can
+ * take a name of the abstract namespace.
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <gantry/memfd.h>
+#include <gantry/transport.h>
+
+#define DEPTH 4096u      /* most receives of a consumer */
+#define INLINE 4096u     /* most bytes of data in a message */
+#define REGIONS 64u      /* most exports of a connection */
+#define CONSUMERS 256u   /* most consumers of one end of a connection */
+#define BUDGET 256       /* most events of one progress(), so that other devices get their turn */
+#define KIND 0x756e6978u /* of tokens */
+#define TYPE (SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC)
+
+/* Frames on the socket of a connection. SOCK_SEQPACKET keeps them whole and in order. */
+enum type {
+	ACCEPTED = 1, /* first frame of a listener, unless it has sent a message before */
+	REJECTED,     /* the listener rejects the connection */
+	MESSAGE,      /* a control message, which follows the frame */
+	CONSUMER,     /* consumer `id` exists. Carries the socket of its producers */
+	NO_CONSUMER,  /* consumer `id` is destroyed */
+	EXPORT,       /* a region can be imported. Carries its memfd */
+	REVOKE,       /* the peer must release the region */
+	RELEASED      /* the peer has released it */
+};
+
+struct frame {
+	uint32_t type;
+	uint32_t id; /* of a region: number of the export on this connection, from 1 */
+	uint32_t handle, rights;
+	uint64_t length, offset; /* bytes: of a region, and where it begins in its memfd */
+};
+
+/* A message on the socket of a consumer; data follows. */
+struct message {
+	uint32_t producer, imm_len;
+	uint8_t imm[GANTRY_IMM_MAX];
+};
+
+struct device {
+	int epoll;         /* first member */
+	struct conn *dead; /* to be freed by the next progress() */
+	struct frame in;   /* the frame that is handled, and its data */
+	uint8_t data[GANTRY_CTRL_MAX];
+};
+
+/* An export or an import. */
+struct share {
+	struct frame frame; /* EXPORT; id 0: this entry is free */
+	int fd, revoked;
+	uint32_t refs; /* of an import: regions that are not released */
+};
+
+enum state { LISTENING, CONNECTING, OPEN, ENDED };
+
+/* A connection or a listener. The control thread uses it; lanes read its state. */
+struct conn {
+	struct device *dev;
+	struct conn *next; /* dead */
+	int fd, state;
+	const struct gantry_conn_events *events; /* NULL: the owner has disconnected it */
+	void *arg;
+	struct gantry_peer peer;
+	struct share exports[REGIONS], imports[REGIONS];
+	uint32_t last_export;
+	uint8_t consumers[CONSUMERS]; /* 1: this id is in use */
+	struct outlet {
+		int fd; /* 0: there is no such consumer */
+		uint32_t n_producers, credit;
+	} outlets[CONSUMERS]; /* consumers of the peer, by id */
+};
+
+/* One lane uses it. The control thread creates and destroys it. The same holds for producers. */
+struct consumer {
+	int fd; /* first member */
+	struct conn *conn;
+	uint32_t id, depth;
+	int end; /* 0; 1: no producer is left; or -EPROTO */
+	uint64_t n_posted, n_announced, n_received;
+	struct gantry_recv posts[]; /* receive number n is posts[n % depth] */
+};
+
+struct producer {
+	struct outlet *outlet;
+	struct conn *conn;
+	uint32_t number, max_data, credit;
+	int fd;
+};
+
+static int us_fd(void *arg)
+{
+	return *(int *)arg; /* of a device or consumer */
+}
+
+/* The meaning of errno after a send or receive. */
+static int socket_error(void)
+{
+	return errno == EPIPE || errno == ECONNRESET ? -ENOTCONN : -EAGAIN;
+}
+
+/* Returns 0; -EAGAIN: the socket is full; -ENOTCONN: the connection has ended. */
+static int send_frame(struct conn *conn, const struct frame *frame, const void *data, size_t len,
+		      int fd)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(fd))] = {0};
+	struct cmsghdr *head = (struct cmsghdr *)control;
+	struct iovec iov[2] = {{(void *)frame, sizeof(*frame)}, {(void *)data, len}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+
+	if (conn->state != OPEN)
+		return -ENOTCONN;
+	if (fd >= 0) {
+		*head = (struct cmsghdr){CMSG_LEN(sizeof(fd)), SOL_SOCKET, SCM_RIGHTS};
+		memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+	}
+	return sendmsg(conn->fd, &msg, MSG_NOSIGNAL) < 0 ? socket_error() : 0;
+}
+
+/* Send a frame that the peer waits for. If that is impossible, the connection ends. */
+static void send_surely(struct conn *conn, uint32_t type, uint32_t id)
+{
+	struct frame frame = {.type = type, .id = id};
+
+	if (send_frame(conn, &frame, NULL, 0, -1) == -EAGAIN)
+		shutdown(conn->fd, SHUT_RDWR); /* progress() will find the end */
+}
+
+static int us_send_ctrl(void *arg, const void *msg, size_t len)
+{
+	struct frame frame = {.type = MESSAGE};
+
+	if (len == 0 || len > GANTRY_CTRL_MAX)
+		return -EINVAL;
+	return send_frame(arg, &frame, msg, len, -1);
+}
+
+/* Find an entry by its id, or by the handle of the export. Id 0: a free entry. */
+static struct share *find(struct share *table, int by_handle, uint32_t id)
+{
+	for (struct share *s = table; s < table + REGIONS; s++)
+		if (by_handle ? s->frame.id && s->frame.handle == id : s->frame.id == id)
+			return s;
+	return NULL;
+}
+
+/* Check that memory cannot shrink, or an access could raise SIGBUS, and that it has its pages. */
+static int check_memory(int fd, uint64_t offset, uint64_t length, int whole_file)
+{
+	uint64_t bytes, present;
+	int rc;
+
+	if (length > INT64_MAX || offset > INT64_MAX - length)
+		return -ERANGE;
+	rc = gantry_memfd_check(fd, offset + length, INT64_MAX, &bytes, NULL);
+	return rc ? rc : gantry_memfd_check_pages(fd, whole_file ? bytes : length, &present);
+}
+
+static int us_export(void *arg, const struct gantry_region *region, uint32_t rights,
+		     uint32_t handle, struct gantry_token *token_p)
+{
+	struct conn *conn = arg;
+	struct share *e = find(conn->exports, 0, 0);
+	struct frame frame = {EXPORT, conn->last_export + 1, handle,
+			      rights, region->length,        region->fd_offset};
+	int fd = region->fd, rc;
+	char path[32];
+
+	if (fd < 0 || !region->length || !rights || find(conn->exports, 1, handle))
+		return -EINVAL;
+	if (rights & ~region->rights)
+		return -EACCES;
+	if (!e)
+		return -ENOSPC;
+	rc = check_memory(fd, region->fd_offset, region->length, 0);
+	if (rc)
+		return rc;
+	/* a peer that may not write gets a descriptor that cannot write */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!(rights & GANTRY_REMOTE_WRITE))
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	rc = fd < 0 ? -errno : send_frame(conn, &frame, NULL, 0, fd);
+	if (fd >= 0 && fd != region->fd)
+		close(fd);
+	if (rc)
+		return rc;
+	*e = (struct share){.frame = frame};
+	conn->last_export = frame.id;
+	*token_p = (struct gantry_token){KIND, handle, region->length, rights, frame.id, {0}};
+	return 0;
+}
+
+static int us_revoke(void *arg, uint32_t handle)
+{
+	struct conn *conn = arg;
+	struct share *e = find(conn->exports, 1, handle);
+
+	if (!e || e->revoked)
+		return -ENOENT;
+	e->revoked = 1;
+	send_surely(conn, REVOKE, e->frame.id);
+	return 0;
+}
+
+/* End an export. The callback may use its handle again. */
+static void end_export(struct conn *conn, struct share *e, int rc)
+{
+	e->frame.id = 0;
+	conn->events->revoked(conn->arg, conn, e->frame.handle, rc);
+}
+
+/* The functions on_X() handle a frame. They return 0, or the reason to end the connection. */
+static int on_export(struct conn *conn, const struct frame *frame, int *fd)
+{
+	struct share *i = find(conn->imports, 0, 0);
+
+	if (!i || *fd < 0 || !frame->id || !frame->length || find(conn->imports, 0, frame->id))
+		return -EPROTO;
+	*i = (struct share){.frame = *frame, .fd = *fd};
+	*fd = -1;
+	return 0;
+}
+
+/* Answer REVOKE when no region is left. */
+static void end_import(struct conn *conn, struct share *i)
+{
+	if (!i->revoked || i->refs)
+		return;
+	close(i->fd);
+	send_surely(conn, RELEASED, i->frame.id);
+	i->frame.id = 0;
+}
+
+static int on_revoke_or_released(struct conn *conn, uint32_t type, uint32_t id)
+{
+	struct share *s = find(type == REVOKE ? conn->imports : conn->exports, 0, id);
+
+	if (!id || !s || s->revoked != (type == RELEASED))
+		return -EPROTO;
+	s->revoked = 1;
+	if (type == RELEASED)
+		end_export(conn, s, 0);
+	else if (s->refs)
+		conn->events->revoke(conn->arg, conn, s->frame.handle);
+	else
+		end_import(conn, s);
+	return 0;
+}
+
+static int us_import(void *arg, const struct gantry_token *token, uint32_t flags,
+		     struct gantry_region **region_p)
+{
+	struct conn *conn = arg;
+	struct share *i = find(conn->imports, 0, token->generation);
+	int prot = PROT_READ | (token->rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0), rc;
+	struct gantry_region *r;
+	char *file = NULL;
+
+	if (token->kind != KIND || !token->generation || !i || i->revoked ||
+	    i->frame.handle != token->handle || i->frame.rights != token->rights)
+		return -ENOENT;
+	if (i->frame.length != token->length)
+		return -ERANGE;
+	rc = check_memory(i->fd, i->frame.offset, token->length, flags & GANTRY_IMPORT_KEEPS_PAGES);
+	if (rc)
+		return rc;
+	r = calloc(1, sizeof(*r));
+	if (r && (flags & GANTRY_IMPORT_MAP)) /* from byte 0: a region can begin inside a page */
+		file = mmap(NULL, i->frame.offset + token->length, prot, MAP_SHARED, i->fd, 0);
+	if (!r || file == MAP_FAILED) {
+		free(r);
+		return -ENOMEM;
+	}
+	*r = (struct gantry_region){file ? file + i->frame.offset : NULL,
+				    token->length,
+				    i->fd,
+				    token->rights,
+				    i->frame.offset,
+				    token->handle,
+				    KIND,
+				    i,
+				    0,
+				    0};
+	i->refs++;
+	*region_p = r;
+	return 0;
+}
+
+static void us_release(void *conn, struct gantry_region *r)
+{
+	struct share *i = r->transport;
+
+	if (r->addr)
+		munmap((char *)r->addr - r->fd_offset, r->fd_offset + r->length);
+	free(r);
+	i->refs--;
+	end_import(conn, i);
+}
+
+/* Create a connection or a listener. If there is no memory, close its socket and return NULL. */
+static struct conn *create_conn(struct device *dev, int fd, int state,
+				const struct gantry_conn_events *events, void *arg)
+{
+	struct ucred cred = {.uid = UINT32_MAX, .gid = UINT32_MAX};
+	struct conn *conn = calloc(1, sizeof(*conn));
+	/* edges: a connection that cannot be accepted is not reported again and again */
+	struct epoll_event ev = {.events = state == LISTENING ? EPOLLIN | EPOLLET : EPOLLIN,
+				 .data.ptr = conn};
+
+	if (!conn || epoll_ctl(dev->epoll, EPOLL_CTL_ADD, fd, &ev)) {
+		free(conn);
+		close(fd);
+		return NULL;
+	}
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &(socklen_t){sizeof(cred)});
+	conn->dev = dev;
+	conn->fd = fd;
+	conn->state = state;
+	conn->events = events;
+	conn->arg = arg;
+	conn->peer = (struct gantry_peer){cred.pid ? cred.pid : -1, cred.uid, cred.gid, "local"};
+	return conn;
+}
+
+static void close_socket(struct conn *conn)
+{
+	if (conn->state == ENDED)
+		return;
+	epoll_ctl(conn->dev->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
+	close(conn->fd);
+	__atomic_store_n(&conn->state, ENDED, __ATOMIC_RELAXED);
+}
+
+/* Disconnect or unlisten. The caller may be a callback of conn, so that is freed later. */
+static void us_disconnect(void *arg)
+{
+	struct conn *conn = arg;
+
+	for (uint32_t i = 0; i < REGIONS; i++)
+		if (conn->imports[i].frame.id)
+			close(conn->imports[i].fd);
+	for (uint32_t i = 0; i < CONSUMERS; i++)
+		if (conn->outlets[i].fd)
+			close(conn->outlets[i].fd);
+	close_socket(conn);
+	conn->events = NULL;
+	conn->next = conn->dev->dead;
+	conn->dev->dead = conn;
+}
+
+static int on_consumer(struct conn *conn, const struct frame *frame, int *fd)
+{
+	struct outlet *o = &conn->outlets[frame->id % CONSUMERS];
+	int up = frame->type == CONSUMER;
+
+	if (frame->id >= CONSUMERS || up == (o->fd > 0) || up != (*fd > 0))
+		return -EPROTO;
+	if (!up)
+		close(o->fd);
+	*o = (struct outlet){.fd = up ? *fd : 0};
+	*fd = -1;
+	conn->events->consumer(conn->arg, conn, frame->id, up);
+	return 0;
+}
+
+static int on_frame(struct conn *conn, size_t len, int *fd)
+{
+	const struct frame *frame = &conn->dev->in;
+
+	if (frame->type == REJECTED)
+		return -EACCES;
+	if (conn->state == CONNECTING) {
+		if (conn->peer.uid != geteuid() && conn->peer.uid != 0)
+			return -EACCES;
+		conn->state = OPEN;
+		conn->events->connected(conn->arg, conn, &conn->peer);
+	}
+	if (!conn->events) /* disconnected by the callback */
+		return 0;
+	switch (frame->type) {
+	case ACCEPTED:
+		return 0;
+	case MESSAGE:
+		if (!len)
+			return -EPROTO;
+		conn->events->message(conn->arg, conn, conn->dev->data, len);
+		return 0;
+	case CONSUMER:
+	case NO_CONSUMER:
+		return on_consumer(conn, frame, fd);
+	case EXPORT:
+		return on_export(conn, frame, fd);
+	case REVOKE:
+	case RELEASED:
+		return on_revoke_or_released(conn, frame->type, frame->id);
+	}
+	return -EPROTO;
+}
+
+/* Receive one frame. Returns the number of events. */
+static int serve_conn(struct conn *conn)
+{
+	struct device *dev = conn->dev;
+	struct iovec iov[2] = {{&dev->in, sizeof(dev->in)}, {dev->data, sizeof(dev->data)}};
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+	struct msghdr msg = {.msg_iov = iov,
+			     .msg_iovlen = 2,
+			     .msg_control = control,
+			     .msg_controllen = CMSG_LEN(sizeof(int))}; /* one descriptor */
+	ssize_t n = recvmsg(conn->fd, &msg, MSG_CMSG_CLOEXEC);
+	int fd = -1, rc;
+
+	/* ECONNRESET: the peer has closed its end without reading all. Its frames still follow. */
+	if (n < 0 && (errno == EAGAIN || errno == ECONNRESET))
+		return 0;
+	if (n > 0 && CMSG_FIRSTHDR(&msg) && CMSG_FIRSTHDR(&msg)->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	if (n <= 0)
+		rc = conn->state == CONNECTING ? -ECONNREFUSED : -ENOTCONN;
+	else if (n < (ssize_t)sizeof(dev->in) || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		rc = -EPROTO;
+	else
+		rc = on_frame(conn, (size_t)n - sizeof(dev->in), &fd);
+	if (fd >= 0)
+		close(fd);
+	if (!rc || !conn->events)
+		return 1;
+	close_socket(conn);
+	/* Only a peer that has ended the connection itself does not use the memory any more. */
+	for (struct share *e = conn->exports; e < conn->exports + REGIONS && conn->events; e++)
+		if (e->frame.id)
+			end_export(conn, e, rc == -ENOTCONN ? 0 : -ETIMEDOUT);
+	if (conn->events)
+		conn->events->closed(conn->arg, conn, rc);
+	return 1;
+}
+
+/* Accept all connections that wait. Returns the number of events. */
+static int serve_listener(struct conn *l)
+{
+	struct conn *conn;
+	int fd, n = 0, rejected;
+
+	while (l->events && (fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+		conn = create_conn(l->dev, fd, OPEN, l->events, l->arg);
+		if (!conn)
+			continue;
+		rejected = l->events->accept(l->arg, conn, &conn->peer, &conn->arg);
+		send_surely(conn, rejected ? REJECTED : ACCEPTED, 0);
+		if (rejected)
+			us_disconnect(conn);
+		n++;
+	}
+	return n;
+}
+
+static int new_socket(const char *service, struct sockaddr_un *sun)
+{
+	int fd;
+
+	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (!*service || strlen(service) > 63)
+		return -EINVAL;
+	/* the abstract namespace: the name begins with a byte 0 */
+	snprintf(sun->sun_path + 1, sizeof(sun->sun_path) - 1, "gantry/%s", service);
+	fd = socket(AF_UNIX, TYPE, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+static int us_listen(void *dev, const char *service, const struct gantry_conn_events *events,
+		     void *arg, void **listener_p)
+{
+	struct sockaddr_un sun;
+	int fd = new_socket(service, &sun), rc;
+
+	if (fd < 0)
+		return fd;
+	if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) || listen(fd, SOMAXCONN)) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	*listener_p = create_conn(dev, fd, LISTENING, events, arg);
+	return *listener_p ? 0 : -ENOMEM;
+}
+
+static int us_connect(void *dev, const char *service, const struct gantry_conn_events *events,
+		      void *arg, void **conn_p)
+{
+	struct sockaddr_un sun;
+	int fd = new_socket(service, &sun);
+
+	if (fd < 0)
+		return fd;
+	/* If it fails, progress() ends the connection: epoll(7) reports a socket without a peer. */
+	connect(fd, (struct sockaddr *)&sun, sizeof(sun));
+	*conn_p = create_conn(dev, fd, CONNECTING, events, arg);
+	return *conn_p ? 0 : -ENOMEM;
+}
+
+static int us_open(const struct gantry_host *host, const void *conf, void **device_p)
+{
+	struct device *dev = calloc(1, sizeof(*dev));
+	int rc;
+
+	(void)conf; /* it has no options */
+	if (!dev || (dev->epoll = epoll_create1(EPOLL_CLOEXEC)) < 0) {
+		rc = -errno;
+		gantry_log_error(host, "cannot open: %s", strerror(-rc));
+		free(dev);
+		return rc;
+	}
+	*device_p = dev;
+	return 0;
+}
+
+static void us_close(void *arg)
+{
+	struct device *dev = arg;
+
+	for (struct conn *conn; (conn = dev->dead); free(conn))
+		dev->dead = conn->next;
+	close(dev->epoll);
+	free(dev);
+}
+
+static void us_info(void *dev, struct gantry_device_info *info)
+{
+	(void)dev;
+	*info = (struct gantry_device_info){
+		.caps = GANTRY_CAP_MAPPED,
+		.max_depth = DEPTH,
+		.max_inline = INLINE,
+		.max_regions = REGIONS,
+		.max_region_bytes = INT64_MAX,
+		.detail = "abstract UNIX sockets of this network namespace",
+	};
+}
+
+static int us_progress(void *arg)
+{
+	struct device *dev = arg;
+	struct epoll_event ev;
+	int n = 0;
+
+	for (struct conn *conn; (conn = dev->dead); free(conn))
+		dev->dead = conn->next;
+	/* one at a time, because a callback may close the socket of the next event */
+	for (int i = 0; i < BUDGET && epoll_wait(dev->epoll, &ev, 1, 0) == 1; i++) {
+		struct conn *conn = ev.data.ptr;
+
+		n += conn->state == LISTENING ? serve_listener(conn) : serve_conn(conn);
+	}
+	return n;
+}
+
+/*
+ * A consumer has one end of a pair of sockets, and its producers the other. A credit is a datagram
+ * of one byte to the producers. One of them receives it before it sends a message.
+ */
+static int us_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p,
+			      void **consumer_p)
+{
+	struct conn *conn = arg;
+	uint8_t *used = memchr(conn->consumers, 0, CONSUMERS);
+	struct frame frame = {.type = CONSUMER};
+	struct consumer *c;
+	int fds[2], rc;
+
+	if (attr->depth == 0 || attr->depth > DEPTH)
+		return -EINVAL;
+	if (!used)
+		return -ENOSPC;
+	c = calloc(1, sizeof(*c) + attr->depth * sizeof(c->posts[0]));
+	if (!c || socketpair(AF_UNIX, TYPE, 0, fds)) {
+		rc = -errno;
+		free(c);
+		return rc;
+	}
+	frame.id = (uint32_t)(used - conn->consumers);
+	*c = (struct consumer){fds[0], conn, frame.id, attr->depth, 0, 0, 0, 0};
+	rc = send_frame(conn, &frame, NULL, 0, fds[1]);
+	close(fds[1]);
+	if (rc) {
+		close(c->fd);
+		free(c);
+		return rc;
+	}
+	*used = 1;
+	*id_p = c->id;
+	*consumer_p = c;
+	return 0;
+}
+
+static void us_consumer_destroy(void *arg)
+{
+	struct consumer *c = arg;
+
+	send_surely(c->conn, NO_CONSUMER, c->id);
+	c->conn->consumers[c->id] = 0;
+	close(c->fd);
+	free(c);
+}
+
+/* Send credits for new receives. Those for which the socket has no space are sent later. */
+static void announce(struct consumer *c)
+{
+	while (c->n_announced != c->n_posted && send(c->fd, "", 1, MSG_NOSIGNAL) == 1)
+		c->n_announced++;
+}
+
+static int us_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
+{
+	struct consumer *c = arg;
+
+	if (n > c->depth - (c->n_posted - c->n_received))
+		return -ENOSPC;
+	for (uint32_t i = 0; i < n; i++)
+		c->posts[c->n_posted++ % c->depth] = recvs ? recvs[i] : (struct gantry_recv){0};
+	announce(c);
+	return 0;
+}
+
+static int us_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
+{
+	struct consumer *c = arg;
+	uint32_t n = 0;
+
+	announce(c);
+	for (; n < max && !c->end && c->n_received != c->n_posted; n++, c->n_received++) {
+		const struct gantry_recv *post = &c->posts[c->n_received % c->depth];
+		struct message in;
+		struct iovec iov[2] = {{&in, sizeof(in)},
+				       {post->buf, post->buf ? post->length : 0}};
+		struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+		ssize_t len;
+		int rc;
+
+		/* MSG_TRUNC: the length of the message, even if the buffer is too small */
+		do
+			len = recvmsg(c->fd, &msg, MSG_TRUNC);
+		while (len < 0 && errno == ECONNRESET); /* as in serve_conn() */
+		if (len >= 0 && ((size_t)len < sizeof(in) || in.imm_len > GANTRY_IMM_MAX))
+			c->end = len ? -EPROTO : 1;
+		if (len < 0 || c->end)
+			break;
+		len -= (ssize_t)sizeof(in);
+		rc = (size_t)len > iov[1].iov_len ? -EMSGSIZE : 0;
+		msgs[n] = (struct gantry_msg){{0},         in.imm_len,  rc, rc ? 0 : (uint32_t)len,
+					      in.producer, post->cookie};
+		memcpy(msgs[n].imm, in.imm, sizeof(in.imm));
+	}
+	return n == 0 && c->end < 0 ? c->end : (int)n;
+}
+
+/* While the lane sleeps, the socket is readable when a message arrives. */
+static int us_consumer_arm(void *arg)
+{
+	const struct consumer *c = arg;
+	struct pollfd p = {.fd = c->fd, .events = POLLIN};
+
+	return !c->end && c->n_received != c->n_posted && poll(&p, 1, 0) > 0;
+}
+
+/* Each producer of a consumer has a descriptor of its own for the socket that they share. */
+static int us_producer_create(void *arg, uint32_t id, const struct gantry_queue_attr *attr,
+			      void **producer_p)
+{
+	struct conn *conn = arg;
+	struct outlet *o = &conn->outlets[id % CONSUMERS];
+	struct producer *p;
+	int fd, rc;
+
+	if (attr->depth == 0 || attr->depth > DEPTH)
+		return -EINVAL;
+	if (id >= CONSUMERS || !o->fd)
+		return -ENOENT;
+	fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
+	p = fd < 0 ? NULL : malloc(sizeof(*p));
+	if (!p) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	*p = (struct producer){o, conn, o->n_producers++, attr->max_data, o->credit, fd};
+	o->credit = 0;
+	*producer_p = p;
+	return 0;
+}
+
+static void us_producer_destroy(void *arg)
+{
+	struct producer *p = arg;
+
+	p->outlet->credit += p->credit; /* for the next producer */
+	close(p->fd);
+	free(p);
+}
+
+static int us_send(void *arg, const struct gantry_send *send, uint32_t flags)
+{
+	struct producer *p = arg;
+	struct message out = {.producer = p->number, .imm_len = send->imm_len};
+	struct iovec iov[2] = {{&out, sizeof(out)}, {(void *)send->data, send->length}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+	char credit;
+	ssize_t n;
+
+	(void)flags; /* each message is sent at once */
+	if ((send->imm_len && !send->imm) || (send->length && !send->data))
+		return -EINVAL;
+	if (send->imm_len > GANTRY_IMM_MAX || send->length > INLINE || send->length > p->max_data)
+		return -EMSGSIZE;
+	if (__atomic_load_n(&p->conn->state, __ATOMIC_RELAXED) != OPEN)
+		return -ENOTCONN;
+	n = p->credit ? 1 : recv(p->fd, &credit, 1, 0);
+	if (n != 1)
+		return n ? socket_error() : -ENOTCONN;
+	p->credit += !p->credit;
+	if (send->imm_len)
+		memcpy(out.imm, send->imm, send->imm_len);
+	if (sendmsg(p->fd, &msg, MSG_NOSIGNAL) < 0)
+		return socket_error();
+	p->credit--;
+	return 0;
+}
+
+static const struct gantry_transport_ops ops = {
+	.open = us_open,
+	.close = us_close,
+	.info = us_info,
+	.fd = us_fd,
+	.progress = us_progress,
+	.listen = us_listen,
+	.unlisten = us_disconnect,
+	.connect = us_connect,
+	.send_ctrl = us_send_ctrl,
+	.disconnect = us_disconnect,
+	.export_region = us_export,
+	.import_region = us_import,
+	.release_region = us_release,
+	.revoke_region = us_revoke,
+	.consumer_create = us_consumer_create,
+	.consumer_destroy = us_consumer_destroy,
+	.producer_create = us_producer_create,
+	.producer_destroy = us_producer_destroy,
+	.post_recv = us_post_recv,
+	.poll_recv = us_poll_recv,
+	.consumer_arm = us_consumer_arm,
+	.consumer_fd = us_fd,
+	.send = us_send,
+	.flags = GANTRY_TRANSPORT_UIDS,
+};
+
+GANTRY_PLUGIN(unix_socket) = {
+	GANTRY_PLUGIN_HEAD,
+	.kind = GANTRY_KIND_TRANSPORT,
+	.name = "unix-socket",
+	.version = "1",
+	.summary = "example of a transport: messages over UNIX sockets, mapped regions",
+	.ops_size = sizeof(ops),
+	.ops = &ops,
+};
