@@ -4,7 +4,7 @@
 # installed headers, and runs with its configuration
 example=$top_srcdir/examples/transport
 command -v pkg-config >/dev/null || { echo "1..0 # SKIP pkg-config is not installed"; exit 0; }
-for plugin in initiator target memory; do
+for plugin in initiator gateway stats target memory; do
 	[ -e "$GANTRY_PLUGINS/$plugin.so" ] || { echo "1..0 # SKIP not built: $plugin"; exit 0; }
 done
 if grep -q '^GANTRY_CFLAGS.*fsanitize' "$top_builddir/tests/Makefile"; then
@@ -72,6 +72,15 @@ separate()
 		kill "$server" && wait "$server" && server= && grep -q 'ops  *10000' "$tmp/load.out"
 }
 
+# relayed - a gateway exports the regions of the initiator again
+relayed()
+{
+	"$GANTRY" run "$top_srcdir/conf/one-process.conf" --plugin-dir . --plugin-dir "$GANTRY_PLUGINS" \
+		--set devices.wire.transport=unix-socket --set roles.load.workload.ops=1000 \
+		--set roles.store.listen.name=s$$ --set roles.bridge.connect.name=s$$ \
+		--set roles.bridge.listen.name=v$$ --set roles.load.connect.name=v$$
+}
+
 strict()
 {
 	cc -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$tmp/root/$(pkg-config --variable=prefix gantry-plugin |
@@ -92,6 +101,7 @@ is "the headers are installed" install
 is "its comment builds it and runs the configuration" build_and_run
 is "all IOs were done" grep -q 'ops  *10000' "$tmp/run.out"
 is "it runs between two processes" separate
+is "it runs with a gateway" relayed
 is "it exports its description only" exports
 is "it compiles as C11 with all warnings" strict
 is "it has at most 800 lines" [ "$(cat "$example"/* | wc -l)" -le 800 ]
