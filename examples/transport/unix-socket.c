@@ -10,11 +10,11 @@
  *
  * gantry-plugin(7) introduces plugins; <gantry/transport.h> has the contract of each function.
  *
- * It is short rather than fast or complete. Each message, credit and poll is a system call. There
- * is no remote access, and no message has data of a region: roles of gantry need neither. The
- * exporter of a region trusts the importer to unmap it before the release, and can free pages later
- * without detection. A client accepts only listeners of its own user or root, because any user can
- * take a name of the abstract namespace.
+ * It is short rather than fast or complete. Messages, credits and polls are system calls, which the
+ * contract excludes while the peer polls. There is no remote access, and no message has data of a
+ * region: roles of gantry need neither. The exporter of a region trusts the importer to unmap it
+ * before the release, and can free pages later without detection. A client accepts only listeners
+ * of its own user or root, because any user can take a name of the abstract namespace.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -115,7 +115,7 @@ struct producer {
 
 static int us_fd(void *arg)
 {
-	return *(int *)arg; /* of a device or consumer */
+	return *(int *)arg; /* the first member of a device or a consumer */
 }
 
 /* The meaning of errno after a send or receive. */
@@ -162,11 +162,13 @@ static int us_send_ctrl(void *arg, const void *msg, size_t len)
 	return send_frame(arg, &frame, msg, len, -1);
 }
 
-/* Find an entry by its id, or by the handle of the export. Id 0: a free entry. */
-static struct share *find(struct share *table, int by_handle, uint32_t id)
+enum key { ID, HANDLE };
+
+/* Find an export or import. The entry with the id 0 is free. */
+static struct share *find(struct share *table, enum key key, uint32_t value)
 {
 	for (struct share *s = table; s < table + REGIONS; s++)
-		if (by_handle ? s->frame.id && s->frame.handle == id : s->frame.id == id)
+		if (key == ID ? s->frame.id == value : s->frame.id && s->frame.handle == value)
 			return s;
 	return NULL;
 }
@@ -187,13 +189,13 @@ static int us_export(void *arg, const struct gantry_region *region, uint32_t rig
 		     uint32_t handle, struct gantry_token *token_p)
 {
 	struct conn *conn = arg;
-	struct share *e = find(conn->exports, 0, 0);
+	struct share *e = find(conn->exports, ID, 0);
 	struct frame frame = {EXPORT, conn->last_export + 1, handle,
 			      rights, region->length,        region->fd_offset};
 	int fd = region->fd, rc;
 	char path[32];
 
-	if (fd < 0 || !region->length || !rights || find(conn->exports, 1, handle))
+	if (fd < 0 || !region->length || !rights || find(conn->exports, HANDLE, handle))
 		return -EINVAL;
 	if (rights & ~region->rights)
 		return -EACCES;
@@ -220,7 +222,7 @@ static int us_export(void *arg, const struct gantry_region *region, uint32_t rig
 static int us_revoke(void *arg, uint32_t handle)
 {
 	struct conn *conn = arg;
-	struct share *e = find(conn->exports, 1, handle);
+	struct share *e = find(conn->exports, HANDLE, handle);
 
 	if (!e || e->revoked)
 		return -ENOENT;
@@ -239,9 +241,9 @@ static void end_export(struct conn *conn, struct share *e, int rc)
 /* The functions on_X() handle a frame. They return 0, or the reason to end the connection. */
 static int on_export(struct conn *conn, const struct frame *frame, int *fd)
 {
-	struct share *i = find(conn->imports, 0, 0);
+	struct share *i = find(conn->imports, ID, 0);
 
-	if (!i || *fd < 0 || !frame->id || !frame->length || find(conn->imports, 0, frame->id))
+	if (!i || *fd < 0 || !frame->id || !frame->length || find(conn->imports, ID, frame->id))
 		return -EPROTO;
 	*i = (struct share){.frame = *frame, .fd = *fd};
 	*fd = -1;
@@ -260,7 +262,7 @@ static void end_import(struct conn *conn, struct share *i)
 
 static int on_revoke_or_released(struct conn *conn, uint32_t type, uint32_t id)
 {
-	struct share *s = find(type == REVOKE ? conn->imports : conn->exports, 0, id);
+	struct share *s = find(type == REVOKE ? conn->imports : conn->exports, ID, id);
 
 	if (!id || !s || s->revoked != (type == RELEASED))
 		return -EPROTO;
@@ -278,7 +280,7 @@ static int us_import(void *arg, const struct gantry_token *token, uint32_t flags
 		     struct gantry_region **region_p)
 {
 	struct conn *conn = arg;
-	struct share *i = find(conn->imports, 0, token->generation);
+	struct share *i = find(conn->imports, ID, token->generation);
 	int prot = PROT_READ | (token->rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0), rc;
 	struct gantry_region *r;
 	char *file = NULL;
@@ -298,16 +300,14 @@ static int us_import(void *arg, const struct gantry_token *token, uint32_t flags
 		free(r);
 		return -ENOMEM;
 	}
-	*r = (struct gantry_region){file ? file + i->frame.offset : NULL,
-				    token->length,
-				    i->fd,
-				    token->rights,
-				    i->frame.offset,
-				    token->handle,
-				    KIND,
-				    i,
-				    0,
-				    0};
+	*r = (struct gantry_region){.addr = file ? file + i->frame.offset : NULL,
+				    .length = token->length,
+				    .fd = i->fd,
+				    .rights = token->rights,
+				    .fd_offset = i->frame.offset,
+				    .handle = token->handle,
+				    .domain = KIND,
+				    .transport = i};
 	i->refs++;
 	*region_p = r;
 	return 0;
@@ -402,11 +402,9 @@ static int on_frame(struct conn *conn, size_t len, int *fd)
 		conn->state = OPEN;
 		conn->events->connected(conn->arg, conn, &conn->peer);
 	}
-	if (!conn->events) /* disconnected by the callback */
+	if (frame->type == ACCEPTED || !conn->events) /* the callback has disconnected it */
 		return 0;
 	switch (frame->type) {
-	case ACCEPTED:
-		return 0;
 	case MESSAGE:
 		if (!len)
 			return -EPROTO;
@@ -530,7 +528,7 @@ static int us_open(const struct gantry_host *host, const void *conf, void **devi
 	struct device *dev = calloc(1, sizeof(*dev));
 	int rc;
 
-	(void)conf; /* it has no options */
+	(void)conf; /* there are no options */
 	if (!dev || (dev->epoll = epoll_create1(EPOLL_CLOEXEC)) < 0) {
 		rc = -errno;
 		gantry_log_error(host, "cannot open: %s", strerror(-rc));
