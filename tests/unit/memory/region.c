@@ -188,7 +188,7 @@ struct writer {
 	_Atomic int runs, stop;
 };
 
-/* Writes to one page after the other until it is told to stop. */
+/* Writes to one page after the other until w->stop is set. */
 static void *write_pages(void *arg)
 {
 	struct writer *w = arg;
