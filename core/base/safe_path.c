@@ -405,5 +405,9 @@ int gn_path_claim_dir(const char *path, char *why)
 	else
 		rc = check_claimed(path, &st, why);
 	close(dir);
+	if (rc == -EPERM && !why[0]) /* of the file system, such as sysfs */
+		snprintf(why, GN_PATH_WHY,
+			 "the directory %.300s cannot be created: %s: use another directory", path,
+			 strerror(EPERM));
 	return rc;
 }

@@ -57,7 +57,8 @@ int gn_path_open(const char *path, int flags, mode_t mode, enum gn_path_rule rul
  * why      out, GN_PATH_WHY bytes. After -EPERM: object, problem and remedy, without newline. Else
  *          empty
  * returns  0
- *          -EPERM: another user can change the directory, or as for gn_path_open()
+ *          -EPERM: another user can change the directory, the file system cannot create one, or
+ *          as for gn_path_open()
  *          -ENOTDIR: not a directory
  *          another -errno
  * thread   any
