@@ -4,8 +4,8 @@
  * `uuid`, UUIDs derived from names (RFC 9562 version 5, in a namespace of gantry), and 64-bit
  * hashes.
  *
- * A UUID of all zeroes and a verifier of 0 mean "unknown". No function here returns them, except
- * identity_option().
+ * A UUID of all zeroes and a verifier of 0 mean "unknown". No function of this file returns these
+ * values, except identity_option().
  */
 #ifndef BACKEND_IDENTITY_H
 #define BACKEND_IDENTITY_H
@@ -48,19 +48,19 @@ void identity_of_machine(const struct gantry_host *host, const char *name, uint8
 void identity_of_instance(const struct gantry_host *host, const char *option, uint64_t size,
 			  uint8_t uuid[16]);
 
-/* A hash of n bytes. */
+/* Returns a hash of n bytes; never 0. */
 uint64_t identity_hash(const void *data, size_t n);
 
-/* A random number. */
+/* Returns a random number; never 0. */
 uint64_t identity_nonce(void);
 
 /*
- * Read the first line of a file, without its end. Returns its length; -errno; -EMSGSIZE: it does
- * not fit.
+ * Read the first line of a file, without the newline. Returns the length of the line; -EMSGSIZE:
+ * the line does not fit; or another -errno.
  */
 int identity_read_line(const char *path, char *line, size_t bytes);
 
-/* Report both under "uuid" and "verifier". */
+/* Report the UUID as "uuid" and the verifier as "verifier". */
 void identity_report(struct gantry_writer *w, const uint8_t uuid[16], uint64_t verifier);
 
 #endif

@@ -14,7 +14,7 @@
  *                        calls
  *     file_sync.c        engine: executes a step as a system call on the lane's thread
  *     file_uring.c       engine: executes a step as an entry of the lane's io_uring
- *     file.c        plugin interface
+ *     file.c             plugin interface
  */
 #ifndef FILE_H
 #define FILE_H
@@ -60,9 +60,8 @@ struct file_conf {
 };
 
 /*
- * System calls of the sync engine, file_identity.c and file_generation.c; tests replace them. They
- * return
- * -errno.
+ * System calls of the sync engine, file_identity.c and file_generation.c; tests replace them. On
+ * failure they return -errno.
  */
 struct file_calls {
 	ssize_t (*read)(int fd, void *data, size_t n, off_t offset);
@@ -79,7 +78,7 @@ struct file_calls {
 struct file_store {
 	const struct gantry_host *host;
 	const struct file_conf *conf;
-	const struct file_engine *engine; /* that new lanes use */
+	const struct file_engine *engine; /* for new lanes */
 	const struct file_calls *calls;
 	int fd; /* the open file description that has the lock and does all IO */
 	/* locked backing files of a loop device, the nearest first */

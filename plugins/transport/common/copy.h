@@ -3,8 +3,8 @@
  * copy.h - copies by the CPU, for transports without a device that moves data.
  *
  * The hardware prefetcher stops at a page boundary. So a copy from a region that is probably not in
- * a cache prefetches the next page while it copies the current one. For data that is in a cache
- * this would be slower.
+ * a cache prefetches the next page while it copies the current one. For data that is in a cache,
+ * the prefetches would only slow the copy down.
  */
 #ifndef TRANSPORT_COMMON_COPY_H
 #define TRANSPORT_COMMON_COPY_H
@@ -17,8 +17,8 @@
 #define TC_COPY_COLD_FROM (64u << 20) /* a smaller region may be in the last-level cache */
 
 /*
- * Prefetch the first lines of a copy that follows soon. More prefetches would delay the copy before
- * it.
+ * Prefetch the first lines of a copy that follows soon. More prefetches would delay a copy that
+ * runs before it.
  */
 static inline void tc_copy_soon(void *to, const void *from)
 {
@@ -42,7 +42,7 @@ static __attribute__((noinline, unused)) void tc_copy_cold(uint8_t *to, const ui
 	memcpy(to, from, bytes);
 }
 
-/* memcpy from a region; NULL: not from a region. */
+/* As memcpy(). region: the region that contains `from`; NULL: none. */
 static inline void tc_copy_out(void *to, const void *from, size_t bytes,
 			       const struct gantry_region *region)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * done.h - ring of completed remote reads and writes that the lane has not polled. It is never full
- * if the submitted and not polled accesses do not exceed the depth of tc_done_init().
+ * done.h - ring of completed remote reads and writes that the lane has not polled. The ring is
+ * never full if the number of accesses that are submitted and not polled does not exceed the depth
+ * of tc_done_init().
  */
 #ifndef TRANSPORT_COMMON_DONE_H
 #define TRANSPORT_COMMON_DONE_H

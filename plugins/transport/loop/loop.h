@@ -56,7 +56,7 @@ struct loop_listener {
 	char name[64];
 };
 
-/* Where the importers of a region access its file. */
+/* Mapping of the file of an exported region, through which its importers access it. */
 struct loop_mapping {
 	void *at;
 	size_t bytes;
@@ -110,7 +110,7 @@ struct loop_msg {
 } __attribute__((aligned(64)));
 
 struct loop_ring {
-	unsigned int refs; /* one for each end; control thread */
+	unsigned int refs; /* number of ends; control thread */
 	uint32_t mask, number, max_data;
 	uint8_t *inline_data;
 	struct loop_msg *msgs;
@@ -118,9 +118,12 @@ struct loop_ring {
 	const uint8_t **regions;
 	int bell;           /* duplicate of the consumer's descriptor */
 	const void *thread; /* thread of the producer */
-	/* take NULL: messages go through the ring. Only that thread accesses it */
+	/*
+	 * handler of the consumer; take is NULL: messages go through the ring. Only `thread`
+	 * accesses it
+	 */
 	struct gantry_inline_handler direct;
-	/* atomic, by writer: */
+	/* -- atomic, grouped by writer -- */
 	uint32_t head __attribute__((aligned(64))); /* written by the producer */
 	/* the producer is destroyed: no message follows */
 	uint32_t gone;
@@ -151,7 +154,7 @@ struct loop_cookie {
 struct loop_producer {
 	struct loop_conn *conn;
 	struct loop_ring *ring;
-	uint32_t head, end; /* next message; limit of the messages that may be sent, as last read */
+	uint32_t head, end; /* next message; limit of the messages that can be sent, as last read */
 	uint32_t max_data, cookie_head, cookie_tail;
 	struct loop_cookie *cookies;
 	bool unrung;
@@ -207,7 +210,7 @@ int loop_import(void *conn, const struct gantry_token *token, uint32_t flags,
 		struct gantry_region **region_p);
 void loop_release(void *conn, struct gantry_region *region);
 int loop_revoke(void *conn, uint32_t handle);
-/* Drop the export. Returns false if there is none. */
+/* Drop the export of this handle. Returns false if there is no such export. */
 bool loop_revoked(struct loop_conn *conn, uint32_t handle);
 void loop_regions_free(struct loop_conn *conn);
 int loop_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);

@@ -12,7 +12,7 @@
  *
  *     sysfs   path of /sys/class/infiniband
  *     netdev  name of the interface; "": use the only soft-RoCE device of this machine
- *     name    name of the device
+ *     name    result: name of the device
  *
  * Returns 0, or
  *

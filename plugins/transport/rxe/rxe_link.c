@@ -162,8 +162,8 @@ int rxe_may_create(const char *sysfs, const char *netdev, char name[RXE_NAME])
 		return -EEXIST;
 	rc = request_kernel(&nameless, NLMSG_HDRLEN);
 	/*
-	 * The request has no names. The kernel checks the privilege before it looks for them, so
-	 * EINVAL means that it is granted.
+	 * The request has no names. The kernel checks the privilege before it looks for the names,
+	 * so EINVAL means that this process has the privilege.
 	 */
 	return rc == -EINVAL ? 0 : rc;
 }

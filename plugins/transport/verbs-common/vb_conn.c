@@ -7,8 +7,8 @@
 
 #include "verbs.h"
 
-#define LEAVE_NS 1000000000ull /* time limit of the last messages */
-#define LOOK_NS 1000000ull     /* interval of checks whether they have been sent */
+#define LEAVE_NS 1000000000ull /* time limit of sending the last messages */
+#define LOOK_NS 1000000ull     /* interval of checks whether the last messages have been sent */
 
 static uint64_t now(const struct vb_conn *conn)
 {
@@ -151,7 +151,7 @@ bool vb_conn_usable(const struct vb_conn *conn)
 	       !conn->freed && !lost(conn);
 }
 
-/* Set the reason of the end, once. Returns true if it was the first. */
+/* Set the reason of the end, once. Returns true if no reason was set before. */
 static bool set_lost(struct vb_conn *conn, int reason)
 {
 	int none = 0;
@@ -231,7 +231,7 @@ static void check_async_events(struct vb_conn *conn)
 
 /*
  * Returns the time after which a probe has failed: longer than the device retries a packet, in case
- * it does not report the failure.
+ * the device does not report the failure.
  */
 static uint64_t probe_limit(const struct vb_conf *conf)
 {
@@ -266,7 +266,8 @@ static void check_deadlines(struct vb_conn *conn, uint64_t now_ns)
 }
 
 /*
- * Poll for the end of fetches of destroyed consumers: until then the peer cannot reuse its region.
+ * Poll for the end of fetches of destroyed consumers. Until a fetch ends, the peer cannot reuse its
+ * region.
  */
 static void end_fetches(struct vb_conn *conn)
 {
@@ -282,7 +283,7 @@ void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns)
 	check_async_events(conn);
 	check_deadlines(conn, now_ns);
 	if (conn->state == VB_C_UP) {
-		vb_control_poll(conn); /* process what the peer sent before it ended */
+		vb_control_poll(conn); /* process what the peer sent before the connection ended */
 		if (!conn->freed && !lost(conn))
 			keep_alive(conn, now_ns);
 		if (!conn->freed)

@@ -87,7 +87,7 @@ void vb_pipe_completion_failed(struct vb_pipe *pipe, const struct ibv_wc *wc)
 	int reason = vb_wc_reason(wc->status);
 
 	/*
-	 * Posted requests are flushed because the queue pair has ended. Another event has the
+	 * Posted requests are flushed because the queue pair has ended. Another event reports the
 	 * cause.
 	 */
 	if (reason == -ECANCELED)
@@ -100,8 +100,8 @@ void vb_pipe_completion_failed(struct vb_pipe *pipe, const struct ibv_wc *wc)
 }
 
 /*
- * The pipe could not be established: log the cause. A client may retry while a server does not
- * listen yet, so that is logged at a lower level.
+ * The pipe could not be established: log the cause. A client can retry until a server listens, so
+ * -ECONNREFUSED is logged at a lower level.
  */
 static void fail(struct vb_pipe *pipe, int reason, const char *why)
 {
@@ -344,7 +344,7 @@ static void on_accepted(struct vb_pipe *pipe, const struct vb_event *event)
 	up(pipe);
 }
 
-/* Map a reason of the peer to -errno. Unknown reasons mean a refusal. */
+/* Map a reason of the peer to -errno. Returns -ECONNREFUSED for an unknown reason. */
 static int known_reason(uint32_t reason)
 {
 	static const int reasons[] = {EACCES, EPROTO, EBUSY, ENOSPC, ENOMEM, ENODEV, ETIMEDOUT};
@@ -392,7 +392,7 @@ static void on_error(struct vb_pipe *pipe, const struct vb_event *event)
 	int reason = vb_event_reason(event->type, event->status);
 	const char *why = strerror(-reason);
 
-	if (reason == -ENOMEM) /* of this side, in any step */
+	if (reason == -ENOMEM) /* -ENOMEM is an error of this side, in any step */
 		why = "out of memory here";
 	else if (event->type == RDMA_CM_EVENT_ADDR_ERROR)
 		why = "no RDMA device has a route to it: see `rdma link` and `ip route get`";
@@ -447,7 +447,7 @@ static void ignore(struct vb_pipe *pipe, const struct vb_event *event)
 
 typedef void reaction(struct vb_pipe *pipe, const struct vb_event *event);
 
-/* NULL entries are ignored. */
+/* An event whose entry is NULL is ignored. */
 static reaction *const table[][VB_P_STATES] = {
 	[RDMA_CM_EVENT_ADDR_RESOLVED] = {[VB_P_RESOLVING] = on_addr},
 	[RDMA_CM_EVENT_ADDR_ERROR] = {[VB_P_RESOLVING] = on_unresolved},

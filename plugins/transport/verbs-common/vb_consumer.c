@@ -13,8 +13,8 @@ static struct vb_pipe *first_pipe(const struct vb_consumer *c)
 }
 
 /*
- * Allocate and register the buffer for fetched data. It is pinned, so only consumers get one whose
- * messages may have data of a region.
+ * Allocate and register the buffer for fetched data. The buffer is pinned, so a consumer whose
+ * messages carry no data gets none.
  */
 static int make_bounce(struct vb_consumer *c)
 {
@@ -98,7 +98,7 @@ int vb_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t
 	size = tc_power_of_two(attr->depth);
 	c->recv_mask = size - 1;
 	c->recvs = calloc(size, sizeof(*c->recvs));
-	/* several lanes of the peer may each have the full depth in flight */
+	/* several lanes of the peer can each have the full depth in flight */
 	size = tc_power_of_two((uint32_t)conn->t->conf->max_depth * VB_PIPES_PER_CONSUMER);
 	c->mask = size - 1;
 	c->arrivals = calloc(size, sizeof(*c->arrivals));
@@ -179,7 +179,7 @@ void vb_consumer_destroy(void *arg)
 	__atomic_store_n(&lane->consumer, NULL, __ATOMIC_RELEASE);
 	drop_arrivals(c);
 	announce(c, 0);
-	/* the device writes to the buffer of the consumer, and reads memory of the peer */
+	/* during a fetch the device writes to the bounce buffer, so the buffer must stay */
 	if (c->fetch == VB_F_UNDER_WAY) {
 		c->gone = 1;
 		c->next = lane->gone;
@@ -211,7 +211,7 @@ uint32_t vb_consumer_free(const struct vb_consumer *c)
 	return posted > waiting ? posted - waiting : 0;
 }
 
-/* Send credit to the peers, if `when` justifies it. */
+/* Send credit on each message pipe, if `when` justifies it. */
 static void send_credit(struct vb_consumer *c, enum vb_credit_when when)
 {
 	uint32_t n = vb_consumer_free(c);
@@ -303,7 +303,7 @@ void vb_consumer_fetched(struct vb_consumer *c, int status)
 
 /*
  * Check whether the data of the first arrival has been fetched; else start to fetch it. Returns 1:
- * it has; 0: not yet; -EPROTO.
+ * the fetch has ended with c->fetch_status; 0: not yet; -EPROTO: the reference is invalid.
  */
 static int fetched(struct vb_consumer *c, struct vb_pipe *pipe, const struct vb_msg_region *ref,
 		   const struct gantry_recv *recv)
@@ -336,8 +336,8 @@ static int fetched(struct vb_consumer *c, struct vb_pipe *pipe, const struct vb_
 }
 
 /*
- * Take the first arrival, if its data has been fetched. Returns 1: it is in *msg; 0: not yet;
- * -EPROTO.
+ * Take the first arrival, if its fetch has ended. Returns 1: the message is in *msg; 0 and -EPROTO:
+ * as fetched().
  */
 static int take_region(struct vb_consumer *c, const struct vb_arrival *a,
 		       const struct gantry_recv *recv, struct gantry_msg *msg)
@@ -392,7 +392,10 @@ static int take(struct vb_consumer *c, const struct vb_arrival *a, struct gantry
 	return 1;
 }
 
-/* Do what the last poll has deferred, so that replies to its messages could be sent first. */
+/*
+ * Post the slots of the last poll again, and send credit. The last poll deferred both, so that the
+ * caller could send replies first.
+ */
 static void finish_last_poll(struct vb_consumer *c)
 {
 	c->busy = 0;

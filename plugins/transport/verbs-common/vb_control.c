@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * vb_control.c - messages of the control pipe: those of the user, and those of the protocol.
- * Thread:
- * control.
+ * Thread: control.
  */
 #include <errno.h>
 #include <stdlib.h>

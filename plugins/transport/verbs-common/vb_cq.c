@@ -83,7 +83,7 @@ int vb_wc_reason(enum ibv_wc_status status)
 {
 	static const int reasons[] = {
 		/*
-		 * a message longer than its receive: both ends have agreed on the length of slots
+		 * a message longer than its receive, although both ends have agreed on the length
 		 */
 		[IBV_WC_LOC_LEN_ERR] = -EPROTO,
 		[IBV_WC_WR_FLUSH_ERR] = -ECANCELED,

@@ -56,8 +56,8 @@ int vb_events_next(struct rdma_event_channel *channel, struct vb_event *event)
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -errno;
 	copy(from, event);
 	/*
-	 * It fails only for a NULL event. The error is ignored, because the id of the event must
-	 * not be lost.
+	 * The function fails only for a NULL event. Its error is ignored, because the id of the
+	 * event must not be lost.
 	 */
 	rdma_ack_cm_event(from);
 	return 1;
@@ -67,7 +67,7 @@ int vb_event_reason(enum rdma_cm_event_type type, int status)
 {
 	static const struct {
 		int reason;
-		int says_why; /* the status may be more specific */
+		int says_why; /* the status can be more specific than `reason` */
 	} rows[] = {
 		[RDMA_CM_EVENT_ADDR_ERROR] = {-EHOSTUNREACH, 1},
 		[RDMA_CM_EVENT_ROUTE_ERROR] = {-EHOSTUNREACH, 1},

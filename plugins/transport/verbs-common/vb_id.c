@@ -9,7 +9,7 @@
 
 #include "vb_rdma.h"
 
-#define RETRIES 6           /* limit: 7 may mean unlimited */
+#define RETRIES 6           /* largest count: some devices take 7 as unlimited */
 #define ROOM_FOR_ADDRESS 80 /* [HOST%interface]:PORT */
 
 /* Split HOST:PORT or [HOST]:PORT in place. Returns 0 or -EINVAL. */
@@ -113,8 +113,8 @@ int vb_id_listen(struct rdma_cm_id *id, const struct sockaddr *addr, int backlog
 	if (rdma_bind_addr(id, (struct sockaddr *)(uintptr_t)addr) || rdma_listen(id, backlog))
 		return -errno;
 	/*
-	 * -ENODEV: no device has the address, or (0.0.0.0) several may have it; a transport has one
-	 * device
+	 * -ENODEV: no device has the address, or it is a wildcard such as 0.0.0.0, which belongs to
+	 * no single device
 	 */
 	return id->verbs ? 0 : -ENODEV;
 }

@@ -54,7 +54,7 @@ static bool handle_in_use(const struct vb_conn *conn, uint32_t handle)
 
 /*
  * Find the process that owns the memory, if it is not the peer. For an address outside
- * direct_networks, *peer_p is not set.
+ * direct_networks, returns 0 and does not set *peer_p.
  */
 static int find_peer(struct vb_conn *conn, const struct vb_ctrl_region *r,
 		     struct vb_import_peer **peer_p)
@@ -169,8 +169,8 @@ static int connect_to_owner(struct vb_conn *conn, struct vb_import_peer *peer)
 }
 
 /*
- * The address that the peer named is not in direct_networks. The text is short, because gateways
- * prepend their own.
+ * The address that the peer named is not in direct_networks. The text is short, because each
+ * gateway prepends text.
  */
 static int refuse_address(struct vb_conn *conn, const struct vb_import *im)
 {

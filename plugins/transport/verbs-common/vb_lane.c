@@ -67,7 +67,10 @@ int vb_lane_get(struct vb_conn *conn, uint32_t number, struct vb_lane **lane_p)
 void vb_lane_put(struct vb_lane *lane)
 {
 	if (--lane->n_users == 0 && lane->gone)
-		/* from now on only the control thread polls for the end of their fetches */
+		/*
+		 * from now on only the control thread polls for the end of fetches of destroyed
+		 * consumers
+		 */
 		vb_transport_wake(lane->conn->t);
 }
 
@@ -101,8 +104,8 @@ void vb_lane_add(struct vb_lane *lane, struct vb_pipe *pipe)
 	/* pairs with first_pipe(), here and in vb_consumer.c */
 	__atomic_store_n(&lane->pipes, pipe, __ATOMIC_RELEASE);
 	/*
-	 * Wake a lane that sleeps: it must see the pipe and grant credit. Before that no message
-	 * can arrive.
+	 * Wake a lane that sleeps: the lane must see the pipe and grant credit. Without credit no
+	 * message can arrive that would wake it.
 	 */
 	rc = vb_qp_wake(&pipe->qp);
 	if (rc)

@@ -47,7 +47,7 @@ static int open_listener(struct vb_transport *t, const struct sockaddr_storage *
 		free(l);
 		return rc;
 	}
-	/* both families have it at the same offset */
+	/* both families have the port at the same offset */
 	((struct sockaddr_in *)&l->addr)->sin_port = rdma_get_src_port(l->id);
 	l->next = t->listeners;
 	t->listeners = l;
@@ -202,7 +202,7 @@ static int call_accept(struct vb_listener *l, struct vb_conn *conn)
 
 	conn->accepting = 1;
 	l->t->n_events++;
-	/* the callback may also end the listener */
+	/* the callback can also end the listener */
 	rc = l->events->accept(l->arg, conn, &conn->peer, &conn->arg);
 	conn->accepting = 0;
 	return rc || conn->freed ? -EACCES : 0;
@@ -254,7 +254,7 @@ static struct vb_conn *find_conn(struct vb_transport *t, const struct vb_hello *
 	for (struct vb_conn *conn = t->conns; conn; conn = conn->next) {
 		uint64_t secret = hello->kind == VB_DIRECT ? conn->direct_secret : conn->secret;
 
-		/* the peer may already be up while this end waits for ESTABLISHED */
+		/* the peer can already be up while this end waits for ESTABLISHED */
 		if (conn->session == hello->session && secret && secret == hello->secret &&
 		    conn->state != VB_C_OVER && (conn->state == VB_C_UP || conn->accepted) &&
 		    !conn->freed && !__atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
@@ -359,8 +359,8 @@ static uint32_t count_accepted(const struct vb_transport *t, const struct sockad
 }
 
 /*
- * Returns the reason why the host may not have another connection, in `text`; NULL: it may. A
- * quarter is reserved for other hosts.
+ * Returns `text`, filled with the reason why another connection of the host must be refused; NULL:
+ * the host may connect. A quarter of max_connections is reserved for other hosts.
  */
 static const char *refuse_reason(const struct vb_transport *t, const struct sockaddr *host,
 				 char *text, size_t bytes)

@@ -20,7 +20,7 @@ static unsigned int access_flags(uint32_t rights, int local)
 }
 
 /*
- * Returns true if RLIMIT_MEMLOCK is limited. Pinned memory is preferred, because the device never
+ * Returns true if RLIMIT_MEMLOCK is finite. Pinned memory is preferred, because the device never
  * waits for a page. On-demand paging is used only if the limit prevents pinning, not for other
  * causes of ENOMEM.
  */

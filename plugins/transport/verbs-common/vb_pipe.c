@@ -15,7 +15,7 @@
 #define CREDIT_BYTES 64u   /* of the block, for each direction: separate cache lines */
 #define EXTRA_REQUESTS 16u /* in addition to messages: credit, a probe, a fetch */
 #define PAGE 4096u
-#define OLD_WORD (1u << 30) /* messages by which the written credit may lag behind */
+#define OLD_WORD (1u << 30) /* limit, in messages, by which the written credit lags behind */
 
 static uint32_t slots_of(const struct vb_conf *conf, enum vb_kind kind)
 {
@@ -93,8 +93,8 @@ static int make_block(struct vb_pipe *pipe)
 }
 
 /*
- * Returns how many send requests may be outstanding. The passive end of a pipe that only carries
- * data posts none; the minimum is 1.
+ * Returns the limit of outstanding send requests. The passive end of a data or direct pipe posts
+ * none, but a queue pair needs at least 1.
  */
 static uint32_t requests(const struct vb_pipe *pipe)
 {
@@ -111,7 +111,7 @@ static uint32_t requests(const struct vb_pipe *pipe)
 uint32_t vb_depth_limit(const struct vb_conf *conf, const struct vb_limits *limits)
 {
 	const uint32_t more = EXTRA_REQUESTS + 1; /* 1: to wake the lane */
-	/* send requests per message of the depth; each also needs a receive */
+	/* send requests per message of the depth; each message also needs a receive */
 	uint32_t sends = conf->data_qp == VB_SHARED ? 2 : 1;
 	uint32_t by_queue = limits->max_qp_wr > more ? (limits->max_qp_wr - more) / sends : 0;
 	uint32_t by_completions = limits->max_cqe > more ? (limits->max_cqe - more) / (sends + 1)
@@ -179,8 +179,8 @@ void vb_pipe_fail(struct vb_pipe *pipe)
 	__atomic_store_n(&pipe->quiet, 1, __ATOMIC_RELEASE);
 	if (pipe->qp.qp && pipe->lane)
 		/*
-		 * Wake a lane that sleeps. If the queue pair rejects the request, it has reported
-		 * its error itself.
+		 * Wake a lane that sleeps. The result is ignored: a queue pair that rejects the
+		 * request has itself reported an error.
 		 */
 		vb_qp_wake(&pipe->qp);
 }
@@ -236,7 +236,9 @@ int vb_pipe_take_hello(struct vb_pipe *pipe, const struct vb_hello *hello)
 	    (pipe->slots != 0) != (hello->slots != 0))
 		return -EPROTO;
 	pipe->window = pipe->slots < hello->slots ? pipe->slots : hello->slots;
-	/* A control pipe needs no consumer: all receives are posted at both ends. */
+	/*
+	 * A control pipe needs no consumer: both ends have posted all receives, so all are credit.
+	 */
 	if (pipe->kind == VB_CONTROL)
 		pipe->allowed = pipe->credit_sent = pipe->window;
 	pipe->peer_credit_addr = hello->credit_addr;
@@ -253,8 +255,8 @@ void vb_pipe_take_credit(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
 	if (more <= 0)
 		return;
 	/*
-	 * More than its slots would only harm the peer itself. But the send slots of this side must
-	 * not be reused too early.
+	 * Reject credit for more than `window` messages in flight. With it, this side would
+	 * overwrite a send slot that its device has not finished reading.
 	 */
 	if (pipe->allowed + (uint32_t)more - pipe->sent > pipe->window)
 		vb_conn_broken(pipe->conn, "grants credit for more messages than it has slots");
@@ -264,7 +266,10 @@ void vb_pipe_take_credit(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
 
 uint32_t vb_pipe_credit(struct vb_pipe *pipe)
 {
-	/* Written by the device of the peer. After this load, slots are only written, not read. */
+	/*
+	 * The peer writes the word by RDMA. The acquire orders this load before the next store to a
+	 * send slot.
+	 */
 	if (pipe->allowed == pipe->sent)
 		vb_pipe_take_credit(pipe, gantry_shm_ld32_acquire(&pipe->credit->allowed),
 				    UINT32_MAX);
@@ -376,8 +381,8 @@ uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs)
 }
 
 /*
- * Write both counts to the peer. If the device reads them later, it may read newer values, which
- * are valid, too.
+ * Write both counts to the peer. A device that reads the counts after this call can send newer
+ * values, which are also valid.
  */
 static void write_credit(struct vb_pipe *pipe)
 {
@@ -400,9 +405,8 @@ static void write_credit(struct vb_pipe *pipe)
 }
 
 /*
- * Returns true if no message has been sent since the last call. The caller has most of the depth
- * free. If messages are sent in that direction, one of them carries the credit; else the credit
- * must be written.
+ * Returns true if this side has sent no message since the last call. A side that sends messages
+ * passes the credit with the next one; else the credit must be written.
  */
 static bool is_one_way(struct vb_pipe *pipe)
 {
@@ -419,7 +423,8 @@ static bool is_worth_it(struct vb_pipe *pipe, uint32_t more, uint32_t depth,
 	uint32_t ends = pipe->taken - pipe->taken_sent, most = depth - depth / 4;
 
 	/*
-	 * The peer compares the written value with its own modulo 2^32, so it must not be too old.
+	 * The peer compares the written value with its own modulo 2^32, so the written value must
+	 * lag by less than 2^31.
 	 */
 	if (ends >= most || pipe->credit_sent - pipe->written >= OLD_WORD)
 		return true;

@@ -64,8 +64,8 @@ out_free:
 }
 
 /*
- * Returns true if the peer may still read data of a send of this producer. The lane may use the
- * pipe for other queues, so this function only reads.
+ * Returns true if the peer may still read data of a send of this producer. Meanwhile the lane can
+ * use the pipe for other queues, so this function changes nothing.
  */
 static bool has_unread(const struct vb_producer *p)
 {
@@ -84,8 +84,8 @@ static bool has_unread(const struct vb_producer *p)
 
 /*
  * Destroy a producer. Afterwards the user may change data of its sends. If the peer may still read
- * some, the connection ends, because only a queue pair in the error state keeps the device of the
- * peer from reading it.
+ * some of the data, the connection ends, because only a queue pair in the error state keeps the
+ * device of the peer from reading it.
  */
 void vb_producer_destroy(void *arg)
 {
@@ -109,7 +109,7 @@ void vb_producer_destroy(void *arg)
 	free(p);
 }
 
-/* Returns the pipe of its messages; NULL: not up yet. */
+/* Returns the pipe of the producer's messages; NULL: the pipe is not up yet. */
 static struct vb_pipe *pipe_of(struct vb_producer *p)
 {
 	if (!p->pipe)
@@ -117,7 +117,7 @@ static struct vb_pipe *pipe_of(struct vb_producer *p)
 	return p->pipe;
 }
 
-/* Distribute the cookies of regions whose data the peer has fetched to their producers. */
+/* Give each producer the cookies of its sends whose data the peer has fetched. */
 static void collect_taken(struct vb_pipe *pipe)
 {
 	uint32_t taken = gantry_shm_ld32_acquire(&pipe->credit->taken);
@@ -136,14 +136,14 @@ static void collect_taken(struct vb_pipe *pipe)
 	}
 }
 
-/* Returns true if the ring of REGION messages and the producer have room for one more. */
+/* Returns true if the pipe and the producer can take one more REGION message. */
 static bool has_room(const struct vb_producer *p, struct vb_pipe *pipe)
 {
 	if (pipe->region_head - pipe->region_tail == pipe->slots)
 		collect_taken(pipe);
 	if (p->n_regions < p->depth && pipe->region_head - pipe->region_tail < pipe->slots)
 		return true;
-	vb_lane_flush(p->lane); /* the peer cannot fetch before it is sent */
+	vb_lane_flush(p->lane); /* the peer can fetch only after the messages are sent */
 	return false;
 }
 
@@ -163,7 +163,10 @@ static uint8_t kind_of(const struct vb_producer *p)
 	return (uint8_t)(VB_MSG_PLAIN | (p->consumer_id & 0xf) << 4);
 }
 
-/* Get a slot for a message. Polling may bring credit, so try again before giving up. */
+/*
+ * Get a slot for a message. Polling can bring credit, so the function polls and tries again before
+ * it returns NULL.
+ */
 static char *claim(struct vb_producer *p, struct vb_pipe *pipe, struct ibv_send_wr **wr_p)
 {
 	static const struct vb_send send = {.kind = VB_R_MESSAGE};
@@ -211,7 +214,10 @@ static uint32_t fill_data(struct vb_producer *p, struct vb_msg *msg, const struc
 	return (uint32_t)(sizeof(*msg) + sizeof(*ref));
 }
 
-/* Add a message to the chain. A message without data joins the last request, if there is room. */
+/*
+ * Add a message to the chain. A message without data joins the last request, if the slot of that
+ * request has room.
+ */
 static int put(struct vb_producer *p, const struct gantry_send *s, const struct vb_msg_region *ref)
 {
 	uint32_t bytes = (uint32_t)offsetof(struct vb_msg, imm) + s->imm_len;

@@ -178,7 +178,7 @@ static void end(struct vb_qp *qp, uint32_t until, int status,
 		void (*each)(void *arg, const struct vb_send *send, int status), void *arg)
 {
 	while (qp->done != until) {
-		/* copy it: each() may reuse its entry for a new request */
+		/* copy the entry: each() can reuse it for a new request */
 		const struct vb_send send = qp->sends[qp->done & qp->mask];
 
 		qp->done++;

@@ -3,9 +3,9 @@
  * vb_rdma.h - thin objects over libibverbs and librdmacm, one per file: device, event channel, id,
  * pd, mr, cq, qp.
  *
- * They do not depend on gantry's connections and messages. Each function returns 0 or -errno unless
- * its comment says otherwise. It logs nothing, and it blocks no longer than a system call. Each
- * destroy function ignores zeroed memory.
+ * These objects do not depend on gantry's connections and messages. Each function returns 0 or
+ * -errno unless its comment says otherwise. It logs nothing, and it blocks no longer than a system
+ * call. Each destroy function ignores zeroed memory.
  *
  * Destroy objects in this order: qp, id, cq, completion channel, mr, pd, event channel, device.
  */
@@ -25,8 +25,8 @@
 
 /*
  * First member of the context of a qp or cq. vb_device_next_event() stores the type of an
- * asynchronous event there. Two transports of a process that share a device may each read the
- * events of the other, so the function only stores the type.
+ * asynchronous event there. Two transports of one process on one device can each read the events of
+ * the other, so the function only stores the type.
  */
 struct vb_async_event {
 	int event; /* __atomic; 0: no event; else enum ibv_event_type + 1 */
@@ -51,7 +51,7 @@ struct vb_limits {
 };
 
 struct vb_device {
-	struct ibv_context **list; /* of librdmacm, whose ids use the same contexts */
+	struct ibv_context **list; /* from librdmacm, whose ids use these contexts */
 	struct ibv_context *context;
 	struct vb_limits limits;
 };
@@ -134,7 +134,7 @@ struct vb_patience {
 	/* 0 .. 6: retransmissions of a packet. Not 7: soft-RoCE retries without limit */
 	uint8_t retry_count;
 	uint8_t rnr_retry_count; /* 0 .. 6: retries of a send that finds no receive */
-	uint8_t ack_timeout;     /* 4.096 us * 2^n; 0: default of the device */
+	uint8_t ack_timeout;     /* n: the timeout is 4.096 us * 2^n; 0: default of the device */
 };
 
 /*
@@ -183,9 +183,9 @@ void vb_pd_destroy(struct ibv_pd **pd_p);
 
 /*
  * Register memory. rights: GANTRY_REMOTE_* of the peer; grant the fewest that suffice. local != 0:
- * the device itself writes the memory (reads, receives). The memory is pinned. If RLIMIT_MEMLOCK
- * forbids that and the device supports on-demand paging, it is not. -ENOMEM: usually
- * RLIMIT_MEMLOCK.
+ * the device itself writes the memory (reads, receives). The memory is pinned, unless
+ * RLIMIT_MEMLOCK prevents that and the device supports on-demand paging. -ENOMEM: in most cases
+ * RLIMIT_MEMLOCK is too low.
  */
 int vb_mr_create(struct ibv_pd *pd, void *addr, uint64_t length, uint32_t rights, int local,
 		 struct ibv_mr **mr_p);
@@ -256,7 +256,7 @@ struct vb_qp {
 	uint32_t done, posted, built;
 	uint32_t signalled; /* `posted` after the last signalled request */
 	int wanted;         /* the chain has a request with `wanted` */
-	/* bytes that the remote accesses of the chain move: VB_POST_BYTES */
+	/* bytes that the remote accesses of the chain move; at VB_POST_BYTES the chain is posted */
 	uint32_t chain_bytes;
 	struct ibv_send_wr *wrs; /* the chain being built */
 	struct ibv_sge *sges;
@@ -276,7 +276,7 @@ int vb_qp_create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct vb_limit
 void vb_qp_destroy(struct rdma_cm_id *id, struct vb_qp *qp);
 /*
  * Move the queue pair to the error state. Posted requests are flushed or never complete, and the
- * device answers no further packet of it.
+ * device answers no further packets for it.
  */
 int vb_qp_fail(struct vb_qp *qp);
 
@@ -298,9 +298,9 @@ struct ibv_send_wr *vb_qp_build_before(struct vb_qp *qp, const struct vb_send *s
  */
 int vb_qp_post(struct vb_qp *qp);
 /*
- * Process a send completion. wr_id: of its wc. The request and all requests before it are done.
- * Calls each(arg, send, status) in order, with a copy of `send`. `status` applies to the last
- * request; the others have 0. each() may build and post requests.
+ * Process a send completion. wr_id: from the work completion. The request and all requests before
+ * it are done. Calls each(arg, send, status) in order, with a copy of `send`. `status` applies to
+ * the last request; the others have 0. each() may build and post requests.
  */
 void vb_qp_done(struct vb_qp *qp, uint64_t wr_id, int status,
 		void (*each)(void *arg, const struct vb_send *send, int status), void *arg);
@@ -319,17 +319,17 @@ int vb_qp_recv(struct vb_qp *qp, char *base, uint32_t size, uint32_t lkey, const
 
 /*
  * Post an empty write, to wake a thread that sleeps on the channel of the completion queue. Thread:
- * any; it is the only request that any thread may post.
+ * any. All other requests must be posted by one thread.
  */
 int vb_qp_wake(struct vb_qp *qp);
 
 /*
- * A chain that moves this many bytes is posted at once. The device then executes it while the lane
- * builds the next one, and its completion is processed while the next one executes. The cost of a
- * doorbell is negligible for so many bytes.
+ * A chain that moves this many bytes is posted immediately. The device then executes it while the
+ * lane builds the next one, and its completion is processed while the next one executes. Compared
+ * with the transfer of these bytes, the cost of a doorbell is negligible.
  */
 #define VB_POST_BYTES 65536u
-#define VB_SHORT_BYTES 8192u /* longest write that messages may wait for */
+#define VB_SHORT_BYTES 8192u /* longest write, in bytes, after which messages are queued */
 
 #define VB_RECV (1ull << 63) /* flag in a wr_id: receive */
 #define VB_WAKE (1ull << 62) /* flag in a wr_id: vb_qp_wake() */

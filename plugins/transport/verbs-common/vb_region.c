@@ -102,7 +102,7 @@ static void put_address(struct vb_ctrl_region *wire, const struct sockaddr_stora
 	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
 
 	wire->family = addr->ss_family;
-	wire->port = ntohs(sin->sin_port); /* both families have it at the same offset */
+	wire->port = ntohs(sin->sin_port); /* both families have the port at the same offset */
 	if (addr->ss_family == AF_INET)
 		memcpy(wire->address, &sin->sin_addr, sizeof(sin->sin_addr));
 	else

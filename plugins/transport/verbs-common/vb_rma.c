@@ -11,7 +11,10 @@ static enum vb_kind kind_of_pipe(const struct vb_conn *conn)
 	return conn->t->conf->data_qp == VB_SHARED ? VB_MESSAGES : VB_DATA;
 }
 
-/* Lane of the peer of the pipe. The peer posts nothing on a data pipe. */
+/*
+ * Returns the lane of the peer on the pipe; VB_NO_LANE for a data pipe, on which the peer posts
+ * nothing.
+ */
 static uint32_t peer_lane(const struct vb_lane *lane)
 {
 	return kind_of_pipe(lane->conn) == VB_DATA ? VB_NO_LANE : lane->number;
@@ -144,7 +147,7 @@ int vb_rma_submit(void *arg, const struct gantry_rma *op)
 	pipe = pipe_of(rma, op->remote->transport);
 	wr = pipe && rma->n_out < rma->depth ? build(pipe, op, &send) : NULL;
 	if (!wr) {
-		/* rma_poll frees requests after the posted ones have completed */
+		/* only posted requests complete, and only a completion frees requests */
 		vb_lane_flush(rma->lane);
 		return -EAGAIN;
 	}
@@ -156,8 +159,8 @@ int vb_rma_submit(void *arg, const struct gantry_rma *op)
 /* -- writes with a note, as immediate data -- */
 
 /*
- * Notes use the pipe of messages. If messages have their own queue pair, they may wait only for a
- * short write.
+ * Notes use the pipe of messages. If messages have their own queue pair, they must not wait for a
+ * write of more than VB_SHORT_BYTES.
  */
 static bool is_too_long(const struct vb_rma *rma, uint32_t length)
 {

@@ -11,7 +11,8 @@
 #include "verbs.h"
 
 #define EVENTS_PER_TURN 64
-#define LEAVE_NS 200000000ull /* for the last messages of connections, at close */
+/* time limit of sending the last messages of all connections, at close */
+#define LEAVE_NS 200000000ull
 
 const char *const vb_data_qp_words[] = {"separate", "shared", NULL};
 
@@ -37,7 +38,7 @@ int vb_transport_watch(struct vb_transport *t, int fd, void *what)
 
 /* -- open and close -- */
 
-/* Returns the smallest exponent that waits at least `ns`. */
+/* Returns the smallest n for which 4.096 us * 2^n is at least `ns`; 0: `ns` is 0. */
 static uint8_t ack_exponent(uint64_t ns)
 {
 	uint8_t n = 1;
@@ -314,8 +315,8 @@ static void read_cm_events(struct vb_transport *t)
 	while (n-- > 0) {
 		rc = vb_events_next(t->channel, &event);
 		/*
-		 * The channel stays readable, so this runs in each turn: log the error once, until
-		 * an event is read again.
+		 * A channel with an error stays readable, so this function runs in each turn. Log
+		 * the error once, until an event is read again.
 		 */
 		if (rc < 0 && rc != t->events_rc)
 			gantry_log_error(t->host, "cannot read connection events: %s",
@@ -336,7 +337,10 @@ void vb_transport_dead(struct vb_transport *t)
 		vb_conn_fail(conn, -ENODEV);
 }
 
-/* Connections check the events of their queues in this turn. */
+/*
+ * Read the events of the device. An event of a queue is only stored: vb_conn_progress() handles it
+ * later in this turn.
+ */
 static void read_async_events(struct vb_transport *t)
 {
 	enum ibv_event_type type;

@@ -6,8 +6,9 @@
  * A connection has a control queue pair and, for each pair of lanes that communicate, a message
  * queue pair. It has a data queue pair for the remote reads and writes of a lane, unless the lane
  * shares the message queue pair. Through direct queue pairs a third party accesses memory that was
- * re-exported to it. Each queue pair is a separate RDMA connection. The client end establishes it,
- * and states its kind in the private data.
+ * re-exported to it. Each queue pair is a separate RDMA connection, whose active side states the
+ * kind in the private data. The active side is the client end; of a direct queue pair, the third
+ * party.
  */
 #ifndef VB_WIRE_H
 #define VB_WIRE_H
@@ -45,7 +46,7 @@ struct vb_hello {
 	uint16_t connects_lane, listens_lane;
 	uint32_t slots;      /* receive slots of the writer; 0: it receives no messages */
 	uint32_t slot_bytes; /* bytes of a slot: the same at both ends */
-	/* where the peer writes the credit of the writer: struct vb_credit */
+	/* memory of the writer into which the receiver writes struct vb_credit */
 	uint32_t credit_key;
 	uint64_t credit_addr;
 } __attribute__((packed));
@@ -91,9 +92,9 @@ struct vb_msg {
 } __attribute__((packed));
 
 /*
- * A note is a message without these bytes: the immediate data, big-endian, of a write to a region.
- * It uses a receive and credit like other messages, and goes to the consumer of the lane. A note
- * may arrive at any time; the users of the connection define its meaning.
+ * A note is a message without struct vb_msg: the immediate data, big-endian, of a write to a
+ * region. It uses a receive and credit like other messages, and goes to the consumer of the lane. A
+ * note can arrive at any time; the users of the connection define its meaning.
  */
 
 /* REGION: the location of the data, which the receiver fetches with a remote read. */
@@ -120,7 +121,7 @@ struct vb_ctrl {
 	uint8_t kind; /* enum vb_ctrl_kind */
 	uint8_t reserved;
 	uint16_t length;  /* bytes of body */
-	uint32_t allowed; /* as struct vb_credit */
+	uint32_t allowed; /* as in struct vb_credit */
 };
 
 struct vb_ctrl_consumer {
@@ -133,7 +134,10 @@ struct vb_ctrl_consumer {
 struct vb_ctrl_region {
 	uint64_t addr, length;
 	uint32_t key, handle, generation, rights;
-	/* address and secret for VB_DIRECT of the owner; family 0: the owner accepts none */
+	/*
+	 * address, session and secret for VB_DIRECT to the owner; family 0: the owner accepts no
+	 * direct queue pairs
+	 */
 	uint64_t session, secret;
 	uint16_t direct; /* the memory belongs to a third party: access it through VB_DIRECT */
 	uint16_t port;

@@ -6,24 +6,27 @@
  *     vb_listener     an address that accepts connections              vb_listener.c
  *     vb_conn         a peer: protection domain, control pipe,         vb_conn.c, vb_control.c,
  *                     regions                                          vb_region.c, vb_import.c
- *       vb_lane       the part of a thread: completion channel, pipes  vb_lane.c
+ *       vb_lane       the queues of one thread: completion channel,    vb_lane.c
+ *                     pipes
  *         vb_pipe     a queue pair with its completion queue, slots    vb_pipe.c; connected in
  *                     and credit                                       vb_connect.c
  *         vb_consumer, vb_producer, vb_rma                             vb_consumer.c,
  *                                                                      vb_producer.c, vb_rma.c
  *
- * They use thin objects over the libraries, one per file: vb_rdma.h.
+ * These objects use thin wrappers of libibverbs and librdmacm, one per file: vb_rdma.h.
  *
  * Threads. The control thread creates and destroys all objects, and handles connection events and
  * control pipes. The thread of a lane polls its pipes and accesses its consumer, producers and rma.
- * They share no lock. The control thread passes a pipe to its lane by one release store when the
- * pipe is up (vb_pipe.next of the lane's list). A lane reports an error by `vb_conn.lost`.
+ * The control thread and the lanes share no lock. The control thread passes a pipe to its lane by
+ * one release store when the pipe is up (vb_pipe.next of the lane's list). A lane reports an error
+ * by `vb_conn.lost`.
  *
- * Credit. A pipe always has `slots` receives posted. The receiving side states how many messages it
- * accepts, counted since the pipe came up: allowed = received + min(free receives of its consumer,
- * free slots). Each message in the other direction, except a note, carries this number. If the
- * sender would otherwise stall, the receiver writes the number with a separate RDMA write. So
- * each send finds a posted receive. If the consumer has no free receive, send returns -EAGAIN.
+ * Credit. A pipe posts `slots` receives, and posts each again after its messages were polled. The
+ * receiving side states how many messages it accepts, counted since the pipe came up: allowed =
+ * received + min(free receives of its consumer, free slots). Each message in the other direction,
+ * except a note, carries this number. If the sender would otherwise stall, the receiver writes the
+ * number with a separate RDMA write. So each send finds a posted receive. If the consumer has no
+ * free receive, send returns -EAGAIN.
  */
 #ifndef VB_VERBS_H
 #define VB_VERBS_H
@@ -38,7 +41,7 @@
 #include "vb_wire.h"
 
 #define VB_RIGHTS (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
-/* limit of a connection, each for exported, imported and registered regions */
+/* limits per connection: of exported regions, of imported regions, and of registered regions */
 #define VB_REGIONS 256
 #define VB_CONSUMERS 256  /* consumers of the peer, per connection */
 #define VB_MAX_LANES 256  /* per connection */
@@ -63,7 +66,7 @@ struct vb_conf {
 	uint64_t ack_timeout_ns, keepalive_ns, connect_timeout_ns, revoke_timeout_ns;
 	uint64_t max_region_bytes;
 	int64_t max_connections;
-	const char *direct_networks; /* as for vb_networks_parse() */
+	const char *direct_networks; /* text for vb_networks_parse() */
 };
 
 /* clang-format off */
@@ -122,10 +125,11 @@ struct vb_transport {
 	struct vb_networks direct_networks;
 	struct rdma_event_channel *channel;
 	struct vb_patience patience;
-	int epoll, wake;       /* wake: eventfd, written by lanes */
-	int in_progress;       /* vb_progress() runs: destroyed connections are freed at its end */
+	int epoll, wake; /* wake: eventfd, written by lanes */
+	/* vb_progress() or vb_close() runs, and frees disconnected connections later */
+	int in_progress;
 	struct vb_conn *conns; /* all connections, linked by ->next */
-	/* all listeners; those for direct pipes only have no service */
+	/* all listeners: those of services, and those that accept only direct pipes */
 	struct vb_listener *listeners;
 	uint32_t n_accepted; /* connections accepted by listeners */
 	int n_events;        /* events that this vb_progress() has delivered */
@@ -149,7 +153,7 @@ struct vb_listener {
 	struct rdma_cm_id *id;
 	const struct gantry_conn_events *events; /* NULL: accepts direct pipes only */
 	void *arg;
-	struct sockaddr_storage addr; /* with the actual port */
+	struct sockaddr_storage addr; /* with the port that it listens on */
 };
 
 /*
@@ -180,30 +184,36 @@ struct vb_pipe {
 	enum vb_kind kind;
 	enum vb_end end;
 	enum vb_pipe_state state; /* control thread */
-	int up;                   /* __atomic: messages may be sent */
+	int up;                   /* __atomic: messages can be sent */
 	/*
-	 * __atomic: the queue pair is in the error state, so outstanding requests may be cancelled
+	 * __atomic: the queue pair is in the error state, so the lane can cancel outstanding
+	 * requests
 	 */
 	int quiet;
 	uint16_t connects_lane, listens_lane;
 	struct vb_import_peer *peer; /* VB_DIRECT, active side: owner of the memory */
 	struct rdma_cm_id *id;
-	struct sockaddr_storage to; /* active side */
-	/* bound to an address of this device, because the default route uses another device */
+	struct sockaddr_storage to; /* active side: address to connect to */
+	/*
+	 * `id` is bound to an address of this device, because the default route uses another device
+	 */
 	int bound;
-	uint64_t deadline_ns; /* of the current step of connecting */
+	uint64_t deadline_ns; /* of the current step of connecting; 0: none */
 	struct vb_cq cq;
 	struct vb_qp qp;
 
 	/*
-	 * One block of memory: the credit word for the peer, which is registered separately; the
-	 * copy that is sent to the peer; send slots; receive slots.
+	 * One block of memory: the credit that the peer writes, which is registered separately; the
+	 * credit that this side sends to the peer; send slots; receive slots.
 	 */
 	char *block;
 	size_t block_bytes;
 	struct ibv_mr *mr, *credit_mr;
 	uint32_t slots, slot_bytes; /* for each direction */
-	/* messages in flight in one direction: the smaller number of slots of the two ends */
+	/*
+	 * limit of messages in flight in each direction: the smaller number of slots of the two
+	 * ends
+	 */
 	uint32_t window;
 	char *send_slots, *recv_slots;
 	struct vb_credit *credit;     /* written by the peer */
@@ -212,14 +222,12 @@ struct vb_pipe {
 	uint32_t peer_credit_key;
 
 	/*
-	 * Sending: by the lane, or the control thread. Counts since the pipe came up, modulo 2^32.
+	 * Sending. Thread: lane; for the control pipe: control. sent: messages sent; allowed:
+	 * messages that the peer accepts. Both count since the pipe came up, modulo 2^32.
 	 */
 	uint32_t sent, allowed;
 	uint32_t send_at; /* next send slot */
-	/*
-	 * qp.built while the last request of the chain holds messages without data; else another
-	 * value
-	 */
+	/* equals qp.built while the last request of the chain consists of messages without data */
 	uint32_t bare;
 	/* ring of REGION messages whose data the peer has not fetched; at most `slots` */
 	struct vb_region_send *region_sends;
@@ -229,7 +237,10 @@ struct vb_pipe {
 	/* of these: messages in slots that have not been posted again */
 	uint32_t waiting;
 	uint32_t credit_sent; /* last value of `allowed` that was sent to the peer */
-	/* REGION messages of the peer that are done; the last value that was sent to the peer */
+	/*
+	 * taken: REGION messages of the peer whose data was fetched or discarded; taken_sent: value
+	 * of `taken` that was last sent to the peer
+	 */
 	uint32_t taken, taken_sent;
 	/* last value of `credit_sent` that was written to struct vb_credit of the peer */
 	uint32_t written;
@@ -300,9 +311,9 @@ struct vb_consumer {
 	int busy; /* the last poll returned messages */
 	/* credit may have changed: messages arrived or were taken, or receives were posted */
 	int dirty;
-	int prompt;                   /* of these: changes to be sent at once */
+	int prompt;                   /* GANTRY_QUEUE_PROMPT: vb_post_recv() sends credit itself */
 	const struct vb_pipe *newest; /* newest pipe of the lane when credit was sent last */
-	int broken;                   /* -EPROTO after a protocol error */
+	int broken;                   /* after a protocol error: polls return -EPROTO */
 };
 
 struct vb_producer {
@@ -313,7 +324,7 @@ struct vb_producer {
 	uint32_t consumer_id, peer_lane;
 	int gone;           /* __atomic: the consumer has been destroyed */
 	uint32_t n_regions; /* sends with a region that have not been polled */
-	uint64_t *cookies;  /* ring of their cookies, after the peer has fetched the data */
+	uint64_t *cookies;  /* ring of cookies of sends whose data the peer has fetched */
 	uint32_t mask, head, tail;
 };
 
@@ -321,18 +332,19 @@ struct vb_rma {
 	struct vb_lane *lane;
 	uint32_t depth, n_out;
 	struct tc_done done;
-	struct vb_pipe *pipe;  /* pipe for regions that the peer owns */
-	struct vb_pipe *notes; /* pipe for notes, which is that of messages; NULL until it is up */
+	struct vb_pipe *pipe; /* pipe for regions that the peer owns */
+	/* message pipe of the lane, which carries notes; NULL until it is up */
+	struct vb_pipe *notes;
 };
 
 /* Memory of this process that the peer may access. */
 struct vb_export {
-	/* __atomic; NULL: free slot. The other fields are set before it */
+	/* __atomic; NULL: free slot. The other fields are set before this one */
 	const struct gantry_region *region;
 	int revoking;
 	struct vb_ctrl_region wire; /* as sent to the peer. direct: a third party owns the memory */
 	struct ibv_mr *mr;
-	void *mapped; /* own mapping of the region's memfd */
+	void *mapped; /* mapping of a region that the user has not mapped; NULL: none */
 	size_t mapped_bytes;
 	uint64_t deadline_ns; /* time limit of the revocation */
 };
@@ -352,7 +364,9 @@ struct vb_import_peer {
 struct vb_import {
 	struct gantry_region pub; /* handed out to users: region.transport points to this struct */
 	struct vb_conn *conn;
-	/* __atomic: generation and handle; 0: free slot. The other fields are set before it */
+	/*
+	 * __atomic: generation and handle; 0: free slot. The other fields are set before this one
+	 */
 	uint64_t name;
 	int revoking;      /* __atomic */
 	uint32_t n_users;  /* import_region calls minus release_region calls */
@@ -393,9 +407,9 @@ struct vb_conn {
 	int accepted;  /* counted in t->n_accepted */
 	/* reason of the peer for refusing the connection; "": none received */
 	char refusal[VB_REFUSAL_TEXT];
-	/* disconnected by the user; stays until its last messages are sent */
+	/* vb_disconnect() was called; the object stays until its last messages are sent */
 	int freed;
-	uint64_t leave_ns; /* time limit of that */
+	uint64_t leave_ns; /* time limit of sending the last messages; 0: none are sent */
 	int said_bye;
 	uint64_t session, secret;
 	/* secret for VB_DIRECT to memory of this side; 0: not disclosed */
@@ -420,7 +434,7 @@ struct vb_conn {
 	/* reason of the last failed import_region; "": only its error number */
 	char import_error[160];
 	struct vb_registered registered[VB_REGIONS];
-	/* number of slots that have been used, from the first: control thread */
+	/* number of slots at the start of each table that have ever been used. Thread: control */
 	uint32_t exports_used, imports_used, registered_used;
 	struct vb_outgoing *out_head, **out_tail;
 	uint32_t n_out;
@@ -447,9 +461,9 @@ int vb_progress(void *device);
 uint64_t vb_wake_ns(void *device);
 void vb_transport_wake(struct vb_transport *t); /* make vb_progress() run; any thread */
 bool vb_usable(const struct vb_transport *t);   /* false in a forked child */
-/* Watch the control channel of a connection. what: the connection. */
+/* Add a descriptor to the epoll set. what: identifies it: a connection, or a member of `t`. */
 int vb_transport_watch(struct vb_transport *t, int fd, void *what);
-/* Free the connections that are done, unless vb_progress() runs. */
+/* Free the disconnected connections whose last messages are sent, unless vb_progress() runs. */
 void vb_transport_reap(struct vb_transport *t);
 void vb_transport_dead(struct vb_transport *t); /* the device has failed: end all connections */
 
@@ -473,7 +487,7 @@ int vb_pipe_want(struct vb_conn *conn, enum vb_kind kind, uint32_t local_lane, u
 int vb_pipe_want_direct(struct vb_conn *conn, struct vb_import_peer *peer, uint32_t local_lane);
 /* Active side: start to resolve the address. Returns 0 or -errno. */
 int vb_pipe_connect(struct vb_pipe *pipe, const struct sockaddr *to);
-/* vb_pipe_equip(), and log the cause of a failure. */
+/* As vb_pipe_equip(). Logs the cause of a failure. */
 int vb_pipe_equip_or_log(struct vb_pipe *pipe);
 /*
  * Passive side: accept the request of the peer, after vb_pipe_take_hello() and
@@ -482,16 +496,16 @@ int vb_pipe_equip_or_log(struct vb_pipe *pipe);
 int vb_pipe_accept(struct vb_pipe *pipe, const struct vb_event *request);
 /* handles all events but CONNECT_REQUEST */
 void vb_on_pipe_event(struct vb_pipe *pipe, const struct vb_event *event);
-/* An asynchronous event of its queue pair or completion queue. May free the pipe. */
+/* Handle an asynchronous event of the pipe's queue pair or completion queue. Can free the pipe. */
 void vb_pipe_async_event(struct vb_pipe *pipe, enum ibv_event_type event);
-/* A completion with an error. Any thread. */
+/* Handle a completion with an error: log it and end the connection. Thread: any. */
 void vb_pipe_completion_failed(struct vb_pipe *pipe, const struct ibv_wc *wc);
-void vb_pipe_end(struct vb_pipe *pipe); /* vb_pipe_fail(), and disconnect */
+void vb_pipe_end(struct vb_pipe *pipe); /* vb_pipe_fail(), then disconnect */
 /* Fail the pipe if a step of connecting has exceeded its time. Returns true if so. */
 bool vb_pipe_overdue(struct vb_pipe *pipe, uint64_t now_ns);
 
-/* -- vb_pipe.c: resources, slots, credit. Both threads, each for its own pipes -- */
-uint64_t vb_pipe_bytes(const struct vb_conf *conf, enum vb_kind kind); /* memory that it pins */
+/* -- vb_pipe.c: resources, slots, credit. Threads: control and lane, each for its own pipes -- */
+uint64_t vb_pipe_bytes(const struct vb_conf *conf, enum vb_kind kind); /* memory that a pipe pins */
 /* Returns the largest max_depth that a device supports. */
 uint32_t vb_depth_limit(const struct vb_conf *conf, const struct vb_limits *limits);
 int vb_pipe_new(struct vb_conn *conn, enum vb_kind kind, enum vb_end end, struct vb_pipe **pipe_p);
@@ -510,18 +524,21 @@ uint32_t vb_pipe_credit(struct vb_pipe *pipe);
  * vb_pipe_push(). Returns NULL if there is no credit or no free request.
  */
 char *vb_pipe_slot(struct vb_pipe *pipe, const struct vb_send *send, struct ibv_send_wr **wr_p);
-/* The slot is filled with this many bytes: complete its request. */
+/*
+ * Complete the request of a slot that the caller has filled with `bytes` bytes. Counts the message
+ * as sent.
+ */
 void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes);
 /*
- * Convert a note that arrived in this slot to a message for the lane's consumer, in the slot.
- * Returns the bytes of the message.
+ * Write a note into the slot whose receive it used, as a message for the lane's consumer. Returns
+ * the bytes of the message.
  */
 uint32_t vb_pipe_convert_note(struct vb_pipe *pipe, uint32_t slot, uint32_t note);
 /* Returns true if a message without data can be added to the last request of the chain. */
 bool vb_pipe_can_coalesce(const struct vb_pipe *pipe);
 /*
- * Add a message of this kind and length to the last request, and count it as sent. Returns its
- * place in the slot; NULL: the message needs another slot.
+ * Add a message of this kind and length to the last request, and count it as sent. Returns the
+ * address at which the caller stores the message; NULL: the message needs another slot.
  */
 struct vb_msg *vb_pipe_coalesce(struct vb_pipe *pipe, uint8_t kind, uint32_t bytes);
 /*
@@ -533,25 +550,26 @@ struct vb_msg *vb_pipe_coalesce(struct vb_pipe *pipe, uint8_t kind, uint32_t byt
  */
 enum vb_credit_when {
 	/*
-	 * More messages follow, and usually carry the credit. Write if most of the depth is free
-	 * and no message carries it.
+	 * The last poll returned messages, and replies usually carry the credit. Write if three
+	 * quarters of the depth are free and no message was sent since the last check.
 	 */
 	VB_CREDIT_BUSY,
 	/*
-	 * No message arrived. Write also if the peer has no credit left, or waits for the end of a
-	 * fetch.
+	 * No message arrived. Write if three quarters of the depth are free, the peer has no credit
+	 * left, or the peer waits for the end of a fetch.
 	 */
 	VB_CREDIT_IDLE,
-	VB_CREDIT_LAST, /* before the lane sleeps: write if anything is new */
+	/* before the lane sleeps: write if credit or the end of a fetch is unsent */
+	VB_CREDIT_LAST,
 };
 uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs);
 int vb_pipe_send_credit(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth,
 			enum vb_credit_when when);
-/* The peer has sent this value of `allowed`. mask: the bits that are valid. */
+/* Process a value of `allowed` from the peer. mask: its valid bits, 0xffff or all 32. */
 void vb_pipe_take_credit(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask);
 /* Post the chain. An error ends the connection. */
 void vb_pipe_post(struct vb_pipe *pipe);
-/* Post n slots again, which held this many messages. */
+/* Post n slots again. messages: number of messages that they held. */
 void vb_pipe_repost(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n, uint32_t messages);
 int vb_pipe_probe(struct vb_pipe *pipe); /* keepalive: posts an empty write */
 
@@ -562,7 +580,7 @@ int vb_lane_get(struct vb_conn *conn, uint32_t number, struct vb_lane **lane_p);
 void vb_lane_put(struct vb_lane *lane);
 /* Returns true if no thread uses the lane, but a fetch of a destroyed consumer is in progress. */
 bool vb_lane_lingers(const struct vb_lane *lane);
-void vb_lane_free(struct vb_lane *lane); /* after its pipes */
+void vb_lane_free(struct vb_lane *lane); /* call it after its pipes are freed */
 /* Returns a pipe that is up, or NULL. */
 struct vb_pipe *vb_lane_pipe(struct vb_lane *lane, enum vb_kind kind, uint32_t peer_lane);
 /* Pass a pipe that is up to its lane. Thread: control. */
@@ -570,7 +588,7 @@ void vb_lane_add(struct vb_lane *lane, struct vb_pipe *pipe);
 /* processes the completions of all its pipes; returns their number */
 int vb_lane_poll(struct vb_lane *lane);
 void vb_lane_flush(struct vb_lane *lane); /* posts all chains */
-/* The object is destroyed: drop its completions. */
+/* Drop the completions of an object that is being destroyed. */
 void vb_lane_forget(struct vb_lane *lane, const void *object);
 
 /* -- vb_conn.c -- */
@@ -582,21 +600,25 @@ void vb_disconnect(void *conn);
 const char *vb_refusal(void *conn);
 /* End the connection: `closed` follows from vb_progress(). Any thread. */
 void vb_conn_fail(struct vb_conn *conn, int reason);
-/* As vb_conn_fail(), for a protocol error of the peer. why: "sends ...". Any thread. */
+/*
+ * As vb_conn_fail(), for a protocol error of the peer. why: what the peer did, such as "sends an
+ * invalid message". Any thread.
+ */
 void vb_conn_broken(struct vb_conn *conn, const char *why);
 void vb_conn_up(struct vb_conn *conn); /* its control pipe is up */
 /* Process control messages, deadlines, keepalive and `closed`. */
 void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns);
 uint64_t vb_conn_wake_ns(const struct vb_conn *conn);
 /*
- * Returns true if the connection is up or being accepted, and neither lost nor of a parent process.
+ * Returns true if the connection is up or being accepted, and neither lost nor opened by a parent
+ * process.
  */
 bool vb_conn_usable(const struct vb_conn *conn);
 /*
  * Returns true if a disconnected connection has sent its last messages, or has exceeded its time.
  */
 bool vb_conn_left(struct vb_conn *conn, uint64_t now_ns);
-void vb_conn_destroy(struct vb_conn *conn); /* frees it at once */
+void vb_conn_destroy(struct vb_conn *conn); /* frees it immediately */
 
 /* -- vb_control.c -- */
 int vb_send_ctrl(void *conn, const void *msg, size_t len);
@@ -609,7 +631,7 @@ int vb_send_ctrl(void *conn, const void *msg, size_t len);
 int vb_control_send(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len);
 /* Process the completions and messages of the control pipe. */
 void vb_control_poll(struct vb_conn *conn);
-void vb_control_rearm(struct vb_conn *conn); /* its channel has notifications */
+void vb_control_rearm(struct vb_conn *conn); /* takes the notifications of its channel */
 void vb_control_drop(struct vb_conn *conn);  /* drops all queued messages */
 
 /* -- vb_region.c: memory of this process that the peer may access -- */
@@ -622,9 +644,9 @@ int vb_revoke(void *conn, uint32_t handle);
  */
 int vb_export_ref(struct vb_conn *conn, const struct gantry_region *region, uint64_t offset,
 		  uint32_t length, struct vb_msg_region *ref);
-/* The peer has released a region. -EPROTO ends the connection. */
+/* Handle RELEASED of the peer. Returns 0; -EPROTO: the caller ends the connection. */
 int vb_on_released(struct vb_conn *conn, const struct vb_ctrl_handle *h);
-/* revocations that have exceeded revoke_timeout */
+/* ends revocations that have exceeded revoke_timeout */
 void vb_exports_progress(struct vb_conn *conn, uint64_t now_ns);
 uint64_t vb_exports_wake_ns(const struct vb_conn *conn);
 /*
@@ -652,7 +674,9 @@ void vb_release(void *conn, struct gantry_region *region);
 int vb_fetch_begin(struct vb_conn *conn, const struct vb_msg_region *ref,
 		   struct vb_import **import_p);
 void vb_fetch_end(struct vb_import *import);
-/* Messages of the peer. -EPROTO ends the connection. */
+/*
+ * Handle REGION and REVOKE of the peer. Return 0; -EPROTO, -ENOMEM: the caller ends the connection.
+ */
 int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r);
 int vb_on_revoke(struct vb_conn *conn, const struct vb_ctrl_handle *h);
 /* releases revoked regions that no lane fetches from */
@@ -661,8 +685,8 @@ void vb_imports_free(struct vb_conn *conn); /* frees local memory, too */
 int vb_register(void *conn, const struct gantry_region *region);
 void vb_unregister(void *conn, const struct gantry_region *region);
 /*
- * Returns the key of registered memory with length bytes at addr. Thread: lane. Returns 0 or
- * -EINVAL.
+ * Store the key of the registered memory that contains `length` bytes at addr. Thread: lane.
+ * Returns 0; -EINVAL: `region` is not registered, or does not contain them.
  */
 int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const void *addr,
 		 uint32_t length, uint32_t *lkey_p);
