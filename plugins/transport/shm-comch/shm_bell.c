@@ -3,8 +3,8 @@
  * shm_bell.c - doorbell of a consumer. The peer rings it if the consumer has set `asleep`.
  *
  * Between processes of one user it is an eventfd. Between users it is a socket: a peer could make a
- * shared eventfd blocking, so that a write to it blocks. A send to a socket takes MSG_DONTWAIT for
- * each call.
+ * shared eventfd blocking, so that a write to it blocks. On a socket each send can set
+ * MSG_DONTWAIT, so the peer cannot make it block.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,10 @@
 
 #include "shm_comch.h"
 
-/* Rings to clear at a time: a peer may ring without end, and the lane has other pollers. */
+/*
+ * limit of the rings that one call clears: a peer can ring without end, and the lane has other
+ * pollers
+ */
 #define RINGS_AT_A_TIME 64
 
 static bool by_socket(const struct comch_conn *conn)
@@ -83,7 +86,7 @@ void comch_bell_ring(const struct comch_conn *conn, int fd)
 
 /*
  * Take one ring from the socket. A ring with descriptors stays in the socket, because closing them
- * may block: shm_closer.c closes them together with the socket.
+ * can block: shm_closer.c closes them together with the socket.
  */
 static bool take_ring(struct comch_conn *conn, int fd)
 {

@@ -2,10 +2,10 @@
 /*
  * shm_closer.c - closes descriptors that another user has or had, in a thread of the device.
  *
- * The last close(2) of a socket takes as long as SO_LINGER says, and closing a Unix socket closes
- * the descriptors in the messages that no process has received. So another user could block a
- * thread that closes descriptors. The closer thread must not block either. It uses a second thread,
- * the holder: when a thread ends, the kernel closes its descriptors without lingering.
+ * The last close(2) of a socket can block for the time set by SO_LINGER, and closing a Unix socket
+ * closes the descriptors in the messages that no process has received. So another user could block
+ * a thread that closes descriptors. The closer thread must not block either. It uses a second
+ * thread, the holder: when a thread ends, the kernel closes its descriptors without lingering.
  *
  *      any thread    closer                       holder
  *      queue fds --> start the holder ----------> copy the descriptor table, keep only fds
@@ -59,7 +59,10 @@ static void keep_only(const struct batch *batch)
 {
 	unsigned int next = (unsigned int)batch->fds[batch->n - 1] + 1;
 
-	/* UNSHARE: the descriptors must stay open in the table of the other threads */
+	/*
+	 * UNSHARE: copy the table, because the descriptors must stay open in that of the other
+	 * threads
+	 */
 	if (syscall(SYS_close_range, next, ~0u, UNSHARE))
 		return;
 	for (unsigned int i = batch->n; i-- > 0; next = (unsigned int)batch->fds[i]) {
@@ -104,7 +107,7 @@ static void close_batch(struct batch *batch)
 	comch_close_fds(batch->fds, batch->n);
 	if (held) {
 		sem_post(&holder.go);
-		/* returns before the kernel closes the table of the thread */
+		/* pthread_join() returns before the kernel closes the table of the thread */
 		pthread_join(thread, NULL);
 	}
 	sem_destroy(&holder.ready);
@@ -131,8 +134,8 @@ static struct batch *merge(const struct batch *list)
 }
 
 /*
- * Close all that is queued with one holder: a peer that reconnects in a loop must not queue
- * descriptors faster than this thread closes them.
+ * Close all queued descriptors with one holder, because starting a holder takes time: a peer that
+ * reconnects in a loop must not queue descriptors faster than this thread closes them.
  */
 static void close_all(struct batch *list)
 {

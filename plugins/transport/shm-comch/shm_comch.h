@@ -46,14 +46,18 @@
 #define COMCH_UIDS 16u
 #define COMCH_CONSUMER_FDS 3u /* per consumer: credit page, both ends of the doorbell */
 #define COMCH_PRODUCER_FDS 1u /* per producer: ring */
-/* pause of accepting until a descriptor has been closed, if no event reports that */
+/*
+ * time after which a paused listener accepts again, because not every closed descriptor causes an
+ * event
+ */
 #define COMCH_PAUSE_NS 10000000ull
 /*
- * of the file name of a service, which follows /proc/self/fd/NUMBER/ in the address of its socket
+ * size of the file name of a service, which follows /proc/self/fd/NUMBER/ in the address of its
+ * socket
  */
 #define COMCH_NAME_BYTES 83u
 #define COMCH_HELLO_NS 2000000000ull /* time limit of HELLO after a connect */
-/* time limit from the end of the socket to the end of the process */
+/* time limit from the end of the peer's socket to the end of its process */
 #define COMCH_DEATH_NS 80000000ull
 /* average interval of the checks of imported pages, which take 1 to 2 us per region */
 #define COMCH_PAGES_NS 100000000ull
@@ -123,7 +127,10 @@ struct comch_device {
 	uint32_t unseen;
 	uint64_t deadline_ns; /* earliest deadline of a connection; 0: none */
 	uint64_t resume_ns;   /* time at which paused listeners accept again; 0: none is paused */
-	/* shared: the closer kicks the device after it has closed descriptors */
+	/*
+	 * shared: a listener is paused, so the closer kicks the device after it has closed
+	 * descriptors
+	 */
 	uint32_t paused;
 	/* time of the next check of imported pages; 0: no region needs one */
 	uint64_t pages_ns;
@@ -150,7 +157,7 @@ enum comch_state {
 	COMCH_S_HELLO,
 	COMCH_S_ACCEPT, /* accept of the user is being called; frames are queued */
 	COMCH_S_OPEN,
-	COMCH_S_DYING,  /* the socket has ended, the process has not */
+	COMCH_S_DYING,  /* the socket of the peer has ended, its process has not */
 	COMCH_S_CLOSED, /* `closed` has been delivered */
 	COMCH_S_DEAD    /* in the reap list */
 };
@@ -176,7 +183,7 @@ struct comch_import {
 	int error;         /* -errno of a failed mapping */
 	unsigned int refs; /* import_region calls minus release_region calls */
 	bool can_shrink;   /* the peer can free pages, and the user wants that detected */
-	/* limits of the blocks of the file, of 512 bytes: shm_pages.c */
+	/* limits of the number of 512-byte blocks of the file: shm_pages.c */
 	uint64_t blocks_min, blocks_max;
 	struct comch_conn *conn;
 };
@@ -208,8 +215,8 @@ struct comch_conn {
 	char refusal[COMCH_REFUSED_TEXT]; /* client end: the reason in REFUSED; "": none received */
 	int reason;                       /* of `closed` */
 	/*
-	 * If this process caused -EPROTO by lack of resources: -EMFILE or -ENOMEM, which `closed`
-	 * reports instead.
+	 * -EMFILE or -ENOMEM: this process lacked resources, and `closed` reports this error
+	 * instead of -EPROTO; 0: it did not.
 	 */
 	int lack;
 	bool said_bye, is_dead, membarrier, half_open;
@@ -241,20 +248,20 @@ struct comch_conn {
 
 /* Receiving end of a ring of the peer. */
 struct comch_in {
-	/* -- set before the lane sees it -- */
+	/* -- set before the lane sees the ring -- */
 	const struct comch_slot *slots;
 	struct comch_line *line; /* in the credit page of this side */
 	uint32_t mask, producer; /* producer: the peer's id */
 	/* -- lane -- */
 	uint64_t position;
-	uint32_t taken;                   /* messages taken */
+	uint32_t taken;                   /* messages that the lane has taken */
 	uint32_t given_tail, given_limit; /* as last published */
 	uint32_t last_slots;              /* slots of the last message */
 	/* data of a region has been read, and the producer has not been notified */
 	bool copied;
 	/* -- shared -- */
 	uint32_t gone;     /* the producer has been destroyed: no message follows */
-	uint32_t detached; /* the lane does not use it any more */
+	uint32_t detached; /* the lane does not use the ring any more */
 };
 
 struct comch_consumer {
@@ -278,7 +285,7 @@ struct comch_consumer {
 	 * since it was armed.
 	 */
 	uint8_t asks;
-	uint8_t unsure; /* wakes without a message */
+	uint8_t unsure; /* wake-ups that found no message */
 	bool clears;    /* the bell must be cleared after it has been rung */
 	struct comch_page *page;
 	struct comch_conn *conn;
@@ -318,11 +325,10 @@ struct comch_producer {
 	uint64_t tail; /* slots that the consumer has consumed, as last read */
 	uint32_t mask;
 	/*
-	 * slots other than the first ones of their messages: position - more messages have been
-	 * sent
+	 * number of slots that are not the first of their message; position - more: messages sent
 	 */
 	uint32_t more;
-	uint32_t limit; /* number of messages that may be sent, as last read */
+	uint32_t limit; /* number of messages that can be sent since the start, as last read */
 	bool unrung, fence;
 	uint32_t gone; /* shared: the consumer has been destroyed */
 	struct comch_cookie *cookies;
@@ -410,7 +416,7 @@ struct comch_share *comch_share(struct comch_device *dev, uint32_t uid);
 bool comch_fds_add(const struct comch_device *dev, struct comch_user *user, unsigned int n);
 void comch_fds_sub(struct comch_user *user, unsigned int n); /* any thread */
 unsigned int comch_fds_held(const struct comch_user *user);
-/* The reason for a user that has reached max_fds. */
+/* Write the reason why a user that has reached max_fds is refused. */
 void comch_fds_text(const struct comch_device *dev, const struct comch_user *user,
 		    char text[COMCH_REFUSED_TEXT]);
 
@@ -455,7 +461,7 @@ void comch_listener_ready(struct comch_listener *l);
 void comch_listener_free(struct comch_listener *l);
 void comch_listeners_resume(struct comch_device *dev); /* paused listeners accept again */
 void comch_send_refused(int fd, uint32_t reason, const char *text);
-/* Log at most one refusal in a second, because a refused client may reconnect at once. */
+/* Log at most one refusal in a second, because a refused client can reconnect immediately. */
 void comch_log_refusal(struct comch_device *dev, const char *text);
 
 /* -- shm_conn.c -- */
@@ -530,7 +536,7 @@ void comch_pages_end(struct comch_conn *conn, struct comch_import *r);
 /* Check all regions, and end the connections of peers that freed pages. */
 void comch_pages_check(struct comch_device *dev, uint64_t now_ns);
 
-/* -- shm_region.c. on_*: a frame has arrived; they return NULL, or the reason why it is invalid -- */
+/* -- shm_region.c. on_*: handle a received frame; return NULL, or the reason why it is invalid -- */
 uint64_t comch_export_limit(void *conn);
 int comch_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 		 struct gantry_token *token_p);
@@ -547,11 +553,11 @@ const char *comch_on_released(struct comch_conn *conn, uint32_t ref);
 void comch_regions_retry(struct comch_conn *conn);
 /* Deliver `revoked` for all remaining exports. */
 void comch_regions_closed(struct comch_conn *conn, int rc);
-/* Map all imported regions, and those that follow. Returns 0 or -errno. */
+/* Map all imported regions, and from now on each new one. Returns 0 or -errno. */
 int comch_regions_map(struct comch_conn *conn);
 /*
- * Replace the memory of the peer by private pages, so that no lane waits for it any more. The peer
- * is being expelled.
+ * Replace the memory of a peer that is being expelled by private pages, so that no lane waits for
+ * that memory.
  */
 void comch_regions_cut_off(struct comch_conn *conn);
 void comch_regions_free(struct comch_conn *conn);
@@ -577,7 +583,7 @@ int comch_bell_create(const struct comch_conn *conn, int *wait_p, int *ring_p);
 bool comch_bell_ok(const struct comch_conn *conn, int fd); /* a valid doorbell from the peer */
 void comch_bell_ring(const struct comch_conn *conn, int fd);
 void comch_bell_clear(struct comch_conn *conn, int fd);
-/* Returns true if the bell stops ringing unless it is cleared. */
+/* Returns true if a bell that is never cleared becomes full and then loses rings. */
 bool comch_bell_fills(const struct comch_conn *conn);
 
 /* -- shm_consumer.c, shm_producer.c, shm_rma.c: the lanes -- */

@@ -150,8 +150,8 @@ static void send_bye(struct comch_conn *conn)
 }
 
 /*
- * The peer violated the protocol: read no more frames. The socket stays open until BYE can tell the
- * peer that its memory has been unmapped.
+ * The peer violated the protocol: read no more frames. The socket stays open for BYE, which
+ * notifies the peer that its memory has been unmapped.
  */
 static void stop_reading(struct comch_conn *conn)
 {
@@ -174,7 +174,7 @@ static void finish(struct comch_conn *conn, int reason)
 		stop_reading(conn);
 	else
 		close_socket(conn);
-	if (conn->listener) { /* not accepted, so the user does not know it */
+	if (conn->listener) { /* not accepted, so the user does not know the connection */
 		destroy(conn);
 		return;
 	}
@@ -208,8 +208,8 @@ static bool has_exports(const struct comch_conn *conn)
 
 /*
  * The socket has ended. The peer has released exported memory only after BYE or after the end of
- * its process, so without BYE wait for that end. Only then is the lock of its service free, and a
- * client can remove the stale socket.
+ * its process. So without BYE this end waits for the end of the process. That end also frees the
+ * lock of the peer's service, so that a client can remove the stale socket.
  */
 static void on_socket_end(struct comch_conn *conn)
 {
@@ -342,7 +342,7 @@ static const char *on_hello(struct comch_conn *conn, const struct comch_hello *h
 	conn->listener = NULL;
 	gantry_count(conn->dev->connections, 1);
 	hello_init(conn, &answer);
-	comch_out_must(conn, &answer); /* queued before the frames that accept() may have sent */
+	comch_out_must(conn, &answer); /* queued before frames that accept() has sent */
 	conn->state = COMCH_S_OPEN;
 	if (!__atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
 		comch_out_flush(conn);
@@ -414,7 +414,7 @@ static const char *on_frame(struct comch_conn *conn, const struct comch_frame *f
 	}
 }
 
-/* Read and process one frame. Returns 1; 0: there is none, or the connection has ended. */
+/* Read and process one frame. Returns 1; 0: no frame is waiting, or the connection has ended. */
 static int read_frame(struct comch_conn *conn)
 {
 	unsigned int n_fds = 0, phase = conn->state == COMCH_S_OPEN ? COMCH_P_OPEN : COMCH_P_HELLO;
@@ -441,7 +441,7 @@ static int read_frame(struct comch_conn *conn)
 		if (why)
 			comch_conn_close_fds(conn, fds, n_fds);
 		else
-			/* descriptors that were checked: closing them does not block */
+			/* the descriptors were checked, so closing them does not block */
 			close_counted(conn, fds, n_fds);
 	}
 	if (why) {
@@ -463,7 +463,7 @@ void comch_conn_ready(struct comch_conn *conn, uint32_t events)
 		return;
 	if (events & EPOLLOUT)
 		comch_out_flush(conn);
-	/* reads the frames that the peer sent before it ended */
+	/* also reads the frames that the peer sent before the end of the socket */
 	while (n-- > 0 && conn->fd >= 0 && read_frame(conn))
 		;
 }
@@ -474,7 +474,9 @@ static void on_death(struct comch_conn *conn)
 		;
 	if (conn->state == COMCH_S_DEAD || conn->state == COMCH_S_CLOSED)
 		return;
-	/* A child of the peer may hold the other end of the socket open. */
+	/*
+	 * The socket can outlive the process, because a child of the peer holds the other end open.
+	 */
 	if (conn->fd >= 0)
 		on_socket_end(conn);
 	else
@@ -508,7 +510,7 @@ void comch_conn_check(struct comch_conn *conn, uint64_t now_ns)
 		comch_regions_retry(conn);
 }
 
-/* Log and store that the process at the other end runs as a user that the device does not list. */
+/* Log and store the refusal: the process at the other end runs as a user that is not in `uids`. */
 static void reject_uid(struct comch_conn *conn)
 {
 	char text[sizeof(conn->refusal)];
@@ -534,7 +536,7 @@ static int start(struct comch_conn *conn)
 		return -EACCES;
 	}
 	conn->user = share->user;
-	if (!conn->share) /* else the listener has counted it */
+	if (!conn->share) /* of a server end, the listener has counted the socket */
 		comch_fds_add(dev, conn->user, 1);
 	conn->state = COMCH_S_HELLO;
 	set_deadline(conn, comch_now(dev) + COMCH_HELLO_NS);
@@ -643,7 +645,8 @@ int comch_conn_accept(struct comch_listener *l, int fd, struct comch_share *shar
 	share->n_half_open++;
 	rc = start(conn);
 	if (rc) {
-		conn->fd = -1; /* the caller closes it, which also removes it from the epoll set */
+		/* the caller closes the socket, which also removes it from the epoll set */
+		conn->fd = -1;
 		destroy(conn);
 	}
 	return rc;

@@ -10,10 +10,10 @@
 
 #include "shm_comch.h"
 
-#define BUDGET 64u          /* messages of one ring per turn */
+#define BUDGET 64u          /* limit of the messages of one ring per call */
 #define AHEAD 8u            /* trailers to check before the first of their slots is taken */
-#define STRAY_WAKES 4u      /* wakes without a message before the lane clears the bell */
-#define SKIPPED 0x80000000u /* flag in a number of slots: their message was withdrawn */
+#define STRAY_WAKES 4u      /* wake-ups without a message after which the lane clears the bell */
+#define SKIPPED 0x80000000u /* flag in a number of slots: the message in them was withdrawn */
 
 enum ready { RING_EMPTY, RING_READY, RING_BROKEN };
 
@@ -35,8 +35,8 @@ static const struct comch_slot *slot_at(const struct comch_in *in, uint64_t posi
 }
 
 /*
- * Returns the slot at `position`; NULL: it does not continue the message. take() has seen the first
- * slot, which was published last.
+ * Returns the slot at `position`; NULL: it does not continue the message. Needs no acquire: take()
+ * has loaded the first slot with an acquire, and the producer publishes that slot last.
  */
 static const struct comch_slot *continuation_slot(const struct comch_in *in, uint64_t position)
 {
@@ -64,7 +64,7 @@ static __attribute__((noinline)) void copy_bytes(char *to, const uint8_t *from, 
 	gantry_copy_fresh(to, &word, bytes);
 }
 
-/* Copy up to 7 words. The data is not checked. */
+/* Copy up to 7 words directly to the user: data is not checked, so it needs no private copy. */
 static inline void take_words(char *to, const uint8_t *from, uint32_t bytes)
 {
 	if (bytes & 32) {
@@ -168,9 +168,9 @@ static int copy_region(struct comch_consumer *c, const struct comch_region_send 
 			memcpy(post->buf, (const char *)r->addr + from->offset, from->length);
 	} else if (COMCH_REF_GENERATION(from->ref) == 0 ||
 		   COMCH_REF_GENERATION(from->ref) > COMCH_REF_GENERATION(ref)) {
-		rc = -EPROTO; /* the peer never exported it */
+		rc = -EPROTO; /* the peer never exported the region */
 	} else {
-		/* revoked before it was read, or there was no memory to map it */
+		/* the region was revoked before it was read, or mapping it failed */
 		msg->status = -EFAULT;
 	}
 	__atomic_store_n(&c->copying, 0, __ATOMIC_RELEASE);
@@ -180,8 +180,8 @@ static int copy_region(struct comch_consumer *c, const struct comch_region_send 
 }
 
 /*
- * Check, after data of a region has been read, whether the message has been withdrawn: then the
- * data may have changed. Pairs with comch_withdraw().
+ * Called after data of a region was copied. Returns true if the message has been withdrawn, so that
+ * the data may have changed during the copy. Pairs with comch_withdraw().
  */
 static bool is_withdrawn(const struct comch_in *in)
 {
@@ -191,9 +191,9 @@ static bool is_withdrawn(const struct comch_in *in)
 }
 
 /*
- * Skip a withdrawn message. Returns the number of slots with SKIPPED; 0: corrupt. A producer never
- * has more slots in use than its ring has, according to its last credit. That limits how many
- * messages a peer can make one call skip.
+ * Skip a withdrawn message. Returns the number of slots with SKIPPED; 0: corrupt. A skip beyond the
+ * slots that the last credit permits is a protocol error. That limits how many messages a peer can
+ * make one call skip.
  */
 static uint32_t skip(const struct comch_in *in, uint32_t slots)
 {
@@ -263,9 +263,9 @@ static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, str
 
 /*
  * Returns the number of consecutive slots full of immediate data, up to max. The caller has checked
- * the first trailer. Only the trailers are read here, so that the CPU fetches all lines at the same
- * time: each comes from another CPU. On a CPU that may reorder loads, one fence follows all
- * trailers: an acquire for each load would make the next load wait.
+ * the first trailer. Each line must be fetched from the producer's CPU. The function reads only
+ * trailers, so that the CPU fetches all lines at the same time. On a CPU that can reorder loads,
+ * one fence follows all loads: an acquire for each load would make the next load wait.
  */
 #ifdef __x86_64__
 #define ld64_ahead gantry_shm_ld64_acquire
@@ -322,7 +322,7 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 		uint32_t most, full, slots;
 		uint64_t word;
 
-		/* the next message probably has several slots, too: prefetch the second one */
+		/* the next message probably also has several slots: prefetch its second slot */
 		if (in->last_slots > 1)
 			__builtin_prefetch(slot_at(in, in->position + 1));
 		/* pairs with the release of put(), put_full(), ... in shm_producer.c */
@@ -367,8 +367,8 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 }
 
 /*
- * Publish the credit of a producer. Never lower the limit: with several producers, their limits may
- * together exceed the posted receives.
+ * Publish the credit of a producer. Never lower the limit: a receive is credit for each of several
+ * producers, until one of them uses it.
  */
 static void publish_credit(struct comch_consumer *c, struct comch_in *in)
 {
@@ -386,8 +386,8 @@ static void publish_credit(struct comch_consumer *c, struct comch_in *in)
 }
 
 /*
- * Publish credit in batches; also if the producer may have no credit left, or waits for the end of
- * a copy.
+ * Publish credit when a batch of receives is free, when the producer has no credit left, when it
+ * waits for the end of a copy, or when a quarter of its ring has been consumed.
  */
 static inline void publish_in_batches(struct comch_consumer *c, struct comch_in *in)
 {
@@ -414,7 +414,7 @@ static void detach_ring(struct comch_consumer *c, uint32_t number)
 
 	c->known &= ~(1ull << number);
 	__atomic_fetch_and(&c->active, ~(1ull << number), __ATOMIC_RELAXED);
-	/* from here on the control thread may free it: free_line() */
+	/* from here on the control thread can free the ring: free_line() */
 	__atomic_store_n(&in->detached, 1, __ATOMIC_RELEASE);
 }
 
@@ -446,8 +446,8 @@ static inline __attribute__((always_inline)) int poll_ring(struct comch_consumer
 }
 
 /*
- * Messages have arrived. At the second time without a sleep in between, cancel the request to ring:
- * the lane polls.
+ * Called after messages have arrived. The second call without a sleep in between shows that the
+ * lane polls, so it cancels the request to ring.
  */
 static void on_messages(struct comch_consumer *c)
 {
@@ -514,7 +514,7 @@ int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	return n;
 }
 
-/* Store posted receives. From the first one with a buffer on, each is stored. */
+/* Store posted receives. Once a receive has a buffer, all later ones are stored. */
 static __attribute__((noinline)) void store_posts(struct comch_consumer *c, uint32_t first,
 						  const struct gantry_recv *recvs, uint32_t n)
 {
@@ -565,8 +565,9 @@ static bool has_work(const struct comch_consumer *c)
 }
 
 /*
- * Request producers to ring the bell. The request stays after the sleep: a lane that sleeps after
- * each message pays for it once. A lane that does not sleep any more cancels it in on_messages().
+ * Request producers to ring the bell. The request stays after the sleep, so a lane that sleeps
+ * after each message pays for the fence once. A lane that does not sleep any more cancels it in
+ * on_messages().
  */
 static int request_bell(struct comch_consumer *c)
 {
@@ -602,9 +603,9 @@ int comch_consumer_arm(void *arg)
 }
 
 /*
- * Clear the bell, if it needs to be cleared. If there is no message, another queue of the lane was
- * rung: of many sessions that is true for all but one. But a bell without a message would wake the
- * lane again and again, so it is cleared after STRAY_WAKES such wakes.
+ * Clear the bell of a consumer that needs it. A consumer without a message assumes that another
+ * queue of the lane was rung, and skips the system call. If the bell was rung without a message, it
+ * would wake the lane without end, so the STRAY_WAKES-th such wake-up clears it.
  */
 void comch_consumer_disarm(void *arg)
 {

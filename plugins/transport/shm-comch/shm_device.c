@@ -47,7 +47,7 @@ int comch_watch_add(struct comch_device *dev, int fd, uint32_t events, struct co
 }
 
 /*
- * End a watch explicitly: a forked child may hold the file open, so that close(2) alone does not
+ * End a watch explicitly: a forked child can hold the file open, so that close(2) alone does not
  * remove it from the epoll set.
  */
 void comch_watch_end(struct comch_device *dev, int fd)
@@ -68,15 +68,16 @@ void comch_device_kick(struct comch_device *dev)
 	ssize_t n;
 
 	/*
-	 * Pairs with comch_progress(). An exchange, because with a plain store one kick could hide
-	 * what another kick has published.
+	 * Pairs with comch_progress(). An exchange, because a plain store of one kick could end the
+	 * release sequence of another kick: comch_progress() would read the second store, and not
+	 * see what the first kick has published.
 	 */
 	__atomic_exchange_n(&dev->unseen, 1, __ATOMIC_RELEASE);
 	n = write(dev->wake, &one, sizeof(one));
 	(void)n; /* a full eventfd is readable, so the wake-up is not lost */
 }
 
-/* Parse the option `uids`. The first entry is the number of this process. Returns 0 or -EINVAL. */
+/* Parse the option `uids`. The first entry is the user of this process. Returns 0 or -EINVAL. */
 static int parse_uids(const char *p, uint32_t *uids, unsigned int *n_p)
 {
 	unsigned int n = 0;
@@ -114,8 +115,8 @@ static void comch_check(const void *arg, const struct gantry_option_faults *faul
 }
 
 /*
- * With membarrier(2) the consumer that goes to sleep pays for the ordering of its flag and the
- * ring, and the producer needs no fence.
+ * Enable membarrier(2), if the kernel supports it. Then a consumer that goes to sleep issues the
+ * fence for both sides, and a producer needs none for each message.
  */
 static bool use_membarrier(void)
 {
@@ -271,8 +272,8 @@ static void empty_reap_list(struct comch_device *dev)
 }
 
 /*
- * Check all connections. A callback may end any of them and move it to the reap list, so the loop
- * restarts after each event.
+ * Check all connections. A callback can end any connection, which moves it to the reap list, so the
+ * loop restarts after each event.
  */
 static void check_all(struct comch_device *dev, uint64_t now)
 {
@@ -298,7 +299,10 @@ static void check_all(struct comch_device *dev, uint64_t now)
 	}
 }
 
-/* Connections without an event cost nothing, however many there are. */
+/*
+ * Visits only connections with an event, unless one must be checked without an event. So the cost
+ * does not depend on the number of idle connections.
+ */
 static int comch_progress(void *device)
 {
 	struct comch_device *dev = device;

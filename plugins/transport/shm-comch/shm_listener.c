@@ -12,7 +12,7 @@
 #include "shm_comch.h"
 
 #define ACCEPTS_PER_TURN 16
-#define REFUSALS_NS 1000000000ull /* minimum interval of log lines */
+#define REFUSALS_NS 1000000000ull /* minimum interval between logged refusals */
 
 int comch_listen(void *device, const char *service, const struct gantry_conn_events *events,
 		 void *arg, void **listener_p)
@@ -64,7 +64,7 @@ void comch_unlisten(void *listener)
 	dev = l->dev;
 	l->dead = true;
 	comch_rundir_unbind(dev, l);
-	/* connections that were not accepted end with ECONNREFUSED; the others stay */
+	/* connections that were not accepted end with ECONNREFUSED; accepted ones stay */
 	comch_each (conn, next_conn, &dev->conns) {
 		if (conn->listener == l && conn->state == COMCH_S_HELLO)
 			comch_conn_drop(conn);
@@ -76,7 +76,7 @@ void comch_unlisten(void *listener)
 		comch_listener_free(l);
 }
 
-/* Open the reserve descriptor, also if an earlier shortage has used it up. */
+/* Open the reserve descriptor if it is not open: an earlier open can have failed in a shortage. */
 static void open_reserve(struct comch_device *dev)
 {
 	if (dev->reserve < 0)
@@ -119,7 +119,9 @@ static void pause_accepts(struct comch_listener *l)
 	dev->resume_ns = comch_now(dev) + COMCH_PAUSE_NS;
 	if (!dev->deadline_ns || dev->resume_ns < dev->deadline_ns)
 		dev->deadline_ns = dev->resume_ns;
-	/* resume_ns covers the case that the closer has just finished */
+	/*
+	 * if the closer has just finished, it does not see `paused`: then resume_ns ends the pause
+	 */
 	__atomic_store_n(&dev->paused, 1, __ATOMIC_RELAXED);
 }
 
@@ -148,8 +150,8 @@ static void refuse_next(struct comch_listener *l)
 	int fd;
 
 	/*
-	 * the closer has not closed the last one yet, or another thread has taken the free
-	 * descriptor
+	 * no reserve: the closer has not closed the last refused client yet, or another thread has
+	 * taken the free descriptor
 	 */
 	if (dev->reserve < 0) {
 		pause_accepts(l);
@@ -168,7 +170,8 @@ static void refuse_next(struct comch_listener *l)
 }
 
 /*
- * Returns the number of connections that one user may have. A quarter is reserved for other users.
+ * Returns the limit of the connections of one user. With several users, a quarter of all is
+ * reserved for the others.
  */
 static unsigned int conns_of_one(const struct comch_device *dev)
 {

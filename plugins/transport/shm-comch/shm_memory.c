@@ -7,9 +7,10 @@
 #include "shm_comch.h"
 
 /*
- * Returns true if the pages can disappear for good. A process that can write memory can punch holes
- * into it, whatever its seals. The next access fills a hole with zeroes; but if no huge page is
- * free, it raises SIGBUS. Processes of one user can end each other anyway.
+ * Returns true if an access to the memory can raise SIGBUS. A process that can write memory can
+ * punch holes into it, whatever its seals. The next access fills a hole with zeroes, but a hole in
+ * huge pages raises SIGBUS if no huge page is free. Between processes of one user this is accepted,
+ * because they can end each other anyway.
  */
 static bool can_lose_pages(const struct comch_conn *conn, int fd)
 {

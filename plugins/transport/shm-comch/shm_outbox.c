@@ -55,7 +55,7 @@ static int queue(struct comch_conn *conn, const struct comch_frame *frame, size_
 			return rc;
 		}
 	}
-	/* before the frames that accept() has sent */
+	/* HELLO precedes the frames that accept() has sent */
 	if (frame->head.type == COMCH_HELLO)
 		TAILQ_INSERT_HEAD(&conn->out, out, link);
 	else
@@ -122,7 +122,9 @@ void comch_out_flush(struct comch_conn *conn)
 			watch_output(conn, true);
 			return;
 		}
-		/* after another error the end of the socket is reported next */
+		/*
+		 * drop the frame also after another error: epoll reports the end of the socket next
+		 */
 		free_out(conn, out);
 	}
 	watch_output(conn, false);

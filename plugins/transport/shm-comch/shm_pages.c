@@ -3,19 +3,19 @@
  * shm_pages.c - checks that the peer keeps the pages of imported regions.
  *
  * No seal keeps the owner of a region that the peer may write from freeing its pages. While the
- * kernel frees pages, a process that accesses them waits, and it is charged for the pages that
- * replace them. So this device ends the connection of a peer that frees pages of a region which its
- * user has imported with GANTRY_IMPORT_KEEPS_PAGES, until the last release of that region. It does
- * not check other regions: the DOCA library exports ranges of one sparse file, and frees pages of
- * it.
+ * kernel frees pages, a process that accesses them waits. Its access then allocates new pages,
+ * which are charged to its cgroup. So this device ends the connection of a peer that frees pages of
+ * a region which its user has imported with GANTRY_IMPORT_KEEPS_PAGES, until the last release of
+ * that region. It does not check other regions: the DOCA library exports ranges of one sparse file,
+ * and frees pages of it.
  *
  * fstat(2) counts the pages of a whole file, and does not wait while another process frees some.
  * The file must have all its pages at the import. The peer has freed pages if a later count is
  *
  *   - smaller than the size of the file, or
  *   - larger than the previous count: a freed page has been allocated again. The file cannot get
- *     pages beyond its end, because it is sealed against growing. It can lose such pages: a
- *     transparent huge page may reach beyond the end until the kernel splits it.
+ *     pages beyond its end, because it is sealed against growing. It can lose pages beyond its
+ *     end: a transparent huge page can extend beyond the end until the kernel splits it.
  *
  * A swapped page counts as present: shmem lowers the count only for pages that it frees. The pages
  * of fallocate(2) are dirty, so the kernel swaps them and never drops them.

@@ -13,10 +13,10 @@ static inline void ring_if_asleep(struct comch_producer *p)
 	if (p->unrung)
 		p->unrung = false;
 	/*
-	 * The slot is published before the flag is read. The consumer does both in the opposite
-	 * order: pairs with request_bell() in shm_consumer.c. Without the fence, request_bell() has
-	 * used membarrier(2), which issues a fence on this CPU; then only the compiler must keep
-	 * the order.
+	 * The slot is published before the flag is read. Pairs with request_bell() in
+	 * shm_consumer.c, which sets the flag before it reads the slot. If p->fence is not set,
+	 * request_bell() uses membarrier(2), which issues a fence on this CPU. Then only the
+	 * compiler must keep the order.
 	 */
 	if (gantry_unlikely(p->fence))
 		gantry_shm_fence();
@@ -32,7 +32,7 @@ static inline bool has_room(const struct comch_producer *p, uint32_t n)
 	       p->position + n - p->tail <= (uint64_t)p->mask + 1;
 }
 
-/* Read the credit again. Returns true if a message of n slots may be sent. */
+/* Read the credit again. Returns true if a message of n slots can be sent. */
 static bool refresh(struct comch_producer *p, uint32_t n)
 {
 	/* pairs with comch_on_producer_ok() */
@@ -42,7 +42,7 @@ static bool refresh(struct comch_producer *p, uint32_t n)
 
 	if (!line)
 		return false;
-	/* pairs with publish_credit(): slots that the consumer has read may be overwritten */
+	/* pairs with publish_credit(): the consumer has read the slots before `tail` */
 	credit = gantry_shm_ld64_acquire(&line->credit);
 	tail = (uint32_t)credit;
 	limit = (uint32_t)(credit >> 32);
@@ -60,7 +60,7 @@ static __attribute__((noinline)) bool may_send(struct comch_producer *p, uint32_
 {
 	if (has_room(p, n) || refresh(p, n))
 		return true;
-	if (p->unrung) /* the caller waits for room, so the consumer must not sleep */
+	if (p->unrung) /* the caller waits for credit, so the consumer must not sleep */
 		ring_if_asleep(p);
 	return false;
 }
@@ -94,7 +94,10 @@ static __attribute__((noinline)) void put_bytes(uint8_t *to, const uint8_t *from
 	gantry_shm_write(to, &word, sizeof(word));
 }
 
-/* Store up to 7 words. The bytes after them are data of this producer, of an earlier message. */
+/*
+ * Store up to 7 words. The rest of the slot keeps data of an earlier message of this producer,
+ * which the consumer may read.
+ */
 static inline void put_words(uint8_t *to, const uint8_t *data, uint32_t bytes)
 {
 	if (bytes & 32) {
@@ -172,7 +175,7 @@ static int send_inline(struct comch_producer *p, const struct gantry_send *s)
 
 /*
  * Fetch the line of a slot for writing, before the message is complete. The consumer polls the
- * line, so this CPU must take it away.
+ * line, so it is in the cache of another CPU.
  */
 static inline void fetch_to_write(const struct comch_slot *slot)
 {
@@ -185,8 +188,8 @@ static inline void fetch_to_write(const struct comch_slot *slot)
 }
 
 /*
- * Store a message of two slots, for which there is room. The first slot is stored last; its release
- * covers both.
+ * Store a message of two slots. The caller has checked the credit. The first slot is stored last;
+ * its release covers both.
  */
 static inline void put_pair(uint64_t position, struct comch_slot *slot, struct comch_slot *second,
 			    const struct gantry_send *s)
@@ -206,7 +209,10 @@ static inline void put_pair(uint64_t position, struct comch_slot *slot, struct c
  */
 static int find_region(struct comch_producer *p, const struct gantry_region *region)
 {
-	/* load first: after a later change the next call searches again */
+	/*
+	 * load before the search: if the table changes after this load, the next call searches
+	 * again
+	 */
 	uint32_t epoch = __atomic_load_n(&p->conn->export_epoch, __ATOMIC_ACQUIRE);
 
 	if (p->last_region == region && p->last_epoch == epoch)
@@ -249,7 +255,7 @@ static __attribute__((noinline)) int send_region(struct comch_producer *p,
 	if (p->cookie_head - p->cookie_tail > p->cookie_mask ||
 	    /* the peer has not mapped the region yet */
 	    __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != COMCH_E_LIVE) {
-		if (p->unrung) /* as in may_send(): the peer must read the earlier messages */
+		if (p->unrung) /* as in may_send(): the caller waits for the peer */
 			ring_if_asleep(p);
 		return -EAGAIN;
 	}
@@ -288,7 +294,9 @@ static inline int sent(struct comch_producer *p, uint32_t slots, uint32_t flags)
 	return 0;
 }
 
-/* The fields by which a caller stores a descriptor: a few narrow fields, then words. */
+/*
+ * The widths of the fields with which a caller stores a descriptor: a few narrow ones, then words.
+ */
 struct fields {
 	uint8_t byte[2];
 	uint16_t half;
@@ -356,7 +364,7 @@ static __attribute__((noinline)) int send_any(struct comch_producer *p, const st
 	return sent(p, (uint32_t)slots, flags);
 }
 
-/* Send a message that is not a slot full of immediate data, or that found no room. */
+/* Send a message that is not a slot full of immediate data, or for which has_room() is false. */
 static __attribute__((noinline)) int send_other(struct comch_producer *p,
 						const struct gantry_send *s, uint32_t flags)
 {
@@ -379,7 +387,10 @@ static __attribute__((noinline)) int send_other(struct comch_producer *p,
 int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct comch_producer *p = arg;
-	/* atomic, so that the compiler does not merge both into a wider load: put_full() */
+	/*
+	 * atomic, so that the compiler does not merge both into one wider load, which put_full()
+	 * explains
+	 */
 	uint32_t imm_len = __atomic_load_n(&s->imm_len, __ATOMIC_RELAXED),
 		 length = __atomic_load_n(&s->length, __ATOMIC_RELAXED);
 
@@ -393,8 +404,8 @@ int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
 }
 
 /*
- * Fetch the lines of the next slots for writing. The consumer may take them back before the send,
- * so the send fetches them again.
+ * Fetch the lines of the next slots for writing. A poll of the consumer can take the lines back
+ * before the send, so the send fetches them again.
  */
 void comch_send_prefetch(void *arg)
 {

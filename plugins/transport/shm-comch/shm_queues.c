@@ -187,7 +187,7 @@ void comch_consumer_destroy(void *arg)
 	close(c->bell_ring);
 	munmap(c->page, COMCH_PAGE_BYTES);
 	close(c->page_fd);
-	/* the bell counts until the closer has closed it */
+	/* the bell stays counted until the closer has closed it */
 	comch_fds_sub(c->conn->user, COMCH_CONSUMER_FDS - 1);
 	free(c->posts);
 	free(c);
@@ -219,8 +219,9 @@ static unsigned int free_line(struct comch_consumer *c)
 }
 
 /*
- * Returns the number of posted receives, as seen by the control thread. It may be too high for a
- * moment, which is permitted: with several producers, each may get credit for all receives.
+ * Returns the number of posted receives, as seen by the control thread. The result can be too high
+ * for a moment, because the lane changes both counts. That is permitted: each of several producers
+ * can get credit for all receives.
  */
 static uint32_t outstanding(const struct comch_consumer *c)
 {
@@ -230,8 +231,8 @@ static uint32_t outstanding(const struct comch_consumer *c)
 
 /*
  * Give a new ring the credit for receives that the lane posted before it knew the ring. The control
- * thread does it, because the lane may be busy elsewhere, waiting for the peer. If the lane has
- * published credit in the meantime, that one stays.
+ * thread does so, because the thread of the lane can be busy, waiting for the peer. Credit that the
+ * lane has published in the meantime stays.
  */
 static void add_initial_credit(struct comch_consumer *c, unsigned int line, uint32_t limit)
 {
@@ -239,9 +240,10 @@ static void add_initial_credit(struct comch_consumer *c, unsigned int line, uint
 	uint32_t now;
 
 	/*
-	 * Pairs with comch_post_recv(): either it sees the ring, or this thread sees its receives.
-	 * It has no fence; comch_membarrier() issues one on its CPU. Without membarrier
-	 * the lane publishes a post that was in progress here at its next poll.
+	 * Pairs with comch_post_recv(): either the lane sees the ring, or this thread sees the
+	 * receives of the lane. comch_post_recv() has no fence, so comch_membarrier() issues one on
+	 * its CPU. Without membarrier(2) both can miss; then the lane publishes the receives at its
+	 * next poll.
 	 */
 	if (c->conn->dev->membarrier)
 		comch_membarrier();

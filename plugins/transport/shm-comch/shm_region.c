@@ -47,8 +47,8 @@ static void export_changed(struct comch_conn *conn, struct comch_export *e, uint
 }
 
 /*
- * Returns a descriptor for the peer, or -1 with errno. Without the write right it cannot be mapped
- * for writing.
+ * Returns a descriptor for the peer, or -1 with errno. Without the write right, the descriptor
+ * cannot be mapped for writing.
  */
 static int peer_fd(const struct gantry_region *region, uint32_t rights)
 {
@@ -319,8 +319,8 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 }
 
 /*
- * Map all regions of the peer. An end that only passes descriptors on maps no region; from here on
- * this end is not of that kind.
+ * Map all regions of the peer. An end without queues that access data, such as a gateway, maps no
+ * region. From here on this end maps each.
  */
 int comch_regions_map(struct comch_conn *conn)
 {

@@ -13,7 +13,7 @@
  * path has no shared index. A slot is ready if it has the expected number. The number of one lap
  * earlier (0 in the first lap) means that the slot is empty. Any other number is a protocol error.
  * Of a message with several slots the first slot is published last, with a release. A consumer that
- * sees it with an acquire may read the others.
+ * sees the first slot with an acquire can read the other slots.
  *
  * A producer that is destroyed withdraws the messages of regions whose data the consumer may not
  * have read. It marks their trailers, and then its user may change the data. The consumer skips a
@@ -33,7 +33,10 @@
 #include <gantry/transport.h>
 
 #define COMCH_SLOT_PAYLOAD 56u
-/* payload after one word of immediate data: copied without a loop */
+/*
+ * bytes of a slot after 8 bytes of immediate data: a constant, so that they are copied without a
+ * loop
+ */
 #define COMCH_BEHIND_WORD (COMCH_SLOT_PAYLOAD - 8)
 #define COMCH_INLINE_MAX 4096u
 #define COMCH_SLOTS_MIN 128u /* more than an inline message of the largest size needs */

@@ -4,7 +4,7 @@
  *
  * About half the time of a copy passes before its first byte arrives. So a read is held back until
  * the next access, whose first lines are prefetched before the held read is copied. A write is not
- * held back: a message that follows it may announce its data.
+ * held back, because the caller may next send a message that announces its data.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,8 +53,8 @@ void comch_rma_destroy(void *arg)
 }
 
 /*
- * Copy the read that is held back. Its region should still exist, because the user must not release
- * a region with an access in flight.
+ * Copy the read that is held back. The user must not release a region with an access in flight, but
+ * the function checks that the region still exists.
  */
 static void finish_held(struct comch_rma *rma)
 {

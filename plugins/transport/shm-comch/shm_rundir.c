@@ -3,9 +3,9 @@
  * shm_rundir.c - the runtime directory: DIR/PCI/SERVICE.sock and SERVICE.lock.
  *
  * A listener holds the lock while it serves the name, so a socket whose lock is free is stale. A
- * process removes a stale socket when it connects to it, when its peer that served it dies, and
- * when it opens a device in the same directory. Opening a device also removes lock files that have
- * no socket and that no process holds.
+ * process removes a stale socket when its connect to the socket fails, when the peer that served
+ * the socket dies, and when it opens a device in the same directory. Opening a device also removes
+ * lock files that have no socket and that no process holds.
  *
  * open_dir() checks the directory. After that all access uses its descriptor, so no process can
  * replace the directory.
@@ -25,7 +25,7 @@
 
 #include "shm_comch.h"
 
-/* a burst of connects must not fill it between two turns of the control thread */
+/* a burst of connects must not fill the backlog between two turns of the control thread */
 #define BACKLOG 1024
 #define PCI_BYTES 80u
 #define SWEEP_TRIES 50 /* of one millisecond */
@@ -67,7 +67,7 @@ void comch_rundir_default(char *out, size_t bytes)
 
 /*
  * Check whether the directory could be created, without side effects. Returns -1 and sets errno:
- * EAGAIN if it could, else as mkdirat(2) would.
+ * EAGAIN: it could; else the error that mkdirat(2) would set.
  */
 static int check_creatable(int at, const char *path)
 {
@@ -100,7 +100,7 @@ static const char *directory_remedy(const struct comch_device *dev)
  */
 static int open_dir(const struct comch_device *dev, int at, const char *path, const char *shown)
 {
-	/* search permission: other users must be able to reach the socket */
+	/* with other users: search permission, so that they can reach the socket */
 	mode_t mode = dev->n_uids > 1 ? 0711 : 0700;
 	const char *why = NULL;
 	struct stat st;
@@ -248,8 +248,8 @@ static void address(int dir, const char *name, struct sockaddr_un *sun)
 }
 
 /*
- * Take the lock of a stale socket. A process that removes a stale socket also holds the lock, for a
- * moment: then no process answers at the socket, and this function retries.
+ * Take the lock of a stale socket. A process that removes a stale socket holds the lock for a short
+ * time, in which no process listens at the socket. Then this function retries.
  */
 static int take_stale_lock(int dir, const char *name, const struct sockaddr_un *sun)
 {
@@ -328,9 +328,9 @@ static bool has_type(int dir, const char *name, mode_t type)
 }
 
 /*
- * Remove the socket and the lock file of a dead server. A server that starts or ends has the lock
- * file without the socket, but it holds the lock. If the sweep takes the lock before such a server
- * does, the server tries again with a new file.
+ * Remove the socket and the lock file of a dead server. A server that starts or ends also has a
+ * lock file without a socket, but it holds the lock. If the sweep takes the lock before a starting
+ * server does, the server tries again with a new file.
  */
 static void sweep(int dir, const char *sock_name, const char *lock_name)
 {
@@ -361,7 +361,7 @@ void comch_rundir_sweep_all(const struct comch_device *dev)
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
-	if (!dir) { /* of another user, without read permission */
+	if (!dir) { /* the directory belongs to another user, and this user cannot read it */
 		if (fd >= 0)
 			close(fd);
 		return;

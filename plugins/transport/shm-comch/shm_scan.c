@@ -80,7 +80,7 @@ static int scan_card(int at, const char *card, struct gantry_writer *w)
 	int n = 0;
 
 	if (!dir)
-		return 0; /* no directory of a card, or no read permission */
+		return 0; /* not a directory, or no read permission */
 	while ((entry = readdir(dir)))
 		n += describe(dirfd(dir), card, entry->d_name, w);
 	closedir(dir);

@@ -18,7 +18,7 @@
 #define FDS_MOST (1u << 30) /* upper bound of a large or unlimited RLIMIT_NOFILE */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct comch_user *users; /* protected by `lock`, as their refs */
+static struct comch_user *users; /* `lock` protects the list and the refs */
 
 static struct comch_user *user_get(uint32_t uid)
 {
@@ -58,9 +58,8 @@ static void user_put(struct comch_user *user)
 }
 
 /*
- * Returns the descriptors that one user may have: three quarters, as of the connections. A quarter
- * is reserved for the other users and for this process. If the listener has a single user, that
- * user may have all.
+ * Returns the limit of the descriptors of one user. With several users a quarter of RLIMIT_NOFILE
+ * is reserved for the other users and for this process, as with connections.
  */
 static unsigned int fds_of_one(rlim_t limit, unsigned int n_uids)
 {

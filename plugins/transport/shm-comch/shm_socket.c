@@ -84,8 +84,8 @@ static unsigned int take_fds(struct msghdr *msg, int *fds, const char **why_p)
 }
 
 /*
- * 0 bytes mean the end only if the peer has closed the socket. Otherwise it has sent an empty
- * message, which is not a frame.
+ * Called after 0 bytes were received. Returns true if the peer has closed the socket. Otherwise the
+ * peer has sent an empty message, which is not a frame.
  */
 static int has_ended(int fd)
 {
@@ -108,9 +108,9 @@ static int out_of_fds(int fd)
 }
 
 /*
- * The message is read with MSG_PEEK and then removed with a second call. So the kernel never does
- * the last close of a descriptor in this thread, which could block: neither of one that does not
- * fit into the buffer, nor of one beyond the limit of this process.
+ * The message is read with MSG_PEEK and then removed with a second call. With a single call the
+ * kernel would drop descriptors that do not fit into the buffer or exceed the limit of this
+ * process. Their last close would run in this thread and could block.
  */
 ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned int *n_fds_p,
 			  const char **why_p)
@@ -130,8 +130,8 @@ ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned 
 				      .msg_controllen = sizeof(control)};
 		len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_PEEK);
 		/*
-		 * the peer closed with frames unread: reported once, before the data that it had
-		 * sent
+		 * ECONNRESET: the peer closed with unread frames in its socket. The kernel reports
+		 * it once, before the frames that the peer had sent
 		 */
 	} while (len < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
 	*n_fds_p = 0;
@@ -191,7 +191,7 @@ static unsigned long long start_time(int32_t pid)
 	if (n <= 0)
 		return 0;
 	text[n] = 0;
-	/* the name may contain any character; the fields after it are numbers */
+	/* the process name can contain any character; the fields after it are numbers */
 	p = strrchr(text, ')');
 	if (!p ||
 	    sscanf(p + 1,

@@ -2,9 +2,10 @@
 /*
  * shm_wire.h - frames that the two ends of a connection exchange on the control socket.
  *
- * One frame is one SOCK_SEQPACKET message: a header, a body, and an exact number of file
- * descriptors. Both ends run on one machine, so integers are in its byte order. The receiver checks
- * each frame against one table before it uses any part of it. An invalid frame ends the connection.
+ * One frame is one SOCK_SEQPACKET message: a header, a body, and the number of file descriptors
+ * that its type requires. Both ends run on one machine, so integers are in its byte order. The
+ * receiver checks each frame against one table before it uses any part of it. An invalid frame ends
+ * the connection.
  */
 #ifndef COMCH_WIRE_H
 #define COMCH_WIRE_H
@@ -51,7 +52,7 @@ struct comch_hello {
 	uint32_t features; /* COMCH_F_* */
 	/*
 	 * Limit of the bytes exported to the sender, in units of COMCH_ROOM, rounded up. 0:
-	 * unknown; COMCH_ROOM_ANY: at least that much.
+	 * unknown; COMCH_ROOM_ANY: that number of units, or more.
 	 */
 	uint32_t room;
 };
