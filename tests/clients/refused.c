@@ -529,7 +529,7 @@ static void test_without_the_right_to(void)
 	if (getuid()) /* a server always accepts its own user */
 		return;
 	TEST_ASSERT_EQUAL_INT(0, chmod(socket, 0666));
-	no_right("uid 0 at the other end is not in devices.back.uids here");
+	no_right("uid 0 of the peer is not in devices.back.uids of this process");
 }
 
 int main(void)

@@ -66,7 +66,7 @@ ATTACK(region_offset_wraps, 1, "exceeds any file")
 }
 
 ATTACK(region_larger_than_the_quota, 1,
-       "region 1 of 4611686018427387904 bytes exceeds the quota: it has 0 bytes here, and max_bytes of this device is 68719476736")
+       "region 1 of 4611686018427387904 bytes exceeds the quota of the peer (exported=0, max_bytes of this device=68719476736)")
 {
 	struct comch_region_up up = fine();
 

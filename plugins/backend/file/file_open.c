@@ -284,8 +284,8 @@ int file_witness_open(const struct file_store *store)
 	if (fd < 0)
 		gantry_log_warn(
 			store->host,
-			"%s: cannot be opened for each lane (%s): of two flushes at a time that fail, one may "
-			"succeed",
+			"%s: cannot be opened again for a lane (%s): after lost writes, one of two concurrent "
+			"flushes can report success: raise ulimit -n, or check the mode of the file",
 			store->conf->path, strerror(errno));
 	return fd;
 }

@@ -515,7 +515,7 @@ static void reject_uid(struct comch_conn *conn)
 {
 	char text[sizeof(conn->refusal)];
 
-	snprintf(text, sizeof(text), "uid %u at the other end is not in %s.uids here: add it",
+	snprintf(text, sizeof(text), "uid %u of the peer is not in %s.uids of this process: add it",
 		 conn->peer.uid, conn->dev->host->name);
 	set_refusal(conn, text);
 	gantry_log_warn(conn->dev->host, "connection rejected: %s", text);

@@ -26,7 +26,7 @@ static int check_file(const struct comch_conn *conn, int fd, uint64_t min_bytes,
 	if (!can_lose_pages(conn, fd))
 		return gantry_memfd_check(fd, min_bytes, quota_bytes, NULL, why_p);
 	*why_p =
-		"huge pages cannot be passed between users, because their owner can free them: set huge_pages = false there";
+		"huge pages cannot be passed between users, because their owner can free them: set huge_pages = false in its role";
 	return -EPERM;
 }
 

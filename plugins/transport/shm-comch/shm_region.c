@@ -119,8 +119,8 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 	if (region->length > comch_export_limit(conn)) {
 		gantry_log_error(
 			conn->dev->host,
-			"region %u of %llu bytes cannot be exported to %s: it has %llu bytes, and the "
-			"max_bytes of its device is %llu",
+			"region %u of %llu bytes cannot be exported to %s: the quota of that peer is exceeded "
+			"(exported=%llu, max_bytes=%llu): raise max_bytes of its device",
 			handle, (unsigned long long)region->length, conn->peer.address,
 			(unsigned long long)conn->exported_bytes,
 			(unsigned long long)conn->peer_room);
@@ -280,11 +280,12 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 	if (up->fd_offset > INT64_MAX || up->length > INT64_MAX - up->fd_offset)
 		return "the range of a region exceeds any file";
 	if (!gantry_range_ok(conn->imported_bytes, up->length, max)) {
-		snprintf(conn->why, sizeof(conn->why),
-			 "region %u of %llu bytes exceeds the quota: it has %llu bytes here, and "
-			 "max_bytes of this device is %llu",
-			 up->handle, (unsigned long long)up->length,
-			 (unsigned long long)conn->imported_bytes, (unsigned long long)max);
+		snprintf(
+			conn->why, sizeof(conn->why),
+			"region %u of %llu bytes exceeds the quota of the peer (exported=%llu, max_bytes "
+			"of this device=%llu)",
+			up->handle, (unsigned long long)up->length,
+			(unsigned long long)conn->imported_bytes, (unsigned long long)max);
 		return conn->why;
 	}
 	if (comch_memory_check(conn, &memory, conn->why))

@@ -262,14 +262,14 @@ static void equip_failed(struct vb_pipe *pipe, int rc)
 	else if (rc == -ENOMEM)
 		gantry_log_error(
 			t->host,
-			"no memory for a %s of RDMA device %s: lower max_depth, or allow this process more, "
-			"and more locked memory: `ulimit -l`, or LimitMEMLOCK= of its service",
+			"no memory for a %s of RDMA device %s: lower max_depth, or raise the limits of memory "
+			"and of locked memory of this process: `ulimit -l`, or LimitMEMLOCK= of its service",
 			kind_text(pipe), t->device.context->device->name);
 	else if (rc == -E2BIG)
 		gantry_log_error(
 			t->host,
-			"a %s does not fit RDMA device %s: lower max_depth (the device has %u requests in a "
-			"queue, %u completions)",
+			"a %s exceeds the limits of RDMA device %s, which supports up to %u requests in a queue "
+			"and %u completions: lower max_depth",
 			kind_text(pipe), t->device.context->device->name,
 			t->device.limits.max_qp_wr, t->device.limits.max_cqe);
 }
@@ -393,7 +393,7 @@ static void on_error(struct vb_pipe *pipe, const struct vb_event *event)
 	const char *why = strerror(-reason);
 
 	if (reason == -ENOMEM) /* -ENOMEM is an error of this side, in any step */
-		why = "out of memory here";
+		why = "out of memory on this side";
 	else if (event->type == RDMA_CM_EVENT_ADDR_ERROR)
 		why = "no RDMA device has a route to it: see `rdma link` and `ip route get`";
 	else if (event->type == RDMA_CM_EVENT_ROUTE_ERROR)

@@ -185,7 +185,7 @@ static int equip(struct vb_pipe *pipe, struct rdma_cm_id *id, const struct vb_he
 	rc = vb_pipe_take_hello(pipe, hello);
 	if (rc)
 		return rc;
-	*why_p = "out of resources: see the log there";
+	*why_p = "out of resources: see the log of the listener";
 	return vb_pipe_equip_or_log(pipe);
 }
 
@@ -318,7 +318,7 @@ static void on_further(struct vb_transport *t, const struct vb_event *event,
 		       const struct vb_hello *hello)
 {
 	struct vb_conn *conn = find_conn(t, hello);
-	const char *why = "no such session here, or it has ended";
+	const char *why = "no such session, or it has ended";
 	struct vb_pipe *pipe = NULL;
 	int rc = -EACCES, asked;
 
@@ -378,8 +378,8 @@ static const char *refuse_reason(const struct vb_transport *t, const struct sock
 			 all);
 	else if (count_accepted(t, host) >= one)
 		snprintf(text, bytes,
-			 "busy: %u of max_connections=%u reached by host %.41s: " REMEDY, one, all,
-			 peer);
+			 "busy: per-host limit %u (max_connections=%u) reached by %.41s: " REMEDY,
+			 one, all, peer);
 	else
 		return NULL;
 	return text;

@@ -31,8 +31,8 @@ void vb_explain_memory(const struct vb_transport *t, const char *what, uint64_t 
 	if (rc == -ENOMEM && limit.rlim_cur != RLIM_INFINITY)
 		gantry_log_error(
 			t->host,
-			"cannot register %llu bytes for a %s: this process may lock %llu bytes; allow more, %llu "
-			"KiB and what else it uses: `ulimit -l`, or LimitMEMLOCK= of its service",
+			"cannot register %llu bytes for a %s: limit of locked memory reached (limit=%llu bytes): "
+			"raise it by %llu KiB: `ulimit -l`, or LimitMEMLOCK= of the service",
 			(unsigned long long)bytes, what, (unsigned long long)limit.rlim_cur,
 			(unsigned long long)(bytes + 1023) / 1024);
 	else
@@ -177,7 +177,8 @@ static int reexport(struct vb_conn *conn, struct vb_export *e, const struct gant
 	if (im->wire.family == 0) {
 		gantry_log_error(
 			conn->t->host,
-			"a region of %s cannot be re-exported: its owner accepts no direct connections",
+			"a region of %s cannot be re-exported: that peer accepts no direct queue pairs: see the "
+			"cause in its log, and gantry-rdma-verbs(7)",
 			im->conn->peer.address);
 		return -ENOTSUP;
 	}

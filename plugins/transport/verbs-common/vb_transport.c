@@ -101,7 +101,7 @@ static void explain_open(const struct gantry_host *host, const char *name, int r
 			host, "this machine has several RDMA devices: %s: set ibdev to one of them",
 			there);
 	else if (*there && rc == -ENODEV)
-		gantry_log_error(host, "there is no RDMA device '%s' here; there are: %s", name,
+		gantry_log_error(host, "no RDMA device '%s' on this machine; available: %s", name,
 				 there);
 	else
 		gantry_log_error(host, "cannot open RDMA device%s%s: %s: %s", *name ? " " : "",
@@ -121,8 +121,8 @@ static int check_depth(const struct vb_transport *t)
 		return 0;
 	gantry_log_error(
 		t->host,
-		"max_depth = %lld is more than RDMA device %s can do, whose queues hold %u requests and %u "
-		"completions: lower it to %u",
+		"max_depth = %lld exceeds the limits of RDMA device %s, which supports up to %u requests in a "
+		"queue and %u completions: lower it to %u",
 		(long long)t->conf->max_depth, t->device.context->device->name, limits->max_qp_wr,
 		limits->max_cqe, most);
 	return -E2BIG;

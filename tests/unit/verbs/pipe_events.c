@@ -487,14 +487,15 @@ static void no_memory_to_ask_again(void)
 	resolving();
 	fake_verbs_fail("rdma_create_id", 1, ENOMEM);
 	vb_on_pipe_event(conn->control, &silence);
-	fails("not asked again", -ENOMEM, "no connection with 127.0.0.2:7471: out of memory here");
+	fails("not asked again", -ENOMEM,
+	      "no connection with 127.0.0.2:7471: out of memory on this side");
 }
 
 static void limits_of_the_device(void)
 {
 	begin(NULL);
 	ta->device.limits.max_qp_wr = 16;
-	fails("small device", -E2BIG, "does not fit RDMA device fake0: lower max_depth");
+	fails("small device", -E2BIG, "exceeds the limits of RDMA device fake0, which supports");
 }
 
 static void set_limits(int max_qp_wr, int max_cqe)
@@ -516,7 +517,7 @@ static void check_depth(const char *data_qp, int max_qp_wr, int max_cqe, unsigne
 	set_limits(max_qp_wr, max_cqe);
 	a.conf->max_depth = most + 1;
 	TEST_ASSERT_EQUAL_INT(-E2BIG, vb_transport_open(&a.host.pub, a.conf, "fake0", &device));
-	snprintf(text, sizeof(text), "max_depth = %u is more than RDMA device fake0 can do",
+	snprintf(text, sizeof(text), "max_depth = %u exceeds the limits of RDMA device fake0",
 		 most + 1);
 	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&a.host, text), a.host.log);
 	snprintf(text, sizeof(text), "lower it to %u", most);
