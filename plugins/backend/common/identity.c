@@ -11,7 +11,7 @@
 
 #include <uuid/uuid.h>
 
-#define MACHINE_ID_BYTES 64 /* of the line with a machine id or a boot id */
+#define MACHINE_ID_BYTES 64 /* size of a buffer for the line with a machine id or a boot id */
 
 /* The namespace of all UUIDs that gantry derives from names: chosen once, at random. */
 static const uuid_t namespace = {
@@ -46,9 +46,9 @@ void identity_option(const char *text, uint8_t uuid[16])
 }
 
 /*
- * Does not use the generator of libuuid, which has thread-local variables. The dynamic linker
- * allocates those of a plugin when a thread first uses them, and aborts the process if it is out of
- * memory.
+ * Does not use the generator of libuuid, which has thread-local variables. For a library that is
+ * loaded at run time, the dynamic linker allocates them at the first use in each thread, and aborts
+ * the process if it is out of memory.
  */
 void identity_random(uint8_t uuid[16])
 {
@@ -117,7 +117,11 @@ void identity_of_machine(const struct gantry_host *host, const char *name, uint8
 	uuid_t machine;
 
 	machine_id(host, id);
-	identity_of_name(id, machine); /* the namespace of the names of this machine */
+	/*
+	 * the UUID derived from the machine id is the namespace of names that are unique on this
+	 * machine
+	 */
+	identity_of_name(id, machine);
 	uuid_generate_sha1(uuid, machine, name, strlen(name));
 }
 

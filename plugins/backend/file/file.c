@@ -94,8 +94,8 @@ static int file_open(const struct gantry_host *host, const void *conf, void **ba
 }
 
 /*
- * The volume that the configuration promises. Discard, and the size if it is not configured, depend
- * on the opened store.
+ * Describe the volume as far as the configuration determines it. Only the opened store determines
+ * whether discard is supported, and the size if it is not configured.
  */
 static void file_expect(const void *arg, struct gantry_volume_info *volume)
 {
@@ -244,12 +244,13 @@ static void file_close(void *backend)
 }
 
 /*
- * No quiesce: an IO completes only after the kernel has finished all its calls and ring entries. A
- * request has one step at a time: the first transfer, the remainder after a short result, a retry,
- * or the sync of a write with FUA. The IO completes after the result of the last step. io_uring
- * posts a result after all parts of a direct IO have ended, also when one failed. The backend never
- * cancels an entry: the host stops a lane when no IO is in flight. After a kill the kernel may
- * finish a write late, but the lock lasts until then.
+ * The backend needs no quiesce operation: an IO completes only after the kernel has finished all
+ * its calls and ring entries. A request has one step at a time: the first transfer, the remainder
+ * after a short result, a retry, or the sync of a write with FUA. The IO completes after the result
+ * of the last step. io_uring posts a result after all parts of a direct IO have ended, also when
+ * one failed. The backend never cancels an entry: the host stops a lane when no IO is in flight.
+ * After the process is killed, the kernel can finish a write late, but it holds the lock of the
+ * file until then.
  */
 static const struct gantry_backend_ops ops = {
 	.open = file_open,

@@ -4,8 +4,9 @@
  * to a file
  *
  * A loop device and its backing file are two inodes, so a lock on one does not cover the other. A
- * store on a loop device therefore also locks the backing file, and so on if that is a loop device
- * too. A file with an attached loop device counts as in use, whatever uses that device.
+ * store on a loop device therefore also locks the backing file. If the backing file is itself a
+ * loop device, the store also locks its backing file, and so on. A file with an attached loop
+ * device counts as in use, whatever uses that device.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +24,7 @@
 
 #define SYS_PATH_BYTES 320
 
-/* Read the first line of a sysfs file, without the newline. 0 or -errno. */
+/* Read the first line of a sysfs file, without the newline. Returns 0 or -errno. */
 static int read_line(const char *path, char *line, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -40,8 +41,8 @@ static int read_line(const char *path, char *line, size_t size)
 }
 
 /*
- * Read the path of the backing file of a loop device, or of a partition of one. 0; -errno: it is
- * not a loop device.
+ * Read the path of the backing file of a loop device, or of a partition of one. Returns 0; -errno:
+ * fd is not a loop device.
  */
 static int find_below(int fd, char *path, size_t size, struct loop_info64 *info)
 {
@@ -64,8 +65,8 @@ static int find_below(int fd, char *path, size_t size, struct loop_info64 *info)
 }
 
 /*
- * True if fd is the backing file of the device. In another mount namespace its path may lead to
- * another file.
+ * Returns true if fd is the backing file of the device. In another mount namespace the path of the
+ * backing file can lead to another file.
  */
 static int is_backing(int fd, const struct loop_info64 *info)
 {
@@ -132,7 +133,10 @@ static int is_attached(const char *name, const struct stat *st, int *read_only_p
 	return !stat(backing, &at) && at.st_ino == st->st_ino && at.st_dev == st->st_dev;
 }
 
-/* -EBUSY: a loop device other than number `own` is attached to the file, and one side writes. */
+/*
+ * Returns 0; -EBUSY: a loop device other than number `own` is attached to the file, and the device
+ * or this store is writable; or another -errno.
+ */
 static int check_above(struct file_store *store, int fd, int own)
 {
 	DIR *dir = opendir("/sys/block");

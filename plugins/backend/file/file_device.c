@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_device.c - the persistent name of a block device, from sysfs. A path such as /dev/sdb may
+ * file_device.c - the persistent name of a block device, from sysfs. A path such as /dev/sdb can
  * name another disk after a reboot.
  */
 #include <errno.h>
@@ -59,7 +59,7 @@ static enum file_name_scope loop_name(const char *dir, char *out, size_t bytes)
 		       : FILE_NAME_NONE;
 }
 
-/* The name of a whole device, not of a partition. */
+/* Find the name of a whole device, not of a partition. */
 static enum file_name_scope disk_name(const char *dir, char *out, size_t bytes)
 {
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_generation.c - the verifier: a hash that changes when acknowledged but unflushed writes may
- * be lost. Its inputs:
+ * file_generation.c - computes the verifier, a hash that changes when acknowledged but unflushed
+ * writes may be lost. The inputs of the hash:
  *
  *     boot id     a crash of the machine loses the page cache; a crash of this process does not
  *     identity    of a file: device, inode and birth time; of a block device: its number and its
@@ -10,8 +10,8 @@
  *                 loses writes. A restart therefore does not hide the loss
  *
  * The generation of a file is its attribute user.gantry.generation, in decimal. If the attribute
- * cannot be stored, the generation is a file in the runtime directory of gantry. A reboot may
- * remove that file, because the boot id then changes.
+ * cannot be stored, the generation is a file in the runtime directory of gantry. A reboot can
+ * remove that file without harm, because the boot id also changes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #include "../common/identity.h"
 #include "file.h"
 
-#define NUMBER_BYTES 24 /* of a generation as text */
+#define NUMBER_BYTES 24 /* size of a buffer for a generation as text */
 
 /* The input of the hash. No padding. */
 struct life {
@@ -208,7 +208,7 @@ static void compute(struct file_store *store)
 {
 	struct life life;
 
-	if (find_life(store, &life)) { /* not expected: it succeeded at open */
+	if (find_life(store, &life)) { /* not expected: find_life() succeeded at open */
 		set_verifier(store, identity_nonce());
 		return;
 	}
@@ -237,7 +237,8 @@ void file_generation_load(struct file_store *store)
 			store->host,
 			"%s: cannot read %s: %s: each restart counts as a loss of unflushed writes",
 			store->conf->path, what, strerror(-rc));
-		store->generation = identity_nonce() >> 2; /* a value that no client knows */
+		/* random, so that it equals no earlier generation */
+		store->generation = identity_nonce() >> 2;
 	} else {
 		store->generation = in_attribute > in_file ? in_attribute : in_file;
 	}

@@ -56,9 +56,9 @@ static int make_attribute(struct file_store *store)
 }
 
 /*
- * Make the new attribute stable. The kernel reports a failure only once, and it may concern data
- * from before this process started. So the store treats it as a failed flush, and the target does
- * not serve the volume.
+ * Make the new attribute stable. The kernel reports a failed write-back only once, and the lost
+ * data may have been written before this process started. So the store treats a failure as a failed
+ * flush, and the target does not serve the volume.
  */
 static int keep_attribute(struct file_store *store)
 {

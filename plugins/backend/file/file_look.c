@@ -40,8 +40,8 @@ const char *file_size_fault(const struct file_conf *conf, uint64_t have, char *t
 }
 
 /*
- * The size of a block device, from sysfs: opening the device may have side effects. Returns 0 or
- * -errno.
+ * Read the size of a block device from sysfs, because opening the device can have side effects.
+ * Returns 0 or -errno.
  */
 static int device_size(dev_t device, uint64_t *size_p)
 {
@@ -81,7 +81,7 @@ static int find_name(const char *path, char *out)
 	return 0;
 }
 
-/* The file is missing, and opening the store would create it. */
+/* Check a path whose file is missing and would be created by opening the store. */
 static void look_new(const struct file_conf *conf, const struct gantry_option_faults *faults)
 {
 	char name[PATH_MAX];

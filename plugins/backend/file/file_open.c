@@ -22,7 +22,8 @@
 #define refuse(store, ...) gantry_log_error((store)->host, __VA_ARGS__)
 
 /*
- * Check the type of the path before it is opened: an open might block on it or have side effects.
+ * Check the type of the path before it is opened: opening a special file can block or have side
+ * effects.
  */
 static int check_path(struct file_store *store)
 {
@@ -147,7 +148,7 @@ static int fit_size(struct file_store *store)
 	return -EINVAL;
 }
 
-/* Sync the directory of a new file: a power failure would otherwise lose its name. */
+/* Sync the directory of a new file. Otherwise a power failure can lose the name of the file. */
 static int sync_name(struct file_store *store)
 {
 	const struct file_conf *conf = store->conf;
@@ -175,7 +176,8 @@ static int sync_name(struct file_store *store)
 }
 
 /*
- * Read one block into a buffer with the least alignment that an IO may have. Returns 0 or -errno.
+ * Read one block into a buffer with the smallest alignment that an IO can have. Returns 0 or
+ * -errno.
  */
 static int try_direct(struct file_store *store, uint64_t block)
 {
@@ -294,8 +296,9 @@ void file_store_close(struct file_store *store)
 {
 	munmap(store->zeroes, FILE_ZERO_BYTES);
 	/*
-	 * Unlock explicitly: the kernel tears down a ring in the background, and until then the
-	 * ring may keep a reference to the open file description, which has the lock.
+	 * Unlock explicitly: the lock belongs to the open file description, to which a ring can
+	 * hold a reference. The kernel tears down a ring in the background, so the lock could
+	 * outlast close(2).
 	 */
 	flock(store->fd, LOCK_UN);
 	file_below_drop(store);

@@ -71,8 +71,8 @@ void file_requests_destroy(struct file_lane *lane)
 }
 
 /*
- * Map an errno of the store to a status. ECANCELED and EBUSY become IO: the IO may have taken
- * effect, and a client reads BUSY as "not started".
+ * Map an errno of the store to a status. ECANCELED and EBUSY become GANTRY_S_IO: the IO may have
+ * taken effect, but a client interprets GANTRY_S_BUSY as "not started".
  */
 static enum gantry_status status_of(int err)
 {
@@ -143,8 +143,9 @@ static void plan_allocate(struct file_request *r, int mode)
 }
 
 /*
- * True if a sync has failed. Waits while another lane stores the generation: an IO that reports the
- * failure must complete only after a restart can no longer hide it.
+ * Returns true if a sync has failed. Waits while another lane stores the generation: an IO that
+ * reports the failure must not complete before the stored generation makes the failure visible
+ * after a restart.
  */
 static int has_failed(struct file_store *store)
 {
@@ -222,7 +223,7 @@ int file_request_begin(struct file_lane *lane, struct gantry_io *io,
 /*
  * After a failed sync the kernel may have dropped data that it could not write, so the content is
  * unknown until a restart. The first lane that detects the failure increments the generation. The
- * other lanes wait for that before they complete their IO.
+ * other lanes wait until it is stored before they complete their IO.
  */
 static void fail_store(struct file_store *store, int err)
 {
@@ -245,7 +246,7 @@ static void fail_store(struct file_store *store, int err)
  * Check a sync or stable write that returned success. The kernel reports lost data only once for
  * each open file description: of two concurrent syncs one fails, and the other succeeds for the
  * same data. So each lane also checks its witness, an open file description that no IO uses. The
- * witness has the report even before the other lane has processed its result.
+ * witness reports the loss even before the other lane has processed its own failed sync.
  */
 static int synced(struct file_lane *lane, struct file_request *r)
 {
@@ -293,8 +294,8 @@ static int step_failed(struct file_lane *lane, struct file_request *r, int err)
 	}
 	if (r->step == FILE_STEP_WRITE && r->stable && (err == ENOSPC || err == EDQUOT)) {
 		/*
-		 * The error is either of the write itself, or of its sync and older data. A retry
-		 * without the sync shows which.
+		 * Either the write itself failed, or the sync failed to write back older data. A
+		 * retry without the sync shows which.
 		 */
 		r->stable_err = err;
 		r->stable = 0;

@@ -2,13 +2,13 @@
 /*
  * file_uring.c - engine on io_uring, with one ring for each lane.
  *
- * The lane collects entries and submits them at the next poll. It submits them at once when the
+ * The lane collects entries and submits them at the next poll. It submits them immediately when the
  * pending entries are at least as many as the entries in flight. So an idle disk starts
  * immediately, and a busy disk gets a growing batch for each system call. A file in the page cache
  * completes during the system call, so one call is enough.
  *
- * The eventfd of the ring is enabled only between arm and disarm, so that a polling lane does not
- * pay for it.
+ * The eventfd of the ring is enabled only between arm and disarm, so that the kernel does not write
+ * to it for a lane that polls.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -19,12 +19,13 @@
 #include "file.h"
 
 #define BATCH 32u
-#define PROBED 64u /* operations to probe: more than the highest that has_operations() needs */
+/* number of operations to probe: greater than the highest operation that has_operations() needs */
+#define PROBED 64u
 
 struct ring {
 	struct io_uring uring;
 	int event_fd;
-	int fd; /* of the store, or its index if it is registered */
+	int fd; /* descriptor of the store, or its index in the ring if it is registered */
 	/*
 	 * IOSQE_FIXED_FILE if the descriptor is registered, which saves a lookup and a reference
 	 * for each IO
@@ -166,7 +167,7 @@ static void uring_issue(struct file_lane *lane, struct file_request *request)
 	struct io_uring_sqe *sqe;
 
 	sqe = io_uring_get_sqe(&ring->uring);
-	if (!sqe) { /* not expected: the ring has as many entries as requests */
+	if (!sqe) { /* not expected: the ring has an entry for each request */
 		file_step_done(lane, request, -ENOMEM);
 		return;
 	}

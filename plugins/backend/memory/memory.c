@@ -6,14 +6,13 @@
  * one memcpy between the mapping and the memory of the initiator. Like a disk, the backend does not
  * order IOs in flight on the same block.
  *
- * With `populate` the pages of the volume never change, so a device may register them and move data
- * to and from them directly. Then the data of an IO is already in place, and the backend copies
- * nothing.
+ * With the option `populate` the pages of the volume never change, so an RDMA device can register
+ * them and move data to and from them directly. Then the data of an IO is already in place, and the
+ * backend copies nothing.
  *
- * About half the time of a random 4 KiB copy passes before its first byte arrives, because of TLB
- * and cache misses. A lane therefore holds one copy back until it gets the next IO or the turn
- * ends. It prefetches the first lines of an IO when it accepts the IO, so the misses overlap with
- * the previous copy.
+ * TLB and cache misses before the first byte take about half the time of a random 4 KiB copy. A
+ * lane therefore holds one copy back until it gets the next IO or the turn ends. It prefetches the
+ * first lines of an IO when it accepts the IO, so the misses overlap with the previous copy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -201,7 +200,8 @@ static void memory_stop(void *self)
 /*
  * Zero a range. Whole pages are returned to the kernel, which supplies zeroes for them at the next
  * touch; the remainder is cleared. Reserved huge pages are kept, because none may be available at
- * the next touch. Pages of a populated volume are kept, because a device may have registered them.
+ * the next touch. Pages of a populated volume are kept, because an RDMA device may have registered
+ * them.
  */
 static void wipe(struct memory *m, uint64_t offset, uint64_t length)
 {
@@ -221,7 +221,7 @@ static void wipe(struct memory *m, uint64_t offset, uint64_t length)
 /*
  * Copy from memory that is not in a cache. The hardware prefetcher stops at a page boundary, so
  * this function prefetches the next page while it copies the current one. It prefetches into the
- * second-level cache: the copy itself needs the line fill buffers of the first-level cache.
+ * second-level cache, because the copy needs the line fill buffers of the first-level cache.
  */
 static void copy_cold(uint8_t *to, const uint8_t *from, size_t bytes)
 {
@@ -344,7 +344,7 @@ static void memory_close(void *backend)
 	free(m);
 }
 
-/* No quiesce: an IO completes when its copy is done. */
+/* The backend needs no quiesce operation: an IO completes when its copy is done. */
 static const struct gantry_backend_ops ops = {
 	.open = memory_open,
 	.volume = memory_volume,

@@ -86,7 +86,7 @@ static void null_volume(void *backend, struct gantry_volume_info *volume)
 	volume->verifier = VERIFIER;
 }
 
-/* The lanes have no state: all share the options, which are constant. */
+/* The lanes have no state of their own: `self` is the configuration, which is constant. */
 static int null_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
 {
 	(void)lane;
@@ -111,7 +111,7 @@ static void null_report(void *backend, struct gantry_writer *w)
 	identity_report(w, ((struct null *)backend)->uuid, VERIFIER);
 }
 
-/* No quiesce: an IO completes in submit. */
+/* The backend needs no quiesce operation: an IO completes in submit. */
 static const struct gantry_backend_ops ops = {
 	.open = null_open,
 	.volume = null_volume,

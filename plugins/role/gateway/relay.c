@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * relay.c - relays a session of an initiator to one session of the gateway with each target. A step
- * of the initiator completes after all legs have done their part:
+ * of the initiator completes after all legs have completed their part:
  *
  *      initiator    hello    query   export            queues, start    stop             (lost)
  *      legs         connect          re-export each    start each       close each       close each
@@ -10,8 +10,8 @@
  * through this process.
  *
  * If the gateway loses a target, it ends the initiator's session. If it loses the initiator, it
- * ends the legs. In each case it closes the legs before it releases the regions: the targets must
- * have released a region first.
+ * ends the legs. In each case it closes the legs before it releases the regions, because the
+ * targets access them until their legs are closed.
  */
 #include "gateway.h"
 
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CHILDREN 65535u /* of a fan-out */
+#define MAX_CHILDREN 65535u /* limit of the children of one fan-out */
 
 /* A leg has finished the current step. When all legs have, answer the initiator. */
 static void leg_done(struct leg *leg)
@@ -136,8 +136,8 @@ static int check_depth(const struct gantry_role_host *rh, struct gantry_session 
 }
 
 /*
- * Use the secret of the client for the targets too, so that the client can resume its session
- * through another gateway.
+ * Open the sessions with the targets with the secret of the client, so that the client can resume
+ * its session through another gateway.
  */
 static void use_secret(const struct gantry_role_host *rh, const struct gantry_session *session,
 		       struct gantry_client *client)
@@ -297,7 +297,7 @@ static int closed(void *role, struct gantry_session *session, int reason)
 	return -EINPROGRESS;
 }
 
-/* The initiator is lost. Abort the legs, because their IOs have no recipient any more. */
+/* The initiator is lost. Abort the legs, because no initiator waits for their IOs any more. */
 static void lost(void *role, struct gantry_session *session)
 {
 	struct gateway *gateway = role;

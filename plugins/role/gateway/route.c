@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * route.c - composes several targets to one volume, in the order of their configuration. Passes a
- * descriptor to the target that holds its range. A descriptor that crosses a boundary is divided
- * into one child for each target concerned. A flush has one child for each target.
+ * route.c - composes several targets to one volume, in the order of their configuration. A route
+ * passes a descriptor to the target that holds its range. A descriptor that crosses a boundary is
+ * divided into one child for each target concerned. A flush has one child for each target.
  */
 #include "gateway.h"
 
@@ -17,7 +17,10 @@ struct route {
 	struct gantry_piece *pieces; /* n_legs entries, for the IO that is being submitted */
 };
 
-/* A bijection of 64-bit numbers for each value of `chosen_by`: the finalizer of splitmix64. */
+/*
+ * Map x to a 64-bit number with the finalizer of splitmix64. For each `chosen_by` the map is a
+ * bijection.
+ */
 static uint64_t mix(uint64_t chosen_by, uint64_t x)
 {
 	x += chosen_by + 0x9e3779b97f4a7c15ull;
@@ -26,7 +29,10 @@ static uint64_t mix(uint64_t chosen_by, uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Combine the verifiers of two volumes. Depends on both values and on their order. 0: unknown. */
+/*
+ * Combine the verifiers of two volumes. The result depends on both values and on their order.
+ * Returns 0 (unknown) if one of them is 0.
+ */
 static uint64_t combine_verifiers(uint64_t first, uint64_t second)
 {
 	uint64_t both = mix(mix(0, first), second);

@@ -2,14 +2,14 @@
 /*
  * initiator.h - internal interface of the initiator.
  *
- *      initiator.c   options, open and close            control thread
- *      initiator_session.c     events of the session              control thread
- *      initiator_lane.c        keeps the queue of a lane full     lane's thread
+ *      initiator.c           options, open and close            control thread
+ *      initiator_session.c   events of the session              control thread
+ *      initiator_lane.c      keeps the queue of a lane full     lane's thread
  *      initiator_workload.c, initiator_copy.c, initiator_replay.c
- *                    sources: choose the next IO        see struct source
- *      initiator_stamp.c       self-describing block content      any thread
- *      initiator_verify.c      expected content of each block     lane's thread
- *      initiator_report.c      measured values control thread, while the lanes run
+ *                            sources: choose the next IO        see struct source
+ *      initiator_stamp.c     self-describing block content      any thread
+ *      initiator_verify.c    expected content of each block     lane's thread
+ *      initiator_report.c    report of the measured values      control thread; lanes may run
  *
  * The volume is divided into one slice for each lane, so lanes share no blocks.
  */
@@ -85,7 +85,7 @@ struct lane_stats {
 	struct gantry_histogram link; /* latency minus the time in the next role */
 	uint64_t status[GANTRY_S_COUNT];
 	uint64_t verdict[VERDICT_COUNT];
-	/* descriptors accepted by the chain, and completed by it, each counted once */
+	/* descriptors that the chain has accepted, and that it has completed; each counts once */
 	uint64_t n_submitted, n_completed;
 	uint64_t n_checked;
 	uint64_t n_refused; /* rejected by the chain, and not submitted again */
@@ -199,7 +199,8 @@ struct initiator {
 	/* measurement */
 	uint64_t start_ns, measure_ns;
 	double cpu_start_s;
-	uint64_t target; /* of lane_stats.done over all lanes; 0: the run ends when it is stopped */
+	/* of lane_stats.done over all lanes; 0: the run ends only when it is stopped */
+	uint64_t target;
 	const char *unit;
 
 	/* -- state of the sources -- */
@@ -212,7 +213,8 @@ struct initiator {
 };
 
 /* -- initiator_lane.c -- */
-extern const struct gantry_poller lane_poller; /* self is NULL: the user sets it */
+/* a template: its `self` is NULL, and the user sets it in a copy */
+extern const struct gantry_poller lane_poller;
 void lane_complete(void *queue, struct gantry_io *io);
 /* Fill the first cache line of a descriptor. Data operations use the buffer of its slot. */
 static inline void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode,
@@ -222,12 +224,12 @@ static inline void lane_fill(struct lane *lane, struct gantry_io *io, unsigned o
 	io->deadline_us = lane->in->deadline_us;
 }
 
-/* Mark the run as failed, and stop all lanes. Any thread. */
+/* Mark the run as failed, and stop all lanes. Thread: any. */
 void lane_fail(struct initiator *in);
 /* Make all lanes stop issuing IO and drain. Any thread. */
 void lanes_stop(struct initiator *in);
 
-/* Bytes of the region that an IO of that length occupies. */
+/* Returns the bytes of the region that an IO of this length occupies. */
 static inline uint64_t slot_room(uint64_t block)
 {
 	return (block + GC_SLOT_ALIGN - 1) & ~(uint64_t)(GC_SLOT_ALIGN - 1);
@@ -237,7 +239,7 @@ static inline uint64_t slot_room(uint64_t block)
 int session_open(struct initiator *in);
 /* End the session, in any phase. Idempotent. */
 void session_stop(struct initiator *in);
-/* A lane has ended. The lane posts it to the control thread; arg is the lane. */
+/* Handle the end of a lane. The lane posts this call to the control thread; arg is the lane. */
 void session_lane_done(void *arg);
 
 /* -- initiator_stamp.c -- */

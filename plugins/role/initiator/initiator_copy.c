@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * initiator_copy.c - copies a file or block device into the volume, or the volume into one. Each
- * lane copies its own stripe. It reads and writes the file on its own thread, through the buffer of
- * the slot that moves the same bytes.
+ * initiator_copy.c - copies a file or block device into the volume, or the volume into a file or
+ * block device. Each lane copies its own part. It reads and writes the file on its own thread, with
+ * the buffer of the IO that moves the same bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "initiator.h"
 
 struct copy {
-	uint64_t at, end; /* bytes in the volume */
+	uint64_t at, end; /* next byte to copy and end of this lane's part, in the volume */
 	int ended;        /* the last step, a flush or an fdatasync, has been issued */
 };
 
@@ -39,8 +39,8 @@ static int file_failed(struct lane *lane, const char *what, int rc)
 }
 
 /*
- * Open with O_NONBLOCK: otherwise opening a FIFO without a writer would block, and ignore signals.
- * file_size() then rejects the FIFO.
+ * Open with O_NONBLOCK: otherwise opening a FIFO would block until it has a writer, and the process
+ * would not handle signals. file_size() then rejects the FIFO.
  */
 static int open_source(struct initiator *in)
 {
@@ -176,7 +176,7 @@ static int copy_out_fits(const struct initiator *in, const struct gantry_volume_
 
 /*
  * Lock the file, because a target locks the file that it serves. Errors other than EWOULDBLOCK are
- * ignored: the file system may not support locks.
+ * ignored: a file system need not support locks.
  */
 static int set_size(struct initiator *in)
 {
@@ -271,7 +271,7 @@ static uint32_t next_length(const struct lane *lane)
 	return (uint32_t)(left < lane->in->block ? left : lane->in->block);
 }
 
-/* Returns how many bytes of an IO belong to the file. The others are padding. */
+/* Returns how many bytes of an IO belong to the file. The remaining bytes are padding. */
 static uint32_t file_bytes(const struct initiator *in, uint64_t offset, uint32_t length)
 {
 	uint64_t left = in->copy_bytes > offset ? in->copy_bytes - offset : 0;

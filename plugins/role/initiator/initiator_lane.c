@@ -13,10 +13,11 @@
 
 #include "initiator.h"
 
-/* up to this, IOs that completed together share the time */
+/* below this time, in ns, IOs that completed together share it equally */
 #define SHARED_NS 2000
-#define HOPS_KNOWN (1u << GANTRY_HOP_COUNT) /* in lane.whole_hops: an IO has been timed */
-/* hops that include the next role */
+/* flag in lane.whole_hops: an IO has been timed, so the other bits are valid */
+#define HOPS_KNOWN (1u << GANTRY_HOP_COUNT)
+/* bits of lane.whole_hops whose times include the next role */
 #define NEXT_ROLE (1u << GANTRY_HOP_GATEWAY | 1u << GANTRY_HOP_TARGET)
 #define TURN 128 /* IOs issued per turn, so that other pollers on this thread get their turn */
 
@@ -51,9 +52,10 @@ static inline struct sample sample(uint64_t ns)
 }
 
 /*
- * Record the latency of the IOs that completed while the cached clock did not advance. They and
- * `timed` more IOs took `ns` together. Below SHARED_NS each IO gets an equal share. Above, any of
- * them may have taken the whole time, so `ns` counts for each. Returns the latency of one IO.
+ * Record the latency of the IOs that completed while the cached clock did not advance. These IOs
+ * and `timed` more IOs took `ns` together. If `ns` is below SHARED_NS, each IO gets an equal share.
+ * Otherwise any of them may have taken the whole time, so each gets `ns`. Returns the latency of
+ * one IO.
  */
 static __attribute__((noinline)) uint64_t record_untimed(struct lane *lane, uint64_t ns,
 							 uint32_t timed)
@@ -77,8 +79,8 @@ static __attribute__((noinline)) uint64_t record_untimed(struct lane *lane, uint
 }
 
 /*
- * Find the hops whose time equals the whole latency: the next role is on this thread, and both used
- * the same reading of the clock.
+ * Find the hops whose time equals the whole latency. That is so if the next role is on this thread,
+ * and both roles used the same readings of the clock.
  */
 static __attribute__((noinline)) void find_whole_hops(struct lane *lane, const struct gantry_io *io,
 						      uint64_t whole_ns)
@@ -88,7 +90,10 @@ static __attribute__((noinline)) void find_whole_hops(struct lane *lane, const s
 		lane->whole_hops |= (uint32_t)(whole_ns && io->hop_ns[i] == whole_ns) << i;
 }
 
-/* Record the time of one hop. Unrolled by the caller, because most IOs pass one or two hops. */
+/*
+ * Record the time of one hop. The caller calls it for each hop without a loop, because most IOs
+ * pass one or two hops.
+ */
 static inline void record_hop(struct lane_stats *stats, const struct gantry_io *io,
 			      enum gantry_hop_time hop, uint64_t whole_ns, struct sample all)
 {
@@ -192,7 +197,8 @@ void lane_complete(void *self, struct gantry_io *io)
 	gantry_count(&lane->stats->n_completed, 1);
 	gantry_count(&lane->stats->done, 1);
 	gc_queue_put(queue, io);
-	if (io->start_ns >= lane->in->measure_ns) /* the slot is free, but no IO has used it yet */
+	/* `io` is free, but no other IO has used it yet */
+	if (io->start_ns >= lane->in->measure_ns)
 		record(lane, io);
 }
 
@@ -220,7 +226,7 @@ static __attribute__((noinline)) void on_rejected(struct lane *lane, struct gant
 	lane_fail(lane->in);
 }
 
-/* Returns the next descriptor to submit; NULL: none now. */
+/* Returns the next descriptor to submit; NULL: there is none now. */
 static struct gantry_io *take(struct lane *lane)
 {
 	struct gantry_io *io = lane->queue->n_waiting == 0 ? gc_queue_get(lane->queue) : NULL;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * initiator_replay.c - submits the IOs of a trace again: same operations, offsets and lengths,
- * other content;
- * at the times of the trace or as fast as possible. A lane of the trace maps to one lane, which
- * keeps its order.
+ * initiator_replay.c - submits the IOs of a trace again, at the times of the trace or as fast as
+ * possible: same operations, offsets and lengths, other content. The IOs of a lane of the trace go
+ * to one lane, which keeps their order.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +28,7 @@ struct entry {
 
 struct replay {
 	uint64_t n, capacity;
-	uint64_t max_length;   /* of operations with data */
+	uint64_t max_length;   /* greatest length of an operation with data */
 	struct entry *entries; /* sorted by lane, then by time */
 };
 
@@ -102,8 +101,8 @@ static int read_trace(struct initiator *in, FILE *file)
 }
 
 /*
- * Open with O_NONBLOCK: otherwise opening a FIFO without a writer would block, and ignore signals.
- * read_trace() then rejects the FIFO.
+ * Open with O_NONBLOCK: otherwise opening a FIFO would block until it has a writer, and the process
+ * would not handle signals. read_trace() then rejects the FIFO.
  */
 static int read_file(struct initiator *in)
 {
@@ -237,7 +236,7 @@ static void replay_lane_teardown(struct lane *lane)
 	lane->work = NULL;
 }
 
-/* Returns when the next IO is due; 0: at once, or there is none. */
+/* Returns the time at which the next IO is due; 0: it is due immediately, or there is none. */
 static uint64_t due_ns(const struct lane *lane)
 {
 	const struct replay_lane *work = lane->work;

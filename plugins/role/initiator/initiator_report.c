@@ -32,7 +32,7 @@ double report_cpu_s(void)
 	       (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
 }
 
-/* Add up all lanes. */
+/* Add the values of all lanes to `total`. */
 static void sum(const struct initiator *in, struct lane_stats *total)
 {
 	for (uint32_t i = 0; i < in->n_lanes; i++) {

@@ -106,7 +106,7 @@ static void started(void *arg)
 	if (rc) {
 		gantry_log_error(in->host, "cannot start the lanes: %s", strerror(-rc));
 		lane_fail(in);
-		/* Lanes that run end the session. Without any, end it here. */
+		/* Lanes that run end the session. If none runs, end the session here. */
 		if (!in->lanes[0].polled)
 			session_fail(in);
 	}
@@ -199,8 +199,8 @@ void session_stop(struct initiator *in)
 	case PHASE_RUNNING:
 		lanes_stop(in);
 		/*
-		 * without this the lanes would wait for the IOs that were in flight when the
-		 * session was lost
+		 * after a loss of the session: without this call the lanes would wait for the IOs
+		 * in flight
 		 */
 		gc_session_give_up(in->engine);
 		break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * initiator_stamp.c - the content of a verified block. Each unit records its offset, generation and
- * session in a header. The remaining content is derived from these, so that any other content is
- * detected.
+ * session in a header. The remaining content is derived from the header, so that any other content
+ * is detected.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 #define STAMP_MAGIC 0x504d5453u /* "STMP" */
 #define SECTOR 512u             /* smallest atomic write of a store */
-#define CANDIDATES 16u          /* generations to compare a broken unit with */
+#define CANDIDATES 16u          /* number of generations that a broken unit is compared with */
 
 static uint32_t unit_crc(const void *unit, uint32_t bytes)
 {
@@ -57,7 +57,9 @@ static uint32_t equal_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
 struct sectors {
 	uint8_t known[STAMP_UNIT / SECTOR]; /* the sector equals that of a candidate */
 	uint32_t n_known;
-	/* sectors that differ from a candidate's in less than half of their bytes */
+	/*
+	 * number of sectors that differ from that of a candidate in less than half of their bytes
+	 */
 	uint32_t n_near;
 	uint64_t oldest; /* oldest candidate that has a matching sector */
 };
@@ -85,8 +87,8 @@ static void compare(struct sectors *s, const uint8_t *unit, uint32_t bytes,
 }
 
 /*
- * The checksum is wrong, or there is no header: compare the sectors with those of the generations
- * that may be there.
+ * The checksum is wrong, or there is no header: compare the sectors with those of the last
+ * generations that were issued.
  */
 static enum stamp_state dissect(const uint8_t *unit, uint32_t bytes, const struct stamp_want *want,
 				int has_magic)

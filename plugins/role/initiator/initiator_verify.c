@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * initiator_verify.c - determines what each block may contain, from the acknowledged writes, and
- * judges what was read.
+ * initiator_verify.c - determines the permitted content of each block from the acknowledged writes,
+ * and judges what was read.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "initiator.h"
 
-#define MAX_LOGGED 8u /* findings to log; all are counted */
+#define MAX_LOGGED 8u /* limit of logged findings; all are counted */
 #define POISON 0xa5
 
 static const char *const names[VERDICT_COUNT] = {
@@ -55,7 +55,7 @@ void verify_poison(struct lane *lane, void *buf)
 	memset(buf, POISON, lane->in->block);
 }
 
-/* One verdict for all units of a block. n: number of units in each state. */
+/* Returns one verdict for all units of a block. n: number of units in each state. */
 static enum verdict judge(const uint64_t *n)
 {
 	uint64_t lost = n[STAMP_OLD] + n[STAMP_NONE] + n[STAMP_FOREIGN];

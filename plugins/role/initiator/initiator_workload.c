@@ -10,22 +10,22 @@
 
 #include "initiator.h"
 
-#define TRIES 16u            /* random picks before waiting for a completion */
-#define BURST_NS 10000000ull /* a missed rate is caught up by at most this */
+#define TRIES 16u            /* number of picks before the lane waits for a completion */
+#define BURST_NS 10000000ull /* a lane that is behind the rate catches up by at most this time */
 #define NO_LIMIT UINT64_MAX
 #define NO_BLOCK UINT64_MAX
 
 struct work {
 	uint64_t first, count;      /* blocks of this lane */
 	uint64_t base;              /* offset of the first block in the volume, bytes */
-	uint64_t read_at, write_at; /* cursors of sequential patterns, from 0 */
+	uint64_t read_at, write_at; /* block indices: cursors of sequential patterns */
 	uint64_t sweep_at;
 	uint64_t ops_left;
-	uint64_t interval_ns, next_ns; /* of the rate; interval 0: no rate */
+	uint64_t interval_ns, next_ns; /* interval and time of the next IO; interval 0: no rate */
 	uint64_t end_ns;               /* NO_LIMIT: none */
 	uint64_t n_frozen;
 	uint64_t since_flush, flush_every; /* in writes; NO_LIMIT: never */
-	uint32_t read_percent;             /* of the pattern */
+	uint32_t read_percent;             /* share of reads */
 	int random;
 	int fast_path; /* no rate, no flushes, no verification */
 	int sweeping;  /* in the final pass, which reads the written blocks again */
@@ -175,7 +175,10 @@ static int workload_setup(struct initiator *in)
 	return 0;
 }
 
-/* A lane's share of a total. The shares of all lanes add up to the total. */
+/*
+ * Returns the share of lane `index` of n lanes in a total. The shares of all lanes add up to the
+ * total.
+ */
 static uint64_t share(uint64_t total, uint32_t index, uint32_t n)
 {
 	return total / n + (index < total % n);
@@ -290,7 +293,7 @@ static uint64_t pick_idle(struct work *work, int (*fits)(const struct block_stat
 	return NO_BLOCK;
 }
 
-/* Pick any block: without verification, IOs on one block may overlap. */
+/* Pick any block: without verification, IOs on one block are permitted to overlap. */
 static inline uint64_t pick(struct work *work, uint64_t *cursor)
 {
 	uint64_t index = *cursor;
@@ -378,7 +381,9 @@ static inline int wants_read(struct work *work)
 	return percent == 100 || (percent && gantry_random_below(&work->numbers, 100) < percent);
 }
 
-/* Advance the time of the next IO. A missed rate is caught up by at most BURST_NS. */
+/*
+ * Advance the time of the next IO. A lane that is behind the rate catches up by at most BURST_NS.
+ */
 static void advance_rate(struct work *work, uint64_t now_ns)
 {
 	if (work->next_ns + BURST_NS < now_ns)
@@ -407,7 +412,10 @@ static inline int next_block(struct lane *lane, struct gantry_io *io)
 	return 0;
 }
 
-/* As next_block(), with verification. If no block can be read, write one. */
+/*
+ * As next_block(), with verification. If the pattern wants a read but no block can be read, write
+ * one.
+ */
 static __attribute__((noinline)) int next_verified(struct lane *lane, struct gantry_io *io)
 {
 	struct work *work = lane->work;

@@ -38,7 +38,7 @@ static int region(void *role, struct gantry_session *session, struct gantry_regi
 {
 	(void)role;
 	(void)session;
-	(void)imported; /* the host resolves the descriptors that use it */
+	(void)imported; /* the host resolves the addresses of descriptors that use the region */
 	return 0;
 }
 

@@ -15,9 +15,9 @@
  *                                                     initiator: check it
  *
  * Mode "both" (the default) works at either end: it checks a checksum that is present, and computes
- * one that is missing. The mode names what happens to writes. With `strict` a missing checksum is
- * an error, which detects an end without the stage. `strict` needs mode "generate" or "verify",
- * because it depends on the end.
+ * one that is missing. The name of a mode states what it does to writes. With `strict` a missing
+ * checksum is an error, which detects an end without the stage. `strict` needs mode "generate" or
+ * "verify", because the two ends expect checksums in opposite directions.
  *
  * The checksum is a field of the descriptor. In a gateway the data is not addressable, so the stage
  * passes everything.
@@ -35,7 +35,10 @@ struct crc_conf {
 	uint8_t strict;
 };
 
-/* What to do with data: of a write on the way down, of a read on the way back. */
+/*
+ * What to do with the data of a write on the way down, or of a read on the way back. make: compute
+ * a missing checksum; check: check a present one; need: fail if it is missing.
+ */
 struct crc_plan {
 	uint8_t make, check, need;
 };

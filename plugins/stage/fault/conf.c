@@ -69,7 +69,7 @@ const struct gantry_option fault_options[] = {
 	GANTRY_OPTION_END,
 };
 
-/* As strtod(), but the decimal separator is a point in any locale. */
+/* As strtod(), but with a point as decimal separator in any locale. */
 static double parse_number(const char *text, char **end_p)
 {
 	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);

@@ -131,7 +131,7 @@ static void flip(const struct fault_record *record)
 	((uint8_t *)record->io->data)[record->bit / 8] ^= (uint8_t)(1u << record->bit % 8);
 }
 
-/* Undo the changes that were made for the way down. */
+/* Undo the changes that pass() has made to the descriptor. */
 static void restore(struct fault_record *record)
 {
 	record->io->length = record->length;
@@ -247,7 +247,7 @@ static int fault_submit(void *self, struct gantry_io *io)
 	}
 	rc = kinds ? submit_with(lane, io, kinds) : gantry_submit(io);
 	if (rc && lane->n_seen == n) {
-		/* The caller submits the IO again, and it must get the same faults. */
+		/* The caller submits the IO again, and the IO must then get the same faults. */
 		lane->random = before;
 		__atomic_store_n(&lane->n_seen, n - 1, __ATOMIC_RELAXED);
 	}
@@ -255,8 +255,8 @@ static int fault_submit(void *self, struct gantry_io *io)
 }
 
 /*
- * Complete a descriptor twice. The second time only if the descriptor is idle, so that the guard is
- * the next hop.
+ * Complete a descriptor twice. The second completion requires an idle descriptor, whose next hop is
+ * the guard: the guard detects it.
  */
 static void complete_twice(struct fault_lane *lane, struct gantry_io *io)
 {
@@ -353,7 +353,10 @@ static struct fault_record *first_of(const struct fault_lane *lane, const void *
 	return record;
 }
 
-/* Cancels only the records that are held now, because a completion may submit a new descriptor. */
+/*
+ * Cancels only the records that are held at the call. A completion can submit a new descriptor,
+ * which can also be held.
+ */
 static void fault_drain(void *self, const void *owner)
 {
 	struct fault_lane *lane = self;

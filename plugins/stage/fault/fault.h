@@ -46,13 +46,13 @@ struct fault_record {
 	uint64_t due_ns;
 	uint32_t kinds;  /* bit mask of 1 << enum fault_kind: faults still to inject */
 	uint32_t length; /* original length of the IO */
-	uint32_t bit;    /* to flip in the data */
+	uint32_t bit;    /* index of the bit to flip in the data */
 	uint8_t flipped;
 	/* held until its deadline, then completed with an error; never submitted */
 	uint8_t dropped;
 };
 
-/* Records, ordered by due_ns. */
+/* List of records, ordered by due_ns. */
 struct fault_hold {
 	struct fault_record *first, *last;
 	uint32_t n;

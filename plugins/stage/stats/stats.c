@@ -31,7 +31,8 @@ struct stats_lane {
 struct stats {
 	const struct gantry_host *host;
 	uint32_t n_lanes;
-	struct stats_lane **lanes; /* freed at close, so that the final report still has them */
+	/* freed at close, because the final report comes after the lanes have stopped */
+	struct stats_lane **lanes;
 };
 
 static int stats_open(const struct gantry_host *host, const void *conf, void **stage_p)

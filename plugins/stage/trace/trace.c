@@ -45,9 +45,10 @@ struct trace {
 struct trace_lane {
 	struct trace *trace;
 	struct gantry_lane *lane;
-	uint64_t n_records, n_lost; /* written to the file; dropped after the trace has ended */
-	uint64_t oldest_ns;         /* time of the first record in the buffer */
-	uint32_t n;                 /* records in the buffer; __atomic for the report */
+	/* n_records: written to the file; n_lost: dropped after the trace has ended */
+	uint64_t n_records, n_lost;
+	uint64_t oldest_ns; /* time of the first record in the buffer */
+	uint32_t n;         /* records in the buffer; __atomic for the report */
 	struct gantry_trace_record records[RECORDS];
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
 
@@ -61,7 +62,7 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
-/* Write all bytes. 0 or -errno. *done_p: bytes written, also on failure. */
+/* Write all bytes. Returns 0 or -errno. *done_p: bytes written, also on failure. */
 static int write_all(int fd, const void *data, size_t n, size_t *done_p)
 {
 	const char *at = data;
@@ -174,8 +175,8 @@ static void end_trace(struct trace *trace, const char *why)
 }
 
 /*
- * Write records, unless the trace has ended or ends here. Returns the number of whole records added
- * to the file.
+ * Write records, unless the trace has ended or reaches its limit. Returns the number of whole
+ * records added to the file.
  */
 static uint32_t append(struct trace *trace, const struct gantry_trace_record *records, uint32_t n)
 {
@@ -240,7 +241,7 @@ static int trace_submit(void *self, struct gantry_io *io)
 	int rc;
 
 	/*
-	 * Copy it first: a descriptor that is accepted may be changed or completed before
+	 * Copy the descriptor first: if the chain accepts it, it can be changed or completed before
 	 * gantry_submit() returns. A rejected descriptor is submitted again, so it is not recorded.
 	 */
 	memcpy(wire, io, sizeof wire);

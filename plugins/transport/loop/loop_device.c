@@ -44,7 +44,7 @@ int loop_usable(const struct loop_conn *conn)
 	return conn->open && !__atomic_load_n(&conn->lost, __ATOMIC_RELAXED) ? 0 : -ENOTCONN;
 }
 
-/* Drop the queued events of a connection: its owner gets none after it has disconnected. */
+/* Drop the queued events of a connection. Its owner gets no event after loop_disconnect(). */
 static void drop_events(struct loop_conn *conn)
 {
 	struct loop_event **p = &conn->dev->events;
@@ -91,8 +91,8 @@ static void sweep(struct loop_device *dev)
 }
 
 /*
- * Keep the lanes of this end from accessing the other end: mark it lost, then wait for the copies
- * in progress. Pairs with copy() in loop_region.c.
+ * Keep the lanes of this end from accessing the other end: mark this end lost, then wait for the
+ * copies of its lanes. Pairs with copy() in loop_region.c.
  */
 static void cut_off(struct loop_conn *conn)
 {
@@ -102,7 +102,7 @@ static void cut_off(struct loop_conn *conn)
 			sched_yield();
 }
 
-/* Detach the peer and queue its `closed` event, with this reason. */
+/* Detach the peer, and queue `closed` for the peer with this reason. */
 static void detach_peer(struct loop_conn *conn, int reason)
 {
 	struct loop_conn *peer = conn->peer;
@@ -112,14 +112,14 @@ static void detach_peer(struct loop_conn *conn, int reason)
 		return;
 	peer->peer = NULL;
 	cut_off(peer);
-	/* its owner does not know it yet: drop it without an event */
+	/* the owner of the peer does not know it yet: drop the peer without an event */
 	if (peer->listener && !peer->open) {
 		drop_events(peer);
 		peer->dead = true;
 		return;
 	}
 	if (conn->listener)
-		drop_events(peer); /* rejected by accept(): drop its CONNECTED */
+		drop_events(peer); /* accept() has rejected the peer: drop its CONNECTED event */
 	for (unsigned int i = 0; i < LOOP_REGIONS; i++)
 		if (peer->exports[i].region)
 			loop_event(peer, LOOP_REVOKED, peer->exports[i].handle, 0, NULL, 0);

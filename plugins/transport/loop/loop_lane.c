@@ -11,8 +11,8 @@ static void update_credit(struct loop_consumer *c, struct loop_ring *r)
 	uint32_t limit = __atomic_load_n(&r->tail, __ATOMIC_RELAXED) + (c->n_posted - c->n_used);
 
 	/*
-	 * Never lower the limit: with several producers, their limits may together exceed the
-	 * posted receives. Relaxed order is enough, because the limit publishes no other data.
+	 * Never lower the limit: a receive is credit for each of several producers, until one of
+	 * them uses it. Relaxed order is enough, because the limit publishes no other data.
 	 */
 	if ((int32_t)(limit - __atomic_load_n(&r->limit, __ATOMIC_RELAXED)) > 0)
 		__atomic_store_n(&r->limit, limit, __ATOMIC_RELAXED);
@@ -50,7 +50,10 @@ static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct 
 		out->status = -EMSGSIZE;
 		return;
 	}
-	/* Pairs with loop_producer_destroy(): each side stores and then loads, all four seq_cst. */
+	/*
+	 * Pairs with loop_producer_destroy(): each side stores its own word and then loads the
+	 * other, all four seq_cst.
+	 */
 	if (region) {
 		__atomic_store_n(&r->copying, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&r->gone, __ATOMIC_SEQ_CST))
@@ -71,7 +74,7 @@ static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct 
 static uint32_t take(struct loop_consumer *c, struct loop_ring *r, struct gantry_msg *msgs,
 		     uint32_t max)
 {
-	/* Load `gone` before `head`: if it is set, `head` includes the last message. */
+	/* Load `gone` before `head`: if `gone` is set, `head` includes the last message. */
 	uint32_t gone = __atomic_load_n(&r->gone, __ATOMIC_ACQUIRE);
 	uint32_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE), tail = r->tail, n = 0;
 
@@ -107,7 +110,7 @@ int loop_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	uint64_t later = all & ((1ull << c->turn) - 1), left = all & ~later;
 	uint32_t n = 0;
 
-	/* rings from `turn` to the last, then from the first */
+	/* poll the rings from `turn` to the last, then those from the first to `turn` */
 	for (int half = 0; half < 2; half++, left = later)
 		for (; left && n < max; left &= left - 1) {
 			uint32_t number = (uint32_t)__builtin_ctzll(left);
@@ -155,8 +158,8 @@ void loop_consumer_disarm(void *arg)
 
 /*
  * Set the inline handler of a ring if its producer runs on this thread. A ring that is not empty
- * gets none, because an inline message would overtake the messages in the ring. If the producer
- * runs on another thread, that thread reads r->direct, so this thread must not write it.
+ * gets no handler, because an inline message would overtake the messages in the ring. If the
+ * producer runs on another thread, that thread reads r->direct, so this thread must not write it.
  */
 void loop_ring_set_inline_handler(struct loop_ring *r, const struct gantry_inline_handler *direct,
 				  const void *thread)
@@ -204,7 +207,7 @@ void loop_flush(void *arg)
 		return; /* the bell has already been rung */
 }
 
-/* Read the credit again. Returns true if the next message may be sent. */
+/* Read the credit again. Returns true if the next message can be sent. */
 static __attribute__((noinline)) bool refresh(struct loop_producer *p)
 {
 	const struct loop_ring *r = p->ring;
@@ -315,8 +318,7 @@ static __attribute__((noinline)) int queue(struct loop_producer *p, const struct
 }
 
 /*
- * A consumer that has set an inline handler exists until it removes the handler, so the connection
- * need not be checked.
+ * While a ring has an inline handler, its consumer exists. So only queue() checks the connection.
  */
 int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {

@@ -194,7 +194,10 @@ void loop_producer_destroy(void *arg)
 	if (!p)
 		return;
 	loop_flush(p);
-	/* From now on no lane reads the regions of its messages. Wait for a copy in progress. */
+	/*
+	 * After this store no lane starts to read regions of the producer's messages. Wait for a
+	 * copy in progress.
+	 */
 	__atomic_store_n(&p->ring->gone, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&p->ring->copying, __ATOMIC_SEQ_CST))
 		sched_yield();

@@ -18,8 +18,8 @@ struct loop_import {
 	struct gantry_region region;
 	struct loop_conn *conn;
 	uint32_t slot, generation;
-	uint8_t *addr;                /* set even if the caller did not ask for a mapping */
-	struct loop_mapping *mapping; /* that of the export; may be NULL */
+	uint8_t *addr;                /* set even if the importer did not request a mapping */
+	struct loop_mapping *mapping; /* mapping of the export; NULL: the region has no file */
 };
 
 /* A NULL mapping is ignored. */
@@ -33,8 +33,8 @@ static void mapping_put(struct loop_mapping *mapping)
 
 /*
  * Map the file of a region for its importers. They do not use the exporter's mapping: an exporter
- * that has lost its connection may replace that mapping while an IO of the importer is in flight. A
- * region that the exporter has imported from another transport may have no mapping.
+ * that has lost its connection can replace that mapping while an IO of the importer is in flight. A
+ * region that the exporter has imported from another transport need not be mapped at all.
  */
 static int mapping_create(const struct gantry_region *region, uint32_t rights,
 			  struct loop_export *e)
@@ -72,7 +72,10 @@ static struct loop_export *find_export(struct loop_conn *conn, uint32_t handle)
 static void drop_export(struct loop_export *e)
 {
 	__atomic_store_n(&e->region, NULL, __ATOMIC_RELEASE);
-	/* unmaps after the last import is released: a lane of the importer may still access it */
+	/*
+	 * unmaps after the last import is released: a lane of the importer may still access the
+	 * memory
+	 */
 	mapping_put(e->mapping);
 	e->mapping = NULL;
 }
@@ -292,7 +295,8 @@ void loop_rma_flush(void *arg)
 
 /*
  * A read is held back until the next access, whose first lines are prefetched before the held read
- * is copied. A write is not held back: a message that follows it may announce its data.
+ * is copied. A write is not held back, because the caller may next send a message that announces
+ * its data.
  */
 int loop_rma_submit(void *arg, const struct gantry_rma *op)
 {
