@@ -24,27 +24,27 @@
 /* For a plugin's check(): add a fault unless `text` is empty or a UUID other than all zeroes. */
 void identity_check(const char *text, const struct gantry_option_faults *faults);
 
-/* The UUID of a text that identity_check() accepts; all zeroes if the text is empty. */
+/* Get the UUID of a text that identity_check() accepts; all zeroes if the text is empty. */
 void identity_option(const char *text, uint8_t uuid[16]);
 
-/* Parse a UUID. 0; -EINVAL: not a UUID, or all zeroes. */
+/* Parse a UUID. Returns 0; -EINVAL: the text is not a UUID, or all zeroes. */
 int identity_parse(const char *text, uint8_t uuid[16]);
 
 void identity_text(const uint8_t uuid[16], char text[IDENTITY_TEXT]);
 
-/* A random UUID (version 4). */
+/* Make a random UUID (version 4). */
 void identity_random(uint8_t uuid[16]);
 
-/* The UUID of a globally unique name, such as the WWID of a disk. */
+/* Derive a UUID from a globally unique name, such as the WWID of a disk. */
 void identity_of_name(const char *name, uint8_t uuid[16]);
 
 /*
- * The UUID of a name that is unique on this machine, such as a path. Without a machine id the UUID
- * lasts only until the next reboot, and the function logs a warning.
+ * Derive a UUID from a name that is unique on this machine, such as a path. Without a machine id
+ * the UUID lasts only until the next reboot, and the function logs a warning.
  */
 void identity_of_machine(const struct gantry_host *host, const char *name, uint8_t uuid[16]);
 
-/* The UUID of a volume without a store: the option `uuid`, else derived from name and size. */
+/* Get the UUID of a volume without a store: the option `uuid`, else derived from name and size. */
 void identity_of_instance(const struct gantry_host *host, const char *option, uint64_t size,
 			  uint8_t uuid[16]);
 

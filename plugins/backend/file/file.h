@@ -26,13 +26,13 @@
 #include <gantry/backend.h>
 
 #define FILE_MAX_IO (16u << 20)
-#define FILE_BOUNCE_BYTES (128u << 10) /* data step through a bounce buffer, at most */
-#define FILE_ZERO_BYTES (256u << 10)   /* data step of write zeroes, at most */
+#define FILE_BOUNCE_BYTES (128u << 10) /* limit of a data step through a bounce buffer */
+#define FILE_ZERO_BYTES (256u << 10)   /* limit of a data step of write zeroes */
 #define FILE_RETRIES 3
 #define FILE_MAX_REQUESTS 4096u /* per lane */
-#define FILE_NAME_BYTES 4352    /* a path, with a prefix and a suffix */
+#define FILE_NAME_BYTES 4352    /* size of a buffer for a path with a prefix and a suffix */
 
-#define FILE_BELOW_MAX 4 /* nested loop devices */
+#define FILE_BELOW_MAX 4 /* limit of nested loop devices */
 
 #define FILE_UUID_ATTRIBUTE "user.gantry.uuid"
 #define FILE_GENERATION_ATTRIBUTE "user.gantry.generation"
@@ -69,19 +69,19 @@ struct file_calls {
 	ssize_t (*sync)(int fd);
 	ssize_t (*allocate)(int fd, int mode, off_t offset, off_t n);
 	int (*set_attribute)(int fd, const char *name, const char *value);
-	int (*sync_all)(int fd); /* data and attributes */
+	int (*sync_all)(int fd); /* syncs data and attributes */
 	/* -errno: since the last call, the kernel failed to write back data of this file */
 	int (*lost)(int fd);
 };
 
-/* What all lanes share. */
+/* State of a store, which all lanes share. */
 struct file_store {
 	const struct gantry_host *host;
 	const struct file_conf *conf;
 	const struct file_engine *engine; /* for new lanes */
 	const struct file_calls *calls;
 	int fd; /* the open file description that has the lock and does all IO */
-	/* locked backing files of a loop device, the nearest first */
+	/* locked backing files of a loop device; the first is that of the device itself */
 	int below[FILE_BELOW_MAX];
 	uint32_t n_below;
 	char holder[64]; /* user of the store after -EBUSY; "": another process */
@@ -174,7 +174,7 @@ const char *file_size_fault(const struct file_conf *conf, uint64_t have, char *t
 
 /*
  * Open, lock and check the path, and fill the store. Logs the cause of a failure. Returns 0 or
- * -errno. Thread: control; may block up to conf->lock_wait_ns for the lock.
+ * -errno. Thread: control; can block up to conf->lock_wait_ns for the lock.
  */
 int file_store_open(struct file_store *store);
 void file_store_close(struct file_store *store);
@@ -201,7 +201,7 @@ enum file_name_scope {
 	FILE_NAME_WORLD,   /* unique everywhere */
 };
 
-/* The persistent name of the device whose sysfs directory is `dir`. */
+/* Find the persistent name of the device whose sysfs directory is `dir`. Returns its scope. */
 enum file_name_scope file_device_name(const char *dir, char *out, size_t bytes);
 
 /* file_generation.c */

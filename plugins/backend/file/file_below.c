@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_below.c - lock the backing file of a loop device, and detect loop devices that are attached
- * to a file
+ * file_below.c - locks the backing file of a loop device, and detects loop devices that are
+ * attached to a file.
  *
  * A loop device and its backing file are two inodes, so a lock on one does not cover the other. A
  * store on a loop device therefore also locks the backing file. If the backing file is itself a

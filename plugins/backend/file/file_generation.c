@@ -9,9 +9,9 @@
  *     generation  a number that the target increments and stores after a failed sync, which also
  *                 loses writes. A restart therefore does not hide the loss
  *
- * The generation of a file is its attribute user.gantry.generation, in decimal. If the attribute
- * cannot be stored, the generation is a file in the runtime directory of gantry. A reboot can
- * remove that file without harm, because the boot id also changes.
+ * The generation of a file is stored in its attribute user.gantry.generation, in decimal. If the
+ * attribute cannot be stored, the generation is stored in the runtime directory of gantry, in a
+ * file. A reboot can remove that file without harm, because the boot id also changes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 
 #define NUMBER_BYTES 24 /* size of a buffer for a generation as text */
 
-/* The input of the hash. No padding. */
+/* The input of the hash. Must have no padding. */
 struct life {
 	char boot_id[40];
 	uint64_t device;
@@ -62,7 +62,7 @@ static int find_life(const struct file_store *store, struct life *life)
 		life->device = makedev(st.stx_rdev_major, st.stx_rdev_minor);
 #ifdef BLKGETDISKSEQ
 		if (ioctl(store->fd, BLKGETDISKSEQ, &life->birth_sec))
-			life->birth_sec = 0; /* Linux before 5.15 */
+			life->birth_sec = 0; /* Linux before 5.15 has no such number */
 #endif
 		return 0;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_look.c - check whether a path and a size can be opened as a volume. It opens no file and has
- * no side effects.
+ * file_look.c - checks whether a path and a size can be opened as a volume. It opens no file and
+ * has no side effects.
  */
 #include <errno.h>
 #include <fcntl.h>

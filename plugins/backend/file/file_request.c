@@ -230,7 +230,7 @@ static void fail_store(struct file_store *store, int err)
 	pthread_mutex_lock(&store->failing);
 	if (get(&store->failed) == FILE_SOUND) {
 		/*
-		 * Set this first: the kernel reports a failure only once, so from here on every
+		 * Set the flag first: the kernel reports a failure only once, so from here on every
 		 * flush must fail.
 		 */
 		__atomic_store_n(&store->failed, FILE_FAILING, __ATOMIC_RELEASE);

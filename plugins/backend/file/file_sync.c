@@ -49,8 +49,8 @@ static int call_sync_all(int fd)
 }
 
 /*
- * Report a failed write-back. The range lies beyond the pages of any file, so sync_file_range(2)
- * waits for no page and only checks for errors.
+ * Returns -errno if a write-back has failed since the last call; else 0. The range lies beyond the
+ * pages of any file, so sync_file_range(2) waits for no page and only checks for errors.
  */
 static int call_lost(int fd)
 {

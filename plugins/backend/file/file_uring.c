@@ -4,8 +4,8 @@
  *
  * The lane collects entries and submits them at the next poll. It submits them immediately when the
  * pending entries are at least as many as the entries in flight. So an idle disk starts
- * immediately, and a busy disk gets a growing batch for each system call. A file in the page cache
- * completes during the system call, so one call is enough.
+ * immediately, and a busy disk gets a growing batch for each system call. IO on a file in the page
+ * cache completes during the system call, so one call is enough.
  *
  * The eventfd of the ring is enabled only between arm and disarm, so that the kernel does not write
  * to it for a lane that polls.

@@ -32,7 +32,7 @@ struct relay {
 	int tearing_down; /* the session has ended and waits for its legs to close */
 	uint32_t depth;
 	uint32_t n_lanes;
-	struct route **routes; /* by lane of the session; NULL: the relay has one target */
+	struct route **routes; /* indexed by lane of the session; NULL: the relay has one target */
 	uint32_t n_legs;
 	struct leg legs[];
 };

@@ -22,7 +22,7 @@
 
 #define MAX_CHILDREN 65535u /* limit of the children of one fan-out */
 
-/* A leg has finished the current step. When all legs have, answer the initiator. */
+/* A leg has finished the current step. When all legs have finished it, answer the initiator. */
 static void leg_done(struct leg *leg)
 {
 	struct relay *relay = leg->relay;

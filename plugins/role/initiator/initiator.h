@@ -133,8 +133,8 @@ struct source {
 	/* options that determine the size of its region, for messages; NULL: none */
 	const char *depth_option, *block_option;
 	/*
-	 * Open and check what the options name, before the session exists. Sets in->block to the
-	 * largest length of an IO. Returns 0 or -errno; logs the cause.
+	 * Open and check the file that the options name, before the session exists. Sets in->block
+	 * to the largest length of an IO. Returns 0 or -errno; logs the cause.
 	 */
 	int (*prepare)(struct initiator *in);
 	/*
@@ -144,8 +144,8 @@ struct source {
 	int (*fits)(const struct initiator *in, const struct gantry_volume_info *volume,
 		    const struct gantry_option_faults *faults);
 	/*
-	 * The volume is known, and fits: set in->target, and limit in->block. Returns 0 or -errno;
-	 * logs the cause.
+	 * Called after fits(), with the volume in in->volume: set in->target, and limit in->block.
+	 * Returns 0 or -errno; logs the cause.
 	 */
 	int (*setup)(struct initiator *in);
 	/* Create lane->work, immediately before the lane runs. Returns 0 or -errno. */
@@ -247,7 +247,7 @@ void session_lane_done(void *arg);
 
 struct stamp {
 	uint32_t magic;
-	uint32_t crc32c; /* of the unit with this field 0 */
+	uint32_t crc32c; /* CRC32C of the unit, computed with this field 0 */
 	uint64_t offset; /* in the volume */
 	uint64_t generation;
 	uint64_t session;
@@ -309,7 +309,7 @@ enum verdict verify_read_done(struct lane *lane, const struct block_state *state
 const char *verify_name(enum verdict verdict);
 
 /* -- initiator_report.c -- */
-/* Name of a status as in the report, such as "IO". */
+/* Returns the name of a status as in the report, such as "IO". */
 const char *status_name(unsigned status);
 void initiator_report(void *role, struct gantry_writer *w);
 double report_cpu_s(void);

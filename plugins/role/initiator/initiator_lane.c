@@ -163,7 +163,7 @@ static __attribute__((noinline)) void note_failure(struct lane *lane, const stru
 	}
 }
 
-/* Completion of an IO that failed, or whose source needs a `done` call. */
+/* Complete an IO that failed, or whose source needs a `done` call. */
 static __attribute__((noinline)) void complete_slow(struct gc_queue *queue, struct gantry_io *io)
 {
 	struct lane *lane = queue->user;

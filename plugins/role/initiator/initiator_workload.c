@@ -24,13 +24,13 @@ struct work {
 	uint64_t interval_ns, next_ns; /* interval and time of the next IO; interval 0: no rate */
 	uint64_t end_ns;               /* NO_LIMIT: none */
 	uint64_t n_frozen;
-	uint64_t since_flush, flush_every; /* in writes; NO_LIMIT: never */
+	uint64_t since_flush, flush_every; /* both in writes; flush_every NO_LIMIT: never */
 	uint32_t read_percent;             /* share of reads */
 	int random;
 	int fast_path; /* no rate, no flushes, no verification */
 	int sweeping;  /* in the final pass, which reads the written blocks again */
 	struct gantry_random numbers;
-	struct block_state *blocks; /* with verify: `count` entries */
+	struct block_state *blocks; /* `count` entries; NULL without verification */
 };
 
 static int pattern_reads(uint32_t pattern)

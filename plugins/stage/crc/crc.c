@@ -20,7 +20,7 @@
  * "verify", because the two ends expect checksums in opposite directions.
  *
  * The checksum is a field of the descriptor. In a gateway the data is not addressable, so the stage
- * passes everything.
+ * passes each descriptor unchanged.
  */
 #include <errno.h>
 #include <stdlib.h>

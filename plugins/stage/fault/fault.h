@@ -37,8 +37,8 @@ struct fault_conf {
 };
 
 /*
- * Faults of one IO. The stage context of the IO points to its record; it is 0 for an IO without
- * faults.
+ * Faults of one IO. The stage context of the IO points to its record; the context of an IO without
+ * faults is 0.
  */
 struct fault_record {
 	struct gantry_io *io;

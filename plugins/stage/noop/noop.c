@@ -4,7 +4,7 @@
  *
  * In a configuration: stages = ( { type = "noop"; } );
  *
- * It is complete: operations that are NULL get a default. The default `submit` passes the
+ * The stage is complete: operations that are NULL get a default. The default `submit` passes the
  * descriptor down; the default `complete` passes it back. To add a function, read <gantry/stage.h>
  * and define, in this order:
  *

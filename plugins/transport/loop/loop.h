@@ -78,7 +78,7 @@ struct loop_conn {
 	struct loop_conn *next;
 	struct loop_device *dev;
 	struct loop_conn *peer;         /* NULL: disconnected */
-	struct loop_listener *listener; /* server end: until accepted */
+	struct loop_listener *listener; /* server end: listener, until the connection is accepted */
 	const struct gantry_conn_events *events;
 	void *arg;
 	struct gantry_peer self;
@@ -127,7 +127,7 @@ struct loop_ring {
 	uint32_t head __attribute__((aligned(64))); /* written by the producer */
 	/* the producer is destroyed: no message follows */
 	uint32_t gone;
-	/* written by the consumer, as the fields that follow */
+	/* written by the consumer, like the fields that follow */
 	uint32_t tail __attribute__((aligned(64)));
 	uint32_t limit, closed, detached, asleep, copying;
 };

@@ -272,8 +272,8 @@ static int create_server_end(struct loop_conn *conn, struct loop_listener *l)
 	server->peer = conn;
 	conn->peer = server;
 	/*
-	 * ACCEPT first, so that messages sent by accept() follow CONNECTED. If accept() rejects,
-	 * detach_peer() drops CONNECTED.
+	 * ACCEPT first, so that messages sent by accept() follow CONNECTED. If accept() rejects the
+	 * connection, detach_peer() drops CONNECTED.
 	 */
 	rc = loop_event(server, LOOP_ACCEPT, 0, 0, NULL, 0);
 	return rc ? rc : loop_event(conn, LOOP_CONNECTED, 0, 0, NULL, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rxe.c - transport over soft-RoCE, which is RDMA over an Ethernet interface. Finds or creates the
- * soft-RoCE device of an interface. verbs-common does the rest.
+ * soft-RoCE device of an interface. The transport itself is implemented in verbs-common.
  */
 #include <errno.h>
 #include <string.h>

@@ -12,11 +12,11 @@
  *                 \-- rma*
  *
  * Threads: the control thread creates, changes and destroys all objects. A lane owns the "lane"
- * part of its queues. Fields that both access are marked "shared" and are atomic. A lane never
- * frees memory: it marks an object, and the control thread frees it.
+ * part of its queues. Fields that a lane and the control thread access are marked "shared" and are
+ * atomic. A lane never frees memory: it marks an object, and the control thread frees it.
  *
  * Memory: each memfd has one writer. Memory that the peer can write is read through gantry/shm.h
- * and checked, and its content may change at any time. A corrupt queue ends its connection; other
+ * and checked, and its content can change at any time. A corrupt queue ends its connection; other
  * connections are not affected.
  */
 #ifndef COMCH_H
@@ -41,8 +41,8 @@
 #define COMCH_WHY 160u /* bytes of a reason, for the log */
 #define COMCH_CONSUMERS 128u
 #define COMCH_PRODUCERS 256u
-#define COMCH_CONNS 1024u   /* per device */
-#define COMCH_HALF_OPEN 64u /* per user: accepted, no HELLO received */
+#define COMCH_CONNS 1024u   /* limit per device */
+#define COMCH_HALF_OPEN 64u /* limit per user: accepted, no HELLO received */
 #define COMCH_UIDS 16u
 #define COMCH_CONSUMER_FDS 3u /* per consumer: credit page, both ends of the doorbell */
 #define COMCH_PRODUCER_FDS 1u /* per producer: ring */
@@ -203,9 +203,10 @@ struct comch_conn {
 	LIST_ENTRY(comch_conn) link;
 	struct comch_watch watch, death;
 	struct comch_device *dev;
-	struct comch_listener *listener; /* server end: until accepted */
-	struct comch_share *share;       /* server end: of the user of the peer */
-	struct comch_user *user;         /* user of the peer; NULL: not known yet */
+	/* server end: listener, until the connection is accepted */
+	struct comch_listener *listener;
+	struct comch_share *share; /* server end: of the user of the peer */
+	struct comch_user *user;   /* user of the peer; NULL: not known yet */
 	const struct gantry_conn_events *events;
 	void *arg;
 	struct gantry_peer peer;
@@ -213,7 +214,7 @@ struct comch_conn {
 	int fd, pidfd;
 	char service[64];                 /* client end: the requested service */
 	char refusal[COMCH_REFUSED_TEXT]; /* client end: the reason in REFUSED; "": none received */
-	int reason;                       /* of `closed` */
+	int reason;                       /* reason that `closed` reports */
 	/*
 	 * -EMFILE or -ENOMEM: this process lacked resources, and `closed` reports this error
 	 * instead of -EPROTO; 0: it did not.
@@ -255,7 +256,7 @@ struct comch_in {
 	/* -- lane -- */
 	uint64_t position;
 	uint32_t taken;                   /* messages that the lane has taken */
-	uint32_t given_tail, given_limit; /* as last published */
+	uint32_t given_tail, given_limit; /* credit as last published */
 	uint32_t last_slots;              /* slots of the last message */
 	/* data of a region has been read, and the producer has not been notified */
 	bool copied;
@@ -317,7 +318,7 @@ struct comch_cookie {
 };
 
 struct comch_producer {
-	/* -- lane; the first cache line has all that a short message needs -- */
+	/* -- lane; the first cache line has all fields that a short message needs -- */
 	struct comch_slot *slots;
 	const uint32_t *asleep;
 	struct comch_conn *conn;
@@ -491,7 +492,10 @@ void comch_conn_full(struct comch_conn *conn);
 bool comch_conn_take_fds(struct comch_conn *conn, unsigned int n);
 /* Close descriptors that the peer has or had, and that were counted. */
 void comch_conn_close_fds(const struct comch_conn *conn, const int *fds, unsigned int n);
-/* Check whether the user may use the connection. Returns 0; -EPERM: forked child; -ENOTCONN. */
+/*
+ * Check whether the user can use the connection. Returns 0; -EPERM: the device belongs to a parent
+ * process; -ENOTCONN: the connection is not up.
+ */
 int comch_conn_usable(const struct comch_conn *conn);
 
 /* -- shm_outbox.c -- */
@@ -528,8 +532,8 @@ int comch_memory_check_frozen(const struct comch_conn *conn, const struct comch_
 
 /* -- shm_pages.c -- */
 /*
- * Check that the file of a region has all its pages, and start to check that it keeps them. Returns
- * 0 or -errno, with the reason in conn->import_error.
+ * Check that the file of a region has all its pages, and start regular checks that it keeps them.
+ * Returns 0 or -errno, with the reason in conn->import_error.
  */
 int comch_pages_begin(struct comch_conn *conn, struct comch_import *r);
 void comch_pages_end(struct comch_conn *conn, struct comch_import *r);
@@ -614,7 +618,10 @@ enum comch_corruption {
 	COMCH_CORRUPT_BELL,        /* doorbell socket */
 };
 
-/* A lane has found a corruption: log it and end the connection. Any thread. */
+/*
+ * Record a corruption that a lane has found. The control thread then logs it and ends the
+ * connection. Thread: any.
+ */
 void comch_conn_poison(struct comch_conn *conn, enum comch_corruption what);
 
 #endif

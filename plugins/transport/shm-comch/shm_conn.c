@@ -619,7 +619,7 @@ void comch_disconnect(void *arg)
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
 	comch_queues_free(conn);
 	comch_regions_free(conn);
-	/* Everything of the peer is unmapped: send BYE. */
+	/* All memory of the peer is unmapped: send BYE. */
 	if (conn->dev->pid == getpid() && (conn->state == COMCH_S_OPEN ||
 					   conn->state == COMCH_S_HELLO || conn->reason == -EPROTO))
 		send_bye(conn);

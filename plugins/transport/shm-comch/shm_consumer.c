@@ -227,7 +227,7 @@ static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, 
 	}
 	if (from.length == 0 || from.length > c->max_data)
 		return 0;
-	if (t.length == COMCH_WITHDRAWN) /* the buffer stays unchanged, for the next message */
+	if (t.length == COMCH_WITHDRAWN) /* leave the buffer unchanged for the next message */
 		return skip(in, n);
 	in->copied = true;
 	if (copy_region(c, &from, post, msg))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shm_listener.c - a service name. A peer must send HELLO before the user gets the accept event. */
+/*
+ * shm_listener.c - accepts clients of a service. A client must send HELLO before the user gets the
+ * accept event.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -211,8 +214,8 @@ static uint32_t refuse_reason(const struct comch_device *dev, const struct comch
 
 /*
  * Admit or refuse a client. Returns false if the listener must pause because too many sockets of
- * refused clients wait to be closed. The limit of the user does not bound them: a refused client
- * can connect again.
+ * refused clients wait to be closed. max_fds of the user does not limit those sockets, because a
+ * refused client can connect again.
  */
 static bool admit(struct comch_listener *l, int fd)
 {

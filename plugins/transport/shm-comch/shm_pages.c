@@ -2,12 +2,12 @@
 /*
  * shm_pages.c - checks that the peer keeps the pages of imported regions.
  *
- * No seal keeps the owner of a region that the peer may write from freeing its pages. While the
- * kernel frees pages, a process that accesses them waits. Its access then allocates new pages,
- * which are charged to its cgroup. So this device ends the connection of a peer that frees pages of
- * a region which its user has imported with GANTRY_IMPORT_KEEPS_PAGES, until the last release of
- * that region. It does not check other regions: the DOCA library exports ranges of one sparse file,
- * and frees pages of it.
+ * A region that its importer can write has no seal against writing, so its owner can free its
+ * pages. While the kernel frees pages, a process that accesses them waits. Its access then
+ * allocates new pages, which are charged to its cgroup. So this device ends the connection of a
+ * peer that frees pages of a region which its user has imported with GANTRY_IMPORT_KEEPS_PAGES,
+ * until the last release of that region. It does not check other regions: the DOCA library exports
+ * ranges of one sparse file, and frees pages of it.
  *
  * fstat(2) counts the pages of a whole file, and does not wait while another process frees some.
  * The file must have all its pages at the import. The peer has freed pages if a later count is

@@ -321,7 +321,7 @@ static inline uint32_t first_word(const volatile struct fields *from)
 }
 
 /*
- * Store a slot full of immediate data, which the caller has just stored field by field. It is
+ * Store a slot full of immediate data, which the caller has just stored field by field. The data is
  * loaded in pieces that are not wider than these fields. A wider load could not be forwarded from
  * the store buffer. It would wait until those stores, and the earlier stores to the previous slot,
  * are in the cache. The consumer owns the line of that slot, so two slots would never be in flight
@@ -424,7 +424,7 @@ void comch_flush(void *arg)
 }
 
 /*
- * Mark the messages of regions whose data the consumer may not have read. The lane has stopped.
+ * Mark the messages of regions whose slots the consumer has not returned. The lane has stopped.
  * Slots from p->tail on have not been overwritten, so their trailers belong to these messages.
  */
 void comch_withdraw(struct comch_producer *p)

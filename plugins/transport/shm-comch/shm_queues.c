@@ -277,7 +277,7 @@ static const char *attach(struct comch_consumer *c, unsigned int line,
 	in->mask = up->slots - 1;
 	in->producer = up->id;
 	in->line = &c->page->ring[line];
-	*limit_p = in->given_limit = outstanding(c); /* the lane continues from here */
+	*limit_p = in->given_limit = outstanding(c); /* the lane continues from this limit */
 	gantry_shm_st64(&in->line->credit, comch_credit_pack(0, in->given_limit));
 	c->in[line] = in;
 	c->conn->n_rings++;

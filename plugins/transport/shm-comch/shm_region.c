@@ -37,8 +37,8 @@ static struct comch_export *find_export(struct comch_conn *conn, uint32_t handle
 }
 
 /*
- * Publish a change of an export. The other fields are stored before. Pairs with find_region() and
- * send_region() of producers.
+ * Publish a change of an export. The caller has stored the other fields. Pairs with find_region()
+ * and send_region() of producers.
  */
 static void export_changed(struct comch_conn *conn, struct comch_export *e, uint32_t state)
 {
@@ -230,8 +230,8 @@ static void unmap_import(struct comch_import *r)
 }
 
 /*
- * Replace the mapping by private pages at the same address, because a lane may be copying. If the
- * kernel cannot, the mapping stays.
+ * Replace the mapping by private pages at the same address, because a lane may be copying. If
+ * mmap(2) fails, the mapping stays.
  */
 static void cut_off(struct comch_import *r)
 {
@@ -321,7 +321,7 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 
 /*
  * Map all regions of the peer. An end without queues that access data, such as a gateway, maps no
- * region. From here on this end maps each.
+ * region. From here on this end maps each region.
  */
 int comch_regions_map(struct comch_conn *conn)
 {

@@ -15,11 +15,11 @@
  * Of a message with several slots the first slot is published last, with a release. A consumer that
  * sees the first slot with an acquire can read the other slots.
  *
- * A producer that is destroyed withdraws the messages of regions whose data the consumer may not
- * have read. It marks their trailers, and then its user may change the data. The consumer skips a
- * marked message. After it has copied data of a region it reads the trailer again, and skips the
- * message if it is marked now. The next message uses the same receive, so bytes of the buffer
- * beyond the data of that message may have been written.
+ * A producer that is destroyed withdraws the messages of regions whose slots the consumer has not
+ * returned. It marks their trailers, and then its user is free to change the data. The consumer
+ * skips a marked message. After it has copied data of a region it reads the trailer again, and
+ * skips the message if it is marked now. The next message uses the same receive, so bytes of the
+ * buffer beyond the data of that message may have been written.
  *
  * Credit is one word as well: the number of consumed slots, and the number of messages that the
  * producer may send.

@@ -28,7 +28,7 @@
 /* a burst of connects must not fill the backlog between two turns of the control thread */
 #define BACKLOG 1024
 #define PCI_BYTES 80u
-#define SWEEP_TRIES 50 /* of one millisecond */
+#define SWEEP_TRIES 50 /* limit of tries, at intervals of one millisecond */
 
 /* Convert a name to a file name: other characters than `plain` become %XX. */
 static int file_name(char *out, size_t bytes, const char *name, const char *suffix)

@@ -150,8 +150,8 @@ void vb_pipe_async_event(struct vb_pipe *pipe, enum ibv_event_type event)
 /* -- active side -- */
 
 /*
- * Resolve the address in short steps. A kernel that must first query the neighbour's address may
- * notice the reply only at the end of a step. The deadline is not extended.
+ * Resolve the address in short steps. A kernel that must first query the neighbour's address can
+ * notice the reply as late as the end of a step. The deadline is not extended.
  */
 static int resolve(struct vb_pipe *pipe, const struct sockaddr *from)
 {
@@ -559,7 +559,8 @@ int vb_pipe_want_direct(struct vb_conn *conn, struct vb_import_peer *peer, uint3
 	rc = make(conn, VB_DIRECT, local_lane, &pipe);
 	if (rc)
 		return rc;
-	pipe->end = VB_CONNECTS; /* also on the server end of the connection */
+	/* this end is the active side, also if it is the server end of the connection */
+	pipe->end = VB_CONNECTS;
 	pipe->peer = peer;
 	pipe->connects_lane = (uint16_t)local_lane;
 	pipe->listens_lane = VB_NO_LANE;

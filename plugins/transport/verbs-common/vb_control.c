@@ -11,7 +11,7 @@
 
 #define USER_WAITS 32u /* limit of queued messages of the user */
 #define ALL_WAIT 1024u /* limit of queued messages of all kinds; beyond it the connection ends */
-#define ROUNDS 8       /* of VB_POLL completions, per vb_progress() */
+#define ROUNDS 8       /* limit of rounds of VB_POLL completions per vb_progress() */
 
 /* -- sending -- */
 

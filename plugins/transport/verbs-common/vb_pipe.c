@@ -12,8 +12,8 @@
 
 #include "verbs.h"
 
-#define CREDIT_BYTES 64u   /* of the block, for each direction: separate cache lines */
-#define EXTRA_REQUESTS 16u /* in addition to messages: credit, a probe, a fetch */
+#define CREDIT_BYTES 64u   /* of the block for the credit of each direction: separate cache lines */
+#define EXTRA_REQUESTS 16u /* requests in addition to those of messages: credit, a probe, a fetch */
 #define PAGE 4096u
 #define OLD_WORD (1u << 30) /* limit, in messages, by which the written credit lags behind */
 
@@ -352,7 +352,7 @@ uint32_t vb_pipe_convert_note(struct vb_pipe *pipe, uint32_t slot, uint32_t note
 
 	msg->kind = (uint8_t)(VB_MSG_PLAIN | (c ? c->id & 0xf : 0) << 4);
 	msg->imm_len = sizeof(note);
-	msg->allowed = (uint16_t)pipe->allowed; /* no new credit */
+	msg->allowed = (uint16_t)pipe->allowed; /* grants no new credit */
 	msg->producer = msg->length = 0;
 	memcpy(msg->imm, &note, sizeof(note));
 	return (uint32_t)(offsetof(struct vb_msg, imm) + sizeof(note));

@@ -64,7 +64,7 @@ out_free:
 }
 
 /*
- * Returns true if the peer may still read data of a send of this producer. Meanwhile the lane can
+ * Returns true if the peer can still read data of a send of this producer. Meanwhile the lane can
  * use the pipe for other queues, so this function changes nothing.
  */
 static bool has_unread(const struct vb_producer *p)
@@ -83,9 +83,9 @@ static bool has_unread(const struct vb_producer *p)
 }
 
 /*
- * Destroy a producer. Afterwards the user may change data of its sends. If the peer may still read
- * some of the data, the connection ends, because only a queue pair in the error state keeps the
- * device of the peer from reading it.
+ * Destroy a producer. Afterwards the user is free to change data of its sends. If the peer can
+ * still read some of the data, the connection ends, because only a queue pair in the error state
+ * keeps the device of the peer from reading it.
  */
 void vb_producer_destroy(void *arg)
 {

@@ -75,7 +75,7 @@ int vb_device_limits(struct ibv_context *context, struct vb_limits *limits);
 int vb_device_next_event(struct vb_device *dev, enum ibv_event_type *type_p);
 /*
  * Write an object with name, state, limits and gids for each RDMA device for which `wanted` returns
- * true. NULL: all devices. Returns their number or -errno.
+ * true. `wanted` is NULL: all devices. Returns their number or -errno.
  */
 int vb_device_scan(struct gantry_writer *w, int (*wanted)(const char *name));
 /*

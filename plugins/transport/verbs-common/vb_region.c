@@ -313,7 +313,10 @@ int vb_on_released(struct vb_conn *conn, const struct vb_ctrl_handle *h)
 {
 	struct vb_export *e = find_export(conn, h->handle);
 
-	/* The region may have exceeded revoke_timeout and be gone. */
+	/*
+	 * After revoke_timeout this side has deregistered the region, so a late RELEASED is not an
+	 * error.
+	 */
 	if (!e || !e->revoking || e->wire.generation != h->generation)
 		return h->generation && h->generation <= conn->generation ? 0 : -EPROTO;
 	deliver_revoked(conn, e, 0);

@@ -392,8 +392,8 @@ int vb_progress(void *device)
 		dispatch(t, events[i].data.ptr);
 	now = t->host->now_ns(t->host);
 	/*
-	 * A callback may end or create connections. None leaves the list before the end of this
-	 * function.
+	 * A callback can end or create connections. No connection leaves the list before the end of
+	 * this function.
 	 */
 	for (struct vb_conn *conn = t->conns; conn; conn = conn->next)
 		vb_conn_progress(conn, now);

@@ -76,7 +76,7 @@ enum vb_msg_kind { VB_MSG_PLAIN = 1, VB_MSG_REGION };
 
 /*
  * Start of a message. Without data the message ends after imm_len bytes of imm; data begins after
- * 64 bytes. Messages without data to one consumer may share a slot: each but the last then has 64
+ * 64 bytes. Messages without data to one consumer can share a slot: each but the last then has 64
  * bytes.
  */
 struct vb_msg {

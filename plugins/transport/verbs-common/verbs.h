@@ -43,13 +43,13 @@
 #define VB_RIGHTS (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
 /* limits per connection: of exported regions, of imported regions, and of registered regions */
 #define VB_REGIONS 256
-#define VB_CONSUMERS 256  /* consumers of the peer, per connection */
-#define VB_MAX_LANES 256  /* per connection */
-#define VB_MAX_PIPES 1024 /* per connection */
-/* third parties whose memory is accessed directly, per connection */
+#define VB_CONSUMERS 256  /* limit of consumers of the peer, per connection */
+#define VB_MAX_LANES 256  /* limit per connection */
+#define VB_MAX_PIPES 1024 /* limit per connection */
+/* limit of third parties whose memory is accessed directly, per connection */
 #define VB_PEERS 64
-#define VB_PIPES_PER_CONSUMER 16 /* lanes of the peer that can send to one consumer */
-#define VB_POLL 32               /* completions per poll */
+#define VB_PIPES_PER_CONSUMER 16 /* limit of lanes of the peer that send to one consumer */
+#define VB_POLL 32               /* limit of completions per poll */
 
 enum { VB_SEPARATE, VB_SHARED }; /* values of data_qp */
 
@@ -373,8 +373,9 @@ struct vb_import {
 	uint32_t fetching; /* __atomic: number of lanes that fetch from it */
 	struct vb_ctrl_region wire;
 	/*
-	 * NULL: the peer owns the memory. If wire.direct is set and this is NULL, the address of
-	 * the owner is outside direct_networks, and import_region fails.
+	 * third party that owns the memory. NULL without wire.direct: the peer owns it. NULL with
+	 * wire.direct: the address of the owner is outside direct_networks, and import_region
+	 * fails.
 	 */
 	struct vb_import_peer *peer;
 };
@@ -517,7 +518,7 @@ void vb_pipe_free(struct vb_pipe *pipe); /* after its lane has stopped */
 void vb_pipe_hello(const struct vb_pipe *pipe, struct vb_hello *hello);
 /* Check and store the peer's private data. Returns 0 or -EPROTO. */
 int vb_pipe_take_hello(struct vb_pipe *pipe, const struct vb_hello *hello);
-/* Returns the number of messages that may be sent now. */
+/* Returns the number of messages that can be sent now. */
 uint32_t vb_pipe_credit(struct vb_pipe *pipe);
 /*
  * Get a slot for the next message, and its request. The caller fills the slot and calls
@@ -681,7 +682,7 @@ int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r);
 int vb_on_revoke(struct vb_conn *conn, const struct vb_ctrl_handle *h);
 /* releases revoked regions that no lane fetches from */
 void vb_imports_progress(struct vb_conn *conn);
-void vb_imports_free(struct vb_conn *conn); /* frees local memory, too */
+void vb_imports_free(struct vb_conn *conn); /* also deregisters local memory */
 int vb_register(void *conn, const struct gantry_region *region);
 void vb_unregister(void *conn, const struct gantry_region *region);
 /*
@@ -718,7 +719,8 @@ int vb_consumer_fd(void *consumer);
 /* Called by vb_lane_poll(). */
 void vb_consumer_arrived(struct vb_consumer *c, const struct vb_arrival *arrival, uint32_t bytes);
 void vb_consumer_fetched(struct vb_consumer *c, int status);
-void vb_consumers_reap(struct vb_lane *lane); /* frees destroyed consumers; after its pipes */
+/* frees destroyed consumers, after the pipes of the lane */
+void vb_consumers_reap(struct vb_lane *lane);
 /* Returns the receives that no message has claimed; 0 if c is NULL. */
 uint32_t vb_consumer_free(const struct vb_consumer *c);
 
