@@ -58,7 +58,7 @@ stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
 	serve_all
 	stranger_load --set "devices.front.uids=\"$nobody\""
 	[ "$status" -eq 1 ]
-	says stranger 'cannot connect to "volume" on device front: uid 0 of the peer is not in devices.front.uids of this process: add it'
+	says stranger '"volume" on device front: uid 0 of the peer is not in devices.front.uids of this process: add it'
 	nobody=65533 stranger_load
 	[ "$status" -eq 1 ]
 	says stranger 'cannot connect to "volume" on device front: uid 65533 is not in devices.front.uids'
