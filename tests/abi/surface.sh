@@ -67,16 +67,16 @@ END
 none "the headers match the list" "$tmp/out"
 sed -nE 's/^([0-9]+\.[0-9]+) .*/\1/p' "$list" | sort -u -t. -k1n -k2n >"$tmp/versions"
 sed -nE 's/^ \*   ([0-9]+\.[0-9]+)  .*/\1/p' "$headers/gantry/plugin.h" | diff "$tmp/versions" - >"$tmp/out"
-none "each version that added something stands in the history, and no other" "$tmp/out"
+none "the history has exactly the versions that added lines" "$tmp/out"
 [ "$(tail -n 1 "$tmp/versions")" = "$number" ] || echo "the headers are $number" >"$tmp/out"
-none "the last of them is that of the headers" "$tmp/out"
+none "the last version is that of the headers" "$tmp/out"
 sed -nE 's/^# ([0-9.]+ [0-9]+) lines$/\1/p' "$list" >"$tmp/counts"
 while read -r version lines; do
 	is=$(grep -c "^$version " "$list")
 	[ "$is" -eq "$lines" ] || echo "$version: $is lines, but $lines before the next version"
 done <"$tmp/counts" >"$tmp/out"
 [ "$(wc -l <"$tmp/counts")" -ge $(($(wc -l <"$tmp/versions") - 1)) ] || echo "a version before $number has no count" >>"$tmp/out"
-none "nothing was added to a version that is over" "$tmp/out"
+none "no line was added to an earlier version" "$tmp/out"
 
 # changes that must be detected: a slot, a flag, a member, a constant, another argument
 cp -R "$headers/gantry" "$tmp/gantry"
@@ -92,5 +92,5 @@ struct gantry_lane: uint32_t extra
 struct gantry_transport_ops: int (*rma_poll)(void *rma, int more, struct gantry_rma_done *done, uint32_t max)
 struct gantry_transport_ops: int (*later)(void *device)
 END
-none "seeded changes are seen" "$tmp/out"
+none "seeded changes are detected" "$tmp/out"
 echo "1..$n"

@@ -174,7 +174,7 @@ device 33; the device \"nic\" has 32; write max_sessions = 1 or less"
 	[ "$status" -eq 2 ]
 }
 
-@test "who may lock any amount, and devices that lock nothing, have no limit" {
+@test "a process that may lock any amount, and devices that lock no memory, have no limit" {
 	needs_a_limit
 	check 64 --set devices.nic.pins=false
 	[ "$status" -eq 0 ]

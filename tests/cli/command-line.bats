@@ -166,7 +166,7 @@ mistake() { # TEXT ARGUMENT... - gantry exits with 2 and prints the text
 	says '"schema": 1'
 }
 
-@test "stat says where it looked when nobody answers" {
+@test "stat reports the directory that it searched if no process answers" {
 	gantry stat --dir "$BATS_TEST_TMPDIR"
 	[ "$status" -eq 1 ]
 	says "gantry: no running gantry process answers in $BATS_TEST_TMPDIR; use --dir DIR to search another directory"

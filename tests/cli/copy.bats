@@ -112,7 +112,7 @@ serve() {
 	cmp -n 65536 "$BATS_TEST_TMPDIR/in" "$BATS_TEST_TMPDIR/served"
 }
 
-@test "nobody serves the volume" {
+@test "no process serves the volume" {
 	gantry copy volume: "$BATS_TEST_TMPDIR/out" -c "$conf" --set roles.load.connect.timeout=50ms
 	[ "$status" -eq 1 ]
 	says "roles.load: no session: $conf:"

@@ -88,7 +88,7 @@ target() {
 	[[ "$output" == "{"*"}" ]]
 }
 
-@test "what keeps a transport from finding anything is told in its part, not in the log" {
+@test "the part of a transport, not the log, reports why it finds no devices" {
 	GANTRY_TINY="-no RDMA device; load one: modprobe rdma_rxe" devices
 	[ "$status" -eq 0 ]
 	says "tiny: nothing found

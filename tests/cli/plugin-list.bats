@@ -34,7 +34,7 @@ says() {
 	says 'default "4KiB"'
 }
 
-@test "a directory that is not there is told as such" {
+@test "a missing directory is reported" {
 	gantry plugins -p "$dir" -p "$dir/nowhere" frob
 	[ "$status" -eq 2 ]
 	says "no plugin \"frob\" in $dir, $dir/nowhere (does not exist)"

@@ -146,7 +146,7 @@ finish() { # wait for its end; set status and output
 	says 'cannot connect to "f" on device d: no listener there; start the role that serves it first (d: in this process)'
 }
 
-@test "a session that asks for more than the device can do is told so, also when the file gives no limit" {
+@test "a session that requests more than the device supports gets the reason, also if the file has no limit" {
 	gantry run -p "$GANTRY_PLUGINS" "$conf" --set devices.d.max_depth=8 --set roles.load.workload.depth=5
 	echo "$output"
 	[ "$status" -eq 1 ]
@@ -268,7 +268,7 @@ finish() { # wait for its end; set status and output
 	[ "$status" -eq 3 ]
 }
 
-@test "stat: processes that are stopped are named, and keep nobody waiting one after the other" {
+@test "stat: names stopped processes, and waits for all of them at the same time" {
 	begin --role store
 	local stopped="" i
 	for i in 1 2 3 4 5 6; do

@@ -147,7 +147,7 @@ all_answered() { # the target has completed no IO since the last check, and the 
 	refused 'gantry: .*nbd://'
 }
 
-@test "nobody serves the volume: fio ends and says so" {
+@test "no process serves the volume: fio ends and says so" {
 	connect_options='timeout = "100ms";'
 	topology
 	on_volume --rw=read
@@ -212,7 +212,7 @@ all_answered() { # the target has completed no IO since the last check, and the 
 	stop bridge
 }
 
-@test "the target is killed, and the job was told to go on: no memory is used again, fio ends" {
+@test "the target is killed, and the job continues after errors: no memory is reused, fio ends" {
 	volume
 	on_volume --rw=randwrite --bs=4k --iodepth=32 --size=64m --loops=1000 --continue_on_error=all \
 		--ignore_error=,107 &

@@ -236,7 +236,7 @@ refused() {
 	grep -q 'volume=NAME' "$dir/help"
 }
 
-@test "a volume that nobody serves" {
+@test "a volume that no process serves" {
 	connect_options='timeout = "100ms";'
 	topology
 	refused 'cannot open the volume' config="$conf" volume=load
@@ -313,7 +313,7 @@ refused() { # a connection that arrives before nbdkit has detected the loss stil
 	[ "$status" -eq 2 ]
 }
 
-@test "who connects after that gets a new session, when there is a target again" {
+@test "a later client gets a new session after the target has started again" {
 	connect_options='timeout = "100ms";'
 	nbd_all
 	calls write:0:4096 read:0:4096

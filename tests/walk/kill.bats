@@ -28,7 +28,7 @@ teardown() {
 	holds "$dir/bridge.json" 'bridge.sessions_lost == 1 and bridge.sessions_opened == 2 and bridge.double_completions == 0'
 }
 
-@test "the initiator is killed while stages hold its IO for an hour: nobody waits for that" {
+@test "the initiator is killed while stages hold its IO for an hour: no role waits for the IO" {
 	need fault
 	bridge_stages='{ type = "fault"; delay = "1h"; delay_rate = "50%"; }'
 	store_stages='{ type = "fault"; delay = "1h"; delay_rate = "100%"; }'

@@ -64,7 +64,7 @@ well() {
 	holds "$report" '.threads | length == 12' 'load.verify.checked > 1000'
 }
 
-@test "more lanes in the initiator than in those who serve it" {
+@test "the initiator has more lanes than its servers" {
 	topology
 	walk --set roles.load.lanes=3 --set roles.bridge.lanes=2 --set runtime.threads=separate
 	well

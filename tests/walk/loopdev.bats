@@ -83,7 +83,7 @@ refused() { # PATH TEXT [OPTIONS] - a second target with another service name fa
 	stop store
 }
 
-@test "who only reads shares with who only reads" {
+@test "read-only targets share a volume" {
 	detach
 	rm "$dir/over"
 	attach over "$dir/disk" -r

@@ -65,7 +65,7 @@ stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
 	stop bridge store
 }
 
-@test "a user who is listed may come in" {
+@test "a listed user is accepted" {
 	device_options="dir = \"$open/run\"; uids = \"0,$nobody\";"
 	listen_options="uids = \"0,$nobody\";"
 	topology

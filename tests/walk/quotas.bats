@@ -62,7 +62,7 @@ three_times() { # root opens the volume and does IO, three times of three
 	three_times
 }
 
-@test "all half-open connections of a user are taken: the user is told, another one gets in" {
+@test "a user has used up its half-open connections: it gets the reason, another user is accepted" {
 	topology
 	serve_all
 	flood 200 greet hold
