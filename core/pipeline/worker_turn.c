@@ -335,7 +335,8 @@ static void sleep_for(struct gn_worker *worker, bool limited, uint64_t left_ns)
  */
 static void wait_blocked(struct gn_worker *worker)
 {
-	if (worker->now_ns - worker->idle_since_ns < BLOCKED_NS) {
+	/* yield() moves idle_since_ns on, also past now_ns */
+	if (worker->now_ns < worker->idle_since_ns + BLOCKED_NS) {
 		yield(worker);
 		return;
 	}
