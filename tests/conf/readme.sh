@@ -95,6 +95,12 @@ same_versions()
 	[ "$(echo "$versions" | wc -l)" -eq 1 ]
 }
 
+# demo_packages - README names as many packages for the demo as tests/packages has
+demo_packages()
+{
+	grep -q "(tests/packages; $(grep -c '^demo ' "$top_srcdir/tests/packages") for the demo)" "$readme"
+}
+
 for plugin in loop shm-comch target memory gateway stats initiator; do
 	[ -e "$GANTRY_PLUGINS/$plugin.so" ] || { echo "1..0 # SKIP built without the plugin $plugin"; exit 0; }
 done
@@ -109,5 +115,6 @@ is "each room has a line" rooms
 is "each plugin is named" plugins
 is "README, gantry(1) and configure require the same glibc" same_versions glibc README man/gantry.1 configure.ac
 is "README and gantry(1) require the same kernel" same_versions Linux README man/gantry.1
+is "the number of packages for the demo is that of tests/packages" demo_packages
 is "it is short" [ "$(wc -l <"$readme")" -le 150 ]
 echo "1..$n"
