@@ -4,7 +4,7 @@
  *
  * A process has one clock, for the deadlines of the control loop and of the lanes. So values of
  * different threads are comparable. The clock is the counter of the processor, scaled to
- * CLOCK_MONOTONIC at the start. It may then drift from CLOCK_MONOTONIC by some 50 ppm. Do not
+ * CLOCK_MONOTONIC at the start. Afterwards it can drift from CLOCK_MONOTONIC by some 50 ppm. Do not
  * compare it with results of clock_gettime(2).
  */
 #ifndef GN_BASE_CLOCK_H
@@ -37,8 +37,8 @@ uint64_t gn_clock_read(void);
 
 /*
  * Calibrate the counter of the processor against CLOCK_MONOTONIC; spins for about 5 ms. The clock
- * is CLOCK_MONOTONIC without this call, if the processor has no invariant counter, and if the
- * kernel does not trust the counter. Call it once, before other threads exist.
+ * stays CLOCK_MONOTONIC in three cases: without this call, if the processor has no invariant
+ * counter, or if the kernel does not trust the counter. Call it once, before other threads exist.
  */
 void gn_clock_init(void);
 

@@ -3,9 +3,9 @@
  * event_loop.h - the control loop: file descriptors and timers on one thread. No IO passes through
  * it.
  *
- * Callbacks of fds, timers and posts run on the thread that runs the loop, one at a time. Functions
- * marked "any thread" may be called with locks held that callbacks take. The exception is
- * gn_loop_remove_fd().
+ * Callbacks of fds, timers and posts run on the thread that runs the loop, one at a time. A caller
+ * of a function marked "any thread" may hold a lock that a callback also takes, because these
+ * functions do not wait for callbacks. Only gn_loop_remove_fd() waits for a callback.
  */
 #ifndef GN_BASE_LOOP_H
 #define GN_BASE_LOOP_H
@@ -67,9 +67,9 @@ void gn_loop_clear_timer(struct gn_loop *loop, struct gn_timer *timer);
 /* Run fn(arg) on the thread of the loop in its next turn. Any thread. Returns 0 or -ENOMEM. */
 int gn_loop_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg);
 /*
- * As gn_loop_post(), but cannot fail. When out of memory, it uses a reserve of the loop; when that
- * is empty, it retries until there is memory. Any thread. If many objects may post at the same
- * time, use gn_loop_post_own().
+ * Post as gn_loop_post() does, but never fail. When out of memory, it uses a reserve of the loop;
+ * when that is empty, it retries until there is memory. Any thread. If many objects may post at the
+ * same time, use gn_loop_post_own().
  */
 void gn_loop_must_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg);
 
@@ -82,8 +82,8 @@ struct gn_post {
 };
 
 /*
- * As gn_loop_post(), without allocation. While the post is pending, another call has no effect. It
- * is no longer pending when fn starts. Any thread.
+ * Post as gn_loop_post() does, without allocation. While the post is pending, another call has no
+ * effect. It is no longer pending when fn starts. Any thread.
  */
 void gn_loop_post_own(struct gn_loop *loop, struct gn_post *post, void (*fn)(void *arg), void *arg);
 /*
@@ -98,8 +98,8 @@ void gn_loop_withdraw(struct gn_loop *loop, struct gn_post *post);
  */
 int gn_loop_run(struct gn_loop *loop);
 /*
- * End gn_loop_run() after this turn. If it does not run yet, it returns at once when it is called.
- * Any thread.
+ * End gn_loop_run() after this turn. If gn_loop_run() has not been called yet, it will return
+ * immediately. Any thread.
  */
 void gn_loop_quit(struct gn_loop *loop, int status);
 /*

@@ -50,8 +50,8 @@ bool gn_log_on(enum gn_log_level level);
 void gn_log_set_sink(int fd, enum gn_log_form form);
 
 /*
- * State whether stderr is a terminal with an unfinished line, such as progress. Log lines on stderr
- * then overwrite it. Any thread.
+ * State whether stderr is a terminal with an unfinished line, such as progress. If it is, log lines
+ * on stderr overwrite that line. Any thread.
  */
 void gn_log_set_over(bool over);
 
@@ -73,9 +73,9 @@ struct gn_log_limit {
 };
 
 /*
- * Count a line of this object. Returns true if it may be written: 10 lines a second may. The first
- * line of a later second is preceded by a line with the number of suppressed lines, with this level
- * and source. Thread: owner of the limit.
+ * Count a line of this object. Returns true if the caller is to write it: true for 10 lines in each
+ * second. If lines of an earlier second were suppressed, this function first writes a line with
+ * their number, with this level and source. Thread: owner of the limit.
  */
 bool gn_log_ratelimit(struct gn_log_limit *limit, enum gn_log_level level, const char *source);
 

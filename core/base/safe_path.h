@@ -5,18 +5,19 @@
  * The kernel follows each symbolic link on a path. gn_path_open() follows links itself, and applies
  * a rule to each link, each directory and the file:
  *
- *     GN_PATH_OUTPUT   a file that this process writes. In a directory that all users may write,
+ *     GN_PATH_OUTPUT   a file that this process writes. In a directory that all users can write to,
  *                      such as /tmp, a link must belong to this user, to root or to the owner of
  *                      the directory. An existing file there must belong to one of them too, and
  *                      must have no other hard link.
- *     GN_PATH_TRUSTED  a file that controls this process: a plugin, a configuration, a key. Only
- *                      trusted users may write the file or a directory on the path to it: root,
- *                      this user, and the users whose numbers the environment variable
- *                      GANTRY_TRUST_UID lists. A directory of root with the sticky bit is accepted,
- *                      because other users cannot replace a file of a trusted user in it. Write
- *                      permission for the private group of this user is accepted, too: that group
- *                      has the name of the user and no other members. The rule checks regular files
- *                      and directories only, so a caller must reject anything else.
+ *     GN_PATH_TRUSTED  a file that controls this process: a plugin, a configuration, a key. The
+ *                      path is rejected if any but trusted users can write to the file or to a
+ *                      directory on the path to it. Trusted are root, this user, and the users
+ *                      whose numbers the environment variable GANTRY_TRUST_UID lists. A directory
+ *                      of root with the sticky bit is accepted, because other users cannot replace
+ *                      a file of a trusted user in it. Write permission for the private group of
+ *                      this user is accepted, too: that group has the name of the user and no other
+ *                      members. The rule checks regular files and directories only, so a caller
+ *                      must reject anything else.
  *
  * Links in /proc, to which /dev/fd/N leads, refer to open files of this process. The kernel follows
  * those.
@@ -71,7 +72,7 @@ int gn_path_claim_dir(const char *path, char *why);
  * what     object at the start of the message: "the file"
  * why      as for gn_path_open()
  * returns  0
- *          -EPERM: an untrusted user owns it or may write it
+ *          -EPERM: an untrusted user owns it or can write to it
  */
 int gn_path_check_trusted(const struct stat *st, const char *what, char *why);
 

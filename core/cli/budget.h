@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * budget.h - compare the demands of all roles of a process with the limits of its devices, and with
- * the memory that the process may lock.
+ * the memory that the process can lock.
  */
 #ifndef GN_CLI_BUDGET_H
 #define GN_CLI_BUDGET_H
@@ -43,7 +43,7 @@ void gn_budget_sum(struct gn_budget *budget);
 
 /*
  * Compare the demands and sums with the limits of the devices, and with the memory that the process
- * may lock (UINT64_MAX: no limit). Adds a fault for each demand that cannot be met, with its
+ * can lock (UINT64_MAX: no limit). Adds a fault for each demand that cannot be met, with its
  * remedy.
  */
 void gn_budget_check(const struct gn_budget *budget, uint64_t memlock_bytes, struct gn_errs *errs);

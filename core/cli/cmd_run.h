@@ -5,7 +5,7 @@
  * Roles that work (GANTRY_ROLE_WORKS) end by themselves. After the last of them has ended, or at
  * the first signal, the other roles are stopped, relays before the roles that they connect to.
  * Without such roles, the process ends when all roles have finished. A second signal ends the
- * process at once.
+ * process immediately.
  */
 #ifndef GN_CLI_RUN_H
 #define GN_CLI_RUN_H

@@ -3,9 +3,9 @@
  * progress.h - a progress line on a terminal for work that takes more than a second. It is
  * rewritten each second.
  *
- * It shows values that the first working role writes to its report: "progress" { "done", "target" }
- * in any unit, if the role knows its end, and "total" { "ops", "bytes" }. If "submitted" is 0, the
- * line states that the role waits for its peer.
+ * The line shows values that the first working role writes to its report: "progress" { "done",
+ * "target" } in any unit, if the role knows its end, and "total" { "ops", "bytes" }. If "submitted"
+ * is 0, the line states that the role waits for its peer.
  */
 #ifndef GN_CLI_PROGRESS_H
 #define GN_CLI_PROGRESS_H

@@ -50,9 +50,9 @@ struct gn_stop {
 	bool limit_over;
 };
 
-/* Block the signals and start the guard. After gn_clock_init. 0 or -errno. */
+/* Block the signals and start the guard. Call it after gn_clock_init(). Returns 0 or -errno. */
 int gn_stop_open(struct gn_stop *stop);
-/* Call on_event on the loop's thread for each event. 0 or -errno. */
+/* Call on_event on the loop's thread for each event. Returns 0 or -errno. */
 int gn_stop_watch(struct gn_stop *stop, struct gn_loop *loop,
 		  void (*on_event)(void *arg, int event), void *arg);
 /*

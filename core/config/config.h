@@ -9,7 +9,8 @@
  *     close     gn_config_close       frees the tree and all strings that were returned from it
  *
  * A fault has the form "FILE:LINE: key.path: problem; remedy". All faults are collected before the
- * caller fails. Only this module includes libconfig.h. Thread: one at a time.
+ * caller fails. Only this module includes libconfig.h. Only one thread at a time may use a
+ * configuration.
  */
 #ifndef GN_CONFIG_CONFIG_H
 #define GN_CONFIG_CONFIG_H
@@ -39,8 +40,8 @@ struct gn_config *gn_config_open(const char *path, const char *const *overrides,
 				 struct gn_errs *errs);
 
 /*
- * As gn_config_open(), from a text. name: replaces the file name in messages. Includes are relative
- * to the working directory.
+ * Read and parse a text, otherwise as gn_config_open(). name: replaces the file name in messages.
+ * Includes are relative to the working directory.
  */
 struct gn_config *gn_config_open_text(const char *name, const char *text,
 				      const char *const *overrides, size_t n, struct gn_errs *errs);
@@ -99,9 +100,9 @@ void gn_conf_fault(struct gn_errs *errs, struct gn_conf_node *node, const char *
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * As gn_conf_fault(), about an option of `group`. option: its name, "depth", or "workload.depth"
- * for an option of a nested group. The place is that of the option, or of its group if the option
- * is omitted.
+ * Add a message about an option of `group`, otherwise as gn_conf_fault(). option: its name,
+ * "depth", or "workload.depth" for an option of a nested group. The message names the place of the
+ * option, or of its group if the option is omitted.
  */
 void gn_conf_fault_option(struct gn_errs *errs, struct gn_conf_node *group, const char *option,
 			  const char *text);
@@ -127,8 +128,8 @@ int gn_conf_options(struct gn_conf_node *group, const struct gantry_option *tabl
 bool gn_conf_default_ok(const struct gantry_option *row);
 
 /*
- * Test whether `word` may be a misspelling of `known`. Returns the edit distance; -1: the words are
- * too different.
+ * Test whether `word` could be a misspelling of `known`. Returns the edit distance; -1: the words
+ * are too different.
  */
 int gn_config_near(const char *word, const char *known);
 /*

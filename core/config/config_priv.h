@@ -18,8 +18,8 @@ struct gn_config {
 };
 
 /*
- * A node is a config_setting_t of libconfig. Its hook is the text of a --set without quotes,
- * whatever type the value became; else NULL.
+ * A node is a config_setting_t of libconfig. If a --set without quotes has set the value, its hook
+ * is the text of that --set, whatever type the value became; else the hook is NULL.
  */
 static inline config_setting_t *gn_conf_setting(struct gn_conf_node *node)
 {
@@ -71,10 +71,10 @@ int gn_config_fill_value(struct gn_config_fill *f, struct gn_conf_node *node,
 int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option *row,
 			   const char *text);
 
-/* Store 0, false or NULL. */
+/* Store the zero value of the type of the row: 0, false or NULL. */
 void gn_config_fill_zero(struct gn_config_fill *f, const struct gantry_option *row);
 
-/* Format a limit of the range of a row, as in a configuration. dst: GN_UNITS_BYTES. */
+/* Format a limit of the range of a row, as in a configuration. dst: GN_UNITS_BYTES bytes. */
 void gn_config_limit_text(const struct gantry_option *row, int64_t limit, char *dst);
 
 /* Add the message that the setting has another type than `wanted`, a text. Returns -EINVAL. */

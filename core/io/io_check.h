@@ -34,8 +34,8 @@ struct gn_io_rules {
 void gn_io_rules_ready(struct gn_io_rules *rules);
 
 /*
- * gn_check_io_slow - gn_check_io() one test after the other, which yields the exact status. The
- * first failed test decides.
+ * gn_check_io_slow - do the tests of gn_check_io() one after the other, which yields the exact
+ * status. The first failed test decides.
  */
 enum gantry_status gn_check_io_slow(const struct gn_io_rules *rules, struct gantry_io *io);
 

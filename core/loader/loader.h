@@ -2,8 +2,8 @@
 /*
  * loader.h - find plugins by name, check and load them, and complete their tables of functions.
  *
- * A plugin is the file DIR/NAME.so of the first directory that has one. It runs with all the rights
- * of this process. So the loader checks before it opens one:
+ * A plugin is the file DIR/NAME.so of the first directory that has one. The plugin runs with all
+ * rights of this process. So the loader checks the following before it loads the file:
  *   - the path of the directory is absolute, and is opened by GN_PATH_TRUSTED (base/safe_path.h):
  *     the directory and each one on the path to it belong to a trusted user, and no other user can
  *     write to them;
@@ -11,8 +11,8 @@
  * The loader passes the checked file to libltdl as /proc/self/fd/N, so no other file can be loaded
  * instead.
  *
- * Plugins stay loaded until the process ends, and so does the descriptor of each. libltdl has no
- * locking: call all functions on the control thread, before other threads exist.
+ * Plugins stay loaded until the process ends, and the descriptor of each file stays open as long.
+ * libltdl has no locking: call all functions on the control thread, before other threads exist.
  */
 #ifndef GN_LOADER_LOADER_H
 #define GN_LOADER_LOADER_H
@@ -96,14 +96,14 @@ int gn_loader_each(struct gn_loader *loader,
 const char *gn_loader_dirs(const struct gn_loader *loader);
 
 /*
- * Complete an ops table: each NULL slot gets the stub of this kind. Returns the name of the first
- * mandatory slot that is still NULL; NULL: the table is complete.
+ * Put the stub of this kind into each empty slot of an ops table. Returns the name of the first
+ * mandatory slot that is still empty, or NULL if the table is complete.
  */
 const char *gn_ops_complete(unsigned kind, void *ops);
 
 /*
  * Get the name of the first function that devices with these GANTRY_CAP_* need and the plugin does
- * not have: its slot is NULL or a stub. NULL: it has all.
+ * not have: its slot is empty or contains a stub. Returns NULL if the plugin has all of them.
  */
 const char *gn_ops_missing(const struct gantry_transport_ops *ops, uint32_t caps);
 

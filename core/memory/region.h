@@ -2,8 +2,8 @@
 /*
  * region.h - regions: memory that can be exported. A region is a sealed memfd that is mapped here.
  *
- * A region that peers may still access is not unmapped but quarantined: this process never uses its
- * pages again, and counts its bytes.
+ * A region that peers might still access is not unmapped but quarantined: this process never uses
+ * its pages again, and counts its bytes.
  */
 #ifndef GN_MEMORY_REGION_H
 #define GN_MEMORY_REGION_H
@@ -29,12 +29,12 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 void gn_region_destroy(struct gantry_region **region_p, int released);
 /*
  * gn_region_withdraw - move a region to private pages of this process. Address and content stay the
- * same, and importers keep the old pages. Other threads may write to the region during the call;
- * in a region of huge pages such a write may be lost. The region cannot be exported any more.
+ * same, and importers keep the old pages. Other threads can write to the region during the call,
+ * but in a region of huge pages such a write can be lost. The region cannot be exported any more.
  * Copies at least 1 GB/s.
  *
- * Returns 0; -ENOMEM or another -errno of the copy: importers may still have some of its pages, so
- * the region must be quarantined. Control thread.
+ * Returns 0; -ENOMEM or another -errno of the copy: importers can still access some of its pages,
+ * so the region must be quarantined. Control thread.
  */
 int gn_region_withdraw(struct gantry_region *region);
 /*

@@ -12,8 +12,8 @@
  * The quanta of all responders of a session on one lane add up to at most GN_SPLIT_QUANTUM, so more
  * lanes do not give a session a larger share.
  *
- * A responder also takes at most a quantum of short IOs in each turn: no more requests than fit if
- * each has GN_SPLIT_FROM bytes.
+ * A responder also takes at most a quantum of short IOs in each turn: no more requests than the
+ * quantum permits if each has GN_SPLIT_FROM bytes.
  *
  * The client of a large flow sleeps during a turn, so each turn costs a wake-up. Measured with 256
  * x 1 MiB of reads from memory, relative to the rate without turns: 0.87 with pieces and quanta of
@@ -74,8 +74,8 @@ int gn_split_create(const struct gn_split_attr *attr, struct gn_split **split_p)
 void gn_split_destroy(struct gn_split **split_p);
 
 /*
- * gn_split_submit - accept an IO instead of the terminal. Never fails. The IO may complete before
- * this returns.
+ * gn_split_submit - accept an IO instead of the terminal. Never fails. The IO can complete before
+ * the function returns.
  */
 void gn_split_submit(struct gn_split *split, struct gantry_io *io);
 /*

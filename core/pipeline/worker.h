@@ -26,7 +26,7 @@ struct gn_worker;
 struct gn_worker_attr {
 	const char *name; /* name of the thread, up to 15 bytes */
 	int cpu;          /* CPU to pin the thread to; -1: none */
-	uint64_t spin_ns; /* longest spin before a sleep; 0: sleep at once */
+	uint64_t spin_ns; /* longest spin before a sleep; 0: sleep immediately */
 	bool driven;      /* no thread; name and cpu are ignored */
 };
 
@@ -42,16 +42,16 @@ int gn_worker_create(const struct gn_worker_attr *attr, struct gn_worker **worke
 void gn_worker_destroy(struct gn_worker **worker_p);
 
 /*
- * gn_worker_call - run fn(arg) on the worker's thread and wait for it. On the worker's own thread
- * it runs at once. For a driven worker fn runs on the calling thread, while the owner is outside or
- * idle. Any thread.
+ * gn_worker_call - run fn(arg) on the worker's thread and wait for its return. On the worker's own
+ * thread fn runs immediately. For a driven worker fn runs on the calling thread, while the owner is
+ * in gn_worker_idle() or not between enter and leave. Any thread.
  */
 void gn_worker_call(struct gn_worker *worker, void (*fn)(void *arg), void *arg);
 
 /*
  * gn_worker_add, gn_worker_remove - add and remove pollers. Any thread: both use gn_worker_call.
- * remove: all pollers with this `self`. Returns 0; -ENOMEM; another -errno: the fd of the poller
- * cannot be added to the epoll instance.
+ * gn_worker_remove removes all pollers with this `self`. gn_worker_add returns 0; -ENOMEM; another
+ * -errno: the fd of the poller cannot be added to the epoll instance.
  */
 int gn_worker_add(struct gn_worker *worker, const struct gantry_poller *poller);
 void gn_worker_remove(struct gn_worker *worker, void *self);
@@ -65,8 +65,8 @@ int gn_worker_add_clock(struct gn_worker *worker, uint64_t *now_ns);
 void gn_worker_remove_clock(struct gn_worker *worker, uint64_t *now_ns);
 
 /*
- * gn_worker_tick - read the clock and update all cells. Worker's thread, or between enter and
- * leave.
+ * gn_worker_tick - read the clock and update all cells of gn_worker_add_clock(). Worker's thread,
+ * or between enter and leave.
  */
 void gn_worker_tick(struct gn_worker *worker);
 
@@ -113,8 +113,8 @@ void gn_worker_leave(struct gn_worker *worker);
 int gn_worker_turn(struct gn_worker *worker);
 /*
  * gn_worker_idle - after a turn without work: pause, yield, or sleep until there is work, a timer
- * is due, another thread calls, or until_ns (absolute; 0: no limit). Other threads may call
- * meanwhile.
+ * is due, another thread uses gn_worker_call(), or until_ns (absolute; 0: no limit). Calls of other
+ * threads can run meanwhile.
  */
 void gn_worker_idle(struct gn_worker *worker, uint64_t until_ns);
 /*

@@ -27,27 +27,27 @@ struct gn_worker {
 	uint64_t idle_since_ns; /* start of the current wait; 0: the last turn found work */
 	uint64_t max_spin_ns;
 	unsigned pauses;      /* CPU pauses between two turns without work */
-	uint64_t switched_ns; /* a longer yield means that another thread ran */
+	uint64_t switched_ns; /* a yield that takes longer has let another thread run */
 	uint64_t spin_ns;     /* spin budget of this wait */
 	/*
-	 * time into a wait of the first yield; 0: another thread shares the processor, so yield at
-	 * once
+	 * time from the start of a wait to its first yield; 0: another thread shares the processor,
+	 * so yield immediately
 	 */
 	uint64_t yield_ns;
-	uint64_t pause_ns; /* yield_ns of this wait, or longer */
+	uint64_t pause_ns; /* for this wait: yield_ns or a longer time */
 	bool yielded;      /* this wait has yielded */
 	bool tried;        /* this wait pauses before it yields, although the processor is shared */
 	uint8_t pays;      /* number of further waits that pause first */
 	uint16_t waits;    /* last 16 waits, newest in bit 0; 1: shorter than the budget */
-	uint8_t late;      /* this wait: number of 0 bits that it adds to `waits` */
+	uint8_t late;      /* number of 0 bits that this wait adds to `waits` */
 	bool rare; /* this wait is so long that the cost of one spin after it is negligible */
 
 	/* for reports; only the worker writes them */
 	uint64_t n_turns, n_hits, n_sleeps;
 
 	/*
-	 * protects calls; of a driven worker, the thread that is inside holds it, and it protects
-	 * all fields
+	 * with a thread: protects `calls`. Driven: the thread that is inside holds the lock, which
+	 * protects all fields
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t called;
@@ -72,7 +72,7 @@ struct gn_worker {
 
 /* Remove the entries of removed pollers from the array. Not while the array is iterated. */
 void gn_worker_sweep(struct gn_worker *worker);
-/* Arm all pollers. Returns 0, or 1: there is work, and none is armed. */
+/* Arm all pollers. Returns 0; or 1: there is work, and no poller is armed. */
 int gn_worker_arm_all(struct gn_worker *worker);
 /* Disarm all pollers, if they are armed. */
 void gn_worker_disarm_all(struct gn_worker *worker);

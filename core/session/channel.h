@@ -28,7 +28,10 @@ struct gn_channel {
 	/* when the last PING of gn_channel_ask() that has an answer was sent */
 	uint64_t answered_ns;
 	struct gn_timer beat;
-	/* No frame, or no answer to gn_channel_ask(), for four heartbeat intervals. */
+	/*
+	 * Called when no frame, or no answer to gn_channel_ask(), has arrived for four heartbeat
+	 * intervals.
+	 */
 	void (*silent)(void *arg);
 	void *arg;
 };
@@ -36,7 +39,10 @@ struct gn_channel {
 /* Returns the GN_FEATURE_* that this end supports over the device. */
 uint64_t gn_features_over(const struct gn_device *device);
 
-/* gn_channel_init - connected: this end opened the connection, not the peer. */
+/*
+ * gn_channel_init - initialise a channel without a connection. connected: this end opens the
+ * connection, not the peer.
+ */
 void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t heartbeat_ns,
 		     bool connected, void (*silent)(void *arg), void *arg);
 /* Start the heartbeat. */
@@ -46,8 +52,9 @@ void gn_channel_stop(struct gn_channel *ch);
 /* A valid frame was received: restart the heartbeat. */
 void gn_channel_received(struct gn_channel *ch, const struct gn_parsed *p);
 /*
- * Process a received PING with this id. Answers a request, because the heartbeat interval of the
- * peer may be shorter. Returns true if the PING is the answer to gn_channel_ask().
+ * Process a received PING with this id. Always answers a request, because the peer can have a
+ * shorter heartbeat interval and count this end as lost. Returns true if the PING is the answer to
+ * gn_channel_ask().
  */
 bool gn_channel_take_ping(struct gn_channel *ch, uint32_t id);
 /*

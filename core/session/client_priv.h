@@ -54,7 +54,7 @@ struct gantry_client {
 	uint32_t *exports;     /* handles of the exported regions */
 	uint32_t n_exports;
 	uint32_t n_revokes_pending; /* exports whose revocation the peer has not confirmed */
-	int released;               /* result of client_regions_released, see session_role.h */
+	int released;               /* result of client_regions_released, see gantry/role.h */
 
 	int connecting, closing, lost, destroyed;
 	int again;   /* no listener or busy: `retry` closes the connection and connects again */
@@ -79,7 +79,7 @@ void gn_client_answered(struct gantry_client *c, unsigned type, const void *payl
  * client.
  */
 void gn_client_make_more(void *arg);
-/* Send the next request that closing needs. */
+/* Send the next request of an orderly end. */
 void gn_client_go_on_closing(struct gantry_client *c);
 /*
  * Stop the requesters of all lanes: each IO in flight completes. No lane sends after the first of

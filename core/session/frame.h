@@ -42,7 +42,7 @@
 
 /* Optional features. A session uses those that both ends support. */
 #define GN_FEATURE_CRC 0x1ull /* descriptors carry checksums of the data */
-/* a read may be answered by a note, see io/wire.h */
+/* a note can answer a read, see io/wire.h */
 #define GN_FEATURE_NOTES 0x2ull
 #define GN_FEATURES (GN_FEATURE_CRC | GN_FEATURE_NOTES)
 

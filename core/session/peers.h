@@ -58,7 +58,7 @@ void gn_peer_name(const struct gantry_peer *peer, char *name);
 /*
  * gn_peer_limits - compute the limits of one peer of a listener
  *
- * alone    no other peer may connect, so no share is reserved for others
+ * alone    no other peer can connect, so no share is reserved for other peers
  *
  * Default of max_peer_sessions: max_sessions if alone, else three quarters of it, but at least 1.
  * Default of max_peer_region_bytes: max_region_bytes for each of max_sessions sessions if alone,
@@ -93,7 +93,7 @@ int gn_peers_take(struct gn_peers *peers, struct gn_peer *peer, enum gn_quota qu
 void gn_peers_give(struct gn_peers *peers, struct gn_peer *peer, enum gn_quota quota, uint64_t n);
 
 /*
- * gn_peers_largest - find the peer that loses a place to `peer`
+ * gn_peers_largest - find the peer that must release part of a quota in favour of `peer`
  *
  * Returns the peer that uses most of the quota, if that is more than `peer` uses; otherwise NULL.
  */

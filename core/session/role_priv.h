@@ -29,7 +29,8 @@ struct gn_role {
 
 	struct gn_server server;
 	struct gantry_client *clients;
-	int had_client, had_session;         /* of all clients: opened one; one has started */
+	/* the role opened a client; one of its sessions has started */
+	int had_client, had_session;
 	char no_session[GN_FRAME_TEXT + 64]; /* why the last client did not start a session */
 	/* counters of late replies, one for each lane; NULL before the first client */
 	uint64_t **late_replies;
@@ -47,7 +48,7 @@ void gn_role_fill_host(struct gn_role *role);
 void gn_role_drop_timers(struct gn_role *role);
 /*
  * Let the stages complete the descriptors that they hold. Call it when no more IO is submitted: a
- * stage may hold an IO that is submitted later.
+ * stage could hold an IO that is submitted after the call.
  */
 void gn_role_drain(struct gn_role *role);
 

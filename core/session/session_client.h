@@ -32,7 +32,7 @@ void gn_client_use_secret(struct gantry_client *client, const uint8_t secret[GAN
 void gn_client_secret(const struct gantry_client *client, uint8_t secret[GANTRY_SECRET_BYTES]);
 /* lane's thread */
 uint32_t gn_client_late_writes(const struct gantry_client *client, uint32_t index);
-/* Returns true if every client of the role has had its event `closed`. */
+/* Returns true if every client of the role has received its event `closed`. */
 int gn_client_all_closed(const struct gn_role *role);
 /* Close every client of the role. */
 void gn_client_close_all(const struct gn_role *role);

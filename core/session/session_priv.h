@@ -56,7 +56,8 @@ struct gantry_session {
 	struct gn_io_rules rules;
 	uint64_t region_bytes;
 	/*
-	 * The volume, if it is memory that is registered on the connection. addr NULL: it is not.
+	 * The volume, if it is memory that is registered on the connection. addr NULL: the volume
+	 * is not registered.
 	 */
 	struct gantry_region store;
 	struct gantry_region *importing;
@@ -69,7 +70,7 @@ struct gantry_session {
 	int hello_delivered; /* event hello of the role was called, so event closed must follow */
 	/* The peer reached a quota: the session sends END with the reason and takes no requests. */
 	int turned_away;
-	int refused; /* a request was refused before the session ran, which is in the log */
+	int refused; /* a request was refused before the session ran; the refusal was logged */
 	int ending;
 	int tearing_down; /* event closed of the role has not returned yet */
 	int reason;
@@ -89,30 +90,30 @@ struct gantry_session {
  * reject the request with it.
  */
 int gn_step_begin(struct gantry_session *s, unsigned type, const void *payload);
-/* Second half, after the role has accepted the request. Returns 0 or -errno as above. */
+/* Second half, after the role has accepted the request. Returns as gn_step_begin(). */
 int gn_step_finish(struct gantry_session *s, unsigned type);
 
 /*
  * Admit s, whose peer presented this secret: end the sessions of its id that have a lower epoch. If
- * there is none, s takes the secret, or a new one if the peer sent none.
+ * no other session has this id, s gets this secret, or a new secret if the peer sent none.
  *
  * Returns 0: there is no other session of this id
  * -EINPROGRESS  gn_step_hello() follows when the other sessions have ended
- * -EACCES       the secret is wrong, another session has this epoch or a higher one, or it belongs
- *               to another user; no session has changed
+ * -EACCES       the secret is wrong, or another session of this id has this epoch or a higher one,
+ *               or belongs to another user; no session has changed
  * -EAGAIN       no random secret is available
  */
 int gn_session_supersede(struct gantry_session *s, uint32_t epoch,
 			 const uint8_t secret[GANTRY_SECRET_BYTES]);
 /* `gone` has left the list of sessions: continue the HELLO that waited for it, if any. */
 void gn_session_resume_waiting(const struct gantry_session *gone);
-/* Last part of HELLO: call the role. */
+/* Process the last part of HELLO: call `hello` of the role. Returns as gn_step_begin(). */
 int gn_step_hello(struct gantry_session *s);
 
 /* -- admit.c -- */
 /*
- * Find or create the account of the peer. Returns 0; -ENOMEM; -EACCES: the peer may not connect,
- * which is logged.
+ * Find or create the account of the peer. Returns 0; -ENOMEM; -EACCES: the peer has no permission
+ * to connect, which was logged.
  */
 int gn_admit_peer(struct gantry_session *s);
 /*
@@ -120,9 +121,9 @@ int gn_admit_peer(struct gantry_session *s);
  * the reason.
  */
 int gn_admit_half_open(struct gantry_session *s);
-/* Count the half-open connection as a session. Returns as above. */
+/* Count the half-open connection as a session. Returns as gn_admit_half_open(). */
 int gn_admit_session(struct gantry_session *s);
-/* Release the quotas of this session, which ends, because another one replaces it. */
+/* Release the quotas of this session, which ends because another session replaces it. */
 void gn_admit_yield(struct gantry_session *s);
 /*
  * Call before memory of this quota is allocated for a session. Returns 0; -EBUSY: the quota is
@@ -149,7 +150,7 @@ void gn_start_forget(struct gantry_session *s);
 void gn_start_check_waiting(struct gn_role *role);
 
 /* -- the end of a session -- */
-/* Quiesce all responders, then call gn_session_idle(): at once if there are none. */
+/* Quiesce all responders, then call gn_session_idle(): immediately if there are no responders. */
 void gn_session_quiesce(struct gantry_session *s);
 /* All responders are idle: continue with STOP, or with the end. */
 void gn_session_idle(struct gantry_session *s);

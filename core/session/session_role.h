@@ -26,12 +26,12 @@ struct gn_endpoint {
 	const char *service; /* name or address */
 	const char *where;   /* "FILE:LINE", for messages */
 
-	uint64_t connect_timeout_ns; /* connects only: retry this long */
-	/* connects only: try to resume a lost session this long; 0: do not resume */
+	uint64_t connect_timeout_ns; /* connects only: how long to retry */
+	/* connects only: how long to try to resume a lost session; 0: do not resume */
 	uint64_t resume_ns;
 	/* longest wait for an answer of the peer, and for its next request before START */
 	uint64_t control_timeout_ns;
-	/* heartbeat interval; the peer counts as lost after four without an answer */
+	/* heartbeat interval; the peer counts as lost after four intervals without an answer */
 	uint64_t heartbeat_ns;
 	uint64_t io_timeout_ns; /* deadline of an IO that has none */
 	/* connects only: longest wait for the late reply to an IO that timed out */
@@ -87,7 +87,7 @@ struct gn_role;
  * -errno.
  */
 int gn_role_create(struct gn_loop *loop, const struct gn_role_spec *spec, struct gn_role **role_p);
-/* gn_role_start - start the role plugin. Returns 0 or its -errno. */
+/* gn_role_start - start the role plugin. Returns 0 or the -errno of its `start`. */
 int gn_role_start(struct gn_role *role);
 /*
  * gn_role_stop - request the end of the role: its sessions end, then it calls `finished`. A second
@@ -110,10 +110,11 @@ uint32_t gn_role_log_held(struct gn_role *role, enum gn_log_level level);
 /* gn_role_destroy - destroy a role, after `finished` or a failed start. */
 void gn_role_destroy(struct gn_role **role_p);
 /*
- * gn_role_no_session - why a role that opened sessions never had one
+ * gn_role_no_session - get the reason why none of the sessions that a role opened has started
  *
- * Returns  NULL: a session has started, or the role opened none. Else the reason of the last one;
- *          empty: the role ended it. Valid until the role opens a session or is destroyed
+ * Returns  NULL: a session has started, or the role opened none. Else the reason of the last
+ *          session; empty: the role ended that session. Valid until the role opens a session or is
+ *          destroyed
  */
 const char *gn_role_no_session(const struct gn_role *role);
 /*
@@ -125,10 +126,13 @@ void gn_role_report(struct gn_role *role, struct gantry_writer *w);
 void gn_role_plan_listen(const struct gn_role *role, struct gantry_plan *plan);
 /* For `gantry check`: what a created role will request through its n-th connect. */
 void gn_role_plan(const struct gn_role *role, uint32_t connect, struct gantry_plan *plan);
-/* For `gantry check`: `expect` of the role plugin; the role is created, not started. */
+/* For `gantry check`: call `expect` of the role plugin; the role is created, not started. */
 void gn_role_expect(const struct gn_role *role, const struct gantry_volume_info *volumes,
 		    struct gantry_volume_info *shown, const struct gantry_option_faults *faults);
-/* For `gantry check`: lanes, chain, memory and credits of a role that is created, not started. */
+/*
+ * For `gantry check`: write lanes, chain, memory and credits of a role that is created, not
+ * started.
+ */
 void gn_role_describe(struct gn_role *role, struct gantry_writer *w);
 
 #endif

@@ -24,8 +24,8 @@ struct gn_server {
 	int stopping;
 	uint32_t start_round; /* see start_order.c */
 	/*
-	 * limits warnings: a peer that is rejected, or leaves before START, may connect again at
-	 * once
+	 * limits warnings: a peer that is rejected, or leaves before START, can connect again
+	 * immediately
 	 */
 	struct gn_log_limit refusals;
 	/* counters of sessions; direct: the device moves data directly to and from the volume */
@@ -43,8 +43,8 @@ void gn_server_unlisten(struct gn_role *role);
 /* Stop listening and end all sessions. The role finishes after the last one. */
 void gn_server_stop(struct gn_role *role);
 /*
- * Finish the role if it is stopping, or has reached listen.exit_after, and has no session and no
- * open client.
+ * Finish the role if it has no session and no open client, and is stopping or has reached
+ * listen.exit_after.
  */
 void gn_server_check_finished(struct gn_role *role);
 /* Write the arrays `sessions` and `peers` into the open object. */

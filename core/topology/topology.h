@@ -39,10 +39,10 @@ struct gn_topology_args {
 
 /*
  * A role that the embedding program implements. It replaces one role of the configuration, and uses
- * its connect and stages. That role must connect to one place, or not name a plugin. If args.roles
- * is empty, it must be the only such role. Of the other roles, only those are created that the
- * embedded role reaches over transports inside this process, because no other process can reach
- * them. They have as many lanes, on the same workers.
+ * its connect and stages. That role must connect to exactly one service, or not name a plugin. If
+ * args.roles is empty, it must be the only such role. Of the other roles, only those are created
+ * that the embedded role reaches over transports inside this process, because no other process can
+ * reach them. These roles have as many lanes as the embedded role, on the same workers.
  */
 struct gn_topo_embedded_role {
 	const char *name; /* replaces the name of a plugin */
@@ -146,7 +146,7 @@ struct gn_topology {
  */
 int gn_topology_load(struct gn_topology *topology, const char *file,
 		     const struct gn_topology_args *args, struct gn_errs *errs);
-/* As gn_topology_load(), from a text. name: replaces the file name in messages. */
+/* Load a text, otherwise as gn_topology_load(). name: replaces the file name in messages. */
 int gn_topology_load_text(struct gn_topology *topology, const char *name, const char *text,
 			  const struct gn_topology_args *args, struct gn_errs *errs);
 

@@ -43,7 +43,7 @@ struct gn_topo_role *gn_topo_next_role(struct gn_topology *t, const struct gn_to
 /* Parse one entry of `roles`. */
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role);
 
-/* True if the embedded role can replace this one, as far as the configuration shows. */
+/* True if the embedded role can replace this role, as far as the configuration shows. */
 bool gn_topo_can_be_own(struct gn_topo_parse *p, struct gn_conf_node *node);
 
 /*
@@ -102,7 +102,7 @@ const char *gn_topo_path_split(char *path);
 
 /*
  * Call after all roles: add a fault for each option that replaces a file that another option uses,
- * and for each volume of two backends. Returns 0 or -ENOMEM.
+ * and for each volume file that two backends use. Returns 0 or -ENOMEM.
  */
 int gn_topo_paths(struct gn_topo_parse *p);
 

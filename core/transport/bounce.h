@@ -4,7 +4,7 @@
  * filled and emptied by remote reads and writes.
  *
  * If the backend stores the volume in registered memory, and the role has no stages, the buffer of
- * an IO is its place in the volume (is_store). Otherwise the memory is smaller than what all
+ * an IO is its range of the volume itself (is_store). Otherwise the memory is smaller than what all
  * descriptors could need together, because a transport may have to lock it. A buffer is as long as
  * its IO, and an IO that finds no space waits.
  */
@@ -57,15 +57,15 @@ int gn_bounce_fits(const struct gn_bounce *bounce, const struct gantry_io *io);
  * gn_bounce_poll reports its end.
  *
  * started_ns  start of the time that is measured; 0: do not measure. If this CPU executes the move,
- *             reading the clock in this function would keep it from prefetching
+ *             reading the clock in this function would keep the CPU from prefetching the data
  * Returns 0 or a -errno of rma_submit
  */
 int gn_bounce_move(struct gn_bounce *bounce, struct gantry_io *io,
 		   const struct gantry_region *region, enum gantry_rma_op op, uint64_t started_ns);
 
 /*
- * gn_bounce_write_imm - the same for a write to the region with a note, without a measured time.
- * Returns what rma_write_imm of the transport returns.
+ * gn_bounce_write_imm - start a write from the buffer to the region, with a note and without a
+ * measured time. Returns what rma_write_imm of the transport returns.
  */
 int gn_bounce_write_imm(struct gn_bounce *bounce, struct gantry_io *io,
 			const struct gantry_region *region, uint32_t note);

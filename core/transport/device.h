@@ -36,7 +36,7 @@ int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_na
 void gn_device_close(struct gn_device **device_p);
 /*
  * gn_device_kick - call `progress` of the transport in the next turn of the loop. Use it after
- * connect, which may have failed at once, or after a change that moves its timers.
+ * connect, which can fail immediately, or after a change that moves timers of the transport.
  */
 void gn_device_kick(struct gn_device *device);
 /*

@@ -46,7 +46,8 @@ bool gn_fence_blocks(struct gn_fence *fence, uint64_t offset, uint64_t length);
 /*
  * True if there is an entry: one relaxed load. No barrier is needed, also on Arm. A lane that reads
  * 0 here and then sends a write has a control dependency from this load to its send. The requester
- * removed the entry after it had read the late reply.
+ * removed the entry after it had read the late reply, so the write is sent after the target has
+ * finished the late write.
  */
 static inline bool gn_fence_is_up(const struct gn_fence *fence)
 {

@@ -31,8 +31,8 @@ struct gn_requester_attr {
 	bool relays;
 	struct gn_fence *fence; /* of the session; shared by its lanes */
 	/*
-	 * Longest wait for the reply to an IO that timed out. Then the requester breaks with
-	 * -ETIME.
+	 * Longest wait for the reply to an IO that timed out. After that, the requester calls
+	 * `broken` with -ETIME.
 	 */
 	uint64_t late_timeout_ns;
 	/* GANTRY_IO_* flags that the peer does not support: cleared before a send */
@@ -77,7 +77,7 @@ uint32_t gn_requester_late_writes(const struct gn_requester *req);
 /* Returns the identity of the lane's thread, for struct gantry_queue_attr. Any thread. */
 const void *gn_requester_thread(const struct gn_requester *req);
 
-/* gn_worker_is_edge_triggered() of the lane's worker. Any thread. */
+/* Returns gn_worker_is_edge_triggered() of the lane's worker. Any thread. */
 bool gn_requester_is_edge_triggered(const struct gn_requester *req);
 
 /*
@@ -89,11 +89,12 @@ bool gn_requester_is_edge_triggered(const struct gn_requester *req);
  */
 int gn_requester_start(struct gn_requester *req, void *consumer, void *producer);
 /*
- * gn_requester_stop_sending - take the replies that the peer has published, and send no more.
+ * gn_requester_stop_sending - process the replies that the peer has published, then send no more.
  *
- * Later submits return -ENOTCONN. The other IOs stay in flight and the entries of the fence stay,
- * until gn_requester_stop(). The end of a session calls it for all lanes before it stops one. NULL
- * and a second call have no effect. Control thread.
+ * Submits after the call return -ENOTCONN. IOs without a reply stay in flight, and their entries
+ * stay in the fence, until gn_requester_stop(). When a session ends, the client calls this function
+ * for the requesters of all lanes before it calls gn_requester_stop() for any of them. NULL and a
+ * second call have no effect. Control thread.
  */
 void gn_requester_stop_sending(struct gn_requester *req);
 /*
@@ -109,8 +110,8 @@ void gn_requester_stop(struct gn_requester *req);
  */
 int gn_requester_take_inline(void *req, const void *imm, uint32_t imm_len);
 /*
- * The same for a responder on this thread, which passes its descriptor. The descriptor is read
- * completely before any owner is called.
+ * Take a reply as gn_requester_take_inline() does, from the descriptor of a responder on this
+ * thread. The descriptor is read completely before any owner is called.
  */
 void gn_requester_take_answer(struct gn_requester *req, const struct gantry_io *from);
 

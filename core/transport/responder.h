@@ -30,16 +30,16 @@ struct gn_responder_attr {
 	const struct gantry_region *move_memory;
 	int moves_store; /* move_memory is the volume itself */
 	/*
-	 * The terminal is a requester, which updates the clock for each batch of replies. 0: the
+	 * 1: the terminal is a requester, which updates the clock for each batch of replies. 0: the
 	 * responder reads the clock for each reply.
 	 */
 	int relays;
 	/*
-	 * The device has GANTRY_CAP_ORDERED: the reply of a read may be sent before the move has
-	 * ended, unless the region is unordered.
+	 * 1: the device has GANTRY_CAP_ORDERED, so the responder can send the reply of a read
+	 * before the move has ended, unless the region is unordered.
 	 */
 	int ordered;
-	int notes; /* reads may be answered by a note, see io/wire.h */
+	int notes; /* 1: a note can answer a read, see io/wire.h */
 	/*
 	 * The peer broke the protocol, or its queue failed. `reason` is a -errno. Called once, on
 	 * the lane's thread.
@@ -71,7 +71,7 @@ void gn_responder_quiesce(struct gn_responder *resp);
 /*
  * gn_responder_abandon - quiesce a responder of a lost session.
  *
- * An IO that cannot take its next step at once is canceled. Stages complete the IOs of this
+ * An IO that cannot take its next step immediately is canceled. Stages complete the IOs of this
  * responder that they hold. The responder waits for the IOs in the terminal. From now on it sends
  * no reply for an IO that ends with GANTRY_S_CANCELED: the peer completes that IO when the session
  * ends.

@@ -35,15 +35,16 @@ struct gn_responder {
 	struct gn_split *split;   /* of large IOs; NULL: the terminal is a requester */
 	struct gn_sender sender;
 	int unmoved;        /* moves were submitted and not flushed */
-	uint32_t max_noted; /* longest read that may be answered by a note, in bytes */
-	unsigned n_notes;   /* replies that were notes, or could have been */
+	uint32_t max_noted; /* longest read that a note can answer, in bytes */
+	unsigned n_notes;   /* replies that were notes or could have been notes */
 	int broken, quiescing, abandoned, idle_notified;
 	int fast_path;            /* see gn_responder_update_fast_path() */
 	enum gantry_hop_time hop; /* hop time that this responder writes */
 	/* bytes; a longer IO counts against the quantum, see push_large() */
 	uint32_t max_uncounted;
 	bool has_stages;
-	int64_t credit; /* with stages: bytes of large IOs that they may still get in this turn */
+	/* with stages: bytes of large IOs that the stages may still receive in this turn */
+	int64_t credit;
 	/*
 	 * Requests in each turn, so that short IOs do not exceed the quantum; 1 ..
 	 * GN_RESPONDER_BATCH.
@@ -55,7 +56,7 @@ struct gn_responder {
 /*
  * The fast path passes a request to the terminal, and its reply to the transport, without further
  * checks. A responder uses it while it has no bounce buffers, no IO waits in a queue, and it is not
- * ending. Call this whenever one of these conditions changes.
+ * ending. Call this function whenever one of these conditions changes.
  */
 static inline void gn_responder_update_fast_path(struct gn_responder *resp)
 {

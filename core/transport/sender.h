@@ -60,7 +60,7 @@ static inline bool gn_sender_is_inline(const struct gn_sender *s)
  * gn_sender_send - send the wire form of a descriptor, without a doorbell.
  *
  * Returns what `send` of the producer or `take` of the inline handler returns. An inline handler
- * copies the descriptor before it calls other code. That code may send here again.
+ * copies the descriptor before it calls other code, which can call gn_sender_send() again.
  */
 static inline int gn_sender_send(struct gn_sender *s, const struct gantry_io *io)
 {

@@ -35,8 +35,8 @@ struct gantry_backend_ops {
 	 */
 	int (*open)(const struct gantry_host *host, const void *conf, void **backend_p);
 	/*
-	 * Describe the volume. The host calls it for each session. Only the verifier may differ
-	 * between two calls.
+	 * Describe the volume. The host calls it for each session. All properties except the
+	 * verifier must be the same in every call.
 	 *
 	 * thread    control thread
 	 */
@@ -48,11 +48,12 @@ struct gantry_backend_ops {
 	 * returns   0
 	 *           -errno: failed; the host logs it
 	 * thread    control thread, before the lane runs
-	 * NULL      `self` is the backend itself. If the backend has `open`, the host then rejects
-	 *           it in a role with several lanes
+	 * NULL      every lane uses the backend itself as `self`. If the backend has `open`, the
+	 *           host then rejects it in a role with several lanes
 	 *
-	 * start() may store the backend itself in *self_p. The lanes then call submit and poll from
-	 * several threads at once, so these must access shared data with atomics or under locks.
+	 * start() can store the backend itself in *self_p. The lanes then call submit and poll from
+	 * several threads at the same time, so submit and poll must access shared data with atomics
+	 * or under locks.
 	 */
 	int (*start)(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p);
 	/*
@@ -81,7 +82,7 @@ struct gantry_backend_ops {
 	 * returns   0
 	 *           -ENOTSUP: the volume cannot be mapped
 	 * thread    control thread
-	 * NULL      as -ENOTSUP
+	 * NULL      the volume cannot be mapped
 	 */
 	int (*memory)(void *backend, void **addr_p);
 	/*
@@ -94,17 +95,18 @@ struct gantry_backend_ops {
 	 */
 	void (*expect)(const void *conf, struct gantry_volume_info *volume);
 	/*
-	 * Report whether the IOs that were submitted before the first call of a round can still
-	 * change the store, whatever status they completed with.
+	 * Report whether IOs that have completed, with whatever status, can still change the store.
+	 * The host calls it until the result is not -EAGAIN: these calls are one round, which
+	 * concerns the IOs that were submitted before its first call.
 	 *
-	 * The host calls it before a new session starts, after all IO of ended sessions has
-	 * completed. A backend needs it if it completes an IO before the store has finished it, as
-	 * a network client does after a timeout. Such a backend must also delay a write that
-	 * overlaps an unfinished one.
+	 * A round begins before a new session starts, after all IO of ended sessions has completed.
+	 * A backend needs this function if it completes an IO before the store has finished that
+	 * IO, as a network client does after a timeout. Such a backend must also delay a write that
+	 * overlaps an unfinished write.
 	 *
 	 * mark      in and out: 0 at the first call of a round; then the value that the backend
-	 *           stored there
-	 * returns   0: none of them can change the store any more
+	 *           stored in the previous call
+	 * returns   0: none of these IOs can change the store any more
 	 *           -EAGAIN: some still can; the host calls again within 10 ms
 	 *           another -errno: unknown; the host rejects the waiting session with it
 	 * thread    control thread, while lanes run; must not block

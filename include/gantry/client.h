@@ -11,16 +11,18 @@
  *     gantry_queue_close(&queue)
  *     gantry_volume_close(&volume)
  *
- * Threads   A volume can be used by all threads at once, except that its open and close must not
- *           overlap other calls. A queue can be used by one thread at a time. Inside `done`, only
- *           the submit functions of the queue may be called. Only gantry_queue_poll(), _wait(),
- *           _fence() and _close() call `done`, on the thread of their caller. `done` must return:
- *           neither an exception nor longjmp(3) may leave it. Each open volume has one internal
- *           thread for the connection and keepalives; no IO passes through it.
+ * Threads   Several threads can use a volume at the same time, but its open and close must not
+ *           overlap other calls. Only one thread at a time can use a queue: "the queue's thread"
+ *           below. Inside `done`, only the submit functions of the queue may be called. Only
+ *           gantry_queue_poll(), _wait(), _fence() and _close() call `done`, on the thread of their
+ *           caller. `done` must return: neither an exception nor longjmp(3) may leave it. Each open
+ *           volume has one internal thread for the connection and keepalives; no IO passes through
+ *           it.
  * Errors    Functions return 0 or -errno; gantry_error() then has the text. An accepted IO
  *           completes exactly once, with 0 or -errno. An IO without a reply completes with
  *           -ETIMEDOUT after the io_timeout of the connection. That timeout starts when the stages
- *           of the volume's own role have passed the IO on; the stages bound their own delays.
+ *           of the volume's own role have passed the IO on, so it does not include a delay inside a
+ *           stage.
  * Copies    The target accesses a buffer inside gantry_volume_buffers() directly. For any other
  *           buffer the library copies the data once.
  * Fork      Open volumes after a fork, not before.
@@ -69,7 +71,8 @@ struct gantry_volume_attr {
  *     gantry://HOST:PORT?transport=rdma-verbs           a service on a network
  *     gantry:///?config=FILE&role=NAME                  as gantry_volume_open_role()
  *
- * Blocks until the session is running: at most `timeout` and `control_timeout` of the connection.
+ * Blocks until the session is running, for at most the sum of the options `timeout` and
+ * `control_timeout` of the connection.
  *
  * uri       see above
  * attr      NULL: all defaults. The library copies it
@@ -77,9 +80,9 @@ struct gantry_volume_attr {
  * returns   0
  *     -EINVAL        the URI or the configuration is invalid
  *     -ENOENT        no such file or role
- *     -ECONNREFUSED  no listener, until the timeout of the connection
- *     -EBUSY         a limit of the listener was reached until that timeout, or writes of an ended
- *                    session are not finished
+ *     -ECONNREFUSED  no listener accepted within the `timeout` of the connection
+ *     -EBUSY         until that timeout, the listener was at a limit or had unfinished writes of an
+ *                    ended session
  *     -EMFILE, -ENOMEM and similar: a resource of this process is exhausted
  *     -EACCES and others: the peer rejected the session
  * thread    any
@@ -91,8 +94,9 @@ int gantry_volume_open(const char *uri, const struct gantry_volume_attr *attr,
 /*
  * gantry_volume_open_role - connect to the volume that a role of a configuration file uses
  *
- * As gantry_volume_open(), with the connection and the stages of the role. The role must connect to
- * exactly one place, as an initiator does. The library ignores its other options.
+ * Does the same as gantry_volume_open(), but takes connection and stages from the role. The role
+ * must connect to exactly one service, as an initiator does. The library ignores the other options
+ * of the role.
  *
  * file      path of the configuration
  * role      name of the role; NULL: the only such role of the file
@@ -120,7 +124,7 @@ int gantry_volume_close(struct gantry_volume **volume_p);
  * gantry_queue_close() wait meanwhile. After this call the library resumes neither a session that
  * is lost already nor one that is lost later. IOs in flight on a lost session then complete with
  * -ENOTCONN when their queue is polled, waited for or closed, and later IOs are rejected. A running
- * session continues. Idempotent; returns at once.
+ * session continues. Idempotent; returns immediately.
  *
  * returns   0
  *     -EINVAL        in a child of the process that opened the volume
@@ -153,8 +157,8 @@ uint32_t gantry_volume_copy_bytes(const struct gantry_volume *volume);
 /*
  * gantry_volume_buffers - get the memory that the session has exported to the target
  *
- * It has attr.buffer_bytes bytes, page aligned, zeroed. The caller divides it into buffers. IO from
- * and to it needs no copy.
+ * The memory has attr.buffer_bytes bytes, is page aligned and zeroed. The caller divides it into
+ * buffers. IO with these buffers needs no copy.
  *
  * bytes_p   out: size in bytes
  * returns   the address; NULL if attr.buffer_bytes was 0
@@ -186,8 +190,8 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
  * fence_timeout of the connection at most. After the return no server can access a buffer of this
  * queue.
  *
- * When a session is lost, the library moves the memory of gantry_volume_buffers() to other pages.
- * Another thread's write to that memory may be lost if it coincides with the move.
+ * When a session is lost, the library moves the memory of gantry_volume_buffers() to other pages. A
+ * write of another thread to that memory during the move can be lost.
  *
  * queue_p     in: the queue. Out: NULL after 0
  * returns     0
@@ -204,9 +208,9 @@ int gantry_queue_close(struct gantry_queue **queue_p);
  * arg       as given at submit
  * result    0 or -errno
  *     -ECANCELED     the IO was never started
- *     -ETIMEDOUT, -ENOTCONN, -EOWNERDEAD, -ESTALE: a server may still access a buffer of
- *     gantry_volume_buffers() until gantry_queue_close() has returned. The library copies IO of any
- *     other memory, so no server accesses that
+ *     -ETIMEDOUT, -ENOTCONN, -EOWNERDEAD, -ESTALE: a server can still access a buffer of
+ *     gantry_volume_buffers() until gantry_queue_close() has returned. For a buffer in other memory
+ *     the library copies the data, so no server accesses that buffer
  */
 typedef void gantry_done_fn(void *arg, int result);
 
@@ -268,17 +272,18 @@ int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms);
  * gantry_queue_fence - wait until no write of this queue that completed with -ETIMEDOUT can change
  * the volume any more
  *
- * A timeout does not stop an IO: a write may still reach the volume. The library holds back
- * overlapping writes of the same volume handle, on all queues. It cannot order writes of other
- * programs or other handles behind the late write.
- * They are ordered after this call has returned 0, or after the session has ended and a new session
- * has started. Calls `done` as gantry_queue_poll() does.
+ * A timeout does not stop an IO: the write can still change the volume later (a late write). The
+ * library holds back overlapping writes of the same volume handle, on all queues. It cannot order
+ * writes of other programs or other handles after the late write. Such writes are ordered after it
+ * only if they are submitted when this call has returned 0, or when the session has ended and a new
+ * session has started. Calls `done` as gantry_queue_poll() does.
  *
- * timeout_ms  longest wait in milliseconds; -1: until the session ends, after fence_timeout at most
+ * timeout_ms  longest wait in milliseconds; -1: no limit, except that the library ends the session
+ *             after fence_timeout without an answer
  * returns     0: no such write can change the volume any more
  *     -ETIMEDOUT  some of these writes are still not answered
- *     -ENOTCONN   the session is lost: these writes may be done or not
- *     -ESTALE     a resume found another volume
+ *     -ENOTCONN   the session is lost: whether these writes took effect is unknown
+ *     -ESTALE     the session could not resume, because the server now serves another volume
  *     -EBUSY      called from inside `done`
  *     -EINVAL     in a child of the process that opened the volume
  * thread      the queue's

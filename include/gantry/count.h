@@ -13,7 +13,7 @@ extern "C" {
 
 /*
  * gantry_count - add n to a counter. Only the thread that owns the cell writes it; other threads
- * may read it
+ * can read it.
  */
 static inline void gantry_count(uint64_t *cell, uint64_t n)
 {

@@ -61,8 +61,9 @@ enum gantry_opcode {
 };
 
 /*
- * Sets of operations, each a bit 1 << enum gantry_opcode. DATA: transfer data between region and
- * volume. WRITE: change the volume. RANGE: have a range of the volume.
+ * Sets of operations: bit 1 << enum gantry_opcode for each. DATA: operations that transfer data
+ * between region and volume. WRITE: operations that change the volume. RANGE: operations on a range
+ * of the volume.
  */
 #define GANTRY_OPS_DATA (1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE)
 #define GANTRY_OPS_WRITE \
@@ -74,9 +75,8 @@ enum gantry_opcode {
 #define GANTRY_IO_FLAGS (GANTRY_IO_FUA | GANTRY_IO_CRC)
 
 /*
- * Status of an IO on the wire: number, name, errno, text.
- * After TIMEOUT, SESSION_LOST, UNKNOWN and STALE the peer may still access the buffer: see
- * gantry_status_buffer_released().
+ * Status of an IO on the wire: number, name, errno, text. After TIMEOUT, SESSION_LOST, UNKNOWN and
+ * STALE the peer can still access the buffer: see gantry_status_buffer_released().
  */
 #define GANTRY_STATUS_LIST(X) \
 	X(0, OK, 0, "success") \
@@ -140,7 +140,8 @@ struct gantry_io {
 
 	/* second line: private to the process */
 	const struct gantry_hop *hop; /* current hop in its chain */
-	void *owner;                  /* object that submitted it, for drain of stages */
+	/* object that submitted the descriptor; `drain` of a stage compares it */
+	void *owner;
 	/* local address of the data; NULL if it is not mapped */
 	void *data;
 	uint64_t start_ns;                /* when the owner submitted it */
@@ -213,7 +214,7 @@ static inline void gantry_fail(struct gantry_io *io, enum gantry_status status)
  * gantry_status_of_errno - convert an errno (or -errno) to a status; GANTRY_S_IO if there is no
  * equivalent
  *
- * For a hop that kept a descriptor and whose later gantry_submit() fails permanently:
+ * A hop that kept a descriptor calls it when its later gantry_submit() fails permanently:
  *     gantry_fail(io, gantry_status_of_errno(rc));
  */
 static inline enum gantry_status gantry_status_of_errno(int error)
@@ -230,8 +231,8 @@ static inline enum gantry_status gantry_status_of_errno(int error)
 }
 
 /*
- * gantry_io_begin - prepare an idle descriptor for submit; then the caller fills the first cache
- * line
+ * gantry_io_begin - prepare an idle descriptor for submit; afterwards the caller fills the first
+ * cache line
  */
 static inline void gantry_io_begin(struct gantry_io *io, uint64_t now_ns)
 {

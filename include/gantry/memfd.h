@@ -136,7 +136,7 @@ static inline int gantry_memfd_populate(int fd, uint64_t offset, void *addr, uin
  * and huge pages count as present.
  *
  * bytes      length of the export: the memfd or a part of it
- * present_p  out: bytes of the memfd that have pages, wherever they are; at most `bytes`
+ * present_p  out: bytes of the memfd that have pages, at any offset; at most `bytes`
  * returns    0
  *            -ENOMEM: there are fewer pages than `bytes` need
  *            another -errno of fstat(2)
@@ -168,7 +168,7 @@ static inline int gantry_memfd_check_pages(int fd, uint64_t bytes, uint64_t *pre
  *              -EPERM: not sealed against shrinking and growing
  *              -ERANGE: smaller than claimed
  *              -EDQUOT: larger than the quota
- *              -ENOMEM: huge pages that are not reserved
+ *              -ENOMEM: the memfd has huge pages that are not reserved
  *              another -errno of fstat(2) or fstatfs(2)
  * thread       any
  * since        1.0

@@ -30,8 +30,8 @@ enum gantry_option_type {
 /*
  * How a plugin uses the file that a STRING option names. The host rejects a configuration in which
  * one option replaces a file that another option names. `gantry check` reports files and
- * directories that are missing, or that the process may not read or write. It reports those of a
- * volume only if the plugin has `look`. Since 1.1.
+ * directories that are missing, or that the process has no right to read or write. It reports the
+ * file of a volume only if the plugin has `look`. Since 1.1.
  */
 #define GANTRY_PATH_KEEP 1    /* the plugin reads or serves the content */
 #define GANTRY_PATH_REPLACE 2 /* the plugin replaces the content */

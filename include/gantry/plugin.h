@@ -7,12 +7,12 @@
  * reads the constant before it runs any code of the plugin. So `gantry plugins` can list a plugin
  * that cannot run on this machine.
  *
- * Compatibility: the major number must be equal; the minor number may differ. The host rejects a
- * plugin with another major number, and logs both numbers. A struct with a size (struct_size,
- * ops_size) can grow at its end within a major number. The host fills missing and empty slots with
- * stubs. All other structs, such as tables of events, stay unchanged within a major number. Each
- * release that adds a slot, flag or constant raises the minor number by one. An implementation
- * ignores flags that it does not know.
+ * Compatibility: host and plugin must have the same major number; the minor numbers can differ. The
+ * host rejects a plugin with another major number, and logs both numbers. A struct with a size
+ * (struct_size, ops_size) can grow at its end within a major number. The host fills missing and
+ * empty slots with stubs. All other structs, such as tables of events, stay unchanged within a
+ * major number. Each release that adds a slot, flag or constant raises the minor number by one. An
+ * implementation ignores flags that it does not know.
  *
  * ABI history
  *   1.0  first version
@@ -113,14 +113,14 @@ struct gantry_plugin {
 enum gantry_log_level { GANTRY_LOG_ERROR, GANTRY_LOG_WARN, GANTRY_LOG_INFO, GANTRY_LOG_DEBUG };
 
 /*
- * `gantry check` runs: `open` reports whether it could create what it needs. It creates no file,
- * directory or network link.
+ * `gantry check` is running: `open` must report whether it could create what the instance needs,
+ * and must not create a file, directory or network link.
  */
 #define GANTRY_HOST_DRY_RUN 0x1u
 
 /*
- * Services of the host for an instance; valid until the instance is closed. Every function may be
- * called on any thread unless its comment restricts that.
+ * Services of the host for an instance; valid until the instance is closed. Any thread can call a
+ * function unless its comment restricts that.
  */
 struct gantry_host {
 	uint32_t struct_size;
@@ -148,8 +148,9 @@ struct gantry_host {
 	/*
 	 * Open a file that the plugin writes, at a path from the user.
 	 *
-	 * In a directory that all users may write, such as /tmp, the host follows a link and opens
-	 * a file only if they belong to this user, to root or to the owner of the directory.
+	 * In a directory that all users can write to, such as /tmp, the host follows a link or
+	 * opens a file only if that link or file belongs to this user, to root or to the owner of
+	 * the directory.
 	 *
 	 * path     as the user has written it
 	 * flags    as for open(2); O_CLOEXEC is added. O_CREAT creates a file with mode 0600, less
@@ -196,12 +197,16 @@ struct gantry_lane {
  */
 struct gantry_poller {
 	int (*poll)(void *self); /* returns the number of events it handled; must not block */
-	/* from now on, make the fd readable when work arrives. Non-zero: there is work already */
+	/*
+	 * from now on, make the fd readable when work arrives. Returns non-zero if there is work
+	 * already
+	 */
 	int (*arm)(void *self);
 	/* the lane is awake: the fd need not be signalled any more */
 	void (*disarm)(void *self);
 	uint64_t (*wake_ns)(void *self); /* absolute time of the next timer in ns; 0: none */
-	int (*fd)(void *self);           /* readable when there is work; -1: none */
+	/* returns an fd that is readable when there is work; -1: none */
+	int (*fd)(void *self);
 	void *self;
 };
 

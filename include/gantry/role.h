@@ -2,10 +2,10 @@
 /*
  * role.h - the interface of a role: a plugin such as initiator, gateway or target.
  *
- * The host does what all roles need. It connects and listens, runs the sessions (HELLO, QUERY,
- * EXPORT, QUEUES, START, STOP, BYE, keepalive), owns the lanes and their pipelines, and checks
- * every received descriptor. A role decides what to submit (initiator), where the IO of a session
- * is sent (gateway), or what stores it (target).
+ * The host implements what all roles need: it connects and listens, runs the sessions (HELLO,
+ * QUERY, EXPORT, QUEUES, START, STOP, BYE, keepalive), owns the lanes and their pipelines, and
+ * checks every received descriptor. A role decides what to submit (initiator), where the IO of a
+ * session is sent (gateway), or what stores it (target).
  *
  * All functions run on the control thread, except the hops of a chain and functions marked "lane's
  * thread" or "any thread".
@@ -49,8 +49,8 @@ struct gantry_session_attr {
 };
 
 /*
- * Events of a client. Control thread. An -errno comes with a text that states the problem and its
- * place.
+ * Events of a client. Control thread. An -errno comes with a text that states the problem and where
+ * it occurred.
  */
 struct gantry_client_events {
 	/* HELLO and QUERY are done. */
@@ -94,15 +94,16 @@ struct gantry_server_ops {
 		    uint32_t index, struct gantry_hop *terminal);
 	/*
 	 * The client has sent STOP, and all lanes are drained. Release the regions of the client
-	 * everywhere the role has passed them on to.
-	 * Returns 0, or -EINPROGRESS and later session_continue().
+	 * everywhere the role has passed them on to. Returns 0; or -EINPROGRESS: the role calls
+	 * session_continue() later.
 	 */
 	int (*stop)(void *role, struct gantry_session *session);
 	/*
 	 * The session has ended and is drained: release its resources. The host calls it for every
-	 * session for which it has called hello. Returns 0, or -EINPROGRESS and later
-	 * session_continue(). The regions stay valid until then, for a role that has passed them on
-	 * and waits for their release. After session_continue() the role must not use the session.
+	 * session for which it has called hello. Returns 0; or -EINPROGRESS: the role calls
+	 * session_continue() later. The regions stay valid until then, for a role that has passed
+	 * them on and waits for their release. After session_continue() the role must not use the
+	 * session.
 	 */
 	int (*closed)(void *role, struct gantry_session *session, int reason);
 	/*
@@ -111,7 +112,7 @@ struct gantry_server_ops {
 	 */
 	int map_regions;
 	/*
-	 * The session is lost, and its IO is being drained: cancel whatever would delay that.
+	 * The session is lost, and its IO is being drained: cancel whatever would delay the drain.
 	 * `closed` follows. May be NULL.
 	 */
 	void (*lost)(void *role, struct gantry_session *session);
@@ -129,7 +130,7 @@ struct gantry_piece {
 };
 
 /* Flags of region_create. */
-#define GANTRY_REGION_HUGE 0x1 /* use huge pages if there are any */
+#define GANTRY_REGION_HUGE 0x1 /* use huge pages if any are reserved */
 /*
  * Fault pages in lazily: client_export allocates the pages that are still missing. Without this
  * flag region_create allocates all pages.
@@ -148,9 +149,9 @@ struct gantry_role_host {
 	/* Get a lane of this role, from index 0 on; NULL: index is out of range. */
 	struct gantry_lane *(*lane)(const struct gantry_role_host *rh, uint32_t index);
 	/*
-	 * Add or remove a poller. The host copies it. `self` identifies it, and must stay valid
-	 * until it is removed. The lane's thread applies the change before the call returns.
-	 * Returns 0; -ENOMEM; or -errno if the fd cannot be polled.
+	 * Add or remove a poller. The host copies the struct. `self` identifies the poller, and
+	 * must stay valid until the poller is removed. The lane's thread applies the change before
+	 * the call returns. Returns 0; -ENOMEM; or -errno if the fd cannot be polled.
 	 */
 	int (*poller_add)(struct gantry_lane *lane, const struct gantry_poller *poller);
 	void (*poller_remove)(struct gantry_lane *lane, void *self);
@@ -228,7 +229,7 @@ struct gantry_role_host {
 	 *
 	 * returns   0: `started` follows
 	 *           -EBUSY: a request is in flight, or the state does not permit it
-	 *           -EINVAL: a lane has no hop, or the device has no queues of that depth
+	 *           -EINVAL: a lane has no hop, or the device does not support queues of that depth
 	 *           another -errno as for client_export
 	 */
 	int (*client_start)(struct gantry_client *client);
@@ -246,7 +247,7 @@ struct gantry_role_host {
 	 */
 	void (*client_close)(struct gantry_client *client);
 	/*
-	 * End the session at once: IO in flight completes with GANTRY_S_SESSION_LOST. `closed`
+	 * End the session immediately: IO in flight completes with GANTRY_S_SESSION_LOST. `closed`
 	 * follows. Idempotent.
 	 */
 	void (*client_abort)(struct gantry_client *client);
@@ -268,8 +269,8 @@ struct gantry_role_host {
 	int (*serve)(const struct gantry_role_host *rh, const struct gantry_server_ops *ops,
 		     void *role);
 	/*
-	 * Finish a step that returned -EINPROGRESS. rc: 0, or -errno to reject it. Without such a
-	 * step it does nothing.
+	 * Finish a step that returned -EINPROGRESS. rc: 0, or -errno to reject the step. The call
+	 * has no effect if no step is unfinished.
 	 */
 	void (*session_continue)(struct gantry_session *session, int rc);
 	/* Set the reason for which a step is rejected. The text is sent to the client. */
@@ -278,9 +279,9 @@ struct gantry_role_host {
 		__attribute__((format(printf, 2, 3)))
 #endif
 		;
-	/* end it with this -errno; `closed` follows */
+	/* End the session with this -errno; `closed` follows. */
 	void (*session_end)(struct gantry_session *session, int reason);
-	/* Pointer of the role for a session; NULL at first. */
+	/* Set and get the role's pointer for a session; NULL at first. */
 	void (*session_set)(struct gantry_session *session, void *user);
 	void *(*session_user)(struct gantry_session *session);
 	uint64_t (*session_id)(struct gantry_session *session);
@@ -298,8 +299,8 @@ struct gantry_role_host {
 
 	/*
 	 * Create a fan-out: one parent descriptor has several children, which go to several
-	 * terminals. The status of the parent is the first error of a child. But a status that does
-	 * not release the buffer takes precedence over others.
+	 * terminals. The status of the parent is the first error of a child. But a status after
+	 * which the buffer is in use takes precedence over other errors.
 	 *
 	 * n_parents   the slots of the parents are 0 to n_parents - 1
 	 * max_pieces  children of one parent at a time
@@ -328,9 +329,9 @@ struct gantry_role_host {
 	void (*post)(const struct gantry_role_host *rh, void (*fn)(void *arg), void *arg);
 
 	/*
-	 * Client side, from `closed` on: report whether no agent can access the exported regions
-	 * any more, whatever the status of their IO. This is true after an orderly end, and if the
-	 * transport revokes the exports when the connection ends.
+	 * Client side, from `closed` on: returns 1 if no agent can access the exported regions any
+	 * more, whatever the status of their IO; else 0. The result is 1 after an orderly end, and
+	 * if the transport revokes the exports when the connection ends.
 	 */
 	int (*client_regions_released)(const struct gantry_client *client);
 
@@ -349,7 +350,7 @@ struct gantry_role_host {
 	 * the lost session, so no IO of the lost session takes effect after IO of the new one.
 	 */
 	uint64_t (*connect_resume)(const struct gantry_role_host *rh, uint32_t connect);
-	/* Get the id of a session, also if client_open has chosen it. */
+	/* Get the id of a session, whether the role or client_open has chosen it. */
 	uint64_t (*client_id)(const struct gantry_client *client);
 
 	/*
@@ -365,7 +366,7 @@ struct gantry_role_host {
 	 * Client side, between `started` and `closed`: get a time T (gantry_lane.now_ns clock). No
 	 * agent can access the buffer of an IO that completed on lane `index` of the session before
 	 * T, whatever its status: all IOs that timed out before T have been answered since.
-	 * UINT64_MAX: this is true of all completed IOs. Lane's thread.
+	 * UINT64_MAX: no agent can access the buffer of any completed IO. Lane's thread.
 	 */
 	uint64_t (*client_settled_ns)(const struct gantry_client *client, uint32_t index);
 
@@ -404,12 +405,13 @@ struct gantry_role_host {
 
 	/*
 	 * Move a region of region_create to private pages. Address and content stay the same. The
-	 * importers keep the old pages. No session may use the region any more. Other threads may
-	 * write to the region during the call; in a region of huge pages such a write may be lost.
-	 * Takes up to 1 s for each GB.
+	 * importers keep the old pages. No session may use the region any more. Other threads can
+	 * write to the region during the call, but in a region of huge pages such a write can be
+	 * lost. Takes up to 1 s for each GB.
 	 *
 	 * returns  0
-	 *          -ENOMEM: no memory for the copy; importers may still have some of the pages
+	 *          -ENOMEM: no memory for the copy; importers can still access some of the pages of
+	 *          the region
 	 * thread   control thread
 	 * owner    the caller still owns the region
 	 * since    1.1
@@ -460,14 +462,14 @@ struct gantry_plan {
 	uint32_t lanes, depth; /* of each session; depth 0: unknown */
 	uint32_t regions;      /* of each session */
 	uint32_t reserved;
-	uint64_t region_bytes; /* in the regions of a session; 0: unknown */
+	uint64_t region_bytes; /* bytes of all regions of a session; 0: unknown */
 	/*
 	 * bytes of the regions for one IO, if each of the lanes x depth IOs has its own part; else
 	 * 0
 	 */
 	uint64_t io_bytes;
 	const char *sessions_option, *lanes_option, *depth_option, *regions_option;
-	const char *bytes_option; /* sets io_bytes, or else region_bytes */
+	const char *bytes_option; /* sets io_bytes or, if that is 0, region_bytes */
 };
 
 struct gantry_role_ops {
@@ -477,9 +479,9 @@ struct gantry_role_ops {
 	 */
 	int (*open)(const struct gantry_role_host *rh, const void *conf, void **role_p);
 	int (*start)(void *role); /* start to serve, or open clients; 0 or -errno */
-	/* Start to end; the role calls finished() in the end. Idempotent. */
+	/* Start to end the role, which calls finished() when it has ended. Idempotent. */
 	void (*stop)(void *role);
-	/* after finished(), after a start that failed, or without a start */
+	/* free the role: after finished(), after a start that failed, or without a start */
 	void (*close)(void *role);
 	/* write values to the report, while the lanes run */
 	void (*report)(void *role, struct gantry_writer *w);
@@ -508,9 +510,9 @@ struct gantry_role_ops {
 #define GANTRY_ROLE_LISTENS 0x1u  /* needs `listen` */
 #define GANTRY_ROLE_CONNECTS 0x2u /* needs `connect` */
 #define GANTRY_ROLE_STORES 0x4u   /* needs `backend` */
-/* finishes without being stopped: the process ends when all such roles have finished */
+/* the role finishes without a stop; the process ends when all such roles have finished */
 #define GANTRY_ROLE_WORKS 0x8u
-#define GANTRY_ROLE_ONE_CONNECT 0x10u /* `connect` names one place, not several */
+#define GANTRY_ROLE_ONE_CONNECT 0x10u /* `connect` must have exactly one entry */
 
 #ifdef __cplusplus
 }

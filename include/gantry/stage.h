@@ -40,11 +40,12 @@ struct gantry_stage_ops {
 	 * returns   0
 	 *           -errno: failed; the host logs it
 	 * thread    control thread, before the lane runs
-	 * NULL      `self` is the stage itself. If the stage has `open`, the host then rejects it
-	 *           in a role with several lanes
+	 * NULL      every lane uses the stage itself as `self`. If the stage has `open`, the host
+	 *           then rejects it in a role with several lanes
 	 *
-	 * start() may store the stage itself in *self_p. The lanes then call submit, complete, poll
-	 * and drain from several threads at once, so these must access shared data with atomics.
+	 * start() can store the stage itself in *self_p. The lanes then call submit, complete, poll
+	 * and drain from several threads at the same time, so these functions must access shared
+	 * data with atomics.
 	 */
 	int (*start)(void *stage, struct gantry_lane *lane, void **self_p);
 	/*
@@ -72,13 +73,13 @@ struct gantry_stage_ops {
 	/* Absolute time (gantry_lane.now_ns clock) at which poll next has work; 0: none. */
 	uint64_t (*wake_ns)(void *self);
 	/*
-	 * Complete at once, with GANTRY_S_CANCELED, every held descriptor whose io->owner is
+	 * Immediately complete, with GANTRY_S_CANCELED, every held descriptor whose io->owner is
 	 * `owner`, or every held descriptor if owner is NULL.
 	 *
 	 * The host calls it with an owner when a session is lost, and with NULL when the role is
 	 * asked to stop. After the role has finished, the host calls it once more with NULL, before
-	 * the final report. A stage with buffered output writes it then, so that the report counts
-	 * it.
+	 * the final report. A stage with buffered output writes that output in this last call, so
+	 * that the report counts it.
 	 */
 	void (*drain)(void *self, const void *owner);
 	void (*stop)(void *self);

@@ -11,8 +11,8 @@
  *   producer    send queue towards one consumer of the peer      lane's thread
  *   rma         remote reads and writes of imported regions      lane's thread
  *
- * The control thread creates and destroys consumers, producers and rma objects. In between, one
- * lane uses each of them.
+ * The control thread creates and destroys consumers, producers and rma objects. Between these
+ * calls, one lane uses each object.
  *
  * All queues and rma objects of a connection with the same lane number are used by one thread. So a
  * transport may let them share resources (a queue pair, a completion queue). A lane number
@@ -23,11 +23,11 @@
  *
  * Messages of a producer arrive at its consumer in order. A message consists of immediate data,
  * which is part of the message, and of data, which the transport stores in the buffer that the
- * receiver has posted. Data up to max_inline travels inside the queue. The consumer copies the data
- * of a region exactly once. A send returns -EAGAIN if the consumer has posted no receive or the
- * queue is full: poll and send again.
+ * receiver has posted. Data up to max_inline travels inside the queue. Data that a send takes from
+ * a region is copied exactly once, by the consumer. A send returns -EAGAIN if the consumer has
+ * posted no receive or the queue is full: poll and send again.
  *
- * When the peer dies, messages that it has published can still be polled. `closed` comes once,
+ * When the peer dies, the messages that it has published can still be polled. `closed` comes once,
  * within 100 ms. After that, sends return -ENOTCONN. The owner destroys the queues and disconnects.
  *
  * Mandatory slots: open, close, info, progress, and fd or wake_ns; listen, unlisten, connect,
@@ -62,8 +62,8 @@ extern "C" {
 /* 0x4u is unused: it was replaced by GANTRY_TRANSPORT_INSIDE */
 /*
  * Remote writes are ordered with messages of the same lane: a message that is sent after a remote
- * write arrives after its data. If the write fails, the message never arrives. Regions that are
- * `unordered` are excepted. flush of the producer starts the writes, too.
+ * write arrives after its data. If the write fails, the message never arrives. There is no such
+ * order for regions that are `unordered`. flush of the producer starts the writes, too.
  */
 #define GANTRY_CAP_ORDERED 0x8u
 /* regions and queues are locked memory, which counts against RLIMIT_MEMLOCK */
@@ -82,8 +82,8 @@ struct gantry_device_info {
 	uint32_t conn_queues; /* queue pairs of a connection without its lanes */
 	uint32_t lane_queues; /* queue pairs of each lane of a connection */
 	uint32_t reserved;
-	uint64_t conn_bytes; /* memory of a connection without its lanes */
-	uint64_t lane_bytes; /* memory of each lane of a connection */
+	uint64_t conn_bytes; /* bytes of memory of a connection without its lanes */
+	uint64_t lane_bytes; /* bytes of memory of each lane of a connection */
 	char detail[96];     /* text for reports: location, state */
 };
 
@@ -161,8 +161,8 @@ struct gantry_conn_events {
 	/*
 	 * A peer has connected to a listener (arg: of the listener). Return 0 to accept it, and
 	 * store the argument of its events in *conn_arg_p. Return non-zero to reject it: the
-	 * transport then frees conn. send_ctrl may be called here. The peer receives those messages
-	 * after `connected`, even if the owner calls disconnect at once.
+	 * transport then frees conn. The callback can call send_ctrl. The peer receives those
+	 * messages after `connected`, even if the owner calls disconnect immediately afterwards.
 	 */
 	int (*accept)(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p);
 	/* connect() has succeeded. */
@@ -174,20 +174,21 @@ struct gantry_conn_events {
 	/* The peer revokes an export: stop all accesses, then call release_region. */
 	void (*revoke)(void *arg, void *conn, uint32_t handle);
 	/*
-	 * revoke_region() is done: no agent of the peer can access the region any more. rc
-	 * -ETIMEDOUT: unknown. The event also comes, before `closed`, for each export that ends
-	 * with its connection.
+	 * revoke_region() is done. rc 0: no agent of the peer can access the region any more. rc
+	 * -ETIMEDOUT: the peer has not confirmed that, so an agent might still access the region.
+	 * The event also comes, before `closed`, for each export that ends with its connection.
 	 */
 	void (*revoked)(void *arg, void *conn, uint32_t handle, int rc);
 	/*
 	 * The connection has ended. Last event. The owner destroys its queues and calls disconnect.
 	 *
 	 * reason    -ENOTCONN: the peer died or disconnected
-	 *           -ETIMEDOUT: no answer of the peer
+	 *           -ETIMEDOUT: the peer did not answer
 	 *           -EPROTO: the peer violated the protocol
 	 *           -ECONNREFUSED: no listener at the address, or the listener ended before it
 	 *           accepted
-	 *           -EACCES: credentials, or `accept` of the peer rejected the connection
+	 *           -EACCES: the peer rejected the credentials of this process, or its `accept`
+	 *           rejected the connection
 	 *           -EBUSY: the peer cannot accept another connection now
 	 */
 	void (*closed)(void *arg, void *conn, int reason);
@@ -199,8 +200,9 @@ struct gantry_conn_events {
  */
 #define GANTRY_QUEUE_EDGES 1u
 /*
- * Publish every receive credit at once instead of in batches, because the lane may not poll for a
- * long time. Since 1.1.
+ * Publish each receive credit immediately instead of in batches. Set it if the lane can go without
+ * a poll for a long time: without this flag, the credits of an incomplete batch are published only
+ * when the lane polls. Since 1.1.
  */
 #define GANTRY_QUEUE_PROMPT 2u
 
@@ -242,15 +244,15 @@ struct gantry_send {
 	/* data of up to max_inline bytes, copied before send returns; or NULL */
 	const void *data;
 	/*
-	 * without `data`: exported region that contains the data, at region_offset. The data must
-	 * not change until poll_send returns the cookie, or producer_destroy returns
+	 * if `data` is NULL: exported region that contains the data, at region_offset. The data
+	 * must not change until poll_send returns the cookie, or producer_destroy returns
 	 */
 	const struct gantry_region *region;
 	uint64_t region_offset;
 	uint64_t cookie; /* for poll_send */
 };
 
-/* another send follows at once, so the doorbell may be delayed until the last one */
+/* another send or flush follows immediately, so the transport can delay the doorbell until then */
 #define GANTRY_SEND_MORE 0x1u
 
 /* A received message: a private copy. */
@@ -261,7 +263,7 @@ struct gantry_msg {
 	int32_t status;
 	uint32_t length;   /* bytes stored in the posted buffer */
 	uint32_t producer; /* index of the sender among the producers of this consumer */
-	uint64_t cookie;   /* of the posted receive that it has used */
+	uint64_t cookie;   /* cookie of the posted receive that the message used */
 };
 
 enum gantry_rma_op { GANTRY_RMA_READ, GANTRY_RMA_WRITE };
@@ -301,15 +303,18 @@ struct gantry_transport_ops {
 	 * Describe the devices of this machine that the transport can use, whether or not a
 	 * configuration names them. Writes one object for each, with `name`, `state`, and the known
 	 * limits and addresses, into an array that is open. Called without a device. Returns the
-	 * number of devices; or -errno, after the transport has logged what is missing. NULL:
-	 * nothing to find.
+	 * number of devices; or -errno, after the transport has logged what is missing. NULL slot:
+	 * the transport has no such devices.
 	 */
 	int (*scan)(const struct gantry_host *host, struct gantry_writer *w);
 	void (*close)(void *device); /* after its last connection and listener */
 	void (*info)(void *device, struct gantry_device_info *info);
 	/* readable when progress() has work; constant. -1: call progress() only at wake_ns */
 	int (*fd)(void *device);
-	/* Deliver events. Also to be called at wake_ns. Returns the number of events. */
+	/*
+	 * Deliver events. The host calls it when the fd is readable, and at wake_ns. Returns the
+	 * number of events.
+	 */
 	int (*progress)(void *device);
 	/* absolute time (host->now_ns clock) of the next progress(); 0: none */
 	uint64_t (*wake_ns)(void *device);
@@ -317,7 +322,7 @@ struct gantry_transport_ops {
 	/* -- connection -- */
 	/*
 	 * Create a listener. service: a name or an address, 1 to 63 bytes. Returns 0; -EADDRINUSE:
-	 * another listener serves it; or another -errno.
+	 * another listener has this service; or another -errno.
 	 */
 	int (*listen)(void *device, const char *service, const struct gantry_conn_events *events,
 		      void *arg, void **listener_p);
@@ -329,9 +334,9 @@ struct gantry_transport_ops {
 	int (*connect)(void *device, const char *service, const struct gantry_conn_events *events,
 		       void *arg, void **conn_p);
 	/*
-	 * Send a control message of 1 to GANTRY_CTRL_MAX bytes. It arrives in order with control
-	 * messages, exports and creations of consumers. Returns 0; -EAGAIN: the peer does not read;
-	 * -ENOTCONN: the connection has ended.
+	 * Send a control message of 1 to GANTRY_CTRL_MAX bytes. It arrives in order with other
+	 * control messages, exports and creations of consumers. Returns 0; -EAGAIN: the peer does
+	 * not read; -ENOTCONN: the connection has ended.
 	 */
 	int (*send_ctrl)(void *conn, const void *msg, size_t len);
 	/* End a connection and free it. No event follows. Destroy its queues first. */
@@ -395,9 +400,10 @@ struct gantry_transport_ops {
 	int (*producer_create)(void *conn, uint32_t consumer_id,
 			       const struct gantry_queue_attr *attr, void **producer_p);
 	/*
-	 * The data of regions whose sends were not polled may be changed when this has returned.
-	 * The peer has read it by then, or never delivers it: shm-comch drops the message, loop
-	 * fails the receive with -EFAULT, and a connection over RDMA ends.
+	 * After the return, the caller can change the region data of every send, even if poll_send
+	 * has not returned its cookie. The peer has read the data by then, or never delivers it:
+	 * shm-comch drops the message, loop fails the receive with -EFAULT, and a connection over
+	 * RDMA ends.
 	 */
 	void (*producer_destroy)(void *producer);
 	/* only depth and lane of attr matter */
@@ -417,8 +423,8 @@ struct gantry_transport_ops {
 	int (*poll_recv)(void *consumer, struct gantry_msg *msgs, uint32_t max);
 	/*
 	 * As in struct gantry_poller. The fd also signals completions of rma operations of the same
-	 * lane. It need not signal those that completed before this call: poll them once more after
-	 * it.
+	 * lane. It need not signal operations that completed before consumer_arm: the lane calls
+	 * rma_poll once more after consumer_arm.
 	 */
 	int (*consumer_arm)(void *consumer);
 	void (*consumer_disarm)(void *consumer);
@@ -458,7 +464,8 @@ struct gantry_transport_ops {
 	/*
 	 * Set the inline handler of a consumer; NULL: remove it. While it is set, the transport may
 	 * pass a message to direct->take instead of queueing it, if the lanes of producer and
-	 * consumer run on the same thread. It may also do so after the connection is lost.
+	 * consumer run on the same thread. The transport can also do so after the connection is
+	 * lost.
 	 *
 	 * direct    copied
 	 * thread    lane's thread, or control thread while the lane is stopped. Remove the handler
@@ -468,18 +475,18 @@ struct gantry_transport_ops {
 	void (*consumer_set_inline_handler)(void *consumer,
 					    const struct gantry_inline_handler *direct);
 	/*
-	 * Get the inline handler of the consumer of this producer. Its take is NULL while there is
-	 * none; any call into the transport may change that. If take is not NULL, the lane's thread
-	 * of the producer may call it instead of `send`. Valid as long as the producer. NULL: there
-	 * is no inline delivery.
+	 * Get the inline handler of the consumer of this producer. The struct is valid as long as
+	 * the producer. Its `take` is NULL while the consumer has no handler; any call into the
+	 * transport can change `take`. If `take` is not NULL, the producer's lane can call it
+	 * instead of `send`. Slot NULL: the transport has no inline delivery.
 	 */
 	const struct gantry_inline_handler *(*producer_inline_handler)(void *producer);
 
 	/* -- configuration -- */
 	/*
-	 * Check the text of a service, without a device. Returns NULL: valid; else the problem, as
-	 * a text that can follow the service ("is no address; write ..."). NULL slot: every text is
-	 * valid.
+	 * Check the text of a service, without a device. Returns NULL if the text is valid; else
+	 * the problem, as a text that can follow the service ("is no address; write ..."). Slot
+	 * NULL: every text is valid.
 	 */
 	const char *(*check_service)(const char *service);
 	uint32_t flags; /* GANTRY_TRANSPORT_* */
@@ -500,8 +507,8 @@ struct gantry_transport_ops {
 
 	/*
 	 * Prefetch the memory that the next send of this producer will write. The caller uses it
-	 * after poll_recv, when a reply is likely. It has no other effect. Lane's thread. Since
-	 * 1.1. NULL: nothing to prefetch.
+	 * after poll_recv, when a reply is likely. The call has no other effect. Lane's thread.
+	 * Since 1.1. Slot NULL: nothing to prefetch.
 	 */
 	void (*send_prefetch)(void *producer);
 
