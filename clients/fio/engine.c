@@ -11,8 +11,8 @@
  * it, and the job opens its own in init.
  *
  * Memory. The buffers of fio are in the memory that the session exports, so the target accesses
- * them directly. If fio needs more memory than the engine reserved (an iolog with longer IOs), it
- * gets ordinary memory, and each IO is copied.
+ * them directly. If fio needs more memory than the engine reserved (an iolog with longer IOs), fio
+ * gets ordinary memory, and the library copies each IO.
  *
  * Threads. One thread for each job calls all functions. `done` is called inside getevents.
  */
@@ -39,7 +39,10 @@ struct job {
 	struct gantry_volume_info info;
 	void *own_buffers; /* ordinary buffers, not in the memory of the volume; NULL: none */
 	unsigned write;    /* GANTRY_IO_* flags of writes */
-	/* errno; if set, the peer may still access buffers, so none is used again */
+	/*
+	 * 0, or an errno after which the peer might still access buffers, so no buffer is used
+	 * again
+	 */
 	int lost;
 	bool logged;    /* a rejected IO was logged */
 	unsigned size;  /* entries of completed[] */

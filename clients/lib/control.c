@@ -3,9 +3,9 @@
  * control.c - the control thread of a volume: load the configuration, open the session, run the
  * loop, clean up.
  *
- * The configuration becomes a topology. This file replaces the plugin of one of its roles: it opens
- * a session and runs until gantry_volume_close(). The queues of the volume are the lanes of that
- * role; the threads of the program drive their workers.
+ * The configuration becomes a topology. This file replaces the plugin of one role of the topology:
+ * the replacement opens a session and runs until gantry_volume_close(). The queues of the volume
+ * are the lanes of that role; the threads of the program drive their workers.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -301,7 +301,7 @@ static void role_finished(void *arg, struct gn_topo_role *role)
 	struct gantry_volume *volume = arg;
 
 	(void)role;
-	/* posted, because a role may finish inside its stop function */
+	/* posted, because a role can finish inside its stop function */
 	gn_loop_must_post(volume->loop, continue_shutdown, volume);
 }
 
@@ -359,7 +359,7 @@ void *gc_control_run(void *arg)
 
 /*
  * Poll all workers once in each TURN_NS while the volume closes. No queue is open, but roles of
- * this process may still have work on these workers.
+ * this process can still have work on these workers.
  */
 static void poll_workers(void *arg)
 {

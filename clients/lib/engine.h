@@ -17,8 +17,8 @@
  * flushes in flight of a queue fail with GANTRY_S_IO; if there are none, its next flush fails once.
  *
  * The engine uses only struct gantry_role_host, so that a plugin can link it. A slot is a
- * descriptor with its buffer, a part of the region. After the buffers of all slots the region may
- * have shared memory, which the owner divides.
+ * descriptor with its buffer, a part of the region. After the buffers of all slots the region can
+ * contain shared memory, which the owner divides.
  *
  * Threads: session functions run on the control thread, queue functions on the lane's thread.
  */
@@ -44,8 +44,8 @@ struct gc_session_events {
 	int (*ready)(void *arg, const struct gantry_volume_info *info);
 	/*
 	 * The pages of `bytes` bytes at `at` are allocated. The calls cover the region in order,
-	 * one part in each turn of the control thread. The peer will see what the owner writes
-	 * there. May be NULL.
+	 * one part in each turn of the control thread. The owner can write to these bytes for the
+	 * peer to read. May be NULL.
 	 */
 	void (*pages)(void *arg, void *at, uint64_t bytes);
 	/* IO may be submitted from now on. */
@@ -110,7 +110,7 @@ void gc_session_free(struct gc_session *session);
 
 /* Returns queue `index`. Valid from gc_session_open until gc_session_free. */
 struct gc_queue *gc_session_queue(struct gc_session *session, uint32_t index);
-/* Valid after gc_session_memory. */
+/* Returns the region. Valid after gc_session_memory. */
 const struct gantry_region *gc_session_region(const struct gc_session *session);
 /* Returns the offset of the shared memory in the region. */
 uint64_t gc_session_shared_offset(const struct gc_session *session);
@@ -131,11 +131,11 @@ struct gc_queue {
 	void *user;
 	uint32_t index;
 	uint32_t n_inflight; /* submitted and not completed */
-	uint32_t n_waiting;  /* those that got -EAGAIN and will be submitted again */
-	/* slots that are not reused, because a peer may still access their buffers */
+	uint32_t n_waiting;  /* IOs that got -EAGAIN and will be submitted again */
+	/* slots that are not reused, because a peer might still access their buffers */
 	uint32_t n_quarantined;
 	uint64_t n_quarantines; /* number of slots ever quarantined */
-	/* IOs, with any buffer, that completed although a peer may still access the buffer */
+	/* IOs, with any buffer, that completed although a peer might still access the buffer */
 	uint64_t n_doubtful;
 	uint64_t n_doubled; /* completions of a free slot; ignored */
 	int up;             /* enum gc_up; not 0 between `started` and the end of the session */
@@ -217,7 +217,7 @@ static inline void gc_io_fill(const struct gc_queue *queue, struct gantry_io *io
 	io->reserved = 0;
 }
 
-/* gc_queue_submit() for a session that may be resumed, or has ended. */
+/* gc_queue_submit() for a session that can be resumed, or has ended. */
 int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io);
 /* Handle the -errno of a chain that did not accept a descriptor. Returns 0 if the IO waits. */
 int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc);
@@ -250,8 +250,9 @@ static inline int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
 int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io);
 
 /*
- * gc_queue_completed - first call of `complete`. Returns 0: the caller owns the descriptor.
- * Otherwise it was free already, or will be submitted again.
+ * gc_queue_completed - record the completion of a descriptor; `complete` calls this function first.
+ * Returns 0: the caller owns the descriptor. Otherwise the descriptor was free already, or the
+ * engine will submit it again.
  */
 static inline int gc_queue_completed(struct gc_queue *queue, struct gantry_io *io)
 {
@@ -280,7 +281,7 @@ static inline int gc_queue_poll(struct gc_queue *queue)
 }
 
 /*
- * gc_queue_late_writes - count the writes of this queue that timed out and may still change the
+ * gc_queue_late_writes - count the writes of this queue that timed out and can still change the
  * volume. Returns 1 while a resume is in progress, because the count is not known then. Only while
  * queue->up.
  */

@@ -113,8 +113,8 @@ int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
 	if (io->status == GANTRY_S_SESSION_LOST)
 		return keep_lost(queue, io);
 	/*
-	 * CANCELED means that the IO was never started. But the lost session may have executed an
-	 * IO that was in flight then.
+	 * CANCELED means that the IO was never started. But this IO was in flight when an earlier
+	 * session was lost, and that session might have executed it.
 	 */
 	if (io->status == GANTRY_S_CANCELED && queue->kept && queue->kept[io->slot].again) {
 		io->status = GANTRY_S_TIMEOUT;
@@ -125,7 +125,7 @@ int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
 
 /*
  * True if this flush must fail: after a change of the verifier the first flush of each queue fails,
- * because writes that it covers may be lost. One flush of the session would not be sufficient:
+ * because writes that it covers might be lost. One flush of the session would not be sufficient:
  * before its completion reaches the program, a flush of another thread could succeed.
  */
 static int must_fail_flush(struct gc_queue *queue, const struct gantry_io *io)
@@ -192,7 +192,7 @@ int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc)
 	return rc;
 }
 
-/* Complete an IO with an error that gc_queue_submit() had accepted. */
+/* Complete with an error an IO that gc_queue_submit() has accepted. */
 static void fail(struct gc_queue *queue, struct gantry_io *io, unsigned status)
 {
 	io->status = (uint16_t)status;
@@ -223,7 +223,8 @@ int gc_queue_poll_more(struct gc_queue *queue)
 
 	/*
 	 * The client exists while the queue is up. Before a resumed client started, the server
-	 * drained the previous session, so its time covers the IOs of that session too.
+	 * drained the previous session, so the time that the client reports covers the IOs of that
+	 * session too.
 	 */
 	if (queue->n_doubtful && queue->up && !queue->paused)
 		release_quarantine(queue,
@@ -244,7 +245,7 @@ struct gantry_io *gc_queue_take_back(struct gc_queue *queue)
 
 	if (!queue->n_waiting ||
 	    (queue->kept && queue->kept[queue->waiting[queue->waiting_at]].again))
-		return NULL; /* an IO that was in flight once may have been executed */
+		return NULL; /* an IO that was in flight once might have been executed */
 	io = take_waiting(queue);
 	queue->n_inflight--;
 	gantry_io_end(io);

@@ -19,8 +19,8 @@
 #include "engine_priv.h"
 
 /*
- * Delay before the second attempt. It doubles with each attempt up to RETRY_MOST_NS: a server may
- * reject attempts for hours, and both ends log each one.
+ * Delay before the second attempt. It doubles with each attempt up to RETRY_MOST_NS: a server can
+ * reject attempts for hours, and both ends log each attempt.
  */
 #define RETRY_NS 50000000ull
 #define RETRY_MOST_NS 1000000000ull
@@ -35,7 +35,7 @@ static uint64_t now_ns(const struct gc_session *session)
 
 static void schedule_attempt(struct gc_session *session);
 
-/* No epoch is left: the server would reject the next one. */
+/* End the session because no epoch is left: the server would reject the next epoch. */
 static void end_without_epoch(struct gc_session *session)
 {
 	char text[sizeof(session->text)];
@@ -80,7 +80,7 @@ static void attempt(void *arg)
 	}
 }
 
-/* The resume took too long. session->text has the reason of the loss. */
+/* End the session because the resume took too long. session->text has the reason of the loss. */
 static void end_expired(struct gc_session *session)
 {
 	char text[sizeof(session->text)];
@@ -98,7 +98,7 @@ static void no_memory(void *arg)
 		end_expired(session);
 }
 
-/* Attempt again: first at once, then after growing delays. */
+/* Make the next attempt: the first immediately, later ones after growing delays. */
 static void schedule_attempt(struct gc_session *session)
 {
 	uint64_t ns = session->retry_ns;
@@ -158,8 +158,8 @@ int gc_resume_begin(struct gc_session *session, int reason, const char *text)
 }
 
 /*
- * Compare the verifier. If it changed, acknowledged but unflushed writes may be lost: let the next
- * flush of each queue fail.
+ * Compare the verifier. If it changed, acknowledged but unflushed writes might be lost: let the
+ * next flush of each queue fail.
  */
 static void note_verifier(struct gc_session *session, const struct gantry_volume_info *info)
 {

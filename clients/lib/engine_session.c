@@ -30,7 +30,7 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct gc_session *ses
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* during a resume the peer may have failed again: try another attempt */
+	/* during a resume the peer can have failed again: make another attempt */
 	if (session->phase == GC_PAUSED) {
 		gantry_log_warn(session->rh->host, "%s", text);
 		session->rh->client_abort(session->client);
@@ -162,7 +162,7 @@ static void client_ready(void *arg, struct gantry_client *client,
 	session->client = client;
 	session->ran = 1;
 	keep_secret(session);
-	/* the owner may have closed the session */
+	/* the owner can have closed the session */
 	if (!is_opening(session) || make_ready(session, info))
 		return;
 	make_pages(session);
@@ -213,8 +213,8 @@ static void client_started(void *arg, struct gantry_client *client)
 }
 
 /*
- * Withdraw the region before the owner is notified of the end: a peer may still have its memory
- * mapped. If the host is too old for that, the region is quarantined when it is freed.
+ * Withdraw the region before the owner is notified of the end: a peer might still have its memory
+ * mapped. If the host is too old to withdraw regions, the region is quarantined when it is freed.
  */
 static void withdraw_region(struct gc_session *session)
 {
@@ -250,7 +250,8 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 	struct gc_session *session = arg;
 
 	/*
-	 * The server drains earlier clients before one is ready, so its result holds for them too.
+	 * The server drains the sessions of earlier clients before a later client becomes ready, so
+	 * the result of that client is valid for the earlier ones too.
 	 */
 	if (session->ran || session->phase == GC_OPENING)
 		session->released = session->rh->client_regions_released(client);

@@ -90,7 +90,7 @@ struct gantry_queue {
 
 /* -- error.c -- */
 int gc_error(int rc, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The same with a text of static lifetime. */
+/* Set the error as gc_error() does, with a text of static lifetime. */
 int gc_error_static(int rc, const char *text);
 /*
  * Returns 0, or -EINVAL with the error set: this process is a child of the one that opened the

@@ -86,8 +86,8 @@ static void server_unload(void)
 
 /*
  * Open and close the volume once before nbdkit forks. Threads do not survive a fork, so after_fork
- * opens the volume again. But nbdkit may report success to its caller before that, so errors must
- * be found here.
+ * opens the volume again. But nbdkit can report success to its caller before that, so this callback
+ * must find the errors.
  */
 static int server_get_ready(void)
 {
@@ -156,8 +156,8 @@ static int server_can_trim(void *handle)
 }
 
 /*
- * Without this nbdkit writes zeroes by pwrite. WRITE_ZEROES sends no data, so it is never slower,
- * and the same function answers can_fast_zero.
+ * Without this callback nbdkit writes zeroes by pwrite. WRITE_ZEROES sends no data, so it is never
+ * slower, and the same function answers can_fast_zero.
  */
 static int server_can_zero(void *handle)
 {

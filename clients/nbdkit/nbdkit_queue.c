@@ -48,8 +48,8 @@ void server_enter(struct server_queue *q)
 }
 
 /*
- * Release the lock, then wake the threads in `woken`: a woken thread takes the lock, and may run on
- * this processor at once.
+ * Release the lock, then wake the threads in `woken`: a woken thread takes the lock, and can run on
+ * this processor immediately.
  */
 static void unlock(struct server_queue *q)
 {
@@ -60,7 +60,7 @@ static void unlock(struct server_queue *q)
 	pthread_mutex_unlock(&q->lock);
 	while ((w = TAILQ_FIRST(&woken))) {
 		TAILQ_REMOVE(&woken, w, link);
-		sem_post(&w->wake); /* the waiter may be freed from here on */
+		sem_post(&w->wake); /* the waiter can be freed from here on */
 	}
 }
 
@@ -78,8 +78,8 @@ static void wake_first(struct server_queue *q, struct server_waiters *of)
 }
 
 /*
- * Leave the queue and wake a thread that waits for a slot. A thread woken earlier may not have used
- * its slot, because the session is lost. So each thread that leaves wakes the next.
+ * Leave the queue and wake a thread that waits for a slot. A thread that was woken earlier might
+ * not have used its slot, because the session is lost. So each thread that leaves wakes the next.
  */
 void server_leave(struct server_queue *q)
 {
@@ -140,7 +140,7 @@ static void wait_for_fd(struct server_queue *q)
 
 	q->at_fd = 1;
 	unlock(q);
-	poll(&fd, 1, -1); /* a submit of another thread ends it too */
+	poll(&fd, 1, -1); /* a submit of another thread ends the poll too */
 	server_enter(q);
 	q->at_fd = 0;
 }
@@ -168,8 +168,8 @@ void server_wait(struct server_waiter *w)
 
 	if (!before) {
 		/*
-		 * Without any IO in flight no completion would wake this thread. Then slots are
-		 * free already, because late replies have arrived.
+		 * If no IO is in flight, no completion would wake this thread. In that case slots
+		 * are free already, because late replies have arrived.
 		 */
 		if (gantry_queue_inflight(w->queue->queue))
 			sleep_in(&w->queue->outside, w);

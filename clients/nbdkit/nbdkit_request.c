@@ -2,7 +2,7 @@
 /*
  * nbdkit_request.c - divides a request of NBD into IOs.
  *
- * A request of NBD may be far longer than an IO of the volume. It is divided into pieces, of which
+ * A request of NBD can be far longer than an IO of the volume. It is divided into pieces, of which
  * a few are in flight at a time. After the first error no more pieces are submitted. Completed
  * pieces remain in effect, which NBD permits.
  */

@@ -64,8 +64,8 @@ TAILQ_HEAD(server_waiters, server_waiter);
 struct server_queue {
 	pthread_mutex_t lock; /* protects the queue and all fields below */
 	struct gantry_queue *queue;
-	int watched; /* a thread is the watcher; at_fd: it sleeps at the fd */
-	int at_fd;
+	int watched;                    /* a thread is the watcher */
+	int at_fd;                      /* the watcher sleeps at the fd */
 	struct server_waiters sleeping; /* threads that wait for their own IOs */
 	struct server_waiters outside;  /* threads without IOs that wait for a slot */
 	struct server_waiters woken;    /* threads to wake after the lock is released */
@@ -94,7 +94,7 @@ void server_leave(struct server_queue *queue);
  * all slots: until any IO has completed. With the lock, which is released while waiting.
  */
 void server_wait(struct server_waiter *waiter);
-/* Each `done` function must call this, with the lock. */
+/* Each `done` function must call this function, with the lock. */
 void server_completed(struct server_waiter *waiter);
 
 /* -- nbdkit_request.c -- */

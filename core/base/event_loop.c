@@ -18,7 +18,8 @@ struct watch {
 	struct watch *next;
 	int fd;
 	/*
-	 * removed. It is freed at the end of the turn, because epoll may have reported it already
+	 * the watch was removed. It is freed at the end of the turn, because epoll can have
+	 * reported it already
 	 */
 	int dead;
 	void (*fn)(void *arg);
@@ -211,15 +212,18 @@ void gn_loop_remove_fd(struct gn_loop *loop, int fd)
 
 /*
  * Hundreds of sessions set keepalive timers for few distinct times. So timers of one time form a
- * circular list, and only the first of them is in the list of times. A new timer finds its position
- * without a search over all timers.
+ * circular list, and only the first of them is in the list of times, for which this function
+ * returns true. A new timer finds its position without a search over all timers.
  */
 static bool is_first_of_time(const struct gn_loop *loop, const struct gn_timer *timer)
 {
 	return timer->prev || loop->first == timer;
 }
 
-/* Insert a timer between prev and next in the list of times, or replace the one there. */
+/*
+ * Insert a timer between prev and next in the list of times, or replace the timer that is between
+ * them.
+ */
 static void link_between(struct gn_loop *loop, struct gn_timer *prev, struct gn_timer *timer,
 			 struct gn_timer *next)
 {

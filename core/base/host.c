@@ -113,7 +113,7 @@ void gn_host_fini(struct gn_host *host)
 	pthread_mutex_destroy(&host->lock);
 }
 
-/* Add the cells of one name: each lane may have its own. */
+/* Add the cells of one name: each lane can have its own cell. */
 static uint64_t sum(const struct gn_counter *from, const char *name)
 {
 	uint64_t total = 0;

@@ -54,14 +54,14 @@ static bool is_trusted(uid_t uid)
 /* True if the group has the name of this user and no other members. */
 static bool is_private_group(gid_t gid)
 {
-	/* if these are too small, the group has other members */
+	/* large enough for an entry of this user and of a group without other members */
 	char user_text[1024], group_text[1024];
 	struct passwd user, *is_user;
 	struct group group, *is_group;
 
 	if (gid != getegid())
 		return false;
-	/* not getpwuid(3): another thread of the program may use its static result */
+	/* not getpwuid(3): another thread of the program could use its static result */
 	if (getpwuid_r(geteuid(), &user, user_text, sizeof(user_text), &is_user) || !is_user ||
 	    getgrgid_r(gid, &group, group_text, sizeof(group_text), &is_group) || !is_group ||
 	    strcmp(user.pw_name, group.gr_name) != 0)
@@ -192,8 +192,8 @@ static int next_name(struct walk *w, char *name)
 }
 
 /*
- * True if the kernel must follow a link in /proc. The text of such a link may not be a path
- * ("pipe:[17]"), or be the path of a removed file.
+ * True if the kernel must follow a link in /proc. The text of such a link is not always a path
+ * ("pipe:[17]"), and can be the path of a removed file.
  */
 static bool kernel_follows(const struct walk *w, int link, const char *text)
 {

@@ -110,7 +110,7 @@ char *gn_time_format(char *dst, size_t size, uint64_t ns)
 {
 	const struct unit *u = time_units;
 
-	/* Use hours and minutes only for whole ones: "90s" is clearer than "1.50m". */
+	/* Use hours and minutes only if their number is whole: "90s" is clearer than "1.50m". */
 	while (u->factor > GN_NS_PER_S && (ns == 0 || ns % u->factor))
 		u++;
 	return format(dst, size, ns, u);

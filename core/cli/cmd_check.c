@@ -107,7 +107,8 @@ static struct gantry_transport_ops no_device = {.open = absent_open,
 /* -- demands -- */
 
 /*
- * Bytes of bounce buffers of a lane: for a role with a backend on a device that cannot map regions.
+ * Returns the bytes of bounce buffers of a lane. Only a role with a backend on a device that cannot
+ * map regions has such buffers.
  */
 static uint64_t bounce_bytes(const struct gn_topo_role *role, const struct gn_budget_device *device)
 {
@@ -121,7 +122,7 @@ static uint64_t bounce_bytes(const struct gn_topo_role *role, const struct gn_bu
 
 /*
  * Ignore max_region_bytes if the file does not set it: its default is a safety limit, not a plan.
- * The regions of sessions of a gateway are locked nevertheless if a device locks regions: warn
+ * If a device locks regions, those of a gateway's sessions are locked without such a plan: warn
  * about that.
  */
 static void plan_region_bytes(struct check *check, struct gn_demand *demand)
@@ -399,7 +400,7 @@ static void list(struct gantry_writer *w, const char *key, const char *severity,
 	w->end(w);
 }
 
-/* Print a string of the tree, or nothing. */
+/* Print a string of the tree between two texts; nothing if there is no string. */
 static void print_string(const char *before, const json_t *string, const char *after)
 {
 	if (!json_is_string(string))
@@ -521,7 +522,7 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	return end(check, cli, true);
 }
 
-/* Check a configuration with faults: only its parts without faults, and nothing is opened. */
+/* Check the parts without faults of a configuration that has faults. Opens nothing. */
 static int check_unopened(struct check *check, const struct gn_cli *cli)
 {
 	if (check->topology.config) {

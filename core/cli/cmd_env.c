@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "cli/report.h"
 
-/* Directories; "": not needed. */
+/* Directories of libgantry-doca. */
 struct places {
 	char lib[PATH_MAX]; /* of libgantry-doca.so */
 	char pkgconfig[PATH_MAX];

@@ -61,8 +61,8 @@ static void late(void *arg)
 }
 
 /*
- * As late(), after runtime.stop_limit. Runs on the control thread, or on the guard's thread
- * (stop.h) if the control thread does not answer.
+ * Log as late() does, when runtime.stop_limit has expired. Runs on the control thread, or on the
+ * guard's thread (stop.h) if the control thread does not answer.
  */
 static void explain(void *arg)
 {
@@ -113,7 +113,7 @@ static void advance(void *arg)
 }
 
 /*
- * Call advance() in the next turn of the loop, because gn_role_stop() may call this function before
+ * Call advance() in the next turn of the loop, because gn_role_stop() can call this function before
  * it returns.
  */
 static void role_finished(void *arg, struct gn_topo_role *role)
@@ -126,7 +126,7 @@ static void role_finished(void *arg, struct gn_topo_role *role)
 
 /* -- signals -- */
 
-/* Exit at once, but remove the names of sockets from the file system. */
+/* Exit immediately, but remove the names of sockets from the file system. */
 static _Noreturn void leave(struct run *run, int code)
 {
 	const struct gn_topology *t = &run->topology;
@@ -235,7 +235,7 @@ static bool never_connected(const struct gn_topo_role *role)
 
 /*
  * If no role that has work ever had a session, print the reasons in place of the report. Returns
- * false, without output, if one had.
+ * false, without output, if such a role had a session.
  */
 static bool print_unconnected(const struct run *run)
 {
@@ -278,7 +278,7 @@ static int print_report(struct run *run,
 }
 
 /*
- * Print the failed roles after the report, because a long report may scroll the log out of sight.
+ * Print the failed roles after the report, because a long report can scroll the log out of sight.
  */
 static void name_failures(const struct run *run)
 {
@@ -376,7 +376,7 @@ static int run_topology(struct run *run,
 
 /*
  * True, after a message, if a selected role connects to a service inside this process on which no
- * selected role listens. It would only wait until its timeout.
+ * selected role listens. The role would only wait until its timeout.
  */
 static bool is_cut_off(const struct gn_topology *t)
 {

@@ -35,7 +35,7 @@ struct question {
 	bool connected;
 	char *text;
 	size_t n, capacity;
-	bool broken;  /* it has sent an invalid report */
+	bool broken;  /* the process has sent an invalid report */
 	json_t *tree; /* the report; NULL: none */
 };
 

@@ -73,7 +73,7 @@ static void print_indent(FILE *out, int indent)
 	fprintf(out, "%*s", 2 * indent, "");
 }
 
-/* Names and texts may come from a file or a peer, so control characters are replaced. */
+/* Names and texts can come from a file or a peer, so control characters are replaced. */
 void gn_report_print_plain(FILE *out, const char *text)
 {
 	for (; *text; text++)
@@ -136,7 +136,9 @@ static void print_percentiles(FILE *out, const char *key, const json_t *value, i
 	fputc('\n', out);
 }
 
-/* True for how much of its work a role has done: { "done", "target", "unit" }. */
+/*
+ * True for a value that states how much of its work a role has done: { "done", "target", "unit" }.
+ */
 static bool is_progress(const char *key, const json_t *value)
 {
 	return !strcmp(key, "progress") && json_is_string(json_object_get(value, "unit")) &&

@@ -37,7 +37,7 @@ struct gn_stat_server {
 	unsigned n_slow;
 };
 
-/* A client that has not read the whole report. The loop calls back when it can send more. */
+/* A client that has not read the whole report. The loop calls back when the socket is writable. */
 struct client {
 	struct client *next;
 	struct gn_stat_server *server;

@@ -46,7 +46,10 @@ static int parse(struct gn_config *config, char *text, struct gn_errs *errs)
 	return -EINVAL;
 }
 
-/* text: of the main file. dir: directory for includes; NULL: that of path. */
+/*
+ * Create a configuration. text: content of the main file. dir: directory for includes; NULL: the
+ * directory of path.
+ */
 static struct gn_config *make(const char *path, char *text, const char *dir,
 			      const char *const *overrides, size_t n, struct gn_errs *errs)
 {

@@ -88,7 +88,7 @@ static bool set_string(config_setting_t *group, const char *name, const char *te
 	return done;
 }
 
-/* Store a value by its syntax. The hook keeps the text, because the option may be a string. */
+/* Store a value by its syntax. The hook keeps the text, because the option could be a string. */
 static bool set_value(struct gn_config *config, config_setting_t *group, const char *name,
 		      const char *text, bool was_string)
 {

@@ -44,7 +44,8 @@ void gn_config_limit_text(const struct gantry_option *row, int64_t limit, char *
 }
 
 /*
- * Format the valid range. all: with an upper limit even if only the type limits it, in whole units.
+ * Format the valid range. all: include an upper limit, in whole units, even if only the type sets
+ * that limit.
  */
 static void range_text(const struct gantry_option *row, bool all, char dst[RANGE_BYTES])
 {

@@ -45,7 +45,7 @@ struct image {
 	unsigned n_dynamic; /* without the DT_NULL */
 };
 
-/* dst: 24 bytes. */
+/* Returns the name of a machine type for messages. dst: 24 bytes. */
 static const char *machine_name(char *dst, unsigned machine)
 {
 	if (machine == EM_X86_64 || machine == EM_AARCH64)
@@ -104,7 +104,7 @@ static bool is_alignment(uint64_t align)
 	return (align & (align - 1)) == 0 && align <= SPAN_MAX;
 }
 
-/* last: in and out, end of the segment before. */
+/* Check the header of a loaded segment. last: in and out: end of the previous segment. */
 static int check_load(const struct image *image, const ElfW(Phdr) *part, uint64_t *last)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -220,12 +220,15 @@ static int read_dynamic(struct image *image)
  */
 struct area {
 	uint64_t tag;
-	/* entry with the size of the area; 0: none, the area has at least one entry */
+	/*
+	 * tag of the entry with the size of the area; 0: there is none, so only the first `bytes`
+	 * are checked
+	 */
 	uint64_t size_tag;
 	uint64_t with;  /* another tag that must be present; 0: none */
-	uint32_t bytes; /* bytes of one entry of the area */
+	uint32_t bytes; /* bytes of one element of the area */
 	uint32_t flags; /* PF_*, required of the segment */
-	bool in_memory; /* the area may be outside the file, as .bss is */
+	bool in_memory; /* the area can be outside the file, as .bss is */
 };
 
 static const struct area areas[] = {

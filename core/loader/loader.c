@@ -165,7 +165,7 @@ static int linker_errno(void)
 /*
  * Map the file behind `link` permanently. libltdl resolves symbols lazily and does not report the
  * reason of a failure. So dlopen(3) is called first and must resolve all symbols. Returns NULL
- * after a failure, with *rc_p and why set; the file may be mapped nevertheless.
+ * after a failure, with *rc_p and why set; the file can be mapped nevertheless.
  */
 static lt_dlhandle map_file(const char *link, int *rc_p, char *why, bool *is_mapped_p)
 {
@@ -235,9 +235,9 @@ static const struct gantry_plugin *find_symbol(lt_dlhandle handle, const char *n
 }
 
 /*
- * A file that was mapped, one for each file. Its descriptor stays open as long as the mapping. The
- * linker identifies a file by its path: if the number of the descriptor were reused for another
- * plugin, the linker would return this one.
+ * A mapped file; one entry for each file. The linker knows it by the path /proc/self/fd/N, where N
+ * is the number of the descriptor fd. So fd stays open as long as the file is mapped: if another
+ * plugin got the same number N, the linker would return this file for it.
  */
 struct mapped {
 	struct mapped *next;
@@ -282,7 +282,7 @@ static lt_dlhandle map_once(int fd, int *rc_p, char *why)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", known ? known->fd : fd);
 	handle = map_file(link, rc_p, why, &is_mapped);
 	if (!handle && *rc_p == -ENOMEM)
-		is_mapped = true; /* it may be mapped: the linker does not report that */
+		is_mapped = true; /* it might be mapped: the linker does not report that */
 	if (is_mapped && !known) {
 		*m = (struct mapped){
 			.next = mapped_files, .dev = st.st_dev, .ino = st.st_ino, .fd = fd};
@@ -377,7 +377,7 @@ static struct entry *try_name(struct gn_loader *loader, const char *name)
 }
 
 /*
- * Get the entry of a name. A plugin that failed to load is tried again, because the cause may be
+ * Get the entry of a name. A plugin that failed to load is tried again, because the cause might be
  * gone.
  */
 static struct entry *get_entry(struct gn_loader *loader, const char *name)

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OPTIONS_MAX 128          /* rows of one table; a longer one has no end */
+/* rows of one table; a longer table counts as one without GANTRY_OPTION_END */
+#define OPTIONS_MAX 128
 #define GROUP_DEPTH_MAX 4        /* nested groups */
 #define CONF_MAX (1024u * 1024u) /* bytes of a conf struct */
 
@@ -101,7 +102,7 @@ static int check_group(const struct gantry_option *o, uint32_t conf_size, const 
 	return check_options(o->group, conf_size, name, depth + 1, why);
 }
 
-/* group: "", or the names of the outer groups of the row: "a.b.". */
+/* Check one row. group: "", or the names of the outer groups of the row: "a.b.". */
 static int check_option(const struct gantry_option *o, uint32_t conf_size, const char *group,
 			int depth, char *why)
 {

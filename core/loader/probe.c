@@ -2,10 +2,10 @@
 /*
  * probe.c - load a plugin in a child process first
  *
- * The inspection of elf.c does not detect a corrupt symbol table or relocation. It can crash the
- * process in the dynamic linker, when the process reads the description of the plugin, or at exit,
- * when the linker calls the termination functions. The child process does all of this in a copy of
- * the address space. If the child survives, this process survives, too.
+ * The inspection of elf.c does not detect a corrupt symbol table or relocation. Such a plugin can
+ * crash the process in the dynamic linker, when the process reads the description of the plugin, or
+ * at exit, when the linker calls the termination functions. The child process does all of this in a
+ * copy of the address space. If the child survives, this process survives, too.
  */
 #include "loader/loader_priv.h"
 
@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* a load takes milliseconds; with a corrupt hash table the search of the linker may not end */
+/* a load takes milliseconds; with a corrupt hash table the search of the linker might not end */
 #define CPU_SECONDS 10
 
 /* -- the child -- */

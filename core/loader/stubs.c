@@ -31,7 +31,7 @@ static int zero(void *self)
 	return 0;
 }
 
-/* arm: report work, so that a lane never sleeps if this object has no other wake-up */
+/* arm: report work, so that a lane never sleeps if nothing else signals work of this object */
 static int always_work(void *self)
 {
 	(void)self;

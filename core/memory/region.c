@@ -81,8 +81,8 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 }
 
 /*
- * Copy the data extents of the memfd: most pages of a region may never have been touched. The
- * kernel copies, because another thread may write through the old mapping at the same time. Returns
+ * Copy the data extents of the memfd: most pages of a region might never have been touched. The
+ * kernel copies, because another thread can write through the old mapping at the same time. Returns
  * 0 or -errno.
  */
 static int copy_extents(const struct gantry_region *region, char *to)
@@ -139,8 +139,9 @@ static int make_private(struct gantry_region *region)
 }
 
 /*
- * For huge pages, which make_private() would need twice, and whose private copies are freed when a
- * peer punches a hole into the memfd. What another thread writes during the call may be lost.
+ * Copy a region of huge pages to ordinary pages. make_private() would need as many further huge
+ * pages, and the kernel frees private copies of huge pages when a peer punches a hole into the
+ * memfd. What another thread writes during the call can be lost.
  */
 static int copy_to_ordinary_pages(struct gantry_region *region)
 {

@@ -89,7 +89,7 @@ void gn_chain_destroy(struct gantry_chain *chain)
 }
 
 /*
- * The lane's thread may write the descriptors at the same time, without atomics: the count is only
+ * The lane's thread can write the descriptors at the same time, without atomics: the count is only
  * for diagnosis.
  */
 __attribute__((no_sanitize("thread"))) static void count_held(const struct gantry_chain *chain,

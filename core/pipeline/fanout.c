@@ -7,8 +7,8 @@
  *
  *      [guard] [owner: child_done] [terminal]
  *
- * If the terminal returns -EAGAIN, the child waits in a list. Each poll submits it again, until its
- * deadline.
+ * If the terminal returns -EAGAIN, the child waits in a list. Each poll submits the child again,
+ * until its deadline.
  */
 #include "pipeline/fanout.h"
 
@@ -90,8 +90,8 @@ static int expired(const struct gantry_fanout *f, const struct gantry_io *child)
 }
 
 /*
- * Submit each waiting child once. Each is removed first, because the completion of a parent may
- * submit new children.
+ * Submit each waiting child once. Each child is removed from the list first, because the completion
+ * of a parent can submit new children.
  */
 static int fanout_poll(void *self)
 {
@@ -159,7 +159,7 @@ int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent,
 	join = &f->joins[parent->slot];
 	*join = (struct join){.parent = parent, .parts = {.n_left = n}};
 	/*
-	 * After the submit of the last child the parent may have completed, and a new parent may
+	 * After the submit of the last child the parent can have completed, and a new parent can
 	 * use the join.
 	 */
 	for (uint32_t i = 0; i < n; i++) {

@@ -143,8 +143,8 @@ static void close_stage(struct gn_pipeline *pl, struct stage *st)
 {
 	for (uint32_t l = 0; l < st->n_started; l++) {
 		/*
-		 * A stage without state for each lane returns the same `self` for all lanes. Each
-		 * worker removes it once.
+		 * A stage without state for each lane returns the same `self` for all lanes. The
+		 * first removal on a worker removes all pollers with that `self`.
 		 */
 		gn_worker_remove(pl->lanes[l].worker, st->selfs[l]);
 		st->ops->stop(st->selfs[l]);

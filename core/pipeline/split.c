@@ -52,10 +52,10 @@ struct gn_split {
 	uint32_t first, n_queued;
 	struct gantry_io *parts, **free;
 	uint32_t n_free;
-	int64_t credit; /* bytes that may be started in this turn */
+	int64_t credit; /* bytes that the splitter can start in this turn */
 	/*
-	 * inside run(); prevents recursion: the terminal may complete an IO at once, and the peer
-	 * may then submit another
+	 * run() is active. Prevents recursion: the terminal can complete an IO inside its submit,
+	 * and the peer can then submit another IO
 	 */
 	bool running;
 	struct gantry_hop hops[3];
@@ -144,7 +144,7 @@ static int start_part(struct gn_split *split, struct parent *parent, uint32_t by
 	if (parent->started == 0)
 		parent->begun_ns = gn_fast_ns();
 	part = make_part(split, parent, bytes);
-	if (last) /* before the submit, because the IO may complete inside it */
+	if (last) /* before the submit, because the IO can complete inside it */
 		drop_first(split);
 	else
 		parent->parts.n_left++;

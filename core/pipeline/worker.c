@@ -39,8 +39,8 @@ static void run_calls(struct gn_worker *worker)
 }
 
 /*
- * The thread. It polls before it disarms the pollers: whatever woke the lane waits for the poll,
- * not for the disarm.
+ * Main function of the thread. After a sleep it polls before it disarms the pollers, because the
+ * event that woke the lane waits for the poll, not for the disarm.
  */
 static void *run(void *arg)
 {

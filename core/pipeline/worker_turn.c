@@ -25,17 +25,17 @@
 #define PAUSE_SAMPLES 32
 #define MAX_PAUSES 8
 /*
- * Pause before the first yield of a wait, if no other thread uses the processor. It doubles with
- * each yield in vain, up to LAST_YIELD_NS. If another thread shares the processor, the worker
- * yields at once.
+ * Pause before the first yield of a wait, if no other thread uses the processor. The pause doubles
+ * with each yield that let no other thread run, up to LAST_YIELD_NS. If another thread shares the
+ * processor, the worker yields immediately.
  */
 #define FIRST_YIELD_NS 1000ull
 #define LAST_YIELD_NS 16000ull
 /* pause of a relay after a yield: a yield in vain and the switch back take as long */
 #define RELAY_PAUSE_NS 2000ull
 /*
- * A yield let another thread run if it took longer than this, or than SWITCHED_CALLS system calls.
- * The second limit is for emulated processors, where system calls are slow.
+ * A yield let another thread run if the yield took longer than this time and than SWITCHED_CALLS
+ * system calls. The second limit is for emulated processors, where system calls are slow.
  */
 #define SWITCHED_NS 1000ull
 #define SWITCHED_CALLS 5
@@ -43,19 +43,19 @@
 /* number of unsuccessful waits after a successful one that still pause first */
 #define MAX_PAYS 2
 /*
- * Try to pause first in one of this many turns. A prime, so that each wait of a periodic sequence
- * has its turn.
+ * Try to pause first in one of this many turns. The number is prime, so that each wait of a
+ * periodic sequence is tried at some time.
  */
 #define TRY_EVERY 61
 #define PREEMPTED_NS 20000ull    /* a longer yield is not counted as part of the wait */
-#define SMALL_NS 200ull          /* events that take less share one reading of the clock: */
-#define COARSE_NS 1000ull        /* as many events as take this long, */
-#define MAX_SMALL 32             /* but at most this many */
-#define BLOCKED_NS 1000000ull    /* work that is blocked for longer than this is polled */
-#define BLOCKED_POLL_NS 50000ull /* at this interval */
+#define SMALL_NS 200ull          /* events that take less than this share a reading of the clock */
+#define COARSE_NS 1000ull        /* longest time between two readings for such events */
+#define MAX_SMALL 32             /* most of these events for one reading */
+#define BLOCKED_NS 1000000ull    /* after this time, blocked work is polled at intervals */
+#define BLOCKED_POLL_NS 50000ull /* interval of the polls of blocked work */
 #define NEAR_TIMER_NS 50000ull   /* do not sleep if the next timer is due within this time */
 /*
- * A wait that sleeps at once and takes more budgets than this would not have ended within one
+ * A wait that sleeps immediately and takes more budgets than this would not have ended within one
  * budget of spinning.
  */
 #define LONG_WAIT 2
@@ -119,7 +119,7 @@ void gn_worker_tick(struct gn_worker *worker)
 }
 
 /*
- * Returns how many events may share the next reading of the clock, if `things` events took took_ns.
+ * Returns how many events can share the next reading of the clock, if n_events events took took_ns.
  */
 static uint32_t events_per_reading(uint32_t n_events, uint64_t took_ns)
 {
@@ -240,10 +240,10 @@ static void wait_fds(struct gn_worker *worker, bool limited, uint64_t left_ns)
 /*
  * Returns how long the next wait pauses before it yields.
  *
- * If the worker shares the processor with the thread that it waits for, it yields at once. But a
- * relay waits alternately for a thread on its processor and for one on another processor. After a
- * yield that brought work, a pause may bring the next work. The worker tries this now and then, and
- * continues while it succeeds.
+ * If the worker shares the processor with the thread that it waits for, it yields immediately. But
+ * a relay waits alternately for a thread on its processor and for a thread on another processor.
+ * After a wait that yielded, the next wait can end during a pause. The worker tries a pause from
+ * time to time, and continues while it succeeds.
  */
 static uint64_t pause_before_yield(struct gn_worker *worker)
 {
@@ -264,8 +264,8 @@ static uint64_t pause_before_yield(struct gn_worker *worker)
  *
  * Spin for the whole budget if nearly all recent waits would have ended within it. Otherwise do not
  * spin at all: a lane that waits alternately for a near event (a reply) and a distant one (the next
- * request) would lose by every spin. After a very long wait the loss is negligible, and the peer
- * that woke the lane may send more.
+ * request) would lose time with every spin. After a very long wait the loss is negligible, and the
+ * peer that woke the lane is likely to send more.
  */
 static void begin_wait(struct gn_worker *worker)
 {
@@ -330,8 +330,8 @@ static void sleep_for(struct gn_worker *worker, bool limited, uint64_t left_ns)
 }
 
 /*
- * There is work, but it cannot be done yet: a queue of the peer is full, say. No event may signal
- * that it can be done, so yield at first, and then poll at intervals.
+ * There is work that cannot be done yet, for example because a queue of the peer is full. Possibly
+ * no event signals when the work can be done, so yield at first, and then poll at intervals.
  */
 static void wait_blocked(struct gn_worker *worker)
 {
@@ -376,7 +376,7 @@ void gn_worker_idle(struct gn_worker *worker, uint64_t until_ns)
 	if (waited >= worker->spin_ns) {
 		sleep_until_event(worker, until_ns);
 	} else if (waited >= worker->pause_ns) {
-		yield(worker); /* the lane that this one waits for may need the processor */
+		yield(worker); /* the lane that this lane waits for might need the processor */
 	} else {
 		gn_worker_step_out(worker);
 		relax(worker);

@@ -9,8 +9,8 @@
  *
  * A half-open connection does not count as a session, so connections without HELLO cannot use up
  * the sessions. Their number is limited for each peer, and for all peers together. If the second
- * limit is reached, the peer with the most half-open connections loses its oldest one, but only to
- * a peer that has fewer.
+ * limit is reached, the peer with the most half-open connections loses the oldest of them, but only
+ * to a peer that has fewer.
  */
 #include "session/session_priv.h"
 

@@ -68,7 +68,7 @@ void gn_client_hello(struct gantry_client *c)
 	explicit_bzero(h.secret, sizeof(h.secret));
 }
 
-/* A resumed session keeps its secret. A new session gets one. */
+/* True if the answer has a secret, which for a resumed session is the secret of that session. */
 static bool is_secret_sound(const struct gantry_client *c, const struct gn_hello_answer *h)
 {
 	return gn_secret_is_set(h->secret) &&
@@ -174,8 +174,8 @@ static void answered_stop(struct gantry_client *c, const void *payload)
 }
 
 /*
- * The peer has released its queues and regions. Revoke each export: the memory may only be reused
- * after the transport of the peer has confirmed.
+ * The peer has released its queues and regions. Revoke each export: this process must not reuse the
+ * memory until the transport of the peer has confirmed.
  */
 static void answered_bye(struct gantry_client *c, const void *payload)
 {
@@ -233,8 +233,8 @@ uint64_t gn_client_export_limit(const struct gantry_client *c)
 /*
  * True if pages must be allocated before the export, because the kernel charges a page to the
  * process that touches it first. Only this process can touch memory without a memfd, and the owner
- * of an imported region allocates its pages. These two need their pages before the export only if
- * the device locks memory.
+ * of an imported region allocates its pages. Memory of these two kinds needs its pages before the
+ * export only if the device locks memory.
  */
 static int lacks_pages(const struct gantry_client *c)
 {

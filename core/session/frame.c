@@ -45,8 +45,8 @@ static void escape_text(struct gn_verdict *verdict)
 	raw[sizeof(raw) - 1] = '\0';
 	len = strlen(raw);
 	/*
-	 * Keep a text of printable ASCII characters whole. Escape any other text, which may shorten
-	 * it.
+	 * Keep a text of printable ASCII characters whole. Escape any other text, which can
+	 * truncate it.
 	 */
 	for (size_t i = 0; i < len; i++)
 		if (raw[i] < ' ' || raw[i] > '~') {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* the automatic limit permits this many sessions with max_region_bytes each */
+/* number of sessions with max_region_bytes each that the automatic limit permits */
 #define REGION_SESSIONS 4u
 
 static const struct {

@@ -4,9 +4,12 @@
 
 #include <stdio.h>
 
-#define PLACE_MAX 64 /* bytes of the name of a place */
+#define PLACE_MAX 64 /* bytes of the text of name_place() */
 
-/* Write the name of a place of gn_lane_count_held(), in the terms of the configuration. */
+/*
+ * Write the name of the hop with index `place` in the result of gn_lane_count_held(): the key of
+ * that hop in the configuration, and the name of its plugin.
+ */
 static void name_place(const struct gn_role *role, uint32_t place, char name[PLACE_MAX])
 {
 	uint32_t n_stages = gn_pipeline_length(role->pipeline);

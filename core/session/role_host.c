@@ -85,7 +85,7 @@ static int rh_client_open(const struct gantry_role_host *rh, uint32_t connect,
 static int rh_serve(const struct gantry_role_host *rh, const struct gantry_server_ops *ops,
 		    void *plugin_role)
 {
-	(void)plugin_role; /* the core knows it since `open` */
+	(void)plugin_role; /* the core has had this pointer since `open` */
 	return gn_server_start(rh->core, ops);
 }
 

@@ -29,7 +29,8 @@
 #include <sys/random.h>
 
 #define RETRY_NS (50 * GN_NS_PER_MS)
-#define NOTICE_NS GN_NS_PER_S /* a shorter wait is not logged: roles of a machine start together */
+/* a shorter wait is not logged: the roles of a machine often start at the same time */
+#define NOTICE_NS GN_NS_PER_S
 
 /* Returns true if the end of the connection revokes all regions. */
 static int disconnect_revokes(const struct gantry_client *c)
@@ -74,8 +75,8 @@ static void end_teardown(struct gantry_client *c)
 }
 
 /*
- * Log the end of the session. If it is one of a relay and never started, the server end reports the
- * reason when it refuses its own client.
+ * Log the end of the session. If the session belongs to a relay and never started, this is only
+ * information: the server end of the relay reports the reason when it rejects its own client.
  */
 static void log_end(const struct gantry_client *c)
 {
@@ -136,8 +137,8 @@ int gn_client_request(struct gantry_client *c, unsigned type, const void *payloa
 	c->pending_id++;
 	rc = gn_channel_send(&c->ch, type, c->pending_id, NULL, payload, len);
 	/*
-	 * If HELLO cannot be sent to a closed connection, read the END frame first: it may say that
-	 * the peer is busy.
+	 * If HELLO cannot be sent to a closed connection, read the END frame first: it can report
+	 * that the peer is busy.
 	 */
 	if (rc != 0 && (rc != -ENOTCONN || type != GN_FRAME_HELLO)) {
 		c->pending = 0;
@@ -155,8 +156,9 @@ static bool can_retry(const struct gantry_client *c)
 }
 
 /*
- * The peer has no listener (-ECONNREFUSED), or is busy (-EBUSY), with this text. Connect again
- * later. The timer closes this connection first, which must not happen inside its callback.
+ * The peer has no listener (-ECONNREFUSED), or is busy (-EBUSY): connect again later. text:
+ * explains the reason. The timer closes this connection first, which must not happen inside its
+ * callback.
  */
 static void retry_later(struct gantry_client *c, int reason, const char *text)
 {
@@ -252,7 +254,7 @@ static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
 		return;
 	c->connecting = 0;
 	if (c->failed_connect == -ECONNREFUSED)
-		c->failed_connect = 0; /* a busy peer may still refuse HELLO */
+		c->failed_connect = 0; /* a busy peer can still reject HELLO */
 	gn_channel_start(&c->ch);
 	gn_client_hello(c);
 }
@@ -427,8 +429,8 @@ static uint64_t choose_id(void)
 }
 
 /*
- * Create the counters of late replies, one for each lane. They belong to the role, because counters
- * cannot be removed and clients can.
+ * Create the counters of late replies, one for each lane. They belong to the role, because clients
+ * can be removed, but counters cannot.
  */
 static int create_counters(struct gn_role *role)
 {

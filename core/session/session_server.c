@@ -87,7 +87,10 @@ static void finish_step(struct gantry_session *s, int rc)
 
 static void destroy(void *arg);
 
-/* A request that waits for lanes to drain, or for other sessions, is no step of the role. */
+/*
+ * Ignored while the request waits for lanes to drain or for other sessions, because then it is no
+ * step of the role.
+ */
 void gn_session_continue(struct gantry_session *s, int rc)
 {
 	if (s->tearing_down) {
@@ -134,7 +137,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 	}
 	next = p.answer ? -EPROTO : gn_state_next(s->state, p.type);
 	if (p.type == GN_FRAME_PING && !p.answer && s->pending == GN_FRAME_HELLO)
-		/* a gateway may need several heartbeat intervals to answer HELLO */
+		/* a gateway can need several heartbeat intervals to answer HELLO */
 		next = s->state;
 	if (next < 0 || (s->ch.session != 0 && p.head.session != s->ch.session)) {
 		broke_protocol(s, gn_frame_name(p.type));
@@ -501,7 +504,7 @@ void gn_server_stop(struct gn_role *role)
 	for (struct gantry_session *s = sv->sessions; s; s = s->next) {
 		/*
 		 * BUSY lets a client without a session retry until connect.timeout, because the
-		 * role may be restarted.
+		 * role could be restarted.
 		 */
 		if (!s->ending)
 			gn_session_refuse(s, "%s%s stops", s->state == GN_NEW ? "busy: " : "",

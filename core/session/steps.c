@@ -389,7 +389,7 @@ static void broken_posted(void *arg)
 
 /*
  * Called once, on the lane. The post runs before the session is destroyed, because the responder
- * reports idle after it.
+ * posts that it is idle after this post.
  */
 static void on_responder_broken(void *arg, int reason)
 {

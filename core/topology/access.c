@@ -16,8 +16,8 @@
 #include "topology/topology_priv.h"
 
 /*
- * Check the kind of each peer: a transport that reports users identifies a peer by its uid, a
- * network by its host.
+ * Check the kind of peer in each weight: a transport that reports users identifies a peer by its
+ * uid, a network by its host.
  */
 static void check_weights(struct gn_topo_parse *p, const struct gn_topo_role *role, bool network)
 {

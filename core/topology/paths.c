@@ -3,8 +3,8 @@
  * paths.c - reject a configuration in which two options conflict over a file
  *
  * The option tables mark paths with GANTRY_PATH_*. Two options that name the same file are a fault
- * if one of them replaces it. For example, a trace would truncate the recording to replay, or a
- * volume. Two backends with the same volume are a fault as well, unless both only read it.
+ * if one of them replaces it. For example, a trace could truncate a volume, or the recording that a
+ * role replays. Two backends with the same volume are a fault as well, unless both only read it.
  */
 #include <errno.h>
 #include <limits.h>

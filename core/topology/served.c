@@ -2,7 +2,7 @@
 /*
  * served.c - for `gantry check`: connects to services that no role of the file serves
  *
- * A file may describe one end only, and each role may run in a process of its own. So the check
+ * A file can describe one end only, and each role can run in a process of its own. So the check
  * searches the `listen` groups of all roles of the file, including roles that are not selected. A
  * connect without a listener is a fault if
  *
@@ -11,7 +11,7 @@
  *       or
  *     - the service is an address, and another role listens at another port of the same host.
  *
- * Otherwise it is a warning: a process with another file may serve it.
+ * Otherwise it is a warning: a process with another file could serve it.
  */
 #include <stdio.h>
 #include <string.h>

@@ -178,8 +178,8 @@ static void check_role_names(struct gn_topo_parse *p, const struct gn_topology_a
 }
 
 /*
- * Report role plugins that do not load, because no role for the embedded role was found. Returns
- * the number of faults.
+ * Call this if no role was found that the embedded role can replace: report the role plugins that
+ * do not load, which can be the cause. Returns the number of faults.
  */
 static size_t report_unloadable(struct gn_topo_parse *p)
 {

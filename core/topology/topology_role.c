@@ -213,7 +213,9 @@ static void check_connects(struct gn_topo_parse *p, struct gn_topo_role *role)
 			      role->plugin ? role->plugin->desc->name : role->spec.part.name);
 }
 
-/* Several lanes would call a plugin without per-lane state from several threads at once. */
+/*
+ * Several lanes would call a plugin without per-lane state from several threads at the same time.
+ */
 static void check_lanes(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
 	struct gn_conf_node *lanes = gn_conf_child(role->node, "lanes");

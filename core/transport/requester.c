@@ -56,21 +56,21 @@ struct parked {
 struct gn_requester {
 	uint32_t io_timeout_us;
 	/*
-	 * All bits set if attr.relays: the requester does not time out an IO that has a deadline of
-	 * its own.
+	 * With attr.relays all bits are set: the requester does not time out an IO that has a
+	 * deadline of its own. Otherwise 0.
 	 */
 	uint64_t relayed;
 	void *consumer;
 	struct gn_sender sender;  /* producer NULL: every submit fails with -ENOTCONN */
 	struct flight *free_list; /* free slots, last in, first out */
-	/* The slot of the last submit. A peer on this thread usually answers that one next. */
+	/* The slot of the last submit. A peer on this thread usually answers that IO next. */
 	struct flight *last;
 	struct flight no_flight; /* placeholder for `last`: it has no IO */
-	/* number of slots that a reply may name: attr.depth, or 0 after the requester broke */
+	/* number of slots that a reply can name: attr.depth, or 0 after the requester broke */
 	uint32_t n_tags;
 	/*
-	 * Turns during which the lane must not sleep. The transport rejected a send, and no event
-	 * signals that it accepts sends again.
+	 * Turns during which the lane must not sleep, because the transport rejected a send, and no
+	 * event signals that the transport accepts sends again.
 	 */
 	int queue_full_turns;
 	int broken;
@@ -107,12 +107,14 @@ static __attribute__((noinline)) int undo_launch(struct gn_requester *req, struc
 	f->io = NULL;
 	push_free(req, f);
 	if (rc == -EAGAIN)
-		/* the next poll lowers it: the lane stays awake for this turn and the next */
+		/*
+		 * each poll decrements the counter: the lane stays awake for this turn and the next
+		 */
 		req->queue_full_turns = 2;
 	return rc;
 }
 
-/* Send by the producer or by the inline handler; both may reject the IO. */
+/* Send by the producer or by the inline handler; both can reject the IO. */
 static __attribute__((noinline)) int send(struct gn_requester *req, struct flight *f,
 					  struct gantry_io *io)
 {
@@ -122,8 +124,8 @@ static __attribute__((noinline)) int send(struct gn_requester *req, struct fligh
 }
 
 /*
- * The same for a descriptor without a deadline of its own. Reset its deadline if the transport
- * rejects it.
+ * Send as send() does, a descriptor without a deadline of its own. Reset its deadline if the
+ * transport rejects the descriptor.
  */
 static __attribute__((noinline)) int send_with_default_deadline(struct gn_requester *req,
 								struct flight *f,
@@ -186,8 +188,8 @@ static bool is_fenced(const struct gn_requester *req, const struct gantry_io *io
 }
 
 /*
- * Assign a slot and a new tag to an IO, and send it. A peer on this thread may reply inside the
- * call, and the owner may then submit its next IO.
+ * Assign a slot and a new tag to an IO, and send it. A peer on this thread can reply inside the
+ * call, and the owner can then submit its next IO.
  */
 static inline __attribute__((always_inline)) int launch(struct gn_requester *req, struct flight *f,
 							struct gantry_io *io)
@@ -210,8 +212,8 @@ static inline __attribute__((always_inline)) int launch(struct gn_requester *req
 	}
 	update_next_deadline(req, f->deadline_ns);
 	/*
-	 * Nothing may follow this call: a responder on this thread may call back into this
-	 * requester.
+	 * This call must be the last action, because a responder on this thread can call back into
+	 * this requester.
 	 */
 	if (direct->take == gn_responder_take_inline && gn_responder_is_ready(direct->arg))
 		return gn_responder_take(direct->arg, io);
@@ -276,8 +278,8 @@ static void break_requester(struct gn_requester *req, int reason)
 }
 
 /*
- * Record a status that leaves the buffer in use. Returns the status, or UNKNOWN for one that is not
- * defined.
+ * Record a status that leaves the buffer in use. Returns the status, or UNKNOWN if the status is
+ * not defined.
  */
 static uint16_t note_failure(struct gn_requester *req, uint16_t status, uint64_t at_ns)
 {
@@ -329,8 +331,9 @@ static void remove_fence_entry(struct gn_requester *req, const struct flight *f)
 }
 
 /*
- * A reply to an IO that is not in flight. If it is late, free the slot: the peer has finished
- * the IO, unless the status says that the buffer is in use. Otherwise the peer broke the protocol.
+ * Handle a reply to an IO that is not in flight. If it is the late reply to an IO that timed out,
+ * free the slot: the peer has finished the IO, unless the status shows that the buffer is in use.
+ * Any other reply breaks the protocol.
  * f     NULL: the reply names no slot
  * wire  NULL: the reply is a note
  */
@@ -356,7 +359,8 @@ static inline struct flight *find(struct gn_requester *req, uint32_t tag)
 {
 	struct flight *f = req->last;
 
-	if (f->tag == tag) /* predicted: the load of f->tag does not depend on `tag` */
+	/* fast if the CPU predicts it: the load of f->tag does not depend on `tag` */
+	if (f->tag == tag)
 		return f;
 	if (gantry_unlikely(SLOT(tag) >= req->n_tags))
 		return NULL;
@@ -472,8 +476,8 @@ static struct gantry_io *take_held(struct gn_requester *req, struct flight **at)
 }
 
 /*
- * Submit the held writes that no entry of the fence overlaps now. Cancel those that passed their
- * deadline: they were never sent. Returns the number of both.
+ * Submit the held writes that no entry of the fence overlaps now. Cancel held writes that passed
+ * their deadline: they were never sent. Returns how many it submitted and cancelled.
  */
 static int submit_held(struct gn_requester *req)
 {
@@ -505,8 +509,8 @@ static int submit_held(struct gn_requester *req)
 }
 
 /*
- * Break the requester if a reply is still missing at until_ns: the peer may access the buffer or
- * the block at any time.
+ * Break the requester if a reply is still missing at until_ns: the peer might access the buffer or
+ * the volume at any time.
  */
 static void break_if_overdue(struct gn_requester *req, uint64_t until_ns, uint64_t now_ns)
 {
@@ -722,7 +726,10 @@ static void stop_sending_on_lane(void *arg)
 
 	if (req->consumer)
 		req->attr.ops->consumer_set_inline_handler(req->consumer, NULL);
-	/* A completion below must not submit again: with a busy peer the loop would not end. */
+	/*
+	 * A completion inside the loop must not submit again: with a busy peer the loop would not
+	 * end.
+	 */
 	gn_sender_stop(&req->sender);
 	while (!req->broken && req->consumer && take_replies(req) > 0)
 		;

@@ -48,7 +48,10 @@ static uint32_t requests_per_turn(const struct gn_responder_attr *attr)
 	return n != 0 ? n : 1;
 }
 
-/* No splitter if the terminal is a requester: it forwards an IO of any length at the same cost. */
+/*
+ * Create the splitter, except if the terminal is a requester, which forwards an IO of any length at
+ * the same cost.
+ */
 static int make_split(struct gn_responder *resp)
 {
 	struct gn_split_attr attr = {.lane = resp->attr.lane,

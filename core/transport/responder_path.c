@@ -77,7 +77,7 @@ __attribute__((noinline)) void gn_responder_notify_idle(struct gn_responder *res
 	if (resp->n_free != resp->attr.depth || resp->idle_notified)
 		return;
 	resp->idle_notified = 1;
-	flush(resp); /* after `idle` the worker may not poll this responder again */
+	flush(resp); /* before `idle`, because the worker might not poll this responder again */
 	resp->attr.idle(resp->attr.arg);
 }
 
@@ -87,8 +87,8 @@ static inline void release_slot(struct gn_responder *resp, struct gantry_io *io)
 }
 
 /*
- * The caller releases the slot before it sends the reply. A peer on this thread may send its next
- * request inside the send; by then the reply has been read.
+ * The caller releases the slot before it sends the reply. A peer on this thread can send its next
+ * request inside the send; by then it has read the reply.
  */
 static inline int send_descriptor(struct gn_responder *resp, struct gantry_io *io)
 {
@@ -183,7 +183,8 @@ static __attribute__((noinline)) void reject(struct gn_responder *resp, struct g
 }
 
 /*
- * A submit returned rc. Returns 0 if the IO was rejected, or -EAGAIN if it must be submitted later.
+ * Handle the error rc of a submit. Returns 0 if the IO was rejected, or -EAGAIN if it must be
+ * submitted later.
  */
 static __attribute__((noinline)) int handle_rejection(struct gn_responder *resp,
 						      struct gantry_io *io, int rc)
@@ -200,7 +201,7 @@ static inline int expired(const struct gantry_io *io, uint64_t now_ns)
 	return now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
 }
 
-/* The terminal of a responder with stages. A stage may hold a descriptor past its deadline. */
+/* The terminal of a responder with stages. A stage can hold a descriptor past its deadline. */
 static int submit_below_stages(void *self, struct gantry_io *io)
 {
 	struct gn_responder *resp = self;
@@ -230,8 +231,9 @@ struct gantry_hop gn_responder_terminal(struct gn_responder *resp)
 /*
  * Submit an IO that counts against the quantum of the turn.
  *
- * Without stages the splitter divides it. A stage may process all data of an IO at once, so an IO
- * is not divided before stages. They get large IOs until the credit of the turn is used up.
+ * Without stages the splitter divides the IO. With stages the IO is not divided, because a stage
+ * might need all data of an IO in one descriptor. The stages get large IOs until the credit of the
+ * turn is used up.
  */
 static __attribute__((noinline)) int push_large(struct gn_responder *resp, struct gantry_io *io)
 {
@@ -297,8 +299,9 @@ static void on_move_ended(void *arg, struct gantry_io *io, int status)
 		return;
 	}
 	/*
-	 * The reply was sent, and it promises the data. The device delivers a reply only after the
-	 * writes before it, so this one cannot have been delivered. End the session.
+	 * The reply was sent, and promises data that the peer does not have. The device delivers a
+	 * reply only after the writes before it, so the peer cannot have received this reply. End
+	 * the session.
 	 */
 	if (status != 0)
 		break_responder(resp, status);
@@ -357,7 +360,8 @@ static int reply_by_note(struct gn_responder *resp, struct gantry_io *io)
 
 /*
  * Start time of a move. The data of a write is fetched right after poll_recv(), which updated the
- * clock of the lane. The data of a read is moved after the backend, which may have taken long.
+ * clock of the lane. The data of a read is moved after the backend has completed the IO, which can
+ * take long.
  */
 static uint64_t move_start_ns(const struct gn_responder *resp, enum gantry_rma_op op)
 {
@@ -424,7 +428,7 @@ static __attribute__((noinline)) void reply_fast(struct gn_responder *resp, stru
 
 /*
  * `complete` of the owner's hop. On the fast path, with a requester on this thread, the call of the
- * requester is the last step: it may submit the next request.
+ * requester is the last step, because the requester can submit the next request inside the call.
  */
 static inline __attribute__((always_inline)) void complete(struct gn_responder *resp,
 							   struct gantry_io *io, int answers)
@@ -518,9 +522,10 @@ static inline void take(struct gn_responder *resp, const void *imm)
 }
 
 /*
- * Returns how many messages to poll for. The peer may have `depth` requests without a reply; one
- * more breaks the protocol. A slot whose reply was sent may still wait for the end of its move. The
- * next request then waits in the queue of the transport.
+ * Returns how many messages to poll for. The peer may have `depth` requests without a reply. So if
+ * no slot is free, poll for one message: it would break the protocol. But a slot whose reply was
+ * sent stays in use until its move has ended. Meanwhile the next request waits in the queue of the
+ * transport.
  */
 static uint32_t max_messages(const struct gn_responder *resp)
 {
