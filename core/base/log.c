@@ -172,7 +172,7 @@ bool gn_log_ratelimit(struct gn_log_limit *limit, enum gn_log_level level, const
 
 		*limit = (struct gn_log_limit){.window_ns = now};
 		if (held)
-			gn_log(level, source, "more lines like these suppressed=%u", held);
+			gn_log(level, source, "further lines were suppressed count=%u", held);
 	}
 	if (limit->lines == LINES_PER_S) {
 		limit->suppressed++;

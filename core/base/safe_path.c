@@ -129,8 +129,8 @@ static int reject(struct walk *w, const char *name, const char *what, const stru
 
 	snprintf(
 		w->why, GN_PATH_WHY,
-		"%s/%.100s: %s in a directory that other users may write (owner=%u, links=%lu, directory "
-		"mode=%04o): remove it, or write another path",
+		"%s/%.100s: %s in a directory that other users can write to (owner=%u, links=%lu, directory "
+		"mode=%04o): remove it, or configure another path",
 		path_of(w->dir, dir, sizeof(dir)), name, what, (unsigned)st->st_uid,
 		(unsigned long)st->st_nlink, (unsigned)w->st.st_mode & 07777);
 	return -EPERM;

@@ -165,12 +165,12 @@ static void check_depth(const struct gn_demand *d, struct gn_errs *errs)
 
 	if (max == 1)
 		fault(d, NULL, errs,
-		      "each IO in flight needs a queue of 2; the device \"%s\" has up to 1, so no IO can use it",
+		      "each IO in flight needs a queue of 2 entries; the device \"%s\" supports up to 1, so no IO can use it",
 		      d->device->name);
 	else if (max && need > max)
 		fault(d, d->plan.depth_option, errs,
 		      "%u IOs in flight need queues of %" PRIu64
-		      "; the device \"%s\" has up to %u%s",
+		      " entries; the device \"%s\" supports up to %u%s",
 		      d->plan.depth, need, d->device->name, max,
 		      advice(text, d->plan.depth_option, max / 2));
 }
@@ -182,7 +182,7 @@ static void check_regions(const struct gn_demand *d, struct gn_errs *errs)
 
 	if (max && d->plan.regions > max)
 		fault(d, d->plan.regions_option, errs,
-		      "a session has up to %u regions; the device \"%s\" takes up to %u%s",
+		      "a session has up to %u regions; the device \"%s\" supports up to %u%s",
 		      d->plan.regions, d->device->name, max,
 		      advice(text, d->plan.regions_option, max));
 }
@@ -203,7 +203,7 @@ static void check_region_bytes(const struct gn_demand *d, struct gn_errs *errs)
 		snprintf(text, sizeof(text), "; write %s = \"%s\" or less", leaf(option),
 			 exact_size(better, fits));
 	fault(d, option, errs,
-	      "a session has regions of up to %s; the device \"%s\" takes up to %s%s",
+	      "a session has regions of up to %s; the device \"%s\" supports up to %s%s",
 	      gn_size_format(now, sizeof(now), d->plan.region_bytes), d->device->name,
 	      gn_size_format(most, sizeof(most), max), text);
 }
@@ -279,7 +279,8 @@ static void check_queue_pairs(const struct gn_budget *budget, const struct gn_bu
 			 device->queue_pairs);
 	advise_less(less, d, price_queue_pairs(d), other_cost < max ? max - other_cost : 0);
 	fault(d, amount_option(d), errs,
-	      "%s may need %" PRIu64 " queue pairs%s; the device \"%s\" has %" PRIu64 "%s",
+	      "%s can need %" PRIu64 " queue pairs%s; the device \"%s\" supports up to %" PRIu64
+	      "%s",
 	      describe_amount(d), own_cost, total_text, device->name, max,
 	      less[0] ? less : "; use another device for one of these roles");
 }
@@ -301,7 +302,8 @@ static void check_memlock(const struct gn_budget *budget, uint64_t max, struct g
 			 gn_size_format(all, sizeof(all), budget->locked_bytes));
 	advise_less(less, d, price_locked(d), other_cost < max ? max - other_cost : 0);
 	fault(d, amount_option(d), errs,
-	      "%s may lock %s of memory on the device \"%s\"%s; allowed are %s (RLIMIT_MEMLOCK); raise it before the start with "
+	      "%s can lock %s of memory on the device \"%s\"%s, but the limit of this process is %s (RLIMIT_MEMLOCK); "
+	      "raise it before the start with "
 	      "\"ulimit -l %" PRIu64 "\", or LimitMEMLOCK=%" PRIu64 "K in a unit of systemd%s%s",
 	      describe_amount(d), gn_size_format(now, sizeof(now), own_cost), d->device->name,
 	      total_text, gn_size_format(most, sizeof(most), max), kib, kib, less[0] ? "; or" : "",

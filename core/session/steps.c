@@ -257,7 +257,7 @@ static int register_volume(struct gantry_session *s, const struct gantry_hop *te
 		return 0;
 	}
 	gn_log(GN_LOG_INFO, role->host.name,
-	       "cannot register the volume with device %s, data is copied through bounce buffers: %s%s",
+	       "cannot register the volume with device %s: %s; data is copied through bounce buffers%s",
 	       s->ep->device->name, strerror(-rc), rc == -ENOMEM ? "; raise ulimit -l" : "");
 	s->store.addr = NULL;
 	return rc;

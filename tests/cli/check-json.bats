@@ -167,7 +167,7 @@ n_errors() {
 @test "what only the devices know" {
 	good
 	check 2 --set devices.d.max_depth=2 --set roles.load.workload.depth=4
-	error '{file: "--set", key: "roles.load.workload.depth", message: "4 IOs in flight need queues of 8"}'
+	error '{file: "--set", key: "roles.load.workload.depth", message: "4 IOs in flight need queues of 8 entries"}'
 	jq -e '.devices.d.needs and .roles.load' out
 }
 

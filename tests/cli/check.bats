@@ -111,27 +111,27 @@ $conf: ok" ]
 @test "queues, regions, queue pairs: which key, the number now, and the number that works" {
 	check 0 --set devices.nic.max_depth=3
 	[ "$status" -eq 2 ]
-	says "gantry: $conf:5: roles.store.listen.max_depth: 2 IOs in flight need queues of 4; the device \"nic\" has up to 3; \
-write max_depth = 1 or less"
-	says "gantry: $conf:12: roles.load.workload.depth: 2 IOs in flight need queues of 4; "
-	says "gantry: $conf:8: roles.bridge.listen.max_depth: 2 IOs in flight need queues of 4; "
+	says "gantry: $conf:5: roles.store.listen.max_depth: 2 IOs in flight need queues of 4 entries; the device \"nic\" supports \
+up to 3; write max_depth = 1 or less"
+	says "gantry: $conf:12: roles.load.workload.depth: 2 IOs in flight need queues of 4 entries; "
+	says "gantry: $conf:8: roles.bridge.listen.max_depth: 2 IOs in flight need queues of 4 entries; "
 	lacks "$conf: ok"
 	says "      queue pairs         33"
 	check 0 --set devices.nic.max_region_bytes=60KiB
 	[ "$status" -eq 2 ]
-	says "gantry: $conf:12: roles.load.workload.block: a session has regions of up to 64KiB; the device \"nic\" takes up to \
+	says "gantry: $conf:12: roles.load.workload.block: a session has regions of up to 64KiB; the device \"nic\" supports up to \
 60KiB; write block = \"12KiB\" or less"
 	says "gantry: $conf:9: roles.bridge.listen.max_region_bytes: a session has regions of up to 256KiB; the device \"nic\" \
-takes up to 60KiB; write max_region_bytes = \"60KiB\" or less"
+supports up to 60KiB; write max_region_bytes = \"60KiB\" or less"
 	sed -i '/name = "volume0"/s/$/ max_regions = 16;/' "$conf"
 	check 0 --set devices.nic.max_regions=8
 	[ "$status" -eq 2 ]
-	says "gantry: $conf:7: roles.bridge.listen.max_regions: a session has up to 16 regions; the device \"nic\" takes up to 8; \
-write max_regions = 8 or less"
+	says "gantry: $conf:7: roles.bridge.listen.max_regions: a session has up to 16 regions; the device \"nic\" supports \
+up to 8; write max_regions = 8 or less"
 	check 0 --set devices.nic.max_queues=32
 	[ "$status" -eq 2 ]
-	says "gantry: $conf:5: roles.store.listen.max_sessions: 2 sessions of 3 lanes may need 14 queue pairs, all roles on the \
-device 33; the device \"nic\" has 32; write max_sessions = 1 or less"
+	says "gantry: $conf:5: roles.store.listen.max_sessions: 2 sessions of 3 lanes can need 14 queue pairs, all roles on the \
+device 33; the device \"nic\" supports up to 32; write max_sessions = 1 or less"
 	check 0 --set devices.nic.max_queues=32 --set roles.store.listen.max_sessions=1
 	[ "$status" -eq 0 ]
 }
@@ -145,18 +145,20 @@ device 33; the device \"nic\" has 32; write max_sessions = 1 or less"
 	[ "$status" -eq 2 ]
 	says "      depth               1
 "
-	says "roles.bridge.connect: each IO in flight needs a queue of 2; the device \"nic\" has up to 1"
+	says "roles.bridge.connect: each IO in flight needs a queue of 2 entries; the device \"nic\" supports up to 1"
 	check 0 --set devices.nic.max_depth=20 --set roles.bridge.listen.max_depth=11
 	[ "$status" -eq 2 ]
-	says "gantry: --set: roles.bridge.listen.max_depth: 11 IOs in flight need queues of 22; the device \"nic\" has up to 20;"
+	says "gantry: --set: roles.bridge.listen.max_depth: 11 IOs in flight need queues of 22 entries; the \
+device \"nic\" supports up to 20;"
 }
 
 @test "more memory than may be locked: how to allow it, or what to lower" {
 	needs_a_limit
 	check 1536
 	[ "$status" -eq 2 ]
-	says "gantry: $conf:8: roles.bridge.listen.max_sessions: 2 sessions of 3 lanes may lock 912KiB of memory on the device \
-\"nic\", the whole process 1.85MiB; allowed are 1.50MiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l "
+	says "gantry: $conf:8: roles.bridge.listen.max_sessions: 2 sessions of 3 lanes can lock 912KiB of memory on the device \
+\"nic\", the whole process 1.85MiB, but the limit of this process is 1.50MiB (RLIMIT_MEMLOCK); \
+raise it before the start with \"ulimit -l "
 	[[ "$output" =~ "ulimit -l "([0-9]+) ]]
 	local kib=${BASH_REMATCH[1]}
 	says "or LimitMEMLOCK=${kib}K in a unit of systemd; or write max_sessions = 1 or less"

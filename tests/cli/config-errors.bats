@@ -380,7 +380,8 @@ initiator() {
 	target "" "max_depth = 65535;" >"$conf"
 	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"
 	[ "$status" -eq 2 ]
-	local text="roles.store.listen.max_depth: 65535 IOs in flight need queues of 131070; the device \"d\" has up to "
+	local text="roles.store.listen.max_depth: 65535 IOs in flight need queues of 131070 entries; the \
+device \"d\" supports up to "
 	[[ "$output" == *"gantry: $conf:5: ${text}4096; write max_depth = 2048 or less"* ]]
 }
 

@@ -87,8 +87,9 @@ untouched() {
 	plant out
 	gantry copy volume: "$shared/out" -c "$conf"
 	[ "$status" -eq 1 ]
-	says "$shared/out: symbolic link of another user in a directory that other users may write (owner=65534, links=1, directory"
-	says "mode=1777): remove it, or write another path"
+	says "$shared/out: symbolic link of another user in a directory that other users can write to (owner=65534, \
+links=1, directory"
+	says "mode=1777): remove it, or configure another path"
 	untouched
 	ln -s "$BATS_TEST_TMPDIR/precious" "$shared/mine"
 	gantry copy volume: "$shared/mine" -c "$conf"

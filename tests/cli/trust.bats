@@ -89,7 +89,7 @@ rejects() { # TEXT
 	conf=$BATS_TEST_TMPDIR/shared/t.conf
 	loads
 	chown -h 12345 "$conf"
-	rejects "$conf: symbolic link of another user in a directory that other users may write"
+	rejects "$conf: symbolic link of another user in a directory that other users can write to"
 }
 
 @test "plugins and their directory, however they are named" {

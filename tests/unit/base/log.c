@@ -154,7 +154,7 @@ static void ratelimit_lets_ten_through_and_reports_the_rest(void)
 	TEST_ASSERT_FALSE(gn_log_ratelimit(&limit, GN_LOG_WARN, "conn"));
 	fake_time += 1;
 	TEST_ASSERT_TRUE(gn_log_ratelimit(&limit, GN_LOG_WARN, "conn"));
-	TEST_ASSERT_EQUAL_STRING("warn conn: more lines like these suppressed=16\n", logged());
+	TEST_ASSERT_EQUAL_STRING("warn conn: further lines were suppressed count=16\n", logged());
 	TEST_ASSERT_EQUAL_UINT(0, limit.suppressed);
 }
 

@@ -148,7 +148,7 @@ static void queues_that_are_too_short(void)
 {
 	devices[0].info.max_depth = 15;
 	check(NO_LIMIT);
-	says("5: store.listen.max_depth: 8 IOs in flight need queues of 16; the device \"nic\" has up to 15; "
+	says("5: store.listen.max_depth: 8 IOs in flight need queues of 16 entries; the device \"nic\" supports up to 15; "
 	     "write max_depth = 7 or less");
 	gn_errs_fini(&errs);
 	devices[0].info.max_depth = 1;
@@ -156,7 +156,7 @@ static void queues_that_are_too_short(void)
 	TEST_ASSERT_EQUAL_UINT(2, errs.n); /* no number would do */
 	TEST_ASSERT_NOT_NULL(strstr(
 		errs.text[0],
-		"store.listen: each IO in flight needs a queue of 2; the device \"nic\" has up "
+		"store.listen: each IO in flight needs a queue of 2 entries; the device \"nic\" supports up "
 		"to 1, so no IO can use it"));
 	gn_errs_fini(&errs);
 	devices[0].info.max_depth = 16;
@@ -164,31 +164,31 @@ static void queues_that_are_too_short(void)
 	TEST_ASSERT_EQUAL_UINT(0, errs.n);
 	demands[1].plan.depth = 9;
 	check(NO_LIMIT);
-	says("13: load.workload.depth: 9 IOs in flight need queues of 18; the device \"nic\" has up to 16; "
+	says("13: load.workload.depth: 9 IOs in flight need queues of 18 entries; the device \"nic\" supports up to 16; "
 	     "write depth = 8 or less");
 	gn_errs_fini(&errs);
 	demands[1].plan.depth_option = NULL;
 	check(NO_LIMIT);
-	says("11: load.connect: 9 IOs in flight need queues of 18; the device \"nic\" has up to 16");
+	says("11: load.connect: 9 IOs in flight need queues of 18 entries; the device \"nic\" supports up to 16");
 }
 
 static void regions_that_do_not_fit(void)
 {
 	devices[0].info.max_regions = 1;
 	check(NO_LIMIT);
-	says("6: store.listen.max_regions: a session has up to 2 regions; the device \"nic\" takes up to 1; "
+	says("6: store.listen.max_regions: a session has up to 2 regions; the device \"nic\" supports up to 1; "
 	     "write max_regions = 1 or less");
 	gn_errs_fini(&errs);
 	devices[0].info.max_regions = 0;
 	devices[0].info.max_region_bytes = 768 * KIB;
 	check(NO_LIMIT);
-	says("7: store.listen.max_region_bytes: a session has regions of up to 1MiB; the device \"nic\" takes up to 768KiB; "
+	says("7: store.listen.max_region_bytes: a session has regions of up to 1MiB; the device \"nic\" supports up to 768KiB; "
 	     "write max_region_bytes = \"768KiB\" or less");
 	gn_errs_fini(&errs);
 	demands[0].plan.region_bytes = 0; /* not known */
 	devices[0].info.max_region_bytes = 95 * KIB;
 	check(NO_LIMIT);
-	says("14: load.workload.block: a session has regions of up to 96KiB; the device \"nic\" takes up to 95KiB; "
+	says("14: load.workload.block: a session has regions of up to 96KiB; the device \"nic\" supports up to 95KiB; "
 	     "write block = \"4KiB\" or less");
 }
 
@@ -196,18 +196,18 @@ static void more_queue_pairs_than_there_are(void)
 {
 	devices[0].info.max_queues = 26;
 	check(NO_LIMIT);
-	says("3: store.listen.max_sessions: 4 sessions of 2 lanes may need 20 queue pairs, all roles on the device 27; "
-	     "the device \"nic\" has 26; write max_sessions = 3 or less");
+	says("3: store.listen.max_sessions: 4 sessions of 2 lanes can need 20 queue pairs, all roles on the device 27; "
+	     "the device \"nic\" supports up to 26; write max_sessions = 3 or less");
 	gn_errs_fini(&errs);
 	budget.n_demands = 1;
 	devices[0].info.max_queues = 4;
 	check(NO_LIMIT);
-	says("3: store.listen.max_sessions: 4 sessions of 2 lanes may need 20 queue pairs; the device \"nic\" has 4; "
+	says("3: store.listen.max_sessions: 4 sessions of 2 lanes can need 20 queue pairs; the device \"nic\" supports up to 4; "
 	     "write max_sessions = 1 and max_lanes = 1 or less");
 	gn_errs_fini(&errs);
 	devices[0].info.max_queues = 2;
 	check(NO_LIMIT);
-	says("3: store.listen.max_sessions: 4 sessions of 2 lanes may need 20 queue pairs; the device \"nic\" has 2; "
+	says("3: store.listen.max_sessions: 4 sessions of 2 lanes can need 20 queue pairs; the device \"nic\" supports up to 2; "
 	     "use another device for one of these roles");
 }
 
@@ -236,8 +236,8 @@ static void more_memory_than_may_be_locked(void)
 	check(804 * KIB);
 	TEST_ASSERT_EQUAL_UINT(0, errs.n);
 	check(500 * KIB); /* 148 KiB of it are for the initiator */
-	says("3: store.listen.max_sessions: 4 sessions of 2 lanes may lock 656KiB of memory on the device \"nic\", the whole process "
-	     "804KiB; allowed are 500KiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l 804\", or "
+	says("3: store.listen.max_sessions: 4 sessions of 2 lanes can lock 656KiB of memory on the device \"nic\", the whole process "
+	     "804KiB, but the limit of this process is 500KiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l 804\", or "
 	     "LimitMEMLOCK=804K in a unit of systemd; or write max_sessions = 2 or less");
 }
 
