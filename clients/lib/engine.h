@@ -13,7 +13,7 @@
  * does not succeed in time, the engine calls `closed`. It calls `closed` with -ESTALE if it finds
  * another volume, or the same volume without its data.
  *
- * Verifier. A changed verifier means that acknowledged but unflushed writes may be lost. Then all
+ * Verifier. A changed verifier means that acknowledged but unflushed writes might be lost. Then all
  * flushes in flight of a queue fail with GANTRY_S_IO; if there are none, its next flush fails once.
  *
  * The engine uses only struct gantry_role_host, so that a plugin can link it. A slot is a

@@ -4,9 +4,9 @@
  * are called with the lock, or take it.
  *
  * The thread that polls the queue completes the IOs of all threads. A thread that waits first polls
- * and yields for some turns: the thread that executes the IO may need this processor, and so may
- * threads whose requests could be sent together with this one. Most IOs complete in that time, so
- * no thread has to be woken.
+ * and yields for some turns: the thread that executes the IO might need this processor, as might
+ * threads whose requests can be sent together with the request of this thread. Most IOs complete in
+ * that time, so no thread has to be woken.
  *
  * After that one of the waiting threads, the watcher, waits for the fd of the queue. The others
  * sleep until their IOs have completed, or until one of them becomes the watcher.

@@ -18,7 +18,7 @@ struct gn_loop *gn_loop_create(void); /* NULL: failed, see errno */
 void gn_loop_destroy(struct gn_loop **loop_p);
 /*
  * Close the descriptors of the loop in a child after fork(2), which has no thread that runs it. The
- * child must not use or free the loop otherwise, because another thread may have been using it
+ * child must not use or free the loop otherwise, because another thread could have been using it
  * during the fork.
  */
 void gn_loop_abandon(struct gn_loop *loop);
@@ -34,8 +34,8 @@ int gn_loop_add_fd(struct gn_loop *loop, int fd, void (*fn)(void *arg), void *ar
  */
 int gn_loop_add_writer(struct gn_loop *loop, int fd, void (*fn)(void *arg), void *arg);
 /*
- * Stop watching an fd, which must still be open. After the return fn does not run. It may be called
- * from a callback, also for an fd that is ready in the same turn. Any thread. On a thread other
+ * Stop watching an fd, which must still be open. After the return fn does not run. A callback can
+ * call this function, also for an fd that is ready in the same turn. Any thread. On a thread other
  * than that of the loop it waits until fn has returned, so the caller must not hold a lock that fn
  * takes.
  */
@@ -59,7 +59,7 @@ struct gn_timer {
  */
 void gn_loop_set_timer(struct gn_loop *loop, struct gn_timer *timer, uint64_t at_ns);
 /*
- * Clear a timer. Any thread; on a thread other than that of the loop, fn may still be running after
+ * Clear a timer. Any thread; on a thread other than that of the loop, fn can still be running after
  * the return.
  */
 void gn_loop_clear_timer(struct gn_loop *loop, struct gn_timer *timer);
@@ -68,7 +68,7 @@ void gn_loop_clear_timer(struct gn_loop *loop, struct gn_timer *timer);
 int gn_loop_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg);
 /*
  * Post as gn_loop_post() does, but never fail. When out of memory, it uses a reserve of the loop;
- * when that is empty, it retries until there is memory. Any thread. If many objects may post at the
+ * when that is empty, it retries until there is memory. Any thread. If many objects can post at the
  * same time, use gn_loop_post_own().
  */
 void gn_loop_must_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg);
@@ -88,7 +88,7 @@ struct gn_post {
 void gn_loop_post_own(struct gn_loop *loop, struct gn_post *post, void (*fn)(void *arg), void *arg);
 /*
  * Cancel a post, before its memory is freed. Any thread; on a thread other than that of the loop,
- * fn may still be running after the return.
+ * fn can still be running after the return.
  */
 void gn_loop_withdraw(struct gn_loop *loop, struct gn_post *post);
 

@@ -205,7 +205,7 @@ static bool kernel_follows(const struct walk *w, int link, const char *text)
 
 /*
  * Insert the text of the link `name` before the remaining path. Returns 0; 1: the kernel must
- * follow this link; -ENOTDIR: not a link; -EPERM: the rule rejects it; or another -errno.
+ * follow this link; -ENOTDIR: not a link; -EPERM: the rule rejects the link; or another -errno.
  */
 static int follow(struct walk *w, const char *name)
 {
@@ -239,7 +239,7 @@ static int follow(struct walk *w, const char *name)
 
 /*
  * Check the open file. Returns 0; -ELOOP: it is a link, which O_PATH opens; -EPERM: the rule
- * rejects it.
+ * rejects the file.
  */
 static int check(struct walk *w, int fd, const char *name)
 {
@@ -266,8 +266,8 @@ static int check(struct walk *w, int fd, const char *name)
 }
 
 /*
- * Open the last name of the path. Returns a descriptor; -ELOOP: it is a link; -EPERM: the rule
- * rejects it; or another -errno.
+ * Open the last name of the path. Returns a descriptor; -ELOOP: the name is a link; -EPERM: the
+ * rule rejects the file; or another -errno.
  */
 static int open_last(struct walk *w, const char *name, int flags, mode_t mode)
 {

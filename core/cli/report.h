@@ -49,7 +49,7 @@ int gn_report_print_json(FILE *out, const json_t *tree);
 void gn_report_print_text(FILE *out, const json_t *tree, int indent);
 
 /*
- * Write a string as text. Control characters become '?', because the string may come from a file or
+ * Write a string as text. Control characters become '?', because the string can come from a file or
  * a peer.
  */
 void gn_report_print_plain(FILE *out, const char *text);

@@ -65,8 +65,8 @@ int gn_config_fill_value(struct gn_config_fill *f, struct gn_conf_node *node,
 			 const struct gantry_option *row);
 
 /*
- * Store the default of a row. The range of the row does not apply: a default may mean "none".
- * Returns 0 or -errno.
+ * Store the default of a row. The range of the row does not apply, so that a default outside the
+ * range can mean "none". Returns 0 or -errno.
  */
 int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option *row,
 			   const char *text);

@@ -299,7 +299,10 @@ int gn_config_fill_value(struct gn_config_fill *f, struct gn_conf_node *node,
 	return -EINVAL;
 }
 
-/* The range of the row does not apply to its default: a default may mean "none". */
+/*
+ * The range of the row does not apply to its default, so that a default outside the range can mean
+ * "none".
+ */
 int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option *row,
 			   const char *text)
 {

@@ -47,7 +47,7 @@ void gn_loader_read_all(const struct gantry_plugin *desc);
 void (*gn_plugin_check(const struct gantry_plugin *desc))(
 	const void *conf, const struct gantry_option_faults *faults);
 
-/* As gn_plugin_check(), for `look`. */
+/* Get the `look` function of a plugin; for a plugin without one, a function that adds no fault. */
 void (*gn_plugin_look(const struct gantry_plugin *desc))(const void *conf,
 							 const struct gantry_option_faults *faults);
 

@@ -26,8 +26,8 @@ static inline uint32_t gn_join_add(struct gn_join *join, uint16_t status)
 }
 
 /*
- * CANCELED means that no part was started. If a part was started, the status is TIMEOUT: the IO may
- * have taken effect in part.
+ * CANCELED means that no part was started. If a part was started, the status is TIMEOUT: the IO
+ * might have taken effect in part.
  */
 static inline uint16_t gn_join_status(const struct gn_join *join)
 {

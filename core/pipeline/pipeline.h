@@ -77,7 +77,7 @@ void gn_pipeline_close(struct gn_pipeline **pipeline_p);
 void gn_pipeline_drain(struct gn_lane *lane, const void *owner);
 /* gn_pipeline_report - write the array `stages` into the open object. Control thread. */
 void gn_pipeline_report(const struct gn_pipeline *pipeline, struct gantry_writer *w);
-/* Returns true if a stage may hold a descriptor. */
+/* Returns true if a stage of the pipeline can hold descriptors. */
 bool gn_pipeline_holds(const struct gn_pipeline *pipeline);
 /* Return the number of stages, and the plugin name of stage i. */
 uint32_t gn_pipeline_length(const struct gn_pipeline *pipeline);

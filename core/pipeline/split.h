@@ -2,12 +2,12 @@
 /*
  * split.h - divides large IOs into pieces, and limits the bytes that start in each turn of the lane
  *
- * A lane serves the responders of several sessions, and a backend may copy the data of an IO inside
+ * A lane serves the responders of several sessions, and a backend can copy the data of an IO inside
  * its submit. Without a limit, one session with large IOs holds the lane for tens of milliseconds.
  * So each responder has a splitter before its terminal. An IO of more than GN_SPLIT_FROM bytes
  * waits in the splitter. The lane polls all its responders in each turn, and each poll grants the
- * splitter its quantum. This is deficit round robin; a turn of the lane is a round. A piece may
- * exceed the rest of the grant; the next grants pay for it.
+ * splitter its quantum. This is deficit round robin; a turn of the lane is a round. A piece can
+ * exceed the rest of the grant; the excess is subtracted from the next grants.
  *
  * The quanta of all responders of a session on one lane add up to at most GN_SPLIT_QUANTUM, so more
  * lanes do not give a session a larger share.

@@ -64,7 +64,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Stop and join the thread, which may be asleep. */
+/* Stop and join the thread, which can be asleep. */
 static void stop_thread(struct gn_worker *worker)
 {
 	__atomic_store_n(&worker->stop, 1, __ATOMIC_RELAXED);

@@ -2,7 +2,7 @@
 /*
  * worker.h - workers: threads that poll. Each serves one or more lanes.
  *
- * Lanes of several roles of a process may share a worker, so that a topology in one process runs to
+ * Lanes of several roles of a process can share a worker, so that a topology in one process runs to
  * completion on one core. An idle worker first spins, for a budget that depends on the durations of
  * its last waits, and then sleeps.
  *

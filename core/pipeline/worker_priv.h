@@ -87,7 +87,7 @@ void gn_worker_wake(struct gn_worker *worker);
 unsigned gn_worker_pauses(void);
 /*
  * Returns the duration above which a yield has let another thread run, on this processor and
- * kernel. Measured as above.
+ * kernel. Measures this processor for a few microseconds.
  */
 uint64_t gn_worker_switched_ns(void);
 /* Poll all pollers once. Returns the number of events that they handled. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * admit.c - which connections and sessions a listener admits, and how much memory each peer may
+ * admit.c - which connections and sessions a listener admits, and how much memory each peer can
  * use. Control thread.
  *
  *      accept -> half-open (max_half_open)

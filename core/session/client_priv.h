@@ -58,7 +58,7 @@ struct gantry_client {
 
 	int connecting, closing, lost, destroyed;
 	int again;   /* no listener or busy: `retry` closes the connection and connects again */
-	int ran;     /* IO may have been submitted */
+	int ran;     /* the lanes can have submitted IO */
 	int started; /* the peer answered START */
 	int tearing_down; /* BYE was answered */
 	int reason;

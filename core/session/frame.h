@@ -95,7 +95,7 @@ struct gn_hello_answer {
 	uint16_t reserved;
 	uint32_t epoch;
 	uint64_t features;
-	/* secret of the session; a peer that presents it may resume the session */
+	/* secret of the session; a peer that presents it can resume the session */
 	uint8_t secret[GANTRY_SECRET_BYTES];
 };
 

@@ -54,7 +54,7 @@ static void destroy(void *arg)
 	gn_channel_stop(&c->ch);
 	c->released = !c->ran || c->released || disconnect_revokes(c);
 	c->destroyed = 1;
-	c->events->closed(c->arg, c, c->reason, c->text); /* may free it */
+	c->events->closed(c->arg, c, c->reason, c->text); /* the callback can free c */
 	gn_server_check_finished(role);
 }
 
@@ -119,7 +119,7 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 }
 
 /*
- * The peer may delay the answer to START for its own control_timeout. After that it answers with
+ * The peer can delay the answer to START for its own control_timeout. After that it answers with
  * the reason, so wait twice as long.
  */
 static uint64_t answer_within_ns(const struct gantry_client *c, unsigned type)

@@ -78,8 +78,9 @@ struct gantry_session {
 
 	struct { /* start_order.c */
 		bool waits;
-		uint64_t asked_ns, until_ns; /* when START arrived; when the server rejects it */
-		uint64_t mark;               /* result of `quiesce` of the backend */
+		/* when START arrived; when the server rejects the START that still waits */
+		uint64_t asked_ns, until_ns;
+		uint64_t mark; /* result of `quiesce` of the backend */
 		uint32_t round;
 		struct gn_timer timer;
 	} start;

@@ -54,7 +54,8 @@ struct gn_endpoint {
 	uint32_t max_peer_sessions;     /* of a peer, at a time; 0: automatic, see peers.h */
 	uint64_t max_peer_region_bytes; /* of all regions of a peer; 0: automatic, see peers.h */
 	uint64_t max_peer_queue_memory; /* bytes of queues and move_memory of a peer */
-	const uint32_t *uids; /* users that may connect; n_uids 0: only the uid of this process */
+	/* users that have permission to connect; n_uids 0: only the uid of this process */
+	const uint32_t *uids;
 	uint32_t n_uids;
 	bool insecure; /* on a network: accept unauthenticated peers */
 	/* weights of peers; a peer that is not listed has weight 1 */
@@ -67,7 +68,8 @@ struct gn_role_spec {
 	const char *name;
 	struct gn_plugin_instance part; /* ops: struct gantry_role_ops */
 	uint32_t n_lanes;
-	struct gn_worker **workers;       /* n_lanes entries; several may be the same */
+	/* n_lanes entries; several lanes can have the same worker */
+	struct gn_worker **workers;
 	const struct gn_endpoint *listen; /* NULL: none */
 	const struct gn_endpoint *connects;
 	uint32_t n_connects;

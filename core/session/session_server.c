@@ -5,10 +5,9 @@
  *      accept -> requests, one at a time (frame.h) -> RUNNING -> STOP -> BYE
  *                   \______________ gn_session_end(), at any time ______________/
  *
- * The end of a session has these steps:
- * 1. The responders take no more requests, and the IOs in flight complete.
- * 2. teardown(): the role releases the regions, which may take a while (-EINPROGRESS).
- * 3. destroy(): release queues and regions, disconnect, free the session.
+ * The end of a session has these steps: 1. The responders take no more requests, and the IOs in
+ * flight complete. 2. teardown(): the role releases the regions, which can take a while
+ * (-EINPROGRESS). 3. destroy(): release queues and regions, disconnect, free the session.
  */
 #include "session/session_priv.h"
 
@@ -34,7 +33,7 @@ static void set_deadline(struct gantry_session *s)
 }
 
 /*
- * Returns true if a warning about this peer may be logged. A peer that never reached RUNNING can
+ * Returns true if a warning about this peer is to be logged. A peer that never reached RUNNING can
  * connect again at any rate, so its warnings are limited.
  */
 static bool warning_permitted(const struct gantry_session *s)
@@ -311,8 +310,8 @@ static void destroy(void *arg)
 }
 
 /*
- * The step before destroy(), in a separate turn of the loop too. The role, to which the regions
- * were given, releases them before the session does.
+ * The step before destroy(). Runs in a separate turn of the loop, as destroy() does. The role, to
+ * which the regions were given, releases them before the session does.
  */
 static void teardown(void *arg)
 {

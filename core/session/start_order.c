@@ -163,7 +163,10 @@ void gn_start_check_waiting(struct gn_role *role)
 	struct gantry_session *s;
 
 	role->server.start_round++;
-	/* restart the search each time: a rejected session may end others and so change the list */
+	/*
+	 * restart the search each time: the rejection of one session can end other sessions and so
+	 * change the list
+	 */
 	while ((s = next_waiting(role->server.sessions))) {
 		s->start.round = role->server.start_round;
 		retry_start(s);

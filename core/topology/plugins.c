@@ -174,7 +174,7 @@ static void report_missing(struct gn_topo_parse *p, struct gn_conf_node *node, u
 }
 
 /*
- * Get the member of a group that may be a misspelling of `key`, which the group does not have;
+ * Get the member of a group that could be a misspelling of `key`, which the group does not have;
  * NULL: none.
  */
 static struct gn_conf_node *find_misspelling(struct gn_conf_node *group, const char *key)

@@ -82,7 +82,10 @@ struct gn_topo_path {
 int gn_topo_each_instance(struct gn_topology *t,
 			  int (*fn)(void *arg, const struct gn_topo_instance *instance), void *arg);
 
-/* As gn_topo_each_instance(), for the paths of an instance that are not empty. */
+/*
+ * Call fn for each path of an instance that is not empty, until it returns a non-zero value.
+ * Returns that value, or 0.
+ */
 int gn_topo_each_path(const struct gn_topo_instance *instance,
 		      int (*fn)(void *arg, const struct gn_topo_instance *instance,
 				const struct gn_topo_path *path),

@@ -5,8 +5,8 @@
  *
  * If the backend stores the volume in registered memory, and the role has no stages, the buffer of
  * an IO is its range of the volume itself (is_store). Otherwise the memory is smaller than what all
- * descriptors could need together, because a transport may have to lock it. A buffer is as long as
- * its IO, and an IO that finds no space waits.
+ * descriptors could need together, because a transport might have to lock the memory. A buffer is
+ * as long as its IO, and an IO that finds no space waits.
  */
 #ifndef GN_TRANSPORT_BOUNCE_H
 #define GN_TRANSPORT_BOUNCE_H

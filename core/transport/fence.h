@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fence.h - the writes of one session that timed out and may still change the volume
+ * fence.h - the writes of one session that timed out and can still change the volume
  *
  * A requester that completes a write with GANTRY_S_TIMEOUT adds the range of that write. It removes
  * the range when the late reply arrives. Meanwhile the requesters of all lanes of the session hold

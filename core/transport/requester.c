@@ -502,7 +502,7 @@ static int submit_held(struct gn_requester *req)
 		}
 		if (rc != 0)
 			gantry_fail(io, gantry_status_of_errno(rc));
-		at = &req->first_held; /* the callback may have changed the list, so start again */
+		at = &req->first_held; /* the callback can have changed the list, so start again */
 		n++;
 	}
 	return n;

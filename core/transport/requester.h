@@ -37,7 +37,7 @@ struct gn_requester_attr {
 	uint64_t late_timeout_ns;
 	/* GANTRY_IO_* flags that the peer does not support: cleared before a send */
 	uint8_t left_out;
-	bool notes; /* the peer may answer a read by a note, see io/wire.h */
+	bool notes; /* the peer can answer a read by a note, see io/wire.h */
 	/*
 	 * The peer broke the protocol, missed a deadline, or its queue failed. `reason` is a
 	 * -errno. Called once, on the lane's thread.

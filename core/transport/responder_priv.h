@@ -26,7 +26,7 @@ struct gn_responder {
 	struct gn_responder_fifo waiting; /* to be submitted */
 	struct gn_responder_fifo replies; /* completed; their reply is to be sent */
 	struct gn_responder_fifo moves;   /* their data is to be moved */
-	/* IOs that wait for a bounce buffer. Those in `moves` have one. */
+	/* IOs that wait for a bounce buffer. IOs in `moves` have their buffer. */
 	struct gn_responder_fifo buffer_waiters;
 	uint32_t n_moving; /* moves in flight */
 	/* slots whose reply was sent, and whose move is in flight */
@@ -43,7 +43,7 @@ struct gn_responder {
 	/* bytes; a longer IO counts against the quantum, see push_large() */
 	uint32_t max_uncounted;
 	bool has_stages;
-	/* with stages: bytes of large IOs that the stages may still receive in this turn */
+	/* with stages: bytes of large IOs that the stages can still receive in this turn */
 	int64_t credit;
 	/*
 	 * Requests in each turn, so that short IOs do not exceed the quantum; 1 ..
@@ -80,8 +80,8 @@ extern const struct gantry_poller gn_responder_poller;
 int gn_responder_take_inline(void *resp, const void *imm, uint32_t imm_len);
 
 /*
- * True if the responder accepts the next request unconditionally, so that gn_responder_take() may
- * be called.
+ * True if the responder accepts the next request unconditionally, so that gn_responder_take() is
+ * permitted.
  */
 static inline bool gn_responder_is_ready(const struct gn_responder *resp)
 {

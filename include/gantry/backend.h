@@ -49,7 +49,7 @@ struct gantry_backend_ops {
 	 *           -errno: failed; the host logs it
 	 * thread    control thread, before the lane runs
 	 * NULL      every lane uses the backend itself as `self`. If the backend has `open`, the
-	 *           host then rejects it in a role with several lanes
+	 *           host then rejects a role that uses it with several lanes
 	 *
 	 * start() can store the backend itself in *self_p. The lanes then call submit and poll from
 	 * several threads at the same time, so submit and poll must access shared data with atomics
@@ -75,8 +75,8 @@ struct gantry_backend_ops {
 	void (*close)(void *backend); /* also after a start() that failed */
 	/*
 	 * Map the volume: return the address of its bytes in this process. The mapping must stay at
-	 * this address until close. A device may then transfer data directly to and from it: the
-	 * io->data of a read or write may point into this mapping.
+	 * this address until close. A device can then transfer data directly to and from the
+	 * mapping: the io->data of a read or write can point into it.
 	 *
 	 * addr_p    out: start of the mapping, which is as long as the volume
 	 * returns   0

@@ -137,7 +137,7 @@ int gantry_volume_give_up(struct gantry_volume *volume);
  * gantry_volume_get_info - get size, block size, operations, longest IO, UUID and verifier
  *
  * All of them except the verifier stay the same while the volume is open. The verifier changes when
- * the session resumes and acknowledged writes that were not flushed may be lost.
+ * the session resumes and acknowledged writes that were not flushed might be lost.
  *
  * info      out: the properties
  * thread    any

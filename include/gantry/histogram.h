@@ -3,7 +3,7 @@
  * histogram.h - latency histogram from 0 ns to 18 minutes, with a relative error of at most 1.6 %.
  *
  * Log-linear: 64 buckets for each power of two. A zeroed struct is an empty histogram. One thread
- * writes. Other threads may read at the same time; they see each sample after a short delay.
+ * writes. Other threads can read at the same time; they see each sample after a short delay.
  */
 #ifndef GANTRY_HISTOGRAM_H
 #define GANTRY_HISTOGRAM_H
@@ -82,7 +82,7 @@ static inline void gantry_histogram_record(struct gantry_histogram *h, uint64_t 
 }
 
 /*
- * Adds all samples of `from` to `h`. Thread: the writer of h. The writer of `from` may run at the
+ * Adds all samples of `from` to `h`. Thread: the writer of h. The writer of `from` can run at the
  * same time.
  */
 static inline void gantry_histogram_merge(struct gantry_histogram *h,
@@ -96,8 +96,8 @@ static inline void gantry_histogram_merge(struct gantry_histogram *h,
 }
 
 /*
- * Returns the number of samples. This and all functions below may be called on any thread. Each of
- * them except maximum walks all buckets.
+ * Returns the number of samples. Any thread can call this and all functions below. Each of them
+ * except maximum walks all buckets.
  */
 static inline uint64_t gantry_histogram_count(const struct gantry_histogram *h)
 {

@@ -171,7 +171,7 @@ struct gantry_hop {
 /*
  * gantry_submit - pass a descriptor to the next hop of its chain
  *
- * returns  0: accepted; the descriptor no longer belongs to the caller and may already be complete
+ * returns  0: accepted; the descriptor no longer belongs to the caller and can already be complete
  *          -EAGAIN: rejected for now; submit it again at the next poll
  *          another -errno: rejected permanently
  *          After an error the descriptor is unchanged.

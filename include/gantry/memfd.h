@@ -77,7 +77,7 @@ static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned
  *
  * A peer then cannot truncate the memory and so cause SIGBUS in this process.
  *
- * more     F_SEAL_FUTURE_WRITE if only the existing mappings may write, else 0
+ * more     F_SEAL_FUTURE_WRITE if only existing mappings are to be writable, else 0
  * returns  0
  *          -errno of fcntl(2)
  * thread   any
@@ -106,7 +106,7 @@ static inline int gantry_memfd_seal(int fd, int more)
  * bytes    length of the mapping
  * write    whether to map the pages for writing as well
  * returns  0
- *          -ENOMEM: out of memory or huge pages; some pages may be allocated
+ *          -ENOMEM: out of memory or huge pages; some pages can remain allocated
  *          another -errno of fallocate(2) or madvise(2)
  * thread   any
  * since    1.1
@@ -160,7 +160,7 @@ static inline int gantry_memfd_check_pages(int fd, uint64_t bytes, uint64_t *pre
  * gantry_memfd_check - check that a descriptor of a peer can be mapped safely
  *
  * min_bytes    size that the peer claims
- * quota_bytes  largest size that the peer may export
+ * quota_bytes  largest size that the peer is permitted to export
  * bytes_p      out: the size; may be NULL
  * reason_p     out: text for the log, "" after success; may be NULL
  * returns      0

@@ -137,7 +137,7 @@ struct gantry_host {
 		__attribute__((format(printf, 3, 4)))
 #endif
 		;
-	/* Get the monotonic time in nanoseconds. Tests may control this clock. */
+	/* Get the monotonic time in nanoseconds. Tests can control this clock. */
 	uint64_t (*now_ns)(const struct gantry_host *host);
 	/*
 	 * Create a counter of this instance, which `gantry stat` and reports show. The cell belongs

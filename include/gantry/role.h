@@ -59,7 +59,7 @@ struct gantry_client_events {
 	/* The peer has imported the region of the last client_export. */
 	void (*exported)(void *arg, struct gantry_client *client,
 			 const struct gantry_region *region);
-	/* IO may be submitted. */
+	/* The role can submit IO from now on. */
 	void (*started)(void *arg, struct gantry_client *client);
 	/*
 	 * Last event: the session has ended, and every IO that it had accepted has completed. A
@@ -185,7 +185,7 @@ struct gantry_role_host {
 	int (*region_create)(const struct gantry_role_host *rh, uint64_t bytes, int flags,
 			     struct gantry_region **region_p);
 	/*
-	 * Destroy a region. quiet 1: no agent can access it any more. quiet 0: an agent may still
+	 * Destroy a region. quiet 1: no agent can access it any more. quiet 0: an agent might still
 	 * access it, so its pages go to quarantine and are never used again.
 	 */
 	void (*region_destroy)(const struct gantry_role_host *rh, struct gantry_region *region,
@@ -393,7 +393,7 @@ struct gantry_role_host {
 			      const struct gantry_volume_info *volume);
 	/*
 	 * Client side, between `started` and `closed`: count the writes that timed out and are not
-	 * answered yet. Each of them may still change the volume.
+	 * answered yet. Each of them can still change the volume.
 	 *
 	 * index    number of the lane, from 0
 	 * returns  the count; UINT32_MAX: the connection of the lane is broken, so no answers will

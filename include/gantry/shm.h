@@ -8,7 +8,7 @@
  * Pointers are aligned to their width. Words are in the byte order of the machine. Any thread,
  * O(1), no system call.
  *
- * A test may define GANTRY_SHM_TEST and supply gantry_shm_test_load(), which then provides the
+ * A test can define GANTRY_SHM_TEST and supply gantry_shm_test_load(), which then provides the
  * result of every load. So a fuzzer can simulate a peer that changes the memory between any two
  * loads.
  */
@@ -103,7 +103,7 @@ static inline void gantry_shm_fence(void)
 
 /*
  * Two words in one vector access, where the machine supports it. Such an access need not be atomic:
- * one word of the pair may be older than the other.
+ * one word of the pair can be older than the other.
  */
 #if (defined(__SSE2__) || defined(__ARM_NEON)) && !defined(GANTRY_SHM_TEST)
 #define GANTRY_SHM_PAIRS 1
@@ -116,7 +116,7 @@ typedef uint64_t gantry_shm_pair __attribute__((vector_size(16), aligned(8), may
 #endif
 
 /*
- * Copy a record out of shared memory. Each word is loaded once, so the copy is stable, but it may
+ * Copy a record out of shared memory. Each word is loaded once, so the copy is stable, but it can
  * be torn if the peer violates the protocol.
  *
  * dst      private memory, any alignment
@@ -169,7 +169,7 @@ static inline void gantry_shm_write(void *dst, const void *src, size_t bytes)
  *
  * Use it for data that was stored just before. The store buffer forwards a store only to a load
  * that is not wider. Any wider load, such as a vector load of memcpy(3), waits until all earlier
- * stores are in the cache. Some of those stores may go to cache lines of the peer, which makes that
+ * stores are in the cache. Some of those stores can go to cache lines of the peer, which makes that
  * wait long.
  *
  * to, from  any alignment

@@ -41,7 +41,7 @@ struct gantry_stage_ops {
 	 *           -errno: failed; the host logs it
 	 * thread    control thread, before the lane runs
 	 * NULL      every lane uses the stage itself as `self`. If the stage has `open`, the host
-	 *           then rejects it in a role with several lanes
+	 *           then rejects a role that uses it with several lanes
 	 *
 	 * start() can store the stage itself in *self_p. The lanes then call submit, complete, poll
 	 * and drain from several threads at the same time, so these functions must access shared

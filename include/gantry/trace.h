@@ -5,7 +5,7 @@
  *
  * Each lane writes blocks of whole records when its buffer is full, so the records are not in order
  * of time. Sort them by time_ns; the order of equal times does not matter. The file of a process
- * that was killed may end inside a record: ignore an incomplete record at the end.
+ * that was killed can end inside a record: ignore an incomplete record at the end.
  *
  * To replay a trace, use the records with direction GANTRY_TRACE_SUBMIT.
  */

@@ -15,7 +15,7 @@
  * calls, one lane uses each object.
  *
  * All queues and rma objects of a connection with the same lane number are used by one thread. So a
- * transport may let them share resources (a queue pair, a completion queue). A lane number
+ * transport can let these objects share resources (a queue pair, a completion queue). A lane number
  * identifies the same lane at both ends.
  *
  * Events come only from progress() of the device, on the control thread. No function in this table
@@ -114,7 +114,7 @@ struct gantry_region {
 	void *addr;
 	uint64_t length; /* bytes */
 	int fd;          /* memfd that contains it, at fd_offset */
-	uint32_t rights; /* GANTRY_REMOTE_*: accesses that a peer may be allowed */
+	uint32_t rights; /* GANTRY_REMOTE_*: accesses that an export can permit to a peer */
 	uint64_t fd_offset;
 	uint32_t handle; /* imported: number of the export on that connection */
 	/*
@@ -462,7 +462,7 @@ struct gantry_transport_ops {
 	int (*rma_poll)(void *rma, struct gantry_rma_done *done, uint32_t max);
 
 	/*
-	 * Set the inline handler of a consumer; NULL: remove it. While it is set, the transport may
+	 * Set the inline handler of a consumer; NULL: remove it. While it is set, the transport can
 	 * pass a message to direct->take instead of queueing it, if the lanes of producer and
 	 * consumer run on the same thread. The transport can also do so after the connection is
 	 * lost.
@@ -520,8 +520,8 @@ struct gantry_transport_ops {
 
 	/*
 	 * Report how many connections all listeners of a device can have at a time. The host
-	 * rejects a configuration in which the roles of one process may accept more sessions on the
-	 * device.
+	 * rejects a configuration in which the roles of one process could accept more sessions on
+	 * the device.
 	 *
 	 * conf     as for open
 	 * returns  the number; 0: no limit

@@ -15,7 +15,7 @@
  * uuid identifies the volume. It stays the same across restarts, and differs from that of every
  * other volume.
  *
- * `verifier` changes exactly when acknowledged but unflushed writes may have been lost. On a
+ * `verifier` changes exactly when acknowledged but unflushed writes might have been lost. On a
  * GANTRY_VOLUME_VOLATILE volume, flushed writes can then be lost, too. A session resumes only on a
  * volume with the same uuid. The first flush after a change of the verifier fails with EIO.
  */
