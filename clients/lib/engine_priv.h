@@ -37,7 +37,7 @@ struct gc_session {
 	uint8_t secret[GANTRY_SECRET_BYTES]; /* all 0: a host of ABI 1.0 supports no secret */
 	int changed;                         /* during a resume: the verifier has changed */
 	int expired;                         /* resume_ns has elapsed */
-	int ran;                             /* this client had its event `ready` */
+	int ran;                             /* the event `ready` of this client was received */
 	int gave_up;  /* gc_session_give_up() was called during a resume; `text` contains that */
 	int released; /* no peer can access the region any more; see client_regions_released */
 	struct gc_queue queues[];

@@ -63,7 +63,7 @@ struct gantry_volume {
 		session_closed; /* the volume is closing; the session has had its event `closed` */
 
 	/* -- constant once the volume is OPEN -- */
-	struct gantry_volume_info info; /* except the verifier, see above */
+	struct gantry_volume_info info; /* the verifier in it is not used: see `verifier` */
 	uint32_t copy_bytes;
 	uint8_t *buffers;
 	uint64_t buffers_offset; /* offset of `buffers` in the region */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * nbdkit_plugin.c - the callbacks of the nbdkit plugin: parameters, properties of the volume,
- * requests.
- * See nbdkit-plugin(3).
+ * requests. See nbdkit-plugin(3).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -27,7 +27,7 @@ struct server_conf {
 	char *config;       /* absolute path; NULL: `uri` is used */
 	const char *volume; /* role in the file; NULL: the only one that connects */
 	const char *uri;
-	uint32_t queues; /* 0: one for each processor, up to 4 */
+	uint32_t queues; /* number of queues; 0: one for each processor, up to 4 */
 	uint32_t depth;
 	uint32_t piece; /* longest IO with data, in bytes */
 };
@@ -75,7 +75,7 @@ struct server_queue {
 struct server_waiter {
 	struct server_queue *queue;
 	uint32_t inflight; /* IOs of this thread in flight */
-	int asleep;        /* in one of the lists of the queue */
+	int asleep;        /* 1: the thread is in one of the lists of the queue */
 	sem_t wake;
 	TAILQ_ENTRY(server_waiter) link;
 };

@@ -22,7 +22,7 @@ struct gn_err_place {
 
 struct gn_err {
 	struct gn_err_place place;
-	const char *message; /* without its place: the last part of text */
+	const char *message; /* the last part of the text, without the place */
 };
 
 struct gn_errs {

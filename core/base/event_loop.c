@@ -205,7 +205,7 @@ void gn_loop_remove_fd(struct gn_loop *loop, int fd)
 			w->dead = 1;
 			wake(loop); /* the loop frees w */
 		}
-	while (runs_elsewhere(loop, fd)) /* also if the callback has removed its own fd */
+	while (runs_elsewhere(loop, fd)) /* necessary even if the callback has removed its own fd */
 		pthread_cond_wait(&loop->idle, &loop->lock);
 	pthread_mutex_unlock(&loop->lock);
 }

@@ -75,7 +75,7 @@ void gn_loop_must_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg);
 
 /* A post in memory of the caller; zeroed at first. */
 struct gn_post {
-	struct gn_post *next, **at; /* at NULL: not posted */
+	struct gn_post *next, **at; /* position in a list; at NULL: not posted */
 	void (*fn)(void *arg);
 	void *arg;
 	int place; /* private to the loop */

@@ -14,8 +14,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40 /* as in the kernel */
-#define TRIES 16     /* to open a file that other processes create and remove */
+#define LINKS_MAX 40 /* the limit of the kernel */
+#define TRIES 16     /* attempts to open a file that other processes create and remove */
 
 #define DIRECTORY (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
@@ -23,7 +23,7 @@ struct walk {
 	enum gn_path_rule rule;
 	char *why;
 	int dir;             /* current directory of the walk */
-	struct stat st;      /* of dir */
+	struct stat st;      /* attributes of dir */
 	char left[PATH_MAX]; /* part of the path that is left, relative to dir */
 	int fd;              /* the result; -1: the walk is not finished */
 	unsigned links;

@@ -48,7 +48,7 @@ struct gn_cli {
 
 struct gn_command {
 	const char *name;
-	const char *args; /* for the usage line */
+	const char *args; /* arguments in the usage line */
 	const char *help; /* one sentence */
 	unsigned accepts; /* enum gn_cli_option */
 	size_t min_args, max_args;

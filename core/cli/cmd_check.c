@@ -28,7 +28,7 @@
 
 #define FDS_OF_PROCESS 64u /* standard streams, plugins, loops, logs */
 #define FDS_OF_SESSION 8u  /* control channel, regions */
-#define FDS_OF_LANE 6u     /* of a session: two queues with memory and doorbells */
+#define FDS_OF_LANE 6u     /* for each lane of a session: two queues with memory and doorbells */
 
 struct check {
 	struct gn_topology topology;

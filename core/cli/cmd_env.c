@@ -14,7 +14,7 @@
 
 /* Directories of libgantry-doca. */
 struct places {
-	char lib[PATH_MAX]; /* of libgantry-doca.so */
+	char lib[PATH_MAX]; /* directory of libgantry-doca.so */
 	char pkgconfig[PATH_MAX];
 	char plugins[PATH_MAX]; /* "": the built-in directory */
 };

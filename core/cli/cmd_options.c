@@ -64,7 +64,7 @@ json_t *gn_options_json(const struct gantry_option *options)
 struct search {
 	const struct gn_cli *cli;
 	const char *name; /* name to search */
-	json_t *list;     /* with --json */
+	json_t *list;     /* output with --json */
 	bool found;
 };
 

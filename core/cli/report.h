@@ -15,7 +15,7 @@
 #define GN_REPORT_DEPTH 16
 
 struct gn_report {
-	/* for the reporting instances; the outermost object is open */
+	/* the writer for the reporting instances; its outermost object is open */
 	struct gantry_writer w;
 	json_t *root; /* the tree; NULL: out of memory */
 	json_t *open[GN_REPORT_DEPTH];

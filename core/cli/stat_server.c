@@ -227,7 +227,7 @@ static int open_socket(struct gn_stat_server *server)
 	server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (server->fd < 0)
 		return -errno;
-	unlink(early.sun_path); /* from an earlier process with this PID */
+	unlink(early.sun_path); /* an earlier process with this PID can have left the name */
 	if (bind(server->fd, (const struct sockaddr *)&early, sizeof(early)))
 		return -errno;
 	if (chmod(early.sun_path, 0600) || listen(server->fd, GN_STAT_BACKLOG) ||

@@ -55,7 +55,7 @@ static int fill_absent(struct gn_config_fill *f, struct gn_conf_node *group,
 
 struct hint {
 	const char *best;
-	int errors; /* its edit distance */
+	int errors; /* edit distance of `best` */
 	char list[LIST_BYTES];
 	size_t n;
 };

@@ -23,7 +23,7 @@
 struct scan {
 	struct gn_errs *errs;
 	const char *dir; /* directory of includes, as the prefix of their names */
-	char *real_dir;  /* its canonical path */
+	char *real_dir;  /* canonical path of `dir` */
 	unsigned int n_files;
 };
 

@@ -12,14 +12,15 @@
  */
 struct gn_io_rules {
 	struct gantry_volume_info volume;
-	struct gantry_region **regions; /* by handle; NULL: no such region */
+	/* regions of the session, indexed by handle; NULL: no such region */
+	struct gantry_region **regions;
 	uint32_t n_regions;
 	uint64_t io_timeout_ns;
 	uint8_t refused_flags;    /* GANTRY_IO_* flags of features that the session does not use */
 	enum gantry_hop_time hop; /* hop time that this role writes */
 	/* limits of a plain descriptor; gn_io_rules_ready() computes them from the fields above */
 	struct {
-		/* by opcode: right that the region needs; 0: the operation is not plain */
+		/* indexed by opcode: right that the region needs; 0: the operation is not plain */
 		uint8_t rights[UINT8_MAX + 1];
 		uint8_t no_flags; /* flags that must be 0 */
 		uint32_t no_bits; /* bits of offset and length that must be 0 */

@@ -42,7 +42,7 @@ struct image {
 	ElfW(Ehdr) head;
 	ElfW(Phdr) part[PARTS_MAX];
 	ElfW(Dyn) dynamic[DYNAMIC_MAX];
-	unsigned n_dynamic; /* without the DT_NULL */
+	unsigned n_dynamic; /* number of entries before the DT_NULL */
 };
 
 /* Returns the name of a machine type for messages. dst: 24 bytes. */

@@ -448,7 +448,7 @@ const char *gn_loader_dirs(const struct gn_loader *loader)
 
 struct found {
 	size_t dir;
-	char *name; /* without the suffix */
+	char *name; /* file name without ".so" */
 };
 
 struct found_list {

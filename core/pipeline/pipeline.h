@@ -39,7 +39,7 @@ struct gn_lane {
  * outlive the instance.
  */
 struct gn_plugin_instance {
-	const char *name; /* of the plugin */
+	const char *name; /* name of the plugin */
 	const void *ops;
 	const void *conf;
 	bool never_holds; /* the stage passes on each descriptor immediately */

@@ -27,7 +27,7 @@ struct gantry_client {
 	struct gantry_client *next;
 	struct gn_channel ch;
 	struct gn_timer retry;    /* next attempt to connect */
-	struct gn_timer deadline; /* for the answer to `pending`, or for the connection */
+	struct gn_timer deadline; /* deadline of the answer to `pending`, or of the connection */
 	struct gn_timer notice;   /* logs what the session waits for; set until it is open */
 	struct gn_post last;      /* runs destroy() in session_client.c */
 	uint64_t connect_until_ns;
@@ -62,7 +62,8 @@ struct gantry_client {
 	int started; /* the peer answered START */
 	int tearing_down; /* BYE was answered */
 	int reason;
-	char text[GN_FRAME_TEXT + 64]; /* of `reason`, or of a peer that was busy */
+	/* explains `reason`, or why the peer of the last attempt was busy */
+	char text[GN_FRAME_TEXT + 64];
 };
 
 /*

@@ -114,9 +114,10 @@ struct gn_verdict {
 /* A received frame after gn_frame_parse(). payload points into the message. */
 struct gn_parsed {
 	struct gn_frame head;
-	unsigned type; /* without GN_FRAME_ANSWER */
+	unsigned type; /* type of the frame without GN_FRAME_ANSWER */
 	int answer;
-	struct gn_verdict verdict; /* of an answer or END; text is terminated and escaped */
+	/* verdict of an answer or END; its text is terminated and escaped */
+	struct gn_verdict verdict;
 	/* rest of the payload, with the size that the type requires */
 	const void *payload;
 	size_t payload_len;

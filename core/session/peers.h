@@ -19,7 +19,7 @@
 
 enum gn_quota {
 	GN_QUOTA_HALF_OPEN,    /* connections without HELLO */
-	GN_QUOTA_SESSIONS,     /* from HELLO until the last resource is released */
+	GN_QUOTA_SESSIONS,     /* sessions, from HELLO until the last resource is released */
 	GN_QUOTA_REGION_BYTES, /* bytes of imported regions */
 	GN_QUOTA_QUEUE_MEMORY, /* bytes of queues and bounce buffers */
 	GN_QUOTAS
@@ -44,7 +44,7 @@ struct gn_peer {
 
 struct gn_peers { /* initialise to zero */
 	struct gn_peer *list;
-	struct gn_amounts used; /* by all peers */
+	struct gn_amounts used; /* sums of all peers */
 };
 
 /*

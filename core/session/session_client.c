@@ -349,7 +349,7 @@ static void try_connect(void *arg)
 	uint64_t until_ns = gn_now_ns() + ep->control_timeout_ns;
 	int rc;
 
-	gn_channel_stop(&c->ch); /* of the previous attempt */
+	gn_channel_stop(&c->ch); /* end the connection of the previous attempt */
 	c->again = 0;
 	c->connecting = 1;
 	gn_log(GN_LOG_DEBUG, c->role->host.name, "connecting id=%llx device=%s service=%s",

@@ -29,7 +29,7 @@ struct gantry_session {
 	const struct gn_endpoint *ep;
 	struct gantry_session *next;
 	struct gn_channel ch;
-	struct gn_timer deadline; /* for the next request */
+	struct gn_timer deadline; /* deadline of the next request */
 	struct gn_post last;      /* runs teardown(), then destroy(), in session_server.c */
 	enum gn_state state;
 	struct gantry_peer peer;
@@ -39,7 +39,7 @@ struct gantry_session {
 	uint64_t features;         /* features of both ends: GN_FEATURE_* */
 	uint8_t expected_uuid[16]; /* as in struct gn_hello */
 	uint64_t expected_verifier;
-	bool admitted; /* its HELLO was accepted: attr and secret are valid */
+	bool admitted; /* the HELLO was accepted: attr and secret are valid */
 	uint8_t secret[GANTRY_SECRET_BYTES];
 
 	unsigned pending; /* type of the request in progress; 0: none */

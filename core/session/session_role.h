@@ -40,19 +40,21 @@ struct gn_endpoint {
 	/* listen only */
 	/* finish after this many sessions have ended; 0: serve until stopped */
 	uint64_t exit_after;
-	uint32_t max_sessions;     /* at a time */
-	uint32_t max_lanes;        /* of a session */
-	uint32_t max_depth;        /* of a lane */
-	uint32_t max_regions;      /* of a session */
-	uint64_t max_region_bytes; /* of all regions of a session */
+	uint32_t max_sessions;     /* sessions at a time */
+	uint32_t max_lanes;        /* lanes of each session */
+	uint32_t max_depth;        /* IOs in flight on each lane */
+	uint32_t max_regions;      /* regions of each session */
+	uint64_t max_region_bytes; /* bytes of all regions of each session */
 	uint64_t move_memory;      /* bytes of bounce buffers for each lane of a session */
 	/*
 	 * bytes; a volume in memory up to this size is registered instead of using bounce buffers
 	 */
 	uint64_t direct_memory;
-	uint32_t max_half_open;         /* connections of a peer without HELLO */
-	uint32_t max_peer_sessions;     /* of a peer, at a time; 0: automatic, see peers.h */
-	uint64_t max_peer_region_bytes; /* of all regions of a peer; 0: automatic, see peers.h */
+	uint32_t max_half_open; /* connections of a peer without HELLO */
+	/* sessions of each peer at a time; 0: automatic, see peers.h */
+	uint32_t max_peer_sessions;
+	/* bytes of all regions of a peer; 0: automatic, see peers.h */
+	uint64_t max_peer_region_bytes;
 	uint64_t max_peer_queue_memory; /* bytes of queues and move_memory of a peer */
 	/* users that have permission to connect; n_uids 0: only the uid of this process */
 	const uint32_t *uids;

@@ -22,7 +22,8 @@ struct gn_server {
 	struct gn_peers peers;
 	uint64_t n_ended;
 	int stopping;
-	uint32_t start_round; /* see start_order.c */
+	/* number of the current pass over waiting sessions, see start_order.c */
+	uint32_t start_round;
 	/*
 	 * limits warnings: a peer that is rejected, or leaves before START, can connect again
 	 * immediately

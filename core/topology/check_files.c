@@ -152,7 +152,7 @@ void gn_topology_look(struct gn_topology *topology, struct gn_errs *errs, struct
 	struct look look = {errs, warnings, NULL};
 
 	gn_topo_each_instance(topology, visit_instance, &look);
-	/* only a warning: gantry run logs it and continues */
+	/* only a warning, because gantry run logs the problem and continues */
 	if (stat_dir.node && stat_dir.text && *stat_dir.text && topology->runtime.stat)
 		look_path(warnings, &stat_dir);
 }

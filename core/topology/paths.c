@@ -25,8 +25,8 @@ struct path {
 	struct gn_topo_path pub;
 	bool read_only; /* a read-only volume */
 	bool exists;
-	struct stat st;   /* of the file; of its directory if the file does not exist */
-	const char *name; /* in that directory; NULL: the directory does not exist */
+	struct stat st;   /* attributes of the file; of its directory if the file does not exist */
+	const char *name; /* name in that directory; NULL: the directory does not exist */
 	struct path *next;
 };
 

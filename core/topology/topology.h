@@ -66,7 +66,7 @@ struct gn_runtime {
 	uint64_t spin_ns;
 	uint32_t threads;       /* enum gn_threads */
 	const char *cpus;       /* "0-3,8"; "": do not pin */
-	uint64_t stop_limit_ns; /* from the start of the shutdown; 0: no limit */
+	uint64_t stop_limit_ns; /* time from the start of the shutdown; 0: no limit */
 	const char *stat_dir;
 	uint8_t stat;
 	const uint32_t *cpu;
@@ -84,7 +84,8 @@ struct gn_topo_device {
 	const void *conf;
 	bool used;
 	struct gn_device *device; /* NULL before it is open */
-	int absent; /* in a trial: -errno of its open, and a substitute is open instead; else 0 */
+	/* in a trial: -errno of the failed `open`, after which a substitute is open; else 0 */
+	int absent;
 };
 
 /* One entry of `roles`. */

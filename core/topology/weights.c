@@ -90,7 +90,7 @@ int gn_topo_weights(struct gn_topo_parse *p, struct gn_conf_node *node, const ch
 		return -ENOMEM;
 	}
 	listen->weights = list;
-	listen->max_weight = 1; /* of peers that are not listed */
+	listen->max_weight = 1; /* weight of peers that are not listed */
 	while (*text && listen->n_weights < WEIGHTS_MAX) {
 		struct gn_weight *weight = &list[listen->n_weights];
 

@@ -12,7 +12,7 @@
 /* The buffer of one descriptor. */
 struct buffer {
 	uint64_t started_ns; /* start of the move; 0: the time is not measured */
-	uint32_t first, n;   /* its pages; n == 0: no buffer */
+	uint32_t first, n;   /* first page and number of pages; n 0: no buffer */
 };
 
 struct gn_bounce {

@@ -27,7 +27,7 @@ struct gn_bounce_attr {
 	 */
 	const struct gantry_region *memory;
 	int is_store;          /* memory is the volume */
-	struct gantry_io *ios; /* by slot */
+	struct gantry_io *ios; /* descriptors, indexed by slot */
 	uint32_t n;
 };
 

@@ -19,7 +19,7 @@
 
 struct gn_fence_entry {
 	uint64_t offset, length;
-	struct gn_fence_entry *next, **at; /* at NULL: not in the list */
+	struct gn_fence_entry *next, **at; /* position in the list; at NULL: not in it */
 };
 
 struct gn_fence {

@@ -42,7 +42,7 @@ struct flight {
 	uint32_t tag;            /* tag of the descriptor on the wire */
 	int late_reply_expected; /* the IO timed out, and the peer has not replied yet */
 	uint64_t deadline_ns;
-	struct flight *next;    /* in the list of free slots */
+	struct flight *next;    /* next slot of the list of free slots */
 } __attribute__((aligned(32))); /* a slot never spans two cache lines */
 
 /* Second part of a slot, for a write that timed out or that the fence holds back. */

@@ -29,7 +29,7 @@ struct gn_requester_attr {
 	 * deadline does.
 	 */
 	bool relays;
-	struct gn_fence *fence; /* of the session; shared by its lanes */
+	struct gn_fence *fence; /* fence of the session, which all its lanes share */
 	/*
 	 * Longest wait for the reply to an IO that timed out. After that, the requester calls
 	 * `broken` with -ETIME.

@@ -25,7 +25,7 @@ struct gn_responder_attr {
 	/* bytes of data in each turn of the lane, see pipeline/split.h; at least 1 */
 	uint32_t quantum;
 	void *consumer, *producer;
-	void *rma; /* for remote reads and writes; NULL: all regions are mapped */
+	void *rma; /* object for remote reads and writes; NULL: all regions are mapped */
 	/* with rma: memory of the bounce buffers, see bounce.h */
 	const struct gantry_region *move_memory;
 	int moves_store; /* move_memory is the volume itself */

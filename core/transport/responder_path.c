@@ -597,7 +597,7 @@ int gn_responder_take_inline(void *arg, const void *imm, uint32_t imm_len)
 /*
  * Retry the first entries of a queue until one must wait again. If now_ns is not 0, entries that
  * passed their deadline are canceled: they have not begun. The first entry of `buffer_waiters` gets
- * a buffer eventually, because IOs that have a buffer release it without help of the waiting ones.
+ * a buffer eventually, because IOs that have a buffer do not need a waiting IO to release it.
  */
 static int retry_fifo(struct gn_responder *resp, struct gn_responder_fifo *fifo,
 		      int (*offer)(struct gn_responder *resp, struct gantry_io *io),

@@ -23,7 +23,7 @@ struct gn_responder {
 	struct gantry_io *ios;
 	struct gantry_io **free;
 	uint32_t n_free;
-	struct gn_responder_fifo waiting; /* to be submitted */
+	struct gn_responder_fifo waiting; /* IOs to be submitted */
 	struct gn_responder_fifo replies; /* completed; their reply is to be sent */
 	struct gn_responder_fifo moves;   /* their data is to be moved */
 	/* IOs that wait for a bounce buffer. IOs in `moves` have their buffer. */
@@ -32,7 +32,7 @@ struct gn_responder {
 	/* slots whose reply was sent, and whose move is in flight */
 	uint32_t n_replies_before_move;
 	struct gn_bounce *bounce; /* bounce buffers; NULL: all regions are mapped */
-	struct gn_split *split;   /* of large IOs; NULL: the terminal is a requester */
+	struct gn_split *split;   /* splitter of large IOs; NULL: the terminal is a requester */
 	struct gn_sender sender;
 	int unmoved;        /* moves were submitted and not flushed */
 	uint32_t max_noted; /* longest read that a note can answer, in bytes */

@@ -72,7 +72,7 @@ struct gantry_backend_ops {
 	void (*stop)(void *self);
 	/* Write values to the report. Control thread, while the lanes run. */
 	void (*report)(void *backend, struct gantry_writer *w);
-	void (*close)(void *backend); /* also after a start() that failed */
+	void (*close)(void *backend); /* close the store; also after a start() that failed */
 	/*
 	 * Map the volume: return the address of its bytes in this process. The mapping must stay at
 	 * this address until close. A device can then transfer data directly to and from the

@@ -108,7 +108,7 @@ enum gantry_status {
 enum gantry_hop_time {
 	GANTRY_HOP_GATEWAY = 0, /* gateway: from receiving a descriptor to sending its reply */
 	GANTRY_HOP_TARGET = 1,  /* target: from receiving a descriptor to sending its reply */
-	GANTRY_HOP_BACKEND = 2, /* inside the backend */
+	GANTRY_HOP_BACKEND = 2, /* time inside the backend */
 	/* data transfer between processes, if it is a separate step (bounce buffers) */
 	GANTRY_HOP_DATA = 3,
 	GANTRY_HOP_COUNT

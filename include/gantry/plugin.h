@@ -65,7 +65,7 @@ struct gantry_plugin {
 	const struct gantry_option *options; /* NULL: none */
 	uint32_t conf_size; /* bytes of the struct that the options fill; 0 without options */
 	uint32_t ops_size;  /* sizeof(*ops) where the plugin was compiled */
-	const void *ops;    /* by kind */
+	const void *ops;    /* functions; the type depends on `kind` */
 	/*
 	 * Check a complete conf struct before `open`, and add a fault for each problem. The host
 	 * does not call `open` with a conf that has faults.

@@ -25,7 +25,7 @@ extern "C" {
 
 enum gantry_trace_direction {
 	GANTRY_TRACE_SUBMIT = 0,  /* the descriptor on its way down */
-	GANTRY_TRACE_COMPLETE = 1 /* on its way back: status and hop times are set */
+	GANTRY_TRACE_COMPLETE = 1 /* the descriptor on its way back: status and hop times are set */
 };
 
 struct gantry_trace_head {

@@ -76,7 +76,7 @@ struct gantry_device_info {
 	uint32_t caps;        /* GANTRY_CAP_* */
 	uint32_t max_depth;   /* most messages in a queue */
 	uint32_t max_inline;  /* most bytes of data inside a queue entry */
-	uint32_t max_regions; /* per connection */
+	uint32_t max_regions; /* most exports of a connection */
 	uint64_t max_region_bytes;
 	uint32_t max_queues;  /* queue pairs of the device; 0: no limit */
 	uint32_t conn_queues; /* queue pairs of a connection without its lanes */
@@ -249,7 +249,7 @@ struct gantry_send {
 	 */
 	const struct gantry_region *region;
 	uint64_t region_offset;
-	uint64_t cookie; /* for poll_send */
+	uint64_t cookie; /* value that poll_send returns */
 };
 
 /* another send or flush follows immediately, so the transport can delay the doorbell until then */
@@ -307,7 +307,7 @@ struct gantry_transport_ops {
 	 * the transport has no such devices.
 	 */
 	int (*scan)(const struct gantry_host *host, struct gantry_writer *w);
-	void (*close)(void *device); /* after its last connection and listener */
+	void (*close)(void *device); /* close the device, after its last connection and listener */
 	void (*info)(void *device, struct gantry_device_info *info);
 	/* readable when progress() has work; constant. -1: call progress() only at wake_ns */
 	int (*fd)(void *device);
