@@ -211,7 +211,7 @@ static const struct gantry_role_ops role_ops = {
 
 /* -- from a configuration to the role -- */
 
-/* Report the first fault, and the number of further ones. */
+/* Report the first fault, and the number of further faults. */
 static int report_fault(struct gantry_volume *volume, int rc, struct gn_errs *errs)
 {
 	char more[40] = "";

@@ -178,7 +178,7 @@ struct gc_kept {
 	uint8_t unsent;
 };
 
-/* gc_queue_get - take a free slot. NULL: there is none. */
+/* gc_queue_get - take a free slot. Returns NULL if there is none. */
 static inline struct gantry_io *gc_queue_get(struct gc_queue *queue)
 {
 	return queue->n_free ? &queue->ios[queue->free[--queue->n_free]] : NULL;
@@ -282,14 +282,14 @@ static inline int gc_queue_poll(struct gc_queue *queue)
 
 /*
  * gc_queue_late_writes - count the writes of this queue that timed out and can still change the
- * volume. Returns 1 while a resume is in progress, because the count is not known then. Only while
- * queue->up.
+ * volume. Returns 1 while a resume is in progress, because the count is not known during a resume.
+ * Call it only while queue->up.
  */
 uint32_t gc_queue_late_writes(const struct gc_queue *queue);
 
 /*
- * gc_queue_take_back - take back a waiting IO that was never in flight, as if its submit had
- * failed. NULL: there is none.
+ * gc_queue_take_back - take back a waiting IO that was never in flight: the caller owns its slot
+ * again. Returns NULL if there is none.
  */
 struct gantry_io *gc_queue_take_back(struct gc_queue *queue);
 

@@ -324,8 +324,8 @@ static void up_on_lane(void *arg)
 	if (!queue->kept)
 		return; /* first start: nothing waits */
 	/*
-	 * Rebuild the ring from index 0: first the lost slots, then the waiting ones. Both are
-	 * collected in `lost`, which has an entry for each slot.
+	 * Rebuild the ring from index 0: first the lost slots, then the waiting slots. Collect both
+	 * in `lost`, which has an entry for each slot.
 	 */
 	for (uint32_t i = 0; i < n_waiting; i++)
 		queue->lost[queue->n_lost + i] = take_waiting(queue)->slot;

@@ -17,7 +17,7 @@
 
 /*
  * Bytes allocated in one turn of the control thread. The kernel needs up to a second to clear a
- * GiB, and heartbeats must be sent meanwhile.
+ * GiB, and between the parts the control thread must send heartbeats.
  */
 #define PAGES_STEP (16ull << 20)
 

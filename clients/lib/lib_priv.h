@@ -93,7 +93,7 @@ int gc_error(int rc, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
 /* Set the error as gc_error() does, with a text of static lifetime. */
 int gc_error_static(int rc, const char *text);
 /*
- * Returns 0, or -EINVAL with the error set: this process is a child of the one that opened the
+ * Returns 0, or -EINVAL with the error set: this process is a child of the process that opened the
  * volume.
  */
 int gc_check_fork(const struct gantry_volume *volume);

@@ -21,8 +21,8 @@ struct request {
 	enum gantry_opcode opcode;
 	unsigned flags;
 	uint8_t *data;
-	uint64_t offset; /* offset of the rest */
-	uint32_t left;   /* bytes of the rest */
+	uint64_t offset; /* offset in the volume of the bytes that were not submitted */
+	uint32_t left;   /* bytes that were not submitted */
 	int result;      /* -errno of the first IO that failed */
 	/* Error text of a rejected IO; NULL: none was rejected, or only the errno is known. */
 	const char *text;
@@ -92,7 +92,7 @@ static void send_piece(struct request *r)
 		r->data += length;
 }
 
-/* Submit all pieces and wait for them. With the lock of the queue. */
+/* Submit all pieces and wait for them. The caller holds the lock of the queue. */
 static void run(struct request *r)
 {
 	do

@@ -8,8 +8,8 @@
  *     nbdkit_queue.c    a queue that several threads share
  *
  * nbdkit calls from its own threads, many for each connection, and a call returns when the request
- * is done. Threads on the same processor share a queue. One of them completes the IOs of all, and
- * the target has few lanes to poll.
+ * is done. Threads on the same processor share a queue. One of these threads completes the IOs of
+ * all of them, and the target has few lanes to poll.
  */
 #ifndef CLIENTS_NBDKIT_SERVER_H
 #define CLIENTS_NBDKIT_SERVER_H
@@ -90,8 +90,9 @@ void server_enter(struct server_queue *queue);
 void server_leave(struct server_queue *queue);
 
 /*
- * Wait until an IO of the waiter has completed. If the waiter has none, because other threads use
- * all slots: until any IO has completed. With the lock, which is released while waiting.
+ * Wait until an IO of the waiter has completed. If the waiter has no IO, because other threads use
+ * all slots, wait until any IO has completed. The caller holds the lock, which is released during
+ * the wait.
  */
 void server_wait(struct server_waiter *waiter);
 /* Each `done` function must call this function, with the lock. */

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 
-#define GN_ERRS_MAX 4096 /* messages that are kept; further ones are only counted */
+#define GN_ERRS_MAX 4096 /* messages that are kept; further messages are only counted */
 
 /* What a message is about. NULL and 0: unknown. */
 struct gn_err_place {

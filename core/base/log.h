@@ -17,7 +17,7 @@
 enum gn_log_level { GN_LOG_ERROR, GN_LOG_WARN, GN_LOG_INFO, GN_LOG_DEBUG, GN_LOG_TRACE };
 enum gn_log_form { GN_LOG_TEXT, GN_LOG_JSON };
 
-#define GN_LOG_LINE_MAX 1024 /* bytes of a message; longer ones are truncated */
+#define GN_LOG_LINE_MAX 1024 /* bytes of a message; longer messages are truncated */
 #define GN_ESCAPE_MAX 64     /* bytes of peer text that one line can contain */
 /* size of a destination that gn_escape() never truncates */
 #define GN_ESCAPE_BYTES (4 * GN_ESCAPE_MAX + sizeof("..."))

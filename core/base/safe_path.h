@@ -20,7 +20,7 @@
  *                      must reject anything else.
  *
  * Links in /proc, to which /dev/fd/N leads, refer to open files of this process. The kernel follows
- * those.
+ * these links.
  */
 #ifndef GN_BASE_SAFE_PATH_H
 #define GN_BASE_SAFE_PATH_H
@@ -53,7 +53,8 @@ int gn_path_open(const char *path, int flags, mode_t mode, enum gn_path_rule rul
 
 /*
  * Create a directory with mode 0700, or check that only this user and root can create files in an
- * existing one. The path to it follows GN_PATH_OUTPUT. The directory itself must not be a link.
+ * existing directory. The rule GN_PATH_OUTPUT applies to the path to the directory. The directory
+ * itself must not be a link.
  *
  * why      out, GN_PATH_WHY bytes. After -EPERM: object, problem and remedy, without newline. Else
  *          empty

@@ -89,7 +89,7 @@ int gn_cli_print_json(const json_t *tree);
 /* Print "gantry: " and each message. Returns GN_EXIT_USAGE. */
 int gn_cli_complain(struct gn_errs *errs);
 
-/* Append a word. Exits the process when out of memory; no work has started then. */
+/* Append a word. Exits the process when out of memory: at this point no work has started. */
 void gn_cli_add_word(struct gn_strlist *words, const char *word);
 
 #endif

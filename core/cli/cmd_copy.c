@@ -103,8 +103,8 @@ static const char *named_copier(const struct gn_cli *cli, struct gn_config *conf
 }
 
 /*
- * Find the role. asked: the named role; NULL: none. Returns GN_EXIT_OK; or another code, after a
- * message.
+ * Find the role that copies. asked: role that the command line names; NULL: none. Returns
+ * GN_EXIT_OK; or another code, after a message.
  */
 static int find_role(const struct gn_cli *cli, const char *asked, char **role_p)
 {

@@ -264,7 +264,7 @@ static int ends_with(const char *name, const char *suffix)
 	return n > m && !strcmp(name + n - m, suffix);
 }
 
-/* Remove the sockets of processes that were killed. Each process does so at its start and end. */
+/* Remove the sockets of processes that were killed. Each process calls it at its start and end. */
 static void sweep(const char *dir)
 {
 	DIR *d = opendir(dir);

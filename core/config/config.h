@@ -31,8 +31,8 @@ struct gn_conf_node;
  *
  * overrides  n strings such as "roles.store.lanes=3". The last name must be a member of a group.
  *            Missing groups on the path are created. A value in double quotes is a string. Without
- *            quotes, "3" becomes a number and "true" a bool, unless the file has a string there;
- *            other values become strings
+ *            quotes, "3" becomes a number and "true" a bool, unless the option is a string in the
+ *            file; other values become strings
  * errs       receives at least one message if the function fails
  * returns    the configuration, which the caller closes; NULL: failed
  */

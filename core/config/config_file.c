@@ -77,7 +77,8 @@ static ssize_t read_all(int fd, char *text, size_t size)
 }
 
 /*
- * Read the file as a string with a newline at its end: libconfig 1.5 rejects a comment without one.
+ * Read the file as a string with a newline at its end: libconfig 1.5 rejects a comment without a
+ * newline.
  */
 static char *load(int fd, size_t size, const char *path, const char *where, struct gn_errs *errs)
 {

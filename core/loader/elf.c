@@ -6,9 +6,9 @@
  * the dynamic section. A truncated or corrupt file can crash the process inside dlopen(3). The
  * inspection rejects a file in which
  *
- *     a segment is not inside the file, overlaps another one, or is too large;
- *     an address of the dynamic section is not inside a segment, or its size is missing;
- *     a section of the section table, if the file has one, is not inside a segment with its rights.
+ *     a segment is not inside the file, overlaps another segment, or is too large; an address of
+ *     the dynamic section is not inside a segment, or its size is missing; a section of the section
+ *     table, if the file has one, is not inside a segment with its rights.
  *
  * It does not inspect the content of tables such as relocations: see probe.c.
  */

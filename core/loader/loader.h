@@ -5,8 +5,8 @@
  * A plugin is the file DIR/NAME.so of the first directory that has one. The plugin runs with all
  * rights of this process. So the loader checks the following before it loads the file:
  *   - the path of the directory is absolute, and is opened by GN_PATH_TRUSTED (base/safe_path.h):
- *     the directory and each one on the path to it belong to a trusted user, and no other user can
- *     write to them;
+ *     the directory and all directories on the path to it belong to a trusted user, and no other
+ *     user can write to them;
  *   - the file is a regular file, not a symbolic link, with owner and mode by the same rule.
  * The loader passes the checked file to libltdl as /proc/self/fd/N, so no other file can be loaded
  * instead.
@@ -86,7 +86,7 @@ int gn_loader_find(struct gn_loader *loader, unsigned kind, const char *name,
 const char *gn_loader_error(const struct gn_loader *loader);
 
 /*
- * Call fn for each DIR/NAME.so of the directories, sorted by name. Loads all of them. Returns 0,
+ * Call fn for each DIR/NAME.so of the directories, sorted by name. Loads every file. Returns 0,
  * -ENOMEM, or the first non-zero value that fn returned.
  */
 int gn_loader_each(struct gn_loader *loader,

@@ -7,7 +7,7 @@
  * So each responder has a splitter before its terminal. An IO of more than GN_SPLIT_FROM bytes
  * waits in the splitter. The lane polls all its responders in each turn, and each poll grants the
  * splitter its quantum. This is deficit round robin; a turn of the lane is a round. A piece can
- * exceed the rest of the grant; the excess is subtracted from the next grants.
+ * exceed the remaining grant; the excess is subtracted from the next grants.
  *
  * The quanta of all responders of a session on one lane add up to at most GN_SPLIT_QUANTUM, so more
  * lanes do not give a session a larger share.

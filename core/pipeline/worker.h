@@ -113,8 +113,8 @@ void gn_worker_leave(struct gn_worker *worker);
 int gn_worker_turn(struct gn_worker *worker);
 /*
  * gn_worker_idle - after a turn without work: pause, yield, or sleep until there is work, a timer
- * is due, another thread uses gn_worker_call(), or until_ns (absolute; 0: no limit). Calls of other
- * threads can run meanwhile.
+ * is due, another thread uses gn_worker_call(), or until_ns (absolute; 0: no limit). During the
+ * wait, calls of other threads can run.
  */
 void gn_worker_idle(struct gn_worker *worker, uint64_t until_ns);
 /*

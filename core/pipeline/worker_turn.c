@@ -31,7 +31,7 @@
  */
 #define FIRST_YIELD_NS 1000ull
 #define LAST_YIELD_NS 16000ull
-/* pause of a relay after a yield: a yield in vain and the switch back take as long */
+/* pause of a relay after a yield: as long as an unsuccessful yield with the switch back */
 #define RELAY_PAUSE_NS 2000ull
 /*
  * A yield let another thread run if the yield took longer than this time and than SWITCHED_CALLS
@@ -59,15 +59,15 @@
  * budget of spinning.
  */
 #define LONG_WAIT 2
-/* a wait that spun its whole budget in vain counts as this many long waits */
+/* a wait that spun its whole budget without finding work counts as this many long waits */
 #define SPIN_IN_VAIN 3
 /* after a wait of more budgets than this, the cost of spinning one budget is negligible */
 #define NEGLIGIBLE_SPIN 64
 #define MANY_SHORT 12 /* spin if this many of the last 16 waits were short */
 
 /*
- * Between two polls of a cache line the peer must get a chance to write it. The time of a pause
- * instruction depends on the processor: 10 ns on one, 60 ns on another.
+ * Between two polls of a cache line the peer must get a chance to write it. A pause instruction
+ * takes 10 to 60 ns, depending on the processor.
  */
 unsigned gn_worker_pauses(void)
 {

@@ -5,8 +5,8 @@
  *
  * An end that has received nothing for a while sends a PING, and then one in each heartbeat
  * interval. PING and answer show both ends that the peer is alive. The end that connected sends its
- * first PING after 1.5 intervals without a frame, the other end after 2, so normally only the first
- * one sends requests. After 4 intervals without a frame the peer counts as lost.
+ * first PING after 1.5 intervals without a frame, the other end after 2, so normally only the end
+ * that connected sends requests. After 4 intervals without a frame the peer counts as lost.
  */
 #ifndef GN_SESSION_CHANNEL_H
 #define GN_SESSION_CHANNEL_H

@@ -250,8 +250,8 @@ static int lacks_pages(const struct gantry_client *c)
 }
 
 /*
- * Allocate a part of the pages in each turn of the loop, so that heartbeats are sent meanwhile.
- * Returns 1: more is left; 0: all are allocated; -errno.
+ * Allocate a part of the pages in each turn of the loop, so that the loop sends heartbeats between
+ * the parts. Returns 1: more is left; 0: all are allocated; -errno.
  */
 static int allocate_part(struct gantry_client *c)
 {

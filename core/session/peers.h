@@ -76,8 +76,8 @@ uint32_t gn_peer_weight(const struct gn_endpoint *listen, const char *name);
 struct gn_peer *gn_peers_get(struct gn_peers *peers, const char *name,
 			     const struct gn_amounts *limit);
 /*
- * gn_peers_put - release a reference. The last one frees the entry, which must not use any quota
- * then. NULL has no effect.
+ * gn_peers_put - release a reference. The last put frees the entry, which must not use any quota at
+ * that time. NULL has no effect.
  */
 void gn_peers_put(struct gn_peers *peers, struct gn_peer *peer);
 

@@ -41,7 +41,7 @@ struct gn_server {
 int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops);
 /* Stop listening; sessions continue. A second call has no effect. */
 void gn_server_unlisten(struct gn_role *role);
-/* Stop listening and end all sessions. The role finishes after the last one. */
+/* Stop listening and end all sessions. The role finishes after the last session has ended. */
 void gn_server_stop(struct gn_role *role);
 /*
  * Finish the role if it has no session and no open client, and is stopping or has reached

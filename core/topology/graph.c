@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * graph.c - check relations between endpoints: two listeners at one service, IO in a loop, or too
- * many sessions on one device.
+ * graph.c - check relations between endpoints: two listeners at one service, IO that would
+ * circulate in a loop, or too many sessions on one device.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -102,7 +102,8 @@ static const char *use_text(const struct path *path)
 }
 
 /*
- * Report a conflict, for the option that replaces the file. If both replace it, for the later one.
+ * Report a conflict, for the option that replaces the file. If both options replace the file, for
+ * the later option.
  */
 static void compare(struct gn_topo_parse *p, const struct path *earlier, const struct path *later)
 {
@@ -135,7 +136,7 @@ static bool is_read_only(const struct gn_topo_instance *instance)
 	return volume.flags & GANTRY_VOLUME_READ_ONLY;
 }
 
-/* Compare a path with all earlier ones, and add it to the list. Returns 0 or -ENOMEM. */
+/* Compare a path with all earlier paths, and add it to the list. Returns 0 or -ENOMEM. */
 static int add_path(void *arg, const struct gn_topo_instance *instance,
 		    const struct gn_topo_path *pub)
 {

@@ -75,7 +75,7 @@ static int add_env_dirs(struct gn_strlist *dirs, struct gn_arena *arena, const c
 
 /*
  * Get the directories of the command line, else of the configuration, else of the environment, else
- * the built-in one.
+ * the built-in directory.
  */
 static int find_dirs(struct gn_strlist *dirs, struct gn_arena *arena,
 		     const struct gn_strlist *args_dirs, struct gn_conf_node *list,

@@ -153,7 +153,7 @@ int gn_topology_load_text(struct gn_topology *topology, const char *name, const 
 
 /*
  * True if a connect of a selected role uses a transport inside this process, and no selected role
- * listens there. The configuration must have no faults.
+ * listens on the service of that connect. The configuration must have no faults.
  */
 bool gn_topology_leads_nowhere(const struct gn_topology *topology, const struct gn_topo_role *role,
 			       uint32_t connect);
@@ -205,7 +205,7 @@ void gn_topology_report(struct gn_topology *topology, struct gantry_writer *w);
 
 /*
  * Create the loader for the directories of args->plugin_dirs, else runtime.plugin_dirs (config may
- * be NULL), else $GANTRY_PLUGIN_PATH, else the built-in one.
+ * be NULL), else $GANTRY_PLUGIN_PATH, else the built-in directory.
  */
 int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *args,
 		       struct gn_errs *errs, struct gn_loader **loader_p);

@@ -53,8 +53,9 @@ static struct gantry_option *shift_rows(struct gn_arena *arena, struct gantry_op
 }
 
 /*
- * Join both tables to one, for a struct with struct role_conf first and the conf of the plugin at
- * `shift`. With one table, an unknown key is reported once, with the names of both tables as hints.
+ * Join both tables to one table, for a struct with struct role_conf first and the conf of the
+ * plugin at offset `shift`. With one table, an unknown key is reported once, with the names of both
+ * tables as hints.
  */
 static const struct gantry_option *join_tables(struct gn_arena *arena,
 					       const struct gantry_option *plugin_rows,

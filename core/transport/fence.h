@@ -5,7 +5,7 @@
  * A requester that completes a write with GANTRY_S_TIMEOUT adds the range of that write. It removes
  * the range when the late reply arrives. Meanwhile the requesters of all lanes of the session hold
  * back writes that overlap the range. The target does not order two writes that are in flight at
- * the same time, so the late write could overwrite a newer one.
+ * the same time, so the late write could overwrite a newer write.
  *
  * A requester adds an entry before it completes the write. So a write that is submitted because of
  * that completion finds the entry. The requester owns the memory of its entries.

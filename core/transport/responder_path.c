@@ -63,7 +63,7 @@ static void flush(struct gn_responder *resp)
 
 	/*
 	 * Moves are flushed also after the responder broke, because their slots wait for them. On
-	 * an ordered device the flush of the producer starts both.
+	 * an ordered device the flush of the producer starts the moves as well.
 	 */
 	if (resp->unmoved && !(send && resp->attr.ordered))
 		gn_bounce_flush(resp->bounce);
@@ -677,7 +677,7 @@ static int responder_arm(void *self)
 		return 1;
 	/*
 	 * The end of a move wakes the lane, as a message does. But a move that ended before the
-	 * queue was armed does not, so poll once more.
+	 * queue was armed does not wake the lane, so poll once more.
 	 */
 	return resp->n_moving != 0 && gn_bounce_poll(resp->bounce, on_move_ended, resp) != 0;
 }

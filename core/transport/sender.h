@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sender.h - sends descriptors: through a producer, or by a function call to the consumer if that
- * is on the same thread.
+ * sender.h - sends descriptors: through a producer, or by a function call to the consumer if the
+ * consumer is on the same thread.
  */
 #ifndef GN_TRANSPORT_SENDER_H
 #define GN_TRANSPORT_SENDER_H

@@ -121,10 +121,10 @@ int gantry_volume_close(struct gantry_volume **volume_p);
  * gantry_volume_give_up - stop trying to resume lost sessions of a volume
  *
  * With the option `resume` of the connection, the library resumes a lost session. IOs in flight and
- * gantry_queue_close() wait meanwhile. After this call the library resumes neither a session that
- * is lost already nor one that is lost later. IOs in flight on a lost session then complete with
- * -ENOTCONN when their queue is polled, waited for or closed, and later IOs are rejected. A running
- * session continues. Idempotent; returns immediately.
+ * gantry_queue_close() wait meanwhile. After this call the library resumes no session, whether it
+ * was lost before or is lost later. IOs in flight on a lost session then complete with -ENOTCONN
+ * when their queue is polled, waited for or closed, and later IOs are rejected. A running session
+ * continues. Idempotent; returns immediately.
  *
  * returns   0
  *     -EINVAL        in a child of the process that opened the volume

@@ -190,10 +190,10 @@ struct gantry_lane {
  * An object that a lane polls. Only `poll` and `self` are mandatory.
  *
  * A lane that finds no work for a while prepares to sleep: it calls `arm` of every poller. If one
- * returns non-zero, work has arrived meanwhile: the lane disarms all pollers and continues to poll.
- * Otherwise the lane sleeps until an fd becomes readable or the earliest `wake_ns` is reached. Then
- * it polls, and calls `disarm` of every poller. A poller need not make its fd readable while it is
- * disarmed.
+ * of them returns non-zero, work has arrived since the last poll: the lane disarms all pollers and
+ * continues to poll. Otherwise the lane sleeps until an fd becomes readable or the earliest
+ * `wake_ns` is reached. Then it polls, and calls `disarm` of every poller. A poller need not make
+ * its fd readable while it is disarmed.
  */
 struct gantry_poller {
 	int (*poll)(void *self); /* returns the number of events it handled; must not block */

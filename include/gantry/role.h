@@ -39,7 +39,10 @@ struct gantry_session; /* server end of a session: a peer opened it */
 
 /* What a client requests from a session. */
 struct gantry_session_attr {
-	/* 0: the host chooses one; a relay uses the id of the session that it serves */
+	/*
+	 * id of the session; 0: the host chooses an id; a relay uses the id of the session that it
+	 * serves
+	 */
 	uint64_t id;
 	/* counts the attempts to open the session; 1 at first, at most GANTRY_EPOCH_MAX */
 	uint32_t epoch;
@@ -347,7 +350,7 @@ struct gantry_role_host {
 	 *
 	 * To resume, call client_free, then client_open with the same id and the next epoch, then
 	 * client_use_secret with the secret of the session. The server replies when it has drained
-	 * the lost session, so no IO of the lost session takes effect after IO of the new one.
+	 * the lost session, so no IO of the lost session takes effect after IO of the new session.
 	 */
 	uint64_t (*connect_resume)(const struct gantry_role_host *rh, uint32_t connect);
 	/* Get the id of a session, whether the role or client_open has chosen it. */
@@ -423,7 +426,7 @@ struct gantry_role_host {
 	 *
 	 * If the server already has a session with this id, it accepts only the secret of that
 	 * session; otherwise `closed` reports -EACCES. If the server has no such session, this
-	 * secret becomes that of the new one. Without this call the server creates a secret.
+	 * secret becomes that of the new session. Without this call the server creates a secret.
 	 *
 	 * secret   of client_secret or session_secret
 	 * thread   control thread
