@@ -107,7 +107,9 @@ void server_completed(struct server_waiter *w)
 	wake_first(w->queue, &w->queue->outside);
 }
 
-/* Poll, unless the watcher sleeps at the fd: a poll would clear the event that wakes it. */
+/*
+ * Poll, unless the watcher sleeps at the fd: a poll would clear the event that wakes the watcher.
+ */
 static void poll_queue(struct server_queue *q)
 {
 	if (!q->at_fd)

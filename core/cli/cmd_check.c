@@ -26,8 +26,8 @@
 #include "topology/topology.h"
 #include "transport/bounce.h"
 
-#define FDS_OF_PROCESS 64u /* standard streams, plugins, loops, logs */
-#define FDS_OF_SESSION 8u  /* control channel, regions */
+#define FDS_OF_PROCESS 64u /* descriptors of standard streams, plugins, loops, logs */
+#define FDS_OF_SESSION 8u  /* descriptors of the control channel and of regions */
 #define FDS_OF_LANE 6u     /* for each lane of a session: two queues with memory and doorbells */
 
 struct check {
@@ -282,7 +282,10 @@ static void check_opened(struct check *check)
 			add_failure(check, t->roles[i].node, t->roles[i].status);
 }
 
-/* Test by setting the affinity: no other interface reports which CPUs a container allows. */
+/*
+ * Returns true if this process can run on the CPU. Tests it by setting the affinity, because no
+ * other interface reports which CPUs a container allows.
+ */
 static bool may_run_on(uint32_t cpu)
 {
 	cpu_set_t before, one;

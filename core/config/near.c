@@ -18,8 +18,8 @@ static int same(char a, char b)
 }
 
 /*
- * Damerau-Levenshtein distance: insertions, deletions, substitutions and swaps of neighbours. Case
- * is ignored. Both words have 1 to WORD_MAX letters.
+ * Returns the Damerau-Levenshtein distance: the number of insertions, deletions, substitutions and
+ * swaps of neighbours. Case is ignored. Both words have 1 to WORD_MAX letters.
  */
 static int distance(const char *a, int n_a, const char *b, int n_b)
 {

@@ -85,7 +85,7 @@ void gn_split_submit(struct gn_split *split, struct gantry_io *io);
 int gn_split_poll(struct gn_split *split);
 /*
  * gn_split_is_ready - returns true if a poll can start a piece, so the lane must not sleep. While
- * all parts are in flight, the completion of one wakes the lane.
+ * all parts are in flight, the completion of a part wakes the lane.
  */
 int gn_split_is_ready(const struct gn_split *split);
 /*

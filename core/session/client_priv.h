@@ -57,9 +57,12 @@ struct gantry_client {
 	int released;               /* result of client_regions_released, see gantry/role.h */
 
 	int connecting, closing, lost, destroyed;
-	int again;   /* no listener or busy: `retry` closes the connection and connects again */
-	int ran;     /* the lanes can have submitted IO */
-	int started; /* the peer answered START */
+	/*
+	 * 1: the peer has no listener or is busy: `retry` closes the connection and connects again
+	 */
+	int again;
+	int ran;          /* the lanes can have submitted IO */
+	int started;      /* the peer answered START */
 	int tearing_down; /* BYE was answered */
 	int reason;
 	/* explains `reason`, or why the peer of the last attempt was busy */

@@ -215,7 +215,8 @@ static void check_connects(struct gn_topo_parse *p, struct gn_topo_role *role)
 }
 
 /*
- * Several lanes would call a plugin without per-lane state from several threads at the same time.
+ * Reject several lanes for a plugin without per-lane state: they would call it from several threads
+ * at the same time.
  */
 static void check_lanes(struct gn_topo_parse *p, struct gn_topo_role *role)
 {

@@ -24,8 +24,8 @@ struct gn_responder {
 	struct gantry_io **free;
 	uint32_t n_free;
 	struct gn_responder_fifo waiting; /* IOs to be submitted */
-	struct gn_responder_fifo replies; /* completed; their reply is to be sent */
-	struct gn_responder_fifo moves;   /* their data is to be moved */
+	struct gn_responder_fifo replies; /* completed IOs whose reply is to be sent */
+	struct gn_responder_fifo moves;   /* IOs whose data is to be moved */
 	/* IOs that wait for a bounce buffer. IOs in `moves` have their buffer. */
 	struct gn_responder_fifo buffer_waiters;
 	uint32_t n_moving; /* moves in flight */

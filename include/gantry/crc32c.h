@@ -40,7 +40,10 @@ static inline void gantry_crc32c_fill(void)
 		}
 }
 
-/* Table version, 8 bytes in each step. `crc` is the inverted CRC, also in gantry_crc32c_hard(). */
+/*
+ * Compute a CRC by tables, 8 bytes in each step. `crc` is the inverted CRC, also in
+ * gantry_crc32c_hard().
+ */
 static inline uint32_t gantry_crc32c_soft(uint32_t crc, const uint8_t *p, size_t n)
 {
 	const uint32_t(*t)[256] = (const uint32_t(*)[256])gantry_crc32c_table;

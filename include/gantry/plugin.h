@@ -80,7 +80,7 @@ struct gantry_plugin {
 	 * faults   receives each reason for which `open` would fail, with its remedy
 	 * thread   control thread; must not change, lock or wait for anything, and must not open a
 	 *          device
-	 * since    1.1. NULL: the host checks only paths, by their GANTRY_PATH_*
+	 * since    1.1. Slot NULL: the host checks only paths, by their GANTRY_PATH_*
 	 */
 	void (*look)(const void *conf, const struct gantry_option_faults *faults);
 };

@@ -462,8 +462,8 @@ struct gantry_role_host {
  */
 struct gantry_plan {
 	uint32_t sessions;     /* most sessions at a time */
-	uint32_t lanes, depth; /* of each session; depth 0: unknown */
-	uint32_t regions;      /* of each session */
+	uint32_t lanes, depth; /* lanes of each session; IOs on each lane, 0: unknown */
+	uint32_t regions;      /* regions of each session */
 	uint32_t reserved;
 	uint64_t region_bytes; /* bytes of all regions of a session; 0: unknown */
 	/*

@@ -514,7 +514,7 @@ struct gantry_transport_ops {
 
 	/*
 	 * Get the largest further export, in bytes, that the peer is known to accept. A larger
-	 * export fails with -E2BIG. Since 1.1. NULL: unknown.
+	 * export fails with -E2BIG. Since 1.1. Slot NULL: the limit is unknown.
 	 */
 	uint64_t (*export_limit)(void *conn);
 
@@ -526,7 +526,7 @@ struct gantry_transport_ops {
 	 * conf     as for open
 	 * returns  the number; 0: no limit
 	 * thread   control thread; without a device. Must not inspect the system
-	 * since    1.1. NULL: no limit
+	 * since    1.1. Slot NULL: no limit
 	 */
 	uint32_t (*max_connections)(const void *conf);
 
@@ -536,7 +536,7 @@ struct gantry_transport_ops {
 	 * returns  a text for the peer and the log, valid until the next import_region of conn; "":
 	 *          there is only the error number
 	 * thread   control thread
-	 * since    1.1. NULL: always ""
+	 * since    1.1. Slot NULL: there is only the error number
 	 */
 	const char *(*import_error)(void *conn);
 
@@ -546,7 +546,7 @@ struct gantry_transport_ops {
 	 * returns  the text of the peer, one line of printable characters, valid until disconnect;
 	 *          NULL: the peer gave no reason
 	 * thread   control thread; from `closed` on
-	 * since    1.1. NULL: always NULL
+	 * since    1.1. Slot NULL: the transport reports no reasons
 	 */
 	const char *(*refusal)(void *conn);
 };
