@@ -177,17 +177,17 @@ DOCA_EXPERIMENTAL void doca_argp_param_set_cli_only(struct doca_argp_param *para
 /* Permit the parameter several times. The parser calls the callback for each occurrence. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_multiplicity(struct doca_argp_param *param);
 
-/* Let the parameter be the only one. Mandatory parameters may then be missing. */
+/* Let the parser reject the parameter together with others. It makes mandatory ones optional. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_singular(struct doca_argp_param *param);
 
 /* Let the sub-commands of its command accept the parameter, too. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_inherited(struct doca_argp_param *param);
 
-/* Omit it from the usage. */
+/* Omit the parameter from the usage. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_hidden(struct doca_argp_param *param);
 
 /*
- * Destroy an object that is not registered.
+ * Destroy a parameter that is not registered.
  * Errors:
  *     BAD_STATE  there is no parser, or it runs, or the object is registered
  */
@@ -212,7 +212,7 @@ DOCA_EXPERIMENTAL void doca_argp_cmd_set_description(struct doca_argp_cmd *cmd,
 DOCA_EXPERIMENTAL void doca_argp_cmd_set_callback(struct doca_argp_cmd *cmd,
 						  doca_argp_cmd_cb_t callback);
 
-/* Omit it from the usage. */
+/* Omit the command from the usage. */
 DOCA_EXPERIMENTAL void doca_argp_cmd_set_hidden(struct doca_argp_cmd *cmd);
 
 /*
@@ -230,13 +230,13 @@ DOCA_EXPERIMENTAL doca_error_t doca_argp_cmd_register_cmd(struct doca_argp_cmd *
 							  struct doca_argp_cmd *input_cmd);
 
 /*
- * Destroy an object that is not registered.
+ * Destroy a command that is not registered.
  * Errors:
  *     BAD_STATE  there is no parser, or it runs, or the object is registered
  */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_cmd_destroy(struct doca_argp_cmd *cmd);
 
-/* Get the log level of the command line. */
+/* Get the log level that option -l (second function: --sdk-log-level) has set, or the default. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_get_log_level(int *log_level);
 DOCA_EXPERIMENTAL doca_error_t doca_argp_get_sdk_log_level(int *log_level);
 

@@ -62,7 +62,7 @@ DOCA_STABLE doca_error_t doca_buf_inventory_buf_dup(struct doca_buf_inventory *i
 						    struct doca_buf **dst_buf);
 
 /*
- * Set the parameter that the function names. Call before start.
+ * Set the user data of the inventory. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */
@@ -77,7 +77,7 @@ DOCA_STABLE doca_error_t doca_buf_inventory_get_num_elements(
 DOCA_STABLE doca_error_t doca_buf_inventory_get_num_free_elements(
 	const struct doca_buf_inventory *inventory, uint32_t *num_of_free_elements);
 
-/* Get the value that was set, or 0. */
+/* Get the user data that was set, or 0. */
 DOCA_STABLE doca_error_t doca_buf_inventory_get_user_data(
 	const struct doca_buf_inventory *inventory, union doca_data *user_data);
 

@@ -59,7 +59,7 @@ DOCA_STABLE doca_error_t doca_buf_pool_buf_alloc(struct doca_buf_pool *buf_pool,
 						 struct doca_buf **buf);
 
 /*
- * Set the parameter that the function names. Call before start.
+ * Set the user data of the pool. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */
@@ -82,7 +82,7 @@ DOCA_STABLE doca_error_t doca_buf_pool_get_num_elements(const struct doca_buf_po
 DOCA_STABLE doca_error_t doca_buf_pool_get_num_free_elements(const struct doca_buf_pool *buf_pool,
 							     uint32_t *num_of_free_elements);
 
-/* Get the value that was set, or the default. */
+/* Get the user data that was set, or 0. */
 DOCA_STABLE doca_error_t doca_buf_pool_get_user_data(const struct doca_buf_pool *buf_pool,
 						     union doca_data *user_data);
 DOCA_STABLE doca_error_t doca_buf_pool_get_element_alignment(const struct doca_buf_pool *buf_pool,

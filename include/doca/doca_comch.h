@@ -38,8 +38,8 @@ enum doca_comch_counter {
 };
 
 /*
- * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
- * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ * Completion callbacks: the program owns the task again, and submits or frees it. The library
+ * passes the user data of the task and of the context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_comch_task_send_completion_cb_t)(struct doca_comch_task_send *task,
 						     union doca_data task_user_data,
@@ -52,7 +52,7 @@ typedef void (*doca_comch_event_msg_recv_cb_t)(struct doca_comch_event_msg_recv 
 typedef void (*doca_comch_event_connection_status_changed_cb_t)(
 	struct doca_comch_event_connection_status_changed *event,
 	struct doca_comch_connection *comch_connection, uint8_t change_successful);
-/* The peer has started a consumer, or a consumer of the peer has ended. id: for send tasks. */
+/* A consumer of the peer has started or ended. id: the id of the consumer, for send tasks. */
 typedef void (*doca_comch_event_consumer_cb_t)(struct doca_comch_event_consumer *event,
 					       struct doca_comch_connection *comch_connection,
 					       uint32_t id);
@@ -65,13 +65,13 @@ typedef void (*doca_comch_event_consumer_cb_t)(struct doca_comch_event_consumer 
 DOCA_STABLE doca_error_t doca_comch_connection_set_user_data(
 	struct doca_comch_connection *connection, union doca_data user_data);
 
-/* Get the value that was set, or 0. */
+/* Get the user data that was set, or 0. */
 DOCA_STABLE union doca_data doca_comch_connection_get_user_data(
 	const struct doca_comch_connection *connection);
 
 /*
- * Returns the server of the connection, or NULL if the connection belongs to a client. Valid in the
- * callback that reports the end, too.
+ * Returns the server of the connection, or NULL if the connection belongs to a client. The callback
+ * that reports the end of the connection may call this function, too.
  */
 DOCA_STABLE struct doca_comch_server *doca_comch_server_get_server_ctx(
 	const struct doca_comch_connection *connection);
@@ -88,7 +88,7 @@ DOCA_STABLE doca_error_t doca_comch_cap_get_max_name_len(const struct doca_devin
 DOCA_STABLE doca_error_t doca_comch_cap_get_max_msg_size(const struct doca_devinfo *devinfo,
 							 uint32_t *size);
 
-/* Get the limit of the device. */
+/* Get the maximum size of a receive queue in messages, and the maximum number of clients. */
 DOCA_STABLE doca_error_t doca_comch_cap_get_max_recv_queue_size(const struct doca_devinfo *devinfo,
 								uint32_t *size);
 DOCA_STABLE doca_error_t doca_comch_cap_get_max_clients(const struct doca_devinfo *devinfo,
@@ -106,13 +106,13 @@ DOCA_STABLE doca_error_t doca_comch_server_create(struct doca_dev *dev, struct d
 						  struct doca_comch_server **comch_server);
 
 /*
- * Destroy the context.
+ * Destroy the server.
  * Errors:
  *     IN_USE  the context is not idle
  */
 DOCA_STABLE doca_error_t doca_comch_server_destroy(struct doca_comch_server *comch_server);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports Comch servers, NOT_SUPPORTED if not. */
 DOCA_STABLE doca_error_t doca_comch_cap_server_is_supported(const struct doca_devinfo *devinfo);
 
 /*
@@ -124,12 +124,15 @@ DOCA_STABLE doca_error_t doca_comch_cap_server_is_supported(const struct doca_de
 DOCA_STABLE doca_error_t doca_comch_server_set_max_msg_size(struct doca_comch_server *comch_server,
 							    uint32_t size);
 
-/* Get the value that was set, or the default. BAD_STATE is reserved. */
+/*
+ * Get the maximum length of a message that was set, or the default, in bytes. BAD_STATE is
+ * reserved.
+ */
 DOCA_STABLE doca_error_t
 doca_comch_server_get_max_msg_size(const struct doca_comch_server *comch_server, uint32_t *size);
 
 /*
- * Set the size of the receive queue: how many messages of a connection may wait for the program.
+ * Set the size of the receive queue: how many messages of a connection can wait for the program.
  * Call before start.
  * Errors:
  *     BAD_STATE  the context is started
@@ -137,11 +140,11 @@ doca_comch_server_get_max_msg_size(const struct doca_comch_server *comch_server,
 DOCA_STABLE doca_error_t
 doca_comch_server_set_recv_queue_size(struct doca_comch_server *comch_server, uint32_t size);
 
-/* Get the value that was set, or the default. */
+/* Get the size of the receive queue that was set, or the default, in messages. */
 DOCA_STABLE doca_error_t
 doca_comch_server_get_recv_queue_size(const struct doca_comch_server *comch_server, uint32_t *size);
 
-/* Get the device or representor that the object was created with. BAD_STATE is reserved. */
+/* Get the device or representor that the server was created with. BAD_STATE is reserved. */
 DOCA_STABLE doca_error_t doca_comch_server_get_device(const struct doca_comch_server *comch_server,
 						      struct doca_dev **dev);
 DOCA_STABLE doca_error_t doca_comch_server_get_device_rep(
@@ -151,9 +154,9 @@ DOCA_STABLE doca_error_t doca_comch_server_get_device_rep(
 DOCA_STABLE struct doca_ctx *doca_comch_server_as_ctx(struct doca_comch_server *comch_server);
 
 /*
- * Disconnect one client. The library notifies the client. May be called in callbacks. After SUCCESS
- * the library reports no event of the connection, not even its end. Send tasks that are submitted
- * still complete.
+ * Disconnect one client. The library notifies the client. Callbacks may call this function. After
+ * SUCCESS the library reports no event of the connection, not even its end. Send tasks that are
+ * submitted still complete.
  * Errors:
  *     IN_USE         a consumer or producer of the connection is not idle
  *     AGAIN          the client does not read its messages: try again later
@@ -172,13 +175,13 @@ DOCA_STABLE doca_error_t doca_comch_client_create(struct doca_dev *dev, const ch
 						  struct doca_comch_client **comch_client);
 
 /*
- * Destroy the context.
+ * Destroy the client.
  * Errors:
  *     IN_USE  the context is not idle
  */
 DOCA_STABLE doca_error_t doca_comch_client_destroy(struct doca_comch_client *comch_client);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports Comch clients, NOT_SUPPORTED if not. */
 DOCA_STABLE doca_error_t doca_comch_cap_client_is_supported(const struct doca_devinfo *devinfo);
 
 /*
@@ -190,12 +193,15 @@ DOCA_STABLE doca_error_t doca_comch_cap_client_is_supported(const struct doca_de
 DOCA_STABLE doca_error_t doca_comch_client_set_max_msg_size(struct doca_comch_client *comch_client,
 							    uint32_t size);
 
-/* Get the value that was set, or the default. BAD_STATE is reserved. */
+/*
+ * Get the maximum length of a message that was set, or the default, in bytes. BAD_STATE is
+ * reserved.
+ */
 DOCA_STABLE doca_error_t
 doca_comch_client_get_max_msg_size(const struct doca_comch_client *comch_client, uint32_t *size);
 
 /*
- * Set the size of the receive queue: how many messages of a connection may wait for the program.
+ * Set the size of the receive queue: how many messages of a connection can wait for the program.
  * Call before start.
  * Errors:
  *     BAD_STATE  the context is started
@@ -203,11 +209,11 @@ doca_comch_client_get_max_msg_size(const struct doca_comch_client *comch_client,
 DOCA_STABLE doca_error_t
 doca_comch_client_set_recv_queue_size(struct doca_comch_client *comch_client, uint32_t size);
 
-/* Get the value that was set, or the default. */
+/* Get the size of the receive queue that was set, or the default, in messages. */
 DOCA_STABLE doca_error_t
 doca_comch_client_get_recv_queue_size(const struct doca_comch_client *comch_client, uint32_t *size);
 
-/* Get the device or representor that the object was created with. BAD_STATE is reserved. */
+/* Get the device that the client was created with. BAD_STATE is reserved. */
 DOCA_STABLE doca_error_t doca_comch_client_get_device(const struct doca_comch_client *comch_client,
 						      struct doca_dev **dev);
 
@@ -222,7 +228,7 @@ DOCA_STABLE struct doca_ctx *doca_comch_client_as_ctx(struct doca_comch_client *
 DOCA_STABLE doca_error_t doca_comch_client_get_connection(
 	const struct doca_comch_client *comch_client, struct doca_comch_connection **connection);
 
-/* Get the limit of the device. */
+/* Get the maximum number of send tasks of a server or client. */
 DOCA_STABLE doca_error_t doca_comch_cap_get_max_send_tasks(const struct doca_devinfo *devinfo,
 							   uint32_t *max_send_tasks);
 

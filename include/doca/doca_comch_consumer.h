@@ -28,8 +28,8 @@ struct doca_dpa_thread;
 struct doca_mmap;
 
 /*
- * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
- * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ * Completion callbacks: the program owns the task again, and submits or frees it. The library
+ * passes the user data of the task and of the context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_comch_consumer_task_post_recv_completion_cb_t)(
 	struct doca_comch_consumer_task_post_recv *task, union doca_data task_user_data,
@@ -50,13 +50,13 @@ DOCA_STABLE doca_error_t doca_comch_consumer_create(struct doca_comch_connection
 						    struct doca_comch_consumer **consumer);
 
 /*
- * Destroy the context.
+ * Destroy the consumer.
  * Errors:
  *     IN_USE  the context is not idle
  */
 DOCA_STABLE doca_error_t doca_comch_consumer_destroy(struct doca_comch_consumer *consumer);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports consumers, NOT_SUPPORTED if not. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_is_supported(const struct doca_devinfo *devinfo);
 
 /*
@@ -66,7 +66,7 @@ DOCA_STABLE doca_error_t doca_comch_consumer_cap_is_supported(const struct doca_
 DOCA_STABLE doca_error_t doca_comch_consumer_get_id(const struct doca_comch_consumer *consumer,
 						    uint32_t *id);
 
-/* Get the limit of the device. */
+/* Get the maximum number of receive tasks of a consumer. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_num_tasks(
 	const struct doca_devinfo *devinfo, uint32_t *max_num_tasks);
 
@@ -86,7 +86,7 @@ DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_buf_size(
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
-/* Get the limit of the device. */
+/* Get the maximum number of consumers. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_consumers(
 	const struct doca_devinfo *devinfo, uint32_t *max_consumers);
 
@@ -94,7 +94,7 @@ DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_consumers(
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_imm_data_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_imm_data_len);
 
-/* Get the value that was set, or the default. */
+/* Get the maximum length of immediate data that was set, or the default, in bytes. */
 DOCA_STABLE doca_error_t doca_comch_consumer_get_imm_data_len(
 	const struct doca_comch_consumer *consumer, uint32_t *imm_data_len);
 
@@ -153,7 +153,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_get_imm_data_len(
 	const struct doca_comch_consumer_completion *consumer_comp, uint32_t *imm_data_len);
 
 /*
- * Set how many messages may wait for code on the DPA. Call before start.
+ * Set how many messages can wait for code on the DPA. Call before start.
  * Errors:
  *     BAD_STATE  the context is started
  */

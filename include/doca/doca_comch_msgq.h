@@ -44,7 +44,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_dpa_consumer(struct doca_comc
 								struct doca_dpa *dpa);
 
 /*
- * Set the parameter that the function names. Call before start.
+ * Set the maximum number of consumers of the queue. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */
@@ -61,7 +61,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_dpa_producer(struct doca_comc
 								struct doca_dpa *dpa);
 
 /*
- * Set the parameter that the function names. Call before start.
+ * Set the maximum number of producers of the queue. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */

@@ -27,8 +27,8 @@ struct doca_dpa_completion;
 struct doca_dpa_thread;
 
 /*
- * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
- * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ * Completion callbacks: the program owns the task again, and submits or frees it. The library
+ * passes the user data of the task and of the context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_comch_producer_task_send_completion_cb_t)(
 	struct doca_comch_producer_task_send *task, union doca_data task_user_data,
@@ -46,13 +46,13 @@ DOCA_STABLE doca_error_t doca_comch_producer_create(struct doca_comch_connection
 						    struct doca_comch_producer **producer);
 
 /*
- * Destroy the context.
+ * Destroy the producer.
  * Errors:
  *     IN_USE  the context is not idle
  */
 DOCA_STABLE doca_error_t doca_comch_producer_destroy(struct doca_comch_producer *producer);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports producers, NOT_SUPPORTED if not. */
 DOCA_STABLE doca_error_t doca_comch_producer_cap_is_supported(const struct doca_devinfo *devinfo);
 
 /*
@@ -62,7 +62,7 @@ DOCA_STABLE doca_error_t doca_comch_producer_cap_is_supported(const struct doca_
 DOCA_STABLE doca_error_t doca_comch_producer_get_id(const struct doca_comch_producer *producer,
 						    uint32_t *id);
 
-/* Get the limit of the device. */
+/* Get the maximum number of send tasks of a producer. */
 DOCA_STABLE doca_error_t doca_comch_producer_cap_get_max_num_tasks(
 	const struct doca_devinfo *devinfo, uint32_t *max_num_tasks);
 
@@ -82,7 +82,7 @@ DOCA_STABLE doca_error_t doca_comch_producer_cap_get_max_buf_size(
 DOCA_STABLE doca_error_t doca_comch_producer_cap_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
-/* Get the limit of the device. */
+/* Get the maximum number of producers. */
 DOCA_STABLE doca_error_t doca_comch_producer_cap_get_max_producers(
 	const struct doca_devinfo *devinfo, uint32_t *max_producers);
 

@@ -42,8 +42,8 @@
 #define DOCA_STRUCT_START size_t doca_struct_version
 #define DOCA_STRUCT_GET_VERSION(x) ((x)->doca_struct_version)
 /*
- * Set the version: of object x, through pointer p, after zeroing the object, in an initializer
- * list, or in a definition.
+ * Set the version of object x or of the object at p. The forms with MEMSET zero the object first.
+ * DOCA_STRUCT_CTOR_LIST_START begins an initializer list, and DOCA_STRUCT_DEF defines an object.
  */
 #define DOCA_STRUCT_CTOR(x) DOCA_STRUCT_PTR_CTOR(&(x))
 #define DOCA_STRUCT_PTR_CTOR(p) ((p)->doca_struct_version = DOCA_VERSION_EXACT)

@@ -25,8 +25,8 @@ struct doca_dev;
 struct doca_devinfo;
 
 /*
- * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
- * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ * Completion callbacks: the program owns the task again, and submits or frees it. The library
+ * passes the user data of the task and of the context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_compress_task_compress_deflate_completion_cb_t)(
 	struct doca_compress_task_compress_deflate *task, union doca_data task_user_data,
@@ -60,23 +60,26 @@ DOCA_EXPERIMENTAL doca_error_t doca_compress_destroy(struct doca_compress *compr
 /* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */
 DOCA_EXPERIMENTAL struct doca_ctx *doca_compress_as_ctx(struct doca_compress *compress);
 
-/* Get the limit of the device. */
+/* Get the maximum number of tasks of each type. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_get_max_num_tasks(struct doca_compress *compress,
 								   uint32_t *max_num_tasks);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. DRIVER is reserved. */
+/*
+ * Returns SUCCESS if the device supports deflate compression tasks, NOT_SUPPORTED if not. DRIVER is
+ * reserved.
+ */
 DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_compress_deflate_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Get the limit of the device.
+ * Get the maximum length of the source and of the result, in bytes.
  * Errors:
  *     NOT_SUPPORTED  the device does not support the task
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_compress_deflate_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint64_t *max_buffer_size);
 
-/* Get the limit of the device. */
+/* Get the maximum number of buffers in a list. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_compress_deflate_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
@@ -125,19 +128,22 @@ DOCA_EXPERIMENTAL uint32_t doca_compress_task_compress_deflate_get_crc_cs(
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_compress_deflate_get_adler_cs(
 	const struct doca_compress_task_compress_deflate *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. DRIVER is reserved. */
+/*
+ * Returns SUCCESS if the device supports deflate decompression tasks, NOT_SUPPORTED if not. DRIVER
+ * is reserved.
+ */
 DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_decompress_deflate_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Get the limit of the device.
+ * Get the maximum length of the source and of the result, in bytes.
  * Errors:
  *     NOT_SUPPORTED  the device does not support the task
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_deflate_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint64_t *max_buffer_size);
 
-/* Get the limit of the device. */
+/* Get the maximum number of buffers in a list. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_deflate_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
@@ -186,19 +192,22 @@ DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_deflate_get_crc_cs(
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_deflate_get_adler_cs(
 	const struct doca_compress_task_decompress_deflate *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. DRIVER is reserved. */
+/*
+ * Returns SUCCESS if the device supports LZ4 stream tasks, NOT_SUPPORTED if not. DRIVER is
+ * reserved.
+ */
 DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_decompress_lz4_stream_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Get the limit of the device.
+ * Get the maximum length of the source and of the result, in bytes.
  * Errors:
  *     NOT_SUPPORTED  the device does not support the task
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_stream_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint64_t *max_buffer_size);
 
-/* Get the limit of the device. */
+/* Get the maximum number of buffers in a list. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_stream_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
@@ -250,27 +259,30 @@ DOCA_EXPERIMENTAL struct doca_buf *doca_compress_task_decompress_lz4_stream_get_
 	const struct doca_compress_task_decompress_lz4_stream *task);
 
 /*
- * Returns the CRC-32 of the result, as zlib computes it, and its xxHash-32 with reversed byte
- * order. That equals the content checksum of an LZ4 frame, read as a big-endian number.
+ * Return the CRC-32 of the result, as zlib computes it (first function), and the xxHash-32 of the
+ * result with reversed byte order (second function). The reversed xxHash-32 equals the content
+ * checksum of an LZ4 frame, read as a big-endian number.
  */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_lz4_stream_get_crc_cs(
 	const struct doca_compress_task_decompress_lz4_stream *task);
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_lz4_stream_get_xxh_cs(
 	const struct doca_compress_task_decompress_lz4_stream *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. DRIVER is reserved. */
+/*
+ * Returns SUCCESS if the device supports LZ4 block tasks, NOT_SUPPORTED if not. DRIVER is reserved.
+ */
 DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_decompress_lz4_block_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Get the limit of the device.
+ * Get the maximum length of the source and of the result, in bytes.
  * Errors:
  *     NOT_SUPPORTED  the device does not support the task
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_block_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint64_t *max_buffer_size);
 
-/* Get the limit of the device. */
+/* Get the maximum number of buffers in a list. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_block_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 

@@ -32,7 +32,7 @@ enum doca_ctx_states {
 
 /*
  * Called after a change of state, in doca_pe_progress(), doca_ctx_start() or doca_ctx_stop().
- * user_data: of the context.
+ * user_data: the user data of the context.
  */
 typedef void (*doca_ctx_state_changed_callback_t)(const union doca_data user_data,
 						  struct doca_ctx *ctx,
@@ -55,7 +55,7 @@ DOCA_STABLE doca_error_t doca_ctx_start(struct doca_ctx *ctx);
 /*
  * Stop the context. Returns SUCCESS if the context is idle now, or was idle before. If tasks or
  * other work are pending, the context becomes STOPPING, and the call returns IN_PROGRESS;
- * doca_pe_progress() completes the stop. May be called in every callback.
+ * doca_pe_progress() completes the stop. Every callback may call doca_ctx_stop().
  * Errors:
  *     IN_USE         consumers or producers of a Comch server or client still run
  *     NOT_CONNECTED  reserved
@@ -73,11 +73,11 @@ DOCA_STABLE doca_error_t doca_ctx_get_num_inflight_tasks(const struct doca_ctx *
  */
 DOCA_STABLE doca_error_t doca_ctx_set_user_data(struct doca_ctx *ctx, union doca_data user_data);
 
-/* Get the value that was set, or 0. */
+/* Get the user data that was set, or 0. */
 DOCA_STABLE doca_error_t doca_ctx_get_user_data(const struct doca_ctx *ctx,
 						union doca_data *user_data);
 
-/* Set the callback for changes of state. When it reports IDLE, it may destroy the context. */
+/* Set the callback for changes of state. The callback may destroy a context that is now IDLE. */
 DOCA_STABLE doca_error_t doca_ctx_set_state_changed_cb(struct doca_ctx *ctx,
 						       doca_ctx_state_changed_callback_t cb);
 
@@ -89,10 +89,10 @@ DOCA_STABLE doca_error_t doca_ctx_get_state(const struct doca_ctx *ctx,
 DOCA_EXPERIMENTAL void doca_ctx_flush_tasks(struct doca_ctx *ctx);
 
 /*
- * Let code on an emulated DPA use the context, as for the DPA side of a MsgQ. Call before start.
+ * Let code on an emulated DPA use the context: a consumer or producer of a MsgQ. Call before start.
  * Errors:
  *     BAD_STATE      the context is started
- *     NOT_SUPPORTED  it is not a consumer or producer on the DPA side of a MsgQ
+ *     NOT_SUPPORTED  the context is not a consumer or producer on the DPA side of a MsgQ
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ctx_set_datapath_on_dpa(struct doca_ctx *ctx,
 							    struct doca_dpa *dpa_dev);

@@ -78,7 +78,7 @@ DOCA_STABLE doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca
 /*
  * Close a device: undo one open. NULL has no effect.
  * Errors:
- *     IN_USE  it is the last open, and objects created with the device still exist
+ *     IN_USE  no other open remains, and objects created with the device still exist
  */
 DOCA_STABLE doca_error_t doca_dev_close(struct doca_dev *dev);
 
@@ -96,7 +96,7 @@ DOCA_STABLE doca_error_t doca_dev_rep_open(struct doca_devinfo_rep *devinfo,
 /*
  * Close a representor: undo one open.
  * Errors:
- *     IN_USE  it is the last open, and a Comch server created with the representor still exists
+ *     IN_USE  no other open remains, and a Comch server created with the representor exists
  */
 DOCA_STABLE doca_error_t doca_dev_rep_close(struct doca_dev_rep *dev);
 
@@ -178,28 +178,40 @@ DOCA_EXPERIMENTAL doca_error_t doca_devinfo_get_active_rate(const struct doca_de
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_get_vhca_id(const struct doca_devinfo *devinfo,
 							uint16_t *vhca_id);
 
-/* Stores 1 if the device supports it, 0 if not. DRIVER is reserved. */
+/*
+ * Stores 1 if the device can hot-plug functions (second function: moderate notifications), 0 if
+ * not. DRIVER is reserved.
+ */
 DOCA_STABLE doca_error_t doca_devinfo_cap_is_hotplug_manager_supported(
 	const struct doca_devinfo *devinfo, uint8_t *is_hotplug_manager);
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_cap_is_notification_moderation_supported(
 	const struct doca_devinfo *devinfo, uint8_t *is_notification_moderation_supported);
 
-/* Stores 1 if the device supports it, 0 if not. DRIVER and NOT_SUPPORTED are reserved. */
+/*
+ * Stores 1 if the device supports DOCA_DEVINFO_REP_FILTER_ALL, 0 if not. DRIVER and NOT_SUPPORTED
+ * are reserved.
+ */
 DOCA_STABLE doca_error_t doca_devinfo_rep_cap_is_filter_all_supported(
 	const struct doca_devinfo *devinfo, uint8_t *filter_all_supported);
 
 /*
- * Stores 1 if the device has NET representors, 0 if not. Programs select the device of the DPU side
- * by this. DRIVER and NOT_SUPPORTED are reserved.
+ * Stores 1 if the device has NET representors, 0 if not. A program on the DPU uses this function to
+ * select its device. DRIVER and NOT_SUPPORTED are reserved.
  */
 DOCA_STABLE doca_error_t doca_devinfo_rep_cap_is_filter_net_supported(
 	const struct doca_devinfo *devinfo, uint8_t *filter_net_supported);
 
-/* Stores 1 if the device supports it, 0 if not. DRIVER and NOT_SUPPORTED are reserved. */
+/*
+ * Stores 1 if the device supports DOCA_DEVINFO_REP_FILTER_EMULATED, 0 if not. DRIVER and
+ * NOT_SUPPORTED are reserved.
+ */
 DOCA_STABLE doca_error_t doca_devinfo_rep_cap_is_filter_emulated_supported(
 	const struct doca_devinfo *devinfo, uint8_t *filter_emulated_supported);
 
-/* Stores 1 if the device supports it, 0 if not. DRIVER is reserved. */
+/*
+ * Stores 1 if the device supports doca_dev_accelerate_resource_reclaim(), 0 if not. DRIVER is
+ * reserved.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_cap_is_accelerate_resource_reclaim_supported(
 	const struct doca_devinfo *devinfo, uint8_t *is_accelerate_resource_reclaim);
 

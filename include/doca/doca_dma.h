@@ -22,8 +22,8 @@ struct doca_dma;
 struct doca_dma_task_memcpy;
 
 /*
- * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
- * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ * Completion callbacks: the program owns the task again, and submits or frees it. The library
+ * passes the user data of the task and of the context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_dma_task_memcpy_completion_cb_t)(struct doca_dma_task_memcpy *task,
 						     union doca_data task_user_data,
@@ -44,7 +44,7 @@ DOCA_STABLE doca_error_t doca_dma_create(struct doca_dev *dev, struct doca_dma *
  */
 DOCA_STABLE doca_error_t doca_dma_destroy(struct doca_dma *dma);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. DRIVER is reserved. */
+/* Returns SUCCESS if the device supports memcpy tasks, NOT_SUPPORTED if not. DRIVER is reserved. */
 DOCA_STABLE doca_error_t doca_dma_cap_task_memcpy_is_supported(const struct doca_devinfo *devinfo);
 
 /* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */

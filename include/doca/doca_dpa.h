@@ -62,8 +62,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_dpa_start(struct doca_dpa *dpa);
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_stop(struct doca_dpa *dpa);
 
 /*
- * Create a thread. doca_dpa_thread_run() activates it, and completion queues with a requested
- * notification do.
+ * Create a thread. doca_dpa_thread_run() activates it, and so does a completion queue whose
+ * notification was requested.
  * Errors:
  *     NO_MEMORY  memory allocation failed
  */
@@ -79,7 +79,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_dpa_thread_create(struct doca_dpa *dpa,
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_thread_destroy(struct doca_dpa_thread *dpa_thread);
 
 /*
- * Set the function and its argument, which is required. Call before start.
+ * Set the function, which is required, and its argument. Call before start.
  * Errors:
  *     BAD_STATE  the thread is started
  */
@@ -126,7 +126,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_create(struct doca_dpa *dpa,
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_destroy(struct doca_dpa_completion *dpa_comp);
 
 /*
- * Set the thread that the queue activates, of the same DPA. Call before start.
+ * Set the thread that the queue activates. It belongs to the same DPA. Call before start.
  * Errors:
  *     BAD_STATE  the queue is started
  */

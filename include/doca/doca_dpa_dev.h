@@ -35,18 +35,19 @@ doca_dpa_dev_get_completion_user_data(doca_dpa_dev_completion_element_t comp_ele
 DOCA_EXPERIMENTAL void doca_dpa_dev_completion_ack(doca_dpa_dev_completion_t dpa_comp_handle,
 						   uint64_t num_comp);
 
-/* Request one activation of the thread of the queue, when the queue has a completion to get. */
+/* Request one activation of the thread of the queue as soon as the queue has a completion. */
 DOCA_EXPERIMENTAL void doca_dpa_dev_completion_request_notification(
 	doca_dpa_dev_completion_t dpa_comp_handle);
 
 /*
- * End the activation. The next completion with a requested notification begins another one. Does
- * not return.
+ * End the activation. The next completion after a requested notification activates the thread
+ * again. Does not return.
  */
 DOCA_EXPERIMENTAL void doca_dpa_dev_thread_reschedule(void);
 
 /*
- * End the activation. Completions begin no other one; doca_dpa_thread_run() does. Does not return.
+ * End the activation. After that only doca_dpa_thread_run() activates the thread, not a completion.
+ * Does not return.
  */
 DOCA_EXPERIMENTAL void doca_dpa_dev_thread_finish(void);
 

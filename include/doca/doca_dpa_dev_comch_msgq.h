@@ -45,7 +45,7 @@ DOCA_EXPERIMENTAL uint32_t doca_dpa_dev_comch_consumer_get_completion_consumer_u
 DOCA_EXPERIMENTAL void doca_dpa_dev_comch_consumer_completion_ack(
 	doca_dpa_dev_comch_consumer_completion_t consumer_comp_handle, uint32_t num_comp);
 
-/* Request one activation of the thread of the queue, when the queue has a completion to get. */
+/* Request one activation of the thread of the queue as soon as the queue has a completion. */
 DOCA_EXPERIMENTAL void doca_dpa_dev_comch_consumer_completion_request_notification(
 	doca_dpa_dev_comch_consumer_completion_t consumer_comp_handle);
 
@@ -68,9 +68,9 @@ DOCA_EXPERIMENTAL void doca_dpa_dev_comch_producer_post_send_imm_only(
 	uint32_t imm_len, uint8_t completion_requested);
 
 /*
- * Copy length bytes between two maps, then send as above. The addresses must be in the range of
- * their map, and the ranges must not overlap. Otherwise the library logs an error and sends
- * nothing.
+ * Copy length bytes between two maps, then send like
+ * doca_dpa_dev_comch_producer_post_send_imm_only(). The addresses must be in the range of their
+ * map, and the ranges must not overlap. Otherwise the library logs an error and sends nothing.
  */
 DOCA_EXPERIMENTAL void doca_dpa_dev_comch_producer_dma_copy(
 	doca_dpa_dev_comch_producer_t producer_handle, uint32_t consumer_id,

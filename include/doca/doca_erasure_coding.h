@@ -31,8 +31,8 @@ enum doca_ec_matrix_type {
 };
 
 /*
- * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
- * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ * Completion callbacks: the program owns the task again, and submits or frees it. The library
+ * passes the user data of the task and of the context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_ec_task_galois_mul_completion_cb_t)(struct doca_ec_task_galois_mul *task,
 							union doca_data task_user_data,
@@ -47,7 +47,7 @@ typedef void (*doca_ec_task_recover_completion_cb_t)(struct doca_ec_task_recover
 						     union doca_data task_user_data,
 						     union doca_data ctx_user_data);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports multiplication tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_ec_cap_task_galois_mul_is_supported(const struct doca_devinfo *devinfo);
 
@@ -91,7 +91,7 @@ DOCA_EXPERIMENTAL void doca_ec_task_galois_mul_set_dst_buf(struct doca_ec_task_g
 DOCA_EXPERIMENTAL struct doca_buf *doca_ec_task_galois_mul_get_dst_buf(
 	const struct doca_ec_task_galois_mul *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports create tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_ec_cap_task_create_is_supported(const struct doca_devinfo *devinfo);
 
@@ -135,7 +135,7 @@ DOCA_EXPERIMENTAL void doca_ec_task_create_set_rdnc_blocks(struct doca_ec_task_c
 DOCA_EXPERIMENTAL struct doca_buf *doca_ec_task_create_get_rdnc_blocks(
 	const struct doca_ec_task_create *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports update tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_ec_cap_task_update_is_supported(const struct doca_devinfo *devinfo);
 
@@ -180,7 +180,7 @@ DOCA_EXPERIMENTAL void doca_ec_task_update_set_updated_rdnc_blocks(
 DOCA_EXPERIMENTAL struct doca_buf *doca_ec_task_update_get_updated_rdnc_blocks(
 	const struct doca_ec_task_update *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports recover tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_ec_cap_task_recover_is_supported(const struct doca_devinfo *devinfo);
 
@@ -241,14 +241,14 @@ DOCA_EXPERIMENTAL doca_error_t doca_ec_destroy(struct doca_ec *ec);
 DOCA_EXPERIMENTAL struct doca_ctx *doca_ec_as_ctx(struct doca_ec *ec);
 
 /*
- * Get the limit of the device.
+ * Get the maximum length of a block, in bytes.
  * Errors:
  *     NOT_SUPPORTED  the device does not support the task
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_cap_get_max_block_size(const struct doca_devinfo *devinfo,
 							      uint64_t *max_block_size);
 
-/* Get the limit of the device. */
+/* Get the maximum number of buffers in a list. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
 								uint32_t *max_buf_list_len);
 
@@ -298,7 +298,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create_recover(
 	struct doca_ec *ec, const struct doca_ec_matrix *coding_matrix, uint32_t missing_indices[],
 	size_t n_missing, struct doca_ec_matrix **matrix);
 
-/* Destroy the object. No submitted task may use it. */
+/* Destroy the matrix. Do not call it while a submitted task uses the matrix. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_destroy(struct doca_ec_matrix *matrix);
 
 #ifdef __cplusplus

@@ -29,9 +29,9 @@ extern "C" {
 typedef enum doca_error {
 	DOCA_SUCCESS = 0,                      /* success */
 	DOCA_ERROR_UNKNOWN = 1,                /* no other code fits */
-	DOCA_ERROR_NOT_PERMITTED = 2,          /* the state or the rights do not allow it */
+	DOCA_ERROR_NOT_PERMITTED = 2,          /* the state or the rights do not permit the call */
 	DOCA_ERROR_IN_USE = 3,                 /* the object is still in use */
-	DOCA_ERROR_NOT_SUPPORTED = 4,          /* the device or library does not support it */
+	DOCA_ERROR_NOT_SUPPORTED = 4,          /* not supported by the device or library */
 	DOCA_ERROR_AGAIN = 5,                  /* temporarily not possible: try again */
 	DOCA_ERROR_INVALID_VALUE = 6,          /* an argument is invalid */
 	DOCA_ERROR_NO_MEMORY = 7,              /* out of memory, or the pool is empty */

@@ -2,8 +2,8 @@
 /*
  * doca_graph.h - graphs: tasks, function calls and other graphs that run in a given order
  *
- * A graph has nodes and dependencies between them. An instance has the tasks and cookies for one
- * run at a time. All functions belong to the thread of the engine.
+ * A graph has nodes and dependencies between them. An instance has the tasks and function arguments
+ * of one run at a time. All functions belong to the thread of the engine.
  */
 #ifndef DOCA_GRAPH_H
 #define DOCA_GRAPH_H
@@ -58,14 +58,14 @@ DOCA_EXPERIMENTAL doca_error_t doca_graph_set_conf(struct doca_graph *graph,
 						   uint32_t num_instances);
 
 /*
- * Set the parameter that the function names. Call before start.
+ * Set the user data of the graph. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_graph_set_user_data(struct doca_graph *graph,
 							union doca_data user_data);
 
-/* Get the value that was set, or 0. */
+/* Get the user data that was set, or 0. */
 DOCA_EXPERIMENTAL doca_error_t doca_graph_get_user_data(const struct doca_graph *graph,
 							union doca_data *user_data);
 
@@ -153,7 +153,7 @@ doca_graph_instance_destroy(struct doca_graph_instance *graph_instance);
 DOCA_EXPERIMENTAL doca_error_t doca_graph_instance_set_user_data(
 	struct doca_graph_instance *graph_instance, union doca_data user_data);
 
-/* Get the value that was set, or 0. */
+/* Get the user data that was set, or 0. */
 DOCA_EXPERIMENTAL doca_error_t doca_graph_instance_get_user_data(
 	const struct doca_graph_instance *graph_instance, union doca_data *user_data);
 

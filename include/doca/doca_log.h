@@ -26,7 +26,7 @@ enum doca_log_level {
 	DOCA_LOG_LEVEL_TRACE = 70,
 };
 
-/* Called with the line in the buffer of the backend, with a NUL. */
+/* The library calls it when the buffer of the backend has one line, which ends with a NUL. */
 typedef void (*log_flush_callback)(char *buf);
 
 /* Set the least severe level that the backend writes. */
@@ -52,12 +52,12 @@ DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_lower_limit(uint32_t le
 /* Set the most severe level of all backends of the program, including later ones. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_upper_limit(uint32_t upper_limit);
 
-/* Returns the current limit. */
+/* Return the least severe level (lower limit) and the most severe level (upper limit). */
 DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_lower_limit(void);
 DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_upper_limit(void);
 
 /*
- * Allocate a number for a log source. May be called before main(). DOCA_LOG_REGISTER calls it.
+ * Allocate a number for a log source. It can be called before main(). DOCA_LOG_REGISTER calls it.
  * Errors:
  *     NO_MEMORY  memory allocation failed
  */
@@ -75,16 +75,19 @@ DOCA_EXPERIMENTAL doca_error_t doca_log_unregister_source(int source);
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_file(FILE *fptr,
 								 struct doca_log_backend **backend);
 
-/* As above, to a file descriptor. */
+/* Like doca_log_backend_create_with_file(), to a file descriptor. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_fd(int fd,
 							       struct doca_log_backend **backend);
 
-/* As above, to a buffer of `capacity` bytes. The library calls the handler after each line. */
+/*
+ * Like doca_log_backend_create_with_file(), to a buffer of `capacity` bytes. The library calls the
+ * handler after each line.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_buf(char *buf, size_t capacity,
 								log_flush_callback handler,
 								struct doca_log_backend **backend);
 
-/* As above, to syslog(3), with a name in front of each line. */
+/* Like doca_log_backend_create_with_file(), to syslog(3), with a name in front of each line. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_log_backend_create_with_syslog(const char *name, struct doca_log_backend **backend);
 
@@ -96,15 +99,18 @@ DOCA_EXPERIMENTAL doca_error_t doca_log_backend_set_sdk_level(struct doca_log_ba
 DOCA_EXPERIMENTAL doca_error_t
 doca_log_backend_create_with_file_sdk(FILE *fptr, struct doca_log_backend **backend);
 
-/* As above, to a file descriptor. */
+/* Like doca_log_backend_create_with_file_sdk(), to a file descriptor. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_log_backend_create_with_fd_sdk(int fd, struct doca_log_backend **backend);
 
-/* As above, to a buffer of `capacity` bytes. The library calls the handler after each line. */
+/*
+ * Like doca_log_backend_create_with_file_sdk(), to a buffer of `capacity` bytes. The library calls
+ * the handler after each line.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_buf_sdk(
 	char *buf, size_t capacity, log_flush_callback handler, struct doca_log_backend **backend);
 
-/* As above, to syslog(3), with a name in front of each line. */
+/* Like doca_log_backend_create_with_file_sdk(), to syslog(3), with a name in front of each line. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_log_backend_create_with_syslog_sdk(const char *name, struct doca_log_backend **backend);
 
@@ -114,7 +120,7 @@ doca_log_backend_create_with_syslog_sdk(const char *name, struct doca_log_backen
  */
 DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_sdk_limit(uint32_t level);
 
-/* Returns the current limit. */
+/* Returns the least severe level for lines of the library. */
 DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_sdk_limit(void);
 
 /*

@@ -35,9 +35,10 @@ typedef uint32_t doca_dpa_dev_mmap_t;
 DOCA_STABLE doca_error_t doca_mmap_create(struct doca_mmap **mmap);
 
 /*
- * Stops the map first, as doca_mmap_stop does, and calls the free callback if the map was ever
- * started. The program may have freed or unmapped the memory before. Errors: those of
- * doca_mmap_stop. The map then still exists, and the library has not called the free callback.
+ * Destroy the map. The library stops it first, like doca_mmap_stop(), and calls the free callback
+ * if the map was ever started. The program may have freed or unmapped the memory before. Errors:
+ * those of doca_mmap_stop(). After an error the map still exists, and the library has not called
+ * the free callback.
  */
 DOCA_STABLE doca_error_t doca_mmap_destroy(struct doca_mmap *mmap);
 
@@ -50,24 +51,23 @@ DOCA_STABLE doca_error_t doca_mmap_destroy(struct doca_mmap *mmap);
 DOCA_STABLE doca_error_t doca_mmap_start(struct doca_mmap *mmap);
 
 /*
- * Ends all use of the map, which may be a private, an exported or an imported one.
- * After SUCCESS, nothing outside this process writes the memory of an exported map: no other
- * process, no device of a peer and no copy of an emulated DPA.
+ * Stop the map: end all use of it. The map may be private, exported or imported. After SUCCESS,
+ * nothing outside this process writes the memory of an exported map: no other process, no device of
+ * a peer and no copy of an emulated DPA.
  * - The library of each importer releases the memory and confirms that, without help of the
  *   importer's program. Tasks of the importer that use the map then fail with IO_FAILED.
  * - When an importer or a device has not confirmed within 100 ms, the library replaces the pages:
  *   it copies the range into other pages at the same addresses. The importer keeps the old pages.
- * - When an importer's connection ended without a confirmation, the library replaces the pages at
- *   once, because a child of the importer may still have the memory.
+ * - When an importer's connection ended without a confirmation, the library replaces the pages
+ *   immediately, because a child process of the importer can still have the memory.
  * The call takes at most 100 ms, plus 1 s for each GB of the map, if a processor is free for it.
  * While the library copies pages, threads of this process may read and write them, and no write is
- * lost. But for some hundred microseconds a thread may not see what another thread wrote last. So
+ * lost. But for some hundred microseconds a thread might not see what another thread wrote last. So
  * the range must not contain a lock or atomic counter that is in use, or the stack of another
  * thread. The program must not unmap or remap the range during the call. The library also copies a
  * page that belongs to another exported map. Importers of that map lose the page and must import
- * the map again.
- * The library does not wait for tasks of this process: the program must complete all tasks that use
- * the map before.
+ * the map again. The library does not wait for tasks of this process: the program must complete all
+ * tasks that use the map before.
  * Errors:
  *     NOT_PERMITTED     buffers refer to the map
  *     NO_MEMORY         there is no memory for the copy; importers may still write: call it again
@@ -97,8 +97,8 @@ DOCA_STABLE doca_error_t doca_mmap_rm_dev(struct doca_mmap *mmap, struct doca_de
  * Export a started map to the other side of the PCI bus. The descriptor belongs to the map and is
  * valid until the map is stopped. Repeated calls return the same descriptor.
  * Errors:
- *     NOT_PERMITTED  the map is not started, is imported, or has no PCI right; or the program
- *                    itself may not access the memory that way
+ *     NOT_PERMITTED  the map is not started, is imported, or has no PCI right; or the protection of
+ *                    the memory in this process does not permit what the right permits
  *     NOT_FOUND      the map does not have the device
  *     NOT_SUPPORTED  the memory is mapped as shared
  *     NO_MEMORY      memory allocation failed
@@ -172,11 +172,11 @@ DOCA_STABLE doca_error_t doca_mmap_get_memrange(const struct doca_mmap *mmap, vo
 DOCA_STABLE doca_error_t doca_mmap_set_free_cb(struct doca_mmap *mmap,
 					       doca_mmap_memrange_free_cb_t *free_cb, void *opaque);
 
-/* Get the value that was set, or 0. */
+/* Get the user data that was set, or 0. */
 DOCA_STABLE doca_error_t doca_mmap_get_user_data(const struct doca_mmap *mmap,
 						 union doca_data *user_data);
 
-/* Get the value that was set, or the default. */
+/* Get the maximum number of devices that was set, or the default. */
 DOCA_STABLE doca_error_t doca_mmap_get_max_num_devices(const struct doca_mmap *mmap,
 						       uint32_t *max_num_devices);
 
@@ -194,7 +194,7 @@ DOCA_STABLE doca_error_t doca_mmap_get_from_export(const struct doca_mmap *mmap,
 						   uint8_t *from_export);
 
 /*
- * Set the parameter that the function names. Call before start.
+ * Set the maximum number of devices of the map. Call before start.
  * Errors:
  *     NOT_PERMITTED  the object is started
  */
@@ -210,13 +210,16 @@ DOCA_STABLE doca_error_t doca_mmap_set_max_num_devices(struct doca_mmap *mmap,
 DOCA_STABLE doca_error_t doca_mmap_set_permissions(struct doca_mmap *mmap, uint32_t access_mask);
 
 /*
- * Set the parameter that the function names. Call before start.
+ * Set the user data of the map. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */
 DOCA_STABLE doca_error_t doca_mmap_set_user_data(struct doca_mmap *mmap, union doca_data user_data);
 
-/* Stores 1 if the device supports it, 0 if not. DRIVER is reserved. */
+/*
+ * Stores 1 if a map with the device can be exported over PCI (second function: imported), 0 if not.
+ * DRIVER is reserved.
+ */
 DOCA_STABLE doca_error_t doca_mmap_cap_is_export_pci_supported(const struct doca_devinfo *devinfo,
 							       uint8_t *mmap_export);
 DOCA_STABLE doca_error_t doca_mmap_cap_is_create_from_export_pci_supported(

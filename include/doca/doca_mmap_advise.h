@@ -21,8 +21,8 @@ struct doca_mmap_advise;
 struct doca_mmap_advise_task_invalidate_cache;
 
 /*
- * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
- * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ * Completion callbacks: the program owns the task again, and submits or frees it. The library
+ * passes the user data of the task and of the context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_mmap_advise_task_invalidate_cache_completion_cb_t)(
 	struct doca_mmap_advise_task_invalidate_cache *task, union doca_data task_user_data,
@@ -42,7 +42,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_mmap_advise_destroy(struct doca_mmap_advise 
 /* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */
 DOCA_EXPERIMENTAL struct doca_ctx *doca_mmap_advise_as_ctx(struct doca_mmap_advise *mmap_advise);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports tasks that invalidate caches, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_mmap_advise_cap_task_cache_invalidate_is_supported(const struct doca_devinfo *devinfo);
 

@@ -47,7 +47,7 @@ enum doca_event_batch_events_number {
 	DOCA_EVENT_BATCH_EVENTS_NUMBER_128 = 7,
 };
 
-/* Flags of doca_task_submit_ex(). They have no effect: each task starts at once. */
+/* Flags of doca_task_submit_ex(). They have no effect: each task starts immediately. */
 enum doca_task_submit_flag {
 	DOCA_TASK_SUBMIT_FLAG_NONE = 0,
 	DOCA_TASK_SUBMIT_FLAG_FLUSH = 1,
@@ -61,8 +61,8 @@ enum doca_pe_event_mode {
 };
 
 /*
- * Completion callback: the program owns the task again, and submits or frees it. task_user_data: of
- * the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ * Completion callback: the program owns the task again, and submits or frees it. The library passes
+ * the user data of the task and of the context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_task_completion_cb_t)(struct doca_task *task, union doca_data task_user_data,
 					  union doca_data ctx_user_data);
@@ -77,7 +77,7 @@ DOCA_STABLE doca_error_t doca_pe_create(struct doca_pe **pe);
 /*
  * Destroy the engine.
  * Errors:
- *     IN_USE  a context is connected to it
+ *     IN_USE  a context is connected to the engine
  */
 DOCA_STABLE doca_error_t doca_pe_destroy(struct doca_pe *pe);
 
@@ -106,7 +106,7 @@ DOCA_STABLE doca_error_t doca_pe_clear_notification(struct doca_pe *pe,
 
 /*
  * Arm the notification before a wait. The descriptor becomes readable when doca_pe_progress() has
- * work, or at once if it has work already.
+ * work, or immediately if it has work already.
  */
 DOCA_STABLE doca_error_t doca_pe_request_notification(struct doca_pe *pe);
 
@@ -129,7 +129,7 @@ DOCA_STABLE doca_error_t doca_task_submit(struct doca_task *task);
 /* Like doca_task_submit(), with flags: bits of doca_task_submit_flag. The flags have no effect. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_submit_ex(struct doca_task *task, uint32_t flags);
 
-/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_submit(struct doca_task_batch *task_batch);
 
 /*
@@ -138,42 +138,42 @@ DOCA_EXPERIMENTAL doca_error_t doca_task_batch_submit(struct doca_task_batch *ta
  */
 DOCA_STABLE doca_error_t doca_task_try_submit(struct doca_task *task);
 
-/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_try_submit(struct doca_task_batch *task_batch);
 
 /*
  * Free a task. If it is submitted, its callback does not run; the library releases it when the
- * operation has ended. Thread: the one that progresses the engine.
+ * operation has ended. Thread: the thread that progresses the engine.
  */
 DOCA_STABLE void doca_task_free(struct doca_task *task);
 
-/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL void doca_task_batch_free(struct doca_task_batch *task_batch);
 
 /* Get the status with which the task completed. */
 DOCA_STABLE doca_error_t doca_task_get_status(const struct doca_task *task);
 
-/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_get_status(const struct doca_task_batch *task_batch);
 
-/* Call while the task is not submitted. */
+/* Set the user data of the task. Call while the task is not submitted. */
 DOCA_STABLE void doca_task_set_user_data(struct doca_task *task, union doca_data user_data);
 
-/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL void doca_task_batch_set_user_data(struct doca_task_batch *task_batch,
 						     union doca_data user_data);
 
-/* Get the value that was set, or 0. */
+/* Get the user data that was set, or 0. */
 DOCA_STABLE union doca_data doca_task_get_user_data(const struct doca_task *task);
 
-/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_user_data(
 	const struct doca_task_batch *task_batch);
 
 /* Returns the context of the task. */
 DOCA_STABLE struct doca_ctx *doca_task_get_ctx(const struct doca_task *task);
 
-/* Not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
 DOCA_EXPERIMENTAL struct doca_ctx *doca_task_batch_get_ctx(
 	const struct doca_task_batch *task_batch);
 DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_ctx_user_data(

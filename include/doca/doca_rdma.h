@@ -58,7 +58,7 @@ struct doca_rdma_gid {
 
 /*
  * Callbacks of connections: a request of a peer, a connection established, a connection attempt
- * failed, a connection ended. connection_user_data: of the connection; ctx_user_data: of the
+ * failed, a connection ended. The library passes the user data of the connection and of the
  * context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_rdma_connection_request_cb_t)(struct doca_rdma_connection *rdma_connection,
@@ -180,8 +180,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma,
 							 union doca_data connection_user_data);
 
 /*
- * End a connection. The library notifies the peer. May be called in the callback that reports the
- * end. After this call the program receives no message of the connection. Tasks that have not
+ * End a connection. The library notifies the peer. The callback that reports the end may call this
+ * function. After this call the program receives no message of the connection. Tasks that have not
  * completed fail with CONNECTION_ABORTED. The library still calls the callbacks of tasks that have
  * completed, and then the callback for the disconnection or the failure. CONNECTION_ABORTED is
  * reserved as a return value.
@@ -206,7 +206,10 @@ doca_rdma_bridge_accept(struct doca_rdma *rdma, void *private_data, uint8_t priv
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_bridge_established(struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection);
 
-/* Get the limit of the device. DRIVER is reserved. */
+/*
+ * Get the maximum number of receive tasks of a queue, of other tasks of a queue, of buffers in a
+ * list of a send task, and of bytes in a message. DRIVER is reserved.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_max_recv_queue_size(
 	const struct doca_devinfo *devinfo, uint32_t *max_recv_queue_size);
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_max_send_queue_size(
@@ -223,12 +226,16 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_gid(const struct doca_devinfo *
 						     uint32_t start_index, uint32_t num_entries,
 						     struct doca_rdma_gid *gid_array);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. DRIVER is reserved. */
+/*
+ * Returns SUCCESS if the device supports the transport type, NOT_SUPPORTED if not. DRIVER is
+ * reserved.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_transport_type_is_supported(
 	const struct doca_devinfo *devinfo, enum doca_rdma_transport_type transport_type);
 
 /*
- * Set the parameter that the function names. Call before start.
+ * Set the size of the send queue or of the receive queue, in tasks. The library stores the value,
+ * but does not use it. Call before start.
  * Errors:
  *     NOT_SUPPORTED  the library does not support the value
  *     BAD_STATE      the context is started
@@ -239,7 +246,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_recv_queue_size(struct doca_rdma *r
 							     uint32_t recv_queue_size);
 
 /*
- * Set the parameter that the function names. Call before start.
+ * Set the maximum number of buffers in a list of a send task. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */
@@ -247,7 +254,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_max_send_buf_list_len(struct doca_r
 								   uint32_t max_send_buf_list_len);
 
 /*
- * Set the parameter that the function names. Call before start.
+ * Set the transport type. Call before start.
  * Errors:
  *     NOT_SUPPORTED  the library does not support the value
  *     BAD_STATE      the context is started
@@ -256,7 +263,8 @@ DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_set_transport_type(struct doca_rdma *rdma, enum doca_rdma_transport_type transport_type);
 
 /*
- * Set the maximum transfer unit. Call before start.
+ * Set the maximum transfer unit. The library stores the value, but does not use it. Call before
+ * start.
  * Errors:
  *     NOT_SUPPORTED  the value is RAW_ETHERNET
  *     BAD_STATE      the context is started
@@ -275,7 +283,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_permissions(struct doca_rdma *rdma,
 							 uint32_t permissions);
 
 /*
- * Set whether packets carry a global route header: 1 or 0. Call before start.
+ * Set whether packets carry a global route header: 1 or 0. The library stores the value, but does
+ * not use it. Call before start.
  * Errors:
  *     BAD_STATE      the context is started
  *     NOT_SUPPORTED  reserved
@@ -291,7 +300,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_grh_enabled(struct doca_rdma *rdma,
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_gid_index(struct doca_rdma *rdma, uint32_t gid_index);
 
 /*
- * Set the parameter that the function names. Call before start.
+ * Set the service level (0 to 15), or the timeout of connection requests in milliseconds (at least
+ * 1). The library stores the value, but does not use it. Call before start.
  * Errors:
  *     BAD_STATE  the object is started
  */
@@ -304,7 +314,9 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_set_user_data(
 	struct doca_rdma_connection *rdma_connection, union doca_data connection_user_data);
 
 /*
- * Set the parameter that the function names. Call before start.
+ * Set the maximum number of connections of the context, or the number of retries while the peer has
+ * no receive task (0 to 7). The library stores the number of retries, but does not use it. Call
+ * before start.
  * Errors:
  *     NOT_SUPPORTED  the library does not support the value
  *     BAD_STATE      the context is started
@@ -314,15 +326,18 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_max_num_connections(struct doca_rdm
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_rnr_retry_count(struct doca_rdma *rdma,
 							     uint8_t rnr_retry_count);
 
-/* Get the value that was set, or the default. */
+/* Get the size of the send queue that was set, or the default. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_send_queue_size(const struct doca_rdma *rdma,
 							     uint32_t *send_queue_size);
 
-/* Get the value that was set, or the default. NOT_SUPPORTED and BAD_STATE are reserved. */
+/*
+ * Get the size of the receive queue that was set, or the default. NOT_SUPPORTED and BAD_STATE are
+ * reserved.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_recv_queue_size(const struct doca_rdma *rdma,
 							     uint32_t *recv_queue_size);
 
-/* Get the value that was set, or the default. */
+/* Get the parameter that the function of the same name with _set_ has set, or its default. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_max_send_buf_list_len(const struct doca_rdma *rdma,
 								   uint32_t *max_send_buf_list_len);
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_transport_type(
@@ -351,7 +366,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_addr_get_params(struct doca_rdma_addr *
 							 enum doca_rdma_addr_type *addr_type,
 							 const char **address, uint16_t *port);
 
-/* Get the value that was set, or 0. */
+/* Get the user data that was set, or 0. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_get_user_data(
 	const struct doca_rdma_connection *rdma_connection, union doca_data *connection_user_data);
 
@@ -359,7 +374,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_get_user_data(
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_get_id(
 	const struct doca_rdma_connection *rdma_connection, uint32_t *connection_id);
 
-/* Get the value that was set, or the default. */
+/* Get the parameter that the function of the same name with _set_ has set, or its default. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_max_num_connections(struct doca_rdma *rdma,
 								 uint16_t *max_num_connections);
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_rnr_retry_count(const struct doca_rdma *rdma,

@@ -30,8 +30,8 @@ struct doca_sync_event_remote_net;
 struct doca_task;
 
 /*
- * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
- * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ * Completion callbacks: the program owns the task again, and submits or frees it. The library
+ * passes the user data of the task and of the context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_rdma_task_atomic_cmp_swp_completion_cb_t)(
 	struct doca_rdma_task_atomic_cmp_swp *task, union doca_data task_user_data,
@@ -49,7 +49,7 @@ typedef void (*doca_rdma_task_remote_net_sync_event_notify_add_completion_cb_t)(
 	struct doca_rdma_task_remote_net_sync_event_notify_add *task,
 	union doca_data task_user_data, union doca_data ctx_user_data);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports compare-and-swap tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_atomic_cmp_swp_is_supported(const struct doca_devinfo *devinfo);
 
@@ -65,7 +65,9 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_cmp_swp_set_conf(
 	doca_rdma_task_atomic_cmp_swp_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
 /*
- * Allocate a task and set its fields.
+ * Allocate a task that compares 8 bytes of the peer with cmp_data and, if they are equal, replaces
+ * them by swap_data. dst_buf refers to an imported map; its data address is the address of the
+ * bytes. The task appends the previous bytes to result_buf, which may be NULL.
  * Errors:
  *     NO_MEMORY  all tasks are allocated
  */
@@ -100,7 +102,7 @@ DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_rdma_connection(
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *
 doca_rdma_task_atomic_cmp_swp_get_rdma_connection(const struct doca_rdma_task_atomic_cmp_swp *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports fetch-and-add tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_atomic_fetch_add_is_supported(const struct doca_devinfo *devinfo);
 
@@ -117,7 +119,9 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_fetch_add_set_conf(
 	uint32_t num_tasks);
 
 /*
- * Allocate a task and set its fields.
+ * Allocate a task that adds add_data to 8 bytes of the peer. dst_buf refers to an imported map; its
+ * data address is the address of the bytes. The task appends the previous bytes to result_buf,
+ * which may be NULL.
  * Errors:
  *     NO_MEMORY  all tasks are allocated
  */
@@ -149,7 +153,10 @@ DOCA_EXPERIMENTAL const struct doca_rdma_connection *
 doca_rdma_task_atomic_fetch_add_get_rdma_connection(
 	const struct doca_rdma_task_atomic_fetch_add *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/*
+ * Returns SUCCESS if the device supports tasks that read a sync event of the peer, NOT_SUPPORTED if
+ * not.
+ */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_remote_net_sync_event_get_is_supported(const struct doca_devinfo *devinfo);
 
@@ -199,7 +206,10 @@ DOCA_EXPERIMENTAL const struct doca_rdma_connection *
 doca_rdma_task_remote_net_sync_event_get_get_rdma_connection(
 	const struct doca_rdma_task_remote_net_sync_event_get *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/*
+ * Returns SUCCESS if the device supports tasks that set a sync event of the peer, NOT_SUPPORTED if
+ * not.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_task_remote_net_sync_event_notify_set_is_supported(
 	const struct doca_devinfo *devinfo);
 
@@ -250,7 +260,10 @@ DOCA_EXPERIMENTAL const struct doca_buf *
 doca_rdma_task_remote_net_sync_event_notify_set_get_src_buf(
 	const struct doca_rdma_task_remote_net_sync_event_notify_set *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/*
+ * Returns SUCCESS if the device supports tasks that add to a sync event of the peer, NOT_SUPPORTED
+ * if not.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_task_remote_net_sync_event_notify_add_is_supported(
 	const struct doca_devinfo *devinfo);
 
@@ -268,7 +281,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_add_s
 	uint32_t num_tasks);
 
 /*
- * Allocate a task and set its fields.
+ * Allocate a task that adds add_data to the value of a sync event of the peer. The task appends the
+ * previous value, 8 bytes, to result_buf, which may be NULL.
  * Errors:
  *     NO_MEMORY  all tasks are allocated
  */

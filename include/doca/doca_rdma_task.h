@@ -32,8 +32,8 @@ enum doca_rdma_opcode {
 };
 
 /*
- * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
- * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ * Completion callbacks: the program owns the task again, and submits or frees it. The library
+ * passes the user data of the task and of the context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_rdma_task_receive_completion_cb_t)(struct doca_rdma_task_receive *task,
 						       union doca_data task_user_data,
@@ -54,11 +54,11 @@ typedef void (*doca_rdma_task_write_imm_completion_cb_t)(struct doca_rdma_task_w
 							 union doca_data task_user_data,
 							 union doca_data ctx_user_data);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports receive tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_receive_is_supported(const struct doca_devinfo *devinfo);
 
-/* Get the limit of the device. DRIVER is reserved. */
+/* Get the maximum number of buffers in a list of a receive task. DRIVER is reserved. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_task_receive_get_max_dst_buf_list_len(
 	const struct doca_devinfo *devinfo, enum doca_rdma_transport_type transport_type,
 	uint32_t *max_buf_list_len);
@@ -82,7 +82,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_receive_set_conf(
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_receive_set_dst_buf_list_len(struct doca_rdma *rdma,
 									   uint32_t buf_list_len);
 
-/* Get the value that was set, or the default. BAD_STATE is reserved. */
+/* Get the maximum number of buffers that was set, or the default. BAD_STATE is reserved. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_task_receive_get_dst_buf_list_len(const struct doca_rdma *rdma, uint32_t *buf_list_len);
 
@@ -124,7 +124,7 @@ doca_rdma_task_receive_get_result_immediate_data(const struct doca_rdma_task_rec
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *
 doca_rdma_task_receive_get_result_rdma_connection(const struct doca_rdma_task_receive *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports send tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_send_is_supported(const struct doca_devinfo *devinfo);
 
@@ -162,7 +162,7 @@ DOCA_EXPERIMENTAL void doca_rdma_task_send_set_rdma_connection(
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_send_get_rdma_connection(
 	const struct doca_rdma_task_send *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports send tasks with immediate data, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_send_imm_is_supported(const struct doca_devinfo *devinfo);
 
@@ -205,7 +205,7 @@ DOCA_EXPERIMENTAL void doca_rdma_task_send_imm_set_rdma_connection(
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_send_imm_get_rdma_connection(
 	const struct doca_rdma_task_send_imm *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports read tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_read_is_supported(const struct doca_devinfo *devinfo);
 
@@ -249,7 +249,7 @@ DOCA_EXPERIMENTAL void doca_rdma_task_read_set_rdma_connection(
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_read_get_rdma_connection(
 	const struct doca_rdma_task_read *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports write tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_write_is_supported(const struct doca_devinfo *devinfo);
 
@@ -291,7 +291,7 @@ DOCA_EXPERIMENTAL void doca_rdma_task_write_set_rdma_connection(
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_write_get_rdma_connection(
 	const struct doca_rdma_task_write *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports write tasks with immediate data, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_write_imm_is_supported(const struct doca_devinfo *devinfo);
 

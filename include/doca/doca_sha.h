@@ -29,8 +29,8 @@ enum doca_sha_algorithm {
 };
 
 /*
- * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
- * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ * Completion callbacks: the program owns the task again, and submits or frees it. The library
+ * passes the user data of the task and of the context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_sha_task_hash_completion_cb_t)(struct doca_sha_task_hash *task,
 						   union doca_data task_user_data,
@@ -56,14 +56,17 @@ DOCA_EXPERIMENTAL doca_error_t doca_sha_destroy(struct doca_sha *sha);
 /* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */
 DOCA_EXPERIMENTAL struct doca_ctx *doca_sha_as_ctx(struct doca_sha *sha);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/*
+ * Returns SUCCESS if the device supports hash tasks (second function: partial hash tasks) of the
+ * algorithm, NOT_SUPPORTED if not.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_sha_cap_task_hash_get_supported(
 	struct doca_devinfo const *devinfo, enum doca_sha_algorithm algorithm);
 DOCA_EXPERIMENTAL doca_error_t doca_sha_cap_task_partial_hash_get_supported(
 	struct doca_devinfo const *devinfo, enum doca_sha_algorithm algorithm);
 
 /*
- * Get the limit of the device.
+ * Get the maximum number of buffers in a list.
  * Errors:
  *     NOT_SUPPORTED  the device does not support the task
  */
@@ -97,13 +100,13 @@ DOCA_EXPERIMENTAL doca_error_t doca_sha_cap_get_partial_hash_block_size(
 	struct doca_devinfo const *devinfo, enum doca_sha_algorithm algorithm,
 	uint32_t *partial_block_size);
 
-/* Get the limit of the device. */
+/* Get the maximum number of tasks of each type. */
 DOCA_EXPERIMENTAL doca_error_t doca_sha_cap_get_max_num_tasks(struct doca_sha *sha,
 							      uint32_t *max_num_tasks);
 
 /*
- * Set the completion callbacks for success and for failure, and the number of tasks. Call before
- * start.
+ * Set the completion callbacks for success and for failure, and the number of tasks as its base-2
+ * logarithm. Call before start.
  * Errors:
  *     BAD_STATE  the context is started
  */
@@ -139,8 +142,8 @@ DOCA_EXPERIMENTAL enum doca_sha_algorithm doca_sha_task_hash_get_algorithm(
 DOCA_EXPERIMENTAL struct doca_task *doca_sha_task_hash_as_task(struct doca_sha_task_hash *task);
 
 /*
- * Set the completion callbacks for success and for failure, and the number of tasks. Call before
- * start.
+ * Set the completion callbacks for success and for failure, and the number of tasks as its base-2
+ * logarithm. Call before start.
  * Errors:
  *     BAD_STATE  the context is started
  */
@@ -186,7 +189,10 @@ DOCA_EXPERIMENTAL enum doca_sha_algorithm doca_sha_task_partial_hash_get_algorit
 DOCA_EXPERIMENTAL doca_error_t
 doca_sha_task_partial_hash_set_is_final_buf(struct doca_sha_task_partial_hash *task);
 
-/* Set and get the fields of a task. Do not set a field while the task is submitted. */
+/*
+ * Return 1 if the current source is the last part (first function), or if the task has stored the
+ * digest (second function); else 0.
+ */
 DOCA_EXPERIMENTAL uint8_t
 doca_sha_task_partial_hash_get_is_final(struct doca_sha_task_partial_hash const *task);
 DOCA_EXPERIMENTAL uint8_t

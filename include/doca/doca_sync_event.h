@@ -31,8 +31,8 @@ struct doca_sync_event_task_wait_eq;
 struct doca_sync_event_task_wait_neq;
 
 /*
- * Completion callbacks: the program owns the task again, and submits or frees it. task_user_data:
- * of the task; ctx_user_data: of the context. Thread: in doca_pe_progress().
+ * Completion callbacks: the program owns the task again, and submits or frees it. The library
+ * passes the user data of the task and of the context. Thread: in doca_pe_progress().
  */
 typedef void (*doca_sync_event_task_get_completion_cb_t)(struct doca_sync_event_task_get *task,
 							 union doca_data task_user_data,
@@ -67,7 +67,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_create_from_export(struct doca_de
 								  const uint8_t *data, size_t sz,
 								  struct doca_sync_event **event);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports the import of events over PCI, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_is_create_from_export_supported(const struct doca_devinfo *devinfo);
 
@@ -81,14 +81,16 @@ DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_remote_net_create_from_export(struct doca_dev *dev, const uint8_t *data, size_t sz,
 					      struct doca_sync_event_remote_net **event);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/*
+ * Returns SUCCESS if the device supports the import of events of RDMA peers, NOT_SUPPORTED if not.
+ */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_remote_net_is_create_from_export_supported(const struct doca_devinfo *devinfo);
 
-/* Destroy the object. Its context must be idle. */
+/* Destroy the event. Its context must be idle. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_destroy(struct doca_sync_event *event);
 
-/* Destroy the object. No submitted task may use it. */
+/* Destroy the imported event. Do not call it while a submitted task uses it. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_remote_net_destroy(struct doca_sync_event_remote_net *event);
 
@@ -143,7 +145,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_stop(struct doca_sync_event *even
  */
 DOCA_EXPERIMENTAL struct doca_ctx *doca_sync_event_as_ctx(struct doca_sync_event *event);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports get tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_task_get_is_supported(const struct doca_devinfo *devinfo);
 
@@ -176,7 +178,7 @@ DOCA_EXPERIMENTAL void doca_sync_event_task_get_set_ret_val_ptr(
 DOCA_EXPERIMENTAL uint64_t *doca_sync_event_task_get_get_ret_val_ptr(
 	const struct doca_sync_event_task_get *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports set tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_task_notify_set_is_supported(const struct doca_devinfo *devinfo);
 
@@ -210,7 +212,7 @@ DOCA_EXPERIMENTAL void doca_sync_event_task_notify_set_set_set_val(
 DOCA_EXPERIMENTAL uint64_t
 doca_sync_event_task_notify_set_get_set_val(const struct doca_sync_event_task_notify_set *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports add tasks, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_task_notify_add_is_supported(const struct doca_devinfo *devinfo);
 
@@ -248,7 +250,7 @@ DOCA_EXPERIMENTAL void doca_sync_event_task_notify_add_set_fetched_val_ptr(
 DOCA_EXPERIMENTAL uint64_t *doca_sync_event_task_notify_add_get_fetched_val_ptr(
 	const struct doca_sync_event_task_notify_add *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports tasks that wait for a value, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_task_wait_eq_is_supported(const struct doca_devinfo *devinfo);
 
@@ -286,7 +288,9 @@ DOCA_EXPERIMENTAL void doca_sync_event_task_wait_eq_set_mask(
 DOCA_EXPERIMENTAL uint64_t
 doca_sync_event_task_wait_eq_get_mask(const struct doca_sync_event_task_wait_eq *task);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/*
+ * Returns SUCCESS if the device supports tasks that wait for another value, NOT_SUPPORTED if not.
+ */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_task_wait_neq_is_supported(const struct doca_devinfo *devinfo);
 
@@ -336,7 +340,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_export_to_remote_pci(struct doca_
 								    const uint8_t **data,
 								    size_t *sz);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/* Returns SUCCESS if the device supports the export of events over PCI, NOT_SUPPORTED if not. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_is_export_to_remote_pci_supported(const struct doca_devinfo *devinfo);
 
@@ -351,7 +355,9 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_export_to_remote_net(struct doca_
 								    const uint8_t **data,
 								    size_t *sz);
 
-/* Returns SUCCESS if the device supports it, NOT_SUPPORTED if not. */
+/*
+ * Returns SUCCESS if the device supports the export of events to RDMA peers, NOT_SUPPORTED if not.
+ */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_is_export_to_remote_net_supported(const struct doca_devinfo *devinfo);
 
@@ -375,7 +381,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_update_set(struct doca_sync_event
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_gt(struct doca_sync_event *event,
 						       uint64_t value, uint64_t mask);
 
-/* As above, but yields the processor after each poll. */
+/* Like doca_sync_event_wait_gt(), but yields the processor after each poll. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_gt_yield(struct doca_sync_event *event,
 							     uint64_t value, uint64_t mask);
 
@@ -383,7 +389,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_gt_yield(struct doca_sync_ev
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_eq(struct doca_sync_event *event,
 						       uint64_t value, uint64_t mask);
 
-/* As above, but yields the processor after each poll. */
+/* Like doca_sync_event_wait_eq(), but yields the processor after each poll. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_eq_yield(struct doca_sync_event *event,
 							     uint64_t value, uint64_t mask);
 
@@ -391,7 +397,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_eq_yield(struct doca_sync_ev
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_neq(struct doca_sync_event *event,
 							uint64_t value, uint64_t mask);
 
-/* As above, but yields the processor after each poll. */
+/* Like doca_sync_event_wait_neq(), but yields the processor after each poll. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_neq_yield(struct doca_sync_event *event,
 							      uint64_t value, uint64_t mask);
 

@@ -24,7 +24,7 @@ extern "C" {
 	DOCA_VERSION_CALC_EXACT(DOCA_VERSION_MAJOR, DOCA_VERSION_MINOR, DOCA_VERSION_PATCH)
 #define DOCA_VERSION_OFFICIAL \
 	DOCA_VERSION_CALC(DOCA_VERSION_MAJOR, DOCA_VERSION_MINOR, DOCA_VERSION_PATCH)
-/* Whether the version equals the current one; whether it is not newer. */
+/* True if the version equals that of these headers (EQ), or is not newer (LTE). */
 #define DOCA_VERSION_EQ_CURRENT(major, minor, patch) \
 	(DOCA_VERSION_CALC(major, minor, patch) == DOCA_VERSION_OFFICIAL)
 #define DOCA_VERSION_LTE_CURRENT(major, minor, patch) \

@@ -36,8 +36,8 @@ struct doca_job {
 
 /* The end of a job. */
 struct doca_event {
-	int type;                  /* of the job */
-	union doca_data user_data; /* of the job */
+	int type;                  /* type of the job */
+	union doca_data user_data; /* user data of the job */
 	union doca_data result;
 };
 
