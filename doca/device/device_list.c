@@ -85,8 +85,8 @@ static struct doca_devinfo *infos[MAX_FUNCTIONS]; /* listed functions come first
 static struct gd_wire wires[MAX_FUNCTIONS];
 static uint32_t n_infos, n_wires, n_listed;
 /*
- * Strings of it are in use. The attribute keeps the unread variable, so that a leak checker finds
- * the memory.
+ * The parsed configuration. The entries refer to its strings. No code reads the variable; the
+ * attribute keeps it, so that a leak checker finds the memory.
  */
 __attribute__((used)) static struct gn_config *config;
 static bool loaded;
@@ -135,7 +135,7 @@ void gd_service_name(char service[64], const char pci[13], const char *name)
 	size_t n = 0;
 
 	for (const char *p = name; *p != '\0' && n + 1 < sizeof(shown); p++)
-		shown[n++] = *p; /* the transport uses it in a file name */
+		shown[n++] = *p; /* the transport uses the name in a file name */
 	shown[n] = '\0';
 	for (char *p = shown; *p != '\0'; p++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.",
@@ -292,9 +292,8 @@ static bool is_misspelt(struct gn_conf_node *node, const char *name)
 
 /*
  * Returns the keys of the entry that function_options must accept, because they may belong to a
- * plugin.
- * The plugin rejects unknown keys later. A misspelt "pci" or "transport" is left out, because the
- * plugin would then never be loaded.
+ * plugin. The plugin rejects unknown keys later. A misspelt "pci" or "transport" is left out, so
+ * that it is reported here: without the key, no plugin is loaded.
  */
 static const char **all_names(struct gn_conf_node *node)
 {

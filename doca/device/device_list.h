@@ -29,8 +29,8 @@ struct gd_wire {
 
 /*
  * Load the plugin and fill its options. Errors of the configuration, with their positions, go to
- * errs. also_known: keys of the entry that do not belong to the plugin. *wide_p: whether it is a
- * network transport, whose services are network addresses. 0 or -errno. Any thread.
+ * errs. also_known: keys of the entry that do not belong to the plugin. *wide_p: whether the plugin
+ * is a network transport, whose services are network addresses. 0 or -errno. Any thread.
  */
 int gd_wire_load(struct gd_wire *wire, const char *const *also_known, struct gn_errs *errs,
 		 bool *wide_p);

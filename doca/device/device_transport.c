@@ -3,8 +3,8 @@
  * device_transport.c - transports of functions: the first use loads and opens them; the service
  * thread progresses them
  *
- * They stay open until the process ends. A child of fork(2) opens its own and does not use those of
- * its parent.
+ * Transports stay open until the process ends. A child of fork(2) opens its own transports and does
+ * not use those of its parent.
  */
 #include "device/device_list.h"
 #include "device/service_thread.h"
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 struct gd_transport {
-	struct gd_transport *inherited; /* service of the parent process */
+	struct gd_transport *inherited; /* transport of the parent process */
 	const struct gantry_transport_ops *ops;
 	void *device;
 	pthread_mutex_t lock; /* recursive */
@@ -81,8 +81,8 @@ static size_t split_path(char *path, const char **dirs, size_t max)
 }
 
 /*
- * Plugin directories, as for gantry(1): the environment, else the configuration, else the
- * installation.
+ * Create the loader. It searches the same directories as gantry(1): those of the environment, else
+ * of the configuration, else of the installation.
  */
 static int open_loader(struct gn_errs *errs)
 {
@@ -165,9 +165,9 @@ static const char **string_option(const struct gantry_plugin *desc, void *conf, 
 }
 
 /*
- * Functions of a card connect through a socket that depends on the name of the card and the run
- * directory, not on their PCI addresses. A plugin whose option `pci` has another meaning would be a
- * network transport.
+ * Set the options `pci` and `dir` of a transport of this machine, from which it derives the path of
+ * its socket: the name of the card, and the run directory. So functions of one card can connect,
+ * whatever their PCI addresses are. A network transport must not have an option `pci`.
  */
 static int set_place(const struct gantry_plugin *desc, struct gd_wire *wire)
 {
@@ -223,7 +223,7 @@ int gd_wire_load(struct gd_wire *wire, const char *const *also_known, struct gn_
 	pthread_mutex_lock(&lock);
 	rc = load(wire, also_known, errs);
 	pthread_mutex_unlock(&lock);
-	if (rc == 0) /* a network transport accepts only addresses */
+	if (rc == 0) /* only a network transport rejects a name that is not an address */
 		*wide_p = wire->ops->check_service("name") != NULL;
 	else if (errs->n == 0)
 		gn_errs_add(errs, "%s: %s", wire->name, strerror(-rc));
@@ -361,8 +361,8 @@ doca_error_t gd_transport_get_rdma(struct doca_devinfo *info, struct gd_transpor
 }
 
 /*
- * Returns whether this process opened the transport. In a child of fork(2) the lock may be held by
- * a thread that does not exist there. The transport itself rejects calls.
+ * Returns whether this process opened the transport. In a child of fork(2) a thread that does not
+ * exist there can hold the lock, so the child must not take it. The transport rejects its calls.
  */
 static bool is_ours(const struct gd_transport *transport)
 {
@@ -415,7 +415,7 @@ static const char *usual_dir(char path[80])
 
 	if (own && own[0] == '/')
 		n = snprintf(path, 80, "%s", own);
-	else if (is_dir(xdg)) /* it may belong to a login session that has ended */
+	else if (is_dir(xdg)) /* checked: the login session may have ended */
 		n = snprintf(path, 80, "%s/gantry", xdg);
 	else if (geteuid() == 0)
 		n = snprintf(path, 80, "/run/gantry");
@@ -425,7 +425,10 @@ static const char *usual_dir(char path[80])
 		      : "path is too long (limit 79 bytes): set GANTRY_RUNDIR to a shorter path";
 }
 
-/* why: GN_PATH_WHY bytes. Returns NULL; or the problem, which may be in `why`. */
+/*
+ * Create or check the run directory. Returns NULL, or the problem, which can be in `why`
+ * (GN_PATH_WHY bytes).
+ */
 static const char *claim(const char *path, char *why)
 {
 	int rc = gn_path_claim_dir(path, why);

@@ -2,8 +2,9 @@
 /*
  * doca_dev.c - public functions of devices and representors: lists, open and close, properties
  *
- * A devinfo exists until the process ends; a list is an array of pointers. A closed device is kept
- * and reused by the next open. So a pointer to it is never dangling; its use is an error.
+ * A devinfo exists until the process ends; a list is an array of pointers. The library keeps a
+ * closed device and reuses it for the next open. So a pointer to a closed device never dangles, and
+ * functions that get it return an error.
  */
 #include "device/device_list.h"
 
@@ -144,8 +145,8 @@ doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev)
 }
 
 /*
- * Undo one open. INVALID_VALUE: it is closed; IN_USE: it is the last open, and objects created with
- * it exist.
+ * Undo one open. INVALID_VALUE: the device or representor is closed; IN_USE: no other open remains,
+ * and objects created with it exist.
  */
 static doca_error_t drop(uint32_t *references, const uint32_t *users)
 {

@@ -16,8 +16,8 @@
  *     insecure = true              every host that reaches the device may connect; required for a
  *                                  network transport
  *     transport, and its options   a transport of this machine (shm-comch) serves Comch, and RDMA
- *                                  its processes. A network transport (rdma-verbs, rxe) serves
- *                                  RDMA, also if the function has both
+ *                                  between processes of this machine. A network transport
+ *                                  (rdma-verbs, rxe) serves RDMA, also if the function has both
  * `doca = { functions = "none"; }` removes the two default functions. In the same group,
  * connect_timeout = "5s" sets how long a Comch client waits for a server.
  */
@@ -42,7 +42,7 @@ struct doca_devinfo_rep {
 	char pci[13];                  /* address of the represented function, "0000:b1:00.0" */
 	char iface[256];
 	char vuid[128];
-	struct doca_dev_rep *rep; /* the object of all opens */
+	struct doca_dev_rep *rep; /* the object that each open returns */
 };
 
 struct doca_devinfo {
@@ -60,7 +60,7 @@ struct doca_devinfo {
 	struct doca_devinfo_rep *reps;
 	/* transport of this machine, and network transport; at least one is set */
 	struct gd_wire *local, *wide;
-	struct doca_dev *dev; /* the object of all opens */
+	struct doca_dev *dev; /* the object that each open returns */
 };
 
 struct doca_dev {
@@ -118,8 +118,8 @@ void gd_service_name(char service[64], const char pci[13], const char *name);
  * create and destroy queues, regions, ...). The service thread delivers the events of the transport
  * and holds the lock; events for a program go to its engine by gd_pe_post(). The lock is recursive,
  * because event handlers may call the transport. gd_transport_unlock() lets the service thread
- * progress the device at once. The data path (post_recv, poll_recv, send, rma_submit, ...) needs no
- * lock.
+ * progress the device immediately. The data path (post_recv, poll_recv, send, rma_submit, ...)
+ * needs no lock.
  */
 const struct gantry_transport_ops *gd_transport_lock(struct gd_transport *transport,
 						     void **device_p);
@@ -129,7 +129,7 @@ void gd_transport_info(const struct gd_transport *transport, struct gantry_devic
 
 /*
  * Results of the functions doca_*_cap_*. INVALID_VALUE: no device, or no destination;
- * NOT_SUPPORTED: the device does not support it.
+ * NOT_SUPPORTED: `can` is false.
  */
 static inline doca_error_t gd_cap(const struct doca_devinfo *devinfo, bool can)
 {

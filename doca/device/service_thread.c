@@ -22,7 +22,7 @@ struct service {
 	pthread_t thread;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
 static struct service *service;                          /* of this process; NULL: not started */
 static struct service *inherited;
 
@@ -69,7 +69,7 @@ static int start(void)
 	return rc;
 }
 
-/* At exit. Free nothing: other threads of the program may still be in the library. */
+/* At exit: end the thread. Free nothing, because other threads can still be in the library. */
 static void stop(void)
 {
 	struct timespec until;
@@ -133,8 +133,8 @@ static struct gn_loop *loop_if_any(void)
 }
 
 /*
- * Returns the loop, and starts it if needed. NULL: error, which was logged. Also returned after
- * stop(), while the process exits.
+ * Returns the loop of this process, and starts it if needed. NULL: failed, the error was logged.
+ * After stop(), while the process exits, the function still returns the loop.
  */
 static struct gn_loop *loop_of_process(void)
 {

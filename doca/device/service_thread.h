@@ -14,23 +14,25 @@
 
 #include <doca_error.h>
 
-/* Call fn while the fd is readable or hung up. NO_MEMORY, OPERATING_SYSTEM. */
+/* Call fn while the fd is readable or hung up. Returns SUCCESS, NO_MEMORY or OPERATING_SYSTEM. */
 doca_error_t gd_service_add_fd(int fd, void (*fn)(void *arg), void *arg);
 /*
- * Remove an fd, which must still be open. After the call fn does not run, unless fn itself is the
- * caller. Do not hold a lock that fn takes.
+ * Remove an fd, which must still be open. The call waits until fn has returned, unless fn itself is
+ * the caller. So do not hold a lock that fn takes.
  */
 void gd_service_remove_fd(int fd);
 /*
- * Call the function of the timer once at that time. 0: cancel. A time in the past: at once. Do not
- * use a timer that was set before a fork.
+ * Call the function of the timer once, when gn_now_ns() reaches at_ns. 0: cancel the timer. A time
+ * in the past: call the function as soon as possible. In a child of fork(2), do not use a timer
+ * that the parent has set.
  */
 void gd_service_set_timer(struct gn_timer *timer, uint64_t at_ns);
 
 /*
- * Install the fork handlers of the service, once. Handlers installed later lock earlier. A module
- * that calls the service with its own lock held, and has fork handlers for that lock, must call
- * this first.
+ * Install the fork handlers of the service, once. fork(2) runs the handlers that take locks in
+ * reverse order of their installation. A module that calls the service while it holds its own lock,
+ * and has a fork handler that takes that lock, must call this function before it installs its
+ * handler. Then a fork takes the two locks in the same order as the module.
  */
 void gd_service_watch_forks(void);
 
