@@ -2,9 +2,9 @@
 /*
  * doca_mmap.c - public functions of memory maps: configuration, start and stop, export and import
  *
- * One thread at a time configures and uses a map. The list of started maps is for all threads. The
- * structures of destroyed maps are kept and reused, so that late use of one is an error and no
- * crash.
+ * One thread at a time configures and uses a map. All threads use the list of started maps. The
+ * structures of destroyed maps are kept and reused, so that a program that uses a destroyed map
+ * gets an error and does not crash.
  */
 #include "mmap/mmap_share.h"
 
@@ -111,7 +111,7 @@ static void delist(struct doca_mmap *mmap)
 	pthread_mutex_unlock(&gd_mmaps_lock);
 }
 
-/* -- life -- */
+/* -- create, start, stop and destroy -- */
 
 static struct doca_mmap *allocate(void)
 {
@@ -195,7 +195,7 @@ static void stop_imported(struct doca_mmap *mmap)
 {
 	bool is_out = false;
 
-	if (!gd_mmap_find(&mmap->id)) /* neither is another import of it exported */
+	if (!gd_mmap_find(&mmap->id)) /* no other import of the map is exported */
 		is_out = gd_rdma_revoke_map(&mmap->id, true, gn_now_ns() + GD_SILENT_NS);
 	gd_share_release(mmap, is_out);
 	mmap->local = NULL;
@@ -348,7 +348,7 @@ doca_error_t doca_mmap_set_user_data(struct doca_mmap *mmap, union doca_data use
 	return result;
 }
 
-/* Imported maps are started when they are created, and programs enable it for them. */
+/* An imported map permits this after its start, because it is created as a started map. */
 doca_error_t doca_mmap_enable_thread_safety(struct doca_mmap *mmap)
 {
 	if (!is_map(mmap))
@@ -392,7 +392,7 @@ doca_error_t doca_mmap_get_num_bufs(const struct doca_mmap *mmap, uint32_t *num_
 {
 	if (!is_map(mmap) || !num_bufs)
 		return DOCA_ERROR_INVALID_VALUE;
-	/* 0: no thread uses the memory; pairs with give_back_one() in doca_buf_inventory.c */
+	/* 0: no thread still uses the memory; pairs with give_back_one() in doca_buf_inventory.c */
 	*num_bufs = __atomic_load_n(&mmap->n_bufs, __ATOMIC_ACQUIRE);
 	return DOCA_SUCCESS;
 }

@@ -78,8 +78,8 @@ static inline uint32_t gd_mmap_access(const struct doca_mmap *mmap)
 doca_error_t gd_mmap_check(const struct doca_mmap *mmap);
 
 /*
- * Users of the memory of a region: OWN: a device of this process; APART: one peer; COMMON: all
- * Comch peers, which may then read the common maps of each other.
+ * Users of the memory of a region. OWN: a device of this process. APART: one peer. COMMON: all
+ * Comch peers, which can then read all maps that are in COMMON regions.
  */
 enum gd_sharing { GD_REGION_OWN, GD_REGION_APART, GD_REGION_COMMON };
 
@@ -100,23 +100,24 @@ doca_error_t gd_mmap_copied(const struct doca_mmap *mmap);
  */
 doca_error_t gd_mmap_region(struct doca_mmap *mmap, enum gd_sharing sharing,
 			    struct gantry_region *region);
-/* Make the memory of a local map shareable now, before its first export. Errors as above. */
+/* Make the memory of a local map shareable, before its first export. Errors: as above. */
 doca_error_t gd_mmap_prepare_export(struct doca_mmap *mmap);
 
 /*
  * Returns the started map with that id whose memory is here and that is exported over RDMA, or
- * NULL. Any thread. A struct doca_mmap is never freed: if the map is destroyed meanwhile, it is
- * only not started.
+ * NULL. Any thread. A struct doca_mmap is never freed: if the program destroys the map meanwhile,
+ * the structure is only marked as not started.
  */
 struct doca_mmap *gd_mmap_find(const struct gd_mmap_id *id);
 /*
- * rdma/rdma_revoke.c: returns whether a device of a peer may reach the map, or, for an imported
- * map, a device of this process. The revocation has then been requested. Call without a lock.
+ * rdma/rdma_revoke.c: returns whether a device of a peer can reach the map, or, for an imported
+ * map, a device of this process. If so, the function has requested the revocation. Call without a
+ * lock.
  */
 bool gd_rdma_is_in_use(const struct gd_mmap_id *map, bool imported);
 /*
- * Wait until no device reaches the map, at the latest until gn_now_ns() is `end`. Returns whether
- * one still does.
+ * Wait until no device reaches the map, at the latest until gn_now_ns() is `end`. Returns whether a
+ * device still reaches it.
  */
 bool gd_rdma_revoke_map(const struct gd_mmap_id *map, bool imported, uint64_t end);
 /*

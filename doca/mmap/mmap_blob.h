@@ -17,7 +17,7 @@ enum gd_blob_kind { GD_BLOB_PCI = 1, GD_BLOB_RDMA = 2 };
 #define GD_RDMA_FLAGS \
 	(DOCA_ACCESS_FLAG_RDMA_READ | DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC)
 
-/* Rights of an RDMA export of a map that was imported over PCI with these rights. */
+/* Returns the rights of an RDMA export of a map that was imported over PCI with these rights. */
 uint32_t gd_rdma_of_pci(uint32_t access);
 
 #define GD_BLOB_PATH 108 /* bytes of the path of a Unix socket, with the NUL */
@@ -28,7 +28,7 @@ struct gd_blob {
 	uint32_t version;
 	uint32_t bytes; /* length of the descriptor */
 	struct gd_mmap_id id;
-	uint64_t addr, length; /* in the owner */
+	uint64_t addr, length; /* address in the owner; bytes */
 	uint32_t access;       /* rights: flags of the kind */
 	uint32_t kind;
 	uint64_t host;           /* id of the machine and its boot, see gd_host_id() */

@@ -25,8 +25,8 @@ struct gd_piece {
 };
 
 /*
- * Append the pieces of [from, to) to a list allocated by malloc(3), in order, without holes. 0,
- * -ENOMEM, or -errno.
+ * Append the pieces of [from, to) to a list allocated by malloc(3), in the order of their
+ * addresses. Unmapped pages have no piece. 0, -ENOMEM, or other -errno.
  */
 int gd_maps_read(uintptr_t from, uintptr_t to, struct gd_piece **pieces_p, size_t *n_p);
 

@@ -3,15 +3,15 @@
  * mmap_pages.c - pages of the program that other processes can map: hold, replace, fork
  *
  * A held range has its own store (a memfd), which its importers get. If a range has pages in common
- * with a held one, it joins the store of that one. If there are several such stores, they are
- * merged, except for those that other processes have. Then the range has runs of pages in several
- * stores. Replaced pages are put into a new store; no page is added to the old one.
+ * with a held range, it uses the store of the held range. Several such stores are merged, except
+ * for those whose descriptor another process has. Then the range has runs of pages in several
+ * stores. Replaced pages are put into a new store; no page is added to the old store.
  *
  * A child of fork(2) must get private copies, as of any private memory. The parent waits until the
  * child has made them. Stack pages of the forking thread are moved out of the memfds during the
  * fork, so writes of peers to them are lost during that time. The C library resets its locks in a
- * child before that. If such a lock is in a shared page and another thread of the parent holds it,
- * it is released too early.
+ * child before the child has copies. If such a lock is in a shared page and another thread of the
+ * parent holds it, the reset also releases it in the parent.
  */
 #include "mmap/mmap_pages.h"
 
@@ -167,7 +167,7 @@ static int move_store(struct gd_store *from, struct gd_store *to)
 	return rc;
 }
 
-/* Merge the stores of the range that no other process has into this one. */
+/* Merge into `store` the other stores of the range whose descriptor no other process has. */
 static int merge_neighbours(const struct gd_range *range, struct gd_store *store)
 {
 	struct gd_piece *pieces = NULL;
@@ -180,7 +180,7 @@ static int merge_neighbours(const struct gd_range *range, struct gd_store *store
 		if (!s || s->is_given)
 			continue;
 		rc = move_store(s, store);
-		gd_stores_sweep(); /* it is empty */
+		gd_stores_sweep(); /* frees `s`, which is empty */
 	}
 	free(pieces);
 	return rc;
@@ -207,7 +207,7 @@ static int move_range(const struct gd_range *range, struct gd_store *store, bool
 		*begun_p = true;
 		rc = gd_pages_share(store->fd, moving, n_moving);
 		if (are_of_stores(moving, n_moving))
-			/* before the range is held: those stores no longer contain its pages */
+			/* now: while the range is held, a sweep keeps its old pages */
 			gd_stores_sweep();
 	}
 	free(moving);
@@ -216,8 +216,8 @@ static int move_range(const struct gd_range *range, struct gd_store *store, bool
 }
 
 /*
- * Allocate the missing pages of the range in all its stores. Otherwise the kernel would charge them
- * to an importer.
+ * Allocate the missing pages of the range in all its stores. Otherwise an importer that touches
+ * them first would allocate them, and the kernel would charge its cgroup.
  */
 static int fill_holes(const struct gd_range *range, const struct gd_store *store)
 {
@@ -489,7 +489,7 @@ static void after_fork_parent(void)
 	for (size_t i = n_at_fork - n_of_stack; i < n_at_fork; i++) {
 		const int memfd = at_fork[i].fd;
 
-		at_fork[i].fd = -1; /* it is private now */
+		at_fork[i].fd = -1; /* the pages are private now */
 		gd_pages_share(memfd, &at_fork[i], 1);
 	}
 	free(at_fork);

@@ -2,9 +2,9 @@
 /*
  * mmap_pages.h - pages of this process that other processes can map, converted in place
  *
- * The pages are in sparse memfds; the offset of a page in its memfd is its address. Each range has
- * its own memfd, so that a process with the descriptor can map nothing else. Ranges with common
- * pages share their memfds.
+ * The pages are in sparse memfds; the offset of a page in its memfd equals the address of the page.
+ * Each range has its own memfd, so that a process with the descriptor can map nothing else. Ranges
+ * with common pages share their memfds.
  */
 #ifndef GD_PAGES_H
 #define GD_PAGES_H
@@ -13,23 +13,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* maximum; a range with pages in common with other ranges can have more than one */
+/* maximum number of runs of a range; more than one if other ranges have some of its pages */
 #define GD_RUNS 8u
 
 /* Consecutive pages of a range in one memfd. */
 struct gd_run {
 	int fd;
-	uint64_t from, to; /* addresses, equal to the offsets in the memfd */
+	uint64_t from, to; /* first address and end; offsets in the memfd are the same */
 };
 
 /*
  * Move all pages of the range, with their content, into memfds and count a hold. Other threads may
  * read and write the pages meanwhile, except for atomic operations and stack frames, see
  * mmap_pages_move.c. write: other processes are to write them. common: use the one memfd of all
- * common ranges, whose receivers may read all of them. Any thread. Returns 0, or
+ * common ranges; each process that gets it can read all of these ranges. Any thread. Returns 0, or
  *     -EFAULT      the range is not completely mapped
- *     -EACCES      the program itself may not read it, or not write it
- *     -EOPNOTSUPP  the program has mapped it as shared, or the kernel lacks a feature
+ *     -EACCES      the page protection does not permit reads, or (`write`) writes
+ *     -EOPNOTSUPP  the program has mapped the range as shared, or the kernel lacks a feature
  *     -EMFILE      the process has too many open files
  *     -ENOMEM, other -errno
  */
@@ -46,7 +46,7 @@ int gd_pages_give(const void *addr, size_t length, struct gd_run *runs, unsigned
  * Replace the pages of a range by copies in a new memfd, at the same addresses. Processes that
  * mapped the old pages keep them, and no page is put into the old memfd again. pinned: also replace
  * pages that were never shared, but that a device may write. Concurrent writes of threads are kept,
- * as by gd_pages_hold(). Returns 0, or -errno: some pages may still be the old ones. Any thread.
+ * as by gd_pages_hold(). Returns 0, or -errno: some old pages can remain. Any thread.
  */
 int gd_pages_replace(const void *addr, size_t length, bool pinned);
 

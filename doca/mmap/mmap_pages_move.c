@@ -9,10 +9,10 @@
  * copy is written to the new page, unless a thread has written that byte meanwhile. So no write is
  * lost. Pages of another memfd need no pipe: they are read from that memfd.
  *
- * For some microseconds (some hundred for pages of a memfd) a thread may not see the latest writes.
- * An atomic counter or a lock in use in these pages could be corrupted, and stack frames must never
- * be stale. So the calling thread leaves its stack while the pages of that stack move. Stacks of
- * other running threads must not be exported.
+ * For some microseconds (some hundred for pages of a memfd) a thread might not see the latest
+ * writes. An atomic counter or a lock in use in these pages could be corrupted, and stack frames
+ * must never be stale. So the calling thread leaves its stack while the pages of that stack move.
+ * Stacks of other running threads must not be exported.
  *
  * The functions must not read the pages in ways that a sanitizer checks.
  */
@@ -126,7 +126,7 @@ static int claim(uintptr_t at, size_t bytes)
 		return 0;
 	if (errno != EINVAL)
 		return -errno;    /* beyond the end of a file, or out of memory */
-	touch((char *)at, bytes); /* before Linux 5.14 */
+	touch((char *)at, bytes); /* for Linux before 5.14 */
 	return 0;
 }
 
@@ -261,7 +261,7 @@ static void run_there(unsigned high, unsigned low)
 	run_here((struct work *)((uintptr_t)high << 32 | low));
 }
 
-/* The stack of the caller must not change while its pages move. */
+/* Run the work on a temporary stack: the stack of the caller must not change while it moves. */
 static int run_on_another_stack(struct work *w)
 {
 	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -281,8 +281,8 @@ static int run_on_another_stack(struct work *w)
 }
 
 /*
- * Touch the stack deeper than its moved pages, so that the page below them is one that the kernel
- * lets grow.
+ * Touch the main stack below the pages that move. The kernel grows only the stack mapping, so a
+ * part of it must remain below the moved pages.
  */
 static __attribute__((noinline)) void deepen_stack(void)
 {
@@ -338,7 +338,7 @@ static int do_work(int memfd, const struct gd_piece *pieces, size_t n,
 	w->pieces = pieces;
 	w->n = n;
 	for (size_t i = 0; i < n; i++)
-		/* the stack may also grow down into the piece */
+		/* the stack can also grow down into the piece */
 		if (here >= pieces[i].area_from && here < pieces[i].area_to + STACK_BYTES) {
 			on_it = true;
 			if (pieces[i].main_stack)

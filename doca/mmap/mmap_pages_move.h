@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mmap_pages_move.h - interface between mmap_pages.c and mmap_pages_move.c. Functions over a list
- * return 0, or
- * -errno of the first failure.
+ * return 0, or -errno of the first failure.
  */
 #ifndef GD_PAGES_MOVE_H
 #define GD_PAGES_MOVE_H

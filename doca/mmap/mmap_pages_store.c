@@ -128,7 +128,7 @@ int gd_store_track(struct gd_store *s, const struct gd_range *range)
 	}
 	if (kept == s->n_tracked)
 		return add_range(&s->tracked, &s->n_tracked, &all);
-	tracked[kept] = all; /* takes the place of a merged range */
+	tracked[kept] = all; /* replaces the ranges that were merged */
 	s->n_tracked = kept + 1;
 	return 0;
 }
@@ -201,8 +201,8 @@ static struct gd_range first_mapped(const struct gd_store *s, const struct gd_pi
 }
 
 /*
- * Free pages of a memfd. A process may still write to a stale store, so its pages are freed with
- * the last descriptor.
+ * Free pages of a memfd. Another process can still write to a stale store, so the kernel frees its
+ * pages with the last descriptor.
  */
 static void punch(const struct gd_store *s, uintptr_t from, uintptr_t to)
 {
@@ -222,7 +222,7 @@ static int sweep_range(struct gd_store *s, const struct gd_range *range,
 		struct gd_range used = first_mapped(s, pieces, n, at, range->to);
 
 		if (at < used.from && gd_is_held(&(struct gd_range){at, used.from}))
-			used = (struct gd_range){at, range->to}; /* later */
+			used = (struct gd_range){at, range->to}; /* held: keep */
 		punch(s, at, used.from);
 		if (used.from < used.to && gd_store_track(s, &used) != 0)
 			rc = -ENOMEM;

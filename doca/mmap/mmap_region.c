@@ -6,7 +6,7 @@
 
 doca_error_t gd_mmap_check(const struct doca_mmap *mmap)
 {
-	/* another thread may be setting the share of a local map */
+	/* not of a local map: another thread can be setting its share */
 	const struct gd_share *s = mmap->imported ? mmap->share : NULL;
 
 	if (!mmap->started)

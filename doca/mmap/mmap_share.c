@@ -13,10 +13,10 @@
  *     RELEASED  -------------------->  doca_mmap_stop() returns
  *
  * An importer that ends its import sends RELEASED without a REVOKE. If its connection ends without
- * RELEASED, the memory may still be mapped: the importer closed its descriptors, or a child still
- * has them. In that case, and if an importer sends nothing for GD_SILENT_NS, the owner replaces its
- * own pages, and the importer keeps the old ones. The same applies to a device of an RDMA peer that
- * does not release the memory in time.
+ * RELEASED, the memory can still be mapped: by the importer, if it only closed the connection, or
+ * by a child process of the importer. In that case, and if an importer sends nothing for
+ * GD_SILENT_NS, the owner replaces its own pages, and the importer keeps the old ones. The same
+ * applies to a device of an RDMA peer that does not release the memory in time.
  */
 #include "mmap/mmap_share.h"
 
@@ -119,7 +119,7 @@ static void answer_request(struct importer *importer, const struct gd_share_ask 
 	gd_wire_reply(importer->fd, &reply, runs);
 }
 
-/* The connection has ended. Without RELEASED the memory may still be mapped. */
+/* The connection has ended. Without RELEASED the memory can still be mapped. */
 static void end_import(struct importer *importer, int rc)
 {
 	if (importer->mmap && rc != GD_SHARE_RELEASED)
@@ -198,8 +198,8 @@ static void init_changed(void)
 }
 
 /*
- * In a child: close the connections of the parent, because the copies would hide its end from
- * peers. The exports do not describe the pages of the child.
+ * In a child: close the connections of the parent, because open copies would hide the end of the
+ * parent from peers. The exports do not describe the pages of the child.
  */
 static void after_fork_child(void)
 {
@@ -226,9 +226,10 @@ static void after_fork_child(void)
 }
 
 /*
- * Lock order: gd_mmaps_lock, then the lock of the service and that of mmap_pages.c. Handlers that
- * are registered later lock earlier, so those of the service come first; those of mmap_pages.c are
- * registered at program start.
+ * Lock order: gd_mmaps_lock, then the lock of the service and that of mmap_pages.c. fork(2) runs
+ * the handlers that take locks in reverse order of their registration. So the handlers of the
+ * service are registered before those of this file. Those of mmap_pages.c are registered at program
+ * start.
  */
 static void prepare(void)
 {
@@ -429,8 +430,8 @@ static bool has_importer(const struct doca_mmap *mmap)
 }
 
 /*
- * Wait until all importers have released the memory, at most until `end`. Returns whether one still
- * has it.
+ * Wait until all importers have released the memory, at most until `end`. Returns whether an
+ * importer still has it.
  */
 static bool wait_for_importers(const struct doca_mmap *mmap, uint64_t end)
 {
@@ -453,7 +454,7 @@ static bool overlap(const struct doca_mmap *a, const struct doca_mmap *b)
 
 /*
  * The replaced pages may also belong to other maps. Peers then have old pages of those maps: revoke
- * them and count a move.
+ * their imports, and increment `moves`.
  */
 static void renew_neighbours(const struct doca_mmap *mmap)
 {

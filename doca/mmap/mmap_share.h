@@ -48,15 +48,15 @@ void gd_share_watch_forks(void);
 
 /* The caller holds gd_mmaps_lock, unless a comment says otherwise. */
 /*
- * Returns the share of a map, which is created if needed. NULL: out of memory. May be called
- * without the lock for a map that is not started.
+ * Returns the share of a map, which is created if needed. NULL: out of memory. The lock is not
+ * needed for a map that is not started.
  */
 struct gd_share *gd_share_make(struct doca_mmap *mmap);
 /* Move the pages into memfds. common: for Comch peers, which only read. */
 doca_error_t gd_share_hold(struct doca_mmap *mmap, bool common);
 /*
  * Returns the memfd of a map whose memory is in one memfd, at the offset equal to its address.
- * -ENOMEM, or other -errno: it is not in one memfd.
+ * -ENOMEM, or other -errno: the memory is not in one memfd.
  */
 int gd_share_fd(const struct doca_mmap *mmap);
 /*
@@ -77,7 +77,7 @@ doca_error_t gd_share_revoke(struct doca_mmap *mmap);
  */
 doca_error_t gd_share_import(struct doca_mmap *mmap, const struct gd_blob *blob, bool map);
 /*
- * Without the lock. End an import, or undo a failed one, and free the share. is_out: a device may
+ * Without the lock. End an import, or undo a failed one, and free the share. is_out: a device can
  * still use the memory, so RELEASED is not sent.
  */
 void gd_share_release(struct doca_mmap *mmap, bool is_out);

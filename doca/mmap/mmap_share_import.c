@@ -141,7 +141,7 @@ static void check_revoked(void *arg)
 {
 	struct gd_mmap_id ids[CHECK_MAX];
 	const size_t n = list_revoked(ids);
-	bool waits = n == CHECK_MAX; /* there may be more */
+	bool waits = n == CHECK_MAX; /* the list can be longer */
 
 	(void)arg;
 	for (size_t i = 0; i < n; i++)

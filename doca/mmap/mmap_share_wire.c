@@ -217,7 +217,7 @@ struct word {
 
 int gd_wire_read_ask(int fd, struct gd_share_ask *ask)
 {
-	/* without a control buffer: descriptors of the importer are not accepted */
+	/* no control buffer: the kernel discards descriptors that the importer sends */
 	ssize_t n = recv(fd, ask, sizeof(*ask), MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n < 0)
@@ -320,7 +320,7 @@ static doca_error_t connect_owner(const char *path, int *conn_p)
 	return DOCA_ERROR_NOT_PERMITTED;
 }
 
-/* Receive one message. Keep its descriptors if there is one for each run. */
+/* Receive one message. Close its descriptors, unless there is one for each run. */
 static ssize_t receive(int fd, struct gd_share_reply *reply, int memfds[GD_RUNS])
 {
 	char control[CMSG_SPACE((GD_RUNS + 1) * sizeof(int))] __attribute__((aligned(8)));
