@@ -45,8 +45,9 @@ static void run_stopped(struct gd_event *event)
 }
 
 /*
- * Disconnect all peers; messages without a receive task are lost. The context is idle at once. But
- * programs that stop it in a callback expect IN_PROGRESS, so the end is posted as an event then.
+ * Disconnect all peers; messages without a receive task are lost. The context can become idle
+ * immediately. But a program that stops it in a callback expects IN_PROGRESS, so the end is then
+ * posted as an event.
  */
 static doca_error_t stop(struct doca_ctx *ctx)
 {

@@ -3,10 +3,10 @@
  * rdma.h - RDMA contexts on gantry transports: structures and functions that the files of this
  * module share
  *
- *   doca_rdma                a context                                    doca_rdma.c, rdma_caps.c
- *     gd_rdma_task           a task of any type rdma_tasks.c, rdma_remote_tasks.c
- *     doca_rdma_connection   a connection as programs see it, its tasks rdma_conn.c, rdma_address.c
- *       gd_rdma_link         connection and queues of the transport       rdma_link.c
+ *   doca_rdma               a context                            doca_rdma.c, rdma_caps.c
+ *     gd_rdma_task          a task of any type                   rdma_tasks.c, rdma_remote_tasks.c
+ *     doca_rdma_connection  a connection as programs see it      rdma_conn.c, rdma_address.c
+ *       gd_rdma_link        connection of the transport, queues  rdma_link.c
  *
  * Threads. The engine thread runs tasks (rdma_flow.c: messages; rdma_memory.c: reads and writes)
  * and owns connections. The service thread delivers the events of links, with the lock of the
@@ -36,7 +36,7 @@
 #include <stdint.h>
 
 #define GD_RDMA_DEPTH 64u  /* gantry messages in flight on one connection */
-#define GD_RDMA_GUESTS 64u /* links of one context without a connection */
+#define GD_RDMA_GUESTS 64u /* maximum number of guests of a context: links without a connection */
 #define GD_RDMA_MAX_MESSAGE (1u << 30)
 #define GD_RDMA_MAX_QUEUE 65536u /* tasks; the reported capability */
 #define GD_RDMA_MAX_LIST 64u     /* buffers in a list */
@@ -57,8 +57,8 @@ enum gd_rdma_kind {
 };
 
 /*
- * Returns whether the task reads and changes memory of the peer atomically. Network transports have
- * no such operation; only the CPU has.
+ * Returns whether the task reads and changes memory of the peer atomically. Only the CPU can do
+ * that; network transports cannot.
  */
 static inline bool gd_rdma_is_atomic(enum gd_rdma_kind kind)
 {
@@ -159,7 +159,7 @@ bool gd_rdma_list_remove(struct gd_rdma_list *list, struct gd_rdma_task *task);
 
 #define GD_RDMA_PENDING 0u
 #define GD_RDMA_IMPORTED 1u
-#define GD_RDMA_REJECTED 2u /* or revoked; plus the doca_error_t */
+#define GD_RDMA_REJECTED 2u /* rejected or revoked: this value plus the doca_error_t */
 
 /*
  * A map of the peer, as known to this link. The engine creates it under the lock. It exists until
@@ -282,7 +282,7 @@ struct doca_rdma {
 	 */
 	bool by_device;
 	bool open;                          /* lock: new links are accepted */
-	struct doca_rdma_connection *conns; /* lock; the engine may read it without */
+	struct doca_rdma_connection *conns; /* lock, but the engine reads it without the lock */
 	/* lock: the connection whose end was reported last; not reused before the next report */
 	struct doca_rdma_connection *last_reported;
 	uint32_t n_conns; /* lock: connections that are not FREE */
@@ -340,8 +340,8 @@ doca_error_t gd_rdma_link_connect(struct doca_rdma_connection *conn, void *devic
 				  const char *service);
 /* Attach a guest to its connection, send WELCOME and create the queues. */
 doca_error_t gd_rdma_link_welcome(struct gd_rdma_link *link, struct doca_rdma_connection *conn);
-void gd_rdma_link_destroy(struct gd_rdma_link *link); /* with its queues; disconnects the peer */
-void gd_rdma_guest_drop(struct gd_rdma_link *link);   /* of a guest */
+void gd_rdma_link_destroy(struct gd_rdma_link *link); /* and its queues; disconnects the peer */
+void gd_rdma_guest_drop(struct gd_rdma_link *link);   /* destroys a guest */
 void gd_rdma_guests_drop(struct doca_rdma *rdma);
 
 /* -- rdma_flow.c. Engine -- */
@@ -373,7 +373,7 @@ struct gd_rdma_target {
 	size_t length;
 };
 
-/* engine */
+/* Engine. Access the memory of the peer for a task. */
 enum gd_rdma_step gd_rdma_access(struct doca_rdma_connection *conn, struct gd_rdma_task *task);
 /* Like gd_rdma_access(), by the device. */
 enum gd_rdma_step gd_rdma_device_access(struct doca_rdma_connection *conn,
@@ -391,10 +391,10 @@ void gd_rdma_memory_release(struct gd_rdma_link *link);
 void gd_rdma_memory_free(struct gd_rdma_link *link); /* after the link is disconnected */
 
 /* -- rdma_revoke.c -- */
-/* the running contexts, whose peers may have to release maps */
+/* Add a running context to those whose peers and devices release revoked maps; remove it. */
 void gd_rdma_enlist(struct doca_rdma *rdma);
 void gd_rdma_delist(struct doca_rdma *rdma);
-/* Lock held. The peer revokes its memory; the peer has released memory of this side. */
+/* Lock held. The peer revokes memory of its own; it has released memory of this side. */
 void gd_rdma_on_revoke(struct gd_rdma_link *link, uint32_t handle);
 void gd_rdma_on_revoked(struct gd_rdma_link *link, uint32_t handle);
 /* engine: release revoked memory that no task uses */

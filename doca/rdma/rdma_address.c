@@ -16,7 +16,7 @@
 
 /* -- addresses -- */
 
-/* Convert an address to the notation of transports; false: it is not of that type. */
+/* Convert an address to the notation of transports; false: the text has another type. */
 static bool parse(enum doca_rdma_addr_type type, const char *address, char *text, size_t size)
 {
 	struct in6_addr addr;

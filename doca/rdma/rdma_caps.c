@@ -146,8 +146,8 @@ doca_error_t doca_rdma_cap_get_gid(const struct doca_devinfo *devinfo, uint32_t 
 }
 
 /*
- * Preference of a GID as own address: 3 IPv4, 2 IPv6, 0 unusable. Link-local addresses are unusable
- * because the peer would need the interface.
+ * Preference of a GID as own address: 3 IPv4, 2 IPv6, 0 unusable. Link-local addresses are
+ * unusable, because they are valid only together with an interface of the peer.
  */
 static int worth(const struct in6_addr *gid)
 {

@@ -3,11 +3,15 @@
  * rdma_device.c - reads and writes of memory of the peer by the device, if the memory is not mapped
  * here
  *
- * Before the first access to a map of the peer, the engine requests it from the service thread of
- * the peer, by the id of the map:         RESOLVE {id} -->        the peer finds the map, registers
- * and exports it on this connection     <-- RESOLVED {token}    this side imports it and keeps it
- * until the end of the connection Each local map is registered once, too. A list of buffers needs
- * one access for each buffer.
+ * Before the first access to a map of the peer, the engine requests the map by its id:
+ *
+ *     engine of this side                       service thread of the peer
+ *     RESOLVE {id}        ----------------->    finds the map, registers and exports it
+ *                         <-----------------    RESOLVED {token}
+ *     imports the map and keeps it until the connection ends
+ *
+ * The engine also registers each local map once. A list of buffers needs one access for each
+ * buffer.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -66,7 +70,7 @@ static doca_error_t ask(struct gd_rdma_link *link, const struct gd_mmap_id *map,
 		return DOCA_SUCCESS;
 	}
 	free(remote);
-	/* the peer does not read now, or the connection has ended and the event follows */
+	/* the peer does not read now; or the connection has ended, and an event will report it */
 	return DOCA_ERROR_AGAIN;
 }
 
@@ -89,7 +93,7 @@ static doca_error_t find_import(struct gd_rdma_link *link, const struct doca_mma
 	return DOCA_SUCCESS;
 }
 
-/* Rights of peers of a context to a map. */
+/* Returns the rights that the peers of a context have to a map. */
 static uint32_t rights_of(const struct doca_rdma *rdma, const struct doca_mmap *map)
 {
 	const uint32_t access = gd_mmap_access(map) & rdma->permissions;
@@ -164,7 +168,7 @@ bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve
 		return false;
 	if (answer->error) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "RDMA: memory of the peer cannot be accessed: the peer rejects it");
+		       "RDMA: memory of the peer cannot be accessed: the peer rejected the request for the map");
 		state = GD_RDMA_REJECTED + answer->error;
 	} else {
 		rc = link->rdma->ops->import_region(link->gantry, &answer->token, 0,

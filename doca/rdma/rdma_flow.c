@@ -19,9 +19,9 @@ static uint32_t depth(const struct doca_rdma *rdma)
 /* -- receives -- */
 
 /*
- * Post as many gantry receives as there are receive tasks. With several connections more messages
- * may arrive; they wait in the queues. While a message is incomplete, receives for its parts are
- * always posted.
+ * Post as many gantry receives as there are receive tasks. With several connections, more messages
+ * than tasks can arrive; they wait in the queues. While a message is incomplete, receives for its
+ * parts are always posted.
  */
 static void post_receives(struct doca_rdma_connection *conn)
 {
@@ -388,7 +388,7 @@ static void rotate(struct doca_rdma *rdma, struct doca_rdma_connection *conn)
 		return;
 	while (*at && *at != conn)
 		at = &(*at)->next_live;
-	if (!*at) /* it was removed */
+	if (!*at) /* the connection was removed */
 		return;
 	*at = conn->next_live;
 	while (*at)

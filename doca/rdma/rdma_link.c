@@ -2,11 +2,13 @@
 /*
  * rdma_link.c - connections of the transport (links), from the greeting to their end
  *
- *   connecting side                                      listening side
- *   connect           -- HELLO: own id, wanted id -->     a guest: found by the id, or the program
- *                     accepts it
- *                     <-- WELCOME -------------------     both sides create their queues
- *   `consumer` event: creates a producer, link is up      the same
+ *     1. The connecting side sends HELLO with its own id and the wanted id.
+ *     2. On the listening side the new link is a guest: it has no connection yet. The wanted id
+ *        selects the connection. A link by address gets a new connection, and the program accepts
+ *        it.
+ *     3. The listening side sends WELCOME. Each side creates a consumer.
+ *     4. When the transport reports the consumer of the peer, each side creates a producer, and the
+ *        link is up.
  *
  * The lock of the transport is held in all functions; most of them run on the service thread.
  */
@@ -187,7 +189,7 @@ doca_error_t gd_rdma_link_welcome(struct gd_rdma_link *link, struct doca_rdma_co
 		rc = settle(link);
 	if (!rc)
 		return DOCA_SUCCESS;
-	close_link(link, "its queues cannot be created", rc);
+	close_link(link, "the queues cannot be created", rc);
 	return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_CONNECTION_ABORTED;
 }
 
@@ -238,7 +240,8 @@ static void on_hello(struct gd_rdma_link *link, const struct gd_rdma_hello *hell
 		if (conn->listener && same_id(&conn->id, &hello->to))
 			break;
 	if (!conn || conn->link || conn->parked)
-		reject_peer(link, "it requests a connection that does not exist or is in use");
+		reject_peer(link,
+			    "the peer requests a connection that does not exist or is in use");
 	else if (!conn->knows_peer)
 		conn->parked = link;
 	else if (same_id(&conn->peer, &link->from))
@@ -254,7 +257,7 @@ static void on_welcome(struct gd_rdma_link *link, const struct gd_rdma_hello *he
 	agree(link, hello);
 	rc = settle(link);
 	if (rc)
-		close_link(link, "its queues cannot be created", rc);
+		close_link(link, "the queues cannot be created", rc);
 }
 
 doca_error_t gd_rdma_link_connect(struct doca_rdma_connection *conn, void *device,
@@ -374,7 +377,7 @@ static void on_consumer(void *arg, void *gantry, uint32_t id, int up)
 	link->peer_id = id;
 	rc = complete(link);
 	if (rc)
-		close_link(link, "its queues cannot be created", rc);
+		close_link(link, "the queues cannot be created", rc);
 }
 
 static void on_revoke(void *arg, void *gantry, uint32_t handle)

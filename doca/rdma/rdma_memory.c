@@ -97,7 +97,7 @@ static doca_error_t permit(const struct gd_rdma_task *task, const struct gd_rdma
 	uint32_t wanted = right(task->kind), access;
 
 	if (map && map->imported && gd_mmap_check(map) == DOCA_ERROR_IO_FAILED)
-		return DOCA_ERROR_IO_FAILED; /* its owner has revoked it or ended */
+		return DOCA_ERROR_IO_FAILED; /* the owner has revoked the map or ended */
 	if (!map || !map->started || !map->imported) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
 		       "RDMA task: the remote buffer is not of an imported map: use doca_mmap_create_from_export()");
@@ -132,7 +132,7 @@ static doca_error_t give_value(struct doca_buf *result, uint64_t value)
 }
 
 /*
- * Access the cell of a sync event or of an atomic operation. Several threads and processes may
+ * Access the cell of a sync event or of an atomic operation. Several threads and processes can
  * change it, so all accesses are atomic.
  */
 static doca_error_t change_cell(struct gd_rdma_task *task, uint64_t *cell)

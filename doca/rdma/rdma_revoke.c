@@ -60,8 +60,8 @@ void gd_rdma_delist(struct doca_rdma *rdma)
 }
 
 /*
- * Lock of the transport held. Returns whether the peer still has the map; the revocation is
- * requested then.
+ * Lock of the transport held. Returns whether the peer still has the map. If so, requests its
+ * revocation.
  */
 static bool revoke_export(struct gd_rdma_link *link, const struct gd_mmap_id *map)
 {
@@ -83,8 +83,8 @@ static void post_release(struct gd_rdma_link *link)
 }
 
 /*
- * Under the transport's lock. True if the device of this side uses the map; the engine is then
- * asked to release it.
+ * Lock of the transport held. Returns whether the device of this side uses the map. If so, posts
+ * the event in which the engine releases it.
  */
 static bool revoke_local(struct gd_rdma_link *link, const struct gd_mmap_id *map)
 {
@@ -164,7 +164,7 @@ void gd_rdma_release_revoked(struct doca_rdma_connection *conn)
 	gd_transport_lock(conn->rdma->transport, NULL);
 	link->release_posted = false;
 	if (!conn->flying.first && !(next && next->pieces))
-		/* one map was stopped; later tasks register the others again */
+		/* all, not only the stopped map: later tasks register the others again */
 		gd_rdma_forget_locals(link);
 	for (struct gd_rdma_remote *remote = link->remotes; remote; remote = remote->next) {
 		if (!remote->region || remote->state < GD_RDMA_REJECTED || remote->pieces)
