@@ -49,8 +49,8 @@
 #define GD_COMCH_SEND_TASKS 8192u
 #define GD_COMCH_IMM 32u /* bytes of immediate data */
 #define GD_COMCH_BUF_SIZE (1u << 30)
-#define GD_COMCH_SHARED 48u          /* maps of one connection that are exported at a time */
-#define GD_COMCH_BYE_NS 500000000ull /* limit for the answer to BYE */
+#define GD_COMCH_SHARED 48u          /* maximum number of maps that a connection exports */
+#define GD_COMCH_BYE_NS 500000000ull /* time limit for the answer to BYE */
 #define GD_COMCH_RETRY_NS 2000000ull
 #define GD_CONN_NO_TASKS 0x80000000u /* comch_handles.c is releasing the connection */
 #define GD_COMCH_BAD_ID 0xffffu      /* programs use it as "no consumer", like 0 */
@@ -85,7 +85,7 @@ enum gd_conn_state {
 	GD_CONN_OPEN,
 	GD_CONN_LEAVING, /* this side has sent BYE */
 	GD_CONN_LOST,    /* the peer disconnected or died; a note reports it */
-	GD_CONN_OVER     /* only this struct remains */
+	GD_CONN_OVER     /* the link is closed */
 };
 
 /* A consumer of the peer. */
@@ -141,7 +141,7 @@ struct doca_comch_connection {
 	bool is_server;
 	bool is_known; /* established: the program was notified */
 	bool want_ack; /* the queue of the transport was full: send ACK later */
-	/* by the program, which gets no more events; thread of the engine of the end */
+	/* the program has disconnected it and gets no more events; thread of the engine */
 	bool disconnected;
 	uint64_t deadline_ns;
 	uint32_t refs;            /* existing consumers and producers */
@@ -211,10 +211,11 @@ doca_error_t gd_end_destroy(struct gd_end *end);
 doca_error_t gd_end_send(struct gd_end *end, struct doca_comch_connection *conn, const void *msg,
 			 uint32_t len, struct doca_comch_task_send **task_p);
 doca_error_t gd_end_disconnect(struct gd_end *end, struct doca_comch_connection *conn);
-/* Lock. If the end is stopping and nothing is pending, post its last event. */
+/* Lock held. If the end is stopping and nothing is pending, post its last event. */
 void gd_end_check(struct gd_end *end);
 /*
- * Lock. Run the timer after `ns` nanoseconds at the latest: it checks deadlines and retries sends.
+ * Lock held. Run the timer after `ns` nanoseconds at the latest: it checks deadlines and retries
+ * sends.
  */
 void gd_end_wake(struct gd_end *end, uint64_t ns);
 
@@ -261,7 +262,7 @@ struct doca_comch_connection *gd_conn_alloc(struct gd_end *end);
 void gd_conn_forget(struct doca_comch_connection *conn);
 /* The end is being destroyed: each block is freed with the last connection in it. */
 void gd_conn_blocks_leave(struct gd_end *end);
-/* Without the lock; the connection may be released. NULL: the end is destroyed. */
+/* Without the lock; also for a released connection. NULL: the end is destroyed. */
 struct gd_end *gd_conn_end(const struct doca_comch_connection *conn);
 
 /* comch_control.c: the lock is held */
@@ -303,7 +304,7 @@ const char *gd_recv_credits_import(struct doca_comch_connection *conn, const voi
 				   uint32_t len);
 /* Returns a row of the peer, valid while the connection has a link; NULL: none. */
 const uint64_t *gd_recv_credit_of_peer(const struct doca_comch_connection *conn, uint32_t row);
-/* Call before the link is closed, and after that. */
+/* Call the first before the link is closed, the second after that. */
 void gd_recv_credits_release(struct doca_comch_connection *conn);
 void gd_recv_credits_free(struct doca_comch_connection *conn);
 

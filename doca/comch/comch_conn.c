@@ -2,8 +2,8 @@
 /*
  * comch_conn.c - one connection, from HELLO to its end
  *
- *         GREETING -> OPEN -> LEAVING -> LOST -> OVER     this side leaves
- * \-------------> LOST -> OVER     the peer leaves, dies or violates the protocol
+ *     GREETING -> OPEN -> LEAVING -> LOST -> OVER     this side leaves
+ *         \---------\--------------> LOST -> OVER     the peer leaves, dies or sends invalid data
  *
  * The lock of the transport is held in all functions except the last section.
  */
@@ -18,8 +18,8 @@
 
 #define REMEMBERED 256u
 /*
- * messages; fewer than the queue of the transport holds, so that a sender that finds it full gets
- * an ACK
+ * number of received messages between two ACKs. It is smaller than the queue of the transport, so
+ * that a sender that finds that queue full receives an ACK
  */
 #define ACK_EVERY 16u
 
@@ -157,8 +157,8 @@ static bool is_held(const struct doca_comch_connection *conn)
 }
 
 /*
- * A program may still pass connections that are over. Above REMEMBERED of them, release the oldest:
- * only its address stays reserved.
+ * A program can still pass a connection that is over to the library. If there are more than
+ * REMEMBERED of them, release the oldest: only its address stays reserved.
  */
 static void forget_oldest(struct gd_end *end)
 {
@@ -404,7 +404,7 @@ static const char *dispatch(struct doca_comch_connection *conn, const void *msg,
 	    (w.len && !rules[w.head.op].has_data))
 		return "protocol error: unknown control message";
 	if (!(rules[w.head.op].states & IN(conn->state))) {
-		/* the peer sent it before it received BYE */
+		/* the peer sent the message before it received BYE */
 		return conn->state == GD_CONN_LEAVING
 			       ? NULL
 			       : "protocol error: control message in the wrong state";

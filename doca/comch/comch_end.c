@@ -174,7 +174,7 @@ static void run_ended(struct gd_event *event)
 	gd_ctx_stopped(&gn_container_of(event, struct gd_end, ended)->ctx);
 }
 
-/* Lock. */
+/* Lock held. */
 static doca_error_t open_server(struct gd_end *end, const struct gantry_transport_ops *ops,
 				void *device, const char *service)
 {
@@ -241,7 +241,7 @@ static doca_error_t start(struct doca_ctx *ctx)
 
 	if (result == DOCA_SUCCESS)
 		result = gd_transport_get(ctx->dev->info, &transport);
-	/* on a restart the timer may be reading it */
+	/* at a restart the timer callback can be reading the field */
 	if (result == DOCA_SUCCESS && end->transport != transport)
 		end->transport = transport;
 	if (result == DOCA_SUCCESS)
@@ -324,7 +324,7 @@ doca_error_t gd_end_disconnect(struct gd_end *end, struct doca_comch_connection 
 	return result;
 }
 
-/* -- life -- */
+/* -- create and destroy -- */
 
 doca_error_t gd_end_create(struct doca_dev *dev, struct doca_dev_rep *rep, const char *name,
 			   struct gd_end **end_p)

@@ -34,7 +34,7 @@ static struct gd_shared *find_free(struct doca_comch_connection *conn)
 	return NULL;
 }
 
-/* Revoke an unused slot. Returns true if a slot is being revoked, so that one will become free. */
+/* Revoke an unused slot. Returns true if a slot is being revoked, so that it will become free. */
 static bool revoke_unused(struct doca_comch_connection *conn,
 			  const struct gantry_transport_ops *ops)
 {
@@ -53,7 +53,7 @@ static bool revoke_unused(struct doca_comch_connection *conn,
 	return revoking;
 }
 
-/* Lock. */
+/* Lock held. */
 static doca_error_t share(struct doca_comch_connection *conn,
 			  const struct gantry_transport_ops *ops, const struct doca_mmap *mmap,
 			  uint32_t moves, const struct gantry_region *region,
@@ -131,7 +131,7 @@ static bool is_for(const struct gd_hold *h, const struct doca_mmap *mmap)
 	       h->shared->moves == __atomic_load_n(&mmap->moves, __ATOMIC_ACQUIRE);
 }
 
-/* Lock. */
+/* Lock held. */
 static void release_hold(struct doca_comch_producer *p, struct gd_hold *h)
 {
 	h->shared->users--;

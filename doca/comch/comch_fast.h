@@ -13,10 +13,10 @@
 #include "engine/pe.h"
 
 #define GD_FAST_BATCH 16
-#define GD_FAST_TASKS 16384u /* of one consumer or producer */
-#define GD_FAST_POSTS 4096u  /* of them that are posted to the transport; a power of two */
+#define GD_FAST_TASKS 16384u /* maximum of one consumer or producer */
+#define GD_FAST_POSTS 4096u  /* maximum of them in the queue of the transport; a power of two */
 #define GD_FAST_QUEUES 128u  /* reported maximum of consumers and of producers */
-#define GD_FAST_HOLDS 8u     /* maps that a producer holds */
+#define GD_FAST_HOLDS 8u     /* maximum number of maps that a producer holds */
 
 struct doca_comch_consumer_task_post_recv {
 	struct doca_task task;
@@ -46,7 +46,7 @@ struct doca_comch_consumer {
 	 */
 	uint32_t batch;
 	uint64_t *credits; /* its row of posted lengths, a ring */
-	/* producer of the same engine that sent after the last message */
+	/* producer of the same engine that sent a message after the last received one */
 	struct doca_comch_producer *answers;
 	struct gd_event started;
 	/* MsgQ only, no connection; fields below: lock of the DPA */
@@ -56,7 +56,7 @@ struct doca_comch_consumer {
 	/* consumer on the CPU: messages that the engine has not delivered */
 	struct doca_task *arrived, **arrived_last;
 	struct gd_event arrival;
-	/* of a consumer or producer on the DPA */
+	/* consumer on the DPA */
 	struct doca_comch_consumer_completion *completion;
 	uint32_t completion_data, max_recv, credit;
 };
@@ -102,7 +102,7 @@ struct doca_comch_producer_task_send {
 	struct doca_task task;
 	const struct doca_buf *buf;
 	uint32_t consumer, imm_len;
-	struct gd_hold *hold; /* while the peer reads its data */
+	struct gd_hold *hold; /* on the map of `buf`, while the peer reads the data; else NULL */
 	uint8_t imm[GD_COMCH_IMM];
 };
 
@@ -136,12 +136,15 @@ struct doca_comch_producer {
 	struct gd_target *target; /* most recently used first */
 	struct gd_hold holds[GD_FAST_HOLDS];
 	uint32_t next_hold, n_held;
-	/* the next message; behind its immediate data, bytes of an earlier message remain */
+	/*
+	 * the next message. `imm` is not cleared: behind the data of the message, it has bytes of
+	 * an earlier message to the same peer, which the consumer ignores
+	 */
 	struct gantry_send send;
 	struct gd_fast_imm imm;
 	/* MsgQ only, no connection */
 	struct doca_comch_msgq *msgq;
-	struct doca_dpa_completion *completion; /* of a consumer or producer on the DPA */
+	struct doca_dpa_completion *completion; /* producer on the DPA */
 	uint32_t max_send;
 	bool is_running;
 };
@@ -177,7 +180,7 @@ doca_error_t gd_hold_map(struct doca_comch_producer *p, struct doca_mmap *mmap,
 			 struct gd_hold **hold_p);
 /* Release the idle holds, because another producer of the connection needs a slot. */
 void gd_hold_free_slots(struct doca_comch_producer *p);
-/* Lock. Release all holds that no task in flight uses. */
+/* Lock held. Release all holds that no task in flight uses. */
 void gd_hold_release_idle(struct doca_comch_producer *p);
 
 /* Additional steps when a consumer or producer of a MsgQ is destroyed. */
@@ -185,7 +188,7 @@ void gd_msgq_release_consumer(struct doca_comch_consumer *consumer);
 void gd_msgq_release_producer(struct doca_comch_producer *producer);
 /* Returns the depth of a queue for n tasks, limited by the transport. */
 uint32_t gd_fast_depth(const struct gd_transport *transport, uint32_t n);
-/* Any thread. Returns true if the peer has ended. Messages that it sent before may still arrive. */
+/* Any thread. Returns true if the peer has ended. Messages that it sent before can still arrive. */
 static inline bool gd_fast_is_lost(const struct doca_comch_connection *conn)
 {
 	return __atomic_load_n(&conn->lost, __ATOMIC_SEQ_CST);

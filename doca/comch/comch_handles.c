@@ -15,17 +15,17 @@
 
 #include "comch/comch.h"
 
-#define BLOCK (256u << 10) /* bytes; a power of two, and so is the address */
+#define BLOCK (256u << 10) /* bytes, a power of two. Addresses of blocks are multiples of it */
 #define CONN ((sizeof(struct doca_comch_connection) + 63) & ~(size_t)63)
 
 _Static_assert(CONN <= 4096, "at least one in a page");
 
-/* Header of a block. It has the first page of the block for itself. */
+/* Header of a block. It occupies the first page of the block. */
 struct gd_conn_block {
 	struct gd_conn_block *next;    /* next block of the end */
 	struct gd_end *end;            /* NULL: destroyed */
 	uint32_t page;                 /* bytes */
-	uint32_t n_taken, n_live;      /* connections allocated so far; and not released */
+	uint32_t n_taken, n_live;      /* connections allocated so far; those not released */
 	uint16_t n_gone[BLOCK / 4096]; /* released connections of each page */
 };
 

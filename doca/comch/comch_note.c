@@ -3,7 +3,7 @@
  * comch_note.c - notes: events of a connection for the program
  *
  * The service thread posts notes; the engine of the program delivers them one at a time, in order.
- * An end is not idle before its last note is delivered, so a note may use its connection. A change
+ * An end is not idle before its last note is delivered, so a note can use its connection. A change
  * of the end by a callback takes effect in later events. After the program has stopped the end or
  * disconnected the connection, the engine delivers no note.
  */

@@ -121,7 +121,7 @@ static __attribute__((noinline)) doca_error_t take_behind(
 	const uint32_t imm_len = (uint8_t)(head >> 16), tail_len = (uint8_t)(head >> 24),
 		       at = gd_fast_tail(imm_len);
 
-	/* the transport limits it to GANTRY_IMM_MAX */
+	/* msg->imm_len is at most GANTRY_IMM_MAX */
 	if (imm_len > GD_COMCH_IMM || sizeof(head) + at + tail_len > msg->imm_len)
 		return DOCA_ERROR_IO_FAILED;
 	if (tail_len > t->recv.length - msg->length)
@@ -302,13 +302,13 @@ static void run_started(struct gd_event *event)
 	gd_ctx_started(&gn_container_of(event, struct doca_comch_consumer, started)->ctx);
 }
 
-/* Report a connection that is ending like one that has ended. */
+/* Convert an error of the start: a connection that is ending counts as one that has ended. */
 static doca_error_t start_error(int rc)
 {
 	return rc == -ENOTCONN ? DOCA_ERROR_BAD_STATE : gd_comch_error(rc);
 }
 
-/* Lock. Create the queue, which the transport announces to the peer, and send its id. */
+/* Lock held. Create the queue, which the transport announces to the peer, and send its id. */
 static doca_error_t open_queue(struct doca_comch_consumer *c)
 {
 	struct doca_comch_connection *conn = c->conn;

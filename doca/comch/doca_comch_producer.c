@@ -4,8 +4,8 @@
  *
  * A producer has a target for each consumer that it sends to: a queue of the transport, created by
  * the first task for that consumer. Data of up to max_inline bytes is copied into the queue, and
- * its task completes at once. The peer reads longer data from the exported map, and its task
- * completes after that. Tasks of a target complete in order.
+ * its task completes immediately. The peer reads longer data from the exported map, and the task
+ * completes when the peer has read it. Tasks of a target complete in order.
  *
  * A producer counts no credits. It reads the posted lengths of the consumer
  * (comch_buffer_lengths.c) at each submit with data, and returns AGAIN if no receive is posted.
@@ -22,7 +22,7 @@
 #include "buf/buf.h"
 #include "comch/comch_fast.h"
 
-#define PAUSES 4 /* about 100 ns */
+#define PAUSES 4 /* calls of gn_pause(): about 100 ns */
 /* bytes; longer inline data would fill the queue before all posted receives are used */
 #define INLINE_MAX 512u
 
@@ -44,8 +44,8 @@ static void complete_first(struct doca_comch_producer *p, struct gd_target *targ
 }
 
 /*
- * Lock. Destroy a target, then fail its tasks in flight with `why`. After the queue is destroyed
- * the peer delivers no data that it has not yet read, so the program may change the data.
+ * Lock held. Destroy a target, then fail its tasks in flight with `why`. After the queue is
+ * destroyed the peer delivers no data that it has not yet read, so the program may change the data.
  */
 static void drop_target(struct doca_comch_producer *p, struct gd_target **link, doca_error_t why)
 {
@@ -59,7 +59,7 @@ static void drop_target(struct doca_comch_producer *p, struct gd_target **link, 
 	free(target);
 }
 
-/* Lock. Destroy idle targets whose consumer has ended. */
+/* Lock held. Destroy idle targets whose consumer has ended. */
 static void drop_gone(struct doca_comch_producer *p)
 {
 	struct gd_target **link = &p->target;
@@ -253,7 +253,7 @@ static __attribute__((noinline)) doca_error_t send_shared(struct doca_comch_prod
 }
 
 /*
- * Pause before AGAIN is returned, because the program submits again at once. Each read of the
+ * Pause before AGAIN is returned, because the program submits again immediately. Each read of the
  * posted lengths takes the cache line from the peer. The pause gives the peer time for several
  * posts.
  */
@@ -515,7 +515,7 @@ doca_error_t doca_comch_producer_create(struct doca_comch_connection *comch_conn
 	p->send.imm = &p->imm;
 	p->ops = gd_conn_lock(p->conn);
 	p->id = p->conn->next_producer++;
-	if (p->conn->next_producer > UINT16_MAX) /* the head of a message has 16 bits for it */
+	if (p->conn->next_producer > UINT16_MAX) /* the head of a message has 16 bits for the id */
 		p->conn->next_producer = 1;
 	gd_conn_unlock(p->conn);
 	*producer = p;
@@ -565,8 +565,8 @@ doca_error_t doca_comch_producer_task_send_set_conf(
 }
 
 /*
- * Store the immediate data. Data above the limit is truncated here, and the task is rejected when
- * it is submitted.
+ * Store the immediate data. Data above the limit is truncated here, and the task fails when it is
+ * submitted.
  */
 static void set_imm(struct doca_comch_producer_task_send *t, const uint8_t *imm_data,
 		    uint32_t imm_data_len)
