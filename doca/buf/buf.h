@@ -19,7 +19,7 @@ struct doca_buf {
 	size_t data_len;
 	uint16_t references; /* 0: free */
 	bool in_list;        /* in a list, but not its first buffer */
-	/* counted in n_bufs of its map; otherwise the map may be destroyed first */
+	/* counted in n_bufs of its map; otherwise the map can be destroyed before the buffer */
 	bool is_counted;
 	struct doca_buf *next;      /* next buffer of the list */
 	struct doca_buf *last;      /* last buffer of the list; valid in its first buffer */
@@ -41,7 +41,7 @@ static inline void *gd_buf_host(const struct doca_buf *buf, const void *addr, si
 	return (char *)mmap->local + offset;
 }
 
-/* Bytes of data of a list, and bytes that can be appended to it. */
+/* Return the bytes of data of a list, and the bytes that can be appended to it. */
 size_t gd_buf_data_bytes(const struct doca_buf *list);
 size_t gd_buf_room(const struct doca_buf *list);
 /*
@@ -62,7 +62,7 @@ void gd_buf_give_back(struct doca_buf *list);
  * Append the data of list src to list dst. On success the data lengths of dst grow. Any thread.
  * Errors:
  *     INVALID_VALUE  dst is too short, or a buffer is outside its map
- *     NOT_PERMITTED  the rights of a map do not allow it
+ *     NOT_PERMITTED  the rights of a map do not permit the copy
  *     IO_FAILED      the owner of an imported map has stopped it or ended
  */
 doca_error_t gd_buf_copy(struct doca_buf *dst, const struct doca_buf *src);
@@ -72,8 +72,8 @@ doca_error_t gd_buf_read(const struct doca_buf *src, size_t offset, void *data, 
 /*
  * For a caller that moves data itself: find the contiguous piece at `offset`. is_filled false:
  * offset into the data of the list; true: into the space behind the data. Stores the buffer, the
- * address here, and the length, at most *length_p. Errors as above. After the caller has filled all
- * of the space, gd_buf_grow() makes it data.
+ * address in this process, and the length, at most *length_p. Errors as above. After the caller has
+ * filled all of the space, gd_buf_grow() makes it data.
  */
 doca_error_t gd_buf_piece(const struct doca_buf *list, bool is_filled, size_t offset,
 			  const struct doca_buf **buf_p, void **here_p, size_t *length_p);

@@ -3,7 +3,7 @@
  * buf_copy.c - copies between lists of buffers of any local or imported maps
  *
  * Data is appended: to the space behind the data of the last buffer that has data, and then to the
- * empty buffers after it. All of a copy is checked before the first byte is moved.
+ * empty buffers after it. The whole copy is checked before the first byte is moved.
  */
 #include <stdint.h>
 #include <string.h>
@@ -78,8 +78,8 @@ bool gd_mmap_allows(const struct doca_mmap *mmap, bool is_filled)
 }
 
 /*
- * The next contiguous piece of a side, at most *length_p bytes: its address here. Its length
- * replaces *length_p.
+ * Get the next contiguous piece of a side, at most *length_p bytes: its address in this process and
+ * its length.
  */
 static doca_error_t next_piece(struct side *side, uint8_t **address_p, size_t *length_p)
 {
@@ -103,7 +103,7 @@ static doca_error_t next_piece(struct side *side, uint8_t **address_p, size_t *l
 		*length_p = left;
 	if (!gd_mmap_allows(buf->mmap, side->is_filled))
 		return DOCA_ERROR_NOT_PERMITTED;
-	result = gd_mmap_check(buf->mmap); /* its owner may have ended */
+	result = gd_mmap_check(buf->mmap); /* the owner may have ended */
 	if (result != DOCA_SUCCESS)
 		return result;
 	start = (side->is_filled ? buf->data_len : 0) + side->offset;

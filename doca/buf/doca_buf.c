@@ -81,7 +81,7 @@ doca_error_t doca_buf_get_data(const struct doca_buf *buf, void **data)
 	return DOCA_SUCCESS;
 }
 
-/* The range is checked when the buffer is used. */
+/* Not checked here: a task that uses the buffer checks the data part. */
 doca_error_t doca_buf_set_data(struct doca_buf *buf, void *data, size_t data_len)
 {
 	if (!buf)

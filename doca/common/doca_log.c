@@ -48,7 +48,10 @@ static uint32_t sdk_limit = DOCA_LOG_LEVEL_INFO;
 static uint32_t stderr_limit = DOCA_LOG_LEVEL_WARNING;
 static char **sources; /* names; NULL: free */
 static int n_sources;
-/* most verbose level of all backends, so that other lines cost nothing; __atomic */
+/*
+ * most verbose level of all backends, for lines of the program and of the library: more verbose
+ * lines are dropped without the lock; __atomic
+ */
 static uint32_t shown[2] = {DOCA_LOG_LEVEL_DISABLE, DOCA_LOG_LEVEL_WARNING};
 
 /* -- output -- */

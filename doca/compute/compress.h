@@ -31,8 +31,8 @@ struct gd_zip *gd_zip_new(void);
 void gd_zip_free(struct gd_zip *zip);
 
 /*
- * Convert n bytes of source to room. *length_p: size of room, then length of the result. Lengths
- * fit into 32 bits.
+ * Compress or decompress n bytes of source into room. *length_p: size of room, then length of the
+ * result. Lengths fit into 32 bits.
  * Errors:
  *     TOO_BIG    the result does not fit
  *     IO_FAILED  the source is invalid
@@ -42,7 +42,7 @@ doca_error_t gd_deflate(struct gd_zip *zip, const uint8_t *source, size_t n, uin
 doca_error_t gd_inflate(struct gd_zip *zip, const uint8_t *source, size_t n, uint8_t *room,
 			size_t *length_p);
 doca_error_t gd_lz4_block(const uint8_t *source, size_t n, uint8_t *room, size_t *length_p);
-/* The blocks of an LZ4 frame, without its header. An end mark may follow them. */
+/* Like gd_lz4_block(), for the blocks of a frame without its header, with or without end mark. */
 doca_error_t gd_lz4_stream(const uint8_t *source, size_t n, bool checksums, bool independent,
 			   uint8_t *room, size_t *length_p);
 

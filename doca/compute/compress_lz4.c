@@ -11,7 +11,7 @@
 #include <xxhash.h>
 
 #define RAW_BLOCK 0x80000000u /* flag in the size of a block: it is not compressed */
-#define HISTORY 65536         /* bytes before a block that it may refer to */
+#define HISTORY 65536         /* bytes before a block that the block can refer to */
 
 static uint32_t load32(const uint8_t *p)
 {

@@ -44,7 +44,7 @@ struct doca_sha_task_partial_hash {
 static const struct gd_ctx_ops ctx_ops = GD_SERIAL_CTX("SHA");
 
 static const struct sha_kind {
-	uint32_t bytes; /* of a digest */
+	uint32_t bytes; /* length of a digest */
 	uint32_t block; /* the length of each part except the last is a multiple of it */
 } kinds[] = {
 	[DOCA_SHA_ALGORITHM_SHA1] = {20, 64},
@@ -52,7 +52,7 @@ static const struct sha_kind {
 	[DOCA_SHA_ALGORITHM_SHA512] = {64, 128},
 };
 
-/* NULL: unknown algorithm. */
+/* Returns NULL for an unknown algorithm. */
 static const struct sha_kind *sha_kind(enum doca_sha_algorithm algorithm)
 {
 	return (size_t)algorithm < sizeof(kinds) / sizeof(kinds[0]) ? &kinds[algorithm] : NULL;

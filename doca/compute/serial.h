@@ -10,7 +10,7 @@
  *     gd_pool_init(&sha->hash_pool, &sha->serial.ctx, &hash_ops.ops,
  *                  sizeof(struct doca_sha_task_hash));
  *
- * Thread: that of the engine.
+ * Thread: the thread of the engine.
  */
 #ifndef GD_SERIAL_H
 #define GD_SERIAL_H
@@ -18,7 +18,7 @@
 #include "buf/buf.h"
 #include "engine/ctx.h"
 
-#define GD_SERIAL_TASKS_MAX 65536 /* of one type */
+#define GD_SERIAL_TASKS_MAX 65536 /* tasks of one type */
 #define GD_SERIAL_LIST_MAX 64     /* buffers of a list; the reported capability */
 
 /* Reusable memory that grows to the maximum size needed. */
@@ -69,10 +69,14 @@ int gd_serial_arm(struct doca_ctx *ctx);
  */
 doca_error_t gd_serial_fini(struct gd_serial *serial, doca_error_t busy);
 
-/* *_set_conf. INVALID_VALUE (also for too many tasks), `late` after start, NO_MEMORY. */
+/*
+ * For functions *_set_conf. INVALID_VALUE (also for too many tasks), `late` after start, NO_MEMORY.
+ */
 doca_error_t gd_serial_conf(struct gd_pool *pool, void *done_cb, void *error_cb, uint64_t n,
 			    doca_error_t late);
-/* *_alloc_init. BAD_STATE: the context is idle; NO_MEMORY: all tasks are allocated. */
+/*
+ * For functions *_alloc_init. BAD_STATE: the context is idle; NO_MEMORY: all tasks are allocated.
+ */
 doca_error_t gd_serial_take(struct gd_pool *pool, union doca_data user_data,
 			    struct doca_task **task_p);
 

@@ -2,8 +2,8 @@
 /*
  * doca_comch_msgq.c - message queues between the CPU and an emulated DPA, each in one direction
  *
- * This file creates the consumers and producers of a MsgQ. Those on the CPU are contexts, like
- * those of a connection (msgq_cpu.c). Code on the DPA uses those on the DPA through handles
+ * This file creates the consumers and producers of a MsgQ. On the CPU they are contexts, like the
+ * consumers and producers of a connection (msgq_cpu.c). On the DPA, code uses them through handles
  * (msgq_dpa.c).
  */
 #include <doca_comch_msgq.h>

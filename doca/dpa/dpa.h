@@ -106,7 +106,7 @@ doca_error_t gd_done_handle(const struct gd_done *done, uint64_t *handle);
 /* Lock held. */
 bool gd_done_is_full(const struct gd_done *done);
 uint32_t gd_done_place(const struct gd_done *done); /* index of the next entry */
-void gd_done_put(struct gd_done *done);             /* publishes that entry; activates the thread */
+void gd_done_put(struct gd_done *done); /* publish the next entry; activate the thread */
 
 /* For code on the DPA. Handle 0 has no effect. */
 /* get the next entry; false: none */

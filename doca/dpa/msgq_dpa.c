@@ -3,7 +3,8 @@
  * msgq_dpa.c - consumers and producers of a MsgQ on the emulated DPA: configuration, and the
  * functions for code on the DPA
  *
- * Their contexts need no engine: code on the DPA polls completion queues, which activate it.
+ * Their contexts need no engine: code on the DPA polls completion queues, which activate its
+ * thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -408,8 +409,8 @@ void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_
 }
 
 /*
- * Returns the address here of `length` bytes of a map. NULL: outside the map, or the rights do not
- * permit reads (is_filled: writes).
+ * Returns the address in this process of `length` bytes of a map. NULL: outside the map, or the
+ * rights do not permit reads (is_filled: writes).
  */
 static char *in_map(const struct doca_mmap *map, uint64_t addr, size_t length, bool is_filled)
 {

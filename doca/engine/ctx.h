@@ -60,14 +60,13 @@ struct gd_ctx_ops {
 	/*
 	 * Stop. Called once for each start. All tasks in flight must complete soon, by
 	 * gd_task_done() with an error. Returns SUCCESS: the context is idle when no task is
-	 * allocated. IN_PROGRESS: in addition, not before gd_ctx_stopped(). Other: the stop is
-	 * rejected, and the state does not change (for example IN_USE). NULL: as SUCCESS.
+	 * allocated. IN_PROGRESS: the same, but not before gd_ctx_stopped(). Other: the stop is
+	 * rejected, and the state does not change (for example IN_USE). NULL: like SUCCESS.
 	 */
 	doca_error_t (*stop)(struct doca_ctx *ctx);
 	/*
 	 * The context has become idle. The engine reports IDLE to the program after this returns.
-	 * NULL: no action.
-	 * Called on the thread of the engine.
+	 * NULL: no action. Called on the thread of the engine.
 	 */
 	void (*idle)(struct doca_ctx *ctx);
 	/*
@@ -79,13 +78,14 @@ struct gd_ctx_ops {
 	int (*poll)(struct doca_ctx *ctx);
 	/*
 	 * The engine is about to wait. Arrange for gd_pe_post() or gd_pe_wake() when poll has work.
-	 * Returns non-zero if it has work now. NULL: nothing to arrange.
+	 * Returns non-zero if poll has work now. NULL: nothing to arrange.
 	 */
 	int (*arm)(struct doca_ctx *ctx);
 	/*
 	 * The engine is about to sleep for a short time. Store fds that become readable when poll
 	 * has work, and return their number, 0 if gd_pe_post() reports all work. Returns -1 if poll
-	 * has work now or cannot report it. The engine calls rouse in either case. NULL: as arm.
+	 * has work now or cannot report it. The engine calls rouse in either case. NULL: the engine
+	 * calls arm.
 	 */
 	int (*sleep_until_event)(struct doca_ctx *ctx, struct pollfd *fds, int max);
 	void (*rouse)(struct doca_ctx *ctx);
@@ -117,8 +117,8 @@ struct doca_ctx {
 
 void gd_ctx_init(struct doca_ctx *ctx, const struct gd_ctx_ops *ops, struct doca_dev *dev);
 /*
- * Disconnect the context from its engine and free its pools. Returns `busy` if it is not idle
- * (IN_USE or BAD_STATE, as documented for the library).
+ * Disconnect the context from its engine and free its pools. Returns `busy` if the context is not
+ * idle (IN_USE or BAD_STATE, as documented for the library).
  */
 doca_error_t gd_ctx_fini(struct doca_ctx *ctx, doca_error_t busy);
 /* Thread of the engine. Change STARTING to RUNNING. */
@@ -131,7 +131,7 @@ void gd_ctx_started(struct doca_ctx *ctx);
 void gd_ctx_stopped(struct doca_ctx *ctx);
 /*
  * Stop the context because of a fatal error or the end of the peer. Calls ops->stop with `failed`
- * set. If that is rejected, it counts as IN_PROGRESS: gd_ctx_stopped() must follow.
+ * set. If ops->stop rejects the stop, this counts as IN_PROGRESS: gd_ctx_stopped() must follow.
  */
 void gd_ctx_fail(struct doca_ctx *ctx);
 /*
@@ -145,7 +145,7 @@ doca_error_t gd_ctx_configurable(const struct doca_ctx *ctx, doca_error_t late);
 enum gd_task_state { GD_TASK_FREE, GD_TASK_TAKEN, GD_TASK_SUBMITTED, GD_TASK_DONE };
 
 struct gd_task_ops {
-	/* Check the fields for doca_task_try_submit(): SUCCESS or INVALID_VALUE. NULL: SUCCESS. */
+	/* Check the fields for doca_task_try_submit(): SUCCESS or INVALID_VALUE. NULL: no check. */
 	doca_error_t (*check)(const struct doca_task *task);
 	/*
 	 * Submit. Called only in RUNNING. Returns SUCCESS: gd_task_done() follows, in this call or
@@ -204,8 +204,8 @@ struct gd_pool {
 
 /*
  * Initialize a pool, which is embedded in the object, at create. *_set_conf then calls
- * gd_pool_conf(). That returns INVALID_VALUE for a missing callback or 0 tasks, `late` after start,
- * or NO_MEMORY. A second call replaces the first.
+ * gd_pool_conf(), which returns INVALID_VALUE for a missing callback or 0 tasks, `late` after
+ * start, or NO_MEMORY. A second call replaces the first.
  */
 void gd_pool_init(struct gd_pool *pool, struct doca_ctx *ctx, const struct gd_task_ops *ops,
 		  size_t size);

@@ -5,7 +5,7 @@
  *     IDLE -> RUNNING              start of most libraries
  *     IDLE -> STARTING -> RUNNING  start that takes time; back to IDLE if it fails
  *     RUNNING -> IDLE              stop with no task allocated and nothing pending in the library
- *     RUNNING -> STOPPING -> IDLE  other stops, and every failure; the same from STARTING
+ *     RUNNING -> STOPPING -> IDLE  other stops, and every failure; also STARTING -> STOPPING
  *
  * change() must be the last access to a context: its callback may destroy the context. Changes that
  * arise where no callback may run (in a poll, a submit, a free) are recorded in `due` and carried
@@ -254,7 +254,7 @@ doca_error_t doca_ctx_get_state(const struct doca_ctx *ctx, enum doca_ctx_states
 	return DOCA_SUCCESS;
 }
 
-/* Nothing to do: each submit reaches its library at once. */
+/* Nothing to do: each submit passes the task to its library immediately. */
 void doca_ctx_flush_tasks(struct doca_ctx *ctx)
 {
 	(void)ctx;

@@ -120,7 +120,7 @@ doca_error_t doca_graph_node_create_from_user(struct doca_graph *graph,
 
 /*
  * Returns whether `wanted` is the graph or one of its direct or indirect sub-graphs. The recursion
- * depth is the nesting depth of the program.
+ * depth is the depth to which the program nests graphs.
  */
 static bool contains(const struct doca_graph *graph, const struct doca_graph *wanted)
 {
@@ -250,8 +250,8 @@ doca_error_t doca_graph_instance_create(const struct doca_graph *graph_const,
 					struct doca_graph_instance **instance_p)
 {
 	/*
-	 * The const is that of the vendor's interface. The graph counts its instances, and
-	 * doca_graph_create() allocated it as not const.
+	 * The const is that of the vendor's interface. The graph counts its instances, so the const
+	 * is removed. doca_graph_create() allocated the graph as not const.
 	 */
 	struct doca_graph *graph = (struct doca_graph *)graph_const;
 	struct doca_graph_instance *instance;

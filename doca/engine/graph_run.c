@@ -113,7 +113,7 @@ static doca_error_t start_task(struct gd_node_run *run)
 	struct doca_task *task = run->data.task;
 	doca_error_t result;
 
-	/* the task may be in flight in another run, which needs its completion */
+	/* the task can be in flight in another run, which needs its completion */
 	if (task->state != GD_TASK_TAKEN)
 		return DOCA_ERROR_BAD_STATE;
 	task->ended = task_ended;

@@ -17,9 +17,9 @@
 #include "base/clock.h"
 #include "engine/pe.h"
 
-#define LONG_YIELD_NS 200000ull /* longer: a thread that never yields ran */
+#define LONG_YIELD_NS 200000ull /* a longer yield: a thread that never yields ran */
 #define SLEEPS_PER_YIELD 2048   /* number of sleeps before the next yield measures again */
-#define SLEEP_NS 250000l        /* maximum, ns: the thread may serve other engines, too */
+#define SLEEP_NS 250000l        /* maximum, ns: the thread can also serve other engines */
 #define MAX_FDS 16
 
 /*

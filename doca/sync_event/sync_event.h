@@ -2,7 +2,7 @@
 /*
  * sync_event.h - sync events, as the modules of the library use them
  *
- * The value of an event is a 64-bit cell. If another process may reach the event, the cell has a
+ * The value of an event is a 64-bit cell. If another process can reach the event, the cell has a
  * separate page. A private memory map exports that page when the event starts: the page becomes
  * shared then, before its first use, so no update is lost. An imported event points into the page
  * of its owner. All accesses to the cell are atomic. They need neither a lock nor an engine. Any

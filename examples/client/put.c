@@ -34,8 +34,8 @@ struct put {
 	struct gantry_volume *volume;
 	struct gantry_queue *queue;
 	struct gantry_volume_info info;
-	char *data, *copy; /* of the file, and what was read back; whole blocks */
-	uint64_t bytes;    /* of each */
+	char *data, *copy; /* the file, and the data read back; whole blocks */
+	uint64_t bytes;    /* length of each */
 	int error;         /* first error of the IOs of a pass */
 };
 
@@ -77,7 +77,7 @@ static int submit(struct put *put, enum direction direction, uint64_t offset, ui
 					       put);
 		if (rc != -EAGAIN)
 			return rc;
-		gantry_queue_wait(put->queue, -1); /* as many IOs as the depth are in flight */
+		gantry_queue_wait(put->queue, -1); /* the queue is full: wait for a completion */
 	}
 }
 
@@ -220,7 +220,7 @@ int main(int argc, char **argv)
 		failed("open a queue", gantry_error());
 	else
 		rc = put_file(&put, argv[argc - 1]);
-	/* Close in this order also after an error: no server accesses memory of the program then. */
+	/* Close in this order also after an error. After that no server accesses our memory. */
 	gantry_queue_close(&put.queue);
 	gantry_volume_close(&put.volume);
 	return rc ? 1 : 0;

@@ -10,7 +10,7 @@
 #ifndef COMCH_H
 #define COMCH_H
 
-#define DOCA_ALLOW_EXPERIMENTAL_API /* of doca_argp.h */
+#define DOCA_ALLOW_EXPERIMENTAL_API /* for doca_argp.h */
 
 #include <doca_argp.h>
 
@@ -95,7 +95,7 @@ static inline bool parse_options(int argc, char **argv, struct options *options)
 	return good;
 }
 
-/* -- devices: the lists can be freed at once, an opened device remains valid -- */
+/* -- devices: the lists can be freed immediately, since an opened device remains valid -- */
 
 static inline struct doca_dev *open_device_at(const char *address)
 {
@@ -167,7 +167,7 @@ static inline int with_server(const struct options *options, const char *name,
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* The same for a client. */
+/* Like with_server(), for a client. */
 static inline int with_client(const struct options *options, const char *name,
 			      bool (*run)(struct doca_pe *pe, struct doca_dev *dev,
 					  struct doca_comch_client *client))

@@ -26,8 +26,8 @@ static inline bool failed(const char *what, doca_error_t error)
 }
 
 /*
- * Open the first device that is supported by `can`. The list can be freed at once; the opened
- * device remains valid.
+ * Open the first device for which can() returns SUCCESS. The list can be freed immediately; the
+ * opened device remains valid.
  */
 static inline struct doca_dev *open_device(doca_error_t (*can)(const struct doca_devinfo *info))
 {

@@ -70,7 +70,10 @@ static void finish(struct scan *scan)
 		rh->poller_remove(scan->lane, scan);
 	if (scan->chain)
 		rh->chain_destroy(scan->chain);
-	/* ask before client_free: if the target may still write to the region, it is not reused */
+	/*
+	 * ask before client_free: if the target can still write to the region, the host does not
+	 * reuse it
+	 */
 	if (scan->region)
 		rh->region_destroy(rh, scan->region, rh->client_regions_released(scan->client));
 	rh->client_free(scan->client);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #define SECOND_NS 1000000000u
-/* a lane that wakes late may catch up by this much */
+/* maximum delay that a lane that wakes late makes up for */
 #define BURST_NS 10000000u
 
 struct throttle_conf {
@@ -148,7 +148,7 @@ static int throttle_poll(void *arg)
 		struct gantry_io *io = self->head;
 		int rc;
 
-		self->head = next_of(io); /* after an accepted submit the IO is out of reach */
+		self->head = next_of(io); /* first: the next hop owns the IO after pass() */
 		rc = pass(self, io);
 		if (rc == -EAGAIN) {
 			put_first(self, io);
