@@ -27,8 +27,8 @@ enum argp_flag {
 };
 
 struct doca_argp_param {
-	struct doca_argp_param *next;     /* next of its command, in the order of registration */
-	struct doca_argp_param *next_all; /* next of the parser, which owns it */
+	struct doca_argp_param *next;     /* next of the command, in the order of registration */
+	struct doca_argp_param *next_all; /* next parameter of the parser, which owns it */
 	/* allocated by malloc(3), except for options that every program has */
 	const char *short_name, *long_name, *arguments, *description;
 	doca_argp_param_cb_t callback;
@@ -39,7 +39,7 @@ struct doca_argp_param {
 };
 
 struct doca_argp_cmd {
-	struct doca_argp_cmd *next; /* next of its parent */
+	struct doca_argp_cmd *next; /* next command of the parent */
 	struct doca_argp_cmd *next_all;
 	struct doca_argp_cmd *parent;
 	struct doca_argp_cmd *cmds;

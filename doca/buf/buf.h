@@ -79,8 +79,8 @@ doca_error_t gd_buf_piece(const struct doca_buf *list, bool is_filled, size_t of
 			  const struct doca_buf **buf_p, void **here_p, size_t *length_p);
 void gd_buf_grow(struct doca_buf *list, size_t length);
 /*
- * Call after a copy. IO_FAILED: the owner stopped the map of a buffer during the copy, so bytes may
- * be lost or may not be those of the owner. Else SUCCESS.
+ * Call after a copy. IO_FAILED: the owner stopped the map of a buffer during the copy, so bytes can
+ * be lost, or can differ from those of the owner. Else SUCCESS.
  */
 doca_error_t gd_buf_moved(const struct doca_buf *list);
 

@@ -33,7 +33,7 @@ size_t gd_buf_data_bytes(const struct doca_buf *list)
 	return bytes;
 }
 
-/* Bytes of space behind the data of one buffer. */
+/* Returns the bytes of space behind the data of one buffer. */
 static size_t room_of(const struct doca_buf *buf)
 {
 	const uintptr_t head = (uintptr_t)buf->head, data = (uintptr_t)buf->data;
@@ -43,7 +43,7 @@ static size_t room_of(const struct doca_buf *buf)
 	return buf->len - (data - head) - buf->data_len;
 }
 
-/* The buffer where appending to a list begins. */
+/* Returns the buffer where appending to a list begins. */
 static const struct doca_buf *tail_of(const struct doca_buf *list)
 {
 	const struct doca_buf *tail = list;

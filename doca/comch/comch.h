@@ -39,11 +39,11 @@
 #include "mmap/mmap.h"
 
 #define GD_COMCH_VERSION 2
-#define GD_COMCH_NAME_LEN 120u /* with its NUL */
+#define GD_COMCH_NAME_LEN 120u /* bytes, with the NUL */
 #define GD_COMCH_MSG_SIZE 4080u
-#define GD_COMCH_RECV_QUEUE 8192u /* maximum; messages */
+#define GD_COMCH_RECV_QUEUE 8192u /* maximum number of messages */
 #define GD_COMCH_RECV_DEFAULT 1024u
-/* Undelivered consumer events of one connection. The connection ends if the peer causes more. */
+/* Maximum of undelivered consumer events of a connection, which ends if the peer causes more. */
 #define GD_COMCH_EVENTS 4096u
 #define GD_COMCH_CLIENTS 512u
 #define GD_COMCH_SEND_TASKS 8192u
@@ -52,7 +52,7 @@
 #define GD_COMCH_SHARED 48u          /* maximum number of maps that a connection exports */
 #define GD_COMCH_BYE_NS 500000000ull /* time limit for the answer to BYE */
 #define GD_COMCH_RETRY_NS 2000000ull
-#define GD_CONN_NO_TASKS 0x80000000u /* comch_handles.c is releasing the connection */
+#define GD_CONN_NO_TASKS 0x80000000u /* comch_handles.c releases the connection */
 #define GD_COMCH_BAD_ID 0xffffu      /* programs use it as "no consumer", like 0 */
 
 enum gd_comch_op {
@@ -72,7 +72,7 @@ enum gd_comch_op {
 
 struct gd_comch_head {
 	uint16_t op;      /* enum gd_comch_op */
-	uint16_t version; /* of HELLO; else 0 */
+	uint16_t version; /* version of the protocol in HELLO; else 0 */
 	uint32_t a, b, c;
 };
 
@@ -95,8 +95,8 @@ struct gd_remote {
 	uint32_t id;    /* 0: GD_CONSUMER has not arrived */
 	uint32_t imm_len;
 	uint32_t row;  /* row of its posted lengths, see comch_buffer_lengths.c */
-	uint32_t refs; /* lock: one for the connection, one for each target */
-	uint32_t gone; /* __atomic: any thread */
+	uint32_t refs; /* lock: one reference of the connection, one of each target */
+	uint32_t gone; /* __atomic, any thread: the consumer has ended */
 };
 
 /* A map that is exported to the peer for reading. */
@@ -131,8 +131,8 @@ struct gd_ctrl_msg;
 
 struct doca_comch_connection {
 	struct doca_comch_connection *next;
-	struct gd_end *end;             /* NULL: destroyed */
-	struct gd_transport *transport; /* NULL: released */
+	struct gd_end *end;             /* NULL: the end is destroyed */
+	struct gd_transport *transport; /* NULL: the connection is released */
 	void *link;                     /* connection of the transport; NULL: none */
 	enum gd_conn_state state;
 	uint32_t lost; /* __atomic, any thread: no new message can be sent */
@@ -190,7 +190,7 @@ struct gd_end {
 	/* all connections, including those that are over, except released ones */
 	struct doca_comch_connection *conns;
 	struct gd_conn_block *blocks;
-	uint32_t n_conns; /* not OVER */
+	uint32_t n_conns; /* connections that are not OVER */
 	uint32_t n_notes;
 	bool stopping, is_ended;
 	int timer; /* -1: none */

@@ -10,7 +10,7 @@
  * A producer that has sent n messages reads the word of post n + 1. If the post is missing, no
  * receive is available for its message, whatever other producers do. If the post is there, its
  * length is the limit for the message. But if other producers send to the same consumer, the
- * message may reach another buffer. If that is too short, the receive task fails.
+ * message can reach another buffer. If that buffer is too short, the receive task fails.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -64,7 +64,7 @@ static void check_conn(struct doca_comch_connection *conn, uint64_t now)
 		gd_conn_flush_ctrl(conn);
 }
 
-/* Service thread. */
+/* Service thread. Check deadlines, and retry sends. */
 static void on_timer(void *arg)
 {
 	struct gd_end *end = arg;

@@ -13,7 +13,7 @@
 #include "engine/pe.h"
 
 #define GD_FAST_BATCH 16
-#define GD_FAST_TASKS 16384u /* maximum of one consumer or producer */
+#define GD_FAST_TASKS 16384u /* maximum number of tasks of one consumer or producer */
 #define GD_FAST_POSTS 4096u  /* maximum of them in the queue of the transport; a power of two */
 #define GD_FAST_QUEUES 128u  /* reported maximum of consumers and of producers */
 #define GD_FAST_HOLDS 8u     /* maximum number of maps that a producer holds */
@@ -122,7 +122,7 @@ struct gd_target {
 	uint64_t n_sent;
 	const uint64_t *credits; /* row of posted lengths of the consumer, or NULL */
 	void *queue;
-	struct doca_task *first, **last; /* in flight: the peer has not yet read their data */
+	struct doca_task *first, **last; /* tasks in flight: the peer has not yet read their data */
 };
 
 struct doca_comch_producer {

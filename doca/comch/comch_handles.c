@@ -23,8 +23,8 @@ _Static_assert(CONN <= 4096, "at least one in a page");
 /* Header of a block. It occupies the first page of the block. */
 struct gd_conn_block {
 	struct gd_conn_block *next;    /* next block of the end */
-	struct gd_end *end;            /* NULL: destroyed */
-	uint32_t page;                 /* bytes */
+	struct gd_end *end;            /* NULL: the end is destroyed */
+	uint32_t page;                 /* bytes of a page */
 	uint32_t n_taken, n_live;      /* connections allocated so far; those not released */
 	uint16_t n_gone[BLOCK / 4096]; /* released connections of each page */
 };

@@ -185,8 +185,8 @@ static __attribute__((noinline)) int check_missing_credit(const struct doca_comc
 /*
  * Check the length of the receive that the message will use. -EAGAIN: no receive is posted;
  * -EMSGSIZE: the buffer is too short. After n messages, the ring has the word of post n + 1, or
- * that of the previous lap if it is not yet posted. If other producers send to the consumer, it may
- * have the word of a later post.
+ * that of the previous lap if it is not yet posted. If other producers send to the consumer, the
+ * ring can have the word of a later post.
  */
 static int check_credit(const struct doca_comch_producer *p, const struct gd_target *target,
 			uint32_t length)
@@ -375,7 +375,7 @@ static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 }
 
 /*
- * The connection has ended. The peer may still run and read data, so destroy the queues before the
+ * The connection has ended. The peer can still run and read data, so destroy the queues before the
  * tasks fail. Returns whether tasks were in flight.
  */
 static __attribute__((noinline)) bool end_lost(struct doca_comch_producer *p)

@@ -37,7 +37,7 @@ struct doca_log_backend {
 	char *name; /* for syslog */
 };
 
-/* guards the variables below; recursive, because a flush callback may log */
+/* guards the variables below; recursive, because a flush callback can log */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct doca_log_backend *backends;
 static bool have_sdk;

@@ -17,7 +17,7 @@
 #include "compute/serial.h"
 #include "device/gd_device.h"
 
-#define MAX_BYTES ((uint64_t)128 << 20) /* of a source, and of a result */
+#define MAX_BYTES ((uint64_t)128 << 20) /* maximum length of a source and of a result */
 
 enum kind { COMPRESS, DECOMPRESS, LZ4_STREAM, LZ4_BLOCK, N_KINDS };
 
@@ -294,7 +294,7 @@ static doca_error_t take(struct doca_compress *compress, enum kind kind, struct 
 		return task ? ((const struct compress_task *)task)->crc : 0; \
 	}
 
-/* Define the functions of types without further fields, and of a second checksum. */
+/* PLAIN: allocation of a type without further fields. SUM: getter of the second checksum. */
 #define PLAIN(NAME, kind) \
 	doca_error_t doca_compress_task_##NAME##_alloc_init( \
 		struct doca_compress *compress, struct doca_buf const *src_buff, \

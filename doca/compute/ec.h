@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GD_EC_BLOCKS_MAX 255 /* data and redundancy blocks */
+#define GD_EC_BLOCKS_MAX 255 /* maximum number of data and redundancy blocks together */
 
 #ifdef HAVE_LIBISAL
 #define GD_HAVE_EC true

@@ -18,8 +18,8 @@
 #include "buf/buf.h"
 #include "engine/ctx.h"
 
-#define GD_SERIAL_TASKS_MAX 65536 /* tasks of one type */
-#define GD_SERIAL_LIST_MAX 64     /* buffers of a list; the reported capability */
+#define GD_SERIAL_TASKS_MAX 65536 /* maximum number of tasks of one type */
+#define GD_SERIAL_LIST_MAX 64     /* maximum number of buffers of a list */
 
 /* Reusable memory that grows to the maximum size needed. */
 struct gd_scratch {

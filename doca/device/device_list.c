@@ -291,7 +291,7 @@ static bool is_misspelt(struct gn_conf_node *node, const char *name)
 }
 
 /*
- * Returns the keys of the entry that function_options must accept, because they may belong to a
+ * Returns the keys of the entry that function_options must accept, because they can belong to a
  * plugin. The plugin rejects unknown keys later. A misspelt "pci" or "transport" is left out, so
  * that it is reported here: without the key, no plugin is loaded.
  */

@@ -13,7 +13,7 @@
  *     profile = "host" | "dpu"     side of the function; default: dpu if it has representors
  *     representors = ( { pci = "..."; iface = "..."; } )
  *     card                         functions of one card can connect; default: the emulated card
- *     insecure = true              every host that reaches the device may connect; required for a
+ *     insecure = true              every host that reaches the device can connect; required for a
  *                                  network transport
  *     transport, and its options   a transport of this machine (shm-comch) serves Comch, and RDMA
  *                                  between processes of this machine. A network transport

@@ -20,7 +20,7 @@ struct doca_dma_task_memcpy {
 };
 
 struct doca_dma {
-	struct gd_serial serial; /* first */
+	struct gd_serial serial; /* must be first */
 	struct gd_pool memcpys;
 };
 

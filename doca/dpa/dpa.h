@@ -38,7 +38,7 @@ struct doca_dpa_thread {
 	uint64_t arg;
 	pthread_t thread;
 	pthread_cond_t wake;
-	jmp_buf end; /* end of the activation */
+	jmp_buf end; /* target of the jump that ends the activation */
 	bool started, is_due, quit, finished;
 	uint32_t refs; /* completion queues that activate the thread */
 };
@@ -51,7 +51,7 @@ struct doca_dpa_thread {
 struct gd_done {
 	/* DPA whose lock guards the queue: that of its thread or first consumer. NULL: not set */
 	struct doca_dpa *dpa;
-	struct doca_dpa_thread *thread; /* or NULL */
+	struct doca_dpa_thread *thread; /* thread to activate, or NULL */
 	bool armed;                     /* the next entry activates the thread */
 	bool started;
 	uint32_t size, put, seen, acked; /* counters, which wrap */

@@ -9,7 +9,7 @@
  * Threads: a context and its tasks belong to the thread that progresses their engine. Any thread
  * may call only gd_pe_post() and gd_pe_wake(). The engine holds no lock while a callback of the
  * program runs. After the callback that reports IDLE the engine does not touch the context: the
- * program may have destroyed it there.
+ * program can have destroyed it in that callback.
  */
 #ifndef GD_CTX_H
 #define GD_CTX_H
@@ -175,7 +175,7 @@ struct doca_task {
 	const struct gd_task_ops *ops;
 	struct doca_ctx *ctx;
 	struct gd_pool *pool;
-	/* for the current owner: the free list, or a queue of the library */
+	/* link in the free list of the pool, or in a queue of the library */
 	struct doca_task *next;
 	union doca_data user_data;
 	doca_error_t status;

@@ -27,8 +27,8 @@
 
 /*
  * Programs call doca_pe_progress() in a loop. After this number of idle calls the engine yields the
- * processor, because the peer may be waiting for it. A yield costs about 500 ns, which is 4 ns for
- * each call.
+ * processor, because the peer might be waiting for the processor. A yield costs about 500 ns, which
+ * is 4 ns for each call.
  */
 #define IDLE_ROUNDS 128
 

@@ -126,7 +126,7 @@ static doca_error_t start_task(struct gd_node_run *run)
 	return result;
 }
 
-/* Start one node. It may complete in this call, and so may the run. */
+/* Start one node. The node and the run can complete in this call. */
 static void start_node(struct gd_node_run *run)
 {
 	struct doca_graph_instance *instance = run->instance;

@@ -89,7 +89,7 @@ bool gd_pe_is_polling(const struct doca_pe *pe);
 /* Returns whether this thread is in a callback of the engine. */
 bool gd_pe_is_running(const struct doca_pe *pe);
 
-/* A task was freed: the context may have become idle. */
+/* A task was freed: if it was the last one, a stopping context becomes idle. */
 void gd_ctx_task_freed(struct doca_ctx *ctx);
 /* gd_ctx_fail() at the next doca_pe_progress(), for callers that must not run callbacks. */
 void gd_ctx_fail_later(struct doca_ctx *ctx);

@@ -9,7 +9,7 @@
  * An export makes the pages shareable in place: the library copies them once into a memfd, which it
  * then maps at the same addresses, see mmap_pages.h. The descriptor (mmap_blob.h) contains the path
  * of a Unix socket of the owner, a 128-bit secret, the range and the rights. The service thread of
- * the owner serves the socket. An import requests the memfd there, maps it and keeps the
+ * the owner serves the socket. An importer requests the memfd on it, maps it and keeps the
  * connection. If the connection ends, the owner has ended. If the owner stops its map, it revokes
  * the memory on that connection. So the program of the exporter need not act, and an invalid
  * descriptor is an error.
@@ -47,7 +47,7 @@ struct doca_mmap {
 	 */
 	uint32_t access;
 	bool is_alive, started, imported, has_range, thread_safe, was_started;
-	uint32_t n_bufs; /* __atomic */
+	uint32_t n_bufs; /* __atomic: buffers that refer to the map */
 	/* under gd_mmaps_lock: threads of the library between gd_mmap_use() and gd_mmap_unuse() */
 	uint32_t n_users;
 	/*
@@ -84,7 +84,7 @@ doca_error_t gd_mmap_check(const struct doca_mmap *mmap);
 enum gd_sharing { GD_REGION_OWN, GD_REGION_APART, GD_REGION_COMMON };
 
 /*
- * Like gd_mmap_check(), after a copy by the CPU. IO_FAILED: the copy may have used pages that no
+ * Like gd_mmap_check(), after a copy by the CPU. IO_FAILED: the copy might have used pages that no
  * longer belong to the owner.
  */
 doca_error_t gd_mmap_copied(const struct doca_mmap *mmap);
@@ -100,7 +100,10 @@ doca_error_t gd_mmap_copied(const struct doca_mmap *mmap);
  */
 doca_error_t gd_mmap_region(struct doca_mmap *mmap, enum gd_sharing sharing,
 			    struct gantry_region *region);
-/* Make the memory of a local map shareable, before its first export. Errors: as above. */
+/*
+ * Make the memory of a local map shareable, before its first export. Errors: those of
+ * gd_mmap_region().
+ */
 doca_error_t gd_mmap_prepare_export(struct doca_mmap *mmap);
 
 /*

@@ -194,7 +194,7 @@ static bool are_of_stores(const struct gd_piece *pieces, size_t n)
 	return false;
 }
 
-/* Move the current pages of the range into the store. *begun_p is set when pages may have moved. */
+/* Move the current pages of the range into the store. *begun_p is set when pages can have moved. */
 static int move_range(const struct gd_range *range, struct gd_store *store, bool *begun_p)
 {
 	struct gd_piece *pieces = NULL, *moving = NULL;
@@ -353,7 +353,7 @@ static int find_shared(const struct gd_range *range, struct gd_piece **pieces_p,
 	return rc;
 }
 
-/* List the pages of the range that are in no store and that a device may have pinned. */
+/* List the pages of the range that are in no store and that a device can have pinned. */
 static int find_private(const struct gd_range *range, struct gd_piece **pieces_p, size_t *n_p)
 {
 	struct gd_piece *pieces = *pieces_p;

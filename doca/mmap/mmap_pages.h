@@ -45,7 +45,7 @@ int gd_pages_give(const void *addr, size_t length, struct gd_run *runs, unsigned
 /*
  * Replace the pages of a range by copies in a new memfd, at the same addresses. Processes that
  * mapped the old pages keep them, and no page is put into the old memfd again. pinned: also replace
- * pages that were never shared, but that a device may write. Concurrent writes of threads are kept,
+ * pages that were never shared, but that a device can write. Concurrent writes of threads are kept,
  * as by gd_pages_hold(). Returns 0, or -errno: some old pages can remain. Any thread.
  */
 int gd_pages_replace(const void *addr, size_t length, bool pinned);
@@ -57,8 +57,8 @@ int gd_pages_replace(const void *addr, size_t length, bool pinned);
 void gd_pages_drop(const void *addr, size_t length);
 
 /*
- * Returns a counter that changes when pages of this process have been replaced. A device may then
- * have registered old pages. Any thread.
+ * Returns a counter that changes when pages of this process have been replaced. A device can then
+ * still have old pages registered. Any thread.
  */
 uint32_t gd_pages_moves(void);
 

@@ -55,7 +55,7 @@
 
 /*
  * State of the work on a list of pieces: `step` runs for each piece, on another stack if a piece
- * contains the stack of the caller. The structure has its own mapping, because a piece may be any
+ * contains the stack of the caller. The structure has its own mapping, because a piece can be any
  * part of the heap.
  */
 struct work {
@@ -63,7 +63,7 @@ struct work {
 	const struct gd_piece *pieces;
 	size_t n, batch, bytes;
 	int memfd;
-	char *before, *after; /* MEMFD_BATCH each */
+	char *before, *after; /* MEMFD_BATCH bytes each */
 	int pipe[2];
 	pid_t pid;
 	int rc;
@@ -125,7 +125,7 @@ static int claim(uintptr_t at, size_t bytes)
 	if (syscall(SYS_madvise, at, bytes, MADV_POPULATE_WRITE) == 0)
 		return 0;
 	if (errno != EINVAL)
-		return -errno;    /* beyond the end of a file, or out of memory */
+		return -errno;    /* pages beyond the end of a file, or out of memory */
 	touch((char *)at, bytes); /* for Linux before 5.14 */
 	return 0;
 }

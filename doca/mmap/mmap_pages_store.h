@@ -21,7 +21,7 @@ struct gd_store {
 	struct gd_file file;
 	bool is_common;
 	bool is_given;            /* another process has or had the descriptor */
-	bool is_stale;            /* another process may keep the memfd: no page is added to it */
+	bool is_stale;            /* another process can keep the memfd: no page is added to it */
 	struct gd_range *tracked; /* offsets in use */
 	size_t n_tracked;
 };

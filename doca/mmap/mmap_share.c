@@ -453,7 +453,7 @@ static bool overlap(const struct doca_mmap *a, const struct doca_mmap *b)
 }
 
 /*
- * The replaced pages may also belong to other maps. Peers then have old pages of those maps: revoke
+ * The replaced pages can also belong to other maps. Peers then have old pages of those maps: revoke
  * their imports, and increment `moves`.
  */
 static void renew_neighbours(const struct doca_mmap *mmap)

@@ -68,8 +68,8 @@ static NO_SANITIZE void copy_words(volatile uint64_t *to, const volatile uint64_
 }
 
 /*
- * Replace the mapping by private pages, atomically for all threads. Threads may be writing: a
- * sanitizer must not report a race.
+ * Replace the mapping by private pages, atomically for all threads. Threads can be writing, so
+ * copy_words() is not instrumented: a sanitizer would report a race.
  */
 static int replace_mapping(const struct gd_share *s)
 {

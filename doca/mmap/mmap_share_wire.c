@@ -19,8 +19,8 @@
 
 #define PREFIX "map-"
 #define SUFFIX ".sock"
-#define TEMPORARY ".new" /* until the socket listens */
-#define TEMPORARY_S 60   /* age of a leftover file of a process that ended before it listened */
+#define TEMPORARY ".new" /* suffix until the socket listens */
+#define TEMPORARY_S 60   /* an older temporary file is a leftover of an ended process */
 #define ANSWER_S 5
 #define BACKLOG 128
 #define WHY_BYTES 96 /* bytes of an error message */
@@ -169,7 +169,7 @@ void gd_listener_close(struct gd_listener *listener)
 	gd_listener_forget(listener);
 }
 
-/* Returns whether the peer is the same user, or root. */
+/* Returns whether the peer runs as the user of this process, or as root. */
 static bool is_same_user(int fd)
 {
 	struct ucred cred;

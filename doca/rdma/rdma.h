@@ -35,11 +35,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GD_RDMA_DEPTH 64u  /* gantry messages in flight on one connection */
+#define GD_RDMA_DEPTH 64u  /* maximum number of gantry messages in flight on one connection */
 #define GD_RDMA_GUESTS 64u /* maximum number of guests of a context: links without a connection */
 #define GD_RDMA_MAX_MESSAGE (1u << 30)
-#define GD_RDMA_MAX_QUEUE 65536u /* tasks; the reported capability */
-#define GD_RDMA_MAX_LIST 64u     /* buffers in a list */
+#define GD_RDMA_MAX_QUEUE 65536u /* maximum number of tasks in a queue */
+#define GD_RDMA_MAX_LIST 64u     /* maximum number of buffers in a list */
 
 enum gd_rdma_kind {
 	GD_RDMA_RECEIVE,
@@ -112,7 +112,7 @@ struct gd_rdma_resolve {
 /* Head of a message, in its immediate data. */
 struct gd_rdma_head {
 	uint8_t kind;  /* enum doca_rdma_opcode */
-	uint8_t first; /* first part of a message */
+	uint8_t first; /* 1: first part of a message */
 	uint16_t zero;
 	doca_be32_t imm;
 	uint32_t length; /* bytes of the whole message; of the written data for a write */
@@ -303,7 +303,7 @@ static inline struct doca_rdma *gd_rdma_of(struct doca_ctx *ctx)
 	return (struct doca_rdma *)ctx;
 }
 
-/* SUCCESS if the context is RUNNING, else BAD_STATE. INVALID_VALUE: NULL. */
+/* Returns SUCCESS if the context is RUNNING, else BAD_STATE. INVALID_VALUE: NULL. */
 doca_error_t gd_rdma_running(const struct doca_rdma *rdma);
 
 /* -- rdma_caps.c -- */
@@ -352,8 +352,8 @@ int gd_rdma_arm(struct doca_ctx *ctx);
 int gd_rdma_sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max);
 void gd_rdma_rouse(struct doca_ctx *ctx);
 void gd_rdma_unarm(struct doca_rdma_connection *conn);
-void gd_rdma_flow_up(struct doca_rdma_connection *conn); /* its queues exist */
-/* its queues are about to be destroyed */
+void gd_rdma_flow_up(struct doca_rdma_connection *conn); /* the queues exist now */
+/* the queues are about to be destroyed */
 void gd_rdma_flow_down(struct doca_rdma_connection *conn);
 /* Complete all pending tasks with `status`. */
 void gd_rdma_flush(struct doca_rdma_connection *conn, doca_error_t status, bool fails);
@@ -386,9 +386,9 @@ bool gd_rdma_on_resolve(struct gd_rdma_link *link, const struct gd_rdma_resolve 
 bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve *answer);
 /* lock held; no piece is in flight */
 void gd_rdma_forget_locals(struct gd_rdma_link *link);
-/* before the link and after its queues are destroyed */
+/* call after the queues of the link are destroyed and before the link is disconnected */
 void gd_rdma_memory_release(struct gd_rdma_link *link);
-void gd_rdma_memory_free(struct gd_rdma_link *link); /* after the link is disconnected */
+void gd_rdma_memory_free(struct gd_rdma_link *link); /* call after that */
 
 /* -- rdma_revoke.c -- */
 /* Add a running context to those whose peers and devices release revoked maps; remove it. */

@@ -79,7 +79,7 @@ doca_error_t doca_rdma_cap_transport_type_is_supported(const struct doca_devinfo
 
 /* -- addresses of the port -- */
 
-/* Read the GID of an index from the kernel; false: none. */
+/* Read the GID of an index from the kernel; false: the port has no such GID. */
 static bool read_gid(const struct doca_devinfo *devinfo, uint32_t index, struct in6_addr *gid)
 {
 	char path[160], text[GID_TEXT];

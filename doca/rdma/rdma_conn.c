@@ -77,7 +77,7 @@ static void run_over(struct gd_event *event)
 
 	gd_transport_lock(rdma->transport, NULL);
 	rdma->last_reported = conn;
-	gd_rdma_conn_free(conn); /* before the callback, which may create another connection */
+	gd_rdma_conn_free(conn); /* before the callback, which can create another connection */
 	gd_transport_unlock(rdma->transport);
 	if (conn->was_up && rdma->disconnection_cb)
 		rdma->disconnection_cb(conn, conn->user_data, rdma->ctx.user_data);

@@ -103,8 +103,8 @@ static uint32_t rights_of(const struct doca_rdma *rdma, const struct doca_mmap *
 }
 
 /*
- * A transport that pins pages can use private memory. One that copies needs memory that the peer
- * can map.
+ * A transport that pins pages can use private memory. A transport that copies needs memory that the
+ * peer can map.
  */
 static enum gd_sharing sharing_of(const struct gd_rdma_link *link)
 {

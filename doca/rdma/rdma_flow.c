@@ -432,7 +432,7 @@ int gd_rdma_poll(struct doca_ctx *ctx)
 
 /* -- sleep -- */
 
-/* Service thread. */
+/* Service thread. The consumer has signalled its fd: post the event `bell`. */
 static void on_consumer_fd(void *arg)
 {
 	struct doca_rdma_connection *conn = arg;

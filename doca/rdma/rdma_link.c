@@ -323,7 +323,7 @@ static bool is_greeting(const void *msg, size_t len, struct gd_rdma_hello *hello
 	       hello->by_address <= 1;
 }
 
-/* Handle a control message; false: it is invalid. The link may have been destroyed. */
+/* Handle a control message; false: the message is invalid. The link can be destroyed after that. */
 static bool handle(struct gd_rdma_link *link, const void *msg, size_t len)
 {
 	struct gd_rdma_resolve resolve;

@@ -515,8 +515,8 @@ static bool passes(const struct doca_sync_event *event, bool (*test)(uint64_t, u
 }
 
 /*
- * Wait until the masked value passes the test. IO_FAILED: the owner ended before. spins: polls
- * between two yields, at least 1.
+ * Wait until the masked value passes the test. IO_FAILED: the owner has stopped the event or ended.
+ * spins: polls between two yields, at least 1.
  */
 static doca_error_t wait_until(const struct doca_sync_event *event,
 			       bool (*test)(uint64_t, uint64_t), uint64_t value, uint64_t mask,

@@ -34,7 +34,7 @@ enum gd_se_kind { GD_SE_GET, GD_SE_SET, GD_SE_ADD, GD_SE_WAIT_EQ, GD_SE_WAIT_NEQ
 /* A task of any type. The public task types are this structure under their own names. */
 struct gd_se_task {
 	struct doca_task task;
-	uint64_t value; /* to set, to add, or to wait for */
+	uint64_t value; /* value to set, to add, or to wait for */
 	uint64_t mask;
 	/* destination of the value, or of the value before the addition; NULL: none (add only) */
 	uint64_t *out;

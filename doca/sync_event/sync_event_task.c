@@ -53,7 +53,8 @@ static int poll(struct doca_ctx *ctx)
 
 	if (!event->waiting || !event->cell)
 		return 0;
-	gone = gd_se_is_gone(event); /* read before the value: the value may be the last one */
+	/* read before the value, so that the last value of the owner is not missed */
+	gone = gd_se_is_gone(event);
 	for (struct doca_task **at = &event->waiting; *at; at = &(*at)->next) {
 		struct doca_task *task = *at;
 		bool over = is_over((struct gd_se_task *)task, &event->pools[GD_SE_WAIT_EQ],

@@ -164,7 +164,7 @@ static int scan_poll(void *self)
 
 		fill(scan, io);
 		length = io->length;
-		scan->at += length; /* first: the read may complete inside gantry_submit() */
+		scan->at += length; /* first: the read can complete inside gantry_submit() */
 		rc = gantry_submit(io);
 		if (rc) {
 			gantry_io_end(io);
@@ -250,7 +250,7 @@ static void started(void *arg, struct gantry_client *client)
 	(void)client;
 	if (scan->closing)
 		return;
-	scan->stopped = 0; /* first: the lane may end before poller_add() returns */
+	scan->stopped = 0; /* first: the lane can end before poller_add() returns */
 	rc = scan->rh->poller_add(scan->lane, &poller);
 	scan->polled = !rc;
 	if (rc) {

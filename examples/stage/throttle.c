@@ -3,7 +3,7 @@
  * throttle.c - a stage that limits the bytes per second of a role
  *
  * It shows what a stage that holds IOs has to do: keep them in order without an allocation for each
- * IO, retry after -EAGAIN, let the lane sleep until the next one may pass, and cancel them on drain.
+ * IO, retry after -EAGAIN, let the lane sleep until the next IO may pass, and cancel them on drain.
  *
  *     cc -O2 -fPIC -shared -Wl,-z,defs $(pkg-config --cflags gantry-plugin) -o throttle.so throttle.c
  *     gantry run throttle.conf --plugin-dir . \
@@ -111,8 +111,8 @@ static int may_pass(const struct throttle_lane *self)
 }
 
 /*
- * Pass an IO on, and charge it. The charge comes first: gantry_submit() may complete the IO, and its
- * owner may submit the next one to this stage before gantry_submit() returns.
+ * Pass an IO on, and charge it. The charge comes first: gantry_submit() can complete the IO, and
+ * its owner can submit the next one to this stage before gantry_submit() returns.
  */
 static int pass(struct throttle_lane *self, struct gantry_io *io)
 {
