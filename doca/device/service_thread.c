@@ -23,7 +23,7 @@ struct service {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
-static struct service *service;                          /* of this process; NULL: not started */
+static struct service *service; /* service of this process; NULL: not started */
 static struct service *inherited;
 
 /* -- start and stop -- */

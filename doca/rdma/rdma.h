@@ -247,7 +247,7 @@ struct doca_rdma_connection {
 	struct doca_rdma_addr addr; /* address that it connected to, if by_address; else empty */
 	struct gd_rdma_list sends;  /* engine: tasks, in order */
 	struct gd_rdma_list flying; /* engine: tasks that wait only for the device */
-	uint32_t n_writes;          /* writes in flying: a message must not overtake them */
+	uint32_t n_writes; /* number of writes in flying: a message must not overtake them */
 	/* engine: state of the incoming message */
 	struct gd_rdma_task *receiving;
 	uint32_t left;         /* remaining bytes */

@@ -189,7 +189,7 @@ DOCA_EXPERIMENTAL void doca_argp_param_set_hidden(struct doca_argp_param *param)
 /*
  * Destroy a parameter that is not registered.
  * Errors:
- *     BAD_STATE  there is no parser, or it runs, or the object is registered
+ *     BAD_STATE  there is no parser, or it runs, or the parameter is registered
  */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_param_destroy(struct doca_argp_param *param);
 
@@ -232,7 +232,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_argp_cmd_register_cmd(struct doca_argp_cmd *
 /*
  * Destroy a command that is not registered.
  * Errors:
- *     BAD_STATE  there is no parser, or it runs, or the object is registered
+ *     BAD_STATE  there is no parser, or it runs, or the command is registered
  */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_cmd_destroy(struct doca_argp_cmd *cmd);
 

@@ -64,7 +64,7 @@ DOCA_STABLE doca_error_t doca_buf_inventory_buf_dup(struct doca_buf_inventory *i
 /*
  * Set the user data of the inventory. Call before start.
  * Errors:
- *     BAD_STATE  the object is started
+ *     BAD_STATE  the inventory is started
  */
 DOCA_STABLE doca_error_t doca_buf_inventory_set_user_data(struct doca_buf_inventory *inventory,
 							  union doca_data user_data);

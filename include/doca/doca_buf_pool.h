@@ -61,7 +61,7 @@ DOCA_STABLE doca_error_t doca_buf_pool_buf_alloc(struct doca_buf_pool *buf_pool,
 /*
  * Set the user data of the pool. Call before start.
  * Errors:
- *     BAD_STATE  the object is started
+ *     BAD_STATE  the pool is started
  */
 DOCA_STABLE doca_error_t doca_buf_pool_set_user_data(struct doca_buf_pool *buf_pool,
 						     union doca_data user_data);

@@ -46,7 +46,7 @@ doca_clock_cap_nic_dpa_timer_is_supported(const struct doca_devinfo *devinfo);
 DOCA_EXPERIMENTAL doca_error_t doca_clock_create(const struct doca_dev *dev,
 						 struct doca_clock **clock);
 
-/* Destroy the object. */
+/* Destroy the object that reads clocks. */
 DOCA_EXPERIMENTAL doca_error_t doca_clock_destroy(struct doca_clock *clock);
 
 /* Read one clock. */

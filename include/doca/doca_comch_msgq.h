@@ -46,7 +46,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_dpa_consumer(struct doca_comc
 /*
  * Set the maximum number of consumers of the queue. Call before start.
  * Errors:
- *     BAD_STATE  the object is started
+ *     BAD_STATE  the queue is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_max_num_consumers(struct doca_comch_msgq *msgq,
 								     uint32_t max_num_consumers);
@@ -63,7 +63,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_dpa_producer(struct doca_comc
 /*
  * Set the maximum number of producers of the queue. Call before start.
  * Errors:
- *     BAD_STATE  the object is started
+ *     BAD_STATE  the queue is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_max_num_producers(struct doca_comch_msgq *msgq,
 								     uint32_t max_num_producers);

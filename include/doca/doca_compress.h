@@ -72,14 +72,14 @@ DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_compress_deflate_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Get the maximum length of the source and of the result, in bytes.
+ * Get the maximum length of the source and of the result of the task, in bytes.
  * Errors:
  *     NOT_SUPPORTED  the device does not support the task
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_compress_deflate_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint64_t *max_buffer_size);
 
-/* Get the maximum number of buffers in a list. */
+/* Get the maximum number of buffers in a source or destination list of the task. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_compress_deflate_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
@@ -88,7 +88,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_compress_deflate_get_max_b
  * start.
  * Errors:
  *     BAD_STATE      the context is started
- *     NOT_SUPPORTED  the library was built without the feature
+ *     NOT_SUPPORTED  the library was built without zlib
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_compress_deflate_set_conf(
 	struct doca_compress *compress,
@@ -136,14 +136,14 @@ DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_decompress_deflate_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Get the maximum length of the source and of the result, in bytes.
+ * Get the maximum length of the source and of the result of the task, in bytes.
  * Errors:
  *     NOT_SUPPORTED  the device does not support the task
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_deflate_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint64_t *max_buffer_size);
 
-/* Get the maximum number of buffers in a list. */
+/* Get the maximum number of buffers in a source or destination list of the task. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_deflate_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
@@ -152,7 +152,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_deflate_get_max
  * start.
  * Errors:
  *     BAD_STATE      the context is started
- *     NOT_SUPPORTED  the library was built without the feature
+ *     NOT_SUPPORTED  the library was built without zlib
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_deflate_set_conf(
 	struct doca_compress *compress,
@@ -200,14 +200,14 @@ DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_decompress_lz4_stream_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Get the maximum length of the source and of the result, in bytes.
+ * Get the maximum length of the source and of the result of the task, in bytes.
  * Errors:
  *     NOT_SUPPORTED  the device does not support the task
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_stream_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint64_t *max_buffer_size);
 
-/* Get the maximum number of buffers in a list. */
+/* Get the maximum number of buffers in a source or destination list of the task. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_stream_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
@@ -216,7 +216,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_stream_get_
  * start.
  * Errors:
  *     BAD_STATE      the context is started
- *     NOT_SUPPORTED  the library was built without the feature
+ *     NOT_SUPPORTED  the library was built without lz4
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_lz4_stream_set_conf(
 	struct doca_compress *compress,
@@ -275,14 +275,14 @@ DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_decompress_lz4_block_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Get the maximum length of the source and of the result, in bytes.
+ * Get the maximum length of the source and of the result of the task, in bytes.
  * Errors:
  *     NOT_SUPPORTED  the device does not support the task
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_block_get_max_buf_size(
 	const struct doca_devinfo *devinfo, uint64_t *max_buffer_size);
 
-/* Get the maximum number of buffers in a list. */
+/* Get the maximum number of buffers in a source or destination list of the task. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_block_get_max_buf_list_len(
 	const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len);
 
@@ -291,7 +291,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_task_decompress_lz4_block_get_m
  * start.
  * Errors:
  *     BAD_STATE      the context is started
- *     NOT_SUPPORTED  the library was built without the feature
+ *     NOT_SUPPORTED  the library was built without lz4
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_lz4_block_set_conf(
 	struct doca_compress *compress,

@@ -56,7 +56,7 @@ doca_ec_cap_task_galois_mul_is_supported(const struct doca_devinfo *devinfo);
  * start.
  * Errors:
  *     BAD_STATE      the context is started
- *     NOT_SUPPORTED  the library was built without the feature
+ *     NOT_SUPPORTED  the library was built without isa-l
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_galois_mul_set_conf(
 	struct doca_ec *ec, doca_ec_task_galois_mul_completion_cb_t successful_task_completion_cb,
@@ -100,7 +100,7 @@ doca_ec_cap_task_create_is_supported(const struct doca_devinfo *devinfo);
  * start.
  * Errors:
  *     BAD_STATE      the context is started
- *     NOT_SUPPORTED  the library was built without the feature
+ *     NOT_SUPPORTED  the library was built without isa-l
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_create_set_conf(
 	struct doca_ec *ec, doca_ec_task_create_completion_cb_t successful_task_completion_cb,
@@ -144,7 +144,7 @@ doca_ec_cap_task_update_is_supported(const struct doca_devinfo *devinfo);
  * start.
  * Errors:
  *     BAD_STATE      the context is started
- *     NOT_SUPPORTED  the library was built without the feature
+ *     NOT_SUPPORTED  the library was built without isa-l
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_update_set_conf(
 	struct doca_ec *ec, doca_ec_task_update_completion_cb_t successful_task_completion_cb,
@@ -189,7 +189,7 @@ doca_ec_cap_task_recover_is_supported(const struct doca_devinfo *devinfo);
  * start.
  * Errors:
  *     BAD_STATE      the context is started
- *     NOT_SUPPORTED  the library was built without the feature
+ *     NOT_SUPPORTED  the library was built without isa-l
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_recover_set_conf(
 	struct doca_ec *ec, doca_ec_task_recover_completion_cb_t successful_task_completion_cb,
@@ -243,7 +243,7 @@ DOCA_EXPERIMENTAL struct doca_ctx *doca_ec_as_ctx(struct doca_ec *ec);
 /*
  * Get the maximum length of a block, in bytes.
  * Errors:
- *     NOT_SUPPORTED  the device does not support the task
+ *     NOT_SUPPORTED  the library was built without isa-l
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_cap_get_max_block_size(const struct doca_devinfo *devinfo,
 							      uint64_t *max_block_size);

@@ -60,7 +60,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_graph_set_conf(struct doca_graph *graph,
 /*
  * Set the user data of the graph. Call before start.
  * Errors:
- *     BAD_STATE  the object is started
+ *     BAD_STATE  the graph is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_graph_set_user_data(struct doca_graph *graph,
 							union doca_data user_data);

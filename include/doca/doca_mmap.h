@@ -196,7 +196,7 @@ DOCA_STABLE doca_error_t doca_mmap_get_from_export(const struct doca_mmap *mmap,
 /*
  * Set the maximum number of devices of the map. Call before start.
  * Errors:
- *     NOT_PERMITTED  the object is started
+ *     NOT_PERMITTED  the map is started
  */
 DOCA_STABLE doca_error_t doca_mmap_set_max_num_devices(struct doca_mmap *mmap,
 						       uint32_t max_num_devices);
@@ -212,7 +212,7 @@ DOCA_STABLE doca_error_t doca_mmap_set_permissions(struct doca_mmap *mmap, uint3
 /*
  * Set the user data of the map. Call before start.
  * Errors:
- *     BAD_STATE  the object is started
+ *     BAD_STATE  the map is started
  */
 DOCA_STABLE doca_error_t doca_mmap_set_user_data(struct doca_mmap *mmap, union doca_data user_data);
 

@@ -36,7 +36,7 @@ typedef void (*doca_mmap_advise_task_invalidate_cache_completion_cb_t)(
 DOCA_EXPERIMENTAL doca_error_t doca_mmap_advise_create(struct doca_dev *dev,
 						       struct doca_mmap_advise **mmap_advise);
 
-/* Destroy the object. Its context must be idle. */
+/* Destroy the context for hints. It must be idle. */
 DOCA_EXPERIMENTAL doca_error_t doca_mmap_advise_destroy(struct doca_mmap_advise *mmap_advise);
 
 /* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */

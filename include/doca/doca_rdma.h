@@ -248,7 +248,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_recv_queue_size(struct doca_rdma *r
 /*
  * Set the maximum number of buffers in a list of a send task. Call before start.
  * Errors:
- *     BAD_STATE  the object is started
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_max_send_buf_list_len(struct doca_rdma *rdma,
 								   uint32_t max_send_buf_list_len);
@@ -303,7 +303,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_gid_index(struct doca_rdma *rdma, u
  * Set the service level (0 to 15), or the timeout of connection requests in milliseconds (at least
  * 1). The library stores the value, but does not use it. Call before start.
  * Errors:
- *     BAD_STATE  the object is started
+ *     BAD_STATE  the context is started
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_sl(struct doca_rdma *rdma, uint32_t sl);
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_connection_request_timeout(struct doca_rdma *rdma,

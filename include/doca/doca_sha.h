@@ -68,7 +68,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sha_cap_task_partial_hash_get_supported(
 /*
  * Get the maximum number of buffers in a list.
  * Errors:
- *     NOT_SUPPORTED  the device does not support the task
+ *     NOT_SUPPORTED  the library was built without libcrypto
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sha_cap_get_max_list_buf_num_elem(
 	struct doca_devinfo const *devinfo, uint32_t *max_list_buf_num_elem);

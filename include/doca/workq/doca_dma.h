@@ -30,7 +30,7 @@ struct doca_dma_job_memcpy {
 	const struct doca_buf *src_buff;
 };
 
-/* Type of result.u64 of the event. */
+/* Result of the job. It is stored in result.u64 of the event. */
 struct doca_dma_memcpy_result {
 	doca_error_t result;
 };
