@@ -426,7 +426,7 @@ doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_conn
 	if (!(buf_mmap->imported ? gd_mmap_allows(buf_mmap, true)
 				 : buf_mmap->access & DOCA_ACCESS_FLAG_PCI_READ_WRITE)) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "Comch consumer: the peer may not write the map: set PCI_READ_WRITE by doca_mmap_set_permissions()");
+		       "Comch consumer: the map does not permit writes by the peer: set PCI_READ_WRITE by doca_mmap_set_permissions()");
 		return DOCA_ERROR_NOT_PERMITTED;
 	}
 	c = calloc(1, sizeof(*c));

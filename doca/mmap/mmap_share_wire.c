@@ -316,7 +316,8 @@ static doca_error_t connect_owner(const char *path, int *conn_p)
 		return no_owner(errno);
 	if (is_same_user(fd))
 		return DOCA_SUCCESS;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "memory map cannot be imported: the owner is another user");
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "memory map cannot be imported: the owner runs as another user");
 	return DOCA_ERROR_NOT_PERMITTED;
 }
 

@@ -100,7 +100,7 @@ static doca_error_t permit(const struct gd_rdma_task *task, const struct gd_rdma
 		return DOCA_ERROR_IO_FAILED; /* the owner has revoked the map or ended */
 	if (!map || !map->started || !map->imported) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "RDMA task: the remote buffer is not of an imported map: use doca_mmap_create_from_export()");
+		       "RDMA task: the remote buffer does not belong to an imported map: use doca_mmap_create_from_export()");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	access = gd_mmap_access(map);
