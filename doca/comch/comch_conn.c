@@ -18,8 +18,8 @@
 
 #define REMEMBERED 256u
 /*
- * number of received messages between two ACKs. It is smaller than the queue of the transport, so
- * that a sender that finds that queue full receives an ACK
+ * maximum number of messages that the program takes between two ACKs. It is smaller than the queue
+ * of the transport, so that a sender that finds that queue full receives an ACK
  */
 #define ACK_EVERY 16u
 
