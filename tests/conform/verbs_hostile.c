@@ -436,7 +436,7 @@ static void too_many(void)
 {
 	static struct raw guests[GUESTS];
 	const struct knock k = {"one too many", FIELD(end), VB_CONNECTS,
-				"busy: per-host limit 4 (max_connections=6) reached by ", EBUSY};
+				"busy: 4 connections (max_connections=6) from ", EBUSY};
 	void *conns[GUESTS];
 	int n;
 

@@ -378,8 +378,8 @@ static const char *refuse_reason(const struct vb_transport *t, const struct sock
 			 all);
 	else if (count_accepted(t, host) >= one)
 		snprintf(text, bytes,
-			 "busy: per-host limit %u (max_connections=%u) reached by %.41s: " REMEDY,
-			 one, all, peer);
+			 "busy: %u connections (max_connections=%u) from %.41s: " REMEDY, one, all,
+			 peer);
 	else
 		return NULL;
 	return text;
