@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unix-socket.c - an example of a transport: processes of one machine exchange messages over UNIX
- * sockets, and map the memory of each other. To build and run it in the directory of this file:
- *
- *   cc -O2 -Wall -fPIC -shared -Wl,-z,defs $(pkg-config --cflags gantry-plugin) \
- *      -o unix-socket.so unix-socket.c
- *   gantry run unix-socket.conf --plugin-dir . \
- *      --plugin-dir $(pkg-config --variable=plugindir gantry-plugin)
- *
- * gantry-plugin(7) introduces plugins; <gantry/transport.h> has the contract of each function.
+ * unix-socket.c - a transport: processes of one machine exchange messages over UNIX sockets, and map
+ * the memory of each other
  *
  * It is short rather than fast or complete. Messages, credits and polls are system calls, which the
  * contract excludes while the peer polls. There is no remote access, and no message has data of a
  * region: roles of gantry need neither. The exporter of a region trusts the importer to unmap it
  * before the release, and can free pages later without detection. A client accepts only listeners
  * of its own user or root, because any user can take a name of the abstract namespace.
+ *
+ *     cc -O2 -fPIC -shared -Wl,-z,defs $(pkg-config --cflags gantry-plugin) \
+ *         -o unix-socket.so unix-socket.c
+ *     gantry run unix-socket.conf --plugin-dir . \
+ *         --plugin-dir $(pkg-config --variable=plugindir gantry-plugin)
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -88,11 +86,11 @@ struct conn {
 	void *arg;
 	struct gantry_peer peer;
 	struct share exports[REGIONS], imports[REGIONS];
-	uint32_t last_export;
+	uint32_t last_export, last_outlet;
 	uint8_t consumers[CONSUMERS]; /* 1: this id is in use */
 	struct outlet {
 		int fd; /* 0: there is no such consumer */
-		uint32_t n_producers, credit;
+		uint32_t serial, n_producers, credit;
 	} outlets[CONSUMERS]; /* consumers of the peer, by id */
 };
 
@@ -109,7 +107,7 @@ struct consumer {
 struct producer {
 	struct outlet *outlet;
 	struct conn *conn;
-	uint32_t number, max_data, credit;
+	uint32_t serial, number, max_data, credit;
 	int fd;
 };
 
@@ -384,7 +382,7 @@ static int on_consumer(struct conn *conn, const struct frame *frame, int *fd)
 		return -EPROTO;
 	if (!up)
 		close(o->fd);
-	*o = (struct outlet){.fd = up ? *fd : 0};
+	*o = (struct outlet){.fd = up ? *fd : 0, .serial = ++conn->last_outlet};
 	*fd = -1;
 	conn->events->consumer(conn->arg, conn, frame->id, up);
 	return 0;
@@ -707,7 +705,7 @@ static int us_producer_create(void *arg, uint32_t id, const struct gantry_queue_
 		close(fd);
 		return rc;
 	}
-	*p = (struct producer){o, conn, o->n_producers++, attr->max_data, o->credit, fd};
+	*p = (struct producer){o, conn, o->serial, o->n_producers++, attr->max_data, o->credit, fd};
 	o->credit = 0;
 	*producer_p = p;
 	return 0;
@@ -717,7 +715,8 @@ static void us_producer_destroy(void *arg)
 {
 	struct producer *p = arg;
 
-	p->outlet->credit += p->credit; /* for the next producer */
+	if (p->serial == p->outlet->serial) /* for the next producer */
+		p->outlet->credit += p->credit;
 	close(p->fd);
 	free(p);
 }
