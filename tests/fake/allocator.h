@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * allocator.h - replaces malloc() and its relatives: for one file of a program, or of a library
- * that is preloaded. All libraries of the process use the replacement.
+ * allocator.h - replaces malloc() and its relatives for the whole process, including libraries. One
+ * file of the program, or of a preloaded library, includes this header.
  *
- * The file that includes it decides which allocations succeed, and is notified of blocks. Without
- * ALLOCATOR_OURS nothing is replaced: the allocator of a sanitizer must not be, and other C
- * libraries do not export the underlying functions.
+ * That file decides in is_granted() which allocations succeed, and hold() counts the blocks.
+ * Without ALLOCATOR_OURS nothing is replaced: a sanitizer needs its own allocator, and C libraries
+ * other than glibc do not export the underlying functions.
  */
 #ifndef TESTS_FAKE_ALLOCATOR_H
 #define TESTS_FAKE_ALLOCATOR_H
@@ -30,9 +30,9 @@
 #define ALLOCATOR_OURS
 #define OURS __attribute__((visibility("default")))
 
-/* Whether this allocation may succeed. If not, it has set errno. */
+/* Returns whether this allocation succeeds. If not, sets errno. */
 static bool is_granted(void *caller);
-/* The number of blocks has changed by this much. */
+/* The number of allocated blocks has changed by `blocks`. */
 static void hold(long blocks);
 
 void *__libc_malloc(size_t size);

@@ -17,9 +17,9 @@
 
 #define FAKE_IOS 64
 
-/* The terminal if there is no backend. */
+/* The scripted terminal. */
 struct fake_terminal {
-	int refuse; /* -errno for the next n_refuse submits */
+	int refuse; /* -errno that the next n_refuse submits return */
 	unsigned n_refuse;
 	int hold;        /* hold each IO until fake_finish() */
 	uint16_t status; /* status of completions if it does not hold */
@@ -48,7 +48,7 @@ struct fake_chain {
 	struct gantry_io ios[FAKE_IOS];
 
 	unsigned n_done; /* completions that reached the owner */
-	/* completions of a descriptor at rest, which the guard caught */
+	/* completions of descriptors not in flight, which the guard caught */
 	unsigned n_stray;
 	struct gantry_io *done[FAKE_IOS]; /* the last FAKE_IOS completions, at index n % FAKE_IOS */
 };
@@ -67,27 +67,27 @@ int fake_chain_backend(struct fake_chain *chain, const struct gantry_plugin *plu
 void fake_chain_fini(struct fake_chain *chain);
 
 /*
- * A descriptor at rest, begun and filled, deadline 1 s; the test may change it before
+ * Begin a descriptor, fill it and set a deadline of 1 s. The test may change it before
  * fake_submit().
  */
 struct gantry_io *fake_io(struct fake_chain *chain, unsigned opcode, uint64_t offset,
 			  uint32_t length, void *data);
-/* gantry_submit(); a rejected descriptor is at rest again. */
+/* Call gantry_submit(). A rejected descriptor is free again. */
 int fake_submit(struct gantry_io *io);
 /*
- * fake_io, fake_submit, and poll until it completes. Returns the status. Ends the program after 10
- * s.
+ * Do fake_io and fake_submit, and poll until the IO completes. Returns its status. Ends the program
+ * if that takes 10 s.
  */
 unsigned fake_do(struct fake_chain *chain, unsigned opcode, uint64_t offset, uint32_t length,
 		 void *data);
 /* Poll every stage and the backend once. Returns the sum of their results. */
 int fake_poll(struct fake_chain *chain);
 void fake_drain(struct fake_chain *chain, const void *owner);
-/* Earliest wake_ns of the stages, 0: none. */
+/* Returns the earliest wake_ns of the stages, 0: no stage has a timer. */
 uint64_t fake_wake_ns(struct fake_chain *chain);
 /* Complete the oldest descriptor that the terminal holds. */
 void fake_finish(struct fake_chain *chain, unsigned status);
-/* The report of stage `index`, or of the backend with index -1. */
+/* Get the report of stage `index`; index -1: of the backend. */
 void fake_chain_report(struct fake_chain *chain, int index, struct fake_report *report);
 
 #endif

@@ -145,7 +145,7 @@ static void on_finished(void *arg, int status)
 	fc->status = status;
 }
 
-/* Let every peer answer a PING; with fc->ft.answers NULL no peer answers. */
+/* The default of fc->ft.answers: every peer answers a PING. With NULL no peer answers. */
 static int answer_question(struct fake_conn *conn, const void *msg, size_t len)
 {
 	uint8_t buf[GANTRY_CTRL_MAX];
@@ -236,7 +236,7 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-/* A turn of the driven lane. */
+/* Make a turn of the driven lane. */
 static int drive(struct gn_worker *worker)
 {
 	int n;
@@ -247,7 +247,7 @@ static int drive(struct gn_worker *worker)
 	return n;
 }
 
-/* A turn of the loop or of the lane may leave work for the other one, whose next turn does it. */
+/* A turn of the loop can leave work for the lane, and the reverse: repeat both. */
 static void turn_until_asleep(struct fake_core *fc)
 {
 	int n = 1;

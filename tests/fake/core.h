@@ -21,7 +21,7 @@
 #define FAKE_CORE_LANES 2
 #define FAKE_CORE_HELD 64
 
-/* The steps of a session at its server, as its role gets them. */
+/* The steps of a session, as calls to the server role. */
 enum fake_step {
 	FAKE_HELLO,
 	FAKE_QUERY,
@@ -38,32 +38,32 @@ struct fake_core {
 	struct fake_transport ft;
 	struct gn_device *device;
 	struct gn_endpoint listen, connect;
-	const struct gantry_role_ops *ops;       /* of the role; the one described below at first */
-	const struct gn_plugin_instance *stages; /* of the role; none at first */
+	const struct gantry_role_ops *ops; /* of the role; at first those that use rc and n below */
+	const struct gn_plugin_instance *stages; /* of the role; at first none */
 	uint32_t n_stages;
 	struct gn_role *role;
 	const struct gantry_role_host *rh;
 	unsigned n_finished;
-	int status; /* of finished */
+	int status; /* argument of finished */
 	int serves;
-	/* set before fake_core_start: the lane has no thread, fake_core_turn() drives it */
+	/* set before fake_core_start: the lane has no thread, and fake_core_turn() polls it */
 	int driven;
 	/*
-	 * Only with driven, where epoll_wait() never sleeps: returns whether the last one would
-	 * have. Ends fake_core_turn() early.
+	 * Only with `driven`, in a test that replaces epoll_wait() by one that never sleeps:
+	 * returns whether the last epoll_wait() would have slept. Then fake_core_turn() ends early.
 	 */
 	bool (*slept)(void);
 
 	/* the role as a server: what its steps return, and how often they were called */
 	int rc[FAKE_STEPS];
-	const char *text; /* given with a refusal */
+	const char *text; /* of a refusal */
 	unsigned n[FAKE_STEPS], n_closed, n_open;
 	int closed_reason, closed_rc;   /* reason that closed got, and its return value */
-	struct gantry_session *session; /* the last one */
+	struct gantry_session *session; /* the newest session */
 	struct gantry_volume_info volume;
 	struct gantry_io *held[FAKE_CORE_HELD]; /* IOs that reached the terminal */
 	_Atomic unsigned n_held;
-	_Atomic int hold; /* do not complete them */
+	_Atomic int hold; /* do not complete IOs */
 	struct gantry_server_ops server_ops;
 };
 
@@ -79,14 +79,14 @@ void fake_core_finish(struct fake_core *fc, unsigned status);
 
 /* The id of the session on conn. */
 uint64_t fake_session(const struct fake_core *fc, const struct fake_conn *conn);
-/* Send a request of that session as a peer, and turn. */
+/* Send a request of that session as its peer, and call fake_core_turn(). */
 void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint32_t id,
 	      const void *payload, size_t len);
-/* The next frame that the core sent on conn, without heartbeats. Returns 1: there is one. */
+/* Get the next frame that the core sent on conn, except heartbeats. Returns 1, or 0 for none. */
 int fake_told(struct fake_conn *conn, struct gn_parsed *parsed);
-/* Valid requests: the payload for a type. Returns its length. */
+/* Write a valid payload of a request of this type. Returns its length. */
 size_t fake_payload(unsigned type, void *buf);
-/* Take a new session to a state (GN_NEW: connected only). The replies are taken. */
+/* Bring a new session to a state (GN_NEW: only connected), and take the replies. */
 struct fake_conn *fake_reach(struct fake_core *fc, enum gn_state state);
 
 #endif

@@ -4,8 +4,8 @@
  * Only tests load it.
  *
  * While the file `gate` exists, the backend holds writes whose data begins with "HOLD", and reads
- * of the last block. It does all other IO at once. It creates the file GATE.reached when it holds
- * the first IO.
+ * of the last block. It completes all other IO in submit. It creates the file GATE.reached when it
+ * holds the first IO.
  */
 #include <errno.h>
 #include <fcntl.h>

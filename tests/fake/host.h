@@ -3,8 +3,8 @@
  * host.h - a host for plugins under test: a log that can be searched, a clock that the test sets,
  * counters.
  *
- * An error in here (unknown option, plugin missing) is an error of the test: it is printed and the
- * test program ends.
+ * A failure of these functions (unknown option, missing plugin) is an error of the test: they print
+ * it and end the test program.
  */
 #ifndef FAKE_HOST_H
 #define FAKE_HOST_H
@@ -19,7 +19,7 @@ struct fake_host {
 	uint64_t now_ns; /* time of the host; starts at 1 s */
 	int real_clock;  /* use CLOCK_MONOTONIC instead */
 	unsigned n_logged[GANTRY_LOG_DEBUG + 1];
-	/* all lines so far, each ended with a newline; later ones are dropped when it is full */
+	/* all lines so far, each with a newline; when the buffer is full, new lines are dropped */
 	char log[16384];
 	size_t log_used;
 	struct {
@@ -30,9 +30,9 @@ struct fake_host {
 };
 
 void fake_host_init(struct fake_host *host, const char *name);
-/* True when some line of the log contains the text. */
+/* Returns whether the log contains the text. */
 int fake_logged(const struct fake_host *host, const char *text);
-/* Value of a counter, 0 when there is none. */
+/* Returns the value of a counter, or 0 if it does not exist. */
 uint64_t fake_counter(const struct fake_host *host, const char *name);
 
 void fake_lane_init(struct gantry_lane *lane, struct fake_host *host, uint32_t index,
@@ -44,9 +44,9 @@ void fake_advance(struct gantry_lane *lane, uint64_t ns);
 const struct gantry_plugin *fake_plugin(const char *name);
 
 /*
- * Make a plugin's conf struct from its defaults and from settings "name=value" (in a group:
- * "group.name=value"), up to a NULL. Strings point into the arguments. NULL when the plugin has no
- * options. To be freed with free().
+ * Make the conf struct of a plugin from its defaults and from settings "name=value" (in a group:
+ * "group.name=value"), up to a NULL argument. Strings point into the arguments. Returns NULL if the
+ * plugin has no options. The caller frees the struct with free().
  */
 void *fake_conf(const struct gantry_plugin *plugin, ...) __attribute__((sentinel));
 
@@ -56,7 +56,7 @@ void *fake_conf(const struct gantry_plugin *plugin, ...) __attribute__((sentinel
  */
 int fake_check(struct fake_host *host, const struct gantry_plugin *plugin, const void *conf);
 
-/* A report as lines "object.key=value", arrays with an index as key. */
+/* A report as lines "object.key=value". The key of an entry of an array is its index. */
 struct fake_report {
 	struct gantry_writer pub;
 	char text[FAKE_REPORT_BYTES];
@@ -70,12 +70,12 @@ struct fake_report {
 };
 
 void fake_report_init(struct fake_report *report);
-/* Value of a line of the report, as text up to the newline; NULL when there is none. */
+/* Returns the value of this path, as text up to a newline, or NULL if there is none. */
 const char *fake_reported(const struct fake_report *report, const char *path);
-/* The same as a number; UINT64_MAX when there is none. */
+/* Returns the value of this path as a number, or UINT64_MAX if there is none. */
 uint64_t fake_reported_u64(const struct fake_report *report, const char *path);
 
-/* Print the error of the test, and end the program. */
+/* Print an error of the test, and end the program. */
 __attribute__((noreturn, format(printf, 1, 2))) void fake_fail(const char *fmt, ...);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * liar - a stage with a selectable bug, to show that the tests detect it. Only tests load it.
  *
- * It reports success for IO that it did not do, or did elsewhere, unlike `fault`, whose failures
- * the contract allows.
+ * It reports success for IO that it did not do, or did at the wrong place. The failures of the
+ * stage `fault`, in contrast, are allowed by the contract.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,14 +17,14 @@
 
 enum lie {
 	LIE_NONE,
-	/* reports success without passing it on; a read returns FILLER, which no test writes */
+	/* reports success without passing the IO on; a read returns FILLER, which no test writes */
 	LIE_LOSE,
-	LIE_MISDIRECT, /* the block beside it */
-	LIE_TEAR,      /* only the first half */
-	LIE_FORGET,    /* never completes it */
+	LIE_MISDIRECT, /* does the IO on the next block */
+	LIE_TEAR,      /* does only the first half of the IO */
+	LIE_FORGET,    /* never completes the IO */
 	LIE_LEAK,      /* opens a file and leaves it open */
-	LIE_RACE,      /* all lanes write one word */
-	LIE_STICK,     /* never returns */
+	LIE_RACE,      /* all lanes write one word without synchronization */
+	LIE_STICK,     /* submit never returns */
 };
 
 struct liar_conf {
@@ -129,7 +129,7 @@ static int liar_submit(void *self, struct gantry_io *io)
 	__atomic_fetch_add(lane->liar->told, 1, __ATOMIC_RELAXED);
 	switch (conf->lie) {
 	case LIE_LOSE:
-		/* else the buffer would keep its contents, which may be the expected data */
+		/* otherwise the buffer keeps its contents, which can be the expected data */
 		if (io->opcode == GANTRY_OP_READ && io->data)
 			memset(io->data, FILLER, io->length);
 		io->status = GANTRY_S_OK;

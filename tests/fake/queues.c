@@ -246,7 +246,7 @@ void fq_consumer_disarm(void *consumer)
 	lock(conn);
 	q->armed = 0;
 	if (read(q->fd, &count, sizeof(count)) < 0)
-		count = 0; /* no producer rang the bell */
+		count = 0; /* the doorbell was not rung */
 	unlock(conn);
 }
 
@@ -386,7 +386,7 @@ uint32_t fake_peek(struct fake_queue *q, const uint32_t *value)
 	return now;
 }
 
-/* Called with the lock held. */
+/* The caller holds the lock. */
 static int submit(struct fake_rma *rma, const struct gantry_rma *op, char what)
 {
 	int rc = rma->conn->closed ? -ENOTCONN : rma->submit_rc;
@@ -470,6 +470,6 @@ void fake_rma_set(struct fake_rma *rma, int submit_rc, int status, int hold)
 	rma->status = status;
 	rma->hold = hold;
 	for (unsigned i = 0; i < FAKE_QUEUES && !hold; i++)
-		ring(&rma->conn->consumers[i]); /* as a transport signals the end of moves */
+		ring(&rma->conn->consumers[i]); /* as for a completed move */
 	unlock(rma->conn);
 }

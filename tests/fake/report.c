@@ -11,7 +11,7 @@ static struct fake_report *of(struct gantry_writer *w)
 	return w->core;
 }
 
-/* Append the key, or the index in an array, to the path. */
+/* Append the key, or in an array the index, to the path. */
 static void enter(struct fake_report *r, const char *key)
 {
 	size_t len = r->level[r->depth].path_len;

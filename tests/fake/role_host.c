@@ -237,7 +237,7 @@ static void lane_call(struct gantry_lane *lane, void (*fn)(void *arg), void *arg
 	fn(arg);
 }
 
-/* A real guard would stop it here. This one passes it on, to test how the role handles it. */
+/* A real guard stops a second completion. This one passes it on, to test the role. */
 static void guard_complete(void *self, struct gantry_io *io)
 {
 	struct gantry_chain *chain = self;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * role_host.h - a host for a role that opens sessions: lanes in one thread, and a client whose far
- * end is a volume in memory. The volume makes the errors that the test requests.
+ * role_host.h - a host for a role that opens sessions: lanes in one thread, and a client whose
+ * server is a volume in memory. The volume makes the errors that the test requests.
  *
  * Order of calls: fake_role_init; open the role with &rh.pub; start; fake_role_run or
  * fake_role_turn; report; close; fake_role_fini.
@@ -18,20 +18,20 @@
 #define FAKE_FAULTS 8
 
 enum fake_fault_kind {
-	FAKE_LOST = 1,    /* acknowledged, but nothing is written */
-	FAKE_MISDIRECTED, /* written to, or read from, the block after it */
+	FAKE_LOST = 1,    /* the write is acknowledged, but not done */
+	FAKE_MISDIRECTED, /* the next block is written or read instead */
 	FAKE_STALE,       /* a read returns the data from before the last write */
-	FAKE_TORN,        /* the first half is written, success for all is reported */
+	FAKE_TORN,        /* half is written, success is reported */
 	FAKE_TORN_SECTOR, /* only the first 512 bytes are written */
 	FAKE_FLIPPED,     /* a bit of the data changes */
 	FAKE_UNMOVED,     /* a read succeeds, but leaves the buffer as it is */
-	FAKE_DOUBLED,     /* completed twice */
-	FAKE_STATUS,      /* fails with `status`; no data is moved */
-	FAKE_HALF_STATUS, /* the first half is written, then it fails with `status` */
-	FAKE_REFUSED      /* submit returns `rc`; it counts as one of the operations */
+	FAKE_DOUBLED,     /* the IO completes twice */
+	FAKE_STATUS,      /* the IO fails with `status`; no data is moved */
+	FAKE_HALF_STATUS, /* half is written, then the IO fails with `status` */
+	FAKE_REFUSED      /* submit returns `rc`; the IO counts in n_ops */
 };
 
-/* Happens to the n-th (from 1) operation with that opcode, and to `more` after it. */
+/* A fault of operation `nth` (from 1) with this opcode, and of the next `more` operations. */
 struct fake_fault {
 	enum fake_fault_kind kind;
 	unsigned opcode;
@@ -49,17 +49,17 @@ struct fake_role_host {
 
 	/* the volume */
 	struct gantry_volume_info volume;
-	uint8_t *data, *before; /* before: each block as it was before its last write */
+	uint8_t *data, *before; /* before: what the last writes replaced */
 	int inline_completion;  /* complete in submit instead of at the next turn */
 	int newest_first;       /* order of completions */
 	struct fake_fault faults[FAKE_FAULTS];
 	uint64_t n_ops[GANTRY_OP_COUNT];
 	struct gantry_io *held[FAKE_HELD];
 	unsigned n_held;
-	unsigned max_held;    /* most IOs that were in flight at a time */
+	unsigned max_held;    /* largest number of IOs in flight */
 	unsigned n_bad;       /* descriptors that a real host would reject */
 	uint64_t last_offset; /* of the last IO with a range */
-	unsigned n_withdrawn; /* number of withdrawn regions */
+	unsigned n_withdrawn; /* regions withdrawn so far */
 	uint32_t last_deadline_us;
 	uint8_t last_flags;
 	/* called for each accepted IO; may be NULL */
@@ -69,15 +69,15 @@ struct fake_role_host {
 	const struct gantry_client_events *events;
 	void *arg;
 	struct gantry_session_attr attr;
-	uint8_t secret[GANTRY_SECRET_BYTES];    /* of the session: what client_secret copies */
-	uint8_t presented[GANTRY_SECRET_BYTES]; /* to client_use_secret since client_open */
+	uint8_t secret[GANTRY_SECRET_BYTES];    /* what client_secret copies */
+	uint8_t presented[GANTRY_SECRET_BYTES]; /* to client_use_secret, after client_open */
 	struct gantry_region *region;
 	int region_flags; /* flags of the client_region call */
 	int step;         /* next step of the session: see role_host.c */
 	int lose_rc;      /* set by the test: end the session with this reason in the next turn */
 	int open_rc;      /* what client_open returns */
 	int export_rc;    /* what client_export returns; 0: it exports */
-	uint64_t room;    /* bytes that a region may have; 0: any */
+	uint64_t room;    /* maximum length of a region in bytes; 0: no limit */
 	int quiet;        /* what client_regions_released returns */
 	uint64_t settled_ns; /* what client_settled_ns returns */
 	uint64_t resume_ns;  /* what connect_resume returns */
@@ -95,7 +95,7 @@ struct fake_role_host {
 		void (*fn)(void *arg);
 		void *arg;
 	} timers[FAKE_LANES];
-	int finished; /* number of calls */
+	int finished; /* number of calls of finished() */
 	int status;
 };
 
@@ -104,11 +104,11 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		    uint64_t size, uint32_t block_size);
 void fake_role_fini(struct fake_role_host *rh);
 void fake_role_fault(struct fake_role_host *rh, struct fake_fault fault);
-/* One turn of everything: events, pollers, completions, posts. */
+/* Make one turn: deliver events, poll, complete IOs, run posted calls. */
 void fake_role_turn(struct fake_role_host *rh);
-/* Turns until the role has finished. Returns its status. Ends the program after too many turns. */
+/* Make turns until the role has finished. Returns its status. Too many turns end the program. */
 int fake_role_run(struct fake_role_host *rh);
-/* Earliest wake_ns of the pollers, 0: none. */
+/* Returns the earliest wake_ns of the pollers, 0: no poller has a timer. */
 uint64_t fake_role_wake_ns(struct fake_role_host *rh);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shortage.h - makes an allocation of the process fail, on any thread: by malloc() and its
+ * shortage.h - makes an allocation of the process fail, on any thread: a call of malloc() or its
  * relatives, or a mapping.
  *
- * shortage.c is part of a program, or a library that is preloaded. As a library it finds an open
- * file with a struct shortage, whose descriptor number is in the environment. Allocations of
- * libconfig never fail, as it does not check them. Nor do those of the user and group lookups of
- * glibc, which would end the process or report that there is no such user. Plugins below
- * directories that a private group may write (umask 002) need these lookups.
+ * shortage.c is part of a program, or a library that is preloaded. The library maps its struct
+ * shortage from an open file, whose descriptor number is in the environment. Allocations of
+ * libconfig never fail, because libconfig does not check them. Allocations of the user and group
+ * lookups of glibc never fail either: these lookups would end the process or report that there is
+ * no such user. The loader does them for plugins below directories that a private group can write
+ * (umask 002).
  */
 #ifndef TESTS_FAKE_SHORTAGE_H
 #define TESTS_FAKE_SHORTAGE_H
@@ -19,32 +20,32 @@
 
 struct shortage {
 	uint32_t at;    /* number of the allocation that fails, from 1; 0: none */
-	uint32_t lasts; /* all later ones fail too */
+	uint32_t lasts; /* all later allocations fail too */
 	/*
 	 * only allocations of libraries and plugins count, not those of the program that contains
 	 * shortage.c
 	 */
 	uint32_t foreign;
 	uint32_t n;      /* allocations so far */
-	uint32_t failed; /* of them */
+	uint32_t failed; /* allocations that failed */
 	char file[64];   /* the library whose allocation failed first */
 };
 
 /*
- * Whether allocations can fail here. Not in a sanitizer build, whose allocator must not be
- * replaced.
+ * Returns whether allocations can be made to fail. In a sanitizer build they cannot, because its
+ * allocator must not be replaced.
  */
 bool shortage_can(void);
 
-/* From now on allocations of this process count, and fail as it says; NULL: no longer. */
+/* Count the allocations of this process, and fail those that `shortage` selects; NULL: stop. */
 void shortage_use(struct shortage *shortage);
 
-/* Blocks of malloc() in the process, and mappings. */
+/* Return the number of blocks of malloc(), and of mappings, of the process. */
 long shortage_blocks(void);
 long shortage_maps(void);
 /*
- * Other resources of the process: entries of a directory of /proc/self, and mappings of memory that
- * is shared by a descriptor.
+ * Return the number of other resources of the process: entries of a directory of /proc/self, and
+ * mappings of memory that is shared by a descriptor.
  */
 long shortage_entries(const char *path);
 long shortage_regions(void);

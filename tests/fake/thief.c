@@ -22,13 +22,13 @@ static const char *const names[ATTEMPTS] = {"no secret", "a secret with another 
 					    "a secret with another last byte", "the right secret"};
 
 struct thief_conf {
-	const char *id; /* of the session to take over, in hexadecimal digits; "": open one */
+	const char *id; /* of the victim, in hexadecimal; "": the thief opens the victim */
 };
 
 struct thief {
 	const struct gantry_role_host *rh;
 	const struct thief_conf *conf;
-	struct gantry_client *victim, *client; /* client of the attempt in progress */
+	struct gantry_client *victim, *client; /* client: of the current attempt */
 	uint64_t id;
 	uint8_t secret[GANTRY_SECRET_BYTES]; /* of the victim */
 	unsigned attempt;
@@ -91,7 +91,7 @@ static void on_closed(void *arg, struct gantry_client *client, int reason, const
 		finish(t, "not rejected with EACCES");
 	else if (t->victim_ended && t->attempt != RIGHT)
 		finish(t, "the session ended");
-	else if (!t->finished) /* at a turn of its own */
+	else if (!t->finished) /* in the next turn */
 		t->rh->post(t->rh, try_next, t);
 }
 
@@ -138,7 +138,7 @@ static void try_next(void *arg)
 		t->done = 1;
 		if (t->victim_ended)
 			finish(t, NULL);
-		return; /* the end of that session is handled elsewhere */
+		return; /* the callback of the victim finishes */
 	}
 	t->attempt++;
 	if (t->attempt == RIGHT && !t->victim)

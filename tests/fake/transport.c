@@ -14,8 +14,8 @@
 enum { EV_ACCEPT, EV_CONNECTED, EV_MESSAGE, EV_REVOKE, EV_REVOKED, EV_CLOSED };
 
 /*
- * Connections are large, and mostly unused. With FAKE_SPARES, so many are kept for the next
- * transport of this process. Only the parts in use are cleared.
+ * Connections are large, and mostly unused. The process keeps up to FAKE_SPARES freed connections
+ * for its next transport, and clears only the parts that were used.
  */
 #ifdef FAKE_SPARES
 static struct fake_conn *spares[FAKE_SPARES];
@@ -265,7 +265,7 @@ static void deliver_accept(struct fake_conn *conn, const struct gantry_peer *pee
 	const struct gantry_conn_events *events = conn->events;
 	void *arg = NULL;
 
-	conn->established = 1; /* for control messages that are sent inside accept */
+	conn->established = 1; /* accept may send control messages */
 	if (events->accept(conn->arg, conn, peer, &arg) != 0) {
 		conn->established = 0;
 		conn->refused = 1;

@@ -53,15 +53,15 @@ enum fake_op {
 
 struct fake_queue {
 	struct fake_conn *conn; /* NULL: not in use */
-	uint32_t id;            /* consumer: its own; producer: of the peer's consumer */
+	uint32_t id;            /* of this consumer; producer: of the peer's consumer */
 	uint32_t lane;
 	uint32_t depth, posted;
-	struct gantry_msg in[FAKE_MSGS]; /* consumer: arrived, not polled */
+	struct gantry_msg in[FAKE_MSGS]; /* consumer: messages not polled yet */
 	uint32_t n_in;
 	int poll_rc; /* consumer: what poll_recv returns when it is negative */
 	int fd;
 	uint32_t armed;
-	uint8_t out[FAKE_MSGS][GANTRY_IMM_MAX]; /* producer: sent, not taken by the test */
+	uint8_t out[FAKE_MSGS][GANTRY_IMM_MAX]; /* producer: messages that the test has not taken */
 	uint32_t n_out, n_unflushed;
 	uint32_t n_flushes, n_sends;
 	int send_rc; /* producer: what send returns; 0: it accepts */
@@ -74,15 +74,15 @@ struct fake_queue {
 struct fake_rma {
 	struct fake_conn *conn;
 	uint32_t lane;
-	const struct gantry_region *used; /* as local memory, last */
+	const struct gantry_region *used; /* local memory of the last move */
 	struct gantry_rma pending[FAKE_MSGS];
 	uint32_t n_pending, n_flushed, n_submits;
-	uint32_t notes[FAKE_MSGS]; /* of writes that had one, not taken by the test */
+	uint32_t notes[FAKE_MSGS]; /* notes that the test has not taken */
 	uint32_t n_notes;
 	int submit_rc; /* what submit returns; 0: it accepts */
-	int note_rc;   /* and for a write with a note, before that */
-	int status;    /* that moves end with */
-	int hold;      /* do not end them */
+	int note_rc;   /* if not 0, what a write with a note returns */
+	int status;    /* completion status of moves */
+	int hold;      /* do not complete moves */
 };
 
 struct fake_conn {
@@ -96,23 +96,24 @@ struct fake_conn {
 	struct {
 		uint8_t bytes[GANTRY_CTRL_MAX];
 		size_t len;
-	} ctrl[FAKE_CTRLS]; /* from the core, not taken by the test */
+	} ctrl[FAKE_CTRLS]; /* from the core; the test has not taken them */
 	unsigned n_ctrl;
 	struct fake_queue consumers[FAKE_QUEUES], producers[FAKE_QUEUES];
 	struct fake_rma rmas[FAKE_QUEUES];
 	const struct gantry_region *registered[FAKE_QUEUES];
 	/*
-	 * the first calls: moves W R, N with a note; S sends; flushes F of an rma, f of a producer
+	 * the first calls, one letter each: W write, R read, N write with a note, S send, F flush
+	 * of an rma, f flush of a producer
 	 */
 	char order[FAKE_ORDER];
 	unsigned n_order;
-	unsigned n_consumers, n_producers, n_rmas, n_imports, n_registered; /* that exist */
-	unsigned touched_queues, touched_rmas; /* places in use so far: those of lower index */
+	unsigned n_consumers, n_producers, n_rmas, n_imports, n_registered; /* existing objects */
+	unsigned touched_queues, touched_rmas; /* entries used so far have a lower index */
 	uint32_t exports[FAKE_QUEUES];         /* handles that the core exported */
-	unsigned n_exports, n_revokes;         /* n_revokes: revoked handles */
-	/* the test has sent what ends the session: earlier replies may have got no doorbell */
+	unsigned n_exports, n_revokes;         /* n_revokes: revokes by the core */
+	/* the test sent what ends the session: the core need not flush the earlier replies */
 	int is_broken;
-	/* time, in steps of the transport; released_at: of the last region */
+	/* in steps of the transport; released_at: when the last region was released */
 	unsigned disconnected_at, released_at;
 };
 
@@ -127,13 +128,13 @@ struct fake_event {
 struct fake_transport {
 	pthread_mutex_t lock;
 	/*
-	 * Called first for each frame that the core sends. 1: processed, hide it from the test. May
-	 * be NULL.
+	 * Called first for each frame that the core sends. Returns 1 if it has processed the frame,
+	 * which the test then does not get. NULL: the test gets all frames.
 	 */
 	int (*answers)(struct fake_conn *conn, const void *msg, size_t len);
 	uint32_t caps, max_depth;
 	uint64_t room;      /* bytes that a region may have; 0: any */
-	uint32_t max_noted; /* bytes of a write with a note */
+	uint32_t max_noted; /* maximum length of a write with a note, in bytes */
 	int event_fd;
 	uint64_t wake_ns;
 	unsigned n_progress, n_steps;
@@ -148,12 +149,12 @@ struct fake_transport {
 		char service[64];
 		int used;
 	} listeners[8];
-	struct fake_conn *conns[FAKE_CONNS]; /* all connections so far */
+	struct fake_conn *conns[FAKE_CONNS]; /* all connections, also closed ones */
 	unsigned n_conns;
 	struct fake_event *events[FAKE_EVENTS];
 	unsigned n_events;
 	struct gantry_peer peer;  /* the peer that fake_dial() simulates; the same uid at first */
-	const char *import_error; /* the reason that import_error returns; NULL: "" */
+	const char *import_error; /* text that import_error returns; NULL: "" */
 	uint32_t skew_handle;     /* added to the handle of what is imported */
 	int unmapped;             /* imported regions have no address, whatever the flags */
 	uint32_t import_flags;    /* GANTRY_IMPORT_* of the last import */
@@ -166,7 +167,7 @@ extern const struct gantry_transport_ops fake_transport_ops;
 
 void fake_transport_init(struct fake_transport *ft);
 void fake_transport_fini(struct fake_transport *ft);
-/* Allocate the spare connections, with FAKE_SPARES. Without a transport. */
+/* Allocate FAKE_SPARES spare connections, before the first transport exists. */
 void fake_transport_spare(void);
 /* Make the in-th call of an operation from now on return rc. */
 void fake_fail_op(struct fake_transport *ft, enum fake_op op, unsigned in, int rc);
@@ -174,19 +175,19 @@ void fake_fail_op(struct fake_transport *ft, enum fake_op op, unsigned in, int r
 /* -- control plane: the test as the peer -- */
 
 /*
- * Connect to a service of the core. NULL when there is no listener. The events follow from
- * progress.
+ * Connect to a service of the core. Returns NULL if there is no listener. The next progress
+ * delivers the events.
  */
 struct fake_conn *fake_dial(struct fake_transport *ft, const char *service);
 /*
- * The connection that the core has asked for and that is neither accepted nor refused; NULL: none.
+ * Returns the connection that the core requested and that is neither accepted nor refused, or NULL.
  */
 struct fake_conn *fake_pending(struct fake_transport *ft);
 void fake_accept(struct fake_conn *conn);
-/* End the connection, for the core. */
+/* Report to the core that the connection has ended for this reason. */
 void fake_close(struct fake_conn *conn, int reason);
 void fake_ctrl_send(struct fake_conn *conn, const void *msg, size_t len);
-/* Take the oldest message of the core. Returns its length, 0: none. buf: GANTRY_CTRL_MAX bytes. */
+/* Take the oldest message of the core. Returns its length, or 0. buf: GANTRY_CTRL_MAX bytes. */
 size_t fake_ctrl_recv(struct fake_conn *conn, void *buf);
 void fake_revoke(struct fake_conn *conn, uint32_t handle);
 /*
@@ -199,15 +200,15 @@ void fake_revoked(struct fake_conn *conn, uint32_t handle, int rc);
 
 /* A connection without a device, for tests of queues only. */
 struct fake_conn *fake_conn_bare(struct fake_transport *ft);
-/* Let a message arrive. */
+/* Put a message into the consumer, as if the peer had sent it. */
 void fake_arrive(struct fake_queue *consumer, const void *imm, uint32_t len);
-/* Take the oldest message that the core sent. 1: there was one. */
+/* Take the oldest message that the core sent. Returns 1, or 0 if there is none. */
 int fake_taken(struct fake_queue *producer, void *imm);
-void fake_queue_refuse(struct fake_queue *producer, int rc); /* 0: accept again */
+void fake_queue_refuse(struct fake_queue *producer, int rc); /* rc 0: accept again */
 void fake_queue_break(struct fake_queue *consumer, int rc);
-/* Current value of a field, read with the lock. */
+/* Read a field of a queue under the lock. */
 uint32_t fake_peek(struct fake_queue *queue, const uint32_t *value);
-/* End all moves that are held. */
+/* Set the results of moves; with hold 0, held moves can complete. */
 void fake_rma_set(struct fake_rma *rma, int submit_rc, int status, int hold);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "transport.h"
 
-/* The scripted result of this call: 0, or the -errno to return. */
+/* Returns the result that the test set for this call: 0, or the -errno to return. */
 int fake_script(struct fake_transport *ft, enum fake_op op);
 
 int fq_register(void *conn, const struct gantry_region *region);

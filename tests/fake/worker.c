@@ -23,7 +23,7 @@ void fake_clock_stop(void)
 	gn_clock_set_fake(NULL);
 }
 
-/* Release: earlier actions of the test are visible to a thread that reads the new time. */
+/* Release order: a thread that reads the new time sees the earlier actions of the test. */
 void fake_clock_advance(uint64_t ns)
 {
 	__atomic_fetch_add(&now_ns, ns, __ATOMIC_RELEASE);
@@ -55,8 +55,9 @@ static void nothing(void *arg)
 }
 
 /*
- * A call runs at the start of a turn, after the turn has read the clock. Between the last two calls
- * there is a whole turn with the new time.
+ * The worker runs a call at the start of a turn, after it has read the clock. The first of the
+ * three calls can run in a turn with the old time; the turn of the second has the new time, and
+ * polls all pollers before the third call runs.
  */
 void fake_settle(struct fake_worker *fw)
 {

@@ -16,8 +16,8 @@ struct fake_worker {
 };
 
 /*
- * Both clocks of the core stop at 1000 s; call it before threads start. fake_clock_stop restores
- * the real clock.
+ * fake_clock_start stops both clocks of the core at 1000 s. Call it before threads start.
+ * fake_clock_stop restores the real clocks.
  */
 void fake_clock_start(void);
 void fake_clock_stop(void);
@@ -27,8 +27,8 @@ void fake_clock_advance(uint64_t ns);
 void fake_worker_start(struct fake_worker *fw);
 void fake_worker_stop(struct fake_worker *fw);
 /*
- * Wait until every poller has been polled at least once since the call, with the time of the call
- * or later.
+ * Wait until the worker has polled every poller at least once, with a time that it read after this
+ * call.
  */
 void fake_settle(struct fake_worker *fw);
 

@@ -76,7 +76,7 @@ static int port_taken(const struct fv_id *but, const struct sockaddr_in *sin)
 		const struct fv_id *id = obj->self;
 		const struct sockaddr_in *own = &id->id.route.addr.src_sin;
 
-		/* an id made by a listener shares its port */
+		/* an id that a connection request created shares the port of its listener */
 		if (id == but || id->state < FV_BOUND || id->passive || (id->reuse && but->reuse) ||
 		    own->sin_port != sin->sin_port)
 			continue;
@@ -120,7 +120,7 @@ __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 
 /* -- devices -- */
 
-/* The library opens each device once, for itself. */
+/* Returns the context that the library opens for itself, once for each device. */
 struct ibv_context *fv_cm_context(unsigned index)
 {
 	struct fv_device *device = fv_device(index);
@@ -167,7 +167,7 @@ struct fv_id *fv_id_make(struct fv_channel *channel, void *context, enum rdma_po
 	return id;
 }
 
-/* Free an id, after the caller has notified the peer. */
+/* The caller has sent the peer its last message. */
 void fv_id_free(struct fv_id *id)
 {
 	if (id->peer)
@@ -348,7 +348,7 @@ static int resolve(struct fv_id *id, const struct sockaddr *src, const struct so
 		return 0;
 	}
 	id->remote_device = (unsigned)device;
-	if (id->any) { /* as the route to a local address does */
+	if (id->any) { /* like the kernel, when it routes to a local address */
 		id->any = 0;
 		id->device = (unsigned)device;
 		id->id.route.addr.src_sin.sin_addr = id->id.route.addr.dst_sin.sin_addr;

@@ -19,12 +19,12 @@ enum fv_state {
 	FV_ROUTE, /* route resolved */
 	FV_LISTENS,
 	FV_CONNECTS,  /* request sent */
-	FV_REQUESTED, /* request received */
-	FV_ACCEPTED,  /* request accepted */
-	FV_ANSWERED,  /* the reply arrived; the program has not got the event */
+	FV_REQUESTED, /* the id got a request */
+	FV_ACCEPTED,  /* has accepted the request */
+	FV_ANSWERED,  /* the reply arrived; its event is not delivered yet */
 	FV_ESTABLISHED,
-	FV_CLOSES, /* has sent the request to disconnect */
-	FV_LEFT,   /* the peer has requested to disconnect */
+	FV_CLOSES, /* sent the request to disconnect */
+	FV_LEFT,   /* received the request to disconnect */
 	FV_OVER
 };
 
@@ -35,12 +35,12 @@ struct fv_id {
 	struct fv_obj obj;
 	enum fv_state state;
 	unsigned device, remote_device;
-	int any; /* bound to no address in particular */
+	int any; /* bound to any address */
 	int reuse;
-	int passive;                  /* made by a request */
-	unsigned backlog, n_requests; /* listens: requests not yet seen */
+	int passive;                  /* created by a connection request */
+	unsigned backlog, n_requests; /* listener: requests whose event is pending */
 	struct fv_id *peer;
-	/* of the connection */
+	/* parameters of the connection */
 	uint8_t ack_timeout, retry, rnr_retry, init_depth, resp_res;
 	uint32_t qp_num, remote_qpn;
 	/* last message with private data or parameters */
@@ -54,7 +54,7 @@ struct fv_event {
 	struct rdma_cm_event event;
 	struct fv_obj obj;
 	struct fv_event *next;
-	struct fv_id *owner; /* which waits for the acknowledgement */
+	struct fv_id *owner; /* whose destruction waits for the acknowledgement */
 	uint8_t data[256];
 };
 
@@ -66,7 +66,7 @@ struct fv_channel {
 };
 
 /* -- cm_event.c -- */
-/* Queue an event for an id. data: as long as its message, or NULL. */
+/* Queue an event for an id. data: private data of the message, `len` bytes, or NULL. */
 struct fv_event *fv_cm_event(struct fv_id *id, enum rdma_cm_event_type type, int status,
 			     const void *data, unsigned len);
 void fv_cm_forget_events(struct fv_id *id);
@@ -82,7 +82,7 @@ struct fv_id *fv_cm_listener(const struct sockaddr_in *addr);
 void fv_addresses_reset(void);
 
 /* -- cm_conn.c -- */
-struct fv_qp *fv_cm_qp(const struct fv_id *id); /* NULL: it has none, or it was destroyed */
+struct fv_qp *fv_cm_qp(const struct fv_id *id); /* NULL: no queue pair, or destroyed */
 int fv_cm_connect_qp(struct fv_id *id);
 void fv_cm_qp_error(struct fv_id *id);
 

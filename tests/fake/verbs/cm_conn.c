@@ -70,7 +70,7 @@ static int move_qp(struct fv_id *id, enum ibv_qp_state state)
 	return fv_cm_qp(id) ? fv_qp_modify(fv_cm_qp(id), &attr, attr_masks[state]) : EINVAL;
 }
 
-/* To RTS, with the agreed parameters. */
+/* Move the queue pair of the id to RTS, with the negotiated parameters. */
 int fv_cm_connect_qp(struct fv_id *id)
 {
 	int err = move_qp(id, IBV_QPS_INIT);
@@ -160,7 +160,7 @@ static uint8_t depth_of(uint8_t depth, int max)
 	return depth != RDMA_MAX_RESP_RES || max > RDMA_MAX_RESP_RES ? depth : (uint8_t)max;
 }
 
-/* Copy the parameters into the id; NULL: the maximum of everything, as in the library. */
+/* Copy the parameters into the id; NULL: the maximum of each, as in the library. */
 static int take_param(struct fv_id *id, const struct rdma_conn_param *param, unsigned max_data)
 {
 	const struct ibv_device_attr *attr = &fv_device(id->device)->conf.attr;
@@ -258,7 +258,7 @@ int rdma_reject(struct rdma_cm_id *base, const void *data, uint8_t len)
 	return fv_leave_errno(err);
 }
 
-/* For an id whose queue pair the program manages itself. */
+/* The program calls this for an id whose queue pair it manages itself. */
 int rdma_establish(struct rdma_cm_id *base)
 {
 	int err = FV_ENTER(rdma_establish);

@@ -72,8 +72,7 @@ static void set_data(struct fv_event *event, unsigned len)
 }
 
 /*
- * Drop the events of an id that the program has not got, and the new id of a connection request
- * among them.
+ * Drop the pending events of an id. If one is a connection request, reject it and free its new id.
  */
 void fv_cm_forget_events(struct fv_id *id)
 {
@@ -94,7 +93,7 @@ void fv_cm_forget_events(struct fv_id *id)
 			child->reason = FV_REJ_CONSUMER;
 			fv_cm_send(child, FV_REJ);
 			fv_id_free(child);
-			link = &channel->first; /* it may have had events too */
+			link = &channel->first; /* restart: the child's events were unlinked too */
 		}
 		free(event);
 	}
@@ -127,7 +126,7 @@ void fv_cm_move_events(struct fv_id *id, struct fv_channel *to)
 		fv_bell_quiet(&channel->bell);
 }
 
-/* The part of the work of the library that is done when the program gets the event. */
+/* Do what the library does when the program gets the event. */
 static void process(struct fv_event *event)
 {
 	struct fv_id *id = (struct fv_id *)event->event.id;
@@ -209,7 +208,7 @@ int rdma_ack_cm_event(struct rdma_cm_event *base)
 
 /* -- messages -- */
 
-/* An id for a request to a listener; the program gets it with the event. */
+/* Create the id of a connection request, which the program gets with the event. */
 struct fv_id *fv_cm_child(struct fv_id *listener)
 {
 	struct fv_id *child = fv_id_make((struct fv_channel *)listener->id.channel,
@@ -244,8 +243,8 @@ static void reject(struct fv_id *client, int reason, const void *data)
 }
 
 /*
- * The limits that the other side grants are those that this one may use: the two depths are
- * swapped.
+ * The initiator depth of one side is the number of responder resources of the other side: swap the
+ * two.
  */
 static void swap_depths(struct rdma_conn_param *param)
 {
@@ -310,7 +309,7 @@ static void on_rtu(struct fv_id *client, struct fv_id *server)
 	fv_cm_event(server, RDMA_CM_EVENT_ESTABLISHED, 0, NULL, 0);
 }
 
-/* A client with a pending reply learns of the rejection when it processes the reply. */
+/* A client that has not got its reply yet detects the rejection when it processes the reply. */
 static void on_rej(struct fv_id *from, struct fv_id *to)
 {
 	if (!to || to->state == FV_OVER)
@@ -382,7 +381,7 @@ void fv_cm_send(struct fv_id *from, enum fv_msg msg)
 		deliver(from, msg);
 }
 
-/* The dropped messages arrive, as retransmission would deliver them. */
+/* Deliver the dropped messages, as retransmission would. */
 void fv_cm_healed(void)
 {
 	struct fv_obj *obj, *next;
@@ -485,8 +484,8 @@ void fv_cm_reset(void)
 	while ((obj = fv_first(FV_ID))) {
 		fv_cm_forget_events(obj->self);
 		/*
-		 * this may also free an id of a pending connection request, but never the first of
-		 * the list
+		 * this can also free the new id of a pending connection request, but never the
+		 * first id of the list
 		 */
 		fv_id_free(obj->self);
 	}

@@ -201,7 +201,8 @@ int ibv_destroy_cq(struct ibv_cq *base)
 }
 
 /*
- * As with rxe, a completion that does not fit is lost, and the slots of its queue are never freed.
+ * As with rxe, a completion that finds the CQ full is lost, and its slots of the send or receive
+ * queue are never freed.
  */
 void fv_cq_push(struct fv_cq *cq, const struct fv_cqe *cqe, int solicited)
 {
@@ -268,7 +269,7 @@ int fv_poll_cq(struct ibv_cq *base, int n, struct ibv_wc *wc)
 	return fv_leave(i);
 }
 
-/* Completions that are in the queue already raise no event. */
+/* Only completions that arrive later raise an event. */
 int fv_req_notify_cq(struct ibv_cq *base, int solicited_only)
 {
 	int err = FV_ENTER(ibv_req_notify_cq);

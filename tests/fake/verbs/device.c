@@ -303,7 +303,7 @@ static const struct ibv_gid_entry *find_gid(struct ibv_context *context, uint32_
 	return NULL;
 }
 
-/* An empty entry of the table reads as zeros. */
+/* Returns zeros for an empty entry of the table. */
 int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
 	int err = FV_ENTER(ibv_query_gid);
@@ -424,7 +424,7 @@ void fake_async_push(unsigned index, enum ibv_event_type type, void *element)
 	device = fv_device(index);
 	obj = affiliated(type, element, "fake_async_push");
 	if (obj) {
-		/* its first member */
+		/* the context is the first member of a queue pair or CQ */
 		fv_async(*(struct ibv_context **)element, type, element, obj);
 	} else {
 		for (struct fv_obj *each = fv_first(FV_CONTEXT); each; each = each->next)
@@ -461,7 +461,7 @@ int ibv_get_async_event(struct ibv_context *base, struct ibv_async_event *out)
 	return fv_leave_errno(0);
 }
 
-/* An event of the device needs no acknowledgement, but may have it. */
+/* The program need not acknowledge an event of the device, but can. */
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	struct fv_obj *obj;

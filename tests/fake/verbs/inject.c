@@ -292,7 +292,7 @@ int fv_bell_wait(int fd)
 	return poll(&pfd, 1, -1) < 0 ? errno : 0;
 }
 
-/* -- the fake as a whole -- */
+/* -- all devices -- */
 
 void fake_verbs_renumber(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory.c - protection domains and memory regions. A key is used once: 24 bits of a counter, 8
- * bits that look random.
+ * memory.c - protection domains and memory regions. A key is not reused: it has 24 bits of a
+ * counter, and 8 bits that vary.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -62,7 +62,7 @@ int ibv_dealloc_pd(struct ibv_pd *base)
 
 /* -- memory regions -- */
 
-/* The low eight bits differ from one region to the next. */
+/* The low eight bits differ between successive regions, like the variant part of real keys. */
 static uint32_t make_key(uint32_t index)
 {
 	return index << 8 | ((index * 0x9d + 0x35) & 0xff);
@@ -120,7 +120,7 @@ static int check_region(struct ibv_pd *pd, void *addr, size_t length, uint64_t i
 	return is_mapped(addr, length) ? 0 : EFAULT;
 }
 
-/* Releases the lock. */
+/* The caller holds the lock; reg() releases it. */
 static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 			  unsigned access, int err, const char *function)
 {

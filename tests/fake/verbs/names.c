@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* names.c - words for states and events */
+/* names.c - names of states and events */
 #include "priv.h"
 
 #define NAME_OF(names, value, other) \

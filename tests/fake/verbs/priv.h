@@ -22,7 +22,7 @@
 
 #define FV_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
-/* Functions that can be made to fail, and are counted. */
+/* Functions whose calls are counted, and can be made to fail. */
 /* clang-format off */
 #define FV_FUNCTIONS(X) \
 	X(ibv_get_device_list) X(ibv_open_device) X(ibv_close_device) X(ibv_query_device) \
@@ -62,13 +62,13 @@ enum fv_kind {
 	FV_KINDS
 };
 
-/* The common part of all objects. */
+/* The common part of every object. */
 struct fv_obj {
 	struct fv_obj *next, **link;
-	void *self;       /* the object of the user */
+	void *self;       /* the pointer that the program has */
 	unsigned users;   /* other objects that depend on it */
-	unsigned unacked; /* events of it that the program got and has not acknowledged */
-	int hidden;       /* not the user's: no leak */
+	unsigned unacked; /* events that the program got, not acknowledged */
+	int hidden;       /* the program does not own it: not counted as a leak */
 };
 
 /* A file descriptor that is readable while an event is pending. */
@@ -80,14 +80,14 @@ struct fv_bell {
 struct fv_async {
 	struct fv_async *next;
 	struct ibv_async_event event;
-	struct fv_obj *obj; /* NULL: of the device */
+	struct fv_obj *obj; /* NULL: an event of the device */
 };
 
 struct fv_device {
 	struct fake_device conf;
 	struct ibv_device dev;
 	unsigned live[FV_KINDS];
-	struct ibv_context *cm_context; /* of the connection manager; NULL: none opened */
+	struct ibv_context *cm_context; /* that the connection manager opened, or NULL */
 	struct ibv_pd *cm_pd;
 };
 
@@ -115,12 +115,12 @@ struct fv_comp_channel {
 	struct ibv_comp_channel channel;
 	struct fv_obj obj;
 	struct fv_bell bell;
-	struct fv_cq *first, **last; /* that have an event queued */
+	struct fv_cq *first, **last; /* the CQs with a queued event */
 };
 
 struct fv_cqe {
 	struct ibv_wc wc;
-	uint32_t slots; /* slots of the send or receive queue that polling it frees */
+	uint32_t slots; /* slots of the queue that are freed when it is polled */
 	uint8_t is_recv, signalled;
 };
 
@@ -139,9 +139,9 @@ struct fv_cq {
 enum fv_wait { FV_GOES, FV_LOST, FV_RNR };
 
 struct fv_send {
-	struct ibv_send_wr wr; /* its list is sge */
+	struct ibv_send_wr wr; /* its sg_list is sge below */
 	struct ibv_sge *sge;
-	uint8_t *bytes; /* room for inline data */
+	uint8_t *bytes; /* buffer for inline data */
 	uint32_t length;
 	uint64_t seq;
 	unsigned tries;
@@ -155,16 +155,16 @@ struct fv_recv {
 };
 
 struct fv_qp {
-	struct ibv_qp qp; /* qp.state: the last state that was reported to the user */
+	struct ibv_qp qp; /* qp.state: the last state that the program got */
 	struct fv_obj obj;
 	enum ibv_qp_state state;
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
 	struct fv_send *sq;
-	uint32_t sq_head, sq_n; /* not done */
-	uint32_t sq_used;       /* slots taken */
-	uint32_t sq_quiet;      /* done without a completion since the last one */
-	uint32_t sq_signalled;  /* posted, and not polled */
+	uint32_t sq_head, sq_n; /* not executed yet */
+	uint32_t sq_used;       /* slots in use */
+	uint32_t sq_quiet;      /* executed since the last completion */
+	uint32_t sq_signalled;  /* posted signalled requests, not polled yet */
 	struct fv_recv *rq;
 	uint32_t rq_head, rq_n, rq_used;
 	struct ibv_sge *sges;
@@ -175,31 +175,31 @@ struct fv_qp {
 
 #define FV_ENTER(name) fv_enter(FV_FN_##name)
 
-int fv_enter(enum fv_fn fn); /* the error to fail with, or 0 */
+int fv_enter(enum fv_fn fn); /* returns the injected errno, or 0 */
 void fv_lock(void);
-int fv_leave(int err);                  /* err */
-int fv_leave_errno(int err);            /* 0, or -1 with errno */
-void *fv_leave_ptr(void *ptr, int err); /* ptr, or NULL with errno */
+int fv_leave(int err);                  /* returns err */
+int fv_leave_errno(int err);            /* returns 0, or -1 with errno */
+void *fv_leave_ptr(void *ptr, int err); /* returns ptr, or NULL with errno */
 extern struct fake_counters fv_counters;
 
 __attribute__((format(printf, 1, 2))) void fv_misuse(const char *fmt, ...);
-void *fv_alloc(size_t size); /* zeroed; ends the program when there is none */
+void *fv_alloc(size_t size); /* zeroed memory; a lack of memory ends the program */
 void fv_add(enum fv_kind kind, struct fv_obj *obj, void *self);
 void fv_remove(struct fv_obj *obj);
 struct fv_obj *fv_first(enum fv_kind kind);
 /*
- * Check the type of an object; NULL is an error. Records an error as misuse of a function. Returns
- * 0 or EINVAL.
+ * Check that an object exists and has this kind. If not (NULL included), records misuse of the
+ * function. Returns 0 or EINVAL.
  */
 int fv_check(enum fv_kind kind, const void *self, const char *function);
 /* Record misuse if an object is destroyed while events of it are not acknowledged. */
 void fv_check_acked(struct fv_obj *obj, const char *function);
 
-int fv_bell_open(struct fv_bell *bell); /* 0 or an errno */
+int fv_bell_open(struct fv_bell *bell); /* returns 0 or an errno */
 void fv_bell_close(struct fv_bell *bell);
 void fv_bell_ring(struct fv_bell *bell);
 void fv_bell_quiet(struct fv_bell *bell);
-/* Waits without the lock. Returns 0, or an errno: EAGAIN if fd does not block. */
+/* Waits without the lock. Returns 0 or an errno; EAGAIN: fd is nonblocking and not readable. */
 int fv_bell_wait(int fd);
 
 /* -- device.c -- */
@@ -209,7 +209,7 @@ struct fv_device *fv_device_of(const struct ibv_context *context);
 struct fv_context *fv_context(struct ibv_context *context);
 struct ibv_context *fv_context_open(struct fv_device *device, int hidden);
 void fv_context_free(struct fv_context *context);
-/* Queue an event for one context; obj NULL: it concerns the device. */
+/* Queue an event for one context. obj: the object of the event; NULL: the device. */
 void fv_async(struct ibv_context *context, enum ibv_event_type type, void *element,
 	      struct fv_obj *obj);
 void fv_async_forget(struct ibv_context *context, struct fv_obj *obj);
@@ -218,7 +218,7 @@ void fv_device_reset(void);
 /* -- memory.c -- */
 struct ibv_pd *fv_pd_alloc(struct ibv_context *context, int hidden);
 void fv_pd_free(struct fv_pd *pd);
-/* The memory behind a range of an MR, NULL: key, domain, range or access is wrong. */
+/* Returns the memory of a range of an MR; NULL if key, domain, range or access is wrong. */
 void *fv_memory(uint32_t key, int remote, const struct ibv_pd *pd, uint64_t addr, uint64_t len,
 		unsigned access);
 void fv_memory_reset(void);
@@ -245,7 +245,7 @@ void fv_qp_reset(void);
 void fv_qp_renumber(void);
 
 /* -- wire.c -- */
-/* Execute the work requests that can run: of a queue pair, and of its peer. */
+/* Execute the work requests of a queue pair and of its peer that can run. */
 void fv_wire_run(struct fv_qp *qp);
 int fv_wire_is_cut(void);
 void fv_wire_reset(void);

@@ -5,12 +5,12 @@
 #define FIRST_QPN 17
 #define POISON 0xdeadbeefu
 
-static struct fv_qp **qps; /* by number; NULL: destroyed. A number is used once. */
+static struct fv_qp **qps; /* by number; NULL: destroyed. A number is not reused. */
 static uint32_t n_qps, room;
 static uint64_t next_seq;
 
 static const int transitions[][3] = {
-	/* from, to, attributes that are needed */
+	/* old state, new state, required attributes */
 	{IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
 	{IBV_QPS_INIT, IBV_QPS_INIT, 0},
 	{IBV_QPS_INIT, IBV_QPS_RTR,
@@ -285,7 +285,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 
 /* -- completions -- */
 
-/* With an error, only the id, the status and the queue pair are valid. */
+/* In a completion with an error, only the id, the status and the queue pair are valid. */
 static void push(struct ibv_cq *cq, struct fv_cqe *cqe, enum ibv_wc_status status, int solicited)
 {
 	cqe->wc.status = status;
@@ -323,7 +323,7 @@ void fv_qp_sent(struct fv_qp *qp, enum ibv_wc_status status, uint32_t byte_len)
 	push(qp->qp.send_cq, &cqe, status, 0);
 }
 
-/* The oldest receive is consumed, by a send of the peer; NULL: flushed. */
+/* A send of the peer consumes the oldest receive; send NULL: the receive is flushed. */
 void fv_qp_received(struct fv_qp *qp, enum ibv_wc_status status, const struct fv_send *send)
 {
 	struct fv_cqe cqe = {.wc = {.wr_id = qp->rq[qp->rq_head].wr_id,

@@ -32,47 +32,47 @@
 #define FAKE_GIDS 4
 #define FAKE_ALWAYS (-1)
 
-/* -- the fake as a whole -- */
+/* -- all devices -- */
 
 /*
- * Destroy everything. Then there are two devices, "fake0" at 127.0.0.1 and 10.99.0.1, "fake1" at
+ * Destroy all objects, and create two devices: "fake0" at 127.0.0.1 and 10.99.0.1, "fake1" at
  * 127.0.0.2 and 10.99.0.2.
  */
 void fake_verbs_reset(void);
 /*
- * Restart the numbers of queue pairs and keys of memory regions, as after a reset. None of either
- * may exist.
+ * Restart the numbers of queue pairs and the keys of memory regions, as a reset does. No queue pair
+ * and no memory region may exist.
  */
 void fake_verbs_renumber(void);
 /*
- * Returns the errors: misuse since the reset, objects that exist, events that were not
- * acknowledged. "": none. The text is valid until the next call.
+ * Returns a list of errors: misuse since the reset, objects that still exist, events that were not
+ * acknowledged. "" if there are none. The text is valid until the next call.
  */
 const char *fake_verbs_check_clean(void);
-/* The misuse so far was intended. Returns its count. */
+/* Forget the misuse so far, which the test intended. Returns how many there were. */
 unsigned fake_verbs_forgive(void);
 
 /*
  * Make the nth call from now on (1: the next; FAKE_ALWAYS: every one) of a function fail with err,
- * in the way that the function has: value, errno and -1, errno and NULL; polling gives -err. err 0:
- * no failure any more. Inlines have their own names too: "ibv_post_send", "ibv_poll_cq". A name
- * that is not known is misuse.
+ * as that function reports errors: by its value, by errno and -1, or by errno and NULL; ibv_poll_cq
+ * returns -err. err 0: stop the failures. Inline functions can be named too: "ibv_post_send",
+ * "ibv_poll_cq". An unknown name is misuse.
  */
 void fake_verbs_fail(const char *function, int nth, int err);
-/* The same for the nth and all that follow. */
+/* Make the nth call from now on and all later calls of a function fail with err. */
 void fake_verbs_fail_from(const char *function, int nth, int err);
-/* How often a function was called since the reset, with or without success. */
+/* Returns how often a function was called since the reset, failed calls included. */
 unsigned fake_verbs_calls(const char *function);
 
 struct fake_counters {
 	uint64_t doorbells; /* calls of post_send that posted something */
 	uint64_t send_wrs, signalled, inlined;
 	uint64_t recv_bells, recv_wrs;
-	uint64_t sends, writes, reads; /* executed on the wire, with immediate data or without */
-	uint64_t bytes;                /* moved by them */
+	uint64_t sends, writes, reads; /* executed, with or without immediate data */
+	uint64_t bytes;                /* moved by sends, writes and reads */
 	uint64_t polls, empty_polls, completions;
 	uint64_t arms, cq_events, cq_acks;
-	uint64_t cm_events, cm_acks; /* got and acknowledged */
+	uint64_t cm_events, cm_acks; /* events received, and acknowledged */
 	uint64_t async_events, async_acks;
 	uint64_t rnr_naks; /* sends that found no receive, each counted once */
 	/* work requests that found the wire cut, or no peer, each counted once */
@@ -85,8 +85,8 @@ void fake_verbs_counters(struct fake_counters *counters);
 /* -- devices -- */
 
 /*
- * Attributes of a device, which it reports and enforces. A test changes them before the device is
- * used.
+ * Attributes that a device reports and enforces. A test must not change them after the first use of
+ * the device.
  */
 struct fake_device {
 	char name[IBV_SYSFS_NAME_MAX];
@@ -97,69 +97,70 @@ struct fake_device {
 	unsigned n_gids;
 	uint32_t max_inline;
 	/*
-	 * completions of a queue pair vanish when it is destroyed, as with some hardware; else they
+	 * completions of a queue pair vanish when it is destroyed, as with some hardware; if 0 they
 	 * stay, as with rxe
 	 */
 	int cleans_cq;
 };
 
 struct fake_device *fake_device(unsigned index);
-/* How many devices there are. */
+/* Set the number of devices. */
 void fake_devices(unsigned n);
-/* An IPv4 address ("10.99.0.7") belongs to a device; index -1: to none. */
+/* Assign an IPv4 address ("10.99.0.7") to a device; index -1: to no device. */
 void fake_address(const char *address, int index);
-/* What a memory region may be used for: IBV_ACCESS_*. */
+/* Returns the access flags of a memory region: IBV_ACCESS_*. */
 unsigned fake_mr_access(const struct ibv_mr *mr);
 /*
- * An event for all contexts of a device: element is the port's number cast, or of the queue pair or
- * CQ that has it.
+ * Queue an asynchronous event. element: the queue pair or CQ of the event, whose context gets it;
+ * or the port number cast to a pointer, and all contexts of the device get the event.
  */
 void fake_async_push(unsigned index, enum ibv_event_type type, void *element);
 
 /* -- the wire -- */
 
-/* Cut the wire: no message or answer arrives; 0: the waiting messages arrive. */
+/* Cut the wire: messages wait, and are not answered. on 0: repair it, and deliver them. */
 void fake_wire_cut(int on);
 /*
- * Let n periods of the retry timers pass. Sends that have used up their retries fail. Returns their
- * number.
+ * Let n periods of the retry timers pass. Sends without retries left fail. Returns how many sends
+ * failed.
  */
 unsigned fake_wire_timeout(unsigned n);
 /*
- * A send that finds no receive fails at once unless its queue pair retries without limit (7); 0: it
- * waits for a receive or for fake_wire_timeout(). A queue pair that never retries (0) fails at once
- * in any case.
+ * on 1: a send that finds no receive fails immediately, unless its queue pair retries without limit
+ * (rnr_retry 7). on 0: the send waits for a receive or for fake_wire_timeout(). With rnr_retry 0 it
+ * always fails immediately.
  */
 void fake_wire_rnr_at_once(int on);
-/* Hold posted work requests; 0: execute them in the order of posting. */
+/* on 1: hold posted work requests. on 0: execute them, in the order of posting. */
 void fake_wire_hold(int on);
 /*
- * Execute the oldest held work request, of qp or of all (NULL). Returns 1: done, 0: none can run.
+ * Execute the oldest held work request of qp, or of all queue pairs if qp is NULL. Returns 0 if no
+ * request can run, else 1.
  */
 int fake_wire_step(struct ibv_qp *qp);
 /*
- * The same for the queue pair of this number, modulo those that have one: between queue pairs any
- * order can be.
+ * Execute a held work request of one of the n queue pairs that have any: the one with index
+ * `number` modulo n. So a test can choose any order between queue pairs.
  */
 int fake_wire_step_any(unsigned number);
-/* Number of outstanding work requests, of qp or of all (NULL). */
+/* Returns the number of outstanding work requests of qp, or of all queue pairs if qp is NULL. */
 unsigned fake_wire_waiting(struct ibv_qp *qp);
 
 /* -- connection manager -- */
 
 /*
- * Inject an event for an id, as if the kernel had raised it; no state changes. CONNECT_REQUEST: id
- * listens, and the event has a new id without a peer. Private data is padded with zeros to the size
- * of its message, as with a real one: 56 bytes with CONNECT_REQUEST, 196 with ESTABLISHED, 148 with
- * REJECTED.
+ * Inject an event for an id, as if the kernel had raised it; no state changes. For CONNECT_REQUEST,
+ * id must listen, and the event has a new id without a peer. As with a real device, private data is
+ * padded with zeros to the size of its message: 56 bytes with CONNECT_REQUEST, 196 with
+ * ESTABLISHED, 148 with REJECTED.
  */
 void fake_cm_push(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status, const void *data,
 		  unsigned len);
-/* Remove a device: DEVICE_REMOVAL for every id on it, IBV_EVENT_DEVICE_FATAL for every context. */
+/* Remove a device: every id on it gets DEVICE_REMOVAL, every context IBV_EVENT_DEVICE_FATAL. */
 void fake_device_remove(unsigned index);
 /*
- * The connection manager gives up on what the cut wire has lost: UNREACHABLE, or DISCONNECTED with
- * -ETIMEDOUT.
+ * The connection manager stops to repeat the messages that the cut wire lost, and raises
+ * UNREACHABLE (connecting) or DISCONNECTED with -ETIMEDOUT (disconnecting).
  */
 void fake_cm_timeout(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire.c - executes the oldest work request of a send queue when it can run. It reads the memory at
- * that time, not at posting.
+ * wire.c - executes the oldest work request of a send queue when it can run. The wire reads the
+ * memory at that time, not when the request is posted.
  */
 #include "priv.h"
 
@@ -9,7 +9,7 @@
 
 static int held, cut, rnr_at_once;
 
-/* Memory in pieces. */
+/* A list of pieces of memory. */
 struct parts {
 	struct {
 		char *ptr;
@@ -29,7 +29,7 @@ static int add(struct parts *parts, void *ptr, uint64_t len)
 	return 0;
 }
 
-/* Local memory, as a scatter/gather list names it. Returns 0, or -1: not allowed. */
+/* Add the local memory of a scatter/gather list. Returns 0, or -1 if access is not allowed. */
 static int add_local(struct parts *parts, const struct fv_qp *qp, const struct ibv_sge *sge, int n,
 		     unsigned access)
 {
@@ -44,8 +44,8 @@ static int add_local(struct parts *parts, const struct fv_qp *qp, const struct i
 
 /*
  * Small aligned data is stored as atomic words of 32 bits, with release order. A program may poll
- * such words by atomic loads, without a completion, and then sees all earlier writes. With a wider
- * store the thread sanitizer would not know that for the second half.
+ * such words by atomic loads, without a completion, and then sees all earlier writes. If one store
+ * covered two words, the thread sanitizer would miss that order for the second word.
  */
 static void copy(char *to, char *from, uint64_t n)
 {
@@ -59,7 +59,7 @@ static void copy(char *to, char *from, uint64_t n)
 		__atomic_store_n(&t[i], __atomic_load_n(&f[i], __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
 }
 
-/* copy n bytes, which both lists have */
+/* Copy n bytes. Both lists have at least n bytes. */
 static void move(struct parts *to, struct parts *from, uint64_t n)
 {
 	int t = 0, f = 0;
@@ -92,7 +92,7 @@ static struct fv_qp *find_peer(const struct fv_qp *qp)
 		       : NULL;
 }
 
-/* The oldest work request fails, and with it all that follow. */
+/* The oldest work request fails with this status; all later ones are flushed. */
 static void fail(struct fv_qp *qp, enum ibv_wc_status status)
 {
 	qp->state = IBV_QPS_ERR;
@@ -165,7 +165,7 @@ static void do_rdma(struct fv_qp *qp, struct fv_qp *peer, struct fv_send *send, 
 	fv_qp_sent(qp, IBV_WC_SUCCESS, send->length);
 }
 
-/* Start to wait, if it is not waiting yet. Each work request is counted once for each reason. */
+/* Let a work request wait. The counters count each request once for each reason to wait. */
 static int wait_for(struct fv_send *send, enum fv_wait wait)
 {
 	if (send->wait != wait) {
@@ -179,7 +179,7 @@ static int wait_for(struct fv_send *send, enum fv_wait wait)
 	return 0;
 }
 
-/* Execute the oldest work request of a queue. Returns 1: done; 0: it waits, or there is none. */
+/* Execute the oldest work request of a queue. Returns 0 if it must wait or there is none. */
 static int go(struct fv_qp *qp)
 {
 	struct fv_send *send = &qp->sq[qp->sq_head];
@@ -223,7 +223,7 @@ void fv_wire_run(struct fv_qp *qp)
 		;
 }
 
-/* The queue pair whose oldest work request was posted first, but not before seq. */
+/* Returns the queue pair whose oldest work request has the lowest number from seq on. */
 static struct fv_qp *oldest(uint64_t seq)
 {
 	struct fv_qp *found = NULL, *qp;
@@ -237,7 +237,7 @@ static struct fv_qp *oldest(uint64_t seq)
 	return found;
 }
 
-/* Execute the first posted work request that can run. Returns 1: done. */
+/* Execute the first posted work request that can run. Returns 0 if none can. */
 static int go_oldest(void)
 {
 	uint64_t seq = 0;
@@ -330,7 +330,7 @@ unsigned fake_wire_waiting(struct ibv_qp *qp)
 	return n;
 }
 
-/* One period for one queue. 1: it has given up. */
+/* A retry period of one queue passes. Returns 1 if its oldest send has no retries left. */
 static int pass_period(struct fv_qp *qp)
 {
 	struct fv_send *send = &qp->sq[qp->sq_head];
