@@ -27,7 +27,7 @@ static void connect_tells_both_who_is_there(void)
 	TEST_ASSERT_EQUAL_INT(getpid(), rig.b.peer.pid);
 }
 
-/* Unknown attributes of a peer are not invented; its location can be known. */
+/* Process and user of a peer on another machine are reported as unknown; its address is known. */
 static void peer_on_another_machine(void)
 {
 	const char *service = rig_service(0), *port = strrchr(service, ':');
@@ -50,7 +50,7 @@ static void peer_on_another_machine(void)
 static void connect_to_nobody_is_refused(void)
 {
 	rig_start_connect(rig_driver.nobody ? rig_driver.nobody : "nobody");
-	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed); /* events come from progress only */
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed); /* only progress delivers events */
 	rig_until(rig.a.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, rig.a.reason);
 	rig_settle();
@@ -72,8 +72,8 @@ static void listener_may_refuse(void)
 }
 
 /*
- * The listener is closed at each step before it has accepted: the client gets ECONNREFUSED, not
- * EACCES.
+ * Close the listener after each number of calls of progress that is too small for it to accept: the
+ * client gets ECONNREFUSED, not EACCES.
  */
 static void listener_ends_before_it_accepts(void)
 {
@@ -106,7 +106,7 @@ static void name_is_served_once(void)
 								   NULL, &second));
 	TEST_ASSERT_NULL(second);
 	rig_unlisten();
-	rig_listen(rig_service(0)); /* free again */
+	rig_listen(rig_service(0)); /* the service is free again */
 	rig_start_connect(rig_service(0));
 	rig_until(rig.a.n_connected, 1);
 }
@@ -196,7 +196,7 @@ static void control_queue_is_bounded_and_in_order(void)
 		if (rc == -EAGAIN) {
 			full++;
 			rig_until(rig.b.n_msgs, (int)sent - 4);
-			rc = rig_ctrl(&rig.a, msg, sizeof(msg)); /* there is room again */
+			rc = rig_ctrl(&rig.a, msg, sizeof(msg)); /* the queue has space again */
 		}
 		TEST_ASSERT_EQUAL_INT(0, rc);
 		sent++;
@@ -230,7 +230,7 @@ static void last_words_arrive(void)
 	TEST_ASSERT_EQUAL_UINT(7, rig.b.msg_len);
 }
 
-/* A listener that rejects a peer sends the reason inside `accept`, and disconnects at once. */
+/* A listener sends a message inside `accept` and disconnects: the message still arrives. */
 static void last_words_of_a_listener_arrive(void)
 {
 	rig.b.greeting = "busy: as many as there can be";

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* data.c - conformance: data inside the queue, and data of a region. */
+/* data.c - conformance: inline data of messages, and data of a region. */
 #include "conform/rig.h"
 
 #define BIG (1u << 20)
 #define SLOTS 16u
 #define SLOT_BYTES 4096u
 
-/* Lengths of data sent inside a queue, up to `most`. */
+/* Returns the maximum length of inline data of this device, but at most `most`. */
 static uint32_t inline_up_to(uint32_t most)
 {
 	return rig.info.max_inline < most ? rig.info.max_inline : most;
@@ -31,7 +31,7 @@ static void check_data(struct rig_queue *q, uint8_t *buf, uint32_t imm_len, uint
 	TEST_ASSERT_EQUAL_UINT(7, msg.cookie);
 	TEST_ASSERT_TRUE(rig_filled(msg.imm, imm_len, length));
 	TEST_ASSERT_TRUE(rig_filled(buf, length, length + 1));
-	TEST_ASSERT_EQUAL_UINT(0xaa, buf[length]); /* no byte beyond the data was written */
+	TEST_ASSERT_EQUAL_UINT(0xaa, buf[length]); /* the byte behind the data is unchanged */
 }
 
 static void inline_data_of_all_sizes(void)
@@ -196,7 +196,7 @@ static void region_data_of_many_sizes(void)
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, BIG, i));
 		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
 		early = rig_done(q, &cookie, 1);
-		if (early) /* it has copied the data, so the memory may be reused */
+		if (early) /* the completion allows to reuse the memory */
 			memset(m.bytes, 0xee, BIG);
 		rig_take(q, &msg);
 		TEST_ASSERT_EQUAL_INT(0, msg.status);
@@ -265,7 +265,7 @@ static void region_sends_that_cannot_be(void)
 	TEST_ASSERT_EQUAL_INT(0, rig_post(q, rig_local(BIG), BIG, 0));
 	send = (struct gantry_send){.length = 4096, .region = &stranger};
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send));
-	/* the peer may not read it */
+	/* the region does not allow the peer to read */
 	send = (struct gantry_send){.length = 4096, .region = &w.region};
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send));
 	send = (struct gantry_send){
@@ -328,7 +328,7 @@ struct mix {
 	uint64_t sent, n_region, n_done;
 };
 
-/* Message n is inline if its length allows it, else from a free slot of the region. */
+/* Send inline data if its length allows that, else data of a free slot of the region. */
 static int send_mixed(struct mix *x)
 {
 	uint32_t length = (uint32_t)(x->sent * 7919 % x->sizes),
@@ -355,7 +355,7 @@ static int send_mixed(struct mix *x)
 	return 0;
 }
 
-/* Data inside the queue does not overtake data that has to be fetched. */
+/* Inline data does not overtake earlier region data, which the receiver has to fetch. */
 static void inline_and_region_data_in_order(void)
 {
 	uint64_t taken = 0, total = rig_rounds(6000), late = 0, cookie;
@@ -399,7 +399,7 @@ static void inline_and_region_data_in_order(void)
 
 #define UNREAD 3u
 
-/* Region data in one slot of shm-comch and in two, and a message without data. */
+/* Send region data that takes one slot of shm-comch, or two, and a message without data. */
 static void send_unread(struct rig_queue *q, const struct rig_memory *m)
 {
 	uint8_t imm[GANTRY_IMM_MAX];
@@ -417,8 +417,8 @@ static void send_unread(struct rig_queue *q, const struct rig_memory *m)
 }
 
 /*
- * Data may be changed once its producer is destroyed: no message brings changed data, and the
- * connection may end.
+ * The sender can change region data after it destroyed the producer: no message delivers changed
+ * data, but the connection can end.
  */
 static void changed_data_of_a_destroyed_producer(void)
 {
@@ -454,7 +454,7 @@ static void changed_data_of_a_destroyed_producer(void)
 		TEST_ASSERT_TRUE(msg.status == -EFAULT ||
 				 (msg.status == 0 && rig_filled(bufs[msg.cookie], msg.length, 1)));
 		if (msg.status == 0 && msg.length == 0)
-			break; /* the last one */
+			break; /* the last message */
 	}
 	rig_queue_close(q);
 	if (rig.b.n_closed)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * death.c - shm-comch across forks: which process counts as the peer, and when it counts as dead.
+ * death.c - shm-comch across forks: which process is the peer, and when the transport reports its
+ * death.
  * killed.c has the cases for every transport.
  */
 #include <signal.h>
@@ -26,7 +27,7 @@ static void peer_is_known_by_its_process(void)
 	rig_until(rig.b.n_closed, 1);
 }
 
-/* A child of the peer keeps the other end of the socket open: there is never a hang-up. */
+/* A child of the peer keeps the socket of the peer open, so the server gets no hang-up. */
 static void part_with_a_child(void)
 {
 	forked_begin(NULL);
@@ -54,7 +55,7 @@ static void its_child_does_not_count(void)
 }
 
 /*
- * A child of this process has copies of all descriptors: they must not raise events for a
+ * A child of this process has copies of all descriptors. These copies must not raise events for a
  * connection that has ended.
  */
 static void our_child_does_not_count(void)
@@ -79,7 +80,7 @@ static void our_child_does_not_count(void)
 	rig.ops->unlisten(rig.b.listener);
 	rig.b.listener = NULL;
 	rig_settle();
-	rig_listen("vol"); /* the child has the old lock */
+	rig_listen("vol"); /* works although the child has a copy of the old lock */
 	close(hold[0]);
 	close(hold[1]);
 	waitpid(child, NULL, 0);
@@ -105,7 +106,7 @@ static void forked_child_is_refused(void)
 		    rig.ops->consumer_create(rig.a.conn, &attr, &id, &p) != -EPERM ||
 		    rig.ops->progress(rig.b.dev) != 0)
 			_exit(1);
-		rig.ops->disconnect(rig.a.conn); /* frees, and sends nothing to the peer */
+		rig.ops->disconnect(rig.a.conn); /* frees the connection, sends nothing */
 		rig.ops->unlisten(rig.b.listener);
 		_exit(0);
 	}

@@ -26,7 +26,7 @@ static void name_of_the_dead_is_free(void)
 	wait_ready();
 	TEST_ASSERT_EQUAL_INT(-EADDRINUSE, rig.ops->listen(rig.b.dev, "vol", &none, NULL, &l));
 	reap(SIGKILL);
-	rig_start_connect("vol"); /* its socket is still there */
+	rig_start_connect("vol"); /* the socket of the dead server still exists */
 	rig_until(rig.a.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, rig.a.reason);
 	rig_disconnect(&rig.a);
@@ -70,7 +70,7 @@ static void who_opens_a_device_clears_away(void)
 	rig.ops->close(rig.a.dev);
 	free(rig.a.conf);
 	rig_open_end(&rig.a, NULL);
-	TEST_ASSERT_EQUAL_INT(2, files()); /* the running server keeps its files */
+	TEST_ASSERT_EQUAL_INT(2, files()); /* the files of the live server remain */
 	rig_start_connect("other");
 	rig_until(rig.a.n_connected, 1);
 }
@@ -173,7 +173,7 @@ static void who_leaves_first_clears_away(void)
 {
 	connect_to_a_server(1);
 	reap(SIGKILL);
-	rig_disconnect(&rig.a); /* before end a has detected the death */
+	rig_disconnect(&rig.a); /* before this end has detected it */
 	TEST_ASSERT_EQUAL_INT(0, files());
 }
 

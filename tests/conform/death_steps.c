@@ -24,7 +24,7 @@ static void part_sends_under_the_knife(void)
 	if (rig.ops->producer_create(rig.a.conn, rig.a.up[0], &attr, &q.tx))
 		_exit(1);
 	rig_fill(data, sizeof(data), 0);
-	if (rig_send(&q, &send)) /* has credit, and has run once */
+	if (rig_send(&q, &send)) /* consumes the first credit, and resolves symbols */
 		_exit(1);
 	seq = 1;
 	rig_fill(data, sizeof(data), 1);
@@ -32,10 +32,10 @@ static void part_sends_under_the_knife(void)
 		_exit(77);
 	raise(SIGSTOP);
 	rig.ops->send(q.tx, &send, 0);
-	_exit(0); /* ends the sequence of steps */
+	_exit(0); /* the last run, which is not killed, exits here */
 }
 
-/* Returns the number of steps: fewer than k if the peer ended before. */
+/* Run up to k instructions. Returns how many ran: fewer than k if the peer exited before. */
 static uint32_t step(uint32_t k)
 {
 	int status;
@@ -51,7 +51,7 @@ static uint32_t step(uint32_t k)
 	return k;
 }
 
-/* The peer and its tracer run alternately. On one processor, no wake-up of another is needed. */
+/* Peer and tracer alternate, so one processor is faster: no other processor has to wake up. */
 static uint32_t kill_after(uint32_t k)
 {
 	cpu_set_t all, one;
@@ -72,7 +72,8 @@ static uint32_t kill_after(uint32_t k)
 }
 
 /*
- * The messages that arrived are complete and in order; the one that was being sent may be missing.
+ * Check that the messages that arrived are complete and in order. The message that was being sent
+ * can be missing. Returns their number.
  */
 static uint32_t check_survivor(struct rig_queue *q, uint8_t bufs[][4096])
 {
@@ -103,7 +104,7 @@ static uint32_t killed_at(uint32_t k, uint32_t *steps_p)
 	fork_peer(part_sends_under_the_knife);
 	accept_peer();
 	forked_consumer(&q, bufs, 16);
-	do { /* give credit until the peer has stopped before the traced send */
+	do { /* send credit until the peer stops before the traced send */
 		rig_settle();
 		rig.ops->poll_recv(q.rx, &none, 0);
 		info.si_pid = 0;
@@ -118,7 +119,7 @@ static uint32_t killed_at(uint32_t k, uint32_t *steps_p)
 	return n;
 }
 
-/* After each step, or, if there are too many, after every n-th. */
+/* Kill the peer after each instruction, or, beyond max_runs, after every n-th instruction. */
 static void killed_at_steps(uint32_t length, uint32_t max_runs)
 {
 	uint32_t runs = 0, with = 0, total, steps;
@@ -126,12 +127,12 @@ static void killed_at_steps(uint32_t length, uint32_t max_runs)
 	step_length = length;
 	rig_listen("vol");
 	TEST_ASSERT_EQUAL_UINT(2, killed_at(UINT32_MAX, &total));
-	if (total > 5000) /* the steps include code of a sanitizer */
+	if (total > 5000) /* the send contains code of a sanitizer */
 		max_runs = 40;
 	for (uint32_t k = 0; k < total; k += total / max_runs + 1, runs++)
 		with += killed_at(k, &steps) == 2;
 	TEST_ASSERT_TRUE(runs > 20);
-	TEST_ASSERT_TRUE(with > 0 && with < runs); /* both outcomes were seen */
+	TEST_ASSERT_TRUE(with > 0 && with < runs); /* with the traced message, and without */
 	TEST_ASSERT_EQUAL_INT(0, fake_counter(&rig.b.host, "protocol_errors"));
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fds.c - shm-comch: the descriptors that it counts for a user are those that it has open for this
- * user, in every case. Both ends are in this process, so all connections belong to one user. A user
- * that exceeds its limit loses the connection, and receives the reason.
+ * fds.c - shm-comch counts for each user exactly the descriptors that it has open for this user.
+ * Both ends are in this process, so all connections belong to one user. A connection that exceeds
+ * the limit of its user ends, and the peer receives the reason.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 
 #define QUEUES 4
 
-static int before;          /* descriptors that are open without a connection */
+static int before;          /* open descriptors without a connection */
 static struct rlimit limit; /* of this process */
 
 static struct comch_device *device(struct rig_end *end)
@@ -91,7 +91,7 @@ static void all_of_a_connection_counts(void)
 	nothing_is_held();
 }
 
-/* Frames that the peer has not read hold descriptors. */
+/* Descriptors in frames that the peer has not read count, too. */
 static void what_waits_for_the_peer_counts(void)
 {
 	struct gantry_queue_attr attr = {.depth = 1};
@@ -113,7 +113,7 @@ static void what_waits_for_the_peer_counts(void)
 	unread = held();
 	TEST_ASSERT_EQUAL_INT(rig_fds() - before, (int)unread);
 	is_exact(0, "received");
-	/* of each two that were sent, the receiver keeps one */
+	/* each consumer sent two descriptors, of which the peer keeps one */
 	TEST_ASSERT_EQUAL_UINT(unread - QUEUES, held());
 	for (int i = 0; i < QUEUES; i++)
 		rig.ops->consumer_destroy(consumers[i]);
@@ -134,7 +134,7 @@ static void text_is(const char *text)
 	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.b.host, expected), rig.b.host.log);
 }
 
-/* The client creates a consumer, whose doorbell the server would have to keep. */
+/* The client creates a consumer, which would add its doorbell to the descriptors of the server. */
 static void a_connection_that_sends_too_many_ends(void)
 {
 	struct gantry_queue_attr attr = {.depth = 1};
@@ -146,7 +146,7 @@ static void a_connection_that_sends_too_many_ends(void)
 	rig_settle();
 	rig.b.disconnect_on_close = 1;
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.a.conn, &attr, &id, &consumer));
-	device(&rig.b)->max_fds = held() + 1; /* two arrive */
+	device(&rig.b)->max_fds = held() + 1; /* the frame has two descriptors */
 	rig_until(rig.b.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(0, rig.b.n_up);
 	TEST_ASSERT_EQUAL_INT(-EMFILE, rig.b.reason);
@@ -187,7 +187,7 @@ static void a_user_with_too_many_gets_no_connection(void)
 {
 	begin();
 	device(&rig.b)->max_fds = 1;
-	rig_start_connect("vol"); /* counts for this end, too */
+	rig_start_connect("vol"); /* needs a descriptor at this end, too */
 	rig_until(rig.a.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(-EBUSY, rig.a.reason);
 	text_is(rig.ops->refusal(rig.a.conn));
@@ -198,7 +198,7 @@ static void a_user_with_too_many_gets_no_connection(void)
 	nothing_is_held();
 }
 
-/* The reserve descriptor is in use as well, so no client can get a reason. */
+/* The reserve descriptor is in use too, so the listener cannot send a reason to clients. */
 static void a_listener_without_descriptors_sleeps_and_accepts_again(void)
 {
 	struct comch_device *dev = device(&rig.b);
@@ -224,8 +224,8 @@ static void a_listener_without_descriptors_sleeps_and_accepts_again(void)
 }
 
 /*
- * Descriptors in the queue of the closer count for their user. Above the limit no connection is
- * accepted until some are closed.
+ * Descriptors in the queue of the thread that closes descriptors count for their user. Above the
+ * limit the listener accepts no connection until some of them are closed.
  */
 static void a_listener_pauses_while_refused_sockets_wait(void)
 {

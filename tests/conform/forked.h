@@ -29,13 +29,13 @@ void forked_begin(const char *setting);
 void forked_ready(void);
 
 void fork_peer(void (*part)(void));
-/* Until the peer has done its part; and until its connection is accepted. */
+/* wait_ready waits until the peer has done its part, accept_peer until it is connected. */
 void wait_ready(void);
 void accept_peer(void);
-/* End it with a signal, or 0: it is ending already. */
+/* Wait for the death of the peer, after this signal. sig 0: the peer exits by itself. */
 void reap(int sig);
 void forked_close(void);
-/* In the parent: a consumer for the peer, with n buffers posted. */
+/* In the parent: create a consumer for the peer, and post n buffers. */
 void forked_consumer(struct rig_queue *q, uint8_t bufs[][4096], int n);
 
 void step_cases(void);

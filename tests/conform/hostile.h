@@ -14,7 +14,7 @@
 
 #include "conform/rig.h"
 
-/* The memory of the attacker, with correct seals unless `seals` has others. */
+/* Memory of the attacker. */
 struct evil_memory {
 	int fd;
 	void *p;
@@ -22,27 +22,27 @@ struct evil_memory {
 };
 
 struct evil {
-	int fd;     /* of its socket */
-	void *conn; /* the connection of the server to it */
+	int fd;     /* the socket of the attacker */
+	void *conn; /* connection of the server to the attacker */
 	struct evil_memory ring, page;
 };
 
 extern struct evil evil;
 
-/* Send a frame unchanged, with descriptors. */
+/* Send bytes unchanged as one frame, with descriptors. */
 void evil_raw(const void *bytes, size_t len, const int *fds, unsigned int n_fds);
-/* A frame with a correct header, and this body. */
+/* Send a frame with a correct header, and this body. */
 void evil_frame(enum comch_type type, const void *body, uint32_t len, const int *fds,
 		unsigned int n_fds);
-/* The next frame of this type from the server; its descriptors in fds. Other frames are dropped. */
+/* Get the next frame of this type from the server, and its descriptors. Drops other frames. */
 void evil_expect(enum comch_type type, struct comch_frame *frame, int *fds);
 void evil_memory(struct evil_memory *m, size_t bytes, int seals);
 void evil_memory_close(struct evil_memory *m);
 
 void evil_connect(int opened);
 /*
- * Run an attack. opened: after HELLO. log: text that the server must have logged; NULL: it need not
- * end the connection.
+ * Run an attack. opened: the attacker has sent a valid HELLO before. log: text that the server must
+ * log when it ends the connection; NULL: it need not end the connection.
  */
 void evil_run(void (*attack)(void), int opened, const char *log);
 

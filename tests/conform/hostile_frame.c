@@ -251,8 +251,8 @@ ATTACK(half_closed, 1, NULL)
 }
 
 /*
- * Sends a thousand messages in one burst: each is delivered, in order, and the good client is
- * served meanwhile.
+ * Sends a thousand messages in one burst: the server delivers all of them in order, and serves the
+ * good client meanwhile.
  */
 ATTACK(flood_of_messages, 1, NULL)
 {
@@ -266,7 +266,7 @@ ATTACK(flood_of_messages, 1, NULL)
 	TEST_ASSERT_EQUAL_INT(n + 1000, rig.b.n_msgs);
 }
 
-/* Never reads: the queue of the server for it is bounded. */
+/* Never reads: the queue of the server for this peer is bounded. */
 ATTACK(never_reads, 1, NULL)
 {
 	uint8_t msg[GANTRY_CTRL_MAX] = {0};
@@ -292,7 +292,7 @@ ATTACK(client_refuses_later, 1, "sends REFUSED as a client")
 	evil_frame(COMCH_REFUSED, &refused, sizeof(refused), NULL, 0);
 }
 
-/* The raw client of the test received the reason, and then the end. */
+/* The raw client receives this reason, and then the end of the connection. */
 static void refused_with(const char *text)
 {
 	struct comch_frame got;
@@ -303,7 +303,7 @@ static void refused_with(const char *text)
 	TEST_ASSERT_EQUAL_INT(0, recv(evil.fd, &got, sizeof(got), 0));
 }
 
-/* Another client of the transport reports it. */
+/* A client that uses the transport reports this reason. */
 static void client_is_refused_with(const char *text)
 {
 	int n = rig.a.n_closed;
@@ -336,7 +336,7 @@ static void half_open_connections_of_a_user_are_bounded(void)
 		close(evil.fd);
 	}
 	client_is_refused_with(text);
-	close(mine[0]); /* one fewer */
+	close(mine[0]); /* now one connection below the limit */
 	rig_settle();
 	rig_start_connect("vol");
 	rig_until(rig.a.n_connected, 1);
@@ -346,7 +346,7 @@ static void half_open_connections_of_a_user_are_bounded(void)
 	rig_settle();
 }
 
-/* More connections, one after the other, than a device may have. */
+/* One after the other, more connections than the limit of the device. */
 static void connections_that_ended_do_not_count(void)
 {
 	rig_listen("vol");
@@ -400,7 +400,7 @@ static void a_listener_without_descriptors_says_so(void)
 	rig_listen("vol");
 	evil_connect(0);
 	files = before;
-	files.rlim_cur = (rlim_t)fcntl(evil.fd, F_DUPFD_CLOEXEC, 0); /* the lowest that is free */
+	files.rlim_cur = (rlim_t)fcntl(evil.fd, F_DUPFD_CLOEXEC, 0); /* the lowest free number */
 	close((int)files.rlim_cur);
 	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &files));
 	rig_settle();
@@ -412,7 +412,7 @@ static void a_listener_without_descriptors_says_so(void)
 	rig_until(rig.a.n_connected, 1);
 }
 
-/* Connects and sends nothing: the limit is two seconds. */
+/* The server closes connections that send nothing for two seconds. */
 static void half_open_connections_end(void)
 {
 	int fds, mine[300];
@@ -428,7 +428,7 @@ static void half_open_connections_end(void)
 	TEST_ASSERT_TRUE(rig_fds() < fds + 300 + 3 * 64);
 	rig.b.host.now_ns += 3000000000u;
 	rig.ops->progress(rig.b.dev);
-	TEST_ASSERT_EQUAL_INT(fds + 300, rig_fds()); /* only our own ends */
+	TEST_ASSERT_EQUAL_INT(fds + 300, rig_fds()); /* only the ends of the clients */
 	for (int i = 0; i < 300; i++)
 		close(mine[i]);
 	rig_settle();

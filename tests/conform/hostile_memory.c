@@ -10,7 +10,7 @@
 #include "conform/hostile.h"
 
 #define FIXED (F_SEAL_SHRINK | F_SEAL_GROW)
-#define FROZEN (FIXED | F_SEAL_FUTURE_WRITE) /* as queue memory must be */
+#define FROZEN (FIXED | F_SEAL_FUTURE_WRITE) /* the seals that queue memory must have */
 
 static void region(const struct comch_region_up *up, size_t bytes, int seals)
 {
@@ -75,8 +75,8 @@ ATTACK(region_larger_than_the_quota, 1,
 }
 
 /*
- * One page of 256 is allocated. The kernel would charge the server for the others when it touches
- * them.
+ * Only one page of 256 is allocated. The kernel would charge the other pages to the server that
+ * touches them first.
  */
 ATTACK(region_with_holes, 1, "region 1 has holes: 4096 of 1048576 bytes are present")
 {
@@ -182,7 +182,7 @@ ATTACK(region_in_a_pipe, 1, "not a memory file")
 	close(fds[1]);
 }
 
-/* More regions than a connection may have: the number of slots is the limit. */
+/* More regions than the COMCH_REGIONS slots of a connection: the last one reuses a slot. */
 ATTACK(regions_without_end, 1, "twice")
 {
 	for (uint32_t i = 0; i < COMCH_REGIONS + 1; i++) {
@@ -268,7 +268,7 @@ static void producer(uint32_t id, uint32_t to, uint32_t slots, size_t bytes, int
 	evil_memory_close(&m);
 }
 
-/* A consumer of the server for the attacker; it is destroyed with the connection. */
+/* Create a consumer of the server for the attacker. It is destroyed with the connection. */
 static uint32_t their_consumer(void)
 {
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
@@ -339,7 +339,7 @@ ATTACK(producer_number_again, 1, "malformed producer")
 	producer(3, to, 256, 256 * 64, FROZEN);
 }
 
-/* Any number of producers: those beyond the limit are rejected, the others work. */
+/* Producers beyond the limit are rejected, and those within the limit work. */
 ATTACK(producers_without_end, 1, NULL)
 {
 	uint32_t to = their_consumer();

@@ -56,7 +56,7 @@ static void punch(const struct evil_memory *m, off_t at, off_t bytes)
 		0, fallocate(m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes));
 }
 
-/* Let the clock of the server reach the next check. How long that is after the last one: ns. */
+/* Advance the clock of the server to its next check. Returns the time to the check after it, ns. */
 static uint64_t next_check(void)
 {
 	const uint64_t at = rig.ops->wake_ns(rig.b.dev);
@@ -69,8 +69,8 @@ static uint64_t next_check(void)
 }
 
 /*
- * The server ends the connection, and the attacker reads the reason. The user of the server
- * releases the region first.
+ * The next check makes the server end the connection, and the attacker reads the reason. Then the
+ * user of the server releases the regions.
  */
 static void expect_the_end(struct gantry_region *region, const char *text,
 			   struct gantry_region *another)
@@ -84,7 +84,8 @@ static void expect_the_end(struct gantry_region *region, const char *text,
 	TEST_ASSERT_EQUAL_STRING(text, frame.refused.text);
 	TEST_ASSERT_EQUAL_UINT(COMCH_REASON_PROTOCOL, frame.refused.reason);
 	/*
-	 * the mapping no longer shows memory of the attacker, for whose pages the lanes would wait
+	 * the server has replaced the mapping: a lane that writes to it does not touch memory of
+	 * the attacker, where a page fault could block the lane
 	 */
 	if (region->addr) {
 		*((volatile char *)region->addr + BYTES - 1) = 1;
@@ -143,7 +144,7 @@ ATTACK(peer_that_frees_pages_of_a_revoked_region, 1, FREED)
 		NULL);
 }
 
-/* The server checks at random times, and stops when its user has released the region. */
+/* The server checks at random intervals, and stops when its user has released the region. */
 ATTACK(peer_that_frees_nothing, 1, NULL)
 {
 	struct gantry_region *region;
@@ -168,7 +169,7 @@ ATTACK(peer_that_frees_nothing, 1, NULL)
 	evil_memory_close(&memory);
 }
 
-/* A peer that exports memory for messages only may free pages: it damages only its own messages. */
+/* Pages of memory for messages only are not checked: to free them damages only its owner. */
 ATTACK(peer_that_frees_pages_of_a_region_for_messages, 1, NULL)
 {
 	const struct comch_region_up up = region_up(2);
@@ -189,7 +190,7 @@ ATTACK(peer_that_frees_pages_of_a_region_for_messages, 1, NULL)
 	evil_memory_close(&memory);
 }
 
-/* Memory that no process can write any more keeps its pages. */
+/* With F_SEAL_FUTURE_WRITE no process can free pages: the server need not check this memory. */
 ATTACK(peer_that_cannot_free_pages, 1, NULL)
 {
 	const uint64_t wake_ns = rig.ops->wake_ns(rig.b.dev);
@@ -208,7 +209,10 @@ ATTACK(peer_that_cannot_free_pages, 1, NULL)
 	evil_memory_close(&memory);
 }
 
-/* Memory of twice the size: the second half is behind the end of the file, or is not exported. */
+/*
+ * Make a file of twice BYTES, of which BYTES are exported. With `flags` the second half has pages
+ * behind the end of the file, without `flags` it is a hole.
+ */
 static void double_memory(struct evil_memory *m, int flags)
 {
 	m->bytes = BYTES;
@@ -223,7 +227,10 @@ static void double_memory(struct evil_memory *m, int flags)
 	TEST_ASSERT_EQUAL_INT(0, fcntl(m->fd, F_ADD_SEALS, FIXED));
 }
 
-/* Otherwise pages behind the end would replace freed pages in the count. */
+/*
+ * The server compares the number of blocks of the file. The seals prevent the peer from adding
+ * pages behind the end, which would hide freed pages.
+ */
 ATTACK(peer_that_adds_pages_behind_the_end, 1, FREED)
 {
 	struct gantry_region *region;
@@ -239,7 +246,7 @@ ATTACK(peer_that_adds_pages_behind_the_end, 1, FREED)
 		NULL);
 }
 
-/* Pages from before the seal count once: a page that was freed and touched again is detected. */
+/* Pages behind the end hide a freed page, but a page that is touched again is one too many. */
 ATTACK(peer_with_pages_behind_the_end, 1, FREED)
 {
 	struct gantry_region *region;
@@ -270,7 +277,10 @@ ATTACK(peer_that_frees_more_than_is_behind_the_end, 1, FREED)
 		NULL);
 }
 
-/* Otherwise pages of the second half could be allocated to replace freed pages in the count. */
+/*
+ * A file with holes is rejected, also if only its first half is exported: pages that the peer
+ * allocates in the holes would hide freed pages.
+ */
 ATTACK(region_in_a_file_with_holes, 1, NULL)
 {
 	const uint64_t wake_ns = rig.ops->wake_ns(rig.b.dev);
@@ -291,8 +301,8 @@ ATTACK(region_in_a_file_with_holes, 1, NULL)
 }
 
 /*
- * Without the flag, as in the DOCA library, parts of files with holes can be imported. Their pages
- * may be freed.
+ * Without the flag to check pages, as in the DOCA library, a part of a file with holes can be
+ * imported, and the peer can free its pages.
  */
 ATTACK(peer_that_frees_pages_that_may_go, 1, NULL)
 {
@@ -310,8 +320,8 @@ ATTACK(peer_that_frees_pages_that_may_go, 1, NULL)
 }
 
 /*
- * The pages are checked from the first import with the flag, until all imports of the region are
- * released.
+ * The server checks the pages from the first import with the flag, until all imports of the region
+ * are released, also those without the flag.
  */
 ATTACK(peer_that_frees_pages_of_a_region_imported_twice, 1, FREED)
 {

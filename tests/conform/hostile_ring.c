@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hostile_ring.c - garbage in shared memory: invalid slots, and credit that the consumer did not
- * give.
+ * hostile_ring.c - garbage in shared memory: invalid slots of a ring, messages without credit, and
+ * invalid credit.
  */
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -17,7 +17,7 @@
 static void *rx, *tx;
 static uint8_t buf[16][4096];
 
-/* The attacker gets a ring towards a consumer of the server. */
+/* Give the attacker a ring to a consumer of the server. */
 static struct comch_slot *open_ring(uint32_t max_data)
 {
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = max_data};
@@ -43,7 +43,7 @@ static void put(struct comch_slot *s, uint32_t seq, uint8_t kind, uint8_t imm_le
 						     seq, kind, imm_len, length}));
 }
 
-/* Valid messages are delivered first, then the violation is detected. */
+/* The consumer delivers `whole` valid messages, and then reports the violation. */
 static void expect_breach(int whole)
 {
 	struct gantry_msg msgs[16];
@@ -245,8 +245,8 @@ RING_ATTACK(region_whose_second_slot_is_missing, 4096, 0)
 }
 
 /*
- * It sends more than it has credit for: messages without a receive wait, and are never lost or
- * duplicated.
+ * The attacker sends more messages than it has credit for. Messages without a receive wait, and
+ * none is lost or duplicated.
  */
 ATTACK(sends_without_credit, 1, NULL)
 {
@@ -261,7 +261,7 @@ ATTACK(sends_without_credit, 1, NULL)
 	TEST_ASSERT_EQUAL_INT(5, rig.ops->poll_recv(rx, msgs, 64));
 }
 
-/* A region that it has revoked is no violation: the message arrives, without its data. */
+/* A message of a revoked region is no violation: it arrives without its data. */
 ATTACK(region_taken_back_before_it_is_read, 1, NULL)
 {
 	struct comch_slot *s = open_ring(4096);
@@ -278,7 +278,7 @@ ATTACK(region_taken_back_before_it_is_read, 1, NULL)
 	TEST_ASSERT_EQUAL_UINT(0, msg.length);
 }
 
-/* The attacker is the consumer; the server sends to it. */
+/* Make the attacker a consumer, to which the server sends. */
 static struct comch_page *open_page(void)
 {
 	struct comch_consumer_up up = {.id = 1, .depth = 16, .max_data = 4096};
@@ -334,8 +334,8 @@ ATTACK(consumed_less_than_before, 1,
 }
 
 /*
- * Credit without limit: the size of the ring limits the server, which overwrites no slot that was
- * not consumed.
+ * The attacker gives unlimited credit. The size of the ring still limits the server, which never
+ * overwrites a slot that was not consumed.
  */
 ATTACK(credit_without_end, 1, NULL)
 {
@@ -349,7 +349,7 @@ ATTACK(credit_without_end, 1, NULL)
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, send_one());
 }
 
-/* It always claims to sleep: that costs a system call for each send, and nothing else. */
+/* The attacker always claims to sleep: that costs the server only a system call for each send. */
 ATTACK(always_asleep, 1, NULL)
 {
 	struct comch_page *page = open_page();

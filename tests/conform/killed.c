@@ -23,7 +23,7 @@ static void accept_it(void)
 	rig_register(&rig.b);
 }
 
-/* A consumer of this process, with a buffer for each of 16 messages. */
+/* Create a consumer of this process for the peer, with buffers for 16 messages. */
 static struct rig_queue *consumer_for_it(uint8_t **bufs)
 {
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
@@ -75,7 +75,8 @@ static void exit_without_goodbye(void)
 }
 
 /*
- * It may have been accepted before it died, or not. An accepted connection is reported as closed.
+ * The listener can have accepted the peer before the peer died, or not. An accepted connection is
+ * reported as closed.
  */
 static void while_it_connects(void)
 {
@@ -103,7 +104,7 @@ static void what_it_sent_can_still_be_taken(void)
 	accept_it();
 	q = consumer_for_it(bufs);
 	q->resting = 1;
-	/* a turn of the lane, so that it gets credit */
+	/* poll the consumer, which sends credit to the peer */
 	for (uint64_t late = 0; rig.b.n_msgs == 0; rig_wait(&late, 0))
 		TEST_ASSERT_EQUAL_INT(0, rig.ops->poll_recv(q->rx, &msg, 0));
 	peer_wait();
@@ -158,11 +159,10 @@ static void while_we_send(void)
 	peer_stop();
 	send.region = &m.region;
 	send.length = 4096;
-	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send)); /* the peer never copies the data */
+	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send)); /* the peer dies before it copies the data */
 	peer_kill();
 	peer_told(&rig.b.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(1,
-			      rig.b.n_revoked); /* before `closed`: no agent touches the memory */
+	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked); /* reported before `closed` */
 	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.ops->send(q->tx, &send, 0));
 	rig_queue_close(q);
@@ -201,7 +201,7 @@ static void what_it_exported_can_still_be_released(void)
 	rig.ops->release_region(rig.b.conn, r);
 }
 
-/* Remote accesses in flight, and those submitted too late, complete one by one. */
+/* Each remote access completes once, also if it was submitted after the death. */
 static void while_we_read_its_memory(void)
 {
 	struct gantry_region *r = import_from_it();
@@ -237,7 +237,7 @@ static void while_we_read_its_memory(void)
 	rig.ops->release_region(rig.b.conn, r);
 }
 
-/* The region is released when the process has ended, and that is reported before `closed`. */
+/* A region that the dead peer had imported is reported as revoked, before `closed`. */
 static void what_it_imported_is_quiet(void)
 {
 	struct rig_memory m;
@@ -286,7 +286,7 @@ static void while_it_gives_memory_back(void)
 	accept_it();
 	export_to_it(&m);
 	peer_wait();
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.b.conn, 4)); /* it never answers */
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.b.conn, 4)); /* never answered */
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(0, rig.b.n_revoked);
 	peer_kill();
@@ -297,7 +297,7 @@ static void while_it_gives_memory_back(void)
 	rig_memory_close(&m);
 }
 
-/* Resources of the dead peer can be reused at once: its connection, its name. */
+/* The connection and the name of a dead peer can be reused immediately. */
 static void kills_leave_nothing(void)
 {
 	static const char *const steps[] = {"connected", "idle"};
@@ -315,12 +315,12 @@ static void kills_leave_nothing(void)
 	TEST_ASSERT_EQUAL_INT(0, fake_counter(&rig.b.host, "protocol_errors"));
 }
 
-/* As end b: this process connects to it. */
+/* The peer is end b, and this process connects to it. */
 static void server_that_was_connected(void)
 {
 	peer_start('b', "listens", "accepted");
 	for (uint64_t late = 0; rig.a.n_connected == 0; rig_wait(&late, 0)) {
-		if (!rig.a.conn || rig.a.n_closed) { /* it does not listen so far */
+		if (!rig.a.conn || rig.a.n_closed) { /* the peer does not listen yet */
 			rig_disconnect(&rig.a);
 			rig.a.n_closed = 0;
 			rig_start_connect(rig_service(0));
@@ -332,7 +332,7 @@ static void server_that_was_connected(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.a.reason);
 }
 
-/* It listens and never answers: the connection ends with its death, or before. */
+/* The server listens and never answers: the connection ends when it dies, or before. */
 static void server_that_does_not_answer(void)
 {
 	peer_start('b', "listens", "listening");
@@ -346,7 +346,7 @@ static void server_that_does_not_answer(void)
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(1, rig.a.n_closed);
 	rig_disconnect(&rig.a);
-	rig_connect(); /* its name is free */
+	rig_connect(); /* the name of the server is free */
 }
 
 static void told_in_time(void)

@@ -8,8 +8,8 @@
 #define BYTES 4096u
 
 /*
- * Until the consumer is armed and its fd is not readable: events of the peer may still be in flight
- * to it.
+ * Repeat until the consumer is armed and its fd is not readable: events of the peer can still be in
+ * flight to the consumer.
  */
 static void rest(struct rig_queue *q, struct pollfd *p)
 {
@@ -24,7 +24,7 @@ static void rest(struct rig_queue *q, struct pollfd *p)
 	}
 }
 
-/* Wait until the fd of the consumer is readable, without polling the consumer. */
+/* Wait until the fd of the consumer is readable. The rig must not poll the consumer meanwhile. */
 static void wait_rung(struct pollfd *p)
 {
 	uint64_t late = 0;
@@ -46,21 +46,22 @@ static void arm_says_when_there_is_work(void)
 	rig_warm(q);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(q->rx, NULL, 8));
 	rest(q, &p);
-	q->resting = 1; /* a turn of the rig would wake it */
+	q->resting = 1; /* otherwise a turn of the rig would poll and so disarm the consumer */
 	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 1));
 	wait_rung(&p);
 	rig.ops->consumer_disarm(q->rx);
-	while (rig.ops->consumer_arm(q->rx) == 0) { /* the message remains until a poll takes it */
+	while (rig.ops->consumer_arm(q->rx) == 0) { /* 0: the message has not arrived yet */
 		wait_rung(&p);
 		rig.ops->consumer_disarm(q->rx);
 		rig_wait(&late, 0);
 	}
 	rig.ops->consumer_disarm(q->rx);
+	TEST_ASSERT_EQUAL_INT(0, poll(&p, 1, 0)); /* disarm has cleared the doorbell */
 	q->resting = 0;
 	rig_take(q, &msg);
 	rest(q, &p);
 	rig.ops->consumer_disarm(q->rx);
-	/* awake: no doorbell, except one if the producer learns of it late */
+	/* not armed: at most one doorbell, if the producer sees the disarm late */
 	for (int i = 0; i < 7; i++) {
 		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 1));
 		rig_take(q, &msg);
@@ -112,7 +113,7 @@ static void full_queue_rings(void)
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(q->rx, NULL, 8));
 	rest(q, &p);
 	q->resting = 1;
-	while (n < 8) { /* credit may come in pieces */
+	while (n < 8) { /* the credit can arrive in several parts */
 		int rc = rig.ops->send(q->tx, &send, GANTRY_SEND_MORE);
 
 		TEST_ASSERT_TRUE(rc == 0 || rc == -EAGAIN);
@@ -129,8 +130,8 @@ static void full_queue_rings(void)
 }
 
 /*
- * So has a producer that may not send more data of a region, because the peer has not read the
- * earlier data yet.
+ * A producer that cannot send more data of a region, because the peer has not read the earlier data
+ * yet, has rung the doorbell too.
  */
 static void full_of_regions_rings(void)
 {
@@ -138,7 +139,7 @@ static void full_of_regions_rings(void)
 	struct gantry_token token;
 	struct gantry_send send;
 	struct gantry_msg msg;
-	/* full before the receives are used up */
+	/* region data fills the queue before the receives are used up */
 	struct gantry_queue_attr attr = {.depth = 4, .max_data = 64};
 	struct rig_queue *q;
 	struct rig_memory m;
@@ -195,7 +196,7 @@ static void lanes_are_independent(void)
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(stuck->rx, NULL, 4));
 	for (uint64_t i = 0; i < 4; i++)
 		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(stuck, 1000 + i));
-	stuck->resting = 1; /* that lane takes no messages */
+	stuck->resting = 1; /* the rig does not take the messages of this lane */
 	for (; value < rig_rounds(2000); value++) {
 		struct gantry_send send = {.imm = "x", .imm_len = 1};
 
@@ -217,7 +218,7 @@ static void lanes_are_independent(void)
 	rig_queue_close(stuck);
 }
 
-/* A lane whose consumer or producer is destroyed does not affect the others. */
+/* Destruction of the consumer or producer of one lane does not affect the other lanes. */
 static void lanes_end_by_themselves(void)
 {
 	struct rig_queue *q[3];
@@ -242,7 +243,7 @@ static void lanes_end_by_themselves(void)
 		rig_queue_close(q[i]);
 }
 
-/* Each end numbers its own lanes: two connected queues need not have the same number. */
+/* Each end numbers its lanes independently: producer and consumer can have different lanes. */
 static void lanes_of_different_numbers(void)
 {
 	struct rig_queue *there, *back;
@@ -266,7 +267,7 @@ static void lanes_of_different_numbers(void)
 	rig_queue_close(there);
 }
 
-/* A second consumer on a lane is rejected, or works like the first. The first is not affected. */
+/* A second consumer on a lane is rejected, or works too. The first consumer is not affected. */
 static void second_consumer_of_a_lane(void)
 {
 	struct gantry_queue_attr attr = {.depth = 4};
@@ -297,7 +298,7 @@ static void second_consumer_of_a_lane(void)
 	rig_queue_close(q);
 }
 
-/* How many lanes the device supports on one connection, if both ends use one of its kind. */
+/* Returns how many lanes one connection supports, if both ends use such a device. */
 static uint32_t lanes_that_fit(void)
 {
 	uint32_t each = rig.info.lane_queues ? rig.info.lane_queues : 1, room;
@@ -339,8 +340,7 @@ static void use_lane(struct full_lane *l, uint32_t i, uint32_t round, const stru
 }
 
 /*
- * A connection as a session uses it: messages in both directions and remote access, if the device
- * has it, lane by lane.
+ * Use a connection as a session does: messages in both directions and remote access on each lane.
  */
 static void many_lanes(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * no_memory.c - a transport while allocations fail. The test runs all operations of two ends while
- * one allocation of the plugin fails, for each allocation in turn; while all fail from the n-th on;
- * and, over the fake of RDMA (RIG_FAKE), the same for each call into its libraries. The failure is
- * returned as -ENOMEM, the remedy is logged, no peer waits without end, nothing leaks, and
- * afterwards everything works.
+ * no_memory.c - a transport while allocations fail. The test runs all operations of two ends, once
+ * for each n: the n-th allocation of the plugin fails; or all allocations from the n-th on fail.
+ * Over the fake of RDMA (RIG_FAKE), calls into the RDMA libraries fail in the same two ways. The
+ * operation returns -ENOMEM, the remedy is logged, no peer waits without end, nothing leaks, and
+ * afterwards all operations work.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@
 #include "fake/verbs/verbs.h"
 #define PLUGIN "rdma-verbs"
 #define SERVICE "127.0.0.2:7471"
-#define WORDS 20 /* more than can be sent without waiting */
+#define WORDS 20 /* control messages: later ones have to be queued */
 static const char *const settings[] = {"inline=64", "ibdev=fake0", "ibdev=fake1",
 				       "direct_networks=0.0.0.0/0"};
 #else
@@ -38,9 +38,9 @@ static const char *const settings[] = {dir, "ring_slots=256", "ring_slots=256", 
 #endif
 #define TURNS 200 /* until an expected event counts as missing */
 #define BYTES 8192u
-#define DATA 2048u  /* of a message: more than a slot holds */
-#define PATIENCE 60 /* seconds: a process that takes longer hangs */
-#define MOST 2000   /* allocations */
+#define DATA 2048u  /* bytes of a message: more than a slot holds */
+#define PATIENCE 60 /* seconds after which a process counts as hanging */
+#define MOST 2000   /* maximum number of allocations of one run */
 
 struct side {
 	struct fake_host host;
@@ -52,11 +52,11 @@ struct side {
 	struct gantry_token token, token_on;
 };
 
-static struct side a, b; /* connects; listens */
+static struct side a, b; /* a connects; b listens */
 static const struct gantry_plugin *plugin;
 static const struct gantry_transport_ops *ops;
 static struct shortage *shortage; /* shared with the processes whose allocations fail */
-static int is_short;              /* this process is one of them */
+static int is_short;              /* allocations of this process fail */
 
 /* -- events -- */
 
@@ -117,7 +117,7 @@ static const struct gantry_conn_events events = {.accept = on_accept,
 						 .revoked = on_revoked,
 						 .closed = on_closed};
 
-/* -- steps: each returns 0, or the first -errno that one of the ends gets -- */
+/* -- steps: each returns 0, or the first -errno that one of the two ends gets -- */
 
 static int open_side(struct side *s, const char *name, const char *own)
 {
@@ -127,7 +127,7 @@ static int open_side(struct side *s, const char *name, const char *own)
 	return ops->open(&s->host.pub, s->conf, &s->device);
 }
 
-/* The first reason counts: after it the other end reports a lost peer. */
+/* Return the reason of the end that failed. The other end only reports a lost peer. */
 static int ended(void)
 {
 	if (a.n_closed && (!b.n_closed || a.reason != -ENOTCONN))
@@ -149,12 +149,12 @@ static int turn(void)
 	return ended();
 }
 
-/* A peer whose connection ended logs the reason, if it gets the time. */
+/* After -ENOTCONN, make turns until the other end has logged or reported its reason. */
 static int reason_of_end(int rc)
 {
 	for (int i = 0; i < TURNS && rc == -ENOTCONN; i++)
 		rc = turn();
-	/* the listener rejects the connection, or closes it: its log has the reason */
+	/* a listener that rejects or closes the connection logs its reason */
 	if ((rc == -ECONNREFUSED || rc == -EBUSY) && fake_logged(&b.host, strerror(ENOMEM)))
 		return -ENOMEM;
 	return rc;
@@ -189,7 +189,7 @@ static int meet(void)
 	return 0;
 }
 
-/* So many control messages that later ones have to be queued, which needs memory. */
+/* Send WORDS control messages: the later ones are queued, which needs memory. */
 static int crowd(struct side *s)
 {
 	static const char word[GANTRY_CTRL_MAX];
@@ -221,7 +221,7 @@ static int join_queues(struct side *s)
 	const struct gantry_queue_attr attr = {.depth = 4, .max_data = DATA};
 
 	UNTIL(s->consumer);
-	TRY(crowd(s)); /* the listening end requests queue pairs from the other one */
+	TRY(crowd(s)); /* so the requests of b for queue pairs are queued, too */
 	TRY(ops->producer_create(s->conn, s->consumer, &attr, &s->tx));
 	return ops->rma_create(s->conn, &attr, &s->rma);
 }
@@ -300,8 +300,8 @@ static int move(struct side *s, struct gantry_region *from)
 }
 
 /*
- * A region of a is exported to b, which passes it on to a: a knows it only as a region of a third
- * party.
+ * End a exports a region to b. End b exports its import to a, which imports it like a region of a
+ * third party.
  */
 static int lend(void)
 {
@@ -352,7 +352,7 @@ static int part(void)
 {
 	TRY(take_back(&b, &a, &a.passed_on));
 	TRY(take_back(&a, &b, &b.imported));
-	/* the name is free again, at both ends */
+	/* handle 1 can be exported again */
 	TRY(ops->export_region(a.conn, a.local, a.local->rights, 1, &a.token));
 	TRY(crowd(&a));
 	drop_queues(&a);
@@ -404,8 +404,9 @@ static int once(void)
 }
 
 /*
- * The caller of a transport logs the errors that it gets. Only the transport knows why a device
- * does not open, and the remedy, so it logs these.
+ * Returns whether a device logged the advice. Without advice: whether the device opened, or
+ * anything was logged. Only the transport knows why a device does not open, and the remedy, so it
+ * must log these; the caller logs other errors.
  */
 static int is_said(const char *advice)
 {
@@ -418,7 +419,7 @@ static void begin(void)
 {
 #ifdef RIG_FAKE
 	fake_verbs_reset();
-	rdma_free_devices(rdma_get_devices(NULL)); /* the library keeps what it has opened */
+	rdma_free_devices(rdma_get_devices(NULL)); /* the library opens and keeps its contexts */
 #endif
 }
 
@@ -523,7 +524,7 @@ static struct left left(void)
 	return (struct left){shortage_entries("/proc/self/fd"), shortage_blocks(), shortage_maps()};
 }
 
-/* In a separate process, which may die by a signal or by an assertion in tearDown. */
+/* Runs in a separate process, which a signal or a failed assertion in tearDown can end. */
 static void with_too_little(void)
 {
 	struct left before, after;
@@ -604,7 +605,7 @@ static void remove_dir(void)
 
 int main(void)
 {
-	/* the limit of an unprivileged process */
+	/* the limit of locked memory of an unprivileged process */
 	const struct rlimit little = {.rlim_cur = 65536, .rlim_max = 65536};
 	int failed;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * other.c - the conformance suite over an out-of-tree transport; gantry-plugin(7) describes its
- * use. The environment is the driver: TEST_PLUGINDIR and RIG_PLUGIN select the plugin. RIG_SERVICES
- * has words: the services that can be served. RIG_ONE_DEVICE: both ends must use one device.
- * RIG_GAPS has words: the cases that do not apply.
+ * use. The environment replaces the driver: TEST_PLUGINDIR and RIG_PLUGIN select the plugin.
+ * RIG_SERVICES lists the services that can be served, RIG_GAPS the cases that do not apply, both
+ * separated by spaces. RIG_ONE_DEVICE is set if both ends must use one device.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const char *missing(void)
 	return rig_driver.plugin[0] ? NULL : "RIG_PLUGIN names no transport";
 }
 
-/* At most WORDS of them, which are never freed. */
+/* Split a variable into at most WORDS words, which are never freed. Returns their number. */
 static unsigned split(const char *name, const char **words)
 {
 	char *value = getenv(name), *text = value && *value ? strdup(value) : NULL, *rest = NULL;

@@ -26,7 +26,7 @@ static void program(char *path, size_t size)
 	snprintf(strrchr(path, '/') + 1, 8, "peer");
 }
 
-/* The environment has the settings of the driver of this program for that end. */
+/* Pass the settings of the driver of this program for that end in the environment. */
 static void describe(char end)
 {
 	char text[1024] = "", name[] = "RIG_A_SETTINGS";
@@ -54,7 +54,7 @@ void peer_start(char end, const char *part, const char *step)
 	posix_spawn_file_actions_t files;
 	int to[2], from[2];
 
-	if (peer.pid) /* of a case that failed */
+	if (peer.pid) /* left by a case that failed */
 		peer_kill();
 	program(path, sizeof(path));
 	describe(end);
@@ -146,7 +146,7 @@ void peer_untold(void)
 		poll(&p, 1, 10);
 		rig_settle();
 	}
-	rig_settle(); /* also if this process was not scheduled during that time */
+	rig_settle(); /* the loop makes no turn if this process did not run in that time */
 }
 
 static int by_size(const void *a, const void *b)

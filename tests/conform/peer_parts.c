@@ -26,7 +26,7 @@ static void say(void)
 		_exit(1);
 }
 
-/* The parent lets this process exit, or has ended itself. */
+/* The parent commands this process to exit, or has ended. */
 static void go(void)
 {
 	char c;
@@ -124,8 +124,8 @@ static void exports(void)
 }
 
 /*
- * Import the region that the other end names in its first message. In the end, write there without
- * end.
+ * Import the region whose token is in the first message of the other end. As the last step, write
+ * to the region without end.
  */
 static void imports(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place.c - shm-comch: the directory where peers meet, the options, and what a peer can do with the
- * memory it gets.
+ * place.c - shm-comch: the directory of the sockets, the options, and what a peer can do with
+ * memory that it receives.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static int try_open(const char *one, const char *two)
 	return rc;
 }
 
-/* "dir=" with a directory that `clean` removes. */
+/* Returns the setting "dir=" with a directory below `base`, which `clean` removes. */
 static const char *in_base(const char *name)
 {
 	snprintf(option, sizeof(option), "dir=%s%s%s", base, *name ? "/" : "", name);
@@ -111,8 +111,7 @@ static void directory_that_is_none(void)
 	TEST_ASSERT_TRUE(try_open(in_base("file"), NULL) < 0);
 	TEST_ASSERT_TRUE(try_open(in_base("not/there"), NULL) < 0);
 	snprintf(path, sizeof(path), "%s/03%%3A00.0", base);
-	TEST_ASSERT_EQUAL_INT(
-		0, symlink("/tmp", path)); /* a symbolic link in place of the directory of a card */
+	TEST_ASSERT_EQUAL_INT(0, symlink("/tmp", path)); /* the path of a card is a symbolic link */
 	TEST_ASSERT_TRUE(try_open(in_base(""), "pci=03:00.0") < 0);
 	clean();
 }
@@ -145,7 +144,7 @@ static void options_that_make_no_sense(void)
 	clean();
 }
 
-/* Other files at the path of the socket or its lock. */
+/* Other files have the path of the socket or of its lock. */
 static void names_that_are_occupied(void)
 {
 	struct gantry_conn_events none = {0};
@@ -161,12 +160,12 @@ static void names_that_are_occupied(void)
 	TEST_ASSERT_EQUAL_INT(0, mkdir(path, 0700));
 	TEST_ASSERT_TRUE(rig.ops->listen(rig.b.dev, "x", &none, NULL, &l) < 0);
 	rmdir(path);
-	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); /* stale: is removed */
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); /* stale: is replaced */
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->listen(rig.b.dev, "x", &none, NULL, &l));
 	rig.ops->unlisten(l);
 }
 
-/* `gantry check` does the former, `gantry run` the latter. */
+/* `gantry check` calls the check of a name, `gantry run` serves it: both must agree. */
 static void names_that_pass_the_check_can_be_served(void)
 {
 	struct gantry_conn_events none = {0};
@@ -209,8 +208,8 @@ static void other_cards_do_not_meet(void)
 
 /*
  * The descriptor that a peer receives enforces the rights: without the right to write, it cannot be
- * mapped or opened for writing. Runs in a child: another user that has the descriptor opens its
- * file again. Exit status 0: as expected.
+ * mapped or opened for writing. This child, as another user that received the descriptor, opens its
+ * file again. Exit status 0: the result is as expected.
  */
 static _Noreturn void open_again(int fd)
 {
@@ -308,7 +307,7 @@ static void descriptors_run_out(void)
 	}
 	getrlimit(RLIMIT_NOFILE, &old);
 	tight = old;
-	tight.rlim_cur = (rlim_t)fds[15] + 3; /* room for one or two of them */
+	tight.rlim_cur = (rlim_t)fds[15] + 3; /* enough for one or two more connections */
 	setrlimit(RLIMIT_NOFILE, &tight);
 	for (int i = 0; i < 100; i++)
 		rig.ops->progress(rig.b.dev);
@@ -322,7 +321,7 @@ static void descriptors_run_out(void)
 	TEST_ASSERT_EQUAL_INT(1, rig.b.n_accept);
 }
 
-/* After the reserve descriptor was lost, the server gets it back for the next shortage. */
+/* After the server lost its reserve descriptor, it opens a new one for the next shortage. */
 static void the_reserve_comes_back(void)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -336,7 +335,7 @@ static void the_reserve_comes_back(void)
 	for (int i = 0; i < 2; i++)
 		fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	getrlimit(RLIMIT_NOFILE, &old);
-	/* the reserve, once closed, cannot be opened again */
+	/* the server closes its reserve and cannot open it again */
 	limit = (struct rlimit){.rlim_cur = 0, .rlim_max = old.rlim_max};
 	setrlimit(RLIMIT_NOFILE, &limit);
 	TEST_ASSERT_EQUAL_INT(0, connect(fds[0], (struct sockaddr *)&sun, sizeof(sun)));
@@ -345,7 +344,7 @@ static void the_reserve_comes_back(void)
 	limit.rlim_cur = 256;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	n_short = rig_fds();
-	/* the listener accepts again: the reserve, and the socket of the client */
+	/* two new descriptors: the reserve, and the socket of the accepted client */
 	while (rig_fds() < n_short + 2)
 		rig_wait(&end, 0);
 	rig_settle();
@@ -365,7 +364,7 @@ static void the_reserve_comes_back(void)
 	rig_settle();
 }
 
-/* The peer would drop it without a reason. */
+/* An export that the peer would reject fails at the exporter, which can report the reason. */
 static void what_the_peer_does_not_take_is_not_exported(void)
 {
 	struct gantry_token token;
@@ -393,7 +392,7 @@ static void what_the_peer_does_not_take_is_not_exported(void)
 	rig_until(rig.a.n_revoked, 1);
 	TEST_ASSERT_EQUAL_INT(
 		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 2, &token));
-	for (uint32_t i = 1; i < 5; i++) /* a takes more */
+	for (uint32_t i = 1; i < 5; i++) /* the limit of a is larger */
 		TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.b.conn, &m.region,
 								GANTRY_REMOTE_READ, i, &token));
 	rig_settle();

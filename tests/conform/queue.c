@@ -43,7 +43,7 @@ static void attributes_are_checked(void)
 	rig.ops->consumer_destroy(consumer);
 }
 
-/* Limit this process to its open descriptors, or restore the limit. */
+/* on 1: let this process open no more descriptors. on 0: restore the limit. */
 static void limit_descriptors(int on)
 {
 	static struct rlimit old;
@@ -61,7 +61,7 @@ static void limit_descriptors(int on)
 	setrlimit(RLIMIT_NOFILE, &none);
 }
 
-/* A lack of descriptors is reported as EMFILE, not as a lack of memory. */
+/* A lack of descriptors is reported as EMFILE, not as ENOMEM. */
 static void descriptors_that_lack_are_told(void)
 {
 	struct gantry_queue_attr attr = {.depth = 4};
@@ -73,7 +73,7 @@ static void descriptors_that_lack_are_told(void)
 	limit_descriptors(1);
 	rc = rig.ops->consumer_create(rig.b.conn, &attr, &id, &consumer);
 	limit_descriptors(0);
-	if (rc) { /* not each transport needs a descriptor */
+	if (rc) { /* a transport that needs no descriptor succeeds */
 		TEST_ASSERT_EQUAL_INT(-EMFILE, rc);
 		TEST_ASSERT_EQUAL_INT(0,
 				      rig.ops->consumer_create(rig.b.conn, &attr, &id, &consumer));
@@ -89,7 +89,7 @@ static void descriptors_that_lack_are_told(void)
 	rig.ops->consumer_destroy(consumer);
 }
 
-/* Expect no credit, however long the test waits. */
+/* The producer gets no credit, also after a wait. */
 static void expect_no_credit(struct rig_queue *q)
 {
 	struct gantry_send send = {.imm = "x", .imm_len = 1};
@@ -120,7 +120,7 @@ static void nothing_posted_nothing_sent(void)
 	TEST_ASSERT_EQUAL_UINT('x', msg.imm[0]);
 	TEST_ASSERT_EQUAL_INT(0, msg.status);
 	TEST_ASSERT_EQUAL_UINT(0, msg.length);
-	expect_no_credit(q); /* a poll does not post the receive again */
+	expect_no_credit(q); /* poll_recv alone returns no credit */
 	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1));
 	rig_queue_close(q);
 }
@@ -175,8 +175,8 @@ static void queue_of_depth_one(void)
 }
 
 /*
- * The ring behind the queue may be smaller: then a send waits until the consumer takes messages,
- * but a post does not wait.
+ * The transport accepts max_depth receives. Its ring can have fewer slots: then sends wait until
+ * the consumer takes messages.
  */
 static void deepest_queue(void)
 {
@@ -291,7 +291,7 @@ struct share {
 	int number[3];
 };
 
-/* Each producer sends one more if it can; the consumer takes what arrived. Returns how many. */
+/* Each producer tries to send one message. Returns how many messages the consumer took. */
 static int share_turn(struct share *s)
 {
 	struct gantry_msg msgs[4];
@@ -320,8 +320,8 @@ static int share_turn(struct share *s)
 }
 
 /*
- * One consumer, several producers: each has its order, and no message is lost, although the
- * receives are fewer than the producers may assume.
+ * Several producers share a consumer: each keeps its order, and no message is lost, although the
+ * consumer has fewer receives than the producers together have credit for.
  */
 static void producers_share_a_consumer(void)
 {
@@ -443,7 +443,7 @@ static void producer_goes_its_messages_stay(void)
 	}
 	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1));
 	new_producer(q);
-	/* its credit arrives with the next turn of the lane */
+	/* the consumer sends its credit in its next poll */
 	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1));
 	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 99));
 	rig_take(q, &msg);
@@ -451,7 +451,7 @@ static void producer_goes_its_messages_stay(void)
 	rig_queue_close(q);
 }
 
-/* More producers, one after the other, than a consumer can have at once. */
+/* One after the other, more producers than a consumer can have at the same time. */
 static void producers_come_and_go(void)
 {
 	struct gantry_msg msg;
@@ -473,7 +473,7 @@ static void producers_come_and_go(void)
 	rig_queue_close(q);
 }
 
-/* The lane does not poll in between: nothing else would announce the second consumer. */
+/* Receives are announced when they are posted, without a poll of the consumer. */
 static void prompt_receives_count_at_once(void)
 {
 	struct gantry_msg msg;
@@ -484,14 +484,14 @@ static void prompt_receives_count_at_once(void)
 	q = rig_queue_open(&rig.b, &rig.a, 64, 0);
 	TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, 0));
 	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 0));
-	rig_take(q, &msg); /* both are set up */
+	rig_take(q, &msg); /* consumer and producer are connected */
 	q->resting = 1;
 	for (uint64_t i = 0; i < 3; i++)
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, i));
 	for (uint64_t i = 0; i < 3; i++)
 		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, i));
 	for (uint64_t i = 0; i < 3; i++) {
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, i)); /* also when messages wait */
+		TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, i)); /* also while messages wait */
 		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 3 + i));
 	}
 	q->resting = 0;

@@ -10,10 +10,10 @@
 #define X21 "xxxxxxxxxxxxxxxxxxxxx"
 
 struct rig rig;
-static void *rig_ops; /* with the host's stubs */
+static void *rig_ops; /* operations of the plugin, completed with the stubs of the host */
 static const char *gap;
 
-/* For transports with arbitrary service names; the longest has 63 bytes. */
+/* Service names for transports that accept any name; the longest name has 63 bytes. */
 static const char *const words[] = {"vol",     "a",       "192.0.2.7:4791", "a/b",       "../../x",
 				    ".hidden", "sp ace%", "\xc3\xa4",       X21 X21 X21, NULL};
 
@@ -145,7 +145,7 @@ static const struct gantry_conn_events events = {
 	.closed = on_closed,
 };
 
-/* Append settings, up to a NULL, to the n there are. */
+/* Append settings, up to a NULL, to the n settings of `all`. Returns their new number. */
 static int append(const char **all, int n, const char *const *more)
 {
 	for (int i = 0; i < RIG_SETTINGS && more[i]; i++)
@@ -153,7 +153,7 @@ static int append(const char **all, int n, const char *const *more)
 	return n;
 }
 
-/* The words of an environment variable, which are kept in text. */
+/* Append the words of an environment variable. They point into `text`. */
 static int append_words(const char **all, int n, const char *name, char *text, size_t size)
 {
 	const char *value = getenv(name);
@@ -236,7 +236,7 @@ void rig_open(void)
 
 	memset(&rig, 0, sizeof(rig));
 	load();
-	if (!once) { /* descriptors that libraries open and keep */
+	if (!once) { /* do not count descriptors that libraries open once and keep */
 		open_devices();
 		close_devices();
 	}

@@ -6,10 +6,10 @@
  * selects the plugin, its settings, and the cases that do not apply. The environment adds settings:
  * RIG_A_SETTINGS and RIG_B_SETTINGS, words "name=value" separated by spaces.
  *
- * No case assumes that a message or event reaches the other end at once. Each expected event must
- * occur within the time limit of the rig (ten seconds, or RIG_PATIENCE_MS), while both devices make
- * progress and every queue that the rig opened is polled. The rig keeps the results of such polls,
- * in order, for rig_poll and rig_done.
+ * No case assumes that a message or event reaches the other end immediately. Each expected event
+ * must occur within the time limit of the rig (ten seconds, or RIG_PATIENCE_MS). A case that waits
+ * makes turns: each turn calls progress of both devices and polls every queue that the rig opened.
+ * The rig keeps the results of these polls, in order, for rig_poll and rig_done.
  *
  * After each case everything is closed, and the process must have as many open descriptors as
  * before.
@@ -27,24 +27,24 @@
 
 #define RIG_SETTINGS 8
 
-/* A case that does not apply, and why. */
+/* A case that does not apply to the transport, and the reason. */
 struct rig_gap {
 	const char *name, *why;
 };
 
 struct rig_driver {
 	const char *plugin;
-	const char *setting[RIG_SETTINGS]; /* of both ends: "name=value", up to a NULL */
-	const char *a[RIG_SETTINGS], *b[RIG_SETTINGS]; /* and of one of them */
+	const char *setting[RIG_SETTINGS]; /* for both ends: "name=value", up to a NULL */
+	const char *a[RIG_SETTINGS], *b[RIG_SETTINGS]; /* only for end a; only for end b */
 	int one_device;                                /* both ends must use one device */
-	/* 'a' or 'b': open only this end, the other one is in another process */
+	/* 'a' or 'b': open only this end, the other end is in another process; 0: open both */
 	int one_end;
-	/* services that b can serve, up to a NULL, the first is the usual one; NULL: any name */
+	/* services that b can serve, up to a NULL; the first is the default. NULL: any name */
 	const char *const *services;
 	/* invalid service names, besides those that are invalid for every transport */
 	const char *const *no_services;
-	const char *nobody; /* a service without a listener */
-	int uncounted;      /* it need not count payload_bytes */
+	const char *nobody; /* a valid service that has no listener */
+	int uncounted;      /* the transport need not count payload_bytes */
 	/* a peer has an address, but its process and user are unknown */
 	int remote;
 	unsigned slower;    /* divides the number of rounds of long loops */
@@ -54,16 +54,16 @@ struct rig_driver {
 	 * never
 	 */
 	unsigned revoke_ms;
-	int revoke_rc;                                  /* the status of that report */
+	int revoke_rc;                                  /* rc of that report */
 	void (*wrap)(struct gantry_transport_ops *ops); /* replace operations of the plugin */
 	void (*begin)(void), (*end)(void);              /* before and after each case */
 	void (*turn)(void);                             /* in each turn; delivers delayed work */
-	void (*threads)(void);        /* from now on several threads run: there may be no turns */
+	void (*threads)(void);        /* called before a case starts threads: no more turns */
 	const char *(*missing)(void); /* what this machine lacks for the transport, or NULL */
 	const struct rig_gap *gaps;   /* up to a name NULL */
 };
 
-/* Defined by the driver. */
+/* Each driver defines it. */
 extern struct rig_driver rig_driver;
 
 #define RIG_MSGS 64
@@ -76,20 +76,20 @@ struct rig_end {
 	void *conf, *dev, *listener, *conn;
 	struct {
 		void *conn;
-		int registered; /* the local memory */
-	} conns[RIG_CONNS];     /* all that are not disconnected; conn is the latest */
-	char settings[512];     /* of the environment */
+		int registered; /* the local memory is registered */
+	} conns[RIG_CONNS];     /* not disconnected yet; rig_end.conn is the latest */
+	char settings[512];     /* from the environment */
 	struct gantry_peer peer;
-	int refuse;           /* result of accept */
-	const char *greeting; /* data that accept sends, with the zero byte; NULL: none */
+	int refuse;           /* return value of accept */
+	const char *greeting; /* text that accept sends, with its NUL byte; NULL: none */
 	int n_accept, n_connected, n_closed, n_msgs, n_up, n_down, n_revoke, n_revoked;
 	int reason, revoked_rc;
 	uint32_t up[RIG_MSGS], down, revoke, revoked;
-	uint8_t msg[GANTRY_CTRL_MAX]; /* the last control message */
+	uint8_t msg[GANTRY_CTRL_MAX]; /* the last message */
 	size_t msg_len;
-	uint32_t msg_seq; /* messages that begin with their number, in order */
+	uint32_t msg_seq; /* next expected number at the start of a message */
 	int out_of_order;
-	int disconnect_on_close; /* in the callback itself */
+	int disconnect_on_close; /* disconnect inside `closed` */
 };
 
 /* A queue: consumer at one end, producer at the other. */
@@ -99,7 +99,7 @@ struct rig_queue {
 	int used;
 	int lent;                         /* used by other threads: the rig does not poll it */
 	int resting;                      /* the rig does not poll the consumer */
-	struct gantry_msg kept[RIG_MSGS]; /* that arrived while the rig waited for another event */
+	struct gantry_msg kept[RIG_MSGS]; /* arrived while the rig waited for another event */
 	uint64_t cookies[RIG_MSGS];
 	uint32_t n_kept, n_cookies;
 };
@@ -112,9 +112,9 @@ struct rig {
 	const struct gantry_transport_ops *ops;
 	struct rig_end a, b;
 	struct gantry_device_info info;
-	struct gantry_region local; /* memory of this process that is registered on connections */
+	struct gantry_region local; /* memory of this process, registered on connections */
 	uint32_t local_used;
-	uint32_t queue_flags; /* of open consumers */
+	uint32_t queue_flags; /* of the consumers that the rig opens */
 	struct rig_queue queues[RIG_QUEUES];
 	struct rig_rma rmas[RIG_QUEUES];
 	int n_fds;
@@ -132,12 +132,13 @@ struct rig_memory {
 int rig_can_run(void);
 int rig_fds(void);
 uint64_t rig_now_ns(void);
-/* The services of the driver, up to NULL. */
+/* Returns service i that b can serve; NULL: there are no more. */
 const char *rig_service(unsigned i);
-/* Open one device, with the settings of the driver and one more, or NULL. */
+/* Open the device of one end, with the settings of the driver and `setting`, if not NULL. */
 void rig_open_end(struct rig_end *end, const char *setting);
 /*
- * Open the devices; connect them under the usual name, with local memory registered at both ends.
+ * rig_open opens the devices. rig_connect connects them through the default service, and registers
+ * the local memory at both ends.
  */
 void rig_open(void);
 void rig_connect(void);
@@ -150,90 +151,90 @@ void rig_register(struct rig_end *end);
 /* Send a control message; retry while send_ctrl returns -EAGAIN. */
 int rig_ctrl(struct rig_end *end, const void *msg, size_t len);
 
-/* One turn: progress of both devices, and a poll of all queues of the rig. */
+/* Make a turn: call progress of both devices, and poll all queues of the rig. */
 void rig_turn(void);
-/* Turns until *what >= n; fails if that takes too long. */
+/* Make turns until *what >= n. The case fails if the time limit passes. */
 void rig_until_at(const int *what, int n, const char *file, int line);
 #define rig_until(what, n) rig_until_at(&(what), n, __FILE__, __LINE__)
-/* Turns until no work is left. */
+/* Make turns until no work is left. */
 void rig_settle(void);
-/* GANTRY_IMPORT_MAP if the transport maps regions; else 0. */
+/* Returns GANTRY_IMPORT_MAP if the transport maps regions, else 0. */
 uint32_t rig_map(void);
 /* True if the device has remote read and write. */
 int rig_has_rma(void);
 /* Flags of an import with access to the memory: 0 with remote access, else GANTRY_IMPORT_MAP. */
 uint32_t rig_access(void);
 /*
- * Both ends are connected: turns until each has received what the other sent before, as far as it
- * is sent in order.
+ * Make turns until each end has received all control messages that the other end sent before. Both
+ * ends must be connected.
  */
 void rig_fence(void);
 /*
- * In a loop that waits: makes a turn if this round made no progress; fails after too long without
- * progress. *end is 0 at first. rig_late is the same without a turn, for any thread: returns true
- * after too long.
+ * Call rig_wait in each round of a loop that waits, with *end = 0 before the loop. moved: whether
+ * this round made progress. Without progress it makes a turn; without progress until the time limit
+ * the case fails. rig_late makes no turn and can run on any thread: at the limit it returns true.
  */
 void rig_wait_at(uint64_t *end, int moved, const char *file, int line);
 #define rig_wait(end, moved) rig_wait_at(end, moved, __FILE__, __LINE__)
 int rig_late(uint64_t *end, int moved);
-/* Number of rounds of a loop, for this transport. */
+/* Returns n, divided by rig_driver.slower: the number of rounds of a long loop. */
 uint32_t rig_rounds(uint32_t n);
 
 /*
- * Queues that the rig polls until they are closed. On lane 0 of both ends, or on the given lanes.
+ * Open a queue on lane 0 of both ends, or on the given lanes. The rig polls it until it is closed.
  */
 struct rig_queue *rig_queue_open(struct rig_end *rx, struct rig_end *tx, uint32_t depth,
 				 uint32_t max_data);
 struct rig_queue *rig_queue_open_lanes(struct rig_end *rx, uint32_t rx_lane, struct rig_end *tx,
 				       uint32_t tx_lane, uint32_t depth, uint32_t max_data);
-/* Another producer of a consumer: a queue without rx. */
+/* Open one more producer for the consumer of a queue. The result has no rx. */
 struct rig_queue *rig_queue_join(const struct rig_queue *of, struct rig_end *tx, uint32_t lane,
 				 uint32_t depth);
 void rig_queue_close(struct rig_queue *q);
 void rig_queue_close_rx(struct rig_queue *q);
 void rig_queue_close_tx(struct rig_queue *q);
-/* Send; retry while it returns -EAGAIN. */
+/* Send a message; retry while send returns -EAGAIN. */
 int rig_send(struct rig_queue *q, const struct gantry_send *send);
 int rig_send_imm(struct rig_queue *q, uint64_t value);
-/* Messages that arrived, including those that the rig has kept; as poll_recv. */
+/* Do poll_recv; messages that the rig has kept come first. */
 int rig_poll(struct rig_queue *q, struct gantry_msg *msgs, uint32_t max);
 /* Take exactly one message. */
 void rig_take(struct rig_queue *q, struct gantry_msg *msg);
-/* Completions of sends; as poll_send. */
+/* Do poll_send; completions that the rig has kept come first. */
 int rig_done(struct rig_queue *q, uint64_t *cookies, uint32_t max);
 uint64_t rig_take_done(struct rig_queue *q);
-/* Post receives, a buffer each or none. */
+/* Post a receive. buf: its buffer, or NULL. */
 int rig_post(struct rig_queue *q, void *buf, uint32_t length, uint64_t cookie);
-/* Leave the queue to other threads: the rig does not poll it. */
+/* Other threads use the queue from now on: the rig no longer polls it. */
 void rig_lend(struct rig_queue *q);
-/* Exchange one message, with no receive left: the queue is connected. */
+/* Connect the queue: exchange one message. No receive stays posted. */
 void rig_warm(struct rig_queue *q);
 
-/* A piece of the local memory; rig_open makes all of it free again. */
+/* Allocate a piece of the local memory; rig_open frees all pieces. */
 uint8_t *rig_local(uint32_t bytes);
 void rig_memory_open(struct rig_memory *m, uint64_t bytes, uint32_t rights);
 void rig_memory_close(struct rig_memory *m);
-/* Bytes that differ by position and by seed. */
+/* Fill memory with a pattern of position and seed; rig_filled: whether it has this pattern. */
 void rig_fill(uint8_t *p, size_t n, uint32_t seed);
 int rig_filled(const uint8_t *p, size_t n, uint32_t seed);
-int rig_all(const uint8_t *p, size_t n, uint8_t byte); /* they are this byte */
+int rig_all(const uint8_t *p, size_t n, uint8_t byte); /* whether all bytes have this value */
 
 /* NULL if the device has no remote access. */
 struct rig_rma *rig_rma_open(struct rig_end *end, uint32_t depth, uint32_t lane);
 void rig_rma_close(struct rig_rma *q);
-/* Submit, retrying while it returns -EAGAIN, and flush. local: from rig_local. */
+/* Submit an operation; retry while that returns -EAGAIN; flush. local: from rig_local. */
 int rig_rma_submit(struct rig_rma *q, const struct gantry_rma *rma);
 int rig_rma(struct rig_rma *q, enum gantry_rma_op op, void *local,
 	    const struct gantry_region *remote, uint64_t offset, uint32_t length, uint64_t cookie);
-/* Status of the next completion, which must be this one. */
+/* Returns the status of the next completion, which must have this cookie. */
 int rig_rma_status(struct rig_rma *q, uint64_t cookie);
-/* Read or write, and wait for the completion: returns its status. */
+/* Read or write, wait for the completion and return its status. */
 int rig_rma_move(struct rig_rma *q, enum gantry_rma_op op, void *local,
 		 const struct gantry_region *remote, uint64_t offset, uint32_t length);
 
 /*
- * Run a case. A case that the driver excludes is ignored, with the reason. RIG_CASE in the
- * environment: run only this one.
+ * RIG_CASE runs a case. If the driver lists it as a gap, the case is ignored and its reason
+ * printed. If the environment has RIG_CASE=NAME, only the case with this name runs.
  */
 int rig_wanted(const char *name);
 int rig_applies(const char *name);

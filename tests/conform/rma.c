@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rma.c - conformance: remote read and write, their order with messages, and memory that they must
- * not reach.
+ * rma.c - conformance: remote reads and writes, their order relative to messages, and memory that
+ * they must not access.
  */
 #include "conform/rig.h"
 
@@ -85,7 +85,7 @@ static void remote_access_is_checked(void)
 	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, ro, BYTES - 64, 64));
 	rig_connect();
 	other = rig_rma_open(&rig.b, 4, 0);
-	/* a region of another connection */
+	/* the region was imported on another connection */
 	TEST_ASSERT_EQUAL_INT(-EACCES, rig_rma(other, GANTRY_RMA_READ, local, ro, 0, 64, 0));
 	rig_rma_close(other);
 	rig.a.conn = rig.a.conns[0].conn;
@@ -100,7 +100,7 @@ static void remote_access_is_checked(void)
 	rig_memory_close(&m);
 }
 
-/* An access that must not succeed: rejected, failed, or the connection ends. */
+/* Try an access that must not succeed: it is rejected, or fails, or ends the connection. */
 static void expect_no_access(struct rig_rma *q, enum gantry_rma_op op, uint8_t *local,
 			     const struct gantry_region *r, uint64_t offset)
 {
@@ -147,7 +147,7 @@ static void rights_hold_at_the_far_end(void)
 		rc = rig.ops->import_region(rig.b.conn, &token, 0, &r);
 		TEST_ASSERT_TRUE(rc <= 0);
 		if (rc == 0) {
-			/* a remote end cannot check rights and length */
+			/* only the exporter can check rights and length */
 			if (rig_driver.remote) {
 				r->rights = lies[i].forged;
 				r->length = lies[i].length;
@@ -166,7 +166,7 @@ static void rights_hold_at_the_far_end(void)
 	rig_memory_close(&m);
 }
 
-/* The local side is registered memory, and no byte outside it is touched. */
+/* The local side must be registered memory, and no byte outside it is touched. */
 static void local_memory_is_checked(void)
 {
 	struct gantry_region small, *r;
@@ -189,7 +189,7 @@ static void local_memory_is_checked(void)
 	rma.local = local;
 	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->register_region(rig.b.conn, &small));
-	rma.local = local + 4096 - 63; /* the last byte is outside */
+	rma.local = local + 4096 - 63; /* ends one byte behind the memory */
 	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
 	rma.local = local - 1;
 	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
@@ -228,7 +228,7 @@ static void remote_queue_has_a_depth(void)
 	rig_memory_open(&m, BYTES, BOTH);
 	r = import_to_b(&m, BOTH, 1);
 	q = rig_rma_open(&rig.b, 8, 0);
-	/* it is connected */
+	/* after this read the queue is connected */
 	TEST_ASSERT_EQUAL_INT(0, rig_rma(q, GANTRY_RMA_READ, local, r, 0, 64, 0));
 	for (;; n++) {
 		struct gantry_rma rma = {.local = local,
@@ -262,8 +262,8 @@ static void remote_queue_has_a_depth(void)
 }
 
 /*
- * Each accepted operation completes once if the peer disconnects, and none reads the memory of the
- * peer afterwards.
+ * If the peer disconnects, each accepted operation completes once, and no operation reads the
+ * memory of the peer afterwards.
  */
 static void remote_access_ends_with_the_connection(void)
 {
@@ -290,7 +290,7 @@ static void remote_access_ends_with_the_connection(void)
 					 .cookie = i};
 
 		TEST_ASSERT_EQUAL_INT(0, rig_rma_submit(q, &rma));
-		if (i == 3) /* the others need not start before the end */
+		if (i == 3) /* later operations need not start before the disconnect */
 			rig.ops->rma_flush(q->q);
 	}
 	rig_disconnect(&rig.a);
@@ -362,8 +362,8 @@ static uint32_t write_and_tell(struct ordered *o, uint32_t round, uint32_t lengt
 }
 
 /*
- * A peer that gets a message after a write sees the data. The lane keeps the order, or the writer
- * waits for the completion.
+ * A peer that gets a message after a write sees the written data: the lane keeps the order, or the
+ * writer waits for the completion of the write before it sends.
  */
 static void written_before_told(void)
 {
@@ -400,7 +400,7 @@ static void written_before_told(void)
 	rig_memory_close(&m);
 }
 
-/* A read needs no flush of its own queue: that of a message starts it too. */
+/* A read needs no rma_flush: the flush of a message on the same lane starts it too. */
 static void read_goes_with_a_message(void)
 {
 	uint8_t *local = rig_local(BYTES);
@@ -440,7 +440,7 @@ static void read_goes_with_a_message(void)
 	rig_memory_close(&m);
 }
 
-/* A note, and the data that it arrived with; between messages. */
+/* A note arrives in order with messages, and after the data that was written with it. */
 static void noted_when_written(void)
 {
 	struct ordered o = {.local = rig_local(BYTES)};
@@ -497,7 +497,7 @@ static void noted_when_written(void)
 	rig_memory_close(&m);
 }
 
-/* A peer that does not release a region cannot keep this end from its memory beyond the limit. */
+/* If a peer does not release a region, the region is reported as revoked after the time limit. */
 static void peer_that_keeps_its_region(void)
 {
 	uint8_t *local = rig_local(64);

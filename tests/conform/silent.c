@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * silent.c - no system call while the peer polls. A worker whose seccomp filter traps system calls
- * moves messages and data; any call there ends the process. Both ends are on that worker, so
- * neither ever waits for the other.
+ * silent.c - the data path makes no system call while the peer polls. A worker moves messages and
+ * data under a seccomp filter that traps system calls; any system call ends the process. The same
+ * worker polls both ends, so neither end ever waits for the other.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -28,7 +28,7 @@ enum end { QUIET, NO_FILTERS = 77, CALLED, LOST };
 static struct rig_queue *there, *back;
 static struct rig_memory memory;
 static uint32_t round_no;
-static int *call; /* the number of the system call, seen by the parent */
+static int *call; /* number of the trapped system call, shared with the parent */
 
 static void called(int sig, siginfo_t *info, void *context)
 {
@@ -39,7 +39,7 @@ static void called(int sig, siginfo_t *info, void *context)
 }
 
 /*
- * From here on the thread gets SIGSYS for each system call except exit_group() and sigaltstack().
+ * From now on the thread gets SIGSYS for each system call except exit_group() and sigaltstack().
  * The address sanitizer calls the latter when the process ends.
  */
 static int forbid_calls(void)
@@ -59,8 +59,8 @@ static int forbid_calls(void)
 }
 
 /*
- * Fills the queue, one by one or in one batch, every other message with data of a region; then
- * takes all of it.
+ * Fill the queue, with one flush for each message, or with one for all if `more` is set. Every
+ * other message has data of a region. Then take all messages.
  */
 static void move(struct rig_queue *q, int more)
 {
@@ -100,8 +100,8 @@ static int post(struct rig_queue *q, uint8_t *bytes)
 }
 
 /*
- * The first rounds may still make system calls: the worker has slept, and the ends of the queues
- * have just connected.
+ * The first rounds can still make system calls, because the worker has slept and the queues have
+ * just connected.
  */
 static int silent_poll(void *self)
 {
@@ -144,7 +144,7 @@ static void run(void)
 	back = rig_queue_open(&rig.b, &rig.a, DEPTH, 0);
 	rig_warm(there);
 	rig_warm(back);
-	arm(NULL); /* the consumers were armed */
+	arm(NULL); /* rig_warm has disarmed the consumers */
 	if (gn_worker_create(&attr, &worker) || gn_worker_add(worker, &poller))
 		_exit(LOST);
 	for (;;)
@@ -164,7 +164,7 @@ static void no_system_call_while_the_peer_polls(void)
 		run();
 	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
 	rig_close();
-	rig_open(); /* a device that opens removes what the child has left */
+	rig_open(); /* opening a device removes the files of the dead child */
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FILTERS)
 		TEST_IGNORE_MESSAGE("no seccomp filters here");
 	TEST_ASSERT_EQUAL_INT_MESSAGE(-1, *call,

@@ -22,7 +22,7 @@ struct lane {
 	int epoll; /* edge-triggered epoll fd to wait with; -1: it polls the fd of the consumer */
 };
 
-/* Send when there is credit. Only the thread of the rig may make turns. */
+/* Send when there is credit. Makes no turns, because only the thread of the rig can make them. */
 static int send_in_time(struct rig_queue *q, const struct gantry_send *send, uint32_t flags)
 {
 	uint64_t late = 0, cookies[4];
@@ -86,7 +86,7 @@ static int edges_of(const struct rig_queue *q)
 	return epoll;
 }
 
-/* No wake-up is lost: both ends wait whenever they find no work. */
+/* No wake-up is lost, although both ends sleep whenever they find no work. */
 static void play_ping_pong(bool edges)
 {
 	struct rig_queue *there, *back;
@@ -157,7 +157,7 @@ static void *stream(void *arg)
 	return NULL;
 }
 
-/* One thread sends as fast as it can, one takes. */
+/* One thread sends as fast as it can, the other thread takes the messages. */
 static void stream_between_threads(void)
 {
 	uint64_t taken = 0, bad = 0, late = 0;
@@ -223,7 +223,7 @@ static void *stream_region(void *arg)
 		}
 		n = rig.ops->poll_send(f->q->tx, cookies, SLOTS);
 		for (int k = 0; k < n; k++, done++)
-			free_slots |= 1u << cookies[k]; /* may be filled again */
+			free_slots |= 1u << cookies[k]; /* the slot can be reused */
 		f->failed = (rc && rc != -EAGAIN) || rig_late(&late, rc == 0 || n);
 		sched_yield();
 	}
@@ -231,7 +231,7 @@ static void *stream_region(void *arg)
 	return NULL;
 }
 
-/* The sender overwrites a buffer once its completion arrived; the receiver never sees that. */
+/* The sender overwrites a buffer after its completion; the receiver never sees the new data. */
 static void region_buffers_are_reused_after_completion(void)
 {
 	struct flow f = {.total = rig_rounds(2000)};
@@ -255,7 +255,7 @@ static void region_buffers_are_reused_after_completion(void)
 	for (unsigned i = 0; i < SLOTS; i++)
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs + (size_t)i * SLOT_BYTES, SLOT_BYTES, 0));
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream_region, &f));
-	/* with the last completions, which may arrive before the messages or after them */
+	/* until the last completions, which can arrive before or after the messages */
 	while (!__atomic_load_n(&f.over, __ATOMIC_ACQUIRE) ||
 	       (!f.failed && taken < f.total && !rig_late(&late, 0))) {
 		if (rig.ops->poll_recv(q->rx, &msg, 1) != 1) {

@@ -9,7 +9,7 @@
 
 #define PATIENCE_NS 10000000000ull
 
-/* How long to wait for an expected event. Short where none is expected. */
+/* Returns how long to wait for an expected event. */
 static uint64_t patience_ns(void)
 {
 	const char *ms = getenv("RIG_PATIENCE_MS");
@@ -25,7 +25,7 @@ uint64_t rig_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* What arrives is kept for rig_poll and rig_done. Errors are reported by the calls of the case. */
+/* Keep what arrives for rig_poll and rig_done. Errors are left to the next poll of the case. */
 static void poll_queue(struct rig_queue *q)
 {
 	int n = 0;
@@ -58,7 +58,7 @@ void rig_turn(void)
 	turn();
 }
 
-/* True if a device has work within so many milliseconds. */
+/* Wait up to ms milliseconds. Returns whether a device has work. */
 static int device_stirs(int ms)
 {
 	struct pollfd fds[2] = {{.fd = rig.ops->fd(rig.a.dev), .events = POLLIN},

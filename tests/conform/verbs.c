@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.c - the conformance suite over RDMA: over the fake of the libraries (RIG_FAKE), where
- * nothing arrives before a later turn (RIG_LATE), or over devices of this machine, with rdma-verbs
- * or rxe (RIG_RXE).
+ * verbs.c - the conformance suite over RDMA. RIG_FAKE: over the fake of the libraries; with
+ * RIG_LATE also, the fake delivers messages only in later turns. Otherwise over devices of this
+ * machine, with the transport rdma-verbs, or with rxe (RIG_RXE).
  *
- * The environment names real devices, that of end b with its address:
+ * The environment names real devices, and RIG_HOST is the address of the device of end b:
  *     RIG_A_SETTINGS="ibdev=rxe1" RIG_B_SETTINGS="ibdev=rxe0" RIG_HOST=10.99.0.1 conform/verbs
  */
 #include <glob.h>
@@ -40,12 +40,12 @@ static unsigned next;
 static void begin(void)
 {
 	fake_verbs_reset();
-	rdma_free_devices(rdma_get_devices(NULL)); /* the library keeps what it has opened */
+	rdma_free_devices(rdma_get_devices(NULL)); /* the library opens and keeps its contexts */
 	fake_wire_hold(LATE);
 	next = 1;
 }
 
-/* Posted requests are executed one at a time. Only the order within a queue pair is kept. */
+/* Execute posted requests in a random order that keeps only the order within each queue pair. */
 static void turn(void)
 {
 	next = next * 1103515245u + 12345u;
@@ -106,7 +106,7 @@ struct rig_driver rig_driver = {
 	.gaps = gaps,
 };
 
-/* Services at the host: the last has no listener. */
+/* Make the service names from the host and a port. The last one has no listener. */
 __attribute__((constructor)) static void name_services(void)
 {
 	static const char *const good[] = {":7471", ":1024", ":65535"};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_hostile.c - a peer that speaks RDMA attacks end b, while an honest one is connected to it.
+ * verbs_hostile.c - a peer that speaks RDMA attacks end b, to which an honest peer is connected.
  * Every attack gets the expected answer, only the attacker is affected, no byte of memory changes,
  * and nothing leaks.
  *
- * Over the fake of the libraries (RIG_FAKE) or real devices, named as in verbs.c; RIG_FROM is the
- * address of the attacker.
+ * The suite runs over the fake of the libraries (RIG_FAKE) or over real devices, which the
+ * environment names as for verbs.c. RIG_FROM is the address of the attacker.
  */
 #include "conform/verbs_hostile.h"
 
@@ -114,7 +114,7 @@ static int n_accepts, n_closes;
 static unsigned n_warnings;
 static size_t logged;
 
-/* The attacker is connected; its connection at end b is rig.b.conn. */
+/* Connect the attacker; its connection at end b is rig.b.conn. */
 void hostile_intrude(void)
 {
 	n_accepts = rig.b.n_accept;
@@ -127,8 +127,8 @@ void hostile_intrude(void)
 }
 
 /*
- * Its connection has ended for that reason, with a warning that has the text, if any; no other
- * connection has ended.
+ * The connection of the attacker must have ended for this reason, with a warning that contains the
+ * text. No other connection has ended.
  */
 void hostile_check_dropped(const char *what, int reason, const char *text)
 {
@@ -141,7 +141,7 @@ void hostile_check_dropped(const char *what, int reason, const char *text)
 	snprintf(why, sizeof(why), "%s: reason %d: %.160s", what, rig.b.reason, rig.b.host.log);
 	TEST_ASSERT_TRUE_MESSAGE(!reason || rig.b.reason == reason, why);
 	TEST_ASSERT_TRUE_MESSAGE(!text || fake_logged(&rig.b.host, text), why);
-	/* one line; two if the device reported an event as well */
+	/* one warning, or two if the device also reported an event */
 	n = fake_logged(&rig.b.host, " ends: ") ? 2 : 1;
 	TEST_ASSERT_TRUE_MESSAGE(rig.b.host.n_logged[GANTRY_LOG_WARN] <= n_warnings + n, why);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(n_closes + 1, rig.b.n_closed, why);
@@ -165,7 +165,7 @@ enum { WHOLE = sizeof(struct vb_hello), NOTHING = -1, GARBAGE = -2 };
 
 struct knock {
 	const char *what;
-	/* of the bytes that are written over the request: value, or the length to send */
+	/* overwrite len bytes of the request with value; or offset -1, -2, and length to send */
 	int offset, len;
 	uint64_t value;
 	const char *text;
@@ -271,7 +271,7 @@ static void wrong_further_queue_pairs(void)
 
 		knock(&twice, &k, VB_DATA, &evil);
 	}
-	/* all attacks that left the connection open */
+	/* the attacks before this line leave the connection open */
 	n_accepts = rig.b.n_msgs;
 	TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, raw_ctrl(&evil, VB_CTRL_USER, "well", 4));
 	rig_until(rig.b.n_msgs, n_accepts + 1);
@@ -286,10 +286,10 @@ enum reach { OWN, OTHER, CREDIT };
 struct access {
 	const char *what;
 	enum ibv_wr_opcode opcode;
-	uint32_t rights; /* of the region */
+	uint32_t rights; /* rights of the region */
 	enum reach reach;
-	uint32_t key; /* xor */
-	int64_t at;   /* from its start */
+	uint32_t key; /* XORed to the key of the region */
+	int64_t at;   /* offset from the start of the region */
 	uint32_t len;
 };
 
@@ -318,7 +318,7 @@ static void try_access(const struct access *a)
 	hostile_intrude();
 	r = announce(&evil, a->rights, 1);
 	first = rig.b.conn;
-	if (a->reach == OTHER) { /* of another connection, which belongs to the attacker too */
+	if (a->reach == OTHER) { /* a region of another connection of the attacker */
 		raw_connect(&more);
 		rig_until(rig.b.n_accept, n_accepts + 2);
 		r = announce(&more, a->rights, 1);
@@ -401,11 +401,12 @@ static void stale_keys(void)
 	hostile_end();
 }
 
-/* -- occupied connections -- */
+/* -- limits of time and connections -- */
 
 #ifndef RIG_FAKE
 /*
- * It sends a request and does not read the answer: it occupies a connection only for a short time.
+ * The attacker sends a connection request and does not read the answer. End b ends that connection
+ * after connect_timeout.
  */
 static void no_answer(void)
 {

@@ -6,11 +6,11 @@
 #include "conform/rig.h"
 #include "conform/verbs_raw.h"
 
-extern struct raw evil, more;  /* the connection of the attacker, and its other state */
-extern void *hostile_consumer; /* of end b, for the attacker: polled during every wait */
+extern struct raw evil, more;  /* evil: control connection; more: second queue pair */
+extern void *hostile_consumer; /* consumer of end b for the attacker; each turn polls it */
 extern unsigned hostile_taken; /* valid messages that the consumer took */
 
-/* Connect the honest peer. setting: of end b, or NULL. */
+/* Connect the honest peer. setting: an additional setting of end b, or NULL. */
 void hostile_begin(const char *setting);
 void hostile_end(void);
 /* The honest peer has lost nothing, and no byte that the attacker tries to change has changed. */
@@ -19,8 +19,9 @@ void hostile_check_honest(void);
 void hostile_intrude(void);
 void hostile_leave(void);
 /*
- * Its connection has ended, with that reason unless it is 0, and with a warning that has the text
- * unless it is NULL; one warning at most.
+ * Check that the connection of the attacker has ended, with at most one warning. what: name of the
+ * attack, for the failure message. reason: that end b must report, 0: any. text: that the warning
+ * must contain, NULL: there need be no warning.
  */
 void hostile_check_dropped(const char *what, int reason, const char *text);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_hostile_words.c - messages of the attacker: control messages, messages, and more of them
- * than it may send.
+ * verbs_hostile_words.c - invalid control messages and messages of the attacker, and more of each
+ * than it has credit for.
  */
 #include "conform/verbs_hostile.h"
 
@@ -16,8 +16,8 @@ struct words {
 	const char *what;
 	uint32_t bytes; /* of the whole message */
 	uint8_t kind;
-	uint16_t length;  /* in its header */
-	uint32_t allowed; /* more than the credit */
+	uint16_t length;  /* length in the header */
+	uint32_t allowed; /* credit above the valid one */
 	uint32_t body[4];
 	const char *text;
 };
@@ -114,12 +114,12 @@ static void wrong_words(void)
 	}
 	hostile_check_honest();
 	hostile_intrude();
-	/* a note has no meaning on the control queue pair, whatever its receive holds */
+	/* a note on the control queue pair is invalid, also if its receive has old data */
 	raw_move(&evil, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 0);
 	hostile_check_dropped("a note to nobody", -EPROTO, "without a header");
 	hostile_leave();
 	hostile_intrude();
-	/* longer than a receive: devices differ in the error that they report */
+	/* longer than a receive; the error depends on the device */
 	TEST_ASSERT_TRUE(raw_send(&evil, VB_CTRL_SLOT + 1) != IBV_WC_SUCCESS);
 	hostile_check_dropped("longer than a slot", 0, NULL);
 	hostile_leave();
@@ -128,7 +128,7 @@ static void wrong_words(void)
 
 /* -- messages -- */
 
-/* A queue of end b with n receives, and a queue pair to it. */
+/* Create a consumer of end b with n receives, and a queue pair of the attacker to it. */
 static void reach_consumer(uint32_t n)
 {
 	const struct gantry_queue_attr attr = {.depth = 8, .max_data = MAX_DATA, .lane = LANE};
@@ -197,7 +197,8 @@ static void no_credit(void)
 }
 
 /*
- * More control messages than there are receives: they wait, or the queue pair of the attacker ends.
+ * The attacker posts more control messages than end b has receives. They wait for receives, or the
+ * queue pair of the attacker fails.
  */
 static void flood(void)
 {
@@ -229,7 +230,7 @@ static void wrong_messages(void)
 	static const char cannot[] = "sends an invalid message",
 			  region[] = "sends data of an invalid region";
 	static const char no[] = "sends an invalid slot or exceeds its credit";
-	/* credit for the attacker itself; the message is valid */
+	/* invalid credit in a valid message, which the consumer can take before the end */
 	static const char jump[] = "more messages than it has slots";
 	static const struct letter rows[] = {
 		{"nothing", 0, {.kind = 0}, {0}, no},
@@ -318,7 +319,7 @@ static void wrong_messages(void)
 	hostile_end();
 }
 
-/* The memory that it announces does not exist: the fetch fails, and so does its connection. */
+/* The attacker announces memory that does not exist: the fetch fails and ends its connection. */
 static void fetch_from_nowhere(void)
 {
 	const struct vb_msg head = {.kind = VB_MSG_REGION};

@@ -233,7 +233,7 @@ struct vb_hello raw_hello(struct raw *raw, enum vb_kind kind, const struct raw *
 	hello.session = of ? of->hello.session : ++session;
 	hello.secret = of ? of->hello.secret : 0;
 	hello.slots = kind == VB_CONTROL ? VB_CTRL_SLOTS : kind == VB_MESSAGES ? 8 : 0;
-	/* as in the option inline, unless set otherwise */
+	/* 128: the default of the option inline */
 	hello.slot_bytes = kind == VB_CONTROL    ? VB_CTRL_SLOT
 			   : kind == VB_MESSAGES ? sizeof(struct vb_msg) + 128
 						 : 0;
