@@ -71,7 +71,7 @@ static void file(void)
 										     "direct=true"};
 
 	for (unsigned i = 0; i < 4; i++) {
-		/* the kernel releases the lock only some time after the ring was closed */
+		/* lock_wait: after io_uring is closed, the kernel keeps the lock a while */
 		struct kit_subject subject = {
 			.settings = {path_setting, engines[i / 2], direct[i % 2], "lock_wait=10s"},
 			.stores = 1,
@@ -84,7 +84,7 @@ static void file(void)
 	}
 }
 
-/* A new backend needs a test here. */
+/* Fails if TEST_PLUGINDIR has a backend that this file does not test. */
 static void no_backend_is_left_out(void)
 {
 	static const char *const known[] = {"null", "memory", "file"};

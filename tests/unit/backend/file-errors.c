@@ -10,7 +10,7 @@
 #include "file.h"
 
 static struct script {
-	/* results, in order; FULL: the whole length */
+	/* results of successive calls; FULL: the whole length */
 	ssize_t read[8], write[8], sync[8], allocate[8];
 	unsigned n_read, n_write, n_sync, n_allocate;
 	int stable, mode, lost, lost_fd;
@@ -214,8 +214,8 @@ static void failed_stable_write_is_a_failed_sync(void)
 }
 
 /*
- * As with a full thin volume: the kernel reports the loss of earlier acknowledged data, and only
- * once.
+ * A full thin volume: the kernel reports once that acknowledged data is lost, to a write. The retry
+ * of that write succeeds.
  */
 static void a_stable_write_that_takes_the_report_of_older_data_is_a_failed_sync(void)
 {
@@ -240,7 +240,7 @@ static void a_stable_write_without_space_is_no_failed_sync(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 }
 
-/* The kernel reported the failure to the other lane, and does not report it again. */
+/* Meanwhile the kernel has reported a failed sync to another lane, and does not repeat that. */
 static ssize_t write_while_another_lane_fails(int fd, const void *from, size_t n, off_t offset,
 					      int stable)
 {
@@ -261,19 +261,19 @@ static void a_stable_write_does_not_succeed_once_a_sync_has_failed(void)
 }
 
 /*
- * Two syncs run concurrently; the kernel fails one, and the other succeeds. Each lane checks its
- * own witness.
+ * Two lanes sync concurrently: the kernel reports the failure to one, and the sync of the other
+ * succeeds. So each lane also checks its witness, an open file that no IO uses.
  */
 static void a_sync_does_not_succeed_when_another_one_took_the_report(void)
 {
 	open_with("direct=false");
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	TEST_ASSERT_TRUE(script.lost_fd != store()->fd);
-	/* no duplicate of the descriptor of the store */
+	/* the witness is no duplicate of the descriptor of the store */
 	TEST_ASSERT_EQUAL_INT(O_RDONLY, fcntl(script.lost_fd, F_GETFL) & O_ACCMODE);
 	script.lost = -EIO;
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
-	script.lost = 0; /* it is reported once */
+	script.lost = 0; /* the kernel reports it once */
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
 	TEST_ASSERT_TRUE(fake_logged(&host, "read-only until restart"));
@@ -313,7 +313,7 @@ static void fua_syncs_where_nothing_writes_through(void)
 
 /*
  * Direct IO bypasses the page cache, but ends in the cache of the disk. Only a sync or a stable
- * write flushes that.
+ * write flushes the cache of the disk.
  */
 static void direct_io_alone_makes_nothing_stable(void)
 {

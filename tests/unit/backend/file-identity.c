@@ -31,7 +31,7 @@ void setUp(void)
 	sync_result = 0;
 }
 
-/* The runtime directory, with its files. */
+/* Remove the runtime directory and its files. */
 static void runtime_remove(void)
 {
 	char name[600];
@@ -80,7 +80,7 @@ static void close_volume(void)
 	fake_chain_init(&chain, &host);
 }
 
-/* Open, ask, close. */
+/* Open the backend with this setting, read its volume information, and close it. */
 static struct gantry_volume_info volume_with(const char *setting)
 {
 	struct gantry_volume_info v;
@@ -180,7 +180,7 @@ static void another_file_under_the_same_name_is_another_volume(void)
 
 	need_attributes();
 	first = volume_now();
-	/* while the first file still uses its inode */
+	/* rename keeps the inode of the first file in use, so the new file gets another inode */
 	TEST_ASSERT_EQUAL_INT(0, rename(path, other));
 	volume_make(MIB);
 	second = volume_now();
@@ -214,7 +214,7 @@ static void the_option_is_the_uuid(void)
 	void *conf = fake_conf(fake_plugin("file"), path_setting, "uuid=" UUID, NULL);
 
 	TEST_ASSERT_EQUAL_MEMORY(uuid, v.uuid, sizeof uuid);
-	/* the backend stores no attribute that it does not need */
+	/* with the option uuid, the backend stores no attribute */
 	TEST_ASSERT_EQUAL_INT(-1, getxattr(path, UUID_ATTRIBUTE, NULL, 0));
 	memset(&v, 0, sizeof v);
 	ops->expect(conf, &v);
@@ -338,7 +338,7 @@ static void the_generation_is_stored_before_anything_completes(void)
 	TEST_ASSERT_EQUAL_INT64(1, getxattr(path, GENERATION_ATTRIBUTE, text, sizeof text));
 	TEST_ASSERT_EQUAL_STRING("1", text);
 	TEST_ASSERT_EQUAL_UINT(1, host.n_logged[GANTRY_LOG_ERROR]);
-	/* and once only */
+	/* a second flush does not store it again */
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	TEST_ASSERT_EQUAL_UINT(1, n_stored);
 	close_volume();
@@ -452,7 +452,7 @@ static struct second_lane {
 	unsigned opcode;
 	pid_t tid;
 	int done;
-	int too_early; /* its IO completed before the generation was stored */
+	int too_early; /* the IO completed before the generation was stored */
 	unsigned status;
 } second;
 
@@ -471,8 +471,8 @@ static void *run_second(void *arg)
 }
 
 /*
- * The second lane starts while the generation is stored. Return when its thread has ended, or
- * sleeps.
+ * Called to store the generation: starts the thread of the second lane, and returns when that
+ * thread has ended or sleeps.
  */
 static int meeting_set_attribute(int fd, const char *name, const char *value)
 {

@@ -47,7 +47,7 @@ static void ok(unsigned opcode, unsigned flags, uint64_t offset, uint32_t length
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run_flags(opcode, flags, offset, length, data));
 }
 
-/* One sequence of operations; then the volume is compared with the expected contents. */
+/* Do a sequence of operations, and compare the volume with the expected contents. */
 static void history(void)
 {
 	ok(GANTRY_OP_WRITE, 0, 0, VOLUME, out);
@@ -125,7 +125,7 @@ static void memory_without_direct_io_falls_back_to_the_cache(void)
 	char where[64];
 
 	/*
-	 * Whether a memory file accepts the flag depends on the kernel version. The data must be
+	 * Whether a file in /dev/shm accepts O_DIRECT depends on the kernel. The data must be
 	 * right in both cases.
 	 */
 	folder_remove();
@@ -189,7 +189,7 @@ static void sleeping_lane_is_woken_by_the_fd(void)
 		TEST_IGNORE_MESSAGE("no io_uring here");
 	io = fake_io(&chain, GANTRY_OP_READ, 0, 64 * KIB, in);
 	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
-	/* there is an entry that the kernel has not seen */
+	/* not 0: the kernel has not got the submitted entry yet */
 	TEST_ASSERT_NOT_EQUAL(0, ops->arm(self));
 	ops->disarm(self);
 	ops->poll(self);
@@ -199,7 +199,7 @@ static void sleeping_lane_is_woken_by_the_fd(void)
 	while (io->busy)
 		fake_poll(&chain);
 	TEST_ASSERT_EQUAL_INT(0, poll(&pfd, 1, 0));
-	/* a lane that is awake is not signalled */
+	/* a completion does not signal a lane that is not armed */
 	ok(GANTRY_OP_READ, 0, 0, 64 * KIB, in);
 	TEST_ASSERT_EQUAL_INT(0, poll(&pfd, 1, 0));
 }

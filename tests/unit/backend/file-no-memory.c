@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file backend while allocations fail: only the n-th, for each n, or all from the n-th on. The
- * backend works, or fails with -ENOMEM and a reason. It leaks nothing and releases the lock of the
- * file; afterwards it works.
+ * The file backend while allocations fail, for each n: only the n-th fails, or all from the n-th
+ * on. The backend works, or fails with -ENOMEM and a reason. It leaks nothing, and releases the
+ * lock of the file, so that it can be opened again.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include "fake/shortage.h"
 #include "file.h"
 
-#define MOST 200 /* allocations */
+#define MOST 200 /* maximum number of allocations of one run */
 
 static struct shortage shortage;
 static uint8_t out[64 * KIB] __attribute__((aligned(4096))),
@@ -32,7 +32,7 @@ void tearDown(void)
 		folder_remove();
 }
 
-/* Writes from an aligned address, reads to an unaligned one. These IOs need no allocation. */
+/* Write from an aligned address and read to an unaligned one. These IOs allocate nothing. */
 static void serve(void)
 {
 	memset(out, (int)shortage.at + 1, sizeof(out));
@@ -45,8 +45,8 @@ static void serve(void)
 }
 
 /*
- * Open the backend with allocations of `use` failing, and serve. fake_conf() is part of the
- * program, whose allocations do not fail.
+ * Open the backend while the allocations that `use` selects fail, and do IO. The allocations of
+ * fake_conf() succeed, because it is part of the program. Returns the result of open or start.
  */
 static int once(struct shortage *use, const char *engine)
 {

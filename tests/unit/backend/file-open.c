@@ -142,7 +142,7 @@ static void second_owner_is_refused_until_the_first_is_gone(void)
 static int lock_fd;
 static unsigned n_asked;
 
-/* The owner releases the lock when the backend reads the clock for the third time. */
+/* The owner of the lock releases it when the backend reads the clock for the third time. */
 static uint64_t owner_leaves(const struct gantry_host *pub)
 {
 	(void)pub;
@@ -194,7 +194,7 @@ static void read_only_volume_refuses_writes(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 }
 
-/* From here on, this process cannot create io_uring instances. */
+/* From now on, io_uring_setup() fails with this error in this process. */
 static int forbid_rings(int err)
 {
 	struct sock_filter code[] = {

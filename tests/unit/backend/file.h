@@ -23,7 +23,7 @@ static struct fake_host host;
 static struct fake_chain chain;
 static char dir[256], path[300], path_setting[320];
 
-/* Open the backend on the volume, with more settings. */
+/* TRY opens the backend on the volume, with these settings; OPEN expects that it succeeds. */
 #define TRY(...) \
 	fake_chain_backend(&chain, fake_plugin("file"), \
 			   fake_conf(fake_plugin("file"), path_setting, __VA_ARGS__, NULL))

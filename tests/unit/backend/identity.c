@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The names from which backends derive UUIDs: texts, machines, and block devices as sysfs shows
- * them.
+ * The identities from which backends derive UUIDs: a name, the machine, and a block device as sysfs
+ * shows it.
  */
 #include "../plugins/backend/file/file_device.c"
 
@@ -35,7 +35,7 @@ void tearDown(void)
 		fake_fail("%s: cannot remove it", dir);
 }
 
-/* Make a file below the directory, and the directory of the file. */
+/* Create a file below the directory of the test, and the parent directory of the file. */
 static void put(const char *name, const char *text)
 {
 	char path[400], *slash;
@@ -120,7 +120,7 @@ static void names_and_hashes_tell_apart_what_differs(void)
 	identity_of_name("x", a);
 	identity_of_machine(&host.pub, "x", b);
 	TEST_ASSERT_TRUE(memcmp(a, b, 16) != 0);
-	TEST_ASSERT_EQUAL_HEX8(0x50, a[6] & 0xf0); /* version 5 */
+	TEST_ASSERT_EQUAL_HEX8(0x50, a[6] & 0xf0); /* a UUID of version 5 */
 	identity_of_machine(&host.pub, "x", a);
 	TEST_ASSERT_EQUAL_MEMORY(b, a, 16);
 	identity_of_instance(&host.pub, "", 4096, a);

@@ -103,7 +103,7 @@ static int can_store(void)
 	return subject->stores && does(GANTRY_OP_WRITE) && does(GANTRY_OP_READ);
 }
 
-/* One round of quiesce. Returns 0; -EAGAIN: endless; or another -errno. */
+/* Run a round of quiesce. Returns 0; -EAGAIN if it takes over ROUNDS calls; or another -errno. */
 static int round_of_quiesce(void)
 {
 	uint64_t mark = 0;
@@ -124,7 +124,7 @@ static void give_up(int on)
 		subject->give_up(on);
 }
 
-/* True if every byte of the block at `offset` has this value. */
+/* Read the block at `offset`. Returns whether every byte has this value. */
 static int holds(uint64_t offset, uint8_t byte)
 {
 	memset(in, ~byte, volume.block_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kit.h - the contract of backend.h as rules, to check any backend against. */
+/* kit.h - checks a backend against the contract of backend.h, rule by rule. */
 #ifndef BACKEND_KIT_H
 #define BACKEND_KIT_H
 
@@ -14,8 +14,8 @@ struct kit_subject {
 	int keeps;                          /* data survives close and open */
 	int verifier_stays;                 /* the verifier is the same after close and open */
 	/*
-	 * 1: from now on each write completes with TIMEOUT before it has reached the store. 0: no
-	 * longer. NULL: the backend cannot do that.
+	 * on 1: from now on each write completes with TIMEOUT before it reaches the store. on 0:
+	 * writes complete normally again. A NULL function: the backend has no such writes.
 	 */
 	void (*give_up)(int on);
 	unsigned long turns; /* calls of poll after which an IO counts as lost */
@@ -31,13 +31,13 @@ const char *kit_check(const struct kit_subject *subject);
 enum kit_bug {
 	KIT_SOUND,
 	KIT_GEOMETRY, /* max_io is less than a block */
-	KIT_UNKNOWN,  /* no verifier */
-	KIT_RESTLESS, /* another verifier on each call */
-	KIT_RENAMED,  /* another UUID at each open */
+	KIT_UNKNOWN,  /* the verifier is 0 */
+	KIT_RESTLESS, /* a new verifier on each call */
+	KIT_RENAMED,  /* a new UUID at each open */
 	KIT_STALE,    /* the same verifier on each open, although the data is lost */
 	KIT_REFUSES_FUA,
-	KIT_LOSES,         /* a flush that never completes */
-	KIT_TWICE,         /* a flush that completes twice */
+	KIT_LOSES,         /* a flush never completes */
+	KIT_TWICE,         /* a flush completes twice */
 	KIT_CHANGES,       /* the length of the descriptor has changed at completion */
 	KIT_BEYOND,        /* a write clears the byte behind its range */
 	KIT_READS_BEYOND,  /* a read clears the byte behind the memory of the IO */

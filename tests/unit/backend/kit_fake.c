@@ -11,15 +11,15 @@
 
 #define SIZE (1u << 20)
 #define BLOCK 512u
-#define LATE 64u /* turns from the early completion of a write until it reaches the store */
+#define LATE 64u /* turns between the early completion of a write and its effect on the store */
 #define QUEUED 256u
 #define FIRST_VERIFIER 0x1000u
 
 /* A write that has completed early, or a write that such a write holds back. */
 struct queued {
-	struct gantry_io *io; /* NULL: it has completed */
+	struct gantry_io *io; /* NULL: the IO has completed */
 	uint64_t number;
-	uint64_t due; /* turn */
+	uint64_t due; /* turn in which the write reaches the store */
 	uint64_t offset;
 	uint8_t data[BLOCK];
 };

@@ -51,8 +51,8 @@ static int all_zero(const uint8_t *p, size_t n)
 }
 
 /*
- * A device may know the pages of the volume. They stay allocated, also after a discard, and data
- * that is already in place is not copied.
+ * With populate=true the pages of the volume can be registered with a device. So they stay
+ * allocated after a discard, and IO whose buffer is the volume itself copies nothing.
  */
 static void a_populated_volume_stays_where_it_is(void)
 {
@@ -146,8 +146,8 @@ static void memory_keeps_what_was_written(void)
 }
 
 /*
- * A volume larger than any cache is copied in strides: lengths near the edges of a stride, up to
- * the last byte of the volume.
+ * Large volumes are copied in strides. Read lengths near multiples of a stride, up to the last byte
+ * of the volume.
  */
 static void a_large_volume_is_read_as_it_was_written(void)
 {

@@ -46,7 +46,7 @@ static uint64_t monotonic(void)
 #define BETWEEN_NS (50 * GN_NS_PER_US)
 
 /*
- * Reads both clocks within that time, although the machine may deschedule the thread at any point.
+ * Read both clocks within BETWEEN_NS. Repeat that if the kernel descheduled the thread in between.
  */
 static void read_both(uint64_t *slow_p, uint64_t *fast_p)
 {
@@ -72,11 +72,11 @@ static void the_counter_runs_like_the_clock(void)
 	slow = slow_end - slow;
 	fast = fast_end - fast;
 	error = slow > fast ? slow - fast : fast - slow;
-	/* two readings, and 1 in 1000 of a time that may have become long */
+	/* the error of two readings, and 0.1 % of the measured time */
 	TEST_ASSERT_TRUE(error < 2 * BETWEEN_NS + slow / 1000);
 }
 
-/* A lane compares a deadline of a plugin, taken with now_ns of its host, with its own time. */
+/* Deadlines from now_ns of a plugin's host and the time of a lane must be comparable. */
 static void there_is_one_time(void)
 {
 	gn_clock_init();

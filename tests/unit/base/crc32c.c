@@ -12,7 +12,7 @@ void tearDown(void)
 {
 }
 
-/* RFC 3720, B.4, and the check value in the usual descriptions of the polynomial. */
+/* The vectors of RFC 3720, B.4, and the check value of the published CRC-32C parameters. */
 static void known_vectors(void)
 {
 	uint8_t buf[32];

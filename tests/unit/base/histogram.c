@@ -27,7 +27,7 @@ static void empty_is_all_zero(void)
 	TEST_ASSERT_TRUE(gantry_histogram_mean(&a) <= 0);
 }
 
-/* Each bucket begins right behind the one before it, and is narrow. */
+/* Each bucket begins directly behind the previous bucket, and is narrow. */
 static void buckets_cover_the_range_without_gap(void)
 {
 	for (unsigned int i = 0; i < GANTRY_HISTOGRAM_BUCKETS; i++) {

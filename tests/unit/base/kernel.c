@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The oldest kernel that is supported, by the text of its release. */
+/* The check for the oldest supported kernel, with different release texts. */
 #include <string.h>
 #include <sys/utsname.h>
 

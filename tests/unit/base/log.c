@@ -18,7 +18,7 @@ static uint64_t fake_now(void)
 	return fake_time;
 }
 
-/* What was logged since the last call; the time stamp is cut off text lines. */
+/* Returns the text logged since the last call. Lines of text have no time stamp. */
 static const char *logged(void)
 {
 	ssize_t n;

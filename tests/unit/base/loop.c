@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The control loop: fds, timers and posts, on one thread, with other threads that post to it. */
+/* The control loop: one thread runs fds, timers and posts; other threads post to it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -183,7 +183,7 @@ static void timers_fire_in_order_of_time_and_once(void)
 
 static int fired[MANY];
 
-/* Timers that are due run by time, then in the order in which they were set, which is in ages[]. */
+/* Due timers run in the order of their times; with equal times the older one (ages[]) first. */
 static int expected(const struct numbered *t, const unsigned *ages, uint64_t now, int *out)
 {
 	int n = 0;
@@ -305,7 +305,7 @@ static void a_post_from_a_post_runs_at_the_next_turn(void)
 	}
 }
 
-/* -- the loop runs on a thread of its own, the test on another -- */
+/* -- the loop runs on its own thread, the test on another -- */
 
 static void *run(void *arg)
 {
@@ -345,7 +345,7 @@ static void removal_from_another_thread_waits_for_the_function(void)
 	sem_init(&may_return, 0, 0);
 	pthread_create(&thread, NULL, run, &status);
 	for (int i = 0; i < 20; i++) {
-		has_returned = 0; /* nothing runs now */
+		has_returned = 0; /* no handler runs now */
 		TEST_ASSERT_EQUAL_INT(
 			0, gn_loop_add_fd(loop, fds[0], wait_inside, i % 2 ? &fds[0] : NULL));
 		ring(fds[0]);
@@ -400,7 +400,7 @@ static void a_child_abandons_what_its_parent_goes_on_with(void)
 
 /* -- posts in memory of the caller -- */
 
-#define OWN 1000 /* more than a reserve may be */
+#define OWN 1000 /* more posts than the loop can reserve */
 
 struct own {
 	struct gn_post post;
@@ -433,7 +433,7 @@ static void posts_with_memory_of_their_own_run_in_order_and_may_free_it(void)
 	for (unsigned i = 0; i < OWN; i++) {
 		struct own *own = post_own(i);
 
-		gn_loop_post_own(loop, &own->post, in_order, own); /* it is posted already */
+		gn_loop_post_own(loop, &own->post, in_order, own); /* already posted: no effect */
 		if (i % 3 == 0)
 			gn_loop_post(loop, count, &n_called[0]);
 	}
@@ -446,10 +446,10 @@ static void a_post_that_is_withdrawn_does_not_run(void)
 {
 	struct own *first = post_own(0), *second = post_own(7), *last;
 
-	first->victim = second; /* in the turn in which both run */
+	first->victim = second; /* `first` withdraws it in the turn in which both would run */
 	gn_loop_turn(loop, -1);
 	TEST_ASSERT_EQUAL_UINT(1, n_posts);
-	gn_loop_withdraw(loop, &second->post); /* which is not posted */
+	gn_loop_withdraw(loop, &second->post); /* not posted: no effect */
 	second->number = 1;
 	last = post_own(9);
 	gn_loop_withdraw(loop, &last->post);
@@ -475,7 +475,7 @@ static void an_own_post_from_itself_runs_at_the_next_turn(void)
 		gn_loop_turn(loop, -1);
 		TEST_ASSERT_EQUAL_UINT(i, n_posts);
 	}
-	gn_loop_post_own(loop, &own_post, count, &n_called[0]); /* the loop frees it at its end */
+	gn_loop_post_own(loop, &own_post, count, &n_called[0]); /* never runs */
 }
 
 static void what_is_left_goes_with_the_loop(void)

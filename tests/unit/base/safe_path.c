@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Paths that other users have prepared. If the test runs as root, it gives files to another user;
- * the other cases run as any user.
+ * Paths that other users have prepared. Cases that give files to another user need root; the other
+ * cases run as any user.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 static char top[64], why[GN_PATH_WHY];
 
-/* A path below the directory of the test, in one of four buffers. */
+/* Returns a path below the directory of the test, in one of four buffers used in turn. */
 static const char *in(const char *name)
 {
 	static char paths[4][PATH_MAX];
@@ -59,7 +59,7 @@ static off_t size_of(const char *name)
 	return stat(in(name), &st) ? -1 : st.st_size;
 }
 
-/* 0 or -errno. */
+/* Open a path and close it. Returns 0 or -errno; `why` has the reason. */
 static int try_path(const char *path, int flags, enum gn_path_rule rule)
 {
 	int fd = gn_path_open(path, flags, 0600, rule, why);
@@ -264,7 +264,7 @@ static void directories_on_the_way(void)
 	says("/own is writable by all users (owner=");
 	TEST_ASSERT_EQUAL_INT(0, chmod(in("own"), 0755));
 	give("own");
-	TEST_ASSERT_EQUAL_INT(0, trusted("shared/mine")); /* sticky, and of root */
+	TEST_ASSERT_EQUAL_INT(0, trusted("shared/mine")); /* sticky, owner root */
 	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("own/mine"));
 	says("/own belongs to neither root nor the user that runs gantry (owner=65534, mode=0755)");
 }
@@ -276,7 +276,7 @@ static void links_to_trusted_files(void)
 	TEST_ASSERT_EQUAL_INT(0, symlink("own", in("link")));
 	TEST_ASSERT_EQUAL_INT(0, trusted("link/mine"));
 	give("shared/link");
-	/* the other user decides which file it is */
+	/* the owner of the link chooses its target */
 	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("shared/link"));
 }
 
@@ -288,7 +288,7 @@ static void users_of_the_environment(void)
 	says("or list the owner in GANTRY_TRUST_UID");
 	setenv("GANTRY_TRUST_UID", "1,65534", 1);
 	TEST_ASSERT_EQUAL_INT(0, trusted("own/mine"));
-	/* it lists owners only: the mode is still checked */
+	/* the variable lists owners only: the mode is still checked */
 	TEST_ASSERT_EQUAL_INT(0, chmod(in("own/mine"), 0602));
 	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("own/mine"));
 	TEST_ASSERT_EQUAL_INT(0, chmod(in("own/mine"), 0600));

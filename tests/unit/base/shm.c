@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gantry/shm.h with its loads replaced, and gantry/memfd.h with the descriptors that a peer might
+ * gantry/shm.h with its loads replaced, and gantry/memfd.h with descriptors that a hostile peer can
  * send.
  */
 #define GANTRY_SHM_TEST

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The demands on a device with small limits: the sums, and the messages if they exceed a limit. */
+/* The demands on a device with small limits: their sums, and the messages if a sum is too large. */
 #include "cli/budget.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static struct gn_budget_device devices[2];
 static struct gn_demand demands[2];
 static struct gn_budget budget;
 
-/* A target and an initiator at the first device; the second is not used. */
+/* A target and an initiator use the first device; no role uses the second device. */
 void setUp(void)
 {
 	int fd;
@@ -100,7 +100,7 @@ static void check(uint64_t memlock_bytes)
 	gn_budget_check(&budget, memlock_bytes, &errs);
 }
 
-/* The only message, without the file name. */
+/* Expect this message, without the file name, and no other message. */
 static void says(const char *message)
 {
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(1, errs.n, errs.n > 1 ? errs.text[1] : "");
@@ -153,7 +153,7 @@ static void queues_that_are_too_short(void)
 	gn_errs_fini(&errs);
 	devices[0].info.max_depth = 1;
 	check(NO_LIMIT);
-	TEST_ASSERT_EQUAL_UINT(2, errs.n); /* no number would do */
+	TEST_ASSERT_EQUAL_UINT(2, errs.n); /* the messages advise no number */
 	TEST_ASSERT_NOT_NULL(strstr(
 		errs.text[0],
 		"store.listen: each IO in flight needs a queue of 2 entries; the device \"nic\" supports up "
@@ -185,7 +185,7 @@ static void regions_that_do_not_fit(void)
 	says("7: store.listen.max_region_bytes: a session has regions of up to 1MiB; the device \"nic\" supports up to 768KiB; "
 	     "write max_region_bytes = \"768KiB\" or less");
 	gn_errs_fini(&errs);
-	demands[0].plan.region_bytes = 0; /* not known */
+	demands[0].plan.region_bytes = 0; /* unknown */
 	devices[0].info.max_region_bytes = 95 * KIB;
 	check(NO_LIMIT);
 	says("14: load.workload.block: a session has regions of up to 96KiB; the device \"nic\" supports up to 95KiB; "
@@ -224,7 +224,7 @@ static void the_numbers_that_are_advised_work(void)
 		if (sscanf(strstr(errs.text[0], "has "),
 			   "has %*u; write max_sessions = %u and max_lanes = %u", &d->plan.sessions,
 			   &d->plan.lanes) < 1)
-			continue; /* nothing would do */
+			continue; /* the message advises no number */
 		gn_errs_fini(&errs);
 		check(NO_LIMIT);
 		TEST_ASSERT_EQUAL_UINT_MESSAGE(0, errs.n, errs.n ? errs.text[0] : "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reports: the calls of a writer make a tree; the tree is printed as text. */
+/* Reports: the calls of a writer build a tree, which is printed as text. */
 #include "cli/report.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ void tearDown(void)
 	gn_report_fini(&report);
 }
 
-/* The text of the report; to be freed. */
+/* Returns the text of the report, which the caller frees. */
 static char *text(void)
 {
 	char *out = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client that requests the report of a process gets all of it, however slowly it reads. The
- * control loop waits for no client.
+ * A client that requests the report of a process gets the whole report, even if it reads slowly.
+ * The control loop never blocks on a client.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "fake/worker.h"
 #include "unity.h"
 
-#define ENTRIES 1536 /* in a report, with LONG bytes each: more than a socket takes */
+#define ENTRIES 1536 /* of a report, with LONG bytes each: more than a socket buffer holds */
 #define LONG 8192
 
 static struct gn_loop *loop;
@@ -71,7 +71,7 @@ static int ask(void)
 	return fd;
 }
 
-/* Read until there is no data (EAGAIN) or the end (0). */
+/* Read until no data is left. Returns EAGAIN, or 0 at the end; adds the number of bytes to *n. */
 static int take(int fd, size_t *n)
 {
 	static char text[65536];
@@ -98,10 +98,10 @@ static void a_report_that_no_socket_takes_at_once_arrives_whole(void)
 	size_t n = take_all(one);
 
 	TEST_ASSERT_GREATER_THAN_UINT64((size_t)ENTRIES * LONG, n);
-	TEST_ASSERT_EQUAL_size_t(n, take_all(two)); /* the client has waited since */
+	TEST_ASSERT_EQUAL_size_t(n, take_all(two)); /* this client has not read meanwhile */
 	TEST_ASSERT_EQUAL_UINT(2, n_reports);
 	gn_loop_turn(loop, 0);
-	TEST_ASSERT_EQUAL_INT(0, gn_loop_turn(loop, 0)); /* nothing is left to do */
+	TEST_ASSERT_EQUAL_INT(0, gn_loop_turn(loop, 0)); /* no event is left */
 }
 
 /* A client that does not read in time is disconnected. */
@@ -133,7 +133,7 @@ static void many_who_do_not_read_hold_little(void)
 		n_held += take(fds[i], &n) == EAGAIN;
 	}
 	TEST_ASSERT_EQUAL_UINT(8, n_held);
-	gn_stat_server_close(&server); /* in the middle of all of them */
+	gn_stat_server_close(&server); /* while reports are in progress */
 	for (unsigned i = 0; i < 12; i++) {
 		size_t n = 0;
 
@@ -152,7 +152,7 @@ static void who_has_gone_is_forgotten(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_loop_turn(loop, 0));
 }
 
-/* The reserve descriptor is for the next client: a slow client does not keep it. */
+/* A slow client does not keep the reserve descriptor, which the next client needs. */
 static void the_reserve_comes_back_from_the_slow(void)
 {
 	struct rlimit before, none;

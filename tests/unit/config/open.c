@@ -28,7 +28,7 @@ static void file(const char *name, const char *text)
 	put(name, text, strlen(text));
 }
 
-/* The messages since the last call, one per line. */
+/* Returns the messages since the last call, one per line. */
 static const char *faults(void)
 {
 	size_t n = 0;
@@ -236,7 +236,7 @@ static void files_that_cannot_be_read(void)
 	TEST_ASSERT_EQUAL_STRING("t.cfg is larger than 1MiB; it is not a configuration", faults());
 }
 
-/* The message for root, whose files are checked more strictly, or for another user. */
+/* Expect the message for the user of the test: files of root are checked more strictly. */
 static void rejected_for(const char *file, const char *problem)
 {
 	char text[256];

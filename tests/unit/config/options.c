@@ -71,7 +71,8 @@ void tearDown(void)
 }
 
 /*
- * Fill conf from this text by a table. Returns the messages, one per line, without the file name.
+ * Fill conf from this text by an option table. Returns the messages, one per line, without the file
+ * name.
  */
 static const char *by_table(const char *text, const struct gantry_option *rows,
 			    const char *const *also)
@@ -105,7 +106,7 @@ static const char *faults_of(const char *text)
 	return by_table(text, table, NULL);
 }
 
-/* One invalid line beside the required option. */
+/* Returns the messages for this text, after a valid value of the required option. */
 static const char *fault_of(const char *text)
 {
 	char full[256];
@@ -231,7 +232,7 @@ static void values_out_of_range(void)
 				 fault_of("timeout = \"9999999h\";"));
 }
 
-/* The only message for a --set option. "": none. */
+/* Returns the only message for a --set option, or "" if there is none. */
 static const char *set_fault(const char *set)
 {
 	static char text[300];
@@ -247,7 +248,7 @@ static const char *set_fault(const char *set)
 	return text;
 }
 
-/* Values of --set have no quotes. */
+/* Values of --set have no quotes, so a number is text until the table gives its type. */
 static void numbers_of_overrides(void)
 {
 	TEST_ASSERT_EQUAL_STRING(

@@ -54,7 +54,7 @@ static size_t answer_payload(unsigned type, void *buf)
 	}
 }
 
-/* The gateway has sent this request to the target. The target answers it with status 0. */
+/* Expect this request of the gateway to the target, and answer it with status 0. */
 static void target_does(unsigned type)
 {
 	static const struct gn_verdict ok = {.status = 0};
@@ -75,7 +75,7 @@ static void target_does(unsigned type)
 	fake_core_turn(&fc);
 }
 
-/* A session after QUERY: the initiator knows the volume. */
+/* Bring a session to the state after QUERY: the initiator knows the volume. */
 static void query(void)
 {
 	front = fake_reach(&fc, GN_NEW);
@@ -94,7 +94,7 @@ static void query(void)
 	told(front, GN_FRAME_QUERY, 0);
 }
 
-/* A session after EXPORT: the target has imported the region. */
+/* Bring a session to the state after EXPORT: the target has imported the region. */
 static void export(void)
 {
 	query();
@@ -158,7 +158,7 @@ static void an_orderly_end(void)
 	stop_gateway();
 }
 
-/* The gateway answers STOP when no agent uses the region: it waits until the target releases it. */
+/* The gateway answers STOP only after the target has released the region. */
 static void a_target_that_keeps_the_region_for_a_while(void)
 {
 	start_gateway();
@@ -290,7 +290,7 @@ static void an_initiator_that_comes_again(void)
 	stop_gateway();
 }
 
-/* The gateway rejects the HELLO before it contacts the target. */
+/* A HELLO with a known id and a wrong secret: the gateway rejects it without the target. */
 static void a_stranger_that_knows_the_id(void)
 {
 	uint8_t buf[GANTRY_CTRL_MAX], hello[GANTRY_CTRL_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Several volumes as one: the UUID and the verifier that the gateway derives from those of its
+ * Several volumes as one volume: the gateway derives its UUID and verifier from those of the
  * targets.
  */
 #include "../plugins/role/gateway/route.c"
@@ -13,7 +13,7 @@ static struct gantry_volume_info legs[N];
 
 void setUp(void)
 {
-	/* neighbours differ in one bit, of the UUID or of the verifier */
+	/* adjacent volumes differ in one bit of the UUID or of the verifier */
 	for (unsigned i = 0; i < N; i++) {
 		legs[i] = (struct gantry_volume_info){.size = 1 << 20,
 						      .block_size = 512,

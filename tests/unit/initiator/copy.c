@@ -12,7 +12,8 @@ static char path[64];
 static uint8_t content[2 * SIZE];
 
 /*
- * The file that the role has open looks like a block device. The ioctls on it are counted, or fail.
+ * If `active`, fstat() reports files as block devices. fdatasync() is counted in `syncs`, and fails
+ * with `error` if that is not 0.
  */
 static struct {
 	int active, syncs, error;
@@ -35,7 +36,7 @@ __attribute__((visibility("default"))) int fdatasync(int fd)
 	return device.error ? -1 : 0;
 }
 
-/* A file of `size` bytes in `path`; every third KiB is zero. */
+/* Create a file of `size` bytes, in which every third KiB is zero. Sets `path`. */
 static void make_file(uint32_t size)
 {
 	int fd;
@@ -122,8 +123,8 @@ static void test_a_source_that_is_not_there(void)
 }
 
 /*
- * The other end of the FIFO is not open, and the role does not wait for it: the process could not
- * be stopped.
+ * The other end of the FIFO is not open. The role must not block in open(), because the process
+ * could not be stopped.
  */
 static void test_a_fifo(void)
 {
@@ -155,7 +156,7 @@ static void test_an_error_ends_the_copy(void)
 	TEST_ASSERT_EQUAL_UINT64(1, reported("errors.NOSPC"));
 }
 
-/* Copies out over a longer file; size 0: the whole volume. */
+/* Copy the volume to a file that is longer than the copy. size 0: the whole volume. */
 static void copy_out(uint32_t n_lanes, uint32_t size, const char *more, uint64_t max_blocks)
 {
 	static uint8_t back[2 * SIZE];
@@ -187,7 +188,7 @@ static void test_volume_into_file(void)
 	copy_out(2, 0, "copy.sparse=true", 11 * 65536 / 512);
 }
 
-/* Copies out to what looks like a block device; returns the exit status. */
+/* Copy the volume to a simulated block device. Returns the exit status. */
 static int copy_to_device(uint32_t n_lanes, int sync_error)
 {
 	int status;
@@ -203,7 +204,7 @@ static int copy_to_device(uint32_t n_lanes, int sync_error)
 	return status;
 }
 
-/* Data in the page cache of a device is not copied yet: the role must sync. */
+/* Data in the page cache of a device can still be lost, so the role must sync the device. */
 static void test_a_device_is_synced(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, copy_to_device(2, 0));

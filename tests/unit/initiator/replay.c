@@ -56,7 +56,7 @@ static void trace_end(void)
 	n_seen = 0;
 }
 
-/* The entries are not sorted by time; the first IO is 5 ms after the start of the trace. */
+/* Write a trace of four IOs, not in order of time. The first IO is 5 ms after its start. */
 static void trace_of_four(void)
 {
 	trace_begin(GANTRY_TRACE_MAGIC);
@@ -134,7 +134,7 @@ static void test_files_that_are_no_trace(void)
 	unlink(path);
 }
 
-/* The FIFO has no writer, and the role does not wait for one: the process could not be stopped. */
+/* Opening a FIFO without a writer would block, and the process could not be stopped. */
 static void test_a_fifo(void)
 {
 	snprintf(path, sizeof(path), "initiator-fifo.%d", (int)getpid());

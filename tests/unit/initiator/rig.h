@@ -24,7 +24,7 @@ static const struct gantry_role_ops *rig_ops(void)
 	return fake_plugin("initiator")->ops;
 }
 
-/* conf from fake_conf(). The test may change rig.rh in between. */
+/* Make a conf for rig_open() or rig_run(). The test can change rig.rh before it opens. */
 #define RIG_CONF(...) fake_conf(fake_plugin("initiator"), __VA_ARGS__, NULL)
 
 static void rig_init(uint32_t n_lanes, uint64_t size, uint32_t block_size)
@@ -57,7 +57,9 @@ static void rig_close(void)
 	rig.conf = NULL;
 }
 
-/* Open and start; run to the end; keep the report; close. Returns the exit status. */
+/*
+ * Open and start the initiator, run it to its end, keep its report, close it. Returns its status.
+ */
 __attribute__((unused)) static int rig_run(void *conf)
 {
 	int status;

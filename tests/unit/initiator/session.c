@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a run ends: rejected, stopped, failed, lost. In each case it finishes once, and leaks
+ * A run that is rejected, stopped, fails, or loses its session calls finished() once and leaks
  * nothing.
  */
 #include <errno.h>
@@ -104,7 +104,7 @@ static void stop(void)
 	rig_close();
 }
 
-/* The peer regards a silent client as lost, and the kernel needs long to allocate the pages. */
+/* The pages of a large region take long to allocate. Heartbeats must continue meanwhile. */
 static void test_a_large_region_leaves_time_for_heartbeats(void)
 {
 	struct gantry_random random;
@@ -114,7 +114,7 @@ static void test_a_large_region_leaves_time_for_heartbeats(void)
 	start(RIG_CONF("workload.time=0s", "workload.block=1MiB", "workload.depth=128"));
 	TEST_ASSERT_FALSE(turn_until_it_runs(6));
 	TEST_ASSERT_TRUE(rig.rh.region_flags & GANTRY_REGION_LAZY);
-	stop(); /* while pages are made */
+	stop(); /* while pages are allocated */
 	rig_init(1, 1ull << 30, 4096);
 	start(RIG_CONF("workload.time=0s", "workload.pattern=write", "workload.block=1MiB",
 		       "workload.depth=64"));
@@ -201,7 +201,7 @@ static void test_out_of_buffers(void)
 	TEST_ASSERT_TRUE(fake_logged(&rig.host, "all 8 buffers are in quarantine"));
 }
 
-/* IO left the buffers in quarantine, and the end of the session releases them. */
+/* An IO that timed out puts its buffer in quarantine; the end of the session releases it. */
 static void test_quiet_after_all(void)
 {
 	rig_init(1, SIZE, 4096);

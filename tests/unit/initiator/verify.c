@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each verdict of the oracle catches a volume that misbehaves in that way, and no other verdict is
- * reported with it.
+ * The oracle reports each kind of misbehaviour of a volume by the verdict of that kind, and by no
+ * other verdict.
  */
 #include "rig.h"
 
@@ -9,7 +9,7 @@
 #define SIZE (BLOCKS * 4096)
 #define STAMPED "workload.verify=stamp", "workload.time=0s", "workload.depth=4"
 
-/* The verdicts must be exactly these; any: exit status 1. */
+/* The report must have exactly these verdicts; `status` must be 1 if there are any, else 0. */
 static void expect(int status, uint64_t wrong, uint64_t stale, uint64_t torn, uint64_t corrupt,
 		   uint64_t missing)
 {
@@ -23,7 +23,7 @@ static void expect(int status, uint64_t wrong, uint64_t stale, uint64_t torn, ui
 				      rig.host.log);
 }
 
-/* Sequential writes, two passes; then the run reads all blocks once. */
+/* Run two passes of sequential writes, and a read of all blocks. Returns the exit status. */
 static int two_passes(struct fake_fault fault)
 {
 	rig_init(1, SIZE, 4096);
@@ -155,7 +155,7 @@ static void test_bit_flip(void)
 	expect(one_pass(flip), 0, 0, 0, 1, 0);
 	expect(large_blocks(flip), 0, 0, 0, 1, 0);
 	expect(small_blocks(flip), 0, 0, 0, 1, 0);
-	/* in the magic number of the header, on the way back */
+	/* a read flips a bit of the magic number in the header */
 	flip.opcode = GANTRY_OP_READ;
 	flip.nth = 11;
 	expect(one_pass(flip), 0, 0, 0, 1, 0);
@@ -163,7 +163,7 @@ static void test_bit_flip(void)
 
 static void test_read_that_moves_nothing(void)
 {
-	/* with one slot its buffer still holds what was just written */
+	/* the only buffer still has the data of the write */
 	rig_init(1, 4096, 4096);
 	fake_role_fault(&rig.rh, (struct fake_fault){
 					 .kind = FAKE_UNMOVED, .opcode = GANTRY_OP_READ, .nth = 1});

@@ -33,7 +33,7 @@ static void test_sequential_covers_each_block_once(void)
 	begin(3);
 	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.pattern=read", "workload.ops=256",
 						  "workload.time=0s")));
-	/* 256 blocks on 3 lanes: 86, 85, 85; ops are shared in the same way */
+	/* three lanes have 86, 85 and 85 of 256 blocks, and as many operations */
 	TEST_ASSERT_EQUAL_UINT(256, count_touched());
 	TEST_ASSERT_EQUAL_UINT64(256, reported("reads.ops"));
 	TEST_ASSERT_EQUAL_UINT64(SIZE, reported("total.bytes"));
@@ -99,7 +99,7 @@ static void test_time_limit_and_ramp(void)
 	rig.rh.turn_ns = 10000;
 	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.time=10ms", "workload.ramp=5ms",
 						  "workload.depth=1")));
-	/* one IO for each turn of 10 us: 500 in the ramp, 1000 measured */
+	/* one IO per turn of 10 us: 500 IOs in the ramp, then 1000 measured IOs */
 	TEST_ASSERT_TRUE(rig.rh.n_ops[GANTRY_OP_READ] > 1490 &&
 			 rig.rh.n_ops[GANTRY_OP_READ] < 1510);
 	TEST_ASSERT_TRUE(reported("reads.ops") > 990 && reported("reads.ops") < 1010);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The check of a descriptor against a reference that counts in 128 bits, with values at and around
- * every limit.
+ * The check of a descriptor, compared with a reference that computes in 128 bits, with values at
+ * and near every limit.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ void tearDown(void)
 {
 }
 
-/* A value at or near one of a few limits, or any value. */
+/* Returns a value at or near one of a few limits, or any value. */
 static uint64_t near(struct gantry_random *r, uint64_t a, uint64_t b)
 {
 	const uint64_t borders[] = {0, a, b, b - a, UINT32_MAX, UINT64_MAX, 512, 1ull << 63};
@@ -65,7 +65,7 @@ static void draw(struct gantry_random *r, struct gn_io_rules *rules,
 			.rights = (uint32_t)gantry_random_below(r, 4),
 		};
 		if (regions[i].length < 1ull << 46 && gantry_random_below(r, 2))
-			regions[i].addr = (void *)(uintptr_t)0x1000; /* never followed */
+			regions[i].addr = (void *)(uintptr_t)0x1000; /* never dereferenced */
 		rules->regions[i] = gantry_random_below(r, 4) ? &regions[i] : NULL;
 	}
 	memset(io, 0, sizeof(*io));
@@ -88,7 +88,7 @@ static void draw(struct gantry_random *r, struct gn_io_rules *rules,
 	gn_io_rules_ready(rules);
 }
 
-/* In how many of `rounds` random cases a check differs from the reference. */
+/* Returns in how many of `rounds` random cases the check differs from the reference. */
 static unsigned differences(check_fn *check, unsigned rounds, unsigned seen[GANTRY_S_COUNT])
 {
 	struct gantry_region regions[4], *table[4];

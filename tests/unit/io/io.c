@@ -6,7 +6,7 @@
 
 struct place {
 	char name;
-	int refuse; /* if not 0: submit returns it */
+	int refuse; /* if not 0, what submit returns */
 	int hold;   /* keep the descriptor instead of passing it on */
 };
 
@@ -179,7 +179,8 @@ static void unsure_statuses_are_not_quiet(void)
 }
 
 /*
- * For any size: the caller gets the whole cache line, zeroed, also in memory that was used before.
+ * An allocation of any size gets whole cache lines of its own, which are zeroed, also in memory
+ * that was used before.
  */
 static void lines_are_of_one_owner(void)
 {

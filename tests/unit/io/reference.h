@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reference.h - a second implementation of the rules for a descriptor, from the comments of io.h
- * and backend.h. Its 128-bit arithmetic cannot overflow. The unit test and the fuzz target use it.
+ * reference.h - a second implementation of the rules for a descriptor, written from the comments of
+ * io.h and backend.h. Its 128-bit arithmetic cannot overflow. The unit test and the fuzz target use
+ * it.
  */
 #ifndef TEST_TRANSPORT_REFERENCE_H
 #define TEST_TRANSPORT_REFERENCE_H

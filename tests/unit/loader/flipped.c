@@ -23,8 +23,8 @@
 #include "unity.h"
 
 #define PLUGIN "noop"
-#define CPU_SECONDS 60 /* far more than a load takes, under sanitizers too */
-#define SHOWN 8        /* crashes that are printed */
+#define CPU_SECONDS 60 /* limit for one load, far above the normal time even with sanitizers */
+#define SHOWN 8        /* maximum number of printed crashes */
 
 static const unsigned char masks[] = {0x01, 0x80, 0xff};
 
@@ -70,7 +70,7 @@ static void write_image(void)
 	close(fd);
 }
 
-/* In the child: load the plugin, and run it as a role would. 0: loaded; 1: rejected. */
+/* In the child: load the plugin and use it. Returns 0 if it was loaded, 1 if it was rejected. */
 static int load_and_use(void)
 {
 	const struct rlimit limit = {CPU_SECONDS, CPU_SECONDS}, no_core = {0, 0};
@@ -96,7 +96,7 @@ static int load_and_use(void)
 	return 0;
 }
 
-/* Load the image. where: offset of the wrong byte, for the message. */
+/* Load the image in a child. where, mask: offset and changed bits of the wrong byte. */
 static void try_image(size_t where, unsigned mask)
 {
 	int status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The loader, with plugins that have one defect each. The test compiles them into a directory of
- * its own.
+ * The loader, with plugins that have one defect each. The test compiles the plugins into a
+ * temporary directory.
  */
 #include "loader/loader.h"
 
@@ -42,7 +42,7 @@ static int shell(const char *fmt, ...)
 	return system(command);
 }
 
-/* Compile source into DIR/NAME.so. */
+/* Compile a source text into the plugin DIR/NAME.so. */
 static void build(const char *name, const char *source)
 {
 	const char *cc = getenv("CC");
@@ -67,7 +67,8 @@ static void open_dirs(const char *first, const char *second)
 }
 
 /*
- * Look it up, and expect this failure. Its text has all of these pieces and the path of the file.
+ * Look up a plugin, and expect this error. The text must contain both pieces (piece2 can be NULL)
+ * and the path of the file.
  */
 static void fails(int rc, const char *name, const char *piece, const char *piece2)
 {
@@ -90,7 +91,7 @@ static void refused(const char *name, const char *piece, const char *piece2)
 	fails(-ENOEXEC, name, piece, piece2);
 }
 
-/* Another user could have written it. */
+/* Expect that the loader rejects the file, because another user could have written it. */
 static void unsafe(const char *name, const char *piece, const char *piece2)
 {
 	fails(-EPERM, name, piece, piece2);
@@ -130,7 +131,7 @@ static void finds_and_completes_a_stage(void)
 	TEST_ASSERT_EQUAL_UINT64(0, ops->wake_ns(self));
 }
 
-/* Each is loaded by a descriptor; a reused number must not return the previous plugin again. */
+/* The loader opens plugins as /proc/self/fd/N: a reused N must not return the previous plugin. */
 static void two_plugins_stay_two(void)
 {
 	const struct gn_plugin *second;
@@ -223,7 +224,7 @@ static void corrupt_file(void)
 	refused("corrupt", "does not load: ", NULL);
 }
 
-/* Open a loader that probes, and expect that it rejects the plugin with this text. */
+/* Expect that a loader that probes plugins rejects this plugin with this text. */
 static void dies(const char *name, const char *piece)
 {
 	open_dirs(dir, NULL);
@@ -269,7 +270,7 @@ static void cut_short(void)
 	refused("short", "the file is truncated (size=4200 bytes)", NULL);
 }
 
-/* The two bytes at 18 of its header say so. */
+/* The test changes e_machine, the two bytes at offset 18 of the ELF header. */
 static void for_another_machine(void)
 {
 	build("other", GOOD("other", "other"));
@@ -280,7 +281,7 @@ static void for_another_machine(void)
 	refused("other", "wrong machine type (file=e_machine 22, this machine=", NULL);
 }
 
-/* As plugins were compiled before version 1.1: their tables end where `expect` begins. */
+/* The tables of plugins compiled for version 1.0 end before the member `expect`. */
 static void older_minor_version_is_completed(void)
 {
 	struct gantry_volume_info volume = {.size = 7}, shown = {.size = 8};
@@ -311,7 +312,7 @@ static void older_minor_version_is_completed(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, GANTRY_KIND_ROLE, "oldrole", &plugin));
 	role = plugin->ops;
 	role->expect(NULL, &volume, &shown, NULL);
-	/* the slot is beyond the end of its table, so nothing is called */
+	/* `expect` is beyond the end of the table, so the loader calls nothing */
 	plugin->look(NULL, NULL);
 	TEST_ASSERT_EQUAL_UINT(7, volume.size);
 	TEST_ASSERT_EQUAL_UINT(8, shown.size);
@@ -349,8 +350,8 @@ static int some(void *self)
 }
 
 /*
- * A poller that reports no time for its next poll is polled without a sleep: nothing would end the
- * sleep.
+ * A plugin that has to be polled, but has no descriptor to wait for, cannot be armed: nothing would
+ * wake the lane.
  */
 static void slots_that_wake(void)
 {
@@ -378,7 +379,7 @@ static int create(void *conn, const struct gantry_queue_attr *attr, void **rma_p
 	return 0;
 }
 
-/* The capabilities of a device are checked against its operations: stubs do not count. */
+/* A capability of a device needs certain operations of the plugin. Stubs do not count. */
 static void functions_that_a_capability_needs(void)
 {
 	struct gantry_transport_ops ops = {.rma_create = create};
@@ -535,7 +536,7 @@ static void absent_plugin_names_the_directories(void)
 }
 
 /*
- * Plugins do not check the sizes of these structs: a change of one requires a higher
+ * Plugins do not check the sizes of these structs, so a change of a size requires a higher
  * GANTRY_ABI_MAJOR.
  */
 static void structs_without_a_size_stay_as_they_are(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The page bitmap of the bounce buffers: the first range that is large enough, never one in use,
- * and all pages free at the end.
+ * The page bitmap of the bounce buffers returns the first free range that is large enough, and
+ * never a page in use. In the end all pages are free again.
  */
 #include "memory/pages.h"
 
@@ -11,7 +11,7 @@
 
 #include "unity.h"
 
-#define N 203u /* not a multiple of the words of the bitmap */
+#define N 203u /* not a multiple of 64, the bits of a word of the bitmap */
 
 static struct gn_pages *pages;
 
@@ -56,7 +56,7 @@ static void the_first_place_that_is_large_enough(void)
 {
 	TEST_ASSERT_EQUAL_UINT(0, take(3));
 	TEST_ASSERT_EQUAL_UINT(3, take(60));
-	TEST_ASSERT_EQUAL_UINT(63, take(2)); /* over the end of a word */
+	TEST_ASSERT_EQUAL_UINT(63, take(2)); /* a range across two words */
 	TEST_ASSERT_EQUAL_UINT(65, take(70));
 	gn_pages_give(pages, 0, 3);
 	gn_pages_give(pages, 63, 2);
@@ -88,8 +88,8 @@ static void all_of_it_and_not_one_more(void)
 }
 
 /*
- * Against a table of bytes: no page is allocated twice, and a failed allocation would not have
- * fitted.
+ * Compare the bitmap with a table of bytes: no page is allocated twice, and an allocation fails
+ * only if no range is large enough.
  */
 static void nothing_is_given_twice(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that can be exported: sealed, zeroed, and never released while a peer may touch it. */
+/* Exportable memory is sealed and zeroed, and is not released while a peer can touch it. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -87,8 +87,8 @@ static uint64_t page_of(int fd)
 }
 
 /*
- * With huge pages if the machine has any free, else with ordinary ones and a warning; never a
- * failure.
+ * GANTRY_REGION_HUGE uses huge pages if the machine has free ones, else ordinary pages with a
+ * warning. It never fails for lack of huge pages.
  */
 static void huge_pages_are_asked_for(void)
 {
@@ -145,7 +145,7 @@ static void what_is_not_quiet_goes_to_quarantine(void)
 	TEST_ASSERT_EQUAL_UINT64(before + PAGE, gn_region_quarantined());
 }
 
-/* The peer still has the old pages, and its writes do not change the region any more. */
+/* After withdraw the peer has the old pages, and its writes no longer change the region. */
 static void a_withdrawn_region_has_its_content_for_itself(int flags)
 {
 	struct gantry_region *region;
@@ -167,7 +167,7 @@ static void a_withdrawn_region_has_its_content_for_itself(int flags)
 	memset(memory, 3, bytes);
 	for (uint64_t i = 0; i < bytes; i++)
 		TEST_ASSERT_EQUAL_INT(2, peer[i]);
-	TEST_ASSERT_EQUAL_INT(0, gn_region_withdraw(region)); /* again: no effect */
+	TEST_ASSERT_EQUAL_INT(0, gn_region_withdraw(region)); /* a second call has no effect */
 	munmap(peer, bytes);
 	gn_region_destroy(&region, 1);
 	TEST_ASSERT_FALSE(mapped(memory));
@@ -184,11 +184,11 @@ static void a_withdrawn_region_is_private(void)
 
 struct writer {
 	volatile uint64_t *memory;
-	uint64_t last[PAGES]; /* what the thread wrote last to each page */
+	uint64_t last[PAGES]; /* last value that the thread wrote to each page */
 	_Atomic int runs, stop;
 };
 
-/* Writes to one page after the other until w->stop is set. */
+/* Write to one page after the other until `stop` is set. */
 static void *write_pages(void *arg)
 {
 	struct writer *w = arg;
@@ -237,7 +237,7 @@ static void a_child_does_not_hold_the_pages(void)
 	gn_region_destroy(&region, 1);
 }
 
-/* The flags of the mapping at addr: the words in its VmFlags. */
+/* Returns whether the mapping at addr has this flag in its VmFlags line. */
 static int has_flag(const void *addr, const char *flag)
 {
 	FILE *f = fopen("/proc/self/smaps", "re");

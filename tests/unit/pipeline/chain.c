@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chains over a pipeline of stages: the way down, the way back, rejections, and unexpected
+ * Chains with several stages: descriptors on the way down and back, rejections, and unexpected
  * completions.
  */
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "unity.h"
 
 static struct fake_worker fw;
-static char walk[256]; /* what happened, one letter per step */
+static char walk[256]; /* calls of hops, one character each */
 static int lose_at, refuse_at = -1, refuse_rc, fail_open, fail_start;
 
 static void step(char c)
@@ -26,7 +26,7 @@ static void step(char c)
 	walk[len + 1] = '\0';
 }
 
-/* Stages a, b, c ...: conf is the letter. */
+/* Stages a, b, c ...: conf points to the letter. */
 static int stage_open(const struct gantry_host *host, const void *conf, void **stage_p)
 {
 	(void)host;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A worker without a thread: when each poller is polled, which threads may call, and what the fd
- * reports to an owner that waits elsewhere.
+ * A worker without a thread: when it polls each poller, which threads can call it, and when its fd
+ * is readable for an owner that waits in its own event loop.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -14,8 +14,8 @@
 #include "unity.h"
 
 /*
- * All of this runs on the thread of the test. Nothing is atomic, so the thread sanitizer would
- * report any other thread.
+ * All functions of the probe run on the thread of the test. The fields are not atomic, so the
+ * thread sanitizer reports an access by any other thread.
  */
 struct probe {
 	unsigned polls, arms, disarms, calls;
@@ -125,7 +125,7 @@ static int arm(void)
 	return rc;
 }
 
-/* Returns whether the fd is readable. If `wanted`, waits until it is. */
+/* Returns whether the fd is readable. wanted 1: waits up to 10 s for that. */
 static int readable(int wanted)
 {
 	struct pollfd p = {.fd = gn_worker_fd(worker), .events = POLLIN};
@@ -284,14 +284,14 @@ static void the_fd_tells_of_a_timer(void)
 	TEST_ASSERT_EQUAL_INT(1, readable(1));
 	while (gn_now_ns() < probe.wake_ns)
 		;
-	TEST_ASSERT_EQUAL_INT(1, arm()); /* the poller has not run since */
+	TEST_ASSERT_EQUAL_INT(1, arm()); /* due, and the poller was not polled yet */
 	TEST_ASSERT_EQUAL_INT(1, readable(0));
 	probe.wake_ns = 0;
 	turn();
 	TEST_ASSERT_EQUAL_INT(0, readable(0));
 	probe.wake_ns = gn_now_ns() + 1000 * GN_NS_PER_S;
 	TEST_ASSERT_EQUAL_INT(0, arm());
-	probe.wake_ns -= 999 * GN_NS_PER_S + 980 * GN_NS_PER_MS; /* an earlier one counts */
+	probe.wake_ns -= 999 * GN_NS_PER_S + 980 * GN_NS_PER_MS; /* an earlier timer */
 	TEST_ASSERT_EQUAL_INT(0, arm());
 	TEST_ASSERT_EQUAL_INT(1, readable(1));
 }
@@ -308,12 +308,12 @@ static void the_fd_tells_of_a_call(void)
 		TEST_ASSERT_EQUAL_INT(0, readable(0));
 	}
 	gn_worker_call(worker, count_call, NULL);
-	TEST_ASSERT_EQUAL_INT(0, readable(0)); /* no thread waits for the call */
+	TEST_ASSERT_EQUAL_INT(0, readable(0)); /* the worker is not armed */
 }
 
 /*
- * After arming, the owner enters the worker to submit. That disarms all pollers, so the fd is
- * readable and the owner has to turn.
+ * An owner arms the worker, enters it to submit an IO, and makes no turn. gn_worker_enter() disarms
+ * the pollers, whose events would then not wake the owner. So the fd stays readable until a turn.
  */
 static void the_fd_stays_readable_for_who_came_in_and_did_not_turn(void)
 {
@@ -340,7 +340,7 @@ static void nobody_is_armed_while_there_is_work(void)
 	TEST_ASSERT_EQUAL_UINT(1, probe.arms);
 }
 
-/* Turns and idles until something happens or the time is over. Returns how many things happened. */
+/* Make turns and idle until there is work or the time is over. Returns the result of the turn. */
 static int wait_for_work(uint64_t until_ns)
 {
 	int n;
@@ -388,7 +388,7 @@ static void an_idle_owner_wakes_by_itself(void)
 	TEST_ASSERT_TRUE(gn_now_ns() >= until_ns);
 	TEST_ASSERT_GREATER_THAN(0, probe.arms);
 	TEST_ASSERT_EQUAL_UINT(probe.disarms, probe.arms);
-	probe.arm_rc = 1; /* a worker with work turns until the time is over */
+	probe.arm_rc = 1; /* pollers that are never idle: the worker turns until the time is over */
 	TEST_ASSERT_EQUAL_INT(0, wait_for_work(gn_now_ns() + GN_NS_PER_MS));
 }
 

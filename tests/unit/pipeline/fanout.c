@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One parent with several children: pieces, first error, checksums, times, children that wait. All
- * of it on the lane.
+ * A parent descriptor with several children: their pieces, first error, checksums, times, and
+ * children that wait. The thread of the lane makes all calls.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define PIECES 4
 #define TERMINALS 3
 
-/* A terminal: accepts, rejects, or completes at once. */
+/* A terminal: accepts IOs, rejects them, or completes them in submit. */
 struct terminal {
 	_Atomic int rc, now;
 	unsigned now_status;
@@ -33,7 +33,7 @@ static struct gantry_chain *chain;
 static struct gantry_io *ios;
 static _Atomic unsigned n_done[PARENTS];
 static _Atomic unsigned status[PARENTS];
-static const struct gantry_piece *again; /* submit the parent again as soon as it completes */
+static const struct gantry_piece *again; /* if set, submitted when a parent completes */
 static _Atomic unsigned n_again;
 static _Atomic int again_rc;
 static char data[4096];
@@ -123,7 +123,7 @@ static void submit_on_lane(void *arg)
 	io->region_offset = 100;
 	io->data = data;
 	io->deadline_us = 1000;
-	io->hop++; /* as if the chain had submitted it to its terminal */
+	io->hop++; /* the state in which the chain calls its terminal */
 	job->rc = gn_fanout_submit(fanout, io, job->pieces, job->n);
 	if (job->rc != 0) {
 		io->hop--;
@@ -242,7 +242,7 @@ static void the_first_error_wins(void)
 	TEST_ASSERT_EQUAL_UINT(4, n_done[0]);
 }
 
-/* An IO that completes with CANCELED was never started: no child of it was. */
+/* A parent completes with CANCELED only if none of its children was started. */
 static void what_was_begun_in_part_was_not_canceled(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
@@ -297,13 +297,13 @@ static void a_child_that_nobody_takes_ends_at_its_deadline(void)
 	fake_clock_advance(1);
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_TIMEOUT, status[0]); /* the other half was done */
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_TIMEOUT, status[0]); /* the other half was executed */
 	TEST_ASSERT_EQUAL_UINT(0, terminals[2].n_taken);
 }
 
 /*
- * All children wait. Then each fails at once when submitted, and its parent is submitted again and
- * waits.
+ * All children wait for a terminal. Then the terminal rejects each child, and each parent, which
+ * completes with an error, is submitted again inside that completion and waits.
  */
 static void parents_that_come_back_at_once_find_room(void)
 {

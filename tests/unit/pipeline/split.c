@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large IOs are divided, each byte is started once, and no turn starts more than its quantum. */
+/* The splitter divides large IOs, starts each byte once, and at most its quantum in each turn. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +21,14 @@ static struct gn_split *split;
 static struct gantry_io ios[DEPTH];
 static struct gantry_hop chain[3]; /* guard, owner, terminal */
 static unsigned n_done[DEPTH], status[DEPTH];
-static char data[1]; /* addresses are computed from it, and never dereferenced */
+static char data[1]; /* only for address arithmetic, never dereferenced */
 
-/* The terminal. */
+/* State of the terminal. */
 static struct gantry_io *held[HELD];
 static unsigned n_held, n_taken, most_held;
 static int terminal_rc, terminal_now;
 static uint64_t taken_bytes, turn_bytes;
-static uint64_t next_byte[DEPTH]; /* of each IO: where the next part must begin */
+static uint64_t next_byte[DEPTH]; /* offset at which the next part of each IO must begin */
 static unsigned again;            /* IOs that the owner submits again when they complete */
 
 static void submit(unsigned slot, uint8_t opcode, uint8_t flags, uint32_t length);
@@ -130,7 +130,7 @@ static void submit(unsigned slot, uint8_t opcode, uint8_t flags, uint32_t length
 	next_byte[slot] = 0;
 	io->slot = (uint16_t)slot;
 	gantry_io_begin(io, lane.pub.now_ns);
-	io->hop = &chain[2]; /* as if the chain had submitted it to its terminal */
+	io->hop = &chain[2]; /* the state in which the chain calls its terminal */
 	io->opcode = opcode;
 	io->flags = flags;
 	io->offset = (uint64_t)slot << 32;
@@ -180,7 +180,7 @@ static void a_turn_starts_no_more_than_its_quantum(void)
 		TEST_ASSERT_TRUE(gn_split_is_ready(split));
 		TEST_ASSERT_EQUAL_INT(1, poll());
 		TEST_ASSERT_EQUAL_UINT64(QUANTUM, turn_bytes);
-		/* in the order of arrival */
+		/* IOs complete in the order of arrival */
 		TEST_ASSERT_EQUAL_UINT((turn + 1) % 4 == 0, n_done[turn / 4]);
 	}
 	TEST_ASSERT_FALSE(gn_split_is_ready(split));
@@ -272,7 +272,7 @@ static void parts_in_flight_are_limited(void)
 	for (unsigned turn = 0; turn < HELD; turn++)
 		poll();
 	TEST_ASSERT_EQUAL_UINT(32, n_held);
-	TEST_ASSERT_FALSE(gn_split_is_ready(split)); /* the end of a part wakes the lane */
+	TEST_ASSERT_FALSE(gn_split_is_ready(split)); /* the completion of a part wakes the lane */
 	TEST_ASSERT_EQUAL_UINT(0, ios[0].flags);
 	finish(GANTRY_S_OK);
 	TEST_ASSERT_TRUE(gn_split_is_ready(split));
@@ -294,7 +294,7 @@ static void a_terminal_that_is_full_is_asked_again(void)
 	terminal_rc = 0;
 	poll();
 	TEST_ASSERT_EQUAL_UINT(1, n_held);
-	terminal_rc = -EAGAIN; /* now of the last part */
+	terminal_rc = -EAGAIN; /* for the last part */
 	poll();
 	TEST_ASSERT_EQUAL_UINT(1, n_held);
 	finish(GANTRY_S_OK);
@@ -332,7 +332,7 @@ static void a_terminal_that_refuses_for_good_fails_the_io(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_done[1]);
 }
 
-/* CANCELED guarantees that the IO was not started. */
+/* An IO with a started part ends with TIMEOUT: CANCELED means that nothing was started. */
 static void what_has_not_begun_by_its_deadline_is_canceled(void)
 {
 	submit(0, GANTRY_OP_WRITE, 0, 4 * QUANTUM);
@@ -361,8 +361,8 @@ static void abandoned_ios_end_when_their_parts_have(void)
 }
 
 /*
- * The owner submits the next IO inside the completion of one; the stack must not grow, nor the
- * turn.
+ * The owner submits the next IO inside the completion of the previous one. The splitter starts it
+ * in a later turn, so that neither the stack nor the turn grows.
  */
 static void an_io_inside_a_completion_waits_for_its_turn(void)
 {

@@ -16,14 +16,17 @@
 #define BUDGET_US 100u
 
 static struct gn_worker *worker;
-static uint64_t now_ns;  /* the worker's */
+static uint64_t now_ns;  /* time of the worker */
 static uint64_t left_ns; /* remaining time of the wait when the worker goes to sleep */
 static int bell, asleep, work;
-/* another thread on the processor runs for so long in a yield; 0: there is none */
+/*
+ * n_yields: calls of sched_yield(); neighbour_ns: how long another thread of the processor runs in
+ * each call, 0: there is no other thread
+ */
 static unsigned n_yields, neighbour_ns;
-static unsigned call_ns; /* what a system call takes */
+static unsigned call_ns; /* duration of a system call */
 
-/* Replaces the function of the C library. */
+/* Replaces sched_yield() of the C library. */
 int sched_yield(void)
 {
 	n_yields++;
@@ -31,7 +34,7 @@ int sched_yield(void)
 	return 0;
 }
 
-/* The call by which a worker measures the cost of a system call. */
+/* Replaces getppid(), by which a worker measures the cost of a system call. */
 pid_t getppid(void)
 {
 	fake_clock_advance(call_ns);
@@ -50,7 +53,7 @@ static int probe_arm(void *self)
 	return 0;
 }
 
-/* The worker was asleep: the rest of the wait has passed. */
+/* The worker has slept until the end of the wait: advance the clock to it. */
 static void probe_disarm(void *self)
 {
 	(void)self;
@@ -61,7 +64,7 @@ static void probe_disarm(void *self)
 static int probe_fd(void *self)
 {
 	(void)self;
-	return bell; /* is always readable: sleeping ends at once */
+	return bell; /* always readable, so epoll_wait() returns immediately */
 }
 
 static void make_worker(uint64_t budget_us)
@@ -102,7 +105,7 @@ void tearDown(void)
 	close(bell);
 }
 
-/* Work arrives after this time. Returns how long the worker was awake, in microseconds. */
+/* Let work arrive after `us`. Returns how long the worker spun before it slept, in microseconds. */
 static unsigned wait_us(unsigned us)
 {
 	uint64_t spun_ns = 0, all_ns = us * GN_NS_PER_US;
@@ -147,8 +150,8 @@ static void long_waits_are_slept_through(void)
 }
 
 /*
- * A relaying lane: the reply arrives soon, the next request does not. A worker that expected the
- * same for both would spin before each.
+ * Short and long waits alternate, as on a lane of a gateway: the reply arrives soon, the next
+ * request late. The worker must not spin in the long waits.
  */
 static void where_short_and_long_take_turns_it_sleeps_at_once(void)
 {
@@ -159,8 +162,8 @@ static void where_short_and_long_take_turns_it_sleeps_at_once(void)
 }
 
 /*
- * Two sleeping workers measure the wake-up time of each other as part of their own waits. They must
- * return to spinning.
+ * Two workers that sleep while they wait for each other measure the wake-up time as part of their
+ * waits. When the waits are shorter than the budget again, they must spin again.
  */
 static void waits_that_became_short_are_spun_through_again(void)
 {
@@ -171,7 +174,7 @@ static void waits_that_became_short_are_spun_through_again(void)
 		TEST_ASSERT_EQUAL_UINT(70, wait_us(70));
 }
 
-/* Waits a little longer than the budget: the worker tries to spin, but seldom. */
+/* If waits are a little longer than the budget, the worker spins in less than half of them. */
 static void what_just_does_not_fit_costs_little(void)
 {
 	unsigned spun = 0;
@@ -200,8 +203,9 @@ static void without_a_budget_it_sleeps_at_once(void)
 }
 
 /*
- * far_ns 0: the worker waits for another thread on its processor; else for a peer elsewhere, which
- * answers after that time. Returns how often the worker paused.
+ * far_ns 0: the worker waits for another thread of its processor, which works when the worker
+ * yields. Otherwise it waits for a peer on another processor, which answers after far_ns. Returns
+ * how often the worker paused instead of yielding.
  */
 static unsigned wait_for(unsigned far_ns)
 {
@@ -231,10 +235,10 @@ static void who_shares_a_processor_yields_at_once(void)
 	unsigned pauses = 0;
 
 	neighbour_ns = 3000;
-	wait_for(0); /* now it knows */
+	wait_for(0); /* the worker learns that yielding helps */
 	for (int i = 0; i < 1000; i++)
 		pauses += wait_for(0);
-	TEST_ASSERT_LESS_THAN(1000, pauses); /* a try now and then */
+	TEST_ASSERT_LESS_THAN(1000, pauses); /* it rarely tries to pause */
 }
 
 static void a_relay_pauses_for_the_one_and_yields_for_the_other(void)
@@ -263,12 +267,12 @@ static void where_calls_are_slow_a_slow_yield_is_no_neighbour(void)
 	for (int i = 0; i < 20; i++)
 		wait_for(40000);
 	n_yields = 0;
-	TEST_ASSERT_GREATER_THAN(150, wait_for(16000)); /* it knows that it is alone */
+	TEST_ASSERT_GREATER_THAN(150, wait_for(16000)); /* it has learnt that it is alone */
 	TEST_ASSERT_EQUAL_UINT(0, n_yields);
 	neighbour_ns = 7000;
 	wait_for(0);
 	wait_for(0);
-	TEST_ASSERT_LESS_THAN(20, wait_for(0)); /* and now that it is not */
+	TEST_ASSERT_LESS_THAN(20, wait_for(0)); /* it has learnt that it is not alone */
 }
 
 static void alone_it_yields_seldom(void)
@@ -281,7 +285,7 @@ static void alone_it_yields_seldom(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_yields);
 }
 
-/* So many operations, each of this duration. Returns how often the time of the worker changed. */
+/* Do `things` operations of each_ns. Returns how often the time of the worker changed. */
 static unsigned looks_for(unsigned things, unsigned each_ns)
 {
 	unsigned looks = 0;
@@ -308,13 +312,13 @@ static void small_things_share_a_look_at_the_clock(void)
 	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 60, 150));
 	TEST_ASSERT_EQUAL_UINT64(begin_ns + 100 * 250 + 61 * 150, now_ns);
 	TEST_ASSERT_EQUAL_UINT(0, looks_for(5, 150));
-	/* the next reading includes all of it; after that each operation has a reading */
+	/* a long operation causes a reading; after it each operation has a reading */
 	TEST_ASSERT_EQUAL_UINT(1, looks_for(1, 10000));
 	TEST_ASSERT_EQUAL_UINT(10, looks_for(10, 250));
-	/* the shorter the operations, the more share a reading, */
+	/* the shorter the operations, the more of them share a reading, */
 	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 200, 50));
 	TEST_ASSERT_EQUAL_UINT(1, looks_for(20, 5));
-	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5)); /* to a limit */
+	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5)); /* but at most 32 */
 	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5));
 	/* when operations get slower, the clock is read more often again */
 	TEST_ASSERT_EQUAL_UINT(9, looks_for(32 + 8, 250));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The thread that runs lanes: which pollers it polls, when it sleeps, and what wakes it. */
+/* A worker thread: which pollers it polls, when it sleeps, and what wakes it. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,13 +14,14 @@
 #include "unity.h"
 
 /*
- * A poller with all operations. What the thread writes is read after fake_settle(), or atomically.
+ * A poller with all operations. The test reads fields that the worker writes only after
+ * fake_settle(), or atomically.
  */
 struct probe {
 	struct fake_worker *fw;
 	unsigned polls, arms, disarms;
 	int fd, work, arm_rc;
-	int keeps; /* the fd as it is */
+	int keeps; /* poll does not drain the fd */
 	uint64_t wake_ns;
 	void (*in_poll)(struct probe *probe);
 	struct probe *other;
@@ -237,7 +238,7 @@ static void calls_of_many_threads_run_on_the_worker(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* Waits until the worker is about to doze once more. */
+/* Wait until the worker arms this poller again, before it sleeps. */
 static void until_asleep(const struct probe *p)
 {
 	unsigned arms = get(&p->arms);
@@ -267,7 +268,7 @@ static void remove_when_rung(struct probe *p)
 		remove_self(p);
 }
 
-/* After a wake-up the worker polls before it disarms. */
+/* After a wake-up the worker polls before it disarms: a poller can remove itself in that poll. */
 static void who_leaves_when_it_wakes_up_is_disarmed(void)
 {
 	a.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -283,7 +284,7 @@ static void who_leaves_when_it_wakes_up_is_disarmed(void)
 	TEST_ASSERT_EQUAL_UINT(a.arms, a.disarms);
 }
 
-/* A signalled fd that is not drained wakes the worker once, and so does each new signal. */
+/* An fd that is not drained wakes the worker once for each signal. */
 static void an_fd_that_nobody_clears_wakes_once_for_each_signal(void)
 {
 	uint64_t until;
@@ -321,7 +322,7 @@ static void an_fd_that_two_wait_for_survives_the_first_removal(void)
 	while (__atomic_load_n(&b.work, __ATOMIC_RELAXED) != 1)
 		;
 	gn_worker_remove(fw.worker, &b);
-	ring(b.fd); /* no poller waits for it any more: the worker stays asleep */
+	ring(b.fd); /* its poller was removed: the worker stays asleep */
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_INT(1, b.work);
 }
@@ -353,9 +354,9 @@ static void who_has_work_keeps_all_awake(void)
 	sleeps = n_sleeps();
 	turns = get(&a.polls);
 	while (get(&a.polls) < turns + 100)
-		; /* no fd is signalled, and still it turns */
+		; /* the worker makes turns, although no fd is signalled */
 	TEST_ASSERT_EQUAL_UINT64(sleeps, n_sleeps());
-	/* it is blocked for long: it turns at intervals */
+	/* if a poller has refused to arm for long, the worker sleeps between turns */
 	fake_clock_advance(2 * GN_NS_PER_MS);
 	fake_settle(&fw);
 	while (n_sleeps() < sleeps + 3)
@@ -381,7 +382,7 @@ static void a_timer_wakes_the_sleeper(void)
 	while (gn_now_ns() < a.wake_ns)
 		;
 	while (get(&a.polls) <= polls + 3)
-		; /* with the timer past, it does not sleep */
+		; /* a timer that is due keeps the worker awake */
 	__atomic_store_n(&a.wake_ns, 0, __ATOMIC_RELAXED);
 }
 
@@ -410,7 +411,7 @@ static void a_worker_can_be_pinned_or_not_at_all(void)
 	gn_worker_destroy(&worker);
 	attr.cpu = 1000;
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_worker_create(&attr, &worker));
-	/* its thread may be asleep before pinning it fails */
+	/* the thread can already sleep when pinning it fails */
 	attr.spin_ns = 0;
 	for (int i = 0; i < 200; i++)
 		TEST_ASSERT_EQUAL_INT(-EINVAL, gn_worker_create(&attr, &worker));
