@@ -48,7 +48,7 @@ void tearDown(void)
 
 static void what_was_rung_is_cleared(void)
 {
-	n_left = 10; /* as many as Linux queues */
+	n_left = 10; /* as many datagrams as Linux queues on a socket */
 	comch_bell_clear(&conn, -1);
 	TEST_ASSERT_EQUAL_UINT(0, n_left);
 	TEST_ASSERT_EQUAL_UINT(10, n_received);
@@ -62,7 +62,7 @@ static void who_rings_without_end_is_not_listened_to_for_ever(void)
 	TEST_ASSERT_TRUE(n_received <= 100);
 }
 
-/* The last close of a descriptor may take long, so a lane must not receive any. */
+/* The last close of a descriptor can take long, so a lane must not receive descriptors. */
 static void a_ring_with_descriptors_breaks_the_connection(void)
 {
 	n_left = 10;

@@ -74,7 +74,7 @@ static void memory_has_all_its_pages(void)
 	TEST_ASSERT_EQUAL_INT(0, check(1000));
 }
 
-/* A writable memfd can be punched at any time, one for reading cannot. */
+/* The peer can free pages of a writable memfd. F_SEAL_FUTURE_WRITE prevents that. */
 static void queue_memory_keeps_its_pages(void)
 {
 	struct comch_memory ring = {
@@ -95,7 +95,7 @@ static void queue_memory_keeps_its_pages(void)
 	TEST_ASSERT_EQUAL_INT(EPERM, errno);
 }
 
-/* No huge page need be reserved: the error numbers tell the two cases apart. */
+/* The test needs no reserved huge pages: without pages the same user gets ENOMEM. */
 static void huge_pages_stay_with_their_user(void)
 {
 	fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);

@@ -43,7 +43,7 @@ void comch_conn_poison(struct comch_conn *conn_p, enum comch_corruption what)
 static uint64_t first_slot;
 static uint32_t first_message;
 
-/* The state of both ends after so many messages: more than a lap before the wrap. */
+/* Set both ends to the state after first_message messages, more than a lap before the wrap. */
 static void begin(uint32_t round)
 {
 	first_slot = (1ull << 32) - 3000 - 29 * round;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many descriptors count for a user: those in all devices of the process, until the closer has
+ * The descriptors of a user are counted over all devices of the process, until the closer has
  * closed them.
  */
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "../plugins/transport/shm-comch/shm_share.c"
-#define lock closer_lock /* a word of both files */
+#define lock closer_lock /* both files define `lock` */
 #include "../plugins/transport/shm-comch/shm_closer.c"
 #undef lock
 #include "unity.h"
@@ -49,7 +49,7 @@ void setUp(void)
 {
 	open_device(&one);
 	open_device(&two);
-	/* without its thread: the test decides when descriptors are closed */
+	/* no thread runs the closer: the test decides when descriptors are closed */
 	memset(&closer, 0, sizeof(closer));
 	closer.dev = &one;
 	closer.last = &closer.first;

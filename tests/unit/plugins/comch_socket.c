@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames of shm-comch over a Unix socket whose peer closes it at any point. */
+/* Frames of shm-comch over a Unix socket that the peer closes at any point. */
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,12 +11,12 @@ static ssize_t recv_late(int fd, void *buf, size_t bytes, int flags);
 
 #define FRAMES 3u
 
-static int ends[2]; /* the one under test, the peer */
-/* the peer closes its end before this frame is received, counted from 1; 0: never */
+static int ends[2]; /* sockets of the tested end and of the peer */
+/* number (from 1) of the frame before which the peer closes its socket; 0: never */
 static uint32_t close_before;
 static uint32_t n_taken;
 
-/* The second call for a frame, which removes it from the socket. */
+/* Replaces recv(), which removes a frame from the socket after a recvmsg() that peeks at it. */
 static ssize_t recv_late(int fd, void *buf, size_t bytes, int flags)
 {
 	if (++n_taken == close_before) {
@@ -62,8 +62,8 @@ static void expect(uint32_t id)
 }
 
 /*
- * With a frame of this side unread in the socket of the peer, the kernel reports ECONNRESET once,
- * to any call.
+ * If the peer closes its socket with an unread frame of this end, the kernel reports ECONNRESET
+ * once, to the next call of any kind.
  */
 static void each_frame_comes_once_when_the_peer_closes(void)
 {

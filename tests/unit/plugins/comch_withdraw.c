@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A producer of shm-comch withdraws its messages before, between and while the consumer takes them.
+ * A producer of shm-comch withdraws its messages before the consumer takes them, between two of
+ * them, and while the consumer copies one.
  */
 #include <string.h>
 
@@ -49,7 +50,7 @@ void comch_conn_poison(struct comch_conn *conn_p, enum comch_corruption what)
 	(void)what;
 }
 
-/* The producer is destroyed, and its program changes the data. */
+/* Destroy the producer, and change the data as its program can do then. */
 static void end_producer(void)
 {
 	comch_withdraw(&producer);
@@ -57,8 +58,8 @@ static void end_producer(void)
 }
 
 /*
- * Replaces all copies of shm_consumer.c. In the middle of a copy from the region the producer may
- * be destroyed.
+ * Replaces memcpy() in shm_consumer.c. If ends_in_copy is set, the producer is destroyed in the
+ * middle of a copy from the region.
  */
 static void *copy_with_event(void *to, const void *from, size_t bytes)
 {
@@ -133,7 +134,7 @@ static void send(uint64_t number, uint32_t imm_len, bool is_region)
 	TEST_ASSERT_EQUAL_INT(0, comch_send(&producer, &s, 0));
 }
 
-/* Messages of a region, in one slot and in two, twice; then messages that need no region. */
+/* Send four messages of a region, which take one slot or two, and three without a region. */
 static void send_all(void)
 {
 	for (uint64_t i = 0; i < 4; i++)
@@ -142,7 +143,7 @@ static void send_all(void)
 		send(i, i % 2 ? GANTRY_IMM_MAX : 8, false);
 }
 
-/* Takes message `number` with receive `cookie`. */
+/* Take one message, which must be message `number` and use receive `cookie`. */
 static void take_one(uint64_t number, uint64_t cookie)
 {
 	struct gantry_msg msg;
@@ -156,7 +157,7 @@ static void take_one(uint64_t number, uint64_t cookie)
 		TEST_ASSERT_EQUAL_UINT(1, bufs[cookie][at]);
 }
 
-/* The messages that need no region arrive, with the receives from `cookie` on, and no others. */
+/* Only the messages without a region arrive, with the receives from `cookie` on. */
 static void take_remaining(uint64_t cookie)
 {
 	struct gantry_msg msg;
@@ -173,7 +174,7 @@ static void messages_that_are_not_read_do_not_arrive(void)
 	end_producer();
 	take_remaining(0);
 	for (uint32_t at = 0; at < DATA; at++)
-		/* of the first receive: nothing was copied */
+		/* nothing was copied to the buffer of the first receive */
 		TEST_ASSERT_EQUAL_UINT(0, bufs[0][at]);
 }
 
@@ -184,14 +185,14 @@ static void messages_that_are_read_stay(void)
 	send_all();
 	take_one(0, 0);
 	TEST_ASSERT_EQUAL_INT(1, comch_poll_send(&producer, &cookie, 1));
-	take_one(1, 1); /* the producer does not report it */
+	take_one(1, 1); /* the producer does not poll this completion */
 	end_producer();
 	take_remaining(2);
 	for (uint32_t at = 0; at < DATA; at++)
 		TEST_ASSERT_TRUE(bufs[0][at] == 1 && bufs[1][at] == 1);
 }
 
-/* The next message uses the receive. */
+/* The next message uses the receive of the withdrawn message. */
 static void a_message_that_is_withdrawn_in_its_copy_does_not_arrive(void)
 {
 	for (uint64_t n_before = 0; n_before < 4; n_before++) {
@@ -201,12 +202,12 @@ static void a_message_that_is_withdrawn_in_its_copy_does_not_arrive(void)
 			take_one(i, i);
 		ends_in_copy = true;
 		take_remaining(n_before);
-		/* it was in the middle */
+		/* the second half was copied after the withdrawal */
 		TEST_ASSERT_EQUAL_UINT(CHANGED, bufs[n_before][DATA - 1]);
 	}
 }
 
-/* A peer that withdraws without end does not block a lane without end. */
+/* A ring full of withdrawn messages is an error: a lane must not skip messages without end. */
 static void a_ring_that_is_only_withdrawn_is_broken_after_one_lap(void)
 {
 	const struct comch_region_send from = {.ref = COMCH_REF(3, 1), .length = 8};

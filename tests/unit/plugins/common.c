@@ -53,7 +53,7 @@ static void ends_come_in_order_and_once(void)
 	uint64_t put = 0, taken = 0;
 
 	TEST_ASSERT_EQUAL_INT(0, tc_done_init(&ring, 5));
-	ring.head = ring.tail = UINT32_MAX - 3; /* counts that wrap soon */
+	ring.head = ring.tail = UINT32_MAX - 3; /* the counters wrap soon */
 	for (unsigned turn = 0; turn < 40; turn++) {
 		int n;
 
@@ -78,7 +78,7 @@ static void ends_come_in_order_and_once(void)
 	tc_done_fini(&ring);
 }
 
-/* Copies from large regions use another method. */
+/* Copies from large regions use another method. Both methods copy exactly the range. */
 static void copies_are_whole(void)
 {
 	static const size_t lengths[] = {1, 4095, 4096, 4097, 8191, 8192, 8193, 12288, 20000};

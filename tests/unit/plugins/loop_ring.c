@@ -8,7 +8,7 @@
 #include "unity.h"
 
 #define SLOTS 64u
-#define DEPTH 100u /* more than there are slots */
+#define DEPTH 100u /* more than SLOTS */
 
 static struct loop_conn conn;
 static struct loop_consumer consumer;
@@ -23,7 +23,7 @@ static uint64_t payload;
 
 static uint32_t first;
 
-/* The state of both ends after so many messages: more than a lap before the wrap. */
+/* Set both ends to the state after `first` messages, more than a lap before the wrap. */
 static void begin(uint32_t round)
 {
 	first = UINT32_MAX - 1500 - 13 * round;

@@ -11,7 +11,7 @@
 
 #define ROUNDS 10000u
 #define EACH 3u     /* messages of a round */
-#define SPINS 2000u /* before the thread yields the processor */
+#define SPINS 2000u /* checks before a thread yields the processor */
 
 static const struct order_ends *ends;
 static uint8_t bufs[ORDER_POSTS][ORDER_DATA];
@@ -32,14 +32,14 @@ static void wait_for(const uint32_t *count, uint32_t n)
 		wait_a_little(&spins);
 }
 
-/* A delay of some ns per step, to vary where the two threads meet. */
+/* Wait for a few ns per step, to vary the timing of the two threads. */
 static void dawdle(uint32_t n)
 {
 	for (volatile uint32_t i = 0; i < n; i++)
 		;
 }
 
-/* In one slot; in two; in one and many; in one and a few bytes. */
+/* Data for one slot, for two, for many, and for one slot and a few bytes. */
 static uint32_t length_of(uint32_t n)
 {
 	static const uint32_t lengths[] = {0, 64, 0, 700, 0, 104};
@@ -102,7 +102,7 @@ static void take(uint32_t n)
 	post(n + ORDER_POSTS);
 }
 
-/* Wait until the doorbell is rung. Once message n is sent, it has been rung, or never will be. */
+/* Wait for the doorbell of message n. If n was sent without a doorbell, count it as lost. */
 static void wait_for_bell(uint32_t n)
 {
 	struct pollfd fd = {.fd = ends->bell, .events = POLLIN};
@@ -137,7 +137,8 @@ static void take_all(void)
 }
 
 /*
- * On one processor the two threads never run at the same time; then only the transfer is checked.
+ * Returns whether the process has only one processor. Then the two threads never run at the same
+ * time, and the test checks only the transfer.
  */
 static bool is_alone(void)
 {

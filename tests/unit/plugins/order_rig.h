@@ -15,16 +15,16 @@
 #include <gantry/transport.h>
 
 #define ORDER_DATA 1024u
-#define ORDER_POSTS 8u /* receives posted at a time; the consumer needs at least so many */
+#define ORDER_POSTS 8u /* posted receives; the minimum depth of the consumer */
 
 struct order_ends {
 	/* post_recv, poll_recv, consumer_arm, consumer_disarm, send */
 	const struct gantry_transport_ops *ops;
 	void *consumer, *producer;
-	int bell; /* readable when the doorbell was rung */
+	int bell; /* fd, readable when the doorbell was rung */
 };
 
-/* All messages of all rounds. A failed test ends in here. */
+/* Pass all messages of all rounds. A failure ends the test inside this function. */
 void order_pass_all(const struct order_ends *ends);
 
 #endif

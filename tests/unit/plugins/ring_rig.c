@@ -10,7 +10,7 @@ uint8_t rig_memory[RIG_DATA];
 static uint8_t bufs[RIG_POSTS][RIG_DATA];
 static uint32_t most_imm, n_posted, n_sent, n_taken, n_regions, n_told;
 
-/* Kind and length of message n. */
+/* Kind and length of message n vary with n. */
 static uint32_t kind_of(uint32_t n)
 {
 	return n * 2654435761u >> 30;
@@ -119,7 +119,7 @@ void rig_pass_all(const struct gantry_transport_ops *ops, void *consumer, void *
 				send_next(ops, producer);
 			break;
 		case 6:
-			if (turn % 512 < 256 || turn % 16 == 0) /* the ring gets full, and empty */
+			if (turn % 512 < 256 || turn % 16 == 0) /* fills and empties the ring */
 				take_some(ops, consumer);
 			break;
 		default:

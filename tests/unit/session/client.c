@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client end of sessions. The test is the server, correct or malicious. `closed` is called
+ * The client end of sessions. The test is the server, correct or malicious. The core calls `closed`
  * once, as the last callback.
  */
 #include "session/role_priv.h"
@@ -45,8 +45,8 @@ static void a_whole_session(void)
 }
 
 /*
- * The client revokes its exports before it reports the end of the session. It does not wait for a
- * server that does not answer BYE.
+ * Close a session that ran (1) or not (0), up to the point where the client has revoked its export
+ * and waits for the release. It reports the end of the session only after that.
  */
 static void part(int ran)
 {
@@ -105,20 +105,20 @@ static void a_peer_may_leave_with_the_region(void)
 	closed(0);
 	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_regions_released(client));
 	again();
-	part(0); /* without any IO no buffer can be in use */
+	part(0); /* without IO, no agent can use a buffer */
 	fake_close(conn, -ENOTCONN);
 	closed(0);
 	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_regions_released(client));
 }
 
-/* The transport may be able to guarantee what the peer does not report. */
+/* With GANTRY_CAP_DISCONNECT_REVOKES the end of a connection releases its regions. */
 static void a_lost_session_is_quiet_where_the_transport_says_so(void)
 {
 	for (int quiet = 0; quiet < 2; quiet++) {
 		reach(STARTED);
 		if (quiet)
 			fc.ft.caps |= GANTRY_CAP_DISCONNECT_REVOKES;
-		fake_revoked(conn, 1, 0); /* of a peer that died: the client did not revoke */
+		fake_revoked(conn, 1, 0); /* the peer died; the client has not revoked the region */
 		fake_close(conn, -ENOTCONN);
 		closed(-ENOTCONN);
 		TEST_ASSERT_EQUAL_UINT(0, conn->n_revokes);
@@ -235,10 +235,10 @@ static void answers_that_make_no_sense_close_it(void)
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, version), 2},
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, epoch), 7},
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, features), 0x80},
-		/* not here */
+		/* the transport has no GANTRY_CAP_WRITE_IMM */
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, features),
 		 GN_FEATURE_NOTES},
-		/* none: the others are 0 */
+		/* no secret: the other words of it are 0 */
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, secret), 0},
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, size), 513},
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, size), 0},
@@ -295,7 +295,7 @@ static void a_late_server_is_found(void)
 	conn = fake_pending(&fc.ft);
 	fake_accept(conn);
 	fake_core_turn(&fc);
-	/* the time limit of connecting is not that of HELLO */
+	/* connecting does not count for the time limit of HELLO */
 	fake_core_pass(&fc, 3 * GN_NS_PER_S, GN_NS_PER_S);
 	TEST_ASSERT_EQUAL_UINT(0, n_closed);
 	answer(GN_FRAME_HELLO);
@@ -307,7 +307,7 @@ static const struct gn_verdict busy = {
 	.status = GANTRY_S_BUSY,
 	.text = "busy: listen.max_half_open=64 reached by uid 7: raise it or close connections"};
 
-/* The next connection, after the last one was ended by a busy peer. */
+/* After a busy peer ended the last connection, expect that the client connects again. */
 static void connects_again(void)
 {
 	struct fake_conn *last = conn;
@@ -321,8 +321,8 @@ static void connects_again(void)
 }
 
 /*
- * END arrives before or after HELLO was received, or the reply to HELLO rejects it, or the
- * transport rejects the connection.
+ * A busy peer rejects the client. how 0, 1: by END before or after it received HELLO; 2: by its
+ * reply to HELLO; 3: the transport rejects the connection.
  */
 static void turn_away(int how)
 {
@@ -349,7 +349,7 @@ static void a_busy_server_is_tried_until_its_deadline(void)
 {
 	for (int how = 0; how < 4; how++) {
 		open_client();
-		for (int i = 0; i < 12; i++) { /* FAKE_CONNS bounds them */
+		for (int i = 0; i < 12; i++) { /* limited by FAKE_CONNS */
 			turn_away(how);
 			connects_again();
 		}
@@ -366,7 +366,7 @@ static void a_server_that_is_busy_no_more_is_found(void)
 {
 	open_client();
 	turn_away(1);
-	say(GN_FRAME_END, 0, 1, &busy, NULL, 0); /* without a session: it is ignored */
+	say(GN_FRAME_END, 0, 1, &busy, NULL, 0); /* the client has no session: it ignores this */
 	connects_again();
 	fake_accept(conn);
 	fake_core_turn(&fc);
@@ -375,7 +375,7 @@ static void a_server_that_is_busy_no_more_is_found(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_ready);
 }
 
-/* Only END before the reply to HELLO may lack the id, and it has a reason. */
+/* Only an END before the reply to HELLO can have session id 0, and it must have a reason. */
 static void an_end_without_an_id_is_for_who_is_turned_away(void)
 {
 	static const struct gn_verdict none = {.status = 0};
@@ -428,7 +428,7 @@ static void a_lost_session_exports_nothing(void)
 	reach(READY);
 	fake_fail_op(&fc.ft, FAKE_SEND_CTRL, 1, -EMFILE);
 	TEST_ASSERT_EQUAL_INT(-EMFILE, fc.rh->client_export(client, &region, 3, 1));
-	/* before `closed` */
+	/* the client is lost, and `closed` was not called yet */
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, fc.rh->client_export(client, &region, 3, 1));
 	closed(-EMFILE);
 }
@@ -468,7 +468,7 @@ static void each_answer_has_a_deadline(void)
 		else if (pending_at((enum point)i) == 0)
 			TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, 3, 2));
 		fake_core_turn(&fc);
-		/* the server is alive but does not answer; START has twice the time limit */
+		/* the server sends PING but does not answer; START has twice the time limit */
 		for (int s = 0; s < (pending_at((enum point)i) == GN_FRAME_START ? 9 : 4); s++) {
 			fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
 			say(GN_FRAME_PING, 0, FAKE_SESSION, NULL, NULL, 0);
@@ -521,7 +521,7 @@ static void close_is_possible_at_every_point(void)
 		fc.rh->client_close(client);
 		fake_core_turn(&fc);
 		if (type != 0) {
-			answer(type); /* the step in progress is finished first */
+			answer(type); /* the client finishes the step in progress first */
 			TEST_ASSERT_EQUAL_UINT(ready, n_ready);
 		}
 		if (i >= QUEUED)
@@ -554,7 +554,7 @@ static unsigned count_cells(void)
 	return n;
 }
 
-/* A gateway opens such a session for each one that it relays. */
+/* A gateway opens and ends many client sessions: their counters must be removed. */
 static void sessions_that_come_and_go_leave_no_counters_behind(void)
 {
 	unsigned first = 0;
@@ -608,7 +608,7 @@ static void what_is_in_flight_completes_before_closed(void)
 
 static int rc_on_lane_1;
 
-/* Completion of an IO of lane 0: submit the next IO on lane 1. Both lanes are on one thread. */
+/* In the completion of an IO of lane 0, submit an IO on lane 1. One thread runs both lanes. */
 static void submit_on_lane_1(void *self, struct gantry_io *io)
 {
 	(void)self;
@@ -627,7 +627,7 @@ static void submit_on_lane_0(void *arg)
 	TEST_ASSERT_EQUAL_INT(0, gantry_submit(io));
 }
 
-/* The write may still be executed at the peer, after a write that overlaps it. */
+/* The peer can execute the lost write late, so no lane must send a write that overlaps it. */
 static void no_lane_sends_after_the_write_of_another_is_lost(void)
 {
 	static const struct gn_verdict none = {.status = 0};
@@ -668,7 +668,7 @@ static void a_transport_that_fails_closes_it_or_lets_it_try_again(void)
 	reach(READY);
 	fake_fail_op(&fc.ft, FAKE_EXPORT, 1, -ENOMEM);
 	TEST_ASSERT_EQUAL_INT(-ENOMEM, fc.rh->client_export(client, &region, 3, 1));
-	TEST_ASSERT_EQUAL_INT(-EINVAL, fc.rh->client_start(client)); /* no hop yet */
+	TEST_ASSERT_EQUAL_INT(-EINVAL, fc.rh->client_start(client)); /* no chain yet */
 	make_chain();
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		fake_fail_op(&fc.ft, table[i].op, table[i].in, -ENOMEM);
@@ -707,7 +707,7 @@ static void a_role_that_goes_takes_its_clients_along(void)
 {
 	reach(STARTED);
 	TEST_ASSERT_EQUAL_INT(0, submit());
-	/* tearDown destroys the role with the session open: `closed` is not called any more */
+	/* tearDown destroys the role with an open session: the core must not call `closed` */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the client end of a session logs: once, with the reason, and at the right level. */
+/* The client end of a session logs each event once, with the reason, at the right level. */
 #include <stdio.h>
 
 #include "unit/session/client_rig.h"
@@ -49,7 +49,7 @@ static void only_a_session_that_started_is_lost(void)
 	}
 }
 
-/* The server end of a relay reports the reason when it refuses its own client. */
+/* A gateway logs a rejection by its target once: at its server end, which rejects the client. */
 static void a_relay_leaves_a_refusal_to_its_server_end(void)
 {
 	static const struct gn_verdict no = {.status = GANTRY_S_NOSPC, .text = "the quay is full"};
@@ -65,7 +65,7 @@ static void a_relay_leaves_a_refusal_to_its_server_end(void)
 	TEST_ASSERT_EQUAL_STRING("", said);
 }
 
-/* The next attempt to connect, after one that failed. */
+/* Wait for the next attempt to connect, after a failed one. */
 static void connects_again(void)
 {
 	fake_core_turn(&fc);
@@ -74,7 +74,7 @@ static void connects_again(void)
 	TEST_ASSERT_NOT_NULL(conn);
 }
 
-/* Attempts fail for a second, and then for half a second more. */
+/* Let all attempts to connect fail for 1.5 s. */
 static void fails_on(int reason, const char *refusal)
 {
 	open_client();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client_rig.h - a session that the core opens; the test is its server, and sends reply by reply.
+ * client_rig.h - a session that the core opens. The test is its server, and sends each reply.
  */
 #ifndef TEST_SESSION_CLIENT_RIG_H
 #define TEST_SESSION_CLIENT_RIG_H
@@ -123,7 +123,7 @@ static inline void open_client(void)
 	TEST_ASSERT_NOT_NULL(conn);
 }
 
-/* The client has sent this request. */
+/* Expect that the client has sent this request. */
 static inline void asked(unsigned type)
 {
 	TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
@@ -184,7 +184,7 @@ static inline void make_chain(void)
 		0, fc.rh->chain_create(fc.rh->lane(fc.rh, 1), &owner, &terminal, 4, &chain, &ios));
 }
 
-/* Take the client to a point. It has sent the next request, if it sends one without being asked. */
+/* Bring the client to a point. If a request follows without a call of the role, it was sent. */
 static inline void reach(enum point point)
 {
 	open_client();
@@ -210,7 +210,7 @@ static inline void reach(enum point point)
 		answer(GN_FRAME_START);
 }
 
-/* The request that is pending at a point, 0: none. */
+/* Returns the request that is pending at a point, or 0. */
 static inline unsigned pending_at(enum point point)
 {
 	static const unsigned types[POINTS] = {
@@ -225,7 +225,7 @@ static inline void closed(int reason)
 	TEST_ASSERT_EQUAL_UINT(1, n_closed);
 	TEST_ASSERT_EQUAL_INT(reason, close_reason);
 	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
-	fc.rh->client_close(client); /* too late to matter */
+	fc.rh->client_close(client); /* no effect after `closed` */
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_UINT(1, n_closed);
 }

@@ -52,12 +52,12 @@ static void heartbeats_go_out_and_a_silent_peer_is_lost(void)
 	fake_core_start(&fc, 1);
 	conn = fake_reach(&fc, GN_RUNNING);
 	fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
-	TEST_ASSERT_EQUAL_UINT(0, count_pings(conn)); /* the peer's turn */
+	TEST_ASSERT_EQUAL_UINT(0, count_pings(conn)); /* the peer has to send the next PING */
 	fake_core_pass(&fc, 3 * GN_NS_PER_S, GN_NS_PER_S);
 	TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
 	TEST_ASSERT_EQUAL_UINT(3, count_pings(conn));
 	fake_ask(&fc, conn, GN_FRAME_PING, GN_PING, NULL, 0);
-	/* the echo, for a peer with a shorter heartbeat */
+	/* the server answers a PING, for a peer with a shorter heartbeat */
 	TEST_ASSERT_EQUAL_UINT(1, count_pings(conn));
 	fake_ask(&fc, conn, GN_FRAME_PING, GN_PING_ECHO, NULL, 0);
 	TEST_ASSERT_EQUAL_UINT(0, count_pings(conn));
@@ -134,7 +134,7 @@ static void stop_waits_for_what_is_in_flight(void)
 		;
 	ask(conn, GN_FRAME_STOP);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
-	fc.rh->session_continue(fc.session, 0); /* the role has no step in progress */
+	fc.rh->session_continue(fc.session, 0); /* no effect: the role has no step in progress */
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
 	TEST_ASSERT_EQUAL_UINT(0, fc.n[FAKE_STOP]);
@@ -165,8 +165,8 @@ static void a_session_that_is_lost_waits_for_its_ios(void)
 }
 
 /*
- * A role that passed the regions on needs time to get them back. Until then the regions and the
- * connection stay.
+ * `closed` of a role returns -EINPROGRESS, because the role has exported the regions to another
+ * peer. Regions and connection stay until session_continue().
  */
 static void a_role_may_take_its_time_to_let_go(void)
 {
@@ -187,8 +187,8 @@ static void a_role_may_take_its_time_to_let_go(void)
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_UINT(0, fc.n_finished);
 	fc.rh->session_continue(fc.session, 0);
-	TEST_ASSERT_EQUAL_UINT(
-		1, conn->n_imports); /* not inside the call: the caller may still use the session */
+	/* not inside the call, whose caller can still use the session */
+	TEST_ASSERT_EQUAL_UINT(1, conn->n_imports);
 	gone(conn, 1);
 	TEST_ASSERT_EQUAL_UINT(1, fc.n_finished);
 }
@@ -207,7 +207,7 @@ static void a_peer_that_reads_no_replies_cannot_hold_the_role(void)
 	while (fake_told(conn, &p))
 		;
 	ask(conn, GN_FRAME_STOP);
-	/* the reply has priority, and it is still there */
+	/* the answer to STOP waits for the reply of the IO, which cannot be sent */
 	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
 	gn_role_stop(fc.role);
 	gone(conn, 1);
@@ -239,7 +239,7 @@ static void the_role_stops_with_sessions_in_every_state(void)
 	fake_core_turn(&fc);
 	for (unsigned state = GN_NEW; state <= GN_STOPPED; state++) {
 		TEST_ASSERT_EQUAL_INT(1, conns[state]->disconnected);
-		/* new: it tries again */
+		/* BUSY: a client without a session connects again */
 		told(conns[state], GN_FRAME_END,
 		     state == GN_NEW ? GANTRY_S_BUSY : GANTRY_S_CANCELED);
 		TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "stops"));
@@ -373,7 +373,7 @@ static void end_with_a_keeper(enum ending how)
 		fake_close(conn, -ENOTCONN);
 		break;
 	}
-	if (how != IS_LOST) /* the peer gets the end of the session, and no reply CANCELED */
+	if (how != IS_LOST) /* the responder sends no reply CANCELED: the session ends */
 		TEST_ASSERT_EQUAL_INT(0, fake_taken(&conn->producers[0], imm));
 	gone(conn, 1);
 	TEST_ASSERT_EQUAL_UINT(0, n_kept);
@@ -438,7 +438,7 @@ static void it_finishes_after_so_many_sessions(void)
 	fake_core_start(&fc, 1);
 	first = fake_reach(&fc, GN_GREETED);
 	second = fake_reach(&fc, GN_NEW);
-	fake_close(second, -ENOTCONN); /* without HELLO: not a session */
+	fake_close(second, -ENOTCONN); /* not a session, because it has sent no HELLO */
 	fake_core_turn(&fc);
 	second = fake_reach(&fc, GN_RUNNING);
 	fake_close(second, -ENOTCONN);
@@ -479,7 +479,7 @@ static void who_may_connect(void)
 	TEST_ASSERT_EQUAL_UINT64(3, counter("sessions_refused"));
 }
 
-/* A transport that promises the uid of each peer, and once cannot report it. */
+/* The transport reports the uid of each peer by its capabilities, but not of this peer. */
 static void a_peer_without_the_uid_that_is_promised(void)
 {
 	static struct gantry_transport_ops ops;
@@ -546,7 +546,7 @@ static void memory_to_move_through_is_bounded(void)
 	TEST_ASSERT_EQUAL_UINT64(65536, conn->registered[0]->length);
 	fake_close(conn, -ENOTCONN);
 	gone(conn, 1);
-	fc.volume.max_io = 5000; /* of which a lane has 4 in flight */
+	fc.volume.max_io = 5000; /* a lane has 4 such IOs in flight */
 	conn = fake_reach(&fc, GN_KNOWN);
 	ask(conn, GN_FRAME_QUEUES);
 	TEST_ASSERT_EQUAL_UINT64(4 * 8192, conn->registered[0]->length);
@@ -576,8 +576,8 @@ static void a_report_and_a_description(void)
 }
 
 /*
- * Two receives for each IO, but enough that a peer need not wait for credit with each; and no more
- * than the device supports.
+ * A queue has two receives for each IO, but at least 64, so that a peer seldom waits for credit,
+ * and at most as many as the device supports. Columns: IOs, limit of the device, receives.
  */
 static void receives_of_a_queue(void)
 {

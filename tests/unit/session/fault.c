@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A plugin that returns a value that its interface forbids is reported as defective, by name. It is
- * not mistaken for a failure of the system.
+ * If a plugin returns a value that its interface forbids, the core reports that this plugin is
+ * defective, and not a failure of the system.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "unit/session/rig.h"
 
 static char said[4096];
-static int answers[2]; /* of open, of start */
+static int answers[2]; /* return values of open and start */
 static unsigned n_closed;
 
 static void hear(enum gn_log_level level, const char *who, const char *message)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames on the wire: which are accepted, which are rejected, and which request is allowed in which
+ * Frames on the wire: which frames are accepted or rejected, and which request is allowed in which
  * state.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 static uint8_t buf[GANTRY_CTRL_MAX];
 static struct gn_parsed p;
 
-/* The sizes of the header, as numbers. */
+/* Sizes of the payloads of frame.h, as numbers. */
 static const struct {
 	unsigned type;
 	size_t request, answer;
@@ -35,7 +35,7 @@ void tearDown(void)
 
 static int parse(size_t len)
 {
-	uint8_t *exact = malloc(len + 1); /* no slack */
+	uint8_t *exact = malloc(len + 1); /* exact size, so that a sanitizer detects reads beyond */
 	int rc;
 
 	memcpy(exact, buf, len);
@@ -168,7 +168,9 @@ static void a_peers_text_is_fit_for_the_log(void)
 	}
 }
 
-/* A second copy of the table of frame.h: which request leads to which state. */
+/*
+ * A second implementation of the table of frame.h: returns the state after a request, or -EPROTO.
+ */
 static int expected(enum gn_state state, unsigned type)
 {
 	switch (type) {
@@ -217,8 +219,8 @@ static void names(void)
 }
 
 /*
- * Each frame that is built parses to the same contents. A frame with one bit flipped is rejected or
- * still valid.
+ * A frame with one flipped bit is rejected, or it is a valid frame with another type, id, session
+ * or payload.
  */
 static void there_and_back(void)
 {
@@ -232,7 +234,7 @@ static void there_and_back(void)
 
 		buf[bit / 8] ^= (uint8_t)(1u << (bit % 8));
 		if (parse(len) == 0) {
-			/* type, id, session, payload */
+			/* the bit is in the type, the id, the session or the payload */
 			TEST_ASSERT_TRUE(bit / 8 == 6 || bit / 8 == 7 || bit / 8 >= 12);
 			TEST_ASSERT_TRUE(p.payload_len <= len - sizeof(struct gn_frame));
 			TEST_ASSERT_TRUE(p.type > 0 && p.type < GN_FRAME_TYPES);

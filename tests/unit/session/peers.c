@@ -46,7 +46,7 @@ static void a_user_is_a_peer_else_a_host(void)
 	named("host [2001:db8::7]", -1, UINT32_MAX, "[2001:db8::7]");
 	named("host 2001:db8::7", -1, UINT32_MAX, "2001:db8::7");
 	named("host ", -1, UINT32_MAX, "");
-	memset(full, 'h', sizeof(full) - 1); /* without an end */
+	memset(full, 'h', sizeof(full) - 1); /* an address without a NUL byte */
 	snprintf(expected, sizeof(expected), "host %s", full);
 	named(expected, -1, UINT32_MAX, full);
 }
@@ -99,7 +99,7 @@ static void memory_has_limits_of_its_own(void)
 	listen.max_peer_region_bytes = 4096;
 	gn_peer_limits(&listen, true, &amounts);
 	TEST_ASSERT_EQUAL_UINT64(4096, amounts.of[GN_QUOTA_REGION_BYTES]);
-	/* the largest */
+	/* the largest limits */
 	listen = (struct gn_endpoint){.max_sessions = 4096, .max_region_bytes = 1ull << 46};
 	gn_peer_limits(&listen, true, &amounts);
 	TEST_ASSERT_EQUAL_UINT64(1ull << 58, amounts.of[GN_QUOTA_REGION_BYTES]);
@@ -165,7 +165,7 @@ static void the_largest_makes_room_for_a_smaller_one(void)
 	TEST_ASSERT_EQUAL_PTR(p[2], gn_peers_largest(&peers, p[1], GN_QUOTA_SESSIONS));
 	TEST_ASSERT_NULL(gn_peers_largest(&peers, p[2], GN_QUOTA_SESSIONS));
 	TEST_ASSERT_NULL(gn_peers_largest(&peers, p[0], GN_QUOTA_HALF_OPEN));
-	/* no more than the others: no peer loses a session */
+	/* no peer has more than p[0]: none loses a session */
 	gn_peers_take(&peers, p[0], GN_QUOTA_SESSIONS, 3);
 	TEST_ASSERT_NULL(gn_peers_largest(&peers, p[0], GN_QUOTA_SESSIONS));
 	gn_peers_give(&peers, p[0], GN_QUOTA_SESSIONS, 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All pages of a region are allocated before its export, a part in each turn of the loop. */
+/* The core allocates all pages of a region before its export, some in each turn of the loop. */
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ static uint64_t bytes_there(void)
 
 static const struct gantry_region small_region = {.addr = fc.ft.memory, .length = 4096, .fd = -1};
 
-/* known_by_fd 1: the region is not mapped here; 2: the peer may not write to it either. */
+/* known_by_fd 0: the region is mapped; 1: it has only an fd; 2: and the peer cannot write. */
 static void have_large_region(int known_by_fd)
 {
 	region = (struct gantry_region){.length = LARGE,
@@ -63,7 +63,7 @@ static void expect_pages_bit_by_bit(void)
 	TEST_ASSERT_GREATER_OR_EQUAL_UINT64(LARGE, last);
 }
 
-/* Allocating all at once would take seconds, and the peer would regard the client as lost. */
+/* Allocating all pages in one turn would take seconds, without heartbeats. */
 static void pages_are_allocated_before_the_export(void)
 {
 	for (int i = 0; i < 6; i++) {
@@ -87,8 +87,8 @@ static void pages_are_allocated_before_the_export(void)
 }
 
 /*
- * Such a region has its pages already, or belongs to another process, or cannot be used by another
- * process.
+ * The core allocates no pages for a region that has all its pages, that belongs to another process,
+ * or that has no descriptor, so that no other process can use it.
  */
 static void nothing_is_allocated_without_need(void)
 {
@@ -102,7 +102,7 @@ static void nothing_is_allocated_without_need(void)
 	again();
 	reach(READY);
 	have_large_region(1);
-	region.domain = 4711; /* imported, and its owner has freed the pages */
+	region.domain = 4711; /* an import whose owner has freed the pages */
 	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
 	TEST_ASSERT_EQUAL_UINT(1, conn->n_exports);
 	TEST_ASSERT_EQUAL_UINT64(0, bytes_there());
@@ -157,7 +157,7 @@ static void what_is_too_large_is_not_made(void)
 	drop_large_region();
 }
 
-/* step 0: closed, 1: aborted, 2: the peer is lost, 3: the device rejects the export. */
+/* step 0: the role closes the client, 1: aborts it, 2: the peer is lost, 3: the export fails. */
 static void it_may_end_while_pages_are_made(void)
 {
 	for (int step = 0; step < 4; step++) {

@@ -27,7 +27,7 @@ static void serve(void)
 	fake_core_start(&fc, 1);
 }
 
-/* A connection of that user. */
+/* Open a connection of this user, and bring its session to a state. */
 static struct fake_conn *reach_as(uint32_t uid, enum gn_state state)
 {
 	fc.ft.peer.pid = 100 + (int)uid;
@@ -43,7 +43,7 @@ static struct fake_conn *reach_from(const char *address, enum gn_state state)
 	return fake_reach(&fc, state);
 }
 
-/* The server accepted the connection, sent END with this text, and ended it. */
+/* Expect that the server accepted the connection, sent END with this text, and ended it. */
 static void turned_away(struct fake_conn *conn, const char *text)
 {
 	TEST_ASSERT_EQUAL_INT(0, conn->refused);
@@ -56,7 +56,7 @@ static void turned_away(struct fake_conn *conn, const char *text)
 	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
 }
 
-/* The server rejects HELLO or a later request. */
+/* Send HELLO or a later request, and expect that the server rejects it with this text. */
 static void refused(struct fake_conn *conn, unsigned type, unsigned status, const char *text)
 {
 	ask(conn, type);
@@ -94,10 +94,10 @@ static void half_open_connections_of_one_peer_are_bounded(void)
 	TEST_ASSERT_EQUAL_UINT64(5, counter("sessions_refused"));
 	TEST_ASSERT_EQUAL_UINT64(0, counter("sessions_lost"));
 	TEST_ASSERT_EQUAL_UINT64(HALF_OPEN + 1, counter("sessions_opened"));
-	fake_close(first, -ENOTCONN); /* one fewer: the next one is accepted */
+	fake_close(first, -ENOTCONN); /* below the limit: the next connection is accepted */
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_INT(0, reach_as(1, GN_KNOWN)->disconnected);
-	/* HELLO has made the previous connection a session, so another may be half-open */
+	/* HELLO made the last connection a session, so one more can be half-open */
 	TEST_ASSERT_EQUAL_INT(0, reach_as(1, GN_NEW)->disconnected);
 	turned_away(reach_as(1, GN_NEW), "busy: listen.max_half_open=3 reached by uid 1" REMEDY);
 }
@@ -113,8 +113,8 @@ static void half_open_connections_keep_no_session_out(void)
 }
 
 /*
- * The server ignores further frames of a rejected peer, and does not wait for one that does not
- * read.
+ * The server ignores further frames of a rejected peer, and disconnects it immediately, even if END
+ * cannot be sent.
  */
 static void a_peer_that_is_turned_away_is_not_waited_for(void)
 {
@@ -131,7 +131,7 @@ static void a_peer_that_is_turned_away_is_not_waited_for(void)
 	TEST_ASSERT_EQUAL_UINT(0, fc.n[FAKE_HELLO]);
 }
 
-/* Only a peer that has more half-open connections than the new one loses its oldest. */
+/* If all places are taken, a new peer evicts a connection of a peer that has more than it. */
 static void a_flood_pushes_out_only_its_own(void)
 {
 	struct fake_conn *own[HALF_OPEN], *quiet;
@@ -142,11 +142,11 @@ static void a_flood_pushes_out_only_its_own(void)
 			reach_as(uid, GN_NEW);
 	quiet = reach_as(5, GN_NEW);
 	for (unsigned i = 0; i + 1 < HALF_OPEN; i++)
-		own[i] = reach_as(6, GN_NEW); /* all are taken now */
+		own[i] = reach_as(6, GN_NEW); /* now all places are taken */
 	own[HALF_OPEN - 1] = reach_as(6, GN_NEW);
 	turned_away(own[HALF_OPEN - 1],
 		    "busy: 4 x listen.max_half_open=3 reached by all peers" REMEDY);
-	/* a peer with three loses one */
+	/* a peer with three connections loses one */
 	TEST_ASSERT_EQUAL_INT(0, reach_as(7, GN_NEW)->disconnected);
 	TEST_ASSERT_EQUAL_INT(0, quiet->disconnected + own[0]->disconnected + own[1]->disconnected);
 	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_lost"));
@@ -169,7 +169,7 @@ static void the_oldest_of_the_largest_is_pushed_out(void)
 		for (unsigned i = 0; i < 2; i++)
 			reach_as(uid, GN_NEW);
 	reach_as(5, GN_NEW);
-	reach_as(6, GN_NEW); /* the twelfth */
+	reach_as(6, GN_NEW); /* the twelfth half-open connection: the limit */
 	TEST_ASSERT_EQUAL_INT(0, oldest->disconnected);
 	reach_as(7, GN_NEW);
 	TEST_ASSERT_EQUAL_INT(1, oldest->disconnected);
@@ -246,7 +246,7 @@ static void a_resumed_session_keeps_its_place(void)
 		"busy: listen.max_sessions=1 reached by all peers" REMEDY);
 }
 
-/* The quantum of the newest session: bytes that its responder may start in a turn, on each lane. */
+/* Returns the limit of bytes that a responder of the newest session starts in each turn. */
 static uint32_t newest_quantum(void)
 {
 	return fc.role->server.sessions->lanes[0].resp->attr.quantum;
@@ -283,7 +283,7 @@ static void region_bytes_of_one_peer_are_bounded(void)
 	refused(reach_as(1, GN_KNOWN), GN_FRAME_EXPORT, GANTRY_S_BUSY,
 		"busy: listen.max_peer_region_bytes=8192 reached by uid 1 (used=8192, asked=4096)" REMEDY);
 	TEST_ASSERT_EQUAL_UINT64(8192, reported("test.peers.0.region_bytes"));
-	ask(conn, GN_FRAME_BYE); /* frees its own */
+	ask(conn, GN_FRAME_BYE); /* releases the quota of this session */
 	told(conn, GN_FRAME_BYE, 0);
 	fake_core_turn(&fc);
 	ask(conn = reach_as(1, GN_KNOWN), GN_FRAME_EXPORT);
@@ -292,11 +292,11 @@ static void region_bytes_of_one_peer_are_bounded(void)
 	told(conn, GN_FRAME_EXPORT, 0);
 	fake_ask(&fc, conn, GN_FRAME_EXPORT, 9, &token, sizeof(token));
 	told(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
-	/* of the session */
+	/* the limit of the session, not of the peer */
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "max_region_bytes"), p.verdict.text);
 }
 
-/* STOP releases them, before the session ends. */
+/* STOP releases the quotas of regions and queues; the session still exists. */
 static void a_stopped_session_has_no_memory(void)
 {
 	struct fake_conn *conn;
@@ -325,7 +325,7 @@ static void a_region_that_can_never_be_had_is_not_busy(void)
 		"listen.max_peer_region_bytes=4095 exceeded by uid 1 (used=0, asked=4096): raise it or ask for less");
 }
 
-/* A failed export, or an end without BYE, returns its quota. */
+/* A failed export releases its quota, and so does a session that ends without BYE. */
 static void what_a_lost_session_had_is_given_back(void)
 {
 	struct fake_conn *conn;
@@ -373,7 +373,7 @@ static void queue_memory_of_one_peer_is_bounded(void)
 	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_RUNNING)->disconnected);
 }
 
-/* Bounce buffers count, and are not allocated before the limit was checked. */
+/* Bounce buffers count as queue memory. The limit is checked before their allocation. */
 static void move_memory_counts(void)
 {
 	struct fake_conn *conn;
@@ -388,7 +388,7 @@ static void move_memory_counts(void)
 	fc.listen.max_peer_queue_memory = mapped + 2 * 65536 - 1;
 	serve();
 	conn = reach_as(1, GN_KNOWN);
-	fake_fail_op(&fc.ft, FAKE_CONSUMER, 1, -EIO); /* is not reached */
+	fake_fail_op(&fc.ft, FAKE_CONSUMER, 1, -EIO); /* must not be called */
 	ask(conn, GN_FRAME_QUEUES);
 	told(conn, GN_FRAME_QUEUES, GANTRY_S_ACCESS);
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "listen.max_peer_queue_memory="),
@@ -407,7 +407,7 @@ static void a_peer_that_reconnects_in_a_loop_leaves_nothing(void)
 	}
 	TEST_ASSERT_EQUAL_UINT64(40, counter("sessions_ended"));
 	reach_as(2, GN_NEW);
-	/* of uid 2: the entry of uid 1 is gone */
+	/* the only entry is that of uid 2: the entry of uid 1 was removed */
 	TEST_ASSERT_EQUAL_UINT64(1, reported("test.peers.0.half_open"));
 	TEST_ASSERT_EQUAL_UINT64(0, reported("test.peers.0.sessions"));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client opens its session again, with a higher epoch, before its server has ended the older
- * connection. The server drains and ends the older one first, so that no late IO of it follows an
- * IO of the new one.
+ * connection. The server drains and ends the older connection first, so that no late IO of the
+ * older connection follows an IO of the new one.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define ID 0xabcdefull
 
-/* that the next HELLO presents: from the last reply */
+/* the secret of the next HELLO; welcomed() copies it from the reply */
 static uint8_t secret[GANTRY_SECRET_BYTES];
 
 static struct fake_conn *dial(void)
@@ -44,7 +44,7 @@ static struct fake_conn *hello(uint32_t epoch)
 	return conn;
 }
 
-/* The session after HELLO; this takes it to RUNNING. */
+/* Bring a session that is past HELLO to the state RUNNING. */
 static void run(struct fake_conn *conn)
 {
 	static const unsigned path[] = {GN_FRAME_QUERY, GN_FRAME_EXPORT, GN_FRAME_QUEUES,
@@ -110,7 +110,7 @@ static void the_answer_comes_when_the_old_one_is_drained(void)
 		0, fake_told(conn, &p)); /* the backend still has the IO of the older session */
 	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]);
 	TEST_ASSERT_EQUAL_UINT(0, fc.n_closed);
-	say(conn, GN_FRAME_PING, 0); /* a PING while it waits is legal */
+	say(conn, GN_FRAME_PING, 0); /* a PING is allowed while HELLO waits */
 	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
 	fc.hold = 0;
 	fake_core_finish(&fc, GANTRY_S_OK);
@@ -123,14 +123,14 @@ static void the_answer_comes_when_the_old_one_is_drained(void)
 	TEST_ASSERT_EQUAL_INT(1, fake_taken(&conn->producers[0], imm));
 }
 
-/* The server also waits for a session that is lost already and still has IO in flight. */
+/* HELLO also waits for a session that is lost and still has IO in flight. */
 static void what_is_ending_is_waited_for(void)
 {
 	struct fake_conn *old, *conn;
 
 	fake_core_start(&fc, 1);
 	fc.hold = 1;
-	fc.closed_rc = -EINPROGRESS; /* and its role finishes later */
+	fc.closed_rc = -EINPROGRESS; /* the role ends the older session later */
 	old = hello(1);
 	welcomed(old, 1);
 	run(old);
@@ -182,7 +182,7 @@ static void epochs_that_are_not_above_are_refused(void)
 	}
 	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(old, &p));
-	arrive(old, 0, 1); /* it continues without interruption */
+	arrive(old, 0, 1); /* the running session continues */
 	TEST_ASSERT_EQUAL_UINT64(1, counter("ops_done"));
 }
 
@@ -300,7 +300,7 @@ static struct fake_conn *start_session(void)
 	return conn;
 }
 
-/* The server rejects a peer that presents `secret`. The running session is not affected. */
+/* Expect that the server rejects a HELLO with `secret`, and that `running` continues. */
 static void refused_beside(struct fake_conn *running)
 {
 	struct fake_conn *conn = hello(1000);
@@ -325,7 +325,7 @@ static void a_peer_without_the_secret_ends_no_session(void)
 	refused_beside(running);
 	memset(secret, 0x5e, sizeof(secret));
 	refused_beside(running);
-	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]); /* the role got none of them */
+	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]); /* the role got no rejected HELLO */
 	arrive(running, 0, 1);
 	TEST_ASSERT_EQUAL_UINT64(1, counter("ops_done"));
 	memcpy(secret, right, sizeof(secret));
@@ -361,7 +361,7 @@ static void secrets_differ(void)
 	TEST_ASSERT_TRUE(memcmp(first, secret, sizeof(first)) != 0);
 }
 
-/* As after a restart of the server, or at another one. */
+/* After a restart, the server does not know the session and adopts the secret of its client. */
 static void a_server_without_the_session_takes_the_secret_that_it_is_shown(void)
 {
 	struct fake_conn *conn;
@@ -381,8 +381,8 @@ static void a_server_without_the_session_takes_the_secret_that_it_is_shown(void)
 }
 
 /*
- * The rejected session still exists for a moment. The right client does not wait for it, and its
- * epoch does not count.
+ * A peer without the secret is rejected, and its session exists until the end of the turn. The
+ * right client does not wait for that session, and can use a lower epoch.
  */
 static void a_refused_peer_delays_no_client(void)
 {
@@ -394,7 +394,7 @@ static void a_refused_peer_delays_no_client(void)
 	memcpy(right, secret, sizeof(right));
 	stranger = dial();
 	conn = dial();
-	for (unsigned i = 0; i < 2; i++) { /* both in one turn */
+	for (unsigned i = 0; i < 2; i++) { /* both HELLOs arrive in one turn */
 		len = fake_payload(GN_FRAME_HELLO, payload);
 		memcpy(payload + offsetof(struct gn_hello, epoch), &(uint32_t){i == 0 ? 1000 : 2},
 		       sizeof(uint32_t));
@@ -408,7 +408,7 @@ static void a_refused_peer_delays_no_client(void)
 	welcomed(conn, 2);
 }
 
-/* Also while an older session is drained. */
+/* A peer without the secret is also rejected while the session is drained. */
 static void a_session_that_ends_keeps_its_secret(void)
 {
 	struct fake_conn *old, *conn;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rig.h - shared by the tests of the server end: a role of the core, to which the test sends frame
- * by frame.
+ * rig.h - shared by the tests of the server end: a role of the core, to which the test sends each
+ * frame.
  */
 #ifndef TEST_SESSION_RIG_H
 #define TEST_SESSION_RIG_H
@@ -34,7 +34,7 @@ static inline void ask(struct fake_conn *conn, unsigned type)
 	fake_ask(&fc, conn, type, 9, payload, fake_payload(type, payload));
 }
 
-/* The next frame is an answer to `type` with this status. */
+/* Expect that the next frame is an answer to `type` with this status. */
 static inline void told(struct fake_conn *conn, unsigned type, unsigned status)
 {
 	TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
@@ -44,8 +44,8 @@ static inline void told(struct fake_conn *conn, unsigned type, unsigned status)
 }
 
 /*
- * The session of conn has ended: it is disconnected, its role was notified (`closed` calls in
- * total), its queues and regions are released.
+ * Expect that the session of conn has ended: conn is disconnected, the role got `closed` (`closed`
+ * calls in total), and the queues and regions are released.
  */
 static inline void gone(struct fake_conn *conn, unsigned closed)
 {

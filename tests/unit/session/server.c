@@ -61,7 +61,7 @@ static void a_whole_session(void)
 	TEST_ASSERT_EQUAL_UINT(2, fc.n[FAKE_LANE]);
 }
 
-/* The session uses what both ends support, and rejects what was not agreed. */
+/* The session uses the features that both ends support, and rejects the use of others. */
 static void features_are_those_of_both(void)
 {
 	static const struct {
@@ -96,7 +96,8 @@ static void features_are_those_of_both(void)
 }
 
 /*
- * One frame in one state. If the table allows it: a reply; else an END, and the session has ended.
+ * Send one frame in one state. If the table of frame.h allows the frame, expect a reply; otherwise
+ * expect END and the end of the session.
  */
 static void one_frame(enum gn_state state, unsigned type, int as_answer)
 {
@@ -143,7 +144,7 @@ static void every_frame_in_every_state(void)
 		}
 }
 
-/* A session counts from HELLO on, also while its HELLO is processed. */
+/* A session counts for max_sessions from HELLO on, also while the role processes HELLO. */
 static void a_session_has_its_place_from_hello_on(void)
 {
 	struct fake_conn *conn, *late;
@@ -166,8 +167,8 @@ static void a_session_has_its_place_from_hello_on(void)
 struct refusal {
 	enum gn_state state;
 	unsigned type;
-	size_t at;      /* a 32-bit word of the payload to overwrite, */
-	uint32_t value; /* to this */
+	size_t at;      /* offset of a 32-bit word in the payload */
+	uint32_t value; /* new value of that word */
 	unsigned status;
 	const char *text;
 };
@@ -265,13 +266,13 @@ static void a_handle_is_used_once_and_the_quota_is_for_all_regions(void)
 	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "max_region_bytes"));
 	gone(conn, 2);
 	conn = fake_reach(&fc, GN_KNOWN);
-	fc.ft.skew_handle = 1; /* a transport that imports it under another handle */
+	fc.ft.skew_handle = 1; /* the transport imports the region with a wrong handle */
 	ask(conn, GN_FRAME_EXPORT);
 	told(conn, GN_FRAME_EXPORT, GANTRY_S_IO);
 	gone(conn, 3);
 	conn = fake_reach(&fc, GN_KNOWN);
 	fc.ft.skew_handle = 0;
-	fc.ft.unmapped = 1; /* a transport that claims to map it, and does not */
+	fc.ft.unmapped = 1; /* the transport does not map the region as requested */
 	ask(conn, GN_FRAME_EXPORT);
 	told(conn, GN_FRAME_EXPORT, GANTRY_S_UNSUPPORTED);
 	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "not mapped"));
@@ -296,7 +297,7 @@ static void whatever_the_transport_refuses_ends_the_session(void)
 
 		fake_fail_op(&fc.ft, table[i].op, table[i].in, -ENOMEM);
 		ask(conn, table[i].type);
-		/* the reply was lost: the time limit of the peer ends the session */
+		/* the reply was lost: the peer ends the session at its time limit */
 		if (table[i].op == FAKE_SEND_CTRL) {
 			fake_close(conn, -ENOTCONN);
 			gone(conn, i + 1);
@@ -307,7 +308,7 @@ static void whatever_the_transport_refuses_ends_the_session(void)
 	}
 }
 
-/* Why a region is rejected: the text of the transport, or that of the error number. */
+/* The reply to EXPORT has the reason: the text of the transport, or of the error number. */
 static void the_peer_is_given_the_reason_of_an_import(void)
 {
 	struct fake_conn *conn;
@@ -383,14 +384,14 @@ static void a_step_that_takes_time_is_answered_later(void)
 		conn = fake_reach(&fc, from[i]);
 		fc.rc[i] = -EINPROGRESS;
 		ask(conn, types[i]);
-		for (int s = 0; s < 20; s++) { /* longer than any time limit, with heartbeats */
+		for (int s = 0; s < 20; s++) { /* longer than every time limit, with heartbeats */
 			fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
 			fake_ask(&fc, conn, GN_FRAME_PING, 0, NULL, 0);
 		}
 		TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
 		TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
 		fc.rh->session_continue(fc.session, 0);
-		fc.rh->session_continue(fc.session, 0); /* has no effect: no step waits */
+		fc.rh->session_continue(fc.session, 0); /* no step is in progress: no effect */
 		told(conn, types[i], 0);
 		fc.rc[i] = 0;
 		fake_close(conn, -ENOTCONN);
@@ -489,7 +490,7 @@ static void one_warning(const char *text)
 	n_warnings = 0;
 }
 
-/* One line for each client that is refused or lost. Only a session that ran is lost. */
+/* The server logs one warning for each client that it rejects or whose running session is lost. */
 static void each_end_is_logged_once(void)
 {
 	struct fake_conn *conn;
@@ -517,8 +518,8 @@ static void each_end_is_logged_once(void)
 }
 
 /*
- * A peer may connect as often as it wants without filling the log. The loss of a session that ran
- * is always logged.
+ * The server limits the warnings about peers without a running session. It always logs the loss of
+ * a running session.
  */
 static void strangers_do_not_fill_the_log(void)
 {

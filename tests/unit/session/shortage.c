@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process without memory whose sessions all end at once: each client gets `closed`, and the loop
- * continues.
+ * All sessions of a process end at the same time, while no memory can be allocated: each client
+ * gets `closed`, and the loop continues.
  */
 #include <errno.h>
 #include <stdatomic.h>

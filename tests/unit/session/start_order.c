@@ -7,7 +7,7 @@
 #include "session/role_priv.h"
 #include "unit/session/rig.h"
 
-/* A request that changes the volume; the terminal holds it. */
+/* Let a request that changes the volume arrive; the terminal holds it. */
 static void hold_write(struct fake_conn *conn)
 {
 	struct gantry_io io = {.opcode = GANTRY_OP_WRITE_ZEROES, .tag = 1, .length = 512};
@@ -68,7 +68,7 @@ static void it_is_refused_when_that_takes_too_long(void)
 	fake_core_turn(&fc);
 }
 
-/* The peer of the first session has ended it, but its notification is lost. */
+/* The peer of the first session has ended it, but the server did not get the notification. */
 static void it_waits_until_every_other_peer_is_known_to_be_alive(void)
 {
 	struct fake_conn *first, *next;
@@ -79,7 +79,7 @@ static void it_waits_until_every_other_peer_is_known_to_be_alive(void)
 	fc.ft.answers = NULL;
 	next = fake_reach(&fc, GN_QUEUED);
 	ask(next, GN_FRAME_START);
-	fc.rh->session_continue(fc.session, 0); /* the role has no step in progress */
+	fc.rh->session_continue(fc.session, 0); /* no effect: the role has no step in progress */
 	stay_alive(next, 4);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(next, &p));
 	TEST_ASSERT_EQUAL_INT(0, first->disconnected);
@@ -89,8 +89,8 @@ static void it_waits_until_every_other_peer_is_known_to_be_alive(void)
 }
 
 /*
- * The answer to an earlier PING proves nothing: the peer may have sent it before it ended the
- * session.
+ * The answer to a PING from before START proves nothing: the peer might have sent it before it
+ * ended the session.
  */
 static void an_answer_that_was_asked_for_before_does_not_count(void)
 {
@@ -104,7 +104,7 @@ static void an_answer_that_was_asked_for_before_does_not_count(void)
 	fc.ft.answers = NULL;
 	next = fake_reach(&fc, GN_QUEUED);
 	ask(next, GN_FRAME_START);
-	fake_ask(&fc, first, GN_FRAME_PING, GN_PING_ECHO, NULL, 0); /* of a heartbeat */
+	fake_ask(&fc, first, GN_FRAME_PING, GN_PING_ECHO, NULL, 0); /* the answer to a heartbeat */
 	TEST_ASSERT_EQUAL_INT(0, fake_told(next, &p));
 	len = fake_ctrl_recv(first, buf);
 	TEST_ASSERT_EQUAL_INT(0, gn_frame_parse(buf, len, &question));

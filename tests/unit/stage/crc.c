@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The crc stage. Two chains represent the two ends of a path; the test copies what leaves one to
- * the other.
+ * The crc stage. Two chains represent the two ends of a path; the test copies descriptors from one
+ * end to the other.
  */
 #include <errno.h>
 
@@ -17,7 +17,7 @@ static uint8_t sent_flags;
 static uint32_t sent_crc, answer_crc;
 static uint8_t answer_flags;
 
-/* The other end: records what arrived, and answers as the test sets. */
+/* The other end: record what arrived, and answer as the test has set. */
 static void other_end(struct gantry_io *io, void *arg)
 {
 	(void)arg;
@@ -114,7 +114,7 @@ static void target(const char *mode)
 	TEST_ASSERT_EQUAL_UINT(1, chain.terminal.n_accepted);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CORRUPT,
 			       run(GANTRY_OP_WRITE, data, GANTRY_IO_CRC, right ^ 0x80, NULL));
-	TEST_ASSERT_EQUAL_UINT(1, chain.terminal.n_accepted); /* it did not reach the store */
+	TEST_ASSERT_EQUAL_UINT(1, chain.terminal.n_accepted); /* the write was rejected */
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_READ, data, 0, 0, &io));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_IO_CRC, io->flags);
 	TEST_ASSERT_EQUAL_HEX32(right, io->crc32c);

@@ -72,7 +72,7 @@ static uint64_t reported(const char *key)
 	return fake_reported_u64(&report, key);
 }
 
-/* Bits that differ. */
+/* Returns how many bits differ. */
 static unsigned distance(const uint8_t *a, const uint8_t *b)
 {
 	unsigned n = 0;
@@ -106,8 +106,8 @@ static void wrong_rates_are_refused(void)
 }
 
 /*
- * Set a locale with a comma in its numbers, from the system or made here. Returns false if neither
- * is available.
+ * Set a locale that writes numbers with a comma: one of the system, or a new one of localedef.
+ * Returns false if neither is available.
  */
 static int set_comma_locale(void)
 {
@@ -128,7 +128,7 @@ static int set_comma_locale(void)
 	return system(command) == 0 && found;
 }
 
-/* The program that loads the stage may have set a locale. */
+/* The program that loads the stage can have set a locale with a decimal comma. */
 static void rates_are_the_same_in_all_locales(void)
 {
 	int found = set_comma_locale(), rc;
@@ -194,7 +194,7 @@ static void delayed_fails_when_the_path_refuses_for_good(void)
 	TEST_ASSERT_FALSE(io->busy);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, io->status);
 	io = submit(GANTRY_OP_WRITE);
-	/* as without the delay: the session may be resumed */
+	/* SESSION_LOST, as without the delay: the client can resume the session */
 	chain.terminal.refuse = -ENOTCONN;
 	chain.terminal.n_refuse = 1;
 	fake_advance(&chain.lane, MS);
@@ -231,7 +231,7 @@ static void dropped_without_a_deadline_is_held_as_long_as_usual(void)
 
 	OPEN("drop_rate=100%");
 	io = fake_io(&chain, GANTRY_OP_WRITE, 0, 4096, data);
-	io->deadline_us = 0; /* of a program, in the stages of its embedded role */
+	io->deadline_us = 0; /* IOs of an embedded role can have no deadline */
 	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
 	TEST_ASSERT_EQUAL_UINT64(chain.lane.now_ns + 30000ull * MS, fake_wake_ns(&chain));
 	fake_poll(&chain);
@@ -248,7 +248,7 @@ static void drain_gives_everything_back(void)
 	chain.terminal.hold = 1;
 	for (unsigned i = 0; i < 12; i++)
 		submit(GANTRY_OP_READ);
-	/* 1 5 7 11; 2 4 6 8 10 12 dropped, 3 9 delayed */
+	/* IOs 1, 5, 7, 11 are held; 2, 4, 6, 8, 10, 12 dropped; 3, 9 delayed */
 	TEST_ASSERT_EQUAL_UINT(4, chain.terminal.n_held);
 	fake_drain(&chain, NULL);
 	TEST_ASSERT_EQUAL_UINT(8, chain.n_done);
@@ -264,7 +264,7 @@ static void drain_of_one_owner_leaves_the_others(void)
 {
 	OPEN("delay=60s", "delay_nth=1");
 	for (unsigned i = 0; i < 6; i++)
-		/* all are held */
+		/* the stage delays each IO */
 		submit(GANTRY_OP_READ)->owner = i % 2 ? (void *)&chain : (void *)&host;
 	fake_drain(&chain, &host);
 	TEST_ASSERT_EQUAL_UINT(3, chain.n_done);
@@ -320,7 +320,7 @@ static void same_seed_same_trouble(void)
 
 	TEST_ASSERT_EQUAL_UINT64(seven, history("seed=7", 0));
 	TEST_ASSERT_NOT_EQUAL(seven, history("seed=8", 0));
-	TEST_ASSERT_EQUAL_UINT64(seven, history("seed=7", 1)); /* a path that was sometimes busy */
+	TEST_ASSERT_EQUAL_UINT64(seven, history("seed=7", 1)); /* the path was sometimes full */
 }
 
 static void refused_meets_the_same_fate_when_it_comes_again(void)
@@ -381,7 +381,7 @@ static void short_io_does_half_and_fails(void)
 	TEST_ASSERT_EQUAL_UINT(sizeof data, io->length);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, io->status);
 	TEST_ASSERT_EQUAL_INT(0, fake_submit(fake_io(&chain, GANTRY_OP_READ, 0, 4096, data)));
-	TEST_ASSERT_EQUAL_UINT(4096, seen_length); /* too small to cut */
+	TEST_ASSERT_EQUAL_UINT(4096, seen_length); /* too small to shorten */
 	TEST_ASSERT_EQUAL_UINT64(2, reported("shortened_ops"));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, status_of(GANTRY_OP_FLUSH));
 }
@@ -401,7 +401,7 @@ static void begin_again(void *self, struct gantry_io *io)
 {
 	(void)self;
 	if (chain.n_done++ != 0)
-		io->busy = 0; /* the first completion does not end it: it is in flight again */
+		io->busy = 0; /* the second completion: the IO is in flight again */
 }
 
 static void duplicate_spares_a_descriptor_that_is_in_use_again(void)
@@ -444,8 +444,8 @@ static void more_faults_than_the_limit_are_spared(void)
 }
 
 /*
- * All kinds at once, with answers in any order: every IO completes once, and no write leaves a
- * flipped bit.
+ * All kinds of faults together, with answers in any order: every IO completes once, and no buffer
+ * of a write keeps a flipped bit.
  */
 static void storm(void)
 {

@@ -195,13 +195,13 @@ static void full_disk_ends_the_trace_and_not_the_io(void)
 	TEST_ASSERT_EQUAL_UINT(1, host.n_logged[GANTRY_LOG_WARN]);
 	TEST_ASSERT_TRUE(fake_logged(&host, "trace ends"));
 	fake_chain_report(&chain, 0, &report);
-	/* the part of a record that was written was removed again */
+	/* the stage has removed the partly written record */
 	TEST_ASSERT_EQUAL_UINT((4096 - 64) / 72, n_records());
 	TEST_ASSERT_EQUAL_UINT64(n_records(), fake_reported_u64(&report, "written_records"));
 	TEST_ASSERT_EQUAL_UINT64(4000 - n_records(), fake_reported_u64(&report, "lost_records"));
 }
 
-/* The report counts only whole records in the file as written, and not those in memory. */
+/* written_records counts only the whole records in the file, not those in memory. */
 static void report_counts_what_is_in_the_file(void)
 {
 	struct fake_report report;
@@ -213,7 +213,7 @@ static void report_counts_what_is_in_the_file(void)
 	TEST_ASSERT_EQUAL_UINT64(n_records(), fake_reported_u64(&report, "written_records"));
 	TEST_ASSERT_EQUAL_UINT64(1000 - n_records(),
 				 fake_reported_u64(&report, "buffered_records"));
-	fake_drain(&chain, &chain); /* a session is lost */
+	fake_drain(&chain, &chain); /* of one session: writes nothing */
 	TEST_ASSERT_EQUAL_UINT(910, n_records());
 	fake_drain(&chain, NULL);
 	fake_chain_report(&chain, 0, &report);
@@ -236,7 +236,7 @@ static void path_that_cannot_be_written_is_refused(void)
 	TEST_ASSERT_TRUE(fake_logged(&host, "/nowhere/trace"));
 }
 
-/* The FIFO has no reader, and the stage does not wait for one: the process could not be stopped. */
+/* Opening a FIFO without a reader would block, and the process could not be stopped. */
 static void fifo_without_a_reader_is_refused(void)
 {
 	const struct gantry_plugin *plugin = fake_plugin("trace");

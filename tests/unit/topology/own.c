@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A role of the embedding program replaces one of a configuration: which one it may replace, and
- * what it gets from it.
+ * A role of the embedding program replaces a role of the configuration: which role it can replace,
+ * and which settings of that role it gets.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -121,7 +121,7 @@ static void refused(int rc, const char *text, const char *message)
 	TEST_ASSERT_EQUAL_STRING(message, errs.text[0]);
 }
 
-/* The role that is replaced. */
+/* Returns the role of the configuration that is replaced. */
 static const struct gn_topo_role *selected(void)
 {
 	const struct gn_topo_role *found = NULL;
@@ -137,7 +137,7 @@ static const struct gn_topo_role *selected(void)
 	return found;
 }
 
-/* Which roles are made. */
+/* Expect that the topology creates these roles. */
 static void made(const char *names)
 {
 	char text[64] = "";
@@ -178,11 +178,11 @@ static void it_gets_lanes_connect_and_services(void)
 	for (uint32_t i = 0; i < 2; i++) {
 		uint64_t before = seen->lane(seen, i)->now_ns;
 
+		/* the time of a driven worker advances only in calls of the test */
 		do {
 			gn_worker_enter(workers[i]);
 			gn_worker_leave(workers[i]);
-		} while (seen->lane(seen, i)->now_ns ==
-			 before); /* the worker is driven: its time advances only in our calls */
+		} while (seen->lane(seen, i)->now_ns == before);
 	}
 	TEST_ASSERT_EQUAL_INT(0, gn_topology_start(&topology));
 	gn_topology_close(&topology);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A requester: each IO completes exactly once, whether and whatever the peer answers. */
+/* A requester: each IO completes exactly once, with any answer of the peer, and without one. */
 #include "requester_rig.h"
 
 #include "gantry/random.h"
@@ -64,7 +64,7 @@ static void what_cannot_be_sent_stays_with_its_owner(void)
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(DEPTH + 1, 0));
 }
 
-/* An owner that submits its descriptor in each turn, until it is accepted. */
+/* A poller that submits a descriptor in each turn, until it is accepted. */
 static int offer(void *self)
 {
 	int *accepted = self;
@@ -93,7 +93,7 @@ static void a_lane_that_was_told_to_try_again_stays_awake(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_worker_add(fw.worker, &poller));
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_INT(0, accepted);
-	fake_queue_refuse(producer, 0); /* the lane gets no wake-up for it */
+	fake_queue_refuse(producer, 0); /* nothing wakes the lane for this */
 	for (unsigned i = 0; i < 1000000 && !__atomic_load_n(&accepted, __ATOMIC_ACQUIRE); i++)
 		sched_yield();
 	TEST_ASSERT_EQUAL_INT(1, __atomic_load_n(&accepted, __ATOMIC_ACQUIRE));
@@ -128,7 +128,7 @@ static void a_deadline_ends_the_io_and_the_late_answer_its_slot(void)
 	TEST_ASSERT_EQUAL_UINT64(1, gn_host_counter(&fw.host, "late_replies"));
 	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
-	answer(wire, GANTRY_S_OK); /* the slot has another generation now */
+	answer(wire, GANTRY_S_OK); /* an old tag: the slot has a new generation */
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
 	TEST_ASSERT_EQUAL_UINT(1, n_broken);
@@ -157,8 +157,8 @@ static void buffers_are_in_nobodys_hands_when_the_late_answers_have_come(void)
 }
 
 /*
- * Replies with TIMEOUT and UNKNOWN, in time and late, do not release the buffer. After the stop no
- * reply can arrive.
+ * Replies with TIMEOUT or UNKNOWN do not release the buffer, whether they arrive before or after
+ * the deadline. After the stop no reply can arrive.
  */
 static void an_answer_may_leave_open_whether_a_buffer_is_touched(void)
 {
@@ -200,8 +200,8 @@ static void a_peer_that_owes_every_slot_is_lost(void)
 }
 
 /*
- * Submits one IO, injects a forged reply (len bytes) `times` over, and expects the requester to
- * break once, and to ignore all later replies.
+ * Submit an IO, and inject a forged reply of len bytes `times` times. Expect that the requester
+ * breaks once, and ignores later replies.
  */
 static void expect_broken(uint32_t tag_xor, uint32_t len, unsigned times)
 {
@@ -267,7 +267,7 @@ struct stop_with {
 	struct gantry_io wire;
 };
 
-/* On the lane: the reply has arrived, but was not polled yet, when the requester stops. */
+/* On the lane: a reply has arrived, but was not polled, when the requester stops. */
 static void stop_on_lane(void *arg)
 {
 	struct stop_with *with = arg;
@@ -297,7 +297,7 @@ static void stop_takes_what_was_published_then_loses_the_rest(void)
 	gn_requester_stop(NULL);
 }
 
-/* If the peer is on this thread, the reply arrives inside the submit. */
+/* If the peer runs on the same thread, the reply arrives inside submit. */
 static void an_answer_inside_the_send_completes_its_io(void)
 {
 	start();
@@ -339,7 +339,7 @@ static void a_link_that_is_idle_lets_the_lane_sleep(void)
 	while (!fake_peek(consumer, (uint32_t *)&consumer->armed))
 		; /* the lane is about to sleep */
 	polls = fake_peek(producer, &producer->n_flushes);
-	answer(taken(), GANTRY_S_OK); /* rings: the lane wakes without help of the test */
+	answer(taken(), GANTRY_S_OK); /* the doorbell wakes the lane */
 	while (fake_peek(consumer, &consumer->n_in) != 0)
 		;
 	fake_settle(&fw);
@@ -348,8 +348,8 @@ static void a_link_that_is_idle_lets_the_lane_sleep(void)
 }
 
 /*
- * Thousands of IOs, answered in any order, some too late: none is lost, none completes twice, no
- * tag is used twice at a time.
+ * Thousands of IOs, answered in any order, some after their deadline: none is lost, none completes
+ * twice, and no two IOs in flight have the same tag.
  */
 static void any_order_of_answers_completes_each_once(void)
 {

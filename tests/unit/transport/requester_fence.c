@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A requester sends the remaining time of an IO, and holds back writes that overlap one that timed
- * out.
+ * A requester sends the remaining time of an IO, and holds back writes that overlap a write that
+ * timed out.
  */
 #include "requester_rig.h"
 
@@ -47,7 +47,7 @@ static void the_wire_carries_the_time_left(void)
 	TEST_ASSERT_EQUAL_UINT32(2000000, taken().deadline_us);
 	TEST_ASSERT_EQUAL_INT(0, submit_aged(1, 2000000, GN_NS_PER_S / 2));
 	TEST_ASSERT_EQUAL_UINT32(1500000, taken().deadline_us);
-	/* without a deadline: the requester sets one */
+	/* the requester sets a deadline if the IO has none */
 	TEST_ASSERT_EQUAL_INT(0, submit_aged(2, 0, GN_NS_PER_S / 2));
 	TEST_ASSERT_EQUAL_UINT32(IO_TIMEOUT_NS / GN_NS_PER_US, taken().deadline_us);
 }
@@ -73,7 +73,7 @@ static void a_refused_io_has_the_deadline_that_it_brought(void)
 	TEST_ASSERT_EQUAL_UINT32(0, ios[0].deadline_us);
 }
 
-/* The write of slot 0, which has timed out. Returns it as it was sent. */
+/* Let the write of slot 0 time out. Returns its descriptor as it was sent. */
 static struct gantry_io write_that_timed_out(void)
 {
 	struct gantry_io wire;
@@ -97,7 +97,7 @@ static void an_overlapping_write_waits_for_the_late_answer(void)
 		opcode = (uint8_t)op;
 		if (op == GANTRY_OP_FLUSH)
 			continue;
-		TEST_ASSERT_EQUAL_INT(0, submit(op, 0)); /* beside it */
+		TEST_ASSERT_EQUAL_INT(0, submit(op, 0)); /* a range that does not overlap */
 		TEST_ASSERT_EQUAL_INT(1, was_sent());
 	}
 	opcode = GANTRY_OP_WRITE_ZEROES;
@@ -139,7 +139,7 @@ static void an_answer_to_a_write_that_waits_breaks(void)
 	struct gantry_io wire = write_that_timed_out();
 
 	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
-	wire.tag += 1; /* the slot that it waits in, with a tag that was never sent */
+	wire.tag += 1; /* the next tag of the slot, which was not sent yet */
 	answer(wire, GANTRY_S_OK);
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(1, n_broken);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A requester whose reads may be answered by notes: a note is checked as strictly as a whole reply.
+ * A requester whose peer can answer reads by notes: a note is checked as strictly as a whole reply.
  */
 #include "requester_rig.h"
 
@@ -36,13 +36,13 @@ static void a_note_completes_its_read(void)
 	TEST_ASSERT_EQUAL_UINT(0, ios[3].flags);
 	TEST_ASSERT_EQUAL_UINT(0, ios[3].crc32c);
 	TEST_ASSERT_EQUAL_INT(0, submit(3, 0));
-	answer(taken(), GANTRY_S_OK); /* a complete answer is valid, too */
+	answer(taken(), GANTRY_S_OK); /* the peer can also send a whole reply */
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(2, n_done[3]);
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 }
 
-/* xor: with the tag of a read in flight; bytes: length of the note that arrives. */
+/* The note has `bytes` bytes, and the tag of a read in flight, XORed with `xor`. */
 static void expect_note_breaks(uint32_t xor, uint32_t bytes)
 {
 	uint32_t tag;
@@ -88,7 +88,7 @@ static void a_note_of_another_length_breaks(void)
 	}
 }
 
-/* Only a read is answered by a note. */
+/* A note can only answer a read. */
 static void a_note_about_a_write_breaks(void)
 {
 	begin_with_notes();

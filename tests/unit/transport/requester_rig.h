@@ -35,7 +35,7 @@ static struct gantry_io *ios;
 static unsigned n_done[IOS], n_broken;
 static uint16_t status[IOS];
 static int broken_reason, resubmit_rc, resubmit;
-static uint8_t opcode; /* of what is submitted */
+static uint8_t opcode; /* opcode of the next IO */
 
 static void owner_complete(void *self, struct gantry_io *io)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A responder: each request is checked, executed once and answered once. The responder ends,
- * whatever the peer does.
+ * A responder checks each request, executes it once and answers it once. It can end in any state,
+ * independently of the peer.
  */
 #include "responder_rig.h"
 
@@ -178,7 +178,7 @@ static void a_reply_does_not_overtake_one_that_waits(void)
 	fake_queue_refuse(producer, -EAGAIN);
 	finish(GANTRY_S_OK);
 	gn_worker_call(fw.worker, let_one_pass,
-		       NULL); /* both replies wait now, and there is space */
+		       NULL); /* both replies wait, and the queue accepts again */
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
 	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
@@ -266,8 +266,8 @@ static void quiesce_at_rest_is_idle_at_once(void)
 }
 
 /*
- * The last reply, its doorbell, idle: also if the lane does not poll the responder between
- * completion and destruction.
+ * The responder sends the last reply, rings its doorbell, and then reports that it is idle, also if
+ * the lane does not poll it between the completion and its destruction.
  */
 static void quiesce_then_finish_on_lane(void *arg)
 {
@@ -289,12 +289,12 @@ static void the_doorbell_rings_before_idle(void)
 static void an_abandoned_port_waits_for_nobody_but_its_terminal(void)
 {
 	make_port(0);
-	ask(request(1, GANTRY_OP_READ)); /* the terminal has it */
+	ask(request(1, GANTRY_OP_READ)); /* held by the terminal */
 	terminal_rc = -EAGAIN;
-	ask(request(2, GANTRY_OP_READ)); /* the terminal rejects it with -EAGAIN */
+	ask(request(2, GANTRY_OP_READ)); /* rejected by the terminal: waits */
 	fake_queue_refuse(producer, -EAGAIN);
 	rules.n_regions = 0;
-	ask(request(3, GANTRY_OP_READ)); /* its refusal is not read */
+	ask(request(3, GANTRY_OP_READ)); /* the peer does not read the reply */
 	gn_responder_quiesce(port);
 	TEST_ASSERT_EQUAL_UINT(0, n_idle);
 	gn_responder_abandon(port);
@@ -306,16 +306,16 @@ static void an_abandoned_port_waits_for_nobody_but_its_terminal(void)
 
 /*
  * The responder sends no reply for IOs that it cancels at the end of a session. The peer completes
- * them with SESSION_LOST, and may submit them again. A reply CANCELED would reach the peer before
- * the end of the session.
+ * these IOs with SESSION_LOST, and can submit them again. A reply CANCELED would arrive before the
+ * end of the session, and the peer would not submit the IO again.
  */
 static void an_abandoned_port_does_not_answer_what_it_cancels(void)
 {
 	make_port(0);
-	ask(request(1, GANTRY_OP_READ)); /* as in a stage, which cancels it when it is drained */
-	ask(request(2, GANTRY_OP_READ)); /* in the backend */
+	ask(request(1, GANTRY_OP_READ)); /* stands for an IO in a stage that drain cancels */
+	ask(request(2, GANTRY_OP_READ)); /* stands for an IO in the backend */
 	terminal_rc = -EAGAIN;
-	ask(request(3, GANTRY_OP_READ)); /* in the port */
+	ask(request(3, GANTRY_OP_READ)); /* waits in the responder */
 	gn_responder_abandon(port);
 	no_reply();
 	finish(GANTRY_S_CANCELED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A responder whose peer is on the same thread: requests arrive by a function call, and the same
- * rules apply.
+ * A responder whose peer runs on the same thread: requests arrive by a function call, and the rules
+ * of queues apply.
  */
 #include "responder_rig.h"
 
@@ -54,7 +54,7 @@ static void what_is_wrong_with_an_io_fails_that_io(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 }
 
-/* The peer may change its own copy afterwards. */
+/* The peer can change its copy of the descriptor after the call. */
 static void the_descriptor_is_copied(void)
 {
 	struct handed h = {.wire = request(7, GANTRY_OP_READ), .len = GANTRY_IO_WIRE_BYTES};
@@ -83,8 +83,8 @@ static void more_in_flight_than_agreed_breaks(void)
 }
 
 /*
- * The peer gets its reply inside the send, and may send the next request there, up to the agreed
- * depth.
+ * The peer gets its reply inside the send of the responder. Inside that send, the peer can send the
+ * next request, up to the negotiated depth.
  */
 static void the_next_request_may_come_inside_a_reply(void)
 {

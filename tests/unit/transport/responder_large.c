@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Responders of several sessions on one lane: large IOs of one do not delay the other. */
+/* Responders of two sessions on one lane: large IOs of one session do not delay the other. */
 #include "responder_rig.h"
 
-#define LARGE (64u << 20) /* more parts than may be in flight */
+#define LARGE (64u << 20) /* more parts than the splitter starts at a time */
 #define PARTS (LARGE / GN_SPLIT_PIECE)
 
-static uint32_t flood_bytes; /* of each request of the flooding session */
+static uint32_t flood_bytes; /* length of each request of the flooding session */
 
 static struct gantry_io large(uint32_t tag)
 {
@@ -13,7 +13,7 @@ static struct gantry_io large(uint32_t tag)
 		.opcode = GANTRY_OP_READ, .tag = tag, .length = LARGE, .region = 1};
 }
 
-/* A volume and a region large enough for large IOs. The terminal accesses no data. */
+/* Make volume and region large enough for large IOs. The terminal accesses no data. */
 static void make_large(void)
 {
 	rules.volume.size = 1 << 30;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A responder whose device cannot map regions: it moves the data through bounce buffers, which are
- * fewer than the IOs.
+ * A responder whose device cannot map regions moves the data through bounce buffers, of which there
+ * are fewer than IOs.
  */
 #include "responder_rig.h"
 
@@ -23,7 +23,7 @@ static void data_that_is_not_mapped_is_moved(void)
 	TEST_ASSERT_EQUAL_UINT(0x22, ft.memory[1535]);
 	TEST_ASSERT_EQUAL_UINT(0x11, ft.memory[1536]);
 	ask(request(3, GANTRY_OP_READ));
-	finish(GANTRY_S_IO); /* nothing to move */
+	finish(GANTRY_S_IO); /* a failed read moves no data */
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, replied().status);
 	TEST_ASSERT_EQUAL_UINT(2, rma->n_submits);
 }
@@ -61,8 +61,8 @@ static void a_move_that_finds_no_room_is_tried_again(void)
 }
 
 /*
- * The store is memory known to the device: the data of each IO is in place, whatever else is in
- * flight.
+ * The memory of the store is registered with the device. So the device moves the data of each IO
+ * directly to or from its place in the store, without bounce buffers.
  */
 static void data_goes_straight_to_a_store_in_memory(void)
 {
@@ -98,7 +98,7 @@ static uint64_t reported(const char *name)
 	return fake_reported_u64(&report, name);
 }
 
-/* The transport signals the end of a move as it signals a message. */
+/* The consumer fd signals the end of a move, as it signals a message. */
 static void a_lane_sleeps_while_data_moves(void)
 {
 	uint64_t before;
@@ -129,8 +129,8 @@ static void an_abandoned_port_gives_up_moves_that_have_not_begun(void)
 }
 
 /*
- * A move in flight ends after the responder was abandoned. Its descriptor must not go down any
- * more, as a stage could keep it.
+ * A move of a write ends after the responder was abandoned. The responder must not submit the write
+ * then, because a stage could hold it.
  */
 static void an_abandoned_port_sends_nothing_down(void)
 {
@@ -147,8 +147,8 @@ static void an_abandoned_port_sends_nothing_down(void)
 }
 
 /*
- * With all pages in use, further IOs wait in order, before the terminal sees them. That includes
- * reads.
+ * If all pages are in use, further IOs, also reads, wait in order, before they are submitted to the
+ * terminal.
  */
 static void who_finds_no_buffer_waits(void)
 {
@@ -174,8 +174,8 @@ static void who_finds_no_buffer_waits(void)
 }
 
 /*
- * A large IO finds enough adjacent pages once all others were released. Small IOs must not overtake
- * it without end.
+ * A large IO needs adjacent pages, and so waits until the other IOs release theirs. Later small IOs
+ * must not overtake it.
  */
 static void a_long_io_is_not_overtaken(void)
 {
@@ -202,8 +202,8 @@ static void a_long_io_is_not_overtaken(void)
 }
 
 /*
- * Completed reads hold the buffers for which other IOs wait: their moves must not queue behind
- * those IOs.
+ * Completed reads hold the buffers for which other IOs wait. The moves of these reads must not wait
+ * behind those IOs.
  */
 static void who_waits_for_a_buffer_is_in_nobodys_way(void)
 {
@@ -260,7 +260,7 @@ static void an_abandoned_port_gives_up_what_waits_for_a_buffer(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 }
 
-/* A lane whose IOs wait for a disk reports no work, even if further IOs wait for their buffers. */
+/* A lane can sleep while IOs wait for buffers that other IOs hold at the terminal. */
 static void a_lane_sleeps_while_buffers_are_missing(void)
 {
 	uint64_t before;
@@ -270,7 +270,7 @@ static void a_lane_sleeps_while_buffers_are_missing(void)
 		ask(request(i, GANTRY_OP_READ));
 	before = reported("sleeps");
 	for (unsigned i = 0; i < 10000 && reported("sleeps") < before + 3; i++)
-		fake_settle(&fw); /* each wakes it once */
+		fake_settle(&fw); /* each call wakes the lane once */
 	TEST_ASSERT_TRUE(reported("sleeps") >= before + 3);
 	TEST_ASSERT_EQUAL_UINT(2, n_held);
 	finish(GANTRY_S_IO);
@@ -280,7 +280,7 @@ static void a_lane_sleeps_while_buffers_are_missing(void)
 	finish(GANTRY_S_IO);
 }
 
-/* Without ordering, the reply waits for the end of the move. */
+/* Without GANTRY_CAP_ORDERED, the reply waits for the end of the move. */
 static void a_reply_waits_for_its_data(void)
 {
 	make_port(1);
@@ -295,8 +295,8 @@ static void a_reply_waits_for_its_data(void)
 }
 
 /*
- * operations of one turn of the lane: the completion of a read, and what the responder does after
- * it
+ * Complete an IO, and let the lane make a turn in which the responder moves its data or sends its
+ * reply.
  */
 static void finish_and_poll(void)
 {
@@ -313,7 +313,7 @@ static void with_order_a_reply_follows_its_data(void)
 	finish_and_poll();
 	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
 	TEST_ASSERT_EQUAL_STRING("WSf", conn->order);
-	ask(request(2, GANTRY_OP_WRITE)); /* which needs its data before it goes down */
+	ask(request(2, GANTRY_OP_WRITE)); /* needs its data before the terminal gets it */
 	TEST_ASSERT_EQUAL_UINT(0, n_held);
 	no_reply();
 	fake_rma_set(rma, 0, 0, 0);
@@ -324,7 +324,7 @@ static void with_order_a_reply_follows_its_data(void)
 	TEST_ASSERT_EQUAL_UINT64(2, done);
 }
 
-/* Its data uses another path: the reply could arrive first. */
+/* The data of an unordered region uses another path, so the reply could arrive first. */
 static void with_order_a_reply_waits_for_data_of_a_region_apart(void)
 {
 	ordered = 1;
@@ -340,7 +340,7 @@ static void with_order_a_reply_waits_for_data_of_a_region_apart(void)
 	TEST_ASSERT_EQUAL_STRING("WFSf", conn->order);
 }
 
-/* Until the end of the move was polled, the transport uses the buffer, and the slot stays taken. */
+/* The buffer and the slot stay in use until the responder has polled the end of the move. */
 static void a_buffer_is_kept_until_its_move_has_ended(void)
 {
 	ordered = 1;
@@ -361,7 +361,9 @@ static void a_buffer_is_kept_until_its_move_has_ended(void)
 	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
 }
 
-/* A peer that got its reply may send a request before this end knows that the move has ended. */
+/*
+ * A peer can send a request after its reply, before the responder has polled the end of the move.
+ */
 static void slots_that_lag_behind_are_no_fault_of_the_peer(void)
 {
 	ordered = 1;
@@ -386,7 +388,7 @@ static void slots_that_lag_behind_are_no_fault_of_the_peer(void)
 	fake_settle(&fw);
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(DEPTH, n_held);
-	ask(request(20, GANTRY_OP_FLUSH)); /* but this is one too many */
+	ask(request(20, GANTRY_OP_FLUSH)); /* DEPTH are in flight: a violation */
 	TEST_ASSERT_EQUAL_UINT(1, n_broken);
 	TEST_ASSERT_EQUAL_INT(-EPROTO, broken_reason);
 	while (n_held > 0)
@@ -406,7 +408,7 @@ static void a_write_that_fails_behind_its_reply_breaks(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 }
 
-/* A move that the transport did not start fails the IO, and nothing else. */
+/* If the transport rejects a move, only its IO fails. */
 static void a_write_that_is_refused_fails_the_io(void)
 {
 	ordered = 1;
@@ -457,7 +459,7 @@ static void arrive_with_nonsense(void *arg)
 	fake_arrive(consumer, arg, 3);
 }
 
-/* A move that started in the turn in which the peer broke the protocol still has to end. */
+/* A move that started before the peer violates the protocol, in the same turn, must still end. */
 static void moves_of_a_broken_port_end(void)
 {
 	struct gantry_io io = request(1, GANTRY_OP_WRITE);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A responder that answers reads by notes: which reads, and when their slots are free again. */
+/* A responder that answers reads by notes: which reads, and when it frees their slots. */
 #include "responder_rig.h"
 
 /*
- * operations of one turn of the lane: the completion of a read, and what the responder does after
- * it
+ * Complete a read, and let the lane make a turn in which the responder moves its data or sends its
+ * reply.
  */
 static void finish_and_poll(void)
 {
@@ -12,7 +12,7 @@ static void finish_and_poll(void)
 	fake_settle(&fw);
 }
 
-/* The first reply, and each 16th after it, is whole. */
+/* The first reply to a read is whole, and each 16th after it; the others are notes. */
 static void a_read_is_answered_by_a_note(void)
 {
 	max_noted = 1024;
@@ -35,7 +35,7 @@ static void a_read_is_answered_by_a_note(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 }
 
-/* A whole reply was sent, so that all later ones could be notes. */
+/* Make a responder that has sent its first reply, so that the next replies can be notes. */
 static void make_port_with_notes(void)
 {
 	max_noted = 1024;
@@ -62,7 +62,7 @@ static void what_has_more_to_say_gets_a_whole_answer(void)
 	finish_and_poll();
 	TEST_ASSERT_EQUAL_UINT(3, replied().tag);
 	ask(request(4, GANTRY_OP_READ));
-	held[0]->flags |= GANTRY_IO_CRC; /* as a stage does */
+	held[0]->flags |= GANTRY_IO_CRC; /* as if a stage had set it */
 	finish_and_poll();
 	TEST_ASSERT_EQUAL_UINT(4, replied().tag);
 	memory.unordered = 1;
@@ -72,7 +72,7 @@ static void what_has_more_to_say_gets_a_whole_answer(void)
 	memory.unordered = 0;
 	late.length = 1536;
 	late.tag = 6;
-	ask(late); /* longer than a note allows */
+	ask(late); /* longer than max_noted */
 	finish_and_poll();
 	TEST_ASSERT_EQUAL_UINT(6, replied().tag);
 	TEST_ASSERT_EQUAL_UINT(0, rma->n_notes);
@@ -82,7 +82,7 @@ static void what_has_more_to_say_gets_a_whole_answer(void)
 	no_reply();
 }
 
-/* The write with the note is flushed with its doorbell, and no message is sent. */
+/* The responder flushes the write with the note, and sends no message. */
 static void a_note_goes_out_with_its_data(void)
 {
 	make_port_with_notes();
@@ -108,8 +108,8 @@ static void who_cannot_be_told_by_a_note_is_told_by_a_message(void)
 }
 
 /*
- * The next request may arrive before the end of the move. It waits until the slot and its buffer
- * are free.
+ * The peer can send the next request before the responder knows that the move has ended. Such a
+ * request waits until the slot and its buffer are free.
  */
 static void after_a_note_a_buffer_is_kept_until_its_move_has_ended(void)
 {

@@ -21,7 +21,7 @@
 
 #define DEPTH 4
 #define REGION 4096u
-#define ROOM 2 /* pages of bounce buffers: fewer than DEPTH IOs may need */
+#define ROOM 2 /* pages of bounce buffers: fewer than DEPTH IOs need */
 
 static struct fake_transport ft;
 static struct fake_worker fw;
@@ -41,17 +41,20 @@ static struct gantry_region write_only = {
 	.addr = ft.memory, .length = REGION, .rights = GANTRY_REMOTE_WRITE};
 static struct gantry_region *regions[] = {NULL, &memory, &read_only, &write_only};
 static struct gn_io_rules rules;
-static int ordered;                         /* of the next port */
-static uint32_t max_noted;                  /* the same */
-static uint32_t quantum = GN_SPLIT_QUANTUM; /* the same */
+/* settings of the responder that make_port() creates */
+static int ordered;
+static uint32_t max_noted;
+static uint32_t quantum = GN_SPLIT_QUANTUM;
 static unsigned n_broken, n_idle;
 static int broken_reason;
 
-/* the terminal: holds each IO, or rejects it */
-static struct gantry_io *held[64]; /* the parts of a large IO are more than DEPTH */
+/*
+ * State of the terminal, which rejects IOs (terminal_rc), completes them at submit, or holds them.
+ */
+static struct gantry_io *held[64]; /* more than DEPTH: a large IO has several parts */
 static _Atomic unsigned n_held, n_seen, n_refused;
 static _Atomic int terminal_rc, terminal_now;
-static uint32_t seen_bytes[64]; /* lengths of the first that it took */
+static uint32_t seen_bytes[64]; /* lengths of the first accepted IOs */
 
 static int terminal_submit(void *self, struct gantry_io *io)
 {
@@ -65,7 +68,7 @@ static int terminal_submit(void *self, struct gantry_io *io)
 	if (n_seen < sizeof(seen_bytes) / sizeof(seen_bytes[0]))
 		seen_bytes[n_seen] = io->length;
 	n_seen++;
-	io->tag = ~io->peer_tag; /* as a link does */
+	io->tag = ~io->peer_tag; /* a requester as terminal also sets the tag */
 	if (terminal_now)
 		gantry_complete(io);
 	else
@@ -86,7 +89,7 @@ static void on_idle(void *arg)
 	n_idle++;
 }
 
-/* moves use it instead of move_memory; NULL: no change */
+/* memory that moves use instead of move_memory; NULL: move_memory */
 static const struct gantry_region *store;
 
 static inline void make_port(int moved)

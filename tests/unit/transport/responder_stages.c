@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A responder with a stage: the deadline and the length of an IO are checked below the stage, which
- * may hold it.
+ * A responder with a stage: the deadline and the length of an IO are checked after the stage, which
+ * can hold the IO.
  */
 #include "responder_rig.h"
 
 #define LARGE (2u << 20)
 
-static struct gantry_io *kept; /* by the stage; one at most */
+static struct gantry_io *kept; /* the IO that the stage holds, or NULL */
 static int keeps;
 
 static int stage_open(const struct gantry_host *host, const void *conf, void **stage_p)
