@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.c - the life of a connection over RDMA: keepalive, device events, revoked regions, last
- * messages.
+ * conn.c - connections over RDMA: keepalive, device events, revoked regions, and messages that are
+ * sent before a disconnect.
  */
 #include "unit/verbs/ends.h"
 
@@ -31,7 +31,7 @@ static int closed(struct end *end)
 	return end->reason;
 }
 
-/* -- is anybody there? -- */
+/* -- keepalive -- */
 
 static void idle_connection_is_tried(void)
 {
@@ -45,7 +45,7 @@ static void idle_connection_is_tried(void)
 	TEST_ASSERT_EQUAL_UINT64(before.writes, after.writes);
 	pass(2 * MS);
 	fake_verbs_counters(&after);
-	TEST_ASSERT_EQUAL_UINT64(before.writes + 2, after.writes); /* from both sides */
+	TEST_ASSERT_EQUAL_UINT64(before.writes + 2, after.writes); /* one from each end */
 	for (int i = 0; i < 20; i++)
 		pass(501 * MS);
 	TEST_ASSERT_EQUAL_INT(0, a.n_closed + b.n_closed);
@@ -68,20 +68,20 @@ static void network_is_cut(void)
 	ends_close();
 }
 
-/* The transport does not rely on an event of the device. */
+/* The transport detects a lost peer without an event of the device. */
 static void device_forgets_to_tell(void)
 {
 	ends_open(NULL, NULL, NULL);
 	ends_settle();
 	fake_wire_cut(1);
 	pass(500 * MS);
-	pass(1410 * MS); /* three times seven times 67 ms */
+	pass(1410 * MS); /* 3 x 7 x 67 ms */
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, closed(&a));
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, closed(&b));
 	ends_close();
 }
 
-/* -- reports of a device -- */
+/* -- events of a device -- */
 
 static void event_of_a_queue(enum ibv_event_type type, int of_cq, int reason)
 {
@@ -141,14 +141,14 @@ static void overdue_region_is_taken_back(void)
 	TEST_ASSERT_EQUAL_INT(1, a.n_revoked);
 	TEST_ASSERT_EQUAL_INT(0, a.revoked_rc);
 	TEST_ASSERT_TRUE(fake_logged(&a.host, "has not released a region in time"));
-	/* the device rejects later use by the peer */
+	/* the device rejects later access by the peer */
 	s.bytes[0] = 7;
 	TEST_ASSERT_EQUAL_INT(0, rma_do(rma, &b, GANTRY_RMA_WRITE, 0, &s, 0, 64, 1));
 	vb_rma_flush(rma);
 	ends_settle();
 	TEST_ASSERT_EQUAL_INT(0, vb_rma_poll(rma, &done, 1) == 1 && done.status == 0);
 	TEST_ASSERT_EQUAL_UINT8(7, s.bytes[0]);
-	/* -EPROTO, or -ENOTCONN when the other end notices first */
+	/* -EPROTO, or -ENOTCONN if the other end ends the connection first */
 	TEST_ASSERT_TRUE(closed(&b) != 0);
 	vb_rma_destroy(rma);
 	share_end(&s);
@@ -196,7 +196,8 @@ static void export_is_refused(void)
 }
 
 /*
- * After disconnect the peer cannot touch our memory, though last messages may still be in flight.
+ * After disconnect the peer cannot access exported memory, even if messages sent before it are
+ * still in flight.
  */
 static void leaving_takes_memory_back_at_once(void)
 {
@@ -205,7 +206,7 @@ static void leaving_takes_memory_back_at_once(void)
 
 	ends_open(NULL, NULL, NULL);
 	share_begin(&s, &a, &b, 4096, VB_RIGHTS);
-	fake_wire_hold(1); /* nothing arrives: the last message is not sent yet */
+	fake_wire_hold(1); /* nothing arrives, so messages stay in flight */
 	fake_verbs_counters(&before);
 	vb_disconnect(a.conn);
 	TEST_ASSERT_NOT_NULL(((struct vb_transport *)a.device)->conns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion queues and their event channels: every notification is taken, counted and
- * acknowledged.
+ * Completion queues and their event channels: each notification is taken, counted and acknowledged
+ * once.
  */
 #include "rig.h"
 
@@ -99,8 +99,8 @@ static void test_poll(void)
 }
 
 /*
- * One notification for each arming, on the channel that all queues of a thread share. It is counted
- * for its own queue.
+ * Each arming causes one notification, on the channel that all queues of a thread share. The
+ * notification counts for its own queue.
  */
 static void test_wake(void)
 {
@@ -146,7 +146,7 @@ static void test_acknowledge(void)
 	}
 	TEST_ASSERT_EQUAL_UINT(1, fake_verbs_calls("ibv_ack_cq_events"));
 	TEST_ASSERT_EQUAL_UINT(5, rig.b.cq.n_unacked);
-	rig_down(); /* destroying acknowledges the remaining events, or would wait without end */
+	rig_down(); /* acknowledges the remaining events; otherwise destruction would block */
 	TEST_ASSERT_EQUAL_UINT64(LOT + 5, rig_counters().cq_acks);
 }
 

@@ -13,7 +13,7 @@
 #define NOBODY 65534
 
 static struct vb_device dev;
-static char root[64]; /* of a simulated machine; "": none */
+static char root[64]; /* root directory of a simulated machine; "": none */
 
 static void unmake(void)
 {
@@ -83,7 +83,7 @@ static void test_which_one(void)
 	expect_none(-ENODEV, "fake01");
 }
 
-/* With no device found, the reason comes from this machine, which mostly has none. */
+/* If the library finds no device, the test expects the reason that this machine has. */
 static void test_no_device(void)
 {
 	int why = vb_device_why_none("");
@@ -94,7 +94,7 @@ static void test_no_device(void)
 	fake_devices(2);
 	fake_verbs_fail("rdma_get_devices", 1, ENODEV);
 	expect_none(why, "fake0");
-	/* the error of the library if a kernel module is missing */
+	/* the library returns EPERM if a kernel module is missing */
 	fake_verbs_fail("rdma_get_devices", 1, EPERM);
 	expect_none(why, "fake0");
 }
@@ -181,7 +181,7 @@ static int has_odp(uint64_t general, uint32_t rc_caps)
 	return dev.limits.odp;
 }
 
-/* Only if no operation on a queue pair needs pinned memory. */
+/* On-demand paging is used only if all operations of a queue pair support it. */
 static void test_paging_on_demand(void)
 {
 	static const uint32_t needed[] = {IBV_ODP_SUPPORT_SEND, IBV_ODP_SUPPORT_RECV,
@@ -271,8 +271,8 @@ static void test_no_event(void)
 }
 
 /*
- * A device that detects an access violation reports it to both ends: to the requester by a
- * completion, to the responder by an event.
+ * A device reports an access violation to both ends: to the requester by a completion, to the
+ * responder by an event.
  */
 static void test_event_of_its_own(void)
 {
@@ -392,7 +392,7 @@ static void test_scan_finds_none(void)
 	TEST_ASSERT_EQUAL_INT(-ENOMEM, scan());
 }
 
-/* -- why there is none -- */
+/* -- reasons for having no device -- */
 
 static void make(const char *path)
 {

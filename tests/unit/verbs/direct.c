@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct.c - a peer announces the address at which memory is reached. The other end connects only
- * to networks that its option direct_networks lists; otherwise it logs the reason. Here `a` is that
- * peer, and forges its announcements.
+ * direct.c - a peer announces the address of the owner of a region. The other end connects to that
+ * address only if its option direct_networks lists the network; otherwise it logs the reason. Here
+ * `a` is that peer, and forges its announcements.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
 
 #include "unit/verbs/ends.h"
 
-#define NOBODY "10.99.0.1" /* of a device of the fake; nothing listens there */
+#define NOBODY "10.99.0.1" /* address of a fake device, without a listener */
 #define PORT 4711
 
 static uint32_t generation;
@@ -25,7 +25,7 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
 }
 
-/* What a gateway announces for a region of a third party at that address. */
+/* Returns the announcement that a gateway sends for a region of a third party at this address. */
 static struct vb_ctrl_region region_at(const char *address)
 {
 	const uint32_t next = ++generation;
@@ -96,7 +96,7 @@ static void refused(const char *networks, const char *address, const char *shown
 	ends_settle();
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, direct_pipes(), shown);
 	TEST_ASSERT_EQUAL_INT(VB_C_UP, b.conn->state);
-	r = region_at(address); /* a missing address is another reason */
+	r = region_at(address); /* this region was not announced: another error */
 	TEST_ASSERT_EQUAL_INT(-ENOENT, import(&r, &region));
 	TEST_ASSERT_EQUAL_STRING("", vb_import_error(b.conn));
 	vb_rma_destroy(early);
@@ -143,7 +143,7 @@ static void an_address_of_the_networks_is_connected(void)
 	connects("2001:db8::/32," NOBODY, NOBODY);
 }
 
-/* A forger may mix rejected addresses with accepted ones, and name one owner at two addresses. */
+/* A forger can mix rejected and accepted addresses, and give one owner two addresses. */
 static void a_refused_region_lends_its_address_to_no_other(void)
 {
 	struct gantry_region *region = NULL;
@@ -158,11 +158,11 @@ static void a_refused_region_lends_its_address_to_no_other(void)
 	announce(&good);
 	bad = region_at("10.99.0.2");
 	announce(&bad);
-	/* an address without `direct` may only be passed on */
+	/* this end connects to no address without `direct`, which it can only announce further */
 	own = region_at("10.99.0.2");
 	own.direct = 0;
 	announce(&own);
-	/* no listener there: the pipe fails in a later turn */
+	/* the address has no listener: the pipe fails in a later turn */
 	TEST_ASSERT_EQUAL_INT(0, vb_rma_create(b.conn, &attr, &rma));
 	TEST_ASSERT_EQUAL_UINT(1, direct_pipes());
 	for (const struct vb_pipe *p = b.conn->pipes; p; p = p->all)
@@ -177,7 +177,7 @@ static void a_refused_region_lends_its_address_to_no_other(void)
 	ends_close();
 }
 
-/* A message cannot fetch from a rejected region, nor from any region of a third party. */
+/* Data of a message is not fetched from a rejected region, or from a region of a third party. */
 static void a_refused_region_is_not_fetched_from(void)
 {
 	struct vb_ctrl_region r;
@@ -229,7 +229,7 @@ static void addresses_that_cannot_be(void)
 	}
 }
 
-/* The answer to a third party has no secret: with it the third party could open queues. */
+/* The answer to direct access has no secret, with which the third party could open queues. */
 static void the_answer_to_direct_access_has_no_secret(void)
 {
 	struct vb_conn conn = {.session = 7, .secret = 8, .direct_secret = 9};

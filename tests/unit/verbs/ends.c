@@ -122,7 +122,7 @@ void ends_open_devices(const char *both, const char *of_a, const char *of_b)
 	open_end(&b, "b", "ibdev=fake1", both, of_b);
 }
 
-static uint32_t last_handle; /* of share_begin() */
+static uint32_t last_handle; /* handle of the last export by share_begin() */
 
 static void forget(struct end *end)
 {
@@ -165,7 +165,7 @@ static void close_end(struct end *end)
 	end->conn = NULL;
 }
 
-/* Also those to which the test has no pointer any more. */
+/* Disconnect all connections, also those to which the test has no pointer any more. */
 static void disconnect_all(struct vb_transport *t)
 {
 	struct vb_conn *conn = t->conns;
@@ -175,7 +175,7 @@ static void disconnect_all(struct vb_transport *t)
 			conn = conn->next;
 		} else {
 			vb_disconnect(conn);
-			conn = t->conns; /* it may be gone */
+			conn = t->conns; /* `next` of a freed connection is invalid: start again */
 		}
 }
 
@@ -293,7 +293,7 @@ uint64_t queue_take(struct queue *q, struct gantry_msg *msg)
 	int n = 0;
 
 	msg = msg ? msg : &own;
-	for (int i = 0; n == 0 && i < 4; i++) /* data may have to be fetched */
+	for (int i = 0; n == 0 && i < 4; i++) /* data is fetched in several polls */
 		n = vb_poll_recv(q->rx, msg, 1);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(1, n, "no message");
 	TEST_ASSERT_TRUE(msg->imm_len >= sizeof(value));
@@ -323,7 +323,7 @@ void share_begin(struct shared *s, struct end *owner, struct end *user, uint64_t
 					   .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
 	TEST_ASSERT_EQUAL_INT(0,
 			      vb_export(owner->conn, &s->region, rights, ++last_handle, &s->token));
-	ends_turn(); /* the other end announces it */
+	ends_turn(); /* the owner announces the region */
 	ends_until(vb_import_region(user->conn, &s->token, 0, &s->imported) == 0);
 }
 
@@ -438,7 +438,7 @@ void wire_check(void)
 	TEST_ASSERT_EQUAL_UINT64_MESSAGE(0, n.overruns, "a completion was lost");
 }
 
-/* -- numbers -- */
+/* -- random numbers -- */
 
 static uint64_t state;
 

@@ -18,7 +18,7 @@
 #include "fake/verbs/verbs.h"
 #include "unity.h"
 
-#define ENDS_TURNS 2000 /* until an expected event counts as missing */
+#define ENDS_TURNS 2000 /* turns after which an expected event counts as missing */
 #define ENDS_LOCAL (1u << 20)
 
 struct end {
@@ -29,11 +29,11 @@ struct end {
 	struct vb_conn *conn;
 	int n_connected, n_closed, reason, n_up, n_down, n_revoke, n_revoked, revoked_rc;
 	uint32_t up, down;          /* ids of the consumers that were opened and closed last */
-	struct gantry_region local; /* memory that is registered for remote access of this end */
-	uint8_t *bytes;             /* which is here */
+	struct gantry_region local; /* registered for remote access by this end */
+	uint8_t *bytes;             /* address of that memory */
 };
 
-/* Consumer at one end, producer at the other. */
+/* A consumer of the end `to`, with a producer of the end `from`. */
 struct queue {
 	struct end *to, *from;
 	struct vb_consumer *rx;
@@ -41,7 +41,7 @@ struct queue {
 	uint32_t id;
 };
 
-/* Exported by one end, imported by the other. */
+/* Memory that `owner` exports and `user` imports. */
 struct shared {
 	struct end *owner, *user;
 	struct gantry_region region;
@@ -53,11 +53,11 @@ struct shared {
 extern struct end a, b;
 
 /*
- * Settings as "name=value name=value" or NULL: of both ends, of a, of b. The devices are fake0 and
- * fake1; a test changes them before.
+ * Open the devices fake0 and fake1, and connect the ends. both, of_a, of_b: settings "name=value
+ * name=value" of both ends, of a, of b, or NULL. Tests change the fake devices before the call.
  */
 void ends_open(const char *both, const char *of_a, const char *of_b);
-/* and do not connect them */
+/* Open the devices, without connecting the ends. */
 void ends_open_devices(const char *both, const char *of_a, const char *of_b);
 void ends_connect(void); /* after ends_open_devices(), and again after each ends_leave() */
 void ends_close(void);
@@ -65,7 +65,7 @@ void ends_close(void);
  * Disconnect, let the time limit for last messages pass, and stop listening. The devices stay open.
  */
 void ends_leave(void);
-/* Progress of both devices. */
+/* Call progress of both devices. */
 void ends_turn(void);
 #define ends_until(what) \
 	do { \
@@ -74,16 +74,16 @@ void ends_turn(void);
 			ends_turn(); \
 		} \
 	} while (0)
-void ends_settle(void); /* upper limit of turns for any operation */
+void ends_settle(void); /* enough turns for any operation */
 
 void queue_open(struct queue *q, struct end *to, uint32_t to_lane, struct end *from,
 		uint32_t from_lane, uint32_t depth, uint32_t max_data);
-/* Another producer of the same consumer. */
+/* Open another producer for the consumer of a queue. */
 void queue_join(struct queue *q, const struct queue *of, struct end *from, uint32_t lane,
 		uint32_t depth);
 void queue_close(struct queue *q);
-struct vb_pipe *queue_pipe(const struct queue *q);     /* at the producer's end */
-struct vb_pipe *queue_far_pipe(const struct queue *q); /* at the consumer's */
+struct vb_pipe *queue_pipe(const struct queue *q);     /* end of the producer */
+struct vb_pipe *queue_far_pipe(const struct queue *q); /* end of the consumer */
 int queue_send(struct queue *q, uint64_t value, uint32_t flags);
 int queue_send_region(struct queue *q, const struct shared *s, uint64_t offset, uint32_t length,
 		      uint64_t cookie);
@@ -94,26 +94,27 @@ void queue_tell(struct queue *q);
 
 void share_begin(struct shared *s, struct end *owner, struct end *user, uint64_t bytes,
 		 uint32_t rights);
-void share_end(struct shared *s); /* after a release */
+/* The user must have released the region, or the connection must have ended. */
+void share_end(struct shared *s);
 
 struct vb_rma *rma_open(struct end *end, uint32_t lane, uint32_t depth);
-/* Local memory of the end at an offset. */
+/* Submit an operation. at: offset in the local memory of `end`. Returns 0 or -errno. */
 int rma_do(struct vb_rma *rma, struct end *end, enum gantry_rma_op op, uint32_t at,
 	   const struct shared *s, uint64_t offset, uint32_t length, uint64_t cookie);
 
-/* The other end of a pipe. NULL: none. */
+/* Returns the pipe at the other end that is connected to this pipe, or NULL. */
 struct vb_pipe *pipe_peer(const struct vb_pipe *pipe);
 /*
- * Preset the counters of a message pipe, as if so many messages had been sent in each direction,
- * and requests posted, before.
+ * Preset the counters of a message pipe, as if `messages` messages had been sent in each direction,
+ * and `requests` requests been posted at each end.
  */
 void pipe_begin_at(struct vb_pipe *pipe, uint32_t messages, uint32_t requests);
-/* Check the invariants of all pipes between a and b, in any state. */
+/* Check the invariants of all pipes between a and b. Works in any state. */
 void pipes_check(void);
-/* No send found the receive queue empty, and no completion was lost. */
+/* Check that no send found the receive queue empty, and that no completion was lost. */
 void wire_check(void);
 
-/* Numbers from a seed. */
+/* Pseudo-random numbers: draw returns one below `below`. */
 uint32_t draw(uint32_t below);
 void draw_seed(uint64_t seed);
 void fill(uint8_t *p, size_t n, uint64_t seed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Channels of connection events: every event is copied and acknowledged, whatever its type. */
+/* Channels of connection events: events of every type are copied and acknowledged. */
 #include "rig.h"
 
 #define LAST RDMA_CM_EVENT_TIMEWAIT_EXIT
@@ -69,8 +69,8 @@ static void check_data(const struct vb_event *event, unsigned n)
 }
 
 /*
- * All but the two that need more: CONNECT_REQUEST, and CONNECT_RESPONSE, which only ids without a
- * queue pair get.
+ * All types except CONNECT_REQUEST, which needs a listener, and CONNECT_RESPONSE, which only ids
+ * without a queue pair get.
  */
 static void test_every_type(void)
 {
@@ -113,7 +113,7 @@ static void test_request(void)
 	TEST_ASSERT_EQUAL_INT(6, event.retry_count);
 	TEST_ASSERT_EQUAL_INT(6, event.rnr_retry_count);
 	check_data(&event, 56);
-	vb_id_destroy(&event.id); /* which waits for events that are not acknowledged */
+	vb_id_destroy(&event.id); /* would block if the event was not acknowledged */
 }
 
 static void test_in_order(void)
@@ -132,8 +132,8 @@ static void test_in_order(void)
 }
 
 /*
- * The library returns EINVAL only if there is no event. The id of an event is not lost, whatever
- * the library returns.
+ * rdma_ack_cm_event() fails only without an event. Even if it fails, vb_events_next() must return
+ * the event, because the caller owns its new id.
  */
 static void test_acknowledging_fails(void)
 {
@@ -144,7 +144,7 @@ static void test_acknowledging_fails(void)
 	fake_verbs_fail("rdma_ack_cm_event", 1, EINVAL);
 	TEST_ASSERT_EQUAL_INT(1, vb_events_next(channel, &event));
 	TEST_ASSERT_NOT_NULL(event.id);
-	fake_verbs_reset(); /* the event cannot be acknowledged now */
+	fake_verbs_reset(); /* the event stays unacknowledged, so its id cannot be destroyed */
 	id = NULL;
 	channel = NULL;
 }
@@ -182,7 +182,7 @@ static void test_reasons(void)
 		{RDMA_CM_EVENT_MULTICAST_ERROR, -EINVAL, 0},
 		{RDMA_CM_EVENT_ADDR_CHANGE, 0, -EADDRNOTAVAIL},
 		{RDMA_CM_EVENT_TIMEWAIT_EXIT, 0, 0},
-		{LAST + 1, -ENODEV, 0}, /* of a later library */
+		{LAST + 1, -ENODEV, 0}, /* an unknown type of a later library */
 		{(enum rdma_cm_event_type) - 1, -ENODEV, 0},
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every library call that can fail does so once, at every call site: the error is returned
- * unchanged, and nothing leaks.
+ * Each library call that can fail is made to fail once. The error is returned unchanged, and
+ * nothing leaks.
  */
 #include <stdio.h>
 
@@ -55,7 +55,7 @@ static int end(void)
 	return rc ? rc : rig_expect(&rig.b, RDMA_CM_EVENT_DISCONNECTED);
 }
 
-/* Use all that the objects offer, up to the first error. */
+/* Use all functions of the objects, up to the first error, which is returned. */
 static int everything(void)
 {
 	int rc = vb_device_open(&dev, "fake1");
@@ -76,7 +76,7 @@ static void test_nothing_fails(void)
 	TEST_ASSERT_EQUAL_INT(0, everything());
 }
 
-/* allowed: other error that may be returned instead. Returns how often the function is called. */
+/* allowed: an error that can be returned instead of ERROR. Returns the number of calls. */
 static unsigned fail_everywhere(const char *function, int allowed)
 {
 	unsigned calls;
@@ -106,7 +106,7 @@ static void test_each(void)
 	} rows[] = {
 		{"ibv_query_device", -ERROR},
 		{"ibv_query_port", -ERROR},
-		{"ibv_query_device_ex", 0}, /* a device without extended attributes */
+		{"ibv_query_device_ex", 0}, /* taken for a device without extended attributes */
 		{"ibv_get_async_event", -ERROR},
 		{"ibv_alloc_pd", -ERROR},
 		{"ibv_reg_mr", -ERROR},
@@ -126,7 +126,7 @@ static void test_each(void)
 		{"rdma_create_qp", -ERROR},
 		{"rdma_connect", -ERROR},
 		{"rdma_accept", -ERROR},
-		{"rdma_disconnect", -EBADMSG}, /* the peer gets no event */
+		{"rdma_disconnect", -EBADMSG}, /* the peer is not notified */
 		{"rdma_get_cm_event", -ERROR},
 		{"rdma_set_option", -ERROR},
 	};
@@ -137,8 +137,8 @@ static void test_each(void)
 }
 
 /*
- * A notification that does not exist, and the end of the list, which libraries may report in
- * several ways.
+ * ibv_get_cq_event() fails: the first failure means that an expected notification is missing, the
+ * second ends the list of notifications, for which libraries return different errors.
  */
 static void test_notifications(void)
 {
@@ -150,7 +150,7 @@ static void test_notifications(void)
 	TEST_ASSERT_EQUAL_INT(0, everything());
 }
 
-/* The list of devices has an error of its own: no device exists. */
+/* If the list of devices cannot be read, the error is that of a machine without devices. */
 static void test_list(void)
 {
 	int why = vb_device_why_none("");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fake of libibverbs: it moves data, fails as a device does, and records each misuse that its
- * header promises to record.
+ * The fake of libibverbs moves data, fails as a device does, and records each kind of misuse that
+ * its header lists.
  */
 #include <poll.h>
 
@@ -32,7 +32,7 @@ static void expect_text(const char *text, const uint8_t *at)
 	TEST_ASSERT_EQUAL_MEMORY(text, at, strlen(text));
 }
 
-/* One misuse was recorded, with this text; clear it. */
+/* Expect that one misuse was recorded, with this text, and clear it. */
 static void expect_misuse(const char *words)
 {
 	const char *text = fake_verbs_check_clean();
@@ -50,7 +50,7 @@ static void expect_state(struct pair_end *end, enum ibv_qp_state state)
 	TEST_ASSERT_EQUAL_INT(state, attr.qp_state);
 }
 
-/* From a to b. */
+/* Post a write of no bytes from a to b. */
 static int write_nothing(int signalled)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
@@ -61,7 +61,7 @@ static int write_nothing(int signalled)
 	return ibv_post_send(pair.a.id->qp, &wr, &bad);
 }
 
-/* An access error raises an event of the queue pair on which it was tried. */
+/* Expect an event for the queue pair of this end, which an access error has raised. */
 static void expect_async(struct pair_end *end, enum ibv_event_type type)
 {
 	struct ibv_async_event event;
@@ -74,7 +74,7 @@ static void expect_async(struct pair_end *end, enum ibv_event_type type)
 	TEST_ASSERT_EQUAL_INT(EAGAIN, errno);
 }
 
-/* -- successful requests -- */
+/* -- without errors -- */
 
 static void test_send_and_receive(void)
 {
@@ -161,8 +161,8 @@ static void test_pieces_and_chains(void)
 }
 
 /*
- * Inline data is copied at posting, other data when it is sent: a buffer that is reused too early
- * is detected.
+ * Inline data is copied when the request is posted, other data when it is sent. So tests detect a
+ * buffer that is reused too early.
  */
 static void test_when_data_is_read(void)
 {
@@ -217,8 +217,8 @@ static void test_slots_of_the_send_queue(void)
 	for (unsigned i = 0; i < 8; i++)
 		TEST_ASSERT_EQUAL_INT(0, write_nothing(i == 5));
 	/*
-	 * all are done; no slot is free before the signalled request was polled, and then not those
-	 * of later requests
+	 * all requests are done; a slot is free only after the completion of the signalled request
+	 * was polled, and then only the slots up to this request
 	 */
 	TEST_ASSERT_EQUAL_UINT(0, fake_wire_waiting(NULL));
 	TEST_ASSERT_EQUAL_INT(ENOMEM, write_nothing(0));
@@ -267,10 +267,10 @@ static void test_no_receive(void)
 	pair_up(&pair);
 	TEST_ASSERT_EQUAL_INT(0, pair_send(&pair.a, 1, 0, 4, 0));
 	TEST_ASSERT_EQUAL_INT(0, pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 0, 4));
-	TEST_ASSERT_EQUAL_UINT(0, fake_wire_timeout(2)); /* rnr_retry_count */
+	TEST_ASSERT_EQUAL_UINT(0, fake_wire_timeout(2)); /* rnr_retry_count is 2 */
 	pair_recv(&pair.b, 9, 0, 8);
 	pair_done(&pair.b, 9, IBV_WC_SUCCESS);
-	pair_done(&pair.a, 0, IBV_WC_SUCCESS); /* the write waited for the send before it */
+	pair_done(&pair.a, 0, IBV_WC_SUCCESS); /* the write had to wait for the earlier send */
 	TEST_ASSERT_EQUAL_INT(0, pair_send(&pair.a, 2, 0, 4, 0));
 	TEST_ASSERT_EQUAL_INT(0, pair_send(&pair.a, 3, 0, 4, 0));
 	TEST_ASSERT_EQUAL_UINT(0, fake_wire_timeout(2));
@@ -278,7 +278,7 @@ static void test_no_receive(void)
 	TEST_ASSERT_NOT_EQUAL(IBV_WC_SEND, pair_done(&pair.a, 2, IBV_WC_RNR_RETRY_EXC_ERR).opcode);
 	pair_done(&pair.a, 3, IBV_WC_WR_FLUSH_ERR);
 	expect_state(&pair.a, IBV_QPS_ERR);
-	expect_state(&pair.b, IBV_QPS_RTS); /* the peer is not notified */
+	expect_state(&pair.b, IBV_QPS_RTS); /* the peer stays connected */
 	fake_verbs_counters(&counters);
 	TEST_ASSERT_EQUAL_UINT64(2, counters.rnr_naks);
 	pair_down(&pair);
@@ -296,7 +296,7 @@ static void test_no_receive_fails_at_once(void)
 	pair_up(&pair);
 	fake_wire_rnr_at_once(1);
 	TEST_ASSERT_EQUAL_INT(0, pair_send(&pair.a, 1, 0, 4, 0));
-	TEST_ASSERT_EQUAL_UINT(0, fake_wire_timeout(100)); /* retries without limit */
+	TEST_ASSERT_EQUAL_UINT(0, fake_wire_timeout(100)); /* retried without limit */
 	pair_down(&pair);
 }
 
@@ -321,7 +321,7 @@ static void test_remote_access(void)
 		{IBV_WR_RDMA_WRITE, 1, 0, 4, 0, IBV_WC_REM_ACCESS_ERR},
 		{IBV_WR_RDMA_READ, 3, 0, 4, 0, IBV_WC_REM_ACCESS_ERR},
 		{IBV_WR_RDMA_READ, 5, 0, 4, 0, IBV_WC_SUCCESS},
-		{IBV_WR_RDMA_WRITE, 1, 0, 0, 7, IBV_WC_SUCCESS}, /* 0 bytes need no valid address */
+		{IBV_WR_RDMA_WRITE, 1, 0, 0, 7, IBV_WC_SUCCESS}, /* no bytes: no check */
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -359,7 +359,7 @@ static void test_keys_die(void)
 	TEST_ASSERT_NOT_EQUAL(key >> 8, pair.b.mr->rkey >> 8);
 	TEST_ASSERT_EQUAL_INT(0, pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 0, 4));
 	pair_done(&pair.a, 0, IBV_WC_SUCCESS);
-	/* a key of another domain */
+	/* a key of another protection domain */
 	TEST_ASSERT_NOT_NULL(other = ibv_alloc_pd(pair.b.id->verbs));
 	old = pair.b.mr;
 	TEST_ASSERT_NOT_NULL(pair.b.mr = ibv_reg_mr(other, pair.b.buf, PAIR_BYTES, 7));
@@ -402,7 +402,7 @@ static void test_cut(void)
 	pair_up(&pair);
 	fake_wire_cut(1);
 	TEST_ASSERT_EQUAL_INT(0, pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 1, 4));
-	TEST_ASSERT_EQUAL_UINT(0, fake_wire_timeout(3)); /* retry_count */
+	TEST_ASSERT_EQUAL_UINT(0, fake_wire_timeout(3)); /* retry_count is 3 */
 	fake_wire_cut(0);
 	pair_done(&pair.a, 1, IBV_WC_SUCCESS);
 	fake_wire_cut(1);
@@ -413,7 +413,7 @@ static void test_cut(void)
 	pair_done(&pair.a, 3, IBV_WC_WR_FLUSH_ERR);
 	pair_expect_none(pair.a.channel);
 	pair_expect_none(pair.b.channel);
-	/* requests posted in this state are flushed at once */
+	/* requests posted in this state are flushed immediately */
 	TEST_ASSERT_EQUAL_INT(0, pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 4, 4));
 	pair_done(&pair.a, 4, IBV_WC_WR_FLUSH_ERR);
 	TEST_ASSERT_EQUAL_INT(0, pair_recv(&pair.a, 5, 0, 4));
@@ -459,20 +459,20 @@ static void test_completion_events(void)
 	pair_up(&pair);
 	pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 0, 4);
 	TEST_ASSERT_EQUAL_INT(0, ibv_req_notify_cq(pair.a.cq, 0));
-	TEST_ASSERT_FALSE(is_readable(pair.a.comp->fd)); /* arrived before: poll after arming */
+	TEST_ASSERT_FALSE(is_readable(pair.a.comp->fd)); /* completions came earlier */
 	pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 0, 4);
 	pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 0, 4);
 	TEST_ASSERT_TRUE(is_readable(pair.a.comp->fd));
 	TEST_ASSERT_EQUAL_INT(0, ibv_get_cq_event(pair.a.comp, &cq, &context));
 	TEST_ASSERT_EQUAL_PTR(pair.a.cq, cq);
 	TEST_ASSERT_EQUAL_PTR(&pair.a, context);
-	TEST_ASSERT_FALSE(is_readable(pair.a.comp->fd)); /* armed once */
+	TEST_ASSERT_FALSE(is_readable(pair.a.comp->fd)); /* one arming, one event */
 	TEST_ASSERT_EQUAL_INT(-1, ibv_get_cq_event(pair.a.comp, &cq, &context));
 	TEST_ASSERT_EQUAL_INT(EAGAIN, errno);
 	ibv_ack_cq_events(cq, 1);
 	TEST_ASSERT_EQUAL_INT(EBUSY, ibv_destroy_cq(cq));
 	TEST_ASSERT_EQUAL_INT(EBUSY, ibv_destroy_comp_channel(pair.a.comp));
-	/* solicited ones only */
+	/* arm for solicited completions only */
 	TEST_ASSERT_EQUAL_INT(0, ibv_req_notify_cq(pair.b.cq, 1));
 	pair_recv(&pair.b, 1, 0, 4);
 	pair_recv(&pair.b, 2, 0, 4);
@@ -480,7 +480,7 @@ static void test_completion_events(void)
 	TEST_ASSERT_FALSE(is_readable(pair.b.comp->fd));
 	pair_send(&pair.a, 1, 0, 4, IBV_SEND_SOLICITED);
 	TEST_ASSERT_TRUE(is_readable(pair.b.comp->fd));
-	pair_down(&pair); /* an event that was never got is no leak */
+	pair_down(&pair); /* an event that the program never got is no leak */
 }
 
 static void test_events_must_be_acknowledged(void)

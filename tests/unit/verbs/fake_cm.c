@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fake of librdmacm: connections have the same states as in the kernel. */
+/* The fake of librdmacm: its connections have the same states as in the kernel. */
 #include "pair.h"
 
 #define CONSUMER_DEFINED 28
@@ -18,7 +18,7 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
 }
 
-/* a is about to connect, b listens; no queue pair at b */
+/* Set up a, which can connect now, and b, which listens and has no queue pair. */
 static void start(void)
 {
 	pair_listen(&pair);
@@ -138,7 +138,7 @@ static void test_what_is_agreed(void)
 	TEST_ASSERT_EQUAL_UINT8(3, attr.max_rd_atomic);
 	TEST_ASSERT_EQUAL_UINT8(5, attr.max_dest_rd_atomic);
 	TEST_ASSERT_EQUAL_UINT8(4, attr.retry_cnt);
-	TEST_ASSERT_EQUAL_UINT8(1, attr.rnr_retry); /* what the other side requests */
+	TEST_ASSERT_EQUAL_UINT8(1, attr.rnr_retry); /* the value that the other side requests */
 	TEST_ASSERT_EQUAL_UINT8(14, attr.timeout);
 	TEST_ASSERT_EQUAL_UINT32(pair.b.id->qp->qp_num, attr.dest_qp_num);
 	TEST_ASSERT_EQUAL_INT(0, ibv_query_qp(pair.b.id->qp, &attr, 0, &init));
@@ -244,7 +244,7 @@ static void test_a_queue_pair_of_ones_own(void)
 	pair_down(&pair);
 }
 
-/* -- no -- */
+/* -- rejected -- */
 
 static void test_rejected(void)
 {
@@ -380,7 +380,7 @@ static void test_an_end_that_is_destroyed(void)
 	TEST_ASSERT_EQUAL_INT(0, pair_rdma(&pair.b, &pair.a, IBV_WR_RDMA_WRITE, 0, 0));
 	finish_client();
 	pair_expect(pair.b.channel, RDMA_CM_EVENT_DISCONNECTED, 0);
-	/* the peer does not answer any more */
+	/* the queue pair of a is destroyed: b gets no more answers */
 	TEST_ASSERT_EQUAL_UINT(0, fake_wire_waiting(pair.b.id->qp));
 	pair_done(&pair.b, 0, IBV_WC_SUCCESS);
 	TEST_ASSERT_EQUAL_INT(0, pair_send(&pair.b, 7, 0, 4, 0));

@@ -20,7 +20,7 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
 }
 
-/* One misuse was recorded, with this text; clear it. */
+/* Expect that one misuse was recorded, with this text, and clear it. */
 static void expect_misuse(const char *words)
 {
 	const char *text = fake_verbs_check_clean();
@@ -29,7 +29,7 @@ static void expect_misuse(const char *words)
 	TEST_ASSERT_EQUAL_UINT(1, fake_verbs_forgive());
 }
 
-/* a is about to connect, b listens; no queue pair at b */
+/* Set up a, which can connect now, and b, which listens and has no queue pair. */
 static void start(void)
 {
 	pair_listen(&pair);
@@ -75,7 +75,7 @@ static void test_a_forged_request(void)
 	TEST_ASSERT_EQUAL_INT(0, rdma_accept(pair.b.id, &pair.param));
 	pair_expect_none(pair.b.channel);
 	pair_unfurnish(&pair.b);
-	/* never seen: no leak */
+	/* finish() destroys the listener before the program gets this event: no leak */
 	fake_cm_push(pair.listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, NULL, 0);
 	finish();
 }

@@ -26,7 +26,7 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
 }
 
-/* One misuse was recorded, with this text; clear it. */
+/* Expect that one misuse was recorded, with this text, and clear it. */
 static void expect_misuse(const char *words)
 {
 	const char *text = fake_verbs_check_clean();
@@ -63,7 +63,7 @@ static void test_the_list(void)
 	TEST_ASSERT_EQUAL_INT(2, n);
 	TEST_ASSERT_NULL(contexts[2]);
 	TEST_ASSERT_EQUAL_STRING("fake1", ibv_get_device_name(contexts[1]->device));
-	TEST_ASSERT_EQUAL_INT(0, contexts[0] == ctx); /* one of its own */
+	TEST_ASSERT_EQUAL_INT(0, contexts[0] == ctx); /* the library has opened its own context */
 	rdma_free_devices(contexts);
 }
 
@@ -96,7 +96,7 @@ static void test_what_a_device_says(void)
 	TEST_ASSERT_EQUAL_INT(1, (int)ibv_query_gid_table(ctx, gids, FAKE_GIDS, 0));
 	TEST_ASSERT_EQUAL_INT(0, ibv_query_pkey(ctx, 1, 0, &pkey));
 	TEST_ASSERT_EQUAL_UINT16(0xffff, pkey);
-	/* a missing feature fails as on a device without it */
+	/* features that the fake lacks fail with EOPNOTSUPP */
 	TEST_ASSERT_NULL(ibv_create_cq_ex(ctx, &(struct ibv_cq_init_attr_ex){.cqe = 1}));
 	TEST_ASSERT_EQUAL_INT(EOPNOTSUPP, errno);
 	TEST_ASSERT_NULL(
@@ -203,8 +203,7 @@ static void test_asynchronous_events(void)
 	expect_misuse("ibv_ack_async_event(): more acknowledged than got");
 	fake_async_push(0, IBV_EVENT_CQ_ERR, cq);
 	TEST_ASSERT_EQUAL_INT(0, ibv_get_async_event(ctx, &event));
-	fake_async_push(0, IBV_EVENT_CQ_ERR,
-			cq); /* the program does not get it: it is dropped with its queue */
+	fake_async_push(0, IBV_EVENT_CQ_ERR, cq); /* not delivered: dropped with its CQ */
 	TEST_ASSERT_EQUAL_INT(0, ibv_destroy_cq(cq));
 	expect_misuse("ibv_destroy_cq(): 1 events are not acknowledged");
 	TEST_ASSERT_EQUAL_INT(-1, ibv_get_async_event(ctx, &event));
@@ -223,7 +222,9 @@ static void test_a_context_that_is_closed_too_early(void)
 
 /* -- failures on demand -- */
 
-/* Each function fails in its own way, once; the next call succeeds. */
+/*
+ * Let the next call of a function fail with EIO, and expect the value that this function returns.
+ */
 #define FAILS_AS(name, call, expected) \
 	do { \
 		fake_verbs_fail(#name, 1, EIO); \

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ends of connections: addresses, listening, resolving, and the parameters that two ends agree
- * upon.
+ * Connection ids: addresses, listening, resolving, and the parameters that two ends negotiate.
  */
 #include <arpa/inet.h>
 
@@ -23,7 +22,7 @@ void tearDown(void)
 static void test_addresses(void)
 {
 	static const struct {
-		const char *text, *printed; /* NULL: as it was */
+		const char *text, *printed; /* printed NULL: the same as text */
 	} rows[] = {
 		{"192.0.2.7:4791", NULL},
 		{"0.0.0.0:0", NULL},
@@ -97,7 +96,7 @@ static void test_printing(void)
 	char text[8] = "";
 
 	vb_address_print(rig_address("127.0.0.1:80"), text, sizeof(text));
-	TEST_ASSERT_EQUAL_STRING("127.0.0", text); /* the part that fits */
+	TEST_ASSERT_EQUAL_STRING("127.0.0", text); /* truncated to the buffer */
 	vb_address_print((struct sockaddr *)&unknown, text, sizeof(text));
 	TEST_ASSERT_EQUAL_STRING("unknown", text);
 }
@@ -140,7 +139,7 @@ static void test_listen(void)
 	vb_id_destroy(&rig.a.id);
 	TEST_ASSERT_EQUAL_INT(-ENODEV, listen_at("192.0.2.1:7000"));
 	vb_id_destroy(&rig.b.id);
-	TEST_ASSERT_EQUAL_INT(-ENODEV, listen_at("0.0.0.0:7000")); /* of every device */
+	TEST_ASSERT_EQUAL_INT(-ENODEV, listen_at("0.0.0.0:7000")); /* no single device */
 	vb_id_destroy(&rig.b.id);
 	fake_verbs_fail("rdma_bind_addr", 1, EADDRNOTAVAIL);
 	TEST_ASSERT_EQUAL_INT(-EADDRNOTAVAIL, listen_at("127.0.0.2:7000"));
@@ -190,7 +189,7 @@ static void test_nowhere(void)
 	TEST_ASSERT_EQUAL_INT(-EHOSTUNREACH, vb_event_reason(rig.a.event.type, rig.a.event.status));
 }
 
-/* -- patience -- */
+/* -- timeouts and retries -- */
 
 static void expect_patience(const struct rig_end *end, int timeout)
 {
@@ -256,14 +255,14 @@ static void test_data(void)
 }
 
 /*
- * Each side starts as many reads as it can and as the other side serves, and serves as many as the
- * other side starts; one at least.
+ * The limit of reads in flight in one direction is the smaller of what the device of the reading
+ * side can start and the device of the other side can answer, but at least 1.
  */
 static void test_reads_under_way(void)
 {
 	static const struct {
 		uint32_t a_answers, a_starts, b_answers, b_starts;
-		int a_to_b, b_to_a; /* limit of reads in flight, at both ends */
+		int a_to_b, b_to_a; /* negotiated limit, the same at both ends */
 	} rows[] = {
 		{128, 128, 128, 128, 128, 128}, {16, 16, 4, 2, 4, 2},
 		{4, 2, 16, 16, 2, 4},           {3, 5, 7, 9, 5, 3},
@@ -291,7 +290,7 @@ static void test_reads_under_way(void)
 	vb_device_close(&dev);
 }
 
-/* The request of a peer has the parameters that our queue pair gets. */
+/* A request of a peer has the parameters that the queue pair of the listener gets. */
 static void test_retries_without_end(void)
 {
 	struct rdma_conn_param params[] = {
@@ -344,7 +343,7 @@ static void test_reject(void)
 	memset(why, 'y', sizeof(why));
 	TEST_ASSERT_EQUAL_INT(0, rig_request());
 	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_id_reject(rig.b.id, why, VB_REJECT_MAX + 1));
-	/* its length would be 0 in one byte */
+	/* a length of 256 does not fit into one byte */
 	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_id_reject(rig.b.id, why, 256));
 	TEST_ASSERT_EQUAL_UINT(0, fake_verbs_calls("rdma_reject"));
 	fake_verbs_fail("rdma_reject", 1, EINVAL);

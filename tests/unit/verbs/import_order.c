@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A lane begins to fetch from a region, while the control thread is asked to release it and may
- * import the next one. The test runs every interleaving of their accesses to shared words. Both run
- * in turn, on one thread.
+ * A lane begins to fetch from a region, while the peer revokes the region, and the control thread
+ * releases it and can import the next one. The test runs every interleaving of the accesses of lane
+ * and control thread to shared words. Both are coroutines on one thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,15 +13,15 @@
 #include "unity.h"
 
 #define STACK 65536u
-#define STEPS 64u /* more steps than both take together */
+#define STEPS 64u /* more than the steps of both sides together */
 
 static ucontext_t turns, sides[2];
 static bool ended[2];
-static bool switches[STEPS]; /* at step n the other side continues */
+static bool switches[STEPS]; /* whether the other side continues after step n */
 static unsigned now, n_steps, n_orders;
 static struct vb_conn *one;
 
-/* Called before each access to a shared word. All places for regions but the first stay empty. */
+/* Called before each access to a shared word. Accesses to other imports are not switched. */
 static void step(const void *word)
 {
 	if ((const char *)word < (const char *)&one->imports[1] ||
@@ -164,7 +164,7 @@ static void control(void)
 		vb_on_region(one, &next);
 }
 
-/* Run both sides to their ends, one at a time. */
+/* Run both sides to their ends, and switch between them as `switches` selects. */
 static void run_all(void)
 {
 	while (!ended[0] || !ended[1]) {
@@ -213,7 +213,8 @@ static void one_order(void)
 }
 
 /*
- * As an odometer: switch at the last step that was not switched yet, and reset all steps behind it.
+ * Select the next interleaving, like an odometer: set the last step that is false, and drop the
+ * later steps. Returns false after the last interleaving.
  */
 static bool next_order(void)
 {

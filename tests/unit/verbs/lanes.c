@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lanes.c - a thread for the lane of each end, and the control thread beside them: pipes connect
- * and fail while the lanes send, fetch, and sleep.
+ * lanes.c - each end has a thread for its lane, and the test is the control thread of both: pipes
+ * connect and fail while the lanes send, fetch, and sleep.
  */
 #include "unit/verbs/ends.h"
 
@@ -15,15 +15,15 @@
 
 enum { PING_PONG, STREAM };
 
-/* What a thread uses: the queues of the lane of one end. */
+/* The thread of the lane of one end, and its queues. */
 struct lane {
 	struct end *end;
 	pthread_t thread;
 	int mode, first;
 	struct vb_consumer *rx;
-	struct vb_producer *tx; /* __atomic: set once it exists */
-	struct vb_rma *rma;     /* __atomic: the same */
-	/* of this end, for data to be fetched; of the other end, for remote access */
+	struct vb_producer *tx; /* __atomic; NULL until it is created */
+	struct vb_rma *rma;     /* __atomic; NULL until it is created */
+	/* out: memory of this end, to send from; far: of the other end, for remote access */
 	struct shared *out, *far;
 	uint64_t total, sent, taken, sent_regions, ended_regions, n_rma, n_rma_done;
 	uint64_t rests;
@@ -45,7 +45,7 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
 }
 
-/* For threads: the checks of Unity are for the main thread only. */
+/* A check on the thread of a lane. The checks of Unity work only on the main thread. */
 #define CHECK(what) \
 	do { \
 		if (!(what) && !l->failed) \
@@ -168,7 +168,7 @@ static int move_some(struct lane *l)
 	return n;
 }
 
-/* Only a lane that waits for a message may sleep: credit does not signal the descriptor. */
+/* Sleep until a message arrives. A lane that can send only yields: credit signals no descriptor. */
 static void rest(struct lane *l)
 {
 	struct pollfd p = {.fd = vb_consumer_fd(l->rx), .events = POLLIN};
@@ -179,7 +179,7 @@ static void rest(struct lane *l)
 	}
 	if (vb_consumer_arm(l->rx) == 0) {
 		l->rests++;
-		CHECK(poll(&p, 1, 20000) == 1); /* fails if no producer rings the bell */
+		CHECK(poll(&p, 1, 20000) == 1); /* else: no doorbell */
 	}
 	vb_consumer_disarm(l->rx);
 }
@@ -226,7 +226,7 @@ static void *run(void *arg)
 
 static struct shared memory[2];
 
-/* Start the threads before there is a pipe between them. */
+/* Start the threads, which then work while their pipes connect. */
 static void start(int mode, uint64_t total, const char *settings)
 {
 	const struct gantry_queue_attr attr = {.depth = DEPTH, .max_data = BYTES};

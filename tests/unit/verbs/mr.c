@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory regions: exactly the range and the rights that were requested, no access after
- * deregistration, and no pinning where that is forbidden.
+ * Memory regions: access is limited to the requested range and rights, and ends with
+ * deregistration; memory is not pinned where that is forbidden.
  */
 #include <sys/resource.h>
 
@@ -10,9 +10,9 @@
 #define ODP \
 	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ)
 
-static rlim_t memlock; /* the limit that getrlimit() returns */
+static rlim_t memlock; /* RLIMIT_MEMLOCK as getrlimit() reports it */
 
-/* Replaces the function of libc: the limit of the machine must not be raised. */
+/* Replaces getrlimit() of libc, to simulate a limit without changing the real one. */
 int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
 {
 	int rc = prlimit(0, resource, NULL, limit);
@@ -88,7 +88,7 @@ static void test_range(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		TEST_ASSERT_EQUAL_INT(0, rig_up());
 		TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, rig_do(IBV_WR_RDMA_WRITE, RIG_BYTES - 1, 1));
-		/* longer than the memory of a: the local check would fail first */
+		/* a range longer than RIG_BYTES fails the local check of a first */
 		if (rows[i].length <= RIG_BYTES)
 			TEST_ASSERT_EQUAL_INT(
 				IBV_WC_REM_ACCESS_ERR,
@@ -190,8 +190,7 @@ static void test_device_pins(void)
 }
 
 /*
- * The device does not answer queries any more. The error is still the reason why the registration
- * failed.
+ * The registration fails, and then the device fails queries. The error is that of the registration.
  */
 static void test_device_is_silent(void)
 {

@@ -24,9 +24,9 @@ struct pair_end {
 };
 
 struct pair {
-	struct pair_end a, b; /* connects; listens */
+	struct pair_end a, b; /* a connects; b listens */
 	struct rdma_cm_id *listener;
-	/* change before pair_up() */
+	/* tests change these before pair_up() */
 	struct ibv_qp_cap cap;
 	int cqe;
 	unsigned access;
@@ -41,7 +41,7 @@ static inline struct sockaddr_in pair_address(const char *text, uint16_t port)
 	return sin;
 }
 
-/* The next event has this type; acknowledge it and return its id. */
+/* Expect an event of this type and status, acknowledge it, and return its id. */
 static inline struct rdma_cm_id *pair_expect(struct rdma_event_channel *channel,
 					     enum rdma_cm_event_type type, int status)
 {
@@ -82,7 +82,7 @@ static inline void pair_make_qp(const struct pair *pair, struct pair_end *end)
 	TEST_ASSERT_EQUAL_INT(0, rdma_create_qp(end->id, end->pd, &init));
 }
 
-/* Make a protection domain, queues and memory for an id that has a device. */
+/* Create a protection domain, queues and memory for an id that has a device. */
 static inline void pair_furnish(const struct pair *pair, struct pair_end *end)
 {
 	TEST_ASSERT_NOT_NULL(end->pd = ibv_alloc_pd(end->id->verbs));
@@ -120,7 +120,7 @@ static inline void pair_init(struct pair *pair)
 					       .rnr_retry_count = 2};
 }
 
-/* Make channels, a listener on fake1, and an id with a resolved route to it. */
+/* Create channels, a listener on fake1, and an id with a resolved route to it. */
 static inline void pair_listen(struct pair *pair)
 {
 	struct sockaddr_in at = pair_address("127.0.0.2", 0), from = pair_address("127.0.0.1", 0);
@@ -153,7 +153,7 @@ static inline void pair_up(struct pair *pair)
 	pair_expect(pair->b.channel, RDMA_CM_EVENT_ESTABLISHED, 0);
 }
 
-/* Destroy all that pair_up() made, in any state. */
+/* Destroy all that pair_up() created, in any state. */
 static inline void pair_down(struct pair *pair)
 {
 	pair_unfurnish(&pair->a);
@@ -163,7 +163,7 @@ static inline void pair_down(struct pair *pair)
 	rdma_destroy_event_channel(pair->b.channel);
 }
 
-/* One piece of the memory of this end. */
+/* Returns a scatter/gather entry for a range of the memory of this end. */
 static inline struct ibv_sge pair_sge(struct pair_end *end, unsigned offset, unsigned length)
 {
 	return (struct ibv_sge){
@@ -192,7 +192,7 @@ static inline int pair_send(struct pair_end *end, uint64_t wr_id, unsigned offse
 	return ibv_post_send(end->id->qp, &wr, &bad);
 }
 
-/* A signalled read or write at an offset in the memory of the other end. */
+/* Post a signalled read or write at an offset in the memory of the other end. */
 static inline int pair_rdma(struct pair_end *end, struct pair_end *other, enum ibv_wr_opcode opcode,
 			    int64_t offset, unsigned length)
 {
@@ -211,7 +211,7 @@ static inline int pair_rdma(struct pair_end *end, struct pair_end *other, enum i
 	return ibv_post_send(end->id->qp, &wr, &bad);
 }
 
-/* The next completion has this id and status. */
+/* Poll a completion, expect this id and status, and return it. */
 static inline struct ibv_wc pair_done(struct pair_end *end, uint64_t wr_id,
 				      enum ibv_wc_status status)
 {

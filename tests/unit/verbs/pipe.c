@@ -43,7 +43,7 @@ static void post_all(struct queue *q, uint32_t depth)
 	queue_tell(q);
 }
 
-/* Take all messages that arrived, and post the receives again. */
+/* Take all messages that arrived, and post their receives again. Returns their number. */
 static uint32_t take_some(struct queue *q, uint64_t value)
 {
 	struct gantry_msg msgs[64];
@@ -63,8 +63,8 @@ static void send_all(struct queue *q, uint32_t n, uint64_t value)
 }
 
 /*
- * So many requests at a time, and their responses: the responses carry all the credit that the next
- * requests need.
+ * Send `depth` requests at a time, and their responses. The responses carry all the credit that the
+ * next requests need, so no credit is written.
  */
 static void requests_and_responses(uint32_t depth, uint32_t rounds)
 {
@@ -108,7 +108,7 @@ static void responses_bring_credit_at_depth(void)
 	requests_and_responses(32, 100);
 }
 
-/* A consumer may wait for its doorbell before there is a pipe at all. */
+/* A new pipe wakes a consumer that was armed before the pipe existed. */
 static void new_pipe_wakes_who_rests(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 4};
@@ -137,7 +137,7 @@ static void new_pipe_wakes_who_rests(void)
 	ends_close();
 }
 
-/* A consumer that polls gives credit to a new pipe without arming. */
+/* A consumer that polls sends credit to a new pipe, also if it is never armed. */
 static void new_pipe_is_told(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 4};
@@ -161,7 +161,7 @@ static void new_pipe_is_told(void)
 	ends_close();
 }
 
-/* In both directions, so that no credit is written: as if so many messages had been sent before. */
+/* Advance the counters as if n messages had passed in each direction, without credit writes. */
 static void skip(struct vb_pipe *pipe, uint32_t n)
 {
 	pipe->sent += n;
@@ -170,7 +170,7 @@ static void skip(struct vb_pipe *pipe, uint32_t n)
 	pipe->credit_sent += n;
 }
 
-/* After 2^31 messages an old value there would look like a number ahead. */
+/* After 2^31 messages an old credit word would look like a newer one, so it is written in time. */
 static void credit_word_does_not_get_old(void)
 {
 	struct queue there, back;
@@ -221,7 +221,7 @@ static void one_doorbell_for_a_flush(void)
 	vb_flush(q[1].tx);
 	TEST_ASSERT_EQUAL_UINT64(1, counted().doorbells);
 	TEST_ASSERT_EQUAL_INT(0, queue_send(&q[0], 5, GANTRY_SEND_MORE));
-	TEST_ASSERT_EQUAL_INT(0, queue_send(&q[1], 5, 0)); /* rings for both */
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&q[1], 5, 0)); /* rings the doorbell for both queues */
 	TEST_ASSERT_EQUAL_UINT64(2, counted().doorbells);
 	TEST_ASSERT_EQUAL_UINT64(30 / SEATS + 1, counted().sends);
 	queue_close(&q[1]);
@@ -255,8 +255,8 @@ static void expect_imm(struct queue *q, uint64_t value, uint32_t imm_len, uint32
 }
 
 /*
- * Of the messages that wait for a doorbell as many as fit share a slot. One with data has a slot
- * for itself, and none follows it there.
+ * Messages that wait for a doorbell share slots, as many as fit. A message with data has its own
+ * slot.
  */
 static void messages_share_a_slot(uint32_t max_inline)
 {
@@ -281,13 +281,13 @@ static void messages_share_a_slot(uint32_t max_inline)
 	TEST_ASSERT_EQUAL_INT(0, send_imm(&q, 100, 8, data, 128));
 	for (uint64_t i = 4; i < 8; i++)
 		TEST_ASSERT_EQUAL_INT(0, send_imm(&q, i, lens[i], NULL, 0));
-	TEST_ASSERT_EQUAL_INT(-EAGAIN, send_imm(&q, 9, 8, NULL, 0)); /* which rings */
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, send_imm(&q, 9, 8, NULL, 0)); /* full: rings */
 	TEST_ASSERT_EQUAL_UINT64(1, counted().doorbells);
 	TEST_ASSERT_EQUAL_UINT64(5, counted().sends);
 	TEST_ASSERT_EQUAL_UINT64(max_inline >= 192 ? 5 : 0, counted().inlined);
 	for (uint64_t i = 0; i < 4; i++) {
 		expect_imm(&q, i, lens[i], 0);
-		/* a slot is released as a whole, when the next poll begins */
+		/* the poll after the last message of a slot releases the slot */
 		TEST_ASSERT_EQUAL_UINT32(i < 3 ? 9 : 6, far->waiting);
 		pipes_check();
 	}
@@ -335,7 +335,7 @@ static void held_back_messages_go_with_the_rest(void)
 	ends_close();
 }
 
-/* A stream needs few signals, and few credit words. */
+/* A stream of messages needs few signals, and few writes of credit. */
 static void stream(uint32_t max_inline, uint32_t depth)
 {
 	const uint32_t total = 20 * 256;
@@ -455,7 +455,7 @@ static void full_send_queue_recovers(void)
 	crowd_close(&c);
 }
 
-/* Credit that cannot be sent because the send queue is full is sent as soon as there is space. */
+/* If the send queue is full, credit is sent as soon as the send queue has space. */
 static void credit_waits_for_room(void)
 {
 	struct gantry_msg msg;
@@ -496,7 +496,7 @@ static void loss_in_the_middle(void)
 	post_all(&there, 8);
 	send_all(&there, 3, 5);
 	fake_wire_cut(1);
-	send_all(&there, 2, 6); /* these never arrive */
+	send_all(&there, 2, 6); /* these messages never arrive */
 	fake_wire_timeout(10);
 	vb_lane_poll(there.tx->lane);
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, a.conn->lost);
@@ -515,7 +515,7 @@ static void loss_in_the_middle(void)
 	ends_close();
 }
 
-/* A call of the library fails. */
+/* Let a call of the library fail, and expect this reason of the end. */
 static void fails(const char *function, int reason)
 {
 	struct queue q;
@@ -550,7 +550,7 @@ static void receive_that_cannot_be_posted(void)
 	post_all(&q, 8);
 	send_all(&q, 1, 9);
 	fake_verbs_fail("ibv_post_recv", 1, EIO);
-	TEST_ASSERT_EQUAL_UINT64(9, queue_take(&q, NULL)); /* it was sent before */
+	TEST_ASSERT_EQUAL_UINT64(9, queue_take(&q, NULL)); /* it arrived before the failure */
 	TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(q.rx, NULL, 0));
 	TEST_ASSERT_EQUAL_INT(-EIO, b.conn->lost);
 	expect_closed(-ENOTCONN, -EIO);
@@ -558,7 +558,7 @@ static void receive_that_cannot_be_posted(void)
 	ends_close();
 }
 
-/* A consumer that cannot be armed reports work until the connection is over. */
+/* A consumer that cannot be armed reports work until the connection has ended. */
 static void arming_that_fails(void)
 {
 	struct queue q;

@@ -11,7 +11,7 @@
 #define REMEDY ": raise it or close connections"
 
 static struct vb_transport *ta, *tb;
-static struct vb_conn *conn; /* of a, that connects */
+static struct vb_conn *conn; /* connection of end a, which connects */
 
 void setUp(void)
 {
@@ -106,11 +106,11 @@ static void step(struct vb_transport *t)
 
 static struct vb_pipe *resolving(void)
 {
-	step(ta); /* the first result is a device other than ours */
+	step(ta); /* the route leads to another device: the address is resolved again */
 	return conn->control;
 }
 
-/* Our end, once it has reached that state. */
+/* Process events of end a until its control pipe has this state. */
 static struct vb_pipe *until(enum vb_pipe_state state)
 {
 	while (conn->control->state != state)
@@ -231,7 +231,7 @@ static const struct {
 	{RDMA_CM_EVENT_MULTICAST_ERROR, -EINVAL, NOTHING},
 	{RDMA_CM_EVENT_ADDR_CHANGE, 0, NOTHING},
 	{RDMA_CM_EVENT_TIMEWAIT_EXIT, 0, NOTHING},
-	{99, 0, NOTHING}, /* a future version */
+	{99, 0, NOTHING}, /* an unknown type */
 };
 
 static void try_one(size_t row, int state)
@@ -264,7 +264,7 @@ static void every_event_in_every_state(void)
 
 /* -- the end of one pipe of several -- */
 
-/* `closed` comes, once. */
+/* Expect one call of `closed`. Returns its reason. */
 static int closed(struct end *end)
 {
 	ends_until(end->n_closed);
@@ -370,7 +370,7 @@ static void too_many_connections_of_one_host(void)
 	accepted = NULL;
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(tb, SERVICE, &events, &b, &other));
 	ends_settle();
-	TEST_ASSERT_NOT_NULL(accepted); /* of another host */
+	TEST_ASSERT_NOT_NULL(accepted); /* accepted: it comes from another host */
 	TEST_ASSERT_EQUAL_INT(0, b.n_closed);
 	for (int i = 0; i < 3; i++)
 		vb_disconnect(c[i]);
@@ -379,8 +379,8 @@ static void too_many_connections_of_one_host(void)
 }
 
 /*
- * What a listener sends inside `accept` arrives, even if it disconnects before the peer has
- * finished connecting.
+ * A message that a listener sends inside `accept` arrives, even if the listener disconnects before
+ * the peer has finished connecting.
  */
 static void last_words_of_a_listener_arrive(void)
 {
@@ -420,7 +420,7 @@ static void inline_differs(void)
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(a.device, SERVICE, &events, &a, &c));
 	a.conn = conn = c;
 	ends_settle();
-	/* control messages have the same size on every machine */
+	/* the control pipe connects, because its slots do not depend on `inline` */
 	TEST_ASSERT_EQUAL_INT(VB_C_UP, conn->state);
 	TEST_ASSERT_EQUAL_INT(0, vb_pipe_want(conn, VB_MESSAGES, 0, 0));
 	fails("inline", -EPROTO, "it refuses: the option inline differs at the two ends");
@@ -456,8 +456,8 @@ static void who_was_asked_has_a_deadline(void)
 }
 
 /*
- * The route to a local address leads over the device that has the address. The transport uses the
- * configured device anyway.
+ * The kernel routes a local address over the device that has this address. The transport still uses
+ * the configured device.
  */
 static void route_over_another_device(void)
 {
@@ -477,7 +477,7 @@ static void no_address_on_our_device(void)
 	      "it is reached by RDMA device fake1, and this transport uses fake0");
 }
 
-/* The address lookup times out, and there is no memory to repeat it. */
+/* The address lookup times out, and there is no memory to repeat the lookup. */
 static void no_memory_to_ask_again(void)
 {
 	static const struct vb_event silence = {.type = RDMA_CM_EVENT_ADDR_ERROR,
@@ -523,7 +523,7 @@ static void check_depth(const char *data_qp, int max_qp_wr, int max_cqe, unsigne
 	snprintf(text, sizeof(text), "lower it to %u", most);
 	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&a.host, text), a.host.log);
 	ends_close();
-	/* and with that depth the largest queue pair can be made */
+	/* with the reported depth, the largest queue pair can be created */
 	snprintf(text, sizeof(text), "%s max_depth=%u", data_qp, most);
 	ends_open(text, NULL, NULL);
 	queue_open(&q, &b, 0, &a, 0, most, 64);
@@ -533,8 +533,8 @@ static void check_depth(const char *data_qp, int max_qp_wr, int max_cqe, unsigne
 }
 
 /*
- * The device reports the largest depth that it supports when it is opened, before any peer
- * connects.
+ * A max_depth above the limit of the device is an error at open, before any peer connects. The
+ * message has the largest valid depth.
  */
 static void depth_beyond_the_device(void)
 {
@@ -603,16 +603,16 @@ static void strange_requests(void)
 		case 8:
 			bad = queue;
 			bad.session++;
-			break; /* of no session */
+			break; /* of an unknown session */
 		case 9:
 			bad = queue;
 			bad.secret++;
-			break; /* without its secret */
-		case 10:       /* with it, for a lane that does not exist */
+			break; /* with a wrong secret */
+		case 10:       /* for a lane that does not exist */
 			bad = queue;
 			bad.listens_lane = VB_MAX_LANES;
 			break;
-		default: /* to memory, with the secret that is for queues */
+		default: /* for direct access, with the secret of queues */
 			bad = queue;
 			bad.kind = VB_DIRECT;
 			bad.slots = bad.slot_bytes = 0;
@@ -638,8 +638,8 @@ static unsigned n_said(const char *text)
 }
 
 /*
- * An event that cannot be processed for lack of memory stays pending, and is retried in each turn.
- * The log has it once.
+ * An event that cannot be processed for lack of memory stays pending, and the device retries it in
+ * each turn. It logs the error once.
  */
 static void events_that_cannot_be_read_are_told_once(void)
 {

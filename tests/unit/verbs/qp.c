@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: chains of requests with one doorbell each, completed in order by few signalled
- * requests. The queue never stalls.
+ * Queue pairs: chains of requests with one doorbell each. Few signalled requests complete all of
+ * them, in order, and the queue never stalls.
  */
 #include "rig.h"
 
-/* Requests that completed, in order: cookies count from 0. */
+/* Counts of requests. The cookies of requests count from 0. */
 static struct ledger {
-	uint64_t built, ended, bad; /* bad: the one that completed with an error status */
-	int status;                 /* of that one */
-	int builds;                 /* the chain that each() builds during a call */
+	uint64_t built, ended, bad; /* bad: cookie of the request that failed */
+	int status;                 /* status of that request */
+	int builds;                 /* number of requests that each() builds when it is called */
 } ledger;
 
 void setUp(void)
@@ -39,7 +39,7 @@ static int build(int wanted)
 	TEST_ASSERT_NULL(wr->next);
 	TEST_ASSERT_EQUAL_UINT(0, wr->send_flags);
 	wr->opcode = IBV_WR_RDMA_WRITE;
-	memset(&send, 0x5a, sizeof(send)); /* it was copied */
+	memset(&send, 0x5a, sizeof(send)); /* vb_qp_build() has copied it */
 	ledger.built++;
 	return 0;
 }
@@ -95,7 +95,7 @@ static int create(uint32_t sends, uint32_t recvs, uint32_t inline_bytes)
 	return vb_qp_create(rig.a.id, rig.a.pd, &rig.a.limits, &rig.attr, &rig.a.qp);
 }
 
-/* All but the queue pair. */
+/* Create all objects except the queue pair. */
 static void prepare(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, rig_listen());
@@ -144,7 +144,7 @@ static void test_limits(void)
 	TEST_ASSERT_EQUAL_UINT(calls, fake_verbs_calls("rdma_create_qp"));
 	TEST_ASSERT_EQUAL_INT(0, create(4096, 4096, 0));
 	vb_qp_destroy(rig.a.id, &rig.a.qp);
-	TEST_ASSERT_EQUAL_INT(0, create(1, 0, 0)); /* that receives nothing */
+	TEST_ASSERT_EQUAL_INT(0, create(1, 0, 0)); /* a queue pair without receives */
 }
 
 static void test_create_fails(void)
@@ -163,7 +163,7 @@ static void test_create_fails(void)
 
 static void test_less_inline(void)
 {
-	static const uint32_t rows[][3] = {/* wanted, of the device, given */
+	static const uint32_t rows[][3] = {/* wanted depth, limit of the device, resulting depth */
 					   {256, 256, 256}, {257, 256, 128}, {4160, 256, 130},
 					   {64, 60, 32},    {64, 0, 0},      {3, 1, 1},
 					   {1, 0, 0}};
@@ -185,12 +185,12 @@ static void test_chain(void)
 
 	up(16);
 	rig.a.qp.doorbells = &cell;
-	TEST_ASSERT_EQUAL_INT(0, vb_qp_post(&rig.a.qp)); /* nothing */
+	TEST_ASSERT_EQUAL_INT(0, vb_qp_post(&rig.a.qp)); /* posts nothing */
 	for (int i = 0; i < 3; i++)
 		TEST_ASSERT_EQUAL_INT(0, build(0));
 	expect_counts(0, 0, 0);
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_post(&rig.a.qp));
-	expect_counts(3, 1, 0); /* less than a quarter of 16 */
+	expect_counts(3, 1, 0); /* less than a quarter of the depth 16: no signal */
 	TEST_ASSERT_EQUAL_INT(0, build(0));
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_post(&rig.a.qp));
 	expect_counts(4, 2, 1);
@@ -201,7 +201,7 @@ static void test_chain(void)
 	TEST_ASSERT_EQUAL_UINT64(2, cell);
 }
 
-/* A request in the chain needs a completion: the last request of the chain is signalled. */
+/* If a request of a chain needs a completion, the last request of the chain is signalled. */
 static void test_wanted(void)
 {
 	up(64);
@@ -212,7 +212,7 @@ static void test_wanted(void)
 	expect_counts(3, 1, 1);
 	TEST_ASSERT_EQUAL_INT(1, poll_some(16));
 	TEST_ASSERT_EQUAL_UINT64(3, ledger.ended);
-	TEST_ASSERT_EQUAL_INT(0, build(0)); /* and no longer */
+	TEST_ASSERT_EQUAL_INT(0, build(0)); /* the next chain is not signalled */
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_post(&rig.a.qp));
 	expect_counts(4, 2, 1);
 }
@@ -252,7 +252,7 @@ static uint32_t chance(uint32_t n)
 
 /*
  * Chains of every length, with and without wanted completions, on a wire with random delay: no
- * completion is lost, and posting can always go on.
+ * completion is lost, and requests can always be posted again.
  */
 static void run_at(uint32_t depth, uint32_t first)
 {
@@ -308,7 +308,7 @@ static void test_numbers_wrap(void)
 	run_at(256, UINT32_MAX - 1000);
 }
 
-/* A full queue: each completed request is replaced by new ones before the next one completes. */
+/* The completion of a request builds new requests, while later requests of the queue complete. */
 static void test_build_while_others_end(void)
 {
 	up(8);
@@ -338,7 +338,7 @@ static void test_status_of_one(void)
 	TEST_ASSERT_EQUAL_UINT32(6, vb_qp_room(&rig.a.qp));
 }
 
-/* A completion for a request that is not outstanding is ignored, whatever its number. */
+/* A completion with the number of a request that is not outstanding is ignored. */
 static void test_not_out(void)
 {
 	static const uint64_t ids[] = {0, 3, 6, 7, 8, 1000, UINT32_MAX};
@@ -352,7 +352,7 @@ static void test_not_out(void)
 		TEST_ASSERT_EQUAL_INT(0, build(0));
 	fake_wire_hold(1);
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_post(&rig.a.qp));
-	TEST_ASSERT_EQUAL_INT(0, build(0)); /* not posted: 6 */
+	TEST_ASSERT_EQUAL_INT(0, build(0)); /* request 6 is built, but not posted */
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
 		vb_qp_done(&rig.a.qp, ids[i], 0, each, &rig);
 		TEST_ASSERT_EQUAL_UINT64(4, ledger.ended);
@@ -411,7 +411,7 @@ static void test_fail(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_qp_fail(&rig.b.qp));
 	TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, rig_do(IBV_WR_RDMA_WRITE, 0, 8));
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_fail(&rig.b.qp));
-	TEST_ASSERT_EQUAL_INT(0, vb_qp_fail(&rig.b.qp)); /* the state does not change */
+	TEST_ASSERT_EQUAL_INT(0, vb_qp_fail(&rig.b.qp)); /* it has failed already */
 	TEST_ASSERT_EQUAL_INT(2, vb_cq_poll(&rig.b.cq, wcs, 4));
 	TEST_ASSERT_EQUAL_INT(-ECANCELED, vb_wc_reason(wcs[1].status));
 	/* no data of the peer arrives */
@@ -464,7 +464,7 @@ static void test_many_receives(void)
 	TEST_ASSERT_EQUAL_INT(-ENOMEM,
 			      vb_qp_recv(&rig.b.qp, rig.b.buf, 64, rig.b.mr->lkey, slots, 1));
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_fail(&rig.b.qp));
-	for (uint32_t i = 0; i < 200; i++) { /* as they came */
+	for (uint32_t i = 0; i < 200; i++) { /* in the order of posting */
 		TEST_ASSERT_EQUAL_INT(1, vb_cq_poll(&rig.b.cq, &wc, 1));
 		TEST_ASSERT_EQUAL_HEX64(VB_RECV | slots[i], wc.wr_id);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * queues.c - consumers and producers: data that the consumer fetches, many queues on one pipe, and
- * the end of one during traffic.
+ * the destruction of a queue during traffic.
  */
 #include "unit/verbs/ends.h"
 
@@ -73,7 +73,7 @@ static void nothing_comes(struct queue *q)
 		TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(q->rx, &msg, 1));
 }
 
-/* The data of a message that was just taken. */
+/* Check the data of a message that was just taken. */
 static void expect_data(const struct gantry_msg *msg, const struct shared *s, uint64_t offset,
 			uint32_t length)
 {
@@ -84,7 +84,7 @@ static void expect_data(const struct gantry_msg *msg, const struct shared *s, ui
 
 /* -- data that is fetched -- */
 
-/* One read fetches the data; only then does the sender get its completion. */
+/* One read fetches the data. The sender gets its completion only after that read. */
 static void data_is_fetched_once(void)
 {
 	struct fake_counters before, after;
@@ -109,7 +109,7 @@ static void data_is_fetched_once(void)
 	close_all(&q, &s);
 }
 
-/* A message behind one whose data is being fetched waits. */
+/* A message waits until the data of the message before it has been fetched. */
 static void messages_wait_for_data(void)
 {
 	struct gantry_msg msg;
@@ -122,7 +122,7 @@ static void messages_wait_for_data(void)
 	fake_wire_hold(1);
 	nothing_comes(&q);
 	TEST_ASSERT_EQUAL_UINT(1, fake_wire_waiting(NULL));
-	fill(s.bytes, BYTES, 2); /* the sender may change it until the consumer reads it */
+	fill(s.bytes, BYTES, 2); /* changed before the read, so the consumer gets the new data */
 	TEST_ASSERT_EQUAL_INT(1, fake_wire_step(NULL));
 	TEST_ASSERT_EQUAL_UINT64(1, queue_take(&q, &msg));
 	expect_data(&msg, &s, 0, BYTES);
@@ -131,7 +131,7 @@ static void messages_wait_for_data(void)
 	close_all(&q, &s);
 }
 
-/* With a buffer that is too small, or none, the message arrives, and no data is read. */
+/* If the receive has a buffer that is too small, or no buffer, the message arrives without data. */
 static void no_room_for_data(void)
 {
 	const struct gantry_recv small = {.buf = buf[0], .length = 99};
@@ -162,7 +162,7 @@ static void no_room_for_data(void)
 	close_all(&q, &s);
 }
 
-/* The message overtakes the announcement of its region, which uses another pipe. */
+/* The message overtakes the announcement of its region, which is sent on another pipe. */
 static void message_before_its_region(void)
 {
 	struct gantry_region region = {.fd = -1, .rights = GANTRY_REMOTE_READ};
@@ -176,7 +176,7 @@ static void message_before_its_region(void)
 	region.length = BYTES;
 	fake_wire_hold(1);
 	TEST_ASSERT_EQUAL_INT(0, vb_export(a.conn, &region, GANTRY_REMOTE_READ, 1000, &token));
-	s.region.addr = NULL; /* not that one */
+	s.region.addr = NULL; /* the send must use `region`, which has the same memory */
 	{
 		const struct gantry_send send = {.imm = "12345678",
 						 .imm_len = 8,
@@ -199,7 +199,7 @@ static void message_before_its_region(void)
 	close_all(&q, &s);
 }
 
-/* Revoked before the read: the message arrives without its data. */
+/* If the region was revoked before the read, the message arrives without its data. */
 static void revoked_before_it_is_read(void)
 {
 	struct gantry_msg msg;
@@ -232,7 +232,7 @@ static void step_control(void)
 	}
 }
 
-/* Revoked during the read: the revoke completes after the read. */
+/* If the region is revoked during the read, the revoke completes after the read. */
 static void revoked_while_it_is_read(void)
 {
 	struct gantry_msg msg;
@@ -243,7 +243,7 @@ static void revoked_while_it_is_read(void)
 	vb_release(b.conn, s.imported);
 	s.imported = NULL;
 	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, BYTES, 5));
-	/* the notice of it is in flight, too */
+	/* b has polled neither the message nor the notice of this revoke */
 	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle));
 	fake_wire_hold(1);
 	nothing_comes(&q);
@@ -258,11 +258,11 @@ static void revoked_while_it_is_read(void)
 	close_all(&q, &s);
 }
 
-/* -- destruction of a producer or consumer -- */
+/* -- destroyed consumers and producers -- */
 
 /*
- * The device still writes to the memory of a consumer that is destroyed, and reads from a region
- * that cannot be released yet.
+ * A consumer is destroyed while the device fetches data: the device still writes to the buffer of
+ * the consumer, and reads from a region that cannot be released yet.
  */
 static void consumer_goes_while_it_reads(void)
 {
@@ -291,7 +291,7 @@ static void consumer_goes_while_it_reads(void)
 	fake_wire_hold(0);
 	nothing_comes(&again);
 	ends_until(a.n_revoked == 1);
-	TEST_ASSERT_EQUAL_UINT64(1, ended(&q)); /* a poll reports the end */
+	TEST_ASSERT_EQUAL_UINT64(1, ended(&q)); /* the old producer can still poll its completion */
 	vb_producer_destroy(q.tx);
 	queue_join(&q, &again, &a, 0, 8);
 	q.rx = rx;
@@ -302,8 +302,8 @@ static void consumer_goes_while_it_reads(void)
 }
 
 /*
- * The consumer is destroyed, and with the last user of a lane the thread that would poll the end of
- * the read.
+ * A consumer is destroyed during a read, and then the last producer of the lane, whose thread would
+ * poll the end of the read.
  */
 static void lane_goes_while_it_reads(void)
 {
@@ -324,14 +324,14 @@ static void lane_goes_while_it_reads(void)
 	q.rx = NULL;
 	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle));
 	step_control();
-	/* the thread of a producer may still poll the lane */
+	/* the thread of the producer can still poll the lane: no timer is needed */
 	TEST_ASSERT_TRUE(vb_wake_ns(b.device) > host->now_ns(host) + soon_ns);
 	vb_producer_destroy(back.tx);
 	back.tx = NULL;
 	TEST_ASSERT_EQUAL_INT(
 		1, poll(&(struct pollfd){.fd = vb_fd(b.device), .events = POLLIN}, 1, 0));
 	step_control();
-	/* no descriptor signals the end */
+	/* no descriptor signals the end of the read, so a timer polls for it */
 	TEST_ASSERT_TRUE(vb_wake_ns(b.device) < host->now_ns(host) + soon_ns);
 	TEST_ASSERT_EQUAL_INT(0, a.n_revoked);
 	fake_wire_hold(0);
@@ -343,7 +343,7 @@ static void lane_goes_while_it_reads(void)
 	close_all(&q, &s);
 }
 
-/* As above, and the connection ends before the read. */
+/* A consumer is destroyed during a read, and the connection ends before that read. */
 static void connection_ends_while_a_gone_consumer_reads(void)
 {
 	struct shared s;
@@ -401,8 +401,8 @@ static void messages_of_a_gone_consumer(void)
 }
 
 /*
- * A message not yet posted to a destroyed consumer, and the next one to its successor, do not share
- * a slot.
+ * A built message to a destroyed consumer does not share a slot with the next message, which goes
+ * to the next consumer.
  */
 static void messages_of_two_consumers(void)
 {
@@ -431,8 +431,8 @@ static void messages_of_two_consumers(void)
 }
 
 /*
- * The completion of its last send is dropped; the sends of others on the same pipe complete as
- * before.
+ * A producer is destroyed: the completions that it has not polled are dropped, and the sends of
+ * another producer on the same pipe complete as before.
  */
 static void producer_goes_in_the_middle(void)
 {
@@ -451,7 +451,7 @@ static void producer_goes_in_the_middle(void)
 		expect_data(&msg, &s, i * 10, 10);
 	}
 	queue_tell(&q);
-	queue_close(&other); /* it has not polled the completions of its sends */
+	queue_close(&other); /* destroyed before it polled its completions */
 	TEST_ASSERT_EQUAL_UINT64(1, ended(&q));
 	TEST_ASSERT_EQUAL_UINT64(2, ended(&q));
 	none_ended(&q);
@@ -459,8 +459,8 @@ static void producer_goes_in_the_middle(void)
 }
 
 /*
- * The data may be changed after that. The peer gets the messages that it has read before, and no
- * changed data: the connection ends.
+ * A producer is destroyed before the peer has read its data, which the sender can change then. The
+ * peer gets messages whose data it read before, and no changed data: the connection ends.
  */
 static void producer_goes_before_its_data_is_read(void)
 {
@@ -485,7 +485,7 @@ static void producer_goes_before_its_data_is_read(void)
 		memset(s.bytes, 0xee, BYTES);
 		for (int i = 0; i < 8; i++) {
 			if (vb_poll_recv(q.rx, &msg, 1) == 1 && msg.status == 0)
-				/* the fetch ended before */
+				/* the data was fetched before it was changed */
 				TEST_ASSERT_EQUAL_MEMORY(sent + 10, buf[msg.cookie % 4], 10);
 		}
 		ends_until(a.n_closed && b.n_closed);
@@ -532,8 +532,8 @@ static void producers_end_by_themselves(void)
 }
 
 /*
- * Lanes of the peer share a consumer: each may send as many messages as there are receives, and the
- * excess waits.
+ * Several lanes of the peer share a consumer. Each lane gets credit for all receives; messages
+ * beyond the receives wait.
  */
 static void lanes_share_a_consumer(void)
 {
@@ -588,7 +588,7 @@ static void connection_ends_while_it_reads(void)
 	fake_wire_hold(1);
 	nothing_comes(&q);
 	vb_conn_fail(b.conn, -ETIMEDOUT);
-	nothing_comes(&q); /* the device may still write to it */
+	nothing_comes(&q); /* the device can still write to the buffer */
 	ends_until(b.n_closed == 1);
 	for (uint64_t i = 0; i < 2; i++) {
 		TEST_ASSERT_EQUAL_UINT64(i, queue_take(&q, &msg));
@@ -604,8 +604,8 @@ static void connection_ends_while_it_reads(void)
 }
 
 /*
- * Control messages to a peer that does not read are queued up to a limit. None may be dropped, as
- * the peer would not know the consumers: the connection ends.
+ * Control messages to a peer that does not read are queued up to a limit, at which the connection
+ * ends. They must not be dropped: the peer would not learn of new consumers.
  */
 static void peer_that_does_not_listen(void)
 {

@@ -16,7 +16,7 @@
 #include "unity.h"
 
 #define RIG_BYTES 4096
-#define RIG_MS 1000 /* limit of a step of connecting; the clock of the fake does not advance */
+#define RIG_MS 1000 /* time limit of a connecting step; it never ends: the fake has no clock */
 
 struct rig_end {
 	struct rdma_event_channel *events;
@@ -28,16 +28,16 @@ struct rig_end {
 	struct vb_async_event async;
 	struct ibv_mr *mr;
 	struct vb_limits limits;
-	struct vb_event event; /* the last one */
+	struct vb_event event; /* the last event */
 	char buf[RIG_BYTES] __attribute__((aligned(64)));
 };
 
 static struct rig {
-	struct rig_end a, b; /* connects; listens */
+	struct rig_end a, b; /* a connects; b listens */
 	struct rdma_cm_id *listener;
-	/* change before rig_up() */
+	/* tests change these before rig_up() */
 	struct vb_patience patience;
-	struct vb_qp_attr attr; /* cq and async are put in */
+	struct vb_qp_attr attr; /* rig_equip() sets cq and async */
 	uint32_t rights;
 	int local;
 } rig;
@@ -55,7 +55,7 @@ static inline void rig_init(void)
 	rig.local = 1;
 }
 
-/* An address of the fake's devices. */
+/* Parse an address. */
 static inline struct sockaddr *rig_address(const char *text)
 {
 	static struct sockaddr_storage addr;
@@ -65,8 +65,8 @@ static inline struct sockaddr *rig_address(const char *text)
 }
 
 /*
- * Returns 0 if the next event has this type; -EBADMSG: none, or another type; another -errno as
- * vb_events_next() reports it.
+ * Take the next event. Returns 0 if it has this type; -EBADMSG if there is none or it has another
+ * type; or the error of vb_events_next().
  */
 static inline int rig_expect(struct rig_end *end, enum rdma_cm_event_type type)
 {
@@ -75,7 +75,7 @@ static inline int rig_expect(struct rig_end *end, enum rdma_cm_event_type type)
 	return rc < 0 ? rc : rc == 1 && end->event.type == type ? 0 : -EBADMSG;
 }
 
-/* Make all that an id with a device needs; query the limits unless they are already set. */
+/* Create all objects of an id that has a device; query the limits unless they are set. */
 static inline int rig_equip(struct rig_end *end)
 {
 	struct vb_qp_attr attr = rig.attr;
@@ -98,7 +98,7 @@ static inline int rig_equip(struct rig_end *end)
 	return rc ? rc : vb_qp_create(end->id, end->pd, &end->limits, &attr, &end->qp);
 }
 
-/* Make a listener, and an id that can connect to it. */
+/* Create a listener, and an id that can connect to it. */
 static inline int rig_listen(void)
 {
 	struct sockaddr_in to;
@@ -127,7 +127,7 @@ static inline int rig_listen(void)
 	return rc ? rc : rig_expect(&rig.a, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
-/* The listener has received the request and its id. */
+/* Connect up to the event of the request, with its new id, at the listener. */
 static inline int rig_request(void)
 {
 	int rc = rig_listen();
@@ -176,7 +176,7 @@ static inline void rig_unequip(struct rig_end *end)
 	vb_pd_destroy(&end->pd);
 }
 
-/* Whatever there is. */
+/* Destroy all objects, in any state. */
 static inline void rig_down(void)
 {
 	rig_unequip(&rig.a);
@@ -214,8 +214,8 @@ static inline void rig_ended(void *arg, const struct vb_send *send, int status)
 }
 
 /*
- * Post a signalled request of a, with its buffer at offset 0; remote: an offset in the buffer of b.
- * Returns the status.
+ * Post a signalled request of a, with the start of its buffer. remote: offset in the buffer of b.
+ * Returns the status of the completion.
  */
 static inline enum ibv_wc_status rig_do(enum ibv_wr_opcode opcode, int64_t remote, uint32_t length)
 {
@@ -243,7 +243,7 @@ static inline int rig_ready(int fd)
 	return poll(&p, 1, 0);
 }
 
-/* The descriptor is non-blocking, and is closed on exec. */
+/* Check that a descriptor is nonblocking and close-on-exec. */
 static inline void rig_check_fd(int fd)
 {
 	TEST_ASSERT_TRUE(fcntl(fd, F_GETFL) & O_NONBLOCK);

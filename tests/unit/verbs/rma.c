@@ -8,8 +8,8 @@
 #define BYTES 4096u
 #define BOTH (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
 
-static struct shared s;    /* of a */
-static struct vb_rma *rma; /* of b */
+static struct shared s;    /* exported by a */
+static struct vb_rma *rma; /* the remote access of b */
 
 void setUp(void)
 {
@@ -53,13 +53,13 @@ static int submit(enum gantry_rma_op op, uint32_t slot, uint64_t cookie)
 	return rma_do(rma, &b, op, slot * 64, &s, slot * 64, 64, cookie);
 }
 
-/* The next completion has this cookie and status. */
+/* Expect a completion with this cookie and status. */
 static void expect_end(uint64_t cookie, int status)
 {
 	struct gantry_rma_done done;
 	int n = 0;
 
-	for (int i = 0; n == 0 && i < 4; i++) /* completions of the queue pair come first */
+	for (int i = 0; n == 0 && i < 4; i++) /* the first polls can find other completions */
 		n = vb_rma_poll(rma, &done, 1);
 	TEST_ASSERT_EQUAL_INT(1, n);
 	TEST_ASSERT_EQUAL_UINT64(cookie, done.cookie);
@@ -74,7 +74,7 @@ static void expect_none(void)
 		TEST_ASSERT_EQUAL_INT(0, vb_rma_poll(rma, &done, 1));
 }
 
-/* -- when all is well -- */
+/* -- without errors -- */
 
 static void one_doorbell_one_signal(const char *settings, enum vb_kind kind)
 {
@@ -89,7 +89,7 @@ static void one_doorbell_one_signal(const char *settings, enum vb_kind kind)
 	before = counters();
 	for (uint32_t i = 0; i < 16; i++)
 		TEST_ASSERT_EQUAL_INT(0, submit(i % 2 ? GANTRY_RMA_READ : GANTRY_RMA_WRITE, i, i));
-	/* which starts them as well */
+	/* a full queue starts the submitted operations */
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(GANTRY_RMA_READ, 0, 0));
 	vb_rma_flush(rma);
 	after = counters();
@@ -105,7 +105,7 @@ static void one_doorbell_one_signal(const char *settings, enum vb_kind kind)
 	close_all();
 }
 
-/* A large batch does not wait for its flush: the next batch is built while it is in flight. */
+/* VB_POST_BYTES are posted without a flush, so that the next batch is built meanwhile. */
 static void much_data_goes_in_lots(void)
 {
 	const uint32_t lot = VB_POST_BYTES / BYTES;
@@ -136,7 +136,7 @@ static void or_shared_with_messages(void)
 	one_doorbell_one_signal("max_depth=16 data_qp=shared", VB_MESSAGES);
 }
 
-/* One side posts; the other side needs hardly any resources for it. */
+/* The end whose memory is accessed has a queue pair of depth 1 and no lane. */
 static void passive_end_has_no_lane(void)
 {
 	struct vb_pipe *far;
@@ -150,7 +150,7 @@ static void passive_end_has_no_lane(void)
 	close_all();
 }
 
-/* A message and the write before it are posted together, in that order. */
+/* A write and a later message are posted together, in that order. */
 static void message_behind_a_write(void)
 {
 	struct fake_counters before;
@@ -179,8 +179,8 @@ static void message_behind_a_write(void)
 }
 
 /*
- * Short writes are posted in front of messages that were built before them. These messages then
- * share a request, behind all of their data.
+ * Short writes are posted before messages that were built earlier. So several messages can share
+ * one request, which follows all of their data.
  */
 static void messages_behind_their_writes(void)
 {
@@ -239,7 +239,7 @@ static void not_before_there_is_a_pipe(void)
 	close_all();
 }
 
-/* A length of 0 moves no bytes, not 2^31. */
+/* A length of 0 moves no bytes. In a scatter/gather entry it would mean 2^31 bytes. */
 static void length_of_zero(void)
 {
 	open_all(NULL, 2);
@@ -280,7 +280,7 @@ static void several_of_a_lane(void)
 	close_all();
 }
 
-/* Completions of its operations in flight are dropped. */
+/* Destruction of an rma queue drops the completions of its operations in flight. */
 static void goes_in_the_middle(void)
 {
 	struct vb_rma *other;
@@ -291,7 +291,7 @@ static void goes_in_the_middle(void)
 	fake_wire_hold(1);
 	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 0, 1));
 	vb_rma_flush(rma);
-	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 1, 2)); /* not even started */
+	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 1, 2)); /* not started */
 	vb_rma_destroy(rma);
 	rma = other;
 	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 2, 3));
@@ -326,7 +326,7 @@ static void what_cannot_be(void)
 	op.remote_offset = UINT64_MAX - 10;
 	TEST_ASSERT_EQUAL_INT(-ERANGE, vb_rma_submit(rma, &op));
 	op.remote_offset = 0;
-	op.remote = &s.region; /* of this process */
+	op.remote = &s.region; /* a region of this process, not an import */
 	TEST_ASSERT_EQUAL_INT(-EACCES, vb_rma_submit(rma, &op));
 	expect_none();
 	close_all();
@@ -361,8 +361,8 @@ static void expect_note(struct queue *there, uint32_t number)
 }
 
 /*
- * The queue pair of messages is used in both cases: one request, one doorbell, and no notification
- * before all data has arrived.
+ * With each setting of data_qp, a write with a note uses the queue pair of messages: one request,
+ * one doorbell, and no note before all data has arrived.
  */
 static void note_comes_with_its_data(const char *settings)
 {
@@ -378,9 +378,9 @@ static void note_comes_with_its_data(const char *settings)
 	fake_wire_hold(1);
 	before = counters();
 	TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, 1, 0x01020304));
-	/* which does not ride on it */
+	/* the message has its own request */
 	TEST_ASSERT_EQUAL_INT(0, queue_send(&there, 5, GANTRY_SEND_MORE));
-	TEST_ASSERT_EQUAL_INT(0, submit_noted(1, 0, 2, 0xfffffffe)); /* of nothing */
+	TEST_ASSERT_EQUAL_INT(0, submit_noted(1, 0, 2, 0xfffffffe)); /* no data */
 	TEST_ASSERT_EQUAL_UINT64(0, counters().doorbells - before.doorbells);
 	vb_rma_flush(rma);
 	TEST_ASSERT_EQUAL_UINT64(1, counters().doorbells - before.doorbells);
@@ -412,8 +412,8 @@ static void note_with_a_shared_queue_pair(void)
 }
 
 /*
- * It counts as a message: the number in flight is limited by the receives of the peer, and all
- * slots of a long run are posted again.
+ * A note needs credit like a message: the receives of the peer limit the notes in flight, and the
+ * peer posts all slots again in a long run.
  */
 static void notes_need_credit(void)
 {
@@ -444,7 +444,7 @@ static void notes_need_credit(void)
 	wire_check();
 }
 
-/* Its consumer is destroyed: the receive is posted again. */
+/* A note for a destroyed consumer is dropped, and its slot is posted again. */
 static void note_for_a_consumer_that_is_gone(void)
 {
 	struct vb_pipe *far;
@@ -485,10 +485,10 @@ static void notes_that_cannot_be(void)
 	op.local_region = NULL;
 	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_write_imm(rma, &op, 1));
 	op.local_region = &b.local;
-	im->peer = &peer; /* as for memory of a third party */
+	im->peer = &peer; /* as in an import of memory of a third party */
 	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_write_imm(rma, &op, 1));
 	im->peer = NULL;
-	im->pub.length = op.length = VB_SHORT_BYTES + 1; /* messages would wait for the write */
+	im->pub.length = op.length = VB_SHORT_BYTES + 1; /* too long: it would delay messages */
 	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_rma_write_imm(rma, &op, 1));
 	im->pub.length = BYTES;
 	vb_conn_fail(b.conn, -ENOTCONN);
@@ -501,8 +501,8 @@ static void notes_that_cannot_be(void)
 /* -- loss -- */
 
 /*
- * In flight, built or completed: each completes once. Those in flight complete only when no agent
- * can touch their memory any more.
+ * When the connection is lost, each operation that is built, in flight or completed completes once.
+ * Operations in flight complete only when no agent can touch their memory any more.
  */
 static void all_end_when_the_connection_is_lost(void)
 {
@@ -523,7 +523,7 @@ static void all_end_when_the_connection_is_lost(void)
 	expect_end(0, 0);
 	expect_end(1, 0);
 	expect_none();
-	fake_wire_step(NULL); /* it does go on until then */
+	fake_wire_step(NULL); /* operations in flight still run until the device has stopped them */
 	TEST_ASSERT_EQUAL_HEX8(0x77, b.bytes[2 * 64]);
 	expect_end(2, 0);
 	expect_none();
@@ -542,7 +542,7 @@ static void flush_of_the_dead(void)
 	fake_wire_hold(1);
 	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 0, 1));
 	vb_rma_flush(rma);
-	/* as the control thread does, before it reports the end */
+	/* the control thread does this before it reports the end */
 	vb_pipe_fail(vb_lane_pipe(rma->lane, VB_DATA, VB_NO_LANE));
 	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 1, 2));
 	vb_rma_flush(rma);
@@ -575,8 +575,8 @@ static void network_that_is_cut(void)
 }
 
 /*
- * The exporter stopped waiting (revoke_timeout), and the key is invalid. A peer that uses it loses
- * the connection; no memory is accessed.
+ * After revoke_timeout the exporter invalidates the key of a region that the peer has not released.
+ * A peer that still uses the key loses the connection, and accesses no memory.
  */
 static void access_after_a_revoke(void)
 {

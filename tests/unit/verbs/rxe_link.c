@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rxe_link.c - soft-RoCE devices are found in a directory tree like that of sysfs, and requested
- * from the kernel by netlink.
+ * rxe_link.c - the search for soft-RoCE devices in a directory tree like sysfs, and the netlink
+ * request that creates one.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -59,7 +59,7 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_INT(0, rmdir(root));
 }
 
-/* Without memory it is unknown whether a device exists, so none may be made. */
+/* Without memory the search cannot tell whether a device exists, so none must be created. */
 static void no_memory_to_look(void)
 {
 	struct shortage shortage = {.at = 1, .foreign = 1};
@@ -80,7 +80,7 @@ static void none(void)
 {
 	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_find("/nowhere/infiniband", "", name));
 	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_find(root, "", name));
-	in_root("mlx5_0", NULL, 1); /* a card: no parent */
+	in_root("mlx5_0", NULL, 1); /* a card: it has no attribute `parent` */
 	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_find(root, "", name));
 	TEST_ASSERT_EQUAL_INT(0, rxe_is_one(root, "mlx5_0"));
 }
@@ -145,7 +145,7 @@ static void may_be_made(void)
 	in_root("rxe_lo", NULL, 1);
 	TEST_ASSERT_EQUAL_INT(-EEXIST, rxe_may_create(root, "lo", name));
 	in_root("rxe_lo", NULL, 0);
-	/* this request to the kernel changes nothing: a second one has the same result */
+	/* rxe_may_create() changes nothing: a second call has the same result */
 	TEST_ASSERT_EQUAL_INT(rxe_may_create(root, "lo", name), rxe_may_create(root, "lo", name));
 	TEST_ASSERT_EQUAL_STRING("rxe_lo", name);
 }

@@ -11,21 +11,21 @@
 #define SLOT_BYTES 3000u
 #define RMAS 6u
 #define STEPS 6000u
-#define SEEDS 4u      /* unless TRAFFIC_SEED has another one */
-#define PATIENCE 3000 /* rounds without progress */
+#define SEEDS 4u      /* number of seeds; TRAFFIC_SEED replaces them */
+#define PATIENCE 3000 /* maximum of rounds without progress */
 
 struct set {
 	const char *both, *of_a, *of_b;
 	uint32_t depth;           /* of queues */
-	uint32_t deeper;          /* of those to b, when not 0 */
+	uint32_t deeper;          /* of queues to b, if not 0 */
 	uint32_t max_inline;      /* of the devices */
-	uint32_t start, requests; /* see pipe_begin_at */
+	uint32_t start, requests; /* initial counters: see pipe_begin_at */
 };
 
-/* Messages one way. */
+/* Messages in one direction. */
 struct way {
 	struct queue q;
-	struct shared memory; /* of the sender, for data that the consumer fetches */
+	struct shared memory; /* of the sender; the consumer fetches data from it */
 	uint64_t sent, taken, posted;
 	uint64_t sent_regions, ended_regions;
 	uint8_t bufs[64][SLOT_BYTES];
@@ -36,8 +36,8 @@ struct way {
 struct reach {
 	struct vb_rma *rma;
 	struct end *end;
-	uint32_t base;        /* in the local memory of this end */
-	struct shared memory; /* in the memory of the other end, RMAS slots */
+	uint32_t base;        /* offset in the local memory of this end */
+	struct shared memory; /* RMAS slots of the other end */
 	struct {
 		int busy;
 		enum gantry_rma_op op;
@@ -201,7 +201,7 @@ static int finish(struct reach *r)
 	return n;
 }
 
-/* -- all of it -- */
+/* -- one run -- */
 
 static void open_lane(uint32_t lane)
 {
@@ -275,7 +275,7 @@ static void step(uint32_t i)
 	}
 }
 
-/* Take all messages that were sent, with all receives posted: none may be missing. */
+/* Post all receives, flush, and take messages. Returns how many completions and messages came. */
 static int drain(struct way *w)
 {
 	int n = ends(w);
@@ -308,7 +308,7 @@ static void drain_all(void)
 	}
 }
 
-/* Afterwards the producer can send as many messages as there are receives. */
+/* After the traffic, the producer can still send as many messages as there are receives. */
 static void fill_up(struct way *w)
 {
 	const uint32_t window = queue_pipe(&w->q)->window,
@@ -409,7 +409,7 @@ static void shared_with_data(void)
 	run((struct set){.both = "max_depth=8 data_qp=shared", .depth = 8});
 }
 
-/* Counters go round. */
+/* The counters wrap during the run. */
 static void wrap(void)
 {
 	run((struct set){.both = "max_depth=16",
@@ -440,7 +440,7 @@ static void wrap_of_the_half(void)
 	run((struct set){.both = "max_depth=16", .depth = 12, .start = (1u << 16) - 300});
 }
 
-/* The next call posts taken receives again, except a send: the answer goes first. */
+/* Taken slots are posted again by the next call of the consumer, not by the send of the answer. */
 static void slots_go_back_behind_the_answer(void)
 {
 	struct vb_consumer *c;
