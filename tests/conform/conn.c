@@ -101,7 +101,7 @@ static void name_is_served_once(void)
 	rig_listen(rig_service(0));
 	TEST_ASSERT_EQUAL_INT(-EADDRINUSE,
 			      rig.ops->listen(rig.b.dev, rig_service(0), &none, NULL, &second));
-	if (!rig_driver.remote) /* an address belongs to one device */
+	if (!rig_driver.remote) /* over a network, each end listens at its own address */
 		TEST_ASSERT_EQUAL_INT(-EADDRINUSE, rig.ops->listen(rig.a.dev, rig_service(0), &none,
 								   NULL, &second));
 	TEST_ASSERT_NULL(second);

@@ -23,7 +23,7 @@ static void check_data(struct rig_queue *q, uint8_t *buf, uint32_t imm_len, uint
 	memset(buf, 0xaa, length + 64);
 	TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, length, 7));
 	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
-	memset(data, 0, sizeof(data)); /* the send has copied it */
+	memset(data, 0, sizeof(data)); /* send has copied it */
 	rig_take(q, &msg);
 	TEST_ASSERT_EQUAL_INT(0, msg.status);
 	TEST_ASSERT_EQUAL_UINT(imm_len, msg.imm_len);
@@ -71,7 +71,7 @@ static void data_that_is_too_long(void)
 	send.length = inline_up_to(100);
 	TEST_ASSERT_EQUAL_INT(0, rig_send(small, &send));
 	send = (struct gantry_send){.length = 5};
-	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send)); /* neither data nor region */
+	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send)); /* a length without data or region */
 	rig_queue_close(small);
 	rig_queue_close(q);
 }
@@ -105,7 +105,7 @@ static void buffer_too_small(void)
 	rig_queue_close(q);
 }
 
-/* Messages of many sizes, more than the queue holds at once. */
+/* Messages of many sizes, more than the queue holds at a time. */
 static void sizes_mixed_through_a_full_queue(void)
 {
 	uint64_t sent = 0, taken = 0, total = rig_rounds(20000), late = 0;

@@ -36,7 +36,7 @@ static void part_with_a_child(void)
 
 		close(forked.to_child[1]);
 		close(forked.to_parent[0]);
-		while (read(forked.to_child[0], &c, 1) > 0) /* until the parent closes it */
+		while (read(forked.to_child[0], &c, 1) > 0) /* until the parent closes the pipe */
 			;
 		_exit(0);
 	}

@@ -82,7 +82,7 @@ static void reopen_a(void)
 	rig_open_end(&rig.a, NULL);
 }
 
-/* The path of a file of the runtime directory. */
+/* Returns the path of a file of the runtime directory. */
 static const char *path_of(const char *name)
 {
 	static char path[sizeof(rig.info.detail) + 32];
@@ -91,7 +91,7 @@ static const char *path_of(const char *name)
 	return path;
 }
 
-/* Open that file, and create it if it does not exist. */
+/* Open a file of the runtime directory, and create it if it does not exist. */
 static int open_name(const char *name)
 {
 	int fd = open(path_of(name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -124,7 +124,7 @@ static void lock_that_is_held_stays(void)
 	TEST_ASSERT_EQUAL_INT(0, files());
 }
 
-/* Only names that a server makes are removed. */
+/* Only files whose names a server can have made are removed. */
 static void file_that_is_no_lock_stays(void)
 {
 	close(open_name("vol.locks"));
@@ -184,7 +184,7 @@ static void part_clears(void)
 	forked_open(NULL);
 	if (write(forked.to_parent[1], "r", 1) != 1)
 		_exit(1);
-	for (;;) { /* until it is killed */
+	for (;;) { /* until the parent kills this process */
 		void *conn;
 
 		if (rig.ops->connect(rig.a.dev, "vol", &none, NULL, &conn) == 0)
@@ -197,7 +197,7 @@ static void part_sweeps(void)
 	forked_open(NULL);
 	if (write(forked.to_parent[1], "r", 1) != 1)
 		_exit(1);
-	for (;;) /* until it is killed */
+	for (;;) /* until the parent kills this process */
 		reopen_a();
 }
 

@@ -16,7 +16,7 @@
 #define QUEUES 4
 
 static int before;          /* open descriptors without a connection */
-static struct rlimit limit; /* of this process */
+static struct rlimit limit; /* RLIMIT_NOFILE of this process */
 
 static struct comch_device *device(struct rig_end *end)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hostile_pages.c - peers that free pages of a region which the server has imported. */
+/* hostile_pages.c - attackers that free pages of a region that the server has imported. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ static int import(const struct comch_region_up *up, struct gantry_region **regio
 	return import_as(up, GANTRY_IMPORT_KEEPS_PAGES, region_p);
 }
 
-/* The attacker exports memory of BYTES, and the user of the server imports it. */
+/* Let the attacker export memory of BYTES and the server import it. Returns the import. */
 static struct gantry_region *imported(uint32_t number, const struct evil_memory *m)
 {
 	const struct comch_region_up up = region_up(number);

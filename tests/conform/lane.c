@@ -183,7 +183,7 @@ static void full_of_regions_rings(void)
 	rig_memory_close(&m);
 }
 
-/* One lane uses up its credit; the other lanes keep theirs. */
+/* If one lane has used up its credit, another lane can still send. */
 static void lanes_are_independent(void)
 {
 	struct rig_queue *stuck, *free_lane;

@@ -36,7 +36,7 @@ static const char *const settings[] = {"inline=64", "ibdev=fake0", "ibdev=fake1"
 static char dir[64] = "dir=/tmp/gantry-no-memory-XXXXXX";
 static const char *const settings[] = {dir, "ring_slots=256", "ring_slots=256", "mapped=true"};
 #endif
-#define TURNS 200 /* until an expected event counts as missing */
+#define TURNS 200 /* after which an expected event counts as missing */
 #define BYTES 8192u
 #define DATA 2048u  /* bytes of a message: more than a slot holds */
 #define PATIENCE 60 /* seconds after which a process counts as hanging */
@@ -46,7 +46,7 @@ struct side {
 	struct fake_host host;
 	void *conf, *device, *listener, *conn, *rx, *tx, *rma;
 	int n_connected, n_closed, reason, n_said, n_heard, n_revoke, n_revoked;
-	uint32_t consumer; /* of the peer */
+	uint32_t consumer; /* id of the consumer of the peer */
 	struct gantry_region *local, *imported, *passed_on;
 	int registered;
 	struct gantry_token token, token_on;
@@ -592,7 +592,7 @@ static void test_all_fail_from_one_on(void)
 }
 
 #ifndef RIG_FAKE
-/* Not empty if the transport has left a socket. */
+/* The directories are not empty if the transport has left a socket. */
 static void remove_dir(void)
 {
 	char card[96];

@@ -250,7 +250,7 @@ static void immediate_data_of_all_sizes(void)
 		rig_fill(imm, sizeof(imm), len);
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, len));
 		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
-		memset(imm, 0, sizeof(imm)); /* the send has copied it */
+		memset(imm, 0, sizeof(imm)); /* send has copied it */
 		rig_take(q, &msg);
 		TEST_ASSERT_EQUAL_UINT(len, msg.imm_len);
 		TEST_ASSERT_TRUE(rig_filled(msg.imm, len, len));
@@ -333,7 +333,7 @@ static void producers_share_a_consumer(void)
 	for (uint32_t i = 1; i < 3; i++)
 		s.q[i] = rig_queue_join(s.q[0], &rig.a, i, 32);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(s.q[0]->rx, NULL, 8));
-	while (!s.taken[0] || !s.taken[1] || !s.taken[2]) { /* until all are connected */
+	while (!s.taken[0] || !s.taken[1] || !s.taken[2]) { /* until all producers are connected */
 		TEST_ASSERT_TRUE(total < 1000000);
 		total += (uint64_t)share_turn(&s);
 		rig_wait(&late, 0);
@@ -346,7 +346,7 @@ static void producers_share_a_consumer(void)
 		rig_wait(&late, n);
 	}
 	for (int i = 0; i < 3; i++)
-		TEST_ASSERT_TRUE(s.taken[i] - before[i] > end / 10); /* no producer is starved */
+		TEST_ASSERT_TRUE(s.taken[i] - before[i] > end / 10); /* no producer starves */
 	TEST_ASSERT_TRUE(s.number[0] != s.number[1] && s.number[1] != s.number[2] &&
 			 s.number[0] != s.number[2]);
 	for (int i = 2; i >= 0; i--)
@@ -517,7 +517,7 @@ static void consumer_goes_sends_fail(void)
 	rig_queue_close(q);
 }
 
-/* The connection has ended; messages published before can still be taken. */
+/* The consumer can still take messages that were published before the end of the connection. */
 static void peer_leaves_what_it_sent_stays(void)
 {
 	struct gantry_send send = {.imm = "x", .imm_len = 1};

@@ -329,7 +329,7 @@ static void re_export_without_an_address(void)
  */
 static void region_of_another_transport(void)
 {
-	const uint32_t from = 8192 + 512; /* not a page boundary */
+	const uint32_t from = 8192 + 512; /* not at the start of a page */
 	static int secret;
 	struct gantry_token token;
 	struct gantry_region *r;
@@ -437,8 +437,8 @@ static void exports_end_with_the_connection(void)
 	export_to_b(&m, BOTH, 5, &token);
 	rig_disconnect(&rig.b);
 	rig_until(rig.a.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(
-		1, rig.a.n_revoked); /* before `closed`: no agent can touch it any more */
+	/* the revoke is reported before `closed`: no agent can touch the region */
+	TEST_ASSERT_EQUAL_INT(1, rig.a.n_revoked);
 	TEST_ASSERT_EQUAL_UINT(5, rig.a.revoked);
 	TEST_ASSERT_EQUAL_INT(0, rig.a.revoked_rc);
 	rig_close();

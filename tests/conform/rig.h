@@ -56,11 +56,11 @@ struct rig_driver {
 	unsigned revoke_ms;
 	int revoke_rc;                                  /* rc of that report */
 	void (*wrap)(struct gantry_transport_ops *ops); /* replace operations of the plugin */
-	void (*begin)(void), (*end)(void);              /* before and after each case */
-	void (*turn)(void);                             /* in each turn; delivers delayed work */
-	void (*threads)(void);        /* called before a case starts threads: no more turns */
-	const char *(*missing)(void); /* what this machine lacks for the transport, or NULL */
-	const struct rig_gap *gaps;   /* up to a name NULL */
+	void (*begin)(void), (*end)(void); /* called before and after each case; NULL: nothing */
+	void (*turn)(void);                /* called in each turn: delivers delayed messages */
+	void (*threads)(void);             /* called before a case starts threads: no more turns */
+	const char *(*missing)(void);      /* returns what this machine lacks, or NULL */
+	const struct rig_gap *gaps;        /* ends with a NULL name */
 };
 
 /* Each driver defines it. */
@@ -198,7 +198,7 @@ int rig_send(struct rig_queue *q, const struct gantry_send *send);
 int rig_send_imm(struct rig_queue *q, uint64_t value);
 /* Do poll_recv; messages that the rig has kept come first. */
 int rig_poll(struct rig_queue *q, struct gantry_msg *msgs, uint32_t max);
-/* Take exactly one message. */
+/* Wait for one message and take it. */
 void rig_take(struct rig_queue *q, struct gantry_msg *msg);
 /* Do poll_send; completions that the rig has kept come first. */
 int rig_done(struct rig_queue *q, uint64_t *cookies, uint32_t max);
@@ -247,7 +247,7 @@ void rig_gap(void);
 			RUN_TEST(rig_gap); \
 	} while (0)
 
-/* The cases, by file. */
+/* Each runs the cases of one file. */
 void conn_cases(void);
 void queue_cases(void);
 void data_cases(void);

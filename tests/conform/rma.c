@@ -185,7 +185,7 @@ static void local_memory_is_checked(void)
 	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, 64));
 	memset(local, 0xee, 8192);
 	small = (struct gantry_region){.addr = local, .length = 4096, .fd = -1};
-	rma.local_region = &small; /* not registered */
+	rma.local_region = &small; /* a region that is not registered */
 	rma.local = local;
 	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->register_region(rig.b.conn, &small));

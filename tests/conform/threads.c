@@ -140,7 +140,7 @@ struct flow {
 	struct rig_queue *q;
 	struct rig_memory *m;
 	uint32_t total;
-	int failed, over; /* __atomic */
+	int failed, over; /* accessed with __atomic */
 };
 
 static void *stream(void *arg)

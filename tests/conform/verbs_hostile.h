@@ -25,7 +25,7 @@ void hostile_leave(void);
  */
 void hostile_check_dropped(const char *what, int reason, const char *text);
 
-/* The cases. */
+/* Run the cases of verbs_hostile_words.c. */
 void hostile_words(void);
 
 #endif

@@ -23,7 +23,7 @@ struct fake_terminal {
 	unsigned n_refuse;
 	int hold;        /* hold each IO until fake_finish() */
 	uint16_t status; /* status of completions if it does not hold */
-	/* called for each accepted submit, before it completes */
+	/* called for each accepted IO, before the IO completes; can be NULL */
 	void (*seen)(struct gantry_io *io, void *arg);
 	void *arg;
 	unsigned n_accepted;
@@ -67,7 +67,7 @@ int fake_chain_backend(struct fake_chain *chain, const struct gantry_plugin *plu
 void fake_chain_fini(struct fake_chain *chain);
 
 /*
- * Begin a descriptor, fill it and set a deadline of 1 s. The test may change it before
+ * Begin a descriptor, fill it and set a deadline of 1 s. The test can change it before
  * fake_submit().
  */
 struct gantry_io *fake_io(struct fake_chain *chain, unsigned opcode, uint64_t offset,

@@ -58,7 +58,7 @@ struct fake_core {
 	int rc[FAKE_STEPS];
 	const char *text; /* of a refusal */
 	unsigned n[FAKE_STEPS], n_closed, n_open;
-	int closed_reason, closed_rc;   /* reason that closed got, and its return value */
+	int closed_reason, closed_rc;   /* reason that `closed` got, and what it returns */
 	struct gantry_session *session; /* the newest session */
 	struct gantry_volume_info volume;
 	struct gantry_io *held[FAKE_CORE_HELD]; /* IOs that reached the terminal */
@@ -77,7 +77,7 @@ void fake_core_pass(struct fake_core *fc, uint64_t ns, uint64_t step_ns);
 /* Complete the IOs that the terminal holds. */
 void fake_core_finish(struct fake_core *fc, unsigned status);
 
-/* The id of the session on conn. */
+/* Returns the id of the session on conn. */
 uint64_t fake_session(const struct fake_core *fc, const struct fake_conn *conn);
 /* Send a request of that session as its peer, and call fake_core_turn(). */
 void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint32_t id,

@@ -34,7 +34,7 @@ struct liar_conf {
 
 struct liar {
 	const struct liar_conf *conf;
-	uint64_t shared; /* of all lanes, without synchronization */
+	uint64_t shared; /* all lanes write it without synchronization */
 	uint64_t *told;  /* counter of lies */
 };
 

@@ -51,18 +51,18 @@ struct fake_role_host {
 	struct gantry_volume_info volume;
 	uint8_t *data, *before; /* before: what the last writes replaced */
 	int inline_completion;  /* complete in submit instead of at the next turn */
-	int newest_first;       /* order of completions */
+	int newest_first;       /* complete the newest IO first */
 	struct fake_fault faults[FAKE_FAULTS];
 	uint64_t n_ops[GANTRY_OP_COUNT];
 	struct gantry_io *held[FAKE_HELD];
 	unsigned n_held;
 	unsigned max_held;    /* largest number of IOs in flight */
 	unsigned n_bad;       /* descriptors that a real host would reject */
-	uint64_t last_offset; /* of the last IO with a range */
+	uint64_t last_offset; /* offset of the last IO with a range */
 	unsigned n_withdrawn; /* regions withdrawn so far */
 	uint32_t last_deadline_us;
 	uint8_t last_flags;
-	/* called for each accepted IO; may be NULL */
+	/* called for each accepted IO; can be NULL */
 	void (*seen)(struct fake_role_host *rh, const struct gantry_io *io);
 
 	/* the session */

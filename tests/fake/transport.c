@@ -265,7 +265,7 @@ static void deliver_accept(struct fake_conn *conn, const struct gantry_peer *pee
 	const struct gantry_conn_events *events = conn->events;
 	void *arg = NULL;
 
-	conn->established = 1; /* accept may send control messages */
+	conn->established = 1; /* accept can send control messages */
 	if (events->accept(conn->arg, conn, peer, &arg) != 0) {
 		conn->established = 0;
 		conn->refused = 1;
@@ -317,7 +317,7 @@ static int ft_progress(void *device)
 
 	ft->n_progress++;
 	if (read(ft->event_fd, &count, sizeof(count)) < 0)
-		return 0; /* nothing was posted */
+		return 0; /* progress has nothing to deliver */
 	while (ft->n_events != 0) {
 		struct fake_event *ev = ft->events[0];
 

@@ -12,7 +12,7 @@
  *     fake_transport_fini(&ft);  ends the program if a connection, queue or region was left or
  * misused
  *
- * Events are delivered by progress, as in a real transport. The thread of a lane may use the queues
+ * Events are delivered by progress, as in a real transport. The thread of a lane can use the queues
  * while the test reads them: every function takes the lock of the transport.
  */
 #ifndef FAKE_TRANSPORT_H
@@ -22,7 +22,7 @@
 
 #include <pthread.h>
 
-/* A power of two: the capacity of each queue of a connection, in messages. */
+/* Capacity of each queue of a connection, in messages; a power of two. */
 #ifndef FAKE_MSGS
 #define FAKE_MSGS 256
 #endif
@@ -58,7 +58,7 @@ struct fake_queue {
 	uint32_t depth, posted;
 	struct gantry_msg in[FAKE_MSGS]; /* consumer: messages not polled yet */
 	uint32_t n_in;
-	int poll_rc; /* consumer: what poll_recv returns when it is negative */
+	int poll_rc; /* consumer: if negative, what poll_recv returns */
 	int fd;
 	uint32_t armed;
 	uint8_t out[FAKE_MSGS][GANTRY_IMM_MAX]; /* producer: messages that the test has not taken */
@@ -66,7 +66,7 @@ struct fake_queue {
 	uint32_t n_flushes, n_sends;
 	int send_rc; /* producer: what send returns; 0: it accepts */
 	uint32_t n_refused;
-	struct gantry_inline_handler direct; /* consumer: the last one set */
+	struct gantry_inline_handler direct; /* consumer: the handler that was set last */
 	/* producer: a consumer that gets each message back inside the send */
 	struct fake_queue *echo;
 };
@@ -133,7 +133,7 @@ struct fake_transport {
 	 */
 	int (*answers)(struct fake_conn *conn, const void *msg, size_t len);
 	uint32_t caps, max_depth;
-	uint64_t room;      /* bytes that a region may have; 0: any */
+	uint64_t room;      /* maximum length of a region in bytes; 0: no limit */
 	uint32_t max_noted; /* maximum length of a write with a note, in bytes */
 	int event_fd;
 	uint64_t wake_ns;
@@ -153,9 +153,9 @@ struct fake_transport {
 	unsigned n_conns;
 	struct fake_event *events[FAKE_EVENTS];
 	unsigned n_events;
-	struct gantry_peer peer;  /* the peer that fake_dial() simulates; the same uid at first */
+	struct gantry_peer peer;  /* peer of fake_dial(); at first with the uid of the test */
 	const char *import_error; /* text that import_error returns; NULL: "" */
-	uint32_t skew_handle;     /* added to the handle of what is imported */
+	uint32_t skew_handle;     /* added to the handle of each import */
 	int unmapped;             /* imported regions have no address, whatever the flags */
 	uint32_t import_flags;    /* GANTRY_IMPORT_* of the last import */
 	int keeps;                /* the peer does not answer a revoke */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cm.h - ids, channels and messages of the connection manager, within the fake */
+/* cm.h - internal to the fake: ids, channels and messages of the connection manager */
 #ifndef FAKE_VERBS_CM_H
 #define FAKE_VERBS_CM_H
 

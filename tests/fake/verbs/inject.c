@@ -133,7 +133,7 @@ const char *fake_verbs_check_clean(void)
 			unacked += obj->unacked;
 		}
 		used = add_text(used, kind_names[kind], n);
-		if (kind != FV_ID) /* events of ids are objects themselves */
+		if (kind != FV_ID) /* each event of an id is an object of its own */
 			used = add_text(used, "events not acknowledged", unacked);
 	}
 	if (used)

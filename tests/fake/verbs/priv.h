@@ -135,7 +135,7 @@ struct fv_cq {
 	struct fv_cq *next_event;
 };
 
-/* Why a work request waits. */
+/* Why a work request waits: not at all, for the wire or a peer, or for a receive. */
 enum fv_wait { FV_GOES, FV_LOST, FV_RNR };
 
 struct fv_send {

@@ -41,7 +41,7 @@
 void fake_verbs_reset(void);
 /*
  * Restart the numbers of queue pairs and the keys of memory regions, as a reset does. No queue pair
- * and no memory region may exist.
+ * and no memory region must exist.
  */
 void fake_verbs_renumber(void);
 /*
@@ -92,7 +92,7 @@ struct fake_device {
 	char name[IBV_SYSFS_NAME_MAX];
 	struct ibv_device_attr attr;
 	struct ibv_odp_caps odp_caps;
-	struct ibv_port_attr port; /* number 1 */
+	struct ibv_port_attr port; /* the only port: number 1 */
 	struct ibv_gid_entry gids[FAKE_GIDS];
 	unsigned n_gids;
 	uint32_t max_inline;

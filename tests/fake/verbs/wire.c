@@ -43,7 +43,7 @@ static int add_local(struct parts *parts, const struct fv_qp *qp, const struct i
 }
 
 /*
- * Small aligned data is stored as atomic words of 32 bits, with release order. A program may poll
+ * Small aligned data is stored as atomic words of 32 bits, with release order. A program can poll
  * such words by atomic loads, without a completion, and then sees all earlier writes. If one store
  * covered two words, the thread sanitizer would miss that order for the second word.
  */

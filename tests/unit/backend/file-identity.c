@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The uuid that the file backend reports, and when it changes the verifier because unflushed writes
- * may be lost.
+ * can be lost.
  */
 #include <errno.h>
 #include <fcntl.h>

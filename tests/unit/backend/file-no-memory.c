@@ -84,7 +84,7 @@ static void with_too_little(const char *engine, uint32_t at, uint32_t lasts)
 	snprintf(where, sizeof(where), "%s, allocation %u of %u fails, of %s: %d, %.900s", engine,
 		 at, shortage.n, shortage.file, rc, host.log);
 	TEST_ASSERT_TRUE_MESSAGE(rc == 0 || (rc == -ENOMEM && shortage.failed), where);
-	/* the backend logs nothing if a lane does not start: its caller does */
+	/* if a lane does not start, the caller of the backend logs the error, not the backend */
 	TEST_ASSERT_TRUE_MESSAGE(!chain.backend == (rc && *host.log), where);
 	/* a fallback to another method must have a reason */
 	TEST_ASSERT_TRUE_MESSAGE(!fake_logged(&host, "cannot use") ||

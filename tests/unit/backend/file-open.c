@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which files the file backend opens, and which it rejects. */
+/* The files that the file backend opens, and those that it rejects. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The services of every plugin instance: a name, a log, the clock, counters. */
+/* The services that the host gives each plugin instance: name, log, clock, counters. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -453,7 +453,7 @@ static void a_post_that_is_withdrawn_does_not_run(void)
 	second->number = 1;
 	last = post_own(9);
 	gn_loop_withdraw(loop, &last->post);
-	/* after the last post was withdrawn */
+	/* a new post, after the last post of the queue was withdrawn */
 	gn_loop_post_own(loop, &second->post, in_order, second);
 	gn_loop_turn(loop, -1);
 	TEST_ASSERT_EQUAL_UINT(2, n_posts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* arena, list, errs and checked arithmetic, from which the other modules build their tables. */
+/* arena, list, errs and checked arithmetic, with which other modules build their tables. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -119,7 +119,7 @@ static void sums_are_those_of_all_roles(void)
 	TEST_ASSERT_EQUAL_UINT64(4 * (1 + 2 * 2) + 1 + 3 * 2, devices[0].queue_pairs);
 	TEST_ASSERT_EQUAL_UINT64((4 * (4 + 2 * 16) + 4 + 3 * 16) * KIB, devices[0].queue_bytes);
 	TEST_ASSERT_EQUAL_UINT64(4 * 2 * 64 * KIB, devices[0].bounce_bytes);
-	/* the regions of the target belong to its peers */
+	/* only regions of the initiator: peers of the target lock its regions */
 	TEST_ASSERT_EQUAL_UINT64(96 * KIB, devices[0].region_bytes);
 	TEST_ASSERT_EQUAL_UINT64(devices[0].queue_bytes + devices[0].bounce_bytes +
 					 devices[0].region_bytes,
@@ -235,9 +235,9 @@ static void more_memory_than_may_be_locked(void)
 {
 	check(804 * KIB);
 	TEST_ASSERT_EQUAL_UINT(0, errs.n);
-	check(500 * KIB); /* 148 KiB of it are for the initiator */
-	says("3: store.listen.max_sessions: 4 sessions of 2 lanes can lock 656KiB of memory on the device \"nic\", the whole process "
-	     "804KiB, but the limit of this process is 500KiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l 804\", or "
+	check(500 * KIB); /* of which the initiator needs 148 KiB */
+	says("3: store.listen.max_sessions: 4 sessions of 2 lanes may lock 656KiB of memory on the device \"nic\", the whole process "
+	     "804KiB; allowed are 500KiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l 804\", or "
 	     "LimitMEMLOCK=804K in a unit of systemd; or write max_sessions = 2 or less");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rig.h - an initiator between a fake role host and a test */
+/* rig.h - runs an initiator in a fake role host */
 #ifndef RIG_H
 #define RIG_H
 

@@ -139,7 +139,7 @@ static void remove_other(struct probe *p)
 {
 	p->in_poll = NULL;
 	gn_worker_remove(p->fw->worker, p->other);
-	p->other->in_poll = (void (*)(struct probe *))abort; /* it must not be polled any more */
+	p->other->in_poll = (void (*)(struct probe *))abort; /* the worker must not poll it again */
 }
 
 static void add_many(struct probe *p)
@@ -279,7 +279,7 @@ static void who_leaves_when_it_wakes_up_is_disarmed(void)
 	ring(a.fd);
 	while (__atomic_load_n(&a.work, __ATOMIC_RELAXED) == 0)
 		;
-	gn_worker_remove(fw.worker, &fw); /* removes no poller: it waits until the turn is over */
+	gn_worker_remove(fw.worker, &fw); /* unknown poller: only waits for the end of the turn */
 	TEST_ASSERT_GREATER_THAN(0, a.arms);
 	TEST_ASSERT_EQUAL_UINT(a.arms, a.disarms);
 }

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 static unsigned n_left, n_received;
-static int next_flags; /* of the next message */
+static int next_flags; /* msg_flags of the next message */
 
 static ssize_t peek_one(struct msghdr *msg)
 {

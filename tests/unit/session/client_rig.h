@@ -16,7 +16,7 @@
 
 #define DEPTH 4
 
-/* How far a client has proceeded: the last reply of the test. */
+/* Progress of a client, named after the last reply that the test sent. */
 enum point { OPENED, CONNECTED, GREETED, READY, EXPORTED, QUEUED, STARTED, POINTS };
 
 static struct fake_core fc;

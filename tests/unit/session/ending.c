@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The server end of sessions: however a session ends, it ends once, and leaks nothing. */
+/* The server end of sessions: a session ends once, for any reason, and leaks nothing. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static void who_is_asked_all_the_time_asks_nothing(void)
 	for (int i = 0; i < 20; i++) {
 		fake_core_pass(&fc, GN_NS_PER_S + GN_NS_PER_S / 16, GN_NS_PER_S / 16);
 		fake_ask(&fc, conn, GN_FRAME_PING, GN_PING, NULL, 0);
-		TEST_ASSERT_EQUAL_UINT(1, count_pings(conn)); /* the echo */
+		TEST_ASSERT_EQUAL_UINT(1, count_pings(conn)); /* the answer to the PING */
 	}
 }
 

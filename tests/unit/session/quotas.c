@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Quotas of a server: what one peer may use, what is reserved for other peers, and the reason that
+ * Quotas of a server: what one peer can use, what is reserved for other peers, and the reason that
  * a rejected peer receives.
  */
 #include <errno.h>

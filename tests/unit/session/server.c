@@ -66,7 +66,7 @@ static void features_are_those_of_both(void)
 {
 	static const struct {
 		uint64_t offered, agreed;
-		uint32_t caps; /* of the transport */
+		uint32_t caps; /* capabilities of the transport */
 	} table[] = {{0, 0, 0},
 		     {GN_FEATURE_CRC, GN_FEATURE_CRC, 0},
 		     {UINT64_MAX, GN_FEATURE_CRC, 0},
@@ -472,7 +472,7 @@ static void nonsense_ends_the_session(void)
 }
 
 static unsigned n_warnings;
-static char warning[256]; /* the last one */
+static char warning[256]; /* text of the last warning */
 
 static void count_warnings(enum gn_log_level level, const char *who, const char *message)
 {

@@ -166,7 +166,7 @@ static void what_waits_ends_with_the_session(void)
 	TEST_ASSERT_EQUAL_UINT(2, n_done[0]);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, status[0]);
 	TEST_ASSERT_EQUAL_INT(0, gn_fence_is_up(&fence));
-	/* no answer can arrive */
+	/* after the stop no answer can arrive */
 	TEST_ASSERT_EQUAL_UINT32(UINT32_MAX, gn_requester_late_writes(link));
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(0, 0));
 }

@@ -206,7 +206,7 @@ static void leaving_takes_memory_back_at_once(void)
 
 	ends_open(NULL, NULL, NULL);
 	share_begin(&s, &a, &b, 4096, VB_RIGHTS);
-	fake_wire_hold(1); /* nothing arrives, so messages stay in flight */
+	fake_wire_hold(1); /* the wire holds messages sent from now on */
 	fake_verbs_counters(&before);
 	vb_disconnect(a.conn);
 	TEST_ASSERT_NOT_NULL(((struct vb_transport *)a.device)->conns);

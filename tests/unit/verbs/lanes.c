@@ -29,7 +29,7 @@ struct lane {
 	uint64_t rests;
 	int lost;   /* the lane has seen the end of the connection */
 	int failed; /* source line of the failure; 0: none */
-	int done;   /* __atomic */
+	int done;   /* accessed with __atomic */
 	uint8_t bufs[DEPTH][BYTES];
 };
 

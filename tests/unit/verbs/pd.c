@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Protection domains: a queue pair of one cannot access memory of another. */
+/* Protection domains: a queue pair of one domain cannot access memory of another domain. */
 #include "rig.h"
 
 void setUp(void)

@@ -188,7 +188,7 @@ struct outcome {
 		STAYS, STAYS, STAYS, STAYS, STAYS, STAYS, STAYS \
 	}
 
-/* ASKED, RESOLVING, ROUTING, CONNECTING, ACCEPTED, UP, DEAD */
+/* The columns of `in` are the states ASKED, RESOLVING, ROUTING, CONNECTING, ACCEPTED, UP, DEAD. */
 static const struct {
 	enum rdma_cm_event_type type;
 	int status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rig.h - two ends of a connection, made of the objects of vb_rdma.h, over the fake */
+/* rig.h - two ends of a connection, built from the objects of vb_rdma.h, over the fake */
 #ifndef UNIT_VERBS_RIG_H
 #define UNIT_VERBS_RIG_H
 
