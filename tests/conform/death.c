@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * death.c - shm-comch across forks: which process is the peer, and when the transport reports its
- * death.
- * killed.c has the cases for every transport.
+ * death. killed.c has the cases for every transport.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -38,8 +38,8 @@ struct fake_core {
 	struct fake_transport ft;
 	struct gn_device *device;
 	struct gn_endpoint listen, connect;
-	const struct gantry_role_ops *ops; /* of the role; at first those that use rc and n below */
-	const struct gn_plugin_instance *stages; /* of the role; at first none */
+	const struct gantry_role_ops *ops; /* ops of the role; at first they use rc and n below */
+	const struct gn_plugin_instance *stages; /* stages of the role; at first none */
 	uint32_t n_stages;
 	struct gn_role *role;
 	const struct gantry_role_host *rh;

@@ -22,7 +22,7 @@ static const char *const names[ATTEMPTS] = {"no secret", "a secret with another 
 					    "a secret with another last byte", "the right secret"};
 
 struct thief_conf {
-	const char *id; /* of the victim, in hexadecimal; "": the thief opens the victim */
+	const char *id; /* id of the victim, in hexadecimal; "": the thief opens the victim */
 };
 
 struct thief {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files that the file backend opens, and those that it rejects. */
+/* The file backend opens files and block devices, and rejects what it cannot use safely. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>

@@ -44,8 +44,8 @@ static inline void told(struct fake_conn *conn, unsigned type, unsigned status)
 }
 
 /*
- * Expect that the session of conn has ended: conn is disconnected, the role got `closed` (`closed`
- * calls in total), and the queues and regions are released.
+ * Expect that the session of conn has ended: conn is disconnected, its queues and regions are
+ * released, and the role has got `closed` for as many sessions as the argument says.
  */
 static inline void gone(struct fake_conn *conn, unsigned closed)
 {

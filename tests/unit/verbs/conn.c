@@ -75,7 +75,7 @@ static void device_forgets_to_tell(void)
 	ends_settle();
 	fake_wire_cut(1);
 	pass(500 * MS);
-	pass(1410 * MS); /* 3 x 7 x 67 ms */
+	pass(1410 * MS); /* 3 x ack_timeout (67 ms) x 7 attempts */
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, closed(&a));
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, closed(&b));
 	ends_close();

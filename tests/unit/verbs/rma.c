@@ -9,7 +9,7 @@
 #define BOTH (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
 
 static struct shared s;    /* exported by a */
-static struct vb_rma *rma; /* the remote access of b */
+static struct vb_rma *rma; /* queue of remote accesses of b */
 
 void setUp(void)
 {
