@@ -111,7 +111,7 @@ is "it runs" run
 is "it runs over shared memory" run --set devices.wire.transport=shm-comch
 is "the plugin compiles with the command of the page" compile
 is "it runs in the path with the command of the page" run_plugin
-is "each room has a line" rooms
+is "each module has a line" modules
 is "each plugin is named" plugins
 is "README, gantry(1) and configure require the same glibc" same_versions glibc README man/gantry.1 configure.ac
 is "README and gantry(1) require the same kernel" same_versions Linux README man/gantry.1

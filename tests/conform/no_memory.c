@@ -300,8 +300,8 @@ static int move(struct side *s, struct gantry_region *from)
 }
 
 /*
- * End a exports a region to b. End b exports its import to a, which imports it like a region of a
- * third party.
+ * A re-export: end a exports a region to end b, end b exports what it has imported, and end a
+ * imports that as the region of another peer.
  */
 static int lend(void)
 {
