@@ -139,11 +139,25 @@ finish() { # wait for its end; set status and output
 	gantry run -p "$GANTRY_PLUGINS" "$conf" --role load
 	echo "$output"
 	[ "$status" -eq 1 ]
-	says "result                    failed"
-	says "roles.load"
-	[[ "${lines[-1]}" == "gantry: $conf: roles.load failed; see the log above the report" ]]
 	# the reason for a single process on "loop"
-	says 'cannot connect to "f" on device d: no listener there; start the role that serves it first (d: in this process)'
+	local why='cannot connect to "f" on device d: no listener there; start the role that serves it first (d: in this process)'
+	says "roles.load: session not started id="
+	[ "${lines[-1]}" = "roles.load: no session: $conf:9: $why" ]
+	[ "${#lines[@]}" -eq 2 ] # no report of zeroes
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --json >"$BATS_TEST_TMPDIR/out" || [ "$?" -eq 1 ]
+	grep -q '"result": "failed"' "$BATS_TEST_TMPDIR/out"
+}
+
+@test "a wait for a peer is logged, once, without a terminal" {
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set roles.load.connect.timeout=599s \
+		>"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
+	pid=$!
+	until_true grep -q 'roles.load: waiting for a listener at "f" on device d (connect.timeout=599s)$' "$BATS_TEST_TMPDIR/err"
+	kill -TERM "$pid"
+	finish
+	[ "$status" -eq 3 ]
+	[ "$(grep -c waiting "$BATS_TEST_TMPDIR/err")" -eq 1 ]
+	[ "$(cat "$BATS_TEST_TMPDIR/out")" = "roles.load: no session: interrupted" ]
 }
 
 @test "a session that requests more than the device supports gets the reason, also if the file has no limit" {

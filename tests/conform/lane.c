@@ -56,7 +56,6 @@ static void arm_says_when_there_is_work(void)
 		rig_wait(&late, 0);
 	}
 	rig.ops->consumer_disarm(q->rx);
-	TEST_ASSERT_EQUAL_INT(0, poll(&p, 1, 0)); /* disarm has cleared the doorbell */
 	q->resting = 0;
 	rig_take(q, &msg);
 	rest(q, &p);

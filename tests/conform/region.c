@@ -135,9 +135,11 @@ static void each_import_is_released(void)
 	rig.ops->release_region(rig.b.conn, r[0]);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 7));
 	rig_until(rig.b.n_revoke, 1);
-	rig_fence();
-	TEST_ASSERT_EQUAL_INT(0, rig.a.n_revoked); /* the second import is not released */
-	rig.ops->release_region(rig.b.conn, r[1]);
+	for (int i = 1; i < 3; i++) {
+		rig_fence();
+		TEST_ASSERT_EQUAL_INT(0, rig.a.n_revoked); /* an import is not released */
+		rig.ops->release_region(rig.b.conn, r[i]);
+	}
 	rig_until(rig.a.n_revoked, 1);
 	TEST_ASSERT_EQUAL_INT(0, rig.a.revoked_rc);
 	TEST_ASSERT_EQUAL_UINT(7, rig.a.revoked);

@@ -68,7 +68,7 @@ check()
 	cd "$1" || return
 	# shellcheck disable=SC2046 # lists of words
 	{
-		comments $(find $(ls -d core plugins clients doca include tests 2>/dev/null) -name '*.[ch]' | sort)
+		comments $(find $(ls -d core plugins clients doca include examples tests 2>/dev/null) -name '*.[ch]' | sort)
 		remarks $(find tests -name '*.sh' -o -name '*.bats' -o -name '*.awk' -o -name '*.am' -o -name '*.mk' -o \
 			-name Makefile -o -name '*.litmus' -o -name 'mutants*.txt' -o -name packages -o -name budgets -o \
 			-name surface | sort)

@@ -236,8 +236,8 @@ static void more_memory_than_may_be_locked(void)
 	check(804 * KIB);
 	TEST_ASSERT_EQUAL_UINT(0, errs.n);
 	check(500 * KIB); /* of which the initiator needs 148 KiB */
-	says("3: store.listen.max_sessions: 4 sessions of 2 lanes may lock 656KiB of memory on the device \"nic\", the whole process "
-	     "804KiB; allowed are 500KiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l 804\", or "
+	says("3: store.listen.max_sessions: 4 sessions of 2 lanes can lock 656KiB of memory on the device \"nic\", the whole process "
+	     "804KiB, but the limit of this process is 500KiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l 804\", or "
 	     "LimitMEMLOCK=804K in a unit of systemd; or write max_sessions = 2 or less");
 }
 
