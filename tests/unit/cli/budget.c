@@ -221,9 +221,9 @@ static void the_numbers_that_are_advised_work(void)
 		devices[0].info.max_queues = max;
 		check(NO_LIMIT);
 		TEST_ASSERT_EQUAL_UINT(1, errs.n);
-		if (sscanf(strstr(errs.text[0], "has "),
-			   "has %*u; write max_sessions = %u and max_lanes = %u", &d->plan.sessions,
-			   &d->plan.lanes) < 1)
+		if (sscanf(strstr(errs.text[0], "supports up to "),
+			   "supports up to %*u; write max_sessions = %u and max_lanes = %u",
+			   &d->plan.sessions, &d->plan.lanes) < 1)
 			continue; /* the message advises no number */
 		gn_errs_fini(&errs);
 		check(NO_LIMIT);
