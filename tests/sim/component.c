@@ -81,7 +81,10 @@ void part_wait(bool *flag)
 		sim_block(is_set, flag, SIM_NEVER);
 }
 
-/* A copy by the product is several accesses of memory: other threads may run between them. */
+/*
+ * Replaces memcpy() of the product by several accesses of memory, so that other threads can run
+ * between them.
+ */
 void *part_memcpy(void *to, const void *from, size_t bytes);
 void *part_memcpy(void *to, const void *from, size_t bytes)
 {

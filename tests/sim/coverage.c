@@ -95,7 +95,7 @@ static const struct machine {
 				      {5, 7}}},
 };
 
-static struct sim_coverage own; /* of this process */
+static struct sim_coverage own; /* coverage of this process */
 
 void sim_state_changed(enum sim_machine machine, int from, int to)
 {

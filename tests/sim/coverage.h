@@ -11,7 +11,7 @@
 
 enum sim_machine {
 	SIM_CLIENT, /* core/session/session_client.c: enum gn_state */
-	SIM_SERVER, /* core/session/session_server.c: the same, and SIM_SERVER_ENDING */
+	SIM_SERVER, /* core/session/session_server.c: enum gn_state, SIM_SERVER_ENDING */
 	SIM_VOLUME, /* clients/lib/engine_session.c, engine_resume.c: enum gc_phase */
 	SIM_CONN,   /* plugins/transport/shm-comch/shm_conn.c: enum comch_state */
 	SIM_MACHINES
@@ -23,7 +23,7 @@ struct sim_coverage {
 	uint64_t transitions[SIM_MACHINES][SIM_STATES][SIM_STATES];
 };
 
-/* In copies of the product's files: a state has changed. */
+/* Copies of the product's files call this when the state of an object has changed. */
 void sim_state_changed(enum sim_machine machine, int from, int to);
 /* Add the coverage of this process to `all`, which several processes share, and clear it. */
 void sim_coverage_move(struct sim_coverage *all);

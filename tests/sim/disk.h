@@ -21,7 +21,7 @@
 enum sim_fs {
 	SIM_FS_DISK,
 	SIM_FS_TMP,  /* lost at a power cut; no extended attributes */
-	SIM_FS_PROC, /* and /dev: not written by processes */
+	SIM_FS_PROC, /* and /dev: processes do not write there */
 };
 
 /*
@@ -51,31 +51,31 @@ struct sim_contents {
 	uint8_t **pages; /* NULL: a hole */
 	size_t n_pages;
 	struct sim_xattr *xattrs;
-	struct sim_entry *entries; /* of a directory, in the order of creation */
+	struct sim_entry *entries; /* entries of a directory, in the order of creation */
 };
 
 struct sim_inode {
-	struct sim_inode *next; /* of all, until the next sim_disk_begin() */
+	struct sim_inode *next; /* list of all inodes, until the next sim_disk_begin() */
 	ino_t ino;
 	enum sim_fs fs;
 	uid_t uid;
 	uint64_t birth_ns;
 	struct sim_contents layers[SIM_LAYERS];
-	struct sim_inode *parent;                  /* of a directory */
+	struct sim_inode *parent;                  /* of a directory: the one that contains it */
 	struct sim_change *changes, **changes_end; /* not durable yet, oldest first */
-	uint64_t n_changes;                        /* ever made */
+	uint64_t n_changes;                        /* number of changes that were ever made */
 	uint64_t n_errors; /* failed syncs, as errseq_t of Linux counts them */
 	/* an open file has reported the last error: files that are opened later do not report it */
 	bool error_reported;
-	char *target;   /* of a symbolic link */
-	void *listener; /* of a socket; NULL: closed */
-	bool proc_fd;   /* the directory /proc/self/fd */
+	char *target;   /* path that a symbolic link contains */
+	void *listener; /* the listener of a socket file; NULL: it is closed */
+	bool proc_fd;   /* this inode is the directory /proc/self/fd */
 };
 
 /* An open file description of an inode. */
 struct sim_disk_file {
 	struct sim_file file;
-	struct sim_disk_file *next; /* of all */
+	struct sim_disk_file *next; /* list of all open files */
 	struct sim_inode *inode;
 	uint64_t serial; /* not used again within a run */
 	uint64_t position;
@@ -95,17 +95,17 @@ static inline mode_t sim_inode_type(const struct sim_inode *inode)
 
 /* The changes that a sync covers. */
 struct sim_cover {
-	uint64_t last_number; /* not those that were made later */
-	uint64_t from, to;    /* of data */
+	uint64_t last_number; /* the newest covered change */
+	uint64_t from, to;    /* range of the covered data */
 	bool data_only;       /* neither attributes nor permissions */
 };
 
 /* -- os_inode.c -- */
 
 struct sim_inode *sim_inode_make(enum sim_fs fs, mode_t mode, uid_t uid);
-/* Create an inode without a name, in the file system of `dir`. */
+/* Create an inode without a name, in the file system that contains the directory `dir`. */
 struct sim_inode *sim_inode_new(const struct sim_inode *dir, mode_t mode, uid_t uid);
-/* The first inode of the list of all. */
+/* Returns the first of the list of all inodes. */
 struct sim_inode *sim_inodes(void);
 void sim_inode_stat(const struct sim_inode *inode, struct stat *st);
 /* The number of names of the inode in all directories. */
@@ -122,7 +122,7 @@ const struct sim_xattr *sim_inode_xattr(const struct sim_inode *inode, const cha
 
 void sim_inode_write(struct sim_inode *inode, uint64_t at, const void *from, size_t bytes);
 void sim_inode_punch(struct sim_inode *inode, uint64_t at, uint64_t bytes);
-/* Write zeroes; the range is allocated. */
+/* Write zeroes to the range, and allocate it. */
 void sim_inode_zero(struct sim_inode *inode, uint64_t at, uint64_t bytes);
 /* Allocate the range. */
 void sim_inode_allocate(struct sim_inode *inode, uint64_t at, uint64_t bytes);
@@ -131,11 +131,11 @@ void sim_inode_truncate(struct sim_inode *inode, uint64_t size);
 void sim_inode_set_mode(struct sim_inode *inode, mode_t permissions);
 void sim_inode_set_xattr(struct sim_inode *inode, const char *name, const void *value, size_t n);
 /*
- * Mark the covered changes as safe: the next power cut keeps them. fails: the disk keeps or loses
- * each covered write, as drawn, and n_errors counts the failure.
+ * Mark the covered changes as safe: the next power cut keeps them. If `fails` is set, the disk keeps
+ * or loses each covered write instead, as drawn, and n_errors counts the failure.
  */
 void sim_inode_sync(struct sim_inode *inode, const struct sim_cover *cover, bool fails);
-/* Replace the contents, durable at once. */
+/* Replace the contents; the new contents are durable when the function returns. */
 void sim_inode_fill(struct sim_inode *inode, const void *bytes, size_t n);
 
 struct sim_inode *sim_dir_find(const struct sim_inode *dir, const char *name);
@@ -144,23 +144,23 @@ void sim_dir_add(struct sim_inode *dir, const char *name, struct sim_inode *inod
 void sim_dir_remove(struct sim_inode *dir, const char *name);
 void sim_dir_rename(struct sim_inode *from, const char *old, struct sim_inode *to,
 		    const char *name);
-/* Number of the last change of a name. */
+/* Returns the number of the last change of a name. */
 uint64_t sim_names_number(void);
-/* Changes of names in this directory, NULL: in all, are durable up to this number. */
+/* Make changes of names in `dir` (NULL: in all directories) durable, up to this number. */
 void sim_names_sync(const struct sim_inode *dir, uint64_t last_number);
 
 void sim_inodes_clear(void);
-/* journals: names are lost from the newest on. */
+/* If `journals` is set, the power cut loses the newest changes of names only. */
 void sim_inodes_cut(bool whole, bool journals);
 
 /* -- os_disk.c -- */
 
 /* The root directory of this run. */
 struct sim_inode *sim_disk_root(void);
-/* A drawn fault: the file system has no space for this inode. */
+/* Whether the file system has no space for this inode: a drawn fault. */
 bool sim_disk_is_full(const struct sim_inode *inode);
 struct sim_file *sim_disk_open(struct sim_inode *inode, int flags);
-/* NULL: the file belongs to no simulated file system. */
+/* Returns NULL if the file belongs to no simulated file system. */
 struct sim_disk_file *sim_disk_file(struct sim_file *file);
 /*
  * The operation `write` of a disk file. more_flags: O_DSYNC for RWF_DSYNC of this call. Returns the
@@ -168,14 +168,17 @@ struct sim_disk_file *sim_disk_file(struct sim_file *file);
  */
 ssize_t sim_disk_write(struct sim_file *file, const void *from, size_t bytes, off_t offset,
 		       int more_flags);
-/* The open file with this number. NULL: it was closed meanwhile. */
+/* Returns the open file with this number. NULL: it was closed meanwhile. */
 struct sim_disk_file *sim_disk_file_find(uint64_t serial);
 /* Report a failed sync once to this open file. Returns 0 or -EIO. */
 int sim_disk_report(struct sim_disk_file *f);
 /* True if another open file has a lock that excludes this one. */
 bool sim_disk_lock_conflicts(const struct sim_disk_file *f, int lock);
 
-/* For tests: like symlink(2), and chown(2) with chmod(2), durable at once. 0 or -errno. */
+/*
+ * For tests: like symlink(2), and like chown(2) with chmod(2). The change is durable when the
+ * function returns. Returns 0 or -errno.
+ */
 int sim_disk_symlink(const char *target, const char *path);
 int sim_disk_owner(const char *path, uid_t uid, mode_t permissions);
 
@@ -190,15 +193,15 @@ struct sim_place {
 	struct sim_file *file;   /* /proc/self/fd/N: the file of descriptor N */
 };
 
-/* follow: also a symbolic link at the end. 0 or -errno. */
+/* Look up a path. follow: follow a symbolic link at its end, too. Returns 0 or -errno. */
 int sim_path_find(int dir, const char *path, bool follow, struct sim_place *place);
-/* The inode at the end of a path, which must exist. 0 or -errno. */
+/* Look up the inode at the end of a path, which must exist. Returns 0 or -errno. */
 int sim_path_find_inode(int dir, const char *path, bool follow, struct sim_inode **inode_p);
 /* As openat(2). */
 int sim_path_open_fd(int dir, const char *path, int flags, mode_t mode);
 /* Whether the caller has these permissions. mask: R_OK, W_OK, X_OK. */
 bool sim_inode_permits(const struct sim_inode *inode, int mask);
-/* 0 or -EPERM. */
+/* Change the permissions. Returns 0 or -EPERM. */
 int sim_inode_chmod(struct sim_inode *inode, mode_t mode);
 
 /* -- os_file.c -- */

@@ -4,8 +4,8 @@
  * until its program ends
  *
  * After doca_mmap_stop() of the client has returned, no process may write the memory. The program
- * of the server is not notified of the stop: its library withdraws the memory. The judge, not the
- * simulated system, carries the export descriptor.
+ * of the server is not notified of the stop: its library withdraws the memory. The program of the
+ * server gets the export descriptor from the judge, not through the simulated system.
  */
 #include "doca_image.h"
 
@@ -16,7 +16,7 @@
 
 #define BYTES 8192u
 #define STOPPED 0x77
-#define WRITES 4u /* of each step */
+#define WRITES 4u /* writes of each step */
 
 void export_open(struct peer *peer)
 {

@@ -11,7 +11,7 @@
 
 #define VISIBLE __attribute__((visibility("default")))
 #define NAME "simulated"
-#define TRIES 400u /* to connect */
+#define TRIES 400u /* attempts to connect */
 #define SOON_NS 100000u
 #define LATE_NS 1000000000u
 
@@ -296,7 +296,7 @@ static bool stop_too_early(struct program *program)
 	return doca_ctx_stop(program->ctx) != DOCA_ERROR_IN_USE;
 }
 
-/* From RUNNING, or from STOPPING after the peer has ended, to IDLE. */
+/* Bring the context from RUNNING, or from STOPPING after the peer has ended, to IDLE. */
 static void stop(struct program *program)
 {
 	doca_error_t result;
@@ -321,7 +321,7 @@ static void stop(struct program *program)
 
 /* -- a client -- */
 
-/* False: there is no server. */
+/* Returns false if there is no server. */
 static bool connect_client(struct program *program)
 {
 	doca_error_t result;

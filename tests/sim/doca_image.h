@@ -20,8 +20,8 @@
 #include "image.h"
 #include "sim.h"
 
-#define PEERS 16u /* connections of a server at a time */
-#define IDS 16u   /* consumers of a peer */
+#define PEERS 16u /* most connections of a server at a time */
+#define IDS 16u   /* most consumers of a peer */
 
 /* A call that must return SUCCESS. */
 #define OK(call) doca_must(#call, call)
@@ -34,7 +34,7 @@ struct slot {
 	struct lane *lane;
 	struct doca_buf *buf;
 	uint8_t *at;
-	uint32_t task; /* number that the judge gave it */
+	uint32_t task; /* number that the judge gave the task */
 	struct doca_task *handle;
 	bool busy, is_dropped;
 };
@@ -57,9 +57,9 @@ struct lane {
 	uint8_t *memory;
 	size_t bytes;
 	struct slot posts[SIM_DOCA_DEPTH], sends[SIM_DOCA_DEPTH];
-	uint64_t again_ns; /* when to repeat a send that found no credit */
+	uint64_t again_ns; /* time at which to repeat a send that found no credit */
 	uint32_t n_posted, n_sending, n_sent, n_received;
-	/* wants_stop, is_done, n_sent, n_received: two threads access them, by __atomic */
+	/* two threads access wants_stop, is_done, n_sent and n_received, by __atomic */
 	bool wants_stop, stops, is_done;
 };
 
@@ -67,7 +67,7 @@ struct lane {
 struct export
 {
 	struct doca_mmap *mmap; /* NULL: none */
-	uint8_t *memory;        /* of the client */
+	uint8_t *memory;        /* memory of the client that the map covers */
 	uint64_t stop_ns;
 	bool is_stopped, is_tried;
 };
@@ -76,7 +76,7 @@ struct export
 struct peer {
 	struct program *program;
 	struct doca_comch_connection *conn;          /* NULL: free */
-	uint32_t number;                             /* of the connection, from the judge */
+	uint32_t number;                             /* number of the connection, from the judge */
 	uint32_t n_submitted, n_sending, n_received; /* messages */
 	uint8_t texts[SIM_DOCA_DEPTH][SIM_DOCA_MSG];
 	bool busy[SIM_DOCA_DEPTH];
@@ -84,7 +84,7 @@ struct peer {
 	uint32_t n_lanes;
 	struct lane lanes[SIM_DOCA_LANES];
 	struct export export;
-	uint32_t ids[IDS]; /* consumers of the peer; 0: none. __atomic */
+	uint32_t ids[IDS]; /* consumers of the peer; 0: none; accessed by __atomic */
 	uint64_t rude_ns;  /* when the program breaks the connection; SIM_NEVER: it ends in order */
 };
 
@@ -97,7 +97,7 @@ struct program {
 	struct doca_comch_client *client;
 	struct doca_ctx *ctx;
 	struct peer peers[PEERS];
-	doca_notification_handle_t handle; /* of the engine */
+	doca_notification_handle_t handle; /* notification handle of the engine */
 };
 
 enum doca_ctx_states state_of(struct doca_ctx *ctx);
@@ -114,11 +114,11 @@ void peer_sent(struct doca_comch_task_send *task, union doca_data task_data,
 	       union doca_data ctx_data);
 void peer_message(struct peer *peer, const uint8_t *data, uint32_t bytes);
 void peer_consumer(struct peer *peer, uint32_t id, bool is_new);
-/* Submit messages, begin and end lanes. */
+/* One step of the connection: submit messages, begin and end lanes. */
 void peer_step(struct peer *peer);
-/* All messages were sent and received. */
+/* Whether all messages were sent and received. */
 bool peer_is_satisfied(const struct peer *peer);
-/* End the lanes. True: all have ended. */
+/* End the lanes. Returns true when all lanes have ended. */
 bool peer_lanes_end(struct peer *peer);
 /* Free a peer whose lanes have ended and that has no message in flight. */
 void peer_close(struct peer *peer);
@@ -130,7 +130,7 @@ void export_close(struct peer *peer);
 
 /* doca_lane.c */
 void lane_open(struct lane *lane, struct peer *peer, uint32_t number);
-/* One step, on the engine of the connection. True: the lane has ended. */
+/* One step of a lane, on the engine of the connection. Returns true when the lane has ended. */
 bool lane_step(struct lane *lane);
 void lane_stop(struct lane *lane);
 /* Join the thread of a lane that has ended. */

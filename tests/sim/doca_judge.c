@@ -20,33 +20,33 @@
 
 struct task {
 	enum sim_doca_kind kind;
-	uint32_t conn, queue; /* queue: of a send or receive */
+	uint32_t conn, queue; /* queue: only of a send or receive */
 	uint32_t to, bytes, imm_bytes;
 	bool refused, dropped, done, arrived, late; /* late: submitted while its queue stopped */
 	int error;
 	uint64_t began_ns, done_ns, arrived_ns;
-	uint32_t next; /* of the same connection or queue */
+	uint32_t next; /* next task of the same connection or queue */
 };
 
 struct conn {
 	uint32_t side, peer;
 	bool left, lost, killed;
-	uint64_t over_ns;     /* when its program left it or was killed */
+	uint64_t over_ns;     /* when its program left the connection or was killed */
 	uint32_t first, last; /* messages */
-	uint32_t delivered;   /* the last one that arrived; NONE */
+	uint32_t delivered;   /* the last message that arrived; NONE: no message did */
 	uint64_t opened_ns;
-	uint8_t blob[SIM_DOCA_BLOB]; /* of the map that this end has exported */
+	uint8_t blob[SIM_DOCA_BLOB]; /* descriptor of the map that this end has exported */
 	size_t blob_bytes;
 };
 
 struct queue {
 	uint32_t conn, id;
 	bool consumer, stops;
-	bool is_new, is_expired; /* events that the peer had about this consumer */
-	bool has_dropped;        /* its program freed receives that may have got messages */
-	/* the stop failed receives: messages found a receive until then */
+	bool is_new, is_expired; /* the peer got these events about this consumer */
+	bool has_dropped;        /* its program freed receives that messages can have used */
+	/* the stop ended receives with an error: until then each message found a receive */
 	bool has_flushed;
-	bool has_reset; /* some of them failed because the peer had left */
+	bool has_reset; /* some receives failed because the peer had left */
 	uint64_t stop_ns;
 	uint32_t first, last; /* tasks */
 };
@@ -231,7 +231,7 @@ void sim_doca_dropped(uint32_t task)
 		queues[tasks[task].queue].has_dropped = true;
 }
 
-/* The consumer of the peer that a send is addressed to; NULL: there is none. */
+/* Returns the consumer of the peer that a send is addressed to. NULL: there is none. */
 static struct queue *consumer_of(const struct task *t)
 {
 	uint32_t peer = conns[t->conn].peer;
@@ -364,8 +364,8 @@ void sim_doca_message_event(uint32_t conn, const uint8_t *data, uint32_t bytes)
 	}
 	if (!has_peer(c)) {
 		/*
-		 * a message of this side has already shown the peer, or no end has sent this
-		 * message
+		 * pair() has found no peer: the sender of the message already has another peer, or
+		 * no end has sent this message
 		 */
 		sim_wrong("connection %u: the first message of %u bytes is none that was sent",
 			  conn, bytes);
@@ -458,7 +458,10 @@ uint32_t sim_doca_post(uint32_t consumer)
 	return task;
 }
 
-/* The first send after the last one that arrived with this content. NONE: there is none. */
+/*
+ * Returns the first send with this content after the last send that has arrived. NONE: there is
+ * none.
+ */
 static uint32_t find_send(const struct queue *producer, uint32_t to, const uint8_t *data,
 			  uint32_t bytes, const uint8_t *imm, uint32_t imm_bytes)
 {
@@ -588,7 +591,10 @@ static bool must_arrive(const struct task *t)
 	if (t->kind != SIM_DOCA_SEND)
 		return false;
 	to = consumer_of(t);
-	/* several producers may fill their queues to a consumer that has fewer receives */
+	/*
+	 * several producers together can send more messages than the consumer has receives: a stop
+	 * of the consumer drops those that have found none
+	 */
 	return to && !to->has_dropped &&
 	       (!to->stops || (to->has_reset && c->left) ||
 		(to->has_flushed && t->done_ns + VISIBLE_NS < to->stop_ns));

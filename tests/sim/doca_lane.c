@@ -137,7 +137,7 @@ static uint32_t draw_bytes(const struct sim_doca_job *job)
 	return bytes;
 }
 
-/* The id of a consumer of the peer; 0: the program knows none. */
+/* Returns the id of a consumer of the peer. 0: the program knows none. */
 static uint32_t draw_consumer(struct lane *lane)
 {
 	uint32_t ids[IDS], n = 0;
@@ -220,7 +220,7 @@ static void open_memory(struct lane *lane)
 	OK(doca_buf_inventory_start(lane->inventory));
 }
 
-/* SUCCESS or IN_PROGRESS; BAD_STATE: the connection has ended. */
+/* True for SUCCESS and IN_PROGRESS; false for BAD_STATE: the connection has ended. */
 static bool is_started(doca_error_t result)
 {
 	if (result != DOCA_SUCCESS && result != DOCA_ERROR_IN_PROGRESS &&
@@ -394,7 +394,7 @@ static void work(struct lane *lane)
 		if (!slot || to == 0)
 			return;
 		submit_send(lane, slot, to);
-		if (!slot->busy) { /* the library rejected it */
+		if (!slot->busy) { /* the library rejected the task */
 			lane->again_ns = sim_now() + sim_draw(20000);
 			return;
 		}

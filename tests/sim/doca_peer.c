@@ -55,7 +55,7 @@ static doca_error_t alloc(struct peer *peer, const uint8_t *text, uint32_t bytes
 						      task);
 }
 
-/* False: the library has no resources at the moment. */
+/* Submit one message. Returns false if the library has no resources at the moment. */
 static bool submit(struct peer *peer, uint32_t slot)
 {
 	uint32_t least = peer->n_submitted == 0 ? 8 : 1,

@@ -38,7 +38,7 @@ static struct scenario {
 
 static struct {
 	struct sim_proc *proc;
-	uint64_t start_at; /* SIM_NEVER: does not start again */
+	uint64_t start_at; /* SIM_NEVER: the program does not start again */
 	bool is_over;      /* the program has ended in order */
 } sides[SIDES];
 
@@ -72,7 +72,7 @@ static void event(const char *format, ...)
 
 /* -- drawing a scenario -- */
 
-/* A time of any order of magnitude from `least` on. */
+/* Draw a time of any order of magnitude from `least` on. */
 static uint64_t draw_time(uint64_t least, uint32_t magnitudes)
 {
 	uint64_t at = least << sim_draw(magnitudes);
@@ -244,7 +244,7 @@ static bool clients_are_over(void)
 	return true;
 }
 
-/* Take the actions that are due. Returns the time of the next one. */
+/* Take the actions that are due. Returns the time of the next action. */
 static uint64_t act(void)
 {
 	uint64_t next = LIMIT_NS;

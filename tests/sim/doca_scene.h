@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define SIM_DOCA_CLIENTS 3u
-#define SIM_DOCA_LANES 2u  /* of a connection, at each side */
+#define SIM_DOCA_LANES 2u  /* lanes of a connection, at each side */
 #define SIM_DOCA_MSG 256u  /* bytes of a message, at most */
 #define SIM_DOCA_BUF 4096u /* bytes of a buffer, at most */
 #define SIM_DOCA_IMM 32u
@@ -26,35 +26,35 @@
 #define SIM_DOCA_BLOB 512u /* bytes of an export descriptor, at most */
 
 /*
- * How programs use the library. The same for both sides of a run, but for `side`, `sessions`,
- * `waits` and `threads`.
+ * How programs use the library. Both sides of a run have the same values, except for `side`,
+ * `sessions`, `waits` and `threads`.
  */
 struct sim_doca_job {
 	uint32_t side;     /* 0: the server; 1 .. : a client */
 	uint32_t sessions; /* connections of a client, one after the other */
-	uint32_t messages; /* of a connection, in each direction */
+	uint32_t messages; /* messages of a connection, in each direction */
 	uint32_t msg_tasks, recv_queue;
 	uint32_t lanes, sends;         /* of each producer */
-	uint32_t posts, depth;         /* receives posted at a time; sends at a time */
-	uint32_t buf_bytes, imm_bytes; /* of a receive */
+	uint32_t posts, depth;         /* most posted receives; most sends in flight */
+	uint32_t buf_bytes, imm_bytes; /* bytes of a receive */
 	uint32_t data_bytes;           /* longest send */
 	uint32_t think_ns;             /* longest pause */
 	/*
-	 * each lane on a thread and an engine of its own; else all on the engine of the connection
+	 * each lane has a thread and an engine; else all lanes use the engine of the connection
 	 */
 	bool threads;
-	bool waits;    /* wait for the notification handle of the engine */
+	bool waits;    /* the program waits for the notification handle of its engine */
 	bool exports;  /* clients export a map, which the server writes */
 	uint32_t rude; /* percent of connections that the program breaks at any moment */
 	/*
-	 * percent of tasks that the program misuses, which the library has to reject, or frees in
-	 * flight
+	 * percent of tasks that the program submits wrongly, so that the library must reject them, or
+	 * frees while they are in flight
 	 */
 	uint32_t odd;
 	volatile bool stop; /* set by the simulator: the program ends in order */
 };
 
-/* In the image. The argument is a struct sim_doca_job; ends its process. */
+/* In the image: run the program that a struct sim_doca_job describes, then end its process. */
 void *sim_image_doca(void *job);
 
 /* -- in the simulator: the history -- */
@@ -72,7 +72,7 @@ enum sim_doca_kind { SIM_DOCA_MESSAGE, SIM_DOCA_SEND, SIM_DOCA_RECV, SIM_DOCA_KI
 uint32_t sim_doca_message(uint32_t conn, uint8_t *data, uint32_t bytes);
 void sim_doca_message_event(uint32_t conn, const uint8_t *data, uint32_t bytes);
 
-/* The program has a consumer or producer; `id` is the library's. Returns its number. */
+/* The program has created a queue; `id` is the id of the library. Returns the queue's number. */
 uint32_t sim_doca_queue(uint32_t conn, bool consumer, uint32_t id);
 void sim_doca_queue_stop(uint32_t queue);
 /* The program has got an event about a consumer of the peer. */
@@ -86,15 +86,15 @@ uint32_t sim_doca_post(uint32_t consumer);
 void sim_doca_arrived(uint32_t task, uint32_t from, const uint8_t *data, uint32_t bytes,
 		      const uint8_t *imm, uint32_t imm_bytes);
 
-/* doca_task_submit() has returned an error, or its completion, by the name of the error. */
+/* doca_task_submit() has returned this error. A task has completed with this error. */
 void sim_doca_refused(uint32_t task, int error);
 void sim_doca_done(uint32_t task, int error);
 /* The program has freed the task in flight: its callback must not run. */
 void sim_doca_dropped(uint32_t task);
 
 /*
- * Publish an export descriptor of this end; get that of the peer of this end, of 0 bytes before the
- * peer has exported.
+ * Publish an export descriptor of this end. Get the export descriptor of the peer; it has 0 bytes
+ * until the peer has published one.
  */
 void sim_doca_export(uint32_t conn, const void *blob, size_t bytes);
 size_t sim_doca_exported(uint32_t conn, uint8_t *blob);

@@ -153,7 +153,7 @@ static void arena_free(struct sim_arena *arena, void *memory)
 	arena->bins[bin_of(&bytes)] = free_block;
 }
 
-/* NULL: the host's heap. */
+/* Returns the arena of the running process. NULL: use the host's heap. */
 static struct sim_arena *present_arena(void)
 {
 	struct sim_thread *t = sim_self();

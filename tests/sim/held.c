@@ -51,7 +51,7 @@ bool sim_held_differs(const struct sim_held *held, const struct sim_held *before
 	struct text all = {text, 0, bytes, may_lack};
 
 	for (uint32_t i = 0; i < SIM_HELD_KINDS && was.fds[i].kind; i++)
-		find_kind(&is, was.fds[i].kind); /* adds kinds that only `was` has */
+		find_kind(&is, was.fds[i].kind); /* adds to `is` the kinds that only `was` has */
 	for (uint32_t i = 0; i < SIM_HELD_KINDS && is.fds[i].kind; i++)
 		add_difference(&all, is.fds[i].kind, is.fds[i].n, *find_kind(&was, is.fds[i].kind));
 	add_difference(&all, "mappings", is.n_maps, was.n_maps);

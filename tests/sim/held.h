@@ -8,7 +8,7 @@
 
 #include "proc.h"
 
-#define SIM_HELD_KINDS 12u /* of descriptors */
+#define SIM_HELD_KINDS 12u /* kinds of descriptors */
 
 struct sim_held {
 	struct {
@@ -21,9 +21,9 @@ struct sim_held {
 
 void sim_held_note(struct sim_held *held, const struct sim_proc *proc);
 /*
- * Whether `held` has more descriptors of any kind or more mappings than `before`, or fewer unless
- * may_lack is set, or over heap_bytes more of heap. Then the text has the differences, such as "
- * memfd 3 instead of 2, mappings 9 instead of 8".
+ * Returns whether `held` has more descriptors of any kind or more mappings than `before`, or fewer
+ * of them (unless may_lack is set), or more than heap_bytes of additional heap. If it returns true,
+ * `text` has the differences, such as " memfd 3 instead of 2, mappings 9 instead of 8".
  */
 bool sim_held_differs(const struct sim_held *held, const struct sim_held *before, size_t heap_bytes,
 		      bool may_lack, char *text, size_t bytes);

@@ -13,21 +13,21 @@
 
 /* -- in the image -- */
 
-/* `gantry run` of a file. Ends its process. arg: the path. */
+/* Execute `gantry run` with the file at `path`, then end the process. */
 void *sim_image_run(void *path);
 
-/* A program with libgantry. */
+/* How a program uses libgantry. */
 struct sim_job {
 	uint32_t client;  /* 1 .. */
 	char file[64];    /* its configuration */
 	uint32_t volume;  /* 0 .. */
 	bool knows_uuids; /* the last byte of a UUID is the number of the volume, plus 1 */
 	uint32_t queues, depth;
-	uint32_t ops;       /* of each queue */
-	uint32_t blocks;    /* of the volume that it uses */
-	uint32_t shares[8]; /* of each enum sim_op, of their sum */
-	uint32_t io_blocks; /* longest IO */
-	uint32_t think_ns;  /* longest pause between operations, on some of them */
+	uint32_t ops;       /* operations of each queue */
+	uint32_t blocks;    /* blocks of the volume that the program uses */
+	uint32_t shares[8]; /* share of each enum sim_op, of the sum of all shares */
+	uint32_t io_blocks; /* blocks of the longest IO */
+	uint32_t think_ns;  /* longest pause, before some operations */
 	uint32_t own;       /* 1: uses gantry_volume_buffers(), which libgantry does not copy */
 };
 void *sim_image_client(void *job);
@@ -45,19 +45,19 @@ enum sim_op { SIM_READ, SIM_WRITE, SIM_FUA, SIM_FLUSH, SIM_ZERO, SIM_DISCARD, SI
 /* An operation begins. Returns its number. `value`: the new value of each block, for a write. */
 uint32_t sim_op_begin(uint32_t client, uint32_t queue, enum sim_op op, uint32_t block,
 		      uint32_t n_blocks, uint64_t value);
-/* The operation completes: rc 0 or -errno; words: the first word of each block of a read. */
+/* The operation completes. rc: 0 or -errno. words: the first word of each block, of a read. */
 void sim_op_end(uint32_t op, int rc, const uint64_t *words);
 /*
- * This client begins to open a session; its session has started, with this volume. Later operations
- * of the client belong to this volume.
+ * sim_session_opens(): this client begins to open a session. sim_session_started(): its session has
+ * started; later operations of the client belong to this volume.
  */
 void sim_session_opens(uint32_t client);
 void sim_session_started(uint32_t client, uint32_t volume);
-/* A number that was not used before. */
+/* Returns a number that was not used before. */
 uint64_t sim_new_value(void);
-/* The run fails with this message, whatever the history shows. */
+/* Let the run fail with this message, whatever the history shows. */
 void sim_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A line of the product's log. */
+/* Record a line of the product's log. */
 void sim_log(const char *source, const char *message);
 
 #endif

@@ -156,7 +156,7 @@ static int submit(struct user *user, struct io *io, uint32_t block, uint64_t val
 	}
 }
 
-/* Start one IO. False: the session accepts no more. */
+/* Start one IO. Returns false if the session accepts no more IOs. */
 static bool start(struct user *user, struct io *io)
 {
 	const struct sim_job *job = user->job;
@@ -181,7 +181,7 @@ static bool start(struct user *user, struct io *io)
 	if (rc == 0)
 		return true;
 	io->busy = false;
-	sim_op_end(io->op, -ECANCELED, NULL); /* not accepted: it has had no effect */
+	sim_op_end(io->op, -ECANCELED, NULL); /* libgantry has rejected the IO: it has no effect */
 	return rc == -EAGAIN;
 }
 
@@ -210,9 +210,9 @@ static uint32_t n_busy(const struct user *user)
 }
 
 /*
- * The queue is closed, so no server accesses its buffers: the program writes to them and reads the
- * same again. Another thread may end the session at this time, which moves the memory: then a
- * buffer may also have its old content.
+ * The queue is closed, so no server accesses its buffers: the program writes to them, and must then
+ * read what it wrote. Another thread can end the session at this time, which moves the memory: then
+ * a buffer can also have its old content.
  */
 static void use_buffers(struct user *user)
 {
@@ -276,7 +276,7 @@ static void *use_queue(void *arg)
 	return NULL;
 }
 
-/* The volume that answers, by its UUID. */
+/* Returns the number of the volume that the session reached, from its UUID. */
 static uint32_t number_of(const struct gantry_volume *volume)
 {
 	struct gantry_volume_info info;

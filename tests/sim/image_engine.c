@@ -24,7 +24,7 @@ struct ring {
 	pthread_mutex_t lock; /* protects all fields below */
 	pthread_cond_t changed;
 	struct file_request *todo, **todo_end, *done;
-	ssize_t *results; /* by request */
+	ssize_t *results; /* results of steps, indexed by request */
 	int stop;
 	int event_fd;
 };

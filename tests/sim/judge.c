@@ -14,8 +14,8 @@
 #include "topology.h"
 
 #define OPS 8192u
-#define BLOCKS 64u /* longest IO of one operation */
-#define QUEUES 8u  /* of a client, at most */
+#define BLOCKS 64u /* most blocks of one operation */
+#define QUEUES 8u  /* most queues of a client */
 #define EVENTS 256u
 
 struct op {
@@ -23,14 +23,14 @@ struct op {
 	enum sim_op kind;
 	uint32_t block, n_blocks;
 	uint64_t value;
-	uint64_t begin, end; /* moments, counted by `moment`; end 0: no end */
+	uint64_t begin, end; /* counted by `moment`; end 0: the operation has not ended */
 	uint64_t began_ns, ended_ns;
 	int rc;
 	uint64_t words[BLOCKS];
 };
 
 static struct op ops[OPS];
-/* sessions, volumes: indexed by client */
+/* sessions and volumes are indexed by client */
 static uint32_t n_ops, sessions[64], volumes[64], last_session;
 static uint64_t opened[64]; /* by client: the moment at which it began to open its session */
 static uint64_t moment, last_value;
@@ -40,7 +40,7 @@ static struct start {
 	uint64_t opened;  /* of a start: the moment at which its client began to open the session */
 } starts[EVENTS], cuts[EVENTS];
 static uint32_t n_starts, n_cuts;
-static uint64_t session_ended[EVENTS * 4]; /* by session: the moment; 0: it runs */
+static uint64_t session_ended[EVENTS * 4]; /* by session: when it ended; 0: it has not ended */
 static char wrong[512];
 static bool writes_repeat;
 
@@ -127,8 +127,8 @@ void sim_session_opens(uint32_t client)
 }
 
 /*
- * Every session with this volume, of any client, that ended before this one was opened has no
- * effect from now on.
+ * From now on, no session with this volume that ended before the new session was opened has any
+ * effect, whichever client it belonged to.
  */
 void sim_session_started(uint32_t client, uint32_t volume)
 {
@@ -206,7 +206,7 @@ static bool concerns(const struct start *event, uint32_t block)
 	return event->volumes & 1u << (block / SIM_VOLUME_BLOCKS);
 }
 
-/* Whether the operation may have taken effect. */
+/* Whether the operation can have taken effect. */
 static bool may_count(const struct op *op)
 {
 	return op->end == 0 || op->rc != -ECANCELED;
@@ -217,7 +217,7 @@ static bool is_acked(const struct op *op)
 	return op->end != 0 && op->rc == 0;
 }
 
-/* The last moment at which a write may take effect. */
+/* Returns the last moment at which a write can take effect. */
 static uint64_t last_moment(const struct op *w, uint32_t block)
 {
 	uint64_t reported = w->end, ended = session_ended[w->session], last = UINT64_MAX;
@@ -256,7 +256,7 @@ static struct zone *find_zone(uint64_t value)
 	return NULL;
 }
 
-/* The part of a history between two power cuts. */
+/* A part of the history, between two power cuts. */
 struct epoch {
 	uint64_t from, to; /* moments; from 0: the beginning of the run */
 };
@@ -280,8 +280,8 @@ static void add_writes(uint32_t block, const struct epoch *epoch)
 /* -- power cuts -- */
 
 /*
- * A flush that timed out or was canceled does not show whether the writes that it covers are
- * stable: a later flush has to.
+ * Whether a flush with this result reports that writes were lost. A flush that timed out or was
+ * canceled does not show whether the writes that it covers are stable; a later flush shows it.
  */
 static bool reports_loss(int rc)
 {
@@ -310,7 +310,11 @@ static bool is_confirmed_by(const struct op *w, uint64_t cut, uint32_t queue)
 	return confirmed < failed;
 }
 
-/* Each queue reports a loss for itself. */
+/*
+ * Whether, after the cut, a flush of any queue of the session of `w` covered `w` and succeeded
+ * before a flush of that queue reported a loss. Each queue reports a loss separately: flushes that
+ * succeed after the report do not cover the lost writes.
+ */
 static bool is_confirmed_later(const struct op *w, uint64_t cut)
 {
 	for (uint32_t queue = 0; queue < QUEUES; queue++)
@@ -319,7 +323,10 @@ static bool is_confirmed_later(const struct op *w, uint64_t cut)
 	return false;
 }
 
-/* Whether the write was on the medium at the power cut, or a later flush told its client so. */
+/*
+ * Whether the write was on the medium at the power cut, or a flush after the power cut confirmed
+ * that it is.
+ */
 static bool is_stable(const struct op *w, uint64_t cut)
 {
 	if (!is_acked(w) || w->end > cut)
@@ -333,7 +340,7 @@ static bool is_stable(const struct op *w, uint64_t cut)
 	return is_confirmed_later(w, cut);
 }
 
-/* Whether the block had a write that a power cut may tear. */
+/* Whether the block had a write that a power cut can tear. */
 static bool may_be_torn(uint32_t block, uint64_t cut)
 {
 	for (uint32_t i = 0; i < n_ops; i++)
@@ -344,8 +351,8 @@ static bool may_be_torn(uint32_t block, uint64_t cut)
 }
 
 /*
- * A stable write that follows every write of this value. NULL: there is none, so the power cut may
- * have left the value.
+ * Returns a stable write that follows every write of this value. NULL: there is none, so the block
+ * can have this value after the power cut.
  */
 static const struct op *stable_after(uint64_t value, uint32_t block, uint64_t cut)
 {
@@ -365,7 +372,10 @@ static const struct op *stable_after(uint64_t value, uint32_t block, uint64_t cu
 	return NULL;
 }
 
-/* A write of zeroes that was acknowledged while the block held this value. NULL: none. */
+/*
+ * Returns a write of zeroes that was acknowledged while the block held this value. NULL: there is
+ * none.
+ */
 static const struct op *zeroes_within(const struct zone *z, uint32_t block)
 {
 	for (uint32_t i = 0; i < n_ops; i++)
@@ -439,7 +449,10 @@ static bool zero_is_possible(const struct op *r, uint32_t block, const struct ep
 	return false;
 }
 
-/* Add a value that the power cut before this epoch has left. NULL, or why that is impossible. */
+/*
+ * Add a value that the power cut before this epoch has left. Returns NULL, or the reason why the
+ * power cut cannot have left it.
+ */
 static const char *add_left(const struct op *r, uint32_t block, uint64_t value,
 			    const struct epoch *epoch)
 {
@@ -536,7 +549,7 @@ const char *sim_judge_verdict(void)
 	return NULL;
 }
 
-#define CALM_NS 20000000u /* limit of an operation in a run without faults */
+#define CALM_NS 20000000u /* longest operation in a run without faults */
 
 const char *sim_judge_calm(uint32_t of_volumes)
 {

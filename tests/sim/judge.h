@@ -16,27 +16,27 @@
 #include "image.h"
 
 /*
- * An empty history of blocks that are all 0. may_repeat: sessions resume. A write that was in
- * flight when its session was lost is submitted again, so it may take effect more than once until
- * it completes, also after a write that it overlaps.
+ * Begin with an empty history; all blocks are 0. may_repeat: sessions resume. The client submits a
+ * write again that was in flight when its session was lost, so the write can take effect more than
+ * once until it completes, also after a write that it overlaps.
  */
 void sim_judge_begin(bool may_repeat);
 /* A client has ended or was killed: the outcome of its unfinished operations is unknown. */
 void sim_judge_ended(uint32_t client);
-/* The disk of these volumes, a bit mask, has lost its power. */
+/* The disk of these volumes (a bit mask) has lost its power. */
 void sim_judge_power_cut(uint32_t volumes);
 /*
- * The value of a block in a volume after the last client has ended; see word_of() in
+ * Record the value of a block in a volume after the last client has ended; see word_of() in
  * image_client.c.
  */
 void sim_judge_store(uint32_t volume, uint32_t block, uint64_t word);
-/* At the end of a run: NULL, or the violation that the history shows. */
+/* Called at the end of a run. Returns NULL, or the violation that the history shows. */
 const char *sim_judge_verdict(void);
-/* During a run: NULL, or the first message of sim_wrong(). */
+/* Called during a run. Returns NULL, or the first message of sim_wrong(). */
 const char *sim_judge_verdict_now(void);
 /*
- * At the end of a run, for volumes (a bit mask) without faults, stalls and slow disks: NULL, or an
- * operation that failed or took long.
+ * Called at the end of a run, for volumes (a bit mask) without faults, stalls and slow disks.
+ * Returns NULL, or a description of an operation that failed or took too long.
  */
 const char *sim_judge_calm(uint32_t volumes);
 /* Outcomes of operations, with the names that the results of a range print. */
@@ -53,7 +53,7 @@ enum sim_result {
 	SIM_R_NONE, /* its client was killed */
 	SIM_RESULTS
 };
-/* The number of operations of this kind with this outcome. */
+/* Returns the number of operations of this kind with this outcome. */
 uint32_t sim_judge_count(enum sim_op op, enum sim_result result);
 /* Print all operations. */
 void sim_judge_print(void);

@@ -22,19 +22,19 @@
 struct sim_file;
 
 /*
- * The operations of one kind of open file. They return -errno. An operation that may be NULL fails
- * with the errno in brackets.
+ * The operations of one kind of open file. On an error they return -errno. If a comment has an
+ * errno in brackets, the operation can be NULL, and calls of it then fail with this errno.
  */
 struct sim_file_ops {
 	const char *kind; /* "eventfd", for the timeline */
 	/*
-	 * The current POLLIN, POLLOUT, POLLHUP, POLLRDHUP and POLLERR. Has no side effects. NULL:
-	 * always readable and writable.
+	 * Returns the current POLLIN, POLLOUT, POLLHUP, POLLRDHUP and POLLERR. Has no side effects.
+	 * NULL: the file is always readable and writable.
 	 */
 	uint32_t (*poll)(struct sim_file *file);
 	/*
-	 * Non-blocking: return -EAGAIN, and os_fd.c waits unless O_NONBLOCK is set. offset -1: the
-	 * file's position. [EINVAL]
+	 * Does not block: returns -EAGAIN, and os_fd.c waits unless O_NONBLOCK is set. offset -1:
+	 * use the file's position. [EINVAL]
 	 */
 	ssize_t (*read)(struct sim_file *file, void *to, size_t bytes, off_t offset);
 	ssize_t (*write)(struct sim_file *file, const void *from, size_t bytes, off_t offset);
@@ -43,11 +43,11 @@ struct sim_file_ops {
 	/* [EOPNOTSUPP] */
 	int (*allocate)(struct sim_file *file, int mode, off_t offset, off_t bytes);
 	int (*sync)(struct sim_file *file, bool data_only); /* [EINVAL] */
-	/* all commands except those for flags and duplicates [EINVAL] */
+	/* executes all commands except those for flags and duplicates [EINVAL] */
 	int (*fcntl)(struct sim_file *file, int command, long arg);
 	int (*ioctl)(struct sim_file *file, unsigned long request, void *arg); /* [ENOTTY] */
 	/*
-	 * The memory to map at `offset`, which exists as long as the file; NULL with errno set.
+	 * Returns the memory at `offset`, which exists as long as the file, or NULL with errno set.
 	 * [ENODEV]
 	 */
 	int (*map)(struct sim_file *file, void *at, size_t bytes, int prot, int flags,
@@ -58,31 +58,34 @@ struct sim_file_ops {
 /* An open file description. Each kind has a structure that begins with this one. */
 struct sim_file {
 	const struct sim_file_ops *ops;
-	struct sim_file *next, **at; /* of all */
+	struct sim_file *next, **at; /* list of all files */
 	uint32_t refs;               /* descriptors, mappings, messages in flight */
 	/* O_NONBLOCK, O_ACCMODE, O_APPEND, O_DIRECT, O_DSYNC ... as open() and fcntl() have them */
 	int flags;
 	uint64_t changes; /* counts the changes of the result of poll(), for edges of epoll */
 };
 
-/* A file with one reference. bytes: the size of the whole structure, which is zeroed. */
+/* Create a file with one reference. bytes: the size of the whole structure, which is zeroed. */
 void *sim_file_new(const struct sim_file_ops *ops, size_t bytes, int flags);
 void sim_file_get(struct sim_file *file);
 void sim_file_put(struct sim_file *file);
 /*
- * Store the kinds of existing files and their references, such as " socket 2, memfd 1". False: no
- * file exists.
+ * Store the kinds of existing files and their references, such as " socket 2, memfd 1". Returns
+ * false if no file exists.
  */
 bool sim_files_left(char *text, size_t bytes);
-/* The result of poll() may have changed: blocked threads check again. */
+/* The result of the operation `poll` may have changed: let blocked threads check it again. */
 void sim_file_changed(struct sim_file *file);
 
 /*
- * Moves the reference to the lowest free descriptor of the running process. -1 with EMFILE set: the
- * reference is dropped.
+ * Moves the reference to the lowest free descriptor of the running process, and returns this
+ * descriptor. If none is free, drops the reference and returns -1 with EMFILE set.
  */
 int sim_fd_new(struct sim_file *file, bool cloexec);
-/* The file of a descriptor of the running process, without a new reference. NULL with EBADF set. */
+/*
+ * Returns the file of a descriptor of the running process, without a new reference, or NULL with
+ * EBADF set.
+ */
 struct sim_file *sim_fd_file(int fd);
 /* At the start of a system call: sim_call(), then sim_fd_file(). */
 struct sim_file *sim_call_file(int fd);
@@ -97,12 +100,12 @@ static inline long sim_result(long rc)
 }
 
 /* -- os_fd.c, os_epoll.c -- */
-/* The result of poll() for the file. */
+/* Returns the result of the operation `poll` of the file. */
 uint32_t sim_file_events(struct sim_file *file);
 /* Remove all watches of a file whose last reference was dropped. */
 void sim_epoll_forget(const struct sim_file *file);
 uint64_t sim_ns_of(const struct timespec *ts);
-int sim_pidfd_open(pid_t pid); /* -1 with ESRCH or EMFILE set */
+int sim_pidfd_open(pid_t pid); /* returns -1 with ESRCH or EMFILE set on an error */
 int __wrap_fdatasync(int fd);
 int __wrap_close(int fd);
 
@@ -114,26 +117,29 @@ extern uint32_t sim_messages; /* number of messages that were sent and not recei
 extern bool sim_has_membarrier;
 
 /* -- os_memory.c -- */
-/* The host's descriptor of a memfd; -1: the file is not a memfd. */
+/* Returns the host's descriptor of a memfd. -1: the file is not a memfd. */
 int sim_memory_fd(const struct sim_file *file);
 
 /* -- os_doca.c -- */
-/* mmap() with MAP_FIXED, within a mapping of the process. `at` or -errno. */
+/* Executes mmap() with MAP_FIXED, within a mapping of the process. Returns `at` or -errno. */
 long sim_map_over(void *at, size_t bytes, int prot, int flags, int fd, off_t offset);
-/* System calls that only libgantry-doca makes. False: `number` is not one of them. */
+/* Execute a system call that only libgantry-doca makes. False: `number` is no such call. */
 bool sim_syscall_doca(long number, const unsigned long a[6], long *result);
 /* Run the functions that the process has registered with atexit(). */
 void sim_run_at_exit(void);
 
 /* -- os_disk.c -- */
 
-/* Open a path in the running process, relative to dir or AT_FDCWD. NULL with errno set. */
+/*
+ * Open a path in the running process, relative to dir or AT_FDCWD. Returns NULL with errno set on an
+ * error.
+ */
 struct sim_file *sim_path_open(int dir, const char *path, int flags, mode_t mode);
 
 /* The faults of the disk in a run; all 0: none. */
 struct sim_disk_faults {
 	uint32_t write_fails_one_in, sync_fails_one_in, full_one_in;
-	uint64_t slowest_ns;  /* most time of a read, write or sync; 0: they take no time */
+	uint64_t slowest_ns;  /* longest time of a read, write or sync; 0: they take no time */
 	uint32_t slow_one_in; /* one in this many operations takes time; 0: all do */
 };
 /* Begin a run with an empty file system that has /tmp, /run and /vol. */
@@ -147,23 +153,23 @@ void sim_disk_begin(const struct sim_disk_faults *faults);
 void sim_disk_power_cut(bool whole);
 /* End all faults of the disk. */
 void sim_disk_repair(void);
-/* For the judge: needs no running process. 0 or -errno. */
+/* Create a file, for the judge: needs no running process. Returns 0 or -errno. */
 int sim_disk_put(const char *path, const void *bytes, size_t n);
 ssize_t sim_disk_get(const char *path, void *bytes, size_t n, off_t offset);
 /*
  * Store the names below a directory that are not directories and do not begin with `but`, such as
- * " a.sock b". False: there are none.
+ * " a.sock b". Returns false if there are no such names.
  */
 bool sim_disk_names(const char *path, const char *but, char *text, size_t bytes);
-/* Set an attribute of a file, durable at once. 0 or -errno. */
+/* Set an attribute of a file. It is durable when the function returns. Returns 0 or -errno. */
 int sim_disk_put_attribute(const char *path, const char *name, const char *value);
-/* Exchange the files of two names. 0 or -errno. */
+/* Exchange the files of two names. Returns 0 or -errno. */
 int sim_disk_swap(const char *a, const char *b);
 
 /*
- * Socket files, for os_unix.c. bind: create the name; -EADDRINUSE, -ENOENT, -EACCES. socket: the
- * bound listener, NULL with ENOENT, EACCES or ECONNREFUSED set. gone: the socket was closed; its
- * name stays.
+ * Socket files, for os_unix.c. sim_path_bind() creates the name; it returns 0, -EADDRINUSE, -ENOENT
+ * or -EACCES. sim_path_socket() returns the bound listener, or NULL with ENOENT, EACCES or
+ * ECONNREFUSED set. sim_path_socket_gone(): the socket was closed; its name stays.
  */
 int sim_path_bind(const char *path, mode_t mode, void *listener);
 void *sim_path_socket(const char *path);

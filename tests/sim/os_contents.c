@@ -32,7 +32,7 @@ static void reserve_pages(struct sim_contents *c, size_t n)
 	c->n_pages = room;
 }
 
-/* The page, for a write: a page of its own instead of the shared zero page. */
+/* Returns page i for a write: a page that only `c` uses, instead of the shared zero page. */
 static uint8_t *private_page(struct sim_contents *c, size_t i)
 {
 	reserve_pages(c, i + 1);
@@ -41,7 +41,7 @@ static uint8_t *private_page(struct sim_contents *c, size_t i)
 	return c->pages[i];
 }
 
-/* from NULL: write zeroes to the allocated part of the range. */
+/* Write to the contents. from NULL: write zeroes to the allocated part of the range. */
 void sim_contents_write(struct sim_contents *c, uint64_t at, const uint8_t *from, uint64_t bytes)
 {
 	uint64_t n;

@@ -16,7 +16,7 @@
 
 #include "disk.h"
 
-#define SIZE_MAX_BYTES ((uint64_t)1 << 34) /* of a file; keeps page tables small */
+#define SIZE_MAX_BYTES ((uint64_t)1 << 34) /* largest file; the limit keeps page tables small */
 
 static struct sim_inode *root;
 static struct sim_disk_file *files;
@@ -72,8 +72,8 @@ bool sim_disk_lock_conflicts(const struct sim_disk_file *f, int lock)
 }
 
 /*
- * Wait for the drawn time of the operation. Meanwhile the running thread may be killed, and another
- * thread may close the file; the inode stays. Returns the open file; NULL: it was closed.
+ * Wait for the drawn time of the operation. Meanwhile the running thread can be killed, and another
+ * thread can close the file; the inode stays. Returns the open file. NULL: it was closed.
  */
 static struct sim_disk_file *take_time(struct sim_disk_file *f)
 {
@@ -113,7 +113,7 @@ static ssize_t file_read(struct sim_file *file, void *to, size_t bytes, off_t of
 	return (ssize_t)bytes;
 }
 
-/* Sync the covered changes. f NULL: the open file was closed meanwhile. 0 or -EIO. */
+/* Sync the covered changes. f NULL: the open file was closed meanwhile. Returns 0 or -EIO. */
 static int sync_inode(struct sim_inode *inode, struct sim_disk_file *f,
 		      const struct sim_cover *cover)
 {
@@ -293,7 +293,7 @@ static void file_close(struct sim_file *file)
 	if (!*at)
 		return; /* a file of an earlier run */
 	*at = (*at)->next;
-	sim_changed(); /* its lock is released */
+	sim_changed(); /* the lock of the file is released */
 }
 
 static const struct sim_file_ops file_ops = {.kind = "file",
@@ -345,7 +345,7 @@ struct sim_file *sim_disk_open(struct sim_inode *inode, int flags)
 	f->inode = inode;
 	f->serial = ++last_serial;
 	f->lock = LOCK_UN;
-	/* an error that was not reported to any open file is reported to this one as well */
+	/* this open file, too, must report an error that no open file has reported */
 	f->errors_seen = inode->error_reported ? inode->n_errors : 0;
 	f->next = files;
 	files = f;

@@ -18,14 +18,14 @@
 #include "mmap/mmap_maps.h"
 #include "os.h"
 
-#define OVERS 256u /* of a process */
+#define OVERS 256u /* replaced parts of the mappings of a process */
 #define PIPE 65536u
 
 extern size_t sim_proc_index(const struct sim_proc *proc);
 int __wrap_atexit(void (*fn)(void));
 int __wrap_gd_maps_read(uintptr_t from, uintptr_t to, struct gd_piece **pieces_p, size_t *n_p);
 
-/* -- pages in a pipe: one range at a time, since the product holds a lock -- */
+/* -- pages in a pipe: one range at a time, since the product moves pages under a lock -- */
 
 static struct {
 	struct sim_proc *proc;
@@ -82,7 +82,7 @@ static long read_pipe(void *to, size_t bytes)
 struct over {
 	uint8_t *from, *to;
 	uint64_t offset;
-	struct gd_file file; /* the host's file; inode 0: anonymous */
+	struct gd_file file; /* file of the host; inode 0: anonymous memory */
 	int prot;
 };
 
@@ -113,7 +113,7 @@ static void cut_overs(struct sim_proc *proc, uint8_t *from, uint8_t *to)
 		struct over o = all[i];
 
 		if (!map_of(proc, o.from, (size_t)(o.to - o.from)))
-			continue; /* it was unmapped */
+			continue; /* the older mapping was unmapped */
 		if (o.from < to && o.to > to && n_tails < 8) {
 			tails[n_tails] = o;
 			tails[n_tails].offset += (uint64_t)(to - o.from);
@@ -285,7 +285,7 @@ int __wrap_gd_maps_read(uintptr_t from, uintptr_t to, struct gd_piece **pieces_p
 
 /* -- system calls by number -- */
 
-/* The host's descriptor for a descriptor of the process. */
+/* Returns the host's descriptor for a descriptor of the process. */
 static int real_fd(unsigned long fd)
 {
 	struct sim_file *file = sim_fd_file((int)fd);

@@ -75,12 +75,12 @@ struct watch {
 	struct sim_file *file; /* NULL: a free slot */
 	int fd;
 	struct epoll_event event;
-	uint64_t seen; /* EPOLLET: changes of the file when it was last reported */
+	uint64_t seen; /* EPOLLET: value of `changes` of the file at the last report */
 };
 
 struct epoll_file {
 	struct sim_file file;
-	struct epoll_file *next; /* of all */
+	struct epoll_file *next; /* list of all epoll files */
 	struct watch watches[WATCHES];
 	uint32_t n, turn;
 };
@@ -96,7 +96,7 @@ void sim_epoll_forget(const struct sim_file *file)
 				e->watches[i].file = NULL;
 }
 
-/* The events that the watch would report; for edges, only new events. */
+/* Returns the events that the watch would report; with EPOLLET, only new events. */
 static uint32_t watch_events(const struct watch *w)
 {
 	uint32_t events;

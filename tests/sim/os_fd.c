@@ -228,7 +228,10 @@ static bool has_events(void *arg)
 	return (sim_file_events(wait->file) & (wait->events | POLLHUP | POLLERR)) != 0;
 }
 
-/* After -EAGAIN: wait for the events unless O_NONBLOCK is set. True: try again. */
+/*
+ * Called after -EAGAIN: wait for the events unless O_NONBLOCK is set. Returns true if the caller must
+ * try again.
+ */
 static bool may_retry(struct sim_file *file, uint32_t events)
 {
 	struct wait wait = {file, events};
@@ -692,7 +695,7 @@ static uint32_t pid_poll(struct sim_file *file)
 
 static const struct sim_file_ops pid_ops = {.kind = "pidfd", .poll = pid_poll};
 
-/* All pidfds of a process share one open file, which the process keeps until it has ended. */
+/* All pidfds of a process share one open file, which the process references until it has ended. */
 int sim_pidfd_open(pid_t pid)
 {
 	struct sim_proc *proc = sim_proc_find(pid);

@@ -17,7 +17,7 @@
 
 /* -- descriptors of files -- */
 
-/* An open file of the simulated disk, without O_PATH. NULL with errno set. */
+/* Returns an open file of the simulated disk, without O_PATH, or NULL with errno set. */
 static struct sim_disk_file *open_file(int fd)
 {
 	struct sim_file *file = sim_fd_file(fd);
@@ -89,7 +89,8 @@ int __wrap_flock(int fd, int operation)
 		return -1;
 	wait = (struct lock_wait){f->serial, operation & ~LOCK_NB};
 	if (f->lock != wait.lock) {
-		f->lock = LOCK_UN; /* as in Linux: a conversion drops the old lock first */
+		f->lock =
+			LOCK_UN; /* as in Linux, a conversion drops the old lock before it gets the new one */
 		sim_changed();
 	}
 	if (wait.lock != LOCK_UN && !can_lock(&wait)) {
@@ -106,7 +107,7 @@ int __wrap_flock(int fd, int operation)
 	return (int)sim_done(rc, 0x4a);
 }
 
-/* In a file of another kind all bytes are data. */
+/* lseek() in a file that is not on the simulated disk: all bytes are data. */
 static off_t seek_other(struct sim_file *file, off_t offset, int whence)
 {
 	struct stat st = {0};
@@ -231,7 +232,7 @@ struct names {
 };
 
 struct dir_stream {
-	struct dir_stream *next; /* of all */
+	struct dir_stream *next; /* list of all streams */
 	int fd;
 	struct names names; /* the names when the stream was opened */
 	size_t at;
@@ -240,7 +241,7 @@ struct dir_stream {
 
 static struct dir_stream *dir_streams;
 
-/* "." and "..", then the names of the directory in a drawn order. */
+/* Store "." and "..", then the names of the directory in a drawn order. */
 static void read_names(const struct sim_inode *dir, struct names *names)
 {
 	size_t n = 2;
@@ -390,7 +391,7 @@ int __wrap_scandir(const char *path, struct dirent ***list_p, int (*filter)(cons
 /* -- streams of libc -- */
 
 struct stream {
-	struct stream *next; /* of all */
+	struct stream *next; /* list of all streams */
 	FILE *file;
 	struct sim_proc *proc;
 	int fd;

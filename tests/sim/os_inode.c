@@ -24,10 +24,10 @@ enum change_kind {
 	CHANGE_WRITE,
 	CHANGE_ZERO,  /* the range is allocated and reads as zeroes */
 	CHANGE_PUNCH, /* the range is a hole */
-	CHANGE_SIZE,  /* to `offset` bytes */
-	CHANGE_GROW,  /* to `offset` bytes unless it is larger */
-	CHANGE_MODE,  /* permissions: `offset` */
-	CHANGE_XATTR, /* data: struct sim_xattr */
+	CHANGE_SIZE,  /* the size becomes `offset` bytes */
+	CHANGE_GROW,  /* the size becomes `offset` bytes unless it is larger */
+	CHANGE_MODE,  /* `offset` has the permissions */
+	CHANGE_XATTR, /* the data is a struct sim_xattr */
 };
 
 struct sim_change {
@@ -39,7 +39,7 @@ struct sim_change {
 	uint8_t data[];
 };
 
-/* A name that was created, removed (inode NULL), or moved from (from, old). */
+/* A name that was created, removed (inode NULL), or renamed from `old` in the directory `from`. */
 struct name_change {
 	struct name_change *next, *previous;
 	bool safe, kept;

@@ -15,10 +15,10 @@
 #include "disk.h"
 
 #define PAGE ((size_t)4096)
-/* bytes: a memfd of this size or more is not populated, since the product rarely uses all of it */
+/* bytes; the host does not populate a memfd of this size or more: the product rarely fills it */
 #define LAZY (1 << 20)
 
-static size_t tops[SIM_PROCS]; /* used bytes of each range */
+static size_t tops[SIM_PROCS]; /* used bytes of the range of each process */
 extern size_t sim_proc_index(const struct sim_proc *proc);
 
 /* -- memfd -- */
@@ -159,7 +159,7 @@ static struct sim_map *find_map(struct sim_proc *proc, const void *at)
 	return NULL;
 }
 
-/* Unused addresses, followed by an unused page. */
+/* Returns addresses that were never used, followed by an unused page. */
 static uint8_t *fresh(const struct sim_proc *proc, size_t bytes)
 {
 	size_t index = sim_proc_index(proc);
@@ -259,7 +259,7 @@ int __wrap_munmap(void *at, size_t bytes)
 	return 0;
 }
 
-/* Only the use in core/memory: a private copy replaces a shared mapping. */
+/* Supports only what core/memory does: a private copy replaces a shared mapping. */
 void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *at)
 {
 	struct sim_proc *proc = sim_proc_self();

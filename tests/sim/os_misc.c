@@ -33,7 +33,7 @@ void __wrap_gn_clock_init(void)
 
 unsigned __wrap_gn_worker_pauses(void)
 {
-	return 1; /* not measured: sim_config.h replaces the pause */
+	return 1; /* the pause is not measured: sim_config.h replaces it */
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
@@ -181,7 +181,7 @@ int __wrap_prctl(int option, ...)
 	return 0;
 }
 
-/* gantry leaves processes nothing to do after a fork, since none forks here. */
+/* Ignores the fork handlers of gantry, since no simulated process forks. */
 int __wrap___register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
 			     void *handle)
 {
@@ -197,7 +197,7 @@ int __wrap___register_atfork(void (*prepare)(void), void (*parent)(void), void (
 static long close_descriptors(unsigned first, unsigned last, unsigned flags)
 {
 	if (flags != 0)
-		return -EINVAL; /* no table of its own: the caller does without */
+		return -EINVAL; /* no private table: the caller continues without one */
 	for (unsigned fd = first; fd <= last && fd < SIM_FDS; fd++)
 		if (sim_proc_self()->fds[fd].file)
 			__wrap_close((int)fd);

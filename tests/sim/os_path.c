@@ -21,7 +21,7 @@
 /* Flags of open(2) that concern the call, not the open file. */
 #define CALL_FLAGS (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY | O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW)
 
-/* os_memory.c: open a memfd again by /proc/self/fd/N. NULL with errno set. */
+/* os_memory.c: opens a memfd again by /proc/self/fd/N. Returns NULL with errno set on an error. */
 struct sim_file *sim_memory_reopen(struct sim_file *file, int flags) __attribute__((weak));
 
 /* -- permissions -- */
@@ -48,17 +48,20 @@ static bool is_owner(const struct sim_inode *inode)
 	return caller() == 0 || caller() == inode->uid;
 }
 
-/* Whether the caller may create a name in this directory: 0 or -errno. */
+/* Check that the caller has the permission to create a name in this directory. 0 or -errno. */
 static int check_add(const struct sim_inode *dir)
 {
 	if (!dir)
-		return -EEXIST; /* "/", "." or the like */
+		return -EEXIST; /* the path does not end in a name, such as "/" or "." */
 	if (dir->fs == SIM_FS_PROC)
 		return -EACCES;
 	return sim_inode_permits(dir, W_OK | X_OK) ? 0 : -EACCES;
 }
 
-/* Whether the caller may remove the name of this inode; in a sticky directory only an owner may. */
+/*
+ * Check that the caller has the permission to remove the name of this inode; in a sticky directory
+ * only the owner of the inode or of the directory has it. 0 or -errno.
+ */
 static int check_remove(const struct sim_inode *dir, const struct sim_inode *inode)
 {
 	int rc = check_add(dir);
@@ -99,8 +102,8 @@ static int begin(struct walk *w, int dir, const char *path)
 }
 
 /*
- * Remove the next name from the path; "." at the end of the path. last: no other name follows.
- * slash: a slash follows.
+ * Remove the next name from the path and store it; at the end of the path, store ".". last: no
+ * other name follows. slash: a slash follows the name.
  */
 static int next_name(struct walk *w, char *name, bool *last, bool *slash)
 {
@@ -167,7 +170,7 @@ static int step_fd(struct walk *w, const char *name, bool last, bool follow,
 	return 1;
 }
 
-/* Look up one name. 0: the walk continues; 1: it is at the end; or -errno. */
+/* Look up one name. Returns 0: the walk continues; 1: the walk has ended; or -errno. */
 static int step(struct walk *w, bool follow, struct sim_place *place)
 {
 	struct sim_inode *dir = w->at, *inode;
@@ -298,7 +301,7 @@ struct sim_file *sim_path_open(int dir, const char *path, int flags, mode_t mode
 		rc = flags & O_CREAT ? create(&place, mode, path) : -ENOENT;
 		created = rc == 0;
 	}
-	if (rc == 0 && !created) /* the process that creates a file may open it in any mode */
+	if (rc == 0 && !created) /* the process that creates a file can open it in any mode */
 		rc = check_open(place.inode, flags);
 	if (rc != 0) {
 		errno = -rc;
@@ -353,7 +356,7 @@ int __wrap_faccessat(int dir, const char *path, int mode, int flags)
 	if (flags & ~AT_EACCESS)
 		sim_fail("faccessat with flags %#x", (unsigned)flags);
 	rc = sim_path_find_inode(dir, path, true, &inode);
-	/* user 0 may execute a file that has any execute permission */
+	/* user 0 can execute a file only if any user has the execute permission */
 	if (rc == 0 &&
 	    (!sim_inode_permits(inode, mode) || ((mode & X_OK) && !(sim_inode_mode(inode) & 0111))))
 		rc = -EACCES;
@@ -529,7 +532,7 @@ int __wrap_rename(const char *old, const char *new)
 	return (int)sim_done(rc != 0 ? rc : rename_place(&from, &to), 0x47);
 }
 
-/* The text of the symbolic link of an open file in /proc/self/fd. */
+/* Store the text of the symbolic link of an open file in /proc/self/fd. */
 static void file_text(struct sim_file *file, char *out, size_t bytes)
 {
 	struct sim_disk_file *f = sim_disk_file(file);

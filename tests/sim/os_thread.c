@@ -52,7 +52,7 @@ int __wrap_pthread_timedjoin_np(pthread_t thread, void **result, const struct ti
 {
 	struct sim_thread *t = (struct sim_thread *)thread;
 
-	(void)until; /* the thread ends in time */
+	(void)until; /* `until` is ignored: the product joins threads that are about to end */
 	return __wrap_pthread_join((pthread_t)t, result);
 }
 
@@ -109,7 +109,7 @@ int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 }
 
 struct once {
-	uint32_t state; /* PTHREAD_ONCE_INIT is 0; 1: running, 2: done */
+	uint32_t state; /* 0 (PTHREAD_ONCE_INIT): not called; 1: running; 2: done */
 };
 
 static bool once_done(void *arg)
@@ -137,7 +137,7 @@ int __wrap_pthread_once(pthread_once_t *control, void (*fn)(void))
 
 struct mutex {
 	struct sim_thread *owner;
-	uint32_t count; /* of a recursive mutex */
+	uint32_t count; /* further locks, of a recursive mutex */
 	uint32_t recursive;
 };
 _Static_assert(sizeof(struct mutex) <= sizeof(pthread_mutex_t), "fits");
@@ -152,7 +152,7 @@ int __wrap_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t 
 	struct mutex *m = (struct mutex *)mutex;
 
 	memset(mutex, 0, sizeof(*mutex));
-	m->recursive = attr != NULL; /* the only attribute that gantry sets */
+	m->recursive = attr != NULL; /* gantry sets no attribute except `recursive` */
 	return 0;
 }
 
@@ -162,7 +162,7 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 
 	sim_call();
 	if (!sim_self())
-		return 0; /* a constructor of the image */
+		return 0; /* a constructor of the image runs without a simulated thread */
 	if (m->owner == sim_self()) {
 		if (!m->recursive)
 			sim_fail("a thread locks a mutex that it has locked");
@@ -241,7 +241,7 @@ static int cond_wait_until(struct cond *c, pthread_mutex_t *mutex, uint64_t dead
 
 	if (m->owner != sim_self() || m->count != 0)
 		sim_fail("a wait with a mutex that is not locked once");
-	/* one wait of 16 ends by itself, as POSIX allows */
+	/* one wait of 16 ends without a signal, as POSIX allows */
 	if (c->waiters == 0)
 		c->taken = c->signals;
 	c->waiters++;

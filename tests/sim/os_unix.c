@@ -14,8 +14,8 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define QUEUE_BYTES (208u << 10) /* of a direction */
-#define QUEUE_DGRAMS 64u         /* messages of a datagram socket */
+#define QUEUE_BYTES (208u << 10) /* most queued bytes of a direction */
+#define QUEUE_DGRAMS 64u         /* most queued messages of a datagram socket */
 #define BACKLOG 512
 #define RIGHTS 253u
 
@@ -32,11 +32,11 @@ struct message {
 struct socket {
 	struct sim_file file;
 	int type;
-	struct socket *peer; /* NULL: none, or closed */
+	struct socket *peer; /* NULL: the socket has no peer, or the peer was closed */
 	bool was_connected, reset, listening;
 	uint64_t patience_ns; /* timeout of a blocking receive; 0: none */
 	struct ucred creator, peer_cred;
-	struct message *first, **last; /* received */
+	struct message *first, **last; /* messages to receive */
 	size_t queued;
 	uint32_t n_queued;
 	/* of a listener: connections to accept, the newest first */
@@ -355,7 +355,7 @@ static ssize_t socket_write(struct sim_file *file, const void *from, size_t byte
 	return put_message((struct socket *)file, &iov, 1, NULL, 0);
 }
 
-/* Copy as much as fits. Returns the number of copied bytes. */
+/* Copy as much of the message as fits. Returns the number of copied bytes. */
 static size_t scatter(const struct message *m, const struct iovec *iov, size_t n)
 {
 	size_t done = 0;
@@ -455,14 +455,14 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 	return sim_result(rc);
 }
 
-/* With MSG_TRUNC: returns more than `bytes` if the message was longer. */
+/* If flags has MSG_TRUNC and the message was longer than `bytes`, returns more than `bytes`. */
 ssize_t __wrap_recv(int fd, void *to, size_t bytes, int flags)
 {
 	struct iovec iov = {to, bytes};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n = __wrap_recvmsg(fd, &msg, flags);
 
-	/* gantry only compares the length with `bytes` */
+	/* instead of the whole length: gantry only compares the result with `bytes` */
 	return n > 0 && (flags & MSG_TRUNC) && (msg.msg_flags & MSG_TRUNC) ? n + 1 : n;
 }
 

@@ -3,9 +3,9 @@
  * part.h - a part: one protocol of gantry at the component level, whose threads run the product's
  * objects
  *
- * A schedule of a part: begin() in the environment, open() in the first thread of a simulated
- * process, the threads until all have returned, check() in the environment. The driver is
- * component.c.
+ * For each schedule of a part, component.c calls begin() in the environment and open() in the first
+ * thread of a simulated process, runs the threads until all have returned, and calls check() in the
+ * environment.
  */
 #ifndef SIM_PART_H
 #define SIM_PART_H
@@ -22,7 +22,7 @@ struct part {
 	void (*begin)(void);
 	void (*open)(void); /* opens descriptors, in the first thread; NULL: none */
 	void *(*threads[PART_THREADS])(void *arg); /* ends with NULL */
-	const char *(*check)(void);                /* NULL, or the error, a constant */
+	const char *(*check)(void);                /* returns NULL, or the error: a constant text */
 };
 
 extern const struct part part_loop, part_ring, part_bell, part_credit, part_region, part_withdraw,
@@ -37,16 +37,16 @@ _Noreturn void part_fail(const char *what);
 			part_fail(what); \
 	} while (0)
 
-/* A thread waits for another thread without a system call: its stores stay in its buffer. */
+/* Wait for another thread without a system call: the stores of this thread stay in its buffer. */
 static inline void part_spin(void)
 {
 	sim_pass();
 }
 
-/* Memory of the host for all schedules, at n places in the address space. */
+/* Allocate memory of the host for all schedules, and map it at n addresses, stored in `views`. */
 void part_shared_memory(size_t bytes, uint8_t **views, size_t n);
 
-/* Set a flag for another thread that waits for it as in a system call. */
+/* Set a flag; another thread waits for it in part_wait(), as in a system call. */
 void part_set(bool *flag);
 void part_wait(bool *flag);
 

@@ -69,7 +69,7 @@ static int find_segments(struct dl_phdr_info *info, size_t bytes, void *arg)
 			start = base + ph->p_vaddr;
 			end = start + ph->p_memsz;
 		} else if (ph->p_type == PT_GNU_RELRO) {
-			/* the linker protects whole pages */
+			/* the dynamic linker protects whole pages */
 			protected_end =
 				(const uint8_t *)(((uintptr_t)base + ph->p_vaddr + ph->p_memsz) &
 						  ~(uintptr_t)4095);
@@ -235,7 +235,7 @@ void sim_proc_kill(struct sim_proc *proc, int status)
 		return;
 	proc->alive = false;
 	proc->status = status;
-	/* before the mappings are removed: buffered stores may still reach them */
+	/* done before the mappings are removed: buffered stores can still reach the mappings */
 	sim_threads_kill(proc);
 	sim_fds_close_all(proc);
 	sim_maps_drop_all(proc);
@@ -258,8 +258,8 @@ static uint32_t n_open(const struct sim_proc *proc)
 
 /*
  * The only thread of a killed process: it closes descriptors in the order of their numbers or in a
- * drawn order. One process of four has a long pause, since the kernel may be slow at any step. The
- * mappings are removed first, as in the kernel, or at a drawn moment, as if another user of the
+ * drawn order. One process of four makes a long pause, since the kernel can be slow at any step.
+ * The mappings are removed first, as in the kernel, or at a drawn moment, as if another user of the
  * address space, such as a reader of /proc, had kept them.
  */
 static void *die(void *arg)

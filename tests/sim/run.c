@@ -17,16 +17,16 @@
 #define LIMIT_NS (300 * S)      /* simulated time; a run that takes longer hangs */
 #define LIMIT_STEPS 50000000ull /* the longest of 2000 runs takes 1.2 million */
 #define RETRY_NS (50 * MS)
-/* longer than each deadline of a server, and than each operation of the slowest disk */
+/* longer than every deadline of a server, and than every operation of the slowest disk */
 #define REST_NS (20 * S)
 #define START_NS (2 * S) /* limit for the start of a server */
 #define PROBED_ONE_IN 4u /* runs */
-/* in such a run: the second probe must not change the heap of a server */
+/* probes in such a run; the second one must not change the heap of a server */
 #define PROBES 2u
 #define PROBE_OPS 4u
 /*
- * Bytes of heap that a server may keep for later sessions: counters, tables. 4112 is the maximum of
- * 1000 runs.
+ * Bytes of heap that a server is allowed to keep for later sessions: counters, tables. The most in
+ * 1000 runs was 4112.
  */
 #define POOLS 6144u
 #define ALL_VOLUMES ((1u << SIM_VOLUMES) - 1)
@@ -34,7 +34,7 @@
 
 bool sim_verbose;
 
-/* slots of processes; CLIENTS is the first of the clients */
+/* slots of processes; CLIENTS is the slot of the first client */
 enum place { TARGET, TARGET_1, GATEWAY, CLIENTS };
 #define SLOTS (CLIENTS + SIM_CLIENTS)
 
@@ -42,12 +42,12 @@ static struct {
 	struct sim_proc *proc;
 	uint64_t start_at; /* time of the next start; SIM_NEVER: none */
 	uint32_t n_starts;
-	uint64_t starved_until; /* some allocations fail until then; 0: none fails */
+	uint64_t starved_until; /* some allocations fail until this time; 0: none fails */
 	uint32_t starved_one_in;
 	bool was_starved;     /* allocations have failed */
-	bool rested;          /* it ran after the last client had ended: */
-	struct sim_held held; /* its resources at that time, and after each probe */
-	bool may_lack;        /* it may have fewer resources, as an allocation failed */
+	bool rested;          /* the process ran after the last client had ended */
+	struct sim_held held; /* the resources of the process at that time, and after each probe */
+	bool may_lack;        /* fewer resources are allowed, as an allocation failed */
 } slots[SLOTS];
 static const struct sim_scenario *now;
 static uint64_t restarted_at; /* when a client started again; SIM_NEVER: none has */
@@ -63,14 +63,15 @@ static enum phase {
 	PROBING, /* in some runs: one more client, several times */
 	ENDING,  /* servers have got SIGTERM */
 	/*
-	 * servers have started again, for the comparison; they also remove names of killed servers
+	 * servers have started again: their resources are compared, and they remove the names that
+	 * killed servers left
 	 */
 	AGAIN,
 	LEAVING, /* servers have got SIGTERM */
 	OVER
 } phase;
 static uint64_t phase_ends;
-static struct sim_job probe; /* of the client in PROBING */
+static struct sim_job probe; /* job of the client in PROBING */
 static uint32_t n_probes;    /* probes that are not started yet */
 
 static void event(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -150,7 +151,7 @@ static void kill_slot(unsigned slot, uint64_t down_ns)
 	slots[slot].start_at = sim_now() + down_ns;
 }
 
-/* The machine stops: its processes end in one step. */
+/* The machine of the process loses its power: the process ends in one step. */
 static void cut_slot(unsigned slot, uint64_t down_ns)
 {
 	kill_slot(slot, down_ns);
@@ -158,7 +159,7 @@ static void cut_slot(unsigned slot, uint64_t down_ns)
 		sim_proc_kill(slots[slot].proc, -SIGKILL);
 }
 
-/* The kind of a fault in this topology. */
+/* Returns the kind of fault that replaces this one in the topology of the run. */
 static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
 {
 	if (now->topology.shape != SIM_EMBEDDED)
@@ -168,7 +169,7 @@ static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
 	return kind == SIM_POWER_CUT || kind == SIM_BLACKOUT ? SIM_BLACKOUT : SIM_KILL_CLIENT;
 }
 
-/* The slot that the fault hits. */
+/* Returns the slot of the process that the fault hits. */
 static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 {
 	static const enum place places[SIM_FAULT_KINDS] = {CLIENTS, GATEWAY, TARGET, GATEWAY,
@@ -183,8 +184,8 @@ static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 }
 
 /*
- * Let some allocations of the process fail, also if it starts again before `until`. one_in 0: none
- * fails.
+ * Let some allocations of the process fail, also if it starts again before `until`. one_in 0: no
+ * allocation fails.
  */
 static void starve(unsigned slot, uint32_t one_in, uint64_t until)
 {
@@ -210,7 +211,7 @@ static void inject(const struct sim_fault *fault)
 		sim_proc_signal(slots[slot].proc, SIGTERM);
 		break;
 	case SIM_POWER_CUT:
-		for (slot = TARGET; slot < GATEWAY; slot++) /* they run on one machine */
+		for (slot = TARGET; slot < GATEWAY; slot++) /* all targets run on one machine */
 			cut_slot(slot, fault->down_ns);
 		sim_disk_power_cut(false);
 		sim_judge_power_cut(ALL_VOLUMES);
@@ -237,7 +238,7 @@ static void inject(const struct sim_fault *fault)
 	}
 }
 
-/* Reap a process that ended by itself. A server starts again, and a client with unfinished work. */
+/* Reap a process that ended by itself. Servers, and clients with unfinished work, start again. */
 static void reap(unsigned slot)
 {
 	struct sim_proc *proc = slots[slot].proc;
@@ -306,7 +307,7 @@ static void must_hold_the_same(unsigned slot, const struct sim_held *held,
 			  text);
 }
 
-/* The first probe may fill pools; the second one finds them filled. */
+/* The first probe can fill pools, so the heap can grow; the second one finds the pools filled. */
 static void compare_probed(void)
 {
 	struct sim_held held;
@@ -404,7 +405,7 @@ static void end_rest(void)
 	enter(ENDING, SIM_NEVER);
 }
 
-/* Enter the next phase if it is due. True: an action is due at once. */
+/* Enter the next phase if it is due. Returns true if an action is due immediately. */
 static bool advance(void)
 {
 	enum phase before = phase;
@@ -437,7 +438,7 @@ static bool is_over(void)
 	return phase == OVER;
 }
 
-/* The time of a fault. SIM_NEVER: not known yet. */
+/* Returns the time of a fault. SIM_NEVER: the time is not known yet. */
 static uint64_t due(const struct sim_fault *fault)
 {
 	if (!fault->after_start)
@@ -445,7 +446,7 @@ static uint64_t due(const struct sim_fault *fault)
 	return restarted_at != SIM_NEVER ? restarted_at + fault->at_ns : SIM_NEVER;
 }
 
-/* Take the actions that are due. Returns the time of the next one. */
+/* Take the actions that are due. Returns the time of the next action. */
 static uint64_t act(void)
 {
 	uint64_t next = LIMIT_NS;
@@ -481,7 +482,7 @@ static uint64_t act(void)
 	return next;
 }
 
-/* The value at both ends of each sector of a block; UINT64_MAX: they differ. */
+/* Returns the value at both ends of each sector of a block. UINT64_MAX: the values differ. */
 static uint64_t word_of(const uint64_t *block)
 {
 	for (uint32_t i = 63; i < SIM_BLOCK / 8; i += i % 64 == 0 ? 63 : 1)
@@ -521,7 +522,7 @@ const char *sim_until_over(const struct sim_course *course)
 	return NULL;
 }
 
-/* Volumes, as a bit mask, whose clients must not notice any fault. */
+/* Returns the volumes (a bit mask) whose clients must not notice any fault. */
 static uint32_t calm_volumes(const struct sim_scenario *s)
 {
 	uint32_t calm = ALL_VOLUMES;
@@ -534,7 +535,7 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 		if (slot >= GATEWAY || s->faults[i].kind == SIM_POWER_CUT ||
 		    s->faults[i].kind == SIM_BLACKOUT)
 			return 0;
-		/* also the volume that is exchanged for it */
+		/* and the volume that SIM_EXCHANGE replaces it by */
 		calm &= ~((1u | 1u << SIM_TARGETS) << (slot - TARGET));
 	}
 	return calm;

@@ -82,7 +82,7 @@ uint32_t sim_scenario_conditions(const struct sim_scenario *s)
 
 /* -- drawing -- */
 
-/* A time of any order of magnitude from `least` on. */
+/* Draw a time of any order of magnitude from `least` on. */
 static uint64_t draw_time(uint64_t least, uint32_t magnitudes)
 {
 	uint64_t at = least << sim_draw(magnitudes);
@@ -134,7 +134,7 @@ static void draw_stage(struct sim_stage *stage, const struct sim_scenario *s)
 					   : (s->io_timeout_ms * 1000 / 4) << sim_draw(3);
 }
 
-/* Drawn after the rates. */
+/* Called after the rates have been drawn. */
 static void draw_faults(struct sim_scenario *s)
 {
 	s->n_faults = sim_draw(4) == 0 ? 0 : 1 + sim_draw(5);
@@ -142,7 +142,7 @@ static void draw_faults(struct sim_scenario *s)
 		draw_fault(&s->faults[i], s);
 	draw_stage(&s->target_stage, s);
 	draw_stage(&s->gateway_stage, s);
-	if (sim_draw(2) == 0) /* so that some IOs miss their deadline */
+	if (sim_draw(2) == 0) /* so slow that some IOs miss their deadline */
 		s->disk.slowest_ns = (s->io_timeout_ms * MS / 4) << sim_draw(5);
 	else if (sim_draw(2) == 0)
 		s->disk.slowest_ns = MS << sim_draw(7);
@@ -157,7 +157,7 @@ static void draw_faults(struct sim_scenario *s)
 	}
 }
 
-/* A power cut of the target as the only fault: all clients survive it, and flush often. */
+/* Draw a power cut of the target as the only fault: all clients survive it, and flush often. */
 static void draw_cut(struct sim_scenario *s)
 {
 	s->n_faults = 1;
@@ -172,8 +172,8 @@ static void draw_cut(struct sim_scenario *s)
 }
 
 /*
- * Drawn after everything else, from a separate sequence of numbers, so that the rest of a scenario
- * does not depend on it. Allocations fail while a process starts, or later.
+ * Draw faults that let allocations fail, while a process starts or later. Called after all other
+ * draws, with a separate sequence of numbers, so that the rest of a scenario does not change.
  */
 static void draw_starvation(struct sim_scenario *s)
 {
@@ -193,7 +193,10 @@ static void draw_starvation(struct sim_scenario *s)
 					   .one_in = 1u << sim_draw(8)};
 }
 
-/* Drawn in the same way: plain accesses are points, which makes a run slower. */
+/*
+ * Draw whether plain accesses are points, which makes a run slower. Called like draw_starvation(),
+ * with a separate sequence of numbers.
+ */
 static void draw_plain_points(struct sim_scenario *s)
 {
 	sim_begin(s->seed ^ 0x91a1);

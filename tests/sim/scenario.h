@@ -18,7 +18,7 @@ enum sim_fault_kind {
 	SIM_KILL_TARGET,
 	SIM_STOP_GATEWAY, /* by SIGTERM */
 	SIM_STOP_TARGET,
-	SIM_POWER_CUT,   /* of the machine of the target */
+	SIM_POWER_CUT,   /* power cut of the machine of the targets */
 	SIM_BLACKOUT,    /* power cut of all machines */
 	SIM_DRAWN_KINDS, /* scenario.c draws the kinds above, topology.c SIM_EXCHANGE */
 	/* the target is killed, and its volume exchanged for another one until the next exchange */
@@ -35,7 +35,7 @@ struct sim_fault {
 	uint32_t client;  /* 0 .. */
 	bool after_start; /* at_ns counts from the moment at which a client has started again */
 	uint64_t at_ns;
-	uint64_t down_ns; /* until the restart; STARVE: how long allocations fail */
+	uint64_t down_ns; /* time until the restart; STARVE: how long allocations fail */
 	uint32_t one_in;  /* STARVE: one in this many allocations fails, on average */
 };
 
@@ -48,7 +48,7 @@ struct sim_stage {
 /* All draws before the run begins; a shrunk scenario has fewer parts. */
 struct sim_scenario {
 	uint64_t seed;
-	bool gateway; /* between clients and target */
+	bool gateway; /* the scenario has a gateway between clients and target */
 	bool resume;
 	bool async;      /* the target uses an asynchronous engine */
 	bool membarrier; /* the kernel has membarrier(2) */
@@ -64,11 +64,11 @@ struct sim_scenario {
 
 /* The parts that are left out of a scenario. All 0: none. */
 struct sim_limits {
-	uint32_t without_faults;   /* bit mask of faults of the scenario */
-	uint32_t without_clients;  /* bits */
+	uint32_t without_faults;   /* bit mask of faults that are left out */
+	uint32_t without_clients;  /* bit mask of clients that are left out */
 	uint32_t ops_shift;        /* how often the number of operations of each client is halved */
 	uint32_t shallow;          /* 1: one queue, depth 1 for each client */
-	uint32_t strong;           /* 1: stores are visible at once, no stalls */
+	uint32_t strong;           /* 1: stores are visible immediately, no thread stalls */
 	uint32_t without_features; /* bits of enum sim_feature */
 };
 #define SIM_SHRINK_STEPS 32u
@@ -76,7 +76,7 @@ struct sim_limits {
 void sim_scenario_draw(struct sim_scenario *scenario, uint64_t seed);
 
 void sim_scenario_limit(struct sim_scenario *scenario, const struct sim_limits *limits);
-/* Leave out one more part. False: there is no such step. */
+/* Leave out one more part. Returns false if there is no such step. */
 bool sim_limits_shrink(struct sim_limits *limits, uint32_t step);
 /* Print the limits as an option: " --limit ...", or nothing if there are none. */
 void sim_limits_print(const struct sim_limits *limits, char *text, size_t bytes);
@@ -92,7 +92,7 @@ enum sim_condition {
 	SIM_WITH_TARGETS_INSIDE, /* each client has its target in its process */
 	SIM_WITH_TWO_TARGETS,
 	SIM_WITH_ZEROES, /* writes of zeroes and discards */
-	SIM_WITH_DELAYS, /* by a stage, like the next three */
+	SIM_WITH_DELAYS, /* a stage delays IOs; the next three are also effects of a stage */
 	SIM_WITH_DROPS,
 	SIM_WITH_ERRORS,
 	SIM_WITH_DOUBLES,
@@ -106,7 +106,7 @@ enum sim_condition {
 };
 /* Whether the scenario has no source of errors except its faults. */
 bool sim_scenario_is_smooth(const struct sim_scenario *scenario);
-uint32_t sim_scenario_conditions(const struct sim_scenario *scenario); /* bits */
+uint32_t sim_scenario_conditions(const struct sim_scenario *scenario); /* bit mask */
 const char *sim_condition_name(enum sim_condition condition);
 
 /* The actions of the environment during a run. */
@@ -116,7 +116,10 @@ struct sim_course {
 	bool (*is_over)(void);
 	uint64_t limit_ns, limit_steps;
 };
-/* Run until the end. NULL, or the error: a verdict of the judge, or a limit that was reached. */
+/*
+ * Run until the end. Returns NULL, or the error: a verdict of the judge, or a limit that was
+ * reached.
+ */
 const char *sim_until_over(const struct sim_course *course);
 
 struct sim_outcome {

@@ -18,7 +18,7 @@
 
 #include "proc.h"
 
-#define STORES 8u /* of a thread, not visible to other threads yet */
+#define STORES 8u /* most stores in the buffer of a thread, not visible to other threads yet */
 #define GUARD 4096u
 #define LATE 4u
 /* longest pause between two polls of a thread; an idle worker of the product pauses for 40 ns */
@@ -38,10 +38,10 @@ struct thread {
 	enum state state;
 	struct store stores[STORES];
 	uint32_t n_stores;
-	/* sim_filter_bit() of each address in `stores`; other bits may be set, too */
+	/* sim_filter_bit() of each address in `stores`; other bits can be set, too */
 	uint64_t filter;
 	uintptr_t base; /* start of the code of its process: the trace has relative addresses */
-	bool (*ready)(void *arg); /* BLOCKED */
+	bool (*ready)(void *arg); /* while the state is BLOCKED */
 	void *wait_arg;
 	uint64_t deadline, checked;
 	bool timed_out;
@@ -68,22 +68,22 @@ static struct range {
 	size_t bytes;
 } late[LATE]; /* see sim_late() */
 static uint32_t n_late;
-/* For only_shared: a hash table of lines of memory */
+/* rates.only_shared: a hash table of lines of memory */
 #define LINE 64u
 #define LINES (1u << 16)
 #define SEVERAL UINT32_MAX
 static struct line {
 	uintptr_t number;
-	uint32_t user; /* the thread that has used the line; SEVERAL; 0: none */
+	uint32_t user; /* the only thread that has used the line; SEVERAL; 0: no thread */
 } lines[LINES];
-/* Memory with another value for the next plain access of the running thread. at NULL: none. */
+/* Memory with a temporary value for the next plain access, see take_back(). at NULL: none. */
 static struct {
 	void *at;
 	uint64_t was[2];
 	uint8_t size;
 	bool stores; /* the access is a write: its value goes to the store buffer */
 } lent;
-static uint32_t n_started, n_used; /* started threads; used slots; both of this run */
+static uint32_t n_started, n_used; /* of this run: started threads; used slots */
 static enum sim_end end;
 extern const char __executable_start[];
 
@@ -144,7 +144,7 @@ void sim_fail(const char *format, ...)
 
 /* -- store buffers -- */
 
-/* Called after each change of an input of sim_watched. */
+/* Compute sim_watched again; called after each change of its inputs. */
 static inline void set_watched(void)
 {
 	if (lent.at || rates.plain_points || n_late != 0)
@@ -328,7 +328,7 @@ static void pass_timer(void)
 	}
 }
 
-/* No thread is ready: advance the clock. False: none will be ready, or not before until_ns. */
+/* Advance the clock until a thread is ready. False: none will be, or not before until_ns. */
 static bool pass_time(void)
 {
 	uint64_t next = wake_at_ns;
@@ -355,7 +355,7 @@ static bool pass_time(void)
 	return true;
 }
 
-/* Draw the next thread. NULL: the environment, with `end` set. */
+/* Draw the next thread. Returns NULL to continue the environment; `end` is then set. */
 static struct thread *choose(void)
 {
 	struct thread *ready[SIM_THREADS];
@@ -411,7 +411,7 @@ static void pass(uint32_t ns)
 	struct thread *next;
 
 	step((uint64_t)self->pub.id << 48 | 1, ns);
-	/* a wait takes longer than an access */
+	/* a wait takes longer than an access, so more stores leave their buffers */
 	for (int i = 0; rates.model != SIM_SC && i < 8; i++)
 		drain_some();
 	next = choose();
@@ -493,13 +493,13 @@ static struct store *own_store(const void *at)
 {
 	for (uint32_t i = self ? self->n_stores : 0; i-- > 0;)
 		if (self->stores[i].at == at)
-			return &self->stores[i]; /* the youngest */
+			return &self->stores[i]; /* the youngest store to this address */
 	return NULL;
 }
 
 /*
- * Whether several threads have used this line. The running thread uses it now. A line that replaces
- * another one in the table counts as unused.
+ * Record that the running thread uses this line. Returns whether several threads have used it. A
+ * line that replaces another line in the table counts as unused before.
  */
 static bool is_shared(const void *at)
 {
@@ -731,7 +731,7 @@ void sim_threads_kill(struct sim_proc *proc)
 
 		if (t->state == FREE || t->pub.proc != proc)
 			continue;
-		/* any number of the oldest stores may have become visible */
+		/* a drawn number of the oldest stores become visible; the other stores are lost */
 		for (uint32_t n = t->n_stores != 0 ? sim_draw(t->n_stores + 1) : 0; n > 0; n--)
 			drain_one(t, 0);
 		t->n_stores = 0;
@@ -764,7 +764,7 @@ void sim_begin(uint64_t seed)
 	}
 	for (uint32_t i = 0; i < n_used; i++)
 		threads[i].state = FREE;
-	self = NULL; /* a fault in a thread may have ended the last run */
+	self = NULL; /* a fault in a thread can have ended the last run */
 	n_used = n_started = n_late = 0;
 	lent.at = NULL;
 	set_watched();

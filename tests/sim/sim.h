@@ -32,8 +32,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define SIM_PROCS 8u    /* simulated processes at a time */
-#define SIM_THREADS 64u /* of all processes */
+#define SIM_PROCS 8u    /* most simulated processes at a time */
+#define SIM_THREADS 64u /* most threads of all processes together */
 #define SIM_STACK (512u << 10)
 #define SIM_NEVER UINT64_MAX /* no deadline */
 /* start of the mappings of simulated processes, each in a range of its own */
@@ -49,7 +49,7 @@ struct sim_proc;
 struct sim_thread {
 	struct sim_proc *proc;
 	char name[16];
-	uint32_t id; /* within the run: 1, 2, ... */
+	uint32_t id; /* number within the run: 1, 2, ... */
 };
 
 /* The schedule of a run. sim_rates_draw() draws it from the seed, or a test sets it. */
@@ -59,10 +59,10 @@ struct sim_rates {
 	bool plain_points;
 	/* plain accesses are points only in lines of memory that several threads have used */
 	bool only_shared;
-	uint32_t switch_one_in;      /* on average, one in this many accesses changes the thread */
-	uint32_t call_one_in;        /* the same for system calls */
-	uint32_t drain_one_in;       /* at one in this many points a store leaves a buffer */
-	uint32_t access_ns, call_ns; /* most simulated time of each */
+	uint32_t switch_one_in; /* on average, one in this many accesses changes the thread */
+	uint32_t call_one_in;   /* on average, one in this many system calls changes the thread */
+	uint32_t drain_one_in;  /* at one in this many points a store leaves a buffer */
+	uint32_t access_ns, call_ns; /* most simulated time of an access; of a system call */
 	/* a plain read gets the value from the buffer of its thread; false: it drains the buffer */
 	bool forwards;
 	uint32_t stall_one_in; /* one in this many calls stalls the thread; 0: none */
@@ -74,25 +74,25 @@ void sim_begin(uint64_t seed);
 void sim_rates_draw(struct sim_rates *rates);
 void sim_rates_set(const struct sim_rates *rates);
 
-/* 0 .. n-1, drawn from the seed. n is at least 1. */
+/* Returns a number from 0 to n-1, drawn from the seed. n is at least 1. */
 uint32_t sim_draw(uint32_t n);
 uint64_t sim_draw64(void);
 /* Add a value to the trace. Runs of the same seed have the same trace. */
 void sim_note(uint64_t value);
 uint64_t sim_trace(void);
 
-/* Simulated nanoseconds since the run began. */
+/* Returns the simulated nanoseconds since the run began. */
 uint64_t sim_now(void);
-/* The running thread; NULL while the environment runs. */
+/* Returns the running thread; NULL while the environment runs. */
 struct sim_thread *sim_self(void);
 
-/* A new thread that is ready to run fn(arg). NULL: there are too many. */
+/* Create a thread that is ready to run fn(arg). NULL: there are too many threads. */
 struct sim_thread *sim_thread_start(struct sim_proc *proc, const char *name, void *(*fn)(void *arg),
 				    void *arg);
 /* End the calling thread. */
 _Noreturn void sim_thread_exit(void *result);
 bool sim_thread_ended(const struct sim_thread *t);
-/* The value that the thread returned. Frees the thread. */
+/* Returns the value that the thread returned, and frees the thread. */
 void *sim_thread_result(struct sim_thread *t);
 /*
  * Stop the threads of a killed process. The stores in their buffers reach memory or are lost, as
@@ -109,13 +109,13 @@ void sim_access(bool atomic, const void *pc);
  * stores stay in the buffer.
  */
 void sim_pass(void);
-/* The same for a pause between two polls, which takes more time. */
+/* Like sim_pass(), for a pause between two polls, which takes more time. */
 void sim_relax(void);
-/* The same for sched_yield(), a system call. */
+/* Like sim_pass(), for the system call sched_yield(). */
 void sim_yield(void);
 /*
  * Called before the running thread does a system call: makes all its stores visible. Another thread
- * may run.
+ * can run at this point.
  */
 void sim_call(void);
 /*
@@ -123,7 +123,7 @@ void sim_call(void);
  * ready() after each change; it must have no side effects. Returns false at the deadline.
  */
 bool sim_block(bool (*ready)(void *arg), void *arg, uint64_t deadline);
-/* A state has changed that a blocked thread may wait for. */
+/* Called when a state has changed for which a blocked thread can wait. */
 void sim_changed(void);
 /*
  * Set the time of the next change that no thread makes (a timer): the clock does not skip it. Must
@@ -160,7 +160,7 @@ static inline uint64_t sim_filter_bit(const void *at)
 {
 	return 1ull << ((uintptr_t)at >> 2 & 63);
 }
-/* Called before a plain access, which the compiled code does itself; sim_plain_copy() copies. */
+/* Called before a plain access, which the compiled code does. sim_plain_copy() copies itself. */
 void sim_plain_read(void *at, const void *pc);
 void sim_plain_write(void *at, unsigned size, const void *pc);
 void sim_plain_copy(void *to, const void *from, size_t bytes, const void *pc);
@@ -173,7 +173,7 @@ void sim_late(const void *at, size_t bytes);
 /* Drain the buffers of all threads, as membarrier(2) does. */
 void sim_drain_all(void);
 
-/* The output of the simulator. */
+/* The stream for the output of the simulator. */
 extern FILE *sim_out;
 
 /*

@@ -30,19 +30,19 @@
 
 #define WORKERS 64u
 #define CHUNK 20u /* seeds that a worker takes at a time */
-/* Limit of processor time, for a seed that loops without a point. The slowest seeds take 20 s. */
+/* Most processor time of a seed: ends loops without a point. The slowest seeds take 20 s. */
 #define SEED_SECONDS 60
 #define FAILURES 16u    /* most failures that are printed */
 #define SHRINK_RUNS 400 /* most runs that shrink a seed */
 
 /* Shared by the workers. */
 struct results {
-	uint64_t next;    /* seed */
+	uint64_t next;    /* the next seed to run */
 	uint64_t longest; /* points << 32 | seed, of the run with the most points */
 	uint64_t n, bad, steps, ops[SIM_OPS][SIM_RESULTS], faults[SIM_FAULT_KINDS], ns;
 	uint64_t conditions[SIM_CONDITIONS]; /* runs with each condition */
 	uint64_t failed_allocations;
-	uint64_t running[WORKERS]; /* the current seed of each */
+	uint64_t running[WORKERS]; /* the current seed of each worker */
 	struct sim_coverage coverage;
 	int interrupted;
 	uint32_t n_failures;
@@ -55,8 +55,8 @@ struct results {
 static struct results *results;
 static struct sim_limits limits; /* parts of a scenario that are left out */
 static const char *image, *state_file;
-static bool stop_at_first; /* failure */
-static bool doca;          /* scenarios of doca_run.c */
+static bool stop_at_first; /* stop at the first failure */
+static bool doca;          /* run the scenarios of doca_run.c */
 
 static double seconds(void)
 {
@@ -143,7 +143,7 @@ static void work(uint64_t last, uint64_t *running)
 		}
 }
 
-/* The first seed that earlier calls have not finished. */
+/* Returns the first seed that earlier calls have not finished. */
 static uint64_t resumed(uint64_t first)
 {
 	unsigned long long next;
@@ -365,7 +365,7 @@ int main(int argc, char **argv)
 	char *dash;
 	int c;
 
-	/* gives the same addresses in each run */
+	/* without randomization, addresses are the same in each run */
 	if (!(personality(0xffffffff) & ADDR_NO_RANDOMIZE) && personality(ADDR_NO_RANDOMIZE) >= 0)
 		execv("/proc/self/exe", argv);
 	/* discards output of the product; its log is part of the timeline */
@@ -373,7 +373,10 @@ int main(int argc, char **argv)
 	setvbuf(sim_out, NULL, _IOLBF, 0);
 	if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
 		return 2;
-	/* otherwise the first process that prints a time would call it, with memory of its own */
+	/*
+	 * otherwise the first simulated process that prints a time would call tzset() and
+	 * allocate the time zone in its own heap
+	 */
 	tzset();
 	/* a buffer would be allocated in the heap of a simulated process */
 	setvbuf(stdout, NULL, _IONBF, 0);

@@ -30,7 +30,7 @@ static void draw_shape(struct sim_scenario *s)
 	t->remote_reads = sim_draw(4) == 0;
 }
 
-/* Only target 1 has faults: clients of target 0 must not notice them. */
+/* Let only target 1 have faults: clients of target 0 must not notice them. */
 static void spare_target(struct sim_scenario *s)
 {
 	s->target_stage = s->gateway_stage = (struct sim_stage){0};
@@ -53,7 +53,7 @@ static void draw_exchanges(struct sim_scenario *s)
 			.at_ns = (sim_draw(2) != 0 ? 200000u : 50000000u) + sim_draw(20000000),
 			.down_ns = 1000000u + sim_draw(40000000)};
 	for (uint32_t i = 0; i < s->n_clients; i++)
-		s->jobs[i].think_ns += 1000000; /* sessions last until then */
+		s->jobs[i].think_ns += 1000000; /* sessions last until the exchange */
 	s->topology.exchanges = true;
 }
 

@@ -3,7 +3,8 @@
  * topology.h - the processes of a scenario, their configurations and their volumes
  *
  *     SEPARATE   clients, perhaps a gateway, targets: a process each, joined by shm-comch
- *     JOINED     gateway and target in one process, joined by loop; clients reach it by shm-comch
+ *     JOINED     gateway and target in one process, joined by loop; clients reach the gateway by
+ *                shm-comch
  *     EMBEDDED   each client has a target inside, joined by loop, and a volume of its own
  *
  * Some scenarios have two separate targets. Then each client uses the volume of one of them, and
@@ -34,7 +35,7 @@ struct sim_topology {
 	bool lane_threads;
 	uint32_t n_targets;
 	bool exchanges; /* the run has volumes to exchange */
-	/* loop regions are not addressed: data moves by remote reads and writes */
+	/* the target does not address loop regions: data moves by remote reads and writes */
 	bool remote_reads;
 };
 
@@ -53,9 +54,9 @@ void sim_topology_draw(struct sim_scenario *s);
 /* Leave out features, a bit mask of enum sim_feature. */
 void sim_topology_limit(struct sim_scenario *s, uint32_t features);
 void sim_topology_print(const struct sim_scenario *s);
-/* The file that now has a volume. It need not exist. */
+/* Returns the path of the file that now has a volume. The file need not exist. */
 const char *sim_topology_volume(uint32_t volume);
-/* The configuration of target 0 or 1. */
+/* Returns the path of the configuration of target 0 or 1. */
 const char *sim_topology_store(uint32_t target);
 /* Exchange the two volumes of this target. */
 void sim_topology_exchange(uint32_t target);

@@ -3,8 +3,8 @@
  * parts/bell.c - the doorbell of shm-comch: one or two producers, and a consumer that sleeps
  * whenever its rings are empty
  *
- * Variants: a fence at each end, or membarrier(2) at the end of the sleeper; a descriptor that the
- * consumer drains, or edge-triggered.
+ * Variants: producer and consumer each use a fence, or the consumer calls membarrier(2); the
+ * consumer drains the descriptor of the bell, or waits for it edge-triggered.
  */
 #include <poll.h>
 #include <sys/epoll.h>

@@ -19,13 +19,13 @@ struct lanes_attr {
 
 struct lanes {
 	struct comch_device dev;
-	struct comch_conn conn[2]; /* conn[0] of the producers, conn[1] of the consumer */
+	struct comch_conn conn[2]; /* conn[0] belongs to the producers, conn[1] to the consumer */
 	struct comch_page page;
 	struct comch_slot slots[LANES_RINGS][LANES_SLOTS];
 	struct comch_in in[LANES_RINGS];
 	struct comch_consumer consumer;
 	struct comch_producer producers[LANES_RINGS];
-	uint32_t n_posted, n_taken; /* receives, messages */
+	uint32_t n_posted, n_taken; /* posted receives; received messages */
 	uint32_t n_sent[LANES_RINGS], n_got[LANES_RINGS];
 };
 extern struct lanes lanes;

@@ -11,7 +11,7 @@
 
 #define MESSAGE_DATA 160u /* most bytes of a message */
 
-/* Call once for each schedule. */
+/* Draw the form of message 0; call once for each schedule. */
 void message_begin(void);
 /* Send message i of a stream, whose words are `word`. Returns the result of comch_send. */
 int message_send(struct comch_producer *p, uint32_t i, uint32_t word, uint32_t flags);

@@ -29,7 +29,7 @@ struct frame {
 
 struct pair_side pair[2];
 static struct block blocks[BLOCKS];
-static struct frame frames[2][FRAMES]; /* towards each side */
+static struct frame frames[2][FRAMES]; /* frames in flight towards each side */
 static uint32_t first[2], n_frames[2];
 static uint64_t payload;
 /* an access of unmapped memory faults; in one of 8 schedules, since it takes long */
@@ -122,7 +122,7 @@ int pair_fallocate(int fd, int mode, off_t offset, off_t bytes)
 	return 0;
 }
 
-/* For memory: accepts seals and ignores them; a duplicate has the same number. */
+/* fcntl() of memory: accepts and ignores seals; a duplicate gets the same descriptor number. */
 int pair_fcntl(int fd, int command, ...)
 {
 	struct block *b = block_of(fd);
@@ -135,7 +135,7 @@ int pair_fcntl(int fd, int command, ...)
 	return fd;
 }
 
-/* "/proc/self/fd/NUMBER" */
+/* Open memory again; path: "/proc/self/fd/NUMBER". */
 int pair_open_file(const char *path, int flags, ...)
 {
 	(void)path;

@@ -16,7 +16,7 @@ struct pair_side {
 	struct comch_device dev;
 	struct comch_conn conn;
 	bool kicked;
-	/* last events of the connection's user, for the part: handles and ids; 0: none */
+	/* handles and ids of the last events that the user of the connection got; 0: none */
 	uint32_t consumer_up, consumer_down, revoke, revoked;
 };
 extern struct pair_side pair[2];
@@ -29,11 +29,11 @@ void pair_turn(unsigned side);
 /* Wait for work of pair_turn(), or for a flag that part_set() sets; the flag may be NULL. */
 void pair_wait(unsigned side, const bool *flag);
 bool pair_has_frames(unsigned side);
-/* End both connections: their owners see that sends fail. */
+/* End both connections: later sends fail. */
 void pair_lose(void);
 /* Create memory that the owner's side can export. Sets fd, addr and length. */
 void pair_region(struct gantry_region *region, uint64_t bytes);
-/* At the end, in the environment: NULL, or the resource that was not released. */
+/* Called at the end, in the environment. Returns NULL, or the resource that was not released. */
 const char *pair_check(void);
 
 #endif

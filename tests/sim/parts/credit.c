@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts/credit.c - the credit of shm-comch: several times as many messages as receives and slots,
- * credit in batches
+ * parts/credit.c - the credit of shm-comch: the producer sends more messages than there are
+ * receives and slots, and the consumer announces credit in batches
  *
  * The producer polls for credit without a bell, as a lane does; the consumer never sleeps.
  */
@@ -19,7 +19,7 @@ static void begin(void)
 	attr.credit_batch = 1 + sim_draw((attr.depth + 1) / 2);
 	n = 6 + sim_draw(8);
 	batch = 1 + sim_draw(4);
-	holds = sim_draw(3); /* receives that the consumer has not posted again yet */
+	holds = sim_draw(3); /* used receives that the consumer posts only after an empty poll */
 	lanes_begin(&attr);
 }
 

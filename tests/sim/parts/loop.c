@@ -18,19 +18,19 @@
 
 #define DATA 16u
 #define MESSAGES 8u
-/* the owner writes this to the region when no message may name it any more */
+/* the owner fills the region with this byte after no message can name the region any more */
 #define AFTER 0xee
 
 static struct {
-	uint32_t n, depth, batch; /* messages, receives, most messages of a poll */
-	uint32_t kind;            /* of the first message */
+	uint32_t n, depth, batch; /* number of messages; of receives; most messages of a poll */
+	uint32_t kind;            /* kind of the first message, see kind_of() */
 	uint32_t more;            /* GANTRY_SEND_MORE is used */
-	/* messages; n: the consumer is destroyed after the producer */
+	/* messages until the consumer is destroyed; n: it is destroyed after the producer */
 	uint32_t consumer_goes_after;
 } as;
 
 static struct loop_device dev;
-static struct loop_conn a, b; /* of the producer, of the consumer */
+static struct loop_conn a, b; /* a: of the producer; b: of the consumer */
 static struct loop_consumer *consumer;
 static struct loop_producer *producer;
 static struct gantry_region region;
@@ -39,7 +39,7 @@ static uint64_t payload;
 static uint32_t n_got, n_posted;
 static bool can_send, all_sent, all_got;
 
-/* Functions of the files of the loop transport that are not linked. */
+/* These functions replace those of files of the loop transport that are not linked. */
 int loop_usable(const struct loop_conn *conn)
 {
 	(void)conn;
@@ -130,7 +130,8 @@ static void *control(void *arg)
 }
 
 /*
- * Four kinds: the most immediate data; a word of it; data inside the message; data in the region.
+ * Returns the kind of message i. 0: GANTRY_IMM_MAX bytes of immediate data. The other kinds have 8
+ * bytes of it; 1: no data; 2: data inside the message; 3: data in the region.
  */
 static uint32_t kind_of(uint32_t i)
 {
@@ -194,7 +195,7 @@ static void take(const struct gantry_msg *m)
 	PART_CHECK(is(m->imm, m->imm_len, 100 + i), "a message is wrong");
 	PART_CHECK(m->cookie == i, "a receive is used out of order");
 	if (m->status == -EFAULT && kind_of(i) == 3)
-		return; /* its producer was destroyed */
+		return; /* the producer of the message was destroyed */
 	PART_CHECK(m->status == 0, "a message is rejected");
 	PART_CHECK(m->length == (kind_of(i) > 1 ? DATA : 0), "data has the wrong length");
 	PART_CHECK(is(bufs[i], m->length, 100 + i), "data is wrong");
@@ -231,7 +232,7 @@ static void *consume(void *arg)
 			loop_consumer_disarm(consumer);
 		}
 	}
-	/* until the consumer has released the ring of the destroyed producer */
+	/* poll until the consumer has released the ring of the destroyed producer */
 	if (as.consumer_goes_after == as.n)
 		while (consumer->active != 0) {
 			PART_CHECK(loop_poll_recv(consumer, m, as.batch) == 0,

@@ -27,15 +27,15 @@
 #define REGION_BYTES (2 * MESSAGES * DATA) /* the importer writes to the second half */
 
 static struct {
-	uint32_t n, n_writes; /* messages, writes */
-	bool holds;           /* the importer's user imports it */
+	uint32_t n, n_writes; /* number of messages; of writes by the rma */
+	bool holds;           /* the user of the importer's connection imports the region */
 	/* the owner waits until all messages were received before it revokes the region */
 	bool waits;
 	bool again; /* the owner exports other memory afterwards */
 	/* the producer is destroyed while messages are unread, and their data is changed */
 	bool leaves;
 	bool mixes;       /* messages with odd numbers carry their data, and must arrive */
-	uint32_t imm_len; /* bytes */
+	uint32_t imm_len; /* bytes of immediate data of each message */
 } as;
 
 static struct gantry_region region, second, *imported;
@@ -65,7 +65,8 @@ static void begin(void)
 	as.again = sim_draw(2);
 	as.leaves = !as.waits && sim_draw(2);
 	as.mixes = sim_draw(2);
-	as.imm_len = sim_draw(2) ? GANTRY_IMM_MAX : 8; /* needs a second slot, or not */
+	as.imm_len = sim_draw(2) ? GANTRY_IMM_MAX
+				 : 8; /* GANTRY_IMM_MAX: the message needs a second slot */
 	producer = NULL;
 	consumer = NULL;
 	rma = NULL;

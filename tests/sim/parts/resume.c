@@ -29,9 +29,9 @@ enum rival { NO_RIVAL, STALE_EPOCH, SAME_EPOCH, WRONG_SECRET, NO_SECRET, NEWER, 
 
 static struct {
 	enum rival rival; /* a third HELLO, sent after the second */
-	/* IO of the first session, sent before and after the second HELLO */
+	/* number of IOs of the first session, sent before and after the second HELLO */
 	uint32_t n_before, n_after;
-	bool closes;     /* the connection of the first session ends before the second one comes */
+	bool closes;     /* the first connection ends before the peer opens the second one */
 	bool slow_close; /* the role delays the end of a session */
 } as;
 
@@ -51,7 +51,7 @@ static struct {
 static bool holds, at_end, finished, has_held, backend_ended;
 static uint8_t secret[GANTRY_SECRET_BYTES];
 
-/* One thread, which sets up a session, makes most accesses. */
+/* Plain accesses are points in few schedules: most belong to one thread, which opens a session. */
 static void tune(struct sim_rates *rates)
 {
 	rates->plain_points = sim_draw(16) == 0;
@@ -291,7 +291,8 @@ static void arrive(struct fake_conn *conn, uint32_t n)
 }
 
 /*
- * Send the third HELLO: the server must reject it, or start the newest session. Returns the newest.
+ * Send the third HELLO. The server must reject it, unless it is NEWER: then it starts a session.
+ * Returns the connection of the newest session, and stores its epoch.
  */
 static struct fake_conn *rival(struct fake_conn *second, uint32_t *epoch)
 {

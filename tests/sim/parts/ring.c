@@ -21,7 +21,7 @@ static struct {
 	uint32_t n, depth, batch, more;
 	/* the lane flushes; false: the destruction of the producer notifies the consumer */
 	bool flushes;
-	/* number of messages before the end, or before another producer replaces this one */
+	/* number of messages before one end is destroyed, or another producer replaces this one */
 	uint32_t after;
 } as;
 
@@ -29,7 +29,7 @@ static struct comch_producer *producer;
 static struct comch_consumer *consumer;
 static uint8_t bufs[DEPTH][MESSAGE_DATA];
 static uint32_t n_sent, n_taken, n_posted, n_rings;
-/* indexed by the ring that a poll returns: its messages; its position in order, plus 1 */
+/* by the ring index that a poll returns: messages of the ring; its position in order, plus 1 */
 static uint32_t n_got[COMCH_RINGS], ring_of[COMCH_RINGS];
 static bool lane0_may, lane0_idle, lane1_may, lane1_idle, closed[2];
 
@@ -121,7 +121,7 @@ static void send_some(uint32_t until)
 		if (rc == -ENOTCONN && as.end >= CONSUMER_ENDS)
 			return;
 		PART_CHECK(rc == 0 || rc == -EAGAIN, "a send fails");
-		/* with two rings, each may have the credit of all receives */
+		/* while two rings exist, each can have credit for the same receives */
 		PART_CHECK(rc != 0 || n_sent < n_posted || n_rings > 1,
 			   "a message is sent without credit");
 		if (rc == 0) {
@@ -181,7 +181,7 @@ static void post(void)
 	PART_CHECK(comch_post_recv(consumer, &recv, 1) == 0, "a receive is rejected");
 }
 
-/* Rings follow each other, but a poll may return messages of two rings in any order. */
+/* One ring replaces the other, but polls can return messages of both in any order. */
 static void take(const struct gantry_msg *m)
 {
 	uint32_t at, word;

@@ -77,7 +77,7 @@ static void *write_on(void *arg)
 	return arg;
 }
 
-/* Writes a word that the peer does not write, and reads it again. */
+/* The other thread of the owner: write a word that the peer does not write, and read it again. */
 static void *use(void *arg)
 {
 	uint64_t *memory = (uint64_t *)region->addr + BYTES / 16;
