@@ -8,8 +8,8 @@
 #include "argp_rig.h"
 
 /*
- * What a program keeps of its options: copies, as storage does, which destroys the parser right
- * after the start.
+ * The options of the program. The callbacks copy the values, because the program storage destroys
+ * the parser right after doca_argp_start().
  */
 static struct config {
 	char calls[256]; /* one word for each callback */
@@ -200,7 +200,7 @@ static void mandatory(void)
 	TEST_ASSERT_EQUAL_STRING("text flag ", config.calls);
 }
 
-/* the absence of a mandatory option is an error */
+/* start returns an error if a mandatory option is missing */
 static void a_mandatory_option_may_not_be_missing(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(mandatory));
@@ -224,7 +224,7 @@ static void what_the_program_refuses_is_the_result(void)
 	TEST_ASSERT_EQUAL_INT(0, count(captured_err, "Usage"));
 }
 
-/* the validation callback comes after parsing, with the configuration; its error is the result */
+/* after parsing, start calls the validation callback and returns its error */
 static void validation_comes_last(void)
 {
 	program();
@@ -275,7 +275,7 @@ static void help_prints_the_usage_and_ends_the_program(void)
 
 static void usage_twice(void)
 {
-	doca_argp_usage(); /* nothing: there is no parser */
+	doca_argp_usage(); /* prints nothing, because there is no parser */
 	program();
 	doca_argp_usage();
 }
@@ -292,7 +292,7 @@ static void nameless(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, START("-x"));
 }
 
-/* without a name the program is called by its file name, without the directory */
+/* a program that sets no name has the name of its file, without the directory */
 static void a_program_without_a_name_has_that_of_its_file(void)
 {
 	char usage[300];
@@ -403,7 +403,7 @@ static void errors_go_to_the_programs_logger(void)
 	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "prog: unknown option -y"));
 }
 
-/* -- its life -- */
+/* -- creation and destruction of the parser -- */
 
 static void every_function_needs_a_parser(void)
 {

@@ -64,7 +64,7 @@ static void program(void)
 	add(only);
 }
 
-/* doca_argp_start with a file of that text, and one more word */
+/* call doca_argp_start with a file that contains `text`, and with one more word */
 static int start_file(const char *text, const char *word)
 {
 	char path[40], *argv[] = {(char[]){"prog"}, (char[]){"-j"}, path, (char *)word, NULL};

@@ -7,7 +7,7 @@
 
 #include "captured.h"
 
-/* doca_argp_start with these words; a program with the name "prog" */
+/* Call doca_argp_start with these words, for a program with the name "prog". */
 #define START(...) start_words((const char *[]){"prog", ##__VA_ARGS__, NULL})
 
 static inline int start_words(const char **words)
@@ -19,7 +19,7 @@ static inline int start_words(const char **words)
 	return (int)doca_argp_start(n, (char **)words);
 }
 
-/* An option that is not registered yet; a name may be NULL. */
+/* Create an option that is not registered yet; each name can be NULL. */
 static inline struct doca_argp_param *make(const char *short_name, const char *long_name,
 					   enum doca_argp_type type, doca_argp_param_cb_t callback)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What known programs do, against the letter of the interface or at its edges, with DMA in one
- * process; each has to go well.
+ * Uses of the interface by known programs that its documentation forbids or does not mention, with
+ * DMA in one process. Each must succeed.
  */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
@@ -23,9 +23,9 @@
 #define OK(call) TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, (call))
 #define IS(error, call) TEST_ASSERT_EQUAL_INT(DOCA_ERROR_##error, (call))
 
-enum { SIZE = 5000, SHIFT = 3 }; /* nothing is aligned */
+enum { SIZE = 5000, SHIFT = 3 }; /* neither sizes nor addresses are aligned */
 
-/* A context with all that it needs. */
+/* A DMA context and the objects that it needs. */
 struct side {
 	struct doca_pe *pe;
 	struct doca_dma *dma;
@@ -70,7 +70,7 @@ static void on_done(struct doca_dma_task_memcpy *task, union doca_data task_data
 	TEST_ASSERT_EQUAL_PTR(s, task_data.ptr);
 	s->n_done++;
 	doca_task_free(doca_dma_task_memcpy_as_task(task));
-	/* MUST: what is freed may still be asked for its fields */
+	/* MUST: fields of a task are readable after the task was freed */
 	TEST_ASSERT_EQUAL_PTR(src, doca_dma_task_memcpy_get_src(task));
 	TEST_ASSERT_EQUAL_PTR(s->ctx, doca_task_get_ctx(doca_dma_task_memcpy_as_task(task)));
 	if (progresses_other && s == &a) {
@@ -145,8 +145,8 @@ static struct doca_pe *new_pe(void)
 }
 
 /*
- * No permissions are set: a program may read and write its own memory. Buffers are there before
- * contexts, and outlive them.
+ * Sets no permissions: a program can read and write its own memory. Buffers are created before
+ * contexts, and destroyed after them.
  */
 void setUp(void)
 {
@@ -241,14 +241,14 @@ static void MUST_stop_in_a_callback_and_again_is_SUCCESS(void)
 }
 
 /*
- * MUST: destroy in the callback of IDLE, in stop, in a completion, in progress: nothing of the
- * context is used afterwards.
+ * MUST: a completion callback, called by progress, stops the context, and the callback of IDLE
+ * destroys it. The library does not use the context afterwards.
  */
 static void MUST_the_context_is_destroyed_in_its_last_callback(void)
 {
 	submits_when_running = true;
 	OK(doca_ctx_start(a.ctx));
-	IS(IN_PROGRESS, doca_ctx_stop(a.ctx)); /* both are in flight */
+	IS(IN_PROGRESS, doca_ctx_stop(a.ctx)); /* both tasks are in flight */
 	destroys_when_idle = true;
 	run(&a);
 	TEST_ASSERT_EQUAL_UINT(2, a.n_error);
@@ -263,7 +263,7 @@ static void MUST_the_context_is_destroyed_in_its_last_callback(void)
 	TEST_ASSERT_EQUAL_UINT8(0, doca_pe_progress(a.pe));
 }
 
-/* MUST: another engine is progressed inside a callback. */
+/* MUST: a callback can progress another engine. */
 static void MUST_another_engine_is_progressed_in_a_callback(void)
 {
 	make(&b, new_pe());
@@ -280,7 +280,7 @@ static void MUST_another_engine_is_progressed_in_a_callback(void)
 	OK(doca_pe_destroy(b.pe));
 }
 
-/* MUST: one buffer is in tasks of several contexts at a time. */
+/* MUST: tasks of several contexts can use one buffer at the same time. */
 static void MUST_one_buffer_is_in_tasks_of_two_contexts(void)
 {
 	struct doca_buf *other;
@@ -306,8 +306,8 @@ static void MUST_one_buffer_is_in_tasks_of_two_contexts(void)
 }
 
 /*
- * The order of some that fail: buffers and their inventory go while tasks that name them are still
- * there.
+ * Some programs clean up in this order after an error: they release buffers and destroy the
+ * inventory while tasks still refer to the buffers.
  */
 static void buffers_go_before_the_tasks_that_have_them(void)
 {
@@ -335,8 +335,8 @@ static void *work(void *arg)
 }
 
 /*
- * MUST: a worker has the engine; the main thread stops and destroys what is on it, when the worker
- * has ended.
+ * MUST: a worker thread progresses the engine; after the worker has ended, the main thread stops
+ * and destroys the contexts of the engine.
  */
 static void MUST_the_main_thread_takes_over_the_engine_of_a_worker(void)
 {

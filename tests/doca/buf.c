@@ -127,7 +127,7 @@ static void test_ranges_outside_of_the_map_are_invalid(void)
 				bad[i].data_len, &buf),
 			"row");
 	TEST_ASSERT_EQUAL_UINT32(N_BUFS, n_free());
-	buf = by_addr(SIZE, 0); /* an empty range at the end is in it */
+	buf = by_addr(SIZE, 0); /* an empty range at the end belongs to the map */
 	drop(buf);
 }
 
@@ -150,7 +150,7 @@ static void test_inventory_runs_out(void)
 	TEST_ASSERT_EQUAL_UINT32(N_BUFS + 1, n_free());
 }
 
-/* MUST: destroy is IN_USE while buffers are out. */
+/* MUST: destroy returns IN_USE until all buffers of the inventory are released. */
 static void test_destroy_with_buffers_out_is_in_use(void)
 {
 	buf = by_addr(0, 1);
@@ -191,7 +191,7 @@ static void test_dup_is_another_buffer_for_the_same(void)
 	drop(twin);
 }
 
-/* MUST: reuse points a buffer elsewhere in its map without its inventory. */
+/* MUST: reuse moves a buffer to another range of its map without using the inventory. */
 static void test_reuse_points_elsewhere(void)
 {
 	uint32_t before;
@@ -216,7 +216,7 @@ static void test_reuse_points_elsewhere(void)
 			      doca_buf_inventory_buf_reuse_by_addr(buf, memory, 1));
 }
 
-/* MUST: a thread-safe map does not count its buffers; it may go before them. */
+/* MUST: a thread-safe map does not count its buffers, and can be destroyed before them. */
 static void test_thread_safe_map_does_not_count(void)
 {
 	static struct doca_mmap safe;
@@ -459,7 +459,7 @@ static void test_copy_begins_behind_the_last_data_of_a_list(void)
 	drop(src);
 }
 
-/* A copy that cannot be done changes neither memory nor lengths. */
+/* A rejected copy changes neither memory nor lengths. */
 static void expect_refused(doca_error_t expected, struct doca_buf *dst, struct doca_buf *src)
 {
 	static const uint8_t zeroes[SIZE];
@@ -475,21 +475,21 @@ static void test_copies_that_are_refused(void)
 	struct doca_buf *src = by_data(0, 100), *dst, *more;
 
 	doca_buf_inventory_buf_get_by_addr(inventory, &far_map, (void *)FAR, 99, &dst);
-	expect_refused(DOCA_ERROR_INVALID_VALUE, dst, src); /* no room */
+	expect_refused(DOCA_ERROR_INVALID_VALUE, dst, src); /* the destination is too short */
 	doca_buf_inventory_buf_reuse_by_addr(dst, (void *)FAR, 200);
 	far_map.access = DOCA_ACCESS_FLAG_PCI_READ_ONLY;
 	expect_refused(DOCA_ERROR_NOT_PERMITTED, dst, src);
 	far_map.access = DOCA_ACCESS_FLAG_PCI_READ_WRITE;
 	doca_buf_set_data(src, memory + SIZE - 50, 100);
-	expect_refused(DOCA_ERROR_INVALID_VALUE, dst, src); /* data out of the map */
+	expect_refused(DOCA_ERROR_INVALID_VALUE, dst, src); /* the data exceeds the map */
 	doca_buf_set_data(src, memory, 50);
 	more = by_data(50, 50);
 	doca_buf_set_data(more, memory + SIZE, 50);
 	doca_buf_chain_list(src, more);
-	expect_refused(DOCA_ERROR_INVALID_VALUE, dst, src); /* only the second is bad */
+	expect_refused(DOCA_ERROR_INVALID_VALUE, dst, src); /* only the second is invalid */
 	doca_buf_set_data(more, memory, 50);
 	map.local = NULL;
-	expect_refused(DOCA_ERROR_INVALID_VALUE, dst, src); /* not mapped here */
+	expect_refused(DOCA_ERROR_INVALID_VALUE, dst, src); /* map without memory here */
 	map.local = memory;
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_buf_copy(dst, src));
 	drop(src);

@@ -75,7 +75,7 @@ static void test_set_up_of_a_pool(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_pool_set_element_alignment(pool, 128));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_pool_get_element_alignment(pool, &alignment));
 	TEST_ASSERT_EQUAL_size_t(128, alignment);
-	/* they do not fit */
+	/* the elements do not fit into the map */
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, doca_buf_pool_start(pool));
 	doca_buf_pool_set_element_alignment(pool, 1);
 	doca_buf_pool_set_user_data(pool, (union doca_data){.u64 = 3});

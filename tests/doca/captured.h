@@ -26,8 +26,8 @@ static void captured_read(int fd, char *text)
 }
 
 /*
- * Runs it in a child; what it wrote is in captured_out and captured_err, its exit status is
- * returned (-1: killed).
+ * Run fn in a child process and store its output in captured_out and captured_err. Returns its exit
+ * status; -1: a signal killed it.
  */
 static int captured(void (*fn)(void))
 {
@@ -54,7 +54,7 @@ static int captured(void (*fn)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Number of occurrences of one text in another. */
+/* Returns the number of occurrences of `what` in `text`. */
 static inline int count(const char *text, const char *what)
 {
 	int n = 0;

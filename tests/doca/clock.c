@@ -54,7 +54,7 @@ static void every_clock_goes_forward(void)
 }
 
 /*
- * Both readings of a pair name the same clock, so they differ by at most the reported margin.
+ * Both timestamps of a pair are read from the same clock, so they differ by at most the margin.
  */
 static void a_pair_was_read_within_its_margin(void)
 {
@@ -81,8 +81,8 @@ static void a_pair_was_read_within_its_margin(void)
 }
 
 /*
- * It takes the best of several pairs, so the margin is no more than its part of the time that all
- * of them took.
+ * The library reads five pairs and takes the best, so the margin is at most half of a fifth of the
+ * time that the call took.
  */
 static void a_margin_is_nanoseconds_whatever_is_read(void)
 {
@@ -159,7 +159,7 @@ static void a_cache_is_invalidated_by_a_task(void)
 	OK(doca_mmap_advise_task_invalidate_cache_set_conf(
 		advise, DONE_AND_ERROR(doca_mmap_advise_task_invalidate_cache_completion_cb_t), 1));
 	rig_start(doca_mmap_advise_as_ctx(advise));
-	/* too late: NOT_PERMITTED, not BAD_STATE */
+	/* after start the setter returns NOT_PERMITTED, not BAD_STATE */
 	REFUSED(NOT_PERMITTED,
 		doca_mmap_advise_task_invalidate_cache_set_conf(
 			advise,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_counts.c - a consumer and its producers after more messages than 32 bits count, or half of
- * them.
+ * comch_counts.c - a consumer and its producers after more messages than 32 bits can count, and
+ * after half of that number.
  */
 #include "comch/comch_fast.h"
 #include "comch_fast_rig.h"
 
 static struct side s, c;
-static struct fast f, peer; /* on the connection of the client, and of the server */
+static struct fast f, peer; /* f: on the connection of the client; peer: of the server */
 
 void setUp(void)
 {
@@ -28,7 +28,7 @@ static void open_both(void)
 	f.to = c.consumer;
 }
 
-/* One message of data: it is not sent before it can be received, and then it is. */
+/* Pass one message of data: a send without a posted receive returns AGAIN, then succeeds. */
 static void pass_one(unsigned int n)
 {
 	const unsigned int before = peer.n_received;
@@ -49,7 +49,10 @@ static void late(uint32_t n_others)
 	fast_send(&f, 0, 100, NULL, 0);
 	UNTIL(&peer, peer.n_received == 1);
 	NEED(peer.length == 100);
-	/* perhaps for one of theirs: it is not known here how long the right one is */
+	/*
+	 * The posted buffer is too short. The producer does not know its length, because the
+	 * receive can be meant for another producer. So the receive fails, not the send.
+	 */
 	fast_post(&peer, 0, 50);
 	fast_send(&f, 0, 100, NULL, 0);
 	UNTIL(&f, f.n_sent == 2);
@@ -74,7 +77,7 @@ static void who_has_sent_little_is_not_held_up_by_those_who_have_sent_much(void)
 	rig_alone(late_at_more_than_half);
 }
 
-/* The row as it is after a lap before that. */
+/* Set all counters to n, and the row of credits as it is after n receives. */
 static void go_on_from(uint32_t n)
 {
 	struct doca_comch_consumer *consumer = peer.consumer;

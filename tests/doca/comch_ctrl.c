@@ -8,7 +8,7 @@
 
 #include "comch_rig.h"
 
-static struct side s; /* of this process */
+static struct side s; /* the side of this process */
 
 void setUp(void)
 {
@@ -18,7 +18,7 @@ void tearDown(void)
 {
 }
 
-/* -- one message there, one back; the server answers and stops at once -- */
+/* -- one message to the server and its answer, after which the server stops immediately -- */
 
 static void answer_and_stop(struct side *side)
 {
@@ -117,7 +117,7 @@ static void waiting_server(void)
 	rig_tell(RIG_CLIENT, 'r');
 	UNTIL(&s, s.n_messages == 1);
 	NEED(strcmp(s.text, "sent once") == 0);
-	rig_tell(RIG_CLIENT, 'g'); /* only now does the client progress again */
+	rig_tell(RIG_CLIENT, 'g'); /* the client makes progress again only from now on */
 	UNTIL(&s, s.n_lost);
 	side_stop(&s);
 }
@@ -130,8 +130,8 @@ static void blocking_client(void)
 	side_client(&s, RIG_NAME);
 	side_start(&s);
 	NEED_OK(side_try_send(&s, text, sizeof(text) - 1));
-	memset(text, 'x', sizeof(text)); /* copied at submit */
-	NEED(s.n_sent == 0);             /* never a callback inside submit */
+	memset(text, 'x', sizeof(text)); /* submit has copied the text */
+	NEED(s.n_sent == 0);             /* submit calls no callback */
 	rig_hear(RIG_CLIENT, 'g');
 	UNTIL(&s, s.n_sent == 1);
 	side_stop(&s);
@@ -142,7 +142,7 @@ static void MUST_a_submitted_send_leaves_the_process_without_progress(void)
 	rig_run(waiting_server, blocking_client);
 }
 
-/* -- more than the queue of the peer holds; order and number of messages -- */
+/* -- more messages than the queue of the peer holds; their order and number -- */
 
 #define MANY 500u
 
@@ -167,7 +167,7 @@ static void slow_server(void)
 	s.on_message = check_number;
 	side_start(&s);
 	rig_tell(RIG_CLIENT, 'r');
-	rig_hear(RIG_SERVER, 'f'); /* the client has submitted all it could */
+	rig_hear(RIG_SERVER, 'f'); /* the client has submitted as many messages as it could */
 	UNTIL(&s, s.n_messages == MANY);
 	UNTIL(&s, s.n_lost);
 	NEED(expected == MANY);
@@ -182,7 +182,7 @@ static void eager_client(void)
 	rig_hear(RIG_CLIENT, 'r');
 	side_client(&s, RIG_NAME);
 	side_start(&s);
-	while (n < 64) { /* the pool */
+	while (n < 64) { /* the number of tasks of the pool */
 		text[0] = n++;
 		NEED_OK(side_try_send(&s, text, sizeof(text)));
 	}
@@ -238,7 +238,7 @@ static void big_client(void)
 	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE);
 	NEED(strcmp(s.journal, "130") == 0 || strcmp(s.journal, "10") == 0);
 	rig_tell(RIG_SERVER, 'f');
-	/* the same client with the right size */
+	/* the same client with the size of the server */
 	NEED_OK(doca_comch_client_set_max_msg_size(s.client, 100));
 	side_start(&s);
 	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_client_set_max_msg_size(s.client, 4080));
@@ -312,7 +312,7 @@ static void stepping_client(void)
 	rig_hear(RIG_CLIENT, 'r');
 	side_client(&s, RIG_NAME);
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(s.ctx));
-	/* connected and both messages on their way, with no progress here */
+	/* the peer has connected and sent both messages, while this side made no progress */
 	rig_hear(RIG_CLIENT, 's');
 	while (!doca_pe_progress(s.pe))
 		rig_yield();
@@ -332,7 +332,7 @@ static void MUST_progress_handles_one_event_so_RUNNING_and_a_message_are_two(voi
 	rig_run(talking_server, stepping_client);
 }
 
-/* A send that had to wait for its turn is as much progress as one that had not. */
+/* The completion of a send counts as one progress, whether or not the send had to wait. */
 static void count_progress(void)
 {
 	static struct side c;

@@ -8,7 +8,7 @@
 
 #include "comch_fast_rig.h"
 
-static struct side s; /* of this process */
+static struct side s; /* the side of this process */
 static struct fast f, g;
 
 void setUp(void)
@@ -19,7 +19,10 @@ void tearDown(void)
 {
 }
 
-/* Both sides: connected, one consumer and producer here, one consumer seen there. */
+/*
+ * open_server() and open_client() connect. Then meet() starts a consumer and a producer, and waits
+ * for the consumer of the peer.
+ */
 static void open_server(void)
 {
 	side_server(&s, RIG_NAME);
@@ -57,7 +60,7 @@ static void close_client(void)
 	side_stop(&s);
 }
 
-/* -- a message there and back, as the vendor's sample does -- */
+/* -- a message to the peer and its answer, as in the vendor's sample -- */
 
 static void sample(const char *mine, const char *theirs)
 {
@@ -99,7 +102,7 @@ static void announcing_server(void)
 	open_server();
 	fast_add_consumer(&f, 4);
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(doca_comch_consumer_as_ctx(f.consumer)));
-	/* no progress of its engine until the peer has seen it */
+	/* this engine makes no progress until the peer has seen the consumer */
 	rig_hear(RIG_SERVER, 's');
 	NEED(strcmp(f.consumer_journal, "1") == 0);
 	UNTIL(&f, state_of(doca_comch_consumer_as_ctx(f.consumer)) == DOCA_CTX_STATE_RUNNING);
@@ -137,7 +140,7 @@ static void late_server(void)
 	rig_tell(RIG_CLIENT, 'p');
 	UNTIL(&f, f.n_received == 1);
 	NEED(f.imm_len == 3 && memcmp(f.imm, "imm", 3) == 0 && f.length == 0);
-	fast_post(&f, 0, 0); /* for immediate data alone */
+	fast_post(&f, 0, 0); /* a receive for a message with only immediate data */
 	UNTIL(&f, f.n_received == 2);
 	NEED(f.imm_len == 32);
 	close_server();
@@ -151,7 +154,7 @@ static void hasty_client(void)
 	NEED_RESULT(DOCA_ERROR_AGAIN, fast_try_send(&f, 0, 10, "imm", 3));
 	rig_tell(RIG_SERVER, 'a');
 	rig_hear(RIG_CLIENT, 'p');
-	fast_send(&f, 0, 0, "imm", 3); /* spins on submit, progresses nothing */
+	fast_send(&f, 0, 0, "imm", 3); /* repeats the submit without any progress */
 	fast_send(&f, 0, 0, "0123456789abcdef0123456789abcdef", 32);
 	NEED(f.n_sent == 0);
 	UNTIL(&f, f.n_sent == 2);
@@ -288,7 +291,8 @@ static void measuring_client(void)
 		{1000, 9000, DOCA_SUCCESS},
 		{1000, 5001, DOCA_ERROR_INVALID_VALUE},
 		{1000, 5000, DOCA_SUCCESS},
-		{1000, 1, DOCA_ERROR_INVALID_VALUE}, /* the last takes immediate data alone */
+		{1000, 1,
+		 DOCA_ERROR_INVALID_VALUE}, /* the last receive accepts only immediate data */
 	};
 
 	open_client();
@@ -360,7 +364,7 @@ static void flush(void)
 {
 	for (int i = 0; i < 5; i++)
 		fast_post(&f, 0, 64);
-	/* one more that is withdrawn: no callback for it */
+	/* one more receive that is freed in flight: it gets no callback */
 	struct doca_comch_consumer_task_post_recv *task;
 	struct doca_buf *buf = fast_buf(&f, 0, 64, 0);
 
@@ -382,7 +386,7 @@ static void orderly_server(void)
 
 	open_server();
 	meet();
-	/* with producers or consumers that run neither the context nor the connection ends */
+	/* while producers or consumers run, stop and disconnect return IN_USE */
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_ctx_stop(s.ctx));
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_server_disconnect(s.server, s.conn));
 	NEED(state_of(s.ctx) == DOCA_CTX_STATE_RUNNING);
@@ -394,7 +398,7 @@ static void orderly_server(void)
 	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
 	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_producer_create(s.conn, &g.producer));
 	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_consumer_create(s.conn, f.mmap, &g.consumer));
-	/* they outlive their connection, but not their device */
+	/* consumer and producer outlive their connection, but not their device */
 	NEED_OK(doca_dev_open(doca_dev_as_devinfo(s.dev), &dev));
 	side_stop(&s);
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_dev_close(dev));

@@ -21,11 +21,11 @@
 #define SPOKEN 5u /* control messages of a rejected client */
 
 static struct side s, c;    /* a server and a client, in one process unless a test forks them */
-static struct fast f, peer; /* on the connection of the client, and of the server */
+static struct fast f, peer; /* f: on the connection of the client; peer: of the server */
 
 /* Shared by all processes of a test. */
 static struct {
-	/* when the peer was killed; from then to the end of the last receive */
+	/* when the peer was killed; longest time from then to the end of the last receive */
 	uint64_t killed_ns, longest_ns;
 	unsigned int round;
 } * shared;
@@ -83,7 +83,7 @@ static void come_with_consumers(void)
 
 static bool leaves_first; /* the client ends before the server disconnects it */
 
-/* All events and messages of the client have arrived here and wait for the engine. */
+/* Wait until all events and messages of the client have arrived and wait for the engine. */
 static void let_it_speak(struct doca_comch_connection *conn)
 {
 	const uint64_t until = rig_now() + RIG_DEADLINE_NS;
@@ -123,7 +123,7 @@ static void reject_in_one_process(void)
 	side_start(&s);
 	come_with_consumers();
 	UNTIL(&s, s.n_connected == 1);
-	/* it has ended */
+	/* the connection has ended */
 	UNTIL(&s, doca_comch_server_disconnect(s.server, s.conn) == DOCA_ERROR_INVALID_VALUE);
 	drain(s.pe);
 	NEED(strcmp(s.journal, "2C") == 0);
@@ -150,8 +150,8 @@ static void nothing_of_a_connection_is_delivered_after_the_server_disconnected_i
 /* -- a program that stops while events wait -- */
 
 /*
- * Events and messages of a consumer of the peer wait. In every second round the server stops, else
- * the client.
+ * Events and messages of the peer wait for the engine. In every second round the server stops, in
+ * the other rounds the client.
  */
 static void stop_with_events_waiting(void)
 {
@@ -218,7 +218,7 @@ static void server_of_one(void)
 	s.on_message = answer_the_served;
 	side_start(&s);
 	rig_tell(RIG_TEST, 'r');
-	UNTIL(&s, s.n_lost == 1); /* of the accepted client, which leaves last */
+	UNTIL(&s, s.n_lost == 1); /* the loss of the accepted client, which leaves last */
 	NEED(s.n_connected == 2 && s.n_messages == 1 && s.n_new == 0 && s.n_expired == 0);
 	side_stop(&s);
 }
@@ -235,8 +235,8 @@ static void served_client(void)
 }
 
 /*
- * The client sends when it is connected. In every second round the server rejects it at once,
- * perhaps before that.
+ * The client sends when it is connected. In every second round the server rejects the client
+ * immediately, perhaps before it has sent.
  */
 static void rejected_client(void)
 {
@@ -296,7 +296,7 @@ static void disconnect_after_receives(void)
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_server_disconnect(s.server, s.conn));
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS,
 		    doca_ctx_stop(doca_comch_consumer_as_ctx(peer.consumer)));
-	/* its tasks end until it is idle, and some of them deliver messages */
+	/* tasks of the consumer end until it is idle; some deliver messages */
 	do
 		NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_server_disconnect(s.server, s.conn));
 	while (doca_pe_progress(peer.pe) &&
@@ -339,7 +339,7 @@ static void flushed(struct fast *fast)
 	UNTIL(fast, fast->n_received == SENT && fast->n_flushed == POSTED - SENT);
 	NEED(fast->recv_status == DOCA_ERROR_CONNECTION_RESET);
 	NEED(state_of(doca_comch_consumer_as_ctx(fast->consumer)) == DOCA_CTX_STATE_RUNNING);
-	fast_post(fast, 0, 64); /* submit accepts it, then it fails */
+	fast_post(fast, 0, 64); /* submit accepts the receive, which then fails */
 	NEED(fast->n_flushed == POSTED - SENT);
 	UNTIL(fast, fast->n_flushed == POSTED - SENT + 1);
 	NEED(fast->recv_status == DOCA_ERROR_CONNECTION_RESET && fast->n_received == SENT);
@@ -375,8 +375,8 @@ static void receives_end_when_the_peer_leaves_after_what_it_sent_was_received(vo
 }
 
 /*
- * Two producers used the credit of the same receive: one message has no receive, and waits for the
- * next posted one.
+ * Two producers use the credit of the same receive: one of their messages finds no receive, and
+ * waits until the next receive is posted.
  */
 static void more_sent_than_posted(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_errors.c - errors of Comch that need more than a wrong argument: a side that does not move,
- * another function, a device that cannot, more clients than there may be, no memory.
+ * comch_errors.c - errors of Comch that need more than a wrong argument: a frozen side, another
+ * function, a device without Comch, more clients than the limit, no memory.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -25,9 +25,9 @@ void tearDown(void)
 {
 }
 
-/* -- a frozen client: R runs, C connected, Z is frozen, T continue -- */
+/* -- a frozen client. Letters: R server runs, C client connected, Z client frozen, T continue -- */
 
-/* Expected state of the client after it continues; 0: any. */
+/* What the client must receive after it continues. wanted 0: any number. */
 static struct {
 	uint32_t wanted; /* messages */
 	unsigned int n_consumers;
@@ -65,7 +65,7 @@ static void serve_frozen_client(void)
 	rig_hear(RIG_SERVER, 'Z');
 }
 
-/* Sends until the transport takes no more, and then until there are no more tasks. */
+/* Send until the transport accepts no more messages, and then until no task is free. */
 static uint32_t send_all(void)
 {
 	uint32_t text[1000] = {0};
@@ -103,9 +103,9 @@ static void disconnecting_server(void)
 
 	serve_frozen_client();
 	n = send_all();
-	NEED(s.n_sent + 64 == n); /* all tasks wait */
+	NEED(s.n_sent + 64 == n); /* all 64 tasks wait */
 	NEED_RESULT(DOCA_ERROR_AGAIN, doca_comch_server_disconnect(s.server, s.conn));
-	NEED_OK(doca_comch_connection_update_info(s.conn)); /* nothing has changed */
+	NEED_OK(doca_comch_connection_update_info(s.conn)); /* the connection is as before */
 	NEED(s.n_failed == 0);
 	start_consumers();
 	rig_tell(RIG_TEST, 'T');
@@ -129,7 +129,7 @@ static void stopping_server(void)
 	rig_tell(RIG_TEST, 'T');
 }
 
-/* What was sent before the stop arrives, once the client moves. */
+/* Messages that were sent before the stop arrive after the client continues. */
 static void hasty_server(void)
 {
 	serve_frozen_client();
@@ -154,7 +154,7 @@ static void with_frozen_client(void (*role)(void))
 	client = rig_fork(frozen_client);
 	rig_hear(RIG_TEST, 'C');
 	TEST_ASSERT_EQUAL_INT(0, kill(client, SIGSTOP));
-	TEST_ASSERT_EQUAL_INT(client, waitpid(client, NULL, WUNTRACED)); /* it has stopped */
+	TEST_ASSERT_EQUAL_INT(client, waitpid(client, NULL, WUNTRACED)); /* the client is frozen */
 	rig_tell(RIG_SERVER, 'Z');
 	rig_hear(RIG_TEST, 'T');
 	kill(client, SIGCONT);
@@ -238,7 +238,7 @@ static void two_functions(void)
 	while (doca_pe_progress(s.pe))
 		;
 	NEED(strcmp(s.journal, "2") == 0);
-	/* the same name for another function is another server */
+	/* a server with the same name for another function is a separate server */
 	open_server(&s2, "b1:00.1", RIG_NAME);
 	side_start(&s2);
 	refused(&c3);
@@ -274,7 +274,7 @@ static void many_names(void)
 	struct side servers[6], clients[6];
 	char text[16];
 
-	for (int i = 4; i < 6; i++) { /* the longest there are, different in the last letter */
+	for (int i = 4; i < 6; i++) { /* the longest names, different in the last letter */
 		memset(names[i], 'n', 119);
 		names[i][118] = (char)('a' + i);
 	}
@@ -372,7 +372,7 @@ static void crowd(void)
 	refused(&clients[most]);
 	side_stop(&clients[0]);
 	UNTIL(&s, s.n_lost == 1);
-	side_start(&clients[most]);                                /* below the limit again */
+	side_start(&clients[most]); /* the number of clients is below the limit again */
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s.ctx)); /* notifies all clients */
 	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE);
 	for (uint32_t i = 1; i <= most; i++) {

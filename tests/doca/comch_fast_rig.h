@@ -15,44 +15,44 @@ struct fast {
 	size_t bytes;
 	struct doca_mmap *mmap;
 	struct doca_buf_inventory *inventory;
-	struct doca_pe *pe; /* of both */
+	struct doca_pe *pe; /* engine of both */
 	struct doca_comch_consumer *consumer;
 	struct doca_comch_producer *producer;
 	uint32_t to; /* consumer of the peer; initially the one that was reported to the side */
 	unsigned int n_received, n_flushed, n_sent, n_failed;
-	doca_error_t recv_status, send_status; /* of the last that failed */
-	size_t length;                         /* of the last that was received */
+	doca_error_t recv_status, send_status; /* of the last task that failed */
+	size_t length;                         /* of the last received message */
 	char *data;
 	uint8_t imm[64];
 	uint32_t imm_len, from;
 	bool not_ours; /* the rig does not own `mem` */
 	bool keep;     /* do not free buffers and tasks; post the receive again */
-	bool hold;     /* do not free completed tasks: kept */
+	bool hold;     /* do not free completed tasks: store them in `kept` */
 	struct doca_task *kept;
 	void (*on_received)(struct fast *f);
 	char consumer_journal[64], producer_journal[64];
 };
 
-/* Memory of so many bytes, a map with the right to write from outside, an inventory, an engine. */
+/* Create `bytes` of memory, a map that peers can write, an inventory, and an engine. */
 void fast_open(struct fast *f, struct side *side, size_t bytes);
-/* The same with memory of the caller. */
+/* Like fast_open(), with memory of the caller. */
 void fast_open_at(struct fast *f, struct side *side, void *mem, size_t bytes);
-void fast_add_consumer(struct fast *f, uint32_t n_tasks); /* created and configured */
+void fast_add_consumer(struct fast *f, uint32_t n_tasks); /* not started */
 void fast_add_producer(struct fast *f, uint32_t n_tasks);
-/* until it runs; progresses its own engine alone */
+/* Start the consumer and wait until it runs; progresses only its engine. */
 void fast_start_consumer(struct fast *f);
-void fast_start(struct fast *f); /* both, made if they are not there */
+void fast_start(struct fast *f); /* both; creates missing ones */
 void fast_post(struct fast *f, size_t offset, size_t length);
-/* Immediate data alone when length is 0. The result of the submit. */
+/* Send; length 0: only immediate data. Returns the result of the submit. */
 doca_error_t fast_try_send(struct fast *f, size_t offset, size_t length, const void *imm,
 			   uint32_t imm_len);
-/* Until it is not AGAIN, without any progress. */
+/* Send, and repeat while the result is AGAIN, without any progress. */
 void fast_send(struct fast *f, size_t offset, size_t length, const void *imm, uint32_t imm_len);
 struct doca_buf *fast_buf(struct fast *f, size_t offset, size_t length, size_t data_len);
-void fast_stop(struct fast *f); /* both; destroys them */
+void fast_stop(struct fast *f); /* stops and destroys both */
 void fast_close(struct fast *f);
 
-/* Both sides in one process, each with its own; so that each step of both is chosen by the test. */
+/* Open both sides in one process, each with an engine, so that the test chooses each step. */
 void fast_open_both(struct fast *f, struct side *client, struct fast *peer, struct side *server,
 		    size_t bytes);
 void fast_close_both(struct fast *f, struct fast *peer);

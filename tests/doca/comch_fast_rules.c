@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_fast_rules.c - more that programs rely on with consumers and producers: what callbacks may
- * do, tasks that are used again, one buffer in many tasks, ids. Both sides are in one process, so
- * that each step of both is chosen by the test.
+ * comch_fast_rules.c - further rules of consumers and producers on which programs rely: permitted
+ * calls in callbacks, tasks that are used again, one buffer in many tasks, ids. Both sides are in
+ * one process, so that the test chooses each step of both.
  */
 #include <string.h>
 
 #include "comch_fast_rig.h"
 
 static struct side s, c;
-static struct fast f, peer; /* on the connection of the client, and of the server */
+static struct fast f, peer; /* f: on the connection of the client; peer: of the server */
 
 void setUp(void)
 {
@@ -29,7 +29,7 @@ static void close_both(void)
 	fast_close_both(&f, &peer);
 }
 
-/* -- what state callbacks may do -- */
+/* -- calls that state callbacks can make -- */
 
 static bool stop_at_once;
 static unsigned int n_states;
@@ -68,7 +68,7 @@ static void busy_fast_callbacks(void)
 	NEED_OK(doca_ctx_set_state_changed_cb(producer, on_producer_state));
 	NEED_OK(doca_ctx_set_state_changed_cb(consumer, on_consumer_state));
 	stop_at_once = true;
-	NEED_OK(doca_ctx_start(producer)); /* SUCCESS, though it is idle again */
+	NEED_OK(doca_ctx_start(producer)); /* SUCCESS, although its callback has stopped it */
 	NEED(state_of(producer) == DOCA_CTX_STATE_IDLE && n_states == 2);
 	stop_at_once = false;
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(consumer));
@@ -102,7 +102,7 @@ static void produce_again(struct doca_comch_producer_task_send *task, union doca
 	if (++n_again == 1000) {
 		f.n_sent++;
 		doca_task_free(t);
-		/* readable after it was freed */
+		/* the field of a freed task is readable */
 		NEED(doca_comch_producer_task_send_get_imm_data_len(task) == 4);
 		return;
 	}
@@ -187,7 +187,8 @@ static void one_buffer(void)
 	buf = fast_buf(&f, 5000, 1000, 1000);
 	memset(f.mem + 5000, 'o', 1000);
 	for (size_t i = 0; i < SENDS; i++) {
-		NEED_OK(doca_buf_inc_refcount(buf, NULL)); /* the end of each task takes one */
+		NEED_OK(doca_buf_inc_refcount(buf,
+					      NULL)); /* the end of each task drops one reference */
 		NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, buf, NULL, 0,
 								 c.consumer, &tasks[i]));
 	}
@@ -207,7 +208,7 @@ static void one_buffer_is_sent_by_many_tasks_at_a_time(void)
 	rig_alone(one_buffer);
 }
 
-/* Submit with the buffer, and the error that follows; the task is freed. */
+/* Submit a send of the buffer, which must fail with this status, and free its task. */
 static void fails_with(struct doca_buf *buf, doca_error_t status)
 {
 	const unsigned int before = f.n_failed;
@@ -240,7 +241,7 @@ static void failed_sends(void)
 	fails_with(buf, DOCA_ERROR_INVALID_VALUE);
 	NEED_OK(doca_buf_get_data_len(buf, &length));
 	NEED_OK(doca_buf_get_data(buf, &data));
-	NEED(length == 20000 && data == f.mem + 1100); /* as before */
+	NEED(length == 20000 && data == f.mem + 1100); /* the buffer is as before */
 	second = fast_buf(&f, 0, 10, 10);
 	NEED_OK(doca_buf_set_data(buf, f.mem + 1100, 10));
 	NEED_OK(doca_buf_chain_list(buf, second));
@@ -271,7 +272,7 @@ static uint8_t byte_at(size_t i, size_t length, uint32_t imm_len)
 	return (uint8_t)(1 + (i * 37 + length * 5 + imm_len * 11) % 255);
 }
 
-/* From and to every place in a word; what is around it stays as it is. */
+/* Send from and to each alignment within a word; bytes around the data must not change. */
 static void one_length(size_t length, uint32_t imm_len)
 {
 	const size_t from = (length + imm_len) % 8, to = TO + GUARD + imm_len % 8;
@@ -351,7 +352,8 @@ static void many_ids(void)
 
 	open_both();
 	NEED_OK(doca_comch_consumer_create(s.conn, peer.mmap, &first));
-	for (int i = 0; i < 33000; i++) { /* past 0xffff, which programs take for none */
+	for (int i = 0; i < 33000;
+	     i++) { /* beyond 0xffff: programs use this value for "no consumer" */
 		NEED_OK(doca_comch_consumer_create(s.conn, peer.mmap, &consumer));
 		NEED_OK(doca_comch_consumer_get_id(consumer, &id));
 		NEED(id != 0 && id != 0xffff && id > last);

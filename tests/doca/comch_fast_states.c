@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * comch_fast_states.c - the states of Comch consumers and producers, by the tables of the guide:
- * every transition is walked, and in every state every operation is tried. Journals have the
- * states: 0 idle, 1 starting, 2 running, 3 stopping.
+ * tests take every transition, and try every operation in every state. Journals have one digit for
+ * each state: 0 idle, 1 starting, 2 running, 3 stopping.
  */
 #include <signal.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define GOES_ON DOCA_ERROR_IN_PROGRESS
 
 static struct side s, c;    /* both ends in one process unless a test forks them */
-static struct fast f, peer; /* on the connection of the client, and of the server */
+static struct fast f, peer; /* f: on the connection of the client; peer: of the server */
 
 void setUp(void)
 {
@@ -42,7 +42,7 @@ static void close_both(void)
 	fast_close_both(&f, &peer);
 }
 
-/* Submit the task that a row has allocated, or free it at once. */
+/* Submit the task that a row has allocated, or free it. */
 static doca_error_t end(doca_error_t result, struct doca_task *task, bool and_submit)
 {
 	if (result != DOCA_SUCCESS)
@@ -129,7 +129,8 @@ static doca_error_t c_handle(void)
 {
 	doca_dpa_dev_comch_consumer_t handle;
 
-	return doca_comch_consumer_get_dpa_handle(f.consumer, &handle); /* it is on no DPA */
+	return doca_comch_consumer_get_dpa_handle(f.consumer,
+						  &handle); /* the consumer is not on a DPA */
 }
 
 static const struct rig_row consumer_rows[] = {
@@ -154,7 +155,8 @@ static void walk_consumer(void)
 	NEED_RESULT(GOES_ON, doca_ctx_start(consumer_ctx()));
 	NEED(strcmp(f.consumer_journal, "1") == 0);
 	TRY(consumer_ctx(), consumer_rows);
-	NEED(doca_pe_progress(f.pe) == 1); /* its own engine, and a transition is progress */
+	NEED(doca_pe_progress(f.pe) ==
+	     1); /* on the consumer's engine; a transition is one progress */
 	NEED(strcmp(f.consumer_journal, "12") == 0);
 	TRY(consumer_ctx(), consumer_rows);
 	drain(f.pe);
@@ -167,7 +169,7 @@ static void walk_consumer(void)
 	NEED(strcmp(f.consumer_journal, "1230") == 0 && f.n_flushed == 2);
 	TRY(consumer_ctx(), consumer_rows);
 	UNTIL(&s, s.n_expired == 1);
-	/* again; with no task it is idle at once */
+	/* start again; stop without a task reaches IDLE before it returns */
 	fast_start_consumer(&f);
 	UNTIL(&s, s.n_new == 2);
 	NEED_OK(doca_ctx_stop(consumer_ctx()));
@@ -197,7 +199,7 @@ static void stopped_while_starting(void)
 	doca_task_free(doca_comch_consumer_task_post_recv_as_task(task));
 	NEED(doca_pe_progress(f.pe) == 1);
 	NEED(strcmp(f.consumer_journal, "10130") == 0);
-	UNTIL(&s, s.n_expired == 2); /* the peer was notified of both */
+	UNTIL(&s, s.n_expired == 2); /* the peer was notified of the end of both consumers */
 	close_both();
 }
 
@@ -311,7 +313,7 @@ static void walk_producer(void)
 	UNTIL(&c, c.n_new == 1);
 	fast_add_producer(&f, 4);
 	TRY(producer_ctx(), producer_rows);
-	NEED_OK(doca_ctx_start(producer_ctx())); /* running when it returns */
+	NEED_OK(doca_ctx_start(producer_ctx())); /* the state is RUNNING when start returns */
 	NEED(strcmp(f.producer_journal, "2") == 0);
 	TRY(producer_ctx(), producer_rows);
 	/* the completion of the sent task was not delivered yet */
@@ -320,11 +322,11 @@ static void walk_producer(void)
 	TRY(producer_ctx(), producer_rows);
 	UNTIL(&f, state_of(producer_ctx()) == DOCA_CTX_STATE_IDLE);
 	NEED(strcmp(f.producer_journal, "230") == 0 && f.n_sent == 1 && f.n_failed == 1);
-	/* what was sent before the stop has arrived, the other not */
+	/* the message before the stop has arrived, the message after it has not */
 	UNTIL(&peer, peer.n_received == 1);
 	TRY(producer_ctx(), producer_rows);
 	NEED_OK(doca_ctx_start(producer_ctx()));
-	NEED_OK(doca_ctx_stop(producer_ctx())); /* nothing outstanding */
+	NEED_OK(doca_ctx_stop(producer_ctx())); /* no task is in flight */
 	NEED(strcmp(f.producer_journal, "23020") == 0);
 	close_both();
 }
@@ -335,8 +337,8 @@ static void a_producer_goes_through_all_states_and_each_call_gives_what_is_docum
 }
 
 /*
- * The peer has not come to read it: the task is flushed. The producer is idle when the program has
- * freed it.
+ * The peer has not read the data yet, so stop flushes the task. The producer becomes idle when the
+ * program has freed the task.
  */
 static void stopped_with_data_in_flight(void)
 {
@@ -374,7 +376,7 @@ static void answer(struct fast *fast)
 		fast_send(fast, 0, 0, fast->imm, fast->imm_len);
 }
 
-/* A message to the peer, which answers while it has a producer. */
+/* Send a message to the peer, which answers if it has a producer. */
 static void ask(void)
 {
 	const unsigned int before = peer.n_received;
@@ -420,7 +422,7 @@ static void gone_before_the_answer(void)
 	second = peer.producer;
 	peer.producer = NULL;
 	ask();
-	/* the consumer: the last message came to it, and nothing was sent since */
+	/* stop the consumer, which got the last message; the peer has sent nothing since then */
 	fast_stop(&peer);
 	peer.producer = second;
 	fast_post(&f, 0, 0);
@@ -434,7 +436,7 @@ static void consumers_and_producers_go_while_an_answer_is_expected_of_them(void)
 	rig_alone(gone_before_the_answer);
 }
 
-/* -- their connection -- */
+/* -- the connection of consumers and producers -- */
 
 /*
  * While a consumer or producer runs or starts, the server cannot stop or disconnect, and the client
@@ -460,14 +462,14 @@ static void keep_the_connection(void)
 	NEED_OK(doca_ctx_start(producer_ctx()));
 	in_use(producer_ctx());
 	NEED_OK(doca_ctx_stop(producer_ctx()));
-	/* at the server the same */
+	/* the same calls at the server */
 	fast_add_producer(&peer, 4);
 	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(peer.producer)));
 	NEED_RESULT(BUSY, doca_comch_server_disconnect(s.server, s.conn));
 	NEED_RESULT(BUSY, doca_ctx_stop(s.ctx));
 	NEED(state_of(s.ctx) == DOCA_CTX_STATE_RUNNING);
 	NEED_OK(doca_ctx_stop(doca_comch_producer_as_ctx(peer.producer)));
-	/* those that are stopped do not matter, also to the client that is disconnected */
+	/* stopped consumers and producers permit a disconnect, also those of the client */
 	NEED_OK(doca_comch_server_disconnect(s.server, s.conn));
 	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
 	NEED_RESULT(LATE, doca_ctx_start(consumer_ctx()));
@@ -508,7 +510,7 @@ static void bereaved_client(void)
 	fast_add_consumer(&f, 4);
 	NEED_RESULT(GOES_ON, doca_ctx_start(consumer_ctx()));
 	starting = f.consumer;
-	fast_open(&peer, &c, 1 << 16); /* a second pair of this program */
+	fast_open(&peer, &c, 1 << 16); /* a second consumer and producer of this program */
 	fast_start(&peer);
 	fast_post(&peer, 0, 64);
 	UNTIL(&c, c.n_new == 1);
@@ -516,7 +518,7 @@ static void bereaved_client(void)
 	rig_tell(RIG_TEST, 'k');
 	rig_hear(RIG_CLIENT, 'd');
 	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_STOPPING);
-	/* their engine delivers earlier events, and they run until they are stopped */
+	/* the engine delivers earlier events; consumers and producer run until they are stopped */
 	ctx = doca_comch_consumer_as_ctx(starting);
 	UNTIL(&f, state_of(ctx) == DOCA_CTX_STATE_RUNNING);
 	UNTIL(&peer, peer.n_sent == 1);

@@ -14,7 +14,7 @@
 #include "comch_fast_rig.h"
 
 static struct side s, c;
-static struct fast f, peer; /* on the connection of the client, and of the server */
+static struct fast f, peer; /* f: on the connection of the client; peer: of the server */
 
 void setUp(void)
 {
@@ -36,7 +36,7 @@ static unsigned int open_files(void)
 	return n;
 }
 
-/* -- a callback that does everything wrong that it can -- */
+/* -- a callback that makes many invalid calls -- */
 
 static unsigned int n_wrong;
 
@@ -53,7 +53,7 @@ static void do_wrong(struct side *side)
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
 		    doca_comch_consumer_create(side->conn, NULL, &consumer));
 	n_wrong++;
-	doca_pe_progress(side->pe); /* not allowed, and no reason to crash */
+	doca_pe_progress(side->pe); /* not allowed, but must not crash */
 }
 
 static void do_wrong_connected(struct side *side, struct doca_comch_connection *conn)
@@ -80,7 +80,7 @@ static void wrong_everywhere(void)
 		side_send(&s, "wrong!");
 	UNTIL(&c, c.n_messages == 20 && c.n_sent == 20);
 	NEED(n_wrong == 41);
-	/* a connection of another object, tasks whose object was destroyed */
+	/* calls with a connection of another object, and with tasks of a destroyed object */
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
 		    doca_comch_server_task_send_alloc_init(s.server, c.conn, "x", 1, &task));
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
@@ -155,13 +155,13 @@ static void stop_in_callback(void)
 		if (s.n_connected && s.n_sent + s.n_failed < 40 &&
 		    state_of(s.ctx) == DOCA_CTX_STATE_RUNNING)
 			side_try_send(&s, "pong", 4);
-		stop_now(stopper); /* for completions of tasks, whose callbacks have no hook */
+		stop_now(stopper); /* in place of callbacks of tasks, which have no hook */
 	}
 	length = strlen(stopper->journal);
 	NEED(stopper->journal[length - 1] == '0');
 	while (doca_pe_progress(stopper->pe))
 		;
-	NEED(strlen(stopper->journal) == length); /* nothing after IDLE */
+	NEED(strlen(stopper->journal) == length); /* no callback after IDLE */
 	side_stop(&c);
 	side_stop(&s);
 }
@@ -186,7 +186,7 @@ static void everywhere(void)
 		if (round == 1)
 			before = open_files();
 	}
-	NEED(open_files() <= before); /* the library keeps what it needs once, no more */
+	NEED(open_files() <= before); /* repeated starts leave no more files open */
 }
 
 static void a_side_stops_in_any_callback_and_hears_nothing_after_IDLE(void)
@@ -263,7 +263,7 @@ static void free_in_flight(void)
 	UNTIL(&c, c.n_new == 1);
 	fast_add_producer(&f, 4);
 	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
-	fast_send(&f, 0, 900, "x", 1); /* to one that was freed */
+	fast_send(&f, 0, 900, "x", 1); /* the message uses a receive that was freed */
 	UNTIL(&peer, doca_pe_progress(f.pe) && f.n_sent == 1);
 	/* queued sends that are freed: messages are sent, completions are not delivered */
 	for (int i = 0; i < 64; i++) {
@@ -352,7 +352,7 @@ static void restless_client(void)
 		side_try_send(&c, "restless", 8);
 		if (c.n_new)
 			fast_try_send(&f, 0, (size_t)rand_r(&seed) % 20000, "r", 1);
-		/* a peer that cannot follow is given up by its transport, so not all the time */
+		/* not too often: the transport ends connections of slow peers */
 		if (rig_now() > next) {
 			next = rig_now() + (uint64_t)rand_r(&seed) % 4000000;
 			NEED_OK(doca_ctx_stop(doca_comch_consumer_as_ctx(f.consumer)));
@@ -432,7 +432,7 @@ static void patient_server(void)
 			before = open_files();
 	}
 	NEED(open_files() <= before);
-	NEED_OK(doca_ctx_stop(s.ctx)); /* no object of them remains */
+	NEED_OK(doca_ctx_stop(s.ctx)); /* the server has no object of the killed clients any more */
 	side_close(&s);
 }
 
@@ -472,7 +472,8 @@ static void patient_client(void)
 
 		seed = round * 104729;
 		rig_tell(RIG_TEST, 'f');
-		while (state_of(c.ctx) != DOCA_CTX_STATE_RUNNING) { /* until the server is there */
+		while (state_of(c.ctx) !=
+		       DOCA_CTX_STATE_RUNNING) { /* until the server has started */
 			NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(c.ctx));
 			UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_RUNNING ||
 					  state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
@@ -539,7 +540,7 @@ static void noisy_client(void)
 	fast_open(&f, &c, 4096);
 	for (unsigned int i = 0; i < COMINGS; i++) {
 		if (doca_comch_consumer_create(c.conn, f.mmap, &f.consumer) != DOCA_SUCCESS)
-			break; /* the server has given this client up */
+			break; /* the server has ended the connection of this client */
 		NEED_OK(doca_pe_connect_ctx(f.pe, doca_comch_consumer_as_ctx(f.consumer)));
 		NEED_OK(doca_comch_consumer_task_post_recv_set_conf(f.consumer, never_received,
 								    never_received, 1));

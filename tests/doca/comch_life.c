@@ -12,7 +12,7 @@
 
 #include "comch_rig.h"
 
-static struct side s; /* of this process */
+static struct side s; /* the side of this process */
 
 void setUp(void)
 {
@@ -198,7 +198,7 @@ static void idle_client(void)
 	side_start(&s);
 	rig_tell(RIG_SERVER, 'c');
 	rig_hear(RIG_CLIENT, 'g');
-	NEED(state_of(s.ctx) == DOCA_CTX_STATE_RUNNING); /* it has not progressed */
+	NEED(state_of(s.ctx) == DOCA_CTX_STATE_RUNNING); /* the client has made no progress */
 	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, side_try_send(&s, "late", 4));
 	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE);
 	NEED(strcmp(s.journal, "1230") == 0);
@@ -317,7 +317,7 @@ static void echo(struct side *side)
 
 /* -- restarts, counters, tasks that are kept -- */
 
-/* The client leaves as soon as it has the answer. */
+/* Check the counters and answer; the client leaves as soon as it has the answer. */
 static void count_and_echo(struct side *side)
 {
 	uint64_t value = 0;
@@ -363,7 +363,8 @@ static void returning_client(void)
 							  &value));
 		NEED(value == 4);
 		NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s.ctx));
-		for (int n = 0; n < 50; n++) { /* a task that is not freed keeps it from IDLE */
+		for (int n = 0; n < 50;
+		     n++) { /* a task that is not freed keeps the server from IDLE */
 			doca_pe_progress(s.pe);
 			rig_yield();
 		}
@@ -409,12 +410,12 @@ static void submit_late(void)
 	UNTIL(&s, s.n_lost == 1);
 	come_and_go(1);
 	NEED_OK(doca_comch_server_task_send_alloc_init(s.server, s.conn, "x", 1, &late));
-	come_and_go(260); /* more than the library remembers */
+	come_and_go(260); /* more connections than the library remembers */
 	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED,
 		    doca_task_submit(doca_comch_task_send_as_task(early)));
 	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, doca_task_submit(doca_comch_task_send_as_task(late)));
 	doca_task_free(doca_comch_task_send_as_task(early));
-	come_and_go(1); /* the first one may go now */
+	come_and_go(1); /* the library can forget the first connection now */
 	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, doca_task_submit(doca_comch_task_send_as_task(late)));
 	doca_task_free(doca_comch_task_send_as_task(late));
 	side_close(&visitor);
@@ -426,7 +427,7 @@ static void a_task_of_a_connection_that_ended_long_ago_is_NOT_CONNECTED(void)
 	rig_alone(submit_late);
 }
 
-/* -- a name of one that ended long ago -- */
+/* -- the name of a client that ended long ago -- */
 
 static bool is_resident(const void *at)
 {
@@ -469,7 +470,7 @@ static void name_late(void)
 	come_and_go(30);
 	page = s.conn;
 	come_and_go(256);
-	NEED(is_resident(page)); /* still remembered */
+	NEED(is_resident(page)); /* the library remembers connections on this page */
 	NEED(!is_resident(first));
 	name_in_every_call(first);
 	come_and_go(20);

@@ -336,7 +336,7 @@ static void incomplete(void)
 	LATE(doca_comch_server_set_recv_queue_size(s.server, 10));
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_server_destroy(s.server));
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_pe_destroy(s.pe));
-	NEED_OK(doca_ctx_stop(ctx)); /* nothing outstanding: at once */
+	NEED_OK(doca_ctx_stop(ctx)); /* no task is in flight */
 	side_close(&s);
 }
 
@@ -357,7 +357,7 @@ static void hesitating(void)
 		NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(c.ctx));
 		if (i % 3)
 			rig_yield();
-		doca_ctx_stop(c.ctx); /* idle at once, or soon */
+		doca_ctx_stop(c.ctx); /* the state is IDLE now or after some progress */
 		UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
 		while (doca_pe_progress(s.pe))
 			;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_queues.c - Comch consumers and producers: limits, wrong tasks, many of them, peers that
- * die.
+ * comch_queues.c - Comch consumers and producers: limits, wrong tasks, many queues, and killed
+ * peers.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "comch_fast_rig.h"
 
-static struct side s; /* of this process */
+static struct side s; /* the side of this process */
 static struct fast f, g, h;
 
 void setUp(void)
@@ -51,7 +51,7 @@ static void close_client(void)
 	side_stop(&s);
 }
 
-/* -- large -- */
+/* -- large messages -- */
 
 #define LARGE (64u << 20)
 
@@ -170,7 +170,7 @@ static void from_memory_that_others_share_only_little_data_is_sent(void)
 	rig_run(odd_server, odd_client);
 }
 
-/* -- more producers than maps can be shared at a time, each with its own -- */
+/* -- more producers, each with its own map, than maps can be shared at a time -- */
 
 #define PRODUCERS 60
 
@@ -262,7 +262,7 @@ static void a_connection_has_127_consumers(void)
 	rig_run(crowd_server, crowd_client);
 }
 
-/* -- more receives than the transport takes -- */
+/* -- more receives than the transport accepts -- */
 
 #define DEEP 5000u
 
@@ -324,7 +324,7 @@ static void patient_server(void)
 	rig_tell(RIG_CLIENT, 'p');
 	UNTIL(&f, f.n_received == 2);
 	NEED(f.imm_len == 8 && f.length == 5);
-	/* destroyed while the producer of the peer exists */
+	/* destroy the consumer while the producer of the peer exists */
 	fast_stop(&f);
 	rig_tell(RIG_CLIENT, 'x');
 	close_server();
@@ -344,13 +344,13 @@ static void wrong_receives(void)
 				  *second = fast_buf(&f, 10, 10, 0);
 	struct doca_task *task;
 
-	/* of another map, and a list */
+	/* receives into a buffer of another map, and into a list, are rejected */
 	fast_open(&g, &s, 4096);
 	foreign = fast_buf(&g, 0, 10, 0);
 	NEED_OK(doca_comch_consumer_task_post_recv_alloc_init(f.consumer, foreign, &recv));
 	task = doca_comch_consumer_task_post_recv_as_task(recv);
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task));
-	NEED_OK(doca_task_submit(task)); /* takes it, and fails it by its callback */
+	NEED_OK(doca_task_submit(task)); /* submit accepts the task, whose error callback follows */
 	UNTIL(&f, f.n_flushed == 1);
 	NEED(f.recv_status == DOCA_ERROR_INVALID_VALUE);
 	NEED_OK(doca_buf_chain_list(first, second));
@@ -373,11 +373,12 @@ static void wrong_sends(void)
 							     &send));
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_producer_task_send_alloc_init(
 						      f.producer, NULL, imm, 3, s.consumer, NULL));
-	f.to = 77777; /* no such consumer */
+	f.to = 77777; /* no consumer has this id */
 	NEED_OK(fast_try_send(&f, 0, 5, NULL, 0));
 	end_of(DOCA_ERROR_NOT_FOUND);
 	f.to = s.consumer;
-	NEED_OK(fast_try_send(&f, 0, 0, imm, 9)); /* this consumer takes 8 */
+	NEED_OK(fast_try_send(&f, 0, 0, imm,
+			      9)); /* one byte more than the 8 bytes that this consumer accepts */
 	end_of(DOCA_ERROR_INVALID_VALUE);
 	/* fields of a task */
 	NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, NULL, imm, 1, 77777, &send));
@@ -441,7 +442,7 @@ static void timid(void)
 	NEED_OK(doca_mmap_create(&mmap));
 	NEED_OK(doca_mmap_add_dev(mmap, client.dev));
 	NEED_OK(doca_mmap_set_memrange(mmap, mem, sizeof(mem)));
-	/* not started */
+	/* a map that was not started */
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
 		    doca_comch_consumer_create(client.conn, mmap, &consumer));
 	NEED_OK(doca_mmap_set_permissions(mmap, DOCA_ACCESS_FLAG_PCI_READ_ONLY));
@@ -467,7 +468,7 @@ static void a_consumer_needs_a_map_with_PCI_READ_WRITE(void)
 	rig_wait(rig_fork(timid), 0);
 }
 
-/* -- several of each -- */
+/* -- several consumers and producers -- */
 
 #define EACH 3000u
 
@@ -568,7 +569,8 @@ static void bereaved_client(void)
 	NEED(f.recv_status == DOCA_ERROR_CONNECTION_RESET);
 	for (int i = 0; i < 20; i++)
 		doca_pe_progress(s.pe);
-	NEED(state_of(s.ctx) == DOCA_CTX_STATE_STOPPING); /* its consumer and producer are there */
+	NEED(state_of(s.ctx) ==
+	     DOCA_CTX_STATE_STOPPING); /* its consumer and producer still exist */
 	fast_stop(&f);
 	NEED(f.n_flushed == 1);
 	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE);

@@ -76,7 +76,7 @@ pid_t rig_fork(void (*role)(void))
 	pid = fork();
 	NEED(pid >= 0);
 	if (pid == 0) {
-		/* a side that is frozen does not outlive a test that failed */
+		/* the kernel kills a frozen side when its test fails */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		role();
 		fflush(NULL);

@@ -39,7 +39,7 @@ void rig_need_result(const char *file, int line, const char *what, doca_error_t 
 		     doca_error_t wanted);
 uint64_t rig_now(void);
 
-/* What one side has, and what its callbacks saw. */
+/* The objects of one side, and the calls of its callbacks. */
 struct side {
 	struct doca_dev *dev;
 	struct doca_dev_rep *rep;
@@ -47,46 +47,49 @@ struct side {
 	struct doca_comch_server *server;
 	struct doca_comch_client *client;
 	struct doca_ctx *ctx;
-	struct doca_comch_connection *conn; /* the last one that connected, or sent something */
+	struct doca_comch_connection
+		*conn; /* the last connection that was established or sent a message */
 	unsigned int n_connected, n_lost, n_sent, n_failed, n_messages, n_new, n_expired;
 	doca_error_t failed; /* status of the last send that failed */
 	char text[4096];     /* the last message */
 	uint32_t len;
-	uint32_t consumer; /* the peer's last new one */
+	uint32_t consumer; /* last new consumer of the peer */
 	/*
-	 * in order: states 0..3, C connected, D disconnected, m message, s sent, f failed, + new
-	 * consumer, - expired one
+	 * callbacks in their order: states 0..3, C connected, D disconnected, m message, s sent,
+	 * f failed, + new consumer, - expired consumer
 	 */
 	char journal[256];
 	bool keep_tasks; /* do not free tasks when they end */
 	struct doca_task *kept;
-	void (*on_message)(struct side *s); /* called last in the callbacks, when set */
+	void (*on_message)(
+		struct side *s); /* the callbacks call these functions last, unless they are NULL */
 	void (*on_connect)(struct side *s, struct doca_comch_connection *conn);
 	void (*on_state)(struct side *s, enum doca_ctx_states next);
 };
 
 /*
- * Open the device (and representor), make an engine and a server or client that has all its
- * callbacks; not started.
+ * Open the device (a server: and representor), create an engine, and create a server or client
+ * with all its callbacks. Does not start it.
  */
 void side_server(struct side *s, const char *name);
 void side_client(struct side *s, const char *name);
 void side_open_dev(struct side *s, const char *pci);
 void side_open_rep(struct side *s);
-/* What side_server and side_client do after having created it. */
+/* Set all callbacks. Called by side_server() and side_client() after the creation. */
 void side_configure(struct side *s, uint32_t n_tasks);
-/* Start, and for a client wait until it runs. */
+/* Start the context. For a client, wait until it runs. */
 void side_start(struct side *s);
-/* Stop, wait until it is idle, destroy all. */
 /* A server and its client in one process: return when both have reported the connection. */
 void side_join(struct side *server, struct side *client);
+/* Stop the context, wait until it is idle, and call side_close(). */
 void side_stop(struct side *s);
+/* Destroy all objects of an idle side. */
 void side_close(struct side *s);
 enum doca_ctx_states state_of(struct doca_ctx *ctx);
 
 /*
- * A row of a state table: what a call returns in each of the states 0..3. NOT_HERE: there is no
- * such state, or the call is a transition, which tests walk themselves.
+ * A row of a state table: what a call returns in each of the states 0..3. NOT_HERE: the context has
+ * no such state, or the call is a transition, which other tests take.
  */
 struct rig_row {
 	const char *what;
@@ -94,14 +97,14 @@ struct rig_row {
 	doca_error_t wanted[4];
 };
 #define NOT_HERE DOCA_ERROR_UNEXPECTED
-/* Try all rows in the state that the context is in; none may change it. */
+/* Try all rows in the current state of the context; no call must change the state. */
 void rig_try(struct doca_ctx *ctx, const struct rig_row *rows, size_t n);
 #define TRY(ctx, rows) rig_try(ctx, rows, sizeof(rows) / sizeof(*(rows)))
 
 doca_error_t side_try_send(struct side *s, const void *msg, uint32_t len);
 void side_send(struct side *s, const char *text);
 
-/* Progress until it is so; rig_die at the deadline. */
+/* Progress until cond holds; at the deadline call rig_die(). */
 #define UNTIL(s, cond) \
 	do { \
 		uint64_t until_ = rig_now() + RIG_DEADLINE_NS; \
@@ -115,23 +118,23 @@ void rig_yield(void);
 
 /* -- processes -- */
 
-/* Run both sides as children, and wait for both to end well. */
+/* Run both sides as children; each must exit with status 0. */
 void rig_run(void (*server)(void), void (*client)(void));
 pid_t rig_fork(void (*role)(void));
-/* Wait for a child to end well, or by that signal. */
+/* Wait for a child, which must exit with status 0 or, if signal is not 0, by this signal. */
 void rig_wait(pid_t pid, int signal);
-/* One role is the whole test: it has both ends, or needs no other. */
+/* Run a test in one child, which has both sides or needs only one. */
 void rig_alone(void (*role)(void));
 /* Letters between all processes of a test: each `to` is a separate pipe. */
 enum { RIG_SERVER, RIG_CLIENT, RIG_TEST, RIG_PIPES };
 void rig_tell(int to, char letter);
 void rig_hear(int me, char letter);
-bool rig_heard(int me, char letter); /* does not wait */
+bool rig_heard(int me, char letter); /* whether the letter has arrived; does not wait */
 /* Use the functions of this configuration; call it before a side opens a device. */
 void rig_configure(const char *text);
-/* Fresh pipes; before the forks of a test. */
+/* Create the pipes of a test; call it before the test forks. */
 void rig_begin(void);
-/* Once in main(): the environment of the sides. */
+/* Set up the environment of the sides; call it once in main(). */
 void rig_init(void);
 void rig_fini(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_rules.c - more that programs rely on with Comch: order, what callbacks may do, tasks that
- * are used again. Server and client are in one process, so that each step of both is chosen by the
- * test.
+ * comch_rules.c - further rules of Comch on which programs rely: order, permitted calls in
+ * callbacks, tasks that are used again. Server and client are in one process, so that the test
+ * chooses each step of both.
  */
 #include <string.h>
 
@@ -153,7 +153,8 @@ static void steps_of_server(void)
 	while (!doca_pe_progress(s.pe))
 		rig_yield();
 	NEED(strcmp(s.journal, "2C") == 0);
-	NEED(doca_comch_connection_get_user_data(s.conn).u64 == 0); /* until it is set */
+	NEED(doca_comch_connection_get_user_data(s.conn).u64 ==
+	     0); /* 0 until the program sets it */
 	UNTIL(&s, s.n_messages == 1);
 	NEED(strcmp(s.journal, "2Cm") == 0 && s.text[0] == 'a');
 	UNTIL(&s, s.n_messages == 2);
@@ -256,7 +257,7 @@ static void events_name_the_connection_that_they_are_about_and_its_user_data_is_
 	rig_alone(two_clients);
 }
 
-/* -- what state callbacks may do -- */
+/* -- calls that state callbacks can make -- */
 
 static struct doca_comch_connection *conn_in_callback;
 
@@ -296,7 +297,7 @@ static void busy_state_callbacks(void)
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(c.ctx));
 	UNTIL(&c, !c.client);
 	UNTIL(&s, s.n_lost == 1);
-	NEED_OK(doca_ctx_stop(s.ctx)); /* destroyed inside it */
+	NEED_OK(doca_ctx_stop(s.ctx)); /* the callback of IDLE destroys the context inside stop */
 	NEED(!s.server);
 	side_close(&c);
 	side_close(&s);
@@ -348,7 +349,7 @@ static void same_task(void)
 	NEED_OK(doca_comch_client_task_send_alloc_init(c.client, c.conn, "again", 5, &task));
 	NEED(doca_task_get_user_data(doca_comch_task_send_as_task(task)).u64 == 0);
 	NEED_OK(doca_task_submit(doca_comch_task_send_as_task(task)));
-	/* it is the library's */
+	/* the task belongs to the library until its callback */
 	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_task_submit(doca_comch_task_send_as_task(task)));
 	UNTIL(&c, n_again == 100);
 	UNTIL(&s, s.n_messages == 100);

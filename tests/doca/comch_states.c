@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_states.c - the states of Comch servers and clients, by the tables of the guide: every
- * transition is walked, and in every state every operation is tried. Journals have the states in
- * order: 0 idle, 1 starting, 2 running, 3 stopping.
+ * comch_states.c - the states of Comch servers and clients, by the tables of the guide: tests take
+ * every transition, and try every operation in every state. Journals have one digit for each state,
+ * in order: 0 idle, 1 starting, 2 running, 3 stopping.
  */
 #include <signal.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static void on_consumer(struct doca_comch_event_consumer *event, struct doca_com
 	(void)id;
 }
 
-/* Submit a task; what cannot be submitted is freed. */
+/* Submit a task; free it if submit returns an error. */
 static doca_error_t submit(doca_error_t result, struct doca_comch_task_send *task,
 			   doca_error_t (*how)(struct doca_task *))
 {
@@ -90,7 +90,7 @@ static doca_error_t submit(doca_error_t result, struct doca_comch_task_send *tas
 	return result;
 }
 
-/* Only the functions of a connection, which is destroyed at once. */
+/* Returns a started map, for calls that create a consumer. */
 static struct doca_mmap *mmap_of(struct side *side)
 {
 	static char memory[64];
@@ -255,9 +255,9 @@ static void walk_client(void)
 	TRY(c.ctx, client_rows);
 	NEED_RESULT(GOES_ON, doca_ctx_start(c.ctx));
 	NEED(strcmp(c.journal, "1") == 0);
-	UNTIL(&s, s.n_connected); /* the other side has it already: that makes no difference here */
+	UNTIL(&s, s.n_connected); /* only the server has processed the connection */
 	TRY(c.ctx, client_rows);
-	while (!doca_pe_progress(c.pe)) /* a transition is progress */
+	while (!doca_pe_progress(c.pe)) /* a transition is one progress */
 		rig_yield();
 	NEED(strcmp(c.journal, "12") == 0);
 	TRY(c.ctx, client_rows);
@@ -266,7 +266,7 @@ static void walk_client(void)
 	NEED(strcmp(c.journal, "123") == 0);
 	TRY(c.ctx, client_rows);
 	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
-	/* what was submitted in STOPPING is flushed */
+	/* tasks that were submitted in STOPPING are flushed */
 	NEED(strcmp(c.journal, "1230") == 0 && c.n_sent == 2 && c.n_failed == 2);
 	c.conn = NULL;
 	TRY(c.ctx, client_rows);
@@ -278,7 +278,7 @@ static void a_client_goes_through_all_states_and_each_call_gives_what_is_documen
 	rig_alone(walk_client);
 }
 
-/* A task that is not freed keeps it from IDLE; so does the other side, until it has answered. */
+/* The client is not IDLE before its tasks are freed and the server has answered the stop. */
 static void outstanding_client(void)
 {
 	struct doca_comch_task_send *task;
@@ -291,7 +291,7 @@ static void outstanding_client(void)
 	drain(&c);
 	NEED(strcmp(c.journal, "123") == 0);
 	NEED_OK(doca_task_submit(doca_comch_task_send_as_task(task)));
-	NEED(c.n_failed == 0); /* not inside submit */
+	NEED(c.n_failed == 0); /* submit calls no callback */
 	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
 	NEED(strcmp(c.journal, "123f0") == 0 && c.failed != DOCA_SUCCESS);
 	close_both();
@@ -320,13 +320,13 @@ static void never_running(void)
 	side_server(&s, RIG_NAME);
 	NEED_OK(doca_comch_server_set_max_msg_size(s.server, 100));
 	side_start(&s);
-	fails_to_start("10"); /* rejected: it has another size of messages */
+	fails_to_start("10"); /* the server rejects another message size */
 	NEED(s.n_connected == 0);
 	side_stop(&s);
 	memset(&s, 0, sizeof(s));
 	side_server(&s, RIG_NAME);
 	side_start(&s);
-	side_start(&c); /* the same client, once there is a server for it */
+	side_start(&c); /* the same client, after a server with its message size has started */
 	side_stop(&c);
 	side_stop(&s);
 }
@@ -336,7 +336,7 @@ static void a_client_whose_start_fails_is_idle_and_can_start_again(void)
 	rig_alone(never_running);
 }
 
-/* A task that was taken before has to be freed. */
+/* A task that was allocated before the failure must be freed. */
 static void start_fails_with_a_task(void)
 {
 	struct doca_comch_task_send *task;
@@ -362,8 +362,8 @@ static void stopped_before_it_was_connected(void)
 	doca_error_t result;
 
 	/*
-	 * There is no server, and the client does not know yet. Stop returns SUCCESS if there is
-	 * nothing to wait for, else IN_PROGRESS.
+	 * There is no server, but the client has not detected that yet. Stop returns SUCCESS if
+	 * the client has nothing to wait for, else IN_PROGRESS.
 	 */
 	side_client(&c, RIG_NAME);
 	NEED_RESULT(GOES_ON, doca_ctx_start(c.ctx));
@@ -373,7 +373,7 @@ static void stopped_before_it_was_connected(void)
 	drain(&c);
 	NEED(strcmp(c.journal, result == DOCA_SUCCESS ? "10" : "130") == 0);
 	memset(c.journal, 0, sizeof(c.journal));
-	/* connected, but the client has not processed that */
+	/* the server has accepted, but the client has not processed that */
 	side_server(&s, RIG_NAME);
 	side_start(&s);
 	NEED_RESULT(GOES_ON, doca_ctx_start(c.ctx));
@@ -422,7 +422,7 @@ static void a_client_waits_no_longer_than_connect_timeout_for_a_server_that_is_f
 	server = rig_fork(frozen_server);
 	rig_hear(RIG_TEST, 'r');
 	TEST_ASSERT_EQUAL_INT(0, kill(server, SIGSTOP));
-	TEST_ASSERT_EQUAL_INT(server, waitpid(server, NULL, WUNTRACED)); /* it has stopped */
+	TEST_ASSERT_EQUAL_INT(server, waitpid(server, NULL, WUNTRACED)); /* the server is frozen */
 	from = rig_now();
 	client = rig_fork(impatient_client);
 	rig_wait(client, 0);
@@ -446,7 +446,8 @@ static void server_disconnects(void)
 	TRY(c.ctx, client_rows);
 	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
 	NEED(strncmp(c.journal, "123", 3) == 0 && c.journal[strlen(c.journal) - 1] == '0');
-	UNTIL(&s, doca_comch_server_disconnect(s.server, s.conn) == INVALID); /* it is over */
+	UNTIL(&s, doca_comch_server_disconnect(s.server, s.conn) ==
+			  INVALID); /* the connection has ended */
 	NEED(strcmp(s.journal, "2C") == 0 && s.n_lost == 0);
 	close_both();
 }
@@ -456,7 +457,7 @@ static void a_client_goes_to_stopping_and_idle_when_the_server_disconnects_it(vo
 	rig_alone(server_disconnects);
 }
 
-/* A program may keep a task over the end of the server: the client stays in STOPPING as long. */
+/* A program can keep a task when the server ends: until it is freed, the client is STOPPING. */
 static void server_stops(void)
 {
 	struct doca_comch_task_send *task;
@@ -575,16 +576,16 @@ static void walk_server(void)
 	side_server(&s, RIG_NAME);
 	side_client(&c, RIG_NAME);
 	TRY(s.ctx, server_rows);
-	NEED_OK(doca_ctx_start(s.ctx)); /* running when it returns */
+	NEED_OK(doca_ctx_start(s.ctx)); /* the state is RUNNING when start returns */
 	NEED(strcmp(s.journal, "2") == 0);
-	NEED_OK(doca_ctx_stop(s.ctx)); /* and idle: there is no connection */
+	NEED_OK(doca_ctx_stop(s.ctx)); /* without a connection, IDLE when stop returns */
 	NEED(strcmp(s.journal, "20") == 0);
 	NEED_OK(doca_ctx_start(s.ctx));
 	side_start(&c);
 	UNTIL(&s, s.n_connected == 1);
 	TRY(s.ctx, server_rows);
 	UNTIL(&s, s.n_sent == 1);
-	NEED_RESULT(GOES_ON, doca_ctx_stop(s.ctx)); /* with a connection */
+	NEED_RESULT(GOES_ON, doca_ctx_stop(s.ctx)); /* stop with a connection */
 	NEED(strcmp(s.journal, "2023") == 0);
 	TRY(s.ctx, server_rows);
 	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE);
@@ -602,7 +603,7 @@ static void a_server_goes_through_all_states_and_each_call_gives_what_is_documen
 	rig_alone(walk_server);
 }
 
-/* A task that is not freed keeps it from IDLE, also without any connection. */
+/* A task that is not freed keeps the server from IDLE, also without any connection. */
 static void outstanding_server(void)
 {
 	struct doca_comch_task_send *task;
@@ -618,7 +619,7 @@ static void outstanding_server(void)
 	drain(&s);
 	NEED(state_of(s.ctx) == DOCA_CTX_STATE_STOPPING);
 	doca_task_free(doca_comch_task_send_as_task(task));
-	NEED(state_of(s.ctx) == DOCA_CTX_STATE_STOPPING); /* not inside free */
+	NEED(state_of(s.ctx) == DOCA_CTX_STATE_STOPPING); /* free calls no callback */
 	NEED(doca_pe_progress(s.pe) == 1);
 	NEED(strcmp(s.journal, "2CD30") == 0);
 	side_close(&c);

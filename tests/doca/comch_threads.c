@@ -150,7 +150,7 @@ static void both_sides(void)
 		__atomic_store_n(&at_server[i].to, seen[0][i], __ATOMIC_RELEASE);
 		__atomic_store_n(&at_client[i].to, seen[1][i], __ATOMIC_RELEASE);
 	}
-	/* both engines go on in other threads */
+	/* other threads progress both engines */
 	NEED(pthread_create(&thread, NULL, control, &server) == 0);
 	stop_workers(at_server);
 	stop_workers(at_client);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Deflate and LZ4: streams of the libraries themselves come back, and what is broken fails and
- * changes nothing.
+ * Deflate and LZ4: tasks decompress streams that zlib and lz4 made; a broken stream fails and
+ * changes no buffer.
  */
 #include <doca_compress.h>
 
@@ -50,7 +50,7 @@ void tearDown(void)
 
 static uint32_t crc, other; /* checksums of the last task */
 
-/* run(src, dst): a task of that kind, and its checksums. */
+/* Define run(src, dst), which runs a task of this kind and stores its checksums. */
 #define PLAIN_TASK(run, NAME, SUM) \
 	static doca_error_t run(struct doca_buf *src, struct doca_buf *dst) \
 	{ \
@@ -88,7 +88,7 @@ static doca_error_t stream_task(bool checksum, bool independent, struct doca_buf
 	return result;
 }
 
-/* A raw stream made by zlib, into packed. */
+/* Store a raw stream of zlib in `packed`. Returns its length in bytes. */
 static size_t zlib_stream(size_t n)
 {
 	z_stream z = {.next_in = text,
@@ -125,7 +125,7 @@ static void a_stream_of_zlib_is_inflated(void)
 	give_back(src, dst);
 }
 
-/* the checksums are those that zlib makes of what is not compressed (section 3) */
+/* the checksums are those that zlib computes for the uncompressed data (section 3) */
 static void what_is_deflated_zlib_inflates(void)
 {
 	static uint8_t back[sizeof(text)];
@@ -191,12 +191,13 @@ static void broken_streams_fail_and_change_no_length(void)
 
 	memcpy(from, packed, n);
 	src = source(0, n - 1);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, inflate_task(src, dst)); /* cut off */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED,
+			      inflate_task(src, dst)); /* the stream is cut off */
 	OK(doca_buf_set_data(src, from, n));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_TOO_BIG, inflate_task(src, small));
 	OK(doca_buf_set_data(src, from, 0));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, inflate_task(src, dst));
-	from[0] = 0x07; /* a kind of block that there is not */
+	from[0] = 0x07; /* an invalid type of block */
 	OK(doca_buf_set_data(src, from, n));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, inflate_task(src, dst));
 	TEST_ASSERT_EQUAL_INT(0, length_of(dst) + length_of(small));
@@ -214,8 +215,8 @@ static void broken_streams_fail_and_change_no_length(void)
 /* -- LZ4 -- */
 
 /*
- * The blocks of a frame made by lz4, into `from`: header and end are cut off, as programs do; the
- * frame's own checksum.
+ * Store the blocks of a frame of lz4 in `from`, without its header and end, as programs do. Stores
+ * the checksum of the frame in *content. Returns the length of the blocks.
  */
 static size_t lz4_blocks(bool checksum, bool independent, size_t n, uint32_t *content)
 {
@@ -248,7 +249,7 @@ static void frames_of_lz4_are_decompressed(void)
 		TEST_ASSERT_EQUAL_HEX32(htobe32(content), other);
 		TEST_ASSERT_EQUAL_HEX32(crc32(0, text, sizeof(text)), crc);
 		OK(doca_buf_reset_data_len(dst));
-		OK(doca_buf_set_data(src, from, n + 4)); /* with the mark of the end */
+		OK(doca_buf_set_data(src, from, n + 4)); /* with the end mark */
 		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, stream_task(i & 1, i & 2, src, dst));
 		TEST_ASSERT_EQUAL_INT(sizeof(text), length_of(dst));
 		give_back(src, dst);
@@ -289,7 +290,7 @@ static void broken_blocks_fail_and_change_no_length(void)
 	}
 	OK(doca_buf_set_data(src, from, n));
 	from[n - 10] ^= 1;
-	/* detected by its checksum */
+	/* the checksum of the block shows the error */
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, stream_task(true, true, src, dst));
 	from[n - 10] ^= 1;
 	from[3] ^= 0x40; /* a block of a gigabyte */
@@ -315,7 +316,7 @@ static void a_block_of_lz4_is_decompressed(void)
 	give_back(src, dst);
 }
 
-/* Vectors of the hash's own specification. */
+/* The vectors come from the specification of xxHash. */
 static void xxhash_has_its_known_values(void)
 {
 	TEST_ASSERT_EQUAL_HEX32(0x02cc5d05, gd_xxh32((const uint8_t *)"", 0));
@@ -324,8 +325,8 @@ static void xxhash_has_its_known_values(void)
 }
 
 /*
- * Of each kind: as many tasks as were asked for, with fields; what the device can; and a pool is
- * set up well, and in time.
+ * Test each kind of task: the number of tasks is the configured one, fields of tasks, capabilities
+ * of the device, and that the configuration rejects invalid values and late calls.
  */
 #define FN(name, rest) doca_compress_task_##name##rest
 #define CAP(name, rest) doca_compress_cap_task_##name##rest

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What all kinds of contexts that start at once have in common, walked with each: the states, what
- * is refused in which of them, and in which words. Comch clients and consumers, which take time,
- * are in the tests of Comch, producers with them.
+ * Rules of all kinds of contexts whose start does not wait, tested with each kind: the states, the
+ * calls that each state rejects, and their errors. The tests of Comch cover clients and consumers,
+ * whose start waits, and producers.
  */
 #include <doca_comch.h>
 #include <doca_compress.h>
@@ -40,7 +40,7 @@ static union {
 	struct doca_sync_event *event;
 } made;
 
-/* One for all: no task runs here. */
+/* The callback of all kinds of tasks; no task runs in these tests. */
 static void on_task(void)
 {
 }
@@ -62,7 +62,7 @@ static void on_connection(struct doca_comch_event_connection_status_changed *eve
 	(void)ok;
 }
 
-/* -- each kind: made, set up, destroyed -- */
+/* -- each kind: creation, configuration, destruction -- */
 
 static struct doca_ctx *make_server(void)
 {
@@ -232,9 +232,9 @@ static const struct kind {
 	struct doca_ctx *(*make)(void);
 	doca_error_t (*set)(void);
 	doca_error_t (*destroy)(void);
-	/* error of destroy when it is not idle, and of a setter after start */
+	/* busy: error of destroy if the context is not idle; late: of a setter after start */
 	doca_error_t busy, late;
-	doca_error_t (*can)(const struct doca_devinfo *info); /* NULL: always built */
+	doca_error_t (*can)(const struct doca_devinfo *info); /* NULL: every build has this kind */
 } kinds[] = {
 	{"comch server", make_server, set_server, destroy_server, DOCA_ERROR_IN_USE,
 	 DOCA_ERROR_BAD_STATE, NULL},
@@ -360,7 +360,7 @@ static void MUST_stop_of_what_does_nothing_is_SUCCESS_and_so_is_stop_of_what_is_
 		OK(doca_ctx_stop(ctx));
 		OK(doca_ctx_start(ctx));
 		if (kind->make == make_server) {
-			stop(kind, ctx); /* takes time: it notifies each peer */
+			stop(kind, ctx); /* not immediate: the server notifies each peer */
 		} else {
 			OK(doca_ctx_stop(ctx));
 			TEST_ASSERT_EQUAL_STRING_MESSAGE("02 20 ", seen, kind->name);
@@ -374,7 +374,7 @@ static void MUST_stop_of_what_does_nothing_is_SUCCESS_and_so_is_stop_of_what_is_
 	}
 }
 
-/* The callback may do anything, stop too; start is SUCCESS all the same. */
+/* The callback can make any call, also stop; start returns SUCCESS nevertheless. */
 static void start_is_SUCCESS_when_the_callback_stops(void)
 {
 	FOR_EACH_KIND (kind) {
@@ -409,7 +409,7 @@ static void what_runs_is_neither_set_up_nor_destroyed(void)
 	FOR_EACH_KIND (kind) {
 		struct doca_ctx *ctx = make(kind);
 
-		OK(kind->set()); /* again, before start: it replaces the first */
+		OK(kind->set()); /* a second call before start replaces the first */
 		OK(doca_ctx_start(ctx));
 		IS(kind->late, kind->set());
 		IS(kind->busy, kind->destroy());
@@ -418,12 +418,12 @@ static void what_runs_is_neither_set_up_nor_destroyed(void)
 		IS(DOCA_ERROR_IN_USE, doca_pe_destroy(pe));
 		IS(DOCA_ERROR_IN_USE, doca_dev_close(dev));
 		stop(kind, ctx);
-		IS(DOCA_ERROR_IN_USE, doca_pe_destroy(pe)); /* as long as the context is there */
+		IS(DOCA_ERROR_IN_USE, doca_pe_destroy(pe)); /* until the context is destroyed */
 		OK(kind->destroy());
 	}
 }
 
-/* User data may be set at any time, and is that of the next callback. */
+/* User data can be set at any time; the next callback gets the new value. */
 static void user_data_is_set_at_any_time(void)
 {
 	FOR_EACH_KIND (kind) {

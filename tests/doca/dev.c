@@ -106,7 +106,7 @@ static void closing_no_device_is_success(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_close(NULL));
 }
 
-/* the last reference stays as long as something is there that was made with it */
+/* closing the last reference fails while an object of the device exists */
 static void a_device_in_use_is_not_closed(void)
 {
 	struct doca_devinfo_rep **reps;
@@ -256,7 +256,7 @@ static void the_dpu_has_the_representor_of_the_host(void)
 			      doca_devinfo_rep_create_list(dev, 0, &reps, &n_reps));
 }
 
-/* storage programs pick their side by it: 1 on the DPU, 0 on the host */
+/* storage programs select their side by this capability: 1 on the DPU, 0 on the host */
 static void only_the_dpu_can_filter_by_net(void)
 {
 	struct doca_devinfo_rep **reps;
@@ -311,7 +311,7 @@ static void what_a_function_says_about_itself(void)
 			      doca_devinfo_cap_is_hotplug_manager_supported(list[0], NULL));
 }
 
-/* addresses of interfaces come from the operating system, which may have none to give */
+/* addresses of interfaces come from the operating system, which can fail to return them */
 static void what_the_operating_system_refuses_is_said(void)
 {
 	struct rlimit before, none;

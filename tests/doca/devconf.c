@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which functions there are by the environment and by a configuration; each set in a process of its
- * own.
+ * The functions that the environment and a configuration define. Each test runs in a separate
+ * process.
  */
 #include <doca_ctx.h>
 #include <doca_dev.h>
@@ -94,8 +94,8 @@ static void a_configuration_changes_and_adds_functions(void)
 }
 
 /*
- * Interface and address that the last configured function reports, and the address that its
- * representor reports.
+ * Print the interface and the address that the last configured function reports, and the address
+ * that its representor reports.
  */
 static void print_interfaces(void)
 {
@@ -137,8 +137,8 @@ static void a_function_may_have_no_interface_or_one_without_address(void)
 }
 
 /*
- * An emulated interface has the address of the machine itself; one of a network has its own, or
- * none.
+ * An emulated interface has the address of this machine; the interface of a network device has its
+ * own address, or no address.
  */
 static void an_interface_of_a_network_may_have_no_address(void)
 {
@@ -178,7 +178,7 @@ static void mistakes_in_a_configuration_have_their_place(void)
 	mistake("devicez = { };", "devicez");
 	mistake("devices = {\n a = { transport = \"shm-comch\";\n pic = \"03:00.0\"; max_depth = 64; };\n};",
 		":3: devices.a.pic: unknown key; did you mean \"pci\"?");
-	/* the plugin's */
+	/* the plugin knows max_depth, so no message names it */
 	TEST_ASSERT_NULL_MESSAGE(strstr(captured_err, "max_depth"), captured_err);
 	mistake("devices = {\n a = { pci = \"03:00.0\";\n transprot = \"shm-comch\"; max_depth = 64; };\n};",
 		":3: devices.a.transprot: unknown key; did you mean \"transport\"?");
@@ -191,7 +191,7 @@ static void mistakes_in_a_configuration_have_their_place(void)
 	TEST_ASSERT_EQUAL_STRING("16\n", captured_out);
 }
 
-/* How a context over the function that was configured last starts. */
+/* Print the result of starting a context on the function that was configured last. */
 static void start_rdma(void)
 {
 	struct doca_devinfo **infos;
@@ -232,7 +232,7 @@ static void a_network_needs_an_explicit_statement(void)
 		"0000:c1:00.0 mlx5_0 0\n");
 }
 
-/* One line when the device is opened. */
+/* Opening the device prints one line. */
 static void a_network_is_warned_of(void)
 {
 	static const char text[] =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies by DMA tasks: local and imported memory, lists, errors that stop the context, the usual
- * ways of programs.
+ * Copies by DMA tasks: local and imported memory, lists, errors that stop the context, and usual
+ * call sequences of programs.
  */
 #include <doca_dma.h>
 
@@ -48,7 +48,7 @@ static void on_done(struct doca_dma_task_memcpy *task, union doca_data task_user
 		    union doca_data ctx_user_data)
 {
 	(void)ctx_user_data;
-	/* in order of submission */
+	/* tasks complete in the order of submission */
 	TEST_ASSERT_EQUAL_UINT64(n_done + n_error + 1, task_user_data.u64);
 	n_done++;
 	if (n_resubmits > 0) {
@@ -133,7 +133,8 @@ void tearDown(void)
 	if (dma) {
 		doca_ctx_stop(ctx);
 		drain();
-		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_stop(ctx)); /* on IDLE */
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+				      doca_ctx_stop(ctx)); /* stop of an IDLE context */
 		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_destroy(dma));
 	}
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_destroy(pe));
@@ -146,7 +147,7 @@ static void test_copy(void)
 {
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_task_submit(task_of(src, dst, 1)));
 	TEST_ASSERT_EQUAL_size_t(0, dst->data_len);
-	/* it returns 1 for the task, not before */
+	/* progress returns 1 only when it has called the task's callback */
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(1, n_done);
 	TEST_ASSERT_EQUAL_MEMORY(from, to, SIZE);
@@ -164,11 +165,11 @@ static void test_one_task_per_progress(void)
 	for (i = 1; i <= N_TASKS; i++) {
 		TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 		TEST_ASSERT_EQUAL_INT(i, n_done);
-		TEST_ASSERT_EQUAL_size_t(100 * i, dst->data_len); /* appended */
+		TEST_ASSERT_EQUAL_size_t(100 * i, dst->data_len); /* the copy was appended */
 	}
 }
 
-/* MUST: either side may be memory of another process, under its addresses. */
+/* MUST: source and destination can be memory of another process, named by its addresses there. */
 static void test_copy_into_and_out_of_imported_memory(void)
 {
 	static uint8_t other[SIZE];
@@ -203,8 +204,8 @@ static void test_lists_on_both_sides(void)
 }
 
 /*
- * MUST: submit takes a bad task, which fails later and stops the context; the rest is flushed;
- * destination untouched.
+ * MUST: submit accepts an invalid task, which fails later and stops the context. The other tasks
+ * are flushed, and the destination does not change.
  */
 static void test_bad_task_stops_the_context_and_flushes(void)
 {
@@ -228,7 +229,7 @@ static void nothing(struct gd_event *event)
 	(void)event;
 }
 
-/* The same when the failure has to wait for its turn on the engine. */
+/* As before, while earlier events on the engine delay the failure. */
 static void test_nothing_is_done_behind_the_bad_task(void)
 {
 	struct doca_buf *empty = get(&from_map, 0, 100, 0);
@@ -260,7 +261,7 @@ static void test_tasks_before_the_bad_one_succeed(void)
 	doca_buf_dec_refcount(empty, NULL);
 }
 
-/* MUST: try_submit returns the error at once, and the program keeps the task. */
+/* MUST: try_submit returns the error of an invalid task, and the program keeps the task. */
 static void test_try_submit_refuses_what_would_fail(void)
 {
 	struct doca_buf *empty = get(&from_map, 0, 100, 0), *small = get(&to_map, 0, 10, 0),
@@ -269,24 +270,26 @@ static void test_try_submit_refuses_what_would_fail(void)
 	struct doca_dma_task_memcpy *copy = (struct doca_dma_task_memcpy *)task;
 	int i;
 
-	/* nothing to copy */
+	/* the source has no data */
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task));
 	doca_dma_task_memcpy_set_src(copy, src);
 	doca_dma_task_memcpy_set_dst(copy, small);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task)); /* no room */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_task_try_submit(task)); /* the destination is too short */
 	doca_dma_task_memcpy_set_dst(copy, NULL);
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task));
 	doca_dma_task_memcpy_set_dst(copy, dst);
 	for (i = 1; i < 64; i++)
 		doca_buf_chain_list(list, get(&from_map, 0, 1, 1));
 	doca_dma_task_memcpy_set_src(copy, list);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_task_try_submit(task)); /* 64 are allowed */
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_task_try_submit(task)); /* a list can have 64 elements */
 	drain();
 	TEST_ASSERT_EQUAL_INT(1, n_done);
 	doca_buf_chain_list(list, get(&from_map, 0, 1, 1));
 	doca_buf_reset_data_len(dst);
 	task = task_of(list, dst, 2);
-	/* 65 are not */
+	/* 65 elements are too many */
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task));
 	TEST_ASSERT_EQUAL_INT(0, n_stopping);
 	doca_task_free(task);
@@ -313,7 +316,7 @@ static void test_resubmit_in_the_callback(void)
 	TEST_ASSERT_EQUAL_size_t(SIZE, dst->data_len);
 }
 
-/* MUST: stop in the completion callback, destroy in the IDLE callback below it. */
+/* MUST: the completion callback can stop the context, and the callback of IDLE destroy it. */
 static void test_stop_and_destroy_in_callbacks(void)
 {
 	stops = true;
@@ -353,7 +356,7 @@ static void test_free_in_flight(void)
 	TEST_ASSERT_EQUAL_INT(1, n_done);
 }
 
-/* MUST: references may be dropped while tasks still have the buffers. */
+/* MUST: a program can release buffers while tasks use them. */
 static void test_buffers_are_dropped_while_in_use(void)
 {
 	struct doca_buf *a = get(&from_map, 0, 100, 100), *b = get(&to_map, 0, 100, 0);
@@ -363,12 +366,12 @@ static void test_buffers_are_dropped_while_in_use(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_dec_refcount(a, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_dec_refcount(b, NULL));
 	drain();
-	TEST_ASSERT_EQUAL_INT(1, n_done); /* of the first one: the list is no more */
+	TEST_ASSERT_EQUAL_INT(1, n_done); /* copies the first buffer: the release ended the list */
 	TEST_ASSERT_EQUAL_MEMORY(from, to, 100);
 	TEST_ASSERT_EQUAL_UINT8(0, to[100]);
 }
 
-/* One buffer may be in many tasks at once. */
+/* Many tasks can use one buffer at the same time. */
 static void test_pool_of_tasks_ends(void)
 {
 	struct doca_dma_task_memcpy *task;

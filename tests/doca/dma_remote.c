@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DMA to and from memory of another process, which exports it and then sits in read(): it helps
- * with nothing. Only what programs see is used.
+ * DMA to and from memory of another process, which exports it and then blocks in read(), so that it
+ * makes no progress. The tests use only the public interface.
  */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
@@ -32,7 +32,7 @@ struct told {
 	void *addr;
 };
 
-/* Each test has one; all are forked before anything is opened. */
+/* Each test has one exporter; all are forked before the test program opens a device. */
 static struct exporter {
 	uint32_t access;
 	pid_t pid;
@@ -227,7 +227,7 @@ void tearDown(void)
 {
 }
 
-/* Copy all of one buffer into the other; the status of the task. */
+/* Copy all data of src to dst. Returns the status of the task. */
 static doca_error_t copy(struct doca_buf *src, struct doca_buf *dst)
 {
 	const union doca_data none = {.u64 = 0};
@@ -245,8 +245,8 @@ static doca_error_t copy(struct doca_buf *src, struct doca_buf *dst)
 }
 
 /*
- * MUST: memory of a process that is blocked can be read by DMA; what it writes afterwards is seen
- * as well.
+ * MUST: DMA can read the memory of a blocked process, also data that the process writes after the
+ * export.
  */
 static void test_read_from_a_process_that_sleeps(void)
 {

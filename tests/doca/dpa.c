@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The emulated DPA: its life, its threads and completions, and each documented error. What runs on
- * it is in msgq.c.
+ * The emulated DPA: creation and end, threads, completions, and each documented error. msgq.c tests
+ * code that runs on it.
  */
 #include <doca_dpa.h>
 #include <doca_dpa_dev.h>
@@ -61,7 +61,7 @@ static void test_started_and_stopped_in_turn(void)
 	OK(doca_dpa_stop(dpa));
 }
 
-/* A device is not closed while there is a DPA of it. */
+/* Closing a device fails while it has a DPA. */
 static void test_a_dpa_keeps_its_device(void)
 {
 	IS(IN_USE, doca_dev_close(&dev));
@@ -72,7 +72,7 @@ static void test_a_thread_runs_once_for_each_activation(void)
 	OK(doca_dpa_thread_create(dpa, &thread));
 	IS(IN_USE, doca_dpa_destroy(dpa));
 	OK(doca_dpa_start(dpa));
-	IS(BAD_STATE, doca_dpa_thread_start(thread)); /* it has nothing to run */
+	IS(BAD_STATE, doca_dpa_thread_start(thread)); /* the thread has no function */
 	IS(BAD_STATE, doca_dpa_thread_run(thread));
 	IS(BAD_STATE, doca_dpa_thread_stop(thread));
 	OK(doca_dpa_thread_set_func_arg(thread, code, 3));
@@ -88,9 +88,9 @@ static void test_a_thread_runs_once_for_each_activation(void)
 		sched_yield();
 	OK(doca_dpa_thread_stop(thread));
 	TEST_ASSERT_EQUAL_UINT(3, n_runs);
-	TEST_ASSERT_EQUAL_UINT(1, n_refused); /* it cannot wait for its own end */
+	TEST_ASSERT_EQUAL_UINT(1, n_refused); /* a thread cannot wait for its own end */
 	OK(doca_dpa_thread_start(thread));
-	OK(doca_dpa_thread_destroy(thread)); /* stops it */
+	OK(doca_dpa_thread_destroy(thread)); /* destroy stops the thread */
 }
 
 static void test_completions_name_their_thread(void)
@@ -183,7 +183,7 @@ static void test_without_memory(void)
 	OK(create_thread(NULL));
 	OK(doca_dpa_thread_set_func_arg(thread, code, 1));
 	OK(doca_dpa_start(dpa));
-	/* the C library allocates memory for a thread, unless it reuses that of an old one */
+	/* the C library allocates memory for a thread, unless it reuses that of an ended thread */
 	TEST_ASSERT_GREATER_THAN(
 		0, scarce_walk(DOCA_ERROR_OPERATING_SYSTEM, start_thread, stop_thread, NULL));
 	destroy_thread(NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Erasure coding: lose any blocks and have them again; redundancy as isa-l makes it; updates. */
+/* Erasure coding: recovery of any lost blocks, redundancy equal to that of isa-l, and updates. */
 #include <doca_erasure_coding.h>
 
 #include <isa-l/erasure_code.h>
@@ -12,7 +12,7 @@ enum { K = 5, R = 3, BLOCK = 192 };
 
 static struct doca_ec *ec;
 static struct doca_ctx *ctx;
-static uint8_t blocks[K + R][BLOCK]; /* data, then redundancy */
+static uint8_t blocks[K + R][BLOCK]; /* data blocks, then redundancy blocks */
 
 void setUp(void)
 {
@@ -77,7 +77,7 @@ static doca_error_t recover_task(const struct doca_ec_matrix *matrix, struct doc
 	return result;
 }
 
-/* Redundancy of blocks[0..K) into blocks[K..). */
+/* Store the redundancy of blocks[0..K) in blocks[K..). */
 static void encode(const struct doca_ec_matrix *matrix)
 {
 	struct doca_buf *src, *dst = room(0, R * BLOCK);
@@ -94,7 +94,8 @@ static const enum doca_ec_matrix_type types[] = {DOCA_EC_MATRIX_TYPE_CAUCHY,
 						 DOCA_EC_MATRIX_TYPE_VANDERMONDE};
 
 /*
- * Two ways to the same numbers: ours, and isa-l's simplest functions over matrices that it makes.
+ * The library and the simplest functions of isa-l, with a matrix that isa-l makes, must give the
+ * same redundancy.
  */
 static void redundancy_is_that_of_isal(void)
 {
@@ -108,7 +109,7 @@ static void redundancy_is_that_of_isal(void)
 		for (int r = 0; r < R; r++)
 			for (int j = 0; j < BLOCK; j++) {
 				expected = 0;
-				/* divided by its first cell, 1 for Vandermonde */
+				/* row divided by its first cell, which is 1 for Vandermonde */
 				for (int c = 0; c < K; c++)
 					expected ^= gf_mul(
 						gf_mul(a[(K + r) * K + c], gf_inv(a[K * K + c])),
@@ -119,7 +120,7 @@ static void redundancy_is_that_of_isal(void)
 	}
 }
 
-/* For each way to lose 1 to R of all blocks: the first K remaining blocks restore them. */
+/* For each set of 1 to R lost blocks, the first K remaining blocks restore them. */
 static void any_lost_blocks_come_back(void)
 {
 	for (int t = 0; t < 2; t++) {
@@ -155,8 +156,8 @@ static void any_lost_blocks_come_back(void)
 }
 
 /*
- * storage gives the coding matrix of 2 + 1 to the recover task, with the redundancy block in the
- * place of the lost one
+ * the program storage gives the coding matrix of 2 + 1 to the recover task, and puts the redundancy
+ * block in the place of the lost data block
  */
 static void a_code_of_two_and_one_recovers_by_its_own_matrix(void)
 {
@@ -215,7 +216,7 @@ static void an_update_makes_the_redundancy_of_new_data(void)
 	OK(doca_ec_matrix_destroy(update));
 }
 
-/* Blocks that lie across the ends of buffers, and a result in pieces. */
+/* Blocks extend over several buffers of a list; the result goes to a list, too. */
 static void lists_may_be_cut_anywhere(void)
 {
 	struct doca_ec_matrix *matrix = code(DOCA_EC_MATRIX_TYPE_CAUCHY, K, R);
@@ -290,7 +291,7 @@ static void tasks_that_make_no_sense_fail(void)
 	static const size_t wrong[] = {0, 4 * 63, 4 * 64 + 1, 4 * 100};
 	struct doca_buf *src = source(0, 256), *dst = room(0, 127);
 
-	/* no room */
+	/* the destination is too short */
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, create_task(matrix, src, dst));
 	give_back(dst, NULL);
 	dst = room(0, 4096);
@@ -338,15 +339,15 @@ static void wrong_matrices_are_refused(void)
 	REFUSED(INVALID_VALUE, doca_ec_matrix_create_update(ec, matrix, NULL, 1, &m));
 	REFUSED(INVALID_VALUE, doca_ec_matrix_destroy(NULL));
 	OK(doca_ec_matrix_destroy(matrix));
-	/* a code that cannot be undone */
+	/* a matrix that has no inverse */
 	OK(doca_ec_matrix_create_from_raw(ec, raw, 2, 2, &matrix));
 	REFUSED(INVALID_VALUE, doca_ec_matrix_create_recover(ec, matrix, (uint32_t[]){0}, 1, &m));
 	OK(doca_ec_matrix_destroy(matrix));
 }
 
 /*
- * Of each kind: as many tasks as were asked for, and their fields; what the device can; a pool is
- * set up well, and in time.
+ * Test each kind of task: the number of tasks is the configured one, fields of tasks, capabilities
+ * of the device, and that the configuration rejects invalid values and late calls.
  */
 #define FN(name, rest) doca_ec_task_##name##rest
 #define CALLBACKS(name) DONE_AND_ERROR(doca_ec_task_##name##_completion_cb_t)
@@ -412,7 +413,7 @@ static void arguments_and_capabilities(void)
 	TEST_ASSERT_TRUE(n >= 2);
 	REFUSED(INVALID_VALUE, doca_ec_create(NULL, &e));
 	REFUSED(INVALID_VALUE, doca_ec_create(&dev, NULL));
-	REFUSED(BAD_STATE, doca_ec_destroy(ec)); /* it runs */
+	REFUSED(BAD_STATE, doca_ec_destroy(ec)); /* the context runs */
 	REFUSED(INVALID_VALUE, doca_ec_destroy(NULL));
 	TEST_ASSERT_NULL(doca_ec_as_ctx(NULL));
 	REFUSED(INVALID_VALUE, doca_ec_cap_get_max_block_size(&info, NULL));

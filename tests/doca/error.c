@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names and sentences of errors: doca-errors are printed by every program. */
+/* Names and descriptions of errors, which every program prints. */
 #include <doca_error.h>
 #include <string.h>
 

@@ -17,8 +17,8 @@ static struct doca_devinfo **list;
 struct doca_dev *dev;
 
 /*
- * Children here have threads of their own, as programs do that fork; the thread sanitizer lets them
- * if it is asked to.
+ * A forked child starts threads, as programs do. The thread sanitizer permits this only with an
+ * option.
  */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
@@ -46,7 +46,7 @@ struct question {
 
 static char of_the_program[64 * 1024];
 
-static char *volatile allocated; /* so that it is not lost */
+static char *volatile allocated; /* static, so that leak checkers find the block */
 
 char *memory_of(char kind)
 {
@@ -150,7 +150,7 @@ void end_exporter(struct exporter *e)
 	close(e->from);
 }
 
-/* Run something in a process that has used nothing of the library yet. */
+/* Run fn in a process that has not called the library yet. */
 pid_t begin_process(void (*fn)(struct exporter *e), struct exporter *e)
 {
 	pid_t pid;
@@ -219,16 +219,16 @@ void read_and_write(struct exporter *e)
 	IS(NOT_PERMITTED, doca_mmap_set_memrange(map, e->desc, 5));
 	IS(NOT_PERMITTED, doca_mmap_start(map));
 	IS(NOT_PERMITTED, doca_mmap_add_dev(map, dev));
-	/* MUST: a program switches it on for imported maps */
+	/* MUST: a program can enable thread safety for imported maps */
 	OK(doca_mmap_enable_thread_safety(map));
 	/*
-	 * MUST: buffers are made with the addresses of the exporter; they are not counted then, and
-	 * do not keep the map
+	 * MUST: programs create buffers with the addresses of the exporter. A thread-safe map does
+	 * not count its buffers, so it can be stopped before they are released
 	 */
 	OK(doca_buf_inventory_create(1, &inventory));
 	OK(doca_buf_inventory_start(inventory));
 	OK(doca_buf_inventory_buf_get_by_addr(inventory, map, (char *)addr + 10, len - 10, &buf));
-	/* MUST: programs take an error of stop for a failure, also of an imported map */
+	/* MUST: stop of an imported map returns SUCCESS; programs treat an error as a failure */
 	OK(doca_mmap_stop(map));
 	OK(doca_mmap_destroy(map));
 	OK(doca_buf_dec_refcount(buf, NULL));

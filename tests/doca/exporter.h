@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exporter.h - a process that exports memory and then sits in read(), and processes that import it.
+ * exporter.h - a process that exports memory and then blocks in read(), and processes that import
+ * the memory.
  */
 #ifndef TESTS_DOCA_EXPORTER_H
 #define TESTS_DOCA_EXPORTER_H
@@ -31,18 +32,18 @@ void begin_rig(void);
 int end_rig(int rc);
 
 void open_device(void);
-/* LENGTH bytes at an odd address, of the heap ('h') or of the program's data ('d'). */
+/* Returns LENGTH bytes at an odd address, in the heap ('h') or in the program's data ('d'). */
 char *memory_of(char kind);
 struct doca_mmap *make_map(char *memory, uint32_t access);
 
 void start_exporter(struct exporter *e, char kind, uint32_t access, bool rdma);
-/* What it sees at a place of its memory ('r'); 's': it stops its map after that. */
+/* Returns the byte of the exporter at this offset. what 'r': only read; 's': stop the map, too. */
 int ask(struct exporter *e, int what, int at);
 void end_exporter(struct exporter *e);
 
-/* Run something in a process that has used nothing of the library yet, with the device open. */
+/* Run fn in a process that has not called the library yet, with the device open. */
 void in_process(void (*fn)(struct exporter *e), struct exporter *e);
-/* The same in two steps, for a process that must be forked before this one has threads. */
+/* Like in_process() in two steps: for a fork before this process has threads. */
 pid_t begin_process(void (*fn)(struct exporter *e), struct exporter *e);
 void end_process(pid_t pid);
 struct doca_mmap *import(struct exporter *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fake_map.h - a started map over memory of the test, filled in by hand. */
+/* fake_map.h - a started map over memory of the test, whose fields the test sets directly. */
 #ifndef TESTS_DOCA_FAKE_MAP_H
 #define TESTS_DOCA_FAKE_MAP_H
 

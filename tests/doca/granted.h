@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * granted.h - what programs take for granted, in C and in C++: macros, types, and what headers
- * bring along
+ * granted.h - assumptions of programs about the headers, in C and in C++: macros, types, and other
+ * headers that they include
  */
 #ifdef __cplusplus
 #include <algorithm>
@@ -41,7 +41,7 @@ static inline bool logs(doca_error_t error, doca_error_t other)
 	return DOCA_IS_ERROR(error);
 }
 
-/* One union, two ways to name what is in it. */
+/* Programs initialise either member of the union. */
 static const union doca_data by_number = {.u64 = 5};
 static const union doca_data by_pointer = {.ptr = NULL};
 
@@ -56,7 +56,7 @@ static inline void construct(struct versioned *v)
 	v->x = DOCA_STRUCT_GET_VERSION(v) == DOCA_VERSION_EXACT;
 }
 
-/* For passing a completion callback of one kind of task where another kind is required. */
+/* Programs cast a completion callback of one kind of task to that of another kind. */
 typedef void (*doca_any_done_t)(struct doca_dma_task_memcpy *task, union doca_data task_data,
 				union doca_data ctx_data);
 
@@ -65,7 +65,7 @@ static inline doca_any_done_t cast(doca_task_completion_cb_t done)
 	return (doca_any_done_t)done;
 }
 
-/* Both are plain numbers. */
+/* Both constants are integers. */
 static inline int longest_name(void)
 {
 #ifdef __cplusplus

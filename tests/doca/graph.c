@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Graphs: the order of their nodes, what is refused, failures, and graphs in graphs. Contexts are
- * of DMA and sync events.
+ * Graphs: the order of their nodes, rejected calls, failures, and graphs in graphs. The nodes use
+ * contexts of DMA and sync events.
  */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
@@ -26,12 +26,12 @@
 
 static struct doca_dev *dev;
 static struct doca_pe *pe;
-static struct doca_sync_event *event; /* its tasks are the work of most graphs */
+static struct doca_sync_event *event; /* most graphs consist of tasks of this event */
 static struct doca_ctx *ctx;
 static struct doca_graph *graph;
 static unsigned n_task_callbacks;
 
-/* What happened, in its order: one letter each. */
+/* The completed nodes in their order, one letter each. */
 static char story[64];
 
 static void tell(char what)
@@ -49,7 +49,7 @@ static void on_task(struct doca_task *task, union doca_data task_data, union doc
 	n_task_callbacks++;
 }
 
-/* A cookie that is this letter. */
+/* Returns a cookie that holds this letter. */
 static void *letter(char c)
 {
 	static char letters[128];
@@ -151,7 +151,7 @@ static struct doca_graph_instance *new_instance(struct doca_graph *of)
 	return instance;
 }
 
-/* A task that adds to the event. */
+/* Returns a task that adds to the event. */
 static struct doca_task *adder(void)
 {
 	struct doca_sync_event_task_notify_add *task;
@@ -161,7 +161,7 @@ static struct doca_task *adder(void)
 	return doca_sync_event_task_notify_add_as_doca_task(task);
 }
 
-/* A task that waits for a value; mask 0x0f makes one that fails. */
+/* Returns a task that waits for a value; with the mask 0x0f the task fails. */
 static struct doca_task *waiter(uint64_t value, uint64_t mask)
 {
 	struct doca_sync_event_task_wait_eq *task;
@@ -305,7 +305,7 @@ static void test_start_needs_work_that_is_running(void)
 	MUST(doca_graph_instance_destroy(instance));
 }
 
-/* After the first failure nothing more starts; what was started ends first. */
+/* After the first failure no node starts; the run ends after the nodes that were started. */
 static void test_a_failure_ends_the_run(void)
 {
 	struct doca_graph_node *wait = add_ctx(graph), *bad = add_user(graph),
@@ -389,7 +389,7 @@ static void test_a_graph_is_a_node_of_another(void)
 	doca_task_free(task);
 }
 
-/* -- two copies and a comparison, ten at once, as the vendor's sample does -- */
+/* -- two copies and a comparison in ten concurrent instances, as in the vendor's sample -- */
 
 struct copy {
 	struct doca_graph_instance *instance;
@@ -481,7 +481,7 @@ static void test_copies_are_compared_when_both_are_made(void)
 	free(memory);
 }
 
-/* What is set up, and what an instance is given, each at its time and of its kind. */
+/* Calls that configure a graph or an instance reject a wrong time and a wrong kind of node. */
 static void test_all_has_its_time_and_its_kind(void)
 {
 	struct doca_graph_node *work = add_ctx(graph), *user = add_user(graph), *below, *node;
@@ -512,17 +512,17 @@ static void test_all_has_its_time_and_its_kind(void)
 	REFUSED(NOT_PERMITTED, doca_graph_instance_set_ctx_node_data(instance, user, task));
 	REFUSED(NOT_PERMITTED, doca_graph_instance_set_user_node_data(instance, work, letter('x')));
 	REFUSED(NOT_PERMITTED, doca_graph_instance_set_sub_graph_node_data(instance, user, inner));
-	/* not of that graph */
+	/* `second` is no instance of the inner graph */
 	REFUSED(INVALID_VALUE,
 		doca_graph_instance_set_sub_graph_node_data(instance, below, second));
 	MUST(doca_graph_instance_set_ctx_node_data(instance, work, task));
 	MUST(doca_graph_instance_set_user_node_data(instance, user, letter('u')));
 	MUST(doca_graph_instance_set_sub_graph_node_data(instance, below, inner));
-	/* it is in another */
+	/* `inner` already belongs to `instance` */
 	REFUSED(NOT_PERMITTED, doca_graph_instance_set_sub_graph_node_data(second, below, inner));
 	MUST(doca_graph_instance_destroy(second));
 
-	/* the graph below has no task yet: this one does not run either */
+	/* the inner instance has no task yet, so submit of the outer one fails */
 	REFUSED(INVALID_VALUE, doca_graph_instance_submit(instance));
 	MUST(doca_graph_instance_destroy(inner));
 	MUST(doca_graph_instance_set_user_data(instance, (union doca_data){.ptr = NULL}));
@@ -530,7 +530,7 @@ static void test_all_has_its_time_and_its_kind(void)
 	TEST_ASSERT_NULL(data.ptr);
 	MUST(doca_graph_instance_destroy(instance));
 	MUST(doca_graph_stop(sub));
-	MUST(doca_graph_stop(graph)); /* and it may be set up again */
+	MUST(doca_graph_stop(graph)); /* after stop the graph can be configured again */
 	MUST(doca_graph_set_user_data(graph, seven));
 	MUST(doca_graph_get_user_data(graph, &data));
 	TEST_ASSERT_EQUAL_UINT64(7, data.u64);

@@ -35,7 +35,7 @@ static void all_sdk_levels(void)
 		gd_log(level, "sdk %d", (int)level);
 }
 
-/* a source is registered before main(), and before anything else was called */
+/* a constructor registers a source before main() and before any other call */
 static void a_source_is_registered_before_main(void)
 {
 	int source = -1;
@@ -69,7 +69,7 @@ static void without_a_backend_only_warnings_of_the_library_are_seen(void)
 static void run_standard(void)
 {
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_standard());
-	/* changes nothing */
+	/* a second call changes nothing */
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_standard());
 	all_levels();
 }
@@ -152,7 +152,7 @@ static void a_line_has_time_process_level_place_and_text(void)
 	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "[TRC]"));
 }
 
-/* what every program does first */
+/* the first calls of every program */
 static void run_program(void)
 {
 	struct doca_log_backend *sdk;
@@ -212,7 +212,7 @@ static void run_files(void)
 static void a_backend_may_have_limits_of_its_own_and_keep_them(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(run_files));
-	/* ERR to DBG by the one that follows, CRIT to INFO by the strict one */
+	/* one backend prints ERR to DBG, the strict one CRIT to INFO */
 	TEST_ASSERT_EQUAL_INT(4 + 4, count(captured_out, "\n"));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "text crit"));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "text debug"));
@@ -284,8 +284,8 @@ static void run_hidden(void)
 }
 
 /*
- * what a line would have shown is evaluated at every level; of TRC, which is not compiled in,
- * nothing is
+ * the arguments of a line are evaluated at every level, except those of TRC, which is not compiled
+ * in
  */
 static void arguments_are_evaluated_though_the_level_hides_the_line(void)
 {

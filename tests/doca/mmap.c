@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory maps in one process: order of calls, and the documented error of each that is wrong. */
+/* Memory maps in one process: order of calls, and the documented error of each wrong call. */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
 #include <doca_dev.h>
@@ -68,7 +68,7 @@ static void pointers_that_are_null_are_refused(void)
 	IS(INVALID_VALUE, doca_mmap_get_memrange(NULL, &addr, &len));
 	IS(INVALID_VALUE, doca_mmap_get_memrange(map, NULL, &len));
 	IS(INVALID_VALUE, doca_mmap_get_memrange(map, &addr, NULL));
-	IS(BAD_STATE, doca_mmap_get_memrange(map, &addr, &len)); /* not set yet */
+	IS(BAD_STATE, doca_mmap_get_memrange(map, &addr, &len)); /* the range is not set yet */
 	IS(INVALID_VALUE, doca_mmap_set_free_cb(map, NULL, NULL));
 	IS(INVALID_VALUE, doca_mmap_set_user_data(NULL, data));
 	IS(INVALID_VALUE, doca_mmap_get_user_data(map, NULL));
@@ -103,7 +103,7 @@ static void a_range_is_mandatory_and_set_once(void)
 	IS(NOT_PERMITTED, doca_mmap_set_memrange(map, memory + 3, 5));
 	OK(doca_mmap_get_memrange(map, &addr, &len));
 	TEST_ASSERT_TRUE(addr == memory + 3 && len == 5);
-	/* no device, no permissions: they are optional */
+	/* start without device and permissions, which are optional */
 	OK(doca_mmap_start(map));
 	IS(NOT_PERMITTED, doca_mmap_start(map));
 	IS(BAD_STATE, doca_mmap_set_memrange(map, memory, 5));
@@ -125,7 +125,7 @@ static void nothing_can_be_set_after_start(void)
 	IS(NOT_PERMITTED, doca_mmap_enable_thread_safety(map));
 	OK(doca_mmap_get_user_data(map, &got));
 	TEST_ASSERT_EQUAL_UINT64(7, got.u64);
-	/* again after a stop */
+	/* start again after a stop */
 	OK(doca_mmap_stop(map));
 	OK(doca_mmap_stop(map));
 	OK(doca_mmap_add_dev(map, other));
@@ -174,11 +174,11 @@ static void an_export_needs_its_flag_a_start_and_a_device_of_the_map(void)
 	OK(doca_mmap_export_pci(map, dev, &pci, &len));
 	OK(doca_mmap_get_exported(map, &exported));
 	TEST_ASSERT_EQUAL_UINT8(1, exported);
-	/* a program of the DPU reads it into 512 bytes */
+	/* a program on the DPU reads the descriptor into 512 bytes */
 	TEST_ASSERT_TRUE(len > 0 && len <= 300);
 	OK(doca_mmap_export_pci(map, dev, &again, &len));
 	TEST_ASSERT_EQUAL_PTR(pci, again);
-	/* MUST: programs take an error of stop for a failure, also of an exported map */
+	/* MUST: stop of an exported map returns SUCCESS; programs treat an error as a failure */
 	OK(doca_mmap_stop(map));
 	OK(doca_mmap_get_exported(map, &exported));
 	TEST_ASSERT_EQUAL_UINT8(0, exported);
@@ -197,7 +197,7 @@ static void an_export_by_rdma_needs_a_flag_of_rdma(void)
 	OK(doca_mmap_export_rdma(map, dev, &desc, &len));
 }
 
-/* what other processes have by other ways cannot be moved to where importers find it */
+/* export rejects shared memory: its pages cannot be moved to a memfd for importers */
 static void memory_that_is_shared_already_is_not_exported(void)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -227,7 +227,7 @@ static void export_with_a_limit_of_files(void)
 	IS(DRIVER, doca_mmap_export_rdma(map, dev, &desc, &len));
 }
 
-/* the memory of importers is a file, which a limit of the process may forbid */
+/* importers map a file, whose creation a limit of the process can prevent */
 static void a_limit_of_the_process_is_an_error_of_the_driver(void)
 {
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, captured(export_with_a_limit_of_files), captured_out);
@@ -279,7 +279,7 @@ static void free_memory(void *addr, size_t len, void *cookie)
 	n_freed++;
 }
 
-/* programs free and unmap their memory by it */
+/* programs free or unmap their memory in this callback */
 static void destroy_calls_back_if_it_was_started(void)
 {
 	char *mine = malloc(100);
@@ -329,7 +329,7 @@ static void memory_and_device_may_go_before_the_map(void)
 	OK(doca_mmap_destroy(two));
 	map = NULL;
 	OK(doca_dev_open(list[0], &dev));
-	small = malloc(100); /* the heap is whole */
+	small = malloc(100); /* malloc() fails or crashes if the heap is damaged */
 	large = calloc(1, 1 << 20);
 	TEST_ASSERT_EQUAL_INT(0, large[1000]);
 	free(small);

@@ -131,8 +131,8 @@ void sim_inode_truncate(struct sim_inode *inode, uint64_t size);
 void sim_inode_set_mode(struct sim_inode *inode, mode_t permissions);
 void sim_inode_set_xattr(struct sim_inode *inode, const char *name, const void *value, size_t n);
 /*
- * Mark the covered changes as safe: the next power cut keeps them. If `fails` is set, the disk keeps
- * or loses each covered write instead, as drawn, and n_errors counts the failure.
+ * Mark the covered changes as safe: the next power cut keeps them. If `fails` is set, the disk
+ * keeps or loses each covered write instead, as drawn, and n_errors counts the failure.
  */
 void sim_inode_sync(struct sim_inode *inode, const struct sim_cover *cover, bool fails);
 /* Replace the contents; the new contents are durable when the function returns. */

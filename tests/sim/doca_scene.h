@@ -47,8 +47,8 @@ struct sim_doca_job {
 	bool exports;  /* clients export a map, which the server writes */
 	uint32_t rude; /* percent of connections that the program breaks at any moment */
 	/*
-	 * percent of tasks that the program submits wrongly, so that the library must reject them, or
-	 * frees while they are in flight
+	 * percent of tasks that the program submits wrongly, so that the library must reject them,
+	 * or frees while they are in flight
 	 */
 	uint32_t odd;
 	volatile bool stop; /* set by the simulator: the program ends in order */

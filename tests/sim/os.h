@@ -131,8 +131,8 @@ void sim_run_at_exit(void);
 /* -- os_disk.c -- */
 
 /*
- * Open a path in the running process, relative to dir or AT_FDCWD. Returns NULL with errno set on an
- * error.
+ * Open a path in the running process, relative to dir or AT_FDCWD. Returns NULL with errno set on
+ * an error.
  */
 struct sim_file *sim_path_open(int dir, const char *path, int flags, mode_t mode);
 

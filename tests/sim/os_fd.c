@@ -229,8 +229,8 @@ static bool has_events(void *arg)
 }
 
 /*
- * Called after -EAGAIN: wait for the events unless O_NONBLOCK is set. Returns true if the caller must
- * try again.
+ * Called after -EAGAIN: wait for the events unless O_NONBLOCK is set. Returns true if the caller
+ * must try again.
  */
 static bool may_retry(struct sim_file *file, uint32_t events)
 {

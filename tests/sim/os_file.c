@@ -89,8 +89,7 @@ int __wrap_flock(int fd, int operation)
 		return -1;
 	wait = (struct lock_wait){f->serial, operation & ~LOCK_NB};
 	if (f->lock != wait.lock) {
-		f->lock =
-			LOCK_UN; /* as in Linux, a conversion drops the old lock before it gets the new one */
+		f->lock = LOCK_UN; /* as in Linux: a conversion first drops the old lock */
 		sim_changed();
 	}
 	if (wait.lock != LOCK_UN && !can_lock(&wait)) {
