@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Maps of one process: what importers of one have of another, and copies of the library that are
- * under way at stop.
+ * Several maps of one process: the access of an importer of one map to another map, and copies of
+ * the library that are in progress at stop.
  */
 #include "mmap_importer.h"
 
@@ -20,7 +20,7 @@ void tearDown(void)
 {
 }
 
-/* All that the descriptor of an import holds is in the pages of its map. */
+/* Check that the descriptor of an import has only the pages of its map. */
 static void check_extent(const struct doca_mmap *map)
 {
 	struct gantry_region region;
@@ -49,7 +49,7 @@ static void import_one_of_three(struct exporter *e)
 	OK(doca_mmap_destroy(imported));
 	for (int i = 0; i < 3; i++)
 		OK(doca_mmap_destroy(maps[i]));
-	/* a part of what was one map before */
+	/* a range that overlaps two of the earlier maps */
 	maps[0] = export(memory + PAGE + 100, BYTES, e);
 	imported = import(e);
 	check_extent(imported);
@@ -73,8 +73,8 @@ static void wait_until_gone(const struct doca_mmap *map)
 }
 
 /*
- * The page is replaced for both. Importers of the other map find it gone, import it again, and have
- * its memory of now.
+ * Stopping one map replaces the common page for both maps. The importers of the other map lose it,
+ * import it again, and then have its current memory.
  */
 static void stop_a_neighbour(struct exporter *e)
 {
@@ -94,7 +94,7 @@ static void stop_a_neighbour(struct exporter *e)
 	OK(doca_mmap_destroy(map));
 	memset(memory, 0, BYTES - 100);
 	wait_until_gone(imported);
-	memset(imported->local, 1, BYTES); /* of no other map */
+	memset(imported->local, 1, BYTES); /* must change no other map */
 	speak();
 	wait_for_passes(PASSES);
 	TEST_ASSERT_EQUAL_size_t(0, count_marks(memory, BYTES - 100));

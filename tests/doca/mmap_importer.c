@@ -23,7 +23,7 @@ struct order {
 };
 
 static struct board {
-	uint64_t passes; /* __atomic: of the importer's writes, whether they succeed or not */
+	uint64_t passes; /* __atomic; passes over the map, whether or not writes succeed */
 } * board;
 
 static struct importer {
@@ -74,7 +74,10 @@ static void write_by_child(struct doca_mmap *map, int fd)
 	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, NULL, 0));
 }
 
-/* As a program that becomes a daemon does. The library's connections go, the mapping stays. */
+/*
+ * Close all descriptors, as a program does that becomes a daemon: this ends the connections of the
+ * library, but the mapping stays.
+ */
 static void write_without_fds(struct doca_mmap *map, int from, int to)
 {
 	for (int fd = 3; fd < 256; fd++)
@@ -137,7 +140,7 @@ static void close_copier(struct copier *c)
 	free(memory);
 }
 
-/* A task that fails stops the context. */
+/* Run one task; a failed task stops the context. */
 static void copy_once(struct copier *c)
 {
 	struct doca_dma_task_memcpy *task;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mmap_importer.h - a process that imports a map and writes into it all the time, and counts its
- * passes over the map in memory that it shares with the owner. The owner is its parent.
+ * mmap_importer.h - a process that imports a map and writes to it continuously. It counts its
+ * passes over the map in memory that it shares with the owner, which is its parent.
  */
 #ifndef TESTS_DOCA_MMAP_IMPORTER_H
 #define TESTS_DOCA_MMAP_IMPORTER_H
 
 #include "exporter.h"
 
-#define BYTES (512 * 1024u) /* the longest map that it can write */
-#define MARK 0xee           /* what it writes */
+#define BYTES (512 * 1024u) /* the longest map that the importer can write */
+#define MARK 0xee           /* the byte that the importer writes */
 #define PASSES 3
 
 enum writer { BY_CPU, BY_DMA, BY_CHILD, WITHOUT_FDS };
@@ -18,20 +18,21 @@ void start_importer(void);
 void end_importer(void);
 
 /*
- * Import it and write until end_writes; returns after PASSES passes. An importer WITHOUT_FDS ends
- * then.
+ * Let the importer import the map and write until end_writes(). Returns after PASSES passes.
+ * end_writes() also ends an importer WITHOUT_FDS.
  */
 void begin_writes(enum writer writer, const struct exporter *e);
 void end_writes(enum writer writer);
-/* n more passes from now on, whether or not their writes succeed. */
+/* Wait for n more passes, whether or not their writes succeed. */
 void wait_for_passes(unsigned n);
-/* SIGSTOP, until it has stopped; SIGCONT. */
+/* Send SIGSTOP to the importer and wait until it has stopped. */
 void silence(void);
+/* Send SIGCONT to the importer. */
 void speak(void);
 
-/* Export by PCI, for reading and writing. */
+/* Create a map and export it by PCI, for reading and writing. */
 struct doca_mmap *export(char *memory, size_t length, struct exporter *e);
-/* Bytes that are not zero. */
+/* Returns the number of bytes that are not zero. */
 size_t count_marks(const char *memory, size_t length);
 
 #endif

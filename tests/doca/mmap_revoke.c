@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mmap_revoke.c - no importer writes into memory after its owner's doca_mmap_stop returned.
+ * mmap_revoke.c - no importer writes to memory after doca_mmap_stop() of its owner has returned.
  *
- * The owner forks an importer, which writes into the imported map all the time, by CPU or by
+ * The owner forks an importer, which writes to the imported map continuously, by CPU or by
  * doca_dma. In each round the owner exports a range, waits for passes, stops and destroys the map,
  * fills the range with zeroes and waits for more passes: each byte that is not zero then is a
  * fault.
@@ -29,7 +29,7 @@ static unsigned rounds(void)
 	return text ? (unsigned)strtoul(text, NULL, 10) : 4;
 }
 
-/* Bytes of the importer in the range after stop returned. */
+/* Returns the number of bytes that the importer wrote to the range after stop returned. */
 static size_t late_bytes(char *memory, size_t length, enum writer writer, bool silent)
 {
 	struct exporter e;
@@ -51,8 +51,8 @@ static size_t late_bytes(char *memory, size_t length, enum writer writer, bool s
 }
 
 /*
- * Half of the rounds use whole pages, the other half the middle of a heap block. The owner keeps
- * its values around the range.
+ * Half of the rounds use whole pages, the other half the middle of a heap block. The bytes of the
+ * owner around the range must not change.
  */
 static size_t late_round(unsigned i, enum writer writer, bool silent)
 {
@@ -134,8 +134,8 @@ static void no_byte_of_an_importer_that_closed_its_connections(void)
 /* -- the same memory again, and other memory -- */
 
 /*
- * The importer of the first export never gives it up; it gets nothing of the second export of the
- * same range.
+ * The importer of the first export never unmaps it. It must not reach the second export of the same
+ * range.
  */
 static void export_again(struct exporter *e)
 {

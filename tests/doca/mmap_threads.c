@@ -22,13 +22,13 @@
 
 #define WORKERS 2
 #define PIECE 4096u
-#define COPIES 300u /* before the export, and after it */
+#define COPIES 300u /* copies before the export, and after it */
 #define OK(call) TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, (call))
 
 struct worker {
 	pthread_t thread;
 	struct doca_mmap *from, *to;
-	char *src, *dst;           /* as the maps have them */
+	char *src, *dst;           /* addresses in the maps */
 	unsigned n_done, n_failed; /* __atomic */
 };
 
@@ -88,7 +88,7 @@ static doca_error_t begin(struct worker *w, struct doca_pe *pe, struct doca_dma 
 	return result == DOCA_SUCCESS ? doca_ctx_start(ctx) : result;
 }
 
-/* Copies the same piece again and again until all is over. */
+/* A worker: copies the same range repeatedly until is_over is set. */
 static void *copy(void *arg)
 {
 	struct worker *w = arg;

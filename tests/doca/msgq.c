@@ -12,7 +12,7 @@
 #define DEPTH 16u
 #define BAD(x) NEED_RESULT(DOCA_ERROR_INVALID_VALUE, x)
 
-/* What both sides of a test have: a device, a DPA with one thread, an engine for the CPU. */
+/* The objects of both sides of a test: a device, a DPA with one thread, an engine for the CPU. */
 static struct side s;
 static struct doca_dpa *dpa;
 static struct doca_dpa_thread *thread;
@@ -21,7 +21,7 @@ static struct doca_comch_consumer *consumer;
 static struct doca_comch_producer *producer;
 static struct doca_comch_consumer_completion *comp;
 static struct doca_dpa_completion *ends;
-/* handles, as a program hands them to its code on the DPA */
+/* handles that a program gives to its code on the DPA */
 static doca_dpa_dev_comch_consumer_completion_t dev_comp;
 static doca_dpa_dev_comch_consumer_t dev_consumer;
 static doca_dpa_dev_comch_producer_t dev_producer;
@@ -64,9 +64,9 @@ static void close_dpa(void)
 
 /* -- from the CPU to the DPA -- */
 
-static unsigned int taken; /* of the DPA, in order */
+static unsigned int taken; /* number of messages that the DPA has received */
 
-/* One activation: take all there is, give the places back, ask to be called again. */
+/* One activation: receive all messages, acknowledge them, and request the next activation. */
 static __dpa_global__ void take_all(uint64_t arg)
 {
 	doca_dpa_dev_comch_consumer_completion_element_t element;
@@ -119,7 +119,7 @@ static void open_dpa_consumer(void)
 {
 	struct doca_ctx *ctx;
 
-	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_msgq_start(msgq)); /* in which direction? */
+	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_msgq_start(msgq)); /* no direction is set */
 	NEED_OK(doca_comch_msgq_set_dpa_consumer(msgq, dpa));
 	NEED_RESULT(DOCA_ERROR_NOT_PERMITTED, doca_comch_msgq_set_dpa_producer(msgq, dpa));
 	NEED_OK(doca_comch_msgq_set_max_num_consumers(msgq, 1));
@@ -129,7 +129,7 @@ static void open_dpa_consumer(void)
 	NEED_OK(doca_comch_msgq_consumer_create(msgq, &consumer));
 	ctx = doca_comch_consumer_as_ctx(consumer);
 	NEED_OK(doca_ctx_set_datapath_on_dpa(ctx, dpa));
-	BAD(doca_ctx_start(ctx)); /* no completion */
+	BAD(doca_ctx_start(ctx)); /* no completion is set */
 	NEED_OK(doca_comch_consumer_completion_create(&comp));
 	NEED_OK(doca_comch_consumer_completion_set_dpa_thread(comp, thread));
 	NEED_OK(doca_comch_consumer_completion_set_max_num_recv(comp, DEPTH));
@@ -139,7 +139,7 @@ static void open_dpa_consumer(void)
 	NEED_OK(doca_comch_consumer_set_dev_max_num_recv(consumer, DEPTH));
 	NEED_RESULT(DOCA_ERROR_BAD_STATE,
 		    doca_comch_consumer_get_dpa_handle(consumer, &dev_consumer));
-	NEED_OK(doca_ctx_start(ctx)); /* without an engine */
+	NEED_OK(doca_ctx_start(ctx)); /* no engine is needed */
 	NEED_OK(doca_comch_consumer_get_dpa_handle(consumer, &dev_consumer));
 	NEED_OK(doca_comch_consumer_completion_get_dpa_handle(comp, &dev_comp));
 	NEED_OK(doca_comch_consumer_get_id(consumer, &consumer_id));
@@ -187,13 +187,15 @@ static void to_the_dpa(void)
 
 	open_dpa(take_all);
 	open_dpa_consumer();
-	NEED_RESULT(DOCA_ERROR_AGAIN, send(consumer_id, 0, NULL)); /* it has acknowledged none */
+	NEED_RESULT(DOCA_ERROR_AGAIN,
+		    send(consumer_id, 0, NULL)); /* the DPA has acknowledged no message */
 	NEED_OK(send(consumer_id + 1, 0, NULL));
-	NEED_OK(send(consumer_id, 0, (struct doca_buf *)(void *)&s)); /* immediate data alone */
+	NEED_OK(send(consumer_id, 0,
+		     (struct doca_buf *)(void *)&s)); /* only immediate data is allowed */
 	UNTIL(&s, n_failed == 2);
 	NEED(status == DOCA_ERROR_INVALID_VALUE);
 	doca_dpa_dev_comch_consumer_ack(dev_consumer, DEPTH);
-	NEED_OK(doca_dpa_thread_run(thread)); /* asks for notifications from now on */
+	NEED_OK(doca_dpa_thread_run(thread)); /* the thread requests notifications from now on */
 	while (n < N) {
 		const doca_error_t result = send(consumer_id, n, NULL);
 
@@ -221,8 +223,8 @@ static doca_dpa_dev_mmap_t from_map, into_map, sealed_map;
 static unsigned int n_put, n_done;
 
 /*
- * Sends all: every third with a copy ahead of it, every fifth with a completion. Then it waits for
- * those.
+ * Send all messages: every third one with a copy before it, every fifth one with a completion. Then
+ * wait for these completions.
  */
 static __dpa_global__ void send_all(uint64_t arg)
 {
@@ -249,8 +251,8 @@ static __dpa_global__ void send_all(uint64_t arg)
 		}
 	}
 	/*
-	 * what is refused, and copies nothing: too long, out of the map, overlapping, into a map
-	 * that may only be read
+	 * these calls are rejected, and copy nothing: too long, outside the map, overlapping, into
+	 * a read-only map
 	 */
 	doca_dpa_dev_comch_producer_post_send_imm_only(dev_producer, consumer_id, long_imm,
 						       sizeof(long_imm), 0);
@@ -266,7 +268,7 @@ static __dpa_global__ void send_all(uint64_t arg)
 	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, sealed_map,
 					     (uintptr_t)sealed, from_map, (uintptr_t)from, 8,
 					     long_imm, 4, 0);
-	/* no completion is left: no activation */
+	/* no completion is left, so this requests no activation */
 	doca_dpa_dev_completion_request_notification(dev_ends);
 	doca_dpa_dev_thread_finish();
 }
@@ -284,7 +286,7 @@ static void on_received(struct doca_comch_consumer_task_post_recv *task, union d
 	memcpy(&number, doca_comch_consumer_task_post_recv_get_imm_data(task), sizeof(number));
 	NEED(number == n_received &&
 	     doca_comch_consumer_task_post_recv_get_producer_id(task) == producer_id);
-	/* the copy was done before the message came */
+	/* the copy was done before the message arrived */
 	NEED(memcmp(into + number * 8ul, number % 3 ? "\0\0\0\0\0\0\0" : from + number * 8ul, 8) ==
 	     0);
 	n_received++;
@@ -383,10 +385,11 @@ static void from_the_dpa(void)
 	post((struct doca_buf *)(void *)&s); /* a buffer is no use here */
 	UNTIL(&s, n_flushed == 1);
 	NEED(status == DOCA_ERROR_INVALID_VALUE);
-	NEED_OK(doca_dpa_thread_run(thread)); /* it waits: nothing is posted */
+	NEED_OK(doca_dpa_thread_run(thread)); /* the thread waits, because no receive is posted */
 	for (unsigned int i = 0; i < DEPTH; i++)
 		post(NULL);
-	for (unsigned int told = 0; told < N;) /* each progress that returns 1 has called back */
+	for (unsigned int told = 0;
+	     told < N;) /* each progress that returns 1 has called a callback */
 		if (doca_pe_progress(s.pe))
 			NEED(n_received == ++told);
 	UNTIL(&s, __atomic_load_n(&n_done, __ATOMIC_ACQUIRE) == N / 5);

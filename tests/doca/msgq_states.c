@@ -19,7 +19,7 @@
 #define ONCE DOCA_ERROR_NOT_PERMITTED
 #define GOES_ON DOCA_ERROR_IN_PROGRESS
 
-static struct side s; /* its device and engine */
+static struct side s; /* provides the device and engine */
 static struct doca_dpa *dpa;
 static struct doca_dpa_thread *thread;
 static struct doca_comch_msgq *msgq;
@@ -156,11 +156,11 @@ static void walk_queue(void)
 	try_queue(STOPPED);
 	NEED_RESULT(INVALID, doca_comch_msgq_set_max_num_consumers(msgq, 0));
 	NEED_RESULT(INVALID, doca_comch_msgq_set_max_num_producers(msgq, 0));
-	NEED_RESULT(BUSY, doca_dpa_destroy(dpa)); /* the queue is on it */
+	NEED_RESULT(BUSY, doca_dpa_destroy(dpa)); /* the queue uses the DPA */
 	close_dpa();
 }
 
-/* New, with nothing else made on its device. */
+/* A new queue, the only object of its device, keeps the device open. */
 static void keep_device(void)
 {
 	side_open_dev(&s, "03:00.0");
@@ -307,7 +307,7 @@ static doca_error_t p_handle(void)
 	return doca_comch_producer_get_dpa_handle(producer, &handle);
 }
 
-/* To a consumer that has acknowledged one message. */
+/* Send to a consumer that has acknowledged one message. */
 static doca_error_t p_send(void)
 {
 	struct doca_comch_producer_task_send *task;
@@ -375,7 +375,8 @@ static void walk_dpa_producer(void)
 	watch(ctx, false);
 	NEED_OK(doca_comch_producer_dpa_completion_attach(producer, ends));
 	NEED_RESULT(INVALID, doca_comch_producer_set_dev_max_num_send(producer, 0));
-	NEED_RESULT(INVALID, doca_ctx_start(ctx)); /* no number of sends, no started completion */
+	NEED_RESULT(INVALID,
+		    doca_ctx_start(ctx)); /* number of sends not set, completion not started */
 	TRY(ctx, dpa_producer_rows);
 	NEED_RESULT(INVALID, doca_ctx_start(ctx));
 	NEED_OK(doca_dpa_completion_start(ends));
@@ -494,7 +495,7 @@ static void try_completion(int state)
 					completion_rows[i].wanted[state]);
 }
 
-/* What is set is read; what is out of range is refused. */
+/* Getters return the values that were set; setters reject values that are out of range. */
 static void numbers_of_completion(void)
 {
 	uint32_t n;
@@ -519,7 +520,7 @@ static void walk_dpa_consumer(void)
 	try_completion(0);
 	numbers_of_completion();
 	NEED_OK(doca_comch_consumer_set_completion(consumer, comp, 1));
-	/* no number of receives, and the completion is not started */
+	/* the number of receives is not set, and the completion is not started */
 	NEED_RESULT(INVALID, doca_ctx_start(ctx));
 	TRY(ctx, dpa_consumer_rows);
 	NEED_RESULT(INVALID, doca_ctx_start(ctx));

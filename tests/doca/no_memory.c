@@ -45,7 +45,7 @@ void tearDown(void)
 {
 }
 
-/* -- one call each, and the one that undoes it -- */
+/* -- pairs: a call, and the call that undoes it -- */
 
 static doca_error_t create_list(void *arg)
 {
@@ -119,7 +119,7 @@ static void rm_dev(void *arg)
 	OK(doca_mmap_rm_dev(map, dev));
 }
 
-/* What it needed so far stays with the map until that is stopped. */
+/* The map keeps memory of earlier exports until it is stopped, so restart it. */
 static void stop_map(void *arg)
 {
 	(void)arg;
@@ -249,7 +249,7 @@ static doca_error_t start_argp(void *arg)
 
 /* -- in the order of a program -- */
 
-/* What is known of devices is made by the first list, and kept. */
+/* The first list creates the table of devices, which the library keeps. */
 static void test_first_list(void)
 {
 	const long before = scarce_held();
@@ -278,7 +278,7 @@ static void test_devices(void)
 	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, open_rep, close_rep, NULL));
 }
 
-/* The first export starts the thread of the library, and what that takes is kept. */
+/* The first export starts the thread of the library, whose memory the library keeps. */
 static void first_export(void)
 {
 	for (unsigned i = 0;; i++) {
@@ -308,7 +308,7 @@ static void test_maps(void)
 	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, export_rdma, stop_map, NULL));
 	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, export_pci, stop_map, NULL));
 	OK(export_pci(NULL));
-	OK(create_from_export(NULL)); /* maps that were destroyed are kept for the next ones */
+	OK(create_from_export(NULL)); /* the library keeps destroyed maps for later ones */
 	destroy_import(NULL);
 	TEST_ASSERT_GREATER_THAN(
 		0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_from_export, destroy_import, NULL));
@@ -443,7 +443,7 @@ static void test_log(void)
 		TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, all[i], stays, null));
 }
 
-/* One of the two is there already: it is not made a second time. */
+/* If only the first of two backends was created, a later call must not create it again. */
 static void log_by_halves(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -467,7 +467,7 @@ int main(void)
 {
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
-	/* each failure has its line */
+	/* no output: the library logs each failure */
 	(void)doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DISABLE);
 	UNITY_BEGIN();
 	RUN_TEST(test_first_list);

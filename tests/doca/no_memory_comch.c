@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A Comch server and a client start, connect and stop in one process while one allocation of any
- * thread fails: the first, then the second, and so on; and while all fail from there on. Each
- * context runs, or reports an error and is idle. Nothing leaks, and the next start succeeds. Each
- * case runs in a separate process.
+ * thread fails: the first, then the second, and so on; or while this and all later allocations
+ * fail. Each context runs, or reports an error and is idle. Nothing leaks, and the next start
+ * succeeds. Each case runs in a separate process.
  */
 #include <doca_log.h>
 
@@ -19,7 +19,7 @@
 #include "fake/shortage.h"
 
 #define PATIENCE 60 /* seconds: a process that takes longer hangs */
-#define MOST 2000   /* allocations */
+#define MOST 2000   /* limit of allocations in a case */
 
 struct held {
 	long fds, regions;
@@ -27,11 +27,11 @@ struct held {
 
 static struct shared {
 	struct shortage shortage;
-	/* by a process in which it was started twice: what is known of devices stays */
+	/* held after two starts without failures: includes the table of devices, which stays */
 	struct held held;
 } * shared;
 
-static struct side server, client; /* of this process */
+static struct side server, client; /* the sides of this process */
 
 void setUp(void)
 {
@@ -49,7 +49,7 @@ void tearDown(void)
 	shared = NULL;
 }
 
-/* -- in the process that has too little -- */
+/* -- in the process whose allocations fail -- */
 
 static int progress(void)
 {
@@ -135,7 +135,8 @@ static void process(void)
 
 	alarm(PATIENCE);
 	NEED(once() || shared->shortage.failed);
-	memset(&shared->shortage.at, 0, sizeof(shared->shortage.at)); /* there is enough */
+	memset(&shared->shortage.at, 0,
+	       sizeof(shared->shortage.at)); /* no allocation fails any more */
 	NEED(once());
 	held = (struct held){shortage_entries("/proc/self/fd"), shortage_regions()};
 	if (!shared->held.fds)
@@ -186,7 +187,7 @@ int main(void)
 {
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
-	/* each failure has its line */
+	/* no output: the library logs each failure */
 	(void)doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DISABLE);
 	rig_init();
 	UNITY_BEGIN();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The same as no_memory.c, for RDMA, sync events, graphs, and what computes: NO_MEMORY when there
- * is none, nothing left behind, and it works once there is some again.
+ * The tests of no_memory.c for RDMA, sync events, graphs, and contexts that compute: functions
+ * return NO_MEMORY if an allocation fails, leak nothing, and work once memory is available again.
  */
 #include <doca_buf_array.h>
 #include <doca_buf_pool.h>
@@ -72,7 +72,7 @@ void tearDown(void)
 	OK(doca_dev_close(dev));
 }
 
-/* -- one call each, and the one that undoes it -- */
+/* -- pairs: a call, and the call that undoes it -- */
 
 #define MAKE(name, call) \
 	static doca_error_t name(void *arg) \
@@ -198,7 +198,7 @@ static void test_objects(void)
 	OK(doca_mmap_destroy(map));
 }
 
-/* What other libraries keep for themselves is made by the first object. */
+/* The first object lets libcrypto allocate memory that it keeps, so create one before the walk. */
 static void test_what_computes(void)
 {
 	static const struct pair matrices[] = {
@@ -265,7 +265,7 @@ static void test_instances(void)
 	destroy_advise(NULL);
 }
 
-/* What the library starts for the first of its kind, it keeps. */
+/* The first export and import start a thread of the library, which stays: do them first. */
 static void test_events(void)
 {
 	OK(create_event(NULL));
@@ -274,13 +274,13 @@ static void test_events(void)
 	OK(doca_sync_event_add_subscriber_location_cpu(event, dev));
 	OK(start_event(NULL));
 	OK(export_pci(NULL));
-	OK(import_event(NULL)); /* maps that were destroyed are kept for the next ones */
+	OK(import_event(NULL)); /* the library keeps destroyed maps for later ones */
 	destroy_import(NULL);
 	walk_all(&(struct pair){import_event, destroy_import}, 1);
 	OK(export_net(NULL));
 	walk_all(&(struct pair){import_remote, destroy_remote}, 1);
 	stop_event(NULL);
-	/* this is where an event that is exported takes its memory; its export needs none */
+	/* start allocates the memory that an export needs, so only start is walked */
 	walk_all(&(struct pair){start_event, stop_event}, 1);
 	destroy_event(NULL);
 }
@@ -358,7 +358,7 @@ int main(void)
 {
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
-	/* each failure has its line */
+	/* no output: the library logs each failure */
 	(void)doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DISABLE);
 	UNITY_BEGIN();
 	RUN_TEST(test_objects);

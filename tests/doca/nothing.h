@@ -15,7 +15,7 @@ template <class... A> static int with_nothing(doca_error_t (*f)(A..., ...))
 	return f(A{}...);
 }
 
-/* The name first, for one that crashes. */
+/* Print the name before the call, so that a crash shows it. */
 template <class F> static void refused(const char *name, F f)
 {
 	fprintf(stderr, "%s\n", name);

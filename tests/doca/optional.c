@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Optional libraries of a build: without them, their functions exist all the same and return
- * DOCA_ERROR_NOT_SUPPORTED.
+ * Optional libraries of a build: without such a library, the functions that need it exist, but
+ * return DOCA_ERROR_NOT_SUPPORTED.
  */
 #include <doca_compress.h>
 #include <doca_dev.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pages that become shareable where they are: nothing that a program has in them may be lost. */
+/* Pages that become shareable at their address: no data of the program must be lost. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -40,7 +40,7 @@ void tearDown(void)
 {
 }
 
-/* What another process would see. */
+/* Returns the byte that an importer would read at this address. */
 static int seen(const void *at)
 {
 	unsigned char byte = 0;
@@ -67,7 +67,7 @@ static void check_shared(volatile unsigned char *memory, size_t n)
 	put((void *)&memory[0], 201);
 	TEST_ASSERT_EQUAL_INT(201, memory[0]);
 	gd_pages_drop((void *)memory, n);
-	memory[0] = 1; /* still the program's */
+	memory[0] = 1; /* the program can still write */
 }
 
 static void heap_of_any_place_and_length(void)
@@ -83,7 +83,7 @@ static void heap_of_any_place_and_length(void)
 		}
 }
 
-/* Bytes of the memfd that have pages. */
+/* Returns the bytes of the memfd that have pages. */
 static uint64_t present(void)
 {
 	struct stat st;
@@ -92,7 +92,7 @@ static uint64_t present(void)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-/* Else the importer would be charged for the pages that it touches first. */
+/* Otherwise the kernel would charge the cgroup of the importer for pages that it touches first. */
 static void memory_that_was_never_touched_has_all_its_pages(void)
 {
 	static const int prots[] = {PROT_READ, PROT_READ | PROT_WRITE};
@@ -151,7 +151,7 @@ static void the_stack_that_calls(void)
 {
 	for (size_t n = 1; n <= 20000; n += 6666)
 		on_the_stack(n);
-	TEST_ASSERT_EQUAL_INT(1000, deeper(1000)); /* it grows as before */
+	TEST_ASSERT_EQUAL_INT(1000, deeper(1000)); /* the stack grows as before */
 }
 
 static void *stack_of_a_thread(void *arg)
@@ -266,7 +266,7 @@ static void pages_that_are_replaced_never_return(void)
 	munmap(memory, 8 * PAGE);
 }
 
-/* Pages that a device may have pinned are replaced, too, and their content is copied. */
+/* gd_pages_replace() with `true` also replaces private pages, and copies their content. */
 static void private_pages_are_replaced_when_asked_for(void)
 {
 	unsigned char *memory = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE,
@@ -328,8 +328,8 @@ static void a_range_between_others_has_pages_of_both(void)
 }
 
 /*
- * A range was taken from its importers. A later hold of one of its pages does not give them the
- * other pages back.
+ * After the pages of a range were replaced, a later hold of one of them does not let the earlier
+ * importers reach the other pages again.
  */
 static void a_neighbour_does_not_bring_replaced_pages_back(void)
 {
@@ -356,7 +356,7 @@ static void a_neighbour_does_not_bring_replaced_pages_back(void)
 	munmap(memory, 8 * PAGE);
 }
 
-/* The adjacent range still uses the old memfd, because of a range that was between the two. */
+/* The adjacent range still uses the old memfd, because a range between the two was held. */
 static void a_memfd_that_pages_were_replaced_in_gets_no_others(void)
 {
 	unsigned char *memory = mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE,
@@ -402,7 +402,7 @@ static void maps_that_overlap_are_one(void)
 	munmap(memory, 8 * PAGE);
 }
 
-/* realloc() may move pages with what they are */
+/* realloc() can move shared pages to another address */
 static void pages_that_have_moved_are_shared_anew(void)
 {
 	unsigned char *memory = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE,
@@ -442,7 +442,7 @@ static void memory_that_cannot_be_shared_is_left_alone(void)
 	TEST_ASSERT_EQUAL_INT(9, m[0]);
 	munmap(m, 4 * PAGE);
 	munmap(s, PAGE);
-	/* behind the end of a file */
+	/* pages behind the end of a file */
 	file = memfd_create("short", MFD_CLOEXEC);
 	TEST_ASSERT_EQUAL_INT(0, ftruncate(file, 100));
 	m = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);

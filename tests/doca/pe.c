@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Progress engines: one event per call, fairness, waiting, what an idle one costs. */
+/* Progress engines: one event per call, fairness, waiting, and the cost of an idle engine. */
 #include <poll.h>
 
 #include <unistd.h>
@@ -23,7 +23,7 @@ static void on_done(struct doca_task *task, union doca_data task_user_data,
 	doca_task_free(task);
 }
 
-/* A running context; its user data is itself. */
+/* Create a running context whose user data points to itself. */
 static struct fake *running(uint32_t n_tasks)
 {
 	struct fake *fake = fake_create(pe, n_tasks, on_done, on_done);
@@ -52,7 +52,7 @@ void setUp(void)
 {
 	n_done = 0;
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_create(&pe));
-	/* before any context is there */
+	/* before the engine has any context */
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_get_notification_handle(pe, &fd));
 }
 
@@ -211,8 +211,8 @@ static void test_connect_once_and_only_when_idle(void)
 }
 
 /*
- * MUST: an engine with a context on it cannot be destroyed; the context's destruction disconnects
- * it.
+ * MUST: an engine with a context cannot be destroyed; destroying the context disconnects it from
+ * the engine.
  */
 static void test_destroy_is_in_use_until_all_contexts_are_destroyed(void)
 {
@@ -231,7 +231,7 @@ static void test_destroy_is_in_use_until_all_contexts_are_destroyed(void)
 
 /* -- waiting -- */
 
-/* MUST: arming with something pending makes the handle readable at once. */
+/* MUST: if work is pending, arming makes the handle readable before it returns. */
 static void test_request_with_work_to_poll_is_readable_at_once(void)
 {
 	struct fake *fake = running(2);
@@ -260,7 +260,7 @@ static void test_request_with_an_event_pending_is_readable_at_once(void)
 	TEST_ASSERT_TRUE(is_readable());
 	doca_pe_clear_notification(pe, fd);
 	doca_pe_progress(pe);
-	doca_pe_request_notification(pe); /* one is left, in the other queue */
+	doca_pe_request_notification(pe); /* one event is left, in the other queue */
 	TEST_ASSERT_TRUE(is_readable());
 	doca_pe_clear_notification(pe, fd);
 	doca_pe_progress(pe);
@@ -319,7 +319,10 @@ static void test_handle_is_stable(void)
 			      doca_pe_set_notification_handle(pe, fd, (union doca_data){.u64 = 0}));
 }
 
-/* Only what code on a DPA uses can be put there, before start; it needs no engine then. */
+/*
+ * Only a context that DPA code can use accepts a datapath on the DPA, and only before start. It
+ * then needs no engine.
+ */
 static void test_path_of_data_on_a_dpa(void)
 {
 	struct fake *fake = fake_create(pe, 1, on_done, on_done);
@@ -338,7 +341,7 @@ static void test_path_of_data_on_a_dpa(void)
 	gone(fake);
 }
 
-/* Nothing makes a batch; what is none is refused all the same. */
+/* No function creates a batch; calls with any pointer return an error. */
 static void test_there_are_no_batches(void)
 {
 	struct doca_task_batch *batch = (struct doca_task_batch *)turns;
@@ -351,7 +354,7 @@ static void test_there_are_no_batches(void)
 	doca_task_batch_free(batch);
 }
 
-/* If a program closes the handle, which the library owns, its next use returns an error. */
+/* The library owns the handle. If a program closes it, the next use of it returns an error. */
 static void test_a_handle_that_was_closed(void)
 {
 	struct doca_pe *other;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gd_pe_post() from several threads, while the engine polls or sleeps on its handle: nothing lost,
- * order of each thread kept.
+ * gd_pe_post() from several threads, while the engine polls or sleeps on its handle: no event is
+ * lost, and events of one thread keep their order.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -112,7 +112,7 @@ static void *progress(void *arg)
 	return NULL;
 }
 
-/* MUST: an engine may move between threads. */
+/* MUST: threads can progress an engine in turn. */
 static void test_engine_moves_between_threads(void)
 {
 	int half = N_THREADS * N_EVENTS / 2;

@@ -17,10 +17,10 @@
 
 static struct doca_pe *pe;
 static struct fake *fake;
-static struct gd_ctx_ops ops; /* the fake's, with sleep */
+static struct gd_ctx_ops ops; /* operations of the fake, with sleep_until_event */
 static int bell, n_sleeps, n_rouses, n_run;
 static bool is_busy;
-static void (*meanwhile)(void); /* when all is armed */
+static void (*meanwhile)(void); /* called when all queues are armed */
 static struct gd_event event;
 
 static int fake_sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max)
@@ -112,7 +112,8 @@ static void test_an_event_ends_the_sleep(void)
 	TEST_ASSERT_EQUAL_UINT32(1, pe->n_sleeps_woken);
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(1, n_run);
-	TEST_ASSERT_FALSE(is_readable(pe->fd)); /* the next waiter does not see this event */
+	TEST_ASSERT_FALSE(
+		is_readable(pe->fd)); /* the event is cleared, so the next wait does not see it */
 }
 
 static void test_an_event_that_is_there_keeps_it_awake(void)
@@ -178,7 +179,7 @@ static void test_without_contexts_there_is_nothing_to_sleep_for(void)
 static struct side client, server;
 static struct fast f, peer;
 
-/* The first rings may be about what was before. */
+/* Let the context sleep; first consume rings of earlier events. */
 static struct pollfd asleep(struct doca_ctx *ctx)
 {
 	struct pollfd fds[2];
@@ -211,7 +212,7 @@ static void both_sides(void)
 	fast_send(&f, 0, 8192, NULL, 0);
 	NEED(poll(&fd, 1, 10000) == 1);
 	ctx->ops->rouse(ctx);
-	NEED(ctx->ops->sleep_until_event(ctx, &fd, 1) == -1); /* there is a message */
+	NEED(ctx->ops->sleep_until_event(ctx, &fd, 1) == -1); /* a message is pending */
 	NEED(producer->ops->sleep_until_event(producer, NULL, 0) ==
 	     (f.producer->n_inflight ? -1 : 0));
 	ctx->ops->rouse(ctx);

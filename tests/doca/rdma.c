@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA between two processes: every operation, and what the memory of both holds afterwards. */
+/* RDMA between two processes: every operation, and the memory of both processes afterwards. */
 #include "rdma_rig.h"
 #include "unity.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define BIG (3u << 20)
-#define ODD 100003u /* no multiple of anything that a transport cuts by */
+#define ODD 100003u /* not a multiple of any size into which a transport splits data */
 #define GUARD 64u
 
 void setUp(void)
@@ -101,7 +101,7 @@ static void send_many(int fd)
 	rig_close(s);
 }
 
-/* The task is submitted again inside of its callback, with another place for its data. */
+/* Submit the task again inside its callback, with another range for its data. */
 static void again(struct rig_side *s, struct doca_task *task, const struct rig_end *end)
 {
 	struct doca_buf *buf =
@@ -153,12 +153,12 @@ static void send_early(int fd)
 
 	rig_fill(s->memory, 1000, 5);
 	rig_send(s, s->conns[0], buf, 1); /* the peer has not even called connect */
-	/* long enough for the peer's greeting to arrive */
+	/* long enough for the HELLO of the peer to arrive */
 	for (uint64_t until = rig_now_ms() + 20; rig_now_ms() < until;)
 		doca_pe_progress(s->pe);
 	CHECK(s->n_ends == 0);
 	rig_tell(fd);
-	rig_hark(fd); /* now it has connected, and still has no receive */
+	rig_hark(fd); /* the peer has connected, but has posted no receive */
 	for (int i = 0; i < 1000; i++)
 		doca_pe_progress(s->pe);
 	CHECK(s->n_ends == 0);
@@ -180,7 +180,7 @@ static void receive_late(int fd)
 	OK(doca_rdma_export(s->rdma, &blob, &size, &s->conns[0]));
 	rig_say(fd, blob, size);
 	size = rig_hear(fd, peers, sizeof(peers));
-	rig_hark(fd); /* it has sent */
+	rig_hark(fd); /* the peer has sent */
 	OK(doca_rdma_connect(s->rdma, peers, size, s->conns[0]));
 	for (int i = 0; i < 1000; i++)
 		doca_pe_progress(s->pe);
@@ -195,7 +195,7 @@ static void receive_late(int fd)
 
 static void connect_succeeds_before_the_peer_connects_and_a_send_waits_for_a_receive(void)
 {
-	/* which of them connects, and finds the other not there yet, is chance */
+	/* repeat: it is random which side connects first, before the other side is ready */
 	for (int i = 0; i < 6; i++)
 		both(send_early, receive_late);
 }
@@ -293,12 +293,12 @@ static void chains_are_gathered_and_scattered(void)
 	both(chains_out, chains_in);
 }
 
-/* -- behind what is there -- */
+/* -- data that is appended to a buffer -- */
 
 #define THERE 10u
 #define MORE 90u
 
-/* A buffer with space for both parts, of which the first part is its data. */
+/* Returns a buffer of THERE + MORE bytes, of which the first THERE bytes are data. */
 static struct doca_buf *partly_filled(struct rig_side *s, size_t at)
 {
 	struct doca_buf *buf = rig_room(s, at, THERE + MORE);
@@ -336,7 +336,8 @@ static void append_there(int fd)
 	rig_write(s, s->conns[0], src, remote, 2);
 	rig_end_ok(s, 2);
 	OK(doca_buf_get_data_len(remote, &length));
-	CHECK(length == THERE); /* it is the peer's */
+	CHECK(length ==
+	      THERE); /* a write does not change the length: the buffer belongs to the peer */
 	OK(doca_buf_set_data(remote, (char *)data + THERE, MORE));
 	OK(doca_rdma_task_read_allocate_init(s->rdma, s->conns[0], remote, dst,
 					     (union doca_data){.u64 = 3}, &read));
@@ -373,9 +374,9 @@ static void data_goes_behind_what_is_there(void)
 	both(append_there, append_here);
 }
 
-/* -- the peer's memory -- */
+/* -- access to the peer's memory -- */
 
-/* Blocked, as programs are in getchar(): its engine is never progressed. */
+/* This process blocks, as programs do in getchar(), and never progresses its engine. */
 static void lie_still(int fd)
 {
 	struct rig_side *s = begin(fd, true);
@@ -388,7 +389,8 @@ static void lie_still(int fd)
 	CHECK(expected);
 	rig_fill(expected, RIG_BYTES, 3);
 	rig_fill(expected + 1000, ODD, 77);
-	CHECK(memcmp(s->memory, expected, RIG_BYTES) == 0); /* what was not written is as it was */
+	CHECK(memcmp(s->memory, expected, RIG_BYTES) ==
+	      0); /* bytes that were not written are unchanged */
 	free(expected);
 	rig_close(s);
 }
@@ -441,7 +443,7 @@ static void lie_still_for_long(int fd)
 	rig_close(s);
 }
 
-/* Every slot is written, read back into another place, and compared: with many under way. */
+/* Write every slot, read it back into another range, and compare; many tasks are in flight. */
 static void write_and_read_many(int fd)
 {
 	struct rig_side *s = begin(fd, false);
@@ -463,7 +465,7 @@ static void write_and_read_many(int fd)
 			rig_fill(s->memory + at * SLOT, SLOT, g + i);
 			OK(doca_buf_reset_data_len(back[at]));
 			rig_write(s, s->conns[0], own[at], there[at], g + i);
-			/* sees what was written before */
+			/* the read returns the data of the earlier write */
 			rig_read(s, s->conns[0], from[at], back[at], 1000 + g + i);
 		}
 		for (uint32_t i = 0; i < 2 * n; i++)

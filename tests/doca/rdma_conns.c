@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections of RDMA: by blob and by address, several of one context, and their ends. */
+/* Connections of RDMA: by blob and by address, several of one context, and disconnection. */
 #include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void both(void (*first)(int fd), void (*second)(int fd))
 
 /* -- by address -- */
 
-/* The address of the listener's device: over a network its first IPv4 address; else any will do. */
+/* Store the address of the listener's device: on a network its first IPv4 address, else any. */
 static void address_of(struct rig_side *s, char *text, size_t size)
 {
 	struct doca_rdma_gid gids[16];
@@ -83,8 +83,8 @@ static struct rig_side *open_side(bool is_peer, uint16_t max_conns)
 }
 
 /*
- * The usual client: gets the descriptor of the server's memory in a message, uses it, disconnects,
- * stops.
+ * The usual client: gets the descriptor of the server's memory in a message, accesses the memory,
+ * disconnects, and stops.
  */
 static void client(int fd)
 {
@@ -213,7 +213,8 @@ static void end_slowly(struct doca_rdma_connection *conn, union doca_data user_d
 		say_address(s, talk);
 		rig_hark(talk);
 	}
-	OK(doca_rdma_connection_disconnect(conn)); /* programs do; it is the one that has ended */
+	OK(doca_rdma_connection_disconnect(
+		conn)); /* as programs do, although the connection has ended */
 }
 
 static void slow_server(int fd)
@@ -240,7 +241,7 @@ static void two_clients(int fd)
 
 	connect_there(s[0], fd);
 	rig_until(s[0], &s[0]->n_established, 1);
-	rig_hark(fd); /* there, too */
+	rig_hark(fd); /* the connection is also established at the server */
 	OK(doca_rdma_connection_disconnect(s[0]->conns[0]));
 	rig_until(s[0], &s[0]->n_disconnected, 1);
 	connect_there(s[0], fd);
@@ -302,7 +303,7 @@ static void crowd(int fd)
 		if (i + 1 < CONNS)
 			rig_until(s, &s->n_established, i + 1);
 	}
-	/* the last one is one too many over there */
+	/* the last connection exceeds the limit of the peer, which rejects it */
 	rig_until(s, &s->n_failed, 1);
 	CHECK(s->n_established == CONNS - 1);
 	OK(doca_rdma_addr_destroy(addr));
@@ -316,7 +317,7 @@ static void crowd(int fd)
 	rig_close(s);
 }
 
-/* Receives are the context's: whichever connection has something gets the next. */
+/* Receives belong to the context: the next message of any connection uses the next receive. */
 static void host_of_a_crowd(int fd)
 {
 	struct rig_side *s = open_side(true, CONNS - 1);
@@ -425,11 +426,11 @@ static void stop_first(int fd)
 	rig_connect(s, fd, 0);
 	rig_until(s, &s->n_established, 1);
 	rig_sync(fd);
-	OK(doca_ctx_stop(s->ctx)); /* connected, without tasks: SUCCESS at once */
+	OK(doca_ctx_stop(s->ctx)); /* SUCCESS, although it is connected: no task is in flight */
 	OK(doca_ctx_get_state(s->ctx, &state));
 	CHECK(state == DOCA_CTX_STATE_IDLE);
 	rig_hark(fd);
-	/* and once more from the beginning */
+	/* the context can start and connect again */
 	rig_start(s);
 	s->n_established = 0;
 	rig_connect(s, fd, 0);
@@ -449,7 +450,7 @@ static void hear_of_it(int fd)
 	CHECK(s->n_failed == 0);
 	rig_tell(fd);
 	s->n_established = 0;
-	rig_connect(s, fd, 0); /* the place of the old one is free */
+	rig_connect(s, fd, 0); /* the old connection does not count any more */
 	rig_until(s, &s->n_established, 1);
 	rig_sync(fd);
 	rig_close(s);
@@ -493,7 +494,7 @@ static void what_was_sent_before_the_end_arrives_before_it(void)
 	both(last_words, hear_last_words);
 }
 
-/* -- death -- */
+/* -- a killed peer -- */
 
 static void die(int fd)
 {
@@ -503,7 +504,7 @@ static void die(int fd)
 	rig_until(s, &s->n_established, 1);
 	rig_export(s, fd);
 	rig_say_pid(fd);
-	rig_hark(fd); /* until it is killed */
+	rig_hark(fd); /* blocks until the process is killed */
 	rig_hark(fd);
 }
 

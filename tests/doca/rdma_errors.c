@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Errors of RDMA that are documented: calls at the wrong time, with connections and addresses that
- * are not for them.
+ * Documented errors of RDMA: calls at the wrong time, and calls with connections and addresses of
+ * another context or kind.
  */
 #include <ftw.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ void tearDown(void)
 {
 }
 
-/* Another context on the same device and engine. */
+/* Create another context on the same device and engine. */
 static struct doca_rdma *another(struct rig_side *s)
 {
 	struct doca_rdma *rdma;
@@ -63,12 +63,12 @@ static void connect_wrongly(int fd)
 	/* the connection of another context */
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(peer, blob, size, conn));
 	memcpy(bent, blob2, size);
-	memset(bent + 8, 0xff, 16); /* so that this side connects, */
-	memset(bent + 24, '/', 63); /* to what has no name that can be */
+	memset(bent + 8, 0xff, 16); /* the largest id, so that this side connects, */
+	memset(bent + 24, '/', 63); /* to a name that cannot exist */
 	bent[24 + 63] = 0;
 	FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_connect(s->rdma, bent, size, conn));
 	OK(doca_rdma_connect(s->rdma, blob2, size, conn));
-	/* it is on its way already */
+	/* the connection is already being established */
 	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_connect(s->rdma, blob2, size, conn));
 	end(peer);
 	rig_close(s);
@@ -101,7 +101,7 @@ static void meet_nowhere(int fd)
 	CHECK(setenv("GANTRY_RUNDIR", folder, 1) == 0);
 	s = rig_open(&(struct rig_wish){.max_conns = 1});
 	CHECK(nftw(folder, take_away, 8, FTW_DEPTH | FTW_PHYS) == 0);
-	for (int i = 0; i < 2; i++) /* and the one connection is not used up */
+	for (int i = 0; i < 2; i++) /* the failure does not use up the only connection */
 		FAILS(DOCA_ERROR_CONNECTION_ABORTED,
 		      doca_rdma_export(s->rdma, &blob, &size, &conn));
 	rig_close(s);
@@ -181,19 +181,20 @@ static void connect_to_addresses(int fd)
 	OK(doca_ctx_start(doca_rdma_as_ctx(client)));
 	OK(doca_rdma_start_listen_to_port(s->rdma, PORT));
 	OK(doca_rdma_connect_to_addr(client, addr, no_data));
-	/* it may have one */
+	/* the client has a limit of one connection */
 	FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_connect_to_addr(client, addr, no_data));
 	UNTIL(s, established);
 	OK(doca_rdma_addr_destroy(addr));
 	OK(doca_rdma_connection_get_addr(established, &told));
 	OK(doca_rdma_addr_get_params(told, &type, &text, &port));
 	CHECK(type == DOCA_RDMA_ADDR_TYPE_IPv4 && strcmp(text, "127.0.0.1") == 0 && port == PORT);
-	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_addr_destroy(told)); /* the connection's */
+	FAILS(DOCA_ERROR_BAD_STATE,
+	      doca_rdma_addr_destroy(told)); /* the address belongs to the connection */
 	OK(doca_rdma_addr_get_params(told, &type, &text, &port));
 	OK(doca_rdma_export(s->rdma, &blob, &size, &exported));
-	/* by no address */
+	/* a connection by blob has no address */
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_get_addr(exported, &told));
-	/* data that is not there */
+	/* a length without data */
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_accept(exported, NULL, 1));
 	end(client);
 	rig_close(s);
@@ -274,7 +275,7 @@ static void number(int fd)
 	}
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_get_id(conns[0], NULL));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_get_id(NULL, &numbers[0]));
-	/* connections of librdmacm are not for us */
+	/* connections of librdmacm are not supported */
 	FAILS(DOCA_ERROR_NOT_SUPPORTED,
 	      doca_rdma_bridge_prepare_connection(s->rdma, id, &conns[0]));
 	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_bridge_accept(s->rdma, NULL, 0, conns[0]));
@@ -287,7 +288,7 @@ static void connections_have_numbers_and_data_of_their_own(void)
 	rig_alone(number);
 }
 
-/* -- what transports of a network do not have -- */
+/* -- functions that transports of a network do not support -- */
 
 static void never(struct doca_rdma_task_atomic_cmp_swp *task, union doca_data task_data,
 		  union doca_data ctx_data)
@@ -327,7 +328,7 @@ static void use_a_network(int fd)
 	FAILS(DOCA_ERROR_NOT_SUPPORTED,
 	      doca_rdma_task_atomic_cmp_swp_set_conf(rdma, never, never, 1));
 	OK(doca_pe_connect_ctx(pe, doca_rdma_as_ctx(rdma)));
-	/* there is no such interface */
+	/* the interface does not exist */
 	FAILS(DOCA_ERROR_INITIALIZATION, doca_ctx_start(doca_rdma_as_ctx(rdma)));
 	OK(doca_rdma_destroy(rdma));
 	OK(doca_pe_destroy(pe));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sync events of an RDMA peer, programs that wait on a descriptor until there is something to do,
- * and a peer that is gone.
+ * Sync events of an RDMA peer, programs that wait on a descriptor for events, and a peer that has
+ * exited.
  */
 #include <poll.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ static void own_an_event(int fd)
 	OK(doca_sync_event_update_set(event, 0x1122334455667788));
 	OK(doca_sync_event_export_to_remote_net(event, &blob, &size));
 	rig_say(fd, blob, size);
-	/* blocks, without progress */
+	/* blocks, and progresses no engine */
 	OK(doca_sync_event_wait_gt(event, 0x2000000000000000, UINT64_MAX));
 	rig_tell(fd);
 	OK(doca_sync_event_stop(event));
@@ -147,8 +147,8 @@ static void knock_at_the_dead(int fd)
 	size = rig_hear(fd, peers, sizeof(peers));
 	pid = rig_hear_pid(fd);
 	CHECK(kill(pid, SIGKILL) == 0);
-	CHECK(poll(&end, 1, RIG_WAIT_MS) == 1); /* its end of the socket is closed */
-	/* the side with the smaller id connects: export until this side has it */
+	CHECK(poll(&end, 1, RIG_WAIT_MS) == 1); /* the dead peer's end of the socket is closed */
+	/* the side with the smaller id connects: export until this side has the smaller one */
 	for (;;) {
 		OK(doca_rdma_export(s->rdma, &blob, &own_size, &conn));
 		if (memcmp((const char *)blob + 8, peers + 8, 16) < 0)

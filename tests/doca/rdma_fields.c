@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every setting of an RDMA context and every field of its tasks: kept, read back, and refused when
- * it makes no sense.
+ * Every setting of an RDMA context and every field of its tasks: getters return the value that was
+ * set, and setters reject invalid values.
  */
 #include <stdlib.h>
 
@@ -142,7 +142,7 @@ static void settings_have_defaults_are_kept_and_are_late_after_start(void)
 
 /* -- fields -- */
 
-/* A field of `task` that was made with `made`, and takes `other`; with no task nothing happens. */
+/* Check a field of `task`: it is `made` at first, then set to `other`. task NULL has no effect. */
 #define FIELD(name, what, made, other) \
 	do { \
 		CHECK(doca_rdma_task_##name##_get_##what(task) == (made)); \
@@ -152,7 +152,7 @@ static void settings_have_defaults_are_kept_and_are_late_after_start(void)
 		CHECK(!doca_rdma_task_##name##_get_##what(NULL)); \
 	} while (0)
 
-/* What fields are made of. Nothing is submitted: they only have to be different. */
+/* Values for fields. No task is submitted, so the values only have to be different. */
 struct values {
 	struct rig_side *s;
 	struct doca_rdma_connection *conn, *conn2;
@@ -162,8 +162,8 @@ struct values {
 };
 
 /*
- * A function that takes a task of that type, looks at it as a task and at its fields, and takes all
- * there are.
+ * Define a function that allocates a task of this type, converts it to a doca_task and back, checks
+ * its fields, and allocates all tasks of the pool.
  */
 #define TASK(name, arguments, fields) \
 	static void name##_has_fields(const struct values *v) \
@@ -282,7 +282,7 @@ static void fields_of_all_tasks_are_what_they_were_set_to(void)
 
 /* -- pools -- */
 
-/* Each kind: no callbacks, no tasks, no context, and after start it is late. */
+/* Each kind of task: the call without callbacks, tasks or context fails, and so after start. */
 #define CONF(name) \
 	static void name##_is_configured(struct doca_rdma *rdma, doca_error_t expected) \
 	{ \

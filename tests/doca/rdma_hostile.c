@@ -148,7 +148,7 @@ static void knock(const struct gd_rdma_blob *at)
 static void say(const void *msg, size_t len)
 {
 	gd_transport_lock(transport, NULL);
-	ops->send_ctrl(gantry, msg, len); /* fails once the victim has hung up */
+	ops->send_ctrl(gantry, msg, len); /* fails after the victim has closed the connection */
 	gd_transport_unlock(transport);
 }
 
@@ -173,7 +173,7 @@ static struct gd_rdma_hello right_hello(const struct gd_rdma_blob *to)
 				      .to = to->id};
 }
 
-/* Each of these is turned away. */
+/* The victim rejects each of these. */
 static void other_users(int fd)
 {
 	struct gd_rdma_resolve resolve = {.op = GD_RDMA_RESOLVE};
@@ -222,14 +222,14 @@ static void strangers_are_turned_away_and_nobody_hears_of_them(void)
 	TEST_ASSERT_TRUE(rig_run(other_users, offer, false));
 }
 
-/* -- once it was -- */
+/* -- after the connection was accepted -- */
 
 enum {
 	HELLO_AGAIN,
 	WELCOME_BACK,
 	ANSWER_UNASKED,
-	FEW_BYTES, /* control messages */
-	/* messages */
+	FEW_BYTES, /* up to here: control messages */
+	/* from here on: data messages */
 	NO_HEAD,
 	NO_SUCH_KIND,
 	NO_BEGINNING,
@@ -246,7 +246,7 @@ static void attack_words(const struct gd_rdma_blob *blob)
 	struct gd_rdma_hello hello = right_hello(blob);
 	struct gd_rdma_resolve resolve = {.op = GD_RDMA_RESOLVE};
 
-	/* a map that is not there: that is a question, and has an answer */
+	/* a request about an unknown map is valid, and gets an answer */
 	say(&resolve, sizeof(resolve));
 	AWAIT(refused != UINT32_MAX);
 	CHECK(refused == DOCA_ERROR_NOT_PERMITTED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is done to the peer's memory in one step: atomic tasks and sync events; and what of all that
- * is refused.
+ * Atomic access to the memory of the peer, by atomic tasks and sync events; and tasks that are
+ * rejected.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +68,8 @@ static void event_add(struct rig_side *s, struct doca_sync_event_remote_net *eve
 /* -- atomic tasks -- */
 
 /*
- * The value before in the result, behind what is there; the owner adds at the same time, and
- * nothing is lost.
+ * An atomic task appends the old value to the result buffer. The owner adds at the same time, and
+ * no addition is lost.
  */
 static void count_there(int fd)
 {
@@ -86,7 +86,7 @@ static void count_there(int fd)
 	remote = rig_remote_data(s, 8, 8);
 	add(s, remote, result, 5, 1);
 	rig_end_ok(s, 1);
-	swap(s, remote, result, 8, 40, 2); /* it is 105: nothing happens */
+	swap(s, remote, result, 8, 40, 2); /* the value is 105, so it does not change */
 	rig_end_ok(s, 2);
 	swap(s, remote, result, 105, 41, 3);
 	rig_end_ok(s, 3);
@@ -188,7 +188,7 @@ static void count_notifications(int fd)
 	rig_tell(fd);
 	for (uint64_t i = 0; i < ROUNDS; i++)
 		OK(doca_sync_event_update_add(event, 1, &value));
-	/* of both, and without progress */
+	/* waits for the additions of both sides; progresses no engine */
 	OK(doca_sync_event_wait_eq_yield(event, 1007 + 2 * ROUNDS, UINT64_MAX));
 	rig_hark(fd);
 	OK(doca_sync_event_destroy(event));
@@ -200,12 +200,13 @@ static void an_event_of_the_peer_is_added_to_and_no_notification_is_lost(void)
 	both(notify_there, count_notifications);
 }
 
-/* -- what is refused: a task that fails, alone, and its context stops -- */
+/* -- tasks that are rejected: only this task fails, and its context stops -- */
 
 struct refused {
 	struct rig_side *s;
 	struct doca_sync_event_remote_net *event;
-	struct doca_buf *own, *remote; /* 64 bytes of data and 64 of space; data of the peer */
+	struct doca_buf *own,
+		*remote; /* own: 64 bytes of data, 64 of space; remote: data of the peer */
 };
 
 static struct doca_buf *short_room(const struct refused *r)
@@ -383,7 +384,7 @@ static void add_to_the_event(const struct refused *r, struct doca_buf **used)
 static const struct {
 	void (*submit)(const struct refused *r, struct doca_buf **used);
 	doca_error_t status;
-	uint32_t access, permissions; /* of the peer's memory, and of its context; 0: all */
+	uint32_t access, permissions; /* of the peer's memory; of the peer's context; 0: all */
 } refusals[] = {
 	{add_at_an_odd_place, DOCA_ERROR_INVALID_VALUE, 0, 0},
 	{add_to_a_list, DOCA_ERROR_INVALID_VALUE, 0, 0},
@@ -413,7 +414,7 @@ static const struct {
 	{read_what_may_be_read, DOCA_ERROR_NOT_PERMITTED, 0, NO(READ)},
 	{add_to_the_event, DOCA_ERROR_NOT_PERMITTED, 0, NO(WRITE)},
 };
-static size_t at; /* in the table, of both processes */
+static size_t at; /* index in the table, the same in both processes */
 
 static void try_it(int fd)
 {
@@ -442,7 +443,7 @@ static void try_it(int fd)
 	rig_close(r.s);
 }
 
-/* Nothing of it has changed. */
+/* The peer of the rejected task: its memory must not change. */
 static void be_tried(int fd)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){

@@ -11,7 +11,7 @@
 #include "rdma_rig.h"
 #include "unity.h"
 
-#define MAPS 200u /* more than the limit of a connection at a time */
+#define MAPS 200u /* more maps than a connection can have at a time */
 #define PIECE 65536u
 #define READS 32u
 
@@ -28,7 +28,10 @@ static void both(void (*first)(int fd), void (*second)(int fd))
 	TEST_ASSERT_TRUE(rig_run(first, second, false));
 }
 
-/* As over a network: the owner does not notify us of its stop, and its map is not mapped here. */
+/*
+ * Import as over a network: the owner does not notify this process of its stop, and its memory is
+ * not mapped here.
+ */
 static void import(struct rig_side *s, int fd)
 {
 	const bool network = s->dev->info->network;
@@ -38,7 +41,7 @@ static void import(struct rig_side *s, int fd)
 	s->dev->info->network = network;
 }
 
-/* The owner waits for us, as for any program that progresses. */
+/* Make progress until the owner, which waits for it, sends a byte. */
 static void progress_until_told(struct rig_side *s, int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -137,7 +140,7 @@ static void a_connection_sees_any_number_of_maps_that_are_stopped_in_between(voi
 	both(read_many_maps, stop_many_maps);
 }
 
-/* -- stopped while reads are under way: those that succeed are of the time before -- */
+/* -- stopped while reads are in flight: reads that succeed have data from before the stop -- */
 
 static void read_until_it_fails(int fd)
 {

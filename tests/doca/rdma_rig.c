@@ -166,7 +166,7 @@ static void on_disconnection(struct doca_rdma_connection *conn, union doca_data 
 	struct rig_side *s = ctx.ptr;
 
 	(void)user_data;
-	OK(doca_rdma_connection_disconnect(conn)); /* programs do */
+	OK(doca_rdma_connection_disconnect(conn)); /* as programs do in this callback */
 	s->n_disconnected++;
 }
 
@@ -191,7 +191,7 @@ static struct doca_dev *open_device(bool is_peer)
 	return dev;
 }
 
-/* What transports of a network have not. */
+/* Configure the tasks that transports of a network do not support. */
 static void configure_atomics(struct rig_side *s)
 {
 	if (doca_rdma_cap_task_atomic_cmp_swp_is_supported(doca_dev_as_devinfo(s->dev)) !=
@@ -253,7 +253,7 @@ void rig_start(struct rig_side *s)
 {
 	OK(doca_ctx_start(s->ctx));
 #ifdef RIG_BY_DEVICE
-	s->rdma->by_device = true; /* as over a network: reads and writes are the transport's */
+	s->rdma->by_device = true; /* as over a network: the transport does reads and writes */
 #endif
 }
 
@@ -297,8 +297,8 @@ void rig_close(struct rig_side *s)
 }
 
 /*
- * As a program does that waits for events: arm, wait, clear, and progress as long as there is
- * something.
+ * Wait like a program that waits for events: arm, wait, clear, and progress until progress returns
+ * 0.
  */
 static void wait_and_progress(struct rig_side *s)
 {
@@ -453,7 +453,7 @@ void rig_event_set(struct rig_side *s, struct doca_rdma_connection *conn,
 	OK(doca_task_submit(doca_rdma_task_remote_net_sync_event_notify_set_as_task(task)));
 }
 
-/* -- what memory holds -- */
+/* -- content of memory -- */
 
 static uint8_t pattern(size_t at, uint32_t generation)
 {
@@ -569,7 +569,7 @@ void rig_sync(int fd)
 void rig_connect(struct rig_side *s, int fd, unsigned i)
 {
 	const void *blob;
-	char peers[4096]; /* as large as programs have it */
+	char peers[4096]; /* the size that programs use */
 	size_t size;
 
 	OK(doca_rdma_export(s->rdma, &blob, &size, &s->conns[i]));

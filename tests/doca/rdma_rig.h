@@ -27,7 +27,7 @@
 #define RIG_TASKS 64
 #define RIG_WAIT_MS 20000
 
-/* In any process; a peer that fails ends, and its test sees that. */
+/* Can be used in any process; a peer whose check fails exits, which fails its test. */
 #define CHECK(what) rig_check(!!(what), #what, __FILE__, __LINE__)
 #define OK(call) rig_ok((call), #call, __FILE__, __LINE__)
 #define FAILS(code, call) rig_fails((code), (call), #call, __FILE__, __LINE__)
@@ -51,35 +51,35 @@ struct rig_side {
 	struct doca_pe *pe;
 	struct doca_rdma *rdma;
 	struct doca_ctx *ctx;
-	struct doca_mmap *map, *remote; /* own memory; the peer's, when it was imported */
+	struct doca_mmap *map, *remote; /* own memory; the peer's memory after the import */
 	uint8_t *memory;
 	struct doca_buf_inventory *inventory;
 	struct doca_rdma_connection *conns[RIG_CONNS];
 	unsigned n_requests, n_established, n_failed, n_disconnected;
-	bool refuses; /* requests */
+	bool refuses; /* the side rejects requests of connections */
 	struct rig_end ends[4096];
-	unsigned n_ends, n_seen;         /* seen: by rig_end */
-	enum doca_ctx_states states[16]; /* as they came */
+	unsigned n_ends, n_seen; /* tasks that have ended; those that rig_end() has returned */
+	enum doca_ctx_states states[16]; /* in the order of the callbacks */
 	unsigned n_states;
-	bool progresses_wait; /* by the notification handle, not by polling */
-	/* called at each end, when set */
+	bool progresses_wait; /* progress waits for the notification handle instead of polling */
+	/* called at each end of a task; NULL: none */
 	void (*hook)(struct rig_side *s, struct doca_task *task, const struct rig_end *end);
 };
 
-/* What to make of a side. */
+/* How rig_open() configures a side. */
 struct rig_wish {
 	bool is_peer;
 	uint16_t max_conns;   /* 0: not set */
-	uint32_t access;      /* of the memory; 0: local and RDMA read and write */
-	uint32_t permissions; /* of the context; 0: not set, so that all is allowed */
-	size_t bytes;         /* of memory; 0: RIG_BYTES */
-	bool callbacks;       /* of connections */
+	uint32_t access;      /* access of the memory; 0: local and RDMA read and write */
+	uint32_t permissions; /* of the context; 0: not set, so all operations are allowed */
+	size_t bytes;         /* bytes of memory; 0: RIG_BYTES */
+	bool callbacks;       /* set callbacks of connections */
 	bool unstarted;
 };
 
 struct rig_side *rig_open(const struct rig_wish *wish);
-void rig_start(struct rig_side *s); /* done already, but for `unstarted` */
-void rig_close(struct rig_side *s); /* stops, and checks that everything is released */
+void rig_start(struct rig_side *s); /* only for `unstarted`: else rig_open() has done it */
+void rig_close(struct rig_side *s); /* stops, and checks that all objects are released */
 void rig_progress(struct rig_side *s);
 uint64_t rig_now_ms(void);
 
@@ -93,19 +93,19 @@ void rig_until(struct rig_side *s, const unsigned *counter, unsigned n);
 			rig_progress(s); \
 		} \
 	} while (0)
-/* The next end; waits for it. */
+/* Waits for the next end of a task and returns it. */
 const struct rig_end *rig_end(struct rig_side *s);
 void rig_end_ok(struct rig_side *s, uint64_t tag);
 
-/* Buffers of the own memory: empty, and with data. */
+/* Buffers of the own memory: rig_room() is empty, rig_data() has data. */
 struct doca_buf *rig_room(struct rig_side *s, size_t offset, size_t length);
 struct doca_buf *rig_data(struct rig_side *s, size_t offset, size_t length);
-/* Buffers of the peer's memory. */
+/* Buffers of the peer's memory, empty or with data. */
 struct doca_buf *rig_remote_room(struct rig_side *s, size_t offset, size_t length);
 struct doca_buf *rig_remote_data(struct rig_side *s, size_t offset, size_t length);
 void rig_put(struct doca_buf *buf);
 
-/* Tasks, submitted at once; they are freed when they end. */
+/* Allocate and submit a task, which is freed when it ends. */
 void rig_receive(struct rig_side *s, struct doca_buf *buf, uint64_t tag);
 void rig_send(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf,
 	      uint64_t tag);
@@ -126,17 +126,17 @@ void rig_event_set(struct rig_side *s, struct doca_rdma_connection *conn,
 
 /* Content of memory: every byte depends on its offset and its generation. */
 void rig_fill(void *memory, size_t length, uint32_t generation);
-/* first byte that is not so; length: none */
+/* Returns the offset of the first wrong byte; length: all bytes are right. */
 size_t rig_differs(const void *memory, size_t length, uint32_t generation);
 
 /* -- the other process -- */
 
 /*
- * Run both in processes of their own; each talks to the other over its fd. Returns when both have
- * ended: true: well, or, the second one, by SIGKILL when that was the plan.
+ * Run both functions in separate processes, which are connected by fd. Returns after both have
+ * ended. True: both exited with status 0, or second_is_killed is set and SIGKILL ended the second.
  */
 bool rig_run(void (*first)(int fd), void (*second)(int fd), bool second_is_killed);
-/* The first one without a second. */
+/* Run one function in a separate process, without a peer. */
 void rig_alone(void (*program)(int fd));
 void rig_say_pid(int fd);
 pid_t rig_hear_pid(int fd);
@@ -148,7 +148,7 @@ void rig_hark(int fd);
 
 /* Exchange blobs over fd and connect number i. */
 void rig_connect(struct rig_side *s, int fd, unsigned i);
-/* The peer of a side that calls rig_import. */
+/* Export the memory to a peer that calls rig_import(). */
 void rig_export(struct rig_side *s, int fd);
 void rig_import(struct rig_side *s, int fd);
 

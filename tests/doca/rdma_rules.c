@@ -41,14 +41,16 @@ static void states(int fd)
 	OK(doca_rdma_create(s->dev, &loose));
 	FAILS(DOCA_ERROR_NOT_CONNECTED, doca_ctx_start(doca_rdma_as_ctx(loose)));
 	OK(doca_rdma_destroy(loose));
-	OK(doca_ctx_stop(s->ctx)); /* of an idle one */
+	OK(doca_ctx_stop(s->ctx)); /* stop of an idle context */
 	OK(doca_ctx_start(s->ctx));
 	OK(doca_ctx_get_state(s->ctx, &state));
 	CHECK(state == DOCA_CTX_STATE_RUNNING);
-	CHECK(s->n_states == 1 && s->states[0] == DOCA_CTX_STATE_RUNNING); /* inside of start */
+	CHECK(s->n_states == 1 &&
+	      s->states[0] == DOCA_CTX_STATE_RUNNING); /* the callback ran inside start */
 	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_destroy(s->rdma));
 	OK(doca_ctx_stop(s->ctx));
-	CHECK(s->n_states == 2 && s->states[1] == DOCA_CTX_STATE_IDLE); /* inside of stop */
+	CHECK(s->n_states == 2 &&
+	      s->states[1] == DOCA_CTX_STATE_IDLE); /* the callback ran inside stop */
 	OK(doca_ctx_stop(s->ctx));
 	CHECK(s->n_states == 2);
 	rig_close(s);
@@ -72,7 +74,7 @@ static void flushed(int fd)
 	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
 	for (uint64_t i = 0; i < 5; i++)
 		rig_receive(s, buf, i);
-	rig_send(s, conn, NULL, 5); /* waits for a peer that never connects */
+	rig_send(s, conn, NULL, 5); /* the send waits for a peer that never connects */
 	FAILS(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s->ctx));
 	CHECK(s->n_ends == 0 && s->states[s->n_states - 1] == DOCA_CTX_STATE_STOPPING);
 	for (unsigned i = 0; i < 6; i++)
@@ -80,7 +82,7 @@ static void flushed(int fd)
 	UNTIL(s,
 	      doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
 	CHECK(s->n_states == 3);                   /* RUNNING, STOPPING, IDLE */
-	OK(doca_rdma_connection_disconnect(conn)); /* programs do so late */
+	OK(doca_rdma_connection_disconnect(conn)); /* programs disconnect also after the end */
 	rig_put(buf);
 	rig_close(s);
 }
@@ -237,7 +239,7 @@ static void pools(int fd)
 	CHECK(doca_task_get_user_data(doca_rdma_task_send_as_task(tasks[0])).u64 == 9);
 	for (int i = 0; i < RIG_TASKS; i++) {
 		doca_task_free(doca_rdma_task_send_as_task(tasks[i]));
-		/* fields are still there: programs read them after they have freed the task */
+		/* fields stay readable: programs read them after they have freed the task */
 		CHECK(doca_rdma_task_send_get_src_buf(tasks[i]) == buf);
 		CHECK(doca_rdma_task_send_get_rdma_connection(tasks[i]) == conn);
 	}
@@ -290,11 +292,11 @@ static void judged(int fd)
 	FAILS(DOCA_ERROR_INVALID_VALUE,
 	      doca_rdma_task_read_allocate_init(NULL, conn, big, small, tag, &read));
 	OK(doca_rdma_task_read_allocate_init(s->rdma, conn, big, small, tag, &read));
-	/* no room */
+	/* the destination is too short */
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(doca_rdma_task_read_as_task(read)));
 	OK(doca_buf_chain_list(small, second));
 	OK(doca_rdma_task_write_allocate_init(s->rdma, conn, big, small, tag, &write));
-	/* the far side is a chain */
+	/* the remote buffer is a list */
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(doca_rdma_task_write_as_task(write)));
 	doca_task_free(doca_rdma_task_read_as_task(read));
 	doca_task_free(doca_rdma_task_write_as_task(write));
@@ -331,7 +333,7 @@ static void overreach(int fd)
 	rig_import(s, fd);
 	rig_receive(s, room, 2);
 	remote = rig_remote_room(s, 0, 1000);
-	rig_write(s, s->conns[0], own, remote, 1); /* exported for reads */
+	rig_write(s, s->conns[0], own, remote, 1); /* the memory is exported only for reads */
 	UNTIL(s, s->n_ends == 2);
 	CHECK(s->ends[0].tag == 1 && s->ends[0].status == DOCA_ERROR_NOT_PERMITTED);
 	/* the other task is flushed */
@@ -448,7 +450,7 @@ static void reach_for_the_withdrawn(int fd)
 	rig_import(s, fd);
 	remote = rig_remote_data(s, 0, 1000);
 	rig_sync(fd);
-	do { /* word of it may still be on its way */
+	do { /* the notice of the withdrawal can still be in flight */
 		OK(doca_buf_reset_data_len(own));
 		rig_read(s, s->conns[0], remote, own, 1);
 	} while (rig_end(s)->status == DOCA_SUCCESS);
@@ -491,7 +493,8 @@ static void blobs(int fd)
 	(void)fd;
 	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
 	CHECK(size <= sizeof(bent));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(s->rdma, blob, size, conn)); /* its own */
+	FAILS(DOCA_ERROR_INVALID_VALUE,
+	      doca_rdma_connect(s->rdma, blob, size, conn)); /* its own blob */
 	for (size_t i = 0; i < 8; i++) {
 		memcpy(bent, blob, size);
 		bent[i] ^= 1;
@@ -500,7 +503,7 @@ static void blobs(int fd)
 	memcpy(bent, blob, size);
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(s->rdma, bent, size - 1, conn));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(s->rdma, bent, 0, conn));
-	memset(bent + 24, 'x', size - 24); /* a service without end */
+	memset(bent + 24, 'x', size - 24); /* a service name without a terminating null */
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(s->rdma, bent, size, conn));
 	rig_close(s);
 }
@@ -524,7 +527,7 @@ static void nulls(int fd)
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_create(s->dev, NULL));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_destroy(NULL));
 	CHECK(!doca_rdma_as_ctx(NULL));
-	/* before start */
+	/* export before start */
 	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_export(s->rdma, &blob, &size, &conn));
 	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_start_listen_to_port(s->rdma, 1));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_send_set_conf(s->rdma, NULL, NULL, 1));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rdma_sleep_until_event.c - an engine that sleeps for a moment, see pe_sleep.c, is rung for by
- * RDMA messages.
+ * rdma_sleep_until_event.c - RDMA messages wake an engine that sleeps for a short time, see
+ * pe_sleep.c.
  */
 #include "engine/pe.h"
 #include "rdma_rig.h"
@@ -45,7 +45,7 @@ static void sleep_for_a_message(int fd)
 	UNTIL(s, ops->sleep_until_event(s->ctx, fds, 0) == -1);
 	ops->rouse(s->ctx);
 	rig_tell(fd);
-	/* some rings may be about what was before; the last is about the message */
+	/* some rings can belong to earlier events; the last one belongs to the message */
 	for (; ops->sleep_until_event(s->ctx, fds, 2) == 1; ops->rouse(s->ctx))
 		CHECK(is_readable(fds[0].fd, RIG_WAIT_MS));
 	ops->rouse(s->ctx);

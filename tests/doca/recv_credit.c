@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory with the lengths of posted buffers: exported once for a connection, also when the peer
- * cannot be sent its token.
+ * The memory with the lengths of posted buffers: it is exported once for a connection, also if the
+ * token cannot be sent to the peer.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static uint64_t told; /* generation in the last token */
 static uint32_t n_told;
 static int export_rc, tell_rc;
 
-/* As a transport: a handle is exported once, and the region must stay where it is. */
+/* Like a transport, reject a second export of a handle, and require the region to stay. */
 static int export_region(void *link, const struct gantry_region *region, uint32_t rights,
 			 uint32_t handle, struct gantry_token *token_p)
 {
@@ -47,7 +47,7 @@ static int send_ctrl(void *link, const void *bytes, size_t len)
 static const struct gantry_transport_ops ops = {.export_region = export_region,
 						.send_ctrl = send_ctrl};
 
-/* In place of gd_transport_ops(), by the linker. */
+/* The linker replaces gd_transport_ops() by this function. */
 const struct gantry_transport_ops *__wrap_gd_transport_ops(const struct gd_transport *transport);
 const struct gantry_transport_ops *__wrap_gd_transport_ops(const struct gd_transport *transport)
 {
@@ -57,7 +57,7 @@ const struct gantry_transport_ops *__wrap_gd_transport_ops(const struct gd_trans
 
 void setUp(void)
 {
-	conn.link = &conn; /* is there */
+	conn.link = &conn; /* the connection has a link */
 	exported = NULL;
 	export_rc = tell_rc = 0;
 	n_told = 0;
@@ -81,7 +81,9 @@ static void each_consumer_has_a_row(void)
 	gd_recv_credit_close(&conn, 1);
 	TEST_ASSERT_EQUAL_INT(0, gd_recv_credit_open(&conn, &row));
 	TEST_ASSERT_EQUAL_UINT(1, row);
-	TEST_ASSERT_EQUAL_UINT64(0, *gd_recv_credit_row(&conn, row)); /* of the one before */
+	TEST_ASSERT_EQUAL_UINT64(
+		0, *gd_recv_credit_row(&conn,
+				       row)); /* the credits of the closed consumer are cleared */
 	TEST_ASSERT_EQUAL_UINT(1, n_told);
 	TEST_ASSERT_EQUAL_UINT64(77, told);
 }
@@ -91,11 +93,11 @@ static void the_peer_cannot_be_told(void)
 	uint32_t row = 99;
 
 	tell_rc = -ENOTCONN;
-	for (int i = 0; i < 2; i++) { /* the second consumer fails as the first one */
+	for (int i = 0; i < 2; i++) { /* both consumers fail in the same way */
 		TEST_ASSERT_EQUAL_INT(-ENOTCONN, gd_recv_credit_open(&conn, &row));
 		TEST_ASSERT_EQUAL_UINT(99, row);
 		TEST_ASSERT_NOT_NULL(conn.recv_credits);
-		/* until the link is closed */
+		/* the region stays until the link is closed */
 		TEST_ASSERT_EQUAL_PTR(exported->addr, gd_recv_credit_row(&conn, 0));
 	}
 	tell_rc = 0;

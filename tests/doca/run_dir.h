@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run_dir.h - a private run directory for the test, so that other programs cannot connect to those
- * of the test.
+ * run_dir.h - a private run directory for the test, so that other programs cannot connect to
+ * programs of the test.
  */
 #ifndef TEST_RUN_DIR_H
 #define TEST_RUN_DIR_H

@@ -10,23 +10,23 @@
 
 #include <stdbool.h>
 
-/* Can memory run out here? If not, a test ignores itself. */
+/* Whether allocations can fail in this build; otherwise a test must ignore itself. */
 bool scarce_can(void);
 
-/* From now on: the next n allocations succeed, those after them do not. */
+/* Let the next n allocations of this thread succeed and all later ones fail. */
 void scarce_after(unsigned n);
 
-/* Enough for all again. Did one fail? */
+/* Let all allocations succeed again. Returns whether an allocation failed. */
 bool scarce_end(void);
 
-/* Blocks that this thread has allocated and not freed. */
+/* Returns the number of blocks that this thread has allocated and not freed. */
 long scarce_held(void);
 
 /*
- * Call make(arg), with memory for no allocation at all, then for one, and so on, until none is
- * missing: then it must have succeeded. Before that it returns `expected` each time, and leaves no
- * block behind; or it succeeds without what it did not get, and undo(arg) follows. Asserts all this
- * with Unity. The result is how many times it failed.
+ * Call make(arg) while no allocation succeeds, then while one succeeds, and so on, until no
+ * allocation fails: then make() must succeed. In each earlier call, make() must return `expected`
+ * and leak no block, or succeed without the allocation; after a success, undo(arg) is called. Asserts all this
+ * with Unity. Returns the number of calls that failed.
  */
 unsigned scarce_walk(doca_error_t expected, doca_error_t (*make)(void *arg),
 		     void (*undo)(void *arg), void *arg);

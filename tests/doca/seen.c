@@ -21,11 +21,11 @@
 enum { MAX_DEPTH = 256 };
 
 /*
- * A call that has not returned. longjmp() left the calls whose stack is deeper than the current
- * one.
+ * A call that has not returned. If the stack of a call is deeper than the current one, longjmp()
+ * has left this call.
  */
 struct frame {
-	uintptr_t *slot; /* where the address stood */
+	uintptr_t *slot; /* place of the return address on the stack */
 	uintptr_t back;
 	uint32_t number;
 };
@@ -80,8 +80,8 @@ uintptr_t seen_leave(uintptr_t *slot, uint32_t error)
 }
 
 /*
- * All that may hold an argument is kept over seen_enter(), all that may hold a result over
- * seen_leave().
+ * Save all registers that can hold an argument during seen_enter(), and all that can hold a result
+ * during seen_leave().
  */
 __asm__(".text\n"
 	".globl seen_call\n"

@@ -26,10 +26,10 @@ static struct doca_mmap from_map, to_map;
 static struct doca_buf_inventory *inventory;
 static struct doca_pe *pe;
 static int n_done, n_error;
-static doca_error_t status; /* of the task that ended last */
+static doca_error_t status; /* status of the task that ended last */
 static const union doca_data no_data = {.u64 = 0};
 
-/* Callbacks of any kind of task: the program keeps it. */
+/* Callbacks of all kinds of tasks; they do not free the task. */
 static inline void on_done(void *task, union doca_data task_user_data,
 			   union doca_data ctx_user_data)
 {
@@ -74,7 +74,7 @@ static inline void rig_start(struct doca_ctx *ctx)
 	OK(doca_ctx_start(ctx));
 }
 
-/* Data at an offset of the memory `from`. */
+/* Returns a buffer with data at an offset of the memory `from`. */
 static inline struct doca_buf *source(size_t offset, size_t length)
 {
 	struct doca_buf *buf;
@@ -83,7 +83,7 @@ static inline struct doca_buf *source(size_t offset, size_t length)
 	return buf;
 }
 
-/* An empty buffer at an offset of the memory `to`. */
+/* Returns an empty buffer at an offset of the memory `to`. */
 static inline struct doca_buf *room(size_t offset, size_t length)
 {
 	struct doca_buf *buf;
@@ -96,8 +96,8 @@ static inline struct doca_buf *room(size_t offset, size_t length)
 #define APART_BYTES 7
 
 /*
- * A list of three pieces, the middle one short and far from the other two, so that a read past the
- * end of a piece yields wrong data.
+ * Returns a list of three buffers. The middle one is short and far from the other two, so that a
+ * read beyond the end of a buffer returns wrong data.
  */
 static inline struct doca_buf *in_pieces(struct doca_buf *(*make)(size_t offset, size_t length),
 					 size_t length)
@@ -134,7 +134,7 @@ static inline void give_back(struct doca_buf *a, struct doca_buf *b)
 		OK(doca_buf_dec_refcount(b, NULL));
 }
 
-/* A field of a task: what it was made with, then another; with no task nothing happens. */
+/* Check a field of a task: it is `made` at first, then set to `other`. Task NULL has no effect. */
 #define FIELD(get, set, task, made, other) \
 	do { \
 		TEST_ASSERT_TRUE(get(task) == (made)); \
@@ -145,8 +145,8 @@ static inline void give_back(struct doca_buf *a, struct doca_buf *b)
 	} while (0)
 
 /*
- * Submit, progress until it ended; its status. It ends in doca_pe_progress, never inside the
- * submit.
+ * Submit a task and progress until it has ended. Returns its status. Checks that it ends in
+ * doca_pe_progress(), not inside submit.
  */
 static inline doca_error_t run_task(struct doca_task *task)
 {
@@ -160,7 +160,7 @@ static inline doca_error_t run_task(struct doca_task *task)
 	return status;
 }
 
-/* Stop with everything freed. */
+/* Stop the context after all tasks were freed. */
 static inline void rig_stop(struct doca_ctx *ctx)
 {
 	enum doca_ctx_states state;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Digests, in one step and part by part, against vectors of the standard and against libcrypto
- * itself.
+ * Digests, in one step and part by part, compared with vectors of the standard and with libcrypto.
  */
 #include <doca_sha.h>
 
@@ -123,7 +122,7 @@ static void lists_of_buffers_are_one_message(void)
 	rig_stop(ctx);
 }
 
-/* The way of programs: one task, a new source for each part, the last one marked. */
+/* As programs do: one task gets a new source for each part, and the last part is marked. */
 static void parts_make_the_digest_of_the_whole(void)
 {
 	static const enum doca_sha_algorithm algorithms[] = {DOCA_SHA_ALGORITHM_SHA256,
@@ -163,7 +162,7 @@ static void parts_make_the_digest_of_the_whole(void)
 		REFUSED(BAD_STATE, doca_sha_task_partial_hash_set_is_final_buf(task));
 		TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE,
 				      run_task(doca_sha_task_partial_hash_as_task(task)));
-		/* begin again, with the same task */
+		/* begin a new digest with the same task */
 		OK(doca_sha_task_partial_hash_reset(task));
 		TEST_ASSERT_EQUAL_INT(0, doca_sha_task_partial_hash_get_has_result(task));
 		OK(doca_sha_task_partial_hash_set_is_final_buf(task));
@@ -271,7 +270,7 @@ static void tasks_are_limited_flushed_and_withdrawn(void)
 							 no_data, &more));
 	for (int i = 0; i < 4; i++)
 		OK(doca_task_submit(doca_sha_task_hash_as_task(tasks[i])));
-	/* the last of the queue, and one in the middle: their completions are not delivered */
+	/* free the last task of the queue, and one in the middle: their callbacks must not run */
 	free_hash(tasks[3]);
 	free_hash(tasks[1]);
 	REFUSED(IN_USE, doca_sha_destroy(sha));

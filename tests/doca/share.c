@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory maps between processes: export, import, passing on; what rights allow, and what the end of
- * a process does.
+ * Memory maps between processes: export, import, export of an imported map, access rights, and the
+ * end of a process.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -105,7 +105,7 @@ static void kill_the_owner(struct exporter *e)
 	kill(e->pid, SIGKILL);
 	TEST_ASSERT_TRUE(soon(is_gone, map));
 	IS(IO_FAILED, gd_mmap_region(map, 0, &region));
-	/* its memory is still there: no SIGBUS */
+	/* the memory of the ended process stays mapped: no SIGBUS */
 	TEST_ASSERT_EQUAL_INT('a', *(char *)map->local);
 	((char *)map->local)[LENGTH - 1] = 'x';
 	IS(DRIVER, doca_mmap_create_from_export(NULL, e->desc, e->len, dev, &again));
@@ -177,7 +177,7 @@ static void nothing_is_left_in_the_run_directory(void)
  * thread --
  */
 
-/* pipes: what the second passes on to the third; closed when the third has ended */
+/* pipes: the export of the second process, for the third; closed when the third has ended */
 static int told[2], over[2];
 
 static void third(struct exporter *e)
@@ -216,7 +216,8 @@ static void second(struct exporter *e)
 }
 
 /*
- * MUST: a program passes the memory that it has by PCI on by RDMA; the third has it from the first
+ * MUST: a program exports memory by RDMA that it has imported by PCI; the third process then
+ * accesses the memory of the first one
  */
 static void what_is_passed_on_comes_from_its_owner(void)
 {
@@ -258,7 +259,7 @@ static void passing_on_adds_no_rights(void)
 	end_exporter(&e);
 }
 
-/* -- a device of a network: memory is where it is, and named by its id -- */
+/* -- a device of a network: memory is not moved, and exports name it by its id -- */
 
 static void over_a_network(struct exporter *e)
 {
@@ -279,7 +280,7 @@ static void over_a_network(struct exporter *e)
 	IS(NOT_SUPPORTED, gd_mmap_region(imported, 0, &region));
 	TEST_ASSERT_EQUAL_PTR(owned, gd_mmap_find(&imported->id));
 	OK(doca_mmap_destroy(imported));
-	/* by PCI it is shared, also from such a device */
+	/* an export by PCI shares the memory, also on such a device */
 	OK(doca_mmap_export_pci(owned, dev, &desc, &len));
 	OK(doca_mmap_create_from_export(NULL, desc, len, dev, &imported));
 	TEST_ASSERT_NOT_NULL(imported->local);
@@ -297,8 +298,8 @@ static void memory_for_a_network_is_not_shared_here(void)
 /* -- fork in between -- */
 
 /*
- * A child of the owner that lives on does not hide the owner's death; and what it writes is its
- * own.
+ * A forked child that outlives the owner does not hide the end of the owner. Writes of the child do
+ * not reach importers.
  */
 static void owner_with_a_child(struct exporter *e)
 {
@@ -313,7 +314,7 @@ static void owner_with_a_child(struct exporter *e)
 	memset(memory, 'a', LENGTH);
 	OK(doca_mmap_export_pci(map, dev, &desc, &self.len));
 	memcpy(self.desc, desc, self.len);
-	mine = import(&self); /* an owner may import from itself, too */
+	mine = import(&self); /* an owner can also import its own export */
 	TEST_ASSERT_EQUAL_INT(0, pipe(held));
 	pid = fork();
 	if (pid == 0) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Export descriptors that are not what an owner gave, and importers that do not keep to the
- * protocol.
+ * Export descriptors that the owner did not create, and importers that violate the protocol.
  */
 #include <errno.h>
 #include <poll.h>
@@ -31,7 +30,7 @@ static void flip_bytes(struct exporter *e)
 	struct doca_mmap *map;
 	char copy[GD_BLOB_MAX];
 
-	if (!freopen("/dev/null", "w", stderr)) /* a line of the log for each */
+	if (!freopen("/dev/null", "w", stderr)) /* hides the log, which has a line for each */
 		exit(1);
 	for (size_t i = 0; i < e->len; i++)
 		for (int bit = 0; bit < 8; bit++) {
@@ -131,7 +130,7 @@ static void a_descriptor_that_is_damaged_or_forged_is_an_error(void)
 	end_exporter(&e);
 }
 
-/* -- an importer that does not keep to the protocol -- */
+/* -- an importer that violates the protocol -- */
 
 static void attack(struct exporter *e)
 {
@@ -163,7 +162,7 @@ static void attack(struct exporter *e)
 	TEST_ASSERT_EQUAL_INT(sizeof(reply), recv(conn, &reply, sizeof(reply), 0));
 	TEST_ASSERT_EQUAL_INT(-EACCES, reply.status);
 	TEST_ASSERT_EQUAL_INT(3, send(conn, "abc", 3, 0));
-	TEST_ASSERT_EQUAL_INT(0, recv(conn, &byte, 1, 0)); /* hung up */
+	TEST_ASSERT_EQUAL_INT(0, recv(conn, &byte, 1, 0)); /* the owner has closed the connection */
 	close(conn);
 	read_and_write(e);
 }
@@ -180,8 +179,8 @@ static void an_importer_that_misbehaves_is_dropped(void)
 /* -- an owner whose memory differs from its description -- */
 
 /*
- * The memfd of `reply` has the size of all addresses, as that of an owner does, and so many bytes
- * of pages.
+ * The owner's memfd covers the whole address space, as usual, and has `present` bytes of pages. The
+ * request of an importer must return `expected`.
  */
 static void expect_of_owner(size_t present, doca_error_t expected)
 {
@@ -217,7 +216,8 @@ static void expect_of_owner(size_t present, doca_error_t expected)
 		int peer = poll(&p, 1, -1) == 1 ? gd_listener_accept(&listener) : -1;
 
 		/*
-		 * an end with unread bytes would reset the connection, and the reply would be lost
+		 * read the request: closing a socket with unread bytes resets the connection, and
+		 * the reply would be lost
 		 */
 		p.fd = peer;
 		if (peer < 0 || poll(&p, 1, -1) != 1 || gd_wire_read_ask(peer, &ask) != 0)

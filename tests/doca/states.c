@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The states of a context, transition by transition, as the guide's tables and the rules of
- * doca_ctx_start and _stop have them.
+ * The states of a context, transition by transition, as the tables of the guide and the rules of
+ * doca_ctx_start() and doca_ctx_stop() define them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static void test_idle_to_starting_to_running_by_progress(void)
 	TEST_ASSERT_EQUAL_UINT8(0, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(DOCA_CTX_STATE_STARTING, state());
 	fake->starts_in_poll = true;
-	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe)); /* a transition is progress */
+	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe)); /* a transition is one progress */
 	TEST_ASSERT_EQUAL_STRING("01 12 ", seen);
 	TEST_ASSERT_EQUAL_UINT8(0, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_stop(&fake->ctx));
@@ -215,7 +215,7 @@ static void test_stop_of_an_idle_context_is_success(void)
 	TEST_ASSERT_EQUAL_STRING("02 20 ", seen);
 }
 
-/* Tasks in flight are flushed by progress, and then comes exactly prev = STOPPING, next = IDLE. */
+/* Progress flushes tasks in flight, then reports prev = STOPPING, next = IDLE exactly once. */
 static void test_running_to_stopping_to_idle_with_tasks_in_flight(void)
 {
 	doca_ctx_start(&fake->ctx);
@@ -243,7 +243,7 @@ static void test_stopping_waits_for_tasks_that_are_not_freed(void)
 	TEST_ASSERT_EQUAL_UINT8(0, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(DOCA_CTX_STATE_STOPPING, state());
 	doca_task_free(kept);
-	TEST_ASSERT_EQUAL_STRING("02 23 ", seen); /* not inside free */
+	TEST_ASSERT_EQUAL_STRING("02 23 ", seen); /* free calls no callback */
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_STRING("02 23 30 ", seen);
 }
@@ -289,7 +289,7 @@ static void test_stop_again_in_stopping_is_in_progress(void)
 	doca_pe_progress(pe);
 }
 
-/* The guide's table of Stopping: tasks may still be allocated and submitted. They are flushed. */
+/* The guide permits to allocate and submit tasks in STOPPING. They are flushed. */
 static void test_stopping_takes_and_flushes_new_tasks(void)
 {
 	doca_ctx_start(&fake->ctx);
@@ -300,7 +300,7 @@ static void test_stopping_takes_and_flushes_new_tasks(void)
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(1, n_error);
 	doca_task_free(kept);
-	kept = fake_task(fake, 3); /* taken while IDLE was already on its way */
+	kept = fake_task(fake, 3); /* allocated while the transition to IDLE was pending */
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(DOCA_CTX_STATE_STOPPING, state());
 	doca_task_free(kept);
@@ -320,8 +320,8 @@ static void test_refused_stop_changes_nothing(void)
 }
 
 /*
- * MUST: a task that fails moves the context into STOPPING by itself; the rest is flushed, then it
- * is IDLE.
+ * MUST: a failed task moves the context to STOPPING without a call of stop. Other tasks are
+ * flushed, then the context is IDLE.
  */
 static void test_failed_task_stops_the_context(void)
 {
@@ -421,7 +421,7 @@ static void test_failure_cannot_be_refused(void)
 	TEST_ASSERT_EQUAL_STRING("02 23 30 ", seen);
 }
 
-/* The state callback may stop; doca_ctx_start returns SUCCESS all the same. */
+/* The state callback can call stop; doca_ctx_start() returns SUCCESS nevertheless. */
 static void test_stop_inside_the_running_callback(void)
 {
 	stop_when_running = true;
@@ -470,8 +470,8 @@ static void stop_in_callback(struct doca_task *task, union doca_data task_user_d
 }
 
 /*
- * MUST: after the IDLE callback, nested in stop, nested in a completion, nested in progress, the
- * context is not touched.
+ * MUST: progress calls a completion callback, which calls stop, which calls the IDLE callback,
+ * which destroys the context. The library does not use the context afterwards.
  */
 static void test_destroy_nested_in_stop_in_completion_in_progress(void)
 {

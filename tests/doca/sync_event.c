@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sync events: a cell that several processes count on and wait for; alone, and as a context with
- * tasks.
+ * Sync events: a 64-bit value that several processes update and wait for, by calls and by tasks of
+ * its context.
  */
 #include <doca_ctx.h>
 #include <doca_dev.h>
@@ -141,7 +141,7 @@ struct tasks {
 	struct doca_ctx *ctx;
 };
 
-/* The event as a running context with two tasks of each kind. */
+/* Start the event as a context with two tasks of each kind. */
 static void run_as_ctx(struct tasks *t, struct doca_sync_event *event)
 {
 	t->event = event;
@@ -176,7 +176,7 @@ static void end_ctx(struct tasks *t)
 	MUST(doca_pe_destroy(t->pe));
 }
 
-/* As the samples do: one progress that returns 1 means that the one task has completed. */
+/* As in the samples: when progress returns 1, the only task has completed. */
 static void expect_end(struct tasks *t, struct doca_task *task)
 {
 	unsigned before = n_done;
@@ -304,7 +304,7 @@ static void test_stop_ends_what_still_waits(void)
 
 /* -- two processes -- */
 
-/* to the other process; each message is the blob of an event, and what to do with it */
+/* socket to the other process; each message has the blob of an event and an order */
 static int peer_fd;
 
 enum order { ADD, PONG, TASKS, FOR_EVER, FOR_EVER_TASK };
@@ -367,7 +367,7 @@ static bool wait_task_fails(struct tasks *t, struct doca_sync_event *event)
 	       last_status == DOCA_ERROR_IO_FAILED;
 }
 
-/* What the other process is: it serves orders until the connection ends. */
+/* The program of the other process: executes orders until the connection ends. */
 static int peer(void)
 {
 	struct message m;

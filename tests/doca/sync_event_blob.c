@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors of sync events: which events have one, and what is done with a bad one. */
+/* Export descriptors of sync events: which events have one, and the errors of invalid ones. */
 #include <doca_dev.h>
 #include <doca_mmap.h>
 #include <doca_sync_event.h>
@@ -62,8 +62,8 @@ static void test_blob_of_one_kind_is_not_one_of_the_other(void)
 }
 
 /*
- * Every byte of a blob is changed once, and every length is tried: an import is refused, or is one
- * that can be used.
+ * Import with each byte of the blob changed, and with each length: the import either fails or
+ * returns an event that can be used.
  */
 static void test_bad_blob_is_an_error(void)
 {
@@ -118,7 +118,7 @@ static void test_an_event_that_may_not_be_written_is_none(void)
 	MUST(doca_mmap_start(map));
 	MUST(doca_mmap_export_pci(map, dev, &desc, &length));
 	memcpy(copy, blob, sz);
-	memcpy(copy + 8, &(uint64_t){(uintptr_t)page}, 8); /* where the value is */
+	memcpy(copy + 8, &(uint64_t){(uintptr_t)page}, 8); /* address of the value */
 	memcpy(copy + sz - length, desc, length);
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
 			  doca_sync_event_create_from_export(dev, copy, sz, &mute));
@@ -127,8 +127,7 @@ static void test_an_event_that_may_not_be_written_is_none(void)
 }
 
 /*
- * The descriptor of an event in a machine that is not this one, or was this one before it was
- * booted.
+ * The descriptor of an event of another machine, or of this machine before it was rebooted.
  */
 static void test_an_event_of_another_machine_is_out_of_reach(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sync_event_rig.h - a device, and an event on it: what both tests of sync events begin with. */
+/* sync_event_rig.h - a device and an event on it, for the tests of sync events. */
 #ifndef DOCA_SYNC_EVENT_RIG_H
 #define DOCA_SYNC_EVENT_RIG_H
 
@@ -26,7 +26,7 @@ static struct doca_dev *open_dev(void)
 	return opened;
 }
 
-/* An event of this process that the other side of PCIe and of the network may use too. */
+/* Returns an event of this process that can be exported by PCI and over a network. */
 static struct doca_sync_event *new_event(void)
 {
 	struct doca_sync_event *event;

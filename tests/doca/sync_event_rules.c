@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sync events: what can be set and when, fields and number of their tasks, and events in memory of
- * the program.
+ * Sync events: settings and when they can be set, fields and number of their tasks, and events in
+ * memory of the program.
  */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
@@ -49,8 +49,8 @@ static void never(struct doca_task *task, union doca_data task_data, union doca_
 	} while (0)
 
 /*
- * Of each kind: the pool is set up well, and in time; there are as many tasks as were asked for;
- * their fields.
+ * Test each kind of task: the configuration rejects invalid values and late calls, the number of
+ * tasks is the configured one, and fields of tasks.
  */
 #define KIND(name, arguments, fields) \
 	static void set_up_##name(struct doca_sync_event *event, doca_error_t expected) \
@@ -214,7 +214,7 @@ static void test_an_event_lives_in_a_buffer_that_may_be_written(void)
 	MUST(doca_mmap_destroy(fixed));
 }
 
-/* A handle that was created from an export is usable at once, without configuration. */
+/* An event that was created from an export is usable without configuration and start. */
 static void test_an_imported_event_is_ready_and_cannot_be_set_up(void)
 {
 	struct doca_sync_event *event = new_event(), *import;
@@ -277,7 +277,7 @@ static void test_its_devices_stay_open(void)
 	MUST(doca_dev_close(second));
 }
 
-/* -- calls on what is not started -- */
+/* -- calls before start -- */
 
 static void test_nothing_is_read_set_or_waited_for_before_start(void)
 {

@@ -121,7 +121,7 @@ static void test_bad_configurations_of_a_pool(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, fake_destroy(other));
 }
 
-/* After SUCCESS exactly one callback runs, from doca_pe_progress, never inside submit. */
+/* After submit returned SUCCESS, doca_pe_progress() runs exactly one callback; submit runs none. */
 static void test_one_callback_from_progress(void)
 {
 	struct doca_task *task = fake_task(fake, 9);
@@ -168,7 +168,7 @@ static void test_refused_submit_leaves_the_task_to_the_program(void)
 	TEST_ASSERT_EQUAL_INT(1, n_done);
 }
 
-/* submit does not validate, try_submit does and leaves ownership with the program. */
+/* submit does not validate the task. try_submit does; after an error the program keeps the task. */
 static void test_only_try_submit_asks_for_validity(void)
 {
 	struct doca_task *task = fake_task(fake, 9);
@@ -198,8 +198,8 @@ static void test_flags_of_submit(void)
 }
 
 /*
- * The same task may be submitted again inside its callback, with other user data; its callback does
- * not nest.
+ * A callback can submit its task again, with other user data; the next callback runs only after the
+ * first has returned.
  */
 static void test_resubmit_inside_the_callback(void)
 {
@@ -235,7 +235,7 @@ static void test_fields_are_readable_after_free(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_task_get_status(task));
 }
 
-/* MUST: a task that is freed while it is in flight is withdrawn; no callback. */
+/* MUST: a task that is freed in flight is withdrawn, and its callback does not run. */
 static void test_free_in_flight_means_no_callback(void)
 {
 	struct doca_task *a = fake_task(fake, 1), *b = fake_task(fake, 2), *c = fake_task(fake, 3);
@@ -248,7 +248,7 @@ static void test_free_in_flight_means_no_callback(void)
 	doca_task_free(c);
 	TEST_ASSERT_EQUAL_size_t(1, inflight());
 	TEST_ASSERT_NOT_NULL(fake_task(fake, 9));
-	doca_task_free(c); /* again: nothing */
+	doca_task_free(c); /* a second free has no effect */
 	fake->holds = false;
 	drain();
 	TEST_ASSERT_EQUAL_INT(1, n_done);
@@ -257,7 +257,7 @@ static void test_free_in_flight_means_no_callback(void)
 	doca_task_free(c);
 }
 
-/* The same when its end is already on its way. */
+/* As before, when the task has ended and its callback is pending. */
 static void test_free_of_an_ended_task_means_no_callback(void)
 {
 	struct doca_task *a = fake_task(fake, 1), *b = fake_task(fake, 2);
@@ -354,7 +354,7 @@ static void test_graph_hears_of_a_task_that_is_freed_in_flight(void)
 		TEST_ASSERT_EQUAL_INT(i + 1, n_ended);
 	}
 	TEST_ASSERT_EQUAL_INT(0, n_done + n_error);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_stop(&fake->ctx)); /* none is left */
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_stop(&fake->ctx)); /* no task is in flight */
 }
 
 static void test_missing_arguments(void)

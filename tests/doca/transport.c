@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transports behind functions, and the thread that drives them. */
+/* The transports of functions (devices), and the service thread that runs them. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -235,7 +235,7 @@ static void on_time(void *arg)
 {
 	sigset_t blocked;
 
-	/* signals of the program are not for this thread */
+	/* the service thread must not receive signals of the program */
 	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
 	*(bool *)arg = sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGUSR1) &&
 		       sigismember(&blocked, SIGCHLD);
@@ -271,13 +271,13 @@ static void an_fd_is_heard_until_it_is_removed(void)
 {
 	for (int i = 0; i < 200; i++) {
 		TEST_ASSERT_EQUAL_INT(0, pipe(pipe_fds));
-		n_runs = seen = 0; /* nothing runs now */
+		n_runs = seen = 0; /* no callback runs any more */
 		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
 				      gd_service_add_fd(pipe_fds[0], on_readable, NULL));
 		TEST_ASSERT_EQUAL_INT(2, write(pipe_fds[1], "ab", 2));
 		TEST_ASSERT_TRUE(wait_for(READABLE));
 		gd_service_remove_fd(pipe_fds[0]);
-		/* it does not run any more, so what it uses may go */
+		/* the callback runs no more, so its descriptors can be closed */
 		close(pipe_fds[0]);
 		close(pipe_fds[1]);
 		TEST_ASSERT_TRUE(n_runs >= 1 && n_runs <= 2);
@@ -308,7 +308,7 @@ static void fork_and_use_it(void)
 	void *device;
 	pid_t pid;
 
-	/* held by a thread that the child does not have */
+	/* hold the lock in a thread that the forked child does not have */
 	ops = gd_transport_lock(before, &device);
 	pid = fork();
 	if (pid == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program, its headers and the library that it runs with agree on the version. */
+/* The headers of a program and the library that it loads have the same version. */
 #include <doca_version.h>
 #include <stdio.h>
 

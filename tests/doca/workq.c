@@ -44,7 +44,7 @@ static struct doca_dma_job_memcpy job_of(const struct doca_buf *source,
 
 static doca_error_t submit(uint64_t number)
 {
-	const struct doca_dma_job_memcpy job = job_of(src, dst, number); /* it is copied */
+	const struct doca_dma_job_memcpy job = job_of(src, dst, number); /* submit copies the job */
 
 	return doca_workq_submit(workq, &job.base);
 }
@@ -107,7 +107,7 @@ static void test_numbers_that_programs_have_compiled_in(void)
 }
 
 /*
- * The queue has a copy of the job: what the program does with its own afterwards is of no matter.
+ * The queue copies the job, so the program can change its own job after submit.
  */
 static void test_a_job_is_copied(void)
 {
@@ -120,7 +120,7 @@ static void test_a_job_is_copied(void)
 	TEST_ASSERT_EQUAL_MEMORY(from, to, 100);
 }
 
-/* The old names of what maps, inventories and lists of buffers can do. */
+/* The old names of functions of maps, inventories and lists of buffers. */
 static void test_old_names_of_memory(void)
 {
 	static const size_t wrong[] = {0, 1, 2048, 4097, 12288};
@@ -160,7 +160,7 @@ static void test_old_names_of_memory(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_list_unchain(src, more));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_refcount_add(more, &references));
 	TEST_ASSERT_EQUAL_UINT16(1, references);
-	/* what it was before */
+	/* returns the count before the call */
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_refcount_rm(more, &references));
 	TEST_ASSERT_EQUAL_UINT16(2, references);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_refcount_rm(more, NULL));
@@ -253,7 +253,8 @@ static void test_errors_of_submit(void)
 }
 
 /*
- * Stop is refused, not delayed, while a queue is there; taking a queue away, while jobs are in it.
+ * Stop fails (it does not wait) while the context has a queue; removal of a queue fails while the
+ * queue has jobs.
  */
 static void test_teardown_in_a_wrong_order(void)
 {
@@ -279,7 +280,7 @@ static void test_one_queue_for_two_contexts(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_workq_submit(workq, &job.base));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_PERMITTED,
 			      doca_ctx_workq_rm(doca_dma_as_ctx(second), workq));
-	/* no job of that one is in it */
+	/* the queue has no job of this context */
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_workq_rm(ctx, workq));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, retrieve());
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_workq_rm(doca_dma_as_ctx(second), workq));
@@ -295,7 +296,8 @@ static void test_devices_of_a_context(void)
 
 	doca_dma_create(&bare);
 	bare_ctx = doca_dma_as_ctx(bare);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_ctx_start(bare_ctx)); /* no device */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE,
+			      doca_ctx_start(bare_ctx)); /* the context has no device */
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_dev_add(bare_ctx, &dev));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IN_USE, doca_ctx_dev_add(bare_ctx, &dev));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_dev_add(bare_ctx, &closed));
@@ -393,7 +395,7 @@ static void test_without_memory(void)
 	destroy_workq(NULL);
 }
 
-/* A queue that may be waited on takes a file descriptor. */
+/* A queue with an event handle needs a file descriptor. */
 static void test_without_file_descriptors(void)
 {
 	struct rlimit before, none;
@@ -434,7 +436,7 @@ static void test_waiting_for_events(void)
 	TEST_ASSERT_EQUAL_INT(1, poll(&pfd, 1, 0));
 	doca_workq_event_handle_clear(other, pfd.fd);
 	TEST_ASSERT_EQUAL_INT(0, poll(&pfd, 1, 0));
-	doca_workq_event_handle_arm(other); /* there is still something */
+	doca_workq_event_handle_arm(other); /* the other queue still has an event */
 	TEST_ASSERT_EQUAL_INT(1, poll(&pfd, 1, 0));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_workq_progress_retrieve(other, &event, 0));
 	doca_ctx_workq_rm(ctx, other);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The flow of the guide to DMA with work queues, step by step: copies in one process, and out of
- * and into another one.
+ * The steps of the guide to DMA with work queues: copies in one process, and copies from and to
+ * another process.
  */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
@@ -40,7 +40,7 @@ void tearDown(void)
 {
 }
 
-/* The first device that can copy. */
+/* Open the first device that can copy. */
 static doca_error_t open_device(void)
 {
 	struct doca_devinfo **list;
@@ -132,13 +132,13 @@ static void test_local_copy(void)
 					  &dst));
 	copy(src, dst);
 	TEST_ASSERT_EQUAL_STRING(text, dst_memory);
-	OK(doca_buf_refcount_rm(src, NULL)); /* the whole list */
+	OK(doca_buf_refcount_rm(src, NULL)); /* releases the whole list */
 	OK(doca_buf_refcount_rm(dst, &references));
 	TEST_ASSERT_EQUAL_UINT16(1, references);
 	destroy_context();
 }
 
-/* -- two processes: what the exporter has, and where -- */
+/* -- two processes: the exporter sends its descriptor and addresses -- */
 
 struct told {
 	char desc[512];
@@ -147,7 +147,7 @@ struct told {
 	size_t len;
 };
 
-/* Ends with 0 when its memory was read and then written by the other side. */
+/* The exporter; exits with 0 if the other side has read and then written its memory. */
 static void export_memory(int in, int out)
 {
 	struct told told = {.len = 4096};
