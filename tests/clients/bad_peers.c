@@ -33,9 +33,9 @@
 #define VISITS 5
 #define BLOCKS 16
 #define FDS_MOST 64u   /* descriptors in a message */
-#define FILES 512u     /* of the target, in the case about them */
-#define HALF_OPEN 60   /* fewer than listen.max_half_open, which would end them first */
-#define CONSUMERS 384u /* of a connection */
+#define FILES 512u     /* descriptor limit of the target, in the case about descriptors */
+#define HALF_OPEN 60   /* fewer than listen.max_half_open, so that this limit ends none */
+#define CONSUMERS 384u /* consumers of a connection */
 #define PAGE_BYTES 8192
 
 static const struct served_options shared = {
@@ -50,7 +50,7 @@ static struct gantry_queue *queue;
 static struct gantry_volume_attr attr;
 static pid_t bad;
 static int said_ready;
-static int ready; /* the hostile peer writes a byte when it uses as much as it can get */
+static int ready; /* pipe: the peer writes a byte when it has all resources that it can get */
 
 void setUp(void)
 {
@@ -151,7 +151,7 @@ static int open_bad(struct gantry_volume **volume_p, struct gantry_queue **queue
 	return rc != 0 ? rc : gantry_queue_open(*volume_p, queue_p);
 }
 
-/* Opens as many sessions as possible, each with as much memory as a session may export. */
+/* Open as many sessions as possible; each exports as much memory as its limit permits. */
 static void exports_all_it_can(void)
 {
 	struct gantry_volume *v;
@@ -169,8 +169,8 @@ static void ignore_done(void *arg, int result)
 }
 
 /*
- * Keep the queue full of IOs of that size; turn() is called between. Returns when the session is
- * lost: gantry_error() in `why`.
+ * Keep the queue full of IOs of `bytes`, and call turn() between submissions. Returns when the
+ * session is lost, with gantry_error() in `why`.
  */
 static void flood(uint32_t depth, uint64_t bytes, void (*turn)(void *buffers, uint64_t bytes),
 		  char why[WHY])
@@ -221,8 +221,8 @@ static void sends_the_largest(void)
 }
 
 /*
- * Free a part of the memory in each turn. It fails with EACCES when the session is lost, because
- * the memory is private then.
+ * Free a part of the memory in each turn. The call fails with EACCES after the session is lost,
+ * because the memory is private then.
  */
 static void punch(void *buffers, uint64_t bytes)
 {
@@ -261,7 +261,7 @@ static void reconnects(void)
 	}
 }
 
-/* Each session ends with the process that has it. */
+/* Sessions end because their processes exit. */
 static void dies_and_comes_again(void)
 {
 	for (unsigned n = 0;; n++) {
@@ -280,7 +280,7 @@ static void dies_and_comes_again(void)
 	}
 }
 
-/* A message with descriptors. 0, or -1 with errno. */
+/* Send a message with descriptors. Returns 0, or -1 with errno set. */
 static int send_fds(int to, const void *data, size_t bytes, const int *fds, unsigned n)
 {
 	union {
@@ -313,7 +313,7 @@ static int make_listener(struct sockaddr_in *name)
 	return fd;
 }
 
-/* A socket whose last close(2) takes an hour: no process receives what it sent. */
+/* Returns a socket whose last close(2) takes an hour, since no process receives its data. */
 static int make_lingering(const struct sockaddr_in *name)
 {
 	const struct linger hour = {1, 3600};
@@ -329,8 +329,8 @@ static int make_lingering(const struct sockaddr_in *name)
 }
 
 /*
- * The receiver of the message gets the last descriptors of n such sockets: a process that ends does
- * not linger.
+ * Send the only descriptors of n such sockets. If the sender exits, its own close does not linger,
+ * so only the receiver can have to wait.
  */
 static void send_lingering(int to, unsigned n)
 {
@@ -338,7 +338,7 @@ static void send_lingering(int to, unsigned n)
 	int fds[FDS_MOST];
 	pid_t pid;
 
-	make_listener(&name); /* stays open */
+	make_listener(&name); /* the listener stays open */
 	pid = fork();
 	if (pid == 0) {
 		for (unsigned i = 0; i < n; i++)
@@ -402,8 +402,8 @@ static int make_page(void)
 }
 
 /*
- * Announce a consumer, or a region when there are enough consumers: the target keeps a descriptor
- * of each. Returns 0, or -1 with errno.
+ * Announce a consumer, or a region after CONSUMERS consumers: the target keeps a descriptor of
+ * each. Returns 0, or -1 with errno set.
  */
 static int announce(const struct announcer *a, int page, int bell)
 {

@@ -121,7 +121,7 @@ static void test_a_late_answer_frees_the_buffer(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	TEST_ASSERT_EQUAL_HEX8(0, buffer[0]); /* the content of the block */
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
-	do /* on a busy machine an answer may take longer than io_timeout */
+	do /* on a busy machine an answer can take longer than io_timeout */
 		rc = served_read(queue, buffer, BLOCK, 0);
 	while (rc == -ETIMEDOUT);
 	TEST_ASSERT_EQUAL_INT(0, rc);

@@ -20,7 +20,7 @@ static struct gantry_volume_attr attr;
 static struct served_io ios[DEPTH];
 static uint8_t bufs[DEPTH][BLOCK];
 
-/* A stage holds each IO for a while, or for longer than a test takes. */
+/* A stage holds each IO for 100 ms, or for longer than a test takes. */
 #define FOR_A_WHILE "{ type = \"fault\"; delay = \"100ms\"; delay_rate = \"100%\"; }"
 #define FOR_EVER "{ type = \"fault\"; delay = \"1h\"; delay_rate = \"100%\"; }"
 
@@ -117,7 +117,7 @@ static void test_a_close_waits_no_longer_than_io_timeout(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
-/* Kill a role with all IOs in flight: the end of its connection reports the death at once. */
+/* Kill a role with all IOs in flight: the end of its connection reports this immediately. */
 static void killed(const char *who, const char *role)
 {
 	const struct served_options options = {.store_stages = FOR_EVER};
@@ -213,8 +213,8 @@ static void test_what_own_stages_hold_comes_back_too(void)
 }
 
 /*
- * Of the IOs of one batch, three reach the target, and the stage fails the other ones at once,
- * before the target answers. Each result belongs to its IO, in any order of completion.
+ * Of the IOs of one batch, three reach the target. The stage fails the remaining IOs before the
+ * target answers. Each result must belong to its IO, in any order of completion.
  */
 static void test_a_stage_that_says_the_session_is_lost(void)
 {
@@ -266,7 +266,7 @@ static void test_it_happens_while_nobody_looks(void)
 		if (gantry_queue_arm(queue) || poll(&pfd, 1, 60000) == 1)
 			break;
 	}
-	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue)); /* completes all of them */
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue)); /* close completes all IOs */
 	for (int i = 0; i < DEPTH; i++) {
 		TEST_ASSERT_EQUAL_INT(1, ios[i].n);
 		TEST_ASSERT_EQUAL_INT(-ENOTCONN, ios[i].result);
@@ -275,8 +275,8 @@ static void test_it_happens_while_nobody_looks(void)
 }
 
 /*
- * Late answers have no effect on data, and more IOs may time out than the queue is deep: buffers of
- * answered IOs are usable.
+ * Late answers have no effect on data. More IOs can time out than the queue has entries, because
+ * buffers of answered IOs are used again.
  */
 static void test_ios_that_time_out(void)
 {
@@ -292,8 +292,8 @@ static void test_ios_that_time_out(void)
 		int rc = served_read(queue, bufs[0], BLOCK, 0);
 
 		/*
-		 * the target cancels an IO past its deadline; a slow client may receive that answer
-		 * first
+		 * the target cancels an IO past its deadline; a slow client can receive that answer
+		 * before it detects the timeout
 		 */
 		TEST_ASSERT_TRUE_MESSAGE(rc == 0 || rc == -ETIMEDOUT || rc == -ECANCELED,
 					 gantry_error());

@@ -20,7 +20,7 @@ void setUp(void)
 
 void tearDown(void)
 {
-	fake_role_fini(&rig.rh); /* of a test that has failed */
+	fake_role_fini(&rig.rh); /* left by a test that has failed */
 }
 
 static struct gc_queue *start(void)
@@ -38,8 +38,8 @@ static void close_session(unsigned quarantined)
 
 static struct {
 	unsigned turn;        /* of the control thread */
-	unsigned last;        /* in which pages were made */
-	uint64_t bytes, most; /* in all, and in one turn */
+	unsigned last;        /* turn in which pages were last allocated */
+	uint64_t bytes, most; /* allocated bytes: in all turns; most in one turn */
 	void *first;
 	uint64_t this_turn;
 	int fail; /* errno of madvise */
@@ -78,7 +78,7 @@ static void turn_until_started(void)
 
 static void test_it_may_be_closed_while_pages_are_allocated(void)
 {
-	for (unsigned n = 1; n < 4; n++) { /* closed while they are made */
+	for (unsigned n = 1; n < 4; n++) { /* close the session while pages are allocated */
 		if (n > 1)
 			setUp();
 		rig.shared = 256ull << 20;
@@ -89,7 +89,7 @@ static void test_it_may_be_closed_while_pages_are_allocated(void)
 	}
 }
 
-/* The kernel needs long for all pages together, and the peer takes a silent client for lost. */
+/* Allocating all pages at a time would take so long that the peer treats the client as lost. */
 static void test_all_pages_are_allocated_a_part_in_each_turn(void)
 {
 	memset(&pages, 0, sizeof(pages));
@@ -126,7 +126,7 @@ static void test_it_ends_when_pages_cannot_be_allocated(void)
 	close_session(0);
 }
 
-/* The host reports why, in `closed`. */
+/* The host reports the reason in `closed`. */
 static void test_a_session_that_is_lost_while_pages_are_allocated_reports_why(void)
 {
 	memset(&pages, 0, sizeof(pages));
@@ -337,7 +337,8 @@ static void test_buffers_in_doubt_are_not_used_again(void)
 	gc_io_fill(queue, io, GANTRY_OP_READ, 0, 0, BLOCK, gc_session_shared_offset(rig.session));
 	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
 	rig_turn(1);
-	TEST_ASSERT_EQUAL_UINT32(0, queue->n_quarantined); /* only the caller's buffer is */
+	TEST_ASSERT_EQUAL_UINT32(
+		0, queue->n_quarantined); /* only the caller's buffer is in quarantine */
 	TEST_ASSERT_EQUAL_UINT64(1, queue->n_doubtful);
 	for (unsigned i = 0; i < DEPTH; i++)
 		rig_submit(queue, GANTRY_OP_READ, 0);

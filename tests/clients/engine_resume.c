@@ -25,7 +25,7 @@ static void seen(struct fake_role_host *fake, const struct gantry_io *io)
 	TEST_ASSERT_EQUAL_HEX8(GANTRY_IO_FUA, io->flags);
 	TEST_ASSERT_EQUAL_UINT32(77, io->deadline_us);
 	TEST_ASSERT_EQUAL_HEX32(0xc5c32 + io->offset, io->crc32c);
-	queue->ios[io->slot].flags = 0; /* stages and peers may do this */
+	queue->ios[io->slot].flags = 0; /* stages and peers are allowed to change the flags */
 	queue->ios[io->slot].deadline_us = queue->ios[io->slot].crc32c = 0;
 }
 
@@ -108,8 +108,8 @@ static void test_what_was_in_flight_is_submitted_again(void)
 }
 
 /*
- * The deadline of the IO has passed, so it is not sent again. But the lost session may have done
- * it.
+ * The deadline of the IO has passed, so it is not sent again. But the lost session can have
+ * executed it.
  */
 static void test_the_secret_of_the_session_is_presented(void)
 {
@@ -134,7 +134,7 @@ static void test_the_secret_of_the_session_is_presented(void)
 	rig_close();
 }
 
-/* A host for ABI 1.0 with none of these slots. */
+/* A host of ABI 1.0, without the functions for secrets. */
 static void test_a_host_that_knows_no_secrets(void)
 {
 	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, client_use_secret);
@@ -169,7 +169,7 @@ static void test_it_is_lost_again_and_again(void)
 	for (unsigned round = 0; round < 3; round++) {
 		write_block(round, 9);
 		lose();
-		rig_turn(4); /* lost in the middle of being opened, too */
+		rig_turn(4); /* also lose the session while it is being opened */
 		rig.rh.lose_rc = -ECONNRESET;
 		rig_turn(30);
 		TEST_ASSERT_EQUAL_INT(0, queue->paused);
@@ -206,7 +206,7 @@ static void test_attempts_become_rare(void)
 	TEST_ASSERT_EQUAL_INT(0, queue->paused);
 	TEST_ASSERT_GREATER_THAN_UINT(50, rig.rh.attr.epoch);
 	TEST_ASSERT_LESS_THAN_UINT(80, rig.rh.attr.epoch);
-	/* the next loss is not answered later for that */
+	/* the pauses do not delay the first attempt after the next loss */
 	lose();
 	rig_turn(3);
 	TEST_ASSERT_EQUAL_INT(0, queue->paused);
@@ -322,8 +322,8 @@ static void test_the_next_flush_fails_when_the_verifier_has_changed(void)
 }
 
 /*
- * A program with a thread for each queue: its thread must not see a flush succeed because the flush
- * of another thread has failed, perhaps without that thread knowing it yet.
+ * A program has a thread for each queue. The first flush of each queue must fail, also if a flush
+ * of another queue has failed before: no thread knows the results of the other threads.
  */
 static void test_the_next_flush_of_each_queue_fails(void)
 {
@@ -384,7 +384,7 @@ static void test_a_close_while_it_is_paused(void)
 	expect_done(1, GANTRY_S_SESSION_LOST);
 }
 
-/* Between two attempts, in the middle of one, or when it runs again. */
+/* The program closes between two attempts, during an attempt, or after the session resumed. */
 static void test_the_owner_gives_up_at_each_step(void)
 {
 	int n_lost = 0, n_up = 0;
@@ -456,8 +456,8 @@ static void test_a_stage_that_says_lost_for_ever_is_believed_for_a_while(void)
 }
 
 /*
- * How often the order of two slots was asked: work, however fast the machine is. The test is linked
- * with --wrap.
+ * The number of comparisons of two slots: a measure of work that does not depend on the speed of
+ * the machine. The linker option --wrap replaces the function.
  */
 static uint64_t n_compared;
 static int (*compare)(const void *a, const void *b, void *arg);

@@ -69,7 +69,7 @@ static void serve_file(void)
 	snprintf(
 		backend, sizeof(backend),
 		"type = \"file\"; path = \"%s\"; create = true; size = \"1MiB\"; lock_wait = \"30s\";",
-		path); /* the killed target may still hold the lock for a moment */
+		path); /* the killed target can still hold the lock for a moment */
 	serve();
 	if (getxattr(path, "user.gantry.uuid", NULL, 0) < 0)
 		TEST_IGNORE_MESSAGE("the file system has no user attributes");
@@ -130,7 +130,7 @@ static uint64_t verifier(void)
 	return info.verifier;
 }
 
-/* The page cache survives the process. */
+/* The page cache keeps the data after the end of the process. */
 static void test_a_file_whose_target_was_killed_has_lost_nothing(void)
 {
 	uint64_t was;

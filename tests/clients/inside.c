@@ -20,7 +20,7 @@
 #define QUEUES 20u /* more than the default limit of a target, 16 lanes */
 #define THREADS 3u
 #define DEPTH 8u
-#define BLOCKS 64u /* of each thread */
+#define BLOCKS 64u /* blocks of each thread */
 
 static char file[64];
 static struct gantry_volume *volume;
@@ -82,7 +82,7 @@ struct user {
 	struct gantry_queue *queue;
 	unsigned n_done, n_failed, n_wrong;
 	uint8_t ordinary[BLOCKS * BLOCK];
-	int waits; /* by the fd */
+	int waits; /* the thread waits for the fd of its queue instead of polling */
 };
 
 static void done(void *arg, int result)
@@ -206,7 +206,7 @@ static void a_target_in_the_program(void)
 {
 	configure(direct);
 	threads_read_what_they_wrote();
-	threads_read_what_they_wrote(); /* once more, from the start */
+	threads_read_what_they_wrote(); /* repeat with new sessions */
 }
 
 static void a_gateway_and_a_target_in_the_program_and_nobody_else(void)
@@ -224,7 +224,7 @@ static unsigned n_fds(void)
 	return n;
 }
 
-/* The target sends its last answers before it polls the end of their moves: close polls it. */
+/* The target sends its last answers before it has polled the end of their moves: close polls it. */
 static void it_closes_though_nobody_polls_any_more(void)
 {
 	static struct user u;

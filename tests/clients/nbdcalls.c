@@ -6,8 +6,8 @@
  *
  * CALL is OPERATION[:OFFSET[:LENGTH[:fua]]], with bytes: read, write, zero, fast, trim, flush.
  * libnbd's own checks are off, so that the server sees everything. All calls are made on each of
- * the connections (1), all of which are open at that time; a connection has all its calls in flight
- * together. For each call a line: the call, and OK or the name of an errno.
+ * the connections (default 1), which are all open at the same time; each connection has all its
+ * calls in flight together. Prints a line for each call: the call, and OK or the name of an errno.
  */
 #include <errno.h>
 #include <stdio.h>

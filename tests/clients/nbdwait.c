@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads that wait at a queue of nbdkit's plugin: none sleeps if no other thread is left to wake
- * it. The test implements the queue.
+ * Threads that wait at a queue of nbdkit's plugin: a thread does not sleep if no other thread is
+ * left to wake it. The test implements the queue.
  */
 #include <unistd.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Opens, uses and closes a volume while one allocation fails: the first, then the second, and so on
- * until no allocation is left to fail; and while all fail from there on. Open succeeds or returns
- * a documented error. Nothing leaks, and the next open succeeds. Each case runs in a new process,
- * which loads the plugins again.
+ * until no allocation is left to fail; or while this and all later ones fail. Open succeeds or
+ * returns a documented error. Nothing leaks, and the next open succeeds. Each case runs in a new
+ * process, which loads the plugins again.
  */
 #include <errno.h>
 #include <sched.h>
@@ -19,8 +19,8 @@
 #include "unity.h"
 
 #define PATIENCE 60 /* seconds: a process that takes longer hangs */
-#define MOST 5000   /* allocations */
-#define THEIRS 4    /* blocks that the linker or libltdl may keep */
+#define MOST 5000   /* limit of allocations in a case */
+#define THEIRS 4    /* blocks that the linker or libltdl can keep */
 
 struct held {
 	long fds, regions, blocks, maps;
@@ -28,7 +28,7 @@ struct held {
 
 static struct shared {
 	struct shortage shortage;
-	struct held held; /* by a process that opened and closed it twice: plugins stay */
+	struct held held; /* held after two opens without failures: includes the plugins */
 	char text[600];
 } * shared;
 
@@ -52,7 +52,7 @@ void tearDown(void)
 	shared = NULL;
 }
 
-/* -- in the process that has too little -- */
+/* -- in the process whose allocations fail -- */
 
 static void leave(const char *why, long a, long b)
 {

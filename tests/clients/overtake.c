@@ -60,7 +60,7 @@ static void serve(const struct served_options *options)
 }
 
 /*
- * Repeat the write while it completes with CANCELED or TIMEOUT: its deadline may pass before the
+ * Repeat the write while it completes with CANCELED or TIMEOUT: its deadline can pass before the
  * late write is answered, or just after the write was sent.
  */
 static int write_fua(struct gantry_queue *q)
@@ -73,7 +73,7 @@ static int write_fua(struct gantry_queue *q)
 		rc = gantry_queue_write(q, fresh, BLOCK, 0, GANTRY_IO_FUA, served_done, &io);
 		if (rc == 0)
 			served_wait(q, &io, 1, 1);
-		gantry_queue_poll(queue); /* this queue gets the late answer */
+		gantry_queue_poll(queue); /* this queue gets the late reply */
 	} while (rc == 0 && (io.result == -ECANCELED || io.result == -ETIMEDOUT));
 	return rc != 0 ? rc : io.result;
 }

@@ -17,7 +17,7 @@
 
 #define DEPTH 160u
 #define IO_BYTES (1u << 20)
-/* of both servers: the volume has 16 MiB, the slots of the client have 160 MiB */
+/* memory limit of both servers: the volume has 16 MiB, the slots of the client have 160 MiB */
 #define LIMIT_BYTES "67108864"
 #define HOSTILE_DEPTH 32u /* regions of 32 MiB */
 
@@ -26,8 +26,8 @@ static struct gantry_queue *queue;
 static struct gantry_volume_attr attr;
 static struct served_io ios[DEPTH];
 static uint8_t *buffers;
-static int region_fd = -1; /* memory of the hostile client, also when the session is lost */
-static char group[128];    /* "": none was made */
+static int region_fd = -1; /* memory of the hostile client; stays open after the session is lost */
+static char group[128];    /* "": no control group was created */
 
 void setUp(void)
 {
@@ -59,7 +59,7 @@ static int set(const char *name, const char *value)
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/%s", group, name);
-	f = fopen(path, "r+e"); /* no new file if there is no control group */
+	f = fopen(path, "r+e"); /* creates no file if there is no control group */
 	if (!f)
 		return -1;
 	rc = fputs(value, f) < 0;
@@ -78,7 +78,7 @@ static int make_group(const char *in, const char *limit)
 	return 0;
 }
 
-/* No swap: it would take what exceeds the limit. */
+/* Forbid swap: otherwise pages beyond the limit would move there. */
 static void limit_memory(void)
 {
 	if (make_group("/sys/fs/cgroup", "memory.max"))
@@ -192,9 +192,9 @@ static uint64_t charged(void)
 }
 
 /*
- * Read until the server has ended the session: gantry_error() is the reason. Reads into all slots
- * can allocate all pages again between two checks of the server, so those of the last slot are
- * freed in each turn.
+ * Read until the server has ended the session; gantry_error() then has the reason. Reads into all
+ * slots can allocate all pages again between two checks of the server, so each turn frees the pages
+ * of the last slot.
  */
 static void read_until_lost(void)
 {

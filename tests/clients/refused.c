@@ -26,7 +26,7 @@ static struct gantry_volume *volume;
 static struct gantry_queue *queue;
 static struct gantry_volume_attr attr;
 
-static int cannot_wait; /* __atomic */
+static int cannot_wait; /* epoll_wait() fails; accessed by __atomic */
 
 /* Replaces the function of the C library. */
 __attribute__((visibility("default"))) int epoll_wait(int fd, struct epoll_event *events, int max,
@@ -282,7 +282,7 @@ static void test_a_gateway_without_its_target(void)
 {
 	const struct served_options options = {
 		.connect = "timeout = \"20s\"; control_timeout = \"60s\";",
-		.bridge = "timeout = \"200ms\";", /* then the gateway reports the error */
+		.bridge = "timeout = \"200ms\";", /* the gateway reports the error first */
 	};
 
 	served_begin(&options);

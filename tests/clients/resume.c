@@ -192,7 +192,7 @@ static void test_the_target_is_killed_and_comes_again(void)
 	snprintf(path, sizeof(path), "/tmp/gantry-clients-%d.img", (int)getpid());
 	snprintf(backend, sizeof(backend),
 		 "type = \"file\"; path = \"%s\"; create = true; size = \"16MiB\"; "
-		 /* the killed target may hold the lock for a moment */
+		 /* the killed target can hold the lock for a moment */
 		 "lock_wait = \"30s\";",
 		 path);
 	options.backend = backend;
@@ -328,8 +328,9 @@ static void test_a_program_may_give_up(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	expect_failed(ios);
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
-	expect_lost(-ENOTCONN,
-		    "the peer is gone"); /* perhaps with "; given up": it may be lost already */
+	expect_lost(
+		-ENOTCONN,
+		"the peer is gone"); /* followed by "; given up" if the session is lost already */
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_give_up(volume));
 }
 

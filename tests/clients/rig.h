@@ -12,7 +12,7 @@
 #include "engine.h"
 #include "fake/role_host.h"
 
-#define RIG_SIZE (1u << 20) /* of the volume */
+#define RIG_SIZE (1u << 20) /* bytes of the volume */
 #define RIG_BLOCK 4096u
 #define RIG_SLOT 3000u /* requested bytes, which are rounded up to a block */
 #define RIG_SHARED 8192u
@@ -31,28 +31,28 @@ struct rig {
 	uint32_t depth, n_queues;
 	unsigned n_ready, n_started, n_closed, n_done;
 	struct rig_done done[RIG_DONE]; /* in order, with the values at completion */
-	int reason;                     /* of the end */
-	char text[256];                 /* the same */
+	int reason;                     /* reason of the end of the session */
+	char text[256];                 /* reason of the end as text */
 	int keep;                       /* do not release the slots of completed IOs */
 	uint64_t shared;                /* bytes of shared memory; 0: RIG_SHARED */
 	uint64_t pages_bytes;           /* last value that `pages` reported */
-	int ready_rc;                   /* what `ready` returns, when not 0 */
+	int ready_rc;                   /* if not 0, the callback `ready` returns it */
 	int close_when_ready;
 };
 
 extern struct rig rig;
 
 void rig_begin(uint32_t n_lanes, uint32_t depth);
-/* What gc_session_open returns; rig.session is NULL when that is not 0. */
+/* Returns the result of gc_session_open(); rig.session is NULL if it is not 0. */
 int rig_open(uint32_t n_queues);
 /* Do n turns of host and engine. */
 void rig_turn(unsigned n);
-/* Open a session, and turn until IO may be submitted. Returns the first queue. */
+/* Open a session, and turn until it accepts IO. Returns the first queue. */
 struct gc_queue *rig_start(uint32_t n_queues);
-/* A slot, filled for a block at that offset. */
+/* Returns a descriptor in a free slot, for a block at this offset. */
 struct gantry_io *rig_filled(struct gc_queue *queue, unsigned opcode, uint64_t offset);
 struct gantry_io *rig_submit(struct gc_queue *queue, unsigned opcode, uint64_t offset);
-/* Close it in order. */
+/* Close the session in order. */
 void rig_close(void);
 /* Free the engine, which must not leak. quarantined: expected regions in quarantine. */
 void rig_end(unsigned quarantined);

@@ -71,7 +71,7 @@ void served_begin(const struct served_options *options)
 	char path[1024];
 
 	TEST_ASSERT_NOT_NULL_MESSAGE(getenv("GANTRY"), "GANTRY names no program");
-	/* and the test plugins */
+	/* the plugins of the build and the test plugins */
 	snprintf(path, sizeof(path), "%s:%s/tests/.libs", or_empty(plugins), or_empty(build));
 	if (plugins)
 		setenv("GANTRY_PLUGIN_PATH", path, 1);
@@ -150,7 +150,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-/* No assertions: in a test that has failed, each one ends the function that it is in. */
+/* Uses no assertions, because a failed one would skip the rest of this clean-up. */
 void served_end(void)
 {
 	for (int i = 0; i < SERVERS; i++)

@@ -22,7 +22,7 @@
 #define THREADS 4
 #define DEPTH 8u
 #define OPS 1500
-#define BLOCKS (4096u / THREADS) /* of each thread */
+#define BLOCKS (4096u / THREADS) /* blocks of each thread */
 
 static char dir[64], file[96];
 
@@ -234,7 +234,7 @@ static void test_a_queue_for_each_thread(void)
 {
 	struct gantry_volume *volume = open_volume();
 
-	for (int round = 0; round < 2; round++) { /* queues are used again, by other threads */
+	for (int round = 0; round < 2; round++) { /* other threads use the queues again */
 		start_users(volume, 0);
 		for (int i = 0; i < THREADS; i++) {
 			pthread_join(users[i].thread, NULL);
@@ -293,7 +293,7 @@ int main(void)
 {
 	struct gantry_volume *none;
 
-	/* measures the clock: target and volume share it here, and threads come later */
+	/* measure the clock, which target and volume share here, before any thread starts */
 	gantry_volume_open("", NULL, &none);
 	UNITY_BEGIN();
 	RUN_TEST(test_a_queue_for_each_thread);

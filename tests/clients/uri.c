@@ -14,7 +14,7 @@ void tearDown(void)
 {
 }
 
-/* The settings in one text, each followed by a semicolon. */
+/* The settings of the URI must be `sets`, each followed by a semicolon. */
 static void says(const char *from, const char *sets)
 {
 	char all[8192] = "", text[256];

@@ -69,7 +69,7 @@ struct mix {
 };
 
 static struct mix mixes[SLOTS];
-static uint64_t seeds[BLOCKS]; /* of what each block holds; 0: zeroes */
+static uint64_t seeds[BLOCKS]; /* seed of the content of each block; 0: zeroes */
 static uint8_t locked[BLOCKS];
 static uint64_t next_seed;
 static struct gantry_random mix_random;
@@ -161,7 +161,7 @@ static void run_mix(unsigned n_ops)
 	TEST_ASSERT_EQUAL_UINT32(0, gantry_queue_inflight(queue));
 }
 
-/* Another session sees the same, in larger pieces. */
+/* Another session must read the same data, in larger pieces. */
 static void expect_all(const char *role)
 {
 	uint8_t *buf = malloc(1 << 20);
@@ -278,7 +278,7 @@ static void test_an_event_loop(void)
 		}
 		TEST_ASSERT_EQUAL_INT(0, io.result);
 	}
-	TEST_ASSERT_GREATER_THAN_INT(0, n); /* it did sleep */
+	TEST_ASSERT_GREATER_THAN_INT(0, n); /* the loop has slept */
 	close_all();
 }
 
@@ -304,7 +304,7 @@ static void test_waiting(void)
 	close_all();
 }
 
-/* `done` may submit: a chain of IOs that keeps itself going. */
+/* `done` can submit: each IO of a chain submits the next one. */
 static char chain_buf[BLOCK];
 static int chain_left, chain_close;
 
@@ -352,7 +352,7 @@ static void test_closing_with_much_in_flight(void)
 		TEST_ASSERT_EQUAL_INT(1, ios[i].n);
 		TEST_ASSERT_EQUAL_INT(0, ios[i].result);
 	}
-	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue)); /* NULL is closed */
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue)); /* close of NULL succeeds */
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
@@ -399,7 +399,7 @@ static void test_a_fork_leaves_the_volume_to_the_parent(void)
 	close_all();
 }
 
-/* Memory behind all regions of this process, bytes. */
+/* Returns the bytes of memory that all regions of this process use. */
 static uint64_t region_bytes(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -420,8 +420,8 @@ static uint64_t region_bytes(void)
 }
 
 /*
- * All that its IOs can need: the kernel would charge the target for pages that the target touches
- * first.
+ * The open allocates all memory that the IOs of the volume can need. Otherwise the kernel would
+ * charge the cgroup of the target for pages that the target touches first.
  */
 static void test_a_volume_has_all_its_memory_when_it_is_open(void)
 {

@@ -25,8 +25,8 @@ long scarce_held(void);
 /*
  * Call make(arg) while no allocation succeeds, then while one succeeds, and so on, until no
  * allocation fails: then make() must succeed. In each earlier call, make() must return `expected`
- * and leak no block, or succeed without the allocation; after a success, undo(arg) is called. Asserts all this
- * with Unity. Returns the number of calls that failed.
+ * and leak no block, or succeed without the allocation; after a success, undo(arg) is called.
+ * Asserts all this with Unity. Returns the number of calls that failed.
  */
 unsigned scarce_walk(doca_error_t expected, doca_error_t (*make)(void *arg),
 		     void (*undo)(void *arg), void *arg);

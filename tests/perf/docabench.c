@@ -5,8 +5,8 @@
  *   rtt        ns, median of slices: round trip of 64 bytes between consumers and producers of two
  *              processes
  *   single     M/s, mean of the run: messages of 64 bytes one way
- *   alone      ns, median of slices: the same with both ends on one thread, which is the processor
- *              time of a message
+ *   alone      ns, median of slices: messages of `single` with both ends on one thread, which is
+ *              the processor time of a message
  *   count:N    N messages as in `alone`, without a clock, to count instructions
  *   dma:BYTES  ns, median of slices: a copy by the DMA context, from submission to completion
  *   idle       ns, median of slices: doca_pe_progress() on an engine with an idle context
@@ -14,7 +14,7 @@
  * Between the slices of rtt, the same processes measure the limit `line`: the round trip of a cache
  * line.
  *
- * Each message has its number at both ends, which the receiver checks; copies are checked, too.
+ * Each message begins and ends with its number, which the receiver checks; copies are checked, too.
  * Plugins are searched in the directories that `gantry env` prints.
  */
 #include "perf/docabench.h"

@@ -31,7 +31,7 @@ struct end {
 	struct doca_buf_inventory *inventory;
 	struct doca_comch_consumer *consumer;
 	struct doca_comch_producer *producer;
-	uint32_t peer;    /* id of its consumer */
+	uint32_t peer;    /* id of the consumer of the other end */
 	uint64_t *memory; /* messages to send, then received messages */
 	struct doca_task *free[TASKS];
 	uint64_t *words[TASKS]; /* words of the message of free[i] */

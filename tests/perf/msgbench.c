@@ -8,14 +8,14 @@
  *   single         M/s       one way, each message submitted separately
  *   batch          M/s       one way, in batches of 32 with GANTRY_SEND_MORE and a flush
  *   inline:BYTES   ns        round trip of data that travels in the queue
- *   inlines:BYTES  M/s       the same one way, each message submitted separately
+ *   inlines:BYTES  M/s       such data one way, each message submitted separately
  *   post:BYTES     ns        round trip of a reference to that much data in a region that both ends
  *                            have mapped; the data stays there
- *   sum:BYTES      ns        the same; the sender writes all data before, outside the measurement,
- *                            and the receiver adds it up
+ *   sum:BYTES      ns        as post; before the measurement, the sender writes all data, and the
+ *                            receiver adds it up
  *   BYTES          ns        data of a region, which the receiver fetches, and its answer
  *   read:BYTES, write:BYTES    ns    remote access, one at a time
- *   reads:BYTES, writes:BYTES  MB/s  the same, 64 at a time
+ *   reads:BYTES, writes:BYTES  MB/s  remote access, 64 at a time
  *   pong:BYTES     ns        exchange of remote writes; each end polls the last byte in memory,
  *                            which RDMA writes last
  *

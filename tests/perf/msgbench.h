@@ -18,7 +18,7 @@ struct bench {
 	uint64_t length_ns;
 	struct peer_attr attr;
 	const char *name;
-	uint64_t *line; /* the limits, for these two processes or threads */
+	uint64_t *line; /* shared memory with which these processes or threads measure the limits */
 	struct bare_ring ring;
 };
 

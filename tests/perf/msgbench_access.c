@@ -43,7 +43,7 @@ static uint64_t *last_word(const struct peer *p)
 
 /*
  * Write the whole region to the peer, with the number in the first and last word, and wait for the
- * completion. The answer may arrive before it.
+ * completion. The answer can arrive before the completion.
  */
 static void throw(const struct bench *b, struct peer *p, uint64_t seq)
 {
@@ -105,7 +105,7 @@ static uint64_t accesses(const struct bench *b, struct peer *p, uint64_t seq, un
 	return seq;
 }
 
-/* Check that the memory has the data of the last write. */
+/* Write a number to the memory of the peer, read it back, and compare. */
 static void check_access(const struct bench *b, struct peer *p, uint64_t seq)
 {
 	struct bench back = *b;

@@ -51,8 +51,8 @@ void refer(struct peer *p, uint64_t seq)
 }
 
 /*
- * Whether the reference is valid; for the last message also whether it names the marked data.
- * Restores the two words of the message.
+ * Returns whether the reference is valid and, for the last message, whether it names the marked
+ * data. Restores the two words of the message.
  */
 static int follow(const struct peer *p, uint64_t word[7])
 {

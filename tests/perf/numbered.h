@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * numbered.h - messages with their number in each word, or with `inlined` data before the number.
- * The receiver checks each message; a damaged one ends the program.
+ * numbered.h - messages whose words all depend on the number of the message; if the attribute
+ * `inlined` is set, messages have data before the number. The receiver checks each message and ends
+ * the program if a message is damaged.
  */
 #ifndef PERF_NUMBERED_H
 #define PERF_NUMBERED_H
@@ -17,9 +18,12 @@ void wait_a_little(struct peer *p);
 /* Repeat a send that returned rc until the queue accepts the message. */
 void send_later(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags,
 		int rc);
-/* With `inlined`: send the number, preceded by data. */
+/* Send the number, preceded by data. Called if the attribute `inlined` is set. */
 void send_inlined(struct peer *p, uint64_t seq, uint32_t flags);
-/* With `posted`: replace two words by offset and length in the exported region. */
+/*
+ * Replace two words of the message by the offset and the length of data in the exported region.
+ * Called if the attribute `posted` is set.
+ */
 void refer(struct peer *p, uint64_t seq);
 
 static inline void send_now(struct peer *p, uint64_t seq, const struct gantry_send *send,
@@ -51,8 +55,8 @@ void await(struct peer *p, struct gantry_msg *msg);
 /* Check a message, and return its number. */
 uint64_t number(const struct peer *p, const struct gantry_msg *msg);
 /*
- * With `posted`: write_data() fills each word of the region from the number; check_sum() adds up
- * the region of the peer and checks the sum.
+ * For the attribute `posted`: write_data() computes each word of the region from the number;
+ * check_sum() adds up the region of the peer and checks the sum.
  */
 void write_data(struct peer *p, uint64_t seq);
 void check_sum(const struct peer *p, uint64_t seq);

@@ -3,7 +3,7 @@
  * peer.h - one end of a connection over a transport plugin, with a queue in each direction, ready
  * for its lane.
  *
- * An end may also export a region: the client for messages with data; the server for remote access
+ * An end can also export a region: the client for messages with data; the server for remote access
  * by the client, which then registers memory of the same size; or both, for access in both
  * directions. These functions are the control side. The lanes of msgbench.c run between the return
  * of peers_join and the call of peers_part.
@@ -27,7 +27,7 @@ struct peer_attr {
 	uint64_t data_bytes;
 	/* remote access to the region of the server, instead of messages with data */
 	int rma;
-	int both; /* with rma: access in both directions */
+	int both; /* if rma is set: access in both directions */
 	/*
 	 * messages name data in the region of the client, which the server has mapped, without a
 	 * copy
@@ -44,14 +44,14 @@ struct peer {
 	int shares_lines; /* polling reads cache lines that the other end writes */
 	struct fake_host host;
 	void *own_ops, *conf, *device, *listener, *conn, *consumer, *producer, *rma;
-	struct gantry_region region;    /* the exported region, with rma the registered one */
+	struct gantry_region region;    /* the exported region; if rma is set, the registered one */
 	struct gantry_region *imported; /* the imported region of the other end */
-	/* of the own region, of the region of the other end */
+	/* own_token: of the own region; token: of the region of the other end */
 	struct gantry_token own_token, token;
 	struct gantry_send send; /* sends `word` */
 	uint64_t word[7] __attribute__((aligned(64)));
-	uint32_t n_taken; /* receives to be posted again */
-	char *buffer;     /* for receives of the server; with `inlined` of both ends */
+	uint32_t n_taken; /* number of receives to post again */
+	char *buffer;     /* for receives of the server; if `inlined` is set, of both ends */
 	uint32_t own_id, other_id;
 	int is_server, owns_device;
 	unsigned n_idle;
@@ -70,7 +70,7 @@ void peer_begin(struct peer *p);
 void peers_join(struct peer *const *peers, int n);
 /* Send the end message, wait for that of the peer, and free everything. */
 void peers_part(struct peer *const *peers, int n);
-/* Run the control side, when no message has arrived for a while: it may still be connecting. */
+/* Run the control side after many empty polls: it can still be connecting. */
 void peer_idle(struct peer *p);
 /* Post n receives again, with the buffer if there is one. */
 void peer_post(struct peer *p, uint32_t n);

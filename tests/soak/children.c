@@ -145,7 +145,7 @@ static void reap(struct driver *d, struct child *c)
 
 	if (!c->pid || waitpid(c->pid, &status, WNOHANG) != c->pid)
 		return;
-	/* SIGTERM before the process has installed its handler */
+	/* SIGTERM arrived before the process had installed its handler */
 	early = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM &&
 		c->term_at < c->started + START_MS;
 	if (c->ending != SIGTERM || (status != 0 && !early))

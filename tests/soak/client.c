@@ -5,7 +5,7 @@
  *
  * The client has one thread and SOAK_QUEUES queues. It opens the volume, settles the blocks in
  * doubt, then submits random IO until the driver requests a pause, SIGTERM arrives, or the session
- * is lost. The driver may kill it at any moment. soak.h has the rules.
+ * is lost. The driver can kill the client at any moment. soak.h has the rules.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,10 +26,10 @@ enum op { OP_READ, OP_SETTLE, OP_WRITE, OP_ZEROES, OP_DISCARD, OP_FLUSH, OP_STRA
 
 struct slot {
 	struct gantry_queue *queue;
-	/* buffer in the memory of the volume; in own memory; the buffer of this IO */
+	/* shared: in the memory of the volume; copied: in own memory; buf: the one of this IO */
 	void *shared, *copied, *buf;
 	unsigned index;
-	int busy, tainted; /* tainted: a server may still write to `shared` */
+	int busy, tainted; /* tainted: a server can still write to `shared` */
 	enum op op;
 	int fua;
 	uint32_t first, n, seq;
@@ -156,7 +156,7 @@ static int session_lost(int result)
 
 static void on_failure(struct slot *s, int result)
 {
-	if (result == -ECANCELED) { /* never started */
+	if (result == -ECANCELED) { /* the IO was never started */
 		for (uint32_t b = s->first; b < s->first + s->n; b++)
 			if (s->op == OP_WRITE || s->op == OP_ZEROES || s->op == OP_DISCARD)
 				withdraw(b, atomic_load(&blocks[b].acked));
@@ -388,7 +388,7 @@ static void start_flush(struct slot *s)
 		refused(s, rc, NULL);
 }
 
-/* The number of blocks from `first` on, at most n, with no write in flight or in doubt. */
+/* Returns the number of blocks from `first` on, at most n, with no write in flight or in doubt. */
 static uint32_t at_rest(uint32_t first, uint32_t n)
 {
 	uint32_t i;
@@ -573,7 +573,7 @@ static int open_volume(void)
 	return rc;
 }
 
-/* Returns 0, or 1: another volume has this name at the moment, or the client has to end. */
+/* Returns 0; 1: another volume has this name at the moment, or the client must end. */
 static int open_session(void)
 {
 	static const uint8_t none[16];

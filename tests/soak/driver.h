@@ -15,16 +15,16 @@ enum child_kind { CHILD_TARGET, CHILD_GATEWAY, CHILD_CLIENT, CHILD_KINDS };
 extern const char *const child_kinds[CHILD_KINDS];
 
 #define TARGET 0u
-#define GATEWAY 1u /* the first of two */
-#define CLIENT 3u  /* the first of three */
+#define GATEWAY 1u /* index of the first of two gateways */
+#define CLIENT 3u  /* index of the first of three clients */
 #define CHILDREN (CLIENT + SOAK_CLIENTS)
 
 struct child {
 	char name[16]; /* name of its role and of its log */
 	enum child_kind kind;
-	unsigned index; /* within its kind */
+	unsigned index; /* number within its kind */
 	pid_t pid;      /* 0: does not run */
-	int ending;     /* the signal that the driver sent to end it; 0: it must run */
+	int ending;     /* signal by which the driver ends the process; 0: the process must run */
 	int stopped;
 	uint64_t starts, started; /* number of starts; time of the last start, ms */
 	uint64_t continue_at, restart_at, term_at; /* ms; 0: not planned */
@@ -32,18 +32,19 @@ struct child {
 
 /* The resources of a process. */
 struct usage {
-	unsigned fds, maps, threads; /* maps: of shared memory and files */
+	unsigned fds, maps, threads; /* maps: mappings of shared memory and files */
 	unsigned long rss;           /* KiB */
 };
 
 struct options {
-	uint64_t kills, writes;  /* the run ends when both are reached */
-	uint64_t seconds, limit; /* seconds: length of the run instead; limit: the most seconds */
+	uint64_t kills, writes; /* the run ends when both are reached */
+	uint64_t seconds,
+		limit; /* seconds: length of the run, without kills and writes; limit: most */
 	uint64_t seed;
 	const char *bug; /* name of a seeded bug, for the self test */
 	/* over a network: options of the device of the gateways, and of all other processes */
 	const char *near, *far;
-	const char *near_ip, *far_ip; /* their addresses */
+	const char *near_ip, *far_ip; /* IP addresses of near and far */
 	uint64_t hang_ms;
 	uint32_t pace; /* ms, see soak.h */
 	int keep;      /* keep the directory */
@@ -71,12 +72,12 @@ struct driver {
 /* The parameters of a round. */
 struct round {
 	int memory;                     /* the target has its volume in memory */
-	int direct, sync;               /* of the file: options direct, and engine sync */
+	int direct, sync;               /* the file has the option direct; the engine sync */
 	int crc;                        /* checksums from client to target */
 	int mapped;                     /* target and gateways can map regions */
-	unsigned lanes;                 /* of target and gateways */
+	unsigned lanes;                 /* lanes of target and gateways */
 	unsigned io_timeout, heartbeat; /* ms */
-	unsigned victims;               /* bit 1 << enum child_kind */
+	unsigned victims;               /* kinds that events hit: bits 1 << enum child_kind */
 };
 
 static inline uint64_t draw(struct driver *d, uint64_t n)
@@ -89,7 +90,7 @@ void children_init(struct driver *d);
 void child_start(struct driver *d, struct child *c);
 /* Kill the process; start it again after restart_ms; -1: do not start it again. */
 void child_kill(struct driver *d, struct child *c, int restart_ms);
-/* Stop the process for that many ms. */
+/* Stop the process for `ms` milliseconds. */
 void child_stop(struct driver *d, struct child *c, unsigned ms);
 /* Send SIGTERM, after which the process must end with status 0. */
 void child_term(struct driver *d, struct child *c, int restart_ms);
@@ -128,8 +129,8 @@ int store_check(struct driver *d);
 /* Change the file, but not the journal: a seeded bug. */
 void store_damage(struct driver *d, int torn);
 /*
- * Exchange the store for another volume, and exchange it back. The latter checks that no process
- * has written the other volume.
+ * Exchange the store for another volume; the next call exchanges them back, and checks that no
+ * process has written the other volume.
  */
 int store_exchange(struct driver *d);
 int store_return(struct driver *d);

@@ -42,7 +42,7 @@ static unsigned entries(const char *path)
 	return n;
 }
 
-/* The number of threads, without threads of the kernel, which io_uring keeps for some seconds. */
+/* Returns the number of threads, without kernel threads, which io_uring keeps for some seconds. */
 static unsigned threads_of(pid_t pid)
 {
 	char path[320], comm[32];
@@ -135,7 +135,7 @@ static int left_behind(const char *path, const struct stat *st, int type, struct
 	return 0;
 }
 
-/* The driver inherits children of killed processes. They may end a moment after their parent. */
+/* The driver inherits children of killed processes. They can end a moment after their parent. */
 static void check_orphans(struct driver *d)
 {
 	uint64_t end = soak_ms() + (d->options.bug[0] ? SEEDED_RELEASE_MS : RELEASE_MS);

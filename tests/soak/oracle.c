@@ -95,8 +95,8 @@ static int allowed(const struct soak_window *w, uint32_t seq)
 }
 
 /*
- * The write of zeroes that words of 0 come from; SOAK_MIXED: none is allowed. If there are two, the
- * words do not show which.
+ * Returns the write of zeroes that words of 0 come from; SOAK_MIXED: no write of zeroes is allowed.
+ * If two are allowed, the words do not show which of them it is.
  */
 static uint32_t zeroes_of(const struct soak_window *w)
 {
@@ -107,7 +107,7 @@ static uint32_t zeroes_of(const struct soak_window *w)
 	return soak_is_zero(w->lo) ? w->lo : SOAK_MIXED;
 }
 
-/* The kind of error of a word that no allowed write wrote. */
+/* Returns the kind of error of a word that no allowed write wrote. */
 static enum soak_kind classify(const struct soak_journal *journal, uint64_t word, uint32_t i,
 			       uint32_t block, const struct soak_window *w, char *text,
 			       size_t bytes)

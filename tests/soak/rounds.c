@@ -281,7 +281,8 @@ static int storm(struct driver *d, const struct round *r)
 			return -1;
 		if (draw(d, 3) == 0 && progress(d))
 			return -1;
-		if (draw(d, 4) && wait_ms(d, draw(d, 60))) /* else the next event follows at once */
+		if (draw(d, 4) &&
+		    wait_ms(d, draw(d, 60))) /* otherwise the next event follows without a pause */
 			return -1;
 		if (!d->options.seconds && total_kills(d) >= d->options.kills)
 			break;
@@ -318,8 +319,8 @@ static int fail_over(struct driver *d)
 }
 
 /*
- * Exchange the store for another volume: each session must end, and no client may write the other
- * volume.
+ * Exchange the store for another volume: each session must end, and no client must write to the
+ * other volume.
  */
 static int exchange(struct driver *d, const struct round *r)
 {
@@ -333,7 +334,7 @@ static int exchange(struct driver *d, const struct round *r)
 	if (!r->memory && store_exchange(d))
 		return -1;
 	child_start(d, target);
-	/* gateway or client */
+	/* an event also hits a gateway or client */
 	also = draw(d, 3) ? &d->children[GATEWAY + draw(d, CHILDREN - GATEWAY)] : NULL;
 	if (also && also->kind == CHILD_GATEWAY && draw(d, 2) && front_move(d, also->index))
 		return -1;
@@ -490,7 +491,7 @@ static int run_round(struct driver *d, enum round_kind kind)
 
 int run_rounds(struct driver *d)
 {
-	/* a round over a network may take minutes */
+	/* a round over a network can take minutes */
 	uint64_t least = d->options.near ? 1 : SCHEDULE;
 
 	while (!d->failed && !*d->interrupted && (!finished(d) || d->rounds < least))

@@ -5,7 +5,7 @@
  * Each client owns a range of blocks. Only the owner writes them, one write at a time for each
  * block; every client reads all blocks. A write has a sequence number, which its client never uses
  * again. Each 8-byte word of a block carries the sequence number and a hash of run, block, sequence
- * number and index of the word. So each word identifies its write. An odd sequence number is a
+ * number and index of the word. So each word identifies its write. An odd sequence number means a
  * write of zeroes or a discard: all words are 0. A block that was never written is 0, too.
  *
  * The journal is shared memory of the driver. It outlives each client:
@@ -44,12 +44,12 @@
 enum soak_kind {
 	/* older than an acknowledged write: a write was lost, overtaken or done twice */
 	SOAK_STALE,
-	SOAK_TORN,    /* parts of several writes */
+	SOAK_TORN,    /* a block with parts of several writes */
 	SOAK_LATE,    /* a write that had no effect when settled, or that was never submitted */
 	SOAK_FOREIGN, /* data of another block or run, or not data of a write */
 	SOAK_STATUS,  /* a status or an answer that is not allowed */
-	SOAK_TWICE,   /* completed twice */
-	SOAK_HANG,    /* not completed in time */
+	SOAK_TWICE,   /* an IO completed twice */
+	SOAK_HANG,    /* an IO or a step did not complete in time */
 	SOAK_LEAK,    /* a process, file, descriptor, mapping, thread or memory was not released */
 	SOAK_DIED,    /* a process ended by itself */
 	SOAK_KINDS,
@@ -59,9 +59,9 @@ extern const char *const soak_kinds[SOAK_KINDS];
 struct soak_block {
 	_Atomic uint32_t issued, acked, flushed, seen;
 	_Atomic uint32_t zeroed; /* the last submitted write of zeroes */
-	/* submitted writes; their number when no write was last in doubt */
+	/* n_issued: submitted writes; n_acked: value of n_issued when no write was last in doubt */
 	_Atomic uint32_t n_issued, n_acked;
-	_Atomic uint32_t kills; /* of targets, when the last write was submitted */
+	_Atomic uint32_t kills; /* number of killed targets when the last write was submitted */
 };
 
 enum soak_command { SOAK_RUN, SOAK_PAUSE };
@@ -114,10 +114,11 @@ struct soak_journal {
 	struct soak_block blocks[SOAK_STORES][SOAK_BLOCKS];
 };
 
-/* The writes that a read of one block may return. */
+/* The writes whose data a read of one block can return. */
 struct soak_window {
 	uint32_t lo, hi, zeroed;
-	uint32_t n_acked, n; /* before the read; number of writes that may be in between */
+	uint32_t n_acked,
+		n; /* n_acked: value before the read; n: number of writes that can be in between */
 };
 
 uint64_t soak_ms(void);
@@ -141,7 +142,7 @@ void soak_window_end(struct soak_window *window, const struct soak_block *block)
  * soak_check - compare a block with its window
  *
  * found    out: the write that all words come from, or SOAK_MIXED
- * where    for the text of the error
+ * where    text for the message of an error
  * returns  0; -1: an error was reported
  */
 int soak_check(struct soak_journal *journal, const void *buf, uint32_t block,

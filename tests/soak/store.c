@@ -41,7 +41,7 @@ static int make(struct driver *d, const char *path, const struct soak_journal *c
 		if (pwrite(fd, buf, sizeof(buf), (off_t)b * SOAK_BLOCK) != (ssize_t)sizeof(buf))
 			rc = broken(d, "write");
 	}
-	/* if the file system cannot make holes, a discard may have no effect */
+	/* without support for holes, a discard can have no effect */
 	if (!rc)
 		d->journal->can_discard = !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 						     BYTES - SOAK_BLOCK, SOAK_BLOCK);
@@ -110,7 +110,7 @@ static void paths(const struct driver *d, char away[128], char foreign[128])
 	snprintf(foreign, 128, "%s.foreign", d->store);
 }
 
-/* A copy of the journal with another run number: other words. */
+/* Returns a copy of the journal with another run number, which gives other words. */
 static const struct soak_journal *other_run(const struct driver *d)
 {
 	static struct soak_journal other;

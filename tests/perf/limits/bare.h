@@ -17,8 +17,8 @@
 #define LINE_ROUNDS 256 /* round trips of a slice of the limit */
 
 /*
- * Print the median of ours, and the limit as that median divided by the median ratio of adjacent
- * slices: the two medians may come from different speeds of the machine. Sorts ours.
+ * Print the median of `ours`, and the limit as that median divided by the median ratio of adjacent
+ * slices, because the two medians can come from different speeds of the machine. Sorts `ours`.
  */
 static inline void print_beside(const char *name, struct stats *ours, const char *limit_name,
 				const struct stats *limit, const char *unit)

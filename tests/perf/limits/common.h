@@ -61,12 +61,12 @@ static inline void relax(void)
 }
 
 /*
- * The CPU number `which` of those that the process was allowed to use at the first call; the last
- * one if there are fewer.
+ * Returns the CPU number `which` of those that the process was allowed to use at the first call, or
+ * the last of them if there are fewer.
  */
 static inline int nth_cpu(int which)
 {
-	static cpu_set_t set; /* before the process pinned itself */
+	static cpu_set_t set; /* the CPUs before the process pinned itself */
 	int found = 0;
 
 	if (CPU_COUNT(&set) == 0 && sched_getaffinity(0, sizeof(set), &set))
@@ -90,7 +90,7 @@ static inline void pin(int cpu)
 		die("sched_setaffinity");
 }
 
-/* Memory that children of this process share. */
+/* Allocate memory that this process shares with its children. */
 static inline void *share(size_t bytes)
 {
 	int fd = memfd_create("limit", MFD_CLOEXEC);
@@ -157,8 +157,8 @@ static inline int compare(const void *a, const void *b)
 }
 
 /*
- * The number of rounds for a slice if n rounds took so long, so that the clock's cost is
- * negligible.
+ * Returns the number of rounds for a slice, if n rounds took took_ns, so that the cost of the clock
+ * is negligible.
  */
 static inline unsigned slice_of(uint64_t took_ns, unsigned n)
 {
@@ -186,7 +186,7 @@ static inline void print_median(const char *name, struct stats *s, const char *u
 	print_value(name, s->n ? s->v[s->n / 2] : 0, unit);
 }
 
-/* The duration in ns, from milliseconds in the first argument. */
+/* Returns the duration in ns; the first argument has milliseconds. */
 static inline uint64_t duration_ns(int argc, char **argv, unsigned dflt_ms)
 {
 	unsigned long ms = argc > 1 ? strtoul(argv[1], NULL, 10) : dflt_ms;
@@ -203,7 +203,7 @@ static inline uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* The seven words of a 56-byte message with the number seq: all of them depend on it. */
+/* Fill the seven words of a 56-byte message; all of them depend on its number seq. */
 static inline void fill_words(uint64_t word[7], uint64_t seq)
 {
 	UNROLLED

@@ -31,14 +31,15 @@ struct wire {
 };
 
 struct path {
-	struct wire near, far; /* of the client, of the server; the same without a relay */
+	struct wire near,
+		far; /* near: of the client; far: of the server; without a relay both are equal */
 	char *buffers;
 	unsigned depth;
 	enum op op;
 	size_t block;
 };
 
-/* Private, prefaulted memory, like the volume of a server. */
+/* Allocate private, prefaulted memory, like the volume of a server. */
 static char *make_volume(void)
 {
 	char *volume = mmap(NULL, VOLUME, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -84,7 +85,7 @@ static void serve(void *arg)
 	}
 }
 
-/* Relay the next message to the other ring. False: there is none. */
+/* Relay the next message to the other ring. Returns false if there is no message. */
 static int pass(struct message *from, struct message *to, uint64_t at, uint64_t *tag_p)
 {
 	struct message m, *slot = &from[at % SLOTS];

@@ -11,7 +11,7 @@
 
 #define PROCESSES 3
 
-/* From the first process to the second, to the third, and back. */
+/* there: from the first process to the second, to the third; back: in reverse. */
 static int there[2], back[2];
 
 static int waits_for(int fd, int other)

@@ -34,7 +34,7 @@ static void calculate_beside(void *arg)
 		line[LINE / sizeof(*line)] = seed = calculate(seed);
 }
 
-/* The median time of one call in ns. */
+/* Returns the median time of one call in ns. */
 static double call_ns(uint64_t length, uint64_t *result)
 {
 	static struct stats stats;
