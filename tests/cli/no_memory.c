@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * no_memory.c - tests of gantry check, run and copy without memory. One allocation fails: the
- * first, then the second, and so on. Or all allocations fail from there on. Or the process has a
- * size limit, which grows in small steps from hardly enough for the program. In each case gantry
+ * first, then the second, and so on; or this and all later allocations fail. Or the process has a
+ * size limit, which grows in small steps from the size of the loaded program. In each case gantry
  * exits with a documented status, reports the reason, and leaves no socket.
  */
 #include <dirent.h>
@@ -20,12 +20,12 @@
 #include "unity.h"
 
 #define PATIENCE 60 /* seconds: a process that takes longer hangs */
-#define MOST 20000  /* allocations */
-#define EACH 400    /* each of so many first allocations fails, then some of the others */
+#define MOST 20000  /* limit of allocations in a case */
+#define EACH 400    /* each of the first EACH allocations fails, then one in STEP */
 #define STEP 11
 #define LITTLE 4u        /* MiB: not enough for the libraries */
 #define PLENTY 512u      /* MiB */
-#define PIECE (1u << 18) /* step in bytes; near the sufficient size: */
+#define PIECE (1u << 18) /* step of the size limit in bytes */
 #define CRUMB 4096u
 
 static char dir[] = "/tmp/gantry-cli-no-memory.XXXXXX";
@@ -129,7 +129,7 @@ static void gantry(const char *command, uint64_t size)
 	alarm(PATIENCE);
 	if (size && setrlimit(RLIMIT_AS, &limit))
 		_exit(126);
-	/* an invalid option ends it after it has found the role, as there is no server */
+	/* there is no server: let an invalid option end copy after it has found the role */
 	if (!strcmp(command, "copy"))
 		execl(getenv("GANTRY"), "gantry", command, "-p", getenv("GANTRY_PLUGINS"), "-c",
 		      conf, "--set", "roles.load.no=1", "volume:", "copied", (char *)NULL);
@@ -176,7 +176,7 @@ static void run(const char *command, uint32_t at, uint32_t lasts)
 		WIFEXITED(status) && WEXITSTATUS(status) <= (shortage->failed ? 2 : most), text);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, stat(log_file, &st), text);
 	TEST_ASSERT_TRUE_MESSAGE(!status || st.st_size, text);
-	/* it has a role, which it had no memory to check */
+	/* the file has such a role: lack of memory must not look like its absence */
 	TEST_ASSERT_FALSE_MESSAGE(says("has 0 roles that can copy"), text);
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_sockets(0), text);
 }
@@ -214,7 +214,7 @@ static void test_run_where_all_fail(void)
 	walk("run", 1);
 }
 
-/* Only up to the point where copy has found its role; after that it behaves like run. */
+/* Tests copy until it has found its role; after that it behaves like run. */
 static void test_copy_where_one_fails(void)
 {
 	walk("copy", 0);
@@ -240,7 +240,7 @@ static bool is_said(const char *what)
 	return found;
 }
 
-/* Whether this size was enough. Status 127: the program was not loaded. */
+/* Returns whether this size was enough. Status 127: the program was not loaded. */
 static bool fits(uint64_t size)
 {
 	int status = status_of("run", size);
@@ -259,7 +259,7 @@ static bool fits(uint64_t size)
 					 is_said("shared object"),
 				 text);
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_sockets(0), text);
-	/* the directory in which sockets were counted exists */
+	/* after a success, the directory in which sockets were counted must exist */
 	TEST_ASSERT_TRUE_MESSAGE(status || access(sockets, F_OK) == 0, sockets);
 	return status == 0;
 }

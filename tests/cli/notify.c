@@ -193,7 +193,7 @@ static void test_one_that_cannot_start_is_never_ready(void)
 	run("store", "roles.store.backend.size=0");
 	ends_with(2);
 	nothing_more();
-	run("store", "devices.d.queue_depth=7"); /* no such option */
+	run("store", "devices.d.queue_depth=7"); /* the option does not exist */
 	ends_with(2);
 	nothing_more();
 }

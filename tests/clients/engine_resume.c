@@ -107,10 +107,6 @@ static void test_what_was_in_flight_is_submitted_again(void)
 	rig_close();
 }
 
-/*
- * The deadline of the IO has passed, so it is not sent again. But the lost session can have
- * executed it.
- */
 static void test_the_secret_of_the_session_is_presented(void)
 {
 	static const uint8_t none[GANTRY_SECRET_BYTES];
@@ -146,6 +142,10 @@ static void test_a_host_that_knows_no_secrets(void)
 	rig_close();
 }
 
+/*
+ * The peer cancels the IO that is submitted again. But the lost session can have executed the IO,
+ * so its status must not be CANCELED.
+ */
 static void test_what_was_in_flight_is_not_told_to_have_never_started(void)
 {
 	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 2, .more = 1,

@@ -143,8 +143,8 @@ static void test_overlapping_writes_of_all_queues_wait(void)
 	TEST_ASSERT_EQUAL_INT(0, seen[BLOCK - 1]);
 	served_wait(other, &io, 1, 1);
 	/*
-	 * its deadline passed while it waited, on a busy machine before the other writes had
-	 * completed
+	 * the deadline of the overlapping write passed while it waited; on a busy machine it can
+	 * pass before the other writes have completed
 	 */
 	TEST_ASSERT_EQUAL_INT_MESSAGE(-ECANCELED, io.result, "the overlapping write did not wait");
 	served_open_gate();

@@ -20,7 +20,7 @@ struct fake {
 	doca_error_t task_result; /* result of tasks that a poll ends */
 	bool fails;               /* a task that ends with an error stops the context */
 	bool ends_in_submit;      /* gd_task_done() inside submit */
-	bool starts_in_poll, stops_in_poll, holds; /* holds: polls do nothing */
+	bool starts_in_poll, stops_in_poll, holds; /* holds: polls end no task */
 	int n_starts, n_stops, n_polls;
 	struct doca_task *first, *last; /* list of submitted tasks */
 };

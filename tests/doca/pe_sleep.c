@@ -13,7 +13,7 @@
 #include "fake_ctx.h"
 #include "engine/pe.h"
 
-#define IDLE 128 /* rounds after which an engine offers its processor */
+#define IDLE 128 /* idle rounds after which an engine yields its processor */
 
 static struct doca_pe *pe;
 static struct fake *fake;

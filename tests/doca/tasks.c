@@ -323,7 +323,7 @@ static void ended(struct doca_task *task, void *arg)
 	doca_task_free(task);
 }
 
-/* Graph: task callbacks are not invoked when a graph runs the task. */
+/* When a graph runs the task, the graph is notified instead of the callback. */
 static void test_graph_gets_the_end_instead(void)
 {
 	struct doca_task *task = fake_task(fake, 1);

@@ -109,7 +109,7 @@ static void program(void)
 	require(doca_argp_register_cmd(cmd) == DOCA_SUCCESS);
 }
 
-/* Words that end the process, or that name files of the system. */
+/* Returns whether a word would end the process, or names a file of the system. */
 static bool is_forbidden(const char *word)
 {
 	static const char *const words[] = {"-h", "--help", "-help", "-v", "--version", "-version"};

@@ -17,7 +17,7 @@
 #include <sanitizer/common_interface_defs.h>
 #include <sanitizer/lsan_interface.h>
 #define UNSEEN __attribute__((no_sanitize("address", "undefined", "coverage")))
-#else /* there is no arena */
+#else /* without ASan, rewind.c has no arena */
 #define UNSEEN
 #define __asan_poison_memory_region(p, size) ((void)(p), (void)(size))
 #define __asan_unpoison_memory_region(p, size) ((void)(p), (void)(size))

@@ -31,7 +31,7 @@ struct fuzz {
 	size_t left;
 	struct fake_core fc;
 	/* the fields from here on are cleared for each input */
-	struct fake_conn *conn; /* the last one that the role opened */
+	struct fake_conn *conn; /* the connection that the role opened last */
 	struct gantry_client *client;
 	struct gantry_chain *chain;
 	struct gantry_io *ios;
@@ -247,7 +247,7 @@ static void send_message(const uint8_t *msg, size_t len)
 	fake_ctrl_send(f.conn, msg, len);
 }
 
-/* An answer to the oldest request, or a frame of any type. */
+/* Send an answer to the oldest request, or a frame of any type. */
 static void say_frame(int answers)
 {
 	struct gn_verdict verdict = {.status = 0};

@@ -50,7 +50,7 @@ static const struct gantry_option table[] = {
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
-	/* by module: without a symbolizer, LSan does not know functions */
+	/* names the library: without a symbolizer, LSan does not know the function */
 	return "leak:libconfig.so\n";
 }
 

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(&blob, size);
 	if (size < sizeof(blob))
 		return 0;
-	/* with valid marks and checksum, so that the later checks are reached */
+	/* make marks and checksum valid, so that the later checks are reached */
 	memcpy(&sealed, data, sizeof(sealed));
 	gd_blob_seal(&sealed);
 	if (!gd_blob_open(&sealed, sizeof(sealed), &blob))

@@ -32,7 +32,7 @@ static void close_at_exit(void)
 		fail("left at exit", fake_verbs_check_clean());
 }
 
-/* The number of lists of counters: a device creates one with its first lane, and keeps it. */
+/* Returns the number of lists of counters: a device creates one with its first lane. */
 static unsigned n_lists(void)
 {
 	const struct vb_transport *ta = a.device, *tb = b.device;

@@ -4,7 +4,7 @@
  * one input to the next, and each input begins with the same connection
  *
  *	if (!kept_ends_begin(both)) {
- *		add to the connection what each input begins with;
+ *		create further objects with which each input begins;
  *		rewind_mark();
  *	}
  *	run the input;
@@ -19,11 +19,11 @@
 #include "unit/verbs/ends.h"
 
 /*
- * Returns true if the state at rewind_mark() is restored. Else connects `a` with `b`; the first
- * call opens the devices with these options of both ends.
+ * Returns true if it has restored the state at rewind_mark(). Otherwise connects `a` with `b`; the
+ * first call opens the devices. both: options of both devices.
  */
 bool kept_ends_begin(const char *both);
-/* Leave, and abort unless each device is as it was before it was connected. */
+/* End the connection, and abort unless each device is in the same state as before it. */
 void kept_ends_leave(void);
 /* Abort if memory has been allocated since the devices were opened. */
 void kept_ends_end(void);

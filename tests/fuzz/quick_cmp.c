@@ -4,7 +4,7 @@
  * comparisons
  *
  * A target links it with $(QUICK_CMP_LDFLAGS). The instrumented code calls libFuzzer for each
- * comparison, and libFuzzer keeps the operands of those of 4 and 8 bytes, to try them in inputs.
+ * comparison. If operands have 4 or 8 bytes, libFuzzer keeps them, to try them in inputs.
  * Most comparisons are with zero, in checks of pointers that UBSan adds. They have no operand to
  * try, and take a quarter of the time of an input. libFuzzer uses comparisons of 1 and 2 bytes
  * with -use_value_profile=1 only.

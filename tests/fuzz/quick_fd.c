@@ -29,24 +29,24 @@ struct member {
 	uint32_t seen; /* number of writes to fd that an edge-triggered member has reported */
 };
 
-/* An open file, which several descriptors may refer to. */
+/* An open file, to which several descriptors can refer. */
 struct quick {
 	enum kind kind;
 	unsigned n_fds;
-	int flags; /* of F_GETFL */
+	int flags; /* the flags that F_GETFL returns */
 	int seals; /* of a memfd */
 	uint64_t value;
 	uint32_t n_writes;
 	uint32_t n_members;
-	struct member *members;      /* of an epoll */
+	struct member *members;      /* members of an epoll file */
 	off_t size, allocated;       /* of a memfd */
 	void *memory;                /* see quick_fd_set_memory() */
-	const struct quick_ops *ops; /* of OTHER */
+	const struct quick_ops *ops; /* operations of a file of the kind OTHER */
 };
 
 static struct quick files[FILES];
-static struct quick *table[FDS];  /* of descriptors */
-static unsigned n_open, n_places; /* descriptors; entries of the table used so far */
+static struct quick *table[FDS];  /* indexed by descriptor minus FIRST */
+static unsigned n_open, n_places; /* open descriptors; entries of the table used so far */
 static bool slept;
 
 int __real_close(int fd);
@@ -101,7 +101,7 @@ pid_t __wrap_getpid(void)
 	return pid ? pid : (pid = __real_getpid());
 }
 
-/* A target that rewinds gets the same bytes for each input. */
+/* A target that uses rewind.h gets the same bytes for each input. */
 ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags)
 {
 	static uint64_t state;
@@ -232,7 +232,7 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t length)
 		return __real_fallocate(fd, mode, offset, length);
 	if (q->size < offset + length)
 		q->size = offset + length;
-	q->allocated = q->size; /* no caller allocates a part only */
+	q->allocated = q->size; /* no caller allocates only a part */
 	return 0;
 }
 

@@ -19,26 +19,26 @@
  * Whether the last epoll_wait would have slept: its timeout was not 0, and no descriptor was ready.
  */
 bool quick_fd_slept(void);
-/* The number of open descriptors. */
+/* Returns the number of open descriptors. */
 unsigned quick_fd_count(void);
 /* Returns another descriptor for the file of fd; -1: errno is set. */
 int quick_fd_dup(int fd);
 
-/* Whether it is a memfd of quick_fd.c. quick_map.c maps it. */
+/* Whether fd is a memfd of quick_fd.c, which quick_map.c maps. */
 bool quick_fd_is_memory(int fd);
-/* What quick_map.c keeps with a memfd; NULL at first, and for all other files. */
+/* Set and get a pointer of quick_map.c for a memfd; NULL at first, and for all other files. */
 void quick_fd_set_memory(int fd, void *memory);
 void *quick_fd_memory(int fd);
 
 /* A file of another kind. Files with the same struct quick_ops share their state. */
 struct quick_ops {
-	uint32_t (*events)(void); /* EPOLL* that are ready */
+	uint32_t (*events)(void); /* returns the EPOLL* bits that are ready */
 	void (*close)(void);      /* the last descriptor is closed */
 };
 
-/* Returns a descriptor; -1: errno is set. */
+/* Create a file. Returns its descriptor; -1: errno is set. */
 int quick_fd_make(const struct quick_ops *ops);
-/* Returns NULL for a file of quick_fd.c or of the system. */
+/* Returns the operations of a file; NULL for a file of quick_fd.c or of the system. */
 const struct quick_ops *quick_fd_ops(int fd);
 
 #endif

@@ -28,8 +28,8 @@
 #define PAGE 4096u
 
 /*
- * A mapping of the system, which mmap() returns a part of. ASan has the other parts poisoned, and
- * all of it after munmap().
+ * A mapping of the system. mmap() returns a part of it; the other parts are poisoned for ASan, and
+ * after munmap() the whole mapping is.
  */
 struct view {
 	char *at;

@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 /*
- * Give a memfd of quick_fd.c memory that all its mappings share, also later ones. Without it each
- * mapping has memory of its own. Returns another mapping, always writable, which stays.
+ * Give a memfd of quick_fd.c memory that all its mappings share, also later ones. Without this call
+ * each mapping has separate memory. Returns another mapping, which is writable and stays.
  */
 char *quick_map_share(int fd, size_t size);
-/* Mappings that mmap() has returned, except those of the system. */
+/* Returns the number of mappings that mmap() has returned, except those of the system. */
 unsigned quick_map_count(void);
 
 #endif

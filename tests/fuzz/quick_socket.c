@@ -19,7 +19,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* The limit of the kernel, and what it adds to the bytes of a message. */
+/* Limits of the kernel: unread bytes of a socket; bytes that it adds to each message. */
 #define UNREAD_BYTES 212992u
 #define MESSAGE_BYTES 768u
 
@@ -35,8 +35,8 @@ struct message {
 static struct {
 	enum { CLOSED, PENDING /* for accept4() */, ACCEPTED } state;
 	bool hung_up;
-	bool reset;    /* the client hung up with messages unread: not reported yet */
-	size_t unread; /* by the client */
+	bool reset;    /* the client closed with unread messages, which is not reported yet */
+	size_t unread; /* bytes that the client has not read */
 	struct message *first, **last;
 } conn;
 
@@ -144,7 +144,7 @@ void quick_socket_hang_up(void)
 
 /* -- the product -- */
 
-/* The product makes no socket but that of its listener. */
+/* The product creates only the socket of its listener. */
 int __wrap_socket(int domain, int type, int protocol)
 {
 	(void)domain;

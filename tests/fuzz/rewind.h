@@ -4,7 +4,7 @@
  * targets with one thread
  *
  *	if (!rewind_begin()) {
- *		build what each input begins with;
+ *		create the objects with which each input begins;
  *		rewind_mark();
  *	}
  *	run the input, tear down the objects, check that none is left;
@@ -15,7 +15,7 @@
  * arena, which uses no address twice in an input, so ASan reports each use of freed memory.
  * rewind_begin() restores the arena, and each global variable that ASan instruments, to their
  * values at rewind_mark(). File descriptors of the system and memory of the heap are not restored:
- * the state at rewind_mark() must have none that the tear-down closes or frees. See quick_fd.h and
+ * the tear-down must not close or free any that existed at rewind_mark(). See quick_fd.h and
  * quick_map.c for substitutes.
  *
  * Without ASan, or if the environment has GANTRY_FUZZ_HEAP, all memory comes from the heap and
@@ -27,7 +27,7 @@
 
 #include <stdbool.h>
 
-/* Returns true if the state is that of rewind_mark(); false: the caller builds it. */
+/* Returns true if it has restored the state at rewind_mark(); false: the caller must create it. */
 bool rewind_begin(void);
 /* Save the state for all later inputs. Called once, by the first input. */
 void rewind_mark(void);
@@ -35,7 +35,7 @@ void rewind_mark(void);
 void rewind_trim(void);
 /* Use the heap again. Aborts unless exactly n blocks of the arena are allocated. */
 void rewind_end(unsigned n);
-/* The number of allocated blocks of the arena; 0 without an arena. */
+/* Returns the number of allocated blocks of the arena; 0 without an arena. */
 unsigned rewind_count(void);
 
 #endif

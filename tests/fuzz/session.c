@@ -28,7 +28,7 @@ struct fuzz {
 	const uint8_t *data;
 	size_t left;
 	struct fake_core fc;
-	struct fake_conn *peers[PEERS], *peer; /* peer: the one that acts */
+	struct fake_conn *peers[PEERS], *peer; /* peer: the connection of the current step */
 };
 
 /* -- the order of steps -- */
@@ -39,7 +39,7 @@ static struct order {
 	struct gantry_session *session;
 	unsigned steps; /* bits: enum fake_step */
 } orders[SESSIONS];
-static struct gantry_server_ops fake; /* that of fake/core.c */
+static struct gantry_server_ops fake; /* the operations of fake/core.c */
 
 static void require(int ok)
 {
@@ -55,7 +55,7 @@ static struct order *order_of(const struct gantry_session *session)
 	return NULL;
 }
 
-/* This step requires the steps `after`, and excludes earlier steps `before`. */
+/* Check that the session has done all steps `after` and no step of `before`, and record `step`. */
 static void check_order(const struct gantry_session *session, enum fake_step step, unsigned after,
 			unsigned before)
 {
@@ -139,7 +139,7 @@ static unsigned byte(struct fuzz *f)
 	return *f->data++;
 }
 
-/* Replace bytes of a message. Input: their number, then position and value of each. */
+/* Replace bytes of a message. The input has their number, then the position and value of each. */
 static void patch(struct fuzz *f, uint8_t *msg, size_t len)
 {
 	for (unsigned n = byte(f) % 8; n > 0; n--) {

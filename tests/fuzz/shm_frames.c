@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A whole connection of shm-comch fed with frames from the input: any bytes, any order, descriptors
- * of several kinds. Between them the peer writes into its ring and its credit page, and the user at
- * this end exports, sends, receives and copies. When it is over, the process has as many
- * descriptors and mappings and as much memory as before, and no frame that the check let through
- * was malformed. A malformed frame ends the connection.
+ * A whole connection of shm-comch gets frames from the input: any bytes, any order, descriptors of
+ * several kinds. Between frames the peer writes to its ring and its credit page, and the user at
+ * this end exports, sends, receives and copies. At the end of the connection, the process has as
+ * many descriptors and mappings and as much memory as before, and the check has accepted no
+ * malformed frame. A malformed frame ends the connection.
  *
  * Device and listener stay open from one input to the next. An input begins with a connection that
  * the device has not accepted. Time passes only when the input says so.
@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A check of this file, beside the one of the product: a seeded bug changes only the latter. */
+/* A second copy of the check, for this file: a seeded bug changes only that of the product. */
 #define comch_frame_check expected_check
 #define comch_frame_init fill_frame
 #include "../../plugins/transport/shm-comch/shm_frame.c"
@@ -43,7 +43,7 @@ static void *conf, *device, *listener, *conn, *region, *consumers[4], *producers
 static uint32_t n_consumers, n_producers;
 static void *rma;
 static struct gantry_region exported;
-/* of the peer: FD_RING and FD_PAGE, and how much of them this input has written */
+/* memory of the peer: FD_RING and FD_PAGE; *_used: bytes that this input has written */
 static uint8_t *ring, *page;
 static size_t ring_used, page_used;
 static int is_copied; /* the user has written to a region of the peer */
@@ -51,7 +51,7 @@ static int kinds[FD_KINDS];
 static char dir[] = "dir=/tmp/gantry-fuzz-XXXXXX";
 static struct gantry_device_info info;
 static int is_bad; /* the last frame was malformed */
-/* of the device without a connection */
+/* resources of the device without a connection */
 static unsigned fds_kept, maps_kept, blocks_kept;
 
 static void require(int ok)
@@ -60,7 +60,7 @@ static void require(int ok)
 		abort();
 }
 
-/* No copy is under way then. */
+/* Release the imported region, after its copies in flight have completed. */
 static void release(void)
 {
 	if (!region)
@@ -175,7 +175,7 @@ static int memory(size_t size, int seals)
 	return fd;
 }
 
-/* A seal against later writers leaves the mappings that exist. */
+/* Create the descriptors. A seal against later writable mappings keeps existing mappings. */
 static void make_kinds(void)
 {
 	kinds[FD_SEALED] = memory(65536, F_SEAL_SHRINK | F_SEAL_GROW);
@@ -211,7 +211,7 @@ static void leave(void)
 	ops->progress(device);
 }
 
-/* The first connection leaves what the device makes with its first queue and keeps. */
+/* Open the device. A first connection lets it create the objects that it keeps. */
 static void open_device(void)
 {
 	const struct gantry_plugin *plugin = &shm_comch_LTX_gantry_plugin;
@@ -227,7 +227,7 @@ static void open_device(void)
 	atexit(remove_dir);
 	quick_socket_connect();
 	say_hello();
-	ops->progress(device); /* accepts */
+	ops->progress(device); /* accepts the connection */
 	ops->progress(device);
 	require(conn && n_consumers == 1);
 	leave();
@@ -247,7 +247,7 @@ static void begin(void)
 	rewind_mark();
 }
 
-/* An accepted frame has exactly the body of its type. */
+/* Check that an accepted frame has exactly the body of its type. */
 static void check_the_check(const struct comch_frame *f, size_t len, unsigned int n_fds)
 {
 	for (unsigned int phase = 1; phase < 4; phase++)
@@ -422,7 +422,7 @@ static size_t one_step(const uint8_t *p, size_t left)
 		return used + len;
 	}
 	memset(&f, 0, sizeof(f.head));
-	if (p[0] & 0x80) { /* raw */
+	if (p[0] & 0x80) { /* a frame of any bytes */
 		memcpy(&f, p + used, len);
 	} else {
 		memcpy(f.data, p + used, len);

@@ -26,8 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint8_t *input;
 static size_t left;
-static struct comch_slot *forbidden;  /* not readable: RINGS rings of the peer */
-static struct comch_page *their_page; /* not readable either */
+static struct comch_slot *forbidden;  /* memory of RINGS rings of the peer, not readable */
+static struct comch_page *their_page; /* page of the peer, not readable */
 static struct comch_consumer *consumer;
 static struct comch_producer *producer;
 static int poisoned, rung;
@@ -76,7 +76,7 @@ static uint64_t trailer_for(size_t index)
 	return comch_trailer_pack(t);
 }
 
-/* A first word of a slot, as in a send from a region. */
+/* Returns a word of a slot; the first words are mostly those of a send from a region. */
 static uint64_t payload(size_t word)
 {
 	uint64_t choice = bytes(1);

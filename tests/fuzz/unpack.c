@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!zip)
 		zip = gd_zip_new();
 	require(zip && source && room);
-	/* at the end of its memory, so that an access beyond it is detected */
+	/* put the data at the end of its memory, so that an access beyond it is detected */
 	if (n)
 		memcpy(source + 1, data + 2, n);
 	length = room_size;

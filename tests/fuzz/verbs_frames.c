@@ -74,7 +74,7 @@ static void requests(struct input *in)
 		fake_cm_push(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, data, (unsigned)n);
 		ends_turn();
 	}
-	fake_verbs_forgive(); /* these requests have no connection for the answers */
+	fake_verbs_forgive(); /* discard the answers, for which these requests have no connection */
 }
 
 /* -- control messages -- */
@@ -96,7 +96,7 @@ static void say(const uint8_t *bytes, size_t n)
 	vb_pipe_post(pipe);
 }
 
-/* An action of the user at the other end, at any time. */
+/* The user at the other end does an action, which the input selects. */
 static void user(struct input *in, struct gantry_region **held)
 {
 	struct gantry_token token = {.kind = VB_TOKEN_KIND};
@@ -162,7 +162,7 @@ static void messages(struct input *in)
 
 		take(in, &how, 1);
 		n = piece(in, msg.bytes, sizeof(msg.bytes));
-		/* valid header and credit */
+		/* make header and credit valid */
 		if (how & 1 && n >= sizeof(msg.head)) {
 			msg.head.kind %= VB_CTRL_BYE + 1;
 			msg.head.length = (uint16_t)(n - sizeof(msg.head));

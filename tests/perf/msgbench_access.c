@@ -56,7 +56,7 @@ static void throw(const struct bench *b, struct peer *p, uint64_t seq)
 		;
 }
 
-/* Wait for the peer's write of seq or STOP. It replaces the own last number `thrown` (0: none). */
+/* Wait until the peer's write of seq or STOP replaces the own last number `thrown` (0: none). */
 static uint64_t catch (struct peer *p, uint64_t seq, uint64_t thrown)
 {
 	const uint64_t *first = p->region.addr;

@@ -3,7 +3,7 @@
  * power.h - the record in which writer.c keeps the allowed effects of a power cut, for replay.c
  *
  * The record is a file of struct power_mark. The writer appends record N, and then the mark N to
- * the log of dm-log-writes. So after a power cut between the marks N and N+1, a block may hold any
+ * the log of dm-log-writes. So after a power cut between the marks N and N+1, a block can hold any
  * write from `stable` of N to `issued` of N+1, and no other. Blocks have the content of the soak
  * test, see soak/soak.h. The simulated power cuts do not affect the file of the record.
  */
@@ -13,7 +13,7 @@
 #include "soak/soak.h"
 
 #define POWER_BLOCKS 256u
-#define POWER_RUN 0x706f776572u /* part of each word */
+#define POWER_RUN 0x706f776572u /* run number in each word of a block */
 
 struct power_block {
 	/* the last write that a flush or FUA made stable; number of writes up to it */

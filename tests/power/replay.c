@@ -4,7 +4,7 @@
  * dm-log-writes describes with the record
  *
  * The kernel's Documentation/admin-guide/device-mapper/log-writes.rst has the format of the log: it
- * contains a write when the device has confirmed a flush after it, or at once if it has FUA. So
+ * contains a write when the device has confirmed a later flush, or FUA of the write itself. So
  * each prefix of the log is the content of a disk after a power cut that loses the whole write
  * cache. The program compares the prefixes that end with a flush, FUA or a mark, see power.h.
  *
@@ -53,7 +53,7 @@ static struct soak_journal journal = {.run = POWER_RUN};
 static struct power_mark *marks;
 static size_t n_marks;
 static int log_fd;
-static uint64_t log_at; /* bytes */
+static uint64_t log_at; /* position in the log, in bytes */
 static struct log_super super;
 static char *image; /* content of the device */
 static uint64_t image_bytes;
@@ -210,7 +210,7 @@ static void apply(const struct log_entry *entry)
 	n_writes++;
 }
 
-/* The next entry of the log, with its mark. */
+/* Read the next entry of the log, and its text if it is a mark. */
 static void next(struct log_entry *entry, char text[32])
 {
 	char buf[sizeof(*entry) + 32];
@@ -229,7 +229,8 @@ static void next(struct log_entry *entry, char text[32])
 
 static void replay(void)
 {
-	int changed = 1, moved = 0; /* since the last comparison: of the image, of the mark */
+	int changed = 1,
+	    moved = 0; /* since the last comparison: the image has changed; the mark has */
 	struct log_entry entry;
 	size_t at = 0;
 	char text[32];

@@ -38,7 +38,7 @@ struct slot {
 static struct soak_journal journal = {.run = POWER_RUN};
 static struct power_mark mark; /* the current state */
 static uint32_t acked[POWER_BLOCKS], n_acked[POWER_BLOCKS];
-/* values when the flush in flight was submitted */
+/* acked and n_acked at the submission of the flush in flight */
 static uint32_t flush_acked[POWER_BLOCKS], flush_n[POWER_BLOCKS];
 static struct slot slots[SLOTS];
 static uint64_t rng;
@@ -62,7 +62,7 @@ static void put_mark(void)
 {
 	struct {
 		struct dm_ioctl head;
-		uint64_t sector; /* of struct dm_target_msg; the text follows it */
+		uint64_t sector; /* field of struct dm_target_msg; the text follows it */
 		char text[32];
 	} message = {.head = {.version = {4, 0, 0},
 			      .data_size = sizeof(message),

@@ -422,7 +422,7 @@ void sim_doca_consumer_event(uint32_t conn, uint32_t id, bool is_new)
 			sim_wrong(
 				"connection %u: an event about consumer %u, which its peer does not have",
 				conn, id);
-		return; /* its first message has not arrived */
+		return; /* the first message of the connection has not arrived */
 	}
 	if (is_new ? q->is_new : (!q->is_new || q->is_expired))
 		sim_wrong("connection %u: consumer %u is %s again", conn, id,

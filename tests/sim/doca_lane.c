@@ -366,7 +366,7 @@ static void close_lane(struct lane *lane)
 		OK(doca_pe_destroy(lane->pe));
 }
 
-/* Submit a task in a state in which the library ends it at once. */
+/* Submit a task while its queue stops: the library ends the task without executing it. */
 static void submit_late(struct lane *lane)
 {
 	struct slot *slot = free_slot(lane->posts, job_of(lane)->posts);

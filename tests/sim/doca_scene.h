@@ -34,7 +34,7 @@ struct sim_doca_job {
 	uint32_t sessions; /* connections of a client, one after the other */
 	uint32_t messages; /* messages of a connection, in each direction */
 	uint32_t msg_tasks, recv_queue;
-	uint32_t lanes, sends;         /* of each producer */
+	uint32_t lanes, sends;         /* sends: of each producer */
 	uint32_t posts, depth;         /* most posted receives; most sends in flight */
 	uint32_t buf_bytes, imm_bytes; /* bytes of a receive */
 	uint32_t data_bytes;           /* longest send */

@@ -84,7 +84,7 @@ size_t sim_arena_used(const struct sim_arena *arena)
 	return arena->used;
 }
 
-/* The bin for `bytes`, which is rounded up to the size of all blocks in that bin. */
+/* Returns the bin for `bytes`, and rounds `bytes` up to the size of its blocks. */
 static size_t bin_of(size_t *bytes)
 {
 	size_t bin = SMALL_BINS, limit = 2 * SMALL;

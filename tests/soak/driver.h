@@ -37,9 +37,8 @@ struct usage {
 };
 
 struct options {
-	uint64_t kills, writes; /* the run ends when both are reached */
-	uint64_t seconds,
-		limit; /* seconds: length of the run, without kills and writes; limit: most */
+	uint64_t kills, writes;  /* the run ends when both are reached */
+	uint64_t seconds, limit; /* seconds: length of the run instead; limit: most seconds */
 	uint64_t seed;
 	const char *bug; /* name of a seeded bug, for the self test */
 	/* over a network: options of the device of the gateways, and of all other processes */

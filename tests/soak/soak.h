@@ -42,10 +42,10 @@
 #define SOAK_STORES 2u /* the file, and the memory of a target */
 
 enum soak_kind {
-	/* older than an acknowledged write: a write was lost, overtaken or done twice */
+	/* data is older than an acknowledged write: a write was lost, overtaken or done twice */
 	SOAK_STALE,
 	SOAK_TORN,    /* a block with parts of several writes */
-	SOAK_LATE,    /* a write that had no effect when settled, or that was never submitted */
+	SOAK_LATE,    /* from a write that had no effect when settled, or was never submitted */
 	SOAK_FOREIGN, /* data of another block or run, or not data of a write */
 	SOAK_STATUS,  /* a status or an answer that is not allowed */
 	SOAK_TWICE,   /* an IO completed twice */

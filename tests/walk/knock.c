@@ -8,8 +8,8 @@
  * hold    keep the connections that the server accepts
  * again   open each connection again as soon as the server ends it
  *
- * Writes the line "ready" when all N have been tried once, and ends at the end of its standard
- * input.
+ * Writes the line "ready" after it has tried to open all N connections once, and exits at the end of
+ * its standard input.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 static struct sockaddr_un to = {.sun_family = AF_UNIX};
 static int greets, again;
 
-/* A connection, or -1: the kernel or the server does not accept it now. */
+/* Open a connection. Returns -1 if the kernel or the server does not accept it now. */
 static int knock(void)
 {
 	struct comch_frame hello = {.head = {.magic = COMCH_MAGIC,
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	greets = strcmp(argv[3], "greet") == 0;
 	again = strcmp(argv[4], "again") == 0;
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s", slash + 1);
-	/* the path may be longer than an address can be */
+	/* use the directory and a relative name: the path can be too long for an address */
 	if (chdir((*(char *)(uintptr_t)slash = '\0', argv[1]))) {
 		perror(argv[1]);
 		return 1;

@@ -46,7 +46,7 @@ static inline uint64_t line_throw(uint64_t *line, uint64_t at, unsigned n)
 	return at;
 }
 
-/* The same for the side that answers; STOP ends it. */
+/* Like line_throw(), for the side that answers; returns early at STOP. */
 static inline uint64_t line_answer(uint64_t *line, uint64_t at, unsigned n)
 {
 	uint64_t seen;
