@@ -329,8 +329,8 @@ static int make_lingering(const struct sockaddr_in *name)
 }
 
 /*
- * Send the only descriptors of n such sockets. If the sender exits, its own close does not linger,
- * so only the receiver can have to wait.
+ * Send descriptors of n such sockets. The sender then exits, which does not linger, so the receiver
+ * has the last descriptors, and its close would linger.
  */
 static void send_lingering(int to, unsigned n)
 {

@@ -337,8 +337,8 @@ static void test_buffers_in_doubt_are_not_used_again(void)
 	gc_io_fill(queue, io, GANTRY_OP_READ, 0, 0, BLOCK, gc_session_shared_offset(rig.session));
 	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
 	rig_turn(1);
-	TEST_ASSERT_EQUAL_UINT32(
-		0, queue->n_quarantined); /* only the caller's buffer is in quarantine */
+	/* only the caller's buffer is in quarantine */
+	TEST_ASSERT_EQUAL_UINT32(0, queue->n_quarantined);
 	TEST_ASSERT_EQUAL_UINT64(1, queue->n_doubtful);
 	for (unsigned i = 0; i < DEPTH; i++)
 		rig_submit(queue, GANTRY_OP_READ, 0);

@@ -88,8 +88,8 @@ struct gc_queue *rig_start(uint32_t n_queues)
 {
 	TEST_ASSERT_EQUAL_INT(0, rig_open(n_queues));
 	rig_turn(5);
-	for (unsigned i = 0; i < 100 && !rig.n_started;
-	     i++) /* allocating much memory takes several turns */
+	/* allocating much memory takes several turns */
+	for (unsigned i = 0; i < 100 && !rig.n_started; i++)
 		rig_turn(1);
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_started);
 	TEST_ASSERT_EQUAL_UINT(0, rig.n_closed);

@@ -291,8 +291,8 @@ static void measuring_client(void)
 		{1000, 9000, DOCA_SUCCESS},
 		{1000, 5001, DOCA_ERROR_INVALID_VALUE},
 		{1000, 5000, DOCA_SUCCESS},
-		{1000, 1,
-		 DOCA_ERROR_INVALID_VALUE}, /* the last receive accepts only immediate data */
+		/* the last receive accepts only immediate data */
+		{1000, 1, DOCA_ERROR_INVALID_VALUE},
 	};
 
 	open_client();

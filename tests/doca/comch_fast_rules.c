@@ -187,8 +187,8 @@ static void one_buffer(void)
 	buf = fast_buf(&f, 5000, 1000, 1000);
 	memset(f.mem + 5000, 'o', 1000);
 	for (size_t i = 0; i < SENDS; i++) {
-		NEED_OK(doca_buf_inc_refcount(buf,
-					      NULL)); /* the end of each task drops one reference */
+		/* the end of each task drops one reference */
+		NEED_OK(doca_buf_inc_refcount(buf, NULL));
 		NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, buf, NULL, 0,
 								 c.consumer, &tasks[i]));
 	}
@@ -352,8 +352,8 @@ static void many_ids(void)
 
 	open_both();
 	NEED_OK(doca_comch_consumer_create(s.conn, peer.mmap, &first));
-	for (int i = 0; i < 33000;
-	     i++) { /* beyond 0xffff: programs use this value for "no consumer" */
+	/* beyond 0xffff: programs use this value for "no consumer" */
+	for (int i = 0; i < 33000; i++) {
 		NEED_OK(doca_comch_consumer_create(s.conn, peer.mmap, &consumer));
 		NEED_OK(doca_comch_consumer_get_id(consumer, &id));
 		NEED(id != 0 && id != 0xffff && id > last);

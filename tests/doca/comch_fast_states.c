@@ -129,8 +129,8 @@ static doca_error_t c_handle(void)
 {
 	doca_dpa_dev_comch_consumer_t handle;
 
-	return doca_comch_consumer_get_dpa_handle(f.consumer,
-						  &handle); /* the consumer is not on a DPA */
+	/* the consumer is not on a DPA */
+	return doca_comch_consumer_get_dpa_handle(f.consumer, &handle);
 }
 
 static const struct rig_row consumer_rows[] = {
@@ -155,8 +155,8 @@ static void walk_consumer(void)
 	NEED_RESULT(GOES_ON, doca_ctx_start(consumer_ctx()));
 	NEED(strcmp(f.consumer_journal, "1") == 0);
 	TRY(consumer_ctx(), consumer_rows);
-	NEED(doca_pe_progress(f.pe) ==
-	     1); /* on the consumer's engine; a transition is one progress */
+	/* on the consumer's engine; a transition is one progress */
+	NEED(doca_pe_progress(f.pe) == 1);
 	NEED(strcmp(f.consumer_journal, "12") == 0);
 	TRY(consumer_ctx(), consumer_rows);
 	drain(f.pe);

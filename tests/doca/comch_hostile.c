@@ -472,8 +472,8 @@ static void patient_client(void)
 
 		seed = round * 104729;
 		rig_tell(RIG_TEST, 'f');
-		while (state_of(c.ctx) !=
-		       DOCA_CTX_STATE_RUNNING) { /* until the server has started */
+		/* until the server has started */
+		while (state_of(c.ctx) != DOCA_CTX_STATE_RUNNING) {
 			NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(c.ctx));
 			UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_RUNNING ||
 					  state_of(c.ctx) == DOCA_CTX_STATE_IDLE);

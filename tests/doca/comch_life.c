@@ -363,8 +363,8 @@ static void returning_client(void)
 							  &value));
 		NEED(value == 4);
 		NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s.ctx));
-		for (int n = 0; n < 50;
-		     n++) { /* a task that is not freed keeps the server from IDLE */
+		/* a task that is not freed keeps the server from IDLE */
+		for (int n = 0; n < 50; n++) {
 			doca_pe_progress(s.pe);
 			rig_yield();
 		}

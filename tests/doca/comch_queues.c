@@ -377,8 +377,8 @@ static void wrong_sends(void)
 	NEED_OK(fast_try_send(&f, 0, 5, NULL, 0));
 	end_of(DOCA_ERROR_NOT_FOUND);
 	f.to = s.consumer;
-	NEED_OK(fast_try_send(&f, 0, 0, imm,
-			      9)); /* one byte more than the 8 bytes that this consumer accepts */
+	/* one byte more than the 8 bytes that this consumer accepts */
+	NEED_OK(fast_try_send(&f, 0, 0, imm, 9));
 	end_of(DOCA_ERROR_INVALID_VALUE);
 	/* fields of a task */
 	NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, NULL, imm, 1, 77777, &send));
@@ -569,8 +569,8 @@ static void bereaved_client(void)
 	NEED(f.recv_status == DOCA_ERROR_CONNECTION_RESET);
 	for (int i = 0; i < 20; i++)
 		doca_pe_progress(s.pe);
-	NEED(state_of(s.ctx) ==
-	     DOCA_CTX_STATE_STOPPING); /* its consumer and producer still exist */
+	/* its consumer and producer still exist */
+	NEED(state_of(s.ctx) == DOCA_CTX_STATE_STOPPING);
 	fast_stop(&f);
 	NEED(f.n_flushed == 1);
 	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE);

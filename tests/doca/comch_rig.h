@@ -47,8 +47,8 @@ struct side {
 	struct doca_comch_server *server;
 	struct doca_comch_client *client;
 	struct doca_ctx *ctx;
-	struct doca_comch_connection
-		*conn; /* the last connection that was established or sent a message */
+	/* the last connection that was established or sent a message */
+	struct doca_comch_connection *conn;
 	unsigned int n_connected, n_lost, n_sent, n_failed, n_messages, n_new, n_expired;
 	doca_error_t failed; /* status of the last send that failed */
 	char text[4096];     /* the last message */
@@ -61,8 +61,8 @@ struct side {
 	char journal[256];
 	bool keep_tasks; /* do not free tasks when they end */
 	struct doca_task *kept;
-	void (*on_message)(
-		struct side *s); /* the callbacks call these functions last, unless they are NULL */
+	/* the callbacks call these functions last, unless they are NULL */
+	void (*on_message)(struct side *s);
 	void (*on_connect)(struct side *s, struct doca_comch_connection *conn);
 	void (*on_state)(struct side *s, enum doca_ctx_states next);
 };

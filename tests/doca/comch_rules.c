@@ -153,8 +153,8 @@ static void steps_of_server(void)
 	while (!doca_pe_progress(s.pe))
 		rig_yield();
 	NEED(strcmp(s.journal, "2C") == 0);
-	NEED(doca_comch_connection_get_user_data(s.conn).u64 ==
-	     0); /* 0 until the program sets it */
+	/* 0 until the program sets it */
+	NEED(doca_comch_connection_get_user_data(s.conn).u64 == 0);
 	UNTIL(&s, s.n_messages == 1);
 	NEED(strcmp(s.journal, "2Cm") == 0 && s.text[0] == 'a');
 	UNTIL(&s, s.n_messages == 2);

@@ -446,8 +446,8 @@ static void server_disconnects(void)
 	TRY(c.ctx, client_rows);
 	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
 	NEED(strncmp(c.journal, "123", 3) == 0 && c.journal[strlen(c.journal) - 1] == '0');
-	UNTIL(&s, doca_comch_server_disconnect(s.server, s.conn) ==
-			  INVALID); /* the connection has ended */
+	/* the connection has ended */
+	UNTIL(&s, doca_comch_server_disconnect(s.server, s.conn) == INVALID);
 	NEED(strcmp(s.journal, "2C") == 0 && s.n_lost == 0);
 	close_both();
 }

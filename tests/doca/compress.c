@@ -191,8 +191,8 @@ static void broken_streams_fail_and_change_no_length(void)
 
 	memcpy(from, packed, n);
 	src = source(0, n - 1);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED,
-			      inflate_task(src, dst)); /* the stream is cut off */
+	/* the stream is cut off */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, inflate_task(src, dst));
 	OK(doca_buf_set_data(src, from, n));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_TOO_BIG, inflate_task(src, small));
 	OK(doca_buf_set_data(src, from, 0));

@@ -133,8 +133,8 @@ void tearDown(void)
 	if (dma) {
 		doca_ctx_stop(ctx);
 		drain();
-		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
-				      doca_ctx_stop(ctx)); /* stop of an IDLE context */
+		/* stop of an IDLE context */
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_stop(ctx));
 		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_destroy(dma));
 	}
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_destroy(pe));
@@ -274,16 +274,16 @@ static void test_try_submit_refuses_what_would_fail(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task));
 	doca_dma_task_memcpy_set_src(copy, src);
 	doca_dma_task_memcpy_set_dst(copy, small);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
-			      doca_task_try_submit(task)); /* the destination is too short */
+	/* the destination is too short */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task));
 	doca_dma_task_memcpy_set_dst(copy, NULL);
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task));
 	doca_dma_task_memcpy_set_dst(copy, dst);
 	for (i = 1; i < 64; i++)
 		doca_buf_chain_list(list, get(&from_map, 0, 1, 1));
 	doca_dma_task_memcpy_set_src(copy, list);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
-			      doca_task_try_submit(task)); /* a list can have 64 elements */
+	/* a list can have 64 elements */
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_task_try_submit(task));
 	drain();
 	TEST_ASSERT_EQUAL_INT(1, n_done);
 	doca_buf_chain_list(list, get(&from_map, 0, 1, 1));

@@ -187,11 +187,11 @@ static void to_the_dpa(void)
 
 	open_dpa(take_all);
 	open_dpa_consumer();
-	NEED_RESULT(DOCA_ERROR_AGAIN,
-		    send(consumer_id, 0, NULL)); /* the DPA has acknowledged no message */
+	/* the DPA has acknowledged no message */
+	NEED_RESULT(DOCA_ERROR_AGAIN, send(consumer_id, 0, NULL));
 	NEED_OK(send(consumer_id + 1, 0, NULL));
-	NEED_OK(send(consumer_id, 0,
-		     (struct doca_buf *)(void *)&s)); /* only immediate data is allowed */
+	/* only immediate data is allowed */
+	NEED_OK(send(consumer_id, 0, (struct doca_buf *)(void *)&s));
 	UNTIL(&s, n_failed == 2);
 	NEED(status == DOCA_ERROR_INVALID_VALUE);
 	doca_dpa_dev_comch_consumer_ack(dev_consumer, DEPTH);
@@ -388,8 +388,8 @@ static void from_the_dpa(void)
 	NEED_OK(doca_dpa_thread_run(thread)); /* the thread waits, because no receive is posted */
 	for (unsigned int i = 0; i < DEPTH; i++)
 		post(NULL);
-	for (unsigned int told = 0;
-	     told < N;) /* each progress that returns 1 has called a callback */
+	/* each progress that returns 1 has called a callback */
+	for (unsigned int told = 0; told < N;)
 		if (doca_pe_progress(s.pe))
 			NEED(n_received == ++told);
 	UNTIL(&s, __atomic_load_n(&n_done, __ATOMIC_ACQUIRE) == N / 5);

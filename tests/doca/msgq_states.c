@@ -375,8 +375,8 @@ static void walk_dpa_producer(void)
 	watch(ctx, false);
 	NEED_OK(doca_comch_producer_dpa_completion_attach(producer, ends));
 	NEED_RESULT(INVALID, doca_comch_producer_set_dev_max_num_send(producer, 0));
-	NEED_RESULT(INVALID,
-		    doca_ctx_start(ctx)); /* number of sends not set, completion not started */
+	/* number of sends not set, completion not started */
+	NEED_RESULT(INVALID, doca_ctx_start(ctx));
 	TRY(ctx, dpa_producer_rows);
 	NEED_RESULT(INVALID, doca_ctx_start(ctx));
 	NEED_OK(doca_dpa_completion_start(ends));

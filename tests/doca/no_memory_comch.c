@@ -135,8 +135,8 @@ static void process(void)
 
 	alarm(PATIENCE);
 	NEED(once() || shared->shortage.failed);
-	memset(&shared->shortage.at, 0,
-	       sizeof(shared->shortage.at)); /* no allocation fails any more */
+	/* no allocation fails any more */
+	memset(&shared->shortage.at, 0, sizeof(shared->shortage.at));
 	NEED(once());
 	held = (struct held){shortage_entries("/proc/self/fd"), shortage_regions()};
 	if (!shared->held.fds)

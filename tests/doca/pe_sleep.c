@@ -112,8 +112,8 @@ static void test_an_event_ends_the_sleep(void)
 	TEST_ASSERT_EQUAL_UINT32(1, pe->n_sleeps_woken);
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(1, n_run);
-	TEST_ASSERT_FALSE(
-		is_readable(pe->fd)); /* the event is cleared, so the next wait does not see it */
+	/* the event is cleared, so the next wait does not see it */
+	TEST_ASSERT_FALSE(is_readable(pe->fd));
 }
 
 static void test_an_event_that_is_there_keeps_it_awake(void)

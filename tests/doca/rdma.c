@@ -336,8 +336,8 @@ static void append_there(int fd)
 	rig_write(s, s->conns[0], src, remote, 2);
 	rig_end_ok(s, 2);
 	OK(doca_buf_get_data_len(remote, &length));
-	CHECK(length ==
-	      THERE); /* a write does not change the length: the buffer belongs to the peer */
+	/* a write does not change the length: the buffer belongs to the peer */
+	CHECK(length == THERE);
 	OK(doca_buf_set_data(remote, (char *)data + THERE, MORE));
 	OK(doca_rdma_task_read_allocate_init(s->rdma, s->conns[0], remote, dst,
 					     (union doca_data){.u64 = 3}, &read));
@@ -389,8 +389,8 @@ static void lie_still(int fd)
 	CHECK(expected);
 	rig_fill(expected, RIG_BYTES, 3);
 	rig_fill(expected + 1000, ODD, 77);
-	CHECK(memcmp(s->memory, expected, RIG_BYTES) ==
-	      0); /* bytes that were not written are unchanged */
+	/* bytes that were not written are unchanged */
+	CHECK(memcmp(s->memory, expected, RIG_BYTES) == 0);
 	free(expected);
 	rig_close(s);
 }

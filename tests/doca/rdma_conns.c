@@ -213,8 +213,8 @@ static void end_slowly(struct doca_rdma_connection *conn, union doca_data user_d
 		say_address(s, talk);
 		rig_hark(talk);
 	}
-	OK(doca_rdma_connection_disconnect(
-		conn)); /* as programs do, although the connection has ended */
+	/* as programs do, although the connection has ended */
+	OK(doca_rdma_connection_disconnect(conn));
 }
 
 static void slow_server(int fd)

@@ -188,8 +188,8 @@ static void connect_to_addresses(int fd)
 	OK(doca_rdma_connection_get_addr(established, &told));
 	OK(doca_rdma_addr_get_params(told, &type, &text, &port));
 	CHECK(type == DOCA_RDMA_ADDR_TYPE_IPv4 && strcmp(text, "127.0.0.1") == 0 && port == PORT);
-	FAILS(DOCA_ERROR_BAD_STATE,
-	      doca_rdma_addr_destroy(told)); /* the address belongs to the connection */
+	/* the address belongs to the connection */
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_addr_destroy(told));
 	OK(doca_rdma_addr_get_params(told, &type, &text, &port));
 	OK(doca_rdma_export(s->rdma, &blob, &size, &exported));
 	/* a connection by blob has no address */

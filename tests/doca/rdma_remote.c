@@ -205,8 +205,8 @@ static void an_event_of_the_peer_is_added_to_and_no_notification_is_lost(void)
 struct refused {
 	struct rig_side *s;
 	struct doca_sync_event_remote_net *event;
-	struct doca_buf *own,
-		*remote; /* own: 64 bytes of data, 64 of space; remote: data of the peer */
+	/* own: 64 bytes of data, 64 of space; remote: data of the peer */
+	struct doca_buf *own, *remote;
 };
 
 static struct doca_buf *short_room(const struct refused *r)

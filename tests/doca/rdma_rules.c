@@ -45,12 +45,12 @@ static void states(int fd)
 	OK(doca_ctx_start(s->ctx));
 	OK(doca_ctx_get_state(s->ctx, &state));
 	CHECK(state == DOCA_CTX_STATE_RUNNING);
-	CHECK(s->n_states == 1 &&
-	      s->states[0] == DOCA_CTX_STATE_RUNNING); /* the callback ran inside start */
+	/* the callback ran inside start */
+	CHECK(s->n_states == 1 && s->states[0] == DOCA_CTX_STATE_RUNNING);
 	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_destroy(s->rdma));
 	OK(doca_ctx_stop(s->ctx));
-	CHECK(s->n_states == 2 &&
-	      s->states[1] == DOCA_CTX_STATE_IDLE); /* the callback ran inside stop */
+	/* the callback ran inside stop */
+	CHECK(s->n_states == 2 && s->states[1] == DOCA_CTX_STATE_IDLE);
 	OK(doca_ctx_stop(s->ctx));
 	CHECK(s->n_states == 2);
 	rig_close(s);
@@ -493,8 +493,8 @@ static void blobs(int fd)
 	(void)fd;
 	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
 	CHECK(size <= sizeof(bent));
-	FAILS(DOCA_ERROR_INVALID_VALUE,
-	      doca_rdma_connect(s->rdma, blob, size, conn)); /* its own blob */
+	/* its own blob */
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(s->rdma, blob, size, conn));
 	for (size_t i = 0; i < 8; i++) {
 		memcpy(bent, blob, size);
 		bent[i] ^= 1;

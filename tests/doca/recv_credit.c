@@ -81,9 +81,8 @@ static void each_consumer_has_a_row(void)
 	gd_recv_credit_close(&conn, 1);
 	TEST_ASSERT_EQUAL_INT(0, gd_recv_credit_open(&conn, &row));
 	TEST_ASSERT_EQUAL_UINT(1, row);
-	TEST_ASSERT_EQUAL_UINT64(
-		0, *gd_recv_credit_row(&conn,
-				       row)); /* the credits of the closed consumer are cleared */
+	/* the credits of the closed consumer are cleared */
+	TEST_ASSERT_EQUAL_UINT64(0, *gd_recv_credit_row(&conn, row));
 	TEST_ASSERT_EQUAL_UINT(1, n_told);
 	TEST_ASSERT_EQUAL_UINT64(77, told);
 }

@@ -296,8 +296,8 @@ static void test_devices_of_a_context(void)
 
 	doca_dma_create(&bare);
 	bare_ctx = doca_dma_as_ctx(bare);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE,
-			      doca_ctx_start(bare_ctx)); /* the context has no device */
+	/* the context has no device */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_ctx_start(bare_ctx));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_dev_add(bare_ctx, &dev));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IN_USE, doca_ctx_dev_add(bare_ctx, &dev));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_dev_add(bare_ctx, &closed));

@@ -229,8 +229,8 @@ static void next(struct log_entry *entry, char text[32])
 
 static void replay(void)
 {
-	int changed = 1,
-	    moved = 0; /* since the last comparison: the image has changed; the mark has */
+	/* since the last comparison: the image has changed; the mark has */
+	int changed = 1, moved = 0;
 	struct log_entry entry;
 	size_t at = 0;
 	char text[32];

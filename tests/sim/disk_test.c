@@ -361,8 +361,8 @@ static void *third_lock(void *arg)
 	int fd = __wrap_open("/tmp/lock", O_RDWR);
 
 	(void)arg;
-	CHECK(__wrap_flock(fd, LOCK_EX | LOCK_NB) ==
-	      0); /* the process that held the lock was killed */
+	/* the process that held the lock was killed */
+	CHECK(__wrap_flock(fd, LOCK_EX | LOCK_NB) == 0);
 	return NULL;
 }
 

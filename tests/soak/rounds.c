@@ -281,8 +281,8 @@ static int storm(struct driver *d, const struct round *r)
 			return -1;
 		if (draw(d, 3) == 0 && progress(d))
 			return -1;
-		if (draw(d, 4) &&
-		    wait_ms(d, draw(d, 60))) /* otherwise the next event follows without a pause */
+		/* otherwise the next event follows without a pause */
+		if (draw(d, 4) && wait_ms(d, draw(d, 60)))
 			return -1;
 		if (!d->options.seconds && total_kills(d) >= d->options.kills)
 			break;

@@ -117,8 +117,8 @@ struct soak_journal {
 /* The writes whose data a read of one block can return. */
 struct soak_window {
 	uint32_t lo, hi, zeroed;
-	uint32_t n_acked,
-		n; /* n_acked: value before the read; n: number of writes that can be in between */
+	/* n_acked: value before the read; n: number of writes that can be in between */
+	uint32_t n_acked, n;
 };
 
 uint64_t soak_ms(void);

@@ -31,8 +31,8 @@ struct wire {
 };
 
 struct path {
-	struct wire near,
-		far; /* near: of the client; far: of the server; without a relay both are equal */
+	/* near: of the client; far: of the server; without a relay both are equal */
+	struct wire near, far;
 	char *buffers;
 	unsigned depth;
 	enum op op;

@@ -65,8 +65,8 @@ static void begin(void)
 	as.again = sim_draw(2);
 	as.leaves = !as.waits && sim_draw(2);
 	as.mixes = sim_draw(2);
-	as.imm_len = sim_draw(2) ? GANTRY_IMM_MAX
-				 : 8; /* GANTRY_IMM_MAX: the message needs a second slot */
+	/* GANTRY_IMM_MAX: the message needs a second slot */
+	as.imm_len = sim_draw(2) ? GANTRY_IMM_MAX : 8;
 	producer = NULL;
 	consumer = NULL;
 	rma = NULL;
