@@ -72,8 +72,8 @@ static void listener_may_refuse(void)
 }
 
 /*
- * Close the listener after each number of calls of progress that is too small for it to accept: the
- * client gets ECONNREFUSED, not EACCES.
+ * Attempt number n closes the listener after n calls of progress: the client gets ECONNREFUSED, not
+ * EACCES. The test ends with the first attempt in which the listener accepts before it is closed.
  */
 static void listener_ends_before_it_accepts(void)
 {
@@ -218,7 +218,7 @@ static void peer_leaves(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.ops->send_ctrl(rig.b.conn, "x", 1));
 }
 
-/* Also if the end that disconnects has not received all that the other one has sent. */
+/* A message sent just before disconnect arrives, also if its sender has unread messages. */
 static void last_words_arrive(void)
 {
 	rig_connect();

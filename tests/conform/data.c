@@ -196,7 +196,7 @@ static void region_data_of_many_sizes(void)
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, BIG, i));
 		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
 		early = rig_done(q, &cookie, 1);
-		if (early) /* the completion allows to reuse the memory */
+		if (early) /* after the completion the sender can reuse the memory */
 			memset(m.bytes, 0xee, BIG);
 		rig_take(q, &msg);
 		TEST_ASSERT_EQUAL_INT(0, msg.status);

@@ -173,7 +173,7 @@ static void who_leaves_first_clears_away(void)
 {
 	connect_to_a_server(1);
 	reap(SIGKILL);
-	rig_disconnect(&rig.a); /* before this end has detected it */
+	rig_disconnect(&rig.a); /* before end a has detected the death of the server */
 	TEST_ASSERT_EQUAL_INT(0, files());
 }
 

@@ -113,7 +113,7 @@ static void what_waits_for_the_peer_counts(void)
 	unread = held();
 	TEST_ASSERT_EQUAL_INT(rig_fds() - before, (int)unread);
 	is_exact(0, "received");
-	/* each consumer sent two descriptors, of which the peer keeps one */
+	/* the peer has received two descriptors for each consumer, and closed one of them */
 	TEST_ASSERT_EQUAL_UINT(unread - QUEUES, held());
 	for (int i = 0; i < QUEUES; i++)
 		rig.ops->consumer_destroy(consumers[i]);

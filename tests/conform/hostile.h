@@ -41,8 +41,8 @@ void evil_memory_close(struct evil_memory *m);
 
 void evil_connect(int opened);
 /*
- * Run an attack. opened: the attacker has sent a valid HELLO before. log: text that the server must
- * log when it ends the connection; NULL: it need not end the connection.
+ * Run an attack. opened: the attacker has sent a valid HELLO before. log: the server must end the
+ * connection with a protocol error, and log this text; NULL: the attacker ends the connection.
  */
 void evil_run(void (*attack)(void), int opened, const char *log);
 

@@ -346,7 +346,7 @@ static void half_open_connections_of_a_user_are_bounded(void)
 	rig_settle();
 }
 
-/* One after the other, more connections than the limit of the device. */
+/* Open and close more connections in succession than the device supports at the same time. */
 static void connections_that_ended_do_not_count(void)
 {
 	rig_listen("vol");

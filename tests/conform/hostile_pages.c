@@ -39,7 +39,7 @@ static int import(const struct comch_region_up *up, struct gantry_region **regio
 	return import_as(up, GANTRY_IMPORT_KEEPS_PAGES, region_p);
 }
 
-/* Let the attacker export memory of BYTES and the server import it. Returns the import. */
+/* Let the attacker export BYTES of memory, and the server import them. Returns the import. */
 static struct gantry_region *imported(uint32_t number, const struct evil_memory *m)
 {
 	const struct comch_region_up up = region_up(number);
@@ -169,7 +169,10 @@ ATTACK(peer_that_frees_nothing, 1, NULL)
 	evil_memory_close(&memory);
 }
 
-/* Pages of memory for messages only are not checked: to free them damages only its owner. */
+/*
+ * The server does not check region 2, which it has not imported: only messages of the attacker use
+ * it, so freed pages damage only the attacker.
+ */
 ATTACK(peer_that_frees_pages_of_a_region_for_messages, 1, NULL)
 {
 	const struct comch_region_up up = region_up(2);
@@ -210,8 +213,8 @@ ATTACK(peer_that_cannot_free_pages, 1, NULL)
 }
 
 /*
- * Make a file of twice BYTES, of which BYTES are exported. With `flags` the second half has pages
- * behind the end of the file, without `flags` it is a hole.
+ * Make memory whose first BYTES can be exported. flags FALLOC_FL_KEEP_SIZE: the file ends there, and
+ * has as many pages behind its end. flags 0: the file is twice as long, and its second half a hole.
  */
 static void double_memory(struct evil_memory *m, int flags)
 {
@@ -246,7 +249,10 @@ ATTACK(peer_that_adds_pages_behind_the_end, 1, FREED)
 		NULL);
 }
 
-/* Pages behind the end hide a freed page, but a page that is touched again is one too many. */
+/*
+ * Pages behind the end of the file hide that a page was freed. When the attacker touches that page
+ * again, the server finds more pages than in its previous check.
+ */
 ATTACK(peer_with_pages_behind_the_end, 1, FREED)
 {
 	struct gantry_region *region;

@@ -221,7 +221,7 @@ static int join_queues(struct side *s)
 	const struct gantry_queue_attr attr = {.depth = 4, .max_data = DATA};
 
 	UNTIL(s->consumer);
-	TRY(crowd(s)); /* so the requests of b for queue pairs are queued, too */
+	TRY(crowd(s)); /* the requests of b for queue pairs are queued behind these messages */
 	TRY(ops->producer_create(s->conn, s->consumer, &attr, &s->tx));
 	return ops->rma_create(s->conn, &attr, &s->rma);
 }
@@ -404,9 +404,9 @@ static int once(void)
 }
 
 /*
- * Returns whether a device logged the advice. Without advice: whether the device opened, or
- * anything was logged. Only the transport knows why a device does not open, and the remedy, so it
- * must log these; the caller logs other errors.
+ * Returns whether a device logged the advice. advice NULL: whether b opened its device, or a device
+ * logged anything. A transport must log why a device does not open, and the remedy, because its
+ * caller does not know them; the caller logs other errors.
  */
 static int is_said(const char *advice)
 {

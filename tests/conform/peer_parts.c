@@ -3,7 +3,8 @@
  * peer_parts.c - the program conform/peer: END PART STEP. It runs a part of a peer until it is
  * killed; peer.h starts and controls it.
  *
- * At a step it either stops, as a process that hangs would (stay), or goes on turning (rest).
+ * At a step the peer either makes no more turns, like a process that hangs (stay), or makes turns
+ * (rest).
  */
 #include <poll.h>
 #include <signal.h>

@@ -89,7 +89,7 @@ static void descriptors_that_lack_are_told(void)
 	rig.ops->consumer_destroy(consumer);
 }
 
-/* The producer gets no credit, also after a wait. */
+/* Wait, and expect that the producer has got no credit. */
 static void expect_no_credit(struct rig_queue *q)
 {
 	struct gantry_send send = {.imm = "x", .imm_len = 1};
@@ -451,7 +451,7 @@ static void producer_goes_its_messages_stay(void)
 	rig_queue_close(q);
 }
 
-/* One after the other, more producers than a consumer can have at the same time. */
+/* Create and destroy more producers in succession than a consumer can have at the same time. */
 static void producers_come_and_go(void)
 {
 	struct gantry_msg msg;

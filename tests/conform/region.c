@@ -165,7 +165,7 @@ static void revoke_waits_for_release(void)
 	TEST_ASSERT_EQUAL_UINT(9, rig.b.revoke);
 	rig_fence();
 	TEST_ASSERT_EQUAL_INT(0, rig.a.n_revoked);
-	if (mapped()) /* the importer can still use it */
+	if (mapped()) /* the importer can use the region until it releases it */
 		rig_fill(r->addr, BYTES, 5);
 	else
 		far_fill(q, r, 0, BYTES, 5);
@@ -293,7 +293,10 @@ static void re_export(uint32_t flags)
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.a.conn, &token, rig_map(), &far));
 	TEST_ASSERT_EQUAL_UINT64(BYTES, far->length);
 	TEST_ASSERT_EQUAL_UINT(0, mid->unordered);
-	/* a network transport uses a separate path to the memory of a third party */
+	/*
+	 * a network transport writes to the memory of a third party through separate queue pairs:
+	 * these writes are not ordered with messages
+	 */
 	TEST_ASSERT_EQUAL_UINT((rig.info.caps & GANTRY_CAP_PINS) != 0, far->unordered);
 	q = rig_rma_open(&rig.a, 4, 0);
 	far_fill(q, far, 0, BYTES, 8);

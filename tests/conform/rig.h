@@ -58,7 +58,7 @@ struct rig_driver {
 	void (*wrap)(struct gantry_transport_ops *ops); /* replace operations of the plugin */
 	void (*begin)(void), (*end)(void); /* called before and after each case; NULL: nothing */
 	void (*turn)(void);                /* called in each turn: delivers delayed messages */
-	void (*threads)(void);             /* called before a case starts threads: no more turns */
+	void (*threads)(void);             /* stop delays: no more turns, other threads run */
 	const char *(*missing)(void);      /* returns what this machine lacks, or NULL */
 	const struct rig_gap *gaps;        /* ends with a NULL name */
 };

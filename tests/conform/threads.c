@@ -19,7 +19,7 @@ struct lane {
 	struct rig_queue *in, *out;
 	uint32_t rounds;
 	int sleeps, failed, first;
-	int epoll; /* edge-triggered epoll fd to wait with; -1: it polls the fd of the consumer */
+	int epoll; /* edge-triggered epoll fd of the lane; -1: the lane polls the consumer's fd */
 };
 
 /* Send when there is credit. Makes no turns, because only the thread of the rig can make them. */

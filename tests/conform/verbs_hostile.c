@@ -165,7 +165,10 @@ enum { WHOLE = sizeof(struct vb_hello), NOTHING = -1, GARBAGE = -2 };
 
 struct knock {
 	const char *what;
-	/* overwrite len bytes of the request with value; or offset -1, -2, and length to send */
+	/*
+	 * write `value` to the `len` bytes of the valid request at `offset`; offset NOTHING: send
+	 * `len` zeros instead; GARBAGE: send other bytes instead
+	 */
 	int offset, len;
 	uint64_t value;
 	const char *text;
@@ -271,7 +274,7 @@ static void wrong_further_queue_pairs(void)
 
 		knock(&twice, &k, VB_DATA, &evil);
 	}
-	/* the attacks before this line leave the connection open */
+	/* no attack above has ended the connection of the attacker: b still takes its messages */
 	n_accepts = rig.b.n_msgs;
 	TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, raw_ctrl(&evil, VB_CTRL_USER, "well", 4));
 	rig_until(rig.b.n_msgs, n_accepts + 1);
@@ -288,7 +291,7 @@ struct access {
 	enum ibv_wr_opcode opcode;
 	uint32_t rights; /* rights of the region */
 	enum reach reach;
-	uint32_t key; /* XORed to the key of the region */
+	uint32_t key; /* XORed with the key of the region */
 	int64_t at;   /* offset from the start of the region */
 	uint32_t len;
 };
@@ -451,7 +454,7 @@ static void too_many(void)
 	hostile_check_honest();
 	raw_close(&guests[1]);
 	rig_until(rig.b.n_closed, n + 1);
-	rig.b.conn = conns[1]; /* its connection slot is free when its user releases it */
+	rig.b.conn = conns[1]; /* counts as a connection until b disconnects it, too */
 	rig_disconnect(&rig.b);
 	raw_connect(&guests[1]);
 	knock(&evil, &k, VB_CONTROL, NULL);

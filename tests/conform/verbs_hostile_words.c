@@ -17,7 +17,7 @@ struct words {
 	uint32_t bytes; /* of the whole message */
 	uint8_t kind;
 	uint16_t length;  /* length in the header */
-	uint32_t allowed; /* credit above the valid one */
+	uint32_t allowed; /* added to the valid credit */
 	uint32_t body[4];
 	const char *text;
 };
@@ -114,7 +114,7 @@ static void wrong_words(void)
 	}
 	hostile_check_honest();
 	hostile_intrude();
-	/* a note on the control queue pair is invalid, also if its receive has old data */
+	/* a note on the control queue pair is invalid, whatever the buffer of its receive holds */
 	raw_move(&evil, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 0);
 	hostile_check_dropped("a note to nobody", -EPROTO, "without a header");
 	hostile_leave();

@@ -31,7 +31,7 @@ struct message {
 	uint8_t bytes[];
 };
 
-/* The end of the product. */
+/* The end of the connection that the product has. */
 static struct {
 	enum { CLOSED, PENDING /* for accept4() */, ACCEPTED } state;
 	bool hung_up;

@@ -511,7 +511,7 @@ static uint64_t one_way(struct end *from, struct end *to, uint64_t seq, unsigned
 	return seq;
 }
 
-/* Create the queues of both ends by turns, since each end waits for the other. */
+/* Create the queues of both ends alternately, because each end waits for the other. */
 static void meet(struct end *server, struct end *client)
 {
 	ok(doca_pe_create(&server->pe), "engine");

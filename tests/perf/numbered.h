@@ -48,7 +48,7 @@ static inline void send_message(struct peer *p, uint64_t seq, uint32_t flags)
 	send_now(p, seq, &p->send, flags);
 }
 
-/* Poll up to max messages, and post their receives again. */
+/* Take up to max messages, and post their receives again. Returns the number of messages. */
 int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max);
 /* Wait for the next message, which the caller answers. */
 void await(struct peer *p, struct gantry_msg *msg);

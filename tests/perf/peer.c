@@ -23,7 +23,7 @@
 
 #define REGION 1u /* handle of the client's region */
 #define PROGRESS_MS 1
-#define PATIENCE 10000  /* most turns of PROGRESS_MS */
+#define PATIENCE 10000  /* maximum number of turns, of PROGRESS_MS each */
 #define IDLE_POLLS 4096 /* empty polls of a lane before a turn of the control side */
 
 enum { TOKEN = 'T', IMPORTED = 'I', READY = 'R', SET = 'S', BYE = 'B' };

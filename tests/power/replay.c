@@ -10,8 +10,8 @@
  *
  * Without --mount the log is that of the volume itself. With it, the log is that of a file system:
  * each prefix is written to DEVICE, which is mounted at DIRECTORY, so that the file system
- * recovers; FILE, a path below DIRECTORY, is the volume. It must have its size and its attribute
- * user.gantry.uuid from the first mark on.
+ * recovers; FILE, a path below DIRECTORY, is the volume. FILE must have its final size and the
+ * attribute user.gantry.uuid from the first mark on.
  *
  * Prints a line for each wrong block, then a summary. Exit status: 0: all blocks are right; 1: a
  * block is wrong; 2: the comparison failed.

@@ -121,9 +121,9 @@ static int start_flush(struct slot *s)
 }
 
 /*
- * Whether no write of these blocks waits for a flush. The log gets a FUA write when it completes,
- * and another write only at the next flush, also if it completed earlier. A replay would apply the
- * older write last.
+ * Returns whether no completed write of these blocks waits for a flush. Only then a FUA write can
+ * follow: it would enter the log when it completes, before the older write, which enters the log at
+ * the next flush. A replay would apply the older write last.
  */
 static int all_stable(uint32_t first, uint32_t n)
 {

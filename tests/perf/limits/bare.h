@@ -12,7 +12,7 @@
 
 #include "common.h"
 
-/* sequence number of a message that the peer answers, before a slice of the limit */
+/* number of the message that announces a slice of the limit; the peer answers it before the slice */
 #define TURN (STOP - 1)
 #define LINE_ROUNDS 256 /* round trips of a slice of the limit */
 

@@ -47,7 +47,7 @@ static void measure(size_t bytes, uint64_t length)
 }
 
 struct desk {
-	uint64_t *line; /* odd: write; even: written */
+	uint64_t *line; /* odd value: request to write; even value: the data is written */
 	char *from;
 	size_t bytes;
 };
