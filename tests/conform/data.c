@@ -399,7 +399,7 @@ static void inline_and_region_data_in_order(void)
 
 #define UNREAD 3u
 
-/* Send region data that takes one slot of shm-comch, or two, and a message without data. */
+/* Send two messages with region data, in one and two slots of shm-comch, and one without data. */
 static void send_unread(struct rig_queue *q, const struct rig_memory *m)
 {
 	uint8_t imm[GANTRY_IMM_MAX];

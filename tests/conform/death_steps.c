@@ -24,7 +24,7 @@ static void part_sends_under_the_knife(void)
 	if (rig.ops->producer_create(rig.a.conn, rig.a.up[0], &attr, &q.tx))
 		_exit(1);
 	rig_fill(data, sizeof(data), 0);
-	if (rig_send(&q, &send)) /* consumes the first credit, and resolves symbols */
+	if (rig_send(&q, &send)) /* resolves symbols, so the traced send does not */
 		_exit(1);
 	seq = 1;
 	rig_fill(data, sizeof(data), 1);
@@ -35,7 +35,7 @@ static void part_sends_under_the_knife(void)
 	_exit(0); /* the last run, which is not killed, exits here */
 }
 
-/* Run up to k instructions. Returns how many ran: fewer than k if the peer exited before. */
+/* Let the peer run k instructions. Returns how many it ran: fewer than k if it exited before. */
 static uint32_t step(uint32_t k)
 {
 	int status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fds.c - shm-comch counts for each user exactly the descriptors that it has open for this user.
- * Both ends are in this process, so all connections belong to one user. A connection that exceeds
- * the limit of its user ends, and the peer receives the reason.
+ * Both ends are in this process, so all connections belong to one user. shm-comch ends a connection
+ * that exceeds the limit of its user, and sends the reason to the peer.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 
 #define QUEUES 4
 
-static int before;          /* open descriptors without a connection */
+static int before;          /* number of open descriptors before the first connection */
 static struct rlimit limit; /* RLIMIT_NOFILE of this process */
 
 static struct comch_device *device(struct rig_end *end)
@@ -91,7 +91,7 @@ static void all_of_a_connection_counts(void)
 	nothing_is_held();
 }
 
-/* Descriptors in frames that the peer has not read count, too. */
+/* A descriptor in a frame counts for the user, also while the peer has not read the frame. */
 static void what_waits_for_the_peer_counts(void)
 {
 	struct gantry_queue_attr attr = {.depth = 1};
@@ -187,7 +187,7 @@ static void a_user_with_too_many_gets_no_connection(void)
 {
 	begin();
 	device(&rig.b)->max_fds = 1;
-	rig_start_connect("vol"); /* needs a descriptor at this end, too */
+	rig_start_connect("vol"); /* the socket of end a counts for the same user */
 	rig_until(rig.a.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(-EBUSY, rig.a.reason);
 	text_is(rig.ops->refusal(rig.a.conn));

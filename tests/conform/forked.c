@@ -14,7 +14,7 @@ void forked_open(const char *setting)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	rig_open_end(&rig.a, setting);
-	memset(&rig.b, 0, sizeof(rig.b)); /* the objects of the parent stay open */
+	memset(&rig.b, 0, sizeof(rig.b)); /* forget the objects of the parent, do not close them */
 	memset(rig.queues, 0, sizeof(rig.queues));
 	rig.b.dev = rig.a.dev;
 }

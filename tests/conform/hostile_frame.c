@@ -237,22 +237,22 @@ ATTACK(revokes_no_region, 1, "did not export")
 	evil_frame(COMCH_REVOKE, &id, sizeof(id), NULL, 0);
 }
 
-/* Sends BYE and then more frames: the server ignores them. */
+/* The server ignores frames that the attacker sends after BYE. */
 ATTACK(speaks_after_goodbye, 1, NULL)
 {
 	evil_frame(COMCH_BYE, "", 0, NULL, 0);
 	send_fds(COMCH_REGION, sizeof(struct comch_region_up), 1);
 }
 
-/* Closes its writing side only. */
+/* The attacker shuts down only the sending direction of its socket. */
 ATTACK(half_closed, 1, NULL)
 {
 	shutdown(evil.fd, SHUT_WR);
 }
 
 /*
- * Sends a thousand messages in one burst: the server delivers all of them in order, and serves the
- * good client meanwhile.
+ * The attacker sends a thousand messages in one burst: the server delivers all of them in order,
+ * and serves the good client meanwhile.
  */
 ATTACK(flood_of_messages, 1, NULL)
 {
@@ -266,7 +266,7 @@ ATTACK(flood_of_messages, 1, NULL)
 	TEST_ASSERT_EQUAL_INT(n + 1000, rig.b.n_msgs);
 }
 
-/* Never reads: the queue of the server for this peer is bounded. */
+/* The attacker never reads: the queue of the server for this peer is bounded. */
 ATTACK(never_reads, 1, NULL)
 {
 	uint8_t msg[GANTRY_CTRL_MAX] = {0};
@@ -292,7 +292,7 @@ ATTACK(client_refuses_later, 1, "sends REFUSED as a client")
 	evil_frame(COMCH_REFUSED, &refused, sizeof(refused), NULL, 0);
 }
 
-/* The raw client receives this reason, and then the end of the connection. */
+/* Expect that the raw client receives this reason, and then the end of the connection. */
 static void refused_with(const char *text)
 {
 	struct comch_frame got;
@@ -303,7 +303,7 @@ static void refused_with(const char *text)
 	TEST_ASSERT_EQUAL_INT(0, recv(evil.fd, &got, sizeof(got), 0));
 }
 
-/* A client that uses the transport reports this reason. */
+/* Connect end a, and expect that the transport rejects it with this reason. */
 static void client_is_refused_with(const char *text)
 {
 	int n = rig.a.n_closed;
@@ -400,7 +400,8 @@ static void a_listener_without_descriptors_says_so(void)
 	rig_listen("vol");
 	evil_connect(0);
 	files = before;
-	files.rlim_cur = (rlim_t)fcntl(evil.fd, F_DUPFD_CLOEXEC, 0); /* the lowest free number */
+	files.rlim_cur = (rlim_t)fcntl(evil.fd, F_DUPFD_CLOEXEC,
+				       0); /* limit: the lowest free descriptor */
 	close((int)files.rlim_cur);
 	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &files));
 	rig_settle();
@@ -428,7 +429,7 @@ static void half_open_connections_end(void)
 	TEST_ASSERT_TRUE(rig_fds() < fds + 300 + 3 * 64);
 	rig.b.host.now_ns += 3000000000u;
 	rig.ops->progress(rig.b.dev);
-	TEST_ASSERT_EQUAL_INT(fds + 300, rig_fds()); /* only the ends of the clients */
+	TEST_ASSERT_EQUAL_INT(fds + 300, rig_fds()); /* the server has closed its 300 ends */
 	for (int i = 0; i < 300; i++)
 		close(mine[i]);
 	rig_settle();

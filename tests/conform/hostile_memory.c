@@ -182,7 +182,7 @@ ATTACK(region_in_a_pipe, 1, "not a memory file")
 	close(fds[1]);
 }
 
-/* More regions than the COMCH_REGIONS slots of a connection: the last one reuses a slot. */
+/* A connection has COMCH_REGIONS slots: one region more than that uses a slot that is in use. */
 ATTACK(regions_without_end, 1, "twice")
 {
 	for (uint32_t i = 0; i < COMCH_REGIONS + 1; i++) {

@@ -127,7 +127,7 @@ ATTACK(peer_that_frees_pages_of_another_region, 1, FREED)
 	evil_memory_close(&whole);
 }
 
-/* The server keeps the region until its user releases it. */
+/* After a revoke the server still checks the region, until its user releases it. */
 ATTACK(peer_that_frees_pages_of_a_revoked_region, 1, FREED)
 {
 	const struct comch_id id = {.id = COMCH_REF(1, 1)};

@@ -195,7 +195,7 @@ static void what_it_exported_can_still_be_released(void)
 	peer_kill();
 	peer_told(&rig.b.n_closed, 1);
 	if (r->addr)
-		TEST_ASSERT_TRUE(rig_filled(r->addr, BYTES, 77)); /* sealed: no SIGBUS */
+		TEST_ASSERT_TRUE(rig_filled(r->addr, BYTES, 77)); /* sealed, so no SIGBUS */
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig_rma(q, GANTRY_RMA_READ, local, r, 0, 64, 0));
 	rig_rma_close(q);
 	rig.ops->release_region(rig.b.conn, r);
@@ -286,7 +286,8 @@ static void while_it_gives_memory_back(void)
 	accept_it();
 	export_to_it(&m);
 	peer_wait();
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.b.conn, 4)); /* never answered */
+	TEST_ASSERT_EQUAL_INT(0,
+			      rig.ops->revoke_region(rig.b.conn, 4)); /* the peer does not reply */
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(0, rig.b.n_revoked);
 	peer_kill();

@@ -8,8 +8,8 @@
 #define BYTES 4096u
 
 /*
- * Repeat until the consumer is armed and its fd is not readable: events of the peer can still be in
- * flight to the consumer.
+ * Arm the consumer, again and again until its fd is not readable then: events of the peer can still
+ * be in flight to the consumer.
  */
 static void rest(struct rig_queue *q, struct pollfd *p)
 {
@@ -297,7 +297,7 @@ static void second_consumer_of_a_lane(void)
 	rig_queue_close(q);
 }
 
-/* Returns how many lanes one connection supports, if both ends use such a device. */
+/* Returns how many lanes a connection can have if both devices have the limits of rig.info. */
 static uint32_t lanes_that_fit(void)
 {
 	uint32_t each = rig.info.lane_queues ? rig.info.lane_queues : 1, room;

@@ -300,8 +300,8 @@ static int move(struct side *s, struct gantry_region *from)
 }
 
 /*
- * A re-export: end a exports a region to end b, end b exports what it has imported, and end a
- * imports that as the region of another peer.
+ * A re-export: end a exports a region to end b, end b exports its import to end a, and end a
+ * imports it like a region of another peer.
  */
 static int lend(void)
 {
@@ -352,7 +352,7 @@ static int part(void)
 {
 	TRY(take_back(&b, &a, &a.passed_on));
 	TRY(take_back(&a, &b, &b.imported));
-	/* handle 1 can be exported again */
+	/* handle 1 is free again */
 	TRY(ops->export_region(a.conn, a.local, a.local->rights, 1, &a.token));
 	TRY(crowd(&a));
 	drop_queues(&a);

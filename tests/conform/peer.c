@@ -26,7 +26,7 @@ static void program(char *path, size_t size)
 	snprintf(strrchr(path, '/') + 1, 8, "peer");
 }
 
-/* Pass the settings of the driver of this program for that end in the environment. */
+/* Put the settings that the peer needs for this end into its environment. */
 static void describe(char end)
 {
 	char text[1024] = "", name[] = "RIG_A_SETTINGS";

@@ -17,7 +17,7 @@
 struct peer {
 	pid_t pid;
 	int to, from;
-	uint64_t died_ns; /* when this process had waited for its death */
+	uint64_t died_ns; /* time at which waitpid() for the peer returned */
 };
 
 extern struct peer peer;

@@ -27,7 +27,7 @@ static void say(void)
 		_exit(1);
 }
 
-/* The parent commands this process to exit, or has ended. */
+/* Wait for the command of the parent to exit, and exit; status 1 if the parent has ended. */
 static void go(void)
 {
 	char c;

@@ -81,7 +81,7 @@ int rig_send(struct rig_queue *q, const struct gantry_send *send)
 	int rc;
 
 	for (;;) {
-		rig.ops->send_prefetch(q->tx); /* has no effect, whether there is space or not */
+		rig.ops->send_prefetch(q->tx); /* only a hint: no effect on the result of send */
 		rc = rig.ops->send(q->tx, send, 0);
 		if (rc != -EAGAIN)
 			return rc;

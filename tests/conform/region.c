@@ -26,7 +26,10 @@ static int mapped(void)
 	return (rig.info.caps & GANTRY_CAP_MAPPED) != 0;
 }
 
-/* Do rig_fill and rig_filled by remote access. */
+/*
+ * As rig_fill and rig_filled, for memory of the peer: by remote access with q, or, if q is NULL,
+ * through the mapping.
+ */
 static void far_fill(struct rig_rma *q, const struct gantry_region *r, uint64_t offset, uint32_t n,
 		     uint32_t seed)
 {

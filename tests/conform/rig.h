@@ -44,7 +44,7 @@ struct rig_driver {
 	/* invalid service names, besides those that are invalid for every transport */
 	const char *const *no_services;
 	const char *nobody; /* a valid service that has no listener */
-	int uncounted;      /* the transport need not count payload_bytes */
+	int uncounted;      /* do not check the counter payload_bytes */
 	/* a peer has an address, but its process and user are unknown */
 	int remote;
 	unsigned slower;    /* divides the number of rounds of long loops */

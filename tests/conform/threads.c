@@ -255,7 +255,7 @@ static void region_buffers_are_reused_after_completion(void)
 	for (unsigned i = 0; i < SLOTS; i++)
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs + (size_t)i * SLOT_BYTES, SLOT_BYTES, 0));
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream_region, &f));
-	/* until the last completions, which can arrive before or after the messages */
+	/* run until all messages and all completions have arrived */
 	while (!__atomic_load_n(&f.over, __ATOMIC_ACQUIRE) ||
 	       (!f.failed && taken < f.total && !rig_late(&late, 0))) {
 		if (rig.ops->poll_recv(q->rx, &msg, 1) != 1) {

@@ -65,7 +65,8 @@ void raw_connect(struct raw *raw);
 void raw_turn(struct raw *raw);
 /* Make turns until *what >= n. Returns false if that is not reached in time. */
 int raw_until(struct raw *raw, const unsigned *what, unsigned n);
-int raw_lost(struct raw *raw); /* turns until the victim disconnects; false: not in time */
+/* Make turns until the victim disconnects. Returns false if it does not in time. */
+int raw_lost(struct raw *raw);
 /* Post a request and return the status of its completion. `out` has the data to send or write. */
 enum ibv_wc_status raw_send(struct raw *raw, uint32_t len);
 enum ibv_wc_status raw_move(struct raw *raw, enum ibv_wr_opcode opcode, uint64_t addr, uint32_t key,

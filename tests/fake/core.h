@@ -56,7 +56,7 @@ struct fake_core {
 
 	/* the role as a server: what its steps return, and how often they were called */
 	int rc[FAKE_STEPS];
-	const char *text; /* of a refusal */
+	const char *text; /* reason of a rejection by the role */
 	unsigned n[FAKE_STEPS], n_closed, n_open;
 	int closed_reason, closed_rc;   /* reason that `closed` got, and what it returns */
 	struct gantry_session *session; /* the newest session */

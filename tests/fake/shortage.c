@@ -97,7 +97,7 @@ OURS void *mmap64(void *at, size_t length, int rights, int flags, int fd, off_t 
 	return mmap(at, length, rights, flags, fd, offset);
 }
 
-/* A mapping that is moved to a used address replaces the mapping there: one less. */
+/* MREMAP_FIXED replaces a mapping at the new address, so the number of mappings decreases. */
 OURS void *mremap(void *at, size_t length, size_t new_length, int flags, ...)
 {
 	void *to = NULL;

@@ -6,8 +6,8 @@
  * It opens a session through the first connect, unless the option `id` names a session of another
  * process. Then it opens sessions with that id and a higher epoch through the last connect: without
  * a secret, with each of two wrong secrets, and, if the session is its own, with the right secret.
- * It logs each result, and finishes with status 0 if the peer rejected all but the last, and ended
- * the first session only for the last.
+ * It logs each result, and finishes with status 0 if the peer rejected all attempts but the last,
+ * and ended the first session only for the last attempt.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static void on_closed(void *arg, struct gantry_client *client, int reason, const
 		finish(t, "not rejected with EACCES");
 	else if (t->victim_ended && t->attempt != RIGHT)
 		finish(t, "the session ended");
-	else if (!t->finished) /* in the next turn */
+	else if (!t->finished) /* the next attempt starts in the next turn */
 		t->rh->post(t->rh, try_next, t);
 }
 

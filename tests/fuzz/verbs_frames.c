@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * verbs_frames.c - all input from a peer over RDMA: private data of requests, and control messages.
- * The first byte selects one of them. Pieces follow: one byte of length, and as many bytes. The
- * product must not crash or leak, and no object may remain at the device.
+ * The first byte selects one of them. Pieces follow: a byte with the length, then the bytes. The
+ * product must not crash or leak, and no object must remain at the device.
  */
 #include "fuzz/kept_ends.h"
 

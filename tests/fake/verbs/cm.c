@@ -167,7 +167,7 @@ struct fv_id *fv_id_make(struct fv_channel *channel, void *context, enum rdma_po
 	return id;
 }
 
-/* The caller has sent the peer its last message. */
+/* Free an id. The caller has already sent any last message of the id to its peer. */
 void fv_id_free(struct fv_id *id)
 {
 	if (id->peer)
@@ -348,7 +348,7 @@ static int resolve(struct fv_id *id, const struct sockaddr *src, const struct so
 		return 0;
 	}
 	id->remote_device = (unsigned)device;
-	if (id->any) { /* like the kernel, when it routes to a local address */
+	if (id->any) { /* as in the kernel, the route to a local address has this address as source */
 		id->any = 0;
 		id->device = (unsigned)device;
 		id->id.route.addr.src_sin.sin_addr = id->id.route.addr.dst_sin.sin_addr;

@@ -166,7 +166,7 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 
 /*
  * The headers call this instead of ibv_reg_mr() if the compiler does not know the access flags. A
- * failure injected for either applies.
+ * failure injected for either function applies.
  */
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				unsigned access)

@@ -49,7 +49,7 @@ void fake_verbs_renumber(void);
  * acknowledged. "" if there are none. The text is valid until the next call.
  */
 const char *fake_verbs_check_clean(void);
-/* Forget the misuse so far, which the test intended. Returns how many there were. */
+/* Forget the misuses recorded so far, which the test intended. Returns their number. */
 unsigned fake_verbs_forgive(void);
 
 /*

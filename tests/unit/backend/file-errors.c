@@ -214,8 +214,8 @@ static void failed_stable_write_is_a_failed_sync(void)
 }
 
 /*
- * A full thin volume: the kernel reports once that acknowledged data is lost, to a write. The retry
- * of that write succeeds.
+ * A full thin volume loses acknowledged data. The kernel reports the loss once, as the failure of a
+ * later stable write, and the retry of that write succeeds.
  */
 static void a_stable_write_that_takes_the_report_of_older_data_is_a_failed_sync(void)
 {
@@ -240,7 +240,7 @@ static void a_stable_write_without_space_is_no_failed_sync(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 }
 
-/* Meanwhile the kernel has reported a failed sync to another lane, and does not repeat that. */
+/* During this write the kernel reports a failed sync, only to the lane that has called it. */
 static ssize_t write_while_another_lane_fails(int fd, const void *from, size_t n, off_t offset,
 					      int stable)
 {
@@ -273,7 +273,7 @@ static void a_sync_does_not_succeed_when_another_one_took_the_report(void)
 	TEST_ASSERT_EQUAL_INT(O_RDONLY, fcntl(script.lost_fd, F_GETFL) & O_ACCMODE);
 	script.lost = -EIO;
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
-	script.lost = 0; /* the kernel reports it once */
+	script.lost = 0; /* the kernel reports a loss once */
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
 	TEST_ASSERT_TRUE(fake_logged(&host, "read-only until restart"));

@@ -338,7 +338,7 @@ static void the_generation_is_stored_before_anything_completes(void)
 	TEST_ASSERT_EQUAL_INT64(1, getxattr(path, GENERATION_ATTRIBUTE, text, sizeof text));
 	TEST_ASSERT_EQUAL_STRING("1", text);
 	TEST_ASSERT_EQUAL_UINT(1, host.n_logged[GANTRY_LOG_ERROR]);
-	/* a second flush does not store it again */
+	/* a second failed flush does not store the generation again */
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	TEST_ASSERT_EQUAL_UINT(1, n_stored);
 	close_volume();

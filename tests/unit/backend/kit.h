@@ -15,7 +15,7 @@ struct kit_subject {
 	int verifier_stays;                 /* the verifier is the same after close and open */
 	/*
 	 * on 1: from now on each write completes with TIMEOUT before it reaches the store. on 0:
-	 * writes complete normally again. A NULL function: the backend has no such writes.
+	 * writes complete normally again. NULL: a write of this backend never completes so early.
 	 */
 	void (*give_up)(int on);
 	unsigned long turns; /* calls of poll after which an IO counts as lost */

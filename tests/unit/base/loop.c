@@ -446,7 +446,7 @@ static void a_post_that_is_withdrawn_does_not_run(void)
 {
 	struct own *first = post_own(0), *second = post_own(7), *last;
 
-	first->victim = second; /* `first` withdraws it in the turn in which both would run */
+	first->victim = second; /* `first` withdraws `second` in the turn in which both would run */
 	gn_loop_turn(loop, -1);
 	TEST_ASSERT_EQUAL_UINT(1, n_posts);
 	gn_loop_withdraw(loop, &second->post); /* not posted: no effect */

@@ -264,7 +264,8 @@ static void directories_on_the_way(void)
 	says("/own is writable by all users (owner=");
 	TEST_ASSERT_EQUAL_INT(0, chmod(in("own"), 0755));
 	give("own");
-	TEST_ASSERT_EQUAL_INT(0, trusted("shared/mine")); /* sticky, owner root */
+	TEST_ASSERT_EQUAL_INT(0,
+			      trusted("shared/mine")); /* `shared` is sticky, its owner is root */
 	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("own/mine"));
 	says("/own belongs to neither root nor the user that runs gantry (owner=65534, mode=0755)");
 }
@@ -323,7 +324,7 @@ static void directories_are_claimed(void)
 	give("shared/dir");
 	TEST_ASSERT_EQUAL_INT(-EPERM, gn_path_claim_dir(in("shared/dir/run"), why));
 	says("symbolic link of another user");
-	if (gn_path_claim_dir("/sys/gantry-test", why) == -EPERM) /* of root: the kernel's answer */
+	if (gn_path_claim_dir("/sys/gantry-test", why) == -EPERM) /* the kernel rejects root, too */
 		says("/sys/gantry-test cannot be created: Operation not permitted: use another directory");
 	give("own/run");
 	TEST_ASSERT_EQUAL_INT(-EPERM, gn_path_claim_dir(in("own/run"), why));

@@ -111,7 +111,7 @@ static void who_does_not_read_is_hung_up_on(void)
 	size_t n = 0;
 
 	gn_loop_turn(loop, 0);
-	TEST_ASSERT_EQUAL_INT(0, gn_loop_turn(loop, 0)); /* the loop sleeps meanwhile */
+	TEST_ASSERT_EQUAL_INT(0, gn_loop_turn(loop, 0)); /* no event is pending: the loop sleeps */
 	fake_clock_advance(60 * GN_NS_PER_S);
 	gn_loop_turn(loop, 0);
 	TEST_ASSERT_EQUAL_INT(0, take(fd, &n));

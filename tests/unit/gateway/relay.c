@@ -290,7 +290,7 @@ static void an_initiator_that_comes_again(void)
 	stop_gateway();
 }
 
-/* A HELLO with a known id and a wrong secret: the gateway rejects it without the target. */
+/* The gateway rejects a HELLO with a known id and a wrong secret, and does not forward it. */
 static void a_stranger_that_knows_the_id(void)
 {
 	uint8_t buf[GANTRY_CTRL_MAX], hello[GANTRY_CTRL_MAX];

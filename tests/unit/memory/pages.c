@@ -11,7 +11,7 @@
 
 #include "unity.h"
 
-#define N 203u /* not a multiple of 64, the bits of a word of the bitmap */
+#define N 203u /* pages; not a multiple of 64, the number of bits of a word of the bitmap */
 
 static struct gn_pages *pages;
 

@@ -284,14 +284,14 @@ static void the_fd_tells_of_a_timer(void)
 	TEST_ASSERT_EQUAL_INT(1, readable(1));
 	while (gn_now_ns() < probe.wake_ns)
 		;
-	TEST_ASSERT_EQUAL_INT(1, arm()); /* due, and the poller was not polled yet */
+	TEST_ASSERT_EQUAL_INT(1, arm()); /* the timer is due: the poller must be polled first */
 	TEST_ASSERT_EQUAL_INT(1, readable(0));
 	probe.wake_ns = 0;
 	turn();
 	TEST_ASSERT_EQUAL_INT(0, readable(0));
 	probe.wake_ns = gn_now_ns() + 1000 * GN_NS_PER_S;
 	TEST_ASSERT_EQUAL_INT(0, arm());
-	probe.wake_ns -= 999 * GN_NS_PER_S + 980 * GN_NS_PER_MS; /* an earlier timer */
+	probe.wake_ns -= 999 * GN_NS_PER_S + 980 * GN_NS_PER_MS; /* now due in 20 ms */
 	TEST_ASSERT_EQUAL_INT(0, arm());
 	TEST_ASSERT_EQUAL_INT(1, readable(1));
 }

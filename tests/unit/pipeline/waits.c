@@ -238,7 +238,7 @@ static void who_shares_a_processor_yields_at_once(void)
 	wait_for(0); /* the worker learns that yielding helps */
 	for (int i = 0; i < 1000; i++)
 		pauses += wait_for(0);
-	TEST_ASSERT_LESS_THAN(1000, pauses); /* it rarely tries to pause */
+	TEST_ASSERT_LESS_THAN(1000, pauses); /* the worker rarely pauses */
 }
 
 static void a_relay_pauses_for_the_one_and_yields_for_the_other(void)
@@ -267,12 +267,13 @@ static void where_calls_are_slow_a_slow_yield_is_no_neighbour(void)
 	for (int i = 0; i < 20; i++)
 		wait_for(40000);
 	n_yields = 0;
-	TEST_ASSERT_GREATER_THAN(150, wait_for(16000)); /* it has learnt that it is alone */
+	/* the worker has learnt that no other thread runs on its processor */
+	TEST_ASSERT_GREATER_THAN(150, wait_for(16000));
 	TEST_ASSERT_EQUAL_UINT(0, n_yields);
 	neighbour_ns = 7000;
 	wait_for(0);
 	wait_for(0);
-	TEST_ASSERT_LESS_THAN(20, wait_for(0)); /* it has learnt that it is not alone */
+	TEST_ASSERT_LESS_THAN(20, wait_for(0)); /* it has learnt that another thread runs there */
 }
 
 static void alone_it_yields_seldom(void)
@@ -315,10 +316,10 @@ static void small_things_share_a_look_at_the_clock(void)
 	/* a long operation causes a reading; after it each operation has a reading */
 	TEST_ASSERT_EQUAL_UINT(1, looks_for(1, 10000));
 	TEST_ASSERT_EQUAL_UINT(10, looks_for(10, 250));
-	/* the shorter the operations, the more of them share a reading, */
+	/* the shorter the operations, the more of them share a reading, but at most 32 */
 	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 200, 50));
 	TEST_ASSERT_EQUAL_UINT(1, looks_for(20, 5));
-	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5)); /* but at most 32 */
+	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5));
 	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5));
 	/* when operations get slower, the clock is read more often again */
 	TEST_ASSERT_EQUAL_UINT(9, looks_for(32 + 8, 250));

@@ -14,7 +14,7 @@
 #include "unity.h"
 
 /*
- * A poller with all operations. The test reads fields that the worker writes only after
+ * A poller with all operations. The test reads the fields that the worker writes either after
  * fake_settle(), or atomically.
  */
 struct probe {

@@ -95,7 +95,7 @@ static void queue_memory_keeps_its_pages(void)
 	TEST_ASSERT_EQUAL_INT(EPERM, errno);
 }
 
-/* The test needs no reserved huge pages: without pages the same user gets ENOMEM. */
+/* The test reserves no huge pages: the memory has no pages, so the same user gets ENOMEM. */
 static void huge_pages_stay_with_their_user(void)
 {
 	fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);

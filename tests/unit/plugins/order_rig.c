@@ -39,7 +39,10 @@ static void dawdle(uint32_t n)
 		;
 }
 
-/* Data for one slot, for two, for many, and for one slot and a few bytes. */
+/*
+ * Returns the length of the data of message n, so that messages take one slot, two, many, or one
+ * slot and a few bytes of another.
+ */
 static uint32_t length_of(uint32_t n)
 {
 	static const uint32_t lengths[] = {0, 64, 0, 700, 0, 104};

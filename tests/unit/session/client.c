@@ -45,8 +45,8 @@ static void a_whole_session(void)
 }
 
 /*
- * Close a session that ran (1) or not (0), up to the point where the client has revoked its export
- * and waits for the release. It reports the end of the session only after that.
+ * Close a session, started (ran 1) or only exported (ran 0), up to the point where the client has
+ * revoked its export and waits for the release. The client calls `closed` only after the release.
  */
 static void part(int ran)
 {
@@ -238,7 +238,7 @@ static void answers_that_make_no_sense_close_it(void)
 		/* the transport has no GANTRY_CAP_WRITE_IMM */
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, features),
 		 GN_FEATURE_NOTES},
-		/* no secret: the other words of it are 0 */
+		/* all words of the secret are 0: a reply without a secret */
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, secret), 0},
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, size), 513},
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, size), 0},
@@ -321,8 +321,8 @@ static void connects_again(void)
 }
 
 /*
- * A busy peer rejects the client. how 0, 1: by END before or after it received HELLO; 2: by its
- * reply to HELLO; 3: the transport rejects the connection.
+ * A busy peer rejects the client. how 0: by END, and HELLO cannot be sent; 1: by END, after HELLO;
+ * 2: by its reply to HELLO; 3: the transport rejects the connection.
  */
 static void turn_away(int how)
 {
@@ -332,7 +332,7 @@ static void turn_away(int how)
 		return;
 	}
 	fake_accept(conn);
-	if (how == 0) /* the connection is lost before HELLO can be sent: END is still received */
+	if (how == 0) /* the connection is lost before HELLO is sent; the client still gets END */
 		fake_fail_op(&fc.ft, FAKE_SEND_CTRL, 1, -ENOTCONN);
 	if (how != 2)
 		say(GN_FRAME_END, 0, 0, &busy, NULL, 0);
@@ -468,7 +468,7 @@ static void each_answer_has_a_deadline(void)
 		else if (pending_at((enum point)i) == 0)
 			TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, 3, 2));
 		fake_core_turn(&fc);
-		/* the server sends PING but does not answer; START has twice the time limit */
+		/* the server sends PING, but no reply to the request; START has twice the time limit */
 		for (int s = 0; s < (pending_at((enum point)i) == GN_FRAME_START ? 9 : 4); s++) {
 			fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
 			say(GN_FRAME_PING, 0, FAKE_SESSION, NULL, NULL, 0);

@@ -184,7 +184,9 @@ static inline void make_chain(void)
 		0, fc.rh->chain_create(fc.rh->lane(fc.rh, 1), &owner, &terminal, 4, &chain, &ios));
 }
 
-/* Bring the client to a point. If a request follows without a call of the role, it was sent. */
+/*
+ * Bring the client to a point. It has sent the request that pending_at() returns for this point.
+ */
 static inline void reach(enum point point)
 {
 	open_client();

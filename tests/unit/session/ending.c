@@ -187,7 +187,7 @@ static void a_role_may_take_its_time_to_let_go(void)
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_UINT(0, fc.n_finished);
 	fc.rh->session_continue(fc.session, 0);
-	/* not inside the call, whose caller can still use the session */
+	/* session_continue() releases nothing: its caller can still use the session */
 	TEST_ASSERT_EQUAL_UINT(1, conn->n_imports);
 	gone(conn, 1);
 	TEST_ASSERT_EQUAL_UINT(1, fc.n_finished);
@@ -479,7 +479,7 @@ static void who_may_connect(void)
 	TEST_ASSERT_EQUAL_UINT64(3, counter("sessions_refused"));
 }
 
-/* The transport reports the uid of each peer by its capabilities, but not of this peer. */
+/* By its flags, the transport reports the uid of every peer, but it reports none for this peer. */
 static void a_peer_without_the_uid_that_is_promised(void)
 {
 	static struct gantry_transport_ops ops;

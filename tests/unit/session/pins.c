@@ -20,7 +20,10 @@ static uint64_t bytes_there(void)
 
 static const struct gantry_region small_region = {.addr = fc.ft.memory, .length = 4096, .fd = -1};
 
-/* known_by_fd 0: the region is mapped; 1: it has only an fd; 2: and the peer cannot write. */
+/*
+ * known_by_fd 0: the region has an fd and is mapped; 1, 2: it has only an fd; 2: the peer cannot
+ * write to it.
+ */
 static void have_large_region(int known_by_fd)
 {
 	region = (struct gantry_region){.length = LARGE,

@@ -131,7 +131,10 @@ static void a_peer_that_is_turned_away_is_not_waited_for(void)
 	TEST_ASSERT_EQUAL_UINT(0, fc.n[FAKE_HELLO]);
 }
 
-/* If all places are taken, a new peer evicts a connection of a peer that has more than it. */
+/*
+ * At the limit of half-open connections of all peers, a new connection evicts one of the peer that
+ * has the most, if that peer has more than the new peer.
+ */
 static void a_flood_pushes_out_only_its_own(void)
 {
 	struct fake_conn *own[HALF_OPEN], *quiet;
@@ -142,7 +145,7 @@ static void a_flood_pushes_out_only_its_own(void)
 			reach_as(uid, GN_NEW);
 	quiet = reach_as(5, GN_NEW);
 	for (unsigned i = 0; i + 1 < HALF_OPEN; i++)
-		own[i] = reach_as(6, GN_NEW); /* now all places are taken */
+		own[i] = reach_as(6, GN_NEW); /* the last one reaches the limit of all peers */
 	own[HALF_OPEN - 1] = reach_as(6, GN_NEW);
 	turned_away(own[HALF_OPEN - 1],
 		    "busy: 4 x listen.max_half_open=3 reached by all peers" REMEDY);
@@ -292,7 +295,7 @@ static void region_bytes_of_one_peer_are_bounded(void)
 	told(conn, GN_FRAME_EXPORT, 0);
 	fake_ask(&fc, conn, GN_FRAME_EXPORT, 9, &token, sizeof(token));
 	told(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
-	/* the limit of the session, not of the peer */
+	/* the reason is the limit of one session, not that of the peer */
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "max_region_bytes"), p.verdict.text);
 }
 

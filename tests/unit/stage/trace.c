@@ -213,7 +213,7 @@ static void report_counts_what_is_in_the_file(void)
 	TEST_ASSERT_EQUAL_UINT64(n_records(), fake_reported_u64(&report, "written_records"));
 	TEST_ASSERT_EQUAL_UINT64(1000 - n_records(),
 				 fake_reported_u64(&report, "buffered_records"));
-	fake_drain(&chain, &chain); /* of one session: writes nothing */
+	fake_drain(&chain, &chain); /* a drain of one session writes nothing to the file */
 	TEST_ASSERT_EQUAL_UINT(910, n_records());
 	fake_drain(&chain, NULL);
 	fake_chain_report(&chain, 0, &report);

@@ -93,7 +93,7 @@ static void a_lane_that_was_told_to_try_again_stays_awake(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_worker_add(fw.worker, &poller));
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_INT(0, accepted);
-	fake_queue_refuse(producer, 0); /* nothing wakes the lane for this */
+	fake_queue_refuse(producer, 0); /* no doorbell: the lane must be awake to try again */
 	for (unsigned i = 0; i < 1000000 && !__atomic_load_n(&accepted, __ATOMIC_ACQUIRE); i++)
 		sched_yield();
 	TEST_ASSERT_EQUAL_INT(1, __atomic_load_n(&accepted, __ATOMIC_ACQUIRE));

@@ -73,7 +73,7 @@ static void data_goes_straight_to_a_store_in_memory(void)
 	store = &region;
 	make_port(1);
 	memset(ft.memory, 0x11, FAKE_REGION_BYTES);
-	for (uint32_t i = 0; i < DEPTH; i++) /* more than the bounce buffers */
+	for (uint32_t i = 0; i < DEPTH; i++) /* more IOs than bounce buffers */
 		ask(request(i, GANTRY_OP_WRITE));
 	TEST_ASSERT_EQUAL_UINT(DEPTH, n_held);
 	TEST_ASSERT_EQUAL_PTR(volume + held[0]->offset, held[0]->data);
@@ -388,7 +388,7 @@ static void slots_that_lag_behind_are_no_fault_of_the_peer(void)
 	fake_settle(&fw);
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(DEPTH, n_held);
-	ask(request(20, GANTRY_OP_FLUSH)); /* DEPTH are in flight: a violation */
+	ask(request(20, GANTRY_OP_FLUSH)); /* DEPTH requests are in flight: a violation */
 	TEST_ASSERT_EQUAL_UINT(1, n_broken);
 	TEST_ASSERT_EQUAL_INT(-EPROTO, broken_reason);
 	while (n_held > 0)

@@ -96,7 +96,8 @@ static void refused(const char *networks, const char *address, const char *shown
 	ends_settle();
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, direct_pipes(), shown);
 	TEST_ASSERT_EQUAL_INT(VB_C_UP, b.conn->state);
-	r = region_at(address); /* this region was not announced: another error */
+	r = region_at(
+		address); /* the import of a region that was not announced fails differently */
 	TEST_ASSERT_EQUAL_INT(-ENOENT, import(&r, &region));
 	TEST_ASSERT_EQUAL_STRING("", vb_import_error(b.conn));
 	vb_rma_destroy(early);
@@ -158,7 +159,7 @@ static void a_refused_region_lends_its_address_to_no_other(void)
 	announce(&good);
 	bad = region_at("10.99.0.2");
 	announce(&bad);
-	/* this end connects to no address without `direct`, which it can only announce further */
+	/* `direct` 0: this end must not connect to the address, and can only announce it further */
 	own = region_at("10.99.0.2");
 	own.direct = 0;
 	announce(&own);
@@ -229,7 +230,7 @@ static void addresses_that_cannot_be(void)
 	}
 }
 
-/* The answer to direct access has no secret, with which the third party could open queues. */
+/* A reply to direct access does not have the secret with which a third party can open queues. */
 static void the_answer_to_direct_access_has_no_secret(void)
 {
 	struct vb_conn conn = {.session = 7, .secret = 8, .direct_secret = 9};

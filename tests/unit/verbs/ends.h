@@ -53,8 +53,9 @@ struct shared {
 extern struct end a, b;
 
 /*
- * Open the devices fake0 and fake1, and connect the ends. both, of_a, of_b: settings "name=value
- * name=value" of both ends, of a, of b, or NULL. Tests change the fake devices before the call.
+ * Open the devices fake0 and fake1, and connect the ends. Each argument has settings "name=value
+ * name=value", or is NULL: `both` for both ends, `of_a` for end a, `of_b` for end b. A test that
+ * changes the fake devices does so before the call.
  */
 void ends_open(const char *both, const char *of_a, const char *of_b);
 /* Open the devices, without connecting the ends. */
@@ -105,8 +106,8 @@ int rma_do(struct vb_rma *rma, struct end *end, enum gantry_rma_op op, uint32_t 
 /* Returns the pipe at the other end that is connected to this pipe, or NULL. */
 struct vb_pipe *pipe_peer(const struct vb_pipe *pipe);
 /*
- * Preset the counters of a message pipe, as if `messages` messages had been sent in each direction,
- * and `requests` requests been posted at each end.
+ * Set the counters of a message pipe to the values that they have after `messages` messages in each
+ * direction, and after each end has posted `requests` requests.
  */
 void pipe_begin_at(struct vb_pipe *pipe, uint32_t messages, uint32_t requests);
 /* Check the invariants of all pipes between a and b. Works in any state. */

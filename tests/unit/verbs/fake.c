@@ -296,7 +296,7 @@ static void test_no_receive_fails_at_once(void)
 	pair_up(&pair);
 	fake_wire_rnr_at_once(1);
 	TEST_ASSERT_EQUAL_INT(0, pair_send(&pair.a, 1, 0, 4, 0));
-	TEST_ASSERT_EQUAL_UINT(0, fake_wire_timeout(100)); /* retried without limit */
+	TEST_ASSERT_EQUAL_UINT(0, fake_wire_timeout(100)); /* the send has no limit of retries */
 	pair_down(&pair);
 }
 
@@ -459,14 +459,14 @@ static void test_completion_events(void)
 	pair_up(&pair);
 	pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 0, 4);
 	TEST_ASSERT_EQUAL_INT(0, ibv_req_notify_cq(pair.a.cq, 0));
-	TEST_ASSERT_FALSE(is_readable(pair.a.comp->fd)); /* completions came earlier */
+	TEST_ASSERT_FALSE(is_readable(pair.a.comp->fd)); /* no event for earlier completions */
 	pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 0, 4);
 	pair_rdma(&pair.a, &pair.b, IBV_WR_RDMA_WRITE, 0, 4);
 	TEST_ASSERT_TRUE(is_readable(pair.a.comp->fd));
 	TEST_ASSERT_EQUAL_INT(0, ibv_get_cq_event(pair.a.comp, &cq, &context));
 	TEST_ASSERT_EQUAL_PTR(pair.a.cq, cq);
 	TEST_ASSERT_EQUAL_PTR(&pair.a, context);
-	TEST_ASSERT_FALSE(is_readable(pair.a.comp->fd)); /* one arming, one event */
+	TEST_ASSERT_FALSE(is_readable(pair.a.comp->fd)); /* each arming raises one event */
 	TEST_ASSERT_EQUAL_INT(-1, ibv_get_cq_event(pair.a.comp, &cq, &context));
 	TEST_ASSERT_EQUAL_INT(EAGAIN, errno);
 	ibv_ack_cq_events(cq, 1);

@@ -21,7 +21,10 @@ static bool switches[STEPS]; /* whether the other side continues after step n */
 static unsigned now, n_steps, n_orders;
 static struct vb_conn *one;
 
-/* Called before each access to a shared word. Accesses to other imports are not switched. */
+/*
+ * Called before each access to a shared word. The other side can continue first, unless the word is
+ * in an import other than imports[0].
+ */
 static void step(const void *word)
 {
 	if ((const char *)word < (const char *)&one->imports[1] ||

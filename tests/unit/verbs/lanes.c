@@ -168,7 +168,10 @@ static int move_some(struct lane *l)
 	return n;
 }
 
-/* Sleep until a message arrives. A lane that can send only yields: credit signals no descriptor. */
+/*
+ * Sleep until a message arrives. A lane that still has to send only yields the processor: it might
+ * wait for credit, and the arrival of credit does not make a descriptor readable.
+ */
 static void rest(struct lane *l)
 {
 	struct pollfd p = {.fd = vb_consumer_fd(l->rx), .events = POLLIN};
@@ -179,7 +182,7 @@ static void rest(struct lane *l)
 	}
 	if (vb_consumer_arm(l->rx) == 0) {
 		l->rests++;
-		CHECK(poll(&p, 1, 20000) == 1); /* else: no doorbell */
+		CHECK(poll(&p, 1, 20000) == 1); /* 0: no doorbell came */
 	}
 	vb_consumer_disarm(l->rx);
 }

@@ -281,7 +281,7 @@ static void messages_share_a_slot(uint32_t max_inline)
 	TEST_ASSERT_EQUAL_INT(0, send_imm(&q, 100, 8, data, 128));
 	for (uint64_t i = 4; i < 8; i++)
 		TEST_ASSERT_EQUAL_INT(0, send_imm(&q, i, lens[i], NULL, 0));
-	TEST_ASSERT_EQUAL_INT(-EAGAIN, send_imm(&q, 9, 8, NULL, 0)); /* full: rings */
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, send_imm(&q, 9, 8, NULL, 0)); /* full: rings the doorbell */
 	TEST_ASSERT_EQUAL_UINT64(1, counted().doorbells);
 	TEST_ASSERT_EQUAL_UINT64(5, counted().sends);
 	TEST_ASSERT_EQUAL_UINT64(max_inline >= 192 ? 5 : 0, counted().inlined);

@@ -603,16 +603,16 @@ static void strange_requests(void)
 		case 8:
 			bad = queue;
 			bad.session++;
-			break; /* of an unknown session */
+			break; /* the session is unknown */
 		case 9:
 			bad = queue;
 			bad.secret++;
-			break; /* with a wrong secret */
-		case 10:       /* for a lane that does not exist */
+			break; /* the secret is wrong */
+		case 10:       /* the lane does not exist */
 			bad = queue;
 			bad.listens_lane = VB_MAX_LANES;
 			break;
-		default: /* for direct access, with the secret of queues */
+		default: /* a request of direct access has the secret of queues */
 			bad = queue;
 			bad.kind = VB_DIRECT;
 			bad.slots = bad.slot_bytes = 0;

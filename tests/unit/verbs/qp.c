@@ -411,7 +411,7 @@ static void test_fail(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_qp_fail(&rig.b.qp));
 	TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, rig_do(IBV_WR_RDMA_WRITE, 0, 8));
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_fail(&rig.b.qp));
-	TEST_ASSERT_EQUAL_INT(0, vb_qp_fail(&rig.b.qp)); /* it has failed already */
+	TEST_ASSERT_EQUAL_INT(0, vb_qp_fail(&rig.b.qp)); /* the queue pair has failed already */
 	TEST_ASSERT_EQUAL_INT(2, vb_cq_poll(&rig.b.cq, wcs, 4));
 	TEST_ASSERT_EQUAL_INT(-ECANCELED, vb_wc_reason(wcs[1].status));
 	/* no data of the peer arrives */

@@ -16,7 +16,7 @@
 #include "unity.h"
 
 #define RIG_BYTES 4096
-#define RIG_MS 1000 /* time limit of a connecting step; it never ends: the fake has no clock */
+#define RIG_MS 1000 /* time limit of a connecting step; never reached: the fake has no clock */
 
 struct rig_end {
 	struct rdma_event_channel *events;

@@ -105,7 +105,7 @@ static void one_doorbell_one_signal(const char *settings, enum vb_kind kind)
 	close_all();
 }
 
-/* VB_POST_BYTES are posted without a flush, so that the next batch is built meanwhile. */
+/* A batch of VB_POST_BYTES is posted without a flush: it executes while the next one is built. */
 static void much_data_goes_in_lots(void)
 {
 	const uint32_t lot = VB_POST_BYTES / BYTES;
@@ -378,7 +378,7 @@ static void note_comes_with_its_data(const char *settings)
 	fake_wire_hold(1);
 	before = counters();
 	TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, 1, 0x01020304));
-	/* the message has its own request */
+	/* the message does not share a work request with a write */
 	TEST_ASSERT_EQUAL_INT(0, queue_send(&there, 5, GANTRY_SEND_MORE));
 	TEST_ASSERT_EQUAL_INT(0, submit_noted(1, 0, 2, 0xfffffffe)); /* no data */
 	TEST_ASSERT_EQUAL_UINT64(0, counters().doorbells - before.doorbells);
@@ -412,8 +412,8 @@ static void note_with_a_shared_queue_pair(void)
 }
 
 /*
- * A note needs credit like a message: the receives of the peer limit the notes in flight, and the
- * peer posts all slots again in a long run.
+ * A note needs credit like a message: the receives of the peer limit the notes in flight. In a long
+ * run, the peer posts the slot of each note again.
  */
 static void notes_need_credit(void)
 {
@@ -488,7 +488,9 @@ static void notes_that_cannot_be(void)
 	im->peer = &peer; /* as in an import of memory of a third party */
 	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_write_imm(rma, &op, 1));
 	im->peer = NULL;
-	im->pub.length = op.length = VB_SHORT_BYTES + 1; /* too long: it would delay messages */
+	im->pub.length = op.length =
+		VB_SHORT_BYTES +
+		1; /* too long to share a queue pair with messages: they would wait for its transfer */
 	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_rma_write_imm(rma, &op, 1));
 	im->pub.length = BYTES;
 	vb_conn_fail(b.conn, -ENOTCONN);
