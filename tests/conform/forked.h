@@ -32,7 +32,7 @@ void fork_peer(void (*part)(void));
 /* wait_ready waits until the peer has done its part, accept_peer until it is connected. */
 void wait_ready(void);
 void accept_peer(void);
-/* Send the signal to the peer and wait for its death. sig 0: wait only, the peer exits by itself. */
+/* Send the signal to the peer and wait for its death. sig 0: wait until the peer exits. */
 void reap(int sig);
 void forked_close(void);
 /* In the parent: create a consumer for the peer, and post n buffers. */

@@ -213,8 +213,9 @@ ATTACK(peer_that_cannot_free_pages, 1, NULL)
 }
 
 /*
- * Make memory whose first BYTES can be exported. flags FALLOC_FL_KEEP_SIZE: the file ends there, and
- * has as many pages behind its end. flags 0: the file is twice as long, and its second half a hole.
+ * Make memory whose first BYTES can be exported. flags FALLOC_FL_KEEP_SIZE: the file ends there,
+ * and has as many pages behind its end. flags 0: the file is twice as long, and its second half is
+ * a hole.
  */
 static void double_memory(struct evil_memory *m, int flags)
 {

@@ -301,7 +301,7 @@ static int move(struct side *s, struct gantry_region *from)
 
 /*
  * A re-export: end a exports a region to end b, end b exports its import to end a, and end a
- * imports it like a region of another peer.
+ * imports this export, although the memory is its own.
  */
 static int lend(void)
 {

@@ -348,7 +348,7 @@ static int resolve(struct fv_id *id, const struct sockaddr *src, const struct so
 		return 0;
 	}
 	id->remote_device = (unsigned)device;
-	if (id->any) { /* as in the kernel, the route to a local address has this address as source */
+	if (id->any) { /* as in the kernel, source and destination of a local route are equal */
 		id->any = 0;
 		id->device = (unsigned)device;
 		id->id.route.addr.src_sin.sin_addr = id->id.route.addr.dst_sin.sin_addr;

@@ -12,7 +12,7 @@
 
 #include "common.h"
 
-/* number of the message that announces a slice of the limit; the peer answers it before the slice */
+/* number of the message that announces a slice of the limit; the peer answers it first */
 #define TURN (STOP - 1)
 #define LINE_ROUNDS 256 /* round trips of a slice of the limit */
 

@@ -468,7 +468,7 @@ static void each_answer_has_a_deadline(void)
 		else if (pending_at((enum point)i) == 0)
 			TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, 3, 2));
 		fake_core_turn(&fc);
-		/* the server sends PING, but no reply to the request; START has twice the time limit */
+		/* the server sends PING, but no reply; START has twice the time limit of others */
 		for (int s = 0; s < (pending_at((enum point)i) == GN_FRAME_START ? 9 : 4); s++) {
 			fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
 			say(GN_FRAME_PING, 0, FAKE_SESSION, NULL, NULL, 0);

@@ -88,7 +88,7 @@ static void test_range(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		TEST_ASSERT_EQUAL_INT(0, rig_up());
 		TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, rig_do(IBV_WR_RDMA_WRITE, RIG_BYTES - 1, 1));
-		/* a range longer than RIG_BYTES also exceeds the memory of a, which is checked first */
+		/* end a first checks its own memory, which has RIG_BYTES */
 		if (rows[i].length <= RIG_BYTES)
 			TEST_ASSERT_EQUAL_INT(
 				IBV_WC_REM_ACCESS_ERR,
