@@ -101,8 +101,8 @@ static int open_name(const char *name)
 }
 
 /*
- * A server that is killed between the two steps of its end, or of its start, leaves its lock file
- * and no socket.
+ * A server that is killed while it has a lock file and no socket yet, or no socket any more, leaves
+ * the lock file.
  */
 static void lock_without_a_socket_is_removed(void)
 {

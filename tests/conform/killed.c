@@ -333,7 +333,7 @@ static void server_that_was_connected(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.a.reason);
 }
 
-/* The server listens and never answers: the connection ends when it dies, or before. */
+/* The server listens and never answers: the connection ends when the server dies, or before. */
 static void server_that_does_not_answer(void)
 {
 	peer_start('b', "listens", "listening");

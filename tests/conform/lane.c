@@ -8,8 +8,8 @@
 #define BYTES 4096u
 
 /*
- * Arm the consumer, again and again until its fd is not readable then: events of the peer can still
- * be in flight to the consumer.
+ * Arm the consumer. While its fd is readable, disarm and arm the consumer again, because events of
+ * the peer can still be in flight.
  */
 static void rest(struct rig_queue *q, struct pollfd *p)
 {

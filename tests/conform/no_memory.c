@@ -149,7 +149,10 @@ static int turn(void)
 	return ended();
 }
 
-/* After -ENOTCONN, make turns until the other end has logged or reported its reason. */
+/*
+ * If rc is -ENOTCONN, make turns until the other end has logged or reported its reason. Returns
+ * that reason, else rc.
+ */
 static int reason_of_end(int rc)
 {
 	for (int i = 0; i < TURNS && rc == -ENOTCONN; i++)

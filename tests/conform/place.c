@@ -291,8 +291,8 @@ static void unsealed_memory_is_not_exported(void)
 }
 
 /*
- * At the limit of descriptors no new connection is accepted, the existing ones continue, and new
- * ones are accepted when descriptors are free again.
+ * At the limit of descriptors the server accepts no connection, and existing connections continue.
+ * It accepts connections again when descriptors are free.
  */
 static void descriptors_run_out(void)
 {

@@ -274,8 +274,8 @@ static void rights_can_only_shrink(void)
 }
 
 /*
- * As a gateway does: export an import of one connection on another connection. The second import is
- * the same memory.
+ * As a gateway does: export an import of one connection on another connection. The second import
+ * has the same memory.
  */
 static void re_export(uint32_t flags)
 {

@@ -153,7 +153,7 @@ static int append(const char **all, int n, const char *const *more)
 	return n;
 }
 
-/* Append the words of an environment variable. They point into `text`. */
+/* As append(), with the words of an environment variable, which are copied to `text`. */
 static int append_words(const char **all, int n, const char *name, char *text, size_t size)
 {
 	const char *value = getenv(name);

@@ -63,7 +63,7 @@ struct rig_driver {
 	const struct rig_gap *gaps;        /* ends with a NULL name */
 };
 
-/* Each driver defines it. */
+/* Each driver defines rig_driver. */
 extern struct rig_driver rig_driver;
 
 #define RIG_MSGS 64

@@ -147,7 +147,7 @@ static void rights_hold_at_the_far_end(void)
 		rc = rig.ops->import_region(rig.b.conn, &token, 0, &r);
 		TEST_ASSERT_TRUE(rc <= 0);
 		if (rc == 0) {
-			/* only the exporter can check rights and length */
+			/* over a network the exporter must check the forged rights and length */
 			if (rig_driver.remote) {
 				r->rights = lies[i].forged;
 				r->length = lies[i].length;

@@ -63,9 +63,9 @@ void raw_knock(struct raw *raw, const void *data, size_t len); /* send only */
 /* Establish a valid control connection. */
 void raw_connect(struct raw *raw);
 void raw_turn(struct raw *raw);
-/* Make turns until *what >= n. Returns false if that is not reached in time. */
+/* Make turns until *what >= n. Returns false if the time limit passes before. */
 int raw_until(struct raw *raw, const unsigned *what, unsigned n);
-/* Make turns until the victim disconnects. Returns false if it does not in time. */
+/* Make turns until the victim disconnects. Returns false if the time limit passes before. */
 int raw_lost(struct raw *raw);
 /* Post a request and return the status of its completion. `out` has the data to send or write. */
 enum ibv_wc_status raw_send(struct raw *raw, uint32_t len);

@@ -50,7 +50,7 @@ struct fake_core {
 	int driven;
 	/*
 	 * Only with `driven`, in a test that replaces epoll_wait() by one that never sleeps:
-	 * returns whether the last epoll_wait() would have slept. Then fake_core_turn() ends early.
+	 * returns whether the last epoll_wait() would have slept; if so, fake_core_turn() returns.
 	 */
 	bool (*slept)(void);
 

@@ -121,9 +121,9 @@ static int start_flush(struct slot *s)
 }
 
 /*
- * Returns whether no completed write of these blocks waits for a flush. Only then a FUA write can
- * follow: it would enter the log when it completes, before the older write, which enters the log at
- * the next flush. A replay would apply the older write last.
+ * Returns whether no completed write of these blocks waits for a flush. If a write waits, a FUA
+ * write must not follow: it enters the log when it completes, and the older write enters the log
+ * only at the next flush. A replay would apply the older write last.
  */
 static int all_stable(uint32_t first, uint32_t n)
 {
@@ -175,7 +175,7 @@ static void start(struct slot *s)
 		return;
 	s->busy = 0;
 	if (rc < 0)
-		fail("submission", -rc); /* there are no more slots than entries of the queues */
+		fail("submission", -rc); /* also if full: the queues have an entry for each slot */
 }
 
 static int n_busy(void)

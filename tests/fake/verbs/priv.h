@@ -120,7 +120,7 @@ struct fv_comp_channel {
 
 struct fv_cqe {
 	struct ibv_wc wc;
-	uint32_t slots; /* slots of the queue that are freed when it is polled */
+	uint32_t slots; /* slots of the queue that become free when this completion is polled */
 	uint8_t is_recv, signalled;
 };
 
@@ -245,7 +245,7 @@ void fv_qp_reset(void);
 void fv_qp_renumber(void);
 
 /* -- wire.c -- */
-/* Execute the work requests of a queue pair and of its peer that can run. */
+/* Execute those work requests that can run, of a queue pair and of its peer. */
 void fv_wire_run(struct fv_qp *qp);
 int fv_wire_is_cut(void);
 void fv_wire_reset(void);

@@ -4,7 +4,7 @@
  * ring one way
  *
  * The measurements are divided into slices. A program that compares itself with a bound runs its
- * own slices and those of the bound alternately, because the speed of the machine may change from
+ * own slices and those of the bound alternately, because the speed of the machine can change from
  * one millisecond to the next.
  */
 #ifndef PERF_BARE_H

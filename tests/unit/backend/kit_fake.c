@@ -2,7 +2,8 @@
 /*
  * kit_fake.c - a memory backend that can complete a write before it reaches the store, as a network
  * client does after a timeout. It meets the contract: quiesce waits for such writes, and a newer
- * write that overlaps one is held back. With a seeded bug it breaks one rule of the contract.
+ * write that overlaps such a write is held back. With a seeded bug it breaks one rule of the
+ * contract.
  */
 #include <errno.h>
 #include <string.h>

@@ -176,7 +176,7 @@ static void links_of_others(void)
 	TEST_ASSERT_EQUAL_INT(-EPERM, try_path(in("shared/file"), O_PATH, GN_PATH_OUTPUT));
 	TEST_ASSERT_EQUAL_INT(8, size_of("precious"));
 	TEST_ASSERT_EQUAL_INT(-1, size_of("own/new"));
-	TEST_ASSERT_EQUAL_INT(0, output("own/file")); /* only this user can have created it */
+	TEST_ASSERT_EQUAL_INT(0, output("own/file")); /* only this user can have put a link there */
 }
 
 static void links_of_the_owner_of_the_directory(void)

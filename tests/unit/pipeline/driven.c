@@ -340,7 +340,10 @@ static void nobody_is_armed_while_there_is_work(void)
 	TEST_ASSERT_EQUAL_UINT(1, probe.arms);
 }
 
-/* Make turns and idle until there is work or the time is over. Returns the result of the turn. */
+/*
+ * Make turns and idle until a turn finds work, or until_ns has passed (0: no limit). Returns the
+ * result of the last turn.
+ */
 static int wait_for_work(uint64_t until_ns)
 {
 	int n;

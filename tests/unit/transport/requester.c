@@ -200,8 +200,9 @@ static void a_peer_that_owes_every_slot_is_lost(void)
 }
 
 /*
- * Submit an IO, and inject a forged reply of len bytes `times` times. Expect that the requester
- * breaks once, and ignores later replies.
+ * Submit an IO, and inject a number of equal forged replies (times), each of len bytes and with the
+ * tag of the IO XORed with tag_xor. Expect that the requester breaks once, and ignores later
+ * replies.
  */
 static void expect_broken(uint32_t tag_xor, uint32_t len, unsigned times)
 {

@@ -42,7 +42,10 @@ static void a_note_completes_its_read(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 }
 
-/* The note has `bytes` bytes, and the tag of a read in flight, XORed with `xor`. */
+/*
+ * Inject a note of `bytes` bytes with the tag of a read in flight XORed with `xor`, and expect that
+ * the requester breaks.
+ */
 static void expect_note_breaks(uint32_t xor, uint32_t bytes)
 {
 	uint32_t tag;

@@ -459,7 +459,7 @@ static void arrive_with_nonsense(void *arg)
 	fake_arrive(consumer, arg, 3);
 }
 
-/* A move that started before the peer violates the protocol, in the same turn, must still end. */
+/* A move starts, and in the same turn the peer violates the protocol: the move must still end. */
 static void moves_of_a_broken_port_end(void)
 {
 	struct gantry_io io = request(1, GANTRY_OP_WRITE);

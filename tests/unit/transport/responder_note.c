@@ -62,7 +62,7 @@ static void what_has_more_to_say_gets_a_whole_answer(void)
 	finish_and_poll();
 	TEST_ASSERT_EQUAL_UINT(3, replied().tag);
 	ask(request(4, GANTRY_OP_READ));
-	held[0]->flags |= GANTRY_IO_CRC; /* as if a stage had set it */
+	held[0]->flags |= GANTRY_IO_CRC; /* a stage can set this flag */
 	finish_and_poll();
 	TEST_ASSERT_EQUAL_UINT(4, replied().tag);
 	memory.unordered = 1;

@@ -5,7 +5,7 @@
  */
 #include "rig.h"
 
-#define LOT 1024 /* notifications that are acknowledged together */
+#define LOT 1024 /* number of notifications that are acknowledged together */
 
 static struct vb_device dev;
 static struct ibv_comp_channel *channel;

@@ -76,7 +76,10 @@ static void test_nothing_fails(void)
 	TEST_ASSERT_EQUAL_INT(0, everything());
 }
 
-/* allowed: an error that can be returned instead of ERROR. Returns the number of calls. */
+/*
+ * Let each call of the function in everything() fail in turn; allowed: a result that is as good as
+ * -ERROR. Returns the number of calls.
+ */
 static unsigned fail_everywhere(const char *function, int allowed)
 {
 	unsigned calls;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory regions: access is limited to the requested range and rights, and ends with
- * deregistration; memory is not pinned where that is forbidden.
+ * deregistration; memory is not pinned if RLIMIT_MEMLOCK forbids it.
  */
 #include <sys/resource.h>
 
@@ -190,7 +190,8 @@ static void test_device_pins(void)
 }
 
 /*
- * The registration fails, and then the device fails queries. The error is that of the registration.
+ * The registration fails, and then a query of the device fails, too. The returned error is that of
+ * the registration.
  */
 static void test_device_is_silent(void)
 {

@@ -161,7 +161,7 @@ static void new_pipe_is_told(void)
 	ends_close();
 }
 
-/* Advance the counters as if n messages had passed in each direction, without credit writes. */
+/* Advance the counters by n messages in each direction, without any write of credit. */
 static void skip(struct vb_pipe *pipe, uint32_t n)
 {
 	pipe->sent += n;
@@ -170,7 +170,10 @@ static void skip(struct vb_pipe *pipe, uint32_t n)
 	pipe->credit_sent += n;
 }
 
-/* After 2^31 messages an old credit word would look like a newer one, so it is written in time. */
+/*
+ * If a credit word is 2^31 messages old, it looks newer than the credit in messages. So an end
+ * writes its credit word before that, also if messages carry all credit.
+ */
 static void credit_word_does_not_get_old(void)
 {
 	struct queue there, back;

@@ -302,8 +302,8 @@ static void consumer_goes_while_it_reads(void)
 }
 
 /*
- * A consumer is destroyed during a read, and then the last producer of the lane, whose thread would
- * poll the end of the read.
+ * A consumer is destroyed during a read, and then the last producer of the lane is destroyed. So no
+ * thread of a lane polls the end of the read any more.
  */
 static void lane_goes_while_it_reads(void)
 {

@@ -440,7 +440,7 @@ static void wrap_of_the_half(void)
 	run((struct set){.both = "max_depth=16", .depth = 12, .start = (1u << 16) - 300});
 }
 
-/* Taken slots are posted again by the next call of the consumer, not by the send of the answer. */
+/* The next call of the consumer posts taken slots again; the send of an answer does not. */
 static void slots_go_back_behind_the_answer(void)
 {
 	struct vb_consumer *c;
