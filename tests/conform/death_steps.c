@@ -132,7 +132,7 @@ static void killed_at_steps(uint32_t length, uint32_t max_runs)
 	for (uint32_t k = 0; k < total; k += total / max_runs + 1, runs++)
 		with += killed_at(k, &steps) == 2;
 	TEST_ASSERT_TRUE(runs > 20);
-	TEST_ASSERT_TRUE(with > 0 && with < runs); /* it arrived in some runs only */
+	TEST_ASSERT_TRUE(with > 0 && with < runs); /* the message arrived in some runs only */
 	TEST_ASSERT_EQUAL_INT(0, fake_counter(&rig.b.host, "protocol_errors"));
 }
 

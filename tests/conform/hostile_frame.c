@@ -400,8 +400,8 @@ static void a_listener_without_descriptors_says_so(void)
 	rig_listen("vol");
 	evil_connect(0);
 	files = before;
-	files.rlim_cur = (rlim_t)fcntl(evil.fd, F_DUPFD_CLOEXEC,
-				       0); /* limit: the lowest free descriptor */
+	/* the limit is the lowest free number: no descriptor can be opened */
+	files.rlim_cur = (rlim_t)fcntl(evil.fd, F_DUPFD_CLOEXEC, 0);
 	close((int)files.rlim_cur);
 	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &files));
 	rig_settle();

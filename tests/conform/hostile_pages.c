@@ -56,7 +56,7 @@ static void punch(const struct evil_memory *m, off_t at, off_t bytes)
 		0, fallocate(m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes));
 }
 
-/* Advance the clock of the server to its next check. Returns the time to the check after it, ns. */
+/* Advance the clock of the server to its next check. Returns the ns until the check after that. */
 static uint64_t next_check(void)
 {
 	const uint64_t at = rig.ops->wake_ns(rig.b.dev);

@@ -286,8 +286,7 @@ static void while_it_gives_memory_back(void)
 	accept_it();
 	export_to_it(&m);
 	peer_wait();
-	TEST_ASSERT_EQUAL_INT(0,
-			      rig.ops->revoke_region(rig.b.conn, 4)); /* the peer does not reply */
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.b.conn, 4)); /* gets no reply */
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(0, rig.b.n_revoked);
 	peer_kill();

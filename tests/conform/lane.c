@@ -266,7 +266,7 @@ static void lanes_of_different_numbers(void)
 	rig_queue_close(there);
 }
 
-/* A second consumer on a lane is rejected, or works too. The first consumer is not affected. */
+/* The transport rejects a second consumer on a lane, or supports it. The first one still works. */
 static void second_consumer_of_a_lane(void)
 {
 	struct gantry_queue_attr attr = {.depth = 4};

@@ -160,8 +160,8 @@ static void names_that_are_occupied(void)
 	TEST_ASSERT_EQUAL_INT(0, mkdir(path, 0700));
 	TEST_ASSERT_TRUE(rig.ops->listen(rig.b.dev, "x", &none, NULL, &l) < 0);
 	rmdir(path);
-	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC,
-		   0600)); /* a stale file: listen() replaces it */
+	/* listen() replaces a stale file */
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->listen(rig.b.dev, "x", &none, NULL, &l));
 	rig.ops->unlisten(l);
 }

@@ -332,8 +332,8 @@ static void re_export_without_an_address(void)
 }
 
 /*
- * Export a region that was imported over another transport. That import is mapped, or only has a
- * file, in which the region can start at an offset.
+ * Export a region that was imported over another transport. The import has a mapping, or only a
+ * file in which the region starts at an offset.
  */
 static void region_of_another_transport(void)
 {

@@ -58,9 +58,10 @@ struct rig_driver {
 	void (*wrap)(struct gantry_transport_ops *ops); /* replace operations of the plugin */
 	void (*begin)(void), (*end)(void); /* called before and after each case; NULL: nothing */
 	void (*turn)(void);                /* called in each turn: delivers delayed messages */
-	void (*threads)(void);             /* stop delays: no more turns, other threads run */
-	const char *(*missing)(void);      /* returns what this machine lacks, or NULL */
-	const struct rig_gap *gaps;        /* ends with a NULL name */
+	/* called before other threads use the transport: stops delays, because no turn follows */
+	void (*threads)(void);
+	const char *(*missing)(void); /* returns what this machine lacks, or NULL */
+	const struct rig_gap *gaps;   /* ends with a NULL name */
 };
 
 /* Each driver defines rig_driver. */

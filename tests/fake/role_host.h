@@ -70,7 +70,7 @@ struct fake_role_host {
 	void *arg;
 	struct gantry_session_attr attr;
 	uint8_t secret[GANTRY_SECRET_BYTES];    /* what client_secret copies */
-	uint8_t presented[GANTRY_SECRET_BYTES]; /* to client_use_secret, after client_open */
+	uint8_t presented[GANTRY_SECRET_BYTES]; /* what client_use_secret got */
 	struct gantry_region *region;
 	int region_flags; /* flags of the client_region call */
 	int step;         /* next step of the session: see role_host.c */

@@ -16,7 +16,7 @@
 
 #define QUICK_SOCKET_FDS 4u
 
-/* Connect to the listener, which accepts later. The product has closed the last connection. */
+/* Connect; the listener accepts later. The product must have closed the last connection before. */
 void quick_socket_connect(void);
 /*
  * Send a message with at most QUICK_SOCKET_FDS descriptors of quick_fd.c, which stay open until the

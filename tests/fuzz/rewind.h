@@ -19,8 +19,8 @@
  * quick_map.c for substitutes.
  *
  * Without ASan, or if the environment has GANTRY_FUZZ_HEAP, all memory comes from the heap and
- * rewind_begin() returns false for each input. With it, a report of ASan names the calls that
- * allocated and freed the memory.
+ * rewind_begin() returns false for each input. With GANTRY_FUZZ_HEAP, a report of ASan names the
+ * calls that allocated and freed the memory.
  */
 #ifndef FUZZ_REWIND_H
 #define FUZZ_REWIND_H

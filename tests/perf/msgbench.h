@@ -27,8 +27,8 @@ void measure_access(const struct bench *b, struct peer *p);
 void measure_accesses(const struct bench *b, struct peer *p);
 
 /*
- * Exchange remote writes, n times, from message seq on. Returns the last number. The end that
- * answers stops after the last message.
+ * throws() sends n remote writes, the first with number seq + 1, and waits for the answer to each.
+ * Returns the last number. throw_back() answers the writes of the other end until STOP arrives.
  */
 uint64_t throws(const struct bench *b, struct peer *p, uint64_t seq, unsigned n);
 void throw_back(const struct bench *b, struct peer *p);

@@ -159,7 +159,7 @@ void fake_cm_push(struct rdma_cm_id *id, enum rdma_cm_event_type type, int statu
 /* Remove a device: every id on it gets DEVICE_REMOVAL, every context IBV_EVENT_DEVICE_FATAL. */
 void fake_device_remove(unsigned index);
 /*
- * The connection manager stops to repeat the messages that the cut wire lost, and raises
+ * The connection manager no longer repeats the messages that the cut wire lost, and raises
  * UNREACHABLE (connecting) or DISCONNECTED with -ETIMEDOUT (disconnecting).
  */
 void fake_cm_timeout(void);

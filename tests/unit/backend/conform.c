@@ -84,7 +84,7 @@ static void file(void)
 	}
 }
 
-/* Fails if TEST_PLUGINDIR has a backend that this file does not test. */
+/* TEST_PLUGINDIR must not have a backend that this file does not test. */
 static void no_backend_is_left_out(void)
 {
 	static const char *const known[] = {"null", "memory", "file"};

@@ -264,8 +264,8 @@ static void directories_on_the_way(void)
 	says("/own is writable by all users (owner=");
 	TEST_ASSERT_EQUAL_INT(0, chmod(in("own"), 0755));
 	give("own");
-	TEST_ASSERT_EQUAL_INT(0,
-			      trusted("shared/mine")); /* `shared` is sticky, its owner is root */
+	/* `shared` is sticky and belongs to root */
+	TEST_ASSERT_EQUAL_INT(0, trusted("shared/mine"));
 	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("own/mine"));
 	says("/own belongs to neither root nor the user that runs gantry (owner=65534, mode=0755)");
 }

@@ -291,7 +291,7 @@ static void the_fd_tells_of_a_timer(void)
 	TEST_ASSERT_EQUAL_INT(0, readable(0));
 	probe.wake_ns = gn_now_ns() + 1000 * GN_NS_PER_S;
 	TEST_ASSERT_EQUAL_INT(0, arm());
-	probe.wake_ns -= 999 * GN_NS_PER_S + 980 * GN_NS_PER_MS; /* now due in 20 ms */
+	probe.wake_ns -= 999 * GN_NS_PER_S + 980 * GN_NS_PER_MS; /* the timer is due in 20 ms */
 	TEST_ASSERT_EQUAL_INT(0, arm());
 	TEST_ASSERT_EQUAL_INT(1, readable(1));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The splitter divides large IOs, starts each byte once, and at most its quantum in each turn. */
+/* The splitter divides large IOs. It starts each byte once, and at most a quantum in each turn. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

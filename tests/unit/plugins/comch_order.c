@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring of shm-comch between two threads: messages, credit, and the doorbell, with a fence at each
- * end and with membarrier(2).
+ * A ring of shm-comch between two threads: messages, credit, and the doorbell. One test runs with a
+ * fence at each end, the other with membarrier(2).
  */
 #include "../plugins/transport/shm-comch/shm_consumer.c"
 #include "../plugins/transport/shm-comch/shm_producer.c"

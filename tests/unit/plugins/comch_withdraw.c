@@ -50,7 +50,7 @@ void comch_conn_poison(struct comch_conn *conn_p, enum comch_corruption what)
 	(void)what;
 }
 
-/* Destroy the producer, and change its data: after the call its program can use the memory. */
+/* Destroy the producer. Then change its data: the sender is allowed to reuse that memory. */
 static void end_producer(void)
 {
 	comch_withdraw(&producer);

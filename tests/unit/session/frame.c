@@ -35,7 +35,7 @@ void tearDown(void)
 
 static int parse(size_t len)
 {
-	uint8_t *exact = malloc(len + 1); /* exact size, so that a sanitizer detects reads beyond */
+	uint8_t *exact = malloc(len + 1); /* exact size, so that ASan detects reads beyond it */
 	int rc;
 
 	memcpy(exact, buf, len);

@@ -320,8 +320,8 @@ static void same_seed_same_trouble(void)
 
 	TEST_ASSERT_EQUAL_UINT64(seven, history("seed=7", 0));
 	TEST_ASSERT_NOT_EQUAL(seven, history("seed=8", 0));
-	TEST_ASSERT_EQUAL_UINT64(seven,
-				 history("seed=7", 1)); /* 1: the terminal rejects some submits */
+	/* the terminal rejects some submits */
+	TEST_ASSERT_EQUAL_UINT64(seven, history("seed=7", 1));
 }
 
 static void refused_meets_the_same_fate_when_it_comes_again(void)

@@ -268,7 +268,7 @@ struct stop_with {
 	struct gantry_io wire;
 };
 
-/* On the lane: a reply has arrived, but was not polled, when the requester stops. */
+/* Runs on the lane: stops the requester when a reply has arrived that was not polled yet. */
 static void stop_on_lane(void *arg)
 {
 	struct stop_with *with = arg;

@@ -362,7 +362,8 @@ static void a_buffer_is_kept_until_its_move_has_ended(void)
 }
 
 /*
- * A peer can send a request after its reply, before the responder has polled the end of the move.
+ * A peer that has got a reply can send a request before the responder has polled the end of the
+ * move, and so before the responder has freed a slot.
  */
 static void slots_that_lag_behind_are_no_fault_of_the_peer(void)
 {

@@ -96,8 +96,7 @@ static void refused(const char *networks, const char *address, const char *shown
 	ends_settle();
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, direct_pipes(), shown);
 	TEST_ASSERT_EQUAL_INT(VB_C_UP, b.conn->state);
-	r = region_at(
-		address); /* the import of a region that was not announced fails differently */
+	r = region_at(address); /* not announced: the import fails with another error */
 	TEST_ASSERT_EQUAL_INT(-ENOENT, import(&r, &region));
 	TEST_ASSERT_EQUAL_STRING("", vb_import_error(b.conn));
 	vb_rma_destroy(early);

@@ -77,8 +77,8 @@ static void test_nothing_fails(void)
 }
 
 /*
- * Let each call of the function in everything() fail in turn; allowed: a result that is as good as
- * -ERROR. Returns the number of calls.
+ * Run everything() once for each call of the function, and let that call fail. The result must be
+ * -ERROR or `allowed`. Returns the number of calls.
  */
 static unsigned fail_everywhere(const char *function, int allowed)
 {
@@ -141,7 +141,7 @@ static void test_each(void)
 
 /*
  * If the first call of ibv_get_cq_event() fails, the expected notification is missing. Any failure
- * of a later call means that no notification is left, since libraries report that differently.
+ * of a later call means that no notification is left: libraries return different errors for that.
  */
 static void test_notifications(void)
 {

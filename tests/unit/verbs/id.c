@@ -139,7 +139,7 @@ static void test_listen(void)
 	vb_id_destroy(&rig.a.id);
 	TEST_ASSERT_EQUAL_INT(-ENODEV, listen_at("192.0.2.1:7000"));
 	vb_id_destroy(&rig.b.id);
-	TEST_ASSERT_EQUAL_INT(-ENODEV, listen_at("0.0.0.0:7000")); /* of no single device */
+	TEST_ASSERT_EQUAL_INT(-ENODEV, listen_at("0.0.0.0:7000")); /* belongs to all devices */
 	vb_id_destroy(&rig.b.id);
 	fake_verbs_fail("rdma_bind_addr", 1, EADDRNOTAVAIL);
 	TEST_ASSERT_EQUAL_INT(-EADDRNOTAVAIL, listen_at("127.0.0.2:7000"));

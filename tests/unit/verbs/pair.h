@@ -26,7 +26,7 @@ struct pair_end {
 struct pair {
 	struct pair_end a, b; /* a connects; b listens */
 	struct rdma_cm_id *listener;
-	/* tests change these before pair_up() */
+	/* tests can change these before pair_up() */
 	struct ibv_qp_cap cap;
 	int cqe;
 	unsigned access;

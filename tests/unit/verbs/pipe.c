@@ -553,7 +553,8 @@ static void receive_that_cannot_be_posted(void)
 	post_all(&q, 8);
 	send_all(&q, 1, 9);
 	fake_verbs_fail("ibv_post_recv", 1, EIO);
-	TEST_ASSERT_EQUAL_UINT64(9, queue_take(&q, NULL)); /* it arrived before the failure */
+	/* the message arrived before the failure */
+	TEST_ASSERT_EQUAL_UINT64(9, queue_take(&q, NULL));
 	TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(q.rx, NULL, 0));
 	TEST_ASSERT_EQUAL_INT(-EIO, b.conn->lost);
 	expect_closed(-ENOTCONN, -EIO);

@@ -35,7 +35,7 @@ struct rig_end {
 static struct rig {
 	struct rig_end a, b; /* a connects; b listens */
 	struct rdma_cm_id *listener;
-	/* tests change these before rig_up() */
+	/* tests can change these before rig_up() */
 	struct vb_patience patience;
 	struct vb_qp_attr attr; /* rig_equip() sets cq and async */
 	uint32_t rights;

@@ -488,8 +488,8 @@ static void notes_that_cannot_be(void)
 	im->peer = &peer; /* as in an import of memory of a third party */
 	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_write_imm(rma, &op, 1));
 	im->peer = NULL;
-	im->pub.length = op.length = VB_SHORT_BYTES +
-				     1; /* messages behind it would wait too long */
+	/* a write of this length would delay later messages on the same queue pair */
+	im->pub.length = op.length = VB_SHORT_BYTES + 1;
 	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_rma_write_imm(rma, &op, 1));
 	im->pub.length = BYTES;
 	vb_conn_fail(b.conn, -ENOTCONN);

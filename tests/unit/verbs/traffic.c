@@ -17,7 +17,7 @@
 struct set {
 	const char *both, *of_a, *of_b;
 	uint32_t depth;           /* depth of the queues */
-	uint32_t deeper;          /* of queues to b, if not 0 */
+	uint32_t deeper;          /* depth of the queues to b; 0: as `depth` */
 	uint32_t max_inline;      /* inline limit of the devices, in bytes */
 	uint32_t start, requests; /* initial counters: see pipe_begin_at */
 };
