@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # access.sh - README and the pages of gantry.conf, roles and network transports state by the same text which peers can open a volume
 #
-# In a page the text is between the lines `.\" access` and `.\" end`; in README it is the paragraph with the same beginning.
+# In a page the text is a list between the lines `.\" access` and `.\" end`; in README it is the paragraph with the same beginning.
 . "$(dirname "$0")/lib.sh"
 pages="man/gantry.conf.5 man/gantry-target.7 man/gantry-gateway.7 man/gantry-rdma-verbs.7 man/gantry-rxe.7"
 
 seed()
 {
-	printf '%s\n' What ---- '' 'Peers that can open a volume: over gantry-x(7), all; with insecure =' 'true only.' '' More |
+	printf '%s\n' What ---- '' 'The transport decides which peers can open a volume:' '- gantry-x(7): all;' \
+		'  with insecure = true only.' '' More |
 		put "$1/README"
 	for page in $pages; do
-		printf '%s\n' '.\" access' 'Peers that can open a volume: over' '.Xr gantry-x 7 ,' 'all; with' '.Cm insecure' \
-			'.Ql true' only. '.\" end' | put "$1/$page"
+		printf '%s\n' '.\" access' 'The transport decides which peers can open a volume:' '.Bl -bullet' .It \
+			'.Xr gantry-x 7 :' 'all; with' '.Cm insecure' '.Ql true' only. .El '.\" end' | put "$1/$page"
 	done
 	sed -i 's/all/few/' "$1/man/gantry-target.7"
 	sed -i '/access/d' "$1/man/gantry-rxe.7"
@@ -28,12 +29,13 @@ one_line()
 of_page()
 {
 	"$awk" '$0 == ".\\\" access" { on = 1; next } $0 == ".\\\" end" { on = 0 } on' "$1" |
-		sed -E 's/^\.Xr ([^ ]+) ([0-9])/\1(\2)/; s/^\.Ql true/= true/; s/^\.[A-Z][a-z] //; s/ ([.,;])$/\1/' | one_line
+		sed -E '/^\.(Bl|El)/d; s/^\.It$/-/; s/^\.Xr ([^ ]+) ([0-9])/\1(\2)/; s/^\.Ql true/= true/; s/^\.[A-Z][a-z] //
+			s/ ([.,;:])$/\1/' | one_line
 }
 
 of_readme()
 {
-	"$awk" 'BEGIN { RS = "" } /^Peers that can open a volume: / { print }' "$1" | one_line
+	"$awk" 'BEGIN { RS = "" } /^The transport decides which peers can open a volume:/ { print }' "$1" | one_line
 }
 
 check()

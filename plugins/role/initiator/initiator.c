@@ -39,7 +39,7 @@ static const struct gantry_option workload_options[] = {
 	{"seed", GANTRY_OPT_INT, AT(seed), "1", 0, INT64_MAX, NULL, NULL,
 	 "Seed of the random numbers: the same seed gives the same IOs."},
 	{"verify", GANTRY_OPT_CHOICE, AT(verify), "none", 0, 0, verify_modes, NULL,
-	 "Check what reads return: stamp marks each written block with offset, generation and session."},
+	 "Check what reads return: stamp marks each written block with its offset, the number of the write, and the session."},
 	{"flush_every", GANTRY_OPT_INT, AT(flush_every), "0", 0, INT64_MAX, NULL, NULL,
 	 "Number of writes of a lane after which it flushes; 0: never."},
 	{"fua", GANTRY_OPT_BOOL, AT(fua), "false", 0, 0, NULL, NULL,
