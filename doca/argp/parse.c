@@ -274,7 +274,7 @@ static doca_error_t check_mandatory(const struct argp *argp)
 	return DOCA_SUCCESS;
 }
 
-/* Check the list. A singular option excludes all others and makes mandatory ones optional. */
+/* Check the list. A singular option excludes all other options, and no option is mandatory then. */
 static doca_error_t check_found(const struct argp *argp)
 {
 	const struct doca_argp_param *single = NULL;

@@ -28,7 +28,7 @@ struct doca_buf {
 
 /*
  * Convert an address of the map of a buffer to an address of this process. NULL: the map is not
- * mapped here, or `length` bytes from there exceed it.
+ * mapped here, or `length` bytes from `addr` on exceed the map.
  */
 static inline void *gd_buf_host(const struct doca_buf *buf, const void *addr, size_t length)
 {
@@ -52,7 +52,7 @@ doca_error_t gd_buf_point(struct doca_buf *buf, void *addr, size_t len, void *da
 			  size_t data_len);
 /*
  * Allocate a buffer of an inventory that was never expanded. Its range is not set. *index_p gets
- * its index. NULL: all are allocated.
+ * its index. NULL: all buffers are allocated.
  */
 struct doca_buf *gd_inventory_take(struct doca_buf_inventory *inventory, struct doca_mmap *mmap,
 				   size_t *index_p);

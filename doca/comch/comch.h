@@ -17,7 +17,7 @@
  *
  * Threads: the service thread delivers events of the transport with the lock of the transport held.
  * That lock guards all fields of a connection except its user data. Events for the program become
- * notes (comch_note.c), which the engine delivers in the order of arrival.
+ * notes (comch_note.c), which the engine delivers to the program in the order of arrival.
  *
  * Flow control: a side sends at most as many messages as the receive queue of the peer holds, until
  * the peer has acknowledged some by ACK. The peer sends ACK when its program has taken messages.
@@ -53,7 +53,7 @@
 #define GD_COMCH_BYE_NS 500000000ull /* time limit for the answer to BYE */
 #define GD_COMCH_RETRY_NS 2000000ull
 #define GD_CONN_NO_TASKS 0x80000000u /* comch_handles.c releases the connection */
-#define GD_COMCH_BAD_ID 0xffffu      /* programs use it as "no consumer", like 0 */
+#define GD_COMCH_BAD_ID 0xffffu      /* programs use this id for "no consumer", like 0 */
 
 enum gd_comch_op {
 	GD_HELLO = 1,    /* a: max_msg_size, b: recv_queue */
@@ -102,8 +102,9 @@ struct gd_remote {
 /* A map that is exported to the peer for reading. */
 struct gd_shared {
 	struct gd_mmap_id id;
-	uint32_t moves;              /* value of mmap->moves when the map was shared */
-	struct gantry_region region; /* the transport identifies it by its address */
+	uint32_t moves; /* value of mmap->moves when the map was shared */
+	/* the transport identifies the region by the address of this structure */
+	struct gantry_region region;
 	enum { GD_SHARED_FREE, GD_SHARED_LIVE, GD_SHARED_LEAVING } state;
 	uint32_t handle;
 	uint32_t users; /* lock: number of holds of producers */
@@ -141,7 +142,7 @@ struct doca_comch_connection {
 	bool is_server;
 	bool is_known; /* established: the program was notified */
 	bool want_ack; /* the queue of the transport was full: send ACK later */
-	/* the program has disconnected it and gets no more events; thread of the engine */
+	/* thread of the engine: the program has disconnected, and gets no more events of it */
 	bool disconnected;
 	uint64_t deadline_ns;
 	uint32_t refs;            /* existing consumers and producers */
@@ -166,7 +167,7 @@ struct doca_comch_connection {
 	struct gd_remote *remotes;
 	struct gd_shared *shared; /* GD_COMCH_SHARED elements, allocated at the first use */
 	uint32_t next_handle;
-	/* of this side and of the peer, from the first start of a consumer */
+	/* posted lengths of both sides; NULL before the first start of a consumer */
 	struct gd_recv_credits *recv_credits;
 	struct gantry_region *peer_recv_credits;
 	uint64_t counters[4], shown[4];
@@ -187,7 +188,7 @@ struct gd_end {
 	/* fields below: under the lock */
 	struct gd_transport *transport;
 	void *listener;
-	/* all connections, including those that are over, except released ones */
+	/* all connections in any state except GD_CONN_FORGOTTEN */
 	struct doca_comch_connection *conns;
 	struct gd_conn_block *blocks;
 	uint32_t n_conns; /* connections that are not OVER */
@@ -262,7 +263,7 @@ struct doca_comch_connection *gd_conn_alloc(struct gd_end *end);
 void gd_conn_forget(struct doca_comch_connection *conn);
 /* The end is being destroyed: each block is freed with the last connection in it. */
 void gd_conn_blocks_leave(struct gd_end *end);
-/* Without the lock; also for a released connection. NULL: the end is destroyed. */
+/* Call without the lock; the connection can be released. Returns NULL if the end is destroyed. */
 struct gd_end *gd_conn_end(const struct doca_comch_connection *conn);
 
 /* comch_control.c: the lock is held */
@@ -304,7 +305,7 @@ const char *gd_recv_credits_import(struct doca_comch_connection *conn, const voi
 				   uint32_t len);
 /* Returns a row of the peer, valid while the connection has a link; NULL: none. */
 const uint64_t *gd_recv_credit_of_peer(const struct doca_comch_connection *conn, uint32_t row);
-/* Call the first before the link is closed, the second after that. */
+/* Call gd_recv_credits_release() before the link is closed, and the next function after that. */
 void gd_recv_credits_release(struct doca_comch_connection *conn);
 void gd_recv_credits_free(struct doca_comch_connection *conn);
 

@@ -24,7 +24,8 @@
 #define ROWS 128u
 #define ROW_WORDS GD_FAST_POSTS
 #define BYTES (ROWS * ROW_WORDS * sizeof(uint64_t))
-#define HANDLE UINT32_MAX /* handle of the region; handles of maps count from 1 */
+/* handle of the region of posted lengths; the handles of maps count up from 1 */
+#define HANDLE UINT32_MAX
 
 struct gd_recv_credits {
 	struct gantry_region region; /* exported until the link is closed */

@@ -10,13 +10,13 @@ static doca_error_t supported(const struct doca_devinfo *devinfo, bool can)
 	return gd_cap(devinfo, devinfo && devinfo->comch && can);
 }
 
-/* Report a limit for any device. */
+/* Store a limit that holds for every device. */
 static doca_error_t limit(const struct doca_devinfo *devinfo, uint32_t value, uint32_t *value_p)
 {
 	return gd_cap_u32(devinfo, true, value, value_p);
 }
 
-/* Report a limit for devices with Comch, NOT_SUPPORTED for others. */
+/* Store a limit for a device with Comch; NOT_SUPPORTED: the device has no Comch. */
 static doca_error_t fast_limit(const struct doca_devinfo *devinfo, uint32_t value,
 			       uint32_t *value_p)
 {

@@ -19,7 +19,8 @@
 #define REMEMBERED 256u
 /*
  * maximum number of messages that the program takes between two ACKs. It is smaller than the queue
- * of the transport, so that a sender that finds that queue full receives an ACK
+ * of the transport: when a sender has filled that queue, the receiver sends an ACK, which lets the
+ * sender continue
  */
 #define ACK_EVERY 16u
 
@@ -157,8 +158,8 @@ static bool is_held(const struct doca_comch_connection *conn)
 }
 
 /*
- * A program can still pass a connection that is over to the library. If there are more than
- * REMEMBERED of them, release the oldest: only its address stays reserved.
+ * A program can still pass a connection that is over to the library. If more than REMEMBERED
+ * connections are over, release the oldest of them: only its address stays reserved.
  */
 static void forget_oldest(struct gd_end *end)
 {
@@ -194,7 +195,7 @@ struct doca_comch_connection *gd_conn_create(struct gd_end *end)
 	conn->is_server = end->is_server;
 	conn->state = GD_CONN_GREETING;
 	conn->last = &conn->first;
-	/* odd ids on the server, even ones on the client: unique on the connection */
+	/* odd ids on the server, even ids on the client, so ids are unique on the connection */
 	conn->next_id = end->is_server ? 1 : 2;
 	conn->next_producer = 1;
 	conn->next = end->conns;
@@ -377,7 +378,7 @@ static const char *on_bye_ok(struct doca_comch_connection *conn, const struct ct
 
 #define IN(state) (1u << (state))
 
-/* The states in which each control message is valid, and whether data may follow it. */
+/* The states in which each control message is valid, and whether it can have data. */
 static const struct {
 	const char *(*on)(struct doca_comch_connection *conn, const struct ctrl *w);
 	unsigned int states;

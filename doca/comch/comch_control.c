@@ -14,7 +14,7 @@
 struct gd_ctrl_msg {
 	struct gd_ctrl_msg *next;
 	uint32_t len;
-	struct gd_comch_head head; /* the message continues behind it */
+	struct gd_comch_head head; /* the data of the message follows */
 };
 
 static int send_bytes(struct doca_comch_connection *conn, const void *bytes, uint32_t len)

@@ -98,8 +98,8 @@ static doca_error_t queue_send(struct doca_comch_task_send *t)
 }
 
 /*
- * Send the message, or copy it and let the task wait. The completion is posted while the lock is
- * held: so it precedes the answer of the peer, as programs expect.
+ * Send the message, or copy it and let the task wait. The function posts the completion while it
+ * holds the lock, so the completion precedes the answer of the peer, as programs expect.
  */
 static doca_error_t submit_send(struct doca_task *task)
 {
@@ -241,7 +241,7 @@ static doca_error_t start(struct doca_ctx *ctx)
 
 	if (result == DOCA_SUCCESS)
 		result = gd_transport_get(ctx->dev->info, &transport);
-	/* at a restart the timer callback can be reading the field */
+	/* do not write an equal value: at a restart the timer callback can read the field */
 	if (result == DOCA_SUCCESS && end->transport != transport)
 		end->transport = transport;
 	if (result == DOCA_SUCCESS)
@@ -351,8 +351,8 @@ doca_error_t gd_end_create(struct doca_dev *dev, struct doca_dev_rep *rep, const
 }
 
 /*
- * Free the connections. One that consumers or producers still reference stays without an end until
- * the last of them is destroyed.
+ * Free the connections. A connection that consumers or producers still reference continues to
+ * exist, without an end, until the last of these is destroyed.
  */
 static void free_conns(struct gd_end *end)
 {

@@ -3,9 +3,9 @@
  * comch_exports.c - exports of maps, so that consumers of the peer can read the data of producers
  *
  * Each map is exported once for each connection and takes a slot. A producer keeps holds on the
- * slots that it uses. If all slots are taken, the first one without a hold is revoked. If all have
- * holds, the connection is marked `crowded`, and producers release the holds that no task in flight
- * uses.
+ * slots that it uses. If all slots are taken, the first slot without a hold is revoked. If all
+ * slots have holds, the connection is marked `crowded`, and producers release the holds that no
+ * task in flight uses.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,7 @@ static doca_error_t get(struct doca_comch_connection *conn, struct doca_mmap *mm
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	/* the program sends this data, so the peer may read it whatever the rights of the map */
+	/* the program sends this data, so the peer has the right to read it in any case */
 	region.rights |= GANTRY_REMOTE_READ;
 	ops = gd_conn_lock(conn);
 	if (!conn->shared)

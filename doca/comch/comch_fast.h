@@ -14,7 +14,7 @@
 
 #define GD_FAST_BATCH 16
 #define GD_FAST_TASKS 16384u /* maximum number of tasks of one consumer or producer */
-#define GD_FAST_POSTS 4096u  /* maximum of them in the queue of the transport; a power of two */
+#define GD_FAST_POSTS 4096u  /* maximum number of tasks in a transport queue; a power of two */
 #define GD_FAST_QUEUES 128u  /* reported maximum of consumers and of producers */
 #define GD_FAST_HOLDS 8u     /* maximum number of maps that a producer holds */
 
@@ -31,7 +31,7 @@ struct doca_comch_consumer {
 	struct doca_comch_connection *conn;
 	struct gd_active active;
 	const struct gantry_transport_ops *ops;
-	/* queue of the transport, while a message can arrive; NULL otherwise */
+	/* queue of the transport; NULL: no message can arrive */
 	void *queue;
 	struct doca_mmap *mmap; /* map of all buffers */
 	struct gd_pool posts;
@@ -45,7 +45,7 @@ struct doca_comch_consumer {
 	 * second check costs time
 	 */
 	uint32_t batch;
-	uint64_t *credits; /* its row of posted lengths, a ring */
+	uint64_t *credits; /* row of posted lengths of this consumer, a ring */
 	/* producer of the same engine that sent a message after the last received one */
 	struct doca_comch_producer *answers;
 	struct gd_event started;
@@ -188,7 +188,7 @@ void gd_msgq_release_consumer(struct doca_comch_consumer *consumer);
 void gd_msgq_release_producer(struct doca_comch_producer *producer);
 /* Returns the depth of a queue for n tasks, limited by the transport. */
 uint32_t gd_fast_depth(const struct gd_transport *transport, uint32_t n);
-/* Any thread. Returns true if the peer has ended. Messages that it sent before can still arrive. */
+/* Any thread. Returns whether the peer has ended. Its earlier messages can still arrive. */
 static inline bool gd_fast_is_lost(const struct doca_comch_connection *conn)
 {
 	return __atomic_load_n(&conn->lost, __ATOMIC_SEQ_CST);

@@ -2,10 +2,10 @@
 /*
  * comch_handles.c - memory of connections
  *
- * A program may pass a connection to the library as long as its server or client exists, even after
+ * A program can pass a connection to the library as long as its server or client exists, even after
  * the library has released the connection. So a released address is never reused: its memory reads
- * as zeroes. The memory is returned to the system page by page. A server with many short
- * connections uses up address space and a few bytes of memory for each.
+ * as zeroes. The library returns the memory to the system page by page. A server with many short
+ * connections uses up address space, and a few bytes of memory, for each of them.
  *
  * The lock of the transport is held in all functions except gd_conn_end().
  */
@@ -22,10 +22,11 @@ _Static_assert(CONN <= 4096, "at least one in a page");
 
 /* Header of a block. It occupies the first page of the block. */
 struct gd_conn_block {
-	struct gd_conn_block *next;    /* next block of the end */
-	struct gd_end *end;            /* NULL: the end is destroyed */
-	uint32_t page;                 /* bytes of a page */
-	uint32_t n_taken, n_live;      /* connections allocated so far; those not released */
+	struct gd_conn_block *next; /* next block of the end */
+	struct gd_end *end;         /* NULL: the end is destroyed */
+	uint32_t page;              /* bytes of a page */
+	/* connections allocated so far; connections allocated and not released */
+	uint32_t n_taken, n_live;
 	uint16_t n_gone[BLOCK / 4096]; /* released connections of each page */
 };
 

@@ -216,7 +216,7 @@ static void close_queue(struct doca_comch_consumer *c)
 	gd_recv_credit_close(c->conn, c->row);
 }
 
-/* Fail the posted receives: no message can arrive. */
+/* Fail the posted receives, because no further message can arrive. */
 static void fail_posted(struct doca_comch_consumer *c, doca_error_t why)
 {
 	while (c->first) {

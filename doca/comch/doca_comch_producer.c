@@ -45,7 +45,7 @@ static void complete_first(struct doca_comch_producer *p, struct gd_target *targ
 
 /*
  * Lock held. Destroy a target, then fail its tasks in flight with `why`. After the queue is
- * destroyed the peer delivers no data that it has not yet read, so the program may change the data.
+ * destroyed the peer delivers no data that it has not yet read, so the program can change the data.
  */
 static void drop_target(struct doca_comch_producer *p, struct gd_target **link, doca_error_t why)
 {
@@ -163,9 +163,9 @@ static doca_error_t check_send(const struct doca_task *task)
 }
 
 /*
- * The word of post n + 1 is missing. If the ring still has the word of the previous lap, no receive
- * is posted (-EAGAIN, or -ENOTCONN after the end of the consumer). Otherwise other producers send
- * to the consumer, too, and the word is that of a later post: 0.
+ * Call if the ring does not have the word of post n + 1. If it still has the word of the previous
+ * lap, no receive is posted: returns -EAGAIN, or -ENOTCONN after the end of the consumer. Otherwise
+ * other producers send to the consumer, too, and the ring has the word of a later post: returns 0.
  */
 static __attribute__((noinline)) int check_missing_credit(const struct doca_comch_producer *p,
 							  const struct gd_target *target,
@@ -339,8 +339,8 @@ static doca_error_t submit_send(struct doca_task *task)
 static const struct gd_task_ops send_ops = {.check = check_send, .submit = submit_send};
 
 /*
- * Complete the tasks up to this one, whose data has been read, and the following ones that waited
- * only for it.
+ * The peer has read the data of this task: complete the tasks up to this one, and the following
+ * tasks that waited only for earlier tasks.
  */
 static void complete_through(struct doca_comch_producer *p, struct gd_target *target,
 			     const struct doca_comch_producer_task_send *t)
@@ -354,8 +354,8 @@ static void complete_through(struct doca_comch_producer *p, struct gd_target *ta
 }
 
 /*
- * Complete the tasks whose data has been read. If the consumer has ended, it reads no more, so fail
- * the others. Returns the number of tasks.
+ * Complete the tasks whose data has been read. If the consumer has ended, fail the other tasks,
+ * because the consumer reads no more data. Returns the number of tasks.
  */
 static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 {

@@ -19,7 +19,7 @@
 
 /*
  * A backend. A backend of the program writes levels between two limits: `lower` is the most verbose
- * level, `upper` the most severe one. They follow the global limits until they are strict. A
+ * level, `upper` the most severe level. They follow the global limits until they are strict. A
  * backend of the library has only `lower`.
  */
 struct doca_log_backend {

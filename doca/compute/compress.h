@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress.h - compression by zlib, lz4 and xxHash, for doca_compress.c. Without a library its
- * functions return NOT_SUPPORTED.
+ * compress.h - compression by zlib, lz4 and xxHash, for doca_compress.c. If one of these libraries
+ * is missing, the functions that need it return NOT_SUPPORTED.
  */
 #ifndef GD_COMPRESS_H
 #define GD_COMPRESS_H

@@ -70,7 +70,8 @@ int gd_serial_arm(struct doca_ctx *ctx);
 doca_error_t gd_serial_fini(struct gd_serial *serial, doca_error_t busy);
 
 /*
- * For functions *_set_conf. INVALID_VALUE (also for too many tasks), `late` after start, NO_MEMORY.
+ * For functions *_set_conf. Returns INVALID_VALUE (also for too many tasks), `late` after start, or
+ * NO_MEMORY.
  */
 doca_error_t gd_serial_conf(struct gd_pool *pool, void *done_cb, void *error_cb, uint64_t n,
 			    doca_error_t late);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sha.h - digests by libcrypto. Without it the functions fail. */
+/* sha.h - digests by libcrypto. Without libcrypto the functions fail. */
 #ifndef GD_SHA_H
 #define GD_SHA_H
 

@@ -438,7 +438,7 @@ static void select_profile(struct gn_errs *errs)
 	}
 }
 
-/* Discard everything, so that the next call tries again. */
+/* Discard the incomplete set, so that the next call tries again. */
 static doca_error_t no_memory(void)
 {
 	while (n_infos > 0) {

@@ -17,7 +17,8 @@
  *                                  network transport
  *     transport, and its options   a transport of this machine (shm-comch) serves Comch, and RDMA
  *                                  between processes of this machine. A network transport
- *                                  (rdma-verbs, rxe) serves RDMA, also if the function has both
+ *                                  (rdma-verbs, rxe) serves RDMA. A function with both uses the
+ *                                  network transport for RDMA
  * `doca = { functions = "none"; }` removes the two default functions. In the same group,
  * connect_timeout = "5s" sets how long a Comch client waits for a server.
  */

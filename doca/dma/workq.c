@@ -153,8 +153,8 @@ doca_error_t doca_workq_ctx_stop(struct doca_ctx *doca_ctx)
 }
 
 /*
- * Returns the pointer to the link of a queue. It points to NULL if the context does not have the
- * queue.
+ * Returns the address of the pointer to the link of a queue. That pointer is NULL if the context
+ * does not have the queue.
  */
 static struct link **find_link(struct old_ctx *ctx, const struct doca_workq *workq)
 {

@@ -3,8 +3,8 @@
  * msgq_dpa.c - consumers and producers of a MsgQ on the emulated DPA: configuration, and the
  * functions for code on the DPA
  *
- * Their contexts need no engine: code on the DPA polls completion queues, which activate its
- * thread.
+ * The contexts of consumers and producers on the DPA need no engine: code on the DPA polls
+ * completion queues, which activate its thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -435,7 +435,7 @@ static bool copy(doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_m
 		memcpy(dst, src, length);
 	else
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "DPA producer: copy outside its maps, not permitted, or overlapping (bytes=%zu)",
+		       "DPA producer: copy rejected: a range is outside its map, the rights of a map do not permit the copy, or the ranges overlap (bytes=%zu)",
 		       length);
 	if (from)
 		gd_mmap_unuse(from);

@@ -59,9 +59,10 @@ struct gd_ctx_ops {
 	doca_error_t (*start)(struct doca_ctx *ctx);
 	/*
 	 * Stop. Called once for each start. All tasks in flight must complete soon, by
-	 * gd_task_done() with an error. Returns SUCCESS: the context is idle when no task is
-	 * allocated. IN_PROGRESS: the same, but not before gd_ctx_stopped(). Other: the stop is
-	 * rejected, and the state does not change (for example IN_USE). NULL: like SUCCESS.
+	 * gd_task_done() with an error. Returns SUCCESS: the context becomes idle when no task is
+	 * allocated. IN_PROGRESS: the context becomes idle when no task is allocated and
+	 * gd_ctx_stopped() was called. Other: the stop is rejected, and the state does not change
+	 * (for example IN_USE). A function pointer of NULL has the effect of SUCCESS.
 	 */
 	doca_error_t (*stop)(struct doca_ctx *ctx);
 	/*
@@ -151,7 +152,7 @@ struct gd_task_ops {
 	 * Submit. Called only in RUNNING. Returns SUCCESS: gd_task_done() follows, in this call or
 	 * later, with an error if the fields are invalid. Other: the program keeps the task (AGAIN,
 	 * NO_MEMORY, ...). In STOPPING the engine accepts the task and completes it with
-	 * GD_FLUSHED. In IDLE and STARTING it returns BAD_STATE.
+	 * GD_FLUSHED. In IDLE and STARTING the engine rejects the task with BAD_STATE.
 	 */
 	doca_error_t (*submit)(struct doca_task *task);
 	/*
@@ -212,8 +213,8 @@ void gd_pool_init(struct gd_pool *pool, struct doca_ctx *ctx, const struct gd_ta
 doca_error_t gd_pool_conf(struct gd_pool *pool, void *done_cb, void *error_cb, uint32_t n,
 			  doca_error_t late);
 /*
- * Allocate a task with user data and status SUCCESS. NULL: all are allocated, or the context is
- * IDLE.
+ * Allocate a task with user data and status SUCCESS. NULL: all tasks are allocated, or the context
+ * is IDLE.
  */
 struct doca_task *gd_task_take(struct gd_pool *pool, union doca_data user_data);
 /*

@@ -47,7 +47,7 @@ static bool is_over(const struct doca_ctx *ctx)
 	return ctx->n_taken == 0 && !ctx->stop_pending;
 }
 
-/* Make one of the changes that are due, and post the event again for the rest. */
+/* Make one of the changes that are due, and post the event again if others are due. */
 static void run_due(struct gd_event *event)
 {
 	struct doca_ctx *ctx = gn_container_of(event, struct doca_ctx, event);

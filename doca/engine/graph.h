@@ -69,7 +69,7 @@ struct doca_graph_instance {
 	bool running;
 	bool posted;
 	doca_error_t status; /* first failure */
-	/* the node of another instance that runs this one, or NULL */
+	/* the node of another instance that runs this instance, or NULL */
 	struct gd_node_run *owner;
 	struct gd_node_run *parent; /* the node that waits for this run, or NULL */
 	struct gd_node_run runs[];

@@ -52,8 +52,8 @@ void gd_graph_run(struct doca_graph_instance *instance, struct gd_node_run *pare
 }
 
 /*
- * End a run: continue its parent, or call the callback of the program. Do not touch the instance
- * after that.
+ * End a run: complete the parent node, or call the callback of the program. Do not touch the
+ * instance after that.
  */
 static void end(struct doca_graph_instance *instance);
 

@@ -440,7 +440,7 @@ doca_error_t doca_mmap_cap_is_create_from_export_pci_supported(const struct doca
 
 /* -- export and import -- */
 
-/* A local map is exported only for its devices, an imported one for any open device. */
+/* A local map is exported only for its devices, an imported map for any open device. */
 static doca_error_t may_export(const struct doca_mmap *mmap, const struct doca_dev *dev,
 			       const void *desc, const void *len, uint32_t flags)
 {
@@ -523,7 +523,7 @@ static doca_error_t open_blob(const void *desc, size_t n, const struct doca_dev 
 	if (!*map_p || blob->host == gd_host_id())
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "memory map cannot be imported: the memory is on another machine, and the device has no network transport (device=%s)",
+	       "memory map cannot be imported: the memory is on another machine, and the device has no network transport (device=%s): use a device with transport rdma-verbs or rxe",
 	       dev->info->pci);
 	return DOCA_ERROR_NOT_SUPPORTED;
 }

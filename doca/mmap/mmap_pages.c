@@ -207,7 +207,7 @@ static int move_range(const struct gd_range *range, struct gd_store *store, bool
 		*begun_p = true;
 		rc = gd_pages_share(store->fd, moving, n_moving);
 		if (are_of_stores(moving, n_moving))
-			/* now: while the range is held, a sweep keeps its old pages */
+			/* sweep now: while the range is held, a sweep keeps its old pages */
 			gd_stores_sweep();
 	}
 	free(moving);

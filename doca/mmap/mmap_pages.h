@@ -25,7 +25,7 @@ struct gd_run {
 /*
  * Move all pages of the range, with their content, into memfds and count a hold. Other threads may
  * read and write the pages meanwhile, except for atomic operations and stack frames, see
- * mmap_pages_move.c. write: other processes are to write them. common: use the one memfd of all
+ * mmap_pages_move.c. write: other processes will write them. common: use the one memfd of all
  * common ranges; each process that gets it can read all of these ranges. Any thread. Returns 0, or
  *     -EFAULT      the range is not completely mapped
  *     -EACCES      the page protection does not permit reads, or (`write`) writes

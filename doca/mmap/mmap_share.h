@@ -60,8 +60,8 @@ doca_error_t gd_share_hold(struct doca_mmap *mmap, bool common);
  */
 int gd_share_fd(const struct doca_mmap *mmap);
 /*
- * Export a map. here: processes of this machine map the memory; otherwise peers reach it through a
- * network only.
+ * Export a map. here: true if processes of this machine map the memory, false if peers reach it
+ * only through a network.
  */
 doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, bool here,
 			     const struct gd_blob **blob_p);
@@ -72,8 +72,8 @@ doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, boo
  */
 doca_error_t gd_share_revoke(struct doca_mmap *mmap);
 /*
- * Without the lock. Import the memory of a descriptor. map: map the memory; otherwise set only
- * address and length.
+ * Without the lock. Import the memory of a descriptor. map: true to map the memory, false to set
+ * only address and length.
  */
 doca_error_t gd_share_import(struct doca_mmap *mmap, const struct gd_blob *blob, bool map);
 /*

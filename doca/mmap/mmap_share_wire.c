@@ -191,7 +191,7 @@ static int accept_one(struct gd_listener *listener)
 		close(fd);
 	listener->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "memory map: import by a process rejected: too many open files: raise ulimit -n");
+	       "memory map: import by another process rejected: this process has too many open files: raise ulimit -n");
 	return -1;
 }
 

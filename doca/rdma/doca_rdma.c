@@ -45,9 +45,9 @@ static void run_stopped(struct gd_event *event)
 }
 
 /*
- * Disconnect all peers; messages without a receive task are lost. The context can become idle
- * immediately. But a program that stops it in a callback expects IN_PROGRESS, so the end is then
- * posted as an event.
+ * Disconnect all peers; messages without a receive task are lost. Returns SUCCESS: the context can
+ * become idle immediately. But a program that stops the context in a callback expects IN_PROGRESS:
+ * the function then returns IN_PROGRESS and posts the end as an event.
  */
 static doca_error_t stop(struct doca_ctx *ctx)
 {

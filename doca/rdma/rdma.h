@@ -115,7 +115,7 @@ struct gd_rdma_head {
 	uint8_t first; /* 1: first part of a message */
 	uint16_t zero;
 	doca_be32_t imm;
-	uint32_t length; /* bytes of the whole message; of the written data for a write */
+	uint32_t length; /* bytes of the whole message; for a write: of the written data */
 };
 
 #define GD_RDMA_PART (GANTRY_IMM_MAX - (uint32_t)sizeof(struct gd_rdma_head))
@@ -140,7 +140,7 @@ struct gd_rdma_task {
 	bool accessed;       /* write with immediate data: the data is written */
 	bool is_flying;      /* in conn->flying */
 	doca_error_t error;  /* status of a failure */
-	/* receive: result */
+	/* receive task: the received message */
 	enum doca_rdma_opcode opcode;
 	uint32_t result_len;
 };
@@ -162,21 +162,21 @@ bool gd_rdma_list_remove(struct gd_rdma_list *list, struct gd_rdma_task *task);
 #define GD_RDMA_REJECTED 2u /* rejected or revoked: this value plus the doca_error_t */
 
 /*
- * A map of the peer, as known to this link. The engine creates it under the lock. It exists until
- * the link is destroyed.
+ * What a link knows of a map of the peer. The engine creates the structure under the lock. The
+ * structure exists until the link is destroyed.
  */
 struct gd_rdma_remote {
 	struct gd_rdma_remote *next;
 	struct gd_mmap_id map;
-	/* valid while `state` is GD_RDMA_IMPORTED and until its release; engine, under the lock */
+	/* set before `state` becomes GD_RDMA_IMPORTED; the engine releases it under the lock */
 	struct gantry_region *region;
 	uint32_t state;  /* __atomic: requested, imported, or rejected */
 	uint32_t pieces; /* engine: accesses in flight */
 };
 
 /*
- * Memory of this side: exported for the peer (lock), or registered for accesses of this side
- * (engine; changed under the lock).
+ * Memory of this side: an export for the peer (under the lock), or a registration for accesses of
+ * this side (the engine reads it, and changes it under the lock).
  */
 struct gd_rdma_local {
 	struct gd_rdma_local *next;
@@ -232,7 +232,7 @@ struct doca_rdma_connection {
 	bool by_address; /* connected by address */
 	bool lost;       /* engine: the peer has ended; its messages are still read */
 	bool was_up;
-	bool taken;               /* lock: in use */
+	bool taken;               /* lock: the structure is in use */
 	enum gd_rdma_state state; /* engine */
 	struct gd_rdma_id id, peer;
 	struct gd_rdma_blob blob;
@@ -244,7 +244,7 @@ struct doca_rdma_connection {
 	struct gd_event requested, up, closed, over, bell, revoked;
 	bool armed;
 	union doca_data user_data;
-	struct doca_rdma_addr addr; /* address that it connected to, if by_address; else empty */
+	struct doca_rdma_addr addr; /* if this side connected by address: the address; else empty */
 	struct gd_rdma_list sends;  /* engine: tasks, in order */
 	struct gd_rdma_list flying; /* engine: tasks that wait only for the device */
 	uint32_t n_writes; /* number of writes in flying: a message must not overtake them */
@@ -328,20 +328,22 @@ void gd_rdma_conn_free(struct doca_rdma_connection *conn);
  */
 void gd_rdma_conn_drop(struct doca_rdma_connection *conn, doca_error_t status);
 /*
- * Engine. Like gd_rdma_conn_drop(), but the end is reported to the program. fails: the status stops
- * the context, too.
+ * Engine. Like gd_rdma_conn_drop(), but the program is notified of the end. fails: true if the
+ * failed tasks also stop the context.
  */
 void gd_rdma_conn_over(struct doca_rdma_connection *conn, doca_error_t status, bool fails);
 void gd_rdma_conns_free(struct doca_rdma *rdma);
 
 /* -- rdma_link.c. Under the lock -- */
-extern const struct gantry_conn_events gd_rdma_events; /* argument of a listener: the context */
+/* Callbacks for links. `arg` of the callbacks of a listener is the context. */
+extern const struct gantry_conn_events gd_rdma_events;
 doca_error_t gd_rdma_link_connect(struct doca_rdma_connection *conn, void *device,
 				  const char *service);
 /* Attach a guest to its connection, send WELCOME and create the queues. */
 doca_error_t gd_rdma_link_welcome(struct gd_rdma_link *link, struct doca_rdma_connection *conn);
-void gd_rdma_link_destroy(struct gd_rdma_link *link); /* and its queues; disconnects the peer */
-void gd_rdma_guest_drop(struct gd_rdma_link *link);   /* destroys a guest */
+/* Destroy a link and its queues, and disconnect the peer. */
+void gd_rdma_link_destroy(struct gd_rdma_link *link);
+void gd_rdma_guest_drop(struct gd_rdma_link *link); /* destroys a guest */
 void gd_rdma_guests_drop(struct doca_rdma *rdma);
 
 /* -- rdma_flow.c. Engine -- */
@@ -355,7 +357,7 @@ void gd_rdma_unarm(struct doca_rdma_connection *conn);
 void gd_rdma_flow_up(struct doca_rdma_connection *conn); /* the queues exist now */
 /* the queues are about to be destroyed */
 void gd_rdma_flow_down(struct doca_rdma_connection *conn);
-/* Complete all pending tasks with `status`. */
+/* Complete all pending tasks with `status`. fails: true if that also stops the context. */
 void gd_rdma_flush(struct doca_rdma_connection *conn, doca_error_t status, bool fails);
 void gd_rdma_flush_receives(struct doca_rdma *rdma, doca_error_t status);
 
@@ -369,13 +371,13 @@ enum gd_rdma_step {
 /* Memory of the peer that a task accesses. */
 struct gd_rdma_target {
 	struct doca_mmap *map;
-	char *addr; /* address in the owner */
+	char *addr; /* address in the process that owns the memory */
 	size_t length;
 };
 
 /* Engine. Access the memory of the peer for a task. */
 enum gd_rdma_step gd_rdma_access(struct doca_rdma_connection *conn, struct gd_rdma_task *task);
-/* Like gd_rdma_access(), by the device. */
+/* Like gd_rdma_access(), but the device executes the access. */
 enum gd_rdma_step gd_rdma_device_access(struct doca_rdma_connection *conn,
 					struct gd_rdma_task *task,
 					const struct gd_rdma_target *target);
@@ -388,14 +390,18 @@ bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve
 void gd_rdma_forget_locals(struct gd_rdma_link *link);
 /* call after the queues of the link are destroyed and before the link is disconnected */
 void gd_rdma_memory_release(struct gd_rdma_link *link);
-void gd_rdma_memory_free(struct gd_rdma_link *link); /* call after that */
+void gd_rdma_memory_free(struct gd_rdma_link *link); /* call after the release */
 
 /* -- rdma_revoke.c -- */
-/* Add a running context to those whose peers and devices release revoked maps; remove it. */
+/*
+ * Add a context that starts to the list of contexts whose peers and devices must release revoked
+ * maps, or remove a context that stops.
+ */
 void gd_rdma_enlist(struct doca_rdma *rdma);
 void gd_rdma_delist(struct doca_rdma *rdma);
-/* Lock held. The peer revokes memory of its own; it has released memory of this side. */
+/* Lock held. The peer revokes memory that it has exported to this side. */
 void gd_rdma_on_revoke(struct gd_rdma_link *link, uint32_t handle);
+/* Lock held. The peer has released memory of this side, or can no longer access it. */
 void gd_rdma_on_revoked(struct gd_rdma_link *link, uint32_t handle);
 /* engine: release revoked memory that no task uses */
 void gd_rdma_release_revoked(struct doca_rdma_connection *conn);

@@ -16,7 +16,7 @@
 
 /* -- addresses -- */
 
-/* Convert an address to the notation of transports; false: the text has another type. */
+/* Convert an address to the notation of transports; false: not an address of the type `type`. */
 static bool parse(enum doca_rdma_addr_type type, const char *address, char *text, size_t size)
 {
 	struct in6_addr addr;
@@ -51,7 +51,8 @@ doca_error_t doca_rdma_addr_create(enum doca_rdma_addr_type addr_type, const cha
 	if (strlen(address) >= sizeof(new->text) ||
 	    !parse(addr_type, address, text, sizeof(text))) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "RDMA address '%.64s': not an address of the given type", address);
+		       "RDMA address '%.64s': invalid for its type (addr_type=%d): write an address of that type",
+		       address, (int)addr_type);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	new = calloc(1, sizeof(*new));

@@ -207,7 +207,7 @@ static enum gd_rdma_step send_message(struct doca_rdma_connection *conn, struct 
 			return fail(task, DOCA_ERROR_INVALID_VALUE);
 		head.first = !carries || task->done == 0;
 		rc = send_part(conn, &head, data, n);
-		/* the end of the connection completes its tasks */
+		/* after -ENOTCONN, the end of the connection completes its tasks */
 		if (rc == -EAGAIN || rc == -ENOTCONN)
 			return GD_RDMA_WAIT;
 		if (rc)
@@ -267,8 +267,8 @@ static bool is_write(const struct gd_rdma_task *task)
 }
 
 /*
- * Let a task wait for the device, or for earlier tasks that do: tasks of a connection complete in
- * order.
+ * Add a task to conn->flying: it waits for the device, or for earlier tasks in conn->flying,
+ * because tasks of a connection complete in order.
  */
 static void fly(struct doca_rdma_connection *conn, struct gd_rdma_task *task)
 {

@@ -3,8 +3,8 @@
  * rdma_memory.c - reads and writes of memory of the peer: their targets and rights, and the copies
  * if the memory is mapped here
  *
- * A write goes behind the data part of the destination buffer and does not change the buffer, which
- * describes memory of the peer.
+ * A write stores its bytes behind the data part of the destination buffer. It does not extend that
+ * data part, because the buffer describes memory of the peer.
  */
 #include <string.h>
 

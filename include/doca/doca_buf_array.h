@@ -37,7 +37,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_buf_arr_set_params(struct doca_buf_arr *buf_
  * Start the array.
  * Errors:
  *     BAD_STATE  the array is started or has no map, or the map is not started
- *     NO_MEMORY  reserved
+ *     NO_MEMORY  never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_arr_start(struct doca_buf_arr *buf_arr);
 

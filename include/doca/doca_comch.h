@@ -125,8 +125,8 @@ DOCA_STABLE doca_error_t doca_comch_server_set_max_msg_size(struct doca_comch_se
 							    uint32_t size);
 
 /*
- * Get the maximum length of a message that was set, or the default, in bytes. BAD_STATE is
- * reserved.
+ * Get the maximum length of a message that was set, or the default, in bytes. Never returns
+ * BAD_STATE.
  */
 DOCA_STABLE doca_error_t
 doca_comch_server_get_max_msg_size(const struct doca_comch_server *comch_server, uint32_t *size);
@@ -144,7 +144,7 @@ doca_comch_server_set_recv_queue_size(struct doca_comch_server *comch_server, ui
 DOCA_STABLE doca_error_t
 doca_comch_server_get_recv_queue_size(const struct doca_comch_server *comch_server, uint32_t *size);
 
-/* Get the device or representor that the server was created with. BAD_STATE is reserved. */
+/* Get the device or representor that the server was created with. Never returns BAD_STATE. */
 DOCA_STABLE doca_error_t doca_comch_server_get_device(const struct doca_comch_server *comch_server,
 						      struct doca_dev **dev);
 DOCA_STABLE doca_error_t doca_comch_server_get_device_rep(
@@ -194,8 +194,8 @@ DOCA_STABLE doca_error_t doca_comch_client_set_max_msg_size(struct doca_comch_cl
 							    uint32_t size);
 
 /*
- * Get the maximum length of a message that was set, or the default, in bytes. BAD_STATE is
- * reserved.
+ * Get the maximum length of a message that was set, or the default, in bytes. Never returns
+ * BAD_STATE.
  */
 DOCA_STABLE doca_error_t
 doca_comch_client_get_max_msg_size(const struct doca_comch_client *comch_client, uint32_t *size);
@@ -213,7 +213,7 @@ doca_comch_client_set_recv_queue_size(struct doca_comch_client *comch_client, ui
 DOCA_STABLE doca_error_t
 doca_comch_client_get_recv_queue_size(const struct doca_comch_client *comch_client, uint32_t *size);
 
-/* Get the device that the client was created with. BAD_STATE is reserved. */
+/* Get the device that the client was created with. Never returns BAD_STATE. */
 DOCA_STABLE doca_error_t doca_comch_client_get_device(const struct doca_comch_client *comch_client,
 						      struct doca_dev **dev);
 

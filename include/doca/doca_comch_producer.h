@@ -40,7 +40,7 @@ typedef uint64_t doca_dpa_dev_comch_producer_t;
  * Errors:
  *     BAD_STATE      the connection is not established, or has ended
  *     NO_MEMORY      memory allocation failed
- *     NOT_PERMITTED  reserved
+ *     NOT_PERMITTED  never returned
  */
 DOCA_STABLE doca_error_t doca_comch_producer_create(struct doca_comch_connection *comch_connection,
 						    struct doca_comch_producer **producer);

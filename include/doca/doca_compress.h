@@ -45,7 +45,7 @@ typedef void (*doca_compress_task_decompress_lz4_block_completion_cb_t)(
  * Create a context on an open device.
  * Errors:
  *     NO_MEMORY       memory allocation failed
- *     INITIALIZATION  reserved
+ *     INITIALIZATION  never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_create(struct doca_dev *dev,
 						    struct doca_compress **compress);
@@ -65,8 +65,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_compress_cap_get_max_num_tasks(struct doca_c
 								   uint32_t *max_num_tasks);
 
 /*
- * Returns SUCCESS if the device supports deflate compression tasks, NOT_SUPPORTED if not. DRIVER is
- * reserved.
+ * Returns SUCCESS if the device supports deflate compression tasks, NOT_SUPPORTED if not. Never
+ * returns DRIVER.
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_compress_deflate_is_supported(const struct doca_devinfo *devinfo);
@@ -129,8 +129,8 @@ DOCA_EXPERIMENTAL uint32_t doca_compress_task_compress_deflate_get_adler_cs(
 	const struct doca_compress_task_compress_deflate *task);
 
 /*
- * Returns SUCCESS if the device supports deflate decompression tasks, NOT_SUPPORTED if not. DRIVER
- * is reserved.
+ * Returns SUCCESS if the device supports deflate decompression tasks, NOT_SUPPORTED if not. Never
+ * returns DRIVER.
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_decompress_deflate_is_supported(const struct doca_devinfo *devinfo);
@@ -193,8 +193,8 @@ DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_deflate_get_adler_cs(
 	const struct doca_compress_task_decompress_deflate *task);
 
 /*
- * Returns SUCCESS if the device supports LZ4 stream tasks, NOT_SUPPORTED if not. DRIVER is
- * reserved.
+ * Returns SUCCESS if the device supports LZ4 stream tasks, NOT_SUPPORTED if not. Never returns
+ * DRIVER.
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_decompress_lz4_stream_is_supported(const struct doca_devinfo *devinfo);
@@ -269,7 +269,8 @@ DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_lz4_stream_get_xxh_cs(
 	const struct doca_compress_task_decompress_lz4_stream *task);
 
 /*
- * Returns SUCCESS if the device supports LZ4 block tasks, NOT_SUPPORTED if not. DRIVER is reserved.
+ * Returns SUCCESS if the device supports LZ4 block tasks, NOT_SUPPORTED if not. Never returns
+ * DRIVER.
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_compress_cap_task_decompress_lz4_block_is_supported(const struct doca_devinfo *devinfo);

@@ -47,8 +47,8 @@ typedef void (*doca_ctx_state_changed_callback_t)(const union doca_data user_dat
  *     BAD_STATE       the context is not idle
  *     NOT_CONNECTED   the context is not connected to an engine
  *     INITIALIZATION  the transport cannot be opened or used, see the log
- *     NOT_SUPPORTED   reserved
- *     UNEXPECTED      reserved
+ *     NOT_SUPPORTED   never returned
+ *     UNEXPECTED      never returned
  */
 DOCA_STABLE doca_error_t doca_ctx_start(struct doca_ctx *ctx);
 
@@ -58,8 +58,8 @@ DOCA_STABLE doca_error_t doca_ctx_start(struct doca_ctx *ctx);
  * doca_pe_progress() completes the stop. Every callback may call doca_ctx_stop().
  * Errors:
  *     IN_USE         consumers or producers of a Comch server or client still run
- *     NOT_CONNECTED  reserved
- *     UNEXPECTED     reserved
+ *     NOT_CONNECTED  never returned
+ *     UNEXPECTED     never returned
  */
 DOCA_STABLE doca_error_t doca_ctx_stop(struct doca_ctx *ctx);
 
@@ -101,7 +101,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_ctx_set_datapath_on_dpa(struct doca_ctx *ctx
  * Set the completion vector. Only vector 0 exists. Call before start.
  * Errors:
  *     BAD_STATE      the context is started
- *     NOT_SUPPORTED  reserved
+ *     NOT_SUPPORTED  never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_ctx_set_completion_vector(struct doca_ctx *ctx,
 							      uint32_t comp_vector);

@@ -50,7 +50,7 @@ enum doca_devinfo_rep_filter {
 DOCA_STABLE doca_error_t doca_devinfo_create_list(struct doca_devinfo ***dev_list,
 						  uint32_t *nb_devs);
 
-/* Free a list. Do not use its elements after that. IN_USE is reserved. */
+/* Free a list. Do not use its elements after that. Never returns IN_USE. */
 DOCA_STABLE doca_error_t doca_devinfo_destroy_list(struct doca_devinfo **dev_list);
 
 /*
@@ -58,20 +58,20 @@ DOCA_STABLE doca_error_t doca_devinfo_destroy_list(struct doca_devinfo **dev_lis
  * Errors:
  *     NOT_SUPPORTED  the device has no representor, or filter is EMULATED
  *     NO_MEMORY      memory allocation failed
- *     DRIVER         reserved
+ *     DRIVER         never returned
  */
 DOCA_STABLE doca_error_t doca_devinfo_rep_create_list(struct doca_dev *dev, int filter,
 						      struct doca_devinfo_rep ***dev_list_rep,
 						      uint32_t *nb_devs_rep);
 
-/* Free a list. Do not use its elements after that. IN_USE is reserved. */
+/* Free a list. Do not use its elements after that. Never returns IN_USE. */
 DOCA_STABLE doca_error_t doca_devinfo_rep_destroy_list(struct doca_devinfo_rep **dev_list_rep);
 
 /*
  * Open a device. All opens of a device return the same pointer and are counted.
  * Errors:
  *     NO_MEMORY  memory allocation failed
- *     NOT_CONNECTED, INITIALIZATION, NOT_SUPPORTED  reserved
+ *     NOT_CONNECTED, INITIALIZATION, NOT_SUPPORTED  never returned
  */
 DOCA_STABLE doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev);
 
@@ -82,7 +82,7 @@ DOCA_STABLE doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca
  */
 DOCA_STABLE doca_error_t doca_dev_close(struct doca_dev *dev);
 
-/* Not supported: returns NOT_SUPPORTED. DRIVER and AGAIN are reserved. */
+/* Not supported. Returns NOT_SUPPORTED, never DRIVER or AGAIN. */
 DOCA_EXPERIMENTAL doca_error_t doca_dev_accelerate_resource_reclaim(struct doca_dev *dev);
 
 /*
@@ -107,15 +107,15 @@ DOCA_STABLE struct doca_devinfo *doca_dev_as_devinfo(const struct doca_dev *dev)
 DOCA_STABLE struct doca_devinfo_rep *doca_dev_rep_as_devinfo(struct doca_dev_rep *dev_rep);
 
 /*
- * Get the PCI address as text, with a NUL: DOCA_DEVINFO_PCI_ADDR_SIZE bytes. OPERATING_SYSTEM is
- * reserved.
+ * Get the PCI address as text, with a NUL: DOCA_DEVINFO_PCI_ADDR_SIZE bytes. Never returns
+ * OPERATING_SYSTEM.
  */
 DOCA_STABLE doca_error_t doca_devinfo_get_pci_addr_str(const struct doca_devinfo *devinfo,
 						       char *pci_addr_str);
 
 /*
  * Compare the PCI address with text such as "0000:b1:00.0" or "b1:00.0" (domain 0). Stores 1 if
- * equal, 0 if not. Returns INVALID_VALUE for text of another form. OPERATING_SYSTEM is reserved.
+ * equal, 0 if not. Returns INVALID_VALUE for text of another form. Never returns OPERATING_SYSTEM.
  */
 DOCA_STABLE doca_error_t doca_devinfo_is_equal_pci_addr(const struct doca_devinfo *devinfo,
 							const char *pci_addr_str,
@@ -141,8 +141,8 @@ DOCA_STABLE doca_error_t doca_devinfo_get_ipv6_addr(const struct doca_devinfo *d
 						    uint8_t *ipv6_addr, uint32_t size);
 
 /*
- * Get the MAC address of the port. size: bytes, at least DOCA_DEVINFO_MAC_ADDR_SIZE. NOT_SUPPORTED
- * is reserved.
+ * Get the MAC address of the port. size: bytes, at least DOCA_DEVINFO_MAC_ADDR_SIZE. Never returns
+ * NOT_SUPPORTED.
  */
 DOCA_STABLE doca_error_t doca_devinfo_get_mac_addr(const struct doca_devinfo *devinfo,
 						   uint8_t *mac_addr, uint32_t size);
@@ -166,21 +166,21 @@ DOCA_STABLE doca_error_t doca_devinfo_get_ibdev_name(const struct doca_devinfo *
  * Get the local identifier of an InfiniBand port.
  * Errors:
  *     NOT_SUPPORTED  always: the ports are Ethernet ports
- *     DRIVER         reserved
+ *     DRIVER         never returned
  */
 DOCA_STABLE doca_error_t doca_devinfo_get_lid(const struct doca_devinfo *devinfo, uint16_t *lid);
 
-/* Get the rate of the port, in bits per second. DRIVER is reserved. */
+/* Get the rate of the port, in bits per second. Never returns DRIVER. */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_get_active_rate(const struct doca_devinfo *devinfo,
 							    uint64_t *active_rate);
 
-/* Get the number of the function, which is unique on its card. DRIVER is reserved. */
+/* Get the number of the function, which is unique on its card. Never returns DRIVER. */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_get_vhca_id(const struct doca_devinfo *devinfo,
 							uint16_t *vhca_id);
 
 /*
  * Stores 1 if the device can hot-plug functions (second function: moderate notifications), 0 if
- * not. DRIVER is reserved.
+ * not. Never returns DRIVER.
  */
 DOCA_STABLE doca_error_t doca_devinfo_cap_is_hotplug_manager_supported(
 	const struct doca_devinfo *devinfo, uint8_t *is_hotplug_manager);
@@ -188,29 +188,29 @@ DOCA_EXPERIMENTAL doca_error_t doca_devinfo_cap_is_notification_moderation_suppo
 	const struct doca_devinfo *devinfo, uint8_t *is_notification_moderation_supported);
 
 /*
- * Stores 1 if the device supports DOCA_DEVINFO_REP_FILTER_ALL, 0 if not. DRIVER and NOT_SUPPORTED
- * are reserved.
+ * Stores 1 if the device supports DOCA_DEVINFO_REP_FILTER_ALL, 0 if not. Never returns DRIVER or
+ * NOT_SUPPORTED.
  */
 DOCA_STABLE doca_error_t doca_devinfo_rep_cap_is_filter_all_supported(
 	const struct doca_devinfo *devinfo, uint8_t *filter_all_supported);
 
 /*
  * Stores 1 if the device has NET representors, 0 if not. A program on the DPU uses this function to
- * select its device. DRIVER and NOT_SUPPORTED are reserved.
+ * select its device. Never returns DRIVER or NOT_SUPPORTED.
  */
 DOCA_STABLE doca_error_t doca_devinfo_rep_cap_is_filter_net_supported(
 	const struct doca_devinfo *devinfo, uint8_t *filter_net_supported);
 
 /*
- * Stores 1 if the device supports DOCA_DEVINFO_REP_FILTER_EMULATED, 0 if not. DRIVER and
- * NOT_SUPPORTED are reserved.
+ * Stores 1 if the device supports DOCA_DEVINFO_REP_FILTER_EMULATED, 0 if not. Never returns DRIVER
+ * or NOT_SUPPORTED.
  */
 DOCA_STABLE doca_error_t doca_devinfo_rep_cap_is_filter_emulated_supported(
 	const struct doca_devinfo *devinfo, uint8_t *filter_emulated_supported);
 
 /*
- * Stores 1 if the device supports doca_dev_accelerate_resource_reclaim(), 0 if not. DRIVER is
- * reserved.
+ * Stores 1 if the device supports doca_dev_accelerate_resource_reclaim(), 0 if not. Never returns
+ * DRIVER.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_cap_is_accelerate_resource_reclaim_supported(
 	const struct doca_devinfo *devinfo, uint8_t *is_accelerate_resource_reclaim);
@@ -224,7 +224,7 @@ DOCA_STABLE doca_error_t doca_devinfo_rep_get_vuid(const struct doca_devinfo_rep
 
 /*
  * Get the PCI address of the represented function as text: DOCA_DEVINFO_REP_PCI_ADDR_SIZE bytes.
- * NO_MEMORY and UNEXPECTED are reserved.
+ * Never returns NO_MEMORY or UNEXPECTED.
  */
 DOCA_STABLE doca_error_t
 doca_devinfo_rep_get_pci_addr_str(const struct doca_devinfo_rep *devinfo_rep, char *pci_addr_str);
@@ -250,8 +250,8 @@ DOCA_EXPERIMENTAL doca_error_t
 doca_devinfo_rep_get_vhca_id(const struct doca_devinfo_rep *devinfo_rep, uint16_t *vhca_id);
 
 /*
- * Like doca_devinfo_is_equal_pci_addr(), for the represented function. NO_MEMORY and UNEXPECTED are
- * reserved.
+ * Like doca_devinfo_is_equal_pci_addr(), for the represented function. Never returns NO_MEMORY or
+ * UNEXPECTED.
  */
 DOCA_STABLE doca_error_t doca_devinfo_rep_is_equal_pci_addr(
 	const struct doca_devinfo_rep *devinfo_rep, const char *pci_addr_str, uint8_t *is_equal);

@@ -33,7 +33,7 @@ typedef void (*doca_dma_task_memcpy_completion_cb_t)(struct doca_dma_task_memcpy
  * Create a context on an open device.
  * Errors:
  *     NO_MEMORY       memory allocation failed
- *     INITIALIZATION  reserved
+ *     INITIALIZATION  never returned
  */
 DOCA_STABLE doca_error_t doca_dma_create(struct doca_dev *dev, struct doca_dma **dma);
 
@@ -44,7 +44,9 @@ DOCA_STABLE doca_error_t doca_dma_create(struct doca_dev *dev, struct doca_dma *
  */
 DOCA_STABLE doca_error_t doca_dma_destroy(struct doca_dma *dma);
 
-/* Returns SUCCESS if the device supports memcpy tasks, NOT_SUPPORTED if not. DRIVER is reserved. */
+/*
+ * Returns SUCCESS if the device supports memcpy tasks, NOT_SUPPORTED if not. Never returns DRIVER.
+ */
 DOCA_STABLE doca_error_t doca_dma_cap_task_memcpy_is_supported(const struct doca_devinfo *devinfo);
 
 /* Returns the object as a context, valid until the object is destroyed. Returns NULL for NULL. */
@@ -67,7 +69,7 @@ doca_dma_cap_task_memcpy_get_max_buf_size(const struct doca_devinfo *devinfo, ui
  * start.
  * Errors:
  *     BAD_STATE      the context is started
- *     NOT_SUPPORTED  reserved
+ *     NOT_SUPPORTED  never returned
  */
 DOCA_STABLE doca_error_t doca_dma_task_memcpy_set_conf(
 	struct doca_dma *dma, doca_dma_task_memcpy_completion_cb_t task_completion_cb,

@@ -117,7 +117,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_graph_add_dependency(struct doca_graph *grap
  * Errors:
  *     BAD_STATE  the graph is started, has no configuration or no node other than function calls,
  *                or a context or sub-graph of a node does not run
- *     NO_MEMORY  reserved
+ *     NO_MEMORY  never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_graph_start(struct doca_graph *graph);
 

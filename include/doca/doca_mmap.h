@@ -46,7 +46,7 @@ DOCA_STABLE doca_error_t doca_mmap_destroy(struct doca_mmap *mmap);
  * Start the map. Required before an export and before the first buffer.
  * Errors:
  *     NOT_PERMITTED  the map has no range, is started or imported, or the last stop failed
- *     NO_MEMORY      reserved
+ *     NO_MEMORY      never returned
  */
 DOCA_STABLE doca_error_t doca_mmap_start(struct doca_mmap *mmap);
 
@@ -81,7 +81,7 @@ DOCA_STABLE doca_error_t doca_mmap_stop(struct doca_mmap *mmap);
  *     ALREADY_EXIST  the map has the device already
  *     NO_MEMORY      the map has the maximum number of devices, or memory allocation failed
  *     NOT_PERMITTED  the map is started or imported
- *     NOT_SUPPORTED  reserved
+ *     NOT_SUPPORTED  never returned
  */
 DOCA_STABLE doca_error_t doca_mmap_add_dev(struct doca_mmap *mmap, struct doca_dev *dev);
 
@@ -218,7 +218,7 @@ DOCA_STABLE doca_error_t doca_mmap_set_user_data(struct doca_mmap *mmap, union d
 
 /*
  * Stores 1 if a map with the device can be exported over PCI (second function: imported), 0 if not.
- * DRIVER is reserved.
+ * Never returns DRIVER.
  */
 DOCA_STABLE doca_error_t doca_mmap_cap_is_export_pci_supported(const struct doca_devinfo *devinfo,
 							       uint8_t *mmap_export);

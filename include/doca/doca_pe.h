@@ -129,7 +129,7 @@ DOCA_STABLE doca_error_t doca_task_submit(struct doca_task *task);
 /* Like doca_task_submit(), with flags: bits of doca_task_submit_flag. The flags have no effect. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_submit_ex(struct doca_task *task, uint32_t flags);
 
-/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported. Returns NOT_SUPPORTED; INVALID_VALUE if task_batch is NULL. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_submit(struct doca_task_batch *task_batch);
 
 /*
@@ -138,7 +138,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_task_batch_submit(struct doca_task_batch *ta
  */
 DOCA_STABLE doca_error_t doca_task_try_submit(struct doca_task *task);
 
-/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported. Returns NOT_SUPPORTED; INVALID_VALUE if task_batch is NULL. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_try_submit(struct doca_task_batch *task_batch);
 
 /*
@@ -147,33 +147,33 @@ DOCA_EXPERIMENTAL doca_error_t doca_task_batch_try_submit(struct doca_task_batch
  */
 DOCA_STABLE void doca_task_free(struct doca_task *task);
 
-/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported: this function has no effect. */
 DOCA_EXPERIMENTAL void doca_task_batch_free(struct doca_task_batch *task_batch);
 
 /* Get the status with which the task completed. */
 DOCA_STABLE doca_error_t doca_task_get_status(const struct doca_task *task);
 
-/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported. Returns NOT_SUPPORTED; INVALID_VALUE if task_batch is NULL. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_get_status(const struct doca_task_batch *task_batch);
 
 /* Set the user data of the task. Call while the task is not submitted. */
 DOCA_STABLE void doca_task_set_user_data(struct doca_task *task, union doca_data user_data);
 
-/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported: this function has no effect. */
 DOCA_EXPERIMENTAL void doca_task_batch_set_user_data(struct doca_task_batch *task_batch,
 						     union doca_data user_data);
 
 /* Get the user data that was set, or 0. */
 DOCA_STABLE union doca_data doca_task_get_user_data(const struct doca_task *task);
 
-/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported. Returns 0. */
 DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_user_data(
 	const struct doca_task_batch *task_batch);
 
 /* Returns the context of the task. */
 DOCA_STABLE struct doca_ctx *doca_task_get_ctx(const struct doca_task *task);
 
-/* Batches are not supported: returns NOT_SUPPORTED, 0 or NULL, or has no effect. */
+/* Batches are not supported. These functions return NULL or 0. */
 DOCA_EXPERIMENTAL struct doca_ctx *doca_task_batch_get_ctx(
 	const struct doca_task_batch *task_batch);
 DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_ctx_user_data(
@@ -185,7 +185,7 @@ DOCA_EXPERIMENTAL uint16_t doca_task_batch_get_tasks_num(struct doca_task_batch 
  * Errors:
  *     BAD_STATE      the context is not idle
  *     NOT_PERMITTED  the context is already connected to an engine
- *     NO_MEMORY      reserved
+ *     NO_MEMORY      never returned
  */
 DOCA_STABLE doca_error_t doca_pe_connect_ctx(struct doca_pe *pe, struct doca_ctx *ctx);
 

@@ -77,7 +77,7 @@ typedef void (*doca_rdma_connection_disconnection_cb_t)(
  * Create a context on an open device. The default is one reliable connection.
  * Errors:
  *     NO_MEMORY       memory allocation failed
- *     INITIALIZATION  reserved
+ *     INITIALIZATION  never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_create(struct doca_dev *dev, struct doca_rdma **rdma);
 
@@ -139,14 +139,14 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_addr_destroy(struct doca_rdma_addr *add
  * Errors:
  *     BAD_STATE           the context is not running, or listens already
  *     CONNECTION_ABORTED  the device has no address, or the transport cannot listen, see the log
- *     NOT_SUPPORTED       reserved
+ *     NOT_SUPPORTED       never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_start_listen_to_port(struct doca_rdma *rdma,
 							      uint16_t port);
 
 /*
- * Stop listening. Established connections are not affected. NOT_SUPPORTED and CONNECTION_ABORTED
- * are reserved.
+ * Stop listening. Established connections are not affected. Never returns NOT_SUPPORTED or
+ * CONNECTION_ABORTED.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_stop_listen_to_port(struct doca_rdma *rdma, uint16_t port);
 
@@ -173,7 +173,7 @@ doca_rdma_connection_reject(struct doca_rdma_connection *rdma_connection);
  *     BAD_STATE           the context is not running
  *     CONNECTION_ABORTED  the maximum number of connections exists, memory allocation failed, or
  *                         the transport cannot connect, see the log
- *     NOT_SUPPORTED       reserved
+ *     NOT_SUPPORTED       never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma,
 							 struct doca_rdma_addr *addr,
@@ -183,21 +183,21 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma,
  * End a connection. The library notifies the peer. The callback that reports the end may call this
  * function. After this call the program receives no message of the connection. Tasks that have not
  * completed fail with CONNECTION_ABORTED. The library still calls the callbacks of tasks that have
- * completed, and then the callback for the disconnection or the failure. CONNECTION_ABORTED is
- * reserved as a return value.
+ * completed, and then the callback for the disconnection or the failure. Never returns
+ * CONNECTION_ABORTED.
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_connection_disconnect(struct doca_rdma_connection *rdma_connection);
 
 /*
- * Not supported: the transports create their connections themselves. Returns NOT_SUPPORTED. The
- * other errors are reserved: FULL, BAD_STATE, NO_MEMORY, CONNECTION_ABORTED.
+ * Not supported: the transports create their connections themselves. Returns NOT_SUPPORTED, never
+ * FULL, BAD_STATE, NO_MEMORY or CONNECTION_ABORTED.
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_bridge_prepare_connection(struct doca_rdma *rdma, struct rdma_cm_id *cm_id,
 				    struct doca_rdma_connection **rdma_connection);
 
-/* Not supported. Returns NOT_SUPPORTED. BAD_STATE and CONNECTION_ABORTED are reserved. */
+/* Not supported. Returns NOT_SUPPORTED, never BAD_STATE or CONNECTION_ABORTED. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_bridge_accept(struct doca_rdma *rdma, void *private_data, uint8_t private_data_len,
 			struct doca_rdma_connection *rdma_connection);
@@ -208,7 +208,7 @@ doca_rdma_bridge_established(struct doca_rdma *rdma, struct doca_rdma_connection
 
 /*
  * Get the maximum number of receive tasks of a queue, of other tasks of a queue, of buffers in a
- * list of a send task, and of bytes in a message. DRIVER is reserved.
+ * list of a send task, and of bytes in a message. Never returns DRIVER.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_max_recv_queue_size(
 	const struct doca_devinfo *devinfo, uint32_t *max_recv_queue_size);
@@ -219,7 +219,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_max_send_buf_list_len(
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_get_max_message_size(const struct doca_devinfo *devinfo, uint32_t *max_message_size);
 
-/* Get the number of GIDs of the port, and GIDs from index start_index on. DRIVER is reserved. */
+/* Get the number of GIDs of the port, and GIDs from index start_index on. Never returns DRIVER. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_gid_table_size(const struct doca_devinfo *devinfo,
 								uint32_t *gid_table_size);
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_gid(const struct doca_devinfo *devinfo,
@@ -227,8 +227,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_get_gid(const struct doca_devinfo *
 						     struct doca_rdma_gid *gid_array);
 
 /*
- * Returns SUCCESS if the device supports the transport type, NOT_SUPPORTED if not. DRIVER is
- * reserved.
+ * Returns SUCCESS if the device supports the transport type, NOT_SUPPORTED if not. Never returns
+ * DRIVER.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_transport_type_is_supported(
 	const struct doca_devinfo *devinfo, enum doca_rdma_transport_type transport_type);
@@ -268,7 +268,7 @@ doca_rdma_set_transport_type(struct doca_rdma *rdma, enum doca_rdma_transport_ty
  * Errors:
  *     NOT_SUPPORTED  the value is RAW_ETHERNET
  *     BAD_STATE      the context is started
- *     UNEXPECTED     reserved
+ *     UNEXPECTED     never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_mtu(struct doca_rdma *rdma, enum doca_mtu_size mtu);
 
@@ -287,7 +287,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_permissions(struct doca_rdma *rdma,
  * not use it. Call before start.
  * Errors:
  *     BAD_STATE      the context is started
- *     NOT_SUPPORTED  reserved
+ *     NOT_SUPPORTED  never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_grh_enabled(struct doca_rdma *rdma,
 							 uint8_t grh_enabled);
@@ -331,8 +331,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_send_queue_size(const struct doca_r
 							     uint32_t *send_queue_size);
 
 /*
- * Get the size of the receive queue that was set, or the default. NOT_SUPPORTED and BAD_STATE are
- * reserved.
+ * Get the size of the receive queue that was set, or the default. Never returns NOT_SUPPORTED or
+ * BAD_STATE.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_recv_queue_size(const struct doca_rdma *rdma,
 							     uint32_t *recv_queue_size);

@@ -58,7 +58,7 @@ typedef void (*doca_rdma_task_write_imm_completion_cb_t)(struct doca_rdma_task_w
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_cap_task_receive_is_supported(const struct doca_devinfo *devinfo);
 
-/* Get the maximum number of buffers in a list of a receive task. DRIVER is reserved. */
+/* Get the maximum number of buffers in a list of a receive task. Never returns DRIVER. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_task_receive_get_max_dst_buf_list_len(
 	const struct doca_devinfo *devinfo, enum doca_rdma_transport_type transport_type,
 	uint32_t *max_buf_list_len);
@@ -82,7 +82,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_receive_set_conf(
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_receive_set_dst_buf_list_len(struct doca_rdma *rdma,
 									   uint32_t buf_list_len);
 
-/* Get the maximum number of buffers that was set, or the default. BAD_STATE is reserved. */
+/* Get the maximum number of buffers that was set, or the default. Never returns BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t
 doca_rdma_task_receive_get_dst_buf_list_len(const struct doca_rdma *rdma, uint32_t *buf_list_len);
 

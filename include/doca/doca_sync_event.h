@@ -119,7 +119,7 @@ doca_sync_event_add_subscriber_location_remote_pci(struct doca_sync_event *event
  * can then not be exported. Call before start.
  * Errors:
  *     BAD_STATE      the event is started or imported
- *     NOT_SUPPORTED  reserved
+ *     NOT_SUPPORTED  never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_set_addr(struct doca_sync_event *event,
 							uint64_t *addr);
@@ -333,7 +333,7 @@ doca_sync_event_task_wait_neq_get_mask(const struct doca_sync_event_task_wait_ne
  * Errors:
  *     INVALID_VALUE  the event is not started, or has no remote PCI location
  *     NOT_SUPPORTED  the event is imported, or its value is in memory of the program
- *     NO_MEMORY      reserved
+ *     NO_MEMORY      never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_export_to_remote_pci(struct doca_sync_event *event,
 								    struct doca_dev *dev,
@@ -349,7 +349,7 @@ doca_sync_event_cap_is_export_to_remote_pci_supported(const struct doca_devinfo 
  * Errors:
  *     INVALID_VALUE  the event is not started, or has no remote net location
  *     NOT_SUPPORTED  the event is imported, or its value is in memory of the program
- *     NO_MEMORY      reserved
+ *     NO_MEMORY      never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_export_to_remote_net(struct doca_sync_event *event,
 								    const uint8_t **data,
