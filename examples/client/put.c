@@ -7,18 +7,20 @@
  *     ./put gantry:///volume0 FILE
  *     ./put put.conf app FILE
  *
- * gantry runs in another terminal. The first form opens the volume that a URI names, the second one
- * the volume of a role in a configuration. The program is C11 and C++17. What it does after an error:
+ * gantry runs in another terminal. The first form opens the volume that a URI names, the second form
+ * opens the volume of a role in a configuration. The program is C11 and C++17. What it does after an
+ * error:
  *
- *     -EAGAIN                 from a submit: wait for completions, then submit again
+ *     -EAGAIN of a submit     wait for completions, then submit again
  *     -ETIMEDOUT, -ECANCELED  wait until no late write can change the volume, then repeat all
  *     -EIO of a flush         if the verifier has changed, acknowledged writes may be lost: repeat
  *                             all writes since the last successful flush
- *     any other               end: the volume is full or read-only, or the session is lost
+ *     any other error         end: the volume is full or read-only, or the session is lost
  *
- * The program may repeat writes because it knows their data and no other program writes there. It
- * uses ordinary buffers, which the library copies, so it can use them again after any error. A
- * buffer of gantry_volume_buffers() saves that copy, but is not free after -ETIMEDOUT.
+ * The program can repeat writes because it knows their data and no other program writes to the same
+ * blocks. It uses ordinary buffers, which the library copies, so it can use them again after any
+ * error. A buffer of gantry_volume_buffers() saves that copy, but the server can still access it
+ * after -ETIMEDOUT.
  */
 #include <gantry/client.h>
 
@@ -35,7 +37,7 @@ struct put {
 	struct gantry_queue *queue;
 	struct gantry_volume_info info;
 	char *data, *copy; /* the file, and the data read back; whole blocks */
-	uint64_t bytes;    /* length of each */
+	uint64_t bytes;    /* length of data, and of copy */
 	int error;         /* first error of the IOs of a pass */
 };
 

@@ -25,7 +25,7 @@ struct options {
 	char text[MAX_TEXT];
 };
 
-/* -- options: each callback gets the value of one of them, which is valid during the call -- */
+/* -- options: each callback gets the value of one option, which is valid during the call -- */
 
 static inline doca_error_t copy_text(char *to, size_t size, const char *from)
 {

@@ -13,7 +13,7 @@ static struct options options = {
 	.device = "03:00.0", .representor = "b1:00.0", .text = "a message from the server"};
 static struct doca_comch_connection *client; /* NULL: not connected */
 
-/* The server has one client: it disconnects any other one. */
+/* The server has one client: it disconnects any other client. */
 static void on_connect(struct doca_comch_event_connection_status_changed *event,
 		       struct doca_comch_connection *connection, uint8_t success)
 {

@@ -4,7 +4,7 @@
  * connection, and one message in each direction without a copy
  *
  * Call exchange() when the connection is established, after the events of consumers of the peer
- * were registered. It ends when both messages have arrived, or when one of them cannot.
+ * were registered. It ends when both messages have arrived, or when one of them cannot arrive.
  */
 #ifndef FAST_PATH_H
 #define FAST_PATH_H
@@ -23,7 +23,7 @@ static struct {
 	char text[2048];
 } memory;
 
-static uint32_t peer_consumer; /* id of the consumer of the peer; 0: none, it is never an id */
+static uint32_t peer_consumer; /* id of the consumer of the peer; 0, which is never an id: none */
 static bool is_sent, is_received, is_lost;
 
 struct fast {

@@ -37,7 +37,7 @@ struct scan {
 	int complete; /* all reads have succeeded */
 	int closing;  /* the role has asked for the end of the session */
 	int closed;   /* the session has ended */
-	int lost;     /* ... with an error */
+	int lost;     /* the session has ended with an error */
 	int finished;
 
 	/* lane's thread, from `started` until the lane has ended */
@@ -46,7 +46,7 @@ struct scan {
 	uint16_t free[DEPTH];
 	uint32_t n_free;
 	int failed;   /* a read has failed; before `started`: another step */
-	int stopping; /* submit nothing more */
+	int stopping; /* the lane submits no more reads */
 	int ended;    /* the lane has posted its end */
 	uint64_t *data_blocks, *zero_blocks;
 };

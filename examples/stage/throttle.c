@@ -2,8 +2,9 @@
 /*
  * throttle.c - a stage that limits the bytes per second of a role
  *
- * It shows what a stage that holds IOs has to do: keep them in order without an allocation for each
- * IO, retry after -EAGAIN, let the lane sleep until the next IO may pass, and cancel them on drain.
+ * The stage shows what a stage that holds IOs has to do: keep them in order without an allocation
+ * for each IO, retry after -EAGAIN, let the lane sleep until the limit permits the next IO, and
+ * cancel the held IOs on drain.
  *
  *     cc -O2 -fPIC -shared -Wl,-z,defs $(pkg-config --cflags gantry-plugin) -o throttle.so throttle.c
  *     gantry run throttle.conf --plugin-dir . \
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 
 #define SECOND_NS 1000000000u
-/* maximum delay that a lane that wakes late makes up for */
+/* a lane that was idle or woke late passes the bytes of at most this time immediately */
 #define BURST_NS 10000000u
 
 struct throttle_conf {
@@ -31,8 +32,8 @@ struct throttle {
 struct throttle_lane {
 	struct gantry_lane *lane;
 	uint64_t rate;                 /* bytes per second of this lane */
-	uint64_t next_ns;              /* when the next IO may pass */
-	struct gantry_io *head, *tail; /* held IOs; the word of each one points to the next one */
+	uint64_t next_ns;              /* time from which on the next IO can pass */
+	struct gantry_io *head, *tail; /* held IOs; the word of each IO points to the next IO */
 	uint64_t *n_delayed;
 };
 

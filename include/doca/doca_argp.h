@@ -105,7 +105,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_argp_disable_logger_callback(void);
  * Parse the arguments. The parser calls the callbacks of options of the JSON file first, then those
  * of the command line, in order. It prints an error and the usage for invalid options. --help and
  * --version end the process. Options are written as -s VALUE, --long VALUE or --long=VALUE. A short
- * name may have several letters. --json FILE reads options by their long names; the file may have
+ * name can have several letters. --json FILE reads options by their long names; the file can have
  * comments as in C. An option of the command line has precedence over the same option of the file:
  *     {"doca_general_flags": {"log-level": 60},
  *      "doca_program_flags": {"pci-addr": "03:00.0", "cpu": [1, 2]}}
@@ -116,7 +116,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_argp_disable_logger_callback(void);
  *     NO_MEMORY       memory allocation failed
  *     INITIALIZATION  a callback of the program returned it
  *     INVALID_VALUE   an option is unknown, missing or invalid
- * A callback of the program may cause any other error.
+ * If a callback of the program returns another error, this function returns that error.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_start(int argc, char **argv);
 
@@ -139,7 +139,7 @@ DOCA_EXPERIMENTAL void doca_argp_set_dpdk_program(doca_argp_dpdk_cb_t callback);
 DOCA_EXPERIMENTAL doca_error_t doca_argp_param_create(struct doca_argp_param **param);
 
 /*
- * Set the short name, which follows one dash. It may have several letters. The library copies all
+ * Set the short name, which follows one dash. It can have several letters. The library copies all
  * texts.
  */
 DOCA_EXPERIMENTAL void doca_argp_param_set_short_name(struct doca_argp_param *param,
@@ -177,7 +177,10 @@ DOCA_EXPERIMENTAL void doca_argp_param_set_cli_only(struct doca_argp_param *para
 /* Permit the parameter several times. The parser calls the callback for each occurrence. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_multiplicity(struct doca_argp_param *param);
 
-/* Let the parser reject the parameter together with others. It makes mandatory ones optional. */
+/*
+ * Let the parser reject the parameter together with any other parameter. If the parameter is given,
+ * mandatory parameters can be missing.
+ */
 DOCA_EXPERIMENTAL void doca_argp_param_set_singular(struct doca_argp_param *param);
 
 /* Let the sub-commands of its command accept the parameter, too. */

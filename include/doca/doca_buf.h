@@ -22,17 +22,17 @@ struct doca_buf;
 /*
  * Add a reference. refcount, which may be NULL, gets the count before the call.
  * Errors:
- *     NOT_PERMITTED  the buffer is in a list and not its first, or has no reference
+ *     NOT_PERMITTED  the buffer is in a list but is not its first buffer, or has no reference
  *     TOO_BIG        the count would exceed 65535
  */
 DOCA_STABLE doca_error_t doca_buf_inc_refcount(struct doca_buf *buf, uint16_t *refcount);
 
 /*
  * Drop a reference. refcount, which may be NULL, gets the count before the call. Dropping the last
- * reference releases the buffer, and with it the list that it is the first buffer of.
+ * reference releases the buffer; if it is the first buffer of a list, all buffers of the list.
  * Errors:
  *     BAD_STATE      the buffer has no reference
- *     NOT_PERMITTED  the buffer is in a list and not its first
+ *     NOT_PERMITTED  the buffer is in a list but is not its first buffer
  */
 DOCA_STABLE doca_error_t doca_buf_dec_refcount(struct doca_buf *buf, uint16_t *refcount);
 
@@ -71,7 +71,7 @@ DOCA_STABLE doca_error_t doca_buf_get_next_in_list(struct doca_buf *buf,
 DOCA_STABLE doca_error_t doca_buf_get_last_in_list(struct doca_buf *buf,
 						   struct doca_buf **last_buf);
 
-/* Stores 1 if yes, 0 if no. */
+/* Stores 1 if the buffer is the last of its list, 0 if not. */
 DOCA_STABLE doca_error_t doca_buf_is_last_in_list(const struct doca_buf *buf, uint8_t *is_last);
 DOCA_STABLE doca_error_t doca_buf_is_first_in_list(const struct doca_buf *buf, uint8_t *is_first);
 
@@ -89,14 +89,14 @@ DOCA_STABLE doca_error_t doca_buf_get_list_len(const struct doca_buf *buf, uint3
  * Append list2 to list1.
  * Errors:
  *     NOT_PERMITTED  a buffer is not the first of its list, list1 is list2, list1 has no reference,
- *                    or list2 has other than one reference
+ *                    or list2 does not have exactly one reference
  */
 DOCA_STABLE doca_error_t doca_buf_chain_list(struct doca_buf *list1, struct doca_buf *list2);
 
 /*
  * Like doca_buf_chain_list(), with the last buffer of list1 given.
  * Errors:
- *     NOT_PERMITTED  as above, or list1_tail is not the last buffer of list1
+ *     NOT_PERMITTED  as for doca_buf_chain_list(), or list1_tail is not the last buffer of list1
  */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_chain_list_tail(struct doca_buf *list1_head,
 							struct doca_buf *list1_tail,

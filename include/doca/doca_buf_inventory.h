@@ -39,7 +39,8 @@ DOCA_STABLE doca_error_t doca_buf_inventory_start(struct doca_buf_inventory *inv
 DOCA_STABLE doca_error_t doca_buf_inventory_stop(struct doca_buf_inventory *inventory);
 
 /*
- * Allocate a buffer with one reference: range addr, len of a started map, and a data part in it.
+ * Allocate a buffer with one reference. Its range is the `len` bytes at `addr` of a started map.
+ * The data part is in this range.
  * Errors:
  *     NO_MEMORY      all buffers are allocated
  *     INVALID_VALUE  the range is outside the map or the data outside the range, or the inventory
@@ -51,7 +52,7 @@ DOCA_STABLE doca_error_t doca_buf_inventory_buf_get_by_args(struct doca_buf_inve
 							    struct doca_buf **buf);
 
 /*
- * Allocate a buffer with the same range and data as another one.
+ * Allocate a buffer with the same range and data as src_buf.
  * Errors:
  *     BAD_STATE      the inventory is not started
  *     NOT_PERMITTED  src_buf has no reference, or its map is not started

@@ -19,7 +19,7 @@ struct doca_mmap;
 
 /*
  * Create a pool of num_elements buffers of element_size bytes each in a map. Each buffer has a
- * fixed place in the map.
+ * fixed address in the map.
  * Errors:
  *     NO_MEMORY  memory allocation failed
  */
@@ -38,7 +38,7 @@ DOCA_STABLE doca_error_t doca_buf_pool_destroy(struct doca_buf_pool *buf_pool);
  * Start the pool. Required before the first buffer is allocated.
  * Errors:
  *     INITIALIZATION  the buffers do not fit into the map
- *     BAD_STATE       the pool is started, or its map is not
+ *     BAD_STATE       the pool is started, or its map is not started
  */
 DOCA_STABLE doca_error_t doca_buf_pool_start(struct doca_buf_pool *buf_pool);
 

@@ -310,8 +310,8 @@ doca_comch_connection_get_counter(const struct doca_comch_connection *comch_conn
 				  enum doca_comch_counter counter_type, uint64_t *counter_value);
 
 /*
- * Set the callbacks for a consumer that the peer has started, and for one that has ended. Both are
- * required. Call before start.
+ * Set the callbacks for a consumer that the peer has started, and for a consumer that has ended.
+ * Both are required. Call before start.
  * Errors:
  *     BAD_STATE  the context is started
  */

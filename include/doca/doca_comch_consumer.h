@@ -113,7 +113,8 @@ DOCA_STABLE struct doca_ctx *doca_comch_consumer_as_ctx(struct doca_comch_consum
  * Completion queues of consumers on an emulated DPA: code on the DPA polls them for received
  * messages. Call the set functions before start, and get_dpa_handle after start.
  * Errors:
- *     BAD_STATE  a set function or start: the queue is started; stop or get_dpa_handle: it is not
+ *     BAD_STATE  a set function or start: the queue is started; stop or get_dpa_handle: the queue
+ *                is not started
  *     IN_USE     stop or destroy: consumers use the queue
  *     NO_MEMORY  create or start: memory allocation failed
  */

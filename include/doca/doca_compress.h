@@ -226,7 +226,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_lz4_stream_set_conf
 /*
  * Allocate a task that decompresses the blocks of an LZ4 frame without its header. Each block
  * begins with its length. has_block_checksum: a checksum follows each block.
- * are_blocks_independent: no block refers to an earlier one.
+ * are_blocks_independent: no block refers to an earlier block.
  * Errors:
  *     BAD_STATE  the context is idle
  *     NO_MEMORY  all tasks are allocated

@@ -38,7 +38,7 @@ typedef void (*doca_dma_task_memcpy_completion_cb_t)(struct doca_dma_task_memcpy
 DOCA_STABLE doca_error_t doca_dma_create(struct doca_dev *dev, struct doca_dma **dma);
 
 /*
- * Destroy the context. May be called in the state callback that reports IDLE.
+ * Destroy the context. The state callback that reports IDLE may call this function.
  * Errors:
  *     IN_USE  the context is not idle
  */

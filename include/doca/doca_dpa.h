@@ -126,7 +126,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_create(struct doca_dpa *dpa,
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_destroy(struct doca_dpa_completion *dpa_comp);
 
 /*
- * Set the thread that the queue activates. It belongs to the same DPA. Call before start.
+ * Set the thread that the queue activates, a thread of the same DPA. Call before start.
  * Errors:
  *     BAD_STATE  the queue is started
  */

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Attributes of functions that the DPA runs. They have no effect here. */
+/* Attributes of functions that the DPA runs. They have no effect on an emulated DPA. */
 #ifndef __dpa_global__
 #define __dpa_global__
 #define __dpa_rpc__

@@ -7,8 +7,8 @@
  *   Comments do not repeat this.
  * - A function that fails stores no result through its output parameters.
  * - "Before start": the object is idle, as it is after its creation or after a stop.
- * - "Reserved": the vendor's interface defines the error, but this library does not return it
- *   there.
+ * - "Never returns" and "never returned": the vendor's interface defines the error for this
+ *   function, but this library does not return it from this function.
  * - NO_MEMORY means that memory allocation failed, unless the comment gives another cause.
  * - An object and its tasks belong to one thread at a time: the thread that progresses its engine.
  *   "Any thread" marks the exceptions.

@@ -47,7 +47,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_graph_create(struct doca_pe *pe, struct doca
 DOCA_EXPERIMENTAL doca_error_t doca_graph_destroy(struct doca_graph *graph);
 
 /*
- * Set the callbacks for a run that succeeded and for one that failed, and the maximum number of
+ * Set the callbacks for a run that succeeded and for a run that failed, and the maximum number of
  * instances. Call before start.
  * Errors:
  *     BAD_STATE  the graph is started
@@ -70,8 +70,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_graph_get_user_data(const struct doca_graph 
 							union doca_data *user_data);
 
 /*
- * Add a node that runs a task of a context. Without a dependency, it starts at the beginning of a
- * run. Call before start.
+ * Add a node that runs a task of a context. A node without a dependency starts at the beginning of
+ * a run. Call before start.
  * Errors:
  *     BAD_STATE  the graph is started
  *     NO_MEMORY  memory allocation failed
@@ -115,8 +115,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_graph_add_dependency(struct doca_graph *grap
 /*
  * Start the graph: no node or dependency can be added after that.
  * Errors:
- *     BAD_STATE  the graph is started, has no configuration or no node other than function calls,
- *                or a context or sub-graph of a node does not run
+ *     BAD_STATE  the graph is started, has no configuration, or has only user nodes; or the context
+ *                or sub-graph of a node does not run
  *     NO_MEMORY  never returned
  */
 DOCA_EXPERIMENTAL doca_error_t doca_graph_start(struct doca_graph *graph);

@@ -26,7 +26,7 @@ enum doca_log_level {
 	DOCA_LOG_LEVEL_TRACE = 70,
 };
 
-/* The library calls it when the buffer of the backend has one line, which ends with a NUL. */
+/* Called when the buffer of the backend contains one line, which ends with a NUL. */
 typedef void (*log_flush_callback)(char *buf);
 
 /* Set the least severe level that the backend writes. */
@@ -57,7 +57,7 @@ DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_lower_limit(void);
 DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_upper_limit(void);
 
 /*
- * Allocate a number for a log source. It can be called before main(). DOCA_LOG_REGISTER calls it.
+ * Allocate a number for a log source. DOCA_LOG_REGISTER calls this function before main().
  * Errors:
  *     NO_MEMORY  memory allocation failed
  */
@@ -154,7 +154,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_log(uint32_t level, int source, const char *
 	} while (0)
 #endif
 
-/* Register the log source of a file. Use it once in each file that logs. It runs before main(). */
+/* Register the log source of a file before main() runs. Use it once in each file that logs. */
 #define DOCA_LOG_REGISTER(source) \
 	static int log_source; \
 	static void __attribute__((constructor(101))) doca_log_register_this_file(void) \

@@ -23,7 +23,7 @@ struct doca_dev;
 struct doca_devinfo;
 struct doca_mmap;
 
-/* Called by doca_mmap_destroy() with the range. cookie: as passed to doca_mmap_set_free_cb(). */
+/* doca_mmap_destroy() calls it with the range. cookie: as passed to doca_mmap_set_free_cb(). */
 typedef void(doca_mmap_memrange_free_cb_t)(void *addr, size_t len, void *cookie);
 typedef uint32_t doca_dpa_dev_mmap_t;
 
@@ -36,7 +36,7 @@ DOCA_STABLE doca_error_t doca_mmap_create(struct doca_mmap **mmap);
 
 /*
  * Destroy the map. The library stops it first, like doca_mmap_stop(), and calls the free callback
- * if the map was ever started. The program may have freed or unmapped the memory before. Errors:
+ * if the map was ever started. The program may free or unmap the memory before this call. Errors:
  * those of doca_mmap_stop(). After an error the map still exists, and the library has not called
  * the free callback.
  */
@@ -51,10 +51,10 @@ DOCA_STABLE doca_error_t doca_mmap_destroy(struct doca_mmap *mmap);
 DOCA_STABLE doca_error_t doca_mmap_start(struct doca_mmap *mmap);
 
 /*
- * Stop the map: end all use of it. The map may be private, exported or imported. After SUCCESS,
+ * Stop the map: end all use of it. The map can be private, exported or imported. After SUCCESS,
  * nothing outside this process writes the memory of an exported map: no other process, no device of
  * a peer and no copy of an emulated DPA.
- * - The library of each importer releases the memory and confirms that, without help of the
+ * - The library of each importer releases the memory and confirms the release, without help of the
  *   importer's program. Tasks of the importer that use the map then fail with IO_FAILED.
  * - When an importer or a device has not confirmed within 100 ms, the library replaces the pages:
  *   it copies the range into other pages at the same addresses. The importer keeps the old pages.
@@ -62,7 +62,7 @@ DOCA_STABLE doca_error_t doca_mmap_start(struct doca_mmap *mmap);
  *   immediately, because a child process of the importer can still have the memory.
  * The call takes at most 100 ms, plus 1 s for each GB of the map, if a processor is free for it.
  * While the library copies pages, threads of this process may read and write them, and no write is
- * lost. But for some hundred microseconds a thread might not see what another thread wrote last. So
+ * lost. But for some hundred microseconds a thread might not see the last write of another one. So
  * the range must not contain a lock or atomic counter that is in use, or the stack of another
  * thread. The program must not unmap or remap the range during the call. The library also copies a
  * page that belongs to another exported map. Importers of that map lose the page and must import
@@ -70,8 +70,8 @@ DOCA_STABLE doca_error_t doca_mmap_start(struct doca_mmap *mmap);
  * tasks that use the map before.
  * Errors:
  *     NOT_PERMITTED     buffers refer to the map
- *     NO_MEMORY         there is no memory for the copy; importers may still write: call it again
- *     OPERATING_SYSTEM  a system call failed, see the log; importers may still write: call it again
+ *     NO_MEMORY         there is no memory for the copy; importers can still write: call it again
+ *     OPERATING_SYSTEM  a system call failed, see the log; importers can still write: call it again
  */
 DOCA_STABLE doca_error_t doca_mmap_stop(struct doca_mmap *mmap);
 
@@ -182,7 +182,7 @@ DOCA_STABLE doca_error_t doca_mmap_get_max_num_devices(const struct doca_mmap *m
 
 /*
  * Get the number of buffers that refer to the map. It is 0 after doca_mmap_enable_thread_safety(),
- * since buffers are not counted then.
+ * because the library then does not count buffers.
  */
 DOCA_STABLE doca_error_t doca_mmap_get_num_bufs(const struct doca_mmap *mmap, uint32_t *num_bufs);
 
@@ -226,8 +226,8 @@ DOCA_STABLE doca_error_t doca_mmap_cap_is_create_from_export_pci_supported(
 	const struct doca_devinfo *devinfo, uint8_t *from_export);
 
 /*
- * Let several threads allocate buffers that refer to the map. Buffers are not counted then. Call
- * before start, or for an imported map at any time.
+ * Let several threads allocate buffers that refer to the map. The library then does not count the
+ * buffers. Call before start, or for an imported map at any time.
  * Errors:
  *     NOT_PERMITTED  the map is started and not imported
  */

@@ -4,7 +4,7 @@
  *
  * Two contexts connect in one of two ways. By details: each program calls doca_rdma_export(), sends
  * the details to the other program, and calls doca_rdma_connect(). By address: one program calls
- * doca_rdma_start_listen_to_port(), the other one doca_rdma_connect_to_addr().
+ * doca_rdma_start_listen_to_port(), and the other program calls doca_rdma_connect_to_addr().
  */
 #ifndef DOCA_RDMA_H
 #define DOCA_RDMA_H
@@ -16,7 +16,7 @@
 #include <doca_error.h>
 #include <doca_types.h>
 
-/* Include the rdma_cm header if it is installed, for programs that expect it from here. */
+/* Include the rdma_cm header if it is installed, for programs that rely on this include. */
 #if defined(__has_include)
 #if __has_include(<rdma/rdma_cma.h>)
 #include <rdma/rdma_cma.h>
@@ -106,7 +106,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_export(struct doca_rdma *rdma,
 
 /*
  * Connect to the peer that exported the details. After SUCCESS the connection is being established.
- * Tasks may be submitted already; they wait for the peer.
+ * The program may submit tasks immediately; they wait for the peer.
  * Errors:
  *     BAD_STATE           the context is not running, or the connection was not created by
  *                         doca_rdma_export() or is connected already
@@ -118,7 +118,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_connect(struct doca_rdma *rdma,
 						 struct doca_rdma_connection *rdma_connection);
 
 /*
- * Create an address of a type, from text and a port.
+ * Create an address from its type, its text and a port.
  * Errors:
  *     NO_MEMORY  memory allocation failed
  */
@@ -274,7 +274,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_mtu(struct doca_rdma *rdma, enum do
 
 /*
  * Set what peers may do with exported maps, within the rights of each map: bits of
- * doca_access_flag. The library ignores local bits. By default peers may do all that a map permits.
+ * doca_access_flag. The library ignores local bits. The default permits all that a map permits.
  * Call before start.
  * Errors:
  *     BAD_STATE  the context is started

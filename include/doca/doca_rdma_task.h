@@ -220,8 +220,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_read_set_conf(
 	doca_rdma_task_read_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
 /*
- * Allocate a task that reads memory of the peer. src_buf refers to an imported map; its data part
- * is what the task reads. The task appends it to the data of dst_buf.
+ * Allocate a task that reads memory of the peer. src_buf refers to an imported map. The task
+ * appends the data part of src_buf to the data of dst_buf.
  * Errors:
  *     NO_MEMORY  all tasks are allocated
  */
@@ -265,7 +265,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_write_set_conf(
 
 /*
  * Allocate a task that writes the data of src_buf to memory of the peer. dst_buf refers to an
- * imported map. The task writes behind the data part of dst_buf and does not change dst_buf.
+ * imported map. The task writes behind the data part of dst_buf, and does not extend that part.
  * Errors:
  *     NO_MEMORY  all tasks are allocated
  */

@@ -153,7 +153,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sha_task_partial_hash_set_conf(
 
 /*
  * Allocate a task that computes a digest part by part. The program submits it once for each part.
- * dst_buff gets the digest with the last part.
+ * The task appends the digest to dst_buff with the last part.
  * Errors:
  *     NO_MEMORY  all tasks are allocated
  *     BAD_STATE  the context is idle

@@ -115,8 +115,8 @@ DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_add_subscriber_location_remote_pci(struct doca_sync_event *event);
 
 /*
- * Set the address of the value, instead of memory of the library. addr: 8-byte aligned. The event
- * can then not be exported. Call before start.
+ * Set the address of the value; by default the value is in memory of the library. addr: 8-byte
+ * aligned. An event with such an address cannot be exported. Call before start.
  * Errors:
  *     BAD_STATE      the event is started or imported
  *     NOT_SUPPORTED  never returned
@@ -228,7 +228,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_notify_add_set_conf(
 	doca_sync_event_task_notify_add_completion_cb_t error_cb, uint32_t num_tasks);
 
 /*
- * Allocate a task that adds to the value. fetched_val_ptr gets the value before the addition.
+ * Allocate a task that adds inc_val to the value. fetched_val_ptr gets the value before the
+ * addition.
  * Errors:
  *     NO_MEMORY  all tasks are allocated
  */
@@ -289,7 +290,8 @@ DOCA_EXPERIMENTAL uint64_t
 doca_sync_event_task_wait_eq_get_mask(const struct doca_sync_event_task_wait_eq *task);
 
 /*
- * Returns SUCCESS if the device supports tasks that wait for another value, NOT_SUPPORTED if not.
+ * Returns SUCCESS if the device supports tasks that wait until the value differs, NOT_SUPPORTED if
+ * not.
  */
 DOCA_EXPERIMENTAL doca_error_t
 doca_sync_event_cap_task_wait_neq_is_supported(const struct doca_devinfo *devinfo);

@@ -34,7 +34,7 @@ struct doca_job {
 	union doca_data user_data;
 };
 
-/* The end of a job. */
+/* Reports the end of a job. */
 struct doca_event {
 	int type;                  /* type of the job */
 	union doca_data user_data; /* user data of the job */
@@ -125,7 +125,7 @@ DOCA_STABLE doca_error_t doca_workq_set_depth(struct doca_workq *workq, uint32_t
 /*
  * Submit a job. The library copies the job structure.
  * Errors:
- *     INVALID_VALUE  the type of the job is unknown, or it has no context or buffers
+ *     INVALID_VALUE  the type of the job is unknown, or the job has no context or buffers
  *     BAD_STATE      the context of the job is not started
  *     NOT_FOUND      the context of the job does not have the queue
  *     NO_MEMORY      the queue is full
@@ -145,7 +145,7 @@ DOCA_STABLE doca_error_t doca_workq_progress_retrieve(struct doca_workq *workq,
  * queue.
  * Errors:
  *     BAD_STATE  a context has the queue
- *     DRIVER     no file descriptor is left
+ *     DRIVER     the process or the system has too many open files
  */
 DOCA_STABLE doca_error_t doca_workq_set_event_driven_enable(struct doca_workq *workq,
 							    uint8_t enable);
@@ -159,8 +159,8 @@ DOCA_STABLE doca_error_t doca_workq_get_event_driven_enable(struct doca_workq *w
 DOCA_STABLE doca_error_t doca_workq_get_event_handle(struct doca_workq *workq,
 						     doca_event_handle_t *handle);
 /*
- * Arm the file descriptor: it becomes readable when an event can be retrieved. Then clear it, and
- * retrieve events until AGAIN.
+ * Arm the file descriptor: it becomes readable when an event can be retrieved. When it is readable,
+ * clear it and retrieve events until the queue returns AGAIN.
  * Errors:
  *     BAD_STATE  waiting is not enabled
  */

@@ -49,7 +49,7 @@ static inline doca_error_t doca_workq_mmap_start(struct doca_mmap *mmap)
 	return doca_mmap_start(mmap);
 }
 
-/* Add a device. Returns IN_USE if the map has it already. */
+/* Add a device. Returns IN_USE if the map has the device already. */
 static inline doca_error_t doca_mmap_dev_add(struct doca_mmap *mmap, struct doca_dev *dev)
 {
 	const doca_error_t result = doca_mmap_add_dev(mmap, dev);
@@ -63,7 +63,7 @@ static inline doca_error_t doca_mmap_dev_rm(struct doca_mmap *mmap, struct doca_
 }
 
 /*
- * Set the range of a map that was started without one. pg_sz: a power of two, at least 4096.
+ * Set the range of a map that was started without a range. pg_sz: a power of two, at least 4096.
  * free_cb may be NULL.
  */
 static inline doca_error_t doca_mmap_populate(struct doca_mmap *mmap, void *addr, size_t len,
