@@ -45,7 +45,7 @@ struct scan {
 	uint64_t at; /* bytes of the volume that reads were submitted for */
 	uint16_t free[DEPTH];
 	uint32_t n_free;
-	int failed;   /* a read has failed; before `started`: another step */
+	int failed;   /* a read, or a step before `started`, has failed */
 	int stopping; /* the lane submits no more reads */
 	int ended;    /* the lane has posted its end */
 	uint64_t *data_blocks, *zero_blocks;
@@ -71,8 +71,8 @@ static void finish(struct scan *scan)
 	if (scan->chain)
 		rh->chain_destroy(scan->chain);
 	/*
-	 * ask before client_free: if the target can still write to the region, the host does not
-	 * reuse it
+	 * Call client_regions_released() before client_free(). It returns 0 if the target can still
+	 * write to the region; the host then does not reuse the region.
 	 */
 	if (scan->region)
 		rh->region_destroy(rh, scan->region, rh->client_regions_released(scan->client));
@@ -123,9 +123,9 @@ static void scan_complete(void *self, struct gantry_io *io)
 {
 	struct scan *scan = self;
 
-	if (gantry_io_end(io)) /* a second completion */
+	if (gantry_io_end(io)) /* not 0: the IO was completed before */
 		return;
-	/* After a failure no read follows, so none uses a buffer that is not released. */
+	/* The lane submits no read after a failure, so it reuses no buffer that is not released. */
 	if (io->status != GANTRY_S_OK)
 		scan->failed |= !scan->stopping || io->status != GANTRY_S_CANCELED;
 	else if (is_zero(io->data, io->length))
@@ -337,7 +337,7 @@ static void scan_report(void *role, struct gantry_writer *w)
 	w->u64(w, "block_bytes", scan->block);
 }
 
-/* For `gantry check`, which compares it with the limits of the listener. */
+/* `gantry check` compares the plan with the limits of the listener. */
 static void scan_plan(void *role, uint32_t connect, struct gantry_plan *plan)
 {
 	(void)role;

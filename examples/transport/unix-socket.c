@@ -3,11 +3,12 @@
  * unix-socket.c - a transport: processes of one machine exchange messages over UNIX sockets, and map
  * the memory of each other
  *
- * It is short rather than fast or complete. Messages, credits and polls are system calls, which the
- * contract excludes while the peer polls. There is no remote access, and no message has data of a
- * region: roles of gantry need neither. The exporter of a region trusts the importer to unmap it
- * before the release, and can free pages later without detection. A client accepts only listeners
- * of its own user or root, because any user can take a name of the abstract namespace.
+ * The example is short rather than fast or complete. Messages, credits and polls are system calls,
+ * which the contract of a transport excludes while the peer polls. There is no remote access, and no
+ * message has data of a region: roles of gantry need neither. The exporter of a region trusts the
+ * importer to unmap the region before it reports the release. The importer does not detect pages
+ * that the exporter frees later. A client accepts only listeners of its own user or root, because
+ * any user can listen at a name of the abstract namespace.
  *
  *     cc -O2 -fPIC -shared -Wl,-z,defs $(pkg-config --cflags gantry-plugin) \
  *         -o unix-socket.so unix-socket.c
@@ -28,15 +29,15 @@
 #include <gantry/memfd.h>
 #include <gantry/transport.h>
 
-#define DEPTH 4096u      /* most receives of a consumer */
-#define INLINE 4096u     /* most bytes of data in a message */
-#define REGIONS 64u      /* most exports of a connection */
-#define CONSUMERS 256u   /* most consumers of one end of a connection */
-#define BUDGET 256       /* most events of one progress(), so that other devices get their turn */
-#define KIND 0x756e6978u /* of tokens */
+#define DEPTH 4096u      /* maximum number of receives of a consumer */
+#define INLINE 4096u     /* maximum bytes of data in a message */
+#define REGIONS 64u      /* maximum number of exports of a connection */
+#define CONSUMERS 256u   /* maximum number of consumers of one end of a connection */
+#define BUDGET 256       /* maximum events of a progress(), so that other devices get their turn */
+#define KIND 0x756e6978u /* value of `kind` in tokens of this transport */
 #define TYPE (SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC)
 
-/* Frames on the socket of a connection. SOCK_SEQPACKET keeps them whole and in order. */
+/* Frames on the socket of a connection. SOCK_SEQPACKET delivers whole frames, in order. */
 enum type {
 	ACCEPTED = 1, /* first frame of a listener, unless it has sent a message before */
 	REJECTED,     /* the listener rejects the connection */
@@ -44,15 +45,15 @@ enum type {
 	CONSUMER,     /* consumer `id` exists. Carries the socket of its producers */
 	NO_CONSUMER,  /* consumer `id` is destroyed */
 	EXPORT,       /* a region can be imported. Carries its memfd */
-	REVOKE,       /* the peer must release the region */
-	RELEASED      /* the peer has released it */
+	REVOKE,       /* the receiver must release the region */
+	RELEASED      /* the sender has released the region */
 };
 
 struct frame {
 	uint32_t type;
 	uint32_t id; /* of a region: number of the export on this connection, from 1 */
 	uint32_t handle, rights;
-	uint64_t length, offset; /* bytes: of a region, and where it begins in its memfd */
+	uint64_t length, offset; /* of a region: bytes, and offset in its memfd */
 };
 
 /* A message on the socket of a consumer; data follows. */
@@ -64,7 +65,7 @@ struct message {
 struct device {
 	int epoll;         /* first member */
 	struct conn *dead; /* to be freed by the next progress() */
-	struct frame in;   /* the frame that is handled, and its data */
+	struct frame in;   /* the received frame; `data` has what follows it */
 	uint8_t data[GANTRY_CTRL_MAX];
 };
 
@@ -80,9 +81,9 @@ enum state { LISTENING, CONNECTING, OPEN, ENDED };
 /* A connection or a listener. The control thread uses it; lanes read its state. */
 struct conn {
 	struct device *dev;
-	struct conn *next; /* dead */
+	struct conn *next; /* next connection of the list `dead` */
 	int fd, state;
-	const struct gantry_conn_events *events; /* NULL: the owner has disconnected it */
+	const struct gantry_conn_events *events; /* NULL: us_disconnect() was called */
 	void *arg;
 	struct gantry_peer peer;
 	struct share exports[REGIONS], imports[REGIONS];
@@ -94,7 +95,7 @@ struct conn {
 	} outlets[CONSUMERS]; /* consumers of the peer, by id */
 };
 
-/* One lane uses it. The control thread creates and destroys it. The same holds for producers. */
+/* One lane uses a consumer or producer. The control thread creates and destroys it. */
 struct consumer {
 	int fd; /* first member */
 	struct conn *conn;
@@ -116,7 +117,7 @@ static int us_fd(void *arg)
 	return *(int *)arg; /* the first member of a device or a consumer */
 }
 
-/* The meaning of errno after a send or receive. */
+/* Returns -ENOTCONN or -EAGAIN for the errno of a failed send or receive. */
 static int socket_error(void)
 {
 	return errno == EPIPE || errno == ECONNRESET ? -ENOTCONN : -EAGAIN;
@@ -142,7 +143,7 @@ static int send_frame(struct conn *conn, const struct frame *frame, const void *
 	return sendmsg(conn->fd, &msg, MSG_NOSIGNAL) < 0 ? socket_error() : 0;
 }
 
-/* Send a frame that the peer waits for. If that is impossible, the connection ends. */
+/* Send a frame that the peer waits for. If the socket is full, end the connection. */
 static void send_surely(struct conn *conn, uint32_t type, uint32_t id)
 {
 	struct frame frame = {.type = type, .id = id};
@@ -171,7 +172,7 @@ static struct share *find(struct share *table, enum key key, uint32_t value)
 	return NULL;
 }
 
-/* Check that memory cannot shrink, or an access could raise SIGBUS, and that it has its pages. */
+/* Check that the file cannot shrink, which could cause SIGBUS, and that it has all its pages. */
 static int check_memory(int fd, uint64_t offset, uint64_t length, int whole_file)
 {
 	uint64_t bytes, present;
@@ -202,7 +203,7 @@ static int us_export(void *arg, const struct gantry_region *region, uint32_t rig
 	rc = check_memory(fd, region->fd_offset, region->length, 0);
 	if (rc)
 		return rc;
-	/* a peer that may not write gets a descriptor that cannot write */
+	/* a peer without the right to write gets a descriptor that cannot write */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!(rights & GANTRY_REMOTE_WRITE))
 		fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -229,14 +230,14 @@ static int us_revoke(void *arg, uint32_t handle)
 	return 0;
 }
 
-/* End an export. The callback may use its handle again. */
+/* End an export. The callback may use the handle of the export for another export. */
 static void end_export(struct conn *conn, struct share *e, int rc)
 {
 	e->frame.id = 0;
 	conn->events->revoked(conn->arg, conn, e->frame.handle, rc);
 }
 
-/* The functions on_X() handle a frame. They return 0, or the reason to end the connection. */
+/* The functions on_X() handle a frame. They return 0, or the -errno that ends the connection. */
 static int on_export(struct conn *conn, const struct frame *frame, int *fd)
 {
 	struct share *i = find(conn->imports, ID, 0);
@@ -248,7 +249,7 @@ static int on_export(struct conn *conn, const struct frame *frame, int *fd)
 	return 0;
 }
 
-/* Answer REVOKE when no region is left. */
+/* If the import is revoked and all its regions are released, send RELEASED. */
 static void end_import(struct conn *conn, struct share *i)
 {
 	if (!i->revoked || i->refs)
@@ -328,7 +329,7 @@ static struct conn *create_conn(struct device *dev, int fd, int state,
 {
 	struct ucred cred = {.uid = UINT32_MAX, .gid = UINT32_MAX};
 	struct conn *conn = calloc(1, sizeof(*conn));
-	/* edges: a connection that cannot be accepted is not reported again and again */
+	/* edge-triggered: epoll reports a connection that accept4(2) rejects only once */
 	struct epoll_event ev = {.events = state == LISTENING ? EPOLLIN | EPOLLET : EPOLLIN,
 				 .data.ptr = conn};
 
@@ -356,7 +357,7 @@ static void close_socket(struct conn *conn)
 	__atomic_store_n(&conn->state, ENDED, __ATOMIC_RELAXED);
 }
 
-/* Disconnect or unlisten. The caller may be a callback of conn, so that is freed later. */
+/* Disconnect or unlisten. The caller can be a callback of conn, so progress() frees conn later. */
 static void us_disconnect(void *arg)
 {
 	struct conn *conn = arg;
@@ -400,7 +401,7 @@ static int on_frame(struct conn *conn, size_t len, int *fd)
 		conn->state = OPEN;
 		conn->events->connected(conn->arg, conn, &conn->peer);
 	}
-	if (frame->type == ACCEPTED || !conn->events) /* the callback has disconnected it */
+	if (frame->type == ACCEPTED || !conn->events) /* NULL: the callback has disconnected */
 		return 0;
 	switch (frame->type) {
 	case MESSAGE:
@@ -433,7 +434,7 @@ static int serve_conn(struct conn *conn)
 	ssize_t n = recvmsg(conn->fd, &msg, MSG_CMSG_CLOEXEC);
 	int fd = -1, rc;
 
-	/* ECONNRESET: the peer has closed its end without reading all. Its frames still follow. */
+	/* ECONNRESET: the peer closed its end with unread frames; the next call gets its frames */
 	if (n < 0 && (errno == EAGAIN || errno == ECONNRESET))
 		return 0;
 	if (n > 0 && CMSG_FIRSTHDR(&msg) && CMSG_FIRSTHDR(&msg)->cmsg_type == SCM_RIGHTS)
@@ -449,7 +450,7 @@ static int serve_conn(struct conn *conn)
 	if (!rc || !conn->events)
 		return 1;
 	close_socket(conn);
-	/* Only a peer that has ended the connection itself does not use the memory any more. */
+	/* -ENOTCONN: the peer has ended the connection, so it no longer uses the memory */
 	for (struct share *e = conn->exports; e < conn->exports + REGIONS && conn->events; e++)
 		if (e->frame.id)
 			end_export(conn, e, rc == -ENOTCONN ? 0 : -ETIMEDOUT);
@@ -625,7 +626,7 @@ static void us_consumer_destroy(void *arg)
 	free(c);
 }
 
-/* Send credits for new receives. Those for which the socket has no space are sent later. */
+/* Send credits for new receives. If the socket is full, later calls send the rest. */
 static void announce(struct consumer *c)
 {
 	while (c->n_announced != c->n_posted && send(c->fd, "", 1, MSG_NOSIGNAL) == 1)
@@ -685,7 +686,7 @@ static int us_consumer_arm(void *arg)
 	return !c->end && c->n_received != c->n_posted && poll(&p, 1, 0) > 0;
 }
 
-/* Each producer of a consumer has a descriptor of its own for the socket that they share. */
+/* All producers of a consumer share a socket, but each has its own descriptor of the socket. */
 static int us_producer_create(void *arg, uint32_t id, const struct gantry_queue_attr *attr,
 			      void **producer_p)
 {
@@ -715,7 +716,7 @@ static void us_producer_destroy(void *arg)
 {
 	struct producer *p = arg;
 
-	if (p->serial == p->outlet->serial) /* for the next producer */
+	if (p->serial == p->outlet->serial) /* the next producer can use the remaining credit */
 		p->outlet->credit += p->credit;
 	close(p->fd);
 	free(p);
@@ -730,7 +731,7 @@ static int us_send(void *arg, const struct gantry_send *send, uint32_t flags)
 	char credit;
 	ssize_t n;
 
-	(void)flags; /* each message is sent at once */
+	(void)flags; /* each message is sent immediately */
 	if ((send->imm_len && !send->imm) || (send->length && !send->data))
 		return -EINVAL;
 	if (send->imm_len > GANTRY_IMM_MAX || send->length > INLINE || send->length > p->max_data)
