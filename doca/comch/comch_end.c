@@ -53,7 +53,8 @@ static void check_conn(struct doca_comch_connection *conn, uint64_t now)
 	if (conn->deadline_ns && conn->deadline_ns <= now) {
 		if (conn->state == GD_CONN_GREETING)
 			gd_log(DOCA_LOG_LEVEL_ERROR,
-			       "Comch client \"%s\": the server does not answer", conn->end->name);
+			       "Comch client \"%s\": the server does not answer: check that it runs its progress engine",
+			       conn->end->name);
 		gd_conn_lose(conn);
 	} else if (conn->deadline_ns) {
 		gd_end_wake(conn->end, conn->deadline_ns - now);
@@ -184,7 +185,7 @@ static doca_error_t open_server(struct gd_end *end, const struct gantry_transpor
 		return DOCA_SUCCESS;
 	if (rc == -EADDRINUSE)
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "Comch server \"%s\" cannot start: a server of that name exists (device=%s, representor=%s)",
+		       "Comch server \"%s\" cannot start: a server of that name exists (device=%s, representor=%s): stop that server, or use another name",
 		       end->name, end->ctx.dev->info->pci, end->rep->info->pci);
 	else
 		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch server \"%s\" cannot start (device=%s): %s",

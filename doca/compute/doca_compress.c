@@ -157,7 +157,7 @@ doca_error_t doca_compress_create(struct doca_dev *dev, struct doca_compress **c
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!GD_HAVE_DEFLATE) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "compression not supported: the library was built without zlib");
+		       "compression not supported: the library was built without zlib: install zlib and build it again");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	c = calloc(1, sizeof(*c));

@@ -124,7 +124,7 @@ doca_error_t doca_ec_create(struct doca_dev *dev, struct doca_ec **ec)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!GD_HAVE_EC) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "erasure coding not supported: the library was built without isa-l");
+		       "erasure coding not supported: the library was built without isa-l: install isa-l and build it again");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	e = calloc(1, sizeof(*e));

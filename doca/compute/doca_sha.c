@@ -171,7 +171,7 @@ doca_error_t doca_sha_create(struct doca_dev *dev, struct doca_sha **sha)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!GD_HAVE_SHA) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "SHA not supported: the library was built without libcrypto");
+		       "SHA not supported: the library was built without libcrypto: install libcrypto and build it again");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	s = calloc(1, sizeof(*s));

@@ -202,7 +202,7 @@ int gd_listener_accept(struct gd_listener *listener)
 	while (fd >= 0 && !is_same_user(fd)) {
 		close(fd);
 		gd_log(DOCA_LOG_LEVEL_WARNING,
-		       "memory map: import by a process of another user rejected");
+		       "memory map: import by a process of another user rejected: run both programs as one user");
 		fd = accept_one(listener);
 	}
 	return fd;
@@ -317,7 +317,7 @@ static doca_error_t connect_owner(const char *path, int *conn_p)
 	if (is_same_user(fd))
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "memory map cannot be imported: the owner runs as another user");
+	       "memory map cannot be imported: the owner runs as another user: run both programs as one user");
 	return DOCA_ERROR_NOT_PERMITTED;
 }
 

@@ -146,7 +146,7 @@ doca_error_t doca_rdma_start_listen_to_port(struct doca_rdma *rdma, uint16_t por
 		return DOCA_ERROR_BAD_STATE;
 	if (rc)
 		gd_log(DOCA_LOG_LEVEL_ERROR, "RDMA port %u: cannot listen: %s", port,
-		       rc == -EADDRINUSE ? "the port is in use" : strerror(-rc));
+		       rc == -EADDRINUSE ? "the port is in use: use another port" : strerror(-rc));
 	return rc ? DOCA_ERROR_CONNECTION_ABORTED : DOCA_SUCCESS;
 }
 

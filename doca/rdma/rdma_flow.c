@@ -75,7 +75,7 @@ static void begin(struct doca_rdma_connection *conn, const struct gd_rdma_head *
 	task->result_len = head->length;
 	if (conn->left > (task->dst ? gd_buf_room(task->dst) : 0)) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "RDMA receive task: the message exceeds the buffer (bytes=%u)",
+		       "RDMA receive task: the message exceeds the buffer (bytes=%u): use larger buffers",
 		       head->length);
 		task->error = DOCA_ERROR_IO_FAILED;
 	}
