@@ -72,8 +72,8 @@ doca_error_t gd_buf_read(const struct doca_buf *src, size_t offset, void *data, 
 /*
  * For a caller that moves data itself: find the contiguous piece at `offset`. is_filled false:
  * offset into the data of the list; true: into the space behind the data. Stores the buffer, the
- * address in this process, and the length, at most *length_p. Errors as above. After the caller has
- * filled all of the space, gd_buf_grow() makes it data.
+ * address in this process, and the length, at most *length_p. Errors: those of gd_buf_copy(). After
+ * the caller has filled all of the space, gd_buf_grow() makes it data.
  */
 doca_error_t gd_buf_piece(const struct doca_buf *list, bool is_filled, size_t offset,
 			  const struct doca_buf **buf_p, void **here_p, size_t *length_p);

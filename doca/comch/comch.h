@@ -310,16 +310,16 @@ void gd_recv_credits_release(struct doca_comch_connection *conn);
 void gd_recv_credits_free(struct doca_comch_connection *conn);
 
 /*
- * References of consumers and producers: gd_conn_hold() at create (BAD_STATE if the connection is
- * not established), gd_conn_release() at destroy. The lock is held around all their calls into the
- * connection of the transport.
+ * References of consumers and producers to a connection: gd_conn_hold() at create (BAD_STATE if the
+ * connection is not established), gd_conn_release() at destroy. They hold the lock, by
+ * gd_conn_lock(), during their calls into the connection of the transport.
  */
 doca_error_t gd_conn_hold(struct doca_comch_connection *conn);
 void gd_conn_release(struct doca_comch_connection *conn);
 const struct gantry_transport_ops *gd_conn_lock(struct doca_comch_connection *conn);
 /*
- * Lock a connection that the program passed, which may be released. Returns NULL without the lock,
- * or the transport for gd_transport_unlock().
+ * Lock a connection that the program passed, which the library can have released. Returns the
+ * transport, for gd_transport_unlock(). NULL: the connection is released, and nothing is locked.
  */
 struct gd_transport *gd_conn_lock_named(struct doca_comch_connection *conn);
 void gd_conn_unlock(struct doca_comch_connection *conn);

@@ -133,7 +133,7 @@ struct doca_comch_producer {
 	struct gd_pool sends;
 	uint32_t id, max_inline, n_inflight;
 	uint32_t max_copied;      /* maximum bytes that the transport can copy into its queue */
-	struct gd_target *target; /* most recently used first */
+	struct gd_target *target; /* list, the most recently used target first */
 	struct gd_hold holds[GD_FAST_HOLDS];
 	uint32_t next_hold, n_held;
 	/*

@@ -302,7 +302,7 @@ static void run_started(struct gd_event *event)
 	gd_ctx_started(&gn_container_of(event, struct doca_comch_consumer, started)->ctx);
 }
 
-/* Convert an error of the start: a connection that is ending counts as one that has ended. */
+/* Convert an error of the start. -ENOTCONN: the connection is ending, as if it had ended. */
 static doca_error_t start_error(int rc)
 {
 	return rc == -ENOTCONN ? DOCA_ERROR_BAD_STATE : gd_comch_error(rc);

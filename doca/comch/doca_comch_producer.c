@@ -116,7 +116,7 @@ static doca_error_t make_target(struct doca_comch_producer *p, uint32_t id)
 	return result;
 }
 
-/* Find or create the target of a consumer, and make it the first one. */
+/* Find or create the target of a consumer, and move it to the front of the list. */
 static __attribute__((noinline)) doca_error_t find_target(struct doca_comch_producer *p,
 							  uint32_t id)
 {
@@ -406,7 +406,7 @@ static int poll_producer(struct doca_ctx *ctx)
 		gd_hold_free_slots(p);
 	if (p->n_inflight == 0)
 		return 0;
-	/* before the polls: data that was read before the end completes normally */
+	/* read before the polls: sends whose data was read before the end complete normally */
 	is_lost = gd_fast_is_lost(p->conn);
 	for (struct gd_target *target = p->target; target; target = target->next)
 		if (target->first)

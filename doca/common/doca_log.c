@@ -44,7 +44,7 @@ static bool have_sdk;
 static int n_standard; /* number of standard backends created, 0 to 2 */
 static uint32_t lower_limit = DOCA_LOG_LEVEL_INFO, upper_limit = DOCA_LOG_LEVEL_CRIT;
 static uint32_t sdk_limit = DOCA_LOG_LEVEL_INFO;
-/* limit for lines of the library without a backend */
+/* least severe level of the library that goes to standard error if it has no backend */
 static uint32_t stderr_limit = DOCA_LOG_LEVEL_WARNING;
 static char **sources; /* names; NULL: free */
 static int n_sources;

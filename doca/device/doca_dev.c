@@ -300,7 +300,7 @@ doca_error_t doca_devinfo_get_ibdev_name(const struct doca_devinfo *devinfo, cha
 	return store_text(ibdev_name, size, DOCA_DEVINFO_IBDEV_NAME_SIZE, devinfo->ibdev);
 }
 
-/* Get the first address of a family of an interface of this machine. NOT_FOUND: it has none. */
+/* Get the first address of a family of an interface. NOT_FOUND: no such address. */
 static doca_error_t interface_address(const char *iface, int family, void *to, size_t size)
 {
 	doca_error_t result = DOCA_ERROR_NOT_FOUND;

@@ -7,8 +7,8 @@
  *    \----- msgq* --- consumer*      one end is on the DPA, the other a context on an engine
  *                \--- producer*
  *
- * One lock of the DPA guards all of these objects. The handles for code on the DPA are their
- * addresses.
+ * One lock of the DPA guards all of these objects. The handle of an object for code on the DPA is
+ * its address.
  */
 #ifndef GD_DPA_H
 #define GD_DPA_H

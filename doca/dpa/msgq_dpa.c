@@ -422,7 +422,7 @@ static char *in_map(const struct doca_mmap *map, uint64_t addr, size_t length, b
 	return (char *)map->local + (addr - from);
 }
 
-/* Copy between two maps, which stay mapped during the copy. */
+/* Copy between two maps, which stay mapped during the copy. false: rejected and logged. */
 static bool copy(doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_mmap_t src_mmap,
 		 uint64_t src_addr, size_t length)
 {

@@ -52,9 +52,9 @@ bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event);
 struct gd_ctx_ops {
 	const char *name; /* name in messages, such as "DMA" */
 	/*
-	 * Start. Returns SUCCESS: the context is RUNNING. IN_PROGRESS: it is STARTING, and
-	 * gd_ctx_started() or gd_ctx_stopped() follows from an event or a poll. Other: it stays
-	 * IDLE.
+	 * Start. Returns SUCCESS: the context is RUNNING. IN_PROGRESS: the context is STARTING, and
+	 * gd_ctx_started() or gd_ctx_stopped() follows from an event or a poll. Other: the context
+	 * stays IDLE.
 	 */
 	doca_error_t (*start)(struct doca_ctx *ctx);
 	/*

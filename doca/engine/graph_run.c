@@ -99,7 +99,7 @@ static void end(struct doca_graph_instance *instance)
 		cb(instance, instance->user_data, graph->user_data);
 }
 
-/* The engine calls this instead of the callbacks of the task. */
+/* The engine calls this function instead of the callbacks of the task. */
 static void task_ended(struct doca_task *task, void *arg)
 {
 	task->ended = NULL;

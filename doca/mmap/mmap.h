@@ -30,7 +30,7 @@
 /* maximum bytes of an export descriptor: programs use buffers of this size */
 #define GD_BLOB_MAX 512
 
-/* identifies a map in all processes: random, and the secret of an import */
+/* random bytes that identify a map in all processes. An importer must know them */
 struct gd_mmap_id {
 	uint8_t bytes[16];
 };
@@ -62,7 +62,7 @@ struct doca_mmap {
 	void *free_opaque;
 	uint32_t dpa_handle;    /* unique in the process */
 	struct gd_share *share; /* set by an export or import, see mmap_share.h */
-	/* in the list of started maps, or of free structures */
+	/* next map of the list of started maps, or next of the list of free structures */
 	struct doca_mmap *next;
 };
 
@@ -120,7 +120,7 @@ struct doca_mmap *gd_mmap_find(const struct gd_mmap_id *id);
 bool gd_rdma_is_in_use(const struct gd_mmap_id *map, bool imported);
 /*
  * Wait until no device reaches the map, at the latest until gn_now_ns() is `end`. Returns whether a
- * device still reaches it.
+ * device still reaches the map.
  */
 bool gd_rdma_revoke_map(const struct gd_mmap_id *map, bool imported, uint64_t end);
 /*

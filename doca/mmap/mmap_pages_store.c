@@ -133,7 +133,10 @@ int gd_store_track(struct gd_store *s, const struct gd_range *range)
 	return 0;
 }
 
-/* Returns the end of the pages from `from` on that are all held, or all not held; at most `to`. */
+/*
+ * Store whether the page at `from` is held. Returns an address, at most `to`, up to which the same
+ * holds for all pages.
+ */
 uintptr_t gd_held_until(uintptr_t from, uintptr_t to, bool *is_held_p)
 {
 	uintptr_t next = to, end = from;

@@ -62,7 +62,10 @@ void gd_held_add(const struct gd_range *range);
 void gd_held_drop(const struct gd_range *range);
 /* Returns whether a page of the range is held. */
 bool gd_is_held(const struct gd_range *range);
-/* Returns the end of the pages from `from` on that are all held, or all not held; at most `to`. */
+/*
+ * Store whether the page at `from` is held. Returns an address, at most `to`, up to which the same
+ * holds for all pages.
+ */
 uintptr_t gd_held_until(uintptr_t from, uintptr_t to, bool *is_held_p);
 
 #endif

@@ -18,7 +18,7 @@ struct gd_share {
 	bool is_common;  /* in the common memfd, which all Comch peers get */
 	bool is_tainted; /* a connection of an importer ended without RELEASED */
 	/* importer: */
-	int fd;   /* memfd of the memory; -1: several, or none */
+	int fd;   /* memfd of the memory; -1: not mapped, or in several memfds */
 	int conn; /* connection to the owner; -1: the owner is on another machine */
 	int gone; /* __atomic: the owner has stopped the map or ended */
 	/* under gd_mmaps_lock: list of imports whose owner waits for RELEASED */

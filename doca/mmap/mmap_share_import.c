@@ -23,7 +23,7 @@
 #define NO_SANITIZE __attribute__((no_sanitize("address"), no_sanitize("thread"), noinline))
 #define RETRY_NS 1000000ull /* between two checks whether devices have released the memory */
 #define CHECK_MAX 64u       /* maximum number of maps of one check */
-/* maximum size of a map, such as a sync event, whose last content stays readable */
+/* a revoked map of at most this size, such as that of a sync event, keeps its last content */
 #define KEPT_BYTES 65536u
 
 static void check_revoked(void *arg);

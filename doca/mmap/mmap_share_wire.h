@@ -71,8 +71,8 @@ int gd_listener_accept(struct gd_listener *listener);
  */
 int gd_wire_read_ask(int fd, struct gd_share_ask *ask);
 /*
- * Owner. Send a reply with the memfds of reply->runs. If the importer does not read, the connection
- * is shut down.
+ * Owner. Send a reply with the memfds of reply->runs. If the importer does not read, shut down the
+ * connection.
  */
 void gd_wire_reply(int fd, const struct gd_share_reply *reply, const struct gd_run *runs);
 

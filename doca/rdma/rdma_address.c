@@ -98,7 +98,7 @@ doca_error_t doca_rdma_connection_get_addr(const struct doca_rdma_connection *rd
 
 /* -- listening side -- */
 
-/* Get the service of an address and port. address NULL: the own address. */
+/* Get the service of an address and port. address NULL: the address of the device. */
 static doca_error_t service(const struct doca_rdma *rdma, const char *address, uint16_t port,
 			    char text[64])
 {
@@ -228,7 +228,7 @@ doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma, struct doca_rdma_
 }
 
 /*
- * -- connections of librdmacm of the program: not supported, since transports create their own --
+ * -- connections that the program makes by librdmacm: not supported, the transports make them --
  */
 
 doca_error_t doca_rdma_bridge_prepare_connection(struct doca_rdma *rdma, struct rdma_cm_id *cm_id,

@@ -68,7 +68,7 @@ static void free_conn(struct doca_rdma_connection *conn)
 	gd_transport_unlock(conn->rdma->transport);
 }
 
-/* Report the end. Do not touch the context after the callback. */
+/* Report the end of a connection. Do not touch the context after the callback. */
 static void run_over(struct gd_event *event)
 {
 	struct doca_rdma_connection *conn = gn_container_of(event, struct doca_rdma_connection,

@@ -277,7 +277,7 @@ static void fly(struct doca_rdma_connection *conn, struct gd_rdma_task *task)
 	conn->n_writes += is_write(task);
 }
 
-/* Run the tasks of a connection in order until one must wait. Returns 1 if some have completed. */
+/* Run the tasks of a connection in order until one must wait. Returns 1 if a task completed. */
 static int push(struct doca_rdma_connection *conn)
 {
 	struct gd_rdma_task *task;

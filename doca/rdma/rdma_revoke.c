@@ -84,7 +84,7 @@ static void post_release(struct gd_rdma_link *link)
 
 /*
  * Lock of the transport held. Returns whether the device of this side uses the map. If so, posts
- * the event in which the engine releases it.
+ * the event in which the engine releases the map.
  */
 static bool revoke_local(struct gd_rdma_link *link, const struct gd_mmap_id *map)
 {
