@@ -65,7 +65,7 @@ struct argp {
 	void *config;
 	struct doca_argp_cmd root;      /* the program itself */
 	struct doca_argp_cmd *cmd;      /* the selected command: root, or a sub-command */
-	struct doca_argp_param *params; /* all parameters, by next_all */
+	struct doca_argp_param *params; /* all parameters, linked by next_all */
 	struct doca_argp_cmd *cmds;
 	doca_argp_param_cb_t version;
 	doca_argp_validation_cb_t validate;
@@ -75,7 +75,7 @@ struct argp {
 	int log_level, sdk_log_level;
 };
 
-/* The options that every program has, a list by next. */
+/* The options that every program has, a list linked by `next`. */
 extern struct doca_argp_param *const gd_argp_flags;
 
 /* Report an error to the logger of the program or to standard error. */

@@ -123,7 +123,7 @@ struct doca_comch_task_send {
 
 /* A running consumer or producer. */
 struct gd_active {
-	struct gd_active *next; /* in the list of the connection */
+	struct gd_active *next; /* next in the list of the connection */
 	struct doca_ctx *ctx;
 };
 

@@ -3,7 +3,7 @@
  * comch_end.c - servers and clients (ends) as contexts, and their send task
  *
  * A client creates one connection when it starts. A server accepts connections. An end becomes idle
- * when all its connections are over and all notes are delivered; the event `ended` is its last one.
+ * when all its connections are over and all notes are delivered; `ended` is its last event.
  */
 #include <errno.h>
 #include <stdlib.h>

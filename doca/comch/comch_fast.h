@@ -49,7 +49,10 @@ struct doca_comch_consumer {
 	/* producer of the same engine that sent a message after the last received one */
 	struct doca_comch_producer *answers;
 	struct gd_event started;
-	/* MsgQ only, no connection; fields below: lock of the DPA */
+	/*
+	 * only for a consumer of a MsgQ, which has no connection. The lock of the DPA guards the
+	 * fields below
+	 */
 	struct doca_comch_msgq *msgq;
 	struct doca_comch_consumer *next;
 	bool is_running, is_notified;
@@ -142,7 +145,7 @@ struct doca_comch_producer {
 	 */
 	struct gantry_send send;
 	struct gd_fast_imm imm;
-	/* MsgQ only, no connection */
+	/* only for a producer of a MsgQ, which has no connection */
 	struct doca_comch_msgq *msgq;
 	struct doca_dpa_completion *completion; /* producer on the DPA */
 	uint32_t max_send;

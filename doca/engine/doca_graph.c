@@ -250,8 +250,8 @@ doca_error_t doca_graph_instance_create(const struct doca_graph *graph_const,
 					struct doca_graph_instance **instance_p)
 {
 	/*
-	 * The const is that of the vendor's interface. The graph counts its instances, so the const
-	 * is removed. doca_graph_create() allocated the graph as not const.
+	 * The vendor's interface requires the const. The graph counts its instances, so this
+	 * function removes the const. doca_graph_create() allocated the graph as not const.
 	 */
 	struct doca_graph *graph = (struct doca_graph *)graph_const;
 	struct doca_graph_instance *instance;

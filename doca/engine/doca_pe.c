@@ -205,7 +205,7 @@ bool gd_pe_is_polling(const struct doca_pe *pe)
 	return pe->polling;
 }
 
-/* The engine whose callback runs on this thread. The callback may destroy the engine. */
+/* The engine whose callback runs on this thread; only compared: a callback can destroy it. */
 static _Thread_local const struct doca_pe *running __attribute__((tls_model("initial-exec")));
 
 bool gd_pe_is_running(const struct doca_pe *pe)

@@ -84,8 +84,8 @@ doca_error_t gd_mmap_check(const struct doca_mmap *mmap);
 enum gd_sharing { GD_REGION_OWN, GD_REGION_APART, GD_REGION_COMMON };
 
 /*
- * Like gd_mmap_check(), after a copy by the CPU. IO_FAILED: the copy might have used pages that no
- * longer belong to the owner.
+ * Check a map after a copy by the CPU, like gd_mmap_check(). IO_FAILED: the copy might have used
+ * pages that no longer belong to the owner.
  */
 doca_error_t gd_mmap_copied(const struct doca_mmap *mmap);
 

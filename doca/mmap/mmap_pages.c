@@ -217,7 +217,7 @@ static int move_range(const struct gd_range *range, struct gd_store *store, bool
 
 /*
  * Allocate the missing pages of the range in all its stores. Otherwise an importer that touches
- * them first would allocate them, and the kernel would charge its cgroup.
+ * them first would allocate them, and the kernel would charge the cgroup of the importer.
  */
 static int fill_holes(const struct gd_range *range, const struct gd_store *store)
 {

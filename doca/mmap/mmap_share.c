@@ -315,8 +315,8 @@ static doca_error_t cannot_hold(const struct doca_mmap *mmap, int rc)
 }
 
 /*
- * Comch peers can read all of the common memfd. So an exported range leaves it, and `moves` makes
- * Comch export the map again.
+ * Drop the hold of a range in the common memfd, which all Comch peers can read, because the range
+ * is about to be exported. The change of `moves` makes Comch export the map again.
  */
 static void leave_common(struct doca_mmap *mmap)
 {

@@ -188,7 +188,7 @@ static doca_error_t set_conf(struct doca_sync_event *event, enum gd_se_kind kind
 				     DOCA_ERROR_NOT_PERMITTED);
 }
 
-/* task_p: destination for the pointer to the public type. */
+/* Allocate a task and set its fields. task_p: destination for the pointer to the public type. */
 static doca_error_t take(struct doca_sync_event *event, enum gd_se_kind kind, uint64_t value,
 			 uint64_t mask, uint64_t *out, union doca_data user_data, void *task_p)
 {
