@@ -40,15 +40,15 @@ struct job {
 	void *own_buffers; /* ordinary buffers, not in the memory of the volume; NULL: none */
 	unsigned write;    /* GANTRY_IO_* flags of writes */
 	/*
-	 * 0, or an errno after which the peer might still access buffers, so no buffer is used
-	 * again
+	 * errno of an IO after which the peer might still access the buffer, so all later IOs fail
+	 * with it; 0: no such IO
 	 */
 	int lost;
 	bool logged;    /* a rejected IO was logged */
-	unsigned size;  /* entries of completed[] */
-	uint64_t head;  /* start of the entries that fio got last */
-	unsigned given; /* number of these entries */
-	uint64_t tail;  /* end of the completed entries */
+	unsigned size;  /* number of entries of completed[], a ring */
+	uint64_t head;  /* count of the entries that earlier getevents calls returned */
+	unsigned given; /* number of entries that the last getevents returned, from `head` on */
+	uint64_t tail;  /* count of the entries that were ever stored */
 	struct io_u *completed[];
 };
 
@@ -107,8 +107,9 @@ static int reject_options(struct thread_data *td, const char *text)
 }
 
 /*
- * Check the release of fio: layouts of its structures differ between releases, and fio checks only
- * one number.
+ * Returns true if the running fio is the release whose headers this file was compiled with; else
+ * logs the error. The layouts of the structures differ between releases, and fio itself compares
+ * only FIO_IOOPS_VERSION.
  */
 static bool is_our_fio(void)
 {
@@ -154,7 +155,10 @@ static int query_volume(struct thread_data *td, struct gantry_volume_info *info)
 	return 0;
 }
 
-/* Reject jobs that cannot succeed. The sizes of single IOs are checked by their submit. */
+/*
+ * Reject a job that the volume cannot serve. The size of each IO is checked when the IO is
+ * submitted.
+ */
 static int check(struct thread_data *td, const struct gantry_volume_info *info)
 {
 	if ((td_write(td) || td_trim(td)) && (info->flags & GANTRY_VOLUME_READ_ONLY))
@@ -201,7 +205,7 @@ static int engine_setup(struct thread_data *td)
 }
 
 /*
- * Returns the most bytes of buffers that fio will request: see its init_io_u_buffers() and
+ * Returns the limit of the bytes of buffers that fio will request: see its init_io_u_buffers() and
  * allocate_io_mem().
  */
 static uint64_t buffer_bytes(struct thread_data *td)
@@ -250,8 +254,8 @@ out_free:
 }
 
 /*
- * After a failed init there is no job. IOs that are still in flight complete here: fio has kept
- * their io_u.
+ * td->io_ops_data is NULL if init has failed. gantry_queue_close() completes the IOs that are still
+ * in flight; fio has not freed their io_u yet.
  */
 static void engine_cleanup(struct thread_data *td)
 {
@@ -295,7 +299,10 @@ static void engine_iomem_free(struct thread_data *td)
 	job->own_buffers = NULL;
 }
 
-/* fio continues without buffers; the engine must not. */
+/*
+ * Returns 1, which ends the job, if an error was recorded, as by iomem_alloc. fio itself would
+ * continue without buffers.
+ */
 static int engine_post_init(struct thread_data *td)
 {
 	return td->error != 0;

@@ -116,8 +116,8 @@ static void finish(struct gantry_volume *volume)
 }
 
 /*
- * Let the stages complete the IOs that they hold: queues must not wait for them longer than for the
- * session.
+ * Stop the embedded role after the session has ended, so that its stages complete the IOs that they
+ * hold. Otherwise the queues of the program would wait for these IOs.
  */
 static void drain(void *arg)
 {

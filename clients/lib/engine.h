@@ -8,17 +8,17 @@
  *      IO:      gc_queue_get -> fill the descriptor -> gc_queue_submit -> `complete`
  *               -> gc_queue_put
  *
- * Resume. If connect.resume is not 0, the engine opens a lost session again without an event.
- * Meanwhile IOs wait. IOs that were in flight are submitted again, in their order. If the resume
- * does not succeed in time, the engine calls `closed`. It calls `closed` with -ESTALE if it finds
- * another volume, or the same volume without its data.
+ * Resume. If connect.resume is not 0, the engine resumes a lost session without an event for the
+ * owner. Meanwhile IOs wait. IOs that were in flight are submitted again, in their order. If the
+ * resume does not succeed in time, the engine calls `closed`. It calls `closed` with -ESTALE if it
+ * finds another volume, or the same volume without its data.
  *
  * Verifier. A changed verifier means that acknowledged but unflushed writes might be lost. Then all
  * flushes in flight of a queue fail with GANTRY_S_IO; if there are none, its next flush fails once.
  *
- * The engine uses only struct gantry_role_host, so that a plugin can link it. A slot is a
- * descriptor with its buffer, a part of the region. After the buffers of all slots the region can
- * contain shared memory, which the owner divides.
+ * The engine calls the host only through struct gantry_role_host, so that a plugin can link the
+ * engine. A slot is a descriptor with its buffer, a part of the region. After the buffers of all
+ * slots the region can contain shared memory, which the owner divides.
  *
  * Threads: session functions run on the control thread, queue functions on the lane's thread.
  */
@@ -48,7 +48,7 @@ struct gc_session_events {
 	 * peer to read. May be NULL.
 	 */
 	void (*pages)(void *arg, void *at, uint64_t bytes);
-	/* IO may be submitted from now on. */
+	/* The owner can submit IO from now on. */
 	void (*started)(void *arg);
 	/* The session resumes, and the verifier of the volume has changed. May be NULL. */
 	void (*verifier_changed)(void *arg, uint64_t verifier);
@@ -61,9 +61,9 @@ struct gc_session_events {
 };
 
 struct gc_session_attr {
-	uint32_t connect;  /* index in `connect` */
+	uint32_t connect;  /* index of an entry of `connect` */
 	uint32_t n_queues; /* queue i is on lane i of the role */
-	uint32_t depth;    /* slots of each queue */
+	uint32_t depth;    /* number of slots of each queue */
 	/*
 	 * A descriptor has completed. The function must call gc_queue_completed first. If that
 	 * returns 0, the caller owns the descriptor and its status until gc_queue_put. May submit.
@@ -73,7 +73,7 @@ struct gc_session_attr {
 };
 
 /*
- * gc_session_open - open a session. rh: of a role that connects.
+ * gc_session_open - open a session. rh: host of a role that has at least one entry of `connect`.
  *
  * Returns 0 or -errno. Logs a failure, after which no event follows.
  */
@@ -83,8 +83,9 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 /*
  * gc_session_memory - create the region. Call it once, from `ready`.
  *
- * slot_bytes    for each slot; rounded up to GC_SLOT_ALIGN
- * shared_bytes  after the buffers of all slots; the sum is at least 1 byte
+ * slot_bytes    size of the buffer of each slot; rounded up to GC_SLOT_ALIGN
+ * shared_bytes  size of the memory after the buffers of all slots; the region must have at least
+ *               1 byte
  * flags         0 or GANTRY_REGION_HUGE
  *
  * The control thread allocates the pages before `started`, a part in each turn: see `pages`. If the
@@ -98,8 +99,9 @@ int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t 
  */
 void gc_session_close(struct gc_session *session);
 /*
- * gc_session_give_up - do not resume the session if it is lost, and stop a resume in progress. That
- * ends the session with reason 0 and a text that contains the reason of the loss.
+ * gc_session_give_up - do not resume the session if it is lost, and stop a resume in progress. A
+ * session whose resume is stopped ends with reason 0 and a text that contains the reason of the
+ * loss.
  */
 void gc_session_give_up(struct gc_session *session);
 /*
@@ -122,22 +124,22 @@ enum gc_up {
 };
 
 /*
- * The owner may read all fields of the first part, and write `user`. A queue has its own cache
- * lines, because its lane writes to it for each IO.
+ * The owner of a queue may read all fields before "private to the engine", and write `user`. A
+ * queue has its own cache lines, because its lane writes to it for each IO.
  */
 struct gc_queue {
 	struct gc_session *session;
 	struct gantry_lane *lane;
 	void *user;
 	uint32_t index;
-	uint32_t n_inflight; /* submitted and not completed */
+	uint32_t n_inflight; /* IOs that were submitted and have not completed */
 	uint32_t n_waiting;  /* IOs that got -EAGAIN and will be submitted again */
 	/* slots that are not reused, because a peer might still access their buffers */
 	uint32_t n_quarantined;
 	uint64_t n_quarantines; /* number of slots ever quarantined */
 	/* IOs, with any buffer, that completed although a peer might still access the buffer */
 	uint64_t n_doubtful;
-	uint64_t n_doubled; /* completions of a free slot; ignored */
+	uint64_t n_doubled; /* completions of a free slot, which are ignored */
 	int up;             /* enum gc_up; not 0 between `started` and the end of the session */
 	int down_rc;        /* error of a submit while not up: -ENOTCONN, -ESTALE */
 	int paused;         /* the session is lost, and a resume is in progress */
@@ -196,8 +198,8 @@ static inline void *gc_slot_buffer(const struct gc_queue *queue, const struct ga
 }
 
 /*
- * gc_io_fill - fill the first cache line of a descriptor. region_offset: of the data, if the
- * operation has data.
+ * gc_io_fill - fill the first cache line of a descriptor. region_offset: offset of the data in the
+ * region; ignored if the operation has no data.
  */
 static inline void gc_io_fill(const struct gc_queue *queue, struct gantry_io *io, unsigned opcode,
 			      unsigned flags, uint64_t offset, uint32_t length,
@@ -219,17 +221,20 @@ static inline void gc_io_fill(const struct gc_queue *queue, struct gantry_io *io
 
 /* gc_queue_submit() for a session that can be resumed, or has ended. */
 int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io);
-/* Handle the -errno of a chain that did not accept a descriptor. Returns 0 if the IO waits. */
+/*
+ * Handle the error rc of a chain that did not accept a descriptor. Returns 0 if the IO waits in the
+ * queue, else the error for the caller of gc_queue_submit().
+ */
 int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc);
 
 /*
- * gc_queue_submit - submit a slot whose first line is filled.
+ * gc_queue_submit - submit a slot whose descriptor gc_io_fill() has filled.
  *
  * Returns 0: `complete` will be called, or has been called already
  * down_rc  the session has ended
  * -errno   a stage rejected the IO
- * After an error the caller still owns the slot; its status is GANTRY_S_OK, because no hop kept it.
- * Never -EAGAIN: such an IO waits in the queue, and later IOs wait after it.
+ * After an error the caller still owns the slot; its status is GANTRY_S_OK, because no hop kept the
+ * descriptor. Never -EAGAIN: such an IO waits in the queue, and later IOs wait after it.
  */
 static inline int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
 {
@@ -293,7 +298,7 @@ uint32_t gc_queue_late_writes(const struct gc_queue *queue);
  */
 struct gantry_io *gc_queue_take_back(struct gc_queue *queue);
 
-/* gc_queue_put() after a status that leaves the buffer in use. */
+/* Implements gc_queue_put() for an IO whose status leaves the buffer in use. */
 void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io);
 
 /*

@@ -24,7 +24,7 @@ struct gc_session {
 	enum gc_phase phase;
 	uint64_t slot_bytes, shared_offset;
 	uint64_t pages_at; /* offset in the region: the pages before it are allocated */
-	/* error because of which the engine closed the session; 0: the owner closed it */
+	/* -errno with which the engine has closed the session; 0: the owner closed the session */
 	int reason;
 	int end_rc; /* reason that `closed` reports */
 	char text[256];
@@ -35,10 +35,11 @@ struct gc_session {
 	uint64_t retry_ns; /* delay before the next attempt */
 	uint32_t epoch;
 	uint8_t secret[GANTRY_SECRET_BYTES]; /* all 0: a host of ABI 1.0 supports no secret */
-	int changed;                         /* during a resume: the verifier has changed */
+	int changed;                         /* the verifier has changed; set during a resume */
 	int expired;                         /* resume_ns has elapsed */
 	int ran;                             /* the event `ready` of this client was received */
-	int gave_up;  /* gc_session_give_up() was called during a resume; `text` contains that */
+	/* gc_session_give_up() was called during a resume; `text` mentions the call */
+	int gave_up;
 	int released; /* no peer can access the region any more; see client_regions_released */
 	struct gc_queue queues[];
 };

@@ -14,7 +14,7 @@
 
 #include "engine_priv.h"
 
-/* resubmissions of one IO; a stage might report SESSION_LOST after every resume */
+/* limit of resubmissions of one IO: a faulty stage could report SESSION_LOST after every resume */
 #define MAX_RESUBMITS 100
 
 /* -- the gate -- */
@@ -26,7 +26,7 @@ static int gate_submit(void *self, struct gantry_io *io)
 	return queue->next_hop.submit(queue->next_hop.self, io);
 }
 
-/* Hop of the gate without a session. */
+/* `submit` of the hop that the gate calls while there is no session. */
 static int reject_submit(void *self, struct gantry_io *io)
 {
 	(void)self;
@@ -38,7 +38,7 @@ static const struct gantry_hop closed_hop = {.submit = reject_submit};
 
 static void fail(struct gc_queue *queue, struct gantry_io *io, unsigned status);
 
-/* Hop of the gate while a resume is in progress. */
+/* `submit` of the hop that the gate calls while a resume is in progress. */
 static int defer_submit(void *self, struct gantry_io *io)
 {
 	(void)self;
@@ -113,8 +113,9 @@ int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
 	if (io->status == GANTRY_S_SESSION_LOST)
 		return keep_lost(queue, io);
 	/*
-	 * CANCELED means that the IO was never started. But this IO was in flight when an earlier
-	 * session was lost, and that session might have executed it.
+	 * The target reports CANCELED for an IO that it has never started. But this IO was in
+	 * flight when an earlier session was lost, and a target might have executed it in that
+	 * session.
 	 */
 	if (io->status == GANTRY_S_CANCELED && queue->kept && queue->kept[io->slot].again) {
 		io->status = GANTRY_S_TIMEOUT;

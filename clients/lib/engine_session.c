@@ -101,8 +101,8 @@ static void export_region(struct gc_session *session)
 }
 
 /*
- * Returns the longest region that the peer accepts, in bytes. A longer one is exported without
- * pages, so that the device reports the error.
+ * Returns the largest region that the peer accepts, in bytes. The engine allocates no pages for a
+ * larger region: its export fails, and the device reports why.
  */
 static uint64_t export_limit(const struct gc_session *session)
 {
@@ -251,7 +251,7 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 
 	/*
 	 * The server drains the sessions of earlier clients before a later client becomes ready, so
-	 * the result of that client is valid for the earlier ones too.
+	 * what that client reports is valid for the earlier clients too.
 	 */
 	if (session->ran || session->phase == GC_OPENING)
 		session->released = session->rh->client_regions_released(client);
@@ -303,7 +303,10 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 	return 0;
 }
 
-/* Runs after gc_session_close() without a client. */
+/*
+ * End the session. Posted by gc_session_close() if there is no client: between two attempts to
+ * resume.
+ */
 static void end_between(void *arg)
 {
 	struct gc_session *session = arg;
@@ -322,7 +325,7 @@ void gc_session_close(struct gc_session *session)
 	if (!session->client)
 		session->rh->post(session->rh, end_between, session);
 	else if (paused)
-		/* during a resume no IO waits for the answers to STOP and BYE */
+		/* during a resume no IO is in flight, so the client need not send STOP and BYE */
 		session->rh->client_abort(session->client);
 	else
 		session->rh->client_close(session->client);

@@ -35,7 +35,7 @@ struct gantry_volume {
 	struct gantry_volume_attr attr; /* no field is 0, except buffer_bytes */
 	unsigned forks;                 /* gc_forks() at the time of the open */
 
-	char *uri, *file, *role; /* what to open; uri NULL: file and role */
+	char *uri, *file, *role; /* the volume to open: `uri`; if that is NULL, `role` of `file` */
 	/* the URI or the file, for messages; truncated if it is longer */
 	char name[GC_URI_SHOWN + 1];
 
@@ -43,8 +43,8 @@ struct gantry_volume {
 	pthread_mutex_t lock; /* protects the fields up to `queues` */
 	pthread_cond_t changed;
 	enum gc_state state;
-	int rc;                       /* -errno: why the volume is not OPEN */
-	char text[GC_TEXT];           /* the reason as text */
+	int rc;                       /* -errno: the reason why the volume is not OPEN */
+	char text[GC_TEXT];           /* text of that reason */
 	struct gantry_queue **queues; /* attr.queues entries; NULL: the queue is not open */
 
 	/* -- control thread only -- */
@@ -59,8 +59,8 @@ struct gantry_volume {
 	struct gn_timer turns; /* polls the workers while the volume closes */
 	/* __atomic: the control thread writes it when the session resumes, any thread reads it */
 	uint64_t verifier;
-	int ending,
-		session_closed; /* the volume is closing; the session has had its event `closed` */
+	/* ending: the volume is closing. session_closed: the event `closed` was received */
+	int ending, session_closed;
 
 	/* -- constant once the volume is OPEN -- */
 	struct gantry_volume_info info; /* the verifier in it is not used: see `verifier` */
@@ -80,7 +80,8 @@ struct gantry_queue {
 	struct gn_worker *worker;
 	struct gc_queue *engine;
 	struct gc_request *requests; /* indexed by slot */
-	uint16_t *done;              /* completed slots; written while inside the worker */
+	/* completed slots; gc_queue_done() adds to them while a thread is inside the worker */
+	uint16_t *done;
 	uint32_t n_done;
 	uint16_t *reporting; /* completed slots whose `done` functions are being called */
 	uint32_t n_open;     /* accepted IOs whose `done` was not called yet */
@@ -97,7 +98,7 @@ int gc_error_static(int rc, const char *text);
  * volume.
  */
 int gc_check_fork(const struct gantry_volume *volume);
-/* Returns the number of forks between this process and the first user of libgantry. */
+/* Returns the number of forks between the first process that used libgantry and this process. */
 unsigned gc_forks(void);
 
 /* -- volume.c -- */

@@ -57,7 +57,7 @@ static int check(const struct gantry_volume *volume, const struct wish *wish)
 
 /*
  * Locate the data of an IO. *offset_p: offset in the region, if the buffer is part of it. *copy_p:
- * the data must be copied through the buffer of the slot. Returns 0, -EINVAL or -EMSGSIZE.
+ * 1 if the data must be copied through the buffer of the slot. Returns 0, -EINVAL or -EMSGSIZE.
  */
 static int place(const struct gantry_volume *volume, const struct wish *wish, uint64_t *offset_p,
 		 int *copy_p)

@@ -126,7 +126,7 @@ static int take_word(struct parse *p, const struct pair *pair)
 	return 1;
 }
 
-/* Add an option of the device or the connection. Needs p->device. */
+/* Add an option of the device or of the connection. p->device must be set. */
 static int take_option(struct parse *p, const struct pair *pair)
 {
 	const char *dot = strchr(pair->key, '.');

@@ -16,7 +16,10 @@
 #define GC_URI_ROLE "volume" /* name of the role that a URI describes */
 
 struct gc_uri {
-	/* config NULL: `sets` is the configuration; role NULL: not given */
+	/*
+	 * config: path of the configuration, or NULL if `sets` is the configuration. role: name of
+	 * the role, or NULL if the URI has none
+	 */
 	const char *config, *role;
 	const char *sets[GC_URI_SETS];
 	size_t n_sets;

@@ -13,7 +13,8 @@
 
 #define DEFAULT_DEPTH 32u
 #define DEFAULT_QUEUES 1u
-#define ATTR_MOST 4096u /* largest struct_size in bytes; a larger value is uninitialised memory */
+/* largest struct_size in bytes; a larger value is assumed to be uninitialised memory */
+#define ATTR_MOST 4096u
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -92,7 +93,10 @@ static int wait_up(struct gantry_volume *volume)
 	pthread_mutex_lock(&volume->lock);
 	while (volume->state == GC_LOADING)
 		pthread_cond_wait(&volume->changed, &volume->lock);
-	/* A session that was up only briefly counts as open. The next IO reports its loss. */
+	/*
+	 * if the session has started and is lost already, the open succeeds; the next IO reports
+	 * the loss
+	 */
 	rc = volume->state == GC_ENDED ? volume->rc : 0;
 	pthread_mutex_unlock(&volume->lock);
 	if (!rc)

@@ -15,8 +15,8 @@
 
 #define MAX_QUEUES 64
 #define MAX_DEPTH 256
-#define MAX_PIECE (64 << 20) /* bytes: longest request of nbdkit */
-#define MIN_PREFERRED 4096   /* bytes: block size that file systems prefer */
+#define MAX_PIECE (64 << 20) /* longest request of nbdkit, in bytes */
+#define MIN_PREFERRED 4096   /* block size that file systems prefer, in bytes */
 
 /* -- parameters -- */
 
@@ -156,7 +156,7 @@ static int server_can_trim(void *handle)
 
 /*
  * Without this callback nbdkit writes zeroes by pwrite. WRITE_ZEROES sends no data, so it is never
- * slower, and the same function answers can_fast_zero.
+ * slower than pwrite; this function is therefore the callback can_fast_zero as well.
  */
 static int server_can_zero(void *handle)
 {
@@ -198,7 +198,7 @@ static int server_pwrite(void *handle, const void *buf, uint32_t count, uint64_t
 			 uint32_t flags)
 {
 	(void)handle;
-	/* the data is only read */
+	/* the cast is safe, because a write only reads the buffer */
 	return server_request(GANTRY_OP_WRITE, (void *)buf, count, offset, fua(flags));
 }
 
@@ -209,7 +209,7 @@ static int server_flush(void *handle, uint32_t flags)
 	return server_request(GANTRY_OP_FLUSH, NULL, 0, 0, 0);
 }
 
-/* A discard has no FUA: flush after it. */
+/* GANTRY_OP_DISCARD has no FUA flag, so a flush follows a discard with FUA. */
 static int server_trim(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	int rc = server_request(GANTRY_OP_DISCARD, NULL, count, offset, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nbdkit_queue.c - a gantry queue that several threads share. All functions except open and close
- * are called with the lock, or take it.
+ * nbdkit_queue.c - a gantry queue that several threads share. server_enter() takes the lock of the
+ * queue. The caller holds it in all other functions except open and close.
  *
  * The thread that polls the queue completes the IOs of all threads. A thread that waits first polls
  * and yields for some turns: the thread that executes the IO might need this processor, as might
@@ -20,7 +20,10 @@
 #include "nbdkit_server.h"
 
 #define TURNS 4 /* turns of a waiting thread before it sleeps */
-/* turns of the watcher: about 10 us if no other thread wants the processor */
+/*
+ * turns of the watcher before it waits for the fd: about 10 us if no other thread uses the
+ * processor
+ */
 #define WATCH_TURNS 30
 
 int server_queue_open(struct server_queue *q, struct gantry_volume *volume)
@@ -95,7 +98,7 @@ static void sleep_in(struct server_waiters *list, struct server_waiter *w)
 	w->asleep = 1;
 	unlock(q);
 	while (sem_wait(&w->wake))
-		; /* interrupted by a signal */
+		; /* a signal interrupted the wait: wait again */
 	server_enter(q);
 }
 
@@ -124,8 +127,8 @@ static void yield_queue(struct server_queue *q)
 }
 
 /*
- * Poll and yield, up to `turns` times, or until an IO of the waiter has completed. before: IOs that
- * were in flight.
+ * Poll and yield, up to `turns` times, or until an IO of the waiter has completed. before: value of
+ * w->inflight at the start of the wait.
  */
 static void poll_and_yield(struct server_waiter *w, uint32_t before, int turns)
 {

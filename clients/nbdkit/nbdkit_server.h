@@ -7,9 +7,9 @@
  *     nbdkit_request.c  divides a request of NBD into IOs
  *     nbdkit_queue.c    a queue that several threads share
  *
- * nbdkit calls from its own threads, many for each connection, and a call returns when the request
- * is done. Threads on the same processor share a queue. One of these threads completes the IOs of
- * all of them, and the target has few lanes to poll.
+ * nbdkit calls the plugin from its own threads, many for each connection. Each call returns when
+ * its request is done. Threads on the same processor share a queue. One of these threads completes
+ * the IOs of all of them, and the target has few lanes to poll.
  */
 #ifndef CLIENTS_NBDKIT_SERVER_H
 #define CLIENTS_NBDKIT_SERVER_H

@@ -14,7 +14,8 @@
 #define CALIBRATE_NS (5 * GN_NS_PER_MS)
 
 struct gn_clock gn_clock;
-static struct gn_clock measured; /* result of the calibration, for when a test restores the clock */
+/* result of the calibration; gn_clock_set_fake(NULL) restores it */
+static struct gn_clock measured;
 static uint64_t (*fake_now)(void);
 
 static uint64_t monotonic_ns(void)

@@ -9,7 +9,7 @@
 
 #define FIRST_CAPACITY 16
 
-/* The list if the first allocation fails. */
+/* The only message of a list whose first allocation failed. */
 static const char *no_memory_text[] = {"out of memory"};
 static struct gn_err no_memory_parts[] = {{.message = "out of memory"}};
 

@@ -13,11 +13,11 @@
 
 #define GN_ERRS_MAX 4096 /* messages that are kept; further messages are only counted */
 
-/* What a message is about. NULL and 0: unknown. */
+/* The place that a message is about. A field that is NULL or 0 is unknown. */
 struct gn_err_place {
-	const char *file; /* or "--set" */
+	const char *file; /* name of a file, or "--set" */
 	unsigned int line;
-	const char *key; /* "roles.load.lanes" */
+	const char *key; /* path of a setting, such as "roles.load.lanes" */
 };
 
 struct gn_err {
@@ -26,11 +26,11 @@ struct gn_err {
 };
 
 struct gn_errs {
-	size_t n;  /* messages that were added */
+	size_t n;  /* number of messages that were added */
 	int cause; /* -errno of the first message; 0: not given */
 	size_t n_kept, capacity;
 	const char **text;    /* [n_kept]: the whole messages, "FILE:LINE: KEY: MESSAGE" */
-	struct gn_err *parts; /* [n_kept] */
+	struct gn_err *parts; /* n_kept entries: the parts of each message */
 	struct gn_arena arena;
 };
 

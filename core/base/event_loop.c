@@ -26,7 +26,8 @@ struct watch {
 	void *arg;
 };
 
-enum place { ALLOCATED, RESERVED, CALLERS }; /* memory of a post */
+/* where the memory of a post is from: malloc(3), the reserve, or the caller */
+enum place { ALLOCATED, RESERVED, CALLERS };
 
 /*
  * The lock guards all fields after it. A turn holds it except while it waits and while it runs a
@@ -42,11 +43,11 @@ struct gn_loop {
 	int waiting;
 	int quit;
 	int status;
-	uint32_t turn; /* counts passes over the timers */
+	uint32_t turn; /* number of passes over the timers */
 	struct watch *watches;
 	/*
-	 * list of the first timer of each time. A new timer is usually the last, so add_timer()
-	 * searches from the end
+	 * list of the first timer of each time, sorted by time. A new timer is usually the last, so
+	 * add_timer() searches from `last`
 	 */
 	struct gn_timer *first, *last;
 	struct gn_post *posts, **posts_end;
@@ -71,7 +72,7 @@ static void drain_wake(void *arg)
 	uint64_t n;
 
 	if (read(loop->wake_fd, &n, sizeof(n)) < 0)
-		return; /* EAGAIN: already read */
+		return; /* EAGAIN: an earlier read has cleared the counter */
 }
 
 struct gn_loop *gn_loop_create(void)
@@ -203,9 +204,13 @@ void gn_loop_remove_fd(struct gn_loop *loop, int fd)
 		if (w->fd == fd && !w->dead) {
 			epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 			w->dead = 1;
-			wake(loop); /* the loop frees w */
+			wake(loop); /* the loop frees w at the end of its turn */
 		}
-	while (runs_elsewhere(loop, fd)) /* necessary even if the callback has removed its own fd */
+	/*
+	 * wait even if there is no such watch: a callback that has removed its own fd can still be
+	 * running
+	 */
+	while (runs_elsewhere(loop, fd))
 		pthread_cond_wait(&loop->idle, &loop->lock);
 	pthread_mutex_unlock(&loop->lock);
 }

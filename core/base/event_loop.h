@@ -14,12 +14,12 @@
 
 struct gn_loop;
 
-struct gn_loop *gn_loop_create(void); /* NULL: failed, see errno */
+struct gn_loop *gn_loop_create(void); /* returns NULL with errno set if it fails */
 void gn_loop_destroy(struct gn_loop **loop_p);
 /*
- * Close the descriptors of the loop in a child after fork(2), which has no thread that runs it. The
- * child must not use or free the loop otherwise, because another thread could have been using it
- * during the fork.
+ * Close the file descriptors of the loop in a child after fork(2): the child has no thread that
+ * runs the loop. The child must not use or free the loop otherwise, because another thread of the
+ * parent could have been using it during the fork.
  */
 void gn_loop_abandon(struct gn_loop *loop);
 
@@ -75,7 +75,8 @@ void gn_loop_must_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg);
 
 /* A post in memory of the caller; zeroed at first. */
 struct gn_post {
-	struct gn_post *next, **at; /* position in a list; at NULL: not posted */
+	/* position in a list; `at` is NULL while the post is not pending */
+	struct gn_post *next, **at;
 	void (*fn)(void *arg);
 	void *arg;
 	int place; /* private to the loop */

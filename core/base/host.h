@@ -21,7 +21,7 @@ struct gn_counter {
 struct gn_host {
 	struct gantry_host pub;
 	struct gn_counter *counters;
-	pthread_mutex_t lock;      /* guards limit */
+	pthread_mutex_t lock;      /* guards `limit` */
 	struct gn_log_limit limit; /* rate limit of warnings, because peers can cause them */
 	char name[96];
 };

@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <sys/utsname.h>
 
-/* MADV_POPULATE_READ; gantry(1) lists what each older kernel lacks. */
+/*
+ * The oldest supported kernel: the first with MADV_POPULATE_READ. gantry(1) lists what older
+ * kernels lack.
+ */
 #define MIN_MAJOR 5u
 #define MIN_MINOR 14u
 

@@ -68,14 +68,14 @@ void gn_log_set_hook(gn_log_hook *hook);
  */
 struct gn_log_limit {
 	uint64_t window_ns;  /* start of the current second */
-	uint32_t lines;      /* lines written in it */
+	uint32_t lines;      /* lines written since window_ns */
 	uint32_t suppressed; /* lines suppressed since the last report */
 };
 
 /*
- * Count a line of this object. Returns true if the caller is to write it: true for 10 lines in each
- * second. If lines of an earlier second were suppressed, this function first writes a line with
- * their number, with this level and source. Thread: owner of the limit.
+ * Count a line of this object. Returns true if the caller must write the line: true for the first
+ * 10 lines of each second. If lines of an earlier second were suppressed, this function first
+ * writes a line with their number, with this level and source. Thread: owner of the limit.
  */
 bool gn_log_ratelimit(struct gn_log_limit *limit, enum gn_log_level level, const char *source);
 

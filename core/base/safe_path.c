@@ -405,7 +405,7 @@ int gn_path_claim_dir(const char *path, char *why)
 	else
 		rc = check_claimed(path, &st, why);
 	close(dir);
-	if (rc == -EPERM && !why[0]) /* of the file system, such as sysfs */
+	if (rc == -EPERM && !why[0]) /* the file system has rejected the creation, as sysfs does */
 		snprintf(why, GN_PATH_WHY,
 			 "the directory %.300s cannot be created: %s: use another directory", path,
 			 strerror(EPERM));

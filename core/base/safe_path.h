@@ -10,8 +10,8 @@
  *                      the directory. An existing file there must belong to one of them too, and
  *                      must have no other hard link.
  *     GN_PATH_TRUSTED  a file that controls this process: a plugin, a configuration, a key. The
- *                      path is rejected if any but trusted users can write to the file or to a
- *                      directory on the path to it. Trusted are root, this user, and the users
+ *     path is rejected if a user who is not trusted can write to the file or to a directory on the
+ *     path to the file. Trusted are root, this user, and the users
  *                      whose numbers the environment variable GANTRY_TRUST_UID lists. A directory
  *                      of root with the sticky bit is accepted, because other users cannot replace
  *                      a file of a trusted user in it. Write permission for the private group of

@@ -232,7 +232,10 @@ static const char *advise_less(char *dst, const struct gn_demand *d, struct pric
 	return dst;
 }
 
-/* Find the demand with the highest cost. device: only demands of this device; NULL: all. */
+/*
+ * Find the demand with the highest cost. device: search only demands of this device; NULL: search
+ * all.
+ */
 static const struct gn_demand *most_expensive(const struct gn_budget *budget,
 					      const struct gn_budget_device *device,
 					      struct price (*price)(const struct gn_demand *d))

@@ -25,7 +25,10 @@ struct gn_demand {
 	struct gn_budget_device *device;
 	/* group of the role; option names of the plan are relative to it */
 	struct gn_conf_node *role;
-	/* a listen: the peers own the regions, so they are not registered here */
+	/*
+	 * the demand of a `listen`: its regions belong to the peers, so this process does not
+	 * register them
+	 */
 	bool serves;
 	struct gantry_plan plan;
 	uint64_t bounce_bytes; /* bounce buffers of each lane */

@@ -49,7 +49,7 @@ struct gn_cli {
 struct gn_command {
 	const char *name;
 	const char *args; /* arguments in the usage line */
-	const char *help; /* one sentence */
+	const char *help; /* description in one sentence */
 	unsigned accepts; /* enum gn_cli_option */
 	size_t min_args, max_args;
 	int (*run)(const struct gn_cli *cli); /* returns enum gn_exit */

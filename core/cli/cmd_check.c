@@ -28,11 +28,11 @@
 
 #define FDS_OF_PROCESS 64u /* descriptors of standard streams, plugins, loops, logs */
 #define FDS_OF_SESSION 8u  /* descriptors of the control channel and of regions */
-#define FDS_OF_LANE 6u     /* for each lane of a session: two queues with memory and doorbells */
+#define FDS_OF_LANE 6u     /* descriptors of each lane: two queues with memory and doorbells */
 
 struct check {
 	struct gn_topology topology;
-	struct gn_budget budget; /* devices as in the topology */
+	struct gn_budget budget; /* its devices are in the order of those of the topology */
 	struct gn_errs errs, warnings;
 	size_t n_failed; /* number of errs that are not about the configuration */
 	uint64_t n_fds;
@@ -122,8 +122,8 @@ static uint64_t bounce_bytes(const struct gn_topo_role *role, const struct gn_bu
 
 /*
  * Ignore max_region_bytes if the file does not set it: its default is a safety limit, not a plan.
- * If a device locks regions, those of a gateway's sessions are locked without such a plan: warn
- * about that.
+ * If a device locks regions (GANTRY_CAP_PINS), it also locks those that a gateway re-exports, and
+ * their sum is then not counted: warn about that.
  */
 static void plan_region_bytes(struct check *check, struct gn_demand *demand)
 {

@@ -69,7 +69,8 @@ static const char *only_copier(const struct gn_cli *cli, struct gn_config *confi
 	}
 	if (n == 1)
 		return found;
-	if (n == 0 && why[0]) /* this role could be the only copier */
+	/* the role whose plugin did not load could be the only one that can copy */
+	if (n == 0 && why[0])
 		gn_cli_fail(GN_EXIT_USAGE, "%s: %s", cli->config, why);
 	else
 		gn_cli_fail(GN_EXIT_USAGE, "%s has %u roles that can copy; write volume:ROLE",

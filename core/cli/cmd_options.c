@@ -63,12 +63,12 @@ json_t *gn_options_json(const struct gantry_option *options)
 
 struct search {
 	const struct gn_cli *cli;
-	const char *name; /* name to search */
-	json_t *list;     /* output with --json */
+	const char *name; /* name of the section or plugin to show */
+	json_t *list;     /* list that --json prints; NULL: print text */
 	bool found;
 };
 
-/* Print one option table. prefix: of the option names; "": none. */
+/* Print one option table. prefix: prefix of the option names; "": none. */
 static void print(const struct search *search, const char *name, const char *summary,
 		  const struct gantry_option *options, const char *prefix)
 {

@@ -11,7 +11,7 @@
 
 struct listing {
 	const struct gn_cli *cli;
-	json_t *list; /* output with --json */
+	json_t *list; /* list that --json prints; NULL: print text */
 	bool shown;   /* at least one plugin was shown */
 };
 

@@ -68,7 +68,7 @@ static const struct {
 };
 
 #define N_OPTIONS (sizeof(options) / sizeof(options[0]))
-#define ERRORS_SHOWN 64 /* most messages about a configuration that are printed */
+#define ERRORS_SHOWN 64 /* limit of printed messages about a configuration */
 #define LONG_ONLY 256   /* getopt value of a long option: LONG_ONLY plus its row */
 
 int gn_cli_fail(int code, const char *fmt, ...)

@@ -19,7 +19,7 @@
 
 /* send buffer: large enough to send most reports with one send(2), if the system permits */
 #define SEND_BYTES (4 * 1024 * 1024)
-/* most clients with a partly sent report: each keeps its text in memory */
+/* limit of clients with a partly sent report: the text of each report stays in memory */
 #define SLOW_MAX 8
 #define SLOW_NS (2 * GN_NS_PER_S) /* the timeout of gantry stat */
 

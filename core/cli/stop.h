@@ -37,15 +37,16 @@ struct gn_stop {
 	void (*on_event)(void *arg, int event);
 	void *arg;
 
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the fields from `begun` to `explain_arg` */
 	bool begun, closing;
-	uint64_t limit_ns; /* 0: none */
+	uint64_t limit_ns; /* time limit; 0: no limit */
 	void (*explain)(void *arg);
 	void *explain_arg;
 
 	/* guard's thread only */
 	unsigned n_signals;
-	uint64_t begun_ns, exit_ns; /* 0: not yet */
+	/* begun_ns: start of the limit. exit_ns: when the guard ends the process. 0: not set */
+	uint64_t begun_ns, exit_ns;
 	int exit_code;
 	bool limit_over;
 };

@@ -11,9 +11,8 @@ struct gn_config {
 	config_t cfg;
 	char *path;      /* path of the main file, as the user has written it */
 	const char *dir; /* directory of the main file, for includes */
-	const char *
-		/* place of settings that are not in a file: "--set", or the name of the text */
-		beside;
+	/* place of settings that are not in a file: "--set", or the name of the text */
+	const char *beside;
 	struct gn_arena arena;
 };
 
@@ -55,7 +54,7 @@ const char *gn_config_file_name(struct gn_config *config, const char *file);
 
 /* State of filling a struct: destinations of values and faults. */
 struct gn_config_fill {
-	char *conf; /* the struct */
+	char *conf; /* the struct to fill */
 	struct gn_errs *errs;
 	bool left_out; /* the rows belong to an optional group that is omitted */
 };

@@ -3,7 +3,8 @@
  * scan.c - check the tokens of a file before libconfig parses it.
  *
  * libconfig 1.5 truncates numbers to 32 bits without an error. It opens any file that an include
- * names, and does not report which one it could not open. The tokens here are those of its scanner.
+ * names. If it cannot open a file, it does not report which file. This file recognises the same
+ * tokens as the scanner of libconfig.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -17,8 +18,8 @@
 #include "config/config_priv.h"
 
 #define INCLUDE_DEPTH_MAX 8 /* the limit of libconfig is 10 */
-#define INCLUDE_MAX 64      /* included files of a configuration */
-#define NESTING_MAX 32      /* nested groups and lists */
+#define INCLUDE_MAX 64      /* limit of the included files of a configuration */
+#define NESTING_MAX 32      /* limit of nested groups and lists */
 
 struct scan {
 	struct gn_errs *errs;

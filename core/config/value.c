@@ -11,7 +11,8 @@
 
 #define LIST_BYTES 400
 #define RANGE_BYTES (2 * GN_UNITS_BYTES + 8)
-#define LAST_SIZE (1ll << 40) /* units of the largest size and time in messages */
+/* largest units in which messages show a limit: TiB in bytes, hours in nanoseconds */
+#define LAST_SIZE (1ll << 40)
 #define LAST_TIME (3600ll * 1000000000)
 
 static void store(struct gn_config_fill *f, const struct gantry_option *row, const void *value,

@@ -21,7 +21,7 @@ struct gn_wire {
 	uint32_t length, region;
 	uint64_t region_offset;
 	uint32_t deadline_us, crc32c;
-	uint64_t hop_ns[GANTRY_HOP_COUNT / 2]; /* pairs of hop times */
+	uint64_t hop_ns[GANTRY_HOP_COUNT / 2]; /* each word has two hop times */
 } __attribute__((may_alias));
 
 /*

@@ -26,10 +26,10 @@
 #include "base/checked.h"
 
 #define CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
-#define PARTS_MAX 64    /* program headers; usual files have about 10 */
-#define DYNAMIC_MAX 512 /* entries of the dynamic section; usual files have about 30 */
+#define PARTS_MAX 64    /* limit of program headers; usual files have about 10 */
+#define DYNAMIC_MAX 512 /* limit of entries of the dynamic section; usual files have about 30 */
 #define SECTIONS_MAX 4096
-/* bytes from the first to the last address of a plugin, and largest alignment */
+/* limits: bytes from the first to the last address of a plugin, and its alignment */
 #define SPAN_MAX (1ull << 30)
 
 /* ELF header of this program or library; the link editor defines the symbol */
@@ -83,8 +83,8 @@ static bool read_at(const struct image *image, uint64_t at, void *dst, size_t by
 /* -- segments -- */
 
 /*
- * Get the segment that contains these addresses. in_file: only the part of a segment that is in the
- * file. NULL: no such segment.
+ * Get the segment that contains these addresses. in_file: search only the part of each segment that
+ * is in the file. NULL: no such segment.
  */
 static const ElfW(Phdr) *find_segment(const struct image *image, uint64_t at, uint64_t bytes,
 				      bool in_file)
@@ -227,7 +227,7 @@ struct area {
 	uint64_t size_tag;
 	uint64_t with;  /* another tag that must be present; 0: none */
 	uint32_t bytes; /* bytes of one element of the area */
-	uint32_t flags; /* PF_*, required of the segment */
+	uint32_t flags; /* PF_* rights that the segment must have */
 	bool in_memory; /* the area can be outside the file, as .bss is */
 };
 
@@ -379,7 +379,7 @@ static int check_sections(const struct image *image)
 	int rc = 0;
 
 	if (head->e_shnum == 0)
-		return 0; /* stripped: the dynamic linker does not need them */
+		return 0; /* the file has no section table: the dynamic linker does not need one */
 	if (head->e_shnum > SECTIONS_MAX || head->e_shentsize != sizeof(section))
 		return corrupt(image, "number or size of section headers", "number", head->e_shnum);
 	for (unsigned i = 0; i < head->e_shnum && !rc; i++)

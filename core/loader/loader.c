@@ -26,7 +26,7 @@ struct entry {
 	void *ops;
 	struct gn_plugin plugin; /* desc NULL: not usable, see why */
 	char name[GN_PLUGIN_NAME_MAX];
-	int rc; /* -errno, if not usable */
+	int rc; /* -errno: the reason why the plugin is not usable */
 	char why[GN_WHY];
 };
 

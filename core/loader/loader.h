@@ -29,9 +29,9 @@ struct gn_loader;
 struct gn_plugin {
 	const struct gantry_plugin *desc;
 	const void *ops; /* struct gantry_KIND_ops of this build, without a NULL slot */
-	/* as in desc, but never NULL */
+	/* `check` of the plugin; a function without effect if the plugin has none */
 	void (*check)(const void *conf, const struct gantry_option_faults *faults);
-	/* as in desc, but never NULL */
+	/* the same for `look` */
 	void (*look)(const void *conf, const struct gantry_option_faults *faults);
 	const char *path; /* path of the file, for messages */
 };
@@ -114,15 +114,15 @@ const char *gn_ops_missing(const struct gantry_transport_ops *ops, uint32_t caps
 bool gn_transport_is_network(const struct gantry_transport_ops *ops);
 
 /*
- * True if a stage never holds a descriptor: it has no `drain`. ops: of the ABI of the host, without
- * a NULL slot.
+ * True if a stage never holds a descriptor: it has no `drain`. ops: table of the ABI of the host,
+ * which gn_ops_complete() has completed.
  */
 bool gn_stage_never_holds(const struct gantry_stage_ops *ops);
 
 /*
  * True if an instance can serve only one lane: a stage or backend that has open() but not start().
- * Several lanes would call it from several threads with the same `self`. ops: of the ABI of the
- * host, without a NULL slot.
+ * Several lanes would call it from several threads with the same `self`. ops: table of the ABI of
+ * the host, completed by gn_ops_complete().
  */
 bool gn_ops_serve_one_lane(unsigned kind, const void *ops);
 

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* rows of one table; a longer table counts as one without GANTRY_OPTION_END */
+/* limit of rows of one table; a longer table counts as one without GANTRY_OPTION_END */
 #define OPTIONS_MAX 128
-#define GROUP_DEPTH_MAX 4        /* nested groups */
-#define CONF_MAX (1024u * 1024u) /* bytes of a conf struct */
+#define GROUP_DEPTH_MAX 4        /* limit of nested groups */
+#define CONF_MAX (1024u * 1024u) /* limit of the bytes of a conf struct */
 
-/* size in version 1.0; a plugin of a later minor version has more */
+/* size of struct gantry_plugin in version 1.0; it is larger in later minor versions */
 #define PLUGIN_SIZE_1_0 (offsetof(struct gantry_plugin, ops) + sizeof(const void *))
 
 static int reject(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -511,7 +511,7 @@ const char *gn_ops_complete(unsigned kind, void *ops)
 }
 
 static const struct {
-	uint32_t caps; /* needed for any of these capabilities */
+	uint32_t caps; /* the function is needed if the device has any of these capabilities */
 	struct slot slot;
 } needs[] = {
 	{GANTRY_CAP_MAPPED, TRANSPORT(export_region)},

@@ -18,17 +18,18 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define MAX_PARTS 32u /* parts in flight: enough to keep a disk busy */
+#define MAX_PARTS 32u /* limit of parts in flight: enough to keep a disk busy */
 /* bytes; pieces of FUA writes are longer, because each piece needs its own sync */
 #define STABLE_PIECE (4u << 20)
 
 /*
  * Size and cost of a piece, by operation. The backend writes zeroes and discards faster than it
- * copies data, so a piece of these is 16 times as long at the same cost.
+ * copies data. So a piece of a write of zeroes or of a discard is 16 times as long as a piece of
+ * data with the same cost.
  */
 static const struct {
 	uint32_t piece; /* bytes; 0: the operation is not divided */
-	uint32_t shift; /* cost: bytes >> shift */
+	uint32_t shift; /* the cost of a piece is its bytes >> shift */
 } operations[GANTRY_OP_COUNT] = {
 	[GANTRY_OP_READ] = {GN_SPLIT_PIECE, 0},
 	[GANTRY_OP_WRITE] = {GN_SPLIT_PIECE, 0},
@@ -42,7 +43,7 @@ struct parent {
 	struct gn_join parts;
 	uint32_t started;  /* bytes for which parts were started */
 	uint64_t begun_ns; /* start of the first part */
-	int timed;         /* the backend reports its time */
+	int timed;         /* the backend writes GANTRY_HOP_BACKEND of the parts */
 };
 
 struct gn_split {

@@ -72,8 +72,8 @@ void gn_worker_tick(struct gn_worker *worker);
 
 /* First member of every worker: state of the coarse clock. */
 struct gn_worker_small {
-	uint32_t done; /* events since the clock was last read */
-	uint32_t most; /* number of events that need no reading */
+	uint32_t done; /* events counted since the last reading of the clock */
+	uint32_t most; /* limit of `done`: one more event needs a reading of the clock */
 };
 
 /*

@@ -111,8 +111,8 @@ int gn_worker_turn(struct gn_worker *worker)
 }
 
 /*
- * Set the timer unless it expires earlier already. The cost of an earlier time is one turn without
- * work.
+ * Set the timer unless it expires earlier already. A timer that expires earlier than necessary
+ * costs one turn without work.
  */
 static int set_timer(struct gn_worker *worker, uint64_t at_ns)
 {

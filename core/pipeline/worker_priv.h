@@ -26,15 +26,16 @@ struct gn_worker {
 	uint64_t looked_ns;     /* time of the last coarse update of the clock */
 	uint64_t idle_since_ns; /* start of the current wait; 0: the last turn found work */
 	uint64_t max_spin_ns;
-	unsigned pauses;      /* CPU pauses between two turns without work */
-	uint64_t switched_ns; /* a yield that takes longer has let another thread run */
-	uint64_t spin_ns;     /* spin budget of this wait */
+	unsigned pauses; /* CPU pauses between two turns without work */
+	/* duration in nanoseconds; a yield that takes longer has let another thread run */
+	uint64_t switched_ns;
+	uint64_t spin_ns; /* spin budget of this wait */
 	/*
 	 * time from the start of a wait to its first yield; 0: another thread shares the processor,
 	 * so yield immediately
 	 */
 	uint64_t yield_ns;
-	uint64_t pause_ns; /* for this wait: yield_ns or a longer time */
+	uint64_t pause_ns; /* pause of this wait: yield_ns or a longer time */
 	bool yielded;      /* this wait has yielded */
 	bool tried;        /* this wait pauses before it yields, although the processor is shared */
 	uint8_t pays;      /* number of further waits that pause first */
@@ -42,12 +43,12 @@ struct gn_worker {
 	uint8_t late;      /* number of 0 bits that this wait adds to `waits` */
 	bool rare; /* this wait is so long that the cost of one spin after it is negligible */
 
-	/* for reports; only the worker writes them */
+	/* counters for reports; only the worker writes them */
 	uint64_t n_turns, n_hits, n_sleeps;
 
 	/*
-	 * with a thread: protects `calls`. Driven: the thread that is inside holds the lock, which
-	 * protects all fields
+	 * worker with a thread: protects `calls`. Driven worker: protects all fields; the thread
+	 * that runs the worker holds it
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t called;
@@ -57,7 +58,7 @@ struct gn_worker {
 	int cpu;
 	int stop;
 	struct gn_worker_call *calls;
-	int have_calls; /* __atomic */
+	int have_calls; /* not 0: `calls` is not empty; __atomic */
 
 	/* -- driven worker -- */
 	bool driven;

@@ -31,7 +31,10 @@
  */
 #define FIRST_YIELD_NS 1000ull
 #define LAST_YIELD_NS 16000ull
-/* pause of a relay after a yield: as long as an unsuccessful yield with the switch back */
+/*
+ * pause of a relay after a yield: as long as the two thread switches of a yield, away from the
+ * worker and back
+ */
 #define RELAY_PAUSE_NS 2000ull
 /*
  * A yield let another thread run if the yield took longer than this time and than SWITCHED_CALLS
@@ -40,7 +43,7 @@
 #define SWITCHED_NS 1000ull
 #define SWITCHED_CALLS 5
 #define CALL_SAMPLES 8
-/* number of unsuccessful waits after a successful one that still pause first */
+/* number of further waits that pause first after a wait that ended during its pause */
 #define MAX_PAYS 2
 /*
  * Try to pause first in one of this many turns. The number is prime, so that each wait of a
@@ -50,17 +53,17 @@
 #define PREEMPTED_NS 20000ull    /* a longer yield is not counted as part of the wait */
 #define SMALL_NS 200ull          /* events that take less than this share a reading of the clock */
 #define COARSE_NS 1000ull        /* longest time between two readings for such events */
-#define MAX_SMALL 32             /* most of these events for one reading */
+#define MAX_SMALL 32             /* limit of such events that share one reading */
 #define BLOCKED_NS 1000000ull    /* after this time, blocked work is polled at intervals */
 #define BLOCKED_POLL_NS 50000ull /* interval of the polls of blocked work */
 #define NEAR_TIMER_NS 50000ull   /* do not sleep if the next timer is due within this time */
 /*
- * A wait that sleeps immediately and takes more budgets than this would not have ended within one
- * budget of spinning.
+ * A wait that sleeps immediately counts as long if it takes more than this many spin budgets: it
+ * would not have ended within one budget of spinning.
  */
 #define LONG_WAIT 2
 /* a wait that spun its whole budget without finding work counts as this many long waits */
-#define SPIN_IN_VAIN 3
+#define WASTED_SPIN 3
 /* after a wait of more budgets than this, the cost of spinning one budget is negligible */
 #define NEGLIGIBLE_SPIN 64
 #define MANY_SHORT 12 /* spin if this many of the last 16 waits were short */
@@ -290,15 +293,15 @@ static void update_wait_history(struct gn_worker *worker)
 	uint64_t waited_ns = gn_fast_ns() - worker->idle_since_ns;
 
 	if (worker->spin_ns != 0)
-		worker->late = SPIN_IN_VAIN;
+		worker->late = WASTED_SPIN;
 	else if (waited_ns > LONG_WAIT * worker->max_spin_ns)
 		worker->late = 1;
 	worker->rare = waited_ns > NEGLIGIBLE_SPIN * worker->max_spin_ns;
 }
 
 /*
- * Let another thread run, on this processor or in a call, and update yield_ns by how long that
- * took.
+ * Let another thread run: a thread that waits for this processor or, with a driven worker, a thread
+ * that waits in gn_worker_call(). Then update yield_ns from the time that this took.
  */
 static void yield(struct gn_worker *worker)
 {

@@ -17,7 +17,8 @@ struct gn_client_lane {
 	struct gn_requester *req;
 	void *consumer, *producer;
 	uint32_t consumer_id;
-	int broken; /* reason; the lane writes it before it posts broken_post */
+	/* -errno: why the lane is broken; the lane writes it before it posts broken_post */
+	int broken;
 	struct gn_post broken_post;
 };
 
@@ -26,7 +27,7 @@ struct gantry_client {
 	const struct gn_endpoint *ep;
 	struct gantry_client *next;
 	struct gn_channel ch;
-	struct gn_timer retry;    /* next attempt to connect */
+	struct gn_timer retry;    /* starts the next attempt to connect */
 	struct gn_timer deadline; /* deadline of the answer to `pending`, or of the connection */
 	struct gn_timer notice;   /* logs what the session waits for; set until it is open */
 	struct gn_post last;      /* runs destroy() in session_client.c */
@@ -42,15 +43,16 @@ struct gantry_client {
 	uint32_t pending_id;
 	const struct gantry_region *exporting;
 	uint32_t exporting_rights, exporting_handle;
-	uint64_t allocated;    /* bytes of `exporting` whose pages are allocated */
-	struct gn_timer alloc; /* next part of the pages; set: the region is not exported yet */
+	uint64_t allocated; /* bytes of `exporting` whose pages are allocated */
+	/* allocates the next part of the pages; while it is set, the region is not exported yet */
+	struct gn_timer alloc;
 	/* zero until HELLO is answered, unless the session is resumed */
 	uint8_t secret[GANTRY_SECRET_BYTES];
 	/* expected: all 0 unless the role called client_expect */
 	struct gantry_volume_info volume, expected;
 	struct gn_client_lane *lanes;
 	uint32_t n_queues;     /* lanes with a consumer */
-	struct gn_fence fence; /* shared by all lanes */
+	struct gn_fence fence; /* fence that all lanes share */
 	uint32_t *exports;     /* handles of the exported regions */
 	uint32_t n_exports;
 	uint32_t n_revokes_pending; /* exports whose revocation the peer has not confirmed */
@@ -71,12 +73,12 @@ struct gantry_client {
 
 /*
  * Send a request. gn_client_answered() gets the answer. Returns 0; -EBUSY: another request is in
- * flight; another -errno: the session has ended because of it.
+ * flight; another -errno: the send failed, and the session has ended with this error.
  */
 int gn_client_request(struct gantry_client *c, unsigned type, const void *payload, size_t len);
 /* Send HELLO on the new connection. */
 void gn_client_hello(struct gantry_client *c);
-/* The peer accepted the request of this type. payload: of the size that the type has. */
+/* The peer accepted the request of this type. payload: has the size that the type requires. */
 void gn_client_answered(struct gantry_client *c, unsigned type, const void *payload);
 /*
  * Function of the timer `alloc`: allocate the next part of the region, or export it. arg: the

@@ -8,7 +8,8 @@
 
 static const struct {
 	const char *name;
-	size_t request, answer; /* bytes of payload; in an answer, after the verdict */
+	/* bytes of payload of a request; bytes of payload of an answer, without the verdict */
+	size_t request, answer;
 } types[GN_FRAME_TYPES] = {
 	[GN_FRAME_HELLO] = {"hello", sizeof(struct gn_hello), sizeof(struct gn_hello_answer)},
 	[GN_FRAME_QUERY] = {"query", 0, sizeof(struct gantry_volume_info)},
@@ -45,8 +46,8 @@ static void escape_text(struct gn_verdict *verdict)
 	raw[sizeof(raw) - 1] = '\0';
 	len = strlen(raw);
 	/*
-	 * Keep a text of printable ASCII characters whole. Escape any other text, which can
-	 * truncate it.
+	 * Keep a text of printable ASCII characters whole. Escape any other text. The escaped text
+	 * is longer and can be truncated.
 	 */
 	for (size_t i = 0; i < len; i++)
 		if (raw[i] < ' ' || raw[i] > '~') {

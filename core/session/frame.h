@@ -30,8 +30,8 @@
 #define GN_FRAME_MAGIC 0x31595247u /* "GRY1" */
 #define GN_FRAME_VERSION 1
 /*
- * ids of PING: id of a heartbeat; bit that marks an answer; difference between two requests of
- * gn_channel_ask()
+ * Ids of the frame PING. GN_PING: id of a heartbeat. GN_PING_ECHO: bit of the id that marks an
+ * answer. GN_PING_NEXT: difference between the ids of two requests of gn_channel_ask().
  */
 #define GN_PING 0
 #define GN_PING_ECHO 1u
@@ -99,7 +99,7 @@ struct gn_hello_answer {
 	uint8_t secret[GANTRY_SECRET_BYTES];
 };
 
-struct gn_queues { /* request and answer */
+struct gn_queues { /* payload of the request QUEUES and of its answer */
 	uint32_t n;
 	uint32_t depth;
 	uint32_t consumer[GN_MAX_LANES]; /* consumer ids of the sender, by lane */

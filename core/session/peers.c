@@ -10,7 +10,7 @@
 #define REGION_SESSIONS 4u
 
 static const struct {
-	const char *option, *key; /* name in the configuration; key in a report */
+	const char *option, *key; /* option: name in the configuration. key: key in reports */
 } quotas[GN_QUOTAS] = {
 	[GN_QUOTA_HALF_OPEN] = {"listen.max_half_open", "half_open"},
 	[GN_QUOTA_SESSIONS] = {"listen.max_peer_sessions", "sessions"},

@@ -37,12 +37,12 @@ struct gn_amounts {
 
 struct gn_peer {
 	struct gn_peer *next;
-	char name[GN_PEER_NAME]; /* "uid 1000", "host 192.0.2.7" */
+	char name[GN_PEER_NAME]; /* such as "uid 1000" or "host 192.0.2.7" */
 	uint32_t refs;
 	struct gn_amounts limit, used;
 };
 
-struct gn_peers { /* initialise to zero */
+struct gn_peers { /* peers of a listener; initialise to zero */
 	struct gn_peer *list;
 	struct gn_amounts used; /* sums of all peers */
 };

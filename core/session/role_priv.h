@@ -24,12 +24,15 @@ struct gn_role {
 	struct gn_host backend_host;
 	const struct gantry_backend_ops *backend_ops;
 	void *backend;
-	void **backend_lanes; /* one for each lane */
+	void **backend_lanes; /* `self` of the backend for each lane */
 	uint32_t n_backend_lanes;
 
 	struct gn_server server;
 	struct gantry_client *clients;
-	/* the role opened a client; one of its sessions has started */
+	/*
+	 * had_client: the role has opened a client. had_session: a session of one of its clients
+	 * has started
+	 */
 	int had_client, had_session;
 	char no_session[GN_FRAME_TEXT + 64]; /* why the last client did not start a session */
 	/* counters of late replies, one for each lane; NULL before the first client */

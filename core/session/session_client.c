@@ -42,8 +42,8 @@ static int disconnect_revokes(const struct gantry_client *c)
 }
 
 /*
- * Runs in a separate turn of the loop, so that `closed` is never called inside a function that the
- * role called.
+ * Call the event `closed`. Runs in a separate turn of the loop, so that `closed` is never called
+ * inside a function that the role has called.
  */
 static void destroy(void *arg)
 {
@@ -254,7 +254,11 @@ static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
 		return;
 	c->connecting = 0;
 	if (c->failed_connect == -ECONNREFUSED)
-		c->failed_connect = 0; /* a busy peer can still reject HELLO */
+		/*
+		 * the peer has accepted the connection, but can still reject HELLO because it is
+		 * busy
+		 */
+		c->failed_connect = 0;
 	gn_channel_start(&c->ch);
 	gn_client_hello(c);
 }

@@ -16,11 +16,12 @@ struct gn_session_lane {
 	struct gantry_session *session;
 	struct gantry_hop terminal;
 	void *consumer, *producer, *rma;
-	/* with rma: bounce buffers, registered on the connection */
+	/* bounce buffers, registered on the connection; NULL if `rma` is NULL */
 	struct gantry_region *move_memory;
 	uint32_t consumer_id, peer_consumer_id;
 	struct gn_responder *resp;
-	int broken; /* reason; the lane writes it before it posts broken_post */
+	/* -errno: why the lane is broken; the lane writes it before it posts broken_post */
+	int broken;
 	struct gn_post broken_post, idle_post;
 };
 
@@ -37,7 +38,7 @@ struct gantry_session {
 	struct gn_amounts held;  /* amounts that this session uses of the quotas */
 	struct gantry_session_attr attr;
 	uint64_t features;         /* features of both ends: GN_FEATURE_* */
-	uint8_t expected_uuid[16]; /* as in struct gn_hello */
+	uint8_t expected_uuid[16]; /* uuid of struct gn_hello */
 	uint64_t expected_verifier;
 	bool admitted; /* the HELLO was accepted: attr and secret are valid */
 	uint8_t secret[GANTRY_SECRET_BYTES];
@@ -65,7 +66,7 @@ struct gantry_session {
 	uint32_t n_lanes; /* number of lanes with a consumer */
 	uint32_t n_busy;  /* responders that are not idle yet */
 
-	void *user;                /* argument of the role */
+	void *user;                /* pointer of the role, from session_set */
 	int waits_for_predecessor; /* HELLO waits for an older session of the same id to end */
 	int hello_delivered; /* event hello of the role was called, so event closed must follow */
 	/* The peer reached a quota: the session sends END with the reason and takes no requests. */
@@ -76,9 +77,12 @@ struct gantry_session {
 	int reason;
 	uint64_t ended_ns; /* when the session began to end */
 
-	struct { /* start_order.c */
+	struct { /* state of start_order.c */
 		bool waits;
-		/* when START arrived; when the server rejects the START that still waits */
+		/*
+		 * asked_ns: time at which START arrived. until_ns: time at which the server rejects
+		 * START if it still waits
+		 */
 		uint64_t asked_ns, until_ns;
 		uint64_t mark; /* result of `quiesce` of the backend */
 		uint32_t round;
@@ -146,7 +150,8 @@ int gn_start_await(struct gantry_session *s);
 /* Stop waiting to start the session. */
 void gn_start_forget(struct gantry_session *s);
 /*
- * A session has ended, or a peer has answered a PING: check all sessions that wait to start again.
+ * A session has ended, or a peer has answered a PING. Check again whether the waiting sessions can
+ * start.
  */
 void gn_start_check_waiting(struct gn_role *role);
 

@@ -23,7 +23,7 @@ struct gn_weight {
 /* Where a role listens or connects, with the limits and deadlines of its sessions. */
 struct gn_endpoint {
 	struct gn_device *device;
-	const char *service; /* name or address */
+	const char *service; /* name or address of the service */
 	const char *where;   /* "FILE:LINE", for messages */
 
 	uint64_t connect_timeout_ns; /* connects only: how long to retry */
@@ -40,30 +40,31 @@ struct gn_endpoint {
 	/* listen only */
 	/* finish after this many sessions have ended; 0: serve until stopped */
 	uint64_t exit_after;
-	uint32_t max_sessions;     /* sessions at a time */
-	uint32_t max_lanes;        /* lanes of each session */
-	uint32_t max_depth;        /* IOs in flight on each lane */
-	uint32_t max_regions;      /* regions of each session */
-	uint64_t max_region_bytes; /* bytes of all regions of each session */
+	uint32_t max_sessions;     /* limit of sessions at a time */
+	uint32_t max_lanes;        /* limit of lanes of each session */
+	uint32_t max_depth;        /* limit of IOs in flight on each lane */
+	uint32_t max_regions;      /* limit of regions of each session */
+	uint64_t max_region_bytes; /* limit of the bytes of all regions of each session */
 	uint64_t move_memory;      /* bytes of bounce buffers for each lane of a session */
 	/*
 	 * bytes; a volume in memory up to this size is registered instead of using bounce buffers
 	 */
 	uint64_t direct_memory;
-	uint32_t max_half_open; /* connections of a peer without HELLO */
-	/* sessions of each peer at a time; 0: automatic, see peers.h */
+	uint32_t max_half_open; /* limit of connections of a peer without HELLO */
+	/* limit of sessions of each peer at a time; 0: automatic, see peers.h */
 	uint32_t max_peer_sessions;
-	/* bytes of all regions of a peer; 0: automatic, see peers.h */
+	/* limit of bytes of all regions of a peer; 0: automatic, see peers.h */
 	uint64_t max_peer_region_bytes;
-	uint64_t max_peer_queue_memory; /* bytes of queues and move_memory of a peer */
+	uint64_t max_peer_queue_memory; /* limit of bytes of queues and move_memory of a peer */
 	/* users that have permission to connect; n_uids 0: only the uid of this process */
 	const uint32_t *uids;
 	uint32_t n_uids;
-	bool insecure; /* on a network: accept unauthenticated peers */
+	/* accept peers that are not authenticated, because the device is on a network */
+	bool insecure;
 	/* weights of peers; a peer that is not listed has weight 1 */
 	const struct gn_weight *weights;
 	uint32_t n_weights;
-	uint32_t max_weight; /* the largest of weights */
+	uint32_t max_weight; /* largest weight in `weights` */
 };
 
 struct gn_role_spec {
@@ -78,7 +79,7 @@ struct gn_role_spec {
 	const struct gn_plugin_instance *stages; /* ops: struct gantry_stage_ops */
 	uint32_t n_stages;
 	const struct gn_plugin_instance *backend; /* ops: struct gantry_backend_ops; NULL: none */
-	/* The role has finished; control thread; called once. */
+	/* Called once, on the control thread, when the role has finished. */
 	void (*finished)(void *arg, int status);
 	void *arg;
 };

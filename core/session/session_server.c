@@ -33,8 +33,8 @@ static void set_deadline(struct gantry_session *s)
 }
 
 /*
- * Returns true if a warning about this peer is to be logged. A peer that never reached RUNNING can
- * connect again at any rate, so its warnings are limited.
+ * Returns true if the caller must log a warning about this peer. A peer that never reached RUNNING
+ * can connect again at any rate, so its warnings are limited.
  */
 static bool warning_permitted(const struct gantry_session *s)
 {
@@ -87,8 +87,8 @@ static void finish_step(struct gantry_session *s, int rc)
 static void destroy(void *arg);
 
 /*
- * Ignored while the request waits for lanes to drain or for other sessions, because then it is no
- * step of the role.
+ * The call is ignored while the request waits for lanes to drain or for other sessions to end,
+ * because the role has no step to finish in that time.
  */
 void gn_session_continue(struct gantry_session *s, int rc)
 {
@@ -136,7 +136,10 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 	}
 	next = p.answer ? -EPROTO : gn_state_next(s->state, p.type);
 	if (p.type == GN_FRAME_PING && !p.answer && s->pending == GN_FRAME_HELLO)
-		/* a gateway can need several heartbeat intervals to answer HELLO */
+		/*
+		 * permit PING while HELLO is unanswered: a gateway can need several heartbeat
+		 * intervals for the answer
+		 */
 		next = s->state;
 	if (next < 0 || (s->ch.session != 0 && p.head.session != s->ch.session)) {
 		broke_protocol(s, gn_frame_name(p.type));

@@ -29,7 +29,10 @@ struct gn_server {
 	 * immediately
 	 */
 	struct gn_log_limit refusals;
-	/* counters of sessions; direct: the device moves data directly to and from the volume */
+	/*
+	 * counters of sessions. direct: sessions whose device moves data directly to and from the
+	 * volume
+	 */
 	uint64_t *opened, *ended, *lost, *refused, *direct;
 	uint64_t **ops_done, **ops_failed; /* counters of IOs, one for each lane */
 };

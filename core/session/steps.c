@@ -296,8 +296,9 @@ static int create_bounce_memory(struct gantry_session *s, struct gn_session_lane
 }
 
 /*
- * Returns the largest memory that the queues of the session need, in bytes. Each lane has a ring in
- * both directions, the descriptors, what the device adds, and the bounce memory.
+ * Returns the largest memory that the queues of the session need, in bytes. Each lane needs memory
+ * for two rings, one for each direction, for the descriptors, for what the device adds, and for
+ * bounce buffers.
  */
 static uint64_t queue_memory(const struct gantry_session *s)
 {

@@ -36,7 +36,7 @@ static void check_weights(struct gn_topo_parse *p, const struct gn_topo_role *ro
 				role->listen->weights[i].weight);
 }
 
-/* Get the option `uids` of a device, "0,1000"; NULL: its transport has no such option. */
+/* Get the option `uids` of a device, such as "0,1000"; NULL: its transport has no such option. */
 static const char *device_uids(const struct gn_topo_device *device)
 {
 	for (const struct gantry_option *o = device->plugin->desc->options;

@@ -23,7 +23,7 @@
 /* An option that names a file. */
 struct path {
 	struct gn_topo_path pub;
-	bool read_only; /* a read-only volume */
+	bool read_only; /* the file is a read-only volume */
 	bool exists;
 	struct stat st;   /* attributes of the file; of its directory if the file does not exist */
 	const char *name; /* name in that directory; NULL: the directory does not exist */
@@ -102,8 +102,8 @@ static const char *use_text(const struct path *path)
 }
 
 /*
- * Report a conflict, for the option that replaces the file. If both options replace the file, for
- * the later option.
+ * Report a conflict of two options. The message names the option that replaces the file, or the
+ * later option if both replace it.
  */
 static void compare(struct gn_topo_parse *p, const struct path *earlier, const struct path *later)
 {

@@ -33,20 +33,21 @@ struct gn_topology_args {
 	/* directories of plugins, instead of runtime.plugin_dirs */
 	struct gn_strlist plugin_dirs;
 	int verbose; /* the command line has set the log level: ignore runtime.log */
-	/* NULL: none; else valid as long as the topology */
+	/* the embedded role, valid as long as the topology; NULL: none */
 	const struct gn_topo_embedded_role *own;
 };
 
 /*
  * A role that the embedding program implements. It replaces one role of the configuration, and uses
  * its connect and stages. That role must connect to exactly one service, or not name a plugin. If
- * args.roles is empty, it must be the only such role. Of the other roles, only those are created
- * that the embedded role reaches over transports inside this process, because no other process can
- * reach them. These roles have as many lanes as the embedded role, on the same workers.
+ * args.roles is empty, the configuration must have only one such role. The topology creates only
+ * those other roles that the embedded role reaches over transports inside this process, because no
+ * other process can reach them. These roles have as many lanes as the embedded role, on the same
+ * workers.
  */
 struct gn_topo_embedded_role {
-	const char *name; /* replaces the name of a plugin */
-	/* without a NULL slot, except `expect`; `flags` is ignored */
+	const char *name; /* name of the role plugin in messages and reports */
+	/* `expect` can be NULL, all other slots must be set; `flags` is ignored */
 	const struct gantry_role_ops *ops;
 	const void *conf;
 	uint32_t n_lanes;
@@ -84,7 +85,7 @@ struct gn_topo_device {
 	const void *conf;
 	bool used;
 	struct gn_device *device; /* NULL before it is open */
-	/* in a trial: -errno of the failed `open`, after which a substitute is open; else 0 */
+	/* -errno with which `open` failed in a trial, so that a substitute is open; else 0 */
 	int absent;
 };
 
@@ -93,7 +94,7 @@ struct gn_topo_role {
 	const char *name;
 	struct gn_conf_node *node;
 	bool selected;
-	bool is_embedded; /* struct gn_topo_embedded_role replaces it */
+	bool is_embedded; /* the embedded role replaces this role */
 	/* NULL: the configuration has faults, or names no plugin for a role that `own` replaces */
 	const struct gn_plugin *plugin;
 	struct gn_role_spec spec; /* device and worker pointers are set when those are created */

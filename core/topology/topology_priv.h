@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * topology_priv.h - functions that the files of this module share. Those that return int add their
- * faults to errs, and return 0, -EINVAL or -ENOMEM, unless their comment differs.
+ * topology_priv.h - functions that the files of this module share. Functions that return int add
+ * their faults to errs, and return 0, -EINVAL or -ENOMEM, unless their comment differs.
  */
 #ifndef GN_TOPOLOGY_TOPOLOGY_PRIV_H
 #define GN_TOPOLOGY_TOPOLOGY_PRIV_H

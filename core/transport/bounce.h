@@ -22,11 +22,11 @@ struct gn_bounce_attr {
 	const struct gantry_transport_ops *ops;
 	void *rma; /* RMA queue of the transport, of depth n or more */
 	/*
-	 * Memory that is registered on the connection of rma: at least one IO long, or the whole
-	 * volume. The caller owns it.
+	 * Memory that is registered on the connection of rma: at least as long as the largest IO,
+	 * or the whole volume. The caller owns it.
 	 */
 	const struct gantry_region *memory;
-	int is_store;          /* memory is the volume */
+	int is_store;          /* `memory` is the volume itself */
 	struct gantry_io *ios; /* descriptors, indexed by slot */
 	uint32_t n;
 };
@@ -77,7 +77,7 @@ int gn_bounce_write_imm(struct gn_bounce *bounce, struct gantry_io *io,
 int gn_bounce_poll(struct gn_bounce *bounce,
 		   void (*moved)(void *arg, struct gantry_io *io, int status), void *arg);
 
-/* gn_bounce_flush - start the moves since the last flush. */
+/* gn_bounce_flush - start the moves that were submitted since the last flush. */
 void gn_bounce_flush(struct gn_bounce *bounce);
 
 #endif

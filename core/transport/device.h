@@ -24,8 +24,9 @@ struct gn_device {
 /*
  * gn_device_open - open a transport and attach it to the loop.
  *
- * name         of the entry; must outlive the device, as must plugin_name, ops and conf
- * ops          of the plugin, without NULL functions
+ * name         name of the entry of `devices`. It, plugin_name, ops and conf must outlive the
+ *              device
+ * ops          table of the plugin, without NULL slots
  * conf         filled conf struct of the plugin
  * Returns 0, or a -errno of the plugin or the loop. Logs a failure of the plugin, except -EAGAIN.
  */

@@ -19,7 +19,8 @@
 
 struct gn_fence_entry {
 	uint64_t offset, length;
-	struct gn_fence_entry *next, **at; /* position in the list; at NULL: not in it */
+	/* position in the list; `at` is NULL while the entry is not in the list */
+	struct gn_fence_entry *next, **at;
 };
 
 struct gn_fence {
@@ -44,10 +45,10 @@ void gn_fence_remove(struct gn_fence *fence, struct gn_fence_entry *entry);
 bool gn_fence_blocks(struct gn_fence *fence, uint64_t offset, uint64_t length);
 
 /*
- * True if there is an entry: one relaxed load. No barrier is needed, also on Arm. A lane that reads
- * 0 here and then sends a write has a control dependency from this load to its send. The requester
- * removed the entry after it had read the late reply, so the write is sent after the target has
- * finished the late write.
+ * True if there is an entry: one relaxed load. No barrier is needed, not even on Arm. A lane that
+ * reads 0 here and then sends a write has a control dependency from this load to its send. The
+ * requester removed the entry after it had read the late reply, so the write is sent after the
+ * target has finished the late write.
  */
 static inline bool gn_fence_is_up(const struct gn_fence *fence)
 {

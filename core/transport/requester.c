@@ -38,7 +38,7 @@
 
 /* One slot: an IO in flight, or one that timed out and has no reply yet. */
 struct flight {
-	struct gantry_io *io;    /* NULL: no IO is in flight */
+	struct gantry_io *io;    /* IO that uses the slot; NULL: no IO is in flight */
 	uint32_t tag;            /* tag of the descriptor on the wire */
 	int late_reply_expected; /* the IO timed out, and the peer has not replied yet */
 	uint64_t deadline_ns;
@@ -84,7 +84,10 @@ struct gn_requester {
 	uint32_t n_late_writes;
 	struct flight *flights;
 	struct parked *parked; /* indexed by slot */
-	/* writes that the fence holds back, oldest first */
+	/*
+	 * list of the writes that the fence holds back, oldest first; end_of_held: address of the
+	 * last link
+	 */
 	struct flight *first_held, **end_of_held;
 	struct gn_requester_attr attr;
 };
@@ -114,7 +117,10 @@ static __attribute__((noinline)) int undo_launch(struct gn_requester *req, struc
 	return rc;
 }
 
-/* Send by the producer or by the inline handler; both can reject the IO. */
+/*
+ * Send an IO by the producer or by the inline handler. Returns 0, or the -errno with which the
+ * transport rejected the IO.
+ */
 static __attribute__((noinline)) int send(struct gn_requester *req, struct flight *f,
 					  struct gantry_io *io)
 {
@@ -220,7 +226,10 @@ static inline __attribute__((always_inline)) int launch(struct gn_requester *req
 	return deadline_us != 0 ? send(req, f, io) : send_with_default_deadline(req, f, io);
 }
 
-/* Submit while the fence has entries, or when time has passed since the start of the IO. */
+/*
+ * Implements the submit of an IO while the fence has entries, or of an IO that has used time since
+ * its start.
+ */
 static __attribute__((noinline)) int submit_slow(struct gn_requester *req, struct gantry_io *io)
 {
 	uint64_t now_ns = req->attr.lane->pub.now_ns;
@@ -359,7 +368,9 @@ static inline struct flight *find(struct gn_requester *req, uint32_t tag)
 {
 	struct flight *f = req->last;
 
-	/* fast if the CPU predicts it: the load of f->tag does not depend on `tag` */
+	/*
+	 * fast if the CPU predicts this branch: it can then load f->tag before it has loaded `tag`
+	 */
 	if (f->tag == tag)
 		return f;
 	if (gantry_unlikely(SLOT(tag) >= req->n_tags))

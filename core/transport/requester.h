@@ -22,7 +22,7 @@ struct gn_requester;
 struct gn_requester_attr {
 	struct gn_lane *lane;
 	const struct gantry_transport_ops *ops;
-	uint32_t depth;         /* IOs in flight; 1 .. 65535 */
+	uint32_t depth;         /* limit of IOs in flight; 1 .. 65535 */
 	uint64_t io_timeout_ns; /* deadline of an IO that has none */
 	/*
 	 * The requester does not time out an IO that has a deadline: the process that set the
@@ -44,7 +44,7 @@ struct gn_requester_attr {
 	 */
 	void (*broken)(void *arg, int reason);
 	void *arg;
-	uint64_t *stale; /* counter: late replies */
+	uint64_t *stale; /* counter of late replies */
 };
 
 /*

@@ -161,7 +161,7 @@ static void abandon_on_lane(void *arg)
 
 	resp->abandoned = 1;
 	gn_responder_update_fast_path(resp);
-	/* empties all four queues: an IO that cannot take its next step now is canceled */
+	/* this empties all four queues: an IO that cannot take its next step now is canceled */
 	gn_responder_retry(resp);
 	if (resp->split)
 		gn_split_abandon(resp->split);

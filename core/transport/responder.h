@@ -26,7 +26,7 @@ struct gn_responder_attr {
 	uint32_t quantum;
 	void *consumer, *producer;
 	void *rma; /* object for remote reads and writes; NULL: all regions are mapped */
-	/* with rma: memory of the bounce buffers, see bounce.h */
+	/* memory of the bounce buffers, see bounce.h; not used if `rma` is NULL */
 	const struct gantry_region *move_memory;
 	int moves_store; /* move_memory is the volume itself */
 	/*
@@ -51,7 +51,7 @@ struct gn_responder_attr {
 	 */
 	void (*idle)(void *arg);
 	void *arg;
-	uint64_t *ops_done, *ops_failed; /* counters of replies, by success */
+	uint64_t *ops_done, *ops_failed; /* counters of successful and of failed replies */
 };
 
 /*

@@ -62,8 +62,8 @@ static void flush(struct gn_responder *resp)
 	int send = resp->sender.dirty && !resp->broken;
 
 	/*
-	 * Moves are flushed also after the responder broke, because their slots wait for them. On
-	 * an ordered device the flush of the producer starts the moves as well.
+	 * Flush moves even after the responder broke, because a slot stays in use until its move
+	 * has ended. On an ordered device the flush of the producer starts the moves as well.
 	 */
 	if (resp->unmoved && !(send && resp->attr.ordered))
 		gn_bounce_flush(resp->bounce);
@@ -597,7 +597,8 @@ int gn_responder_take_inline(void *arg, const void *imm, uint32_t imm_len)
 /*
  * Retry the first entries of a queue until one must wait again. If now_ns is not 0, entries that
  * passed their deadline are canceled: they have not begun. The first entry of `buffer_waiters` gets
- * a buffer eventually, because IOs that have a buffer do not need a waiting IO to release it.
+ * a buffer eventually, because an IO that has a buffer completes, and releases it, without any
+ * waiting IO.
  */
 static int retry_fifo(struct gn_responder *resp, struct gn_responder_fifo *fifo,
 		      int (*offer)(struct gn_responder *resp, struct gantry_io *io),

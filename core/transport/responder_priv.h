@@ -15,7 +15,7 @@ struct gn_responder_fifo {
 	uint32_t head, n;
 };
 
-#define GN_RESPONDER_BATCH 32u /* requests taken in one poll */
+#define GN_RESPONDER_BATCH 32u /* limit of requests taken in one poll */
 
 struct gn_responder {
 	struct gn_responder_attr attr;
@@ -38,7 +38,7 @@ struct gn_responder {
 	uint32_t max_noted; /* longest read that a note can answer, in bytes */
 	unsigned n_notes;   /* replies that were notes or could have been notes */
 	int broken, quiescing, abandoned, idle_notified;
-	int fast_path;            /* see gn_responder_update_fast_path() */
+	int fast_path;            /* 1: use the fast path, see gn_responder_update_fast_path() */
 	enum gantry_hop_time hop; /* hop time that this responder writes */
 	/* bytes; a longer IO counts against the quantum, see push_large() */
 	uint32_t max_uncounted;

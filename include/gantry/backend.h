@@ -108,7 +108,7 @@ struct gantry_backend_ops {
 	 *           stored in the previous call
 	 * returns   0: none of these IOs can change the store any more
 	 *           -EAGAIN: some still can; the host calls again within 10 ms
-	 *           another -errno: unknown; the host rejects the waiting session with it
+	 *           another -errno: unknown; the host rejects the waiting session with this error
 	 * thread    control thread, while lanes run; must not block
 	 * since     1.1. Slot NULL: a completed IO never changes the store later
 	 */

@@ -2,9 +2,9 @@
 /*
  * io.h - the IO descriptor that passes through all stages.
  *
- * A descriptor is two cache lines. The first is also the wire form: little-endian, with a version
- * that the HELLO of the session negotiates. The second never leaves the process. A descriptor
- * passes along a chain of hops:
+ * A descriptor is two cache lines. The first GANTRY_IO_WIRE_BYTES bytes of the first line are also
+ * the wire form: little-endian, with a version that the HELLO of the session negotiates. The second
+ * line never leaves the process. A descriptor passes along a chain of hops:
  *
  *      [guard] [owner] [stage] [stage] ... [terminal: a requester, a route or a backend]
  *                  --- gantry_submit() --->
@@ -34,7 +34,7 @@ extern "C" {
 
 #define GANTRY_CACHE_LINE 64
 #define GANTRY_IO_FRAMES 3    /* private words that the stages of a chain share */
-#define GANTRY_CHAIN_STAGES 8 /* most stages in one pipeline, without owner and terminal */
+#define GANTRY_CHAIN_STAGES 8 /* limit of stages in one pipeline, without owner and terminal */
 
 /*
  * gantry_zalloc_lines - allocate zeroed memory that shares no cache line with other data
@@ -104,7 +104,7 @@ enum gantry_status {
 		GANTRY_S_COUNT
 };
 
-/* Durations in nanoseconds, which each hop adds on the way back. */
+/* Indices of gantry_io.hop_ns: durations in nanoseconds, which the hops write on the way back. */
 enum gantry_hop_time {
 	GANTRY_HOP_GATEWAY = 0, /* gateway: from receiving a descriptor to sending its reply */
 	GANTRY_HOP_TARGET = 1,  /* target: from receiving a descriptor to sending its reply */
@@ -120,7 +120,7 @@ enum gantry_hop_time {
 struct gantry_hop;
 
 struct gantry_io {
-	/* first line: the wire form */
+	/* first cache line: its first GANTRY_IO_WIRE_BYTES bytes are the wire form */
 	uint8_t opcode;  /* enum gantry_opcode */
 	uint8_t flags;   /* GANTRY_IO_* */
 	uint16_t status; /* enum gantry_status; valid from completion on */
@@ -136,17 +136,17 @@ struct gantry_io {
 	uint32_t deadline_us;   /* time left, microseconds; never 0 on the wire */
 	uint32_t crc32c;        /* checksum of the data, with GANTRY_IO_CRC */
 	uint32_t hop_ns[GANTRY_HOP_COUNT];
-	uint64_t reserved; /* on the wire: used by the transport; else 0 */
+	uint64_t reserved; /* the transport uses it on the wire; elsewhere 0 */
 
-	/* second line: private to the process */
-	const struct gantry_hop *hop; /* current hop in its chain */
+	/* second cache line: private to the process */
+	const struct gantry_hop *hop; /* current hop of the descriptor in its chain */
 	/* object that submitted the descriptor; `drain` of a stage compares it */
 	void *owner;
 	/* local address of the data; NULL if it is not mapped */
 	void *data;
 	uint64_t start_ns;                /* when the owner submitted it */
-	uint16_t slot;                    /* index in its pool */
-	uint8_t busy;                     /* 1 between submit and completion */
+	uint16_t slot;                    /* index of the descriptor in its pool */
+	uint8_t busy;                     /* 1 from the submit to the completion, else 0 */
 	uint8_t owner_flags;              /* private to the owner, 0 at first */
 	uint32_t peer_tag;                /* tag that the peer gave it, for the reply */
 	uint64_t frame[GANTRY_IO_FRAMES]; /* one word for each stage with n_ctx_words = 1 */

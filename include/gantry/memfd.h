@@ -24,7 +24,8 @@
 extern "C" {
 #endif
 
-#define GANTRY_MEMFD_HUGE 0x1u /* explicit huge pages; fails with -ENOMEM when none are reserved */
+/* use explicit huge pages; the function fails with -ENOMEM if too few are reserved */
+#define GANTRY_MEMFD_HUGE 0x1u
 
 #define GANTRY_MEMFD_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define GANTRY_MEMFD_HUGETLBFS 0x958458f6ul

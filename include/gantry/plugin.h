@@ -176,7 +176,7 @@ struct gantry_host {
  */
 struct gantry_lane {
 	uint32_t index;   /* 0 .. n_lanes - 1 */
-	uint32_t n_lanes; /* of the role */
+	uint32_t n_lanes; /* number of lanes of the role */
 	/*
 	 * time at the start of this turn of the worker: cheap to read, accurate to a few
 	 * microseconds

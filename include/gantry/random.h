@@ -18,7 +18,7 @@ struct gantry_random {
 	uint64_t s[4];
 };
 
-/* One step of splitmix64. It also derives a seed from (seed, lane). */
+/* Do one step of splitmix64. Callers also use it to derive the seed of each lane from one seed. */
 static inline uint64_t gantry_random_split(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;

@@ -96,17 +96,17 @@ struct gantry_server_ops {
 	int (*lane)(void *role, struct gantry_session *session, struct gantry_lane *lane,
 		    uint32_t index, struct gantry_hop *terminal);
 	/*
-	 * The client has sent STOP, and all lanes are drained. Release the regions of the client
-	 * everywhere the role has passed them on to. Returns 0; or -EINPROGRESS: the role calls
+	 * The client has sent STOP, and all lanes are drained. A role that has re-exported the
+	 * regions of the client must end these exports. Returns 0; or -EINPROGRESS: the role calls
 	 * session_continue() later.
 	 */
 	int (*stop)(void *role, struct gantry_session *session);
 	/*
 	 * The session has ended and is drained: release its resources. The host calls it for every
 	 * session for which it has called hello. Returns 0; or -EINPROGRESS: the role calls
-	 * session_continue() later. The regions stay valid until then, for a role that has passed
-	 * them on and waits for their release. After session_continue() the role must not use the
-	 * session.
+	 * session_continue() later. The regions stay valid until session_continue(), for a role
+	 * that has re-exported them and waits for their release. After session_continue() the role
+	 * must not use the session.
 	 */
 	int (*closed)(void *role, struct gantry_session *session, int reason);
 	/*
@@ -126,7 +126,7 @@ struct gantry_fanout; /* parent descriptors that wait for their children, on one
 
 /* One child of a descriptor: a part of its range, for one of the terminals. */
 struct gantry_piece {
-	uint32_t terminal; /* index */
+	uint32_t terminal; /* index in the array `terminals` of fanout_create */
 	uint32_t length;   /* bytes */
 	uint64_t offset;   /* bytes, in the volume of that terminal */
 	uint64_t skip;     /* bytes of the parent's data before this piece */
@@ -143,8 +143,8 @@ struct gantry_piece {
 /* Services of the host for roles; valid until close. */
 struct gantry_role_host {
 	uint32_t struct_size;
-	uint32_t n_lanes;    /* of this role */
-	uint32_t n_connects; /* entries of `connect` */
+	uint32_t n_lanes;    /* number of lanes of this role */
+	uint32_t n_connects; /* number of entries of `connect` */
 	uint32_t reserved;
 	const struct gantry_host *host;
 	void *core;
@@ -461,9 +461,10 @@ struct gantry_role_host {
  * NULL: no option sets it.
  */
 struct gantry_plan {
-	uint32_t sessions;     /* most sessions at a time */
-	uint32_t lanes, depth; /* lanes of each session; IOs on each lane, 0: unknown */
-	uint32_t regions;      /* regions of each session */
+	uint32_t sessions; /* limit of sessions at a time */
+	/* lanes: number of lanes of each session. depth: IOs on each lane; 0: unknown */
+	uint32_t lanes, depth;
+	uint32_t regions; /* regions of each session */
 	uint32_t reserved;
 	uint64_t region_bytes; /* bytes of all regions of a session; 0: unknown */
 	/*

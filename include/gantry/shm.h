@@ -102,8 +102,8 @@ static inline void gantry_shm_fence(void)
 }
 
 /*
- * Two words in one vector access, where the machine supports it. Such an access need not be atomic:
- * one word of the pair can be older than the other.
+ * Access to two words by one vector instruction, if the machine has such instructions. The access
+ * need not be atomic: one word of the pair can be older than the other.
  */
 #if (defined(__SSE2__) || defined(__ARM_NEON)) && !defined(GANTRY_SHM_TEST)
 #define GANTRY_SHM_PAIRS 1

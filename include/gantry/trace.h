@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define GANTRY_TRACE_MAGIC "GTRYTRC1" /* 8 bytes, without the 0 */
+#define GANTRY_TRACE_MAGIC "GTRYTRC1" /* 8 bytes, without a terminating 0 */
 #define GANTRY_TRACE_VERSION 1
 
 enum gantry_trace_direction {

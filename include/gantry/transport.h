@@ -49,8 +49,8 @@
 extern "C" {
 #endif
 
-#define GANTRY_CTRL_MAX 4096 /* bytes in a control message */
-#define GANTRY_IMM_MAX 56    /* bytes of immediate data */
+#define GANTRY_CTRL_MAX 4096 /* limit of the bytes in a control message */
+#define GANTRY_IMM_MAX 56    /* limit of the bytes of immediate data in a message */
 
 /* Rights of an export. */
 #define GANTRY_REMOTE_READ 0x1u
@@ -62,8 +62,8 @@ extern "C" {
 /* 0x4u is unused: it was replaced by GANTRY_TRANSPORT_INSIDE */
 /*
  * Remote writes are ordered with messages of the same lane: a message that is sent after a remote
- * write arrives after its data. If the write fails, the message never arrives. There is no such
- * order for regions that are `unordered`. flush of the producer starts the writes, too.
+ * write arrives after its data. If the write fails, the message never arrives. Remote writes to a
+ * region that is `unordered` have no such order. flush of the producer starts the writes, too.
  */
 #define GANTRY_CAP_ORDERED 0x8u
 /* regions and queues are locked memory, which counts against RLIMIT_MEMLOCK */
@@ -74,9 +74,9 @@ extern "C" {
 
 struct gantry_device_info {
 	uint32_t caps;        /* GANTRY_CAP_* */
-	uint32_t max_depth;   /* most messages in a queue */
-	uint32_t max_inline;  /* most bytes of data inside a queue entry */
-	uint32_t max_regions; /* most exports of a connection */
+	uint32_t max_depth;   /* limit of messages in a queue */
+	uint32_t max_inline;  /* limit of bytes of data inside a queue entry */
+	uint32_t max_regions; /* limit of exports of a connection */
 	uint64_t max_region_bytes;
 	uint32_t max_queues;  /* queue pairs of the device; 0: no limit */
 	uint32_t conn_queues; /* queue pairs of a connection without its lanes */
@@ -107,13 +107,13 @@ struct gantry_peer {
 
 /*
  * Memory that can be exported. The host creates a region from a sealed memfd; a transport creates
- * one at import.
- * addr is NULL if the memory is not mapped in this process. fd is -1 if there is no descriptor.
+ * one at import. `addr` is NULL if the memory is not mapped in this process. `fd` is -1 if there is
+ * no descriptor.
  */
 struct gantry_region {
 	void *addr;
 	uint64_t length; /* bytes */
-	int fd;          /* memfd that contains it, at fd_offset */
+	int fd;          /* memfd that contains the memory, from fd_offset on */
 	uint32_t rights; /* GANTRY_REMOTE_*: accesses that an export can permit to a peer */
 	uint64_t fd_offset;
 	uint32_t handle; /* imported: number of the export on that connection */
@@ -144,7 +144,7 @@ struct gantry_region {
  * it was made.
  */
 struct gantry_token {
-	uint32_t kind; /* number of the transport */
+	uint32_t kind; /* number that identifies the transport */
 	uint32_t handle;
 	uint64_t length;
 	uint32_t rights;
@@ -159,7 +159,7 @@ struct gantry_token {
  */
 struct gantry_conn_events {
 	/*
-	 * A peer has connected to a listener (arg: of the listener). Return 0 to accept it, and
+	 * A peer has connected to a listener. arg: the arg of listen. Return 0 to accept it, and
 	 * store the argument of its events in *conn_arg_p. Return non-zero to reject it: the
 	 * transport then frees conn. The callback can call send_ctrl. The peer receives those
 	 * messages after `connected`, even if the owner calls disconnect immediately afterwards.
@@ -207,10 +207,13 @@ struct gantry_conn_events {
 #define GANTRY_QUEUE_PROMPT 2u
 
 struct gantry_queue_attr {
-	/* consumer: most posted receives; producer: most messages in flight; 1 to max_depth */
+	/*
+	 * limit of posted receives of a consumer, or of messages in flight of a producer; 1 to
+	 * max_depth
+	 */
 	uint32_t depth;
 	uint32_t max_data;  /* bytes of data in one message; 0: immediate data only */
-	uint32_t lane;      /* lane number, see above */
+	uint32_t lane;      /* lane number, see the head of this file */
 	uint32_t flags;     /* consumer: GANTRY_QUEUE_* */
 	const void *thread; /* identifies the lane's thread in this process; NULL: unknown */
 };
@@ -272,7 +275,7 @@ struct gantry_rma {
 	uint32_t op;     /* enum gantry_rma_op */
 	uint32_t length; /* bytes */
 	void *local;     /* address in local_region */
-	/* registered on the same connection; may be NULL without GANTRY_CAP_PINS */
+	/* region registered on the same connection; may be NULL without GANTRY_CAP_PINS */
 	const struct gantry_region *local_region;
 	const struct gantry_region *remote; /* imported on the same connection */
 	uint64_t remote_offset;             /* bytes, in the remote region */
@@ -349,7 +352,7 @@ struct gantry_transport_ops {
 	 *
 	 * rights    not 0; a subset of the rights of the region
 	 * handle    chosen by the caller; unique among the exports of the connection
-	 * token_p   out: for the peer, which the caller sends in a control message
+	 * token_p   out: the token, which the caller sends to the peer in a control message
 	 * returns   0
 	 *           -EACCES: the region does not have these rights
 	 *           -ENOSPC: more than max_regions
@@ -443,7 +446,8 @@ struct gantry_transport_ops {
 	/* Ring the doorbell for messages that were sent with GANTRY_SEND_MORE. */
 	void (*flush)(void *producer);
 	/*
-	 * Get the cookies of sends from a region whose data has been copied. Returns their number.
+	 * Get the cookies of the sends from regions whose data the peer has copied. Returns the
+	 * number of cookies.
 	 */
 	int (*poll_send)(void *producer, uint64_t *cookies, uint32_t max);
 	/*

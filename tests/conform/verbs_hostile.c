@@ -440,7 +440,7 @@ static void too_many(void)
 {
 	static struct raw guests[GUESTS];
 	const struct knock k = {"one too many", FIELD(end), VB_CONNECTS,
-				"busy: 4 connections (max_connections=6) from ", EBUSY};
+				"busy: 4 of max_connections=6 reached by host ", EBUSY};
 	void *conns[GUESTS];
 	int n;
 

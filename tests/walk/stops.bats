@@ -35,7 +35,7 @@ failed() { # NAME - the process ended with exit status 1
 	kill -TERM "${pids[store]}"
 	failed store
 	says store 'roles.store did not end \(runtime.stop_limit=300 ms\)'
-	says store 'roles.store: IOs are not completed: held or lost \(n=[0-9]+, lane=0, place=stages\[1\] type=liar\)'
+	says store 'roles.store: IOs are not completed: place holds or has lost them \(n=.*lane=0, place=stages\[1\] type=liar\)'
 	run ! says store 'place=stages.0.'
 	holds "$dir/store.json" '.result == "failed"'
 	[ -z "$(find "$dir/run" -name '*store*' -type s)" ]

@@ -44,7 +44,10 @@ void identity_of_name(const char *name, uint8_t uuid[16]);
  */
 void identity_of_machine(const struct gantry_host *host, const char *name, uint8_t uuid[16]);
 
-/* Get the UUID of a volume without a store: the option `uuid`, else derived from name and size. */
+/*
+ * Get the UUID of a volume without a store: the option `uuid`, else a UUID derived from the name of
+ * the instance and the size.
+ */
 void identity_of_instance(const struct gantry_host *host, const char *option, uint64_t size,
 			  uint8_t uuid[16]);
 

@@ -27,9 +27,9 @@
 
 #define FILE_MAX_IO (16u << 20)
 #define FILE_BOUNCE_BYTES (128u << 10) /* limit of a data step through a bounce buffer */
-#define FILE_ZERO_BYTES (256u << 10)   /* limit of a data step of write zeroes */
+#define FILE_ZERO_BYTES (256u << 10)   /* limit of one data step of a write of zeroes */
 #define FILE_RETRIES 3
-#define FILE_MAX_REQUESTS 4096u /* per lane */
+#define FILE_MAX_REQUESTS 4096u /* limit of requests per lane */
 #define FILE_NAME_BYTES 4352    /* size of a buffer for a path with a prefix and a suffix */
 
 #define FILE_BELOW_MAX 4 /* limit of nested loop devices */
@@ -42,7 +42,7 @@ enum file_engine_choice { FILE_AUTO, FILE_URING, FILE_SYNC };
 /* State of a store: whether a sync has failed. */
 enum file_failure {
 	FILE_SOUND,
-	FILE_FAILING, /* a sync has failed: a lane increments the generation */
+	FILE_FAILING, /* a sync has failed, and a lane is incrementing the generation */
 	FILE_FAILED,
 };
 
@@ -78,23 +78,25 @@ struct file_calls {
 struct file_store {
 	const struct gantry_host *host;
 	const struct file_conf *conf;
-	const struct file_engine *engine; /* for new lanes */
+	const struct file_engine *engine; /* engine of lanes that start from now on */
 	const struct file_calls *calls;
 	int fd; /* the open file description that has the lock and does all IO */
-	/* locked backing files of a loop device; the first is that of the device itself */
+	/*
+	 * locked backing files of a loop device; entry 0 is the backing file of the device itself
+	 */
 	int below[FILE_BELOW_MAX];
 	uint32_t n_below;
-	char holder[64]; /* user of the store after -EBUSY; "": another process */
+	char holder[64]; /* what uses the store, after -EBUSY; "": another process has locked it */
 	int is_device;
 	int direct;
 	int can_discard;
-	uint64_t alignment; /* of memory for direct IO, bytes */
+	uint64_t alignment; /* alignment in bytes that direct IO needs for its memory */
 	uint64_t size;
 	void *zeroes; /* FILE_ZERO_BYTES zero bytes, read-only, shared by all lanes */
 	uint8_t uuid[16];
 	uint64_t place;          /* hash of all inputs of the verifier except the generation */
 	uint64_t verifier;       /* __atomic relaxed: the lane whose sync failed changes it */
-	pthread_mutex_t failing; /* held while a lane increments the generation */
+	pthread_mutex_t failing; /* a lane holds it while it increments the generation */
 	uint64_t generation;
 	/* Flags and counters: any lane sets them with __atomic, and no lane clears them. */
 	/* enum file_failure. After a failed sync the content is unknown, so all writes fail. */
@@ -109,18 +111,18 @@ enum file_step { FILE_STEP_READ, FILE_STEP_WRITE, FILE_STEP_SYNC, FILE_STEP_ALLO
 /* One IO in progress. */
 struct file_request {
 	struct gantry_io *io;
-	struct file_request *next; /* in the list of free requests */
+	struct file_request *next; /* next request in the list of free requests */
 	uint8_t *bounce;           /* FILE_BOUNCE_BYTES of aligned memory; NULL without direct IO */
 	uint64_t start_ns;
-	uint32_t done; /* bytes completed */
+	uint32_t done; /* bytes of the IO that are completed */
 	uint8_t retries;
 	uint8_t stalls; /* consecutive short results without progress */
 	/* errno of a stable write that is being retried without its sync */
 	int stable_err;
 	/* the current step */
 	uint8_t step;   /* enum file_step */
-	uint8_t stable; /* write through to the medium */
-	int mode;       /* of FILE_STEP_ALLOCATE */
+	uint8_t stable; /* 1: the write must reach the medium before it completes */
+	int mode;       /* mode argument of fallocate(2) for FILE_STEP_ALLOCATE */
 	uint8_t *data;
 	uint64_t offset;
 	uint32_t length;
@@ -131,7 +133,7 @@ struct file_lane {
 	int witness; /* descriptor for calls->lost(); -1: none */
 	struct file_request *requests, *free;
 	uint32_t n_requests;
-	void *bounce; /* all bounce buffers, one mapping */
+	void *bounce; /* one mapping with all bounce buffers */
 	size_t bounce_bytes;
 	const struct file_engine *engine_ops;
 	void *engine; /* state of engine_ops */
@@ -196,9 +198,9 @@ int file_identity_find(struct file_store *store);
 /* file_device.c */
 
 enum file_name_scope {
-	FILE_NAME_NONE,    /* no name */
-	FILE_NAME_MACHINE, /* unique on this machine */
-	FILE_NAME_WORLD,   /* unique everywhere */
+	FILE_NAME_NONE,    /* there is no name */
+	FILE_NAME_MACHINE, /* the name is unique on this machine */
+	FILE_NAME_WORLD,   /* the name is unique everywhere */
 };
 
 /* Find the persistent name of the device whose sysfs directory is `dir`. Returns its scope. */

@@ -109,7 +109,8 @@ static int lock_below(struct file_store *store, const char *path, const struct l
 }
 
 /*
- * Returns true if the loop device is attached to this file. *read_only_p: the device is read-only.
+ * Returns true if the loop device is attached to this file. *read_only_p: 1 if the device is
+ * read-only.
  */
 static int is_attached(const char *name, const struct stat *st, int *read_only_p)
 {

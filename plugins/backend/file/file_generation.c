@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * file_generation.c - computes the verifier, a hash that changes when acknowledged but unflushed
- * writes may be lost. The inputs of the hash:
+ * writes might be lost. The inputs of the hash:
  *
  *     boot id     a crash of the machine loses the page cache; a crash of this process does not
  *     identity    of a file: device, inode and birth time; of a block device: its number and its
@@ -36,7 +36,7 @@ struct life {
 	char boot_id[40];
 	uint64_t device;
 	uint64_t inode;     /* 0: a block device */
-	uint64_t birth_sec; /* of a block device: its disk sequence number */
+	uint64_t birth_sec; /* birth time; for a block device its disk sequence number */
 	uint64_t birth_nsec;
 	uint64_t generation;
 };

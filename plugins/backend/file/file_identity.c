@@ -5,7 +5,7 @@
  *     1. the option `uuid`
  *     2. of a file: the attribute user.gantry.uuid, which the target adds if it is missing
  *     3. of a device: its persistent name in sysfs
- *     4. machine id and path
+ *     4. a UUID derived from machine id and path
  */
 #include <errno.h>
 #include <limits.h>
@@ -57,8 +57,8 @@ static int make_attribute(struct file_store *store)
 
 /*
  * Make the new attribute stable. The kernel reports a failed write-back only once, and the lost
- * data may have been written before this process started. So the store treats a failure as a failed
- * flush, and the target does not serve the volume.
+ * data might have been written before this process started. So the store treats a failure as a
+ * failed flush, and the target does not serve the volume.
  */
 static int keep_attribute(struct file_store *store)
 {
@@ -95,8 +95,8 @@ static int of_file(struct file_store *store)
 	if (rc != -EROFS)
 		gantry_log_info(
 			store->host,
-			"%s: cannot store a UUID in attribute %s (%s), using one of the path", path,
-			FILE_UUID_ATTRIBUTE, strerror(-rc));
+			"%s: cannot store a UUID in attribute %s (%s), using a UUID derived from the path",
+			path, FILE_UUID_ATTRIBUTE, strerror(-rc));
 	from_path(store);
 	return 0;
 }

@@ -68,7 +68,7 @@ static int take(struct file_store *store)
 	int fd, err;
 
 	if (store->is_device && !conf->read_only)
-		flags |= O_EXCL; /* also rejects a mounted device */
+		flags |= O_EXCL; /* O_EXCL rejects a mounted device, too */
 	if (!store->is_device && conf->create && !conf->read_only)
 		flags |= O_CREAT;
 	fd = open_path(store, flags | (store->direct ? O_DIRECT : 0));

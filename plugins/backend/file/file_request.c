@@ -37,8 +37,7 @@ int file_requests_create(struct file_lane *lane, uint32_t n)
 		return -ENOMEM;
 	if (lane->store->direct) {
 		/*
-		 * Reserves address space only: the kernel allocates pages at the first unaligned
-		 * IO.
+		 * Reserve only address space: the kernel allocates pages at the first unaligned IO.
 		 */
 		lane->bounce_bytes = (size_t)lane->n_requests * FILE_BOUNCE_BYTES;
 		lane->bounce = mmap(NULL, lane->bounce_bytes, PROT_READ | PROT_WRITE,
@@ -71,7 +70,7 @@ void file_requests_destroy(struct file_lane *lane)
 }
 
 /*
- * Map an errno of the store to a status. ECANCELED and EBUSY become GANTRY_S_IO: the IO may have
+ * Map an errno of the store to a status. ECANCELED and EBUSY become GANTRY_S_IO: the IO might have
  * taken effect, but a client interprets GANTRY_S_BUSY as "not started".
  */
 static enum gantry_status status_of(int err)
@@ -221,7 +220,7 @@ int file_request_begin(struct file_lane *lane, struct gantry_io *io,
 }
 
 /*
- * After a failed sync the kernel may have dropped data that it could not write, so the content is
+ * After a failed sync the kernel might have dropped data that it could not write, so the content is
  * unknown until a restart. The first lane that detects the failure increments the generation. The
  * other lanes wait until it is stored before they complete their IO.
  */

@@ -214,7 +214,7 @@ static int uring_arm(struct file_lane *lane)
 	io_uring_cq_eventfd_toggle(&ring->uring, true);
 	/*
 	 * The kernel posts a completion and then reads the flag. This side sets the flag and then
-	 * reads the ring.
+	 * reads the ring. With this fence, at least one of the two sees the store of the other.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return ring->n_pending || io_uring_cq_ready(&ring->uring);

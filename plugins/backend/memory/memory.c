@@ -24,8 +24,8 @@
 
 #define MAX_IO (64u << 20)
 #define HUGE_PAGE (2ull << 20)
-#define STRIDE 4096u          /* bytes copied while the same amount is prefetched */
-#define COLD_FROM (64u << 20) /* a smaller volume may be in the last-level cache */
+#define STRIDE 4096u          /* bytes that are copied while the next STRIDE bytes are prefetched */
+#define COLD_FROM (64u << 20) /* a smaller volume might be in the last-level cache */
 /* clearing a shorter range costs less than returning its pages to the kernel */
 #define RELEASE_FROM (64u << 10)
 
@@ -40,7 +40,7 @@ struct memory_conf {
 
 struct memory {
 	uint8_t *base;
-	uint64_t bytes; /* of the mapping */
+	uint64_t bytes; /* length of the mapping */
 	uint64_t page;  /* bytes; granularity of madvise */
 	int huge;       /* the mapping consists of reserved huge pages */
 	int timing;
@@ -52,7 +52,7 @@ struct memory {
 
 struct memory_lane {
 	struct memory *memory;
-	struct gantry_io *held; /* prefetched and not yet copied; NULL: none */
+	struct gantry_io *held; /* IO whose data is prefetched and not yet copied; NULL: none */
 };
 
 static const struct gantry_option options[] = {
@@ -199,9 +199,9 @@ static void memory_stop(void *self)
 
 /*
  * Zero a range. Whole pages are returned to the kernel, which supplies zeroes for them at the next
- * touch; the remainder is cleared. Reserved huge pages are kept, because none may be available at
- * the next touch. Pages of a populated volume are kept, because an RDMA device may have registered
- * them.
+ * touch; the remainder is cleared. Reserved huge pages are kept, because none might be available at
+ * the next touch. Pages of a populated volume are kept, because an RDMA device might have
+ * registered them.
  */
 static void wipe(struct memory *m, uint64_t offset, uint64_t length)
 {

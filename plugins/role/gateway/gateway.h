@@ -21,7 +21,7 @@ struct leg {
 	struct gantry_client *client;
 	struct gantry_volume_info volume;
 	uint64_t base; /* offset in the composed volume, bytes */
-	int done;      /* has finished the step that is being relayed */
+	int done;      /* the leg has finished the step that is being relayed */
 	int closed;
 };
 

@@ -136,8 +136,8 @@ static int check_depth(const struct gantry_role_host *rh, struct gantry_session 
 }
 
 /*
- * Open the sessions with the targets with the secret of the client, so that the client can resume
- * its session through another gateway.
+ * Present the secret of the client to the targets, so that the client can resume its session
+ * through another gateway.
  */
 static void use_secret(const struct gantry_role_host *rh, const struct gantry_session *session,
 		       struct gantry_client *client)

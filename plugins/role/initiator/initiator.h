@@ -9,7 +9,7 @@
  *                            sources: choose the next IO        see struct source
  *      initiator_stamp.c     self-describing block content      any thread
  *      initiator_verify.c    expected content of each block     lane's thread
- *      initiator_report.c    report of the measured values      control thread; lanes may run
+ *      initiator_report.c    report of the measured values      control thread; lanes can run
  *
  * The volume is divided into one slice for each lane, so lanes share no blocks.
  */
@@ -64,12 +64,12 @@ enum kind { KIND_READ, KIND_WRITE, KIND_FLUSH, KIND_OTHER, KIND_COUNT };
 enum verdict {
 	VERDICT_OK,
 	VERDICT_UNVERIFIED,  /* no write to that block has been acknowledged */
-	VERDICT_WRONG_BLOCK, /* content of another offset */
-	VERDICT_STALE,       /* older than the last acknowledged write */
-	VERDICT_TORN,        /* parts of different writes */
-	VERDICT_CORRUPT,     /* changed in transit or at rest */
+	VERDICT_WRONG_BLOCK, /* the block has the content of another offset */
+	VERDICT_STALE,       /* the content is older than the last acknowledged write */
+	VERDICT_TORN,        /* the content has parts of different writes */
+	VERDICT_CORRUPT,     /* the content was changed in transit or at rest */
 	VERDICT_MISSING,     /* no stamp: the write did not take effect */
-	VERDICT_FOREIGN,     /* written by another session */
+	VERDICT_FOREIGN,     /* another session has written the content */
 	VERDICT_COUNT
 };
 
@@ -82,13 +82,17 @@ struct kind_stats {
 struct lane_stats {
 	struct kind_stats kind[KIND_COUNT];
 	struct gantry_histogram hop[GANTRY_HOP_COUNT];
-	struct gantry_histogram link; /* latency minus the time in the next role */
+	/* latency of an IO minus the time that it spent in the next role */
+	struct gantry_histogram link;
 	uint64_t status[GANTRY_S_COUNT];
 	uint64_t verdict[VERDICT_COUNT];
-	/* descriptors that the chain has accepted, and that it has completed; each counts once */
+	/*
+	 * numbers of descriptors that the chain has accepted and completed; each descriptor counts
+	 * once
+	 */
 	uint64_t n_submitted, n_completed;
 	uint64_t n_checked;
-	uint64_t n_refused; /* rejected by the chain, and not submitted again */
+	uint64_t n_refused; /* IOs that the chain has rejected and that are not submitted again */
 	uint64_t n_quarantined;
 	uint64_t n_doubled;
 	uint64_t done; /* progress, in the unit of initiator.target */
@@ -113,7 +117,8 @@ struct lane {
 	struct lane_stats *stats;
 
 	/*
-	 * completed IOs whose latency is not recorded yet, because the cached clock did not advance
+	 * number of completed IOs of each kind whose latency is not recorded yet, because the
+	 * cached clock did not advance; n_untimed: their sum
 	 */
 	uint32_t untimed[KIND_COUNT], n_untimed;
 	/*
@@ -192,22 +197,25 @@ struct initiator {
 	uint64_t block;               /* bytes of a slot */
 	struct gantry_random content; /* generator of the initial content of the region */
 
-	atomic_bool stop;   /* lanes issue no more IO */
-	atomic_bool failed; /* exit status 1 */
+	atomic_bool stop;   /* the lanes must issue no more IO */
+	atomic_bool failed; /* the run has failed: exit status 1 */
 	atomic_uint n_findings;
 
 	/* measurement */
 	uint64_t start_ns, measure_ns;
 	double cpu_start_s;
-	/* of lane_stats.done over all lanes; 0: the run ends only when it is stopped */
+	/*
+	 * value of the sum of lane_stats.done at which the run ends; 0: the run ends only when it
+	 * is stopped
+	 */
 	uint64_t target;
 	const char *unit;
 
 	/* -- state of the sources -- */
-	uint64_t session; /* stamped into blocks */
+	uint64_t session; /* number that is stamped into blocks */
 	uint64_t n_blocks;
 	int fd;
-	uint64_t copy_bytes; /* without padding */
+	uint64_t copy_bytes; /* bytes to copy, without the padding of the last block */
 	int copy_regular;    /* the file is a regular file, not a device */
 	void *replay;
 };
@@ -248,7 +256,7 @@ void session_lane_done(void *arg);
 struct stamp {
 	uint32_t magic;
 	uint32_t crc32c; /* CRC32C of the unit, computed with this field 0 */
-	uint64_t offset; /* in the volume */
+	uint64_t offset; /* offset of the unit in the volume, bytes */
 	uint64_t generation;
 	uint64_t session;
 };
@@ -260,9 +268,9 @@ struct stamp_want {
 
 enum stamp_state {
 	STAMP_GOOD,
-	STAMP_OLD,     /* a generation below acked */
-	STAMP_WRONG,   /* another offset */
-	STAMP_FOREIGN, /* another session */
+	STAMP_OLD,     /* the unit has a generation below `acked` */
+	STAMP_WRONG,   /* the unit has the stamp of another offset */
+	STAMP_FOREIGN, /* the unit has the stamp of another session */
 	STAMP_TORN,
 	STAMP_CORRUPT,
 	STAMP_NONE
@@ -286,12 +294,12 @@ enum stamp_state stamp_read(const void *unit, uint32_t bytes, const struct stamp
 struct block_state {
 	uint32_t acked; /* generation of the last write that succeeded; 0: none */
 	/*
-	 * generation of the last write that was submitted; writes after `acked` failed and may or
-	 * may not have taken effect
+	 * generation of the last write that was submitted; writes after `acked` failed, and
+	 * might have taken effect
 	 */
 	uint32_t issued;
 	uint8_t busy; /* an IO is in flight */
-	/* a write of unknown outcome may still take effect: the block is not written again */
+	/* a write of unknown outcome might still take effect: the block is not written again */
 	uint8_t frozen;
 };
 

@@ -15,8 +15,9 @@
 #include "initiator.h"
 
 struct copy {
-	uint64_t at, end; /* next byte to copy and end of this lane's part, in the volume */
-	int ended;        /* the last step, a flush or an fdatasync, has been issued */
+	/* offsets in the volume: next byte to copy, and end of the part of this lane */
+	uint64_t at, end;
+	int ended; /* the last step, a flush or an fdatasync, has been issued */
 };
 
 static const char *file_name(const struct initiator *in)
@@ -49,8 +50,8 @@ static int open_source(struct initiator *in)
 }
 
 /*
- * The host makes a new file with mode 0600, because other users may have no access to the volume.
- * An existing file keeps its mode, which the user has chosen.
+ * The host creates a new file with mode 0600, because other users might not be permitted to read
+ * the volume. An existing file keeps its mode, which the user has chosen.
  */
 static int open_destination(struct initiator *in)
 {

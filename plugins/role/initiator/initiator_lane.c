@@ -54,7 +54,7 @@ static inline struct sample sample(uint64_t ns)
 /*
  * Record the latency of the IOs that completed while the cached clock did not advance. These IOs
  * and `timed` more IOs took `ns` together. If `ns` is below SHARED_NS, each IO gets an equal share.
- * Otherwise any of them may have taken the whole time, so each gets `ns`. Returns the latency of
+ * Otherwise any of them might have taken the whole time, so each gets `ns`. Returns the latency of
  * one IO.
  */
 static __attribute__((noinline)) uint64_t record_untimed(struct lane *lane, uint64_t ns,

@@ -19,7 +19,7 @@
 #define MAX_HEAD (1u << 20)
 
 struct entry {
-	uint64_t time_ns; /* since the first record of the trace */
+	uint64_t time_ns; /* time since the first record of the trace */
 	uint64_t offset;
 	uint32_t length;
 	uint16_t lane; /* index of the lane of this role */

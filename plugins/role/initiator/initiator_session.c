@@ -106,7 +106,10 @@ static void started(void *arg)
 	if (rc) {
 		gantry_log_error(in->host, "cannot start the lanes: %s", strerror(-rc));
 		lane_fail(in);
-		/* Lanes that run end the session. If none runs, end the session here. */
+		/*
+		 * If lanes run, the last lane that stops ends the session. If none runs, end the
+		 * session here.
+		 */
 		if (!in->lanes[0].polled)
 			session_fail(in);
 	}

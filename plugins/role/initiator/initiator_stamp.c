@@ -58,7 +58,8 @@ struct sectors {
 	uint8_t known[STAMP_UNIT / SECTOR]; /* the sector equals that of a candidate */
 	uint32_t n_known;
 	/*
-	 * number of sectors that differ from that of a candidate in less than half of their bytes
+	 * number of sectors that differ from the sector of a candidate in less than half of their
+	 * bytes
 	 */
 	uint32_t n_near;
 	uint64_t oldest; /* oldest candidate that has a matching sector */

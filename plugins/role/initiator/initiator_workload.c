@@ -16,19 +16,25 @@
 #define NO_BLOCK UINT64_MAX
 
 struct work {
-	uint64_t first, count;      /* blocks of this lane */
-	uint64_t base;              /* offset of the first block in the volume, bytes */
-	uint64_t read_at, write_at; /* block indices: cursors of sequential patterns */
+	uint64_t first, count; /* first block and number of blocks of this lane */
+	uint64_t base;         /* offset of the first block in the volume, bytes */
+	/* indices of the blocks of the next sequential read and write */
+	uint64_t read_at, write_at;
 	uint64_t sweep_at;
 	uint64_t ops_left;
-	uint64_t interval_ns, next_ns; /* interval and time of the next IO; interval 0: no rate */
-	uint64_t end_ns;               /* NO_LIMIT: none */
+	/* interval_ns: time between two IOs; 0: no rate. next_ns: time of the next IO */
+	uint64_t interval_ns, next_ns;
+	uint64_t end_ns; /* NO_LIMIT: none */
 	uint64_t n_frozen;
-	uint64_t since_flush, flush_every; /* both in writes; flush_every NO_LIMIT: never */
-	uint32_t read_percent;             /* share of reads */
+	/*
+	 * since_flush: writes since the last flush. flush_every: writes between two flushes;
+	 * NO_LIMIT: never flush
+	 */
+	uint64_t since_flush, flush_every;
+	uint32_t read_percent; /* share of reads */
 	int random;
 	int fast_path; /* no rate, no flushes, no verification */
-	int sweeping;  /* in the final pass, which reads the written blocks again */
+	int sweeping;  /* the lane is in the final pass, which reads the written blocks again */
 	struct gantry_random numbers;
 	struct block_state *blocks; /* `count` entries; NULL without verification */
 };
@@ -413,8 +419,8 @@ static inline int next_block(struct lane *lane, struct gantry_io *io)
 }
 
 /*
- * As next_block(), with verification. If the pattern wants a read but no block can be read, write
- * one.
+ * As next_block(), with verification. If the pattern requires a read but no block can be read,
+ * write a block.
  */
 static __attribute__((noinline)) int next_verified(struct lane *lane, struct gantry_io *io)
 {

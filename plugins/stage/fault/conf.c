@@ -12,7 +12,7 @@ static const char *const kinds[FAULT_COUNT] = {"drop",  "error",   "delay",
 
 static const char *const only[] = {"any", "read", "write", "flush", NULL};
 
-/* in the order of enum gantry_status, without OK */
+/* names of enum gantry_status in its order, without OK */
 static const char *const errors[] = {"io",       "nospc",       "range",     "access",
 				     "invalid",  "unsupported", "timeout",   "session_lost",
 				     "unknown",  "corrupt",     "read_only", "nomem",

@@ -8,8 +8,8 @@
  *     stages = ( { type = "fault"; seed = 7; delay = "2ms"; delay_rate = "5%"; } );
  *
  * Each IO completes exactly once, whatever the fault. The only exception is `duplicate`. It
- * completes a descriptor again only while the descriptor is with its owner, where the guard of the
- * chain detects it.
+ * completes a descriptor again only while the descriptor is with its owner, so that the guard of
+ * the chain detects the second completion.
  */
 #include <errno.h>
 #include <stdlib.h>

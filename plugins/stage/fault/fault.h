@@ -42,7 +42,8 @@ struct fault_conf {
  */
 struct fault_record {
 	struct gantry_io *io;
-	struct fault_record *next, *prev; /* in the hold, or in the free list (next only) */
+	/* links in the hold; in the free list only `next` is used */
+	struct fault_record *next, *prev;
 	uint64_t due_ns;
 	uint32_t kinds;  /* bit mask of 1 << enum fault_kind: faults still to inject */
 	uint32_t length; /* original length of the IO */
@@ -73,7 +74,7 @@ struct fault_lane {
 	struct gantry_random random;
 	struct fault_record *records, *free;
 	struct fault_hold hold;
-	uint64_t n_seen;              /* IOs that match `only` */
+	uint64_t n_seen;              /* number of IOs that match the option `only` */
 	uint64_t n_done[FAULT_COUNT]; /* faults injected */
 	uint64_t n_lost;              /* IOs that failed because of disconnect_after */
 	/* faults not injected: no free record, or the descriptor of a duplicate was in use */

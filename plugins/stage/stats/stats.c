@@ -16,9 +16,10 @@
 #include <gantry/stage.h>
 
 struct op_stats {
-	uint64_t n_bytes; /* of successful IOs */
+	uint64_t n_bytes; /* bytes of successful IOs */
 	uint64_t n_errors;
-	struct gantry_histogram latency; /* of all IOs; also holds their count */
+	/* latency of all IOs; its number of samples is the number of IOs */
+	struct gantry_histogram latency;
 };
 
 struct stats_lane {

@@ -21,7 +21,7 @@
 #include <gantry/stage.h>
 #include <gantry/trace.h>
 
-#define RECORDS (65536 / sizeof(struct gantry_trace_record)) /* per buffer */
+#define RECORDS (65536 / sizeof(struct gantry_trace_record)) /* records in one buffer */
 
 struct trace_conf {
 	const char *path;
@@ -36,7 +36,7 @@ struct trace {
 	uint64_t start_ns;
 	/* protects the file, n_bytes and ended */
 	pthread_mutex_t lock;
-	uint64_t n_bytes; /* in the file */
+	uint64_t n_bytes; /* bytes in the file */
 	int ended;
 	uint32_t n_lanes;
 	struct trace_lane **lanes;

@@ -7,7 +7,7 @@ uint64_t *tc_cell_get(struct tc_cells *cells, const struct gantry_host *host)
 {
 	if (cells->n_free)
 		return cells->free[--cells->n_free];
-	/* room for all cells, so that tc_cell_put() needs no memory and cannot fail */
+	/* allocate an entry of `free` for each cell now, so that tc_cell_put() cannot fail */
 	if (cells->n == cells->room) {
 		unsigned int room = cells->room * 2 + 8;
 		uint64_t **p = realloc(cells->free, room * sizeof(*p));

@@ -13,8 +13,9 @@
 
 #include <gantry/transport.h>
 
-#define TC_COPY_STRIDE 4096u          /* bytes copied while the same amount is prefetched */
-#define TC_COPY_COLD_FROM (64u << 20) /* a smaller region may be in the last-level cache */
+/* bytes that are copied while the next TC_COPY_STRIDE bytes are prefetched */
+#define TC_COPY_STRIDE 4096u
+#define TC_COPY_COLD_FROM (64u << 20) /* a smaller region might be in the last-level cache */
 
 /*
  * Prefetch the first lines of a copy that follows soon. More prefetches would delay a copy that

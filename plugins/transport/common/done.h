@@ -16,7 +16,7 @@
 
 struct tc_done {
 	struct gantry_rma_done *slots;
-	uint32_t mask, head, tail; /* free-running counts */
+	uint32_t mask, head, tail; /* mask: size of the ring - 1. head, tail: free-running counts */
 };
 
 /* depth: 1 .. 2^31. Returns 0 or -ENOMEM. */

@@ -19,7 +19,7 @@
 #include "../common/done.h"
 
 #define LOOP_REGIONS 64u
-#define LOOP_RINGS 63u /* per consumer */
+#define LOOP_RINGS 63u /* limit of the rings of one consumer */
 #define LOOP_INLINE 4096u
 #define LOOP_CTRL_QUEUE 64u
 
@@ -84,7 +84,7 @@ struct loop_conn {
 	struct gantry_peer self;
 	bool open, dead;
 	uint32_t n_ctrl;
-	uint32_t lost; /* atomic */
+	uint32_t lost; /* atomic: the connection is lost */
 	uint32_t next_consumer;
 	struct loop_consumer *consumers;
 	struct loop_rma *rmas;
@@ -99,7 +99,7 @@ struct loop_device {
 	struct loop_listener *listeners;
 	struct loop_conn *conns;
 	struct loop_event *events, **events_end;
-	uint64_t *connections;   /* counter */
+	uint64_t *connections;   /* counter of connections */
 	struct tc_cells payload; /* bytes copied, for each queue */
 };
 
@@ -110,11 +110,14 @@ struct loop_msg {
 } __attribute__((aligned(64)));
 
 struct loop_ring {
-	unsigned int refs; /* number of ends; control thread */
+	unsigned int refs; /* number of ends that use the ring; control thread */
 	uint32_t mask, number, max_data;
 	uint8_t *inline_data;
 	struct loop_msg *msgs;
-	/* by slot, for messages with data: address of the data; NULL: inline */
+	/*
+	 * indexed by slot: address of the data of the message; NULL: the data is inline, or there
+	 * is none
+	 */
 	const uint8_t **regions;
 	int bell;           /* duplicate of the consumer's descriptor */
 	const void *thread; /* thread of the producer */
@@ -154,7 +157,10 @@ struct loop_cookie {
 struct loop_producer {
 	struct loop_conn *conn;
 	struct loop_ring *ring;
-	uint32_t head, end; /* next message; limit of the messages that can be sent, as last read */
+	/*
+	 * head: number of the next message. end: first number that cannot be sent, as last loaded
+	 */
+	uint32_t head, end;
 	uint32_t max_data, cookie_head, cookie_tail;
 	struct loop_cookie *cookies;
 	bool unrung;
@@ -163,7 +169,7 @@ struct loop_producer {
 struct loop_rma {
 	struct loop_rma *next;
 	struct loop_conn *conn;
-	uint32_t copying;  /* atomic */
+	uint32_t copying;  /* atomic: the lane copies from a region or to it */
 	uint64_t *payload; /* counter: bytes copied */
 	struct tc_done done;
 	struct {

@@ -112,7 +112,7 @@ static void detach_peer(struct loop_conn *conn, int reason)
 		return;
 	peer->peer = NULL;
 	cut_off(peer);
-	/* the owner of the peer does not know it yet: drop the peer without an event */
+	/* the owner of the listener does not know this server end yet: drop it without an event */
 	if (peer->listener && !peer->open) {
 		drop_events(peer);
 		peer->dead = true;

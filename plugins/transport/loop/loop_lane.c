@@ -51,13 +51,13 @@ static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct 
 		return;
 	}
 	/*
-	 * Pairs with loop_producer_destroy(): each side stores its own word and then loads the
-	 * other, all four seq_cst.
+	 * Pairs with loop_producer_destroy(): each side stores its own word and then loads the word
+	 * of the other side. All four accesses are seq_cst.
 	 */
 	if (region) {
 		__atomic_store_n(&r->copying, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&r->gone, __ATOMIC_SEQ_CST))
-			/* the producer is destroyed, so its region may be unmapped */
+			/* the producer is destroyed, so its region might be unmapped */
 			out->status = -EFAULT;
 		else
 			memcpy(post->buf, region, m->length);
@@ -207,7 +207,10 @@ void loop_flush(void *arg)
 		return; /* the bell has already been rung */
 }
 
-/* Read the credit again. Returns true if the next message can be sent. */
+/*
+ * Load the credit that the consumer has published since the last load. Returns true if the next
+ * message can be sent.
+ */
 static __attribute__((noinline)) bool refresh(struct loop_producer *p)
 {
 	const struct loop_ring *r = p->ring;

@@ -73,8 +73,8 @@ static void drop_export(struct loop_export *e)
 {
 	__atomic_store_n(&e->region, NULL, __ATOMIC_RELEASE);
 	/*
-	 * unmaps after the last import is released: a lane of the importer may still access the
-	 * memory
+	 * the mapping stays until the last import is released, because a lane of the importer might
+	 * still access the memory
 	 */
 	mapping_put(e->mapping);
 	e->mapping = NULL;
@@ -263,7 +263,8 @@ void loop_rma_destroy(void *arg)
 
 /*
  * Copy, unless the connection is lost. Returns 0, or -ENOTCONN: the exporter has disconnected, so
- * its memory may be unmapped. Pairs with cut_off() in loop_device.c, all seq_cst.
+ * its memory might be unmapped. Pairs with cut_off() in loop_device.c: each side stores its own
+ * word and then loads the word of the other side, with seq_cst.
  */
 static int copy(struct loop_rma *rma, void *to, const void *from, uint32_t length,
 		const struct gantry_region *from_region)
@@ -295,7 +296,7 @@ void loop_rma_flush(void *arg)
 
 /*
  * A read is held back until the next access, whose first lines are prefetched before the held read
- * is copied. A write is not held back, because the caller may next send a message that announces
+ * is copied. A write is not held back, because the caller might next send a message that announces
  * its data.
  */
 int loop_rma_submit(void *arg, const struct gantry_rma *op)

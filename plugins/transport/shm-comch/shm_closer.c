@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm_closer.c - closes descriptors that another user has or had, in a thread of the device.
+ * shm_closer.c - closes descriptors, in a thread of the device, whose open files another user also
+ * holds or has held.
  *
  * The last close(2) of a socket can block for the time set by SO_LINGER, and closing a Unix socket
  * closes the descriptors in the messages that no process has received. So another user could block
@@ -25,7 +26,7 @@
 #ifndef SYS_close_range /* Linux 5.9 */
 #define SYS_close_range 436
 #endif
-#define UNSHARE 2u /* CLOSE_RANGE_UNSHARE */
+#define UNSHARE 2u /* value of CLOSE_RANGE_UNSHARE */
 
 struct batch {
 	struct batch *next;
@@ -44,7 +45,7 @@ struct comch_closer {
 };
 
 struct holder {
-	const struct batch *batch; /* sorted */
+	const struct batch *batch; /* descriptors to close, sorted */
 	sem_t ready, go;
 };
 

@@ -41,11 +41,12 @@
 #define COMCH_WHY 160u /* bytes of a reason, for the log */
 #define COMCH_CONSUMERS 128u
 #define COMCH_PRODUCERS 256u
-#define COMCH_CONNS 1024u   /* limit per device */
-#define COMCH_HALF_OPEN 64u /* limit per user: accepted, no HELLO received */
+#define COMCH_CONNS 1024u /* limit of connections per device */
+/* limit of half-open connections per user: accepted, and no HELLO received */
+#define COMCH_HALF_OPEN 64u
 #define COMCH_UIDS 16u
-#define COMCH_CONSUMER_FDS 3u /* per consumer: credit page, both ends of the doorbell */
-#define COMCH_PRODUCER_FDS 1u /* per producer: ring */
+#define COMCH_CONSUMER_FDS 3u /* descriptors per consumer: credit page, both ends of the doorbell */
+#define COMCH_PRODUCER_FDS 1u /* descriptors per producer: ring */
 /*
  * time after which a paused listener accepts again, because not every closed descriptor causes an
  * event
@@ -73,8 +74,8 @@ struct comch_conf {
 };
 
 struct comch_rundir {
-	int fd;        /* DIR/PCI */
-	char path[96]; /* for messages */
+	int fd;        /* descriptor of the directory DIR/PCI */
+	char path[96]; /* path of the directory, for messages */
 };
 
 /* Data of an epoll event. */
@@ -87,8 +88,8 @@ struct comch_watch {
 struct comch_user {
 	struct comch_user *next;
 	uint32_t uid;
-	unsigned int refs;  /* number of devices */
-	unsigned int n_fds; /* shared by control threads and closers */
+	unsigned int refs;  /* number of devices that count this user */
+	unsigned int n_fds; /* number of these descriptors; control threads and closers change it */
 };
 
 /* Connections that a device has accepted from one user. */
@@ -100,7 +101,7 @@ struct comch_share {
 LIST_HEAD(comch_listeners, comch_listener);
 LIST_HEAD(comch_conns, comch_conn);
 
-/* The current entry may be removed during the loop, its successor may not. */
+/* The body of the loop may remove the current entry from the list, but not the next one. */
 #define comch_each(entry, next, list) \
 	for (entry = LIST_FIRST(list); entry && (next = LIST_NEXT(entry, link), 1); entry = next)
 
@@ -109,7 +110,7 @@ struct comch_device {
 	const struct comch_conf *conf;
 	struct comch_rundir rundir;
 	uint32_t uids[COMCH_UIDS];
-	struct comch_share shares[COMCH_UIDS]; /* indexed as uids */
+	struct comch_share shares[COMCH_UIDS]; /* shares[i] belongs to the user uids[i] */
 	struct comch_user *other_users;        /* all users that are not in uids */
 	/* limit of the descriptors that one user may make this process hold */
 	unsigned int max_fds;
@@ -135,13 +136,14 @@ struct comch_device {
 	/* time of the next check of imported pages; 0: no region needs one */
 	uint64_t pages_ns;
 	uint64_t *protocol_errors, *connections; /* counters */
-	/* NULL: all peers run as the user of this process */
+	/* closes descriptors of other users; NULL: all peers run as the user of this process */
 	struct comch_closer *closer;
 	struct tc_cells payload; /* bytes copied, for each queue */
 };
 
 struct comch_listener {
-	LIST_ENTRY(comch_listener) link; /* in the list of the device, or in its reap list */
+	/* link in the list of listeners of the device, or in its reap list */
+	LIST_ENTRY(comch_listener) link;
 	struct comch_watch watch;
 	struct comch_device *dev;
 	const struct gantry_conn_events *events;
@@ -159,7 +161,7 @@ enum comch_state {
 	COMCH_S_OPEN,
 	COMCH_S_DYING,  /* the socket of the peer has ended, its process has not */
 	COMCH_S_CLOSED, /* `closed` has been delivered */
-	COMCH_S_DEAD    /* in the reap list */
+	COMCH_S_DEAD    /* the connection is in the reap list */
 };
 
 struct comch_out {
@@ -167,15 +169,15 @@ struct comch_out {
 	size_t len;
 	bool ctrl; /* a control message of the user */
 	unsigned int n_fds;
-	int fds[COMCH_FDS_MAX]; /* own duplicates */
+	int fds[COMCH_FDS_MAX]; /* duplicates, which this struct owns */
 	uint8_t frame[];        /* len bytes */
 };
 
 struct comch_import {
-	uint32_t state; /* shared; COMCH_I_*, stored last */
+	uint32_t state; /* shared; COMCH_I_*. Stored after the other fields of a new import */
 	uint32_t ref, handle, rights;
 	uint64_t length;
-	void *base; /* of the mapping */
+	void *base; /* start of the mapping */
 	size_t base_bytes;
 	void *addr;
 	int fd;
@@ -205,8 +207,9 @@ struct comch_conn {
 	struct comch_device *dev;
 	/* server end: listener, until the connection is accepted */
 	struct comch_listener *listener;
-	struct comch_share *share; /* server end: of the user of the peer */
-	struct comch_user *user;   /* user of the peer; NULL: not known yet */
+	/* server end: connections of the peer's user; client end: NULL */
+	struct comch_share *share;
+	struct comch_user *user; /* user of the peer; NULL: not known yet */
 	const struct gantry_conn_events *events;
 	void *arg;
 	struct gantry_peer peer;
@@ -216,24 +219,24 @@ struct comch_conn {
 	char refusal[COMCH_REFUSED_TEXT]; /* client end: the reason in REFUSED; "": none received */
 	int reason;                       /* reason that `closed` reports */
 	/*
-	 * -EMFILE or -ENOMEM: this process lacked resources, and `closed` reports this error
-	 * instead of -EPROTO; 0: it did not.
+	 * -EMFILE or -ENOMEM: this process lacked a resource, and `closed` reports this error
+	 * instead of -EPROTO. 0: no such error.
 	 */
 	int lack;
 	bool said_bye, is_dead, membarrier, half_open;
-	uint64_t deadline_ns; /* 0: none */
+	uint64_t deadline_ns; /* next deadline of this connection; 0: none */
 	TAILQ_HEAD(, comch_out) out;
 	unsigned int n_out, n_out_ctrl;
 	bool want_out;
 	bool touches;          /* a queue of this side accesses data of regions */
-	uint32_t lost;         /* shared: sends fail */
+	uint32_t lost;         /* shared: not 0 after the connection is lost; sends then fail */
 	uint32_t poison;       /* shared: enum comch_corruption that a lane has found; 0: none */
 	uint32_t export_epoch; /* shared: increases with each change of exported[] */
 	uint32_t next_consumer, next_producer;
 	unsigned int n_consumers, n_producers, n_remotes, n_rings;
 	unsigned int n_checked; /* number of imported regions whose pages are checked */
 	uint64_t imported_bytes, exported_bytes;
-	uint64_t peer_room;  /* limit of the bytes that may be exported to the peer */
+	uint64_t peer_room;  /* limit of the bytes that this side can export to the peer */
 	char why[COMCH_WHY]; /* why the connection is dropped */
 	/* reason of the last failed import_region; "": only its error number */
 	char import_error[COMCH_WHY];
@@ -243,7 +246,11 @@ struct comch_conn {
 	LIST_HEAD(, comch_rma) rmas;
 	struct comch_import imported[COMCH_REGIONS];
 	struct comch_export exported[COMCH_REGIONS];
-	uint32_t seen_consumers; /* last ids of the peer, which must increase */
+	/*
+	 * highest consumer id of the peer; the next one must be higher. seen_producers: the same
+	 * for producers
+	 */
+	uint32_t seen_consumers;
 	uint32_t seen_producers;
 };
 
@@ -251,12 +258,12 @@ struct comch_conn {
 struct comch_in {
 	/* -- set before the lane sees the ring -- */
 	const struct comch_slot *slots;
-	struct comch_line *line; /* in the credit page of this side */
+	struct comch_line *line; /* line of this ring in the credit page of this side */
 	uint32_t mask, producer; /* producer: the peer's id */
 	/* -- lane -- */
 	uint64_t position;
 	uint32_t taken;                   /* messages that the lane has taken */
-	uint32_t given_tail, given_limit; /* credit as last published */
+	uint32_t given_tail, given_limit; /* credit that was last published */
 	uint32_t last_slots;              /* slots of the last message */
 	/* data of a region has been read, and the producer has not been notified */
 	bool copied;
@@ -267,10 +274,10 @@ struct comch_in {
 
 struct comch_consumer {
 	/* -- lane -- */
-	struct gantry_recv *posts; /* at least two entries */
+	struct gantry_recv *posts; /* ring of posted receives, of at least two entries */
 	/*
-	 * 0 until a receive has a buffer: posts[] is all zero until then, and its first entry
-	 * stands for all
+	 * size of posts[] - 1; 0 until a receive has a buffer: until then posts[] is all zero, and
+	 * its first entry is used for all receives
 	 */
 	uint32_t post_mask;
 	uint32_t posts_last, depth, max_data;
@@ -282,8 +289,8 @@ struct comch_consumer {
 	bool dirty;            /* there is unpublished credit */
 	bool broken;
 	/*
-	 * Request to be rung. 0: none; else 1 + the number of times that messages have arrived
-	 * since it was armed.
+	 * State of the request to ring the bell. 0: no request; else 1 + the number of polls that
+	 * have returned messages since the request.
 	 */
 	uint8_t asks;
 	uint8_t unsure; /* wake-ups that found no message */
@@ -297,7 +304,7 @@ struct comch_consumer {
 	/* -- control -- */
 	LIST_ENTRY(comch_consumer) link __attribute__((aligned(64)));
 	uint32_t id;
-	/* the lane waits on bell; the peer gets bell_ring */
+	/* bell: end of the doorbell on which the lane waits. bell_ring: end that the peer gets */
 	int page_fd, bell, bell_ring;
 	struct comch_in *in[COMCH_RINGS];
 };
@@ -314,7 +321,7 @@ struct comch_remote {
 
 struct comch_cookie {
 	uint64_t cookie;
-	uint64_t end; /* position after its last slot */
+	uint64_t end; /* position after the last slot of the message */
 };
 
 struct comch_producer {
@@ -323,13 +330,15 @@ struct comch_producer {
 	const uint32_t *asleep;
 	struct comch_conn *conn;
 	uint64_t position;
-	uint64_t tail; /* slots that the consumer has consumed, as last read */
+	uint64_t tail; /* number of slots that the consumer has consumed, as last loaded */
 	uint32_t mask;
 	/*
-	 * number of slots that are not the first of their message; position - more: messages sent
+	 * number of slots that are not the first of their message; position - more is the number of
+	 * sent messages
 	 */
 	uint32_t more;
-	uint32_t limit; /* number of messages that can be sent since the start, as last read */
+	/* number of messages that can be sent, counted from the first one, as last loaded */
+	uint32_t limit;
 	bool unrung, fence;
 	uint32_t gone; /* shared: the consumer has been destroyed */
 	struct comch_cookie *cookies;
@@ -360,7 +369,7 @@ struct comch_rma {
 };
 
 /* -- shm_rundir.c: the directory of the sockets -- */
-#define COMCH_DIR_BYTES 256u /* of the path of a runtime directory */
+#define COMCH_DIR_BYTES 256u /* size of a buffer for the path of a runtime directory */
 /* Returns the directory that is used if the option `dir` is empty. */
 void comch_rundir_default(char *out, size_t bytes);
 void comch_rundir_check(const struct comch_conf *conf, const struct gantry_option_faults *faults);
@@ -370,7 +379,10 @@ void comch_rundir_close(struct comch_rundir *rundir);
 int comch_rundir_bind(const struct comch_device *dev, const char *service,
 		      struct comch_listener *l);
 void comch_rundir_unbind(struct comch_device *dev, struct comch_listener *l);
-/* Remove the socket of a service that has no listener; or of all such services. */
+/*
+ * Remove the socket of `service` if no process listens at it. comch_rundir_sweep_all() does so for
+ * all services of the directory.
+ */
 void comch_rundir_sweep(const struct comch_device *dev, const char *service);
 void comch_rundir_sweep_all(const struct comch_device *dev);
 /*
@@ -401,8 +413,9 @@ ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned 
 int comch_socket_peer(int fd, struct gantry_peer *peer);
 /* Returns a pidfd of the peer's process; -1: not available. */
 int comch_socket_pidfd(int fd, int32_t pid);
-void comch_close_fds(const int *fds, unsigned int n);          /* ignores entries of -1 */
-unsigned int comch_count_open(const int *fds, unsigned int n); /* entries other than -1 */
+void comch_close_fds(const int *fds, unsigned int n); /* ignores entries of -1 */
+/* counts the entries other than -1 */
+unsigned int comch_count_open(const int *fds, unsigned int n);
 uint64_t comch_now(const struct comch_device *dev);
 
 /* -- shm_share.c -- */
@@ -426,8 +439,8 @@ int comch_closer_open(struct comch_device *dev, struct comch_closer **closer_p);
 /* returns after all queued descriptors have been closed; ignores NULL */
 void comch_closer_close(struct comch_closer *closer);
 /*
- * Close descriptors that another user has or had, without blocking. Ignores entries of -1. The
- * descriptors count until they are closed.
+ * Close descriptors whose open files another user also holds or has held, without blocking. Ignores
+ * entries of -1. The descriptors count until they are closed.
  */
 void comch_close_foreign(struct comch_device *dev, struct comch_user *user, const int *fds,
 			 unsigned int n);
@@ -490,7 +503,7 @@ void comch_conn_full(struct comch_conn *conn);
  * limit; then the connection ends.
  */
 bool comch_conn_take_fds(struct comch_conn *conn, unsigned int n);
-/* Close descriptors that the peer has or had, and that were counted. */
+/* Close descriptors that were counted, and whose open files the peer also holds or has held. */
 void comch_conn_close_fds(const struct comch_conn *conn, const int *fds, unsigned int n);
 /*
  * Check whether the user can use the connection. Returns 0; -EPERM: the device belongs to a parent
@@ -509,10 +522,10 @@ void comch_out_drop(struct comch_conn *conn);
 
 /* -- shm_memory.c -- */
 struct comch_memory {
-	const char *what; /* for messages, such as "region" */
+	const char *what; /* name of the memory in messages, such as "region" */
 	uint32_t number;
 	int fd;
-	uint64_t offset, bytes; /* of the exported part */
+	uint64_t offset, bytes; /* offset and length of the exported part of the file */
 	uint64_t quota_bytes;   /* limit of the size of the file */
 };
 
@@ -584,7 +597,8 @@ void comch_queues_free(struct comch_conn *conn);
 
 /* -- shm_bell.c -- */
 int comch_bell_create(const struct comch_conn *conn, int *wait_p, int *ring_p);
-bool comch_bell_ok(const struct comch_conn *conn, int fd); /* a valid doorbell from the peer */
+/* true if the peer has sent a valid doorbell */
+bool comch_bell_ok(const struct comch_conn *conn, int fd);
 void comch_bell_ring(const struct comch_conn *conn, int fd);
 void comch_bell_clear(struct comch_conn *conn, int fd);
 /* Returns true if a bell that is never cleared becomes full and then loses rings. */

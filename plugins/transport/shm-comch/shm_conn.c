@@ -7,7 +7,8 @@
  *                                         OPEN --(end of the socket)--> DYING
  *                                         DYING --(end of the process)--> CLOSED
  *
- * A connection skips DYING if the peer has sent BYE, or if a server end has no exports.
+ * In DYING this end waits until the process of the peer has ended. A connection skips DYING if the
+ * peer has sent BYE, or if this end is the server end and exports no region.
  *
  * A listener that cannot accept a connection sends REFUSED with the reason instead of HELLO
  * (shm_listener.c).
@@ -119,7 +120,7 @@ static void end_half_open(struct comch_conn *conn)
 
 /*
  * Release the resources of the connection. It is freed at the end of the current progress, because
- * events of this turn may still point to it.
+ * events of this turn can still point to it.
  */
 static void destroy(struct comch_conn *conn)
 {
@@ -174,7 +175,7 @@ static void finish(struct comch_conn *conn, int reason)
 		stop_reading(conn);
 	else
 		close_socket(conn);
-	if (conn->listener) { /* not accepted, so the user does not know the connection */
+	if (conn->listener) { /* the connection was not accepted yet, so its user gets no event */
 		destroy(conn);
 		return;
 	}
@@ -474,9 +475,7 @@ static void on_death(struct comch_conn *conn)
 		;
 	if (conn->state == COMCH_S_DEAD || conn->state == COMCH_S_CLOSED)
 		return;
-	/*
-	 * The socket can outlive the process, because a child of the peer holds the other end open.
-	 */
+	/* The socket outlives the process if a child of the peer holds the other end open. */
 	if (conn->fd >= 0)
 		on_socket_end(conn);
 	else
@@ -536,7 +535,8 @@ static int start(struct comch_conn *conn)
 		return -EACCES;
 	}
 	conn->user = share->user;
-	if (!conn->share) /* of a server end, the listener has counted the socket */
+	/* client end: count the socket; for a server end the listener has counted it */
+	if (!conn->share)
 		comch_fds_add(dev, conn->user, 1);
 	conn->state = COMCH_S_HELLO;
 	set_deadline(conn, comch_now(dev) + COMCH_HELLO_NS);

@@ -148,7 +148,8 @@ static inline __attribute__((always_inline)) uint32_t take_pair(
 /*
  * Copy from a region of the peer. The control thread does not unmap the region while `copying`
  * names it, and this lane reads the state after it has set `copying`. Pairs with comch_on_revoke()
- * and sign_off(): each side stores its own word and then loads the other, all four seq_cst.
+ * and sign_off(): each side stores its own word and then loads the word of the other side. All four
+ * accesses are seq_cst.
  */
 static int copy_region(struct comch_consumer *c, const struct comch_region_send *from,
 		       const struct gantry_recv *post, struct gantry_msg *msg)
@@ -181,7 +182,7 @@ static int copy_region(struct comch_consumer *c, const struct comch_region_send 
 
 /*
  * Called after data of a region was copied. Returns true if the message has been withdrawn, so that
- * the data may have changed during the copy. Pairs with comch_withdraw().
+ * the data might have changed during the copy. Pairs with comch_withdraw().
  */
 static bool is_withdrawn(const struct comch_in *in)
 {
@@ -192,8 +193,8 @@ static bool is_withdrawn(const struct comch_in *in)
 
 /*
  * Skip a withdrawn message. Returns the number of slots with SKIPPED; 0: corrupt. A skip beyond the
- * slots that the last credit permits is a protocol error. That limits how many messages a peer can
- * make one call skip.
+ * slots that the last credit permits is a protocol error. This check limits the number of messages
+ * that a hostile peer can make one call skip.
  */
 static uint32_t skip(const struct comch_in *in, uint32_t slots)
 {
@@ -604,8 +605,8 @@ int comch_consumer_arm(void *arg)
 
 /*
  * Clear the bell of a consumer that needs it. A consumer without a message assumes that another
- * queue of the lane was rung, and skips the system call. If the bell was rung without a message, it
- * would wake the lane without end, so the STRAY_WAKES-th such wake-up clears it.
+ * queue woke the lane, and skips the system call. But a bell that was rung without a message would
+ * wake the lane without end. So the STRAY_WAKES-th wake-up without a message clears the bell.
  */
 void comch_consumer_disarm(void *arg)
 {

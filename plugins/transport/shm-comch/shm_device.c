@@ -186,7 +186,7 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	if (!rc) {
 		rc = comch_shares_open(dev);
 		if (rc)
-			gantry_log_error(host, "cannot count the descriptors of users: %s",
+			gantry_log_error(host, "cannot count the file descriptors of users: %s",
 					 strerror(-rc));
 	}
 	if (!rc)
@@ -194,7 +194,8 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	if (!rc) {
 		rc = open_fds(dev);
 		if (rc)
-			gantry_log_error(host, "cannot create the descriptors of the device: %s",
+			gantry_log_error(host,
+					 "cannot create the file descriptors of the device: %s",
 					 strerror(-rc));
 	}
 	if (!rc && dev->n_uids > 1) {
@@ -202,7 +203,7 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 		if (rc)
 			gantry_log_error(
 				host,
-				"cannot start the thread that closes descriptors of other users: %s",
+				"cannot start the thread that closes file descriptors of other users: %s",
 				strerror(-rc));
 	}
 	if (rc) {
@@ -300,8 +301,8 @@ static void check_all(struct comch_device *dev, uint64_t now)
 }
 
 /*
- * Visits only connections with an event, unless one must be checked without an event. So the cost
- * does not depend on the number of idle connections.
+ * Deliver events. Visits only connections with an event, unless one must be checked without an
+ * event. So the cost does not depend on the number of idle connections.
  */
 static int comch_progress(void *device)
 {

@@ -8,7 +8,7 @@
 #include "shm_wire.h"
 
 struct rule {
-	uint16_t min, max; /* bytes of body */
+	uint16_t min, max; /* smallest and largest body, bytes */
 	uint8_t n_fds;
 	uint8_t phases; /* COMCH_P_*: phases in which the frame is permitted */
 };

@@ -173,8 +173,8 @@ static void refuse_next(struct comch_listener *l)
 }
 
 /*
- * Returns the limit of the connections of one user. With several users, a quarter of all is
- * reserved for the others.
+ * Returns the limit of the connections of one user. If several users may connect, a quarter of
+ * COMCH_CONNS is reserved for the other users.
  */
 static unsigned int conns_of_one(const struct comch_device *dev)
 {
@@ -182,8 +182,8 @@ static unsigned int conns_of_one(const struct comch_device *dev)
 }
 
 /*
- * Check that the user may have another connection, whose socket is already counted. Returns 0; or
- * COMCH_REASON_*, with the reason in `text`.
+ * Check that one more connection does not exceed a limit of the user. Its socket is already
+ * counted. Returns 0; or COMCH_REASON_*, with the reason in `text`.
  */
 static uint32_t refuse_reason(const struct comch_device *dev, const struct comch_share *share,
 			      uint32_t uid, char text[COMCH_REFUSED_TEXT])
@@ -205,7 +205,7 @@ static uint32_t refuse_reason(const struct comch_device *dev, const struct comch
 			 conns_of_one(dev), uid);
 	else if (dev->n_conns >= COMCH_CONNS)
 		snprintf(text, bytes,
-			 "busy: connections=%u reached by all users: close connections",
+			 "busy: connections=%u reached by all users together: close connections",
 			 COMCH_CONNS);
 	else
 		return 0;
@@ -214,8 +214,8 @@ static uint32_t refuse_reason(const struct comch_device *dev, const struct comch
 
 /*
  * Admit or refuse a client. Returns false if the listener must pause because too many sockets of
- * refused clients wait to be closed. max_fds of the user does not limit those sockets, because a
- * refused client can connect again.
+ * refused clients wait to be closed. A refused client can connect again immediately, so this pause,
+ * not max_fds, limits the number of those sockets.
  */
 static bool admit(struct comch_listener *l, int fd)
 {

@@ -123,7 +123,8 @@ void comch_out_flush(struct comch_conn *conn)
 			return;
 		}
 		/*
-		 * drop the frame also after another error: epoll reports the end of the socket next
+		 * drop the frame after any other error, too: epoll reports the end of the socket
+		 * next
 		 */
 		free_out(conn, out);
 	}

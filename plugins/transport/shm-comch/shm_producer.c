@@ -32,7 +32,10 @@ static inline bool has_room(const struct comch_producer *p, uint32_t n)
 	       p->position + n - p->tail <= (uint64_t)p->mask + 1;
 }
 
-/* Read the credit again. Returns true if a message of n slots can be sent. */
+/*
+ * Load the credit that the consumer has published since the last load. Returns true if a message of
+ * n slots can be sent.
+ */
 static bool refresh(struct comch_producer *p, uint32_t n)
 {
 	/* pairs with comch_on_producer_ok() */
@@ -96,7 +99,7 @@ static __attribute__((noinline)) void put_bytes(uint8_t *to, const uint8_t *from
 
 /*
  * Store up to 7 words. The rest of the slot keeps data of an earlier message of this producer,
- * which the consumer may read.
+ * which the consumer can read.
  */
 static inline void put_words(uint8_t *to, const uint8_t *data, uint32_t bytes)
 {
@@ -255,7 +258,7 @@ static __attribute__((noinline)) int send_region(struct comch_producer *p,
 	if (p->cookie_head - p->cookie_tail > p->cookie_mask ||
 	    /* the peer has not mapped the region yet */
 	    __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != COMCH_E_LIVE) {
-		if (p->unrung) /* as in may_send(): the caller waits for the peer */
+		if (p->unrung) /* as in may_send(), the caller waits for the peer */
 			ring_if_asleep(p);
 		return -EAGAIN;
 	}
@@ -436,7 +439,7 @@ void comch_withdraw(struct comch_producer *p)
 		if (position < p->tail)
 			continue;
 		if (p->slots[position & p->mask].trailer == comch_more_word(position))
-			position--; /* COMCH_K_REGION2 */
+			position--; /* COMCH_K_REGION2: the message has two slots */
 		t = comch_trailer_unpack(p->slots[position & p->mask].trailer);
 		t.length = COMCH_WITHDRAWN;
 		gantry_shm_st64(&p->slots[position & p->mask].trailer, comch_trailer_pack(t));

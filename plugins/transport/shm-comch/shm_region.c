@@ -5,7 +5,7 @@
  *   exporter                                importer
  *   export_region     --- REGION (fd) --->  checks the memory, and maps it if a queue or the user
  *                                           accesses its data
- *   sends may use it  <-- REGION_OK ------
+ *   sends can use it  <-- REGION_OK ------
  *                                           import_region, release_region: any number of times;
  *                                           meanwhile the pages are checked on request
  *                                           (shm_pages.c)
@@ -181,7 +181,7 @@ int comch_revoke(void *arg, uint32_t handle)
 
 static void deliver_revoked(struct comch_conn *conn, struct comch_export *e, int rc)
 {
-	/* atomic, because a lane may be searching the table */
+	/* atomic, because a lane might be searching the table */
 	__atomic_store_n(&e->region, NULL, __ATOMIC_RELAXED);
 	conn->exported_bytes -= e->length;
 	export_changed(conn, e, COMCH_E_FREE);
@@ -230,7 +230,7 @@ static void unmap_import(struct comch_import *r)
 }
 
 /*
- * Replace the mapping by private pages at the same address, because a lane may be copying. If
+ * Replace the mapping by private pages at the same address, because a lane might be copying. If
  * mmap(2) fails, the mapping stays.
  */
 static void cut_off(struct comch_import *r)
@@ -291,7 +291,7 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 	if (comch_memory_check(conn, &memory, conn->why))
 		return conn->why;
 	/*
-	 * One field at a time and atomic: a lane may read the ref of a free slot, to distinguish a
+	 * One field at a time and atomic: a lane can read the ref of a free slot, to distinguish a
 	 * stale ref from an invalid one.
 	 */
 	__atomic_store_n(&r->ref, up->ref, __ATOMIC_RELAXED);

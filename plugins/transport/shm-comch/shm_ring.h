@@ -19,7 +19,7 @@
  * returned. It marks their trailers, and then its user is free to change the data. The consumer
  * skips a marked message. After it has copied data of a region it reads the trailer again, and
  * skips the message if it is marked now. The next message uses the same receive, so bytes of the
- * buffer beyond the data of that message may have been written.
+ * buffer beyond the data of that message might have been written.
  *
  * Credit is one word as well: the number of consumed slots, and the number of messages that the
  * producer may send.
@@ -55,7 +55,7 @@ enum comch_kind {
 	COMCH_K_INLINE,
 	COMCH_K_REGION,  /* struct comch_region_send, then immediate data */
 	COMCH_K_REGION2, /* struct comch_region_send; immediate data in the following slot */
-	COMCH_K_MORE,    /* not the first slot of its message */
+	COMCH_K_MORE,    /* the slot is not the first of its message */
 };
 
 struct comch_region_send {
@@ -139,12 +139,13 @@ static inline uint32_t comch_more_slots(uint32_t imm_len, uint32_t length)
 
 #define COMCH_LINE_STRIDE 128u /* two cache lines: the prefetcher fetches them in pairs */
 #define COMCH_PAGE_BYTES 8192u
-#define COMCH_RINGS (COMCH_PAGE_BYTES / COMCH_LINE_STRIDE - 1) /* per consumer */
+/* limit of the rings of one consumer */
+#define COMCH_RINGS (COMCH_PAGE_BYTES / COMCH_LINE_STRIDE - 1)
 
 struct comch_line {
 	union {
 		uint64_t credit; /* tail in the low half, limit in the high half */
-		uint32_t asleep; /* of line 0: 1 if the producers must ring the doorbell */
+		uint32_t asleep; /* used in line 0 only; 1: the producers must ring the doorbell */
 	};
 	uint8_t rest[COMCH_LINE_STRIDE - 8];
 } __attribute__((aligned(128)));

@@ -4,7 +4,7 @@
  *
  * About half the time of a copy passes before its first byte arrives. So a read is held back until
  * the next access, whose first lines are prefetched before the held read is copied. A write is not
- * held back, because the caller may next send a message that announces its data.
+ * held back, because the caller might next send a message that announces its data.
  */
 #include <errno.h>
 #include <stdlib.h>

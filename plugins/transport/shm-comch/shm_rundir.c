@@ -100,7 +100,9 @@ static const char *directory_remedy(const struct comch_device *dev)
  */
 static int open_dir(const struct comch_device *dev, int at, const char *path, const char *shown)
 {
-	/* with other users: search permission, so that they can reach the socket */
+	/*
+	 * if other users may connect, they get search permission, so that they can reach the socket
+	 */
 	mode_t mode = dev->n_uids > 1 ? 0711 : 0700;
 	const char *why = NULL;
 	struct stat st;
@@ -229,7 +231,7 @@ static int take_lock(int dir, const char *name)
 			close(fd);
 			return err == EWOULDBLOCK ? -EADDRINUSE : -err;
 		}
-		/* the previous holder may have removed the file after openat(2) */
+		/* the previous holder might have removed the file after openat(2) */
 		if (fstat(fd, &ours) == 0 && fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
 			return fd;
@@ -249,7 +251,7 @@ static void address(int dir, const char *name, struct sockaddr_un *sun)
 
 /*
  * Take the lock of a stale socket. A process that removes a stale socket holds the lock for a short
- * time, in which no process listens at the socket. Then this function retries.
+ * time, in which no process listens at the socket. In that case this function retries.
  */
 static int take_stale_lock(int dir, const char *name, const struct sockaddr_un *sun)
 {
@@ -340,7 +342,7 @@ static void sweep(int dir, const char *sock_name, const char *lock_name)
 		return;
 	lock = take_lock(dir, lock_name);
 	if (lock < 0)
-		return; /* served, or of another user */
+		return; /* a process serves the service, or the files belong to another user */
 	unlinkat(dir, sock_name, 0);
 	unlinkat(dir, lock_name, 0);
 	close(lock);

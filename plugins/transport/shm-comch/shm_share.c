@@ -59,7 +59,7 @@ static void user_put(struct comch_user *user)
 
 /*
  * Returns the limit of the descriptors of one user. With several users a quarter of RLIMIT_NOFILE
- * is reserved for the other users and for this process, as with connections.
+ * is reserved for the other users and for this process, as conns_of_one() does for connections.
  */
 static unsigned int fds_of_one(rlim_t limit, unsigned int n_uids)
 {

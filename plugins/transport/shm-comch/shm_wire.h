@@ -81,13 +81,13 @@ struct comch_consumer_up {
 struct comch_producer_up {
 	uint32_t id;
 	uint32_t consumer;
-	uint32_t slots; /* in its ring: a power of two */
+	uint32_t slots; /* number of slots in the ring: a power of two */
 	uint32_t zero;
 };
 
 struct comch_producer_ok {
 	uint32_t id;
-	uint32_t line; /* COMCH_NO_LINE: the credit page is full */
+	uint32_t line; /* line of the credit page; COMCH_NO_LINE: the page is full */
 };
 
 #define COMCH_NO_LINE UINT32_MAX
@@ -102,7 +102,7 @@ struct comch_region_up {
 };
 
 struct comch_id {
-	uint32_t id; /* of a consumer or producer, or the ref of a region */
+	uint32_t id; /* id of a consumer or producer, or ref of a region */
 	uint32_t zero;
 };
 
@@ -129,7 +129,7 @@ struct comch_frame {
 #define COMCH_REF_GENERATION(ref) ((ref) / COMCH_REGIONS)
 
 /* Phases of a connection, in which frames are permitted. */
-#define COMCH_P_HELLO 0x1u /* waiting for the peer's HELLO */
+#define COMCH_P_HELLO 0x1u /* this end waits for the HELLO of the peer */
 #define COMCH_P_OPEN 0x2u
 
 /*

@@ -386,7 +386,7 @@ bool vb_conn_left(struct vb_conn *conn, uint64_t now_ns)
 		return true;
 	if (!conn->said_bye && !messages_left(conn))
 		return false;
-	if (!conn->said_bye) /* BYE comes last, because the peer drops messages after it */
+	if (!conn->said_bye) /* send BYE last, because the peer drops messages that follow it */
 		vb_control_send(conn, VB_CTRL_BYE, NULL, 0);
 	conn->said_bye = 1;
 	return !conn->out_head && pipe_left(conn->control);

@@ -506,7 +506,8 @@ static int make(struct vb_conn *conn, enum vb_kind kind, uint32_t local_lane,
 	if (rc)
 		return rc;
 	if (lane)
-		vb_lane_put(lane); /* the lane stays until the connection ends */
+		/* the pipe is no user of the lane, which stays until the connection ends */
+		vb_lane_put(lane);
 	rc = vb_pipe_new(conn, kind, conn->end, pipe_p);
 	if (!rc)
 		(*pipe_p)->lane = lane;
@@ -559,7 +560,7 @@ int vb_pipe_want_direct(struct vb_conn *conn, struct vb_import_peer *peer, uint3
 	rc = make(conn, VB_DIRECT, local_lane, &pipe);
 	if (rc)
 		return rc;
-	/* this end is the active side, also if it is the server end of the connection */
+	/* this end is the active side, even if it is the server end of the connection */
 	pipe->end = VB_CONNECTS;
 	pipe->peer = peer;
 	pipe->connects_lane = (uint16_t)local_lane;

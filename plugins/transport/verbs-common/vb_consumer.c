@@ -238,7 +238,8 @@ int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 		c->recvs[(c->recv_head + i) & c->recv_mask] =
 			recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
 	c->recv_head += n;
-	c->dirty = 1; /* the next reply carries the credit; else the next poll sends it */
+	/* the next reply carries the credit; without a reply, the next poll sends it */
+	c->dirty = 1;
 	if (c->prompt) {
 		post_batch(&c->taken);
 		/* vb_pipe_send_credit() needs a free request: process completions first */

@@ -92,7 +92,9 @@ int vb_wc_reason(enum ibv_wc_status status)
 		[IBV_WC_REM_ACCESS_ERR] = -EPROTO,
 		[IBV_WC_REM_OP_ERR] = -EPROTO,
 		[IBV_WC_RETRY_EXC_ERR] = -ETIMEDOUT,
-		/* credit prevents it, so the peer has violated the protocol */
+		/*
+		 * credit prevents a send without a receive, so the peer has violated the protocol
+		 */
 		[IBV_WC_RNR_RETRY_EXC_ERR] = -EPROTO,
 		[IBV_WC_REM_ABORT_ERR] = -EPROTO,
 		[IBV_WC_RESP_TIMEOUT_ERR] = -ETIMEDOUT,

@@ -128,7 +128,7 @@ static void sign_off(struct vb_conn *conn, struct vb_import *im)
 	if (!im->revoking || im->n_users || __atomic_load_n(&im->fetching, __ATOMIC_SEQ_CST))
 		return;
 	__atomic_store_n(&im->name, 0, __ATOMIC_RELEASE);
-	/* after `name`: vb_fetch_begin() reads them in the opposite order */
+	/* store `revoking` after `name`: vb_fetch_begin() loads the two in the opposite order */
 	__atomic_store_n(&im->revoking, 0, __ATOMIC_RELEASE);
 	rc = vb_control_send(conn, VB_CTRL_RELEASED, &body, sizeof(body));
 	if (rc)

@@ -47,7 +47,7 @@ static int open_listener(struct vb_transport *t, const struct sockaddr_storage *
 		free(l);
 		return rc;
 	}
-	/* both families have the port at the same offset */
+	/* sockaddr_in and sockaddr_in6 have the port at the same offset */
 	((struct sockaddr_in *)&l->addr)->sin_port = rdma_get_src_port(l->id);
 	l->next = t->listeners;
 	t->listeners = l;
@@ -303,7 +303,8 @@ static int pipe_for(struct vb_conn *conn, const struct vb_hello *hello, struct v
 	if (rc)
 		return rc;
 	if (lane)
-		vb_lane_put(lane); /* the lane stays until the connection ends */
+		/* the pipe is no user of the lane, which stays until the connection ends */
+		vb_lane_put(lane);
 	rc = vb_pipe_new(conn, hello->kind, VB_LISTENS, pipe_p);
 	if (rc)
 		return rc;
@@ -378,7 +379,7 @@ static const char *refuse_reason(const struct vb_transport *t, const struct sock
 			 all);
 	else if (count_accepted(t, host) >= one)
 		snprintf(text, bytes,
-			 "busy: %u connections (max_connections=%u) from %.41s: " REMEDY, one, all,
+			 "busy: %u of max_connections=%u reached by host %.41s: " REMEDY, one, all,
 			 peer);
 	else
 		return NULL;

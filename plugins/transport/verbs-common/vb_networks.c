@@ -14,7 +14,7 @@
 
 #include "verbs.h"
 
-#define MAPPED_BITS 96 /* of the prefix ::ffff:0:0 */
+#define MAPPED_BITS 96 /* length of the prefix ::ffff:0:0 of an IPv4 address */
 
 static const uint8_t mapped[16] = {[10] = 0xff, [11] = 0xff};
 

@@ -12,10 +12,12 @@
 
 #include "verbs.h"
 
-#define CREDIT_BYTES 64u   /* of the block for the credit of each direction: separate cache lines */
+/* bytes of the block for the credit of one direction: a cache line of its own */
+#define CREDIT_BYTES 64u
 #define EXTRA_REQUESTS 16u /* requests in addition to those of messages: credit, a probe, a fetch */
 #define PAGE 4096u
-#define OLD_WORD (1u << 30) /* limit, in messages, by which the written credit lags behind */
+/* limit, in messages, of the difference between the sent credit and the credit written by RDMA */
+#define OLD_WORD (1u << 30)
 
 static uint32_t slots_of(const struct vb_conf *conf, enum vb_kind kind)
 {
@@ -110,8 +112,10 @@ static uint32_t requests(const struct vb_pipe *pipe)
 
 uint32_t vb_depth_limit(const struct vb_conf *conf, const struct vb_limits *limits)
 {
-	const uint32_t more = EXTRA_REQUESTS + 1; /* 1: to wake the lane */
-	/* send requests per message of the depth; each message also needs a receive */
+	const uint32_t more = EXTRA_REQUESTS + 1; /* 1: the request of vb_qp_wake() */
+	/*
+	 * number of send requests for each message in the queue; each message also needs a receive
+	 */
 	uint32_t sends = conf->data_qp == VB_SHARED ? 2 : 1;
 	uint32_t by_queue = limits->max_qp_wr > more ? (limits->max_qp_wr - more) / sends : 0;
 	uint32_t by_completions = limits->max_cqe > more ? (limits->max_cqe - more) / (sends + 1)
@@ -255,8 +259,8 @@ void vb_pipe_take_credit(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
 	if (more <= 0)
 		return;
 	/*
-	 * Reject credit for more than `window` messages in flight. With it, this side would
-	 * overwrite a send slot that its device has not finished reading.
+	 * Reject credit for more than `window` messages in flight. With more credit, this side
+	 * would overwrite a send slot that its device has not finished reading.
 	 */
 	if (pipe->allowed + (uint32_t)more - pipe->sent > pipe->window)
 		vb_conn_broken(pipe->conn, "grants credit for more messages than it has slots");

@@ -64,8 +64,8 @@ out_free:
 }
 
 /*
- * Returns true if the peer can still read data of a send of this producer. Meanwhile the lane can
- * use the pipe for other queues, so this function changes nothing.
+ * Returns true if the peer can still read data of a send of this producer. The lane can use the
+ * pipe for other queues at the same time, so this function changes nothing.
  */
 static bool has_unread(const struct vb_producer *p)
 {

@@ -44,7 +44,7 @@ static int make_tables(struct vb_qp *qp, const struct vb_qp_attr *attr)
 static int create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *wanted,
 		  uint32_t *max_inline_p)
 {
-	struct ibv_qp_init_attr init = *wanted; /* a failed attempt may have changed `init` */
+	struct ibv_qp_init_attr init = *wanted; /* a failed attempt can change `init` */
 	uint32_t bytes = wanted->cap.max_inline_data;
 
 	while (rdma_create_qp(id, pd, &init) != 0) {

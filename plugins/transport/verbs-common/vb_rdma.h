@@ -4,7 +4,7 @@
  * pd, mr, cq, qp.
  *
  * These objects do not depend on gantry's connections and messages. Each function returns 0 or
- * -errno unless its comment says otherwise. It logs nothing, and it blocks no longer than a system
+ * -errno unless its comment says otherwise. No function logs, and none blocks longer than a system
  * call. Each destroy function ignores zeroed memory.
  *
  * Destroy objects in this order: qp, id, cq, completion channel, mr, pd, event channel, device.
@@ -24,9 +24,9 @@
 /* -- asynchronous events of a queue pair or completion queue -- */
 
 /*
- * First member of the context of a qp or cq. vb_device_next_event() stores the type of an
- * asynchronous event there. Two transports of one process on one device can each read the events of
- * the other, so the function only stores the type.
+ * First member of the context of a qp or cq, in which vb_device_next_event() stores the type of an
+ * asynchronous event. Two transports of one process on one device can each read the events of the
+ * other, so the function only stores the type.
  */
 struct vb_async_event {
 	int event; /* __atomic; 0: no event; else enum ibv_event_type + 1 */
@@ -41,8 +41,8 @@ struct vb_limits {
 	uint32_t max_rd_atomic;      /* concurrent incoming reads of a queue pair */
 	uint32_t max_init_rd_atomic; /* concurrent outgoing reads of a queue pair */
 	uint64_t max_mr_bytes;
-	uint32_t mtu; /* MTU, bytes */
-	int port_up;  /* state of port 1 */
+	uint32_t mtu; /* MTU of port 1, in bytes */
+	int port_up;  /* 1: port 1 is up */
 	/*
 	 * on-demand paging: memory can be registered without being pinned, for all operations used
 	 * here
@@ -97,16 +97,16 @@ const char *vb_device_advice(int rc);
 struct vb_event {
 	enum rdma_cm_event_type type;
 	int status;
-	/* id of the connection; of CONNECT_REQUEST a new id, owned by the caller */
+	/* id of the connection; for CONNECT_REQUEST a new id, which the caller owns */
 	struct rdma_cm_id *id;
-	struct rdma_cm_id *listen_id; /* of CONNECT_REQUEST */
+	struct rdma_cm_id *listen_id; /* id of the listener, for CONNECT_REQUEST */
 	/*
-	 * Of events of a connection: limits that the peer requests, from the perspective of this
-	 * side: concurrent incoming and outgoing reads.
+	 * For events of a connection: limits of concurrent incoming and outgoing reads that the
+	 * peer requests, from the perspective of this side.
 	 */
 	uint8_t responder_resources, initiator_depth;
 	/*
-	 * Of CONNECT_REQUEST: the queue pair of this side gets these values, whatever
+	 * For CONNECT_REQUEST: the queue pair of this side gets these values, whatever
 	 * vb_id_accept() sets.
 	 */
 	uint8_t retry_count, rnr_retry_count;
@@ -119,8 +119,8 @@ void vb_events_close(struct rdma_event_channel **channel_p);
 /* Returns 1: an event was read; 0: no event; -errno. */
 int vb_events_next(struct rdma_event_channel *channel, struct vb_event *event);
 /*
- * Returns -errno if the event ends a connection or a connection attempt; else 0. status: of the
- * event.
+ * Returns -errno if the event ends a connection or a connection attempt; else 0. status: status of
+ * the event.
  */
 int vb_event_reason(enum rdma_cm_event_type type, int status);
 
@@ -153,7 +153,7 @@ void vb_id_destroy(struct rdma_cm_id **id_p); /* destroy its qp first */
  *     -EADDRNOTAVAIL, -ENODEV no RDMA device has the address
  */
 int vb_id_listen(struct rdma_cm_id *id, const struct sockaddr *addr, int backlog);
-/* from: source address; NULL: any. */
+/* Start to resolve the address `to`. from: source address; NULL: any. */
 int vb_id_resolve_addr(struct rdma_cm_id *id, const struct sockaddr *from,
 		       const struct sockaddr *to, int timeout_ms);
 int vb_id_resolve_route(struct rdma_cm_id *id, int timeout_ms);
@@ -184,7 +184,7 @@ void vb_pd_destroy(struct ibv_pd **pd_p);
 /*
  * Register memory. rights: GANTRY_REMOTE_* of the peer; grant the fewest that suffice. local != 0:
  * the device itself writes the memory (reads, receives). The memory is pinned, unless
- * RLIMIT_MEMLOCK prevents that and the device supports on-demand paging. -ENOMEM: in most cases
+ * RLIMIT_MEMLOCK is too low and the device supports on-demand paging. -ENOMEM: usually
  * RLIMIT_MEMLOCK is too low.
  */
 int vb_mr_create(struct ibv_pd *pd, void *addr, uint64_t length, uint32_t rights, int local,
@@ -226,21 +226,19 @@ const char *vb_wc_text(const struct ibv_wc *wc);
 /* Map the status of a failed completion to -errno. IBV_WC_WR_FLUSH_ERR: -ECANCELED. */
 int vb_wc_reason(enum ibv_wc_status status);
 
-/*
- * -- vb_qp.c: a reliable queue pair; requests are posted in chains, with one doorbell for each
- * chain
- * --
- */
+/* -- vb_qp.c: a reliable queue pair; each chain of requests is posted with one doorbell -- */
 
 struct vb_qp_attr {
 	uint32_t sends, recvs; /* limits of posted requests */
 	uint32_t wakes;        /* limit of posted vb_qp_wake() requests */
-	uint32_t inline_bytes; /* requested; the device may support less: max_inline */
-	struct ibv_cq *cq;     /* for both directions: at least sends + recvs + wakes entries */
+	/* requested bytes of inline data; the device can support less, see vb_qp.max_inline */
+	uint32_t inline_bytes;
+	/* completion queue of both directions, with at least sends + recvs + wakes entries */
+	struct ibv_cq *cq;
 	struct vb_async_event *async;
 };
 
-struct vb_send {         /* a request that has been built, for its completion */
+struct vb_send {         /* what the completion of a request needs */
 	uint32_t kind;   /* defined by the user */
 	uint32_t wanted; /* the user waits for its completion */
 	void *object;
@@ -329,10 +327,14 @@ int vb_qp_wake(struct vb_qp *qp);
  * with the transfer of these bytes, the cost of a doorbell is negligible.
  */
 #define VB_POST_BYTES 65536u
-#define VB_SHORT_BYTES 8192u /* longest write, in bytes, after which messages are queued */
+/*
+ * longest write, in bytes, that does not delay messages: it can go before them in a chain, and
+ * carry a note on their queue pair
+ */
+#define VB_SHORT_BYTES 8192u
 
-#define VB_RECV (1ull << 63) /* flag in a wr_id: receive */
-#define VB_WAKE (1ull << 62) /* flag in a wr_id: vb_qp_wake() */
+#define VB_RECV (1ull << 63) /* flag in a wr_id: the request is a receive */
+#define VB_WAKE (1ull << 62) /* flag in a wr_id: vb_qp_wake() posted the request */
 
 static inline uint32_t vb_qp_room(const struct vb_qp *qp)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vb_region.c - exported memory: memory of this process, or of a third party, that the peer may
+ * vb_region.c - exported memory: memory of this process, or of a third party, that the peer can
  * access.
  *
  *   exporter                                     importer: vb_import.c
- *   export_region   --- REGION ------------->    records it; lanes may fetch data of messages
+ *   export_region   --- REGION ------------->    records it; lanes can fetch data of messages
  *                                                import_region, release_region: any number of times
  *   revoke_region   --- REVOKE ------------->    event `revoke` if the user holds it; waits until
  *                                                no lane fetches from it
@@ -102,7 +102,8 @@ static void put_address(struct vb_ctrl_region *wire, const struct sockaddr_stora
 	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
 
 	wire->family = addr->ss_family;
-	wire->port = ntohs(sin->sin_port); /* both families have the port at the same offset */
+	/* sockaddr_in and sockaddr_in6 have the port at the same offset */
+	wire->port = ntohs(sin->sin_port);
 	if (addr->ss_family == AF_INET)
 		memcpy(wire->address, &sin->sin_addr, sizeof(sin->sin_addr));
 	else
@@ -343,11 +344,11 @@ void vb_exports_progress(struct vb_conn *conn, uint64_t now_ns)
 
 		if (!e->deadline_ns || now_ns < e->deadline_ns)
 			continue;
-		gantry_log_warn(conn->t->host,
-				"%s has not released a region in time (revoke_timeout): %s",
-				conn->peer.address,
-				e->wire.direct ? "a third party owns it, and it may still be in use"
-					       : "its key is invalid from now on");
+		gantry_log_warn(
+			conn->t->host, "%s has not released a region in time (revoke_timeout): %s",
+			conn->peer.address,
+			e->wire.direct ? "a third party owns it, so the peer can still access it"
+				       : "its key is invalid from now on");
 		deliver_revoked(conn, e, e->wire.direct ? -ETIMEDOUT : 0);
 	}
 }

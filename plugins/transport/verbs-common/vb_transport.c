@@ -109,8 +109,8 @@ static void explain_open(const struct gantry_host *host, const char *name, int r
 }
 
 /*
- * Check that the device supports a message queue pair, the largest of all, before the first peer
- * connects.
+ * Check, before the first peer connects, that the device supports a message queue pair: it needs
+ * more resources than a queue pair of another kind.
  */
 static int check_depth(const struct vb_transport *t)
 {
@@ -236,7 +236,7 @@ void vb_close(void *device)
 	t->in_progress = 0;
 	/*
 	 * Wait for the last messages. The number of rounds is limited too, because the clock of a
-	 * test may not advance.
+	 * test might not advance.
 	 */
 	until = t->host->now_ns(t->host) + LEAVE_NS;
 	for (int i = 0; t->conns && i < 20000 && t->host->now_ns(t->host) < until; i++)

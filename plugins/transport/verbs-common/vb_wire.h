@@ -35,7 +35,7 @@ struct vb_hello {
 	uint32_t magic;
 	uint16_t version;
 	uint8_t kind;     /* enum vb_kind */
-	uint8_t end;      /* enum vb_end: of the writer */
+	uint8_t end;      /* enum vb_end: end of the connection that wrote this struct */
 	uint64_t session; /* number of the connection, chosen by the client */
 	/*
 	 * Secret of the session. The server chooses it in its reply to VB_CONTROL. The client
@@ -99,8 +99,8 @@ struct vb_msg {
 
 /* REGION: the location of the data, which the receiver fetches with a remote read. */
 struct vb_msg_region {
-	uint64_t offset;             /* in the region, bytes */
-	uint32_t handle, generation; /* of VB_CTRL_REGION */
+	uint64_t offset;             /* offset of the data in the region, bytes */
+	uint32_t handle, generation; /* as in the VB_CTRL_REGION message of the region */
 	uint32_t length;
 	uint32_t reserved;
 };
@@ -113,15 +113,15 @@ enum vb_ctrl_kind {
 	VB_CTRL_REGION,   /* the sender exports a region */
 	VB_CTRL_REVOKE,   /* the sender revokes its region */
 	VB_CTRL_RELEASED, /* the sender has released the receiver's region */
-	VB_CTRL_OPEN,     /* to the client: establish this queue pair */
-	VB_CTRL_BYE,      /* intended end of the connection */
+	VB_CTRL_OPEN,     /* the server asks the client to establish a queue pair */
+	VB_CTRL_BYE,      /* the sender ends the connection intentionally */
 };
 
 struct vb_ctrl {
 	uint8_t kind; /* enum vb_ctrl_kind */
 	uint8_t reserved;
 	uint16_t length;  /* bytes of body */
-	uint32_t allowed; /* as in struct vb_credit */
+	uint32_t allowed; /* credit, as `allowed` of struct vb_credit */
 };
 
 struct vb_ctrl_consumer {
@@ -135,8 +135,8 @@ struct vb_ctrl_region {
 	uint64_t addr, length;
 	uint32_t key, handle, generation, rights;
 	/*
-	 * address, session and secret for VB_DIRECT to the owner; family 0: the owner accepts no
-	 * direct queue pairs
+	 * address, session and secret with which a third party opens a VB_DIRECT queue pair to the
+	 * owner of the memory; family 0: the owner accepts no such queue pairs
 	 */
 	uint64_t session, secret;
 	uint16_t direct; /* the memory belongs to a third party: access it through VB_DIRECT */

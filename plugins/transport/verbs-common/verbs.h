@@ -41,22 +41,22 @@
 #include "vb_wire.h"
 
 #define VB_RIGHTS (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
-/* limits per connection: of exported regions, of imported regions, and of registered regions */
+/* limit per connection of exported regions, of imported regions, and of registered regions */
 #define VB_REGIONS 256
 #define VB_CONSUMERS 256  /* limit of consumers of the peer, per connection */
-#define VB_MAX_LANES 256  /* limit per connection */
-#define VB_MAX_PIPES 1024 /* limit per connection */
+#define VB_MAX_LANES 256  /* limit of lanes per connection */
+#define VB_MAX_PIPES 1024 /* limit of pipes per connection */
 /* limit of third parties whose memory is accessed directly, per connection */
 #define VB_PEERS 64
 #define VB_PIPES_PER_CONSUMER 16 /* limit of lanes of the peer that send to one consumer */
 #define VB_POLL 32               /* limit of completions per poll */
 
-enum { VB_SEPARATE, VB_SHARED }; /* values of data_qp */
+enum { VB_SEPARATE, VB_SHARED }; /* values of the option data_qp */
 
 /* Options of both plugins: VB_OPTIONS. */
 struct vb_conf {
-	const char *ibdev;  /* rdma-verbs */
-	const char *netdev; /* rxe */
+	const char *ibdev;  /* rdma-verbs: name of the RDMA device */
+	const char *netdev; /* rxe: name of the network interface */
 	uint8_t create;     /* rxe: create the soft-RoCE device if it is missing */
 	uint8_t pad[3];
 	uint32_t data_qp;      /* VB_SEPARATE, VB_SHARED */
@@ -125,7 +125,7 @@ struct vb_transport {
 	struct vb_networks direct_networks;
 	struct rdma_event_channel *channel;
 	struct vb_patience patience;
-	int epoll, wake; /* wake: eventfd, written by lanes */
+	int epoll, wake; /* wake: eventfd; a lane writes to it to wake the control thread */
 	/* vb_progress() or vb_close() runs, and frees disconnected connections later */
 	int in_progress;
 	struct vb_conn *conns; /* all connections, linked by ->next */
@@ -153,7 +153,7 @@ struct vb_listener {
 	struct rdma_cm_id *id;
 	const struct gantry_conn_events *events; /* NULL: accepts direct pipes only */
 	void *arg;
-	struct sockaddr_storage addr; /* with the port that it listens on */
+	struct sockaddr_storage addr; /* address and port on which it listens */
 };
 
 /*
@@ -198,7 +198,7 @@ struct vb_pipe {
 	 * `id` is bound to an address of this device, because the default route uses another device
 	 */
 	int bound;
-	uint64_t deadline_ns; /* of the current step of connecting; 0: none */
+	uint64_t deadline_ns; /* deadline of the current step of connecting; 0: none */
 	struct vb_cq cq;
 	struct vb_qp qp;
 
@@ -209,15 +209,15 @@ struct vb_pipe {
 	char *block;
 	size_t block_bytes;
 	struct ibv_mr *mr, *credit_mr;
-	uint32_t slots, slot_bytes; /* for each direction */
+	uint32_t slots, slot_bytes; /* number and size in bytes of the slots of each direction */
 	/*
 	 * limit of messages in flight in each direction: the smaller number of slots of the two
 	 * ends
 	 */
 	uint32_t window;
 	char *send_slots, *recv_slots;
-	struct vb_credit *credit;     /* written by the peer */
-	struct vb_credit *credit_out; /* sent to the peer */
+	struct vb_credit *credit;     /* credit from the peer, which the peer writes by RDMA */
+	struct vb_credit *credit_out; /* credit for the peer, which this side sends */
 	uint64_t peer_credit_addr;
 	uint32_t peer_credit_key;
 
@@ -234,7 +234,7 @@ struct vb_pipe {
 	uint32_t region_mask, region_head, region_tail;
 	/* Receiving. */
 	uint32_t received; /* messages received */
-	/* of these: messages in slots that have not been posted again */
+	/* number of received messages in slots that have not been posted again */
 	uint32_t waiting;
 	uint32_t credit_sent; /* last value of `allowed` that was sent to the peer */
 	/*
@@ -245,7 +245,7 @@ struct vb_pipe {
 	/* last value of `credit_sent` that was written to struct vb_credit of the peer */
 	uint32_t written;
 	uint32_t sent_then; /* `sent` at the last check for one-way traffic */
-	uint64_t busy_ns;   /* time of the last completion: for the keepalive */
+	uint64_t busy_ns;   /* time of the last completion, for the keepalive */
 	int probing;        /* a keepalive probe is outstanding */
 };
 
@@ -253,8 +253,8 @@ struct vb_lane {
 	struct vb_conn *conn;
 	struct vb_lane *next; /* next lane of the connection */
 	uint32_t number;
-	uint32_t n_users; /* consumer, producers and rmas */
-	uint32_t has_rma; /* number of rmas: control thread */
+	uint32_t n_users; /* number of consumers, producers and rmas */
+	uint32_t has_rma; /* number of rmas; only the control thread uses it */
 	struct ibv_comp_channel *channel;
 	struct vb_pipe *pipes; /* __atomic list of message, data and direct pipes that are up */
 	struct vb_consumer *consumer; /* __atomic; at most one */
@@ -291,16 +291,17 @@ struct vb_batch {
 
 struct vb_consumer {
 	struct vb_lane *lane;
-	struct vb_consumer *next; /* in the list of destroyed consumers */
+	struct vb_consumer *next; /* next consumer in the list of destroyed consumers */
 	int gone;
 	uint32_t id, depth, max_data;
 	struct gantry_recv *recvs; /* ring of posted receives: depth rounded up to a power of two */
 	uint32_t recv_mask, recv_head, recv_tail;
-	struct vb_arrival *arrivals; /* ring */
+	struct vb_arrival *arrivals; /* ring of the messages that arrived and were not polled */
 	uint32_t mask, head, tail;
 	char *bounce; /* destination of the fetch of the first arrival */
 	struct ibv_mr *bounce_mr;
-	enum { VB_F_NONE, VB_F_UNDER_WAY, VB_F_THERE } fetch; /* of the data of the first arrival */
+	/* state of the fetch of the data of the first arrival */
+	enum { VB_F_NONE, VB_F_UNDER_WAY, VB_F_THERE } fetch;
 	struct vb_import *fetching;
 	int32_t fetch_status;
 	/*
@@ -309,7 +310,7 @@ struct vb_consumer {
 	 */
 	struct vb_batch taken;
 	int busy; /* the last poll returned messages */
-	/* credit may have changed: messages arrived or were taken, or receives were posted */
+	/* credit might have changed: messages arrived or were taken, or receives were posted */
 	int dirty;
 	int prompt;                   /* GANTRY_QUEUE_PROMPT: vb_post_recv() sends credit itself */
 	const struct vb_pipe *newest; /* newest pipe of the lane when credit was sent last */
@@ -337,12 +338,13 @@ struct vb_rma {
 	struct vb_pipe *notes;
 };
 
-/* Memory of this process that the peer may access. */
+/* Memory of this process that the peer can access. */
 struct vb_export {
 	/* __atomic; NULL: free slot. The other fields are set before this one */
 	const struct gantry_region *region;
 	int revoking;
-	struct vb_ctrl_region wire; /* as sent to the peer. direct: a third party owns the memory */
+	/* description that was sent to the peer. wire.direct: a third party owns the memory */
+	struct vb_ctrl_region wire;
 	struct ibv_mr *mr;
 	void *mapped; /* mapping of a region that the user has not mapped; NULL: none */
 	size_t mapped_bytes;
@@ -368,7 +370,7 @@ struct vb_import {
 	 * __atomic: generation and handle; 0: free slot. The other fields are set before this one
 	 */
 	uint64_t name;
-	int revoking;      /* __atomic */
+	int revoking;      /* __atomic: the peer has revoked the export */
 	uint32_t n_users;  /* import_region calls minus release_region calls */
 	uint32_t fetching; /* __atomic: number of lanes that fetch from it */
 	struct vb_ctrl_region wire;
@@ -428,7 +430,7 @@ struct vb_conn {
 		int used;
 	} remote[VB_CONSUMERS];
 	struct vb_export exports[VB_REGIONS];
-	uint32_t generation; /* of the last export */
+	uint32_t generation; /* generation of the last export of this side */
 	uint32_t announced;  /* __atomic: generation of the peer's last export */
 	struct vb_import imports[VB_REGIONS];
 	struct vb_import_peer *peers;
@@ -543,7 +545,8 @@ bool vb_pipe_can_coalesce(const struct vb_pipe *pipe);
  */
 struct vb_msg *vb_pipe_coalesce(struct vb_pipe *pipe, uint8_t kind, uint32_t bytes);
 /*
- * Send credit to the peer. free_recvs: unclaimed receives of the consumer; depth: of the consumer.
+ * Send credit to the peer. free_recvs: number of receives of the consumer that no message has
+ * claimed; depth: depth of the consumer.
  *
  * vb_pipe_allow() returns the value of `allowed` for a message that is sent anyway.
  * vb_pipe_send_credit() sends the credit with a separate RDMA write if `when` justifies it. It
@@ -606,7 +609,7 @@ void vb_conn_fail(struct vb_conn *conn, int reason);
  * invalid message". Any thread.
  */
 void vb_conn_broken(struct vb_conn *conn, const char *why);
-void vb_conn_up(struct vb_conn *conn); /* its control pipe is up */
+void vb_conn_up(struct vb_conn *conn); /* called when the control pipe is up */
 /* Process control messages, deadlines, keepalive and `closed`. */
 void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns);
 uint64_t vb_conn_wake_ns(const struct vb_conn *conn);
@@ -635,7 +638,7 @@ void vb_control_poll(struct vb_conn *conn);
 void vb_control_rearm(struct vb_conn *conn); /* takes the notifications of its channel */
 void vb_control_drop(struct vb_conn *conn);  /* drops all queued messages */
 
-/* -- vb_region.c: memory of this process that the peer may access -- */
+/* -- vb_region.c: memory of this process that the peer can access -- */
 int vb_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 	      struct gantry_token *token_p);
 int vb_revoke(void *conn, uint32_t handle);
@@ -655,7 +658,7 @@ uint64_t vb_exports_wake_ns(const struct vb_conn *conn);
  * exports.
  */
 void vb_exports_lost(struct vb_conn *conn);
-void vb_exports_quiet(struct vb_conn *conn); /* as vb_exports_lost(), without events */
+void vb_exports_quiet(struct vb_conn *conn); /* vb_exports_lost() without events */
 /* Log the cause and the remedy of a failed registration. */
 void vb_explain_memory(const struct vb_transport *t, const char *what, uint64_t bytes, int rc);
 
@@ -682,7 +685,7 @@ int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r);
 int vb_on_revoke(struct vb_conn *conn, const struct vb_ctrl_handle *h);
 /* releases revoked regions that no lane fetches from */
 void vb_imports_progress(struct vb_conn *conn);
-void vb_imports_free(struct vb_conn *conn); /* also deregisters local memory */
+void vb_imports_free(struct vb_conn *conn); /* deregisters local memory as well */
 int vb_register(void *conn, const struct gantry_region *region);
 void vb_unregister(void *conn, const struct gantry_region *region);
 /*
