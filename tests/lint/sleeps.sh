@@ -12,7 +12,8 @@ seed()
 check()
 {
 	files "$1" '*.[ch]' '*.sh' '*.bats' | grep -E '^tests/' | grep -vx 'tests/lint/sleeps.sh' | while read -r file; do
-		grep -nE '\b(u|nano|clock_nano)?sleep[( ][^)]*[0-9a-z"$&]' "$1/$file" | grep -vE 'lint: allowed|^[0-9]+:[[:space:]]*/?\*' | sed "s|^|$file:|"
+		grep -nE '\b(u|nano|clock_nano)?sleep[( ][^)]*[0-9a-z"$&]' "$1/$file" |
+			grep -vE 'lint: allowed|^[0-9]+:[[:space:]]*/?\*' | sed "s|^|$file:|"
 	done
 }
 
