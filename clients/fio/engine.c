@@ -205,8 +205,8 @@ static int engine_setup(struct thread_data *td)
 }
 
 /*
- * Returns the limit of the bytes of buffers that fio will request: see its init_io_u_buffers() and
- * allocate_io_mem().
+ * Returns an upper bound of the buffer memory, in bytes, that fio will request: see
+ * init_io_u_buffers() and allocate_io_mem() in fio.
  */
 static uint64_t buffer_bytes(struct thread_data *td)
 {

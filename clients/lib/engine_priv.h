@@ -66,8 +66,8 @@ void gc_queue_down(struct gc_queue *queue);
  */
 int gc_resume_begin(struct gc_session *session, int reason, const char *text);
 /*
- * The new client is ready: compare the volume. Returns 0, or -ESTALE with session->text: the volume
- * differs.
+ * The new client is ready: compare its volume with that of the lost session. Returns 0, or -ESTALE
+ * if they differ; session->text then has the difference.
  */
 int gc_resume_check(struct gc_session *session, const struct gantry_volume_info *info);
 /* The new client has started. n_again: IOs that are submitted again. */

@@ -137,8 +137,8 @@ int gn_client_request(struct gantry_client *c, unsigned type, const void *payloa
 	c->pending_id++;
 	rc = gn_channel_send(&c->ch, type, c->pending_id, NULL, payload, len);
 	/*
-	 * If HELLO cannot be sent to a closed connection, read the END frame first: it can report
-	 * that the peer is busy.
+	 * If HELLO fails because the peer has closed the connection, do not end here: the END frame
+	 * that is still to be read can report that the peer is busy.
 	 */
 	if (rc != 0 && (rc != -ENOTCONN || type != GN_FRAME_HELLO)) {
 		c->pending = 0;

@@ -140,8 +140,8 @@ static void lower(uint64_t device_limit, uint64_t *limit_p)
 }
 
 /*
- * Lower the limits of `listen` that the file does not set to those of a device that the sessions
- * use.
+ * For each limit of `listen` that the configuration file does not set: lower it to the limit of
+ * `device`, which the sessions use.
  */
 static void fit_listen(struct gn_topo_role *role, const struct gn_device *device)
 {

@@ -45,7 +45,7 @@ struct doca_comch_consumer {
 	 * second check costs time
 	 */
 	uint32_t batch;
-	uint64_t *credits; /* row of posted lengths of this consumer, a ring */
+	uint64_t *credits; /* ring of the lengths of the receives that this consumer has posted */
 	/* producer of the same engine that sent a message after the last received one */
 	struct doca_comch_producer *answers;
 	struct gd_event started;

@@ -182,8 +182,8 @@ static bool peers_may_write(uint32_t access)
 }
 
 /*
- * Map the memory. The descriptor is kept if there is only one, so that a transport can export the
- * memory.
+ * Map the memory. If it is a single memfd, its file descriptor stays open, so that a transport can
+ * export the memory.
  */
 static doca_error_t map_memory(struct doca_mmap *map, struct gd_share *s,
 			       const struct gd_share_reply *reply, int memfds[GD_RUNS])

@@ -339,7 +339,7 @@ void gd_rdma_conns_free(struct doca_rdma *rdma);
 extern const struct gantry_conn_events gd_rdma_events;
 doca_error_t gd_rdma_link_connect(struct doca_rdma_connection *conn, void *device,
 				  const char *service);
-/* Attach a guest to its connection, send WELCOME and create the queues. */
+/* Attach an accepted link to its connection, send WELCOME and create the queues. */
 doca_error_t gd_rdma_link_welcome(struct gd_rdma_link *link, struct doca_rdma_connection *conn);
 /* Destroy a link and its queues, and disconnect the peer. */
 void gd_rdma_link_destroy(struct gd_rdma_link *link);
@@ -394,8 +394,8 @@ void gd_rdma_memory_free(struct gd_rdma_link *link); /* call after the release *
 
 /* -- rdma_revoke.c -- */
 /*
- * Add a context that starts to the list of contexts whose peers and devices must release revoked
- * maps, or remove a context that stops.
+ * The list of started contexts. When a map is revoked, the peers and devices of each context in the
+ * list must release it. enlist: when a context starts; delist: when it stops.
  */
 void gd_rdma_enlist(struct doca_rdma *rdma);
 void gd_rdma_delist(struct doca_rdma *rdma);

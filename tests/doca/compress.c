@@ -293,7 +293,7 @@ static void broken_blocks_fail_and_change_no_length(void)
 	/* the checksum of the block shows the error */
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, stream_task(true, true, src, dst));
 	from[n - 10] ^= 1;
-	from[3] ^= 0x40; /* a block of a gigabyte */
+	from[3] ^= 0x40; /* the header of the block now claims 1 GiB */
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, stream_task(true, true, src, dst));
 	TEST_ASSERT_EQUAL_INT(0, length_of(dst));
 	give_back(src, dst);

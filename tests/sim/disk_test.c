@@ -213,7 +213,7 @@ static void killed_run(uint64_t seed)
 		judge_block(i);
 }
 
-/* -- names over power cuts -- */
+/* -- directory entries after a power cut -- */
 
 static uint64_t n_c, n_unlinked, n_renamed, n_xattr, n_name_of_file;
 

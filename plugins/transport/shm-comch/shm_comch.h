@@ -494,9 +494,12 @@ void comch_conn_check(struct comch_conn *conn, uint64_t now_ns);
 void comch_conn_free(struct comch_conn *conn);
 /* The peer has violated the protocol. Logs one line; `closed` follows in this progress. */
 void comch_conn_broken(struct comch_conn *conn, const char *why);
-/* As comch_conn_broken(), and send the reason to a client. */
+/* As comch_conn_broken(). If the peer is a client, send it the reason. */
 void comch_conn_expel(struct comch_conn *conn, const char *why);
-/* The user of the peer has reached max_fds: send the reason to a client, and end the connection. */
+/*
+ * The user of the peer has reached max_fds: end the connection. If the peer is a client, send it the
+ * reason first.
+ */
 void comch_conn_full(struct comch_conn *conn);
 /*
  * Count n descriptors that are about to be created for the peer. Returns false if they exceed the
@@ -597,7 +600,7 @@ void comch_queues_free(struct comch_conn *conn);
 
 /* -- shm_bell.c -- */
 int comch_bell_create(const struct comch_conn *conn, int *wait_p, int *ring_p);
-/* true if the peer has sent a valid doorbell */
+/* Returns true if fd, which the peer sent as a doorbell, is of a kind that can be one. */
 bool comch_bell_ok(const struct comch_conn *conn, int fd);
 void comch_bell_ring(const struct comch_conn *conn, int fd);
 void comch_bell_clear(struct comch_conn *conn, int fd);

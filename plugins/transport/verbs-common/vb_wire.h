@@ -44,7 +44,7 @@ struct vb_hello {
 	uint64_t secret;
 	/* lanes that post requests; VB_NO_LANE: that side posts none */
 	uint16_t connects_lane, listens_lane;
-	uint32_t slots;      /* receive slots of the writer; 0: it receives no messages */
+	uint32_t slots;      /* receive slots of the sender of this; 0: it receives no messages */
 	uint32_t slot_bytes; /* bytes of a slot: the same at both ends */
 	/* memory of the writer into which the receiver writes struct vb_credit */
 	uint32_t credit_key;

@@ -119,7 +119,7 @@ static void sums_are_those_of_all_roles(void)
 	TEST_ASSERT_EQUAL_UINT64(4 * (1 + 2 * 2) + 1 + 3 * 2, devices[0].queue_pairs);
 	TEST_ASSERT_EQUAL_UINT64((4 * (4 + 2 * 16) + 4 + 3 * 16) * KIB, devices[0].queue_bytes);
 	TEST_ASSERT_EQUAL_UINT64(4 * 2 * 64 * KIB, devices[0].bounce_bytes);
-	/* only regions of the initiator count: regions for the target are locked by its peers */
+	/* only regions that the initiator exports count: the exporter locks a region */
 	TEST_ASSERT_EQUAL_UINT64(96 * KIB, devices[0].region_bytes);
 	TEST_ASSERT_EQUAL_UINT64(devices[0].queue_bytes + devices[0].bounce_bytes +
 					 devices[0].region_bytes,
