@@ -46,8 +46,8 @@ typedef doca_error_t (*doca_argp_logger_cb_t)(enum doca_log_level level, const c
 DOCA_EXPERIMENTAL void doca_argp_usage(void);
 
 /*
- * Create the parser of the process. program_name: NULL for the name of the executable. The parser passes
- * program_config to all callbacks.
+ * Create the parser of the process. program_name: NULL for the name of the executable. The parser
+ * passes program_config to all callbacks.
  * Errors:
  *     BAD_STATE  the parser exists already
  *     NO_MEMORY  memory allocation failed

@@ -497,8 +497,8 @@ void comch_conn_broken(struct comch_conn *conn, const char *why);
 /* As comch_conn_broken(). If the peer is a client, send it the reason. */
 void comch_conn_expel(struct comch_conn *conn, const char *why);
 /*
- * The user of the peer has reached max_fds: end the connection. If the peer is a client, send it the
- * reason first.
+ * The user of the peer has reached max_fds: end the connection. If the peer is a client, send it
+ * the reason first.
  */
 void comch_conn_full(struct comch_conn *conn);
 /*
@@ -556,7 +556,9 @@ void comch_pages_end(struct comch_conn *conn, struct comch_import *r);
 /* Check all regions, and end the connections of peers that freed pages. */
 void comch_pages_check(struct comch_device *dev, uint64_t now_ns);
 
-/* -- shm_region.c. on_*: handle a received frame; return NULL, or the reason why it is invalid -- */
+/*
+ * -- shm_region.c. on_*: handle a received frame; return NULL, or the reason why it is invalid --
+ */
 uint64_t comch_export_limit(void *conn);
 int comch_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 		 struct gantry_token *token_p);
