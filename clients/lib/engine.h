@@ -149,9 +149,9 @@ struct gc_queue {
 	/* -- private to the engine -- */
 	struct gantry_io *ios;
 	struct gantry_chain *chain;
-	struct gantry_hop
-		next_hop; /* hop that the gate calls: a requester, closed_hop or paused_hop */
-	uint16_t *free;   /* free slots, last in, first out */
+	/* hop that the gate calls: a requester, closed_hop or paused_hop */
+	struct gantry_hop next_hop;
+	uint16_t *free; /* free slots, last in, first out */
 	uint32_t n_free;
 	/* slots, oldest first; start_ns of a descriptor is the time of its quarantine */
 	uint16_t *quarantine;

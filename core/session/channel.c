@@ -72,14 +72,14 @@ void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t h
 	};
 }
 
-static void heard(struct gn_channel *ch)
+static void restart_silence(struct gn_channel *ch)
 {
 	ch->heard_ns = gn_now_ns();
 }
 
 void gn_channel_start(struct gn_channel *ch)
 {
-	heard(ch);
+	restart_silence(ch);
 	beat_at(ch, ch->heard_ns + ch->patience_ns);
 }
 
@@ -93,7 +93,7 @@ void gn_channel_stop(struct gn_channel *ch)
 
 void gn_channel_received(struct gn_channel *ch, const struct gn_parsed *p)
 {
-	heard(ch);
+	restart_silence(ch);
 	log_frame(ch, p->answer ? "received answer to" : "received", p->type, p->head.id,
 		  p->verdict.status);
 }
