@@ -18,6 +18,7 @@
 
 #define COPY_BYTES (1u << 20)
 #define TURN_NS GN_NS_PER_MS
+#define WITHDRAW_AGAIN_NS (100 * GN_NS_PER_MS)
 
 /* Serialises the loading of plugins and the configuration of the log. */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
@@ -129,11 +130,35 @@ static void drain(void *arg)
 			gn_role_stop(t->roles[i].role);
 }
 
+static void set_buffers_released(struct gantry_volume *volume)
+{
+	pthread_mutex_lock(&volume->lock);
+	volume->buffers_released = 1;
+	pthread_cond_broadcast(&volume->changed);
+	pthread_mutex_unlock(&volume->lock);
+}
+
+/*
+ * The session has ended: let the program use gantry_volume_buffers() again when no peer can access
+ * them. Retry while there is no memory for the copy.
+ */
+static void release_buffers(void *arg)
+{
+	struct gantry_volume *volume = arg;
+
+	if (!gc_session_withdraw(volume->session))
+		set_buffers_released(volume);
+	else
+		gn_loop_set_timer(volume->loop, &volume->withdraw_again,
+				  gn_now_ns() + WITHDRAW_AGAIN_NS);
+}
+
 static void on_closed(void *arg, int reason, const char *text)
 {
 	struct gantry_volume *volume = arg;
 
 	volume->session_closed = 1;
+	release_buffers(volume);
 	if (opening) {
 		fail(volume, reason ? reason : -ECANCELED, "%s", text);
 		volume->ending = 1;
@@ -157,6 +182,7 @@ static int role_open(const struct gantry_role_host *rh, const void *conf, void *
 	struct gantry_volume *volume = (struct gantry_volume *)conf;
 
 	volume->rh = rh;
+	volume->withdraw_again = (struct gn_timer){.fn = release_buffers, .arg = volume};
 	*role_p = volume;
 	return 0;
 }
@@ -182,6 +208,7 @@ static void role_close(void *role)
 {
 	struct gantry_volume *volume = role;
 
+	gn_loop_clear_timer(volume->loop, &volume->withdraw_again);
 	gc_session_free(volume->session);
 	volume->session = NULL;
 }

@@ -105,6 +105,17 @@ void gc_session_close(struct gc_session *session);
  */
 void gc_session_give_up(struct gc_session *session);
 /*
+ * gc_session_withdraw - make sure that no peer can access the region, after `closed`. The content
+ * of the region stays. The engine has tried it once before `closed`. An owner that uses the shared
+ * memory again must call the function until it returns 0. The buffers of slots need no call,
+ * because the engine quarantines them.
+ *
+ * Returns 0
+ * -EOPNOTSUPP  the host cannot withdraw regions
+ * -errno       of the copy, -ENOMEM for example: peers may still access the region; call it again
+ */
+int gc_session_withdraw(struct gc_session *session);
+/*
  * gc_session_free - free a session, after `closed`. No queue may have IO in flight. NULL has no
  * effect.
  */

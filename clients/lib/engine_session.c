@@ -212,30 +212,33 @@ static void client_started(void *arg, struct gantry_client *client)
 		session->events->started(session->arg);
 }
 
-/*
- * Withdraw the region before the owner is notified of the end: a peer might still have its memory
- * mapped. If the host is too old to withdraw regions, the region is quarantined when it is freed.
- */
-static void withdraw_region(struct gc_session *session)
+int gc_session_withdraw(struct gc_session *session)
 {
 	const struct gantry_role_host *rh = session->rh;
+	int rc;
 
-	if (!session->region || session->released ||
-	    rh->struct_size <= offsetof(struct gantry_role_host, region_withdraw))
-		return;
-	if (rh->region_withdraw(rh, session->region))
-		gantry_log_error(
-			rh->host,
-			"region cannot be revoked from the peers of a lost session (bytes=%llu): "
-			"out of memory; the peers may still write to it",
-			(unsigned long long)session->region->length);
-	else
-		session->released = 1;
+	if (!session->region || session->released)
+		return 0;
+	if (rh->struct_size <= offsetof(struct gantry_role_host, region_withdraw))
+		return -EOPNOTSUPP;
+	rc = rh->region_withdraw(rh, session->region);
+	session->released = !rc;
+	return rc;
 }
 
+/*
+ * End the session. A peer of a lost session might still have the region mapped, so withdraw the
+ * region before `closed`.
+ */
 void gc_session_end(struct gc_session *session, int reason, const char *text)
 {
-	withdraw_region(session);
+	int rc = gc_session_withdraw(session);
+
+	if (rc && rc != -EOPNOTSUPP)
+		gantry_log_warn(session->rh->host,
+				"region cannot be revoked from the peers of a lost session "
+				"(bytes=%llu): %s",
+				(unsigned long long)session->region->length, strerror(-rc));
 	session->phase = GC_CLOSED;
 	session->end_rc = reason;
 	explicit_bzero(session->secret, sizeof(session->secret));

@@ -40,12 +40,14 @@ struct gantry_volume {
 	char name[GC_URI_SHOWN + 1];
 
 	pthread_t thread;
-	pthread_mutex_t lock; /* protects the fields up to `queues` */
+	pthread_mutex_t lock; /* protects the fields up to `buffers_released` */
 	pthread_cond_t changed;
 	enum gc_state state;
 	int rc;                       /* -errno: the reason why the volume is not OPEN */
 	char text[GC_TEXT];           /* text of that reason */
 	struct gantry_queue **queues; /* attr.queues entries; NULL: the queue is not open */
+	/* the session has ended, and no peer can access `buffers` any more */
+	int buffers_released;
 
 	/* -- control thread only -- */
 	struct gn_loop *loop;
@@ -56,7 +58,8 @@ struct gantry_volume {
 	struct gn_worker **workers; /* attr.queues entries */
 	const struct gantry_role_host *rh;
 	struct gc_session *session;
-	struct gn_timer turns; /* polls the workers while the volume closes */
+	struct gn_timer turns;          /* polls the workers while the volume closes */
+	struct gn_timer withdraw_again; /* calls gc_session_withdraw() again */
 	/* __atomic: the control thread writes it when the session resumes, any thread reads it */
 	uint64_t verifier;
 	/* ending: the volume is closing. session_closed: the event `closed` was received */

@@ -98,8 +98,8 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
 
 /*
  * Wait until no peer can access the buffer of an IO that completed before its reply. Either the
- * late replies of all such IOs arrive within fence_timeout, or the session ends and the engine
- * withdraws its region.
+ * late replies of all such IOs arrive within fence_timeout, or the session ends and the control
+ * thread withdraws the region.
  */
 static void wait_until_untouched(struct gantry_queue *queue)
 {
@@ -121,7 +121,7 @@ static void wait_until_untouched(struct gantry_queue *queue)
 	if (up)
 		return;
 	pthread_mutex_lock(&volume->lock);
-	while (volume->state == GC_OPEN)
+	while (!volume->buffers_released && volume->state != GC_ENDED)
 		pthread_cond_wait(&volume->changed, &volume->lock);
 	pthread_mutex_unlock(&volume->lock);
 }

@@ -119,23 +119,23 @@ static int replace_pages(const struct gantry_region *region, void *pages)
 	return -ENOMEM;
 }
 
-/*
- * Map the memfd privately, then write to each page, so that the kernel copies it. Nothing that
- * another thread writes is lost: it is in the memfd before the kernel copies the page, and in the
- * copy afterwards.
- */
-static int make_private(struct gantry_region *region)
+/* Map the memfd privately. A page is still that of the memfd until copy_pages() has copied it. */
+static int make_private(const struct gantry_region *region)
 {
 	void *pages = mmap(NULL, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE, region->fd,
 			   0);
-	int rc;
 
-	if (pages == MAP_FAILED)
-		return -ENOMEM;
-	rc = replace_pages(region, pages);
-	if (rc == 0 && madvise(region->addr, region->length, MADV_POPULATE_WRITE) != 0)
-		rc = -ENOMEM;
-	return rc;
+	return pages == MAP_FAILED ? -ENOMEM : replace_pages(region, pages);
+}
+
+/*
+ * Let the kernel copy each page of a private mapping that is not copied yet. Nothing that another
+ * thread writes is lost: it is in the memfd before the kernel copies the page, and in the copy
+ * afterwards.
+ */
+static int copy_pages(const struct gantry_region *region)
+{
+	return madvise(region->addr, region->length, MADV_POPULATE_WRITE) == 0 ? 0 : -errno;
 }
 
 /*
@@ -143,7 +143,7 @@ static int make_private(struct gantry_region *region)
  * pages, and the kernel frees private copies of huge pages when a peer punches a hole into the
  * memfd. What another thread writes during the call can be lost.
  */
-static int copy_to_ordinary_pages(struct gantry_region *region)
+static int copy_to_ordinary_pages(const struct gantry_region *region)
 {
 	void *pages = mmap(NULL, region->length, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -167,16 +167,17 @@ static bool has_huge_pages(const struct gantry_region *region)
 
 int gn_region_withdraw(struct gantry_region *region)
 {
-	int rc;
+	int huge, rc;
 
 	if (region->fd < 0)
-		return 0;
-	rc = has_huge_pages(region) ? copy_to_ordinary_pages(region) : make_private(region);
+		return copy_pages(region);
+	huge = has_huge_pages(region);
+	rc = huge ? copy_to_ordinary_pages(region) : make_private(region);
 	if (rc != 0)
 		return rc;
 	close(region->fd);
 	region->fd = -1;
-	return 0;
+	return huge ? 0 : copy_pages(region);
 }
 
 void gn_region_destroy(struct gantry_region **region_p, int released)

@@ -34,7 +34,7 @@ void gn_region_destroy(struct gantry_region **region_p, int released);
  * Copies at least 1 GB/s.
  *
  * Returns 0; -ENOMEM or another -errno of the copy: importers can still access some of its pages,
- * so the region must be quarantined. Control thread.
+ * so call the function again later, or quarantine the region. Control thread.
  */
 int gn_region_withdraw(struct gantry_region *region);
 /*

@@ -190,8 +190,9 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
  * fence_timeout of the connection at most. After the return no server can access a buffer of this
  * queue.
  *
- * When a session is lost, the library moves the memory of gantry_volume_buffers() to other pages. A
- * write of another thread to that memory during the move can be lost.
+ * When a session is lost, the library copies gantry_volume_buffers() to pages that no server can
+ * access; their address stays the same. If there is no memory for the copy, the library logs it and
+ * tries again every 100 ms, and gantry_queue_close() waits.
  *
  * queue_p     in: the queue. Out: NULL after 0
  * returns     0

@@ -414,7 +414,7 @@ struct gantry_role_host {
 	 *
 	 * returns  0
 	 *          -ENOMEM: no memory for the copy; importers can still access some of the pages of
-	 *          the region
+	 *          the region. A later call continues.
 	 * thread   control thread
 	 * owner    the caller still owns the region
 	 * since    1.1

@@ -4,8 +4,12 @@
  * answers too late, nor a target whose gateway was killed. GANTRY_ROUNDS repeats each case.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "clients/served.h"
 #include "unity.h"
@@ -28,6 +32,19 @@ void setUp(void)
 void tearDown(void)
 {
 	served_finish(&queue, &volume);
+}
+
+/* Calls of MADV_POPULATE_WRITE that fail from now on. Written by the control thread, too. */
+static _Atomic int copies_to_fail;
+
+/* Takes the place of the function of the C library, in libgantry.so as well. */
+__attribute__((visibility("default"))) int madvise(void *addr, size_t length, int advice)
+{
+	if (advice != MADV_POPULATE_WRITE || copies_to_fail == 0)
+		return (int)syscall(SYS_madvise, addr, length, advice);
+	copies_to_fail--;
+	errno = ENOMEM;
+	return -1;
 }
 
 static void serve(struct served_options options)
@@ -96,6 +113,32 @@ static void test_the_gateway_is_killed(void)
 }
 
 /* A stopped gateway cannot confirm that it released the memory. */
+/* The close waits until there is memory for the copy that the server cannot access. */
+static void test_there_is_no_memory_when_the_gateway_is_killed(void)
+{
+	struct served_io io;
+
+	serve((struct served_options){.connect = NULL});
+	read_late(&io);
+	copies_to_fail = 3;
+	served_kill("bridge", SIGKILL);
+	served_wait(queue, &io, 1, 1);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, io.result);
+	close_and_expect_mine();
+	TEST_ASSERT_EQUAL_INT(0, copies_to_fail);
+}
+
+/* A close of the volume needs no copy. */
+static void test_a_volume_can_be_closed_without_memory(void)
+{
+	serve((struct served_options){.connect = NULL});
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	copies_to_fail = INT_MAX;
+	served_kill("bridge", SIGKILL);
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+	copies_to_fail = 0;
+}
+
 static void test_the_gateway_is_stopped(void)
 {
 	struct served_io io;
@@ -152,6 +195,8 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_ROUNDS(test_a_read_that_is_never_answered);
 	RUN_ROUNDS(test_the_gateway_is_killed);
+	RUN_ROUNDS(test_there_is_no_memory_when_the_gateway_is_killed);
+	RUN_ROUNDS(test_a_volume_can_be_closed_without_memory);
 	RUN_ROUNDS(test_the_gateway_is_stopped);
 	RUN_ROUNDS(test_a_late_answer_frees_the_buffer);
 	RUN_ROUNDS(test_a_session_resumes_while_its_queue_is_closed);

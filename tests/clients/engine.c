@@ -288,6 +288,36 @@ static void test_a_lost_session_gives_each_back_once(void)
 	rig_end(0);
 }
 
+/* The host has no memory for the copy: the owner calls gc_session_withdraw() until there is. */
+static void test_a_withdrawal_without_memory_can_be_repeated(void)
+{
+	struct gc_queue *queue = start();
+
+	rig_submit(queue, GANTRY_OP_WRITE, 0);
+	rig.rh.withdraw_rc = -ENOMEM;
+	rig.rh.lose_rc = -ECONNRESET;
+	rig_turn(3);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
+	TEST_ASSERT_EQUAL_INT(-ENOMEM, gc_session_withdraw(rig.session));
+	rig.rh.withdraw_rc = 0;
+	TEST_ASSERT_EQUAL_INT(0, gc_session_withdraw(rig.session));
+	TEST_ASSERT_EQUAL_INT(0, gc_session_withdraw(rig.session));
+	TEST_ASSERT_EQUAL_UINT(3, rig.rh.n_withdrawn);
+	rig_end(0);
+}
+
+/* Without memory for the copy until the end, the engine quarantines the region. */
+static void test_a_region_that_was_never_withdrawn_is_quarantined(void)
+{
+	struct gc_queue *queue = start();
+
+	rig_submit(queue, GANTRY_OP_WRITE, 0);
+	rig.rh.withdraw_rc = -ENOMEM;
+	rig.rh.lose_rc = -ECONNRESET;
+	rig_turn(3);
+	rig_end(1);
+}
+
 /* If the host cannot withdraw the memory, the engine never uses it again. */
 static void test_memory_that_peers_may_have_is_not_used_again(void)
 {
@@ -300,6 +330,7 @@ static void test_memory_that_peers_may_have_is_not_used_again(void)
 	rig.rh.lose_rc = -ECONNRESET;
 	rig_turn(3);
 	TEST_ASSERT_EQUAL_UINT32(1, queue->n_quarantined);
+	TEST_ASSERT_EQUAL_INT(-EOPNOTSUPP, gc_session_withdraw(rig.session));
 	rig_end(1);
 }
 
@@ -450,6 +481,8 @@ int main(void)
 	RUN_TEST(test_what_is_told_to_come_again_waits_in_its_order);
 	RUN_TEST(test_a_refusal_is_the_callers_or_a_status);
 	RUN_TEST(test_a_lost_session_gives_each_back_once);
+	RUN_TEST(test_a_withdrawal_without_memory_can_be_repeated);
+	RUN_TEST(test_a_region_that_was_never_withdrawn_is_quarantined);
 	RUN_TEST(test_memory_that_peers_may_have_is_not_used_again);
 	RUN_TEST(test_what_is_refused_leaves_no_doubt);
 	RUN_TEST(test_buffers_in_doubt_are_not_used_again);

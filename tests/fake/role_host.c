@@ -405,7 +405,7 @@ static int region_withdraw(const struct gantry_role_host *pub, struct gantry_reg
 {
 	(void)region;
 	of(pub)->n_withdrawn++;
-	return 0;
+	return of(pub)->withdraw_rc;
 }
 
 static uint64_t client_export_limit(const struct gantry_client *client)

@@ -59,7 +59,8 @@ struct fake_role_host {
 	unsigned max_held;    /* largest number of IOs in flight */
 	unsigned n_bad;       /* descriptors that a real host would reject */
 	uint64_t last_offset; /* offset of the last IO with a range */
-	unsigned n_withdrawn; /* regions withdrawn so far */
+	unsigned n_withdrawn; /* calls of region_withdraw so far */
+	int withdraw_rc;      /* what region_withdraw returns */
 	uint32_t last_deadline_us;
 	uint8_t last_flags;
 	/* called for each accepted IO; can be NULL */

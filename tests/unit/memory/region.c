@@ -173,6 +173,47 @@ static void a_withdrawn_region_has_its_content_for_itself(int flags)
 	TEST_ASSERT_FALSE(mapped(memory));
 }
 
+static int copies_to_fail; /* calls of MADV_POPULATE_WRITE that fail */
+
+int __real_madvise(void *addr, size_t length, int advice);
+int __wrap_madvise(void *addr, size_t length, int advice);
+
+int __wrap_madvise(void *addr, size_t length, int advice)
+{
+	if (advice != MADV_POPULATE_WRITE || copies_to_fail == 0)
+		return __real_madvise(addr, length, advice);
+	copies_to_fail--;
+	errno = ENOMEM;
+	return -1;
+}
+
+static void a_withdrawal_without_memory_can_be_repeated(void)
+{
+	struct gantry_region *region;
+	char *peer, *memory;
+
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(2 * PAGE, 0, &region));
+	memory = region->addr;
+	memset(memory, 1, 2 * PAGE);
+	peer = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, region->fd, 0);
+	TEST_ASSERT_TRUE(peer != MAP_FAILED);
+	copies_to_fail = 2;
+	TEST_ASSERT_EQUAL_INT(-ENOMEM, gn_region_withdraw(region));
+	memset(peer, 2, PAGE); /* the page is not copied yet */
+	TEST_ASSERT_EQUAL_INT(2, memory[0]);
+	memory[PAGE] = 3; /* copies the second page */
+	TEST_ASSERT_EQUAL_INT(-ENOMEM, gn_region_withdraw(region));
+	TEST_ASSERT_EQUAL_INT(0, gn_region_withdraw(region));
+	memset(peer, 4, 2 * PAGE);
+	TEST_ASSERT_EQUAL_PTR(memory, region->addr);
+	TEST_ASSERT_EQUAL_INT(2, memory[0]);
+	TEST_ASSERT_EQUAL_INT(3, memory[PAGE]);
+	TEST_ASSERT_EQUAL_INT(1, memory[PAGE + 1]);
+	munmap(peer, 2 * PAGE);
+	gn_region_destroy(&region, 1);
+	TEST_ASSERT_FALSE(mapped(memory));
+}
+
 static void a_withdrawn_region_is_private(void)
 {
 	a_withdrawn_region_has_its_content_for_itself(0);
@@ -275,6 +316,7 @@ int main(void)
 	RUN_TEST(huge_pages_are_asked_for);
 	RUN_TEST(what_is_not_quiet_goes_to_quarantine);
 	RUN_TEST(a_withdrawn_region_is_private);
+	RUN_TEST(a_withdrawal_without_memory_can_be_repeated);
 	RUN_TEST(what_its_owner_writes_during_a_withdrawal_stays);
 	RUN_TEST(a_child_does_not_hold_the_pages);
 	RUN_TEST(a_core_dump_does_not_have_the_data);
