@@ -6,7 +6,6 @@
 #include <gantry/memfd.h>
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -158,20 +157,13 @@ static int copy_to_ordinary_pages(const struct gantry_region *region)
 	return rc;
 }
 
-static bool has_huge_pages(const struct gantry_region *region)
-{
-	struct statfs fs;
-
-	return fstatfs(region->fd, &fs) == 0 && (unsigned long)fs.f_type == GANTRY_MEMFD_HUGETLBFS;
-}
-
 int gn_region_withdraw(struct gantry_region *region)
 {
 	int huge, rc;
 
 	if (region->fd < 0)
 		return copy_pages(region);
-	huge = has_huge_pages(region);
+	huge = gantry_memfd_is_huge(region->fd) > 0;
 	rc = huge ? copy_to_ordinary_pages(region) : make_private(region);
 	if (rc != 0)
 		return rc;

@@ -158,6 +158,21 @@ static inline int gantry_memfd_check_pages(int fd, uint64_t bytes, uint64_t *pre
 }
 
 /*
+ * gantry_memfd_is_huge - find out whether a memfd has huge pages
+ *
+ * returns  1: huge pages; 0: ordinary pages
+ *          -errno of fstatfs(2)
+ * thread   any
+ * since    1.1
+ */
+static inline int gantry_memfd_is_huge(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) ? -errno : (unsigned long)fs.f_type == GANTRY_MEMFD_HUGETLBFS;
+}
+
+/*
  * gantry_memfd_check - check that a descriptor of a peer can be mapped safely
  *
  * min_bytes    size that the peer claims
@@ -178,15 +193,17 @@ static inline int gantry_memfd_check(int fd, uint64_t min_bytes, uint64_t quota_
 				     uint64_t *bytes_p, const char **reason_p)
 {
 	const char *unused;
-	struct statfs fs;
 	struct stat st;
-	int seals;
+	int seals, huge;
 
 	if (!reason_p)
 		reason_p = &unused;
 	*reason_p = "descriptor cannot be examined";
-	if (fstat(fd, &st) || fstatfs(fd, &fs))
+	if (fstat(fd, &st))
 		return -errno;
+	huge = gantry_memfd_is_huge(fd);
+	if (huge < 0)
+		return huge;
 	if (!S_ISREG(st.st_mode)) {
 		*reason_p = "not a memory file";
 		return -EINVAL;
@@ -204,8 +221,7 @@ static inline int gantry_memfd_check(int fd, uint64_t min_bytes, uint64_t quota_
 		*reason_p = "memory exceeds the quota";
 		return -EDQUOT;
 	}
-	if ((unsigned long)fs.f_type == GANTRY_MEMFD_HUGETLBFS &&
-	    st.st_blocks < (st.st_size + 511) / 512) {
+	if (huge && st.st_blocks < (st.st_size + 511) / 512) {
 		*reason_p = "huge pages are not reserved";
 		return -ENOMEM;
 	}

@@ -14,10 +14,7 @@
  */
 static bool can_lose_pages(const struct comch_conn *conn, int fd)
 {
-	struct statfs fs;
-
-	return conn->peer.uid != conn->dev->uids[0] && fstatfs(fd, &fs) == 0 &&
-	       (unsigned long)fs.f_type == GANTRY_MEMFD_HUGETLBFS;
+	return conn->peer.uid != conn->dev->uids[0] && gantry_memfd_is_huge(fd) > 0;
 }
 
 static int check_file(const struct comch_conn *conn, int fd, uint64_t min_bytes,

@@ -154,6 +154,7 @@ static void descriptors_of_other_kinds_are_refused(void)
 	unlink(path);
 	TEST_ASSERT_EQUAL_INT(0, ftruncate(file, PAGE));
 	TEST_ASSERT_EQUAL_INT(-EPERM, gantry_memfd_check(file, 0, PAGE, NULL, &reason));
+	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_is_huge(file));
 	close(file);
 	TEST_ASSERT_EQUAL_INT(0, pipe(fds));
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gantry_memfd_check(fds[0], 0, PAGE, NULL, &reason));
@@ -161,6 +162,7 @@ static void descriptors_of_other_kinds_are_refused(void)
 	close(fds[0]);
 	close(fds[1]);
 	TEST_ASSERT_EQUAL_INT(-EBADF, gantry_memfd_check(-1, 0, PAGE, NULL, &reason));
+	TEST_ASSERT_EQUAL_INT(-EBADF, gantry_memfd_is_huge(-1));
 	TEST_ASSERT_EQUAL_STRING("descriptor cannot be examined", reason);
 }
 
@@ -175,6 +177,7 @@ static void huge_memory_without_pages_is_refused(void)
 		close(fd);
 		TEST_IGNORE_MESSAGE("hugetlbfs refuses to be sealed");
 	}
+	TEST_ASSERT_EQUAL_INT(1, gantry_memfd_is_huge(fd));
 	TEST_ASSERT_EQUAL_INT(-ENOMEM, gantry_memfd_check(fd, 0, UINT64_MAX, NULL, &reason));
 	TEST_ASSERT_EQUAL_STRING("huge pages are not reserved", reason);
 	close(fd);
