@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# gantry_fio.m4 - the source tree of fio that the engine for it is built with
+# gantry_fio.m4 - --with-fio: the source tree of fio, with which the engine for fio is built
 #
-# fio does not install its headers, and the layout of its structures depends on what its configure has found. fio does not
-# compare layouts when it loads an engine, so a tree that cannot be that of the packaged program is refused here.
+# fio does not install its headers, and the layout of its structures depends on the libraries that its configure has found. fio
+# does not compare layouts when it loads an engine. So reject a tree whose layout differs from that of the packaged program.
 
-# GANTRY_FIO_REFUSE(TEXT) - what is wrong with the tree, and what to do
+# GANTRY_FIO_REFUSE(TEXT) - end configure. TEXT: what is wrong with the tree, and a remedy
 AC_DEFUN([GANTRY_FIO_REFUSE],[AC_MSG_ERROR([--with-fio=$with_fio: $1])])
 
 AC_DEFUN([GANTRY_WITH_FIO],[
@@ -22,10 +22,10 @@ AS_IF([test "x$with_fio" = xno],
 	 for gantry_part in LIBAIO POSIXAIO RDMA; do
 		grep -q "^#define CONFIG_$gantry_part\$" "$FIO_DIR/config-host.h" || gantry_missing="$gantry_missing $gantry_part"
 	 done
-	 AS_IF([test -n "$gantry_missing"],[GANTRY_FIO_REFUSE([configured without$gantry_missing, which packaged programs have: \
-io_u would have another layout there. Install what it needs (Debian: libaio-dev libibverbs-dev librdmacm-dev) and configure \
-it again])])
-	 # the file that says what is built, else what a release says of itself
+	 AS_IF([test -n "$gantry_missing"],[GANTRY_FIO_REFUSE([configured without$gantry_missing, which the packaged fio has: \
+struct io_u would have another layout. Install the libraries (Debian: libaio-dev libibverbs-dev librdmacm-dev) and configure \
+fio again])])
+	 # the version of the built tree; without that file the version of the release
 	 FIO_VERSION=$(sed -n 's/^FIO_VERSION = //p' "$FIO_DIR/FIO-VERSION-FILE" 2>/dev/null)
 	 test -n "$FIO_VERSION" || FIO_VERSION=$(sed -n 's/^DEF_VER=//p' "$FIO_DIR/FIO-VERSION-GEN" 2>/dev/null)
 	 AS_IF([test -z "$FIO_VERSION"],[GANTRY_FIO_REFUSE([no version in FIO-VERSION-GEN])])

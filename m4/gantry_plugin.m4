@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# gantry_plugin.m4 - parts that can be there or not, and the table that says which are
+# gantry_plugin.m4 - optional parts, and the table of the parts that are built
 
 # GANTRY_ROW(KIND, NAME, yes|no, TEXT) - add a line to the table
 AC_DEFUN([GANTRY_ROW],[gantry_table="$gantry_table
 $(printf '  %-10s %-14s %-4s %s' "$1" "$2" "$3" "$4")"])
 
-# GANTRY_MISSES(WHAT, DEBIAN-PACKAGE) - note that something is missing without which nothing is built
+# GANTRY_MISSES(LIBRARY, DEBIAN-PACKAGE) - record that a required library is missing
 AC_DEFUN([GANTRY_MISSES],[gantry_misses="$gantry_misses
   $1 not found (Debian: $2)"])
 
-# GANTRY_NEED(VAR, MODULES, DEBIAN-PACKAGE) - a library without which nothing is built
+# GANTRY_NEED(VAR, MODULES, DEBIAN-PACKAGE) - find a required library
 AC_DEFUN([GANTRY_NEED],[PKG_CHECK_MODULES([$1],[$2],[GANTRY_ROW([library],[m4_bpatsubst([$2],[ .*])],[yes],[])],
 	[GANTRY_MISSES([$2],[$3])])])
 
-# GANTRY_NEEDED - after the last of them: end, if any is missing, and name all
+# GANTRY_NEEDED - after the last GANTRY_NEED: if required libraries are missing, end configure with their names
 AC_DEFUN([GANTRY_NEEDED],[AS_IF([test -n "$gantry_misses"],[AC_MSG_ERROR([gantry cannot be built here:$gantry_misses])])])
 
-# GANTRY_WANT(VAR, MODULES, DEBIAN-PACKAGE, PURPOSE) - a library that some part can do without
-# Gives --without-VAR, HAVE_VAR in config.h, VAR_CFLAGS and VAR_LIBS, and the conditional HAVE_VAR.
+# GANTRY_WANT(VAR, MODULES, DEBIAN-PACKAGE, PURPOSE) - find an optional library
+# Defines --without-VAR, HAVE_VAR in config.h, VAR_CFLAGS and VAR_LIBS, and the conditional HAVE_VAR.
 AC_DEFUN([GANTRY_WANT],[
 m4_pushdef([gantry_lower],m4_tolower([$1]))dnl
-AC_ARG_WITH(gantry_lower,[AS_HELP_STRING([--without-]gantry_lower,[do without $2 ($4)])],[],[AS_VAR_SET([with_]gantry_lower,[auto])])
+AC_ARG_WITH(gantry_lower,[AS_HELP_STRING([--without-]gantry_lower,[do not use $2 ($4)])],[],[AS_VAR_SET([with_]gantry_lower,[auto])])
 gantry_have_$1=no
 gantry_why_$1="switched off"
 AS_IF([test "x$with_[]gantry_lower" != xno],[PKG_CHECK_MODULES([$1],[$2],[gantry_have_$1=yes],
@@ -50,7 +50,7 @@ m4_popdef([gantry_var])dnl
 m4_popdef([gantry_upper])dnl
 ])
 
-# GANTRY_TABLE - print the table; the last thing that configure does
+# GANTRY_TABLE - print the table; call it last
 AC_DEFUN([GANTRY_TABLE],[
 AS_ECHO(["
 gantry $PACKAGE_VERSION for $host, plugin ABI $GANTRY_ABI

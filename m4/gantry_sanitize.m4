@@ -18,8 +18,8 @@ AS_IF([test "x$enable_coverage" = xyes],[gantry_san="$gantry_san -fprofile-instr
 AC_SUBST([FUZZ_LDFLAGS])
 AM_CONDITIONAL([FUZZ],[test "x$enable_fuzz" = xyes])
 
-# A plugin may not lean on symbols of the program: the linker proves it, except where clang leaves the sanitizer's
-# own symbols to the program.
+# A plugin must not use symbols of the program: with -z defs the linker rejects it. clang with a sanitizer is an exception: its
+# plugins use the sanitizer's symbols of the program.
 GANTRY_PLUGIN_DEFS=
 GANTRY_TRY_LDFLAG([-Wl,-z,defs],[GANTRY_PLUGIN_DEFS])
 AS_IF([test -n "$gantry_san"],
@@ -36,7 +36,7 @@ AS_IF([test -n "$gantry_san"],
 #error not clang
 #endif]])],[GANTRY_PLUGIN_DEFS=])
 	 GANTRY_ROW([build],[sanitizers],[yes],[$gantry_san])],
-	[# who builds a distribution, or the compiler itself, has chosen a level: that one holds
+	[# keep the level that CFLAGS or the compiler sets
 	 AC_MSG_CHECKING([whether _FORTIFY_SOURCE is set already])
 	 AC_COMPILE_IFELSE([AC_LANG_SOURCE([[#ifndef _FORTIFY_SOURCE
 #error not set

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# gantry_unity.m4 - which Unity the unit tests use
+# gantry_unity.m4 - find the Unity test framework for the unit tests, or use the shim
 #
-# Never ask pkg-config for "unity": there, that is a desktop library with the same name and the same header name.
+# Do not search by pkg-config: its module "unity" is a desktop library that has the same name and the same header name.
 
 AC_DEFUN([GANTRY_WITH_UNITY],[
-AC_ARG_VAR([GANTRY_UNITY],[folder with unity.c and unity.h of the Unity test framework, or "shim"])
+AC_ARG_VAR([GANTRY_UNITY],[directory with unity.c and unity.h of the Unity test framework, or "shim"])
 AC_ARG_WITH([unity],[AS_HELP_STRING([--with-unity=DIR|shim],
 	[unity.c and unity.h for the unit tests @<:@$GANTRY_UNITY or the shim in tests/unity-shim@:>@])],
 	[],[with_unity=${GANTRY_UNITY:-shim}])

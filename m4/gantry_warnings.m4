@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# gantry_warnings.m4 - warnings and hardening; each flag is used when this compiler takes it without a complaint
+# gantry_warnings.m4 - flags for warnings and hardening; only those that this compiler accepts without a warning are used
 #
-# -falign-functions=64: a function of the data path that begins in the middle of a cache line, since one before it has grown, makes
-# up to 3 % more of an IO.
+# -falign-functions=64: when a function grows, the functions after it could begin in the middle of a cache line, and an IO then
+# takes up to 3 % longer.
 
-# GANTRY_TRY_CFLAG(FLAG) - add FLAG to GANTRY_CFLAGS when it compiles cleanly with the user's CFLAGS
+# GANTRY_TRY_CFLAG(FLAG) - add FLAG to GANTRY_CFLAGS if it compiles without a warning with the user's CFLAGS
 AC_DEFUN([GANTRY_TRY_CFLAG],[
 AC_MSG_CHECKING([whether $CC takes $1])
 gantry_save_CFLAGS=$CFLAGS
@@ -16,7 +16,7 @@ AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <stdio.h>]])],
 	[AC_MSG_RESULT([no])
 	 CFLAGS=$gantry_save_CFLAGS])])
 
-# GANTRY_TRY_LDFLAG(FLAG, VARIABLE) - the same for the linker
+# GANTRY_TRY_LDFLAG(FLAG, VARIABLE) - add FLAG to VARIABLE if the linker accepts it without a warning
 AC_DEFUN([GANTRY_TRY_LDFLAG],[
 AC_MSG_CHECKING([whether the linker takes $1])
 gantry_save_LDFLAGS=$LDFLAGS

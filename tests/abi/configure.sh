@@ -47,13 +47,13 @@ mkdir -p "$tmp/build"
 
 mv "$tmp/build" "$tmp/a build"
 (cd "$tmp/a build" && "$source/configure") >"$tmp/out" 2>"$tmp/err"
-[ $? -eq 1 ] && grep -q '^configure: error: there is a blank in the name of this folder, .*/a build$' "$tmp/err"
-report $? "a folder in whose name there is a blank is refused"
+[ $? -eq 1 ] && grep -q '^configure: error: the path of this directory has a blank, which libtool does not support: .*/a build$' "$tmp/err"
+report $? "the path of a build directory with a blank is rejected"
 mv "$tmp/a build" "$tmp/build"
 
 configure PKG_CONFIG=false
 [ $? -eq 1 ] && grep -q '^configure: error: pkg-config .* not found (Debian: pkg-config)' "$tmp/err"
-report $? "no pkg-config: that it is which is missing, not the libraries"
+report $? "without pkg-config the error names pkg-config, not the libraries"
 
 # a pkg-config that works and finds no library
 printf '#!/bin/sh\ncase "$*" in *atleast-pkgconfig*) exit 0 ;; esac\nexit 1\n' >"$tmp/pkg-config"

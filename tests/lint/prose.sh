@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# prose.sh - comments, manual pages, README, configurations and lists of tests name the actor and use the terms of the field:
-# no banned words
+# prose.sh - comments, manual pages, README, configurations, scripts of the build and lists of tests name the actor and use the
+# terms of the field: no banned words
 . "$(dirname "$0")/lib.sh"
 
 # Extended regular expressions. The names of tests that a page refers to are not checked, nor is `code`.
@@ -22,6 +22,9 @@ seed()
 	printf 'nobody # no comment\n# runs\n#	who runs\n' | put "$1/tests/walk/x.sh"
 	printf '(* A lane\n   waits for ever.\ncode x.c nobody x\n*)\nnobody\n' | put "$1/tests/models/x.litmus"
 	printf 'x.c@s/nobody/x/@a dear call\n' | put "$1/tests/sim/mutants.txt"
+	printf '#!/bin/bash\n# waits for ever\nx\n' >"$1/dev"
+	printf 'AC_INIT\n# our folder\n' >"$1/configure.ac"
+	printf '# who builds\n' | put "$1/m4/gantry_x.m4"
 }
 
 # comments FILE... - print the comments of sources in C as "FILE:LINE:TEXT"
@@ -69,6 +72,7 @@ check()
 	# shellcheck disable=SC2046 # lists of words
 	{
 		comments $(find $(ls -d core plugins clients doca include examples tests 2>/dev/null) -name '*.[ch]' | sort)
+		remarks $(ls dev configure.ac m4/gantry_*.m4 2>/dev/null)
 		remarks $(find tests -name '*.sh' -o -name '*.bats' -o -name '*.awk' -o -name '*.am' -o -name '*.mk' -o \
 			-name Makefile -o -name '*.litmus' -o -name 'mutants*.txt' -o -name packages -o -name budgets -o \
 			-name surface | sort)
@@ -82,4 +86,4 @@ check()
 	done
 }
 
-run_lint 10 "comments and pages use plain technical English"
+run_lint 13 "comments and pages use plain technical English"
