@@ -159,7 +159,8 @@ static void check_sessions(struct gn_topo_parse *p, const struct gn_topo_device 
 			continue;
 		if (sum > role_sessions)
 			snprintf(total_text, sizeof(total_text),
-				 ", with those of other roles %llu,", (unsigned long long)sum);
+				 ", %llu together with those of other roles,",
+				 (unsigned long long)sum);
 		if (limit > sum - role_sessions)
 			snprintf(advice, sizeof(advice), "write max_sessions = %llu or less",
 				 (unsigned long long)(limit - (sum - role_sessions)));

@@ -268,8 +268,8 @@ static void equip_failed(struct vb_pipe *pipe, int rc)
 	else if (rc == -E2BIG)
 		gantry_log_error(
 			t->host,
-			"a %s exceeds the limits of RDMA device %s, which supports up to %u requests in a queue "
-			"and %u completions: lower max_depth",
+			"a %s needs more requests or completions in a queue than RDMA device %s has (limit "
+			"requests=%u, completions=%u): lower max_depth",
 			kind_text(pipe), t->device.context->device->name,
 			t->device.limits.max_qp_wr, t->device.limits.max_cqe);
 }

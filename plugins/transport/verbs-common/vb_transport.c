@@ -121,8 +121,8 @@ static int check_depth(const struct vb_transport *t)
 		return 0;
 	gantry_log_error(
 		t->host,
-		"max_depth = %lld exceeds the limits of RDMA device %s, which supports up to %u requests in a "
-		"queue and %u completions: lower it to %u",
+		"max_depth = %lld needs more requests or completions in a queue than RDMA device %s has (limit "
+		"requests=%u, completions=%u): lower it to %u",
 		(long long)t->conf->max_depth, t->device.context->device->name, limits->max_qp_wr,
 		limits->max_cqe, most);
 	return -E2BIG;
