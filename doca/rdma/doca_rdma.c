@@ -30,7 +30,8 @@ static doca_error_t start(struct doca_ctx *ctx)
 	if (!scratch)
 		return DOCA_ERROR_NO_MEMORY;
 	rdma->scratch = scratch;
-	gd_rdma_list_init(&rdma->receives);
+	STAILQ_INIT(&rdma->receives);
+	rdma->n_receives = 0;
 	rdma->live = NULL;
 	gd_transport_lock(transport, &device);
 	rdma->open = true;
@@ -100,7 +101,7 @@ doca_error_t doca_rdma_create(struct doca_dev *dev, struct doca_rdma **rdma)
 		return DOCA_ERROR_NO_MEMORY;
 	gd_ctx_init(&new->ctx, &rdma_ops, dev);
 	gd_rdma_tasks_init(new);
-	gd_rdma_list_init(&new->receives);
+	STAILQ_INIT(&new->receives);
 	new->stopped.run = run_stopped;
 	new->mtu = DOCA_MTU_SIZE_1K_BYTES;
 	new->send_queue_size = new->recv_queue_size = DEFAULT_QUEUE;

@@ -25,6 +25,8 @@
 #ifndef GD_RDMA_H
 #define GD_RDMA_H
 
+#include <sys/queue.h>
+
 #include "buf/buf.h"
 #include "device/gd_device.h"
 #include "engine/ctx.h"
@@ -125,6 +127,7 @@ struct gd_rdma_head {
 /* A task of any type. The public types are this structure under their own names. */
 struct gd_rdma_task {
 	struct doca_task task;
+	STAILQ_ENTRY(gd_rdma_task) link; /* in a list of the connection, or in doca_rdma.receives */
 	enum gd_rdma_kind kind;
 	struct doca_rdma_connection *conn; /* receive: connection of the message */
 	const struct doca_buf *src;
@@ -145,15 +148,7 @@ struct gd_rdma_task {
 	uint32_t result_len;
 };
 
-struct gd_rdma_list {
-	struct doca_task *first, **last;
-	uint32_t n;
-};
-
-void gd_rdma_list_init(struct gd_rdma_list *list);
-void gd_rdma_list_add(struct gd_rdma_list *list, struct gd_rdma_task *task);
-struct gd_rdma_task *gd_rdma_list_first(const struct gd_rdma_list *list); /* NULL: empty */
-bool gd_rdma_list_remove(struct gd_rdma_list *list, struct gd_rdma_task *task);
+STAILQ_HEAD(gd_rdma_tasks, gd_rdma_task);
 
 /* -- links -- */
 
@@ -245,8 +240,8 @@ struct doca_rdma_connection {
 	bool armed;
 	union doca_data user_data;
 	struct doca_rdma_addr addr; /* if this side connected by address: the address; else empty */
-	struct gd_rdma_list sends;  /* engine: tasks, in order */
-	struct gd_rdma_list flying; /* engine: tasks that wait only for the device */
+	struct gd_rdma_tasks sends; /* engine: tasks, in order */
+	struct gd_rdma_tasks flying; /* engine: tasks that wait only for the device */
 	uint32_t n_writes; /* number of writes in flying: a message must not overtake them */
 	/* engine: state of the incoming message */
 	struct gd_rdma_task *receiving;
@@ -292,7 +287,8 @@ struct doca_rdma {
 	void *listener; /* lock: listener of doca_rdma_start_listen_to_port() */
 	uint16_t port;
 	struct doca_rdma_connection *live; /* engine */
-	struct gd_rdma_list receives;      /* engine */
+	struct gd_rdma_tasks receives;     /* engine: receive tasks without a message */
+	uint32_t n_receives;               /* engine: number of tasks in `receives` */
 	struct gd_event stopped;
 	char *scratch; /* engine: limits.max_inline + GD_RDMA_PART bytes */
 };

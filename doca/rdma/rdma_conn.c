@@ -140,8 +140,8 @@ doca_error_t gd_rdma_conn_alloc(struct doca_rdma *rdma, enum gd_rdma_state state
 	conn->addr.text[0] = 0;
 	memset(&conn->id, 0, sizeof(conn->id));
 	memset(&conn->peer, 0, sizeof(conn->peer));
-	gd_rdma_list_init(&conn->sends);
-	gd_rdma_list_init(&conn->flying);
+	STAILQ_INIT(&conn->sends);
+	STAILQ_INIT(&conn->flying);
 	conn->n_writes = conn->left = conn->posted = 0;
 	conn->receiving = NULL;
 	*conn_p = conn;

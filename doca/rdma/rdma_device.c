@@ -211,7 +211,7 @@ static doca_error_t refresh_locals(struct doca_rdma_connection *conn,
 
 	if (link->moves == moves)
 		return DOCA_SUCCESS;
-	if (link->locals && (conn->flying.first || task->pieces))
+	if (link->locals && (!STAILQ_EMPTY(&conn->flying) || task->pieces))
 		return DOCA_ERROR_AGAIN;
 	gd_transport_lock(conn->rdma->transport, NULL);
 	gd_rdma_forget_locals(link);
@@ -239,7 +239,7 @@ static doca_error_t register_map(struct doca_rdma_connection *conn, struct doca_
 	}
 	gd_transport_lock(conn->rdma->transport, NULL);
 	rc = conn->rdma->ops->register_region(link->gantry, &local->region);
-	if (rc == -ENOSPC && !conn->flying.first) { /* too many maps: unregister all */
+	if (rc == -ENOSPC && STAILQ_EMPTY(&conn->flying)) { /* too many maps: unregister all */
 		gd_rdma_forget_locals(link);
 		rc = conn->rdma->ops->register_region(link->gantry, &local->region);
 	}

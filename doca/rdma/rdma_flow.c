@@ -27,8 +27,8 @@ static void post_receives(struct doca_rdma_connection *conn)
 {
 	const struct gd_rdma_link *link = conn->link;
 	const uint32_t most = depth(conn->rdma);
-	uint32_t wanted = conn->left || conn->rdma->receives.n > most ? most
-								      : conn->rdma->receives.n;
+	uint32_t wanted = conn->left || conn->rdma->n_receives > most ? most
+								      : conn->rdma->n_receives;
 	struct gantry_recv recvs[GD_RDMA_DEPTH];
 	uint32_t n = 0;
 
@@ -49,7 +49,8 @@ static void post_receives(struct doca_rdma_connection *conn)
 
 void gd_rdma_submit_receive(struct doca_rdma *rdma, struct gd_rdma_task *task)
 {
-	gd_rdma_list_add(&rdma->receives, task);
+	STAILQ_INSERT_TAIL(&rdma->receives, task, link);
+	rdma->n_receives++;
 	for (struct doca_rdma_connection *conn = rdma->live; conn; conn = conn->next_live)
 		post_receives(conn);
 }
@@ -61,12 +62,23 @@ static void protocol_error(struct doca_rdma_connection *conn)
 	gd_rdma_conn_over(conn, DOCA_ERROR_CONNECTION_RESET, true);
 }
 
+/* Remove the oldest receive task from its list. Returns NULL if there is none. */
+static struct gd_rdma_task *take_receive(struct doca_rdma *rdma)
+{
+	struct gd_rdma_task *task = STAILQ_FIRST(&rdma->receives);
+
+	if (!task)
+		return NULL;
+	STAILQ_REMOVE_HEAD(&rdma->receives, link);
+	rdma->n_receives--;
+	return task;
+}
+
 /* Handle the first part of a message: assign a receive task. */
 static void begin(struct doca_rdma_connection *conn, const struct gd_rdma_head *head)
 {
-	struct gd_rdma_task *task = gd_rdma_list_first(&conn->rdma->receives);
+	struct gd_rdma_task *task = take_receive(conn->rdma);
 
-	gd_rdma_list_remove(&conn->rdma->receives, task);
 	conn->receiving = task;
 	conn->left = head->kind == DOCA_RDMA_OPCODE_RECV_WRITE_WITH_IMM ? 0 : head->length;
 	task->conn = conn;
@@ -125,7 +137,7 @@ static int receive(struct doca_rdma_connection *conn)
 	int ended = 0;
 
 	for (int i = 0; i < PARTS_PER_TURN && !ended; i++) {
-		if (!conn->left && !conn->rdma->receives.n)
+		if (!conn->left && !conn->rdma->n_receives)
 			return 0;
 		if (conn->rdma->ops->poll_recv(conn->link->consumer, &msg, 1) <= 0)
 			return 0;
@@ -145,10 +157,8 @@ void gd_rdma_flush_receives(struct doca_rdma *rdma, doca_error_t status)
 {
 	struct gd_rdma_task *task;
 
-	while ((task = gd_rdma_list_first(&rdma->receives))) {
-		gd_rdma_list_remove(&rdma->receives, task);
+	while ((task = take_receive(rdma)))
 		gd_task_done(&task->task, status);
-	}
 }
 
 /* -- sends -- */
@@ -272,7 +282,7 @@ static bool is_write(const struct gd_rdma_task *task)
  */
 static void fly(struct doca_rdma_connection *conn, struct gd_rdma_task *task)
 {
-	gd_rdma_list_add(&conn->flying, task);
+	STAILQ_INSERT_TAIL(&conn->flying, task, link);
 	task->is_flying = true;
 	conn->n_writes += is_write(task);
 }
@@ -284,14 +294,14 @@ static int push(struct doca_rdma_connection *conn)
 	bool is_out = false;
 	int ended = 0;
 
-	while ((task = gd_rdma_list_first(&conn->sends))) {
+	while ((task = STAILQ_FIRST(&conn->sends))) {
 		const enum gd_rdma_step step = run(conn, task);
 
 		if (step == GD_RDMA_WAIT)
 			break;
-		gd_rdma_list_remove(&conn->sends, task);
+		STAILQ_REMOVE_HEAD(&conn->sends, link);
 		is_out |= step == GD_RDMA_OUT;
-		if (step == GD_RDMA_OUT || conn->flying.first) {
+		if (step == GD_RDMA_OUT || !STAILQ_EMPTY(&conn->flying)) {
 			fly(conn, task);
 			continue;
 		}
@@ -311,8 +321,8 @@ static int collect(struct doca_rdma_connection *conn)
 
 	while (gd_rdma_device_poll(conn))
 		;
-	while ((task = gd_rdma_list_first(&conn->flying)) && task->pieces == 0) {
-		gd_rdma_list_remove(&conn->flying, task);
+	while ((task = STAILQ_FIRST(&conn->flying)) && task->pieces == 0) {
+		STAILQ_REMOVE_HEAD(&conn->flying, link);
 		conn->n_writes -= is_write(task);
 		gd_task_done_or_fail(&task->task, task->error);
 		ended = 1;
@@ -322,9 +332,9 @@ static int collect(struct doca_rdma_connection *conn)
 
 void gd_rdma_submit(struct doca_rdma_connection *conn, struct gd_rdma_task *task)
 {
-	const bool is_first = !conn->sends.first;
+	const bool is_first = STAILQ_EMPTY(&conn->sends);
 
-	gd_rdma_list_add(&conn->sends, task);
+	STAILQ_INSERT_TAIL(&conn->sends, task, link);
 	if (is_first && conn->state == GD_RDMA_UP)
 		push(conn);
 }
@@ -339,12 +349,12 @@ static void end(struct gd_rdma_task *task, doca_error_t status, bool fails)
 
 void gd_rdma_flush(struct doca_rdma_connection *conn, doca_error_t status, bool fails)
 {
-	struct gd_rdma_list *const lists[] = {&conn->flying, &conn->sends};
+	struct gd_rdma_tasks *const lists[] = {&conn->flying, &conn->sends};
 	struct gd_rdma_task *task;
 
 	for (int i = 0; i < 2; i++)
-		while ((task = gd_rdma_list_first(lists[i]))) {
-			gd_rdma_list_remove(lists[i], task);
+		while ((task = STAILQ_FIRST(lists[i]))) {
+			STAILQ_REMOVE_HEAD(lists[i], link);
 			end(task, status, fails);
 		}
 	if (conn->receiving)
@@ -405,9 +415,9 @@ static int turn(struct doca_rdma_connection *conn)
 		gd_rdma_unarm(conn);
 	if (conn->rdma->by_device)
 		ended |= collect(conn);
-	if (conn->sends.first)
+	if (!STAILQ_EMPTY(&conn->sends))
 		ended |= push(conn);
-	if (conn->left || conn->rdma->receives.n)
+	if (conn->left || conn->rdma->n_receives)
 		ended |= receive(conn);
 	/* all earlier messages are read */
 	if (!ended && conn->lost && conn->state == GD_RDMA_UP)
@@ -455,7 +465,7 @@ static int arm(struct doca_rdma_connection *conn)
 {
 	const struct gantry_transport_ops *ops = conn->rdma->ops;
 
-	if (conn->sends.first || conn->flying.first || conn->lost)
+	if (!STAILQ_EMPTY(&conn->sends) || !STAILQ_EMPTY(&conn->flying) || conn->lost)
 		return 1;
 	if (conn->armed)
 		return 0;
@@ -487,8 +497,8 @@ int gd_rdma_sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max)
 	     conn = conn->next_live) {
 		void *consumer = conn->link->consumer;
 
-		if (n == max || conn->sends.first || conn->flying.first || conn->lost ||
-		    conn->armed || ops->consumer_arm(consumer))
+		if (n == max || !STAILQ_EMPTY(&conn->sends) || !STAILQ_EMPTY(&conn->flying) ||
+		    conn->lost || conn->armed || ops->consumer_arm(consumer))
 			return -1;
 		fds[n++] = (struct pollfd){.fd = ops->consumer_fd(consumer), .events = POLLIN};
 	}

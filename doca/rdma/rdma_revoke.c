@@ -158,12 +158,12 @@ void gd_rdma_on_revoke(struct gd_rdma_link *link, uint32_t handle)
 /* Engine. Release revoked memory that no task uses. */
 void gd_rdma_release_revoked(struct doca_rdma_connection *conn)
 {
-	const struct gd_rdma_task *next = gd_rdma_list_first(&conn->sends);
+	const struct gd_rdma_task *next = STAILQ_FIRST(&conn->sends);
 	struct gd_rdma_link *link = conn->link;
 
 	gd_transport_lock(conn->rdma->transport, NULL);
 	link->release_posted = false;
-	if (!conn->flying.first && !(next && next->pieces))
+	if (STAILQ_EMPTY(&conn->flying) && !(next && next->pieces))
 		/* all, not only the stopped map: later tasks register the others again */
 		gd_rdma_forget_locals(link);
 	for (struct gd_rdma_remote *remote = link->remotes; remote; remote = remote->next) {

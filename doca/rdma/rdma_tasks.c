@@ -1,49 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rdma_tasks.c - RDMA tasks: pools, lists, checks, and the public functions for messages, reads and
- * writes
+ * rdma_tasks.c - RDMA tasks: pools, checks, and the public functions for messages, reads and writes
  */
 #include "base/container_of.h"
 #include "buf/buf.h"
 #include "rdma/rdma.h"
 #include "rdma/rdma_tasks.h"
-
-/* -- lists -- */
-
-void gd_rdma_list_init(struct gd_rdma_list *list)
-{
-	list->first = NULL;
-	list->last = &list->first;
-	list->n = 0;
-}
-
-void gd_rdma_list_add(struct gd_rdma_list *list, struct gd_rdma_task *task)
-{
-	task->task.next = NULL;
-	*list->last = &task->task;
-	list->last = &task->task.next;
-	list->n++;
-}
-
-struct gd_rdma_task *gd_rdma_list_first(const struct gd_rdma_list *list)
-{
-	return (struct gd_rdma_task *)list->first;
-}
-
-bool gd_rdma_list_remove(struct gd_rdma_list *list, struct gd_rdma_task *task)
-{
-	struct doca_task **at = &list->first;
-
-	while (*at && *at != &task->task)
-		at = &(*at)->next;
-	if (!*at)
-		return false;
-	*at = task->task.next;
-	if (!*at)
-		list->last = at;
-	list->n--;
-	return true;
-}
 
 /* -- pools -- */
 
@@ -118,9 +80,14 @@ static void withdraw(struct doca_task *base)
 {
 	struct gd_rdma_task *task = (struct gd_rdma_task *)base;
 	struct doca_rdma *rdma = gd_rdma_of(base->ctx);
+	const struct gd_rdma_task *posted;
 
-	if (gd_rdma_list_remove(&rdma->receives, task))
+	STAILQ_FOREACH(posted, &rdma->receives, link)
+	if (posted == task) {
+		STAILQ_REMOVE(&rdma->receives, task, gd_rdma_task, link);
+		rdma->n_receives--;
 		return;
+	}
 	for (struct doca_rdma_connection *conn = rdma->live; conn; conn = conn->next_live)
 		if (conn->receiving == task)
 			conn->receiving = NULL; /* the rest of that message is discarded */
