@@ -47,7 +47,8 @@ mkdir -p "$tmp/build"
 
 mv "$tmp/build" "$tmp/a build"
 (cd "$tmp/a build" && "$source/configure") >"$tmp/out" 2>"$tmp/err"
-[ $? -eq 1 ] && grep -q '^configure: error: the path of this directory has a blank, which libtool does not support: .*/a build$' "$tmp/err"
+[ $? -eq 1 ] &&
+	grep -q '^configure: error: the path of this directory has a blank, which libtool does not support: .*/a build$' "$tmp/err"
 report $? "the path of a build directory with a blank is rejected"
 mv "$tmp/a build" "$tmp/build"
 

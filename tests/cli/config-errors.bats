@@ -448,8 +448,8 @@ listeners() {
 	options="transport = \"shm-comch\"; dir = \"$BATS_TEST_TMPDIR/run\";" service='name = "v'
 	wrong '4: roles.r1.listen.max_sessions: 1025 sessions are more than the 1024 connections that listeners of the device "d" '\
 'serve; write max_sessions = 1024 or less' < <(listeners "1:max_sessions = 1025;")
-	wrong '6: roles.r2.listen.max_sessions: 30 sessions, 1030 together with those of other roles, are more than the 1024 connections '\
-'that listeners of the device "d" serve; write max_sessions = 24 or less' \
+	wrong '6: roles.r2.listen.max_sessions: 30 sessions, 1030 together with those of other roles, are more than the 1024 '\
+'connections that listeners of the device "d" serve; write max_sessions = 24 or less' \
 		< <(listeners "1:max_sessions = 1000;" "2:max_sessions = 30;")
 	# the default counts as well, and the place is the group that lacks the option
 	wrong '6: roles.r2.listen.max_sessions: 16 sessions, 1040 together with those of other roles, are more than the 1024 ' \

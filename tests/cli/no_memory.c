@@ -129,7 +129,10 @@ static void gantry(const char *command, uint64_t size)
 	alarm(PATIENCE);
 	if (size && setrlimit(RLIMIT_AS, &limit))
 		_exit(126);
-	/* there is no server: let an invalid option end copy after it has found the role */
+	/*
+	 * no server runs to which `gantry copy` could connect: the invalid option roles.load.no
+	 * makes it exit after it has found the role
+	 */
 	if (!strcmp(command, "copy"))
 		execl(getenv("GANTRY"), "gantry", command, "-p", getenv("GANTRY_PLUGINS"), "-c",
 		      conf, "--set", "roles.load.no=1", "volume:", "copied", (char *)NULL);

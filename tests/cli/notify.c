@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gantry run notifies a service manager when its servers listen and when it ends. It sends no
- * notification if it cannot start.
+ * gantry run sends READY=1 to a service manager when its servers listen, and STOPPING=1 when it
+ * ends. If a server cannot listen, it sends only STOPPING=1. If the configuration is invalid, it
+ * sends neither.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -28,13 +28,13 @@
 #define NOBODY 65534u
 #define SOCKETS 200
 #define REGION_MIB 64
-#define PUNCH (1u << 20) /* bytes that the peer frees in a turn */
-#define WHY 512          /* bytes of a text */
+#define PUNCH (1u << 20) /* bytes that each call of punch() frees */
+#define WHY 512          /* bytes of the buffer for an error text */
 #define VISITS 5
 #define BLOCKS 16
 #define FDS_MOST 64u   /* descriptors in a message */
 #define FILES 512u     /* descriptor limit of the target, in the case about descriptors */
-#define HALF_OPEN 60   /* fewer than listen.max_half_open, so that this limit ends none */
+#define HALF_OPEN 60   /* connections; below listen.max_half_open, so the limit ends none of them */
 #define CONSUMERS 384u /* consumers of a connection */
 #define PAGE_BYTES 8192
 
@@ -197,7 +197,8 @@ static void flood(uint32_t depth, uint64_t bytes, void (*turn)(void *buffers, ui
 		if (turn)
 			turn(buffers, have);
 	}
-	while (strstr(gantry_error(), "just now")) /* the reason follows */
+	/* the text has "just now" until the control thread has stored the reason of the loss */
+	while (strstr(gantry_error(), "just now"))
 		gantry_queue_flush(q, ignore_done, NULL);
 	snprintf(why, WHY, "%s", gantry_error());
 	gantry_queue_close(&q);
@@ -221,8 +222,8 @@ static void sends_the_largest(void)
 }
 
 /*
- * Free a part of the memory in each turn. The call fails with EACCES after the session is lost,
- * because the memory is private then.
+ * Free another part of the memory in each call. madvise() fails with EACCES after the session is
+ * lost: libgantry has then replaced the shared memory by private pages.
  */
 static void punch(void *buffers, uint64_t bytes)
 {

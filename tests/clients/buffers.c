@@ -34,7 +34,10 @@ void tearDown(void)
 	served_finish(&queue, &volume);
 }
 
-/* Calls of MADV_POPULATE_WRITE that fail from now on. Written by the control thread, too. */
+/*
+ * The number of next calls of madvise(MADV_POPULATE_WRITE) that fail. gn_region_withdraw() copies a
+ * region to private pages by this call. The control thread makes the call, and so writes this too.
+ */
 static _Atomic int copies_to_fail;
 
 /* Takes the place of the function of the C library, in libgantry.so as well. */
@@ -112,8 +115,10 @@ static void test_the_gateway_is_killed(void)
 	close_and_expect_mine();
 }
 
-/* A stopped gateway cannot confirm that it released the memory. */
-/* The close waits until there is memory for the copy that the server cannot access. */
+/*
+ * gantry_queue_close() waits until there is memory to copy the region to private pages, which no
+ * server can access.
+ */
 static void test_there_is_no_memory_when_the_gateway_is_killed(void)
 {
 	struct served_io io;
@@ -128,7 +133,9 @@ static void test_there_is_no_memory_when_the_gateway_is_killed(void)
 	TEST_ASSERT_EQUAL_INT(0, copies_to_fail);
 }
 
-/* A close of the volume needs no copy. */
+/*
+ * gantry_volume_close() succeeds although there is no memory to copy the region to private pages.
+ */
 static void test_a_volume_can_be_closed_without_memory(void)
 {
 	serve((struct served_options){.connect = NULL});
@@ -139,6 +146,7 @@ static void test_a_volume_can_be_closed_without_memory(void)
 	copies_to_fail = 0;
 }
 
+/* A stopped gateway cannot confirm that it released the memory. */
 static void test_the_gateway_is_stopped(void)
 {
 	struct served_io io;

@@ -117,7 +117,10 @@ static void test_a_close_waits_no_longer_than_io_timeout(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
-/* Kill a role with all IOs in flight: the end of its connection reports this immediately. */
+/*
+ * Kill the process of a role while all IOs are in flight. Its peer sees the end of the connection
+ * immediately: this is the client, or a gateway that then ends the session of the client.
+ */
 static void killed(const char *who, const char *role)
 {
 	const struct served_options options = {.store_stages = FOR_EVER};
@@ -173,8 +176,8 @@ static void test_a_peer_that_ends_in_order(void)
 }
 
 /*
- * The target's stage cancels the IOs that it holds, and the session ends. The client must report
- * that end.
+ * The stage of the target cancels the IOs that it holds, and the session ends. The client must
+ * complete the IOs with the error of the lost session, not as canceled.
  */
 static void ends_with_ios_in_a_stage(const char *role)
 {
@@ -198,7 +201,7 @@ static void test_a_target_that_ends_in_order_behind_a_gateway(void)
 	ends_with_ios_in_a_stage("load");
 }
 
-/* A stage of the role of the volume holds the IOs: no peer would complete them. */
+/* A stage in this process, of the role `load`, holds the IOs: no peer has them to complete. */
 static void test_what_own_stages_hold_comes_back_too(void)
 {
 	const struct served_options options = {.load_stages = FOR_EVER};

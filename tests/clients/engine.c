@@ -20,7 +20,7 @@ void setUp(void)
 
 void tearDown(void)
 {
-	fake_role_fini(&rig.rh); /* left by a test that has failed */
+	fake_role_fini(&rig.rh); /* a test that has failed did not reach its rig_end() */
 }
 
 static struct gc_queue *start(void)
@@ -126,7 +126,10 @@ static void test_it_ends_when_pages_cannot_be_allocated(void)
 	close_session(0);
 }
 
-/* The host reports the reason in `closed`. */
+/*
+ * The export fails with -ENOTCONN because the session is lost. The engine must not report this
+ * error: it waits for the event `closed` of the host, which has the reason of the loss.
+ */
 static void test_a_session_that_is_lost_while_pages_are_allocated_reports_why(void)
 {
 	memset(&pages, 0, sizeof(pages));
@@ -288,7 +291,10 @@ static void test_a_lost_session_gives_each_back_once(void)
 	rig_end(0);
 }
 
-/* The host has no memory for the copy: the owner calls gc_session_withdraw() until there is. */
+/*
+ * The host has no memory to copy the region to private pages: the owner repeats
+ * gc_session_withdraw() until it succeeds.
+ */
 static void test_a_withdrawal_without_memory_can_be_repeated(void)
 {
 	struct gc_queue *queue = start();
@@ -306,7 +312,7 @@ static void test_a_withdrawal_without_memory_can_be_repeated(void)
 	rig_end(0);
 }
 
-/* Without memory for the copy until the end, the engine quarantines the region. */
+/* If no withdrawal has succeeded when the session is freed, the engine quarantines the region. */
 static void test_a_region_that_was_never_withdrawn_is_quarantined(void)
 {
 	struct gc_queue *queue = start();
@@ -334,7 +340,10 @@ static void test_memory_that_peers_may_have_is_not_used_again(void)
 	rig_end(1);
 }
 
-/* A rejected IO reached no peer, so its slot is not quarantined, whatever its last IO did. */
+/*
+ * A rejected IO reached no peer, so its slot is not quarantined. The status that the previous IO
+ * left in this slot does not matter.
+ */
 static void test_what_is_refused_leaves_no_doubt(void)
 {
 	struct gc_queue *queue;

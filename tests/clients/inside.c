@@ -224,7 +224,11 @@ static unsigned n_fds(void)
 	return n;
 }
 
-/* The target sends its last answers before it has polled the end of their moves: close polls it. */
+/*
+ * With mapped = false the target moves data through bounce buffers. It replies to its last reads
+ * before it has polled the completions of these moves. It runs on the workers of the queues, which
+ * no thread polls after gantry_queue_close(). So gantry_volume_close() polls them.
+ */
 static void it_closes_though_nobody_polls_any_more(void)
 {
 	static struct user u;

@@ -4,7 +4,9 @@
  *
  *     nbdcalls URI [CONNECTIONS] CALL...
  *
- * CALL is OPERATION[:OFFSET[:LENGTH[:fua]]], with bytes: read, write, zero, fast, trim, flush.
+ * CALL is OPERATION[:OFFSET[:LENGTH[:fua]]]. OPERATION is read, write, zero, trim, flush, or fast:
+ * zero with LIBNBD_CMD_FLAG_FAST_ZERO. OFFSET and LENGTH are in bytes.
+ *
  * libnbd's own checks are off, so that the server sees everything. All calls are made on each of
  * the connections (default 1), which are all open at the same time; each connection has all its
  * calls in flight together. Prints a line for each call: the call, and OK or the name of an errno.

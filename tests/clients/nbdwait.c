@@ -67,8 +67,8 @@ void tearDown(void)
 }
 
 /*
- * Late replies released the slots, and the queue reported that with -EAGAIN: this thread has to
- * retry.
+ * A thread got -EAGAIN from the queue. No IO is in flight, so no completion would wake the thread.
+ * But late replies have released slots: the thread retries its IO and does not sleep.
  */
 static void who_waits_for_room_while_nothing_is_in_flight_does_not_sleep(void)
 {

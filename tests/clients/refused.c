@@ -231,7 +231,10 @@ static void test_more_than_the_depth(void)
 
 /* -- volumes -- */
 
-/* Every message names its volume, and has no text about the parsing of a URI. */
+/*
+ * Every message names its volume. None mentions --set, the option of gantry: the library loads the
+ * settings of a URI in the same way as the arguments of that option.
+ */
 static void names(const char *name)
 {
 	char shown[129];
@@ -422,7 +425,7 @@ static void test_out_of_file_descriptors(void)
 
 	served_begin(NULL);
 	served_start("store");
-	open_direct(); /* it is up */
+	open_direct(); /* wait until the server listens */
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 	snprintf(
@@ -512,7 +515,7 @@ static void test_without_the_right_to(void)
 
 	served_begin(NULL);
 	served_start("store");
-	open_direct(); /* it is up */
+	open_direct(); /* wait until the server listens */
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 	snprintf(sockets, sizeof(sockets), "%s/04%%3A00.0", served_dir);

@@ -328,7 +328,10 @@ static void test_a_program_may_give_up(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	expect_failed(ios);
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
-	/* "; given up" follows if the session is lost already */
+	/*
+	 * the text also has "; given up" if the control thread had noticed the loss before it
+	 * handled gantry_volume_give_up()
+	 */
 	expect_lost(-ENOTCONN, "the peer is gone");
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_give_up(volume));
 }

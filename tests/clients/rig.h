@@ -35,7 +35,7 @@ struct rig {
 	char text[256];                 /* reason of the end as text */
 	int keep;                       /* do not release the slots of completed IOs */
 	uint64_t shared;                /* bytes of shared memory; 0: RIG_SHARED */
-	uint64_t pages_bytes;           /* last value that `pages` reported */
+	uint64_t pages_bytes;           /* sum of the bytes that all calls of `pages` reported */
 	int ready_rc;                   /* if not 0, the callback `ready` returns it */
 	int close_when_ready;
 };

@@ -304,7 +304,7 @@ static void test_waiting(void)
 	close_all();
 }
 
-/* `done` can submit: each IO of a chain submits the next one. */
+/* The callback `done` can submit an IO: here the `done` of each IO submits the next IO. */
 static char chain_buf[BLOCK];
 static int chain_left, chain_close;
 

@@ -182,7 +182,10 @@ static void control_messages_of_wrong_size(void)
 	TEST_ASSERT_EQUAL_INT(0, rig.b.n_msgs + rig.b.n_closed);
 }
 
-/* A peer that does not read blocks the sender, and loses no message. */
+/*
+ * While the peer does not read, send_ctrl() returns -EAGAIN when the queue is full. The peer later
+ * gets all messages that send_ctrl() accepted, in order.
+ */
 static void control_queue_is_bounded_and_in_order(void)
 {
 	uint8_t msg[GANTRY_CTRL_MAX] = {0};

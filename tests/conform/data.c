@@ -399,7 +399,10 @@ static void inline_and_region_data_in_order(void)
 
 #define UNREAD 3u
 
-/* Send two messages with region data, in one and two slots of shm-comch, and one without data. */
+/*
+ * Send three messages. The first two have region data; in a ring of shm-comch the first uses one
+ * slot, and the second uses two, for its longer immediate data. The third has no data.
+ */
 static void send_unread(struct rig_queue *q, const struct rig_memory *m)
 {
 	uint8_t imm[GANTRY_IMM_MAX];

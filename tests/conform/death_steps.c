@@ -32,7 +32,7 @@ static void part_sends_under_the_knife(void)
 		_exit(77);
 	raise(SIGSTOP);
 	rig.ops->send(q.tx, &send, 0);
-	_exit(0); /* the last run, which is not killed, exits here */
+	_exit(0); /* only the first run gets here: step() lets it run to its end */
 }
 
 /* Let the peer run k instructions. Returns how many it ran: fewer than k if it exited before. */

@@ -198,7 +198,10 @@ static void a_user_with_too_many_gets_no_connection(void)
 	nothing_is_held();
 }
 
-/* The reserve descriptor is in use too, so the listener cannot send a reason to clients. */
+/*
+ * A listener without free descriptors closes its reserve descriptor to accept a client and send it
+ * the reason. This test takes the reserve away: the listener cannot accept the client at all.
+ */
 static void a_listener_without_descriptors_sleeps_and_accepts_again(void)
 {
 	struct comch_device *dev = device(&rig.b);
@@ -225,7 +228,8 @@ static void a_listener_without_descriptors_sleeps_and_accepts_again(void)
 
 /*
  * Descriptors in the queue of the thread that closes descriptors count for their user. Above the
- * limit the listener accepts no connection until some of them are closed.
+ * limit the listener accepts no connection until some of them are closed. The test only raises the
+ * counter of the user, as if 116 descriptors waited in that queue.
  */
 static void a_listener_pauses_while_refused_sockets_wait(void)
 {

@@ -20,8 +20,8 @@ struct forked {
 extern struct forked forked;
 
 /*
- * In the child: open end a on a device of this process, with one more setting or NULL, and connect
- * it to "vol".
+ * In the child: forked_open opens end a on a new device of the child, with one more setting or
+ * NULL. forked_begin does the same, and then connects end a to "vol".
  */
 void forked_open(const char *setting);
 void forked_begin(const char *setting);

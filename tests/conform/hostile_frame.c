@@ -251,8 +251,8 @@ ATTACK(half_closed, 1, NULL)
 }
 
 /*
- * The attacker sends a thousand messages in one burst: the server delivers all of them in order,
- * and serves the good client meanwhile.
+ * The attacker sends a thousand messages. The server delivers all of them, and keeps the connection
+ * of the attacker and that of the good client.
  */
 ATTACK(flood_of_messages, 1, NULL)
 {

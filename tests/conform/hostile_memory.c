@@ -339,7 +339,10 @@ ATTACK(producer_number_again, 1, "malformed producer")
 	producer(3, to, 256, 256 * 64, FROZEN);
 }
 
-/* Producers beyond the limit are rejected, and those within the limit work. */
+/*
+ * A consumer accepts at most COMCH_RINGS producers. The server answers the further ones with
+ * COMCH_NO_LINE, and does not end the connection. The descriptors of the rings do not stay open.
+ */
 ATTACK(producers_without_end, 1, NULL)
 {
 	uint32_t to = their_consumer();

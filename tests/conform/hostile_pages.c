@@ -69,8 +69,8 @@ static uint64_t next_check(void)
 }
 
 /*
- * The next check makes the server end the connection, and the attacker reads the reason. Then the
- * user of the server releases the regions.
+ * The next check makes the server end the connection, and the attacker reads the reason. Then this
+ * test, as the code that imported the regions at the server, releases them.
  */
 static void expect_the_end(struct gantry_region *region, const char *text,
 			   struct gantry_region *another)
@@ -127,7 +127,7 @@ ATTACK(peer_that_frees_pages_of_another_region, 1, FREED)
 	evil_memory_close(&whole);
 }
 
-/* After a revoke the server still checks the region, until its user releases it. */
+/* After a revoke the server still checks the region, until the import of it is released. */
 ATTACK(peer_that_frees_pages_of_a_revoked_region, 1, FREED)
 {
 	const struct comch_id id = {.id = COMCH_REF(1, 1)};
@@ -144,7 +144,7 @@ ATTACK(peer_that_frees_pages_of_a_revoked_region, 1, FREED)
 		NULL);
 }
 
-/* The server checks at random intervals, and stops when its user has released the region. */
+/* The server checks at random intervals, and stops when the import of the region is released. */
 ATTACK(peer_that_frees_nothing, 1, NULL)
 {
 	struct gantry_region *region;
@@ -308,8 +308,9 @@ ATTACK(region_in_a_file_with_holes, 1, NULL)
 }
 
 /*
- * Without the flag to check pages, as in the DOCA library, a part of a file with holes can be
- * imported, and the peer can free its pages.
+ * Import without GANTRY_IMPORT_KEEPS_PAGES. A part of a file with holes can then be imported, and
+ * the server does not check whether the peer frees pages. The DOCA library needs this: it exports
+ * ranges of one sparse file.
  */
 ATTACK(peer_that_frees_pages_that_may_go, 1, NULL)
 {
@@ -327,8 +328,8 @@ ATTACK(peer_that_frees_pages_that_may_go, 1, NULL)
 }
 
 /*
- * The server checks the pages from the first import with the flag, until all imports of the region
- * are released, also those without the flag.
+ * The server checks the pages of a region from its first import with GANTRY_IMPORT_KEEPS_PAGES. It
+ * stops when all imports of the region are released, also those without this flag.
  */
 ATTACK(peer_that_frees_pages_of_a_region_imported_twice, 1, FREED)
 {

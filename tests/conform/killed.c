@@ -297,7 +297,10 @@ static void while_it_gives_memory_back(void)
 	rig_memory_close(&m);
 }
 
-/* The connection and the name of a dead peer can be reused immediately. */
+/*
+ * Peers connect and die, one after the other. The listener accepts each next peer, and no death
+ * counts as a protocol error.
+ */
 static void kills_leave_nothing(void)
 {
 	static const char *const steps[] = {"connected", "idle"};

@@ -60,7 +60,10 @@ static void arm_says_when_there_is_work(void)
 	rig_take(q, &msg);
 	rest(q, &p);
 	rig.ops->consumer_disarm(q->rx);
-	/* the consumer is not armed: a producer that detects that late rings once, at most */
+	/*
+	 * the consumer is not armed. The producer can notice this too late, but then it rings the
+	 * doorbell only once
+	 */
 	for (int i = 0; i < 7; i++) {
 		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 1));
 		rig_take(q, &msg);

@@ -127,7 +127,10 @@ static int open_side(struct side *s, const char *name, const char *own)
 	return ops->open(&s->host.pub, s->conf, &s->device);
 }
 
-/* Return the reason of the end that failed. The other end only reports a lost peer. */
+/*
+ * Returns why the connection has been closed, or 0. Only the side that failed reports its error.
+ * The other side reports -ENOTCONN, a lost peer.
+ */
 static int ended(void)
 {
 	if (a.n_closed && (!b.n_closed || a.reason != -ENOTCONN))
@@ -422,7 +425,11 @@ static void begin(void)
 {
 #ifdef RIG_FAKE
 	fake_verbs_reset();
-	rdma_free_devices(rdma_get_devices(NULL)); /* the library opens and keeps its contexts */
+	/*
+	 * The first call of rdma_get_devices() opens contexts, which the library keeps. Make that
+	 * call now, so that they do not count as leaks of the operations.
+	 */
+	rdma_free_devices(rdma_get_devices(NULL));
 #endif
 }
 
@@ -527,7 +534,10 @@ static struct left left(void)
 	return (struct left){shortage_entries("/proc/self/fd"), shortage_blocks(), shortage_maps()};
 }
 
-/* Runs in a separate process, which a signal or a failed assertion in tearDown can end. */
+/*
+ * Runs in a separate process, because a signal can end it. After a failed assertion tearDown() ends
+ * the process.
+ */
 static void with_too_little(void)
 {
 	struct left before, after;

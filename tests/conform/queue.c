@@ -378,7 +378,10 @@ static void consumers_do_not_mix(void)
 	rig_queue_close(q[1]);
 }
 
-/* The ring wraps many times, with messages of varying size in it. */
+/*
+ * The ring wraps many times. All words of a message depend on its number, so that a message with
+ * words of two messages is detected.
+ */
 static void ring_wraps_and_nothing_is_torn(void)
 {
 	uint64_t sent = 0, taken = 0, total = rig_rounds(2000000), late = 0;

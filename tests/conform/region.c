@@ -140,7 +140,7 @@ static void each_import_is_released(void)
 	rig_until(rig.b.n_revoke, 1);
 	for (int i = 1; i < 3; i++) {
 		rig_fence();
-		TEST_ASSERT_EQUAL_INT(0, rig.a.n_revoked); /* an import is not released */
+		TEST_ASSERT_EQUAL_INT(0, rig.a.n_revoked); /* b still has an import */
 		rig.ops->release_region(rig.b.conn, r[i]);
 	}
 	rig_until(rig.a.n_revoked, 1);

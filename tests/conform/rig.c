@@ -10,7 +10,7 @@
 #define X21 "xxxxxxxxxxxxxxxxxxxxx"
 
 struct rig rig;
-static void *rig_ops; /* operations of the plugin, completed with the stubs of the host */
+static void *rig_ops; /* operations of the plugin; stubs of the loader for those that it lacks */
 static const char *gap;
 
 /* Service names for transports that accept any name; the longest name has 63 bytes. */

@@ -58,7 +58,10 @@ struct rig_driver {
 	void (*wrap)(struct gantry_transport_ops *ops); /* replace operations of the plugin */
 	void (*begin)(void), (*end)(void); /* called before and after each case; NULL: nothing */
 	void (*turn)(void);                /* called in each turn: delivers delayed messages */
-	/* called before other threads use the transport: stops delays, because no turn follows */
+	/*
+	 * called before other threads use queues. It must stop all delays of messages: these
+	 * threads cannot make the turns that would deliver them
+	 */
 	void (*threads)(void);
 	const char *(*missing)(void); /* returns what this machine lacks, or NULL */
 	const struct rig_gap *gaps;   /* ends with a NULL name */
@@ -223,7 +226,10 @@ int rig_all(const uint8_t *p, size_t n, uint8_t byte); /* whether all bytes have
 /* NULL if the device has no remote access. */
 struct rig_rma *rig_rma_open(struct rig_end *end, uint32_t depth, uint32_t lane);
 void rig_rma_close(struct rig_rma *q);
-/* Submit an operation; retry while that returns -EAGAIN; flush. local: from rig_local. */
+/*
+ * rig_rma_submit submits an operation, and retries while that returns -EAGAIN. rig_rma does the
+ * same, and then calls rma_flush. Its `local` must be from rig_local.
+ */
 int rig_rma_submit(struct rig_rma *q, const struct gantry_rma *rma);
 int rig_rma(struct rig_rma *q, enum gantry_rma_op op, void *local,
 	    const struct gantry_region *remote, uint64_t offset, uint32_t length, uint64_t cookie);

@@ -323,7 +323,8 @@ struct ordered {
 
 /*
  * Write `length` bytes at the end of the region, in one or two writes, and send a message about it.
- * Returns the number of writes.
+ * Returns the number of writes whose completions the caller must still take. On a device without
+ * GANTRY_CAP_ORDERED it takes them itself before it sends, and returns 0.
  */
 static uint32_t write_and_tell(struct ordered *o, uint32_t round, uint32_t length)
 {

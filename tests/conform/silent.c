@@ -144,7 +144,8 @@ static void run(void)
 	back = rig_queue_open(&rig.b, &rig.a, DEPTH, 0);
 	rig_warm(there);
 	rig_warm(back);
-	arm(NULL); /* rig_warm has disarmed the consumers */
+	/* arm the consumers as before a sleep of the worker: the polls of rig_warm disarmed them */
+	arm(NULL);
 	if (gn_worker_create(&attr, &worker) || gn_worker_add(worker, &poller))
 		_exit(LOST);
 	for (;;)

@@ -140,7 +140,7 @@ struct flow {
 	struct rig_queue *q;
 	struct rig_memory *m;
 	uint32_t total;
-	int failed, over; /* accessed with __atomic */
+	int failed, over; /* over: set with __atomic, when `failed` does not change any more */
 };
 
 static void *stream(void *arg)

@@ -40,7 +40,11 @@ static unsigned next;
 static void begin(void)
 {
 	fake_verbs_reset();
-	rdma_free_devices(rdma_get_devices(NULL)); /* the library opens and keeps its contexts */
+	/*
+	 * The first call of rdma_get_devices() opens contexts, which the library keeps. Make that
+	 * call before the case, so that they do not count as leaks of the case.
+	 */
+	rdma_free_devices(rdma_get_devices(NULL));
 	fake_wire_hold(LATE);
 	next = 1;
 }

@@ -4,6 +4,8 @@
  *
  *     verbs_attack ADDRESS PORT FROM
  *
+ * ADDRESS and PORT are those of the listener. FROM is the address of the attacker.
+ *
  * Exit status 0: each attack got the expected answer. The table lists the attacks and their
  * expected answers.
  */

@@ -6,7 +6,8 @@
 #include "conform/rig.h"
 #include "conform/verbs_raw.h"
 
-extern struct raw evil, more;  /* evil: control connection; more: second queue pair */
+/* of the attacker: evil is its first connection; more is a second one, or a further queue pair */
+extern struct raw evil, more;
 extern void *hostile_consumer; /* consumer of end b for the attacker; each turn polls it */
 extern unsigned hostile_taken; /* valid messages that the consumer took */
 

@@ -230,7 +230,10 @@ static void wrong_messages(void)
 	static const char cannot[] = "sends an invalid message",
 			  region[] = "sends data of an invalid region";
 	static const char no[] = "sends an invalid slot or exceeds its credit";
-	/* invalid credit in a valid message, which the consumer can take before the end */
+	/*
+	 * invalid credit in a valid message: the consumer can take the message before the
+	 * connection ends
+	 */
 	static const char jump[] = "more messages than it has slots";
 	static const struct letter rows[] = {
 		{"nothing", 0, {.kind = 0}, {0}, no},

@@ -8,8 +8,8 @@
 #include "argp_rig.h"
 
 /*
- * The options of the program. The callbacks copy the values, because the program storage destroys
- * the parser right after doca_argp_start().
+ * The options of the program. The callbacks copy the values, as programs must: the storage
+ * applications of DOCA destroy the parser right after doca_argp_start().
  */
 static struct config {
 	char calls[256]; /* one word for each callback */
@@ -475,7 +475,7 @@ static void incomplete(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_destroy());
 }
 
-/* the parser owns all params, including those whose registration failed (section 3) */
+/* the parser owns all params, including those whose registration failed */
 static void an_incomplete_option_is_refused(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(incomplete));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options in a JSON file, sub-commands, and words for DPDK. */
+/* Options in a JSON file, sub-commands, and the command-line arguments of DPDK. */
 #include <stdarg.h>
 #include <stdbool.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Uses of the interface by known programs that its documentation forbids or does not mention, with
- * DMA in one process. Each must succeed.
+ * Known programs use the interface in ways that the documentation of DOCA forbids or does not
+ * mention. Each test repeats one of these uses, with DMA in one process. Each use must succeed. If
+ * a "MUST" rule is violated, programs fail, hang or crash.
  */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
@@ -182,7 +183,9 @@ static void drop_buffers(void)
 	inventory = NULL;
 }
 
-/* MUST: memory is freed, and the device closed, before the map is destroyed. */
+/*
+ * MUST: doca_mmap_destroy() succeeds after the program has freed the memory and closed the device.
+ */
 void tearDown(void)
 {
 	close_side(&a);
@@ -355,8 +358,9 @@ static void MUST_the_main_thread_takes_over_the_engine_of_a_worker(void)
 }
 
 /*
- * MUST: a handle that was obtained before any context exists wakes the thread that armed it. The
- * loop that drains it ends.
+ * MUST: a program can get the notification handle while the engine has no context. The handle later
+ * wakes the thread that armed the engine, for tasks submitted before or after the arming. A loop
+ * that then calls progress until progress returns 0 ends.
  */
 static void MUST_a_program_that_waits_for_events_is_woken_for_each(void)
 {

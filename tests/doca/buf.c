@@ -489,7 +489,7 @@ static void test_copies_that_are_refused(void)
 	expect_refused(DOCA_ERROR_INVALID_VALUE, dst, src); /* only the second is invalid */
 	doca_buf_set_data(more, memory, 50);
 	map.local = NULL;
-	expect_refused(DOCA_ERROR_INVALID_VALUE, dst, src); /* map without memory here */
+	expect_refused(DOCA_ERROR_INVALID_VALUE, dst, src); /* the map has no local memory */
 	map.local = memory;
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_buf_copy(dst, src));
 	drop(src);

@@ -44,7 +44,7 @@ static void every_clock_goes_forward(void)
 		TEST_ASSERT_TRUE(ns_of(&a) > 0 && ns_of(&b) >= ns_of(&a));
 	}
 	OK(doca_clock_get_timestamp(clock_, DOCA_CLOCK_HOST_COUNTER_CYCLES, &a));
-	do /* it may be a slow one */
+	do /* the counter may advance so slowly that two reads return the same value */
 		OK(doca_clock_get_timestamp(clock_, DOCA_CLOCK_HOST_COUNTER_CYCLES, &b));
 	while (b.counter == a.counter);
 	TEST_ASSERT_TRUE(b.counter > a.counter);
@@ -54,7 +54,8 @@ static void every_clock_goes_forward(void)
 }
 
 /*
- * Both timestamps of a pair are read from the same clock, so they differ by at most the margin.
+ * The library reads HOST_MONOTONIC_RAW and NIC_FREE_RUNNING from the same clock of the kernel. So
+ * the two timestamps of a pair differ by at most the margin.
  */
 static void a_pair_was_read_within_its_margin(void)
 {

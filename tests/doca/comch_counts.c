@@ -50,8 +50,9 @@ static void late(uint32_t n_others)
 	UNTIL(&peer, peer.n_received == 1);
 	NEED(peer.length == 100);
 	/*
-	 * The posted buffer is too short. The producer does not know its length, because the
-	 * receive can be meant for another producer. So the receive fails, not the send.
+	 * The posted buffer is too short. The producer cannot know that: other producers have used
+	 * receives, so it does not know which buffer its message will reach. So the receive fails,
+	 * not the send.
 	 */
 	fast_post(&peer, 0, 50);
 	fast_send(&f, 0, 100, NULL, 0);
@@ -77,7 +78,7 @@ static void who_has_sent_little_is_not_held_up_by_those_who_have_sent_much(void)
 	rig_alone(late_at_more_than_half);
 }
 
-/* Set all counters to n, and the row of credits as it is after n receives. */
+/* Set all counters to n, and the ring of the lengths of posted buffers as it is after n posts. */
 static void go_on_from(uint32_t n)
 {
 	struct doca_comch_consumer *consumer = peer.consumer;

@@ -332,7 +332,10 @@ static void MUST_progress_handles_one_event_so_RUNNING_and_a_message_are_two(voi
 	rig_run(talking_server, stepping_client);
 }
 
-/* The completion of a send counts as one progress, whether or not the send had to wait. */
+/*
+ * Each progress that returns 1 delivers one completion of a send. This is also true for a send that
+ * had to wait until the queue of the server had space.
+ */
 static void count_progress(void)
 {
 	static struct side c;

@@ -83,7 +83,10 @@ static void come_with_consumers(void)
 
 static bool leaves_first; /* the client ends before the server disconnects it */
 
-/* Wait until all events and messages of the client have arrived and wait for the engine. */
+/*
+ * Return when all events and messages of the client have arrived. The engine has not delivered them
+ * yet.
+ */
 static void let_it_speak(struct doca_comch_connection *conn)
 {
 	const uint64_t until = rig_now() + RIG_DEADLINE_NS;
@@ -123,7 +126,7 @@ static void reject_in_one_process(void)
 	side_start(&s);
 	come_with_consumers();
 	UNTIL(&s, s.n_connected == 1);
-	/* the connection has ended */
+	/* disconnect returns INVALID_VALUE when the connection has ended: wait for that */
 	UNTIL(&s, doca_comch_server_disconnect(s.server, s.conn) == DOCA_ERROR_INVALID_VALUE);
 	drain(s.pe);
 	NEED(strcmp(s.journal, "2C") == 0);
@@ -236,7 +239,7 @@ static void served_client(void)
 
 /*
  * The client sends when it is connected. In every second round the server rejects the client
- * immediately, perhaps before it has sent.
+ * immediately, perhaps before the client has sent.
  */
 static void rejected_client(void)
 {
@@ -446,7 +449,9 @@ static void open_client(void)
 	fast_open(&f, &s, 1 << 20);
 }
 
-/* The peer has sent its messages, and makes no progress any more. */
+/*
+ * The process that will be killed: it sends its messages, and then makes no progress any more.
+ */
 static void die(void)
 {
 	fast_start(&f);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_errors.c - errors of Comch that need more than a wrong argument: a frozen side, another
- * function, a device without Comch, more clients than the limit, no memory.
+ * comch_errors.c - errors of Comch that need more than a wrong argument: a frozen client, a client
+ * on another PCI function, a device without Comch, more clients than the limit, no memory.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static struct fast fast;
 
 /*
  * Consumers start although the frozen client cannot be notified yet. The client is not notified of
- * a consumer that has ended before it continues.
+ * a consumer that has ended before the client continues.
  */
 static void start_consumers(void)
 {
@@ -179,7 +179,7 @@ static void a_server_stops_although_a_client_takes_nothing(void)
 	with_frozen_client(stopping_server);
 }
 
-/* -- functions: a server accepts the clients of the function that its representor represents -- */
+/* -- PCI functions: a server accepts the clients on the function of its representor -- */
 
 static void open_server(struct side *side, const char *rep_pci, const char *name)
 {
@@ -392,7 +392,7 @@ static void a_server_has_as_many_clients_as_it_says_and_refuses_more(void)
 	rig_alone(crowd);
 }
 
-/* -- no memory: in this process, since the walk asserts -- */
+/* -- no memory: in the process of the test, because scarce_walk() uses assertions of Unity -- */
 
 static doca_error_t make_server(void *arg)
 {

@@ -192,7 +192,7 @@ doca_error_t fast_try_send(struct fast *f, size_t offset, size_t length, const v
 		memcpy(copy, imm, imm_len);
 	result = doca_comch_producer_task_send_alloc_init(f->producer, buf, copy, imm_len,
 							  f->to ? f->to : f->side->consumer, &task);
-	memset(copy, 0xee, sizeof(copy)); /* submit has copied the immediate data */
+	memset(copy, 0xee, sizeof(copy)); /* alloc_init has copied it */
 	if (result == DOCA_SUCCESS) {
 		result = doca_task_submit(doca_comch_producer_task_send_as_task(task));
 		if (result == DOCA_SUCCESS)

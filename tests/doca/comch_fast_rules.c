@@ -109,7 +109,10 @@ static void produce_again(struct doca_comch_producer_task_send *task, union doca
 	doca_task_set_user_data(t, (union doca_data){.u64 = n_again});
 	memcpy(imm, &n_again, sizeof(imm));
 	doca_comch_producer_task_send_set_imm_data(task, imm, sizeof(imm));
-	/* programs spin in a callback while they post receives */
+	/*
+	 * as programs do, spin in the callback until submit succeeds; progress of the other engine
+	 * posts a receive again
+	 */
 	while ((result = doca_task_submit(t)) == DOCA_ERROR_AGAIN)
 		doca_pe_progress(peer.pe);
 	NEED_OK(result);
@@ -352,7 +355,10 @@ static void many_ids(void)
 
 	open_both();
 	NEED_OK(doca_comch_consumer_create(s.conn, peer.mmap, &first));
-	/* beyond 0xffff: programs use this value for "no consumer" */
+	/*
+	 * Each new consumer has an id that is greater by at least 2, so the ids exceed 0xffff. No
+	 * id may be 0xffff, because programs use this value for "no consumer".
+	 */
 	for (int i = 0; i < 33000; i++) {
 		NEED_OK(doca_comch_consumer_create(s.conn, peer.mmap, &consumer));
 		NEED_OK(doca_comch_consumer_get_id(consumer, &id));

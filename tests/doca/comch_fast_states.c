@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_fast_states.c - the states of Comch consumers and producers, by the tables of the guide:
- * tests take every transition, and try every operation in every state. Journals have one digit for
- * each state: 0 idle, 1 starting, 2 running, 3 stopping.
+ * comch_fast_states.c - the states of Comch consumers and producers, as the tables in the vendor's
+ * guide to Comch define them: tests take every transition, and try every operation in every state.
+ * Journals have one digit for each state: 0 idle, 1 starting, 2 running, 3 stopping.
  */
 #include <signal.h>
 #include <string.h>
@@ -155,7 +155,7 @@ static void walk_consumer(void)
 	NEED_RESULT(GOES_ON, doca_ctx_start(consumer_ctx()));
 	NEED(strcmp(f.consumer_journal, "1") == 0);
 	TRY(consumer_ctx(), consumer_rows);
-	/* on the consumer's engine; a transition is one progress */
+	/* one progress of the consumer's engine makes one state transition */
 	NEED(doca_pe_progress(f.pe) == 1);
 	NEED(strcmp(f.consumer_journal, "12") == 0);
 	TRY(consumer_ctx(), consumer_rows);
@@ -199,7 +199,7 @@ static void stopped_while_starting(void)
 	doca_task_free(doca_comch_consumer_task_post_recv_as_task(task));
 	NEED(doca_pe_progress(f.pe) == 1);
 	NEED(strcmp(f.consumer_journal, "10130") == 0);
-	UNTIL(&s, s.n_expired == 2); /* the peer was notified of the end of both consumers */
+	UNTIL(&s, s.n_expired == 2); /* the peer was notified of both stops */
 	close_both();
 }
 
@@ -396,8 +396,10 @@ static void end_producer(struct fast *fast)
 }
 
 /*
- * The library expects a producer that answered to answer again, until it is destroyed. The producer
- * that asked can be destroyed before the next send.
+ * When a message arrives, the library prefetches the queue of the producer that answered the
+ * previous message. It also remembers the consumer that received the last message, until the next
+ * send. The test destroys first such a producer, then such a consumer, while the library remembers
+ * it.
  */
 static void gone_before_the_answer(void)
 {
@@ -422,7 +424,7 @@ static void gone_before_the_answer(void)
 	second = peer.producer;
 	peer.producer = NULL;
 	ask();
-	/* stop the consumer, which got the last message; the peer has sent nothing since then */
+	/* destroy the consumer that received the last message, before `peer` sends again */
 	fast_stop(&peer);
 	peer.producer = second;
 	fast_post(&f, 0, 0);

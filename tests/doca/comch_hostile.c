@@ -80,7 +80,7 @@ static void wrong_everywhere(void)
 		side_send(&s, "wrong!");
 	UNTIL(&c, c.n_messages == 20 && c.n_sent == 20);
 	NEED(n_wrong == 41);
-	/* calls with a connection of another object, and with tasks of a destroyed object */
+	/* calls with a connection of another object, and with a task that was freed */
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
 		    doca_comch_server_task_send_alloc_init(s.server, c.conn, "x", 1, &task));
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
@@ -102,7 +102,7 @@ static void what_is_wrong_in_a_callback_is_refused_there(void)
 
 /* -- stop in each kind of callback -- */
 
-/* The letters of a journal at which the side stops itself. */
+/* `stopper` stops itself in the callback that writes the letter `stop_at` into its journal. */
 static struct side *stopper;
 static char stop_at;
 static bool has_stopped;
@@ -155,7 +155,7 @@ static void stop_in_callback(void)
 		if (s.n_connected && s.n_sent + s.n_failed < 40 &&
 		    state_of(s.ctx) == DOCA_CTX_STATE_RUNNING)
 			side_try_send(&s, "pong", 4);
-		stop_now(stopper); /* in place of callbacks of tasks, which have no hook */
+		stop_now(stopper); /* at 's': struct side has no hook for completed sends */
 	}
 	length = strlen(stopper->journal);
 	NEED(stopper->journal[length - 1] == '0');
@@ -352,7 +352,10 @@ static void restless_client(void)
 		side_try_send(&c, "restless", 8);
 		if (c.n_new)
 			fast_try_send(&f, 0, (size_t)rand_r(&seed) % 20000, "r", 1);
-		/* not too often: the transport ends connections of slow peers */
+		/*
+		 * restart the consumer, but not too often: each restart sends messages, and the
+		 * transport ends the connection of a peer that reads too slowly
+		 */
 		if (rig_now() > next) {
 			next = rig_now() + (uint64_t)rand_r(&seed) % 4000000;
 			NEED_OK(doca_ctx_stop(doca_comch_consumer_as_ctx(f.consumer)));

@@ -363,7 +363,7 @@ static void returning_client(void)
 							  &value));
 		NEED(value == 4);
 		NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s.ctx));
-		/* a task that is not freed keeps the server from IDLE */
+		/* the client does not reach IDLE while a task is not freed */
 		for (int n = 0; n < 50; n++) {
 			doca_pe_progress(s.pe);
 			rig_yield();
@@ -427,7 +427,7 @@ static void a_task_of_a_connection_that_ended_long_ago_is_NOT_CONNECTED(void)
 	rig_alone(submit_late);
 }
 
-/* -- the name of a client that ended long ago -- */
+/* -- calls with a connection that ended long ago: the library has released its memory -- */
 
 static bool is_resident(const void *at)
 {
@@ -470,7 +470,7 @@ static void name_late(void)
 	come_and_go(30);
 	page = s.conn;
 	come_and_go(256);
-	NEED(is_resident(page)); /* the library remembers connections on this page */
+	NEED(is_resident(page)); /* the library still remembers other connections on this page */
 	NEED(!is_resident(first));
 	name_in_every_call(first);
 	come_and_go(20);

@@ -451,7 +451,7 @@ static void timid(void)
 		    doca_comch_consumer_create(client.conn, mmap, &consumer));
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
 		    doca_comch_consumer_create(client.conn, NULL, &consumer));
-	/* an importer must not write to it either */
+	/* an import of this map does not permit writes either */
 	NEED_OK(doca_mmap_export_pci(mmap, client.dev, &desc, &length));
 	NEED_OK(doca_mmap_create_from_export(NULL, desc, length, client.dev, &imported));
 	NEED_RESULT(DOCA_ERROR_NOT_PERMITTED,

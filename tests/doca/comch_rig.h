@@ -130,7 +130,10 @@ enum { RIG_SERVER, RIG_CLIENT, RIG_TEST, RIG_PIPES };
 void rig_tell(int to, char letter);
 void rig_hear(int me, char letter);
 bool rig_heard(int me, char letter); /* whether the letter has arrived; does not wait */
-/* Use the functions of this configuration; call it before a side opens a device. */
+/*
+ * Use the PCI functions that this configuration (the text of the file) defines; call it before a
+ * side opens a device.
+ */
 void rig_configure(const char *text);
 /* Create the pipes of a test; call it before the test forks. */
 void rig_begin(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_states.c - the states of Comch servers and clients, by the tables of the guide: tests take
- * every transition, and try every operation in every state. Journals have one digit for each state,
- * in order: 0 idle, 1 starting, 2 running, 3 stopping.
+ * comch_states.c - the states of Comch servers and clients, as the tables in the vendor's guide to
+ * Comch define them: tests take every transition, and try every operation in every state. Journals
+ * have one digit for each state, in order: 0 idle, 1 starting, 2 running, 3 stopping.
  */
 #include <signal.h>
 #include <string.h>
@@ -257,7 +257,7 @@ static void walk_client(void)
 	NEED(strcmp(c.journal, "1") == 0);
 	UNTIL(&s, s.n_connected); /* only the server has processed the connection */
 	TRY(c.ctx, client_rows);
-	while (!doca_pe_progress(c.pe)) /* a transition is one progress */
+	while (!doca_pe_progress(c.pe)) /* makes one state transition */
 		rig_yield();
 	NEED(strcmp(c.journal, "12") == 0);
 	TRY(c.ctx, client_rows);
@@ -446,7 +446,7 @@ static void server_disconnects(void)
 	TRY(c.ctx, client_rows);
 	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
 	NEED(strncmp(c.journal, "123", 3) == 0 && c.journal[strlen(c.journal) - 1] == '0');
-	/* the connection has ended */
+	/* disconnect returns INVALID_VALUE when the connection has ended: wait for that */
 	UNTIL(&s, doca_comch_server_disconnect(s.server, s.conn) == INVALID);
 	NEED(strcmp(s.journal, "2C") == 0 && s.n_lost == 0);
 	close_both();

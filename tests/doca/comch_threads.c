@@ -150,7 +150,10 @@ static void both_sides(void)
 		__atomic_store_n(&at_server[i].to, seen[0][i], __ATOMIC_RELEASE);
 		__atomic_store_n(&at_client[i].to, seen[1][i], __ATOMIC_RELEASE);
 	}
-	/* other threads progress both engines */
+	/*
+	 * from now on, another thread progresses the control engine of the server; the control
+	 * engine of the client makes no progress until the workers have ended
+	 */
 	NEED(pthread_create(&thread, NULL, control, &server) == 0);
 	stop_workers(at_server);
 	stop_workers(at_client);

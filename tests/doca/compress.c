@@ -125,7 +125,7 @@ static void a_stream_of_zlib_is_inflated(void)
 	give_back(src, dst);
 }
 
-/* the checksums are those that zlib computes for the uncompressed data (section 3) */
+/* the checksums are those that zlib computes for the uncompressed data */
 static void what_is_deflated_zlib_inflates(void)
 {
 	static uint8_t back[sizeof(text)];
@@ -158,7 +158,7 @@ static void a_result_goes_behind_what_is_there(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, inflate_task(src, dst));
 	TEST_ASSERT_EQUAL_INT(2000, length_of(dst));
 	TEST_ASSERT_EQUAL_MEMORY(text, to + 1000, 1000);
-	/* an empty destination */
+	/* the destination is full */
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, inflate_task(src, dst));
 	give_back(src, dst);
 }
@@ -245,7 +245,7 @@ static void frames_of_lz4_are_decompressed(void)
 		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, stream_task(i & 1, i & 2, src, dst));
 		TEST_ASSERT_EQUAL_INT(sizeof(text), length_of(dst));
 		TEST_ASSERT_EQUAL_MEMORY(text, to + 3, sizeof(text));
-		/* the frame's checksum, as programs read it */
+		/* programs read the checksum of the frame as a big-endian number */
 		TEST_ASSERT_EQUAL_HEX32(htobe32(content), other);
 		TEST_ASSERT_EQUAL_HEX32(crc32(0, text, sizeof(text)), crc);
 		OK(doca_buf_reset_data_len(dst));

@@ -360,7 +360,7 @@ static void MUST_stop_of_what_does_nothing_is_SUCCESS_and_so_is_stop_of_what_is_
 		OK(doca_ctx_stop(ctx));
 		OK(doca_ctx_start(ctx));
 		if (kind->make == make_server) {
-			stop(kind, ctx); /* not immediate: the server notifies each peer */
+			stop(kind, ctx); /* may be IN_PROGRESS: a server waits for its clients */
 		} else {
 			OK(doca_ctx_stop(ctx));
 			TEST_ASSERT_EQUAL_STRING_MESSAGE("02 20 ", seen, kind->name);

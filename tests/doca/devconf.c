@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The functions that the environment and a configuration define. Each test runs in a separate
- * process.
+ * The PCI functions (devices) that the environment and a configuration define. Each test runs in a
+ * separate process.
  */
 #include <doca_ctx.h>
 #include <doca_dev.h>

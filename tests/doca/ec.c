@@ -109,7 +109,10 @@ static void redundancy_is_that_of_isal(void)
 		for (int r = 0; r < R; r++)
 			for (int j = 0; j < BLOCK; j++) {
 				expected = 0;
-				/* row divided by its first cell, which is 1 for Vandermonde */
+				/*
+				 * The library divides each column by its cell in the first
+				 * redundancy row. For Vandermonde this cell is 1.
+				 */
 				for (int c = 0; c < K; c++)
 					expected ^= gf_mul(
 						gf_mul(a[(K + r) * K + c], gf_inv(a[K * K + c])),
@@ -156,8 +159,9 @@ static void any_lost_blocks_come_back(void)
 }
 
 /*
- * the program storage gives the coding matrix of 2 + 1 to the recover task, and puts the redundancy
- * block in the place of the lost data block
+ * The storage applications of DOCA use a code of 2 data blocks and 1 redundancy block. They give
+ * the coding matrix to the recover task, not a recover matrix. They put the redundancy block in the
+ * place of the lost data block.
  */
 static void a_code_of_two_and_one_recovers_by_its_own_matrix(void)
 {
@@ -247,7 +251,8 @@ static void a_raw_matrix_multiplies(void)
 	OK(doca_ec_task_galois_mul_allocate_init(ec, matrix, src, dst, no_data, &task));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_ec_task_galois_mul_as_task(task)));
 	TEST_ASSERT_EQUAL_HEX8(0x81, to[0]);
-	TEST_ASSERT_EQUAL_HEX8(0x1d ^ 0x03, to[64]); /* 2 x 0x80 is 0x11d less 0x100 */
+	/* in GF(2^8), 2 * 0x80 is 0x100 reduced by the polynomial 0x11d; that is 0x1d */
+	TEST_ASSERT_EQUAL_HEX8(0x1d ^ 0x03, to[64]);
 	doca_task_free(doca_ec_task_galois_mul_as_task(task));
 	give_back(src, dst);
 	OK(doca_ec_matrix_destroy(matrix));

@@ -31,7 +31,7 @@ static struct doca_ctx *ctx;
 static struct doca_graph *graph;
 static unsigned n_task_callbacks;
 
-/* The completed nodes in their order, one letter each. */
+/* The user nodes that have run, one letter each; + or -: an instance has completed or failed. */
 static char story[64];
 
 static void tell(char what)

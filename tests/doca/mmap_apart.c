@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Several maps of one process: the access of an importer of one map to another map, and copies of
- * the library that are in progress at stop.
+ * Several maps of one process: an importer of one map has no access to the other maps. And
+ * doca_mmap_stop() waits while a thread of the library copies data of the map.
  */
 #include "mmap_importer.h"
 
@@ -20,7 +20,10 @@ void tearDown(void)
 {
 }
 
-/* Check that the descriptor of an import has only the pages of its map. */
+/*
+ * Check that the memfd of an import has only the pages of its map. The offset of a page in the
+ * memfd is the address of the page.
+ */
 static void check_extent(const struct doca_mmap *map)
 {
 	struct gantry_region region;

@@ -187,7 +187,7 @@ static void to_the_dpa(void)
 
 	open_dpa(take_all);
 	open_dpa_consumer();
-	/* the DPA has acknowledged no message */
+	/* no credit: the DPA gives credit by an acknowledgement, and has not done so yet */
 	NEED_RESULT(DOCA_ERROR_AGAIN, send(consumer_id, 0, NULL));
 	NEED_OK(send(consumer_id + 1, 0, NULL));
 	/* only immediate data is allowed */
@@ -223,8 +223,8 @@ static doca_dpa_dev_mmap_t from_map, into_map, sealed_map;
 static unsigned int n_put, n_done;
 
 /*
- * Send all messages: every third one with a copy before it, every fifth one with a completion. Then
- * wait for these completions.
+ * Send all messages: every third one with a copy before it, every fifth one with a completion. Take
+ * each completion after the send. Then make calls that must be rejected.
  */
 static __dpa_global__ void send_all(uint64_t arg)
 {
@@ -268,7 +268,7 @@ static __dpa_global__ void send_all(uint64_t arg)
 	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, sealed_map,
 					     (uintptr_t)sealed, from_map, (uintptr_t)from, 8,
 					     long_imm, 4, 0);
-	/* no completion is left, so this requests no activation */
+	/* all completions are taken, so this request does not activate the thread again */
 	doca_dpa_dev_completion_request_notification(dev_ends);
 	doca_dpa_dev_thread_finish();
 }

@@ -307,7 +307,10 @@ static doca_error_t p_handle(void)
 	return doca_comch_producer_get_dpa_handle(producer, &handle);
 }
 
-/* Send to a consumer that has acknowledged one message. */
+/*
+ * Send a message to the consumer. Submit needs a credit, which the DPA gives by
+ * doca_dpa_dev_comch_consumer_ack().
+ */
 static doca_error_t p_send(void)
 {
 	struct doca_comch_producer_task_send *task;
@@ -403,7 +406,7 @@ static void walk_cpu_consumer(void)
 	TRY(ctx, cpu_consumer_rows);
 	UNTIL(&s, state_of(ctx) == DOCA_CTX_STATE_IDLE);
 	NEED(strcmp(journal, "1230") == 0 && n_failed == 2);
-	/* stopped before its engine processed it */
+	/* stop the consumer before its engine has processed the start */
 	NEED_RESULT(GOES_ON, doca_ctx_start(ctx));
 	NEED_OK(doca_ctx_stop(ctx));
 	NEED(strcmp(journal, "123010") == 0 && doca_pe_progress(s.pe) == 0);
@@ -585,7 +588,7 @@ static void a_DPA_consumer_and_a_CPU_producer_go_through_all_states(void)
 	rig_alone(to_the_dpa);
 }
 
-/* -- no memory: in this process, since the walk asserts -- */
+/* -- no memory: in the process of the test, because scarce_walk() uses assertions of Unity -- */
 
 static doca_error_t make_queue(void *arg)
 {

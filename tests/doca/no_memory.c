@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Functions that allocate return NO_MEMORY if an allocation fails, leak nothing, and work once
- * memory is available again. The order matters: the process keeps the memory of the first tests.
+ * memory is available again. The order of the tests matters: some first calls allocate memory that
+ * the library keeps until the process ends, such as its table of devices.
  */
 #include <doca_argp.h>
 #include <doca_buf.h>

@@ -92,7 +92,10 @@ static uint64_t present(void)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-/* Otherwise the kernel would charge the cgroup of the importer for pages that it touches first. */
+/*
+ * A hold allocates all pages. Otherwise the importer could touch a page first, and the kernel would
+ * charge the cgroup of the importer for it.
+ */
 static void memory_that_was_never_touched_has_all_its_pages(void)
 {
 	static const int prots[] = {PROT_READ, PROT_READ | PROT_WRITE};
@@ -328,8 +331,9 @@ static void a_range_between_others_has_pages_of_both(void)
 }
 
 /*
- * After the pages of a range were replaced, a later hold of one of them does not let the earlier
- * importers reach the other pages again.
+ * Two overlapping ranges share a memfd, and the pages of the first range are replaced. A later hold
+ * of both ranges must not put these pages back into the old memfd, which earlier importers can
+ * still write.
  */
 static void a_neighbour_does_not_bring_replaced_pages_back(void)
 {
@@ -356,7 +360,11 @@ static void a_neighbour_does_not_bring_replaced_pages_back(void)
 	munmap(memory, 8 * PAGE);
 }
 
-/* The adjacent range still uses the old memfd, because a range between the two was held. */
+/*
+ * Three ranges share one memfd, because the second overlaps the first and the third. The pages of
+ * the first are replaced; the third still uses the old memfd. A later hold of pages of both must
+ * not put the replaced pages back into the old memfd.
+ */
 static void a_memfd_that_pages_were_replaced_in_gets_no_others(void)
 {
 	unsigned char *memory = mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE,

@@ -260,7 +260,7 @@ static void test_request_with_an_event_pending_is_readable_at_once(void)
 	TEST_ASSERT_TRUE(is_readable());
 	doca_pe_clear_notification(pe, fd);
 	doca_pe_progress(pe);
-	doca_pe_request_notification(pe); /* one event is left, in the other queue */
+	doca_pe_request_notification(pe); /* one event is left */
 	TEST_ASSERT_TRUE(is_readable());
 	doca_pe_clear_notification(pe, fd);
 	doca_pe_progress(pe);

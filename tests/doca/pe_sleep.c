@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pe_sleep.c - an engine that shares its processor with a thread that does not yield sleeps until
- * its queues ring: the next message would wait for the end of that thread's turn.
+ * pe_sleep.c - an idle engine that shares its processor with a thread that never yields sleeps
+ * until one of its queues signals an fd. If the engine yielded instead, that thread would run for a
+ * whole time slice. The next message would wait for the end of the time slice.
  */
 #include <poll.h>
 #include <stdatomic.h>
@@ -112,7 +113,7 @@ static void test_an_event_ends_the_sleep(void)
 	TEST_ASSERT_EQUAL_UINT32(1, pe->n_sleeps_woken);
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(1, n_run);
-	/* the event is cleared, so the next wait does not see it */
+	/* the engine has cleared the signal of its fd, so the next wait does not see it */
 	TEST_ASSERT_FALSE(is_readable(pe->fd));
 }
 

@@ -195,7 +195,10 @@ static void receive_late(int fd)
 
 static void connect_succeeds_before_the_peer_connects_and_a_send_waits_for_a_receive(void)
 {
-	/* repeat: it is random which side connects first, before the other side is ready */
+	/*
+	 * repeat: ids are random, and the side with the smaller id connects; so in some runs the
+	 * one side connects, in others the other
+	 */
 	for (int i = 0; i < 6; i++)
 		both(send_early, receive_late);
 }
@@ -343,7 +346,7 @@ static void append_there(int fd)
 					     (union doca_data){.u64 = 3}, &read));
 	OK(doca_task_submit(doca_rdma_task_read_as_task(read)));
 	rig_end_ok(s, 3);
-	/* as programs do, of a task that is free again */
+	/* programs read this field after they have freed the task */
 	CHECK(doca_rdma_task_read_get_result_len(read) == MORE);
 	check_both(s, dst, 4096, 1);
 	rig_sync(fd);

@@ -27,7 +27,10 @@ static void both(void (*first)(int fd), void (*second)(int fd))
 
 /* -- by address -- */
 
-/* Store the address of the listener's device: on a network its first IPv4 address, else any. */
+/*
+ * Store the address of the listener's device: on a network the first IPv4 address of the device;
+ * else 127.0.0.1, because over shared memory every address is this machine.
+ */
 static void address_of(struct rig_side *s, char *text, size_t size)
 {
 	struct doca_rdma_gid gids[16];

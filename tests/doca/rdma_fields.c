@@ -282,7 +282,10 @@ static void fields_of_all_tasks_are_what_they_were_set_to(void)
 
 /* -- pools -- */
 
-/* Each kind of task: the call without callbacks, tasks or context fails, and so after start. */
+/*
+ * For each kind of task: set_conf() without callbacks, tasks or context returns INVALID_VALUE. A
+ * valid call returns `expected`, which is an error after start.
+ */
 #define CONF(name) \
 	static void name##_is_configured(struct doca_rdma *rdma, doca_error_t expected) \
 	{ \

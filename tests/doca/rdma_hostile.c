@@ -173,7 +173,10 @@ static struct gd_rdma_hello right_hello(const struct gd_rdma_blob *to)
 				      .to = to->id};
 }
 
-/* The victim rejects each of these. */
+/*
+ * Connect ten times, each time with a first message that is wrong. The victim must close each
+ * connection.
+ */
 static void other_users(int fd)
 {
 	struct gd_rdma_resolve resolve = {.op = GD_RDMA_RESOLVE};

@@ -205,7 +205,7 @@ static void an_event_of_the_peer_is_added_to_and_no_notification_is_lost(void)
 struct refused {
 	struct rig_side *s;
 	struct doca_sync_event_remote_net *event;
-	/* own: 64 bytes of data, 64 of space; remote: data of the peer */
+	/* own: 64 bytes of data in this process; remote: 64 bytes of data of the peer */
 	struct doca_buf *own, *remote;
 };
 

@@ -41,7 +41,10 @@ static void import(struct rig_side *s, int fd)
 	s->dev->info->network = network;
 }
 
-/* Make progress until the owner, which waits for it, sends a byte. */
+/*
+ * Make progress until the owner sends a byte. Before that the owner stops its map, and waits until
+ * this engine has released the map.
+ */
 static void progress_until_told(struct rig_side *s, int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};

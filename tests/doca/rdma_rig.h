@@ -37,11 +37,11 @@ void rig_ok(doca_error_t result, const char *what, const char *file, int line);
 void rig_fails(doca_error_t expected, doca_error_t result, const char *what, const char *file,
 	       int line);
 
-/* How a task ended, in order. */
+/* How a task ended. */
 struct rig_end {
 	uint64_t tag;
 	doca_error_t status;
-	enum doca_rdma_opcode opcode; /* of receives, and the two that follow */
+	enum doca_rdma_opcode opcode; /* this and the fields below: only of receives */
 	uint32_t imm, length;
 	const struct doca_rdma_connection *conn;
 };
@@ -56,9 +56,9 @@ struct rig_side {
 	struct doca_buf_inventory *inventory;
 	struct doca_rdma_connection *conns[RIG_CONNS];
 	unsigned n_requests, n_established, n_failed, n_disconnected;
-	bool refuses; /* the side rejects requests of connections */
-	struct rig_end ends[4096];
-	unsigned n_ends, n_seen; /* tasks that have ended; those that rig_end() has returned */
+	bool refuses;              /* the side rejects requests of connections */
+	struct rig_end ends[4096]; /* ring, in the order in which the tasks have ended */
+	unsigned n_ends, n_seen;   /* tasks that have ended; those that rig_end() has returned */
 	enum doca_ctx_states states[16]; /* in the order of the callbacks */
 	unsigned n_states;
 	bool progresses_wait; /* progress waits for the notification handle instead of polling */

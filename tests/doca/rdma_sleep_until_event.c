@@ -41,7 +41,7 @@ static void sleep_for_a_message(int fd)
 	struct pollfd fds[2];
 
 	rig_receive(s, buf, 1);
-	/* the connection is up, and `fds` has no space for its fd */
+	/* without a connection the result is 0; -1: it is up, and 0 fds are too few for its fd */
 	UNTIL(s, ops->sleep_until_event(s->ctx, fds, 0) == -1);
 	ops->rouse(s->ctx);
 	rig_tell(fd);

@@ -4,11 +4,11 @@
  *
  * errors.sh links each test of libgantry-doca once more, with a stub in the place of each function
  * that returns doca_error_t. A stub puts its number into r10, the function into r11, and jumps to
- * seen_call(). It pops the return address, so that the function finds all its arguments in place,
- * and keeps that address on a separate stack for each thread. The file that GANTRY_SEEN names gets
- * the result of the function:
- * one word of 32 bits for each stub, one bit for each error. Processes that the test forks or
- * executes write to the same file.
+ * seen_call(). seen_call() pops the return address, so that the function finds all its arguments in
+ * place, and keeps that address on a separate stack for each thread. Then it calls the function and
+ * records the result in the file that GANTRY_SEEN names. The file has one word of 32 bits for each
+ * stub, with one bit for each error. Processes that the test forks or executes write to the same
+ * file.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -21,8 +21,8 @@
 enum { MAX_DEPTH = 256 };
 
 /*
- * A call that has not returned. If the stack of a call is deeper than the current one, longjmp()
- * has left this call.
+ * A call that has not returned. The stack grows down. So if `slot` is below the slot of the current
+ * call, longjmp() has left the call of this frame.
  */
 struct frame {
 	uintptr_t *slot; /* place of the return address on the stack */

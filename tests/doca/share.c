@@ -177,7 +177,10 @@ static void nothing_is_left_in_the_run_directory(void)
  * thread --
  */
 
-/* pipes: the export of the second process, for the third; closed when the third has ended */
+/*
+ * told: pipe by which the second process sends its export to the third. over: pipe whose end of
+ * file notifies the second process that the third has ended.
+ */
 static int told[2], over[2];
 
 static void third(struct exporter *e)

@@ -30,7 +30,7 @@ static void flip_bytes(struct exporter *e)
 	struct doca_mmap *map;
 	char copy[GD_BLOB_MAX];
 
-	if (!freopen("/dev/null", "w", stderr)) /* hides the log, which has a line for each */
+	if (!freopen("/dev/null", "w", stderr)) /* hide the log lines of failed imports */
 		exit(1);
 	for (size_t i = 0; i < e->len; i++)
 		for (int bit = 0; bit < 8; bit++) {
@@ -157,7 +157,7 @@ static void attack(struct exporter *e)
 	}
 	OK(gd_wire_ask(blob, &good, &reply, &conn, memfds));
 	close(memfds[0]);
-	/* once is enough */
+	/* the owner rejects a second request on the same connection */
 	TEST_ASSERT_EQUAL_INT(sizeof(good), send(conn, &good, sizeof(good), 0));
 	TEST_ASSERT_EQUAL_INT(sizeof(reply), recv(conn, &reply, sizeof(reply), 0));
 	TEST_ASSERT_EQUAL_INT(-EACCES, reply.status);

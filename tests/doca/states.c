@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The states of a context, transition by transition, as the tables of the guide and the rules of
- * doca_ctx_start() and doca_ctx_stop() define them.
+ * The states of a context, transition by transition, as the tables of the vendor's guide and the
+ * rules of doca_ctx_start() and doca_ctx_stop() define them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static void test_idle_to_starting_to_running_by_progress(void)
 	TEST_ASSERT_EQUAL_UINT8(0, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(DOCA_CTX_STATE_STARTING, state());
 	fake->starts_in_poll = true;
-	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe)); /* a transition is one progress */
+	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe)); /* makes one state transition */
 	TEST_ASSERT_EQUAL_STRING("01 12 ", seen);
 	TEST_ASSERT_EQUAL_UINT8(0, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_stop(&fake->ctx));
@@ -289,7 +289,7 @@ static void test_stop_again_in_stopping_is_in_progress(void)
 	doca_pe_progress(pe);
 }
 
-/* The guide permits to allocate and submit tasks in STOPPING. They are flushed. */
+/* The vendor's guide permits to allocate and submit tasks in STOPPING. They are flushed. */
 static void test_stopping_takes_and_flushes_new_tasks(void)
 {
 	doca_ctx_start(&fake->ctx);
@@ -370,7 +370,8 @@ static void test_program_stops_before_the_failure_is_brought(void)
 	doca_ctx_start(&fake->ctx);
 	doca_task_submit(fake_task(fake, 1));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(&fake->ctx));
-	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe)); /* the task; nothing of the failure */
+	/* calls back for the task; stop has cancelled the transition that the failure had posted */
+	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(1, n_error);
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_STRING("02 23 30 ", seen);

@@ -315,7 +315,10 @@ struct message {
 	uint8_t blob[1024];
 };
 
-/* The first round of each thread waits at a barrier, so that later rounds run concurrently. */
+/*
+ * In the first round each of the two processes adds 1 and waits until both have done so. So their
+ * later rounds run concurrently.
+ */
 static void add_rounds(struct doca_sync_event *event)
 {
 	uint64_t before;

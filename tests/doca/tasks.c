@@ -117,7 +117,7 @@ static void test_bad_configurations_of_a_pool(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_pool_conf(&other->pool, on_done, on_error, 1,
 							 DOCA_ERROR_BAD_STATE));
 	TEST_ASSERT_EQUAL_UINT32(1, other->pool.n);
-	TEST_ASSERT_NULL(fake_task(other, 0)); /* IDLE */
+	TEST_ASSERT_NULL(fake_task(other, 0)); /* an IDLE context gives out no task */
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, fake_destroy(other));
 }
 

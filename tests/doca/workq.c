@@ -310,7 +310,7 @@ static void test_devices_of_a_context(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_destroy(bare));
 }
 
-/* The queue holds 16. */
+/* A context can have 16 devices. */
 static void test_too_many_devices(void)
 {
 	struct doca_dev devs[17];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The steps of the guide to DMA with work queues: copies in one process, and copies from and to
- * another process.
+ * The steps of the vendor's former guide to DMA with work queues: copies in one process, and copies
+ * from and to another process.
  */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>

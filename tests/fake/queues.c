@@ -470,6 +470,6 @@ void fake_rma_set(struct fake_rma *rma, int submit_rc, int status, int hold)
 	rma->status = status;
 	rma->hold = hold;
 	for (unsigned i = 0; i < FAKE_QUEUES && !hold; i++)
-		ring(&rma->conn->consumers[i]); /* moves can complete now */
+		ring(&rma->conn->consumers[i]); /* wake sleeping lanes: they can poll the moves */
 	unlock(rma->conn);
 }

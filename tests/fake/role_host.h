@@ -83,7 +83,8 @@ struct fake_role_host {
 	uint64_t settled_ns; /* what client_settled_ns returns */
 	uint64_t resume_ns;  /* what connect_resume returns */
 	unsigned n_regions, n_quarantined, n_chains, n_freed;
-	unsigned n_ends;  /* chains whose terminal is the client itself */
+	/* existing chains whose terminal is the hop that client_hop returned */
+	unsigned n_ends;
 	uint64_t turn_ns; /* the clock advances by this in each turn */
 
 	struct {

@@ -5,10 +5,10 @@
  *
  * shortage.c is part of a program, or a library that is preloaded. The library maps its struct
  * shortage from an open file, whose descriptor number is in the environment. Allocations of
- * libconfig never fail, because libconfig does not check them. Allocations of the user and group
- * lookups of glibc never fail either: these lookups would end the process or report that there is
- * no such user. The loader does them for plugins below directories that a private group can write
- * (umask 002).
+ * libconfig never fail, because libconfig does not check them. Allocations inside getpwuid_r() and
+ * getgrgid_r() never fail either: without memory, glibc would end the process or report that there
+ * is no such user. When the core loads a plugin from a directory that a group can write (umask
+ * 002), it calls these functions to check that the group is the private group of the user.
  */
 #ifndef TESTS_FAKE_SHORTAGE_H
 #define TESTS_FAKE_SHORTAGE_H
@@ -44,8 +44,8 @@ void shortage_use(struct shortage *shortage);
 long shortage_blocks(void);
 long shortage_maps(void);
 /*
- * Return the number of other resources of the process: entries of a directory of /proc/self, and
- * mappings of memory that is shared by a descriptor.
+ * Return the number of other resources of the process. shortage_entries: entries of a directory,
+ * such as /proc/self/fd. shortage_regions: mappings of memfds.
  */
 long shortage_entries(const char *path);
 long shortage_regions(void);

@@ -6,8 +6,9 @@
  * It opens a session through the first connect, unless the option `id` names a session of another
  * process. Then it opens sessions with that id and a higher epoch through the last connect: without
  * a secret, with each of two wrong secrets, and, if the session is its own, with the right secret.
- * It logs each result, and finishes with status 0 if the peer rejected all attempts but the last,
- * and ended the first session only for the last attempt.
+ * It logs each result. For status 0 the peer must reject each attempt without the right secret. If
+ * the thief also tries the right secret, the peer must accept it, and must end the first session
+ * only for that attempt.
  */
 #include <errno.h>
 #include <stdio.h>

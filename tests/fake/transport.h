@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transport.h - a transport in memory whose peer is the test: it connects and accepts, sends
- * control messages byte by byte, forges messages in a queue, and makes any operation fail on
- * request.
+ * transport.h - a transport in memory whose peer is the test: the test connects and accepts, sends
+ * control messages with any bytes, forges messages in a queue, and makes any operation fail.
  *
  *     struct fake_transport ft;
  *     fake_transport_init(&ft);
- *     gn_device_open(loop, "dev0", "fake", &fake_transport_ops, &ft, &device);  conf: the transport
+ *     gn_device_open(loop, "dev0", "fake", &fake_transport_ops, &ft, &device);
  *     conn = fake_dial(&ft, "volume0"); fake_ctrl_send(conn, ...); gn_loop_turn();
  *     fake_ctrl_recv(conn, ...);
- *     fake_transport_fini(&ft);  ends the program if a connection, queue or region was left or
- * misused
+ *     fake_transport_fini(&ft);
+ *
+ * gn_device_open() passes its argument `&ft` to the transport as the conf of the device.
+ * fake_transport_fini() ends the program if the core has left the device, a listener, connection,
+ * queue or imported region. Misuse of one of them ends the program in the wrong call.
  *
  * Events are delivered by progress, as in a real transport. The thread of a lane can use the queues
  * while the test reads them: every function takes the lock of the transport.
@@ -67,7 +69,7 @@ struct fake_queue {
 	int send_rc; /* producer: what send returns; 0: it accepts */
 	uint32_t n_refused;
 	struct gantry_inline_handler direct; /* consumer: the handler that was set last */
-	/* producer: a consumer that gets each message back inside the send */
+	/* producer: each send also calls the inline handler of this consumer; NULL: none */
 	struct fake_queue *echo;
 };
 
@@ -111,9 +113,15 @@ struct fake_conn {
 	unsigned touched_queues, touched_rmas; /* entries used so far have a lower index */
 	uint32_t exports[FAKE_QUEUES];         /* handles that the core exported */
 	unsigned n_exports, n_revokes;         /* n_revokes: revokes by the core */
-	/* the test sent what ends the session: the core need not flush the earlier replies */
+	/*
+	 * The test sent a message that breaks the protocol: it had a wrong length, or no receive
+	 * was posted. The core then ends the session, and need not flush its earlier replies.
+	 */
 	int is_broken;
-	/* in steps of the transport; released_at: when the last region was released */
+	/*
+	 * Values of ft->n_steps, which counts the disconnects and releases of the whole transport:
+	 * their order shows which call came first. released_at: of the last released region.
+	 */
 	unsigned disconnected_at, released_at;
 };
 

@@ -16,8 +16,8 @@ struct fake_worker {
 };
 
 /*
- * fake_clock_start stops both clocks of the core at 1000 s. Call it before threads start.
- * fake_clock_stop restores the real clocks.
+ * fake_clock_start stops the clock of the core at 1000 s. Call it before threads start.
+ * fake_clock_stop restores the real clock.
  */
 void fake_clock_start(void);
 void fake_clock_stop(void);

@@ -42,8 +42,9 @@ static unsigned n_lists(void)
 }
 
 /*
- * Check that a device has one listener for direct pipes at each of its addresses, from
- * vb_listen_direct() to vb_close().
+ * Check that nothing of the connection is left with the device. Only the listener for direct pipes
+ * may be left: vb_listen_direct() creates one for each address of the device, without events, and
+ * it stays until vb_close(). This function closes it.
  */
 static void check_device(struct end *end)
 {

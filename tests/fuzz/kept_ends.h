@@ -25,7 +25,7 @@
 bool kept_ends_begin(const char *both);
 /* End the connection, and abort unless each device is in the same state as before it. */
 void kept_ends_leave(void);
-/* Abort if memory has been allocated since the devices were opened. */
+/* Abort unless as many blocks are allocated as the open devices keep without a connection. */
 void kept_ends_end(void);
 
 #endif

@@ -10,7 +10,7 @@
  * each mapping has separate memory. Returns another mapping, which is writable and stays.
  */
 char *quick_map_share(int fd, size_t size);
-/* Returns the number of mappings that mmap() has returned, except those of the system. */
+/* Returns the number of existing mappings that quick_map.c made without the system. */
 unsigned quick_map_count(void);
 
 #endif

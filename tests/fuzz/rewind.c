@@ -61,12 +61,12 @@ struct saved {
 	size_t size;
 };
 
-/* Unaligned words, so that the compiler can copy several with one instruction. */
+/* Words at any address. A `wide` is a vector: one instruction copies or tests 16 bytes. */
 typedef uint64_t word __attribute__((aligned(1), may_alias));
 typedef uint64_t wide __attribute__((vector_size(16), aligned(1), may_alias));
 
 static struct {
-	struct global globals[GLOBALS]; /* of all objects */
+	struct global globals[GLOBALS]; /* global variables of all object files of the target */
 	unsigned n_globals;
 	struct saved *saved;
 	size_t n_saved, max_saved;
@@ -191,7 +191,10 @@ UNSEEN static void restore(void)
 	r.count = r.count_then;
 }
 
-/* Clear the stack: the padding of a struct keeps old bytes of the stack. */
+/*
+ * Clear the stack, so that print_hash() prints the same hash in each run of an input: old bytes of
+ * the stack get into the padding of structs, which the hash includes.
+ */
 UNSEEN static __attribute__((noinline)) void clear_stack(void)
 {
 	volatile char below[65536];

@@ -5,8 +5,8 @@
  *
  * The input is a list of steps, see step(). At the end the role is stopped, and must have finished:
  * each session that sent HELLO was closed exactly once, and no connection, queue, region, IO or
- * file descriptor leaks. fake_core_fini checks all of these except descriptors. The role must get
- * the steps of each session in their order: see check_order().
+ * file descriptor leaks. fake_core_fini checks all of these except file descriptors. The role must
+ * get the steps of each session in their order: see check_order().
  */
 #include <errno.h>
 #include <stddef.h>
@@ -158,7 +158,11 @@ static void say_frame(struct fuzz *f)
 	unsigned type = byte(f), id = byte(f);
 	size_t len = fake_payload(type & 0xf, payload);
 
-	/* without a secret the server would create one, which no peer knows */
+	/*
+	 * A HELLO with an id without bit 0x40 has always the same secret, so that a later one can
+	 * present the secret of a session. The other HELLOs have none: then the server creates a
+	 * secret, which these peers do not read from the answer.
+	 */
 	if ((type & 0xf) == GN_FRAME_HELLO && !(id & 0x40))
 		memset(payload + offsetof(struct gn_hello, secret), 0x5e, GANTRY_SECRET_BYTES);
 	patch(f, payload, len);

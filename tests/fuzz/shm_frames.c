@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A whole connection of shm-comch gets frames from the input: any bytes, any order, descriptors of
- * several kinds. Between frames the peer writes to its ring and its credit page, and the user at
- * this end exports, sends, receives and copies. At the end of the connection, the process has as
- * many descriptors and mappings and as much memory as before, and the check has accepted no
- * malformed frame. A malformed frame ends the connection.
+ * A whole connection of shm-comch gets frames from the input: any bytes, any order, with file
+ * descriptors of several kinds. Between frames the peer writes to its ring and its credit page, and
+ * the user at this end exports, sends, receives and copies. comch_frame_check() must not accept a
+ * malformed frame, and such a frame must end the connection. At the end of the connection, the
+ * process must have as many file descriptors and mappings, and as much memory, as before.
  *
  * Device and listener stay open from one input to the next. An input begins with a connection that
  * the device has not accepted. Time passes only when the input says so.
@@ -16,7 +16,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A second copy of the check, for this file: a seeded bug changes only that of the product. */
+/*
+ * A second copy of shm_frame.c with other names, which decides here whether a frame is malformed.
+ * mutants.sh seeds bugs into the copy of the product only.
+ */
 #define comch_frame_check expected_check
 #define comch_frame_init fill_frame
 #include "../../plugins/transport/shm-comch/shm_frame.c"
@@ -175,7 +178,10 @@ static int memory(size_t size, int seals)
 	return fd;
 }
 
-/* Create the descriptors. A seal against later writable mappings keeps existing mappings. */
+/*
+ * Create a file descriptor of each kind. The writable mappings of the peer are made first:
+ * F_SEAL_FUTURE_WRITE forbids only later ones.
+ */
 static void make_kinds(void)
 {
 	kinds[FD_SEALED] = memory(65536, F_SEAL_SHRINK | F_SEAL_GROW);
@@ -247,7 +253,10 @@ static void begin(void)
 	rewind_mark();
 }
 
-/* Check that an accepted frame has exactly the body of its type. */
+/*
+ * Check comch_frame_check(): a frame that it accepts in any phase must have a known type, the
+ * length that its header states, and at most COMCH_FDS_MAX file descriptors.
+ */
 static void check_the_check(const struct comch_frame *f, size_t len, unsigned int n_fds)
 {
 	for (unsigned int phase = 1; phase < 4; phase++)
@@ -399,8 +408,12 @@ static void clear_shared(void)
 }
 
 /*
- * One step: kind, length, descriptors, bytes. Bits of the kind: 0x80: a frame of these bytes; 0x60:
- * an action of the user; 0x40: the peer writes memory; otherwise a frame of a valid type.
+ * One step of the input: p[0] is its kind, p[1] the number of bytes that follow p[3]. For a frame,
+ * p[2] is the number of its file descriptors, p[3] selects their kinds. The kinds of a step:
+ *     from 0x80    the peer sends the bytes as a frame
+ *     from 0x60    the user acts; no bytes follow
+ *     from 0x40    the peer writes the bytes to shared memory
+ *     below        the peer sends a frame with a valid header; its type can be unknown
  */
 static size_t one_step(const uint8_t *p, size_t left)
 {

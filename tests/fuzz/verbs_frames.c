@@ -74,7 +74,8 @@ static void requests(struct input *in)
 		fake_cm_push(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, data, (unsigned)n);
 		ends_turn();
 	}
-	fake_verbs_forgive(); /* discard the answers, for which these requests have no connection */
+	/* forget misuse recorded so far: no id sent these requests, so nothing gets the answers */
+	fake_verbs_forgive();
 }
 
 /* -- control messages -- */

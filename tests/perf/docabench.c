@@ -155,8 +155,9 @@ static void not_sent(struct doca_comch_producer_task_send *task, union doca_data
 }
 
 /*
- * Send a message with this number. Progress the engine while there is no free task, or no receive
- * at the other end.
+ * Send a message with this number. Progress the engine while there is no free task. While the other
+ * end has no receive, submit again; if may_progress is set, also progress the engine. Callbacks of
+ * the engine do not set it.
  */
 static void send(struct end *e, uint64_t seq, int may_progress)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* docabench.h - an end with its engine, device and memory, for the files of docabench */
+/*
+ * docabench.h - one end of a connection of DOCA Comch, or the only end of a DMA measurement, with
+ * its progress engine, device and memory; for the files of docabench
+ */
 #ifndef PERF_DOCABENCH_H
 #define PERF_DOCABENCH_H
 
@@ -36,9 +39,10 @@ struct end {
 	struct doca_task *free[TASKS];
 	uint64_t *words[TASKS]; /* words of the message of free[i] */
 	uint32_t n_free;
-	uint64_t expected;  /* number of the next message */
-	uint64_t *line, at; /* cache line of the limit, and its current value */
-	unsigned turns;     /* number of slices of the limit */
+	uint64_t expected; /* number of the next message */
+	/* line: shared cache line of the limit `line`, see bare.h; at: its current value */
+	uint64_t *line, at;
+	unsigned turns; /* client: slices of that limit that the server has confirmed with TURN */
 	int echoes, stopped;
 };
 

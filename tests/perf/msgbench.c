@@ -21,9 +21,9 @@
  *
  * Values are medians of slices; those of reads and writes are the mean of the run.
  *
- * Over a transport by memory, the same processes also measure the limits between the slices: for
- * rtt and inline `line`, the round trip of a cache line; for single, batch and inlines `ring`,
- * messages through a bare ring.
+ * Between the slices of the transport, the same ends also measure a limit of the machine, see
+ * limits/bare.h. For rtt, post and inline over a transport by shared memory it is `line`, the round
+ * trip of a cache line. For single, batch and inlines it is `ring`, messages through a bare ring.
  *
  * Each word of a message carries its number, and each message is checked. At the end the written
  * memory is checked. A setting is NAME=VALUE for both ends, client:NAME=VALUE or server:NAME=VALUE
@@ -97,7 +97,7 @@ static void swallow(const struct bench *b, struct peer *p)
 	uint64_t expected = 1;
 
 	for (;;) {
-		/* all receives have the same buffer */
+		/* all receives have one buffer: check it before taking the next message */
 		int n = poll_some(p, msgs, p->attr->inlined ? 1 : TAKE);
 
 		for (int i = 0; i < n; i++) {

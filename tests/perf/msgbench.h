@@ -18,7 +18,8 @@ struct bench {
 	uint64_t length_ns;
 	struct peer_attr attr;
 	const char *name;
-	uint64_t *line; /* shared memory with which these processes or threads measure the limits */
+	/* shared memory of both ends for the limits, see bare.h: a cache line, and a ring */
+	uint64_t *line;
 	struct bare_ring ring;
 };
 

@@ -56,7 +56,11 @@ static void throw(const struct bench *b, struct peer *p, uint64_t seq)
 		;
 }
 
-/* Wait until the peer's write of seq or STOP replaces the own last number `thrown` (0: none). */
+/*
+ * Wait for the peer's write of seq or STOP. The region is the source of the own writes and the
+ * target of the peer's writes. So until then its last word is `thrown`, the last number that this
+ * end has written (0: none).
+ */
 static uint64_t catch (struct peer *p, uint64_t seq, uint64_t thrown)
 {
 	const uint64_t *first = p->region.addr;

@@ -8,8 +8,7 @@
  *   TOKEN  ------------------------->   import         for messages with data; the other way
  *          <-------------------------   IMPORTED       round for remote access
  *   READY  <------------------------>   READY          the queues of the sender exist
- *   SET    <------------------------>   SET            the sender has received the queues of its
- *                                                      peer, and has sent its answers
+ *   SET    <------------------------>   SET            the sender has sent and received READY
  */
 #include <errno.h>
 #include <poll.h>

@@ -105,7 +105,10 @@ static void open_log(const char *path)
 	    super.sector_bytes < 512)
 		quit(path);
 	log_at = super.sector_bytes;
-	/* no write of the device is beyond this size; pages are allocated when they are written */
+	/*
+	 * The image has the size of the log device. The logged device must not be larger: apply()
+	 * rejects a write beyond the image. Pages are allocated when they are written.
+	 */
 	image = mmap(NULL, image_bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (image == MAP_FAILED)
@@ -173,7 +176,10 @@ static void mount_and_read(void)
 
 /* -- prefixes -- */
 
-/* Compare the content after mark number `at`; 0: before the first mark. */
+/*
+ * Compare the content after mark number `at`, from 1. marks[at - 1] is the record of this mark,
+ * marks[at] that of the next one.
+ */
 static void compare(size_t at)
 {
 	const char *volume = mount_device ? content : image;

@@ -13,7 +13,7 @@ static struct {
 	char verdict; /* first letter of FAIL or IGNORE, 0 while all is well */
 } shim;
 
-/* say the verdict on the test that runs, and leave it */
+/* print the verdict on the test that runs, and jump out of it to the last setjmp() */
 __attribute__((noreturn, format(printf, 5, 6))) static void leave(const char *verdict,
 								  const char *user,
 								  const char *file, int line,

@@ -44,7 +44,11 @@ __attribute__((noreturn)) void shim_ignore(const char *user, const char *file, i
 #define UnityDefaultTestRun(f, name, line) shim_run(f, name, __FILE__, line)
 typedef void (*UnityTestFunction)(void);
 
-/* A child of a test stands by itself: if (TEST_PROTECT()) { what it does; _exit(0); } _exit(1); */
+/*
+ * For a process that a test has forked. A failed assertion jumps to the last TEST_PROTECT(), which
+ * then is false. Without it the child would go on in the functions of its parent. In the child:
+ * if (TEST_PROTECT()) { what it does; _exit(0); } _exit(1);
+ */
 #define TEST_PROTECT() (setjmp(*shim_frame()) == 0)
 #define TEST_FAIL_MESSAGE(m) shim_fail(m, SHIM_AT)
 #define TEST_FAIL() shim_fail("", SHIM_AT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * knock SOCKET N silent|greet hold|again - a hostile client of shm-comch: open N connections to a
- * service, and send nothing
+ * service, and no session on any of them
  *
  * silent  send no frame at all
  * greet   send the HELLO of the transport, but none of a session

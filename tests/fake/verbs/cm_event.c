@@ -484,8 +484,8 @@ void fv_cm_reset(void)
 	while ((obj = fv_first(FV_ID))) {
 		fv_cm_forget_events(obj->self);
 		/*
-		 * this can also free the new id of a pending connection request, but never the
-		 * first id of the list
+		 * fv_cm_forget_events() can also free other ids of the list: the new ids of pending
+		 * connection requests. So the loop always continues with the first id that is left.
 		 */
 		fv_id_free(obj->self);
 	}

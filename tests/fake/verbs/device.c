@@ -102,7 +102,7 @@ struct fv_device *fv_device_of(const struct ibv_context *context)
 	return FV_OF(context->device, struct fv_device, dev);
 }
 
-/* -- the list -- */
+/* -- the list of devices -- */
 
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {

@@ -165,8 +165,9 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 }
 
 /*
- * The headers call this instead of ibv_reg_mr() if the compiler does not know the access flags. A
- * failure injected for either function applies.
+ * The headers replace a call of ibv_reg_mr() by this function if the access flags are not a
+ * compile-time constant, or contain an optional flag. A failure that a test injects into
+ * ibv_reg_mr() applies here, too.
  */
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				unsigned access)

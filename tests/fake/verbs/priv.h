@@ -14,7 +14,10 @@
 
 #include "verbs.h"
 
-/* this file defines the functions with these names */
+/*
+ * The headers of libibverbs define these names as macros. The fake defines the functions with these
+ * names, so the macros must not apply.
+ */
 #undef ibv_get_device_list
 #undef ibv_query_port
 #undef ibv_reg_mr

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bare.h - lower bounds for communication over shared memory: the round trip of a cache line, and a
- * ring one way
+ * bare.h - the limits of communication over shared memory: the round trip of a cache line, and
+ * messages through a bare ring one way
  *
- * The measurements are divided into slices. A program that compares itself with a bound runs its
- * own slices and those of the bound alternately, because the speed of the machine can change from
- * one millisecond to the next.
+ * A limit is what the machine can do without any code of the product. The measurements are divided
+ * into slices. A program that compares itself with a limit runs its own slices and those of the
+ * limit alternately, because the speed of the machine can change from one millisecond to the next.
  */
 #ifndef PERF_BARE_H
 #define PERF_BARE_H
 
 #include "common.h"
 
-/* number of the message that announces a slice of the limit; the peer answers it first */
+/*
+ * Number of the message with which one end announces a slice of the limit. The peer answers the
+ * message; then both ends run the slice.
+ */
 #define TURN (STOP - 1)
 #define LINE_ROUNDS 256 /* round trips of a slice of the limit */
 
 /*
- * Print the median of `ours`, and the limit as that median divided by the median ratio of adjacent
- * slices, because the two medians can come from different speeds of the machine. Sorts `ours`.
+ * Print the median of `ours`, and the limit: that median divided by the median of the ratios
+ * ours / limit of adjacent slices. The median of `limit` itself is not used: it can come from a
+ * slice in which the machine had another speed than in the median slice of `ours`. Sorts `ours`.
  */
 static inline void print_beside(const char *name, struct stats *ours, const char *limit_name,
 				const struct stats *limit, const char *unit)

@@ -3,8 +3,9 @@
  * common.h - functions for the programs that measure the machine: two CPUs, a clock, a child on the
  * other CPU, statistics
  *
- * Each program prints lines "NAME VALUE UNIT". NAME is the median of slices of the run, or the mean
- * of the whole run if its header says so; NAME.min and NAME.max are the extremes of the slices.
+ * A run is divided into slices, and each slice is timed separately. Each program prints lines
+ * "NAME VALUE UNIT". NAME is the median of the slices, or the mean of the whole run if the header
+ * of the program says so; NAME.min and NAME.max are the extremes of the slices.
  */
 #ifndef PERF_COMMON_H
 #define PERF_COMMON_H

@@ -240,7 +240,10 @@ static void a_stable_write_without_space_is_no_failed_sync(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 }
 
-/* During this write the kernel reports a failed sync, only to the lane that has called it. */
+/*
+ * Simulates another lane whose sync fails during this write. The kernel reports the failure to that
+ * lane only, so this write succeeds.
+ */
 static ssize_t write_while_another_lane_fails(int fd, const void *from, size_t n, off_t offset,
 					      int stable)
 {
@@ -269,7 +272,7 @@ static void a_sync_does_not_succeed_when_another_one_took_the_report(void)
 	open_with("direct=false");
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	TEST_ASSERT_TRUE(script.lost_fd != store()->fd);
-	/* the witness is no duplicate of the descriptor of the store */
+	/* the witness was opened separately: a dup() of the fd of the store would be O_RDWR */
 	TEST_ASSERT_EQUAL_INT(O_RDONLY, fcntl(script.lost_fd, F_GETFL) & O_ACCMODE);
 	script.lost = -EIO;
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file backend while allocations fail, for each n: only the n-th fails, or all from the n-th
- * on. The backend works, or fails with -ENOMEM and a reason. It leaks nothing, and releases the
- * lock of the file, so that it can be opened again.
+ * The file backend while allocations fail. For each n, only allocation n fails, or all allocations
+ * from number n on. The backend works, or fails with -ENOMEM and logs a reason. It leaks nothing,
+ * and releases the lock of the file, so that it can be opened again.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -45,8 +45,9 @@ static void serve(void)
 }
 
 /*
- * Open the backend while the allocations that `use` selects fail, and do IO. The allocations of
- * fake_conf() succeed, because it is part of the program. Returns the result of open or start.
+ * Open the backend while the allocations that `use` selects fail, and do IO. Only allocations of
+ * plugins and libraries fail (shortage.foreign). fake_conf() belongs to the test program, so its
+ * allocations succeed. Returns the result of open or start.
  */
 static int once(struct shortage *use, const char *engine)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kit.c - each rule opens the backend, does IO, and returns the defect as text, or NULL. */
+/*
+ * kit.c - the rules. kit_check() opens the backend before each rule and closes it afterwards. A
+ * rule does IO, and returns the defect as text, or NULL.
+ */
 #include "kit.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The backends that complete inside submit: null and memory. */
+/*
+ * The backends null and memory. null completes each IO inside submit. memory completes a read or
+ * write inside the next submit of one, or in poll.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -146,8 +149,8 @@ static void memory_keeps_what_was_written(void)
 }
 
 /*
- * Large volumes are copied in strides. Read lengths near multiples of a stride, up to the last byte
- * of the volume.
+ * Long reads of a large volume are copied in strides of 4 KiB, and each stride prefetches the next.
+ * The test reads lengths near multiples of 4 KiB, up to the last byte of the volume.
  */
 static void a_large_volume_is_read_as_it_was_written(void)
 {

@@ -76,7 +76,10 @@ static void the_counter_runs_like_the_clock(void)
 	TEST_ASSERT_TRUE(error < 2 * BETWEEN_NS + slow / 1000);
 }
 
-/* Deadlines from now_ns of a plugin's host and the time of a lane must be comparable. */
+/*
+ * A plugin gets the time from its host, which calls gn_now_ns(). The time of a lane comes from
+ * gn_fast_ns(). A plugin compares both, so both must be the same time.
+ */
 static void there_is_one_time(void)
 {
 	gn_clock_init();

@@ -27,7 +27,10 @@ static void empty_is_all_zero(void)
 	TEST_ASSERT_TRUE(gantry_histogram_mean(&a) <= 0);
 }
 
-/* Each bucket begins directly behind the previous bucket, and is narrow. */
+/*
+ * Each bucket begins directly behind the previous bucket. The difference of its limits is at most
+ * 1/64 of its lower limit.
+ */
 static void buckets_cover_the_range_without_gap(void)
 {
 	for (unsigned int i = 0; i < GANTRY_HISTOGRAM_BUCKETS; i++) {

@@ -18,7 +18,10 @@ static uint64_t fake_now(void)
 	return fake_time;
 }
 
-/* Returns the text logged since the last call. Lines of text have no time stamp. */
+/*
+ * Returns what was logged since the last call. A text line is returned without its time stamp.
+ * `out` still contains the time stamp.
+ */
 static const char *logged(void)
 {
 	ssize_t n;
@@ -63,8 +66,8 @@ static void a_line_takes_the_place_of_one_that_has_not_ended(void)
 
 	gn_log_set_over(true);
 	gn_log(GN_LOG_WARN, "session", "gone");
-	TEST_ASSERT_EQUAL_INT(
-		'2', (logged(), out[0])); /* the log is not on the terminal: no control sequence */
+	/* the line begins with the year, not with a control sequence: the log is no terminal */
+	TEST_ASSERT_EQUAL_INT('2', (logged(), out[0]));
 	gn_log_set_sink(STDERR_FILENO, GN_LOG_TEXT);
 	dup2(pipe_fds[1], STDERR_FILENO);
 	gn_log(GN_LOG_WARN, "session", "gone");

@@ -183,7 +183,10 @@ static void timers_fire_in_order_of_time_and_once(void)
 
 static int fired[MANY];
 
-/* Due timers run in the order of their times; with equal times the older one (ages[]) first. */
+/*
+ * Compute the order in which the due timers must run: by their times. Of timers with equal times,
+ * the timer that was set first runs first; it has the smaller number in ages[].
+ */
 static int expected(const struct numbered *t, const unsigned *ages, uint64_t now, int *out)
 {
 	int n = 0;
@@ -400,7 +403,7 @@ static void a_child_abandons_what_its_parent_goes_on_with(void)
 
 /* -- posts in memory of the caller -- */
 
-#define OWN 1000 /* more posts than the loop can reserve */
+#define OWN 1000 /* more posts than the reserve of the loop holds for times without memory */
 
 struct own {
 	struct gn_post post;
@@ -475,7 +478,8 @@ static void an_own_post_from_itself_runs_at_the_next_turn(void)
 		gn_loop_turn(loop, -1);
 		TEST_ASSERT_EQUAL_UINT(i, n_posts);
 	}
-	gn_loop_post_own(loop, &own_post, count, &n_called[0]); /* never runs */
+	/* never runs: tearDown() destroys the loop before its next turn */
+	gn_loop_post_own(loop, &own_post, count, &n_called[0]);
 }
 
 static void what_is_left_goes_with_the_loop(void)

@@ -152,7 +152,11 @@ static void who_has_gone_is_forgotten(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_loop_turn(loop, 0));
 }
 
-/* A slow client does not keep the reserve descriptor, which the next client needs. */
+/*
+ * The process has no free file descriptor. The server closes its reserve descriptor to accept a
+ * client. A slow client must not keep that descriptor, because the server needs it for the next
+ * one.
+ */
 static void the_reserve_comes_back_from_the_slow(void)
 {
 	struct rlimit before, none;

@@ -236,7 +236,10 @@ static void files_that_cannot_be_read(void)
 	TEST_ASSERT_EQUAL_STRING("t.cfg is larger than 1MiB; it is not a configuration", faults());
 }
 
-/* Expect the message for the user of the test: files of root are checked more strictly. */
+/*
+ * Expect the message that the user gets who runs this test. For root, gn_path_open() checks the
+ * file more strictly, and its message contains `problem`.
+ */
 static void rejected_for(const char *file, const char *problem)
 {
 	char text[256];

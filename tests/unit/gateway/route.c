@@ -13,7 +13,7 @@ static struct gantry_volume_info legs[N];
 
 void setUp(void)
 {
-	/* adjacent volumes differ in one bit of the UUID or of the verifier */
+	/* the volumes differ only in the last byte of the UUID and in low bits of the verifier */
 	for (unsigned i = 0; i < N; i++) {
 		legs[i] = (struct gantry_volume_info){.size = 1 << 20,
 						      .block_size = 512,

@@ -36,7 +36,10 @@ __attribute__((visibility("default"))) int fdatasync(int fd)
 	return device.error ? -1 : 0;
 }
 
-/* Create a file of `size` bytes, in which every third KiB is zero. Sets `path`. */
+/*
+ * Create a file of `size` bytes. Of every three blocks of 64 KiB, the first block is zero. Sets
+ * `path`.
+ */
 static void make_file(uint32_t size)
 {
 	int fd;

@@ -56,7 +56,10 @@ static void trace_end(void)
 	n_seen = 0;
 }
 
-/* Write a trace of four IOs, not in order of time. The first IO is 5 ms after its start. */
+/*
+ * Write a trace of four IOs. The records are not in the order of their times. The earliest IO was
+ * submitted 5 ms after the start of the trace.
+ */
 static void trace_of_four(void)
 {
 	trace_begin(GANTRY_TRACE_MAGIC);

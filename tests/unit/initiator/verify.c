@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The oracle reports each kind of misbehaviour of a volume by the verdict of that kind, and by no
- * other verdict.
+ * The check of the data that an initiator reads (workload.verify): it reports each kind of
+ * misbehaviour of a volume by the verdict of that kind, and by no other verdict.
  */
 #include "rig.h"
 

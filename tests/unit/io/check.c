@@ -126,7 +126,7 @@ static void it_agrees_with_128_bits(void)
 	TEST_ASSERT_GREATER_THAN(1000, seen[GANTRY_S_READ_ONLY]);
 }
 
-/* -- the reference must detect each of these mistakes -- */
+/* -- wrong checks: the comparison with the reference must detect the mistake of each -- */
 
 static enum gantry_status sum_that_overflows(const struct gn_io_rules *rules, struct gantry_io *io)
 {

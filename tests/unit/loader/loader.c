@@ -224,7 +224,10 @@ static void corrupt_file(void)
 	refused("corrupt", "does not load: ", NULL);
 }
 
-/* Expect that a loader that probes plugins rejects this plugin with this text. */
+/*
+ * Expect that the loader rejects this plugin with this text. gn_loader_probe() makes it load each
+ * plugin in a child process first, so that a crash ends only the child.
+ */
 static void dies(const char *name, const char *piece)
 {
 	open_dirs(dir, NULL);
@@ -312,7 +315,7 @@ static void older_minor_version_is_completed(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, GANTRY_KIND_ROLE, "oldrole", &plugin));
 	role = plugin->ops;
 	role->expect(NULL, &volume, &shown, NULL);
-	/* `expect` is beyond the end of the table, so the loader calls nothing */
+	/* `look` is beyond the end of the description: the loader puts a stub in its place */
 	plugin->look(NULL, NULL);
 	TEST_ASSERT_EQUAL_UINT(7, volume.size);
 	TEST_ASSERT_EQUAL_UINT(8, shown.size);
@@ -350,8 +353,8 @@ static int some(void *self)
 }
 
 /*
- * A plugin that has to be polled, but has no descriptor to wait for, cannot be armed: nothing would
- * wake the lane.
+ * A plugin that has to be polled, but has no file descriptor to wait for, cannot be armed: nothing
+ * would wake the lane.
  */
 static void slots_that_wake(void)
 {
@@ -379,7 +382,10 @@ static int create(void *conn, const struct gantry_queue_attr *attr, void **rma_p
 	return 0;
 }
 
-/* A capability of a device needs certain operations of the plugin. Stubs do not count. */
+/*
+ * A capability of a device needs certain operations of the plugin. gn_ops_complete() fills missing
+ * operations with stubs, and these count as missing.
+ */
 static void functions_that_a_capability_needs(void)
 {
 	struct gantry_transport_ops ops = {.rma_create = create};

@@ -14,8 +14,8 @@
 #include "unity.h"
 
 /*
- * All functions of the probe run on the thread of the test. The fields are not atomic, so the
- * thread sanitizer reports an access by any other thread.
+ * The functions of the probe run only on a thread that holds the lock of the worker. The fields are
+ * not atomic, so the thread sanitizer reports a call by a thread without the lock.
  */
 struct probe {
 	unsigned polls, arms, disarms, calls;

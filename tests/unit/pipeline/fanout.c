@@ -33,7 +33,8 @@ static struct gantry_chain *chain;
 static struct gantry_io *ios;
 static _Atomic unsigned n_done[PARENTS];
 static _Atomic unsigned status[PARENTS];
-static const struct gantry_piece *again; /* if set, submitted when a parent completes */
+/* while n_again is not 0, a parent that completes is submitted again with this one piece */
+static const struct gantry_piece *again;
 static _Atomic unsigned n_again;
 static _Atomic int again_rc;
 static char data[4096];
@@ -302,8 +303,9 @@ static void a_child_that_nobody_takes_ends_at_its_deadline(void)
 }
 
 /*
- * All children wait for a terminal. Then the terminal rejects each child, and each parent, which
- * completes with an error, is submitted again inside that completion and waits.
+ * All children wait in the list, because their terminals return -EAGAIN. Then the terminals reject
+ * them for good, and each parent completes with an error. Its owner submits it again inside that
+ * completion, while children of other parents are still in the list.
  */
 static void parents_that_come_back_at_once_find_room(void)
 {
@@ -367,8 +369,8 @@ static void a_child_that_completes_twice_is_counted(void)
 }
 
 /*
- * Random pieces, rejections and orders: each parent completes once, with the status of the first
- * child that failed.
+ * Random pieces, temporary rejections (-EAGAIN) and orders of completion: each parent completes
+ * once.
  */
 static void any_order_completes_each_parent_once(void)
 {

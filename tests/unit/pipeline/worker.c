@@ -14,8 +14,8 @@
 #include "unity.h"
 
 /*
- * A poller with all operations. The test reads the fields that the worker writes either after
- * fake_settle(), or atomically.
+ * A poller with all operations. The worker writes some fields on its thread. The test reads these
+ * fields either after fake_settle() or with atomic loads.
  */
 struct probe {
 	struct fake_worker *fw;
@@ -238,7 +238,7 @@ static void calls_of_many_threads_run_on_the_worker(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* Wait until the worker arms this poller again, before it sleeps. */
+/* Wait until the worker has armed this poller again. The worker does that when it goes to sleep. */
 static void until_asleep(const struct probe *p)
 {
 	unsigned arms = get(&p->arms);

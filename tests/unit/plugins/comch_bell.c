@@ -62,7 +62,10 @@ static void who_rings_without_end_is_not_listened_to_for_ever(void)
 	TEST_ASSERT_TRUE(n_received <= 100);
 }
 
-/* The last close of a descriptor can take long, so a lane must not receive descriptors. */
+/*
+ * A peer can attach file descriptors to a message. The last close of a file descriptor can take
+ * long, so a lane must not receive any.
+ */
 static void a_ring_with_descriptors_breaks_the_connection(void)
 {
 	n_left = 10;

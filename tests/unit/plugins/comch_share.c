@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The descriptors of a user are counted over all devices of the process, until the closer has
- * closed them.
+ * The file descriptors that the connections of one user make this process hold are counted
+ * together, over all devices of the process. Each counts until the closer thread has closed it.
  */
 #include <fcntl.h>
 #include <string.h>

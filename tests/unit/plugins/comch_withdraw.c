@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A producer of shm-comch withdraws its messages before the consumer takes them, between two of
- * them, and while the consumer copies one.
+ * A producer of shm-comch withdraws its messages: before the consumer has taken any of them, after
+ * the consumer has taken some, and while the consumer copies the data of one.
  */
 #include <string.h>
 

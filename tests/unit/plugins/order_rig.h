@@ -6,8 +6,8 @@
  * In each round two messages arrive while the consumer polls, so the producer stops ringing. The
  * consumer arms just when the third message is sent. It must then find the message, or get the
  * doorbell. The message is lost if the producer sent it without a doorbell and the armed consumer
- * did not find it. The rig reads no clock. Messages have all lengths, and each word of them is
- * checked.
+ * did not find it. The rig reads no clock. Messages have different lengths, and the rig checks each
+ * word of them.
  */
 #ifndef ORDER_RIG_H
 #define ORDER_RIG_H

@@ -119,7 +119,8 @@ void rig_pass_all(const struct gantry_transport_ops *ops, void *consumer, void *
 				send_next(ops, producer);
 			break;
 		case 6:
-			if (turn % 512 < 256 || turn % 16 == 0) /* fills and empties the ring */
+			/* for 256 turns the ring becomes empty, and then for 256 turns full */
+			if (turn % 512 < 256 || turn % 16 == 0)
 				take_some(ops, consumer);
 			break;
 		default:

@@ -118,7 +118,8 @@ static void a_lost_session_is_quiet_where_the_transport_says_so(void)
 		reach(STARTED);
 		if (quiet)
 			fc.ft.caps |= GANTRY_CAP_DISCONNECT_REVOKES;
-		fake_revoked(conn, 1, 0); /* the peer died; the client has not revoked the region */
+		/* the transport released the region unasked, because the peer died */
+		fake_revoked(conn, 1, 0);
 		fake_close(conn, -ENOTCONN);
 		closed(-ENOTCONN);
 		TEST_ASSERT_EQUAL_UINT(0, conn->n_revokes);

@@ -99,7 +99,7 @@ static void memory_has_limits_of_its_own(void)
 	listen.max_peer_region_bytes = 4096;
 	gn_peer_limits(&listen, true, &amounts);
 	TEST_ASSERT_EQUAL_UINT64(4096, amounts.of[GN_QUOTA_REGION_BYTES]);
-	/* the largest limits */
+	/* the largest values of both options: their product does not overflow */
 	listen = (struct gn_endpoint){.max_sessions = 4096, .max_region_bytes = 1ull << 46};
 	gn_peer_limits(&listen, true, &amounts);
 	TEST_ASSERT_EQUAL_UINT64(1ull << 58, amounts.of[GN_QUOTA_REGION_BYTES]);

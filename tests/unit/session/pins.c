@@ -90,8 +90,9 @@ static void pages_are_allocated_before_the_export(void)
 }
 
 /*
- * The core allocates no pages for a region that has all its pages, that belongs to another process,
- * or that has no descriptor, so that no other process can use it.
+ * The core allocates no pages for a region that has all its pages, or that belongs to another
+ * process. It also allocates none for a region without a file descriptor, because no other process
+ * can use such a region.
  */
 static void nothing_is_allocated_without_need(void)
 {

@@ -132,8 +132,9 @@ static void a_peer_that_is_turned_away_is_not_waited_for(void)
 }
 
 /*
- * At the limit of half-open connections of all peers, a new connection evicts a connection of the
- * peer with the most half-open connections, if these are more than those of its own peer.
+ * At the limit of half-open connections of all peers, the server accepts a connection of a peer
+ * only if another peer has more half-open connections. It then evicts a connection of the peer that
+ * has the most.
  */
 static void a_flood_pushes_out_only_its_own(void)
 {

@@ -61,7 +61,7 @@ static void a_whole_session(void)
 	TEST_ASSERT_EQUAL_UINT(2, fc.n[FAKE_LANE]);
 }
 
-/* The session uses the features that both ends support, and rejects the use of others. */
+/* The reply to HELLO has exactly the offered features that the server and its transport support. */
 static void features_are_those_of_both(void)
 {
 	static const struct {

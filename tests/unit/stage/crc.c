@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The crc stage. Two chains represent the two ends of a path; the test copies descriptors from one
- * end to the other.
+ * The crc stage, in a chain that is one end of a path: of an initiator, a gateway or a target. The
+ * test plays the other end.
  */
 #include <errno.h>
 

@@ -398,11 +398,16 @@ static void duplicate_reaches_the_guard_only(void)
 	TEST_ASSERT_EQUAL_PTR(&chain.hops[1], chain.ios[0].hop);
 }
 
+/*
+ * The owner of the IO. It leaves the IO busy, as an owner does that submits the IO again inside the
+ * first completion. A second completion must not arrive: it would clear `busy`, and the test would
+ * fail.
+ */
 static void begin_again(void *self, struct gantry_io *io)
 {
 	(void)self;
 	if (chain.n_done++ != 0)
-		io->busy = 0; /* the second completion: the IO is in flight again */
+		io->busy = 0;
 }
 
 static void duplicate_spares_a_descriptor_that_is_in_use_again(void)

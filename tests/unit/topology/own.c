@@ -153,7 +153,7 @@ static void the_only_one_that_fits_is_taken(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, load(ROLES(TARGET LOAD("load"))));
 	TEST_ASSERT_EQUAL_STRING("load", selected()->name);
-	made("store load "); /* no other role can reach the store */
+	made("store load "); /* the device reaches only this process: it must run `store`, too */
 	TEST_ASSERT_FALSE(topology.roles[0].is_embedded);
 	TEST_ASSERT_EQUAL_UINT(2, topology.roles[0].spec.n_lanes);
 	TEST_ASSERT_EQUAL_STRING("program", selected()->spec.part.name);

@@ -349,8 +349,8 @@ static void a_link_that_is_idle_lets_the_lane_sleep(void)
 }
 
 /*
- * Thousands of IOs, answered in any order, some after their deadline: none is lost, none completes
- * twice, and no two IOs in flight have the same tag.
+ * Thousands of IOs, answered in any order: none is lost, none completes twice, and no two IOs in
+ * flight have the same slot in their tags.
  */
 static void any_order_of_answers_completes_each_once(void)
 {

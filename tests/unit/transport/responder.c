@@ -177,8 +177,8 @@ static void a_reply_does_not_overtake_one_that_waits(void)
 	ask(request(2, GANTRY_OP_READ));
 	fake_queue_refuse(producer, -EAGAIN);
 	finish(GANTRY_S_OK);
-	gn_worker_call(fw.worker, let_one_pass,
-		       NULL); /* both replies wait, and the queue accepts again */
+	/* the first reply waits; the queue accepts again, and then the second IO completes */
+	gn_worker_call(fw.worker, let_one_pass, NULL);
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
 	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
@@ -266,8 +266,9 @@ static void quiesce_at_rest_is_idle_at_once(void)
 }
 
 /*
- * The responder sends the last reply, rings its doorbell, and then reports that it is idle, also if
- * the lane does not poll it between the completion and its destruction.
+ * The responder sends the last reply and rings the doorbell of the peer before it reports that it
+ * is idle. It does all that inside the completion of the IO, because the responder may be destroyed
+ * before the lane polls it again.
  */
 static void quiesce_then_finish_on_lane(void *arg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A responder with a stage: the deadline and the length of an IO are checked after the stage, which
- * can hold the IO.
+ * A responder with a stage, which can hold an IO. The responder checks the deadline of an IO, and
+ * divides a large IO, after the IO has passed the stage.
  */
 #include "responder_rig.h"
 

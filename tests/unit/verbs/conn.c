@@ -68,7 +68,7 @@ static void network_is_cut(void)
 	ends_close();
 }
 
-/* The transport detects a lost peer without an event of the device. */
+/* The transport detects a lost peer even if the device never reports that its request failed. */
 static void device_forgets_to_tell(void)
 {
 	ends_open(NULL, NULL, NULL);

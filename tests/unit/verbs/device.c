@@ -83,7 +83,10 @@ static void test_which_one(void)
 	expect_none(-ENODEV, "fake01");
 }
 
-/* If the library finds no device, the test expects the reason that this machine has. */
+/*
+ * Without a device, the error of vb_device_open() is the reason that vb_device_why_none() finds on
+ * the machine where the test runs.
+ */
 static void test_no_device(void)
 {
 	int why = vb_device_why_none("");

@@ -29,7 +29,7 @@ struct end {
 	struct vb_conn *conn;
 	int n_connected, n_closed, reason, n_up, n_down, n_revoke, n_revoked, revoked_rc;
 	uint32_t up, down;          /* ids of the consumers that were opened and closed last */
-	struct gantry_region local; /* registered for remote access by this end */
+	struct gantry_region local; /* registered; local memory of this end's remote accesses */
 	uint8_t *bytes;             /* address of that memory */
 };
 

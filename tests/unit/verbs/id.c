@@ -290,7 +290,10 @@ static void test_reads_under_way(void)
 	vb_device_close(&dev);
 }
 
-/* A request of a peer has the parameters that the queue pair of the listener gets. */
+/*
+ * The queue pair of the listener gets the retry counts of the connection request of the peer. Some
+ * devices take a count of 7 as unlimited, so the listener rejects such a request.
+ */
 static void test_retries_without_end(void)
 {
 	struct rdma_conn_param params[] = {

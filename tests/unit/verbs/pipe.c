@@ -202,7 +202,11 @@ static void credit_word_does_not_get_old(void)
 	ends_close();
 }
 
-#define SEATS 3u /* messages without data that one slot holds, with 128 bytes of inline data */
+/*
+ * messages without data that share one slot: each has 64 bytes, and a slot has 64 bytes and the 128
+ * bytes of the option `inline`
+ */
+#define SEATS 3u
 
 static void one_doorbell_for_a_flush(void)
 {

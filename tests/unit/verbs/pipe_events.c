@@ -551,7 +551,7 @@ static void memory_may_not_be_locked(void)
 	fails("memory", -ENOMEM, "bytes for a connection");
 }
 
-/* Malformed first messages of an attacker. */
+/* Connection requests of an attacker: their private data is a wrong struct vb_hello. */
 static void strange_requests(void)
 {
 	struct vb_hello good = {.magic = VB_MAGIC,

@@ -25,7 +25,7 @@ void tearDown(void)
 	rig_clean();
 }
 
-/* Post an empty write. Returns 0, or -EAGAIN if the queue is full. */
+/* Build an empty write, which vb_qp_post() posts. Returns 0, or -EAGAIN if the queue is full. */
 static int build(int wanted)
 {
 	struct vb_send send = {
@@ -163,7 +163,7 @@ static void test_create_fails(void)
 
 static void test_less_inline(void)
 {
-	static const uint32_t rows[][3] = {/* wanted depth, limit of the device, resulting depth */
+	static const uint32_t rows[][3] = {/* inline bytes: wanted, limit of the device, result */
 					   {256, 256, 256}, {257, 256, 128}, {4160, 256, 130},
 					   {64, 60, 32},    {64, 0, 0},      {3, 1, 1},
 					   {1, 0, 0}};

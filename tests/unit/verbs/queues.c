@@ -401,8 +401,8 @@ static void messages_of_a_gone_consumer(void)
 }
 
 /*
- * A built message to a destroyed consumer does not share a slot with the next message, which goes
- * to the next consumer.
+ * A message is built but not posted when its consumer is destroyed. It does not share a slot with
+ * the next message, which goes to the next consumer of the lane.
  */
 static void messages_of_two_consumers(void)
 {
@@ -495,7 +495,7 @@ static void producer_goes_before_its_data_is_read(void)
 	}
 }
 
-/* -- many -- */
+/* -- several producers of one consumer -- */
 
 /* Completions that one producer does not poll do not block another producer. */
 static void producers_end_by_themselves(void)
