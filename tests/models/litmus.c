@@ -35,7 +35,7 @@ enum order { RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST };
 struct op {
 	enum kind kind;
 	enum order order;
-	int loc, value, reg, end; /* reg: -1: none; end: for IF, the operation after it */
+	int loc, value, reg, end; /* reg: -1: none; end: for IF, the operation after its block */
 };
 
 struct view {

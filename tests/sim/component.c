@@ -4,8 +4,9 @@
  *
  *     component NAME|all FIRST LAST [-v] [-m sc|tso|pso] [-j PROCESSES]
  *
- * Each seed from FIRST to LAST is one schedule. A schedule is bad if a check fails, if all threads
- * are blocked, if it needs more points than the part allows, or if the product faults. The hash
+ * NAME is the name of a part (part.h), which tests one protocol. Each seed from FIRST to LAST is
+ * one schedule. A schedule is bad if a check fails, if all threads are blocked, if it passes more
+ * points (sim.h) than the part allows, or if the product faults. The hash
  * covers all traces: the same seeds have the same hash for every value of -j. -v prints each bad
  * seed with its rates. Exit status 1: there was a bad seed.
  */
@@ -182,7 +183,10 @@ static void *first_thread(void *arg)
 	return part->threads[0](NULL);
 }
 
-/* Components have fewer points than systems, so threads change and stores drain more often. */
+/*
+ * A schedule of a part has fewer points than a run of whole processes (system.c), so threads change
+ * and stores drain more often than with sim_rates_draw().
+ */
 static void draw_rates(const struct part *part, struct sim_rates *r)
 {
 	*r = (struct sim_rates){
@@ -269,8 +273,9 @@ static void run_range(const struct part *part, uint64_t first, uint64_t last, st
 }
 
 /*
- * Each worker is a process of its own, since a part maps memory as shared, and other workers must
- * not use the same memory.
+ * Each worker, even a single one, is a child process. A part maps its memory with MAP_SHARED
+ * (part_shared_memory()). If this process ran a part, its later children would inherit that memory,
+ * and would use it together.
  */
 static void run_workers(const struct part *part, uint64_t first, uint64_t last, unsigned n_workers,
 			struct tally *tallies)

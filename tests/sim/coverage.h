@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coverage.h - the coverage of the runs of a range: transitions of the product's state machines
- * that were taken, and results of operations
+ * coverage.h - the coverage of the runs of a range of seeds: the transitions of the product's state
+ * machines that the runs have taken
  */
 #ifndef SIM_COVERAGE_H
 #define SIM_COVERAGE_H

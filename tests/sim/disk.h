@@ -97,7 +97,7 @@ static inline mode_t sim_inode_type(const struct sim_inode *inode)
 struct sim_cover {
 	uint64_t last_number; /* the newest covered change */
 	uint64_t from, to;    /* range of the covered data */
-	bool data_only;       /* neither attributes nor permissions */
+	bool data_only;       /* the sync covers no attributes and no permissions */
 };
 
 /* -- os_inode.c -- */
@@ -113,7 +113,7 @@ nlink_t sim_inode_links(const struct sim_inode *inode);
 /* Store the path of the inode in out; an empty text if it has no name. */
 void sim_inode_path(const struct sim_inode *inode, char *out, size_t bytes);
 
-/* Returns the bytes up to the end of the file. */
+/* Read at most `bytes` bytes, up to the end of the file. Returns the number of bytes read. */
 size_t sim_inode_read(const struct sim_inode *inode, uint64_t at, void *to, size_t bytes);
 bool sim_inode_has_hole(const struct sim_inode *inode, uint64_t from, uint64_t to);
 /* As lseek(2): SEEK_DATA or SEEK_HOLE. */
@@ -150,7 +150,11 @@ uint64_t sim_names_number(void);
 void sim_names_sync(const struct sim_inode *dir, uint64_t last_number);
 
 void sim_inodes_clear(void);
-/* If `journals` is set, the power cut loses the newest changes of names only. */
+/*
+ * Apply a power cut to all inodes. whole: see sim_disk_power_cut(). journals: of the changes of
+ * names that are not synced, the power cut loses only a drawn number of the newest; false: it keeps
+ * or loses each of them, as drawn.
+ */
 void sim_inodes_cut(bool whole, bool journals);
 
 /* -- os_disk.c -- */

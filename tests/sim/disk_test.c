@@ -100,7 +100,10 @@ static void begin(uint64_t seed, const struct sim_disk_faults *faults)
 
 /* -- data over power cuts -- */
 
-/* versions of each block: submitted, written, synced */
+/*
+ * Each write gives its block the next version number. By block: `written` is the last version whose
+ * write was submitted, `done` the last whose write has returned, `synced` the last that is durable.
+ */
 static uint64_t written[2 * BLOCKS], done[2 * BLOCKS], synced[2 * BLOCKS];
 static uint64_t n_whole, n_lost, n_torn, n_between, n_blocks;
 

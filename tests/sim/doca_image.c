@@ -282,8 +282,9 @@ static bool lanes_end(struct program *program)
 }
 
 /*
- * Stop the context while consumers and producers run: the library rejects the stop, unless the
- * connection has just ended.
+ * In some runs, try to stop the context of a client while its consumers and producers run. The
+ * library rejects the stop, unless the connection has just ended. Returns true if the library has
+ * accepted the stop.
  */
 static bool stop_too_early(struct program *program)
 {

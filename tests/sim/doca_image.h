@@ -130,7 +130,10 @@ void export_close(struct peer *peer);
 
 /* doca_lane.c */
 void lane_open(struct lane *lane, struct peer *peer, uint32_t number);
-/* One step of a lane, on the engine of the connection. Returns true when the lane has ended. */
+/*
+ * One step of a lane. Called by the thread of the lane, or, if the lane has none, by the thread of
+ * the connection. Returns true when the lane has ended.
+ */
 bool lane_step(struct lane *lane);
 void lane_stop(struct lane *lane);
 /* Join the thread of a lane that has ended. */

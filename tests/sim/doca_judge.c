@@ -44,7 +44,10 @@ struct queue {
 	bool consumer, stops;
 	bool is_new, is_expired; /* the peer got these events about this consumer */
 	bool has_dropped;        /* its program freed receives that messages can have used */
-	/* the stop ended receives with an error: until then each message found a receive */
+	/*
+	 * Posted receives completed with an error when the consumer ended. So receives were left
+	 * over, and each message that was sent before the stop had found a receive.
+	 */
 	bool has_flushed;
 	bool has_reset; /* some receives failed because the peer had left */
 	uint64_t stop_ns;
@@ -422,7 +425,7 @@ void sim_doca_consumer_event(uint32_t conn, uint32_t id, bool is_new)
 			sim_wrong(
 				"connection %u: an event about consumer %u, which its peer does not have",
 				conn, id);
-		return; /* the first message of the connection has not arrived */
+		return; /* the peer is known only when the connection's first message has arrived */
 	}
 	if (is_new ? q->is_new : (!q->is_new || q->is_expired))
 		sim_wrong("connection %u: consumer %u is %s again", conn, id,

@@ -139,7 +139,7 @@ static void draw(struct scenario *s, uint64_t seed)
 	sim_rates_draw(&s->rates);
 	s->rates.plain_points = false;
 	if (sim_draw(5) != 0)
-		draw_faults(s); /* a run without faults: each task has to succeed in time */
+		draw_faults(s); /* otherwise the run is calm: each task has to succeed in time */
 }
 
 static void limit(struct scenario *s, const struct sim_limits *limits)

@@ -11,7 +11,10 @@
  */
 void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_outcome *outcome);
 
-/* Names of the counters `done` and `faults` of sim_outcome; NULL: unused. */
+/*
+ * sim_doca_done_name(): what sim_doca_run() counts in ops[i][SIM_R_OK] of the outcome, such as
+ * messages. sim_doca_fault_name(): the kind of fault that it counts in faults[i]. NULL: unused.
+ */
 const char *sim_doca_done_name(unsigned i);
 const char *sim_doca_fault_name(unsigned i);
 

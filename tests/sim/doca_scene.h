@@ -22,7 +22,7 @@
 #define SIM_DOCA_MSG 256u  /* bytes of a message, at most */
 #define SIM_DOCA_BUF 4096u /* bytes of a buffer, at most */
 #define SIM_DOCA_IMM 32u
-#define SIM_DOCA_DEPTH 16u /* tasks of a kind */
+#define SIM_DOCA_DEPTH 16u /* most tasks of one kind in flight, of a lane or a connection */
 #define SIM_DOCA_BLOB 512u /* bytes of an export descriptor, at most */
 
 /*
@@ -30,13 +30,14 @@
  * `sessions`, `waits` and `threads`.
  */
 struct sim_doca_job {
-	uint32_t side;     /* 0: the server; 1 .. : a client */
-	uint32_t sessions; /* connections of a client, one after the other */
+	uint32_t side; /* 0: the server; 1 .. : a client */
+	/* connections of a client, one after the other; server: how often its context starts */
+	uint32_t sessions;
 	uint32_t messages; /* messages of a connection, in each direction */
 	uint32_t msg_tasks, recv_queue;
 	uint32_t lanes, sends;         /* sends: of each producer */
 	uint32_t posts, depth;         /* most posted receives; most sends in flight */
-	uint32_t buf_bytes, imm_bytes; /* bytes of a receive */
+	uint32_t buf_bytes, imm_bytes; /* bytes of a receive: its buffer; most immediate data */
 	uint32_t data_bytes;           /* longest send */
 	uint32_t think_ns;             /* longest pause */
 	/*

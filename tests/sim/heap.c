@@ -4,8 +4,8 @@
  * libraries, comes from its arena
  *
  * An arena is reset when its process ends, so nothing of a killed process remains, and addresses
- * are the same in each run of a seed. Fresh and freed memory is filled with patterns, so an invalid
- * read of uninitialised or freed memory returns the same in each run.
+ * are the same in each run of a seed. Fresh memory (up to 4096 bytes of a block) and freed memory
+ * are filled with patterns, so an invalid read of them returns the same in each run.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,8 +33,12 @@ void *__libc_memalign(size_t align, size_t bytes);
 void __libc_free(void *memory);
 
 struct block {
-	size_t bytes;        /* of the whole block with its header */
-	struct block *start; /* the block that contains an aligned pointer */
+	size_t bytes; /* of the whole block with its header */
+	/*
+	 * the header at the start of the block: this one, unless it is a second header, directly
+	 * before the pointer that memalign() returned
+	 */
+	struct block *start;
 };
 struct free_block {
 	struct block block;

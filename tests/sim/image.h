@@ -18,10 +18,11 @@ void *sim_image_run(void *path);
 
 /* How a program uses libgantry. */
 struct sim_job {
-	uint32_t client;  /* 1 .. */
-	char file[64];    /* its configuration */
-	uint32_t volume;  /* 0 .. */
-	bool knows_uuids; /* the last byte of a UUID is the number of the volume, plus 1 */
+	uint32_t client; /* 1 .. */
+	char file[64];   /* its configuration */
+	uint32_t volume; /* 0 .. */
+	/* volumes have UUIDs from the run, whose last byte is the number of the volume plus 1 */
+	bool knows_uuids;
 	uint32_t queues, depth;
 	uint32_t ops;       /* operations of each queue */
 	uint32_t blocks;    /* blocks of the volume that the program uses */

@@ -62,7 +62,7 @@ struct io {
 	uint8_t *buffer;
 	bool busy;
 	bool touched; /* a server may access the buffer until the queue is closed */
-	bool kept;    /* the buffer must still have the words of the last read */
+	bool kept;    /* the buffer must still have `words`, as when its IO completed */
 	uint64_t words[64];
 };
 
@@ -71,7 +71,7 @@ struct user {
 	struct gantry_volume *volume;
 	struct gantry_queue *queue;
 	uint32_t number, left;
-	uint8_t *own; /* own buffers; NULL: those of the volume */
+	uint8_t *own; /* buffers from gantry_volume_buffers(); NULL: buffers from malloc() */
 	struct io ios[IN_FLIGHT];
 };
 

@@ -133,7 +133,10 @@ bool gn_loader_is_code(const void *address)
 	return address != NULL;
 }
 
-/* Replaces the model of libgcc: a processor without extensions, the same on each machine. */
+/*
+ * Replaces the variables in which libgcc stores the features of the processor. They stay 0, which
+ * means no extensions, so a run is the same on each machine.
+ */
 struct processor {
 	unsigned vendor, type, subtype, features[1];
 };

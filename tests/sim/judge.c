@@ -237,8 +237,13 @@ static uint64_t last_moment(const struct op *w, uint32_t block)
 }
 
 /*
- * The period of a value: from the first moment to the last moment at which the block certainly held
- * it.
+ * The zone of a value, from the operations that wrote the value or returned it. first_end: the
+ * earliest end of such an operation; for a write without acknowledgement, its last_moment(). If
+ * writes_repeat is set, the ends of reads do not count.
+ * last_begin: the latest begin. born: begin of the write.
+ *
+ * If first_end < last_begin, the block held the value from first_end to last_begin. Otherwise all
+ * these operations overlap, and the block held the value at a moment from last_begin to first_end.
  */
 struct zone {
 	uint64_t value, first_end, last_begin, born;
@@ -405,8 +410,11 @@ static const char *compare_zones(uint32_t block)
 			    a->first_end >= a->last_begin)
 				continue;
 			/*
-			 * the block held a from first_end to last_begin; b was not written before,
-			 * and was replaced before the end
+			 * The block held the value of `a` during the whole zone of `a`. First
+			 * error: it held the value of `b` during the whole zone of `b`, which
+			 * overlaps the zone of `a`. Second error: all operations of `b` overlap,
+			 * and the time that they have in common, in which the block held the value
+			 * of `b`, lies within the zone of `a`.
 			 */
 			if (b->first_end < b->last_begin && b->first_end < a->last_begin &&
 			    a->first_end < b->last_begin && i < k)

@@ -39,7 +39,10 @@ const char *sim_judge_verdict_now(void);
  * Returns NULL, or a description of an operation that failed or took too long.
  */
 const char *sim_judge_calm(uint32_t volumes);
-/* Outcomes of operations, with the names that the results of a range print. */
+/*
+ * Outcomes of operations: RESULT(name of the constant, errno). The statistics of a range of seeds
+ * print the name of the errno.
+ */
 /* clang-format off */
 #define SIM_RESULT_LIST(RESULT) \
 	RESULT(OK, 0) RESULT(TIMEDOUT, ETIMEDOUT) RESULT(CANCELED, ECANCELED) RESULT(NOTCONN, \

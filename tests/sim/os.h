@@ -46,10 +46,7 @@ struct sim_file_ops {
 	/* executes all commands except those for flags and duplicates [EINVAL] */
 	int (*fcntl)(struct sim_file *file, int command, long arg);
 	int (*ioctl)(struct sim_file *file, unsigned long request, void *arg); /* [ENOTTY] */
-	/*
-	 * Returns the memory at `offset`, which exists as long as the file, or NULL with errno set.
-	 * [ENODEV]
-	 */
+	/* Maps the file from `offset` on at the unused address `at`. Returns 0. [ENODEV] */
 	int (*map)(struct sim_file *file, void *at, size_t bytes, int prot, int flags,
 		   off_t offset);
 	void (*close)(struct sim_file *file); /* the last reference was dropped */
@@ -146,9 +143,14 @@ struct sim_disk_faults {
 void sim_disk_begin(const struct sim_disk_faults *faults);
 /*
  * Cut the power: each write that was not synced is kept, torn at a sector of 512 bytes, or lost, as
- * drawn. Names are kept or lost as their directories were synced. whole: all processes have been
- * killed before. Otherwise another machine has the disk and loses its power: its processes have
- * been killed, and file systems in memory and names are kept for the processes of this machine.
+ * drawn.
+ *
+ * whole: all machines lose their power. All processes have been killed before. Names are kept or
+ * lost as their directories were synced.
+ *
+ * whole false: only the machine of the targets, which has the disk, loses its power. Its processes
+ * have been killed before. Other processes continue on another machine, but use the same simulated
+ * tree of files: so all names, and the file systems in memory, are kept.
  */
 void sim_disk_power_cut(bool whole);
 /* End all faults of the disk. */

@@ -7,7 +7,8 @@
 
 #include "disk.h"
 
-static uint8_t zero_page[SIM_PAGE]; /* allocated, never written */
+/* stands for each page of a file that is allocated, but was never written */
+static uint8_t zero_page[SIM_PAGE];
 
 /* -- pages -- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * os_fd.c - descriptors, read and write, poll and epoll, eventfd, timerfd, pipes, signalfd, pidfd
+ * os_fd.c - descriptors, read and write, eventfd, timerfd, pipes, signalfd, pidfd; os_epoll.c has
+ * poll() and epoll
  */
 #include <fcntl.h>
 #include <signal.h>

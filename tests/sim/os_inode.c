@@ -18,7 +18,8 @@
 #include "disk.h"
 
 #define BIRTH_EPOCH 1700000000u /* s of CLOCK_REALTIME when a run begins */
-#define TEAR_PARTS 256u         /* a longer change is torn into at most about this many parts */
+/* a change of more sectors than this is torn into at most about this many larger parts */
+#define TEAR_PARTS 256u
 
 enum change_kind {
 	CHANGE_WRITE,
@@ -535,8 +536,9 @@ static bool shares_name(const struct name_change *a, const struct name_change *b
 }
 
 /*
- * With a journal, lose the newest changes. Without one, draw each change, but keep the order of the
- * changes of one name.
+ * Draw which changes of names the power cut keeps; it keeps each safe one. With a journal, it loses
+ * a drawn number of the newest changes. Without a journal, draw for each change whether it is kept.
+ * A kept change also keeps the older changes of the same name.
  */
 static void draw_names(bool journals)
 {

@@ -33,7 +33,8 @@ void __wrap_gn_clock_init(void)
 
 unsigned __wrap_gn_worker_pauses(void)
 {
-	return 1; /* the pause is not measured: sim_config.h replaces it */
+	/* one gn_pause() between two polls: sim_relax() draws the time of the whole pause */
+	return 1;
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
@@ -197,7 +198,11 @@ int __wrap___register_atfork(void (*prepare)(void), void (*parent)(void), void (
 static long close_descriptors(unsigned first, unsigned last, unsigned flags)
 {
 	if (flags != 0)
-		return -EINVAL; /* no private table: the caller continues without one */
+		/*
+		 * CLOSE_RANGE_UNSHARE, a private table of descriptors for the calling thread, is
+		 * not simulated: plugins/transport/shm-comch/shm_closer.c continues without it
+		 */
+		return -EINVAL;
 	for (unsigned fd = first; fd <= last && fd < SIM_FDS; fd++)
 		if (sim_proc_self()->fds[fd].file)
 			__wrap_close((int)fd);

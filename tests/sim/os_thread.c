@@ -241,12 +241,12 @@ static int cond_wait_until(struct cond *c, pthread_mutex_t *mutex, uint64_t dead
 
 	if (m->owner != sim_self() || m->count != 0)
 		sim_fail("a wait with a mutex that is not locked once");
-	/* one wait of 16 ends without a signal, as POSIX allows */
 	if (c->waiters == 0)
 		c->taken = c->signals;
 	c->waiters++;
 	m->owner = NULL;
 	sim_changed();
+	/* one wait of 16 ends without a signal, as POSIX allows */
 	if (sim_draw(16) != 0)
 		in_time = sim_block(is_signaled, &wait, deadline);
 	else

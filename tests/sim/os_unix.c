@@ -39,7 +39,7 @@ struct socket {
 	struct message *first, **last; /* messages to receive */
 	size_t queued;
 	uint32_t n_queued;
-	/* of a listener: connections to accept, the newest first */
+	/* of a listener: connections to accept, the oldest first, linked by next_pending */
 	struct socket *pending, *next_pending;
 	uint32_t n_pending, backlog;
 };

@@ -18,7 +18,7 @@ struct part {
 	const char *name;
 	uint64_t steps; /* limit of points: a schedule that needs more counts as endless */
 	void (*tune)(struct sim_rates *rates); /* changes the drawn rates; NULL: no change */
-	/* draws the variant, and initialises all memory of the part */
+	/* draws the variant of the protocol for this schedule, and initialises the part's memory */
 	void (*begin)(void);
 	void (*open)(void); /* opens descriptors, in the first thread; NULL: none */
 	void *(*threads[PART_THREADS])(void *arg); /* ends with NULL */

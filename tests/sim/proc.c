@@ -50,8 +50,8 @@ static void copy_file(const char *from, const char *to)
 }
 
 /*
- * Find the writable part of the image that relocation does not protect, and the thread-local
- * variables.
+ * Find the part of the image that stays writable (PT_LOAD, without the part PT_GNU_RELRO that the
+ * dynamic linker makes read-only after relocation), and the thread-local variables.
  */
 static int find_segments(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
@@ -95,7 +95,10 @@ static void load_image(struct sim_image *image, const char *file)
 	if (dlinfo(image->handle, RTLD_DI_LINKMAP, &map) != 0)
 		sim_fail("%s", dlerror());
 	image->base = (const uint8_t *)map->l_addr;
-	/* the dynamic linker allocates the thread-local block at its first use */
+	/*
+	 * The dynamic linker allocates the thread-local block at its first use. So this call does
+	 * not find the block; the second call below finds it, after sim_touch_tls() has used it.
+	 */
 	if (dl_iterate_phdr(find_segments, image) == 0)
 		sim_fail("%s: no segments", file);
 	if (image->tls_bytes > SIM_TLS)
@@ -185,7 +188,10 @@ struct sim_proc *sim_proc_start(const char *name, uid_t uid, void *(*fn)(void *a
 	return proc;
 }
 
-/* The quarantine of a region keeps its mapping, but not its descriptor. */
+/*
+ * Returns the bytes of the regions in quarantine of the process, which count as released. Such a
+ * region keeps its mapping, but not its descriptor.
+ */
 static uint64_t quarantined(const struct sim_proc *proc)
 {
 	uint64_t (*bytes)(void);

@@ -41,7 +41,12 @@ struct sim_proc {
 	struct sim_file *pidfd; /* see os_fd.c; NULL: no process has opened it */
 	struct sim_image *image;
 	struct sim_arena *arena;
-	uint8_t *tls, *tls_initial; /* thread-local variables; tls has those of tls_owner */
+	/*
+	 * Thread-local variables. The code of the image accesses them at `tls`. At the moment they
+	 * have the values of the thread tls_owner; sched.c exchanges them when the thread changes.
+	 * tls_initial: the values for a new thread.
+	 */
+	uint8_t *tls, *tls_initial;
 	size_t tls_bytes;
 	void *tls_owner;
 	uint32_t pending_signals;     /* bit mask of signals for the signalfd */
@@ -50,7 +55,7 @@ struct sim_proc {
 	uint32_t memory_spared;
 	struct sim_fd fds[SIM_FDS];
 	struct sim_map maps[SIM_MAPS];
-	uint32_t n_overs; /* os_doca.c */
+	uint32_t n_overs; /* replaced parts of its mappings, see `overs` in os_doca.c */
 	void (*at_exit[SIM_AT_EXIT])(void);
 	uint32_t n_at_exit;
 	char left[160]; /* the resources that the process had at exit(), see sim_proc_left() */

@@ -21,7 +21,10 @@
 #define REST_NS (20 * S)
 #define START_NS (2 * S) /* limit for the start of a server */
 #define PROBED_ONE_IN 4u /* runs */
-/* probes in such a run; the second one must not change the heap of a server */
+/*
+ * Probes in such a run. A probe is one more client, which runs after all others have ended; the
+ * second probe must not change the heap of a server.
+ */
 #define PROBES 2u
 #define PROBE_OPS 4u
 /*
@@ -45,7 +48,7 @@ static struct {
 	uint32_t n_starts;
 	uint64_t starved_until; /* some allocations fail until this time; 0: none fails */
 	uint32_t starved_one_in;
-	bool was_starved;     /* allocations have failed */
+	bool was_starved;     /* since the process started, some allocations could fail */
 	bool rested;          /* the process ran after the last client had ended */
 	struct sim_held held; /* the resources of the process at that time, and after each probe */
 	bool may_lack;        /* fewer resources are allowed, as an allocation failed */
@@ -239,7 +242,10 @@ static void inject(const struct sim_fault *fault)
 	}
 }
 
-/* Reap a process that ended by itself. Servers, and clients with unfinished work, start again. */
+/*
+ * Reap a process that has ended. Servers, and clients with unfinished work, start again. After a
+ * kill, kill_slot() has set the time of the start; otherwise it is set here.
+ */
 static void reap(unsigned slot)
 {
 	struct sim_proc *proc = slots[slot].proc;
@@ -360,7 +366,10 @@ static void look_for_remains(void)
 		sim_wrong("open files after all processes ended, by references:%s", text);
 	if (sim_messages != 0)
 		sim_wrong("%u messages in flight after all processes ended", sim_messages);
-	/* the generation of a volume must exist after the target that raised it */
+	/*
+	 * names generation-* may remain: they keep the generation of a volume, which must outlive
+	 * the target that raised it
+	 */
 	if (sim_disk_names("/run", "generation-", text, sizeof(text)) ||
 	    sim_disk_names("/tmp", "", text, sizeof(text)))
 		sim_wrong("names in the file system after all processes ended:%s", text);
@@ -536,7 +545,7 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 		if (slot >= GATEWAY || s->faults[i].kind == SIM_POWER_CUT ||
 		    s->faults[i].kind == SIM_BLACKOUT)
 			return 0;
-		/* and the volume that SIM_EXCHANGE replaces it by */
+		/* not calm: the two volumes of the target, which SIM_EXCHANGE exchanges */
 		calm &= ~((1u | 1u << SIM_TARGETS) << (slot - TARGET));
 	}
 	return calm;

@@ -225,7 +225,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	else if (sim_draw(6) != 0)
 		draw_faults(s);
 	else
-		/* no faults: every operation has to succeed, also after a long pause */
+		/* no faults: operations must succeed, also while the client pauses (think_ns) */
 		s->io_timeout_ms = 320;
 	sim_topology_draw(s);
 	draw_starvation(s);

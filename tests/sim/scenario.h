@@ -32,7 +32,8 @@ enum sim_fault_kind {
 
 struct sim_fault {
 	enum sim_fault_kind kind;
-	uint32_t client;  /* 0 .. */
+	/* the client, 0 ..; for a fault of a target: number of the target, modulo n_targets */
+	uint32_t client;
 	bool after_start; /* at_ns counts from the moment at which a client has started again */
 	uint64_t at_ns;
 	uint64_t down_ns; /* time until the restart; STARVE: how long allocations fail */
@@ -76,7 +77,10 @@ struct sim_limits {
 void sim_scenario_draw(struct sim_scenario *scenario, uint64_t seed);
 
 void sim_scenario_limit(struct sim_scenario *scenario, const struct sim_limits *limits);
-/* Leave out one more part. Returns false if there is no such step. */
+/*
+ * Leave out one more part of the scenario. step: number of the part, less than SIM_SHRINK_STEPS.
+ * Returns false if this part is left out already, or if no part has this number.
+ */
 bool sim_limits_shrink(struct sim_limits *limits, uint32_t step);
 /* Print the limits as an option: " --limit ...", or nothing if there are none. */
 void sim_limits_print(const struct sim_limits *limits, char *text, size_t bytes);

@@ -76,12 +76,12 @@ static struct line {
 	uintptr_t number;
 	uint32_t user; /* the only thread that has used the line; SEVERAL; 0: no thread */
 } lines[LINES];
-/* Memory with a temporary value for the next plain access, see take_back(). at NULL: none. */
+/* The memory of one plain access, until the next hook calls take_back(), which restores `was`. */
 static struct {
 	void *at;
 	uint64_t was[2];
 	uint8_t size;
-	bool stores; /* the access is a write: its value goes to the store buffer */
+	bool stores; /* the access is a write: take_back() moves its value to the store buffer */
 } lent;
 static uint32_t n_started, n_used; /* of this run: started threads; used slots */
 static enum sim_end end;

@@ -13,7 +13,8 @@
  *     hooks.c      functions that the compiler calls at each access
  *     heap.c       malloc: one arena for each simulated process
  *     proc.c       simulated processes: copies of the product's image, started and killed
- *     os_fd.c      descriptors, epoll, poll, eventfd, timerfd
+ *     os_fd.c      descriptors, read and write, eventfd, timerfd, pipes, signalfd, pidfd
+ *     os_epoll.c   epoll, poll
  *     os_unix.c    Unix sockets, with descriptors and credentials
  *     os_memory.c  memfd, mmap
  *     os_disk.c    directories, files, and the effects of power cuts
@@ -83,7 +84,10 @@ uint64_t sim_trace(void);
 
 /* Returns the simulated nanoseconds since the run began. */
 uint64_t sim_now(void);
-/* Returns the running thread; NULL while the environment runs. */
+/*
+ * Returns the running thread; NULL while the environment runs. The environment is the code of the
+ * simulator that is no simulated thread: it calls sim_run(), and acts between two calls.
+ */
 struct sim_thread *sim_self(void);
 
 /* Create a thread that is ready to run fn(arg). NULL: there are too many threads. */
@@ -151,16 +155,21 @@ void sim_store(void *at, uint64_t value, unsigned size, int order, const void *p
 /* Called before a read-modify-write or a full fence: a point that drains the thread's buffer. */
 void sim_barrier(const void *pc);
 /*
- * A filter of addresses, see sim_filter_bit(). A set bit means that a plain access needs a call: it
- * is a point, or the running thread's buffer may have a store to the address, or take_back() is
- * pending. Otherwise sim_plain_read() and sim_plain_write() have no effect.
+ * A filter of addresses, see sim_filter_bit(). If the bit of an address is set, the hook of a plain
+ * access must call sim_plain_read() or sim_plain_write(), because the access is a point, or the
+ * buffer of the running thread may have a store to the address, or the call must first restore
+ * memory that sched.c changed for the access before (take_back()). If the bit is clear, the call
+ * would have no effect, and the hook omits it.
  */
 extern uint64_t sim_watched;
 static inline uint64_t sim_filter_bit(const void *at)
 {
 	return 1ull << ((uintptr_t)at >> 2 & 63);
 }
-/* Called before a plain access, which the compiled code does. sim_plain_copy() copies itself. */
+/*
+ * sim_plain_read() and sim_plain_write() are called before a plain access, which the compiled code
+ * does after the call. sim_plain_copy() is called instead of memcpy(), and copies the bytes.
+ */
 void sim_plain_read(void *at, const void *pc);
 void sim_plain_write(void *at, unsigned size, const void *pc);
 void sim_plain_copy(void *to, const void *from, size_t bytes, const void *pc);

@@ -36,7 +36,7 @@ static void spare_target(struct sim_scenario *s)
 	s->target_stage = s->gateway_stage = (struct sim_stage){0};
 	s->disk = (struct sim_disk_faults){0};
 	s->rates.stall_one_in = 0;
-	s->io_timeout_ms = 320; /* ms: IOs must not time out after a pause */
+	s->io_timeout_ms = 320; /* an IO must not time out while its client pauses (think_ns) */
 	for (uint32_t i = 0; i < s->n_faults; i++) {
 		s->faults[i].kind = sim_draw(2) != 0 ? SIM_KILL_TARGET : SIM_STOP_TARGET;
 		s->faults[i].client = 1;

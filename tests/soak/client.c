@@ -26,7 +26,10 @@ enum op { OP_READ, OP_SETTLE, OP_WRITE, OP_ZEROES, OP_DISCARD, OP_FLUSH, OP_STRA
 
 struct slot {
 	struct gantry_queue *queue;
-	/* shared: in the memory of the volume; copied: in own memory; buf: the one of this IO */
+	/*
+	 * shared: buffer in the memory of the volume. copied: buffer in other memory, which
+	 * libgantry copies. buf: the one of these two that the IO uses.
+	 */
 	void *shared, *copied, *buf;
 	unsigned index;
 	int busy, tainted; /* tainted: a server can still write to `shared` */
@@ -512,7 +515,10 @@ static void settle_all(void)
 	}
 }
 
-/* After a timeout these blocks are unknown until no late write can arrive: then settle them. */
+/*
+ * Settle the blocks in doubt after an IO failed, such as by a timeout. What they hold is unknown as
+ * long as a late write can reach the volume. So wait first until the queues have no late write.
+ */
 static void resolve(void)
 {
 	int rc;

@@ -116,7 +116,10 @@ void front_end(struct driver *d);
 
 /* -- leaks.c -- */
 int usage_of(const struct child *c, struct usage *usage);
-/* Wait until the process holds no more than `base`, except memory; otherwise report a leak. */
+/*
+ * Wait until the process holds no more resources than `base`. Its memory may have grown by up to
+ * RSS_TOLERANCE. If it still holds more after a time limit, report a leak.
+ */
 int check_usage(struct driver *d, const struct child *c, const struct usage *base);
 /* Report files that ended processes have left. */
 int check_files(struct driver *d);
@@ -128,8 +131,8 @@ int store_check(struct driver *d);
 /* Change the file, but not the journal: a seeded bug. */
 void store_damage(struct driver *d, int torn);
 /*
- * Exchange the store for another volume; the next call exchanges them back, and checks that no
- * process has written the other volume.
+ * store_exchange() exchanges the file for another volume. store_return() checks that no process has
+ * written the other volume, and exchanges them back.
  */
 int store_exchange(struct driver *d);
 int store_return(struct driver *d);

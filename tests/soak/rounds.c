@@ -14,7 +14,7 @@
 
 #include "soak/driver.h"
 
-/* Events of a storm; an emulated machine takes seconds for each. */
+/* Events of a storm. With --near the run can be in an emulated machine: each takes seconds. */
 #define EVENTS(d) ((d)->options.near ? 10u : (d)->options.kills > 1000 ? 150u : 30u)
 
 enum round_kind {
@@ -82,7 +82,7 @@ static void stages(const struct driver *d, const struct round *r, enum child_kin
 		 r->crc ? crc[kind] : "");
 }
 
-/* Write the devices, and the endpoints of each kind of role. */
+/* Write the devices. at_target() and at_gateway() write the endpoints that name them. */
 static void write_devices(const struct driver *d, const struct round *r, FILE *f)
 {
 	const struct options *o = &d->options;
@@ -378,7 +378,8 @@ static void choose(struct driver *d, struct round *r, enum round_kind kind)
 	r->crc = (int)draw(d, 2);
 	r->mapped = draw(d, 3) != 0;
 	r->victims = victims[kind];
-	if (d->options.near) { /* registration of memory takes seconds in an emulated machine */
+	/* with --near: in an emulated machine, the registration of memory takes seconds */
+	if (d->options.near) {
 		r->io_timeout = r->io_timeout < 5000 ? 5000 : r->io_timeout;
 		r->heartbeat *= 5;
 	}
@@ -450,7 +451,10 @@ static int measure(struct driver *d, const struct round *r, struct usage *base, 
 	return 0;
 }
 
-/* Apply one event of each kind, so that memory that is allocated only once is allocated. */
+/*
+ * Kill each process that events can hit, once. So the processes that measure() compares allocate
+ * now what they allocate only once, at the first loss of a peer.
+ */
 static int warm_up(struct driver *d, const struct round *r)
 {
 	for (unsigned i = 0; i < CHILDREN; i++)

@@ -16,8 +16,9 @@
  *
  * Rules for a read, with lo = max(acked, seen) before its submission and hi = issued after its
  * completion:
- *     each word comes from a write from lo to hi; with at most one write, from lo or hi
- *     without a write in flight all words come from one write
+ *     each word comes from a write from lo to hi
+ *     if at most one write was in flight or in doubt during the read: from lo or from hi
+ *     if no write was in flight or in doubt, all words come from one write
  * A write is in doubt if it failed, or if its client was killed. After the next session has
  * started, the owner reads the block. The write that it finds becomes the acknowledged write: a
  * write without effect at that time must never take effect. Such a block is not torn either, unless
@@ -59,7 +60,10 @@ extern const char *const soak_kinds[SOAK_KINDS];
 struct soak_block {
 	_Atomic uint32_t issued, acked, flushed, seen;
 	_Atomic uint32_t zeroed; /* the last submitted write of zeroes */
-	/* n_issued: submitted writes; n_acked: value of n_issued when no write was last in doubt */
+	/*
+	 * n_issued: number of submitted writes. n_acked: value of n_issued at the last moment at
+	 * which no write of the block was in flight or in doubt.
+	 */
 	_Atomic uint32_t n_issued, n_acked;
 	_Atomic uint32_t kills; /* number of killed targets when the last write was submitted */
 };

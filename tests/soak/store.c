@@ -110,7 +110,7 @@ static void paths(const struct driver *d, char away[128], char foreign[128])
 	snprintf(foreign, 128, "%s.foreign", d->store);
 }
 
-/* Returns a copy of the journal with another run number, which gives other words. */
+/* Returns a journal of which only `run` is set: soak_fill() makes other words with its number. */
 static const struct soak_journal *other_run(const struct driver *d)
 {
 	static struct soak_journal other;

@@ -10,7 +10,10 @@ void message_begin(void)
 	first = sim_draw(8);
 }
 
-/* Slots of each form, in turn: 1 (full), 2, 1, 3, 1 (not full), 1 (with data), 1, 2. */
+/*
+ * Messages have 8 forms, in turn. By form, a message takes this number of slots: 1 (full), 2, 1, 3,
+ * 1 (not full), 1 (with data), 1, 2.
+ */
 static uint32_t length_of(uint32_t i)
 {
 	static const uint32_t lengths[] = {0, 64, 0, 140, 0, 24, 0, 104};

@@ -135,7 +135,10 @@ int pair_fcntl(int fd, int command, ...)
 	return fd;
 }
 
-/* Open memory again; path: "/proc/self/fd/NUMBER". */
+/*
+ * shm_region.c opens a memfd again, as "/proc/self/fd/NUMBER", to export it without the write
+ * right. No part exports such a region.
+ */
 int pair_open_file(const char *path, int flags, ...)
 {
 	(void)path;

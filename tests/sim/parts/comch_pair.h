@@ -22,7 +22,7 @@ struct pair_side {
 extern struct pair_side pair[2];
 
 void pair_begin(void);
-/* Open descriptors; called in a thread. */
+/* Set the pid of both devices; called in a simulated thread, since getpid() needs it. */
 void pair_open(void);
 /* Process all received frames, and the work that lanes left to the control thread. */
 void pair_turn(unsigned side);

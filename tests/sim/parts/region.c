@@ -48,7 +48,10 @@ static uint32_t n_got, n_refused, n_withdrawn;
 static bool exported, destroyed, ready0, ready1, idle0, idle1, may_stop1, stopped1, received,
 	closed[2];
 
-/* Only a few plain accesses separate conflicting steps of the control thread and a lane. */
+/*
+ * Only a few plain accesses separate conflicting steps of the control thread and a lane. So plain
+ * accesses are points in half of the schedules, and threads change often.
+ */
 static void tune(struct sim_rates *rates)
 {
 	rates->plain_points = sim_draw(2);

@@ -29,8 +29,7 @@ static struct comch_producer *producer;
 static struct comch_consumer *consumer;
 static uint8_t bufs[DEPTH][MESSAGE_DATA];
 static uint32_t n_sent, n_taken, n_posted, n_rings;
-/* by the ring index that a poll returns: messages of the ring; its position in order, plus 1 */
-static uint32_t n_got[COMCH_RINGS], ring_of[COMCH_RINGS];
+static uint32_t n_got[COMCH_RINGS]; /* messages received, by the ring index that a poll returns */
 static bool lane0_may, lane0_idle, lane1_may, lane1_idle, closed[2];
 
 static void begin(void)
@@ -46,7 +45,6 @@ static void begin(void)
 	consumer = NULL;
 	n_sent = n_taken = n_posted = n_rings = 0;
 	memset(n_got, 0, sizeof(n_got));
-	memset(ring_of, 0, sizeof(ring_of));
 	memset(bufs, 0, sizeof(bufs));
 	lane0_may = lane0_idle = lane1_may = lane1_idle = closed[0] = closed[1] = false;
 	pair_begin();
