@@ -34,7 +34,9 @@ struct endpoint_conf {
 	{"address", GANTRY_OPT_STRING, AT(address), "", 0, 0, NULL, NULL, \
 	 "The same for devices on a network, \"192.0.2.7:4791\"."}, \
 	{"control_timeout", GANTRY_OPT_TIME, AT(control_ns), "15s", 1000000, 600 * SECOND, NULL, NULL, \
-	 "Longest wait for a reply, and for the next request of a peer that has not started IO yet; must be longer than connect.timeout of each gateway in between."}, \
+	 "Longest wait for a reply, and for the next request of a peer that has not started IO " \
+	 "yet; must be longer than connect.timeout of each gateway on the path between " \
+	 "initiator and target."}, \
 	{"heartbeat", GANTRY_OPT_TIME, AT(heartbeat_ns), "500ms", 1000000, 60 * SECOND, NULL, NULL, \
 	 "Interval of keepalives; after four without a reply the session is lost."}, \
 	{"io_timeout", GANTRY_OPT_TIME, AT(io_ns), "30s", 1000000, 600 * SECOND, NULL, NULL, \

@@ -65,7 +65,8 @@ static const struct gantry_option options[] = {
 	 "Use 2 MiB pages: reserved ones if enough are available, else transparent huge pages."},
 	{"populate", GANTRY_OPT_BOOL, offsetof(struct memory_conf, populate), "false", 0, 0, NULL,
 	 NULL,
-	 "Prefault all memory at start and keep it. A target with RDMA then moves data directly to and from it."},
+	 "Prefault all memory at start, and keep the pages also when data is discarded. "
+	 "A target with RDMA then moves data directly to and from it."},
 	{"timing", GANTRY_OPT_BOOL, offsetof(struct memory_conf, timing), "false", 0, 0, NULL, NULL,
 	 "Measure each copy and report it as the backend's part of the latency; costs about 50 ns for each IO."},
 	IDENTITY_OPTION(struct memory_conf,

@@ -30,8 +30,9 @@ static const struct gantry_option options[] = {
 	 NULL, NULL, "Largest depth of a queue, in messages."},
 	{"ring_slots", GANTRY_OPT_INT, offsetof(struct comch_conf, ring_slots), "4096",
 	 COMCH_SLOTS_MIN, COMCH_SLOTS_MAX, NULL, NULL,
-	 "Slots of 64 bytes in the ring of a producer that sends data: a power of two. A producer without data has "
-	 "one slot for each message of its depth, but no more than this."},
+	 "Slots of 64 bytes in the ring of a producer whose messages can have data: a power of "
+	 "two. The ring of a producer without data has one slot for each message of its depth, "
+	 "but no more than ring_slots."},
 	{"max_bytes", GANTRY_OPT_SIZE, offsetof(struct comch_conf, max_bytes), "64GiB", 4096,
 	 INT64_MAX, NULL, NULL, "Limit of the memory that one peer may export to this device."},
 	{"mapped", GANTRY_OPT_BOOL, offsetof(struct comch_conf, mapped), "true", 0, 0, NULL, NULL,
