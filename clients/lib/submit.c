@@ -130,8 +130,9 @@ static int no_slot(struct gantry_queue *queue)
 	lost = is_lost(queue->engine, depth);
 	gn_worker_leave(queue->worker);
 	if (queue->engine->n_free)
-		return gc_error_static(-EAGAIN,
-				       "late replies have released slots just now: try again");
+		return gc_error_static(
+			-EAGAIN,
+			"all slots of the queue were taken; late replies have released some just now: try again");
 	if (lost)
 		return gc_refused(queue, -ENOTCONN);
 	return gc_error_static(

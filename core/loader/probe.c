@@ -87,7 +87,7 @@ static int explain(pid_t pid, char *why)
 		rc = waitpid(pid, &status, 0);
 	while (rc < 0 && errno == EINTR);
 	if (rc < 0) /* SIGCHLD is ignored: the kernel keeps no status */
-		snprintf(why, GN_WHY, "a process that loads it ends: install or rebuild it");
+		snprintf(why, GN_WHY, "loading it ends the process: install or rebuild it");
 	else if (WIFSIGNALED(status) &&
 		 (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
 		snprintf(why, GN_WHY,
@@ -99,7 +99,7 @@ static int explain(pid_t pid, char *why)
 			 WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
 		snprintf(why, GN_WHY,
-			 "a process that loads it ends (exit status=%d): install or rebuild it",
+			 "loading it ends the process (exit status=%d): install or rebuild it",
 			 WEXITSTATUS(status));
 	return -ENOEXEC;
 }

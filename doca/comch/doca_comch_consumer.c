@@ -52,8 +52,9 @@ static doca_error_t check_recv(const struct doca_task *task)
 }
 
 /*
- * Publish the length before the receive: a producer that sees the receive also sees its length. The
- * word carries all the information, so its store needs no ordering.
+ * Store the number and the length of the receive in the credit page, then post the receive. The
+ * producer checks the number in the word: until the word of this receive is visible, it does not
+ * use the receive. Number and length are in one word, so the store needs no memory order.
  */
 static inline int post(struct doca_comch_consumer *c, const struct gantry_recv *recv)
 {

@@ -85,6 +85,7 @@ void gd_share_release(struct doca_mmap *mmap, bool is_out);
 void gd_share_forget_import(struct gd_share *s);
 void gd_share_forget_timer(void);
 
-#define GD_SILENT_NS 100000000ull /* time limit for importers and for devices of peers */
+/* An importer, or a device of a peer, must release the memory of a stopped map in this time. */
+#define GD_SILENT_NS 100000000ull
 
 #endif

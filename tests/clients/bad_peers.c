@@ -433,7 +433,7 @@ static void say_ready_if_told(const struct comch_frame *frame)
 
 	snprintf(
 		text, sizeof(text),
-		"busy: file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
+		"busy: limit of file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
 		"listener",
 		FILES / 4 * 3, NOBODY);
 	if (frame->head.type == COMCH_REFUSED && strcmp(frame->refused.text, text) == 0)

@@ -127,7 +127,7 @@ static void text_is(const char *text)
 
 	snprintf(
 		expected, sizeof(expected),
-		"busy: file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
+		"busy: limit of file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
 		"listener",
 		device(&rig.b)->max_fds, (unsigned)geteuid());
 	TEST_ASSERT_EQUAL_STRING(expected, text);

@@ -323,7 +323,8 @@ static void half_open_connections_of_a_user_are_bounded(void)
 	char text[80];
 
 	snprintf(text, sizeof(text),
-		 "busy: half-open connections=64 reached by uid %u: close connections", getuid());
+		 "busy: limit of half-open connections=64 reached by uid %u: close connections",
+		 getuid());
 	rig_listen("vol");
 	for (int i = 0; i < 64; i++) {
 		evil_connect(0);

@@ -214,7 +214,7 @@ static int all_progressed(struct driver *d)
 	return 1;
 }
 
-/* Wait until each client has acknowledged new writes. */
+/* Wait until new writes of each client are acknowledged. */
 static int progress(struct driver *d)
 {
 	mark_progress(d);

@@ -62,14 +62,15 @@ refused() { # PATH TEXT [OPTIONS] - a second target with another service name fa
 	rm "$dir/over"
 	served disk
 	attach over "$dir/disk"
-	refused over 'over: in use by another process that uses its backing file;'
+	refused over 'over: in use by another process that uses the backing file of this loop device;'
 	stop store
 }
 
 @test "two loop devices over one file, and one over a loop device" {
 	served over
 	attach other "$dir/disk"
-	refused other 'other: in use by (loop device loop[0-9]+ attached|another process that uses its backing file)'
+	refused other \
+		'other: in use by (loop device loop[0-9]+ attached|another process that uses the backing file of this loop device)'
 	detach
 	attach upper "${loops[0]}"
 	refused upper 'upper: in use by another process'

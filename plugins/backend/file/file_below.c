@@ -101,7 +101,7 @@ static int lock_below(struct file_store *store, const char *path, const struct l
 		err = errno == EWOULDBLOCK ? EBUSY : errno;
 		close(fd);
 		snprintf(store->holder, sizeof store->holder,
-			 "another process that uses its backing file");
+			 "another process that uses the backing file of this loop device");
 		return -err;
 	}
 	*fd_p = fd;

@@ -197,16 +197,19 @@ static uint32_t refuse_reason(const struct comch_device *dev, const struct comch
 	if (comch_fds_held(share->user) >= dev->max_fds)
 		comch_fds_text(dev, share->user, text);
 	else if (share->n_half_open >= COMCH_HALF_OPEN)
-		snprintf(text, bytes,
-			 "busy: half-open connections=%u reached by uid %u: close connections",
-			 COMCH_HALF_OPEN, uid);
+		snprintf(
+			text, bytes,
+			"busy: limit of half-open connections=%u reached by uid %u: close connections",
+			COMCH_HALF_OPEN, uid);
 	else if (share->n_conns >= conns_of_one(dev))
-		snprintf(text, bytes, "busy: connections=%u reached by uid %u: close connections",
+		snprintf(text, bytes,
+			 "busy: limit of connections=%u reached by uid %u: close connections",
 			 conns_of_one(dev), uid);
 	else if (dev->n_conns >= COMCH_CONNS)
-		snprintf(text, bytes,
-			 "busy: connections=%u reached by all users together: close connections",
-			 COMCH_CONNS);
+		snprintf(
+			text, bytes,
+			"busy: limit of connections=%u reached by all users together: close connections",
+			COMCH_CONNS);
 	else
 		return 0;
 	return COMCH_REASON_BUSY;

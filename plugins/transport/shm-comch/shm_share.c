@@ -120,7 +120,7 @@ void comch_fds_text(const struct comch_device *dev, const struct comch_user *use
 {
 	snprintf(
 		text, COMCH_REFUSED_TEXT,
-		"busy: file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
+		"busy: limit of file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
 		"listener",
 		dev->max_fds, user->uid);
 }

@@ -247,13 +247,13 @@ static void loading_ends_the_process(void)
 	build("leave",
 	      "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { _exit(0); }\n" GOOD(
 		      "leave", "leave"));
-	dies("leave", "a process that loads it ends (exit status=0): install or rebuild it");
+	dies("leave", "loading it ends the process (exit status=0): install or rebuild it");
 	build("late",
 	      "#include <signal.h>\n__attribute__((destructor)) static void f(void) { raise(SIGSEGV); }\n" GOOD(
 		      "late", "late"));
 	dies("late", "a process that loads it crashes (signal=11, ");
 	signal(SIGCHLD, SIG_IGN);
-	dies("crash", "a process that loads it ends: install or rebuild it");
+	dies("crash", "loading it ends the process: install or rebuild it");
 	signal(SIGCHLD, SIG_DFL);
 }
 

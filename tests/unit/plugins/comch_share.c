@@ -103,7 +103,7 @@ static void users_are_counted_one_by_one(void)
 	TEST_ASSERT_EQUAL_UINT(10, comch_fds_held(user));
 	comch_fds_text(&one, other, text);
 	TEST_ASSERT_EQUAL_STRING(
-		"busy: file descriptors=10 reached by uid 1001: end sessions, or raise ulimit -n of the listener",
+		"busy: limit of file descriptors=10 reached by uid 1001: end sessions, or raise ulimit -n of the listener",
 		text);
 	TEST_ASSERT_NULL(comch_share(&one, 1002));
 }

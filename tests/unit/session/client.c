@@ -416,11 +416,11 @@ static void close_while_a_busy_server_is_waited_for(void)
 static void the_reason_of_a_peer_that_ends_the_connection_is_reported(void)
 {
 	reach(STARTED);
-	conn->refusal = "busy: file descriptors=768 reached";
+	conn->refusal = "busy: limit of file descriptors=768 reached";
 	fake_close(conn, -ENOTCONN);
 	closed(-ENOTCONN);
 	TEST_ASSERT_NOT_NULL_MESSAGE(
-		strstr(close_text, "the peer is gone: busy: file descriptors=768 reached"),
+		strstr(close_text, "the peer is gone: busy: limit of file descriptors=768 reached"),
 		close_text);
 }
 
