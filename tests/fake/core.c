@@ -348,7 +348,7 @@ void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint3
 	fake_core_turn(fc);
 }
 
-int fake_told(struct fake_conn *conn, struct gn_parsed *parsed)
+int fake_next_frame(struct fake_conn *conn, struct gn_parsed *parsed)
 {
 	static uint8_t buf[GANTRY_CTRL_MAX];
 	size_t len;
@@ -409,8 +409,8 @@ struct fake_conn *fake_reach(struct fake_core *fc, enum gn_state state)
 		fake_ask(fc, conn, path[i], i + 1, payload, fake_payload(path[i], payload));
 		if (path[i] == GN_FRAME_STOP && fc->n_held > 0)
 			return conn;
-		if (!fake_told(conn, &p) || p.type != path[i] || !p.answer || p.head.id != i + 1 ||
-		    p.verdict.status != 0)
+		if (!fake_next_frame(conn, &p) || p.type != path[i] || !p.answer ||
+		    p.head.id != i + 1 || p.verdict.status != 0)
 			fake_fail("core: no answer to %s: %s", gn_frame_name(path[i]),
 				  p.verdict.text);
 	}

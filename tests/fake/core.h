@@ -83,7 +83,7 @@ uint64_t fake_session(const struct fake_core *fc, const struct fake_conn *conn);
 void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint32_t id,
 	      const void *payload, size_t len);
 /* Get the next frame that the core sent on conn, except heartbeats. Returns 1, or 0 for none. */
-int fake_told(struct fake_conn *conn, struct gn_parsed *parsed);
+int fake_next_frame(struct fake_conn *conn, struct gn_parsed *parsed);
 /* Write a valid payload of a request of this type. Returns its length. */
 size_t fake_payload(unsigned type, void *buf);
 /* Bring a new session to a state (GN_NEW: only connected), and take the replies. */

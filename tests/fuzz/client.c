@@ -256,7 +256,7 @@ static void say_frame(int answers)
 	struct gn_parsed asked;
 	size_t len;
 
-	if (answers && fake_told(f.conn, &asked)) {
+	if (answers && fake_next_frame(f.conn, &asked)) {
 		verdict.status = id < 240 ? 0 : id % GANTRY_S_COUNT;
 		type = asked.type;
 		id = asked.head.id;

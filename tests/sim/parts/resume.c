@@ -216,7 +216,7 @@ static void turn_some(void)
 
 static void await(struct fake_conn *conn, struct gn_parsed *p)
 {
-	while (!fake_told(conn, p))
+	while (!fake_next_frame(conn, p))
 		gn_loop_turn(fc.loop, -1);
 }
 

@@ -122,7 +122,7 @@ static struct kit_subject fake_subject(enum kit_bug bug)
 		.plugin = &kit_fake, .stores = 1, .give_up = kit_fake_give_up, .turns = FEW_TURNS};
 }
 
-static void a_backend_that_completes_early_can_keep_it(void)
+static void backend_that_completes_early_can_keep_the_contract(void)
 {
 	struct kit_subject subject = fake_subject(KIT_SOUND);
 
@@ -167,7 +167,7 @@ int main(void)
 	RUN_TEST(memory);
 	RUN_TEST(file);
 	RUN_TEST(no_backend_is_left_out);
-	RUN_TEST(a_backend_that_completes_early_can_keep_it);
+	RUN_TEST(backend_that_completes_early_can_keep_the_contract);
 	RUN_TEST(the_kit_notices_each_bug);
 	return UNITY_END();
 }

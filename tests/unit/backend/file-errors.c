@@ -134,7 +134,7 @@ static void errno_becomes_status(void)
 	TEST_ASSERT_EQUAL_UINT64(chain.n_done, store()->n_errors);
 }
 
-static void short_results_go_on_with_the_rest(void)
+static void short_results_continue_with_the_remaining_bytes(void)
 {
 	open_with("direct=false");
 	script.write[0] = 100;
@@ -150,7 +150,7 @@ static void short_results_go_on_with_the_rest(void)
 	TEST_ASSERT_EQUAL_HEX8(0x11, data[64 * KIB - 1]);
 }
 
-static void direct_io_goes_on_at_a_block(void)
+static void short_direct_write_continues_at_a_block(void)
 {
 	open_with("direct=true");
 	if (!store()->direct)
@@ -171,7 +171,7 @@ static void no_progress_twice_is_an_error(void)
 	TEST_ASSERT_EQUAL_UINT(2, script.n_read);
 }
 
-static void again_is_tried_three_times(void)
+static void io_rejected_with_eagain_is_retried_three_times(void)
 {
 	open_with("direct=false");
 	script.write[0] = script.write[1] = script.write[2] = -EAGAIN;
@@ -217,7 +217,7 @@ static void failed_stable_write_is_a_failed_sync(void)
  * A full thin volume loses acknowledged data. The kernel reports the loss once, as the failure of a
  * later stable write, and the retry of that write succeeds.
  */
-static void a_stable_write_that_takes_the_report_of_older_data_is_a_failed_sync(void)
+static void stable_write_that_gets_the_error_of_older_data_is_a_failed_sync(void)
 {
 	open_with("direct=false");
 	script.write[0] = -ENOSPC;
@@ -267,7 +267,7 @@ static void a_stable_write_does_not_succeed_once_a_sync_has_failed(void)
  * Two lanes sync concurrently: the kernel reports the failure to one, and the sync of the other
  * succeeds. So each lane also checks its witness, an open file that no IO uses.
  */
-static void a_sync_does_not_succeed_when_another_one_took_the_report(void)
+static void sync_fails_although_another_sync_got_the_error(void)
 {
 	open_with("direct=false");
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
@@ -282,7 +282,7 @@ static void a_sync_does_not_succeed_when_another_one_took_the_report(void)
 	TEST_ASSERT_TRUE(fake_logged(&host, "read-only until restart"));
 }
 
-static void nor_does_a_stable_write(void)
+static void stable_write_fails_although_another_sync_got_the_error(void)
 {
 	open_with("direct=false");
 	script.lost = -ENOSPC;
@@ -303,7 +303,7 @@ static void fua_writes_through(void)
 	TEST_ASSERT_EQUAL_INT(0, script.stable);
 }
 
-static void fua_syncs_where_nothing_writes_through(void)
+static void fua_syncs_where_stable_writes_are_not_supported(void)
 {
 	open_with("direct=false");
 	script.write[0] = -EOPNOTSUPP;
@@ -372,19 +372,19 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(errno_becomes_status);
-	RUN_TEST(short_results_go_on_with_the_rest);
-	RUN_TEST(direct_io_goes_on_at_a_block);
+	RUN_TEST(short_results_continue_with_the_remaining_bytes);
+	RUN_TEST(short_direct_write_continues_at_a_block);
 	RUN_TEST(no_progress_twice_is_an_error);
-	RUN_TEST(again_is_tried_three_times);
+	RUN_TEST(io_rejected_with_eagain_is_retried_three_times);
 	RUN_TEST(failed_sync_makes_the_volume_read_only_for_good);
 	RUN_TEST(failed_stable_write_is_a_failed_sync);
-	RUN_TEST(a_stable_write_that_takes_the_report_of_older_data_is_a_failed_sync);
+	RUN_TEST(stable_write_that_gets_the_error_of_older_data_is_a_failed_sync);
 	RUN_TEST(a_stable_write_without_space_is_no_failed_sync);
 	RUN_TEST(a_stable_write_does_not_succeed_once_a_sync_has_failed);
-	RUN_TEST(a_sync_does_not_succeed_when_another_one_took_the_report);
-	RUN_TEST(nor_does_a_stable_write);
+	RUN_TEST(sync_fails_although_another_sync_got_the_error);
+	RUN_TEST(stable_write_fails_although_another_sync_got_the_error);
 	RUN_TEST(fua_writes_through);
-	RUN_TEST(fua_syncs_where_nothing_writes_through);
+	RUN_TEST(fua_syncs_where_stable_writes_are_not_supported);
 	RUN_TEST(direct_io_alone_makes_nothing_stable);
 	RUN_TEST(without_fsync_nothing_waits_for_the_disk);
 	RUN_TEST(zeroes_are_written_where_they_cannot_be_allocated);

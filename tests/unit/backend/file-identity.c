@@ -205,7 +205,7 @@ static void a_copy_with_its_attributes_is_the_volume_with_another_verifier(void)
 	TEST_ASSERT_TRUE(first.verifier != second.verifier);
 }
 
-static void the_option_is_the_uuid(void)
+static void uuid_of_the_option_is_used(void)
 {
 	static const uint8_t uuid[16] = {0x0e, 0x7a, 0x1e, 0xd7, 0x5c, 0x2c, 0x4f, 0x5e,
 					 0x9a, 0x53, 0x6d, 0x6f, 0x1c, 0x0f, 0x8b, 0x11};
@@ -249,7 +249,7 @@ static void the_uuid_is_stored_in_the_file_and_reported(void)
 	TEST_ASSERT_EQUAL_MEMORY(text, fake_reported(&report, "verifier"), 17);
 }
 
-static void a_file_that_is_only_read_is_not_written(void)
+static void read_only_volume_stores_no_attribute(void)
 {
 	struct gantry_volume_info first = volume_with("read_only=true"),
 				  again = volume_with("read_only=true"), elsewhere;
@@ -325,7 +325,7 @@ static void fail_a_watched_flush(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, watched->status);
 }
 
-static void the_generation_is_stored_before_anything_completes(void)
+static void generation_is_stored_before_the_failed_flush_completes(void)
 {
 	struct gantry_volume_info before, after;
 	char text[24] = "";
@@ -532,13 +532,13 @@ int main(void)
 	RUN_TEST(a_failed_sync_changes_the_verifier_at_once_and_for_the_next_start);
 	RUN_TEST(another_file_under_the_same_name_is_another_volume);
 	RUN_TEST(a_copy_with_its_attributes_is_the_volume_with_another_verifier);
-	RUN_TEST(the_option_is_the_uuid);
+	RUN_TEST(uuid_of_the_option_is_used);
 	RUN_TEST(an_option_that_is_no_uuid_is_refused);
 	RUN_TEST(the_uuid_is_stored_in_the_file_and_reported);
-	RUN_TEST(a_file_that_is_only_read_is_not_written);
+	RUN_TEST(read_only_volume_stores_no_attribute);
 	RUN_TEST(an_attribute_that_is_no_uuid_is_refused);
 	RUN_TEST(a_generation_that_cannot_be_read_counts_as_a_loss_each_time);
-	RUN_TEST(the_generation_is_stored_before_anything_completes);
+	RUN_TEST(generation_is_stored_before_the_failed_flush_completes);
 	RUN_TEST(without_attributes_the_generation_is_in_the_runtime_directory);
 	RUN_TEST(an_attribute_that_cannot_be_synced_is_recorded_twice);
 	RUN_TEST(a_loss_that_cannot_be_recorded_is_an_error_and_a_random_verifier);

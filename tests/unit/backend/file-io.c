@@ -140,7 +140,7 @@ static void memory_without_direct_io_falls_back_to_the_cache(void)
 	folder_make();
 }
 
-static void many_at_a_time_all_complete_once(void)
+static void concurrent_writes_complete_once(void)
 {
 	struct gantry_io *ios[FAKE_IOS];
 
@@ -204,7 +204,7 @@ static void sleeping_lane_is_woken_by_the_fd(void)
 	TEST_ASSERT_EQUAL_INT(0, poll(&pfd, 1, 0));
 }
 
-static void full_store_says_so(void)
+static void write_to_a_full_store_fails_with_NOSPC(void)
 {
 	struct rlimit before, limit;
 
@@ -219,7 +219,7 @@ static void full_store_says_so(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE, 768 * KIB, 4 * KIB, out));
 }
 
-static void file_that_was_cut_behind_our_back_is_an_error(void)
+static void io_behind_the_end_of_a_truncated_file_fails(void)
 {
 	OPEN("engine=auto", "direct=false");
 	TEST_ASSERT_EQUAL_INT(0, truncate(path, 512 * KIB));
@@ -236,10 +236,10 @@ int main(void)
 	RUN_TEST(uring_direct);
 	RUN_TEST(small_blocks_work_or_are_refused_with_advice);
 	RUN_TEST(memory_without_direct_io_falls_back_to_the_cache);
-	RUN_TEST(many_at_a_time_all_complete_once);
+	RUN_TEST(concurrent_writes_complete_once);
 	RUN_TEST(time_in_the_backend_is_reported);
 	RUN_TEST(sleeping_lane_is_woken_by_the_fd);
-	RUN_TEST(full_store_says_so);
-	RUN_TEST(file_that_was_cut_behind_our_back_is_an_error);
+	RUN_TEST(write_to_a_full_store_fails_with_NOSPC);
+	RUN_TEST(io_behind_the_end_of_a_truncated_file_fails);
 	return UNITY_END();
 }

@@ -82,7 +82,7 @@ static void odd_block_is_refused(void)
 	refused(-EINVAL, "block=1000", "power of two");
 }
 
-static void volume_is_the_file_or_what_size_says(void)
+static void volume_has_the_size_of_the_file_or_of_the_option(void)
 {
 	struct gantry_volume_info v;
 
@@ -119,7 +119,7 @@ static void create_makes_and_extends_but_never_cuts(void)
 	TEST_ASSERT_EQUAL_INT64(128 * KIB, st.st_size);
 }
 
-static void second_owner_is_refused_until_the_first_is_gone(void)
+static void second_owner_is_rejected_until_the_first_closes(void)
 {
 	struct fake_chain second;
 
@@ -162,7 +162,7 @@ static void lock_wait_waits_for_the_owner_to_leave(void)
 	TEST_ASSERT_TRUE(n_asked >= 3);
 }
 
-static void readers_share_and_writers_do_not(void)
+static void readers_share_a_volume_and_exclude_writers(void)
 {
 	struct fake_chain second;
 
@@ -264,11 +264,11 @@ int main(void)
 	RUN_TEST(empty_file_is_refused);
 	RUN_TEST(size_that_is_no_multiple_of_the_block_is_refused);
 	RUN_TEST(odd_block_is_refused);
-	RUN_TEST(volume_is_the_file_or_what_size_says);
+	RUN_TEST(volume_has_the_size_of_the_file_or_of_the_option);
 	RUN_TEST(create_makes_and_extends_but_never_cuts);
-	RUN_TEST(second_owner_is_refused_until_the_first_is_gone);
+	RUN_TEST(second_owner_is_rejected_until_the_first_closes);
 	RUN_TEST(lock_wait_waits_for_the_owner_to_leave);
-	RUN_TEST(readers_share_and_writers_do_not);
+	RUN_TEST(readers_share_a_volume_and_exclude_writers);
 	RUN_TEST(read_only_volume_refuses_writes);
 	RUN_TEST(without_io_uring_the_sync_engine_serves);
 	return UNITY_END();

@@ -77,7 +77,7 @@ static void a_device_without_a_name_has_none(void)
 	TEST_ASSERT_EQUAL_INT(FILE_NAME_NONE, file_device_name(dir, out, sizeof out));
 }
 
-static void a_partition_is_a_part_of_its_disk(void)
+static void partition_is_named_by_its_disk_and_start(void)
 {
 	put("wwid", "eui.0025385b71b0a3c1\n");
 	put("p2/partition", "2\n");
@@ -88,7 +88,7 @@ static void a_partition_is_a_part_of_its_disk(void)
 	TEST_ASSERT_EQUAL_STRING("eui.0025385b71b0a3c1 partition 2 start 4096", out);
 }
 
-static void a_loop_device_is_its_file(void)
+static void loop_device_is_named_by_its_file_and_offset(void)
 {
 	char line[300], name[400];
 
@@ -104,13 +104,13 @@ static void a_loop_device_is_its_file(void)
 	named(FILE_NAME_WORLD, "loop " UUID " offset 512");
 }
 
-static void a_name_that_is_too_long_is_none(void)
+static void name_that_is_too_long_is_not_used(void)
 {
 	put("wwid", "eui.0025385b71b0a3c1\n");
 	TEST_ASSERT_EQUAL_INT(FILE_NAME_NONE, file_device_name(dir, out, 10));
 }
 
-static void names_and_hashes_tell_apart_what_differs(void)
+static void different_names_have_different_uuids_and_hashes(void)
 {
 	struct fake_host host, other;
 	uint8_t a[16], b[16];
@@ -157,10 +157,10 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(a_disk_has_its_wwid);
 	RUN_TEST(a_device_without_a_name_has_none);
-	RUN_TEST(a_partition_is_a_part_of_its_disk);
-	RUN_TEST(a_loop_device_is_its_file);
-	RUN_TEST(a_name_that_is_too_long_is_none);
-	RUN_TEST(names_and_hashes_tell_apart_what_differs);
+	RUN_TEST(partition_is_named_by_its_disk_and_start);
+	RUN_TEST(loop_device_is_named_by_its_file_and_offset);
+	RUN_TEST(name_that_is_too_long_is_not_used);
+	RUN_TEST(different_names_have_different_uuids_and_hashes);
 	RUN_TEST(texts_that_are_no_uuids_are_refused);
 	return UNITY_END();
 }

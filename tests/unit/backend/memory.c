@@ -78,7 +78,7 @@ static void a_populated_volume_stays_where_it_is(void)
 	TEST_ASSERT_TRUE(all_zero(volume + 1 * MIB, 1 * MIB));
 }
 
-static void a_volume_that_is_not_populated_is_not_lent(void)
+static void unpopulated_volume_cannot_be_mapped(void)
 {
 	void *addr;
 
@@ -115,7 +115,7 @@ static void both_refuse_odd_geometry(void)
 	TEST_ASSERT_EQUAL_UINT(4, host.n_logged[GANTRY_LOG_ERROR]);
 }
 
-static void memory_says_when_it_is_too_much(void)
+static void memory_backend_logs_that_it_cannot_map_its_size(void)
 {
 	TEST_ASSERT_TRUE(
 		fake_chain_backend(&chain, fake_plugin("memory"),
@@ -123,7 +123,7 @@ static void memory_says_when_it_is_too_much(void)
 	TEST_ASSERT_TRUE(fake_logged(&host, "cannot map"));
 }
 
-static void volume_is_what_was_asked_for(void)
+static void volume_has_the_configured_geometry(void)
 {
 	struct gantry_volume_info v;
 
@@ -137,7 +137,7 @@ static void volume_is_what_was_asked_for(void)
 	TEST_ASSERT_TRUE(v.max_io % v.block_size == 0);
 }
 
-static void memory_keeps_what_was_written(void)
+static void memory_backend_returns_written_data(void)
 {
 	OPEN("memory", "size=4MiB");
 	ok(GANTRY_OP_READ, 0, 4 * MIB, in);
@@ -288,13 +288,13 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_populated_volume_stays_where_it_is);
-	RUN_TEST(a_volume_that_is_not_populated_is_not_lent);
+	RUN_TEST(unpopulated_volume_cannot_be_mapped);
 	RUN_TEST(null_leaves_memory_untouched);
 	RUN_TEST(null_gives_zeroes_when_asked);
 	RUN_TEST(both_refuse_odd_geometry);
-	RUN_TEST(memory_says_when_it_is_too_much);
-	RUN_TEST(volume_is_what_was_asked_for);
-	RUN_TEST(memory_keeps_what_was_written);
+	RUN_TEST(memory_backend_logs_that_it_cannot_map_its_size);
+	RUN_TEST(volume_has_the_configured_geometry);
+	RUN_TEST(memory_backend_returns_written_data);
 	RUN_TEST(a_large_volume_is_read_as_it_was_written);
 	RUN_TEST(wiped_ranges_read_as_zero_and_no_more_than_them);
 	RUN_TEST(memory_with_huge_pages_is_the_same_volume);

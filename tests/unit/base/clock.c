@@ -80,7 +80,7 @@ static void the_counter_runs_like_the_clock(void)
  * A plugin gets the time from its host, which calls gn_now_ns(). The time of a lane comes from
  * gn_fast_ns(). A plugin compares both, so both must be the same time.
  */
-static void there_is_one_time(void)
+static void fast_and_precise_time_are_consistent(void)
 {
 	gn_clock_init();
 	for (int i = 0; i < 1000; i++) {
@@ -90,7 +90,7 @@ static void there_is_one_time(void)
 	}
 }
 
-static void a_test_can_turn_the_clock(void)
+static void test_can_replace_the_clock(void)
 {
 	gn_clock_init();
 	gn_clock_set_fake(fake);
@@ -108,7 +108,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(now_is_clock_monotonic);
 	RUN_TEST(the_counter_runs_like_the_clock);
-	RUN_TEST(there_is_one_time);
-	RUN_TEST(a_test_can_turn_the_clock);
+	RUN_TEST(fast_and_precise_time_are_consistent);
+	RUN_TEST(test_can_replace_the_clock);
 	return UNITY_END();
 }

@@ -23,7 +23,7 @@ void tearDown(void)
 	gn_host_fini(&host);
 }
 
-static void it_has_a_name_that_fits(void)
+static void host_has_a_name_that_fits(void)
 {
 	char longer[300];
 
@@ -36,7 +36,7 @@ static void it_has_a_name_that_fits(void)
 	TEST_ASSERT_EQUAL_UINT(95, strlen(host.pub.name));
 }
 
-static void cells_of_one_name_add_up_and_show_once(void)
+static void counters_of_one_name_are_added_and_reported_once(void)
 {
 	uint64_t *a = host.pub.counter(&host.pub, "ops"), *b = host.pub.counter(&host.pub, "lost");
 	uint64_t *c = host.pub.counter(&host.pub, "ops");
@@ -65,7 +65,7 @@ static void a_long_name_of_a_counter_is_cut(void)
 	TEST_ASSERT_EQUAL_UINT64(3, gn_host_counter(&host, name));
 }
 
-static void the_log_says_who_and_keeps_to_levels(void)
+static void log_line_has_the_host_name_and_obeys_the_level(void)
 {
 	int fd = memfd_create("log", MFD_CLOEXEC);
 	char text[4096] = "", longer[1000];
@@ -87,7 +87,7 @@ static void the_log_says_who_and_keeps_to_levels(void)
 	TEST_ASSERT_NULL(strstr(text, "nor this"));
 }
 
-static void its_clock_is_the_clock(void)
+static void host_time_is_the_time_of_the_clock(void)
 {
 	uint64_t before;
 
@@ -101,10 +101,10 @@ static void its_clock_is_the_clock(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(it_has_a_name_that_fits);
-	RUN_TEST(cells_of_one_name_add_up_and_show_once);
+	RUN_TEST(host_has_a_name_that_fits);
+	RUN_TEST(counters_of_one_name_are_added_and_reported_once);
 	RUN_TEST(a_long_name_of_a_counter_is_cut);
-	RUN_TEST(the_log_says_who_and_keeps_to_levels);
-	RUN_TEST(its_clock_is_the_clock);
+	RUN_TEST(log_line_has_the_host_name_and_obeys_the_level);
+	RUN_TEST(host_time_is_the_time_of_the_clock);
 	return UNITY_END();
 }

@@ -383,7 +383,7 @@ static void a_timer_of_another_thread_wakes_the_loop(void)
 	pthread_join(thread, NULL);
 }
 
-static void a_child_abandons_what_its_parent_goes_on_with(void)
+static void child_abandons_a_loop_that_its_parent_continues(void)
 {
 	int status = -1;
 	pid_t pid;
@@ -471,7 +471,7 @@ static void post_own_again(void *arg)
 		gn_loop_post_own(loop, &own_post, post_own_again, arg);
 }
 
-static void an_own_post_from_itself_runs_at_the_next_turn(void)
+static void own_post_that_posts_itself_runs_at_the_next_turn(void)
 {
 	gn_loop_post_own(loop, &own_post, post_own_again, NULL);
 	for (unsigned i = 1; i <= 5; i++) {
@@ -482,7 +482,7 @@ static void an_own_post_from_itself_runs_at_the_next_turn(void)
 	gn_loop_post_own(loop, &own_post, count, &n_called[0]);
 }
 
-static void what_is_left_goes_with_the_loop(void)
+static void closed_loop_discards_its_posts_and_fds(void)
 {
 	gn_loop_post(loop, count, &n_posts);
 	gn_loop_add_fd(loop, fds[1], count, &n_called[1]);
@@ -503,10 +503,10 @@ int main(void)
 	RUN_TEST(a_post_from_a_post_runs_at_the_next_turn);
 	RUN_TEST(removal_from_another_thread_waits_for_the_function);
 	RUN_TEST(a_timer_of_another_thread_wakes_the_loop);
-	RUN_TEST(a_child_abandons_what_its_parent_goes_on_with);
+	RUN_TEST(child_abandons_a_loop_that_its_parent_continues);
 	RUN_TEST(posts_with_memory_of_their_own_run_in_order_and_may_free_it);
 	RUN_TEST(a_post_that_is_withdrawn_does_not_run);
-	RUN_TEST(an_own_post_from_itself_runs_at_the_next_turn);
-	RUN_TEST(what_is_left_goes_with_the_loop);
+	RUN_TEST(own_post_that_posts_itself_runs_at_the_next_turn);
+	RUN_TEST(closed_loop_discards_its_posts_and_fds);
 	return UNITY_END();
 }

@@ -97,7 +97,7 @@ static void errs_know_the_place_of_a_message(void)
 	gn_errs_fini(&errs);
 }
 
-static void arithmetic_that_does_not_fit_is_seen(void)
+static void arithmetic_overflow_is_detected(void)
 {
 	uint64_t v = 9;
 
@@ -118,6 +118,6 @@ int main(void)
 	RUN_TEST(arena_copies_strings);
 	RUN_TEST(errs_keep_order_and_count_the_rest);
 	RUN_TEST(errs_know_the_place_of_a_message);
-	RUN_TEST(arithmetic_that_does_not_fit_is_seen);
+	RUN_TEST(arithmetic_overflow_is_detected);
 	return UNITY_END();
 }

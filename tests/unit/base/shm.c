@@ -44,7 +44,7 @@ void tearDown(void)
 {
 }
 
-static void words_go_in_and_out(void)
+static void stored_words_are_loaded(void)
 {
 	uint64_t word = 0;
 	uint32_t half = 0;
@@ -83,7 +83,7 @@ static void a_record_is_read_with_one_load_for_each_word(void)
 	TEST_ASSERT_EQUAL_UINT64(107, copy[7]);
 }
 
-static void own_memory_passes_the_check(void)
+static void sealed_memfd_passes_the_check(void)
 {
 	uint64_t bytes = 0;
 	const char *reason = NULL;
@@ -128,7 +128,7 @@ static void future_write_seal_leaves_only_the_old_mapping_writable(void)
 	close(fd);
 }
 
-static void sizes_that_lie_are_refused(void)
+static void memory_of_a_wrong_size_is_rejected(void)
 {
 	const char *reason;
 	int fd = gantry_memfd_create("test", 2 * PAGE, 0);
@@ -186,12 +186,12 @@ static void huge_memory_without_pages_is_refused(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(words_go_in_and_out);
+	RUN_TEST(stored_words_are_loaded);
 	RUN_TEST(a_record_is_read_with_one_load_for_each_word);
-	RUN_TEST(own_memory_passes_the_check);
+	RUN_TEST(sealed_memfd_passes_the_check);
 	RUN_TEST(sealed_memory_keeps_its_size_and_its_seals);
 	RUN_TEST(future_write_seal_leaves_only_the_old_mapping_writable);
-	RUN_TEST(sizes_that_lie_are_refused);
+	RUN_TEST(memory_of_a_wrong_size_is_rejected);
 	RUN_TEST(descriptors_of_other_kinds_are_refused);
 	RUN_TEST(huge_memory_without_pages_is_refused);
 	return UNITY_END();

@@ -136,7 +136,7 @@ static void sums_are_those_of_all_roles(void)
 	gn_report_fini(&report);
 }
 
-static void only_what_is_pinned_is_locked(void)
+static void memory_that_is_not_pinned_needs_no_lock_limit(void)
 {
 	devices[0].info.caps = 0;
 	check(0);
@@ -211,7 +211,7 @@ static void more_queue_pairs_than_there_are(void)
 	     "use another device for one of these roles");
 }
 
-static void the_numbers_that_are_advised_work(void)
+static void advised_numbers_pass_the_check(void)
 {
 	for (uint32_t max = 1; max < 27; max++) {
 		struct gn_demand *d = &demands[0];
@@ -253,11 +253,11 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(sums_are_those_of_all_roles);
-	RUN_TEST(only_what_is_pinned_is_locked);
+	RUN_TEST(memory_that_is_not_pinned_needs_no_lock_limit);
 	RUN_TEST(queues_that_are_too_short);
 	RUN_TEST(regions_that_do_not_fit);
 	RUN_TEST(more_queue_pairs_than_there_are);
-	RUN_TEST(the_numbers_that_are_advised_work);
+	RUN_TEST(advised_numbers_pass_the_check);
 	RUN_TEST(more_memory_than_may_be_locked);
 	RUN_TEST(numbers_that_overflow_are_too_much);
 	return UNITY_END();

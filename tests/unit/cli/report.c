@@ -41,7 +41,7 @@ static void shows(const char *expect)
 	free(out);
 }
 
-static void tree_has_what_was_written(void)
+static void tree_has_the_written_values(void)
 {
 	struct gantry_writer *w = &report.w;
 
@@ -210,7 +210,7 @@ static void control_characters_do_not_reach_the_terminal(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(tree_has_what_was_written);
+	RUN_TEST(tree_has_the_written_values);
 	RUN_TEST(progress_has_its_unit);
 	RUN_TEST(unbalanced_writers_give_no_tree);
 	RUN_TEST(too_deep_gives_no_tree_and_stays_balanced);

@@ -92,7 +92,7 @@ static size_t take_all(int fd)
 	return n;
 }
 
-static void a_report_that_no_socket_takes_at_once_arrives_whole(void)
+static void report_larger_than_a_socket_buffer_arrives_complete(void)
 {
 	int one = ask(), two = ask();
 	size_t n = take_all(one);
@@ -105,7 +105,7 @@ static void a_report_that_no_socket_takes_at_once_arrives_whole(void)
 }
 
 /* A client that does not read in time is disconnected. */
-static void who_does_not_read_is_hung_up_on(void)
+static void client_that_does_not_read_is_disconnected(void)
 {
 	int fd = ask();
 	size_t n = 0;
@@ -120,7 +120,7 @@ static void who_does_not_read_is_hung_up_on(void)
 	close(fd);
 }
 
-static void many_who_do_not_read_hold_little(void)
+static void reports_in_progress_are_limited_to_eight(void)
 {
 	int fds[12];
 	unsigned n_held = 0;
@@ -142,7 +142,7 @@ static void many_who_do_not_read_hold_little(void)
 	}
 }
 
-static void who_has_gone_is_forgotten(void)
+static void client_that_has_closed_is_removed(void)
 {
 	int fd = ask();
 
@@ -157,7 +157,7 @@ static void who_has_gone_is_forgotten(void)
  * client. A slow client must not keep that descriptor, because the server needs it for the next
  * one.
  */
-static void the_reserve_comes_back_from_the_slow(void)
+static void slow_client_does_not_keep_the_reserve_descriptor(void)
 {
 	struct rlimit before, none;
 	int slow, next = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -182,10 +182,10 @@ static void the_reserve_comes_back_from_the_slow(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(a_report_that_no_socket_takes_at_once_arrives_whole);
-	RUN_TEST(who_does_not_read_is_hung_up_on);
-	RUN_TEST(many_who_do_not_read_hold_little);
-	RUN_TEST(who_has_gone_is_forgotten);
-	RUN_TEST(the_reserve_comes_back_from_the_slow);
+	RUN_TEST(report_larger_than_a_socket_buffer_arrives_complete);
+	RUN_TEST(client_that_does_not_read_is_disconnected);
+	RUN_TEST(reports_in_progress_are_limited_to_eight);
+	RUN_TEST(client_that_has_closed_is_removed);
+	RUN_TEST(slow_client_does_not_keep_the_reserve_descriptor);
 	return UNITY_END();
 }

@@ -127,7 +127,7 @@ static void good_file_is_walked(void)
 	gn_config_close(&config);
 }
 
-static void nothing_is_found_in_nothing(void)
+static void null_node_has_no_members(void)
 {
 	TEST_ASSERT_NULL(gn_conf_child(NULL, "x"));
 	TEST_ASSERT_NULL(gn_conf_index(NULL, 0));
@@ -140,7 +140,7 @@ static void nothing_is_found_in_nothing(void)
 #define SYNTAX \
 	"syntax error; look for a missing ; or quote or bracket in this line or the one before"
 
-static void what_libconfig_refuses(void)
+static void syntax_errors_are_reported_with_their_line(void)
 {
 	TEST_ASSERT_EQUAL_STRING("", faults_of(""));
 	TEST_ASSERT_EQUAL_STRING("t.cfg:1: " SYNTAX, faults_of("a = ;"));
@@ -279,7 +279,7 @@ static void group_of_a_trusted_owner_may_write(void)
 	gn_config_close(&config);
 }
 
-static void includes_come_from_the_folder_of_the_file(void)
+static void includes_are_relative_to_the_directory_of_the_file(void)
 {
 	char path[64];
 	struct gn_config *config;
@@ -336,7 +336,7 @@ static void includes_that_are_refused(void)
 	TEST_ASSERT_NOT_NULL(strstr(faults_of("@include \"in.cfg\"\n"), "t.cfg:1: in.cfg"));
 }
 
-static void includes_end(void)
+static void recursive_includes_are_limited(void)
 {
 	TEST_ASSERT_EQUAL_STRING("t.cfg:1: too many includes; does \"t.cfg\" include itself?",
 				 faults_of("@include \"t.cfg\"\n"));
@@ -366,7 +366,7 @@ static void overrides_replace_and_make(void)
 			sizeof(sets) / sizeof(sets[0])));
 }
 
-static void override_has_a_place(void)
+static void fault_of_an_override_names_the_option_set(void)
 {
 	const char *const sets[] = {"a.b=1"};
 	struct gn_config *config;
@@ -378,7 +378,7 @@ static void override_has_a_place(void)
 	gn_config_close(&config);
 }
 
-static void those_of_a_text_have_its_name(void)
+static void fault_in_a_text_names_the_text(void)
 {
 	const char *const sets[] = {"a.b=1"}, *const wrong[] = {"a=1"};
 	struct gn_config *config = gn_config_open_text("the text", "a = { b = 0; };", sets, 1,
@@ -392,7 +392,7 @@ static void those_of_a_text_have_its_name(void)
 				 faults());
 }
 
-static void overrides_that_make_no_sense(void)
+static void invalid_overrides_are_rejected(void)
 {
 	const char *const sets[] = {
 		"a",
@@ -435,19 +435,19 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(good_file_is_walked);
-	RUN_TEST(nothing_is_found_in_nothing);
-	RUN_TEST(what_libconfig_refuses);
+	RUN_TEST(null_node_has_no_members);
+	RUN_TEST(syntax_errors_are_reported_with_their_line);
 	RUN_TEST(numbers_that_would_be_cut);
 	RUN_TEST(all_cut_numbers_are_named_but_not_in_comments_strings_and_names);
 	RUN_TEST(files_that_cannot_be_read);
 	RUN_TEST(a_file_that_others_can_write_is_refused);
 	RUN_TEST(group_of_a_trusted_owner_may_write);
-	RUN_TEST(includes_come_from_the_folder_of_the_file);
+	RUN_TEST(includes_are_relative_to_the_directory_of_the_file);
 	RUN_TEST(includes_that_are_refused);
-	RUN_TEST(includes_end);
+	RUN_TEST(recursive_includes_are_limited);
 	RUN_TEST(overrides_replace_and_make);
-	RUN_TEST(override_has_a_place);
-	RUN_TEST(those_of_a_text_have_its_name);
-	RUN_TEST(overrides_that_make_no_sense);
+	RUN_TEST(fault_of_an_override_names_the_option_set);
+	RUN_TEST(fault_in_a_text_names_the_text);
+	RUN_TEST(invalid_overrides_are_rejected);
 	return UNITY_END();
 }

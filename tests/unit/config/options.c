@@ -115,7 +115,7 @@ static const char *fault_of(const char *text)
 	return faults_of(full);
 }
 
-static void defaults_fill_what_is_left_out(void)
+static void defaults_replace_missing_options(void)
 {
 	TEST_ASSERT_EQUAL_STRING("", faults_of("path = \"/srv/v\";"));
 	TEST_ASSERT_EQUAL_STRING("/srv/v", conf.path);
@@ -331,7 +331,7 @@ static void missing_keys(void)
 				 faults_of("path = \"x\";\n\nextra = { rate = 5; };"));
 }
 
-static void every_fault_is_told(void)
+static void every_fault_is_reported(void)
 {
 	TEST_ASSERT_EQUAL_STRING(
 		":4: xtra: unknown key; did you mean \"extra\"?\n"
@@ -342,7 +342,7 @@ static void every_fault_is_told(void)
 		faults_of("direct = 1;\ndepth = 0;\nblock = { };\nxtra = { };"));
 }
 
-static void a_place_that_is_no_group(void)
+static void option_table_of_a_node_that_is_no_group(void)
 {
 	struct gn_conf_node *node;
 
@@ -358,7 +358,7 @@ static void a_place_that_is_no_group(void)
 	TEST_ASSERT_EQUAL_INT64(32, conf.depth);
 }
 
-static void a_broken_table_is_told(void)
+static void invalid_defaults_of_a_table_are_reported(void)
 {
 	static const struct gantry_option bad[] = {
 		{"a", GANTRY_OPT_SIZE, offsetof(struct conf, block), "many", 0, 0, NULL, NULL,
@@ -376,7 +376,7 @@ static void a_broken_table_is_told(void)
 	TEST_ASSERT_EQUAL_STRING("a: plugin bug: default \"many\" is invalid", errs.text[0]);
 }
 
-static void nearness(void)
+static void similar_names_have_a_small_distance(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, gn_config_near("depth", "depth"));
 	TEST_ASSERT_EQUAL_INT(1, gn_config_near("detph", "depth"));
@@ -447,7 +447,7 @@ static void table_for_a_manual(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(defaults_fill_what_is_left_out);
+	RUN_TEST(defaults_replace_missing_options);
 	RUN_TEST(faults_of_options_by_name);
 	RUN_TEST(values_of_every_type);
 	RUN_TEST(wrong_types);
@@ -456,10 +456,10 @@ int main(void)
 	RUN_TEST(text_that_is_no_value);
 	RUN_TEST(unknown_keys);
 	RUN_TEST(missing_keys);
-	RUN_TEST(every_fault_is_told);
-	RUN_TEST(a_place_that_is_no_group);
-	RUN_TEST(a_broken_table_is_told);
-	RUN_TEST(nearness);
+	RUN_TEST(every_fault_is_reported);
+	RUN_TEST(option_table_of_a_node_that_is_no_group);
+	RUN_TEST(invalid_defaults_of_a_table_are_reported);
+	RUN_TEST(similar_names_have_a_small_distance);
 	RUN_TEST(table_for_a_terminal);
 	RUN_TEST(table_for_a_manual);
 	return UNITY_END();

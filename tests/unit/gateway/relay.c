@@ -60,7 +60,7 @@ static void target_does(unsigned type)
 	static const struct gn_verdict ok = {.status = 0};
 	uint8_t buf[GANTRY_CTRL_MAX];
 
-	TEST_ASSERT_EQUAL_INT(1, fake_told(leg, &p));
+	TEST_ASSERT_EQUAL_INT(1, fake_next_frame(leg, &p));
 	TEST_ASSERT_EQUAL_STRING(gn_frame_name(type), gn_frame_name(p.type));
 	TEST_ASSERT_EQUAL_INT(0, p.answer);
 	if (type == GN_FRAME_HELLO) {
@@ -86,12 +86,12 @@ static void query(void)
 	fake_core_turn(&fc);
 	target_does(GN_FRAME_HELLO);
 	target_does(GN_FRAME_QUERY);
-	told(front, GN_FRAME_HELLO, 0);
+	expect_answer(front, GN_FRAME_HELLO, 0);
 	TEST_ASSERT_EQUAL_MEMORY(
 		secret, (const uint8_t *)p.payload + offsetof(struct gn_hello_answer, secret),
 		sizeof(secret));
 	ask(front, GN_FRAME_QUERY);
-	told(front, GN_FRAME_QUERY, 0);
+	expect_answer(front, GN_FRAME_QUERY, 0);
 }
 
 /* Bring a session to the state after EXPORT: the target has imported the region. */
@@ -100,7 +100,7 @@ static void export(void)
 	query();
 	ask(front, GN_FRAME_EXPORT);
 	target_does(GN_FRAME_EXPORT);
-	told(front, GN_FRAME_EXPORT, 0);
+	expect_answer(front, GN_FRAME_EXPORT, 0);
 	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_IMPORT_KEEPS_PAGES, fc.ft.import_flags);
 }
@@ -109,14 +109,14 @@ static void run(void)
 {
 	export();
 	ask(front, GN_FRAME_QUEUES);
-	told(front, GN_FRAME_QUEUES, 0);
+	expect_answer(front, GN_FRAME_QUEUES, 0);
 	ask(front, GN_FRAME_START);
 	target_does(GN_FRAME_QUEUES);
 	target_does(GN_FRAME_START);
-	told(front, GN_FRAME_START, 0);
+	expect_answer(front, GN_FRAME_START, 0);
 }
 
-static void legs_went_first(void)
+static void expect_legs_ended_first(void)
 {
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_INT(1, leg->disconnected);
@@ -126,19 +126,19 @@ static void legs_went_first(void)
 	TEST_ASSERT_TRUE(front->released_at < front->disconnected_at);
 }
 
-static void a_region_that_the_target_does_not_take(void)
+static void region_that_cannot_be_re_exported_is_rejected(void)
 {
 	start_gateway();
 	query();
 	fake_fail_op(&fc.ft, FAKE_EXPORT, 1, -E2BIG);
 	ask(front, GN_FRAME_EXPORT);
-	TEST_ASSERT_EQUAL_INT(1, fake_told(front, &p));
+	TEST_ASSERT_EQUAL_INT(1, fake_next_frame(front, &p));
 	TEST_ASSERT_NOT_EQUAL(0, p.verdict.status);
 	TEST_ASSERT_NOT_NULL_MESSAGE(
 		strstr(p.verdict.text,
 		       "cannot be re-exported: the limit of the next device is smaller"),
 		p.verdict.text);
-	legs_went_first();
+	expect_legs_ended_first();
 	stop_gateway();
 }
 
@@ -151,10 +151,10 @@ static void an_orderly_end(void)
 	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
 	target_does(GN_FRAME_BYE);
 	TEST_ASSERT_EQUAL_UINT(1, leg->n_revokes);
-	told(front, GN_FRAME_STOP, 0);
+	expect_answer(front, GN_FRAME_STOP, 0);
 	TEST_ASSERT_EQUAL_UINT(0, front->n_imports);
 	ask(front, GN_FRAME_BYE);
-	legs_went_first();
+	expect_legs_ended_first();
 	stop_gateway();
 }
 
@@ -167,14 +167,14 @@ static void a_target_that_keeps_the_region_for_a_while(void)
 	ask(front, GN_FRAME_STOP);
 	target_does(GN_FRAME_STOP);
 	target_does(GN_FRAME_BYE);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(front, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(front, &p));
 	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
 	fake_revoked(leg, 1, 0);
 	fake_core_turn(&fc);
-	told(front, GN_FRAME_STOP, 0);
+	expect_answer(front, GN_FRAME_STOP, 0);
 	TEST_ASSERT_EQUAL_UINT(0, front->n_imports);
 	ask(front, GN_FRAME_BYE);
-	legs_went_first();
+	expect_legs_ended_first();
 	stop_gateway();
 }
 
@@ -183,7 +183,7 @@ static void an_initiator_that_is_lost(void)
 	start_gateway();
 	run();
 	fake_close(front, -ENOTCONN);
-	legs_went_first();
+	expect_legs_ended_first();
 	stop_gateway();
 }
 
@@ -192,8 +192,8 @@ static void a_target_that_is_lost(void)
 	start_gateway();
 	run();
 	fake_close(leg, -ENOTCONN);
-	legs_went_first();
-	told(front, GN_FRAME_END, GANTRY_S_SESSION_LOST);
+	expect_legs_ended_first();
+	expect_answer(front, GN_FRAME_END, GANTRY_S_SESSION_LOST);
 	stop_gateway();
 }
 
@@ -202,27 +202,27 @@ static void a_gateway_that_stops(void)
 	start_gateway();
 	run();
 	gn_role_stop(fc.role);
-	legs_went_first();
+	expect_legs_ended_first();
 }
 
 /*
  * Without START there is no STOP that drains the target. The gateway sends BYE to the target, and
  * waits for the answer before it releases the region.
  */
-static void good_bye_before_it_ran(void)
+static void bye_before_start_is_forwarded(void)
 {
 	start_gateway();
 	export();
 	ask(front, GN_FRAME_BYE);
-	told(front, GN_FRAME_BYE, 0);
+	expect_answer(front, GN_FRAME_BYE, 0);
 	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
 	TEST_ASSERT_EQUAL_INT(0, front->disconnected);
 	target_does(GN_FRAME_BYE);
-	legs_went_first();
+	expect_legs_ended_first();
 	stop_gateway();
 }
 
-static void a_target_that_does_not_say_good_bye(void)
+static void target_that_does_not_answer_bye(void)
 {
 	start_gateway();
 	export();
@@ -232,11 +232,11 @@ static void a_target_that_does_not_say_good_bye(void)
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
 	fake_core_pass(&fc, 6 * GN_NS_PER_S, GN_NS_PER_S);
-	legs_went_first();
+	expect_legs_ended_first();
 	stop_gateway();
 }
 
-static void an_initiator_that_leaves_while_the_target_is_asked(void)
+static void initiator_that_disconnects_during_the_connect_to_the_target(void)
 {
 	start_gateway();
 	front = fake_reach(&fc, GN_NEW);
@@ -253,7 +253,7 @@ static void an_initiator_that_leaves_while_the_target_is_asked(void)
  * The gateway opens the session at the target with the id and the epoch of the initiator, after it
  * has torn down the older connections of the session.
  */
-static void an_initiator_that_comes_again(void)
+static void initiator_that_resumes_its_session(void)
 {
 	struct fake_conn *old, *old_leg;
 	uint8_t buf[GANTRY_CTRL_MAX], hello[GANTRY_CTRL_MAX];
@@ -284,14 +284,14 @@ static void an_initiator_that_comes_again(void)
 	TEST_ASSERT_EQUAL_MEMORY(hello + offsetof(struct gn_hello, secret), secret, sizeof(secret));
 	TEST_ASSERT_EQUAL_HEX64(id, p.head.session);
 	target_does(GN_FRAME_QUERY);
-	told(front, GN_FRAME_HELLO, 0);
+	expect_answer(front, GN_FRAME_HELLO, 0);
 	fake_close(front, -ENOTCONN);
 	fake_core_turn(&fc);
 	stop_gateway();
 }
 
 /* The gateway rejects a HELLO with a known id and a wrong secret, and does not forward it. */
-static void a_stranger_that_knows_the_id(void)
+static void hello_with_a_wrong_secret_is_not_forwarded(void)
 {
 	uint8_t buf[GANTRY_CTRL_MAX], hello[GANTRY_CTRL_MAX];
 	size_t len = fake_payload(GN_FRAME_HELLO, hello);
@@ -306,10 +306,10 @@ static void a_stranger_that_knows_the_id(void)
 		stranger, buf,
 		gn_frame_build(buf, GN_FRAME_HELLO, 1, fake_session(&fc, front), NULL, hello, len));
 	fake_core_turn(&fc);
-	told(stranger, GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	expect_answer(stranger, GN_FRAME_HELLO, GANTRY_S_ACCESS);
 	TEST_ASSERT_NULL(fake_pending(&fc.ft));
-	TEST_ASSERT_EQUAL_INT(0, fake_told(leg, &p));
-	TEST_ASSERT_EQUAL_INT(0, fake_told(front, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(leg, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(front, &p));
 	TEST_ASSERT_EQUAL_INT(0, front->disconnected);
 	stop_gateway();
 }
@@ -317,16 +317,16 @@ static void a_stranger_that_knows_the_id(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(a_region_that_the_target_does_not_take);
+	RUN_TEST(region_that_cannot_be_re_exported_is_rejected);
 	RUN_TEST(an_orderly_end);
 	RUN_TEST(a_target_that_keeps_the_region_for_a_while);
 	RUN_TEST(an_initiator_that_is_lost);
 	RUN_TEST(a_target_that_is_lost);
 	RUN_TEST(a_gateway_that_stops);
-	RUN_TEST(good_bye_before_it_ran);
-	RUN_TEST(a_target_that_does_not_say_good_bye);
-	RUN_TEST(an_initiator_that_leaves_while_the_target_is_asked);
-	RUN_TEST(an_initiator_that_comes_again);
-	RUN_TEST(a_stranger_that_knows_the_id);
+	RUN_TEST(bye_before_start_is_forwarded);
+	RUN_TEST(target_that_does_not_answer_bye);
+	RUN_TEST(initiator_that_disconnects_during_the_connect_to_the_target);
+	RUN_TEST(initiator_that_resumes_its_session);
+	RUN_TEST(hello_with_a_wrong_secret_is_not_forwarded);
 	return UNITY_END();
 }

@@ -37,7 +37,7 @@ static struct gantry_volume_info both(unsigned a, unsigned b)
 	return sum;
 }
 
-static void no_two_pairs_are_the_same(void)
+static void different_pairs_have_different_identities(void)
 {
 	static struct gantry_volume_info pairs[N * N];
 	unsigned n_uuids = 0, n_verifiers = 0;
@@ -53,7 +53,7 @@ static void no_two_pairs_are_the_same(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_verifiers);
 }
 
-static void a_pair_is_neither_of_its_volumes(void)
+static void pair_has_another_identity_than_its_volumes(void)
 {
 	struct gantry_volume_info same = both(1, 1);
 
@@ -63,7 +63,7 @@ static void a_pair_is_neither_of_its_volumes(void)
 	TEST_ASSERT_EQUAL_HEX8(0x80, same.uuid[8] & 0xc0);
 }
 
-static void each_of_three_counts(void)
+static void identity_depends_on_each_of_three_volumes(void)
 {
 	struct gantry_volume_info before = both(1, 2), after;
 
@@ -77,7 +77,7 @@ static void each_of_three_counts(void)
 			 memcmp(before.uuid, after.uuid, 16) != 0);
 }
 
-static void one_that_is_unknown_makes_all_unknown(void)
+static void unknown_identity_of_one_volume_makes_the_route_unknown(void)
 {
 	static const uint8_t unknown[16];
 
@@ -104,9 +104,9 @@ static void one_that_is_unknown_makes_all_unknown(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(no_two_pairs_are_the_same);
-	RUN_TEST(a_pair_is_neither_of_its_volumes);
-	RUN_TEST(each_of_three_counts);
-	RUN_TEST(one_that_is_unknown_makes_all_unknown);
+	RUN_TEST(different_pairs_have_different_identities);
+	RUN_TEST(pair_has_another_identity_than_its_volumes);
+	RUN_TEST(identity_depends_on_each_of_three_volumes);
+	RUN_TEST(unknown_identity_of_one_volume_makes_the_route_unknown);
 	return UNITY_END();
 }

@@ -117,7 +117,7 @@ static void test_a_file_that_is_too_large_writes_nothing(void)
 	expect_volume(0);
 }
 
-static void test_a_source_that_is_not_there(void)
+static void test_missing_source_file_is_an_error(void)
 {
 	rig_init(1, SIZE, 4096);
 	TEST_ASSERT_EQUAL_INT(-ENOENT, rig_open(RIG_CONF("copy.from=no/such/file")));
@@ -216,7 +216,7 @@ static void test_a_device_is_synced(void)
 	TEST_ASSERT_TRUE(fake_logged(&rig.host, "cannot sync"));
 }
 
-static void test_more_than_the_volume_has(void)
+static void test_copy_beyond_the_end_of_the_volume_fails(void)
 {
 	rig_init(1, SIZE, 4096);
 	TEST_ASSERT_EQUAL_INT(1, rig_run(RIG_CONF("copy.to=never-made", "copy.size=2MiB")));
@@ -231,11 +231,11 @@ int main(void)
 	RUN_TEST(test_file_into_volume);
 	RUN_TEST(test_zeroes_are_not_sent);
 	RUN_TEST(test_a_file_that_is_too_large_writes_nothing);
-	RUN_TEST(test_a_source_that_is_not_there);
+	RUN_TEST(test_missing_source_file_is_an_error);
 	RUN_TEST(test_a_fifo);
 	RUN_TEST(test_an_error_ends_the_copy);
 	RUN_TEST(test_volume_into_file);
 	RUN_TEST(test_a_device_is_synced);
-	RUN_TEST(test_more_than_the_volume_has);
+	RUN_TEST(test_copy_beyond_the_end_of_the_volume_fails);
 	return UNITY_END();
 }

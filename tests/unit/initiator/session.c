@@ -30,7 +30,7 @@ static void expect_end(int status)
 	rig_ops()->report(rig.role, &rig.report.pub);
 }
 
-static void test_settings_that_make_no_sense(void)
+static void test_invalid_settings_are_rejected(void)
 {
 	rig_init(1, SIZE, 4096);
 	TEST_ASSERT_EQUAL_INT(-EINVAL,
@@ -202,7 +202,7 @@ static void test_out_of_buffers(void)
 }
 
 /* An IO that timed out puts its buffer in quarantine; the end of the session releases it. */
-static void test_quiet_after_all(void)
+static void test_end_of_the_session_releases_quarantined_buffers(void)
 {
 	rig_init(1, SIZE, 4096);
 	rig.rh.quiet = 1;
@@ -216,7 +216,7 @@ static void test_quiet_after_all(void)
 	TEST_ASSERT_EQUAL_UINT(0, rig.rh.n_quarantined);
 }
 
-static void test_refused_for_good(void)
+static void test_io_that_is_rejected_for_good_ends_the_run(void)
 {
 	rig_init(2, SIZE, 4096);
 	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_REFUSED,
@@ -250,7 +250,7 @@ static void test_report_while_it_runs(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(test_settings_that_make_no_sense);
+	RUN_TEST(test_invalid_settings_are_rejected);
 	RUN_TEST(test_a_volume_that_does_not_fit);
 	RUN_TEST(test_a_connect_that_cannot_start);
 	RUN_TEST(test_stop_before_the_start);
@@ -260,8 +260,8 @@ int main(void)
 	RUN_TEST(test_the_first_error_ends_the_run);
 	RUN_TEST(test_errors_are_counted_when_asked);
 	RUN_TEST(test_out_of_buffers);
-	RUN_TEST(test_quiet_after_all);
-	RUN_TEST(test_refused_for_good);
+	RUN_TEST(test_end_of_the_session_releases_quarantined_buffers);
+	RUN_TEST(test_io_that_is_rejected_for_good_ends_the_run);
 	RUN_TEST(test_report_while_it_runs);
 	return UNITY_END();
 }

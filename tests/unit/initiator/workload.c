@@ -114,7 +114,7 @@ static void test_rate(void)
 	TEST_ASSERT_TRUE(reported("reads.ops") > 1980 && reported("reads.ops") < 2020);
 }
 
-static void test_a_lane_that_waits_says_when_to_wake(void)
+static void test_rate_limited_lane_reports_its_wake_time(void)
 {
 	uint64_t start;
 
@@ -131,7 +131,7 @@ static void test_a_lane_that_waits_says_when_to_wake(void)
 	TEST_ASSERT_EQUAL_INT(0, fake_role_run(&rig.rh));
 }
 
-static void test_eagain_is_tried_again(void)
+static void test_io_rejected_with_eagain_is_submitted_again(void)
 {
 	begin(1);
 	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_REFUSED,
@@ -165,8 +165,8 @@ int main(void)
 	RUN_TEST(test_a_seed_gives_the_same_again);
 	RUN_TEST(test_time_limit_and_ramp);
 	RUN_TEST(test_rate);
-	RUN_TEST(test_a_lane_that_waits_says_when_to_wake);
-	RUN_TEST(test_eagain_is_tried_again);
+	RUN_TEST(test_rate_limited_lane_reports_its_wake_time);
+	RUN_TEST(test_io_rejected_with_eagain_is_submitted_again);
 	RUN_TEST(test_flush_after_n_writes);
 	return UNITY_END();
 }

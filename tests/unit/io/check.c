@@ -113,7 +113,7 @@ static unsigned differences(check_fn *check, unsigned rounds, unsigned seen[GANT
 	return n;
 }
 
-static void it_agrees_with_128_bits(void)
+static void check_agrees_with_the_128_bit_reference(void)
 {
 	unsigned seen[GANTRY_S_COUNT] = {0};
 
@@ -197,7 +197,7 @@ static enum gantry_status forgets_the_deadline(const struct gn_io_rules *rules,
 	return status;
 }
 
-static void the_reference_sees_mistakes(void)
+static void reference_detects_each_mutant(void)
 {
 	static check_fn *const mutants[] = {sum_that_overflows,  one_block_too_far,
 					    no_rights,           one_byte_behind_the_region,
@@ -208,7 +208,7 @@ static void the_reference_sees_mistakes(void)
 		TEST_ASSERT_GREATER_THAN(0, differences(mutants[i], ROUNDS / 4, NULL));
 }
 
-static void statuses_and_errnos_are_each_others_mirror(void)
+static void each_status_maps_to_an_errno_and_back(void)
 {
 	for (unsigned i = 0; i < GANTRY_S_COUNT; i++) {
 		TEST_ASSERT_TRUE(gn_errno_of_status(i) <= 0);
@@ -249,9 +249,9 @@ static void volumes(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(it_agrees_with_128_bits);
-	RUN_TEST(the_reference_sees_mistakes);
-	RUN_TEST(statuses_and_errnos_are_each_others_mirror);
+	RUN_TEST(check_agrees_with_the_128_bit_reference);
+	RUN_TEST(reference_detects_each_mutant);
+	RUN_TEST(each_status_maps_to_an_errno_and_back);
 	RUN_TEST(volumes);
 	return UNITY_END();
 }

@@ -112,7 +112,7 @@ static void refusal_in_the_middle_keeps_the_reason(void)
 	TEST_ASSERT_EQUAL_PTR(chain, io.hop);
 }
 
-static void held_descriptor_goes_on_from_where_it_stands(void)
+static void held_descriptor_continues_at_its_hop(void)
 {
 	first.hold = 1;
 	TEST_ASSERT_EQUAL_INT(0, gantry_submit(&io));
@@ -138,7 +138,7 @@ static void each_hop_has_the_frame_it_asked_for(void)
 	TEST_ASSERT_EQUAL_PTR(&io.frame[2], gantry_stage_ctx(&io));
 }
 
-static void range_accepts_what_fits(void)
+static void range_within_the_limit_is_accepted(void)
 {
 	TEST_ASSERT_TRUE(gantry_range_ok(0, 0, 0));
 	TEST_ASSERT_TRUE(gantry_range_ok(0, 4096, 4096));
@@ -147,7 +147,7 @@ static void range_accepts_what_fits(void)
 	TEST_ASSERT_TRUE(gantry_range_ok(0, UINT64_MAX, UINT64_MAX));
 }
 
-static void range_refuses_what_does_not_even_when_the_sum_wraps(void)
+static void range_beyond_the_limit_or_with_overflow_is_rejected(void)
 {
 	TEST_ASSERT_FALSE(gantry_range_ok(1, 4096, 4096));
 	TEST_ASSERT_FALSE(gantry_range_ok(4097, 0, 4096));
@@ -158,7 +158,7 @@ static void range_refuses_what_does_not_even_when_the_sum_wraps(void)
 	TEST_ASSERT_FALSE(gantry_range_ok(UINT64_MAX, UINT64_MAX, UINT64_MAX));
 }
 
-static void operations_say_what_they_do(void)
+static void operations_report_data_range_and_writing(void)
 {
 	TEST_ASSERT_TRUE(gantry_op_has_data(GANTRY_OP_READ));
 	TEST_ASSERT_TRUE(gantry_op_has_data(GANTRY_OP_WRITE));
@@ -169,7 +169,7 @@ static void operations_say_what_they_do(void)
 	TEST_ASSERT_TRUE(gantry_op_writes(GANTRY_OP_DISCARD));
 }
 
-static void unsure_statuses_are_not_quiet(void)
+static void uncertain_statuses_do_not_release_the_buffer(void)
 {
 	TEST_ASSERT_TRUE(gantry_status_buffer_released(GANTRY_S_OK));
 	TEST_ASSERT_TRUE(gantry_status_buffer_released(GANTRY_S_IO));
@@ -182,7 +182,7 @@ static void unsure_statuses_are_not_quiet(void)
  * An allocation of any size gets whole cache lines of its own, which are zeroed, also in memory
  * that was used before.
  */
-static void lines_are_of_one_owner(void)
+static void allocation_has_whole_zeroed_cache_lines(void)
 {
 	for (size_t bytes = 1; bytes <= 3 * GANTRY_CACHE_LINE + 1; bytes += 31) {
 		size_t all = (bytes + GANTRY_CACHE_LINE - 1) / GANTRY_CACHE_LINE *
@@ -208,13 +208,13 @@ int main(void)
 	RUN_TEST(walk_goes_down_and_back_in_reverse);
 	RUN_TEST(refusal_at_the_end_restores_every_hop);
 	RUN_TEST(refusal_in_the_middle_keeps_the_reason);
-	RUN_TEST(held_descriptor_goes_on_from_where_it_stands);
+	RUN_TEST(held_descriptor_continues_at_its_hop);
 	RUN_TEST(failed_descriptor_turns_back);
 	RUN_TEST(each_hop_has_the_frame_it_asked_for);
-	RUN_TEST(range_accepts_what_fits);
-	RUN_TEST(range_refuses_what_does_not_even_when_the_sum_wraps);
-	RUN_TEST(operations_say_what_they_do);
-	RUN_TEST(unsure_statuses_are_not_quiet);
-	RUN_TEST(lines_are_of_one_owner);
+	RUN_TEST(range_within_the_limit_is_accepted);
+	RUN_TEST(range_beyond_the_limit_or_with_overflow_is_rejected);
+	RUN_TEST(operations_report_data_range_and_writing);
+	RUN_TEST(uncertain_statuses_do_not_release_the_buffer);
+	RUN_TEST(allocation_has_whole_zeroed_cache_lines);
 	return UNITY_END();
 }

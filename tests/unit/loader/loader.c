@@ -132,7 +132,7 @@ static void finds_and_completes_a_stage(void)
 }
 
 /* The loader opens plugins as /proc/self/fd/N: a reused N must not return the previous plugin. */
-static void two_plugins_stay_two(void)
+static void two_plugins_are_not_confused(void)
 {
 	const struct gn_plugin *second;
 
@@ -238,7 +238,7 @@ static void dies(const char *name, const char *piece)
 	gn_loader_close(&loader);
 }
 
-static void loading_ends_the_process(void)
+static void plugin_that_ends_the_process_when_loaded(void)
 {
 	build("crash",
 	      "#include <stdlib.h>\n__attribute__((constructor)) static void f(void) { abort(); }\n" GOOD(
@@ -356,7 +356,7 @@ static int some(void *self)
  * A plugin that has to be polled, but has no file descriptor to wait for, cannot be armed: nothing
  * would wake the lane.
  */
-static void slots_that_wake(void)
+static void plugin_without_a_descriptor_cannot_be_armed(void)
 {
 	struct gantry_transport_ops bare = {.fd = some}, level = {.fd = some, .consumer_fd = some};
 	struct gantry_backend_ops polled = {.poll = some}, direct = {.poll = NULL},
@@ -401,7 +401,7 @@ static void functions_that_a_capability_needs(void)
 	TEST_ASSERT_NULL(gn_ops_missing(&ops, 0));
 }
 
-static void half_of_remote_access(void)
+static void incomplete_functions_for_remote_access(void)
 {
 	build("half",
 	      "#include <gantry/transport.h>\n#define F(t, name) .name = (__typeof__(((t *)0)->name))nothing\n"
@@ -521,7 +521,7 @@ static void directory_in_place_of_a_file(void)
 	unsafe("folder", "is not a regular file", NULL);
 }
 
-static void wrong_kind_says_what_it_is(void)
+static void wrong_kind_is_reported_with_the_actual_kind(void)
 {
 	build("one", GOOD("one", "one"));
 	open_dirs(dir, NULL);
@@ -590,7 +590,7 @@ static int note(void *arg, const struct gn_plugin_file *file)
 	return 0;
 }
 
-static void listing_is_sorted_and_says_why(void)
+static void listing_is_sorted_and_has_reasons(void)
 {
 	char text[2048] = "", expect[512];
 
@@ -613,7 +613,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(finds_and_completes_a_stage);
-	RUN_TEST(two_plugins_stay_two);
+	RUN_TEST(two_plugins_are_not_confused);
 	RUN_TEST(first_directory_wins);
 	RUN_TEST(newer_minor_version_with_more_slots_is_taken);
 	RUN_TEST(older_minor_version_is_completed);
@@ -624,16 +624,16 @@ int main(void)
 	RUN_TEST(missing_symbol);
 	RUN_TEST(undefined_symbol);
 	RUN_TEST(corrupt_file);
-	RUN_TEST(loading_ends_the_process);
+	RUN_TEST(plugin_that_ends_the_process_when_loaded);
 	RUN_TEST(function_that_is_no_code);
 	RUN_TEST(cut_short);
 	RUN_TEST(for_another_machine);
 	RUN_TEST(wrong_name);
 	RUN_TEST(missing_ops);
 	RUN_TEST(missing_slot);
-	RUN_TEST(slots_that_wake);
+	RUN_TEST(plugin_without_a_descriptor_cannot_be_armed);
 	RUN_TEST(functions_that_a_capability_needs);
-	RUN_TEST(half_of_remote_access);
+	RUN_TEST(incomplete_functions_for_remote_access);
 	RUN_TEST(unknown_kind);
 	RUN_TEST(too_many_frames);
 	RUN_TEST(bad_options);
@@ -642,10 +642,10 @@ int main(void)
 	RUN_TEST(foreign_owner);
 	RUN_TEST(symbolic_link);
 	RUN_TEST(directory_in_place_of_a_file);
-	RUN_TEST(wrong_kind_says_what_it_is);
+	RUN_TEST(wrong_kind_is_reported_with_the_actual_kind);
 	RUN_TEST(absent_plugin_names_the_directories);
 	RUN_TEST(structs_without_a_size_stay_as_they_are);
 	RUN_TEST(relative_directory_is_refused);
-	RUN_TEST(listing_is_sorted_and_says_why);
+	RUN_TEST(listing_is_sorted_and_has_reasons);
 	return UNITY_END();
 }

@@ -52,7 +52,7 @@ static void bytes_become_whole_pages(void)
 	TEST_ASSERT_EQUAL_UINT(256, gn_page_count(1 << 20));
 }
 
-static void the_first_place_that_is_large_enough(void)
+static void first_range_that_is_large_enough_is_used(void)
 {
 	TEST_ASSERT_EQUAL_UINT(0, take(3));
 	TEST_ASSERT_EQUAL_UINT(3, take(60));
@@ -67,7 +67,7 @@ static void the_first_place_that_is_large_enough(void)
 	TEST_ASSERT_EQUAL_UINT(139, take(1));
 }
 
-static void all_of_it_and_not_one_more(void)
+static void all_pages_can_be_allocated_and_no_more(void)
 {
 	refused(N + 1);
 	refused(UINT32_MAX);
@@ -91,7 +91,7 @@ static void all_of_it_and_not_one_more(void)
  * Compare the bitmap with a table of bytes: no page is allocated twice, and an allocation fails
  * only if no range is large enough.
  */
-static void nothing_is_given_twice(void)
+static void no_page_is_allocated_twice(void)
 {
 	struct {
 		uint32_t first, n;
@@ -135,8 +135,8 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(bytes_become_whole_pages);
-	RUN_TEST(the_first_place_that_is_large_enough);
-	RUN_TEST(all_of_it_and_not_one_more);
-	RUN_TEST(nothing_is_given_twice);
+	RUN_TEST(first_range_that_is_large_enough_is_used);
+	RUN_TEST(all_pages_can_be_allocated_and_no_more);
+	RUN_TEST(no_page_is_allocated_twice);
 	return UNITY_END();
 }

@@ -53,7 +53,7 @@ static uint64_t bytes_there(const struct gantry_region *region)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-static void pages_are_there_at_once_or_when_they_are_touched(void)
+static void pages_are_prefaulted_or_faulted_in_lazily(void)
 {
 	struct gantry_region *region;
 
@@ -122,7 +122,7 @@ static int mapped(const void *addr)
 	return mincore((void *)(uintptr_t)addr, PAGE, &vec) == 0;
 }
 
-static void what_is_not_quiet_goes_to_quarantine(void)
+static void region_that_is_not_released_is_quarantined(void)
 {
 	uint64_t before = gn_region_quarantined();
 	struct gantry_region *region;
@@ -242,7 +242,7 @@ static void *write_pages(void *arg)
 	return NULL;
 }
 
-static void what_its_owner_writes_during_a_withdrawal_stays(void)
+static void writes_of_the_owner_during_a_withdrawal_are_kept(void)
 {
 	for (int round = 0; round < ROUNDS; round++) {
 		struct gantry_region *region;
@@ -311,13 +311,13 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_region_is_sealed_zeroed_and_whole_pages);
-	RUN_TEST(pages_are_there_at_once_or_when_they_are_touched);
+	RUN_TEST(pages_are_prefaulted_or_faulted_in_lazily);
 	RUN_TEST(absurd_sizes_are_refused);
 	RUN_TEST(huge_pages_are_asked_for);
-	RUN_TEST(what_is_not_quiet_goes_to_quarantine);
+	RUN_TEST(region_that_is_not_released_is_quarantined);
 	RUN_TEST(a_withdrawn_region_is_private);
 	RUN_TEST(a_withdrawal_without_memory_can_be_repeated);
-	RUN_TEST(what_its_owner_writes_during_a_withdrawal_stays);
+	RUN_TEST(writes_of_the_owner_during_a_withdrawal_are_kept);
 	RUN_TEST(a_child_does_not_hold_the_pages);
 	RUN_TEST(a_core_dump_does_not_have_the_data);
 	return UNITY_END();

@@ -209,7 +209,7 @@ static void down_and_back_through_every_stage(void)
 	TEST_ASSERT_EQUAL_UINT(1, ios[1].slot);
 }
 
-static void no_stage_is_a_pipeline_too(void)
+static void pipeline_can_have_no_stages(void)
 {
 	make(parts, 0);
 	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
@@ -269,7 +269,7 @@ static void held_descriptors_are_counted_by_place(void)
 	TEST_ASSERT_EQUAL_MEMORY(none, held, sizeof(held));
 }
 
-static void the_guard_takes_what_nobody_waits_for(void)
+static void guard_ignores_and_counts_a_second_completion(void)
 {
 	const struct gantry_hop *rest;
 
@@ -316,7 +316,7 @@ static void too_many_stages_or_frames_are_refused(void)
 	TEST_ASSERT_EQUAL_STRING("efghi|IHGFE.", walk);
 }
 
-static void a_stage_that_fails_takes_the_others_down(void)
+static void stage_that_fails_to_open_or_start_closes_the_others(void)
 {
 	struct gn_pipeline *pl = NULL;
 
@@ -348,13 +348,13 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(down_and_back_through_every_stage);
-	RUN_TEST(no_stage_is_a_pipeline_too);
+	RUN_TEST(pipeline_can_have_no_stages);
 	RUN_TEST(a_refusal_puts_the_descriptor_back);
 	RUN_TEST(held_descriptors_are_counted_by_place);
-	RUN_TEST(the_guard_takes_what_nobody_waits_for);
+	RUN_TEST(guard_ignores_and_counts_a_second_completion);
 	RUN_TEST(sizes_of_chains);
 	RUN_TEST(too_many_stages_or_frames_are_refused);
-	RUN_TEST(a_stage_that_fails_takes_the_others_down);
+	RUN_TEST(stage_that_fails_to_open_or_start_closes_the_others);
 	RUN_TEST(drain_and_report_reach_each_stage);
 	return UNITY_END();
 }

@@ -133,7 +133,7 @@ static int readable(int wanted)
 	return poll(&p, 1, wanted ? 10000 : 0);
 }
 
-static void it_polls_when_it_is_told_to(void)
+static void driven_worker_polls_in_each_turn(void)
 {
 	uint64_t before = gn_now_ns(), came_in;
 
@@ -199,7 +199,7 @@ static void *call_once(void *arg)
 	return NULL;
 }
 
-static void nobody_calls_while_the_owner_is_inside(void)
+static void calls_wait_while_the_owner_is_inside(void)
 {
 	int started = 0;
 	pthread_t thread;
@@ -235,7 +235,7 @@ static unsigned calls_so_far(void)
 	return n;
 }
 
-static void callers_get_in_however_busy_the_owner_is(void)
+static void calls_run_although_the_owner_is_busy(void)
 {
 	pthread_t threads[3];
 
@@ -247,7 +247,7 @@ static void callers_get_in_however_busy_the_owner_is(void)
 		pthread_join(threads[i], NULL);
 }
 
-static void pollers_come_and_go_while_nobody_turns(void)
+static void pollers_are_added_and_removed_between_turns(void)
 {
 	struct probe other = {.fd = -1};
 	struct gantry_poller poller = {.poll = probe_poll, .self = &other};
@@ -264,7 +264,7 @@ static void pollers_come_and_go_while_nobody_turns(void)
 	TEST_ASSERT_EQUAL_UINT(1, other.polls);
 }
 
-static void the_fd_tells_of_work(void)
+static void fd_is_readable_when_a_poller_has_work(void)
 {
 	for (int i = 0; i < 3; i++) {
 		TEST_ASSERT_EQUAL_INT(0, arm());
@@ -277,7 +277,7 @@ static void the_fd_tells_of_work(void)
 	}
 }
 
-static void the_fd_tells_of_a_timer(void)
+static void fd_is_readable_when_a_timer_is_due(void)
 {
 	probe.wake_ns = gn_now_ns() + 20 * GN_NS_PER_MS;
 	TEST_ASSERT_EQUAL_INT(0, arm());
@@ -296,7 +296,7 @@ static void the_fd_tells_of_a_timer(void)
 	TEST_ASSERT_EQUAL_INT(1, readable(1));
 }
 
-static void the_fd_tells_of_a_call(void)
+static void fd_is_readable_when_a_call_is_pending(void)
 {
 	for (int i = 0; i < 3; i++) {
 		TEST_ASSERT_EQUAL_INT(0, arm());
@@ -315,7 +315,7 @@ static void the_fd_tells_of_a_call(void)
  * An owner arms the worker, enters it to submit an IO, and makes no turn. gn_worker_enter() disarms
  * the pollers, whose events would then not wake the owner. So the fd stays readable until a turn.
  */
-static void the_fd_stays_readable_for_who_came_in_and_did_not_turn(void)
+static void fd_stays_readable_until_the_owner_makes_a_turn(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, arm());
 	gn_worker_enter(worker);
@@ -328,7 +328,7 @@ static void the_fd_stays_readable_for_who_came_in_and_did_not_turn(void)
 	TEST_ASSERT_EQUAL_INT(0, readable(0));
 }
 
-static void nobody_is_armed_while_there_is_work(void)
+static void pollers_are_not_armed_while_there_is_work(void)
 {
 	probe.arm_rc = 1;
 	TEST_ASSERT_EQUAL_INT(1, arm());
@@ -395,7 +395,7 @@ static void an_idle_owner_wakes_by_itself(void)
 	TEST_ASSERT_EQUAL_INT(0, wait_for_work(gn_now_ns() + GN_NS_PER_MS));
 }
 
-static void nothing_is_left_open(void)
+static void closed_worker_leaves_no_descriptor_open(void)
 {
 	int fd = dup(0), again;
 
@@ -412,18 +412,18 @@ static void nothing_is_left_open(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(it_polls_when_it_is_told_to);
+	RUN_TEST(driven_worker_polls_in_each_turn);
 	RUN_TEST(a_call_runs_on_the_thread_of_the_caller);
-	RUN_TEST(nobody_calls_while_the_owner_is_inside);
-	RUN_TEST(callers_get_in_however_busy_the_owner_is);
-	RUN_TEST(pollers_come_and_go_while_nobody_turns);
-	RUN_TEST(the_fd_tells_of_work);
-	RUN_TEST(the_fd_tells_of_a_timer);
-	RUN_TEST(the_fd_tells_of_a_call);
-	RUN_TEST(the_fd_stays_readable_for_who_came_in_and_did_not_turn);
-	RUN_TEST(nobody_is_armed_while_there_is_work);
+	RUN_TEST(calls_wait_while_the_owner_is_inside);
+	RUN_TEST(calls_run_although_the_owner_is_busy);
+	RUN_TEST(pollers_are_added_and_removed_between_turns);
+	RUN_TEST(fd_is_readable_when_a_poller_has_work);
+	RUN_TEST(fd_is_readable_when_a_timer_is_due);
+	RUN_TEST(fd_is_readable_when_a_call_is_pending);
+	RUN_TEST(fd_stays_readable_until_the_owner_makes_a_turn);
+	RUN_TEST(pollers_are_not_armed_while_there_is_work);
 	RUN_TEST(an_idle_owner_is_woken);
 	RUN_TEST(an_idle_owner_wakes_by_itself);
-	RUN_TEST(nothing_is_left_open);
+	RUN_TEST(closed_worker_leaves_no_descriptor_open);
 	return UNITY_END();
 }

@@ -71,7 +71,7 @@ static void parent_done(void *self, struct gantry_io *io)
 	}
 }
 
-static int not_here(void *self, struct gantry_io *io)
+static int reject_submit(void *self, struct gantry_io *io)
 {
 	(void)self;
 	(void)io;
@@ -80,8 +80,8 @@ static int not_here(void *self, struct gantry_io *io)
 
 void setUp(void)
 {
-	struct gantry_hop owner = {.submit = not_here, .complete = parent_done},
-			  end = {.submit = not_here}, hops[TERMINALS];
+	struct gantry_hop owner = {.submit = reject_submit, .complete = parent_done},
+			  end = {.submit = reject_submit}, hops[TERMINALS];
 
 	memset(terminals, 0, sizeof(terminals));
 	memset(n_done, 0, sizeof(n_done));
@@ -165,7 +165,7 @@ static const struct gantry_piece halves[] = {
 	{.terminal = 2, .length = 512, .offset = 7, .skip = 512}};
 static const struct gantry_piece whole[] = {{.terminal = 1, .length = 1024, .offset = 10000}};
 
-static void pieces_are_what_they_should_be(void)
+static void children_have_the_range_and_the_flags_of_their_parent(void)
 {
 	struct gantry_io *child;
 
@@ -244,7 +244,7 @@ static void the_first_error_wins(void)
 }
 
 /* A parent completes with CANCELED only if none of its children was started. */
-static void what_was_begun_in_part_was_not_canceled(void)
+static void partly_started_parent_is_not_canceled(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
 	finish(2, GANTRY_S_CANCELED);
@@ -256,7 +256,7 @@ static void what_was_begun_in_part_was_not_canceled(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, status[0]);
 }
 
-static void that_data_may_still_be_touched_wins(void)
+static void status_of_an_unreleased_buffer_takes_precedence(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
 	finish(2, GANTRY_S_IO);
@@ -268,7 +268,7 @@ static void that_data_may_still_be_touched_wins(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_UNKNOWN, status[0]);
 }
 
-static void a_child_that_is_refused_for_now_is_offered_again(void)
+static void child_rejected_with_eagain_is_submitted_again(void)
 {
 	terminals[2].rc = -EAGAIN;
 	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
@@ -287,7 +287,7 @@ static void a_child_that_is_refused_for_now_is_offered_again(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_done[1]);
 }
 
-static void a_child_that_nobody_takes_ends_at_its_deadline(void)
+static void child_that_no_terminal_accepts_ends_at_its_deadline(void)
 {
 	terminals[2].rc = -EAGAIN;
 	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
@@ -307,7 +307,7 @@ static void a_child_that_nobody_takes_ends_at_its_deadline(void)
  * them for good, and each parent completes with an error. Its owner submits it again inside that
  * completion, while children of other parents are still in the list.
  */
-static void parents_that_come_back_at_once_find_room(void)
+static void parents_submitted_again_in_their_completion_find_a_slot(void)
 {
 	static const struct gantry_piece pieces[PIECES] = {
 		{.length = 1}, {.length = 1}, {.length = 1}, {.terminal = 1, .length = 1}};
@@ -338,7 +338,7 @@ static void parents_that_come_back_at_once_find_room(void)
 
 static void limits(void)
 {
-	struct gantry_hop hop = {.submit = not_here};
+	struct gantry_hop hop = {.submit = reject_submit};
 	struct gantry_fanout *f;
 
 	TEST_ASSERT_EQUAL_INT(-E2BIG, submit(0, halves, 0));
@@ -412,15 +412,15 @@ static void any_order_completes_each_parent_once(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(pieces_are_what_they_should_be);
+	RUN_TEST(children_have_the_range_and_the_flags_of_their_parent);
 	RUN_TEST(the_checksum_of_the_whole_travels_both_ways);
 	RUN_TEST(the_slowest_child_gives_the_time);
 	RUN_TEST(the_first_error_wins);
-	RUN_TEST(what_was_begun_in_part_was_not_canceled);
-	RUN_TEST(that_data_may_still_be_touched_wins);
-	RUN_TEST(a_child_that_is_refused_for_now_is_offered_again);
-	RUN_TEST(a_child_that_nobody_takes_ends_at_its_deadline);
-	RUN_TEST(parents_that_come_back_at_once_find_room);
+	RUN_TEST(partly_started_parent_is_not_canceled);
+	RUN_TEST(status_of_an_unreleased_buffer_takes_precedence);
+	RUN_TEST(child_rejected_with_eagain_is_submitted_again);
+	RUN_TEST(child_that_no_terminal_accepts_ends_at_its_deadline);
+	RUN_TEST(parents_submitted_again_in_their_completion_find_a_slot);
 	RUN_TEST(limits);
 	RUN_TEST(a_child_that_completes_twice_is_counted);
 	RUN_TEST(any_order_completes_each_parent_once);

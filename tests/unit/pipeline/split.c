@@ -77,7 +77,7 @@ static void parent_done(void *self, struct gantry_io *io)
 	}
 }
 
-static int not_here(void *self, struct gantry_io *io)
+static int reject_submit(void *self, struct gantry_io *io)
 {
 	(void)self;
 	(void)io;
@@ -105,8 +105,8 @@ void setUp(void)
 {
 	lane.double_completions = &double_completions;
 	lane.pub.now_ns = MS;
-	chain[0] = (struct gantry_hop){.submit = not_here, .complete = guard};
-	chain[1] = (struct gantry_hop){.submit = not_here, .complete = parent_done};
+	chain[0] = (struct gantry_hop){.submit = reject_submit, .complete = guard};
+	chain[1] = (struct gantry_hop){.submit = reject_submit, .complete = parent_done};
 	chain[2] = (struct gantry_hop){.submit = terminal_submit};
 	memset(ios, 0, sizeof(ios));
 	memset(n_done, 0, sizeof(n_done));
@@ -333,7 +333,7 @@ static void a_terminal_that_refuses_for_good_fails_the_io(void)
 }
 
 /* An IO with a started part ends with TIMEOUT: CANCELED means that nothing was started. */
-static void what_has_not_begun_by_its_deadline_is_canceled(void)
+static void io_not_started_by_its_deadline_is_canceled(void)
 {
 	submit(0, GANTRY_OP_WRITE, 0, 4 * QUANTUM);
 	submit(1, GANTRY_OP_WRITE, 0, 4 * QUANTUM);
@@ -452,7 +452,7 @@ int main(void)
 	RUN_TEST(a_terminal_that_is_full_is_asked_again);
 	RUN_TEST(a_part_that_fails_ends_the_io);
 	RUN_TEST(a_terminal_that_refuses_for_good_fails_the_io);
-	RUN_TEST(what_has_not_begun_by_its_deadline_is_canceled);
+	RUN_TEST(io_not_started_by_its_deadline_is_canceled);
 	RUN_TEST(abandoned_ios_end_when_their_parts_have);
 	RUN_TEST(an_io_inside_a_completion_waits_for_its_turn);
 	RUN_TEST(each_io_completes_once_whatever_happens);

@@ -126,7 +126,7 @@ static unsigned wait_us(unsigned us)
 	return (unsigned)(spun_ns / GN_NS_PER_US);
 }
 
-static void short_waits_are_spun_through(void)
+static void worker_spins_through_short_waits(void)
 {
 	for (int i = 0; i < 50; i++)
 		TEST_ASSERT_EQUAL_UINT(90, wait_us(90));
@@ -142,7 +142,7 @@ static void settle(unsigned us)
 		wait_us(us);
 }
 
-static void long_waits_are_slept_through(void)
+static void worker_sleeps_through_long_waits(void)
 {
 	settle(1000);
 	for (int i = 0; i < 50; i++)
@@ -153,7 +153,7 @@ static void long_waits_are_slept_through(void)
  * Short and long waits alternate, as on a lane of a gateway: the reply arrives soon, the next
  * request late. The worker must not spin in the long waits.
  */
-static void where_short_and_long_take_turns_it_sleeps_at_once(void)
+static void worker_sleeps_at_once_if_short_and_long_waits_alternate(void)
 {
 	for (int i = 0; i < 20; i++)
 		wait_us(i % 2 ? 60 : 900);
@@ -165,7 +165,7 @@ static void where_short_and_long_take_turns_it_sleeps_at_once(void)
  * Two workers that sleep while they wait for each other measure the wake-up time as part of their
  * waits. When the waits are shorter than the budget again, they must spin again.
  */
-static void waits_that_became_short_are_spun_through_again(void)
+static void worker_spins_again_when_waits_become_short(void)
 {
 	settle(1000);
 	for (int i = 0; i < 12; i++)
@@ -175,7 +175,7 @@ static void waits_that_became_short_are_spun_through_again(void)
 }
 
 /* If waits are a little longer than the budget, the worker spins in less than half of them. */
-static void what_just_does_not_fit_costs_little(void)
+static void waits_just_beyond_the_budget_cause_little_spinning(void)
 {
 	unsigned spun = 0;
 
@@ -185,7 +185,7 @@ static void what_just_does_not_fit_costs_little(void)
 	TEST_ASSERT_LESS_THAN(200 * BUDGET_US / 2, spun);
 }
 
-static void after_a_very_long_wait_it_spins_once(void)
+static void worker_spins_once_after_a_very_long_wait(void)
 {
 	settle(10000);
 	TEST_ASSERT_EQUAL_UINT(60, wait_us(60));
@@ -194,7 +194,7 @@ static void after_a_very_long_wait_it_spins_once(void)
 	TEST_ASSERT_EQUAL_UINT(60, wait_us(60));
 }
 
-static void without_a_budget_it_sleeps_at_once(void)
+static void worker_without_a_budget_sleeps_at_once(void)
 {
 	drop_worker();
 	make_worker(0);
@@ -230,7 +230,7 @@ static unsigned wait_for(unsigned far_ns)
 	return pauses;
 }
 
-static void who_shares_a_processor_yields_at_once(void)
+static void worker_that_shares_its_processor_yields_at_once(void)
 {
 	unsigned pauses = 0;
 
@@ -241,7 +241,7 @@ static void who_shares_a_processor_yields_at_once(void)
 	TEST_ASSERT_LESS_THAN(1000, pauses); /* the worker rarely pauses */
 }
 
-static void a_relay_pauses_for_the_one_and_yields_for_the_other(void)
+static void relay_pauses_in_long_waits_and_yields_in_short_ones(void)
 {
 	unsigned yields;
 
@@ -258,7 +258,7 @@ static void a_relay_pauses_for_the_one_and_yields_for_the_other(void)
 }
 
 /* An emulated processor: a yield takes long although no other thread runs. */
-static void where_calls_are_slow_a_slow_yield_is_no_neighbour(void)
+static void slow_yield_on_a_slow_processor_indicates_no_other_thread(void)
 {
 	call_ns = 1200;
 	drop_worker();
@@ -276,7 +276,7 @@ static void where_calls_are_slow_a_slow_yield_is_no_neighbour(void)
 	TEST_ASSERT_LESS_THAN(20, wait_for(0)); /* it has learnt that another thread runs there */
 }
 
-static void alone_it_yields_seldom(void)
+static void worker_alone_on_its_processor_rarely_yields(void)
 {
 	for (int i = 0; i < 20; i++)
 		wait_us(20);
@@ -301,7 +301,7 @@ static unsigned looks_for(unsigned things, unsigned each_ns)
 	return looks;
 }
 
-static void small_things_share_a_look_at_the_clock(void)
+static void short_operations_share_a_clock_reading(void)
 {
 	uint64_t begin_ns;
 
@@ -328,17 +328,17 @@ static void small_things_share_a_look_at_the_clock(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(short_waits_are_spun_through);
-	RUN_TEST(long_waits_are_slept_through);
-	RUN_TEST(where_short_and_long_take_turns_it_sleeps_at_once);
-	RUN_TEST(waits_that_became_short_are_spun_through_again);
-	RUN_TEST(what_just_does_not_fit_costs_little);
-	RUN_TEST(after_a_very_long_wait_it_spins_once);
-	RUN_TEST(without_a_budget_it_sleeps_at_once);
-	RUN_TEST(who_shares_a_processor_yields_at_once);
-	RUN_TEST(a_relay_pauses_for_the_one_and_yields_for_the_other);
-	RUN_TEST(where_calls_are_slow_a_slow_yield_is_no_neighbour);
-	RUN_TEST(alone_it_yields_seldom);
-	RUN_TEST(small_things_share_a_look_at_the_clock);
+	RUN_TEST(worker_spins_through_short_waits);
+	RUN_TEST(worker_sleeps_through_long_waits);
+	RUN_TEST(worker_sleeps_at_once_if_short_and_long_waits_alternate);
+	RUN_TEST(worker_spins_again_when_waits_become_short);
+	RUN_TEST(waits_just_beyond_the_budget_cause_little_spinning);
+	RUN_TEST(worker_spins_once_after_a_very_long_wait);
+	RUN_TEST(worker_without_a_budget_sleeps_at_once);
+	RUN_TEST(worker_that_shares_its_processor_yields_at_once);
+	RUN_TEST(relay_pauses_in_long_waits_and_yields_in_short_ones);
+	RUN_TEST(slow_yield_on_a_slow_processor_indicates_no_other_thread);
+	RUN_TEST(worker_alone_on_its_processor_rarely_yields);
+	RUN_TEST(short_operations_share_a_clock_reading);
 	return UNITY_END();
 }

@@ -269,7 +269,7 @@ static void remove_when_rung(struct probe *p)
 }
 
 /* After a wake-up the worker polls before it disarms: a poller can remove itself in that poll. */
-static void who_leaves_when_it_wakes_up_is_disarmed(void)
+static void poller_removed_in_its_wake_up_poll_is_disarmed(void)
 {
 	a.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	a.fw = &fw;
@@ -285,7 +285,7 @@ static void who_leaves_when_it_wakes_up_is_disarmed(void)
 }
 
 /* An fd that is not drained wakes the worker once for each signal. */
-static void an_fd_that_nobody_clears_wakes_once_for_each_signal(void)
+static void undrained_fd_wakes_the_worker_once_for_each_signal(void)
 {
 	uint64_t until;
 	unsigned arms;
@@ -311,7 +311,7 @@ static void an_fd_that_nobody_clears_wakes_once_for_each_signal(void)
 	TEST_ASSERT_LESS_THAN_UINT(arms + 20, get(&a.arms));
 }
 
-static void an_fd_that_two_wait_for_survives_the_first_removal(void)
+static void fd_of_two_pollers_works_after_the_first_is_removed(void)
 {
 	a.fd = b.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	TEST_ASSERT_EQUAL_INT(0, add(&a));
@@ -342,7 +342,7 @@ static uint64_t n_sleeps(void)
 	return __atomic_load_n(&fw.worker->n_sleeps, __ATOMIC_RELAXED);
 }
 
-static void who_has_work_keeps_all_awake(void)
+static void poller_that_refuses_to_arm_keeps_the_worker_awake(void)
 {
 	unsigned turns;
 	uint64_t sleeps;
@@ -430,11 +430,11 @@ int main(void)
 	RUN_TEST(a_poller_adds_so_many_that_the_table_moves);
 	RUN_TEST(calls_of_many_threads_run_on_the_worker);
 	RUN_TEST(an_fd_wakes_the_sleeper);
-	RUN_TEST(who_leaves_when_it_wakes_up_is_disarmed);
-	RUN_TEST(an_fd_that_nobody_clears_wakes_once_for_each_signal);
-	RUN_TEST(an_fd_that_two_wait_for_survives_the_first_removal);
+	RUN_TEST(poller_removed_in_its_wake_up_poll_is_disarmed);
+	RUN_TEST(undrained_fd_wakes_the_worker_once_for_each_signal);
+	RUN_TEST(fd_of_two_pollers_works_after_the_first_is_removed);
 	RUN_TEST(a_bad_fd_is_refused);
-	RUN_TEST(who_has_work_keeps_all_awake);
+	RUN_TEST(poller_that_refuses_to_arm_keeps_the_worker_awake);
 	RUN_TEST(a_timer_wakes_the_sleeper);
 	RUN_TEST(the_report_counts);
 	RUN_TEST(a_worker_can_be_pinned_or_not_at_all);

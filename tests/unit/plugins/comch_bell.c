@@ -46,7 +46,7 @@ void tearDown(void)
 {
 }
 
-static void what_was_rung_is_cleared(void)
+static void clear_reads_all_pending_rings(void)
 {
 	n_left = 10; /* as many datagrams as Linux queues on a socket */
 	comch_bell_clear(&conn, -1);
@@ -55,7 +55,7 @@ static void what_was_rung_is_cleared(void)
 	TEST_ASSERT_EQUAL_UINT(0, conn.poison);
 }
 
-static void who_rings_without_end_is_not_listened_to_for_ever(void)
+static void clear_reads_a_limited_number_of_endless_rings(void)
 {
 	n_left = 1000000;
 	comch_bell_clear(&conn, -1);
@@ -78,8 +78,8 @@ static void a_ring_with_descriptors_breaks_the_connection(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(what_was_rung_is_cleared);
+	RUN_TEST(clear_reads_all_pending_rings);
 	RUN_TEST(a_ring_with_descriptors_breaks_the_connection);
-	RUN_TEST(who_rings_without_end_is_not_listened_to_for_ever);
+	RUN_TEST(clear_reads_a_limited_number_of_endless_rings);
 	return UNITY_END();
 }

@@ -36,7 +36,7 @@ static int check(uint32_t uid)
 				  why);
 }
 
-static void sealed_memory_goes_to_everybody(void)
+static void sealed_memory_can_be_passed_to_any_user(void)
 {
 	fd = gantry_memfd_create("small", BYTES, 0);
 	TEST_ASSERT_TRUE(fd >= 0);
@@ -49,7 +49,7 @@ static void sealed_memory_goes_to_everybody(void)
 	TEST_ASSERT_EQUAL_INT(0, check(0));
 }
 
-static void memory_has_all_its_pages(void)
+static void memory_with_missing_pages_is_rejected(void)
 {
 	struct comch_memory part = {.what = "region",
 				    .number = 4,
@@ -96,7 +96,7 @@ static void queue_memory_keeps_its_pages(void)
 }
 
 /* The test reserves no huge pages: the memory has no pages, so the same user gets ENOMEM. */
-static void huge_pages_stay_with_their_user(void)
+static void huge_pages_cannot_be_passed_to_another_user(void)
 {
 	fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
 	if (fd < 0 || ftruncate(fd, BYTES) || gantry_memfd_seal(fd, 0))
@@ -109,9 +109,9 @@ static void huge_pages_stay_with_their_user(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(sealed_memory_goes_to_everybody);
-	RUN_TEST(memory_has_all_its_pages);
+	RUN_TEST(sealed_memory_can_be_passed_to_any_user);
+	RUN_TEST(memory_with_missing_pages_is_rejected);
 	RUN_TEST(queue_memory_keeps_its_pages);
-	RUN_TEST(huge_pages_stay_with_their_user);
+	RUN_TEST(huge_pages_cannot_be_passed_to_another_user);
 	return UNITY_END();
 }

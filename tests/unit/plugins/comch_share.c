@@ -65,7 +65,7 @@ void tearDown(void)
 	TEST_ASSERT_NULL(users);
 }
 
-static void a_user_has_three_quarters_beside_others(void)
+static void user_can_use_three_quarters_if_others_are_permitted(void)
 {
 	TEST_ASSERT_EQUAL_UINT(768, fds_of_one(1024, 2));
 	TEST_ASSERT_EQUAL_UINT(192, fds_of_one(256, 16));
@@ -108,7 +108,7 @@ static void users_are_counted_one_by_one(void)
 	TEST_ASSERT_NULL(comch_share(&one, 1002));
 }
 
-static void a_user_of_two_devices_is_one(void)
+static void user_of_two_devices_is_counted_once(void)
 {
 	struct comch_user *user = comch_share(&one, 1000)->user;
 
@@ -148,7 +148,7 @@ static void a_descriptor_counts_until_it_is_closed(void)
 	TEST_ASSERT_EQUAL_INT(-1, fcntl(fds[2], F_GETFD));
 }
 
-static void without_a_closer_they_are_closed_at_once(void)
+static void descriptors_are_closed_at_once_without_a_closer(void)
 {
 	struct comch_user *user = comch_share(&one, 1000)->user;
 	int fds[2] = {-1, open_one()};
@@ -159,7 +159,7 @@ static void without_a_closer_they_are_closed_at_once(void)
 	TEST_ASSERT_EQUAL_UINT(0, comch_fds_held(user));
 }
 
-static void a_listener_that_pauses_hears_of_what_was_closed(void)
+static void paused_listener_resumes_when_descriptors_are_closed(void)
 {
 	struct comch_user *user = comch_share(&one, 1000)->user;
 	int fd = open_one();
@@ -177,12 +177,12 @@ static void a_listener_that_pauses_hears_of_what_was_closed(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(a_user_has_three_quarters_beside_others);
+	RUN_TEST(user_can_use_three_quarters_if_others_are_permitted);
 	RUN_TEST(the_limit_is_that_of_the_process_when_the_device_opens);
 	RUN_TEST(users_are_counted_one_by_one);
-	RUN_TEST(a_user_of_two_devices_is_one);
+	RUN_TEST(user_of_two_devices_is_counted_once);
 	RUN_TEST(a_descriptor_counts_until_it_is_closed);
-	RUN_TEST(without_a_closer_they_are_closed_at_once);
-	RUN_TEST(a_listener_that_pauses_hears_of_what_was_closed);
+	RUN_TEST(descriptors_are_closed_at_once_without_a_closer);
+	RUN_TEST(paused_listener_resumes_when_descriptors_are_closed);
 	return UNITY_END();
 }

@@ -208,7 +208,7 @@ static void a_message_that_is_withdrawn_in_its_copy_does_not_arrive(void)
 }
 
 /* A ring full of withdrawn messages is an error: a lane must not skip messages without end. */
-static void a_ring_that_is_only_withdrawn_is_broken_after_one_lap(void)
+static void ring_of_only_withdrawn_messages_is_an_error_after_one_lap(void)
 {
 	const struct comch_region_send from = {.ref = COMCH_REF(3, 1), .length = 8};
 	struct gantry_msg msg;
@@ -228,7 +228,7 @@ static void a_ring_that_is_only_withdrawn_is_broken_after_one_lap(void)
 	}
 }
 
-static void another_mark_is_broken(void)
+static void unknown_withdrawal_mark_is_an_error(void)
 {
 	struct gantry_msg msg;
 
@@ -244,7 +244,7 @@ int main(void)
 	RUN_TEST(messages_that_are_not_read_do_not_arrive);
 	RUN_TEST(messages_that_are_read_stay);
 	RUN_TEST(a_message_that_is_withdrawn_in_its_copy_does_not_arrive);
-	RUN_TEST(a_ring_that_is_only_withdrawn_is_broken_after_one_lap);
-	RUN_TEST(another_mark_is_broken);
+	RUN_TEST(ring_of_only_withdrawn_messages_is_an_error_after_one_lap);
+	RUN_TEST(unknown_withdrawal_mark_is_an_error);
 	return UNITY_END();
 }

@@ -22,7 +22,7 @@ void tearDown(void)
 {
 }
 
-static void a_queue_that_goes_leaves_its_count(void)
+static void destroyed_queue_keeps_its_count(void)
 {
 	struct tc_cells cells = {.name = "payload_bytes"};
 	uint64_t *cell[20], *again;
@@ -46,7 +46,7 @@ static void a_queue_that_goes_leaves_its_count(void)
 	tc_cells_fini(&cells);
 }
 
-static void ends_come_in_order_and_once(void)
+static void completions_arrive_once_and_in_order(void)
 {
 	struct gantry_rma_done done[8];
 	struct tc_done ring;
@@ -101,8 +101,8 @@ static void copies_are_whole(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(a_queue_that_goes_leaves_its_count);
-	RUN_TEST(ends_come_in_order_and_once);
+	RUN_TEST(destroyed_queue_keeps_its_count);
+	RUN_TEST(completions_arrive_once_and_in_order);
 	RUN_TEST(copies_are_whole);
 	return UNITY_END();
 }

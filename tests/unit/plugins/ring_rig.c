@@ -79,7 +79,7 @@ static void take_some(const struct gantry_transport_ops *ops, void *consumer)
 	TEST_ASSERT_TRUE(n_taken <= n_sent);
 }
 
-static void be_told(const struct gantry_transport_ops *ops, void *producer)
+static void poll_completions(const struct gantry_transport_ops *ops, void *producer)
 {
 	uint64_t told[3];
 	int n = ops->poll_send(producer, told, 3);
@@ -124,7 +124,7 @@ void rig_pass_all(const struct gantry_transport_ops *ops, void *consumer, void *
 				take_some(ops, consumer);
 			break;
 		default:
-			be_told(ops, producer);
+			poll_completions(ops, producer);
 			break;
 		}
 	}

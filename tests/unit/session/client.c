@@ -63,7 +63,7 @@ static void part(int ran)
 	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_regions_released(client));
 }
 
-static void regions_come_back_before_it_is_over(void)
+static void close_waits_until_the_peer_has_released_the_region(void)
 {
 	part(1);
 	fake_revoked(conn, 1, 0);
@@ -71,7 +71,7 @@ static void regions_come_back_before_it_is_over(void)
 	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_regions_released(client));
 }
 
-static void a_region_that_nobody_knows_of_is_not_quiet(void)
+static void region_whose_revocation_fails_is_not_released(void)
 {
 	part(1);
 	fake_revoked(conn, 1, -ETIMEDOUT);
@@ -87,7 +87,7 @@ static void a_region_that_nobody_knows_of_is_not_quiet(void)
 	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_regions_released(client));
 }
 
-static void a_region_that_does_not_come_back_is_not_waited_for(void)
+static void close_ends_without_a_region_that_is_not_released_in_time(void)
 {
 	part(1);
 	fake_core_pass(&fc, 4 * GN_NS_PER_S - 1, 4 * GN_NS_PER_S);
@@ -98,7 +98,7 @@ static void a_region_that_does_not_come_back_is_not_waited_for(void)
 	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_regions_released(client));
 }
 
-static void a_peer_may_leave_with_the_region(void)
+static void peer_can_disconnect_before_it_releases_the_region(void)
 {
 	part(1);
 	fake_close(conn, -ENOTCONN);
@@ -112,7 +112,7 @@ static void a_peer_may_leave_with_the_region(void)
 }
 
 /* With GANTRY_CAP_DISCONNECT_REVOKES the end of a connection releases its regions. */
-static void a_lost_session_is_quiet_where_the_transport_says_so(void)
+static void lost_session_releases_its_region_if_the_transport_revokes_it(void)
 {
 	for (int quiet = 0; quiet < 2; quiet++) {
 		reach(STARTED);
@@ -128,7 +128,7 @@ static void a_lost_session_is_quiet_where_the_transport_says_so(void)
 	}
 }
 
-static void a_refusal_at_each_step_closes_it(void)
+static void rejection_at_each_step_closes_the_session(void)
 {
 	static const struct gn_verdict no = {.status = GANTRY_S_NOSPC, .text = "the quay is full"};
 
@@ -142,7 +142,7 @@ static void a_refusal_at_each_step_closes_it(void)
 		}
 		if (i == STARTED)
 			fc.rh->client_close(client);
-		TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+		TEST_ASSERT_EQUAL_INT(1, fake_next_frame(conn, &p));
 		say(p.type, p.head.id, FAKE_SESSION, &no, NULL, 0);
 		closed(-ENOSPC);
 		TEST_ASSERT_NOT_NULL(strstr(close_text, "the quay is full"));
@@ -151,7 +151,7 @@ static void a_refusal_at_each_step_closes_it(void)
 	}
 }
 
-static void answers_that_nobody_asked_for_close_it(void)
+static void unexpected_answers_close_the_session(void)
 {
 	static const struct gn_verdict ok = {.status = 0};
 	uint8_t payload[GANTRY_CTRL_MAX] = {0};
@@ -224,7 +224,7 @@ static void a_peer_that_answers_with_another_secret_is_lost(void)
 	}
 }
 
-static void answers_that_make_no_sense_close_it(void)
+static void invalid_answers_close_the_session(void)
 {
 	static const struct gn_verdict ok = {.status = 0};
 	static const struct {
@@ -269,7 +269,7 @@ static void answers_that_make_no_sense_close_it(void)
 	}
 }
 
-static void it_tries_to_connect_until_its_deadline(void)
+static void client_tries_to_connect_until_its_deadline(void)
 {
 	open_client();
 	for (int i = 0; i < 40; i++) {
@@ -287,7 +287,7 @@ static void it_tries_to_connect_until_its_deadline(void)
 	TEST_ASSERT_NOT_NULL(strstr(close_text, "no listener"));
 }
 
-static void a_late_server_is_found(void)
+static void client_connects_to_a_server_that_starts_late(void)
 {
 	open_client();
 	fake_close(conn, -ECONNREFUSED);
@@ -325,7 +325,7 @@ static void connects_again(void)
  * A busy peer rejects the client. how 0: by END, and HELLO cannot be sent; 1: by END, after HELLO;
  * 2: by its reply to HELLO; 3: the transport rejects the connection.
  */
-static void turn_away(int how)
+static void reject_as_busy(int how)
 {
 	if (how == 3) {
 		conn->refusal = busy.text;
@@ -340,22 +340,22 @@ static void turn_away(int how)
 	else
 		fake_core_turn(&fc);
 	if (how == 2) {
-		TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+		TEST_ASSERT_EQUAL_INT(1, fake_next_frame(conn, &p));
 		say(p.type, p.head.id, FAKE_SESSION, &busy, NULL, 0);
 	}
 	fake_close(conn, -ENOTCONN);
 }
 
-static void a_busy_server_is_tried_until_its_deadline(void)
+static void client_retries_a_busy_server_until_its_deadline(void)
 {
 	for (int how = 0; how < 4; how++) {
 		open_client();
 		for (int i = 0; i < 12; i++) { /* limited by FAKE_CONNS */
-			turn_away(how);
+			reject_as_busy(how);
 			connects_again();
 		}
 		fake_core_pass(&fc, 2 * GN_NS_PER_S - 12 * 50 * GN_NS_PER_MS, GN_NS_PER_S);
-		turn_away(how);
+		reject_as_busy(how);
 		closed(-EBUSY);
 		TEST_ASSERT_NOT_NULL_MESSAGE(strstr(close_text, busy.text), close_text);
 		TEST_ASSERT_NULL_MESSAGE(strstr(close_text, "no listener"), close_text);
@@ -363,10 +363,10 @@ static void a_busy_server_is_tried_until_its_deadline(void)
 	}
 }
 
-static void a_server_that_is_busy_no_more_is_found(void)
+static void client_connects_to_a_server_that_is_no_longer_busy(void)
 {
 	open_client();
-	turn_away(1);
+	reject_as_busy(1);
 	say(GN_FRAME_END, 0, 1, &busy, NULL, 0); /* the client has no session: it ignores this */
 	connects_again();
 	fake_accept(conn);
@@ -377,7 +377,7 @@ static void a_server_that_is_busy_no_more_is_found(void)
 }
 
 /* Only an END before the reply to HELLO can have session id 0, and it must have a reason. */
-static void an_end_without_an_id_is_for_who_is_turned_away(void)
+static void end_without_a_session_id_is_valid_only_before_the_answer_to_hello(void)
 {
 	static const struct gn_verdict none = {.status = 0};
 
@@ -394,7 +394,7 @@ static void an_end_without_an_id_is_for_who_is_turned_away(void)
 	closed(-EPROTO);
 	again();
 	reach(CONNECTED);
-	TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(1, fake_next_frame(conn, &p));
 	say(p.type, p.head.id, 0, &busy, NULL, 0);
 	closed(-EPROTO);
 }
@@ -402,7 +402,7 @@ static void an_end_without_an_id_is_for_who_is_turned_away(void)
 static void close_while_a_busy_server_is_waited_for(void)
 {
 	open_client();
-	turn_away(1);
+	reject_as_busy(1);
 	fake_core_turn(&fc);
 	fc.rh->client_close(client);
 	closed(0);
@@ -450,7 +450,7 @@ static void other_errors_of_connect_are_final(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, close_reason);
 }
 
-static void a_listener_that_never_accepts_is_given_up(void)
+static void connect_times_out_if_the_listener_never_accepts(void)
 {
 	open_client();
 	fake_core_pass(&fc, 5 * GN_NS_PER_S - 1, GN_NS_PER_S);
@@ -491,7 +491,7 @@ static void a_silent_server_is_lost(void)
 	TEST_ASSERT_NOT_NULL(strstr(close_text, "heartbeat"));
 }
 
-static void end_and_disconnection_close_it_in_every_state(void)
+static void end_and_disconnection_close_the_session_in_every_state(void)
 {
 	static const struct gn_verdict why = {.status = GANTRY_S_READ_ONLY, .text = "low tide"},
 				       none = {.status = 0};
@@ -534,7 +534,7 @@ static void close_is_possible_at_every_point(void)
 	}
 }
 
-static void close_before_anything_happened(void)
+static void close_before_the_first_connect(void)
 {
 	const struct gantry_session_attr attr = {.lanes = 1, .depth = 1};
 
@@ -556,7 +556,7 @@ static unsigned count_cells(void)
 }
 
 /* A gateway opens and ends many client sessions: their counters must be removed. */
-static void sessions_that_come_and_go_leave_no_counters_behind(void)
+static void ended_sessions_leave_no_counters(void)
 {
 	unsigned first = 0;
 
@@ -575,7 +575,7 @@ static void sessions_that_come_and_go_leave_no_counters_behind(void)
 	TEST_ASSERT_EQUAL_UINT(first, count_cells());
 }
 
-static void close_while_it_waits_to_try_again(void)
+static void close_while_the_client_waits_to_reconnect(void)
 {
 	open_client();
 	fake_close(conn, -ECONNREFUSED);
@@ -594,7 +594,7 @@ static void close_from_inside_ready(void)
 	closed(0);
 }
 
-static void what_is_in_flight_completes_before_closed(void)
+static void ios_in_flight_complete_before_closed(void)
 {
 	reach(STARTED);
 	TEST_ASSERT_EQUAL_INT(0, submit());
@@ -648,7 +648,7 @@ static void no_lane_sends_after_the_write_of_another_is_lost(void)
 	gn_chain_destroy(chain_0);
 }
 
-static void a_forged_answer_to_an_io_closes_it(void)
+static void forged_answer_to_an_io_closes_the_session(void)
 {
 	struct gantry_io wire = {.tag = 0x12340001};
 
@@ -658,7 +658,7 @@ static void a_forged_answer_to_an_io_closes_it(void)
 	TEST_ASSERT_NOT_NULL(strstr(close_text, "unexpected reply"));
 }
 
-static void a_transport_that_fails_closes_it_or_lets_it_try_again(void)
+static void transport_errors_are_returned_or_close_the_session(void)
 {
 	static const struct {
 		enum fake_op op;
@@ -688,7 +688,7 @@ static void a_transport_that_fails_closes_it_or_lets_it_try_again(void)
 	closed(-EAGAIN);
 }
 
-static void what_is_asked_for_must_make_sense(void)
+static void invalid_session_attributes_are_rejected(void)
 {
 	struct gantry_session_attr attr = {.lanes = 1, .depth = 1};
 	struct gantry_client *c;
@@ -704,7 +704,7 @@ static void what_is_asked_for_must_make_sense(void)
 	fc.rh->client_free(NULL);
 }
 
-static void a_role_that_goes_takes_its_clients_along(void)
+static void destroyed_role_destroys_its_clients(void)
 {
 	reach(STARTED);
 	TEST_ASSERT_EQUAL_INT(0, submit());
@@ -715,38 +715,38 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_whole_session);
-	RUN_TEST(regions_come_back_before_it_is_over);
-	RUN_TEST(a_region_that_nobody_knows_of_is_not_quiet);
-	RUN_TEST(a_region_that_does_not_come_back_is_not_waited_for);
-	RUN_TEST(a_peer_may_leave_with_the_region);
-	RUN_TEST(a_lost_session_is_quiet_where_the_transport_says_so);
-	RUN_TEST(a_refusal_at_each_step_closes_it);
-	RUN_TEST(answers_that_nobody_asked_for_close_it);
-	RUN_TEST(answers_that_make_no_sense_close_it);
+	RUN_TEST(close_waits_until_the_peer_has_released_the_region);
+	RUN_TEST(region_whose_revocation_fails_is_not_released);
+	RUN_TEST(close_ends_without_a_region_that_is_not_released_in_time);
+	RUN_TEST(peer_can_disconnect_before_it_releases_the_region);
+	RUN_TEST(lost_session_releases_its_region_if_the_transport_revokes_it);
+	RUN_TEST(rejection_at_each_step_closes_the_session);
+	RUN_TEST(unexpected_answers_close_the_session);
+	RUN_TEST(invalid_answers_close_the_session);
 	RUN_TEST(a_peer_that_answers_with_another_secret_is_lost);
-	RUN_TEST(it_tries_to_connect_until_its_deadline);
-	RUN_TEST(a_late_server_is_found);
-	RUN_TEST(a_busy_server_is_tried_until_its_deadline);
-	RUN_TEST(a_server_that_is_busy_no_more_is_found);
-	RUN_TEST(an_end_without_an_id_is_for_who_is_turned_away);
+	RUN_TEST(client_tries_to_connect_until_its_deadline);
+	RUN_TEST(client_connects_to_a_server_that_starts_late);
+	RUN_TEST(client_retries_a_busy_server_until_its_deadline);
+	RUN_TEST(client_connects_to_a_server_that_is_no_longer_busy);
+	RUN_TEST(end_without_a_session_id_is_valid_only_before_the_answer_to_hello);
 	RUN_TEST(close_while_a_busy_server_is_waited_for);
 	RUN_TEST(the_reason_of_a_peer_that_ends_the_connection_is_reported);
 	RUN_TEST(a_lost_session_exports_nothing);
 	RUN_TEST(other_errors_of_connect_are_final);
-	RUN_TEST(a_listener_that_never_accepts_is_given_up);
+	RUN_TEST(connect_times_out_if_the_listener_never_accepts);
 	RUN_TEST(each_answer_has_a_deadline);
 	RUN_TEST(a_silent_server_is_lost);
-	RUN_TEST(end_and_disconnection_close_it_in_every_state);
+	RUN_TEST(end_and_disconnection_close_the_session_in_every_state);
 	RUN_TEST(close_is_possible_at_every_point);
-	RUN_TEST(close_before_anything_happened);
-	RUN_TEST(sessions_that_come_and_go_leave_no_counters_behind);
-	RUN_TEST(close_while_it_waits_to_try_again);
+	RUN_TEST(close_before_the_first_connect);
+	RUN_TEST(ended_sessions_leave_no_counters);
+	RUN_TEST(close_while_the_client_waits_to_reconnect);
 	RUN_TEST(close_from_inside_ready);
-	RUN_TEST(what_is_in_flight_completes_before_closed);
+	RUN_TEST(ios_in_flight_complete_before_closed);
 	RUN_TEST(no_lane_sends_after_the_write_of_another_is_lost);
-	RUN_TEST(a_forged_answer_to_an_io_closes_it);
-	RUN_TEST(a_transport_that_fails_closes_it_or_lets_it_try_again);
-	RUN_TEST(what_is_asked_for_must_make_sense);
-	RUN_TEST(a_role_that_goes_takes_its_clients_along);
+	RUN_TEST(forged_answer_to_an_io_closes_the_session);
+	RUN_TEST(transport_errors_are_returned_or_close_the_session);
+	RUN_TEST(invalid_session_attributes_are_rejected);
+	RUN_TEST(destroyed_role_destroys_its_clients);
 	return UNITY_END();
 }

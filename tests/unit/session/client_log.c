@@ -6,7 +6,7 @@
 
 static char said[8192]; /* lines "LEVEL: MESSAGE" */
 
-static void hear(enum gn_log_level level, const char *source, const char *message)
+static void record_line(enum gn_log_level level, const char *source, const char *message)
 {
 	size_t n = strlen(said);
 
@@ -14,11 +14,11 @@ static void hear(enum gn_log_level level, const char *source, const char *messag
 	snprintf(said + n, sizeof(said) - n, "%s: %s\n", gn_log_word(level), message);
 }
 
-static void listen_to(enum gn_log_level level)
+static void record_from(enum gn_log_level level)
 {
 	said[0] = '\0';
 	gn_log_set_level(level);
-	gn_log_set_hook(hear);
+	gn_log_set_hook(record_line);
 }
 
 static unsigned count(const char *text)
@@ -36,11 +36,11 @@ static void one_line(const char *text)
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(1, count("\n"), said);
 }
 
-static void only_a_session_that_started_is_lost(void)
+static void only_a_started_session_is_logged_as_lost(void)
 {
 	for (unsigned i = OPENED; i < POINTS; i++) {
 		reach((enum point)i);
-		listen_to(GN_LOG_WARN);
+		record_from(GN_LOG_WARN);
 		fake_close(conn, -ENOTCONN);
 		closed(-ENOTCONN);
 		one_line(i == STARTED ? "warn: session lost id=5e551077 device="
@@ -50,7 +50,7 @@ static void only_a_session_that_started_is_lost(void)
 }
 
 /* A gateway logs a rejection by its target once: at its server end, which rejects the client. */
-static void a_relay_leaves_a_refusal_to_its_server_end(void)
+static void client_end_of_a_gateway_does_not_log_a_rejection(void)
 {
 	static const struct gn_verdict no = {.status = GANTRY_S_NOSPC, .text = "the quay is full"};
 
@@ -58,7 +58,7 @@ static void a_relay_leaves_a_refusal_to_its_server_end(void)
 	fake_core_init(&fc);
 	fake_core_start(&fc, 1);
 	reach(CONNECTED);
-	listen_to(GN_LOG_WARN);
+	record_from(GN_LOG_WARN);
 	asked(GN_FRAME_HELLO);
 	say(p.type, p.head.id, FAKE_SESSION, &no, NULL, 0);
 	closed(-ENOSPC);
@@ -78,7 +78,7 @@ static void connects_again(void)
 static void fails_on(int reason, const char *refusal)
 {
 	open_client();
-	listen_to(GN_LOG_WARN);
+	record_from(GN_LOG_WARN);
 	for (unsigned ms = 0; ms < 1500; ms += 50) {
 		TEST_ASSERT_EQUAL_UINT_MESSAGE(ms >= 1000, count("\n"), said);
 		conn->refusal = refusal;
@@ -111,7 +111,7 @@ static void a_wait_for_an_answer_is_logged_once(void)
 {
 	for (unsigned i = OPENED; i <= GREETED; i++) {
 		reach((enum point)i);
-		listen_to(GN_LOG_WARN);
+		record_from(GN_LOG_WARN);
 		fake_core_pass(&fc, GN_NS_PER_S - 1, GN_NS_PER_S);
 		TEST_ASSERT_EQUAL_STRING("", said);
 		fake_core_pass(&fc, GN_NS_PER_S / 2, GN_NS_PER_S);
@@ -130,11 +130,11 @@ static void a_wait_for_an_answer_is_logged_once(void)
 	}
 }
 
-static void control_messages_are_logged_for_those_who_ask(void)
+static void control_messages_are_logged_at_level_debug(void)
 {
 	static const struct gn_verdict gone = {.status = GANTRY_S_CANCELED, .text = "gone"};
 
-	listen_to(GN_LOG_DEBUG);
+	record_from(GN_LOG_DEBUG);
 	open_client();
 	one_line("debug: connecting id=5e551077 device=dev0 service=volume0\n");
 	fake_accept(conn);
@@ -151,7 +151,7 @@ static void control_messages_are_logged_for_those_who_ask(void)
 		       "debug: received end session=5e551077 id=0 device=dev0 status="),
 		said);
 	again();
-	listen_to(GN_LOG_INFO);
+	record_from(GN_LOG_INFO);
 	reach(STARTED);
 	one_line("info: session started");
 }
@@ -159,11 +159,11 @@ static void control_messages_are_logged_for_those_who_ask(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(control_messages_are_logged_for_those_who_ask);
+	RUN_TEST(control_messages_are_logged_at_level_debug);
 	RUN_TEST(a_wait_for_a_listener_is_logged_once);
 	RUN_TEST(a_wait_for_a_busy_peer_has_its_reason);
 	RUN_TEST(a_wait_for_an_answer_is_logged_once);
-	RUN_TEST(only_a_session_that_started_is_lost);
-	RUN_TEST(a_relay_leaves_a_refusal_to_its_server_end);
+	RUN_TEST(only_a_started_session_is_logged_as_lost);
+	RUN_TEST(client_end_of_a_gateway_does_not_log_a_rejection);
 	return UNITY_END();
 }

@@ -126,7 +126,7 @@ static inline void open_client(void)
 /* Expect that the client has sent this request. */
 static inline void asked(unsigned type)
 {
-	TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(1, fake_next_frame(conn, &p));
 	TEST_ASSERT_EQUAL_STRING(gn_frame_name(type), gn_frame_name(p.type));
 	TEST_ASSERT_EQUAL_INT(0, p.answer);
 }

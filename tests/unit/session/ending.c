@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "unit/session/rig.h"
 
-static void a_peer_that_asks_nothing_is_ended_unless_it_runs(void)
+static void session_without_requests_is_ended_unless_it_runs(void)
 {
 	fake_core_start(&fc, 1);
 	for (unsigned state = GN_NEW; state <= GN_STOPPED; state++) {
@@ -25,7 +25,7 @@ static void a_peer_that_asks_nothing_is_ended_unless_it_runs(void)
 		if (state == GN_RUNNING)
 			fake_close(conn, -ENOTCONN);
 		else
-			told(conn, GN_FRAME_END, GANTRY_S_TIMEOUT);
+			expect_answer(conn, GN_FRAME_END, GANTRY_S_TIMEOUT);
 		fake_core_turn(&fc);
 	}
 	TEST_ASSERT_EQUAL_UINT(GN_STOPPED, fc.n_closed);
@@ -70,7 +70,7 @@ static void heartbeats_go_out_and_a_silent_peer_is_lost(void)
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, fc.closed_reason);
 }
 
-static void who_is_asked_all_the_time_asks_nothing(void)
+static void server_that_receives_pings_sends_no_heartbeats(void)
 {
 	struct fake_conn *conn;
 
@@ -93,7 +93,7 @@ static void no_heartbeat_before_hello(void)
 	TEST_ASSERT_EQUAL_UINT(0, conn->n_ctrl);
 }
 
-static void end_and_disconnection_end_it_in_every_state(void)
+static void end_and_disconnection_end_the_session_in_every_state(void)
 {
 	unsigned known = 0;
 
@@ -116,7 +116,7 @@ static void end_and_disconnection_end_it_in_every_state(void)
 		}
 }
 
-static void stop_waits_for_what_is_in_flight(void)
+static void stop_waits_for_ios_in_flight(void)
 {
 	struct fake_conn *conn;
 
@@ -131,16 +131,16 @@ static void stop_waits_for_what_is_in_flight(void)
 	arrive(conn, 1, 2);
 	TEST_ASSERT_EQUAL_UINT(2, fc.n_held);
 	TEST_ASSERT_NULL(fc.held[0]->data);
-	while (fake_told(conn, &p))
+	while (fake_next_frame(conn, &p))
 		;
 	ask(conn, GN_FRAME_STOP);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 	fc.rh->session_continue(fc.session, 0); /* no effect: the role has no step in progress */
 	fake_core_turn(&fc);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 	TEST_ASSERT_EQUAL_UINT(0, fc.n[FAKE_STOP]);
 	fake_core_finish(&fc, GANTRY_S_OK);
-	told(conn, GN_FRAME_STOP, 0);
+	expect_answer(conn, GN_FRAME_STOP, 0);
 	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_STOP]);
 	ask(conn, GN_FRAME_BYE);
 	gone(conn, 1);
@@ -169,7 +169,7 @@ static void a_session_that_is_lost_waits_for_its_ios(void)
  * `closed` of a role returns -EINPROGRESS, because the role has exported the regions to another
  * peer. Regions and connection stay until session_continue().
  */
-static void a_role_may_take_its_time_to_let_go(void)
+static void role_can_release_a_closed_session_later(void)
 {
 	struct fake_conn *conn;
 
@@ -194,7 +194,7 @@ static void a_role_may_take_its_time_to_let_go(void)
 	TEST_ASSERT_EQUAL_UINT(1, fc.n_finished);
 }
 
-static void a_peer_that_reads_no_replies_cannot_hold_the_role(void)
+static void peer_that_reads_no_replies_does_not_block_the_stop_of_a_role(void)
 {
 	struct fake_conn *conn;
 
@@ -205,11 +205,11 @@ static void a_peer_that_reads_no_replies_cannot_hold_the_role(void)
 	ask(conn, GN_FRAME_START);
 	fake_queue_refuse(&conn->producers[0], -EAGAIN);
 	arrive(conn, 0, 1);
-	while (fake_told(conn, &p))
+	while (fake_next_frame(conn, &p))
 		;
 	ask(conn, GN_FRAME_STOP);
 	/* the answer to STOP waits for the reply of the IO, which cannot be sent */
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 	gn_role_stop(fc.role);
 	gone(conn, 1);
 	TEST_ASSERT_EQUAL_UINT(1, fc.n_finished);
@@ -241,8 +241,8 @@ static void the_role_stops_with_sessions_in_every_state(void)
 	for (unsigned state = GN_NEW; state <= GN_STOPPED; state++) {
 		TEST_ASSERT_EQUAL_INT(1, conns[state]->disconnected);
 		/* BUSY: a client without a session connects again */
-		told(conns[state], GN_FRAME_END,
-		     state == GN_NEW ? GANTRY_S_BUSY : GANTRY_S_CANCELED);
+		expect_answer(conns[state], GN_FRAME_END,
+			      state == GN_NEW ? GANTRY_S_BUSY : GANTRY_S_CANCELED);
 		TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "stops"));
 	}
 	TEST_ASSERT_EQUAL_UINT(GN_STOPPED, fc.n_closed);
@@ -251,7 +251,7 @@ static void the_role_stops_with_sessions_in_every_state(void)
 	TEST_ASSERT_NULL(fake_dial(&fc.ft, "volume0"));
 }
 
-static void a_role_that_gives_up_ends_its_sessions_first(void)
+static void role_that_finishes_ends_its_sessions_first(void)
 {
 	struct fake_conn *conn;
 
@@ -382,17 +382,17 @@ static void end_with_a_keeper(enum ending how)
 	asker = NULL;
 }
 
-static void what_stages_hold_is_drained_when_the_role_stops(void)
+static void ios_held_by_stages_are_drained_when_the_role_stops(void)
 {
 	end_with_a_keeper(STOPPED_BY_US);
 }
 
-static void what_stages_hold_is_drained_when_the_role_gives_up(void)
+static void ios_held_by_stages_are_drained_when_the_role_finishes(void)
 {
 	end_with_a_keeper(GIVES_UP);
 }
 
-static void what_stages_hold_of_a_lost_session_comes_back(void)
+static void ios_held_by_stages_are_drained_when_the_session_is_lost(void)
 {
 	end_with_a_keeper(IS_LOST);
 }
@@ -412,7 +412,7 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 	*(int *)arg = reason == 0 ? 1 : reason;
 }
 
-static void a_role_that_gives_up_closes_its_own_sessions_too(void)
+static void role_that_finishes_closes_its_client_sessions(void)
 {
 	static const struct gantry_client_events events = {.ready = client_ready,
 							   .closed = client_closed};
@@ -431,7 +431,7 @@ static void a_role_that_gives_up_closes_its_own_sessions_too(void)
 	TEST_ASSERT_EQUAL_UINT(1, fc.n_finished);
 }
 
-static void it_finishes_after_so_many_sessions(void)
+static void role_finishes_after_exit_after_sessions(void)
 {
 	struct fake_conn *first, *second, *late;
 
@@ -454,7 +454,7 @@ static void it_finishes_after_so_many_sessions(void)
 	TEST_ASSERT_EQUAL_INT(1, late->refused);
 }
 
-static void who_may_connect(void)
+static void only_permitted_users_can_connect(void)
 {
 	static const uint32_t uids[] = {4242};
 	struct fake_conn *conn;
@@ -481,7 +481,7 @@ static void who_may_connect(void)
 }
 
 /* By its flags, the transport reports the uid of every peer, but it reports none for this peer. */
-static void a_peer_without_the_uid_that_is_promised(void)
+static void peer_without_a_uid_is_rejected_if_the_transport_reports_uids(void)
 {
 	static struct gantry_transport_ops ops;
 
@@ -505,7 +505,7 @@ static void data_is_moved_where_regions_cannot_be_mapped(void)
 	fake_core_start(&fc, 1);
 	conn = fake_reach(&fc, GN_GREETED);
 	ask(conn, GN_FRAME_QUERY);
-	told(conn, GN_FRAME_QUERY, 0);
+	expect_answer(conn, GN_FRAME_QUERY, 0);
 	memcpy(&volume, p.payload, sizeof(volume));
 	TEST_ASSERT_EQUAL_UINT(1 << 20, volume.max_io);
 	ask(conn, GN_FRAME_EXPORT);
@@ -525,11 +525,11 @@ static void data_is_moved_where_regions_cannot_be_mapped(void)
 	conn = fake_reach(&fc, GN_KNOWN);
 	fake_fail_op(&fc.ft, FAKE_RMA, 2, -ENOTSUP);
 	ask(conn, GN_FRAME_QUEUES);
-	told(conn, GN_FRAME_QUEUES, GANTRY_S_UNSUPPORTED);
+	expect_answer(conn, GN_FRAME_QUEUES, GANTRY_S_UNSUPPORTED);
 	gone(conn, 2);
 }
 
-static void memory_to_move_through_is_bounded(void)
+static void bounce_memory_is_bounded(void)
 {
 	struct gantry_volume_info volume;
 	struct fake_conn *conn;
@@ -540,7 +540,7 @@ static void memory_to_move_through_is_bounded(void)
 	fake_core_start(&fc, 1);
 	conn = fake_reach(&fc, GN_GREETED);
 	ask(conn, GN_FRAME_QUERY);
-	told(conn, GN_FRAME_QUERY, 0);
+	expect_answer(conn, GN_FRAME_QUERY, 0);
 	memcpy(&volume, p.payload, sizeof(volume));
 	TEST_ASSERT_EQUAL_UINT(65536, volume.max_io);
 	ask(conn, GN_FRAME_QUEUES);
@@ -556,7 +556,7 @@ static void memory_to_move_through_is_bounded(void)
 	conn = fake_reach(&fc, GN_KNOWN);
 	fake_fail_op(&fc.ft, FAKE_REGISTER, 2, -ENOMEM);
 	ask(conn, GN_FRAME_QUEUES);
-	told(conn, GN_FRAME_QUEUES, GANTRY_S_NOMEM);
+	expect_answer(conn, GN_FRAME_QUEUES, GANTRY_S_NOMEM);
 	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "ulimit -l"));
 	gone(conn, 3);
 }
@@ -596,27 +596,27 @@ static void receives_of_a_queue(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(a_peer_that_asks_nothing_is_ended_unless_it_runs);
+	RUN_TEST(session_without_requests_is_ended_unless_it_runs);
 	RUN_TEST(heartbeats_go_out_and_a_silent_peer_is_lost);
-	RUN_TEST(who_is_asked_all_the_time_asks_nothing);
+	RUN_TEST(server_that_receives_pings_sends_no_heartbeats);
 	RUN_TEST(no_heartbeat_before_hello);
-	RUN_TEST(end_and_disconnection_end_it_in_every_state);
-	RUN_TEST(stop_waits_for_what_is_in_flight);
+	RUN_TEST(end_and_disconnection_end_the_session_in_every_state);
+	RUN_TEST(stop_waits_for_ios_in_flight);
 	RUN_TEST(a_session_that_is_lost_waits_for_its_ios);
-	RUN_TEST(a_role_may_take_its_time_to_let_go);
-	RUN_TEST(a_peer_that_reads_no_replies_cannot_hold_the_role);
+	RUN_TEST(role_can_release_a_closed_session_later);
+	RUN_TEST(peer_that_reads_no_replies_does_not_block_the_stop_of_a_role);
 	RUN_TEST(a_queue_that_is_broken_ends_the_session);
 	RUN_TEST(the_role_stops_with_sessions_in_every_state);
-	RUN_TEST(a_role_that_gives_up_ends_its_sessions_first);
-	RUN_TEST(what_stages_hold_is_drained_when_the_role_stops);
-	RUN_TEST(what_stages_hold_is_drained_when_the_role_gives_up);
-	RUN_TEST(what_stages_hold_of_a_lost_session_comes_back);
-	RUN_TEST(a_role_that_gives_up_closes_its_own_sessions_too);
-	RUN_TEST(it_finishes_after_so_many_sessions);
-	RUN_TEST(who_may_connect);
-	RUN_TEST(a_peer_without_the_uid_that_is_promised);
+	RUN_TEST(role_that_finishes_ends_its_sessions_first);
+	RUN_TEST(ios_held_by_stages_are_drained_when_the_role_stops);
+	RUN_TEST(ios_held_by_stages_are_drained_when_the_role_finishes);
+	RUN_TEST(ios_held_by_stages_are_drained_when_the_session_is_lost);
+	RUN_TEST(role_that_finishes_closes_its_client_sessions);
+	RUN_TEST(role_finishes_after_exit_after_sessions);
+	RUN_TEST(only_permitted_users_can_connect);
+	RUN_TEST(peer_without_a_uid_is_rejected_if_the_transport_reports_uids);
 	RUN_TEST(data_is_moved_where_regions_cannot_be_mapped);
-	RUN_TEST(memory_to_move_through_is_bounded);
+	RUN_TEST(bounce_memory_is_bounded);
 	RUN_TEST(a_report_and_a_description);
 	RUN_TEST(receives_of_a_queue);
 	return UNITY_END();

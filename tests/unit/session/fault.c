@@ -12,7 +12,7 @@ static char said[4096];
 static int answers[2]; /* return values of open and start */
 static unsigned n_closed;
 
-static void hear(enum gn_log_level level, const char *who, const char *message)
+static void record_error(enum gn_log_level level, const char *who, const char *message)
 {
 	size_t n = strlen(said);
 
@@ -96,7 +96,7 @@ static int make(const struct gn_plugin_instance *stage, const struct gn_plugin_i
 
 	said[0] = '\0';
 	n_closed = 0;
-	gn_log_set_hook(hear);
+	gn_log_set_hook(record_error);
 	rc = gn_role_create(fc.loop, &spec, &role);
 	if (rc == 0)
 		rc = gn_role_start(role);
@@ -105,7 +105,7 @@ static int make(const struct gn_plugin_instance *stage, const struct gn_plugin_i
 	return rc;
 }
 
-static void told_of(const char *who, const char *function)
+static void expect_plugin_bug(const char *who, const char *function)
 {
 	char text[128];
 
@@ -116,7 +116,7 @@ static void told_of(const char *who, const char *function)
 	TEST_ASSERT_NULL_MESSAGE(strstr(said, "Unknown error"), said);
 }
 
-static void every_kind_of_plugin_is_told(void)
+static void invalid_return_values_of_plugins_are_logged(void)
 {
 	static const struct gn_plugin_instance stage = {.name = "strange", .ops = &stage_ops};
 	static const struct gn_plugin_instance backend = {.name = "strange", .ops = &backend_ops};
@@ -129,12 +129,12 @@ static void every_kind_of_plugin_is_told(void)
 			answers[0] = in_start ? 0 : 5;
 			answers[1] = 5;
 			TEST_ASSERT_EQUAL_INT(-EPROTO, make(parts[i][0], parts[i][1]));
-			told_of("strange", in_start ? "start" : "open");
+			expect_plugin_bug("strange", in_start ? "start" : "open");
 			TEST_ASSERT_EQUAL_UINT(in_start, n_closed);
 		}
 }
 
-static void so_is_a_transport(void)
+static void invalid_return_value_of_a_transport_is_logged(void)
 {
 	static const struct gantry_transport_ops ops = {.open = part_open};
 	struct gn_device *device;
@@ -143,17 +143,17 @@ static void so_is_a_transport(void)
 	fake_core_start(&fc, 1);
 	answers[0] = 5;
 	said[0] = '\0';
-	gn_log_set_hook(hear);
+	gn_log_set_hook(record_error);
 	rc = gn_device_open(fc.loop, "odd", "strange", &ops, NULL, &device);
 	gn_log_set_hook(NULL);
 	TEST_ASSERT_EQUAL_INT(-EPROTO, rc);
-	told_of("strange", "open");
+	expect_plugin_bug("strange", "open");
 }
 
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(every_kind_of_plugin_is_told);
-	RUN_TEST(so_is_a_transport);
+	RUN_TEST(invalid_return_values_of_plugins_are_logged);
+	RUN_TEST(invalid_return_value_of_a_transport_is_logged);
 	return UNITY_END();
 }

@@ -151,7 +151,7 @@ static void heads_that_are_wrong_are_refused(void)
 	TEST_ASSERT_EQUAL_INT(-EPROTO, gn_frame_parse(buf, 0, &p));
 }
 
-static void a_peers_text_is_fit_for_the_log(void)
+static void text_of_a_peer_is_printable(void)
 {
 	struct gn_verdict v = {.status = GANTRY_S_IO};
 
@@ -222,7 +222,7 @@ static void names(void)
  * A frame with one flipped bit is rejected, or it is a valid frame with another type, id, session
  * or payload.
  */
-static void there_and_back(void)
+static void frame_with_a_flipped_bit_is_rejected_or_remains_valid(void)
 {
 	struct gantry_random r;
 
@@ -250,9 +250,9 @@ int main(void)
 	RUN_TEST(an_end_carries_a_verdict_and_is_never_an_answer);
 	RUN_TEST(statuses_outside_the_table_are_refused);
 	RUN_TEST(heads_that_are_wrong_are_refused);
-	RUN_TEST(a_peers_text_is_fit_for_the_log);
+	RUN_TEST(text_of_a_peer_is_printable);
 	RUN_TEST(every_state_and_type);
 	RUN_TEST(names);
-	RUN_TEST(there_and_back);
+	RUN_TEST(frame_with_a_flipped_bit_is_rejected_or_remains_valid);
 	return UNITY_END();
 }

@@ -32,7 +32,7 @@ static void named(const char *expected, int32_t pid, uint32_t uid, const char *a
 	TEST_ASSERT_EQUAL_STRING(expected, name);
 }
 
-static void a_user_is_a_peer_else_a_host(void)
+static void peer_is_a_user_or_else_a_host(void)
 {
 	char full[sizeof(((struct gantry_peer *)0)->address) + 1] = {0}, expected[GN_PEER_NAME];
 
@@ -62,7 +62,7 @@ static void a_peer_without_a_weight_has_one(void)
 	TEST_ASSERT_EQUAL_UINT32(1, gn_peer_weight(&listen, "host 192.0.2.70"));
 }
 
-static void places_are_kept_for_other_peers(void)
+static void sessions_are_reserved_for_other_peers(void)
 {
 	static const struct {
 		uint32_t max_sessions, max_peer_sessions;
@@ -149,7 +149,7 @@ static void each_quota_of_each_peer_has_its_limit(void)
 	gn_peers_put(&peers, b);
 }
 
-static void the_largest_makes_room_for_a_smaller_one(void)
+static void largest_is_only_a_peer_with_more_than_the_asking_peer(void)
 {
 	struct gn_peer *p[3];
 
@@ -188,13 +188,13 @@ static void each_quota_names_its_option(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(a_user_is_a_peer_else_a_host);
+	RUN_TEST(peer_is_a_user_or_else_a_host);
 	RUN_TEST(a_peer_without_a_weight_has_one);
-	RUN_TEST(places_are_kept_for_other_peers);
+	RUN_TEST(sessions_are_reserved_for_other_peers);
 	RUN_TEST(memory_has_limits_of_its_own);
 	RUN_TEST(entries_live_as_long_as_references);
 	RUN_TEST(each_quota_of_each_peer_has_its_limit);
-	RUN_TEST(the_largest_makes_room_for_a_smaller_one);
+	RUN_TEST(largest_is_only_a_peer_with_more_than_the_asking_peer);
 	RUN_TEST(each_quota_names_its_option);
 	return UNITY_END();
 }

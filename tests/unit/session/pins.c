@@ -94,7 +94,7 @@ static void pages_are_allocated_before_the_export(void)
  * process. It also allocates none for a region without a file descriptor, because no other process
  * can use such a region.
  */
-static void nothing_is_allocated_without_need(void)
+static void pages_are_allocated_only_if_needed(void)
 {
 	reach(READY);
 	have_large_region(1);
@@ -147,7 +147,7 @@ static void a_region_whose_pages_cannot_be_allocated_is_not_exported(void)
 	}
 }
 
-static void what_is_too_large_is_not_made(void)
+static void region_beyond_the_export_limit_gets_no_pages(void)
 {
 	reach(READY);
 	fc.ft.caps |= GANTRY_CAP_PINS;
@@ -162,7 +162,7 @@ static void what_is_too_large_is_not_made(void)
 }
 
 /* step 0: the role closes the client, 1: aborts it, 2: the peer is lost, 3: the export fails. */
-static void it_may_end_while_pages_are_made(void)
+static void session_can_end_while_pages_are_allocated(void)
 {
 	for (int step = 0; step < 4; step++) {
 		static const int reasons[] = {0, -ECANCELED, -ENOTCONN, -ENOMEM};
@@ -193,9 +193,9 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(pages_are_allocated_before_the_export);
-	RUN_TEST(nothing_is_allocated_without_need);
+	RUN_TEST(pages_are_allocated_only_if_needed);
 	RUN_TEST(a_region_whose_pages_cannot_be_allocated_is_not_exported);
-	RUN_TEST(what_is_too_large_is_not_made);
-	RUN_TEST(it_may_end_while_pages_are_made);
+	RUN_TEST(region_beyond_the_export_limit_gets_no_pages);
+	RUN_TEST(session_can_end_while_pages_are_allocated);
 	return UNITY_END();
 }

@@ -44,10 +44,10 @@ static struct fake_conn *reach_from(const char *address, enum gn_state state)
 }
 
 /* Expect that the server accepted the connection, sent END with this text, and ended it. */
-static void turned_away(struct fake_conn *conn, const char *text)
+static void expect_rejected_connection(struct fake_conn *conn, const char *text)
 {
 	TEST_ASSERT_EQUAL_INT(0, conn->refused);
-	TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(1, fake_next_frame(conn, &p));
 	TEST_ASSERT_EQUAL_STRING("end", gn_frame_name(p.type));
 	TEST_ASSERT_EQUAL_INT(GANTRY_S_BUSY, p.verdict.status);
 	TEST_ASSERT_EQUAL_STRING(text, p.verdict.text);
@@ -60,9 +60,9 @@ static void turned_away(struct fake_conn *conn, const char *text)
 static void refused(struct fake_conn *conn, unsigned type, unsigned status, const char *text)
 {
 	ask(conn, type);
-	told(conn, type, status);
+	expect_answer(conn, type, status);
 	TEST_ASSERT_EQUAL_STRING(text, p.verdict.text);
-	told(conn, GN_FRAME_END, status);
+	expect_answer(conn, GN_FRAME_END, status);
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
 }
@@ -88,8 +88,8 @@ static void half_open_connections_of_one_peer_are_bounded(void)
 	for (unsigned i = 1; i < HALF_OPEN; i++)
 		reach_as(1, GN_NEW);
 	for (unsigned i = 0; i < 5; i++)
-		turned_away(reach_as(1, GN_NEW),
-			    "busy: listen.max_half_open=3 reached by uid 1" REMEDY);
+		expect_rejected_connection(reach_as(1, GN_NEW),
+					   "busy: listen.max_half_open=3 reached by uid 1" REMEDY);
 	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_KNOWN)->disconnected);
 	TEST_ASSERT_EQUAL_UINT64(5, counter("sessions_refused"));
 	TEST_ASSERT_EQUAL_UINT64(0, counter("sessions_lost"));
@@ -99,11 +99,12 @@ static void half_open_connections_of_one_peer_are_bounded(void)
 	TEST_ASSERT_EQUAL_INT(0, reach_as(1, GN_KNOWN)->disconnected);
 	/* HELLO made the last connection a session, so one more can be half-open */
 	TEST_ASSERT_EQUAL_INT(0, reach_as(1, GN_NEW)->disconnected);
-	turned_away(reach_as(1, GN_NEW), "busy: listen.max_half_open=3 reached by uid 1" REMEDY);
+	expect_rejected_connection(reach_as(1, GN_NEW),
+				   "busy: listen.max_half_open=3 reached by uid 1" REMEDY);
 }
 
 /* Half-open connections do not count as sessions. */
-static void half_open_connections_keep_no_session_out(void)
+static void half_open_connections_do_not_count_as_sessions(void)
 {
 	fc.listen.max_sessions = 1;
 	serve();
@@ -116,7 +117,7 @@ static void half_open_connections_keep_no_session_out(void)
  * The server ignores further frames of a rejected peer, and disconnects it immediately, even if END
  * cannot be sent.
  */
-static void a_peer_that_is_turned_away_is_not_waited_for(void)
+static void rejected_peer_is_disconnected_immediately(void)
 {
 	struct fake_conn *conn;
 
@@ -136,7 +137,7 @@ static void a_peer_that_is_turned_away_is_not_waited_for(void)
  * only if another peer has more half-open connections. It then evicts a connection of the peer that
  * has the most.
  */
-static void a_flood_pushes_out_only_its_own(void)
+static void flood_of_connections_evicts_no_peer_with_fewer(void)
 {
 	struct fake_conn *own[HALF_OPEN], *quiet;
 
@@ -148,8 +149,8 @@ static void a_flood_pushes_out_only_its_own(void)
 	for (unsigned i = 0; i + 1 < HALF_OPEN; i++)
 		own[i] = reach_as(6, GN_NEW); /* the last one reaches the limit of all peers */
 	own[HALF_OPEN - 1] = reach_as(6, GN_NEW);
-	turned_away(own[HALF_OPEN - 1],
-		    "busy: 4 x listen.max_half_open=3 reached by all peers" REMEDY);
+	expect_rejected_connection(own[HALF_OPEN - 1],
+				   "busy: 4 x listen.max_half_open=3 reached by all peers" REMEDY);
 	/* a peer with three connections loses one */
 	TEST_ASSERT_EQUAL_INT(0, reach_as(7, GN_NEW)->disconnected);
 	TEST_ASSERT_EQUAL_INT(0, quiet->disconnected + own[0]->disconnected + own[1]->disconnected);
@@ -157,10 +158,10 @@ static void a_flood_pushes_out_only_its_own(void)
 	TEST_ASSERT_EQUAL_INT(0, reach_as(0, GN_RUNNING)->disconnected);
 	TEST_ASSERT_EQUAL_INT(0, quiet->disconnected);
 	ask(quiet, GN_FRAME_HELLO);
-	told(quiet, GN_FRAME_HELLO, 0);
+	expect_answer(quiet, GN_FRAME_HELLO, 0);
 }
 
-static void the_oldest_of_the_largest_is_pushed_out(void)
+static void oldest_connection_of_the_largest_peer_is_evicted(void)
 {
 	struct fake_conn *older, *oldest;
 
@@ -178,7 +179,7 @@ static void the_oldest_of_the_largest_is_pushed_out(void)
 	reach_as(7, GN_NEW);
 	TEST_ASSERT_EQUAL_INT(1, oldest->disconnected);
 	TEST_ASSERT_EQUAL_INT(0, older->disconnected);
-	TEST_ASSERT_EQUAL_INT(1, fake_told(oldest, &p));
+	TEST_ASSERT_EQUAL_INT(1, fake_next_frame(oldest, &p));
 	TEST_ASSERT_EQUAL_INT(GANTRY_S_BUSY, p.verdict.status);
 	TEST_ASSERT_EQUAL_STRING(
 		"busy: 4 x listen.max_half_open=3 reached by all peers, most by uid 1" REMEDY,
@@ -186,7 +187,7 @@ static void the_oldest_of_the_largest_is_pushed_out(void)
 	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_lost"));
 }
 
-static void places_of_sessions_are_kept_for_others(void)
+static void sessions_are_reserved_for_other_peers(void)
 {
 	fc.listen.max_sessions = 4;
 	serve();
@@ -233,7 +234,7 @@ static void a_resumed_session_keeps_its_place(void)
 	fake_core_start(&fc, 1);
 	old = fake_reach(&fc, GN_NEW);
 	ask(old, GN_FRAME_HELLO);
-	told(old, GN_FRAME_HELLO, 0);
+	expect_answer(old, GN_FRAME_HELLO, 0);
 	fake_payload(GN_FRAME_HELLO, &hello);
 	memcpy(hello.secret, (const uint8_t *)p.payload + offsetof(struct gn_hello_answer, secret),
 	       sizeof(hello.secret));
@@ -243,7 +244,7 @@ static void a_resumed_session_keeps_its_place(void)
 		       gn_frame_build(buf, GN_FRAME_HELLO, 1, fake_session(&fc, old), NULL, &hello,
 				      sizeof(hello)));
 	fake_core_turn(&fc);
-	told(next, GN_FRAME_HELLO, 0);
+	expect_answer(next, GN_FRAME_HELLO, 0);
 	TEST_ASSERT_EQUAL_INT(1, old->disconnected);
 	TEST_ASSERT_EQUAL_UINT64(1, reported("test.peers.0.sessions"));
 	refused(fake_reach(&fc, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY,
@@ -281,21 +282,21 @@ static void region_bytes_of_one_peer_are_bounded(void)
 	fc.listen.max_peer_region_bytes = 8192;
 	serve();
 	ask(conn = reach_as(1, GN_KNOWN), GN_FRAME_EXPORT);
-	told(conn, GN_FRAME_EXPORT, 0);
+	expect_answer(conn, GN_FRAME_EXPORT, 0);
 	ask(conn = reach_as(1, GN_KNOWN), GN_FRAME_EXPORT);
-	told(conn, GN_FRAME_EXPORT, 0);
+	expect_answer(conn, GN_FRAME_EXPORT, 0);
 	refused(reach_as(1, GN_KNOWN), GN_FRAME_EXPORT, GANTRY_S_BUSY,
 		"busy: listen.max_peer_region_bytes=8192 reached by uid 1 (used=8192, asked=4096)" REMEDY);
 	TEST_ASSERT_EQUAL_UINT64(8192, reported("test.peers.0.region_bytes"));
 	ask(conn, GN_FRAME_BYE); /* releases the quota of this session */
-	told(conn, GN_FRAME_BYE, 0);
+	expect_answer(conn, GN_FRAME_BYE, 0);
 	fake_core_turn(&fc);
 	ask(conn = reach_as(1, GN_KNOWN), GN_FRAME_EXPORT);
-	told(conn, GN_FRAME_EXPORT, 0);
+	expect_answer(conn, GN_FRAME_EXPORT, 0);
 	ask(conn = reach_as(2, GN_KNOWN), GN_FRAME_EXPORT);
-	told(conn, GN_FRAME_EXPORT, 0);
+	expect_answer(conn, GN_FRAME_EXPORT, 0);
 	fake_ask(&fc, conn, GN_FRAME_EXPORT, 9, &token, sizeof(token));
-	told(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
+	expect_answer(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
 	/* the reason is the limit of one session, not that of the peer */
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "max_region_bytes"), p.verdict.text);
 }
@@ -307,21 +308,21 @@ static void a_stopped_session_has_no_memory(void)
 
 	serve();
 	ask(conn = reach_as(1, GN_KNOWN), GN_FRAME_EXPORT);
-	told(conn, GN_FRAME_EXPORT, 0);
+	expect_answer(conn, GN_FRAME_EXPORT, 0);
 	ask(conn, GN_FRAME_QUEUES);
-	told(conn, GN_FRAME_QUEUES, 0);
+	expect_answer(conn, GN_FRAME_QUEUES, 0);
 	ask(conn, GN_FRAME_START);
-	told(conn, GN_FRAME_START, 0);
+	expect_answer(conn, GN_FRAME_START, 0);
 	TEST_ASSERT_EQUAL_UINT64(4096, reported("test.peers.0.region_bytes"));
 	TEST_ASSERT_TRUE(reported("test.peers.0.queue_memory") > 0);
 	ask(conn, GN_FRAME_STOP);
-	told(conn, GN_FRAME_STOP, 0);
+	expect_answer(conn, GN_FRAME_STOP, 0);
 	TEST_ASSERT_EQUAL_UINT64(0, reported("test.peers.0.region_bytes"));
 	TEST_ASSERT_EQUAL_UINT64(0, reported("test.peers.0.queue_memory"));
 	TEST_ASSERT_EQUAL_UINT64(1, reported("test.peers.0.sessions"));
 }
 
-static void a_region_that_can_never_be_had_is_not_busy(void)
+static void region_beyond_the_quota_is_rejected_with_ACCESS(void)
 {
 	fc.listen.max_peer_region_bytes = 4095;
 	serve();
@@ -330,7 +331,7 @@ static void a_region_that_can_never_be_had_is_not_busy(void)
 }
 
 /* A failed export releases its quota, and so does a session that ends without BYE. */
-static void what_a_lost_session_had_is_given_back(void)
+static void failed_export_and_lost_session_release_their_quota(void)
 {
 	struct fake_conn *conn;
 
@@ -340,7 +341,7 @@ static void what_a_lost_session_had_is_given_back(void)
 		conn = reach_as(1, GN_KNOWN);
 		fake_fail_op(&fc.ft, FAKE_IMPORT, 1, i == 0 ? -ENOMEM : 0);
 		ask(conn, GN_FRAME_EXPORT);
-		told(conn, GN_FRAME_EXPORT, i == 0 ? GANTRY_S_NOMEM : 0);
+		expect_answer(conn, GN_FRAME_EXPORT, i == 0 ? GANTRY_S_NOMEM : 0);
 		if (i != 0)
 			fake_close(conn, -ENOTCONN);
 		fake_core_turn(&fc);
@@ -378,7 +379,7 @@ static void queue_memory_of_one_peer_is_bounded(void)
 }
 
 /* Bounce buffers count as queue memory. The limit is checked before their allocation. */
-static void move_memory_counts(void)
+static void bounce_buffers_count_as_queue_memory(void)
 {
 	struct fake_conn *conn;
 	uint64_t mapped;
@@ -394,7 +395,7 @@ static void move_memory_counts(void)
 	conn = reach_as(1, GN_KNOWN);
 	fake_fail_op(&fc.ft, FAKE_CONSUMER, 1, -EIO); /* must not be called */
 	ask(conn, GN_FRAME_QUEUES);
-	told(conn, GN_FRAME_QUEUES, GANTRY_S_ACCESS);
+	expect_answer(conn, GN_FRAME_QUEUES, GANTRY_S_ACCESS);
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "listen.max_peer_queue_memory="),
 				     p.verdict.text);
 }
@@ -405,7 +406,7 @@ static void a_peer_that_reconnects_in_a_loop_leaves_nothing(void)
 	for (unsigned i = 0; i < 40; i++) {
 		struct fake_conn *conn = reach_as(1, i % 2 ? GN_NEW : GN_GREETED);
 
-		TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+		TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 		fake_close(conn, -ENOTCONN);
 		fake_core_turn(&fc);
 	}
@@ -420,21 +421,21 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(half_open_connections_of_one_peer_are_bounded);
-	RUN_TEST(half_open_connections_keep_no_session_out);
-	RUN_TEST(a_peer_that_is_turned_away_is_not_waited_for);
-	RUN_TEST(a_flood_pushes_out_only_its_own);
-	RUN_TEST(the_oldest_of_the_largest_is_pushed_out);
-	RUN_TEST(places_of_sessions_are_kept_for_others);
+	RUN_TEST(half_open_connections_do_not_count_as_sessions);
+	RUN_TEST(rejected_peer_is_disconnected_immediately);
+	RUN_TEST(flood_of_connections_evicts_no_peer_with_fewer);
+	RUN_TEST(oldest_connection_of_the_largest_peer_is_evicted);
+	RUN_TEST(sessions_are_reserved_for_other_peers);
 	RUN_TEST(the_only_user_may_have_all_sessions);
 	RUN_TEST(a_host_is_a_peer_whatever_its_ports);
 	RUN_TEST(a_resumed_session_keeps_its_place);
 	RUN_TEST(weights_divide_the_bytes_of_a_turn);
 	RUN_TEST(region_bytes_of_one_peer_are_bounded);
 	RUN_TEST(a_stopped_session_has_no_memory);
-	RUN_TEST(a_region_that_can_never_be_had_is_not_busy);
-	RUN_TEST(what_a_lost_session_had_is_given_back);
+	RUN_TEST(region_beyond_the_quota_is_rejected_with_ACCESS);
+	RUN_TEST(failed_export_and_lost_session_release_their_quota);
 	RUN_TEST(queue_memory_of_one_peer_is_bounded);
-	RUN_TEST(move_memory_counts);
+	RUN_TEST(bounce_buffers_count_as_queue_memory);
 	RUN_TEST(a_peer_that_reconnects_in_a_loop_leaves_nothing);
 	return UNITY_END();
 }

@@ -52,7 +52,7 @@ static void run(struct fake_conn *conn)
 
 	for (unsigned i = 0; i < 4; i++) {
 		say(conn, path[i], 0);
-		told(conn, path[i], 0);
+		expect_answer(conn, path[i], 0);
 	}
 }
 
@@ -60,7 +60,7 @@ static void welcomed(struct fake_conn *conn, uint32_t epoch)
 {
 	struct gn_hello_answer answer;
 
-	told(conn, GN_FRAME_HELLO, 0);
+	expect_answer(conn, GN_FRAME_HELLO, 0);
 	memcpy(&answer, p.payload, sizeof(answer));
 	TEST_ASSERT_EQUAL_UINT(epoch, answer.epoch);
 	memcpy(secret, answer.secret, sizeof(secret));
@@ -68,12 +68,12 @@ static void welcomed(struct fake_conn *conn, uint32_t epoch)
 
 static void superseded(struct fake_conn *conn, const char *why)
 {
-	TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(1, fake_next_frame(conn, &p));
 	TEST_ASSERT_EQUAL_UINT(GN_FRAME_END, p.type);
 	TEST_ASSERT_EQUAL_STRING(why, p.verdict.text);
 }
 
-static void the_old_one_ends_at_once_when_nothing_is_in_flight(void)
+static void old_session_ends_at_once_when_nothing_is_in_flight(void)
 {
 	struct fake_conn *old, *conn;
 
@@ -91,7 +91,7 @@ static void the_old_one_ends_at_once_when_nothing_is_in_flight(void)
 	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_lost"));
 }
 
-static void the_answer_comes_when_the_old_one_is_drained(void)
+static void hello_is_answered_when_the_old_session_is_drained(void)
 {
 	struct fake_conn *old, *conn;
 	uint8_t imm[GANTRY_IMM_MAX];
@@ -107,11 +107,12 @@ static void the_answer_comes_when_the_old_one_is_drained(void)
 	conn = hello(5);
 	superseded(old, "its client has connected again, with epoch 5");
 	TEST_ASSERT_EQUAL_INT(
-		0, fake_told(conn, &p)); /* the backend still has the IO of the older session */
+		0,
+		fake_next_frame(conn, &p)); /* the backend still has the IO of the older session */
 	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]);
 	TEST_ASSERT_EQUAL_UINT(0, fc.n_closed);
 	say(conn, GN_FRAME_PING, 0); /* a PING is allowed while HELLO waits */
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 	fc.hold = 0;
 	fake_core_finish(&fc, GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT(1, fc.n_closed);
@@ -124,7 +125,7 @@ static void the_answer_comes_when_the_old_one_is_drained(void)
 }
 
 /* HELLO also waits for a session that is lost and still has IO in flight. */
-static void what_is_ending_is_waited_for(void)
+static void hello_waits_for_a_session_that_is_ending(void)
 {
 	struct fake_conn *old, *conn;
 
@@ -138,10 +139,10 @@ static void what_is_ending_is_waited_for(void)
 	fake_close(old, -ENOTCONN);
 	fake_core_turn(&fc);
 	conn = hello(2);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 	fake_core_finish(&fc, GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT(1, fc.n_closed);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 	fc.closed_rc = 0;
 	fc.rh->session_continue(fc.session, 0);
 	fake_core_turn(&fc);
@@ -175,18 +176,18 @@ static void epochs_that_are_not_above_are_refused(void)
 	for (unsigned i = 0; i < 3; i++) {
 		struct fake_conn *conn = hello(cases[i].epoch);
 
-		told(conn, GN_FRAME_HELLO, GANTRY_S_ACCESS);
+		expect_answer(conn, GN_FRAME_HELLO, GANTRY_S_ACCESS);
 		TEST_ASSERT_EQUAL_STRING(cases[i].text, p.verdict.text);
 		fake_core_turn(&fc);
 		TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
 	}
 	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(old, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(old, &p));
 	arrive(old, 0, 1); /* the running session continues */
 	TEST_ASSERT_EQUAL_UINT64(1, counter("ops_done"));
 }
 
-static void nobody_takes_the_session_of_another_user(void)
+static void user_cannot_resume_the_session_of_another_user(void)
 {
 	static const uint32_t uids[] = {1, 2};
 	struct fake_conn *old;
@@ -199,21 +200,21 @@ static void nobody_takes_the_session_of_another_user(void)
 	welcomed(old, 1);
 	fc.ft.peer.uid = 2;
 	fc.ft.peer.pid = -1; /* a process of another PID namespace */
-	told(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	expect_answer(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
 	TEST_ASSERT_EQUAL_STRING(
 		"session: already open by another user (id=abcdef): close it there first",
 		p.verdict.text);
 	fc.ft.peer.pid = 1;
-	told(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	expect_answer(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
 	TEST_ASSERT_EQUAL_STRING(
 		"session: already open by another user (id=abcdef): close it there first",
 		p.verdict.text);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(old, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(old, &p));
 	fc.ft.peer.uid = 1;
 	welcomed(hello(2), 2);
 }
 
-static void who_waits_is_superseded_too(void)
+static void waiting_client_is_superseded_by_a_higher_epoch(void)
 {
 	struct fake_conn *old, *second, *third;
 
@@ -227,14 +228,14 @@ static void who_waits_is_superseded_too(void)
 	third = hello(3);
 	superseded(second, "its client has connected again, with epoch 3");
 	TEST_ASSERT_EQUAL_INT(1, second->disconnected);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(third, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(third, &p));
 	fake_core_finish(&fc, GANTRY_S_OK);
 	welcomed(third, 3);
 	TEST_ASSERT_EQUAL_UINT(2, fc.n[FAKE_HELLO]); /* the role did not get the second HELLO */
 	TEST_ASSERT_EQUAL_UINT(1, fc.n_closed);
 }
 
-static void who_waits_may_leave(void)
+static void waiting_client_can_disconnect(void)
 {
 	struct fake_conn *old, *conn;
 
@@ -255,7 +256,7 @@ static void who_waits_may_leave(void)
 	welcomed(conn, 1);
 }
 
-static void a_role_may_refuse_or_take_its_time(void)
+static void role_can_reject_a_resume_or_answer_it_later(void)
 {
 	struct fake_conn *old, *conn;
 
@@ -264,14 +265,14 @@ static void a_role_may_refuse_or_take_its_time(void)
 	welcomed(old, 1);
 	fc.rc[FAKE_HELLO] = -EINPROGRESS;
 	conn = hello(2);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 	TEST_ASSERT_EQUAL_UINT(2, fc.n[FAKE_HELLO]);
 	fc.rh->session_continue(fc.session, 0);
 	fake_core_turn(&fc);
 	welcomed(conn, 2);
 	fc.rc[FAKE_HELLO] = -ENOMEM;
 	conn = hello(3);
-	told(conn, GN_FRAME_HELLO, GANTRY_S_NOMEM);
+	expect_answer(conn, GN_FRAME_HELLO, GANTRY_S_NOMEM);
 	gone(conn, 3);
 }
 
@@ -283,7 +284,7 @@ static void sessions_of_other_ids_do_not_matter(void)
 	other = fake_reach(&fc, GN_RUNNING);
 	conn = hello(1);
 	welcomed(conn, 1);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(other, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(other, &p));
 }
 
 /* -- the secret -- */
@@ -305,13 +306,13 @@ static void refused_beside(struct fake_conn *running)
 {
 	struct fake_conn *conn = hello(1000);
 
-	told(conn, GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	expect_answer(conn, GN_FRAME_HELLO, GANTRY_S_ACCESS);
 	TEST_ASSERT_EQUAL_STRING(
 		"session: already open, with another secret (id=abcdef): close it there first",
 		p.verdict.text);
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(running, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(running, &p));
 	TEST_ASSERT_EQUAL_INT(0, running->disconnected);
 }
 
@@ -362,7 +363,7 @@ static void secrets_differ(void)
 }
 
 /* After a restart, the server does not know the session and adopts the secret of its client. */
-static void a_server_without_the_session_takes_the_secret_that_it_is_shown(void)
+static void server_without_the_session_adopts_the_secret_of_the_client(void)
 {
 	struct fake_conn *conn;
 	uint8_t shown[GANTRY_SECRET_BYTES];
@@ -404,7 +405,7 @@ static void a_refused_peer_delays_no_client(void)
 			       gn_frame_build(buf, GN_FRAME_HELLO, 9, ID, NULL, payload, len));
 	}
 	fake_core_turn(&fc);
-	told(stranger, GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	expect_answer(stranger, GN_FRAME_HELLO, GANTRY_S_ACCESS);
 	welcomed(conn, 2);
 }
 
@@ -421,12 +422,12 @@ static void a_session_that_ends_keeps_its_secret(void)
 	fake_close(old, -ENOTCONN);
 	fake_core_turn(&fc);
 	memset(secret, 0, sizeof(secret));
-	told(hello(3), GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	expect_answer(hello(3), GN_FRAME_HELLO, GANTRY_S_ACCESS);
 	memcpy(secret, right, sizeof(secret));
 	conn = hello(2);
 	memset(secret, 0, sizeof(secret));
-	told(hello(3), GN_FRAME_HELLO, GANTRY_S_ACCESS);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	expect_answer(hello(3), GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 	fake_core_finish(&fc, GANTRY_S_OK);
 	welcomed(conn, 2);
 }
@@ -439,33 +440,33 @@ static void epochs_out_of_range_are_refused(void)
 	for (unsigned i = 0; i < 3; i++) {
 		char text[GN_FRAME_TEXT];
 
-		told(hello(epochs[i]), GN_FRAME_HELLO, GANTRY_S_INVALID);
+		expect_answer(hello(epochs[i]), GN_FRAME_HELLO, GANTRY_S_INVALID);
 		snprintf(
 			text, sizeof(text),
 			"epoch out of range (epoch=%u, limits 1 and 4294901759): open a new session",
 			epochs[i]);
 		TEST_ASSERT_EQUAL_STRING(text, p.verdict.text);
 	}
-	TEST_ASSERT_EQUAL_INT(0, fake_told(running, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(running, &p));
 	welcomed(hello(GANTRY_EPOCH_MAX), GANTRY_EPOCH_MAX);
 }
 
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(the_old_one_ends_at_once_when_nothing_is_in_flight);
-	RUN_TEST(the_answer_comes_when_the_old_one_is_drained);
-	RUN_TEST(what_is_ending_is_waited_for);
+	RUN_TEST(old_session_ends_at_once_when_nothing_is_in_flight);
+	RUN_TEST(hello_is_answered_when_the_old_session_is_drained);
+	RUN_TEST(hello_waits_for_a_session_that_is_ending);
 	RUN_TEST(epochs_that_are_not_above_are_refused);
-	RUN_TEST(nobody_takes_the_session_of_another_user);
-	RUN_TEST(who_waits_is_superseded_too);
-	RUN_TEST(who_waits_may_leave);
-	RUN_TEST(a_role_may_refuse_or_take_its_time);
+	RUN_TEST(user_cannot_resume_the_session_of_another_user);
+	RUN_TEST(waiting_client_is_superseded_by_a_higher_epoch);
+	RUN_TEST(waiting_client_can_disconnect);
+	RUN_TEST(role_can_reject_a_resume_or_answer_it_later);
 	RUN_TEST(sessions_of_other_ids_do_not_matter);
 	RUN_TEST(a_peer_without_the_secret_ends_no_session);
 	RUN_TEST(each_bit_of_the_secret_counts);
 	RUN_TEST(secrets_differ);
-	RUN_TEST(a_server_without_the_session_takes_the_secret_that_it_is_shown);
+	RUN_TEST(server_without_the_session_adopts_the_secret_of_the_client);
 	RUN_TEST(a_refused_peer_delays_no_client);
 	RUN_TEST(a_session_that_ends_keeps_its_secret);
 	RUN_TEST(epochs_out_of_range_are_refused);

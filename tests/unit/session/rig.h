@@ -35,9 +35,9 @@ static inline void ask(struct fake_conn *conn, unsigned type)
 }
 
 /* Expect that the next frame is an answer to `type` with this status. */
-static inline void told(struct fake_conn *conn, unsigned type, unsigned status)
+static inline void expect_answer(struct fake_conn *conn, unsigned type, unsigned status)
 {
-	TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(1, fake_next_frame(conn, &p));
 	TEST_ASSERT_EQUAL_STRING(gn_frame_name(type), gn_frame_name(p.type));
 	TEST_ASSERT_TRUE(p.answer || type == GN_FRAME_END);
 	TEST_ASSERT_EQUAL_INT(status, p.verdict.status);

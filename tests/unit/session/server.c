@@ -19,26 +19,26 @@ static void a_whole_session(void)
 	fake_core_start(&fc, 1);
 	conn = fake_reach(&fc, GN_NEW);
 	ask(conn, GN_FRAME_HELLO);
-	told(conn, GN_FRAME_HELLO, 0);
+	expect_answer(conn, GN_FRAME_HELLO, 0);
 	memcpy(&hello, p.payload, sizeof(hello));
 	TEST_ASSERT_EQUAL_UINT(1, hello.version);
 	TEST_ASSERT_EQUAL_UINT(1, hello.epoch);
 	ask(conn, GN_FRAME_QUERY);
-	told(conn, GN_FRAME_QUERY, 0);
+	expect_answer(conn, GN_FRAME_QUERY, 0);
 	memcpy(&volume, p.payload, sizeof(volume));
 	TEST_ASSERT_EQUAL_UINT64(1 << 20, volume.size);
 	ask(conn, GN_FRAME_EXPORT);
-	told(conn, GN_FRAME_EXPORT, 0);
+	expect_answer(conn, GN_FRAME_EXPORT, 0);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_IMPORT_MAP | GANTRY_IMPORT_KEEPS_PAGES, fc.ft.import_flags);
 	ask(conn, GN_FRAME_QUEUES);
-	told(conn, GN_FRAME_QUEUES, 0);
+	expect_answer(conn, GN_FRAME_QUEUES, 0);
 	memcpy(&queues, p.payload, sizeof(queues));
 	TEST_ASSERT_EQUAL_UINT(2, queues.n);
 	TEST_ASSERT_EQUAL_UINT(conn->consumers[1].id, queues.consumer[1]);
 	TEST_ASSERT_EQUAL_UINT(12, conn->producers[1].id);
 	TEST_ASSERT_EQUAL_UINT(gn_device_queue_depth(fc.device, 4), conn->consumers[0].posted);
 	ask(conn, GN_FRAME_START);
-	told(conn, GN_FRAME_START, 0);
+	expect_answer(conn, GN_FRAME_START, 0);
 	for (unsigned lane = 0; lane < 2; lane++) {
 		arrive(conn, lane, 0x70003 + lane);
 		TEST_ASSERT_EQUAL_INT(1, fake_taken(&conn->producers[lane], imm));
@@ -46,14 +46,14 @@ static void a_whole_session(void)
 		TEST_ASSERT_EQUAL_UINT(3 + lane, imm[4]);
 	}
 	ask(conn, GN_FRAME_STOP);
-	told(conn, GN_FRAME_STOP, 0);
+	expect_answer(conn, GN_FRAME_STOP, 0);
 	TEST_ASSERT_EQUAL_UINT(0, conn->n_consumers);
 	TEST_ASSERT_EQUAL_UINT(0, conn->n_imports);
 	ask(conn, GN_FRAME_BYE);
-	told(conn, GN_FRAME_BYE, 0);
+	expect_answer(conn, GN_FRAME_BYE, 0);
 	gone(conn, 1);
 	TEST_ASSERT_EQUAL_INT(0, fc.closed_reason);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_opened"));
 	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_ended"));
 	TEST_ASSERT_EQUAL_UINT64(0, counter("sessions_lost"));
@@ -89,7 +89,7 @@ static void features_are_those_of_both(void)
 				     len);
 		fake_ctrl_send(conn, buf, len);
 		fake_core_turn(&fc);
-		told(conn, GN_FRAME_HELLO, 0);
+		expect_answer(conn, GN_FRAME_HELLO, 0);
 		memcpy(&answer, p.payload, sizeof(answer));
 		TEST_ASSERT_EQUAL_HEX64(table[i].agreed, answer.features);
 	}
@@ -113,9 +113,9 @@ static void one_frame(enum gn_state state, unsigned type, int as_answer)
 	fake_ctrl_send(conn, buf, len);
 	fake_core_turn(&fc);
 	if (legal && type == GN_FRAME_PING) {
-		TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+		TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 	} else {
-		TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+		TEST_ASSERT_EQUAL_INT(1, fake_next_frame(conn, &p));
 		TEST_ASSERT_EQUAL_STRING(legal ? gn_frame_name(type) : "end",
 					 gn_frame_name(p.type));
 		TEST_ASSERT_EQUAL_UINT(legal ? 9 : 0, p.head.id);
@@ -145,7 +145,7 @@ static void every_frame_in_every_state(void)
 }
 
 /* A session counts for max_sessions from HELLO on, also while the role processes HELLO. */
-static void a_session_has_its_place_from_hello_on(void)
+static void session_counts_for_the_limit_from_hello_on(void)
 {
 	struct fake_conn *conn, *late;
 
@@ -154,10 +154,10 @@ static void a_session_has_its_place_from_hello_on(void)
 	fake_core_start(&fc, 1);
 	conn = fake_reach(&fc, GN_NEW);
 	ask(conn, GN_FRAME_HELLO);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 	late = fake_reach(&fc, GN_NEW);
 	ask(late, GN_FRAME_HELLO);
-	told(late, GN_FRAME_HELLO, GANTRY_S_BUSY);
+	expect_answer(late, GN_FRAME_HELLO, GANTRY_S_BUSY);
 	TEST_ASSERT_EQUAL_STRING(
 		"busy: listen.max_sessions=1 reached by all peers: raise it or close connections",
 		p.verdict.text);
@@ -173,7 +173,7 @@ struct refusal {
 	const char *text;
 };
 
-static void what_hello_export_and_queues_refuse(void)
+static void hello_export_and_queues_reject_invalid_values(void)
 {
 	static const struct refusal table[] = {
 		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0x00020002,
@@ -223,9 +223,9 @@ static void what_hello_export_and_queues_refuse(void)
 
 		memcpy(payload + r->at, &r->value, sizeof(r->value));
 		fake_ask(&fc, conn, r->type, 9, payload, len);
-		told(conn, r->type, r->status);
+		expect_answer(conn, r->type, r->status);
 		TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, r->text), p.verdict.text);
-		told(conn, GN_FRAME_END, r->status);
+		expect_answer(conn, GN_FRAME_END, r->status);
 		gone(conn, closed);
 	}
 	TEST_ASSERT_EQUAL_UINT64(sizeof(table) / sizeof(table[0]), counter("sessions_refused"));
@@ -241,7 +241,7 @@ static void a_session_without_an_id_is_refused(void)
 	conn = fake_reach(&fc, GN_NEW);
 	fake_ctrl_send(conn, buf, gn_frame_build(buf, GN_FRAME_HELLO, 1, 0, NULL, payload, len));
 	fake_core_turn(&fc);
-	told(conn, GN_FRAME_HELLO, GANTRY_S_INVALID);
+	expect_answer(conn, GN_FRAME_HELLO, GANTRY_S_INVALID);
 	gone(conn, 0);
 }
 
@@ -253,33 +253,33 @@ static void a_handle_is_used_once_and_the_quota_is_for_all_regions(void)
 	fake_core_start(&fc, 1);
 	conn = fake_reach(&fc, GN_KNOWN);
 	ask(conn, GN_FRAME_EXPORT);
-	told(conn, GN_FRAME_EXPORT, 0);
+	expect_answer(conn, GN_FRAME_EXPORT, 0);
 	ask(conn, GN_FRAME_EXPORT);
-	told(conn, GN_FRAME_EXPORT, GANTRY_S_INVALID);
+	expect_answer(conn, GN_FRAME_EXPORT, GANTRY_S_INVALID);
 	gone(conn, 1);
 	conn = fake_reach(&fc, GN_KNOWN);
 	fake_ask(&fc, conn, GN_FRAME_EXPORT, 1, &token, sizeof(token));
-	told(conn, GN_FRAME_EXPORT, 0);
+	expect_answer(conn, GN_FRAME_EXPORT, 0);
 	token.handle = 2;
 	fake_ask(&fc, conn, GN_FRAME_EXPORT, 2, &token, sizeof(token));
-	told(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
+	expect_answer(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
 	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "max_region_bytes"));
 	gone(conn, 2);
 	conn = fake_reach(&fc, GN_KNOWN);
 	fc.ft.skew_handle = 1; /* the transport imports the region with a wrong handle */
 	ask(conn, GN_FRAME_EXPORT);
-	told(conn, GN_FRAME_EXPORT, GANTRY_S_IO);
+	expect_answer(conn, GN_FRAME_EXPORT, GANTRY_S_IO);
 	gone(conn, 3);
 	conn = fake_reach(&fc, GN_KNOWN);
 	fc.ft.skew_handle = 0;
 	fc.ft.unmapped = 1; /* the transport does not map the region as requested */
 	ask(conn, GN_FRAME_EXPORT);
-	told(conn, GN_FRAME_EXPORT, GANTRY_S_UNSUPPORTED);
+	expect_answer(conn, GN_FRAME_EXPORT, GANTRY_S_UNSUPPORTED);
 	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "not mapped"));
 	gone(conn, 4);
 }
 
-static void whatever_the_transport_refuses_ends_the_session(void)
+static void transport_error_ends_the_session(void)
 {
 	static const struct {
 		enum fake_op op;
@@ -303,13 +303,13 @@ static void whatever_the_transport_refuses_ends_the_session(void)
 			gone(conn, i + 1);
 			continue;
 		}
-		told(conn, table[i].type, GANTRY_S_NOMEM);
+		expect_answer(conn, table[i].type, GANTRY_S_NOMEM);
 		gone(conn, i + 1);
 	}
 }
 
 /* The reply to EXPORT has the reason: the text of the transport, or of the error number. */
-static void the_peer_is_given_the_reason_of_an_import(void)
+static void answer_to_export_has_the_reason_of_a_failed_import(void)
 {
 	struct fake_conn *conn;
 
@@ -318,7 +318,7 @@ static void the_peer_is_given_the_reason_of_an_import(void)
 	fake_fail_op(&fc.ft, FAKE_IMPORT, 1, -EACCES);
 	fc.ft.import_error = "192.0.2.9:7 is not in dev0.direct_networks";
 	ask(conn, GN_FRAME_EXPORT);
-	told(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
+	expect_answer(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
 	TEST_ASSERT_EQUAL_STRING(
 		"region 1 cannot be imported: 192.0.2.9:7 is not in dev0.direct_networks",
 		p.verdict.text);
@@ -327,12 +327,12 @@ static void the_peer_is_given_the_reason_of_an_import(void)
 	conn = fake_reach(&fc, GN_KNOWN);
 	fake_fail_op(&fc.ft, FAKE_IMPORT, 1, -EACCES);
 	ask(conn, GN_FRAME_EXPORT);
-	told(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
+	expect_answer(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
 	TEST_ASSERT_EQUAL_STRING("region 1 cannot be imported: Permission denied", p.verdict.text);
 	gone(conn, 2);
 }
 
-static void whatever_the_role_refuses_ends_the_session(void)
+static void rejection_by_the_role_ends_the_session(void)
 {
 	static const struct {
 		enum gn_state state;
@@ -348,7 +348,7 @@ static void whatever_the_role_refuses_ends_the_session(void)
 
 		fc.rc[i] = -EROFS;
 		ask(conn, table[i].type);
-		told(conn, table[i].type, GANTRY_S_READ_ONLY);
+		expect_answer(conn, table[i].type, GANTRY_S_READ_ONLY);
 		TEST_ASSERT_EQUAL_STRING("the crane is broken", p.verdict.text);
 		gone(conn, i + 1);
 		TEST_ASSERT_EQUAL_INT(-EROFS, fc.closed_reason);
@@ -364,11 +364,11 @@ static void an_impossible_volume_is_not_served(void)
 	fc.volume.block_size = 0;
 	conn = fake_reach(&fc, GN_GREETED);
 	ask(conn, GN_FRAME_QUERY);
-	told(conn, GN_FRAME_QUERY, GANTRY_S_INVALID);
+	expect_answer(conn, GN_FRAME_QUERY, GANTRY_S_INVALID);
 	gone(conn, 1);
 }
 
-static void a_step_that_takes_time_is_answered_later(void)
+static void request_is_answered_when_the_role_continues(void)
 {
 	static const unsigned types[FAKE_STEPS] = {
 		GN_FRAME_HELLO, GN_FRAME_QUERY, GN_FRAME_EXPORT, 0, GN_FRAME_START, GN_FRAME_STOP};
@@ -388,11 +388,11 @@ static void a_step_that_takes_time_is_answered_later(void)
 			fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
 			fake_ask(&fc, conn, GN_FRAME_PING, 0, NULL, 0);
 		}
-		TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+		TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 		TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
 		fc.rh->session_continue(fc.session, 0);
 		fc.rh->session_continue(fc.session, 0); /* no step is in progress: no effect */
-		told(conn, types[i], 0);
+		expect_answer(conn, types[i], 0);
 		fc.rc[i] = 0;
 		fake_close(conn, -ENOTCONN);
 		gone(conn, fc.n_closed + fc.n_open);
@@ -400,7 +400,7 @@ static void a_step_that_takes_time_is_answered_later(void)
 	TEST_ASSERT_EQUAL_UINT(5, fc.n_closed);
 }
 
-static void a_role_may_refuse_later_too(void)
+static void role_can_reject_a_request_later(void)
 {
 	struct fake_conn *conn;
 	struct gantry_session *session;
@@ -414,7 +414,7 @@ static void a_role_may_refuse_later_too(void)
 	fc.rh->session_continue(session, -ECONNREFUSED);
 	fc.rh->session_continue(session, 0);
 	fc.rh->session_end(session, -EIO);
-	told(conn, GN_FRAME_HELLO, GANTRY_S_IO);
+	expect_answer(conn, GN_FRAME_HELLO, GANTRY_S_IO);
 	TEST_ASSERT_EQUAL_STRING("no target 3", p.verdict.text);
 	gone(conn, 1);
 	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, fc.closed_reason);
@@ -431,7 +431,7 @@ static void two_requests_at_a_time_end_the_session(void)
 
 		ask(conn, GN_FRAME_HELLO);
 		ask(conn, second[i]);
-		told(conn, GN_FRAME_END, GANTRY_S_IO);
+		expect_answer(conn, GN_FRAME_END, GANTRY_S_IO);
 		gone(conn, i + 1);
 		TEST_ASSERT_EQUAL_INT(-EPROTO, fc.closed_reason);
 	}
@@ -450,12 +450,12 @@ static void frames_of_another_session_end_this_one(void)
 			       gn_frame_build(buf, types[i], 1, fake_session(&fc, conn) + 1, NULL,
 					      NULL, 0));
 		fake_core_turn(&fc);
-		told(conn, GN_FRAME_END, GANTRY_S_IO);
+		expect_answer(conn, GN_FRAME_END, GANTRY_S_IO);
 		gone(conn, i + 1);
 	}
 }
 
-static void nonsense_ends_the_session(void)
+static void malformed_frame_ends_the_session(void)
 {
 	static const uint8_t nonsense[GANTRY_CTRL_MAX] = {'G', 'R', 'Y', '1', 1, 0, 7};
 
@@ -465,7 +465,7 @@ static void nonsense_ends_the_session(void)
 
 		fake_ctrl_send(conn, nonsense, i % 2 ? 1 : sizeof(nonsense));
 		fake_core_turn(&fc);
-		told(conn, GN_FRAME_END, GANTRY_S_IO);
+		expect_answer(conn, GN_FRAME_END, GANTRY_S_IO);
 		TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "malformed"));
 		gone(conn, i < 2 ? 0 : i - 1);
 	}
@@ -521,7 +521,7 @@ static void each_end_is_logged_once(void)
  * The server limits the warnings about peers without a running session. It always logs the loss of
  * a running session.
  */
-static void strangers_do_not_fill_the_log(void)
+static void warnings_about_peers_without_a_session_are_limited(void)
 {
 	struct fake_conn *conn;
 
@@ -552,20 +552,20 @@ int main(void)
 	RUN_TEST(a_whole_session);
 	RUN_TEST(features_are_those_of_both);
 	RUN_TEST(every_frame_in_every_state);
-	RUN_TEST(a_session_has_its_place_from_hello_on);
-	RUN_TEST(what_hello_export_and_queues_refuse);
+	RUN_TEST(session_counts_for_the_limit_from_hello_on);
+	RUN_TEST(hello_export_and_queues_reject_invalid_values);
 	RUN_TEST(a_session_without_an_id_is_refused);
 	RUN_TEST(a_handle_is_used_once_and_the_quota_is_for_all_regions);
-	RUN_TEST(whatever_the_transport_refuses_ends_the_session);
-	RUN_TEST(the_peer_is_given_the_reason_of_an_import);
-	RUN_TEST(whatever_the_role_refuses_ends_the_session);
+	RUN_TEST(transport_error_ends_the_session);
+	RUN_TEST(answer_to_export_has_the_reason_of_a_failed_import);
+	RUN_TEST(rejection_by_the_role_ends_the_session);
 	RUN_TEST(an_impossible_volume_is_not_served);
-	RUN_TEST(a_step_that_takes_time_is_answered_later);
-	RUN_TEST(a_role_may_refuse_later_too);
+	RUN_TEST(request_is_answered_when_the_role_continues);
+	RUN_TEST(role_can_reject_a_request_later);
 	RUN_TEST(two_requests_at_a_time_end_the_session);
 	RUN_TEST(frames_of_another_session_end_this_one);
-	RUN_TEST(nonsense_ends_the_session);
-	RUN_TEST(strangers_do_not_fill_the_log);
+	RUN_TEST(malformed_frame_ends_the_session);
+	RUN_TEST(warnings_about_peers_without_a_session_are_limited);
 	RUN_TEST(each_end_is_logged_once);
 	return UNITY_END();
 }

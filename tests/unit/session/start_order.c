@@ -26,7 +26,7 @@ static void stay_alive(struct fake_conn *conn, unsigned seconds)
 	}
 }
 
-static void it_waits_for_the_writes_of_a_session_that_was_lost(void)
+static void start_waits_for_the_writes_of_a_lost_session(void)
 {
 	struct fake_conn *first, *next;
 
@@ -37,17 +37,17 @@ static void it_waits_for_the_writes_of_a_session_that_was_lost(void)
 	fake_core_turn(&fc);
 	next = fake_reach(&fc, GN_QUEUED);
 	ask(next, GN_FRAME_START);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(next, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(next, &p));
 	stay_alive(next, 4);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(next, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(next, &p));
 	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_START]);
 	fake_core_finish(&fc, GANTRY_S_OK);
 	fake_core_turn(&fc);
-	told(next, GN_FRAME_START, GANTRY_S_OK);
+	expect_answer(next, GN_FRAME_START, GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT(2, fc.n[FAKE_START]);
 }
 
-static void it_is_refused_when_that_takes_too_long(void)
+static void start_is_rejected_when_the_writes_take_too_long(void)
 {
 	struct fake_conn *first, *next;
 
@@ -60,7 +60,7 @@ static void it_is_refused_when_that_takes_too_long(void)
 	fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
 	ask(next, GN_FRAME_START);
 	stay_alive(next, 5);
-	told(next, GN_FRAME_START, GANTRY_S_BUSY);
+	expect_answer(next, GN_FRAME_START, GANTRY_S_BUSY);
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "busy (writes=1, since=6000 ms)"),
 				     p.verdict.text);
 	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_START]);
@@ -69,7 +69,7 @@ static void it_is_refused_when_that_takes_too_long(void)
 }
 
 /* The peer of the first session has ended it, but the server did not get the notification. */
-static void it_waits_until_every_other_peer_is_known_to_be_alive(void)
+static void start_waits_until_a_silent_peer_is_disconnected(void)
 {
 	struct fake_conn *first, *next;
 
@@ -81,18 +81,18 @@ static void it_waits_until_every_other_peer_is_known_to_be_alive(void)
 	ask(next, GN_FRAME_START);
 	fc.rh->session_continue(fc.session, 0); /* no effect: the role has no step in progress */
 	stay_alive(next, 4);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(next, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(next, &p));
 	TEST_ASSERT_EQUAL_INT(0, first->disconnected);
 	stay_alive(next, 1);
 	TEST_ASSERT_EQUAL_INT(1, first->disconnected);
-	told(next, GN_FRAME_START, GANTRY_S_OK);
+	expect_answer(next, GN_FRAME_START, GANTRY_S_OK);
 }
 
 /*
  * The answer to a PING from before START proves nothing: the peer might have sent it before it
  * ended the session.
  */
-static void an_answer_that_was_asked_for_before_does_not_count(void)
+static void answer_to_an_earlier_ping_does_not_permit_the_start(void)
 {
 	struct fake_conn *first, *next;
 	uint8_t buf[GANTRY_CTRL_MAX];
@@ -105,15 +105,15 @@ static void an_answer_that_was_asked_for_before_does_not_count(void)
 	next = fake_reach(&fc, GN_QUEUED);
 	ask(next, GN_FRAME_START);
 	fake_ask(&fc, first, GN_FRAME_PING, GN_PING_ECHO, NULL, 0); /* the answer to a heartbeat */
-	TEST_ASSERT_EQUAL_INT(0, fake_told(next, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(next, &p));
 	len = fake_ctrl_recv(first, buf);
 	TEST_ASSERT_EQUAL_INT(0, gn_frame_parse(buf, len, &question));
 	TEST_ASSERT_EQUAL_UINT(GN_FRAME_PING, question.type);
 	fake_ask(&fc, first, GN_FRAME_PING, (question.head.id + GN_PING_NEXT) | GN_PING_ECHO, NULL,
 		 0);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(next, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(next, &p));
 	fake_ask(&fc, first, GN_FRAME_PING, question.head.id | GN_PING_ECHO, NULL, 0);
-	told(next, GN_FRAME_START, GANTRY_S_OK);
+	expect_answer(next, GN_FRAME_START, GANTRY_S_OK);
 }
 
 static int quiesce_rc;
@@ -142,26 +142,26 @@ static struct fake_conn *start_over_a_backend(int rc)
 	return conn;
 }
 
-static void it_asks_the_backend(void)
+static void start_waits_for_the_backend(void)
 {
 	struct fake_conn *conn;
 
 	fake_core_start(&fc, 1);
 	conn = start_over_a_backend(-EAGAIN);
 	fake_core_pass(&fc, GN_NS_PER_S / 10, GN_NS_PER_S / 100);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(conn, &p));
 	TEST_ASSERT_GREATER_OR_EQUAL_UINT(10, n_quiesced);
 	quiesce_rc = 0;
 	fake_core_pass(&fc, GN_NS_PER_S / 100, GN_NS_PER_S / 100);
-	told(conn, GN_FRAME_START, GANTRY_S_OK);
+	expect_answer(conn, GN_FRAME_START, GANTRY_S_OK);
 	fc.role->backend_ops = NULL;
 	conn = start_over_a_backend(-EIO);
-	told(conn, GN_FRAME_START, GANTRY_S_IO);
+	expect_answer(conn, GN_FRAME_START, GANTRY_S_IO);
 	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "are complete"));
 	fc.role->backend_ops = NULL;
 }
 
-static void one_that_waits_may_go(void)
+static void client_that_waits_for_start_can_disconnect(void)
 {
 	struct fake_conn *first, *next;
 
@@ -184,11 +184,11 @@ static void one_that_waits_may_go(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(it_waits_for_the_writes_of_a_session_that_was_lost);
-	RUN_TEST(it_is_refused_when_that_takes_too_long);
-	RUN_TEST(it_waits_until_every_other_peer_is_known_to_be_alive);
-	RUN_TEST(an_answer_that_was_asked_for_before_does_not_count);
-	RUN_TEST(it_asks_the_backend);
-	RUN_TEST(one_that_waits_may_go);
+	RUN_TEST(start_waits_for_the_writes_of_a_lost_session);
+	RUN_TEST(start_is_rejected_when_the_writes_take_too_long);
+	RUN_TEST(start_waits_until_a_silent_peer_is_disconnected);
+	RUN_TEST(answer_to_an_earlier_ping_does_not_permit_the_start);
+	RUN_TEST(start_waits_for_the_backend);
+	RUN_TEST(client_that_waits_for_start_can_disconnect);
 	return UNITY_END();
 }

@@ -168,14 +168,14 @@ static void strict_wants_a_checksum(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, NULL, 0, 0, NULL));
 }
 
-static void strict_initiator_wants_it_back(void)
+static void strict_initiator_requires_a_checksum_of_reads(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, open_with("mode=generate", "strict=true"));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CORRUPT, run(GANTRY_OP_READ, data, 0, 0, NULL));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE, data, 0, 0, NULL));
 }
 
-static void strict_must_know_its_end(void)
+static void strict_mode_both_is_rejected(void)
 {
 	TEST_ASSERT_EQUAL_INT(-EINVAL, open_with("mode=both", "strict=true"));
 	TEST_ASSERT_TRUE(fake_logged(&host, "strict needs mode"));
@@ -221,8 +221,8 @@ int main(void)
 	RUN_TEST(stale_flag_of_a_read_is_not_mistaken);
 	RUN_TEST(gateway_passes_everything);
 	RUN_TEST(strict_wants_a_checksum);
-	RUN_TEST(strict_initiator_wants_it_back);
-	RUN_TEST(strict_must_know_its_end);
+	RUN_TEST(strict_initiator_requires_a_checksum_of_reads);
+	RUN_TEST(strict_mode_both_is_rejected);
 	RUN_TEST(failed_read_keeps_its_status);
 	RUN_TEST(refused_write_is_as_it_was);
 	RUN_TEST(corruption_is_logged_once);

@@ -82,7 +82,7 @@ static unsigned distance(const uint8_t *a, const uint8_t *b)
 	return n;
 }
 
-static void without_options_it_only_passes(void)
+static void stage_without_options_changes_nothing(void)
 {
 	OPEN("seed=3");
 	for (unsigned i = 0; i < 100; i++)
@@ -143,7 +143,7 @@ static void rates_are_the_same_in_all_locales(void)
 		TEST_IGNORE_MESSAGE("no locale with a comma, and localedef makes none");
 }
 
-static void delayed_goes_on_in_time(void)
+static void delayed_io_continues_at_its_time(void)
 {
 	struct gantry_io *first, *second;
 
@@ -165,7 +165,7 @@ static void delayed_goes_on_in_time(void)
 	TEST_ASSERT_EQUAL_UINT64(2, reported("delayed_ops"));
 }
 
-static void delayed_waits_for_a_busy_path(void)
+static void delayed_io_waits_for_a_busy_path(void)
 {
 	OPEN("delay=1ms", "delay_rate=1");
 	submit(GANTRY_OP_WRITE);
@@ -181,7 +181,7 @@ static void delayed_waits_for_a_busy_path(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, chain.done[0]->status);
 }
 
-static void delayed_fails_when_the_path_refuses_for_good(void)
+static void delayed_io_fails_when_the_path_rejects_it_for_good(void)
 {
 	struct gantry_io *io;
 
@@ -203,7 +203,7 @@ static void delayed_fails_when_the_path_refuses_for_good(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, io->status);
 }
 
-static void dropped_times_out_at_its_deadline(void)
+static void dropped_io_times_out_at_its_deadline(void)
 {
 	struct gantry_io *io, *soon;
 
@@ -225,7 +225,7 @@ static void dropped_times_out_at_its_deadline(void)
 	TEST_ASSERT_EQUAL_UINT(0, chain.terminal.n_accepted);
 }
 
-static void dropped_without_a_deadline_is_held_as_long_as_usual(void)
+static void dropped_io_without_a_deadline_times_out_after_30_seconds(void)
 {
 	struct gantry_io *io;
 
@@ -242,7 +242,7 @@ static void dropped_without_a_deadline_is_held_as_long_as_usual(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_TIMEOUT, io->status);
 }
 
-static void drain_gives_everything_back(void)
+static void drain_cancels_all_held_ios(void)
 {
 	OPEN("drop_nth=2", "delay_nth=3");
 	chain.terminal.hold = 1;
@@ -284,7 +284,7 @@ static void nth_fails_with_the_status_asked_for(void)
 	TEST_ASSERT_EQUAL_UINT64(3, reported("failed_ops"));
 }
 
-static void only_what_was_asked_for_is_hit(void)
+static void only_the_selected_operation_fails(void)
 {
 	OPEN("only=flush", "error_rate=100%");
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, status_of(GANTRY_OP_READ));
@@ -314,7 +314,7 @@ static uint64_t history(const char *seed, int refuse)
 	return hash;
 }
 
-static void same_seed_same_trouble(void)
+static void same_seed_gives_the_same_faults(void)
 {
 	uint64_t seven = history("seed=7", 0);
 
@@ -324,7 +324,7 @@ static void same_seed_same_trouble(void)
 	TEST_ASSERT_EQUAL_UINT64(seven, history("seed=7", 1));
 }
 
-static void refused_meets_the_same_fate_when_it_comes_again(void)
+static void rejected_io_gets_the_same_fault_when_it_is_submitted_again(void)
 {
 	struct gantry_io *io, copy;
 
@@ -410,7 +410,7 @@ static void begin_again(void *self, struct gantry_io *io)
 		io->busy = 0;
 }
 
-static void duplicate_spares_a_descriptor_that_is_in_use_again(void)
+static void descriptor_in_use_again_is_not_completed_twice(void)
 {
 	struct gantry_io *io;
 
@@ -423,7 +423,7 @@ static void duplicate_spares_a_descriptor_that_is_in_use_again(void)
 	TEST_ASSERT_EQUAL_UINT64(1, reported("spared_ops"));
 }
 
-static void disconnect_ends_everything(void)
+static void all_ios_after_a_disconnect_fail(void)
 {
 	OPEN("disconnect_after=3");
 	for (unsigned i = 0; i < 3; i++)
@@ -485,27 +485,27 @@ static void storm(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(without_options_it_only_passes);
+	RUN_TEST(stage_without_options_changes_nothing);
 	RUN_TEST(wrong_rates_are_refused);
 	RUN_TEST(rates_are_the_same_in_all_locales);
-	RUN_TEST(delayed_goes_on_in_time);
-	RUN_TEST(delayed_waits_for_a_busy_path);
-	RUN_TEST(delayed_fails_when_the_path_refuses_for_good);
-	RUN_TEST(dropped_times_out_at_its_deadline);
-	RUN_TEST(dropped_without_a_deadline_is_held_as_long_as_usual);
-	RUN_TEST(drain_gives_everything_back);
+	RUN_TEST(delayed_io_continues_at_its_time);
+	RUN_TEST(delayed_io_waits_for_a_busy_path);
+	RUN_TEST(delayed_io_fails_when_the_path_rejects_it_for_good);
+	RUN_TEST(dropped_io_times_out_at_its_deadline);
+	RUN_TEST(dropped_io_without_a_deadline_times_out_after_30_seconds);
+	RUN_TEST(drain_cancels_all_held_ios);
 	RUN_TEST(drain_of_one_owner_leaves_the_others);
 	RUN_TEST(nth_fails_with_the_status_asked_for);
-	RUN_TEST(only_what_was_asked_for_is_hit);
-	RUN_TEST(same_seed_same_trouble);
-	RUN_TEST(refused_meets_the_same_fate_when_it_comes_again);
+	RUN_TEST(only_the_selected_operation_fails);
+	RUN_TEST(same_seed_gives_the_same_faults);
+	RUN_TEST(rejected_io_gets_the_same_fault_when_it_is_submitted_again);
 	RUN_TEST(corrupt_write_differs_below_and_not_above);
 	RUN_TEST(corrupt_read_differs_above);
 	RUN_TEST(corruption_needs_data);
 	RUN_TEST(short_io_does_half_and_fails);
 	RUN_TEST(duplicate_reaches_the_guard_only);
-	RUN_TEST(duplicate_spares_a_descriptor_that_is_in_use_again);
-	RUN_TEST(disconnect_ends_everything);
+	RUN_TEST(descriptor_in_use_again_is_not_completed_twice);
+	RUN_TEST(all_ios_after_a_disconnect_fail);
 	RUN_TEST(more_faults_than_the_limit_are_spared);
 	RUN_TEST(storm);
 	return UNITY_END();

@@ -60,7 +60,7 @@ static void latency_is_that_of_the_path_below(void)
 	TEST_ASSERT_EQUAL_UINT64(1000000, value("read.latency.max_ns"));
 }
 
-static void operations_and_errors_are_told_apart(void)
+static void operations_and_errors_are_counted_separately(void)
 {
 	pass(GANTRY_OP_WRITE, 8192, 10, GANTRY_S_OK);
 	pass(GANTRY_OP_WRITE, 8192, 10, GANTRY_S_NOSPC);
@@ -79,7 +79,7 @@ static void operations_and_errors_are_told_apart(void)
 	TEST_ASSERT_NULL(fake_reported(&report, "errors.timeout_ops"));
 }
 
-static void refused_ones_are_not_done(void)
+static void rejected_ios_are_not_counted_as_done(void)
 {
 	chain.terminal.refuse = -EAGAIN;
 	chain.terminal.n_refuse = 3;
@@ -131,8 +131,8 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(latency_is_that_of_the_path_below);
-	RUN_TEST(operations_and_errors_are_told_apart);
-	RUN_TEST(refused_ones_are_not_done);
+	RUN_TEST(operations_and_errors_are_counted_separately);
+	RUN_TEST(rejected_ios_are_not_counted_as_done);
 	RUN_TEST(lanes_are_added_up);
 	RUN_TEST(report_without_lanes_is_empty);
 	return UNITY_END();

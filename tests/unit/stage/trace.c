@@ -88,7 +88,7 @@ static void file_has_a_head(void)
 	TEST_ASSERT_TRUE(head.start_unix_ns > 1500000000ull * 1000000000ull);
 }
 
-static void both_ways_are_recorded(void)
+static void submit_and_completion_are_recorded(void)
 {
 	struct gantry_trace_record down, up;
 	struct gantry_io *io;
@@ -115,7 +115,7 @@ static void both_ways_are_recorded(void)
 	TEST_ASSERT_EQUAL_MEMORY(io, down.wire, GANTRY_IO_WIRE_BYTES);
 }
 
-static void refused_is_not_recorded(void)
+static void rejected_io_is_not_recorded(void)
 {
 	OPEN("limit=1MiB");
 	chain.terminal.refuse = -EAGAIN;
@@ -259,8 +259,8 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(file_has_a_head);
-	RUN_TEST(both_ways_are_recorded);
-	RUN_TEST(refused_is_not_recorded);
+	RUN_TEST(submit_and_completion_are_recorded);
+	RUN_TEST(rejected_io_is_not_recorded);
 	RUN_TEST(full_buffers_are_written_in_order);
 	RUN_TEST(waiting_records_are_written_in_time);
 	RUN_TEST(limit_ends_the_trace_and_not_the_io);

@@ -149,7 +149,7 @@ static void made(const char *names)
 	TEST_ASSERT_EQUAL_STRING(names, text);
 }
 
-static void the_only_one_that_fits_is_taken(void)
+static void only_role_that_fits_is_selected(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, load(ROLES(TARGET LOAD("load"))));
 	TEST_ASSERT_EQUAL_STRING("load", selected()->name);
@@ -164,7 +164,7 @@ static void the_only_one_that_fits_is_taken(void)
 	TEST_ASSERT_NULL(topology.devices[1].plugin);
 }
 
-static void it_gets_lanes_connect_and_services(void)
+static void embedded_role_gets_lanes_connect_and_services(void)
 {
 	struct gn_loop *loop = gn_loop_create();
 
@@ -190,7 +190,7 @@ static void it_gets_lanes_connect_and_services(void)
 	gn_loop_destroy(&loop);
 }
 
-static void of_several_one_must_be_named(void)
+static void one_of_several_roles_must_be_named(void)
 {
 	refused(-EINVAL, ROLES(TARGET LOAD("a") LOAD("b")),
 		"the text: several roles connect to one place; name one of: a, b");
@@ -202,7 +202,7 @@ static void of_several_one_must_be_named(void)
 	made("store b ");
 }
 
-static void only_what_it_leads_to_inside_comes_along(void)
+static void only_roles_reached_inside_the_process_are_created(void)
 {
 	TEST_ASSERT_EQUAL_INT(
 		0,
@@ -218,20 +218,20 @@ static void only_what_it_leads_to_inside_comes_along(void)
 	made("relay load ");
 }
 
-static void somebody_must_listen_inside(void)
+static void connect_inside_the_process_needs_a_listener(void)
 {
 	refused(-EINVAL, ROLES(BARE),
 		"the text:3: roles.bare.connect: connects to \"v\" on the device \"wire\", which reaches only this process, and no "
 		"role of the file listens there");
 }
 
-static void there_must_be_one(void)
+static void file_without_a_connecting_role_is_rejected(void)
 {
 	refused(-ENOENT, ROLES(TARGET),
 		"the text: no role connects to one place, as an initiator does");
 }
 
-static void a_plugin_that_does_not_load_is_no_role_that_is_missing(void)
+static void missing_plugin_is_not_reported_as_a_missing_role(void)
 {
 	TEST_ASSERT_EQUAL_INT(-EINVAL, load(ROLES(TARGET "load = { role = \"none\"; };\n")));
 	TEST_ASSERT_EQUAL_UINT(1, errs.n);
@@ -239,14 +239,14 @@ static void a_plugin_that_does_not_load_is_no_role_that_is_missing(void)
 		strstr(errs.text[0], "roles.load.role: no plugin \"none\" in "), errs.text[0]);
 }
 
-static void a_name_must_be_right(void)
+static void unknown_role_name_is_rejected(void)
 {
 	gn_strlist_add(&args.roles, "lod");
 	refused(-ENOENT, ROLES(TARGET LOAD("load")),
 		"lod: the text has no such role; it has: store, load");
 }
 
-static void a_role_that_listens_is_no_place_for_it(void)
+static void listening_role_cannot_be_embedded(void)
 {
 	gn_strlist_add(&args.roles, "store");
 	TEST_ASSERT_EQUAL_INT(-EINVAL, load(ROLES(TARGET LOAD("load"))));
@@ -256,7 +256,7 @@ static void a_role_that_listens_is_no_place_for_it(void)
 		errs.text[0]);
 }
 
-static void faults_have_their_place(void)
+static void faults_are_reported_with_their_line(void)
 {
 	refused(-EINVAL, ROLES("bare = { connect = { device = \"wire\"; };\n };\n"),
 		"the text:3: roles.bare.connect: lacks the service: write name = \"SERVICE\", or address = \"HOST:PORT\" for a "
@@ -274,16 +274,16 @@ static void a_text_can_be_overridden_like_a_file(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(the_only_one_that_fits_is_taken);
-	RUN_TEST(it_gets_lanes_connect_and_services);
-	RUN_TEST(of_several_one_must_be_named);
-	RUN_TEST(only_what_it_leads_to_inside_comes_along);
-	RUN_TEST(somebody_must_listen_inside);
-	RUN_TEST(there_must_be_one);
-	RUN_TEST(a_plugin_that_does_not_load_is_no_role_that_is_missing);
-	RUN_TEST(a_name_must_be_right);
-	RUN_TEST(a_role_that_listens_is_no_place_for_it);
-	RUN_TEST(faults_have_their_place);
+	RUN_TEST(only_role_that_fits_is_selected);
+	RUN_TEST(embedded_role_gets_lanes_connect_and_services);
+	RUN_TEST(one_of_several_roles_must_be_named);
+	RUN_TEST(only_roles_reached_inside_the_process_are_created);
+	RUN_TEST(connect_inside_the_process_needs_a_listener);
+	RUN_TEST(file_without_a_connecting_role_is_rejected);
+	RUN_TEST(missing_plugin_is_not_reported_as_a_missing_role);
+	RUN_TEST(unknown_role_name_is_rejected);
+	RUN_TEST(listening_role_cannot_be_embedded);
+	RUN_TEST(faults_are_reported_with_their_line);
 	RUN_TEST(a_text_can_be_overridden_like_a_file);
 	return UNITY_END();
 }

@@ -33,7 +33,7 @@ static void an_answer_completes_its_io(void)
 	TEST_ASSERT_NOT_EQUAL(tag, taken().tag);
 }
 
-static void a_status_that_nobody_knows_is_unknown(void)
+static void status_out_of_range_is_unknown(void)
 {
 	start();
 	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
@@ -43,7 +43,7 @@ static void a_status_that_nobody_knows_is_unknown(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 }
 
-static void what_cannot_be_sent_stays_with_its_owner(void)
+static void io_that_cannot_be_sent_stays_with_its_owner(void)
 {
 	const struct gantry_hop *rest = ios[0].hop;
 
@@ -82,7 +82,7 @@ static void begin_on_lane(void *arg)
 	ios[0].opcode = GANTRY_OP_NOP;
 }
 
-static void a_lane_that_was_told_to_try_again_stays_awake(void)
+static void lane_stays_awake_after_eagain(void)
 {
 	int accepted = 0;
 	const struct gantry_poller poller = {.poll = offer, .self = &accepted};
@@ -100,7 +100,7 @@ static void a_lane_that_was_told_to_try_again_stays_awake(void)
 	gn_worker_remove(fw.worker, &accepted);
 }
 
-static void a_deadline_ends_the_io_and_the_late_answer_its_slot(void)
+static void deadline_completes_the_io_and_the_late_answer_frees_its_slot(void)
 {
 	struct gantry_io wire;
 
@@ -134,7 +134,7 @@ static void a_deadline_ends_the_io_and_the_late_answer_its_slot(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_broken);
 }
 
-static void buffers_are_in_nobodys_hands_when_the_late_answers_have_come(void)
+static void buffers_are_settled_after_the_late_answers(void)
 {
 	struct gantry_io first, second;
 	uint64_t at;
@@ -160,7 +160,7 @@ static void buffers_are_in_nobodys_hands_when_the_late_answers_have_come(void)
  * Replies with TIMEOUT or UNKNOWN do not release the buffer, whether they arrive before or after
  * the deadline. After the stop no reply can arrive.
  */
-static void an_answer_may_leave_open_whether_a_buffer_is_touched(void)
+static void answers_timeout_and_unknown_do_not_settle_a_buffer(void)
 {
 	struct gantry_io late;
 	uint64_t at;
@@ -184,7 +184,7 @@ static void an_answer_may_leave_open_whether_a_buffer_is_touched(void)
 	TEST_ASSERT_EQUAL_UINT64(0, settled_ns());
 }
 
-static void a_peer_that_owes_every_slot_is_lost(void)
+static void session_ends_if_the_peer_owes_an_answer_for_each_slot(void)
 {
 	start();
 	for (unsigned i = 0; i < DEPTH; i++)
@@ -279,7 +279,7 @@ static void stop_on_lane(void *arg)
 	gn_requester_stop(link);
 }
 
-static void stop_takes_what_was_published_then_loses_the_rest(void)
+static void stop_takes_published_answers_and_fails_the_other_ios(void)
 {
 	struct stop_with with;
 
@@ -320,7 +320,7 @@ static void an_answer_inside_the_send_completes_its_io(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 }
 
-static void nothing_comes_directly_after_stop(void)
+static void stop_removes_the_inline_handler(void)
 {
 	TEST_ASSERT_NULL(consumer->direct.take);
 	start();
@@ -393,22 +393,22 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(an_answer_completes_its_io);
-	RUN_TEST(a_status_that_nobody_knows_is_unknown);
-	RUN_TEST(what_cannot_be_sent_stays_with_its_owner);
-	RUN_TEST(a_lane_that_was_told_to_try_again_stays_awake);
-	RUN_TEST(a_deadline_ends_the_io_and_the_late_answer_its_slot);
-	RUN_TEST(buffers_are_in_nobodys_hands_when_the_late_answers_have_come);
-	RUN_TEST(an_answer_may_leave_open_whether_a_buffer_is_touched);
-	RUN_TEST(a_peer_that_owes_every_slot_is_lost);
+	RUN_TEST(status_out_of_range_is_unknown);
+	RUN_TEST(io_that_cannot_be_sent_stays_with_its_owner);
+	RUN_TEST(lane_stays_awake_after_eagain);
+	RUN_TEST(deadline_completes_the_io_and_the_late_answer_frees_its_slot);
+	RUN_TEST(buffers_are_settled_after_the_late_answers);
+	RUN_TEST(answers_timeout_and_unknown_do_not_settle_a_buffer);
+	RUN_TEST(session_ends_if_the_peer_owes_an_answer_for_each_slot);
 	RUN_TEST(a_slot_that_is_not_in_flight_breaks);
 	RUN_TEST(a_slot_behind_the_depth_breaks);
 	RUN_TEST(another_generation_breaks);
 	RUN_TEST(a_short_answer_breaks);
 	RUN_TEST(the_second_answer_to_one_io_breaks);
 	RUN_TEST(a_broken_queue_breaks);
-	RUN_TEST(stop_takes_what_was_published_then_loses_the_rest);
+	RUN_TEST(stop_takes_published_answers_and_fails_the_other_ios);
 	RUN_TEST(an_answer_inside_the_send_completes_its_io);
-	RUN_TEST(nothing_comes_directly_after_stop);
+	RUN_TEST(stop_removes_the_inline_handler);
 	RUN_TEST(a_link_that_is_idle_lets_the_lane_sleep);
 	RUN_TEST(any_order_of_answers_completes_each_once);
 	return UNITY_END();

@@ -62,7 +62,7 @@ static void an_expired_io_is_not_sent(void)
 	TEST_ASSERT_EQUAL_INT(0, was_sent());
 }
 
-static void a_refused_io_has_the_deadline_that_it_brought(void)
+static void rejected_io_keeps_its_original_deadline(void)
 {
 	fake_clock_advance(10 * GN_NS_PER_S);
 	start();
@@ -146,7 +146,7 @@ static void an_answer_to_a_write_that_waits_breaks(void)
 	TEST_ASSERT_EQUAL_INT(-EPROTO, broken_reason);
 }
 
-static void the_session_does_not_wait_for_ever(void)
+static void session_ends_after_the_fence_timeout(void)
 {
 	write_that_timed_out();
 	fake_clock_advance(FENCE_TIMEOUT_NS - 1);
@@ -158,7 +158,7 @@ static void the_session_does_not_wait_for_ever(void)
 	TEST_ASSERT_EQUAL_INT(-ETIME, broken_reason);
 }
 
-static void what_waits_ends_with_the_session(void)
+static void waiting_write_ends_with_the_session(void)
 {
 	write_that_timed_out();
 	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
@@ -190,13 +190,13 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(the_wire_carries_the_time_left);
 	RUN_TEST(an_expired_io_is_not_sent);
-	RUN_TEST(a_refused_io_has_the_deadline_that_it_brought);
+	RUN_TEST(rejected_io_keeps_its_original_deadline);
 	RUN_TEST(an_overlapping_write_waits_for_the_late_answer);
 	RUN_TEST(a_read_and_a_flush_do_not_wait);
 	RUN_TEST(a_write_that_waits_past_its_deadline_was_never_sent);
 	RUN_TEST(an_answer_to_a_write_that_waits_breaks);
-	RUN_TEST(the_session_does_not_wait_for_ever);
-	RUN_TEST(what_waits_ends_with_the_session);
+	RUN_TEST(session_ends_after_the_fence_timeout);
+	RUN_TEST(waiting_write_ends_with_the_session);
 	RUN_TEST(a_requester_that_sends_no_more_keeps_its_fence);
 	return UNITY_END();
 }

@@ -113,7 +113,7 @@ static void the_second_note_of_one_read_breaks(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
 }
 
-static void a_late_note_gives_its_slot_back(void)
+static void late_note_releases_its_slot(void)
 {
 	uint32_t tag;
 
@@ -142,6 +142,6 @@ int main(void)
 	RUN_TEST(a_note_of_another_length_breaks);
 	RUN_TEST(a_note_about_a_write_breaks);
 	RUN_TEST(the_second_note_of_one_read_breaks);
-	RUN_TEST(a_late_note_gives_its_slot_back);
+	RUN_TEST(late_note_releases_its_slot);
 	return UNITY_END();
 }

@@ -26,7 +26,7 @@ static void a_request_goes_down_and_its_answer_back(void)
 	TEST_ASSERT_EQUAL_UINT(2 * DEPTH, fake_peek(consumer, &consumer->posted));
 }
 
-static void what_is_wrong_with_an_io_fails_that_io(void)
+static void invalid_io_fails_and_does_not_break_the_queue(void)
 {
 	static const struct {
 		struct gantry_io io;
@@ -120,7 +120,7 @@ static void a_terminal_that_is_full_is_asked_again(void)
 	TEST_ASSERT_EQUAL_UINT(6, replied().tag);
 }
 
-static void what_nobody_takes_by_its_deadline_is_canceled(void)
+static void io_not_accepted_by_its_deadline_is_canceled(void)
 {
 	struct gantry_io io = request(5, GANTRY_OP_READ);
 
@@ -287,7 +287,7 @@ static void the_doorbell_rings_before_idle(void)
 	n_held = 0;
 }
 
-static void an_abandoned_port_waits_for_nobody_but_its_terminal(void)
+static void abandoned_responder_waits_only_for_its_terminal(void)
 {
 	make_port(0);
 	ask(request(1, GANTRY_OP_READ)); /* held by the terminal */
@@ -310,7 +310,7 @@ static void an_abandoned_port_waits_for_nobody_but_its_terminal(void)
  * these IOs with SESSION_LOST, and can submit them again. A reply CANCELED would arrive before the
  * end of the session, and the peer would not submit the IO again.
  */
-static void an_abandoned_port_does_not_answer_what_it_cancels(void)
+static void abandoned_responder_does_not_answer_canceled_ios(void)
 {
 	make_port(0);
 	ask(request(1, GANTRY_OP_READ)); /* stands for an IO in a stage that drain cancels */
@@ -328,7 +328,7 @@ static void an_abandoned_port_does_not_answer_what_it_cancels(void)
 	TEST_ASSERT_EQUAL_UINT64(1, done);
 }
 
-static void a_lost_connection_swallows_replies(void)
+static void replies_on_a_lost_connection_are_dropped(void)
 {
 	make_port(0);
 	ask(request(1, GANTRY_OP_READ));
@@ -342,10 +342,10 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_request_goes_down_and_its_answer_back);
-	RUN_TEST(what_is_wrong_with_an_io_fails_that_io);
+	RUN_TEST(invalid_io_fails_and_does_not_break_the_queue);
 	RUN_TEST(a_terminal_that_refuses_for_good_fails_the_io);
 	RUN_TEST(a_terminal_that_is_full_is_asked_again);
-	RUN_TEST(what_nobody_takes_by_its_deadline_is_canceled);
+	RUN_TEST(io_not_accepted_by_its_deadline_is_canceled);
 	RUN_TEST(replies_wait_for_the_peer_in_order);
 	RUN_TEST(a_reply_does_not_overtake_one_that_waits);
 	RUN_TEST(more_in_flight_than_agreed_breaks);
@@ -355,8 +355,8 @@ int main(void)
 	RUN_TEST(idle_comes_once_and_after_the_last_reply);
 	RUN_TEST(quiesce_at_rest_is_idle_at_once);
 	RUN_TEST(the_doorbell_rings_before_idle);
-	RUN_TEST(an_abandoned_port_waits_for_nobody_but_its_terminal);
-	RUN_TEST(an_abandoned_port_does_not_answer_what_it_cancels);
-	RUN_TEST(a_lost_connection_swallows_replies);
+	RUN_TEST(abandoned_responder_waits_only_for_its_terminal);
+	RUN_TEST(abandoned_responder_does_not_answer_canceled_ios);
+	RUN_TEST(replies_on_a_lost_connection_are_dropped);
 	return UNITY_END();
 }

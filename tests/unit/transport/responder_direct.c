@@ -40,7 +40,7 @@ static void a_request_goes_down_and_its_answer_back(void)
 	no_reply();
 }
 
-static void what_is_wrong_with_an_io_fails_that_io(void)
+static void invalid_io_fails_and_does_not_break_the_queue(void)
 {
 	struct gantry_io wire = request(5, GANTRY_OP_READ);
 
@@ -111,7 +111,7 @@ static void a_short_message_breaks(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_seen);
 }
 
-static void who_winds_down_takes_no_more(void)
+static void quiesced_responder_accepts_no_request(void)
 {
 	make_port(0);
 	TEST_ASSERT_EQUAL_INT(0, hand(request(1, GANTRY_OP_READ), GANTRY_IO_WIRE_BYTES));
@@ -128,11 +128,11 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_request_goes_down_and_its_answer_back);
-	RUN_TEST(what_is_wrong_with_an_io_fails_that_io);
+	RUN_TEST(invalid_io_fails_and_does_not_break_the_queue);
 	RUN_TEST(the_descriptor_is_copied);
 	RUN_TEST(more_in_flight_than_agreed_breaks);
 	RUN_TEST(the_next_request_may_come_inside_a_reply);
 	RUN_TEST(a_short_message_breaks);
-	RUN_TEST(who_winds_down_takes_no_more);
+	RUN_TEST(quiesced_responder_accepts_no_request);
 	return UNITY_END();
 }

@@ -43,7 +43,7 @@ static void a_move_that_fails_fails_the_io(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_seen);
 }
 
-static void a_move_that_finds_no_room_is_tried_again(void)
+static void move_rejected_with_eagain_is_submitted_again(void)
 {
 	make_port(1);
 	fake_rma_set(rma, -EAGAIN, 0, 0);
@@ -118,7 +118,7 @@ static void a_lane_sleeps_while_data_moves(void)
 	TEST_ASSERT_TRUE(reported("sleeps") > before);
 }
 
-static void an_abandoned_port_gives_up_moves_that_have_not_begun(void)
+static void abandoned_responder_drops_moves_that_have_not_started(void)
 {
 	make_port(1);
 	fake_rma_set(rma, -EAGAIN, 0, 0);
@@ -132,7 +132,7 @@ static void an_abandoned_port_gives_up_moves_that_have_not_begun(void)
  * A move of a write ends after the responder was abandoned. The responder must not submit the write
  * then, because a stage could hold it.
  */
-static void an_abandoned_port_sends_nothing_down(void)
+static void abandoned_responder_submits_no_io(void)
 {
 	make_port(1);
 	fake_rma_set(rma, 0, 0, 1);
@@ -150,7 +150,7 @@ static void an_abandoned_port_sends_nothing_down(void)
  * If all pages are in use, further IOs, also reads, wait in order, before they are submitted to the
  * terminal.
  */
-static void who_finds_no_buffer_waits(void)
+static void io_without_a_free_buffer_waits(void)
 {
 	make_port(1);
 	for (uint32_t i = 0; i < DEPTH; i++)
@@ -205,7 +205,7 @@ static void a_long_io_is_not_overtaken(void)
  * Completed reads hold the buffers for which other IOs wait. The moves of these reads must not wait
  * behind those IOs.
  */
-static void who_waits_for_a_buffer_is_in_nobodys_way(void)
+static void moves_do_not_wait_behind_ios_that_wait_for_a_buffer(void)
 {
 	make_port(1);
 	for (uint32_t i = 0; i < DEPTH; i++)
@@ -226,7 +226,7 @@ static void who_waits_for_a_buffer_is_in_nobodys_way(void)
 	finish(GANTRY_S_IO);
 }
 
-static void who_finds_no_buffer_by_its_deadline_is_canceled(void)
+static void io_without_a_buffer_by_its_deadline_is_canceled(void)
 {
 	struct gantry_io late = request(3, GANTRY_OP_READ);
 
@@ -246,7 +246,7 @@ static void who_finds_no_buffer_by_its_deadline_is_canceled(void)
 	finish(GANTRY_S_IO);
 }
 
-static void an_abandoned_port_gives_up_what_waits_for_a_buffer(void)
+static void abandoned_responder_cancels_ios_that_wait_for_a_buffer(void)
 {
 	make_port(1);
 	for (uint32_t i = 0; i < DEPTH; i++)
@@ -325,7 +325,7 @@ static void with_order_a_reply_follows_its_data(void)
 }
 
 /* The data of an unordered region uses another path, so the reply could arrive first. */
-static void with_order_a_reply_waits_for_data_of_a_region_apart(void)
+static void ordered_reply_waits_for_data_of_an_unordered_region(void)
 {
 	ordered = 1;
 	make_port(1);
@@ -365,7 +365,7 @@ static void a_buffer_is_kept_until_its_move_has_ended(void)
  * A peer that has got a reply can send a request before the responder has polled the end of the
  * move, and so before the responder has freed a slot.
  */
-static void slots_that_lag_behind_are_no_fault_of_the_peer(void)
+static void slots_freed_late_are_no_violation_by_the_peer(void)
 {
 	ordered = 1;
 	rules.volume.max_io = 512;
@@ -481,22 +481,22 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(data_that_is_not_mapped_is_moved);
 	RUN_TEST(a_move_that_fails_fails_the_io);
-	RUN_TEST(a_move_that_finds_no_room_is_tried_again);
+	RUN_TEST(move_rejected_with_eagain_is_submitted_again);
 	RUN_TEST(data_goes_straight_to_a_store_in_memory);
 	RUN_TEST(a_lane_sleeps_while_data_moves);
-	RUN_TEST(an_abandoned_port_gives_up_moves_that_have_not_begun);
-	RUN_TEST(an_abandoned_port_sends_nothing_down);
-	RUN_TEST(who_finds_no_buffer_waits);
+	RUN_TEST(abandoned_responder_drops_moves_that_have_not_started);
+	RUN_TEST(abandoned_responder_submits_no_io);
+	RUN_TEST(io_without_a_free_buffer_waits);
 	RUN_TEST(a_long_io_is_not_overtaken);
-	RUN_TEST(who_waits_for_a_buffer_is_in_nobodys_way);
-	RUN_TEST(who_finds_no_buffer_by_its_deadline_is_canceled);
-	RUN_TEST(an_abandoned_port_gives_up_what_waits_for_a_buffer);
+	RUN_TEST(moves_do_not_wait_behind_ios_that_wait_for_a_buffer);
+	RUN_TEST(io_without_a_buffer_by_its_deadline_is_canceled);
+	RUN_TEST(abandoned_responder_cancels_ios_that_wait_for_a_buffer);
 	RUN_TEST(a_lane_sleeps_while_buffers_are_missing);
 	RUN_TEST(a_reply_waits_for_its_data);
 	RUN_TEST(with_order_a_reply_follows_its_data);
-	RUN_TEST(with_order_a_reply_waits_for_data_of_a_region_apart);
+	RUN_TEST(ordered_reply_waits_for_data_of_an_unordered_region);
 	RUN_TEST(a_buffer_is_kept_until_its_move_has_ended);
-	RUN_TEST(slots_that_lag_behind_are_no_fault_of_the_peer);
+	RUN_TEST(slots_freed_late_are_no_violation_by_the_peer);
 	RUN_TEST(a_write_that_fails_behind_its_reply_breaks);
 	RUN_TEST(a_write_that_is_refused_fails_the_io);
 	RUN_TEST(a_reply_may_be_later_than_the_end_of_its_move);

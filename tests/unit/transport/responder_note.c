@@ -47,7 +47,7 @@ static void make_port_with_notes(void)
 	conn->n_order = 0;
 }
 
-static void what_has_more_to_say_gets_a_whole_answer(void)
+static void answer_that_a_note_cannot_express_is_sent_as_a_message(void)
 {
 	struct gantry_io late = request(7, GANTRY_OP_READ);
 
@@ -95,7 +95,7 @@ static void a_note_goes_out_with_its_data(void)
 	no_reply();
 }
 
-static void who_cannot_be_told_by_a_note_is_told_by_a_message(void)
+static void note_that_cannot_be_sent_is_replaced_by_a_message(void)
 {
 	make_port_with_notes();
 	rma->note_rc = -EAGAIN;
@@ -145,9 +145,9 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_read_is_answered_by_a_note);
-	RUN_TEST(what_has_more_to_say_gets_a_whole_answer);
+	RUN_TEST(answer_that_a_note_cannot_express_is_sent_as_a_message);
 	RUN_TEST(a_note_goes_out_with_its_data);
-	RUN_TEST(who_cannot_be_told_by_a_note_is_told_by_a_message);
+	RUN_TEST(note_that_cannot_be_sent_is_replaced_by_a_message);
 	RUN_TEST(after_a_note_a_buffer_is_kept_until_its_move_has_ended);
 	RUN_TEST(a_noted_move_that_fails_breaks);
 	return UNITY_END();

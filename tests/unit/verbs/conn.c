@@ -33,7 +33,7 @@ static int closed(struct end *end)
 
 /* -- keepalive -- */
 
-static void idle_connection_is_tried(void)
+static void idle_connection_sends_keepalives(void)
 {
 	struct fake_counters before, after;
 
@@ -69,7 +69,7 @@ static void network_is_cut(void)
 }
 
 /* The transport detects a lost peer even if the device never reports that its request failed. */
-static void device_forgets_to_tell(void)
+static void peer_loss_without_a_device_event_is_detected(void)
 {
 	ends_open(NULL, NULL, NULL);
 	ends_settle();
@@ -123,7 +123,7 @@ static void events_of_the_device(void)
 
 /* -- regions -- */
 
-static void overdue_region_is_taken_back(void)
+static void region_not_released_in_time_is_revoked(void)
 {
 	struct shared s;
 	struct vb_rma *rma;
@@ -199,7 +199,7 @@ static void export_is_refused(void)
  * After disconnect the peer cannot access exported memory, even if messages sent before it are
  * still in flight.
  */
-static void leaving_takes_memory_back_at_once(void)
+static void disconnect_revokes_exported_memory_at_once(void)
 {
 	struct shared s;
 	struct fake_counters before, after;
@@ -223,7 +223,7 @@ static void leaving_takes_memory_back_at_once(void)
 	ends_close();
 }
 
-static void leaving_does_not_take_for_ever(void)
+static void disconnect_ends_after_a_timeout(void)
 {
 	ends_open(NULL, NULL, NULL);
 	ends_settle();
@@ -242,15 +242,15 @@ static void leaving_does_not_take_for_ever(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(idle_connection_is_tried);
+	RUN_TEST(idle_connection_sends_keepalives);
 	RUN_TEST(network_is_cut);
-	RUN_TEST(device_forgets_to_tell);
+	RUN_TEST(peer_loss_without_a_device_event_is_detected);
 	RUN_TEST(events_of_queues);
 	RUN_TEST(events_of_the_device);
-	RUN_TEST(overdue_region_is_taken_back);
+	RUN_TEST(region_not_released_in_time_is_revoked);
 	RUN_TEST(late_release_is_no_mistake);
 	RUN_TEST(export_is_refused);
-	RUN_TEST(leaving_takes_memory_back_at_once);
-	RUN_TEST(leaving_does_not_take_for_ever);
+	RUN_TEST(disconnect_revokes_exported_memory_at_once);
+	RUN_TEST(disconnect_ends_after_a_timeout);
 	return UNITY_END();
 }

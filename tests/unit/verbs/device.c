@@ -62,7 +62,7 @@ static void test_by_name(void)
 	vb_device_close(&dev);
 }
 
-static void test_the_only_one(void)
+static void test_empty_name_opens_the_only_device(void)
 {
 	fake_devices(1);
 	TEST_ASSERT_EQUAL_INT(0, vb_device_open(&dev, ""));
@@ -76,7 +76,7 @@ static void expect_none(int rc, const char *name)
 	TEST_ASSERT_NULL(dev.context);
 }
 
-static void test_which_one(void)
+static void test_ambiguous_or_unknown_name(void)
 {
 	expect_none(-ENOTUNIQ, "");
 	expect_none(-ENODEV, "fake");
@@ -347,7 +347,7 @@ static int is_fake1(const char *name)
 	return !strcmp(name, "fake1");
 }
 
-static void test_scan_for_some(void)
+static void test_scan_of_selected_devices(void)
 {
 	TEST_ASSERT_EQUAL_INT(1, scan_for(is_fake1));
 	expect_text("devices.0.name", "fake1");
@@ -449,7 +449,7 @@ static void look_for_reasons(void)
 	TEST_ASSERT_EQUAL_INT(-EOPNOTSUPP, why_as_nobody());
 }
 
-static void test_why_none(void)
+static void test_reason_for_no_device(void)
 {
 	static char far_away[8192];
 
@@ -499,8 +499,8 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_by_name);
-	RUN_TEST(test_the_only_one);
-	RUN_TEST(test_which_one);
+	RUN_TEST(test_empty_name_opens_the_only_device);
+	RUN_TEST(test_ambiguous_or_unknown_name);
 	RUN_TEST(test_no_device);
 	RUN_TEST(test_open_fails);
 	RUN_TEST(test_context_of_ids);
@@ -511,11 +511,11 @@ int main(void)
 	RUN_TEST(test_no_event);
 	RUN_TEST(test_event_of_its_own);
 	RUN_TEST(test_scan);
-	RUN_TEST(test_scan_for_some);
+	RUN_TEST(test_scan_of_selected_devices);
 	RUN_TEST(test_states);
 	RUN_TEST(test_scan_without_answer);
 	RUN_TEST(test_scan_finds_none);
-	RUN_TEST(test_why_none);
+	RUN_TEST(test_reason_for_no_device);
 	RUN_TEST(test_advice);
 	RUN_TEST(test_unblock);
 	return UNITY_END();

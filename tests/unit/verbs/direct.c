@@ -144,7 +144,7 @@ static void an_address_of_the_networks_is_connected(void)
 }
 
 /* A forger can mix rejected and accepted addresses, and give one owner two addresses. */
-static void a_refused_region_lends_its_address_to_no_other(void)
+static void address_of_a_rejected_region_is_never_connected(void)
 {
 	struct gantry_region *region = NULL;
 	const struct gantry_queue_attr attr = {.depth = 4};
@@ -192,7 +192,7 @@ static void a_refused_region_is_not_fetched_from(void)
 	ends_close();
 }
 
-static void addresses_that_cannot_be(void)
+static void malformed_addresses_are_rejected(void)
 {
 	for (int i = 0; i < 6; i++) {
 		struct vb_ctrl_region r;
@@ -250,8 +250,8 @@ int main(void)
 	RUN_TEST(the_answer_to_direct_access_has_no_secret);
 	RUN_TEST(an_address_outside_the_networks_is_refused);
 	RUN_TEST(an_address_of_the_networks_is_connected);
-	RUN_TEST(a_refused_region_lends_its_address_to_no_other);
+	RUN_TEST(address_of_a_rejected_region_is_never_connected);
 	RUN_TEST(a_refused_region_is_not_fetched_from);
-	RUN_TEST(addresses_that_cannot_be);
+	RUN_TEST(malformed_addresses_are_rejected);
 	return UNITY_END();
 }

@@ -301,7 +301,7 @@ uint64_t queue_take(struct queue *q, struct gantry_msg *msg)
 	return value;
 }
 
-void queue_tell(struct queue *q)
+void queue_transfer_credit(struct queue *q)
 {
 	struct gantry_msg msg;
 

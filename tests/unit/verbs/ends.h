@@ -91,7 +91,7 @@ int queue_send_region(struct queue *q, const struct shared *s, uint64_t offset, 
 /* Take one message, which must have arrived. Returns its first eight bytes. */
 uint64_t queue_take(struct queue *q, struct gantry_msg *msg);
 /* Transfer the available credit to the producer, by a poll of each side. */
-void queue_tell(struct queue *q);
+void queue_transfer_credit(struct queue *q);
 
 void share_begin(struct shared *s, struct end *owner, struct end *user, uint64_t bytes,
 		 uint32_t rights);

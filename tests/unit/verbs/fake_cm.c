@@ -86,7 +86,7 @@ static void test_addresses(void)
 	rdma_destroy_event_channel(channel);
 }
 
-static void test_an_address_that_nobody_has(void)
+static void test_unreachable_address(void)
 {
 	struct sockaddr_in at = pair_address("10.99.0.77", 7000);
 
@@ -102,7 +102,7 @@ static void test_an_address_that_nobody_has(void)
 
 /* -- connecting -- */
 
-static void test_what_is_agreed(void)
+static void test_negotiated_parameters(void)
 {
 	struct rdma_conn_param param = {.responder_resources = 3,
 					.initiator_depth = 5,
@@ -182,7 +182,7 @@ static void test_private_data(void)
 	pair_down(&pair);
 }
 
-static void test_parameters_that_no_device_has(void)
+static void test_parameters_beyond_the_limits_of_the_device(void)
 {
 	start();
 	fake_device(0)->attr.max_qp_rd_atom = 16;
@@ -210,7 +210,7 @@ static void test_data_before_established(void)
 	pair_down(&pair);
 }
 
-static void test_a_queue_pair_of_ones_own(void)
+static void test_queue_pair_made_by_the_program(void)
 {
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC};
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT};
@@ -269,7 +269,7 @@ static void test_rejected(void)
 	finish();
 }
 
-static void test_nobody_listens(void)
+static void test_no_listener(void)
 {
 	start();
 	TEST_ASSERT_EQUAL_INT(0, rdma_destroy_id(pair.listener));
@@ -439,14 +439,14 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_addresses);
-	RUN_TEST(test_an_address_that_nobody_has);
-	RUN_TEST(test_what_is_agreed);
+	RUN_TEST(test_unreachable_address);
+	RUN_TEST(test_negotiated_parameters);
 	RUN_TEST(test_private_data);
-	RUN_TEST(test_parameters_that_no_device_has);
+	RUN_TEST(test_parameters_beyond_the_limits_of_the_device);
 	RUN_TEST(test_data_before_established);
-	RUN_TEST(test_a_queue_pair_of_ones_own);
+	RUN_TEST(test_queue_pair_made_by_the_program);
 	RUN_TEST(test_rejected);
-	RUN_TEST(test_nobody_listens);
+	RUN_TEST(test_no_listener);
 	RUN_TEST(test_a_listener_that_goes_with_requests);
 	RUN_TEST(test_a_request_that_is_destroyed);
 	RUN_TEST(test_a_client_that_goes_before_the_answer);

@@ -135,7 +135,7 @@ static void test_acknowledged_exactly_once(void)
 	TEST_ASSERT_EQUAL_INT(0, rdma_ack_cm_event(left));
 }
 
-static void test_what_is_left(void)
+static void test_objects_that_are_left_are_reported(void)
 {
 	struct rdma_event_channel *channel = pair_channel();
 	struct rdma_cm_id *id;
@@ -222,7 +222,7 @@ int main(void)
 	RUN_TEST(test_device_removal);
 	RUN_TEST(test_migrate);
 	RUN_TEST(test_acknowledged_exactly_once);
-	RUN_TEST(test_what_is_left);
+	RUN_TEST(test_objects_that_are_left_are_reported);
 	RUN_TEST(test_two_threads);
 	return UNITY_END();
 }

@@ -67,7 +67,7 @@ static void test_the_list(void)
 	rdma_free_devices(contexts);
 }
 
-static void test_what_a_device_says(void)
+static void test_attributes_of_a_device(void)
 {
 	struct ibv_device_attr_ex ex;
 	struct ibv_gid_entry gids[FAKE_GIDS];
@@ -104,7 +104,7 @@ static void test_what_a_device_says(void)
 	TEST_ASSERT_EQUAL_INT(EOPNOTSUPP, errno);
 }
 
-static void test_words(void)
+static void test_texts_of_values(void)
 {
 	TEST_ASSERT_EQUAL_STRING("remote access error", ibv_wc_status_str(IBV_WC_REM_ACCESS_ERR));
 	TEST_ASSERT_EQUAL_STRING("unknown", ibv_wc_status_str((enum ibv_wc_status)99));
@@ -375,8 +375,8 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_the_list);
-	RUN_TEST(test_what_a_device_says);
-	RUN_TEST(test_words);
+	RUN_TEST(test_attributes_of_a_device);
+	RUN_TEST(test_texts_of_values);
 	RUN_TEST(test_limits);
 	RUN_TEST(test_asynchronous_events);
 	RUN_TEST(test_a_context_that_is_closed_too_early);

@@ -179,7 +179,7 @@ static void test_from_an_address(void)
 	TEST_ASSERT_EQUAL_STRING("fake1", ibv_get_device_name(rig.a.id->verbs->device));
 }
 
-static void test_nowhere(void)
+static void test_unreachable_address(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, vb_events_open(&rig.a.events));
 	TEST_ASSERT_EQUAL_INT(0, vb_id_create(rig.a.events, &rig, &rig.a.id));
@@ -200,14 +200,14 @@ static void expect_patience(const struct rig_end *end, int timeout)
 	TEST_ASSERT_EQUAL_INT(rig.patience.rnr_retry_count, attr.rnr_retry);
 }
 
-static void test_patience(void)
+static void test_timeouts(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, rig_up());
 	expect_patience(&rig.a, 14);
 	expect_patience(&rig.b, 14);
 }
 
-static void test_patience_of_the_device(void)
+static void test_default_timeout_of_the_device(void)
 {
 	rig.patience.ack_timeout = 0;
 	TEST_ASSERT_EQUAL_INT(0, rig_up());
@@ -358,7 +358,7 @@ static void test_reject(void)
 	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, vb_event_reason(rig.a.event.type, rig.a.event.status));
 }
 
-static void test_nobody_listens(void)
+static void test_no_listener(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, rig_listen());
 	TEST_ASSERT_EQUAL_INT(0, rig_equip(&rig.a));
@@ -403,16 +403,16 @@ int main(void)
 	RUN_TEST(test_listen);
 	RUN_TEST(test_resolve);
 	RUN_TEST(test_from_an_address);
-	RUN_TEST(test_nowhere);
-	RUN_TEST(test_patience);
-	RUN_TEST(test_patience_of_the_device);
+	RUN_TEST(test_unreachable_address);
+	RUN_TEST(test_timeouts);
+	RUN_TEST(test_default_timeout_of_the_device);
 	RUN_TEST(test_no_such_option);
 	RUN_TEST(test_data);
 	RUN_TEST(test_reads_under_way);
 	RUN_TEST(test_retries_without_end);
 	RUN_TEST(test_errors);
 	RUN_TEST(test_reject);
-	RUN_TEST(test_nobody_listens);
+	RUN_TEST(test_no_listener);
 	RUN_TEST(test_no_answer);
 	RUN_TEST(test_disconnect);
 	return UNITY_END();

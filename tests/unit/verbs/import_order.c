@@ -238,12 +238,12 @@ static void in_all_orders(bool with_another)
 	TEST_ASSERT_TRUE(n_orders > 1000);
 }
 
-static void region_asked_back(void)
+static void fetch_and_revoke_in_all_orders(void)
 {
 	in_all_orders(false);
 }
 
-static void region_asked_back_and_the_next_comes(void)
+static void fetch_revoke_and_next_region_in_all_orders(void)
 {
 	in_all_orders(true);
 }
@@ -251,7 +251,7 @@ static void region_asked_back_and_the_next_comes(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(region_asked_back);
-	RUN_TEST(region_asked_back_and_the_next_comes);
+	RUN_TEST(fetch_and_revoke_in_all_orders);
+	RUN_TEST(fetch_revoke_and_next_region_in_all_orders);
 	return UNITY_END();
 }

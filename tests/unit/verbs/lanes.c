@@ -294,7 +294,7 @@ static void finish(void)
 }
 
 /* Each end waits for the ping of the other, so a lost wake-up would hang the test. */
-static void who_rests_is_woken(void)
+static void sleeping_lane_is_woken(void)
 {
 	start(PING_PONG, 5000, NULL);
 	finish();
@@ -330,7 +330,7 @@ static void connection_is_lost(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(who_rests_is_woken);
+	RUN_TEST(sleeping_lane_is_woken);
 	RUN_TEST(traffic_both_ways);
 	RUN_TEST(traffic_on_one_queue_pair);
 	RUN_TEST(connection_is_lost);

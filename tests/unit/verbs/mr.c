@@ -64,7 +64,7 @@ static void test_flags(void)
 	}
 }
 
-static void test_what_a_peer_may(void)
+static void test_rights_of_a_peer(void)
 {
 	rig.rights = GANTRY_REMOTE_READ;
 	TEST_ASSERT_EQUAL_INT(0, rig_up());
@@ -101,7 +101,7 @@ static void test_range(void)
 	}
 }
 
-static void test_gone(void)
+static void test_access_after_destroy_fails(void)
 {
 	struct ibv_mr stale;
 
@@ -154,7 +154,7 @@ static void test_may_not_be_pinned(void)
 				fake_mr_access(rig.a.mr));
 }
 
-static void test_nor_paged(void)
+static void test_neither_pinned_nor_paged(void)
 {
 	allow_odp();
 	fake_verbs_fail("ibv_reg_mr", FAKE_ALWAYS, ENOMEM);
@@ -204,13 +204,13 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_flags);
-	RUN_TEST(test_what_a_peer_may);
+	RUN_TEST(test_rights_of_a_peer);
 	RUN_TEST(test_range);
-	RUN_TEST(test_gone);
+	RUN_TEST(test_access_after_destroy_fails);
 	RUN_TEST(test_still_registered);
 	RUN_TEST(test_pinned);
 	RUN_TEST(test_may_not_be_pinned);
-	RUN_TEST(test_nor_paged);
+	RUN_TEST(test_neither_pinned_nor_paged);
 	RUN_TEST(test_memory_is_just_short);
 	RUN_TEST(test_another_error);
 	RUN_TEST(test_device_pins);

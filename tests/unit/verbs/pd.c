@@ -32,7 +32,7 @@ static void test_error(void)
 	TEST_ASSERT_NULL(rig.a.pd);
 }
 
-static void test_apart(void)
+static void test_key_of_another_protection_domain_fails(void)
 {
 	struct ibv_mr *own, *other_mr;
 	struct ibv_pd *other;
@@ -55,6 +55,6 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_create_and_destroy);
 	RUN_TEST(test_error);
-	RUN_TEST(test_apart);
+	RUN_TEST(test_key_of_another_protection_domain_fails);
 	return UNITY_END();
 }

@@ -40,7 +40,7 @@ void tearDown(void)
 static void post_all(struct queue *q, uint32_t depth)
 {
 	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q->rx, NULL, depth));
-	queue_tell(q);
+	queue_transfer_credit(q);
 }
 
 /* Take all messages that arrived, and post their receives again. Returns their number. */
@@ -109,7 +109,7 @@ static void responses_bring_credit_at_depth(void)
 }
 
 /* A new pipe wakes a consumer that was armed before the pipe existed. */
-static void new_pipe_wakes_who_rests(void)
+static void new_pipe_wakes_a_sleeping_consumer(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 4};
 	struct queue q = {.to = &b};
@@ -138,7 +138,7 @@ static void new_pipe_wakes_who_rests(void)
 }
 
 /* A consumer that polls sends credit to a new pipe, also if it is never armed. */
-static void new_pipe_is_told(void)
+static void new_pipe_gets_credit(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 4};
 	struct queue q = {.to = &b};
@@ -174,7 +174,7 @@ static void skip(struct vb_pipe *pipe, uint32_t n)
  * If a credit word is 2^31 messages old, it looks newer than the credit in messages. So an end
  * writes its credit word before that, also if messages carry all credit.
  */
-static void credit_word_does_not_get_old(void)
+static void credit_word_is_written_before_it_is_too_old(void)
 {
 	struct queue there, back;
 
@@ -279,7 +279,7 @@ static void messages_share_a_slot(uint32_t max_inline)
 	recv.buf = into;
 	for (int i = 0; i < 9; i++)
 		TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q.rx, &recv, 1));
-	queue_tell(&q);
+	queue_transfer_credit(&q);
 	fill(data, sizeof(data), 3);
 	far = queue_far_pipe(&q);
 	count_from_here();
@@ -320,7 +320,7 @@ static void messages_share_a_slot_from_memory(void)
 }
 
 /* A producer that goes to sleep, or finds the queue full, has rung the doorbell. */
-static void held_back_messages_go_with_the_rest(void)
+static void messages_held_back_are_sent_before_a_sleep_or_a_full_queue(void)
 {
 	struct queue there, back;
 
@@ -456,7 +456,7 @@ static void full_send_queue_recovers(void)
 		fake_wire_hold(0);
 		send_all(&c.there, 1, round);
 		TEST_ASSERT_EQUAL_UINT32(1, take_some(&c.there, round));
-		queue_tell(&c.there);
+		queue_transfer_credit(&c.there);
 		crowd_end(&c);
 	}
 	crowd_close(&c);
@@ -585,13 +585,13 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(responses_bring_credit);
 	RUN_TEST(responses_bring_credit_at_depth);
-	RUN_TEST(new_pipe_wakes_who_rests);
-	RUN_TEST(new_pipe_is_told);
-	RUN_TEST(credit_word_does_not_get_old);
+	RUN_TEST(new_pipe_wakes_a_sleeping_consumer);
+	RUN_TEST(new_pipe_gets_credit);
+	RUN_TEST(credit_word_is_written_before_it_is_too_old);
 	RUN_TEST(one_doorbell_for_a_flush);
 	RUN_TEST(messages_share_a_slot_inline);
 	RUN_TEST(messages_share_a_slot_from_memory);
-	RUN_TEST(held_back_messages_go_with_the_rest);
+	RUN_TEST(messages_held_back_are_sent_before_a_sleep_or_a_full_queue);
 	RUN_TEST(stream_inline);
 	RUN_TEST(stream_from_slots);
 	RUN_TEST(full_send_queue_recovers);

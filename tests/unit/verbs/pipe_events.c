@@ -273,7 +273,7 @@ static int closed(struct end *end)
 	return end->reason;
 }
 
-static void one_pipe_ends_them_all(void)
+static void end_of_one_pipe_ends_all_pipes(void)
 {
 	begin(NULL);
 	ends_settle();
@@ -308,7 +308,7 @@ static void fails(const char *what, int why, const char *text)
 	finish();
 }
 
-static void nobody_listens(void)
+static void connect_fails_without_a_listener(void)
 {
 	begin(NULL);
 	vb_unlisten(b.listener);
@@ -328,7 +328,7 @@ static void no_such_address(void)
 	      "no connection with 203.0.113.9:7471: no RDMA device has a route to it");
 }
 
-static void user_refuses(void)
+static void connect_fails_if_the_listener_rejects_it(void)
 {
 	begin(NULL);
 	refuse_with = -EACCES;
@@ -382,7 +382,7 @@ static void too_many_connections_of_one_host(void)
  * A message that a listener sends inside `accept` arrives, even if the listener disconnects before
  * the peer has finished connecting.
  */
-static void last_words_of_a_listener_arrive(void)
+static void message_of_a_listener_that_disconnects_arrives(void)
 {
 	begin(NULL);
 	being_accepted();
@@ -395,7 +395,7 @@ static void last_words_of_a_listener_arrive(void)
 }
 
 /* A disconnected peer that never finishes connecting is dropped at a deadline. */
-static void last_words_have_a_deadline(void)
+static void peer_that_never_finishes_connecting_is_dropped(void)
 {
 	begin(NULL);
 	being_accepted();
@@ -442,7 +442,7 @@ static void each_step_has_a_deadline(void)
 	fails("silent", -ETIMEDOUT, "no connection with 127.0.0.2:7471: it did not answer in time");
 }
 
-static void who_was_asked_has_a_deadline(void)
+static void pipe_not_connected_in_time_ends_the_connection(void)
 {
 	begin("connect_timeout=1s");
 	ends_settle();
@@ -552,7 +552,7 @@ static void memory_may_not_be_locked(void)
 }
 
 /* Connection requests of an attacker: their private data is a wrong struct vb_hello. */
-static void strange_requests(void)
+static void malformed_requests_are_rejected(void)
 {
 	struct vb_hello good = {.magic = VB_MAGIC,
 				.version = VB_VERSION,
@@ -627,7 +627,7 @@ static void strange_requests(void)
 	finish();
 }
 
-static unsigned n_said(const char *text)
+static unsigned n_logged(const char *text)
 {
 	unsigned n = 0;
 
@@ -640,7 +640,7 @@ static unsigned n_said(const char *text)
  * An event that cannot be processed for lack of memory stays pending, and the device retries it in
  * each turn. It logs the error once.
  */
-static void events_that_cannot_be_read_are_told_once(void)
+static void unreadable_events_are_logged_once(void)
 {
 	static const char said[] = "cannot read connection events: Cannot allocate memory";
 	struct vb_listener *l;
@@ -653,7 +653,7 @@ static void events_that_cannot_be_read_are_told_once(void)
 		fake_verbs_fail("rdma_get_cm_event", FAKE_ALWAYS, ENOMEM);
 		for (int turn = 0; turn < 20; turn++)
 			vb_progress(tb);
-		TEST_ASSERT_EQUAL_UINT(i, n_said(said));
+		TEST_ASSERT_EQUAL_UINT(i, n_logged(said));
 		fake_verbs_fail("rdma_get_cm_event", FAKE_ALWAYS, 0);
 		vb_progress(tb);
 	}
@@ -665,25 +665,25 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(every_event_in_every_state);
-	RUN_TEST(one_pipe_ends_them_all);
+	RUN_TEST(end_of_one_pipe_ends_all_pipes);
 	RUN_TEST(removal_of_the_device_ends_all);
-	RUN_TEST(nobody_listens);
+	RUN_TEST(connect_fails_without_a_listener);
 	RUN_TEST(no_such_address);
-	RUN_TEST(user_refuses);
+	RUN_TEST(connect_fails_if_the_listener_rejects_it);
 	RUN_TEST(too_many_connections);
 	RUN_TEST(too_many_connections_of_one_host);
-	RUN_TEST(last_words_of_a_listener_arrive);
-	RUN_TEST(last_words_have_a_deadline);
+	RUN_TEST(message_of_a_listener_that_disconnects_arrives);
+	RUN_TEST(peer_that_never_finishes_connecting_is_dropped);
 	RUN_TEST(inline_differs);
 	RUN_TEST(each_step_has_a_deadline);
-	RUN_TEST(who_was_asked_has_a_deadline);
+	RUN_TEST(pipe_not_connected_in_time_ends_the_connection);
 	RUN_TEST(route_over_another_device);
 	RUN_TEST(no_address_on_our_device);
 	RUN_TEST(no_memory_to_ask_again);
 	RUN_TEST(limits_of_the_device);
 	RUN_TEST(depth_beyond_the_device);
 	RUN_TEST(memory_may_not_be_locked);
-	RUN_TEST(strange_requests);
-	RUN_TEST(events_that_cannot_be_read_are_told_once);
+	RUN_TEST(malformed_requests_are_rejected);
+	RUN_TEST(unreadable_events_are_logged_once);
 	return UNITY_END();
 }

@@ -29,7 +29,7 @@ static void post(struct queue *q, uint32_t n)
 
 		TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q->rx, &recv, 1));
 	}
-	queue_tell(q);
+	queue_transfer_credit(q);
 }
 
 static void open_all(struct queue *q, struct shared *s)
@@ -99,7 +99,7 @@ static void data_is_fetched_once(void)
 	TEST_ASSERT_EQUAL_UINT64(77, queue_take(&q, &msg));
 	expect_data(&msg, &s, 100, 5000);
 	TEST_ASSERT_EQUAL_UINT64(5000, fake_counter(&b.host, "payload_bytes"));
-	queue_tell(&q);
+	queue_transfer_credit(&q);
 	TEST_ASSERT_EQUAL_UINT64(77, ended(&q));
 	none_ended(&q);
 	fake_verbs_counters(&after);
@@ -145,7 +145,7 @@ static void no_room_for_data(void)
 	share_begin(&s, &a, &b, BYTES, GANTRY_REMOTE_READ);
 	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q.rx, &small, 1));
 	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q.rx, NULL, 1));
-	queue_tell(&q);
+	queue_transfer_credit(&q);
 	fake_verbs_counters(&before);
 	for (uint64_t i = 0; i < 2; i++)
 		TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, 100, i));
@@ -154,7 +154,7 @@ static void no_room_for_data(void)
 		TEST_ASSERT_EQUAL_INT(-EMSGSIZE, msg.status);
 		TEST_ASSERT_EQUAL_UINT32(0, msg.length);
 	}
-	queue_tell(&q);
+	queue_transfer_credit(&q);
 	TEST_ASSERT_EQUAL_UINT64(0, ended(&q));
 	TEST_ASSERT_EQUAL_UINT64(1, ended(&q));
 	fake_verbs_counters(&after);
@@ -215,7 +215,7 @@ static void revoked_before_it_is_read(void)
 	TEST_ASSERT_EQUAL_UINT64(5, queue_take(&q, &msg));
 	TEST_ASSERT_EQUAL_INT(-EFAULT, msg.status);
 	TEST_ASSERT_EQUAL_UINT32(0, msg.length);
-	queue_tell(&q);
+	queue_transfer_credit(&q);
 	TEST_ASSERT_EQUAL_UINT64(5, ended(&q));
 	TEST_ASSERT_EQUAL_INT(-EINVAL, queue_send_region(&q, &s, 0, 100, 6));
 	close_all(&q, &s);
@@ -264,7 +264,7 @@ static void revoked_while_it_is_read(void)
  * A consumer is destroyed while the device fetches data: the device still writes to the buffer of
  * the consumer, and reads from a region that cannot be released yet.
  */
-static void consumer_goes_while_it_reads(void)
+static void consumer_is_destroyed_while_it_reads(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 8, .max_data = BYTES};
 	struct queue q, again = {.to = &b};
@@ -305,7 +305,7 @@ static void consumer_goes_while_it_reads(void)
  * A consumer is destroyed during a read, and then the last producer of the lane is destroyed. So no
  * thread of a lane polls the end of the read any more.
  */
-static void lane_goes_while_it_reads(void)
+static void lane_is_destroyed_while_it_reads(void)
 {
 	const uint64_t soon_ns = 1000000000;
 	const struct gantry_host *host;
@@ -344,7 +344,7 @@ static void lane_goes_while_it_reads(void)
 }
 
 /* A consumer is destroyed during a read, and the connection ends before that read. */
-static void connection_ends_while_a_gone_consumer_reads(void)
+static void connection_ends_while_a_destroyed_consumer_reads(void)
 {
 	struct shared s;
 	struct queue q;
@@ -367,7 +367,7 @@ static void connection_ends_while_a_gone_consumer_reads(void)
  * Messages in flight to a consumer that is destroyed are dropped. The next consumer of the lane
  * does not get them.
  */
-static void messages_of_a_gone_consumer(void)
+static void messages_of_a_destroyed_consumer(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 8, .max_data = BYTES};
 	struct queue q, again = {.to = &b};
@@ -434,7 +434,7 @@ static void messages_of_two_consumers(void)
  * A producer is destroyed: the completions that it has not polled are dropped, and the sends of
  * another producer on the same pipe complete as before.
  */
-static void producer_goes_in_the_middle(void)
+static void producer_is_destroyed_with_unpolled_completions(void)
 {
 	struct queue q, other;
 	struct gantry_msg msg;
@@ -450,7 +450,7 @@ static void producer_goes_in_the_middle(void)
 		queue_take(&q, &msg);
 		expect_data(&msg, &s, i * 10, 10);
 	}
-	queue_tell(&q);
+	queue_transfer_credit(&q);
 	queue_close(&other); /* destroyed before it polled its completions */
 	TEST_ASSERT_EQUAL_UINT64(1, ended(&q));
 	TEST_ASSERT_EQUAL_UINT64(2, ended(&q));
@@ -462,7 +462,7 @@ static void producer_goes_in_the_middle(void)
  * A producer is destroyed before the peer has read its data, which the sender can change then. The
  * peer gets messages whose data it read before, and no changed data: the connection ends.
  */
-static void producer_goes_before_its_data_is_read(void)
+static void producer_is_destroyed_before_its_data_is_read(void)
 {
 	struct queue q;
 	struct gantry_msg msg;
@@ -477,7 +477,7 @@ static void producer_goes_before_its_data_is_read(void)
 		if (n_taken) {
 			queue_take(&q, &msg);
 			expect_data(&msg, &s, 0, 10);
-			queue_tell(&q);
+			queue_transfer_credit(&q);
 		}
 		vb_producer_destroy(q.tx);
 		q.tx = NULL;
@@ -498,7 +498,7 @@ static void producer_goes_before_its_data_is_read(void)
 /* -- several producers of one consumer -- */
 
 /* Completions that one producer does not poll do not block another producer. */
-static void producers_end_by_themselves(void)
+static void producers_have_independent_completions(void)
 {
 	struct queue q, other;
 	struct gantry_msg msg;
@@ -515,7 +515,7 @@ static void producers_end_by_themselves(void)
 			queue_take(&q, &msg);
 		if (!round)
 			post(&q, 8);
-		queue_tell(&q);
+		queue_transfer_credit(&q);
 		TEST_ASSERT_EQUAL_INT(-EAGAIN, queue_send_region(&other, &s, 0, 10, 8));
 		for (uint64_t i = 0; i < 8; i++) {
 			TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, 10, i));
@@ -607,7 +607,7 @@ static void connection_ends_while_it_reads(void)
  * Control messages to a peer that does not read are queued up to a limit, at which the connection
  * ends. They must not be dropped: the peer would not learn of new consumers.
  */
-static void peer_that_does_not_listen(void)
+static void peer_that_does_not_read_its_control_messages(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 1};
 	void *consumer;
@@ -632,16 +632,16 @@ int main(void)
 	RUN_TEST(message_before_its_region);
 	RUN_TEST(revoked_before_it_is_read);
 	RUN_TEST(revoked_while_it_is_read);
-	RUN_TEST(consumer_goes_while_it_reads);
-	RUN_TEST(lane_goes_while_it_reads);
-	RUN_TEST(connection_ends_while_a_gone_consumer_reads);
-	RUN_TEST(messages_of_a_gone_consumer);
+	RUN_TEST(consumer_is_destroyed_while_it_reads);
+	RUN_TEST(lane_is_destroyed_while_it_reads);
+	RUN_TEST(connection_ends_while_a_destroyed_consumer_reads);
+	RUN_TEST(messages_of_a_destroyed_consumer);
 	RUN_TEST(messages_of_two_consumers);
-	RUN_TEST(producer_goes_in_the_middle);
-	RUN_TEST(producer_goes_before_its_data_is_read);
-	RUN_TEST(producers_end_by_themselves);
+	RUN_TEST(producer_is_destroyed_with_unpolled_completions);
+	RUN_TEST(producer_is_destroyed_before_its_data_is_read);
+	RUN_TEST(producers_have_independent_completions);
 	RUN_TEST(lanes_share_a_consumer);
 	RUN_TEST(connection_ends_while_it_reads);
-	RUN_TEST(peer_that_does_not_listen);
+	RUN_TEST(peer_that_does_not_read_its_control_messages);
 	return UNITY_END();
 }

@@ -106,7 +106,7 @@ static void one_doorbell_one_signal(const char *settings, enum vb_kind kind)
 }
 
 /* A batch of VB_POST_BYTES is posted without a flush: it executes while the next one is built. */
-static void much_data_goes_in_lots(void)
+static void much_data_is_posted_in_batches(void)
 {
 	const uint32_t lot = VB_POST_BYTES / BYTES;
 	struct fake_counters before;
@@ -131,7 +131,7 @@ static void data_pipe_is_separate(void)
 	one_doorbell_one_signal("max_depth=16", VB_DATA);
 }
 
-static void or_shared_with_messages(void)
+static void data_pipe_can_be_shared_with_messages(void)
 {
 	one_doorbell_one_signal("max_depth=16 data_qp=shared", VB_MESSAGES);
 }
@@ -159,7 +159,7 @@ static void message_behind_a_write(void)
 	open_all("max_depth=16 data_qp=shared", 16);
 	queue_open(&there, &a, 0, &b, 0, 4, 0);
 	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 4));
-	queue_tell(&there);
+	queue_transfer_credit(&there);
 	fill(b.bytes, 64, 3);
 	fake_wire_hold(1);
 	before = counters();
@@ -191,7 +191,7 @@ static void messages_behind_their_writes(void)
 	open_all("max_depth=16 data_qp=shared", 16);
 	queue_open(&there, &a, 0, &b, 0, 4, 0);
 	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 4));
-	queue_tell(&there);
+	queue_transfer_credit(&there);
 	fill(b.bytes, 4 * 64, 3);
 	fake_wire_hold(1);
 	before = counters();
@@ -222,7 +222,7 @@ static void messages_behind_their_writes(void)
 	close_all();
 }
 
-static void not_before_there_is_a_pipe(void)
+static void submit_fails_until_there_is_a_pipe(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 2};
 	void *p = NULL;
@@ -254,7 +254,7 @@ static void length_of_zero(void)
 	close_all();
 }
 
-static void several_of_a_lane(void)
+static void several_rma_queues_of_one_lane(void)
 {
 	struct vb_rma *first, *second;
 
@@ -281,7 +281,7 @@ static void several_of_a_lane(void)
 }
 
 /* Destruction of an rma queue drops the completions of its operations in flight. */
-static void goes_in_the_middle(void)
+static void rma_queue_is_destroyed_with_operations_in_flight(void)
 {
 	struct vb_rma *other;
 
@@ -303,7 +303,7 @@ static void goes_in_the_middle(void)
 	close_all();
 }
 
-static void what_cannot_be(void)
+static void invalid_operations_are_rejected(void)
 {
 	struct gantry_region strange = {.addr = b.bytes, .length = 64, .fd = -1};
 	struct gantry_rma op = {.op = GANTRY_RMA_READ, .length = 64};
@@ -373,7 +373,7 @@ static void note_comes_with_its_data(const char *settings)
 	open_all(settings, 16);
 	queue_open(&there, &a, 0, &b, 0, 4, 0);
 	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 4));
-	queue_tell(&there);
+	queue_transfer_credit(&there);
 	fill(b.bytes, BYTES, 3);
 	fake_wire_hold(1);
 	before = counters();
@@ -423,7 +423,7 @@ static void notes_need_credit(void)
 	queue_open(&there, &a, 0, &b, 0, 4, 0);
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit_noted(0, 64, 1, 1));
 	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 2));
-	queue_tell(&there);
+	queue_transfer_credit(&there);
 	TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, 0, 100));
 	TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, 1, 101));
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit_noted(0, 64, 2, 102));
@@ -431,7 +431,7 @@ static void notes_need_credit(void)
 	for (uint32_t i = 0; i < 40; i++) {
 		if (i >= 2) {
 			TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 1));
-			queue_tell(&there);
+			queue_transfer_credit(&there);
 			TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, i, 100 + i));
 			vb_rma_flush(rma);
 		}
@@ -445,7 +445,7 @@ static void notes_need_credit(void)
 }
 
 /* A note for a destroyed consumer is dropped, and its slot is posted again. */
-static void note_for_a_consumer_that_is_gone(void)
+static void note_for_a_destroyed_consumer(void)
 {
 	struct vb_pipe *far;
 	struct queue there;
@@ -453,7 +453,7 @@ static void note_for_a_consumer_that_is_gone(void)
 	open_all("max_depth=4", 4);
 	queue_open(&there, &a, 0, &b, 0, 4, 0);
 	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 4));
-	queue_tell(&there);
+	queue_transfer_credit(&there);
 	far = queue_far_pipe(&there);
 	vb_consumer_destroy(there.rx);
 	there.rx = NULL;
@@ -467,7 +467,7 @@ static void note_for_a_consumer_that_is_gone(void)
 	close_all();
 }
 
-static void notes_that_cannot_be(void)
+static void invalid_notes_are_rejected(void)
 {
 	struct gantry_rma op = {.op = GANTRY_RMA_READ, .length = 64, .local_region = &b.local};
 	struct vb_import_peer peer = {.session = 1};
@@ -505,7 +505,7 @@ static void notes_that_cannot_be(void)
  * When the connection is lost, each operation that is built, in flight or completed completes once.
  * Operations in flight complete only when no agent can touch their memory any more.
  */
-static void all_end_when_the_connection_is_lost(void)
+static void operations_end_when_the_connection_is_lost(void)
 {
 	open_all("max_depth=16", 16);
 	for (uint64_t i = 0; i < 2; i++) {
@@ -537,7 +537,7 @@ static void all_end_when_the_connection_is_lost(void)
 	close_all();
 }
 
-static void flush_of_the_dead(void)
+static void flush_after_the_pipe_has_failed(void)
 {
 	open_all("max_depth=16", 16);
 	fake_wire_hold(1);
@@ -601,24 +601,24 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(data_pipe_is_separate);
-	RUN_TEST(much_data_goes_in_lots);
-	RUN_TEST(or_shared_with_messages);
+	RUN_TEST(much_data_is_posted_in_batches);
+	RUN_TEST(data_pipe_can_be_shared_with_messages);
 	RUN_TEST(passive_end_has_no_lane);
 	RUN_TEST(message_behind_a_write);
 	RUN_TEST(messages_behind_their_writes);
-	RUN_TEST(not_before_there_is_a_pipe);
+	RUN_TEST(submit_fails_until_there_is_a_pipe);
 	RUN_TEST(length_of_zero);
-	RUN_TEST(several_of_a_lane);
-	RUN_TEST(goes_in_the_middle);
-	RUN_TEST(what_cannot_be);
-	RUN_TEST(all_end_when_the_connection_is_lost);
-	RUN_TEST(flush_of_the_dead);
+	RUN_TEST(several_rma_queues_of_one_lane);
+	RUN_TEST(rma_queue_is_destroyed_with_operations_in_flight);
+	RUN_TEST(invalid_operations_are_rejected);
+	RUN_TEST(operations_end_when_the_connection_is_lost);
+	RUN_TEST(flush_after_the_pipe_has_failed);
 	RUN_TEST(network_that_is_cut);
 	RUN_TEST(access_after_a_revoke);
 	RUN_TEST(note_with_queue_pairs_apart);
 	RUN_TEST(note_with_a_shared_queue_pair);
 	RUN_TEST(notes_need_credit);
-	RUN_TEST(note_for_a_consumer_that_is_gone);
-	RUN_TEST(notes_that_cannot_be);
+	RUN_TEST(note_for_a_destroyed_consumer);
+	RUN_TEST(invalid_notes_are_rejected);
 	return UNITY_END();
 }

@@ -60,7 +60,7 @@ void tearDown(void)
 }
 
 /* Without memory the search cannot tell whether a device exists, so none must be created. */
-static void no_memory_to_look(void)
+static void search_without_memory_fails(void)
 {
 	struct shortage shortage = {.at = 1, .foreign = 1};
 	int rc;
@@ -76,7 +76,7 @@ static void no_memory_to_look(void)
 	TEST_ASSERT_EQUAL_INT(0, rxe_find(root, "", name));
 }
 
-static void none(void)
+static void no_link_is_found(void)
 {
 	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_find("/nowhere/infiniband", "", name));
 	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_find(root, "", name));
@@ -85,7 +85,7 @@ static void none(void)
 	TEST_ASSERT_EQUAL_INT(0, rxe_is_one(root, "mlx5_0"));
 }
 
-static void the_only_one(void)
+static void only_link_is_found_without_a_name(void)
 {
 	in_root("mlx5_0", NULL, 1);
 	in_root("rxe0", "eth0", 1);
@@ -97,7 +97,7 @@ static void the_only_one(void)
 	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_find(root, "eth01", name));
 }
 
-static void one_of_several(void)
+static void one_of_several_links_needs_a_name(void)
 {
 	in_root("rxe0", "eth0", 1);
 	in_root("rxe1", "eth1", 1);
@@ -138,7 +138,7 @@ static void request_for_a_link(void)
 	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, rxe_request(buf, 40, "rxe_eth0", "eth0"));
 }
 
-static void may_be_made(void)
+static void name_of_a_link_that_can_be_created(void)
 {
 	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_may_create(root, "none9", name));
 	TEST_ASSERT_EQUAL_STRING("rxe_none9", name);
@@ -162,12 +162,12 @@ static void advice(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(none);
-	RUN_TEST(no_memory_to_look);
-	RUN_TEST(the_only_one);
-	RUN_TEST(one_of_several);
+	RUN_TEST(no_link_is_found);
+	RUN_TEST(search_without_memory_fails);
+	RUN_TEST(only_link_is_found_without_a_name);
+	RUN_TEST(one_of_several_links_needs_a_name);
 	RUN_TEST(request_for_a_link);
-	RUN_TEST(may_be_made);
+	RUN_TEST(name_of_a_link_that_can_be_created);
 	RUN_TEST(advice);
 	return UNITY_END();
 }

@@ -441,7 +441,7 @@ static void wrap_of_the_half(void)
 }
 
 /* The next call of the consumer posts taken slots again; the send of an answer does not. */
-static void slots_go_back_behind_the_answer(void)
+static void slots_are_posted_again_by_the_next_call_of_the_consumer(void)
 {
 	struct vb_consumer *c;
 	struct vb_pipe *far;
@@ -452,9 +452,9 @@ static void slots_go_back_behind_the_answer(void)
 	queue_open(&back, &a, 0, &b, 0, 4, 0);
 	c = there.rx;
 	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(c, NULL, 3));
-	queue_tell(&there);
+	queue_transfer_credit(&there);
 	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(back.rx, NULL, 4));
-	queue_tell(&back);
+	queue_transfer_credit(&back);
 	far = queue_far_pipe(&there);
 	for (int way = 0; way < 3; way++) {
 		c->prompt = way == 2;
@@ -491,6 +491,6 @@ int main(void)
 	RUN_TEST(wrap_of_odd_depth);
 	RUN_TEST(half_a_wrap);
 	RUN_TEST(wrap_of_the_half);
-	RUN_TEST(slots_go_back_behind_the_answer);
+	RUN_TEST(slots_are_posted_again_by_the_next_call_of_the_consumer);
 	return UNITY_END();
 }
