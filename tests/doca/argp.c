@@ -167,7 +167,7 @@ static void wrong_words(void)
 }
 
 /* an error prints a message and the usage, and start returns it */
-static void wrong_words_are_explained_and_no_callback_runs(void)
+static void invalid_arguments_are_reported_and_no_callback_runs(void)
 {
 	int n;
 
@@ -201,7 +201,7 @@ static void mandatory(void)
 }
 
 /* start returns an error if a mandatory option is missing */
-static void a_mandatory_option_may_not_be_missing(void)
+static void missing_mandatory_option_is_an_error(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(mandatory));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "option text is missing"));
@@ -217,7 +217,7 @@ static void refused(void)
 	TEST_ASSERT_EQUAL_STRING("pci ", config.calls);
 }
 
-static void what_the_program_refuses_is_the_result(void)
+static void error_of_a_callback_is_returned(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(refused));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "DOCA_ERROR_TOO_BIG"));
@@ -280,7 +280,7 @@ static void usage_twice(void)
 	doca_argp_usage();
 }
 
-static void usage_can_be_asked_for(void)
+static void program_can_print_the_usage(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(usage_twice));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "Usage: prog"));
@@ -293,7 +293,7 @@ static void nameless(void)
 }
 
 /* a program that sets no name has the name of its file, without the directory */
-static void a_program_without_a_name_has_that_of_its_file(void)
+static void program_without_a_name_has_the_name_of_its_file(void)
 {
 	char usage[300];
 
@@ -345,7 +345,7 @@ static void returning_version(void)
 }
 
 /* the version callback prints, destroys the parser and exits */
-static void version_is_the_programs_or_that_of_the_library(void)
+static void version_is_that_of_the_program_or_of_the_library(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(plain_version));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_out, doca_version_runtime()));
@@ -395,7 +395,7 @@ static void own_logger(void)
 	START("-y");
 }
 
-static void errors_go_to_the_programs_logger(void)
+static void errors_go_to_the_logger_of_the_program(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(own_logger));
 	TEST_ASSERT_EQUAL_STRING("logged", captured_out);
@@ -507,16 +507,16 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(options_are_written_in_several_ways);
-	RUN_TEST(wrong_words_are_explained_and_no_callback_runs);
-	RUN_TEST(a_mandatory_option_may_not_be_missing);
-	RUN_TEST(what_the_program_refuses_is_the_result);
+	RUN_TEST(invalid_arguments_are_reported_and_no_callback_runs);
+	RUN_TEST(missing_mandatory_option_is_an_error);
+	RUN_TEST(error_of_a_callback_is_returned);
 	RUN_TEST(validation_comes_last);
 	RUN_TEST(help_prints_the_usage_and_ends_the_program);
-	RUN_TEST(usage_can_be_asked_for);
-	RUN_TEST(a_program_without_a_name_has_that_of_its_file);
-	RUN_TEST(version_is_the_programs_or_that_of_the_library);
+	RUN_TEST(program_can_print_the_usage);
+	RUN_TEST(program_without_a_name_has_the_name_of_its_file);
+	RUN_TEST(version_is_that_of_the_program_or_of_the_library);
 	RUN_TEST(log_levels_are_set);
-	RUN_TEST(errors_go_to_the_programs_logger);
+	RUN_TEST(errors_go_to_the_logger_of_the_program);
 	RUN_TEST(every_function_needs_a_parser);
 	RUN_TEST(an_incomplete_option_is_refused);
 	RUN_TEST(a_callback_may_destroy_the_parser);

@@ -98,7 +98,7 @@ static void a_file_gives_options(void)
 	doca_log_level_set_global_lower_limit(DOCA_LOG_LEVEL_INFO);
 }
 
-static void the_command_line_goes_first(void)
+static void command_line_overrides_the_file(void)
 {
 	program();
 	TEST_ASSERT_EQUAL_INT(
@@ -111,7 +111,7 @@ static void the_command_line_goes_first(void)
 	TEST_ASSERT_EQUAL_STRING("i=1 i=2 ", calls);
 }
 
-static void a_mandatory_option_may_stand_in_the_file(void)
+static void file_can_set_a_mandatory_option(void)
 {
 	struct doca_argp_param *param;
 
@@ -169,7 +169,7 @@ static void wrong_files(void)
 	printf("%zu", sizeof(wrong) / sizeof(wrong[0]) + 3);
 }
 
-static void a_wrong_file_is_explained_and_changes_nothing(void)
+static void invalid_file_is_reported_and_runs_no_callback(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(wrong_files));
 	TEST_ASSERT_EQUAL_INT(atoi(captured_out), count(captured_err, "prog: "));
@@ -272,7 +272,7 @@ static void wrong_cmds(void)
 	_exit(7);
 }
 
-static void a_wrong_command_is_explained(void)
+static void invalid_command_is_reported(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(wrong_cmds));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "command missing after remote"));
@@ -298,7 +298,7 @@ static doca_error_t refuse_dpdk(int argc, char **argv)
 	return DOCA_ERROR_INITIALIZATION;
 }
 
-static void words_before_the_dashes_are_those_of_dpdk(void)
+static void arguments_before_the_dashes_go_to_dpdk(void)
 {
 	program();
 	doca_argp_set_dpdk_program(on_dpdk);
@@ -317,11 +317,11 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_file_gives_options);
-	RUN_TEST(the_command_line_goes_first);
-	RUN_TEST(a_mandatory_option_may_stand_in_the_file);
-	RUN_TEST(a_wrong_file_is_explained_and_changes_nothing);
+	RUN_TEST(command_line_overrides_the_file);
+	RUN_TEST(file_can_set_a_mandatory_option);
+	RUN_TEST(invalid_file_is_reported_and_runs_no_callback);
 	RUN_TEST(a_command_has_options_of_its_own);
-	RUN_TEST(a_wrong_command_is_explained);
-	RUN_TEST(words_before_the_dashes_are_those_of_dpdk);
+	RUN_TEST(invalid_command_is_reported);
+	RUN_TEST(arguments_before_the_dashes_go_to_dpdk);
 	return UNITY_END();
 }

@@ -312,7 +312,7 @@ static void MUST_one_buffer_is_in_tasks_of_two_contexts(void)
  * Some programs clean up in this order after an error: they release buffers and destroy the
  * inventory while tasks still refer to the buffers.
  */
-static void buffers_go_before_the_tasks_that_have_them(void)
+static void buffers_can_be_released_before_their_tasks(void)
 {
 	struct doca_dma_task_memcpy *kept;
 
@@ -402,7 +402,7 @@ int main(void)
 	RUN_TEST(MUST_the_context_is_destroyed_in_its_last_callback);
 	RUN_TEST(MUST_another_engine_is_progressed_in_a_callback);
 	RUN_TEST(MUST_one_buffer_is_in_tasks_of_two_contexts);
-	RUN_TEST(buffers_go_before_the_tasks_that_have_them);
+	RUN_TEST(buffers_can_be_released_before_their_tasks);
 	RUN_TEST(MUST_the_main_thread_takes_over_the_engine_of_a_worker);
 	RUN_TEST(MUST_a_program_that_waits_for_events_is_woken_for_each);
 	return UNITY_END();

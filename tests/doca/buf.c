@@ -179,7 +179,7 @@ static void test_get_needs_start_of_both(void)
 	drop(buf);
 }
 
-static void test_dup_is_another_buffer_for_the_same(void)
+static void test_dup_is_another_buffer_of_the_same_range(void)
 {
 	struct doca_buf *twin;
 
@@ -192,7 +192,7 @@ static void test_dup_is_another_buffer_for_the_same(void)
 }
 
 /* MUST: reuse moves a buffer to another range of its map without using the inventory. */
-static void test_reuse_points_elsewhere(void)
+static void test_reuse_moves_a_buffer_within_its_map(void)
 {
 	uint32_t before;
 
@@ -340,7 +340,7 @@ static void test_chain_and_unchain(void)
 }
 
 /* MUST: releasing the head of a list releases the whole list; other elements become invalid. */
-static void test_references_of_a_list_are_those_of_its_first(void)
+static void test_release_of_the_head_releases_the_list(void)
 {
 	struct doca_buf *a = by_addr(0, 1), *b = by_addr(0, 1);
 
@@ -586,14 +586,14 @@ int main(void)
 	RUN_TEST(test_inventory_runs_out);
 	RUN_TEST(test_destroy_with_buffers_out_is_in_use);
 	RUN_TEST(test_get_needs_start_of_both);
-	RUN_TEST(test_dup_is_another_buffer_for_the_same);
-	RUN_TEST(test_reuse_points_elsewhere);
+	RUN_TEST(test_dup_is_another_buffer_of_the_same_range);
+	RUN_TEST(test_reuse_moves_a_buffer_within_its_map);
 	RUN_TEST(test_thread_safe_map_does_not_count);
 	RUN_TEST(test_numbers_and_user_data);
 	RUN_TEST(test_references);
 	RUN_TEST(test_set_data_always_succeeds);
 	RUN_TEST(test_chain_and_unchain);
-	RUN_TEST(test_references_of_a_list_are_those_of_its_first);
+	RUN_TEST(test_release_of_the_head_releases_the_list);
 	RUN_TEST(test_chains_that_are_not_permitted);
 	RUN_TEST(test_addresses_of_an_imported_map);
 	RUN_TEST(test_copy_appends);

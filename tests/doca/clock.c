@@ -85,7 +85,7 @@ static void a_pair_was_read_within_its_margin(void)
  * The library reads five pairs and takes the best, so the margin is at most half of a fifth of the
  * time that the call took.
  */
-static void a_margin_is_nanoseconds_whatever_is_read(void)
+static void margin_is_in_nanoseconds_for_each_clock(void)
 {
 	union doca_clock_timespec_t host, nic, before, after;
 	uint64_t margin;
@@ -132,7 +132,7 @@ static void wrong_clocks_are_refused(void)
 					      DOCA_CLOCK_NIC_REAL_TIME, &a, &b, NULL));
 }
 
-static void its_device_stays_open(void)
+static void device_of_a_clock_cannot_be_closed(void)
 {
 	REFUSED(IN_USE, doca_dev_close(&dev));
 	OK(doca_clock_destroy(clock_));
@@ -192,9 +192,9 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(every_clock_goes_forward);
 	RUN_TEST(a_pair_was_read_within_its_margin);
-	RUN_TEST(a_margin_is_nanoseconds_whatever_is_read);
+	RUN_TEST(margin_is_in_nanoseconds_for_each_clock);
 	RUN_TEST(wrong_clocks_are_refused);
-	RUN_TEST(its_device_stays_open);
+	RUN_TEST(device_of_a_clock_cannot_be_closed);
 	RUN_TEST(a_cache_is_invalidated_by_a_task);
 	return UNITY_END();
 }

@@ -72,7 +72,7 @@ static void late_at_more_than_half(void)
 	late(3u << 30);
 }
 
-static void who_has_sent_little_is_not_held_up_by_those_who_have_sent_much(void)
+static void producer_sends_although_others_have_sent_many_messages(void)
 {
 	rig_alone(late_at_half);
 	rig_alone(late_at_more_than_half);
@@ -106,7 +106,7 @@ static void wrap(void)
 	fast_close_both(&f, &peer);
 }
 
-static void counts_that_wrap_go_on(void)
+static void producer_continues_when_counts_wrap(void)
 {
 	rig_alone(wrap);
 }
@@ -115,8 +115,8 @@ int main(void)
 {
 	rig_init();
 	UNITY_BEGIN();
-	RUN_TEST(who_has_sent_little_is_not_held_up_by_those_who_have_sent_much);
-	RUN_TEST(counts_that_wrap_go_on);
+	RUN_TEST(producer_sends_although_others_have_sent_many_messages);
+	RUN_TEST(producer_continues_when_counts_wrap);
 	rig_fini();
 	return UNITY_END();
 }

@@ -161,7 +161,7 @@ static void hasty_client(void)
 	close_client();
 }
 
-static void MUST_submit_says_AGAIN_without_a_posted_receive_and_looks_for_credit_itself(void)
+static void MUST_submit_returns_AGAIN_without_a_receive_and_polls_credit_itself(void)
 {
 	rig_run(late_server, hasty_client);
 }
@@ -251,7 +251,7 @@ static void stream_client(void)
 	close_client();
 }
 
-static void MUST_data_flows_once_and_in_order_while_nobody_progresses_the_control_engine(void)
+static void MUST_data_arrives_in_order_without_progress_of_the_control_engine(void)
 {
 	rig_run(stream_server, stream_client);
 }
@@ -432,8 +432,8 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(MUST_a_message_goes_each_way_and_ids_are_not_0_and_not_ffff);
 	RUN_TEST(MUST_a_consumer_is_announced_by_its_start_and_gone_before_the_next_message);
-	RUN_TEST(MUST_submit_says_AGAIN_without_a_posted_receive_and_looks_for_credit_itself);
-	RUN_TEST(MUST_data_flows_once_and_in_order_while_nobody_progresses_the_control_engine);
+	RUN_TEST(MUST_submit_returns_AGAIN_without_a_receive_and_polls_credit_itself);
+	RUN_TEST(MUST_data_arrives_in_order_without_progress_of_the_control_engine);
 	RUN_TEST(data_longer_than_the_posted_buffer_is_INVALID_VALUE_for_the_sender);
 	RUN_TEST(received_data_is_appended_to_what_the_buffer_holds);
 	RUN_TEST(

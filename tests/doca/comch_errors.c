@@ -164,17 +164,17 @@ static void with_frozen_client(void (*role)(void))
 	munmap(shared, sizeof(*shared));
 }
 
-static void what_was_sent_before_a_stop_is_delivered_though_the_client_was_slow(void)
+static void messages_sent_before_a_stop_are_delivered_to_a_slow_client(void)
 {
 	with_frozen_client(hasty_server);
 }
 
-static void disconnect_of_a_client_that_takes_nothing_is_AGAIN_until_there_is_room(void)
+static void disconnect_of_a_frozen_client_is_AGAIN_while_sends_wait(void)
 {
 	with_frozen_client(disconnecting_server);
 }
 
-static void a_server_stops_although_a_client_takes_nothing(void)
+static void server_stops_although_a_client_receives_nothing(void)
 {
 	with_frozen_client(stopping_server);
 }
@@ -338,7 +338,7 @@ static void without_comch(void)
 	NEED_OK(doca_dev_close(s.dev));
 }
 
-static void a_device_that_cannot_says_so(void)
+static void device_without_comch_reports_NOT_SUPPORTED(void)
 {
 	const char *plugins = getenv("GANTRY_PLUGINS");
 	char path[256];
@@ -383,7 +383,7 @@ static void crowd(void)
 	side_close(&s);
 }
 
-static void a_server_has_as_many_clients_as_it_says_and_refuses_more(void)
+static void server_rejects_clients_beyond_its_limit(void)
 {
 	struct rlimit now;
 
@@ -434,7 +434,7 @@ static void undo_producer(void *arg)
 	NEED_OK(doca_comch_producer_destroy(*(struct doca_comch_producer **)arg));
 }
 
-static void what_takes_memory_says_NO_MEMORY_when_there_is_none(void)
+static void create_returns_NO_MEMORY_when_memory_is_exhausted(void)
 {
 	struct doca_comch_server *server;
 	struct doca_comch_client *client;
@@ -463,14 +463,14 @@ int main(void)
 {
 	rig_init();
 	UNITY_BEGIN();
-	RUN_TEST(disconnect_of_a_client_that_takes_nothing_is_AGAIN_until_there_is_room);
-	RUN_TEST(what_was_sent_before_a_stop_is_delivered_though_the_client_was_slow);
-	RUN_TEST(a_server_stops_although_a_client_takes_nothing);
+	RUN_TEST(disconnect_of_a_frozen_client_is_AGAIN_while_sends_wait);
+	RUN_TEST(messages_sent_before_a_stop_are_delivered_to_a_slow_client);
+	RUN_TEST(server_stops_although_a_client_receives_nothing);
 	RUN_TEST(only_clients_on_the_function_of_the_representor_reach_a_server);
 	RUN_TEST(names_that_look_alike_are_different_servers);
-	RUN_TEST(a_device_that_cannot_says_so);
-	RUN_TEST(a_server_has_as_many_clients_as_it_says_and_refuses_more);
-	RUN_TEST(what_takes_memory_says_NO_MEMORY_when_there_is_none);
+	RUN_TEST(device_without_comch_reports_NOT_SUPPORTED);
+	RUN_TEST(server_rejects_clients_beyond_its_limit);
+	RUN_TEST(create_returns_NO_MEMORY_when_memory_is_exhausted);
 	rig_fini();
 	return UNITY_END();
 }

@@ -362,7 +362,7 @@ static void stopped_with_data_in_flight(void)
 	close_both();
 }
 
-static void a_producer_that_stops_flushes_what_was_not_read_and_waits_for_its_tasks(void)
+static void stopping_producer_flushes_unread_sends_and_waits_for_its_tasks(void)
 {
 	rig_alone(stopped_with_data_in_flight);
 }
@@ -433,7 +433,7 @@ static void gone_before_the_answer(void)
 	close_both();
 }
 
-static void consumers_and_producers_go_while_an_answer_is_expected_of_them(void)
+static void producer_that_owes_an_answer_can_be_destroyed(void)
 {
 	rig_alone(gone_before_the_answer);
 }
@@ -562,8 +562,8 @@ int main(void)
 	RUN_TEST(a_consumer_goes_through_all_states_and_each_call_gives_what_is_documented);
 	RUN_TEST(a_consumer_is_stopped_while_starting);
 	RUN_TEST(a_producer_goes_through_all_states_and_each_call_gives_what_is_documented);
-	RUN_TEST(a_producer_that_stops_flushes_what_was_not_read_and_waits_for_its_tasks);
-	RUN_TEST(consumers_and_producers_go_while_an_answer_is_expected_of_them);
+	RUN_TEST(stopping_producer_flushes_unread_sends_and_waits_for_its_tasks);
+	RUN_TEST(producer_that_owes_an_answer_can_be_destroyed);
 	RUN_TEST(consumers_and_producers_keep_their_connection_until_they_stop);
 	RUN_TEST(
 		when_the_server_dies_the_client_is_idle_after_its_consumers_and_producers_were_stopped);

@@ -95,7 +95,7 @@ static void wrong_everywhere(void)
 	side_stop(&s);
 }
 
-static void what_is_wrong_in_a_callback_is_refused_there(void)
+static void invalid_calls_in_a_callback_are_rejected(void)
 {
 	rig_alone(wrong_everywhere);
 }
@@ -189,7 +189,7 @@ static void everywhere(void)
 	NEED(open_files() <= before); /* repeated starts leave no more files open */
 }
 
-static void a_side_stops_in_any_callback_and_hears_nothing_after_IDLE(void)
+static void context_stopped_in_any_callback_gets_no_callback_after_IDLE(void)
 {
 	rig_alone(everywhere);
 }
@@ -563,7 +563,7 @@ static void noisy_client(void)
 	side_close(&c);
 }
 
-static void a_client_that_makes_more_events_than_anybody_hears_is_given_up(void)
+static void client_whose_events_are_not_consumed_is_disconnected(void)
 {
 	rig_run(deaf_server, noisy_client);
 }
@@ -572,12 +572,12 @@ int main(void)
 {
 	rig_init();
 	UNITY_BEGIN();
-	RUN_TEST(what_is_wrong_in_a_callback_is_refused_there);
-	RUN_TEST(a_side_stops_in_any_callback_and_hears_nothing_after_IDLE);
+	RUN_TEST(invalid_calls_in_a_callback_are_rejected);
+	RUN_TEST(context_stopped_in_any_callback_gets_no_callback_after_IDLE);
 	RUN_TEST(every_send_ends_once_when_the_server_disconnects_meanwhile);
 	RUN_TEST(tasks_that_are_freed_in_flight_are_forgotten);
 	RUN_TEST(a_client_starts_again_in_the_callback_of_IDLE_hundreds_of_times);
-	RUN_TEST(a_client_that_makes_more_events_than_anybody_hears_is_given_up);
+	RUN_TEST(client_whose_events_are_not_consumed_is_disconnected);
 	RUN_TEST(a_server_survives_clients_that_are_killed_at_any_moment);
 	RUN_TEST(a_client_survives_servers_that_are_killed_at_any_moment);
 	rig_fini();

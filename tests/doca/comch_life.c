@@ -205,7 +205,7 @@ static void idle_client(void)
 	side_close(&s);
 }
 
-static void a_server_stops_with_live_connections_and_tells_its_clients(void)
+static void server_that_stops_disconnects_its_clients(void)
 {
 	rig_run(leaving_server, idle_client);
 }
@@ -239,16 +239,16 @@ static void dying_client(void)
  * The library reports the loss within 100 ms. On a busy machine the process may be scheduled much
  * later, hence this limit.
  */
-#define TOLD_NS 2000000000ull
+#define DETECTION_NS 2000000000ull
 
-static void told_in_time(bool (*is_told)(void))
+static void expect_loss_detected_in_time(bool (*is_detected)(void))
 {
 	uint64_t from;
 
 	rig_hear(s.server ? RIG_SERVER : RIG_CLIENT, 'd'); /* the peer was killed */
 	from = rig_now();
-	UNTIL(&s, is_told());
-	NEED(rig_now() - from < TOLD_NS);
+	UNTIL(&s, is_detected());
+	NEED(rig_now() - from < DETECTION_NS);
 }
 
 static bool is_idle(void)
@@ -268,7 +268,7 @@ static void surviving_server(void)
 	rig_tell(RIG_CLIENT, 'r');
 	UNTIL(&s, s.n_connected);
 	side_send(&s, "x");
-	told_in_time(is_lost);
+	expect_loss_detected_in_time(is_lost);
 	NEED(doca_comch_server_get_server_ctx(s.conn) == s.server);
 	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, side_try_send(&s, "late", 4));
 	NEED(strcmp(s.journal, "2CsD") == 0);
@@ -281,7 +281,7 @@ static void surviving_client(void)
 	side_client(&s, RIG_NAME);
 	side_start(&s);
 	side_send(&s, "x");
-	told_in_time(is_idle);
+	expect_loss_detected_in_time(is_idle);
 	NEED(strcmp(s.journal, "12s30") == 0);
 	side_close(&s);
 }
@@ -300,12 +300,12 @@ static void kill_one(void (*server)(void), void (*client)(void), bool kill_serve
 	rig_wait(kill_server ? b : a, 0);
 }
 
-static void a_server_hears_soon_that_its_client_was_killed(void)
+static void server_detects_a_killed_client_in_time(void)
 {
 	kill_one(surviving_server, dying_client, false);
 }
 
-static void a_client_goes_to_idle_soon_after_its_server_was_killed(void)
+static void client_is_idle_in_time_after_its_server_was_killed(void)
 {
 	kill_one(dying_server, surviving_client, true);
 }
@@ -480,7 +480,7 @@ static void name_late(void)
 	side_stop(&s);
 }
 
-static void a_connection_that_ended_long_ago_may_be_named(void)
+static void connection_that_ended_long_ago_can_be_passed_to_calls(void)
 {
 	rig_alone(name_late);
 }
@@ -492,12 +492,12 @@ int main(void)
 	RUN_TEST(a_server_has_many_clients_at_a_time);
 	RUN_TEST(a_server_disconnects_one_client_in_the_connect_callback);
 	RUN_TEST(a_name_is_unique_on_a_device_and_representor);
-	RUN_TEST(a_server_stops_with_live_connections_and_tells_its_clients);
-	RUN_TEST(a_server_hears_soon_that_its_client_was_killed);
-	RUN_TEST(a_client_goes_to_idle_soon_after_its_server_was_killed);
+	RUN_TEST(server_that_stops_disconnects_its_clients);
+	RUN_TEST(server_detects_a_killed_client_in_time);
+	RUN_TEST(client_is_idle_in_time_after_its_server_was_killed);
 	RUN_TEST(a_client_starts_again_and_again_and_its_tasks_must_be_free_before_IDLE);
 	RUN_TEST(a_task_of_a_connection_that_ended_long_ago_is_NOT_CONNECTED);
-	RUN_TEST(a_connection_that_ended_long_ago_may_be_named);
+	RUN_TEST(connection_that_ended_long_ago_can_be_passed_to_calls);
 	rig_fini();
 	return UNITY_END();
 }

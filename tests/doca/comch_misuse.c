@@ -292,7 +292,7 @@ static void nulls(void)
 	side_close(&c);
 }
 
-static void what_is_no_object_is_INVALID_VALUE(void)
+static void null_objects_are_INVALID_VALUE(void)
 {
 	rig_begin();
 	rig_wait(rig_fork(nulls), 0);
@@ -381,7 +381,7 @@ int main(void)
 	rig_init();
 	UNITY_BEGIN();
 	RUN_TEST(limits_are_those_that_programs_count_on_and_equal_on_both_sides);
-	RUN_TEST(what_is_no_object_is_INVALID_VALUE);
+	RUN_TEST(null_objects_are_INVALID_VALUE);
 	RUN_TEST(configuration_is_complete_before_start_and_fixed_after_it);
 	RUN_TEST(a_client_is_stopped_while_it_connects);
 	rig_fini();

@@ -126,7 +126,7 @@ static void map_client(void)
 	close_client();
 }
 
-static void more_maps_than_a_connection_can_share_at_a_time_take_turns(void)
+static void more_maps_than_a_connection_can_share_at_a_time_are_used_in_turn(void)
 {
 	rig_run(map_server, map_client);
 }
@@ -165,7 +165,7 @@ static void odd_client(void)
 	close_client();
 }
 
-static void from_memory_that_others_share_only_little_data_is_sent(void)
+static void large_sends_from_shared_memory_fail(void)
 {
 	rig_run(odd_server, odd_client);
 }
@@ -218,7 +218,7 @@ static void choir_client(void)
 	close_client();
 }
 
-static void producers_that_have_nothing_to_send_let_go_of_maps_for_others(void)
+static void idle_producers_release_maps_for_other_producers(void)
 {
 	rig_run(choir_server, choir_client);
 }
@@ -417,7 +417,7 @@ static void clumsy_client(void)
 	close_client();
 }
 
-static void tasks_that_make_no_sense_fail_by_their_callback_and_try_submit_refuses_them(void)
+static void invalid_tasks_fail_by_callback_and_try_submit_rejects_them(void)
 {
 	rig_run(patient_server, clumsy_client);
 }
@@ -597,12 +597,12 @@ int main(void)
 	rig_init();
 	UNITY_BEGIN();
 	RUN_TEST(a_message_of_64_MiB_goes_in_one_piece);
-	RUN_TEST(more_maps_than_a_connection_can_share_at_a_time_take_turns);
-	RUN_TEST(from_memory_that_others_share_only_little_data_is_sent);
-	RUN_TEST(producers_that_have_nothing_to_send_let_go_of_maps_for_others);
+	RUN_TEST(more_maps_than_a_connection_can_share_at_a_time_are_used_in_turn);
+	RUN_TEST(large_sends_from_shared_memory_fail);
+	RUN_TEST(idle_producers_release_maps_for_other_producers);
 	RUN_TEST(a_connection_has_127_consumers);
 	RUN_TEST(thousands_of_receives_are_posted_and_used_in_order);
-	RUN_TEST(tasks_that_make_no_sense_fail_by_their_callback_and_try_submit_refuses_them);
+	RUN_TEST(invalid_tasks_fail_by_callback_and_try_submit_rejects_them);
 	RUN_TEST(a_consumer_needs_a_map_with_PCI_READ_WRITE);
 	RUN_TEST(messages_of_several_producers_keep_the_order_of_each);
 	RUN_TEST(

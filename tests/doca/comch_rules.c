@@ -79,8 +79,7 @@ static void orders_of_a_crowd(void)
 	close_orders();
 }
 
-static void
-what_a_consumer_did_is_heard_before_messages_that_were_sent_after_it_also_when_many_wait(void)
+static void consumer_events_arrive_before_later_messages_behind_a_full_queue(void)
 {
 	rig_alone(orders_of_a_crowd);
 }
@@ -251,8 +250,7 @@ static void two_clients(void)
 	side_stop(&s);
 }
 
-static void events_name_the_connection_that_they_are_about_and_its_user_data_is_there_to_the_end(
-	void)
+static void events_have_their_connection_and_its_user_data_until_the_end(void)
 {
 	rig_alone(two_clients);
 }
@@ -367,13 +365,11 @@ int main(void)
 	rig_init();
 	UNITY_BEGIN();
 	RUN_TEST(MUST_consumers_come_and_go_in_order_with_messages);
-	RUN_TEST(
-		what_a_consumer_did_is_heard_before_messages_that_were_sent_after_it_also_when_many_wait);
+	RUN_TEST(consumer_events_arrive_before_later_messages_behind_a_full_queue);
 	RUN_TEST(MUST_sends_that_waited_leave_without_progress_and_were_copied_at_submit);
 	RUN_TEST(a_client_has_1024_sends_under_way);
 	RUN_TEST(MUST_a_connection_and_its_first_message_are_two_events);
-	RUN_TEST(
-		events_name_the_connection_that_they_are_about_and_its_user_data_is_there_to_the_end);
+	RUN_TEST(events_have_their_connection_and_its_user_data_until_the_end);
 	RUN_TEST(a_client_sends_in_the_callback_of_RUNNING_and_both_are_destroyed_in_that_of_IDLE);
 	RUN_TEST(a_send_is_submitted_again_in_its_callback_and_user_data_comes_along);
 	rig_fini();

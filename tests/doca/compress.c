@@ -126,7 +126,7 @@ static void a_stream_of_zlib_is_inflated(void)
 }
 
 /* the checksums are those that zlib computes for the uncompressed data */
-static void what_is_deflated_zlib_inflates(void)
+static void zlib_inflates_deflated_data(void)
 {
 	static uint8_t back[sizeof(text)];
 	struct doca_buf *src, *dst = room(0, RIG_BYTES);
@@ -147,7 +147,7 @@ static void what_is_deflated_zlib_inflates(void)
 	give_back(src, dst);
 }
 
-static void a_result_goes_behind_what_is_there(void)
+static void result_is_appended_to_the_data_of_the_buffer(void)
 {
 	size_t n = zlib_stream(1000);
 	struct doca_buf *src, *dst = room(0, 2000);
@@ -455,8 +455,8 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_stream_of_zlib_is_inflated);
-	RUN_TEST(what_is_deflated_zlib_inflates);
-	RUN_TEST(a_result_goes_behind_what_is_there);
+	RUN_TEST(zlib_inflates_deflated_data);
+	RUN_TEST(result_is_appended_to_the_data_of_the_buffer);
 	RUN_TEST(lists_are_compressed_and_filled);
 	RUN_TEST(broken_streams_fail_and_change_no_length);
 	RUN_TEST(frames_of_lz4_are_decompressed);

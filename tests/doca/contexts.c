@@ -334,7 +334,7 @@ static void stop(const struct kind *kind, struct doca_ctx *ctx)
 }
 
 /* MUST: start is SUCCESS, and the state RUNNING when it returns; the callback has run inside it. */
-static void MUST_start_is_SUCCESS_and_RUNNING_is_told_inside(void)
+static void MUST_start_is_SUCCESS_and_reports_RUNNING_before_it_returns(void)
 {
 	FOR_EACH_KIND (kind) {
 		struct doca_ctx *ctx = make(kind);
@@ -352,7 +352,7 @@ static void MUST_start_is_SUCCESS_and_RUNNING_is_told_inside(void)
  * MUST: with nothing outstanding, stop returns SUCCESS and reports IDLE before it returns. On an
  * idle context it returns SUCCESS and reports nothing.
  */
-static void MUST_stop_of_what_does_nothing_is_SUCCESS_and_so_is_stop_of_what_is_idle(void)
+static void MUST_stop_is_SUCCESS_when_nothing_is_outstanding_or_already_idle(void)
 {
 	FOR_EACH_KIND (kind) {
 		struct doca_ctx *ctx = make(kind);
@@ -404,7 +404,7 @@ static void start_needs_an_engine(void)
 /*
  * After start, setters and destroy fail; each returns the error that its header documents.
  */
-static void what_runs_is_neither_set_up_nor_destroyed(void)
+static void running_context_cannot_be_configured_or_destroyed(void)
 {
 	FOR_EACH_KIND (kind) {
 		struct doca_ctx *ctx = make(kind);
@@ -440,7 +440,7 @@ static void user_data_is_set_at_any_time(void)
 	}
 }
 
-static void what_is_idle_may_be_started_again(void)
+static void idle_context_can_be_started_again(void)
 {
 	FOR_EACH_KIND (kind) {
 		struct doca_ctx *ctx = make(kind);
@@ -462,12 +462,12 @@ int main(void)
 	if (plugins)
 		setenv("GANTRY_PLUGIN_PATH", plugins, 1);
 	UNITY_BEGIN();
-	RUN_TEST(MUST_start_is_SUCCESS_and_RUNNING_is_told_inside);
-	RUN_TEST(MUST_stop_of_what_does_nothing_is_SUCCESS_and_so_is_stop_of_what_is_idle);
+	RUN_TEST(MUST_start_is_SUCCESS_and_reports_RUNNING_before_it_returns);
+	RUN_TEST(MUST_stop_is_SUCCESS_when_nothing_is_outstanding_or_already_idle);
 	RUN_TEST(start_is_SUCCESS_when_the_callback_stops);
 	RUN_TEST(start_needs_an_engine);
-	RUN_TEST(what_runs_is_neither_set_up_nor_destroyed);
+	RUN_TEST(running_context_cannot_be_configured_or_destroyed);
 	RUN_TEST(user_data_is_set_at_any_time);
-	RUN_TEST(what_is_idle_may_be_started_again);
+	RUN_TEST(idle_context_can_be_started_again);
 	return UNITY_END();
 }

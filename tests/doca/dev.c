@@ -65,7 +65,7 @@ static void both_functions_are_there_without_a_configuration(void)
 			      doca_devinfo_get_ibdev_name(list[0], iface, sizeof(iface)));
 }
 
-static void an_address_that_is_none_is_refused(void)
+static void invalid_address_is_rejected(void)
 {
 	static const char *const wrong[] = {
 		"",        "b1", "b1:00", "b1:00.8", "b1:0g.0", "0000:b1:00.00", "0000-b1:00.0",
@@ -136,7 +136,7 @@ static void a_device_in_use_is_not_closed(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_close(dev));
 }
 
-static void nothing_is_made_with_what_was_closed(void)
+static void closed_device_is_rejected_by_every_create(void)
 {
 	struct doca_comch_server *server;
 	struct doca_mmap_advise *advise;
@@ -282,7 +282,7 @@ static void only_the_dpu_can_filter_by_net(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_close(dev));
 }
 
-static void what_a_function_says_about_itself(void)
+static void function_reports_its_addresses_and_capabilities(void)
 {
 	uint8_t ip4[4], ip6[16], mac[6], other[6], can;
 	enum doca_pci_func_type type;
@@ -312,7 +312,7 @@ static void what_a_function_says_about_itself(void)
 }
 
 /* addresses of interfaces come from the operating system, which can fail to return them */
-static void what_the_operating_system_refuses_is_said(void)
+static void errors_of_the_operating_system_are_returned(void)
 {
 	struct rlimit before, none;
 	uint8_t ip[16];
@@ -332,7 +332,7 @@ static void what_the_operating_system_refuses_is_said(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dev_accelerate_resource_reclaim(dev));
 }
 
-static void pointers_that_are_none_are_refused(void)
+static void null_pointers_are_rejected(void)
 {
 	char text[DOCA_DEVINFO_IFACE_NAME_SIZE];
 	struct doca_devinfo_rep *rep = (struct doca_devinfo_rep *)text;
@@ -362,16 +362,16 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(both_functions_are_there_without_a_configuration);
-	RUN_TEST(an_address_that_is_none_is_refused);
+	RUN_TEST(invalid_address_is_rejected);
 	RUN_TEST(opening_twice_gives_the_same_device);
 	RUN_TEST(closing_no_device_is_success);
 	RUN_TEST(a_device_in_use_is_not_closed);
-	RUN_TEST(nothing_is_made_with_what_was_closed);
+	RUN_TEST(closed_device_is_rejected_by_every_create);
 	RUN_TEST(an_open_device_outlives_its_list);
 	RUN_TEST(the_dpu_has_the_representor_of_the_host);
 	RUN_TEST(only_the_dpu_can_filter_by_net);
-	RUN_TEST(what_a_function_says_about_itself);
-	RUN_TEST(what_the_operating_system_refuses_is_said);
-	RUN_TEST(pointers_that_are_none_are_refused);
+	RUN_TEST(function_reports_its_addresses_and_capabilities);
+	RUN_TEST(errors_of_the_operating_system_are_returned);
+	RUN_TEST(null_pointers_are_rejected);
 	return UNITY_END();
 }

@@ -60,7 +60,7 @@ static void with_profile(const char *profile, const char *expected)
 	TEST_ASSERT_EQUAL_STRING(expected, captured_out);
 }
 
-static void a_profile_leaves_one_side(void)
+static void profile_selects_one_side(void)
 {
 	with_profile("dpu", "0000:03:00.0 mlx5_0 1\n");
 	with_profile("host", "0000:b1:00.0 mlx5_1 0\n");
@@ -159,7 +159,7 @@ static void mistake(const char *text, const char *message)
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(captured_err, message), captured_err);
 }
 
-static void mistakes_in_a_configuration_have_their_place(void)
+static void configuration_errors_are_reported_with_their_line(void)
 {
 	mistake("devices = {\n a = { transport = \"shm-comch\"; };\n};", ":2: ");
 	mistake("devices = {\n a = { transport = \"shm-comch\";\n pci = \"3:0\"; };\n};",
@@ -233,7 +233,7 @@ static void a_network_needs_an_explicit_statement(void)
 }
 
 /* Opening the device prints one line. */
-static void a_network_is_warned_of(void)
+static void opening_a_network_device_logs_a_warning(void)
 {
 	static const char text[] =
 		"device a: the transport does not authenticate peers (transport=tiny): every host that "
@@ -251,7 +251,7 @@ static void a_network_is_warned_of(void)
 	TEST_ASSERT_NULL(strstr(at + 1, text));
 }
 
-static void a_transport_that_lacks_what_it_promises_is_not_opened(void)
+static void transport_without_a_function_of_its_capability_is_not_opened(void)
 {
 	if (access(TINY_DIR "/tiny.so", R_OK))
 		TEST_IGNORE_MESSAGE("built without the test plugin tiny");
@@ -281,14 +281,14 @@ int main(void)
 		return 1;
 	close(fd);
 	UNITY_BEGIN();
-	RUN_TEST(a_profile_leaves_one_side);
+	RUN_TEST(profile_selects_one_side);
 	RUN_TEST(a_configuration_changes_and_adds_functions);
 	RUN_TEST(a_function_may_have_no_interface_or_one_without_address);
 	RUN_TEST(an_interface_of_a_network_may_have_no_address);
-	RUN_TEST(mistakes_in_a_configuration_have_their_place);
+	RUN_TEST(configuration_errors_are_reported_with_their_line);
 	RUN_TEST(a_network_needs_an_explicit_statement);
-	RUN_TEST(a_network_is_warned_of);
-	RUN_TEST(a_transport_that_lacks_what_it_promises_is_not_opened);
+	RUN_TEST(opening_a_network_device_logs_a_warning);
+	RUN_TEST(transport_without_a_function_of_its_capability_is_not_opened);
 	unlink(file);
 	return UNITY_END();
 }

@@ -230,7 +230,7 @@ static void nothing(struct gd_event *event)
 }
 
 /* As before, while earlier events on the engine delay the failure. */
-static void test_nothing_is_done_behind_the_bad_task(void)
+static void test_tasks_after_a_bad_task_are_flushed(void)
 {
 	struct doca_buf *empty = get(&from_map, 0, 100, 0);
 	struct gd_event events[80];
@@ -262,7 +262,7 @@ static void test_tasks_before_the_bad_one_succeed(void)
 }
 
 /* MUST: try_submit returns the error of an invalid task, and the program keeps the task. */
-static void test_try_submit_refuses_what_would_fail(void)
+static void test_try_submit_rejects_invalid_tasks(void)
 {
 	struct doca_buf *empty = get(&from_map, 0, 100, 0), *small = get(&to_map, 0, 10, 0),
 			*list = get(&from_map, 0, 1, 1);
@@ -477,9 +477,9 @@ int main(void)
 	RUN_TEST(test_copy_into_and_out_of_imported_memory);
 	RUN_TEST(test_lists_on_both_sides);
 	RUN_TEST(test_bad_task_stops_the_context_and_flushes);
-	RUN_TEST(test_nothing_is_done_behind_the_bad_task);
+	RUN_TEST(test_tasks_after_a_bad_task_are_flushed);
 	RUN_TEST(test_tasks_before_the_bad_one_succeed);
-	RUN_TEST(test_try_submit_refuses_what_would_fail);
+	RUN_TEST(test_try_submit_rejects_invalid_tasks);
 	RUN_TEST(test_rights_are_checked);
 	RUN_TEST(test_resubmit_in_the_callback);
 	RUN_TEST(test_stop_and_destroy_in_callbacks);

@@ -270,7 +270,7 @@ static void test_write_into_a_process_that_sleeps(void)
 	end();
 }
 
-static void test_write_without_the_right_to(void)
+static void test_write_to_read_only_memory_fails(void)
 {
 	enum doca_ctx_states state;
 
@@ -293,7 +293,7 @@ static time_t seconds(void)
 }
 
 /* Tasks fail once the library has detected that the owner ended; until then the memory is valid. */
-static void test_owner_is_killed(void)
+static void test_copy_fails_after_the_owner_is_killed(void)
 {
 	const time_t deadline = seconds() + DEADLINE_S;
 
@@ -319,7 +319,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_read_from_a_process_that_sleeps);
 	RUN_TEST(test_write_into_a_process_that_sleeps);
-	RUN_TEST(test_write_without_the_right_to);
-	RUN_TEST(test_owner_is_killed);
+	RUN_TEST(test_write_to_read_only_memory_fails);
+	RUN_TEST(test_copy_fails_after_the_owner_is_killed);
 	return UNITY_END();
 }

@@ -124,7 +124,7 @@ static void redundancy_is_that_of_isal(void)
 }
 
 /* For each set of 1 to R lost blocks, the first K remaining blocks restore them. */
-static void any_lost_blocks_come_back(void)
+static void any_lost_blocks_are_recovered(void)
 {
 	for (int t = 0; t < 2; t++) {
 		struct doca_ec_matrix *matrix = code(types[t], K, R), *recover;
@@ -289,7 +289,7 @@ static void large_codes_are_codes_too(void)
 	give_back(src, dst);
 }
 
-static void tasks_that_make_no_sense_fail(void)
+static void invalid_tasks_fail(void)
 {
 	struct doca_ec_matrix *matrix = code(DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 2);
 	struct doca_ec_task_create *task;
@@ -429,13 +429,13 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(redundancy_is_that_of_isal);
-	RUN_TEST(any_lost_blocks_come_back);
+	RUN_TEST(any_lost_blocks_are_recovered);
 	RUN_TEST(a_code_of_two_and_one_recovers_by_its_own_matrix);
 	RUN_TEST(an_update_makes_the_redundancy_of_new_data);
 	RUN_TEST(lists_may_be_cut_anywhere);
 	RUN_TEST(a_raw_matrix_multiplies);
 	RUN_TEST(large_codes_are_codes_too);
-	RUN_TEST(tasks_that_make_no_sense_fail);
+	RUN_TEST(invalid_tasks_fail);
 	RUN_TEST(wrong_matrices_are_refused);
 	RUN_TEST(each_kind_of_task_has_its_fields_and_its_number);
 	RUN_TEST(arguments_and_capabilities);

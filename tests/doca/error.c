@@ -41,7 +41,7 @@ static void names_are_those_of_the_values(void)
 				 doca_error_get_descr(DOCA_ERROR_DRIVER));
 }
 
-static void a_value_that_is_none_has_a_text_of_its_own(void)
+static void invalid_value_has_a_separate_text(void)
 {
 	static const int wrong[] = {31, 1000, -1, (int)0x80000000};
 
@@ -68,7 +68,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(every_value_has_its_name_and_a_sentence);
 	RUN_TEST(names_are_those_of_the_values);
-	RUN_TEST(a_value_that_is_none_has_a_text_of_its_own);
+	RUN_TEST(invalid_value_has_a_separate_text);
 	RUN_TEST(the_first_error_is_kept);
 	return UNITY_END();
 }

@@ -34,7 +34,7 @@ static unsigned n_task_callbacks;
 /* The user nodes that have run, one letter each; + or -: an instance has completed or failed. */
 static char story[64];
 
-static void tell(char what)
+static void record_letter(char what)
 {
 	size_t n = strlen(story);
 
@@ -63,7 +63,7 @@ static doca_error_t user_node(void *cookie)
 {
 	char c = *(const char *)cookie;
 
-	tell(c);
+	record_letter(c);
 	return c >= 'A' && c <= 'Z' ? DOCA_ERROR_IO_FAILED : DOCA_SUCCESS;
 }
 
@@ -71,7 +71,7 @@ static void on_done(struct doca_graph_instance *instance, union doca_data instan
 		    union doca_data graph_data)
 {
 	(void)instance;
-	tell('+');
+	record_letter('+');
 	if (instance_data.ptr)
 		++*(unsigned *)instance_data.ptr;
 	if (graph_data.ptr)
@@ -82,7 +82,7 @@ static void on_failed(struct doca_graph_instance *instance, union doca_data inst
 		      union doca_data graph_data)
 {
 	(void)instance, (void)instance_data, (void)graph_data;
-	tell('-');
+	record_letter('-');
 }
 
 void setUp(void)
@@ -171,7 +171,7 @@ static struct doca_task *waiter(uint64_t value, uint64_t mask)
 	return doca_sync_event_task_wait_eq_as_doca_task(task);
 }
 
-static void progress_until_told(char what)
+static void progress_until_recorded(char what)
 {
 	while (!strchr(story, what))
 		doca_pe_progress(pe);
@@ -211,7 +211,7 @@ static void test_nodes_run_in_the_order_of_their_dependencies(void)
 		TEST_ASSERT_EQUAL(DOCA_ERROR_IN_USE, doca_graph_instance_destroy(instance));
 		TEST_ASSERT_EQUAL(DOCA_ERROR_BAD_STATE,
 				  doca_graph_instance_set_ctx_node_data(instance, b, task));
-		progress_until_told('+');
+		progress_until_recorded('+');
 		TEST_ASSERT_EQUAL_STRING("acd+", story);
 		MUST(doca_sync_event_get(event, &value));
 		TEST_ASSERT_EQUAL_UINT64(run, value);
@@ -246,13 +246,13 @@ static void test_a_node_waits_for_a_task_that_takes_its_time(void)
 		;
 	TEST_ASSERT_EQUAL_STRING("x", story);
 	MUST(doca_sync_event_update_set(event, 5));
-	progress_until_told('+');
+	progress_until_recorded('+');
 	TEST_ASSERT_EQUAL_STRING("xy+", story);
 	MUST(doca_graph_instance_destroy(instance));
 	doca_task_free(task);
 }
 
-static void test_cycles_and_strangers_are_refused(void)
+static void test_cycles_and_nodes_of_another_graph_are_rejected(void)
 {
 	struct doca_graph_node *a = add_user(graph), *b = add_ctx(graph), *c = add_user(graph),
 			       *foreign;
@@ -325,7 +325,7 @@ static void test_a_failure_ends_the_run(void)
 		doca_pe_progress(pe);
 	TEST_ASSERT_EQUAL_STRING("B", story);
 	MUST(doca_sync_event_update_set(event, 1));
-	progress_until_told('-');
+	progress_until_recorded('-');
 	TEST_ASSERT_EQUAL_STRING("B-", story);
 
 	story[0] = 0;
@@ -333,7 +333,7 @@ static void test_a_failure_ends_the_run(void)
 	MUST(doca_graph_instance_set_user_node_data(instance, bad, letter('b')));
 	MUST(doca_graph_instance_set_ctx_node_data(instance, wait, failing));
 	MUST(doca_graph_instance_submit(instance));
-	progress_until_told('-');
+	progress_until_recorded('-');
 	TEST_ASSERT_NULL(strchr(story, 'n'));
 	MUST(doca_graph_instance_destroy(instance));
 	doca_task_free(task);
@@ -371,7 +371,7 @@ static void test_a_graph_is_a_node_of_another(void)
 	MUST(doca_graph_instance_set_sub_graph_node_data(instance, below, inner));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_IN_USE, doca_graph_instance_submit(inner));
 	MUST(doca_graph_instance_submit(instance));
-	progress_until_told('+');
+	progress_until_recorded('+');
 	TEST_ASSERT_EQUAL_STRING("fil+", story);
 	MUST(doca_sync_event_get(event, &value));
 	TEST_ASSERT_EQUAL_UINT64(1, value);
@@ -379,7 +379,7 @@ static void test_a_graph_is_a_node_of_another(void)
 	story[0] = 0;
 	MUST(doca_graph_instance_set_user_node_data(inner, inner_user, letter('I')));
 	MUST(doca_graph_instance_submit(instance));
-	progress_until_told('-');
+	progress_until_recorded('-');
 	TEST_ASSERT_EQUAL_STRING("fI-", story);
 	MUST(doca_graph_instance_destroy(inner));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_instance_submit(instance));
@@ -482,7 +482,7 @@ static void test_copies_are_compared_when_both_are_made(void)
 }
 
 /* Calls that configure a graph or an instance reject a wrong time and a wrong kind of node. */
-static void test_all_has_its_time_and_its_kind(void)
+static void test_calls_reject_a_wrong_state_or_kind_of_node(void)
 {
 	struct doca_graph_node *work = add_ctx(graph), *user = add_user(graph), *below, *node;
 	struct doca_graph_instance *instance, *inner, *second;
@@ -571,7 +571,7 @@ static void test_a_running_instance_is_not_changed(void)
 	REFUSED(IN_USE, doca_graph_instance_destroy(inner));
 	REFUSED(IN_USE, doca_graph_stop(graph));
 	MUST(doca_sync_event_update_set(event, 1));
-	progress_until_told('+');
+	progress_until_recorded('+');
 	TEST_ASSERT_EQUAL_STRING("u+", story);
 	MUST(doca_graph_instance_destroy(inner));
 	MUST(doca_graph_instance_destroy(instance));
@@ -594,7 +594,7 @@ static void test_a_task_is_of_one_run_at_a_time(void)
 		MUST(doca_graph_instance_set_ctx_node_data(runs[i], node, task));
 		MUST(doca_graph_instance_submit(runs[i]));
 	}
-	progress_until_told('-');
+	progress_until_recorded('-');
 	TEST_ASSERT_EQUAL_STRING("-+", story);
 	for (int i = 0; i < 2; i++)
 		MUST(doca_graph_instance_destroy(runs[i]));
@@ -625,12 +625,12 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_nodes_run_in_the_order_of_their_dependencies);
 	RUN_TEST(test_a_node_waits_for_a_task_that_takes_its_time);
-	RUN_TEST(test_cycles_and_strangers_are_refused);
+	RUN_TEST(test_cycles_and_nodes_of_another_graph_are_rejected);
 	RUN_TEST(test_start_needs_work_that_is_running);
 	RUN_TEST(test_a_failure_ends_the_run);
 	RUN_TEST(test_a_graph_is_a_node_of_another);
 	RUN_TEST(test_copies_are_compared_when_both_are_made);
-	RUN_TEST(test_all_has_its_time_and_its_kind);
+	RUN_TEST(test_calls_reject_a_wrong_state_or_kind_of_node);
 	RUN_TEST(test_a_running_instance_is_not_changed);
 	RUN_TEST(test_a_task_is_of_one_run_at_a_time);
 	RUN_TEST(test_null_is_refused);

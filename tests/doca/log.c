@@ -171,7 +171,7 @@ static void run_program(void)
 	all_sdk_levels();
 }
 
-static void sdk_backends_have_a_level_of_their_own(void)
+static void sdk_backends_have_a_separate_level(void)
 {
 	char *second, *third;
 
@@ -401,7 +401,7 @@ int main(void)
 	RUN_TEST(standard_backends_split_at_info);
 	RUN_TEST(global_limits_move_all_backends);
 	RUN_TEST(a_line_has_time_process_level_place_and_text);
-	RUN_TEST(sdk_backends_have_a_level_of_their_own);
+	RUN_TEST(sdk_backends_have_a_separate_level);
 	RUN_TEST(a_backend_may_have_limits_of_its_own_and_keep_them);
 	RUN_TEST(a_buffer_is_flushed_for_each_line_and_cut);
 	RUN_TEST(syslog_is_a_backend_too);

@@ -150,7 +150,7 @@ static void devices_are_counted(void)
 	TEST_ASSERT_EQUAL_UINT32(1, max);
 }
 
-static void flags_must_make_sense(void)
+static void invalid_flags_are_rejected(void)
 {
 	IS(INVALID_VALUE, doca_mmap_set_permissions(map, 128));
 	IS(INVALID_VALUE, doca_mmap_set_permissions(map, DOCA_ACCESS_FLAG_PCI_READ_ONLY |
@@ -198,7 +198,7 @@ static void an_export_by_rdma_needs_a_flag_of_rdma(void)
 }
 
 /* export rejects shared memory: its pages cannot be moved to a memfd for importers */
-static void memory_that_is_shared_already_is_not_exported(void)
+static void shared_memory_is_not_exported(void)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	const void *desc;
@@ -234,7 +234,7 @@ static void a_limit_of_the_process_is_an_error_of_the_driver(void)
 	TEST_ASSERT_NOT_NULL(strstr(captured_err, "ulimit -f"));
 }
 
-static void memory_that_is_not_there_is_not_exported(void)
+static void unmapped_memory_is_not_exported(void)
 {
 	char *hole = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			  0);
@@ -280,7 +280,7 @@ static void free_memory(void *addr, size_t len, void *cookie)
 }
 
 /* programs free or unmap their memory in this callback */
-static void destroy_calls_back_if_it_was_started(void)
+static void destroy_calls_the_free_callback_of_a_started_map(void)
 {
 	char *mine = malloc(100);
 
@@ -302,7 +302,7 @@ static void destroy_calls_back_if_it_was_started(void)
 }
 
 /* MUST: programs free their memory, or close their device, before they destroy the map */
-static void memory_and_device_may_go_before_the_map(void)
+static void memory_and_device_can_be_released_before_the_map(void)
 {
 	char *large = malloc(1 << 20), *small = malloc(100);
 	struct doca_mmap *two;
@@ -391,15 +391,15 @@ int main(void)
 	RUN_TEST(a_range_is_mandatory_and_set_once);
 	RUN_TEST(nothing_can_be_set_after_start);
 	RUN_TEST(devices_are_counted);
-	RUN_TEST(flags_must_make_sense);
+	RUN_TEST(invalid_flags_are_rejected);
 	RUN_TEST(an_export_needs_its_flag_a_start_and_a_device_of_the_map);
 	RUN_TEST(an_export_by_rdma_needs_a_flag_of_rdma);
-	RUN_TEST(memory_that_is_shared_already_is_not_exported);
+	RUN_TEST(shared_memory_is_not_exported);
 	RUN_TEST(a_limit_of_the_process_is_an_error_of_the_driver);
-	RUN_TEST(memory_that_is_not_there_is_not_exported);
+	RUN_TEST(unmapped_memory_is_not_exported);
 	RUN_TEST(memory_that_is_read_only_is_not_exported_for_writing);
-	RUN_TEST(destroy_calls_back_if_it_was_started);
-	RUN_TEST(memory_and_device_may_go_before_the_map);
+	RUN_TEST(destroy_calls_the_free_callback_of_a_started_map);
+	RUN_TEST(memory_and_device_can_be_released_before_the_map);
 	RUN_TEST(bufs_keep_a_map_unless_it_is_thread_safe);
 	RUN_TEST(maps_have_handles_for_a_dpa);
 	rc = UNITY_END();

@@ -38,7 +38,7 @@ static void count_pass(void)
 	__atomic_fetch_add(&board->passes, 1, __ATOMIC_SEQ_CST);
 }
 
-static bool is_told(int fd)
+static bool has_input(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -60,7 +60,7 @@ static void write_by_cpu(struct doca_mmap *map, int fd)
 	do {
 		fill(from, length);
 		count_pass();
-	} while (!is_told(fd));
+	} while (!has_input(fd));
 }
 
 static void write_by_child(struct doca_mmap *map, int fd)
@@ -166,7 +166,7 @@ static void write_by_dma(struct doca_mmap *far, int fd)
 	do {
 		copy_once(&c);
 		count_pass();
-	} while (!is_told(fd));
+	} while (!has_input(fd));
 	close_copier(&c);
 }
 

@@ -179,7 +179,7 @@ static void a_map_is_exported_while_threads_copy_within_it(void)
 	OK(doca_mmap_destroy(map));
 }
 
-static void a_map_of_a_peer_is_passed_on_while_threads_copy_out_of_it(void)
+static void imported_map_is_exported_while_threads_copy_from_it(void)
 {
 	struct doca_mmap *map = make_map(), *imported;
 	const void *desc;
@@ -200,7 +200,7 @@ int main(void)
 	make_run_dir();
 	UNITY_BEGIN();
 	RUN_TEST(a_map_is_exported_while_threads_copy_within_it);
-	RUN_TEST(a_map_of_a_peer_is_passed_on_while_threads_copy_out_of_it);
+	RUN_TEST(imported_map_is_exported_while_threads_copy_from_it);
 	rc = UNITY_END();
 	remove_run_dir();
 	return rc;

@@ -209,7 +209,7 @@ static void to_the_dpa(void)
 	close_dpa();
 }
 
-static void messages_to_the_DPA_arrive_in_order_and_only_as_many_as_it_acknowledged(void)
+static void messages_to_the_DPA_arrive_in_order_up_to_the_acknowledged_number(void)
 {
 	rig_begin();
 	rig_wait(rig_fork(to_the_dpa), 0);
@@ -402,7 +402,7 @@ static void from_the_dpa(void)
 	close_dpa();
 }
 
-static void messages_and_copies_of_the_DPA_arrive_in_order_and_complete_when_asked_to(void)
+static void messages_and_copies_of_the_DPA_arrive_and_complete_in_order(void)
 {
 	rig_begin();
 	rig_wait(rig_fork(from_the_dpa), 0);
@@ -485,7 +485,7 @@ static void completions_have_no_thread_of_another_DPA(void)
 	rig_wait(rig_fork(stay_with_a_dpa), 0);
 }
 
-static void what_is_no_object_is_refused(void)
+static void null_objects_are_rejected(void)
 {
 	rig_begin();
 	rig_wait(rig_fork(misuse), 0);
@@ -495,10 +495,10 @@ int main(void)
 {
 	rig_init();
 	UNITY_BEGIN();
-	RUN_TEST(messages_to_the_DPA_arrive_in_order_and_only_as_many_as_it_acknowledged);
-	RUN_TEST(messages_and_copies_of_the_DPA_arrive_in_order_and_complete_when_asked_to);
+	RUN_TEST(messages_to_the_DPA_arrive_in_order_up_to_the_acknowledged_number);
+	RUN_TEST(messages_and_copies_of_the_DPA_arrive_and_complete_in_order);
 	RUN_TEST(completions_have_no_thread_of_another_DPA);
-	RUN_TEST(what_is_no_object_is_refused);
+	RUN_TEST(null_objects_are_rejected);
 	rig_fini();
 	return UNITY_END();
 }

@@ -631,7 +631,7 @@ static void undo_completion(void *arg)
 		*(struct doca_comch_consumer_completion **)arg));
 }
 
-static void what_takes_memory_says_NO_MEMORY_when_there_is_none(void)
+static void create_fails_when_memory_is_exhausted(void)
 {
 	void *made;
 
@@ -664,7 +664,7 @@ int main(void)
 	RUN_TEST(a_queue_goes_through_all_states_and_each_call_gives_what_is_documented);
 	RUN_TEST(a_DPA_producer_and_a_CPU_consumer_go_through_all_states);
 	RUN_TEST(a_DPA_consumer_and_a_CPU_producer_go_through_all_states);
-	RUN_TEST(what_takes_memory_says_NO_MEMORY_when_there_is_none);
+	RUN_TEST(create_fails_when_memory_is_exhausted);
 	rig_fini();
 	return UNITY_END();
 }

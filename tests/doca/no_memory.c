@@ -372,7 +372,7 @@ static struct doca_log_backend *backend;
 static char line[100];
 static int source;
 
-static void nobody(char *text)
+static void ignore_log_text(char *text)
 {
 	(void)text;
 }
@@ -400,13 +400,13 @@ static doca_error_t log_to_fd_sdk(void *arg)
 static doca_error_t log_to_buf(void *arg)
 {
 	(void)arg;
-	return doca_log_backend_create_with_buf(line, sizeof(line), nobody, &backend);
+	return doca_log_backend_create_with_buf(line, sizeof(line), ignore_log_text, &backend);
 }
 
 static doca_error_t log_to_buf_sdk(void *arg)
 {
 	(void)arg;
-	return doca_log_backend_create_with_buf_sdk(line, sizeof(line), nobody, &backend);
+	return doca_log_backend_create_with_buf_sdk(line, sizeof(line), ignore_log_text, &backend);
 }
 
 static doca_error_t log_to_syslog(void *arg)

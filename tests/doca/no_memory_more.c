@@ -199,7 +199,7 @@ static void test_objects(void)
 }
 
 /* The first object lets libcrypto allocate memory that it keeps, so create one before the walk. */
-static void test_what_computes(void)
+static void test_compression_hash_and_erasure_code_objects(void)
 {
 	static const struct pair matrices[] = {
 		{create_raw, destroy_derived},
@@ -338,7 +338,7 @@ static void end_rdma(struct doca_rdma *which)
 }
 
 /* Both sides are notified that the connection failed. */
-static void test_a_request_that_there_is_no_memory_for(void)
+static void test_connection_request_without_memory(void)
 {
 	struct doca_rdma *server = start_rdma(accept_without_memory), *client;
 
@@ -362,10 +362,10 @@ int main(void)
 	(void)doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DISABLE);
 	UNITY_BEGIN();
 	RUN_TEST(test_objects);
-	RUN_TEST(test_what_computes);
+	RUN_TEST(test_compression_hash_and_erasure_code_objects);
 	RUN_TEST(test_graphs);
 	RUN_TEST(test_instances);
 	RUN_TEST(test_events);
-	RUN_TEST(test_a_request_that_there_is_no_memory_for);
+	RUN_TEST(test_connection_request_without_memory);
 	return UNITY_END();
 }

@@ -49,7 +49,7 @@ void tearDown(void)
 	doca_devinfo_destroy_list(list);
 }
 
-static void capabilities_tell_what_was_built(void)
+static void capabilities_match_the_build(void)
 {
 	uint64_t size;
 	uint32_t n;
@@ -72,7 +72,7 @@ static void capabilities_tell_what_was_built(void)
 	TEST_ASSERT_EQUAL_INT(EC, doca_ec_cap_get_max_block_size(list[0], &size));
 }
 
-static void objects_are_made_of_what_was_built(void)
+static void objects_are_created_only_if_built(void)
 {
 	struct doca_compress *compress;
 	struct doca_sha *sha;
@@ -92,7 +92,7 @@ static void objects_are_made_of_what_was_built(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(capabilities_tell_what_was_built);
-	RUN_TEST(objects_are_made_of_what_was_built);
+	RUN_TEST(capabilities_match_the_build);
+	RUN_TEST(objects_are_created_only_if_built);
 	return UNITY_END();
 }

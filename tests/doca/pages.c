@@ -212,7 +212,7 @@ static size_t lost_by(size_t me)
 	return n;
 }
 
-static void what_threads_write_meanwhile_is_not_lost(void)
+static void writes_of_threads_during_a_replacement_are_not_lost(void)
 {
 	size_t lost = 0, total = 0;
 
@@ -335,7 +335,7 @@ static void a_range_between_others_has_pages_of_both(void)
  * of both ranges must not put these pages back into the old memfd, which earlier importers can
  * still write.
  */
-static void a_neighbour_does_not_bring_replaced_pages_back(void)
+static void hold_of_adjacent_pages_does_not_restore_replaced_pages(void)
 {
 	unsigned char *memory = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -365,7 +365,7 @@ static void a_neighbour_does_not_bring_replaced_pages_back(void)
  * the first are replaced; the third still uses the old memfd. A later hold of pages of both must
  * not put the replaced pages back into the old memfd.
  */
-static void a_memfd_that_pages_were_replaced_in_gets_no_others(void)
+static void memfd_with_replaced_pages_gets_no_further_pages(void)
 {
 	unsigned char *memory = mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -468,7 +468,7 @@ static long blocks(void)
 	return (long)st.st_blocks;
 }
 
-static void memory_that_was_unmapped_is_given_back(void)
+static void unmapped_memory_is_released(void)
 {
 	unsigned char *small = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 				    -1, 0),
@@ -599,16 +599,16 @@ int main(void)
 	RUN_TEST(variables_of_the_program);
 	RUN_TEST(the_stack_that_calls);
 	RUN_TEST(the_stack_of_a_thread_that_calls);
-	RUN_TEST(what_threads_write_meanwhile_is_not_lost);
+	RUN_TEST(writes_of_threads_during_a_replacement_are_not_lost);
 	RUN_TEST(pages_that_are_replaced_never_return);
 	RUN_TEST(private_pages_are_replaced_when_asked_for);
 	RUN_TEST(a_range_between_others_has_pages_of_both);
-	RUN_TEST(a_neighbour_does_not_bring_replaced_pages_back);
-	RUN_TEST(a_memfd_that_pages_were_replaced_in_gets_no_others);
+	RUN_TEST(hold_of_adjacent_pages_does_not_restore_replaced_pages);
+	RUN_TEST(memfd_with_replaced_pages_gets_no_further_pages);
 	RUN_TEST(maps_that_overlap_are_one);
 	RUN_TEST(pages_that_have_moved_are_shared_anew);
 	RUN_TEST(memory_that_cannot_be_shared_is_left_alone);
-	RUN_TEST(memory_that_was_unmapped_is_given_back);
+	RUN_TEST(unmapped_memory_is_released);
 	RUN_TEST(a_forked_child_has_pages_of_its_own);
 	RUN_TEST(a_forked_child_can_share_pages_itself);
 	RUN_TEST(a_forked_child_has_pages_of_its_own_after_memory_ran_out);

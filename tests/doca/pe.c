@@ -122,7 +122,7 @@ static void test_events_run_in_the_order_of_posting(void)
 		TEST_ASSERT_EQUAL_INT(i % 5, run_order[i]);
 }
 
-static void test_event_that_was_taken_back_does_not_run(void)
+static void test_withdrawn_event_does_not_run(void)
 {
 	struct numbered events[3] = {0};
 	int i;
@@ -266,7 +266,7 @@ static void test_request_with_an_event_pending_is_readable_at_once(void)
 	doca_pe_progress(pe);
 }
 
-static void test_what_comes_after_the_request_wakes(void)
+static void test_event_after_the_request_signals_the_handle(void)
 {
 	struct numbered event = {.event.run = run_numbered};
 	struct fake *fake = running(1);
@@ -393,7 +393,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_one_event_per_progress);
 	RUN_TEST(test_events_run_in_the_order_of_posting);
-	RUN_TEST(test_event_that_was_taken_back_does_not_run);
+	RUN_TEST(test_withdrawn_event_does_not_run);
 	RUN_TEST(test_contexts_take_turns);
 	RUN_TEST(test_events_do_not_starve_contexts);
 	RUN_TEST(test_idle_contexts_are_not_polled);
@@ -401,7 +401,7 @@ int main(void)
 	RUN_TEST(test_destroy_is_in_use_until_all_contexts_are_destroyed);
 	RUN_TEST(test_request_with_work_to_poll_is_readable_at_once);
 	RUN_TEST(test_request_with_an_event_pending_is_readable_at_once);
-	RUN_TEST(test_what_comes_after_the_request_wakes);
+	RUN_TEST(test_event_after_the_request_signals_the_handle);
 	RUN_TEST(test_nothing_is_signalled_without_request);
 	RUN_TEST(test_mode_all_needs_no_clear);
 	RUN_TEST(test_handle_is_stable);

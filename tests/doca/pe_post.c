@@ -75,7 +75,7 @@ static void join(pthread_t *threads)
 	TEST_ASSERT_EQUAL_INT(0, n_wrong);
 }
 
-static void test_all_arrive_in_order(void)
+static void test_posted_events_run_in_order(void)
 {
 	pthread_t threads[N_THREADS];
 
@@ -86,7 +86,7 @@ static void test_all_arrive_in_order(void)
 }
 
 /* MUST: no wake-up is lost between request and wait. */
-static void test_all_arrive_at_one_who_waits(void)
+static void test_no_wake_up_is_lost_for_a_thread_that_polls_the_handle(void)
 {
 	pthread_t threads[N_THREADS];
 	struct pollfd pfd = {.events = POLLIN};
@@ -129,8 +129,8 @@ static void test_engine_moves_between_threads(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(test_all_arrive_in_order);
-	RUN_TEST(test_all_arrive_at_one_who_waits);
+	RUN_TEST(test_posted_events_run_in_order);
+	RUN_TEST(test_no_wake_up_is_lost_for_a_thread_that_polls_the_handle);
 	RUN_TEST(test_engine_moves_between_threads);
 	return UNITY_END();
 }

@@ -93,7 +93,7 @@ static void post(void)
 	gd_pe_post(pe, &event);
 }
 
-static void test_sleeps_where_it_is_crowded(void)
+static void test_idle_engine_sleeps_on_a_crowded_processor(void)
 {
 	pe->n_sleeps_left = 2;
 	meanwhile = ring;
@@ -105,7 +105,7 @@ static void test_sleeps_where_it_is_crowded(void)
 	TEST_ASSERT_FALSE(atomic_load(&pe->armed));
 }
 
-static void test_an_event_ends_the_sleep(void)
+static void test_event_ends_the_sleep_of_the_engine(void)
 {
 	pe->n_sleeps_left = 1;
 	meanwhile = post;
@@ -117,7 +117,7 @@ static void test_an_event_ends_the_sleep(void)
 	TEST_ASSERT_FALSE(is_readable(pe->fd));
 }
 
-static void test_an_event_that_is_there_keeps_it_awake(void)
+static void test_pending_event_keeps_the_engine_awake(void)
 {
 	pe->n_sleeps_left = 1;
 	for (int i = 0; i < IDLE - 1; i++)
@@ -128,7 +128,7 @@ static void test_an_event_that_is_there_keeps_it_awake(void)
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 }
 
-static void test_work_keeps_it_awake(void)
+static void test_context_with_work_keeps_the_engine_awake(void)
 {
 	pe->n_sleeps_left = 1;
 	is_busy = true;
@@ -139,7 +139,7 @@ static void test_work_keeps_it_awake(void)
 	TEST_ASSERT_EQUAL_UINT32(0, pe->n_sleeps_woken);
 }
 
-static void test_a_context_that_cannot_ring_keeps_it_awake(void)
+static void test_context_that_cannot_ring_keeps_the_engine_awake(void)
 {
 	ops.sleep_until_event = NULL;
 	ops.arm = NULL;
@@ -152,7 +152,7 @@ static void test_a_context_that_cannot_ring_keeps_it_awake(void)
 }
 
 /* If the program requests notification and sleeps itself, its request stays armed. */
-static void test_a_request_of_the_program_stands(void)
+static void test_notification_request_of_the_program_stays_armed(void)
 {
 	pe->n_sleeps_left = 1;
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_request_notification(pe));
@@ -163,7 +163,7 @@ static void test_a_request_of_the_program_stands(void)
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 }
 
-static void test_without_contexts_there_is_nothing_to_sleep_for(void)
+static void test_engine_without_contexts_does_not_sleep(void)
 {
 	struct doca_pe *other;
 
@@ -223,7 +223,7 @@ static void both_sides(void)
 	fast_close_both(&f, &peer);
 }
 
-static void test_a_message_rings(void)
+static void test_message_wakes_a_sleeping_engine(void)
 {
 	rig_begin();
 	rig_wait(rig_fork(both_sides), 0);
@@ -233,14 +233,14 @@ int main(void)
 {
 	rig_init();
 	UNITY_BEGIN();
-	RUN_TEST(test_sleeps_where_it_is_crowded);
-	RUN_TEST(test_an_event_ends_the_sleep);
-	RUN_TEST(test_an_event_that_is_there_keeps_it_awake);
-	RUN_TEST(test_work_keeps_it_awake);
-	RUN_TEST(test_a_context_that_cannot_ring_keeps_it_awake);
-	RUN_TEST(test_a_request_of_the_program_stands);
-	RUN_TEST(test_without_contexts_there_is_nothing_to_sleep_for);
-	RUN_TEST(test_a_message_rings);
+	RUN_TEST(test_idle_engine_sleeps_on_a_crowded_processor);
+	RUN_TEST(test_event_ends_the_sleep_of_the_engine);
+	RUN_TEST(test_pending_event_keeps_the_engine_awake);
+	RUN_TEST(test_context_with_work_keeps_the_engine_awake);
+	RUN_TEST(test_context_that_cannot_ring_keeps_the_engine_awake);
+	RUN_TEST(test_notification_request_of_the_program_stays_armed);
+	RUN_TEST(test_engine_without_contexts_does_not_sleep);
+	RUN_TEST(test_message_wakes_a_sleeping_engine);
 	rig_fini();
 	return UNITY_END();
 }

@@ -372,7 +372,7 @@ static void append_here(int fd)
 	rig_close(s);
 }
 
-static void data_goes_behind_what_is_there(void)
+static void received_data_is_appended_to_the_data_of_the_buffer(void)
 {
 	both(append_there, append_here);
 }
@@ -587,7 +587,7 @@ static void be_read(int fd)
 	rig_close(s);
 }
 
-static void memory_that_is_exported_after_it_was_used_is_still_read_into(void)
+static void read_reaches_memory_that_is_exported_after_its_first_use(void)
 {
 	both(export_between, be_read);
 }
@@ -602,11 +602,11 @@ int main(void)
 		messages_come_in_order_with_their_immediate_data_and_receives_are_resubmitted_in_callbacks);
 	RUN_TEST(connect_succeeds_before_the_peer_connects_and_a_send_waits_for_a_receive);
 	RUN_TEST(chains_are_gathered_and_scattered);
-	RUN_TEST(data_goes_behind_what_is_there);
+	RUN_TEST(received_data_is_appended_to_the_data_of_the_buffer);
 	RUN_TEST(reads_and_writes_complete_while_the_responder_never_progresses);
 	RUN_TEST(a_read_after_a_write_sees_it_with_many_under_way);
 	RUN_TEST(
 		a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes_after_its_data);
-	RUN_TEST(memory_that_is_exported_after_it_was_used_is_still_read_into);
+	RUN_TEST(read_reaches_memory_that_is_exported_after_its_first_use);
 	return UNITY_END();
 }

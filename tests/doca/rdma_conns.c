@@ -148,7 +148,7 @@ static void server(int fd)
 	rig_close(s);
 }
 
-static void by_address_a_request_is_accepted_and_both_sides_hear_of_it_and_of_the_end(void)
+static void both_sides_of_a_connection_by_address_get_its_start_and_end(void)
 {
 	both(client, server);
 }
@@ -176,7 +176,7 @@ static void refusing_server(int fd)
 	rig_close(s);
 }
 
-static void a_request_that_is_rejected_fails_at_the_client(void)
+static void rejected_request_fails_at_the_client(void)
 {
 	both(refused_client, refusing_server);
 }
@@ -261,7 +261,7 @@ static void two_clients(int fd)
 	rig_close(s[1]);
 }
 
-static void who_connects_while_an_end_is_told_is_not_taken_for_who_has_gone(void)
+static void disconnect_of_an_ended_connection_does_not_affect_a_new_one(void)
 {
 	both(two_clients, slow_server);
 }
@@ -287,7 +287,7 @@ static void deaf_server(int fd)
 	rig_close(s);
 }
 
-static void nobody_listens_so_connecting_fails(void)
+static void connect_fails_without_a_listener(void)
 {
 	both(lonely_client, deaf_server);
 }
@@ -356,7 +356,7 @@ static void host_of_a_crowd(int fd)
 	rig_close(s);
 }
 
-static void a_context_has_several_connections_by_address_and_no_more_than_it_said(void)
+static void connections_by_address_are_limited_to_the_configured_number(void)
 {
 	both(crowd, host_of_a_crowd);
 }
@@ -415,7 +415,7 @@ static void many_in(int fd)
 	rig_close(s);
 }
 
-static void a_context_has_several_connections_by_blob_and_full_is_said_beyond(void)
+static void connections_by_blob_beyond_the_limit_return_FULL(void)
 {
 	both(many_out, many_in);
 	both(many_in, many_out);
@@ -442,7 +442,7 @@ static void stop_first(int fd)
 	rig_close(s);
 }
 
-static void hear_of_it(int fd)
+static void expect_the_disconnect(int fd)
 {
 	struct rig_side *s = open_side(true, 0);
 
@@ -459,12 +459,12 @@ static void hear_of_it(int fd)
 	rig_close(s);
 }
 
-static void a_context_stops_at_once_while_connected_and_the_peer_hears_of_it(void)
+static void connected_context_stops_at_once_and_the_peer_is_notified(void)
 {
-	both(stop_first, hear_of_it);
+	both(stop_first, expect_the_disconnect);
 }
 
-static void last_words(int fd)
+static void send_before_the_stop(int fd)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){.max_conns = 1});
 	struct doca_buf *buf = rig_data(s, 0, 30000);
@@ -478,7 +478,7 @@ static void last_words(int fd)
 	rig_close(s);
 }
 
-static void hear_last_words(int fd)
+static void receive_before_the_disconnect(int fd)
 {
 	struct rig_side *s = open_side(true, 0);
 	struct doca_buf *buf = rig_room(s, 0, 30000);
@@ -492,9 +492,9 @@ static void hear_last_words(int fd)
 	rig_close(s);
 }
 
-static void what_was_sent_before_the_end_arrives_before_it(void)
+static void message_sent_before_a_stop_arrives_before_the_disconnect(void)
 {
-	both(last_words, hear_last_words);
+	both(send_before_the_stop, receive_before_the_disconnect);
 }
 
 /* -- a killed peer -- */
@@ -545,7 +545,7 @@ static void survive(int fd)
 	rig_close(s);
 }
 
-static void a_killed_peer_is_told_soon_and_its_tasks_fail(void)
+static void death_of_a_peer_is_reported_in_time_and_tasks_to_it_fail(void)
 {
 	TEST_ASSERT_TRUE(rig_run(survive, die, true));
 }
@@ -568,7 +568,7 @@ static void survive_idle(int fd)
 	rig_close(s);
 }
 
-static void a_killed_peer_of_an_idle_context_is_told_to_who_sleeps(void)
+static void death_of_a_peer_wakes_a_program_that_sleeps_on_the_handle(void)
 {
 	TEST_ASSERT_TRUE(rig_run(survive_idle, die, true));
 }
@@ -578,15 +578,15 @@ int main(void)
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
 	UNITY_BEGIN();
-	RUN_TEST(by_address_a_request_is_accepted_and_both_sides_hear_of_it_and_of_the_end);
-	RUN_TEST(a_request_that_is_rejected_fails_at_the_client);
-	RUN_TEST(who_connects_while_an_end_is_told_is_not_taken_for_who_has_gone);
-	RUN_TEST(nobody_listens_so_connecting_fails);
-	RUN_TEST(a_context_has_several_connections_by_address_and_no_more_than_it_said);
-	RUN_TEST(a_context_has_several_connections_by_blob_and_full_is_said_beyond);
-	RUN_TEST(a_context_stops_at_once_while_connected_and_the_peer_hears_of_it);
-	RUN_TEST(what_was_sent_before_the_end_arrives_before_it);
-	RUN_TEST(a_killed_peer_is_told_soon_and_its_tasks_fail);
-	RUN_TEST(a_killed_peer_of_an_idle_context_is_told_to_who_sleeps);
+	RUN_TEST(both_sides_of_a_connection_by_address_get_its_start_and_end);
+	RUN_TEST(rejected_request_fails_at_the_client);
+	RUN_TEST(disconnect_of_an_ended_connection_does_not_affect_a_new_one);
+	RUN_TEST(connect_fails_without_a_listener);
+	RUN_TEST(connections_by_address_are_limited_to_the_configured_number);
+	RUN_TEST(connections_by_blob_beyond_the_limit_return_FULL);
+	RUN_TEST(connected_context_stops_at_once_and_the_peer_is_notified);
+	RUN_TEST(message_sent_before_a_stop_arrives_before_the_disconnect);
+	RUN_TEST(death_of_a_peer_is_reported_in_time_and_tasks_to_it_fail);
+	RUN_TEST(death_of_a_peer_wakes_a_program_that_sleeps_on_the_handle);
 	return UNITY_END();
 }

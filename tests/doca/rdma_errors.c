@@ -74,7 +74,7 @@ static void connect_wrongly(int fd)
 	rig_close(s);
 }
 
-static void a_blob_is_connected_to_once_and_by_its_own_context(void)
+static void blob_is_used_once_and_only_by_its_context(void)
 {
 	rig_alone(connect_wrongly);
 }
@@ -88,7 +88,7 @@ static int take_away(const char *path, const struct stat *st, int kind, struct F
 }
 
 /* The directory with the sockets of the peers is removed. */
-static void meet_nowhere(int fd)
+static void export_without_a_directory(int fd)
 {
 	char folder[] = "/tmp/gantry-test-XXXXXX";
 	struct doca_rdma_connection *conn;
@@ -107,9 +107,9 @@ static void meet_nowhere(int fd)
 	rig_close(s);
 }
 
-static void where_nobody_can_be_met_nothing_is_exported(void)
+static void export_fails_without_a_socket_directory(void)
 {
-	rig_alone(meet_nowhere);
+	rig_alone(export_without_a_directory);
 }
 
 /* -- addresses -- */
@@ -200,7 +200,7 @@ static void connect_to_addresses(int fd)
 	rig_close(s);
 }
 
-static void an_address_belongs_to_who_made_it_and_connections_are_counted(void)
+static void address_belongs_to_its_creator_and_connections_are_counted(void)
 {
 	rig_alone(connect_to_addresses);
 }
@@ -335,7 +335,7 @@ static void use_a_network(int fd)
 	OK(doca_dev_close(dev));
 }
 
-static void a_network_has_no_atomic_tasks_and_a_device_may_not_be_there(void)
+static void network_has_no_atomic_tasks_and_its_device_can_be_missing(void)
 {
 	char plugin[256];
 
@@ -351,12 +351,12 @@ int main(void)
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
 	UNITY_BEGIN();
-	RUN_TEST(a_blob_is_connected_to_once_and_by_its_own_context);
-	RUN_TEST(where_nobody_can_be_met_nothing_is_exported);
+	RUN_TEST(blob_is_used_once_and_only_by_its_context);
+	RUN_TEST(export_fails_without_a_socket_directory);
 	RUN_TEST(a_port_is_listened_to_once);
-	RUN_TEST(an_address_belongs_to_who_made_it_and_connections_are_counted);
+	RUN_TEST(address_belongs_to_its_creator_and_connections_are_counted);
 	RUN_TEST(each_kind_of_address_is_connected_to);
 	RUN_TEST(connections_have_numbers_and_data_of_their_own);
-	RUN_TEST(a_network_has_no_atomic_tasks_and_a_device_may_not_be_there);
+	RUN_TEST(network_has_no_atomic_tasks_and_its_device_can_be_missing);
 	return UNITY_END();
 }

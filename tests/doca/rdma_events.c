@@ -79,7 +79,7 @@ static void use_an_event(int fd)
 	rig_close(s);
 }
 
-static void a_sync_event_of_the_peer_is_read_and_set_while_it_only_waits(void)
+static void sync_event_is_read_and_set_while_its_owner_only_waits(void)
 {
 	both(use_an_event, own_an_event);
 }
@@ -126,7 +126,7 @@ static void pong(int fd)
 	rig_close(s);
 }
 
-static void a_program_may_sleep_until_its_notification_handle_tells(void)
+static void program_can_sleep_until_its_notification_handle_is_readable(void)
 {
 	both(ping, pong);
 }
@@ -250,8 +250,8 @@ int main(void)
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
 	UNITY_BEGIN();
-	RUN_TEST(a_sync_event_of_the_peer_is_read_and_set_while_it_only_waits);
-	RUN_TEST(a_program_may_sleep_until_its_notification_handle_tells);
+	RUN_TEST(sync_event_is_read_and_set_while_its_owner_only_waits);
+	RUN_TEST(program_can_sleep_until_its_notification_handle_is_readable);
 	RUN_TEST(a_peer_that_died_before_it_connected_is_a_failure);
 	RUN_TEST(nothing_of_a_connection_is_received_after_it_was_disconnected);
 	return UNITY_END();

@@ -220,7 +220,7 @@ static void offer(int fd)
 	rig_close(s);
 }
 
-static void strangers_are_turned_away_and_nobody_hears_of_them(void)
+static void peers_without_a_valid_hello_are_disconnected_without_a_callback(void)
 {
 	TEST_ASSERT_TRUE(rig_run(other_users, offer, false));
 }
@@ -351,7 +351,7 @@ int main(void)
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
 	UNITY_BEGIN();
-	RUN_TEST(strangers_are_turned_away_and_nobody_hears_of_them);
+	RUN_TEST(peers_without_a_valid_hello_are_disconnected_without_a_callback);
 	RUN_TEST(a_peer_that_breaks_the_rules_loses_its_connection);
 	return UNITY_END();
 }

@@ -120,7 +120,7 @@ static void count_here(int fd)
 	rig_close(s);
 }
 
-static void atomic_tasks_tell_the_value_before_and_lose_nothing(void)
+static void atomic_tasks_return_the_previous_value_and_lose_no_update(void)
 {
 	both(count_there, count_here);
 }
@@ -465,7 +465,7 @@ static void be_tried(int fd)
 	rig_close(s);
 }
 
-static void what_makes_no_sense_or_is_not_allowed_fails_and_changes_nothing(void)
+static void invalid_or_forbidden_tasks_fail_and_change_nothing(void)
 {
 	for (at = 0; at < sizeof(refusals) / sizeof(refusals[0]); at++)
 		both(try_it, be_tried);
@@ -476,8 +476,8 @@ int main(void)
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
 	UNITY_BEGIN();
-	RUN_TEST(atomic_tasks_tell_the_value_before_and_lose_nothing);
+	RUN_TEST(atomic_tasks_return_the_previous_value_and_lose_no_update);
 	RUN_TEST(an_event_of_the_peer_is_added_to_and_no_notification_is_lost);
-	RUN_TEST(what_makes_no_sense_or_is_not_allowed_fails_and_changes_nothing);
+	RUN_TEST(invalid_or_forbidden_tasks_fail_and_change_nothing);
 	return UNITY_END();
 }

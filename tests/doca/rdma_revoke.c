@@ -45,7 +45,7 @@ static void import(struct rig_side *s, int fd)
  * Make progress until the owner sends a byte. Before that the owner stops its map, and waits until
  * this engine has released the map.
  */
-static void progress_until_told(struct rig_side *s, int fd)
+static void progress_until_the_owner_signals(struct rig_side *s, int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -67,7 +67,7 @@ static void write_too_late(int fd)
 	rig_write(s, s->conns[0], own, remote, 1);
 	rig_end_ok(s, 1);
 	rig_tell(fd);
-	progress_until_told(s, fd);
+	progress_until_the_owner_signals(s, fd);
 	rig_fill(s->memory, 1000, 2);
 	rig_write(s, s->conns[0], own, remote, 2);
 	CHECK(rig_end(s)->status == DOCA_ERROR_IO_FAILED);
@@ -92,7 +92,7 @@ static void stop_and_look(int fd)
 	rig_close(s);
 }
 
-static void what_was_stopped_is_not_written_any_more(void)
+static void stopped_map_is_not_written_any_more(void)
 {
 	both(write_too_late, stop_and_look);
 }
@@ -117,7 +117,7 @@ static void read_many_maps(int fd)
 		OK(doca_mmap_destroy(s->remote));
 		s->remote = NULL;
 		rig_tell(fd);
-		progress_until_told(s, fd);
+		progress_until_the_owner_signals(s, fd);
 	}
 	rig_close(s);
 }
@@ -230,7 +230,7 @@ static void stop_all_the_same(int fd)
 	rig_close(s);
 }
 
-static void a_peer_that_does_not_progress_does_not_hold_a_stop_for_ever(void)
+static void peer_without_progress_does_not_block_a_stop(void)
 {
 	both(hold_on, stop_all_the_same);
 }
@@ -240,9 +240,9 @@ int main(void)
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
 	UNITY_BEGIN();
-	RUN_TEST(what_was_stopped_is_not_written_any_more);
+	RUN_TEST(stopped_map_is_not_written_any_more);
 	RUN_TEST(a_connection_sees_any_number_of_maps_that_are_stopped_in_between);
 	RUN_TEST(reads_that_are_under_way_end_before_the_map_is_stopped_or_fail);
-	RUN_TEST(a_peer_that_does_not_progress_does_not_hold_a_stop_for_ever);
+	RUN_TEST(peer_without_progress_does_not_block_a_stop);
 	return UNITY_END();
 }

@@ -507,14 +507,14 @@ bool rig_run(void (*first)(int fd), void (*second)(int fd), bool second_is_kille
 				: status[1] == 0;
 }
 
-static void nobody(int fd)
+static void no_peer(int fd)
 {
 	(void)fd;
 }
 
 void rig_alone(void (*program)(int fd))
 {
-	TEST_ASSERT_TRUE(rig_run(program, nobody, false));
+	TEST_ASSERT_TRUE(rig_run(program, no_peer, false));
 }
 
 void rig_say_pid(int fd)

@@ -213,7 +213,7 @@ static void capabilities(int fd)
 	rig_close(s);
 }
 
-static void the_device_tells_what_it_can(void)
+static void device_reports_its_capabilities(void)
 {
 	both(capabilities, nothing);
 }
@@ -268,7 +268,7 @@ static void withdrawn(int fd)
 	rig_close(s);
 }
 
-static void a_receive_that_is_freed_while_it_is_posted_is_taken_back(void)
+static void receive_that_is_freed_while_posted_is_withdrawn(void)
 {
 	both(withdrawn, nothing);
 }
@@ -306,7 +306,7 @@ static void judged(int fd)
 	rig_close(s);
 }
 
-static void try_submit_refuses_what_makes_no_sense_and_leaves_the_task(void)
+static void try_submit_rejects_an_invalid_task_and_leaves_it_to_the_program(void)
 {
 	both(judged, nothing);
 }
@@ -436,7 +436,7 @@ static void sit(int fd)
 	rig_close(s);
 }
 
-static void an_access_to_what_is_not_the_peers_fails(void)
+static void access_to_memory_that_the_peer_did_not_export_fails(void)
 {
 	both(local_for_remote, sit);
 }
@@ -475,7 +475,7 @@ static void withdraw(int fd)
 	rig_close(s);
 }
 
-static void memory_that_its_owner_has_stopped_is_not_reached(void)
+static void memory_of_a_stopped_map_cannot_be_accessed(void)
 {
 	both(reach_for_the_withdrawn, withdraw);
 }
@@ -508,7 +508,7 @@ static void blobs(int fd)
 	rig_close(s);
 }
 
-static void a_blob_that_is_none_is_refused(void)
+static void invalid_blob_is_rejected(void)
 {
 	both(blobs, nothing);
 }
@@ -562,7 +562,7 @@ static void nulls(int fd)
 	rig_close(s);
 }
 
-static void what_makes_no_sense_is_refused_and_nothing_crashes(void)
+static void invalid_arguments_are_rejected_without_a_crash(void)
 {
 	both(nulls, nothing);
 }
@@ -576,15 +576,15 @@ int main(void)
 	RUN_TEST(stop_flushes_what_is_outstanding_and_ends_in_idle);
 	RUN_TEST(stop_inside_of_a_callback_is_in_progress_and_idle_comes_by_progress);
 	RUN_TEST(settings_are_kept_and_are_late_after_start);
-	RUN_TEST(the_device_tells_what_it_can);
+	RUN_TEST(device_reports_its_capabilities);
 	RUN_TEST(a_pool_has_so_many_tasks_whose_fields_outlive_them);
-	RUN_TEST(a_receive_that_is_freed_while_it_is_posted_is_taken_back);
-	RUN_TEST(try_submit_refuses_what_makes_no_sense_and_leaves_the_task);
+	RUN_TEST(receive_that_is_freed_while_posted_is_withdrawn);
+	RUN_TEST(try_submit_rejects_an_invalid_task_and_leaves_it_to_the_program);
 	RUN_TEST(a_write_to_memory_that_is_only_to_be_read_fails_and_stops_the_context);
 	RUN_TEST(a_message_that_does_not_fit_fails_its_receive);
-	RUN_TEST(an_access_to_what_is_not_the_peers_fails);
-	RUN_TEST(memory_that_its_owner_has_stopped_is_not_reached);
-	RUN_TEST(a_blob_that_is_none_is_refused);
-	RUN_TEST(what_makes_no_sense_is_refused_and_nothing_crashes);
+	RUN_TEST(access_to_memory_that_the_peer_did_not_export_fails);
+	RUN_TEST(memory_of_a_stopped_map_cannot_be_accessed);
+	RUN_TEST(invalid_blob_is_rejected);
+	RUN_TEST(invalid_arguments_are_rejected_without_a_crash);
 	return UNITY_END();
 }

@@ -66,7 +66,7 @@ static void send_one(int fd)
 	rig_close(s);
 }
 
-static void test_a_message_rings(void)
+static void test_message_wakes_a_sleeping_engine(void)
 {
 	TEST_ASSERT_TRUE(rig_run(sleep_for_a_message, send_one, false));
 }
@@ -76,6 +76,6 @@ int main(void)
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
 	UNITY_BEGIN();
-	RUN_TEST(test_a_message_rings);
+	RUN_TEST(test_message_wakes_a_sleeping_engine);
 	return UNITY_END();
 }

@@ -87,7 +87,7 @@ static void each_consumer_has_a_row(void)
 	TEST_ASSERT_EQUAL_UINT64(77, told);
 }
 
-static void the_peer_cannot_be_told(void)
+static void open_fails_if_the_peer_cannot_be_notified(void)
 {
 	uint32_t row = 99;
 
@@ -106,7 +106,7 @@ static void the_peer_cannot_be_told(void)
 	TEST_ASSERT_EQUAL_UINT64(77, told);
 }
 
-static void what_is_not_exported_is_freed(void)
+static void credits_that_cannot_be_exported_are_freed(void)
 {
 	uint32_t row = 99;
 
@@ -122,7 +122,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(each_consumer_has_a_row);
-	RUN_TEST(the_peer_cannot_be_told);
-	RUN_TEST(what_is_not_exported_is_freed);
+	RUN_TEST(open_fails_if_the_peer_cannot_be_notified);
+	RUN_TEST(credits_that_cannot_be_exported_are_freed);
 	return UNITY_END();
 }

@@ -123,7 +123,7 @@ static void lists_of_buffers_are_one_message(void)
 }
 
 /* As programs do: one task gets a new source for each part, and the last part is marked. */
-static void parts_make_the_digest_of_the_whole(void)
+static void partial_tasks_make_the_digest_of_the_whole(void)
 {
 	static const enum doca_sha_algorithm algorithms[] = {DOCA_SHA_ALGORITHM_SHA256,
 							     DOCA_SHA_ALGORITHM_SHA512};
@@ -239,7 +239,7 @@ static void a_part_of_the_wrong_size_fails_and_changes_nothing(void)
 	rig_stop(ctx);
 }
 
-static void a_task_that_makes_no_sense_fails(void)
+static void invalid_task_fails(void)
 {
 	struct doca_buf *src = source(0, 64), *dst = room(0, 31);
 	struct doca_sha_task_hash *task = hash_task(DOCA_SHA_ALGORITHM_SHA256, src, dst);
@@ -342,10 +342,10 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(abc_has_the_digests_of_the_standard);
 	RUN_TEST(lists_of_buffers_are_one_message);
-	RUN_TEST(parts_make_the_digest_of_the_whole);
+	RUN_TEST(partial_tasks_make_the_digest_of_the_whole);
 	RUN_TEST(a_partial_task_has_its_fields_and_its_number);
 	RUN_TEST(a_part_of_the_wrong_size_fails_and_changes_nothing);
-	RUN_TEST(a_task_that_makes_no_sense_fails);
+	RUN_TEST(invalid_task_fails);
 	RUN_TEST(tasks_are_limited_flushed_and_withdrawn);
 	RUN_TEST(arguments_and_capabilities);
 	return UNITY_END();

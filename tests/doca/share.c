@@ -81,7 +81,7 @@ static void try_to_write(struct exporter *e)
 	OK(doca_mmap_destroy(map));
 }
 
-static void what_is_read_only_cannot_be_written(void)
+static void read_only_memory_cannot_be_written(void)
 {
 	struct exporter e;
 
@@ -112,7 +112,7 @@ static void kill_the_owner(struct exporter *e)
 	OK(doca_mmap_destroy(map));
 }
 
-static void an_importer_is_told_of_the_death_of_the_owner(void)
+static void importer_detects_the_death_of_the_owner(void)
 {
 	struct exporter e;
 
@@ -134,7 +134,7 @@ static void stop_the_owner(struct exporter *e)
 	OK(doca_mmap_destroy(map));
 }
 
-static void an_importer_is_told_that_the_owner_has_stopped_the_map(void)
+static void importer_detects_that_the_owner_has_stopped_the_map(void)
 {
 	struct exporter e;
 
@@ -222,7 +222,7 @@ static void second(struct exporter *e)
  * MUST: a program exports memory by RDMA that it has imported by PCI; the third process then
  * accesses the memory of the first one
  */
-static void what_is_passed_on_comes_from_its_owner(void)
+static void memory_exported_again_is_that_of_its_owner(void)
 {
 	struct exporter e, passed;
 	pid_t pid;
@@ -253,7 +253,7 @@ static void second_read_only(struct exporter *e)
 	OK(doca_mmap_destroy(map));
 }
 
-static void passing_on_adds_no_rights(void)
+static void exporting_again_adds_no_rights(void)
 {
 	struct exporter e;
 
@@ -347,7 +347,7 @@ static void owner_with_a_child(struct exporter *e)
 	free(memory - SHIFT);
 }
 
-static void a_child_of_the_owner_does_not_stand_for_it(void)
+static void child_of_the_owner_does_not_keep_the_memory_valid(void)
 {
 	struct exporter none = {.pid = 0};
 
@@ -359,13 +359,13 @@ int main(void)
 	begin_rig();
 	UNITY_BEGIN();
 	RUN_TEST(an_importer_reads_and_writes_the_memory_of_a_blocked_process);
-	RUN_TEST(what_is_read_only_cannot_be_written);
-	RUN_TEST(an_importer_is_told_of_the_death_of_the_owner);
-	RUN_TEST(an_importer_is_told_that_the_owner_has_stopped_the_map);
+	RUN_TEST(read_only_memory_cannot_be_written);
+	RUN_TEST(importer_detects_the_death_of_the_owner);
+	RUN_TEST(importer_detects_that_the_owner_has_stopped_the_map);
 	RUN_TEST(nothing_is_left_in_the_run_directory);
-	RUN_TEST(what_is_passed_on_comes_from_its_owner);
-	RUN_TEST(passing_on_adds_no_rights);
+	RUN_TEST(memory_exported_again_is_that_of_its_owner);
+	RUN_TEST(exporting_again_adds_no_rights);
 	RUN_TEST(memory_for_a_network_is_not_shared_here);
-	RUN_TEST(a_child_of_the_owner_does_not_stand_for_it);
+	RUN_TEST(child_of_the_owner_does_not_keep_the_memory_valid);
 	return end_rig(UNITY_END());
 }

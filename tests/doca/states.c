@@ -362,7 +362,7 @@ static void test_task_that_fails_in_submit_stops_later(void)
 	TEST_ASSERT_EQUAL_INT(1, n_error);
 }
 
-static void test_program_stops_before_the_failure_is_brought(void)
+static void test_program_stops_before_the_failure_is_delivered(void)
 {
 	fake->fails = true;
 	fake->ends_in_submit = true;
@@ -590,7 +590,7 @@ int main(void)
 	RUN_TEST(test_refused_stop_changes_nothing);
 	RUN_TEST(test_failed_task_stops_the_context);
 	RUN_TEST(test_task_that_fails_in_submit_stops_later);
-	RUN_TEST(test_program_stops_before_the_failure_is_brought);
+	RUN_TEST(test_program_stops_before_the_failure_is_delivered);
 	RUN_TEST(test_destroyed_while_a_change_was_on_its_way);
 	RUN_TEST(test_failure_with_nothing_outstanding_reaches_idle);
 	RUN_TEST(test_failure_cannot_be_refused);

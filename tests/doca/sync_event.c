@@ -192,7 +192,7 @@ static void expect_end(struct tasks *t, struct doca_task *task)
 	doca_task_free(task);
 }
 
-static void test_tasks_do_what_the_calls_do(void)
+static void test_tasks_set_add_and_get_the_value(void)
 {
 	struct tasks t;
 	union doca_data none = {.u64 = 0};
@@ -274,7 +274,7 @@ static void test_mask_of_a_wait_is_whole_bytes(void)
 	end_ctx(&t);
 }
 
-static void test_stop_ends_what_still_waits(void)
+static void test_stop_fails_wait_tasks(void)
 {
 	struct tasks t;
 	union doca_data none = {.u64 = 0};
@@ -535,10 +535,10 @@ int main(void)
 	RUN_TEST(test_configuration_ends_at_start);
 	RUN_TEST(test_every_device_can_do_everything);
 	RUN_TEST(test_null_is_refused);
-	RUN_TEST(test_tasks_do_what_the_calls_do);
+	RUN_TEST(test_tasks_set_add_and_get_the_value);
 	RUN_TEST(test_waits_end_when_the_value_is_there);
 	RUN_TEST(test_mask_of_a_wait_is_whole_bytes);
-	RUN_TEST(test_stop_ends_what_still_waits);
+	RUN_TEST(test_stop_fails_wait_tasks);
 	RUN_TEST(test_no_update_of_two_processes_is_lost);
 	RUN_TEST(test_two_processes_wait_for_each_other);
 	RUN_TEST(test_tasks_on_both_sides);

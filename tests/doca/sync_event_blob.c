@@ -99,7 +99,7 @@ static void test_bad_blob_is_an_error(void)
  * A peer exports read-only memory as an event. An importer could not update it, so import rejects
  * it.
  */
-static void test_an_event_that_may_not_be_written_is_none(void)
+static void test_event_in_read_only_memory_cannot_be_imported(void)
 {
 	static _Alignas(8) char page[64];
 	struct doca_sync_event *event = new_event(), *mute;
@@ -162,7 +162,7 @@ int main(void)
 	RUN_TEST(test_export_needs_its_location);
 	RUN_TEST(test_blob_of_one_kind_is_not_one_of_the_other);
 	RUN_TEST(test_bad_blob_is_an_error);
-	RUN_TEST(test_an_event_that_may_not_be_written_is_none);
+	RUN_TEST(test_event_in_read_only_memory_cannot_be_imported);
 	RUN_TEST(test_an_event_of_another_machine_is_out_of_reach);
 	doca_dev_close(dev);
 	return UNITY_END();

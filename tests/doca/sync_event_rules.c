@@ -129,7 +129,8 @@ static void test_each_kind_of_task_has_its_fields_and_its_number(void)
 /* -- configuration -- */
 
 /* Each setter is rejected now, also with a valid buffer and address. */
-static void all_is_late(struct doca_sync_event *event, struct doca_buf *buf, uint64_t *addr)
+static void expect_setters_rejected(struct doca_sync_event *event, struct doca_buf *buf,
+				    uint64_t *addr)
 {
 	REFUSED(INVALID_VALUE, doca_sync_event_add_publisher_location_cpu(event, dev));
 	REFUSED(INVALID_VALUE, doca_sync_event_add_publisher_location_remote_pci(event));
@@ -198,7 +199,7 @@ static void test_an_event_lives_in_a_buffer_that_may_be_written(void)
 		doca_sync_event_set_addr(event, (uint64_t *)(void *)((char *)memory + 4)));
 	MUST(doca_sync_event_set_doca_buf(event, good));
 	use_as_cell(event, &memory[1]);
-	all_is_late(event, good, &memory[2]);
+	expect_setters_rejected(event, good, &memory[2]);
 	REFUSED(NOT_SUPPORTED, doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
 	REFUSED(NOT_SUPPORTED, doca_sync_event_export_to_remote_net(event, &blob, &sz));
 	MUST(doca_sync_event_stop(event));
@@ -252,7 +253,7 @@ static void test_start_needs_both_locations_and_a_device(void)
 	MUST(doca_sync_event_destroy(event));
 }
 
-static void test_its_devices_stay_open(void)
+static void test_devices_of_an_event_cannot_be_closed(void)
 {
 	struct doca_dev *second;
 	struct doca_sync_event *event;
@@ -315,7 +316,7 @@ int main(void)
 	RUN_TEST(test_an_event_lives_in_a_buffer_that_may_be_written);
 	RUN_TEST(test_an_imported_event_is_ready_and_cannot_be_set_up);
 	RUN_TEST(test_start_needs_both_locations_and_a_device);
-	RUN_TEST(test_its_devices_stay_open);
+	RUN_TEST(test_devices_of_an_event_cannot_be_closed);
 	RUN_TEST(test_nothing_is_read_set_or_waited_for_before_start);
 	doca_dev_close(dev);
 	return UNITY_END();

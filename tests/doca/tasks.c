@@ -324,7 +324,7 @@ static void ended(struct doca_task *task, void *arg)
 }
 
 /* When a graph runs the task, the graph is notified instead of the callback. */
-static void test_graph_gets_the_end_instead(void)
+static void test_graph_is_notified_of_the_end_instead_of_the_program(void)
 {
 	struct doca_task *task = fake_task(fake, 1);
 
@@ -337,7 +337,7 @@ static void test_graph_gets_the_end_instead(void)
 }
 
 /* The program gets no callback, but a graph run that waits for the task must end. */
-static void test_graph_hears_of_a_task_that_is_freed_in_flight(void)
+static void test_graph_is_notified_of_a_task_that_is_freed_in_flight(void)
 {
 	n_ended = 0;
 	fake->holds = true;
@@ -387,8 +387,8 @@ int main(void)
 	RUN_TEST(test_stop_after_free_in_flight);
 	RUN_TEST(test_tasks_end_in_order);
 	RUN_TEST(test_submit_in_a_wrong_state);
-	RUN_TEST(test_graph_gets_the_end_instead);
-	RUN_TEST(test_graph_hears_of_a_task_that_is_freed_in_flight);
+	RUN_TEST(test_graph_is_notified_of_the_end_instead_of_the_program);
+	RUN_TEST(test_graph_is_notified_of_a_task_that_is_freed_in_flight);
 	RUN_TEST(test_missing_arguments);
 	return UNITY_END();
 }

@@ -201,7 +201,7 @@ static void two_functions_of_the_card_meet(void)
 }
 
 /* a client reaches a server only from the function that its representor represents */
-static void another_function_finds_nobody(void)
+static void client_of_another_function_finds_no_server(void)
 {
 	struct gd_transport *dpu = transport_of(infos[0]);
 
@@ -267,7 +267,7 @@ static void on_readable(void *arg)
 	note(READABLE);
 }
 
-static void an_fd_is_heard_until_it_is_removed(void)
+static void fd_is_served_until_it_is_removed(void)
 {
 	for (int i = 0; i < 200; i++) {
 		TEST_ASSERT_EQUAL_INT(0, pipe(pipe_fds));
@@ -341,7 +341,7 @@ static void a_forked_child_can_use_the_library(void)
 		fork_and_use_it();
 }
 
-static void the_run_dir_is_ours(void)
+static void run_directory_is_the_one_of_the_environment(void)
 {
 	char path[80];
 
@@ -359,12 +359,12 @@ int main(void)
 	setenv("GANTRY_PLUGIN_PATH", TEST_PLUGINDIR, 1);
 	make_run_dir();
 	UNITY_BEGIN();
-	RUN_TEST(the_run_dir_is_ours);
+	RUN_TEST(run_directory_is_the_one_of_the_environment);
 	RUN_TEST(names_of_services_differ_and_fit);
 	RUN_TEST(two_functions_of_the_card_meet);
-	RUN_TEST(another_function_finds_nobody);
+	RUN_TEST(client_of_another_function_finds_no_server);
 	RUN_TEST(a_timer_runs_at_its_time_with_all_signals_blocked);
-	RUN_TEST(an_fd_is_heard_until_it_is_removed);
+	RUN_TEST(fd_is_served_until_it_is_removed);
 	RUN_TEST(a_forked_child_can_use_the_library);
 	rc = UNITY_END();
 	remove_run_dir();

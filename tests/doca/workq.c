@@ -168,7 +168,7 @@ static void test_old_names_of_memory(void)
 }
 
 /* One event for each job, in order, with its type, its user data and its result. */
-static void test_events_tell_of_jobs(void)
+static void test_each_job_has_one_event(void)
 {
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_AGAIN, retrieve());
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, submit(7));
@@ -443,7 +443,7 @@ static void test_waiting_for_events(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_workq_destroy(other));
 }
 
-static void test_questions_about_a_device(void)
+static void test_capabilities_of_a_device(void)
 {
 	uint32_t n;
 	uint64_t bytes;
@@ -492,7 +492,7 @@ int main(void)
 	RUN_TEST(test_numbers_that_programs_have_compiled_in);
 	RUN_TEST(test_a_job_is_copied);
 	RUN_TEST(test_old_names_of_memory);
-	RUN_TEST(test_events_tell_of_jobs);
+	RUN_TEST(test_each_job_has_one_event);
 	RUN_TEST(test_failed_job_is_io_failed_and_the_queue_goes_on);
 	RUN_TEST(test_queue_is_as_deep_as_created);
 	RUN_TEST(test_errors_of_submit);
@@ -503,7 +503,7 @@ int main(void)
 	RUN_TEST(test_without_memory);
 	RUN_TEST(test_without_file_descriptors);
 	RUN_TEST(test_waiting_for_events);
-	RUN_TEST(test_questions_about_a_device);
+	RUN_TEST(test_capabilities_of_a_device);
 	RUN_TEST(test_missing_arguments);
 	return UNITY_END();
 }
