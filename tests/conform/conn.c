@@ -4,7 +4,7 @@
 
 #include "conform/rig.h"
 
-static void device_tells_its_limits(void)
+static void device_reports_its_limits(void)
 {
 	TEST_ASSERT_TRUE(rig.info.max_depth >= 64);
 	TEST_ASSERT_TRUE(rig.info.max_inline >= GANTRY_IMM_MAX);
@@ -14,7 +14,7 @@ static void device_tells_its_limits(void)
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->progress(rig.a.dev));
 }
 
-static void connect_tells_both_who_is_there(void)
+static void connect_reports_the_peer_to_both_ends(void)
 {
 	rig_connect();
 	TEST_ASSERT_EQUAL_INT(1, rig.a.n_connected);
@@ -28,7 +28,7 @@ static void connect_tells_both_who_is_there(void)
 }
 
 /* Process and user of a peer on another machine are reported as unknown; its address is known. */
-static void peer_on_another_machine(void)
+static void peer_on_another_machine_is_reported_by_its_address(void)
 {
 	const char *service = rig_service(0), *port = strrchr(service, ':');
 
@@ -47,9 +47,9 @@ static void peer_on_another_machine(void)
 	TEST_ASSERT_EQUAL_MEMORY(service, rig.a.peer.address, (size_t)(port - service));
 }
 
-static void connect_to_nobody_is_refused(void)
+static void connect_without_a_listener_is_refused(void)
 {
-	rig_start_connect(rig_driver.nobody ? rig_driver.nobody : "nobody");
+	rig_start_connect(rig_driver.unserved ? rig_driver.unserved : "nobody");
 	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed); /* only progress delivers events */
 	rig_until(rig.a.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, rig.a.reason);
@@ -209,7 +209,7 @@ static void control_queue_is_bounded_and_in_order(void)
 	TEST_ASSERT_EQUAL_INT(0, rig.b.out_of_order);
 }
 
-static void peer_leaves(void)
+static void disconnect_is_reported_to_the_peer(void)
 {
 	rig_connect();
 	rig_disconnect(&rig.a);
@@ -222,7 +222,7 @@ static void peer_leaves(void)
 }
 
 /* A message sent just before disconnect arrives, also if its sender has unread messages. */
-static void last_words_arrive(void)
+static void message_sent_before_disconnect_arrives(void)
 {
 	rig_connect();
 	TEST_ASSERT_EQUAL_INT(0, rig_ctrl(&rig.b, "unread", 6));
@@ -234,7 +234,7 @@ static void last_words_arrive(void)
 }
 
 /* A listener sends a message inside `accept` and disconnects: the message still arrives. */
-static void last_words_of_a_listener_arrive(void)
+static void message_of_a_listener_that_disconnects_arrives(void)
 {
 	rig.b.greeting = "busy: as many as there can be";
 	rig_listen(rig_service(0));
@@ -296,10 +296,10 @@ static void connect_and_leave_many_times(void)
 
 void conn_cases(void)
 {
-	RIG_CASE(device_tells_its_limits);
-	RIG_CASE(connect_tells_both_who_is_there);
-	RIG_CASE(peer_on_another_machine);
-	RIG_CASE(connect_to_nobody_is_refused);
+	RIG_CASE(device_reports_its_limits);
+	RIG_CASE(connect_reports_the_peer_to_both_ends);
+	RIG_CASE(peer_on_another_machine_is_reported_by_its_address);
+	RIG_CASE(connect_without_a_listener_is_refused);
 	RIG_CASE(listener_may_refuse);
 	RIG_CASE(listener_ends_before_it_accepts);
 	RIG_CASE(name_is_served_once);
@@ -309,9 +309,9 @@ void conn_cases(void)
 	RIG_CASE(control_messages_of_all_sizes);
 	RIG_CASE(control_messages_of_wrong_size);
 	RIG_CASE(control_queue_is_bounded_and_in_order);
-	RIG_CASE(peer_leaves);
-	RIG_CASE(last_words_arrive);
-	RIG_CASE(last_words_of_a_listener_arrive);
+	RIG_CASE(disconnect_is_reported_to_the_peer);
+	RIG_CASE(message_sent_before_disconnect_arrives);
+	RIG_CASE(message_of_a_listener_that_disconnects_arrives);
 	RIG_CASE(disconnect_inside_the_callback);
 	RIG_CASE(disconnect_before_it_is_connected);
 	RIG_CASE(many_connections);

@@ -247,7 +247,7 @@ static void payload_is_copied_once(void)
 	rig_memory_close(&m);
 }
 
-static void region_sends_that_cannot_be(void)
+static void invalid_region_sends_are_rejected(void)
 {
 	struct gantry_region stranger = {.length = 4096, .fd = -1, .rights = 3};
 	struct gantry_token token;
@@ -476,7 +476,7 @@ void data_cases(void)
 	RIG_CASE(sizes_mixed_through_a_full_queue);
 	RIG_CASE(region_data_of_many_sizes);
 	RIG_CASE(payload_is_copied_once);
-	RIG_CASE(region_sends_that_cannot_be);
+	RIG_CASE(invalid_region_sends_are_rejected);
 	RIG_CASE(completions_come_in_order);
 	RIG_CASE(inline_and_region_data_in_order);
 }

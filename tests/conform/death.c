@@ -15,7 +15,7 @@ static void part_nothing(void)
 	forked_begin(NULL);
 }
 
-static void peer_is_known_by_its_process(void)
+static void peer_is_reported_with_its_process_id(void)
 {
 	rig_listen("vol");
 	fork_peer(part_nothing);
@@ -41,7 +41,7 @@ static void part_with_a_child(void)
 	}
 }
 
-static void its_child_does_not_count(void)
+static void connection_ends_although_a_child_of_the_peer_lives(void)
 {
 	rig_listen("vol");
 	fork_peer(part_with_a_child);
@@ -57,7 +57,7 @@ static void its_child_does_not_count(void)
  * A child of this process has copies of all descriptors. These copies must not raise events for a
  * connection that has ended.
  */
-static void our_child_does_not_count(void)
+static void connection_ends_although_a_child_of_this_process_lives(void)
 {
 	int hold[2];
 	pid_t child;
@@ -86,7 +86,7 @@ static void our_child_does_not_count(void)
 }
 
 /* A process that inherited a device by fork cannot use it. */
-static void forked_child_is_refused(void)
+static void forked_child_cannot_use_the_device(void)
 {
 	int status;
 	pid_t pid;
@@ -119,10 +119,10 @@ static void forked_child_is_refused(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(peer_is_known_by_its_process);
-	RUN_TEST(its_child_does_not_count);
-	RUN_TEST(our_child_does_not_count);
-	RUN_TEST(forked_child_is_refused);
+	RUN_TEST(peer_is_reported_with_its_process_id);
+	RUN_TEST(connection_ends_although_a_child_of_the_peer_lives);
+	RUN_TEST(connection_ends_although_a_child_of_this_process_lives);
+	RUN_TEST(forked_child_cannot_use_the_device);
 	step_cases();
 	name_cases();
 	return UNITY_END();

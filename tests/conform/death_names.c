@@ -17,7 +17,7 @@ static void part_listens(void)
 	rig_listen("vol");
 }
 
-static void name_of_the_dead_is_free(void)
+static void name_of_a_killed_server_can_be_reused(void)
 {
 	struct gantry_conn_events none = {0};
 	void *l;
@@ -54,7 +54,7 @@ static void kill_a_server(void)
 	TEST_ASSERT_EQUAL_INT(2, files());
 }
 
-static void who_connects_clears_away(void)
+static void connecting_client_removes_files_of_a_killed_server(void)
 {
 	kill_a_server();
 	rig_start_connect("vol");
@@ -63,7 +63,7 @@ static void who_connects_clears_away(void)
 	TEST_ASSERT_EQUAL_INT(0, files());
 }
 
-static void who_opens_a_device_clears_away(void)
+static void opening_a_device_removes_files_of_a_killed_server(void)
 {
 	kill_a_server();
 	rig_listen("other");
@@ -156,7 +156,7 @@ static void connect_to_a_server(int nth)
 	TEST_ASSERT_EQUAL_INT(2, files());
 }
 
-static void who_was_connected_clears_away(void)
+static void connected_client_removes_files_of_a_killed_server(void)
 {
 	for (int i = 0; i < 2; i++) {
 		rig.a.disconnect_on_close = i;
@@ -169,7 +169,7 @@ static void who_was_connected_clears_away(void)
 	}
 }
 
-static void who_leaves_first_clears_away(void)
+static void disconnecting_client_removes_files_of_a_killed_server(void)
 {
 	connect_to_a_server(1);
 	reap(SIGKILL);
@@ -218,24 +218,24 @@ static void serve_beside(void (*part)(void))
 	rig_settle();
 }
 
-static void clearing_away_is_in_nobodys_way(void)
+static void repeated_connects_do_not_disturb_a_starting_server(void)
 {
 	serve_beside(part_clears);
 }
 
-static void opening_devices_is_in_nobodys_way(void)
+static void repeated_device_opens_do_not_disturb_a_starting_server(void)
 {
 	serve_beside(part_sweeps);
 }
 
-static void part_as_nobody(void)
+static void part_as_other_user(void)
 {
 	if (setgid(65534) || setuid(65534))
 		_exit(1);
 	forked_begin("uids=0");
 }
 
-static void part_as_nobody_refused(void)
+static void part_as_other_user_refused(void)
 {
 	if (setgid(65534) || setuid(65534))
 		_exit(1);
@@ -247,7 +247,7 @@ static void part_as_nobody_refused(void)
 		_exit(1);
 }
 
-static void as_nobody(void (*part)(void), const char *uids)
+static void as_other_user(void (*part)(void), const char *uids)
 {
 	if (getuid() != 0)
 		TEST_IGNORE_MESSAGE("needs root");
@@ -260,9 +260,9 @@ static void as_nobody(void (*part)(void), const char *uids)
 	fork_peer(part);
 }
 
-static void other_users_can_be_let_in(void)
+static void listed_user_is_accepted(void)
 {
-	as_nobody(part_as_nobody, "uids=65534");
+	as_other_user(part_as_other_user, "uids=65534");
 	accept_peer();
 	TEST_ASSERT_EQUAL_UINT(65534, rig.b.peer.uid);
 	wait_ready();
@@ -270,9 +270,9 @@ static void other_users_can_be_let_in(void)
 	rig_until(rig.b.n_closed, 1);
 }
 
-static void other_users_are_kept_out(void)
+static void unlisted_user_is_rejected(void)
 {
-	as_nobody(part_as_nobody_refused, "uids=65533");
+	as_other_user(part_as_other_user_refused, "uids=65533");
 	wait_ready();
 	reap(SIGKILL);
 	rig_settle();
@@ -282,16 +282,16 @@ static void other_users_are_kept_out(void)
 
 void name_cases(void)
 {
-	RUN_TEST(name_of_the_dead_is_free);
-	RUN_TEST(who_connects_clears_away);
-	RUN_TEST(who_opens_a_device_clears_away);
+	RUN_TEST(name_of_a_killed_server_can_be_reused);
+	RUN_TEST(connecting_client_removes_files_of_a_killed_server);
+	RUN_TEST(opening_a_device_removes_files_of_a_killed_server);
 	RUN_TEST(lock_without_a_socket_is_removed);
 	RUN_TEST(lock_that_is_held_stays);
 	RUN_TEST(file_that_is_no_lock_stays);
-	RUN_TEST(who_was_connected_clears_away);
-	RUN_TEST(who_leaves_first_clears_away);
-	RUN_TEST(clearing_away_is_in_nobodys_way);
-	RUN_TEST(opening_devices_is_in_nobodys_way);
-	RUN_TEST(other_users_can_be_let_in);
-	RUN_TEST(other_users_are_kept_out);
+	RUN_TEST(connected_client_removes_files_of_a_killed_server);
+	RUN_TEST(disconnecting_client_removes_files_of_a_killed_server);
+	RUN_TEST(repeated_connects_do_not_disturb_a_starting_server);
+	RUN_TEST(repeated_device_opens_do_not_disturb_a_starting_server);
+	RUN_TEST(listed_user_is_accepted);
+	RUN_TEST(unlisted_user_is_rejected);
 }

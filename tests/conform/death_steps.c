@@ -11,7 +11,7 @@
 
 static uint32_t step_length;
 
-static void part_sends_under_the_knife(void)
+static void part_sends_while_traced(void)
 {
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
 	uint64_t seq = 0;
@@ -101,7 +101,7 @@ static uint32_t killed_at(uint32_t k, uint32_t *steps_p)
 	uint32_t n;
 	siginfo_t info;
 
-	fork_peer(part_sends_under_the_knife);
+	fork_peer(part_sends_while_traced);
 	accept_peer();
 	forked_consumer(&q, bufs, 16);
 	do { /* send credit until the peer stops before the traced send */

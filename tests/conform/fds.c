@@ -59,7 +59,7 @@ static void nothing_is_held(void)
 	TEST_ASSERT_EQUAL_UINT(0, held());
 }
 
-static void all_of_a_connection_counts(void)
+static void descriptors_of_all_objects_of_a_connection_count(void)
 {
 	struct rig_queue *queues[QUEUES];
 	struct gantry_token token;
@@ -92,7 +92,7 @@ static void all_of_a_connection_counts(void)
 }
 
 /* A descriptor in a frame counts for the user, also while the peer has not read the frame. */
-static void what_waits_for_the_peer_counts(void)
+static void descriptors_in_unread_frames_count(void)
 {
 	struct gantry_queue_attr attr = {.depth = 1};
 	static const char message[GANTRY_CTRL_MAX];
@@ -135,7 +135,7 @@ static void text_is(const char *text)
 }
 
 /* The client creates a consumer, which would add its doorbell to the descriptors of the server. */
-static void a_connection_that_sends_too_many_ends(void)
+static void connection_that_sends_too_many_descriptors_ends(void)
 {
 	struct gantry_queue_attr attr = {.depth = 1};
 	void *consumer;
@@ -159,7 +159,7 @@ static void a_connection_that_sends_too_many_ends(void)
 	TEST_ASSERT_EQUAL_UINT(0, fake_counter(&rig.b.host, "protocol_errors"));
 }
 
-static void a_connection_that_is_given_too_many_ends(void)
+static void connection_that_needs_too_many_descriptors_ends(void)
 {
 	struct gantry_queue_attr attr = {.depth = 1};
 	void *consumer;
@@ -183,7 +183,7 @@ static void a_connection_that_is_given_too_many_ends(void)
 	is_exact(0, "at the end");
 }
 
-static void a_user_with_too_many_gets_no_connection(void)
+static void user_with_too_many_descriptors_gets_no_connection(void)
 {
 	begin();
 	device(&rig.b)->max_fds = 1;
@@ -257,11 +257,11 @@ static void a_listener_pauses_while_refused_sockets_wait(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RIG_CASE(all_of_a_connection_counts);
-	RIG_CASE(what_waits_for_the_peer_counts);
-	RIG_CASE(a_connection_that_sends_too_many_ends);
-	RIG_CASE(a_connection_that_is_given_too_many_ends);
-	RIG_CASE(a_user_with_too_many_gets_no_connection);
+	RIG_CASE(descriptors_of_all_objects_of_a_connection_count);
+	RIG_CASE(descriptors_in_unread_frames_count);
+	RIG_CASE(connection_that_sends_too_many_descriptors_ends);
+	RIG_CASE(connection_that_needs_too_many_descriptors_ends);
+	RIG_CASE(user_with_too_many_descriptors_gets_no_connection);
 	RIG_CASE(a_listener_without_descriptors_sleeps_and_accepts_again);
 	RIG_CASE(a_listener_pauses_while_refused_sockets_wait);
 	return UNITY_END();

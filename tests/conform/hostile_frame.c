@@ -46,17 +46,17 @@ ATTACK(one_byte_before_hello, 0, "shorter than its header")
 	evil_raw("x", 1, NULL, 0);
 }
 
-ATTACK(nothing_at_all, 1, "empty frame")
+ATTACK(empty_frame, 1, "empty frame")
 {
 	TEST_ASSERT_EQUAL_INT(0, send(evil.fd, "", 0, 0));
 }
 
-ATTACK(nothing_at_all_before_hello, 0, "empty frame")
+ATTACK(empty_frame_before_hello, 0, "empty frame")
 {
 	TEST_ASSERT_EQUAL_INT(0, send(evil.fd, "", 0, 0));
 }
 
-ATTACK(nothing_with_a_descriptor, 1, "empty frame")
+ATTACK(empty_frame_with_a_descriptor, 1, "empty frame")
 {
 	int fd = dup(0);
 
@@ -94,12 +94,12 @@ ATTACK(type_huge, 1, "unknown type")
 	evil_raw(head(COMCH_MAGIC, COMCH_VERSION, 0xffff, 8), 24, NULL, 0);
 }
 
-ATTACK(length_says_more, 1, "length does not match")
+ATTACK(length_exceeds_the_frame, 1, "length does not match")
 {
 	evil_raw(head(COMCH_MAGIC, COMCH_VERSION, COMCH_DATA, 100), 20, NULL, 0);
 }
 
-ATTACK(length_says_less, 1, "length does not match")
+ATTACK(length_is_below_the_frame, 1, "length does not match")
 {
 	evil_raw(head(COMCH_MAGIC, COMCH_VERSION, COMCH_DATA, 1), 20, NULL, 0);
 }
@@ -195,42 +195,42 @@ ATTACK(revoke_before_hello, 0, "out of order")
 	evil_frame(COMCH_REVOKE, &id, sizeof(id), NULL, 0);
 }
 
-ATTACK(consumer_that_never_was_goes, 1, "never existed")
+ATTACK(unknown_consumer_is_gone, 1, "never existed")
 {
 	struct comch_id id = {.id = 7};
 
 	evil_frame(COMCH_CONSUMER_GONE, &id, sizeof(id), NULL, 0);
 }
 
-ATTACK(producer_that_never_was_goes, 1, "never existed")
+ATTACK(unknown_producer_is_gone, 1, "never existed")
 {
 	struct comch_id id = {.id = 1};
 
 	evil_frame(COMCH_PRODUCER_GONE, &id, sizeof(id), NULL, 0);
 }
 
-ATTACK(confirms_no_producer, 1, "never existed")
+ATTACK(confirms_an_unknown_producer, 1, "never existed")
 {
 	struct comch_producer_ok ok = {.id = 1, .line = 0};
 
 	evil_frame(COMCH_PRODUCER_OK, &ok, sizeof(ok), NULL, 0);
 }
 
-ATTACK(confirms_no_region, 1, "was not exported")
+ATTACK(confirms_an_unknown_region, 1, "was not exported")
 {
 	struct comch_id id = {.id = 64};
 
 	evil_frame(COMCH_REGION_OK, &id, sizeof(id), NULL, 0);
 }
 
-ATTACK(releases_no_region, 1, "was not revoked")
+ATTACK(releases_an_unknown_region, 1, "was not revoked")
 {
 	struct comch_id id = {.id = UINT32_MAX};
 
 	evil_frame(COMCH_RELEASED, &id, sizeof(id), NULL, 0);
 }
 
-ATTACK(revokes_no_region, 1, "did not export")
+ATTACK(revokes_an_unknown_region, 1, "did not export")
 {
 	struct comch_id id = {.id = 65};
 
@@ -238,7 +238,7 @@ ATTACK(revokes_no_region, 1, "did not export")
 }
 
 /* The server ignores frames that the attacker sends after BYE. */
-ATTACK(speaks_after_goodbye, 1, NULL)
+ATTACK(sends_frames_after_bye, 1, NULL)
 {
 	evil_frame(COMCH_BYE, "", 0, NULL, 0);
 	send_fds(COMCH_REGION, sizeof(struct comch_region_up), 1);
@@ -278,14 +278,14 @@ ATTACK(never_reads, 1, NULL)
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, rig.ops->send_ctrl(rig.b.conn, msg, sizeof(msg)));
 }
 
-ATTACK(client_refuses, 0, "sends REFUSED as a client")
+ATTACK(client_sends_refused_before_hello, 0, "sends REFUSED as a client")
 {
 	struct comch_refused refused = {.reason = COMCH_REASON_BUSY, .text = "busy"};
 
 	evil_frame(COMCH_REFUSED, &refused, sizeof(refused), NULL, 0);
 }
 
-ATTACK(client_refuses_later, 1, "sends REFUSED as a client")
+ATTACK(client_sends_refused_after_hello, 1, "sends REFUSED as a client")
 {
 	struct comch_refused refused = {.reason = COMCH_REASON_BUSY, .text = "busy"};
 
@@ -393,7 +393,7 @@ static void a_full_backlog_is_no_missing_listener(void)
 	setrlimit(RLIMIT_NOFILE, &before);
 }
 
-static void a_listener_without_descriptors_says_so(void)
+static void listener_without_descriptors_reports_the_reason(void)
 {
 	struct rlimit before, files;
 
@@ -445,17 +445,17 @@ void frame_attacks(void)
 	RUN_TEST(one_byte);
 	RUN_TEST(half_a_header);
 	RUN_TEST(one_byte_before_hello);
-	RUN_TEST(nothing_at_all);
-	RUN_TEST(nothing_at_all_before_hello);
-	RUN_TEST(nothing_with_a_descriptor);
+	RUN_TEST(empty_frame);
+	RUN_TEST(empty_frame_before_hello);
+	RUN_TEST(empty_frame_with_a_descriptor);
 	RUN_TEST(wrong_magic);
 	RUN_TEST(wrong_version);
 	RUN_TEST(wrong_version_in_hello);
 	RUN_TEST(type_zero);
 	RUN_TEST(type_unknown);
 	RUN_TEST(type_huge);
-	RUN_TEST(length_says_more);
-	RUN_TEST(length_says_less);
+	RUN_TEST(length_exceeds_the_frame);
+	RUN_TEST(length_is_below_the_frame);
 	RUN_TEST(length_wraps);
 	RUN_TEST(data_without_data);
 	RUN_TEST(too_long);
@@ -472,21 +472,21 @@ void frame_attacks(void)
 	RUN_TEST(hello_twice);
 	RUN_TEST(data_before_hello);
 	RUN_TEST(revoke_before_hello);
-	RUN_TEST(consumer_that_never_was_goes);
-	RUN_TEST(producer_that_never_was_goes);
-	RUN_TEST(confirms_no_producer);
-	RUN_TEST(confirms_no_region);
-	RUN_TEST(releases_no_region);
-	RUN_TEST(revokes_no_region);
-	RUN_TEST(speaks_after_goodbye);
+	RUN_TEST(unknown_consumer_is_gone);
+	RUN_TEST(unknown_producer_is_gone);
+	RUN_TEST(confirms_an_unknown_producer);
+	RUN_TEST(confirms_an_unknown_region);
+	RUN_TEST(releases_an_unknown_region);
+	RUN_TEST(revokes_an_unknown_region);
+	RUN_TEST(sends_frames_after_bye);
 	RUN_TEST(half_closed);
 	RUN_TEST(flood_of_messages);
 	RUN_TEST(never_reads);
 	RUN_TEST(half_open_connections_end);
-	RUN_TEST(client_refuses);
-	RUN_TEST(client_refuses_later);
+	RUN_TEST(client_sends_refused_before_hello);
+	RUN_TEST(client_sends_refused_after_hello);
 	RUN_TEST(half_open_connections_of_a_user_are_bounded);
 	RUN_TEST(connections_that_ended_do_not_count);
 	RUN_TEST(a_full_backlog_is_no_missing_listener);
-	RUN_TEST(a_listener_without_descriptors_says_so);
+	RUN_TEST(listener_without_descriptors_reports_the_reason);
 }

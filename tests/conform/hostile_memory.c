@@ -91,7 +91,7 @@ ATTACK(region_with_holes, 1, "region 1 has holes: 4096 of 1048576 bytes are pres
 	evil_memory_close(&m);
 }
 
-ATTACK(region_of_nothing, 1, "malformed region")
+ATTACK(region_of_length_zero, 1, "malformed region")
 {
 	struct comch_region_up up = fine();
 
@@ -107,7 +107,7 @@ ATTACK(region_without_rights, 1, "malformed region")
 	region(&up, 4096, FIXED);
 }
 
-ATTACK(region_with_strange_rights, 1, "malformed region")
+ATTACK(region_with_unknown_rights, 1, "malformed region")
 {
 	struct comch_region_up up = fine();
 
@@ -183,7 +183,7 @@ ATTACK(region_in_a_pipe, 1, "not a memory file")
 }
 
 /* A connection has COMCH_REGIONS slots: one region more than that uses a slot that is in use. */
-ATTACK(regions_without_end, 1, "twice")
+ATTACK(more_regions_than_slots, 1, "twice")
 {
 	for (uint32_t i = 0; i < COMCH_REGIONS + 1; i++) {
 		struct comch_region_up up = fine();
@@ -244,13 +244,13 @@ ATTACK(consumer_of_depth_zero, 1, "malformed consumer")
 	consumer(1, 0, COMCH_PAGE_BYTES, FROZEN, eventfd(0, EFD_NONBLOCK));
 }
 
-ATTACK(consumer_number_again, 1, "malformed consumer")
+ATTACK(consumer_id_twice, 1, "malformed consumer")
 {
 	consumer(4, 16, COMCH_PAGE_BYTES, FROZEN, eventfd(0, EFD_NONBLOCK));
 	consumer(4, 16, COMCH_PAGE_BYTES, FROZEN, eventfd(0, EFD_NONBLOCK));
 }
 
-ATTACK(consumers_without_end, 1, "too many consumers")
+ATTACK(too_many_consumers, 1, "too many consumers")
 {
 	for (uint32_t i = 1; i < 1000 && !rig.b.reason; i++) {
 		consumer(i, 16, COMCH_PAGE_BYTES, FROZEN, eventfd(0, EFD_NONBLOCK));
@@ -289,7 +289,7 @@ ATTACK(producer_for_consumer_zero, 1, "never existed")
 	producer(1, 0, 256, 256 * 64, FROZEN);
 }
 
-ATTACK(producer_with_a_crooked_ring, 1, "invalid number of slots")
+ATTACK(producer_with_a_ring_that_is_no_power_of_two, 1, "invalid number of slots")
 {
 	producer(1, their_consumer(), 300, 300 * 64, FROZEN);
 }
@@ -331,7 +331,7 @@ ATTACK(producer_with_a_ring_with_holes, 1, "ring 1 has holes: 0 of 16384 bytes a
 	evil_memory_close(&m);
 }
 
-ATTACK(producer_number_again, 1, "malformed producer")
+ATTACK(producer_id_twice, 1, "malformed producer")
 {
 	uint32_t to = their_consumer();
 
@@ -343,7 +343,7 @@ ATTACK(producer_number_again, 1, "malformed producer")
  * A consumer accepts at most COMCH_RINGS producers. The server answers the further ones with
  * COMCH_NO_LINE, and does not end the connection. The descriptors of the rings do not stay open.
  */
-ATTACK(producers_without_end, 1, NULL)
+ATTACK(too_many_producers, 1, NULL)
 {
 	uint32_t to = their_consumer();
 	int fds = rig_fds();
@@ -369,9 +369,9 @@ void memory_attacks(void)
 	RUN_TEST(region_offset_wraps);
 	RUN_TEST(region_larger_than_the_quota);
 	RUN_TEST(region_with_holes);
-	RUN_TEST(region_of_nothing);
+	RUN_TEST(region_of_length_zero);
 	RUN_TEST(region_without_rights);
-	RUN_TEST(region_with_strange_rights);
+	RUN_TEST(region_with_unknown_rights);
 	RUN_TEST(region_of_generation_zero);
 	RUN_TEST(region_twice);
 	RUN_TEST(region_name_used_again);
@@ -379,7 +379,7 @@ void memory_attacks(void)
 	RUN_TEST(region_in_a_regular_file);
 	RUN_TEST(region_in_a_device);
 	RUN_TEST(region_in_a_pipe);
-	RUN_TEST(regions_without_end);
+	RUN_TEST(more_regions_than_slots);
 	RUN_TEST(consumer_page_unsealed);
 	RUN_TEST(consumer_page_that_can_be_punched);
 	RUN_TEST(consumer_page_too_small);
@@ -387,17 +387,17 @@ void memory_attacks(void)
 	RUN_TEST(consumer_bell_is_a_file);
 	RUN_TEST(consumer_bell_blocks);
 	RUN_TEST(consumer_of_depth_zero);
-	RUN_TEST(consumer_number_again);
-	RUN_TEST(consumers_without_end);
+	RUN_TEST(consumer_id_twice);
+	RUN_TEST(too_many_consumers);
 	RUN_TEST(producer_for_a_forged_consumer);
 	RUN_TEST(producer_for_consumer_zero);
-	RUN_TEST(producer_with_a_crooked_ring);
+	RUN_TEST(producer_with_a_ring_that_is_no_power_of_two);
 	RUN_TEST(producer_with_a_tiny_ring);
 	RUN_TEST(producer_with_a_huge_ring);
 	RUN_TEST(producer_with_a_short_ring);
 	RUN_TEST(producer_with_an_unsealed_ring);
 	RUN_TEST(producer_with_a_ring_that_can_be_punched);
 	RUN_TEST(producer_with_a_ring_with_holes);
-	RUN_TEST(producer_number_again);
-	RUN_TEST(producers_without_end);
+	RUN_TEST(producer_id_twice);
+	RUN_TEST(too_many_producers);
 }

@@ -312,7 +312,7 @@ ATTACK(region_in_a_file_with_holes, 1, NULL)
  * the server does not check whether the peer frees pages. The DOCA library needs this: it exports
  * ranges of one sparse file.
  */
-ATTACK(peer_that_frees_pages_that_may_go, 1, NULL)
+ATTACK(peer_that_frees_pages_of_an_unchecked_region, 1, NULL)
 {
 	const uint64_t wake_ns = rig.ops->wake_ns(rig.b.dev);
 	const struct comch_region_up up = region_up(1);
@@ -360,6 +360,6 @@ void page_attacks(void)
 	RUN_TEST(peer_with_pages_behind_the_end);
 	RUN_TEST(peer_that_frees_more_than_is_behind_the_end);
 	RUN_TEST(region_in_a_file_with_holes);
-	RUN_TEST(peer_that_frees_pages_that_may_go);
+	RUN_TEST(peer_that_frees_pages_of_an_unchecked_region);
 	RUN_TEST(peer_that_frees_pages_of_a_region_imported_twice);
 }

@@ -96,7 +96,7 @@ RING_ATTACK(kind_unknown, 4096, 0)
 	put(s, 1, 200, 8, 0);
 }
 
-RING_ATTACK(begins_in_the_middle, 4096, 0)
+RING_ATTACK(message_begins_with_a_later_slot, 4096, 0)
 {
 	put(s, 1, COMCH_K_MORE, 8, 8);
 }
@@ -121,7 +121,7 @@ RING_ATTACK(end_of_inline_data_is_missing, 4096, 0)
 	put(s, 1, COMCH_K_INLINE, 50, 7);
 }
 
-RING_ATTACK(inline_data_of_nothing, 4096, 0)
+RING_ATTACK(inline_data_of_length_zero, 4096, 0)
 {
 	put(s, 1, COMCH_K_INLINE, 8, 0);
 }
@@ -131,7 +131,7 @@ RING_ATTACK(inline_data_too_long, 65535, 0)
 	put(s, 1, COMCH_K_INLINE, 0, 4097);
 }
 
-RING_ATTACK(inline_data_against_the_agreement, 100, 0)
+RING_ATTACK(inline_data_beyond_max_data, 100, 0)
 {
 	for (uint32_t i = 1; i < 10; i++)
 		put(&s[i], i + 1, COMCH_K_MORE, 0, 0);
@@ -208,7 +208,7 @@ RING_ATTACK(region_offset_that_wraps, 4096, 0)
 	region_send(s, COMCH_REF(3, 1), 512, UINT64_MAX - 511, COMCH_K_REGION, 0);
 }
 
-RING_ATTACK(region_that_we_may_not_read, 4096, 0)
+RING_ATTACK(region_without_the_right_to_read, 4096, 0)
 {
 	with_region(GANTRY_REMOTE_WRITE);
 	region_send(s, COMCH_REF(3, 1), 512, 0, COMCH_K_REGION, 0);
@@ -220,19 +220,19 @@ RING_ATTACK(region_of_a_later_generation, 4096, 0)
 	region_send(s, COMCH_REF(3, 2), 512, 0, COMCH_K_REGION, 0);
 }
 
-RING_ATTACK(region_data_of_no_length, 4096, 0)
+RING_ATTACK(region_data_of_length_zero, 4096, 0)
 {
 	with_region(GANTRY_REMOTE_READ);
 	region_send(s, COMCH_REF(3, 1), 0, 0, COMCH_K_REGION, 0);
 }
 
-RING_ATTACK(region_data_against_the_agreement, 100, 0)
+RING_ATTACK(region_data_beyond_max_data, 100, 0)
 {
 	with_region(GANTRY_REMOTE_READ);
 	region_send(s, COMCH_REF(3, 1), 101, 0, COMCH_K_REGION, 0);
 }
 
-RING_ATTACK(region_with_too_much_beside_it, 4096, 0)
+RING_ATTACK(region_with_too_much_immediate_data, 4096, 0)
 {
 	with_region(GANTRY_REMOTE_READ);
 	region_send(s, COMCH_REF(3, 1), 100, 0, COMCH_K_REGION, COMCH_REGION_IMM + 1);
@@ -262,7 +262,7 @@ ATTACK(sends_without_credit, 1, NULL)
 }
 
 /* A message of a revoked region is no violation: it arrives without its data. */
-ATTACK(region_taken_back_before_it_is_read, 1, NULL)
+ATTACK(region_revoked_before_it_is_read, 1, NULL)
 {
 	struct comch_slot *s = open_ring(4096);
 	struct comch_id id = {.id = COMCH_REF(3, 1)};
@@ -309,7 +309,7 @@ static int send_one(void)
 	return rig.ops->send(tx, &send, 0);
 }
 
-ATTACK(consumed_what_was_not_sent, 1,
+ATTACK(consumed_count_exceeds_the_sent_count, 1,
        "corrupt queue (queue=send): the peer consumed entries that were not sent")
 {
 	struct comch_page *page = open_page();
@@ -319,7 +319,7 @@ ATTACK(consumed_what_was_not_sent, 1,
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, send_one());
 }
 
-ATTACK(consumed_less_than_before, 1,
+ATTACK(consumed_count_decreases, 1,
        "corrupt queue (queue=send): the peer consumed entries that were not sent")
 {
 	struct comch_page *page = open_page();
@@ -337,7 +337,7 @@ ATTACK(consumed_less_than_before, 1,
  * The attacker gives unlimited credit. The size of the ring still limits the server, which never
  * overwrites a slot that was not consumed.
  */
-ATTACK(credit_without_end, 1, NULL)
+ATTACK(unlimited_credit, 1, NULL)
 {
 	struct comch_page *page = open_page();
 	int n = 0;
@@ -350,7 +350,7 @@ ATTACK(credit_without_end, 1, NULL)
 }
 
 /* The attacker always claims to sleep: that costs the server only a system call for each send. */
-ATTACK(always_asleep, 1, NULL)
+ATTACK(peer_always_claims_to_sleep, 1, NULL)
 {
 	struct comch_page *page = open_page();
 
@@ -368,7 +368,7 @@ ATTACK(confirms_a_producer_twice, 1, "twice")
 	evil_frame(COMCH_PRODUCER_OK, &ok, sizeof(ok), NULL, 0);
 }
 
-ATTACK(confirms_a_line_that_is_not_there, 1, "never existed")
+ATTACK(confirms_a_line_that_does_not_exist, 1, "never existed")
 {
 	struct comch_producer_ok ok = {.id = 1, .line = COMCH_RINGS};
 
@@ -384,14 +384,14 @@ void ring_attacks(void)
 	RUN_TEST(seq_jumps_after_good_ones);
 	RUN_TEST(kind_zero);
 	RUN_TEST(kind_unknown);
-	RUN_TEST(begins_in_the_middle);
+	RUN_TEST(message_begins_with_a_later_slot);
 	RUN_TEST(immediate_data_too_long);
 	RUN_TEST(immediate_data_much_too_long);
 	RUN_TEST(immediate_with_a_length);
 	RUN_TEST(end_of_inline_data_is_missing);
-	RUN_TEST(inline_data_of_nothing);
+	RUN_TEST(inline_data_of_length_zero);
 	RUN_TEST(inline_data_too_long);
-	RUN_TEST(inline_data_against_the_agreement);
+	RUN_TEST(inline_data_beyond_max_data);
 	RUN_TEST(inline_data_is_missing);
 	RUN_TEST(inline_data_of_an_earlier_lap);
 	RUN_TEST(inline_data_of_another_kind);
@@ -400,18 +400,18 @@ void ring_attacks(void)
 	RUN_TEST(region_ref_zero);
 	RUN_TEST(region_behind_its_end);
 	RUN_TEST(region_offset_that_wraps);
-	RUN_TEST(region_that_we_may_not_read);
+	RUN_TEST(region_without_the_right_to_read);
 	RUN_TEST(region_of_a_later_generation);
-	RUN_TEST(region_data_of_no_length);
-	RUN_TEST(region_data_against_the_agreement);
-	RUN_TEST(region_with_too_much_beside_it);
+	RUN_TEST(region_data_of_length_zero);
+	RUN_TEST(region_data_beyond_max_data);
+	RUN_TEST(region_with_too_much_immediate_data);
 	RUN_TEST(region_whose_second_slot_is_missing);
 	RUN_TEST(sends_without_credit);
-	RUN_TEST(region_taken_back_before_it_is_read);
-	RUN_TEST(consumed_what_was_not_sent);
-	RUN_TEST(consumed_less_than_before);
-	RUN_TEST(credit_without_end);
-	RUN_TEST(always_asleep);
+	RUN_TEST(region_revoked_before_it_is_read);
+	RUN_TEST(consumed_count_exceeds_the_sent_count);
+	RUN_TEST(consumed_count_decreases);
+	RUN_TEST(unlimited_credit);
+	RUN_TEST(peer_always_claims_to_sleep);
 	RUN_TEST(confirms_a_producer_twice);
-	RUN_TEST(confirms_a_line_that_is_not_there);
+	RUN_TEST(confirms_a_line_that_does_not_exist);
 }

@@ -15,7 +15,7 @@ static void start(const char *part, const char *step)
 	peer_start('a', part, step);
 }
 
-static void accept_it(void)
+static void accept_the_peer(void)
 {
 	int n = rig.b.n_accept;
 
@@ -24,7 +24,7 @@ static void accept_it(void)
 }
 
 /* Create a consumer of this process for the peer, with buffers for 16 messages. */
-static struct rig_queue *consumer_for_it(uint8_t **bufs)
+static struct rig_queue *consumer_for_the_peer(uint8_t **bufs)
 {
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
 	struct rig_queue *q = &rig.queues[0];
@@ -38,7 +38,7 @@ static struct rig_queue *consumer_for_it(uint8_t **bufs)
 	return q;
 }
 
-static void export_to_it(struct rig_memory *m)
+static void export_to_the_peer(struct rig_memory *m)
 {
 	struct gantry_token token;
 
@@ -47,38 +47,38 @@ static void export_to_it(struct rig_memory *m)
 	TEST_ASSERT_EQUAL_INT(0, rig_ctrl(&rig.b, &token, sizeof(token)));
 }
 
-static void expect_end_told_once(void)
+static void expect_end_reported_once(void)
 {
-	peer_told(&rig.b.n_closed, 1);
+	peer_await_report(&rig.b.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.b.reason);
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(1, rig.b.n_closed);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.ops->send_ctrl(rig.b.conn, "x", 1));
 }
 
-static void at_rest(void)
+static void peer_is_killed_at_rest(void)
 {
 	start("connects", "connected");
-	accept_it();
+	accept_the_peer();
 	peer_wait();
 	peer_kill();
-	expect_end_told_once();
+	expect_end_reported_once();
 }
 
-static void exit_without_goodbye(void)
+static void peer_exits_without_cleanup(void)
 {
 	start("connects", "connected");
-	accept_it();
+	accept_the_peer();
 	peer_wait();
 	peer_exit();
-	expect_end_told_once();
+	expect_end_reported_once();
 }
 
 /*
  * The listener can have accepted the peer before the peer died, or not. An accepted connection is
  * reported as closed.
  */
-static void while_it_connects(void)
+static void peer_is_killed_while_it_connects(void)
 {
 	for (int i = 0; i < 3; i++) {
 		start("connects", "connecting");
@@ -89,11 +89,11 @@ static void while_it_connects(void)
 		if (i < 2)
 			rig_until(rig.b.n_closed, rig.b.n_accept);
 	}
-	peer_untold();
+	peer_await_limit();
 	TEST_ASSERT_EQUAL_INT(rig.b.n_accept, rig.b.n_closed);
 }
 
-static void what_it_sent_can_still_be_taken(void)
+static void messages_of_a_killed_peer_can_still_be_received(void)
 {
 	uint32_t length = rig.info.max_inline < 1000 ? rig.info.max_inline : 1000, n = 0;
 	uint8_t *bufs[16];
@@ -101,15 +101,15 @@ static void what_it_sent_can_still_be_taken(void)
 	struct rig_queue *q;
 
 	start("sends", "sent");
-	accept_it();
-	q = consumer_for_it(bufs);
+	accept_the_peer();
+	q = consumer_for_the_peer(bufs);
 	q->resting = 1;
 	/* poll the consumer, which sends credit to the peer */
 	for (uint64_t late = 0; rig.b.n_msgs == 0; rig_wait(&late, 0))
 		TEST_ASSERT_EQUAL_INT(0, rig.ops->poll_recv(q->rx, &msg, 0));
 	peer_wait();
 	peer_kill();
-	peer_told(&rig.b.n_closed, 1);
+	peer_await_report(&rig.b.n_closed, 1);
 	for (; rig_poll(q, &msg, 1) == 1; n++) {
 		uint64_t seq = n;
 
@@ -122,23 +122,23 @@ static void what_it_sent_can_still_be_taken(void)
 	rig_queue_close(q);
 }
 
-static void while_it_may_send(void)
+static void peer_is_killed_while_it_can_send(void)
 {
 	struct gantry_msg msg;
 	struct rig_queue *q;
 	uint8_t *bufs[16];
 
 	start("sends", "producer");
-	accept_it();
-	q = consumer_for_it(bufs);
+	accept_the_peer();
+	q = consumer_for_the_peer(bufs);
 	peer_wait();
 	peer_kill();
-	peer_told(&rig.b.n_closed, 1);
+	peer_await_report(&rig.b.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1));
 	rig_queue_close(q);
 }
 
-static void while_we_send(void)
+static void peer_is_killed_while_data_is_sent_to_it(void)
 {
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
 	struct rig_queue *q = &rig.queues[0];
@@ -147,7 +147,7 @@ static void while_we_send(void)
 	struct rig_memory m;
 
 	start("receives", "posted");
-	accept_it();
+	accept_the_peer();
 	rig_memory_open(&m, BYTES, 3);
 	TEST_ASSERT_EQUAL_INT(
 		0, rig.ops->export_region(rig.b.conn, &m.region, GANTRY_REMOTE_READ, 4, &token));
@@ -161,7 +161,7 @@ static void while_we_send(void)
 	send.length = 4096;
 	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send)); /* the peer dies before it copies the data */
 	peer_kill();
-	peer_told(&rig.b.n_closed, 1);
+	peer_await_report(&rig.b.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked); /* reported before `closed` */
 	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.ops->send(q->tx, &send, 0));
@@ -170,13 +170,13 @@ static void while_we_send(void)
 	rig_memory_close(&m);
 }
 
-static struct gantry_region *import_from_it(void)
+static struct gantry_region *import_from_the_peer(void)
 {
 	struct gantry_region *r = NULL;
 	struct gantry_token token;
 
 	start("exports", "exported");
-	accept_it();
+	accept_the_peer();
 	rig_until(rig.b.n_msgs, 1);
 	memcpy(&token, rig.b.msg, sizeof(token));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, rig_map(), &r));
@@ -184,16 +184,16 @@ static struct gantry_region *import_from_it(void)
 	return r;
 }
 
-static void what_it_exported_can_still_be_released(void)
+static void region_of_a_killed_peer_can_still_be_released(void)
 {
-	struct gantry_region *r = import_from_it();
+	struct gantry_region *r = import_from_the_peer();
 	uint8_t *local = rig_local(BYTES);
 	struct rig_rma *q = rig_rma_open(&rig.b, 4, 0);
 
 	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, BYTES));
 	TEST_ASSERT_TRUE(rig_filled(local, BYTES, 77));
 	peer_kill();
-	peer_told(&rig.b.n_closed, 1);
+	peer_await_report(&rig.b.n_closed, 1);
 	if (r->addr)
 		TEST_ASSERT_TRUE(rig_filled(r->addr, BYTES, 77)); /* sealed, so no SIGBUS */
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig_rma(q, GANTRY_RMA_READ, local, r, 0, 64, 0));
@@ -202,9 +202,9 @@ static void what_it_exported_can_still_be_released(void)
 }
 
 /* Each remote access completes once, also if it was submitted after the death. */
-static void while_we_read_its_memory(void)
+static void peer_is_killed_while_its_memory_is_read(void)
 {
-	struct gantry_region *r = import_from_it();
+	struct gantry_region *r = import_from_the_peer();
 	uint8_t *local = rig_local(BYTES);
 	struct rig_rma *q = rig_rma_open(&rig.b, 8, 0);
 	struct gantry_rma rma = {
@@ -238,16 +238,16 @@ static void while_we_read_its_memory(void)
 }
 
 /* A region that the dead peer had imported is reported as revoked, before `closed`. */
-static void what_it_imported_is_quiet(void)
+static void region_that_a_killed_peer_imported_is_revoked(void)
 {
 	struct rig_memory m;
 
 	start("imports", "imported");
-	accept_it();
-	export_to_it(&m);
+	accept_the_peer();
+	export_to_the_peer(&m);
 	peer_wait();
 	peer_kill();
-	peer_told(&rig.b.n_closed, 1);
+	peer_await_report(&rig.b.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked);
 	TEST_ASSERT_EQUAL_UINT(4, rig.b.revoked);
 	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
@@ -255,14 +255,14 @@ static void what_it_imported_is_quiet(void)
 	rig_memory_close(&m);
 }
 
-static void while_it_writes_our_memory(void)
+static void peer_is_killed_while_it_writes_an_imported_region(void)
 {
 	static uint8_t seen[BYTES];
 	struct rig_memory m;
 
 	start("imports", "writing");
-	accept_it();
-	export_to_it(&m);
+	accept_the_peer();
+	export_to_the_peer(&m);
 	peer_wait();
 	for (uint64_t late = 0; rig_all(m.bytes, BYTES, 0);)
 		rig_wait(&late, 0);
@@ -270,27 +270,27 @@ static void while_it_writes_our_memory(void)
 	rig_until(rig.b.n_revoked, 1);
 	memcpy(seen, m.bytes, BYTES);
 	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
-	peer_told(&rig.b.n_closed, 1);
-	peer_untold();
+	peer_await_report(&rig.b.n_closed, 1);
+	peer_await_limit();
 	TEST_ASSERT_EQUAL_MEMORY(seen, m.bytes, BYTES);
 	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked);
 	rig_close();
 	rig_memory_close(&m);
 }
 
-static void while_it_gives_memory_back(void)
+static void peer_is_killed_before_it_releases_a_revoked_region(void)
 {
 	struct rig_memory m;
 
 	start("imports", "imported");
-	accept_it();
-	export_to_it(&m);
+	accept_the_peer();
+	export_to_the_peer(&m);
 	peer_wait();
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.b.conn, 4)); /* gets no reply */
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(0, rig.b.n_revoked);
 	peer_kill();
-	peer_told(&rig.b.n_closed, 1);
+	peer_await_report(&rig.b.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked);
 	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
 	rig_close();
@@ -301,25 +301,25 @@ static void while_it_gives_memory_back(void)
  * Peers connect and die, one after the other. The listener accepts each next peer, and no death
  * counts as a protocol error.
  */
-static void kills_leave_nothing(void)
+static void connection_and_name_of_a_killed_peer_can_be_reused(void)
 {
 	static const char *const steps[] = {"connected", "idle"};
 
 	rig.b.disconnect_on_close = 1;
 	for (int i = 0; i < (int)rig_rounds(50); i++) {
 		start("connects", steps[i % 2]);
-		accept_it();
+		accept_the_peer();
 		if (i % 3)
 			peer_wait();
 		peer_kill();
-		peer_told(&rig.b.n_closed, i + 1);
+		peer_await_report(&rig.b.n_closed, i + 1);
 	}
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(0, fake_counter(&rig.b.host, "protocol_errors"));
 }
 
 /* The peer is end b, and this process connects to it. */
-static void server_that_was_connected(void)
+static void connected_server_is_killed(void)
 {
 	peer_start('b', "listens", "accepted");
 	for (uint64_t late = 0; rig.a.n_connected == 0; rig_wait(&late, 0)) {
@@ -331,19 +331,19 @@ static void server_that_was_connected(void)
 	}
 	peer_wait();
 	peer_kill();
-	peer_told(&rig.a.n_closed, 1);
+	peer_await_report(&rig.a.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.a.reason);
 }
 
 /* The server listens and never answers: the connection ends when the server dies, or before. */
-static void server_that_does_not_answer(void)
+static void server_is_killed_before_it_answers(void)
 {
 	peer_start('b', "listens", "listening");
 	peer_wait();
 	rig_start_connect(rig_service(0));
 	rig_settle();
 	peer_kill();
-	peer_told(&rig.a.n_closed, 1);
+	peer_await_report(&rig.a.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(0, rig.a.n_connected);
 	TEST_ASSERT_TRUE(rig.a.reason < 0);
 	rig_settle();
@@ -352,7 +352,7 @@ static void server_that_does_not_answer(void)
 	rig_connect(); /* the name of the server is free */
 }
 
-static void told_in_time(void)
+static void deaths_are_reported_in_time(void)
 {
 	peer_times();
 }
@@ -362,20 +362,20 @@ int main(void)
 	if (!rig_can_run())
 		return 77;
 	UNITY_BEGIN();
-	RIG_CASE(at_rest);
-	RIG_CASE(exit_without_goodbye);
-	RIG_CASE(while_it_connects);
-	RIG_CASE(what_it_sent_can_still_be_taken);
-	RIG_CASE(while_it_may_send);
-	RIG_CASE(while_we_send);
-	RIG_CASE(what_it_exported_can_still_be_released);
-	RIG_CASE(while_we_read_its_memory);
-	RIG_CASE(what_it_imported_is_quiet);
-	RIG_CASE(while_it_writes_our_memory);
-	RIG_CASE(while_it_gives_memory_back);
-	RIG_CASE(kills_leave_nothing);
-	RIG_CASE(server_that_was_connected);
-	RIG_CASE(server_that_does_not_answer);
-	RIG_CASE(told_in_time);
+	RIG_CASE(peer_is_killed_at_rest);
+	RIG_CASE(peer_exits_without_cleanup);
+	RIG_CASE(peer_is_killed_while_it_connects);
+	RIG_CASE(messages_of_a_killed_peer_can_still_be_received);
+	RIG_CASE(peer_is_killed_while_it_can_send);
+	RIG_CASE(peer_is_killed_while_data_is_sent_to_it);
+	RIG_CASE(region_of_a_killed_peer_can_still_be_released);
+	RIG_CASE(peer_is_killed_while_its_memory_is_read);
+	RIG_CASE(region_that_a_killed_peer_imported_is_revoked);
+	RIG_CASE(peer_is_killed_while_it_writes_an_imported_region);
+	RIG_CASE(peer_is_killed_before_it_releases_a_revoked_region);
+	RIG_CASE(connection_and_name_of_a_killed_peer_can_be_reused);
+	RIG_CASE(connected_server_is_killed);
+	RIG_CASE(server_is_killed_before_it_answers);
+	RIG_CASE(deaths_are_reported_in_time);
 	return UNITY_END();
 }

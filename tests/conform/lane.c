@@ -33,7 +33,7 @@ static void wait_rung(struct pollfd *p)
 		rig_wait(&late, 0);
 }
 
-static void arm_says_when_there_is_work(void)
+static void arm_reports_available_messages(void)
 {
 	struct gantry_msg msg;
 	struct rig_queue *q;
@@ -74,7 +74,7 @@ static void arm_says_when_there_is_work(void)
 	rig_queue_close(q);
 }
 
-static void flush_rings_for_what_was_held_back(void)
+static void flush_rings_for_messages_held_back(void)
 {
 	struct gantry_send send = {.imm = "x", .imm_len = 1};
 	struct rig_queue *q;
@@ -135,7 +135,7 @@ static void full_queue_rings(void)
  * A producer that cannot send more data of a region, because the peer has not read the earlier data
  * yet, has rung the doorbell too.
  */
-static void full_of_regions_rings(void)
+static void queue_full_of_region_data_rings(void)
 {
 	uint8_t *buf = rig_local(64);
 	struct gantry_token token;
@@ -385,10 +385,10 @@ static void many_lanes(void)
 
 void lane_cases(void)
 {
-	RIG_CASE(arm_says_when_there_is_work);
-	RIG_CASE(flush_rings_for_what_was_held_back);
+	RIG_CASE(arm_reports_available_messages);
+	RIG_CASE(flush_rings_for_messages_held_back);
 	RIG_CASE(full_queue_rings);
-	RIG_CASE(full_of_regions_rings);
+	RIG_CASE(queue_full_of_region_data_rings);
 	RIG_CASE(lanes_are_independent);
 	RIG_CASE(lanes_end_by_themselves);
 	RIG_CASE(lanes_of_different_numbers);

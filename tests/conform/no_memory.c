@@ -599,7 +599,7 @@ static void test_one_allocation_fails(void)
 	walk(0);
 }
 
-static void test_all_fail_from_one_on(void)
+static void test_all_allocations_fail_from_one_on(void)
 {
 	walk(1);
 }
@@ -639,7 +639,7 @@ int main(void)
 	RUN_TEST(test_each_call_fails);
 #endif
 	RUN_TEST(test_one_allocation_fails);
-	RUN_TEST(test_all_fail_from_one_on);
+	RUN_TEST(test_all_allocations_fail_from_one_on);
 	failed = UNITY_END();
 #ifndef RIG_FAKE
 	remove_dir();

@@ -42,8 +42,8 @@ trap 'rm -rf "$tmp"' EXIT
 ok "no plugin, and it says so" says "RIG_PLUGIN names no transport" env -u RIG_PLUGIN "$top_builddir/tests/conform/other"
 ok "a transport that conforms" case_of loop remote_read_and_write RIG_ONE_DEVICE=1
 ok "services of another kind" case_of loop services_of_all_kinds RIG_ONE_DEVICE=1 RIG_SERVICES="x y:7"
-ok "two devices that do not meet are a failure" says ":FAIL" case_of loop connect_tells_both_who_is_there RIG_PATIENCE_MS=100
-ok "a case that does not apply" says "1 Ignored" case_of loop connect_tells_both_who_is_there \
-	RIG_GAPS="x connect_tells_both_who_is_there"
+ok "two devices that do not meet are a failure" says ":FAIL" case_of loop connect_reports_the_peer_to_both_ends RIG_PATIENCE_MS=100
+ok "a case that does not apply" says "1 Ignored" case_of loop connect_reports_the_peer_to_both_ends \
+	RIG_GAPS="x connect_reports_the_peer_to_both_ends"
 ok "settings" says "0 Failures" case_of loop import_without_an_address RIG_ONE_DEVICE=1 RIG_A_SETTINGS=mapped=false
 echo "1..$n"

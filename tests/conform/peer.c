@@ -131,14 +131,14 @@ void peer_exit(void)
 	TEST_ASSERT_EQUAL_INT(0, reap());
 }
 
-void peer_told(const int *what, int n)
+void peer_await_report(const int *what, int n)
 {
 	rig_until_at(what, n, __FILE__, __LINE__);
 	if (n_took < TIMES)
 		took_ms[n_took++] = (uint32_t)((rig_now_ns() - peer.died_ns) / 1000000);
 }
 
-void peer_untold(void)
+void peer_await_limit(void)
 {
 	while (rig_now_ns() - peer.died_ns < rig_driver.closed_ms * 1000000ull) {
 		struct pollfd p = {.fd = rig.ops->fd(rig.b.dev), .events = POLLIN};

@@ -34,9 +34,9 @@ void peer_kill(void);
 /* Command the peer to exit with status 0, without cleanup. */
 void peer_exit(void);
 /* Make turns until *what >= n, which the transport must reach in closed_ms after the death. */
-void peer_told(const int *what, int n);
+void peer_await_report(const int *what, int n);
 /* Make turns for closed_ms, the time within which a transport reports a death. */
-void peer_untold(void);
+void peer_await_limit(void);
 /* Check the times of all reports. A few can exceed the limit, because the machine was busy. */
 void peer_times(void);
 

@@ -63,7 +63,7 @@ static void clean(void)
 	TEST_ASSERT_EQUAL_INT(0, system(command));
 }
 
-static void directory_is_made_for_us_alone(void)
+static void directory_is_created_for_this_user_alone(void)
 {
 	struct stat st;
 
@@ -74,7 +74,7 @@ static void directory_is_made_for_us_alone(void)
 	clean();
 }
 
-static void directory_that_others_may_write(void)
+static void directory_writable_by_others_is_rejected(void)
 {
 	make_base();
 	chmod(base, 0770);
@@ -87,7 +87,7 @@ static void directory_that_others_may_write(void)
 	clean();
 }
 
-static void directory_of_somebody_else(void)
+static void directory_of_another_user_is_rejected(void)
 {
 	if (getuid() != 0)
 		TEST_IGNORE_MESSAGE("needs root");
@@ -98,7 +98,7 @@ static void directory_of_somebody_else(void)
 	clean();
 }
 
-static void directory_that_is_none(void)
+static void path_that_is_no_directory_is_rejected(void)
 {
 	char path[160];
 
@@ -131,7 +131,7 @@ static void card_names_stay_in_the_directory(void)
 	clean();
 }
 
-static void options_that_make_no_sense(void)
+static void invalid_options_are_rejected(void)
 {
 	make_base();
 	TEST_ASSERT_EQUAL_INT(-EINVAL, try_open(in_base("run"), "ring_slots=1000"));
@@ -145,7 +145,7 @@ static void options_that_make_no_sense(void)
 }
 
 /* Other files have the path of the socket or of its lock. */
-static void names_that_are_occupied(void)
+static void listen_on_names_that_other_files_have(void)
 {
 	struct gantry_conn_events none = {0};
 	char path[200];
@@ -188,7 +188,7 @@ static void names_that_pass_the_check_can_be_served(void)
 	TEST_ASSERT_TRUE(n_good > 0 && n_good < sizeof(name) - 1);
 }
 
-static void other_cards_do_not_meet(void)
+static void client_does_not_reach_a_server_of_another_card(void)
 {
 	const struct gantry_plugin *plugin = fake_plugin("shm-comch");
 	char other[160];
@@ -226,7 +226,7 @@ static _Noreturn void open_again(int fd)
 	_exit(!may_read || may_write);
 }
 
-static void read_only_stays_so_for_another_user(void)
+static void read_only_region_cannot_be_reopened_by_another_user(void)
 {
 	struct gantry_token token;
 	struct gantry_region *r;
@@ -253,7 +253,7 @@ static void read_only_stays_so_for_another_user(void)
 	rig_memory_close(&m);
 }
 
-static void read_only_is_read_only(void)
+static void read_only_region_cannot_be_written(void)
 {
 	struct gantry_token token;
 	struct gantry_region *r;
@@ -294,7 +294,7 @@ static void unsealed_memory_is_not_exported(void)
  * At the limit of descriptors the server accepts no connection, and existing connections continue.
  * It accepts connections again when descriptors are free.
  */
-static void descriptors_run_out(void)
+static void connections_continue_when_descriptors_run_out(void)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	struct rlimit old, tight;
@@ -323,7 +323,7 @@ static void descriptors_run_out(void)
 }
 
 /* After the server lost its reserve descriptor, it opens a new one for the next shortage. */
-static void the_reserve_comes_back(void)
+static void reserve_descriptor_is_opened_again(void)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	struct rlimit old, limit;
@@ -366,7 +366,7 @@ static void the_reserve_comes_back(void)
 }
 
 /* An export that the peer would reject fails at the exporter, which can report the reason. */
-static void what_the_peer_does_not_take_is_not_exported(void)
+static void region_beyond_the_limit_of_the_peer_is_not_exported(void)
 {
 	struct gantry_token token;
 	struct rig_memory m;
@@ -405,20 +405,20 @@ static void what_the_peer_does_not_take_is_not_exported(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(directory_is_made_for_us_alone);
-	RUN_TEST(directory_that_others_may_write);
-	RUN_TEST(directory_of_somebody_else);
-	RUN_TEST(directory_that_is_none);
+	RUN_TEST(directory_is_created_for_this_user_alone);
+	RUN_TEST(directory_writable_by_others_is_rejected);
+	RUN_TEST(directory_of_another_user_is_rejected);
+	RUN_TEST(path_that_is_no_directory_is_rejected);
 	RUN_TEST(card_names_stay_in_the_directory);
-	RUN_TEST(options_that_make_no_sense);
-	RUN_TEST(names_that_are_occupied);
+	RUN_TEST(invalid_options_are_rejected);
+	RUN_TEST(listen_on_names_that_other_files_have);
 	RUN_TEST(names_that_pass_the_check_can_be_served);
-	RUN_TEST(other_cards_do_not_meet);
-	RUN_TEST(read_only_is_read_only);
-	RUN_TEST(read_only_stays_so_for_another_user);
+	RUN_TEST(client_does_not_reach_a_server_of_another_card);
+	RUN_TEST(read_only_region_cannot_be_written);
+	RUN_TEST(read_only_region_cannot_be_reopened_by_another_user);
 	RUN_TEST(unsealed_memory_is_not_exported);
-	RUN_TEST(what_the_peer_does_not_take_is_not_exported);
-	RUN_TEST(descriptors_run_out);
-	RUN_TEST(the_reserve_comes_back);
+	RUN_TEST(region_beyond_the_limit_of_the_peer_is_not_exported);
+	RUN_TEST(connections_continue_when_descriptors_run_out);
+	RUN_TEST(reserve_descriptor_is_opened_again);
 	return UNITY_END();
 }

@@ -5,7 +5,7 @@
 
 #include "conform/rig.h"
 
-static void consumer_appears_and_goes(void)
+static void consumer_is_announced_and_withdrawn(void)
 {
 	struct gantry_queue_attr attr = {.depth = 8};
 	void *consumer, *producer;
@@ -62,7 +62,7 @@ static void limit_descriptors(int on)
 }
 
 /* A lack of descriptors is reported as EMFILE, not as ENOMEM. */
-static void descriptors_that_lack_are_told(void)
+static void missing_descriptors_are_reported_as_emfile(void)
 {
 	struct gantry_queue_attr attr = {.depth = 4};
 	void *consumer = NULL, *producer = NULL;
@@ -100,7 +100,7 @@ static void expect_no_credit(struct rig_queue *q)
 	}
 }
 
-static void nothing_posted_nothing_sent(void)
+static void send_needs_a_posted_receive(void)
 {
 	struct gantry_send send = {.imm = "x", .imm_len = 1};
 	struct gantry_msg msg;
@@ -137,7 +137,7 @@ static void receives_are_bounded_by_depth(void)
 	rig_queue_close(q);
 }
 
-static void as_many_as_were_posted_of(uint32_t depth, uint32_t rounds)
+static void as_many_sends_as_posted_receives_of(uint32_t depth, uint32_t rounds)
 {
 	struct gantry_msg msg;
 	struct rig_queue *q;
@@ -162,16 +162,16 @@ static void as_many_as_were_posted_of(uint32_t depth, uint32_t rounds)
 	rig_queue_close(q);
 }
 
-static void as_many_as_were_posted(void)
+static void as_many_sends_as_posted_receives(void)
 {
 	rig_connect();
-	as_many_as_were_posted_of(16, rig_rounds(200));
+	as_many_sends_as_posted_receives_of(16, rig_rounds(200));
 }
 
 static void queue_of_depth_one(void)
 {
 	rig_connect();
-	as_many_as_were_posted_of(1, rig_rounds(200));
+	as_many_sends_as_posted_receives_of(1, rig_rounds(200));
 }
 
 /*
@@ -428,7 +428,7 @@ static void new_producer(struct rig_queue *q)
 }
 
 /* Messages sent before the producer was destroyed are delivered. */
-static void producer_goes_its_messages_stay(void)
+static void messages_of_a_destroyed_producer_are_delivered(void)
 {
 	struct gantry_msg msg;
 	struct rig_queue *q;
@@ -455,7 +455,7 @@ static void producer_goes_its_messages_stay(void)
 }
 
 /* Create and destroy more producers in succession than a consumer can have at the same time. */
-static void producers_come_and_go(void)
+static void producer_is_replaced_many_times(void)
 {
 	struct gantry_msg msg;
 	struct rig_queue *q;
@@ -477,7 +477,7 @@ static void producers_come_and_go(void)
 }
 
 /* Receives are announced when they are posted, without a poll of the consumer. */
-static void prompt_receives_count_at_once(void)
+static void prompt_receives_are_announced_when_posted(void)
 {
 	struct gantry_msg msg;
 	struct rig_queue *q;
@@ -505,7 +505,7 @@ static void prompt_receives_count_at_once(void)
 	rig_queue_close(q);
 }
 
-static void consumer_goes_sends_fail(void)
+static void sends_to_a_destroyed_consumer_fail(void)
 {
 	struct gantry_send send = {.imm = "x", .imm_len = 1};
 	struct rig_queue *q;
@@ -521,7 +521,7 @@ static void consumer_goes_sends_fail(void)
 }
 
 /* The consumer can still take messages that were published before the end of the connection. */
-static void peer_leaves_what_it_sent_stays(void)
+static void messages_of_a_disconnected_peer_are_delivered(void)
 {
 	struct gantry_send send = {.imm = "x", .imm_len = 1};
 	struct rig_queue *q, *back;
@@ -550,12 +550,12 @@ static void peer_leaves_what_it_sent_stays(void)
 
 void queue_cases(void)
 {
-	RIG_CASE(consumer_appears_and_goes);
+	RIG_CASE(consumer_is_announced_and_withdrawn);
 	RIG_CASE(attributes_are_checked);
-	RIG_CASE(descriptors_that_lack_are_told);
-	RIG_CASE(nothing_posted_nothing_sent);
+	RIG_CASE(missing_descriptors_are_reported_as_emfile);
+	RIG_CASE(send_needs_a_posted_receive);
 	RIG_CASE(receives_are_bounded_by_depth);
-	RIG_CASE(as_many_as_were_posted);
+	RIG_CASE(as_many_sends_as_posted_receives);
 	RIG_CASE(queue_of_depth_one);
 	RIG_CASE(deepest_queue);
 	RIG_CASE(order_is_kept);
@@ -564,9 +564,9 @@ void queue_cases(void)
 	RIG_CASE(producers_share_a_consumer);
 	RIG_CASE(consumers_do_not_mix);
 	RIG_CASE(ring_wraps_and_nothing_is_torn);
-	RIG_CASE(producer_goes_its_messages_stay);
-	RIG_CASE(producers_come_and_go);
-	RIG_CASE(prompt_receives_count_at_once);
-	RIG_CASE(consumer_goes_sends_fail);
-	RIG_CASE(peer_leaves_what_it_sent_stays);
+	RIG_CASE(messages_of_a_destroyed_producer_are_delivered);
+	RIG_CASE(producer_is_replaced_many_times);
+	RIG_CASE(prompt_receives_are_announced_when_posted);
+	RIG_CASE(sends_to_a_destroyed_consumer_fail);
+	RIG_CASE(messages_of_a_disconnected_peer_are_delivered);
 }

@@ -187,7 +187,7 @@ static void revoke_waits_for_release(void)
 	rig_memory_close(&m);
 }
 
-static void revoke_of_what_nobody_imported(void)
+static void region_that_was_not_imported_can_be_revoked(void)
 {
 	struct gantry_token token;
 	struct rig_memory m;
@@ -226,7 +226,7 @@ static void handle_can_be_used_again(void)
 	rig_memory_close(&m);
 }
 
-static void tokens_are_not_believed(void)
+static void forged_tokens_are_rejected(void)
 {
 	struct gantry_token token, bad;
 	struct gantry_region *r = NULL;
@@ -491,9 +491,9 @@ void region_cases(void)
 	RIG_CASE(import_without_an_address);
 	RIG_CASE(each_import_is_released);
 	RIG_CASE(revoke_waits_for_release);
-	RIG_CASE(revoke_of_what_nobody_imported);
+	RIG_CASE(region_that_was_not_imported_can_be_revoked);
 	RIG_CASE(handle_can_be_used_again);
-	RIG_CASE(tokens_are_not_believed);
+	RIG_CASE(forged_tokens_are_rejected);
 	RIG_CASE(rights_can_only_shrink);
 	RIG_CASE(re_export_of_a_mapped_region);
 	RIG_CASE(re_export_without_an_address);

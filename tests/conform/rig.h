@@ -43,8 +43,8 @@ struct rig_driver {
 	const char *const *services;
 	/* invalid service names, besides those that are invalid for every transport */
 	const char *const *no_services;
-	const char *nobody; /* a valid service that has no listener */
-	int uncounted;      /* do not check the counter payload_bytes */
+	const char *unserved; /* a valid service that has no listener */
+	int uncounted;        /* do not check the counter payload_bytes */
 	/* a peer has an address, but its process and user are unknown */
 	int remote;
 	unsigned slower;    /* divides the number of rounds of long loops */

@@ -113,7 +113,7 @@ static void expect_no_access(struct rig_rma *q, enum gantry_rma_op op, uint8_t *
 }
 
 /* A peer that forges its rights or length gets no more access than was exported. */
-static void rights_hold_at_the_far_end(void)
+static void forged_rights_give_no_access(void)
 {
 	static const struct {
 		uint32_t rights, forged;
@@ -326,7 +326,7 @@ struct ordered {
  * Returns the number of writes whose completions the caller must still take. On a device without
  * GANTRY_CAP_ORDERED it takes them itself before it sends, and returns 0.
  */
-static uint32_t write_and_tell(struct ordered *o, uint32_t round, uint32_t length)
+static uint32_t write_and_send(struct ordered *o, uint32_t round, uint32_t length)
 {
 	uint32_t parts = round % 3 == 2 && length > 1 ? 2 : 1,
 		 more = round % 3 == 1 ? GANTRY_SEND_MORE : 0, at = 0;
@@ -366,7 +366,7 @@ static uint32_t write_and_tell(struct ordered *o, uint32_t round, uint32_t lengt
  * A peer that gets a message after a write sees the written data: the lane keeps the order, or the
  * writer waits for the completion of the write before it sends.
  */
-static void written_before_told(void)
+static void write_is_visible_before_a_later_message(void)
 {
 	struct ordered o = {.local = rig_local(BYTES)};
 	struct rig_memory m;
@@ -383,7 +383,7 @@ static void written_before_told(void)
 
 		rig_fill(o.local, length, round);
 		TEST_ASSERT_EQUAL_INT(0, rig_post(o.q, NULL, 0, 0));
-		open = write_and_tell(&o, round, length);
+		open = write_and_send(&o, round, length);
 		rig_take(o.q, &msg);
 		TEST_ASSERT_EQUAL_MEMORY(&round, msg.imm, 4);
 		if (round % 3 == 2 && length > 1) {
@@ -442,7 +442,7 @@ static void read_goes_with_a_message(void)
 }
 
 /* A note arrives in order with messages, and after the data that was written with it. */
-static void noted_when_written(void)
+static void note_arrives_after_its_data(void)
 {
 	struct ordered o = {.local = rig_local(BYTES)};
 	uint32_t length, most = BYTES;
@@ -499,7 +499,7 @@ static void noted_when_written(void)
 }
 
 /* If a peer does not release a region, the region is reported as revoked after the time limit. */
-static void peer_that_keeps_its_region(void)
+static void region_that_the_peer_keeps_is_revoked_after_the_limit(void)
 {
 	uint8_t *local = rig_local(64);
 	struct gantry_region *r;
@@ -540,12 +540,12 @@ void rma_cases(void)
 {
 	RIG_CASE(remote_read_and_write);
 	RIG_CASE(remote_access_is_checked);
-	RIG_CASE(rights_hold_at_the_far_end);
+	RIG_CASE(forged_rights_give_no_access);
 	RIG_CASE(local_memory_is_checked);
 	RIG_CASE(remote_queue_has_a_depth);
 	RIG_CASE(remote_access_ends_with_the_connection);
 	RIG_CASE(read_goes_with_a_message);
-	RIG_CASE(written_before_told);
-	RIG_CASE(noted_when_written);
-	RIG_CASE(peer_that_keeps_its_region);
+	RIG_CASE(write_is_visible_before_a_later_message);
+	RIG_CASE(note_arrives_after_its_data);
+	RIG_CASE(region_that_the_peer_keeps_is_revoked_after_the_limit);
 }

@@ -131,7 +131,7 @@ static void ping_pong_of_sleepers(void)
 	play_ping_pong(false);
 }
 
-static void ping_pong_of_sleepers_that_hear_edges(void)
+static void ping_pong_of_sleepers_with_edge_triggered_fds(void)
 {
 	play_ping_pong(true);
 }
@@ -281,7 +281,7 @@ static void region_buffers_are_reused_after_completion(void)
 void thread_cases(void)
 {
 	RIG_CASE(ping_pong_of_sleepers);
-	RIG_CASE(ping_pong_of_sleepers_that_hear_edges);
+	RIG_CASE(ping_pong_of_sleepers_with_edge_triggered_fds);
 	RIG_CASE(stream_between_threads);
 	RIG_CASE(region_buffers_are_reused_after_completion);
 }

@@ -24,16 +24,16 @@ static const struct rig_gap gaps[] = {
 	{"changed_data_of_a_destroyed_producer", NO_REGION_DATA},
 	{"region_data_of_many_sizes", NO_REGION_DATA},
 	{"payload_is_copied_once", NO_REGION_DATA},
-	{"region_sends_that_cannot_be", NO_REGION_DATA},
+	{"invalid_region_sends_are_rejected", NO_REGION_DATA},
 	{"completions_come_in_order", NO_REGION_DATA},
 	{"inline_and_region_data_in_order", NO_REGION_DATA},
-	{"full_of_regions_rings", NO_REGION_DATA},
+	{"queue_full_of_region_data_rings", NO_REGION_DATA},
 	{"region_buffers_are_reused_after_completion", NO_REGION_DATA},
 	/* cases of killed.c */
-	{"while_we_send", NO_REGION_DATA},
-	{"what_it_exported_can_still_be_released", NO_RMA},
-	{"while_we_read_its_memory", NO_RMA},
-	{"while_it_writes_our_memory", NO_RMA},
+	{"peer_is_killed_while_data_is_sent_to_it", NO_REGION_DATA},
+	{"region_of_a_killed_peer_can_still_be_released", NO_RMA},
+	{"peer_is_killed_while_its_memory_is_read", NO_RMA},
+	{"peer_is_killed_while_it_writes_an_imported_region", NO_RMA},
 	{NULL, NULL},
 };
 

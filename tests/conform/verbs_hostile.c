@@ -345,7 +345,7 @@ static void try_access(const struct access *a)
 	hostile_check_honest();
 }
 
-static void memory_out_of_reach(void)
+static void access_outside_exported_memory(void)
 {
 	static const struct access rows[] = {
 		{"write, wrong key", IBV_WR_RDMA_WRITE, BOTH, OWN, 0x1, 0, 64},
@@ -411,7 +411,7 @@ static void stale_keys(void)
  * The attacker sends a connection request and does not read the answer. End b ends that connection
  * after connect_timeout.
  */
-static void no_answer(void)
+static void connection_that_is_never_established_ends(void)
 {
 	struct vb_hello hello;
 	int n, m;
@@ -436,7 +436,7 @@ static void no_answer(void)
 
 #define GUESTS 3
 
-static void too_many(void)
+static void too_many_connections_of_one_host(void)
 {
 	static struct raw guests[GUESTS];
 	const struct knock k = {"one too many", FIELD(end), VB_CONNECTS,
@@ -471,12 +471,12 @@ int main(void)
 	UNITY_BEGIN();
 	RIG_CASE(wrong_requests);
 	RIG_CASE(wrong_further_queue_pairs);
-	RIG_CASE(memory_out_of_reach);
+	RIG_CASE(access_outside_exported_memory);
 	RIG_CASE(stale_keys);
 	hostile_words();
 #ifndef RIG_FAKE
-	RIG_CASE(no_answer);
+	RIG_CASE(connection_that_is_never_established_ends);
 #endif
-	RIG_CASE(too_many);
+	RIG_CASE(too_many_connections_of_one_host);
 	return UNITY_END();
 }

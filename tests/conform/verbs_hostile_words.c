@@ -24,7 +24,7 @@ struct words {
 
 #define HEAD 8
 
-static void wrong_words(void)
+static void invalid_control_messages(void)
 {
 	static const struct words rows[] = {
 		{"nothing", 0, 0, 0, 0, {0}, "without a header"},
@@ -163,7 +163,7 @@ static void put_message(const struct vb_msg *head, const struct vb_msg_region *r
 		memcpy(more.out + sizeof(msg), ref, sizeof(*ref));
 }
 
-static void no_credit(void)
+static void messages_without_credit(void)
 {
 	const struct vb_msg plain = {.kind = VB_MSG_PLAIN, .imm_len = 8};
 
@@ -225,7 +225,7 @@ struct letter {
 	const char *text;
 };
 
-static void wrong_messages(void)
+static void invalid_messages(void)
 {
 	static const char cannot[] = "sends an invalid message",
 			  region[] = "sends data of an invalid region";
@@ -323,7 +323,7 @@ static void wrong_messages(void)
 }
 
 /* The attacker announces memory that does not exist: the fetch fails and ends its connection. */
-static void fetch_from_nowhere(void)
+static void fetch_from_unmapped_memory(void)
 {
 	const struct vb_msg head = {.kind = VB_MSG_REGION};
 	const struct vb_msg_region ref = {.handle = 1, .generation = 1, .length = 32};
@@ -346,9 +346,9 @@ static void fetch_from_nowhere(void)
 
 void hostile_words(void)
 {
-	RIG_CASE(wrong_words);
-	RIG_CASE(no_credit);
+	RIG_CASE(invalid_control_messages);
+	RIG_CASE(messages_without_credit);
 	RIG_CASE(flood);
-	RIG_CASE(wrong_messages);
-	RIG_CASE(fetch_from_nowhere);
+	RIG_CASE(invalid_messages);
+	RIG_CASE(fetch_from_unmapped_memory);
 }
