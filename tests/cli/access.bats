@@ -96,7 +96,7 @@ no_warning() {
 	good
 }
 
-@test "users whom the device leaves out" {
+@test "users that the device rejects" {
 	local line="4: roles.store.listen.uids: the device rejects a user of this list (uid="
 	shm "uids = \"$(id -u),54321\";"
 	wrong "$line"'54321, devices.d.uids=""): add 54321 there, or omit it here'

@@ -114,7 +114,7 @@ unprivileged() {
 	check 0 --set roles.store.backend.size=4096
 }
 
-@test "what is no volume" {
+@test "a path that is no volume" {
 	file 'path = ".";'
 	check 2
 	says '4: roles.store.backend.path: "." is a directory; it must be a regular file or a block device'

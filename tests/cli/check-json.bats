@@ -164,7 +164,7 @@ n_errors() {
 	jq -e '.warnings | any(.line == 1 and .key == "runtime.cpus" and .file == "t.conf")' out
 }
 
-@test "what only the devices know" {
+@test "errors that need the limits of opened devices" {
 	good
 	check 2 --set devices.d.max_depth=2 --set roles.load.workload.depth=4
 	error '{file: "--set", key: "roles.load.workload.depth", message: "4 IOs in flight need queues of 8 entries"}'

@@ -277,7 +277,7 @@ wrong() {
 	says "roles.bridge.connect: the targets together are larger than 2^64 bytes"
 }
 
-@test "a copy, too; and a volume of which not all is known" {
+@test "a copy is compared with its volume, if the options give the size of the volume" {
 	[ -e "$GANTRY_PLUGINS/file.so" ] || skip "built without the plugin file"
 	cat >"$conf" <<-END
 		devices = { wire = { transport = "loop"; }; };
@@ -304,7 +304,7 @@ everything() {
 	find "$BATS_TEST_TMPDIR" -printf '%p %y %s %T@ %m\n' | sort
 }
 
-@test "nothing on the machine changes, and what would fail does" {
+@test "check changes nothing on the machine, and reports paths that cannot be created" {
 	local before
 	for plugin in shm-comch trace; do
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"

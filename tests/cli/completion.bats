@@ -134,7 +134,7 @@ needs() {
 	offers "" gantry run a.conf --role ""
 }
 
-@test "volumes and files of a copy, words of env, and nothing where nothing stands" {
+@test "volumes and files of a copy, arguments of env, and no word where none is valid" {
 	needs initiator
 	touch vo.img
 	offers "vo.img volume: volume:load" gantry copy -c a.conf v

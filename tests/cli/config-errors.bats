@@ -38,7 +38,7 @@ target() {
 	END
 }
 
-@test "the topology that the others are made of is good" {
+@test "the topology of the other tests has no errors" {
 	target >"$conf"
 	run "$GANTRY" check --plugin-dir "$GANTRY_PLUGINS" "$conf"
 	echo "$output"
@@ -130,7 +130,7 @@ target() {
 	END
 }
 
-@test "directories of plugins, though the command line has others" {
+@test "directories of plugins are checked, even if the command line has others" {
 	wrong "1: runtime.plugin_dirs: is not a list; write [ \"/absolute/directory\" ]" <<-END
 		runtime = { plugin_dirs = "/tmp"; };
 		$(target)
@@ -205,7 +205,7 @@ initiator() {
 	END
 }
 
-@test "what no single option says: the plugin looks at all of them before anything is opened" {
+@test "options that exclude each other: the plugin reports them before a device is opened" {
 	initiator "block = 1000;" |
 		wrong "4: roles.load.workload.block: 1000 is not a multiple of 512; write such as 512 or \"4KiB\""
 	initiator 'verify = "stamp";' | wrong "4: roles.load.workload.verify: \"stamp\" needs a pattern that writes"
@@ -226,7 +226,7 @@ initiator() {
 	done
 }
 
-@test "the same of stages and transports; an option that was left out has the place of its group" {
+@test "stages and transports report such options; an omitted option has the place of its group" {
 	for plugin in crc fault shm-comch; do
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
 	done
@@ -305,7 +305,7 @@ initiator() {
 		wrong "7: roles.store.lane: unknown key" "5: roles.store.listen.heartbeat: is a number; write a time"
 }
 
-@test "a role that is not there" {
+@test "a role that does not exist" {
 	target >"$conf"
 	run "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load
 	[ "$status" -eq 2 ]
@@ -335,7 +335,7 @@ initiator() {
 	[ "$status" -eq 0 ]
 }
 
-@test "CPUs that are not there" {
+@test "CPUs that do not exist" {
 	{ echo 'runtime = { cpus = "0,4095"; };'; target "lanes = 2;"; } >"$conf"
 	run "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf"
 	echo "$output"

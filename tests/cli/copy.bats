@@ -75,14 +75,14 @@ serve() {
 	says "has 9437184 bytes, the volume only 8388608"
 }
 
-@test "a file that is not there" {
+@test "a file that does not exist" {
 	serve
 	gantry copy "$BATS_TEST_TMPDIR/absent" volume: -c "$conf"
 	[ "$status" -eq 1 ]
 	says "$BATS_TEST_TMPDIR/absent: No such file or directory"
 }
 
-@test "a file that cannot take all: said once, and what it has taken" {
+@test "a full file system: the error is reported once, with the number of bytes copied" {
 	serve
 	gantry copy "$BATS_TEST_TMPDIR/in" volume: -c "$conf"
 	[ "$status" -eq 0 ]

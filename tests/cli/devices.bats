@@ -47,7 +47,7 @@ target() {
 	[ -z "$(ls "$BATS_TEST_TMPDIR")" ]
 }
 
-@test "a device that says it can what its plugin has no function for is refused" {
+@test "a device with a capability whose function its plugin lacks is rejected" {
 	target "notes = true;"
 	devices "$conf"
 	[ "$status" -eq 1 ]
@@ -71,7 +71,7 @@ target() {
 	says "\"config\": \"$BATS_TEST_TMPDIR/?.conf\""
 }
 
-@test "what is found: name, state, limits, addresses" {
+@test "found devices are listed with name, state, limits and addresses" {
 	GANTRY_TINY=mlx5_0,rxe0 devices
 	[ "$status" -eq 0 ]
 	says "tiny: 2 found

@@ -20,7 +20,7 @@ needs_doca() {
 	[[ "$output" == *'no profile "both"; there are host and dpu'* ]]
 }
 
-@test "a shell takes it, and every folder is there" {
+@test "a shell can evaluate the output, and every directory exists" {
 	needs_doca
 	eval "$("$GANTRY" env dpu)"
 	[ "$GANTRY_DOCA_PROFILE" = dpu ]
@@ -29,7 +29,7 @@ needs_doca() {
 	[ "$GANTRY_PLUGIN_PATH" -ef "$GANTRY_PLUGINS" ]
 }
 
-@test "paths come before those that are there; the other profile replaces this one" {
+@test "new paths precede existing ones; a second profile replaces the first" {
 	needs_doca
 	PKG_CONFIG_PATH=/mine LD_LIBRARY_PATH=/mine
 	eval "$("$GANTRY" env dpu)"
@@ -49,7 +49,7 @@ needs_doca() {
 	[ "$PKG_CONFIG_PATH" -ef "$odd/doca/host/pkgconfig" ]
 }
 
-@test "as JSON" {
+@test "the profile as JSON" {
 	needs_doca
 	run "$GANTRY" env host --json
 	[ "$status" -eq 0 ]
@@ -58,7 +58,7 @@ needs_doca() {
 	[ "$(jq -r .pkg_config_path <<<"$output")" -ef "$top_builddir/doca/host/pkgconfig" ]
 }
 
-@test "not built, not installed: says so" {
+@test "without a built or installed DOCA library: an error" {
 	mkdir -p "$BATS_TEST_TMPDIR/core"
 	cp "$GANTRY" "$BATS_TEST_TMPDIR/core/gantry"
 	touch "$BATS_TEST_TMPDIR/core/libgantry-core.la"

@@ -197,33 +197,33 @@ static void walk(const char *command, uint32_t lasts)
 	TEST_ASSERT_GREATER_THAN(100, n);
 }
 
-static void test_check_where_one_fails(void)
+static void test_check_with_one_failed_allocation(void)
 {
 	walk("check", 0);
 }
 
-static void test_check_where_all_fail(void)
+static void test_check_with_no_memory_from_one_allocation_on(void)
 {
 	walk("check", 1);
 }
 
-static void test_run_where_one_fails(void)
+static void test_run_with_one_failed_allocation(void)
 {
 	walk("run", 0);
 }
 
-static void test_run_where_all_fail(void)
+static void test_run_with_no_memory_from_one_allocation_on(void)
 {
 	walk("run", 1);
 }
 
 /* Tests copy until it has found its role; after that it behaves like run. */
-static void test_copy_where_one_fails(void)
+static void test_copy_with_one_failed_allocation(void)
 {
 	walk("copy", 0);
 }
 
-static void test_copy_where_all_fail(void)
+static void test_copy_with_no_memory_from_one_allocation_on(void)
 {
 	walk("copy", 1);
 }
@@ -267,7 +267,7 @@ static bool fits(uint64_t size)
 	return status == 0;
 }
 
-static void test_run_in_a_small_space(void)
+static void test_run_in_a_small_address_space(void)
 {
 	uint64_t size = (uint64_t)LITTLE << 20;
 
@@ -283,12 +283,12 @@ static void test_run_in_a_small_space(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(test_check_where_one_fails);
-	RUN_TEST(test_check_where_all_fail);
-	RUN_TEST(test_copy_where_one_fails);
-	RUN_TEST(test_copy_where_all_fail);
-	RUN_TEST(test_run_where_one_fails);
-	RUN_TEST(test_run_where_all_fail);
-	RUN_TEST(test_run_in_a_small_space);
+	RUN_TEST(test_check_with_one_failed_allocation);
+	RUN_TEST(test_check_with_no_memory_from_one_allocation_on);
+	RUN_TEST(test_copy_with_one_failed_allocation);
+	RUN_TEST(test_copy_with_no_memory_from_one_allocation_on);
+	RUN_TEST(test_run_with_one_failed_allocation);
+	RUN_TEST(test_run_with_no_memory_from_one_allocation_on);
+	RUN_TEST(test_run_in_a_small_address_space);
 	return UNITY_END();
 }

@@ -178,7 +178,7 @@ static void test_abstract_socket(void)
 	server_is_ready_and_stops(name);
 }
 
-static void test_work_that_ends_by_itself(void)
+static void test_workload_that_completes_notifies_ready_and_stopping(void)
 {
 	manage(path);
 	run(NULL, NULL);
@@ -188,7 +188,7 @@ static void test_work_that_ends_by_itself(void)
 	nothing_more();
 }
 
-static void test_one_that_cannot_start_is_never_ready(void)
+static void test_service_that_cannot_start_never_notifies_ready(void)
 {
 	manage(path);
 	run("store", "roles.store.backend.size=0");
@@ -199,7 +199,7 @@ static void test_one_that_cannot_start_is_never_ready(void)
 	nothing_more();
 }
 
-static void test_one_whose_name_is_taken_is_never_ready(void)
+static void test_service_whose_name_is_taken_never_notifies_ready(void)
 {
 	pid_t first;
 
@@ -227,7 +227,7 @@ static void works_without(const char *name, const char *why)
 	TEST_ASSERT_TRUE_MESSAGE(log_says(why), name);
 }
 
-static void test_no_manager_there(void)
+static void test_service_runs_without_a_service_manager(void)
 {
 	char longer[512];
 
@@ -245,9 +245,9 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_server);
 	RUN_TEST(test_abstract_socket);
-	RUN_TEST(test_work_that_ends_by_itself);
-	RUN_TEST(test_one_that_cannot_start_is_never_ready);
-	RUN_TEST(test_one_whose_name_is_taken_is_never_ready);
-	RUN_TEST(test_no_manager_there);
+	RUN_TEST(test_workload_that_completes_notifies_ready_and_stopping);
+	RUN_TEST(test_service_that_cannot_start_never_notifies_ready);
+	RUN_TEST(test_service_whose_name_is_taken_never_notifies_ready);
+	RUN_TEST(test_service_runs_without_a_service_manager);
 	return UNITY_END();
 }

@@ -62,7 +62,7 @@ accepted() {
 	done
 }
 
-@test "two traces in one file, also when it is not there yet" {
+@test "two traces in one file, also if it does not exist yet" {
 	ln -s . again
 	roles "" "$(trace new), $(trace again/new)"
 	refused "6: roles.load.stages[1].path: \"again/new\" would be replaced, and roles.load.stages[0].path ($conf:6) replaces"

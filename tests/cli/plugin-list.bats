@@ -43,7 +43,7 @@ says() {
 	says "in $dir, $dir/noop.so (is not a directory):"
 }
 
-@test "JSON has the same" {
+@test "JSON lists the same plugins and options" {
 	gantry plugins -p "$dir" --json --options
 	[ "$status" -eq 0 ]
 	says '"name": "noop"'
@@ -65,14 +65,14 @@ says() {
 	says 'not the name of a plugin'
 }
 
-@test "a relative directory is taken from here" {
+@test "a relative directory is relative to the current directory" {
 	cd "$BATS_TEST_TMPDIR"
 	gantry plugins -p plugins
 	[ "$status" -eq 0 ]
 	says "$dir/noop.so"
 }
 
-@test "a name that is not there" {
+@test "a name that does not exist" {
 	gantry plugins -p "$dir" nix
 	[ "$status" -eq 2 ]
 	says "gantry: no plugin \"nix\" in $dir"
@@ -122,7 +122,7 @@ says() {
 	done
 }
 
-@test "what the name of a file could do to a terminal is not done" {
+@test "control characters in the name of a file are not printed" {
 	echo rubbish >"$dir/"$'a\e[31m\nb.so'
 	gantry plugins -p "$dir"
 	[ "$status" -eq 0 ]
@@ -161,7 +161,7 @@ says() {
 	[ "$status" -eq 0 ]
 }
 
-@test "where there are none, it says so" {
+@test "a directory without plugins is reported" {
 	mkdir "$BATS_TEST_TMPDIR/empty"
 	gantry plugins -p "$BATS_TEST_TMPDIR/empty"
 	[ "$status" -eq 0 ]
@@ -179,7 +179,7 @@ none; use --plugin-dir DIR to search another directory" ]
 	says "$dir/noop.so"
 }
 
-@test "libltdl's own search path has no say" {
+@test "the search path of libltdl is ignored" {
 	mkdir "$BATS_TEST_TMPDIR/empty"
 	LTDL_LIBRARY_PATH=$dir gantry plugins -p "$BATS_TEST_TMPDIR/empty" noop
 	[ "$status" -eq 2 ]
@@ -240,7 +240,7 @@ none; use --plugin-dir DIR to search another directory" ]
 	says "nix.conf"
 }
 
-@test "where /proc is not mounted, it says that" {
+@test "a missing mount of /proc is reported" {
 	[ "$(id -u)" -eq 0 ] || skip "where only root is somebody, / is a stranger's, and plugins below are not loaded"
 	run unshare -m sh -c 'mount -t tmpfs none /proc || exit 77; exec "$GANTRY" plugins -p "$GANTRY_PLUGINS" noop'
 	echo "$output"

@@ -329,7 +329,7 @@ finish() { # wait for its end; set status and output
 	[ "$status" -eq 0 ]
 }
 
-@test "stat: the socket is ours alone and goes away" {
+@test "stat: only this user can access the socket, and the process removes it at its end" {
 	begin --role store
 	[ "$(stat -c %a "$dir/$pid.stat.sock")" = 600 ]
 	[ "$(stat -c %a "$dir")" = 700 ]

@@ -110,14 +110,14 @@ static void hang(void)
 		pause();
 }
 
-static void never_speaks(void)
+static void sends_nothing(void)
 {
 	for (int i = 0; i < SOCKETS; i++)
 		connect_raw();
 	hang();
 }
 
-static void speaks_of_no_session(void)
+static void opens_no_session(void)
 {
 	for (int i = 0; i < SOCKETS; i++)
 		send_hello(connect_raw());
@@ -125,7 +125,7 @@ static void speaks_of_no_session(void)
 }
 
 /* Sends single bytes, which are not frames. */
-static void speaks_single_bytes(void)
+static void sends_single_bytes(void)
 {
 	for (unsigned n = 0;; n++) {
 		int fd = connect_raw();
@@ -152,7 +152,7 @@ static int open_bad(struct gantry_volume **volume_p, struct gantry_queue **queue
 }
 
 /* Open as many sessions as possible; each exports as much memory as its limit permits. */
-static void exports_all_it_can(void)
+static void exports_up_to_its_limit(void)
 {
 	struct gantry_volume *v;
 	struct gantry_queue *q;
@@ -263,7 +263,7 @@ static void reconnects(void)
 }
 
 /* Sessions end because their processes exit. */
-static void dies_and_comes_again(void)
+static void exits_and_reconnects(void)
 {
 	for (unsigned n = 0;; n++) {
 		struct gantry_volume *v;
@@ -427,7 +427,7 @@ static int announce(const struct announcer *a, int page, int bell)
 	return send_fds(a->fd, &frame, sizeof(frame.head) + frame.head.length, fds, region ? 1 : 2);
 }
 
-static void say_ready_if_told(const struct comch_frame *frame)
+static void report_ready_if_accepted(const struct comch_frame *frame)
 {
 	char text[COMCH_REFUSED_TEXT];
 
@@ -450,12 +450,12 @@ static int has_ended(int fd)
 	do { /* the reset for unread messages precedes the error text of the target */
 		n = recv(fd, &frame, sizeof(frame), MSG_DONTWAIT);
 		if (n > 0)
-			say_ready_if_told(&frame);
+			report_ready_if_accepted(&frame);
 	} while (n > 0 || (n < 0 && errno == ECONNRESET && resets++ == 0));
 	return n == 0 || (errno != EAGAIN && errno != ENOTCONN);
 }
 
-static void announces_all_it_can(void)
+static void announces_up_to_its_limit(void)
 {
 	struct announcer all[HALF_OPEN];
 	int page = make_page(), bells[2];
@@ -555,89 +555,89 @@ static void works_beside(void (*behave)(void))
 	visit_beside(behave);
 }
 
-static void test_one_that_never_speaks(void)
+static void test_client_that_sends_nothing(void)
 {
-	works_beside(never_speaks);
+	works_beside(sends_nothing);
 }
 
-static void test_one_that_opens_no_session(void)
+static void test_client_that_opens_no_session(void)
 {
-	works_beside(speaks_of_no_session);
+	works_beside(opens_no_session);
 }
 
-static void test_one_that_speaks_single_bytes(void)
+static void test_client_that_sends_single_bytes(void)
 {
-	works_beside(speaks_single_bytes);
+	works_beside(sends_single_bytes);
 }
 
-static void test_one_that_exports_all_it_can(void)
+static void test_client_that_exports_up_to_its_limit(void)
 {
-	works_beside(exports_all_it_can);
+	works_beside(exports_up_to_its_limit);
 }
 
-static void test_one_that_punches_holes(void)
+static void test_client_that_punches_holes_in_its_region(void)
 {
 	works_beside(punches_holes);
 }
 
-static void test_one_that_floods(void)
+static void test_client_that_floods_with_small_ios(void)
 {
 	works_beside(floods);
 }
 
-static void test_one_that_sends_the_largest_ios(void)
+static void test_client_that_sends_the_largest_ios(void)
 {
 	works_beside(sends_the_largest);
 }
 
-static void test_one_that_reconnects(void)
+static void test_client_that_reconnects_in_a_loop(void)
 {
 	works_beside(reconnects);
 }
 
-static void test_one_that_dies_and_comes_again(void)
+static void test_client_that_exits_and_reconnects_in_a_loop(void)
 {
-	works_beside(dies_and_comes_again);
+	works_beside(exits_and_reconnects);
 }
 
-static void test_one_that_sends_lingering_sockets(void)
+static void test_client_that_sends_lingering_sockets(void)
 {
 	works_beside(sends_lingering_sockets);
 }
 
-static void test_one_that_leaves_lingering_sockets_unread(void)
+static void test_client_that_leaves_lingering_sockets_unread(void)
 {
 	works_beside(leaves_lingering_sockets_unread);
 }
 
-static void test_one_that_rings_with_lingering_sockets(void)
+static void test_client_that_rings_with_lingering_sockets(void)
 {
 	works_beside(rings_with_lingering_sockets);
 }
 
 /* The target has FILES descriptors, so that it takes few connections to use them up. */
-static void test_one_that_announces_all_it_can(void)
+static void test_client_that_announces_consumers_up_to_its_limit(void)
 {
 	served_files = FILES;
 	serve_both(&shared);
-	visit_beside(announces_all_it_can);
+	visit_beside(announces_up_to_its_limit);
 }
 
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_ROUNDS(test_one_that_never_speaks);
-	RUN_ROUNDS(test_one_that_opens_no_session);
-	RUN_ROUNDS(test_one_that_speaks_single_bytes);
-	RUN_ROUNDS(test_one_that_exports_all_it_can);
-	RUN_ROUNDS(test_one_that_punches_holes);
-	RUN_ROUNDS(test_one_that_floods);
-	RUN_ROUNDS(test_one_that_sends_the_largest_ios);
-	RUN_ROUNDS(test_one_that_reconnects);
-	RUN_ROUNDS(test_one_that_dies_and_comes_again);
-	RUN_ROUNDS(test_one_that_sends_lingering_sockets);
-	RUN_ROUNDS(test_one_that_leaves_lingering_sockets_unread);
-	RUN_ROUNDS(test_one_that_rings_with_lingering_sockets);
-	RUN_ROUNDS(test_one_that_announces_all_it_can);
+	RUN_ROUNDS(test_client_that_sends_nothing);
+	RUN_ROUNDS(test_client_that_opens_no_session);
+	RUN_ROUNDS(test_client_that_sends_single_bytes);
+	RUN_ROUNDS(test_client_that_exports_up_to_its_limit);
+	RUN_ROUNDS(test_client_that_punches_holes_in_its_region);
+	RUN_ROUNDS(test_client_that_floods_with_small_ios);
+	RUN_ROUNDS(test_client_that_sends_the_largest_ios);
+	RUN_ROUNDS(test_client_that_reconnects_in_a_loop);
+	RUN_ROUNDS(test_client_that_exits_and_reconnects_in_a_loop);
+	RUN_ROUNDS(test_client_that_sends_lingering_sockets);
+	RUN_ROUNDS(test_client_that_leaves_lingering_sockets_unread);
+	RUN_ROUNDS(test_client_that_rings_with_lingering_sockets);
+	RUN_ROUNDS(test_client_that_announces_consumers_up_to_its_limit);
 	return UNITY_END();
 }

@@ -88,7 +88,7 @@ static void expect_lost(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
-static void test_a_close_waits_for_what_is_delayed(void)
+static void test_close_waits_for_delayed_ios(void)
 {
 	const struct served_options options = {.store_stages = FOR_A_WHILE};
 
@@ -148,7 +148,7 @@ static void test_the_target_is_killed_without_a_gateway_in_between(void)
 	killed("store", "direct");
 }
 
-static void test_the_peer_stops_to_answer(void)
+static void test_session_ends_when_the_peer_stops_answering(void)
 {
 	const struct served_options options = {.connect = "heartbeat = \"200ms\";",
 					       .store_stages = FOR_EVER};
@@ -161,7 +161,7 @@ static void test_the_peer_stops_to_answer(void)
 	expect_lost();
 }
 
-static void test_a_peer_that_ends_in_order(void)
+static void test_ios_end_when_the_gateway_stops_on_sigterm(void)
 {
 	const struct served_options options = {.store_stages = FOR_A_WHILE};
 
@@ -202,7 +202,7 @@ static void test_a_target_that_ends_in_order_behind_a_gateway(void)
 }
 
 /* A stage in this process, of the role `load`, holds the IOs: no peer has them to complete. */
-static void test_what_own_stages_hold_comes_back_too(void)
+static void test_ios_that_stages_of_the_client_hold_fail_when_the_session_is_lost(void)
 {
 	const struct served_options options = {.load_stages = FOR_EVER};
 
@@ -219,7 +219,7 @@ static void test_what_own_stages_hold_comes_back_too(void)
  * Of the IOs of one batch, three reach the target. The stage fails the remaining IOs before the
  * target answers. Each result must belong to its IO, in any order of completion.
  */
-static void test_a_stage_that_says_the_session_is_lost(void)
+static void test_stage_that_fails_ios_with_session_lost(void)
 {
 	const struct served_options options = {
 		.load_stages = "{ type = \"fault\"; disconnect_after = 3; }"};
@@ -235,7 +235,7 @@ static void test_a_stage_that_says_the_session_is_lost(void)
 }
 
 /* The owner of the queue sleeps in poll(2): the control thread detects the loss and wakes it. */
-static void test_an_event_loop_hears_of_it(void)
+static void test_sleeping_event_loop_is_woken_when_the_session_is_lost(void)
 {
 	const struct served_options options = {.store_stages = FOR_EVER};
 	struct pollfd pfd = {.events = POLLIN};
@@ -256,7 +256,7 @@ static void test_an_event_loop_hears_of_it(void)
 }
 
 /* The session is lost while no thread polls the queue: later calls deliver every completion. */
-static void test_it_happens_while_nobody_looks(void)
+static void test_session_lost_while_no_thread_polls_the_queue(void)
 {
 	const struct served_options options = {.store_stages = FOR_EVER};
 
@@ -310,19 +310,19 @@ static void test_ios_that_time_out(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(test_a_close_waits_for_what_is_delayed);
+	RUN_TEST(test_close_waits_for_delayed_ios);
 	RUN_TEST(test_a_close_waits_no_longer_than_io_timeout);
 	RUN_TEST(test_the_gateway_is_killed);
 	RUN_TEST(test_the_target_is_killed);
 	RUN_TEST(test_the_target_is_killed_without_a_gateway_in_between);
-	RUN_TEST(test_the_peer_stops_to_answer);
-	RUN_TEST(test_a_peer_that_ends_in_order);
+	RUN_TEST(test_session_ends_when_the_peer_stops_answering);
+	RUN_TEST(test_ios_end_when_the_gateway_stops_on_sigterm);
 	RUN_TEST(test_a_target_that_ends_in_order);
 	RUN_TEST(test_a_target_that_ends_in_order_behind_a_gateway);
-	RUN_TEST(test_what_own_stages_hold_comes_back_too);
-	RUN_TEST(test_a_stage_that_says_the_session_is_lost);
-	RUN_TEST(test_an_event_loop_hears_of_it);
-	RUN_TEST(test_it_happens_while_nobody_looks);
+	RUN_TEST(test_ios_that_stages_of_the_client_hold_fail_when_the_session_is_lost);
+	RUN_TEST(test_stage_that_fails_ios_with_session_lost);
+	RUN_TEST(test_sleeping_event_loop_is_woken_when_the_session_is_lost);
+	RUN_TEST(test_session_lost_while_no_thread_polls_the_queue);
 	RUN_TEST(test_ios_that_time_out);
 	return UNITY_END();
 }

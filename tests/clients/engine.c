@@ -76,7 +76,7 @@ static void turn_until_started(void)
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_started);
 }
 
-static void test_it_may_be_closed_while_pages_are_allocated(void)
+static void test_session_can_be_closed_while_pages_are_allocated(void)
 {
 	for (unsigned n = 1; n < 4; n++) { /* close the session while pages are allocated */
 		if (n > 1)
@@ -104,7 +104,7 @@ static void test_all_pages_are_allocated_a_part_in_each_turn(void)
 	close_session(0);
 }
 
-static void test_it_ends_when_pages_cannot_be_allocated(void)
+static void test_session_ends_when_pages_cannot_be_allocated(void)
 {
 	static const int errors[][2] = {
 		{ENOMEM, -ENOMEM}, {EFAULT, -ENOMEM}, {EHWPOISON, -EHWPOISON}};
@@ -170,7 +170,7 @@ static void test_a_region_that_is_too_large_is_not_made(void)
 	close_session(0);
 }
 
-static void test_data_goes_there_and_back(void)
+static void test_data_is_written_and_read_back(void)
 {
 	struct gc_queue *queue = start(), *other = gc_session_queue(rig.session, 1);
 	struct gantry_io *io = rig_filled(queue, GANTRY_OP_WRITE, BLOCK);
@@ -202,7 +202,7 @@ static void test_data_goes_there_and_back(void)
 	close_session(0);
 }
 
-static void test_as_many_slots_as_asked_for(void)
+static void test_queue_has_as_many_slots_as_requested(void)
 {
 	struct gc_queue *queue = start();
 
@@ -219,7 +219,7 @@ static void test_as_many_slots_as_asked_for(void)
 	close_session(0);
 }
 
-static void test_what_is_told_to_come_again_waits_in_its_order(void)
+static void test_ios_rejected_with_eagain_are_retried_in_order(void)
 {
 	struct gc_queue *queue;
 	struct gantry_io *first, *second, *third;
@@ -243,7 +243,7 @@ static void test_what_is_told_to_come_again_waits_in_its_order(void)
 	close_session(0);
 }
 
-static void test_a_refusal_is_the_callers_or_a_status(void)
+static void test_rejected_io_fails_by_return_value_or_by_status(void)
 {
 	struct gc_queue *queue;
 	struct gantry_io *io;
@@ -263,7 +263,7 @@ static void test_a_refusal_is_the_callers_or_a_status(void)
 	close_session(0);
 }
 
-static void test_a_lost_session_gives_each_back_once(void)
+static void test_lost_session_completes_each_io_once(void)
 {
 	struct gc_queue *queue;
 	struct gantry_io *io;
@@ -325,7 +325,7 @@ static void test_a_region_that_was_never_withdrawn_is_quarantined(void)
 }
 
 /* If the host cannot withdraw the memory, the engine never uses it again. */
-static void test_memory_that_peers_may_have_is_not_used_again(void)
+static void test_region_that_cannot_be_withdrawn_is_not_used_again(void)
 {
 	struct gc_queue *queue;
 
@@ -344,7 +344,7 @@ static void test_memory_that_peers_may_have_is_not_used_again(void)
  * A rejected IO reached no peer, so its slot is not quarantined. The status that the previous IO
  * left in this slot does not matter.
  */
-static void test_what_is_refused_leaves_no_doubt(void)
+static void test_rejected_io_is_not_quarantined(void)
 {
 	struct gc_queue *queue;
 	struct gantry_io *io;
@@ -365,7 +365,7 @@ static void test_what_is_refused_leaves_no_doubt(void)
 	rig_end(0);
 }
 
-static void test_buffers_in_doubt_are_not_used_again(void)
+static void test_buffers_of_timed_out_ios_are_quarantined(void)
 {
 	struct gc_queue *queue;
 	struct gantry_io *io;
@@ -389,7 +389,7 @@ static void test_buffers_in_doubt_are_not_used_again(void)
 	close_session(0);
 }
 
-static void test_buffers_are_used_again_when_nobody_touches_them_any_more(void)
+static void test_quarantined_buffers_are_reused_after_their_ios_settled(void)
 {
 	struct gc_queue *queue;
 	struct gantry_io *first = NULL;
@@ -451,7 +451,7 @@ static void test_the_owner_may_refuse_the_volume(void)
 	rig_end(0);
 }
 
-static void test_a_close_at_each_step(void)
+static void test_session_can_be_closed_at_each_step(void)
 {
 	for (unsigned step = 0; step < 5; step++) {
 		fake_role_fini(&rig.rh);
@@ -469,7 +469,7 @@ static void test_a_close_at_each_step(void)
 	close_session(0);
 }
 
-static void test_it_cannot_even_begin(void)
+static void test_session_fails_if_the_client_cannot_be_opened(void)
 {
 	rig.rh.open_rc = -ENOMEM;
 	TEST_ASSERT_EQUAL_INT(-ENOMEM, rig_open(1));
@@ -480,25 +480,25 @@ static void test_it_cannot_even_begin(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(test_data_goes_there_and_back);
-	RUN_TEST(test_it_may_be_closed_while_pages_are_allocated);
+	RUN_TEST(test_data_is_written_and_read_back);
+	RUN_TEST(test_session_can_be_closed_while_pages_are_allocated);
 	RUN_TEST(test_all_pages_are_allocated_a_part_in_each_turn);
-	RUN_TEST(test_it_ends_when_pages_cannot_be_allocated);
+	RUN_TEST(test_session_ends_when_pages_cannot_be_allocated);
 	RUN_TEST(test_a_session_that_is_lost_while_pages_are_allocated_reports_why);
 	RUN_TEST(test_a_region_that_is_too_large_is_not_made);
-	RUN_TEST(test_as_many_slots_as_asked_for);
-	RUN_TEST(test_what_is_told_to_come_again_waits_in_its_order);
-	RUN_TEST(test_a_refusal_is_the_callers_or_a_status);
-	RUN_TEST(test_a_lost_session_gives_each_back_once);
+	RUN_TEST(test_queue_has_as_many_slots_as_requested);
+	RUN_TEST(test_ios_rejected_with_eagain_are_retried_in_order);
+	RUN_TEST(test_rejected_io_fails_by_return_value_or_by_status);
+	RUN_TEST(test_lost_session_completes_each_io_once);
 	RUN_TEST(test_a_withdrawal_without_memory_can_be_repeated);
 	RUN_TEST(test_a_region_that_was_never_withdrawn_is_quarantined);
-	RUN_TEST(test_memory_that_peers_may_have_is_not_used_again);
-	RUN_TEST(test_what_is_refused_leaves_no_doubt);
-	RUN_TEST(test_buffers_in_doubt_are_not_used_again);
-	RUN_TEST(test_buffers_are_used_again_when_nobody_touches_them_any_more);
+	RUN_TEST(test_region_that_cannot_be_withdrawn_is_not_used_again);
+	RUN_TEST(test_rejected_io_is_not_quarantined);
+	RUN_TEST(test_buffers_of_timed_out_ios_are_quarantined);
+	RUN_TEST(test_quarantined_buffers_are_reused_after_their_ios_settled);
 	RUN_TEST(test_a_second_completion_is_counted_and_ignored);
 	RUN_TEST(test_the_owner_may_refuse_the_volume);
-	RUN_TEST(test_a_close_at_each_step);
-	RUN_TEST(test_it_cannot_even_begin);
+	RUN_TEST(test_session_can_be_closed_at_each_step);
+	RUN_TEST(test_session_fails_if_the_client_cannot_be_opened);
 	return UNITY_END();
 }

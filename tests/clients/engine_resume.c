@@ -80,7 +80,7 @@ static void expect_done(unsigned n, unsigned status)
 	TEST_ASSERT_EQUAL_UINT32(0, queue->n_inflight + queue->n_waiting + queue->n_lost);
 }
 
-static void test_what_was_in_flight_is_submitted_again(void)
+static void test_ios_in_flight_are_submitted_again_in_order(void)
 {
 	for (uint8_t i = 0; i < 4; i++)
 		write_block(i, (uint8_t)(i + 1));
@@ -131,7 +131,7 @@ static void test_the_secret_of_the_session_is_presented(void)
 }
 
 /* A host of ABI 1.0, without the functions for secrets. */
-static void test_a_host_that_knows_no_secrets(void)
+static void test_session_resumes_on_a_host_without_secrets(void)
 {
 	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, client_use_secret);
 	rig.rh.pub.client_use_secret = NULL;
@@ -146,7 +146,7 @@ static void test_a_host_that_knows_no_secrets(void)
  * The peer cancels the IO that is submitted again. But the lost session can have executed the IO,
  * so its status must not be CANCELED.
  */
-static void test_what_was_in_flight_is_not_told_to_have_never_started(void)
+static void test_io_that_is_submitted_again_never_completes_as_canceled(void)
 {
 	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 2, .more = 1,
 		  .status = GANTRY_S_CANCELED);
@@ -164,7 +164,7 @@ static void test_what_was_in_flight_is_not_told_to_have_never_started(void)
 	rig_close();
 }
 
-static void test_it_is_lost_again_and_again(void)
+static void test_session_that_is_lost_repeatedly_resumes(void)
 {
 	for (unsigned round = 0; round < 3; round++) {
 		write_block(round, 9);
@@ -179,7 +179,7 @@ static void test_it_is_lost_again_and_again(void)
 	rig_close();
 }
 
-static void test_attempts_that_fail(void)
+static void test_session_resumes_after_failed_attempts(void)
 {
 	write_block(0, 1);
 	rig.rh.open_rc = -ENOMEM;
@@ -194,7 +194,7 @@ static void test_attempts_that_fail(void)
 }
 
 /* Attempts must become rare, because both ends log each one. */
-static void test_attempts_become_rare(void)
+static void test_failed_attempts_become_less_frequent(void)
 {
 	rig_end(0);
 	begin(DEPTH, 100000 * MS);
@@ -213,7 +213,7 @@ static void test_attempts_become_rare(void)
 	rig_close();
 }
 
-static void test_the_time_is_over(void)
+static void test_ios_fail_when_the_resume_time_expires(void)
 {
 	write_block(0, 1);
 	write_block(1, 2);
@@ -230,7 +230,7 @@ static void test_the_time_is_over(void)
 	TEST_ASSERT_EQUAL_UINT32(3, queue->n_quarantined);
 }
 
-static void test_no_epoch_is_left(void)
+static void test_session_is_not_resumed_beyond_the_last_epoch(void)
 {
 	rig.session->epoch = GANTRY_EPOCH_MAX - 1;
 	write_block(0, 1);
@@ -251,7 +251,7 @@ static void test_no_epoch_is_left(void)
 		rig.text);
 }
 
-static void test_the_volume_is_another_one(void)
+static void test_volume_of_another_size_is_stale(void)
 {
 	write_block(0, 1);
 	rig.rh.volume.size /= 2;
@@ -264,7 +264,7 @@ static void test_the_volume_is_another_one(void)
 			      gc_queue_submit(queue, rig_filled(queue, GANTRY_OP_READ, 0)));
 }
 
-static void test_a_server_may_say_that_it_is_another_one(void)
+static void test_server_can_report_that_the_volume_is_stale(void)
 {
 	write_block(0, 1);
 	lose();
@@ -346,7 +346,7 @@ static void test_the_next_flush_of_each_queue_fails(void)
 	}
 }
 
-static void test_that_flush_fails_also_when_nothing_was_written(void)
+static void test_next_flush_fails_even_if_nothing_was_written(void)
 {
 	rig.rh.seen = NULL;
 	flush();
@@ -359,7 +359,7 @@ static void test_that_flush_fails_also_when_nothing_was_written(void)
 }
 
 /* The flushes that were in flight fail; a later flush does not fail again. */
-static void test_flushes_that_waited_fail_instead(void)
+static void test_flushes_in_flight_fail_instead_of_the_next(void)
 {
 	rig.rh.seen = NULL;
 	flush();
@@ -374,7 +374,7 @@ static void test_flushes_that_waited_fail_instead(void)
 	TEST_ASSERT_EQUAL_UINT(2, count_done(GANTRY_S_OK));
 }
 
-static void test_a_close_while_it_is_paused(void)
+static void test_session_can_be_closed_while_it_is_paused(void)
 {
 	write_block(0, 1);
 	rig.rh.open_rc = -ENOMEM;
@@ -385,7 +385,7 @@ static void test_a_close_while_it_is_paused(void)
 }
 
 /* The program closes between two attempts, during an attempt, or after the session resumed. */
-static void test_the_owner_gives_up_at_each_step(void)
+static void test_owner_can_cancel_the_resume_at_each_step(void)
 {
 	int n_lost = 0, n_up = 0;
 
@@ -418,7 +418,7 @@ static void test_the_owner_gives_up_at_each_step(void)
 	TEST_ASSERT_GREATER_THAN_INT(0, n_up);
 }
 
-static void test_a_link_that_is_lost_before_its_session_makes_ios_wait(void)
+static void test_io_rejected_with_enotconn_waits_for_the_resumed_session(void)
 {
 	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_WRITE, .nth = 1, .rc = -ENOTCONN);
 	write_block(0, 1);
@@ -430,7 +430,7 @@ static void test_a_link_that_is_lost_before_its_session_makes_ios_wait(void)
 	rig_close();
 }
 
-static void test_a_stage_that_says_lost_is_believed(void)
+static void test_session_lost_status_of_a_stage_starts_a_resume(void)
 {
 	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 1,
 		  .status = GANTRY_S_SESSION_LOST);
@@ -441,7 +441,7 @@ static void test_a_stage_that_says_lost_is_believed(void)
 	rig_close();
 }
 
-static void test_a_stage_that_says_lost_for_ever_is_believed_for_a_while(void)
+static void test_repeated_session_lost_status_of_a_stage_fails_the_io(void)
 {
 	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 1, .more = 1000,
 		  .status = GANTRY_S_SESSION_LOST);
@@ -509,26 +509,26 @@ static void test_a_deep_queue_is_put_in_order_with_little_work(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(test_what_was_in_flight_is_submitted_again);
+	RUN_TEST(test_ios_in_flight_are_submitted_again_in_order);
 	RUN_TEST(test_the_secret_of_the_session_is_presented);
-	RUN_TEST(test_a_host_that_knows_no_secrets);
-	RUN_TEST(test_what_was_in_flight_is_not_told_to_have_never_started);
-	RUN_TEST(test_it_is_lost_again_and_again);
-	RUN_TEST(test_attempts_that_fail);
-	RUN_TEST(test_attempts_become_rare);
-	RUN_TEST(test_the_time_is_over);
-	RUN_TEST(test_no_epoch_is_left);
-	RUN_TEST(test_the_volume_is_another_one);
-	RUN_TEST(test_a_server_may_say_that_it_is_another_one);
+	RUN_TEST(test_session_resumes_on_a_host_without_secrets);
+	RUN_TEST(test_io_that_is_submitted_again_never_completes_as_canceled);
+	RUN_TEST(test_session_that_is_lost_repeatedly_resumes);
+	RUN_TEST(test_session_resumes_after_failed_attempts);
+	RUN_TEST(test_failed_attempts_become_less_frequent);
+	RUN_TEST(test_ios_fail_when_the_resume_time_expires);
+	RUN_TEST(test_session_is_not_resumed_beyond_the_last_epoch);
+	RUN_TEST(test_volume_of_another_size_is_stale);
+	RUN_TEST(test_server_can_report_that_the_volume_is_stale);
 	RUN_TEST(test_the_next_flush_fails_when_the_verifier_has_changed);
 	RUN_TEST(test_the_next_flush_of_each_queue_fails);
-	RUN_TEST(test_that_flush_fails_also_when_nothing_was_written);
-	RUN_TEST(test_flushes_that_waited_fail_instead);
-	RUN_TEST(test_a_close_while_it_is_paused);
-	RUN_TEST(test_the_owner_gives_up_at_each_step);
-	RUN_TEST(test_a_link_that_is_lost_before_its_session_makes_ios_wait);
-	RUN_TEST(test_a_stage_that_says_lost_is_believed);
-	RUN_TEST(test_a_stage_that_says_lost_for_ever_is_believed_for_a_while);
+	RUN_TEST(test_next_flush_fails_even_if_nothing_was_written);
+	RUN_TEST(test_flushes_in_flight_fail_instead_of_the_next);
+	RUN_TEST(test_session_can_be_closed_while_it_is_paused);
+	RUN_TEST(test_owner_can_cancel_the_resume_at_each_step);
+	RUN_TEST(test_io_rejected_with_enotconn_waits_for_the_resumed_session);
+	RUN_TEST(test_session_lost_status_of_a_stage_starts_a_resume);
+	RUN_TEST(test_repeated_session_lost_status_of_a_stage_fails_the_io);
 	RUN_TEST(test_a_deep_queue_is_put_in_order_with_little_work);
 	return UNITY_END();
 }

@@ -130,7 +130,7 @@ all_answered() { # the target has completed no IO since the last check, and the 
 	stop bridge store
 }
 
-@test "what is missing or wrong is said" {
+@test "missing and wrong options are reported" {
 	topology
 	job --rw=read
 	refused 'gantry: no volume: config=FILE or uri='
@@ -147,7 +147,7 @@ all_answered() { # the target has completed no IO since the last check, and the 
 	refused 'gantry: .*nbd://'
 }
 
-@test "no process serves the volume: fio ends and says so" {
+@test "no process serves the volume: fio reports that and ends" {
 	connect_options='timeout = "100ms";'
 	topology
 	on_volume --rw=read

@@ -209,7 +209,7 @@ static void a_target_in_the_program(void)
 	threads_read_what_they_wrote(); /* repeat with new sessions */
 }
 
-static void a_gateway_and_a_target_in_the_program_and_nobody_else(void)
+static void gateway_and_target_run_in_the_program(void)
 {
 	configure(relayed);
 	threads_read_what_they_wrote();
@@ -229,7 +229,7 @@ static unsigned n_fds(void)
  * before it has polled the completions of these moves. It runs on the workers of the queues, which
  * no thread polls after gantry_queue_close(). So gantry_volume_close() polls them.
  */
-static void it_closes_though_nobody_polls_any_more(void)
+static void queue_close_polls_the_peer_in_the_same_process(void)
 {
 	static struct user u;
 	unsigned before = 0;
@@ -256,7 +256,7 @@ static void it_closes_though_nobody_polls_any_more(void)
 	}
 }
 
-static void nobody_listens_inside(void)
+static void open_fails_if_no_role_of_the_program_listens(void)
 {
 	configure(
 		"devices = { wire = { transport = \"loop\"; }; };\nroles = {\n"
@@ -266,7 +266,7 @@ static void nobody_listens_inside(void)
 	TEST_ASSERT_NOT_NULL(strstr(gantry_error(), ":3:"));
 }
 
-static void a_target_that_cannot_start_says_why(void)
+static void open_reports_why_a_target_in_the_program_cannot_start(void)
 {
 	configure(
 		"devices = { wire = { transport = \"loop\"; }; };\nroles = {\n"
@@ -281,9 +281,9 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_target_in_the_program);
-	RUN_TEST(a_gateway_and_a_target_in_the_program_and_nobody_else);
-	RUN_TEST(it_closes_though_nobody_polls_any_more);
-	RUN_TEST(nobody_listens_inside);
-	RUN_TEST(a_target_that_cannot_start_says_why);
+	RUN_TEST(gateway_and_target_run_in_the_program);
+	RUN_TEST(queue_close_polls_the_peer_in_the_same_process);
+	RUN_TEST(open_fails_if_no_role_of_the_program_listens);
+	RUN_TEST(open_reports_why_a_target_in_the_program_cannot_start);
 	return UNITY_END();
 }

@@ -290,7 +290,7 @@ gone() { # PID
 	stop nbd bridge
 }
 
-@test "with resume, a target that is killed and comes again is waited for" {
+@test "with resume, requests wait for a target that is killed and started again" {
 	need file
 	store_backend="type = \"file\"; path = \"$dir/volume\"; create = true; size = \"16MiB\";"
 	store_backend+=' lock_wait = "30s";' # the killed target may hold the lock for a moment
@@ -340,7 +340,7 @@ refused() { # a connection that arrives before nbdkit has detected the loss stil
 	stop nbd bridge store
 }
 
-@test "a store that is full, a medium that fails: the client sees which" {
+@test "a full store and a failing medium: the client gets ENOSPC or EIO" {
 	need fault
 	store_stages='{ type = "fault"; only = "write"; error_nth = 1; error = "nospc"; },
 	              { type = "fault"; only = "read"; error_nth = 1; }'

@@ -70,7 +70,7 @@ void tearDown(void)
  * A thread got -EAGAIN from the queue. No IO is in flight, so no completion would wake the thread.
  * But late replies have released slots: the thread retries its IO and does not sleep.
  */
-static void who_waits_for_room_while_nothing_is_in_flight_does_not_sleep(void)
+static void thread_does_not_sleep_for_queue_space_when_nothing_is_in_flight(void)
 {
 	server_enter(&queue);
 	server_wait(&first);
@@ -96,7 +96,7 @@ static int is_asleep(void)
 	return asleep;
 }
 
-static void who_waits_for_room_is_woken_by_the_next_that_completes(void)
+static void completion_wakes_the_thread_that_waits_for_queue_space(void)
 {
 	first.inflight = n_inflight = 1;
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&thread, NULL, wait_for_room, &second));
@@ -113,7 +113,7 @@ static void who_waits_for_room_is_woken_by_the_next_that_completes(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(who_waits_for_room_while_nothing_is_in_flight_does_not_sleep);
-	RUN_TEST(who_waits_for_room_is_woken_by_the_next_that_completes);
+	RUN_TEST(thread_does_not_sleep_for_queue_space_when_nothing_is_in_flight);
+	RUN_TEST(completion_wakes_the_thread_that_waits_for_queue_space);
 	return UNITY_END();
 }

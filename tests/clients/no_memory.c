@@ -190,7 +190,7 @@ static void test_one_allocation_fails(void)
 	walk(0);
 }
 
-static void test_all_fail_from_one_on(void)
+static void test_all_allocations_fail_from_one_on(void)
 {
 	walk(1);
 }
@@ -199,6 +199,6 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_one_allocation_fails);
-	RUN_TEST(test_all_fail_from_one_on);
+	RUN_TEST(test_all_allocations_fail_from_one_on);
 	return UNITY_END();
 }

@@ -103,7 +103,7 @@ static void write_behind_one_that_timed_out(const struct served_options *options
 	expect_newest();
 }
 
-static void test_a_stage_of_the_target_delays_it(void)
+static void test_write_waits_behind_one_that_a_stage_of_the_target_delays(void)
 {
 	const struct served_options options = {
 		.connect = "io_timeout = \"100ms\";",
@@ -114,7 +114,7 @@ static void test_a_stage_of_the_target_delays_it(void)
 	write_behind_one_that_timed_out(&options);
 }
 
-static void test_a_stage_of_the_gateway_delays_it(void)
+static void test_write_waits_behind_one_that_a_stage_of_the_gateway_delays(void)
 {
 	const struct served_options options = {
 		.connect = "io_timeout = \"100ms\";",
@@ -153,7 +153,7 @@ static void test_overlapping_writes_of_all_queues_wait(void)
 	expect_newest();
 }
 
-static void test_the_session_ends_when_it_is_never_answered(void)
+static void test_session_ends_when_a_late_write_is_never_answered(void)
 {
 	served_gated((struct served_options){
 		.connect = "io_timeout = \"100ms\"; fence_timeout = \"100ms\";"});
@@ -189,7 +189,7 @@ static void test_a_fence_returns_when_the_late_write_is_at_rest(void)
 	expect_newest();
 }
 
-static void test_a_fence_says_that_the_session_is_lost(void)
+static void test_fence_reports_that_the_session_is_lost(void)
 {
 	served_gated((struct served_options){
 		.connect = "io_timeout = \"100ms\"; fence_timeout = \"100ms\";"});
@@ -262,12 +262,12 @@ static void test_the_client_is_killed_over_a_late_write(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_ROUNDS(test_a_stage_of_the_target_delays_it);
-	RUN_ROUNDS(test_a_stage_of_the_gateway_delays_it);
+	RUN_ROUNDS(test_write_waits_behind_one_that_a_stage_of_the_target_delays);
+	RUN_ROUNDS(test_write_waits_behind_one_that_a_stage_of_the_gateway_delays);
 	RUN_ROUNDS(test_overlapping_writes_of_all_queues_wait);
-	RUN_ROUNDS(test_the_session_ends_when_it_is_never_answered);
+	RUN_ROUNDS(test_session_ends_when_a_late_write_is_never_answered);
 	RUN_ROUNDS(test_a_fence_returns_when_the_late_write_is_at_rest);
-	RUN_ROUNDS(test_a_fence_says_that_the_session_is_lost);
+	RUN_ROUNDS(test_fence_reports_that_the_session_is_lost);
 	RUN_ROUNDS(test_the_gateway_is_killed_over_a_late_write);
 	RUN_ROUNDS(test_the_client_is_killed_over_a_late_write);
 	return UNITY_END();

@@ -132,7 +132,7 @@ static void test_a_target_is_not_charged_for_the_region(void)
 	read_into_every_slot();
 }
 
-static void test_a_gateway_and_its_target_are_not(void)
+static void test_gateway_and_target_are_not_charged_for_the_region(void)
 {
 	limit_memory();
 	served_gated((struct served_options){.backend = NULL});
@@ -258,7 +258,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_a_target_is_not_charged_for_the_region);
-	RUN_TEST(test_a_gateway_and_its_target_are_not);
+	RUN_TEST(test_gateway_and_target_are_not_charged_for_the_region);
 	RUN_TEST(test_a_target_is_charged_for_freed_pages_up_to_the_quota);
 	RUN_TEST(test_a_target_ends_a_client_that_frees_pages);
 	RUN_TEST(test_a_gateway_ends_a_client_that_frees_pages);

@@ -128,7 +128,7 @@ static void refuse(const struct wrong *w, unsigned n)
 
 #define REFUSE(table) refuse(table, sizeof(table) / sizeof((table)[0]))
 
-static void test_ios_that_can_never_be_done(void)
+static void test_invalid_ios_are_rejected(void)
 {
 	static const struct wrong table[] = {
 		{GANTRY_OP_READ, OWN, 0, 0, 0, -EINVAL, "block_size=4096"},
@@ -170,7 +170,7 @@ static void test_ios_that_can_never_be_done(void)
 	TEST_ASSERT_EQUAL_INT(0, served_read(queue, own, BLOCK, SERVED_BYTES - BLOCK));
 }
 
-static void test_longer_than_the_volume_takes(void)
+static void test_io_longer_than_the_volume_accepts_is_rejected(void)
 {
 	static const struct wrong table[] = {
 		{GANTRY_OP_DISCARD, OWN, 2ull << 30, 0, 0, -EMSGSIZE, "IO too long"},
@@ -184,7 +184,7 @@ static void test_longer_than_the_volume_takes(void)
 	REFUSE(table);
 }
 
-static void test_a_volume_that_is_only_read(void)
+static void test_writes_to_a_read_only_volume_are_rejected(void)
 {
 	static const struct wrong table[] = {
 		{GANTRY_OP_WRITE, OWN, BLOCK, 0, 0, -EROFS, "read-only"},
@@ -208,7 +208,7 @@ static void test_a_volume_that_is_only_read(void)
 	unlink(path);
 }
 
-static void test_more_than_the_depth(void)
+static void test_io_beyond_the_queue_depth_is_rejected(void)
 {
 	struct served_io ios[3] = {{0, 1}};
 
@@ -269,7 +269,7 @@ static void no_uri(int rc, const char *uri, const char *text)
 		names(uri);
 }
 
-static void test_nobody_listens(void)
+static void test_open_fails_without_a_listener(void)
 {
 	const struct served_options options = {.connect = "timeout = \"100ms\";"};
 
@@ -294,7 +294,7 @@ static void test_a_gateway_without_its_target(void)
 	says("no listener");
 }
 
-static void test_roles_that_will_not_do(void)
+static void test_open_fails_for_unsuitable_roles(void)
 {
 	served_begin(NULL);
 	no_volume(-ENOENT, "nobody", "nobody");
@@ -398,7 +398,7 @@ static void test_attributes_with_mistakes(void)
 	says("this version of libgantry");
 }
 
-static void test_a_server_that_takes_no_more(void)
+static void test_open_fails_if_a_limit_of_the_server_is_reached(void)
 {
 	const struct served_options options = {
 		.listen = "max_sessions = 1; max_region_bytes = \"64MiB\";",
@@ -452,7 +452,7 @@ static void test_out_of_file_descriptors(void)
 }
 
 /* A program that closes all descriptors closes those of the library as well. */
-static void test_a_control_thread_that_cannot_wait(void)
+static void test_open_fails_if_the_control_thread_cannot_wait(void)
 {
 	served_begin(NULL);
 	served_start("store");
@@ -509,7 +509,7 @@ static void no_right(const char *why)
 }
 
 /* Access rights that an open needs, in order: from the configuration to the server. */
-static void test_without_the_right_to(void)
+static void test_open_fails_without_access_rights(void)
 {
 	char sockets[128], socket[192];
 
@@ -538,19 +538,19 @@ static void test_without_the_right_to(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(test_ios_that_can_never_be_done);
-	RUN_TEST(test_longer_than_the_volume_takes);
-	RUN_TEST(test_a_volume_that_is_only_read);
-	RUN_TEST(test_more_than_the_depth);
-	RUN_TEST(test_nobody_listens);
+	RUN_TEST(test_invalid_ios_are_rejected);
+	RUN_TEST(test_io_longer_than_the_volume_accepts_is_rejected);
+	RUN_TEST(test_writes_to_a_read_only_volume_are_rejected);
+	RUN_TEST(test_io_beyond_the_queue_depth_is_rejected);
+	RUN_TEST(test_open_fails_without_a_listener);
 	RUN_TEST(test_a_gateway_without_its_target);
-	RUN_TEST(test_roles_that_will_not_do);
+	RUN_TEST(test_open_fails_for_unsuitable_roles);
 	RUN_TEST(test_configurations_with_mistakes);
 	RUN_TEST(test_uris_with_mistakes);
 	RUN_TEST(test_attributes_with_mistakes);
-	RUN_TEST(test_a_server_that_takes_no_more);
+	RUN_TEST(test_open_fails_if_a_limit_of_the_server_is_reached);
 	RUN_TEST(test_out_of_file_descriptors);
-	RUN_TEST(test_a_control_thread_that_cannot_wait);
-	RUN_TEST(test_without_the_right_to);
+	RUN_TEST(test_open_fails_if_the_control_thread_cannot_wait);
+	RUN_TEST(test_open_fails_without_access_rights);
 	return UNITY_END();
 }

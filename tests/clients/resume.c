@@ -150,7 +150,7 @@ static void read_all(void)
 	}
 }
 
-static void test_the_gateway_is_killed_and_comes_again(void)
+static void test_client_resumes_after_the_gateway_is_killed(void)
 {
 	const struct served_options options = {.connect = "resume = \"50s\";"};
 
@@ -166,7 +166,7 @@ static void test_the_gateway_is_killed_and_comes_again(void)
 }
 
 /* The target completes the IOs of the killed gateway before the new session begins. */
-static void test_the_target_holds_much_of_it_when_the_gateway_is_killed(void)
+static void test_client_resumes_while_the_target_holds_ios_of_the_killed_gateway(void)
 {
 	const struct served_options options = {
 		.connect = "resume = \"50s\";",
@@ -184,7 +184,7 @@ static void test_the_target_holds_much_of_it_when_the_gateway_is_killed(void)
 	read_all();
 }
 
-static void test_the_target_is_killed_and_comes_again(void)
+static void test_client_resumes_after_the_target_is_killed(void)
 {
 	struct served_options options = {.connect = "resume = \"50s\";"};
 	char path[64], backend[256];
@@ -212,7 +212,7 @@ static void test_the_target_is_killed_and_comes_again(void)
  * The stage canceled an IO that it held, so the IO was never started: the client submits it again
  * without an error.
  */
-static void test_the_target_ends_in_order_and_comes_again(void)
+static void test_client_resumes_after_the_target_stops_on_sigterm(void)
 {
 	struct served_options options = {.connect = "resume = \"50s\";", .store_stages = FOR_EVER};
 	struct served_io ios[DEPTH];
@@ -250,7 +250,7 @@ static void expect_lost(int rc, const char *text)
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), text), gantry_error());
 }
 
-static void test_the_time_is_over(void)
+static void test_ios_fail_when_the_resume_time_expires(void)
 {
 	const struct served_options options = {
 		.connect = "resume = \"300ms\";",
@@ -272,7 +272,7 @@ static void test_the_time_is_over(void)
 	expect_lost(-ENOTCONN, "not resumed within 300 ms");
 }
 
-static void test_another_volume_comes_back(void)
+static void test_resume_to_another_volume_fails(void)
 {
 	const struct served_options options = {.connect = "resume = \"50s\";"};
 	const struct served_options other = {.backend = "type = \"memory\"; size = \"8MiB\";"};
@@ -318,7 +318,7 @@ static void expect_failed(const struct served_io *ios)
 	}
 }
 
-static void test_a_program_may_give_up(void)
+static void test_program_can_cancel_the_resume(void)
 {
 	struct served_io ios[DEPTH];
 
@@ -342,7 +342,7 @@ static void *give_up(void *arg)
 	return gantry_volume_give_up(volume) ? arg : NULL;
 }
 
-static void test_another_thread_may_give_up_while_a_queue_is_closed(void)
+static void test_another_thread_can_cancel_the_resume_during_queue_close(void)
 {
 	struct served_io ios[DEPTH];
 	void *failed = ios;
@@ -357,7 +357,7 @@ static void test_another_thread_may_give_up_while_a_queue_is_closed(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
-static void test_a_session_that_is_up_goes_on(void)
+static void test_canceling_the_resume_keeps_an_open_session(void)
 {
 	serve(&long_resume);
 	run(100);
@@ -374,14 +374,14 @@ static void test_a_session_that_is_up_goes_on(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(test_the_gateway_is_killed_and_comes_again);
-	RUN_TEST(test_the_target_holds_much_of_it_when_the_gateway_is_killed);
-	RUN_TEST(test_the_target_is_killed_and_comes_again);
-	RUN_TEST(test_the_target_ends_in_order_and_comes_again);
-	RUN_TEST(test_the_time_is_over);
-	RUN_TEST(test_another_volume_comes_back);
-	RUN_TEST(test_a_program_may_give_up);
-	RUN_TEST(test_another_thread_may_give_up_while_a_queue_is_closed);
-	RUN_TEST(test_a_session_that_is_up_goes_on);
+	RUN_TEST(test_client_resumes_after_the_gateway_is_killed);
+	RUN_TEST(test_client_resumes_while_the_target_holds_ios_of_the_killed_gateway);
+	RUN_TEST(test_client_resumes_after_the_target_is_killed);
+	RUN_TEST(test_client_resumes_after_the_target_stops_on_sigterm);
+	RUN_TEST(test_ios_fail_when_the_resume_time_expires);
+	RUN_TEST(test_resume_to_another_volume_fails);
+	RUN_TEST(test_program_can_cancel_the_resume);
+	RUN_TEST(test_another_thread_can_cancel_the_resume_during_queue_close);
+	RUN_TEST(test_canceling_the_resume_keeps_an_open_session);
 	return UNITY_END();
 }

@@ -247,7 +247,7 @@ static void test_a_queue_for_each_thread(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
-static void test_the_session_ends_under_all_of_them(void)
+static void test_queues_of_all_threads_fail_when_the_session_ends(void)
 {
 	struct gantry_volume *volume = open_volume();
 
@@ -301,7 +301,7 @@ int main(void)
 	gantry_volume_open("", NULL, &none);
 	UNITY_BEGIN();
 	RUN_TEST(test_a_queue_for_each_thread);
-	RUN_TEST(test_the_session_ends_under_all_of_them);
+	RUN_TEST(test_queues_of_all_threads_fail_when_the_session_ends);
 	RUN_TEST(test_volumes_open_and_close_side_by_side);
 	return UNITY_END();
 }

@@ -43,14 +43,14 @@ static void wrong(const char *from, const char *why)
 
 #define DPU0 "devices.dpu0.transport=\"shm-comch\";roles.volume.connect.device=\"dpu0\";"
 
-static void test_a_name_is_enough(void)
+static void test_uri_with_only_a_volume_name(void)
 {
 	says("gantry:///volume0", DPU0 "roles.volume.connect.name=\"volume0\";");
 	says("gantry:///a%20b%2fc%3Fd", DPU0 "roles.volume.connect.name=\"a b/c?d\";");
 	says("gantry:///42?", DPU0 "roles.volume.connect.name=\"42\";");
 }
 
-static void test_devices_and_options(void)
+static void test_uri_with_devices_and_options(void)
 {
 	says("gantry:///v?device=wire&transport=loop",
 	     "devices.wire.transport=\"loop\";roles.volume.connect.device=\"wire\";roles.volume.connect.name=\"v\";");
@@ -65,7 +65,7 @@ static void test_devices_and_options(void)
 	     "roles.volume.connect.address=\"h:1\";roles.volume.connect.a==;");
 }
 
-static void test_a_file_and_a_role(void)
+static void test_uri_with_a_file_and_a_role(void)
 {
 	char text[256];
 	struct gc_uri uri;
@@ -81,7 +81,7 @@ static void test_a_file_and_a_role(void)
 	gc_uri_fini(&uri);
 }
 
-static void test_what_is_wrong_is_said(void)
+static void test_mistakes_in_a_uri_are_reported(void)
 {
 	static char longest[GC_URI_MAX + 32] = "gantry:///", many[GC_URI_MAX] = "gantry:///v?";
 
@@ -123,9 +123,9 @@ static void test_what_is_wrong_is_said(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(test_a_name_is_enough);
-	RUN_TEST(test_devices_and_options);
-	RUN_TEST(test_a_file_and_a_role);
-	RUN_TEST(test_what_is_wrong_is_said);
+	RUN_TEST(test_uri_with_only_a_volume_name);
+	RUN_TEST(test_uri_with_devices_and_options);
+	RUN_TEST(test_uri_with_a_file_and_a_role);
+	RUN_TEST(test_mistakes_in_a_uri_are_reported);
 	return UNITY_END();
 }

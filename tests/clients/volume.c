@@ -176,7 +176,7 @@ static void expect_all(const char *role)
 	free(buf);
 }
 
-static void test_a_mixture_of_everything_is_as_written(void)
+static void test_data_of_mixed_operations_is_as_written(void)
 {
 	uint64_t bytes;
 	uint8_t *shared;
@@ -205,7 +205,7 @@ static void test_a_mixture_of_everything_is_as_written(void)
 	expect_all("direct");
 }
 
-static void test_what_is_known_of_a_volume(void)
+static void test_volume_reports_its_size_operations_and_buffers(void)
 {
 	struct gantry_volume_info info;
 	uint64_t bytes = 1;
@@ -230,7 +230,7 @@ static void test_what_is_known_of_a_volume(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
-static void test_a_uri_opens_the_same(void)
+static void test_uri_opens_the_same_volume_as_a_configuration(void)
 {
 	char buf[BLOCK], uri[256];
 
@@ -282,7 +282,7 @@ static void test_an_event_loop(void)
 	close_all();
 }
 
-static void test_waiting(void)
+static void test_wait_returns_after_a_completion_or_a_lost_session(void)
 {
 	struct served_io io = {0, 1};
 	char buf[BLOCK];
@@ -447,11 +447,11 @@ static void test_a_volume_has_all_its_memory_when_it_is_open(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(test_what_is_known_of_a_volume);
-	RUN_TEST(test_a_uri_opens_the_same);
-	RUN_TEST(test_a_mixture_of_everything_is_as_written);
+	RUN_TEST(test_volume_reports_its_size_operations_and_buffers);
+	RUN_TEST(test_uri_opens_the_same_volume_as_a_configuration);
+	RUN_TEST(test_data_of_mixed_operations_is_as_written);
 	RUN_TEST(test_an_event_loop);
-	RUN_TEST(test_waiting);
+	RUN_TEST(test_wait_returns_after_a_completion_or_a_lost_session);
 	RUN_TEST(test_submitting_from_inside_done);
 	RUN_TEST(test_closing_with_much_in_flight);
 	RUN_TEST(test_queues_are_taken_and_given_back);

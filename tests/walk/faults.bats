@@ -47,7 +47,7 @@ everywhere() { # FUNCTION - call it with each role
 	everywhere delay
 }
 
-@test "error: the status is the one that was made, end to end" {
+@test "error: the initiator gets the status that the fault stage sets" {
 	made() {
 		trouble "$1" "error = \"$2\"; error_nth = 100;"
 		right
@@ -87,7 +87,7 @@ everywhere() { # FUNCTION - call it with each role
 	everywhere lost
 }
 
-@test "short: half of it is done, the status says so" {
+@test "short: half of the IO is executed, and its status is IO" {
 	ops=1000
 	cut() {
 		trouble "$1" 'short_nth = 100;' --set roles.load.workload.block=16KiB
@@ -111,7 +111,7 @@ everywhere() { # FUNCTION - call it with each role
 	right
 }
 
-@test "a flipped bit is found by the checksum, before anybody uses the data" {
+@test "a flipped bit is found by the checksum before the data is used" {
 	need crc
 	# on the way down, below the stage that computes the checksums and above the stage that checks them
 	load_stages='{ type = "crc"; mode = "generate"; }, { type = "fault"; only = "write"; corrupt_nth = 50; }'
@@ -142,7 +142,7 @@ everywhere() { # FUNCTION - call it with each role
 	done
 }
 
-@test "several at once, many lanes" {
+@test "several kinds of faults at once, with many lanes" {
 	ops=5000
 	trouble bridge 'seed = 5; delay = "1ms"; delay_rate = "2%"; error_rate = "1%"; duplicate_rate = "1%";
 		short_rate = "1%";' \
@@ -153,7 +153,7 @@ everywhere() { # FUNCTION - call it with each role
 		'bridge.double_completions == .roles.bridge.stages[0].duplicated_ops' 'bridge.double_completions > 10'
 }
 
-@test "the same seed gives the same trouble, another seed another" {
+@test "the same seed gives the same faults, another seed gives others" {
 	seen() { # SEED
 		store_stages="{ type = \"fault\"; seed = $1; error_rate = \"5%\"; delay_rate = \"2%\"; delay = \"10us\"; }"
 		topology

@@ -27,7 +27,7 @@ remember() { # set uuid and verifier
 	[[ "$verifier" =~ ^[0-9a-f]{16}$ ]]
 }
 
-@test "a file target that is killed and started again has the same of both" {
+@test "a file target that is killed and started again has the same UUID and verifier" {
 	serve_all
 	remember
 	begin load --set roles.load.workload.ops=0
@@ -61,7 +61,7 @@ remember() { # set uuid and verifier
 	stop store
 }
 
-@test "memory is lost with its process, null has nothing to lose" {
+@test "a memory target that is started again has another verifier, a null target the same" {
 	store_backend='type = "memory"; size = "1MiB";'
 	topology
 	serve store

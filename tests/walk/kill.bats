@@ -130,7 +130,7 @@ teardown() {
 	stop bridge
 }
 
-@test "the target is killed while a second initiator is connected: both know" {
+@test "the target is killed while a second initiator is connected: both initiators report the loss" {
 	more_roles='load2 = { role = "initiator"; connect = { device = "front"; name = "volume"; };
 	            workload = { pattern = "randrw"; depth = 8; time = "0s"; offset = "4MiB"; size = "1MiB";
 	                         verify = "stamp"; }; };'
@@ -149,7 +149,7 @@ teardown() {
 	stop bridge
 }
 
-@test "an initiator is killed: the other one does not notice" {
+@test "an initiator is killed: the session of another initiator continues" {
 	more_roles='load2 = { role = "initiator"; connect = { device = "front"; name = "volume"; };
 	            workload = { pattern = "randrw"; depth = 8; time = "0s"; offset = "4MiB"; size = "1MiB";
 	                         verify = "stamp"; }; };'
@@ -170,7 +170,7 @@ teardown() {
 	stop bridge store
 }
 
-@test "the gateway stops to answer: the heartbeat tells" {
+@test "the gateway stops answering: both peers detect it by the heartbeat" {
 	connect_options='heartbeat = "250ms";'
 	listen_options='heartbeat = "250ms";'
 	topology

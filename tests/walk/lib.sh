@@ -67,16 +67,16 @@ processes() { # from here on, run a process for each role
 	device_options="dir = \"$dir/run\";"
 }
 
-# strangers_setup [PROGRAM]... - walk_setup with a process of another user, which needs root. Sets the uid `nobody`, and puts
+# other_user_setup [PROGRAM]... - walk_setup with a process of another user, which needs root. Sets the uid `nobody`, and puts
 # the configuration into the directory `open`, which the other user can reach. Skips the test if that user cannot run PROGRAM.
-strangers_setup() {
+other_user_setup() {
 	local program
 	nobody=65534
 	walk_setup
 	[ "$(id -u)" -eq 0 ] || skip "only root can become another user"
 	command -v setpriv >/dev/null || skip "setpriv is not installed"
 	for program in "$GANTRY" "$@"; do
-		stranger test -x "$program" -a -r "$GANTRY_PLUGINS/shm-comch.so" || skip "another user cannot reach the build"
+		as_other_user test -x "$program" -a -r "$GANTRY_PLUGINS/shm-comch.so" || skip "another user cannot reach the build"
 	done
 	processes
 	open=$(mktemp -d /tmp/gantry-walk.XXXXXX)
@@ -84,12 +84,12 @@ strangers_setup() {
 	conf=$open/walk.conf
 }
 
-strangers_teardown() {
+other_user_teardown() {
 	walk_teardown
 	[ -z "${open:-}" ] || rm -r "$open"
 }
 
-stranger() { # COMMAND... - run the command as the other user
+as_other_user() { # COMMAND... - run the command as the other user
 	setpriv --reuid="$nobody" --regid="$nobody" --clear-groups "$@"
 }
 

@@ -93,7 +93,7 @@ refused() { # PATH TEXT [OPTIONS] - a second target with another service name fa
 	stop store
 }
 
-@test "what a target had is free when it has ended, or was killed" {
+@test "the store of a target that has ended or was killed can be served again" {
 	served over
 	stop store
 	served over

@@ -4,16 +4,16 @@
 
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"
-	strangers_setup
+	other_user_setup
 }
 
 teardown() {
-	strangers_teardown
+	other_user_teardown
 }
 
-stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
+other_user_load() { # [ARGUMENT...] - an initiator of the other user; sets status
 	status=0
-	stranger timeout "$seconds" "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set runtime.stat=false \
+	as_other_user timeout "$seconds" "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set runtime.stat=false \
 		--set roles.load.connect.timeout=100ms "$@" >"$dir/stranger.json" 2>"$dir/stranger.log" 3>&- || status=$?
 }
 
@@ -21,7 +21,7 @@ stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
 	device_options="dir = \"$open/run\";"
 	topology
 	serve_all
-	stranger_load
+	other_user_load
 	cat "$dir/stranger.log"
 	[ "$status" -eq 1 ]
 	says stranger 'directory .*(belongs to another user|Permission denied)|cannot connect'
@@ -29,13 +29,13 @@ stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
 	stop bridge store
 }
 
-@test "the device lets others in, the role does not: one line, and the good session goes on" {
+@test "a user that the device accepts and the role rejects: one log line, and the other session continues" {
 	device_options="dir = \"$open/run\"; uids = \"0,$nobody\";"
 	topology
 	serve_all
 	begin load --set roles.load.workload.ops=0
 	busy load
-	stranger_load
+	other_user_load
 	[ "$status" -eq 1 ]
 	says stranger 'cannot connect to "volume" on device front: the role rejects this user \(listen.uids\) or is stopping'
 	logged bridge "connection refused pid=[0-9]+ uid=$nobody reason="
@@ -56,10 +56,10 @@ stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
 	listen_options="uids = \"0,$nobody\";"
 	topology
 	serve_all
-	stranger_load --set "devices.front.uids=\"$nobody\""
+	other_user_load --set "devices.front.uids=\"$nobody\""
 	[ "$status" -eq 1 ]
 	says stranger '"volume" on device front: uid 0 of the peer is not in devices.front.uids of this process: add it'
-	nobody=65533 stranger_load
+	nobody=65533 other_user_load
 	[ "$status" -eq 1 ]
 	says stranger 'cannot connect to "volume" on device front: uid 65533 is not in devices.front.uids'
 	stop bridge store
@@ -70,7 +70,7 @@ stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
 	listen_options="uids = \"0,$nobody\";"
 	topology
 	serve_all
-	stranger_load --json
+	other_user_load --json
 	[ "$status" -eq 0 ] || { cat "$dir"/*.log; return 1; }
 	sound "$dir/stranger.json" load
 	stop bridge store

@@ -5,7 +5,7 @@
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"
 	knock=$top_builddir/tests/walk/knock
-	strangers_setup "$knock"
+	other_user_setup "$knock"
 	device_options="dir = \"$open/run\"; uids = \"0,$nobody\";"
 	back_device="transport = \"shm-comch\"; dir = \"$open/back\"; uids = \"0,$nobody\";"
 	listen_options="uids = \"0,$nobody\";"
@@ -14,7 +14,7 @@ setup() {
 }
 
 teardown() {
-	strangers_teardown
+	other_user_teardown
 }
 
 flood() { # N silent|greet hold|again - by the other user, until the end of the test
@@ -22,7 +22,7 @@ flood() { # N silent|greet hold|again - by the other user, until the end of the 
 	mkfifo "$dir/$name.in"
 	: >"$dir/$name.log" # before `logged` opens it
 	exec {flood_in}<>"$dir/$name.in"
-	stranger "$knock" "$open/run/00%3A00.0/volume.sock" "$@" <"$dir/$name.in" >"$dir/$name.log" 3>&- {flood_in}>&- &
+	as_other_user "$knock" "$open/run/00%3A00.0/volume.sock" "$@" <"$dir/$name.in" >"$dir/$name.log" 3>&- {flood_in}>&- &
 	pids[$name]=$!
 	logged "$name" ready
 }
@@ -37,7 +37,7 @@ begin_load() { # NAME [ARGUMENT...] - another initiator, which only reads
 	pids[$name]=$!
 }
 
-stranger_begin() { # NAME [ARGUMENT...] - the same, of the other user
+other_user_begin() { # NAME [ARGUMENT...] - the same, of the other user
 	local as=(setpriv --reuid="$nobody" --regid="$nobody" --clear-groups)
 	begin_load "$@"
 }
@@ -66,7 +66,7 @@ three_times() { # root opens the volume and does IO, three times of three
 	topology
 	serve_all
 	flood 200 greet hold
-	stranger_begin other --set roles.load.connect.timeout=100ms
+	other_user_begin other --set roles.load.connect.timeout=100ms
 	finish other
 	[ "$status" -eq 1 ]
 	says other "cannot connect to .*: busy: listen.max_half_open=64 reached by uid $nobody: raise it or close connections"
@@ -80,10 +80,10 @@ three_times() { # root opens the volume and does IO, three times of three
 	serve store
 	serve bridge --set roles.bridge.listen.max_sessions=4
 	for i in 1 2 3; do
-		stranger_begin "other$i" --set roles.load.workload.ops=0
+		other_user_begin "other$i" --set roles.load.workload.ops=0
 	done
 	until_true live bridge ".roles.bridge.peers | any(.peer == \"uid $nobody\" and .sessions == 3)"
-	stranger_begin other --set roles.load.connect.timeout=100ms
+	other_user_begin other --set roles.load.connect.timeout=100ms
 	finish other
 	[ "$status" -eq 1 ]
 	says other "refused at hello: busy: listen.max_peer_sessions=3 reached by uid $nobody: raise it or close connections"
@@ -100,9 +100,9 @@ three_times() { # root opens the volume and does IO, three times of three
 	topology
 	serve store
 	serve bridge --set roles.bridge.listen.max_sessions=2
-	stranger_begin first --set roles.load.workload.ops=0
+	other_user_begin first --set roles.load.workload.ops=0
 	until_true live bridge ".roles.bridge.peers | any(.peer == \"uid $nobody\" and .sessions == 1)"
-	stranger_begin second --set roles.load.workload.ops=500
+	other_user_begin second --set roles.load.workload.ops=500
 	until_true refused_some
 	kill -TERM "${pids[first]}"
 	finish first
@@ -118,9 +118,9 @@ refused_some() { # the bridge has turned a session away
 	topology
 	serve store
 	serve bridge --set roles.bridge.listen.max_peer_region_bytes=20MiB
-	stranger_begin first --set roles.load.workload.ops=0 --set roles.load.workload.block=1MiB
+	other_user_begin first --set roles.load.workload.ops=0 --set roles.load.workload.block=1MiB
 	until_true live bridge ".roles.bridge.peers | any(.peer == \"uid $nobody\" and .region_bytes >= 16777216)"
-	stranger_begin second --set roles.load.workload.block=1MiB
+	other_user_begin second --set roles.load.workload.block=1MiB
 	finish second
 	[ "$status" -eq 1 ]
 	says second "refused at export: busy: listen.max_peer_region_bytes=20971520 reached by uid $nobody .used=[0-9]+, asked="
@@ -131,7 +131,7 @@ refused_some() { # the bridge has turned a session away
 	topology
 	serve store
 	serve bridge --set roles.bridge.listen.max_peer_queue_memory=64KiB
-	stranger_begin other --set roles.load.lanes=4 --set roles.load.workload.depth=128
+	other_user_begin other --set roles.load.lanes=4 --set roles.load.workload.depth=128
 	finish other
 	[ "$status" -eq 1 ]
 	says other "refused at queues: listen.max_peer_queue_memory=65536 exceeded by uid $nobody .used=0, asked="
@@ -143,7 +143,7 @@ refused_some() { # the bridge has turned a session away
 	serve_all
 	flood 100 greet again
 	for _ in 1 2 3; do
-		stranger_begin other --set roles.load.workload.ops=1 --set roles.load.connect.timeout=100ms
+		other_user_begin other --set roles.load.workload.ops=1 --set roles.load.connect.timeout=100ms
 		load_well --set roles.load.workload.ops=500
 		finish other
 	done

@@ -12,7 +12,7 @@ teardown() {
 	walk_teardown
 }
 
-@test "asked for reports while it runs, then interrupted" {
+@test "an initiator reports while it runs, and stops on SIGTERM" {
 	need stats fault
 	load_stages='{ type = "stats"; }'
 	bridge_stages='{ type = "stats"; }, { type = "fault"; delay = "100us"; delay_nth = 50; }'

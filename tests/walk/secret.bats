@@ -44,7 +44,7 @@ steal() { # - of a session of its own, which the right secret does take over
 	says thief 'its client has connected again, with epoch 1003'
 }
 
-@test "at the target, from a client that has a session there" {
+@test "a target rejects a wrong secret from a client that has a session there" {
 	more_roles=$(thief "$(to store)")
 	topology
 	serve store
@@ -53,7 +53,7 @@ steal() { # - of a session of its own, which the right secret does take over
 	holds "$dir/store.json" 'store.sessions_refused == 3 and store.sessions_lost == 4'
 }
 
-@test "at a gateway: its target does not hear of it" {
+@test "a gateway rejects a wrong secret and sends no request to its target" {
 	more_roles=$(thief "$(to volume)")
 	topology
 	serve_all
@@ -63,7 +63,7 @@ steal() { # - of a session of its own, which the right secret does take over
 	holds "$dir/store.json" 'store.sessions_refused == 0 and store.sessions_opened == 2'
 }
 
-@test "through a second gateway, which has the right secret from the client" {
+@test "a session resumes through a second gateway with the right secret, and not with a wrong one" {
 	more_roles="bridge2 = { role = \"gateway\"; listen = { device = \"front\"; name = \"volume2\"; };
 	            connect = $(to store); };
 	            $(thief "$(to volume volume2)")"
@@ -75,7 +75,7 @@ steal() { # - of a session of its own, which the right secret does take over
 	holds "$dir/store.json" 'store.sessions_refused == 3 and store.sessions_opened == 5'
 }
 
-@test "beside the gateway, at its target" {
+@test "a target rejects a wrong secret that does not come through the gateway of the session" {
 	more_roles=$(thief "$(to volume store)")
 	topology
 	serve_all
@@ -83,7 +83,7 @@ steal() { # - of a session of its own, which the right secret does take over
 	stop bridge store
 }
 
-@test "at the second of two targets behind a gateway" {
+@test "the second of two targets behind a gateway rejects a wrong secret" {
 	bridge_connect="( $(to store store2) )"
 	more_roles="store2 = { role = \"target\"; listen = { device = \"back\"; name = \"store2\"; };
 	                     backend = { $store_backend }; };
@@ -97,7 +97,7 @@ steal() { # - of a session of its own, which the right secret does take over
 	holds "$dir/store2.json" '.roles.store2.counters | .sessions_refused == 3 and .sessions_opened == 5'
 }
 
-@test "through a second gateway to two targets" {
+@test "two targets reject a wrong secret through a second gateway" {
 	bridge_connect="( $(to store store2) )"
 	more_roles="store2 = { role = \"target\"; listen = { device = \"back\"; name = \"store2\"; };
 	                     backend = { $store_backend }; };
@@ -113,7 +113,7 @@ steal() { # - of a session of its own, which the right secret does take over
 	stop bridge2 bridge store2 store
 }
 
-@test "a client that writes does not notice, and resumes after its gateway was killed" {
+@test "a wrong secret does not disturb a client that writes, and the client resumes after its gateway was killed" {
 	connect_options='resume = "60s";'
 	more_roles="$(thief "$(to volume)") $(thief "$(to store)" thief2)"
 	topology

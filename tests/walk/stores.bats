@@ -24,12 +24,12 @@ refused() { # PATTERN [ARGUMENT...] - the target does not start and says why, in
 	[ "$(grep -c "$why" "$dir/store.log")" -eq 1 ]
 }
 
-@test "not there" {
+@test "a missing file" {
 	refused 'create the file, or set create = true'
 	[ ! -e "$dir/volume" ]
 }
 
-@test "a directory, a device that is none" {
+@test "a directory, and a special file that is no block device" {
 	mkdir "$dir/volume"
 	refused 'is a directory; it must be a regular file or a block device'
 	rmdir "$dir/volume"
