@@ -278,8 +278,8 @@ static void check_queue_pairs(const struct gn_budget *budget, const struct gn_bu
 	own_cost = cost(d, price_queue_pairs(d));
 	other_cost = device->queue_pairs - own_cost;
 	if (other_cost)
-		snprintf(total_text, sizeof(total_text), ", all roles on the device %" PRIu64,
-			 device->queue_pairs);
+		snprintf(total_text, sizeof(total_text),
+			 ", and all roles on the device together %" PRIu64, device->queue_pairs);
 	advise_less(less, d, price_queue_pairs(d), other_cost < max ? max - other_cost : 0);
 	fault(d, amount_option(d), errs,
 	      "%s can need %" PRIu64 " queue pairs%s; the device \"%s\" supports up to %" PRIu64

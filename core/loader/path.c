@@ -43,7 +43,9 @@ int gn_loader_open_file(const char *dir, const char *file, char *why)
 	rc = fd < 0 ? -errno : 0;
 	close(dirfd);
 	if (rc == -ELOOP) {
-		snprintf(why, GN_WHY, "the file is a symbolic link; name its directory instead");
+		snprintf(why, GN_WHY,
+			 "the file is a symbolic link: configure the directory of the file that "
+			 "the link points to");
 		return -EPERM;
 	}
 	if (rc) {

@@ -110,7 +110,8 @@ static int check_option(const struct gantry_option *o, uint32_t conf_size, const
 
 	if (!is_key(o->name))
 		return reject(why,
-			      "its option table has the name \"%.40s\"; names are a-z, 0-9 and _",
+			      "its option table has an invalid option name, \"%.40s\"; "
+			      "names are a-z, 0-9 and _",
 			      o->name);
 	if (o->type == GANTRY_OPT_GROUP) {
 		if (!o->group)

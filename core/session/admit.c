@@ -128,7 +128,7 @@ static bool evict_half_open(const struct gantry_session *s)
 		return false;
 	gn_session_refuse(
 		oldest,
-		"busy: %u x listen.max_half_open=%u reached by all peers, most by %s: " REMEDY,
+		"busy: %u x listen.max_half_open=%u reached by all peers together, most by %s: " REMEDY,
 		GN_HALF_OPEN_PEERS, s->ep->max_half_open, peer->name);
 	give(oldest, GN_QUOTA_HALF_OPEN);
 	gn_session_end(oldest, -EBUSY);
@@ -144,8 +144,9 @@ int gn_admit_half_open(struct gantry_session *s)
 	    evict_half_open(s))
 		return rc;
 	give(s, GN_QUOTA_HALF_OPEN);
-	gn_session_refuse(s, "busy: %u x listen.max_half_open=%u reached by all peers: " REMEDY,
-			  GN_HALF_OPEN_PEERS, s->ep->max_half_open);
+	gn_session_refuse(
+		s, "busy: %u x listen.max_half_open=%u reached by all peers together: " REMEDY,
+		GN_HALF_OPEN_PEERS, s->ep->max_half_open);
 	return -EBUSY;
 }
 
@@ -155,8 +156,9 @@ int gn_admit_session(struct gantry_session *s)
 	int rc;
 
 	if (peers->used.of[GN_QUOTA_SESSIONS] >= s->ep->max_sessions) {
-		gn_session_refuse(s, "busy: listen.max_sessions=%u reached by all peers: " REMEDY,
-				  s->ep->max_sessions);
+		gn_session_refuse(
+			s, "busy: listen.max_sessions=%u reached by all peers together: " REMEDY,
+			s->ep->max_sessions);
 		return -EBUSY;
 	}
 	rc = take_one(s, GN_QUOTA_SESSIONS);

@@ -113,7 +113,7 @@ static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *rol
 		gn_conf_fault(
 			p->errs, uids,
 			"the transport of the device does not report the user of a peer (device=%s, transport=%s): "
-			"omit uids, and restrict access to its network",
+			"omit uids, and restrict access to the network of the device",
 			device->name, device->plugin->desc->name);
 }
 

@@ -46,7 +46,7 @@ static void check_connects_twice(struct gn_topo_parse *p, const struct gn_topo_r
 			gn_conf_fault(
 				p->errs, gn_conf_index(gn_conf_child(role->node, "connect"), index),
 				"connects to \"%s\" of this device, as connect[%u] does: the volume would appear twice; "
-				"remove it (for more threads, write lanes = 2 in each role)",
+				"remove this entry (for more threads, write lanes = 2 in each role)",
 				connect->service, i);
 			return;
 		}

@@ -137,11 +137,16 @@ static void report_fault(struct search *s, struct gn_conf_node *node, struct gn_
 			errs, node,
 			"no role of this file listens at \"%s\" of the device \"%s\"%s; did you mean \"%s\"?",
 			s->service, s->device->name, inside, s->nearest);
+	else if (s->known[0])
+		gn_conf_fault(errs, node,
+			      "no role of this file listens at \"%s\" of the device \"%s\"%s; "
+			      "write one of: %s",
+			      s->service, s->device->name, inside, s->known);
 	else
-		gn_conf_fault(
-			errs, node,
-			"no role of this file listens at \"%s\" of the device \"%s\"%s; write one of: %s",
-			s->service, s->device->name, inside, s->known[0] ? s->known : "none");
+		gn_conf_fault(errs, node,
+			      "no role of this file listens at \"%s\" of the device \"%s\"%s: "
+			      "add a role that listens there",
+			      s->service, s->device->name, inside);
 }
 
 static void report_warning(const struct search *s, struct gn_conf_node *node,
@@ -179,7 +184,7 @@ static void check_connect(struct gn_topology *t, const struct gn_topo_role *role
 		gn_conf_fault(
 			warnings, node,
 			"connects to \"%s\" on the device \"%s\", which reaches only this process, and no role "
-			"that it runs listens there",
+			"that this process runs listens there",
 			s.service, s.device->name);
 	else if (!s.found && (s.inside || s.only_here))
 		report_fault(&s, node, errs);

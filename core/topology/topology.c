@@ -73,8 +73,8 @@ int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const ch
 
 wrong:
 	gn_conf_fault(p->errs, node,
-		      "is not a list of numbers up to %u, %d at the most; write such as \"0-3,8\"",
-		      max, LIMIT);
+		      "is not a list of at most %d numbers from 0 to %u; write such as \"0-3,8\"",
+		      LIMIT, max);
 	return -EINVAL;
 }
 
@@ -211,11 +211,15 @@ static void choose_own(struct gn_topo_parse *p)
 	if (n_found == 1) {
 		t->roles[last].selected = t->roles[last].is_embedded = true;
 	} else if (n_found) {
-		gn_errs_add(p->errs, "%s: several roles connect to one place; name one of: %s",
+		gn_errs_add(p->errs,
+			    "%s: no role is named, and the program can use several; "
+			    "name one of: %s",
 			    t->file, found);
 	} else if (!report_unloadable(p)) {
 		gn_errs_because(p->errs, -ENOENT);
-		gn_errs_add(p->errs, "%s: no role connects to one place, as an initiator does",
+		gn_errs_add(p->errs,
+			    "%s: no role that the program can use: add one that connects to one "
+			    "service, as an initiator does",
 			    t->file);
 	}
 }

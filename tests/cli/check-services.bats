@@ -51,7 +51,13 @@ quiet() {
 'write one of: volume0'
 	# the service is in the file, but not in this process
 	check 0 --role load
-	says "warning: $conf:5: roles.load.connect: connects to \"volume0\" on the device \"d\", which reaches only this process"
+	says "warning: $conf:5: roles.load.connect: connects to \"volume0\" on the device \"d\", which reaches only this process, \
+and no role that this process runs listens there"
+	# no role of the file listens on the device
+	topology 'd = { transport = "loop"; }; e = { transport = "loop"; };' 'device = "e"; name = "volume0";'
+	check 2
+	says 'roles.load.connect: no role of this file listens at "volume0" of the device "e", which reaches only this process: '\
+'add a role that listens there'
 }
 
 @test "between processes" {

@@ -130,8 +130,8 @@ supports up to 60KiB; write max_region_bytes = \"60KiB\" or less"
 up to 8; write max_regions = 8 or less"
 	check 0 --set devices.nic.max_queues=32
 	[ "$status" -eq 2 ]
-	says "gantry: $conf:5: roles.store.listen.max_sessions: 2 sessions of 3 lanes can need 14 queue pairs, all roles on the \
-device 33; the device \"nic\" supports up to 32; write max_sessions = 1 or less"
+	says "gantry: $conf:5: roles.store.listen.max_sessions: 2 sessions of 3 lanes can need 14 queue pairs, and all roles on \
+the device together 33; the device \"nic\" supports up to 32; write max_sessions = 1 or less"
 	check 0 --set devices.nic.max_queues=32 --set roles.store.listen.max_sessions=1
 	[ "$status" -eq 0 ]
 }
@@ -193,8 +193,8 @@ raise it before the start with \"ulimit -l "
 	sed -i '/max_region_bytes/s/max_region_bytes = "256KiB";//' "$conf"
 	check 0
 	[ "$status" -eq 0 ]
-	says "warning: $conf:7: roles.bridge.listen: regions of its sessions are locked on the device \"nic\" as well, but not \
-counted here; write max_region_bytes to limit the regions of a session"
+	says "warning: $conf:7: roles.bridge.listen: the sum of locked memory lacks the regions that this role re-exports on \
+the device \"nic\": write max_region_bytes to limit and count the regions of a session"
 	says "      region memory       64KiB"
 }
 

@@ -110,7 +110,7 @@ target() {
 		wrong "1: runtime.threads: \"sharedd\" is unknown; did you mean \"shared\"?"
 	for cpus in x 0- 1,,2 3-1 "1," 9999999; do
 		{ echo "runtime = { cpus = \"$cpus\"; };"; target; } |
-			wrong "1: runtime.cpus: is not a list of numbers up to 4095, 1024 at the most; write such as \"0-3,8\""
+			wrong "1: runtime.cpus: is not a list of at most 1024 numbers from 0 to 4095; write such as \"0-3,8\""
 	done
 }
 

@@ -410,7 +410,7 @@ static void test_open_fails_if_a_limit_of_the_server_is_reached(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(served_file, "direct", &attr, &first));
 	no_volume(
 		-EBUSY, "direct",
-		"busy: listen.max_sessions=1 reached by all peers: raise it or close connections");
+		"busy: listen.max_sessions=1 reached by all peers together: raise it or close connections");
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&first));
 	attr.buffer_bytes = 65 << 20;
 	no_volume(-EACCES, "direct", "max_region_bytes");

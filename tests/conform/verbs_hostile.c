@@ -440,7 +440,7 @@ static void too_many_connections_of_one_host(void)
 {
 	static struct raw guests[GUESTS];
 	const struct knock k = {"one too many", FIELD(end), VB_CONNECTS,
-				"busy: 4 of max_connections=6 reached by host ", EBUSY};
+				"busy: max_connections=6 allows 4 for host ", EBUSY};
 	void *conns[GUESTS];
 	int n;
 

@@ -78,7 +78,7 @@ refused() { # PATH TEXT [OPTIONS] - a second target with another service name fa
 }
 
 @test "a loop device is attached to the file, and nothing serves it" {
-	refused disk 'disk: in use by loop device loop[0-9]+ attached to it;'
+	refused disk 'disk: in use by loop device loop[0-9]+ attached to this file;'
 	detach
 	served disk
 	stop store

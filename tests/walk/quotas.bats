@@ -93,7 +93,7 @@ three_times() { # root opens the volume and does IO, three times of three
 	begin_load second --set roles.load.connect.timeout=100ms
 	finish second
 	[ "$status" -eq 1 ]
-	says second 'refused at hello: busy: listen.max_sessions=4 reached by all peers: raise it or close connections'
+	says second 'refused at hello: busy: listen.max_sessions=4 reached by all peers together: raise it or close connections'
 }
 
 @test "a user that is busy gets in when a session of it ends" {

@@ -156,8 +156,8 @@ static int check_above(struct file_store *store, int fd, int own)
 		    !is_attached(entry->d_name, &st, &read_only) ||
 		    (read_only && store->conf->read_only))
 			continue;
-		snprintf(store->holder, sizeof store->holder, "loop device %.16s attached to it",
-			 entry->d_name);
+		snprintf(store->holder, sizeof store->holder, "loop device %.16s attached to %s",
+			 entry->d_name, own < 0 ? "this file" : "the same backing file");
 		rc = -EBUSY;
 	}
 	closedir(dir);

@@ -265,7 +265,8 @@ void file_generation_raise(struct file_store *store)
 		gantry_log_error(
 			store->host,
 			"%s: cannot record a failed sync (attribute: %s, directory %s: %s): "
-			"a restart hides the loss from clients; restart them too",
+			"a restart of the target hides the loss of writes from clients; restart "
+			"the clients too",
 			store->conf->path, strerror(-attribute), dir, strerror(-number));
 	else
 		gantry_log_warn(store->host,

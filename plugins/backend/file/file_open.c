@@ -104,7 +104,8 @@ static int take_in_time(struct file_store *store)
 	while ((rc = take(store)) == -EBUSY && host->now_ns(host) < limit)
 		nanosleep(&pause, NULL);
 	if (rc == -EBUSY)
-		refuse(store, "%s: in use by %s; stop it, or set lock_wait to wait for its end",
+		refuse(store,
+		       "%s: in use by %s; end that use, or set lock_wait to wait until it ends",
 		       conf->path, store->holder[0] ? store->holder : "another process");
 	else if (rc)
 		refuse(store, "%s: %s", conf->path, strerror(-rc));

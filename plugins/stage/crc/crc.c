@@ -119,7 +119,8 @@ static void log_first(struct crc_lane *lane, const struct gantry_io *io, const c
 	if (lane->has_logged)
 		return;
 	lane->has_logged = 1;
-	gantry_log_error(lane->host, "%s of %u bytes at %llu: %s; later ones are only counted",
+	gantry_log_error(lane->host,
+			 "%s of %u bytes at %llu: %s; further errors of this lane are only counted",
 			 io->opcode == GANTRY_OP_READ ? "read" : "write", io->length,
 			 (unsigned long long)io->offset, what);
 }

@@ -375,12 +375,12 @@ static const char *refuse_reason(const struct vb_transport *t, const struct sock
 	if (port)
 		*port = '\0';
 	if (t->n_accepted >= all)
-		snprintf(text, bytes, "busy: max_connections=%u reached by all hosts: " REMEDY,
-			 all);
+		snprintf(text, bytes,
+			 "busy: max_connections=%u reached by all hosts together: " REMEDY, all);
 	else if (count_accepted(t, host) >= one)
 		snprintf(text, bytes,
-			 "busy: %u of max_connections=%u reached by host %.41s: " REMEDY, one, all,
-			 peer);
+			 "busy: max_connections=%u allows %u for host %.41s: " REMEDY,
+			 all, one, peer);
 	else
 		return NULL;
 	return text;

@@ -91,7 +91,7 @@ int vb_networks_parse(const char *text, struct vb_networks *networks, char *why,
 		}
 		if (wrong || (comma && !comma[1 + strspn(comma + 1, whitespace)])) {
 			snprintf(why, size, "\"%.*s\" %s", (int)(n < 64 ? n : 64), from,
-				 wrong ? wrong : "ends with a comma");
+				 wrong ? wrong : "is followed by a comma, but by no network");
 			return -EINVAL;
 		}
 		networks->n++;

@@ -412,7 +412,7 @@ static void a_loss_that_cannot_be_recorded_is_an_error_and_a_random_verifier(voi
 	known(&failed);
 	TEST_ASSERT_TRUE(failed.verifier != before.verifier);
 	TEST_ASSERT_EQUAL_UINT(2, host.n_logged[GANTRY_LOG_ERROR]);
-	TEST_ASSERT_TRUE(fake_logged(&host, "a restart hides the loss"));
+	TEST_ASSERT_TRUE(fake_logged(&host, "a restart of the target hides the loss"));
 }
 
 static void links_in_the_runtime_directory_are_not_followed(void)
@@ -427,7 +427,7 @@ static void links_in_the_runtime_directory_are_not_followed(void)
 	TEST_ASSERT_EQUAL_INT(0, symlink(other, number));
 	fail_a_watched_flush();
 	TEST_ASSERT_EQUAL_INT(-1, stat(other, &st));
-	TEST_ASSERT_TRUE(fake_logged(&host, "a restart hides the loss"));
+	TEST_ASSERT_TRUE(fake_logged(&host, "a restart of the target hides the loss"));
 }
 
 static void a_runtime_directory_that_others_can_write_is_not_used(void)
@@ -440,7 +440,7 @@ static void a_runtime_directory_that_others_can_write_is_not_used(void)
 	failing_open(-ENOTSUP);
 	TEST_ASSERT_TRUE(fake_logged(&host, "each restart counts as a loss"));
 	fail_a_watched_flush();
-	TEST_ASSERT_TRUE(fake_logged(&host, "a restart hides the loss"));
+	TEST_ASSERT_TRUE(fake_logged(&host, "a restart of the target hides the loss"));
 }
 
 /* -- another lane -- */

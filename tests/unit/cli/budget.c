@@ -196,8 +196,8 @@ static void more_queue_pairs_than_there_are(void)
 {
 	devices[0].info.max_queues = 26;
 	check(NO_LIMIT);
-	says("3: store.listen.max_sessions: 4 sessions of 2 lanes can need 20 queue pairs, all roles on the device 27; "
-	     "the device \"nic\" supports up to 26; write max_sessions = 3 or less");
+	says("3: store.listen.max_sessions: 4 sessions of 2 lanes can need 20 queue pairs, "
+	     "and all roles on the device together 27; the device \"nic\" supports up to 26; write max_sessions = 3 or less");
 	gn_errs_fini(&errs);
 	budget.n_demands = 1;
 	devices[0].info.max_queues = 4;

@@ -441,7 +441,7 @@ static void bad_options(void)
 		 "is not aligned"},
 		{"{\"x\", 99, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "unknown type 99"},
 		{"{\"X y\", GANTRY_OPT_INT, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
-		 "has the name \"X y\""},
+		 "invalid option name, \"X y\""},
 		{"{\"x\", GANTRY_OPT_CHOICE, 0, \"a\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
 		 "a choice without words"},
 		{"{\"x\", GANTRY_OPT_GROUP, 0, \"\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",

@@ -101,10 +101,10 @@ static void a_wait_for_a_listener_is_logged_once(void)
 
 static void a_wait_for_a_busy_peer_has_its_reason(void)
 {
-	fails_on(-EBUSY, "busy: listen.max_sessions=1 reached by all peers");
+	fails_on(-EBUSY, "busy: listen.max_sessions=1 reached by all peers together");
 	one_line(
 		"warn: waiting for \"volume0\" on device dev0: busy: listen.max_sessions=1 reached by "
-		"all peers (connect.timeout=2s)\n");
+		"all peers together (connect.timeout=2s)\n");
 }
 
 static void a_wait_for_an_answer_is_logged_once(void)

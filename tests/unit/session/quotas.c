@@ -149,8 +149,9 @@ static void flood_of_connections_evicts_no_peer_with_fewer(void)
 	for (unsigned i = 0; i + 1 < HALF_OPEN; i++)
 		own[i] = reach_as(6, GN_NEW); /* the last one reaches the limit of all peers */
 	own[HALF_OPEN - 1] = reach_as(6, GN_NEW);
-	expect_rejected_connection(own[HALF_OPEN - 1],
-				   "busy: 4 x listen.max_half_open=3 reached by all peers" REMEDY);
+	expect_rejected_connection(
+		own[HALF_OPEN - 1],
+		"busy: 4 x listen.max_half_open=3 reached by all peers together" REMEDY);
 	/* a peer with three connections loses one */
 	TEST_ASSERT_EQUAL_INT(0, reach_as(7, GN_NEW)->disconnected);
 	TEST_ASSERT_EQUAL_INT(0, quiet->disconnected + own[0]->disconnected + own[1]->disconnected);
@@ -182,7 +183,7 @@ static void oldest_connection_of_the_largest_peer_is_evicted(void)
 	TEST_ASSERT_EQUAL_INT(1, fake_next_frame(oldest, &p));
 	TEST_ASSERT_EQUAL_INT(GANTRY_S_BUSY, p.verdict.status);
 	TEST_ASSERT_EQUAL_STRING(
-		"busy: 4 x listen.max_half_open=3 reached by all peers, most by uid 1" REMEDY,
+		"busy: 4 x listen.max_half_open=3 reached by all peers together, most by uid 1" REMEDY,
 		p.verdict.text);
 	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_lost"));
 }
@@ -197,7 +198,7 @@ static void sessions_are_reserved_for_other_peers(void)
 		"busy: listen.max_peer_sessions=3 reached by uid 1" REMEDY);
 	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_RUNNING)->disconnected);
 	refused(reach_as(3, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY,
-		"busy: listen.max_sessions=4 reached by all peers" REMEDY);
+		"busy: listen.max_sessions=4 reached by all peers together" REMEDY);
 	TEST_ASSERT_EQUAL_UINT64(2, counter("sessions_refused"));
 }
 
@@ -208,7 +209,7 @@ static void the_only_user_may_have_all_sessions(void)
 	for (unsigned i = 0; i < 4; i++)
 		fake_reach(&fc, GN_GREETED);
 	refused(fake_reach(&fc, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY,
-		"busy: listen.max_sessions=4 reached by all peers" REMEDY);
+		"busy: listen.max_sessions=4 reached by all peers together" REMEDY);
 }
 
 static void a_host_is_a_peer_whatever_its_ports(void)
@@ -248,7 +249,7 @@ static void a_resumed_session_keeps_its_place(void)
 	TEST_ASSERT_EQUAL_INT(1, old->disconnected);
 	TEST_ASSERT_EQUAL_UINT64(1, reported("test.peers.0.sessions"));
 	refused(fake_reach(&fc, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY,
-		"busy: listen.max_sessions=1 reached by all peers" REMEDY);
+		"busy: listen.max_sessions=1 reached by all peers together" REMEDY);
 }
 
 /* Returns the limit of bytes that a responder of the newest session starts in each turn. */

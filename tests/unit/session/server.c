@@ -159,7 +159,7 @@ static void session_counts_for_the_limit_from_hello_on(void)
 	ask(late, GN_FRAME_HELLO);
 	expect_answer(late, GN_FRAME_HELLO, GANTRY_S_BUSY);
 	TEST_ASSERT_EQUAL_STRING(
-		"busy: listen.max_sessions=1 reached by all peers: raise it or close connections",
+		"busy: listen.max_sessions=1 reached by all peers together: raise it or close connections",
 		p.verdict.text);
 	TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
 }

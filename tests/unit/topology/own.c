@@ -193,7 +193,7 @@ static void embedded_role_gets_lanes_connect_and_services(void)
 static void one_of_several_roles_must_be_named(void)
 {
 	refused(-EINVAL, ROLES(TARGET LOAD("a") LOAD("b")),
-		"the text: several roles connect to one place; name one of: a, b");
+		"the text: no role is named, and the program can use several; name one of: a, b");
 	gn_errs_fini(&errs);
 	gn_topology_close(&topology);
 	gn_strlist_add(&args.roles, "b");
@@ -228,7 +228,8 @@ static void connect_inside_the_process_needs_a_listener(void)
 static void file_without_a_connecting_role_is_rejected(void)
 {
 	refused(-ENOENT, ROLES(TARGET),
-		"the text: no role connects to one place, as an initiator does");
+		"the text: no role that the program can use: add one that connects to one service, "
+		"as an initiator does");
 }
 
 static void missing_plugin_is_not_reported_as_a_missing_role(void)

@@ -344,8 +344,9 @@ static void too_many_connections(void)
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(ta, SERVICE, &events, &a, &c));
 	TEST_ASSERT_EQUAL_INT(-EBUSY, closed(&a));
 	TEST_ASSERT_TRUE(fake_logged(
-		&a.host, "it refuses: busy: max_connections=1 reached by all hosts" REMEDY));
-	TEST_ASSERT_EQUAL_STRING("busy: max_connections=1 reached by all hosts" REMEDY,
+		&a.host,
+		"it refuses: busy: max_connections=1 reached by all hosts together" REMEDY));
+	TEST_ASSERT_EQUAL_STRING("busy: max_connections=1 reached by all hosts together" REMEDY,
 				 vb_refusal(c));
 	vb_disconnect(c);
 	finish();
@@ -365,8 +366,9 @@ static void too_many_connections_of_one_host(void)
 	}
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(ta, SERVICE, &events, &a, &c[2]));
 	TEST_ASSERT_EQUAL_INT(-EBUSY, closed(&a));
-	TEST_ASSERT_EQUAL_STRING("busy: 3 of max_connections=4 reached by host 10.99.0.1" REMEDY,
-				 vb_refusal(c[2]));
+	TEST_ASSERT_EQUAL_STRING(
+		"busy: max_connections=4 allows 3 for host 10.99.0.1" REMEDY,
+		vb_refusal(c[2]));
 	accepted = NULL;
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(tb, SERVICE, &events, &b, &other));
 	ends_settle();
