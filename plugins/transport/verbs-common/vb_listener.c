@@ -378,8 +378,7 @@ static const char *refuse_reason(const struct vb_transport *t, const struct sock
 		snprintf(text, bytes,
 			 "busy: max_connections=%u reached by all hosts together: " REMEDY, all);
 	else if (count_accepted(t, host) >= one)
-		snprintf(text, bytes,
-			 "busy: max_connections=%u allows %u for host %.41s: " REMEDY,
+		snprintf(text, bytes, "busy: max_connections=%u allows %u for host %.41s: " REMEDY,
 			 all, one, peer);
 	else
 		return NULL;

@@ -366,9 +366,8 @@ static void too_many_connections_of_one_host(void)
 	}
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(ta, SERVICE, &events, &a, &c[2]));
 	TEST_ASSERT_EQUAL_INT(-EBUSY, closed(&a));
-	TEST_ASSERT_EQUAL_STRING(
-		"busy: max_connections=4 allows 3 for host 10.99.0.1" REMEDY,
-		vb_refusal(c[2]));
+	TEST_ASSERT_EQUAL_STRING("busy: max_connections=4 allows 3 for host 10.99.0.1" REMEDY,
+				 vb_refusal(c[2]));
 	accepted = NULL;
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(tb, SERVICE, &events, &b, &other));
 	ends_settle();
