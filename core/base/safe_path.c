@@ -261,7 +261,7 @@ static int check(struct walk *w, int fd, const char *name)
 	if (!accepts_owner(w, st.st_uid))
 		return reject(w, name, "file of another user", &st);
 	if (is_shared(&w->st) && S_ISREG(st.st_mode) && st.st_nlink > 1)
-		return reject(w, name, "file with several names", &st);
+		return reject(w, name, "file with several hard links", &st);
 	return 0;
 }
 

@@ -135,9 +135,9 @@ static void plan_region_bytes(struct check *check, struct gn_demand *demand)
 	if (!demand->serves && (demand->device->info.caps & GANTRY_CAP_PINS))
 		gn_conf_fault(
 			&check->warnings, listen,
-			"the sum of locked memory lacks the regions that this role re-exports on "
-			"the device \"%s\": write max_region_bytes to limit and count the "
-			"regions of a session",
+			"the sum of locked memory does not include the regions that this role "
+			"re-exports on the device \"%s\": set max_region_bytes, the limit for "
+			"each session, and the sum includes them",
 			demand->device->name);
 }
 

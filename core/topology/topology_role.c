@@ -130,7 +130,7 @@ static void replace_role(struct gn_topo_parse *p, struct gn_topo_role *role,
 	else if (!connects_once(role->flags))
 		gn_conf_fault(
 			p->errs, gn_conf_child(role->node, "role"),
-			"programs need a role that connects to one place, as an initiator does; \"%s\" does not",
+			"a program that uses libgantry can replace only a role that connects to one service, as an initiator does; \"%s\" is no such role",
 			role->plugin->desc->name);
 	role->flags = GANTRY_ROLE_WORKS | GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT;
 	role->spec.part =

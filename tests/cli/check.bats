@@ -193,8 +193,8 @@ raise it before the start with \"ulimit -l "
 	sed -i '/max_region_bytes/s/max_region_bytes = "256KiB";//' "$conf"
 	check 0
 	[ "$status" -eq 0 ]
-	says "warning: $conf:7: roles.bridge.listen: the sum of locked memory lacks the regions that this role re-exports on \
-the device \"nic\": write max_region_bytes to limit and count the regions of a session"
+	says "warning: $conf:7: roles.bridge.listen: the sum of locked memory does not include the regions that this role \
+re-exports on the device \"nic\": set max_region_bytes, the limit for each session, and the sum includes them"
 	says "      region memory       64KiB"
 }
 

@@ -116,7 +116,7 @@ links=1, directory"
 	ln "$BATS_TEST_TMPDIR/precious" "$shared/second"
 	gantry copy volume: "$shared/second" -c "$conf"
 	[ "$status" -eq 1 ]
-	says "file with several names"
+	says "file with several hard links"
 	untouched
 }
 

@@ -85,12 +85,12 @@ static void log_finding(struct lane *lane, const struct stamp_want *want, enum s
 	if (state == STAMP_CORRUPT || state == STAMP_TORN)
 		snprintf(text, sizeof(text), "content that does not match its checksum");
 	else if (state != STAMP_NONE)
-		snprintf(text, sizeof(text), "offset %llu, generation %llu, session %016llx",
+		snprintf(text, sizeof(text), "offset %llu, write %llu, session %016llx",
 			 (unsigned long long)found->offset, (unsigned long long)found->generation,
 			 (unsigned long long)found->session);
 	gantry_log_error(
 		in->host,
-		"%s data at offset %llu: expected generation %llu to %llu of session %016llx, found %s%s",
+		"%s data at offset %llu: expected write %llu (acknowledged) to %llu (issued) of session %016llx, found %s%s",
 		names[verdict], (unsigned long long)want->offset, (unsigned long long)want->acked,
 		(unsigned long long)want->issued, (unsigned long long)want->session, text,
 		n + 1 == MAX_LOGGED ? " (further findings are counted only)" : "");

@@ -347,8 +347,9 @@ void vb_exports_progress(struct vb_conn *conn, uint64_t now_ns)
 		gantry_log_warn(
 			conn->t->host, "%s has not released a region in time (revoke_timeout): %s",
 			conn->peer.address,
-			e->wire.direct ? "a third party owns it, so the peer can still access it"
-				       : "its key is invalid from now on");
+			e->wire.direct
+				? "its key is that of another process, so the peer can still access it"
+				: "its key is invalid from now on");
 		deliver_revoked(conn, e, e->wire.direct ? -ETIMEDOUT : 0);
 	}
 }

@@ -194,7 +194,7 @@ static void files_of_others(void)
 	TEST_ASSERT_EQUAL_INT(0, link(in("precious"), in("shared/second")));
 	TEST_ASSERT_EQUAL_INT(0, link(in("precious"), in("own/second")));
 	TEST_ASSERT_EQUAL_INT(-EPERM, output("shared/second"));
-	says("file with several names");
+	says("file with several hard links");
 	says("links=3");
 	TEST_ASSERT_EQUAL_INT(8, size_of("precious"));
 	TEST_ASSERT_EQUAL_INT(0, output("own/second"));

@@ -99,13 +99,11 @@ static void test_lost_write(void)
 	int status = two_passes(lost);
 
 	expect(status, 0, 1, 0, 0, 0);
-	TEST_ASSERT_TRUE(
-		fake_logged(&rig.host, "stale data at offset 20480: expected generation 2"));
+	TEST_ASSERT_TRUE(fake_logged(&rig.host, "stale data at offset 20480: expected write 2"));
 	lost.nth = 10;
 	status = one_pass(lost);
 	expect(status, 0, 0, 0, 0, 1);
-	TEST_ASSERT_TRUE(
-		fake_logged(&rig.host, "missing data at offset 36864: expected generation 1"));
+	TEST_ASSERT_TRUE(fake_logged(&rig.host, "missing data at offset 36864: expected write 1"));
 }
 
 static void test_misdirected_write(void)
@@ -116,7 +114,7 @@ static void test_misdirected_write(void)
 
 	expect(status, 1, 1, 0, 0, 0);
 	TEST_ASSERT_TRUE(fake_logged(&rig.host, "wrong_block data at offset 0:"));
-	TEST_ASSERT_TRUE(fake_logged(&rig.host, "found offset 258048, generation 2"));
+	TEST_ASSERT_TRUE(fake_logged(&rig.host, "found offset 258048, write 2"));
 }
 
 static void test_misdirected_read(void)

@@ -252,8 +252,8 @@ static void listening_role_cannot_be_embedded(void)
 	gn_strlist_add(&args.roles, "store");
 	TEST_ASSERT_EQUAL_INT(-EINVAL, load(ROLES(TARGET LOAD("load"))));
 	TEST_ASSERT_EQUAL_STRING(
-		"the text:3: roles.store.role: programs need a role that connects to one place, as an initiator "
-		"does; \"target\" does not",
+		"the text:3: roles.store.role: a program that uses libgantry can replace only a role that connects to one "
+		"service, as an initiator does; \"target\" is no such role",
 		errs.text[0]);
 }
 
