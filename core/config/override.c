@@ -11,20 +11,24 @@
 #define NAME_BYTES 64
 
 /*
- * Copy the next name of a path to `name`. Returns the remaining path; NULL: the name is empty or
- * too long.
+ * Copy the next name of a path to `name`. An element of a list is "list.0", or "list[0]" as in
+ * messages. Returns the remaining path; NULL: the name is empty, too long or not followed by a
+ * separator.
  */
 static const char *next_name(const char *path, const char *end, char *name)
 {
-	size_t n = 0;
+	size_t n = strcspn(path, ".[]=");
+	const char *rest = path + n;
 
-	while (path + n < end && path[n] != '.')
-		n++;
-	if (n == 0 || n >= NAME_BYTES || path + n + 1 == end)
+	if (n == 0 || n >= NAME_BYTES)
 		return NULL;
 	memcpy(name, path, n);
 	name[n] = '\0';
-	return path + n < end ? path + n + 1 : end;
+	if (*rest == ']')
+		rest++;
+	if (rest == end)
+		return end;
+	return (*rest == '.' || *rest == '[') && rest + 1 != end ? rest + 1 : NULL;
 }
 
 /*
@@ -133,14 +137,15 @@ int gn_config_override(struct gn_config *config, const char *text, struct gn_err
 	for (;;) {
 		path = next_name(path, end, name);
 		if (!path)
-			return fail(config, errs, text, "the path has an empty or too long name");
+			return fail(config, errs, text,
+				    "the path has an empty or too long name, or a wrong separator");
 		if (path == end)
 			break;
 		at = step(at, name, path);
 		if (!at)
 			return fail(
 				config, errs, text,
-				"the path has a missing list element, or a value that is not a group or list");
+				"the path names a list element that does not exist, or continues after a key that is not a group or list");
 	}
 	if (!config_setting_is_group(at))
 		return fail(config, errs, text, "only a member of a group can be set");

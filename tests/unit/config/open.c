@@ -355,7 +355,7 @@ static void overrides_replace_and_make(void)
 {
 	const char *const sets[] = {"a.b=8192", "a.c=5000000000", "d.e.f=true", "l.1.x=false",
 				    "g=\"7\"",  "h=two words",    "i=-3",       "j=0x10",
-				    "k=",       "m=1.5",          "n.0.t=x",    "n.1.t=y"};
+				    "k=",       "m=1.5",          "n[0].t=x",   "n.1.t=y"};
 
 	TEST_ASSERT_EQUAL_STRING(
 		"a : \n{\n  b = \"8192\";\n  c = 5000000000L;\n};\nl = ( 1, \n  {\n    x = false;\n  } );\n"
@@ -409,25 +409,30 @@ static void invalid_overrides_are_rejected(void)
 		"s.t=1",
 		"1a=1",
 		"g.sp ace=1",
-		"g.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1"};
+		"g.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1",
+		"l[0]a.x=1",
+		"l[9].x=1"};
 
 	TEST_ASSERT_EQUAL_STRING(
 		"--set a: write KEY.PATH=VALUE\n"
 		"--set =1: write KEY.PATH=VALUE\n"
-		"--set a..b=1: the path has an empty or too long name\n"
-		"--set .a=1: the path has an empty or too long name\n"
-		"--set a.=1: the path has an empty or too long name\n"
+		"--set a..b=1: the path has an empty or too long name, or a wrong separator\n"
+		"--set .a=1: the path has an empty or too long name, or a wrong separator\n"
+		"--set a.=1: the path has an empty or too long name, or a wrong separator\n"
 		"--set g=1: this is a group or a list; set one of its members\n"
 		"--set l=1: this is a group or a list; set one of its members\n"
 		"--set l.0=1: only a member of a group can be set\n"
-		"--set l.9.x=1: the path has a missing list element, or a value that is not a group or list\n"
+		"--set l.9.x=1: the path names a list element that does not exist, or continues after a key that is not a group or list\n"
 		"--set l.0.x=1: only a member of a group can be set\n"
-		"--set l.00x.x=1: the path has a missing list element, or a value that is not a group or list\n"
+		"--set l.00x.x=1: the path names a list element that does not exist, or continues after a key that is not a group or list\n"
 		"--set s.t=1: only a member of a group can be set\n"
 		"--set 1a=1: invalid setting name\n"
 		"--set g.sp ace=1: invalid setting name\n"
 		"--set g.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1: the path has an empty or "
-		"too long name",
+		"too long name, or a wrong separator\n"
+		"--set l[0]a.x=1: the path has an empty or too long name, or a wrong separator\n"
+		"--set l[9].x=1: the path names a list element that does not exist, or continues after a key that is not a group "
+		"or list",
 		dump_of("g = { x = 1; }; l = ( 1 ); s = 5;", sets, sizeof(sets) / sizeof(sets[0])));
 }
 
