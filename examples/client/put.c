@@ -3,6 +3,7 @@
  * put.c - stores a file in a volume, reads it back and compares
  *
  *     cc -O2 -o put put.c $(pkg-config --cflags --libs gantry)
+ *     truncate -s 64MiB volume.img
  *     gantry run put.conf --role store
  *     ./put gantry:///volume0 FILE
  *     ./put put.conf app FILE

@@ -24,8 +24,12 @@ needs_doca() {
 	needs_doca
 	eval "$("$GANTRY" env dpu)"
 	[ "$GANTRY_DOCA_PROFILE" = dpu ]
-	[ "$PKG_CONFIG_PATH" -ef "$pc" ]
-	[ -e "$LD_LIBRARY_PATH/libgantry-doca.so" ]
+	[ "${PKG_CONFIG_PATH%%:*}" -ef "$pc" ]
+	[ -e "${LD_LIBRARY_PATH%%:*}/libgantry-doca.so" ]
+	local dirs
+	IFS=: read -ra dirs <<<"$PKG_CONFIG_PATH:$LD_LIBRARY_PATH"
+	[ ${#dirs[@]} -eq 5 ]
+	for dir in "${dirs[@]}"; do [ -d "$dir" ]; done
 	[ "$GANTRY_PLUGIN_PATH" -ef "$GANTRY_PLUGINS" ]
 }
 
@@ -35,18 +39,18 @@ needs_doca() {
 	eval "$("$GANTRY" env dpu)"
 	eval "$("$GANTRY" env host)"
 	[ "$GANTRY_DOCA_PROFILE" = host ]
-	[[ "$PKG_CONFIG_PATH" == */host/pkgconfig:*/dpu/pkgconfig:/mine ]]
+	[[ "$PKG_CONFIG_PATH" == */host/pkgconfig:*/dpu/pkgconfig:*:/mine ]]
 	[[ "$LD_LIBRARY_PATH" == *:/mine ]]
 }
 
-@test "a folder with a quote in its name" {
+@test "a directory with a quote in its name" {
 	needs_doca
 	odd="$BATS_TEST_TMPDIR/it's \$HOME"
 	mkdir -p "$odd/core" "$odd/doca/host/pkgconfig"
 	cp "$GANTRY" "$odd/core/gantry"
 	touch "$odd/core/libgantry-core.la"
 	eval "$("$odd/core/gantry" env host)"
-	[ "$PKG_CONFIG_PATH" -ef "$odd/doca/host/pkgconfig" ]
+	[ "${PKG_CONFIG_PATH%%:*}" -ef "$odd/doca/host/pkgconfig" ]
 }
 
 @test "the profile as JSON" {
@@ -55,7 +59,7 @@ needs_doca() {
 	[ "$status" -eq 0 ]
 	[ "$(jq -r .profile <<<"$output")" = host ]
 	[ "$(jq -r .schema <<<"$output")" = 1 ]
-	[ "$(jq -r .pkg_config_path <<<"$output")" -ef "$top_builddir/doca/host/pkgconfig" ]
+	[ "$(jq -r '.pkg_config_path | split(":")[0]' <<<"$output")" -ef "$top_builddir/doca/host/pkgconfig" ]
 }
 
 @test "without a built or installed DOCA library: an error" {
@@ -78,4 +82,22 @@ needs_doca() {
 		done
 		[[ "$(pkg-config --cflags doca-dma-workq)" == -I*/doca/workq\ *"/include/doca/$profile"* ]]
 	done
+}
+
+@test "in the build tree: examples of a plugin and of a client build with the commands in them" {
+	needs_doca
+	[ -e "$top_builddir/clients/.libs/libgantry.so" ] || skip "built without libgantry"
+	[[ "${CC:-}" != *sanitize* ]] || skip "only for builds without sanitizers"
+	eval "$("$GANTRY" env host)"
+	cd "$BATS_TEST_TMPDIR"
+	cp "$top_srcdir"/examples/stage/throttle.c "$top_srcdir"/examples/client/put.c .
+	for file in throttle.c put.c; do
+		command=$(sed -n 's/^ \*     \(cc .*\)/\1/p' $file)
+		[ -n "$command" ]
+		eval "${command/#cc/${CC:-cc}}"
+	done
+	[ "$(pkg-config --variable=plugindir gantry-plugin)" -ef "$GANTRY_PLUGINS" ]
+	"$GANTRY" options throttle --plugin-dir . | grep -q rate
+	run ./put
+	[[ "$output" == *"URI"* || "$output" == *"usage"* ]]
 }
