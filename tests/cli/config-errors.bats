@@ -208,6 +208,8 @@ initiator() {
 @test "options that exclude each other: the plugin reports them before a device is opened" {
 	initiator "block = 1000;" |
 		wrong "4: roles.load.workload.block: 1000 is not a multiple of 512; write such as 512 or \"4KiB\""
+	initiator 'pattern = "write"; verify = "stamp"; block = 5000;' |
+		wrong "4: roles.load.workload.block: 5000 is not a multiple of 512; write such as 4096 or \"4KiB\""
 	initiator 'verify = "stamp";' | wrong "4: roles.load.workload.verify: \"stamp\" needs a pattern that writes"
 	initiator 'pattern = "write"; verify = "stamp"; block = "6KiB";' |
 		wrong "4: roles.load.workload.block: 6144 is not a multiple of 4096, which verify needs; write such as 4096"

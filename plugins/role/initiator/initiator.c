@@ -21,7 +21,7 @@ static const struct gantry_option workload_options[] = {
 	{"pattern", GANTRY_OPT_CHOICE, AT(pattern), "randread", 0, 0, patterns, NULL,
 	 "Order and kind of the IOs: sequential or random; reads, writes, or both."},
 	{"read_percent", GANTRY_OPT_INT, AT(read_percent), "70", 0, 100, NULL, NULL,
-	 "Share of reads in readwrite and randrw."},
+	 "Share of reads in readwrite and randrw. With verify = \"stamp\", a write takes the place of a read while there are few written blocks to read."},
 	{"block", GANTRY_OPT_SIZE, AT(block), "4KiB", 512, 64 << 20, NULL, NULL,
 	 "Bytes of one IO."},
 	{"depth", GANTRY_OPT_INT, AT(depth), "32", 1, 4096, NULL, NULL,

@@ -52,6 +52,8 @@ static int pattern_writes(uint32_t pattern)
 void workload_check(const struct initiator_conf *conf, const struct gantry_option_faults *faults)
 {
 	unsigned long long block = conf->block;
+	bool stamps_units = conf->verify == VERIFY_STAMP && block > STAMP_UNIT;
+	unsigned unit = stamps_units ? STAMP_UNIT : 512;
 
 	if (conf->verify == VERIFY_STAMP && !pattern_writes(conf->pattern))
 		gantry_option_fault(faults, "workload.verify",
@@ -59,12 +61,12 @@ void workload_check(const struct initiator_conf *conf, const struct gantry_optio
 	if (block % 512)
 		gantry_option_fault(faults, "workload.block",
 				    "%llu is not a multiple of 512; write such as %llu or \"4KiB\"",
-				    block, block - block % 512);
-	else if (conf->verify == VERIFY_STAMP && block > STAMP_UNIT && block % STAMP_UNIT)
+				    block, block > unit ? block - block % unit : unit);
+	else if (block % unit)
 		gantry_option_fault(
 			faults, "workload.block",
 			"%llu is not a multiple of %u, which verify needs; write such as %llu",
-			block, STAMP_UNIT, block - block % STAMP_UNIT);
+			block, unit, block - block % unit);
 }
 
 static int workload_prepare(struct initiator *in)
