@@ -249,7 +249,7 @@ int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms)
 	if (rc == -ETIMEDOUT)
 		return gc_error(
 			rc,
-			"fence: writes that timed out are not answered (timeout=%d ms): call it again",
+			"the fence ended after %d ms: writes that timed out earlier are still not answered: call the fence again",
 			timeout_ms);
 	return rc ? gc_refused(queue, rc) : 0;
 }

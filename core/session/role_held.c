@@ -40,8 +40,8 @@ uint32_t gn_role_log_held(struct gn_role *role, enum gn_log_level level)
 				continue;
 			name_place(role, place, name);
 			gn_log(level, role->host.name,
-			       "IOs are not completed: place holds or has lost them (n=%u, lane=%u, place=%s)",
-			       held[place], i, name);
+			       "IOs are not completed: %s holds them or has lost them (n=%u, lane=%u)",
+			       name, held[place], i);
 			sum += held[place];
 		}
 	}

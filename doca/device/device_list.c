@@ -333,8 +333,8 @@ static void attach(struct doca_devinfo *info, struct gd_wire *wire, bool wide, s
 	if (*place && (*place)->node)
 		gn_conf_fault(
 			errs, wire->node,
-			"function %s has a transport of this kind already (entry \"%s\"); remove one of them",
-			info->pci, (*place)->name);
+			"function %s already has a transport %s (entry \"%s\"); remove one of the two entries",
+			info->pci, wide ? "on a network" : "within this machine", (*place)->name);
 	*place = wire;
 	if (wide)
 		info->network = true;

@@ -174,7 +174,7 @@ static void configuration_errors_are_reported_with_their_line(void)
 		"is not a PCI address");
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n"
 		" b = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n};",
-		"has a transport of this kind already");
+		"already has a transport within this machine");
 	mistake("devicez = { };", "devicez");
 	mistake("devices = {\n a = { transport = \"shm-comch\";\n pic = \"03:00.0\"; max_depth = 64; };\n};",
 		":3: devices.a.pic: unknown key; did you mean \"pci\"?");

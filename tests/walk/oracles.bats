@@ -18,7 +18,7 @@ teardown() {
 found() { # KIND
 	[ "$status" -eq 1 ]
 	holds "$report" ".roles.load.verify.$1 > 0" "$(findings load) > 0" '.result == "failed"'
-	says walk "$1 data at offset [0-9]+: expected write"
+	says walk "$1 data at offset [0-9]+: expected a write"
 	run ! sound "$report" load
 }
 

@@ -35,8 +35,8 @@ failed() { # NAME - the process ended with exit status 1
 	kill -TERM "${pids[store]}"
 	failed store
 	says store 'roles.store did not end \(runtime.stop_limit=300 ms\)'
-	says store 'roles.store: IOs are not completed: place holds or has lost them \(n=.*lane=0, place=stages\[1\] type=liar\)'
-	run ! says store 'place=stages.0.'
+	says store 'roles.store: IOs are not completed: stages\[1\] type=liar holds them or has lost them \(n=.*lane=0\)'
+	run ! says store 'stages.0. type=stats holds'
 	holds "$dir/store.json" '.result == "failed"'
 	[ -z "$(find "$dir/run" -name '*store*' -type s)" ]
 }
@@ -48,7 +48,7 @@ failed() { # NAME - the process ended with exit status 1
 	finish store
 	[ "$status" -eq 3 ]
 	says store 'the control thread does not answer'
-	says store 'lane=0, place=stages\[1\] type=liar'
+	says store 'stages\[1\] type=liar holds them or has lost them \(n=.*lane=0'
 }
 
 @test "a stage that does not return: stop_limit ends the process" {
@@ -56,5 +56,5 @@ failed() { # NAME - the process ended with exit status 1
 	faulty stick
 	kill -TERM "${pids[store]}"
 	failed store
-	says store 'place=stages\[1\] type=liar'
+	says store 'stages\[1\] type=liar holds'
 }

@@ -287,8 +287,9 @@ int file_witness_open(const struct file_store *store)
 	if (fd < 0)
 		gantry_log_warn(
 			store->host,
-			"%s: cannot be opened again for a lane (%s): after lost writes, one of two concurrent "
-			"flushes can report success: raise ulimit -n, or check the mode of the file",
+			"%s: cannot be opened a second time for a lane (%s), so lanes share an open file, to which "
+			"the kernel reports lost writes only once: one of two concurrent flushes can report success "
+			"although writes are lost: raise ulimit -n, or check the mode of the file",
 			store->conf->path, strerror(errno));
 	return fd;
 }

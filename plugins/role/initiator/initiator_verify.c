@@ -90,7 +90,7 @@ static void log_finding(struct lane *lane, const struct stamp_want *want, enum s
 			 (unsigned long long)found->session);
 	gantry_log_error(
 		in->host,
-		"%s data at offset %llu: expected write %llu (acknowledged) to %llu (issued) of session %016llx, found %s%s",
+		"%s data at offset %llu: expected a write from number %llu (last acknowledged) to %llu (last issued) of session %016llx, found %s%s",
 		names[verdict], (unsigned long long)want->offset, (unsigned long long)want->acked,
 		(unsigned long long)want->issued, (unsigned long long)want->session, text,
 		n + 1 == MAX_LOGGED ? " (further findings are counted only)" : "");

@@ -204,7 +204,7 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 		if (rc)
 			gantry_log_error(
 				host,
-				"cannot start the thread that closes file descriptors of other users: %s",
+				"cannot start the thread that closes file descriptors received from other users: %s",
 				strerror(-rc));
 	}
 	if (rc) {

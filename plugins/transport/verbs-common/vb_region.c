@@ -128,7 +128,8 @@ static int offer_direct(struct vb_conn *conn, struct vb_ctrl_region *wire)
 	if (rc) {
 		gantry_log_info(
 			conn->t->host,
-			"regions cannot be re-exported by %s: cannot listen for direct connections: %s",
+			"%s cannot re-export regions of this process: this process cannot listen for other servers "
+			"that access them: %s",
 			conn->peer.address, strerror(-rc));
 		return rc == -ENOMEM ? rc : 0; /* other errors are not fatal */
 	}
