@@ -121,7 +121,9 @@ static int check_option(const struct gantry_option *o, uint32_t conf_size, const
 	if (!bytes)
 		return reject(why, "its option \"%s\" has the unknown type %u", o->name, o->type);
 	if (o->offset % bytes)
-		return reject(why, "its option \"%s\" is not aligned", o->name);
+		return reject(why,
+			      "the field of its option \"%s\" in the conf struct is not aligned",
+			      o->name);
 	if (o->offset > conf_size || bytes > conf_size - o->offset)
 		return reject(why, "its option \"%s\" lies outside its conf struct of %u bytes",
 			      o->name, conf_size);

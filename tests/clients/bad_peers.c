@@ -241,7 +241,8 @@ static void punches_holes(void)
 
 	for (;;) {
 		flood(32, 1 << 20, punch, why);
-		if (!strstr(why, "protocol error: pages of a region were freed (region="))
+		if (!strstr(why,
+			    "protocol error: pages of a region were freed or replaced (region="))
 			_exit(17);
 		say_ready();
 	}

@@ -106,7 +106,7 @@ ATTACK(peer_that_frees_a_page, 1, FREED)
 	punch(&memory, 3 * PAGE, PAGE);
 	expect_the_end(
 		region,
-		"protocol error: pages of a region were freed (region=1, blocks=120, expected=128)",
+		"protocol error: pages of a region were freed or replaced (region=1, blocks=120, expected=128)",
 		NULL);
 }
 
@@ -122,7 +122,7 @@ ATTACK(peer_that_frees_pages_of_another_region, 1, FREED)
 	punch(&memory, 0, BYTES);
 	expect_the_end(
 		region,
-		"protocol error: pages of a region were freed (region=63, blocks=0, expected=128)",
+		"protocol error: pages of a region were freed or replaced (region=63, blocks=0, expected=128)",
 		first);
 	evil_memory_close(&whole);
 }
@@ -140,7 +140,7 @@ ATTACK(peer_that_frees_pages_of_a_revoked_region, 1, FREED)
 	punch(&memory, 0, PAGE);
 	expect_the_end(
 		region,
-		"protocol error: pages of a region were freed (region=1, blocks=120, expected=128)",
+		"protocol error: pages of a region were freed or replaced (region=1, blocks=120, expected=128)",
 		NULL);
 }
 
@@ -246,7 +246,7 @@ ATTACK(peer_that_adds_pages_behind_the_end, 1, FREED)
 	punch(&memory, 0, PAGE);
 	expect_the_end(
 		region,
-		"protocol error: pages of a region were freed (region=1, blocks=120, expected=128)",
+		"protocol error: pages of a region were freed or replaced (region=1, blocks=120, expected=128)",
 		NULL);
 }
 
@@ -266,7 +266,7 @@ ATTACK(peer_with_pages_behind_the_end, 1, FREED)
 	*(volatile char *)memory.p = 1;
 	expect_the_end(
 		region,
-		"protocol error: pages of a region were freed (region=1, blocks=256, expected=248)",
+		"protocol error: pages of a region were freed or replaced (region=1, blocks=256, expected=248)",
 		NULL);
 }
 
@@ -280,7 +280,7 @@ ATTACK(peer_that_frees_more_than_is_behind_the_end, 1, FREED)
 	punch(&memory, BYTES, PAGE);
 	expect_the_end(
 		region,
-		"protocol error: pages of a region were freed (region=1, blocks=120, expected=128)",
+		"protocol error: pages of a region were freed or replaced (region=1, blocks=120, expected=128)",
 		NULL);
 }
 
@@ -344,7 +344,7 @@ ATTACK(peer_that_frees_pages_of_a_region_imported_twice, 1, FREED)
 	punch(&memory, 0, PAGE);
 	expect_the_end(
 		region,
-		"protocol error: pages of a region were freed (region=1, blocks=120, expected=128)",
+		"protocol error: pages of a region were freed or replaced (region=1, blocks=120, expected=128)",
 		NULL);
 }
 

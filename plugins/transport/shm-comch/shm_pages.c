@@ -97,7 +97,7 @@ static bool has_pages(struct comch_conn *conn, struct comch_import *r)
 	}
 	snprintf(
 		why, sizeof(why),
-		"protocol error: pages of a region were freed (region=%u, blocks=%llu, expected=%llu)",
+		"protocol error: pages of a region were freed or replaced (region=%u, blocks=%llu, expected=%llu)",
 		r->handle, (unsigned long long)blocks,
 		(unsigned long long)(blocks < r->blocks_min ? r->blocks_min : r->blocks_max));
 	comch_conn_expel(conn, why);
