@@ -237,8 +237,8 @@ static int make_sets(struct parse *p, const struct pair *options, size_t n)
 	if (!rc)
 		rc = set(p, "roles." GC_URI_ROLE ".connect.device=\"%s\"", p->device);
 	if (!rc)
-		rc = set(p, "roles." GC_URI_ROLE ".connect.%s=\"%s\"",
-			 *p->host ? "address" : "name", *p->host ? p->host : p->name);
+		rc = set(p, "roles." GC_URI_ROLE ".connect.name=\"%s\"",
+			 *p->host ? p->host : p->name);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = take_option(p, &options[i]);
 	return rc;

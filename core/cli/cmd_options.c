@@ -19,6 +19,7 @@ static const struct {
 	{"role",
 	 "an entry of roles, next to role, listen, connect, stages, backend and what its plugin accepts",
 	 gn_role_options},
+	{"device", "an entry of devices, for every transport", gn_device_options},
 	{"listen", "the group listen of a role", gn_listen_options},
 	{"connect", "the group connect of a role, or each of a list of them", gn_connect_options},
 };

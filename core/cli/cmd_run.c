@@ -310,6 +310,26 @@ static int open_run(struct run *run)
 	return gn_topology_open(t, run->loop);
 }
 
+/* Notify the service manager. The status has each address at which a role listens. */
+static void notify_ready(const struct gn_topology *t)
+{
+	char text[1024] = GN_NOTIFY_READY;
+	size_t n = strlen(text);
+	bool first = true;
+
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		const char *address = t->roles[i].role ? gn_role_address(t->roles[i].role) : NULL;
+
+		if (!address || n >= sizeof(text))
+			continue;
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s at %s",
+				      first ? "\nSTATUS=listening:" : ",", t->roles[i].name,
+				      address);
+		first = false;
+	}
+	gn_notify(text);
+}
+
 /* Start and run until all started roles have finished. */
 static void run_loop(struct run *run)
 {
@@ -319,7 +339,7 @@ static void run_loop(struct run *run)
 		run->failed = true;
 		run->winding_down = true;
 	} else {
-		gn_notify(GN_NOTIFY_READY);
+		notify_ready(&run->topology);
 	}
 	gn_loop_set_timer(run->loop, &run->advance, 1);
 	rc = gn_loop_run(run->loop);

@@ -59,6 +59,7 @@ void gn_notify(const char *state)
 		return;
 	rc = send_to(name, state);
 	if (rc)
-		gn_log(GN_LOG_WARN, "gantry", "NOTIFY_SOCKET=%s: cannot send %s: %s",
-		       gn_escape(shown, sizeof(shown), name, strlen(name)), state, strerror(-rc));
+		gn_log(GN_LOG_WARN, "gantry", "NOTIFY_SOCKET=%s: cannot send %.*s: %s",
+		       gn_escape(shown, sizeof(shown), name, strlen(name)),
+		       (int)strcspn(state, "\n"), state, strerror(-rc));
 }

@@ -244,9 +244,9 @@ static const char *no_text(void *conn)
 	return "";
 }
 
-static const char *no_refusal(void *conn)
+static const char *null_text(void *object)
 {
-	(void)conn;
+	(void)object;
 	return NULL;
 }
 
@@ -342,7 +342,8 @@ static const struct gantry_transport_ops transport_stubs = {
 	.export_limit = no_export_limit,
 	.max_connections = any_connections,
 	.import_error = no_text,
-	.refusal = no_refusal,
+	.refusal = null_text,
+	.listener_address = null_text,
 };
 
 /* -- the description -- */
@@ -449,6 +450,7 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(max_connections),
 	TRANSPORT(import_error),
 	TRANSPORT(refusal),
+	TRANSPORT(listener_address),
 	{NULL, 0},
 };
 

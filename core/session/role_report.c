@@ -65,7 +65,7 @@ void gn_role_expect(const struct gn_role *role, const struct gantry_volume_info 
 	role->ops->expect(role->role, volumes, shown, faults);
 }
 
-static void describe_endpoint(const struct gn_endpoint *ep, const char *key,
+static void describe_endpoint(const struct gn_endpoint *ep, const char *key, const char *address,
 			      struct gantry_writer *w)
 {
 	struct gantry_device_info info = {.caps = 0};
@@ -74,7 +74,9 @@ static void describe_endpoint(const struct gn_endpoint *ep, const char *key,
 	w->object(w, key);
 	w->string(w, "device", ep->device->name);
 	w->string(w, "transport", ep->device->plugin_name);
-	w->string(w, "service", ep->service);
+	w->string(w, "service", ep->name);
+	if (address)
+		w->string(w, "address", address);
 	w->u64(w, "max_queue_depth", info.max_depth);
 	if (ep->connect_timeout_ns)
 		w->u64(w, "connect_timeout_ns", ep->connect_timeout_ns);
@@ -111,12 +113,15 @@ void gn_role_describe(struct gn_role *role, struct gantry_writer *w)
 	w->string(w, NULL, role->backend_ops ? role->spec.backend->name : "link");
 	w->end(w);
 	if (role->spec.listen) {
-		describe_endpoint(role->spec.listen, "listen", w);
+		describe_endpoint(role->spec.listen, "listen", gn_role_address(role), w);
 		describe_credits(role->spec.listen, w);
 	}
 	w->array(w, "connects");
-	for (uint32_t i = 0; i < role->spec.n_connects; i++)
-		describe_endpoint(&role->spec.connects[i], NULL, w);
+	for (uint32_t i = 0; i < role->spec.n_connects; i++) {
+		const struct gn_endpoint *ep = &role->spec.connects[i];
+
+		describe_endpoint(ep, NULL, ep->service != ep->name ? ep->service : NULL, w);
+	}
 	w->end(w);
 	w->end(w);
 }

@@ -23,7 +23,8 @@ struct gn_weight {
 /* Where a role listens or connects, with the limits and deadlines of its sessions. */
 struct gn_endpoint {
 	struct gn_device *device;
-	const char *service; /* name or address of the service */
+	const char *name;    /* the service, as the role names it */
+	const char *service; /* the text that the transport uses for it: a name or an address */
 	const char *where;   /* "FILE:LINE", for messages */
 
 	uint64_t connect_timeout_ns; /* connects only: how long to retry */
@@ -59,8 +60,6 @@ struct gn_endpoint {
 	/* users that have permission to connect; n_uids 0: only the uid of this process */
 	const uint32_t *uids;
 	uint32_t n_uids;
-	/* accept peers that are not authenticated, because the device is on a network */
-	bool insecure;
 	/* weights of peers; a peer that is not listed has weight 1 */
 	const struct gn_weight *weights;
 	uint32_t n_weights;
@@ -99,6 +98,11 @@ int gn_role_start(struct gn_role *role);
  * call has no effect.
  */
 void gn_role_stop(struct gn_role *role);
+/*
+ * Returns the address at which the role listens, or will listen, valid until it stops listening;
+ * NULL: the role has no `listen`, or the address is the name of the service. Control thread.
+ */
+const char *gn_role_address(const struct gn_role *role);
 /*
  * gn_role_unlisten - stop listening, which frees the service name. For a process that exits without
  * waiting for `finished`.

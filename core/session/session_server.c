@@ -456,6 +456,7 @@ int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 	struct gn_server *sv = &role->server;
 	const struct gn_endpoint *ep = role->spec.listen;
 	const struct gantry_host *host = &role->host.pub;
+	const char *address;
 	int rc;
 
 	if (!ep || sv->ops)
@@ -484,10 +485,25 @@ int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 		       rc == -EADDRINUSE ? "; another listener has this name" : "");
 		return rc;
 	}
-	gn_log(GN_LOG_INFO, role->host.name, "listening device=%s service=%s", ep->device->name,
-	       ep->service);
+	address = gn_role_address(role);
+	gn_log(GN_LOG_INFO, role->host.name, "listening device=%s service=%s%s%s", ep->device->name,
+	       ep->name, address ? " address=" : "", address ? address : "");
 	sv->ops = ops;
 	return 0;
+}
+
+const char *gn_role_address(const struct gn_role *role)
+{
+	const struct gn_endpoint *ep = role->spec.listen;
+	const char *address = NULL;
+
+	if (!ep)
+		return NULL;
+	if (role->server.listener)
+		address = ep->device->ops->listener_address(role->server.listener);
+	if (!address)
+		address = ep->service;
+	return strcmp(address, ep->name) ? address : NULL;
 }
 
 void gn_server_unlisten(struct gn_role *role)
@@ -518,6 +534,10 @@ void gn_server_stop(struct gn_role *role)
 
 void gn_server_report(const struct gn_role *role, struct gantry_writer *w)
 {
+	const char *address = gn_role_address(role);
+
+	if (address)
+		w->string(w, "address", address);
 	w->array(w, "sessions");
 	for (const struct gantry_session *s = role->server.sessions; s; s = s->next) {
 		char id[24];

@@ -5,7 +5,7 @@
  *
  * The flags of a transport show whether it reports the users of its peers
  * (gn_transport_is_network()). The peers on a network are not authenticated, so a role listens
- * there only with insecure = true.
+ * there only if the device has insecure = true.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,12 +103,13 @@ static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *rol
 		check_uids(p, role, uids);
 		return;
 	}
-	if (!role->listen->insecure)
+	if (!device->insecure)
 		gn_conf_fault(
 			p->errs, listen,
 			"the transport of the device does not authenticate peers (device=%s, transport=%s): every host that "
-			"reaches %s could read and write the volume; to accept that, write insecure = true",
-			device->name, device->plugin->desc->name, role->listen->service);
+			"reaches %s could read and write the volume; to accept that, write devices.%s.insecure = true",
+			device->name, device->plugin->desc->name, role->listen->service,
+			device->name);
 	if (uids)
 		gn_conf_fault(
 			p->errs, uids,
@@ -172,6 +173,6 @@ void gn_topo_warn_of_access(const struct gn_topo_role *role)
 	snprintf(source, sizeof(source), "roles.%s", role->name);
 	gn_log(GN_LOG_WARN, source,
 	       "the listener accepts unauthenticated peers (device=%s, service=%s): every host that reaches it can "
-	       "read and write the volume (listen.insecure)",
-	       role->listen_device->name, role->listen->service);
+	       "read and write the volume (devices.%s.insecure)",
+	       role->listen_device->name, role->listen->service, role->listen_device->name);
 }

@@ -16,20 +16,15 @@ static bool is_inside(struct gn_topo_parse *p, const struct gn_topo_device *devi
 			  GANTRY_TRANSPORT_INSIDE);
 }
 
-static bool says(struct gn_conf_node *group, const char *key, const char *text)
-{
-	const char *value = gn_conf_string(gn_conf_child(group, key));
-
-	return value && !strcmp(value, text);
-}
-
 static bool listens_at(const struct gn_topo_role *role, const struct gn_topo_device *device,
 		       const char *service)
 {
 	struct gn_conf_node *listen = gn_conf_child(role->node, "listen");
+	const char *where = gn_conf_string(gn_conf_child(listen, "device")),
+		   *name = gn_conf_string(gn_conf_child(listen, "name"));
 
-	return says(listen, "device", device->name) &&
-	       (says(listen, "name", service) || says(listen, "address", service));
+	return where && name && !strcmp(where, device->name) &&
+	       !strcmp(gn_topo_service(device->node, name), service);
 }
 
 /* Give the role as many lanes as the embedded role has, on the same workers. */

@@ -10,18 +10,16 @@
 _Static_assert(GN_TOPOLOGY_LANES_MAX == GN_MAX_LANES,
 	       "a session supports the configurable number of lanes");
 
-#define SERVICE_MAX 63 /* bytes, see struct gantry_transport_ops */
 #define CONNECTS_MAX 16
 #define SECOND 1000000000ll
 
 struct endpoint_conf {
-	const char *device, *name, *address, *uids, *weights;
+	const char *device, *name, *uids, *weights;
 	uint64_t timeout_ns, resume_ns, control_ns, heartbeat_ns, io_ns, fence_ns, max_region_bytes,
 		move_memory, direct_memory;
 	uint64_t max_peer_region_bytes, max_peer_queue_memory;
 	int64_t sessions, max_sessions, max_half_open, max_peer_sessions, max_lanes, max_depth,
 		max_regions;
-	uint8_t insecure;
 };
 
 #define AT(field) offsetof(struct endpoint_conf, field)
@@ -29,10 +27,8 @@ struct endpoint_conf {
 /* clang-format off */
 #define COMMON_ROWS \
 	{"device", GANTRY_OPT_STRING, AT(device), NULL, 0, 0, NULL, NULL, "Name of an entry of devices."}, \
-	{"name", GANTRY_OPT_STRING, AT(name), "", 0, 0, NULL, NULL, \
-	 "The service, up to 63 characters, as for shm-comch and loop; either this or address must be given."}, \
-	{"address", GANTRY_OPT_STRING, AT(address), "", 0, 0, NULL, NULL, \
-	 "The same for devices on a network, \"192.0.2.7:4791\"."}, \
+	{"name", GANTRY_OPT_STRING, AT(name), NULL, 0, 0, NULL, NULL, \
+	 "The service: a name that services of the device maps, or the text that the transport uses."}, \
 	{"control_timeout", GANTRY_OPT_TIME, AT(control_ns), "15s", 1000000, 600 * SECOND, NULL, NULL, \
 	 "Longest wait for a reply, and for the next request of a peer that has not started IO " \
 	 "yet; must be longer than connect.timeout of each gateway on the path between " \
@@ -46,7 +42,7 @@ struct endpoint_conf {
 const struct gantry_option gn_connect_options[] = {
 	COMMON_ROWS,
 	{"timeout", GANTRY_OPT_TIME, AT(timeout_ns), "10s", 0, 3600 * SECOND, NULL, NULL,
-	 "How long to keep trying while there is no listener at the address, or the listener is busy."},
+	 "How long to keep trying while there is no listener at the service, or the listener is busy."},
 	{"resume", GANTRY_OPT_TIME, AT(resume_ns), "0s", 0, 86400 * SECOND, NULL, NULL,
 	 "How long programs and initiators try to resume a lost session; IO waits meanwhile. 0s: IO fails at once."},
 	{"fence_timeout", GANTRY_OPT_TIME, AT(fence_ns), "30s", 1000000, 600 * SECOND, NULL, NULL,
@@ -86,8 +82,6 @@ const struct gantry_option gn_listen_options[] = {
 	 "Weights of peers in the scheduling of a lane, 1 to 64, \"uid 1000=4, host 192.0.2.7=2\"; other peers have 1."},
 	{"uids", GANTRY_OPT_STRING, AT(uids), "", 0, 0, NULL, NULL,
 	 "Users who may connect, \"0,1000-1010\"; empty: only the user of the listener. Must be left out on a network."},
-	{"insecure", GANTRY_OPT_BOOL, AT(insecure), "false", 0, 0, NULL, NULL,
-	 "Let every host that reaches the listener open the volume: on a network it must be true. Elsewhere it has no effect."},
 	GANTRY_OPTION_END,
 };
 
@@ -112,30 +106,17 @@ static struct gn_topo_device *find_device(struct gn_topo_parse *p, struct gn_con
 	return NULL;
 }
 
-static int set_service(struct gn_topo_parse *p, struct gn_conf_node *group,
-		       const struct endpoint_conf *conf, struct gn_endpoint *endpoint)
+static int set_service(struct gn_topo_parse *p, struct gn_conf_node *group, const char *name,
+		       const struct gn_topo_device *device, struct gn_endpoint *endpoint)
 {
-	const char *service = conf->name[0] ? conf->name : conf->address;
-
-	if (!service[0]) {
-		gn_conf_fault(
-			p->errs, group,
-			"lacks the service: write name = \"SERVICE\", or address = \"HOST:PORT\" for a "
-			"device on a network");
+	if (!*name || strlen(name) > GN_SERVICE_MAX) {
+		gn_conf_fault(p->errs, gn_conf_child(group, "name"),
+			      "has %zu characters; 1 to %d are possible", strlen(name),
+			      GN_SERVICE_MAX);
 		return -EINVAL;
 	}
-	if (conf->name[0] && conf->address[0]) {
-		gn_conf_fault(p->errs, gn_conf_child(group, "address"),
-			      "excludes name; remove one of them");
-		return -EINVAL;
-	}
-	if (strlen(service) > SERVICE_MAX) {
-		gn_conf_fault(p->errs, gn_conf_child(group, conf->name[0] ? "name" : "address"),
-			      "has %zu characters; up to %d are possible", strlen(service),
-			      SERVICE_MAX);
-		return -EINVAL;
-	}
-	endpoint->service = service;
+	endpoint->name = name;
+	endpoint->service = device ? gn_topo_service(device->node, name) : name;
 	return 0;
 }
 
@@ -154,7 +135,7 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group,
 		return -EINVAL;
 	}
 	*device_p = find_device(p, group, conf.device);
-	rc = set_service(p, group, &conf, endpoint);
+	rc = set_service(p, group, conf.name, *device_p, endpoint);
 	if (!*device_p || rc)
 		return -EINVAL;
 	endpoint->where = gn_conf_where(group);
@@ -176,7 +157,6 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group,
 	endpoint->max_region_bytes = conf.max_region_bytes;
 	endpoint->move_memory = conf.move_memory;
 	endpoint->direct_memory = conf.direct_memory;
-	endpoint->insecure = conf.insecure != 0;
 	if (gn_topo_weights(p, gn_conf_child(group, "weights"), conf.weights, endpoint))
 		return -EINVAL;
 	return gn_topo_numbers(p, gn_conf_child(group, "uids"), conf.uids, UINT32_MAX - 1,
@@ -218,32 +198,4 @@ int gn_topo_connect(struct gn_topo_parse *p, struct gn_topo_role *role, struct g
 	role->spec.connects = role->connects;
 	role->spec.n_connects = n;
 	return rc;
-}
-
-static void check_service(struct gn_topo_parse *p, struct gn_conf_node *group,
-			  const struct gn_endpoint *endpoint, const struct gn_topo_device *device)
-{
-	const struct gantry_transport_ops *ops = device && device->plugin ? device->plugin->ops
-									  : NULL;
-	struct gn_conf_node *name = gn_conf_child(group, "name");
-	const char *wrong = ops && endpoint->service ? ops->check_service(endpoint->service) : NULL;
-
-	if (wrong)
-		gn_conf_fault(p->errs, name ? name : gn_conf_child(group, "address"), "\"%s\" %s",
-			      endpoint->service, wrong);
-}
-
-void gn_topo_services(struct gn_topo_parse *p)
-{
-	for (uint32_t i = 0; i < p->topology->n_roles; i++) {
-		const struct gn_topo_role *role = &p->topology->roles[i];
-		struct gn_conf_node *node = gn_conf_child(role->node, "connect");
-
-		if (role->listen)
-			check_service(p, gn_conf_child(role->node, "listen"), role->listen,
-				      role->listen_device);
-		for (uint32_t k = 0; k < role->spec.n_connects; k++)
-			check_service(p, gn_conf_is_list(node) ? gn_conf_index(node, k) : node,
-				      &role->connects[k], role->connect_devices[k]);
-	}
 }

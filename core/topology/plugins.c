@@ -252,7 +252,9 @@ const struct gn_plugin *gn_topo_plugin_instance(struct gn_topo_parse *p, unsigne
 						struct gn_conf_node *group, const char *key,
 						struct gn_plugin_instance *part)
 {
-	const char *also[] = {key, NULL};
+	/* keys that belong to the core */
+	const char *also[] = {key, kind == GANTRY_KIND_TRANSPORT ? "services" : NULL, "insecure",
+			      NULL};
 	const struct gn_plugin *plugin;
 	void *conf;
 

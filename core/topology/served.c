@@ -32,13 +32,6 @@ struct search {
 	int errors; /* edit distance of service and nearest; GN_NEAR_NONE: no nearest */
 };
 
-static const char *service_of(struct gn_conf_node *listen)
-{
-	const char *name = gn_conf_string(gn_conf_child(listen, "name"));
-
-	return name && *name ? name : gn_conf_string(gn_conf_child(listen, "address"));
-}
-
 static struct gn_conf_node *find_device(const struct gn_topology *t, const char *name)
 {
 	for (uint32_t i = 0; i < t->n_devices; i++)
@@ -115,11 +108,12 @@ static void match_role(struct search *s, const struct gn_topo_role *other)
 {
 	struct gn_conf_node *listen = gn_conf_child(other->node, "listen");
 	const char *device = gn_conf_string(gn_conf_child(listen, "device")),
-		   *there = service_of(listen);
+		   *name = gn_conf_string(gn_conf_child(listen, "name")), *there;
 	bool same_device = device && !strcmp(device, s->device->name);
 
-	if (!there || !device)
+	if (!name || !device)
 		return;
+	there = gn_topo_service(find_device(s->t, device), name);
 	if (serves(there, s->service) && (same_device || reaches(s, device)))
 		s->found = true;
 	else if (same_device && other == s->role)

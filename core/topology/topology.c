@@ -237,6 +237,8 @@ static void parse_devices(struct gn_topo_parse *p, bool all)
 		device->plugin = gn_topo_plugin_instance(p, GANTRY_KIND_TRANSPORT, device->node,
 							 "transport", &part);
 		device->conf = part.conf;
+		if (device->plugin)
+			gn_topo_device_options(p, device);
 	}
 }
 

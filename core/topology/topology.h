@@ -59,8 +59,8 @@ struct gn_topo_embedded_role {
 };
 
 /* Options of the groups of a configuration that belong to the core. */
-extern const struct gantry_option gn_runtime_options[], gn_role_options[], gn_listen_options[],
-	gn_connect_options[];
+extern const struct gantry_option gn_runtime_options[], gn_device_options[], gn_role_options[],
+	gn_listen_options[], gn_connect_options[];
 
 /* Options of the group `runtime`. */
 struct gn_runtime {
@@ -84,6 +84,7 @@ struct gn_topo_device {
 	const struct gn_plugin *plugin;
 	const void *conf;
 	bool used;
+	bool insecure; /* listeners accept peers that the transport does not authenticate */
 	struct gn_device *device; /* NULL before it is open */
 	/* -errno with which `open` failed in a trial, so that a substitute is open; else 0 */
 	int absent;

@@ -113,7 +113,19 @@ int gn_topo_paths(struct gn_topo_parse *p);
 int gn_topo_listen(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node);
 int gn_topo_connect(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node);
 
-/* Call after roles and devices: let each transport check the text of its services. */
+/* Parse the options of a device that belong to the core. */
+void gn_topo_device_options(struct gn_topo_parse *p, struct gn_topo_device *device);
+
+#define GN_SERVICE_MAX 63 /* bytes of a service, see struct gantry_transport_ops */
+/*
+ * Returns the text that the transport of a device uses for the service `name`: that of the entry in
+ * its option `services`; without an entry, the name itself.
+ */
+const char *gn_topo_service(struct gn_conf_node *device, const char *name);
+/*
+ * Call after roles and devices: let each transport check the texts of its services, and the entries
+ * of `services`.
+ */
 void gn_topo_services(struct gn_topo_parse *p);
 
 /*
@@ -124,7 +136,7 @@ void gn_topo_sessions(struct gn_topo_parse *p);
 
 /*
  * Call after roles and devices: add a fault for each access rule of a `listen` group that its
- * transport cannot enforce, and for each listener on a network without insecure = true.
+ * transport cannot enforce, and for each listener on a device on a network without insecure = true.
  */
 void gn_topo_access(struct gn_topo_parse *p);
 /* Call before a role starts: log a warning if it listens on a network. */

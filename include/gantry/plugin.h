@@ -20,16 +20,16 @@
  *        backends: expect, quiesce
  *        roles: expect, GANTRY_EPOCH_MAX, GANTRY_SECRET_BYTES
  *        transports: GANTRY_CAP_WRITE_IMM, rma_write_imm, send_prefetch, export_limit,
- *          import_error, max_connections, refusal, GANTRY_TRANSPORT_UIDS, GANTRY_IMPORT_MAP,
- *          GANTRY_IMPORT_KEEPS_PAGES
+ *          import_error, max_connections, refusal, listener_address, GANTRY_TRANSPORT_UIDS,
+ *          GANTRY_IMPORT_MAP, GANTRY_IMPORT_KEEPS_PAGES
  *        hosts: open_file
  *        hosts of roles: client_export_limit, client_expect, client_late_writes, region_withdraw,
  *          client_use_secret, client_secret, session_secret
  *        volumes: uuid, verifier
  *        options: GANTRY_PATH_KEEP, GANTRY_PATH_REPLACE, GANTRY_PATH_VOLUME, GANTRY_PATH_DIRECTORY
  *        plugins: look
- *        memfds: gantry_memfd_populate, gantry_memfd_check_pages, and an export whose pages are not
- *          all allocated fails
+ *        memfds: gantry_memfd_populate, gantry_memfd_check_pages, gantry_memfd_is_huge, and an
+ *          export whose pages are not all allocated fails
  *        all: statuses STALE and BUSY, gantry_status_of_errno; branch.h
  */
 #ifndef GANTRY_PLUGIN_H

@@ -553,6 +553,16 @@ struct gantry_transport_ops {
 	 * since    1.1. Slot NULL: the transport reports no reasons
 	 */
 	const char *(*refusal)(void *conn);
+
+	/*
+	 * Report the address of a listener, in the form that `connect` takes. It has the port that
+	 * the system chose if `listen` got port 0.
+	 *
+	 * returns  the text, valid until unlisten; NULL: the text that `listen` got
+	 * thread   control thread
+	 * since    1.1. Slot NULL: as if the function returned NULL
+	 */
+	const char *(*listener_address)(void *listener);
 };
 
 #ifdef __cplusplus

@@ -15,12 +15,13 @@ setup() {
 	[ -e "$tiny/tiny.so" ] || skip "built without the test plugin tiny"
 }
 
-# target TRANSPORT OPTIONS - a target that listens on a device of that transport, with these options of `listen`
+# target TRANSPORT [OPTIONS [DEVICE-OPTIONS]] - a target that listens on a device of that transport, with these options of
+# `listen` and of the device
 target() {
 	cat >"$conf" <<-END
-		devices = { d = { transport = "$1"; }; };
+		devices = { d = { transport = "$1"; $3 }; };
 		roles = { store = { role = "target"; backend = { type = "memory"; size = "1MiB"; };
-		  listen = { device = "d"; address = "192.0.2.7:7471";
+		  listen = { device = "d"; name = "192.0.2.7:7471";
 		    $2 }; }; };
 	END
 }
@@ -62,9 +63,9 @@ good() {
 
 @test "users on a device that does not report them" {
 	local text="4: roles.store.listen.uids: the transport of the device does not report the user of a peer (device=d, "
-	target tiny 'uids = "0,1000"; insecure = true;'
+	target tiny 'uids = "0,1000";' 'insecure = true;'
 	wrong "$text""transport=tiny): omit uids"
-	target tiny 'uids = ""; insecure = true;' # only the user of this process
+	target tiny 'uids = "";' 'insecure = true;' # only the user of this process
 	wrong "$text"
 }
 
@@ -134,20 +135,20 @@ no_warning() {
 @test "users over RDMA" {
 	for plugin in rdma-verbs rxe; do
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
-		target $plugin 'uids = "0"; insecure = true;'
+		target $plugin 'uids = "0";' 'insecure = true;'
 		wrong "4: roles.store.listen.uids: the transport of the device does not report the user of a peer (device=d, \
 transport=$plugin)"
 	done
 }
 
-@test "a listener on a network needs insecure = true" {
+@test "the device of a listener on a network needs insecure = true" {
 	local text="3: roles.store.listen: the transport of the device does not authenticate peers (device=d, transport=tiny): \
-every host that reaches 192.0.2.7:7471 could read and write the volume; to accept that, write insecure = true"
+every host that reaches 192.0.2.7:7471 could read and write the volume; to accept that, write devices.d.insecure = true"
 	target tiny
 	wrong "$text"
-	target tiny 'insecure = false;'
+	target tiny '' 'insecure = false;'
 	wrong "$text"
-	target tiny 'insecure = true;'
+	target tiny '' 'insecure = true;'
 	good
 	target tiny 'uids = "0";' # both errors at once
 	wrong "$text" "4: roles.store.listen.uids: "
@@ -159,7 +160,7 @@ every host that reaches 192.0.2.7:7471 could read and write the volume; to accep
 		target $plugin
 		wrong "3: roles.store.listen: the transport of the device does not authenticate peers (device=d, \
 transport=$plugin)"
-		target $plugin 'insecure = true;'
+		target $plugin '' 'insecure = true;'
 		good
 	done
 }
@@ -167,23 +168,23 @@ transport=$plugin)"
 @test "a role that is not selected needs no statement" {
 	[ -e "$GANTRY_PLUGINS/initiator.so" ] || skip "built without the plugin initiator"
 	target tiny
-	sed -i '2s/roles = {/& load = { role = "initiator"; connect = { device = "d"; address = "192.0.2.7:7471"; }; };/' "$conf"
+	sed -i '2s/roles = {/& load = { role = "initiator"; connect = { device = "d"; name = "192.0.2.7:7471"; }; };/' "$conf"
 	good --role load
 	gantry check --role store
 	[ "$status" -eq 2 ]
 }
 
 @test "one warning for each listener on a network, at its start" {
-	target tiny 'insecure = true;'
+	target tiny '' 'insecure = true;'
 	sed -i 's/"tiny";/& listens = true;/' "$conf"
 	start_and_stop
 	[ "$(grep -c ' warn ' <<<"$output")" -eq 1 ]
 	[[ "$output" == *" warn roles.store: the listener accepts unauthenticated peers (device=d, \
-service=192.0.2.7:7471): every host that reaches it can read and write the volume (listen.insecure)"* ]]
+service=192.0.2.7:7471): every host that reaches it can read and write the volume (devices.d.insecure)"* ]]
 }
 
 @test "on local transports insecure is accepted and changes nothing" {
-	target loop 'insecure = true;'
+	target loop '' 'insecure = true;'
 	good
 	start_and_stop
 	[[ "$output" != *" warn "* ]]
@@ -192,7 +193,7 @@ service=192.0.2.7:7471): every host that reaches it can read and write the volum
 @test "networks of direct connections that are none" {
 	for plugin in rdma-verbs rxe; do
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
-		target $plugin 'insecure = true;'
+		target $plugin '' 'insecure = true;'
 		sed -i 's/'"\"$plugin\";/& direct_networks = \"192.0.2.0\/24, 10.0.0.1\/8\";/" "$conf"
 		wrong "1: devices.d.direct_networks: \"10.0.0.1/8\" has bits after its prefix; write them as 0"
 		sed -i 's/10.0.0.1/10.0.0.0/' "$conf"
@@ -201,9 +202,9 @@ service=192.0.2.7:7471): every host that reaches it can read and write the volum
 }
 
 @test "weights of peers" {
-	target tiny 'insecure = true; weights = " host 192.0.2.7 = 2,host [2001:db8::7]=64";'
+	target tiny 'weights = " host 192.0.2.7 = 2,host [2001:db8::7]=64";' 'insecure = true;'
 	good
-	target tiny 'insecure = true; weights = "uid 1000=4";'
+	target tiny 'weights = "uid 1000=4";' 'insecure = true;'
 	wrong '4: roles.store.listen.weights: wrong kind of peer for the transport of the device (peer=uid 1000, device=d'
 	target loop 'weights = "uid 0=4, uid 1000=2";'
 	good

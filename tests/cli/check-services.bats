@@ -132,27 +132,53 @@ must serve \"volume0\""
 
 @test "addresses" {
 	[ -e "$GANTRY_PLUGINS/rxe.so" ] || skip "built without the plugin rxe"
-	nic='d = { transport = "rxe"; netdev = "none0"; };'
-	topology "$nic" 'device = "d"; address = "192.0.2.7:4791";' 'device = "d"; address = "192.0.2.7:4791"; insecure = true;'
+	nic='d = { transport = "rxe"; netdev = "none0"; insecure = true; };'
+	topology "$nic" 'device = "d"; name = "192.0.2.7:4791";' 'device = "d"; name = "192.0.2.7:4791";'
 	check 0
 	quiet
 	# the file has this address, but not this port
-	check 2 --set roles.load.connect.address=192.0.2.7:4792
+	check 2 --set roles.load.connect.name=192.0.2.7:4792
 	says 'roles.load.connect: no role of this file listens at "192.0.2.7:4792" of the device "d"; '\
 'did you mean "192.0.2.7:4791"?'
 	# a role on another machine can be in another configuration file
-	check 0 --set roles.load.connect.address=192.0.2.77:4791
+	check 0 --set roles.load.connect.name=192.0.2.77:4791
 	says 'no role of this file listens at "192.0.2.77:4791": another process must serve it'
 	# all addresses of the machine
-	check 0 --set roles.store.listen.address=0.0.0.0:4791
+	check 0 --set roles.store.listen.name=0.0.0.0:4791
 	quiet
-	check 0 --set roles.store.listen.address=0.0.0.0:4792
+	check 0 --set roles.store.listen.name=0.0.0.0:4792
 	says 'no role of this file listens at "192.0.2.7:4791": another'
 	# each machine has a separate device
-	topology "$nic e = { transport = \"rxe\"; netdev = \"none1\"; };" 'device = "e"; address = "192.0.2.7:4791";' \
-		'device = "d"; address = "192.0.2.7:4791"; insecure = true;'
+	topology "$nic e = { transport = \"rxe\"; netdev = \"none1\"; };" 'device = "e"; name = "192.0.2.7:4791";' \
+		'device = "d"; name = "192.0.2.7:4791";'
 	check 0
 	quiet
+}
+
+@test "names that the device maps to addresses" {
+	[ -e "$GANTRY_PLUGINS/rxe.so" ] || skip "built without the plugin rxe"
+	nic='transport = "rxe"; netdev = "none0"; insecure = true;'
+	topology "d = { $nic services = { disk = \"192.0.2.7:4791\"; other = \"192.0.2.7:4792\"; }; };" \
+		'device = "d"; name = "disk";' 'device = "d"; name = "disk";'
+	check 0
+	quiet
+	# a name and the address of another name
+	check 0 --set roles.load.connect.name=192.0.2.7:4791
+	quiet
+	check 2 --set roles.load.connect.name=other
+	says 'roles.load.connect: no role of this file listens at "192.0.2.7:4792" of the device "d"; '\
+'did you mean "192.0.2.7:4791"?'
+	check 2 --set roles.load.connect.name=absent
+	says 'roles.load.connect.name: "absent" is no address; write such as 192.0.2.7:4791 or [2001:db8::7]:4791, '\
+'or map the name in services of the device "d"'
+	check 2 --set devices.d.services.disk=here
+	says 'devices.d.services.disk: "here" is no address; write such as'
+	topology "d = { $nic services = { disk = 5; }; };" 'device = "d"; name = "disk";' 'device = "d"; name = "disk";'
+	check 2
+	says 'devices.d.services.disk: is not a string of 1 to 63 characters'
+	topology "d = { $nic services = 5; };" 'device = "d"; name = "disk";' 'device = "d"; name = "disk";'
+	check 2
+	says 'devices.d.services: is not a group; write { NAME = "ADDRESS"; ... }'
 }
 
 @test "beside other errors" {

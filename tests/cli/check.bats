@@ -11,16 +11,16 @@ setup() {
 	done
 	[ -e "$tiny/tiny.so" ] || skip "built without the test plugin tiny"
 	cat >"$conf" <<-'END'
-		devices = { nic = { transport = "tiny"; }; dpu = { transport = "loop"; }; };
+		devices = { nic = { transport = "tiny"; insecure = true; }; dpu = { transport = "loop"; }; };
 		roles = {
 		  store = { role = "target"; backend = { type = "memory"; size = "1MiB"; };
-		    listen = { device = "nic"; address = "192.0.2.7:4791"; insecure = true;
+		    listen = { device = "nic"; name = "192.0.2.7:4791";
 		      max_sessions = 2; max_lanes = 3; max_depth = 2; move_memory = "64KiB"; }; };
-		  bridge = { role = "gateway"; connect = { device = "nic"; address = "192.0.2.7:4791"; };
+		  bridge = { role = "gateway"; connect = { device = "nic"; name = "192.0.2.7:4791"; };
 		    listen = { device = "dpu"; name = "volume0";
 		      max_sessions = 2; max_lanes = 3; max_depth = 2;
 		      max_region_bytes = "256KiB"; }; };
-		  load = { role = "initiator"; connect = { device = "nic"; address = "192.0.2.7:4791"; };
+		  load = { role = "initiator"; connect = { device = "nic"; name = "192.0.2.7:4791"; };
 		    lanes = 2;
 		    workload = { depth = 2; block = "16KiB"; }; };
 		};

@@ -261,13 +261,11 @@ initiator() {
 }
 
 @test "a service needs one name" {
-	wrong "2: roles.a.listen: lacks the service: write name = \"SERVICE\", or address = \"HOST:PORT\" for a device on a" <<-END
+	wrong "2: roles.a.listen: \"name\" is missing; it must be given (The service: a name that " <<-END
 		devices = { d = { transport = "loop"; }; };
 		roles = { a = { role = "target"; listen = { device = "d"; }; backend = { type = "memory"; }; }; };
 	END
-	target "" "address = \"192.0.2.7:4791\";" |
-		wrong "5: roles.store.listen.address: excludes name; remove one of them"
-	wrong "2: roles.a.listen.name: has 64 characters; up to 63 are possible" <<-END
+	wrong "2: roles.a.listen.name: has 64 characters; 1 to 63 are possible" <<-END
 		devices = { d = { transport = "loop"; }; };
 		roles = { a = { role = "target"; listen = { device = "d"; name = "$(printf '%064d' 0)"; };
 		  backend = { type = "memory"; }; }; };
@@ -281,8 +279,8 @@ initiator() {
 	target | sed "1s/loop/shm-comch/; 5s|\"v\"|\"$long\"|" |
 		wrong "5: roles.store.listen.name: \"$long\" is too long for a file name"
 	[ -e "$GANTRY_PLUGINS/rdma-verbs.so" ] || skip "built without the plugin rdma-verbs"
-	target | sed '1s/loop/rdma-verbs/; 5s/name = "v"/address = "192.0.2.7"/' |
-		wrong '5: roles.store.listen.address: "192.0.2.7" is no address; write such as 192.0.2.7:4791 or [2001:db8::7]:4791'
+	target | sed '1s/loop/rdma-verbs/; 5s/name = "v"/name = "192.0.2.7"/' |
+		wrong '5: roles.store.listen.name: "192.0.2.7" is no address; write such as 192.0.2.7:4791 or [2001:db8::7]:4791'
 	wrong '2: roles.load.connect.name: "volume0" is no address; write ' <<-END
 		devices = { d = { transport = "rdma-verbs"; }; };
 		roles = { load = { role = "initiator"; connect = { device = "d"; name = "volume0"; }; }; };
@@ -465,7 +463,7 @@ listeners() {
 	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" --role r2
 	[ "$status" -eq 0 ]
 	[ -e "$GANTRY_PLUGINS/rdma-verbs.so" ] || return 0
-	options='transport = "rdma-verbs"; ibdev = "none0"; max_connections = 20;' service='address = "192.0.2.7:470'
+	options='transport = "rdma-verbs"; ibdev = "none0"; max_connections = 20; insecure = true;' service='name = "192.0.2.7:470'
 	wrong '4: roles.r1.listen.max_sessions: 21 sessions are more than the 20 connections that listeners of the device "d" ' \
 		< <(listeners "1:max_sessions = 21;")
 }

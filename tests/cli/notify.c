@@ -178,6 +178,16 @@ static void test_abstract_socket(void)
 	server_is_ready_and_stops(name);
 }
 
+static void test_status_has_the_addresses_of_listeners(void)
+{
+	manage(path);
+	run("store", "devices.d.services.v=elsewhere");
+	expect("READY=1\nSTATUS=listening: store at elsewhere");
+	kill(child, SIGTERM);
+	expect("STOPPING=1");
+	ends_with(0);
+}
+
 static void test_workload_that_completes_notifies_ready_and_stopping(void)
 {
 	manage(path);
@@ -245,6 +255,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_server);
 	RUN_TEST(test_abstract_socket);
+	RUN_TEST(test_status_has_the_addresses_of_listeners);
 	RUN_TEST(test_workload_that_completes_notifies_ready_and_stopping);
 	RUN_TEST(test_service_that_cannot_start_never_notifies_ready);
 	RUN_TEST(test_service_whose_name_is_taken_never_notifies_ready);

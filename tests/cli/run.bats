@@ -76,16 +76,17 @@ finish() { # wait for its end; set status and output
 	[[ "$output" =~ total$'\n'" "+ops" "+1000 ]]
 }
 
-@test "a service may be called name or address" {
-	local address='address = "192.0.2.7:4791"'
-	sed -i "/store = /s/name = \"v\"/$address/; /connect = .*\"v\"/s/name = \"v\"/$address/" "$conf"
-	sed -i '/bridge = /s/name = "f"/address = "f"/' "$conf"
-	[ "$(grep -c address "$conf")" -eq 3 ]
-	gantry run -p "$GANTRY_PLUGINS" "$conf"
+@test "a device maps the names of services" {
+	sed -i 's/transport = "loop";/& services = { v = "first place"; f = "second"; };/' "$conf"
+	grep -q services "$conf"
+	gantry run -v -p "$GANTRY_PLUGINS" "$conf"
 	echo "$output"
 	[ "$status" -eq 0 ]
+	says "service=v address=first place"
+	says "    address               first place"
 	gantry check -v -p "$GANTRY_PLUGINS" "$conf"
-	says "service             192.0.2.7:4791"
+	says "service             v"
+	says "address             first place"
 }
 
 @test "a report that is lost is a failure" {

@@ -59,10 +59,10 @@ static void test_uri_with_devices_and_options(void)
 	     "roles.volume.connect.io_timeout=5s;devices.d.dir=/tmp;");
 	says("gantry://192.0.2.7:7471?transport=rdma-verbs",
 	     "devices.dpu0.transport=\"rdma-verbs\";roles.volume.connect.device=\"dpu0\";"
-	     "roles.volume.connect.address=\"192.0.2.7:7471\";");
+	     "roles.volume.connect.name=\"192.0.2.7:7471\";");
 	says("gantry://h:1/?transport=x&&connect.a==",
 	     "devices.dpu0.transport=\"x\";roles.volume.connect.device=\"dpu0\";"
-	     "roles.volume.connect.address=\"h:1\";roles.volume.connect.a==;");
+	     "roles.volume.connect.name=\"h:1\";roles.volume.connect.a==;");
 }
 
 static void test_uri_with_a_file_and_a_role(void)

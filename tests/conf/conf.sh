@@ -96,4 +96,15 @@ for file in "$conf"/*.conf; do
 		report $? "$name: gantry $line" "$tmp/out"
 	done <"$tmp/commands"
 done
+
+# roles FILE - its section roles
+roles()
+{
+	sed -n '/^roles = {/,/^};/p' "$1"
+}
+
+for other in rdma rxe; do
+	[ "$(roles "$conf/three-processes.conf")" = "$(roles "$conf/three-processes-$other.conf")" ]
+	report $? "three-processes-$other.conf has the roles of three-processes.conf"
+done
 echo "1..$n"

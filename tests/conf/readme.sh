@@ -43,6 +43,14 @@ run()
 	gantry run "$tmp/first.conf" --set roles.load.workload.ops=300 "$@"
 }
 
+# swap TRANSPORT DEVICE - gantry check of the configuration with this device; nothing else changes
+swap()
+{
+	[ -e "$GANTRY_PLUGINS/$1.so" ] || return 0
+	sed "s|wire = { transport = \"loop\"; };|wire = { transport = \"$1\"; $2 };|" "$tmp/first.conf" >"$tmp/swapped.conf"
+	grep -q "\"$1\"" "$tmp/swapped.conf" && gantry check "$tmp/swapped.conf"
+}
+
 # line PATTERN - the command of the plugin that begins so, with the directories of this tree and build
 line()
 {
@@ -109,6 +117,10 @@ section "A plugin in a dozen lines" | sed -n '/^    #include/,/^    };/p' >keep.
 is "the configuration passes gantry check" gantry check "$tmp/first.conf"
 is "it runs" run
 is "it runs over shared memory" run --set devices.wire.transport=shm-comch
+addresses='insecure = true; services = { disk = "192.0.2.7:7471"; volume0 = "192.0.2.7:7472"; };'
+is "another device moves it to shm-comch" swap shm-comch ""
+is "another device moves it to rdma-verbs" swap rdma-verbs "ibdev = \"none0\"; $addresses"
+is "another device moves it to rxe" swap rxe "netdev = \"none0\"; $addresses"
 is "the plugin compiles with the command of the page" compile
 is "it runs in the path with the command of the page" run_plugin
 is "each module has a line" modules

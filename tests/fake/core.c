@@ -180,6 +180,7 @@ void fake_core_init(struct fake_core *fc)
 		.map_regions = 1,
 	};
 	fc->listen = (struct gn_endpoint){
+		.name = "volume0",
 		.service = "volume0",
 		.where = "test:1",
 		.control_timeout_ns = 5 * GN_NS_PER_S,

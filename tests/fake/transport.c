@@ -500,6 +500,13 @@ static const char *ft_refusal(void *arg)
 	return ((struct fake_conn *)arg)->refusal;
 }
 
+/* The text that `listen` got. */
+static const char *ft_listener_address(void *listener)
+{
+	(void)listener;
+	return NULL;
+}
+
 const struct gantry_transport_ops fake_transport_ops = {
 	.open = ft_open,
 	.close = ft_close,
@@ -515,6 +522,7 @@ const struct gantry_transport_ops fake_transport_ops = {
 	.export_region = ft_export,
 	.export_limit = ft_export_limit,
 	.refusal = ft_refusal,
+	.listener_address = ft_listener_address,
 	.import_region = ft_import,
 	.import_error = ft_import_error,
 	.release_region = ft_release,

@@ -89,8 +89,8 @@ static void write_devices(const struct driver *d, const struct round *r, FILE *f
 
 	if (o->near)
 		fprintf(f,
-			"devices = {\n  near = { %s };\n  far = { %s };\n"
-			"  store = { %s direct_networks = \"%s/32\"; };\n};\n",
+			"devices = {\n  near = { %s insecure = true; };\n  far = { %s };\n"
+			"  store = { %s insecure = true; direct_networks = \"%s/32\"; };\n};\n",
 			o->near, o->far, o->far, o->far_ip);
 	else
 		fprintf(f,
@@ -103,9 +103,8 @@ static void write_devices(const struct driver *d, const struct round *r, FILE *f
 static void at_target(const struct driver *d, char at[160], int listens)
 {
 	if (d->options.near)
-		snprintf(at, 160, "device = \"%s\"; address = \"%s:7471\";%s",
-			 listens ? "store" : "near", d->options.far_ip,
-			 listens ? " insecure = true;" : "");
+		snprintf(at, 160, "device = \"%s\"; name = \"%s:7471\";",
+			 listens ? "store" : "near", d->options.far_ip);
 	else
 		snprintf(at, 160, "device = \"back\"; name = \"store\";");
 }
@@ -113,9 +112,8 @@ static void at_target(const struct driver *d, char at[160], int listens)
 static void at_gateway(const struct driver *d, char at[160], int listens, unsigned i)
 {
 	if (d->options.near)
-		snprintf(at, 160, "device = \"%s\"; address = \"%s:%u\";%s",
-			 listens ? "near" : "far", d->options.near_ip,
-			 7472 + i % (CLIENT - GATEWAY), listens ? " insecure = true;" : "");
+		snprintf(at, 160, "device = \"%s\"; name = \"%s:%u\";", listens ? "near" : "far",
+			 d->options.near_ip, 7472 + i % (CLIENT - GATEWAY));
 	else
 		snprintf(at, 160, "device = \"front\"; name = \"%s%u\";",
 			 listens ? "volume" : "client", i);

@@ -100,24 +100,31 @@ not_connected()
 # a device that does not exist yet: gantry check reports that and creates nothing, gantry run creates it
 made()
 {
-	local pid
+	local pid at
 	leg rxe
 	ip link add c0 type veth peer name c1
 	ip address add 192.0.2.1/24 dev c0
 	ip link set c0 up
 	ip link set c1 up
 	cat >"$dir/made.conf" <<-'END'
-		devices: { nic = { transport = "rxe"; netdev = "c0"; create = true; }; };
-		roles: { store = { role = "target"; listen = { device = "nic"; address = "192.0.2.1:7473"; insecure = true; };
+		devices: { nic = { transport = "rxe"; netdev = "c0"; create = true; insecure = true;
+		                   services = { disk = "192.0.2.1:0"; }; }; };
+		roles: { store = { role = "target"; listen = { device = "nic"; name = "disk"; };
 		                   backend = { type = "null"; size = "1MiB"; }; }; };
 	END
 	"$GANTRY" check -p "$GANTRY_PLUGINS" "$dir/made.conf" >"$dir/made.log" 2>&1
 	cat "$dir/made.log"
 	grep -q 'gantry run would create it, and not remove it' "$dir/made.log"
 	[ ! -e /sys/class/infiniband/rxe_c0 ]
-	"$GANTRY" run -p "$GANTRY_PLUGINS" "$dir/made.conf" --role store >"$dir/made.log" 2>&1 &
+	"$GANTRY" run -v -p "$GANTRY_PLUGINS" "$dir/made.conf" --role store --set "runtime.stat_dir=$dir/stat" \
+		>"$dir/made.log" 2>&1 &
 	pid=$!
 	await test -e /sys/class/infiniband/rxe_c0
+	# port 0: the log and the report have the port that was chosen
+	await grep -q ' listening ' "$dir/made.log"
+	at=$(sed -n 's/.*listening device=nic service=disk address=//p' "$dir/made.log")
+	[[ "$at" == 192.0.2.1:[1-9]* ]]
+	[ "$("$GANTRY" stat --dir "$dir/stat" --json | jq -r '.. | .store? // empty | .address')" = "$at" ]
 	kill -TERM $pid
 	wait $pid
 	ip link del c0

@@ -99,14 +99,14 @@ storage()
 	cat >"$work/conf" <<-END
 	runtime = { stat = false; spin = "$spin"; };
 	devices = {
-		nic0 = { transport = "rdma-verbs"; ibdev = "rxe0"; data_qp = "$4"; };
+		nic0 = { transport = "rdma-verbs"; ibdev = "rxe0"; data_qp = "$4"; insecure = true; };
 		nic1 = { transport = "rdma-verbs"; ibdev = "rxe1"; data_qp = "$4"; };
 	};
 	roles = {
 		store = { role = "target";
-			  listen = { device = "nic0"; address = "${vm_addresses[0]}:$port"; sessions = 1; insecure = true; };
+			  listen = { device = "nic0"; name = "${vm_addresses[0]}:$port"; sessions = 1; };
 			backend = { type = "memory"; size = "16MiB"; populate = true; }; };
-		load = { role = "initiator"; connect = { device = "nic1"; address = "${vm_addresses[0]}:$port"; };
+		load = { role = "initiator"; connect = { device = "nic1"; name = "${vm_addresses[0]}:$port"; };
 			workload = { pattern = "$1"; block = "$2"; depth = $3; time = "$io_time"; ramp = "200ms"; }; };
 	};
 	END

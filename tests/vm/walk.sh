@@ -35,11 +35,12 @@ leg()
 	rxe) near='netdev = "v0";' far='netdev = "v1";' ;;
 	*) return 0 ;;
 	esac
-	near="transport = \"$kind\"; $near ${2:-}" far="transport = \"$kind\"; $far ${2:-}"
-	listen_access='insecure = true;'
-	back_device=$far back_far=$near store_at="address = \"${vm_addresses[1]}:7471\";"
+	# the roles name their services as on other transports
+	services="services = { store = \"${vm_addresses[1]}:7471\"; volume = \"${vm_addresses[0]}:7472\"; }; insecure = true;"
+	near="transport = \"$kind\"; $near $services ${2:-}" far="transport = \"$kind\"; $far $services ${2:-}"
+	back_device=$far back_far=$near
 	[ "$kind" != "$1" ] || return 0
-	front_device=$near front_far=$far volume_at="address = \"${vm_addresses[0]}:7472\";"
+	front_device=$near front_far=$far
 	back_device="$far $direct_networks" # the target connects to the initiator, whose address it gets from the gateway
 }
 

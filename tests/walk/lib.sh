@@ -22,7 +22,6 @@ bridge_stages=
 store_stages=
 connect_options=
 listen_options=
-listen_access= # options of each listener for access
 more_roles=
 bridge_connect=
 seconds=60 # longest wait for an event, on a busy machine
@@ -106,9 +105,9 @@ topology() {
 		  ${back_far:+back_far = { $back_far \};}
 		};
 		roles = {
-		  store = { role = "target"; listen = { device = "back"; $store_at $listen_access $listen_options };
+		  store = { role = "target"; listen = { device = "back"; $store_at $listen_options };
 		            backend = { $store_backend }; stages = ( $store_stages ); };
-		  bridge = { role = "gateway"; listen = { device = "front"; $volume_at $listen_access $listen_options };
+		  bridge = { role = "gateway"; listen = { device = "front"; $volume_at $listen_options };
 		             connect = $to; stages = ( $bridge_stages ); };
 		  load = { role = "initiator"; connect = { device = "$load_on"; $volume_at $connect_options };
 		           workload = { pattern = "randrw"; depth = 16; time = "0s"; ops = 5000; size = "1MiB"; verify = "stamp"; };

@@ -49,6 +49,7 @@ static int open_listener(struct vb_transport *t, const struct sockaddr_storage *
 	}
 	/* sockaddr_in and sockaddr_in6 have the port at the same offset */
 	((struct sockaddr_in *)&l->addr)->sin_port = rdma_get_src_port(l->id);
+	vb_address_print((const struct sockaddr *)&l->addr, l->address, sizeof(l->address));
 	l->next = t->listeners;
 	t->listeners = l;
 	*listener_p = l;
@@ -82,6 +83,11 @@ int vb_listen(void *device, const char *service, const struct gantry_conn_events
 	l->arg = arg;
 	*listener_p = l;
 	return 0;
+}
+
+const char *vb_listener_address(void *listener)
+{
+	return ((const struct vb_listener *)listener)->address;
 }
 
 void vb_unlisten(void *listener)

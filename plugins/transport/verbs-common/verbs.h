@@ -154,6 +154,7 @@ struct vb_listener {
 	const struct gantry_conn_events *events; /* NULL: accepts direct pipes only */
 	void *arg;
 	struct sockaddr_storage addr; /* address and port on which it listens */
+	char address[64];             /* the same as text */
 };
 
 /*
@@ -474,6 +475,7 @@ void vb_transport_dead(struct vb_transport *t); /* the device has failed: end al
 int vb_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
 	      void **listener_p);
 void vb_unlisten(void *listener);
+const char *vb_listener_address(void *listener);
 /*
  * Find or create the listener for direct pipes at the address of this connection. Returns 0 and its
  * address, or -errno.
@@ -747,7 +749,8 @@ void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* called by
 	.close = vb_close, .info = vb_info, .fd = vb_fd, .progress = vb_progress, \
 	.wake_ns = vb_wake_ns, .listen = vb_listen, .unlisten = vb_unlisten, \
 	.connect = vb_connect, .send_ctrl = vb_send_ctrl, .disconnect = vb_disconnect, \
-	.export_region = vb_export, .refusal = vb_refusal, .import_region = vb_import_region, \
+	.export_region = vb_export, .refusal = vb_refusal, \
+	.listener_address = vb_listener_address, .import_region = vb_import_region, \
 	.release_region = vb_release, .revoke_region = vb_revoke, .register_region = vb_register, \
 	.unregister_region = vb_unregister, .consumer_create = vb_consumer_create, \
 	.consumer_destroy = vb_consumer_destroy, .producer_create = vb_producer_create, \

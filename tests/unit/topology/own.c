@@ -260,8 +260,8 @@ static void listening_role_cannot_be_embedded(void)
 static void faults_are_reported_with_their_line(void)
 {
 	refused(-EINVAL, ROLES("bare = { connect = { device = \"wire\"; };\n };\n"),
-		"the text:3: roles.bare.connect: lacks the service: write name = \"SERVICE\", or address = \"HOST:PORT\" for a "
-		"device on a network");
+		"the text:3: roles.bare.connect: \"name\" is missing; it must be given (The service: a name that services of "
+		"the device maps, or the text that the transport uses.)");
 }
 
 static void a_text_can_be_overridden_like_a_file(void)

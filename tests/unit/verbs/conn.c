@@ -3,6 +3,8 @@
  * conn.c - connections over RDMA: keepalive, device events, revoked regions, and messages that are
  * sent before a disconnect.
  */
+#include <stdio.h>
+
 #include "unit/verbs/ends.h"
 
 #define MS 1000000u
@@ -239,9 +241,25 @@ static void disconnect_ends_after_a_timeout(void)
 	ends_close();
 }
 
+/* Port 0: any port, which listener_address reports. */
+static void listener_reports_its_port(void)
+{
+	static const struct gantry_conn_events none;
+	void *listener;
+	unsigned port = 0;
+
+	ends_open(NULL, NULL, NULL);
+	TEST_ASSERT_EQUAL_INT(0, vb_listen(b.device, "127.0.0.2:0", &none, NULL, &listener));
+	TEST_ASSERT_EQUAL_INT(1, sscanf(vb_listener_address(listener), "127.0.0.2:%u", &port));
+	TEST_ASSERT_NOT_EQUAL_UINT(0, port);
+	vb_unlisten(listener);
+	ends_close();
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
+	RUN_TEST(listener_reports_its_port);
 	RUN_TEST(idle_connection_sends_keepalives);
 	RUN_TEST(network_is_cut);
 	RUN_TEST(peer_loss_without_a_device_event_is_detected);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * services.c - options of devices that belong to the core. A role names a service, and the option
+ * `services` of a device maps names to the texts of its transport, such as addresses.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "topology/topology_priv.h"
+
+struct device_conf {
+	uint8_t insecure;
+};
+
+const struct gantry_option gn_device_options[] = {
+	{"insecure", GANTRY_OPT_BOOL, offsetof(struct device_conf, insecure), "false", 0, 0, NULL,
+	 NULL,
+	 "Let every host that reaches a listener on the device open its volume: on a network it must be true. Elsewhere it has no effect."},
+	GANTRY_OPTION_END,
+};
+
+void gn_topo_device_options(struct gn_topo_parse *p, struct gn_topo_device *device)
+{
+	unsigned n = gn_conf_length(device->node);
+	struct device_conf conf = {.insecure = 0};
+	/* the plugin has reported unknown options already */
+	const char **known = gn_arena_alloc(&p->topology->arena, (n + 1) * sizeof(*known));
+
+	if (!known) {
+		gn_errs_no_memory(p->errs);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++)
+		known[i] = gn_conf_name(gn_conf_index(device->node, i));
+	known[n] = NULL;
+	if (!gn_conf_options(device->node, gn_device_options, &conf, known, p->errs))
+		device->insecure = conf.insecure != 0;
+}
+
+const char *gn_topo_service(struct gn_conf_node *device, const char *name)
+{
+	const char *text = gn_conf_string(gn_conf_child(gn_conf_child(device, "services"), name));
+
+	return text ? text : name;
+}
+
+/* Check the entries of `services` of a device. */
+static void check_map(struct gn_topo_parse *p, const struct gn_topo_device *device)
+{
+	struct gn_conf_node *map = gn_conf_child(device->node, "services");
+	const struct gantry_transport_ops *ops = device->plugin->ops;
+
+	if (map && !gn_conf_is_group(map))
+		gn_conf_fault(p->errs, map, "is not a group; write { NAME = \"ADDRESS\"; ... }");
+	for (unsigned i = 0; i < gn_conf_length(map); i++) {
+		struct gn_conf_node *entry = gn_conf_index(map, i);
+		const char *text = gn_conf_string(entry), *wrong;
+
+		if (!text || !*text || strlen(text) > GN_SERVICE_MAX) {
+			gn_conf_fault(p->errs, entry, "is not a string of 1 to %d characters",
+				      GN_SERVICE_MAX);
+			continue;
+		}
+		wrong = ops->check_service(text);
+		if (wrong)
+			gn_conf_fault(p->errs, entry, "\"%s\" %s", text, wrong);
+	}
+}
+
+/* Check the text of an endpoint whose name the device does not map. */
+static void check_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group,
+			   const struct gn_endpoint *endpoint, const struct gn_topo_device *device)
+{
+	const struct gantry_transport_ops *ops;
+	const char *wrong;
+
+	if (!device || !device->plugin || !endpoint->service || endpoint->service != endpoint->name)
+		return;
+	ops = device->plugin->ops;
+	wrong = ops->check_service(endpoint->service);
+	if (wrong)
+		gn_conf_fault(p->errs, gn_conf_child(group, "name"),
+			      "\"%s\" %s, or map the name in services of the device \"%s\"",
+			      endpoint->service, wrong, device->name);
+}
+
+void gn_topo_services(struct gn_topo_parse *p)
+{
+	for (uint32_t i = 0; i < p->topology->n_devices; i++)
+		if (p->topology->devices[i].plugin)
+			check_map(p, &p->topology->devices[i]);
+	for (uint32_t i = 0; i < p->topology->n_roles; i++) {
+		const struct gn_topo_role *role = &p->topology->roles[i];
+
+		if (role->listen)
+			check_endpoint(p, gn_conf_child(role->node, "listen"), role->listen,
+				       role->listen_device);
+		for (uint32_t k = 0; k < role->spec.n_connects; k++)
+			check_endpoint(p, gn_topology_connect_node(role, k), &role->connects[k],
+				       role->connect_devices[k]);
+	}
+}
