@@ -41,7 +41,16 @@ uint64_t sim_image_quarantined(void);
 
 /* -- in the simulator: the history for the judge -- */
 
-enum sim_op { SIM_READ, SIM_WRITE, SIM_FUA, SIM_FLUSH, SIM_ZERO, SIM_DISCARD, SIM_OPS };
+enum sim_op {
+	SIM_READ,
+	SIM_WRITE,
+	SIM_FUA, /* a write with FUA */
+	SIM_FLUSH,
+	SIM_ZERO,
+	SIM_ZERO_FUA, /* a write of zeroes with FUA */
+	SIM_DISCARD,
+	SIM_OPS
+};
 
 /* An operation begins. Returns its number. `value`: the new value of each block, for a write. */
 uint32_t sim_op_begin(uint32_t client, uint32_t queue, enum sim_op op, uint32_t block,
@@ -54,6 +63,12 @@ void sim_op_end(uint32_t op, int rc, const uint64_t *words);
  */
 void sim_session_opens(uint32_t client);
 void sim_session_started(uint32_t client, uint32_t volume);
+/*
+ * A fence of this queue begins; returns the moment. sim_fence_end(): it has returned 0, so no write
+ * of the queue that had timed out at the moment `begin` changes the volume from now on.
+ */
+uint64_t sim_fence_begin(void);
+void sim_fence_end(uint32_t client, uint32_t queue, uint64_t begin);
 /* Returns a number that was not used before. */
 uint64_t sim_new_value(void);
 /* Let the run fail with this message, whatever the history shows. */

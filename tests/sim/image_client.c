@@ -71,7 +71,8 @@ struct user {
 	struct gantry_volume *volume;
 	struct gantry_queue *queue;
 	uint32_t number, left;
-	uint8_t *own; /* buffers from gantry_volume_buffers(); NULL: buffers from malloc() */
+	bool has_late; /* an IO has timed out since the last fence */
+	uint8_t *own;  /* buffers from gantry_volume_buffers(); NULL: buffers from malloc() */
 	struct io ios[IN_FLIGHT];
 };
 
@@ -97,6 +98,7 @@ static void done(void *arg, int result)
 		sim_wrong("client %u: an IO completed twice (op %u)", io->user->job->client,
 			  io->op);
 	io->busy = false;
+	io->user->has_late |= result == -ETIMEDOUT;
 	io->touched = result == -ETIMEDOUT || result == -ENOTCONN || result == -EOWNERDEAD ||
 		      result == -ESTALE;
 	io->kept = !io->touched && io->kind != SIM_FLUSH;
@@ -138,7 +140,7 @@ static void fill(const struct io *io, uint64_t value)
 static int submit(struct user *user, struct io *io, uint32_t block, uint64_t value)
 {
 	uint64_t offset = (uint64_t)block * SIM_BLOCK, bytes = (uint64_t)io->n_blocks * SIM_BLOCK;
-	unsigned flags = io->kind == SIM_FUA ? GANTRY_IO_FUA : 0;
+	unsigned flags = io->kind == SIM_FUA || io->kind == SIM_ZERO_FUA ? GANTRY_IO_FUA : 0;
 
 	switch (io->kind) {
 	case SIM_READ:
@@ -150,7 +152,8 @@ static int submit(struct user *user, struct io *io, uint32_t block, uint64_t val
 	case SIM_FLUSH:
 		return gantry_queue_flush(user->queue, done, io);
 	case SIM_ZERO:
-		return gantry_queue_write_zeroes(user->queue, bytes, offset, 0, done, io);
+	case SIM_ZERO_FUA:
+		return gantry_queue_write_zeroes(user->queue, bytes, offset, flags, done, io);
 	default:
 		return gantry_queue_discard(user->queue, bytes, offset, done, io);
 	}
@@ -171,7 +174,7 @@ static bool start(struct user *user, struct io *io)
 	io->kept = false;
 	io->n_blocks = 1 + sim_draw(job->io_blocks);
 	block = sim_draw(job->blocks - io->n_blocks + 1);
-	if (io->kind == SIM_ZERO || io->kind == SIM_DISCARD)
+	if (io->kind == SIM_ZERO || io->kind == SIM_ZERO_FUA || io->kind == SIM_DISCARD)
 		value = 0;
 	if (io->kind == SIM_FLUSH)
 		io->n_blocks = 0;
@@ -198,6 +201,16 @@ static void think(const struct sim_job *job)
 	struct timespec ts = {.tv_nsec = (long)sim_draw(job->think_ns)};
 
 	nanosleep(&ts, NULL); /* lint: allowed, the time is simulated */
+}
+
+/* Wait, with or without a limit, for the answers to the writes that have timed out. */
+static void fence(struct user *user)
+{
+	uint64_t begin = sim_fence_begin();
+
+	user->has_late = false;
+	if (gantry_queue_fence(user->queue, sim_draw(2) != 0 ? -1 : 100) == 0)
+		sim_fence_end(user->job->client, user->number, begin);
 }
 
 static uint32_t n_busy(const struct user *user)
@@ -252,6 +265,8 @@ static void *use_queue(void *arg)
 			/* earlier IOs may not have been sent yet */
 			gantry_queue_poll(user->queue);
 		}
+		if (user->has_late && sim_draw(8) == 0)
+			fence(user);
 		io = free_io(user);
 		if (!io && n_busy(user) == 0)
 			break; /* all buffers are in quarantine */

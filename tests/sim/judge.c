@@ -39,7 +39,12 @@ static struct start {
 	uint32_t volumes; /* bit mask */
 	uint64_t opened;  /* of a start: the moment at which its client began to open the session */
 } starts[EVENTS], cuts[EVENTS];
-static uint32_t n_starts, n_cuts;
+static uint32_t n_starts, n_cuts, n_fences;
+/* fences that returned 0 */
+static struct fence {
+	uint32_t session, queue;
+	uint64_t begin, end; /* moments */
+} fences[EVENTS];
 static uint64_t session_ended[EVENTS * 4]; /* by session: when it ended; 0: it has not ended */
 static char wrong[512];
 static bool writes_repeat;
@@ -71,7 +76,7 @@ static const char *broken(const char *format, ...)
 void sim_judge_begin(bool may_repeat)
 {
 	writes_repeat = may_repeat;
-	n_ops = n_starts = n_cuts = last_session = 0;
+	n_ops = n_starts = n_cuts = n_fences = last_session = 0;
 	moment = last_value = 0;
 	memset(sessions, 0, sizeof(sessions));
 	memset(volumes, 0, sizeof(volumes));
@@ -140,6 +145,20 @@ void sim_session_started(uint32_t client, uint32_t volume)
 	sessions[client] = ++last_session;
 }
 
+uint64_t sim_fence_begin(void)
+{
+	return ++moment;
+}
+
+void sim_fence_end(uint32_t client, uint32_t queue, uint64_t begin)
+{
+	if (n_fences < EVENTS)
+		fences[n_fences++] = (struct fence){.session = sessions[client],
+						    .queue = queue,
+						    .begin = begin,
+						    .end = ++moment};
+}
+
 void sim_judge_ended(uint32_t client)
 {
 	session_ended[sessions[client]] = ++moment;
@@ -196,9 +215,7 @@ static bool has_block(const struct op *op, uint32_t block)
 
 static bool writes(const struct op *op, uint32_t block)
 {
-	return (op->kind == SIM_WRITE || op->kind == SIM_FUA || op->kind == SIM_ZERO ||
-		op->kind == SIM_DISCARD) &&
-	       has_block(op, block);
+	return op->kind != SIM_READ && op->kind != SIM_FLUSH && has_block(op, block);
 }
 
 static bool concerns(const struct start *event, uint32_t block)
@@ -230,6 +247,10 @@ static uint64_t last_moment(const struct op *w, uint32_t block)
 		if (writes(&ops[i], block) && is_acked(&ops[i]) && ops[i].session == w->session &&
 		    ops[i].begin > reported && ops[i].end < last)
 			last = ops[i].end;
+	for (uint32_t i = 0; w->rc == -ETIMEDOUT && i < n_fences; i++)
+		if (fences[i].session == w->session && fences[i].queue == w->queue &&
+		    fences[i].begin > reported && fences[i].end < last)
+			last = fences[i].end;
 	for (uint32_t i = 0; ended != 0 && i < n_starts; i++)
 		if (starts[i].opened > ended && starts[i].at < last && concerns(&starts[i], block))
 			last = starts[i].at;
@@ -336,7 +357,7 @@ static bool is_stable(const struct op *w, uint64_t cut)
 {
 	if (!is_acked(w) || w->end > cut)
 		return false;
-	if (w->kind == SIM_FUA)
+	if (w->kind == SIM_FUA || w->kind == SIM_ZERO_FUA)
 		return true;
 	for (uint32_t i = 0; i < n_ops; i++)
 		if (ops[i].kind == SIM_FLUSH && is_acked(&ops[i]) && ops[i].session == w->session &&

@@ -17,6 +17,7 @@ static void draw_zeroes(struct sim_scenario *s)
 {
 	for (uint32_t i = 0; i < s->n_clients; i++) {
 		s->jobs[i].shares[SIM_ZERO] = 1 + sim_draw(2);
+		s->jobs[i].shares[SIM_ZERO_FUA] = sim_draw(2);
 		s->jobs[i].shares[SIM_DISCARD] = sim_draw(3);
 	}
 }
@@ -81,7 +82,8 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 	if (features & SIM_ONE_TARGET)
 		t->n_targets = 1;
 	for (uint32_t i = 0; i < s->n_clients && (features & SIM_NO_ZEROES); i++)
-		s->jobs[i].shares[SIM_ZERO] = s->jobs[i].shares[SIM_DISCARD] = 0;
+		s->jobs[i].shares[SIM_ZERO] = s->jobs[i].shares[SIM_ZERO_FUA] =
+			s->jobs[i].shares[SIM_DISCARD] = 0;
 	for (uint32_t i = 0; i < s->n_clients; i++)
 		s->jobs[i].knows_uuids = t->exchanges;
 	for (uint32_t i = 0; i < s->n_clients; i++)
