@@ -25,7 +25,8 @@ struct sim_job {
 	bool knows_uuids;
 	uint32_t queues, depth;
 	uint32_t ops;       /* operations of each queue */
-	uint32_t blocks;    /* blocks of the volume that the program uses */
+	uint32_t first;     /* the program uses the blocks of the volume from this one */
+	uint32_t blocks;    /* number of blocks that the program uses */
 	uint32_t shares[8]; /* share of each enum sim_op, of the sum of all shares */
 	uint32_t io_blocks; /* blocks of the longest IO */
 	uint32_t think_ns;  /* longest pause, before some operations */

@@ -173,7 +173,7 @@ static bool start(struct user *user, struct io *io)
 	io->kind = draw_op(job);
 	io->kept = false;
 	io->n_blocks = 1 + sim_draw(job->io_blocks);
-	block = sim_draw(job->blocks - io->n_blocks + 1);
+	block = job->first + sim_draw(job->blocks - io->n_blocks + 1);
 	if (io->kind == SIM_ZERO || io->kind == SIM_ZERO_FUA || io->kind == SIM_DISCARD)
 		value = 0;
 	if (io->kind == SIM_FLUSH)

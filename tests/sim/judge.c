@@ -47,7 +47,7 @@ static struct fence {
 } fences[EVENTS];
 static uint64_t session_ended[EVENTS * 4]; /* by session: when it ended; 0: it has not ended */
 static char wrong[512];
-static bool writes_repeat;
+static bool writes_repeat, volumes_joined;
 
 void sim_wrong(const char *format, ...)
 {
@@ -73,9 +73,10 @@ static const char *broken(const char *format, ...)
 	return wrong;
 }
 
-void sim_judge_begin(bool may_repeat)
+void sim_judge_begin(bool may_repeat, bool joined)
 {
 	writes_repeat = may_repeat;
+	volumes_joined = joined;
 	n_ops = n_starts = n_cuts = n_fences = last_session = 0;
 	moment = last_value = 0;
 	memset(sessions, 0, sizeof(sessions));
@@ -139,8 +140,9 @@ void sim_session_started(uint32_t client, uint32_t volume)
 {
 	if (n_starts == EVENTS || last_session + 1 == EVENTS * 4)
 		sim_fail("too many sessions");
-	starts[n_starts++] =
-		(struct start){.at = ++moment, .volumes = 1u << volume, .opened = opened[client]};
+	starts[n_starts++] = (struct start){.at = ++moment,
+					    .volumes = volumes_joined ? 3 : 1u << volume,
+					    .opened = opened[client]};
 	volumes[client] = volume;
 	sessions[client] = ++last_session;
 }
@@ -599,8 +601,9 @@ const char *sim_judge_calm(uint32_t of_volumes)
 
 void sim_judge_print(void)
 {
-	static const char *const names[SIM_OPS] = {"read",  "write",        "write FUA",
-						   "flush", "write zeroes", "discard"};
+	static const char *const names[SIM_OPS] = {"read",   "write",        "write FUA",
+						   "flush",  "write zeroes", "write zeroes FUA",
+						   "discard"};
 
 	for (uint32_t i = 0; i < n_ops; i++) {
 		const struct op *op = &ops[i];

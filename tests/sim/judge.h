@@ -18,9 +18,10 @@
 /*
  * Begin with an empty history; all blocks are 0. may_repeat: sessions resume. The client submits a
  * write again that was in flight when its session was lost, so the write can take effect more than
- * once until it completes, also after a write that it overlaps.
+ * once until it completes, also after a write that it overlaps. joined: all sessions have both
+ * volumes 0 and 1, one after the other.
  */
-void sim_judge_begin(bool may_repeat);
+void sim_judge_begin(bool may_repeat, bool joined);
 /* A client has ended or was killed: the outcome of its unfinished operations is unknown. */
 void sim_judge_ended(uint32_t client);
 /* The disk of these volumes (a bit mask) has lost its power. */

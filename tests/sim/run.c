@@ -545,6 +545,8 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 		if (slot >= GATEWAY || s->faults[i].kind == SIM_POWER_CUT ||
 		    s->faults[i].kind == SIM_BLACKOUT)
 			return 0;
+		if (s->topology.spans)
+			return 0;
 		/* not calm: the two volumes of the target, which SIM_EXCHANGE exchanges */
 		calm &= ~((1u | 1u << SIM_TARGETS) << (slot - TARGET));
 	}
@@ -565,7 +567,7 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	sim_memory_failures = 0;
 	restarted_at = SIM_NEVER;
 	sim_disk_begin(&s->disk);
-	sim_judge_begin(s->resume);
+	sim_judge_begin(s->resume, s->topology.spans);
 	sim_topology_files(s);
 	memset(slots, 0, sizeof(slots));
 	for (unsigned slot = 0; slot < SLOTS; slot++)

@@ -95,6 +95,7 @@ enum sim_condition {
 	SIM_WITH_ONE_PROCESS,    /* gateway and target share a process */
 	SIM_WITH_TARGETS_INSIDE, /* each client has its target in its process */
 	SIM_WITH_TWO_TARGETS,
+	SIM_WITH_ONE_VOLUME,
 	SIM_WITH_ZEROES, /* writes of zeroes and discards */
 	SIM_WITH_DELAYS, /* a stage delays IOs; the next three are also effects of a stage */
 	SIM_WITH_DROPS,

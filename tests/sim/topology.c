@@ -71,6 +71,11 @@ void sim_topology_draw(struct sim_scenario *s)
 		spare_target(s);
 	if (s->topology.shape != SIM_EMBEDDED && s->n_faults != 0 && sim_draw(6) == 0)
 		draw_exchanges(s);
+	if (s->topology.shape == SIM_SEPARATE && s->gateway && s->topology.n_targets == 1 &&
+	    !s->topology.exchanges && sim_draw(8) == 0) {
+		s->topology.spans = true;
+		s->topology.n_targets = SIM_TARGETS;
+	}
 }
 
 void sim_topology_limit(struct sim_scenario *s, uint32_t features)
@@ -79,8 +84,10 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 
 	if (features & SIM_NO_SHAPE)
 		t->shape = SIM_SEPARATE;
-	if (features & SIM_ONE_TARGET)
+	if (features & SIM_ONE_TARGET) {
 		t->n_targets = 1;
+		t->spans = false;
+	}
 	for (uint32_t i = 0; i < s->n_clients && (features & SIM_NO_ZEROES); i++)
 		s->jobs[i].shares[SIM_ZERO] = s->jobs[i].shares[SIM_ZERO_FUA] =
 			s->jobs[i].shares[SIM_DISCARD] = 0;
@@ -88,6 +95,10 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 		s->jobs[i].knows_uuids = t->exchanges;
 	for (uint32_t i = 0; i < s->n_clients; i++)
 		s->jobs[i].volume = t->shape == SIM_EMBEDDED ? i : i % t->n_targets;
+	for (uint32_t i = 0; i < s->n_clients && t->spans; i++) {
+		s->jobs[i].volume = 0;
+		s->jobs[i].first = SIM_VOLUME_BLOCKS - s->jobs[i].blocks / 2;
+	}
 }
 
 void sim_topology_print(const struct sim_scenario *s)
@@ -101,7 +112,9 @@ void sim_topology_print(const struct sim_scenario *s)
 			t->lane_threads ? "a thread for each lane"
 					: "lanes of several roles on one thread",
 			t->remote_reads ? "remote reads and writes" : "mapped regions");
-	if (t->n_targets > 1)
+	if (t->spans)
+		fprintf(sim_out, "  two targets with one volume\n");
+	else if (t->n_targets > 1)
 		fprintf(sim_out, "  two targets, client 2 uses the second\n");
 	if (s->jobs[0].shares[SIM_ZERO] != 0)
 		fprintf(sim_out, "  writes of zeroes and discards\n");
@@ -169,17 +182,23 @@ static void add_stage(struct text *text, const struct sim_stage *stage, uint64_t
 static void add_end_point(struct text *text, const struct sim_scenario *s, const char *kind,
 			  const char *device, uint32_t volume)
 {
-	add(text, "%s = { device = \"%s\"; name = \"volume%u\"; heartbeat = \"%" PRIu64 "ms\"; ",
+	add(text, "%s { device = \"%s\"; name = \"volume%u\"; heartbeat = \"%" PRIu64 "ms\"; ",
 	    kind, device, volume, s->heartbeat_ms);
-	if (strcmp(kind, "connect") == 0)
-		add(text, "io_timeout = \"%" PRIu64 "ms\"; ", s->io_timeout_ms);
+}
+
+/* Add the connection of a gateway to a target. */
+static void add_target(struct text *text, const struct sim_scenario *s, const char *device,
+		       uint32_t volume)
+{
+	add_end_point(text, s, "", device, volume);
+	add(text, "io_timeout = \"%" PRIu64 "ms\"; }", s->io_timeout_ms);
 }
 
 static void add_store(struct text *text, const struct sim_scenario *s, const char *device,
 		      uint32_t volume)
 {
 	add(text, "store%u = { role = \"target\"; ", volume);
-	add_end_point(text, s, "listen", device, volume);
+	add_end_point(text, s, "listen =", device, volume);
 	add(text,
 	    "};\nbackend = { type = \"file\"; path = \"/vol/store%u.img\"; engine = \"%s\"; direct = false; }; ",
 	    volume, s->async ? "uring" : "sync");
@@ -191,10 +210,14 @@ static void add_bridge(struct text *text, const struct sim_scenario *s, const ch
 		       uint32_t volume)
 {
 	add(text, "bridge%u = { role = \"gateway\"; ", volume);
-	add_end_point(text, s, "listen", "front", volume);
-	add(text, "};\n");
-	add_end_point(text, s, "connect", back, volume);
-	add(text, "}; ");
+	add_end_point(text, s, "listen =", "front", volume);
+	add(text, "};\nconnect = ( ");
+	add_target(text, s, back, volume);
+	if (s->topology.spans) {
+		add(text, ", ");
+		add_target(text, s, back, volume + 1);
+	}
+	add(text, " ); ");
 	add_stage(text, &s->gateway_stage, s->seed);
 	add(text, "};\n");
 }
@@ -203,8 +226,9 @@ static void add_load(struct text *text, const struct sim_scenario *s, const char
 		     uint32_t volume)
 {
 	add(text, "load%u = { role = \"initiator\"; ", volume);
-	add_end_point(text, s, "connect", device, volume);
-	add(text, "timeout = \"2s\"; %s};\n};\n", s->resume ? "resume = \"5s\"; " : "");
+	add_end_point(text, s, "connect =", device, volume);
+	add(text, "io_timeout = \"%" PRIu64 "ms\"; timeout = \"2s\"; %s};\n};\n", s->io_timeout_ms,
+	    s->resume ? "resume = \"5s\"; " : "");
 }
 
 static uint32_t exchanged; /* bit mask of targets whose two volumes are exchanged */
@@ -263,7 +287,7 @@ void sim_topology_files(const struct sim_scenario *s)
 		end(&text, sim_topology_store(i));
 	}
 	begin(&text, s);
-	for (uint32_t i = 0; i < t->n_targets; i++)
+	for (uint32_t i = 0; i < (t->spans ? 1 : t->n_targets); i++)
 		add_bridge(&text, s, "back", i);
 	end(&text, "/etc/bridge.conf");
 	begin(&text, s);

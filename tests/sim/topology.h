@@ -9,7 +9,7 @@
  *
  * Some scenarios have two separate targets. Then each client uses the volume of one of them, and
  * all share one gateway if there is one. Faults of one target must not disturb the clients of the
- * other.
+ * other. Or the gateway joins the two volumes to one.
  *
  * Volumes have numbers: the targets (the clients, if EMBEDDED) have the volumes 0 and 1;
  * SIM_EXCHANGE replaces them by 2 and 3. If a scenario exchanges volumes, the last byte of each
@@ -34,6 +34,8 @@ struct sim_topology {
 	 */
 	bool lane_threads;
 	uint32_t n_targets;
+	/* the gateway joins the volumes of two targets to one, whose middle all clients use */
+	bool spans;
 	bool exchanges; /* the run has volumes to exchange */
 	/* the target does not address loop regions: data moves by remote reads and writes */
 	bool remote_reads;
