@@ -4,8 +4,8 @@
  * libraries, comes from its arena
  *
  * An arena is reset when its process ends, so nothing of a killed process remains, and addresses
- * are the same in each run of a seed. Fresh memory (up to 4096 bytes of a block) and freed memory
- * are filled with patterns, so an invalid read of them returns the same in each run.
+ * are the same in each run of a seed. Fresh and freed memory is filled with patterns, so an invalid
+ * read of it returns the same in each run.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 #define BINS (SMALL_BINS + 32)
 #define FILL 0xa5
 #define FREED 0xdb
-#define FREED_BYTES 65536u /* fill at most this much of a freed block, to save time */
+#define FILLED_BYTES 65536u /* fill at most this much of a fresh or freed block, to save time */
 
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
@@ -152,7 +152,7 @@ static void arena_free(struct sim_arena *arena, void *memory)
 
 	arena->used -= bytes;
 	/* the pattern makes a use after free visible */
-	memset(memory, FREED, room_of(memory) < FREED_BYTES ? room_of(memory) : FREED_BYTES);
+	memset(memory, FREED, room_of(memory) < FILLED_BYTES ? room_of(memory) : FILLED_BYTES);
 	free_block->next = arena->bins[bin_of(&bytes)];
 	arena->bins[bin_of(&bytes)] = free_block;
 }
@@ -185,8 +185,8 @@ static void *allocate(size_t bytes, size_t align, int fill)
 	memory = sim_memory_fails() ? NULL : arena_alloc(arena, bytes, align);
 	if (!memory)
 		errno = ENOMEM;
-	else if (fill == 0 || bytes <= 4096)
-		memset(memory, fill, bytes);
+	else
+		memset(memory, fill, fill == 0 || bytes < FILLED_BYTES ? bytes : FILLED_BYTES);
 	return memory;
 }
 
