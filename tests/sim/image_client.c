@@ -256,7 +256,7 @@ static void *use_queue(void *arg)
 		return NULL;
 	for (uint32_t i = 0; i < job->depth; i++) {
 		user->ios[i].buffer = user->own ? user->own + i * job->io_blocks * SIM_BLOCK
-						: malloc(job->io_blocks * SIM_BLOCK);
+						: calloc(job->io_blocks, SIM_BLOCK);
 		works &= user->ios[i].buffer != NULL;
 	}
 	while (works && user->left > 0) {
