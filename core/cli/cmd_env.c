@@ -12,12 +12,10 @@
 #include "cli/cli.h"
 #include "cli/report.h"
 
-/* Lists of directories, for the variables of the same name. "": not to be set. */
+/* Values of the variables: directories, separated by ':'. "": not to be set. */
 struct places {
-	char pkgconfig[3]
-		      [PATH_MAX]; /* of libgantry-doca; in a build tree, of plugins and libgantry */
-	char lib[2][PATH_MAX];    /* of libgantry-doca; in a build tree, of libgantry */
-	char plugins[1][PATH_MAX];
+	char doca[PATH_MAX]; /* directory of the pkg-config files of libgantry-doca */
+	char pkgconfig[3 * PATH_MAX + 16], lib[2 * PATH_MAX + 32], plugins[PATH_MAX];
 };
 
 /* Concatenate the parts of a path. Returns false if it is too long. */
@@ -44,17 +42,21 @@ static bool find_places(const char *profile, struct places *at)
 {
 	char top[PATH_MAX];
 
-	*at = (struct places){.lib = {""}};
-	if (!in_build_tree(top))
-		return path(at->lib[0], GANTRY_LIBDIR, "", "", "") &&
-		       path(at->pkgconfig[0], GANTRY_LIBDIR, "/gantry/doca/", profile,
-			    "/pkgconfig");
-	return path(at->lib[0], top, "/doca/.libs", "", "") &&
-	       path(at->lib[1], top, "/clients/.libs", "", "") &&
-	       path(at->plugins[0], top, "/plugins/.libs", "", "") &&
-	       path(at->pkgconfig[0], top, "/doca/", profile, "/pkgconfig") &&
-	       path(at->pkgconfig[1], top, "", "", "") &&
-	       path(at->pkgconfig[2], top, "/clients", "", "");
+	*at->plugins = '\0';
+	if (!in_build_tree(top)) {
+		snprintf(at->lib, sizeof(at->lib), "%s", GANTRY_LIBDIR);
+		if (!path(at->doca, GANTRY_LIBDIR, "/gantry/doca/", profile, "/pkgconfig"))
+			return false;
+		snprintf(at->pkgconfig, sizeof(at->pkgconfig), "%s", at->doca);
+		return true;
+	}
+	/* also the directories of libgantry, and of the pkg-config files of both and of plugins */
+	snprintf(at->lib, sizeof(at->lib), "%s/doca/.libs:%s/clients/.libs", top, top);
+	if (!path(at->doca, top, "/doca/", profile, "/pkgconfig") ||
+	    !path(at->plugins, top, "/plugins/.libs", "", ""))
+		return false;
+	snprintf(at->pkgconfig, sizeof(at->pkgconfig), "%s:%s:%s/clients", at->doca, top, top);
+	return true;
 }
 
 /* Print text quoted for a shell. */
@@ -69,45 +71,30 @@ static void print_quoted(const char *text)
 	putchar('\'');
 }
 
-/* Join n directories by ':'. */
-static const char *join(char *out, const char (*dirs)[PATH_MAX], size_t n)
-{
-	size_t length = 0;
-
-	out[0] = '\0';
-	for (size_t i = 0; i < n && dirs[i][0]; i++)
-		length += (size_t)sprintf(out + length, "%s%s", i ? ":" : "", dirs[i]);
-	return out;
-}
-
 /* Print a shell command that prepends a list of directories to a variable. */
 static void print_list(const char *name, const char *dirs)
 {
-	if (!*dirs)
-		return;
 	printf("export %s=", name);
 	print_quoted(dirs);
 	printf("${%s:+\":$%s\"}\n", name, name);
 }
 
-#define JOIN(dirs) \
-	join((char[sizeof(dirs)]){""}, (const char(*)[PATH_MAX])(dirs), sizeof(dirs) / PATH_MAX)
-
 static int print_shell(const char *profile, const struct places *at)
 {
-	print_list("PKG_CONFIG_PATH", JOIN(at->pkgconfig));
-	print_list("LD_LIBRARY_PATH", JOIN(at->lib));
+	print_list("PKG_CONFIG_PATH", at->pkgconfig);
+	print_list("LD_LIBRARY_PATH", at->lib);
 	printf("export GANTRY_DOCA_PROFILE=%s\n", profile);
-	print_list("GANTRY_PLUGIN_PATH", JOIN(at->plugins));
+	if (*at->plugins)
+		print_list("GANTRY_PLUGIN_PATH", at->plugins);
 	return GN_EXIT_OK;
 }
 
 static int print_json(const char *profile, const struct places *at)
 {
 	json_t *tree = json_pack("{si ss so so so*}", "schema", 1, "profile", profile,
-				 "pkg_config_path", gn_report_string(JOIN(at->pkgconfig)),
-				 "library_path", gn_report_string(JOIN(at->lib)), "plugin_path",
-				 at->plugins[0][0] ? gn_report_string(at->plugins[0]) : NULL);
+				 "pkg_config_path", gn_report_string(at->pkgconfig), "library_path",
+				 gn_report_string(at->lib), "plugin_path",
+				 *at->plugins ? gn_report_string(at->plugins) : NULL);
 	int code = gn_cli_print_json(tree);
 
 	json_decref(tree);
@@ -125,10 +112,9 @@ int gn_cli_env(const struct gn_cli *cli)
 	if (!find_places(profile, &at))
 		return gn_cli_fail(GN_EXIT_FAILED,
 				   "the path of the directory of gantry is too long");
-	if (access(at.pkgconfig[0], F_OK))
+	if (access(at.doca, F_OK))
 		return gn_cli_fail(
 			GN_EXIT_FAILED,
-			"there is no %s: build and install gantry without --disable-doca",
-			at.pkgconfig[0]);
+			"there is no %s: build and install gantry without --disable-doca", at.doca);
 	return (cli->json ? print_json : print_shell)(profile, &at);
 }
