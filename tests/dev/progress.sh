@@ -20,18 +20,19 @@ show_progress()
 # run, and what the command STATE (words) prints. COMMAND must not print anything. Returns its exit status.
 with_progress()
 {
-	local text=$1 state=$2 start=$SECONDS elapsed=0 status="" ended
+	local text=$1 state=$2 start=$SECONDS elapsed=0 ended command
 	shift 2
-	# the pipe ends the wait when COMMAND ends; a COMMAND that is killed leaves the status empty
-	exec {ended}< <("$@" >/dev/null; echo $?)
-	until read -r -t "${progress_period:-$([ -t 1 ] && echo 1 || echo $((elapsed < 60 ? 5 : 30)))}" -u "$ended" status; do
+	# the pipe has no data; its end ends the wait. A status that COMMAND sent through it could be split by the time limit of read.
+	exec {ended}< <("$@" >/dev/null; exit)
+	command=$!
+	until read -r -t "${progress_period:-$([ -t 1 ] && echo 1 || echo $((elapsed < 60 ? 5 : 30)))}" -u "$ended"; do
 		[ $? -gt 128 ] || break
 		elapsed=$((SECONDS - start))
 		show_progress "$text: $elapsed s${state:+, $($state)}"
 	done
 	exec {ended}<&-
 	[ ! -t 1 ] || printf '\r\033[K'
-	return "${status:-1}"
+	wait "$command"
 }
 
 # last_check LOG - print what configure, which writes this log, looks for

@@ -42,6 +42,13 @@ is "a line says what runs, how long, and its state" "   compiling: N s, 7 of 9" 
 is "the command prints nothing between them" 0 "$(grep -c seen out)"
 is "without a terminal no line is overwritten" 0 "$(grep -c "$(printf '\r')" out)"
 
+progress_period=0.001
+lost=0
+for _ in $(seq 60); do
+	with_progress "short" "" sleep 0.00$((RANDOM % 10)) >out || lost=$((lost + 1))
+done
+is "the status is not lost when a command ends just as a line is due" 0 "$lost"
+
 progress_period=60
 with_progress "short" "" true >out
 is "a command that ends at once prints no line" "0 0" "$? $(wc -l <out)"
