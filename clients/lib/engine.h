@@ -111,7 +111,6 @@ void gc_session_give_up(struct gc_session *session);
  * because the engine quarantines them.
  *
  * Returns 0
- * -EOPNOTSUPP  the host cannot withdraw regions
  * -errno       of the copy, -ENOMEM for example: peers may still access the region; call it again
  */
 int gc_session_withdraw(struct gc_session *session);

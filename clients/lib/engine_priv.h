@@ -34,10 +34,10 @@ struct gc_session {
 	uint64_t id, lost_ns;
 	uint64_t retry_ns; /* delay before the next attempt */
 	uint32_t epoch;
-	uint8_t secret[GANTRY_SECRET_BYTES]; /* all 0: a host of ABI 1.0 supports no secret */
-	int changed;                         /* the verifier has changed; set during a resume */
-	int expired;                         /* resume_ns has elapsed */
-	int ran;                             /* the event `ready` of this client was received */
+	uint8_t secret[GANTRY_SECRET_BYTES];
+	int changed; /* the verifier has changed; set during a resume */
+	int expired; /* resume_ns has elapsed */
+	int ran;     /* the event `ready` of this client was received */
 	/* gc_session_give_up() was called during a resume; `text` mentions the call */
 	int gave_up;
 	int released; /* no peer can access the region any more; see client_regions_released */

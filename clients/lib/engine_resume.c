@@ -46,16 +46,6 @@ static void end_without_epoch(struct gc_session *session)
 	gc_session_end(session, -ENOTCONN, text);
 }
 
-static void prepare_attempt(struct gc_session *session)
-{
-	const struct gantry_role_host *rh = session->rh;
-
-	if (rh->struct_size > offsetof(struct gantry_role_host, client_expect))
-		rh->client_expect(session->client, &session->info);
-	if (rh->struct_size > offsetof(struct gantry_role_host, client_secret))
-		rh->client_use_secret(session->client, session->secret);
-}
-
 static void attempt(void *arg)
 {
 	struct gc_session *session = arg;
@@ -76,7 +66,8 @@ static void attempt(void *arg)
 		session->client = NULL;
 		schedule_attempt(session);
 	} else {
-		prepare_attempt(session);
+		session->rh->client_expect(session->client, &session->info);
+		session->rh->client_use_secret(session->client, session->secret);
 	}
 }
 

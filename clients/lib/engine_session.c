@@ -106,11 +106,7 @@ static void export_region(struct gc_session *session)
  */
 static uint64_t export_limit(const struct gc_session *session)
 {
-	const struct gantry_role_host *rh = session->rh;
-
-	if (rh->struct_size <= offsetof(struct gantry_role_host, client_export_limit))
-		return UINT64_MAX;
-	return rh->client_export_limit(session->client);
+	return session->rh->client_export_limit(session->client);
 }
 
 /*
@@ -146,14 +142,6 @@ static void make_pages(void *arg)
 		give_up(session, -ENOMEM, "out of memory");
 }
 
-static void keep_secret(struct gc_session *session)
-{
-	const struct gantry_role_host *rh = session->rh;
-
-	if (rh->struct_size > offsetof(struct gantry_role_host, client_secret))
-		rh->client_secret(session->client, session->secret);
-}
-
 static void client_ready(void *arg, struct gantry_client *client,
 			 const struct gantry_volume_info *info)
 {
@@ -161,7 +149,7 @@ static void client_ready(void *arg, struct gantry_client *client,
 
 	session->client = client;
 	session->ran = 1;
-	keep_secret(session);
+	session->rh->client_secret(session->client, session->secret);
 	/* the owner can have closed the session */
 	if (!is_opening(session) || make_ready(session, info))
 		return;
@@ -219,8 +207,6 @@ int gc_session_withdraw(struct gc_session *session)
 
 	if (!session->region || session->released)
 		return 0;
-	if (rh->struct_size <= offsetof(struct gantry_role_host, region_withdraw))
-		return -EOPNOTSUPP;
 	rc = rh->region_withdraw(rh, session->region);
 	session->released = !rc;
 	return rc;
@@ -234,7 +220,7 @@ void gc_session_end(struct gc_session *session, int reason, const char *text)
 {
 	int rc = gc_session_withdraw(session);
 
-	if (rc && rc != -EOPNOTSUPP)
+	if (rc)
 		gantry_log_warn(session->rh->host,
 				"region cannot be revoked from the peers of a lost session "
 				"(bytes=%llu): %s",

@@ -14,9 +14,6 @@
 #define GROUP_DEPTH_MAX 4        /* limit of nested groups */
 #define CONF_MAX (1024u * 1024u) /* limit of the bytes of a conf struct */
 
-/* size of struct gantry_plugin in version 1.0; it is larger in later minor versions */
-#define PLUGIN_SIZE_1_0 (offsetof(struct gantry_plugin, ops) + sizeof(const void *))
-
 static int reject(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static int reject(char *why, const char *fmt, ...)
@@ -153,17 +150,29 @@ static int check_options(const struct gantry_option *options, uint32_t conf_size
 	return 0;
 }
 
+/* The minor number matters only before version 1.0. */
+static bool abi_fits(const struct gantry_plugin *desc)
+{
+	return desc->abi_major == GANTRY_ABI_MAJOR &&
+	       (GANTRY_ABI_MAJOR > 0 || desc->abi_minor == GANTRY_ABI_MINOR);
+}
+
 int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *why)
 {
 	if (desc->magic != GANTRY_PLUGIN_MAGIC)
 		return reject(why, "not a gantry plugin: its magic number is 0x%08x", desc->magic);
-	if (desc->abi_major != GANTRY_ABI_MAJOR)
+	if (!abi_fits(desc))
 		return reject(why,
-			      "wrong plugin ABI (plugin=%u.%u, gantry=%u.x): rebuild the plugin",
-			      desc->abi_major, desc->abi_minor, GANTRY_ABI_MAJOR);
-	if (desc->struct_size < PLUGIN_SIZE_1_0)
-		return reject(why, "its description has %u bytes, ABI %u needs %zu",
-			      desc->struct_size, GANTRY_ABI_MAJOR, PLUGIN_SIZE_1_0);
+			      "wrong plugin ABI (plugin=%u.%u, gantry=%u.%u): rebuild the plugin",
+			      desc->abi_major, desc->abi_minor, GANTRY_ABI_MAJOR, GANTRY_ABI_MINOR);
+	if (desc->struct_size < sizeof(*desc))
+		return reject(why, "its description has %u bytes, ABI %u.%u needs %zu",
+			      desc->struct_size, GANTRY_ABI_MAJOR, GANTRY_ABI_MINOR, sizeof(*desc));
+	if (desc->api_version == 0 || desc->api_version > GANTRY_API_NEWEST)
+		return reject(why, "its API version is unknown (plugin=%u, newest=%u): %s",
+			      desc->api_version, GANTRY_API_NEWEST,
+			      desc->api_version ? "install a newer gantry"
+						: "define GANTRY_API_VERSION");
 	if (!desc->name || !desc->version || !desc->summary)
 		return reject(why, "its description lacks %s",
 			      !desc->name      ? "a name"

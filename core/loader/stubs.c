@@ -357,20 +357,13 @@ static void no_faults(const void *conf, const struct gantry_option_faults *fault
 void (*gn_plugin_check(const struct gantry_plugin *desc))(const void *conf,
 							  const struct gantry_option_faults *faults)
 {
-	bool has = desc->struct_size >=
-			   offsetof(struct gantry_plugin, check) + sizeof(desc->check) &&
-		   desc->check;
-
-	return has ? desc->check : no_faults;
+	return desc->check ? desc->check : no_faults;
 }
 
 void (*gn_plugin_look(const struct gantry_plugin *desc))(const void *conf,
 							 const struct gantry_option_faults *faults)
 {
-	bool has = desc->struct_size >= offsetof(struct gantry_plugin, look) + sizeof(desc->look) &&
-		   desc->look;
-
-	return has ? desc->look : no_faults;
+	return desc->look ? desc->look : no_faults;
 }
 
 /* -- names and offsets of the slots -- */

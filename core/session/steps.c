@@ -101,7 +101,6 @@ static int query(struct gantry_session *s, const void *payload)
 {
 	(void)payload;
 	s->answer_len = sizeof(s->answer.volume);
-	/* a role of an older ABI sets fewer fields */
 	memset(&s->answer.volume, 0, sizeof(s->answer.volume));
 	return ops_of(s)->query(s->role->role, s, &s->answer.volume);
 }

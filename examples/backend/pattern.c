@@ -10,6 +10,8 @@
  *     gantry run pattern.conf --plugin-dir . \
  *         --plugin-dir $(pkg-config --variable=plugindir gantry-plugin)
  */
+#define GANTRY_API_VERSION 1
+
 #include <gantry/backend.h>
 
 #include <errno.h>

@@ -11,6 +11,8 @@
  *     gantry run scan.conf --plugin-dir . \
  *         --plugin-dir $(pkg-config --variable=plugindir gantry-plugin)
  */
+#define GANTRY_API_VERSION 1
+
 #include <gantry/role.h>
 
 #include <errno.h>

@@ -10,6 +10,8 @@
  *     gantry run throttle.conf --plugin-dir . \
  *         --plugin-dir $(pkg-config --variable=plugindir gantry-plugin)
  */
+#define GANTRY_API_VERSION 1
+
 #include <gantry/stage.h>
 
 #include <errno.h>

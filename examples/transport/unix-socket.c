@@ -16,6 +16,8 @@
  *         --plugin-dir $(pkg-config --variable=plugindir gantry-plugin)
  */
 #define _GNU_SOURCE 1
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -91,7 +91,7 @@ struct gantry_backend_ops {
 	 *
 	 * conf      as for open
 	 * thread    control thread
-	 * since     1.1. Slot NULL: nothing is known
+	 * NULL      nothing is known
 	 */
 	void (*expect)(const void *conf, struct gantry_volume_info *volume);
 	/*
@@ -110,7 +110,7 @@ struct gantry_backend_ops {
 	 *           -EAGAIN: some still can; the host calls again within 10 ms
 	 *           another -errno: unknown; the host rejects the waiting session with this error
 	 * thread    control thread, while lanes run; must not block
-	 * since     1.1. Slot NULL: a completed IO never changes the store later
+	 * NULL      a completed IO never changes the store later
 	 */
 	int (*quiesce)(void *backend, uint64_t *mark);
 };

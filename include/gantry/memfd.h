@@ -50,7 +50,6 @@ extern "C" {
  *          -ENOMEM: out of memory or huge pages
  *          another -errno of memfd_create(2), fchmod(2), ftruncate(2) or fallocate(2)
  * thread   any
- * since    1.0
  */
 static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned int flags)
 {
@@ -82,7 +81,6 @@ static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned
  * returns  0
  *          -errno of fcntl(2)
  * thread   any
- * since    1.0
  */
 static inline int gantry_memfd_seal(int fd, int more)
 {
@@ -110,7 +108,6 @@ static inline int gantry_memfd_seal(int fd, int more)
  *          -ENOMEM: out of memory or huge pages; some pages can remain allocated
  *          another -errno of fallocate(2) or madvise(2)
  * thread   any
- * since    1.1
  */
 static inline int gantry_memfd_populate(int fd, uint64_t offset, void *addr, uint64_t bytes,
 					int write)
@@ -142,7 +139,6 @@ static inline int gantry_memfd_populate(int fd, uint64_t offset, void *addr, uin
  *            -ENOMEM: there are fewer pages than `bytes` need
  *            another -errno of fstat(2)
  * thread     any
- * since      1.1
  */
 static inline int gantry_memfd_check_pages(int fd, uint64_t bytes, uint64_t *present_p)
 {
@@ -163,7 +159,6 @@ static inline int gantry_memfd_check_pages(int fd, uint64_t bytes, uint64_t *pre
  * returns  1: huge pages; 0: ordinary pages
  *          -errno of fstatfs(2)
  * thread   any
- * since    1.1
  */
 static inline int gantry_memfd_is_huge(int fd)
 {

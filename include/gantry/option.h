@@ -31,16 +31,16 @@ enum gantry_option_type {
  * How a plugin uses the file that a STRING option names. The host rejects a configuration in which
  * one option replaces a file that another option names. `gantry check` reports files and
  * directories that are missing, or that the process has no right to read or write. It reports the
- * file of a volume only if the plugin has `look`. Since 1.1.
+ * file of a volume only if the plugin has `look`.
  */
 #define GANTRY_PATH_KEEP 1    /* the plugin reads or serves the content */
 #define GANTRY_PATH_REPLACE 2 /* the plugin replaces the content */
 /*
  * The content is the volume of a backend. The host rejects a configuration in which two backends
- * name the same file, unless both volumes are read-only. Since 1.1.
+ * name the same file, unless both volumes are read-only.
  */
 #define GANTRY_PATH_VOLUME 4
-/* a directory, which the plugin creates if it is missing. Since 1.1 */
+/* a directory, which the plugin creates if it is missing */
 #define GANTRY_PATH_DIRECTORY 8
 
 struct gantry_option {

@@ -7,30 +7,22 @@
  * reads the constant before it runs any code of the plugin. So `gantry plugins` can list a plugin
  * that cannot run on this machine.
  *
- * Compatibility: host and plugin must have the same major number; the minor numbers can differ. The
- * host rejects a plugin with another major number, and logs both numbers. A struct with a size
- * (struct_size, ops_size) can grow at its end within a major number. The host fills missing and
- * empty slots with stubs. All other structs, such as tables of events, stay unchanged within a
- * major number. Each release that adds a slot, flag or constant raises the minor number by one. An
- * implementation ignores flags that it does not know.
+ * API version. The source of a plugin states the version of this interface that it was written for,
+ * before the include:
  *
- * ABI history
- *   1.0  first version
- *   1.1  queues: GANTRY_QUEUE_PROMPT
- *        backends: expect, quiesce
- *        roles: expect, GANTRY_EPOCH_MAX, GANTRY_SECRET_BYTES
- *        transports: GANTRY_CAP_WRITE_IMM, rma_write_imm, send_prefetch, export_limit,
- *          import_error, max_connections, refusal, listener_address, GANTRY_TRANSPORT_UIDS,
- *          GANTRY_IMPORT_MAP, GANTRY_IMPORT_KEEPS_PAGES
- *        hosts: open_file
- *        hosts of roles: client_export_limit, client_expect, client_late_writes, region_withdraw,
- *          client_use_secret, client_secret, session_secret
- *        volumes: uuid, verifier
- *        options: GANTRY_PATH_KEEP, GANTRY_PATH_REPLACE, GANTRY_PATH_VOLUME, GANTRY_PATH_DIRECTORY
- *        plugins: look
- *        memfds: gantry_memfd_populate, gantry_memfd_check_pages, gantry_memfd_is_huge, and an
- *          export whose pages are not all allocated fails
- *        all: statuses STALE and BUSY, gantry_status_of_errno; branch.h
+ *      #define GANTRY_API_VERSION 1
+ *      #include <gantry/stage.h>
+ *
+ * A later header with another meaning of a function keeps the meaning of that version for the plugin,
+ * or does not compile.
+ *
+ * ABI version. While the major number is 0, host and plugin must have the same major and minor
+ * number: rebuild plugins with each release. From 1.0 on, only the major numbers must be equal. The
+ * host rejects other plugins, and logs both numbers. doc/decisions/0015-abi-1.0.md lists what 1.0
+ * freezes. A struct with a size (struct_size, ops_size) can grow at its end within a major number;
+ * all other structs stay unchanged. The host fills missing and empty slots with stubs. Each release
+ * that adds a slot, flag or constant raises the minor number by one. An implementation ignores flags
+ * that it does not know. What has no `since` is in 0.1, the first version.
  */
 #ifndef GANTRY_PLUGIN_H
 #define GANTRY_PLUGIN_H
@@ -43,8 +35,13 @@
 extern "C" {
 #endif
 
+#define GANTRY_API_NEWEST 1
+#if defined GANTRY_API_VERSION && (GANTRY_API_VERSION < 1 || GANTRY_API_VERSION > GANTRY_API_NEWEST)
+#error "GANTRY_API_VERSION must be 1 to GANTRY_API_NEWEST"
+#endif
+
 #define GANTRY_PLUGIN_MAGIC 0x59525447u /* "GTRY" */
-#define GANTRY_ABI_MAJOR 1
+#define GANTRY_ABI_MAJOR 0
 #define GANTRY_ABI_MINOR 1
 
 enum gantry_kind {
@@ -58,7 +55,8 @@ struct gantry_plugin {
 	uint32_t magic; /* GANTRY_PLUGIN_MAGIC */
 	uint16_t abi_major, abi_minor;
 	uint32_t struct_size; /* sizeof(struct gantry_plugin) where the plugin was compiled */
-	uint32_t kind;        /* enum gantry_kind */
+	uint16_t api_version; /* GANTRY_API_VERSION of the source of the plugin */
+	uint16_t kind;        /* enum gantry_kind */
 	const char *name;     /* name in configurations; also the file name without ".so" */
 	const char *version;
 	const char *summary;                 /* one line */
@@ -80,7 +78,7 @@ struct gantry_plugin {
 	 * faults   receives each reason for which `open` would fail, with its remedy
 	 * thread   control thread; must not change, lock or wait for anything, and must not open a
 	 *          device
-	 * since    1.1. Slot NULL: the host checks only paths, by their GANTRY_PATH_*
+	 * NULL     the host checks only paths, by their GANTRY_PATH_*
 	 */
 	void (*look)(const void *conf, const struct gantry_option_faults *faults);
 };
@@ -106,9 +104,10 @@ struct gantry_plugin {
 	GANTRY_LINKAGE GANTRY_EXPORT const struct gantry_plugin ident##_LTX_gantry_plugin; \
 	const struct gantry_plugin ident##_LTX_gantry_plugin
 
-/* The first fields of struct gantry_plugin, in order. */
+/* The first fields of struct gantry_plugin, in order. The source must define GANTRY_API_VERSION. */
 #define GANTRY_PLUGIN_HEAD \
-	GANTRY_PLUGIN_MAGIC, GANTRY_ABI_MAJOR, GANTRY_ABI_MINOR, sizeof(struct gantry_plugin)
+	GANTRY_PLUGIN_MAGIC, GANTRY_ABI_MAJOR, GANTRY_ABI_MINOR, sizeof(struct gantry_plugin), \
+		GANTRY_API_VERSION
 
 enum gantry_log_level { GANTRY_LOG_ERROR, GANTRY_LOG_WARN, GANTRY_LOG_INFO, GANTRY_LOG_DEBUG };
 
@@ -160,7 +159,6 @@ struct gantry_host {
 	 *          error
 	 *          another -errno of open(2)
 	 * thread   control thread
-	 * since    1.1
 	 */
 	int (*open_file)(const struct gantry_host *host, const char *path, int flags);
 };

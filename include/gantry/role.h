@@ -375,7 +375,7 @@ struct gantry_role_host {
 
 	/*
 	 * Client side, between `ready` and `closed`: get the largest region, in bytes, that the
-	 * peer is known to accept. client_export of a larger one fails. Since 1.1.
+	 * peer is known to accept. client_export of a larger one fails.
 	 */
 	uint64_t (*client_export_limit)(const struct gantry_client *client);
 
@@ -390,7 +390,6 @@ struct gantry_role_host {
 	 * volume   only uuid and verifier matter
 	 * thread   control thread
 	 * owner    the host copies *volume
-	 * since    1.1
 	 */
 	void (*client_expect)(struct gantry_client *client,
 			      const struct gantry_volume_info *volume);
@@ -402,7 +401,6 @@ struct gantry_role_host {
 	 * returns  the count; UINT32_MAX: the connection of the lane is broken, so no answers will
 	 *          come
 	 * thread   lane's thread
-	 * since    1.1
 	 */
 	uint32_t (*client_late_writes)(const struct gantry_client *client, uint32_t index);
 
@@ -417,7 +415,6 @@ struct gantry_role_host {
 	 *          the region. A later call continues.
 	 * thread   control thread
 	 * owner    the caller still owns the region
-	 * since    1.1
 	 */
 	int (*region_withdraw)(const struct gantry_role_host *rh, struct gantry_region *region);
 
@@ -431,7 +428,6 @@ struct gantry_role_host {
 	 * secret   of client_secret or session_secret
 	 * thread   control thread
 	 * owner    the host copies it
-	 * since    1.1
 	 */
 	void (*client_use_secret)(struct gantry_client *client,
 				  const uint8_t secret[GANTRY_SECRET_BYTES]);
@@ -440,7 +436,6 @@ struct gantry_role_host {
 	 * over the session: keep it out of logs and reports.
 	 *
 	 * thread   control thread
-	 * since    1.1
 	 */
 	void (*client_secret)(const struct gantry_client *client,
 			      uint8_t secret[GANTRY_SECRET_BYTES]);
@@ -449,7 +444,6 @@ struct gantry_role_host {
 	 * it to its own servers, so that a client can resume its session through another relay.
 	 *
 	 * thread   control thread
-	 * since    1.1
 	 */
 	void (*session_secret)(const struct gantry_session *session,
 			       uint8_t secret[GANTRY_SECRET_BYTES]);
@@ -499,7 +493,7 @@ struct gantry_role_ops {
 	void (*plan)(void *role, uint32_t connect, struct gantry_plan *plan);
 	/*
 	 * For `gantry check`, after open: check that the role can use the volumes of its connects.
-	 * Since 1.1.
+	 *
 	 *
 	 * volumes   volumes[i]: the volume of the i-th connect, as far as it follows from the
 	 *           configuration; unknown fields are 0

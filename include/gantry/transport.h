@@ -70,7 +70,7 @@ extern "C" {
 #define GANTRY_CAP_PINS 0x10u
 /* disconnect revokes each export that was sent over the connection */
 #define GANTRY_CAP_DISCONNECT_REVOKES 0x20u
-#define GANTRY_CAP_WRITE_IMM 0x40u /* remote writes with immediate data: rma_write_imm. Since 1.1 */
+#define GANTRY_CAP_WRITE_IMM 0x40u /* remote writes with immediate data: rma_write_imm */
 
 struct gantry_device_info {
 	uint32_t caps;        /* GANTRY_CAP_* */
@@ -91,7 +91,7 @@ struct gantry_device_info {
 #define GANTRY_TRANSPORT_INSIDE 0x1u /* reaches only peers in the same process */
 /*
  * The kernel reports the uid of each peer. The host treats a transport with neither flag as a
- * network, whose peers are not authenticated. Since 1.1.
+ * network, whose peers are not authenticated.
  */
 #define GANTRY_TRANSPORT_UIDS 0x2u
 
@@ -131,11 +131,11 @@ struct gantry_region {
 };
 
 /* Flags of import_region. A transport ignores flags that it does not know. */
-#define GANTRY_IMPORT_MAP 0x1u /* set addr. Only with GANTRY_CAP_MAPPED. Since 1.1 */
+#define GANTRY_IMPORT_MAP 0x1u /* set addr. Only with GANTRY_CAP_MAPPED */
 /*
  * The peer must keep all pages of the memory allocated. This flag matters if the peer can free
  * pages that this process accesses. The transport then rejects a region in a file with holes. Until
- * release_region, it ends the connection when it detects that the peer has freed pages. Since 1.1.
+ * release_region, it ends the connection when it detects that the peer has freed pages.
  */
 #define GANTRY_IMPORT_KEEPS_PAGES 0x2u
 
@@ -202,7 +202,7 @@ struct gantry_conn_events {
 /*
  * Publish each receive credit immediately instead of in batches. Set it if the lane can go without
  * a poll for a long time: without this flag, the credits of an incomplete batch are published only
- * when the lane polls. Since 1.1.
+ * when the lane polls.
  */
 #define GANTRY_QUEUE_PROMPT 2u
 
@@ -496,8 +496,8 @@ struct gantry_transport_ops {
 	uint32_t flags; /* GANTRY_TRANSPORT_* */
 
 	/*
-	 * Remote write as by rma_submit, with 4 bytes of immediate data. Lane's thread. Since 1.1,
-	 * with GANTRY_CAP_WRITE_IMM at both ends.
+	 * Remote write as by rma_submit, with 4 bytes of immediate data. Needs GANTRY_CAP_WRITE_IMM
+	 * at both ends. Lane's thread.
 	 *
 	 * When all of the data has arrived, the consumer of the same lane at the peer receives a
 	 * message. It uses one posted receive; its immediate data is `note`, its producer is 0. If
@@ -512,13 +512,13 @@ struct gantry_transport_ops {
 	/*
 	 * Prefetch the memory that the next send of this producer will write. The caller uses it
 	 * after poll_recv, when a reply is likely. The call has no other effect. Lane's thread.
-	 * Since 1.1. Slot NULL: nothing to prefetch.
+	 * Slot NULL: nothing to prefetch.
 	 */
 	void (*send_prefetch)(void *producer);
 
 	/*
 	 * Get the largest further export, in bytes, that the peer is known to accept. A larger
-	 * export fails with -E2BIG. Since 1.1. Slot NULL: the limit is unknown.
+	 * export fails with -E2BIG. Slot NULL: the limit is unknown.
 	 */
 	uint64_t (*export_limit)(void *conn);
 
@@ -530,7 +530,7 @@ struct gantry_transport_ops {
 	 * conf     as for open
 	 * returns  the number; 0: no limit
 	 * thread   control thread; without a device. Must not inspect the system
-	 * since    1.1. Slot NULL: no limit
+	 * NULL     no limit
 	 */
 	uint32_t (*max_connections)(const void *conf);
 
@@ -540,7 +540,7 @@ struct gantry_transport_ops {
 	 * returns  a text for the peer and the log, valid until the next import_region of conn; "":
 	 *          there is only the error number
 	 * thread   control thread
-	 * since    1.1. Slot NULL: there is only the error number
+	 * NULL     there is only the error number
 	 */
 	const char *(*import_error)(void *conn);
 
@@ -550,7 +550,7 @@ struct gantry_transport_ops {
 	 * returns  the text of the peer, one line of printable characters, valid until disconnect;
 	 *          NULL: the peer gave no reason
 	 * thread   control thread; from `closed` on
-	 * since    1.1. Slot NULL: the transport reports no reasons
+	 * NULL     the transport reports no reasons
 	 */
 	const char *(*refusal)(void *conn);
 
@@ -560,7 +560,7 @@ struct gantry_transport_ops {
 	 *
 	 * returns  the text, valid until unlisten; NULL: the text that `listen` got
 	 * thread   control thread
-	 * since    1.1. Slot NULL: as if the function returned NULL
+	 * NULL     as if the function returned NULL
 	 */
 	const char *(*listener_address)(void *listener);
 };

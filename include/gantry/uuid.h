@@ -20,7 +20,6 @@ extern "C" {
  * uuid     16 bytes; all 0: unknown
  * returns  1: known. 0: unknown
  * thread   any
- * since    1.1
  */
 static inline int gantry_uuid_is_known(const uint8_t uuid[GANTRY_UUID_BYTES])
 {
@@ -37,7 +36,6 @@ static inline int gantry_uuid_is_known(const uint8_t uuid[GANTRY_UUID_BYTES])
  * returns  text
  * thread   any
  * owner    the caller owns text
- * since    1.1
  */
 static inline const char *gantry_uuid_text(const uint8_t uuid[GANTRY_UUID_BYTES],
 					   char text[GANTRY_UUID_TEXT])

@@ -27,8 +27,8 @@ struct gantry_volume_info {
 	uint32_t ops;
 	uint32_t flags;    /* GANTRY_VOLUME_* */
 	uint32_t max_io;   /* bytes in one IO, at least block_size */
-	uint8_t uuid[16];  /* all 0: unknown. Since 1.1 */
-	uint64_t verifier; /* 0: unknown. Since 1.1 */
+	uint8_t uuid[16];  /* all 0: unknown */
+	uint64_t verifier; /* 0: unknown */
 };
 
 #endif

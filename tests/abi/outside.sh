@@ -112,7 +112,7 @@ for file in mine.c mine.conf cap.c heap.c plus.cc; do
 	example $file >$file
 done
 
-sed -n '/^#include/,$p' "$top_srcdir/plugins/stage/noop/noop.c" | sed 's/noop/mine/g' >noop.c
+sed -n '/^#define/,$p' "$top_srcdir/plugins/stage/noop/noop.c" | sed 's/noop/mine/g' >noop.c
 try "the first example is the stage noop by another name" diff noop.c mine.c
 
 commands 1 >first.sh

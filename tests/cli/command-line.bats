@@ -99,7 +99,7 @@ mistake() { # TEXT ARGUMENT... - gantry exits with 2 and prints the text
 	gantry version --json
 	[ "$status" -eq 0 ]
 	says '"schema": 1'
-	says '"abi_major": 1'
+	says '"abi_major": 0'
 }
 
 @test "no command" {

@@ -50,7 +50,7 @@ says() {
 	says "\"path\": \"$dir/noop.so\""
 	says '"usable": true'
 	says '"kind": "stage"'
-	says '"abi": "1.1"'
+	says '"abi": "0.1"'
 	says '"options": []'
 }
 

@@ -162,12 +162,6 @@ static void test_a_region_that_is_too_large_is_not_made(void)
 		strstr(rig.text, "longer than the device here or at the peer accepts"));
 	TEST_ASSERT_EQUAL_UINT64(0, pages.bytes);
 	rig_end(0);
-	setUp();
-	/* a host of an older ABI, without client_export_limit */
-	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, client_export_limit);
-	rig.rh.pub.client_export_limit = NULL;
-	start();
-	close_session(0);
 }
 
 static void test_data_is_written_and_read_back(void)
@@ -324,22 +318,6 @@ static void test_a_region_that_was_never_withdrawn_is_quarantined(void)
 	rig_end(1);
 }
 
-/* If the host cannot withdraw the memory, the engine never uses it again. */
-static void test_region_that_cannot_be_withdrawn_is_not_used_again(void)
-{
-	struct gc_queue *queue;
-
-	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, region_withdraw);
-	rig.rh.pub.region_withdraw = NULL;
-	queue = start();
-	rig_submit(queue, GANTRY_OP_WRITE, 0);
-	rig.rh.lose_rc = -ECONNRESET;
-	rig_turn(3);
-	TEST_ASSERT_EQUAL_UINT32(1, queue->n_quarantined);
-	TEST_ASSERT_EQUAL_INT(-EOPNOTSUPP, gc_session_withdraw(rig.session));
-	rig_end(1);
-}
-
 /*
  * A rejected IO reached no peer, so its slot is not quarantined. The status that the previous IO
  * left in this slot does not matter.
@@ -492,7 +470,6 @@ int main(void)
 	RUN_TEST(test_lost_session_completes_each_io_once);
 	RUN_TEST(test_a_withdrawal_without_memory_can_be_repeated);
 	RUN_TEST(test_a_region_that_was_never_withdrawn_is_quarantined);
-	RUN_TEST(test_region_that_cannot_be_withdrawn_is_not_used_again);
 	RUN_TEST(test_rejected_io_is_not_quarantined);
 	RUN_TEST(test_buffers_of_timed_out_ios_are_quarantined);
 	RUN_TEST(test_quarantined_buffers_are_reused_after_their_ios_settled);

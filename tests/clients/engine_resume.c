@@ -130,18 +130,6 @@ static void test_the_secret_of_the_session_is_presented(void)
 	rig_close();
 }
 
-/* A host of ABI 1.0, without the functions for secrets. */
-static void test_session_resumes_on_a_host_without_secrets(void)
-{
-	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, client_use_secret);
-	rig.rh.pub.client_use_secret = NULL;
-	rig.rh.pub.client_secret = NULL;
-	lose();
-	rig_turn(20);
-	TEST_ASSERT_EQUAL_INT(0, queue->paused);
-	rig_close();
-}
-
 /*
  * The peer cancels the IO that is submitted again. But the lost session can have executed the IO,
  * so its status must not be CANCELED.
@@ -511,7 +499,6 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_ios_in_flight_are_submitted_again_in_order);
 	RUN_TEST(test_the_secret_of_the_session_is_presented);
-	RUN_TEST(test_session_resumes_on_a_host_without_secrets);
 	RUN_TEST(test_io_that_is_submitted_again_never_completes_as_canceled);
 	RUN_TEST(test_session_that_is_lost_repeatedly_resumes);
 	RUN_TEST(test_session_resumes_after_failed_attempts);

@@ -113,7 +113,7 @@ for plugin in loop shm-comch target memory gateway stats initiator; do
 	[ -e "$GANTRY_PLUGINS/$plugin.so" ] || { echo "1..0 # SKIP built without the plugin $plugin"; exit 0; }
 done
 section "A first configuration" | grep '^    ' >first.conf
-section "A plugin in a dozen lines" | sed -n '/^    #include/,/^    };/p' >keep.c
+section "A plugin in a dozen lines" | sed -n '/^    #define/,/^    };/p' >keep.c
 is "the configuration passes gantry check" gantry check "$tmp/first.conf"
 is "it runs" run
 is "it runs over shared memory" run --set devices.wire.transport=shm-comch

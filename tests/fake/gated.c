@@ -7,6 +7,8 @@
  * of the last block. It completes all other IO in submit. It creates the file GATE.reached when it
  * holds the first IO.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

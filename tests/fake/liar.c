@@ -5,6 +5,8 @@
  * It reports success for IO that it did not do, or did at the wrong place. The failures of the
  * stage `fault`, in contrast, are allowed by the contract.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -10,6 +10,8 @@
  * the thief also tries the right secret, the peer must accept it, and must end the first session
  * only for that attempt.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,8 @@
  * comma-separated list, and GANTRY_TINY=-TEXT fails with that text. Nothing connects: a connect is
  * an error of the test, and so is a listen without the option `listens`.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

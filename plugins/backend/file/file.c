@@ -3,6 +3,8 @@
  * file.c - plugin interface of the file backend, which keeps a volume in a regular file or a block
  * device.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

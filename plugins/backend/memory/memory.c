@@ -14,6 +14,8 @@
  * lane therefore holds one copy back until it gets the next IO or the turn ends. It prefetches the
  * first lines of an IO when it accepts the IO, so the misses overlap with the previous copy.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

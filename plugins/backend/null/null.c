@@ -3,6 +3,8 @@
  * null.c - a backend without storage, to measure the cost of the path to a backend. Writes are
  * dropped; reads leave the memory of the initiator unchanged.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,8 @@
  * gateway.c - plugin interface of the gateway, which relays the sessions of initiators to one or
  * more targets. It never holds their data.
  */
+#define GANTRY_API_VERSION 1
+
 #include "gateway.h"
 
 #include <errno.h>

@@ -144,8 +144,6 @@ static void use_secret(const struct gantry_role_host *rh, const struct gantry_se
 {
 	uint8_t secret[GANTRY_SECRET_BYTES];
 
-	if (rh->struct_size <= offsetof(struct gantry_role_host, session_secret))
-		return;
 	rh->session_secret(session, secret);
 	rh->client_use_secret(client, secret);
 	explicit_bzero(secret, sizeof(secret));

@@ -3,6 +3,8 @@
  * initiator.c - plugin interface of the initiator, the role that submits IO: a generated workload,
  * a copy of a file, or the replay of a trace.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>

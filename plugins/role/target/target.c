@@ -5,6 +5,8 @@
  * The host checks operation, range, region and rights before a descriptor reaches the backend, so
  * this plugin only describes the volume.
  */
+#define GANTRY_API_VERSION 1
+
 #include <gantry/role.h>
 #include <gantry/uuid.h>
 

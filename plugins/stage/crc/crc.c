@@ -22,6 +22,8 @@
  * The checksum is a field of the descriptor. In a gateway the data is not addressable, so the stage
  * passes each descriptor unchanged.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <stdlib.h>
 

@@ -11,6 +11,8 @@
  * completes a descriptor again only while the descriptor is with its owner, so that the guard of
  * the chain detects the second completion.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <stdlib.h>
 

@@ -15,6 +15,8 @@
  *     start        if the stage counts: per-lane state, so that no lock is needed
  *     poll, drain  if the stage holds descriptors
  */
+#define GANTRY_API_VERSION 1
+
 #include <gantry/stage.h>
 
 static const struct gantry_stage_ops ops = {0};

@@ -8,6 +8,8 @@
  * Each lane counts without locks; the report adds up the lanes. To measure the cost of another
  * stage, configure stats before and after it.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,6 +9,8 @@
  * full, when its oldest record is older than `flush`, when the host drains the stage, and at stop.
  * If a write fails or the file reaches `limit`, the trace ends; IO continues.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -3,6 +3,8 @@
  * loop_device.c - listeners, connections and events of loop, a transport inside one process. Loop
  * is the reference for the other transports, and runs a whole topology in one process for tests.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>

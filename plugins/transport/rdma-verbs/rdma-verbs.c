@@ -3,6 +3,8 @@
  * rdma-verbs.c - transport over any device of libibverbs: InfiniBand, RoCE, iWARP, soft-RoCE. The
  * implementation is in verbs-common.
  */
+#define GANTRY_API_VERSION 1
+
 #include "verbs.h"
 
 static const struct gantry_option options[] = {

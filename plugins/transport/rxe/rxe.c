@@ -3,6 +3,8 @@
  * rxe.c - transport over soft-RoCE, which is RDMA over an Ethernet interface. Finds or creates the
  * soft-RoCE device of an interface. The transport itself is implemented in verbs-common.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <string.h>
 

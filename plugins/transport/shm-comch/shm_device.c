@@ -4,6 +4,8 @@
  * shm-comch provides message queues between processes of one machine, as between a host and its
  * DPU, over shared memory.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
