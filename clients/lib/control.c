@@ -82,18 +82,16 @@ static uint32_t copy_bytes(const struct gantry_volume *volume,
 static int on_ready(void *arg, const struct gantry_volume_info *info)
 {
 	struct gantry_volume *volume = arg;
-	uint64_t offset;
 	int rc;
 
 	volume->info = *info;
 	volume->verifier = info->verifier;
 	volume->copy_bytes = copy_bytes(volume, info);
-	rc = gc_session_memory(volume->session, volume->copy_bytes, volume->attr.buffer_bytes, 0);
+	rc = volume->rh->engine->memory(volume->session, volume->copy_bytes,
+					volume->attr.buffer_bytes, 0);
 	if (rc)
 		return rc;
-	offset = gc_session_shared_offset(volume->session);
-	volume->buffers_offset = offset;
-	volume->buffers = (uint8_t *)gc_session_region(volume->session)->addr + offset;
+	volume->buffers = volume->rh->engine->shared(volume->session, &volume->buffers_offset);
 	return 0;
 }
 
@@ -146,7 +144,7 @@ static void release_buffers(void *arg)
 {
 	struct gantry_volume *volume = arg;
 
-	if (!gc_session_withdraw(volume->session))
+	if (!volume->rh->engine->withdraw(volume->session))
 		set_buffers_released(volume);
 	else
 		gn_loop_set_timer(volume->loop, &volume->withdraw_again,
@@ -170,7 +168,7 @@ static void on_closed(void *arg, int reason, const char *text)
 	finish(volume);
 }
 
-static const struct gc_session_events events = {
+static const struct gantry_engine_events events = {
 	.ready = on_ready,
 	.started = on_started,
 	.verifier_changed = on_verifier_changed,
@@ -190,18 +188,18 @@ static int role_open(const struct gantry_role_host *rh, const void *conf, void *
 static int role_start(void *role)
 {
 	struct gantry_volume *volume = role;
-	const struct gc_session_attr attr = {.n_queues = volume->attr.queues,
-					     .depth = volume->attr.depth,
-					     .complete = gc_queue_done};
+	const struct gantry_engine_attr attr = {.n_queues = volume->attr.queues,
+						.depth = volume->attr.depth,
+						.complete = gc_queue_done};
 
-	return gc_session_open(volume->rh, &attr, &events, volume, &volume->session);
+	return volume->rh->engine->open(volume->rh, &attr, &events, volume, &volume->session);
 }
 
 static void role_stop(void *role)
 {
 	struct gantry_volume *volume = role;
 
-	gc_session_close(volume->session);
+	volume->rh->engine->close(volume->session);
 }
 
 static void role_close(void *role)
@@ -209,7 +207,7 @@ static void role_close(void *role)
 	struct gantry_volume *volume = role;
 
 	gn_loop_clear_timer(volume->loop, &volume->withdraw_again);
-	gc_session_free(volume->session);
+	volume->rh->engine->free(volume->session);
 	volume->session = NULL;
 }
 
@@ -407,7 +405,7 @@ static void stop(void *arg)
 	volume->ending = 1;
 	volume->turns = (struct gn_timer){.fn = poll_workers, .arg = volume};
 	gn_loop_set_timer(volume->loop, &volume->turns, 1);
-	gc_session_close(volume->session);
+	volume->rh->engine->close(volume->session);
 	finish(volume);
 }
 
@@ -420,7 +418,7 @@ static void give_up(void *arg)
 {
 	struct gantry_volume *volume = arg;
 
-	gc_session_give_up(volume->session);
+	volume->rh->engine->give_up(volume->session);
 }
 
 void gc_control_give_up(struct gantry_volume *volume)

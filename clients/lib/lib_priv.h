@@ -17,7 +17,7 @@
 #include <gantry/client.h>
 
 #include "base/event_loop.h"
-#include "engine.h"
+#include <gantry/engine.h>
 #include "topology/topology.h"
 #include "uri.h"
 
@@ -57,9 +57,9 @@ struct gantry_volume {
 	struct gc_uri parsed;
 	struct gn_worker **workers; /* attr.queues entries */
 	const struct gantry_role_host *rh;
-	struct gc_session *session;
+	struct gantry_engine *session;
 	struct gn_timer turns;          /* polls the workers while the volume closes */
-	struct gn_timer withdraw_again; /* calls gc_session_withdraw() again */
+	struct gn_timer withdraw_again; /* calls volume->rh->engine->withdraw() again */
 	/* __atomic: the control thread writes it when the session resumes, any thread reads it */
 	uint64_t verifier;
 	/* ending: the volume is closing. session_closed: the event `closed` was received */
@@ -81,7 +81,7 @@ struct gc_request {
 struct gantry_queue {
 	struct gantry_volume *volume;
 	struct gn_worker *worker;
-	struct gc_queue *engine;
+	struct gantry_engine_queue *engine;
 	struct gc_request *requests; /* indexed by slot */
 	/* completed slots; gc_queue_done() adds to them while a thread is inside the worker */
 	uint16_t *done;

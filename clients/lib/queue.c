@@ -16,10 +16,10 @@
 
 void gc_queue_done(void *self, struct gantry_io *io)
 {
-	struct gc_queue *engine = self;
+	struct gantry_engine_queue *engine = self;
 	struct gantry_queue *queue = engine->user;
 
-	if (gc_queue_completed(engine, io))
+	if (gantry_engine_completed(engine, io))
 		return;
 	queue->done[queue->n_done++] = io->slot;
 }
@@ -27,7 +27,7 @@ void gc_queue_done(void *self, struct gantry_io *io)
 /* Run one turn of the engine queue and the worker. Inside the worker. */
 static int turn(struct gantry_queue *queue)
 {
-	return gc_queue_poll(queue->engine) + gn_worker_turn(queue->worker);
+	return gantry_engine_poll(queue->engine) + gn_worker_turn(queue->worker);
 }
 
 /* -- open and close -- */
@@ -90,7 +90,7 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
 			volume->attr.queues);
 	}
 	queue->worker = volume->workers[queue->index];
-	queue->engine = gc_session_queue(volume->session, queue->index);
+	queue->engine = volume->rh->engine->queue(volume->session, queue->index);
 	queue->engine->user = queue;
 	*queue_p = queue;
 	return 0;
@@ -103,7 +103,7 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
  */
 static void wait_until_untouched(struct gantry_queue *queue)
 {
-	struct gc_queue *engine = queue->engine;
+	struct gantry_engine_queue *engine = queue->engine;
 	struct gantry_volume *volume = queue->volume;
 	int up;
 
@@ -173,8 +173,8 @@ static void report_one(struct gantry_queue *queue, struct gantry_io *io)
 	int result = gn_errno_of_status(io->status);
 
 	if (request.copy_to && result == 0)
-		memcpy(request.copy_to, gc_slot_buffer(queue->engine, io), io->length);
-	gc_queue_put(queue->engine, io);
+		memcpy(request.copy_to, gantry_engine_slot_buffer(queue->engine, io), io->length);
+	gantry_engine_put(queue->engine, io);
 	queue->n_open--;
 	request.done(request.arg, result);
 }
@@ -235,9 +235,9 @@ int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms)
 	gn_worker_enter(queue->worker);
 	for (;;) {
 		found = turn(queue);
-		rc = !queue->engine->up                    ? queue->engine->down_rc
-		     : gc_queue_late_writes(queue->engine) ? -ETIMEDOUT
-							   : 0;
+		rc = !queue->engine->up                               ? queue->engine->down_rc
+		     : queue->engine->ops->late_writes(queue->engine) ? -ETIMEDOUT
+								      : 0;
 		if (rc != -ETIMEDOUT || (until && gn_now_ns() >= until))
 			break;
 		if (!found)
@@ -268,7 +268,7 @@ int gantry_queue_arm(struct gantry_queue *queue)
 	if (gc_check_fork(queue->volume))
 		return 0;
 	gn_worker_enter(queue->worker);
-	rc = queue->n_done || gc_queue_poll(queue->engine) || gn_worker_arm(queue->worker);
+	rc = queue->n_done || gantry_engine_poll(queue->engine) || gn_worker_arm(queue->worker);
 	gn_worker_leave(queue->worker);
 	return rc;
 }

@@ -102,7 +102,7 @@ int gc_refused(struct gantry_queue *queue, int rc)
 }
 
 /* Returns true if the session is lost. IOs complete with SESSION_LOST before the queue is down. */
-static int is_lost(const struct gc_queue *engine, uint32_t depth)
+static int is_lost(const struct gantry_engine_queue *engine, uint32_t depth)
 {
 	uint32_t i = 0;
 
@@ -126,7 +126,7 @@ static int no_slot(struct gantry_queue *queue)
 			"all slots of the queue are in flight: call gantry_queue_poll() first");
 	gn_worker_enter(queue->worker);
 	gn_worker_turn(queue->worker); /* late replies release slots */
-	gc_queue_poll(queue->engine);
+	gantry_engine_poll(queue->engine);
 	lost = is_lost(queue->engine, depth);
 	gn_worker_leave(queue->worker);
 	if (queue->engine->n_free)
@@ -143,7 +143,7 @@ static int no_slot(struct gantry_queue *queue)
 static int submit(struct gantry_queue *queue, const struct wish *wish)
 {
 	struct gantry_volume *volume = queue->volume;
-	struct gc_queue *engine = queue->engine;
+	struct gantry_engine_queue *engine = queue->engine;
 	uint64_t data = 0;
 	struct gc_request *request;
 	struct gantry_io *io;
@@ -158,23 +158,23 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 		return rc;
 	if (queue->closing)
 		return gc_error_static(-ENOTCONN, "the queue is being closed");
-	io = gc_queue_get(engine);
+	io = gantry_engine_get(engine);
 	if (!io)
 		return no_slot(queue);
 	if (copy)
-		data = gc_slot_offset(engine, io);
+		data = gantry_engine_slot_offset(engine, io);
 	if (copy && wish->opcode == GANTRY_OP_WRITE)
-		memcpy(gc_slot_buffer(engine, io), wish->buf, wish->length);
+		memcpy(gantry_engine_slot_buffer(engine, io), wish->buf, wish->length);
 	request = &queue->requests[io->slot];
 	*request = (struct gc_request){wish->done, wish->arg,
 				       copy && wish->opcode == GANTRY_OP_READ ? wish->buf : NULL};
-	gc_io_fill(engine, io, wish->opcode, wish->flags, wish->offset, (uint32_t)wish->length,
-		   data);
+	gantry_engine_fill(engine, io, wish->opcode, wish->flags, wish->offset,
+			   (uint32_t)wish->length, data);
 	gn_worker_enter(queue->worker);
-	rc = gc_queue_submit(engine, io);
+	rc = gantry_engine_submit(engine, io);
 	gn_worker_leave(queue->worker);
 	if (rc) {
-		gc_queue_put(engine, io);
+		gantry_engine_put(engine, io);
 		return gc_refused(queue, rc);
 	}
 	queue->n_open++;

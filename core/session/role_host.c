@@ -3,6 +3,7 @@
 #include "session/role_priv.h"
 
 #include "base/clock.h"
+#include "engine/engine.h"
 #include "memory/region.h"
 #include "pipeline/fanout.h"
 #include "session/session_client.h"
@@ -219,6 +220,7 @@ void gn_role_fill_host(struct gn_role *role)
 		.n_connects = role->spec.n_connects,
 		.host = &role->host.pub,
 		.core = role,
+		.engine = &gn_engine_ops,
 		.lane = rh_lane,
 		.poller_add = rh_poller_add,
 		.poller_remove = rh_poller_remove,

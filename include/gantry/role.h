@@ -25,6 +25,7 @@
 extern "C" {
 #endif
 
+struct gantry_engine_ops;
 struct gantry_client;  /* client end of a session: this process opened it */
 struct gantry_session; /* server end of a session: a peer opened it */
 
@@ -148,6 +149,8 @@ struct gantry_role_host {
 	uint32_t reserved;
 	const struct gantry_host *host;
 	void *core;
+	/* the client engine, for roles that issue IO: see engine.h */
+	const struct gantry_engine_ops *engine;
 
 	/* Get a lane of this role, from index 0 on; NULL: index is out of range. */
 	struct gantry_lane *(*lane)(const struct gantry_role_host *rh, uint32_t index);

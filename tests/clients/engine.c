@@ -23,7 +23,7 @@ void tearDown(void)
 	fake_role_fini(&rig.rh); /* a test that has failed did not reach its rig_end() */
 }
 
-static struct gc_queue *start(void)
+static struct gantry_engine_queue *start(void)
 {
 	return rig_start(2);
 }
@@ -164,30 +164,37 @@ static void test_a_region_that_is_too_large_is_not_made(void)
 	rig_end(0);
 }
 
+static uint64_t shared_offset(void)
+{
+	uint64_t offset;
+
+	gn_engine_ops.shared(rig.session, &offset);
+	return offset;
+}
+
 static void test_data_is_written_and_read_back(void)
 {
-	struct gc_queue *queue = start(), *other = gc_session_queue(rig.session, 1);
+	struct gantry_engine_queue *queue = start(), *other = gn_engine_ops.queue(rig.session, 1);
 	struct gantry_io *io = rig_filled(queue, GANTRY_OP_WRITE, BLOCK);
 
 	TEST_ASSERT_EQUAL_UINT64(BLOCK, queue->slot_bytes);
 	TEST_ASSERT_EQUAL_UINT64(BLOCK * DEPTH, other->buffers_offset);
-	TEST_ASSERT_EQUAL_UINT64(BLOCK * DEPTH * 2, gc_session_shared_offset(rig.session));
-	TEST_ASSERT_EQUAL_UINT64(BLOCK * DEPTH * 2 + RIG_SHARED,
-				 gc_session_region(rig.session)->length);
-	memset(gc_slot_buffer(queue, io), 0x5a, BLOCK);
-	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
+	TEST_ASSERT_EQUAL_UINT64(BLOCK * DEPTH * 2, shared_offset());
+	TEST_ASSERT_EQUAL_UINT64(BLOCK * DEPTH * 2 + RIG_SHARED, rig.rh.region->length);
+	memset(gantry_engine_slot_buffer(queue, io), 0x5a, BLOCK);
+	TEST_ASSERT_EQUAL_INT(0, gantry_engine_submit(queue, io));
 	TEST_ASSERT_EQUAL_UINT32(1, queue->n_inflight);
 	rig_turn(1);
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_done);
 	TEST_ASSERT_EQUAL_UINT32(0, queue->n_inflight);
 	rig.keep = 1;
 	io = rig_submit(other, GANTRY_OP_READ, BLOCK);
-	memset(gc_slot_buffer(other, io), 0, BLOCK);
+	memset(gantry_engine_slot_buffer(other, io), 0, BLOCK);
 	rig_turn(1);
 	TEST_ASSERT_EQUAL_PTR(io, rig.done[1].io);
 	for (unsigned i = 0; i < BLOCK; i++)
-		TEST_ASSERT_EQUAL_HEX8(0x5a, ((uint8_t *)gc_slot_buffer(other, io))[i]);
-	gc_queue_put(other, io);
+		TEST_ASSERT_EQUAL_HEX8(0x5a, ((uint8_t *)gantry_engine_slot_buffer(other, io))[i]);
+	gantry_engine_put(other, io);
 	rig.keep = 0;
 	rig_submit(queue, GANTRY_OP_FLUSH, 0);
 	rig_submit(queue, GANTRY_OP_DISCARD, 0);
@@ -198,14 +205,14 @@ static void test_data_is_written_and_read_back(void)
 
 static void test_queue_has_as_many_slots_as_requested(void)
 {
-	struct gc_queue *queue = start();
+	struct gantry_engine_queue *queue = start();
 
 	for (unsigned i = 0; i < DEPTH; i++)
 		rig_submit(queue, GANTRY_OP_READ, 0);
-	TEST_ASSERT_NULL(gc_queue_get(queue));
+	TEST_ASSERT_NULL(gantry_engine_get(queue));
 	rig_turn(1);
 	TEST_ASSERT_EQUAL_UINT(DEPTH, rig.n_done);
-	gc_queue_put(queue, gc_queue_get(queue));
+	gantry_engine_put(queue, gantry_engine_get(queue));
 	for (unsigned i = 0; i < DEPTH; i++)
 		rig_submit(queue, GANTRY_OP_READ, 0);
 	rig_turn(1);
@@ -215,7 +222,7 @@ static void test_queue_has_as_many_slots_as_requested(void)
 
 static void test_ios_rejected_with_eagain_are_retried_in_order(void)
 {
-	struct gc_queue *queue;
+	struct gantry_engine_queue *queue;
 	struct gantry_io *first, *second, *third;
 
 	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_READ, .nth = 2, .more = 2,
@@ -239,7 +246,7 @@ static void test_ios_rejected_with_eagain_are_retried_in_order(void)
 
 static void test_rejected_io_fails_by_return_value_or_by_status(void)
 {
-	struct gc_queue *queue;
+	struct gantry_engine_queue *queue;
 	struct gantry_io *io;
 
 	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_READ, .nth = 1, .rc = -EROFS);
@@ -247,9 +254,9 @@ static void test_rejected_io_fails_by_return_value_or_by_status(void)
 	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_READ, .nth = 3, .rc = -EROFS);
 	queue = start();
 	io = rig_filled(queue, GANTRY_OP_READ, 0);
-	TEST_ASSERT_EQUAL_INT(-EROFS, gc_queue_submit(queue, io));
+	TEST_ASSERT_EQUAL_INT(-EROFS, gantry_engine_submit(queue, io));
 	TEST_ASSERT_EQUAL_UINT32(0, queue->n_inflight);
-	gc_queue_put(queue, io);
+	gantry_engine_put(queue, io);
 	rig_submit(queue, GANTRY_OP_READ, 0);
 	rig_turn(2);
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_done);
@@ -259,7 +266,7 @@ static void test_rejected_io_fails_by_return_value_or_by_status(void)
 
 static void test_lost_session_completes_each_io_once(void)
 {
-	struct gc_queue *queue;
+	struct gantry_engine_queue *queue;
 	struct gantry_io *io;
 
 	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_WRITE, .nth = 2, .more = 99,
@@ -279,29 +286,29 @@ static void test_lost_session_completes_each_io_once(void)
 	TEST_ASSERT_EQUAL_UINT32(0, queue->n_inflight + queue->n_waiting);
 	TEST_ASSERT_EQUAL_UINT32(2, queue->n_quarantined);
 	io = rig_filled(queue, GANTRY_OP_READ, 0);
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gc_queue_submit(queue, io));
-	gc_queue_put(queue, io);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gantry_engine_submit(queue, io));
+	gantry_engine_put(queue, io);
 	TEST_ASSERT_EQUAL_UINT(1, rig.rh.n_withdrawn);
 	rig_end(0);
 }
 
 /*
  * The host has no memory to copy the region to private pages: the owner repeats
- * gc_session_withdraw() until it succeeds.
+ * gn_engine_ops.withdraw() until it succeeds.
  */
 static void test_a_withdrawal_without_memory_can_be_repeated(void)
 {
-	struct gc_queue *queue = start();
+	struct gantry_engine_queue *queue = start();
 
 	rig_submit(queue, GANTRY_OP_WRITE, 0);
 	rig.rh.withdraw_rc = -ENOMEM;
 	rig.rh.lose_rc = -ECONNRESET;
 	rig_turn(3);
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
-	TEST_ASSERT_EQUAL_INT(-ENOMEM, gc_session_withdraw(rig.session));
+	TEST_ASSERT_EQUAL_INT(-ENOMEM, gn_engine_ops.withdraw(rig.session));
 	rig.rh.withdraw_rc = 0;
-	TEST_ASSERT_EQUAL_INT(0, gc_session_withdraw(rig.session));
-	TEST_ASSERT_EQUAL_INT(0, gc_session_withdraw(rig.session));
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.withdraw(rig.session));
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.withdraw(rig.session));
 	TEST_ASSERT_EQUAL_UINT(3, rig.rh.n_withdrawn);
 	rig_end(0);
 }
@@ -309,7 +316,7 @@ static void test_a_withdrawal_without_memory_can_be_repeated(void)
 /* If no withdrawal has succeeded when the session is freed, the engine quarantines the region. */
 static void test_a_region_that_was_never_withdrawn_is_quarantined(void)
 {
-	struct gc_queue *queue = start();
+	struct gantry_engine_queue *queue = start();
 
 	rig_submit(queue, GANTRY_OP_WRITE, 0);
 	rig.rh.withdraw_rc = -ENOMEM;
@@ -324,7 +331,7 @@ static void test_a_region_that_was_never_withdrawn_is_quarantined(void)
  */
 static void test_rejected_io_is_not_quarantined(void)
 {
-	struct gc_queue *queue;
+	struct gantry_engine_queue *queue;
 	struct gantry_io *io;
 
 	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_FLUSH, .nth = 1, .more = 99,
@@ -336,8 +343,8 @@ static void test_rejected_io_is_not_quarantined(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, rig.done[0].status);
 	io = rig_filled(queue, GANTRY_OP_READ, 0);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, io->status);
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gc_queue_submit(queue, io));
-	gc_queue_put(queue, io);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gantry_engine_submit(queue, io));
+	gantry_engine_put(queue, io);
 	TEST_ASSERT_EQUAL_UINT32(0, queue->n_quarantined);
 	TEST_ASSERT_EQUAL_UINT64(0, queue->n_doubtful);
 	rig_end(0);
@@ -345,15 +352,15 @@ static void test_rejected_io_is_not_quarantined(void)
 
 static void test_buffers_of_timed_out_ios_are_quarantined(void)
 {
-	struct gc_queue *queue;
+	struct gantry_engine_queue *queue;
 	struct gantry_io *io;
 
 	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_READ, .nth = 1, .more = DEPTH,
 		  .status = GANTRY_S_TIMEOUT);
 	queue = start();
-	io = gc_queue_get(queue);
-	gc_io_fill(queue, io, GANTRY_OP_READ, 0, 0, BLOCK, gc_session_shared_offset(rig.session));
-	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
+	io = gantry_engine_get(queue);
+	gantry_engine_fill(queue, io, GANTRY_OP_READ, 0, 0, BLOCK, shared_offset());
+	TEST_ASSERT_EQUAL_INT(0, gantry_engine_submit(queue, io));
 	rig_turn(1);
 	/* only the caller's buffer is in quarantine */
 	TEST_ASSERT_EQUAL_UINT32(0, queue->n_quarantined);
@@ -362,14 +369,14 @@ static void test_buffers_of_timed_out_ios_are_quarantined(void)
 		rig_submit(queue, GANTRY_OP_READ, 0);
 	rig_turn(1);
 	TEST_ASSERT_EQUAL_UINT32(DEPTH, queue->n_quarantined);
-	TEST_ASSERT_NULL(gc_queue_get(queue));
+	TEST_ASSERT_NULL(gantry_engine_get(queue));
 	rig.rh.quiet = 1; /* no agent can touch the buffers after the end */
 	close_session(0);
 }
 
 static void test_quarantined_buffers_are_reused_after_their_ios_settled(void)
 {
-	struct gc_queue *queue;
+	struct gantry_engine_queue *queue;
 	struct gantry_io *first = NULL;
 
 	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_READ, .nth = 1, .more = DEPTH - 1,
@@ -389,16 +396,16 @@ static void test_quarantined_buffers_are_reused_after_their_ios_settled(void)
 	rig.rh.settled_ns++;
 	rig_turn(1);
 	TEST_ASSERT_EQUAL_UINT32(DEPTH - 1, queue->n_quarantined);
-	TEST_ASSERT_EQUAL_PTR(first, gc_queue_get(queue));
-	TEST_ASSERT_NULL(gc_queue_get(queue));
+	TEST_ASSERT_EQUAL_PTR(first, gantry_engine_get(queue));
+	TEST_ASSERT_NULL(gantry_engine_get(queue));
 	first->status = GANTRY_S_OK;
-	gc_queue_put(queue, first);
+	gantry_engine_put(queue, first);
 	rig.rh.settled_ns = UINT64_MAX;
 	rig_turn(1);
 	TEST_ASSERT_EQUAL_UINT32(0, queue->n_quarantined);
 	for (unsigned i = 0; i < DEPTH; i++)
 		rig_submit(queue, GANTRY_OP_READ, 0);
-	TEST_ASSERT_NULL(gc_queue_get(queue));
+	TEST_ASSERT_NULL(gantry_engine_get(queue));
 	rig_turn(1);
 	TEST_ASSERT_EQUAL_UINT(2 * DEPTH, rig.n_done);
 	close_session(0); /* the region is not in quarantine either */
@@ -406,7 +413,7 @@ static void test_quarantined_buffers_are_reused_after_their_ios_settled(void)
 
 static void test_a_second_completion_is_counted_and_ignored(void)
 {
-	struct gc_queue *queue;
+	struct gantry_engine_queue *queue;
 
 	RIG_FAULT(.kind = FAKE_DOUBLED, .opcode = GANTRY_OP_READ, .nth = 1);
 	queue = start();
@@ -452,7 +459,7 @@ static void test_session_fails_if_the_client_cannot_be_opened(void)
 	rig.rh.open_rc = -ENOMEM;
 	TEST_ASSERT_EQUAL_INT(-ENOMEM, rig_open(1));
 	TEST_ASSERT_NULL(rig.session);
-	gc_session_free(NULL);
+	gn_engine_ops.free(NULL);
 }
 
 int main(void)

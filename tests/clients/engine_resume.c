@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "clients/rig.h"
-#include "engine_priv.h"
+#include "engine/engine_priv.h"
 #include "unity.h"
 
 #define BLOCK RIG_BLOCK
 #define DEPTH 8u
 #define MS 1000000ull
 
-static struct gc_queue *queue;
+static struct gantry_engine_queue *queue;
 static uint64_t seen_offset[64];
 static unsigned n_seen;
 
@@ -53,15 +53,15 @@ void tearDown(void)
 
 static void write_block(uint32_t block, uint8_t value)
 {
-	struct gantry_io *io = gc_queue_get(queue);
+	struct gantry_io *io = gantry_engine_get(queue);
 
 	TEST_ASSERT_NOT_NULL(io);
-	memset(gc_slot_buffer(queue, io), value, BLOCK);
-	gc_io_fill(queue, io, GANTRY_OP_WRITE, GANTRY_IO_FUA, (uint64_t)block * BLOCK, BLOCK,
-		   gc_slot_offset(queue, io));
+	memset(gantry_engine_slot_buffer(queue, io), value, BLOCK);
+	gantry_engine_fill(queue, io, GANTRY_OP_WRITE, GANTRY_IO_FUA, (uint64_t)block * BLOCK,
+			   BLOCK, gantry_engine_slot_offset(queue, io));
 	io->deadline_us = 77;
 	io->crc32c = (uint32_t)(0xc5c32 + io->offset);
-	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
+	TEST_ASSERT_EQUAL_INT(0, gantry_engine_submit(queue, io));
 }
 
 static void lose(void)
@@ -214,7 +214,7 @@ static void test_ios_fail_when_the_resume_time_expires(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.reason);
 	TEST_ASSERT_NOT_NULL_MESSAGE(
 		strstr(rig.text, "lost on purpose; not resumed within 1000 ms"), rig.text);
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gc_queue_submit(queue, &queue->ios[7]));
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gantry_engine_submit(queue, &queue->ios[7]));
 	TEST_ASSERT_EQUAL_UINT32(3, queue->n_quarantined);
 }
 
@@ -249,7 +249,7 @@ static void test_volume_of_another_size_is_stale(void)
 	TEST_ASSERT_EQUAL_INT(-ESTALE, rig.reason);
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(rig.text, "another size"), rig.text);
 	TEST_ASSERT_EQUAL_INT(-ESTALE,
-			      gc_queue_submit(queue, rig_filled(queue, GANTRY_OP_READ, 0)));
+			      gantry_engine_submit(queue, rig_filled(queue, GANTRY_OP_READ, 0)));
 }
 
 static void test_server_can_report_that_the_volume_is_stale(void)
@@ -267,7 +267,7 @@ static void flush(void)
 	struct gantry_io *io = rig_filled(queue, GANTRY_OP_FLUSH, 0);
 
 	io->length = 0;
-	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
+	TEST_ASSERT_EQUAL_INT(0, gantry_engine_submit(queue, io));
 }
 
 static unsigned count_done(unsigned status)
@@ -324,7 +324,7 @@ static void test_the_next_flush_of_each_queue_fails(void)
 	queue = rig_start(2);
 	resume_with_verifier(8);
 	for (uint32_t i = 0; i < 2; i++) {
-		queue = gc_session_queue(rig.session, i);
+		queue = gn_engine_ops.queue(rig.session, i);
 		flush();
 		rig_turn(2);
 		TEST_ASSERT_EQUAL_UINT(i + 1, count_done(GANTRY_S_IO));
@@ -384,8 +384,8 @@ static void test_owner_can_cancel_the_resume_at_each_step(void)
 		rig.rh.quiet = 1;
 		lose();
 		rig_turn(turns);
-		gc_session_give_up(rig.session);
-		gc_session_give_up(rig.session);
+		gn_engine_ops.give_up(rig.session);
+		gn_engine_ops.give_up(rig.session);
 		rig_turn(10);
 		TEST_ASSERT_EQUAL_UINT(1, rig.n_done);
 		if (rig.n_closed) {

@@ -14,8 +14,8 @@ static int on_ready(void *arg, const struct gantry_volume_info *info)
 	if (rig.ready_rc)
 		return rig.ready_rc;
 	if (rig.close_when_ready)
-		gc_session_close(rig.session);
-	return gc_session_memory(rig.session, RIG_SLOT, rig.shared ? rig.shared : RIG_SHARED, 0);
+		gn_engine_ops.close(rig.session);
+	return gn_engine_ops.memory(rig.session, RIG_SLOT, rig.shared ? rig.shared : RIG_SHARED, 0);
 }
 
 static void on_pages(void *arg, void *at, uint64_t bytes)
@@ -42,16 +42,16 @@ static void on_closed(void *arg, int rc, const char *why)
 
 static void on_complete(void *self, struct gantry_io *io)
 {
-	struct gc_queue *queue = self;
+	struct gantry_engine_queue *queue = self;
 
-	if (gc_queue_completed(queue, io))
+	if (gantry_engine_completed(queue, io))
 		return;
 	if (rig.n_done < RIG_DONE)
 		rig.done[rig.n_done] =
 			(struct rig_done){.io = io, .offset = io->offset, .status = io->status};
 	rig.n_done++;
 	if (!rig.keep)
-		gc_queue_put(queue, io);
+		gantry_engine_put(queue, io);
 }
 
 void rig_begin(uint32_t n_lanes, uint32_t depth)
@@ -65,13 +65,13 @@ void rig_begin(uint32_t n_lanes, uint32_t depth)
 
 int rig_open(uint32_t n_queues)
 {
-	static const struct gc_session_events events = {
+	static const struct gantry_engine_events events = {
 		.ready = on_ready, .pages = on_pages, .started = on_started, .closed = on_closed};
-	const struct gc_session_attr attr = {
+	const struct gantry_engine_attr attr = {
 		.n_queues = n_queues, .depth = rig.depth, .complete = on_complete};
 
 	rig.n_queues = n_queues;
-	return gc_session_open(&rig.rh.pub, &attr, &events, NULL, &rig.session);
+	return gn_engine_ops.open(&rig.rh.pub, &attr, &events, NULL, &rig.session);
 }
 
 void rig_turn(unsigned n)
@@ -80,11 +80,11 @@ void rig_turn(unsigned n)
 		fake_role_turn(&rig.rh);
 		for (uint32_t i = 0; i < rig.n_queues; i++)
 			if (rig.n_started && !rig.n_closed)
-				gc_queue_poll(gc_session_queue(rig.session, i));
+				gantry_engine_poll(gn_engine_ops.queue(rig.session, i));
 	}
 }
 
-struct gc_queue *rig_start(uint32_t n_queues)
+struct gantry_engine_queue *rig_start(uint32_t n_queues)
 {
 	TEST_ASSERT_EQUAL_INT(0, rig_open(n_queues));
 	rig_turn(5);
@@ -93,30 +93,31 @@ struct gc_queue *rig_start(uint32_t n_queues)
 		rig_turn(1);
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_started);
 	TEST_ASSERT_EQUAL_UINT(0, rig.n_closed);
-	return gc_session_queue(rig.session, 0);
+	return gn_engine_ops.queue(rig.session, 0);
 }
 
-struct gantry_io *rig_filled(struct gc_queue *queue, unsigned opcode, uint64_t offset)
+struct gantry_io *rig_filled(struct gantry_engine_queue *queue, unsigned opcode, uint64_t offset)
 {
-	struct gantry_io *io = gc_queue_get(queue);
+	struct gantry_io *io = gantry_engine_get(queue);
 
 	TEST_ASSERT_NOT_NULL(io);
-	gc_io_fill(queue, io, opcode, 0, offset, RIG_BLOCK, gc_slot_offset(queue, io));
+	gantry_engine_fill(queue, io, opcode, 0, offset, RIG_BLOCK,
+			   gantry_engine_slot_offset(queue, io));
 	return io;
 }
 
-struct gantry_io *rig_submit(struct gc_queue *queue, unsigned opcode, uint64_t offset)
+struct gantry_io *rig_submit(struct gantry_engine_queue *queue, unsigned opcode, uint64_t offset)
 {
 	struct gantry_io *io = rig_filled(queue, opcode, offset);
 
-	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
+	TEST_ASSERT_EQUAL_INT(0, gantry_engine_submit(queue, io));
 	return io;
 }
 
 void rig_close(void)
 {
-	gc_session_close(rig.session);
-	gc_session_close(rig.session);
+	gn_engine_ops.close(rig.session);
+	gn_engine_ops.close(rig.session);
 	rig_turn(5);
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
 	TEST_ASSERT_EQUAL_INT(0, rig.reason);
@@ -124,7 +125,7 @@ void rig_close(void)
 
 void rig_end(unsigned quarantined)
 {
-	gc_session_free(rig.session);
+	gn_engine_ops.free(rig.session);
 	rig.session = NULL;
 	TEST_ASSERT_EQUAL_UINT(0, rig.rh.n_chains);
 	TEST_ASSERT_EQUAL_UINT(0, rig.rh.n_regions);

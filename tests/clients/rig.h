@@ -9,7 +9,7 @@
 #ifndef CLIENTS_RIG_H
 #define CLIENTS_RIG_H
 
-#include "engine.h"
+#include "engine/engine.h"
 #include "fake/role_host.h"
 
 #define RIG_SIZE (1u << 20) /* bytes of the volume */
@@ -27,7 +27,7 @@ struct rig_done {
 struct rig {
 	struct fake_host host;
 	struct fake_role_host rh;
-	struct gc_session *session;
+	struct gantry_engine *session;
 	uint32_t depth, n_queues;
 	unsigned n_ready, n_started, n_closed, n_done;
 	struct rig_done done[RIG_DONE]; /* in order, with the values at completion */
@@ -43,15 +43,15 @@ struct rig {
 extern struct rig rig;
 
 void rig_begin(uint32_t n_lanes, uint32_t depth);
-/* Returns the result of gc_session_open(); rig.session is NULL if it is not 0. */
+/* Returns the result of gn_engine_ops.open(); rig.session is NULL if it is not 0. */
 int rig_open(uint32_t n_queues);
 /* Do n turns of host and engine. */
 void rig_turn(unsigned n);
 /* Open a session, and turn until it accepts IO. Returns the first queue. */
-struct gc_queue *rig_start(uint32_t n_queues);
+struct gantry_engine_queue *rig_start(uint32_t n_queues);
 /* Returns a descriptor in a free slot, for a block at this offset. */
-struct gantry_io *rig_filled(struct gc_queue *queue, unsigned opcode, uint64_t offset);
-struct gantry_io *rig_submit(struct gc_queue *queue, unsigned opcode, uint64_t offset);
+struct gantry_io *rig_filled(struct gantry_engine_queue *queue, unsigned opcode, uint64_t offset);
+struct gantry_io *rig_submit(struct gantry_engine_queue *queue, unsigned opcode, uint64_t offset);
 /* Close the session in order. */
 void rig_close(void);
 /* Free the engine, which must not leak. quarantined: expected regions in quarantine. */

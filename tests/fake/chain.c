@@ -62,8 +62,8 @@ void fake_chain_init(struct fake_chain *chain, struct fake_host *host)
 	memset(chain, 0, sizeof *chain);
 	chain->host = host;
 	fake_lane_init(&chain->lane, host, 0, 1);
-	chain->hops[0] = (struct gantry_hop){NULL, guard_complete, chain, 0};
-	chain->hops[1] = (struct gantry_hop){NULL, owner_complete, chain, 0};
+	chain->hops[0] = (struct gantry_hop){.complete = guard_complete, .self = chain};
+	chain->hops[1] = (struct gantry_hop){.complete = owner_complete, .self = chain};
 	chain->n_hops = 2;
 	for (unsigned i = 0; i < FAKE_IOS; i++) {
 		chain->ios[i].slot = (uint16_t)i;
@@ -119,8 +119,8 @@ int fake_chain_stage(struct fake_chain *chain, const struct gantry_plugin *plugi
 
 void fake_chain_terminal(struct fake_chain *chain)
 {
-	chain->hops[chain->n_hops++] = (struct gantry_hop){terminal_submit, NULL, &chain->terminal,
-							   0};
+	chain->hops[chain->n_hops++] = (struct gantry_hop){.submit = terminal_submit,
+							   .self = &chain->terminal};
 }
 
 int fake_chain_backend(struct fake_chain *chain, const struct gantry_plugin *plugin, void *conf)
@@ -148,8 +148,8 @@ int fake_chain_backend(struct fake_chain *chain, const struct gantry_plugin *plu
 	}
 	chain->backend_ops = ops;
 	chain->backend_conf = conf;
-	chain->hops[chain->n_hops++] = (struct gantry_hop){ops->submit, NULL, chain->backend_self,
-							   0};
+	chain->hops[chain->n_hops++] = (struct gantry_hop){.submit = ops->submit,
+							   .self = chain->backend_self};
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/engine.h"
 #include "role_host.h"
 
 #define MAX_TURNS 5000000u
@@ -552,6 +553,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.n_connects = 1,
 		.host = &host->pub,
 		.core = rh,
+		.engine = &gn_engine_ops,
 		.lane = get_lane,
 		.poller_add = poller_add,
 		.poller_remove = poller_remove,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # includes.sh - checks which headers each module includes. A module of the core or of doca includes only headers of modules that
 # precede it. A plugin includes <gantry/...>, its own directory and the system, but no header of the core. Transports also include
-# transport/common, backends include backend/common, and the two transports over RDMA share transport/verbs-common. The role
-# initiator includes engine.h of clients/lib. Only one module uses libltdl, and only one uses libconfig.
+# transport/common, backends include backend/common, and the two transports over RDMA share transport/verbs-common. Only
+# one module uses libltdl, and only one uses libconfig.
 . "$(dirname "$0")/lib.sh"
 
 seed()
@@ -43,18 +43,18 @@ check()
 		may["transport"] = may["pipeline"] " transport"
 		may["config"] = "base config"
 		may["loader"] = "base config loader"
-		may["session"] = may["transport"] " session"
+		may["engine"] = may["io"] " engine"
+		may["session"] = may["transport"] " engine session"
 		may["topology"] = may["session"] " config loader topology"
 		may["cli"] = may["topology"] " cli"
 		n = split("common argp device engine mmap buf sync_event compute dma comch dpa rdma", doca)
-		may["common"] = "base config loader common"
-		for (i = 2; i <= n; i++) may[doca[i]] = may[doca[i - 1]] " " doca[i]
+		in_doca["common"] = "base config loader common"
+		for (i = 2; i <= n; i++) in_doca[doca[i]] = in_doca[doca[i - 1]] " " doca[i]
 	}
 	function bug(text) { print $1 ": " text }
 	function there(name) { return (getline line < (root "/" name)) >= 0 }
 	function beside(name) {
-		return there(dir "/" name) || (dir ~ /\/(rdma-verbs|rxe)$/ && there(shared "/" name)) ||
-			(dir == "plugins/role/initiator" && name == "engine.h")
+		return there(dir "/" name) || (dir ~ /\/(rdma-verbs|rxe)$/ && there(shared "/" name))
 	}
 	{
 		n = split($1, p, "/")
@@ -68,7 +68,7 @@ check()
 		if (name ~ /\.\./ && !(p[1] == "plugins" && common)) bug("includes by way of ..: " name)
 		else if (p[1] == "include") { if (own) bug("a public header includes " name) }
 		else if (p[1] == "doca") {
-			if (own && !index(" " may[p[2]] " ", " " q[1] " "))
+			if (own && !index(" " in_doca[p[2]] " ", " " q[1] " "))
 				bug(name ~ /\// ? p[2] " may not include " name : "a header without its module: " name)
 		} else if (p[1] == "plugins") {
 			if (own && !common && !(name !~ /\// && beside(name))) bug("a plugin includes " name)

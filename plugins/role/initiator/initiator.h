@@ -23,7 +23,7 @@
 #include <gantry/random.h>
 #include <gantry/role.h>
 
-#include "engine.h"
+#include <gantry/engine.h>
 
 #define NS_PER_S 1000000000ull
 
@@ -106,7 +106,7 @@ struct initiator;
 struct lane {
 	struct initiator *in;
 	struct gantry_lane *pub;
-	struct gc_queue *queue;
+	struct gantry_engine_queue *queue;
 	enum lane_state state;
 	uint64_t clock; /* time of the current turn */
 	void *work;     /* state of the source */
@@ -190,7 +190,7 @@ struct initiator {
 	uint32_t deadline_us;
 
 	/* session */
-	struct gc_session *engine;
+	struct gantry_engine *engine;
 	struct gantry_volume_info volume;
 	enum phase phase;
 	uint32_t n_done;              /* lanes that have ended */
@@ -228,7 +228,8 @@ void lane_complete(void *queue, struct gantry_io *io);
 static inline void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode,
 			     uint64_t offset, uint32_t length)
 {
-	gc_io_fill(lane->queue, io, opcode, 0, offset, length, gc_slot_offset(lane->queue, io));
+	gantry_engine_fill(lane->queue, io, opcode, 0, offset, length,
+			   gantry_engine_slot_offset(lane->queue, io));
 	io->deadline_us = lane->in->deadline_us;
 }
 
@@ -240,7 +241,7 @@ void lanes_stop(struct initiator *in);
 /* Returns the bytes of the region that an IO of this length occupies. */
 static inline uint64_t slot_room(uint64_t block)
 {
-	return (block + GC_SLOT_ALIGN - 1) & ~(uint64_t)(GC_SLOT_ALIGN - 1);
+	return (block + GANTRY_ENGINE_ALIGN - 1) & ~(uint64_t)(GANTRY_ENGINE_ALIGN - 1);
 }
 
 /* -- initiator_session.c -- */

@@ -336,11 +336,11 @@ static int copy_in_next(struct lane *lane, struct gantry_io *io)
 		lane_fill(lane, io, GANTRY_OP_FLUSH, 0, 0);
 		return 0;
 	}
-	rc = read_file(in, gc_slot_buffer(lane->queue, io), length, copy->at);
+	rc = read_file(in, gantry_engine_slot_buffer(lane->queue, io), length, copy->at);
 	if (rc)
 		return file_failed(lane, "cannot read", rc == -ENODATA ? -EIO : rc);
 	if (in->conf->copy_sparse && in->volume.ops & 1u << GANTRY_OP_WRITE_ZEROES &&
-	    is_zero(gc_slot_buffer(lane->queue, io), length))
+	    is_zero(gantry_engine_slot_buffer(lane->queue, io), length))
 		opcode = GANTRY_OP_WRITE_ZEROES;
 	lane_fill(lane, io, opcode, copy->at, length);
 	copy->at += length;

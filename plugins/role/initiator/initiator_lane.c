@@ -164,13 +164,14 @@ static __attribute__((noinline)) void note_failure(struct lane *lane, const stru
 }
 
 /* Complete an IO that failed, or whose source needs a `done` call. */
-static __attribute__((noinline)) void complete_slow(struct gc_queue *queue, struct gantry_io *io)
+static __attribute__((noinline)) void complete_slow(struct gantry_engine_queue *queue,
+						    struct gantry_io *io)
 {
 	struct lane *lane = queue->user;
 	struct initiator *in = lane->in;
 	int measured;
 
-	if (gc_queue_completed(queue, io))
+	if (gantry_engine_completed(queue, io))
 		return;
 	lane->clock = lane->pub->now_ns;
 	gantry_count(&lane->stats->n_completed, 1);
@@ -179,24 +180,24 @@ static __attribute__((noinline)) void complete_slow(struct gc_queue *queue, stru
 		note_failure(lane, io);
 	else if (measured && io->start_ns >= in->measure_ns)
 		record(lane, io);
-	gc_queue_put(queue, io);
+	gantry_engine_put(queue, io);
 }
 
 void lane_complete(void *self, struct gantry_io *io)
 {
-	struct gc_queue *queue = self;
+	struct gantry_engine_queue *queue = self;
 	struct lane *lane = queue->user;
 
 	if (gantry_unlikely(!lane->counted || io->status != GANTRY_S_OK)) {
 		complete_slow(queue, io);
 		return;
 	}
-	if (gc_queue_completed(queue, io))
+	if (gantry_engine_completed(queue, io))
 		return;
 	lane->clock = lane->pub->now_ns;
 	gantry_count(&lane->stats->n_completed, 1);
 	gantry_count(&lane->stats->done, 1);
-	gc_queue_put(queue, io);
+	gantry_engine_put(queue, io);
 	/* `io` is free, but no other IO has used it yet */
 	if (io->start_ns >= lane->in->measure_ns)
 		record(lane, io);
@@ -207,7 +208,7 @@ static void drop(struct lane *lane, struct gantry_io *io)
 {
 	io->status = GANTRY_S_CANCELED;
 	lane->in->source->done(lane, io);
-	gc_queue_put(lane->queue, io);
+	gantry_engine_put(lane->queue, io);
 }
 
 /*
@@ -229,7 +230,7 @@ static __attribute__((noinline)) void on_rejected(struct lane *lane, struct gant
 /* Returns the next descriptor to submit; NULL: there is none now. */
 static struct gantry_io *take(struct lane *lane)
 {
-	struct gantry_io *io = lane->queue->n_waiting == 0 ? gc_queue_get(lane->queue) : NULL;
+	struct gantry_io *io = lane->queue->n_waiting == 0 ? gantry_engine_get(lane->queue) : NULL;
 	int rc;
 
 	if (!io)
@@ -238,7 +239,7 @@ static struct gantry_io *take(struct lane *lane)
 	if (!rc)
 		return io;
 	io->status = GANTRY_S_CANCELED;
-	gc_queue_put(lane->queue, io);
+	gantry_engine_put(lane->queue, io);
 	if (rc != -EAGAIN)
 		lane->state = LANE_DRAINING;
 	return NULL;
@@ -246,12 +247,12 @@ static struct gantry_io *take(struct lane *lane)
 
 static int submit_all(struct lane *lane)
 {
-	const struct gc_queue *queue = lane->queue;
+	const struct gantry_engine_queue *queue = lane->queue;
 	struct gantry_io *io;
 	int n = 0, rc;
 
 	while (lane->state == LANE_RUNNING && (io = take(lane))) {
-		rc = gc_queue_submit(lane->queue, io);
+		rc = gantry_engine_submit(lane->queue, io);
 		if (rc) {
 			on_rejected(lane, io, rc);
 			break;
@@ -272,7 +273,7 @@ static int submit_all(struct lane *lane)
 /* Copy the counters that only the queue maintains. */
 static void update_queue_stats(struct lane *lane)
 {
-	const struct gc_queue *queue = lane->queue;
+	const struct gantry_engine_queue *queue = lane->queue;
 	struct lane_stats *stats = lane->stats;
 
 	if (gantry_unlikely(queue->n_quarantines != stats->n_quarantined))
@@ -288,7 +289,7 @@ static void cancel_waiting(struct lane *lane)
 {
 	struct gantry_io *io;
 
-	while ((io = gc_queue_take_back(lane->queue))) {
+	while ((io = lane->queue->ops->take_back(lane->queue))) {
 		gantry_count(&lane->stats->n_submitted, (uint64_t)-1);
 		drop(lane, io);
 	}
@@ -314,7 +315,7 @@ static int lane_poll(void *self)
 		return 0;
 	lane->clock = lane->pub->now_ns;
 	if (lane->state == LANE_RUNNING && !atomic_load_explicit(&in->stop, memory_order_relaxed)) {
-		n = gc_queue_poll(lane->queue);
+		n = gantry_engine_poll(lane->queue);
 		n += submit_all(lane);
 	}
 	update_queue_stats(lane);

@@ -152,7 +152,7 @@ static int replay_prepare(struct initiator *in)
 	for (uint64_t i = 0; i < replay->n; i++)
 		replay->entries[i].time_ns -= first;
 	qsort(replay->entries, replay->n, sizeof(struct entry), compare);
-	in->block = replay->max_length ? replay->max_length : GC_SLOT_ALIGN;
+	in->block = replay->max_length ? replay->max_length : GANTRY_ENGINE_ALIGN;
 	return 0;
 }
 

@@ -20,7 +20,7 @@ static void session_close(struct initiator *in)
 	if (in->phase >= PHASE_CLOSING)
 		return;
 	in->phase = PHASE_CLOSING;
-	gc_session_close(in->engine);
+	in->rh->engine->close(in->engine);
 }
 
 static void session_fail(struct initiator *in)
@@ -67,8 +67,8 @@ static int ready(void *arg, const struct gantry_volume_info *info)
 	if (!rc)
 		rc = in->source->setup(in);
 	if (!rc)
-		rc = gc_session_memory(in->engine, in->block, 0,
-				       in->conf->huge_pages ? GANTRY_REGION_HUGE : 0);
+		rc = in->rh->engine->memory(in->engine, in->block, 0,
+					    in->conf->huge_pages ? GANTRY_REGION_HUGE : 0);
 	gantry_random_seed(&in->content, (uint64_t)in->conf->seed);
 	return rc;
 }
@@ -82,7 +82,7 @@ static int lane_begin(struct lane *lane)
 	rc = in->source->lane_setup(lane);
 	if (rc)
 		return rc;
-	lane->queue = gc_session_queue(in->engine, lane->index);
+	lane->queue = in->rh->engine->queue(in->engine, lane->index);
 	lane->queue->user = lane;
 	poller.self = lane;
 	rc = in->rh->poller_add(lane->pub, &poller);
@@ -134,7 +134,7 @@ static void release(struct initiator *in)
 			in->rh->poller_remove(lane->pub, lane);
 		in->source->lane_teardown(lane);
 	}
-	gc_session_free(in->engine);
+	in->rh->engine->free(in->engine);
 	in->engine = NULL;
 }
 
@@ -169,7 +169,7 @@ static void closed(void *arg, int reason, const char *text)
 	finish(in);
 }
 
-static const struct gc_session_events events = {
+static const struct gantry_engine_events events = {
 	.ready = ready,
 	.pages = fill_pages,
 	.started = started,
@@ -178,12 +178,12 @@ static const struct gc_session_events events = {
 
 int session_open(struct initiator *in)
 {
-	struct gc_session_attr attr = {
+	struct gantry_engine_attr attr = {
 		.n_queues = in->n_lanes, .depth = in->depth, .complete = lane_complete};
 	int rc;
 
 	in->phase = PHASE_OPENING;
-	rc = gc_session_open(in->rh, &attr, &events, in, &in->engine);
+	rc = in->rh->engine->open(in->rh, &attr, &events, in, &in->engine);
 	if (rc)
 		in->phase = PHASE_CLOSED;
 	return rc;
@@ -205,7 +205,7 @@ void session_stop(struct initiator *in)
 		 * after a loss of the session: without this call the lanes would wait for the IOs
 		 * in flight
 		 */
-		gc_session_give_up(in->engine);
+		in->rh->engine->give_up(in->engine);
 		break;
 	default:
 		break;

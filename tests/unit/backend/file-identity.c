@@ -506,8 +506,8 @@ static void meet(unsigned opcode, unsigned status)
 	fake_chain_init(&second.chain, &host);
 	TEST_ASSERT_EQUAL_INT(0, second.ops->start(chain.backend, &second.chain.lane, FAKE_IOS,
 						   &second.chain.backend_self));
-	second.chain.hops[second.chain.n_hops++] =
-		(struct gantry_hop){second.ops->submit, NULL, second.chain.backend_self, 0};
+	second.chain.hops[second.chain.n_hops++] = (struct gantry_hop){
+		.submit = second.ops->submit, .self = second.chain.backend_self};
 	fail_a_flush();
 	TEST_ASSERT_EQUAL_INT(0, pthread_join(second.thread, NULL));
 	second.ops->stop(second.chain.backend_self);

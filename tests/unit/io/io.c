@@ -70,10 +70,12 @@ void setUp(void)
 	first = (struct place){.name = '1'};
 	second = (struct place){.name = '2'};
 	terminal = (struct place){.name = 't'};
-	chain[0] = (struct gantry_hop){NULL, owned, &owner, 0};
-	chain[1] = (struct gantry_hop){pass_down, pass_up, &first, 1};
-	chain[2] = (struct gantry_hop){pass_down, pass_up, &second, 2};
-	chain[3] = (struct gantry_hop){answer, NULL, &terminal, 0};
+	chain[0] = (struct gantry_hop){.complete = owned, .self = &owner};
+	chain[1] = (struct gantry_hop){
+		.submit = pass_down, .complete = pass_up, .self = &first, .frame = 1};
+	chain[2] = (struct gantry_hop){
+		.submit = pass_down, .complete = pass_up, .self = &second, .frame = 2};
+	chain[3] = (struct gantry_hop){.submit = answer, .self = &terminal};
 	io = (struct gantry_io){.opcode = GANTRY_OP_READ, .hop = chain, .status = GANTRY_S_COUNT};
 	n_trail = 0;
 	trail[0] = '\0';

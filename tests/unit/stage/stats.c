@@ -102,8 +102,8 @@ static void lanes_are_added_up(void)
 		fake_chain_init(&lanes[i], &host);
 		fake_lane_init(&lanes[i].lane, &host, i, 3);
 		TEST_ASSERT_EQUAL_INT(0, ops->start(stage, &lanes[i].lane, &self));
-		lanes[i].hops[lanes[i].n_hops++] = (struct gantry_hop){ops->submit, ops->complete,
-								       self, 0};
+		lanes[i].hops[lanes[i].n_hops++] = (struct gantry_hop){
+			.submit = ops->submit, .complete = ops->complete, .self = self};
 		fake_chain_terminal(&lanes[i]);
 		for (uint32_t n = 0; n <= i; n++)
 			fake_do(&lanes[i], GANTRY_OP_WRITE, 0, 512, NULL);

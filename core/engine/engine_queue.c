@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine_priv.h"
+#include "engine/engine_priv.h"
 
 /* limit of resubmissions of one IO: a faulty stage could report SESSION_LOST after every resume */
 #define MAX_RESUBMITS 100
@@ -21,7 +21,7 @@
 
 static int gate_submit(void *self, struct gantry_io *io)
 {
-	struct gc_queue *queue = self;
+	struct gantry_engine_queue *queue = self;
 
 	return queue->next_hop.submit(queue->next_hop.self, io);
 }
@@ -36,7 +36,7 @@ static int reject_submit(void *self, struct gantry_io *io)
 
 static const struct gantry_hop closed_hop = {.submit = reject_submit};
 
-static void fail(struct gc_queue *queue, struct gantry_io *io, unsigned status);
+static void fail(struct gantry_engine_queue *queue, struct gantry_io *io, unsigned status);
 
 /* `submit` of the hop that the gate calls while a resume is in progress. */
 static int defer_submit(void *self, struct gantry_io *io)
@@ -56,14 +56,14 @@ static void gate_complete(void *self, struct gantry_io *io)
 
 /* -- slots -- */
 
-void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io)
+void gn_engine_put_doubtful(struct gantry_engine_queue *queue, struct gantry_io *io)
 {
 	const struct gantry_host *host = queue->session->rh->host;
 	int has_data = gantry_op_has_data(io->opcode) &&
 		       !(queue->kept && queue->kept[io->slot].unsent);
 
 	queue->n_doubtful += (uint64_t)has_data;
-	if (has_data && io->data == gc_slot_buffer(queue, io)) {
+	if (has_data && io->data == gantry_engine_slot_buffer(queue, io)) {
 		io->start_ns = host->now_ns(host);
 		queue->quarantine[queue->n_quarantined++] = io->slot;
 		queue->n_quarantines++;
@@ -76,7 +76,7 @@ void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io)
  * Release the slots that were quarantined before before_ns: no peer accesses their buffers any
  * more.
  */
-static void release_quarantine(struct gc_queue *queue, uint64_t before_ns)
+static void release_quarantine(struct gantry_engine_queue *queue, uint64_t before_ns)
 {
 	uint32_t n = 0;
 
@@ -92,13 +92,13 @@ static void release_quarantine(struct gc_queue *queue, uint64_t before_ns)
 /* The peer or a stage has reported SESSION_LOST: end the session. */
 static void expect_loss(void *arg)
 {
-	struct gc_session *session = arg;
+	struct gantry_engine *session = arg;
 
-	if (session->phase == GC_RUNNING)
+	if (session->phase == GN_ENGINE_RUNNING)
 		session->rh->client_abort(session->client);
 }
 
-static int keep_lost(struct gc_queue *queue, const struct gantry_io *io)
+static int keep_lost(struct gantry_engine_queue *queue, const struct gantry_io *io)
 {
 	if (!queue->kept || !queue->up || queue->kept[io->slot].again == MAX_RESUBMITS)
 		return 0;
@@ -108,7 +108,7 @@ static int keep_lost(struct gc_queue *queue, const struct gantry_io *io)
 	return 1;
 }
 
-int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
+int gn_engine_failed(struct gantry_engine_queue *queue, struct gantry_io *io)
 {
 	if (io->status == GANTRY_S_SESSION_LOST)
 		return keep_lost(queue, io);
@@ -129,7 +129,7 @@ int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
  * because writes that it covers might be lost. One flush of the session would not be sufficient:
  * before its completion reaches the program, a flush of another thread could succeed.
  */
-static int must_fail_flush(struct gc_queue *queue, const struct gantry_io *io)
+static int must_fail_flush(struct gantry_engine_queue *queue, const struct gantry_io *io)
 {
 	if (io->opcode != GANTRY_OP_FLUSH || !queue->in_doubt)
 		return 0;
@@ -137,7 +137,7 @@ static int must_fail_flush(struct gc_queue *queue, const struct gantry_io *io)
 	return 1;
 }
 
-int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io)
+int gn_engine_submit_kept(struct gantry_engine_queue *queue, struct gantry_io *io)
 {
 	int rc;
 
@@ -151,19 +151,19 @@ int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io)
 		fail(queue, io, GANTRY_S_IO);
 		return 0;
 	}
-	queue->kept[io->slot] = (struct gc_kept){.order = queue->n_kept++,
-						 .deadline_us = io->deadline_us,
-						 .crc32c = io->crc32c,
-						 .flags = io->flags};
+	queue->kept[io->slot] = (struct gantry_engine_kept){.order = queue->n_kept++,
+							    .deadline_us = io->deadline_us,
+							    .crc32c = io->crc32c,
+							    .flags = io->flags};
 	gantry_io_begin(io, queue->lane->now_ns);
 	queue->n_inflight++;
 	rc = queue->n_waiting || queue->paused ? -EAGAIN : gantry_submit(io);
 	if (rc == -ENOTCONN)
 		rc = -EAGAIN; /* the requester stops before the session is notified */
-	return rc ? gc_queue_refused(queue, io, rc) : 0;
+	return rc ? gn_engine_refused(queue, io, rc) : 0;
 }
 
-static void wait_behind(struct gc_queue *queue, struct gantry_io *io)
+static void wait_behind(struct gantry_engine_queue *queue, struct gantry_io *io)
 {
 	uint32_t at = queue->waiting_at + queue->n_waiting++;
 
@@ -172,7 +172,7 @@ static void wait_behind(struct gc_queue *queue, struct gantry_io *io)
 	queue->waiting[at] = io->slot;
 }
 
-static struct gantry_io *take_waiting(struct gc_queue *queue)
+static struct gantry_io *take_waiting(struct gantry_engine_queue *queue)
 {
 	struct gantry_io *io = &queue->ios[queue->waiting[queue->waiting_at]];
 
@@ -182,7 +182,7 @@ static struct gantry_io *take_waiting(struct gc_queue *queue)
 	return io;
 }
 
-int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc)
+int gn_engine_refused(struct gantry_engine_queue *queue, struct gantry_io *io, int rc)
 {
 	if (rc == -EAGAIN) {
 		wait_behind(queue, io);
@@ -193,14 +193,14 @@ int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc)
 	return rc;
 }
 
-/* Complete with an error an IO that gc_queue_submit() has accepted. */
-static void fail(struct gc_queue *queue, struct gantry_io *io, unsigned status)
+/* Complete with an error an IO that gantry_engine_submit() has accepted. */
+static void fail(struct gantry_engine_queue *queue, struct gantry_io *io, unsigned status)
 {
 	io->status = (uint16_t)status;
 	queue->session->attr.complete(queue, io);
 }
 
-static int submit_waiting(struct gc_queue *queue)
+static int submit_waiting(struct gantry_engine_queue *queue)
 {
 	int n = 0;
 
@@ -208,7 +208,7 @@ static int submit_waiting(struct gc_queue *queue)
 		struct gantry_io *io = &queue->ios[queue->waiting[queue->waiting_at]];
 		int rc = gantry_submit(io);
 
-		if (rc == -EAGAIN || (rc == -ENOTCONN && queue->up == GC_UP_KEPT))
+		if (rc == -EAGAIN || (rc == -ENOTCONN && queue->up == GANTRY_ENGINE_UP_KEPT))
 			break;
 		take_waiting(queue);
 		if (rc)
@@ -218,9 +218,9 @@ static int submit_waiting(struct gc_queue *queue)
 	return n;
 }
 
-int gc_queue_poll_more(struct gc_queue *queue)
+int gn_engine_poll_more(struct gantry_engine_queue *queue)
 {
-	const struct gc_session *session = queue->session;
+	const struct gantry_engine *session = queue->session;
 
 	/*
 	 * The client exists while the queue is up. Before a resumed client started, the server
@@ -233,14 +233,14 @@ int gc_queue_poll_more(struct gc_queue *queue)
 	return submit_waiting(queue);
 }
 
-uint32_t gc_queue_late_writes(const struct gc_queue *queue)
+uint32_t gn_engine_late_writes(const struct gantry_engine_queue *queue)
 {
-	const struct gc_session *session = queue->session;
+	const struct gantry_engine *session = queue->session;
 
 	return queue->paused ? 1 : session->rh->client_late_writes(session->client, queue->index);
 }
 
-struct gantry_io *gc_queue_take_back(struct gc_queue *queue)
+struct gantry_io *gn_engine_take_back(struct gantry_engine_queue *queue)
 {
 	struct gantry_io *io;
 
@@ -255,9 +255,9 @@ struct gantry_io *gc_queue_take_back(struct gc_queue *queue)
 
 /* -- called by the session -- */
 
-int gc_queue_make_chain(struct gc_queue *queue)
+int gn_engine_queue_make_chain(struct gantry_engine_queue *queue)
 {
-	struct gc_session *session = queue->session;
+	struct gantry_engine *session = queue->session;
 	struct gantry_hop owner = {.complete = session->attr.complete, .self = queue};
 	struct gantry_hop gate = {.submit = gate_submit, .complete = gate_complete, .self = queue};
 
@@ -269,7 +269,7 @@ int gc_queue_make_chain(struct gc_queue *queue)
 }
 
 struct change {
-	struct gc_queue *queue;
+	struct gantry_engine_queue *queue;
 	uint32_t n;
 };
 
@@ -277,15 +277,15 @@ struct change {
 static int by_order(const void *a, const void *b, void *arg)
 {
 	const uint16_t *x = a, *y = b;
-	const struct gc_kept *kept = arg;
+	const struct gantry_engine_kept *kept = arg;
 
 	return kept[*x].order < kept[*y].order ? -1 : kept[*x].order > kept[*y].order;
 }
 
 /* Restore a descriptor as it was when it was submitted: stages and the peer have changed it. */
-static void restore(struct gc_queue *queue, struct gantry_io *io)
+static void restore(struct gantry_engine_queue *queue, struct gantry_io *io)
 {
-	struct gc_kept *kept = &queue->kept[io->slot];
+	struct gantry_engine_kept *kept = &queue->kept[io->slot];
 
 	gantry_io_begin(io, io->start_ns);
 	io->flags = kept->flags;
@@ -298,7 +298,7 @@ static void restore(struct gc_queue *queue, struct gantry_io *io)
  * Fail each waiting flush: the program submitted it before it could know that the verifier has
  * changed.
  */
-static void fail_flushes(struct gc_queue *queue)
+static void fail_flushes(struct gantry_engine_queue *queue)
 {
 	for (uint32_t n = queue->n_waiting; n; n--) {
 		struct gantry_io *io = take_waiting(queue);
@@ -315,13 +315,13 @@ static void fail_flushes(struct gc_queue *queue)
 static void up_on_lane(void *arg)
 {
 	struct change *change = arg;
-	struct gc_queue *queue = change->queue;
+	struct gantry_engine_queue *queue = change->queue;
 	uint32_t n_waiting = queue->n_waiting;
 
 	change->n = queue->n_lost;
 	queue->next_hop = queue->next;
 	queue->paused = 0;
-	queue->up = queue->kept ? GC_UP_KEPT : GC_UP;
+	queue->up = queue->kept ? GANTRY_ENGINE_UP_KEPT : GANTRY_ENGINE_UP;
 	if (!queue->kept)
 		return; /* first start: nothing waits */
 	/*
@@ -346,7 +346,7 @@ static void up_on_lane(void *arg)
 
 static void pause_on_lane(void *arg)
 {
-	struct gc_queue *queue = arg;
+	struct gantry_engine_queue *queue = arg;
 
 	queue->next_hop = paused_hop;
 	queue->paused = 1;
@@ -354,9 +354,9 @@ static void pause_on_lane(void *arg)
 
 static void down_on_lane(void *arg)
 {
-	struct gc_queue *queue = arg;
+	struct gantry_engine_queue *queue = arg;
 
-	queue->up = GC_DOWN;
+	queue->up = GANTRY_ENGINE_DOWN;
 	queue->down_rc = queue->session->end_rc == -ESTALE ? -ESTALE : -ENOTCONN;
 	queue->paused = 0;
 	queue->next_hop = closed_hop;
@@ -371,7 +371,7 @@ static void down_on_lane(void *arg)
 		fail(queue, take_waiting(queue), gantry_status_of_errno(queue->down_rc));
 }
 
-uint32_t gc_queue_up(struct gc_queue *queue)
+uint32_t gn_engine_queue_up(struct gantry_engine_queue *queue)
 {
 	struct change change = {.queue = queue};
 
@@ -379,21 +379,22 @@ uint32_t gc_queue_up(struct gc_queue *queue)
 	return change.n;
 }
 
-void gc_queue_pause(struct gc_queue *queue)
+void gn_engine_queue_pause(struct gantry_engine_queue *queue)
 {
 	queue->session->rh->lane_call(queue->lane, pause_on_lane, queue);
 }
 
-void gc_queue_down(struct gc_queue *queue)
+void gn_engine_queue_down(struct gantry_engine_queue *queue)
 {
 	queue->session->rh->lane_call(queue->lane, down_on_lane, queue);
 }
 
-int gc_queue_init(struct gc_session *session, uint32_t index)
+int gn_engine_queue_init(struct gantry_engine *session, uint32_t index)
 {
-	struct gc_queue *queue = &session->queues[index];
+	struct gantry_engine_queue *queue = &session->queues[index];
 	uint32_t depth = session->attr.depth;
 
+	queue->ops = &gn_engine_ops;
 	queue->session = session;
 	queue->next_hop = closed_hop;
 	queue->down_rc = -ENOTCONN;
@@ -415,7 +416,7 @@ int gc_queue_init(struct gc_session *session, uint32_t index)
 	return 0;
 }
 
-void gc_queue_fini(struct gc_queue *queue)
+void gn_engine_queue_fini(struct gantry_engine_queue *queue)
 {
 	if (queue->chain)
 		queue->session->rh->chain_destroy(queue->chain);

@@ -16,7 +16,7 @@
 
 #include <gantry/uuid.h>
 
-#include "engine_priv.h"
+#include "engine/engine_priv.h"
 
 /*
  * Delay before the second attempt. It doubles with each attempt up to RETRY_MOST_NS: a server can
@@ -26,43 +26,43 @@
 #define RETRY_MOST_NS 1000000000ull
 #define NS_PER_MS 1000000ull
 
-static uint64_t now_ns(const struct gc_session *session)
+static uint64_t now_ns(const struct gantry_engine *session)
 {
 	const struct gantry_host *host = session->rh->host;
 
 	return host->now_ns(host);
 }
 
-static void schedule_attempt(struct gc_session *session);
+static void schedule_attempt(struct gantry_engine *session);
 
 /* End the session because no epoch is left: the server would reject the next epoch. */
-static void end_without_epoch(struct gc_session *session)
+static void end_without_epoch(struct gantry_engine *session)
 {
 	char text[sizeof(session->text)];
 
 	snprintf(text, sizeof(text),
 		 "%.160s; not resumed: no epoch is left (limit epoch=%u): open the volume again",
 		 session->text, GANTRY_EPOCH_MAX);
-	gc_session_end(session, -ENOTCONN, text);
+	gn_engine_end(session, -ENOTCONN, text);
 }
 
 static void attempt(void *arg)
 {
-	struct gc_session *session = arg;
+	struct gantry_engine *session = arg;
 	struct gantry_session_attr wanted = {.id = session->id,
 					     .lanes = session->attr.n_queues,
 					     .depth = session->attr.depth,
 					     .regions = 1};
 
-	if (session->phase != GC_PAUSED || session->client)
+	if (session->phase != GN_ENGINE_PAUSED || session->client)
 		return;
 	if (session->epoch >= GANTRY_EPOCH_MAX) {
 		end_without_epoch(session);
 		return;
 	}
 	wanted.epoch = ++session->epoch;
-	if (session->rh->client_open(session->rh, session->attr.connect, &wanted, &gc_client_events,
-				     session, &session->client)) {
+	if (session->rh->client_open(session->rh, session->attr.connect, &wanted,
+				     &gn_engine_client_events, session, &session->client)) {
 		session->client = NULL;
 		schedule_attempt(session);
 	} else {
@@ -72,25 +72,25 @@ static void attempt(void *arg)
 }
 
 /* End the session because the resume took too long. session->text has the reason of the loss. */
-static void end_expired(struct gc_session *session)
+static void end_expired(struct gantry_engine *session)
 {
 	char text[sizeof(session->text)];
 
 	snprintf(text, sizeof(text), "%.160s; not resumed within %llu ms", session->text,
 		 (unsigned long long)(session->resume_ns / NS_PER_MS));
-	gc_session_end(session, -ENOTCONN, text);
+	gn_engine_end(session, -ENOTCONN, text);
 }
 
 static void no_memory(void *arg)
 {
-	struct gc_session *session = arg;
+	struct gantry_engine *session = arg;
 
-	if (session->phase == GC_PAUSED)
+	if (session->phase == GN_ENGINE_PAUSED)
 		end_expired(session);
 }
 
 /* Make the next attempt: the first immediately, later ones after growing delays. */
-static void schedule_attempt(struct gc_session *session)
+static void schedule_attempt(struct gantry_engine *session)
 {
 	uint64_t ns = session->retry_ns;
 
@@ -104,10 +104,10 @@ static void schedule_attempt(struct gc_session *session)
 /* resume_ns has elapsed. */
 static void on_expired(void *arg)
 {
-	struct gc_session *session = arg;
+	struct gantry_engine *session = arg;
 
 	session->expired = 1;
-	if (session->phase != GC_PAUSED)
+	if (session->phase != GN_ENGINE_PAUSED)
 		return;
 	if (session->client)
 		session->rh->client_abort(session->client);
@@ -115,7 +115,7 @@ static void on_expired(void *arg)
 		end_expired(session);
 }
 
-static int pause_session(struct gc_session *session, const char *text)
+static int pause_session(struct gantry_engine *session, const char *text)
 {
 	session->lost_ns = now_ns(session);
 	session->expired = 0;
@@ -123,17 +123,17 @@ static int pause_session(struct gc_session *session, const char *text)
 	snprintf(session->text, sizeof(session->text), "%.160s", text);
 	if (session->rh->after(session->rh, session->resume_ns, on_expired, session))
 		return -ENOMEM;
-	session->phase = GC_PAUSED;
+	session->phase = GN_ENGINE_PAUSED;
 	for (uint32_t i = 0; i < session->attr.n_queues; i++)
-		gc_queue_pause(&session->queues[i]);
+		gn_engine_queue_pause(&session->queues[i]);
 	return 0;
 }
 
-int gc_resume_begin(struct gc_session *session, int reason, const char *text)
+int gn_engine_resume_begin(struct gantry_engine *session, int reason, const char *text)
 {
-	int first = session->phase == GC_RUNNING;
+	int first = session->phase == GN_ENGINE_RUNNING;
 
-	if (!session->resume_ns || !reason || (!first && session->phase != GC_PAUSED))
+	if (!session->resume_ns || !reason || (!first && session->phase != GN_ENGINE_PAUSED))
 		return 0;
 	if (!first && reason == -ESTALE)
 		return 0; /* a retry would find the other volume again */
@@ -152,7 +152,7 @@ int gc_resume_begin(struct gc_session *session, int reason, const char *text)
  * Compare the verifier. If it changed, acknowledged but unflushed writes might be lost: let the
  * next flush of each queue fail.
  */
-static void note_verifier(struct gc_session *session, const struct gantry_volume_info *info)
+static void note_verifier(struct gantry_engine *session, const struct gantry_volume_info *info)
 {
 	uint64_t was = session->info.verifier,
 		 ms = (now_ns(session) - session->lost_ns) / NS_PER_MS;
@@ -172,7 +172,7 @@ static void note_verifier(struct gc_session *session, const struct gantry_volume
 		(unsigned long long)was, (unsigned long long)ms);
 }
 
-int gc_resume_check(struct gc_session *session, const struct gantry_volume_info *info)
+int gn_engine_resume_check(struct gantry_engine *session, const struct gantry_volume_info *info)
 {
 	const struct gantry_volume_info *was = &session->info;
 
@@ -196,7 +196,7 @@ int gc_resume_check(struct gc_session *session, const struct gantry_volume_info 
 	return -ESTALE;
 }
 
-void gc_resume_done(struct gc_session *session, uint32_t n_again)
+void gn_engine_resume_done(struct gantry_engine *session, uint32_t n_again)
 {
 	session->changed = 0;
 	session->rh->after_cancel(session->rh, session);

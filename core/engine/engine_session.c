@@ -13,7 +13,7 @@
 
 #include <gantry/memfd.h>
 
-#include "engine_priv.h"
+#include "engine/engine_priv.h"
 
 /*
  * Bytes allocated in one turn of the control thread. The kernel needs up to a second to clear a
@@ -21,7 +21,35 @@
  */
 #define PAGES_STEP (16ull << 20)
 
-__attribute__((format(printf, 3, 4))) static void give_up(struct gc_session *session, int reason,
+/*
+ * End the session. Posted by close_session() if there is no client: between two attempts to
+ * resume.
+ */
+static void end_between(void *arg)
+{
+	struct gantry_engine *session = arg;
+
+	if (session->phase == GN_ENGINE_CLOSING)
+		gn_engine_end(session, session->reason, session->text);
+}
+
+static void close_session(struct gantry_engine *session)
+{
+	int paused = session->phase == GN_ENGINE_PAUSED;
+
+	if (session->phase >= GN_ENGINE_CLOSING)
+		return;
+	session->phase = GN_ENGINE_CLOSING;
+	if (!session->client)
+		session->rh->post(session->rh, end_between, session);
+	else if (paused)
+		/* during a resume no IO is in flight, so the client need not send STOP and BYE */
+		session->rh->client_abort(session->client);
+	else
+		session->rh->client_close(session->client);
+}
+
+__attribute__((format(printf, 3, 4))) static void give_up(struct gantry_engine *session, int reason,
 							  const char *fmt, ...)
 {
 	char text[sizeof(session->text)];
@@ -31,7 +59,7 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct gc_session *ses
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	/* during a resume the peer can have failed again: make another attempt */
-	if (session->phase == GC_PAUSED) {
+	if (session->phase == GN_ENGINE_PAUSED) {
 		gantry_log_warn(session->rh->host, "%s", text);
 		session->rh->client_abort(session->client);
 		return;
@@ -39,16 +67,17 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct gc_session *ses
 	session->reason = reason;
 	snprintf(session->text, sizeof(session->text), "%s", text);
 	gantry_log_error(session->rh->host, "%s", session->text);
-	gc_session_close(session);
+	close_session(session);
 }
 
-int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes,
-		      int flags)
+static int create_memory(struct gantry_engine *session, uint64_t slot_bytes, uint64_t shared_bytes,
+			 int flags)
 {
 	uint64_t slots = (uint64_t)session->attr.depth * session->attr.n_queues, bytes;
 	int rc = -EOVERFLOW;
 
-	session->slot_bytes = (slot_bytes + GC_SLOT_ALIGN - 1) & ~(uint64_t)(GC_SLOT_ALIGN - 1);
+	session->slot_bytes = (slot_bytes + GANTRY_ENGINE_ALIGN - 1) &
+			      ~(uint64_t)(GANTRY_ENGINE_ALIGN - 1);
 	if (!__builtin_mul_overflow(session->slot_bytes, slots, &session->shared_offset) &&
 	    !__builtin_add_overflow(session->shared_offset, shared_bytes, &bytes))
 		rc = session->rh->region_create(session->rh, bytes, flags | GANTRY_REGION_LAZY,
@@ -66,32 +95,33 @@ int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t 
 }
 
 /* Let the owner create the region. A resumed session has its region already. */
-static int make_ready(struct gc_session *session, const struct gantry_volume_info *info)
+static int make_ready(struct gantry_engine *session, const struct gantry_volume_info *info)
 {
 	int rc;
 
-	if (session->phase == GC_PAUSED) {
-		rc = gc_resume_check(session, info); /* the server has compared uuid and verifier */
+	if (session->phase == GN_ENGINE_PAUSED) {
+		rc = gn_engine_resume_check(session,
+					    info); /* the server has compared uuid and verifier */
 	} else {
 		session->info = *info;
 		rc = session->events->ready(session->arg, info);
 		session->reason = rc;
 	}
 	if (rc)
-		gc_session_close(session);
+		close_session(session);
 	return rc;
 }
 
-static int is_opening(const struct gc_session *session)
+static int is_opening(const struct gantry_engine *session)
 {
-	return session->phase == GC_OPENING || session->phase == GC_PAUSED;
+	return session->phase == GN_ENGINE_OPENING || session->phase == GN_ENGINE_PAUSED;
 }
 
-static void export_region(struct gc_session *session)
+static void export_region(struct gantry_engine *session)
 {
 	int rc = session->rh->client_export(session->client, session->region,
 					    GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE,
-					    GC_REGION_HANDLE);
+					    GANTRY_ENGINE_HANDLE);
 
 	if (rc && rc != -ENOTCONN) /* -ENOTCONN: `closed` follows with the reason */
 		give_up(session, rc, "cannot export the region of %llu bytes: %s",
@@ -104,7 +134,7 @@ static void export_region(struct gc_session *session)
  * Returns the largest region that the peer accepts, in bytes. The engine allocates no pages for a
  * larger region: its export fails, and the device reports why.
  */
-static uint64_t export_limit(const struct gc_session *session)
+static uint64_t export_limit(const struct gantry_engine *session)
 {
 	return session->rh->client_export_limit(session->client);
 }
@@ -115,7 +145,7 @@ static uint64_t export_limit(const struct gc_session *session)
  */
 static void make_pages(void *arg)
 {
-	struct gc_session *session = arg;
+	struct gantry_engine *session = arg;
 	uint64_t left = session->region->length - session->pages_at,
 		 n = left < PAGES_STEP ? left : PAGES_STEP;
 	int rc = 0;
@@ -145,7 +175,7 @@ static void make_pages(void *arg)
 static void client_ready(void *arg, struct gantry_client *client,
 			 const struct gantry_volume_info *info)
 {
-	struct gc_session *session = arg;
+	struct gantry_engine *session = arg;
 
 	session->client = client;
 	session->ran = 1;
@@ -156,17 +186,17 @@ static void client_ready(void *arg, struct gantry_client *client,
 	make_pages(session);
 }
 
-static int set_up_lane(struct gc_session *session, struct gc_queue *queue)
+static int set_up_lane(struct gantry_engine *session, struct gantry_engine_queue *queue)
 {
 	int rc = session->rh->client_hop(session->client, queue->index, queue->lane, &queue->next);
 
-	return rc || queue->chain ? rc : gc_queue_make_chain(queue);
+	return rc || queue->chain ? rc : gn_engine_queue_make_chain(queue);
 }
 
 static void client_exported(void *arg, struct gantry_client *client,
 			    const struct gantry_region *region)
 {
-	struct gc_session *session = arg;
+	struct gantry_engine *session = arg;
 	int rc = 0;
 
 	(void)region;
@@ -184,23 +214,23 @@ static void client_exported(void *arg, struct gantry_client *client,
 
 static void client_started(void *arg, struct gantry_client *client)
 {
-	struct gc_session *session = arg;
-	int again = session->phase == GC_PAUSED;
+	struct gantry_engine *session = arg;
+	int again = session->phase == GN_ENGINE_PAUSED;
 	uint32_t n = 0;
 
 	if (!is_opening(session))
 		return;
-	session->phase = GC_RUNNING;
+	session->phase = GN_ENGINE_RUNNING;
 	session->id = session->rh->client_id(client);
 	for (uint32_t i = 0; i < session->attr.n_queues; i++)
-		n += gc_queue_up(&session->queues[i]);
+		n += gn_engine_queue_up(&session->queues[i]);
 	if (again)
-		gc_resume_done(session, n);
+		gn_engine_resume_done(session, n);
 	else
 		session->events->started(session->arg);
 }
 
-int gc_session_withdraw(struct gc_session *session)
+static int withdraw(struct gantry_engine *session)
 {
 	const struct gantry_role_host *rh = session->rh;
 	int rc;
@@ -216,56 +246,76 @@ int gc_session_withdraw(struct gc_session *session)
  * End the session. A peer of a lost session might still have the region mapped, so withdraw the
  * region before `closed`.
  */
-void gc_session_end(struct gc_session *session, int reason, const char *text)
+void gn_engine_end(struct gantry_engine *session, int reason, const char *text)
 {
-	int rc = gc_session_withdraw(session);
+	int rc = withdraw(session);
 
 	if (rc)
 		gantry_log_warn(session->rh->host,
 				"region cannot be revoked from the peers of a lost session "
 				"(bytes=%llu): %s",
 				(unsigned long long)session->region->length, strerror(-rc));
-	session->phase = GC_CLOSED;
+	session->phase = GN_ENGINE_CLOSED;
 	session->end_rc = reason;
 	explicit_bzero(session->secret, sizeof(session->secret));
 	session->rh->after_cancel(session->rh, session);
 	for (uint32_t i = 0; i < session->attr.n_queues; i++)
-		gc_queue_down(&session->queues[i]);
+		gn_engine_queue_down(&session->queues[i]);
 	session->events->closed(session->arg, reason, text);
 }
 
 static void client_closed(void *arg, struct gantry_client *client, int reason, const char *text)
 {
-	struct gc_session *session = arg;
+	struct gantry_engine *session = arg;
 
 	/*
 	 * The server drains the sessions of earlier clients before a later client becomes ready, so
 	 * what that client reports is valid for the earlier clients too.
 	 */
-	if (session->ran || session->phase == GC_OPENING)
+	if (session->ran || session->phase == GN_ENGINE_OPENING)
 		session->released = session->rh->client_regions_released(client);
 	session->ran = 0;
 	if (session->reason)
-		gc_session_end(session, session->reason, session->text);
-	else if (!gc_resume_begin(session, reason, text))
-		gc_session_end(session, session->phase == GC_CLOSING ? 0 : reason,
-			       session->gave_up ? session->text : text);
+		gn_engine_end(session, session->reason, session->text);
+	else if (!gn_engine_resume_begin(session, reason, text))
+		gn_engine_end(session, session->phase == GN_ENGINE_CLOSING ? 0 : reason,
+			      session->gave_up ? session->text : text);
 }
 
-const struct gantry_client_events gc_client_events = {
+const struct gantry_client_events gn_engine_client_events = {
 	.ready = client_ready,
 	.exported = client_exported,
 	.started = client_started,
 	.closed = client_closed,
 };
 
-int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_attr *attr,
-		    const struct gc_session_events *events, void *arg,
-		    struct gc_session **session_p)
+static void free_session(struct gantry_engine *session)
+{
+	const struct gantry_role_host *rh;
+	uint64_t doubtful = 0;
+
+	if (!session)
+		return;
+	rh = session->rh;
+	for (uint32_t i = 0; i < session->attr.n_queues; i++) {
+		doubtful += session->queues[i].n_doubtful;
+		gn_engine_queue_fini(&session->queues[i]);
+	}
+	if (session->region)
+		rh->region_destroy(rh, session->region, !doubtful || session->released);
+	if (session->client)
+		rh->client_free(session->client);
+	explicit_bzero(session->secret, sizeof(session->secret));
+	free(session);
+}
+
+static int open_session(const struct gantry_role_host *rh, const struct gantry_engine_attr *attr,
+			const struct gantry_engine_events *events, void *arg,
+			struct gantry_engine **session_p)
 {
 	const struct gantry_session_attr wanted = {
 		.epoch = 1, .lanes = attr->n_queues, .depth = attr->depth, .regions = 1};
-	struct gc_session *session =
+	struct gantry_engine *session =
 		gantry_zalloc_lines(sizeof(*session) + attr->n_queues * sizeof(session->queues[0]));
 	int rc = 0;
 
@@ -279,91 +329,57 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 	session->released = 1;
 	session->resume_ns = rh->connect_resume(rh, attr->connect);
 	for (uint32_t i = 0; i < attr->n_queues && !rc; i++)
-		rc = gc_queue_init(session, i);
+		rc = gn_engine_queue_init(session, i);
 	if (!rc)
-		rc = rh->client_open(rh, attr->connect, &wanted, &gc_client_events, session,
+		rc = rh->client_open(rh, attr->connect, &wanted, &gn_engine_client_events, session,
 				     &session->client);
 	if (rc) {
-		session->phase = GC_CLOSED;
-		gc_session_free(session);
+		session->phase = GN_ENGINE_CLOSED;
+		free_session(session);
 		return rc;
 	}
 	*session_p = session;
 	return 0;
 }
 
-/*
- * End the session. Posted by gc_session_close() if there is no client: between two attempts to
- * resume.
- */
-static void end_between(void *arg)
-{
-	struct gc_session *session = arg;
-
-	if (session->phase == GC_CLOSING)
-		gc_session_end(session, session->reason, session->text);
-}
-
-void gc_session_close(struct gc_session *session)
-{
-	int paused = session->phase == GC_PAUSED;
-
-	if (session->phase >= GC_CLOSING)
-		return;
-	session->phase = GC_CLOSING;
-	if (!session->client)
-		session->rh->post(session->rh, end_between, session);
-	else if (paused)
-		/* during a resume no IO is in flight, so the client need not send STOP and BYE */
-		session->rh->client_abort(session->client);
-	else
-		session->rh->client_close(session->client);
-}
-
-void gc_session_give_up(struct gc_session *session)
+static void stop_resuming(struct gantry_engine *session)
 {
 	size_t n;
 
 	session->resume_ns = 0;
-	if (session->phase != GC_PAUSED)
+	if (session->phase != GN_ENGINE_PAUSED)
 		return;
 	session->gave_up = 1;
 	n = strlen(session->text);
 	snprintf(session->text + n, sizeof(session->text) - n, "; given up");
-	gc_session_close(session);
+	close_session(session);
 }
 
-void gc_session_free(struct gc_session *session)
-{
-	const struct gantry_role_host *rh;
-	uint64_t doubtful = 0;
-
-	if (!session)
-		return;
-	rh = session->rh;
-	for (uint32_t i = 0; i < session->attr.n_queues; i++) {
-		doubtful += session->queues[i].n_doubtful;
-		gc_queue_fini(&session->queues[i]);
-	}
-	if (session->region)
-		rh->region_destroy(rh, session->region, !doubtful || session->released);
-	if (session->client)
-		rh->client_free(session->client);
-	explicit_bzero(session->secret, sizeof(session->secret));
-	free(session);
-}
-
-struct gc_queue *gc_session_queue(struct gc_session *session, uint32_t index)
+static struct gantry_engine_queue *get_queue(struct gantry_engine *session, uint32_t index)
 {
 	return &session->queues[index];
 }
 
-const struct gantry_region *gc_session_region(const struct gc_session *session)
+static void *get_shared(const struct gantry_engine *session, uint64_t *offset_p)
 {
-	return session->region;
+	*offset_p = session->shared_offset;
+	return (uint8_t *)session->region->addr + session->shared_offset;
 }
 
-uint64_t gc_session_shared_offset(const struct gc_session *session)
-{
-	return session->shared_offset;
-}
+const struct gantry_engine_ops gn_engine_ops = {
+	.open = open_session,
+	.memory = create_memory,
+	.shared = get_shared,
+	.queue = get_queue,
+	.close = close_session,
+	.give_up = stop_resuming,
+	.withdraw = withdraw,
+	.free = free_session,
+	.late_writes = gn_engine_late_writes,
+	.take_back = gn_engine_take_back,
+	.submit_kept = gn_engine_submit_kept,
+	.refused = gn_engine_refused,
+	.failed = gn_engine_failed,
+	.poll_more = gn_engine_poll_more,
+	.put_doubtful = gn_engine_put_doubtful,
+};

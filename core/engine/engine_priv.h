@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef GN_ENGINE_ENGINE_PRIV_H
+#define GN_ENGINE_ENGINE_PRIV_H
+
+#include "engine/engine.h"
+
+/*
+ * engine_priv.h - the session of the engine, shared by engine_session.c, engine_queue.c and
+ * engine_resume.c.
+ *
+ *      OPENING --> RUNNING <--> PAUSED       lost, resume in progress
+ *           `---------+-----------+--> CLOSING --> CLOSED
+ */
+enum gn_engine_state {
+	GN_ENGINE_OPENING,
+	GN_ENGINE_RUNNING,
+	GN_ENGINE_PAUSED,
+	GN_ENGINE_CLOSING,
+	GN_ENGINE_CLOSED
+};
+
+struct gantry_engine {
+	const struct gantry_role_host *rh;
+	struct gantry_engine_attr attr;
+	const struct gantry_engine_events *events;
+	void *arg;
+	struct gantry_client *client; /* NULL: between two attempts to resume */
+	struct gantry_region *region;
+	struct gantry_volume_info info;
+	enum gn_engine_state phase;
+	uint64_t slot_bytes, shared_offset;
+	uint64_t pages_at; /* offset in the region: the pages before it are allocated */
+	/* -errno with which the engine has closed the session; 0: the owner closed the session */
+	int reason;
+	int end_rc; /* reason that `closed` reports */
+	char text[256];
+
+	/* -- resume -- */
+	uint64_t resume_ns; /* longest time for a resume; 0: do not resume */
+	uint64_t id, lost_ns;
+	uint64_t retry_ns; /* delay before the next attempt */
+	uint32_t epoch;
+	uint8_t secret[GANTRY_SECRET_BYTES];
+	int changed; /* the verifier has changed; set during a resume */
+	int expired; /* resume_ns has elapsed */
+	int ran;     /* the event `ready` of this client was received */
+	/* `give_up` was called during a resume; `text` mentions the call */
+	int gave_up;
+	int released; /* no peer can access the region any more; see client_regions_released */
+	struct gantry_engine_queue queues[];
+};
+
+/* State that is needed to submit a slot again. */
+struct gantry_engine_kept {
+	uint64_t order;
+	uint32_t deadline_us, crc32c;
+	uint8_t flags;
+	uint8_t again; /* number of resubmissions */
+	/*
+	 * The last submission was not sent: the peer does not have the buffer, whatever the status
+	 * is.
+	 */
+	uint8_t unsent;
+};
+
+/* Queue functions of struct gantry_engine_ops. */
+int gn_engine_submit_kept(struct gantry_engine_queue *queue, struct gantry_io *io);
+int gn_engine_refused(struct gantry_engine_queue *queue, struct gantry_io *io, int rc);
+int gn_engine_failed(struct gantry_engine_queue *queue, struct gantry_io *io);
+int gn_engine_poll_more(struct gantry_engine_queue *queue);
+void gn_engine_put_doubtful(struct gantry_engine_queue *queue, struct gantry_io *io);
+uint32_t gn_engine_late_writes(const struct gantry_engine_queue *queue);
+struct gantry_io *gn_engine_take_back(struct gantry_engine_queue *queue);
+
+/* Control thread. */
+int gn_engine_queue_init(struct gantry_engine *session, uint32_t index);
+void gn_engine_queue_fini(struct gantry_engine_queue *queue);
+/* Create the descriptors, with a chain that ends in the gate. */
+int gn_engine_queue_make_chain(struct gantry_engine_queue *queue);
+/*
+ * Start or resume a queue: the lane uses the requester `next`. IOs that were in flight when the
+ * last session was lost are submitted first. Returns their number.
+ */
+uint32_t gn_engine_queue_up(struct gantry_engine_queue *queue);
+/* Detach the queue from its requester. IOs wait until the resume. */
+void gn_engine_queue_pause(struct gantry_engine_queue *queue);
+/* End a queue: waiting IOs fail with down_rc. */
+void gn_engine_queue_down(struct gantry_engine_queue *queue);
+
+/* -- engine_resume.c -- */
+/*
+ * The client has ended. Returns 1 if a resume has begun or continues; 0: the session ends. text:
+ * reason of the loss.
+ */
+int gn_engine_resume_begin(struct gantry_engine *session, int reason, const char *text);
+/*
+ * The new client is ready: compare its volume with that of the lost session. Returns 0, or -ESTALE
+ * if they differ; session->text then has the difference.
+ */
+int gn_engine_resume_check(struct gantry_engine *session, const struct gantry_volume_info *info);
+/* The new client has started. n_again: IOs that are submitted again. */
+void gn_engine_resume_done(struct gantry_engine *session, uint32_t n_again);
+
+/* -- engine_session.c -- */
+extern const struct gantry_client_events gn_engine_client_events;
+/* End the session and call `closed`. */
+void gn_engine_end(struct gantry_engine *session, int reason, const char *text);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine.h - the client engine: a session with one region, and a queue for each of its lanes. The
+ * core provides it to roles that issue IO of their own; the role initiator and libgantry use it.
+ *
+ *      session: open -> event `ready`, which calls memory
+ *               -> event `pages` for each part of the region -> event `started` -> event `closed`
+ *      IO:      gantry_engine_get -> fill the descriptor -> gantry_engine_submit -> `complete`
+ *               -> gantry_engine_put
+ *
+ * Resume. If connect.resume is not 0, the engine resumes a lost session without an event for the
+ * owner. Meanwhile IOs wait. IOs that were in flight are submitted again, in their order. If the
+ * resume does not succeed in time, the engine calls `closed`. It calls `closed` with -ESTALE if it
+ * finds another volume, or the same volume without its data.
+ *
+ * Verifier. A changed verifier means that acknowledged but unflushed writes might be lost. Then all
+ * flushes in flight of a queue fail with GANTRY_S_IO; if there are none, its next flush fails once.
+ *
+ * A slot is a descriptor with its buffer, a part of the region. After the buffers of all
+ * slots the region can contain shared memory, which the owner divides.
+ *
+ * Threads: session functions run on the control thread, queue functions on the lane's thread.
+ */
+#ifndef GANTRY_ENGINE_H
+#define GANTRY_ENGINE_H
+
+#include <errno.h>
+
+#include <gantry/role.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GANTRY_ENGINE_ALIGN 4096u
+#define GANTRY_ENGINE_HANDLE 1u /* handle of the only region */
+
+struct gantry_engine; /* a session */
+struct gantry_engine_queue;
+
+/* Events. Control thread. Never called inside `open`. */
+struct gantry_engine_events {
+	/*
+	 * The volume is known: call `memory`. Returns 0, or a -errno with which the
+	 * session ends.
+	 */
+	int (*ready)(void *arg, const struct gantry_volume_info *info);
+	/*
+	 * The pages of `bytes` bytes at `at` are allocated. The calls cover the region in order,
+	 * one part in each turn of the control thread. The owner can write to these bytes for the
+	 * peer to read. May be NULL.
+	 */
+	void (*pages)(void *arg, void *at, uint64_t bytes);
+	/* The owner can submit IO from now on. */
+	void (*started)(void *arg);
+	/* The session resumes, and the verifier of the volume has changed. May be NULL. */
+	void (*verifier_changed)(void *arg, uint64_t verifier);
+	/*
+	 * Last event: the session has ended. All IOs of the requesters and queues have completed;
+	 * IOs that stages hold complete later.
+	 * reason: 0 after `close`, else -errno.
+	 */
+	void (*closed)(void *arg, int reason, const char *text);
+};
+
+struct gantry_engine_attr {
+	uint32_t connect;  /* index of an entry of `connect` */
+	uint32_t n_queues; /* queue i is on lane i of the role */
+	uint32_t depth;    /* number of slots of each queue */
+	/*
+	 * A descriptor has completed. The function must call gantry_engine_completed first. If that
+	 * returns 0, the caller owns the descriptor and its status until gantry_engine_put. May submit.
+	 * Lane's thread.
+	 */
+	void (*complete)(void *queue, struct gantry_io *io);
+};
+
+/*
+ * The functions of the engine that are not inline: `engine` of struct gantry_role_host. Control
+ * thread, except the functions of queues, which run on the lane's thread.
+ */
+struct gantry_engine_ops {
+	/*
+	 * Open a session. rh: host of a role that has at least one entry of `connect`. Returns 0 or
+	 * -errno. Logs a failure, after which no event follows.
+	 */
+	int (*open)(const struct gantry_role_host *rh, const struct gantry_engine_attr *attr,
+		    const struct gantry_engine_events *events, void *arg,
+		    struct gantry_engine **session_p);
+	/*
+	 * Create the region. Call it once, from `ready`. The engine allocates the pages before
+	 * `started`, a part in each turn of the control thread: see `pages`. If the kernel has no
+	 * memory, the session ends with -ENOMEM.
+	 *
+	 * slot_bytes    size of the buffer of each slot; rounded up to GANTRY_ENGINE_ALIGN
+	 * shared_bytes  size of the memory after the buffers of all slots; the region must have at
+	 *               least 1 byte
+	 * flags         0 or GANTRY_REGION_HUGE
+	 * returns       0 or -errno; logs a failure
+	 */
+	int (*memory)(struct gantry_engine *session, uint64_t slot_bytes, uint64_t shared_bytes,
+		      int flags);
+	/*
+	 * Get the memory after the buffers of all slots, from `memory` on. offset_p: out: its
+	 * offset in the region. Returns its address.
+	 */
+	void *(*shared)(const struct gantry_engine *session, uint64_t *offset_p);
+	/* Get queue `index`, which is valid from open until free. */
+	struct gantry_engine_queue *(*queue)(struct gantry_engine *session, uint32_t index);
+	/*
+	 * End the session by STOP and BYE; `closed` follows. Submit nothing after this call. A
+	 * second call has no effect.
+	 */
+	void (*close)(struct gantry_engine *session);
+	/*
+	 * Do not resume the session if it is lost, and stop a resume in progress. A session whose
+	 * resume is stopped ends with reason 0 and a text that contains the reason of the loss.
+	 */
+	void (*give_up)(struct gantry_engine *session);
+	/*
+	 * Make sure that no peer can access the region, after `closed`. The content of the region
+	 * stays. The engine has tried it once before `closed`. An owner that uses the shared memory
+	 * again must call the function until it returns 0. The buffers of slots need no call,
+	 * because the engine quarantines them.
+	 *
+	 * returns   0
+	 *           -errno of the copy, -ENOMEM for example: peers may still access the region;
+	 *           call it again
+	 */
+	int (*withdraw)(struct gantry_engine *session);
+	/* Free a session, after `closed`. No queue may have IO in flight. NULL has no effect. */
+	void (*free)(struct gantry_engine *session);
+
+	/* -- queues -- */
+	/*
+	 * Count the writes of a queue that timed out and can still change the volume. Returns 1
+	 * while a resume is in progress, because the count is not known during a resume. Call it
+	 * only while queue->up.
+	 */
+	uint32_t (*late_writes)(const struct gantry_engine_queue *queue);
+	/*
+	 * Take back a waiting IO that was never in flight: the caller owns its slot again. Returns
+	 * NULL if there is none.
+	 */
+	struct gantry_io *(*take_back)(struct gantry_engine_queue *queue);
+
+	/* -- called by the inline functions of this header only -- */
+	/* gantry_engine_submit() for a session that can be resumed, or has ended */
+	int (*submit_kept)(struct gantry_engine_queue *queue, struct gantry_io *io);
+	/*
+	 * Handle the error rc of a chain that did not accept a descriptor. Returns 0 if the IO
+	 * waits in the queue, else the error for the caller of gantry_engine_submit().
+	 */
+	int (*refused)(struct gantry_engine_queue *queue, struct gantry_io *io, int rc);
+	/*
+	 * Handle a failed IO. Returns 1: the session is lost, and the engine will submit the IO
+	 * again; 0: the status is final.
+	 */
+	int (*failed)(struct gantry_engine_queue *queue, struct gantry_io *io);
+	int (*poll_more)(struct gantry_engine_queue *queue);
+	/* gantry_engine_put() for an IO whose status leaves the buffer in use */
+	void (*put_doubtful)(struct gantry_engine_queue *queue, struct gantry_io *io);
+};
+
+enum gantry_engine_up {
+	GANTRY_ENGINE_DOWN,
+	GANTRY_ENGINE_UP,
+	GANTRY_ENGINE_UP_KEPT /* the engine resumes the session when it is lost */
+};
+
+/*
+ * The owner of a queue may read all fields before "private to the engine", and write `user`. A
+ * queue has its own cache lines, because its lane writes to it for each IO.
+ */
+struct gantry_engine_queue {
+	const struct gantry_engine_ops *ops;
+	struct gantry_engine *session;
+	struct gantry_lane *lane;
+	void *user;
+	uint32_t index;
+	uint32_t n_inflight; /* IOs that were submitted and have not completed */
+	uint32_t n_waiting;  /* IOs that got -EAGAIN and will be submitted again */
+	/* slots that are not reused, because a peer might still access their buffers */
+	uint32_t n_quarantined;
+	uint64_t n_quarantines; /* number of slots ever quarantined */
+	/* IOs, with any buffer, that completed although a peer might still access the buffer */
+	uint64_t n_doubtful;
+	uint64_t n_doubled; /* completions of a free slot, which are ignored */
+	int up;      /* enum gantry_engine_up; not 0 between `started` and the end of the session */
+	int down_rc; /* error of a submit while not up: -ENOTCONN, -ESTALE */
+	int paused;  /* the session is lost, and a resume is in progress */
+	/* the verifier has changed, and no flush of this queue has failed since */
+	int in_doubt;
+
+	/* -- private to the engine -- */
+	struct gantry_io *ios;
+	struct gantry_chain *chain;
+	/* hop that the gate calls: a requester, closed_hop or paused_hop */
+	struct gantry_hop next_hop;
+	uint16_t *free; /* free slots, last in, first out */
+	uint32_t n_free;
+	/* slots, oldest first; start_ns of a descriptor is the time of its quarantine */
+	uint16_t *quarantine;
+	uint16_t *waiting; /* ring of slots; the oldest is at waiting_at */
+	uint32_t waiting_at;
+	struct gantry_engine_kept *kept; /* indexed by slot; NULL: the session is not resumed */
+	uint64_t n_kept;
+	uint16_t *lost; /* slots that were in flight when the session was lost */
+	uint32_t n_lost;
+	struct gantry_hop next;  /* requester of the session that is being opened */
+	uint8_t *memory;         /* address of the region */
+	uint64_t buffers_offset; /* offset of the buffers of this queue in the region */
+	uint64_t slot_bytes;
+} __attribute__((aligned(GANTRY_CACHE_LINE)));
+
+/* gantry_engine_get - take a free slot. Returns NULL if there is none. */
+static inline struct gantry_io *gantry_engine_get(struct gantry_engine_queue *queue)
+{
+	return queue->n_free ? &queue->ios[queue->free[--queue->n_free]] : NULL;
+}
+
+/* Returns the offset in the region of the buffer of a slot. */
+static inline uint64_t gantry_engine_slot_offset(const struct gantry_engine_queue *queue,
+						 const struct gantry_io *io)
+{
+	return queue->buffers_offset + io->slot * queue->slot_bytes;
+}
+
+static inline void *gantry_engine_slot_buffer(const struct gantry_engine_queue *queue,
+					      const struct gantry_io *io)
+{
+	return queue->memory + gantry_engine_slot_offset(queue, io);
+}
+
+/*
+ * gantry_engine_fill - fill the first cache line of a descriptor. region_offset: offset of the data
+ * in the region; ignored if the operation has no data.
+ */
+static inline void gantry_engine_fill(const struct gantry_engine_queue *queue, struct gantry_io *io,
+				      unsigned opcode, unsigned flags, uint64_t offset,
+				      uint32_t length, uint64_t region_offset)
+{
+	int has_data = gantry_op_has_data(opcode);
+
+	io->opcode = (uint8_t)opcode;
+	io->flags = (uint8_t)flags;
+	io->offset = offset;
+	io->length = length;
+	io->region = has_data ? GANTRY_ENGINE_HANDLE : 0;
+	io->region_offset = has_data ? region_offset : 0;
+	io->data = has_data ? queue->memory + region_offset : NULL;
+	io->deadline_us = 0;
+	io->crc32c = 0;
+	io->reserved = 0;
+}
+
+/*
+ * gantry_engine_submit - submit a slot whose descriptor gantry_engine_fill() has filled.
+ *
+ * Returns 0: `complete` will be called, or has been called already
+ * down_rc  the session has ended
+ * -errno   a stage rejected the IO
+ * After an error the caller still owns the slot; its status is GANTRY_S_OK, because no hop kept the
+ * descriptor. Never -EAGAIN: such an IO waits in the queue, and later IOs wait after it.
+ */
+static inline int gantry_engine_submit(struct gantry_engine_queue *queue, struct gantry_io *io)
+{
+	int rc;
+
+	if (gantry_unlikely(queue->up != GANTRY_ENGINE_UP))
+		return queue->ops->submit_kept(queue, io);
+	gantry_io_begin(io, queue->lane->now_ns);
+	queue->n_inflight++;
+	rc = gantry_likely(!queue->n_waiting) ? gantry_submit(io) : -EAGAIN;
+	return gantry_likely(rc == 0) ? 0 : queue->ops->refused(queue, io, rc);
+}
+
+/*
+ * gantry_engine_completed - record the completion of a descriptor; `complete` calls this function
+ * first. Returns 0: the caller owns the descriptor. Otherwise the descriptor was free already, or
+ * the engine will submit it again.
+ */
+static inline int gantry_engine_completed(struct gantry_engine_queue *queue, struct gantry_io *io)
+{
+	if (gantry_unlikely(gantry_io_end(io))) {
+		queue->n_doubled++;
+		return -1;
+	}
+	if (gantry_unlikely(io->status != GANTRY_S_OK) && queue->ops->failed(queue, io))
+		return -1;
+	queue->n_inflight--;
+	return 0;
+}
+
+/*
+ * gantry_engine_poll - submit waiting IOs, and release slots from quarantine. A poller of the lane
+ * must call it. Returns the number of submitted IOs.
+ */
+static inline int gantry_engine_poll(struct gantry_engine_queue *queue)
+{
+	return gantry_unlikely((queue->n_waiting | queue->n_doubtful) != 0)
+		       ? queue->ops->poll_more(queue)
+		       : 0;
+}
+
+/*
+ * gantry_engine_put - release a slot that was not submitted or has completed. After a status that
+ * leaves the buffer in use, a slot whose own buffer was used is quarantined. It is released when no
+ * peer can access the buffer any more: the late reply arrived, or the session was resumed.
+ */
+static inline void gantry_engine_put(struct gantry_engine_queue *queue, struct gantry_io *io)
+{
+	if (gantry_unlikely(io->status != GANTRY_S_OK) &&
+	    !gantry_status_buffer_released(io->status))
+		queue->ops->put_doubtful(queue, io);
+	else
+		queue->free[queue->n_free++] = io->slot;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
