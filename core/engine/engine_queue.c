@@ -264,8 +264,8 @@ int gn_engine_queue_make_chain(struct gantry_engine_queue *queue)
 	queue->slot_bytes = session->slot_bytes;
 	queue->buffers_offset = session->slot_bytes * session->attr.depth * queue->index;
 	queue->memory = session->region->addr;
-	return session->rh->chain_create(queue->lane, &owner, &gate, session->attr.depth,
-					 &queue->chain, &queue->ios);
+	return session->rh->chain_create(queue->lane, &owner, &gate, &session->info,
+					 session->attr.depth, &queue->chain, &queue->ios);
 }
 
 struct change {

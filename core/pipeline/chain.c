@@ -20,12 +20,13 @@ struct gantry_chain {
 	struct gantry_chain *next; /* next chain of the lane */
 	struct gantry_io *ios;
 	uint32_t n;
+	struct gantry_volume_info volume; /* stages read it through their hops */
 	struct gantry_hop hops[GANTRY_CHAIN_STAGES + 3];
 };
 
 int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
-		    const struct gantry_hop *terminal, uint32_t n, struct gantry_chain **chain_p,
-		    struct gantry_io **ios_p)
+		    const struct gantry_hop *terminal, const struct gantry_volume_info *volume,
+		    uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p)
 {
 	struct gantry_chain *chain;
 	uint32_t n_stages = gn_pipeline_length(lane->pipeline);
@@ -46,8 +47,12 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 	hop = chain->hops;
 	*hop++ = gn_io_guard(lane->double_completions);
 	*hop++ = *owner;
-	for (uint32_t i = 0; i < n_stages; i++)
-		gn_pipeline_hop(lane->pipeline, i, lane->pub.index, hop++);
+	if (volume)
+		chain->volume = *volume;
+	for (uint32_t i = 0; i < n_stages; i++) {
+		gn_pipeline_hop(lane->pipeline, i, lane->pub.index, hop);
+		hop++->volume = volume ? &chain->volume : NULL;
+	}
 	*hop = *terminal;
 	pthread_mutex_lock(&lane->chains_lock);
 	chain->next = lane->chains;

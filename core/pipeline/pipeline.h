@@ -85,8 +85,8 @@ const char *gn_pipeline_stage_name(const struct gn_pipeline *pipeline, uint32_t 
 
 /* Same contracts as chain_create and chain_destroy of struct gantry_role_host. Any thread. */
 int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
-		    const struct gantry_hop *terminal, uint32_t n, struct gantry_chain **chain_p,
-		    struct gantry_io **ios_p);
+		    const struct gantry_hop *terminal, const struct gantry_volume_info *volume,
+		    uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p);
 void gn_chain_destroy(struct gantry_chain *chain);
 
 /* Places of a chain that can hold a descriptor in flight: owner, stages, terminal. */

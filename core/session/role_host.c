@@ -41,10 +41,11 @@ static void rh_lane_call(struct gantry_lane *lane, void (*fn)(void *arg), void *
 }
 
 static int rh_chain_create(struct gantry_lane *lane, const struct gantry_hop *owner,
-			   const struct gantry_hop *terminal, uint32_t n,
+			   const struct gantry_hop *terminal,
+			   const struct gantry_volume_info *volume, uint32_t n,
 			   struct gantry_chain **chain_p, struct gantry_io **ios_p)
 {
-	return gn_chain_create(lane->core, owner, terminal, n, chain_p, ios_p);
+	return gn_chain_create(lane->core, owner, terminal, volume, n, chain_p, ios_p);
 }
 
 static int rh_fanout_create(struct gantry_lane *lane, const struct gantry_hop *terminals,

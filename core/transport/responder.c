@@ -123,7 +123,8 @@ int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responde
 	if (rc != 0)
 		goto out_free;
 	terminal = gn_responder_terminal(resp); /* after make_split(), which sets has_stages */
-	rc = gn_chain_create(attr->lane, &owner, &terminal, attr->depth, &resp->chain, &resp->ios);
+	rc = gn_chain_create(attr->lane, &owner, &terminal, &attr->rules->volume, attr->depth,
+			     &resp->chain, &resp->ios);
 	if (rc != 0)
 		goto out_free;
 	rc = attr->rma ? make_bounce(resp) : 0;

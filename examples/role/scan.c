@@ -235,8 +235,8 @@ static void exported(void *arg, struct gantry_client *client, const struct gantr
 		return;
 	rc = rh->client_hop(client, 0, scan->lane, &terminal);
 	if (!rc)
-		rc = rh->chain_create(scan->lane, &owner, &terminal, DEPTH, &scan->chain,
-				      &scan->ios);
+		rc = rh->chain_create(scan->lane, &owner, &terminal, &scan->volume, DEPTH,
+				      &scan->chain, &scan->ios);
 	if (!rc)
 		rc = rh->client_start(client);
 	if (rc)

@@ -156,6 +156,8 @@ __attribute__((aligned(GANTRY_CACHE_LINE)))
 #endif
 ;
 
+struct gantry_volume_info; /* volume.h */
+
 /*
  * One position in a chain. `submit` receives the descriptor on the way down, `complete` on the way
  * back. Both run on the thread of the lane and must not block. They may call gantry_submit() and
@@ -166,6 +168,8 @@ struct gantry_hop {
 	void (*complete)(void *self, struct gantry_io *io);
 	void *self;
 	uint64_t frame; /* index into gantry_io.frame of the word of this hop */
+	/* the volume of the descriptors of this chain; set by chain_create. NULL: unknown */
+	const struct gantry_volume_info *volume;
 };
 
 /*
@@ -261,6 +265,18 @@ static inline int gantry_io_end(struct gantry_io *io)
 static inline uint64_t *gantry_stage_ctx(struct gantry_io *io)
 {
 	return &io->frame[io->hop->frame];
+}
+
+/*
+ * gantry_stage_volume - get the volume that a descriptor addresses
+ *
+ * returns  the volume, valid as long as the descriptor is in flight; NULL: the owner of the chain does
+ *          not know its volume
+ * thread   lane's thread; in `submit` and `complete` of a stage
+ */
+static inline const struct gantry_volume_info *gantry_stage_volume(const struct gantry_io *io)
+{
+	return io->hop->volume;
 }
 
 /* gantry_range_ok - true if [offset, offset + length) lies inside [0, size); cannot overflow */

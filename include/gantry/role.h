@@ -168,6 +168,8 @@ struct gantry_role_host {
 	 *
 	 * owner     copied; owner->complete is called for each completion
 	 * terminal  copied
+	 * volume    volume that the descriptors address, copied; stages get it from
+	 *           gantry_stage_volume(). NULL: unknown
 	 * n         1 to 65535
 	 * ios_p     out: array of n descriptors, whose index is their slot; the chain owns them
 	 * returns   0
@@ -175,7 +177,8 @@ struct gantry_role_host {
 	 *           -ENOMEM
 	 */
 	int (*chain_create)(struct gantry_lane *lane, const struct gantry_hop *owner,
-			    const struct gantry_hop *terminal, uint32_t n,
+			    const struct gantry_hop *terminal,
+			    const struct gantry_volume_info *volume, uint32_t n,
 			    struct gantry_chain **chain_p, struct gantry_io **ios_p);
 	void (*chain_destroy)(struct gantry_chain *chain); /* no descriptor may be in flight */
 

@@ -248,11 +248,12 @@ static void guard_complete(void *self, struct gantry_io *io)
 }
 
 static int chain_create(struct gantry_lane *lane, const struct gantry_hop *owner,
-			const struct gantry_hop *terminal, uint32_t n,
-			struct gantry_chain **chain_p, struct gantry_io **ios_p)
+			const struct gantry_hop *terminal, const struct gantry_volume_info *volume,
+			uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p)
 {
 	struct gantry_chain *chain = calloc(1, sizeof(*chain));
 
+	(void)volume;
 	chain->ios = aligned_alloc(GANTRY_CACHE_LINE, n * sizeof(*chain->ios));
 	memset(chain->ios, 0, n * sizeof(*chain->ios));
 	chain->hops[0] = (struct gantry_hop){.complete = guard_complete, .self = chain};

@@ -150,8 +150,8 @@ static void start_client(void)
 		if (f.fc.rh->client_hop(f.client, i, f.fc.rh->lane(f.fc.rh, i), &terminal) != 0)
 			return;
 	if (!f.chain && f.is_ready && !f.is_closed)
-		require(f.fc.rh->chain_create(f.fc.rh->lane(f.fc.rh, 1), &owner, &terminal, IOS,
-					      &f.chain, &f.ios) == 0);
+		require(f.fc.rh->chain_create(f.fc.rh->lane(f.fc.rh, 1), &owner, &terminal, NULL,
+					      IOS, &f.chain, &f.ios) == 0);
 	f.fc.rh->client_start(f.client);
 }
 

@@ -15,7 +15,8 @@
 #include "unity.h"
 
 static struct fake_worker fw;
-static char walk[256]; /* calls of hops, one character each */
+static char walk[256];     /* calls of hops, one character each */
+static uint64_t seen_size; /* size of the volume that the last stage saw */
 static int lose_at, refuse_at = -1, refuse_rc, fail_open, fail_start;
 
 static void step(char c)
@@ -52,6 +53,7 @@ static int stage_submit(void *self, struct gantry_io *io)
 	char c = *(const char *)self;
 
 	*gantry_stage_ctx(io) += (uint64_t)c;
+	seen_size = gantry_stage_volume(io) ? gantry_stage_volume(io)->size : 0;
 	step(c);
 	if (lose_at == c)
 		return 0;
@@ -164,11 +166,13 @@ static void make(const struct gn_plugin_instance *from, uint32_t n)
 {
 	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete},
 			  terminal = {.submit = terminal_submit};
+	struct gantry_volume_info volume = {.size = 512};
 
 	gn_pipeline_close(&fw.pipeline);
 	TEST_ASSERT_EQUAL_INT(0,
 			      gn_pipeline_open("roles.test", from, n, &fw.lane, 1, &fw.pipeline));
-	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &owner, &terminal, 4, &chain, &ios));
+	TEST_ASSERT_EQUAL_INT(
+		0, gn_chain_create(&fw.lane, &owner, &terminal, &volume, 4, &chain, &ios));
 	walk[0] = '\0';
 }
 
@@ -249,10 +253,13 @@ static void held_descriptors_are_counted_by_place(void)
 	uint32_t held[GN_CHAIN_PLACES];
 
 	make(parts, 3);
-	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &owner, &terminal, 2, &other, &others));
+	TEST_ASSERT_EQUAL_INT(
+		0, gn_chain_create(&fw.lane, &owner, &terminal, NULL, 2, &other, &others));
 	lose_at = 'b';
 	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
+	TEST_ASSERT_EQUAL_UINT64(512, seen_size);
 	TEST_ASSERT_EQUAL_INT(0, submit(&others[1]));
+	TEST_ASSERT_EQUAL_UINT64(0, seen_size); /* that chain has no volume */
 	lose_at = 0;
 	hold = 1;
 	TEST_ASSERT_EQUAL_INT(0, submit(&ios[1]));
@@ -295,9 +302,11 @@ static void sizes_of_chains(void)
 {
 	struct gantry_hop hop = {.submit = terminal_submit};
 
-	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_chain_create(&fw.lane, &hop, &hop, 0, &chain, &ios));
-	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_chain_create(&fw.lane, &hop, &hop, 65536, &chain, &ios));
-	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &hop, &hop, 65535, &chain, &ios));
+	TEST_ASSERT_EQUAL_INT(-EINVAL,
+			      gn_chain_create(&fw.lane, &hop, &hop, NULL, 0, &chain, &ios));
+	TEST_ASSERT_EQUAL_INT(-EINVAL,
+			      gn_chain_create(&fw.lane, &hop, &hop, NULL, 65536, &chain, &ios));
+	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &hop, &hop, NULL, 65535, &chain, &ios));
 	TEST_ASSERT_EQUAL_UINT(65534, ios[65534].slot);
 	TEST_ASSERT_EQUAL_UINT(0, (uintptr_t)ios % GANTRY_CACHE_LINE);
 	gn_chain_destroy(NULL);

@@ -92,7 +92,8 @@ void setUp(void)
 		hops[i] = (struct gantry_hop){.submit = terminal_submit, .self = &terminals[i]};
 	TEST_ASSERT_EQUAL_INT(
 		0, gn_fanout_create(&fw.lane, hops, TERMINALS, PARENTS, PIECES, &fanout));
-	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &owner, &end, PARENTS, &chain, &ios));
+	TEST_ASSERT_EQUAL_INT(0,
+			      gn_chain_create(&fw.lane, &owner, &end, NULL, PARENTS, &chain, &ios));
 }
 
 void tearDown(void)

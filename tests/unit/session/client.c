@@ -638,8 +638,8 @@ static void no_lane_sends_after_the_write_of_another_is_lost(void)
 
 	reach(STARTED);
 	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_hop(client, 0, fc.rh->lane(fc.rh, 0), &terminal));
-	TEST_ASSERT_EQUAL_INT(0, fc.rh->chain_create(fc.rh->lane(fc.rh, 0), &owner, &terminal, 1,
-						     &chain_0, &ios_0));
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->chain_create(fc.rh->lane(fc.rh, 0), &owner, &terminal, NULL,
+						     1, &chain_0, &ios_0));
 	gn_worker_call(fc.worker, submit_on_lane_0, &ios_0[0]);
 	rc_on_lane_1 = 1;
 	say(GN_FRAME_END, 0, FAKE_SESSION, &none, NULL, 0);

@@ -180,8 +180,8 @@ static inline void make_chain(void)
 			0, fc.rh->client_hop(client, i, fc.rh->lane(fc.rh, i), &terminal));
 	TEST_ASSERT_EQUAL_INT(-EINVAL,
 			      fc.rh->client_hop(client, 2, fc.rh->lane(fc.rh, 0), &terminal));
-	TEST_ASSERT_EQUAL_INT(
-		0, fc.rh->chain_create(fc.rh->lane(fc.rh, 1), &owner, &terminal, 4, &chain, &ios));
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->chain_create(fc.rh->lane(fc.rh, 1), &owner, &terminal, NULL,
+						     4, &chain, &ios));
 }
 
 /*

@@ -101,7 +101,8 @@ static void begin(bool notes)
 	attr.stale = fw.host.pub.counter(&fw.host.pub, "late_replies");
 	TEST_ASSERT_EQUAL_INT(0, gn_requester_create(&attr, &link));
 	gn_requester_hop(link, &terminal);
-	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &owner, &terminal, IOS, &chain, &ios));
+	TEST_ASSERT_EQUAL_INT(
+		0, gn_chain_create(&fw.lane, &owner, &terminal, NULL, IOS, &chain, &ios));
 }
 
 void setUp(void)
