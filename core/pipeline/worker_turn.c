@@ -51,9 +51,6 @@
  */
 #define TRY_EVERY 61
 #define PREEMPTED_NS 20000ull    /* a longer yield is not counted as part of the wait */
-#define SMALL_NS 200ull          /* events that take less than this share a reading of the clock */
-#define COARSE_NS 1000ull        /* longest time between two readings for such events */
-#define MAX_SMALL 32             /* limit of such events that share one reading */
 #define BLOCKED_NS 1000000ull    /* after this time, blocked work is polled at intervals */
 #define BLOCKED_POLL_NS 50000ull /* interval of the polls of blocked work */
 #define NEAR_TIMER_NS 50000ull   /* do not sleep if the next timer is due within this time */
@@ -110,39 +107,6 @@ static void relax(const struct gn_worker *worker)
 {
 	for (unsigned i = 0; i < worker->pauses; i++)
 		gn_pause();
-}
-
-void gn_worker_tick(struct gn_worker *worker)
-{
-	uint64_t now_ns = gn_fast_ns(), **clocks = worker->clocks;
-
-	worker->now_ns = now_ns;
-	for (unsigned i = 0, n = worker->n_clocks; i < n; i++)
-		*clocks[i] = now_ns;
-}
-
-/*
- * Returns how many events can share the next reading of the clock, if n_events events took took_ns.
- */
-static uint32_t events_per_reading(uint32_t n_events, uint64_t took_ns)
-{
-	if (took_ns >= n_events * SMALL_NS)
-		return 1;
-	if (took_ns < COARSE_NS * n_events / MAX_SMALL)
-		return MAX_SMALL;
-	return (uint32_t)(COARSE_NS * n_events / took_ns);
-}
-
-void gn_worker_clock_update_coarse(struct gn_worker *worker)
-{
-	struct gn_worker_small *small = &worker->small;
-
-	if (gn_worker_clock_is_fresh(worker))
-		return;
-	gn_worker_tick(worker);
-	small->most = events_per_reading(small->done + 1, worker->now_ns - worker->looked_ns) - 1;
-	small->done = 0;
-	worker->looked_ns = worker->now_ns;
 }
 
 void gn_worker_sweep(struct gn_worker *worker)
