@@ -3,8 +3,7 @@
  * worker.h - workers: threads that poll. Each serves one or more lanes.
  *
  * Lanes of several roles of a process can share a worker, so that a topology in one process runs to
- * completion on one core. An idle worker first spins, for a budget that depends on the durations of
- * its last waits, and then sleeps.
+ * completion on one core. An idle worker spins or sleeps; idle.h has the policy.
  *
  * A driven worker has no thread. Its owner, one thread at a time, polls it between enter and leave:
  *

@@ -77,7 +77,7 @@ void gn_worker_call_driven(struct gn_worker *worker, void (*fn)(void *arg), void
 void gn_worker_enter(struct gn_worker *worker)
 {
 	gn_worker_step_in(worker);
-	worker->idle_since_ns = 0; /* a new wait starts */
+	gn_idle_worked(&worker->idle); /* a new wait starts */
 	if (worker->armed)
 		worker->owes_turn = true;
 	gn_worker_disarm_all(worker);

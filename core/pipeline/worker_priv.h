@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * worker_priv.h - shared by worker.c (create, calls, pollers), worker_turn.c (turns, spinning,
- * sleeping) and worker_driven.c (workers without a thread)
+ * worker_priv.h - shared by worker.c (create, calls, pollers), worker_turn.c (turns) and
+ * worker_driven.c (workers without a thread)
  */
 #ifndef GN_PIPELINE_WORKER_PRIV_H
 #define GN_PIPELINE_WORKER_PRIV_H
 
+#include "pipeline/idle.h"
 #include "pipeline/worker.h"
 
 #include <pthread.h>
@@ -23,25 +24,8 @@ struct gn_worker {
 	int wake_fd;
 	bool armed; /* all pollers are armed */
 	uint64_t now_ns;
-	uint64_t looked_ns;     /* time of the last coarse update of the clock */
-	uint64_t idle_since_ns; /* start of the current wait; 0: the last turn found work */
-	uint64_t max_spin_ns;
-	unsigned pauses; /* CPU pauses between two turns without work */
-	/* duration in nanoseconds; a yield that takes longer has let another thread run */
-	uint64_t switched_ns;
-	uint64_t spin_ns; /* spin budget of this wait */
-	/*
-	 * time from the start of a wait to its first yield; 0: another thread shares the processor,
-	 * so yield immediately
-	 */
-	uint64_t yield_ns;
-	uint64_t pause_ns; /* pause of this wait: yield_ns or a longer time */
-	bool yielded;      /* this wait has yielded */
-	bool tried;        /* this wait pauses before it yields, although the processor is shared */
-	uint8_t pays;      /* number of further waits that pause first */
-	uint16_t waits;    /* last 16 waits, newest in bit 0; 1: shorter than the budget */
-	uint8_t late;      /* number of 0 bits that this wait adds to `waits` */
-	bool rare; /* this wait is so long that the cost of one spin after it is negligible */
+	uint64_t looked_ns; /* time of the last coarse update of the clock */
+	struct gn_idle idle;
 
 	/* counters for reports; only the worker writes them */
 	uint64_t n_turns, n_hits, n_sleeps;
@@ -81,16 +65,6 @@ void gn_worker_disarm_all(struct gn_worker *worker);
 uint64_t gn_worker_timer(const struct gn_worker *worker);
 /* Make wake_fd readable. Any thread. */
 void gn_worker_wake(struct gn_worker *worker);
-/*
- * Returns the number of CPU pauses that fill the time between two turns without work. Measures this
- * processor for a few microseconds.
- */
-unsigned gn_worker_pauses(void);
-/*
- * Returns the duration above which a yield has let another thread run, on this processor and
- * kernel. Measures this processor for a few microseconds.
- */
-uint64_t gn_worker_switched_ns(void);
 /* Poll all pollers once. Returns the number of events that they handled. */
 int gn_worker_poll_all(struct gn_worker *worker);
 

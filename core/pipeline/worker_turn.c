@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * worker_turn.c - the turns of a worker: poll, and without work pause, yield and sleep. Worker's
- * thread.
- *
- * A wait begins with the first turn without work:
- *
- *      pause for pause_ns -> yield until spin_ns -> sleep until an event
- *                                                  (or in short intervals, see wait_blocked())
- *
- * spin_ns is the whole budget (attr.spin_ns) or 0, see begin_wait(). pause_ns adapts to whether
- * another thread shares the processor, see yield() and pause_before_yield().
+ * worker_turn.c - the turns of a worker: poll, and without work do what the idle policy (idle.h)
+ * chooses: pause, yield or sleep. Worker's thread.
  */
 #include "pipeline/worker_priv.h"
 
@@ -20,94 +12,6 @@
 #include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-
-#define RELAX_NS 40ull /* time between two turns of an idle worker */
-#define PAUSE_SAMPLES 32
-#define MAX_PAUSES 8
-/*
- * Pause before the first yield of a wait, if no other thread uses the processor. The pause doubles
- * with each yield that let no other thread run, up to LAST_YIELD_NS. If another thread shares the
- * processor, the worker yields immediately.
- */
-#define FIRST_YIELD_NS 1000ull
-#define LAST_YIELD_NS 16000ull
-/*
- * pause of a relay after a yield: as long as the two thread switches of a yield, away from the
- * worker and back
- */
-#define RELAY_PAUSE_NS 2000ull
-/*
- * A yield let another thread run if the yield took longer than this time and than SWITCHED_CALLS
- * system calls. The second limit is for emulated processors, where system calls are slow.
- */
-#define SWITCHED_NS 1000ull
-#define SWITCHED_CALLS 5
-#define CALL_SAMPLES 8
-/* number of further waits that pause first after a wait that ended during its pause */
-#define MAX_PAYS 2
-/*
- * Try to pause first in one of this many turns. The number is prime, so that each wait of a
- * periodic sequence is tried at some time.
- */
-#define TRY_EVERY 61
-#define PREEMPTED_NS 20000ull    /* a longer yield is not counted as part of the wait */
-#define BLOCKED_NS 1000000ull    /* after this time, blocked work is polled at intervals */
-#define BLOCKED_POLL_NS 50000ull /* interval of the polls of blocked work */
-#define NEAR_TIMER_NS 50000ull   /* do not sleep if the next timer is due within this time */
-/*
- * A wait that sleeps immediately counts as long if it takes more than this many spin budgets: it
- * would not have ended within one budget of spinning.
- */
-#define LONG_WAIT 2
-/* a wait that spun its whole budget without finding work counts as this many long waits */
-#define WASTED_SPIN 3
-/* after a wait of more budgets than this, the cost of spinning one budget is negligible */
-#define NEGLIGIBLE_SPIN 64
-#define MANY_SHORT 12 /* spin if this many of the last 16 waits were short */
-
-/*
- * Between two polls of a cache line the peer must get a chance to write it. A pause instruction
- * takes 10 to 60 ns, depending on the processor.
- */
-unsigned gn_worker_pauses(void)
-{
-	uint64_t best = UINT64_MAX;
-
-	for (int try = 0; try < 8; try++) {
-		uint64_t before = gn_fast_ns(), took;
-
-		for (int i = 0; i < PAUSE_SAMPLES; i++)
-			gn_pause();
-		took = gn_fast_ns() - before;
-		if (took < best)
-			best = took;
-	}
-	if (best <= RELAX_NS * PAUSE_SAMPLES / MAX_PAUSES)
-		return MAX_PAUSES;
-	return best >= RELAX_NS * PAUSE_SAMPLES ? 1 : (unsigned)(RELAX_NS * PAUSE_SAMPLES / best);
-}
-
-uint64_t gn_worker_switched_ns(void)
-{
-	uint64_t best = UINT64_MAX;
-
-	for (int try = 0; try < CALL_SAMPLES; try++) {
-		uint64_t before = gn_fast_ns(), took;
-
-		/* getppid: a cheap system call that the C library does not cache */
-		getppid();
-		took = gn_fast_ns() - before;
-		if (took < best)
-			best = took;
-	}
-	return best * SWITCHED_CALLS > SWITCHED_NS ? best * SWITCHED_CALLS : SWITCHED_NS;
-}
-
-static void relax(const struct gn_worker *worker)
-{
-	for (unsigned i = 0; i < worker->pauses; i++)
-		gn_pause();
-}
 
 void gn_worker_sweep(struct gn_worker *worker)
 {
@@ -135,7 +39,7 @@ int gn_worker_poll_all(struct gn_worker *worker)
 	gantry_count(&worker->n_turns, 1);
 	if (n > 0) {
 		gantry_count(&worker->n_hits, 1);
-		worker->idle_since_ns = 0;
+		gn_idle_worked(&worker->idle);
 	}
 	return n;
 }
@@ -205,67 +109,19 @@ static void wait_fds(struct gn_worker *worker, bool limited, uint64_t left_ns)
 }
 
 /*
- * Returns how long the next wait pauses before it yields.
- *
- * If the worker shares the processor with the thread that it waits for, it yields immediately. But
- * a relay waits alternately for a thread on its processor and for a thread on another processor.
- * After a wait that yielded, the next wait can end during a pause. The worker tries a pause from
- * time to time, and continues while it succeeds.
+ * Between two polls of a cache line the peer must get a chance to write it. A pause instruction
+ * takes 10 to 60 ns, depending on the processor.
  */
-static uint64_t pause_before_yield(struct gn_worker *worker)
+static void relax(struct gn_worker *worker)
 {
-	bool after_yield = worker->yielded;
-
-	if (worker->tried && !after_yield)
-		worker->pays = MAX_PAYS;
-	else if (worker->tried && worker->pays > 0)
-		worker->pays--;
-	worker->yielded = false;
-	worker->tried = worker->yield_ns == 0 && after_yield &&
-			(worker->pays > 0 || worker->n_turns % TRY_EVERY == 0);
-	return worker->tried ? RELAY_PAUSE_NS : worker->yield_ns;
-}
-
-/*
- * Choose the spin budget of a wait.
- *
- * Spin for the whole budget if nearly all recent waits would have ended within it. Otherwise do not
- * spin at all: a lane that waits alternately for a near event (a reply) and a distant one (the next
- * request) would lose time with every spin. After a very long wait the loss is negligible, and the
- * peer that woke the lane is likely to send more.
- */
-static void begin_wait(struct gn_worker *worker)
-{
-	worker->pause_ns = pause_before_yield(worker);
-	uint16_t waits = (uint16_t)(worker->late ? worker->waits << worker->late
-						 : worker->waits << 1 | 1);
-	bool spin = worker->rare || __builtin_popcount(waits) >= MANY_SHORT;
-
-	worker->spin_ns = spin ? worker->max_spin_ns : 0;
-	worker->waits = waits;
-	worker->late = 0;
-	worker->rare = false;
-	worker->idle_since_ns = worker->now_ns;
-}
-
-/*
- * Record a wake-up in the history of waits. The wait continues until there is work: a wake-up
- * without work must not start another spin.
- */
-static void update_wait_history(struct gn_worker *worker)
-{
-	uint64_t waited_ns = gn_fast_ns() - worker->idle_since_ns;
-
-	if (worker->spin_ns != 0)
-		worker->late = WASTED_SPIN;
-	else if (waited_ns > LONG_WAIT * worker->max_spin_ns)
-		worker->late = 1;
-	worker->rare = waited_ns > NEGLIGIBLE_SPIN * worker->max_spin_ns;
+	gn_worker_step_out(worker);
+	gn_pause();
+	gn_worker_step_in(worker);
 }
 
 /*
  * Let another thread run: a thread that waits for this processor or, with a driven worker, a thread
- * that waits in gn_worker_call(). Then update yield_ns from the time that this took.
+ * that waits in gn_worker_call().
  */
 static void yield(struct gn_worker *worker)
 {
@@ -276,14 +132,7 @@ static void yield(struct gn_worker *worker)
 	sched_yield();
 	took = gn_fast_ns() - before;
 	gn_worker_step_in(worker);
-	worker->yielded = true;
-	if (took > worker->switched_ns)
-		worker->yield_ns = 0;
-	else if (worker->yield_ns < LAST_YIELD_NS)
-		worker->yield_ns = worker->yield_ns != 0 ? 2 * worker->yield_ns : FIRST_YIELD_NS;
-	worker->pause_ns = worker->yield_ns;
-	if (worker->idle_since_ns != 0 && took > PREEMPTED_NS)
-		worker->idle_since_ns += took;
+	gn_idle_yielded(&worker->idle, took);
 }
 
 /* Sleep until an event; if `limited`, for at most left_ns. */
@@ -298,28 +147,27 @@ static void sleep_for(struct gn_worker *worker, bool limited, uint64_t left_ns)
 
 /*
  * There is work that cannot be done yet, for example because a queue of the peer is full. Possibly
- * no event signals when the work can be done, so yield at first, and then poll at intervals.
+ * no event signals when the work can be done.
  */
 static void wait_blocked(struct gn_worker *worker)
 {
-	/* yield() moves idle_since_ns on, also past now_ns */
-	if (worker->now_ns < worker->idle_since_ns + BLOCKED_NS) {
+	uint64_t nap_ns = gn_idle_blocked(&worker->idle, worker->now_ns);
+
+	if (nap_ns != 0)
+		sleep_for(worker, true, nap_ns);
+	else
 		yield(worker);
-		return;
-	}
-	sleep_for(worker, true, BLOCKED_POLL_NS);
 }
 
-/* The spin budget is used up: sleep until an event, a timer or until_ns. */
+/* Sleep until an event, a timer or until_ns. */
 static void sleep_until_event(struct gn_worker *worker, uint64_t until_ns)
 {
 	uint64_t timer = gn_worker_timer(worker), left;
 
 	if (timer != 0 && (until_ns == 0 || timer < until_ns))
 		until_ns = timer;
-	if (until_ns != 0 && until_ns <= worker->now_ns + NEAR_TIMER_NS) {
-		gn_worker_step_out(worker);
-		gn_worker_step_in(worker);
+	if (until_ns != 0 && gn_idle_is_near(&worker->idle, worker->now_ns, until_ns)) {
+		relax(worker);
 		return;
 	}
 	if (gn_worker_arm_all(worker) != 0) {
@@ -330,23 +178,20 @@ static void sleep_until_event(struct gn_worker *worker, uint64_t until_ns)
 	sleep_for(worker, until_ns != 0, left);
 	if (worker->driven)
 		gn_worker_disarm_all(worker);
-	update_wait_history(worker);
+	gn_idle_slept(&worker->idle, gn_fast_ns());
 }
 
 void gn_worker_idle(struct gn_worker *worker, uint64_t until_ns)
 {
-	uint64_t waited;
-
-	if (worker->idle_since_ns == 0)
-		begin_wait(worker);
-	waited = worker->now_ns - worker->idle_since_ns;
-	if (waited >= worker->spin_ns) {
-		sleep_until_event(worker, until_ns);
-	} else if (waited >= worker->pause_ns) {
-		yield(worker); /* the lane that this lane waits for might need the processor */
-	} else {
-		gn_worker_step_out(worker);
+	switch (gn_idle_next(&worker->idle, worker->now_ns)) {
+	case GN_IDLE_PAUSE:
 		relax(worker);
-		gn_worker_step_in(worker);
+		break;
+	case GN_IDLE_YIELD:
+		yield(worker); /* the lane that this lane waits for might need the processor */
+		break;
+	case GN_IDLE_SLEEP:
+		sleep_until_event(worker, until_ns);
+		break;
 	}
 }

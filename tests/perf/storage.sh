@@ -191,6 +191,7 @@ limit_relay() { "$perf/limits/relay" $((idle_s * 1000)) | value relay; }
 ours_busy() { bash "$here/idle.sh" "$build" "$idle_s" 1000 2>>"$tmp/errors" | value idle; }
 # depth 1: the initiator yields its CPU to the target while the gateway relays; otherwise the process that moves data has a CPU
 ours_three_1() { three "$cpu0" "$cpu1" depth=1 && iops; }
+ours_beside_1() { three "$cpu1" "$cpu1" depth=1 && iops; }
 ours_three_32() { three "$cpu1" "$cpu0" && iops; }
 ours_tail()
 {
@@ -295,6 +296,7 @@ storage_list()
 		qemu=qemu_null_32 vhost=qemu_vhost_32)|
 	three_1|with the gateway between, depth 1|kIO/s|limit_1|ours_three_1|ratio|>0.375||
 	relayed_1|the same, to a bare relay|kIO/s|limit_relayed|ours_three_1|ratio|>0.75||
+	beside_1|the same, gateway and target on one CPU|kIO/s|limit_1|ours_beside_1|ratio|||
 	three_32|with the gateway between, depth 32|kIO/s|limit_32|ours_three_32|ratio|>0.4||
 	tail|the same, latency: 99.9 % to median|x|none|ours_tail|value|<20||
 	lanes_4|4 lanes on 2 CPUs, to one lane|kIO/s|ours_32|ours_lanes_4|ratio|||

@@ -31,12 +31,6 @@ void __wrap_gn_clock_init(void)
 	 */
 }
 
-unsigned __wrap_gn_worker_pauses(void)
-{
-	/* one gn_pause() between two polls: sim_relax() draws the time of the whole pause */
-	return 1;
-}
-
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	uint64_t ns;
