@@ -28,7 +28,8 @@
  * posted no receive or the queue is full: poll and send again.
  *
  * When the peer dies, the messages that it has published can still be polled. `closed` comes once,
- * within 100 ms. After that, sends return -ENOTCONN. The owner destroys the queues and disconnects.
+ * within 100 ms; over a network, within 2 s. After that, sends return -ENOTCONN. The owner destroys
+ * the queues and disconnects.
  *
  * Mandatory slots: open, close, info, progress, and fd or wake_ns; listen, unlisten, connect,
  * send_ctrl, disconnect; create and destroy of consumers and producers; post_recv, poll_recv, send;
@@ -319,7 +320,10 @@ struct gantry_transport_ops {
 	 * number of events.
 	 */
 	int (*progress)(void *device);
-	/* absolute time (host->now_ns clock) of the next progress(); 0: none */
+	/*
+	 * absolute time (host->now_ns clock) of the next progress(); 0: none. The host reads it
+	 * after each progress(). Not 0 if the fd is -1
+	 */
 	uint64_t (*wake_ns)(void *device);
 
 	/* -- connection -- */

@@ -21,17 +21,18 @@ static void check_data(struct rig_queue *q, uint8_t *buf, uint32_t imm_len, uint
 	rig_fill(imm, sizeof(imm), length);
 	rig_fill(data, sizeof(data), length + 1);
 	memset(buf, 0xaa, length + 64);
-	TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, length, 7));
-	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+	RIG_OK(rig_post(q, buf, length, 7));
+	RIG_OK(rig_send(q, &send));
 	memset(data, 0, sizeof(data)); /* send has copied it */
 	rig_take(q, &msg);
-	TEST_ASSERT_EQUAL_INT(0, msg.status);
-	TEST_ASSERT_EQUAL_UINT(imm_len, msg.imm_len);
-	TEST_ASSERT_EQUAL_UINT(length, msg.length);
-	TEST_ASSERT_EQUAL_UINT(7, msg.cookie);
-	TEST_ASSERT_TRUE(rig_filled(msg.imm, imm_len, length));
-	TEST_ASSERT_TRUE(rig_filled(buf, length, length + 1));
-	TEST_ASSERT_EQUAL_UINT(0xaa, buf[length]); /* the byte behind the data is unchanged */
+	RIG_RC(0, msg.status, "status of a received message");
+	RIG_NUM(imm_len, msg.imm_len, "imm_len of a received message");
+	RIG_NUM(length, msg.length, "length of received data");
+	RIG_NUM(7, msg.cookie, "cookie of the receive");
+	RIG_HOLDS(rig_filled(msg.imm, imm_len, length), "received immediate data");
+	RIG_HOLDS(rig_filled(buf, length, length + 1), "received data");
+	RIG_NUM(0xaa, buf[length],
+		"byte behind the received data: it does not change"); /* the byte behind the data is unchanged */
 }
 
 static void inline_data_of_all_sizes(void)
@@ -40,6 +41,7 @@ static void inline_data_of_all_sizes(void)
 	uint8_t *buf = rig_local(8192 + 64);
 	struct rig_queue *q;
 
+	rig_need(RIG_INLINE_DATA);
 	rig_connect();
 	q = rig_queue_open(&rig.b, &rig.a, 8, max);
 	for (uint32_t length = 1; length <= max; length += length < 300 ? 1 : 53)
@@ -59,19 +61,20 @@ static void data_that_is_too_long(void)
 	uint8_t *buf = rig_local(BIG);
 	struct rig_queue *q, *small;
 
-	TEST_ASSERT_TRUE(send.length <= sizeof(data));
 	rig_connect();
 	q = rig_queue_open_lanes(&rig.b, 0, &rig.a, 0, 8, BIG);
 	small = rig_queue_open_lanes(&rig.b, 1, &rig.a, 1, 8, 100);
-	TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, BIG, 0));
-	TEST_ASSERT_EQUAL_INT(0, rig_post(small, buf, BIG, 0));
-	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, rig_send(q, &send));
+	RIG_OK(rig_post(q, buf, BIG, 0));
+	RIG_OK(rig_post(small, buf, BIG, 0));
+	if (send.length <= sizeof(data))
+		RIG_RC(-EMSGSIZE, rig_send(q, &send), "send of more than info.max_inline bytes");
 	send.length = 101;
-	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, rig_send(small, &send));
+	RIG_RC(-EMSGSIZE, rig_send(small, &send), "send of more than max_data bytes");
 	send.length = inline_up_to(100);
-	TEST_ASSERT_EQUAL_INT(0, rig_send(small, &send));
+	RIG_OK(rig_send(small, &send));
 	send = (struct gantry_send){.length = 5};
-	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send)); /* a length without data or region */
+	RIG_RC(-EINVAL, rig_send(q, &send),
+	       "send without data, or of a region that it must not use"); /* a length without data or region */
 	rig_queue_close(small);
 	rig_queue_close(q);
 }
@@ -84,24 +87,28 @@ static void buffer_too_small(void)
 	struct gantry_msg msg;
 	struct rig_queue *q;
 
+	rig_need(RIG_INLINE_DATA);
 	rig_connect();
 	q = rig_queue_open(&rig.b, &rig.a, 8, 4096);
 	memset(buf, 0xaa, 4096);
 	rig_fill(data, sizeof(data), 3);
-	TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, length - 1, 1));
-	TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, 2));
-	TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, length, 3));
+	RIG_OK(rig_post(q, buf, length - 1, 1));
+	RIG_OK(rig_post(q, NULL, 0, 2));
+	RIG_OK(rig_post(q, buf, length, 3));
 	for (uint64_t i = 1; i <= 3; i++) {
-		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+		RIG_OK(rig_send(q, &send));
 		rig_take(q, &msg);
-		TEST_ASSERT_EQUAL_UINT64(i, msg.cookie);
-		TEST_ASSERT_EQUAL_UINT(3, msg.imm_len);
-		TEST_ASSERT_EQUAL_INT(i < 3 ? -EMSGSIZE : 0, msg.status);
-		TEST_ASSERT_EQUAL_UINT(i < 3 ? 0 : length, msg.length);
+		RIG_NUM(i, msg.cookie, "cookies of receives come in order");
+		RIG_NUM(3, msg.imm_len, "imm_len of a message that does not fit");
+		RIG_RC(i < 3 ? -EMSGSIZE : 0, msg.status,
+		       "status of a message whose buffer was too small twice");
+		RIG_NUM(i < 3 ? 0 : length, msg.length,
+			"length of a message whose buffer was too small twice");
 		if (i < 3)
-			TEST_ASSERT_EQUAL_UINT(0xaa, buf[length - 1]);
+			RIG_NUM(0xaa, buf[length - 1],
+				"buffer of a message that does not fit: no byte changes");
 	}
-	TEST_ASSERT_TRUE(rig_filled(buf, length, 3));
+	RIG_HOLDS(rig_filled(buf, length, 3), "received data");
 	rig_queue_close(q);
 }
 
@@ -117,7 +124,7 @@ static void sizes_mixed_through_a_full_queue(void)
 	q = rig_queue_open(&rig.b, &rig.a, SLOTS, 4096);
 	for (uint64_t i = 0; i < SLOTS; i++) {
 		bufs[i] = rig_local(4096);
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs[i], 4096, i));
+		RIG_OK(rig_post(q, bufs[i], 4096, i));
 	}
 	while (taken < total) {
 		struct gantry_msg msg;
@@ -134,15 +141,16 @@ static void sizes_mixed_through_a_full_queue(void)
 			sent++;
 		}
 		n = rig_poll(q, &msg, 1);
-		rig_wait(&late, n);
+		rig_wait(&late, n, "poll_recv() to return a message that send() accepted");
 		if (n == 0)
 			continue;
-		TEST_ASSERT_EQUAL_INT(1, n);
-		TEST_ASSERT_EQUAL_MEMORY(&taken, msg.imm, 8);
-		TEST_ASSERT_EQUAL_INT(0, msg.status);
-		TEST_ASSERT_EQUAL_UINT(taken * 7919 % sizes, msg.length);
-		TEST_ASSERT_TRUE(rig_filled(bufs[msg.cookie], msg.length, (uint32_t)taken));
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs[msg.cookie], 4096, msg.cookie));
+		RIG_RC(1, n, "poll_recv with room for one message");
+		RIG_SAME(&taken, msg.imm, 8, "immediate data: messages arrive in order");
+		RIG_RC(0, msg.status, "status of a received message");
+		RIG_NUM(taken * 7919 % sizes, msg.length, "length of received data");
+		RIG_HOLDS(rig_filled(bufs[msg.cookie], msg.length, (uint32_t)taken),
+			  "received data");
+		RIG_OK(rig_post(q, bufs[msg.cookie], 4096, msg.cookie));
 		taken++;
 	}
 	rig_queue_close(q);
@@ -151,8 +159,7 @@ static void sizes_mixed_through_a_full_queue(void)
 static void export_all(struct rig_memory *m, uint32_t rights, uint32_t handle,
 		       struct gantry_token *token)
 {
-	TEST_ASSERT_EQUAL_INT(
-		0, rig.ops->export_region(rig.a.conn, &m->region, rights, handle, token));
+	RIG_OK(rig.ops->export_region(rig.a.conn, &m->region, rights, handle, token));
 	rig_settle();
 }
 
@@ -160,9 +167,9 @@ static void revoke(uint32_t handle)
 {
 	int n = rig.a.n_revoked;
 
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, handle));
+	RIG_OK(rig.ops->revoke_region(rig.a.conn, handle));
 	rig_until(rig.a.n_revoked, n + 1);
-	TEST_ASSERT_EQUAL_INT(0, rig.a.revoked_rc);
+	RIG_RC(0, rig.a.revoked_rc, "rc of `revoked` after the peer released the region");
 }
 
 static void region_data_of_many_sizes(void)
@@ -173,6 +180,7 @@ static void region_data_of_many_sizes(void)
 	struct rig_memory m;
 	struct rig_queue *q;
 
+	rig_need(RIG_REGION_DATA);
 	rig_connect();
 	rig_memory_open(&m, BIG, GANTRY_REMOTE_READ);
 	export_all(&m, GANTRY_REMOTE_READ, 1, &token);
@@ -193,41 +201,36 @@ static void region_data_of_many_sizes(void)
 		rig_fill(imm, sizeof(imm), (uint32_t)i);
 		rig_fill(m.bytes + BIG - sizes[i], sizes[i], sizes[i]);
 		memset(buf, 0, BIG);
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, BIG, i));
-		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+		RIG_OK(rig_post(q, buf, BIG, i));
+		RIG_OK(rig_send(q, &send));
 		early = rig_done(q, &cookie, 1);
 		if (early) /* after the completion the sender can reuse the memory */
 			memset(m.bytes, 0xee, BIG);
 		rig_take(q, &msg);
-		TEST_ASSERT_EQUAL_INT(0, msg.status);
-		TEST_ASSERT_EQUAL_UINT(sizes[i], msg.length);
-		TEST_ASSERT_EQUAL_UINT(imm_len, msg.imm_len);
-		TEST_ASSERT_TRUE(rig_filled(msg.imm, imm_len, (uint32_t)i));
-		TEST_ASSERT_TRUE(rig_filled(buf, sizes[i], sizes[i]));
-		TEST_ASSERT_EQUAL_UINT64(1000 + i, early ? cookie : rig_take_done(q));
+		RIG_RC(0, msg.status, "status of a received message");
+		RIG_NUM(sizes[i], msg.length, "length of received data");
+		RIG_NUM(imm_len, msg.imm_len, "imm_len of a received message");
+		RIG_HOLDS(rig_filled(msg.imm, imm_len, (uint32_t)i), "received immediate data");
+		RIG_HOLDS(rig_filled(buf, sizes[i], sizes[i]), "received data of a region");
+		RIG_NUM(1000 + i, early ? cookie : rig_take_done(q), "cookie of poll_send");
 		rig_fence();
-		TEST_ASSERT_EQUAL_INT(0, rig_done(q, &cookie, 1));
+		RIG_RC(0, rig_done(q, &cookie, 1), "cookies of poll_send when no send is open");
 	}
 	rig_queue_close(q);
 	revoke(1);
-	rig_memory_close(&m);
-}
-
-static uint64_t payload_bytes(void)
-{
-	return fake_counter(&rig.a.host, "payload_bytes") +
-	       fake_counter(&rig.b.host, "payload_bytes");
 }
 
 static void payload_is_copied_once(void)
 {
-	uint64_t before = payload_bytes();
+	uint64_t before, after;
 	uint8_t *buf = rig_local(65536);
 	struct gantry_token token;
 	struct gantry_msg msg;
 	struct rig_memory m;
 	struct rig_queue *q;
 
+	rig_need(RIG_REGION_DATA);
+	rig_payload(&before);
 	rig_connect();
 	rig_memory_open(&m, BIG, GANTRY_REMOTE_READ);
 	export_all(&m, GANTRY_REMOTE_READ, 1, &token);
@@ -235,16 +238,16 @@ static void payload_is_copied_once(void)
 	for (int i = 0; i < 8; i++) {
 		struct gantry_send send = {.length = 65536, .region = &m.region};
 
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, 65536, 0));
-		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+		RIG_OK(rig_post(q, buf, 65536, 0));
+		RIG_OK(rig_send(q, &send));
 		rig_take(q, &msg);
 		rig_take_done(q);
 	}
 	rig_queue_close(q);
-	if (!rig_driver.uncounted)
-		TEST_ASSERT_EQUAL_UINT64(8 * 65536, payload_bytes() - before);
+	if (rig_payload(&after))
+		RIG_NUM(8 * 65536, after - before,
+			"counter payload_bytes: data of a region is copied once");
 	revoke(1);
-	rig_memory_close(&m);
 }
 
 static void invalid_region_sends_are_rejected(void)
@@ -256,34 +259,37 @@ static void invalid_region_sends_are_rejected(void)
 	struct gantry_msg msg;
 	struct rig_queue *q;
 
+	rig_need(RIG_REGION_DATA);
 	rig_connect();
 	rig_memory_open(&m, 65536, GANTRY_REMOTE_READ);
 	rig_memory_open(&w, 4096, GANTRY_REMOTE_WRITE);
 	export_all(&m, GANTRY_REMOTE_READ, 1, &token);
 	export_all(&w, GANTRY_REMOTE_WRITE, 2, &token);
 	q = rig_queue_open(&rig.b, &rig.a, 8, BIG);
-	TEST_ASSERT_EQUAL_INT(0, rig_post(q, rig_local(BIG), BIG, 0));
+	RIG_OK(rig_post(q, rig_local(BIG), BIG, 0));
 	send = (struct gantry_send){.length = 4096, .region = &stranger};
-	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send));
+	RIG_RC(-EINVAL, rig_send(q, &send),
+	       "send without data, or of a region that it must not use");
 	/* the region does not allow the peer to read */
 	send = (struct gantry_send){.length = 4096, .region = &w.region};
-	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send));
+	RIG_RC(-EINVAL, rig_send(q, &send),
+	       "send without data, or of a region that it must not use");
 	send = (struct gantry_send){
 		.length = 4096, .region = &m.region, .region_offset = 65536 - 4095};
-	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send));
+	RIG_RC(-EINVAL, rig_send(q, &send),
+	       "send without data, or of a region that it must not use");
 	send = (struct gantry_send){
 		.length = 4096, .region = &m.region, .region_offset = UINT64_MAX - 100};
-	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send));
+	RIG_RC(-EINVAL, rig_send(q, &send),
+	       "send without data, or of a region that it must not use");
 	send = (struct gantry_send){
 		.length = 4096, .region = &m.region, .region_offset = 65536 - 4096};
-	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+	RIG_OK(rig_send(q, &send));
 	rig_take(q, &msg);
 	rig_take_done(q);
 	rig_queue_close(q);
 	revoke(1);
 	revoke(2);
-	rig_memory_close(&w);
-	rig_memory_close(&m);
 }
 
 static void completions_come_in_order(void)
@@ -295,12 +301,13 @@ static void completions_come_in_order(void)
 	struct rig_memory m;
 	struct rig_queue *q;
 
+	rig_need(RIG_REGION_DATA);
 	rig_connect();
 	rig_memory_open(&m, 65536, GANTRY_REMOTE_READ);
 	export_all(&m, GANTRY_REMOTE_READ, 1, &token);
 	q = rig_queue_open(&rig.b, &rig.a, 8, 65536);
 	for (int i = 0; i < 8; i++)
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, 512, 0));
+		RIG_OK(rig_post(q, buf, 512, 0));
 	while (next < total) {
 		struct gantry_send send = {.length = 512, .region = &m.region, .cookie = sent};
 		int n, done;
@@ -309,16 +316,17 @@ static void completions_come_in_order(void)
 			send.cookie = ++sent;
 		n = rig_poll(q, msgs, 3);
 		for (int i = 0; i < n; i++)
-			TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, 512, 0));
+			RIG_OK(rig_post(q, buf, 512, 0));
 		done = rig_done(q, cookies, 8);
 		for (int i = 0; i < done; i++)
-			TEST_ASSERT_EQUAL_UINT64(next++, cookies[i]);
-		TEST_ASSERT_TRUE(next <= sent);
-		rig_wait(&late, n + done);
+			RIG_NUM(next++, cookies[i], "cookies of poll_send come in order");
+		RIG_HOLDS(next <= sent, "poll_send returns each cookie once");
+		rig_wait(
+			&late, n + done,
+			"messages of poll_recv(), and cookies of poll_send() for messages that were polled");
 	}
 	rig_queue_close(q);
 	revoke(1);
-	rig_memory_close(&m);
 }
 
 struct mix {
@@ -363,13 +371,14 @@ static void inline_and_region_data_in_order(void)
 	struct gantry_token token;
 	uint8_t *bufs[SLOTS];
 
+	rig_need(RIG_REGION_DATA);
 	rig_connect();
 	rig_memory_open(&x.m, SLOTS * SLOT_BYTES, GANTRY_REMOTE_READ);
 	export_all(&x.m, GANTRY_REMOTE_READ, 1, &token);
 	x.q = rig_queue_open(&rig.b, &rig.a, SLOTS, SLOT_BYTES);
 	for (uint64_t i = 0; i < SLOTS; i++) {
 		bufs[i] = rig_local(SLOT_BYTES);
-		TEST_ASSERT_EQUAL_INT(0, rig_post(x.q, bufs[i], SLOT_BYTES, i));
+		RIG_OK(rig_post(x.q, bufs[i], SLOT_BYTES, i));
 	}
 	while (taken < total || x.n_done < x.n_region) {
 		struct gantry_msg msg;
@@ -379,22 +388,24 @@ static void inline_and_region_data_in_order(void)
 			x.sent++;
 		done = rig_done(x.q, &cookie, 1);
 		if (done == 1)
-			TEST_ASSERT_EQUAL_UINT64(x.n_done++, cookie);
+			RIG_NUM(x.n_done++, cookie, "cookies of poll_send come in order");
 		n = rig_poll(x.q, &msg, 1);
-		rig_wait(&late, n + done);
+		rig_wait(
+			&late, n + done,
+			"messages of poll_recv(), and cookies of poll_send() for messages that were polled");
 		if (n == 0)
 			continue;
-		TEST_ASSERT_EQUAL_INT(1, n);
-		TEST_ASSERT_EQUAL_MEMORY(&taken, msg.imm, 8);
-		TEST_ASSERT_EQUAL_INT(0, msg.status);
-		TEST_ASSERT_EQUAL_UINT(taken * 7919 % x.sizes, msg.length);
-		TEST_ASSERT_TRUE(rig_filled(bufs[msg.cookie], msg.length, (uint32_t)taken));
-		TEST_ASSERT_EQUAL_INT(0, rig_post(x.q, bufs[msg.cookie], SLOT_BYTES, msg.cookie));
+		RIG_RC(1, n, "poll_recv with room for one message");
+		RIG_SAME(&taken, msg.imm, 8, "immediate data: messages arrive in order");
+		RIG_RC(0, msg.status, "status of a received message");
+		RIG_NUM(taken * 7919 % x.sizes, msg.length, "length of received data");
+		RIG_HOLDS(rig_filled(bufs[msg.cookie], msg.length, (uint32_t)taken),
+			  "received data");
+		RIG_OK(rig_post(x.q, bufs[msg.cookie], SLOT_BYTES, msg.cookie));
 		taken++;
 	}
 	rig_queue_close(x.q);
 	revoke(1);
-	rig_memory_close(&x.m);
 }
 
 #define UNREAD 3u
@@ -415,7 +426,7 @@ static void send_unread(struct rig_queue *q, const struct rig_memory *m)
 			send.length = 4096;
 			send.region = &m->region;
 		}
-		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+		RIG_OK(rig_send(q, &send));
 	}
 }
 
@@ -433,6 +444,7 @@ static void changed_data_of_a_destroyed_producer(void)
 	uint8_t *bufs[UNREAD];
 	int n;
 
+	rig_need(RIG_REGION_DATA);
 	rig_connect();
 	rig_memory_open(&m, 4096, GANTRY_REMOTE_READ);
 	export_all(&m, GANTRY_REMOTE_READ, 1, &token);
@@ -440,7 +452,7 @@ static void changed_data_of_a_destroyed_producer(void)
 	rig_warm(q);
 	for (uint64_t i = 0; i < UNREAD; i++) {
 		bufs[i] = rig_local(4096);
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs[i], 4096, i));
+		RIG_OK(rig_post(q, bufs[i], 4096, i));
 	}
 	rig_settle();
 	q->resting = 1;
@@ -451,11 +463,13 @@ static void changed_data_of_a_destroyed_producer(void)
 	q->resting = 0;
 	while (!rig.b.n_closed) {
 		n = rig_poll(q, &msg, 1);
-		rig_wait(&late, n);
+		rig_wait(&late, n, "poll_recv() to return a message that send() accepted");
 		if (n != 1)
 			continue;
-		TEST_ASSERT_TRUE(msg.status == -EFAULT ||
-				 (msg.status == 0 && rig_filled(bufs[msg.cookie], msg.length, 1)));
+		RIG_HOLDS(
+			msg.status == -EFAULT ||
+				(msg.status == 0 && rig_filled(bufs[msg.cookie], msg.length, 1)),
+			"message of a destroyed producer: -EFAULT, or the data at the time of the send");
 		if (msg.status == 0 && msg.length == 0)
 			break; /* the last message */
 	}
@@ -464,7 +478,6 @@ static void changed_data_of_a_destroyed_producer(void)
 		rig_until(rig.a.n_closed, 1);
 	else
 		revoke(1);
-	rig_memory_close(&m);
 }
 
 void data_cases(void)

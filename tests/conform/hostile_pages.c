@@ -63,7 +63,7 @@ static uint64_t next_check(void)
 
 	TEST_ASSERT_TRUE(at != 0);
 	rig.b.host.real_clock = 0;
-	rig.b.host.now_ns = at;
+	rig.b.host.now_ns = rig.b.wake_ns = at; /* the host reads wake_ns after each progress() */
 	rig_settle();
 	return rig.ops->wake_ns(rig.b.dev) - at;
 }

@@ -29,11 +29,11 @@ static struct rig_queue *consumer_for_the_peer(uint8_t **bufs)
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
 	struct rig_queue *q = &rig.queues[0];
 
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.b.conn, &attr, &q->id, &q->rx));
+	RIG_OK(rig.ops->consumer_create(rig.b.conn, &attr, &q->id, &q->rx));
 	q->used = 1;
 	for (uint64_t i = 0; i < 16; i++) {
 		bufs[i] = rig_local(4096);
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs[i], 4096, i));
+		RIG_OK(rig_post(q, bufs[i], 4096, i));
 	}
 	return q;
 }
@@ -43,17 +43,17 @@ static void export_to_the_peer(struct rig_memory *m)
 	struct gantry_token token;
 
 	rig_memory_open(m, BYTES, 3);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.b.conn, &m->region, 3, 4, &token));
-	TEST_ASSERT_EQUAL_INT(0, rig_ctrl(&rig.b, &token, sizeof(token)));
+	RIG_OK(rig.ops->export_region(rig.b.conn, &m->region, 3, 4, &token));
+	RIG_OK(rig_ctrl(&rig.b, &token, sizeof(token)));
 }
 
 static void expect_end_reported_once(void)
 {
 	peer_await_report(&rig.b.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.b.reason);
+	RIG_RC(-ENOTCONN, rig.b.reason, "reason of `closed` after the death of the peer");
 	rig_settle();
-	TEST_ASSERT_EQUAL_INT(1, rig.b.n_closed);
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.ops->send_ctrl(rig.b.conn, "x", 1));
+	RIG_RC(1, rig.b.n_closed, "number of events `closed` of one connection");
+	RIG_RC(-ENOTCONN, rig.ops->send_ctrl(rig.b.conn, "x", 1), "send_ctrl to a dead peer");
 }
 
 static void peer_is_killed_at_rest(void)
@@ -90,7 +90,8 @@ static void peer_is_killed_while_it_connects(void)
 			rig_until(rig.b.n_closed, rig.b.n_accept);
 	}
 	peer_await_limit();
-	TEST_ASSERT_EQUAL_INT(rig.b.n_accept, rig.b.n_closed);
+	RIG_RC(rig.b.n_accept, rig.b.n_closed,
+	       "number of events `closed` of all accepted connections");
 }
 
 static void messages_of_a_killed_peer_can_still_be_received(void)
@@ -105,20 +106,22 @@ static void messages_of_a_killed_peer_can_still_be_received(void)
 	q = consumer_for_the_peer(bufs);
 	q->resting = 1;
 	/* poll the consumer, which sends credit to the peer */
-	for (uint64_t late = 0; rig.b.n_msgs == 0; rig_wait(&late, 0))
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->poll_recv(q->rx, &msg, 0));
+	for (uint64_t late = 0; rig.b.n_msgs == 0;
+	     rig_wait(&late, 0, "the message of the peer, which sends five messages first"))
+		RIG_RC(0, rig.ops->poll_recv(q->rx, &msg, 0), "poll_recv with room for no message");
 	peer_wait();
 	peer_kill();
 	peer_await_report(&rig.b.n_closed, 1);
 	for (; rig_poll(q, &msg, 1) == 1; n++) {
 		uint64_t seq = n;
 
-		TEST_ASSERT_EQUAL_MEMORY(&seq, msg.imm, 8);
-		TEST_ASSERT_EQUAL_INT(0, msg.status);
-		TEST_ASSERT_EQUAL_UINT(length, msg.length);
-		TEST_ASSERT_TRUE(rig_filled(bufs[msg.cookie], length, n));
+		RIG_SAME(&seq, msg.imm, 8,
+			 "immediate data of a dead peer: messages arrive in order");
+		RIG_RC(0, msg.status, "status of a message of a dead peer");
+		RIG_NUM(length, msg.length, "length of received data");
+		RIG_HOLDS(rig_filled(bufs[msg.cookie], length, n), "received data of a dead peer");
 	}
-	TEST_ASSERT_EQUAL_UINT(5, n);
+	RIG_NUM(5, n, "number of messages that the dead peer had sent");
 	rig_queue_close(q);
 }
 
@@ -134,7 +137,7 @@ static void peer_is_killed_while_it_can_send(void)
 	peer_wait();
 	peer_kill();
 	peer_await_report(&rig.b.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1));
+	RIG_RC(0, rig_poll(q, &msg, 1), "poll_recv after a peer died that sent no message");
 	rig_queue_close(q);
 }
 
@@ -146,28 +149,27 @@ static void peer_is_killed_while_data_is_sent_to_it(void)
 	struct gantry_token token;
 	struct rig_memory m;
 
+	rig_need(RIG_REGION_DATA);
 	start("receives", "posted");
 	accept_the_peer();
 	rig_memory_open(&m, BYTES, 3);
-	TEST_ASSERT_EQUAL_INT(
-		0, rig.ops->export_region(rig.b.conn, &m.region, GANTRY_REMOTE_READ, 4, &token));
+	RIG_OK(rig.ops->export_region(rig.b.conn, &m.region, GANTRY_REMOTE_READ, 4, &token));
 	rig_until(rig.b.n_up, 1);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->producer_create(rig.b.conn, rig.b.up[0], &attr, &q->tx));
+	RIG_OK(rig.ops->producer_create(rig.b.conn, rig.b.up[0], &attr, &q->tx));
 	q->used = 1;
-	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+	RIG_OK(rig_send(q, &send));
 	peer_wait();
 	peer_stop();
 	send.region = &m.region;
 	send.length = 4096;
-	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send)); /* the peer dies before it copies the data */
+	RIG_OK(rig_send(q, &send)); /* the peer dies before it copies the data */
 	peer_kill();
 	peer_await_report(&rig.b.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked); /* reported before `closed` */
-	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.ops->send(q->tx, &send, 0));
+	RIG_RC(1, rig.b.n_revoked,
+	       "number of events `revoked` before `closed`, for one export"); /* reported before `closed` */
+	RIG_RC(0, rig.b.revoked_rc, "rc of `revoked` after the death of the peer");
+	RIG_RC(-ENOTCONN, rig.ops->send(q->tx, &send, 0), "send to a dead peer");
 	rig_queue_close(q);
-	rig_close();
-	rig_memory_close(&m);
 }
 
 static struct gantry_region *import_from_the_peer(void)
@@ -179,7 +181,7 @@ static struct gantry_region *import_from_the_peer(void)
 	accept_the_peer();
 	rig_until(rig.b.n_msgs, 1);
 	memcpy(&token, rig.b.msg, sizeof(token));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, rig_map(), &r));
+	RIG_OK(rig.ops->import_region(rig.b.conn, &token, rig_map(), &r));
 	peer_wait();
 	return r;
 }
@@ -190,13 +192,17 @@ static void region_of_a_killed_peer_can_still_be_released(void)
 	uint8_t *local = rig_local(BYTES);
 	struct rig_rma *q = rig_rma_open(&rig.b, 4, 0);
 
-	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, BYTES));
-	TEST_ASSERT_TRUE(rig_filled(local, BYTES, 77));
+	if (q)
+		RIG_OK(rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, BYTES));
+	RIG_HOLDS(rig_filled(q ? local : r->addr, BYTES, 77), "imported memory of the peer");
 	peer_kill();
 	peer_await_report(&rig.b.n_closed, 1);
 	if (r->addr)
-		TEST_ASSERT_TRUE(rig_filled(r->addr, BYTES, 77)); /* sealed, so no SIGBUS */
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig_rma(q, GANTRY_RMA_READ, local, r, 0, 64, 0));
+		RIG_HOLDS(rig_filled(r->addr, BYTES, 77),
+			  "imported memory of a dead peer"); /* sealed, so no SIGBUS */
+	if (q)
+		RIG_RC(-ENOTCONN, rig_rma(q, GANTRY_RMA_READ, local, r, 0, 64, 0),
+		       "remote read of the memory of a dead peer");
 	rig_rma_close(q);
 	rig.ops->release_region(rig.b.conn, r);
 }
@@ -204,15 +210,18 @@ static void region_of_a_killed_peer_can_still_be_released(void)
 /* Each remote access completes once, also if it was submitted after the death. */
 static void peer_is_killed_while_its_memory_is_read(void)
 {
-	struct gantry_region *r = import_from_the_peer();
-	uint8_t *local = rig_local(BYTES);
-	struct rig_rma *q = rig_rma_open(&rig.b, 8, 0);
-	struct gantry_rma rma = {
-		.local = local, .local_region = &rig.local, .remote = r, .length = BYTES};
+	struct gantry_rma rma = {.local_region = &rig.local, .length = BYTES};
 	uint64_t next = 0, ended = 0, late = 0;
+	struct gantry_region *r;
+	struct rig_rma *q;
+	uint8_t *local;
 	int rc = 0, n;
 
-	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, BYTES));
+	rig_need(RIG_RMA);
+	rma.remote = r = import_from_the_peer();
+	rma.local = local = rig_local(BYTES);
+	q = rig_rma_open(&rig.b, 8, 0);
+	RIG_OK(rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, BYTES));
 	while (rig.b.n_closed == 0 || ended != next) {
 		struct gantry_rma_done done;
 
@@ -223,16 +232,17 @@ static void peer_is_killed_while_its_memory_is_read(void)
 		rig.ops->rma_flush(q->q);
 		n = rig.ops->rma_poll(q->q, &done, 1);
 		if (n) {
-			TEST_ASSERT_EQUAL_INT(1, n);
-			TEST_ASSERT_EQUAL_UINT64(ended++, done.cookie);
-			TEST_ASSERT_TRUE(done.status == 0 || done.status == -ENOTCONN);
+			RIG_RC(1, n, "rma_poll with room for one operation");
+			RIG_NUM(ended++, done.cookie, "cookies of rma_poll come in order");
+			RIG_HOLDS(done.status == 0 || done.status == -ENOTCONN,
+				  "status of rma_poll around the death of the peer");
 		}
 		if (ended == 20 && peer.died_ns == 0)
 			peer_kill();
 		rig_turn();
-		rig_wait(&late, n);
+		rig_wait(&late, n, "rma_poll() to return an operation that rma_submit() accepted");
 	}
-	TEST_ASSERT_TRUE(ended >= 20);
+	RIG_HOLDS(ended >= 20, "remote reads before the death of the peer");
 	rig_rma_close(q);
 	rig.ops->release_region(rig.b.conn, r);
 }
@@ -248,11 +258,9 @@ static void region_that_a_killed_peer_imported_is_revoked(void)
 	peer_wait();
 	peer_kill();
 	peer_await_report(&rig.b.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked);
-	TEST_ASSERT_EQUAL_UINT(4, rig.b.revoked);
-	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
-	rig_close();
-	rig_memory_close(&m);
+	RIG_RC(1, rig.b.n_revoked, "number of events `revoked` before `closed`, for one export");
+	RIG_NUM(4, rig.b.revoked, "handle of the event `revoked`");
+	RIG_RC(0, rig.b.revoked_rc, "rc of `revoked` after the death of the peer");
 }
 
 static void peer_is_killed_while_it_writes_an_imported_region(void)
@@ -260,22 +268,21 @@ static void peer_is_killed_while_it_writes_an_imported_region(void)
 	static uint8_t seen[BYTES];
 	struct rig_memory m;
 
+	rig_need(RIG_RMA);
 	start("imports", "writing");
 	accept_the_peer();
 	export_to_the_peer(&m);
 	peer_wait();
 	for (uint64_t late = 0; rig_all(m.bytes, BYTES, 0);)
-		rig_wait(&late, 0);
+		rig_wait(&late, 0, "remote writes of the peer");
 	peer_kill();
 	rig_until(rig.b.n_revoked, 1);
 	memcpy(seen, m.bytes, BYTES);
-	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
+	RIG_RC(0, rig.b.revoked_rc, "rc of `revoked` after the death of the peer");
 	peer_await_report(&rig.b.n_closed, 1);
 	peer_await_limit();
-	TEST_ASSERT_EQUAL_MEMORY(seen, m.bytes, BYTES);
-	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked);
-	rig_close();
-	rig_memory_close(&m);
+	RIG_SAME(seen, m.bytes, BYTES, "memory that was reported as revoked: it does not change");
+	RIG_RC(1, rig.b.n_revoked, "number of events `revoked` before `closed`, for one export");
 }
 
 static void peer_is_killed_before_it_releases_a_revoked_region(void)
@@ -286,15 +293,13 @@ static void peer_is_killed_before_it_releases_a_revoked_region(void)
 	accept_the_peer();
 	export_to_the_peer(&m);
 	peer_wait();
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.b.conn, 4)); /* gets no reply */
+	RIG_OK(rig.ops->revoke_region(rig.b.conn, 4)); /* gets no reply */
 	rig_settle();
-	TEST_ASSERT_EQUAL_INT(0, rig.b.n_revoked);
+	RIG_RC(0, rig.b.n_revoked, "number of events `revoked` while the peer has an import");
 	peer_kill();
 	peer_await_report(&rig.b.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked);
-	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
-	rig_close();
-	rig_memory_close(&m);
+	RIG_RC(1, rig.b.n_revoked, "number of events `revoked` before `closed`, for one export");
+	RIG_RC(0, rig.b.revoked_rc, "rc of `revoked` after the death of the peer");
 }
 
 /*
@@ -315,14 +320,16 @@ static void connection_and_name_of_a_killed_peer_can_be_reused(void)
 		peer_await_report(&rig.b.n_closed, i + 1);
 	}
 	rig_settle();
-	TEST_ASSERT_EQUAL_INT(0, fake_counter(&rig.b.host, "protocol_errors"));
+	RIG_RC(0, fake_counter(&rig.b.host, "protocol_errors"),
+	       "counter protocol_errors: the death of a peer is no protocol error");
 }
 
 /* The peer is end b, and this process connects to it. */
 static void connected_server_is_killed(void)
 {
 	peer_start('b', "listens", "accepted");
-	for (uint64_t late = 0; rig.a.n_connected == 0; rig_wait(&late, 0)) {
+	for (uint64_t late = 0; rig.a.n_connected == 0;
+	     rig_wait(&late, 0, "`connected`: the peer calls listen()")) {
 		if (!rig.a.conn || rig.a.n_closed) { /* the peer does not listen yet */
 			rig_disconnect(&rig.a);
 			rig.a.n_closed = 0;
@@ -332,7 +339,7 @@ static void connected_server_is_killed(void)
 	peer_wait();
 	peer_kill();
 	peer_await_report(&rig.a.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.a.reason);
+	RIG_RC(-ENOTCONN, rig.a.reason, "reason of `closed` after the death of the peer");
 }
 
 /* The server listens and never answers: the connection ends when the server dies, or before. */
@@ -344,10 +351,11 @@ static void server_is_killed_before_it_answers(void)
 	rig_settle();
 	peer_kill();
 	peer_await_report(&rig.a.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(0, rig.a.n_connected);
-	TEST_ASSERT_TRUE(rig.a.reason < 0);
+	RIG_RC(0, rig.a.n_connected,
+	       "number of events `connected` of a listener that never answered");
+	RIG_HOLDS(rig.a.reason < 0, "reason of `closed` of a listener that died");
 	rig_settle();
-	TEST_ASSERT_EQUAL_INT(1, rig.a.n_closed);
+	RIG_RC(1, rig.a.n_closed, "number of events `closed` of one connection");
 	rig_disconnect(&rig.a);
 	rig_connect(); /* the name of the server is free */
 }

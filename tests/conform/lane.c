@@ -16,11 +16,13 @@ static void rest(struct rig_queue *q, struct pollfd *p)
 	uint64_t late = 0;
 
 	*p = (struct pollfd){.fd = rig.ops->consumer_fd(q->rx), .events = POLLIN};
-	TEST_ASSERT_TRUE(p->fd >= 0);
+	RIG_HOLDS(p->fd >= 0, "consumer_fd of a device with the slot consumer_fd");
 	rig_settle();
 	while (rig.ops->consumer_arm(q->rx) || poll(p, 1, 0)) {
 		rig.ops->consumer_disarm(q->rx);
-		rig_wait(&late, 0);
+		rig_wait(
+			&late, 0,
+			"consumer_arm() to return 0 and consumer_fd() not to be readable: no message is left");
 	}
 }
 
@@ -30,7 +32,9 @@ static void wait_rung(struct pollfd *p)
 	uint64_t late = 0;
 
 	while (poll(p, 1, 1) == 0)
-		rig_wait(&late, 0);
+		rig_wait(
+			&late, 0,
+			"consumer_fd() to become readable: the consumer is armed, and a message was sent");
 }
 
 static void arm_reports_available_messages(void)
@@ -41,19 +45,20 @@ static void arm_reports_available_messages(void)
 	uint64_t late = 0;
 	int rings = 0;
 
+	rig_need(RIG_SLEEP);
 	rig_connect();
 	q = rig_queue_open(&rig.b, &rig.a, 8, 0);
 	rig_warm(q);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(q->rx, NULL, 8));
+	RIG_OK(rig.ops->post_recv(q->rx, NULL, 8));
 	rest(q, &p);
 	q->resting = 1; /* otherwise a turn of the rig would poll and so disarm the consumer */
-	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 1));
+	RIG_OK(rig_send_imm(q, 1));
 	wait_rung(&p);
 	rig.ops->consumer_disarm(q->rx);
 	while (rig.ops->consumer_arm(q->rx) == 0) { /* 0: the message has not arrived yet */
 		wait_rung(&p);
 		rig.ops->consumer_disarm(q->rx);
-		rig_wait(&late, 0);
+		rig_wait(&late, 0, "consumer_arm() to return 1: a message was sent");
 	}
 	rig.ops->consumer_disarm(q->rx);
 	q->resting = 0;
@@ -65,12 +70,12 @@ static void arm_reports_available_messages(void)
 	 * doorbell only once
 	 */
 	for (int i = 0; i < 7; i++) {
-		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 1));
+		RIG_OK(rig_send_imm(q, 1));
 		rig_take(q, &msg);
 		rings += poll(&p, 1, 0);
 		rig.ops->consumer_disarm(q->rx);
 	}
-	TEST_ASSERT_TRUE(rings <= 1);
+	RIG_HOLDS(rings <= 1, "doorbells of a consumer that is not armed");
 	rig_queue_close(q);
 }
 
@@ -82,15 +87,17 @@ static void flush_rings_for_messages_held_back(void)
 	uint64_t late = 0;
 	int rc;
 
+	rig_need(RIG_SLEEP);
 	rig_connect();
 	q = rig_queue_open(&rig.b, &rig.a, 8, 0);
 	rig_warm(q);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(q->rx, NULL, 8));
+	RIG_OK(rig.ops->post_recv(q->rx, NULL, 8));
 	rest(q, &p);
 	q->resting = 1;
 	while ((rc = rig.ops->send(q->tx, &send, GANTRY_SEND_MORE)) == -EAGAIN)
-		rig_wait(&late, 0);
-	TEST_ASSERT_EQUAL_INT(0, rc);
+		rig_wait(&late, 0,
+			 "send() not to return -EAGAIN: the consumer has posted receives");
+	RIG_RC(0, rc, "send with a posted receive");
 	rig.ops->flush(q->tx);
 	wait_rung(&p);
 	rig.ops->consumer_disarm(q->rx);
@@ -109,20 +116,23 @@ static void full_queue_rings(void)
 	uint64_t late = 0;
 	int n = 0;
 
+	rig_need(RIG_SLEEP);
 	rig_connect();
 	q = rig_queue_open(&rig.b, &rig.a, 8, 0);
 	rig_warm(q);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(q->rx, NULL, 8));
+	RIG_OK(rig.ops->post_recv(q->rx, NULL, 8));
 	rest(q, &p);
 	q->resting = 1;
 	while (n < 8) { /* the credit can arrive in several parts */
 		int rc = rig.ops->send(q->tx, &send, GANTRY_SEND_MORE);
 
-		TEST_ASSERT_TRUE(rc == 0 || rc == -EAGAIN);
+		RIG_HOLDS(rc == 0 || rc == -EAGAIN, "send");
 		n += rc == 0;
-		rig_wait(&late, rc == 0);
+		rig_wait(&late, rc == 0,
+			 "send() not to return -EAGAIN: the consumer has posted receives");
 	}
-	TEST_ASSERT_EQUAL_INT(-EAGAIN, rig.ops->send(q->tx, &send, GANTRY_SEND_MORE));
+	RIG_RC(-EAGAIN, rig.ops->send(q->tx, &send, GANTRY_SEND_MORE),
+	       "send without a posted receive");
 	wait_rung(&p);
 	rig.ops->consumer_disarm(q->rx);
 	q->resting = 0;
@@ -149,29 +159,32 @@ static void queue_full_of_region_data_rings(void)
 	uint64_t late = 0;
 	int n = 0, rc;
 
+	rig_need(RIG_REGION_DATA);
+	rig_need(RIG_SLEEP);
 	rig_connect();
 	rig_memory_open(&m, 4096, GANTRY_REMOTE_READ);
-	TEST_ASSERT_EQUAL_INT(
-		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	RIG_OK(rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
 	rig_fence();
 	send = (struct gantry_send){.length = 64, .region = &m.region};
 	q = rig_queue_open(&rig.b, &rig.a, 8, 64);
 	rig.ops->producer_destroy(q->tx);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->producer_create(rig.a.conn, q->id, &attr, &q->tx));
-	TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, 64, 0));
-	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+	RIG_OK(rig.ops->producer_create(rig.a.conn, q->id, &attr, &q->tx));
+	RIG_OK(rig_post(q, buf, 64, 0));
+	RIG_OK(rig_send(q, &send));
 	rig_take(q, &msg);
 	rig_take_done(q);
 	for (int i = 0; i < 8; i++)
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, 64, 0));
+		RIG_OK(rig_post(q, buf, 64, 0));
 	rest(q, &p);
 	q->resting = 1;
 	while ((rc = rig.ops->send(q->tx, &send, GANTRY_SEND_MORE)) == 0 || n == 0) {
-		TEST_ASSERT_TRUE(rc == 0 || rc == -EAGAIN);
+		RIG_HOLDS(rc == 0 || rc == -EAGAIN, "send");
 		n += rc == 0;
-		rig_wait(&late, rc == 0);
+		rig_wait(
+			&late, rc == 0,
+			"send() of region data not to return -EAGAIN: the consumer has posted receives");
 	}
-	TEST_ASSERT_EQUAL_INT(-EAGAIN, rc);
+	RIG_RC(-EAGAIN, rc, "send of region data to a peer that reads none");
 	wait_rung(&p);
 	rig.ops->consumer_disarm(q->rx);
 	q->resting = 0;
@@ -180,9 +193,8 @@ static void queue_full_of_region_data_rings(void)
 		rig_take_done(q);
 	}
 	rig_queue_close(q);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 1));
+	RIG_OK(rig.ops->revoke_region(rig.a.conn, 1));
 	rig_until(rig.a.n_revoked, 1);
-	rig_memory_close(&m);
 }
 
 /* If one lane has used up its credit, another lane can still send. */
@@ -195,26 +207,27 @@ static void lanes_are_independent(void)
 	rig_connect();
 	stuck = rig_queue_open_lanes(&rig.b, 0, &rig.a, 0, 4, 0);
 	free_lane = rig_queue_open_lanes(&rig.b, 1, &rig.a, 1, 4, 0);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(stuck->rx, NULL, 4));
+	RIG_OK(rig.ops->post_recv(stuck->rx, NULL, 4));
 	for (uint64_t i = 0; i < 4; i++)
-		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(stuck, 1000 + i));
+		RIG_OK(rig_send_imm(stuck, 1000 + i));
 	stuck->resting = 1; /* the rig does not take the messages of this lane */
 	for (; value < rig_rounds(2000); value++) {
 		struct gantry_send send = {.imm = "x", .imm_len = 1};
 
-		TEST_ASSERT_EQUAL_INT(-EAGAIN, rig.ops->send(stuck->tx, &send, 0));
-		TEST_ASSERT_EQUAL_INT(0, rig_post(free_lane, NULL, 0, value));
-		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(free_lane, value));
+		RIG_RC(-EAGAIN, rig.ops->send(stuck->tx, &send, 0),
+		       "send without a posted receive");
+		RIG_OK(rig_post(free_lane, NULL, 0, value));
+		RIG_OK(rig_send_imm(free_lane, value));
 		rig_take(free_lane, &msg);
-		TEST_ASSERT_EQUAL_UINT64(value, msg.cookie);
-		TEST_ASSERT_EQUAL_MEMORY(&value, msg.imm, 8);
+		RIG_NUM(value, msg.cookie, "cookie of the receive");
+		RIG_SAME(&value, msg.imm, 8, "immediate data");
 	}
 	stuck->resting = 0;
 	for (uint64_t i = 0; i < 4; i++) {
 		uint64_t want = 1000 + i;
 
 		rig_take(stuck, &msg);
-		TEST_ASSERT_EQUAL_MEMORY(&want, msg.imm, 8);
+		RIG_SAME(&want, msg.imm, 8, "immediate data");
 	}
 	rig_queue_close(free_lane);
 	rig_queue_close(stuck);
@@ -235,12 +248,13 @@ static void lanes_end_by_themselves(void)
 	rig_queue_close_tx(q[1]);
 	rig_until(rig.a.n_down, 1);
 	for (uint64_t i = 0; i < 20; i++) {
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q[2], NULL, 0, i));
-		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q[2], i));
+		RIG_OK(rig_post(q[2], NULL, 0, i));
+		RIG_OK(rig_send_imm(q[2], i));
 		rig_take(q[2], &msg);
-		TEST_ASSERT_EQUAL_UINT64(i, msg.cookie);
+		RIG_NUM(i, msg.cookie, "cookie of the receive");
 	}
-	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed + rig.b.n_closed);
+	RIG_RC(0, rig.a.n_closed + rig.b.n_closed,
+	       "number of events `closed`: the end of a lane does not end the connection");
 	for (int i = 0; i < 3; i++)
 		rig_queue_close(q[i]);
 }
@@ -255,15 +269,15 @@ static void lanes_of_different_numbers(void)
 	there = rig_queue_open_lanes(&rig.b, 5, &rig.a, 0, 4, 0);
 	back = rig_queue_open_lanes(&rig.a, 0, &rig.b, 3, 4, 0);
 	for (uint64_t i = 0; i < 50; i++) {
-		TEST_ASSERT_EQUAL_INT(0, rig_post(there, NULL, 0, i));
-		TEST_ASSERT_EQUAL_INT(0, rig_post(back, NULL, 0, ~i));
-		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(there, i));
-		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(back, ~i));
+		RIG_OK(rig_post(there, NULL, 0, i));
+		RIG_OK(rig_post(back, NULL, 0, ~i));
+		RIG_OK(rig_send_imm(there, i));
+		RIG_OK(rig_send_imm(back, ~i));
 		rig_take(there, &msg);
-		TEST_ASSERT_EQUAL_UINT64(i, msg.cookie);
-		TEST_ASSERT_EQUAL_MEMORY(&i, msg.imm, 8);
+		RIG_NUM(i, msg.cookie, "cookie of the receive");
+		RIG_SAME(&i, msg.imm, 8, "immediate data");
 		rig_take(back, &msg);
-		TEST_ASSERT_EQUAL_UINT64(~i, msg.cookie);
+		RIG_NUM(~i, msg.cookie, "cookie of the receive");
 	}
 	rig_queue_close(back);
 	rig_queue_close(there);
@@ -284,19 +298,20 @@ static void second_consumer_of_a_lane(void)
 	rc = rig.ops->consumer_create(rig.b.conn, &attr, &id, &second);
 	if (rc == 0) {
 		rig_until(rig.a.n_up, 2);
-		TEST_ASSERT_TRUE(id != q->id);
+		RIG_HOLDS(id != q->id, "id of a second consumer");
 		rig.ops->consumer_destroy(second);
 		rig_until(rig.a.n_down, 1);
-		TEST_ASSERT_EQUAL_UINT(id, rig.a.down);
+		RIG_NUM(id, rig.a.down, "id of the destroyed consumer");
 	} else {
-		TEST_ASSERT_TRUE(rc == -EEXIST || rc == -EBUSY);
+		RIG_HOLDS(rc == -EEXIST || rc == -EBUSY,
+			  "consumer_create for a lane that has a consumer");
 		rig_fence();
-		TEST_ASSERT_EQUAL_INT(1, rig.a.n_up);
+		RIG_RC(1, rig.a.n_up, "number of announced consumers");
 	}
-	TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, 7));
-	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 1));
+	RIG_OK(rig_post(q, NULL, 0, 7));
+	RIG_OK(rig_send_imm(q, 1));
 	rig_take(q, &msg);
-	TEST_ASSERT_EQUAL_UINT64(7, msg.cookie);
+	RIG_NUM(7, msg.cookie, "cookie of the receive");
 	rig_queue_close(q);
 }
 
@@ -326,18 +341,18 @@ static void use_lane(struct full_lane *l, uint32_t i, uint32_t round, const stru
 	struct gantry_send send = {.imm = value, .imm_len = 8};
 	struct gantry_msg msg;
 
-	TEST_ASSERT_EQUAL_INT(0, rig_send(l->there, &send));
-	TEST_ASSERT_EQUAL_INT(0, rig_send(l->back, &send));
+	RIG_OK(rig_send(l->there, &send));
+	RIG_OK(rig_send(l->back, &send));
 	if (l->rma) {
 		rig_fill(l->local, BYTES, i * 1000 + round);
-		TEST_ASSERT_EQUAL_INT(
-			0, rig_rma_move(l->rma, GANTRY_RMA_WRITE, l->local, r, i * BYTES, BYTES));
-		TEST_ASSERT_TRUE(rig_filled(bytes + i * BYTES, BYTES, i * 1000 + round));
+		RIG_OK(rig_rma_move(l->rma, GANTRY_RMA_WRITE, l->local, r, i * BYTES, BYTES));
+		RIG_HOLDS(rig_filled(bytes + i * BYTES, BYTES, i * 1000 + round),
+			  "memory after a remote write");
 	}
 	for (int k = 0; k < 2; k++) {
 		rig_take(k ? l->back : l->there, &msg);
-		TEST_ASSERT_EQUAL_MEMORY(value, msg.imm, 8);
-		TEST_ASSERT_EQUAL_INT(0, rig_post(k ? l->back : l->there, NULL, 0, 0));
+		RIG_SAME(value, msg.imm, 8, "immediate data");
+		RIG_OK(rig_post(k ? l->back : l->there, NULL, 0, 0));
 	}
 }
 
@@ -352,13 +367,12 @@ static void many_lanes(void)
 	struct gantry_token token;
 	struct rig_memory m;
 
-	TEST_ASSERT_TRUE(n >= 1);
+	RIG_HOLDS(n >= 1, "lanes that fit into info.max_queues");
 	rig_connect();
 	rig_memory_open(&m, LANES * BYTES, GANTRY_REMOTE_WRITE);
-	TEST_ASSERT_EQUAL_INT(
-		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_WRITE, 1, &token));
+	RIG_OK(rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_WRITE, 1, &token));
 	rig_fence();
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &r));
+	RIG_OK(rig.ops->import_region(rig.b.conn, &token, 0, &r));
 	for (uint32_t i = 0; i < n; i++) {
 		lane[i] = (struct full_lane){
 			.there = rig_queue_open_lanes(&rig.b, i, &rig.a, i, 4, 0),
@@ -366,8 +380,8 @@ static void many_lanes(void)
 			.rma = rig_rma_open(&rig.b, 4, i),
 			.local = rig_local(BYTES),
 		};
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(lane[i].there->rx, NULL, 4));
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(lane[i].back->rx, NULL, 4));
+		RIG_OK(rig.ops->post_recv(lane[i].there->rx, NULL, 4));
+		RIG_OK(rig.ops->post_recv(lane[i].back->rx, NULL, 4));
 	}
 	for (uint32_t round = 0; round < 20; round++)
 		for (uint32_t i = 0; i < n; i++)
@@ -379,8 +393,6 @@ static void many_lanes(void)
 		rig_queue_close(lane[i].there);
 	}
 	rig.ops->release_region(rig.b.conn, r);
-	rig_close();
-	rig_memory_close(&m);
 }
 
 void lane_cases(void)

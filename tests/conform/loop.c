@@ -2,4 +2,4 @@
 /* loop.c - the conformance suite over the loop transport. */
 #include "conform/rig.h"
 
-struct rig_driver rig_driver = {.plugin = "loop", .one_device = 1};
+struct rig_driver rig_driver = {.plugin = "loop"};

@@ -83,15 +83,15 @@ static void sends(void)
 	begin();
 	q->used = 1;
 	rig_until(rig.a.n_up, 1);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->producer_create(rig.a.conn, rig.a.up[0], &attr, &q->tx));
+	RIG_OK(rig.ops->producer_create(rig.a.conn, rig.a.up[0], &attr, &q->tx));
 	rest("producer");
 	for (uint64_t i = 0; i < 5; i++) {
 		struct gantry_send send = {.imm = &i, .imm_len = 8, .data = data, .length = length};
 
 		rig_fill(data, sizeof(data), (uint32_t)i);
-		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+		RIG_OK(rig_send(q, &send));
 	}
-	TEST_ASSERT_EQUAL_INT(0, rig_ctrl(&rig.a, "sent", 4));
+	RIG_OK(rig_ctrl(&rig.a, "sent", 4));
 	rest("sent");
 }
 
@@ -103,9 +103,9 @@ static void receives(void)
 
 	begin();
 	q->used = 1;
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.a.conn, &attr, &q->id, &q->rx));
+	RIG_OK(rig.ops->consumer_create(rig.a.conn, &attr, &q->id, &q->rx));
 	rest("consumer");
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(q->rx, NULL, 4));
+	RIG_OK(rig.ops->post_recv(q->rx, NULL, 4));
 	rest("posted");
 	rig_take(q, &msg);
 	rest("taken");
@@ -119,8 +119,8 @@ static void exports(void)
 	begin();
 	rig_memory_open(&m, BYTES, 3);
 	rig_fill(m.bytes, BYTES, 77);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, 3, 1, &token));
-	TEST_ASSERT_EQUAL_INT(0, rig_ctrl(&rig.a, &token, sizeof(token)));
+	RIG_OK(rig.ops->export_region(rig.a.conn, &m.region, 3, 1, &token));
+	RIG_OK(rig_ctrl(&rig.a, &token, sizeof(token)));
 	rest("exported");
 }
 
@@ -138,7 +138,7 @@ static void imports(void)
 	begin();
 	rig_until(rig.a.n_msgs, 1);
 	memcpy(&token, rig.a.msg, sizeof(token));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.a.conn, &token, 0, &r));
+	RIG_OK(rig.ops->import_region(rig.a.conn, &token, 0, &r));
 	stay("imported");
 	rest("idle");
 	q = rig_rma_open(&rig.a, 16, 0);
@@ -146,10 +146,10 @@ static void imports(void)
 	for (uint32_t i = 1;; i++) {
 		rig_fill(local, BYTES, i);
 		for (uint32_t k = 0; k < 16; k++)
-			TEST_ASSERT_EQUAL_INT(0, rig_rma(q, GANTRY_RMA_WRITE, local + k * 4096, r,
-							 k * 4096, 4096, k));
+			RIG_OK(rig_rma(q, GANTRY_RMA_WRITE, local + k * 4096, r, k * 4096, 4096,
+				       k));
 		for (uint32_t k = 0; k < 16; k++)
-			TEST_ASSERT_EQUAL_INT(0, rig_rma_status(q, k));
+			RIG_OK(rig_rma_status(q, k));
 	}
 }
 

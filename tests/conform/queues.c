@@ -18,19 +18,29 @@ static struct rig_queue *new_queue(void)
 	fake_fail("more than %d queues in a rig", RIG_QUEUES);
 }
 
+static void need_depth(uint32_t depth)
+{
+	if (depth > rig.info.max_depth)
+		rig_skip("skipped: the device has no queues of depth %u (info.max_depth is %u)",
+			 depth, rig.info.max_depth);
+}
+
 struct rig_queue *rig_queue_open_lanes(struct rig_end *rx, uint32_t rx_lane, struct rig_end *tx,
 				       uint32_t tx_lane, uint32_t depth, uint32_t max_data)
 {
 	struct gantry_queue_attr attr = {
 		.depth = depth, .max_data = max_data, .lane = rx_lane, .flags = rig.queue_flags};
-	struct rig_queue *q = new_queue();
+	struct rig_queue *q;
 	int ups = tx->n_up;
 
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rx->conn, &attr, &q->id, &q->rx));
+	need_depth(depth);
+	q = new_queue();
+
+	RIG_OK(rig.ops->consumer_create(rx->conn, &attr, &q->id, &q->rx));
 	rig_until(tx->n_up, ups + 1);
-	TEST_ASSERT_EQUAL_UINT(q->id, tx->up[ups % RIG_MSGS]);
+	RIG_NUM(q->id, tx->up[ups % RIG_MSGS], "id of the announced consumer");
 	attr.lane = tx_lane;
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->producer_create(tx->conn, q->id, &attr, &q->tx));
+	RIG_OK(rig.ops->producer_create(tx->conn, q->id, &attr, &q->tx));
 	rig_settle();
 	return q;
 }
@@ -45,10 +55,12 @@ struct rig_queue *rig_queue_join(const struct rig_queue *of, struct rig_end *tx,
 				 uint32_t depth)
 {
 	struct gantry_queue_attr attr = {.depth = depth, .lane = lane};
-	struct rig_queue *q = new_queue();
+	struct rig_queue *q;
 
+	need_depth(depth);
+	q = new_queue();
 	q->id = of->id;
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->producer_create(tx->conn, q->id, &attr, &q->tx));
+	RIG_OK(rig.ops->producer_create(tx->conn, q->id, &attr, &q->tx));
 	rig_settle();
 	return q;
 }
@@ -85,7 +97,9 @@ int rig_send(struct rig_queue *q, const struct gantry_send *send)
 		rc = rig.ops->send(q->tx, send, 0);
 		if (rc != -EAGAIN)
 			return rc;
-		rig_wait(&late, 0);
+		rig_wait(&late, 0,
+			 "send() not to return -EAGAIN: the consumer has posted a receive, and the "
+			 "producer must learn of it");
 	}
 }
 
@@ -115,8 +129,8 @@ void rig_take(struct rig_queue *q, struct gantry_msg *msg)
 
 	memset(msg, 0xee, sizeof(*msg));
 	while ((n = rig_poll(q, msg, 1)) == 0)
-		rig_wait(&late, 0);
-	TEST_ASSERT_EQUAL_INT(1, n);
+		rig_wait(&late, 0, "poll_recv() to return a message that send() accepted");
+	RIG_RC(1, n, "poll_recv with room for one message");
 }
 
 int rig_done(struct rig_queue *q, uint64_t *cookies, uint32_t max)
@@ -137,8 +151,8 @@ uint64_t rig_take_done(struct rig_queue *q)
 	int n;
 
 	while ((n = rig_done(q, &cookie, 1)) == 0)
-		rig_wait(&late, 0);
-	TEST_ASSERT_EQUAL_INT(1, n);
+		rig_wait(&late, 0, "poll_send() to return the cookie of a message that was polled");
+	RIG_RC(1, n, "poll_send with room for one cookie");
 	return cookie;
 }
 
@@ -160,9 +174,24 @@ void rig_warm(struct rig_queue *q)
 {
 	struct gantry_msg msg;
 
-	TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, 0));
-	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 0));
+	RIG_OK(rig_post(q, NULL, 0, 0));
+	RIG_OK(rig_send_imm(q, 0));
 	rig_take(q, &msg);
+}
+
+int rig_payload(uint64_t *sum_p)
+{
+	int n = 0;
+
+	*sum_p = 0;
+	for (int i = 0; i < 2; i++) {
+		const struct fake_host *host = i ? &rig.b.host : &rig.a.host;
+
+		for (unsigned k = 0; k < host->n_counters; k++)
+			n += strcmp(host->counters[k].name, "payload_bytes") == 0;
+		*sum_p += fake_counter(host, "payload_bytes");
+	}
+	return n > 0;
 }
 
 uint8_t *rig_local(uint32_t bytes)
@@ -186,12 +215,9 @@ void rig_memory_open(struct rig_memory *m, uint64_t bytes, uint32_t rights)
 	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_populate(fd, 0, m->bytes, bytes, 1));
 	m->region = (struct gantry_region){
 		.addr = m->bytes, .length = bytes, .fd = fd, .rights = rights};
-}
-
-void rig_memory_close(struct rig_memory *m)
-{
-	munmap(m->bytes, m->region.length);
-	close(m->region.fd);
+	if (rig.n_memories == RIG_MEMORIES)
+		fake_fail("more than %d memories in a rig", RIG_MEMORIES);
+	rig.memories[rig.n_memories++] = *m;
 }
 
 void rig_fill(uint8_t *p, size_t n, uint32_t seed)
@@ -221,13 +247,14 @@ struct rig_rma *rig_rma_open(struct rig_end *end, uint32_t depth, uint32_t lane)
 	struct gantry_queue_attr attr = {.depth = depth, .lane = lane};
 	struct rig_rma *q = rig.rmas;
 
-	if (!rig_has_rma())
+	if (!rig_has(RIG_RMA))
 		return NULL;
+	need_depth(depth);
 	while (q < rig.rmas + RIG_QUEUES && q->q)
 		q++;
 	if (q == rig.rmas + RIG_QUEUES)
 		fake_fail("more than %d queues in a rig", RIG_QUEUES);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_create(end->conn, &attr, &q->q));
+	RIG_OK(rig.ops->rma_create(end->conn, &attr, &q->q));
 	rig_settle();
 	return q;
 }
@@ -247,7 +274,8 @@ int rig_rma_submit(struct rig_rma *q, const struct gantry_rma *rma)
 	int rc;
 
 	while ((rc = rig.ops->rma_submit(q->q, rma)) == -EAGAIN)
-		rig_wait(&late, 0);
+		rig_wait(&late, 0,
+			 "rma_submit() not to return -EAGAIN on a queue with free entries");
 	return rc;
 }
 
@@ -273,8 +301,8 @@ int rig_rma_status(struct rig_rma *q, uint64_t cookie)
 	uint64_t late = 0;
 
 	while (rig.ops->rma_poll(q->q, &done, 1) == 0)
-		rig_wait(&late, 0);
-	TEST_ASSERT_EQUAL_UINT64(cookie, done.cookie);
+		rig_wait(&late, 0, "rma_poll() to return an operation that rma_submit() accepted");
+	RIG_NUM(cookie, done.cookie, "cookie of the oldest remote operation");
 	return done.status;
 }
 

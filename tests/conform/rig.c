@@ -3,15 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "conform/rig.h"
+#include "loader/loader.h"
 #include "loader/loader_priv.h"
 
 #define X21 "xxxxxxxxxxxxxxxxxxxxx"
 
 struct rig rig;
 static void *rig_ops; /* operations of the plugin; stubs of the loader for those that it lacks */
-static const char *gap;
 
 /* Service names for transports that accept any name; the longest name has 63 bytes. */
 static const char *const words[] = {"vol",     "a",       "192.0.2.7:4791", "a/b",       "../../x",
@@ -19,7 +20,12 @@ static const char *const words[] = {"vol",     "a",       "192.0.2.7:4791", "a/b
 
 const char *rig_service(unsigned i)
 {
-	return (rig_driver.services ? rig_driver.services : words)[i];
+	const char *const *all = rig_driver.services ? rig_driver.services : words;
+
+	for (; *all; all++)
+		if (!rig.ops->check_service(*all) && i-- == 0)
+			return *all;
+	return NULL;
 }
 
 int rig_can_run(void)
@@ -66,8 +72,7 @@ static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void
 	end->peer = *peer;
 	*conn_arg_p = end;
 	if (end->greeting)
-		TEST_ASSERT_EQUAL_INT(
-			0, rig.ops->send_ctrl(conn, end->greeting, strlen(end->greeting) + 1));
+		RIG_OK(rig.ops->send_ctrl(conn, end->greeting, strlen(end->greeting) + 1));
 	return 0;
 }
 
@@ -181,8 +186,8 @@ void rig_open_end(struct rig_end *end, const char *setting)
 	end->host.real_clock = 1;
 	end->conf = fake_conf(plugin, s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9],
 			      s[10], s[11], s[12], s[13], s[14], s[15], s[16], NULL);
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rig.ops->open(&end->host.pub, end->conf, &end->dev),
-				      end->host.log);
+	RIG_RC(0, rig.ops->open(&end->host.pub, end->conf, &end->dev), end->host.log);
+	end->kicked = 1;
 }
 
 static void close_devices(void)
@@ -222,12 +227,29 @@ static void open_devices(void)
 {
 	if (rig_driver.one_end != 'b')
 		rig_open_end(&rig.a, NULL);
-	if (!rig_driver.one_device && rig_driver.one_end != 'a')
+	if (!(rig.ops->flags & GANTRY_TRANSPORT_INSIDE) && rig_driver.one_end != 'a')
 		rig_open_end(&rig.b, NULL);
 	if (!rig.a.dev)
 		rig.a.dev = rig.b.dev;
 	if (!rig.b.dev)
 		rig.b.dev = rig.a.dev;
+	rig.a.kicked = rig.b.kicked = 1;
+}
+
+/* As the host: do not use a device that states a capability without the functions for it. */
+static void check_caps(void)
+{
+	const char *lack;
+
+	rig.ops->info(rig.a.dev, &rig.info);
+	lack = gn_ops_missing(rig.ops, rig.info.caps);
+	if (lack)
+		rig_fail_at(__FILE__, __LINE__,
+			    "info.caps has a capability that needs the slot %s, which is NULL",
+			    lack);
+	if (!rig_service(0))
+		rig_fail_at(__FILE__, __LINE__,
+			    "check_service rejects all names of the suite: set RIG_SERVICES");
 }
 
 void rig_open(void)
@@ -244,13 +266,12 @@ void rig_open(void)
 	rig.n_fds = rig_fds();
 	open_local();
 	open_devices();
-	rig.ops->info(rig.a.dev, &rig.info);
+	check_caps();
 }
 
 void rig_listen(const char *service)
 {
-	TEST_ASSERT_EQUAL_INT(
-		0, rig.ops->listen(rig.b.dev, service, &events, &rig.b, &rig.b.listener));
+	RIG_OK(rig.ops->listen(rig.b.dev, service, &events, &rig.b, &rig.b.listener));
 }
 
 void rig_unlisten(void)
@@ -264,7 +285,8 @@ void rig_start_connect(const char *service)
 {
 	void *conn = NULL;
 
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->connect(rig.a.dev, service, &events, &rig.a, &conn));
+	RIG_OK(rig.ops->connect(rig.a.dev, service, &events, &rig.a, &conn));
+	rig.a.kicked = 1;
 	add_conn(&rig.a, conn);
 }
 
@@ -272,7 +294,7 @@ void rig_register(struct rig_end *end)
 {
 	for (unsigned i = 0; i < RIG_CONNS; i++)
 		if (end->conn && end->conns[i].conn == end->conn) {
-			TEST_ASSERT_EQUAL_INT(0, rig.ops->register_region(end->conn, &rig.local));
+			RIG_OK(rig.ops->register_region(end->conn, &rig.local));
 			end->conns[i].registered = 1;
 		}
 }
@@ -317,6 +339,12 @@ static void disconnect_all(struct rig_end *end)
 	end->conn = NULL;
 }
 
+static void close_memory(struct rig_memory *m)
+{
+	munmap(m->bytes, m->region.length);
+	close(m->region.fd);
+}
+
 void rig_close(void)
 {
 	if (getenv("RIG_LOG"))
@@ -330,6 +358,8 @@ void rig_close(void)
 	disconnect_all(&rig.b);
 	rig_unlisten();
 	close_devices();
+	while (rig.n_memories > 0)
+		close_memory(&rig.memories[--rig.n_memories]);
 	if (rig.local.addr)
 		munmap(rig.local.addr, RIG_LOCAL_BYTES);
 	rig.local.addr = NULL;
@@ -344,24 +374,6 @@ int rig_wanted(const char *name)
 	return !only || strcmp(only, name) == 0;
 }
 
-int rig_applies(const char *name)
-{
-	static char text[256];
-
-	for (const struct rig_gap *g = rig_driver.gaps; g && g->name; g++)
-		if (strcmp(g->name, name) == 0) {
-			snprintf(text, sizeof(text), "%s: %s", name, g->why);
-			gap = text;
-			return 0;
-		}
-	return 1;
-}
-
-void rig_gap(void)
-{
-	TEST_IGNORE_MESSAGE(gap);
-}
-
 void setUp(void)
 {
 	if (rig_driver.begin)
@@ -372,7 +384,7 @@ void setUp(void)
 void tearDown(void)
 {
 	rig_close();
-	TEST_ASSERT_EQUAL_INT_MESSAGE(rig.n_fds, rig_fds(), "descriptors leaked");
+	RIG_NUM(rig.n_fds, rig_fds(), "open descriptors after close");
 	if (rig_driver.end)
 		rig_driver.end();
 }

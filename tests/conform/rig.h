@@ -3,8 +3,12 @@
  * rig.h - two ends of a transport for the conformance suite: `a` connects, `b` listens.
  *
  * The cases use nothing but struct gantry_transport_ops, so they apply to every transport. A driver
- * selects the plugin, its settings, and the cases that do not apply. The environment adds settings:
- * RIG_A_SETTINGS and RIG_B_SETTINGS, words "name=value" separated by spaces.
+ * selects the plugin and its settings. The environment adds settings: RIG_A_SETTINGS and
+ * RIG_B_SETTINGS, words "name=value" separated by spaces. Which cases apply follows from what the
+ * plugin states: the capabilities and limits of `info`, its flags, and its NULL slots.
+ *
+ * The rig calls progress() only when the host would: when the fd is readable, at wake_ns, after
+ * open, and after connect.
  *
  * No case assumes that a message or event reaches the other end immediately. Each expected event
  * must occur within the time limit of the rig (ten seconds, or RIG_PATIENCE_MS). A case that waits
@@ -27,34 +31,22 @@
 
 #define RIG_SETTINGS 8
 
-/* A case that does not apply to the transport, and the reason. */
-struct rig_gap {
-	const char *name, *why;
-};
-
 struct rig_driver {
 	const char *plugin;
 	const char *setting[RIG_SETTINGS]; /* for both ends: "name=value", up to a NULL */
 	const char *a[RIG_SETTINGS], *b[RIG_SETTINGS]; /* only for end a; only for end b */
-	int one_device;                                /* both ends must use one device */
 	/* 'a' or 'b': open only this end, the other end is in another process; 0: open both */
 	int one_end;
 	/* services that b can serve, up to a NULL; the first is the default. NULL: any name */
 	const char *const *services;
 	/* invalid service names, besides those that are invalid for every transport */
 	const char *const *no_services;
-	const char *unserved; /* a valid service that has no listener */
-	int uncounted;        /* do not check the counter payload_bytes */
-	/* a peer has an address, but its process and user are unknown */
-	int remote;
-	unsigned slower;    /* divides the number of rounds of long loops */
-	unsigned closed_ms; /* limit of the time from the death of a peer to `closed`, in ms */
+	unsigned slower; /* divides the number of rounds of long loops */
 	/*
 	 * time after which a region is reported as revoked although the peer keeps it, in ms; 0:
 	 * never
 	 */
 	unsigned revoke_ms;
-	int revoke_rc;                                  /* rc of that report */
 	void (*wrap)(struct gantry_transport_ops *ops); /* replace operations of the plugin */
 	void (*begin)(void), (*end)(void); /* called before and after each case; NULL: nothing */
 	void (*turn)(void);                /* called in each turn: delivers delayed messages */
@@ -64,7 +56,6 @@ struct rig_driver {
 	 */
 	void (*threads)(void);
 	const char *(*missing)(void); /* returns what this machine lacks, or NULL */
-	const struct rig_gap *gaps;   /* ends with a NULL name */
 };
 
 /* Each driver defines rig_driver. */
@@ -73,6 +64,7 @@ extern struct rig_driver rig_driver;
 #define RIG_MSGS 64
 #define RIG_CONNS 32
 #define RIG_QUEUES 64
+#define RIG_MEMORIES 16
 #define RIG_LOCAL_BYTES (4u << 20)
 
 struct rig_end {
@@ -94,6 +86,15 @@ struct rig_end {
 	uint32_t msg_seq; /* next expected number at the start of a message */
 	int out_of_order;
 	int disconnect_on_close; /* disconnect inside `closed` */
+	int kicked;              /* the host would call progress() now, without an event */
+	uint64_t wake_ns;        /* wake_ns() after the last progress() */
+	unsigned n_progress;
+};
+
+/* Memory that can be exported. rig_close() closes it. */
+struct rig_memory {
+	struct gantry_region region;
+	uint8_t *bytes;
 };
 
 /* A queue: consumer at one end, producer at the other. */
@@ -121,22 +122,19 @@ struct rig {
 	uint32_t queue_flags; /* of the consumers that the rig opens */
 	struct rig_queue queues[RIG_QUEUES];
 	struct rig_rma rmas[RIG_QUEUES];
+	struct rig_memory memories[RIG_MEMORIES];
+	unsigned n_memories;
 	int n_fds;
 };
 
 extern struct rig rig;
 
-/* Memory that can be exported. */
-struct rig_memory {
-	struct gantry_region region;
-	uint8_t *bytes;
-};
-
 /* Returns false and prints the reason if this machine lacks something. */
 int rig_can_run(void);
 int rig_fds(void);
 uint64_t rig_now_ns(void);
-/* Returns service i that b can serve; NULL: there are no more. */
+uint64_t rig_patience_ns(void); /* the time limit of the rig */
+/* Returns service i that b can serve, and that check_service() accepts; NULL: there are no more. */
 const char *rig_service(unsigned i);
 /* Open the device of one end, with the settings of the driver and `setting`, if not NULL. */
 void rig_open_end(struct rig_end *end, const char *setting);
@@ -155,17 +153,17 @@ void rig_register(struct rig_end *end);
 /* Send a control message; retry while send_ctrl returns -EAGAIN. */
 int rig_ctrl(struct rig_end *end, const void *msg, size_t len);
 
-/* Make a turn: call progress of both devices, and poll all queues of the rig. */
+/* Make a turn: call progress of the devices that need it, and poll all queues of the rig. */
 void rig_turn(void);
 /* Make turns until *what >= n. The case fails if the time limit passes. */
 void rig_until_at(const int *what, int n, const char *file, int line);
 #define rig_until(what, n) rig_until_at(&(what), n, __FILE__, __LINE__)
 /* Make turns until no work is left. */
 void rig_settle(void);
+/* Wait up to ms milliseconds. Returns whether a device needs progress(). */
+int rig_stirs(int ms);
 /* Returns GANTRY_IMPORT_MAP if the transport maps regions, else 0. */
 uint32_t rig_map(void);
-/* True if the device has remote read and write. */
-int rig_has_rma(void);
 /* Flags of an import with access to the memory: 0 with remote access, else GANTRY_IMPORT_MAP. */
 uint32_t rig_access(void);
 /*
@@ -176,10 +174,11 @@ void rig_fence(void);
 /*
  * Call rig_wait in each round of a loop that waits, with *end = 0 before the loop. moved: whether
  * this round made progress. Without progress it makes a turn; without progress until the time limit
- * the case fails. rig_late makes no turn and can run on any thread: at the limit it returns true.
+ * the case fails. what: what the loop waits for, and which call should have caused it. rig_late
+ * makes no turn and can run on any thread: at the limit it returns true.
  */
-void rig_wait_at(uint64_t *end, int moved, const char *file, int line);
-#define rig_wait(end, moved) rig_wait_at(end, moved, __FILE__, __LINE__)
+void rig_wait_at(uint64_t *end, int moved, const char *what, const char *file, int line);
+#define rig_wait(end, moved, what) rig_wait_at(end, moved, what, __FILE__, __LINE__)
 int rig_late(uint64_t *end, int moved);
 /* Returns n, divided by rig_driver.slower: the number of rounds of a long loop. */
 uint32_t rig_rounds(uint32_t n);
@@ -214,10 +213,11 @@ void rig_lend(struct rig_queue *q);
 /* Connect the queue: exchange one message. No receive stays posted. */
 void rig_warm(struct rig_queue *q);
 
+/* Returns whether the plugin has the counter payload_bytes; *sum_p: its sum over both ends. */
+int rig_payload(uint64_t *sum_p);
 /* Allocate a piece of the local memory; rig_open frees all pieces. */
 uint8_t *rig_local(uint32_t bytes);
 void rig_memory_open(struct rig_memory *m, uint64_t bytes, uint32_t rights);
-void rig_memory_close(struct rig_memory *m);
 /* Fill memory with a pattern of position and seed; rig_filled: whether it has this pattern. */
 void rig_fill(uint8_t *p, size_t n, uint32_t seed);
 int rig_filled(const uint8_t *p, size_t n, uint32_t seed);
@@ -239,19 +239,54 @@ int rig_rma_status(struct rig_rma *q, uint64_t cookie);
 int rig_rma_move(struct rig_rma *q, enum gantry_rma_op op, void *local,
 		 const struct gantry_region *remote, uint64_t offset, uint32_t length);
 
+/* What a case needs, and what the plugin states. */
+enum rig_need {
+	RIG_MAPPED,
+	RIG_RMA,
+	RIG_WRITE_IMM,
+	RIG_PINS,
+	RIG_INLINE_DATA, /* data inside a queue entry */
+	RIG_REGION_DATA, /* data of regions in messages */
+	RIG_SLEEP,       /* consumers that wake a lane */
+	RIG_NETWORK,     /* peers on other machines */
+};
+int rig_has(enum rig_need need);
+/* Skip the case, with a reason, if the device lacks what the case needs. */
+void rig_need(enum rig_need need);
+__attribute__((noreturn, format(printf, 1, 2))) void rig_skip(const char *fmt, ...);
+
 /*
- * RIG_CASE runs a case. If the driver lists it as a gap, the case is ignored and its reason
- * printed. If the environment has RIG_CASE=NAME, only the case with this name runs.
+ * Assertions. `what` says what the contract demands; a failure also reports what was seen:
+ *     import_region of a revoked export: expected -ENOENT, got 0
+ * RIG_OK: a call that must return 0. RIG_RC: a result with an errno. RIG_NUM: another number.
+ * RIG_HOLDS: a condition. RIG_SAME: n bytes.
  */
+#define RIG_OK(call) rig_rc_at(0, call, #call, __FILE__, __LINE__)
+#define RIG_RC(want, got, what) rig_rc_at(want, got, what, __FILE__, __LINE__)
+#define RIG_NUM(want, got, what) rig_num_at(want, got, what, __FILE__, __LINE__)
+#define RIG_SAME(want, got, n, what) rig_same_at(want, got, n, what, __FILE__, __LINE__)
+#define RIG_HOLDS(condition, what) \
+	do { \
+		if (!(condition)) \
+			rig_fail_at(__FILE__, __LINE__, "%s: expected %s, which does not hold", \
+				    what, #condition); \
+	} while (0)
+void rig_rc_at(int64_t want, int64_t got, const char *what, const char *file, int line);
+void rig_num_at(uint64_t want, uint64_t got, const char *what, const char *file, int line);
+void rig_same_at(const void *want, const void *got, size_t n, const char *what, const char *file,
+		 int line);
+__attribute__((noreturn, format(printf, 3, 4))) void rig_fail_at(const char *file, int line,
+								 const char *fmt, ...);
+/* Fail because nothing came until the time limit. counter: of struct rig_end, or NULL. */
+__attribute__((noreturn)) void rig_fail_wait(const char *file, int line, const char *what,
+					     const int *counter, int n);
+
+/* RIG_CASE runs a case. If the environment has RIG_CASE=NAME, only the case with this name runs. */
 int rig_wanted(const char *name);
-int rig_applies(const char *name);
-void rig_gap(void);
 #define RIG_CASE(f) \
 	do { \
-		if (rig_wanted(#f) && rig_applies(#f)) \
+		if (rig_wanted(#f)) \
 			RUN_TEST(f); \
-		else if (rig_wanted(#f)) \
-			RUN_TEST(rig_gap); \
 	} while (0)
 
 /* Each runs the cases of one file. */

@@ -8,21 +8,14 @@
 #define BOTH (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
 #define BYTES 65536u
 
-static void need_rma(void)
-{
-	if (!rig_has_rma())
-		TEST_IGNORE_MESSAGE("the device has no remote read and write");
-}
-
 static struct gantry_region *import_to_b(struct rig_memory *m, uint32_t rights, uint32_t handle)
 {
 	struct gantry_region *r = NULL;
 	struct gantry_token token;
 
-	TEST_ASSERT_EQUAL_INT(
-		0, rig.ops->export_region(rig.a.conn, &m->region, rights, handle, &token));
+	RIG_OK(rig.ops->export_region(rig.a.conn, &m->region, rights, handle, &token));
 	rig_fence();
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &r));
+	RIG_OK(rig.ops->import_region(rig.b.conn, &token, 0, &r));
 	return r;
 }
 
@@ -32,8 +25,9 @@ static void remote_read_and_write(void)
 	struct gantry_region *r;
 	struct rig_memory m;
 	struct rig_rma *q;
+	uint64_t moved;
 
-	need_rma();
+	rig_need(RIG_RMA);
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	r = import_to_b(&m, BOTH, 1);
@@ -41,23 +35,21 @@ static void remote_read_and_write(void)
 	for (uint32_t length = 1; length <= BYTES; length *= 2) {
 		rig_fill(m.bytes, BYTES, length);
 		memset(local, 0xaa, BYTES);
-		TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, length));
-		TEST_ASSERT_TRUE(rig_filled(local, length, length));
+		RIG_OK(rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, length));
+		RIG_HOLDS(rig_filled(local, length, length), "data that was read");
 		if (length < BYTES)
-			TEST_ASSERT_EQUAL_UINT8(0xaa, local[length]);
+			RIG_NUM(0xaa, local[length],
+				"byte behind the data that was read: it does not change");
 		rig_fill(local, length, length + 1);
-		TEST_ASSERT_EQUAL_INT(
-			0, rig_rma_move(q, GANTRY_RMA_WRITE, local, r, BYTES - length, length));
-		TEST_ASSERT_TRUE(rig_filled(m.bytes + BYTES - length, length, length + 1));
+		RIG_OK(rig_rma_move(q, GANTRY_RMA_WRITE, local, r, BYTES - length, length));
+		RIG_HOLDS(rig_filled(m.bytes + BYTES - length, length, length + 1),
+			  "memory after a remote write");
 	}
 	rig_rma_close(q);
-	if (!rig_driver.uncounted)
-		TEST_ASSERT_EQUAL_UINT64(2 * (2 * BYTES - 1),
-					 fake_counter(&rig.a.host, "payload_bytes") +
-						 fake_counter(&rig.b.host, "payload_bytes"));
+	if (rig_payload(&moved))
+		RIG_NUM(2 * (2 * BYTES - 1), moved,
+			"counter payload_bytes: each byte is copied once");
 	rig.ops->release_region(rig.b.conn, r);
-	rig_close();
-	rig_memory_close(&m);
 }
 
 static void remote_access_is_checked(void)
@@ -68,7 +60,7 @@ static void remote_access_is_checked(void)
 	struct rig_memory m, n;
 	void *first_b;
 
-	need_rma();
+	rig_need(RIG_RMA);
 	rig_connect();
 	first_b = rig.b.conn;
 	rig_memory_open(&m, BYTES, BOTH);
@@ -76,28 +68,31 @@ static void remote_access_is_checked(void)
 	ro = import_to_b(&m, GANTRY_REMOTE_READ, 1);
 	wo = import_to_b(&n, GANTRY_REMOTE_WRITE, 2);
 	q = rig_rma_open(&rig.b, 4, 0);
-	TEST_ASSERT_EQUAL_INT(-EACCES, rig_rma(q, GANTRY_RMA_WRITE, local, ro, 0, 64, 0));
-	TEST_ASSERT_EQUAL_INT(-EACCES, rig_rma(q, GANTRY_RMA_READ, local, wo, 0, 64, 0));
-	TEST_ASSERT_EQUAL_INT(-ERANGE, rig_rma(q, GANTRY_RMA_READ, local, ro, BYTES - 63, 64, 0));
-	TEST_ASSERT_EQUAL_INT(-ERANGE, rig_rma(q, GANTRY_RMA_READ, local, ro, BYTES, 1, 0));
-	TEST_ASSERT_EQUAL_INT(-ERANGE,
-			      rig_rma(q, GANTRY_RMA_READ, local, ro, UINT64_MAX - 10, 64, 0));
-	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, ro, BYTES - 64, 64));
+	RIG_RC(-EACCES, rig_rma(q, GANTRY_RMA_WRITE, local, ro, 0, 64, 0),
+	       "rma_submit of a write without GANTRY_REMOTE_WRITE");
+	RIG_RC(-EACCES, rig_rma(q, GANTRY_RMA_READ, local, wo, 0, 64, 0),
+	       "rma_submit of a read without GANTRY_REMOTE_READ");
+	RIG_RC(-ERANGE, rig_rma(q, GANTRY_RMA_READ, local, ro, BYTES - 63, 64, 0),
+	       "rma_submit of a read that ends behind the region");
+	RIG_RC(-ERANGE, rig_rma(q, GANTRY_RMA_READ, local, ro, BYTES, 1, 0),
+	       "rma_submit of a read behind the region");
+	RIG_RC(-ERANGE, rig_rma(q, GANTRY_RMA_READ, local, ro, UINT64_MAX - 10, 64, 0),
+	       "rma_submit of a read whose end overflows");
+	RIG_OK(rig_rma_move(q, GANTRY_RMA_READ, local, ro, BYTES - 64, 64));
 	rig_connect();
 	other = rig_rma_open(&rig.b, 4, 0);
 	/* the region was imported on another connection */
-	TEST_ASSERT_EQUAL_INT(-EACCES, rig_rma(other, GANTRY_RMA_READ, local, ro, 0, 64, 0));
+	RIG_RC(-EACCES, rig_rma(other, GANTRY_RMA_READ, local, ro, 0, 64, 0),
+	       "rma_submit with a region of another connection");
 	rig_rma_close(other);
 	rig.a.conn = rig.a.conns[0].conn;
 	rig_disconnect(&rig.a);
 	rig_until(rig.b.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig_rma(q, GANTRY_RMA_READ, local, ro, 0, 64, 0));
+	RIG_RC(-ENOTCONN, rig_rma(q, GANTRY_RMA_READ, local, ro, 0, 64, 0),
+	       "rma_submit after the end of the connection");
 	rig_rma_close(q);
 	rig.ops->release_region(first_b, ro);
 	rig.ops->release_region(first_b, wo);
-	rig_close();
-	rig_memory_close(&n);
-	rig_memory_close(&m);
 }
 
 /* Try an access that must not succeed: it is rejected, or fails, or ends the connection. */
@@ -108,8 +103,10 @@ static void expect_no_access(struct rig_rma *q, enum gantry_rma_op op, uint8_t *
 
 	memset(local, 0xee, 64);
 	rc = rig_rma_move(q, op, local, r, offset, 64);
-	TEST_ASSERT_TRUE(rc == -EACCES || rc == -ERANGE || rc == -ENOTCONN);
-	TEST_ASSERT_TRUE(rig_all(local, 64, 0xee));
+	RIG_HOLDS(rc == -EACCES || rc == -ERANGE || rc == -ENOTCONN,
+		  "remote access that the export does not permit");
+	RIG_HOLDS(rig_all(local, 64, 0xee),
+		  "local memory of a rejected remote access: it does not change");
 }
 
 /* A peer that forges its rights or length gets no more access than was exported. */
@@ -128,7 +125,7 @@ static void forged_rights_give_no_access(void)
 	};
 	struct rig_memory m;
 
-	need_rma();
+	rig_need(RIG_RMA);
 	rig_memory_open(&m, BYTES, BOTH);
 	rig_fill(m.bytes, BYTES, 1);
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
@@ -139,16 +136,15 @@ static void forged_rights_give_no_access(void)
 
 		half.length = BYTES / 2;
 		rig_connect();
-		TEST_ASSERT_EQUAL_INT(
-			0, rig.ops->export_region(rig.a.conn, &half, lies[i].rights, 1, &token));
+		RIG_OK(rig.ops->export_region(rig.a.conn, &half, lies[i].rights, 1, &token));
 		rig_fence();
 		token.rights = lies[i].forged;
 		token.length = lies[i].length;
 		rc = rig.ops->import_region(rig.b.conn, &token, 0, &r);
-		TEST_ASSERT_TRUE(rc <= 0);
+		RIG_HOLDS(rc <= 0, "import_region with a forged token");
 		if (rc == 0) {
 			/* over a network the exporter must check the forged rights and length */
-			if (rig_driver.remote) {
+			if (rig_has(RIG_NETWORK)) {
 				r->rights = lies[i].forged;
 				r->length = lies[i].length;
 			}
@@ -157,13 +153,12 @@ static void forged_rights_give_no_access(void)
 			rig_rma_close(q);
 			rig.ops->release_region(rig.b.conn, r);
 		}
-		TEST_ASSERT_TRUE(rig_filled(m.bytes, BYTES, 1));
+		RIG_HOLDS(rig_filled(m.bytes, BYTES, 1),
+			  "memory that the export does not permit to write: it does not change");
 		rig_disconnect(&rig.b);
 		rig_disconnect(&rig.a);
 		rig_settle();
 	}
-	rig_close();
-	rig_memory_close(&m);
 }
 
 /* The local side must be registered memory, and no byte outside it is touched. */
@@ -175,42 +170,44 @@ static void local_memory_is_checked(void)
 	struct rig_memory m;
 	struct rig_rma *q;
 
-	need_rma();
-	if (!(rig.info.caps & GANTRY_CAP_PINS))
-		TEST_IGNORE_MESSAGE("memory needs no registration");
+	rig_need(RIG_RMA);
+	rig_need(RIG_PINS);
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	rma.remote = r = import_to_b(&m, BOTH, 1);
 	q = rig_rma_open(&rig.b, 4, 0);
-	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, 64));
+	RIG_OK(rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, 64));
 	memset(local, 0xee, 8192);
 	small = (struct gantry_region){.addr = local, .length = 4096, .fd = -1};
 	rma.local_region = &small; /* a region that is not registered */
 	rma.local = local;
-	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->register_region(rig.b.conn, &small));
+	RIG_HOLDS(rig.ops->rma_submit(q->q, &rma) < 0,
+		  "rma_submit with local memory that is not registered");
+	RIG_OK(rig.ops->register_region(rig.b.conn, &small));
 	rma.local = local + 4096 - 63; /* ends one byte behind the memory */
-	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
+	RIG_HOLDS(rig.ops->rma_submit(q->q, &rma) < 0,
+		  "rma_submit with local memory that is not registered");
 	rma.local = local - 1;
-	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
+	RIG_HOLDS(rig.ops->rma_submit(q->q, &rma) < 0,
+		  "rma_submit with local memory that is not registered");
 	rma.local = local;
 	rma.local_region = NULL;
-	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
+	RIG_HOLDS(rig.ops->rma_submit(q->q, &rma) < 0,
+		  "rma_submit with local memory that is not registered");
 	rig.ops->rma_flush(q->q);
 	rig_fence();
-	TEST_ASSERT_TRUE(rig_all(local, 8192, 0xee));
+	RIG_HOLDS(rig_all(local, 8192, 0xee),
+		  "local memory of a rejected remote access: it does not change");
 	rma.local_region = &small;
 	rma.local = local + 4096 - 64;
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_submit(q->q, &rma));
+	RIG_OK(rig.ops->rma_submit(q->q, &rma));
 	rig.ops->rma_flush(q->q);
-	TEST_ASSERT_EQUAL_INT(0, rig_rma_status(q, 0));
-	TEST_ASSERT_TRUE(rig_all(local + 4096 - 64, 64, 0));
-	TEST_ASSERT_EQUAL_HEX8(0xee, local[4096]);
+	RIG_OK(rig_rma_status(q, 0));
+	RIG_HOLDS(rig_all(local + 4096 - 64, 64, 0), "data that was read");
+	RIG_NUM(0xee, local[4096], "byte behind the local memory: it does not change");
 	rig_rma_close(q);
 	rig.ops->unregister_region(rig.b.conn, &small);
 	rig.ops->release_region(rig.b.conn, r);
-	rig_close();
-	rig_memory_close(&m);
 }
 
 static void remote_queue_has_a_depth(void)
@@ -223,13 +220,13 @@ static void remote_queue_has_a_depth(void)
 	uint32_t n = 1, got = 0;
 	uint64_t late = 0;
 
-	need_rma();
+	rig_need(RIG_RMA);
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	r = import_to_b(&m, BOTH, 1);
 	q = rig_rma_open(&rig.b, 8, 0);
 	/* after this read the queue is connected */
-	TEST_ASSERT_EQUAL_INT(0, rig_rma(q, GANTRY_RMA_READ, local, r, 0, 64, 0));
+	RIG_OK(rig_rma(q, GANTRY_RMA_READ, local, r, 0, 64, 0));
 	for (;; n++) {
 		struct gantry_rma rma = {.local = local,
 					 .local_region = &rig.local,
@@ -239,26 +236,24 @@ static void remote_queue_has_a_depth(void)
 
 		if (rig.ops->rma_submit(q->q, &rma))
 			break;
-		TEST_ASSERT_TRUE(n < 64);
+		RIG_HOLDS(n < 64, "rma_submit returns -EAGAIN when a queue of depth 8 is full");
 	}
 	rig.ops->rma_flush(q->q);
-	TEST_ASSERT_TRUE(n >= 8);
+	RIG_HOLDS(n >= 8, "operations that a queue of depth 8 accepts");
 	while (got < n) {
 		int k = rig.ops->rma_poll(q->q, done, 3);
 
-		TEST_ASSERT_TRUE(k >= 0 && k <= 3);
+		RIG_HOLDS(k >= 0 && k <= 3, "rma_poll with room for 3 operations");
 		for (int i = 0; i < k; i++) {
-			TEST_ASSERT_EQUAL_UINT64(got++, done[i].cookie);
-			TEST_ASSERT_EQUAL_INT(0, done[i].status);
+			RIG_NUM(got++, done[i].cookie, "cookies of rma_poll come in order");
+			RIG_RC(0, done[i].status, "status of rma_poll");
 		}
-		rig_wait(&late, k);
+		rig_wait(&late, k, "rma_poll() to return an operation that rma_submit() accepted");
 	}
 	rig_fence();
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_poll(q->q, done, 3));
+	RIG_RC(0, rig.ops->rma_poll(q->q, done, 3), "rma_poll when no operation is open");
 	rig_rma_close(q);
 	rig.ops->release_region(rig.b.conn, r);
-	rig_close();
-	rig_memory_close(&m);
 }
 
 /*
@@ -275,7 +270,7 @@ static void remote_access_ends_with_the_connection(void)
 	uint32_t seen = 0;
 	uint64_t late = 0;
 
-	need_rma();
+	rig_need(RIG_RMA);
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	r = import_to_b(&m, BOTH, 1);
@@ -289,7 +284,7 @@ static void remote_access_ends_with_the_connection(void)
 					 .length = BYTES,
 					 .cookie = i};
 
-		TEST_ASSERT_EQUAL_INT(0, rig_rma_submit(q, &rma));
+		RIG_OK(rig_rma_submit(q, &rma));
 		if (i == 3) /* later operations need not start before the disconnect */
 			rig.ops->rma_flush(q->q);
 	}
@@ -300,18 +295,19 @@ static void remote_access_ends_with_the_connection(void)
 		int n = rig.ops->rma_poll(q->q, &done, 1);
 
 		if (n == 1) {
-			TEST_ASSERT_TRUE(done.cookie < 8 && !(seen & 1u << done.cookie));
-			TEST_ASSERT_TRUE(done.status == 0 || done.status == -ENOTCONN);
+			RIG_HOLDS(done.cookie < 8 && !(seen & 1u << done.cookie),
+				  "rma_poll returns each operation once");
+			RIG_HOLDS(done.status == 0 || done.status == -ENOTCONN,
+				  "status of rma_poll after the end of the connection");
 			seen |= 1u << done.cookie;
 		}
-		rig_wait(&late, n);
+		rig_wait(&late, n, "rma_poll() to return an operation that rma_submit() accepted");
 	}
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_poll(q->q, &done, 1));
-	TEST_ASSERT_FALSE(rig_filled(local, BYTES, 2));
+	RIG_RC(0, rig.ops->rma_poll(q->q, &done, 1), "rma_poll when no operation is open");
+	RIG_HOLDS(!rig_filled(local, BYTES, 2),
+		  "remote read after the peer disconnected: it reads no new data");
 	rig_rma_close(q);
 	rig.ops->release_region(rig.b.conn, r);
-	rig_close();
-	rig_memory_close(&m);
 }
 
 struct ordered {
@@ -344,7 +340,7 @@ static uint32_t write_and_send(struct ordered *o, uint32_t round, uint32_t lengt
 					 .remote_offset = BYTES - length + at,
 					 .cookie = round};
 
-		TEST_ASSERT_EQUAL_INT(0, rig_rma_submit(o->rma, &rma));
+		RIG_OK(rig_rma_submit(o->rma, &rma));
 		at += part;
 	}
 	if (round % 3 == 0)
@@ -352,11 +348,12 @@ static uint32_t write_and_send(struct ordered *o, uint32_t round, uint32_t lengt
 	if (!(rig.info.caps & GANTRY_CAP_ORDERED))
 		for (uint32_t i = 0; i < parts; i++) {
 			rig.ops->rma_flush(o->rma->q);
-			TEST_ASSERT_EQUAL_INT(0, rig_rma_status(o->rma, round));
+			RIG_OK(rig_rma_status(o->rma, round));
 		}
 	while ((rc = rig.ops->send(o->q->tx, &send, more)) == -EAGAIN)
-		rig_wait(&late, 0);
-	TEST_ASSERT_EQUAL_INT(0, rc);
+		rig_wait(&late, 0,
+			 "send() not to return -EAGAIN: the consumer has posted receives");
+	RIG_RC(0, rc, "send or rma_write_imm with a posted receive");
 	if (more)
 		rig.ops->flush(o->q->tx);
 	return rig.info.caps & GANTRY_CAP_ORDERED ? parts : 0;
@@ -371,7 +368,7 @@ static void write_is_visible_before_a_later_message(void)
 	struct ordered o = {.local = rig_local(BYTES)};
 	struct rig_memory m;
 
-	need_rma();
+	rig_need(RIG_RMA);
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	o.r = import_to_b(&m, BOTH, 1);
@@ -382,23 +379,23 @@ static void write_is_visible_before_a_later_message(void)
 		struct gantry_msg msg;
 
 		rig_fill(o.local, length, round);
-		TEST_ASSERT_EQUAL_INT(0, rig_post(o.q, NULL, 0, 0));
+		RIG_OK(rig_post(o.q, NULL, 0, 0));
 		open = write_and_send(&o, round, length);
 		rig_take(o.q, &msg);
-		TEST_ASSERT_EQUAL_MEMORY(&round, msg.imm, 4);
+		RIG_SAME(&round, msg.imm, 4, "immediate data of the message after the write");
 		if (round % 3 == 2 && length > 1) {
-			TEST_ASSERT_EQUAL_MEMORY(o.local, m.bytes + BYTES - length, length);
+			RIG_SAME(o.local, m.bytes + BYTES - length, length,
+				 "memory when the message after the write arrives");
 		} else {
-			TEST_ASSERT_TRUE(rig_filled(m.bytes + BYTES - length, length, round));
+			RIG_HOLDS(rig_filled(m.bytes + BYTES - length, length, round),
+				  "memory when the message after the write arrives");
 		}
 		while (open--)
-			TEST_ASSERT_EQUAL_INT(0, rig_rma_status(o.rma, round));
+			RIG_OK(rig_rma_status(o.rma, round));
 	}
 	rig_queue_close(o.q);
 	rig_rma_close(o.rma);
 	rig.ops->release_region(rig.b.conn, o.r);
-	rig_close();
-	rig_memory_close(&m);
 }
 
 /* A read needs no rma_flush: the flush of a message on the same lane starts it too. */
@@ -410,7 +407,7 @@ static void read_goes_with_a_message(void)
 	struct rig_queue *q;
 	struct rig_rma *rma;
 
-	need_rma();
+	rig_need(RIG_RMA);
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	r = import_to_b(&m, BOTH, 1);
@@ -426,19 +423,17 @@ static void read_goes_with_a_message(void)
 		struct gantry_msg msg;
 
 		rig_fill(m.bytes, BYTES, round);
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, 0));
-		TEST_ASSERT_EQUAL_INT(0, rig_rma_submit(rma, &op));
-		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, round));
+		RIG_OK(rig_post(q, NULL, 0, 0));
+		RIG_OK(rig_rma_submit(rma, &op));
+		RIG_OK(rig_send_imm(q, round));
 		rig.ops->flush(q->tx);
 		rig_take(q, &msg);
-		TEST_ASSERT_EQUAL_INT(0, rig_rma_status(rma, round));
-		TEST_ASSERT_TRUE(rig_filled(local, BYTES, round));
+		RIG_OK(rig_rma_status(rma, round));
+		RIG_HOLDS(rig_filled(local, BYTES, round), "data that was read");
 	}
 	rig_queue_close(q);
 	rig_rma_close(rma);
 	rig.ops->release_region(rig.b.conn, r);
-	rig_close();
-	rig_memory_close(&m);
 }
 
 /* A note arrives in order with messages, and after the data that was written with it. */
@@ -448,10 +443,8 @@ static void note_arrives_after_its_data(void)
 	uint32_t length, most = BYTES;
 	struct rig_memory m;
 
-	need_rma();
+	rig_need(RIG_WRITE_IMM);
 	rig_connect();
-	if (!(rig.info.caps & GANTRY_CAP_WRITE_IMM))
-		TEST_IGNORE_MESSAGE("it has no notes");
 	rig_memory_open(&m, BYTES, BOTH);
 	o.r = import_to_b(&m, BOTH, 1);
 	o.rma = rig_rma_open(&rig.b, 4, 2);
@@ -465,10 +458,10 @@ static void note_arrives_after_its_data(void)
 		uint64_t late = 0;
 		int rc;
 
-		TEST_ASSERT_EQUAL_INT(0, rig_post(o.q, NULL, 0, 0));
+		RIG_OK(rig_post(o.q, NULL, 0, 0));
 		if (round % 4 == 3) {
-			TEST_ASSERT_EQUAL_INT(0, rig_post(o.q, NULL, 0, 0));
-			TEST_ASSERT_EQUAL_INT(0, rig_send_imm(o.q, round));
+			RIG_OK(rig_post(o.q, NULL, 0, 0));
+			RIG_OK(rig_send_imm(o.q, round));
 		}
 		do {
 			rma.length = length = round * 7919 % most;
@@ -476,26 +469,28 @@ static void note_arrives_after_its_data(void)
 			rma.cookie = round;
 			rig_fill(o.local, length, round);
 			while ((rc = rig.ops->rma_write_imm(o.rma->q, &rma, ~round)) == -EAGAIN)
-				rig_wait(&late, 0);
+				rig_wait(
+					&late, 0,
+					"rma_write_imm() not to return -EAGAIN: the consumer has posted receives");
 		} while (rc == -EMSGSIZE && (most = length) > 4096);
-		TEST_ASSERT_EQUAL_INT(0, rc);
+		RIG_RC(0, rc, "send or rma_write_imm with a posted receive");
 		rig.ops->rma_flush(o.rma->q);
 		if (round % 4 == 3) {
 			rig_take(o.q, &msg);
-			TEST_ASSERT_EQUAL_UINT32(8, msg.imm_len);
+			RIG_NUM(8, msg.imm_len,
+				"imm_len of the message that was sent before rma_write_imm");
 		}
 		rig_take(o.q, &msg);
-		TEST_ASSERT_EQUAL_UINT32(4, msg.imm_len);
-		TEST_ASSERT_EQUAL_UINT32(0, msg.length);
-		TEST_ASSERT_EQUAL_MEMORY(&(uint32_t){~round}, msg.imm, 4);
-		TEST_ASSERT_TRUE(rig_filled(m.bytes + BYTES - length, length, round));
-		TEST_ASSERT_EQUAL_INT(0, rig_rma_status(o.rma, round));
+		RIG_NUM(4, msg.imm_len, "imm_len of the message of rma_write_imm");
+		RIG_NUM(0, msg.length, "length of the message of rma_write_imm");
+		RIG_SAME(&(uint32_t){~round}, msg.imm, 4, "immediate data of rma_write_imm");
+		RIG_HOLDS(rig_filled(m.bytes + BYTES - length, length, round),
+			  "memory when the message after the write arrives");
+		RIG_OK(rig_rma_status(o.rma, round));
 	}
 	rig_queue_close(o.q);
 	rig_rma_close(o.rma);
 	rig.ops->release_region(rig.b.conn, o.r);
-	rig_close();
-	rig_memory_close(&m);
 }
 
 /* If a peer does not release a region, the region is reported as revoked after the time limit. */
@@ -507,33 +502,31 @@ static void region_that_the_peer_keeps_is_revoked_after_the_limit(void)
 	struct rig_rma *q;
 	uint64_t asked;
 
-	need_rma();
+	rig_need(RIG_RMA);
 	if (rig_driver.revoke_ms == 0)
-		TEST_IGNORE_MESSAGE("it is waited for as long as the peer lives");
+		rig_skip("skipped: the device has no limit of the time of a revoke");
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	r = import_to_b(&m, BOTH, 1);
 	q = rig_rma_open(&rig.b, 4, 0);
-	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, 64));
+	RIG_OK(rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, 64));
 	asked = rig_now_ns();
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 1));
+	RIG_OK(rig.ops->revoke_region(rig.a.conn, 1));
 	rig_until(rig.b.n_revoke, 1);
 	rig_until(rig.a.n_revoked, 1);
-	TEST_ASSERT_EQUAL_UINT(1, rig.a.revoked);
-	TEST_ASSERT_EQUAL_INT(rig_driver.revoke_rc, rig.a.revoked_rc);
-	TEST_ASSERT_TRUE(rig_now_ns() - asked >= rig_driver.revoke_ms * 1000000ull * 9 / 10);
-	if (rig_driver.revoke_rc == 0) {
-		rig_fill(m.bytes, BYTES, 6);
-		expect_no_access(q, GANTRY_RMA_READ, local, r, 0);
-		expect_no_access(q, GANTRY_RMA_WRITE, local, r, 0);
-		TEST_ASSERT_TRUE(rig_filled(m.bytes, BYTES, 6));
-	}
+	RIG_NUM(1, rig.a.revoked, "handle of the event `revoked`");
+	RIG_RC(0, rig.a.revoked_rc, "rc of `revoked` after the limit of time");
+	RIG_HOLDS(rig_now_ns() - asked >= rig_driver.revoke_ms * 1000000ull * 9 / 10,
+		  "time from revoke_region to `revoked` while the peer has an import");
+	rig_fill(m.bytes, BYTES, 6);
+	expect_no_access(q, GANTRY_RMA_READ, local, r, 0);
+	expect_no_access(q, GANTRY_RMA_WRITE, local, r, 0);
+	RIG_HOLDS(rig_filled(m.bytes, BYTES, 6),
+		  "memory that was reported as revoked: it does not change");
 	rig_rma_close(q);
 	rig.ops->release_region(rig.b.conn, r);
 	rig_settle();
-	TEST_ASSERT_EQUAL_INT(1, rig.a.n_revoked);
-	rig_close();
-	rig_memory_close(&m);
+	RIG_RC(1, rig.a.n_revoked, "number of events `revoked` of one export");
 }
 
 void rma_cases(void)

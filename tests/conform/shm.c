@@ -17,7 +17,6 @@ struct rig_driver rig_driver = {
 #else
 	.setting = {dir, "pci=03:00.0", "ring_slots=256"},
 #endif
-	.closed_ms = 100,
 };
 
 static void remove_dir(void)

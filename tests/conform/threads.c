@@ -93,6 +93,7 @@ static void play_ping_pong(bool edges)
 	struct lane a, b;
 	pthread_t t;
 
+	rig_need(RIG_SLEEP);
 	rig_connect();
 	rig.queue_flags = edges ? GANTRY_QUEUE_EDGES : 0;
 	there = rig_queue_open(&rig.b, &rig.a, 4, 0);
@@ -101,8 +102,8 @@ static void play_ping_pong(bool edges)
 	rig_warm(back);
 	rig_lend(there);
 	rig_lend(back);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(there->rx, NULL, 4));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(back->rx, NULL, 4));
+	RIG_OK(rig.ops->post_recv(there->rx, NULL, 4));
+	RIG_OK(rig.ops->post_recv(back->rx, NULL, 4));
 	a = (struct lane){.in = back,
 			  .out = there,
 			  .rounds = rig_rounds(3000),
@@ -115,9 +116,11 @@ static void play_ping_pong(bool edges)
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, ping, &b));
 	ping(&a);
 	pthread_join(t, NULL);
-	TEST_ASSERT_EQUAL_INT(0, a.failed);
-	TEST_ASSERT_EQUAL_INT(0, b.failed);
-	TEST_ASSERT_TRUE(a.sleeps + b.sleeps > 0);
+	RIG_RC(0, a.failed,
+	       "send, poll_recv and the wait of a thread that sleeps: a wake-up was lost");
+	RIG_RC(0, b.failed,
+	       "send, poll_recv and the wait of a thread that sleeps: a wake-up was lost");
+	RIG_HOLDS(a.sleeps + b.sleeps > 0, "sleeps of two threads that wait for each other");
 	rig_queue_close(there);
 	rig_queue_close(back);
 	if (edges) {
@@ -161,6 +164,7 @@ static void *stream(void *arg)
 static void stream_between_threads(void)
 {
 	uint64_t taken = 0, bad = 0, late = 0;
+	uint32_t posts = rig.info.max_depth < 64 ? rig.info.max_depth : 64;
 	struct flow f = {.total = rig_rounds(100000)};
 	struct gantry_msg msgs[32];
 	struct rig_queue *q;
@@ -171,7 +175,7 @@ static void stream_between_threads(void)
 				 256 < rig.info.max_depth ? 256 : rig.info.max_depth, 0);
 	rig_warm(q);
 	rig_lend(q);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(q->rx, NULL, 64));
+	RIG_OK(rig.ops->post_recv(q->rx, NULL, posts));
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream, &f));
 	while (taken < f.total && !rig_late(&late, 0)) {
 		int n = rig.ops->poll_recv(q->rx, msgs, 32);
@@ -192,9 +196,9 @@ static void stream_between_threads(void)
 		}
 	}
 	pthread_join(t, NULL);
-	TEST_ASSERT_EQUAL_INT(0, f.failed);
-	TEST_ASSERT_EQUAL_UINT64(f.total, taken);
-	TEST_ASSERT_EQUAL_UINT64(0, bad);
+	RIG_RC(0, f.failed, "send of another thread");
+	RIG_NUM(f.total, taken, "messages that arrived");
+	RIG_NUM(0, bad, "messages with wrong order or data");
 	rig_queue_close(q);
 }
 
@@ -244,16 +248,16 @@ static void region_buffers_are_reused_after_completion(void)
 	uint64_t late = 0;
 	pthread_t t;
 
+	rig_need(RIG_REGION_DATA);
 	rig_connect();
 	rig_memory_open(&m, SLOTS * SLOT_BYTES, GANTRY_REMOTE_READ);
-	TEST_ASSERT_EQUAL_INT(
-		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	RIG_OK(rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
 	f.q = q = rig_queue_open(&rig.b, &rig.a, SLOTS, SLOT_BYTES);
 	f.m = &m;
 	rig_warm(q);
 	rig_lend(q);
 	for (unsigned i = 0; i < SLOTS; i++)
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs + (size_t)i * SLOT_BYTES, SLOT_BYTES, 0));
+		RIG_OK(rig_post(q, bufs + (size_t)i * SLOT_BYTES, SLOT_BYTES, 0));
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream_region, &f));
 	/* run until all messages and all completions have arrived */
 	while (!__atomic_load_n(&f.over, __ATOMIC_ACQUIRE) ||
@@ -270,12 +274,10 @@ static void region_buffers_are_reused_after_completion(void)
 		late = 0;
 	}
 	pthread_join(t, NULL);
-	TEST_ASSERT_EQUAL_INT(0, f.failed);
-	TEST_ASSERT_EQUAL_UINT(f.total, taken);
-	TEST_ASSERT_EQUAL_UINT(0, bad);
+	RIG_RC(0, f.failed, "send of another thread");
+	RIG_NUM(f.total, taken, "messages that arrived");
+	RIG_NUM(0, bad, "messages with wrong order or data");
 	rig_queue_close(q);
-	rig_close();
-	rig_memory_close(&m);
 }
 
 void thread_cases(void)

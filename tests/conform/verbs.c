@@ -27,12 +27,8 @@
 #endif
 #endif
 
-static char text[10][64];
+static char text[9][64];
 static const char *services[4], *no_services[8];
-
-static const struct rig_gap gaps[] = {
-	{NULL, NULL},
-};
 
 #ifdef RIG_FAKE
 static unsigned next;
@@ -104,13 +100,9 @@ struct rig_driver rig_driver = {
 	.revoke_ms = 1000,
 	.services = services,
 	.no_services = no_services,
-	.unserved = text[9],
-	.remote = 1,
-	.closed_ms = 2000,
-	.gaps = gaps,
 };
 
-/* Make the service names from the host and a port. The last one has no listener. */
+/* Make the service names from the host and a port. */
 __attribute__((constructor)) static void name_services(void)
 {
 	static const char *const good[] = {":7471", ":1024", ":65535"};
@@ -128,5 +120,4 @@ __attribute__((constructor)) static void name_services(void)
 		no_services[i] = text[n];
 	}
 	no_services[6] = "vol";
-	snprintf(text[n], sizeof(text[n]), "%s:7999", host);
 }

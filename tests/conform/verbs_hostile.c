@@ -104,8 +104,6 @@ void hostile_end(void)
 	hostile_check_honest();
 	rig.ops->release_region(rig.a.conn, good_region);
 	rig_close();
-	rig_memory_close(&good_memory);
-	rig_memory_close(&memory);
 }
 
 /* -- the attacker -- */

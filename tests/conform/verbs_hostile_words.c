@@ -147,7 +147,7 @@ static void reach_consumer(uint32_t n)
 	TEST_ASSERT_TRUE_MESSAGE(more.up, more.refusal.text);
 	hostile_taken = 0;
 	for (uint64_t late = 0; n && ((volatile struct vb_credit *)more.credit)->allowed < n;) {
-		rig_wait(&late, 0);
+		rig_wait(&late, 0, "credit for the hostile producer");
 		raw_turn(&more);
 	}
 }
