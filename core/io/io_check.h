@@ -7,8 +7,8 @@
 #include <gantry/transport.h>
 
 /*
- * Limits for the descriptors of one session. They change only while no responder of the session
- * runs.
+ * Limits for the descriptors of one session. Only `regions` changes while responders of the session
+ * run: each of them has a copy of the table, which its lane changes.
  */
 struct gn_io_rules {
 	struct gantry_volume_info volume;

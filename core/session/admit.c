@@ -187,6 +187,12 @@ int gn_admit_memory(struct gantry_session *s, enum gn_quota quota, uint64_t byte
 	return rc;
 }
 
+void gn_admit_return(struct gantry_session *s, enum gn_quota quota, uint64_t bytes)
+{
+	gn_peers_give(&s->role->server.peers, s->account, quota, bytes);
+	s->held.of[quota] -= bytes;
+}
+
 void gn_admit_memory_released(struct gantry_session *s)
 {
 	give(s, GN_QUOTA_REGION_BYTES);

@@ -22,6 +22,11 @@ struct gn_client_lane {
 	struct gn_post broken_post;
 };
 
+struct gn_client_export {
+	uint32_t handle;
+	bool revoking; /* the transport of the peer has not confirmed its revocation */
+};
+
 struct gantry_client {
 	struct gn_role *role;
 	const struct gn_endpoint *ep;
@@ -43,7 +48,8 @@ struct gantry_client {
 	uint32_t pending_id;
 	const struct gantry_region *exporting;
 	uint32_t exporting_rights, exporting_handle;
-	uint64_t allocated; /* bytes of `exporting` whose pages are allocated */
+	uint32_t unexporting; /* handle of the request UNEXPORT in flight */
+	uint64_t allocated;   /* bytes of `exporting` whose pages are allocated */
 	/* allocates the next part of the pages; while it is set, the region is not exported yet */
 	struct gn_timer alloc;
 	/* zero until HELLO is answered, unless the session is resumed */
@@ -53,7 +59,7 @@ struct gantry_client {
 	struct gn_client_lane *lanes;
 	uint32_t n_queues;     /* lanes with a consumer */
 	struct gn_fence fence; /* fence that all lanes share */
-	uint32_t *exports;     /* handles of the exported regions */
+	struct gn_client_export *exports;
 	uint32_t n_exports;
 	uint32_t n_revokes_pending; /* exports whose revocation the peer has not confirmed */
 	int released;               /* result of client_regions_released, see gantry/role.h */
@@ -85,6 +91,8 @@ void gn_client_answered(struct gantry_client *c, unsigned type, const void *payl
  * client.
  */
 void gn_client_make_more(void *arg);
+/* Returns the export of this handle, or NULL. */
+struct gn_client_export *gn_client_find_export(struct gantry_client *c, uint32_t handle);
 /* Send the next request of an orderly end. */
 void gn_client_go_on_closing(struct gantry_client *c);
 /*

@@ -173,6 +173,43 @@ static void answered_stop(struct gantry_client *c, const void *payload)
 	gn_client_go_on_closing(c);
 }
 
+struct gn_client_export *gn_client_find_export(struct gantry_client *c, uint32_t handle)
+{
+	for (uint32_t i = 0; i < c->n_exports; i++)
+		if (c->exports[i].handle == handle)
+			return &c->exports[i];
+	return NULL;
+}
+
+/* Revoke an export by the transport, unless that is in progress. Returns 0 or -errno. */
+static int revoke(struct gantry_client *c, struct gn_client_export *e)
+{
+	int rc = 0;
+
+	if (e->revoking)
+		return 0;
+	rc = c->ep->device->ops->revoke_region(c->ch.conn, e->handle);
+	if (rc != 0)
+		return rc;
+	e->revoking = true;
+	c->n_revokes_pending++;
+	return 0;
+}
+
+/*
+ * The peer has released the region. This process must not reuse the memory until the transport of
+ * the peer has confirmed the revocation.
+ */
+static void answered_unexport(struct gantry_client *c, const void *payload)
+{
+	int rc = revoke(c, gn_client_find_export(c, c->unexporting));
+
+	(void)payload;
+	if (rc != 0)
+		gn_client_end(c, rc, "%s: cannot revoke region %u: %s", c->ep->where,
+			      c->unexporting, strerror(-rc));
+}
+
 /*
  * The peer has released its queues and regions. Revoke each export: this process must not reuse the
  * memory until the transport of the peer has confirmed.
@@ -183,9 +220,7 @@ static void answered_bye(struct gantry_client *c, const void *payload)
 	c->tearing_down = 1;
 	c->released = 1;
 	for (uint32_t i = 0; i < c->n_exports; i++)
-		if (c->ep->device->ops->revoke_region(c->ch.conn, c->exports[i]) == 0)
-			c->n_revokes_pending++;
-		else
+		if (revoke(c, &c->exports[i]) != 0)
 			c->released = 0;
 	if (c->n_revokes_pending == 0)
 		gn_client_end(c, 0, "closed");
@@ -202,7 +237,7 @@ static int export_now(struct gantry_client *c)
 
 	if (rc != 0)
 		return rc;
-	c->exports[c->n_exports++] = c->exporting_handle;
+	c->exports[c->n_exports++] = (struct gn_client_export){.handle = c->exporting_handle};
 	return gn_client_request(c, GN_FRAME_EXPORT, &token, sizeof(token));
 }
 
@@ -290,23 +325,49 @@ void gn_client_make_more(void *arg)
 
 static int busy(const struct gantry_client *c)
 {
-	return c->state != GN_KNOWN || c->pending != 0 || c->alloc.at_ns != 0;
+	return c->pending != 0 || c->alloc.at_ns != 0;
+}
+
+/* Returns 0 if a request for regions is possible now, or -errno. */
+static int check_regions(const struct gantry_client *c, bool optional)
+{
+	if (c->lost)
+		return -ENOTCONN;
+	if ((c->state != GN_KNOWN && c->state != GN_RUNNING) || c->closing || busy(c))
+		return -EBUSY;
+	return optional && (c->features & GN_FEATURE_UNEXPORT) == 0 ? -ENOTSUP : 0;
 }
 
 int gn_client_export(struct gantry_client *c, const struct gantry_region *region, uint32_t rights,
 		     uint32_t handle)
 {
-	if (c->lost)
-		return -ENOTCONN;
-	if (busy(c))
-		return -EBUSY;
+	int rc = check_regions(c, c->state == GN_RUNNING);
+
+	if (rc != 0)
+		return rc;
 	if (c->n_exports == c->attr.regions)
 		return -ENOSPC;
+	if (gn_client_find_export(c, handle))
+		return -EEXIST;
 	c->exporting = region;
 	c->exporting_rights = rights;
 	c->exporting_handle = handle;
 	c->allocated = 0;
 	return allocate_and_export(c);
+}
+
+int gn_client_unexport(struct gantry_client *c, uint32_t handle)
+{
+	const struct gn_client_export *e = gn_client_find_export(c, handle);
+	const struct gn_unexport u = {.handle = handle};
+	int rc = check_regions(c, true);
+
+	if (rc != 0)
+		return rc;
+	if (!e || e->revoking)
+		return -ENOENT;
+	c->unexporting = handle;
+	return gn_client_request(c, GN_FRAME_UNEXPORT, &u, sizeof(u));
 }
 
 static int create_consumers(struct gantry_client *c, struct gn_queues *q)
@@ -341,7 +402,7 @@ int gn_client_start(struct gantry_client *c)
 	struct gn_queues q = {.n = c->attr.lanes, .depth = c->attr.depth};
 	int rc;
 
-	if (busy(c))
+	if (c->state != GN_KNOWN || busy(c))
 		return -EBUSY;
 	rc = create_consumers(c, &q);
 	if (rc != 0) {
@@ -419,7 +480,7 @@ static void (*const answered[GN_FRAME_TYPES])(struct gantry_client *c, const voi
 	[GN_FRAME_HELLO] = answered_hello,   [GN_FRAME_QUERY] = answered_query,
 	[GN_FRAME_EXPORT] = answered_export, [GN_FRAME_QUEUES] = answered_queues,
 	[GN_FRAME_START] = answered_start,   [GN_FRAME_STOP] = answered_stop,
-	[GN_FRAME_BYE] = answered_bye,
+	[GN_FRAME_BYE] = answered_bye,       [GN_FRAME_UNEXPORT] = answered_unexport,
 };
 
 void gn_client_answered(struct gantry_client *c, unsigned type, const void *payload)

@@ -20,6 +20,7 @@ static const struct {
 	[GN_FRAME_BYE] = {"bye", 0, 0},
 	[GN_FRAME_PING] = {"ping", 0, 0},
 	[GN_FRAME_END] = {"end", sizeof(struct gn_verdict), 0},
+	[GN_FRAME_UNEXPORT] = {"unexport", sizeof(struct gn_unexport), 0},
 };
 
 /* next[state][type]: the next state plus 1; 0: not permitted */
@@ -27,10 +28,13 @@ static const unsigned char next[GN_STATES][GN_FRAME_TYPES] = {
 	[GN_NEW] = {[GN_FRAME_HELLO] = GN_GREETED + 1},
 	[GN_GREETED] = {[GN_FRAME_QUERY] = GN_KNOWN + 1, [GN_FRAME_BYE] = GN_ENDED + 1},
 	[GN_KNOWN] = {[GN_FRAME_EXPORT] = GN_KNOWN + 1,
+		      [GN_FRAME_UNEXPORT] = GN_KNOWN + 1,
 		      [GN_FRAME_QUEUES] = GN_QUEUED + 1,
 		      [GN_FRAME_BYE] = GN_ENDED + 1},
 	[GN_QUEUED] = {[GN_FRAME_START] = GN_RUNNING + 1, [GN_FRAME_BYE] = GN_ENDED + 1},
-	[GN_RUNNING] = {[GN_FRAME_STOP] = GN_STOPPED + 1},
+	[GN_RUNNING] = {[GN_FRAME_EXPORT] = GN_RUNNING + 1,
+			[GN_FRAME_UNEXPORT] = GN_RUNNING + 1,
+			[GN_FRAME_STOP] = GN_STOPPED + 1},
 	[GN_STOPPED] = {[GN_FRAME_BYE] = GN_ENDED + 1},
 };
 

@@ -10,12 +10,13 @@
  *      server state   permitted request                next state
  *      NEW            HELLO                            GREETED
  *      GREETED        QUERY, BYE                       KNOWN, ENDED
- *      KNOWN          EXPORT, QUEUES, BYE              KNOWN, QUEUED, ENDED
+ *      KNOWN          EXPORT, UNEXPORT, QUEUES, BYE    KNOWN, KNOWN, QUEUED, ENDED
  *      QUEUED         START, BYE                       RUNNING, ENDED
- *      RUNNING        STOP                             STOPPED
+ *      RUNNING        EXPORT, UNEXPORT, STOP           RUNNING, RUNNING, STOPPED
  *      STOPPED        BYE                              ENDED
  *
- * PING is permitted at any time after HELLO. Any other frame ends the session.
+ * PING is permitted at any time after HELLO. Any other frame ends the session. UNEXPORT, and EXPORT
+ * in state RUNNING, need GN_FEATURE_UNEXPORT.
  */
 #ifndef GN_SESSION_FRAME_H
 #define GN_SESSION_FRAME_H
@@ -44,7 +45,9 @@
 #define GN_FEATURE_CRC 0x1ull /* descriptors carry checksums of the data */
 /* a note can answer a read, see io/wire.h */
 #define GN_FEATURE_NOTES 0x2ull
-#define GN_FEATURES (GN_FEATURE_CRC | GN_FEATURE_NOTES)
+/* regions are exported while the session runs, and UNEXPORT ends an export */
+#define GN_FEATURE_UNEXPORT 0x4ull
+#define GN_FEATURES (GN_FEATURE_CRC | GN_FEATURE_NOTES | GN_FEATURE_UNEXPORT)
 
 enum gn_frame_type {
 	GN_FRAME_HELLO = 1,
@@ -56,6 +59,7 @@ enum gn_frame_type {
 	GN_FRAME_BYE,
 	GN_FRAME_PING,
 	GN_FRAME_END, /* reason why the server, or a client that aborts, ends the session */
+	GN_FRAME_UNEXPORT,
 	GN_FRAME_TYPES
 };
 
@@ -97,6 +101,11 @@ struct gn_hello_answer {
 	uint64_t features;
 	/* secret of the session; a peer that presents it can resume the session */
 	uint8_t secret[GANTRY_SECRET_BYTES];
+};
+
+struct gn_unexport {
+	uint32_t handle; /* region whose export ends */
+	uint32_t reserved;
 };
 
 struct gn_queues { /* payload of the request QUEUES and of its answer */

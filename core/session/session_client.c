@@ -315,14 +315,34 @@ static void on_revoke(void *arg, void *conn, uint32_t handle)
 	(void)handle; /* a client imports no region */
 }
 
+/* The region of an UNEXPORT is revoked. */
+static void unexported(struct gantry_client *c, struct gn_client_export *e, int rc)
+{
+	const uint32_t handle = e->handle;
+
+	if (rc != 0) {
+		gn_client_end(c, rc, "%s: the peer has not released region %u: %s", c->ep->where,
+			      handle, strerror(-rc));
+		return;
+	}
+	*e = c->exports[--c->n_exports];
+	c->n_revokes_pending--;
+	c->events->unexported(c->arg, c, handle);
+}
+
 static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
 {
 	struct gantry_client *c = arg;
+	struct gn_client_export *e = gn_client_find_export(c, handle);
 
 	(void)conn;
-	(void)handle;
-	if (!c->tearing_down || c->lost || c->n_revokes_pending == 0)
+	if (c->lost || !e || !e->revoking)
 		return; /* the session has ended already, and `closed` follows */
+	if (!c->tearing_down) {
+		unexported(c, e, rc);
+		return;
+	}
+	e->revoking = false;
 	if (rc != 0)
 		c->released = 0;
 	if (--c->n_revokes_pending == 0)
@@ -585,6 +605,16 @@ void gn_client_secret(const struct gantry_client *c, uint8_t secret[GANTRY_SECRE
 uint32_t gn_client_late_writes(const struct gantry_client *c, uint32_t index)
 {
 	return gn_requester_late_writes(c->lanes[index].req);
+}
+
+uint64_t gn_client_common_features(const struct gn_role *role, uint64_t id)
+{
+	uint64_t features = UINT64_MAX;
+
+	for (const struct gantry_client *c = role->clients; c; c = c->next)
+		if (c->attr.id == id && !c->lost)
+			features &= c->features;
+	return features;
 }
 
 int gn_client_all_closed(const struct gn_role *role)

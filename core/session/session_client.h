@@ -16,6 +16,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 		   struct gantry_client **client_p);
 int gn_client_export(struct gantry_client *client, const struct gantry_region *region,
 		     uint32_t rights, uint32_t handle);
+int gn_client_unexport(struct gantry_client *client, uint32_t handle);
 int gn_client_start(struct gantry_client *client);
 int gn_client_hop(struct gantry_client *client, uint32_t index, struct gantry_lane *lane,
 		  struct gantry_hop *terminal);
@@ -32,6 +33,11 @@ void gn_client_use_secret(struct gantry_client *client, const uint8_t secret[GAN
 void gn_client_secret(const struct gantry_client *client, uint8_t secret[GANTRY_SECRET_BYTES]);
 /* lane's thread */
 uint32_t gn_client_late_writes(const struct gantry_client *client, uint32_t index);
+/*
+ * Returns the features of the open clients of the role that have this id, as far as all of them
+ * have a feature; all bits if there are none.
+ */
+uint64_t gn_client_common_features(const struct gn_role *role, uint64_t id);
 /* Returns true if every client of the role has received its event `closed`. */
 int gn_client_all_closed(const struct gn_role *role);
 /* Close every client of the role. */

@@ -22,7 +22,7 @@ struct gn_session_lane {
 	struct gn_responder *resp;
 	/* -errno: why the lane is broken; the lane writes it before it posts broken_post */
 	int broken;
-	struct gn_post broken_post, idle_post;
+	struct gn_post broken_post, idle_post, drained_post;
 };
 
 struct gantry_session {
@@ -62,9 +62,11 @@ struct gantry_session {
 	 */
 	struct gantry_region store;
 	struct gantry_region *importing;
+	struct gantry_region *unexporting; /* region of the request UNEXPORT in progress */
 	struct gn_session_lane *lanes;
-	uint32_t n_lanes; /* number of lanes with a consumer */
-	uint32_t n_busy;  /* responders that are not idle yet */
+	uint32_t n_lanes;    /* number of lanes with a consumer */
+	uint32_t n_busy;     /* responders that are not idle yet */
+	uint32_t n_draining; /* responders with IO in flight that uses `unexporting` */
 
 	void *user;                /* pointer of the role, from session_set */
 	int waits_for_predecessor; /* HELLO waits for an older session of the same id to end */
@@ -135,6 +137,8 @@ void gn_admit_yield(struct gantry_session *s);
  * reached now; -EACCES: the request exceeds the quota of the peer in any case.
  */
 int gn_admit_memory(struct gantry_session *s, enum gn_quota quota, uint64_t bytes);
+/* Undo gn_admit_memory(), after the memory was released. */
+void gn_admit_return(struct gantry_session *s, enum gn_quota quota, uint64_t bytes);
 /* Release the memory quotas of a session, which has released the memory. */
 void gn_admit_memory_released(struct gantry_session *s);
 /* Release all quotas of a connection that has ended, and close the account. */

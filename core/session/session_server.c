@@ -65,6 +65,8 @@ static void answer(struct gantry_session *s, int rc)
 
 static void finish_step(struct gantry_session *s, int rc)
 {
+	const bool starts = s->pending == GN_FRAME_START;
+
 	if (rc == 0)
 		rc = gn_step_finish(s, s->pending);
 	answer(s, rc);
@@ -74,7 +76,7 @@ static void finish_step(struct gantry_session *s, int rc)
 		return;
 	}
 	s->state = s->pending_next;
-	if (s->state == GN_RUNNING)
+	if (starts)
 		gn_log(GN_LOG_INFO, s->role->host.name,
 		       "session started id=%llx lanes=%u depth=%u pid=%d",
 		       (unsigned long long)s->ch.session, s->attr.lanes, s->attr.depth,
@@ -95,7 +97,8 @@ void gn_session_continue(struct gantry_session *s, int rc)
 	if (s->tearing_down) {
 		s->tearing_down = 0;
 		gn_loop_post_own(s->role->loop, &s->last, destroy, s);
-	} else if (!s->ending && s->pending != 0 && s->n_busy == 0 && !s->start.waits) {
+	} else if (!s->ending && s->pending != 0 && s->n_busy == 0 && s->n_draining == 0 &&
+		   !s->start.waits) {
 		finish_step(s, rc);
 	}
 }
@@ -383,6 +386,7 @@ static void release_lane(struct gantry_session *s, struct gn_session_lane *sl)
 	gn_region_destroy(&sl->move_memory, 1);
 	gn_loop_withdraw(s->role->loop, &sl->broken_post);
 	gn_loop_withdraw(s->role->loop, &sl->idle_post);
+	gn_loop_withdraw(s->role->loop, &sl->drained_post);
 	*sl = (struct gn_session_lane){.session = s};
 }
 

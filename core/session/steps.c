@@ -10,6 +10,7 @@
 #include "memory/pages.h"
 #include "memory/region.h"
 #include "pipeline/split.h"
+#include "session/session_client.h"
 #include "transport/bounce.h"
 
 #include <gantry/uuid.h>
@@ -81,6 +82,8 @@ static int hello(struct gantry_session *s, const void *payload)
 		return -ENOMEM;
 	s->rules.n_regions = h.regions + 1;
 	s->features = h.features & gn_features_over(ep->device);
+	if (!ops_of(s)->unexport)
+		s->features &= ~GN_FEATURE_UNEXPORT;
 	s->rules.refused_flags = (s->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC;
 	s->answer.hello = (struct gn_hello_answer){
 		.version = GN_FRAME_VERSION, .epoch = h.epoch, .features = s->features};
@@ -95,6 +98,14 @@ int gn_step_hello(struct gantry_session *s)
 	s->waits_for_predecessor = 0;
 	s->hello_delivered = 1;
 	return ops_of(s)->hello(s->role->role, s, &s->attr);
+}
+
+/* A relay relays UNEXPORT, so each of its own servers must support that. */
+static int hello_done(struct gantry_session *s)
+{
+	s->features &= ~GN_FEATURE_UNEXPORT | gn_client_common_features(s->role, s->attr.id);
+	s->answer.hello.features = s->features;
+	return 0;
 }
 
 static int query(struct gantry_session *s, const void *payload)
@@ -179,6 +190,10 @@ static int export(struct gantry_session *s, const void *payload)
 	int rc;
 
 	memcpy(&token, payload, sizeof(token));
+	if (s->state == GN_RUNNING && (s->features & GN_FEATURE_UNEXPORT) == 0) {
+		gn_session_refuse(s, "EXPORT while the session runs was not negotiated");
+		return -EOPNOTSUPP;
+	}
 	if (token.handle == 0 || token.handle >= s->rules.n_regions ||
 	    s->rules.regions[token.handle]) {
 		gn_session_refuse(s, "region handle %u is in use or not in 1 .. %u", token.handle,
@@ -219,9 +234,74 @@ static int export(struct gantry_session *s, const void *payload)
 
 static int export_done(struct gantry_session *s)
 {
+	const uint32_t handle = s->importing->handle;
+
 	s->region_bytes += s->importing->length;
-	s->rules.regions[s->importing->handle] = s->importing;
+	s->rules.regions[handle] = s->importing;
 	s->importing = NULL;
+	for (uint32_t i = 0; i < s->n_lanes; i++)
+		if (s->lanes[i].resp)
+			gn_responder_add_region(s->lanes[i].resp, handle);
+	return 0;
+}
+
+/* No IO in flight uses the region: the role ends its own use of it. */
+static int unexport_drained(struct gantry_session *s)
+{
+	return ops_of(s)->unexport(s->role->role, s, s->unexporting);
+}
+
+static void drained_posted(void *arg)
+{
+	struct gantry_session *s = arg;
+	int rc;
+
+	if (--s->n_draining != 0 || s->ending)
+		return;
+	rc = unexport_drained(s);
+	if (rc != -EINPROGRESS)
+		gn_session_continue(s, rc);
+}
+
+static void on_region_drained(void *arg)
+{
+	struct gn_session_lane *sl = arg;
+
+	gn_loop_post_own(sl->session->role->loop, &sl->drained_post, drained_posted, sl->session);
+}
+
+/* Reject new IO that names the region, and let the IO in flight that uses it complete. */
+static int unexport(struct gantry_session *s, const void *payload)
+{
+	struct gn_unexport u;
+
+	memcpy(&u, payload, sizeof(u));
+	if ((s->features & GN_FEATURE_UNEXPORT) == 0) {
+		gn_session_refuse(s, "UNEXPORT was not negotiated");
+		return -EOPNOTSUPP;
+	}
+	if (u.handle >= s->rules.n_regions || !s->rules.regions[u.handle]) {
+		gn_session_refuse(s, "region handle %u is not in use", u.handle);
+		return -EINVAL;
+	}
+	s->unexporting = s->rules.regions[u.handle];
+	for (uint32_t i = 0; i < s->n_lanes; i++)
+		s->n_draining += s->lanes[i].resp != NULL;
+	for (uint32_t i = 0; i < s->n_lanes; i++)
+		if (s->lanes[i].resp)
+			gn_responder_drain_region(s->lanes[i].resp, u.handle);
+	return s->n_draining != 0 ? -EINPROGRESS : unexport_drained(s);
+}
+
+static int unexport_done(struct gantry_session *s)
+{
+	const uint64_t length = s->unexporting->length;
+
+	s->rules.regions[s->unexporting->handle] = NULL;
+	s->ep->device->ops->release_region(s->ch.conn, s->unexporting);
+	s->unexporting = NULL;
+	s->region_bytes -= length;
+	gn_admit_return(s, GN_QUOTA_REGION_BYTES, length);
 	return 0;
 }
 
@@ -453,6 +533,7 @@ static int start_done(struct gantry_session *s)
 			.notes = (s->features & GN_FEATURE_NOTES) != 0,
 			.broken = on_responder_broken,
 			.idle = on_responder_idle,
+			.drained = on_region_drained,
 			.arg = sl,
 			.ops_done = s->role->server.ops_done[l],
 			.ops_failed = s->role->server.ops_failed[l],
@@ -495,10 +576,10 @@ static const struct {
 	int (*begin)(struct gantry_session *s, const void *payload);
 	int (*finish)(struct gantry_session *s);
 } steps[GN_FRAME_TYPES] = {
-	[GN_FRAME_HELLO] = {hello, no_second_half}, [GN_FRAME_QUERY] = {query, query_done},
-	[GN_FRAME_EXPORT] = {export, export_done},  [GN_FRAME_QUEUES] = {queues, no_second_half},
-	[GN_FRAME_START] = {start, start_done},     [GN_FRAME_STOP] = {stop, stop_done},
-	[GN_FRAME_BYE] = {bye, no_second_half},
+	[GN_FRAME_HELLO] = {hello, hello_done},    [GN_FRAME_QUERY] = {query, query_done},
+	[GN_FRAME_EXPORT] = {export, export_done}, [GN_FRAME_QUEUES] = {queues, no_second_half},
+	[GN_FRAME_START] = {start, start_done},    [GN_FRAME_STOP] = {stop, stop_done},
+	[GN_FRAME_BYE] = {bye, no_second_half},    [GN_FRAME_UNEXPORT] = {unexport, unexport_done},
 };
 
 int gn_step_begin(struct gantry_session *s, unsigned type, const void *payload)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void free_responder(struct gn_responder *resp)
 {
@@ -20,7 +21,21 @@ static void free_responder(struct gn_responder *resp)
 	free(resp->replies.slots);
 	free(resp->moves.slots);
 	free(resp->buffer_waiters.slots);
+	free(resp->rules.regions);
 	free(resp);
+}
+
+/* Copy the rules with their table of regions. Returns 0 or -ENOMEM. */
+static int copy_rules(struct gn_responder *resp)
+{
+	const struct gn_io_rules *rules = resp->attr.rules;
+
+	resp->rules = *rules;
+	resp->rules.regions = calloc(rules->n_regions, sizeof(*rules->regions));
+	if (!resp->rules.regions)
+		return -ENOMEM;
+	memcpy(resp->rules.regions, rules->regions, rules->n_regions * sizeof(*rules->regions));
+	return 0;
 }
 
 static int make_bounce(struct gn_responder *resp)
@@ -117,7 +132,7 @@ int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responde
 	resp->buffer_waiters.slots = calloc(attr->depth, sizeof(*resp->buffer_waiters.slots));
 	gn_sender_init(&resp->sender, attr->ops, attr->producer);
 	if (!resp->free || !resp->waiting.slots || !resp->replies.slots || !resp->moves.slots ||
-	    !resp->buffer_waiters.slots)
+	    !resp->buffer_waiters.slots || copy_rules(resp) != 0)
 		goto out_free;
 	rc = make_split(resp);
 	if (rc != 0)
@@ -145,6 +160,63 @@ int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responde
 out_free:
 	free_responder(resp);
 	return rc;
+}
+
+struct region_change {
+	struct gn_responder *resp;
+	uint32_t handle;
+};
+
+static void add_region_on_lane(void *arg)
+{
+	const struct region_change *change = arg;
+	const struct gn_responder *resp = change->resp;
+
+	resp->rules.regions[change->handle] = resp->attr.rules->regions[change->handle];
+}
+
+void gn_responder_add_region(struct gn_responder *resp, uint32_t handle)
+{
+	struct region_change change = {resp, handle};
+
+	gn_worker_call(resp->attr.lane->worker, add_region_on_lane, &change);
+}
+
+/*
+ * Mark each request in flight that uses the region. A free slot can still have the flags of its
+ * last request.
+ */
+static void mark_users(struct gn_responder *resp, uint32_t handle)
+{
+	for (uint32_t i = 0; i < resp->n_free; i++)
+		resp->free[i]->owner_flags = 0;
+	for (uint32_t i = 0; i < resp->attr.depth; i++) {
+		struct gantry_io *io = &resp->ios[i];
+
+		if (io->owner_flags == 0 || io->region != handle || !gantry_op_has_data(io->opcode))
+			continue;
+		io->owner_flags |= OWNER_DRAINS;
+		resp->n_draining++;
+	}
+}
+
+static void drain_region_on_lane(void *arg)
+{
+	const struct region_change *change = arg;
+	struct gn_responder *resp = change->resp;
+
+	resp->rules.regions[change->handle] = NULL;
+	mark_users(resp, change->handle);
+	gn_responder_update_fast_path(resp);
+	if (resp->n_draining == 0)
+		resp->attr.drained(resp->attr.arg);
+}
+
+void gn_responder_drain_region(struct gn_responder *resp, uint32_t handle)
+{
+	struct region_change change = {resp, handle};
+
+	gn_worker_call(resp->attr.lane->worker, drain_region_on_lane, &change);
 }
 
 static void quiesce_on_lane(void *arg)

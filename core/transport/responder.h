@@ -19,6 +19,10 @@ struct gn_responder;
 struct gn_responder_attr {
 	struct gn_lane *lane;
 	const struct gantry_transport_ops *ops;
+	/*
+	 * The responder copies the rules with the table of regions. It also uses the table of the
+	 * caller, for the regions of requests in flight.
+	 */
 	const struct gn_io_rules *rules;
 	struct gantry_hop terminal;
 	uint32_t depth; /* IOs that the peer may have in flight */
@@ -50,6 +54,11 @@ struct gn_responder_attr {
 	 * once, on the lane's thread.
 	 */
 	void (*idle)(void *arg);
+	/*
+	 * No request in flight uses the region of gn_responder_drain_region. Called once for each
+	 * call of that function, on the lane's thread.
+	 */
+	void (*drained)(void *arg);
 	void *arg;
 	uint64_t *ops_done, *ops_failed; /* counters of successful and of failed replies */
 };
@@ -63,6 +72,17 @@ struct gn_responder_attr {
  * Control thread.
  */
 int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responder **resp_p);
+/*
+ * gn_responder_add_region - accept requests that name this handle from now on. The caller has
+ * stored the region in its own table. Control thread; waits for the lane.
+ */
+void gn_responder_add_region(struct gn_responder *resp, uint32_t handle);
+/*
+ * gn_responder_drain_region - reject requests that name this handle from now on, with
+ * GANTRY_S_ACCESS. Requests in flight complete; `drained` follows the last one. The region stays in
+ * the table of the caller until then. One region at a time. Control thread; waits for the lane.
+ */
+void gn_responder_drain_region(struct gn_responder *resp, uint32_t handle);
 /*
  * gn_responder_quiesce - take no more requests. `idle` follows when those in flight have completed.
  * Control thread.

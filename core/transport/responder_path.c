@@ -25,10 +25,6 @@
 /* one of this many reads is answered by a full descriptor instead of a note */
 #define FULL_REPLY_EVERY 16
 
-/* gantry_io.owner_flags: the steps that are missing before the slot is free. */
-#define OWNER_REPLY_PENDING 1u
-#define OWNER_MOVE_PENDING 2u /* the reply was sent before the end of the move */
-
 static __attribute__((noinline)) void fifo_put(struct gn_responder *resp,
 					       struct gn_responder_fifo *fifo, struct gantry_io *io)
 {
@@ -87,6 +83,20 @@ static inline void release_slot(struct gn_responder *resp, struct gantry_io *io)
 }
 
 /*
+ * A request has taken its last step; owner_flags: those of its descriptor, which can belong to
+ * another request by now.
+ */
+static void request_ended(struct gn_responder *resp, uint8_t owner_flags)
+{
+	if (gantry_unlikely((owner_flags & OWNER_DRAINS) != 0) && --resp->n_draining == 0) {
+		gn_responder_update_fast_path(resp);
+		resp->attr.drained(resp->attr.arg);
+	}
+	if (resp->quiescing)
+		gn_responder_notify_idle(resp);
+}
+
+/*
  * The caller releases the slot before it sends the reply. A peer on this thread can send its next
  * request inside the send; by then it has read the reply.
  */
@@ -113,12 +123,14 @@ static inline int is_withheld(const struct gn_responder *resp, const struct gant
 static int send_reply(struct gn_responder *resp, struct gantry_io *io)
 {
 	int move_pending = (io->owner_flags & OWNER_MOVE_PENDING) != 0, rc = -ENOTCONN;
+	uint8_t owner_flags;
 
 	if (move_pending)
 		resp->n_replies_before_move++;
 	else
 		release_slot(resp, io);
 	io->owner_flags &= (uint8_t)~OWNER_REPLY_PENDING;
+	owner_flags = io->owner_flags;
 	if (!resp->broken && !is_withheld(resp, io))
 		rc = send_descriptor(resp, io);
 	if (rc == -EAGAIN &&
@@ -128,8 +140,8 @@ static int send_reply(struct gn_responder *resp, struct gantry_io *io)
 		resp->n_free -= (uint32_t)!move_pending;
 		return rc;
 	}
-	if (resp->quiescing)
-		gn_responder_notify_idle(resp);
+	if (!move_pending)
+		request_ended(resp, owner_flags);
 	return 0;
 }
 
@@ -307,12 +319,11 @@ static void on_move_ended(void *arg, struct gantry_io *io, int status)
 		break_responder(resp, status);
 	gn_bounce_detach(resp->bounce, io);
 	io->owner_flags &= (uint8_t)~OWNER_MOVE_PENDING;
-	if (io->owner_flags != 0)
+	if ((io->owner_flags & OWNER_REPLY_PENDING) != 0)
 		return;
 	resp->n_replies_before_move--;
 	release_slot(resp, io);
-	if (resp->quiescing)
-		gn_responder_notify_idle(resp);
+	request_ended(resp, io->owner_flags);
 }
 
 /*
@@ -353,7 +364,7 @@ static int reply_by_note(struct gn_responder *resp, struct gantry_io *io)
 	resp->n_replies_before_move++;
 	resp->n_moving++;
 	resp->unmoved = 1;
-	io->owner_flags = OWNER_MOVE_PENDING;
+	io->owner_flags = (uint8_t)((io->owner_flags & OWNER_DRAINS) | OWNER_MOVE_PENDING);
 	gantry_count(resp->attr.ops_done, 1);
 	return 0;
 }
@@ -502,7 +513,7 @@ static inline __attribute__((always_inline)) struct gantry_io *accept(struct gn_
 	io->peer_tag = wire->tag;
 	gn_wire_take_request(wire, io);
 	gantry_io_begin(io, resp->attr.lane->pub.now_ns);
-	status = gn_check_io(resp->attr.rules, io);
+	status = gn_check_io(&resp->rules, io);
 	if (gantry_likely(status == GANTRY_S_OK))
 		return io;
 	reject(resp, io, status);

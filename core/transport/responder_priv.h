@@ -51,17 +51,26 @@ struct gn_responder {
 	 */
 	uint32_t batch;
 	int answers; /* not attr.relays: read the clock before each reply */
+	/* requests in flight whose region gn_responder_drain_region() waits for */
+	uint32_t n_draining;
+	struct gn_io_rules rules; /* copy of attr.rules; `regions` are those of new requests */
 };
+
+/* gantry_io.owner_flags: the steps that are missing before the slot is free. */
+#define OWNER_REPLY_PENDING 1u
+#define OWNER_MOVE_PENDING 2u /* the reply was sent before the end of the move */
+#define OWNER_DRAINS 4u       /* no step: the request counts in n_draining */
 
 /*
  * The fast path passes a request to the terminal, and its reply to the transport, without further
- * checks. A responder uses it while it has no bounce buffers, no IO waits in a queue, and it is not
- * ending. Call this function whenever one of these conditions changes.
+ * checks. A responder uses it while it has no bounce buffers, no IO waits in a queue, no region is
+ * being drained, and it is not ending. Call this function whenever one of these conditions changes.
  */
 static inline void gn_responder_update_fast_path(struct gn_responder *resp)
 {
 	resp->fast_path = !resp->bounce && resp->waiting.n == 0 && resp->replies.n == 0 &&
-			  !resp->broken && !resp->quiescing && !resp->abandoned;
+			  resp->n_draining == 0 && !resp->broken && !resp->quiescing &&
+			  !resp->abandoned;
 }
 
 /* The functions below run on the lane's thread. */

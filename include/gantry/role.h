@@ -3,7 +3,7 @@
  * role.h - the interface of a role: a plugin such as initiator, gateway or target.
  *
  * The host implements what all roles need: it connects and listens, runs the sessions (HELLO,
- * QUERY, EXPORT, QUEUES, START, STOP, BYE, keepalive), owns the lanes and their pipelines, and
+ * QUERY, EXPORT, UNEXPORT, QUEUES, START, STOP, BYE, keepalive), owns the lanes and their pipelines, and
  * checks every received descriptor. A role decides what to submit (initiator), where the IO of a
  * session is sent (gateway), or what stores it (target).
  *
@@ -49,7 +49,7 @@ struct gantry_session_attr {
 	uint32_t epoch;
 	uint32_t lanes;   /* number of lanes */
 	uint32_t depth;   /* IOs in flight on each lane */
-	uint32_t regions; /* number of regions to export */
+	uint32_t regions; /* most regions that are exported at a time */
 };
 
 /*
@@ -70,12 +70,17 @@ struct gantry_client_events {
 	 * later submit fails with -ENOTCONN. reason: 0 after client_close, else -errno.
 	 */
 	void (*closed)(void *arg, struct gantry_client *client, int reason, const char *text);
+	/*
+	 * The export of client_unexport has ended: no agent of the peer can access the region any
+	 * more, and its handle is free. May be NULL for a role that does not call client_unexport.
+	 */
+	void (*unexported)(void *arg, struct gantry_client *client, uint32_t handle);
 };
 
 /*
  * Callbacks of a server role for each step of a session. Control thread.
  *
- * hello, query, region and start return:
+ * hello, query, region, start and unexport return:
  *   0             done
  *   -EINPROGRESS  the role calls session_continue() later
  *   another -errno: the step is rejected, with the text of session_refuse()
@@ -85,7 +90,8 @@ struct gantry_server_ops {
 		     const struct gantry_session_attr *attr);
 	int (*query)(void *role, struct gantry_session *session, struct gantry_volume_info *volume);
 	/*
-	 * The host has imported a region of the client. The region is valid until `closed` is done.
+	 * The host has imported a region of the client, before or after start. The region is valid
+	 * until `unexport` or `closed` is done.
 	 */
 	int (*region)(void *role, struct gantry_session *session, struct gantry_region *region);
 	/* All lanes are set up, and receives are posted: prepare for IO. */
@@ -120,6 +126,12 @@ struct gantry_server_ops {
 	 * `closed` follows. May be NULL.
 	 */
 	void (*lost)(void *role, struct gantry_session *session);
+	/*
+	 * The client ends the export of a region, and no IO in flight uses it. A role that has
+	 * re-exported the region must end these exports. When the step is done, the host releases
+	 * the region. NULL: the host rejects UNEXPORT, and EXPORT after start.
+	 */
+	int (*unexport)(void *role, struct gantry_session *session, struct gantry_region *region);
 };
 
 struct gantry_chain;  /* the hops of a pipeline, and their descriptors */
@@ -217,17 +229,20 @@ struct gantry_role_host {
 			   const struct gantry_client_events *events, void *arg,
 			   struct gantry_client **client_p);
 	/*
-	 * Export a region to the server. Call it after `ready` and before client_start; the next
-	 * call must wait for `exported`. The host allocates the missing pages of a memfd that is
-	 * not imported.
+	 * Export a region to the server. Call it between `ready` and client_start, or after
+	 * `started`; the next call must wait for `exported`. The host allocates the missing pages
+	 * of a memfd that is not imported. A session that resumes has no exports: the role exports
+	 * its regions again. If the server rejects the region, the session ends.
 	 *
-	 * region    valid until `closed`
+	 * region    valid until `unexported` or `closed`
 	 * rights    GANTRY_REMOTE_*
-	 * handle    1 to attr.regions, each once
+	 * handle    1 to attr.regions, not in use. IO can use it after `exported`
 	 * returns   0: `exported` follows
 	 *           -EBUSY: a request is in flight, or the state does not permit it
 	 *           -ENOTCONN: the session is lost; `closed` follows with the reason
+	 *           -ENOTSUP: after `started`: the server does not support it
 	 *           -ENOSPC: more than attr.regions
+	 *           -EEXIST: the handle is in use
 	 *           -ENOMEM: pages cannot be allocated
 	 *           another -errno of the transport; if it ends the session, `closed` follows
 	 */
@@ -453,6 +468,25 @@ struct gantry_role_host {
 	 */
 	void (*session_secret)(const struct gantry_session *session,
 			       uint8_t secret[GANTRY_SECRET_BYTES]);
+	/*
+	 * Client side: end the export of a region, while other regions stay in use. Call it when
+	 * client_export is permitted.
+	 *
+	 * IO in flight that uses the region completes with its own status, or with GANTRY_S_ACCESS
+	 * if the server has taken the request before that IO. Later IO that names the handle fails
+	 * with GANTRY_S_ACCESS.
+	 *
+	 * handle   of client_export
+	 * returns  0: `unexported` follows, unless the session ends before
+	 *          -EBUSY: a request is in flight, or the state does not permit it
+	 *          -ENOTCONN: the session is lost; `closed` follows with the reason
+	 *          -ENOTSUP: the server does not support it
+	 *          -ENOENT: no region has this handle, or its export is ending
+	 * thread   control thread
+	 * owner    the caller still owns the region. It must stay valid until `unexported` or
+	 *          `closed`
+	 */
+	int (*client_unexport)(struct gantry_client *client, uint32_t handle);
 };
 
 /*

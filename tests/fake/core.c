@@ -70,6 +70,13 @@ static int on_lane(void *role, struct gantry_session *session, struct gantry_lan
 	return take_step(role, FAKE_LANE, session);
 }
 
+static int on_unexport(void *role, struct gantry_session *session, struct gantry_region *region)
+{
+	if (region->handle == 0)
+		fake_fail("core: unexport of a region without a handle");
+	return take_step(role, FAKE_UNEXPORT, session);
+}
+
 static int on_start(void *role, struct gantry_session *session)
 {
 	return take_step(role, FAKE_START, session);
@@ -178,6 +185,7 @@ void fake_core_init(struct fake_core *fc)
 		.stop = on_stop,
 		.closed = on_closed,
 		.map_regions = 1,
+		.unexport = on_unexport,
 	};
 	fc->listen = (struct gn_endpoint){
 		.name = "volume0",
@@ -368,6 +376,7 @@ size_t fake_payload(unsigned type, void *buf)
 	const struct gn_hello hello = {.version_min = 1,
 				       .version_max = 1,
 				       .epoch = 1,
+				       .features = GN_FEATURE_UNEXPORT,
 				       .lanes = HELLO_LANES,
 				       .depth = HELLO_DEPTH,
 				       .regions = HELLO_REGIONS};
@@ -376,6 +385,7 @@ size_t fake_payload(unsigned type, void *buf)
 	const struct gn_queues queues = {
 		.n = HELLO_LANES, .depth = HELLO_DEPTH, .consumer = {11, 12}};
 	const struct gn_verdict verdict = {.status = GANTRY_S_CANCELED, .text = "enough"};
+	const struct gn_unexport unexport = {.handle = 1};
 
 	switch (type) {
 	case GN_FRAME_HELLO:
@@ -387,6 +397,9 @@ size_t fake_payload(unsigned type, void *buf)
 	case GN_FRAME_QUEUES:
 		memcpy(buf, &queues, sizeof(queues));
 		return sizeof(queues);
+	case GN_FRAME_UNEXPORT:
+		memcpy(buf, &unexport, sizeof(unexport));
+		return sizeof(unexport);
 	case GN_FRAME_END:
 		memcpy(buf, &verdict, sizeof(verdict));
 		return sizeof(verdict);

@@ -29,6 +29,7 @@ enum fake_step {
 	FAKE_LANE,
 	FAKE_START,
 	FAKE_STOP,
+	FAKE_UNEXPORT,
 	FAKE_STEPS
 };
 

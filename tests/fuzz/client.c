@@ -37,6 +37,7 @@ struct fuzz {
 	struct gantry_io *ios;
 	uint32_t busy; /* IOs that were accepted and have not completed */
 	int is_ready, is_closed;
+	uint32_t unexporting; /* bits: 1 << handle, from client_unexport to `unexported` */
 	/* the server has sent a QUEUES answer within the limits that this client requested */
 	int queues_fit;
 	unsigned epoch;
@@ -88,6 +89,13 @@ static void on_exported(void *arg, struct gantry_client *c, const struct gantry_
 	require(c == f.client && region == &f.region && f.is_ready && !f.is_closed);
 }
 
+static void on_unexported(void *arg, struct gantry_client *c, uint32_t handle)
+{
+	(void)arg;
+	require(c == f.client && !f.is_closed && handle < 4 && (f.unexporting & 1u << handle));
+	f.unexporting &= ~(1u << handle);
+}
+
 static void on_started(void *arg, struct gantry_client *c)
 {
 	(void)arg;
@@ -101,7 +109,13 @@ static void on_closed(void *arg, struct gantry_client *c, int reason, const char
 	f.is_closed = 1;
 }
 
-static const struct gantry_client_events events = {on_ready, on_exported, on_started, on_closed};
+static const struct gantry_client_events events = {
+	.ready = on_ready,
+	.exported = on_exported,
+	.started = on_started,
+	.closed = on_closed,
+	.unexported = on_unexported,
+};
 
 static void owner_complete(void *self, struct gantry_io *io)
 {
@@ -138,6 +152,7 @@ static void open_client(void)
 	if (f.client)
 		return;
 	f.is_ready = f.is_closed = f.queues_fit = 0;
+	f.unexporting = 0;
 	if (f.fc.rh->client_open(f.fc.rh, 0, &attr, &events, NULL, &f.client) != 0)
 		f.client = NULL;
 }
@@ -176,6 +191,12 @@ static void submit_on_lane(void *arg)
 	}
 }
 
+static void unexport(uint32_t handle)
+{
+	if (f.fc.rh->client_unexport(f.client, handle) == 0)
+		f.unexporting |= 1u << handle;
+}
+
 static void user(void)
 {
 	unsigned what = byte(), how = byte();
@@ -186,8 +207,11 @@ static void user(void)
 		return;
 	switch (what % 8) {
 	case 1:
-		f.fc.rh->client_export(f.client, &f.region, GANTRY_REMOTE_READ | (how & 2),
-				       1 + how % 3);
+		if (how & 0x80)
+			unexport(1 + how % 3);
+		else
+			f.fc.rh->client_export(f.client, &f.region, GANTRY_REMOTE_READ | (how & 2),
+					       1 + how % 3);
 		break;
 	case 2:
 		start_client();
@@ -214,7 +238,10 @@ static void user(void)
 
 static size_t answer_payload(unsigned type, void *buf)
 {
-	const struct gn_hello_answer hello = {.version = 1, .epoch = f.epoch, .secret = {1, 2, 3}};
+	const struct gn_hello_answer hello = {.version = 1,
+					      .epoch = f.epoch,
+					      .features = GN_FEATURE_UNEXPORT,
+					      .secret = {1, 2, 3}};
 	const struct gantry_volume_info volume = {
 		.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = LANES, .depth = IOS, .consumer = {21, 22}};

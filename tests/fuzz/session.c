@@ -88,6 +88,12 @@ static int on_region(void *role, struct gantry_session *session, struct gantry_r
 	return fake.region(role, session, region);
 }
 
+static int on_unexport(void *role, struct gantry_session *session, struct gantry_region *region)
+{
+	check_order(session, FAKE_UNEXPORT, 1u << FAKE_REGION, 1u << FAKE_STOP);
+	return fake.unexport(role, session, region);
+}
+
 static int on_lane(void *role, struct gantry_session *session, struct gantry_lane *lane,
 		   uint32_t index, struct gantry_hop *terminal)
 {
@@ -127,6 +133,7 @@ static void watch_order(struct gantry_server_ops *ops)
 	ops->start = on_start;
 	ops->stop = on_stop;
 	ops->closed = on_closed;
+	ops->unexport = on_unexport;
 }
 
 /* -- the peer -- */

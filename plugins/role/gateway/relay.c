@@ -6,6 +6,8 @@
  *      initiator    hello    query   export            queues, start    stop             (lost)
  *      legs         connect          re-export each    start each       close each       close each
  *
+ * The initiator can export and unexport regions while its session runs.
+ *
  * The gateway imports regions without mapping them and exports them again, so no payload passes
  * through this process.
  *
@@ -55,6 +57,13 @@ static void on_exported(void *arg, struct gantry_client *client, const struct ga
 {
 	(void)client;
 	(void)region;
+	leg_done(arg);
+}
+
+static void on_unexported(void *arg, struct gantry_client *client, uint32_t handle)
+{
+	(void)client;
+	(void)handle;
 	leg_done(arg);
 }
 
@@ -120,6 +129,7 @@ static const struct gantry_client_events leg_events = {
 	.exported = on_exported,
 	.started = on_started,
 	.closed = on_closed,
+	.unexported = on_unexported,
 };
 
 /* Check that each of `depth` descriptors can have one child for each target at the same time. */
@@ -234,6 +244,21 @@ static int region(void *role, struct gantry_session *session, struct gantry_regi
 	return -EINPROGRESS;
 }
 
+static int unexport(void *role, struct gantry_session *session, struct gantry_region *imported)
+{
+	struct gateway *gateway = role;
+	struct relay *relay = gateway->rh->session_user(session);
+
+	begin_step(relay);
+	for (uint32_t i = 0; i < relay->n_legs; i++) {
+		int rc = gateway->rh->client_unexport(relay->legs[i].client, imported->handle);
+
+		if (rc != 0)
+			return rc;
+	}
+	return -EINPROGRESS;
+}
+
 static int lane(void *role, struct gantry_session *session, struct gantry_lane *own, uint32_t index,
 		struct gantry_hop *terminal)
 {
@@ -316,4 +341,5 @@ const struct gantry_server_ops relay_ops = {
 	.closed = closed,
 	.map_regions = 0,
 	.lost = lost,
+	.unexport = unexport,
 };

@@ -36,11 +36,12 @@ static int query(void *role, struct gantry_session *session, struct gantry_volum
 	return 0;
 }
 
-static int region(void *role, struct gantry_session *session, struct gantry_region *imported)
+/* The host resolves the addresses of descriptors that use a region. */
+static int no_region(void *role, struct gantry_session *session, struct gantry_region *region)
 {
 	(void)role;
 	(void)session;
-	(void)imported; /* the host resolves the addresses of descriptors that use the region */
+	(void)region;
 	return 0;
 }
 
@@ -72,12 +73,13 @@ static int closed(void *role, struct gantry_session *session, int reason)
 static const struct gantry_server_ops server_ops = {
 	.hello = hello,
 	.query = query,
-	.region = region,
+	.region = no_region,
 	.lane = lane,
 	.start = nothing,
 	.stop = nothing,
 	.closed = closed,
 	.map_regions = 1,
+	.unexport = no_region,
 };
 
 static int target_open(const struct gantry_role_host *rh, const void *conf, void **role_p)

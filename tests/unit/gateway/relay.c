@@ -12,8 +12,9 @@
 
 static struct fake_conn *front, *leg; /* connections to the initiator, to the target */
 static void *gateway_ops;
-static uint32_t epoch;                      /* epoch in the last HELLO to the target */
-static uint8_t secret[GANTRY_SECRET_BYTES]; /* secret in the last HELLO to the target */
+static uint32_t epoch;                          /* epoch in the last HELLO to the target */
+static uint8_t secret[GANTRY_SECRET_BYTES];     /* secret in the last HELLO to the target */
+static uint64_t features = GN_FEATURE_UNEXPORT; /* those of the target */
 
 static void start_gateway(void)
 {
@@ -33,7 +34,7 @@ static void stop_gateway(void)
 
 static size_t answer_payload(unsigned type, void *buf)
 {
-	struct gn_hello_answer hello = {.version = 1, .epoch = epoch};
+	struct gn_hello_answer hello = {.version = 1, .epoch = epoch, .features = features};
 	const struct gantry_volume_info volume = {
 		.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = 2, .depth = 4, .consumer = {21, 22}};
@@ -175,6 +176,84 @@ static void a_target_that_keeps_the_region_for_a_while(void)
 	TEST_ASSERT_EQUAL_UINT(0, front->n_imports);
 	ask(front, GN_FRAME_BYE);
 	expect_legs_ended_first();
+	stop_gateway();
+}
+
+/* The gateway answers each request only after the target has answered its own. */
+static void regions_change_while_the_session_runs(void)
+{
+	start_gateway();
+	query();
+	ask(front, GN_FRAME_QUEUES);
+	expect_answer(front, GN_FRAME_QUEUES, 0);
+	ask(front, GN_FRAME_START);
+	target_does(GN_FRAME_QUEUES);
+	target_does(GN_FRAME_START);
+	expect_answer(front, GN_FRAME_START, 0);
+	for (unsigned i = 1; i <= 2; i++) {
+		ask(front, GN_FRAME_EXPORT);
+		TEST_ASSERT_EQUAL_INT(0, fake_next_frame(front, &p));
+		target_does(GN_FRAME_EXPORT);
+		expect_answer(front, GN_FRAME_EXPORT, 0);
+		TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
+		fc.ft.keeps = 1;
+		ask(front, GN_FRAME_UNEXPORT);
+		target_does(GN_FRAME_UNEXPORT);
+		TEST_ASSERT_EQUAL_UINT(i, leg->n_revokes);
+		TEST_ASSERT_EQUAL_INT(0, fake_next_frame(front, &p));
+		TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
+		fc.ft.keeps = 0;
+		fake_revoked(leg, 1, 0);
+		fake_core_turn(&fc);
+		expect_answer(front, GN_FRAME_UNEXPORT, 0);
+		TEST_ASSERT_EQUAL_UINT(0, front->n_imports);
+	}
+	ask(front, GN_FRAME_EXPORT);
+	target_does(GN_FRAME_EXPORT);
+	expect_answer(front, GN_FRAME_EXPORT, 0);
+	ask(front, GN_FRAME_STOP);
+	target_does(GN_FRAME_STOP);
+	target_does(GN_FRAME_BYE);
+	expect_answer(front, GN_FRAME_STOP, 0);
+	ask(front, GN_FRAME_BYE);
+	expect_legs_ended_first();
+	stop_gateway();
+}
+
+static void target_that_is_lost_during_an_unexport(void)
+{
+	start_gateway();
+	run();
+	ask(front, GN_FRAME_UNEXPORT);
+	fake_close(leg, -ENOTCONN);
+	expect_legs_ended_first();
+	stop_gateway();
+}
+
+static void gateway_offers_unexport_only_if_its_target_does(void)
+{
+	uint64_t offered;
+
+	for (unsigned i = 0; i < 2; i++) {
+		features = i == 0 ? 0 : GN_FEATURE_UNEXPORT;
+		start_gateway();
+		front = fake_reach(&fc, GN_NEW);
+		ask(front, GN_FRAME_HELLO);
+		leg = fake_pending(&fc.ft);
+		fake_accept(leg);
+		fake_core_turn(&fc);
+		target_does(GN_FRAME_HELLO);
+		target_does(GN_FRAME_QUERY);
+		expect_answer(front, GN_FRAME_HELLO, 0);
+		memcpy(&offered,
+		       (const uint8_t *)p.payload + offsetof(struct gn_hello_answer, features),
+		       sizeof(offered));
+		TEST_ASSERT_EQUAL_HEX64(features, offered);
+		stop_gateway();
+		tearDown();
+		setUp();
+	}
+	start_gateway();
 	stop_gateway();
 }
 
@@ -320,6 +399,9 @@ int main(void)
 	RUN_TEST(region_that_cannot_be_re_exported_is_rejected);
 	RUN_TEST(an_orderly_end);
 	RUN_TEST(a_target_that_keeps_the_region_for_a_while);
+	RUN_TEST(regions_change_while_the_session_runs);
+	RUN_TEST(target_that_is_lost_during_an_unexport);
+	RUN_TEST(gateway_offers_unexport_only_if_its_target_does);
 	RUN_TEST(an_initiator_that_is_lost);
 	RUN_TEST(a_target_that_is_lost);
 	RUN_TEST(a_gateway_that_stops);

@@ -27,6 +27,9 @@ static struct gantry_chain *chain;
 static struct gantry_io *ios;
 static struct gantry_region region = {.addr = fc.ft.memory, .length = 4096, .fd = -1};
 static unsigned n_ready, n_exported, n_started, n_closed;
+static unsigned n_unexported;
+static uint32_t unexported; /* handle of the last event */
+static uint64_t features;   /* in the answer to HELLO */
 static int close_reason;
 static char close_text[256];
 static int close_in_ready, io_done_before_closed;
@@ -67,7 +70,21 @@ static void on_closed(void *arg, struct gantry_client *c, int reason, const char
 	strcpy(close_text, text);
 }
 
-static const struct gantry_client_events events = {on_ready, on_exported, on_started, on_closed};
+static void on_unexported(void *arg, struct gantry_client *c, uint32_t handle)
+{
+	(void)arg;
+	TEST_ASSERT_EQUAL_PTR(client, c);
+	unexported = handle;
+	n_unexported++;
+}
+
+static const struct gantry_client_events events = {
+	.ready = on_ready,
+	.exported = on_exported,
+	.started = on_started,
+	.closed = on_closed,
+	.unexported = on_unexported,
+};
 
 static void owner_complete(void *self, struct gantry_io *io)
 {
@@ -89,7 +106,8 @@ void setUp(void)
 {
 	gn_log_set_level(GN_LOG_ERROR);
 	gn_log_set_hook(NULL);
-	n_ready = n_exported = n_started = n_closed = 0;
+	n_ready = n_exported = n_started = n_closed = n_unexported = 0;
+	features = GN_FEATURE_UNEXPORT;
 	close_in_ready = 0;
 	n_io_done = 0;
 	conn = NULL;
@@ -142,7 +160,8 @@ static inline void say(unsigned type, uint32_t id, uint64_t session,
 
 static inline size_t answer_payload(unsigned type, void *buf)
 {
-	const struct gn_hello_answer hello = {.version = 1, .epoch = 1, .secret = {1, 2, 3}};
+	const struct gn_hello_answer hello = {
+		.version = 1, .epoch = 1, .features = features, .secret = {1, 2, 3}};
 	const struct gantry_volume_info volume = {
 		.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = 2, .depth = DEPTH, .consumer = {21, 22}};

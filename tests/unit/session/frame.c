@@ -21,7 +21,7 @@ static const struct {
 } sizes[] = {
 	{GN_FRAME_HELLO, 72, 32},    {GN_FRAME_QUERY, 0, 48}, {GN_FRAME_EXPORT, 56, 0},
 	{GN_FRAME_QUEUES, 264, 264}, {GN_FRAME_START, 0, 0},  {GN_FRAME_STOP, 0, 0},
-	{GN_FRAME_BYE, 0, 0},        {GN_FRAME_PING, 0, 0},
+	{GN_FRAME_BYE, 0, 0},        {GN_FRAME_PING, 0, 0},   {GN_FRAME_UNEXPORT, 8, 0},
 };
 #define N_SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
@@ -179,7 +179,8 @@ static int expected(enum gn_state state, unsigned type)
 	case GN_FRAME_QUERY:
 		return state == GN_GREETED ? GN_KNOWN : -EPROTO;
 	case GN_FRAME_EXPORT:
-		return state == GN_KNOWN ? GN_KNOWN : -EPROTO;
+	case GN_FRAME_UNEXPORT:
+		return state == GN_KNOWN || state == GN_RUNNING ? (int)state : -EPROTO;
 	case GN_FRAME_QUEUES:
 		return state == GN_KNOWN ? GN_QUEUED : -EPROTO;
 	case GN_FRAME_START:

@@ -69,7 +69,7 @@ static void features_are_those_of_both(void)
 		uint32_t caps; /* capabilities of the transport */
 	} table[] = {{0, 0, 0},
 		     {GN_FEATURE_CRC, GN_FEATURE_CRC, 0},
-		     {UINT64_MAX, GN_FEATURE_CRC, 0},
+		     {UINT64_MAX, GN_FEATURES & ~GN_FEATURE_NOTES, 0},
 		     {~GN_FEATURES, 0, GANTRY_CAP_WRITE_IMM},
 		     {UINT64_MAX, GN_FEATURES, GANTRY_CAP_WRITE_IMM},
 		     {GN_FEATURE_CRC, GN_FEATURE_CRC, GANTRY_CAP_WRITE_IMM}};
@@ -337,15 +337,20 @@ static void rejection_by_the_role_ends_the_session(void)
 	static const struct {
 		enum gn_state state;
 		unsigned type;
-	} table[FAKE_STEPS] = {{GN_NEW, GN_FRAME_HELLO},    {GN_GREETED, GN_FRAME_QUERY},
-			       {GN_KNOWN, GN_FRAME_EXPORT}, {GN_KNOWN, GN_FRAME_QUEUES},
-			       {GN_QUEUED, GN_FRAME_START}, {GN_RUNNING, GN_FRAME_STOP}};
+	} table[FAKE_STEPS] = {{GN_NEW, GN_FRAME_HELLO},       {GN_GREETED, GN_FRAME_QUERY},
+			       {GN_KNOWN, GN_FRAME_EXPORT},    {GN_KNOWN, GN_FRAME_QUEUES},
+			       {GN_QUEUED, GN_FRAME_START},    {GN_RUNNING, GN_FRAME_STOP},
+			       {GN_RUNNING, GN_FRAME_UNEXPORT}};
 
 	fake_core_start(&fc, 1);
 	fc.text = "the crane is broken";
 	for (unsigned i = 0; i < FAKE_STEPS; i++) {
 		struct fake_conn *conn = fake_reach(&fc, table[i].state);
 
+		if (table[i].type == GN_FRAME_UNEXPORT) {
+			ask(conn, GN_FRAME_EXPORT);
+			expect_answer(conn, GN_FRAME_EXPORT, 0);
+		}
 		fc.rc[i] = -EROFS;
 		ask(conn, table[i].type);
 		expect_answer(conn, table[i].type, GANTRY_S_READ_ONLY);

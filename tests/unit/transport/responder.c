@@ -80,8 +80,8 @@ static void invalid_io_fails_and_does_not_break_the_queue(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_seen);
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 	TEST_ASSERT_EQUAL_UINT64(sizeof(table) / sizeof(table[0]), failed);
-	rules.volume.flags = GANTRY_VOLUME_READ_ONLY;
-	gn_io_rules_ready(&rules);
+	port->rules.volume.flags = GANTRY_VOLUME_READ_ONLY;
+	gn_io_rules_ready(&port->rules);
 	ask(request(1, GANTRY_OP_WRITE));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, replied().status);
 	ask(request(1, GANTRY_OP_READ));
@@ -294,7 +294,7 @@ static void abandoned_responder_waits_only_for_its_terminal(void)
 	terminal_rc = -EAGAIN;
 	ask(request(2, GANTRY_OP_READ)); /* rejected by the terminal: waits */
 	fake_queue_refuse(producer, -EAGAIN);
-	rules.n_regions = 0;
+	port->rules.n_regions = 0;
 	ask(request(3, GANTRY_OP_READ)); /* the peer does not read the reply */
 	gn_responder_quiesce(port);
 	TEST_ASSERT_EQUAL_UINT(0, n_idle);

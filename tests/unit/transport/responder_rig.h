@@ -16,7 +16,7 @@
 #include "fake/transport.h"
 #include "fake/worker.h"
 #include "pipeline/split.h"
-#include "transport/responder.h"
+#include "transport/responder_priv.h"
 #include "unity.h"
 
 #define DEPTH 4
@@ -45,7 +45,7 @@ static struct gn_io_rules rules;
 static int ordered;
 static uint32_t max_noted;
 static uint32_t quantum = GN_SPLIT_QUANTUM;
-static unsigned n_broken, n_idle;
+static unsigned n_broken, n_idle, n_drained;
 static int broken_reason;
 
 /*
@@ -89,6 +89,12 @@ static void on_idle(void *arg)
 	n_idle++;
 }
 
+static void on_drained(void *arg)
+{
+	(void)arg;
+	n_drained++;
+}
+
 /* memory that moves use instead of move_memory; NULL: move_memory */
 static const struct gantry_region *store;
 
@@ -106,6 +112,7 @@ static inline void make_port(int moved)
 		.quantum = quantum,
 		.broken = on_broken,
 		.idle = on_idle,
+		.drained = on_drained,
 		.ops_done = &done,
 		.ops_failed = &failed,
 	};
@@ -146,7 +153,7 @@ void setUp(void)
 	};
 	gn_io_rules_ready(&rules);
 	done = failed = 0;
-	n_broken = n_idle = 0;
+	n_broken = n_idle = n_drained = 0;
 	ordered = 0;
 	max_noted = 0;
 	memory.unordered = 0;

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The client end of sessions: regions that are exported and unexported while the session runs. The
+ * test is the server.
+ */
+#include "unit/session/client_rig.h"
+
+static int export(uint32_t handle)
+{
+	return fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, handle);
+}
+
+static int unexport(uint32_t handle)
+{
+	return fc.rh->client_unexport(client, handle);
+}
+
+/* Expect the request UNEXPORT of this handle, and answer it. */
+static void answer_unexport(uint32_t handle)
+{
+	static const struct gn_verdict ok = {.status = 0};
+	struct gn_unexport u;
+
+	asked(GN_FRAME_UNEXPORT);
+	memcpy(&u, p.payload, sizeof(u));
+	TEST_ASSERT_EQUAL_UINT(handle, u.handle);
+	TEST_ASSERT_EQUAL_UINT(0, u.reserved);
+	say(GN_FRAME_UNEXPORT, p.head.id, FAKE_SESSION, &ok, NULL, 0);
+}
+
+static void finish_close(void)
+{
+	fc.rh->client_close(client);
+	answer(GN_FRAME_STOP);
+	answer(GN_FRAME_BYE);
+	closed(0);
+	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_regions_released(client));
+}
+
+static void region_is_exported_and_unexported_while_the_session_runs(void)
+{
+	reach(STARTED);
+	TEST_ASSERT_EQUAL_INT(0, submit()); /* the session carries IO meanwhile */
+	for (unsigned i = 1; i <= 3; i++) {
+		TEST_ASSERT_EQUAL_INT(0, export(2));
+		TEST_ASSERT_EQUAL_INT(-EBUSY, export(2));
+		TEST_ASSERT_EQUAL_INT(-EBUSY, unexport(1));
+		TEST_ASSERT_EQUAL_UINT(i, n_exported);
+		answer(GN_FRAME_EXPORT);
+		TEST_ASSERT_EQUAL_UINT(1 + i, n_exported);
+		TEST_ASSERT_EQUAL_UINT(2, conn->n_exports);
+		TEST_ASSERT_EQUAL_INT(-ENOSPC, export(3));
+		TEST_ASSERT_EQUAL_INT(0, unexport(2));
+		TEST_ASSERT_EQUAL_INT(-EBUSY, unexport(1));
+		TEST_ASSERT_EQUAL_UINT(i - 1, conn->n_revokes); /* not before the answer */
+		answer_unexport(2);
+		TEST_ASSERT_EQUAL_UINT(i, conn->n_revokes);
+		TEST_ASSERT_EQUAL_UINT(i, n_unexported);
+		TEST_ASSERT_EQUAL_UINT(2, unexported);
+	}
+	TEST_ASSERT_EQUAL_UINT(1, n_started);
+	TEST_ASSERT_EQUAL_UINT(0, n_io_done);
+	finish_close();
+	TEST_ASSERT_EQUAL_UINT(4, conn->n_revokes);
+}
+
+static void region_is_unexported_before_the_session_runs(void)
+{
+	reach(EXPORTED);
+	TEST_ASSERT_EQUAL_INT(0, unexport(1));
+	answer_unexport(1);
+	TEST_ASSERT_EQUAL_UINT(1, n_unexported);
+	TEST_ASSERT_EQUAL_INT(0, export(1));
+	answer(GN_FRAME_EXPORT);
+	fc.rh->client_close(client);
+	answer(GN_FRAME_BYE);
+	closed(0);
+}
+
+/* The event comes when the transport of the peer has confirmed, and the handle is free then. */
+static void peer_that_keeps_the_region_for_a_while(void)
+{
+	reach(STARTED);
+	fc.ft.keeps = 1;
+	TEST_ASSERT_EQUAL_INT(0, unexport(1));
+	answer_unexport(1);
+	TEST_ASSERT_EQUAL_UINT(1, conn->n_revokes);
+	TEST_ASSERT_EQUAL_UINT(0, n_unexported);
+	TEST_ASSERT_EQUAL_INT(-ENOENT, unexport(1));
+	TEST_ASSERT_EQUAL_INT(0, export(2)); /* other requests do not wait */
+	answer(GN_FRAME_EXPORT);
+	TEST_ASSERT_EQUAL_INT(0, unexport(2));
+	answer_unexport(2);
+	fake_revoked(conn, 1, 0);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_UINT(1, n_unexported);
+	TEST_ASSERT_EQUAL_UINT(1, unexported);
+	fake_revoked(conn, 2, 0);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_UINT(2, n_unexported);
+	fc.ft.keeps = 0;
+	TEST_ASSERT_EQUAL_INT(0, export(1));
+	answer(GN_FRAME_EXPORT);
+	finish_close();
+}
+
+static void peer_that_does_not_release_the_region_loses_the_session(void)
+{
+	reach(STARTED);
+	fc.ft.keeps = 1;
+	TEST_ASSERT_EQUAL_INT(0, unexport(1));
+	answer_unexport(1);
+	fake_revoked(conn, 1, -ETIMEDOUT);
+	closed(-ETIMEDOUT);
+	TEST_ASSERT_NOT_NULL(strstr(close_text, "region 1"));
+	TEST_ASSERT_EQUAL_UINT(0, n_unexported);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_regions_released(client));
+}
+
+/* A region whose revocation is in progress is not revoked again by BYE. */
+static void close_during_a_revocation(void)
+{
+	reach(STARTED);
+	fc.ft.keeps = 1;
+	TEST_ASSERT_EQUAL_INT(0, export(2));
+	answer(GN_FRAME_EXPORT);
+	TEST_ASSERT_EQUAL_INT(0, unexport(1));
+	answer_unexport(1);
+	fc.rh->client_close(client);
+	TEST_ASSERT_EQUAL_INT(-EBUSY, export(1));
+	answer(GN_FRAME_STOP);
+	answer(GN_FRAME_BYE);
+	TEST_ASSERT_EQUAL_UINT(2, conn->n_revokes);
+	fake_revoked(conn, 1, 0);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_UINT(0, n_closed);
+	fake_revoked(conn, 2, 0);
+	closed(0);
+	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_regions_released(client));
+}
+
+/* The session closes in order after the answer; then `closed` stands for `unexported`. */
+static void close_before_the_answer(void)
+{
+	reach(STARTED);
+	TEST_ASSERT_EQUAL_INT(0, unexport(1));
+	fc.rh->client_close(client);
+	answer_unexport(1);
+	TEST_ASSERT_EQUAL_UINT(0, conn->n_revokes);
+	answer(GN_FRAME_STOP);
+	answer(GN_FRAME_BYE);
+	closed(0);
+	TEST_ASSERT_EQUAL_UINT(1, conn->n_revokes);
+	TEST_ASSERT_EQUAL_UINT(0, n_unexported);
+	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_regions_released(client));
+}
+
+static void server_that_does_not_know_unexport(void)
+{
+	features = 0;
+	reach(EXPORTED);
+	TEST_ASSERT_EQUAL_INT(-ENOTSUP, unexport(1));
+	TEST_ASSERT_EQUAL_INT(0, export(2)); /* before the start every server permits it */
+	again();
+	features = 0;
+	reach(STARTED);
+	TEST_ASSERT_EQUAL_INT(-ENOTSUP, export(2));
+	TEST_ASSERT_EQUAL_INT(-ENOTSUP, unexport(1));
+}
+
+static void requests_that_are_not_possible(void)
+{
+	for (enum point point = OPENED; point < POINTS; point++) {
+		int possible = point == READY || point == EXPORTED || point == STARTED;
+
+		reach(point);
+		TEST_ASSERT_EQUAL_INT(possible ? -ENOENT : -EBUSY, unexport(2));
+		fc.rh->client_abort(client);
+		TEST_ASSERT_EQUAL_INT(-ENOTCONN, unexport(1));
+		TEST_ASSERT_EQUAL_INT(-ENOTCONN, export(1));
+		again();
+	}
+}
+
+static void answer_that_refuses_ends_the_session(void)
+{
+	const struct gn_verdict no = {.status = GANTRY_S_INVALID, .text = "which one?"};
+
+	reach(STARTED);
+	TEST_ASSERT_EQUAL_INT(0, unexport(1));
+	asked(GN_FRAME_UNEXPORT);
+	say(GN_FRAME_UNEXPORT, p.head.id, FAKE_SESSION, &no, NULL, 0);
+	closed(-EINVAL);
+	TEST_ASSERT_NOT_NULL(strstr(close_text, "refused at unexport: which one?"));
+}
+
+static void server_that_does_not_answer(void)
+{
+	reach(STARTED);
+	TEST_ASSERT_EQUAL_INT(0, unexport(1));
+	asked(GN_FRAME_UNEXPORT);
+	for (unsigned i = 0; i < 7; i++) {
+		say(GN_FRAME_PING, GN_PING, FAKE_SESSION, NULL, NULL, 0);
+		fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
+	}
+	closed(-ETIMEDOUT);
+	TEST_ASSERT_NOT_NULL(strstr(close_text, "no answer to unexport"));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(region_is_exported_and_unexported_while_the_session_runs);
+	RUN_TEST(region_is_unexported_before_the_session_runs);
+	RUN_TEST(peer_that_keeps_the_region_for_a_while);
+	RUN_TEST(peer_that_does_not_release_the_region_loses_the_session);
+	RUN_TEST(close_during_a_revocation);
+	RUN_TEST(close_before_the_answer);
+	RUN_TEST(server_that_does_not_know_unexport);
+	RUN_TEST(requests_that_are_not_possible);
+	RUN_TEST(answer_that_refuses_ends_the_session);
+	RUN_TEST(server_that_does_not_answer);
+	return UNITY_END();
+}
