@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * wire.h - reads descriptors from messages. The wire form is the first GANTRY_IO_WIRE_BYTES bytes
- * of struct gantry_io; struct gantry_msg and struct gantry_inline_handler pass it.
+ * of struct gantry_io; struct gantry_msg and struct gantry_local_peer pass it.
  *
  * Each field is read once, with the width of its write. A peer on the same thread wrote the fields
  * a moment ago. A wide load over several recent narrow writes defeats store forwarding: it waits

@@ -294,15 +294,15 @@ static void no_unregister(void *conn, const struct gantry_region *region)
 	(void)region;
 }
 
-static void no_set_inline_handler(void *consumer, const struct gantry_inline_handler *direct)
+static void no_set_local_peer(void *consumer, struct gantry_local_peer *peer)
 {
 	(void)consumer;
-	(void)direct;
+	(void)peer;
 }
 
-static const struct gantry_inline_handler *no_inline_handler(void *producer)
+static struct gantry_local_peer *const *no_local_peer(void *producer)
 {
-	static const struct gantry_inline_handler none;
+	static struct gantry_local_peer *const none;
 
 	(void)producer;
 	return &none;
@@ -334,8 +334,8 @@ static const struct gantry_transport_ops transport_stubs = {
 	.rma_submit = no_rma_submit,
 	.rma_flush = nothing,
 	.rma_poll = no_rma_poll,
-	.consumer_set_inline_handler = no_set_inline_handler,
-	.producer_inline_handler = no_inline_handler,
+	.consumer_set_local_peer = no_set_local_peer,
+	.producer_local_peer = no_local_peer,
 	.check_service = any_service,
 	.rma_write_imm = no_rma_write_imm,
 	.send_prefetch = nothing,
@@ -434,8 +434,8 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(rma_submit),
 	TRANSPORT(rma_flush),
 	TRANSPORT(rma_poll),
-	TRANSPORT(consumer_set_inline_handler),
-	TRANSPORT(producer_inline_handler),
+	TRANSPORT(consumer_set_local_peer),
+	TRANSPORT(producer_local_peer),
 	TRANSPORT(check_service),
 	TRANSPORT(rma_write_imm),
 	TRANSPORT(send_prefetch),

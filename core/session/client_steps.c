@@ -381,11 +381,11 @@ static int create_consumers(struct gantry_client *c, struct gn_queues *q)
 		int rc;
 
 		attr.lane = i;
-		attr.flags = cl->req && gn_requester_is_edge_triggered(cl->req) ? GANTRY_QUEUE_EDGES
-										: 0;
-		rc = !cl->req ? -EINVAL
-			      : ops->consumer_create(c->ch.conn, &attr, &cl->consumer_id,
-						     &cl->consumer);
+		if (!cl->req)
+			return -EINVAL;
+		attr.flags = gn_requester_is_edge_triggered(cl->req) ? GANTRY_QUEUE_EDGES : 0;
+		attr.thread = gn_requester_thread(cl->req);
+		rc = ops->consumer_create(c->ch.conn, &attr, &cl->consumer_id, &cl->consumer);
 		if (rc != 0)
 			return rc;
 		c->n_queues = i + 1;

@@ -21,7 +21,6 @@
 
 #include "base/clock.h"
 #include "io/wire.h"
-#include "transport/responder_priv.h"
 #include "transport/sender.h"
 
 #include <errno.h>
@@ -54,6 +53,7 @@ struct parked {
 
 /* The fields that every IO uses come first. */
 struct gn_requester {
+	struct gantry_local_peer as_peer;
 	uint32_t io_timeout_us;
 	/*
 	 * With attr.relays all bits are set: the requester does not time out an IO that has a
@@ -118,26 +118,34 @@ static __attribute__((noinline)) int undo_launch(struct gn_requester *req, struc
 }
 
 /*
- * Send an IO by the producer or by the inline handler. Returns 0, or the -errno with which the
- * transport rejected the IO.
+ * Send an IO to the local peer or by the producer. Returns 0, or the -errno with which the peer or
+ * the transport rejected the IO.
  */
+static inline int send_descriptor(struct gn_requester *req, const struct gantry_io *io)
+{
+	struct gantry_local_peer *peer = *req->sender.peer;
+
+	return peer ? peer->take_request(peer, io) : gn_sender_send(&req->sender, io);
+}
+
+/* Send as send_descriptor() does. Free the slot if the descriptor is rejected. */
 static __attribute__((noinline)) int send(struct gn_requester *req, struct flight *f,
 					  struct gantry_io *io)
 {
-	int rc = gn_sender_send(&req->sender, io);
+	int rc = send_descriptor(req, io);
 
 	return gantry_unlikely(rc != 0) ? undo_launch(req, f, rc) : 0;
 }
 
 /*
  * Send as send() does, a descriptor without a deadline of its own. Reset its deadline if the
- * transport rejects the descriptor.
+ * descriptor is rejected.
  */
 static __attribute__((noinline)) int send_with_default_deadline(struct gn_requester *req,
 								struct flight *f,
 								struct gantry_io *io)
 {
-	int rc = gn_sender_send(&req->sender, io);
+	int rc = send_descriptor(req, io);
 
 	if (gantry_likely(rc == 0))
 		return 0;
@@ -200,7 +208,7 @@ static bool is_fenced(const struct gn_requester *req, const struct gantry_io *io
 static inline __attribute__((always_inline)) int launch(struct gn_requester *req, struct flight *f,
 							struct gantry_io *io)
 {
-	const struct gantry_inline_handler *direct = req->sender.direct;
+	struct gantry_local_peer *peer = *req->sender.peer;
 	uint64_t now_ns = req->attr.lane->pub.now_ns;
 	uint32_t deadline_us = io->deadline_us;
 
@@ -221,8 +229,8 @@ static inline __attribute__((always_inline)) int launch(struct gn_requester *req
 	 * This call must be the last action, because a responder on this thread can call back into
 	 * this requester.
 	 */
-	if (direct->take == gn_responder_take_inline && gn_responder_is_ready(direct->arg))
-		return gn_responder_take(direct->arg, io);
+	if (peer && peer->is_ready)
+		return peer->take_request(peer, io);
 	return deadline_us != 0 ? send(req, f, io) : send_with_default_deadline(req, f, io);
 }
 
@@ -277,12 +285,28 @@ static void set_broken(struct gn_requester *req)
 	req->last = &req->no_flight;
 }
 
+static int reject_request(struct gantry_local_peer *self, const struct gantry_io *io)
+{
+	(void)self;
+	(void)io;
+	return -ENOTCONN;
+}
+
+/* Let every submit fail with -ENOTCONN. */
+static void stop_sender(struct gn_requester *req)
+{
+	static struct gantry_local_peer rejecting = {.take_request = reject_request};
+	static struct gantry_local_peer *const peer = &rejecting;
+
+	req->sender = (struct gn_sender){.peer = &peer};
+}
+
 static void break_requester(struct gn_requester *req, int reason)
 {
 	if (req->broken)
 		return;
 	set_broken(req);
-	gn_sender_stop(&req->sender);
+	stop_sender(req);
 	req->attr.broken(req->attr.arg, reason);
 }
 
@@ -432,17 +456,9 @@ static inline void take_reply(struct gn_requester *req, const void *imm)
 	gantry_complete(io);
 }
 
-void gn_requester_take_answer(struct gn_requester *req, const struct gantry_io *from)
+static void take_local_reply(struct gantry_local_peer *self, const struct gantry_io *io)
 {
-	take_reply(req, from);
-}
-
-static void take_message(struct gn_requester *req, const void *imm, uint32_t imm_len)
-{
-	if (gantry_unlikely(imm_len != GANTRY_IO_WIRE_BYTES))
-		take_note(req, imm, imm_len);
-	else
-		take_reply(req, imm);
+	take_reply((struct gn_requester *)self, io);
 }
 
 static int take_replies(struct gn_requester *req)
@@ -459,16 +475,13 @@ static int take_replies(struct gn_requester *req)
 	/* the owners of these IOs compute latencies from the clock of the lane */
 	gn_worker_tick(req->attr.lane->worker);
 	for (int i = 0; i < n; i++)
-		take_message(req, msgs[i].imm, msgs[i].imm_len);
+		if (gantry_unlikely(msgs[i].imm_len != GANTRY_IO_WIRE_BYTES))
+			take_note(req, msgs[i].imm, msgs[i].imm_len);
+		else
+			take_reply(req, msgs[i].imm);
 	/* cannot overflow: the queue has two receives for each IO in flight */
 	req->attr.ops->post_recv(req->consumer, NULL, (uint32_t)n);
 	return n;
-}
-
-int gn_requester_take_inline(void *arg, const void *imm, uint32_t imm_len)
-{
-	take_message(arg, imm, imm_len);
-	return 0;
 }
 
 /* Remove a held write from the list and free its slot. */
@@ -648,7 +661,8 @@ int gn_requester_create(const struct gn_requester_attr *attr, struct gn_requeste
 	}
 	req->last = &req->no_flight;
 	req->n_tags = attr->depth;
-	gn_sender_stop(&req->sender);
+	req->as_peer.take_reply = take_local_reply;
+	stop_sender(req);
 	req->next_deadline_ns = NEVER;
 	*req_p = req;
 	return 0;
@@ -707,9 +721,6 @@ static void start_on_lane(void *arg)
 				       .wake_ns = requester_wake,
 				       .fd = requester_fd,
 				       .self = q->req};
-	struct gantry_inline_handler handler = {.thread = q->req->attr.lane->worker,
-						.take = gn_requester_take_inline,
-						.arg = q->req};
 
 	q->req->consumer = q->consumer;
 	gn_sender_init(&q->req->sender, q->req->attr.ops, q->producer);
@@ -717,10 +728,10 @@ static void start_on_lane(void *arg)
 	q->req->is_polled = q->rc == 0;
 	if (q->rc != 0) {
 		q->req->consumer = NULL;
-		gn_sender_stop(&q->req->sender);
+		stop_sender(q->req);
 		return;
 	}
-	q->req->attr.ops->consumer_set_inline_handler(q->consumer, &handler);
+	q->req->attr.ops->consumer_set_local_peer(q->consumer, &q->req->as_peer);
 }
 
 int gn_requester_start(struct gn_requester *req, void *consumer, void *producer)
@@ -736,12 +747,12 @@ static void stop_sending_on_lane(void *arg)
 	struct gn_requester *req = arg;
 
 	if (req->consumer)
-		req->attr.ops->consumer_set_inline_handler(req->consumer, NULL);
+		req->attr.ops->consumer_set_local_peer(req->consumer, NULL);
 	/*
 	 * A completion inside the loop must not submit again: with a busy peer the loop would not
 	 * end.
 	 */
-	gn_sender_stop(&req->sender);
+	stop_sender(req);
 	while (!req->broken && req->consumer && take_replies(req) > 0)
 		;
 	set_broken(req);

@@ -104,15 +104,4 @@ void gn_requester_stop_sending(struct gn_requester *req);
  */
 void gn_requester_stop(struct gn_requester *req);
 
-/*
- * `take` of the inline handler of the consumer. arg: the requester. Accepts every message. Lane's
- * thread.
- */
-int gn_requester_take_inline(void *req, const void *imm, uint32_t imm_len);
-/*
- * Take a reply as gn_requester_take_inline() does, from the descriptor of a responder on this
- * thread. The descriptor is read completely before any owner is called.
- */
-void gn_requester_take_answer(struct gn_requester *req, const struct gantry_io *from);
-
 #endif

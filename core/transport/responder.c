@@ -93,20 +93,18 @@ static void begin_on_lane(void *arg)
 	struct begin *begin = arg;
 	struct gn_responder *resp = begin->resp;
 	struct gantry_poller poller = gn_responder_poller;
-	struct gantry_inline_handler direct = {
-		.thread = resp->attr.lane->worker, .take = gn_responder_take_inline, .arg = resp};
 
 	poller.self = resp;
 	begin->rc = gn_worker_add(resp->attr.lane->worker, &poller);
 	if (begin->rc == 0)
-		resp->attr.ops->consumer_set_inline_handler(resp->attr.consumer, &direct);
+		resp->attr.ops->consumer_set_local_peer(resp->attr.consumer, &resp->as_peer);
 }
 
 static void end_on_lane(void *arg)
 {
 	struct gn_responder *resp = arg;
 
-	resp->attr.ops->consumer_set_inline_handler(resp->attr.consumer, NULL);
+	resp->attr.ops->consumer_set_local_peer(resp->attr.consumer, NULL);
 	gn_worker_remove(resp->attr.lane->worker, resp);
 }
 
@@ -119,6 +117,7 @@ int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responde
 
 	if (!resp)
 		return -ENOMEM;
+	resp->as_peer.take_request = gn_responder_take;
 	resp->attr = *attr;
 	resp->answers = !attr->relays;
 	resp->batch = requests_per_turn(attr);

@@ -17,7 +17,6 @@
 #include "io/status.h"
 #include "io/wire.h"
 #include "pipeline/split.h"
-#include "transport/requester.h"
 #include "transport/bounce.h"
 
 #include <errno.h>
@@ -102,8 +101,13 @@ static void request_ended(struct gn_responder *resp, uint8_t owner_flags)
  */
 static inline int send_descriptor(struct gn_responder *resp, struct gantry_io *io)
 {
+	struct gantry_local_peer *peer = *resp->sender.peer;
+
 	io->tag = io->peer_tag;
-	return gn_sender_send(&resp->sender, io);
+	if (!peer)
+		return gn_sender_send(&resp->sender, io);
+	peer->take_reply(peer, io);
+	return 0;
 }
 
 /*
@@ -160,7 +164,7 @@ static __attribute__((noinline)) void queue_reply(struct gn_responder *resp, str
  */
 static inline void read_clock(const struct gn_responder *resp)
 {
-	if (gn_sender_is_inline(&resp->sender))
+	if (*resp->sender.peer)
 		gn_worker_clock_update_coarse(resp->attr.lane->worker);
 	else
 		gn_worker_tick(resp->attr.lane->worker);
@@ -444,23 +448,22 @@ static __attribute__((noinline)) void reply_fast(struct gn_responder *resp, stru
 static inline __attribute__((always_inline)) void complete(struct gn_responder *resp,
 							   struct gantry_io *io, int answers)
 {
-	const struct gantry_inline_handler *direct = resp->sender.direct;
+	struct gantry_local_peer *peer = *resp->sender.peer;
 
 	if (gantry_unlikely(gantry_io_end(io) != 0))
 		return;
-	if (gantry_unlikely(!resp->fast_path)) {
+	if (gantry_unlikely(!resp->as_peer.is_ready)) {
 		complete_slow(resp, io);
 		return;
 	}
-	if (direct->take != gn_requester_take_inline ||
-	    (answers && !gn_worker_clock_is_fresh(resp->attr.lane->worker))) {
+	if (!peer || (answers && !gn_worker_clock_is_fresh(resp->attr.lane->worker))) {
 		reply_fast(resp, io);
 		return;
 	}
 	set_time_and_count(resp, io);
 	release_slot(resp, io);
 	io->tag = io->peer_tag;
-	gn_requester_take_answer(direct->arg, io);
+	peer->take_reply(peer, io);
 }
 
 static void relay_complete(void *self, struct gantry_io *io)
@@ -526,7 +529,7 @@ static inline void take(struct gn_responder *resp, const void *imm)
 
 	if (gantry_unlikely(!io))
 		return;
-	if (gantry_unlikely(!resp->fast_path))
+	if (gantry_unlikely(!resp->as_peer.is_ready))
 		admit(resp, io);
 	else if (gantry_unlikely(push(resp, io) != 0))
 		fifo_put(resp, &resp->waiting, io);
@@ -571,38 +574,28 @@ static int take_requests(struct gn_responder *resp)
 	return n;
 }
 
-/*
- * Take a message while the fast path is off, no slot is free, or the message is not a descriptor.
- */
-static __attribute__((noinline)) int take_slow(struct gn_responder *resp, const void *imm,
-					       uint32_t imm_len)
+/* Take a request of a local peer while the fast path is off, or no slot is free. */
+static __attribute__((noinline)) int take_slow(struct gn_responder *resp,
+					       const struct gantry_io *io)
 {
 	if (resp->broken || resp->quiescing ||
 	    (resp->n_free == 0 && resp->n_replies_before_move != 0))
 		return -EAGAIN;
-	if (resp->n_free == 0 || imm_len != GANTRY_IO_WIRE_BYTES)
+	if (resp->n_free == 0)
 		break_responder(resp, -EPROTO);
 	else
-		take(resp, imm);
+		take(resp, io);
 	return 0;
 }
 
-int gn_responder_take(struct gn_responder *resp, const struct gantry_io *from)
+int gn_responder_take(struct gantry_local_peer *self, const struct gantry_io *io)
 {
-	struct gantry_io *io = accept(resp, from);
+	struct gn_responder *resp = (struct gn_responder *)self;
 
-	if (gantry_likely(io != NULL) && gantry_unlikely(push(resp, io) != 0))
-		fifo_put(resp, &resp->waiting, io);
+	if (gantry_unlikely(!resp->as_peer.is_ready || resp->n_free == 0))
+		return take_slow(resp, io);
+	take(resp, io);
 	return 0;
-}
-
-int gn_responder_take_inline(void *arg, const void *imm, uint32_t imm_len)
-{
-	struct gn_responder *resp = arg;
-
-	if (gantry_likely(gn_responder_is_ready(resp) && imm_len == GANTRY_IO_WIRE_BYTES))
-		return gn_responder_take(resp, imm);
-	return take_slow(resp, imm, imm_len);
 }
 
 /*
@@ -666,9 +659,9 @@ static int responder_poll(void *self)
 	if (resp->split)
 		/* before take_requests(): new requests get what is left of the quantum */
 		n = gn_split_poll(resp->split);
-	if (gantry_unlikely(!resp->fast_path))
+	if (gantry_unlikely(!resp->as_peer.is_ready))
 		n += poll_waiting(resp);
-	if (gantry_likely(resp->fast_path) || (!resp->broken && !resp->quiescing))
+	if (gantry_likely(resp->as_peer.is_ready) || (!resp->broken && !resp->quiescing))
 		n += take_requests(resp);
 	flush(resp);
 	return n;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * responder_priv.h - shared by responder.c (create, end, free) and responder_path.c (data path),
- * and by requester.c, which calls a responder on its own thread
+ * responder_priv.h - shared by responder.c (create, end, free) and responder_path.c (data path)
  */
 #ifndef GN_TRANSPORT_RESPONDER_PRIV_H
 #define GN_TRANSPORT_RESPONDER_PRIV_H
@@ -18,6 +17,8 @@ struct gn_responder_fifo {
 #define GN_RESPONDER_BATCH 32u /* limit of requests taken in one poll */
 
 struct gn_responder {
+	/* as_peer.is_ready: use the fast path, see gn_responder_update_fast_path() */
+	struct gantry_local_peer as_peer;
 	struct gn_responder_attr attr;
 	struct gantry_chain *chain;
 	struct gantry_io *ios;
@@ -38,7 +39,6 @@ struct gn_responder {
 	uint32_t max_noted; /* longest read that a note can answer, in bytes */
 	unsigned n_notes;   /* replies that were notes or could have been notes */
 	int broken, quiescing, abandoned, idle_notified;
-	int fast_path;            /* 1: use the fast path, see gn_responder_update_fast_path() */
 	enum gantry_hop_time hop; /* hop time that this responder writes */
 	/* bytes; a longer IO counts against the quantum, see push_large() */
 	uint32_t max_uncounted;
@@ -68,9 +68,9 @@ struct gn_responder {
  */
 static inline void gn_responder_update_fast_path(struct gn_responder *resp)
 {
-	resp->fast_path = !resp->bounce && resp->waiting.n == 0 && resp->replies.n == 0 &&
-			  resp->n_draining == 0 && !resp->broken && !resp->quiescing &&
-			  !resp->abandoned;
+	resp->as_peer.is_ready = !resp->bounce && resp->waiting.n == 0 && resp->replies.n == 0 &&
+				 resp->n_draining == 0 && !resp->broken && !resp->quiescing &&
+				 !resp->abandoned;
 }
 
 /* The functions below run on the lane's thread. */
@@ -85,23 +85,8 @@ struct gantry_hop gn_responder_owner(struct gn_responder *resp);
 /* The poller of a responder, without `self`. */
 extern const struct gantry_poller gn_responder_poller;
 
-/* `take` of struct gantry_inline_handler. resp: the responder. */
-int gn_responder_take_inline(void *resp, const void *imm, uint32_t imm_len);
-
-/*
- * True if the responder accepts the next request unconditionally, so that gn_responder_take() is
- * permitted.
- */
-static inline bool gn_responder_is_ready(const struct gn_responder *resp)
-{
-	return resp->fast_path && resp->n_free != 0;
-}
-
-/*
- * gn_responder_take_inline() without its checks, for a requester on this thread. The responder must
- * be ready. Returns 0.
- */
-int gn_responder_take(struct gn_responder *resp, const struct gantry_io *from);
+/* `take_request` of struct gantry_local_peer. */
+int gn_responder_take(struct gantry_local_peer *resp, const struct gantry_io *io);
 
 /*
  * Retry the waiting descriptors of all queues. If the responder is abandoned, this empties the

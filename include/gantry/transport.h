@@ -220,18 +220,10 @@ struct gantry_queue_attr {
 };
 
 /*
- * Receives messages of immediate data by a function call, if producer and consumer are on one
- * thread. See consumer_set_inline_handler.
+ * The user of a consumer, which the user of a producer on the same thread calls instead of `send`.
+ * The host defines it; a transport only passes the pointer on. See consumer_set_local_peer.
  */
-struct gantry_inline_handler {
-	const void *thread; /* thread of the consumer's lane, as in struct gantry_queue_attr */
-	/*
-	 * Handle one message. Called from the send of the producer; imm is valid during the call.
-	 * Returns 0; or -EAGAIN: rejected for now, the producer sends it again later.
-	 */
-	int (*take)(void *arg, const void *imm, uint32_t imm_len);
-	void *arg;
-};
+struct gantry_local_peer;
 
 /* A posted receive: buffer for the data of one message. buf NULL: immediate data only. */
 struct gantry_recv {
@@ -470,25 +462,23 @@ struct gantry_transport_ops {
 	int (*rma_poll)(void *rma, struct gantry_rma_done *done, uint32_t max);
 
 	/*
-	 * Set the inline handler of a consumer; NULL: remove it. While it is set, the transport can
-	 * pass a message to direct->take instead of queueing it, if the lanes of producer and
-	 * consumer run on the same thread. The transport can also do so after the connection is
-	 * lost.
+	 * Set the local peer of a consumer; NULL: remove it. The transport shows it to each
+	 * producer of the consumer that has the same `thread` in its struct gantry_queue_attr.
 	 *
-	 * direct    copied
-	 * thread    lane's thread, or control thread while the lane is stopped. Remove the handler
-	 *           before the consumer is destroyed
-	 * NULL      all messages are queued
+	 * peer      not copied, valid until it is removed. Remove it before the consumer is
+	 *           destroyed
+	 * thread    lane's thread, or control thread while the lane is stopped
 	 */
-	void (*consumer_set_inline_handler)(void *consumer,
-					    const struct gantry_inline_handler *direct);
+	void (*consumer_set_local_peer)(void *consumer, struct gantry_local_peer *peer);
 	/*
-	 * Get the inline handler of the consumer of this producer. The struct is valid as long as
-	 * the producer. Its `take` is NULL while the consumer has no handler; any call into the
-	 * transport can change `take`. If `take` is not NULL, the producer's lane can call it
-	 * instead of `send`. Slot NULL: the transport has no inline delivery.
+	 * Get the place of the local peer of the consumer of this producer. The place is valid as
+	 * long as the producer. It contains NULL if the consumer has no local peer, is on another
+	 * thread, or has messages in its queue that the peer would not see in order. Any call into
+	 * the transport on this thread can change it. While it is not NULL, the producer's lane
+	 * calls the peer instead of `send`, also after the connection is lost. Slot NULL: no
+	 * producer has a local peer.
 	 */
-	const struct gantry_inline_handler *(*producer_inline_handler)(void *producer);
+	struct gantry_local_peer *const *(*producer_local_peer)(void *producer);
 
 	/* -- configuration -- */
 	/*

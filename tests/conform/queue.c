@@ -51,6 +51,63 @@ static void attributes_are_checked(void)
 	rig.ops->consumer_destroy(consumer);
 }
 
+/* Send a message, and set the local peer of the consumer before the message is taken. */
+static void *peer_behind_a_message(void *consumer, void *producer, void *peer)
+{
+	struct gantry_send send = {.imm = "x", .imm_len = 1};
+	void *const *place = (void *const *)rig.ops->producer_local_peer(producer);
+	struct gantry_msg msg;
+	uint64_t late = 0;
+	void *seen;
+
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(consumer, NULL, 1));
+	do {
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->poll_recv(consumer, &msg, 1));
+		rig_wait(&late, 0);
+	} while (rig.ops->send(producer, &send, 0) != 0);
+	rig.ops->consumer_set_local_peer(consumer, peer);
+	seen = *place;
+	for (late = 0; rig.ops->poll_recv(consumer, &msg, 1) == 0;)
+		rig_wait(&late, 0);
+	return seen;
+}
+
+/*
+ * Producers on the thread of the consumer see its local peer, if the transport has local peers.
+ * Messages in the queue hide the peer.
+ */
+static void local_peer_is_seen_on_its_thread_only(void)
+{
+	static int threads[2];
+	struct gantry_queue_attr attr = {.depth = 4, .thread = &threads[0]};
+	void *peer = threads, *expected = rig_driver.one_device ? peer : NULL;
+	void *consumer, *tx[4];
+	uint32_t id;
+
+	rig_connect();
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.b.conn, &attr, &id, &consumer));
+	rig_until(rig.a.n_up, 1);
+	for (int i = 0; i < 4; i++) {
+		attr.thread = i < 3 ? &threads[i % 2] : NULL;
+		if (i == 2)
+			rig.ops->consumer_set_local_peer(consumer, peer);
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->producer_create(rig.a.conn, id, &attr, &tx[i]));
+	}
+	for (int i = 0; i < 4; i++)
+		TEST_ASSERT_EQUAL_PTR(i % 2 == 0 ? expected : NULL,
+				      *rig.ops->producer_local_peer(tx[i]));
+	rig.ops->consumer_set_local_peer(consumer, NULL);
+	for (int i = 0; i < 4; i++)
+		TEST_ASSERT_NULL(*rig.ops->producer_local_peer(tx[i]));
+	TEST_ASSERT_NULL(peer_behind_a_message(consumer, tx[0], peer));
+	rig.ops->consumer_set_local_peer(consumer, peer);
+	TEST_ASSERT_EQUAL_PTR(expected, *rig.ops->producer_local_peer(tx[0]));
+	rig.ops->consumer_set_local_peer(consumer, NULL);
+	for (int i = 0; i < 4; i++)
+		rig.ops->producer_destroy(tx[i]);
+	rig.ops->consumer_destroy(consumer);
+}
+
 /* on 1: let this process open no more descriptors. on 0: restore the limit. */
 static void limit_descriptors(int on)
 {
@@ -569,6 +626,7 @@ void queue_cases(void)
 {
 	RIG_CASE(consumer_is_announced_and_withdrawn);
 	RIG_CASE(attributes_are_checked);
+	RIG_CASE(local_peer_is_seen_on_its_thread_only);
 	RIG_CASE(missing_descriptors_are_reported_as_emfile);
 	RIG_CASE(send_needs_a_posted_receive);
 	RIG_CASE(receives_are_bounded_by_depth);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "transport/local_peer.h"
 #include "transport_priv.h"
 
 static void lock(struct fake_conn *conn)
@@ -64,6 +65,7 @@ int fq_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t
 	*q = (struct fake_queue){.conn = conn,
 				 .id = conn->ft->next_consumer++,
 				 .depth = attr->depth,
+				 .thread = attr->thread,
 				 .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	conn->n_consumers++;
 	*id_p = q->id;
@@ -97,6 +99,7 @@ int fq_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queu
 				 .id = consumer_id,
 				 .lane = attr->lane,
 				 .depth = attr->depth,
+				 .thread = attr->thread,
 				 .fd = -1};
 	conn->n_producers++;
 	*producer_p = q;
@@ -287,21 +290,29 @@ void fake_queue_break(struct fake_queue *q, int rc)
 	unlock(q->conn);
 }
 
-void fq_consumer_set_inline_handler(void *consumer, const struct gantry_inline_handler *direct)
+void fq_consumer_set_local_peer(void *consumer, struct gantry_local_peer *peer)
 {
 	struct fake_queue *q = consumer;
 
-	if (direct && !direct->thread)
-		fake_fail("transport: a direct consumer on no thread");
-	q->direct = direct ? *direct : (struct gantry_inline_handler){.take = NULL};
+	q->peer = peer;
 }
 
-const struct gantry_inline_handler *fq_producer_inline_handler(void *producer)
+struct gantry_local_peer *const *fq_producer_local_peer(void *producer)
 {
-	static const struct gantry_inline_handler none;
+	static struct gantry_local_peer *const none;
 
 	(void)producer;
 	return &none;
+}
+
+static void echo(const struct fake_queue *q, const struct gantry_io *io)
+{
+	struct gantry_local_peer *peer = q->echo ? q->echo->peer : NULL;
+
+	if (peer && peer->take_request)
+		peer->take_request(peer, io);
+	else if (peer)
+		peer->take_reply(peer, io);
 }
 
 int fq_send(void *producer, const struct gantry_send *send, uint32_t flags)
@@ -326,8 +337,8 @@ int fq_send(void *producer, const struct gantry_send *send, uint32_t flags)
 		q->n_refused++;
 	}
 	unlock(conn);
-	if (rc == 0 && q->echo && q->echo->direct.take)
-		q->echo->direct.take(q->echo->direct.arg, send->imm, send->imm_len);
+	if (rc == 0)
+		echo(q, send->imm);
 	return rc;
 }
 

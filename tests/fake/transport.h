@@ -68,8 +68,9 @@ struct fake_queue {
 	uint32_t n_flushes, n_sends;
 	int send_rc; /* producer: what send returns; 0: it accepts */
 	uint32_t n_refused;
-	struct gantry_inline_handler direct; /* consumer: the handler that was set last */
-	/* producer: each send also calls the inline handler of this consumer; NULL: none */
+	const void *thread;             /* of the lane, as the core named it */
+	struct gantry_local_peer *peer; /* consumer: the local peer that was set last */
+	/* producer: each send also calls the local peer of this consumer; NULL: none */
 	struct fake_queue *echo;
 };
 

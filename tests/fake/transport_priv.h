@@ -23,8 +23,8 @@ int fq_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
 int fq_consumer_arm(void *consumer);
 void fq_consumer_disarm(void *consumer);
 int fq_consumer_fd(void *consumer);
-void fq_consumer_set_inline_handler(void *consumer, const struct gantry_inline_handler *direct);
-const struct gantry_inline_handler *fq_producer_inline_handler(void *producer);
+void fq_consumer_set_local_peer(void *consumer, struct gantry_local_peer *peer);
+struct gantry_local_peer *const *fq_producer_local_peer(void *producer);
 int fq_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void fq_flush(void *producer);
 int fq_poll_send(void *producer, uint64_t *cookies, uint32_t max);
@@ -42,7 +42,7 @@ int fq_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 	.consumer_disarm = fq_consumer_disarm, .consumer_fd = fq_consumer_fd, .send = fq_send, \
 	.flush = fq_flush, .poll_send = fq_poll_send, .rma_submit = fq_rma_submit, \
 	.rma_flush = fq_rma_flush, .rma_poll = fq_rma_poll, \
-	.consumer_set_inline_handler = fq_consumer_set_inline_handler, \
-	.producer_inline_handler = fq_producer_inline_handler, .rma_write_imm = fq_rma_write_imm
+	.consumer_set_local_peer = fq_consumer_set_local_peer, \
+	.producer_local_peer = fq_producer_local_peer, .rma_write_imm = fq_rma_write_imm
 
 #endif

@@ -121,11 +121,8 @@ struct loop_ring {
 	const uint8_t **regions;
 	int bell;           /* duplicate of the consumer's descriptor */
 	const void *thread; /* thread of the producer */
-	/*
-	 * handler of the consumer; take is NULL: messages go through the ring. Only `thread`
-	 * accesses it
-	 */
-	struct gantry_inline_handler direct;
+	/* local peer of the consumer; NULL: messages go through the ring. Only `thread` uses it */
+	struct gantry_local_peer *peer;
 	/* -- atomic, grouped by writer -- */
 	uint32_t head __attribute__((aligned(64))); /* written by the producer */
 	/* the producer is destroyed: no message follows */
@@ -141,7 +138,8 @@ struct loop_consumer {
 	uint32_t id, depth, max_data, mask, n_posted, n_used, turn;
 	struct gantry_recv *posts; /* all zero until has_buffers */
 	bool has_buffers;
-	struct gantry_inline_handler direct; /* take NULL: none */
+	const void *thread;
+	struct gantry_local_peer *peer; /* NULL: none */
 	int bell;
 	bool armed;
 	uint64_t *payload; /* counter: bytes copied */
@@ -203,10 +201,9 @@ void loop_consumer_disarm(void *consumer);
 int loop_consumer_fd(void *consumer);
 int loop_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void loop_flush(void *producer);
-void loop_ring_set_inline_handler(struct loop_ring *r, const struct gantry_inline_handler *direct,
-				  const void *thread);
-void loop_consumer_set_inline_handler(void *consumer, const struct gantry_inline_handler *direct);
-const struct gantry_inline_handler *loop_producer_inline_handler(void *producer);
+void loop_ring_set_peer(struct loop_ring *r, const struct loop_consumer *c);
+void loop_consumer_set_local_peer(void *consumer, struct gantry_local_peer *peer);
+struct gantry_local_peer *const *loop_producer_local_peer(void *producer);
 int loop_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 
 /* loop_region.c */

@@ -157,31 +157,29 @@ void loop_consumer_disarm(void *arg)
 }
 
 /*
- * Set the inline handler of a ring if its producer runs on this thread. A ring that is not empty
- * gets no handler, because an inline message would overtake the messages in the ring. If the
- * producer runs on another thread, that thread reads r->direct, so this thread must not write it.
+ * Show the local peer of the consumer to the producer of a ring, if the producer runs on the same
+ * thread. While a ring is not empty it shows no peer, because a call of the peer would overtake the
+ * messages in the ring. If the producer runs on another thread, that thread reads r->peer, so this
+ * thread must not write it.
  */
-void loop_ring_set_inline_handler(struct loop_ring *r, const struct gantry_inline_handler *direct,
-				  const void *thread)
+void loop_ring_set_peer(struct loop_ring *r, const struct loop_consumer *c)
 {
-	if (thread && thread == r->thread)
-		r->direct = r->tail == r->head ? *direct
-					       : (struct gantry_inline_handler){.take = NULL};
+	if (c->thread && c->thread == r->thread)
+		r->peer = r->tail == r->head ? c->peer : NULL;
 }
 
-void loop_consumer_set_inline_handler(void *arg, const struct gantry_inline_handler *direct)
+void loop_consumer_set_local_peer(void *arg, struct gantry_local_peer *peer)
 {
 	struct loop_consumer *c = arg;
-	const void *thread = direct ? direct->thread : c->direct.thread;
 
-	c->direct = direct ? *direct : (struct gantry_inline_handler){.take = NULL};
+	c->peer = peer;
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
-		loop_ring_set_inline_handler(c->rings[__builtin_ctzll(left)], &c->direct, thread);
+		loop_ring_set_peer(c->rings[__builtin_ctzll(left)], c);
 }
 
-const struct gantry_inline_handler *loop_producer_inline_handler(void *arg)
+struct gantry_local_peer *const *loop_producer_local_peer(void *arg)
 {
-	return &((struct loop_producer *)arg)->ring->direct;
+	return &((struct loop_producer *)arg)->ring->peer;
 }
 
 int loop_consumer_fd(void *arg)
@@ -286,10 +284,9 @@ static bool gone(const struct loop_producer *p)
 	       __atomic_load_n(&p->ring->closed, __ATOMIC_RELAXED);
 }
 
-/* Put a message into the ring. */
-static __attribute__((noinline)) int queue(struct loop_producer *p, const struct gantry_send *s,
-					   uint32_t flags)
+int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {
+	struct loop_producer *p = arg;
 	struct loop_ring *r = p->ring;
 	uint32_t index = p->head & r->mask;
 	struct loop_msg *m = &r->msgs[index];
@@ -318,18 +315,6 @@ static __attribute__((noinline)) int queue(struct loop_producer *p, const struct
 	if (!(flags & GANTRY_SEND_MORE))
 		loop_flush(p);
 	return 0;
-}
-
-/*
- * While a ring has an inline handler, its consumer exists. So only queue() checks the connection.
- */
-int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
-{
-	struct loop_producer *p = arg;
-	const struct gantry_inline_handler *direct = &p->ring->direct;
-
-	return direct->take && !s->length ? direct->take(direct->arg, s->imm, s->imm_len)
-					  : queue(p, s, flags);
 }
 
 int loop_poll_send(void *arg, uint64_t *cookies, uint32_t max)

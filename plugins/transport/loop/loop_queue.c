@@ -71,6 +71,7 @@ int loop_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32
 		return -ENOMEM;
 	c->conn = conn;
 	c->depth = attr->depth;
+	c->thread = attr->thread;
 	c->max_data = attr->max_data;
 	c->mask = tc_power_of_two(attr->depth) - 1;
 	c->posts = calloc((size_t)c->mask + 1, sizeof(*c->posts));
@@ -139,7 +140,7 @@ static int attach(struct loop_consumer *c, struct loop_ring *r)
 	if (line == LOOP_RINGS)
 		return -ENOSPC;
 	r->number = line;
-	loop_ring_set_inline_handler(r, &c->direct, c->direct.thread);
+	loop_ring_set_peer(r, c);
 	c->rings[line] = r;
 	/* pairs with loop_poll_recv */
 	__atomic_fetch_or(&c->active, 1ull << line, __ATOMIC_RELEASE);

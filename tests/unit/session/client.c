@@ -27,6 +27,8 @@ static void a_whole_session(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit());
 	answer(GN_FRAME_QUEUES);
 	TEST_ASSERT_EQUAL_UINT(22, conn->producers[1].id);
+	TEST_ASSERT_NOT_NULL(conn->producers[1].thread);
+	TEST_ASSERT_EQUAL_PTR(conn->producers[1].thread, conn->consumers[1].thread);
 	TEST_ASSERT_EQUAL_UINT(gn_device_queue_depth(fc.device, DEPTH), conn->consumers[1].posted);
 	answer(GN_FRAME_START);
 	TEST_ASSERT_EQUAL_UINT(1, n_started);

@@ -36,6 +36,8 @@ static void a_whole_session(void)
 	TEST_ASSERT_EQUAL_UINT(2, queues.n);
 	TEST_ASSERT_EQUAL_UINT(conn->consumers[1].id, queues.consumer[1]);
 	TEST_ASSERT_EQUAL_UINT(12, conn->producers[1].id);
+	TEST_ASSERT_NOT_NULL(conn->producers[1].thread);
+	TEST_ASSERT_EQUAL_PTR(conn->producers[1].thread, conn->consumers[1].thread);
 	TEST_ASSERT_EQUAL_UINT(gn_device_queue_depth(fc.device, 4), conn->consumers[0].posted);
 	ask(conn, GN_FRAME_START);
 	expect_answer(conn, GN_FRAME_START, 0);

@@ -320,14 +320,14 @@ static void an_answer_inside_the_send_completes_its_io(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 }
 
-static void stop_removes_the_inline_handler(void)
+static void stop_removes_the_local_peer(void)
 {
-	TEST_ASSERT_NULL(consumer->direct.take);
+	TEST_ASSERT_NULL(consumer->peer);
 	start();
-	TEST_ASSERT_NOT_NULL(consumer->direct.take);
-	TEST_ASSERT_EQUAL_PTR(gn_requester_thread(link), consumer->direct.thread);
+	TEST_ASSERT_NOT_NULL(consumer->peer);
+	TEST_ASSERT_EQUAL_PTR(fw.worker, gn_requester_thread(link));
 	gn_requester_stop(link);
-	TEST_ASSERT_NULL(consumer->direct.take);
+	TEST_ASSERT_NULL(consumer->peer);
 }
 
 static void a_link_that_is_idle_lets_the_lane_sleep(void)
@@ -408,7 +408,7 @@ int main(void)
 	RUN_TEST(a_broken_queue_breaks);
 	RUN_TEST(stop_takes_published_answers_and_fails_the_other_ios);
 	RUN_TEST(an_answer_inside_the_send_completes_its_io);
-	RUN_TEST(stop_removes_the_inline_handler);
+	RUN_TEST(stop_removes_the_local_peer);
 	RUN_TEST(a_link_that_is_idle_lets_the_lane_sleep);
 	RUN_TEST(any_order_of_answers_completes_each_once);
 	return UNITY_END();
