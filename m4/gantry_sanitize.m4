@@ -35,6 +35,7 @@ AS_IF([test -n "$gantry_san"],
 	 AC_PREPROC_IFELSE([AC_LANG_SOURCE([[#ifndef __clang__
 #error not clang
 #endif]])],[GANTRY_PLUGIN_DEFS=])
+	 AC_DEFINE([GANTRY_SANITIZED],[1],[built with a sanitizer])
 	 GANTRY_ROW([build],[sanitizers],[yes],[$gantry_san])],
 	[# keep the level that CFLAGS or the compiler sets
 	 AC_MSG_CHECKING([whether _FORTIFY_SOURCE is set already])

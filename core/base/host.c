@@ -2,6 +2,7 @@
 #include "base/host.h"
 
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "base/safe_path.h"
 
@@ -90,6 +91,7 @@ void gn_host_init(struct gn_host *host, const char *fmt, ...)
 		.now_ns = host_now,
 		.counter = host_counter,
 		.open_file = host_open_file,
+		.crc32c = gn_crc32c,
 	};
 }
 

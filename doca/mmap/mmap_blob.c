@@ -2,7 +2,7 @@
 /* mmap_blob.c - create and check export descriptors. A descriptor to check is untrusted. */
 #include "mmap/mmap_blob.h"
 
-#include <gantry/crc32c.h>
+#include "base/crc32c.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ uint32_t gd_rdma_of_pci(uint32_t access)
 
 static uint32_t sum(const struct gd_blob *blob)
 {
-	return gantry_crc32c(0, blob, offsetof(struct gd_blob, crc));
+	return gn_crc32c(0, blob, offsetof(struct gd_blob, crc));
 }
 
 void gd_blob_seal(struct gd_blob *blob)

@@ -161,6 +161,12 @@ struct gantry_host {
 	 * thread   control thread
 	 */
 	int (*open_file)(const struct gantry_host *host, const char *path, int flags);
+	/*
+	 * Compute the CRC32C (Castagnoli), as in iSCSI and NVMe, of n bytes.
+	 *
+	 * crc      0, or the result for the preceding bytes, to process a buffer in pieces
+	 */
+	uint32_t (*crc32c)(uint32_t crc, const void *data, size_t n);
 };
 
 #define gantry_log_error(host, ...) (host)->log(host, GANTRY_LOG_ERROR, __VA_ARGS__)

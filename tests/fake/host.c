@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/crc32c.h"
 #include "base/safe_path.h"
 #include "host.h"
 
@@ -85,6 +86,7 @@ void fake_host_init(struct fake_host *host, const char *name)
 		.now_ns = host_now_ns,
 		.counter = host_counter,
 		.open_file = host_open_file,
+		.crc32c = gn_crc32c,
 	};
 }
 

@@ -281,11 +281,11 @@ enum stamp_state {
  * Stamp one unit: a header, and content derived from offset, generation and session. bytes: a
  * multiple of 512.
  */
-void stamp_write(void *unit, uint32_t bytes, uint64_t offset, uint64_t generation,
-		 uint64_t session);
+void stamp_write(const struct gantry_host *host, void *unit, uint32_t bytes, uint64_t offset,
+		 uint64_t generation, uint64_t session);
 /* Compare a unit with the expected content. found: the header of the unit, for messages. */
-enum stamp_state stamp_read(const void *unit, uint32_t bytes, const struct stamp_want *want,
-			    struct stamp *found);
+enum stamp_state stamp_read(const struct gantry_host *host, const void *unit, uint32_t bytes,
+			    const struct stamp_want *want, struct stamp *found);
 
 /* -- initiator_verify.c -- */
 /*

@@ -6,26 +6,25 @@
  */
 #include <string.h>
 
-#include <gantry/crc32c.h>
-
 #include "initiator.h"
 
 #define STAMP_MAGIC 0x504d5453u /* "STMP" */
 #define SECTOR 512u             /* smallest atomic write of a store */
 #define CANDIDATES 16u          /* number of generations that a broken unit is compared with */
 
-static uint32_t unit_crc(const void *unit, uint32_t bytes)
+static uint32_t unit_crc(const struct gantry_host *host, const void *unit, uint32_t bytes)
 {
 	struct stamp head;
 	uint32_t crc;
 
 	memcpy(&head, unit, sizeof(head));
 	head.crc32c = 0;
-	crc = gantry_crc32c(0, &head, sizeof(head));
-	return gantry_crc32c(crc, (const uint8_t *)unit + sizeof(head), bytes - sizeof(head));
+	crc = host->crc32c(0, &head, sizeof(head));
+	return host->crc32c(crc, (const uint8_t *)unit + sizeof(head), bytes - sizeof(head));
 }
 
-void stamp_write(void *unit, uint32_t bytes, uint64_t offset, uint64_t generation, uint64_t session)
+void stamp_write(const struct gantry_host *host, void *unit, uint32_t bytes, uint64_t offset,
+		 uint64_t generation, uint64_t session)
 {
 	struct stamp head = {.magic = STAMP_MAGIC,
 			     .offset = offset,
@@ -41,7 +40,7 @@ void stamp_write(void *unit, uint32_t bytes, uint64_t offset, uint64_t generatio
 		word = state ^ (state >> 29);
 		memcpy(at + i, &word, 8);
 	}
-	head.crc32c = unit_crc(unit, bytes);
+	head.crc32c = unit_crc(host, unit, bytes);
 	memcpy(at, &head, sizeof(head));
 }
 
@@ -65,12 +64,12 @@ struct sectors {
 	uint64_t oldest; /* oldest candidate that has a matching sector */
 };
 
-static void compare(struct sectors *s, const uint8_t *unit, uint32_t bytes,
-		    const struct stamp_want *want, uint64_t generation)
+static void compare(const struct gantry_host *host, struct sectors *s, const uint8_t *unit,
+		    uint32_t bytes, const struct stamp_want *want, uint64_t generation)
 {
 	uint8_t image[STAMP_UNIT];
 
-	stamp_write(image, bytes, want->offset, generation, want->session);
+	stamp_write(host, image, bytes, want->offset, generation, want->session);
 	for (uint32_t i = 0; i < bytes / SECTOR; i++) {
 		uint32_t equal;
 
@@ -91,14 +90,14 @@ static void compare(struct sectors *s, const uint8_t *unit, uint32_t bytes,
  * The checksum is wrong, or there is no header: compare the sectors with those of the last
  * generations that were issued.
  */
-static enum stamp_state dissect(const uint8_t *unit, uint32_t bytes, const struct stamp_want *want,
-				int has_magic)
+static enum stamp_state dissect(const struct gantry_host *host, const uint8_t *unit, uint32_t bytes,
+				const struct stamp_want *want, int has_magic)
 {
 	struct sectors s = {.oldest = UINT64_MAX};
 	uint64_t generation = want->issued;
 
 	for (unsigned int i = 0; i < CANDIDATES && generation > 0; i++, generation--)
-		compare(&s, unit, bytes, want, generation);
+		compare(host, &s, unit, bytes, want, generation);
 	if (s.n_near)
 		return STAMP_CORRUPT;
 	if (s.n_known == bytes / SECTOR)
@@ -108,12 +107,12 @@ static enum stamp_state dissect(const uint8_t *unit, uint32_t bytes, const struc
 	return has_magic ? STAMP_CORRUPT : STAMP_NONE;
 }
 
-enum stamp_state stamp_read(const void *unit, uint32_t bytes, const struct stamp_want *want,
-			    struct stamp *found)
+enum stamp_state stamp_read(const struct gantry_host *host, const void *unit, uint32_t bytes,
+			    const struct stamp_want *want, struct stamp *found)
 {
 	memcpy(found, unit, sizeof(*found));
-	if (found->magic != STAMP_MAGIC || found->crc32c != unit_crc(unit, bytes))
-		return dissect(unit, bytes, want, found->magic == STAMP_MAGIC);
+	if (found->magic != STAMP_MAGIC || found->crc32c != unit_crc(host, unit, bytes))
+		return dissect(host, unit, bytes, want, found->magic == STAMP_MAGIC);
 	if (found->session != want->session)
 		return STAMP_FOREIGN;
 	if (found->offset != want->offset)

@@ -38,7 +38,7 @@ void verify_write(struct lane *lane, struct block_state *state, void *buf, uint6
 
 	state->issued++;
 	for (uint64_t at = 0; at < lane->in->block; at += unit)
-		stamp_write((uint8_t *)buf + at, unit, offset + at, state->issued,
+		stamp_write(lane->in->host, (uint8_t *)buf + at, unit, offset + at, state->issued,
 			    lane->in->session);
 }
 
@@ -112,7 +112,7 @@ enum verdict verify_read_done(struct lane *lane, const struct block_state *state
 		enum stamp_state is;
 
 		want.offset = offset + at;
-		is = stamp_read((const uint8_t *)buf + at, unit, &want, &found);
+		is = stamp_read(lane->in->host, (const uint8_t *)buf + at, unit, &want, &found);
 		n[is]++;
 		if (is != STAMP_GOOD && bad_state == STAMP_GOOD) {
 			bad_state = is;

@@ -27,7 +27,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <gantry/crc32c.h>
 #include <gantry/stage.h>
 
 enum crc_mode { CRC_BOTH, CRC_GENERATE, CRC_VERIFY };
@@ -139,7 +138,7 @@ static int apply(struct crc_lane *lane, const struct crc_plan *plan, struct gant
 			return -EILSEQ;
 		}
 		if (plan->make) {
-			io->crc32c = gantry_crc32c(0, io->data, io->length);
+			io->crc32c = lane->host->crc32c(0, io->data, io->length);
 			io->flags |= GANTRY_IO_CRC;
 			gantry_count(&lane->n_made, 1);
 		}
@@ -148,7 +147,7 @@ static int apply(struct crc_lane *lane, const struct crc_plan *plan, struct gant
 	if (!plan->check)
 		return 0;
 	gantry_count(&lane->n_checked, 1);
-	if (io->crc32c == gantry_crc32c(0, io->data, io->length))
+	if (io->crc32c == lane->host->crc32c(0, io->data, io->length))
 		return 0;
 	gantry_count(&lane->n_wrong, 1);
 	log_first(lane, io, "does not match its checksum");

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include <gantry/crc32c.h>
+#include "base/crc32c.h"
 
 #include "fake/chain.h"
 #include "unity.h"
@@ -78,7 +78,7 @@ static uint64_t reported(const char *key)
 
 static void initiator(const char *mode)
 {
-	uint32_t right = gantry_crc32c(0, data, sizeof data);
+	uint32_t right = gn_crc32c(0, data, sizeof data);
 
 	TEST_ASSERT_EQUAL_INT(0, open_with(mode, "strict=false"));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE, data, GANTRY_IO_FUA, 0, NULL));
@@ -106,7 +106,7 @@ static void both_serves_an_initiator(void)
 
 static void target(const char *mode)
 {
-	uint32_t right = gantry_crc32c(0, data, sizeof data);
+	uint32_t right = gn_crc32c(0, data, sizeof data);
 	struct gantry_io *io;
 
 	TEST_ASSERT_EQUAL_INT(0, open_with(mode, "strict=false"));
