@@ -2,6 +2,7 @@
 /* cmd_stat.c - gantry stat: request a report from each running process of a directory. */
 #include <dirent.h>
 #include <errno.h>
+#include <gantry/rundir.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -215,7 +216,7 @@ int gn_cli_stat(const struct gn_cli *cli)
 	if (cli->dir)
 		snprintf(dir, sizeof(dir), "%s", cli->dir);
 	else
-		gn_stat_dir(dir);
+		gantry_rundir(dir, sizeof(dir));
 	list = ask_all(dir, role, silent, &error);
 	if (cli->json) {
 		tree = json_pack("{si sO sO}", "schema", 1, "processes", list, "silent", silent);

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gantry/rundir.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -46,18 +47,6 @@ struct client {
 	char *text;
 	size_t sent, length;
 };
-
-void gn_stat_dir(char *dst)
-{
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-
-	if (runtime && runtime[0] == '/')
-		snprintf(dst, PATH_MAX, "%s/gantry", runtime);
-	else if (geteuid() == 0)
-		snprintf(dst, PATH_MAX, "/run/gantry");
-	else
-		snprintf(dst, PATH_MAX, "/tmp/gantry-%u", (unsigned)geteuid());
-}
 
 static int is_allowed(int fd)
 {
@@ -289,7 +278,7 @@ int gn_stat_server_open(struct gn_loop *loop, const char *dir,
 
 	*server_p = NULL;
 	if (!dir[0]) {
-		gn_stat_dir(default_dir);
+		gantry_rundir(default_dir, sizeof(default_dir));
 		dir = default_dir;
 	}
 	if (!server)

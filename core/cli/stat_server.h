@@ -32,10 +32,4 @@ void gn_stat_server_close(struct gn_stat_server **server_p); /* NULL is allowed 
 /* Remove the name of the socket, for an exit without gn_stat_server_close(). */
 void gn_stat_server_unlink(const struct gn_stat_server *server);
 
-/*
- * Get the default directory: $XDG_RUNTIME_DIR/gantry, else /run/gantry for root, else
- * /tmp/gantry-UID. dst: PATH_MAX bytes.
- */
-void gn_stat_dir(char *dst);
-
 #endif

@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <gantry/rundir.h>
 #include <inttypes.h>
 #include <linux/fs.h>
 #include <stdio.h>
@@ -138,25 +139,13 @@ static int open_directory(const char *path, int create)
 	return fd;
 }
 
-static void directory_path(char *out, size_t bytes)
-{
-	const char *xdg = getenv("XDG_RUNTIME_DIR");
-
-	if (xdg && *xdg == '/')
-		snprintf(out, bytes, "%s/gantry", xdg);
-	else if (geteuid() == 0)
-		snprintf(out, bytes, "/run/gantry");
-	else
-		snprintf(out, bytes, "/tmp/gantry-%u", (unsigned)geteuid());
-}
-
 /* Open the file with the generation of this store. flags 0: read-only. */
 static int open_number(const struct file_store *store, int flags)
 {
 	char path[FILE_NAME_BYTES], name[40];
 	int dir, fd;
 
-	directory_path(path, sizeof path);
+	gantry_rundir(path, sizeof path);
 	snprintf(name, sizeof name, "generation-%016" PRIx64, store->place);
 	dir = open_directory(path, flags & O_CREAT);
 	if (dir < 0)
@@ -260,7 +249,7 @@ void file_generation_raise(struct file_store *store)
 	}
 	if (!attribute || (attribute == -ENOTSUP && !number))
 		return;
-	directory_path(dir, sizeof dir);
+	gantry_rundir(dir, sizeof dir);
 	if (number)
 		gantry_log_error(
 			store->host,

@@ -30,6 +30,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <gantry/rundir.h>
 #include <gantry/transport.h>
 
 #include "../common/cells.h"
@@ -370,8 +371,6 @@ struct comch_rma {
 
 /* -- shm_rundir.c: the directory of the sockets -- */
 #define COMCH_DIR_BYTES 256u /* size of a buffer for the path of a runtime directory */
-/* Returns the directory that is used if the option `dir` is empty. */
-void comch_rundir_default(char *out, size_t bytes);
 void comch_rundir_check(const struct comch_conf *conf, const struct gantry_option_faults *faults);
 const char *comch_check_service(const char *service);
 int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundir);

@@ -53,18 +53,6 @@ static int file_name(char *out, size_t bytes, const char *name, const char *suff
 	return 0;
 }
 
-void comch_rundir_default(char *out, size_t bytes)
-{
-	const char *xdg = getenv("XDG_RUNTIME_DIR");
-
-	if (xdg && *xdg == '/')
-		snprintf(out, bytes, "%s/gantry", xdg);
-	else if (geteuid() == 0)
-		snprintf(out, bytes, "/run/gantry");
-	else
-		snprintf(out, bytes, "/tmp/gantry-%u", (unsigned int)geteuid());
-}
-
 /*
  * Check whether the directory could be created, without side effects. Returns -1 and sets errno:
  * EAGAIN: it could; else the error that mkdirat(2) would set.
@@ -193,7 +181,7 @@ int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundi
 	if (dev->conf->dir && *dev->conf->dir)
 		snprintf(dir, sizeof(dir), "%s", dev->conf->dir);
 	else
-		comch_rundir_default(dir, sizeof(dir));
+		gantry_rundir(dir, sizeof(dir));
 	rc = file_name(pci, sizeof(pci), dev->conf->pci, "");
 	if (rc)
 		return rc;

@@ -94,7 +94,7 @@ int comch_scan(const struct gantry_host *host, struct gantry_writer *w)
 	int n = 0, err;
 	DIR *dir;
 
-	comch_rundir_default(path, sizeof(path));
+	gantry_rundir(path, sizeof(path));
 	dir = open_dir(AT_FDCWD, path);
 	if (!dir) {
 		err = errno;
