@@ -30,16 +30,6 @@ uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width);
 #define GANTRY_SHM_LOAD(p, width, order) __atomic_load_n((p), (order))
 #endif
 
-static inline uint8_t gantry_shm_ld8(const uint8_t *p)
-{
-	return GANTRY_SHM_LOAD(p, 8, __ATOMIC_RELAXED);
-}
-
-static inline uint16_t gantry_shm_ld16(const uint16_t *p)
-{
-	return GANTRY_SHM_LOAD(p, 16, __ATOMIC_RELAXED);
-}
-
 static inline uint32_t gantry_shm_ld32(const uint32_t *p)
 {
 	return GANTRY_SHM_LOAD(p, 32, __ATOMIC_RELAXED);
@@ -61,16 +51,6 @@ static inline uint64_t gantry_shm_ld64_acquire(const uint64_t *p)
 	return GANTRY_SHM_LOAD(p, 64, __ATOMIC_ACQUIRE);
 }
 
-static inline void gantry_shm_st8(uint8_t *p, uint8_t v)
-{
-	__atomic_store_n(p, v, __ATOMIC_RELAXED);
-}
-
-static inline void gantry_shm_st16(uint16_t *p, uint16_t v)
-{
-	__atomic_store_n(p, v, __ATOMIC_RELAXED);
-}
-
 static inline void gantry_shm_st32(uint32_t *p, uint32_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_RELAXED);
@@ -82,11 +62,6 @@ static inline void gantry_shm_st64(uint64_t *p, uint64_t v)
 }
 
 /* Store with release: earlier stores are visible to a peer that loads this word with acquire. */
-static inline void gantry_shm_st32_release(uint32_t *p, uint32_t v)
-{
-	__atomic_store_n(p, v, __ATOMIC_RELEASE);
-}
-
 static inline void gantry_shm_st64_release(uint64_t *p, uint64_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);

@@ -22,16 +22,7 @@ uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width)
 	loads++;
 	if (liar)
 		return liar++;
-	switch (width) {
-	case 8:
-		return *(const volatile uint8_t *)p;
-	case 16:
-		return *(const volatile uint16_t *)p;
-	case 32:
-		return *(const volatile uint32_t *)p;
-	default:
-		return *(const volatile uint64_t *)p;
-	}
+	return width == 32 ? *(const volatile uint32_t *)p : *(const volatile uint64_t *)p;
 }
 
 void setUp(void)
@@ -48,23 +39,17 @@ static void stored_words_are_loaded(void)
 {
 	uint64_t word = 0;
 	uint32_t half = 0;
-	uint16_t quarter = 0;
-	uint8_t byte = 0;
 
 	gantry_shm_st64_release(&word, 0x1122334455667788u);
 	TEST_ASSERT_EQUAL_HEX64(0x1122334455667788u, gantry_shm_ld64_acquire(&word));
 	gantry_shm_st64(&word, 5);
 	TEST_ASSERT_EQUAL_UINT64(5, gantry_shm_ld64(&word));
-	gantry_shm_st32_release(&half, 0xdeadbeef);
+	gantry_shm_st32(&half, 0xdeadbeef);
 	TEST_ASSERT_EQUAL_HEX32(0xdeadbeef, gantry_shm_ld32_acquire(&half));
 	gantry_shm_st32(&half, 6);
 	TEST_ASSERT_EQUAL_UINT32(6, gantry_shm_ld32(&half));
-	gantry_shm_st16(&quarter, 0xbeef);
-	TEST_ASSERT_EQUAL_HEX16(0xbeef, gantry_shm_ld16(&quarter));
-	gantry_shm_st8(&byte, 0xef);
-	TEST_ASSERT_EQUAL_HEX8(0xef, gantry_shm_ld8(&byte));
 	gantry_shm_fence();
-	TEST_ASSERT_EQUAL_UINT(6, loads);
+	TEST_ASSERT_EQUAL_UINT(4, loads);
 }
 
 static void a_record_is_read_with_one_load_for_each_word(void)
