@@ -22,12 +22,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <gantry/copy.h>
+
 #include "../common/identity.h"
 
 #define MAX_IO (64u << 20)
 #define HUGE_PAGE (2ull << 20)
-#define STRIDE 4096u          /* bytes that are copied while the next STRIDE bytes are prefetched */
-#define COLD_FROM (64u << 20) /* a smaller volume might be in the last-level cache */
 /* clearing a shorter range costs less than returning its pages to the kernel */
 #define RELEASE_FROM (64u << 10)
 
@@ -221,32 +221,6 @@ static void wipe(struct memory *m, uint64_t offset, uint64_t length)
 	memset(m->base + last, 0, end - last);
 }
 
-/*
- * Copy from memory that is not in a cache. The hardware prefetcher stops at a page boundary, so
- * this function prefetches the next page while it copies the current one. It prefetches into the
- * second-level cache, because the copy needs the line fill buffers of the first-level cache.
- */
-static void copy_cold(uint8_t *to, const uint8_t *from, size_t bytes)
-{
-	for (; bytes > STRIDE; bytes -= STRIDE, to += STRIDE, from += STRIDE) {
-		const uint8_t *next = from + STRIDE,
-			      *end = next + (bytes < 2 * STRIDE ? bytes - STRIDE : STRIDE);
-
-		for (; next < end; next += GANTRY_CACHE_LINE)
-			__builtin_prefetch(next, 0, 2);
-		memcpy(to, from, STRIDE);
-	}
-	memcpy(to, from, bytes);
-}
-
-static void read_volume(const struct memory *m, struct gantry_io *io, const uint8_t *place)
-{
-	if (io->length > STRIDE && m->bytes >= COLD_FROM)
-		copy_cold(io->data, place, io->length);
-	else
-		memcpy(io->data, place, io->length);
-}
-
 static void execute(struct memory *m, struct gantry_io *io)
 {
 	uint8_t *place = m->base + io->offset;
@@ -254,7 +228,7 @@ static void execute(struct memory *m, struct gantry_io *io)
 	switch (io->opcode) {
 	case GANTRY_OP_READ:
 		if (io->data != place)
-			read_volume(m, io, place);
+			gantry_copy_out(io->data, place, io->length, m->bytes);
 		break;
 	case GANTRY_OP_WRITE:
 		if (io->data != place)
@@ -288,15 +262,15 @@ static int memory_submit(void *self, struct gantry_io *io)
 	struct memory_lane *lane = self;
 	struct gantry_io *before = lane->held;
 	uint8_t *volume = lane->memory->base + io->offset;
-	int reads = io->opcode == GANTRY_OP_READ;
 
 	if (!gantry_op_has_data(io->opcode)) {
 		finish(lane->memory, io);
 		return 0;
 	}
-	/* Only the first lines: more prefetches would delay the previous copy. */
-	__builtin_prefetch(reads ? volume : io->data, 0);
-	__builtin_prefetch(reads ? io->data : volume, 1);
+	if (io->opcode == GANTRY_OP_READ)
+		gantry_copy_soon(io->data, volume);
+	else
+		gantry_copy_soon(volume, io->data);
 	lane->held = io;
 	if (before)
 		finish(lane->memory, before);

@@ -13,9 +13,9 @@
 #include <stdbool.h>
 
 #include <gantry/transport.h>
+#include <gantry/copy.h>
 
 #include "../common/cells.h"
-#include "../common/copy.h"
 #include "../common/done.h"
 
 #define LOOP_REGIONS 64u

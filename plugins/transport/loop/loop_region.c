@@ -274,7 +274,7 @@ static int copy(struct loop_rma *rma, void *to, const void *from, uint32_t lengt
 		__atomic_store_n(&rma->copying, 0, __ATOMIC_RELEASE);
 		return -ENOTCONN;
 	}
-	tc_copy_out(to, from, length, from_region);
+	gantry_copy_out(to, from, length, from_region ? from_region->length : 0);
 	__atomic_store_n(&rma->copying, 0, __ATOMIC_RELEASE);
 	gantry_count(rma->payload, length);
 	return 0;
@@ -316,7 +316,7 @@ int loop_rma_submit(void *arg, const struct gantry_rma *op)
 		return -ENOTCONN;
 	remote = im->addr + op->remote_offset;
 	if (op->op == GANTRY_RMA_READ || rma->held.from) {
-		tc_copy_soon(op->local, remote);
+		gantry_copy_soon(op->local, remote);
 		loop_rma_flush(rma);
 	}
 	if (op->op == GANTRY_RMA_READ) {

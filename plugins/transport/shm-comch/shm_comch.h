@@ -30,11 +30,11 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <gantry/copy.h>
 #include <gantry/rundir.h>
 #include <gantry/transport.h>
 
 #include "../common/cells.h"
-#include "../common/copy.h"
 #include "../common/done.h"
 #include "shm_ring.h"
 #include "shm_wire.h"

@@ -100,13 +100,14 @@ int comch_rma_submit(void *arg, const struct gantry_rma *op)
 		return -EAGAIN;
 	remote = (char *)r->addr + op->remote_offset;
 	if (op->op == GANTRY_RMA_READ || rma->held.from)
-		tc_copy_soon(op->local, remote);
+		gantry_copy_soon(op->local, remote);
 	if (rma->held.from)
 		finish_held(rma);
 	if (op->op == GANTRY_RMA_READ) {
 		hold(rma, r, op);
 	} else {
-		tc_copy_out(remote, op->local, op->length, op->local_region);
+		gantry_copy_out(remote, op->local, op->length,
+				op->local_region ? op->local_region->length : 0);
 		gantry_count(rma->payload, op->length);
 	}
 	tc_done_put(&rma->done, op->cookie, 0);

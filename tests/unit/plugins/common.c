@@ -5,8 +5,9 @@
  */
 #include <string.h>
 
+#include <gantry/copy.h>
+
 #include "../plugins/transport/common/cells.h"
-#include "../plugins/transport/common/copy.h"
 #include "../plugins/transport/common/done.h"
 #include "fake/host.h"
 #include "unity.h"
@@ -83,7 +84,7 @@ static void copies_are_whole(void)
 {
 	static const size_t lengths[] = {1, 4095, 4096, 4097, 8191, 8192, 8193, 12288, 20000};
 	static uint8_t from[20000], to[20002];
-	const struct gantry_region regions[] = {{.length = 4096}, {.length = TC_COPY_COLD_FROM}};
+	static const uint64_t sizes[] = {0, 4096, GANTRY_COPY_COLD_FROM};
 
 	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = (uint8_t)(i * 7 + i / 251);
@@ -91,7 +92,7 @@ static void copies_are_whole(void)
 		size_t n = lengths[i / 3];
 
 		memset(to, 0xee, sizeof(to));
-		tc_copy_out(to + 1, from, n, i % 3 < 2 ? &regions[i % 3] : NULL);
+		gantry_copy_out(to + 1, from, n, sizes[i % 3]);
 		TEST_ASSERT_EQUAL_MEMORY(from, to + 1, n);
 		TEST_ASSERT_EQUAL_HEX8(0xee, to[0]);
 		TEST_ASSERT_EQUAL_HEX8(0xee, to[n + 1]);
