@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../common/identity.h"
+#include "../common/volume.h"
 #include "file.h"
 
 static const char *const engines[] = {"auto", "uring", "sync", NULL};
@@ -49,13 +50,7 @@ static void file_check(const void *arg, const struct gantry_option_faults *fault
 {
 	const struct file_conf *conf = arg;
 
-	if (conf->block & (conf->block - 1))
-		gantry_option_fault(faults, "block",
-				    "is not a power of two; write such as \"4KiB\"");
-	else if (conf->size % conf->block)
-		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
-				    (unsigned long long)conf->block);
-	identity_check(conf->uuid, faults);
+	volume_check(conf->uuid, conf->size, conf->block, faults);
 }
 
 static const struct file_engine *first_choice(const struct file_store *store)

@@ -25,8 +25,8 @@
 #include <gantry/copy.h>
 
 #include "../common/identity.h"
+#include "../common/volume.h"
 
-#define MAX_IO (64u << 20)
 #define HUGE_PAGE (2ull << 20)
 /* clearing a shorter range costs less than returning its pages to the kernel */
 #define RELEASE_FROM (64u << 10)
@@ -116,13 +116,7 @@ static void memory_check(const void *arg, const struct gantry_option_faults *fau
 {
 	const struct memory_conf *conf = arg;
 
-	if (conf->block & (conf->block - 1))
-		gantry_option_fault(faults, "block",
-				    "is not a power of two; write such as \"4KiB\"");
-	else if (conf->size % conf->block)
-		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
-				    (unsigned long long)conf->block);
-	identity_check(conf->uuid, faults);
+	volume_check(conf->uuid, conf->size, conf->block, faults);
 }
 
 static int memory_open(const struct gantry_host *host, const void *arg, void **backend_p)
@@ -161,16 +155,7 @@ static void memory_expect(const void *arg, struct gantry_volume_info *volume)
 {
 	const struct memory_conf *conf = arg;
 
-	*volume = (struct gantry_volume_info){
-		.size = conf->size,
-		.block_size = (uint32_t)conf->block,
-		.ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE |
-		       1u << GANTRY_OP_FLUSH | 1u << GANTRY_OP_WRITE_ZEROES |
-		       1u << GANTRY_OP_DISCARD,
-		.flags = GANTRY_VOLUME_VOLATILE,
-		.max_io = MAX_IO,
-	};
-	identity_option(conf->uuid, volume->uuid);
+	volume_expect(conf->uuid, conf->size, conf->block, volume);
 }
 
 static void memory_volume(void *backend, struct gantry_volume_info *volume)

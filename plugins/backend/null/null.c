@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../common/identity.h"
+#include "../common/volume.h"
 
 struct null_conf {
 	const char *uuid;
@@ -23,7 +24,6 @@ struct null {
 	uint8_t uuid[16];
 };
 
-#define MAX_IO (64u << 20)
 #define VERIFIER 1 /* constant: the backend keeps no data that could be lost */
 
 static const struct gantry_option options[] = {
@@ -42,13 +42,7 @@ static void null_check(const void *arg, const struct gantry_option_faults *fault
 {
 	const struct null_conf *conf = arg;
 
-	if (conf->block & (conf->block - 1))
-		gantry_option_fault(faults, "block",
-				    "is not a power of two; write such as \"4KiB\"");
-	else if (conf->size % conf->block)
-		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
-				    (unsigned long long)conf->block);
-	identity_check(conf->uuid, faults);
+	volume_check(conf->uuid, conf->size, conf->block, faults);
 }
 
 static int null_open(const struct gantry_host *host, const void *arg, void **backend_p)
@@ -67,16 +61,7 @@ static void null_expect(const void *arg, struct gantry_volume_info *volume)
 {
 	const struct null_conf *conf = arg;
 
-	*volume = (struct gantry_volume_info){
-		.size = conf->size,
-		.block_size = (uint32_t)conf->block,
-		.ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE |
-		       1u << GANTRY_OP_FLUSH | 1u << GANTRY_OP_WRITE_ZEROES |
-		       1u << GANTRY_OP_DISCARD,
-		.flags = GANTRY_VOLUME_VOLATILE,
-		.max_io = MAX_IO,
-	};
-	identity_option(conf->uuid, volume->uuid);
+	volume_expect(conf->uuid, conf->size, conf->block, volume);
 }
 
 static void null_volume(void *backend, struct gantry_volume_info *volume)

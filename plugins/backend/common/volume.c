@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "volume.h"
+
+#include "identity.h"
+
+#define MAX_IO (64u << 20)
+
+void volume_check(const char *uuid, uint64_t size, uint64_t block,
+		  const struct gantry_option_faults *faults)
+{
+	if (block & (block - 1))
+		gantry_option_fault(faults, "block",
+				    "is not a power of two; write such as \"4KiB\"");
+	else if (size % block)
+		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
+				    (unsigned long long)block);
+	identity_check(uuid, faults);
+}
+
+void volume_expect(const char *uuid, uint64_t size, uint64_t block,
+		   struct gantry_volume_info *volume)
+{
+	*volume = (struct gantry_volume_info){
+		.size = size,
+		.block_size = (uint32_t)block,
+		.ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE |
+		       1u << GANTRY_OP_FLUSH | 1u << GANTRY_OP_WRITE_ZEROES |
+		       1u << GANTRY_OP_DISCARD,
+		.flags = GANTRY_VOLUME_VOLATILE,
+		.max_io = MAX_IO,
+	};
+	identity_option(uuid, volume->uuid);
+}
