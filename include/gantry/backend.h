@@ -24,6 +24,19 @@
 extern "C" {
 #endif
 
+/*
+ * The functions of a backend.
+ *
+ * host       services of the host; valid until close
+ * backend    what open stored in *backend_p
+ * backend_p  out: the object of the backend, with which the host calls the other functions
+ * volume     out: the properties; all 0 before the call
+ * lane       the lane; valid until stop
+ * self       what start stored in *self_p for this lane
+ * self_p     out: the object of this lane of the backend
+ * io         the descriptor
+ * w          an object of the report, which is open
+ */
 struct gantry_backend_ops {
 	/*
 	 * Open the store. Must fail if another process serves the same store.
@@ -32,6 +45,8 @@ struct gantry_backend_ops {
 	 * returns   0
 	 *           -errno: cannot open; the backend has logged the cause
 	 * thread    control thread
+	 * ownership  the backend owns *backend_p until close
+	 * NULL      the backend has no object: `backend` is NULL
 	 */
 	int (*open)(const struct gantry_host *host, const void *conf, void **backend_p);
 	/*
@@ -39,6 +54,7 @@ struct gantry_backend_ops {
 	 * verifier must be the same in every call.
 	 *
 	 * thread    control thread
+	 * NULL      not permitted
 	 */
 	void (*volume)(void *backend, struct gantry_volume_info *volume);
 	/*
@@ -48,6 +64,7 @@ struct gantry_backend_ops {
 	 * returns   0
 	 *           -errno: failed; the host logs it
 	 * thread    control thread, before the lane runs
+	 * ownership  the backend owns *self_p until stop
 	 * NULL      every lane uses the backend itself as `self`. If the backend has `open`, the
 	 *           host then rejects a role that uses it with several lanes
 	 *
@@ -61,18 +78,52 @@ struct gantry_backend_ops {
 	 *
 	 * returns   0: accepted
 	 *           -EAGAIN: no resources now; the host submits it again
+	 *           another -errno: rejected permanently
 	 * thread    lane's thread; must not block
+	 * ownership  after 0 the descriptor and its buffer belong to the backend, until it completes
+	 *           the descriptor
+	 * NULL      not permitted
 	 */
 	int (*submit)(void *self, struct gantry_io *io);
-	int (*poll)(void *self); /* poll, arm, disarm, fd: as in struct gantry_poller */
+	/*
+	 * Complete descriptors whose IO is done. As `poll` of struct gantry_poller.
+	 *
+	 * returns   the number of events that it handled
+	 * thread    lane's thread; must not block
+	 * NULL      submit completes every descriptor before it returns
+	 */
+	int (*poll)(void *self);
+	/*
+	 * Make the fd readable when work arrives, from now on. As `arm` of struct gantry_poller.
+	 *
+	 * returns   0
+	 *           1: there is work already
+	 * thread    lane's thread; must not block
+	 * NULL      as if the function returned 0; but a lane never sleeps while the backend has
+	 *           `poll` without `arm` and `fd`
+	 */
 	int (*arm)(void *self);
+	/* End `arm`. Lane's thread; must not block. NULL: nothing. */
 	void (*disarm)(void *self);
+	/*
+	 * Get the fd that is readable when there is work for poll.
+	 *
+	 * returns   the fd; -1: none
+	 * thread    lane's thread
+	 * NULL      as if the function returned -1
+	 */
 	int (*fd)(void *self);
-	/* control thread, after the lane has stopped; no descriptor is in flight */
+	/*
+	 * Free the state of one lane. No descriptor is in flight.
+	 *
+	 * thread    control thread, after the lane has stopped
+	 * NULL      nothing
+	 */
 	void (*stop)(void *self);
-	/* Write values to the report. Control thread, while the lanes run. */
+	/* Write values to the report. Control thread, while the lanes run. NULL: no values. */
 	void (*report)(void *backend, struct gantry_writer *w);
-	void (*close)(void *backend); /* close the store; also after a start() that failed */
+	/* Close the store; also after a start() that failed. Control thread. NULL: nothing. */
+	void (*close)(void *backend);
 	/*
 	 * Map the volume: return the address of its bytes in this process. The mapping must stay at
 	 * this address until close. A device can then transfer data directly to and from the

@@ -12,8 +12,11 @@ extern "C" {
 #endif
 
 /*
- * gantry_count - add n to a counter. Only the thread that owns the cell writes it; other threads
- * can read it.
+ * gantry_count - add n to a counter
+ *
+ * cell    the counter
+ * n       the summand
+ * thread  the only thread that writes the cell; other threads can read it
  */
 static inline void gantry_count(uint64_t *cell, uint64_t n)
 {

@@ -16,6 +16,10 @@
  *   - -EAGAIN: the caller keeps the descriptor and submits it again when the lane polls next.
  *   - The status is passed end to end; a relay never changes it.
  *   - A descriptor belongs to one lane. Only the thread of that lane may call the functions below.
+ *
+ * io      the descriptor
+ * opcode  enum gantry_opcode
+ * thread  lane's thread; any thread for functions without a descriptor
  */
 #ifndef GANTRY_IO_H
 #define GANTRY_IO_H
@@ -41,6 +45,8 @@ extern "C" {
  *
  * For data that a lane writes with each IO: it avoids false sharing with another lane. Free it with
  * free(3). Returns NULL when out of memory.
+ *
+ * bytes  size of the memory
  */
 static inline void *gantry_zalloc_lines(size_t bytes)
 {
@@ -160,11 +166,15 @@ struct gantry_volume_info; /* volume.h */
 
 /*
  * One position in a chain. `submit` receives the descriptor on the way down, `complete` on the way
- * back. Both run on the thread of the lane and must not block. They may call gantry_submit() and
- * gantry_complete().
+ * back. Both may call gantry_submit() and gantry_complete().
+ *
+ * self    the member `self`
+ * thread  lane's thread; must not block
  */
 struct gantry_hop {
+	/* Handle a descriptor on its way down. Returns as gantry_submit. */
 	int (*submit)(void *self, struct gantry_io *io);
+	/* Handle a descriptor on its way back. */
 	void (*complete)(void *self, struct gantry_io *io);
 	void *self;
 	uint64_t frame; /* index into gantry_io.frame of the word of this hop */
@@ -175,10 +185,11 @@ struct gantry_hop {
 /*
  * gantry_submit - pass a descriptor to the next hop of its chain
  *
+ * After an error the descriptor is unchanged.
+ *
  * returns  0: accepted; the descriptor no longer belongs to the caller and can already be complete
  *          -EAGAIN: rejected for now; submit it again at the next poll
  *          another -errno: rejected permanently
- *          After an error the descriptor is unchanged.
  * thread   lane's thread; hops may call back into the caller before it returns
  * cost     O(1), no allocation, no system call
  */
@@ -207,7 +218,11 @@ static inline void gantry_complete(struct gantry_io *io)
 	hop->complete(hop->self, io);
 }
 
-/* gantry_fail - complete a descriptor with an error status */
+/*
+ * gantry_fail - complete a descriptor with an error status
+ *
+ * status  any but GANTRY_S_OK
+ */
 static inline void gantry_fail(struct gantry_io *io, enum gantry_status status)
 {
 	io->status = (uint16_t)status;
@@ -215,8 +230,10 @@ static inline void gantry_fail(struct gantry_io *io, enum gantry_status status)
 }
 
 /*
- * gantry_status_of_errno - convert an errno (or -errno) to a status; GANTRY_S_IO if there is no
- * equivalent
+ * gantry_status_of_errno - convert an errno to a status
+ *
+ * error    an errno or -errno
+ * returns  the status; GANTRY_S_IO: there is no equivalent
  *
  * A hop that kept a descriptor calls it when its later gantry_submit() fails permanently:
  *     gantry_fail(io, gantry_status_of_errno(rc));
@@ -237,6 +254,8 @@ static inline enum gantry_status gantry_status_of_errno(int error)
 /*
  * gantry_io_begin - prepare an idle descriptor for submit; afterwards the caller fills the first
  * cache line
+ *
+ * now_ns  time of the submit: gantry_lane.now_ns
  */
 static inline void gantry_io_begin(struct gantry_io *io, uint64_t now_ns)
 {
@@ -261,7 +280,11 @@ static inline int gantry_io_end(struct gantry_io *io)
 	return 0;
 }
 
-/* gantry_stage_ctx - get the private word of the current hop of a descriptor */
+/*
+ * gantry_stage_ctx - get the private word of the current hop of a descriptor
+ *
+ * returns  the word, which stays valid until the stage has passed the descriptor on to its owner
+ */
 static inline uint64_t *gantry_stage_ctx(struct gantry_io *io)
 {
 	return &io->frame[io->hop->frame];
@@ -279,39 +302,51 @@ static inline const struct gantry_volume_info *gantry_stage_volume(const struct 
 	return io->hop->volume;
 }
 
-/* gantry_range_ok - true if [offset, offset + length) lies inside [0, size); cannot overflow */
+/*
+ * gantry_range_ok - check that [offset, offset + length) lies inside [0, size); cannot overflow
+ *
+ * offset, length, size  bytes
+ * returns               1: it lies inside; 0: it does not
+ */
 static inline int gantry_range_ok(uint64_t offset, uint64_t length, uint64_t size)
 {
 	return length <= size && offset <= size - length;
 }
 
-/* gantry_op_in - true if the operation is in a set of bits 1 << enum gantry_opcode */
+/*
+ * gantry_op_in - check that the operation is in a set
+ *
+ * set      bits 1 << enum gantry_opcode
+ * returns  1: it is; 0: it is not, or the operation is unknown
+ */
 static inline int gantry_op_in(unsigned opcode, uint32_t set)
 {
 	return opcode < GANTRY_OP_COUNT && (set >> opcode & 1) != 0;
 }
 
-/* gantry_op_has_data - true for operations that transfer data between region and volume */
+/* gantry_op_has_data - get whether an operation transfers data. Returns as gantry_op_in. */
 static inline int gantry_op_has_data(unsigned opcode)
 {
 	return gantry_op_in(opcode, GANTRY_OPS_DATA);
 }
 
-/* gantry_op_writes - true for operations that change the volume */
+/* gantry_op_writes - get whether an operation changes the volume. Returns as gantry_op_in. */
 static inline int gantry_op_writes(unsigned opcode)
 {
 	return gantry_op_in(opcode, GANTRY_OPS_WRITE);
 }
 
-/* gantry_op_has_range - true for operations that have a range of the volume */
+/* gantry_op_has_range - get whether an operation has a range. Returns as gantry_op_in. */
 static inline int gantry_op_has_range(unsigned opcode)
 {
 	return gantry_op_in(opcode, GANTRY_OPS_RANGE);
 }
 
 /*
- * gantry_status_buffer_released - true if no agent can access the buffer of an IO that completed
- * with this status
+ * gantry_status_buffer_released - get whether agents can access the buffer of a completed IO
+ *
+ * status   status of the IO
+ * returns  1: no agent can; 0: an agent might
  */
 static inline int gantry_status_buffer_released(unsigned status)
 {

@@ -69,8 +69,12 @@ struct gantry_option {
 struct gantry_option_faults {
 	void *core;
 	/*
-	 * Add a fault. option: its name, or "group.option" in a group. The text states the problem,
-	 * then the remedy.
+	 * Add a fault.
+	 *
+	 * faults  this struct
+	 * option  its name, or "group.option" in a group
+	 * fmt     text and arguments as for printf(3): the problem, then the remedy
+	 * thread  control thread
 	 */
 	void (*add)(const struct gantry_option_faults *faults, const char *option, const char *fmt,
 		    ...)
@@ -80,10 +84,11 @@ struct gantry_option_faults {
 		;
 };
 
+/* `add` of the faults. */
 #define gantry_option_fault(faults, ...) (faults)->add(faults, __VA_ARGS__)
 
 /* clang-format off */
-#define GANTRY_OPTION_END {NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL}
+#define GANTRY_OPTION_END {NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL} /* the last row */
 /* clang-format on */
 
 #ifdef __cplusplus

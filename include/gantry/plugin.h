@@ -51,6 +51,12 @@ enum gantry_kind {
 	GANTRY_KIND_STAGE = 4      /* ops: struct gantry_stage_ops */
 };
 
+/*
+ * What a plugin exports.
+ *
+ * conf    the options, as the option table describes them; valid during the call
+ * faults  receives each fault
+ */
 struct gantry_plugin {
 	uint32_t magic; /* GANTRY_PLUGIN_MAGIC */
 	uint16_t abi_major, abi_minor;
@@ -120,6 +126,9 @@ enum gantry_log_level { GANTRY_LOG_ERROR, GANTRY_LOG_WARN, GANTRY_LOG_INFO, GANT
 /*
  * Services of the host for an instance; valid until the instance is closed. Any thread can call a
  * function unless its comment restricts that.
+ *
+ * host    this struct
+ * thread  any thread
  */
 struct gantry_host {
 	uint32_t struct_size;
@@ -130,18 +139,27 @@ struct gantry_host {
 	/*
 	 * Write one line to the log. The host limits warnings of an instance to 10 per second. Not
 	 * for the IO path: use a counter there.
+	 *
+	 * level      enum gantry_log_level
+	 * fmt        text and arguments as for printf(3), without a line feed at the end
 	 */
 	void (*log)(const struct gantry_host *host, int level, const char *fmt, ...)
 #ifdef __GNUC__
 		__attribute__((format(printf, 3, 4)))
 #endif
 		;
-	/* Get the monotonic time in nanoseconds. Tests can control this clock. */
+	/* Get the monotonic time. Tests can control this clock. Returns nanoseconds. */
 	uint64_t (*now_ns)(const struct gantry_host *host);
 	/*
-	 * Create a counter of this instance, which `gantry stat` and reports show. The cell belongs
-	 * to the host, starts at 0 and has one writer (see gantry_count). Returns NULL when out of
-	 * memory. Control thread.
+	 * Create a counter of this instance, which `gantry stat` and reports show. It starts at 0
+	 * and has one writer (see gantry_count).
+	 *
+	 * name       snake_case, with a suffix that names the unit: _ns, _bytes, _ops. Reports add
+	 *            the counters of one instance that have the same name
+	 * returns    the counter
+	 *            NULL: out of memory
+	 * thread     control thread
+	 * ownership  the counter belongs to the host; it is valid until the instance is closed
 	 */
 	uint64_t *(*counter)(const struct gantry_host *host, const char *name);
 	/*
@@ -159,6 +177,7 @@ struct gantry_host {
 	 *          error
 	 *          another -errno of open(2)
 	 * thread   control thread
+	 * ownership  the caller closes the descriptor
 	 */
 	int (*open_file)(const struct gantry_host *host, const char *path, int flags);
 	/*
@@ -169,6 +188,7 @@ struct gantry_host {
 	uint32_t (*crc32c)(uint32_t crc, const void *data, size_t n);
 };
 
+/* `log` of the host, one for each level. */
 #define gantry_log_error(host, ...) (host)->log(host, GANTRY_LOG_ERROR, __VA_ARGS__)
 #define gantry_log_warn(host, ...) (host)->log(host, GANTRY_LOG_WARN, __VA_ARGS__)
 #define gantry_log_info(host, ...) (host)->log(host, GANTRY_LOG_INFO, __VA_ARGS__)
@@ -198,18 +218,23 @@ struct gantry_lane {
  * continues to poll. Otherwise the lane sleeps until an fd becomes readable or the earliest
  * `wake_ns` is reached. Then it polls, and calls `disarm` of every poller. A poller need not make
  * its fd readable while it is disarmed.
+ *
+ * self    the member `self`
+ * thread  lane's thread; must not block
  */
 struct gantry_poller {
-	int (*poll)(void *self); /* returns the number of events it handled; must not block */
+	/* Handle the work that there is. Returns the number of events it handled. */
+	int (*poll)(void *self);
 	/*
-	 * from now on, make the fd readable when work arrives. Returns non-zero if there is work
-	 * already
+	 * From now on, make the fd readable when work arrives. Returns non-zero if there is work
+	 * already. NULL: as if the function returned 0.
 	 */
 	int (*arm)(void *self);
-	/* the lane is awake: the fd need not be signalled any more */
+	/* The lane is awake: the fd need not be signalled any more. NULL: nothing. */
 	void (*disarm)(void *self);
-	uint64_t (*wake_ns)(void *self); /* absolute time of the next timer in ns; 0: none */
-	/* returns an fd that is readable when there is work; -1: none */
+	/* Get the absolute time of the next timer. Returns nanoseconds; 0: none. NULL: 0. */
+	uint64_t (*wake_ns)(void *self);
+	/* Get an fd that is readable when there is work. Returns the fd; -1: none. NULL: -1. */
 	int (*fd)(void *self);
 	void *self;
 };
@@ -217,15 +242,28 @@ struct gantry_poller {
 /*
  * Writer of reports: a tree of named values, printed as text or JSON. Keys are literals in
  * snake_case whose suffix names the unit: _ns, _bytes, _ops. Inside an array the key is NULL.
+ *
+ * w          the writer
+ * key        name of the value; NULL inside an array
+ * value      the value
+ * thread     control thread, during the call that got the writer
+ * ownership  the writer copies keys and texts
  */
 struct gantry_writer {
 	void *core;
+	/* Open an object: the next values are its members, until `end`. */
 	void (*object)(struct gantry_writer *w, const char *key);
+	/* Open an array: the next values are its elements, until `end`. */
 	void (*array)(struct gantry_writer *w, const char *key);
+	/* Close the object or array that was opened last. */
 	void (*end)(struct gantry_writer *w);
+	/* Write an integer. */
 	void (*u64)(struct gantry_writer *w, const char *key, uint64_t value);
+	/* Write a number. */
 	void (*real)(struct gantry_writer *w, const char *key, double value);
+	/* Write a text. */
 	void (*string)(struct gantry_writer *w, const char *key, const char *value);
+	/* Write true, if value is not 0, or false. */
 	void (*boolean)(struct gantry_writer *w, const char *key, int value);
 };
 

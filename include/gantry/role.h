@@ -55,19 +55,34 @@ struct gantry_session_attr {
 /*
  * Events of a client. Control thread. An -errno comes with a text that states the problem and where
  * it occurred.
+ *
+ * arg        the argument of client_open
+ * client     the client
+ * ownership  volume and text are valid during the call
  */
 struct gantry_client_events {
-	/* HELLO and QUERY are done. */
+	/*
+	 * HELLO and QUERY are done: export the regions, then call client_start.
+	 *
+	 * volume  the properties of the volume
+	 */
 	void (*ready)(void *arg, struct gantry_client *client,
 		      const struct gantry_volume_info *volume);
-	/* The peer has imported the region of the last client_export. */
+	/*
+	 * The peer has imported the region of the last client_export.
+	 *
+	 * region  that region
+	 */
 	void (*exported)(void *arg, struct gantry_client *client,
 			 const struct gantry_region *region);
 	/* The role can submit IO from now on. */
 	void (*started)(void *arg, struct gantry_client *client);
 	/*
 	 * Last event: the session has ended, and every IO that it had accepted has completed. A
-	 * later submit fails with -ENOTCONN. reason: 0 after client_close, else -errno.
+	 * later submit fails with -ENOTCONN.
+	 *
+	 * reason  0 after client_close, else -errno
+	 * text    the problem, and where it occurred
 	 */
 	void (*closed)(void *arg, struct gantry_client *client, int reason, const char *text);
 	/*
@@ -80,25 +95,45 @@ struct gantry_client_events {
 /*
  * Callbacks of a server role for each step of a session. Control thread.
  *
- * hello, query, region, start and unexport return:
- *   0             done
- *   -EINPROGRESS  the role calls session_continue() later
- *   another -errno: the step is rejected, with the text of session_refuse()
+ * role     the pointer that open of the role returned
+ * session  the session; valid from hello until closed is done
+ * returns  0: done
+ *          -EINPROGRESS: the role calls session_continue() later
+ *          another -errno: the step is rejected, with the text of session_refuse()
  */
 struct gantry_server_ops {
+	/*
+	 * A client requests a session. First event of the session.
+	 *
+	 * attr  what the client requests; valid during the call
+	 */
 	int (*hello)(void *role, struct gantry_session *session,
 		     const struct gantry_session_attr *attr);
+	/*
+	 * The client asks for the properties of the volume.
+	 *
+	 * volume  in: all 0. Out: the properties, at the latest when the role calls
+	 *         session_continue()
+	 */
 	int (*query)(void *role, struct gantry_session *session, struct gantry_volume_info *volume);
 	/*
 	 * The host has imported a region of the client, before or after start. The region is valid
 	 * until `unexport` or `closed` is done.
+	 *
+	 * region  the region
 	 */
 	int (*region)(void *role, struct gantry_session *session, struct gantry_region *region);
 	/* All lanes are set up, and receives are posted: prepare for IO. */
 	int (*start)(void *role, struct gantry_session *session);
 	/*
 	 * Store in *terminal the hop for the IO of one lane of the session. The host calls it for
-	 * each lane, between region and start. Returns 0 or -errno.
+	 * each lane, between region and start.
+	 *
+	 * lane      the lane of the role
+	 * index     number of the lane in the session, from 0
+	 * terminal  out: the hop; used until `closed`
+	 * returns   0
+	 *           -errno: the session is rejected
 	 */
 	int (*lane)(void *role, struct gantry_session *session, struct gantry_lane *lane,
 		    uint32_t index, struct gantry_hop *terminal);
@@ -114,6 +149,8 @@ struct gantry_server_ops {
 	 * session_continue() later. The regions stay valid until session_continue(), for a role
 	 * that has re-exported them and waits for their release. After session_continue() the role
 	 * must not use the session.
+	 *
+	 * reason  0 after an orderly end, else -errno
 	 */
 	int (*closed)(void *role, struct gantry_session *session, int reason);
 	/*
@@ -153,7 +190,20 @@ struct gantry_piece {
  */
 #define GANTRY_REGION_LAZY 0x2
 
-/* Services of the host for roles; valid until close. */
+/*
+ * Services of the host for roles; valid until close.
+ *
+ * rh        the struct that open got
+ * lane      a lane of this role
+ * terminal  the last hop
+ * client    of client_open
+ * session   the session, as the callbacks of struct gantry_server_ops got it
+ * region    of region_create
+ * index     number of the lane in the session, from 0
+ * fn        the function to call
+ * arg       the argument of fn
+ * thread    control thread
+ */
 struct gantry_role_host {
 	uint32_t struct_size;
 	uint32_t n_lanes;    /* number of lanes of this role */
@@ -164,14 +214,30 @@ struct gantry_role_host {
 	/* the client engine, for roles that issue IO: see engine.h */
 	const struct gantry_engine_ops *engine;
 
-	/* Get a lane of this role, from index 0 on; NULL: index is out of range. */
+	/*
+	 * Get a lane of this role.
+	 *
+	 * index      number of the lane in the role, from 0
+	 * returns    the lane
+	 *            NULL: index is out of range
+	 * ownership  the lane belongs to the host
+	 */
 	struct gantry_lane *(*lane)(const struct gantry_role_host *rh, uint32_t index);
 	/*
-	 * Add or remove a poller. The host copies the struct. `self` identifies the poller, and
-	 * must stay valid until the poller is removed. The lane's thread applies the change before
-	 * the call returns. Returns 0; -ENOMEM; or -errno if the fd cannot be polled.
+	 * Add a poller. `self` identifies the poller, and must stay valid until the poller is
+	 * removed. The lane's thread applies the change before the call returns.
+	 *
+	 * poller   the functions; copied
+	 * returns  0
+	 *          -ENOMEM: out of memory
+	 *          another -errno: the fd cannot be polled
 	 */
 	int (*poller_add)(struct gantry_lane *lane, const struct gantry_poller *poller);
+	/*
+	 * Remove a poller. The lane's thread applies the change before the call returns.
+	 *
+	 * self  identifies the poller
+	 */
 	void (*poller_remove)(struct gantry_lane *lane, void *self);
 
 	/*
@@ -183,21 +249,29 @@ struct gantry_role_host {
 	 * volume    volume that the descriptors address, copied; stages get it from
 	 *           gantry_stage_volume(). NULL: unknown
 	 * n         1 to 65535
+	 * chain_p   out: the chain; the caller destroys it
 	 * ios_p     out: array of n descriptors, whose index is their slot; the chain owns them
 	 * returns   0
 	 *           -EINVAL: n is out of range
-	 *           -ENOMEM
+	 *           -ENOMEM: out of memory
 	 */
 	int (*chain_create)(struct gantry_lane *lane, const struct gantry_hop *owner,
 			    const struct gantry_hop *terminal,
 			    const struct gantry_volume_info *volume, uint32_t n,
 			    struct gantry_chain **chain_p, struct gantry_io **ios_p);
-	void (*chain_destroy)(struct gantry_chain *chain); /* no descriptor may be in flight */
+	/*
+	 * Destroy a chain and its descriptors. No descriptor may be in flight.
+	 *
+	 * chain  of chain_create
+	 */
+	void (*chain_destroy)(struct gantry_chain *chain);
 
 	/*
 	 * Create memory that can be exported: a sealed memfd, zeroed.
 	 *
+	 * bytes     size of the memory
 	 * flags     GANTRY_REGION_*
+	 * region_p  out: the region; the caller destroys it
 	 * returns   0
 	 *           -EINVAL: bytes is 0
 	 *           -ENOMEM: out of memory
@@ -206,8 +280,11 @@ struct gantry_role_host {
 	int (*region_create)(const struct gantry_role_host *rh, uint64_t bytes, int flags,
 			     struct gantry_region **region_p);
 	/*
-	 * Destroy a region. quiet 1: no agent can access it any more. quiet 0: an agent might still
-	 * access it, so its pages go to quarantine and are never used again.
+	 * Destroy a region.
+	 *
+	 * quiet  1: no agent can access the region any more
+	 *        0: an agent might still access it, so its pages go to quarantine and are never used
+	 *        again
 	 */
 	void (*region_destroy)(const struct gantry_role_host *rh, struct gantry_region *region,
 			       int quiet);
@@ -219,10 +296,12 @@ struct gantry_role_host {
 	 *
 	 * connect   index of an entry of `connect`
 	 * attr      copied
-	 * events    and arg: valid until `closed`
+	 * events    valid until `closed`
+	 * arg       the argument of the events
+	 * client_p  out: the client, which the caller frees with client_free
 	 * returns   0
-	 *           -EINVAL: no such connect; lanes or depth is 0; or too many lanes
-	 *           -ENOMEM
+	 *           -EINVAL: no such connect, lanes or depth is 0, or too many lanes
+	 *           -ENOMEM: out of memory
 	 */
 	int (*client_open)(const struct gantry_role_host *rh, uint32_t connect,
 			   const struct gantry_session_attr *attr,
@@ -261,7 +340,11 @@ struct gantry_role_host {
 	 * Get the terminal hop of lane `index` of the session, for use by `lane` of this role. Call
 	 * it after `ready` and before client_start. Chains may contain the hop until client_free.
 	 * Before `started` and after the end of the session, its submit fails with -ENOTCONN.
-	 * Returns 0, -EINVAL or -ENOMEM.
+	 *
+	 * terminal  out: the hop
+	 * returns   0
+	 *           -EINVAL: index is out of range
+	 *           -ENOMEM: out of memory
 	 */
 	int (*client_hop)(struct gantry_client *client, uint32_t index, struct gantry_lane *lane,
 			  struct gantry_hop *terminal);
@@ -293,32 +376,62 @@ struct gantry_role_host {
 	int (*serve)(const struct gantry_role_host *rh, const struct gantry_server_ops *ops,
 		     void *role);
 	/*
-	 * Finish a step that returned -EINPROGRESS. rc: 0, or -errno to reject the step. The call
-	 * has no effect if no step is unfinished.
+	 * Finish a step that returned -EINPROGRESS. The call has no effect if no step is
+	 * unfinished.
+	 *
+	 * rc  0, or -errno to reject the step
 	 */
 	void (*session_continue)(struct gantry_session *session, int rc);
-	/* Set the reason for which a step is rejected. The text is sent to the client. */
+	/*
+	 * Set the reason for which a step is rejected. The text is sent to the client.
+	 *
+	 * fmt  text and arguments as for printf(3)
+	 */
 	void (*session_refuse)(struct gantry_session *session, const char *fmt, ...)
 #ifdef __GNUC__
 		__attribute__((format(printf, 2, 3)))
 #endif
 		;
-	/* End the session with this -errno; `closed` follows. */
+	/*
+	 * End the session; `closed` follows.
+	 *
+	 * reason  -errno
+	 */
 	void (*session_end)(struct gantry_session *session, int reason);
-	/* Set and get the role's pointer for a session; NULL at first. */
+	/*
+	 * Set the role's pointer for a session.
+	 *
+	 * user  the pointer
+	 */
 	void (*session_set)(struct gantry_session *session, void *user);
+	/* Get the role's pointer for a session. Returns the pointer; NULL: none was set. */
 	void *(*session_user)(struct gantry_session *session);
+	/* Get the id of a session. Returns the id. */
 	uint64_t (*session_id)(struct gantry_session *session);
 
 	/* -- target: the backend of the configuration, which the host opens before the role -- */
-	/* Get the properties of the volume; all zero if the role has no backend. */
+	/*
+	 * Get the properties of the volume.
+	 *
+	 * volume  out: the properties; all zero if the role has no backend
+	 */
 	void (*backend_volume)(const struct gantry_role_host *rh,
 			       struct gantry_volume_info *volume);
-	/* Get the terminal hop for chains of this lane. Returns 0; -EINVAL: no backend. */
+	/*
+	 * Get the terminal hop for chains of this lane.
+	 *
+	 * terminal  out: the hop
+	 * returns   0
+	 *           -EINVAL: the role has no backend
+	 */
 	int (*backend_hop)(const struct gantry_role_host *rh, struct gantry_lane *lane,
 			   struct gantry_hop *terminal);
 
-	/* Report that the role has finished. status: 0: its work is done; 1: it has failed. */
+	/*
+	 * Report that the role has finished.
+	 *
+	 * status  0: its work is done; 1: it has failed
+	 */
 	void (*finished)(const struct gantry_role_host *rh, int status);
 
 	/*
@@ -326,19 +439,31 @@ struct gantry_role_host {
 	 * terminals. The status of the parent is the first error of a child. But a status after
 	 * which the buffer is in use takes precedence over other errors.
 	 *
-	 * n_parents   the slots of the parents are 0 to n_parents - 1
-	 * max_pieces  children of one parent at a time
-	 * returns     0
-	 *             -EINVAL: n_parents times max_pieces is not in 1 to 65535
-	 *             -ENOMEM
+	 * terminals    n_terminals hops; copied
+	 * n_terminals  number of terminals
+	 * n_parents    the slots of the parents are 0 to n_parents - 1
+	 * max_pieces   children of one parent at a time
+	 * fanout_p     out: the fan-out; the caller destroys it
+	 * returns      0
+	 *              -EINVAL: n_parents times max_pieces is not in 1 to 65535
+	 *              -ENOMEM: out of memory
 	 */
 	int (*fanout_create)(struct gantry_lane *lane, const struct gantry_hop *terminals,
 			     uint32_t n_terminals, uint32_t n_parents, uint32_t max_pieces,
 			     struct gantry_fanout **fanout_p);
-	void (*fanout_destroy)(struct gantry_fanout *fanout); /* no descriptor may be in flight */
+	/*
+	 * Destroy a fan-out. No descriptor may be in flight.
+	 *
+	 * fanout  of fanout_create
+	 */
+	void (*fanout_destroy)(struct gantry_fanout *fanout);
 	/*
 	 * Submit the children of a parent. Lane's thread.
 	 *
+	 * fanout    of fanout_create
+	 * parent    the descriptor
+	 * pieces    n children; copied
+	 * n         number of children
 	 * returns   0: the parent completes when all children have completed
 	 *           -EAGAIN: rejected for now
 	 *           -E2BIG: more than max_pieces
@@ -353,9 +478,12 @@ struct gantry_role_host {
 	void (*post)(const struct gantry_role_host *rh, void (*fn)(void *arg), void *arg);
 
 	/*
-	 * Client side, from `closed` on: returns 1 if no agent can access the exported regions any
-	 * more, whatever the status of their IO; else 0. The result is 1 after an orderly end, and
-	 * if the transport revokes the exports when the connection ends.
+	 * Client side, from `closed` on: get whether agents can access the exported regions. The
+	 * result is 1 after an orderly end, and if the transport revokes the exports when the
+	 * connection ends.
+	 *
+	 * returns  1: no agent can access the regions any more, whatever the status of their IO
+	 *          0: an agent might
 	 */
 	int (*client_regions_released)(const struct gantry_client *client);
 
@@ -366,37 +494,51 @@ struct gantry_role_host {
 	void (*lane_call)(struct gantry_lane *lane, void (*fn)(void *arg), void *arg);
 
 	/*
-	 * Client side: get how long the role may try to resume a lost session of this connect, in
-	 * nanoseconds; 0: not at all.
+	 * Client side: get how long the role may try to resume a lost session of this connect.
+	 *
+	 * connect  index of an entry of `connect`
+	 * returns  nanoseconds; 0: not at all
 	 *
 	 * To resume, call client_free, then client_open with the same id and the next epoch, then
 	 * client_use_secret with the secret of the session. The server replies when it has drained
 	 * the lost session, so no IO of the lost session takes effect after IO of the new session.
 	 */
 	uint64_t (*connect_resume)(const struct gantry_role_host *rh, uint32_t connect);
-	/* Get the id of a session, whether the role or client_open has chosen it. */
+	/* Get the id of a session, whether the role or client_open chose it. Returns the id. */
 	uint64_t (*client_id)(const struct gantry_client *client);
 
 	/*
-	 * Run fn(arg) once on the control thread, `ns` nanoseconds from now. Control thread.
-	 * Returns 0 or -ENOMEM.
+	 * Run fn(arg) once on the control thread, `ns` nanoseconds from now.
+	 *
+	 * ns       nanoseconds
+	 * returns  0
+	 *          -ENOMEM: out of memory
 	 */
 	int (*after)(const struct gantry_role_host *rh, uint64_t ns, void (*fn)(void *arg),
 		     void *arg);
-	/* Cancel all pending calls of `after` with this arg. Control thread. */
+	/*
+	 * Cancel all pending calls of `after` with this arg.
+	 *
+	 * arg  argument of the calls
+	 */
 	void (*after_cancel)(const struct gantry_role_host *rh, const void *arg);
 
 	/*
 	 * Client side, between `started` and `closed`: get a time T (gantry_lane.now_ns clock). No
 	 * agent can access the buffer of an IO that completed on lane `index` of the session before
 	 * T, whatever its status: all IOs that timed out before T have been answered since.
-	 * UINT64_MAX: no agent can access the buffer of any completed IO. Lane's thread.
+	 *
+	 * returns  T, in nanoseconds
+	 *          UINT64_MAX: no agent can access the buffer of any completed IO
+	 * thread   lane's thread
 	 */
 	uint64_t (*client_settled_ns)(const struct gantry_client *client, uint32_t index);
 
 	/*
-	 * Client side, between `ready` and `closed`: get the largest region, in bytes, that the
-	 * peer is known to accept. client_export of a larger one fails.
+	 * Client side, between `ready` and `closed`: get the largest region that the peer is known
+	 * to accept. client_export of a larger one fails.
+	 *
+	 * returns  bytes
 	 */
 	uint64_t (*client_export_limit)(const struct gantry_client *client);
 
@@ -410,7 +552,7 @@ struct gantry_role_host {
 	 *
 	 * volume   only uuid and verifier matter
 	 * thread   control thread
-	 * owner    the host copies *volume
+	 * ownership  the host copies *volume
 	 */
 	void (*client_expect)(struct gantry_client *client,
 			      const struct gantry_volume_info *volume);
@@ -433,9 +575,9 @@ struct gantry_role_host {
 	 *
 	 * returns  0
 	 *          -ENOMEM: no memory for the copy; importers can still access some of the pages of
-	 *          the region. A later call continues.
+	 *          the region. A later call continues
 	 * thread   control thread
-	 * owner    the caller still owns the region
+	 * ownership  the caller still owns the region
 	 */
 	int (*region_withdraw)(const struct gantry_role_host *rh, struct gantry_region *region);
 
@@ -448,7 +590,7 @@ struct gantry_role_host {
 	 *
 	 * secret   of client_secret or session_secret
 	 * thread   control thread
-	 * owner    the host copies it
+	 * ownership  the host copies it
 	 */
 	void (*client_use_secret)(struct gantry_client *client,
 				  const uint8_t secret[GANTRY_SECRET_BYTES]);
@@ -456,6 +598,7 @@ struct gantry_role_host {
 	 * Client side, from `ready` on: copy the secret of the session. A peer that has it can take
 	 * over the session: keep it out of logs and reports.
 	 *
+	 * secret   out: the secret
 	 * thread   control thread
 	 */
 	void (*client_secret)(const struct gantry_client *client,
@@ -464,6 +607,7 @@ struct gantry_role_host {
 	 * Server side, from `hello` to `closed`: copy the secret of the session. A relay presents
 	 * it to its own servers, so that a client can resume its session through another relay.
 	 *
+	 * secret   out: the secret
 	 * thread   control thread
 	 */
 	void (*session_secret)(const struct gantry_session *session,
@@ -510,18 +654,51 @@ struct gantry_plan {
 	const char *bytes_option; /* sets io_bytes or, if that is 0, region_bytes */
 };
 
+/*
+ * The functions of a role.
+ *
+ * role    what open stored in *role_p
+ * thread  control thread
+ */
 struct gantry_role_ops {
 	/*
-	 * Create the role from its options. conf: valid as long as the role. Returns 0; or -errno:
-	 * failed, and the role has logged the cause.
+	 * Create the role from its options.
+	 *
+	 * rh         services of the host for roles; valid until close
+	 * conf       the options; valid until close
+	 * role_p     out: the object of the role, with which the host calls the other functions
+	 * returns    0
+	 *            -errno: failed; the role has logged the cause
+	 * ownership  the role owns *role_p until close
+	 * NULL       not permitted
 	 */
 	int (*open)(const struct gantry_role_host *rh, const void *conf, void **role_p);
-	int (*start)(void *role); /* start to serve, or open clients; 0 or -errno */
-	/* Start to end the role, which calls finished() when it has ended. Idempotent. */
+	/*
+	 * Start to serve, or open clients.
+	 *
+	 * returns  0
+	 *          -errno: failed; the role has logged the cause
+	 * NULL     not permitted
+	 */
+	int (*start)(void *role);
+	/*
+	 * Start to end the role, which calls finished() when it has ended. Idempotent.
+	 *
+	 * NULL  the host ends the sessions of the role
+	 */
 	void (*stop)(void *role);
-	/* free the role: after finished(), after a start that failed, or without a start */
+	/*
+	 * Free the role: after finished(), after a start that failed, or without a start.
+	 *
+	 * NULL  nothing
+	 */
 	void (*close)(void *role);
-	/* write values to the report, while the lanes run */
+	/*
+	 * Write values to the report, while the lanes run.
+	 *
+	 * w     an object of the report, which is open
+	 * NULL  no values
+	 */
 	void (*report)(void *role, struct gantry_writer *w);
 	/* GANTRY_ROLE_*: sections of the configuration that the role needs */
 	uint32_t flags;
@@ -529,17 +706,21 @@ struct gantry_role_ops {
 	 * For `gantry check`, after open: adjust *plan to the needs of the role through this
 	 * connect. The host fills *plan before the call: with the limits of `listen` if the role
 	 * listens, else with one session of all lanes.
+	 *
+	 * connect  index of an entry of `connect`
+	 * plan     in and out: the needs
+	 * NULL     the role needs what the host fills in
 	 */
 	void (*plan)(void *role, uint32_t connect, struct gantry_plan *plan);
 	/*
 	 * For `gantry check`, after open: check that the role can use the volumes of its connects.
-	 *
 	 *
 	 * volumes   volumes[i]: the volume of the i-th connect, as far as it follows from the
 	 *           configuration; unknown fields are 0
 	 * shown     in and out, for a role that listens: the volume that its clients will see. In:
 	 *           the volume of its backend, or all 0
 	 * faults    receives each reason for which the role cannot use the volumes
+	 * NULL      the role can use any volume, and *shown stays as it is
 	 */
 	void (*expect)(void *role, const struct gantry_volume_info *volumes,
 		       struct gantry_volume_info *shown, const struct gantry_option_faults *faults);

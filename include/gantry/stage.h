@@ -4,16 +4,16 @@
  * down and on the way back.
  *
  * Life cycle of a stage
- *   open                           once for each entry of `stages` of a role   control thread
- *   start                          once for each lane of the role              control thread
- *   submit, complete, poll, drain  while the lane runs                         lane's thread
- *   stop                           once for each started lane                  control thread
- *   close                          once; also after a start that failed        control thread
+ *   open              once for each entry of `stages` of a role   control thread
+ *   start             once for each lane of the role              control thread
+ *   submit, complete, poll, wake_ns, drain: while the lane runs   lane's thread
+ *   stop              once for each started lane                  control thread
+ *   close             once; also after a start that failed        control thread
  *
  * start runs before the lane runs, stop after the lane has stopped.
  *
- * Every slot may be NULL. A stage without any slot passes all descriptors on (see
- * plugins/stage/noop).
+ * Every slot may be NULL. A stage without any slot passes all descriptors on. gantry-plugin(7) has
+ * examples.
  */
 #ifndef GANTRY_STAGE_H
 #define GANTRY_STAGE_H
@@ -24,6 +24,18 @@
 extern "C" {
 #endif
 
+/*
+ * The functions of a stage.
+ *
+ * host     services of the host; valid until close
+ * stage    what open stored in *stage_p
+ * stage_p  out: the object of the stage, with which the host calls the other functions
+ * lane     the lane; valid until stop
+ * self     what start stored in *self_p for this lane
+ * self_p   out: the object of this lane of the stage
+ * io       the descriptor
+ * w        an object of the report, which is open
+ */
 struct gantry_stage_ops {
 	/*
 	 * Create the stage from its options.
@@ -32,6 +44,8 @@ struct gantry_stage_ops {
 	 * returns   0
 	 *           -errno: failed; the stage has logged the cause
 	 * thread    control thread
+	 * ownership  the stage owns *stage_p until close
+	 * NULL      the stage has no object: `stage` is NULL
 	 */
 	int (*open)(const struct gantry_host *host, const void *conf, void **stage_p);
 	/*
@@ -40,6 +54,7 @@ struct gantry_stage_ops {
 	 * returns   0
 	 *           -errno: failed; the host logs it
 	 * thread    control thread, before the lane runs
+	 * ownership  the stage owns *self_p until stop
 	 * NULL      every lane uses the stage itself as `self`. If the stage has `open`, the host
 	 *           then rejects a role that uses it with several lanes
 	 *
@@ -61,16 +76,36 @@ struct gantry_stage_ops {
 	 *           -EAGAIN: rejected for now
 	 *           another -errno: rejected permanently
 	 * thread    lane's thread; must not block
+	 * ownership  after 0 the descriptor belongs to the stage, until it submits or completes the
+	 *           descriptor; after an error it still belongs to the caller
+	 * NULL      the host passes the descriptor to the next hop
 	 */
 	int (*submit)(void *self, struct gantry_io *io);
 	/*
 	 * Handle a descriptor on its way back; its status is set. Pass it on with
 	 * gantry_complete(), now or later.
+	 *
+	 * thread    lane's thread; must not block
+	 * ownership  the descriptor belongs to the stage until it calls gantry_complete()
+	 * NULL      the host passes the descriptor to the previous hop
 	 */
 	void (*complete)(void *self, struct gantry_io *io);
-	/* Called in every turn of the lane. Returns how many descriptors it passed on. */
+	/*
+	 * Pass on held descriptors that are due. The host calls it in every turn of the lane.
+	 *
+	 * returns   how many descriptors it passed on
+	 * thread    lane's thread; must not block
+	 * NULL      the stage never holds a descriptor
+	 */
 	int (*poll)(void *self);
-	/* Absolute time (gantry_lane.now_ns clock) at which poll next has work; 0: none. */
+	/*
+	 * Get the time at which `poll` next has work. A lane without work sleeps until then.
+	 *
+	 * returns   an absolute time in nanoseconds, by the clock of gantry_lane.now_ns
+	 *           0: none
+	 * thread    lane's thread; must not block
+	 * NULL      as if the function returned 0
+	 */
 	uint64_t (*wake_ns)(void *self);
 	/*
 	 * Immediately complete, with GANTRY_S_CANCELED, every held descriptor whose io->owner is
@@ -80,11 +115,17 @@ struct gantry_stage_ops {
 	 * asked to stop. After the role has finished, the host calls it once more with NULL, before
 	 * the final report. A stage with buffered output writes that output in this last call, so
 	 * that the report counts it.
+	 *
+	 * owner     compared with io->owner; NULL: all descriptors
+	 * thread    lane's thread; must not block
+	 * NULL      the stage never holds a descriptor
 	 */
 	void (*drain)(void *self, const void *owner);
+	/* Free the state of one lane. Control thread, after the lane has stopped. NULL: nothing. */
 	void (*stop)(void *self);
-	/* Write values to the report. Control thread, while the lanes run. */
+	/* Write values to the report. Control thread, while the lanes run. NULL: no values. */
 	void (*report)(void *stage, struct gantry_writer *w);
+	/* Free the stage; also after a start that failed. Control thread. NULL: nothing. */
 	void (*close)(void *stage);
 	/* number of words of gantry_io.frame that the stage needs: 0 or 1 */
 	uint32_t n_ctx_words;

@@ -54,8 +54,8 @@ extern "C" {
 #define GANTRY_IMM_MAX 56    /* limit of the bytes of immediate data in a message */
 
 /* Rights of an export. */
-#define GANTRY_REMOTE_READ 0x1u
-#define GANTRY_REMOTE_WRITE 0x2u
+#define GANTRY_REMOTE_READ 0x1u  /* the peer can read the region */
+#define GANTRY_REMOTE_WRITE 0x2u /* the peer can write to the region */
 
 /* Capabilities of a device. */
 #define GANTRY_CAP_MAPPED 0x1u /* imported regions can be mapped for access by the CPU */
@@ -157,27 +157,49 @@ struct gantry_token {
  * Events of a connection. Control thread, from progress(). `arg` is the arg of listen or connect,
  * or the value that `accept` stored. `accept` may be NULL for a connecting side, `connected` for a
  * listening side, and `revoked` for a side that exports nothing.
+ *
+ * conn       the connection, the first argument of send_ctrl and of the other functions
+ * arg        the argument of the events of this connection
+ * peer       what is known of the peer; valid during the call
+ * handle     the handle of the export
+ * ownership  the transport owns conn until disconnect
  */
 struct gantry_conn_events {
 	/*
-	 * A peer has connected to a listener. arg: the arg of listen. Return 0 to accept it, and
-	 * store the argument of its events in *conn_arg_p. Return non-zero to reject it: the
-	 * transport then frees conn. The callback can call send_ctrl. The peer receives those
-	 * messages after `connected`, even if the owner calls disconnect immediately afterwards.
+	 * A peer has connected to a listener. The callback can call send_ctrl. The peer receives
+	 * those messages after `connected`, even if the owner calls disconnect immediately
+	 * afterwards.
+	 *
+	 * arg         the argument of listen
+	 * conn_arg_p  out: the argument of the events of this connection
+	 * returns     0: accept the connection
+	 *             another value: reject it; the transport then frees conn
 	 */
 	int (*accept)(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p);
 	/* connect() has succeeded. */
 	void (*connected)(void *arg, void *conn, const struct gantry_peer *peer);
-	/* A control message has arrived. msg is valid during the call. */
+	/*
+	 * A control message has arrived.
+	 *
+	 * msg  the message; valid during the call
+	 * len  bytes, 1 to GANTRY_CTRL_MAX
+	 */
 	void (*message)(void *arg, void *conn, const void *msg, size_t len);
-	/* The peer has created (up != 0) or destroyed a consumer. */
+	/*
+	 * The peer has created or destroyed a consumer.
+	 *
+	 * id  number of the consumer, for producer_create
+	 * up  1: the consumer is created; 0: it is destroyed
+	 */
 	void (*consumer)(void *arg, void *conn, uint32_t id, int up);
 	/* The peer revokes an export: stop all accesses, then call release_region. */
 	void (*revoke)(void *arg, void *conn, uint32_t handle);
 	/*
-	 * revoke_region() is done. rc 0: no agent of the peer can access the region any more. rc
-	 * -ETIMEDOUT: the peer has not confirmed that, so an agent might still access the region.
-	 * The event also comes, before `closed`, for each export that ends with its connection.
+	 * revoke_region() is done. The event also comes, before `closed`, for each export that ends
+	 * with its connection.
+	 *
+	 * rc  0: no agent of the peer can access the region any more
+	 *     -ETIMEDOUT: the peer has not confirmed that, so an agent might still access the region
 	 */
 	void (*revoked)(void *arg, void *conn, uint32_t handle, int rc);
 	/*
@@ -214,7 +236,7 @@ struct gantry_queue_attr {
 	 */
 	uint32_t depth;
 	uint32_t max_data;  /* bytes of data in one message; 0: immediate data only */
-	uint32_t lane;      /* lane number, see the head of this file */
+	uint32_t lane;      /* lane number, the same at both ends */
 	uint32_t flags;     /* consumer: GANTRY_QUEUE_* */
 	const void *thread; /* identifies the lane's thread in this process; NULL: unknown */
 };
@@ -281,64 +303,117 @@ struct gantry_rma_done {
 	uint32_t reserved;
 };
 
+/*
+ * The functions of a transport.
+ *
+ * device    what open stored in *device_p
+ * listener  of listen
+ * conn      a connection, of connect or `accept`
+ * consumer  of consumer_create
+ * producer  of producer_create
+ * rma       of rma_create
+ * service   a name or an address, 1 to 63 bytes
+ * events    the callbacks; valid until the object is freed
+ * arg       the first argument of the callbacks
+ * attr      properties of the queue; valid during the call
+ * handle    the handle of the export
+ * thread    control thread
+ */
 struct gantry_transport_ops {
 	/* -- device -- */
 	/*
-	 * Create the device `host->name` from its options.
+	 * Create the device `host->name` from its options. After an error the transport has logged
+	 * the cause.
 	 *
+	 * host      services of the host; valid until close
 	 * conf      the options; valid until close
+	 * device_p  out: the device; the transport owns it until close
 	 * returns   0
 	 *           -ENODEV, -ENOENT: this machine does not have the device
 	 *           -EAGAIN: only with GANTRY_HOST_DRY_RUN: the device does not exist, and would be
 	 *           created
 	 *           another -errno: failed
-	 *           After an error the transport has logged the cause.
+	 * NULL      not permitted
 	 */
 	int (*open)(const struct gantry_host *host, const void *conf, void **device_p);
 	/*
 	 * Describe the devices of this machine that the transport can use, whether or not a
 	 * configuration names them. Writes one object for each, with `name`, `state`, and the known
-	 * limits and addresses, into an array that is open. Called without a device. Returns the
-	 * number of devices; or -errno, after the transport has logged what is missing. NULL slot:
-	 * the transport has no such devices.
+	 * limits and addresses, into an array that is open. Called without a device.
+	 *
+	 * host     services of the host; valid during the call
+	 * w        the array
+	 * returns  the number of devices
+	 *          -errno: the transport has logged what is missing
+	 * NULL     the transport has no such devices
 	 */
 	int (*scan)(const struct gantry_host *host, struct gantry_writer *w);
-	void (*close)(void *device); /* close the device, after its last connection and listener */
+	/* Close the device, after its last connection and listener. NULL: not permitted. */
+	void (*close)(void *device);
+	/*
+	 * Describe the device.
+	 *
+	 * info  out: the properties
+	 * NULL  not permitted
+	 */
 	void (*info)(void *device, struct gantry_device_info *info);
-	/* readable when progress() has work; constant. -1: call progress() only at wake_ns */
+	/*
+	 * Get the fd that is readable when progress() has work.
+	 *
+	 * returns  the fd, the same in every call; -1: the host calls progress() only at wake_ns
+	 * NULL     as if the function returned -1; not permitted without wake_ns
+	 */
 	int (*fd)(void *device);
 	/*
 	 * Deliver events. The host calls it when the fd is readable, and at wake_ns. Returns the
-	 * number of events.
+	 * number of events. NULL: not permitted.
 	 */
 	int (*progress)(void *device);
 	/*
-	 * absolute time (host->now_ns clock) of the next progress(); 0: none. The host reads it
-	 * after each progress(). Not 0 if the fd is -1
+	 * Get the time of the next progress(). The host calls it after each progress().
+	 *
+	 * returns  an absolute time in nanoseconds, by the clock of host->now_ns; 0: none. Not 0 if
+	 *          the fd is -1
+	 * NULL     as if the function returned 0; not permitted without fd
 	 */
 	uint64_t (*wake_ns)(void *device);
 
 	/* -- connection -- */
 	/*
-	 * Create a listener. service: a name or an address, 1 to 63 bytes. Returns 0; -EADDRINUSE:
-	 * another listener has this service; or another -errno.
+	 * Create a listener.
+	 *
+	 * arg         the first argument of `accept`
+	 * listener_p  out: the listener; the transport owns it until unlisten
+	 * returns     0
+	 *             -EADDRINUSE: another listener has this service
+	 *             another -errno: failed
+	 * NULL        not permitted
 	 */
 	int (*listen)(void *device, const char *service, const struct gantry_conn_events *events,
 		      void *arg, void **listener_p);
-	void (*unlisten)(void *listener); /* accepted connections continue */
+	/* Destroy a listener. Accepted connections continue. NULL: not permitted. */
+	void (*unlisten)(void *listener);
 	/*
-	 * Start to connect. `connected` or `closed` follows. Returns 0; or -errno if it could not
-	 * start.
+	 * Start to connect. `connected` or `closed` follows.
+	 *
+	 * conn_p   out: the connection; the transport owns it until disconnect
+	 * returns  0
+	 *          -errno: could not start; no event follows
+	 * NULL     not permitted
 	 */
 	int (*connect)(void *device, const char *service, const struct gantry_conn_events *events,
 		       void *arg, void **conn_p);
 	/*
-	 * Send a control message of 1 to GANTRY_CTRL_MAX bytes. It arrives in order with other
-	 * control messages, exports and creations of consumers. Returns 0; -EAGAIN: the peer does
-	 * not read; -ENOTCONN: the connection has ended.
+	 * Send a control message. It arrives in order with other control messages, exports and
+	 * creations of consumers. Returns 0; -EAGAIN: the peer does not read; -ENOTCONN: the
+	 * connection has ended.
+	 *
+	 * msg   copied
+	 * len   bytes, 1 to GANTRY_CTRL_MAX
+	 * NULL  not permitted
 	 */
 	int (*send_ctrl)(void *conn, const void *msg, size_t len);
-	/* End a connection and free it. No event follows. Destroy its queues first. */
+	/* End a connection and free it. No event follows. Destroy its queues first. NULL: not permitted. */
 	void (*disconnect)(void *conn);
 
 	/* -- memory -- */
@@ -346,6 +421,7 @@ struct gantry_transport_ops {
 	 * Let the peer of conn use a region: one of the host, or one imported from any connection
 	 * (re-export).
 	 *
+	 * region    the memory; valid until `revoked` or `closed`
 	 * rights    not 0; a subset of the rights of the region
 	 * handle    chosen by the caller; unique among the exports of the connection
 	 * token_p   out: the token, which the caller sends to the peer in a control message
@@ -354,6 +430,7 @@ struct gantry_transport_ops {
 	 *           -ENOSPC: more than max_regions
 	 *           -ENOMEM: pages of the memfd are missing, and the kernel would charge the peer
 	 *           for them (see gantry_memfd_populate)
+	 * NULL      as if the function returned -ENOTSUP
 	 */
 	int (*export_region)(void *conn, const struct gantry_region *region, uint32_t rights,
 			     uint32_t handle, struct gantry_token *token_p);
@@ -363,7 +440,9 @@ struct gantry_transport_ops {
 	 * several times: each import is released separately, and the export continues until it is
 	 * revoked.
 	 *
+	 * token     as the peer sent it
 	 * flags     GANTRY_IMPORT_*
+	 * region_p  out: the region; the transport owns it until release_region
 	 * returns   0
 	 *           -ENOENT: no such export, or it is revoked, even if its handle is in use for
 	 *           another export now
@@ -371,79 +450,150 @@ struct gantry_transport_ops {
 	 *           -ERANGE: the memory is too small
 	 *           -ENOMEM: out of memory, or the file of the region has holes
 	 *           (GANTRY_IMPORT_KEEPS_PAGES)
+	 * NULL      as if the function returned -ENOTSUP
 	 */
 	int (*import_region)(void *conn, const struct gantry_token *token, uint32_t flags,
 			     struct gantry_region **region_p);
-	/* end an import; the region must not be used any more */
+	/*
+	 * End an import. The region must not be used any more.
+	 *
+	 * region  of import_region
+	 * NULL    nothing
+	 */
 	void (*release_region)(void *conn, struct gantry_region *region);
 	/*
 	 * Revoke an export. `revoked` follows after the last release of the peer. Returns 0;
-	 * -ENOENT: no such export.
+	 * -ENOENT: no such export. NULL: as if the function returned -ENOTSUP.
 	 */
 	int (*revoke_region)(void *conn, uint32_t handle);
 	/*
 	 * Let rma operations of this connection use memory of this process as their local side.
 	 * Undo it with unregister_region after the last rma object that uses it is destroyed.
 	 * Returns 0; -ENOMEM: see RLIMIT_MEMLOCK. NULL: no registration is necessary.
+	 *
+	 * region  the memory; valid until unregister_region
 	 */
 	int (*register_region)(void *conn, const struct gantry_region *region);
+	/*
+	 * Undo register_region. NULL: nothing.
+	 *
+	 * region  the same memory
+	 */
 	void (*unregister_region)(void *conn, const struct gantry_region *region);
 
+	/* -- queues -- */
 	/*
-	 * -- queues: a consumer has one or several producers, of any lanes. producer_create returns
-	 * -ENOENT if the peer has no such consumer --
+	 * Create a consumer. It has one or several producers of the peer, of any lanes. The peer
+	 * gets the event `consumer`.
+	 *
+	 * id_p        out: number of the consumer, for producer_create of the peer
+	 * consumer_p  out: the consumer; the transport owns it until consumer_destroy
+	 * returns     0
+	 *             -ENOTCONN: the connection has ended
+	 *             another -errno: failed
+	 * NULL        not permitted
 	 */
 	int (*consumer_create)(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p,
 			       void **consumer_p);
+	/* Destroy a consumer. The peer gets the event `consumer`. NULL: not permitted. */
 	void (*consumer_destroy)(void *consumer);
+	/*
+	 * Create a producer for a consumer of the peer.
+	 *
+	 * consumer_id  number of the consumer
+	 * producer_p   out: the producer; the transport owns it until producer_destroy
+	 * returns      0
+	 *              -ENOENT: the peer has no such consumer
+	 *              -ENOTCONN: the connection has ended
+	 *              another -errno: failed
+	 * NULL         not permitted
+	 */
 	int (*producer_create)(void *conn, uint32_t consumer_id,
 			       const struct gantry_queue_attr *attr, void **producer_p);
 	/*
-	 * After the return, the caller can change the region data of every send, even if poll_send
-	 * has not returned its cookie. The peer has read the data by then, or never delivers it:
-	 * shm-comch drops the message, loop fails the receive with -EFAULT, and a connection over
-	 * RDMA ends.
+	 * Destroy a producer. After the return, the caller can change the region data of every
+	 * send, even if poll_send has not returned its cookie. The peer has read the data by then,
+	 * or never delivers it: shm-comch drops the message, loop fails the receive with -EFAULT,
+	 * and a connection over RDMA ends. NULL: not permitted.
 	 */
 	void (*producer_destroy)(void *producer);
-	/* only depth and lane of attr matter */
+	/*
+	 * Create an object for remote reads and writes.
+	 *
+	 * attr     only depth and lane matter
+	 * rma_p    out: the object; the transport owns it until rma_destroy
+	 * returns  0
+	 *          -ENOTCONN: the connection has ended
+	 *          another -errno: failed
+	 * NULL     the transport has no remote reads and writes
+	 */
 	int (*rma_create)(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
+	/* Destroy such an object. No operation is in flight after the return. NULL: nothing. */
 	void (*rma_destroy)(void *rma);
 
-	/* -- data path: lane's thread; no allocation, and no system call while the peer polls -- */
 	/*
-	 * Post n receives. recvs NULL: n receives without buffer and cookie. Returns 0; -ENOSPC:
-	 * more than depth.
+	 * -- data path --
+	 *
+	 * thread  lane's thread; no allocation, and no system call while the peer polls
+	 */
+	/*
+	 * Post receives. Returns 0; -ENOSPC: more than depth. NULL: not permitted.
+	 *
+	 * recvs  n receives; NULL: without buffer and cookie. The buffers belong to the transport
+	 *        until poll_recv returns the cookie
+	 * n      number of receives
 	 */
 	int (*post_recv)(void *consumer, const struct gantry_recv *recvs, uint32_t n);
 	/*
-	 * Receive up to max messages. Returns their number; -EPROTO: the peer corrupted the queue,
-	 * and no message follows.
+	 * Receive messages.
+	 *
+	 * msgs     out: the messages
+	 * max      limit of their number
+	 * returns  their number
+	 *          -EPROTO: the peer corrupted the queue, and no message follows
+	 * NULL     not permitted
 	 */
 	int (*poll_recv)(void *consumer, struct gantry_msg *msgs, uint32_t max);
 	/*
-	 * As in struct gantry_poller. The fd also signals completions of rma operations of the same
-	 * lane. It need not signal operations that completed before consumer_arm: the lane calls
-	 * rma_poll once more after consumer_arm.
+	 * Make the fd readable when a message arrives, from now on, as `arm` of struct
+	 * gantry_poller. The fd also signals completions of rma operations of the same lane. It
+	 * need not signal operations that completed before consumer_arm: the lane calls rma_poll
+	 * once more after consumer_arm.
+	 *
+	 * returns  0; 1: there is a message already
+	 * NULL     as if the function returned 0; without consumer_fd the lane never sleeps
 	 */
 	int (*consumer_arm)(void *consumer);
+	/* End consumer_arm. NULL: nothing. */
 	void (*consumer_disarm)(void *consumer);
+	/*
+	 * Get the fd that is readable when a message has arrived.
+	 *
+	 * returns  the fd, the same in every call; -1: none
+	 * NULL     as if the function returned -1
+	 */
 	int (*consumer_fd)(void *consumer);
 	/*
 	 * Send one message.
 	 *
+	 * send      the message; valid during the call
 	 * flags     GANTRY_SEND_*
 	 * returns   0
 	 *           -EAGAIN: the queue is full, or the consumer has posted no receive
 	 *           -ENOTCONN: the connection has ended
 	 *           -EMSGSIZE: the message is too long
 	 *           -EINVAL: invalid argument
+	 * NULL      not permitted
 	 */
 	int (*send)(void *producer, const struct gantry_send *send, uint32_t flags);
-	/* Ring the doorbell for messages that were sent with GANTRY_SEND_MORE. */
+	/* Ring the doorbell for messages that were sent with GANTRY_SEND_MORE. NULL: nothing. */
 	void (*flush)(void *producer);
 	/*
 	 * Get the cookies of the sends from regions whose data the peer has copied. Returns the
-	 * number of cookies.
+	 * number of cookies. NULL: as if the function returned 0.
+	 *
+	 * cookies  out: the cookies
+	 * max      limit of their number
 	 */
 	int (*poll_send)(void *producer, uint64_t *cookies, uint32_t max);
 	/*
@@ -451,14 +601,26 @@ struct gantry_transport_ops {
 	 * producer of the lane. rma_poll returns each accepted operation once; after the end of the
 	 * connection with -ENOTCONN.
 	 *
+	 * op        the operation; copied. Its memory belongs to the transport until rma_poll
+	 *           returns the cookie
 	 * returns   0: accepted
 	 *           -EAGAIN: the queue is full
 	 *           -ERANGE: outside a region
 	 *           -EACCES: the region lacks the right, or belongs to another connection
 	 *           -ENOTCONN: the connection has ended
+	 * NULL      the transport has no remote reads and writes
 	 */
 	int (*rma_submit)(void *rma, const struct gantry_rma *op);
+	/* Start the operations that were submitted. NULL: nothing. */
 	void (*rma_flush)(void *rma);
+	/*
+	 * Get the operations that have completed.
+	 *
+	 * done     out: cookie and status of each
+	 * max      limit of their number
+	 * returns  their number
+	 * NULL     the transport has no remote reads and writes
+	 */
 	int (*rma_poll)(void *rma, struct gantry_rma_done *done, uint32_t max);
 
 	/*
@@ -475,16 +637,24 @@ struct gantry_transport_ops {
 	 * long as the producer. It contains NULL if the consumer has no local peer, is on another
 	 * thread, or has messages in its queue that the peer would not see in order. Any call into
 	 * the transport on this thread can change it. While it is not NULL, the producer's lane
-	 * calls the peer instead of `send`, also after the connection is lost. Slot NULL: no
-	 * producer has a local peer.
+	 * calls the peer instead of `send`, also after the connection is lost.
+	 *
+	 * returns  the place, never NULL
+	 * NULL     no producer has a local peer
 	 */
 	struct gantry_local_peer *const *(*producer_local_peer)(void *producer);
 
-	/* -- configuration -- */
 	/*
-	 * Check the text of a service, without a device. Returns NULL if the text is valid; else
-	 * the problem, as a text that can follow the service ("is no address; write ..."). Slot
-	 * NULL: every text is valid.
+	 * -- configuration --
+	 *
+	 * thread  control thread
+	 */
+	/*
+	 * Check the text of a service, without a device.
+	 *
+	 * returns  NULL: the text is valid
+	 *          a text: the problem. It can follow the service ("is no address; write ...")
+	 * NULL     every text is valid
 	 */
 	const char *(*check_service)(const char *service);
 	uint32_t flags; /* GANTRY_TRANSPORT_* */
@@ -497,9 +667,12 @@ struct gantry_transport_ops {
 	 * message. It uses one posted receive; its immediate data is `note`, its producer is 0. If
 	 * the write fails, the message never arrives. The remote region must not be `unordered`.
 	 *
+	 * op        the write, as for rma_submit
+	 * note      immediate data of the message
 	 * returns   as rma_submit, and:
 	 *           -EAGAIN: the queue is full, or the consumer of the peer has posted no receive
 	 *           -EMSGSIZE: the data is too long for this function; any longer data is, too
+	 * NULL      the transport has no such writes
 	 */
 	int (*rma_write_imm)(void *rma, const struct gantry_rma *op, uint32_t note);
 
@@ -511,8 +684,10 @@ struct gantry_transport_ops {
 	void (*send_prefetch)(void *producer);
 
 	/*
-	 * Get the largest further export, in bytes, that the peer is known to accept. A larger
-	 * export fails with -E2BIG. Slot NULL: the limit is unknown.
+	 * Get the largest further export that the peer is known to accept. A larger export fails
+	 * with -E2BIG. Slot NULL: the limit is unknown.
+	 *
+	 * returns  bytes; UINT64_MAX: the limit is unknown
 	 */
 	uint64_t (*export_limit)(void *conn);
 
