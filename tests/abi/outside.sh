@@ -62,6 +62,7 @@ thing()
 	case $1 in
 	gantry.1 | gantry.conf.5 | gantry-guarantees.7 | gantry-performance.7 | gantry-plugin.7) echo gantry-plugin.pc ;;
 	gantry-client.3) echo libgantry.so ;;
+	*.3) echo gantry-plugin.pc ;;
 	gantry-doca.7) echo libgantry-doca.so ;;
 	gantry-fio.1 | nbdkit-*) echo "${1%.1}.so" ;;
 	*) echo "$1" | sed 's/^gantry-\(.*\)\.7$/\1.so/' ;;
@@ -84,7 +85,7 @@ report $? "all may read what is installed, whatever the umask is"
 
 installed=$(find "$tmp/root" -type f -path '*/bin/*gantry*' | head -n 1)
 pc=$(find "$tmp/root" -name gantry-plugin.pc)
-for file in "$top_srcdir"/man/*.[1357]; do
+for file in "$top_srcdir"/man/*.[1357] "$top_builddir"/man/*.3; do
 	name=${file##*/}
 	thing=$(thing "$name")
 	has "$thing" && { has "$name*" || echo "$name is not installed"; }

@@ -78,6 +78,7 @@ known()
 	sources '#[[:space:]]*include <[^>]*>' | sed 's/.*<\(.*\)>/header \1/' | sort -u
 	sed -n '/^case ${1:-help} in/,/^esac/s/^\([a-z][a-z |-]*\)).*/\1/p' dev | tr -s '| ' '\n\n' | sed 's/^/dev /'
 	sed -n 's/^[[:space:]]*{"\([a-z]*\)", ".*/command \1/p' core/cli/main.c
+	sed -n 's|^reference += |path man/|p' man/Makefile.am
 	# shellcheck disable=SC2046 # a list of words
 	grep -rhoE --include='*.am' '^[a-z][a-z-]*( [a-z-]+)*:' $(ls -d Makefile.am [a-z]*/Makefile.am tests 2>/dev/null) |
 		tr -d : | tr ' ' '\n' | sed 's/^/target /'

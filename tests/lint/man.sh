@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# man.sh - mandoc reports no warnings for the manual pages, and groff, if it is installed, formats them in 80 columns
+# man.sh - mandoc reports no warnings for the manual pages, also for those that the build has made, and groff, if it is installed,
+# formats them in 80 columns
 . "$(dirname "$0")/lib.sh"
 
 seed()
@@ -11,9 +12,16 @@ seed()
 		'.It transport Ta Vt struct gantry_transport_ops Ta joins processes or machines' .El | put "$1/man/y.1"
 }
 
+# pages DIR - print the pages; those of the build with their absolute path
+pages()
+{
+	files "$1" '*.[1-8]'
+	[ "$1" != "$top" ] || find "$(cd "${top_builddir:-$top}/man" && pwd)" -name '*.3'
+}
+
 check()
 {
-	files "$1" '*.[1-8]' | while read -r file; do
+	pages "$1" | while read -r file; do
 		text=$(cd "$1" && mandoc -T lint -W warning "$file") || echo "$text" | head -n 1
 		# the last column of a table that is too wide is indented far
 		[ -z "$groff" ] || (cd "$1" && groff -mandoc -Tutf8 -wbreak -rLL=78n "$file" 2>&1 >/dev/null) |
