@@ -19,7 +19,10 @@
  * A slot is a descriptor with its buffer, a part of the region. After the buffers of all
  * slots the region can contain shared memory, which the owner divides.
  *
- * Threads: session functions run on the control thread, queue functions on the lane's thread.
+ * session  of `open`
+ * queue    a queue of a session
+ * io       a descriptor of this queue
+ * thread   lane's thread
  */
 #ifndef GANTRY_ENGINE_H
 #define GANTRY_ENGINE_H
@@ -38,27 +41,41 @@ extern "C" {
 struct gantry_engine; /* a session */
 struct gantry_engine_queue;
 
-/* Events. Control thread. Never called inside `open`. */
+/*
+ * Events. Control thread. Never called inside `open`.
+ *
+ * arg  the argument of `open`
+ */
 struct gantry_engine_events {
 	/*
-	 * The volume is known: call `memory`. Returns 0, or a -errno with which the
-	 * session ends.
+	 * The volume is known: call `memory`. Returns 0; -errno: the session ends with this error.
+	 *
+	 * info  its properties; valid during the call
 	 */
 	int (*ready)(void *arg, const struct gantry_volume_info *info);
 	/*
 	 * The pages of `bytes` bytes at `at` are allocated. The calls cover the region in order,
 	 * one part in each turn of the control thread. The owner can write to these bytes for the
 	 * peer to read. May be NULL.
+	 *
+	 * at     address
+	 * bytes  size
 	 */
 	void (*pages)(void *arg, void *at, uint64_t bytes);
 	/* The owner can submit IO from now on. */
 	void (*started)(void *arg);
-	/* The session resumes, and the verifier of the volume has changed. May be NULL. */
+	/*
+	 * The session resumes, and the verifier of the volume has changed. May be NULL.
+	 *
+	 * verifier  the new one
+	 */
 	void (*verifier_changed)(void *arg, uint64_t verifier);
 	/*
 	 * Last event: the session has ended. All IOs of the requesters and queues have completed;
 	 * IOs that stages hold complete later.
-	 * reason: 0 after `close`, else -errno.
+	 *
+	 * reason  0 after `close`, else -errno
+	 * text    the problem, and where it occurred; valid during the call
 	 */
 	void (*closed)(void *arg, int reason, const char *text);
 };
@@ -76,13 +93,21 @@ struct gantry_engine_attr {
 };
 
 /*
- * The functions of the engine that are not inline: `engine` of struct gantry_role_host. Control
- * thread, except the functions of queues, which run on the lane's thread.
+ * The functions of the engine that are not inline: `engine` of struct gantry_role_host.
+ *
+ * thread  control thread
  */
 struct gantry_engine_ops {
 	/*
-	 * Open a session. rh: host of a role that has at least one entry of `connect`. Returns 0 or
-	 * -errno. Logs a failure, after which no event follows.
+	 * Open a session.
+	 *
+	 * rh         host of a role that has at least one entry of `connect`
+	 * attr       copied
+	 * events     valid until `closed`
+	 * arg        the argument of the events
+	 * session_p  out: the session, which the caller frees with `free`
+	 * returns    0
+	 *            -errno: failed; the engine has logged the cause, and no event follows
 	 */
 	int (*open)(const struct gantry_role_host *rh, const struct gantry_engine_attr *attr,
 		    const struct gantry_engine_events *events, void *arg,
@@ -96,16 +121,22 @@ struct gantry_engine_ops {
 	 * shared_bytes  size of the memory after the buffers of all slots; the region must have at
 	 *               least 1 byte
 	 * flags         0 or GANTRY_REGION_HUGE
-	 * returns       0 or -errno; logs a failure
+	 * returns       0
+	 *               -errno: failed; the engine has logged the cause
 	 */
 	int (*memory)(struct gantry_engine *session, uint64_t slot_bytes, uint64_t shared_bytes,
 		      int flags);
 	/*
-	 * Get the memory after the buffers of all slots, from `memory` on. offset_p: out: its
-	 * offset in the region. Returns its address.
+	 * Get the memory after the buffers of all slots, from `memory` on. Returns its address.
+	 *
+	 * offset_p  out: its offset in the region
 	 */
 	void *(*shared)(const struct gantry_engine *session, uint64_t *offset_p);
-	/* Get queue `index`, which is valid from open until free. */
+	/*
+	 * Get a queue. Returns the queue, which is valid from `open` until `free`.
+	 *
+	 * index  number of the queue, from 0
+	 */
 	struct gantry_engine_queue *(*queue)(struct gantry_engine *session, uint32_t index);
 	/*
 	 * End the session by STOP and BYE; `closed` follows. Submit nothing after this call. A
@@ -131,7 +162,11 @@ struct gantry_engine_ops {
 	/* Free a session, after `closed`. No queue may have IO in flight. NULL has no effect. */
 	void (*free)(struct gantry_engine *session);
 
-	/* -- queues -- */
+	/*
+	 * -- queues --
+	 *
+	 * thread  lane's thread
+	 */
 	/*
 	 * Count the writes of a queue that timed out and can still change the volume. Returns 1
 	 * while a resume is in progress, because the count is not known during a resume. Call it
@@ -144,7 +179,7 @@ struct gantry_engine_ops {
 	 */
 	struct gantry_io *(*take_back)(struct gantry_engine_queue *queue);
 
-	/* -- called by the inline functions of this header only -- */
+	/* -- private: called by the inline functions of this header -- */
 	/* gantry_engine_submit() for a session that can be resumed, or has ended */
 	int (*submit_kept)(struct gantry_engine_queue *queue, struct gantry_io *io);
 	/*
@@ -213,19 +248,20 @@ struct gantry_engine_queue {
 	uint64_t slot_bytes;
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
 
-/* gantry_engine_get - take a free slot. Returns NULL if there is none. */
+/* gantry_engine_get - take a free slot. Returns its descriptor; NULL: there is none. */
 static inline struct gantry_io *gantry_engine_get(struct gantry_engine_queue *queue)
 {
 	return queue->n_free ? &queue->ios[queue->free[--queue->n_free]] : NULL;
 }
 
-/* Returns the offset in the region of the buffer of a slot. */
+/* gantry_engine_slot_offset - get the offset in the region of the buffer of a slot. Returns bytes. */
 static inline uint64_t gantry_engine_slot_offset(const struct gantry_engine_queue *queue,
 						 const struct gantry_io *io)
 {
 	return queue->buffers_offset + io->slot * queue->slot_bytes;
 }
 
+/* gantry_engine_slot_buffer - get the address of the buffer of a slot. Returns the address. */
 static inline void *gantry_engine_slot_buffer(const struct gantry_engine_queue *queue,
 					      const struct gantry_io *io)
 {
@@ -233,8 +269,13 @@ static inline void *gantry_engine_slot_buffer(const struct gantry_engine_queue *
 }
 
 /*
- * gantry_engine_fill - fill the first cache line of a descriptor. region_offset: offset of the data
- * in the region; ignored if the operation has no data.
+ * gantry_engine_fill - fill the first cache line of a descriptor
+ *
+ * opcode         enum gantry_opcode
+ * flags          GANTRY_IO_*
+ * offset         bytes, from the start of the volume
+ * length         bytes
+ * region_offset  offset of the data in the region; ignored if the operation has no data
  */
 static inline void gantry_engine_fill(const struct gantry_engine_queue *queue, struct gantry_io *io,
 				      unsigned opcode, unsigned flags, uint64_t offset,
@@ -255,11 +296,12 @@ static inline void gantry_engine_fill(const struct gantry_engine_queue *queue, s
 }
 
 /*
- * gantry_engine_submit - submit a slot whose descriptor gantry_engine_fill() has filled.
+ * gantry_engine_submit - submit a slot whose descriptor gantry_engine_fill() has filled
  *
- * Returns 0: `complete` will be called, or has been called already
- * down_rc  the session has ended
- * -errno   a stage rejected the IO
+ * returns  0: `complete` will be called, or has been called already
+ *          -ENOTCONN, -ESTALE: the session has ended (`down_rc` of the queue)
+ *          another -errno: a stage rejected the IO
+ *
  * After an error the caller still owns the slot; its status is GANTRY_S_OK, because no hop kept the
  * descriptor. Never -EAGAIN: such an IO waits in the queue, and later IOs wait after it.
  */
@@ -276,9 +318,10 @@ static inline int gantry_engine_submit(struct gantry_engine_queue *queue, struct
 }
 
 /*
- * gantry_engine_completed - record the completion of a descriptor; `complete` calls this function
- * first. Returns 0: the caller owns the descriptor. Otherwise the descriptor was free already, or
- * the engine will submit it again.
+ * gantry_engine_completed - record the completion of a descriptor; `complete` calls it first
+ *
+ * returns  0: the caller owns the descriptor
+ *          -1: the descriptor was free already, or the engine will submit it again
  */
 static inline int gantry_engine_completed(struct gantry_engine_queue *queue, struct gantry_io *io)
 {
