@@ -181,9 +181,12 @@ struct gantry_host {
 	 */
 	int (*open_file)(const struct gantry_host *host, const char *path, int flags);
 	/*
-	 * Compute the CRC32C (Castagnoli), as in iSCSI and NVMe, of n bytes.
+	 * Compute the CRC32C (Castagnoli), as in iSCSI and NVMe.
 	 *
 	 * crc      0, or the result for the preceding bytes, to process a buffer in pieces
+	 * data     n bytes
+	 * n        bytes
+	 * returns  the CRC
 	 */
 	uint32_t (*crc32c)(uint32_t crc, const void *data, size_t n);
 };

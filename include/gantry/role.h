@@ -88,6 +88,8 @@ struct gantry_client_events {
 	/*
 	 * The export of client_unexport has ended: no agent of the peer can access the region any
 	 * more, and its handle is free. May be NULL for a role that does not call client_unexport.
+	 *
+	 * handle  of client_unexport
 	 */
 	void (*unexported)(void *arg, struct gantry_client *client, uint32_t handle);
 };
@@ -166,7 +168,10 @@ struct gantry_server_ops {
 	/*
 	 * The client ends the export of a region, and no IO in flight uses it. A role that has
 	 * re-exported the region must end these exports. When the step is done, the host releases
-	 * the region. NULL: the host rejects UNEXPORT, and EXPORT after start.
+	 * the region.
+	 *
+	 * region  of `region`
+	 * NULL    the host rejects UNEXPORT, and EXPORT after start
 	 */
 	int (*unexport)(void *role, struct gantry_session *session, struct gantry_region *region);
 };
@@ -627,8 +632,8 @@ struct gantry_role_host {
 	 *          -ENOTSUP: the server does not support it
 	 *          -ENOENT: no region has this handle, or its export is ending
 	 * thread   control thread
-	 * owner    the caller still owns the region. It must stay valid until `unexported` or
-	 *          `closed`
+	 * ownership  the caller still owns the region. It must stay valid until `unexported` or
+	 *            `closed`
 	 */
 	int (*client_unexport)(struct gantry_client *client, uint32_t handle);
 };
