@@ -60,7 +60,7 @@ struct gn_requester {
 	 * deadline of its own. Otherwise 0.
 	 */
 	uint64_t relayed;
-	void *consumer;
+	void *consumer;           /* NULL: the worker does not poll this requester */
 	struct gn_sender sender;  /* producer NULL: every submit fails with -ENOTCONN */
 	struct flight *free_list; /* free slots, last in, first out */
 	/* The slot of the last submit. A peer on this thread usually answers that IO next. */
@@ -74,7 +74,6 @@ struct gn_requester {
 	 */
 	int queue_full_turns;
 	int broken;
-	int is_polled;             /* the worker polls this requester */
 	uint64_t next_deadline_ns; /* lower bound of all deadlines */
 	/* The earliest deadline among the IOs with a late reply; NEVER: none. */
 	uint64_t late_reply_ns;
@@ -104,9 +103,19 @@ static void update_next_deadline(struct gn_requester *req, uint64_t at_ns)
 		req->next_deadline_ns = at_ns;
 }
 
-/* Free the slot of an IO that the transport did not accept. Returns rc. */
-static __attribute__((noinline)) int undo_launch(struct gn_requester *req, struct flight *f, int rc)
+/*
+ * Send an IO to the local peer or by the producer. Returns 0, or the -errno with which the peer or
+ * the transport rejected the IO: then its slot is free, and it has its own deadline again.
+ */
+static __attribute__((noinline)) int send(struct gn_requester *req, struct flight *f,
+					  struct gantry_io *io, uint32_t own_deadline_us)
 {
+	struct gantry_local_peer *peer = *req->sender.peer;
+	int rc = peer ? peer->take_request(peer, io) : gn_sender_send(&req->sender, io);
+
+	if (gantry_likely(rc == 0))
+		return 0;
+	io->deadline_us = own_deadline_us;
 	f->io = NULL;
 	push_free(req, f);
 	if (rc == -EAGAIN)
@@ -115,42 +124,6 @@ static __attribute__((noinline)) int undo_launch(struct gn_requester *req, struc
 		 */
 		req->queue_full_turns = 2;
 	return rc;
-}
-
-/*
- * Send an IO to the local peer or by the producer. Returns 0, or the -errno with which the peer or
- * the transport rejected the IO.
- */
-static inline int send_descriptor(struct gn_requester *req, const struct gantry_io *io)
-{
-	struct gantry_local_peer *peer = *req->sender.peer;
-
-	return peer ? peer->take_request(peer, io) : gn_sender_send(&req->sender, io);
-}
-
-/* Send as send_descriptor() does. Free the slot if the descriptor is rejected. */
-static __attribute__((noinline)) int send(struct gn_requester *req, struct flight *f,
-					  struct gantry_io *io)
-{
-	int rc = send_descriptor(req, io);
-
-	return gantry_unlikely(rc != 0) ? undo_launch(req, f, rc) : 0;
-}
-
-/*
- * Send as send() does, a descriptor without a deadline of its own. Reset its deadline if the
- * descriptor is rejected.
- */
-static __attribute__((noinline)) int send_with_default_deadline(struct gn_requester *req,
-								struct flight *f,
-								struct gantry_io *io)
-{
-	int rc = send_descriptor(req, io);
-
-	if (gantry_likely(rc == 0))
-		return 0;
-	io->deadline_us = 0;
-	return undo_launch(req, f, rc);
 }
 
 /*
@@ -231,7 +204,7 @@ static inline __attribute__((always_inline)) int launch(struct gn_requester *req
 	 */
 	if (peer && peer->is_ready)
 		return peer->take_request(peer, io);
-	return deadline_us != 0 ? send(req, f, io) : send_with_default_deadline(req, f, io);
+	return send(req, f, io, deadline_us);
 }
 
 /*
@@ -269,12 +242,6 @@ static int requester_submit(void *self, struct gantry_io *io)
 			    req->attr.lane->pub.now_ns - io->start_ns >= GN_NS_PER_US))
 		return submit_slow(req, io);
 	return launch(req, f, io);
-}
-
-static void requester_complete(void *self, struct gantry_io *io)
-{
-	(void)self;
-	gantry_complete(io); /* no hop calls this: a terminal is the last hop of a chain */
 }
 
 /* Ignore all further replies. */
@@ -682,8 +649,7 @@ void gn_requester_free(struct gn_requester **req_p)
 
 void gn_requester_hop(struct gn_requester *req, struct gantry_hop *hop)
 {
-	*hop = (struct gantry_hop){
-		.submit = requester_submit, .complete = requester_complete, .self = req};
+	*hop = (struct gantry_hop){.submit = requester_submit, .self = req};
 }
 
 uint64_t gn_requester_settled_ns(const struct gn_requester *req)
@@ -723,14 +689,12 @@ static void start_on_lane(void *arg)
 				       .self = q->req};
 
 	q->req->consumer = q->consumer;
-	gn_sender_init(&q->req->sender, q->req->attr.ops, q->producer);
 	q->rc = gn_worker_add(q->req->attr.lane->worker, &poller);
-	q->req->is_polled = q->rc == 0;
 	if (q->rc != 0) {
 		q->req->consumer = NULL;
-		stop_sender(q->req);
 		return;
 	}
+	gn_sender_init(&q->req->sender, q->req->attr.ops, q->producer);
 	q->req->attr.ops->consumer_set_local_peer(q->consumer, &q->req->as_peer);
 }
 
@@ -782,9 +746,8 @@ static void stop_on_lane(void *arg)
 	}
 	while (req->first_held)
 		gantry_fail(take_held(req, &req->first_held), GANTRY_S_SESSION_LOST);
-	if (req->is_polled)
+	if (req->consumer)
 		gn_worker_remove(req->attr.lane->worker, req);
-	req->is_polled = 0;
 	req->consumer = NULL;
 }
 

@@ -18,9 +18,6 @@ static void free_responder(struct gn_responder *resp)
 	gn_chain_destroy(resp->chain);
 	free(resp->free);
 	free(resp->waiting.slots);
-	free(resp->replies.slots);
-	free(resp->moves.slots);
-	free(resp->buffer_waiters.slots);
 	free(resp->rules.regions);
 	free(resp);
 }
@@ -119,20 +116,18 @@ int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responde
 		return -ENOMEM;
 	resp->as_peer.take_request = gn_responder_take;
 	resp->attr = *attr;
-	resp->answers = !attr->relays;
 	resp->batch = requests_per_turn(attr);
 	resp->hop = attr->rules->hop;
 	owner = gn_responder_owner(resp);
 	resp->max_noted = attr->notes ? UINT32_MAX : 0;
 	resp->free = gantry_zalloc_lines(attr->depth * sizeof(*resp->free));
-	resp->waiting.slots = calloc(attr->depth, sizeof(*resp->waiting.slots));
-	resp->replies.slots = calloc(attr->depth, sizeof(*resp->replies.slots));
-	resp->moves.slots = calloc(attr->depth, sizeof(*resp->moves.slots));
-	resp->buffer_waiters.slots = calloc(attr->depth, sizeof(*resp->buffer_waiters.slots));
-	gn_sender_init(&resp->sender, attr->ops, attr->producer);
-	if (!resp->free || !resp->waiting.slots || !resp->replies.slots || !resp->moves.slots ||
-	    !resp->buffer_waiters.slots || copy_rules(resp) != 0)
+	resp->waiting.slots = calloc(4 * (size_t)attr->depth, sizeof(*resp->waiting.slots));
+	if (!resp->free || !resp->waiting.slots || copy_rules(resp) != 0)
 		goto out_free;
+	resp->replies.slots = resp->waiting.slots + attr->depth;
+	resp->moves.slots = resp->replies.slots + attr->depth;
+	resp->buffer_waiters.slots = resp->moves.slots + attr->depth;
+	gn_sender_init(&resp->sender, attr->ops, attr->producer);
 	rc = make_split(resp);
 	if (rc != 0)
 		goto out_free;

@@ -184,7 +184,7 @@ static inline void set_time_and_count(struct gn_responder *resp, struct gantry_i
 
 static __attribute__((noinline)) void reply(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (resp->answers)
+	if (!resp->attr.relays)
 		read_clock(resp);
 	set_time_and_count(resp, io);
 	queue_reply(resp, io);
@@ -431,7 +431,7 @@ static __attribute__((noinline)) void complete_slow(struct gn_responder *resp, s
  */
 static __attribute__((noinline)) void reply_fast(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (resp->answers)
+	if (!resp->attr.relays)
 		read_clock(resp);
 	set_time_and_count(resp, io);
 	release_slot(resp, io);
@@ -588,13 +588,16 @@ static __attribute__((noinline)) int take_slow(struct gn_responder *resp,
 	return 0;
 }
 
-int gn_responder_take(struct gantry_local_peer *self, const struct gantry_io *io)
+int gn_responder_take(struct gantry_local_peer *self, const struct gantry_io *from)
 {
 	struct gn_responder *resp = (struct gn_responder *)self;
+	struct gantry_io *io;
 
 	if (gantry_unlikely(!resp->as_peer.is_ready || resp->n_free == 0))
-		return take_slow(resp, io);
-	take(resp, io);
+		return take_slow(resp, from);
+	io = accept(resp, from);
+	if (gantry_likely(io != NULL) && gantry_unlikely(push(resp, io) != 0))
+		fifo_put(resp, &resp->waiting, io);
 	return 0;
 }
 
@@ -717,7 +720,7 @@ static int responder_fd(void *self)
 struct gantry_hop gn_responder_owner(struct gn_responder *resp)
 {
 	return (struct gantry_hop){.submit = gn_io_no_submit,
-				   .complete = resp->answers ? answer_complete : relay_complete,
+				   .complete = resp->attr.relays ? relay_complete : answer_complete,
 				   .self = resp};
 }
 

@@ -8,7 +8,10 @@
 #include "transport/responder.h"
 #include "transport/sender.h"
 
-/* A FIFO of waiting descriptors. It has as many slots as the pool, so it cannot overflow. */
+/*
+ * A FIFO of waiting descriptors. It has as many slots as the pool, so it cannot overflow. The slots
+ * of all FIFOs are one allocation, which begins with those of `waiting`.
+ */
 struct gn_responder_fifo {
 	struct gantry_io **slots;
 	uint32_t head, n;
@@ -50,7 +53,6 @@ struct gn_responder {
 	 * GN_RESPONDER_BATCH.
 	 */
 	uint32_t batch;
-	int answers; /* not attr.relays: read the clock before each reply */
 	/* requests in flight whose region gn_responder_drain_region() waits for */
 	uint32_t n_draining;
 	struct gn_io_rules rules; /* copy of attr.rules; `regions` are those of new requests */
