@@ -5,8 +5,9 @@
  *      free --get--> owner --submit--> in flight --complete--> owner --put--> free
  *                      `--> waiting ---^                         `--> quarantine --settled--> free
  *
- * The chain of a queue ends in its gate. The gate passes descriptors to the requester of the
- * current session, which completes them into the chain: no hop of the chain follows the gate.
+ * If the session can be resumed, the chain of a queue ends in its gate. The gate passes descriptors
+ * to the requester of the current session, which completes them into the chain: no hop of the chain
+ * follows the gate. Otherwise the chain ends in the requester.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,12 +48,6 @@ static int defer_submit(void *self, struct gantry_io *io)
 }
 
 static const struct gantry_hop paused_hop = {.submit = defer_submit};
-
-static void gate_complete(void *self, struct gantry_io *io)
-{
-	(void)self;
-	gantry_complete(io); /* no hop calls this: a terminal is the last hop of a chain */
-}
 
 /* -- slots -- */
 
@@ -259,13 +254,14 @@ int gn_engine_queue_make_chain(struct gantry_engine_queue *queue)
 {
 	struct gantry_engine *session = queue->session;
 	struct gantry_hop owner = {.complete = session->attr.complete, .self = queue};
-	struct gantry_hop gate = {.submit = gate_submit, .complete = gate_complete, .self = queue};
+	const struct gantry_hop gate = {.submit = gate_submit, .self = queue};
 
 	queue->slot_bytes = session->slot_bytes;
 	queue->buffers_offset = session->slot_bytes * session->attr.depth * queue->index;
 	queue->memory = session->region->addr;
-	return session->rh->chain_create(queue->lane, &owner, &gate, &session->info,
-					 session->attr.depth, &queue->chain, &queue->ios);
+	return session->rh->chain_create(queue->lane, &owner, queue->kept ? &gate : &queue->next,
+					 &session->info, session->attr.depth, &queue->chain,
+					 &queue->ios);
 }
 
 struct change {
