@@ -2,20 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # configure.sh - the output of configure: it reports all missing dependencies at once, prints nothing on standard error on
 # success, and does not weaken the hardening flags of a distribution
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-configure.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' INT TERM HUP
+. "$top_srcdir/tests/tap.sh"
 # the flags that the environment exports would influence the tests
 unset CPPFLAGS LDFLAGS
-n=0
-
-report()
-{
-	n=$((n + 1))
-	[ "$1" -eq 0 ] && echo "ok $n - $2" && return
-	echo "not ok $n - $2 (exit status $1)"
-	tail -n 20 "$tmp/out" "$tmp/err" | sed 's/^/# /'
-}
+shown="$tmp/out $tmp/err"
 
 # configure rejects a source tree that was configured in place, so the test uses a copy of the files that configure needs
 source=$top_srcdir
@@ -41,7 +31,7 @@ flags()
 }
 
 case $CC in
-*sanitize*) echo "1..0 # SKIP only for builds without sanitizers"; exit 0 ;;
+*sanitize*) skip "only for builds without sanitizers" ;;
 esac
 mkdir -p "$tmp/build"
 
@@ -49,34 +39,34 @@ mv "$tmp/build" "$tmp/a build"
 (cd "$tmp/a build" && "$source/configure") >"$tmp/out" 2>"$tmp/err"
 [ $? -eq 1 ] &&
 	grep -q '^configure: error: the path of this directory has a blank, which libtool does not support: .*/a build$' "$tmp/err"
-report $? "the path of a build directory with a blank is rejected"
+verdict $? "the path of a build directory with a blank is rejected"
 mv "$tmp/a build" "$tmp/build"
 
 configure PKG_CONFIG=false
 [ $? -eq 1 ] && grep -q '^configure: error: pkg-config .* not found (Debian: pkg-config)' "$tmp/err"
-report $? "without pkg-config the error names pkg-config, not the libraries"
+verdict $? "without pkg-config the error names pkg-config, not the libraries"
 
 # a pkg-config that works and finds no library
 printf '#!/bin/sh\ncase "$*" in *atleast-pkgconfig*) exit 0 ;; esac\nexit 1\n' >"$tmp/pkg-config"
 chmod +x "$tmp/pkg-config"
 configure PKG_CONFIG="$tmp/pkg-config" ac_cv_header_ltdl_h=no
 [ $? -eq 1 ] && [ "$(grep -cE 'not found \(Debian: (lib(config|jansson|ltdl)|uuid)-dev\)' "$tmp/err")" -eq 4 ]
-report $? "libraries that are missing are named all at once"
+verdict $? "libraries that are missing are named all at once"
 
 # the installed libraries do not matter: this tests flags and standard error
 set -- PKG_CONFIG="$tmp/pkg-config" LIBCONFIG_CFLAGS=' ' LIBCONFIG_LIBS=-lconfig JANSSON_CFLAGS=' ' JANSSON_LIBS=-ljansson \
 	LIBUUID_CFLAGS=' ' LIBUUID_LIBS=-luuid
 configure "$@" ac_cv_search_epoll_pwait2=no
 [ $? -eq 1 ] && grep -q '^configure: error: epoll_pwait2() not found: .*glibc 2\.35 or later' "$tmp/err"
-report $? "a C library without epoll_pwait2() is rejected, with the version that is needed"
+verdict $? "a C library without epoll_pwait2() is rejected, with the version that is needed"
 
 mkdir -p "$tmp/build/core"
 configure "$@" CFLAGS='-O2 -D_FORTIFY_SOURCE=3' && [ -z "$(flags | grep -o FORTIFY)" ]
-report $? "a level of _FORTIFY_SOURCE in CFLAGS is left alone"
+verdict $? "a level of _FORTIFY_SOURCE in CFLAGS is left alone"
 
 [ ! -s "$tmp/err" ] && [ ! -e "$tmp/build/confdefs.h" ]
-report $? "configure does not stumble over the folder core"
+verdict $? "configure does not stumble over the folder core"
 
 configure "$@" CFLAGS=-O2 && flags | grep -q -- '-D_FORTIFY_SOURCE='
-report $? "without one there is one"
-echo "1..$n"
+verdict $? "without one there is one"
+done_testing

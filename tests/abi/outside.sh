@@ -3,24 +3,10 @@
 # outside.sh - the instructions of gantry-plugin(7) work: the examples of the page are built outside the tree, with the
 # commands of the page, against the installed headers, and run with the installed gantry
 page=$top_srcdir/man/gantry-plugin.7
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-outside.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' INT TERM HUP
+. "$top_srcdir/tests/tap.sh"
 umask 022
+shown=$tmp/out
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES GANTRY_PLUGIN_PATH
-n=0
-
-# report RC NAME - one line of TAP; if RC is not 0, the last output as well
-report()
-{
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2 (exit status $1)"
-		sed 's/^/# /' "$tmp/out"
-	fi
-}
 
 # try NAME COMMAND...
 try()
@@ -28,7 +14,7 @@ try()
 	name=$1
 	shift
 	"$@" >"$tmp/out" 2>&1
-	report $? "$name"
+	verdict $? "$name"
 }
 
 # plain - a displayed text of a page without roff escapes
@@ -72,16 +58,14 @@ thing()
 # has NAME - whether NAME is installed
 has() { [ -n "$(find "$tmp/root" -name "$1")" ]; }
 
-command -v pkg-config >/dev/null || { echo "1..0 # SKIP pkg-config is not installed"; exit 0; }
-for plugin in loop initiator target memory; do
-	[ -e "$GANTRY_PLUGINS/$plugin.so" ] || { echo "1..0 # SKIP not built: $plugin"; exit 0; }
-done
+command -v pkg-config >/dev/null || skip "pkg-config is not installed"
+need loop initiator target memory
 
 # the umask of the installing user may be restrictive; installed files must be readable by all users
 try "make install" sh -c 'umask 077 && exec "$@"' sh ${MAKE:-make} -s -C "$top_builddir" install DESTDIR="$tmp/root"
 find "$tmp/root" -type f ! -perm -444 >"$tmp/out"
 [ ! -s "$tmp/out" ]
-report $? "all may read what is installed, whatever the umask is"
+verdict $? "all may read what is installed, whatever the umask is"
 
 installed=$(find "$tmp/root" -type f -path '*/bin/*gantry*' | head -n 1)
 pc=$(find "$tmp/root" -name gantry-plugin.pc)
@@ -92,13 +76,13 @@ for file in "$top_srcdir"/man/*.[1357] "$top_builddir"/man/*.3; do
 	has "$thing" || { has "$name*" && echo "$name is installed, and $thing is not"; }
 done >"$tmp/out"
 [ ! -s "$tmp/out" ]
-report $? "the manual pages of what is installed are, and no others"
+verdict $? "the manual pages of what is installed are, and no others"
 
 for dir in INCLUDEDIR LIBDIR DOCDIR; do
 	grep -rlw $dir "$tmp/root" --include='*.[1-8]'
 done >"$tmp/out"
 [ ! -s "$tmp/out" ] && grep -rq "^\.It Pa /.*/conf/\*\.conf" "$tmp/root"
-report $? "installed pages have the installed paths"
+verdict $? "installed pages have the installed paths"
 
 # the installation is below a temporary directory: the paths in its files must be adapted
 mkdir "$tmp/bin" "$tmp/pc" "$tmp/work"
@@ -119,22 +103,22 @@ try "the first example is the stage noop by another name" diff noop.c mine.c
 commands 1 >first.sh
 try "the commands build mine.c and run it" sh -e first.sh
 grep -q '10000' "$tmp/out"
-report $? "the run did its IO"
+verdict $? "the run did its IO"
 
 commands 2 >second.sh
 try "the commands build cap.c and show its options" sh -e second.sh
 grep -q '64KiB' "$tmp/out"
-report $? "its option is there"
+verdict $? "its option is there"
 sed 's/type = "mine"/type = "cap"; max = "1KiB"/' mine.conf >cap.conf
 gantry run cap.conf --json --plugin-dir . --plugin-dir "$(pkg-config --variable=plugindir gantry-plugin)" >"$tmp/out" 2>&1
 [ $? -eq 1 ] && grep -q '"too_long_ops": [1-9]' "$tmp/out"
-report $? "it fails long IO, and counts it"
+verdict $? "it fails long IO, and counts it"
 
 sed 's/backend = .*/backend = { type = "heap"; };/' mine.conf >heap.conf
 commands 3 >backend.sh
 try "the commands build heap.c and run it" sh -e backend.sh
 grep -q '10000' "$tmp/out"
-report $? "the backend did the IO"
+verdict $? "the backend did the IO"
 # two lanes would call one `self` from two threads; a stage without open() has no `self`
 check_lanes()
 {
@@ -143,12 +127,12 @@ check_lanes()
 }
 check_lanes heap >"$tmp/out" 2>&1
 [ $? -eq 2 ] && grep -q 'lanes.conf:7: roles.store.lanes: the role has 2 lanes, but the plugin "heap" serves one' "$tmp/out"
-report $? "a backend without start() is rejected in a role with two lanes"
+verdict $? "a backend without start() is rejected in a role with two lanes"
 try "a stage without state is accepted there" check_lanes mine
 sed -i '/max_io/d' heap.c
 sh -e backend.sh >"$tmp/out" 2>&1
 [ $? -eq 1 ] && grep -q 'heap: describes an impossible volume: its max_io is less than its block_size' "$tmp/out"
-report $? "open() of the backend reports an invalid volume with the reason"
+verdict $? "open() of the backend reports an invalid volume with the reason"
 example heap.c >heap.c
 sed -i '/gantry_complete/d' heap.c
 mkfifo log
@@ -163,7 +147,7 @@ timeout 60 grep -m 1 'stopping' <log >>"$tmp/out" # the next signal is SIGTERM a
 kill -TERM $held
 wait $held
 [ $? -eq 3 ] && [ $told -eq 0 ]
-report $? "a backend that never completes an IO delays the end, which gantry reports, until a second signal"
+verdict $? "a backend that never completes an IO delays the end, which gantry reports, until a second signal"
 example heap.c >heap.c
 
 if command -v c++ >/dev/null; then
@@ -175,10 +159,10 @@ if command -v c++ >/dev/null; then
 	try "C++17 with all warnings" c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
 		"-I$(pkg-config --variable=includedir gantry-plugin)" plus.cc
 else
-	echo "ok $((n += 1)) - C++ # SKIP no c++"
+	skipped C++ "no c++"
 fi
 for file in mine.c cap.c heap.c; do
 	try "$file in C11 with all warnings" cc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
 		"-I$(pkg-config --variable=includedir gantry-plugin)" $file
 done
-echo "1..$n"
+done_testing

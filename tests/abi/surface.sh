@@ -4,21 +4,7 @@
 # by mistake. update: write the lines of the headers to that file
 headers=$top_srcdir/include
 list=$top_srcdir/tests/abi/surface
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-surface.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-n=0
-
-# none NAME FILE - the test passes if the file is empty
-none()
-{
-	n=$((n + 1))
-	if [ -s "$2" ]; then
-		echo "not ok $n - $1"
-		sed 's/^/# /' "$2"
-	else
-		echo "ok $n - $1"
-	fi
-}
+. "$top_srcdir/tests/tap.sh"
 
 # surface DIR - constants, then declarations with their members, of the headers in DIR that plugins include; no comments, and no
 # bodies of functions, as these are compiled into the plugin
@@ -77,4 +63,4 @@ struct gantry_transport_ops: int (*rma_poll)(void *rma, int more, struct gantry_
 struct gantry_transport_ops: int (*later)(void *device)
 END
 none "seeded changes are detected" "$tmp/out"
-echo "1..$n"
+done_testing

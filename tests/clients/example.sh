@@ -2,12 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # example.sh - builds the program of gantry-client(3) from installed files only, with the command of the page, and runs it
 # with the configuration of the page; and checks that libgantry exports what its header declares, with a version
-[ -e "$top_builddir/clients/.libs/libgantry.so" ] || { echo "1..0 # SKIP libgantry is not built"; exit 0; }
-command -v pkg-config >/dev/null || { echo "1..0 # SKIP pkg-config is not installed"; exit 0; }
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-example.XXXXXX") || exit 1
-server=
-trap 'rm -rf "$tmp"; [ -z "$server" ] || kill "$server" 2>/dev/null' EXIT
-trap 'exit 1' INT TERM HUP
+. "$top_srcdir/tests/tap.sh"
+[ -e "$top_builddir/clients/.libs/libgantry.so" ] || skip "libgantry is not built"
+command -v pkg-config >/dev/null || skip "pkg-config is not installed"
 mkdir -m 700 "$tmp/run"
 XDG_RUNTIME_DIR=$tmp/run
 GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS
@@ -19,21 +16,7 @@ san=$(sed -n "s/^GANTRY_LDFLAGS = //p" "$top_builddir/clients/Makefile" | tr ' '
 page=$top_srcdir/man/gantry-client.3
 lib=$top_builddir/clients/.libs/libgantry.so
 touch server.out out
-n=0
-
-# is WHAT COMMAND... - one line of TAP
-is()
-{
-	n=$((n + 1))
-	what=$1
-	shift
-	if "$@" >log 2>&1; then
-		echo "ok $n - $what"
-	else
-		echo "not ok $n - $what"
-		sed 's/^/# /' log out server.out
-	fi
-}
+shown="out server.out"
 
 # said WHAT - print the text of the page after this mark
 said()
@@ -90,29 +73,29 @@ exported()
 # with the version that introduced it
 declared | sed 's/$/@@GANTRY_1/; s/^gantry_\(queue_fence\|volume_give_up\)@.*/&.1/' >declared
 exported >exported
-is "there are many functions" [ "$(wc -l <declared)" -gt 15 ]
+ok "there are many functions" [ "$(wc -l <declared)" -gt 15 ]
 case ${CC:-cc}$san in
-*sanitize*) is "a sanitizer exports more # SKIP" true ;;
-*) is "what is declared is exported, with its version, and nothing else" diff declared exported ;;
+*sanitize*) ok "a sanitizer exports more # SKIP" true ;;
+*) ok "what is declared is exported, with its version, and nothing else" diff declared exported ;;
 esac
 nm -D --undefined-only "$lib" | awk '$NF ~ /^(gn|gc|gantry)_/' >missing
-is "nothing of our own is missing" [ ! -s missing ]
-is "it is installed" install
-is "the program of the page is built" compile
+ok "nothing of our own is missing" [ ! -s missing ]
+ok "it is installed" install
+ok "the program of the page is built" compile
 said conf >volume.conf
 "$GANTRY" run volume.conf >server.out 2>&1 &
-server=$!
-is "it runs" hello gantry:///volume0
-is "and says what the page says" as_said
+pid=$!
+ok "it runs" hello gantry:///volume0
+ok "and says what the page says" as_said
 if [ "$(setarch --uname-2.6 uname -r 2>/dev/null | cut -c 1-4)" = 2.6. ]; then
 	LD_LIBRARY_PATH=$tmp/$libdir timeout 60 setarch --uname-2.6 ./hello gantry:///volume0 >out 2>&1
-	is "an old kernel is a warning" grep -q 'warn libgantry: Linux 2\.6.* is too old (minimum=5\.14)' out
+	ok "an old kernel is a warning" grep -q 'warn libgantry: Linux 2\.6.* is too old (minimum=5\.14)' out
 fi
 hello gantry:///nowhere?connect.timeout=10ms
-is "without that volume it fails" [ $? -eq 1 ]
-is "and says why" grep -q '^hello: cannot open the volume: .*no listener there' out
-kill "$server"
-wait "$server"
-is "the target ends well" [ $? -eq 0 ]
-server=
-echo "1..$n"
+ok "without that volume it fails" [ $? -eq 1 ]
+ok "and says why" grep -q '^hello: cannot open the volume: .*no listener there' out
+kill "$pid"
+wait "$pid"
+ok "the target ends well" [ $? -eq 0 ]
+pid=
+done_testing

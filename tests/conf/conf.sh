@@ -3,24 +3,9 @@
 # conf.sh - each shipped configuration passes `gantry check` and, if one process can run it, a run of a few hundred IOs; the
 # commands in its comment work
 conf=$top_srcdir/conf
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-conf.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' INT TERM HUP
+. "$top_srcdir/tests/tap.sh"
 chmod 700 "$tmp"
 cd "$tmp" || exit 1
-n=0
-
-# report RC NAME [FILE] - one line of TAP; FILE is shown when RC is not 0
-report()
-{
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2 (exit status $1)"
-		[ -z "${3:-}" ] || sed 's/^/# /' "$3"
-	fi
-}
 
 gantry()
 {
@@ -76,24 +61,24 @@ for file in "$conf"/*.conf; do
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || missing="$missing $plugin"
 	done
 	if [ -n "$missing" ]; then
-		echo "ok $((n += 1)) - $name # SKIP not built:$missing"
+		skipped "$name" "not built:$missing"
 		continue
 	fi
 	args=$(overrides "$file")
 	sockets=$(echo "$args" | grep 'devices\.' | tr '\n' ' ')
 	gantry check "$file" $sockets
-	report $? "$name passes gantry check" "$tmp/out"
+	verdict $? "$name passes gantry check" "$tmp/out"
 	if grep -q '192\.0\.2\.' "$file"; then
-		echo "ok $((n += 1)) - $name runs # SKIP its addresses and its RDMA device are examples"
+		skipped "$name runs" "its addresses and its RDMA device are examples"
 	else
 		gantry run "$file" $args
-		report $? "$name runs" "$tmp/out"
+		verdict $? "$name runs" "$tmp/out"
 	fi
 	commands "$file" >"$tmp/commands"
 	while read -r line; do
 		# shellcheck disable=SC2086 # words
 		try_command "$file" $line </dev/null
-		report $? "$name: gantry $line" "$tmp/out"
+		verdict $? "$name: gantry $line" "$tmp/out"
 	done <"$tmp/commands"
 done
 
@@ -105,6 +90,6 @@ roles()
 
 for other in rdma rxe; do
 	[ "$(roles "$conf/three-processes.conf")" = "$(roles "$conf/three-processes-$other.conf")" ]
-	report $? "three-processes-$other.conf has the roles of three-processes.conf"
+	verdict $? "three-processes-$other.conf has the roles of three-processes.conf"
 done
-echo "1..$n"
+done_testing

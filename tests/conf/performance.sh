@@ -2,26 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # performance.sh - gantry-performance(7) matches the program: its commands run with the settings of each row of its tables, the
 # section of each plugin names all its options, and the tables fit on a terminal
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-performance.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' INT TERM HUP
+. "$top_srcdir/tests/tap.sh"
 chmod 700 "$tmp"
 XDG_RUNTIME_DIR=$tmp
 export XDG_RUNTIME_DIR
 page=$top_srcdir/man/gantry-performance.7 tables=$top_srcdir/tests/perf/tunables.awk
-n=0
-
-# result OK|REASON NAME
-result()
-{
-	n=$((n + 1))
-	if [ "$1" = OK ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		echo "$1" | sed 's/^/# /'
-	fi
-}
 
 # ran SETTINGS - run `gantry run FILE` with them, shortly and with little memory, since most settings prefault all of it
 ran()
@@ -52,26 +37,24 @@ named()
 $AWK -v file=1 -f "$tables" "$page" >"$tmp/FILE"
 if [ -e "$GANTRY_PLUGINS/shm-comch.so" ] && taskset -c 0,1 true 2>/dev/null; then
 	$AWK -f "$tables" "$page" >"$tmp/tables"
-	result "$([ "$(grep -c '^table' "$tmp/tables")" -gt 0 ] && grep -q '^row' "$tmp/tables" && echo OK)" "there are tables"
+	is "there are tables" OK "$([ "$(grep -c '^table' "$tmp/tables")" -gt 0 ] && grep -q '^row' "$tmp/tables" && echo OK)"
 	while IFS='|' read -r kind _ settings columns; do
 		[ "$kind" = table ] && base=$settings
 		[ "$kind" = table ] && settings=
-		result "$(ran "$base $settings")" "FILE $base $settings"
+		is "FILE $base $settings" OK "$(ran "$base $settings")"
 	done <"$tmp/tables"
 else
-	n=$((n + 1))
-	echo "ok $n - commands # SKIP they need CPUs 0 and 1, and shm-comch"
+	skipped commands "they need CPUs 0 and 1, and shm-comch"
 fi
 for owner in runtime role listen connect $(cd "$GANTRY_PLUGINS" && ls ./*.so | sed 's|./\(.*\)\.so|\1|'); do
 	case $owner in *-test* | test-*) continue ;; esac
 	missing=$(named "$owner")
-	result "${missing:-OK}" "all options of $owner are named"
+	is "all options of $owner are named" OK "${missing:-OK}"
 done
 if command -v mandoc >/dev/null; then
 	wide=$(mandoc -T ascii -O width=78 "$page" | sed 's/.\x08//g' | expand | $AWK 'length($0) > 78')
-	result "${wide:-OK}" "no line is wider than a terminal"
+	is "no line is wider than a terminal" OK "${wide:-OK}"
 else
-	n=$((n + 1))
-	echo "ok $n - width # SKIP mandoc is missing (Debian: mandoc)"
+	skipped width "mandoc is missing (Debian: mandoc)"
 fi
-echo "1..$n"
+done_testing

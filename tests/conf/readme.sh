@@ -2,34 +2,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # readme.sh - checks that the configuration and the plugin of README work, and that README lists each module and plugin
 readme=$top_srcdir/README
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-readme.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' INT TERM HUP
+. "$top_srcdir/tests/tap.sh"
 umask 022
 mkdir -m 700 "$tmp/run"
 XDG_RUNTIME_DIR=$tmp/run
 export XDG_RUNTIME_DIR
 cd "$tmp" || exit 1
-n=0
 
 # section TITLE - print the text between that title and the next one
 section()
 {
 	awk -v title="$1" '/^-+$/ { on = before == title } on { print } { before = $0 }' "$readme"
-}
-
-# is WHAT COMMAND... - one line of TAP
-is()
-{
-	n=$((n + 1))
-	what=$1
-	shift
-	if "$@" >"$tmp/log" 2>&1; then
-		echo "ok $n - $what"
-	else
-		echo "not ok $n - $what"
-		sed 's/^/# /' "$tmp/log"
-	fi
 }
 
 gantry()
@@ -109,24 +92,22 @@ demo_packages()
 	grep -q "(tests/packages; $(grep -c '^demo ' "$top_srcdir/tests/packages") for the demo)" "$readme"
 }
 
-for plugin in loop shm-comch target memory gateway stats initiator; do
-	[ -e "$GANTRY_PLUGINS/$plugin.so" ] || { echo "1..0 # SKIP built without the plugin $plugin"; exit 0; }
-done
+need loop shm-comch target memory gateway stats initiator
 section "A first configuration" | grep '^    ' >first.conf
 section "A plugin in a dozen lines" | sed -n '/^    #define/,/^    };/p' >keep.c
-is "the configuration passes gantry check" gantry check "$tmp/first.conf"
-is "it runs" run
-is "it runs over shared memory" run --set devices.wire.transport=shm-comch
+ok "the configuration passes gantry check" gantry check "$tmp/first.conf"
+ok "it runs" run
+ok "it runs over shared memory" run --set devices.wire.transport=shm-comch
 addresses='insecure = true; services = { disk = "192.0.2.7:7471"; volume0 = "192.0.2.7:7472"; };'
-is "another device moves it to shm-comch" swap shm-comch ""
-is "another device moves it to rdma-verbs" swap rdma-verbs "ibdev = \"none0\"; $addresses"
-is "another device moves it to rxe" swap rxe "netdev = \"none0\"; $addresses"
-is "the plugin compiles with the command of the page" compile
-is "it runs in the path with the command of the page" run_plugin
-is "each module has a line" modules
-is "each plugin is named" plugins
-is "README, gantry(1) and configure require the same glibc" same_versions glibc README man/gantry.1 configure.ac
-is "README and gantry(1) require the same kernel" same_versions Linux README man/gantry.1
-is "the number of packages for the demo is that of tests/packages" demo_packages
-is "it is short" [ "$(wc -l <"$readme")" -le 150 ]
-echo "1..$n"
+ok "another device moves it to shm-comch" swap shm-comch ""
+ok "another device moves it to rdma-verbs" swap rdma-verbs "ibdev = \"none0\"; $addresses"
+ok "another device moves it to rxe" swap rxe "netdev = \"none0\"; $addresses"
+ok "the plugin compiles with the command of the page" compile
+ok "it runs in the path with the command of the page" run_plugin
+ok "each module has a line" modules
+ok "each plugin is named" plugins
+ok "README, gantry(1) and configure require the same glibc" same_versions glibc README man/gantry.1 configure.ac
+ok "README and gantry(1) require the same kernel" same_versions Linux README man/gantry.1
+ok "the number of packages for the demo is that of tests/packages" demo_packages
+ok "it is short" [ "$(wc -l <"$readme")" -le 150 ]
+done_testing

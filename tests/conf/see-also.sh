@@ -1,22 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # see-also.sh - an installed page names no page in SEE ALSO that is not installed with it
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-see-also.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' INT TERM HUP
-n=0
-
-# is WHAT EXPECTED - compare the page that was made
-is()
-{
-	n=$((n + 1))
-	if [ "$2" = "$(cat "$tmp/made")" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		sed 's/^/# /' "$tmp/made"
-	fi
-}
+. "$top_srcdir/tests/tap.sh"
 
 # installed PAGE... - make the page as it is installed with these
 installed()
@@ -30,15 +15,14 @@ page()
 	printf '%s\n' '.Sh NAME' '.Xr gantry-trace 7' '.Sh SEE ALSO' "$@" '.Sh HISTORY' 'None.'
 }
 
-echo "1..5"
 page '.Xr gantry 1 ,' '.Xr gantry-crc 7 ,' '.Xr gantry-trace 7 ,' '.Xr unix 7' >"$tmp/page"
 installed gantry.1 gantry-crc.7 gantry-trace.7
-is "all are installed" "$(cat "$tmp/page")"
+is "all are installed" "$(cat "$tmp/page")" "$(cat "$tmp/made")"
 installed gantry.1 gantry-trace.7
-is "one in the middle is not" "$(page '.Xr gantry 1 ,' '.Xr gantry-trace 7 ,' '.Xr unix 7')"
+is "one in the middle is not" "$(page '.Xr gantry 1 ,' '.Xr gantry-trace 7 ,' '.Xr unix 7')" "$(cat "$tmp/made")"
 page '.Xr gantry 1 ,' '.Xr gantry-crc 7 ,' '.Xr gantry-trace 7' >"$tmp/page"
 installed gantry.1
-is "the last ones are not" "$(page '.Xr gantry 1')"
+is "the last ones are not" "$(page '.Xr gantry 1')" "$(cat "$tmp/made")"
 
 # count INSTALLED - print how many pages differ from their source
 count()
@@ -50,6 +34,7 @@ count()
 	done | wc -l
 }
 count "$(cd "$top_srcdir/man" && echo *.[1357])" >"$tmp/made"
-is "no page changes if all are installed" 0
+is "no page changes if all are installed" 0 "$(cat "$tmp/made")"
 [ "$(count gantry.1)" -gt 5 ] && echo pages change >"$tmp/made"
-is "many pages change if only one is installed" "pages change"
+is "many pages change if only one is installed" "pages change" "$(cat "$tmp/made")"
+done_testing

@@ -1,21 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # other.sh - the conformance suite tests the plugin that the environment names, skips what it does not have, and says what is wrong
-n=0
-
-# ok WHAT COMMAND... - the test passes if the command succeeds
-ok()
-{
-	what=$1
-	shift
-	n=$((n + 1))
-	if "$@" >"$tmp/out" 2>&1; then
-		echo "ok $n - $what"
-	else
-		echo "not ok $n - $what"
-		sed 's/^/# /' "$tmp/out"
-	fi
-}
+. "$top_srcdir/tests/tap.sh"
 
 # case_of PLUGIN CASE [VARIABLE=VALUE...] - run the case; fails if the suite fails
 case_of()
@@ -42,9 +28,7 @@ wrong()
 		"$top_builddir/tests/conform/wrong"
 }
 
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-other.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-[ -f "$GANTRY_PLUGINS/loop.so" ] || { echo "1..0 # SKIP the transport loop is not built"; exit 0; }
+need loop
 
 ok "no plugin, and it says so" says "RIG_PLUGIN names no transport" env -u RIG_PLUGIN "$top_builddir/tests/conform/other"
 ok "a transport that conforms" case_of loop remote_read_and_write
@@ -71,4 +55,4 @@ ok "an event never comes" says "in vain for the event \`revoked\` at end a, whic
 	wrong no_event region_that_was_not_imported_can_be_revoked
 ok "a message never comes" says "in vain for poll_recv() to return a message that send() accepted" \
 	wrong no_message cookies_of_receives_in_order
-echo "1..$n"
+done_testing

@@ -8,6 +8,7 @@
 #
 # To complete the list of one or several headers, run only the programs that matter (names without doca/):
 #	HEADERS='doca_dma doca_buf' PROGRAMS='dma buf' make -C build/gcc check TESTS=doca/errors.sh VERBOSE=1
+. "$top_srcdir/tests/tap.sh"
 here=$top_srcdir/tests/doca
 tests=$top_builddir/tests
 include=$top_srcdir/include/doca
@@ -16,12 +17,6 @@ SEEN=$tests/doca/seen.d
 awk=${AWK:-awk}
 export SEEN
 mkdir -p "$SEEN"
-
-skip()
-{
-	echo "1..0 # SKIP $1"
-	exit 0
-}
 
 [ -e "$lib" ] || skip "libgantry-doca is not built"
 case $(${CC:-cc} -dumpmachine) in
@@ -132,27 +127,13 @@ compare()
 	/ - ./ && bit(table[$1], number[$2]) { print $1 " did return " $2 ": take its reason out of errors/" list }' - "$2"
 }
 
-# verdict NAME FILE - the test passes when the file is empty
-verdict()
-{
-	n=$((n + 1))
-	if [ -s "$2" ]; then
-		echo "not ok $n - $1"
-		sed 's/^/# /' "$2"
-	else
-		echo "ok $n - $1"
-	fi
-}
-
-n=0
 programs=$PROGRAMS
 [ -n "$programs" ] || for program in $(sed -nE 's|^doca_([a-z0-9_]+)_SOURCES = .*|\1|p' "$here/tests.am"); do
 	[ -x "$tests/doca/$program" ] && programs="$programs $program"
 done
 if ! build >"$SEEN/build.log" 2>&1; then
-	echo "not ok 1 - the tests link with the stubs"
-	sed 's/^/# /' "$SEEN/build.log"
-	echo "1..1"
+	verdict 1 "the tests link with the stubs" "$SEEN/build.log"
+	done_testing
 	exit 0
 fi
 
@@ -165,10 +146,10 @@ for list in "$here"/errors/*.txt; do
 	[ "$(compare "$SEEN/none" "$list" | wc -l)" -eq $((lines - reasons)) ] &&
 		[ "$(compare "$SEEN/all" "$list" | wc -l)" -eq "$reasons" ] || compare "$SEEN/all" "$list"
 done >"$SEEN/out"
-verdict "the check sees each gap and each stale reason" "$SEEN/out"
+none "the check sees each gap and each stale reason" "$SEEN/out"
 
 cat "$here"/errors/*.txt | sed 's/ .*//' | sort -u | comm -23 "$SEEN/functions" - >"$SEEN/out"
-verdict "each function that can fail is in a list" "$SEEN/out"
+none "each function that can fail is in a list" "$SEEN/out"
 
 run
 for program in $programs; do
@@ -176,13 +157,13 @@ for program in $programs; do
 	echo "$program: exit status $(cat "$SEEN/$program.exit")"
 	grep -h ':FAIL' "$SEEN/$program.log"
 done >"$SEEN/out"
-verdict "the tests pass with the stubs" "$SEEN/out"
+none "the tests pass with the stubs" "$SEEN/out"
 { refused . && refused workq; } >"$SEEN/out" 2>&1
-verdict "a function that is given nothing says INVALID_VALUE" "$SEEN/out"
+none "a function that is given nothing says INVALID_VALUE" "$SEEN/out"
 for list in "$here"/errors/*.txt; do
 	header=$(basename "$list" .txt)
 	case " ${HEADERS:-$header} " in *" $header "*) ;; *) continue ;; esac
 	compare "$SEEN/table" "$list" >"$SEEN/out"
-	verdict "$header: each documented error was returned" "$SEEN/out"
+	none "$header: each documented error was returned" "$SEEN/out"
 done
-echo "1..$n"
+done_testing

@@ -2,12 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # examples.sh - builds the examples with the commands in their first comments, which need only pkg-config, and runs them: two
 # processes that communicate through the emulated card
-[ -e "$top_builddir/doca/.libs/libgantry-doca.so" ] || { echo "1..0 # SKIP libgantry-doca is not built"; exit 0; }
-command -v pkg-config >/dev/null || { echo "1..0 # SKIP pkg-config is not installed"; exit 0; }
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-examples.XXXXXX") || exit 1
-server=
-trap 'rm -rf "$tmp"; [ -z "$server" ] || kill "$server" 2>/dev/null' EXIT
-trap 'exit 1' INT TERM HUP
+. "$top_srcdir/tests/tap.sh"
+[ -e "$top_builddir/doca/.libs/libgantry-doca.so" ] || skip "libgantry-doca is not built"
+command -v pkg-config >/dev/null || skip "pkg-config is not installed"
 mkdir -m 700 "$tmp/run"
 XDG_RUNTIME_DIR=$tmp/run
 export XDG_RUNTIME_DIR
@@ -17,21 +14,7 @@ cp "$top_srcdir"/examples/doca/* "$tmp"
 cd "$tmp" || exit 1
 san=$(sed -n "s/^GANTRY_LDFLAGS = //p" "$top_builddir/doca/Makefile" | tr ' ' '\n' | grep -e -fsanitize | tr '\n' ' ')
 touch dpu.out host.out
-n=0
-
-# is WHAT COMMAND... - one line of TAP
-is()
-{
-	n=$((n + 1))
-	what=$1
-	shift
-	if "$@" >log 2>&1; then
-		echo "ok $n - $what"
-	else
-		echo "not ok $n - $what"
-		sed 's/^/# /' log dpu.out host.out
-	fi
-}
+shown="dpu.out host.out"
 
 # compile NAME - compile with the command of the file's comment; the environment selects the files of pkg-config
 compile()
@@ -102,7 +85,7 @@ appears()
 	i=0
 	until grep -q "$1" "$2"; do
 		i=$((i + 1))
-		[ $i -lt 6000 ] && kill -0 "$server" || return 1
+		[ $i -lt 6000 ] && kill -0 "$pid" || return 1
 		sleep 0.01 # lint: allowed, between two checks
 	done
 }
@@ -116,19 +99,19 @@ line()
 # pair NAME - build both sides of a pair, run them with the commands of their comments, and compare what they receive
 pair()
 {
-	is "$1: the server is built" build dpu "$1-server"
-	is "$1: the client is built" build host "$1-client"
+	ok "$1: the server is built" build dpu "$1-server"
+	ok "$1: the client is built" build host "$1-client"
 	: >dpu.out
 	(side dpu sh -c "exec $(line "$1-server")") >dpu.out 2>&1 &
-	server=$!
-	is "$1: the server waits" appears "waiting" dpu.out
+	pid=$!
+	ok "$1: the server waits" appears "waiting" dpu.out
 	(side host sh -c "exec $(line "$1-client")") >host.out 2>&1
-	is "$1: the client succeeds" [ $? -eq 0 ]
-	is "$1: it has received the text of the server" grep -qx "received: hello from the DPU" host.out
-	wait "$server"
-	is "$1: the server succeeds" [ $? -eq 0 ]
-	server=
-	is "$1: it has received the text of the client" grep -qx "received: hello from the host" dpu.out
+	ok "$1: the client succeeds" [ $? -eq 0 ]
+	ok "$1: it has received the text of the server" grep -qx "received: hello from the DPU" host.out
+	wait "$pid"
+	ok "$1: the server succeeds" [ $? -eq 0 ]
+	pid=
+	ok "$1: it has received the text of the client" grep -qx "received: hello from the host" dpu.out
 }
 
 # rejects TEXT PROFILE ARGUMENT... - a program ends with status 1 and that text
@@ -140,38 +123,38 @@ rejects()
 	[ $? -eq 1 ] && grep -q -e "$text" host.out
 }
 
-is "the DPU's side is built" build dpu hello-dpu
-is "the host's side is built" build host hello-host
+ok "the DPU's side is built" build dpu hello-dpu
+ok "the host's side is built" build host hello-host
 (side dpu ./hello-dpu) >dpu.out 2>&1 &
-server=$!
-is "the server waits" appears "waiting" dpu.out
+pid=$!
+ok "the server waits" appears "waiting" dpu.out
 (side host ./hello-host "good morning") >host.out 2>&1
-is "the client is content" [ $? -eq 0 ]
-is "it has its answer" grep -qx "DPU received: good morning" host.out
-wait "$server"
-is "the server is content" [ $? -eq 0 ]
-server=
-is "it saw the client come and go" [ "$(tail -n 2 dpu.out | tr '\n' '.')" = "client connected.client disconnected." ]
-is "README builds the DPU's side" build dpu hello-dpu compile_readme
-is "and the host's" build host hello-host compile_readme
+ok "the client is content" [ $? -eq 0 ]
+ok "it has its answer" grep -qx "DPU received: good morning" host.out
+wait "$pid"
+ok "the server is content" [ $? -eq 0 ]
+pid=
+ok "it saw the client come and go" [ "$(tail -n 2 dpu.out | tr '\n' '.')" = "client connected.client disconnected." ]
+ok "README builds the DPU's side" build dpu hello-dpu compile_readme
+ok "and the host's" build host hello-host compile_readme
 said file >functions.conf
 said seen >seen
-is "the list of functions is built" build dpu devices
-is "a configuration adds functions as the page says" sees
-is "a program of the WorkQ time is built" build dpu workq-copy
+ok "the list of functions is built" build dpu devices
+ok "a configuration adds functions as the page says" sees
+ok "a program of the WorkQ time is built" build dpu workq-copy
 (side dpu ./workq-copy "as it was done then") >copy.out 2>&1
-is "it copies" grep -qx "as it was done then" copy.out
+ok "it copies" grep -qx "as it was done then" copy.out
 pair ctrl-path
 pair fast-path
-is "an address without a device is rejected" rejects "no device 09:00.0" host ./ctrl-path-client -p 09:00.0
-is "so is one without a representor" rejects "no representor b1:00.1" dpu ./fast-path-server --rep-pci b1:00.1
-is "and a text that is too long" rejects "not a text of 1 to 199 bytes" dpu ./ctrl-path-server -t "$(printf '%0200d' 0)"
-is "a client needs a server" rejects "no server: start it first" host ./fast-path-client
-is "it is installed" install
-is "the DPU's side is built with what is installed" build_installed dpu hello-dpu
-is "and the host's" build_installed host hello-host
-is "and a program of the WorkQ time" build_installed dpu workq-copy
+ok "an address without a device is rejected" rejects "no device 09:00.0" host ./ctrl-path-client -p 09:00.0
+ok "so is one without a representor" rejects "no representor b1:00.1" dpu ./fast-path-server --rep-pci b1:00.1
+ok "and a text that is too long" rejects "not a text of 1 to 199 bytes" dpu ./ctrl-path-server -t "$(printf '%0200d' 0)"
+ok "a client needs a server" rejects "no server: start it first" host ./fast-path-client
+ok "it is installed" install
+ok "the DPU's side is built with what is installed" build_installed dpu hello-dpu
+ok "and the host's" build_installed host hello-host
+ok "and a program of the WorkQ time" build_installed dpu workq-copy
 (GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS LD_LIBRARY_PATH=$lib exec timeout 60 ./hello-host) >host.out 2>&1
-is "without a server the client fails" [ $? -eq 1 ]
-is "and says why" grep -q 'no server "hello"' host.out
-echo "1..$n"
+ok "without a server the client fails" [ $? -eq 1 ]
+ok "and says why" grep -q 'no server "hello"' host.out
+done_testing

@@ -1,26 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # symbols.sh - libgantry-doca.so exports exactly the functions that its headers declare, among them all that known programs use
+. "$top_srcdir/tests/tap.sh"
 lib=$top_builddir/doca/.libs/libgantry-doca.so
 headers=$top_srcdir/include/doca
 list=$top_srcdir/tests/doca/symbols.txt
-[ -e "$lib" ] || { echo "1..0 # SKIP libgantry-doca is not built"; exit 0; }
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-symbols.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-n=0
-
-# none NAME FILE - the test passes when the file is empty
-none()
-{
-	n=$((n + 1))
-	if [ -s "$2" ]; then
-		echo "not ok $n - $1"
-		echo "# $(wc -l <"$2"):"
-		sed 's/^/# /' "$2"
-	else
-		echo "ok $n - $1"
-	fi
-}
+[ -e "$lib" ] || skip "libgantry-doca is not built"
 
 # joined FILE... - print the files, with each declaration joined up to the name of its function
 joined()
@@ -63,4 +48,4 @@ comm -23 "$tmp/declared" "$tmp/exported" >"$tmp/out"
 none "what is declared is exported" "$tmp/out"
 nm -D --undefined-only "$lib" | awk '$NF ~ /^(gd|gn|doca)_/ { print $NF }' >"$tmp/out"
 none "nothing of our own is missing" "$tmp/out"
-echo "1..$n"
+done_testing

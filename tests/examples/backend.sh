@@ -18,16 +18,16 @@ is_pattern()
 	seq "$1" 8 $((8388608 - 8 + $1)) | cmp - words
 }
 
-is "it is built" build pattern.c
-is "gantry check accepts the configuration" check
-is "it runs" run pattern.c
-is "each word is its offset" is_pattern 0
-is "it runs with a seed" run pattern.c --set roles.store.backend.seed=12345
-is "the seed is added" is_pattern 12345
-is "a size with a part of a block is rejected" fails 2 check --set roles.store.backend.size=10000
-is "the message names the option and the problem" output_has 'size: is not a multiple of 4096 bytes'
+ok "it is built" build pattern.c
+ok "gantry check accepts the configuration" check
+ok "it runs" run pattern.c
+ok "each word is its offset" is_pattern 0
+ok "it runs with a seed" run pattern.c --set roles.store.backend.seed=12345
+ok "the seed is added" is_pattern 12345
+ok "a size with a part of a block is rejected" fails 2 check --set roles.store.backend.size=10000
+ok "the message names the option and the problem" output_has 'size: is not a multiple of 4096 bytes'
 sed 's/copy = { .*/workload = { pattern = "randwrite"; };/' pattern.conf >write.conf && mv write.conf pattern.conf
-is "gantry check reports that the volume is read-only" fails 2 check
-is "it names the role that writes" output_has 'roles.copy.*read-only'
-is "a write is rejected" fails 1 run pattern.c
+ok "gantry check reports that the volume is read-only" fails 2 check
+ok "it names the role that writes" output_has 'roles.copy.*read-only'
+ok "a write is rejected" fails 1 run pattern.c
 done_testing

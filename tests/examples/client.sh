@@ -68,42 +68,42 @@ stored()
 truncate -s 64MiB volume.img
 seq 1000000 | head -c 5000000 >file
 cp put.conf plain.conf
-is "libgantry is installed" install
-is "it is built" build put.c
+ok "libgantry is installed" install
+ok "it is built" build put.c
 if command -v c++ >/dev/null; then
-	is "it compiles as C++17" plus
+	ok "it compiles as C++17" plus
 fi
-is "a target serves the volume" serve
-is "it stores a file in the volume that a URI names" put gantry:///volume0 file
-is "it prints the length" output_has '^stored 500[0-9]{4} bytes$'
-is "the volume has the data" stored
+ok "a target serves the volume" serve
+ok "it stores a file in the volume that a URI names" put gantry:///volume0 file
+ok "it prints the length" output_has '^stored 500[0-9]{4} bytes$'
+ok "the volume has the data" stored
 tac file | head -c 5000000 >other && mv other file
-is "it stores a file in the volume of a role" put plain.conf app file
-is "that data has replaced the other" stored
-is "a missing volume is an error" fails 1 put "gantry:///nowhere?connect.timeout=10ms" file
-is "the message states the cause" output_has '^put: cannot open the volume: .*no listener there'
+ok "it stores a file in the volume of a role" put plain.conf app file
+ok "that data has replaced the other" stored
+ok "a missing volume is an error" fails 1 put "gantry:///nowhere?connect.timeout=10ms" file
+ok "the message states the cause" output_has '^put: cannot open the volume: .*no listener there'
 truncate -s 65MiB long
-is "a file longer than the volume is an error" fails 1 put gantry:///volume0 long
-is "the message states that" output_has '^put: cannot store the file: it is longer than the volume'
+ok "a file longer than the volume is an error" fails 1 put gantry:///volume0 long
+ok "the message states that" output_has '^put: cannot store the file: it is longer than the volume'
 quit
 
 # with this seed the target drops one of the first five writes, and none of the next five
 stages '{ type = "fault"; only = "write"; drop_rate = "20%"; seed = 10; }'
-is "a target drops writes" serve
-is "it stores the file" put "gantry:///volume0?connect.io_timeout=2s" file
-is "it has repeated the writes" output_has '^put: write again after an error: Connection timed out'
+ok "a target drops writes" serve
+ok "it stores the file" put "gantry:///volume0?connect.io_timeout=2s" file
+ok "it has repeated the writes" output_has '^put: write again after an error: Connection timed out'
 quit
 
 stages '{ type = "fault"; only = "flush"; error_nth = 1; }'
-is "the flushes of a target fail" serve
-is "it does not repeat writes: no data is lost" fails 1 put gantry:///volume0 file
-is "it reports the error" output_has '^put: cannot write: Input/output error'
+ok "the flushes of a target fail" serve
+ok "it does not repeat writes: no data is lost" fails 1 put gantry:///volume0 file
+ok "it reports the error" output_has '^put: cannot write: Input/output error'
 quit
 
 # A crash of the machine loses writes that were not flushed. Here a copy of the volume without data replaces it: the copy has the
 # UUID of the volume, and the target gives it another verifier.
 stages '{ type = "fault"; only = "flush"; delay_nth = 1; delay = "1h"; }'
-is "a target does not finish a flush" serve
+ok "a target does not finish a flush" serve
 if output_has 'cannot store a UUID'; then
 	echo "# no user attributes in $tmp: a target cannot recognise a copy of its volume"
 	quit
@@ -112,17 +112,17 @@ if output_has 'cannot store a UUID'; then
 fi
 LD_LIBRARY_PATH=$libdir timeout 120 ./put "gantry:///volume0?connect.resume=60s" file >"$tmp/put.out" 2>&1 &
 client=$!
-is "the flush waits" appears '"delayed_ops": 1' gantry stat --dir "$tmp/stat" --json
+ok "the flush waits" appears '"delayed_ops": 1' gantry stat --dir "$tmp/stat" --json
 die
 cp --preserve=xattr volume.img crashed.img && truncate -s 0 crashed.img && truncate -s 64MiB crashed.img
 mv crashed.img volume.img
 cp plain.conf put.conf
-is "the target starts again, after the loss of writes" serve
+ok "the target starts again, after the loss of writes" serve
 wait "$client"
 rc=$?
 quit
 cp "$tmp/put.out" "$tmp/out"
-is "the program resumes its session and stores the file" [ $rc -eq 0 ]
-is "it has repeated the writes that were lost" output_has '^put: write again after an error: Input/output error'
-is "the volume has the data" stored
+ok "the program resumes its session and stores the file" [ $rc -eq 0 ]
+ok "it has repeated the writes that were lost" output_has '^put: write again after an error: Input/output error'
+ok "the volume has the data" stored
 done_testing

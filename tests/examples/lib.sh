@@ -4,50 +4,14 @@
 # comment of its source, against installed headers. A test begins:
 #	. "$(dirname "$0")/lib.sh"
 #	example stage throttle.c throttle.conf
-# and ends with `done_testing`. Between them it uses `is` for each case.
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-examples.XXXXXX") || exit 1
-pid=
-trap 'rm -rf "$tmp"; [ -z "$pid" ] || kill "$pid" 2>/dev/null' EXIT
-trap 'exit 1' INT TERM HUP
+# and ends with `done_testing`. Between them it uses `ok` for each case.
+. "$top_srcdir/tests/tap.sh"
+shown=$tmp/out
 umask 022
 mkdir -m 700 "$tmp/run" "$tmp/stat"
 XDG_RUNTIME_DIR=$tmp/run
 export XDG_RUNTIME_DIR
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES PKG_CONFIG_PATH LD_LIBRARY_PATH GANTRY_PLUGIN_PATH
-n=0
-
-skip()
-{
-	echo "1..0 # SKIP $*"
-	exit 0
-}
-
-# is WHAT COMMAND... - one line of TAP
-is()
-{
-	n=$((n + 1))
-	what=$1
-	shift
-	if "$@" >"$tmp/log" 2>&1; then
-		echo "ok $n - $what"
-	else
-		echo "not ok $n - $what"
-		sed 's/^/# /' "$tmp/log" "$tmp/out"
-	fi
-}
-
-done_testing()
-{
-	echo "1..$n"
-}
-
-# need PLUGIN... - skip the test if the build lacks one
-need()
-{
-	for plugin in "$@"; do
-		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
-	done
-}
 
 # wrap NAME COMMAND - a program NAME for the commands of the examples
 wrap()

@@ -18,32 +18,32 @@ put()
 }
 
 truncate -s 64MiB volume.img
-is "it is built" build scan.c
-is "gantry check accepts the configuration" gantry check scan.conf --plugin-dir . --plugin-dir "$GANTRY_PLUGINS"
-is "it reads an empty volume" run_json scan.c
-is "there are 1024 blocks of 64 KiB" output_has '"zero_blocks": 1024'
+ok "it is built" build scan.c
+ok "gantry check accepts the configuration" gantry check scan.conf --plugin-dir . --plugin-dir "$GANTRY_PLUGINS"
+ok "it reads an empty volume" run_json scan.c
+ok "there are 1024 blocks of 64 KiB" output_has '"zero_blocks": 1024'
 put 0
 put 65535
 put 1000000
 put 67108863
-is "it reads a volume with data" run_json scan.c
-is "three blocks hold data" output_has '"data_blocks": 3'
-is "all others do not" output_has '"zero_blocks": 1021'
+ok "it reads a volume with data" run_json scan.c
+ok "three blocks hold data" output_has '"data_blocks": 3'
+ok "all others do not" output_has '"zero_blocks": 1021'
 if [ -e "$GANTRY_PLUGINS/shm-comch.so" ]; then
-	is "it reads over shared memory" run_json scan.c --set devices.wire.transport=shm-comch
-	is "it counts the same blocks" output_has '"data_blocks": 3'
+	ok "it reads over shared memory" run_json scan.c --set devices.wire.transport=shm-comch
+	ok "it counts the same blocks" output_has '"data_blocks": 3'
 fi
-is "without a target it fails" fails 1 run scan.c --role count --set roles.count.connect.timeout=10ms
-is "the host logs the reason" output_has 'no listener'
+ok "without a target it fails" fails 1 run scan.c --role count --set roles.count.connect.timeout=10ms
+ok "the host logs the reason" output_has 'no listener'
 if [ -e "$GANTRY_PLUGINS/fault.so" ]; then
 	cp scan.conf plain.conf
 	with '{ type = "fault"; error_nth = 100; }'
-	is "it fails if a read fails" fails 1 run scan.c --json
-	is "it does not count that block" output_has '"zero_blocks": [0-9]{1,3},'
+	ok "it fails if a read fails" fails 1 run scan.c --json
+	ok "it does not count that block" output_has '"zero_blocks": [0-9]{1,3},'
 	cp plain.conf scan.conf
 	with '{ type = "fault"; delay_nth = 100; delay = "1h"; }'
 	start scan.c --json --set runtime.stat_dir="$tmp/stat"
-	is "a stage holds a read" appears '"delayed_ops": [1-9]' gantry stat --dir "$tmp/stat" --json
-	is "it ends when a signal stops it" interrupted
+	ok "a stage holds a read" appears '"delayed_ops": [1-9]' gantry stat --dir "$tmp/stat" --json
+	ok "it ends when a signal stops it" interrupted
 fi
 done_testing

@@ -50,13 +50,13 @@ lines()
 	cat "$top_srcdir"/examples/transport/* | wc -l
 }
 
-is "it is built" build unix-socket.c
-is "it has at most 800 lines" [ "$(lines)" -le 800 ]
-is "gantry check accepts the configuration" gantry check unix-socket.conf --plugin-dir . --plugin-dir "$GANTRY_PLUGINS"
-is "it runs" at_name run_json unix-socket.c
-is "the data is right" output_has '"checked": [1-9]'
-is "it runs between two processes" separate
-is "it runs with a gateway" relayed
+ok "it is built" build unix-socket.c
+ok "it has at most 800 lines" [ "$(lines)" -le 800 ]
+ok "gantry check accepts the configuration" gantry check unix-socket.conf --plugin-dir . --plugin-dir "$GANTRY_PLUGINS"
+ok "it runs" at_name run_json unix-socket.c
+ok "the data is right" output_has '"checked": [1-9]'
+ok "it runs between two processes" separate
+ok "it runs with a gateway" relayed
 case ${CC:-cc} in
 *sanitize*) is "a sanitizer exports more # SKIP" true ;;
 *) is "it exports its description, and nothing else" [ "$(exported)" = unix_socket_LTX_gantry_plugin ] ;;

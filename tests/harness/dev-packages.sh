@@ -4,23 +4,9 @@
 #
 # The commands of Debian are scripts in bin/: they log their arguments in `calls`, and report the packages in `have` as installed.
 # The product is a makefile.
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-packages.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' INT TERM HUP
+. "$top_srcdir/tests/tap.sh"
 cd "$tmp" || exit 1
-n=0
-
-# is WHAT EXPECTED ACTUAL
-is()
-{
-	n=$((n + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $n - $1"
-	else
-		printf 'not ok %d - %s\n' "$n" "$1"
-		printf '%s\n' "expected: $2" "actual:   $3" "output:" | cat - out | sed 's/^/# /'
-	fi
-}
+shown=out
 
 # put FILE - standard input into FILE, which is executable
 put()
@@ -135,4 +121,4 @@ rm offline
 echo 1000 >uid
 dev demo
 is "sudo without a password is used" 1 "$(grep -v -- ' -s ' calls | grep -c install)"
-echo "1..$n"
+done_testing

@@ -1,24 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # dev-progress.sh - the progress of ./dev: lines while a command runs, its exit status, and what the lines say
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-progress.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' INT TERM HUP
+. "$top_srcdir/tests/tap.sh"
 . "$top_srcdir/tests/dev/progress.sh"
 cd "$tmp" || exit 1
 mkfifo go || exit 1
-n=0
-
-# is WHAT EXPECTED ACTUAL
-is()
-{
-	n=$((n + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $n - $1"
-	else
-		printf 'not ok %d - %s\n# expected: %s\n# actual:   %s\n' "$n" "$1" "$2" "$3"
-	fi
-}
 
 # wait_for_go STATUS - a command that ends after the first line of progress
 wait_for_go()
@@ -61,4 +47,4 @@ printf '  CC       a.lo\nwarning\n  CC       b.lo\n' >log
 is "make: files that are compiled, of all" "2 of 5 files" "$(count_lines '^  CC ' log 5 files)"
 is "all are not known" "2 files" "$(count_lines '^  CC ' log 0 files)"
 is "there is no log yet" "0 of 5 files" "$(count_lines '^  CC ' none 5 files)"
-echo "1..$n"
+done_testing

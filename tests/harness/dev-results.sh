@@ -3,24 +3,9 @@
 # dev-results.sh - the summary of ./dev: counts results, lists repeated tests that passed as flaky, and fails a run with too many
 #
 # The build is a makefile whose scripts pass when they are repeated, except those that the file `broken` names.
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-results.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' INT TERM HUP
+. "$top_srcdir/tests/tap.sh"
 . "$top_srcdir/tests/dev/results.sh"
 cd "$tmp" || exit 1
-n=0
-
-# is WHAT EXPECTED ACTUAL
-is()
-{
-	n=$((n + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $n - $1"
-	else
-		printf 'not ok %d - %s\n' "$n" "$1"
-		printf '%s\n' "expected: $2" "actual:   $3" | sed 's/^/# /'
-	fi
-}
 
 # fails NAME... - results of a first run in which these scripts failed and walk/good.bats passed
 fails()
@@ -102,4 +87,4 @@ compare_repeated vm first second
 summary >out
 is "a script of the virtual machine that passes again is flaky" "flaky: vm 20-second" "$(head -n 1 out)"
 is "one that fails again is not" 1 "$(grep -c flaky: out)"
-echo "1..$n"
+done_testing

@@ -1,20 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # harness.sh - a failing test is reported as such: runs a program with known verdicts and checks its TAP output
+. "$top_srcdir/tests/tap.sh"
 tests=$top_srcdir/tests
 program=$top_builddir/tests/harness/verdicts
-n=0
-
-# is WHAT EXPECTED ACTUAL
-is()
-{
-	n=$((n + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $n - $1"
-	else
-		printf 'not ok %d - %s\n# expected: %s\n# actual:   %s\n' "$n" "$1" "$2" "$3"
-	fi
-}
 
 # count PATTERN - lines of $out that match
 count()
@@ -28,7 +17,6 @@ filtered()
 	printf '%s\n' "$@" | "${AWK:-awk}" -f "$tests/unity2tap.awk"
 }
 
-echo "1..12"
 out=$(sh "$tests/run-unity.sh" "$program")
 pairs=$(count '^ok [0-9]+ - passes_')
 is "the program has assertions" yes "$([ "$pairs" -ge 20 ] && echo yes)"
@@ -48,3 +36,8 @@ is "an exit status without a failed test is a failure" "not ok 2 - exit status 1
 	"$(filtered a.c:1:t:PASS '1 Tests 0 Failures 0 Ignored' 'exit status 1' | grep not)"
 is "exit status 77 is a skip" "1..0 # SKIP the program cannot run on this machine" "$(filtered 'exit status 77')"
 is "output of the program is a comment" "# ok 1 - forged" "$(filtered 'ok 1 - forged' 'exit status 77' | grep forged)"
+
+out=$(sh -c '. "$top_srcdir/tests/tap.sh"; ok a true; ok b false; is c 1 2; none d "$0"; skipped e why; done_testing' "$0")
+is "false cases of a script are failures" 3 "$(count '^not ok [2-4] - [b-d] ')"
+is "a skipped case keeps its reason" 1 "$(count '^ok 5 - e # SKIP why$')"
+done_testing

@@ -10,21 +10,7 @@
 # line in `reasons`.
 src=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/models
 litmus=${top_builddir:-$src/../../build/gcc}/tests/models/litmus
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-models.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' INT TERM HUP
-n=0
-
-# report WANTED GOT TEXT - one line of TAP
-report()
-{
-	n=$((n + 1))
-	if [ "$1" = "$2" ]; then
-		echo "ok $n - $3"
-	else
-		echo "not ok $n - $3: wanted $1, got $2"
-	fi
-}
+. "$src/../tap.sh"
 
 # explored FILE - Yes: an execution reaches the condition; No: none does
 explored()
@@ -50,14 +36,14 @@ $2
 # check RUNNER FILE NAME
 check()
 {
-	report No "$($1 "$2")" "$3: $1: $(sed -n 's/^(\* //p' "$2")"
+	is "$3: $1: $(sed -n 's/^(\* //p' "$2")" No "$($1 "$2")"
 	grep '^weak ' "$2" | cut -d' ' -f2- >"$tmp/edits"
-	report yes "$(grep -q . "$tmp/edits" && echo yes)" "$3: has a variant"
+	ok "$3: has a variant" grep -q . "$tmp/edits"
 	while IFS= read -r edit; do
 		if variant "$2" "$edit"; then
-			report Yes "$($1 "$tmp/weak.litmus")" "$3: $1: weaker: $edit"
+			is "$3: $1: weaker: $edit" Yes "$($1 "$tmp/weak.litmus")"
 		else
-			report changed "no change" "$3: $edit"
+			is "$3: $edit" changed "no change"
 		fi
 	done <"$tmp/edits"
 }
@@ -68,8 +54,5 @@ for file in "$src"/*.litmus; do
 	check explored "$file" "$name"
 	! command -v herd7 >/dev/null || grep -q 'membarrier();' "$file" || check herd "$file" "$name"
 done
-if ! command -v herd7 >/dev/null; then
-	n=$((n + 1))
-	echo "ok $n - the same by herd7 # SKIP herd7 is not installed"
-fi
-echo "1..$n"
+command -v herd7 >/dev/null || skipped "the same by herd7" "herd7 is not installed"
+done_testing

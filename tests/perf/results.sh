@@ -2,24 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # results.sh - what bench.sh makes of its rounds, on fixed input: the judge, the table, JSON and the plot
 here=$top_srcdir/tests/perf
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-results.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' INT TERM HUP
+. "$top_srcdir/tests/tap.sh"
 LC_ALL=C
 export LC_ALL
-n=0
-
-# is WHAT GOT WANTED - one line of TAP
-is()
-{
-	n=$((n + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '# got:    %s\n# wanted: %s\n' "$2" "$3"
-	fi
-}
 
 # judged HEAD KIND GOAL PEER-GOAL WANT FAILED - of the rounds on standard input
 judged()
@@ -99,8 +84,7 @@ if command -v jq >/dev/null; then
 '"peer_goal":">0.5","rounds":3,"regime":"threads","dropped":{"busy":1}}'
 	is "JSON: a measure without peers" "$(jq -c '.measures[1].peers, (.measures | length)' "$tmp/json" | paste -sd' ' -)" "{} 2"
 else
-	n=$((n + 1))
-	echo "ok $n - JSON # SKIP jq is missing (Debian: jq)"
+	skipped JSON "jq is missing (Debian: jq)"
 fi
 
 to svg >"$tmp/svg"
@@ -123,4 +107,4 @@ is "plot: what is opened is closed" "$(grep -o '<[a-z/][^>]*>' "$tmp/svg" | awk 
 	/^<\// { if (stack[depth--] != substr($0, 3, length($0) - 3)) bad++; next }
 	{ sub(/^</, ""); sub(/[ >].*/, ""); stack[++depth] = $0 }
 	END { print depth + 0, bad + 0 }')" "0 0"
-echo "1..$n"
+done_testing

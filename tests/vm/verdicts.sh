@@ -4,20 +4,7 @@
 # outcomes. Boots no machine.
 set -u
 vm=$top_srcdir/tests/vm
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-n=0
-
-# is WHAT EXPECTED ACTUAL
-is()
-{
-	n=$((n + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $n - $1"
-	else
-		printf 'not ok %d - %s\n# expected: %s\n# actual:   %s\n' "$n" "$1" "${2//$'\n'/ | }" "${3//$'\n'/ | }"
-	fi
-}
+. "$top_srcdir/tests/tap.sh"
 
 # A fake machine that follows a plan: lines `CONSOLE|STATUS|SECONDS`, one for each boot.
 cat >"$tmp/qemu" <<'END'
@@ -79,7 +66,6 @@ all()
 	rc=$?
 }
 
-echo "1..15"
 good='|status 0 taint 0|'
 boots "a good end" "0, 1 left: output: status 0 taint 0" "$good" "$good"
 boots "the status of the script is ours" "7, 1 left: output: status 7 taint 0" "|status 7 taint 0|" "$good"
@@ -121,3 +107,4 @@ all 10
 is "nothing runs in a broken environment" "not ok 1 - environment: devices
 ok 2 - 10-good # SKIP the environment is broken
 1..2, 1" "$out, $rc"
+done_testing
