@@ -24,10 +24,6 @@ void setUp(void)
 	setenv("GANTRY_DOCA_PROFILE", "host", 1);
 }
 
-void tearDown(void)
-{
-}
-
 static unsigned n_open_files(void)
 {
 	DIR *dir = opendir("/proc/self/fd");

@@ -6,14 +6,6 @@
 #include "unity.h"
 #include "uri.h"
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 /* The settings of the URI must be `sets`, each followed by a semicolon. */
 static void says(const char *from, const char *sets)
 {

@@ -9,14 +9,6 @@
 static struct side s, c;
 static struct fast f, peer; /* f: on the connection of the client; peer: of the server */
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static void open_both(void)
 {
 	fast_open_both(&f, &c, &peer, &s, 1 << 16);

@@ -10,14 +10,6 @@
 
 static struct side s; /* the side of this process */
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 /* -- one message to the server and its answer, after which the server stops immediately -- */
 
 static void answer_and_stop(struct side *side)

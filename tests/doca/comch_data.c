@@ -11,35 +11,7 @@
 static struct side s; /* the side of this process */
 static struct fast f, g;
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
-/*
- * open_server() and open_client() connect. Then meet() starts a consumer and a producer, and waits
- * for the consumer of the peer.
- */
-static void open_server(void)
-{
-	side_server(&s, RIG_NAME);
-	side_start(&s);
-	rig_tell(RIG_CLIENT, 'r');
-	UNTIL(&s, s.n_connected);
-	fast_open(&f, &s, 1 << 20);
-}
-
-static void open_client(void)
-{
-	rig_hear(RIG_CLIENT, 'r');
-	side_client(&s, RIG_NAME);
-	side_start(&s);
-	fast_open(&f, &s, 1 << 20);
-}
-
+/* Start a consumer and a producer, and wait for the consumer of the peer. */
 static void meet(void)
 {
 	fast_start(&f);
@@ -78,14 +50,14 @@ static void sample(const char *mine, const char *theirs)
 
 static void sample_server(void)
 {
-	open_server();
+	fast_open_server(&f, &s);
 	sample("from the server", "from the client");
 	close_server();
 }
 
 static void sample_client(void)
 {
-	open_client();
+	fast_open_client(&f, &s);
 	sample("from the client", "from the server");
 	close_client();
 }
@@ -99,7 +71,7 @@ static void MUST_a_message_goes_each_way_and_ids_are_not_0_and_not_ffff(void)
 
 static void announcing_server(void)
 {
-	open_server();
+	fast_open_server(&f, &s);
 	fast_add_consumer(&f, 4);
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(doca_comch_consumer_as_ctx(f.consumer)));
 	/* this engine makes no progress until the peer has seen the consumer */
@@ -116,7 +88,7 @@ static void announcing_server(void)
 
 static void noticing_client(void)
 {
-	open_client();
+	fast_open_client(&f, &s);
 	UNTIL(&s, s.n_new == 1);
 	rig_tell(RIG_SERVER, 's');
 	UNTIL(&s, s.n_messages == 1);
@@ -133,7 +105,7 @@ static void MUST_a_consumer_is_announced_by_its_start_and_gone_before_the_next_m
 
 static void late_server(void)
 {
-	open_server();
+	fast_open_server(&f, &s);
 	meet();
 	rig_hear(RIG_SERVER, 'a');
 	fast_post(&f, 0, 64);
@@ -148,7 +120,7 @@ static void late_server(void)
 
 static void hasty_client(void)
 {
-	open_client();
+	fast_open_client(&f, &s);
 	meet();
 	NEED_RESULT(DOCA_ERROR_AGAIN, fast_try_send(&f, 0, 0, "imm", 3));
 	NEED_RESULT(DOCA_ERROR_AGAIN, fast_try_send(&f, 0, 10, "imm", 3));
@@ -202,7 +174,7 @@ static void check(struct fast *fast)
 
 static void stream_server(void)
 {
-	open_server();
+	fast_open_server(&f, &s);
 	meet();
 	f.keep = true;
 	f.on_received = check;
@@ -229,7 +201,7 @@ static void stream_client(void)
 {
 	uint32_t n = 0;
 
-	open_client();
+	fast_open_client(&f, &s);
 	meet();
 	UNTIL(&s, s.n_new == 1);
 	while (n < STREAM) {
@@ -260,7 +232,7 @@ static void MUST_data_arrives_in_order_without_progress_of_the_control_engine(vo
 
 static void measuring_server(void)
 {
-	open_server();
+	fast_open_server(&f, &s);
 	meet();
 	fast_post(&f, 0, 100);
 	fast_post(&f, 1000, 9000);
@@ -295,7 +267,7 @@ static void measuring_client(void)
 		{1000, 1, DOCA_ERROR_INVALID_VALUE},
 	};
 
-	open_client();
+	fast_open_client(&f, &s);
 	meet();
 	rig_hear(RIG_CLIENT, 'p');
 	memset(f.mem, 'y', 20000);
@@ -324,7 +296,7 @@ static void appending_server(void)
 	struct doca_comch_consumer_task_post_recv *task;
 	struct doca_buf *buf;
 
-	open_server();
+	fast_open_server(&f, &s);
 	meet();
 	buf = fast_buf(&f, 0, 30, 10);
 	memset(f.mem, 'a', 10);
@@ -341,7 +313,7 @@ static void appending_server(void)
 
 static void appending_client(void)
 {
-	open_client();
+	fast_open_client(&f, &s);
 	meet();
 	rig_hear(RIG_CLIENT, 'p');
 	memset(f.mem, 'b', 64);
@@ -384,7 +356,7 @@ static void orderly_server(void)
 {
 	struct doca_dev *dev;
 
-	open_server();
+	fast_open_server(&f, &s);
 	meet();
 	/* while producers or consumers run, stop and disconnect return IN_USE */
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_ctx_stop(s.ctx));
@@ -408,7 +380,7 @@ static void orderly_server(void)
 
 static void orderly_client(void)
 {
-	open_client();
+	fast_open_client(&f, &s);
 	meet();
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_ctx_stop(s.ctx));
 	UNTIL(&s, s.n_expired == 1);

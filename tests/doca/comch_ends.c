@@ -30,14 +30,6 @@ static struct {
 	unsigned int round;
 } * shared;
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static unsigned int rounds(unsigned int usual)
 {
 	const char *text = getenv("GANTRY_ROUNDS");
@@ -432,23 +424,6 @@ static void a_message_without_a_receive_is_received_after_its_sender_left(void)
 
 enum { KILL_SERVER = 1, SLEEP = 2, IN_FLIGHT = 4 }; /* flags of a round */
 
-static void open_server(void)
-{
-	side_server(&s, RIG_NAME);
-	side_start(&s);
-	rig_tell(RIG_CLIENT, 'r');
-	UNTIL(&s, s.n_connected);
-	fast_open(&f, &s, 1 << 20);
-}
-
-static void open_client(void)
-{
-	rig_hear(RIG_CLIENT, 'r');
-	side_client(&s, RIG_NAME);
-	side_start(&s);
-	fast_open(&f, &s, 1 << 20);
-}
-
 /*
  * The process that will be killed: it sends its messages, and then makes no progress any more.
  */
@@ -517,19 +492,19 @@ static void survive(void)
 
 static void server_that_dies(void)
 {
-	open_server();
+	fast_open_server(&f, &s);
 	die();
 }
 
 static void client_that_dies(void)
 {
-	open_client();
+	fast_open_client(&f, &s);
 	die();
 }
 
 static void server_that_survives(void)
 {
-	open_server();
+	fast_open_server(&f, &s);
 	survive();
 	UNTIL(&s, s.n_lost == 1);
 	side_stop(&s);
@@ -537,7 +512,7 @@ static void server_that_survives(void)
 
 static void client_that_survives(void)
 {
-	open_client();
+	fast_open_client(&f, &s);
 	survive();
 	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE);
 	side_close(&s);

@@ -17,14 +17,6 @@
 
 static struct side s, c;
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 /* -- a frozen client. Letters: R server runs, C client connected, Z client frozen, T continue -- */
 
 /* What the client must receive after it continues. wanted 0: any number. */

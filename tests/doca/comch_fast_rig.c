@@ -119,6 +119,23 @@ void fast_open(struct fast *f, struct side *side, size_t bytes)
 	f->not_ours = false;
 }
 
+void fast_open_server(struct fast *f, struct side *side)
+{
+	side_server(side, RIG_NAME);
+	side_start(side);
+	rig_tell(RIG_CLIENT, 'r');
+	UNTIL(side, side->n_connected);
+	fast_open(f, side, 1 << 20);
+}
+
+void fast_open_client(struct fast *f, struct side *side)
+{
+	rig_hear(RIG_CLIENT, 'r');
+	side_client(side, RIG_NAME);
+	side_start(side);
+	fast_open(f, side, 1 << 20);
+}
+
 static void configure(struct fast *f, struct doca_ctx *ctx)
 {
 	NEED_OK(doca_pe_connect_ctx(f->pe, ctx));

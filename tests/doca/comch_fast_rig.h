@@ -35,6 +35,12 @@ struct fast {
 
 /* Create `bytes` of memory, a map that peers can write, an inventory, and an engine. */
 void fast_open(struct fast *f, struct side *side, size_t bytes);
+/*
+ * Connect the sides of a test that has forked them, and call fast_open() with 1 MiB. The client
+ * waits for the server.
+ */
+void fast_open_server(struct fast *f, struct side *side);
+void fast_open_client(struct fast *f, struct side *side);
 /* Like fast_open(), with memory of the caller. */
 void fast_open_at(struct fast *f, struct side *side, void *mem, size_t bytes);
 void fast_add_consumer(struct fast *f, uint32_t n_tasks); /* not started */

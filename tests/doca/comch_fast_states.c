@@ -18,14 +18,6 @@
 static struct side s, c;    /* both ends in one process unless a test forks them */
 static struct fast f, peer; /* f: on the connection of the client; peer: of the server */
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static void drain(struct doca_pe *pe)
 {
 	while (doca_pe_progress(pe))

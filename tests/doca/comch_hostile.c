@@ -16,14 +16,6 @@
 static struct side s, c;
 static struct fast f, peer; /* f: on the connection of the client; peer: of the server */
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static unsigned int open_files(void)
 {
 	DIR *dir = opendir("/proc/self/fd");

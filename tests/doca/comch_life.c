@@ -14,14 +14,6 @@
 
 static struct side s; /* the side of this process */
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 /* -- many clients -- */
 
 #define CLIENTS 12u

@@ -13,14 +13,6 @@
 static struct side s, c;
 static char name[128];
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static void on_task(struct doca_comch_task_send *task, union doca_data task_data,
 		    union doca_data ctx_data)
 {

@@ -13,14 +13,6 @@
 static struct side s; /* the side of this process */
 static struct fast f, g, h;
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static void open_server(size_t bytes)
 {
 	side_server(&s, RIG_NAME);

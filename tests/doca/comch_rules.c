@@ -11,14 +11,6 @@
 static struct side s, c;
 static struct fast f;
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 /* -- order of messages and of consumer events -- */
 
 #define ROUNDS 300

@@ -15,14 +15,6 @@
 
 static struct side s, c; /* a server and a client, in one process unless a test forks them */
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static void drain(struct side *side)
 {
 	while (doca_pe_progress(side->pe))

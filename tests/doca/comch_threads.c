@@ -26,14 +26,6 @@ static unsigned int n_ready;
 static uint32_t seen[2][WORKERS * 2];
 static unsigned int n_seen[2];
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static void check(struct fast *fast)
 {
 	struct worker *w = (struct worker *)(void *)((char *)fast - offsetof(struct worker, fast));

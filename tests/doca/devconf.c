@@ -14,13 +14,6 @@
 
 static char file[64];
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 static void print_functions(void)
 {
 	struct doca_devinfo **infos;

@@ -220,13 +220,6 @@ static void end(void)
 		waitpid(exporter->pid, NULL, 0);
 }
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 /* Copy all data of src to dst. Returns the status of the task. */
 static doca_error_t copy(struct doca_buf *src, struct doca_buf *dst)
 {

@@ -5,13 +5,6 @@
 
 #include "unity.h"
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 static void every_value_has_its_name_and_a_sentence(void)
 {
 	for (int i = 0; i <= DOCA_ERROR_SKIPPED; i++) {

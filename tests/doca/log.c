@@ -12,13 +12,6 @@ DOCA_LOG_REGISTER(TEST::LOG);
 
 static char buf[64], flushed[256];
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 static void all_levels(void)
 {
 	DOCA_LOG_CRIT("text %s", "crit");

@@ -13,13 +13,6 @@
 
 #define PAGE 4096u
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 /*
  * Check that the memfd of an import has only the pages of its map. The offset of a page in the
  * memfd is the address of the page.

@@ -15,13 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 static unsigned rounds(void)
 {
 	const char *text = getenv("GANTRY_ROUNDS");

@@ -28,14 +28,6 @@ static doca_dpa_dev_comch_producer_t dev_producer;
 static doca_dpa_dev_completion_t dev_ends;
 static uint32_t consumer_id, producer_id;
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static void open_dpa(doca_dpa_func_t *func)
 {
 	side_open_dev(&s, "03:00.0");

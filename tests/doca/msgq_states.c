@@ -30,14 +30,6 @@ static struct doca_dpa_completion *ends;
 static char journal[16];
 static unsigned int n_done, n_failed;
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static void open_dpa(void)
 {
 	side_open_dev(&s, "03:00.0");

@@ -42,10 +42,6 @@ void setUp(void)
 		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
 }
 
-void tearDown(void)
-{
-}
-
 /* -- pairs: a call, and the call that undoes it -- */
 
 static doca_error_t create_list(void *arg)

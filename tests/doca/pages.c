@@ -33,13 +33,6 @@ static int hold(const void *addr, size_t length, bool write)
 	return 0;
 }
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 /* Returns the byte that an importer would read at this address. */
 static int seen(const void *at)
 {

@@ -10,27 +10,6 @@
 #define ODD 100003u /* not a multiple of any size into which a transport splits data */
 #define GUARD 64u
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
-static struct rig_side *begin(int fd, bool is_peer)
-{
-	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = is_peer});
-
-	rig_connect(s, fd, 0);
-	return s;
-}
-
-static void both(void (*first)(int fd), void (*second)(int fd))
-{
-	TEST_ASSERT_TRUE(rig_run(first, second, false));
-}
-
 /* -- send and receive -- */
 
 static const uint32_t sizes[] = {0, 1, 44, 45, 64, 100, 4096, 4140, 4141, ODD, BIG};
@@ -38,7 +17,7 @@ static const uint32_t sizes[] = {0, 1, 44, 45, 64, 100, 4096, 4140, 4141, ODD, B
 
 static void send_all_sizes(int fd)
 {
-	struct rig_side *s = begin(fd, false);
+	struct rig_side *s = rig_begin(fd, false);
 
 	for (uint32_t i = 0; i < N_SIZES; i++) {
 		struct doca_buf *buf = sizes[i] ? rig_data(s, 0, sizes[i]) : NULL;
@@ -55,7 +34,7 @@ static void send_all_sizes(int fd)
 
 static void receive_all_sizes(int fd)
 {
-	struct rig_side *s = begin(fd, true);
+	struct rig_side *s = rig_begin(fd, true);
 	size_t length;
 
 	for (uint32_t i = 0; i < N_SIZES; i++) {
@@ -80,14 +59,14 @@ static void receive_all_sizes(int fd)
 
 static void messages_of_all_sizes_arrive_whole(void)
 {
-	both(send_all_sizes, receive_all_sizes);
+	rig_both(send_all_sizes, receive_all_sizes);
 }
 
 #define MANY 500u
 
 static void send_many(int fd)
 {
-	struct rig_side *s = begin(fd, false);
+	struct rig_side *s = rig_begin(fd, false);
 
 	for (uint32_t i = 0; i < MANY; i++) {
 		struct doca_buf *buf = rig_data(s, (i % 32) * 8192, 1 + i * 13 % 8000);
@@ -125,7 +104,7 @@ static void again(struct rig_side *s, struct doca_task *task, const struct rig_e
 
 static void receive_many(int fd)
 {
-	struct rig_side *s = begin(fd, true);
+	struct rig_side *s = rig_begin(fd, true);
 	struct doca_buf *bufs[RIG_TASKS / 2];
 
 	s->hook = again;
@@ -143,12 +122,12 @@ static void receive_many(int fd)
 static void
 messages_come_in_order_with_their_immediate_data_and_receives_are_resubmitted_in_callbacks(void)
 {
-	both(send_many, receive_many);
+	rig_both(send_many, receive_many);
 }
 
 static void send_early(int fd)
 {
-	struct rig_side *s = begin(fd, false);
+	struct rig_side *s = rig_begin(fd, false);
 	struct doca_buf *buf = rig_data(s, 0, 1000);
 
 	rig_fill(s->memory, 1000, 5);
@@ -200,7 +179,7 @@ static void connect_succeeds_before_the_peer_connects_and_a_send_waits_for_a_rec
 	 * one side connects, in others the other
 	 */
 	for (int i = 0; i < 6; i++)
-		both(send_early, receive_late);
+		rig_both(send_early, receive_late);
 }
 
 static struct doca_buf *chain(struct rig_side *s, bool has_data, size_t at, const size_t *lengths,
@@ -246,7 +225,7 @@ static void scatter(struct rig_side *s, size_t at, const size_t *lengths, unsign
 
 static void chains_out(int fd)
 {
-	struct rig_side *s = begin(fd, false);
+	struct rig_side *s = rig_begin(fd, false);
 	struct doca_buf *src, *dst, *remote;
 	uint8_t data[CUT_BYTES];
 
@@ -276,7 +255,7 @@ static void chains_out(int fd)
 
 static void chains_in(int fd)
 {
-	struct rig_side *s = begin(fd, true);
+	struct rig_side *s = rig_begin(fd, true);
 	struct doca_buf *dst = chain(s, false, 100, other_cuts, 2);
 	uint8_t data[CUT_BYTES];
 
@@ -293,7 +272,7 @@ static void chains_in(int fd)
 
 static void chains_are_gathered_and_scattered(void)
 {
-	both(chains_out, chains_in);
+	rig_both(chains_out, chains_in);
 }
 
 /* -- data that is appended to a buffer -- */
@@ -323,7 +302,7 @@ static void check_both(const struct rig_side *s, const struct doca_buf *buf, siz
 
 static void append_there(int fd)
 {
-	struct rig_side *s = begin(fd, false);
+	struct rig_side *s = rig_begin(fd, false);
 	struct doca_buf *src = rig_data(s, 0, MORE), *dst = partly_filled(s, 4096), *remote;
 	struct doca_rdma_task_read *read;
 	size_t length;
@@ -358,7 +337,7 @@ static void append_there(int fd)
 
 static void append_here(int fd)
 {
-	struct rig_side *s = begin(fd, true);
+	struct rig_side *s = rig_begin(fd, true);
 	struct doca_buf *dst = partly_filled(s, 4096);
 
 	rig_export(s, fd);
@@ -374,7 +353,7 @@ static void append_here(int fd)
 
 static void received_data_is_appended_to_the_data_of_the_buffer(void)
 {
-	both(append_there, append_here);
+	rig_both(append_there, append_here);
 }
 
 /* -- access to the peer's memory -- */
@@ -382,7 +361,7 @@ static void received_data_is_appended_to_the_data_of_the_buffer(void)
 /* This process blocks, as programs do in getchar(), and never progresses its engine. */
 static void lie_still(int fd)
 {
-	struct rig_side *s = begin(fd, true);
+	struct rig_side *s = rig_begin(fd, true);
 	uint8_t *expected;
 
 	rig_fill(s->memory, RIG_BYTES, 3);
@@ -400,7 +379,7 @@ static void lie_still(int fd)
 
 static void read_and_write(int fd)
 {
-	struct rig_side *s = begin(fd, false);
+	struct rig_side *s = rig_begin(fd, false);
 	struct doca_buf *remote, *own;
 	size_t length;
 
@@ -428,7 +407,7 @@ static void read_and_write(int fd)
 
 static void reads_and_writes_complete_while_the_responder_never_progresses(void)
 {
-	both(read_and_write, lie_still);
+	rig_both(read_and_write, lie_still);
 }
 
 #define SLOTS 16u
@@ -437,7 +416,7 @@ static void reads_and_writes_complete_while_the_responder_never_progresses(void)
 
 static void lie_still_for_long(int fd)
 {
-	struct rig_side *s = begin(fd, true);
+	struct rig_side *s = rig_begin(fd, true);
 
 	rig_export(s, fd);
 	rig_hark(fd);
@@ -449,7 +428,7 @@ static void lie_still_for_long(int fd)
 /* Write every slot, read it back into another range, and compare; many tasks are in flight. */
 static void write_and_read_many(int fd)
 {
-	struct rig_side *s = begin(fd, false);
+	struct rig_side *s = rig_begin(fd, false);
 	struct doca_buf *own[SLOTS], *there[SLOTS], *back[SLOTS], *from[SLOTS];
 
 	rig_import(s, fd);
@@ -491,12 +470,12 @@ static void write_and_read_many(int fd)
 
 static void a_read_after_a_write_sees_it_with_many_under_way(void)
 {
-	both(write_and_read_many, lie_still_for_long);
+	rig_both(write_and_read_many, lie_still_for_long);
 }
 
 static void write_with_words(int fd)
 {
-	struct rig_side *s = begin(fd, false);
+	struct rig_side *s = rig_begin(fd, false);
 
 	rig_import(s, fd);
 	for (uint32_t i = 0; i < 50; i++) {
@@ -525,7 +504,7 @@ static void write_with_words(int fd)
 
 static void read_the_words(int fd)
 {
-	struct rig_side *s = begin(fd, true);
+	struct rig_side *s = rig_begin(fd, true);
 
 	rig_export(s, fd);
 	for (uint32_t i = 0; i < 50; i++) {
@@ -546,7 +525,7 @@ static void read_the_words(int fd)
 static void a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes_after_its_data(
 	void)
 {
-	both(write_with_words, read_the_words);
+	rig_both(write_with_words, read_the_words);
 }
 
 /*
@@ -555,7 +534,7 @@ static void a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes
  */
 static void export_between(int fd)
 {
-	struct rig_side *s = begin(fd, false);
+	struct rig_side *s = rig_begin(fd, false);
 	struct doca_buf *remote, *own = rig_room(s, 0, 100000);
 	const void *blob;
 	size_t size;
@@ -579,7 +558,7 @@ static void export_between(int fd)
 
 static void be_read(int fd)
 {
-	struct rig_side *s = begin(fd, true);
+	struct rig_side *s = rig_begin(fd, true);
 
 	rig_fill(s->memory, RIG_BYTES, 8);
 	rig_export(s, fd);
@@ -589,7 +568,7 @@ static void be_read(int fd)
 
 static void read_reaches_memory_that_is_exported_after_its_first_use(void)
 {
-	both(export_between, be_read);
+	rig_both(export_between, be_read);
 }
 
 int main(void)

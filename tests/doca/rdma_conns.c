@@ -12,19 +12,6 @@
 #define PORT 13579
 #define CONNS 4u
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
-static void both(void (*first)(int fd), void (*second)(int fd))
-{
-	TEST_ASSERT_TRUE(rig_run(first, second, false));
-}
-
 /* -- by address -- */
 
 /*
@@ -150,7 +137,7 @@ static void server(int fd)
 
 static void both_sides_of_a_connection_by_address_get_its_start_and_end(void)
 {
-	both(client, server);
+	rig_both(client, server);
 }
 
 static void refused_client(int fd)
@@ -178,7 +165,7 @@ static void refusing_server(int fd)
 
 static void rejected_request_fails_at_the_client(void)
 {
-	both(refused_client, refusing_server);
+	rig_both(refused_client, refusing_server);
 }
 
 /* -- a new peer connects before the program has processed the end of the previous one -- */
@@ -263,7 +250,7 @@ static void two_clients(int fd)
 
 static void disconnect_of_an_ended_connection_does_not_affect_a_new_one(void)
 {
-	both(two_clients, slow_server);
+	rig_both(two_clients, slow_server);
 }
 
 static void lonely_client(int fd)
@@ -289,7 +276,7 @@ static void deaf_server(int fd)
 
 static void connect_fails_without_a_listener(void)
 {
-	both(lonely_client, deaf_server);
+	rig_both(lonely_client, deaf_server);
 }
 
 static void crowd(int fd)
@@ -358,7 +345,7 @@ static void host_of_a_crowd(int fd)
 
 static void connections_by_address_are_limited_to_the_configured_number(void)
 {
-	both(crowd, host_of_a_crowd);
+	rig_both(crowd, host_of_a_crowd);
 }
 
 /* -- by blob -- */
@@ -417,8 +404,8 @@ static void many_in(int fd)
 
 static void connections_by_blob_beyond_the_limit_return_FULL(void)
 {
-	both(many_out, many_in);
-	both(many_in, many_out);
+	rig_both(many_out, many_in);
+	rig_both(many_in, many_out);
 }
 
 static void stop_first(int fd)
@@ -461,7 +448,7 @@ static void expect_the_disconnect(int fd)
 
 static void connected_context_stops_at_once_and_the_peer_is_notified(void)
 {
-	both(stop_first, expect_the_disconnect);
+	rig_both(stop_first, expect_the_disconnect);
 }
 
 static void send_before_the_stop(int fd)
@@ -494,7 +481,7 @@ static void receive_before_the_disconnect(int fd)
 
 static void message_sent_before_a_stop_arrives_before_the_disconnect(void)
 {
-	both(send_before_the_stop, receive_before_the_disconnect);
+	rig_both(send_before_the_stop, receive_before_the_disconnect);
 }
 
 /* -- a killed peer -- */

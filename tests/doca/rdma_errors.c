@@ -16,14 +16,6 @@
 
 static const union doca_data no_data = {.u64 = 0};
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 /* Create another context on the same device and engine. */
 static struct doca_rdma *another(struct rig_side *s)
 {

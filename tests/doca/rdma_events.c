@@ -11,32 +11,11 @@
 #include "rdma_rig.h"
 #include "unity.h"
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
-static struct rig_side *begin(int fd, bool is_peer)
-{
-	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = is_peer});
-
-	rig_connect(s, fd, 0);
-	return s;
-}
-
-static void both(void (*first)(int fd), void (*second)(int fd))
-{
-	TEST_ASSERT_TRUE(rig_run(first, second, false));
-}
-
 /* -- sync events -- */
 
 static void own_an_event(int fd)
 {
-	struct rig_side *s = begin(fd, true);
+	struct rig_side *s = rig_begin(fd, true);
 	struct doca_sync_event *event;
 	const uint8_t *blob;
 	size_t size;
@@ -58,7 +37,7 @@ static void own_an_event(int fd)
 
 static void use_an_event(int fd)
 {
-	struct rig_side *s = begin(fd, false);
+	struct rig_side *s = rig_begin(fd, false);
 	struct doca_sync_event_remote_net *event;
 	struct doca_buf *room = rig_room(s, 0, 8), *data = rig_data(s, 8, 8);
 	uint64_t value = 0x2000000000000001;
@@ -81,14 +60,14 @@ static void use_an_event(int fd)
 
 static void sync_event_is_read_and_set_while_its_owner_only_waits(void)
 {
-	both(use_an_event, own_an_event);
+	rig_both(use_an_event, own_an_event);
 }
 
 /* -- waiting for events -- */
 
 static void ping(int fd)
 {
-	struct rig_side *s = begin(fd, false);
+	struct rig_side *s = rig_begin(fd, false);
 	struct doca_buf *data = rig_data(s, 0, 100), *room = rig_room(s, 4096, 100);
 
 	s->progresses_wait = true;
@@ -108,7 +87,7 @@ static void ping(int fd)
 
 static void pong(int fd)
 {
-	struct rig_side *s = begin(fd, true);
+	struct rig_side *s = rig_begin(fd, true);
 	struct doca_buf *data = rig_data(s, 0, 100), *room = rig_room(s, 4096, 100);
 
 	s->progresses_wait = true;
@@ -128,7 +107,7 @@ static void pong(int fd)
 
 static void program_can_sleep_until_its_notification_handle_is_readable(void)
 {
-	both(ping, pong);
+	rig_both(ping, pong);
 }
 
 /* -- a blob whose owner has exited -- */
@@ -242,7 +221,7 @@ static void disconnect_before_reading(int fd)
 
 static void nothing_of_a_connection_is_received_after_it_was_disconnected(void)
 {
-	both(disconnect_before_reading, send_unread);
+	rig_both(disconnect_before_reading, send_unread);
 }
 
 int main(void)

@@ -8,14 +8,6 @@
 #include "rdma_rig.h"
 #include "unity.h"
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 /* -- settings -- */
 
 /*

@@ -14,14 +14,6 @@
 
 #define DEADLINE_S 10
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 /* -- the attacker's end of the transport -- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

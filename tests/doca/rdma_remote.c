@@ -15,19 +15,6 @@
 	(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ | \
 	 DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC)
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
-static void both(void (*first)(int fd), void (*second)(int fd))
-{
-	TEST_ASSERT_TRUE(rig_run(first, second, false));
-}
-
 static uint64_t *cell(struct rig_side *s, size_t i)
 {
 	return (uint64_t *)(void *)s->memory + i;
@@ -122,7 +109,7 @@ static void count_here(int fd)
 
 static void atomic_tasks_return_the_previous_value_and_lose_no_update(void)
 {
-	both(count_there, count_here);
+	rig_both(count_there, count_here);
 }
 
 /* -- sync events -- */
@@ -197,7 +184,7 @@ static void count_notifications(int fd)
 
 static void an_event_of_the_peer_is_added_to_and_no_notification_is_lost(void)
 {
-	both(notify_there, count_notifications);
+	rig_both(notify_there, count_notifications);
 }
 
 /* -- tasks that are rejected: only this task fails, and its context stops -- */
@@ -468,7 +455,7 @@ static void be_tried(int fd)
 static void invalid_or_forbidden_tasks_fail_and_change_nothing(void)
 {
 	for (at = 0; at < sizeof(refusals) / sizeof(refusals[0]); at++)
-		both(try_it, be_tried);
+		rig_both(try_it, be_tried);
 }
 
 int main(void)

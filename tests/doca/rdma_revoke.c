@@ -15,19 +15,6 @@
 #define PIECE 65536u
 #define READS 32u
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
-static void both(void (*first)(int fd), void (*second)(int fd))
-{
-	TEST_ASSERT_TRUE(rig_run(first, second, false));
-}
-
 /*
  * Import as over a network: the owner does not notify this process of its stop, and its memory is
  * not mapped here.
@@ -94,7 +81,7 @@ static void stop_and_look(int fd)
 
 static void stopped_map_is_not_written_any_more(void)
 {
-	both(write_too_late, stop_and_look);
+	rig_both(write_too_late, stop_and_look);
 }
 
 /* -- one map after another -- */
@@ -140,7 +127,7 @@ static void stop_many_maps(int fd)
 
 static void a_connection_sees_any_number_of_maps_that_are_stopped_in_between(void)
 {
-	both(read_many_maps, stop_many_maps);
+	rig_both(read_many_maps, stop_many_maps);
 }
 
 /* -- stopped while reads are in flight: reads that succeed have data from before the stop -- */
@@ -196,7 +183,7 @@ static void stop_amid_reads(int fd)
 
 static void reads_that_are_under_way_end_before_the_map_is_stopped_or_fail(void)
 {
-	both(read_until_it_fails, stop_amid_reads);
+	rig_both(read_until_it_fails, stop_amid_reads);
 }
 
 /* -- a peer that does not progress -- */
@@ -232,7 +219,7 @@ static void stop_all_the_same(int fd)
 
 static void peer_without_progress_does_not_block_a_stop(void)
 {
-	both(hold_on, stop_all_the_same);
+	rig_both(hold_on, stop_all_the_same);
 }
 
 int main(void)

@@ -507,6 +507,11 @@ bool rig_run(void (*first)(int fd), void (*second)(int fd), bool second_is_kille
 				: status[1] == 0;
 }
 
+void rig_both(void (*first)(int fd), void (*second)(int fd))
+{
+	TEST_ASSERT_TRUE(rig_run(first, second, false));
+}
+
 static void no_peer(int fd)
 {
 	(void)fd;
@@ -514,7 +519,7 @@ static void no_peer(int fd)
 
 void rig_alone(void (*program)(int fd))
 {
-	TEST_ASSERT_TRUE(rig_run(program, no_peer, false));
+	rig_both(program, no_peer);
 }
 
 void rig_say_pid(int fd)
@@ -576,6 +581,14 @@ void rig_connect(struct rig_side *s, int fd, unsigned i)
 	rig_say(fd, blob, size);
 	size = rig_hear(fd, peers, sizeof(peers));
 	OK(doca_rdma_connect(s->rdma, peers, size, s->conns[i]));
+}
+
+struct rig_side *rig_begin(int fd, bool is_peer)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = is_peer});
+
+	rig_connect(s, fd, 0);
+	return s;
 }
 
 void rig_export(struct rig_side *s, int fd)

@@ -136,6 +136,8 @@ size_t rig_differs(const void *memory, size_t length, uint32_t generation);
  * ended. True: both exited with status 0, or second_is_killed is set and SIGKILL ended the second.
  */
 bool rig_run(void (*first)(int fd), void (*second)(int fd), bool second_is_killed);
+/* As rig_run(); the test fails unless both exited with status 0. */
+void rig_both(void (*first)(int fd), void (*second)(int fd));
 /* Run one function in a separate process, without a peer. */
 void rig_alone(void (*program)(int fd));
 void rig_say_pid(int fd);
@@ -148,6 +150,8 @@ void rig_hark(int fd);
 
 /* Exchange blobs over fd and connect number i. */
 void rig_connect(struct rig_side *s, int fd, unsigned i);
+/* rig_open() with default values, and rig_connect() of connection 0. */
+struct rig_side *rig_begin(int fd, bool is_peer);
 /* Export the memory to a peer that calls rig_import(). */
 void rig_export(struct rig_side *s, int fd);
 void rig_import(struct rig_side *s, int fd);

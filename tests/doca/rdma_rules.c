@@ -6,19 +6,6 @@
 #include "rdma_rig.h"
 #include "unity.h"
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
-static void both(void (*first)(int fd), void (*second)(int fd))
-{
-	TEST_ASSERT_TRUE(rig_run(first, second, false));
-}
-
 static void nothing(int fd)
 {
 	(void)fd;
@@ -58,7 +45,7 @@ static void states(int fd)
 
 static void start_is_success_and_running_and_stop_is_synchronous_and_repeatable(void)
 {
-	both(states, nothing);
+	rig_both(states, nothing);
 }
 
 static void flushed(int fd)
@@ -89,7 +76,7 @@ static void flushed(int fd)
 
 static void stop_flushes_what_is_outstanding_and_ends_in_idle(void)
 {
-	both(flushed, nothing);
+	rig_both(flushed, nothing);
 }
 
 static void stop_inside(struct rig_side *s, struct doca_task *task, const struct rig_end *end)
@@ -128,7 +115,7 @@ static void send_one(int fd)
 
 static void stop_inside_of_a_callback_is_in_progress_and_idle_comes_by_progress(void)
 {
-	both(stops_inside, send_one);
+	rig_both(stops_inside, send_one);
 }
 
 /* -- settings -- */
@@ -175,7 +162,7 @@ static void settings(int fd)
 
 static void settings_are_kept_and_are_late_after_start(void)
 {
-	both(settings, nothing);
+	rig_both(settings, nothing);
 }
 
 static void capabilities(int fd)
@@ -215,7 +202,7 @@ static void capabilities(int fd)
 
 static void device_reports_its_capabilities(void)
 {
-	both(capabilities, nothing);
+	rig_both(capabilities, nothing);
 }
 
 /* -- tasks -- */
@@ -251,7 +238,7 @@ static void pools(int fd)
 
 static void a_pool_has_so_many_tasks_whose_fields_outlive_them(void)
 {
-	both(pools, nothing);
+	rig_both(pools, nothing);
 }
 
 static void withdrawn(int fd)
@@ -270,7 +257,7 @@ static void withdrawn(int fd)
 
 static void receive_that_is_freed_while_posted_is_withdrawn(void)
 {
-	both(withdrawn, nothing);
+	rig_both(withdrawn, nothing);
 }
 
 static void judged(int fd)
@@ -308,7 +295,7 @@ static void judged(int fd)
 
 static void try_submit_rejects_an_invalid_task_and_leaves_it_to_the_program(void)
 {
-	both(judged, nothing);
+	rig_both(judged, nothing);
 }
 
 /* -- errors over a connection -- */
@@ -363,7 +350,7 @@ static void read_only(int fd)
 
 static void a_write_to_memory_that_is_only_to_be_read_fails_and_stops_the_context(void)
 {
-	both(overreach, read_only);
+	rig_both(overreach, read_only);
 }
 
 static void say_too_much(int fd)
@@ -409,8 +396,8 @@ static void take_too_little(int fd)
 
 static void a_message_that_does_not_fit_fails_its_receive(void)
 {
-	both(say_too_much, take_too_little);
-	both(say_too_much, take_nothing);
+	rig_both(say_too_much, take_too_little);
+	rig_both(say_too_much, take_nothing);
 }
 
 static void local_for_remote(int fd)
@@ -438,7 +425,7 @@ static void sit(int fd)
 
 static void access_to_memory_that_the_peer_did_not_export_fails(void)
 {
-	both(local_for_remote, sit);
+	rig_both(local_for_remote, sit);
 }
 
 static void reach_for_the_withdrawn(int fd)
@@ -477,7 +464,7 @@ static void withdraw(int fd)
 
 static void memory_of_a_stopped_map_cannot_be_accessed(void)
 {
-	both(reach_for_the_withdrawn, withdraw);
+	rig_both(reach_for_the_withdrawn, withdraw);
 }
 
 /* -- misuse -- */
@@ -510,7 +497,7 @@ static void blobs(int fd)
 
 static void invalid_blob_is_rejected(void)
 {
-	both(blobs, nothing);
+	rig_both(blobs, nothing);
 }
 
 static void nulls(int fd)
@@ -564,7 +551,7 @@ static void nulls(int fd)
 
 static void invalid_arguments_are_rejected_without_a_crash(void)
 {
-	both(nulls, nothing);
+	rig_both(nulls, nothing);
 }
 
 int main(void)

@@ -12,22 +12,6 @@
 
 #define BYTES 64u
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
-static struct rig_side *begin(int fd, bool is_peer)
-{
-	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = is_peer});
-
-	rig_connect(s, fd, 0);
-	return s;
-}
-
 static bool is_readable(int fd, int ms)
 {
 	return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, ms) == 1;
@@ -35,7 +19,7 @@ static bool is_readable(int fd, int ms)
 
 static void sleep_for_a_message(int fd)
 {
-	struct rig_side *s = begin(fd, false);
+	struct rig_side *s = rig_begin(fd, false);
 	const struct gd_ctx_ops *ops = s->ctx->ops;
 	struct doca_buf *buf = rig_room(s, 0, BYTES);
 	struct pollfd fds[2];
@@ -56,7 +40,7 @@ static void sleep_for_a_message(int fd)
 
 static void send_one(int fd)
 {
-	struct rig_side *s = begin(fd, true);
+	struct rig_side *s = rig_begin(fd, true);
 	struct doca_buf *buf = rig_data(s, 0, BYTES);
 
 	rig_hark(fd);

@@ -20,13 +20,6 @@
 
 #define DEADLINE_MS 10000
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 /* Poll until a condition holds; there is no notification for it. */
 static bool soon(bool (*is_so)(void *arg), void *arg)
 {

@@ -18,13 +18,6 @@
 
 #define OWNED 65536u
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 static void flip_bytes(struct exporter *e)
 {
 	struct doca_mmap *map;

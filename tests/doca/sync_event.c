@@ -21,13 +21,6 @@
 #define ALL UINT64_MAX
 #define ROUNDS 1000000
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 /* -- alone -- */
 
 static void test_value_is_set_added_to_and_waited_for(void)

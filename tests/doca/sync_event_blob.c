@@ -11,13 +11,6 @@
 #include "doca/sync_event_rig.h"
 #include "unity.h"
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 static void test_export_needs_its_location(void)
 {
 	struct doca_sync_event *event;

@@ -23,13 +23,6 @@
 
 static const union doca_data tag = {.u64 = 9};
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 /* -- tasks -- */
 
 static void never(struct doca_task *task, union doca_data task_data, union doca_data ctx_data)

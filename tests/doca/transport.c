@@ -61,10 +61,6 @@ void setUp(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_devices(&infos, &n_infos));
 }
 
-void tearDown(void)
-{
-}
-
 static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p)
 {
 	(void)conn;

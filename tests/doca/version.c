@@ -5,13 +5,6 @@
 
 #include "unity.h"
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 static void test_header_and_library_agree(void)
 {
 	char text[32];

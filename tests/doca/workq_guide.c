@@ -33,13 +33,6 @@ static struct doca_workq *workq;
 static struct doca_dma *dma;
 static struct doca_ctx *ctx;
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
-
 /* Open the first device that can copy. */
 static doca_error_t open_device(void)
 {

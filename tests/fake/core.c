@@ -408,6 +408,27 @@ size_t fake_payload(unsigned type, void *buf)
 	}
 }
 
+size_t fake_answer_payload(unsigned type, const struct gn_hello_answer *hello,
+			   const struct gn_queues *queues, void *buf)
+{
+	const struct gantry_volume_info volume = {
+		.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
+
+	switch (type) {
+	case GN_FRAME_HELLO:
+		memcpy(buf, hello, sizeof(*hello));
+		return sizeof(*hello);
+	case GN_FRAME_QUERY:
+		memcpy(buf, &volume, sizeof(volume));
+		return sizeof(volume);
+	case GN_FRAME_QUEUES:
+		memcpy(buf, queues, sizeof(*queues));
+		return sizeof(*queues);
+	default:
+		return 0;
+	}
+}
+
 struct fake_conn *fake_reach(struct fake_core *fc, enum gn_state state)
 {
 	static const unsigned path[] = {GN_FRAME_HELLO, GN_FRAME_QUERY, GN_FRAME_QUEUES,

@@ -87,6 +87,11 @@ void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint3
 int fake_next_frame(struct fake_conn *conn, struct gn_parsed *parsed);
 /* Write a valid payload of a request of this type. Returns its length. */
 size_t fake_payload(unsigned type, void *buf);
+/*
+ * Write the payload of a target's answer of this type, for a volume of 1 MiB. Returns its length.
+ */
+size_t fake_answer_payload(unsigned type, const struct gn_hello_answer *hello,
+			   const struct gn_queues *queues, void *buf);
 /* Bring a new session to a state (GN_NEW: only connected), and take the replies. */
 struct fake_conn *fake_reach(struct fake_core *fc, enum gn_state state);
 

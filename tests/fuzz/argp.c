@@ -14,17 +14,13 @@
 
 #include <doca_argp.h>
 
+#include "fuzz/require.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { WORDS_MAX = 32 };
 
 static int n_errors, n_calls;
-
-static void require(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static doca_error_t on_error(enum doca_log_level level, const char *format, va_list args)
 {

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "fake/core.h"
 #include "fuzz/quick_fd.h"
+#include "fuzz/require.h"
 #include "fuzz/rewind.h"
 
 #define STEPS 48
@@ -45,12 +46,6 @@ struct fuzz {
 };
 
 static struct fuzz f;
-
-static void require(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static unsigned byte(void)
 {
@@ -242,23 +237,9 @@ static size_t answer_payload(unsigned type, void *buf)
 					      .epoch = f.epoch,
 					      .features = GN_FEATURE_UNEXPORT,
 					      .secret = {1, 2, 3}};
-	const struct gantry_volume_info volume = {
-		.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = LANES, .depth = IOS, .consumer = {21, 22}};
 
-	switch (type) {
-	case GN_FRAME_HELLO:
-		memcpy(buf, &hello, sizeof(hello));
-		return sizeof(hello);
-	case GN_FRAME_QUERY:
-		memcpy(buf, &volume, sizeof(volume));
-		return sizeof(volume);
-	case GN_FRAME_QUEUES:
-		memcpy(buf, &queues, sizeof(queues));
-		return sizeof(queues);
-	default:
-		return 0;
-	}
+	return fake_answer_payload(type, &hello, &queues, buf);
 }
 
 static void send_message(const uint8_t *msg, size_t len)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -52,12 +53,6 @@ const char *__lsan_default_suppressions(void)
 {
 	/* names the library: without a symbolizer, LSan does not know the function */
 	return "leak:libconfig.so\n";
-}
-
-static void require(int ok)
-{
-	if (!ok)
-		abort();
 }
 
 /* Call all functions that read a tree. */

@@ -3,6 +3,7 @@
  * doca_blob.c - export descriptors from any bytes: an accepted descriptor is complete, and sealing
  * its content again gives the same bytes.
  */
+#include "fuzz/require.h"
 #include "mmap/mmap_blob.h"
 
 #include <stddef.h>
@@ -11,12 +12,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void check(const struct gd_blob *blob, size_t size)
 {

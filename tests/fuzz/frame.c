@@ -3,18 +3,13 @@
  * frame.c - control frames from any bytes: an accepted frame has the size of its type, and encoding
  * it again gives the same bytes.
  */
+#include "fuzz/require.h"
 #include "session/frame.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

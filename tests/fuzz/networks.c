@@ -6,15 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/require.h"
 #include "verbs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static int has(const struct vb_networks *networks, const uint8_t address[16])
 {

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "fake/core.h"
 #include "fuzz/quick_fd.h"
+#include "fuzz/require.h"
 #include "fuzz/rewind.h"
 
 #define STEPS 48
@@ -40,12 +41,6 @@ static struct order {
 	unsigned steps; /* bits: enum fake_step */
 } orders[SESSIONS];
 static struct gantry_server_ops fake; /* the operations of fake/core.c */
-
-static void require(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static struct order *order_of(const struct gantry_session *session)
 {

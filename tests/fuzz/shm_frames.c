@@ -28,6 +28,7 @@
 #include "fuzz/quick_fd.h"
 #include "fuzz/quick_map.h"
 #include "fuzz/quick_socket.h"
+#include "fuzz/require.h"
 #include "fuzz/rewind.h"
 
 #define RING_BYTES 65536u
@@ -56,12 +57,6 @@ static struct gantry_device_info info;
 static int is_bad; /* the last frame was malformed */
 /* resources of the device without a connection */
 static unsigned fds_kept, maps_kept, blocks_kept;
-
-static void require(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* Release the imported region, after its copies in flight have completed. */
 static void release(void)

@@ -13,6 +13,7 @@ uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width);
 
 #include "../../plugins/transport/shm-comch/shm_consumer.c"
 #include "../../plugins/transport/shm-comch/shm_producer.c"
+#include "fuzz/require.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -31,12 +32,6 @@ static struct comch_page *their_page; /* page of the peer, not readable */
 static struct comch_consumer *consumer;
 static struct comch_producer *producer;
 static int poisoned, rung;
-
-static void require(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static uint64_t bytes(unsigned int n)
 {

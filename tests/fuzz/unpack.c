@@ -8,14 +8,9 @@
 #include <string.h>
 
 #include "compute/compress.h"
+#include "fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void check(doca_error_t result, const uint8_t *room, size_t length, size_t size)
 {

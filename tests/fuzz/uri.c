@@ -3,6 +3,7 @@
  * uri.c - the URI of a volume from any text: the result has settings of one device and one role, or
  * a file.
  */
+#include "fuzz/require.h"
 #include "uri.h"
 
 #include <stddef.h>
@@ -11,12 +12,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void look(const struct gc_uri *uri)
 {

@@ -5,6 +5,7 @@
  * must access only its own memory, and report a protocol error.
  */
 #include "fuzz/kept_ends.h"
+#include "fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,12 +14,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint8_t *input;
 static size_t left;
-
-static void require(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static uint64_t bytes(unsigned n)
 {

@@ -7,14 +7,6 @@
 
 #include "unity.h"
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static const char abc[] = "abc", abd[] = "abd";
 
 #define BOTH(name, good, bad) \

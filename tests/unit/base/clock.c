@@ -13,10 +13,6 @@ static uint64_t fake(void)
 	return hand;
 }
 
-void setUp(void)
-{
-}
-
 void tearDown(void)
 {
 	gn_clock_set_fake(NULL);

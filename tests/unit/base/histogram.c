@@ -14,10 +14,6 @@ void setUp(void)
 	memset(&b, 0, sizeof(b));
 }
 
-void tearDown(void)
-{
-}
-
 static void empty_is_all_zero(void)
 {
 	TEST_ASSERT_EQUAL_UINT64(0, gantry_histogram_count(&a));

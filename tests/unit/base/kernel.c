@@ -18,14 +18,6 @@ static int say_release(struct utsname *name)
 #undef uname
 #include "unity.h"
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static void kernels_from_5_14_on_are_accepted(void)
 {
 	static const char *const accepted[] = {"5.14.0",

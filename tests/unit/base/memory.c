@@ -9,14 +9,6 @@
 #include "base/errs.h"
 #include "unity.h"
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static void arena_gives_aligned_zeroed_memory(void)
 {
 	struct gn_arena arena = {0};

@@ -31,10 +31,6 @@ void setUp(void)
 	liar = 0;
 }
 
-void tearDown(void)
-{
-}
-
 static void stored_words_are_loaded(void)
 {
 	uint64_t word = 0;

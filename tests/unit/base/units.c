@@ -8,14 +8,6 @@
 #include "base/clock.h"
 #include "unity.h"
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 struct row {
 	const char *text;
 	int ret;

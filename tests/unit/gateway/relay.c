@@ -35,24 +35,10 @@ static void stop_gateway(void)
 static size_t answer_payload(unsigned type, void *buf)
 {
 	struct gn_hello_answer hello = {.version = 1, .epoch = epoch, .features = features};
-	const struct gantry_volume_info volume = {
-		.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = 2, .depth = 4, .consumer = {21, 22}};
 
 	memcpy(hello.secret, secret, sizeof(secret));
-	switch (type) {
-	case GN_FRAME_HELLO:
-		memcpy(buf, &hello, sizeof(hello));
-		return sizeof(hello);
-	case GN_FRAME_QUERY:
-		memcpy(buf, &volume, sizeof(volume));
-		return sizeof(volume);
-	case GN_FRAME_QUEUES:
-		memcpy(buf, &queues, sizeof(queues));
-		return sizeof(queues);
-	default:
-		return 0;
-	}
+	return fake_answer_payload(type, &hello, &queues, buf);
 }
 
 /* Expect this request of the gateway to the target, and answer it with status 0. */

@@ -25,10 +25,6 @@ void setUp(void)
 	}
 }
 
-void tearDown(void)
-{
-}
-
 static struct gantry_volume_info both(unsigned a, unsigned b)
 {
 	struct gantry_volume_info sum = legs[a];

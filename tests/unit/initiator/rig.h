@@ -83,10 +83,6 @@ static uint64_t reported(const char *path)
 	return fake_reported_u64(&rig.report, path);
 }
 
-void setUp(void)
-{
-}
-
 void tearDown(void)
 {
 	rig_close();

@@ -18,14 +18,6 @@
 
 typedef enum gantry_status check_fn(const struct gn_io_rules *rules, struct gantry_io *io);
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 /* Returns a value at or near one of a few limits, or any value. */
 static uint64_t near(struct gantry_random *r, uint64_t a, uint64_t b)
 {

@@ -81,10 +81,6 @@ void setUp(void)
 	trail[0] = '\0';
 }
 
-void tearDown(void)
-{
-}
-
 static void walk_goes_down_and_back_in_reverse(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, gantry_submit(&io));

@@ -16,14 +16,6 @@
 
 #define PAGE ((uint64_t)sysconf(_SC_PAGESIZE))
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static void a_region_is_sealed_zeroed_and_whole_pages(void)
 {
 	struct gantry_region *region;

@@ -42,10 +42,6 @@ void setUp(void)
 	conn.poison = 0;
 }
 
-void tearDown(void)
-{
-}
-
 static void clear_reads_all_pending_rings(void)
 {
 	n_left = 10; /* as many datagrams as Linux queues on a socket */

@@ -5,22 +5,11 @@
  */
 #include "../plugins/transport/shm-comch/shm_consumer.c"
 #include "../plugins/transport/shm-comch/shm_producer.c"
+#include "comch_pair.h"
 #include "order_rig.h"
 #include "unity.h"
 
 #include <sys/eventfd.h>
-
-#define SLOTS 128u
-
-static struct comch_conn conn;
-static struct comch_consumer consumer;
-static struct comch_producer producer;
-static struct comch_in in;
-static struct comch_page page;
-static struct comch_slot slots[SLOTS];
-static struct gantry_recv posts[ORDER_POSTS];
-static struct comch_cookie cookies[1];
-static uint64_t payload;
 
 void comch_bell_ring(const struct comch_conn *conn_p, int fd)
 {
@@ -45,30 +34,9 @@ void comch_conn_poison(struct comch_conn *conn_p, enum comch_corruption what)
 
 void setUp(void)
 {
-	memset(slots, 0, sizeof(slots));
-	memset(&page, 0, sizeof(page));
-	memset(&conn, 0, sizeof(conn));
-	in = (struct comch_in){.slots = slots, .line = &page.ring[0], .mask = SLOTS - 1};
-	consumer = (struct comch_consumer){.posts = posts,
-					   .posts_last = ORDER_POSTS - 1,
-					   .depth = ORDER_POSTS,
-					   .max_data = ORDER_DATA,
-					   .credit_batch = 1,
-					   .clears = true,
-					   .page = &page,
-					   .conn = &conn,
-					   .payload = &payload,
-					   .active = 1,
-					   .bell = eventfd(0, EFD_NONBLOCK),
-					   .in = {&in}};
-	producer = (struct comch_producer){.slots = slots,
-					   .asleep = &page.asleep.asleep,
-					   .conn = &conn,
-					   .mask = SLOTS - 1,
-					   .cookies = cookies,
-					   .max_data = ORDER_DATA,
-					   .bell = consumer.bell,
-					   .line = &page.ring[0]};
+	pair_begin(ORDER_POSTS, ORDER_DATA);
+	consumer.clears = true;
+	consumer.bell = producer.bell = eventfd(0, EFD_NONBLOCK);
 }
 
 void tearDown(void)

@@ -5,21 +5,11 @@
  */
 #include "../plugins/transport/shm-comch/shm_consumer.c"
 #include "../plugins/transport/shm-comch/shm_producer.c"
+#include "comch_pair.h"
 #include "ring_rig.h"
 #include "unity.h"
 
-#define SLOTS 128u
 #define DEPTH 32u
-
-static struct comch_conn conn;
-static struct comch_consumer consumer;
-static struct comch_producer producer;
-static struct comch_in in;
-static struct comch_page page;
-static struct comch_slot slots[SLOTS];
-static struct gantry_recv posts[DEPTH];
-static struct comch_cookie cookies[DEPTH];
-static uint64_t payload;
 
 void comch_bell_ring(const struct comch_conn *conn_p, int fd)
 {
@@ -49,6 +39,7 @@ static void begin(uint32_t round)
 	first_slot = (1ull << 32) - 3000 - 29 * round;
 	first_message = UINT32_MAX - 1500 - 13 * round;
 	rig_begin();
+	pair_begin(DEPTH, RIG_DATA);
 	conn.imported[3] = (struct comch_import){.state = COMCH_I_LIVE,
 						 .ref = COMCH_REF(3, 1),
 						 .length = RIG_DATA,
@@ -62,47 +53,15 @@ static void begin(uint32_t round)
 	for (uint64_t at = first_slot - SLOTS; at < first_slot; at++)
 		slots[at % SLOTS].trailer = comch_full_word(at);
 	page.ring[0].credit = comch_credit_pack((uint32_t)first_slot, first_message);
-	in = (struct comch_in){.slots = slots,
-			       .line = &page.ring[0],
-			       .mask = SLOTS - 1,
-			       .position = first_slot,
-			       .taken = first_message,
-			       .given_tail = (uint32_t)first_slot,
-			       .given_limit = first_message};
-	consumer = (struct comch_consumer){.posts = posts,
-					   .posts_last = DEPTH - 1,
-					   .depth = DEPTH,
-					   .max_data = RIG_DATA,
-					   .n_posted = first_message + 70,
-					   .n_used = first_message + 70,
-					   .credit_batch = DEPTH / 4,
-					   .page = &page,
-					   .conn = &conn,
-					   .payload = &payload,
-					   .active = 1,
-					   .in = {&in}};
-	producer = (struct comch_producer){.slots = slots,
-					   .asleep = &page.asleep.asleep,
-					   .conn = &conn,
-					   .position = first_slot,
-					   .tail = first_slot,
-					   .mask = SLOTS - 1,
-					   .more = (uint32_t)first_slot - first_message,
-					   .limit = first_message,
-					   .cookies = cookies,
-					   .cookie_mask = DEPTH - 1,
-					   .cookie_head = UINT32_MAX - 100,
-					   .cookie_tail = UINT32_MAX - 100,
-					   .max_data = RIG_DATA,
-					   .line = &page.ring[0]};
-}
-
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
+	in.position = first_slot;
+	in.taken = in.given_limit = first_message;
+	in.given_tail = (uint32_t)first_slot;
+	consumer.n_posted = consumer.n_used = first_message + 70;
+	consumer.credit_batch = DEPTH / 4;
+	producer.position = producer.tail = first_slot;
+	producer.more = (uint32_t)first_slot - first_message;
+	producer.limit = first_message;
+	producer.cookie_head = producer.cookie_tail = UINT32_MAX - 100;
 }
 
 static const struct gantry_transport_ops ops = {.post_recv = comch_post_recv,

@@ -12,24 +12,15 @@ static void *copy_with_event(void *to, const void *from, size_t bytes);
 #include "../plugins/transport/shm-comch/shm_consumer.c"
 #undef memcpy
 #include "../plugins/transport/shm-comch/shm_producer.c"
+#include "comch_pair.h"
 #include "unity.h"
 
-#define SLOTS 128u
 #define DEPTH 16u
 #define DATA 1024u
 #define CHANGED 0xee
 
-static struct comch_conn conn;
-static struct comch_consumer consumer;
-static struct comch_producer producer;
-static struct comch_in in;
-static struct comch_page page;
-static struct comch_slot slots[SLOTS];
-static struct gantry_recv posts[DEPTH];
-static struct comch_cookie cookies[DEPTH];
 static struct gantry_region region = {.fd = -1};
 static uint8_t memory[DATA], bufs[DEPTH][DATA];
-static uint64_t payload;
 static bool ends_in_copy;
 
 void comch_bell_ring(const struct comch_conn *conn_p, int fd)
@@ -76,8 +67,7 @@ static void *copy_with_event(void *to, const void *from, size_t bytes)
 
 void setUp(void)
 {
-	memset(slots, 0, sizeof(slots));
-	memset(&page, 0, sizeof(page));
+	pair_begin(DEPTH, DATA);
 	memset(memory, 1, sizeof(memory));
 	memset(bufs, 0, sizeof(bufs));
 	ends_in_copy = false;
@@ -91,35 +81,12 @@ void setUp(void)
 						 .length = DATA,
 						 .rights = GANTRY_REMOTE_READ,
 						 .region = &region};
-	in = (struct comch_in){.slots = slots, .line = &page.ring[0], .mask = SLOTS - 1};
-	consumer = (struct comch_consumer){.posts = posts,
-					   .posts_last = DEPTH - 1,
-					   .depth = DEPTH,
-					   .max_data = DATA,
-					   .credit_batch = 1,
-					   .page = &page,
-					   .conn = &conn,
-					   .payload = &payload,
-					   .active = 1,
-					   .in = {&in}};
-	producer = (struct comch_producer){.slots = slots,
-					   .asleep = &page.asleep.asleep,
-					   .conn = &conn,
-					   .mask = SLOTS - 1,
-					   .cookies = cookies,
-					   .cookie_mask = DEPTH - 1,
-					   .max_data = DATA,
-					   .line = &page.ring[0]};
 	for (uint32_t i = 0; i < DEPTH; i++)
 		TEST_ASSERT_EQUAL_INT(0, comch_post_recv(&consumer,
 							 &(struct gantry_recv){.buf = bufs[i],
 									       .length = DATA,
 									       .cookie = i},
 							 1));
-}
-
-void tearDown(void)
-{
 }
 
 static void send(uint64_t number, uint32_t imm_len, bool is_region)

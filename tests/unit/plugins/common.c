@@ -19,10 +19,6 @@ void setUp(void)
 	fake_host_init(&host, "devices.wire");
 }
 
-void tearDown(void)
-{
-}
-
 static void destroyed_queue_keeps_its_count(void)
 {
 	struct tc_cells cells = {.name = "payload_bytes"};

@@ -62,14 +62,6 @@ static void begin(uint32_t round)
 					  .cookies = cookies};
 }
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static const struct gantry_transport_ops ops = {.post_recv = loop_post_recv,
 						.poll_recv = loop_poll_recv,
 						.send = loop_send,

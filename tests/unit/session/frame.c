@@ -25,14 +25,6 @@ static const struct {
 };
 #define N_SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-void setUp(void)
-{
-}
-
-void tearDown(void)
-{
-}
-
 static int parse(size_t len)
 {
 	uint8_t *exact = malloc(len + 1); /* exact size, so that ASan detects reads beyond it */

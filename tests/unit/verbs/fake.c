@@ -32,15 +32,6 @@ static void expect_text(const char *text, const uint8_t *at)
 	TEST_ASSERT_EQUAL_MEMORY(text, at, strlen(text));
 }
 
-/* Expect that one misuse was recorded, with this text, and clear it. */
-static void expect_misuse(const char *words)
-{
-	const char *text = fake_verbs_check_clean();
-
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, words), text);
-	TEST_ASSERT_EQUAL_UINT(1, fake_verbs_forgive());
-}
-
 static void expect_state(struct pair_end *end, enum ibv_qp_state state)
 {
 	struct ibv_qp_init_attr init;

@@ -20,15 +20,6 @@ void tearDown(void)
 	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
 }
 
-/* Expect that one misuse was recorded, with this text, and clear it. */
-static void expect_misuse(const char *words)
-{
-	const char *text = fake_verbs_check_clean();
-
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, words), text);
-	TEST_ASSERT_EQUAL_UINT(1, fake_verbs_forgive());
-}
-
 /* Set up a, which can connect now, and b, which listens and has no queue pair. */
 static void start(void)
 {

@@ -18,10 +18,6 @@ void setUp(void)
 	why[0] = 0;
 }
 
-void tearDown(void)
-{
-}
-
 static bool has(const char *address)
 {
 	struct sockaddr_storage addr = {.ss_family = AF_INET};

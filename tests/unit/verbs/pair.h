@@ -33,6 +33,15 @@ struct pair {
 	struct rdma_conn_param param;
 };
 
+/* Expect that one misuse was recorded, with this text, and clear it. */
+static inline void expect_misuse(const char *words)
+{
+	const char *text = fake_verbs_check_clean();
+
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, words), text);
+	TEST_ASSERT_EQUAL_UINT(1, fake_verbs_forgive());
+}
+
 static inline struct sockaddr_in pair_address(const char *text, uint16_t port)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(port)};
