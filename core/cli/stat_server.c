@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -34,13 +35,13 @@ struct gn_stat_server {
 	int fd;
 	/* a spare descriptor, closed to accept a client when the process has no others left */
 	int reserve;
-	struct client *slow;
+	LIST_HEAD(, client) slow;
 	unsigned n_slow;
 };
 
 /* A client that has not read the whole report. The loop calls back when the socket is writable. */
 struct client {
-	struct client *next;
+	LIST_ENTRY(client) link; /* in server->slow */
 	struct gn_stat_server *server;
 	struct gn_timer deadline;
 	int fd;
@@ -93,11 +94,8 @@ static void hang_up(struct client *client)
 static void drop(struct client *client)
 {
 	struct gn_stat_server *server = client->server;
-	struct client **p = &server->slow;
 
-	while (*p != client)
-		p = &(*p)->next;
-	*p = client->next;
+	LIST_REMOVE(client, link);
 	server->n_slow--;
 	if (client->sent < client->length)
 		gn_log(GN_LOG_DEBUG, "stat", "the client did not read the whole report");
@@ -127,8 +125,7 @@ static int keep_client(struct gn_stat_server *server, struct client *client)
 
 	if (rc)
 		return rc;
-	client->next = server->slow;
-	server->slow = client;
+	LIST_INSERT_HEAD(&server->slow, client, link);
 	server->n_slow++;
 	gn_loop_set_timer(server->loop, &client->deadline, gn_now_ns() + SLOW_NS);
 	return 0;
@@ -198,8 +195,8 @@ static void on_readable(void *arg)
 			close(fd);
 	}
 	/* without the spare descriptor the next client could be neither accepted nor rejected */
-	while (open_reserve(server) && server->slow)
-		drop(server->slow);
+	while (open_reserve(server) && !LIST_EMPTY(&server->slow))
+		drop(LIST_FIRST(&server->slow));
 }
 
 /*
@@ -335,8 +332,8 @@ void gn_stat_server_close(struct gn_stat_server **server_p)
 	*server_p = NULL;
 	if (!server)
 		return;
-	while (server->slow)
-		drop(server->slow);
+	while (!LIST_EMPTY(&server->slow))
+		drop(LIST_FIRST(&server->slow));
 	gn_loop_remove_fd(server->loop, server->fd);
 	unlink(server->address.sun_path);
 	*strrchr(server->address.sun_path, '/') = '\0'; /* cut off the file name */

@@ -16,8 +16,8 @@
 #define FIRST_PLACE 1
 
 struct gantry_chain {
-	struct gn_lane *lane;      /* NULL: the lane was destroyed */
-	struct gantry_chain *next; /* next chain of the lane */
+	struct gn_lane *lane;          /* NULL: the lane was destroyed */
+	LIST_ENTRY(gantry_chain) link; /* in the list of the lane */
 	struct gantry_io *ios;
 	uint32_t n;
 	struct gantry_volume_info volume; /* stages read it through their hops */
@@ -55,31 +55,28 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 	}
 	*hop = *terminal;
 	pthread_mutex_lock(&lane->chains_lock);
-	chain->next = lane->chains;
-	lane->chains = chain;
+	LIST_INSERT_HEAD(&lane->chains, chain, link);
 	pthread_mutex_unlock(&lane->chains_lock);
 	*chain_p = chain;
 	*ios_p = chain->ios;
 	return 0;
 }
 
-static void leave_lane(const struct gantry_chain *chain)
+static void leave_lane(struct gantry_chain *chain)
 {
-	struct gantry_chain **at;
-
 	pthread_mutex_lock(&chain->lane->chains_lock);
-	for (at = &chain->lane->chains; *at != chain; at = &(*at)->next)
-		;
-	*at = chain->next;
+	LIST_REMOVE(chain, link);
 	pthread_mutex_unlock(&chain->lane->chains_lock);
 }
 
 void gn_chain_leave_all(struct gn_lane *lane)
 {
+	struct gantry_chain *chain;
+
 	pthread_mutex_lock(&lane->chains_lock);
-	for (struct gantry_chain *chain = lane->chains; chain; chain = chain->next)
+	LIST_FOREACH (chain, &lane->chains, link)
 		chain->lane = NULL;
-	lane->chains = NULL;
+	LIST_INIT(&lane->chains);
 	pthread_mutex_unlock(&lane->chains_lock);
 }
 
@@ -113,9 +110,11 @@ __attribute__((no_sanitize("thread"))) static void count_held(const struct gantr
 
 void gn_lane_count_held(struct gn_lane *lane, uint32_t held[GN_CHAIN_PLACES])
 {
+	const struct gantry_chain *chain;
+
 	memset(held, 0, GN_CHAIN_PLACES * sizeof(*held));
 	pthread_mutex_lock(&lane->chains_lock);
-	for (const struct gantry_chain *chain = lane->chains; chain; chain = chain->next)
+	LIST_FOREACH (chain, &lane->chains, link)
 		count_held(chain, held);
 	pthread_mutex_unlock(&lane->chains_lock);
 }

@@ -182,6 +182,16 @@ static void fill_hops(struct gantry_fanout *f, const struct gantry_hop *terminal
 	}
 }
 
+static void free_all(struct gantry_fanout *f)
+{
+	free(f->children);
+	free(f->hops);
+	free(f->waiting);
+	free(f->free);
+	free(f->joins);
+	free(f);
+}
+
 int gn_fanout_create(struct gn_lane *lane, const struct gantry_hop *terminals, uint32_t n_terminals,
 		     uint32_t n_parents, uint32_t max_pieces, struct gantry_fanout **fanout_p)
 {
@@ -218,12 +228,7 @@ int gn_fanout_create(struct gn_lane *lane, const struct gantry_hop *terminals, u
 	return 0;
 
 out_free:
-	free(f->children);
-	free(f->hops);
-	free(f->waiting);
-	free(f->free);
-	free(f->joins);
-	free(f);
+	free_all(f);
 	return rc;
 }
 
@@ -232,10 +237,5 @@ void gn_fanout_destroy(struct gantry_fanout *f)
 	if (!f)
 		return;
 	gn_worker_remove(f->lane->worker, f);
-	free(f->children);
-	free(f->hops);
-	free(f->waiting);
-	free(f->free);
-	free(f->joins);
-	free(f);
+	free_all(f);
 }

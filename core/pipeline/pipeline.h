@@ -21,6 +21,7 @@
 #include <gantry/stage.h>
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 struct gn_pipeline;
 
@@ -31,7 +32,7 @@ struct gn_lane {
 	struct gn_pipeline *pipeline;
 	uint64_t *double_completions; /* counter of completions that the guard received */
 	pthread_mutex_t chains_lock;
-	struct gantry_chain *chains; /* list of all chains of this lane */
+	LIST_HEAD(, gantry_chain) chains; /* all chains of this lane */
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
 
 /*

@@ -104,10 +104,10 @@ static void give(struct gantry_session *s, enum gn_quota quota)
 static struct gantry_session *oldest_half_open(const struct gn_role *role,
 					       const struct gn_peer *peer)
 {
-	struct gantry_session *oldest = NULL;
+	struct gantry_session *oldest = NULL, *s;
 
 	/* the list has the newest session first */
-	for (struct gantry_session *s = role->server.sessions; s; s = s->next)
+	LIST_FOREACH (s, &role->server.sessions, link)
 		if (s->account == peer && s->held.of[GN_QUOTA_HALF_OPEN] != 0 && !s->ending)
 			oldest = s;
 	return oldest;
@@ -203,5 +203,5 @@ void gn_admit_release(struct gantry_session *s)
 {
 	for (int i = 0; i < GN_QUOTAS; i++)
 		give(s, (enum gn_quota)i);
-	gn_peers_put(&s->role->server.peers, s->account);
+	gn_peers_put(s->account);
 }

@@ -30,7 +30,7 @@ struct gn_client_export {
 struct gantry_client {
 	struct gn_role *role;
 	const struct gn_endpoint *ep;
-	struct gantry_client *next;
+	LIST_ENTRY(gantry_client) link; /* in role->clients */
 	struct gn_channel ch;
 	struct gn_timer retry;    /* starts the next attempt to connect */
 	struct gn_timer deadline; /* deadline of the answer to `pending`, or of the connection */

@@ -80,32 +80,28 @@ uint32_t gn_peer_weight(const struct gn_endpoint *listen, const char *name)
 struct gn_peer *gn_peers_get(struct gn_peers *peers, const char *name,
 			     const struct gn_amounts *limit)
 {
-	struct gn_peer *peer = peers->list;
+	struct gn_peer *peer;
 
-	while (peer && strcmp(peer->name, name) != 0)
-		peer = peer->next;
+	LIST_FOREACH (peer, &peers->list, link)
+		if (strcmp(peer->name, name) == 0)
+			break;
 	if (!peer) {
 		peer = calloc(1, sizeof(*peer));
 		if (!peer)
 			return NULL;
 		snprintf(peer->name, sizeof(peer->name), "%s", name);
 		peer->limit = *limit;
-		peer->next = peers->list;
-		peers->list = peer;
+		LIST_INSERT_HEAD(&peers->list, peer, link);
 	}
 	peer->refs++;
 	return peer;
 }
 
-void gn_peers_put(struct gn_peers *peers, struct gn_peer *peer)
+void gn_peers_put(struct gn_peer *peer)
 {
-	struct gn_peer **p;
-
 	if (!peer || --peer->refs != 0)
 		return;
-	for (p = &peers->list; *p != peer; p = &(*p)->next)
-		;
-	*p = peer->next;
+	LIST_REMOVE(peer, link);
 	free(peer);
 }
 
@@ -131,10 +127,10 @@ void gn_peers_give(struct gn_peers *peers, struct gn_peer *peer, enum gn_quota q
 struct gn_peer *gn_peers_largest(const struct gn_peers *peers, const struct gn_peer *peer,
 				 enum gn_quota quota)
 {
-	struct gn_peer *largest = NULL;
+	struct gn_peer *largest = NULL, *p;
 	uint64_t most = peer->used.of[quota];
 
-	for (struct gn_peer *p = peers->list; p; p = p->next)
+	LIST_FOREACH (p, &peers->list, link)
 		if (p->used.of[quota] > most) {
 			most = p->used.of[quota];
 			largest = p;
@@ -149,7 +145,9 @@ const char *gn_quota_option(enum gn_quota quota)
 
 void gn_peers_report(const struct gn_peers *peers, struct gantry_writer *w)
 {
-	for (const struct gn_peer *p = peers->list; p; p = p->next) {
+	const struct gn_peer *p;
+
+	LIST_FOREACH (p, &peers->list, link) {
 		w->object(w, NULL);
 		w->string(w, "peer", p->name);
 		for (unsigned i = 0; i < GN_QUOTAS; i++)

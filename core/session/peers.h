@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 enum gn_quota {
 	GN_QUOTA_HALF_OPEN,    /* connections without HELLO */
@@ -36,14 +37,14 @@ struct gn_amounts {
 };
 
 struct gn_peer {
-	struct gn_peer *next;
+	LIST_ENTRY(gn_peer) link;
 	char name[GN_PEER_NAME]; /* such as "uid 1000" or "host 192.0.2.7" */
 	uint32_t refs;
 	struct gn_amounts limit, used;
 };
 
 struct gn_peers { /* peers of a listener; initialise to zero */
-	struct gn_peer *list;
+	LIST_HEAD(, gn_peer) list;
 	struct gn_amounts used; /* sums of all peers */
 };
 
@@ -79,7 +80,7 @@ struct gn_peer *gn_peers_get(struct gn_peers *peers, const char *name,
  * gn_peers_put - release a reference. The last put frees the entry, which must not use any quota at
  * that time. NULL has no effect.
  */
-void gn_peers_put(struct gn_peers *peers, struct gn_peer *peer);
+void gn_peers_put(struct gn_peer *peer);
 
 /*
  * gn_peers_take - take n of a quota for a peer

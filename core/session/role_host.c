@@ -151,16 +151,12 @@ struct gn_role_timer {
 	struct gn_role *role;
 	void (*fn)(void *arg);
 	void *arg;
-	struct gn_role_timer *next;
+	LIST_ENTRY(gn_role_timer) link; /* in role->timers */
 };
 
 static void drop_timer(struct gn_role_timer *t)
 {
-	struct gn_role_timer **p;
-
-	for (p = &t->role->timers; *p != t; p = &(*p)->next)
-		;
-	*p = t->next;
+	LIST_REMOVE(t, link);
 	gn_loop_clear_timer(t->role->loop, &t->timer);
 	free(t);
 }
@@ -177,8 +173,8 @@ static void on_timer(void *arg)
 
 void gn_role_drop_timers(struct gn_role *role)
 {
-	while (role->timers)
-		drop_timer(role->timers);
+	while (!LIST_EMPTY(&role->timers))
+		drop_timer(LIST_FIRST(&role->timers));
 }
 
 static int rh_after(const struct gantry_role_host *rh, uint64_t ns, void (*fn)(void *arg),
@@ -193,8 +189,7 @@ static int rh_after(const struct gantry_role_host *rh, uint64_t ns, void (*fn)(v
 	t->role = role;
 	t->fn = fn;
 	t->arg = arg;
-	t->next = role->timers;
-	role->timers = t;
+	LIST_INSERT_HEAD(&role->timers, t, link);
 	gn_loop_set_timer(role->loop, &t->timer, gn_now_ns() + ns);
 	return 0;
 }
@@ -202,10 +197,10 @@ static int rh_after(const struct gantry_role_host *rh, uint64_t ns, void (*fn)(v
 static void rh_after_cancel(const struct gantry_role_host *rh, const void *arg)
 {
 	const struct gn_role *role = rh->core;
-	struct gn_role_timer *t = role->timers, *next;
+	struct gn_role_timer *t = LIST_FIRST(&role->timers), *next;
 
 	for (; t; t = next) {
-		next = t->next;
+		next = LIST_NEXT(t, link);
 		if (t->arg == arg)
 			drop_timer(t);
 	}

@@ -28,7 +28,7 @@ struct gn_role {
 	uint32_t n_backend_lanes;
 
 	struct gn_server server;
-	struct gantry_client *clients;
+	LIST_HEAD(, gantry_client) clients;
 	/*
 	 * had_client: the role has opened a client. had_session: a session of one of its clients
 	 * has started
@@ -37,7 +37,7 @@ struct gn_role {
 	char no_session[GN_FRAME_TEXT + 64]; /* why the last client did not start a session */
 	/* counters of late replies, one for each lane; NULL before the first client */
 	uint64_t **late_replies;
-	struct gn_role_timer *timers; /* timers of the plugin */
+	LIST_HEAD(, gn_role_timer) timers; /* timers of the plugin */
 
 	int opened;   /* `open` of the plugin succeeded */
 	int finished; /* gn_role_finish() was called */

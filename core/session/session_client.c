@@ -514,8 +514,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 		free(c);
 		return -ENOMEM;
 	}
-	c->next = role->clients;
-	role->clients = c;
+	LIST_INSERT_HEAD(&role->clients, c, link);
 	role->had_client = 1;
 	gn_loop_set_timer(role->loop, &c->retry, gn_now_ns());
 	gn_loop_set_timer(role->loop, &c->notice, gn_now_ns() + NOTICE_NS);
@@ -546,13 +545,9 @@ void gn_client_abort(struct gantry_client *c)
 
 void gn_client_free(struct gantry_client *c)
 {
-	struct gantry_client **p;
-
 	if (!c)
 		return;
-	for (p = &c->role->clients; *p != c; p = &(*p)->next)
-		;
-	*p = c->next;
+	LIST_REMOVE(c, link);
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
@@ -619,7 +614,9 @@ uint64_t gn_client_common_features(const struct gn_role *role, uint64_t id)
 
 int gn_client_all_closed(const struct gn_role *role)
 {
-	for (const struct gantry_client *c = role->clients; c; c = c->next)
+	const struct gantry_client *c;
+
+	LIST_FOREACH (c, &role->clients, link)
 		if (!c->destroyed)
 			return 0;
 	return 1;
@@ -627,12 +624,14 @@ int gn_client_all_closed(const struct gn_role *role)
 
 void gn_client_close_all(const struct gn_role *role)
 {
-	for (struct gantry_client *c = role->clients; c; c = c->next)
+	struct gantry_client *c;
+
+	LIST_FOREACH (c, &role->clients, link)
 		gn_client_close(c);
 }
 
 void gn_client_free_all(struct gn_role *role)
 {
-	while (role->clients)
-		gn_client_free(role->clients);
+	while (!LIST_EMPTY(&role->clients))
+		gn_client_free(LIST_FIRST(&role->clients));
 }

@@ -28,7 +28,7 @@ struct gn_session_lane {
 struct gantry_session {
 	struct gn_role *role;
 	const struct gn_endpoint *ep;
-	struct gantry_session *next;
+	LIST_ENTRY(gantry_session) link; /* in server.sessions of the role */
 	struct gn_channel ch;
 	struct gn_timer deadline; /* deadline of the next request */
 	struct gn_post last;      /* runs teardown(), then destroy(), in session_server.c */

@@ -238,8 +238,7 @@ static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void
 								    : GANTRY_HOP_GATEWAY;
 	gn_channel_init(&s->ch, s->ep->device, s->ep->heartbeat_ns, false, on_silent, s);
 	s->ch.conn = conn;
-	s->next = role->server.sessions;
-	role->server.sessions = s;
+	LIST_INSERT_HEAD(&role->server.sessions, s, link);
 	role->server.n_sessions++;
 	*conn_arg_p = s;
 	s->turned_away = gn_admit_half_open(s) != 0;
@@ -292,14 +291,12 @@ static void destroy_responders(struct gantry_session *s)
  */
 static void destroy(void *arg)
 {
-	struct gantry_session *s = arg, **p;
+	struct gantry_session *s = arg;
 	struct gn_role *role = s->role;
 
 	gn_session_release(s);
 	gn_channel_stop(&s->ch);
-	for (p = &role->server.sessions; *p != s; p = &(*p)->next)
-		;
-	*p = s->next;
+	LIST_REMOVE(s, link);
 	role->server.n_sessions--;
 	if (s->hello_delivered)
 		role->server.n_ended++;
@@ -520,10 +517,11 @@ void gn_server_unlisten(struct gn_role *role)
 void gn_server_stop(struct gn_role *role)
 {
 	struct gn_server *sv = &role->server;
+	struct gantry_session *s;
 
 	sv->stopping = 1;
 	gn_server_unlisten(role);
-	for (struct gantry_session *s = sv->sessions; s; s = s->next) {
+	LIST_FOREACH (s, &sv->sessions, link) {
 		/*
 		 * BUSY lets a client without a session retry until connect.timeout, because the
 		 * role could be restarted.
@@ -539,11 +537,12 @@ void gn_server_stop(struct gn_role *role)
 void gn_server_report(const struct gn_role *role, struct gantry_writer *w)
 {
 	const char *address = gn_role_address(role);
+	const struct gantry_session *s;
 
 	if (address)
 		w->string(w, "address", address);
 	w->array(w, "sessions");
-	for (const struct gantry_session *s = role->server.sessions; s; s = s->next) {
+	LIST_FOREACH (s, &role->server.sessions, link) {
 		char id[24];
 
 		snprintf(id, sizeof(id), "%llx", (unsigned long long)s->ch.session);

@@ -17,7 +17,7 @@ struct gn_role;
 struct gn_server {
 	const struct gantry_server_ops *ops; /* NULL: the role does not serve */
 	void *listener;
-	struct gantry_session *sessions;
+	LIST_HEAD(, gantry_session) sessions;
 	uint32_t n_sessions;
 	struct gn_peers peers;
 	uint64_t n_ended;

@@ -48,9 +48,10 @@ static bool has_io(const struct gantry_session *t)
 static bool find_obstacle(struct gantry_session *s, struct obstacle *o)
 {
 	struct gn_role *role = s->role;
+	struct gantry_session *t;
 
 	*o = (struct obstacle){.since_ns = UINT64_MAX};
-	for (struct gantry_session *t = role->server.sessions; t; t = t->next) {
+	LIST_FOREACH (t, &role->server.sessions, link) {
 		if (t == s || !has_io(t))
 			continue;
 		if (!t->ending) {
@@ -68,9 +69,10 @@ static bool find_obstacle(struct gantry_session *s, struct obstacle *o)
 
 static uint32_t count_writes(const struct gn_role *role)
 {
+	struct gantry_session *t;
 	uint32_t n = 0;
 
-	for (struct gantry_session *t = role->server.sessions; t; t = t->next)
+	LIST_FOREACH (t, &role->server.sessions, link)
 		for (uint32_t i = 0; t->ending && i < t->n_lanes; i++)
 			if (t->lanes[i].resp)
 				n += gn_responder_count_writes(t->lanes[i].resp);
@@ -154,7 +156,7 @@ void gn_start_forget(struct gantry_session *s)
 static struct gantry_session *next_waiting(struct gantry_session *s)
 {
 	while (s && (!s->start.waits || s->ending || s->start.round == s->role->server.start_round))
-		s = s->next;
+		s = LIST_NEXT(s, link);
 	return s;
 }
 
@@ -167,7 +169,7 @@ void gn_start_check_waiting(struct gn_role *role)
 	 * restart the search each time: the rejection of one session can end other sessions and so
 	 * change the list
 	 */
-	while ((s = next_waiting(role->server.sessions))) {
+	while ((s = next_waiting(LIST_FIRST(&role->server.sessions)))) {
 		s->start.round = role->server.start_round;
 		retry_start(s);
 	}

@@ -24,10 +24,11 @@
 static struct gantry_session *find_same_id(const struct gantry_session *s,
 					   const struct gantry_session *from)
 {
-	struct gantry_session *t = from ? from->next : s->role->server.sessions;
+	struct gantry_session *t = from ? LIST_NEXT(from, link)
+					: LIST_FIRST(&s->role->server.sessions);
 
 	while (t && (t == s || !t->admitted || t->ch.session != s->ch.session))
-		t = t->next;
+		t = LIST_NEXT(t, link);
 	return t;
 }
 

@@ -11,9 +11,10 @@
 #define LOOP_H
 
 #include <stdbool.h>
+#include <sys/queue.h>
 
-#include <gantry/transport.h>
 #include <gantry/copy.h>
+#include <gantry/transport.h>
 
 #include "../common/cells.h"
 #include "../common/done.h"
@@ -49,7 +50,7 @@ struct loop_event {
 };
 
 struct loop_listener {
-	struct loop_listener *next;
+	LIST_ENTRY(loop_listener) link;
 	struct loop_device *dev;
 	const struct gantry_conn_events *events;
 	void *arg;
@@ -86,8 +87,8 @@ struct loop_conn {
 	uint32_t n_ctrl;
 	uint32_t lost; /* atomic: the connection is lost */
 	uint32_t next_consumer;
-	struct loop_consumer *consumers;
-	struct loop_rma *rmas;
+	LIST_HEAD(, loop_consumer) consumers;
+	LIST_HEAD(, loop_rma) rmas;
 	struct loop_export exports[LOOP_REGIONS];
 };
 
@@ -96,7 +97,7 @@ struct loop_device {
 	const struct loop_conf *conf;
 	int wake;
 	bool in_progress;
-	struct loop_listener *listeners;
+	LIST_HEAD(, loop_listener) listeners;
 	struct loop_conn *conns;
 	struct loop_event *events, **events_end;
 	uint64_t *connections;   /* counter of connections */
@@ -133,7 +134,7 @@ struct loop_ring {
 };
 
 struct loop_consumer {
-	struct loop_consumer *next;
+	LIST_ENTRY(loop_consumer) link;
 	struct loop_conn *conn;
 	uint32_t id, depth, max_data, mask, n_posted, n_used, turn;
 	struct gantry_recv *posts; /* all zero until has_buffers */
@@ -165,7 +166,7 @@ struct loop_producer {
 };
 
 struct loop_rma {
-	struct loop_rma *next;
+	LIST_ENTRY(loop_rma) link;
 	struct loop_conn *conn;
 	uint32_t copying;  /* atomic: the lane copies from a region or to it */
 	uint64_t *payload; /* counter: bytes copied */

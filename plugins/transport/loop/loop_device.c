@@ -98,8 +98,10 @@ static void sweep(struct loop_device *dev)
  */
 static void cut_off(struct loop_conn *conn)
 {
+	struct loop_rma *rma;
+
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_SEQ_CST);
-	for (struct loop_rma *rma = conn->rmas; rma; rma = rma->next)
+	LIST_FOREACH (rma, &conn->rmas, link)
 		while (__atomic_load_n(&rma->copying, __ATOMIC_SEQ_CST))
 			sched_yield();
 }
@@ -228,16 +230,15 @@ static int loop_listen(void *arg, const char *service, const struct gantry_conn_
 
 	if (!*service || strlen(service) >= sizeof(l->name))
 		return -EINVAL;
-	for (l = dev->listeners; l; l = l->next)
+	LIST_FOREACH (l, &dev->listeners, link)
 		if (strcmp(l->name, service) == 0)
 			return -EADDRINUSE;
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	*l = (struct loop_listener){
-		.next = dev->listeners, .dev = dev, .events = events, .arg = cb};
+	*l = (struct loop_listener){.dev = dev, .events = events, .arg = cb};
 	strcpy(l->name, service);
-	dev->listeners = l;
+	LIST_INSERT_HEAD(&dev->listeners, l, link);
 	*listener_p = l;
 	return 0;
 }
@@ -254,11 +255,7 @@ static void loop_unlisten(void *arg)
 		if (conn->listener == l && !conn->open && !conn->dead)
 			end_conn(conn, -ECONNREFUSED);
 	}
-	for (struct loop_listener **p = &l->dev->listeners; *p; p = &(*p)->next)
-		if (*p == l) {
-			*p = l->next;
-			break;
-		}
+	LIST_REMOVE(l, link);
 	free(l);
 }
 
@@ -285,14 +282,15 @@ static int loop_connect(void *arg, const char *service, const struct gantry_conn
 			void *cb, void **conn_p)
 {
 	struct loop_device *dev = arg;
-	struct loop_listener *l = dev->listeners;
+	struct loop_listener *l;
 	struct loop_conn *conn;
 	int rc;
 
 	if (!*service || strlen(service) >= sizeof(l->name))
 		return -EINVAL;
-	while (l && strcmp(l->name, service) != 0)
-		l = l->next;
+	LIST_FOREACH (l, &dev->listeners, link)
+		if (strcmp(l->name, service) == 0)
+			break;
 	conn = conn_create(dev);
 	if (!conn)
 		return -ENOMEM;
@@ -334,8 +332,8 @@ static void loop_close(void *arg)
 		loop_disconnect(conn);
 	dev->in_progress = false;
 	sweep(dev);
-	while (dev->listeners)
-		loop_unlisten(dev->listeners);
+	while (!LIST_EMPTY(&dev->listeners))
+		loop_unlisten(LIST_FIRST(&dev->listeners));
 	while (dev->events) {
 		struct loop_event *ev = dev->events;
 

@@ -89,8 +89,7 @@ int loop_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32
 		return rc;
 	}
 	c->id = ++conn->next_consumer;
-	c->next = conn->consumers;
-	conn->consumers = c;
+	LIST_INSERT_HEAD(&conn->consumers, c, link);
 	*id_p = c->id;
 	*consumer_p = c;
 	return 0;
@@ -103,11 +102,7 @@ void loop_consumer_destroy(void *arg)
 	if (!c)
 		return;
 	tc_cell_put(&c->conn->dev->payload, c->payload);
-	for (struct loop_consumer **p = &c->conn->consumers; *p; p = &(*p)->next)
-		if (*p == c) {
-			*p = c->next;
-			break;
-		}
+	LIST_REMOVE(c, link);
 	for (unsigned int i = 0; i < LOOP_RINGS; i++)
 		if (c->rings[i]) {
 			__atomic_store_n(&c->rings[i]->closed, 1, __ATOMIC_RELAXED);
@@ -158,8 +153,9 @@ int loop_producer_create(void *arg, uint32_t id, const struct gantry_queue_attr 
 
 	if (rc)
 		return rc;
-	for (c = conn->peer->consumers; c && c->id != id; c = c->next)
-		;
+	LIST_FOREACH (c, &conn->peer->consumers, link)
+		if (c->id == id)
+			break;
 	if (!c)
 		return -ENOENT;
 	if (attr->depth == 0 || attr->depth > conn->dev->conf->max_depth)

@@ -239,8 +239,7 @@ int loop_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_
 		return -ENOMEM;
 	}
 	rma->conn = conn;
-	rma->next = conn->rmas;
-	conn->rmas = rma;
+	LIST_INSERT_HEAD(&conn->rmas, rma, link);
 	*rma_p = rma;
 	return 0;
 }
@@ -251,11 +250,7 @@ void loop_rma_destroy(void *arg)
 
 	if (!rma)
 		return;
-	for (struct loop_rma **p = &rma->conn->rmas; *p; p = &(*p)->next)
-		if (*p == rma) {
-			*p = rma->next;
-			break;
-		}
+	LIST_REMOVE(rma, link);
 	tc_cell_put(&rma->conn->dev->payload, rma->payload);
 	tc_done_fini(&rma->done);
 	free(rma);

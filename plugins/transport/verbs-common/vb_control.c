@@ -126,8 +126,10 @@ static const char *on_user(struct vb_conn *conn, const void *body, size_t len)
 
 static void consumer_gone(struct vb_conn *conn, uint32_t id)
 {
+	struct vb_producer *p;
+
 	for (struct vb_lane *lane = conn->lanes; lane; lane = lane->next)
-		for (struct vb_producer *p = lane->producers; p; p = p->next)
+		LIST_FOREACH (p, &lane->producers, link)
 			if (p->consumer_id == id)
 				__atomic_store_n(&p->gone, 1, __ATOMIC_RELAXED);
 }

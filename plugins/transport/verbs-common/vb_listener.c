@@ -50,8 +50,7 @@ static int open_listener(struct vb_transport *t, const struct sockaddr_storage *
 	/* sockaddr_in and sockaddr_in6 have the port at the same offset */
 	((struct sockaddr_in *)&l->addr)->sin_port = rdma_get_src_port(l->id);
 	vb_address_print((const struct sockaddr *)&l->addr, l->address, sizeof(l->address));
-	l->next = t->listeners;
-	t->listeners = l;
+	LIST_INSERT_HEAD(&t->listeners, l, link);
 	*listener_p = l;
 	return 0;
 }
@@ -92,13 +91,11 @@ const char *vb_listener_address(void *listener)
 
 void vb_unlisten(void *listener)
 {
-	struct vb_listener *l = listener, **at;
+	struct vb_listener *l = listener;
 
 	if (!l || !vb_usable(l->t))
 		return;
-	for (at = &l->t->listeners; *at != l; at = &(*at)->next)
-		;
-	*at = l->next;
+	LIST_REMOVE(l, link);
 	vb_id_destroy(&l->id);
 	free(l);
 }
@@ -128,7 +125,7 @@ int vb_listen_direct(struct vb_conn *conn, struct sockaddr_storage *addr)
 	struct vb_listener *l;
 	int rc = 0;
 
-	for (l = conn->t->listeners; l; l = l->next)
+	LIST_FOREACH (l, &conn->t->listeners, link)
 		if (!l->events && same_host((const struct sockaddr *)&l->addr, own))
 			break;
 	if (!l) {

@@ -50,8 +50,7 @@ int vb_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queu
 	rc = vb_pipe_want(conn, VB_MESSAGES, attr->lane, p->peer_lane);
 	if (rc)
 		goto out_lane;
-	p->next = p->lane->producers;
-	p->lane->producers = p;
+	LIST_INSERT_HEAD(&p->lane->producers, p, link);
 	*producer_p = p;
 	return 0;
 
@@ -90,7 +89,6 @@ static bool has_unread(const struct vb_producer *p)
 void vb_producer_destroy(void *arg)
 {
 	struct vb_producer *p = arg;
-	struct vb_producer **at;
 
 	if (!p)
 		return;
@@ -98,9 +96,7 @@ void vb_producer_destroy(void *arg)
 		vb_pipe_fail(p->pipe);
 		vb_conn_fail(p->lane->conn, -ENOTCONN);
 	}
-	for (at = &p->lane->producers; *at != p; at = &(*at)->next)
-		;
-	*at = p->next;
+	LIST_REMOVE(p, link);
 	for (uint32_t i = 0; p->pipe && i <= p->pipe->region_mask; i++)
 		if (p->pipe->region_sends[i].producer == p)
 			p->pipe->region_sends[i].producer = NULL;

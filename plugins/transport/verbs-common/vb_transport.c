@@ -243,8 +243,8 @@ void vb_close(void *device)
 		reap(t, t->host->now_ns(t->host));
 	while (t->conns)
 		vb_conn_destroy(t->conns);
-	while (t->listeners)
-		vb_unlisten(t->listeners);
+	while (!LIST_EMPTY(&t->listeners))
+		vb_unlisten(LIST_FIRST(&t->listeners));
 	free_transport(t);
 }
 

@@ -32,6 +32,7 @@
 #define VB_VERBS_H
 
 #include <stdbool.h>
+#include <sys/queue.h>
 
 #include <gantry/transport.h>
 
@@ -130,7 +131,7 @@ struct vb_transport {
 	int in_progress;
 	struct vb_conn *conns; /* all connections, linked by ->next */
 	/* all listeners: those of services, and those that accept only direct pipes */
-	struct vb_listener *listeners;
+	LIST_HEAD(, vb_listener) listeners;
 	uint32_t n_accepted; /* connections accepted by listeners */
 	int n_events;        /* events that this vb_progress() has delivered */
 	int events_rc; /* last error of reading connection events, which has been logged; 0: none */
@@ -148,7 +149,7 @@ struct vb_id {
 
 struct vb_listener {
 	struct vb_transport *t;
-	struct vb_listener *next;
+	LIST_ENTRY(vb_listener) link;
 	struct vb_id tag;
 	struct rdma_cm_id *id;
 	const struct gantry_conn_events *events; /* NULL: accepts direct pipes only */
@@ -261,7 +262,7 @@ struct vb_lane {
 	struct vb_consumer *consumer; /* __atomic; at most one */
 	/* destroyed consumers with a fetch in progress; freed with the lane */
 	struct vb_consumer *gone;
-	struct vb_producer *producers; /* control thread */
+	LIST_HEAD(, vb_producer) producers; /* control thread */
 	uint64_t *doorbells, *payload_bytes;
 };
 
@@ -320,7 +321,7 @@ struct vb_consumer {
 
 struct vb_producer {
 	struct vb_lane *lane;
-	struct vb_producer *next;
+	LIST_ENTRY(vb_producer) link;
 	struct vb_pipe *pipe; /* NULL until the pipe is up */
 	uint32_t number, depth, max_data;
 	uint32_t consumer_id, peer_lane;

@@ -17,7 +17,7 @@ void setUp(void)
 
 void tearDown(void)
 {
-	TEST_ASSERT_NULL_MESSAGE(peers.list, "an entry was left");
+	TEST_ASSERT_NULL_MESSAGE(LIST_FIRST(&peers.list), "an entry was left");
 	for (int i = 0; i < GN_QUOTAS; i++)
 		TEST_ASSERT_EQUAL_UINT64(0, peers.used.of[i]);
 }
@@ -112,12 +112,12 @@ static void entries_live_as_long_as_references(void)
 
 	TEST_ASSERT_NOT_EQUAL(a, b);
 	TEST_ASSERT_EQUAL_PTR(a, gn_peers_get(&peers, "uid 1", &limit));
-	gn_peers_put(&peers, a);
+	gn_peers_put(a);
 	TEST_ASSERT_EQUAL_PTR(a, gn_peers_get(&peers, "uid 1", &limit));
-	gn_peers_put(&peers, b);
-	gn_peers_put(&peers, a);
-	gn_peers_put(&peers, a);
-	gn_peers_put(&peers, NULL);
+	gn_peers_put(b);
+	gn_peers_put(a);
+	gn_peers_put(a);
+	gn_peers_put(NULL);
 }
 
 static void each_quota_of_each_peer_has_its_limit(void)
@@ -145,8 +145,8 @@ static void each_quota_of_each_peer_has_its_limit(void)
 		gn_peers_give(&peers, a, q, most);
 		gn_peers_give(&peers, b, q, most);
 	}
-	gn_peers_put(&peers, a);
-	gn_peers_put(&peers, b);
+	gn_peers_put(a);
+	gn_peers_put(b);
 }
 
 static void largest_is_only_a_peer_with_more_than_the_asking_peer(void)
@@ -172,7 +172,7 @@ static void largest_is_only_a_peer_with_more_than_the_asking_peer(void)
 	gn_peers_give(&peers, p[1], GN_QUOTA_SESSIONS, 2);
 	gn_peers_give(&peers, p[2], GN_QUOTA_SESSIONS, 3);
 	for (int i = 0; i < 3; i++)
-		gn_peers_put(&peers, p[i]);
+		gn_peers_put(p[i]);
 }
 
 static void each_quota_names_its_option(void)

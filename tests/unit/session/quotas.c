@@ -255,7 +255,7 @@ static void a_resumed_session_keeps_its_place(void)
 /* Returns the limit of bytes that a responder of the newest session starts in each turn. */
 static uint32_t newest_quantum(void)
 {
-	return fc.role->server.sessions->lanes[0].resp->attr.quantum;
+	return LIST_FIRST(&fc.role->server.sessions)->lanes[0].resp->attr.quantum;
 }
 
 static void weights_divide_the_bytes_of_a_turn(void)
