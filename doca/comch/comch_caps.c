@@ -10,18 +10,33 @@ static doca_error_t supported(const struct doca_devinfo *devinfo, bool can)
 	return gd_cap(devinfo, devinfo && devinfo->comch && can);
 }
 
-/* Store a limit that holds for every device. */
-static doca_error_t limit(const struct doca_devinfo *devinfo, uint32_t value, uint32_t *value_p)
-{
-	return gd_cap_u32(devinfo, true, value, value_p);
-}
+/* LIMIT: the same for every device; FAST_LIMIT: only of a device with Comch */
+#define LIMIT(name, limit) \
+	doca_error_t doca_comch_##name(const struct doca_devinfo *devinfo, uint32_t *value_p) \
+	{ \
+		return gd_cap_u32(devinfo, true, limit, value_p); \
+	}
 
-/* Store a limit for a device with Comch; NOT_SUPPORTED: the device has no Comch. */
-static doca_error_t fast_limit(const struct doca_devinfo *devinfo, uint32_t value,
-			       uint32_t *value_p)
-{
-	return gd_cap_u32(devinfo, devinfo && devinfo->comch, value, value_p);
-}
+#define FAST_LIMIT(name, limit) \
+	doca_error_t doca_comch_##name(const struct doca_devinfo *devinfo, uint32_t *value_p) \
+	{ \
+		return gd_cap_u32(devinfo, devinfo && devinfo->comch, limit, value_p); \
+	}
+
+LIMIT(cap_get_max_name_len, GD_COMCH_NAME_LEN)
+LIMIT(cap_get_max_msg_size, GD_COMCH_MSG_SIZE)
+LIMIT(cap_get_max_recv_queue_size, GD_COMCH_RECV_QUEUE)
+LIMIT(cap_get_max_clients, GD_COMCH_CLIENTS)
+LIMIT(cap_get_max_send_tasks, GD_COMCH_SEND_TASKS)
+LIMIT(consumer_cap_get_max_num_tasks, GD_FAST_TASKS)
+FAST_LIMIT(consumer_cap_get_max_buf_size, GD_COMCH_BUF_SIZE)
+FAST_LIMIT(consumer_cap_get_max_buf_list_len, 1)
+LIMIT(consumer_cap_get_max_consumers, GD_FAST_QUEUES)
+LIMIT(consumer_cap_get_max_imm_data_len, GD_COMCH_IMM)
+LIMIT(producer_cap_get_max_num_tasks, GD_FAST_TASKS)
+FAST_LIMIT(producer_cap_get_max_buf_size, GD_COMCH_BUF_SIZE)
+FAST_LIMIT(producer_cap_get_max_buf_list_len, 1)
+LIMIT(producer_cap_get_max_producers, GD_FAST_QUEUES)
 
 /* Servers run on the DPU side, clients on the host side. */
 doca_error_t doca_comch_cap_server_is_supported(const struct doca_devinfo *devinfo)
@@ -34,97 +49,14 @@ doca_error_t doca_comch_cap_client_is_supported(const struct doca_devinfo *devin
 	return supported(devinfo, devinfo && devinfo->side == GD_HOST);
 }
 
-doca_error_t doca_comch_cap_get_max_name_len(const struct doca_devinfo *devinfo,
-					     uint32_t *max_name_len)
-{
-	return limit(devinfo, GD_COMCH_NAME_LEN, max_name_len);
-}
-
-doca_error_t doca_comch_cap_get_max_msg_size(const struct doca_devinfo *devinfo, uint32_t *size)
-{
-	return limit(devinfo, GD_COMCH_MSG_SIZE, size);
-}
-
-doca_error_t doca_comch_cap_get_max_recv_queue_size(const struct doca_devinfo *devinfo,
-						    uint32_t *size)
-{
-	return limit(devinfo, GD_COMCH_RECV_QUEUE, size);
-}
-
-doca_error_t doca_comch_cap_get_max_clients(const struct doca_devinfo *devinfo,
-					    uint32_t *num_clients)
-{
-	return limit(devinfo, GD_COMCH_CLIENTS, num_clients);
-}
-
-doca_error_t doca_comch_cap_get_max_send_tasks(const struct doca_devinfo *devinfo,
-					       uint32_t *max_send_tasks)
-{
-	return limit(devinfo, GD_COMCH_SEND_TASKS, max_send_tasks);
-}
-
 doca_error_t doca_comch_consumer_cap_is_supported(const struct doca_devinfo *devinfo)
 {
 	return supported(devinfo, true);
 }
 
-doca_error_t doca_comch_consumer_cap_get_max_num_tasks(const struct doca_devinfo *devinfo,
-						       uint32_t *max_num_tasks)
-{
-	return limit(devinfo, GD_FAST_TASKS, max_num_tasks);
-}
-
-doca_error_t doca_comch_consumer_cap_get_max_buf_size(const struct doca_devinfo *devinfo,
-						      uint32_t *max_buf_size)
-{
-	return fast_limit(devinfo, GD_COMCH_BUF_SIZE, max_buf_size);
-}
-
-doca_error_t doca_comch_consumer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
-							  uint32_t *max_buf_list_len)
-{
-	return fast_limit(devinfo, 1, max_buf_list_len);
-}
-
-doca_error_t doca_comch_consumer_cap_get_max_consumers(const struct doca_devinfo *devinfo,
-						       uint32_t *max_consumers)
-{
-	return limit(devinfo, GD_FAST_QUEUES, max_consumers);
-}
-
-doca_error_t doca_comch_consumer_cap_get_max_imm_data_len(const struct doca_devinfo *devinfo,
-							  uint32_t *max_imm_data_len)
-{
-	return limit(devinfo, GD_COMCH_IMM, max_imm_data_len);
-}
-
 doca_error_t doca_comch_producer_cap_is_supported(const struct doca_devinfo *devinfo)
 {
 	return supported(devinfo, true);
-}
-
-doca_error_t doca_comch_producer_cap_get_max_num_tasks(const struct doca_devinfo *devinfo,
-						       uint32_t *max_num_tasks)
-{
-	return limit(devinfo, GD_FAST_TASKS, max_num_tasks);
-}
-
-doca_error_t doca_comch_producer_cap_get_max_buf_size(const struct doca_devinfo *devinfo,
-						      uint32_t *max_buf_size)
-{
-	return fast_limit(devinfo, GD_COMCH_BUF_SIZE, max_buf_size);
-}
-
-doca_error_t doca_comch_producer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
-							  uint32_t *max_buf_list_len)
-{
-	return fast_limit(devinfo, 1, max_buf_list_len);
-}
-
-doca_error_t doca_comch_producer_cap_get_max_producers(const struct doca_devinfo *devinfo,
-						       uint32_t *max_producers)
-{
-	return limit(devinfo, GD_FAST_QUEUES, max_producers);
 }
 
 uint32_t gd_fast_depth(const struct gd_transport *transport, uint32_t n)

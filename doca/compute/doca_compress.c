@@ -178,14 +178,13 @@ doca_error_t doca_compress_create(struct doca_dev *dev, struct doca_compress **c
 
 doca_error_t doca_compress_destroy(struct doca_compress *compress)
 {
-	doca_error_t result = compress ? gd_serial_fini(&compress->serial, DOCA_ERROR_IN_USE)
-				       : DOCA_ERROR_INVALID_VALUE;
+	struct gd_zip *zip = compress ? compress->zip : NULL;
+	doca_error_t result = gd_serial_destroy(compress ? &compress->serial : NULL,
+						DOCA_ERROR_IN_USE);
 
-	if (result != DOCA_SUCCESS)
-		return result;
-	gd_zip_free(compress->zip);
-	free(compress);
-	return DOCA_SUCCESS;
+	if (result == DOCA_SUCCESS)
+		gd_zip_free(zip);
+	return result;
 }
 
 struct doca_ctx *doca_compress_as_ctx(struct doca_compress *compress)

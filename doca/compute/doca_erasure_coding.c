@@ -139,12 +139,7 @@ doca_error_t doca_ec_create(struct doca_dev *dev, struct doca_ec **ec)
 
 doca_error_t doca_ec_destroy(struct doca_ec *ec)
 {
-	doca_error_t result = ec ? gd_serial_fini(&ec->serial, DOCA_ERROR_BAD_STATE)
-				 : DOCA_ERROR_INVALID_VALUE;
-
-	if (result == DOCA_SUCCESS)
-		free(ec);
-	return result;
+	return gd_serial_destroy(ec ? &ec->serial : NULL, DOCA_ERROR_BAD_STATE);
 }
 
 struct doca_ctx *doca_ec_as_ctx(struct doca_ec *ec)

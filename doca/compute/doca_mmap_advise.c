@@ -59,12 +59,7 @@ doca_error_t doca_mmap_advise_create(struct doca_dev *dev, struct doca_mmap_advi
 
 doca_error_t doca_mmap_advise_destroy(struct doca_mmap_advise *mmap_advise)
 {
-	doca_error_t result = mmap_advise ? gd_serial_fini(&mmap_advise->serial, DOCA_ERROR_IN_USE)
-					  : DOCA_ERROR_INVALID_VALUE;
-
-	if (result == DOCA_SUCCESS)
-		free(mmap_advise);
-	return result;
+	return gd_serial_destroy(mmap_advise ? &mmap_advise->serial : NULL, DOCA_ERROR_IN_USE);
 }
 
 struct doca_ctx *doca_mmap_advise_as_ctx(struct doca_mmap_advise *mmap_advise)

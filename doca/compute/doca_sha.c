@@ -193,6 +193,7 @@ doca_error_t doca_sha_create(struct doca_dev *dev, struct doca_sha **sha)
 
 doca_error_t doca_sha_destroy(struct doca_sha *sha)
 {
+	struct gd_hash *hash;
 	doca_error_t result;
 
 	if (!sha)
@@ -200,12 +201,11 @@ doca_error_t doca_sha_destroy(struct doca_sha *sha)
 	if (sha->serial.ctx.state != DOCA_CTX_STATE_IDLE)
 		return DOCA_ERROR_IN_USE;
 	free_hashes(sha);
-	result = gd_serial_fini(&sha->serial, DOCA_ERROR_IN_USE);
-	if (result != DOCA_SUCCESS)
-		return result;
-	gd_hash_free(sha->hash);
-	free(sha);
-	return DOCA_SUCCESS;
+	hash = sha->hash;
+	result = gd_serial_destroy(&sha->serial, DOCA_ERROR_IN_USE);
+	if (result == DOCA_SUCCESS)
+		gd_hash_free(hash);
+	return result;
 }
 
 struct doca_ctx *doca_sha_as_ctx(struct doca_sha *sha)

@@ -93,13 +93,14 @@ int gd_serial_arm(struct doca_ctx *ctx)
 	return gn_container_of(ctx, struct gd_serial, ctx)->first != NULL;
 }
 
-doca_error_t gd_serial_fini(struct gd_serial *serial, doca_error_t busy)
+doca_error_t gd_serial_destroy(struct gd_serial *serial, doca_error_t busy)
 {
-	doca_error_t result = gd_ctx_fini(&serial->ctx, busy);
+	doca_error_t result = serial ? gd_ctx_fini(&serial->ctx, busy) : DOCA_ERROR_INVALID_VALUE;
 
 	if (result == DOCA_SUCCESS) {
 		free(serial->source.bytes);
 		free(serial->result.bytes);
+		free(serial);
 	}
 	return result;
 }

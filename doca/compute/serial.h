@@ -64,10 +64,10 @@ int gd_serial_arm(struct doca_ctx *ctx);
 	}
 
 /*
- * Disconnect the context from its engine and free its memory; or return `busy`. The caller frees
- * the object.
+ * Disconnect the context from its engine and free the object, whose first member is `serial`; or
+ * return `busy`; for NULL return INVALID_VALUE.
  */
-doca_error_t gd_serial_fini(struct gd_serial *serial, doca_error_t busy);
+doca_error_t gd_serial_destroy(struct gd_serial *serial, doca_error_t busy);
 
 /*
  * For functions *_set_conf. Returns INVALID_VALUE (also for too many tasks), `late` after start, or

@@ -116,12 +116,7 @@ doca_error_t doca_dma_create(struct doca_dev *dev, struct doca_dma **dma_p)
 
 doca_error_t doca_dma_destroy(struct doca_dma *dma)
 {
-	doca_error_t result = dma ? gd_serial_fini(&dma->serial, DOCA_ERROR_IN_USE)
-				  : DOCA_ERROR_INVALID_VALUE;
-
-	if (result == DOCA_SUCCESS)
-		free(dma);
-	return result;
+	return gd_serial_destroy(dma ? &dma->serial : NULL, DOCA_ERROR_IN_USE);
 }
 
 struct doca_ctx *doca_dma_as_ctx(struct doca_dma *dma)

@@ -23,6 +23,13 @@
 		return gd_cap(devinfo, devinfo && !devinfo->network); \
 	}
 
+#define LIMIT(name, limit) \
+	doca_error_t doca_rdma_cap_get_max_##name(const struct doca_devinfo *devinfo, \
+						  uint32_t *value_p) \
+	{ \
+		return gd_cap_u32(devinfo, true, limit, value_p); \
+	}
+
 TASK_SUPPORTED(receive)
 TASK_SUPPORTED(send)
 TASK_SUPPORTED(send_imm)
@@ -35,29 +42,10 @@ TASK_SUPPORTED(remote_net_sync_event_get)
 TASK_SUPPORTED(remote_net_sync_event_notify_set)
 ATOMIC_SUPPORTED(remote_net_sync_event_notify_add)
 
-doca_error_t doca_rdma_cap_get_max_recv_queue_size(const struct doca_devinfo *devinfo,
-						   uint32_t *max_recv_queue_size)
-{
-	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_QUEUE, max_recv_queue_size);
-}
-
-doca_error_t doca_rdma_cap_get_max_send_queue_size(const struct doca_devinfo *devinfo,
-						   uint32_t *max_send_queue_size)
-{
-	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_QUEUE, max_send_queue_size);
-}
-
-doca_error_t doca_rdma_cap_get_max_send_buf_list_len(const struct doca_devinfo *devinfo,
-						     uint32_t *max_send_buf_list_len)
-{
-	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_LIST, max_send_buf_list_len);
-}
-
-doca_error_t doca_rdma_cap_get_max_message_size(const struct doca_devinfo *devinfo,
-						uint32_t *max_message_size)
-{
-	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_MESSAGE, max_message_size);
-}
+LIMIT(recv_queue_size, GD_RDMA_MAX_QUEUE)
+LIMIT(send_queue_size, GD_RDMA_MAX_QUEUE)
+LIMIT(send_buf_list_len, GD_RDMA_MAX_LIST)
+LIMIT(message_size, GD_RDMA_MAX_MESSAGE)
 
 doca_error_t doca_rdma_cap_task_receive_get_max_dst_buf_list_len(
 	const struct doca_devinfo *devinfo, enum doca_rdma_transport_type transport_type,
