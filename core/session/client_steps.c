@@ -156,13 +156,15 @@ static void answered_queues(struct gantry_client *c, const void *payload)
 
 static void answered_start(struct gantry_client *c, const void *payload)
 {
+	char words[GN_SERVICE_WORDS];
+
 	(void)payload;
 	c->started = 1;
 	c->role->had_session = 1;
 	gn_log(GN_LOG_INFO, c->role->host.name,
-	       "session started id=%llx device=%s service=%s lanes=%u depth=%u",
-	       (unsigned long long)c->attr.id, c->ep->device->name, c->ep->service, c->attr.lanes,
-	       c->attr.depth);
+	       "session started id=%llx device=%s %s lanes=%u depth=%u",
+	       (unsigned long long)c->attr.id, c->ep->device->name,
+	       gn_service_words(words, c->ep, NULL), c->attr.lanes, c->attr.depth);
 	c->events->started(c->arg, c);
 }
 

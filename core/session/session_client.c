@@ -81,15 +81,16 @@ static void end_teardown(struct gantry_client *c)
 static void log_end(const struct gantry_client *c)
 {
 	const bool relays = c->role->spec.listen != NULL;
+	char words[GN_SERVICE_WORDS];
 
 	if (c->reason == 0)
 		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx",
 		       (unsigned long long)c->attr.id);
 	else
 		gn_log(!c->started && relays ? GN_LOG_INFO : GN_LOG_WARN, c->role->host.name,
-		       "session %s id=%llx device=%s service=%s reason=\"%s\"",
+		       "session %s id=%llx device=%s %s reason=\"%s\"",
 		       c->started ? "lost" : "not started", (unsigned long long)c->attr.id,
-		       c->ep->device->name, c->ep->service, c->text);
+		       c->ep->device->name, gn_service_words(words, c->ep, NULL), c->text);
 }
 
 void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
@@ -371,13 +372,14 @@ static void try_connect(void *arg)
 	struct gantry_client *c = arg;
 	const struct gn_endpoint *ep = c->ep;
 	uint64_t until_ns = gn_now_ns() + ep->control_timeout_ns;
+	char words[GN_SERVICE_WORDS];
 	int rc;
 
 	gn_channel_stop(&c->ch); /* end the connection of the previous attempt */
 	c->again = 0;
 	c->connecting = 1;
-	gn_log(GN_LOG_DEBUG, c->role->host.name, "connecting id=%llx device=%s service=%s",
-	       (unsigned long long)c->attr.id, ep->device->name, ep->service);
+	gn_log(GN_LOG_DEBUG, c->role->host.name, "connecting id=%llx device=%s %s",
+	       (unsigned long long)c->attr.id, ep->device->name, gn_service_words(words, ep, NULL));
 	rc = ep->device->ops->connect(ep->device->dev, ep->service, &conn_events, c, &c->ch.conn);
 	gn_device_kick(ep->device);
 	gn_loop_set_timer(c->role->loop, &c->deadline,

@@ -104,6 +104,13 @@ void gn_role_stop(struct gn_role *role);
  */
 const char *gn_role_address(const struct gn_role *role);
 /*
+ * Write "service=NAME", and " address=ADDRESS" if the transport uses another text than the name.
+ * address: NULL, or as gn_role_address() returns it. Returns buf.
+ */
+#define GN_SERVICE_WORDS 160
+const char *gn_service_words(char buf[GN_SERVICE_WORDS], const struct gn_endpoint *endpoint,
+			     const char *address);
+/*
  * gn_role_unlisten - stop listening, which frees the service name. For a process that exits without
  * waiting for `finished`.
  */

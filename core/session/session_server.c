@@ -457,7 +457,7 @@ int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 	struct gn_server *sv = &role->server;
 	const struct gn_endpoint *ep = role->spec.listen;
 	const struct gantry_host *host = &role->host.pub;
-	const char *address;
+	char words[GN_SERVICE_WORDS];
 	int rc;
 
 	if (!ep || sv->ops)
@@ -486,11 +486,20 @@ int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 		       rc == -EADDRINUSE ? "; another listener has this name" : "");
 		return rc;
 	}
-	address = gn_role_address(role);
-	gn_log(GN_LOG_INFO, role->host.name, "listening device=%s service=%s%s%s", ep->device->name,
-	       ep->name, address ? " address=" : "", address ? address : "");
+	gn_log(GN_LOG_INFO, role->host.name, "listening device=%s %s", ep->device->name,
+	       gn_service_words(words, ep, gn_role_address(role)));
 	sv->ops = ops;
 	return 0;
+}
+
+const char *gn_service_words(char buf[GN_SERVICE_WORDS], const struct gn_endpoint *endpoint,
+			     const char *address)
+{
+	if (!address && strcmp(endpoint->service, endpoint->name))
+		address = endpoint->service;
+	snprintf(buf, GN_SERVICE_WORDS, "service=%s%s%s", endpoint->name,
+		 address ? " address=" : "", address ? address : "");
+	return buf;
 }
 
 const char *gn_role_address(const struct gn_role *role)

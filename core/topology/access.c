@@ -166,13 +166,17 @@ void gn_topology_check_quotas(const struct gn_topology *topology, struct gn_errs
 
 void gn_topo_warn_of_access(const struct gn_topo_role *role)
 {
+	const char *name, *text;
 	char source[80];
 
 	if (!role->listen || !gn_transport_is_network(role->listen_device->plugin->ops))
 		return;
+	name = role->listen->name;
+	text = role->listen->service;
 	snprintf(source, sizeof(source), "roles.%s", role->name);
 	gn_log(GN_LOG_WARN, source,
-	       "the listener accepts unauthenticated peers (device=%s, service=%s): every host that reaches it can "
+	       "the listener accepts unauthenticated peers (device=%s, service=%s%s%s): every host that reaches it can "
 	       "read and write the volume (devices.%s.insecure)",
-	       role->listen_device->name, role->listen->service, role->listen_device->name);
+	       role->listen_device->name, name, strcmp(name, text) ? ", address=" : "",
+	       strcmp(name, text) ? text : "", role->listen_device->name);
 }

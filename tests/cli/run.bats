@@ -82,7 +82,8 @@ finish() { # wait for its end; set status and output
 	gantry run -v -p "$GANTRY_PLUGINS" "$conf"
 	echo "$output"
 	[ "$status" -eq 0 ]
-	says "service=v address=first place"
+	[ "$(grep -c "service=v address=first place" <<<"$output")" -ge 2 ] # at both ends
+	says "listening device=d service=v address=first place"
 	says "    address               first place"
 	gantry check -v -p "$GANTRY_PLUGINS" "$conf"
 	says "service             v"

@@ -34,6 +34,15 @@ swap()
 	grep -q "\"$1\"" "$tmp/swapped.conf" && gantry check "$tmp/swapped.conf"
 }
 
+# swap_run TRANSPORT - a short run of the configuration with this device, which maps its services
+swap_run()
+{
+	swap "$1" 'services = { disk = "first address"; volume0 = "second address"; };' || return
+	gantry run -v "$tmp/swapped.conf" --set roles.load.workload.ops=300 >run.log 2>&1 || return
+	cat run.log
+	[ "$(grep -c 'service=disk address=first address' run.log)" -ge 2 ]
+}
+
 # line PATTERN - the command of the plugin that begins so, with the directories of this tree and build
 line()
 {
@@ -100,6 +109,8 @@ ok "it runs" run
 ok "it runs over shared memory" run --set devices.wire.transport=shm-comch
 addresses='insecure = true; services = { disk = "192.0.2.7:7471"; volume0 = "192.0.2.7:7472"; };'
 ok "another device moves it to shm-comch" swap shm-comch ""
+ok "a device with addresses serves it over loop" swap_run loop
+ok "and over shm-comch" swap_run shm-comch
 ok "another device moves it to rdma-verbs" swap rdma-verbs "ibdev = \"none0\"; $addresses"
 ok "another device moves it to rxe" swap rxe "netdev = \"none0\"; $addresses"
 ok "the plugin compiles with the command of the page" compile
