@@ -113,6 +113,21 @@ const char *gn_ops_missing(const struct gantry_transport_ops *ops, uint32_t caps
  */
 bool gn_transport_is_network(const struct gantry_transport_ops *ops);
 
+#define GN_SERVICE_MAX 63 /* bytes of a service, see struct gantry_transport_ops */
+
+struct gn_conf_node;
+struct gn_errs;
+
+/*
+ * Returns the text that the transport of a device uses for the service `name`: that of the entry in
+ * its option `services`; without an entry, the name itself.
+ */
+const char *gn_service_text(struct gn_conf_node *device, const char *name);
+
+/* Let the transport check the entries of the option `services` of a device. */
+void gn_services_check(struct gn_conf_node *device, const struct gantry_transport_ops *ops,
+		       struct gn_errs *errs);
+
 /*
  * True if a stage never holds a descriptor: it has no `drain`. ops: table of the ABI of the host,
  * which gn_ops_complete() has completed.

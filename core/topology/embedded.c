@@ -24,7 +24,7 @@ static bool listens_at(const struct gn_topo_role *role, const struct gn_topo_dev
 		   *name = gn_conf_string(gn_conf_child(listen, "name"));
 
 	return where && name && !strcmp(where, device->name) &&
-	       !strcmp(gn_topo_service(device->node, name), service);
+	       !strcmp(gn_service_text(device->node, name), service);
 }
 
 /* Give the role as many lanes as the embedded role has, on the same workers. */

@@ -116,7 +116,7 @@ static int set_service(struct gn_topo_parse *p, struct gn_conf_node *group, cons
 		return -EINVAL;
 	}
 	endpoint->name = name;
-	endpoint->service = device ? gn_topo_service(device->node, name) : name;
+	endpoint->service = device ? gn_service_text(device->node, name) : name;
 	return 0;
 }
 

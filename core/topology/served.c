@@ -113,7 +113,7 @@ static void match_role(struct search *s, const struct gn_topo_role *other)
 
 	if (!name || !device)
 		return;
-	there = gn_topo_service(find_device(s->t, device), name);
+	there = gn_service_text(find_device(s->t, device), name);
 	if (serves(there, s->service) && (same_device || reaches(s, device)))
 		s->found = true;
 	else if (same_device && other == s->role)

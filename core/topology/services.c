@@ -37,36 +37,6 @@ void gn_topo_device_options(struct gn_topo_parse *p, struct gn_topo_device *devi
 		device->insecure = conf.insecure != 0;
 }
 
-const char *gn_topo_service(struct gn_conf_node *device, const char *name)
-{
-	const char *text = gn_conf_string(gn_conf_child(gn_conf_child(device, "services"), name));
-
-	return text ? text : name;
-}
-
-/* Check the entries of `services` of a device. */
-static void check_map(struct gn_topo_parse *p, const struct gn_topo_device *device)
-{
-	struct gn_conf_node *map = gn_conf_child(device->node, "services");
-	const struct gantry_transport_ops *ops = device->plugin->ops;
-
-	if (map && !gn_conf_is_group(map))
-		gn_conf_fault(p->errs, map, "is not a group; write { NAME = \"ADDRESS\"; ... }");
-	for (unsigned i = 0; i < gn_conf_length(map); i++) {
-		struct gn_conf_node *entry = gn_conf_index(map, i);
-		const char *text = gn_conf_string(entry), *wrong;
-
-		if (!text || !*text || strlen(text) > GN_SERVICE_MAX) {
-			gn_conf_fault(p->errs, entry, "is not a string of 1 to %d characters",
-				      GN_SERVICE_MAX);
-			continue;
-		}
-		wrong = ops->check_service(text);
-		if (wrong)
-			gn_conf_fault(p->errs, entry, "\"%s\" %s", text, wrong);
-	}
-}
-
 /* Check the text of an endpoint whose name the device does not map. */
 static void check_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group,
 			   const struct gn_endpoint *endpoint, const struct gn_topo_device *device)
@@ -88,7 +58,8 @@ void gn_topo_services(struct gn_topo_parse *p)
 {
 	for (uint32_t i = 0; i < p->topology->n_devices; i++)
 		if (p->topology->devices[i].plugin)
-			check_map(p, &p->topology->devices[i]);
+			gn_services_check(p->topology->devices[i].node,
+					  p->topology->devices[i].plugin->ops, p->errs);
 	for (uint32_t i = 0; i < p->topology->n_roles; i++) {
 		const struct gn_topo_role *role = &p->topology->roles[i];
 

@@ -116,12 +116,6 @@ int gn_topo_connect(struct gn_topo_parse *p, struct gn_topo_role *role, struct g
 /* Parse the options of a device that belong to the core. */
 void gn_topo_device_options(struct gn_topo_parse *p, struct gn_topo_device *device);
 
-#define GN_SERVICE_MAX 63 /* bytes of a service, see struct gantry_transport_ops */
-/*
- * Returns the text that the transport of a device uses for the service `name`: that of the entry in
- * its option `services`; without an entry, the name itself.
- */
-const char *gn_topo_service(struct gn_conf_node *device, const char *name);
 /*
  * Call after roles and devices: let each transport check the texts of its services, and the entries
  * of `services`.
