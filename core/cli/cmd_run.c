@@ -434,7 +434,10 @@ int gn_run(const struct gn_cli *cli, const char *file, bool alone,
 		gn_stop_close(&run.stop);
 		return gn_cli_fail(GN_EXIT_FAILED, "cannot receive signals: %s", strerror(-rc));
 	}
-	if (gn_topology_load(&run.topology, file, &cli->topology, &errs))
+	rc = gn_topology_load(&run.topology, file, &cli->topology, &errs);
+	if (!rc && !alone)
+		gn_topology_check_inside(&run.topology, &errs);
+	if (rc || errs.n > 0)
 		code = gn_cli_complain(&errs);
 	else if (alone && is_cut_off(&run.topology))
 		code = GN_EXIT_USAGE;

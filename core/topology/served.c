@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * served.c - for `gantry check`: connects to services that no role of the file serves
+ * served.c - for `gantry check` and `gantry run`: connects to services that no role of the file serves
  *
  * A file can describe one end only, and each role can run in a process of its own. So the check
  * searches the `listen` groups of all roles of the file, including roles that are not selected. A
@@ -11,7 +11,8 @@
  *       or
  *     - the service is an address, and another role listens at another port of the same host.
  *
- * Otherwise it is a warning: a process with another file could serve it.
+ * Otherwise it is a warning: a process with another file could serve it. `gantry run` reports only
+ * connects that reach only this process: nothing can serve them later.
  */
 #include <stdio.h>
 #include <string.h>
@@ -158,6 +159,15 @@ static void report_warning(const struct search *s, struct gn_conf_node *node,
 			s->shared ? "other " : "", s->device->name, s->service);
 }
 
+/* True if the transport of a device reaches only this process. */
+static bool is_inside(const struct gn_topo_device *device)
+{
+	const struct gantry_transport_ops *ops = device && device->plugin ? device->plugin->ops
+									  : NULL;
+
+	return ops && (ops->flags & GANTRY_TRANSPORT_INSIDE);
+}
+
 static void check_connect(struct gn_topology *t, const struct gn_topo_role *role, uint32_t connect,
 			  struct gn_errs *errs, struct gn_errs *warnings)
 {
@@ -170,8 +180,7 @@ static void check_connect(struct gn_topology *t, const struct gn_topo_role *role
 
 	if (!s.device || !s.device->plugin || !s.service)
 		return;
-	s.inside = ((const struct gantry_transport_ops *)s.device->plugin->ops)->flags &
-		   GANTRY_TRANSPORT_INSIDE;
+	s.inside = is_inside(s.device);
 	for (uint32_t i = 0; i < t->n_roles; i++)
 		match_role(&s, &t->roles[i]);
 	if (s.found && gn_topology_leads_nowhere(t, role, connect))
@@ -193,4 +202,13 @@ void gn_topology_check_connects(struct gn_topology *topology, struct gn_errs *er
 		for (uint32_t k = 0;
 		     topology->roles[i].selected && k < topology->roles[i].spec.n_connects; k++)
 			check_connect(topology, &topology->roles[i], k, errs, warnings);
+}
+
+void gn_topology_check_inside(struct gn_topology *topology, struct gn_errs *errs)
+{
+	for (uint32_t i = 0; i < topology->n_roles; i++)
+		for (uint32_t k = 0;
+		     topology->roles[i].selected && k < topology->roles[i].spec.n_connects; k++)
+			if (is_inside(topology->roles[i].connect_devices[k]))
+				check_connect(topology, &topology->roles[i], k, errs, errs);
 }

@@ -46,6 +46,10 @@ quiet() {
 	check 2 --set roles.load.connect.name=volume1
 	says 'gantry: '"$conf"':5: roles.load.connect: no role of this file listens at "volume1" of the device "d", which reaches '\
 'only this process; did you mean "volume0"?'
+	run "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --set roles.load.connect.name=volume1 # does not wait for a listener
+	echo "$output"
+	[ "$status" -eq 2 ]
+	says 'which reaches only this process; did you mean "volume0"?'
 	check 2 --set roles.load.connect.name=other --role load
 	says 'roles.load.connect: no role of this file listens at "other" of the device "d", which reaches only this process; '\
 'write one of: volume0'
