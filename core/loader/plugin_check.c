@@ -157,6 +157,22 @@ static bool abi_fits(const struct gantry_plugin *desc)
 	       (GANTRY_ABI_MAJOR > 0 || desc->abi_minor == GANTRY_ABI_MINOR);
 }
 
+/* The host gives these options to each device: a plugin would never get its own. */
+static int check_reserved(const struct gantry_plugin *desc, char *why)
+{
+	static const char *const names[] = {"transport", "services", "insecure"};
+
+	for (const struct gantry_option *o = desc->options; o && o->name; o++)
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (desc->kind == GANTRY_KIND_TRANSPORT && !strcmp(o->name, names[i]))
+				return reject(
+					why,
+					"its option \"%s\" has a name that gantry reserves for its own option of "
+					"each device: rename the option",
+					o->name);
+	return 0;
+}
+
 int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *why)
 {
 	if (desc->magic != GANTRY_PLUGIN_MAGIC)
@@ -190,7 +206,9 @@ int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *wh
 	if (desc->conf_size > CONF_MAX)
 		return reject(why, "the conf struct is too large (conf_size=%u, limit %u)",
 			      desc->conf_size, CONF_MAX);
-	return desc->options ? check_options(desc->options, desc->conf_size, "", 0, why) : 0;
+	return desc->options && check_options(desc->options, desc->conf_size, "", 0, why)
+		       ? -ENOEXEC
+		       : check_reserved(desc, why);
 }
 
 static volatile size_t n_read; /* prevents the compiler from removing the reads */

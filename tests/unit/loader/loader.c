@@ -414,6 +414,30 @@ static void too_many_frames(void)
 	refused("frames", "too many frame words (n_ctx_words=2, limit 1)", NULL);
 }
 
+static void reserved_options(void)
+{
+	static const char *const names[] = {"transport", "services", "insecure"};
+
+	for (size_t i = 0; i < 3; i++) {
+		char source[600], name[16], expect[120];
+
+		snprintf(name, sizeof(name), "own%zu", i);
+		snprintf(
+			source, sizeof(source),
+			"#include <gantry/transport.h>\n"
+			"static const struct gantry_option options[] = {"
+			"{\"%s\", GANTRY_OPT_BOOL, 0, \"false\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END};\n"
+			"static const struct gantry_transport_ops ops;\n"
+			"GANTRY_PLUGIN(%s) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_TRANSPORT, \"%s\", \"1\", \"s\", "
+			"options, 16, sizeof(ops), &ops};\n",
+			names[i], name, name);
+		build(name, source);
+		snprintf(expect, sizeof(expect),
+			 "its option \"%s\" has a name that gantry reserves", names[i]);
+		refused(name, expect, NULL);
+	}
+}
+
 static void bad_options(void)
 {
 	static const struct {
@@ -620,6 +644,7 @@ int main(void)
 	RUN_TEST(incomplete_functions_for_remote_access);
 	RUN_TEST(unknown_kind);
 	RUN_TEST(too_many_frames);
+	RUN_TEST(reserved_options);
 	RUN_TEST(bad_options);
 	RUN_TEST(world_writable_file);
 	RUN_TEST(world_writable_directory);
