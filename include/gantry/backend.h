@@ -13,6 +13,10 @@
  *
  * `volume` and `submit` are mandatory. For every other slot that is NULL, the host substitutes a
  * default.
+ *
+ * gantry-plugin(7) has a complete backend. gantry-host(3) describes what every plugin uses: the
+ * constant that it exports, options, the log, counters and reports. gantry-io(3) describes
+ * descriptors and their functions.
  */
 #ifndef GANTRY_BACKEND_H
 #define GANTRY_BACKEND_H
