@@ -607,8 +607,9 @@ uint32_t gn_client_late_writes(const struct gantry_client *c, uint32_t index)
 uint64_t gn_client_common_features(const struct gn_role *role, uint64_t id)
 {
 	uint64_t features = UINT64_MAX;
+	const struct gantry_client *c;
 
-	for (const struct gantry_client *c = role->clients; c; c = c->next)
+	LIST_FOREACH (c, &role->clients, link)
 		if (c->attr.id == id && !c->lost)
 			features &= c->features;
 	return features;
