@@ -61,9 +61,9 @@ bool gn_idle_is_near(const struct gn_idle *idle, uint64_t now_ns, uint64_t at_ns
 
 uint64_t gn_idle_blocked(const struct gn_idle *idle, uint64_t now_ns)
 {
-	bool is_long = now_ns >= idle->since_ns + GN_IDLE_NEGLIGIBLE * GN_IDLE_NAP_NS;
+	uint64_t from_ns = idle->since_ns + GN_IDLE_NEGLIGIBLE * GN_IDLE_NAP_NS;
 
-	return is_long ? GN_IDLE_NAP_NS : 0;
+	return now_ns < from_ns ? 0 : GN_IDLE_NAP_NS;
 }
 
 void gn_idle_yielded(struct gn_idle *idle, uint64_t took_ns)

@@ -146,23 +146,12 @@ static void sleep_for(struct gn_worker *worker, bool limited, uint64_t left_ns)
 }
 
 /*
- * There is work that cannot be done yet, for example because a queue of the peer is full. Possibly
- * no event signals when the work can be done.
+ * Sleep until an event, a timer or until_ns. If a poller refuses to be armed, there is work that
+ * possibly cannot be done yet, for example because a queue of the peer is full.
  */
-static void wait_blocked(struct gn_worker *worker)
-{
-	uint64_t nap_ns = gn_idle_blocked(&worker->idle, worker->now_ns);
-
-	if (nap_ns != 0)
-		sleep_for(worker, true, nap_ns);
-	else
-		yield(worker);
-}
-
-/* Sleep until an event, a timer or until_ns. */
 static void sleep_until_event(struct gn_worker *worker, uint64_t until_ns)
 {
-	uint64_t timer = gn_worker_timer(worker), left;
+	uint64_t timer = gn_worker_timer(worker), nap_ns;
 
 	if (timer != 0 && (until_ns == 0 || timer < until_ns))
 		until_ns = timer;
@@ -171,11 +160,14 @@ static void sleep_until_event(struct gn_worker *worker, uint64_t until_ns)
 		return;
 	}
 	if (gn_worker_arm_all(worker) != 0) {
-		wait_blocked(worker);
+		nap_ns = gn_idle_blocked(&worker->idle, worker->now_ns);
+		if (nap_ns != 0)
+			sleep_for(worker, true, nap_ns);
+		else
+			yield(worker);
 		return;
 	}
-	left = until_ns != 0 ? until_ns - worker->now_ns : 0;
-	sleep_for(worker, until_ns != 0, left);
+	sleep_for(worker, until_ns != 0, until_ns - worker->now_ns);
 	if (worker->driven)
 		gn_worker_disarm_all(worker);
 	gn_idle_slept(&worker->idle, gn_fast_ns());
@@ -183,15 +175,12 @@ static void sleep_until_event(struct gn_worker *worker, uint64_t until_ns)
 
 void gn_worker_idle(struct gn_worker *worker, uint64_t until_ns)
 {
-	switch (gn_idle_next(&worker->idle, worker->now_ns)) {
-	case GN_IDLE_PAUSE:
-		relax(worker);
-		break;
-	case GN_IDLE_YIELD:
-		yield(worker); /* the lane that this lane waits for might need the processor */
-		break;
-	case GN_IDLE_SLEEP:
+	enum gn_idle_step step = gn_idle_next(&worker->idle, worker->now_ns);
+
+	if (step == GN_IDLE_SLEEP)
 		sleep_until_event(worker, until_ns);
-		break;
-	}
+	else if (step == GN_IDLE_YIELD)
+		yield(worker); /* the lane that this lane waits for might need the processor */
+	else
+		relax(worker);
 }
