@@ -249,8 +249,8 @@ static doca_error_t start(struct doca_ctx *ctx)
 		result = add_timer(end);
 	if (result != DOCA_SUCCESS)
 		return result;
-	gd_service_name(service, end->is_server ? end->rep->info->pci : ctx->dev->info->pci,
-			end->name);
+	gd_comch_service(service, ctx->dev->info,
+			 end->is_server ? end->rep->info->pci : ctx->dev->info->pci, end->name);
 	ops = lock(end, &device);
 	end->stopping = end->is_ended = false;
 	end->listener = NULL;

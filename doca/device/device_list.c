@@ -49,8 +49,9 @@ static const struct gantry_option function_options[] = {
 };
 
 /* Keys of an entry that do not belong to a plugin. */
-static const char *const function_keys[] = {
-	"pci", "ibdev", "iface", "card", "profile", "transport", "insecure", "representors", NULL};
+static const char *const function_keys[] = {"pci",          "ibdev",     "iface",    "card",
+					    "profile",      "transport", "insecure", "services",
+					    "representors", NULL};
 
 struct rep_conf {
 	const char *pci, *iface;
@@ -143,6 +144,18 @@ void gd_service_name(char service[64], const char pci[13], const char *name)
 			*p = '_';
 	snprintf(service, 64, "%.2s.%.4s-%s-%016llx", pci + 5, pci + 8, shown,
 		 (unsigned long long)h);
+}
+
+void gd_comch_service(char service[64], const struct doca_devinfo *info, const char pci[13],
+		      const char *name)
+{
+	struct gn_conf_node *node = info->local ? info->local->node : NULL;
+	const char *text = gn_service_text(node, name);
+
+	if (text != name)
+		snprintf(service, 64, "%s", text);
+	else
+		gd_service_name(service, pci, name);
 }
 
 /* -- the set -- */
@@ -382,6 +395,7 @@ static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
 	describe(info, wire->name, &conf);
 	if (gd_wire_load(wire, function_keys, errs, &wide) == 0) {
 		check_access(wire, &conf, errs);
+		gn_services_check(node, wire->ops, errs);
 		attach(info, wire, wide, errs);
 	}
 	if (gn_conf_child(node, "representors"))

@@ -15,6 +15,7 @@
  *     card                         functions of one card can connect; default: the emulated card
  *     insecure = true              every host that reaches the device can connect; required for a
  *                                  network transport
+ *     services = { NAME = "TEXT"; } the transport uses this text for the Comch server NAME
  *     transport, and its options   a transport of this machine (shm-comch) serves Comch, and RDMA
  *                                  between processes of this machine. A network transport
  *                                  (rdma-verbs, rxe) serves RDMA. A function with both uses the
@@ -113,6 +114,9 @@ doca_error_t gd_transport_get_rdma(struct doca_devinfo *info, struct gd_transpor
  * or the function of the client's device. The name is unique for the pair.
  */
 void gd_service_name(char service[64], const char pci[13], const char *name);
+/* As gd_service_name(), or the text to which `services` of the device maps the name. */
+void gd_comch_service(char service[64], const struct doca_devinfo *info, const char pci[13],
+		      const char *name);
 
 /*
  * The caller holds the lock of a transport during calls into its control part (connect, send_ctrl,

@@ -157,6 +157,8 @@ static void configuration_errors_are_reported_with_their_line(void)
 	mistake("devices = {\n a = { transport = \"shm-comch\"; };\n};", ":2: ");
 	mistake("devices = {\n a = { transport = \"shm-comch\";\n pci = \"3:0\"; };\n};",
 		":3: devices.a.pci: is not a PCI address");
+	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n services = \"x\"; };\n};",
+		":3: devices.a.services: is not a group");
 	mistake("devices = {\n a = { transport = \"rope\"; pci = \"03:00.0\"; };\n};",
 		":2: devices.a.transport: no transport plugin");
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n max_dept = 3; };\n};",

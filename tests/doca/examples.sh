@@ -114,6 +114,39 @@ pair()
 	ok "$1: it has received the text of the client" grep -qx "received: hello from the host" dpu.out
 }
 
+# over TRANSPORT - hello runs with this configuration: nothing but the transport of its devices differs
+over()
+{
+	mapped=greeting-$1-$$
+	cat >over.conf <<-END
+		runtime = { plugin_dirs = ( "$GANTRY_PLUGINS", "$top_builddir/tests/.libs" ); };
+		devices = {
+			dpu = { transport = "$1"; pci = "03:00.0"; services = { hello = "$mapped"; }; };
+			host = { transport = "$1"; pci = "b1:00.0"; services = { hello = "$mapped"; }; };
+		};
+	END
+	(configured dpu ./hello-dpu) >dpu.out 2>&1 &
+	pid=$!
+	ok "over $1: the server waits" appears "waiting" dpu.out
+	ok "over $1: it listens at the mapped service" grep -q "$mapped" /proc/net/unix
+	(configured host ./hello-host "good morning") >host.out 2>&1
+	ok "over $1: the client has its answer" grep -qx "DPU received: good morning" host.out
+	wait "$pid"
+	ok "over $1: the server is content" [ $? -eq 0 ]
+	pid=
+}
+
+# configured PROFILE COMMAND... - as side, with the configuration over.conf
+configured()
+{
+	eval "$("$GANTRY" env "$1")"
+	shift
+	unset GANTRY_PLUGIN_PATH
+	GANTRY_DOCA_CONF=$tmp/over.conf
+	export GANTRY_DOCA_CONF
+	exec timeout 60 "$@"
+}
+
 # rejects TEXT PROFILE ARGUMENT... - a program ends with status 1 and that text
 rejects()
 {
@@ -135,6 +168,8 @@ wait "$pid"
 ok "the server is content" [ $? -eq 0 ]
 pid=
 ok "it saw the client come and go" [ "$(tail -n 2 dpu.out | tr '\n' '.')" = "client connected.client disconnected." ]
+over shm-comch
+over unix-socket
 ok "README builds the DPU's side" build dpu hello-dpu compile_readme
 ok "and the host's" build host hello-host compile_readme
 said file >functions.conf
