@@ -199,7 +199,7 @@ function name_of(arg)
 	return arg
 }
 
-function is_value(s) { return s ~ /^("[^"]*"|-?[0-9]+|[A-Z][A-Z0-9_]+|-E[A-Z]+(, -E[A-Z]+)*|another value|(another )?-errno( of [^:]*)?)$/ }
+function is_value(s) { return s ~ /^("[^"]*"|-?[0-9]+|[A-Z][A-Z0-9_]+|-E[A-Z]+(, -E[A-Z]+)*|another value|(another )?-errno( (as|of) [^:]*)?)$/ }
 
 # field_text - the text of a field; a list, if it has several values with their meanings
 function field_text(s,  line, n, i, at, items, n_items, value, out)
@@ -218,6 +218,7 @@ function field_text(s,  line, n, i, at, items, n_items, value, out)
 	}
 	for (i = 1; i <= n_items; i++) {
 		items[i] = trim(items[i])
+		sub(/;$/, "", items[i])
 		value = is_value(value_of(items[i])) ? value_of(items[i]) : items[i]
 		out = out ".It " quote(value) "\n"
 		if (length(items[i]) > length(value))

@@ -40,6 +40,7 @@ extern "C" {
  * self_p     out: the object of this lane of the backend
  * io         the descriptor
  * w          an object of the report, which is open
+ * ownership  arguments are valid during the call, unless stated otherwise
  */
 struct gantry_backend_ops {
 	/*

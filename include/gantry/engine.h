@@ -95,7 +95,8 @@ struct gantry_engine_attr {
 /*
  * The functions of the engine that are not inline: `engine` of struct gantry_role_host.
  *
- * thread  control thread
+ * thread     control thread
+ * ownership  arguments are valid during the call, unless stated otherwise
  */
 struct gantry_engine_ops {
 	/*

@@ -54,8 +54,9 @@ enum gantry_kind {
 /*
  * What a plugin exports.
  *
- * conf    the options, as the option table describes them; valid during the call
+ * conf    the options, as the option table describes them
  * faults  receives each fault
+ * ownership  arguments are valid during the call, unless stated otherwise
  */
 struct gantry_plugin {
 	uint32_t magic; /* GANTRY_PLUGIN_MAGIC */
@@ -129,6 +130,7 @@ enum gantry_log_level { GANTRY_LOG_ERROR, GANTRY_LOG_WARN, GANTRY_LOG_INFO, GANT
  *
  * host    this struct
  * thread  any thread
+ * ownership  arguments are valid during the call, unless stated otherwise
  */
 struct gantry_host {
 	uint32_t struct_size;
@@ -224,6 +226,7 @@ struct gantry_lane {
  *
  * self    the member `self`
  * thread  lane's thread; must not block
+ * ownership  the owner of the poller owns self
  */
 struct gantry_poller {
 	/* Handle the work that there is. Returns the number of events it handled. */

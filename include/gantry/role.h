@@ -102,6 +102,7 @@ struct gantry_client_events {
  * returns  0: done
  *          -EINPROGRESS: the role calls session_continue() later
  *          another -errno: the step is rejected, with the text of session_refuse()
+ * ownership  arguments are valid during the call, unless stated otherwise
  */
 struct gantry_server_ops {
 	/*
@@ -208,6 +209,7 @@ struct gantry_piece {
  * fn        the function to call
  * arg       the argument of fn
  * thread    control thread
+ * ownership  arguments are valid during the call, unless stated otherwise
  */
 struct gantry_role_host {
 	uint32_t struct_size;
@@ -664,6 +666,7 @@ struct gantry_plan {
  *
  * role    what open stored in *role_p
  * thread  control thread
+ * ownership  arguments are valid during the call, unless stated otherwise
  */
 struct gantry_role_ops {
 	/*

@@ -38,6 +38,7 @@ extern "C" {
  * self_p   out: the object of this lane of the stage
  * io       the descriptor
  * w        an object of the report, which is open
+ * ownership  arguments are valid during the call, unless stated otherwise
  */
 struct gantry_stage_ops {
 	/*

@@ -318,6 +318,7 @@ struct gantry_rma_done {
  * attr      properties of the queue; valid during the call
  * handle    the handle of the export
  * thread    control thread
+ * ownership  arguments are valid during the call, unless stated otherwise
  */
 struct gantry_transport_ops {
 	/* -- device -- */
@@ -652,8 +653,8 @@ struct gantry_transport_ops {
 	/*
 	 * Check the text of a service, without a device.
 	 *
-	 * returns  NULL: the text is valid
-	 *          a text: the problem. It can follow the service ("is no address; write ...")
+	 * returns  the problem, as a text that can follow the service ("is no address; write ...")
+	 *          NULL: the text is valid
 	 * NULL     every text is valid
 	 */
 	const char *(*check_service)(const char *service);
