@@ -85,7 +85,7 @@ struct gantry_backend_ops {
 	 *           -EAGAIN: no resources now; the host submits it again
 	 *           another -errno: rejected permanently
 	 * thread    lane's thread; must not block
-	 * ownership  after 0 the descriptor and its buffer belong to the backend, until it completes
+	 * ownership  after 0 the descriptor and its buffer belong to the backend until it completes
 	 *           the descriptor
 	 * NULL      not permitted
 	 */

@@ -255,7 +255,7 @@ static inline struct gantry_io *gantry_engine_get(struct gantry_engine_queue *qu
 	return queue->n_free ? &queue->ios[queue->free[--queue->n_free]] : NULL;
 }
 
-/* gantry_engine_slot_offset - get the offset in the region of the buffer of a slot. Returns bytes. */
+/* gantry_engine_slot_offset - get the offset of the buffer of a slot in the region. Returns it. */
 static inline uint64_t gantry_engine_slot_offset(const struct gantry_engine_queue *queue,
 						 const struct gantry_io *io)
 {

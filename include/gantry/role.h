@@ -290,8 +290,8 @@ struct gantry_role_host {
 	 * Destroy a region.
 	 *
 	 * quiet  1: no agent can access the region any more
-	 *        0: an agent might still access it, so its pages go to quarantine and are never used
-	 *        again
+	 *        0: an agent might still access it, so its pages go to quarantine and are never
+	 *        used again
 	 */
 	void (*region_destroy)(const struct gantry_role_host *rh, struct gantry_region *region,
 			       int quiet);

@@ -199,7 +199,7 @@ struct gantry_conn_events {
 	 * with its connection.
 	 *
 	 * rc  0: no agent of the peer can access the region any more
-	 *     -ETIMEDOUT: the peer has not confirmed that, so an agent might still access the region
+	 *     -ETIMEDOUT: the peer has not confirmed that, so an agent might still access it
 	 */
 	void (*revoked)(void *arg, void *conn, uint32_t handle, int rc);
 	/*
@@ -414,7 +414,11 @@ struct gantry_transport_ops {
 	 * NULL  not permitted
 	 */
 	int (*send_ctrl)(void *conn, const void *msg, size_t len);
-	/* End a connection and free it. No event follows. Destroy its queues first. NULL: not permitted. */
+	/*
+	 * End a connection and free it. No event follows. Destroy its queues first.
+	 *
+	 * NULL  not permitted
+	 */
 	void (*disconnect)(void *conn);
 
 	/* -- memory -- */
