@@ -14,7 +14,7 @@
  *
  * Every slot may be NULL. A stage without any slot passes all descriptors on.
  *
- * gantry-plugin(7) has complete stages. gantry-host(3) describes what each plugin uses: the constant
+ * gantry-plugin(7) has complete stages. gantry-host(3) describes what plugins use: the constant
  * that it exports, options, the log, counters and reports. gantry-io(3) describes descriptors and
  * their functions, such as gantry_submit().
  */
