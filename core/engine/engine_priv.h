@@ -2,7 +2,7 @@
 #ifndef GN_ENGINE_ENGINE_PRIV_H
 #define GN_ENGINE_ENGINE_PRIV_H
 
-#include "engine/engine.h"
+#include "engine/engine_ops.h"
 
 /*
  * engine_priv.h - the session of the engine, shared by engine_session.c, engine_queue.c and

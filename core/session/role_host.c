@@ -3,7 +3,7 @@
 #include "session/role_priv.h"
 
 #include "base/clock.h"
-#include "engine/engine.h"
+#include "engine/engine_ops.h"
 #include "memory/region.h"
 #include "pipeline/fanout.h"
 #include "session/session_client.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * served.c - for `gantry check` and `gantry run`: connects to services that no role of the file serves
+ * served.c - for `gantry check` and `gantry run`: connects to services that no role of the file
+ * serves
  *
  * A file can describe one end only, and each role can run in a process of its own. So the check
  * searches the `listen` groups of all roles of the file, including roles that are not selected. A

@@ -191,7 +191,9 @@ void gn_topology_look(struct gn_topology *topology, struct gn_errs *errs, struct
  */
 void gn_topology_check_connects(struct gn_topology *topology, struct gn_errs *errs,
 				struct gn_errs *warnings);
-/* For `gantry run`: report each connect inside this process to a service that no role serves here. */
+/*
+ * For `gantry run`: report each connect inside this process to a service that no role serves here.
+ */
 void gn_topology_check_inside(struct gn_topology *topology, struct gn_errs *errs);
 /*
  * For `gantry check`: report each quota of a `listen` group that another limit makes unreachable.

@@ -13,16 +13,16 @@
  *      #define GANTRY_API_VERSION 1
  *      #include <gantry/stage.h>
  *
- * A later header with another meaning of a function keeps the meaning of that version for the plugin,
- * or does not compile.
+ * A later header with another meaning of a function keeps the meaning of that version for the
+ * plugin, or does not compile.
  *
  * ABI version. While the major number is 0, host and plugin must have the same major and minor
  * number: rebuild plugins with each release. From 1.0 on, only the major numbers must be equal. The
  * host rejects other plugins, and logs both numbers. doc/decisions/0015-abi-1.0.md lists what 1.0
  * freezes. A struct with a size (struct_size, ops_size) can grow at its end within a major number;
  * all other structs stay unchanged. The host fills missing and empty slots with stubs. Each release
- * that adds a slot, flag or constant raises the minor number by one. An implementation ignores flags
- * that it does not know. What has no `since` is in 0.1, the first version.
+ * that adds a slot, flag or constant raises the minor number by one. An implementation ignores
+ * flags that it does not know. What has no `since` is in 0.1, the first version.
  */
 #ifndef GANTRY_PLUGIN_H
 #define GANTRY_PLUGIN_H

@@ -3,9 +3,9 @@
  * role.h - the interface of a role: a plugin such as initiator, gateway or target.
  *
  * The host implements what all roles need: it connects and listens, runs the sessions (HELLO,
- * QUERY, EXPORT, UNEXPORT, QUEUES, START, STOP, BYE, keepalive), owns the lanes and their pipelines, and
- * checks every received descriptor. A role decides what to submit (initiator), where the IO of a
- * session is sent (gateway), or what stores it (target).
+ * QUERY, EXPORT, UNEXPORT, QUEUES, START, STOP, BYE, keepalive), owns the lanes and their
+ * pipelines, and checks every received descriptor. A role decides what to submit (initiator), where
+ * the IO of a session is sent (gateway), or what stores it (target).
  *
  * All functions run on the control thread, except the hops of a chain and functions marked "lane's
  * thread" or "any thread".

@@ -9,7 +9,7 @@
 #ifndef CLIENTS_RIG_H
 #define CLIENTS_RIG_H
 
-#include "engine/engine.h"
+#include "engine/engine_ops.h"
 #include "fake/role_host.h"
 
 #define RIG_SIZE (1u << 20) /* bytes of the volume */

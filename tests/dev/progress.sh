@@ -22,7 +22,7 @@ with_progress()
 {
 	local text=$1 state=$2 start=$SECONDS elapsed=0 ended command
 	shift 2
-	# the pipe has no data; its end ends the wait. A status that COMMAND sent through it could be split by the time limit of read.
+	# the pipe has no data; its end ends the wait. The time limit of read could split a status that COMMAND sent through it.
 	exec {ended}< <("$@" >/dev/null; exit)
 	command=$!
 	until read -r -t "${progress_period:-$([ -t 1 ] && echo 1 || echo $((elapsed < 60 ? 5 : 30)))}" -u "$ended"; do

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
+#include "engine/engine_ops.h"
 #include "role_host.h"
 
 #define MAX_TURNS 5000000u
