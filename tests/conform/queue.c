@@ -63,12 +63,12 @@ static void *peer_behind_a_message(void *consumer, void *producer, void *peer)
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(consumer, NULL, 1));
 	do {
 		TEST_ASSERT_EQUAL_INT(0, rig.ops->poll_recv(consumer, &msg, 1));
-		rig_wait(&late, 0);
+		rig_wait(&late, 0, "send() to be accepted after post_recv()");
 	} while (rig.ops->send(producer, &send, 0) != 0);
 	rig.ops->consumer_set_local_peer(consumer, peer);
 	seen = *place;
 	for (late = 0; rig.ops->poll_recv(consumer, &msg, 1) == 0;)
-		rig_wait(&late, 0);
+		rig_wait(&late, 0, "poll_recv() to return a message that send() accepted");
 	return seen;
 }
 
@@ -80,7 +80,7 @@ static void local_peer_is_seen_on_its_thread_only(void)
 {
 	static int threads[2];
 	struct gantry_queue_attr attr = {.depth = 4, .thread = &threads[0]};
-	void *peer = threads, *expected = rig_driver.one_device ? peer : NULL;
+	void *peer = threads, *expected = rig.ops->flags & GANTRY_TRANSPORT_INSIDE ? peer : NULL;
 	void *consumer, *tx[4];
 	uint32_t id;
 

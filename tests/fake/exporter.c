@@ -13,6 +13,8 @@
  * The role finishes with status 1 after any other result. Where IO and sessions can fail, `strict` is
  * false: then only IO that names no region must fail, and only memory must not change.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -408,7 +410,8 @@ static void on_exported(void *arg, struct gantry_client *client, const struct ga
 	}
 	rc = x->rh->client_hop(client, 0, x->lane, &terminal);
 	if (rc == 0)
-		rc = x->rh->chain_create(x->lane, &owner, &terminal, SLOTS, &x->chain, &x->ios);
+		rc = x->rh->chain_create(x->lane, &owner, &terminal, NULL, SLOTS, &x->chain,
+					 &x->ios);
 	if (rc == 0)
 		rc = x->rh->client_start(client);
 	if (rc != 0)

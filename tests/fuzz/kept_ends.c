@@ -49,13 +49,14 @@ static unsigned n_lists(void)
 static void check_device(struct end *end)
 {
 	struct vb_transport *t = end->device;
+	struct vb_listener *direct = LIST_FIRST(&t->listeners);
 
 	if (t->conns || t->n_accepted || t->in_progress)
 		fail("left with the device", "connections");
-	if (t->listeners && (t->listeners->events || t->listeners->next))
+	if (direct && (direct->events || LIST_NEXT(direct, link)))
 		fail("left with the device", "listeners");
-	if (t->listeners)
-		vb_unlisten(t->listeners);
+	if (direct)
+		vb_unlisten(direct);
 	if (t->lane_doorbells.n_free != t->lane_doorbells.n ||
 	    t->lane_payload.n_free != t->lane_payload.n)
 		fail("left with the device", "counters of lanes");

@@ -5,6 +5,8 @@
  * write that overlaps such a write is held back. With a seeded bug it breaks one rule of the
  * contract.
  */
+#define GANTRY_API_VERSION 1
+
 #include <errno.h>
 #include <string.h>
 

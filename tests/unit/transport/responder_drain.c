@@ -46,7 +46,7 @@ static void region_without_io_is_drained_at_once(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, replied().status);
 	ask(request(3, GANTRY_OP_FLUSH));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, replied().status);
-	TEST_ASSERT_EQUAL_UINT(1, port->fast_path);
+	TEST_ASSERT_EQUAL_UINT(1, port->as_peer.is_ready);
 	gn_responder_add_region(port, 1);
 	ask(request(4, GANTRY_OP_READ));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, replied().status);
@@ -72,7 +72,7 @@ static void only_io_with_data_of_the_region_is_waited_for(void)
 	for (uint32_t tag = 1; tag <= 3; tag++)
 		TEST_ASSERT_EQUAL_UINT(tag == 3 ? GANTRY_S_IO : GANTRY_S_OK, replied().status);
 	TEST_ASSERT_EQUAL_UINT(5, replied().tag);
-	TEST_ASSERT_EQUAL_UINT(1, port->fast_path);
+	TEST_ASSERT_EQUAL_UINT(1, port->as_peer.is_ready);
 }
 
 static void io_that_waits_in_the_responder_is_waited_for(void)
