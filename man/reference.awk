@@ -199,7 +199,10 @@ function name_of(arg)
 	return arg
 }
 
-function is_value(s) { return s ~ /^("[^"]*"|-?[0-9]+|[A-Z][A-Z0-9_]+|-E[A-Z]+(, -E[A-Z]+)*|another value|(another )?-errno( (as|of) [^:]*)?)$/ }
+function is_value(s)
+{
+	return s ~ /^("[^"]*"|-?[0-9]+|[A-Z][A-Z0-9_]+|-E[A-Z]+(, -E[A-Z]+)*|another value|(another )?-errno( (as|of) [^:]*)?)$/
+}
 
 # field_text - the text of a field; a list, if it has several values with their meanings
 function field_text(s,  line, n, i, at, items, n_items, value, out)
@@ -547,7 +550,8 @@ function list(text) { return text == "" ? "" : ".Bl -tag -width Ds\n" text ".El\
 
 function print_page(  i, n, other)
 {
-	printf ".\\\" Made by reference.awk.\n.Dd %s\n.Dt %s 3\n.Os\n.Sh NAME\n.Nm %s\n.Nd %s\n", date, toupper(page), page, plain(summary)
+	printf ".\\\" Made by reference.awk.\n.Dd %s\n.Dt %s 3\n.Os\n", date, toupper(page)
+	printf ".Sh NAME\n.Nm %s\n.Nd %s\n", page, plain(summary)
 	printf ".Sh SYNOPSIS\n.Fd \"#define GANTRY_API_VERSION 1\"\n"
 	for (i = 1; i <= n_files; i++)
 		print ".In gantry/" files[i]

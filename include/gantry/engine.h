@@ -86,8 +86,8 @@ struct gantry_engine_attr {
 	uint32_t depth;    /* number of slots of each queue */
 	/*
 	 * A descriptor has completed. The function must call gantry_engine_completed first. If that
-	 * returns 0, the caller owns the descriptor and its status until gantry_engine_put. May submit.
-	 * Lane's thread.
+	 * returns 0, the caller owns the descriptor and its status until gantry_engine_put. May
+	 * submit. Lane's thread.
 	 */
 	void (*complete)(void *queue, struct gantry_io *io);
 };

@@ -10,8 +10,8 @@
  *      leave    the role unexports region 2 while its IO is in flight; each IO completes with OK or
  *               ACCESS
  *
- * The role finishes with status 1 after any other result. Where IO and sessions can fail, `strict` is
- * false: then only IO that names no region must fail, and only memory must not change.
+ * The role finishes with status 1 after any other result. Where IO and sessions can fail, `strict`
+ * is false: then only IO that names no region must fail, and only memory must not change.
  */
 #define GANTRY_API_VERSION 1
 

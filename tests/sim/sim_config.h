@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim_config.h - the configuration of a build; the engine on io_uring is image_engine.c. No libisal:
- * the accesses of its assembly code are no scheduling points.
+ * sim_config.h - the configuration of a build; the engine on io_uring is image_engine.c. Without
+ * libisal: the accesses of its assembly code are no scheduling points.
  */
 #include "config.h"
 #undef HAVE_LIBISAL

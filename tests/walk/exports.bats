@@ -22,11 +22,11 @@ together() { # [ARGUMENT...] - the roles in one process
 		'store.sessions_lost == 0'
 }
 
-apart() { # [ARGUMENT...] - a process for each role
+apart() { # a process for each role
 	processes
 	topology
 	serve_all
-	begin swap "$@"
+	begin swap
 	finish swap
 	[ "$status" -eq 0 ] || { tail -n 20 "$dir"/*.log; return 1; }
 	stop bridge store

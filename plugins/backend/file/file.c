@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../common/identity.h"
-#include "../common/volume.h"
+#include "../common/described.h"
 #include "file.h"
 
 static const char *const engines[] = {"auto", "uring", "sync", NULL};

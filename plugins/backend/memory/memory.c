@@ -25,7 +25,7 @@
 #include <gantry/copy.h>
 
 #include "../common/identity.h"
-#include "../common/volume.h"
+#include "../common/described.h"
 
 #define HUGE_PAGE (2ull << 20)
 /* clearing a shorter range costs less than returning its pages to the kernel */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../common/identity.h"
-#include "../common/volume.h"
+#include "../common/described.h"
 
 struct null_conf {
 	const char *uuid;

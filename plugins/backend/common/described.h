@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* volume.h - checks and descriptions of volumes that several backends share */
-#ifndef BACKEND_VOLUME_H
-#define BACKEND_VOLUME_H
+/* described.h - checks and descriptions of volumes that several backends share */
+#ifndef BACKEND_DESCRIBED_H
+#define BACKEND_DESCRIBED_H
 
 #include <gantry/backend.h>
 

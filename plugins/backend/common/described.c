@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "volume.h"
+#include "described.h"
 
 #include "identity.h"
 
