@@ -15,7 +15,8 @@ wraps()
 	sed -n "/^\($1\)_LDFLAGS = /,/[^\\\\]\$/p" "$tests/Makefile" | tr ' \t\\' '\n' | grep '^-Wl,--wrap'
 }
 wraps=$(wraps 'QUICK_FD\|QUICK_MAP\|REWIND')
-libs="$tests/libfuzz-main.a $build/core/.libs/libgantry-core.a $tests/libunity.a $(sed -n 's/^LIBISAL_LIBS = //p' "$tests/Makefile")"
+libs="$tests/libfuzz-main.a $build/core/.libs/libgantry-core.a $tests/libunity.a"
+libs="$libs $(sed -n 's/^LIBISAL_LIBS = //p' "$tests/Makefile")"
 
 # compile FILE SOURCE - compile FILE, a mutant of SOURCE, to $dir/mutant.o
 compile()
