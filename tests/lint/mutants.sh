@@ -19,7 +19,8 @@ lists()
 seed()
 {
 	printf 'one\ntwo\n' | put "$1/core/here.c"
-	printf '%s\n' '# comment' 'core/here.c@s/one/1/@applies' 'core/here.c@s/three/3/@does not apply' | put "$1/tests/sim/mutants.txt"
+	printf '%s\n' '# comment' 'core/here.c@s/one/1/@applies' 'core/here.c@s/three/3/@does not apply' |
+		put "$1/tests/sim/mutants.txt"
 	printf '%s\n' 'rope@gone.c@s/one/1/@x@has no file' | put "$1/tests/conform/mutants.txt"
 }
 
