@@ -75,7 +75,7 @@ struct gantry_io *gn_engine_take_back(struct gantry_engine_queue *queue);
 /* Control thread. */
 int gn_engine_queue_init(struct gantry_engine *session, uint32_t index);
 void gn_engine_queue_fini(struct gantry_engine_queue *queue);
-/* Create the descriptors, with a chain that ends in the gate. */
+/* Create the descriptors and their chain. */
 int gn_engine_queue_make_chain(struct gantry_engine_queue *queue);
 /*
  * Start or resume a queue: the lane uses the requester `next`. IOs that were in flight when the

@@ -37,8 +37,6 @@ static int reject_submit(void *self, struct gantry_io *io)
 
 static const struct gantry_hop closed_hop = {.submit = reject_submit};
 
-static void fail(struct gantry_engine_queue *queue, struct gantry_io *io, unsigned status);
-
 /* `submit` of the hop that the gate calls while a resume is in progress. */
 static int defer_submit(void *self, struct gantry_io *io)
 {
@@ -132,6 +130,13 @@ static int must_fail_flush(struct gantry_engine_queue *queue, const struct gantr
 	return 1;
 }
 
+/* Complete with an error an IO that gantry_engine_submit() has accepted. */
+static void fail(struct gantry_engine_queue *queue, struct gantry_io *io, unsigned status)
+{
+	io->status = (uint16_t)status;
+	queue->session->attr.complete(queue, io);
+}
+
 int gn_engine_submit_kept(struct gantry_engine_queue *queue, struct gantry_io *io)
 {
 	int rc;
@@ -186,13 +191,6 @@ int gn_engine_refused(struct gantry_engine_queue *queue, struct gantry_io *io, i
 	queue->n_inflight--;
 	gantry_io_end(io);
 	return rc;
-}
-
-/* Complete with an error an IO that gantry_engine_submit() has accepted. */
-static void fail(struct gantry_engine_queue *queue, struct gantry_io *io, unsigned status)
-{
-	io->status = (uint16_t)status;
-	queue->session->attr.complete(queue, io);
 }
 
 static int submit_waiting(struct gantry_engine_queue *queue)

@@ -10,7 +10,6 @@
  * can take effect after an IO that is submitted now.
  */
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -5,11 +5,9 @@
  */
 #include <errno.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <gantry/memfd.h>
 
@@ -88,20 +86,19 @@ static int create_memory(struct gantry_engine *session, uint64_t slot_bytes, uin
 			"cannot create a region (slots=%llu, slot_bytes=%llu, shared_bytes=%llu): %s",
 			(unsigned long long)slots, (unsigned long long)session->slot_bytes,
 			(unsigned long long)shared_bytes, strerror(-rc));
-	if (rc)
-		return rc;
-	session->pages_at = 0;
-	return 0;
+	return rc;
 }
 
-/* Let the owner create the region. A resumed session has its region already. */
+/*
+ * Let the owner create the region. A resumed session has its region already, and the server has
+ * compared uuid and verifier of its volume.
+ */
 static int make_ready(struct gantry_engine *session, const struct gantry_volume_info *info)
 {
 	int rc;
 
 	if (session->phase == GN_ENGINE_PAUSED) {
-		rc = gn_engine_resume_check(session,
-					    info); /* the server has compared uuid and verifier */
+		rc = gn_engine_resume_check(session, info);
 	} else {
 		session->info = *info;
 		rc = session->events->ready(session->arg, info);
@@ -131,17 +128,10 @@ static void export_region(struct gantry_engine *session)
 }
 
 /*
- * Returns the largest region that the peer accepts, in bytes. The engine allocates no pages for a
- * larger region: its export fails, and the device reports why.
- */
-static uint64_t export_limit(const struct gantry_engine *session)
-{
-	return session->rh->client_export_limit(session->client);
-}
-
-/*
  * Allocate all pages before the export, because the kernel charges a page to the process that
  * touches it first, which could be the peer. The region of a resumed session has its pages already.
+ * A region that is larger than the peer accepts gets no pages: its export fails, and the device
+ * reports why.
  */
 static void make_pages(void *arg)
 {
@@ -153,7 +143,7 @@ static void make_pages(void *arg)
 
 	if (!is_opening(session))
 		return;
-	if (session->region->length > export_limit(session))
+	if (session->region->length > session->rh->client_export_limit(session->client))
 		left = n = 0;
 	at = (uint8_t *)session->region->addr + session->pages_at;
 	if (n)

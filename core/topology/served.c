@@ -196,20 +196,26 @@ static void check_connect(struct gn_topology *t, const struct gn_topo_role *role
 		report_warning(&s, node, warnings);
 }
 
+/* Check the connects of the selected roles; only_inside: those that reach only this process. */
+static void check_selected(struct gn_topology *topology, bool only_inside, struct gn_errs *errs,
+			   struct gn_errs *warnings)
+{
+	for (uint32_t i = 0; i < topology->n_roles; i++) {
+		const struct gn_topo_role *role = &topology->roles[i];
+
+		for (uint32_t k = 0; role->selected && k < role->spec.n_connects; k++)
+			if (!only_inside || is_inside(role->connect_devices[k]))
+				check_connect(topology, role, k, errs, warnings);
+	}
+}
+
 void gn_topology_check_connects(struct gn_topology *topology, struct gn_errs *errs,
 				struct gn_errs *warnings)
 {
-	for (uint32_t i = 0; i < topology->n_roles; i++)
-		for (uint32_t k = 0;
-		     topology->roles[i].selected && k < topology->roles[i].spec.n_connects; k++)
-			check_connect(topology, &topology->roles[i], k, errs, warnings);
+	check_selected(topology, false, errs, warnings);
 }
 
 void gn_topology_check_inside(struct gn_topology *topology, struct gn_errs *errs)
 {
-	for (uint32_t i = 0; i < topology->n_roles; i++)
-		for (uint32_t k = 0;
-		     topology->roles[i].selected && k < topology->roles[i].spec.n_connects; k++)
-			if (is_inside(topology->roles[i].connect_devices[k]))
-				check_connect(topology, &topology->roles[i], k, errs, errs);
+	check_selected(topology, true, errs, errs);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* expect.c - the rig: what a device has, assertions in words, and hints for waits in vain. */
+/* expect.c - the rig: what a device has, assertions in words, and hints for waits that time out. */
 #include <poll.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,7 +151,7 @@ void rig_same_at(const void *want, const void *got, size_t n, const char *what, 
 				    p[i], i, n, q[i]);
 }
 
-/* -- waits in vain -- */
+/* -- waits that time out -- */
 
 /* The counters of struct rig_end: the event that each counts, and the cause of the event. */
 static const struct {
@@ -225,7 +225,7 @@ void rig_fail_wait(const char *file, int line, const char *what, const int *coun
 	found = describe_end(&rig.a, 'a', a, sizeof(a));
 	if (rig.b.dev != rig.a.dev)
 		found |= describe_end(&rig.b, 'b', b, sizeof(b));
-	rig_fail_at(file, line, "waited %llu ms in vain for %s%s%s%s%s",
+	rig_fail_at(file, line, "timed out after %llu ms: waiting for %s%s%s%s%s",
 		    (unsigned long long)(rig_patience_ns() / 1000000), counter ? event : what,
 		    count, a, b,
 		    found ? ""

@@ -51,8 +51,8 @@ ok "the wrong errno" says "import_region of a revoked export: expected -ENOENT, 
 	wrong wrong_errno revoke_waits_for_release
 ok "a read-only export can be written" says "mapping of a read-only export: expected" \
 	wrong writable read_only_export_cannot_be_written
-ok "an event never comes" says "in vain for the event \`revoked\` at end a, which follows revoke_region()" \
+ok "an event never comes" says "waiting for the event \`revoked\` at end a, which follows revoke_region()" \
 	wrong no_event region_that_was_not_imported_can_be_revoked
-ok "a message never comes" says "in vain for poll_recv() to return a message that send() accepted" \
+ok "a message never comes" says "waiting for poll_recv() to return a message that send() accepted" \
 	wrong no_message cookies_of_receives_in_order
 done_testing
