@@ -62,6 +62,7 @@ static void open_dirs(const char *first, const char *second)
 {
 	const char *dirs[] = {first, second}, *text;
 
+	gn_loader_close(&loader); /* a test can open several, one after the other */
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_open(dirs, second ? 2 : 1, &loader, &text));
 	TEST_ASSERT_NULL(text);
 }
@@ -256,7 +257,6 @@ static void dies(const char *name, const char *piece)
 	TEST_ASSERT_EQUAL_INT(-ENOEXEC, gn_loader_find(loader, 0, name, &plugin));
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), piece),
 				     gn_loader_error(loader));
-	gn_loader_close(&loader);
 }
 
 static void plugin_that_ends_the_process_when_loaded(void)
@@ -489,7 +489,6 @@ static void bad_options(void)
 			tables[i].row, name, name);
 		build(name, source);
 		refused(name, tables[i].expect, NULL);
-		gn_loader_close(&loader);
 	}
 }
 
