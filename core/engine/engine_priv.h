@@ -33,6 +33,9 @@ struct gantry_engine {
 	/* -errno with which the engine has closed the session; 0: the owner closed the session */
 	int reason;
 	int end_rc; /* reason that `closed` reports */
+	/*
+	 * explains `reason`, or why the session that is being resumed was lost; "" while it runs
+	 */
 	char text[256];
 
 	/* -- resume -- */
@@ -42,11 +45,10 @@ struct gantry_engine {
 	uint32_t epoch;
 	uint8_t secret[GANTRY_SECRET_BYTES];
 	int changed; /* the verifier has changed; set during a resume */
-	int expired; /* resume_ns has elapsed */
-	int ran;     /* the event `ready` of this client was received */
-	/* `give_up` was called during a resume; `text` mentions the call */
-	int gave_up;
-	int released; /* no peer can access the region any more; see client_regions_released */
+	/*
+	 * 1: no peer of a client that has ended can access the region; see client_regions_released
+	 */
+	int released;
 	struct gantry_engine_queue queues[];
 };
 

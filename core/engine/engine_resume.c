@@ -105,7 +105,6 @@ static void on_expired(void *arg)
 {
 	struct gantry_engine *session = arg;
 
-	session->expired = 1;
 	if (session->phase != GN_ENGINE_PAUSED)
 		return;
 	if (session->client)
@@ -117,7 +116,6 @@ static void on_expired(void *arg)
 static int pause_session(struct gantry_engine *session, const char *text)
 {
 	session->lost_ns = now_ns(session);
-	session->expired = 0;
 	session->retry_ns = 0;
 	snprintf(session->text, sizeof(session->text), "%.160s", text);
 	if (session->rh->after(session->rh, session->resume_ns, on_expired, session))
@@ -140,7 +138,7 @@ int gn_engine_resume_begin(struct gantry_engine *session, int reason, const char
 		return 0;
 	session->rh->client_free(session->client);
 	session->client = NULL;
-	if (session->expired)
+	if (now_ns(session) - session->lost_ns >= session->resume_ns)
 		end_expired(session);
 	else
 		schedule_attempt(session);

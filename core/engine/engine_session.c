@@ -168,7 +168,8 @@ static void client_ready(void *arg, struct gantry_client *client,
 	struct gantry_engine *session = arg;
 
 	session->client = client;
-	session->ran = 1;
+	/* the server has drained the sessions of earlier clients */
+	session->released = 1;
 	session->rh->client_secret(session->client, session->secret);
 	/* the owner can have closed the session */
 	if (!is_opening(session) || make_ready(session, info))
@@ -258,18 +259,12 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 {
 	struct gantry_engine *session = arg;
 
-	/*
-	 * The server drains the sessions of earlier clients before a later client becomes ready, so
-	 * what that client reports is valid for the earlier clients too.
-	 */
-	if (session->ran || session->phase == GN_ENGINE_OPENING)
-		session->released = session->rh->client_regions_released(client);
-	session->ran = 0;
-	if (session->reason)
-		gn_engine_end(session, session->reason, session->text);
+	if (!session->rh->client_regions_released(client))
+		session->released = 0;
+	if (session->phase == GN_ENGINE_CLOSING)
+		gn_engine_end(session, session->reason, *session->text ? session->text : text);
 	else if (!gn_engine_resume_begin(session, reason, text))
-		gn_engine_end(session, session->phase == GN_ENGINE_CLOSING ? 0 : reason,
-			      session->gave_up ? session->text : text);
+		gn_engine_end(session, reason, text);
 }
 
 const struct gantry_client_events gn_engine_client_events = {
@@ -339,7 +334,6 @@ static void stop_resuming(struct gantry_engine *session)
 	session->resume_ns = 0;
 	if (session->phase != GN_ENGINE_PAUSED)
 		return;
-	session->gave_up = 1;
 	n = strlen(session->text);
 	snprintf(session->text + n, sizeof(session->text) - n, "; given up");
 	close_session(session);

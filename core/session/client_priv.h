@@ -25,6 +25,23 @@ struct gn_client_lane {
 struct gn_client_export {
 	uint32_t handle;
 	bool revoking; /* the transport of the peer has not confirmed its revocation */
+	bool revoked;  /* it has: no agent of the peer can access the region */
+};
+
+/*
+ * The phases of a client. gn_client_end() leads to ENDED from each earlier phase.
+ *
+ *      RETRYING <--> CONNECTING --> OPEN --> CLOSING --> RELEASING --> ENDED --> CLOSED
+ *          ^------ peer busy --------'
+ */
+enum gn_client_phase {
+	GN_CLIENT_RETRYING,   /* the timer `retry` starts the next attempt to connect */
+	GN_CLIENT_CONNECTING, /* the device connects */
+	GN_CLIENT_OPEN,       /* connected: requests as `state` permits them */
+	GN_CLIENT_CLOSING,    /* the role closes the session: STOP and BYE are the next requests */
+	GN_CLIENT_RELEASING,  /* BYE was answered: the transport revokes the regions */
+	GN_CLIENT_ENDED,      /* no IO is in flight, and destroy() is posted */
+	GN_CLIENT_CLOSED      /* the role got the event `closed` */
 };
 
 struct gantry_client {
@@ -38,7 +55,8 @@ struct gantry_client {
 	struct gn_post last;      /* runs destroy() in session_client.c */
 	uint64_t connect_until_ns;
 	int failed_connect; /* -ECONNREFUSED or -EBUSY of the last attempt; 0: none has failed */
-	enum gn_state state;
+	enum gn_client_phase phase;
+	enum gn_state state; /* state of the protocol, which the answers to requests advance */
 	struct gantry_session_attr attr;
 	uint64_t features; /* features of both ends: GN_FEATURE_* */
 	const struct gantry_client_events *events;
@@ -62,16 +80,11 @@ struct gantry_client {
 	struct gn_client_export *exports;
 	uint32_t n_exports;
 	uint32_t n_revokes_pending; /* exports whose revocation the peer has not confirmed */
-	int released;               /* result of client_regions_released, see gantry/role.h */
-
-	int connecting, closing, lost, destroyed;
 	/*
-	 * 1: the peer has no listener or is busy: `retry` closes the connection and connects again
+	 * 1: no agent of the peer can access the exported regions. 0 from the start of the queues
+	 * until all exports are revoked; see client_regions_released in gantry/role.h
 	 */
-	int again;
-	int ran;          /* the lanes can have submitted IO */
-	int started;      /* the peer answered START */
-	int tearing_down; /* BYE was answered */
+	int released;
 	int reason;
 	/* explains `reason`, or why the peer of the last attempt was busy */
 	char text[GN_FRAME_TEXT + 64];
@@ -106,7 +119,7 @@ void gn_client_drop_queues(struct gantry_client *c);
 
 /*
  * End the session: stop the requesters, which completes each IO in flight, and post the event
- * `closed`. reason: 0 or -errno. A second call has no effect.
+ * `closed`. reason: 0, or -errno if the session is lost. A second call has no effect.
  */
 void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -43,7 +43,7 @@ void gn_client_go_on_closing(struct gantry_client *c)
 {
 	if (c->state == GN_RUNNING)
 		gn_client_request(c, GN_FRAME_STOP, NULL, 0);
-	else if (c->state == GN_NEW || c->state == GN_ENDED)
+	else if (c->state == GN_NEW)
 		gn_client_end(c, 0, "closed");
 	else
 		gn_client_request(c, GN_FRAME_BYE, NULL, 0);
@@ -147,7 +147,7 @@ static void answered_queues(struct gantry_client *c, const void *payload)
 		if (rc == 0)
 			rc = gn_requester_start(cl->req, cl->consumer, cl->producer);
 	}
-	c->ran = 1;
+	c->released = 0;
 	if (rc != 0)
 		gn_client_end(c, rc, "%s: cannot create queues: %s", c->ep->where, strerror(-rc));
 	else
@@ -159,7 +159,6 @@ static void answered_start(struct gantry_client *c, const void *payload)
 	char words[GN_SERVICE_WORDS];
 
 	(void)payload;
-	c->started = 1;
 	c->role->had_session = 1;
 	gn_log(GN_LOG_INFO, c->role->host.name,
 	       "session started id=%llx device=%s %s lanes=%u depth=%u",
@@ -219,11 +218,9 @@ static void answered_unexport(struct gantry_client *c, const void *payload)
 static void answered_bye(struct gantry_client *c, const void *payload)
 {
 	(void)payload;
-	c->tearing_down = 1;
-	c->released = 1;
+	c->phase = GN_CLIENT_RELEASING;
 	for (uint32_t i = 0; i < c->n_exports; i++)
-		if (revoke(c, &c->exports[i]) != 0)
-			c->released = 0;
+		revoke(c, &c->exports[i]);
 	if (c->n_revokes_pending == 0)
 		gn_client_end(c, 0, "closed");
 	else
@@ -333,9 +330,10 @@ static int busy(const struct gantry_client *c)
 /* Returns 0 if a request for regions is possible now, or -errno. */
 static int check_regions(const struct gantry_client *c, bool optional)
 {
-	if (c->lost)
+	if (c->phase >= GN_CLIENT_ENDED)
 		return -ENOTCONN;
-	if ((c->state != GN_KNOWN && c->state != GN_RUNNING) || c->closing || busy(c))
+	if (c->phase != GN_CLIENT_OPEN || (c->state != GN_KNOWN && c->state != GN_RUNNING) ||
+	    busy(c))
 		return -EBUSY;
 	return optional && (c->features & GN_FEATURE_UNEXPORT) == 0 ? -ENOTSUP : 0;
 }
@@ -404,7 +402,7 @@ int gn_client_start(struct gantry_client *c)
 	struct gn_queues q = {.n = c->attr.lanes, .depth = c->attr.depth};
 	int rc;
 
-	if (c->state != GN_KNOWN || busy(c))
+	if (c->phase != GN_CLIENT_OPEN || c->state != GN_KNOWN || busy(c))
 		return -EBUSY;
 	rc = create_consumers(c, &q);
 	if (rc != 0) {

@@ -52,8 +52,8 @@ static void destroy(void *arg)
 
 	gn_client_drop_queues(c);
 	gn_channel_stop(&c->ch);
-	c->released = !c->ran || c->released || disconnect_revokes(c);
-	c->destroyed = 1;
+	c->released = c->released || disconnect_revokes(c);
+	c->phase = GN_CLIENT_CLOSED;
 	c->events->closed(c->arg, c, c->reason, c->text); /* the callback can free c */
 	gn_server_check_finished(role);
 }
@@ -64,14 +64,23 @@ static void destroy(void *arg)
  */
 static void end_teardown(struct gantry_client *c)
 {
-	if (c->n_revokes_pending != 0) {
+	bool revoked = true;
+
+	for (uint32_t i = 0; i < c->n_exports; i++)
+		revoked &= c->exports[i].revoked;
+	c->released |= revoked;
+	if (c->n_revokes_pending != 0)
 		gn_log(GN_LOG_WARN, c->role->host.name,
 		       "session id=%llx: the peer has not released %u regions: %s",
 		       (unsigned long long)c->attr.id, c->n_revokes_pending, c->text);
-		c->released = 0;
-	}
 	c->reason = 0;
 	snprintf(c->text, sizeof(c->text), "closed");
+}
+
+/* Returns true if the session is or was running. */
+static bool has_started(const struct gantry_client *c)
+{
+	return c->state >= GN_RUNNING;
 }
 
 /*
@@ -87,9 +96,9 @@ static void log_end(const struct gantry_client *c)
 		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx",
 		       (unsigned long long)c->attr.id);
 	else
-		gn_log(!c->started && relays ? GN_LOG_INFO : GN_LOG_WARN, c->role->host.name,
+		gn_log(!has_started(c) && relays ? GN_LOG_INFO : GN_LOG_WARN, c->role->host.name,
 		       "session %s id=%llx device=%s %s reason=\"%s\"",
-		       c->started ? "lost" : "not started", (unsigned long long)c->attr.id,
+		       has_started(c) ? "lost" : "not started", (unsigned long long)c->attr.id,
 		       c->ep->device->name, gn_service_words(words, c->ep, NULL), c->text);
 }
 
@@ -97,16 +106,15 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (c->lost)
+	if (c->phase >= GN_CLIENT_ENDED)
 		return;
-	c->lost = 1;
 	c->reason = reason;
 	va_start(ap, fmt);
 	vsnprintf(c->text, sizeof(c->text), fmt, ap);
 	va_end(ap);
-	if (c->tearing_down)
+	if (c->phase == GN_CLIENT_RELEASING)
 		end_teardown(c);
-	c->state = GN_ENDED;
+	c->phase = GN_CLIENT_ENDED;
 	c->pending = 0;
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
@@ -114,7 +122,7 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	gn_loop_clear_timer(c->role->loop, &c->notice);
 	gn_client_stop_requesters(c);
 	log_end(c);
-	if (!c->started && c->reason != 0)
+	if (!has_started(c) && c->reason != 0)
 		snprintf(c->role->no_session, sizeof(c->role->no_session), "%s", c->text);
 	gn_loop_post_own(c->role->loop, &c->last, destroy, c);
 }
@@ -153,7 +161,8 @@ int gn_client_request(struct gantry_client *c, unsigned type, const void *payloa
 
 static bool can_retry(const struct gantry_client *c)
 {
-	return c->state == GN_NEW && !c->closing && !c->lost && gn_now_ns() < c->connect_until_ns;
+	return c->phase <= GN_CLIENT_OPEN && c->state == GN_NEW &&
+	       gn_now_ns() < c->connect_until_ns;
 }
 
 /*
@@ -163,7 +172,7 @@ static bool can_retry(const struct gantry_client *c)
  */
 static void retry_later(struct gantry_client *c, int reason, const char *text)
 {
-	c->again = 1;
+	c->phase = GN_CLIENT_RETRYING;
 	c->failed_connect = reason;
 	snprintf(c->text, sizeof(c->text), "%s", text);
 	c->pending = 0;
@@ -188,7 +197,7 @@ static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
 		return;
 	}
 	c->state = (enum gn_state)gn_state_next(c->state, type);
-	if (c->closing && type != GN_FRAME_STOP && type != GN_FRAME_BYE)
+	if (c->phase == GN_CLIENT_CLOSING && type != GN_FRAME_STOP && type != GN_FRAME_BYE)
 		gn_client_go_on_closing(c);
 	else
 		gn_client_answered(c, type, p->payload);
@@ -220,13 +229,19 @@ static bool is_of_session(const struct gantry_client *c, const struct gn_parsed 
 						 p->verdict.status != 0 && c->state == GN_NEW);
 }
 
+/* Returns true unless the connection is ignored, because it will be closed. */
+static bool is_connected(const struct gantry_client *c)
+{
+	return c->phase != GN_CLIENT_RETRYING && c->phase < GN_CLIENT_ENDED;
+}
+
 static void on_message(void *arg, void *conn, const void *msg, size_t len)
 {
 	struct gantry_client *c = arg;
 	struct gn_parsed p;
 
 	(void)conn;
-	if (c->lost || c->again)
+	if (!is_connected(c))
 		return;
 	if (gn_frame_parse(msg, len, &p) != 0 || !is_of_session(c, &p)) {
 		gn_client_end(c, -EPROTO, "%s: malformed frame", c->ep->where);
@@ -251,9 +266,9 @@ static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
 
 	(void)conn;
 	(void)peer;
-	if (c->lost || c->again)
+	if (c->phase != GN_CLIENT_CONNECTING)
 		return;
-	c->connecting = 0;
+	c->phase = GN_CLIENT_OPEN;
 	if (c->failed_connect == -ECONNREFUSED)
 		/*
 		 * the peer has accepted the connection, but can still reject HELLO because it is
@@ -292,14 +307,15 @@ static void on_closed(void *arg, void *conn, int reason)
 	struct gantry_client *c = arg;
 
 	(void)conn;
-	if (c->again)
+	if (!is_connected(c))
 		return;
-	if (c->connecting && (reason == -ECONNREFUSED || reason == -EBUSY) && can_retry(c)) {
+	if (c->phase == GN_CLIENT_CONNECTING && (reason == -ECONNREFUSED || reason == -EBUSY) &&
+	    can_retry(c)) {
 		const char *why = c->ep->device->ops->refusal(c->ch.conn);
 
 		retry_later(c, reason, why ? why : strerror(-reason));
 		gn_channel_stop(&c->ch);
-	} else if (c->connecting) {
+	} else if (c->phase == GN_CLIENT_CONNECTING) {
 		end_unconnected(c, reason);
 	} else {
 		const char *why = c->ep->device->ops->refusal(c->ch.conn);
@@ -337,15 +353,14 @@ static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
 	struct gn_client_export *e = gn_client_find_export(c, handle);
 
 	(void)conn;
-	if (c->lost || !e || !e->revoking)
+	if (c->phase >= GN_CLIENT_ENDED || !e || !e->revoking)
 		return; /* the session has ended already, and `closed` follows */
-	if (!c->tearing_down) {
+	if (c->phase != GN_CLIENT_RELEASING) {
 		unexported(c, e, rc);
 		return;
 	}
 	e->revoking = false;
-	if (rc != 0)
-		c->released = 0;
+	e->revoked = rc == 0;
 	if (--c->n_revokes_pending == 0)
 		gn_client_end(c, 0, "closed");
 }
@@ -376,8 +391,7 @@ static void try_connect(void *arg)
 	int rc;
 
 	gn_channel_stop(&c->ch); /* end the connection of the previous attempt */
-	c->again = 0;
-	c->connecting = 1;
+	c->phase = GN_CLIENT_CONNECTING;
 	gn_log(GN_LOG_DEBUG, c->role->host.name, "connecting id=%llx device=%s %s",
 	       (unsigned long long)c->attr.id, ep->device->name, gn_service_words(words, ep, NULL));
 	rc = ep->device->ops->connect(ep->device->dev, ep->service, &conn_events, c, &c->ch.conn);
@@ -397,7 +411,7 @@ static void on_notice(void *arg)
 	const char *source = c->role->host.name, *service = ep->service, *device = ep->device->name;
 	char limit[GN_UNITS_BYTES];
 
-	if (c->state != GN_NEW || c->closing || c->lost)
+	if (c->phase > GN_CLIENT_OPEN || c->state != GN_NEW)
 		return;
 	gn_time_format(limit, sizeof(limit), ep->connect_timeout_ns);
 	if (c->failed_connect == -ECONNREFUSED)
@@ -408,7 +422,7 @@ static void on_notice(void *arg)
 		gn_log(GN_LOG_WARN, source,
 		       "waiting for \"%s\" on device %s: %s (connect.timeout=%s)", service, device,
 		       c->text, limit);
-	else if (c->connecting)
+	else if (c->phase == GN_CLIENT_CONNECTING)
 		gn_log(GN_LOG_WARN, source,
 		       "waiting for a connection to \"%s\" on device %s (connect.timeout=%s)",
 		       service, device, limit);
@@ -423,7 +437,7 @@ static void on_silent(void *arg)
 {
 	struct gantry_client *c = arg;
 
-	if (c->again)
+	if (c->phase == GN_CLIENT_RETRYING)
 		return;
 	gn_client_end(c, -ETIMEDOUT, "%s: no heartbeat for %llu ms", c->ep->where,
 		      (unsigned long long)(4 * c->ep->heartbeat_ns / GN_NS_PER_MS));
@@ -433,10 +447,10 @@ static void on_deadline(void *arg)
 {
 	struct gantry_client *c = arg;
 
-	if (c->connecting)
+	if (c->phase == GN_CLIENT_CONNECTING)
 		gn_client_end(c, -ETIMEDOUT, "%s: cannot connect to \"%s\" on device %s: no answer",
 			      c->ep->where, c->ep->service, c->ep->device->name);
-	else if (c->tearing_down)
+	else if (c->phase == GN_CLIENT_RELEASING)
 		gn_client_end(c, -ETIMEDOUT, "%s: no answer within %llu ms", c->ep->where,
 			      (unsigned long long)(c->ep->control_timeout_ns / GN_NS_PER_MS));
 	else
@@ -502,7 +516,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->deadline = (struct gn_timer){.fn = on_deadline, .arg = c};
 	c->alloc = (struct gn_timer){.fn = gn_client_make_more, .arg = c};
 	c->notice = (struct gn_timer){.fn = on_notice, .arg = c};
-	c->connecting = 1;
+	c->released = 1;
 	c->connect_until_ns = gn_now_ns() + c->ep->connect_timeout_ns;
 	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, true, on_silent, c);
 	c->ch.session = c->attr.id;
@@ -526,9 +540,9 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 
 void gn_client_close(struct gantry_client *c)
 {
-	if (c->closing || c->lost)
+	if (c->phase >= GN_CLIENT_CLOSING)
 		return;
-	c->closing = 1;
+	c->phase = GN_CLIENT_CLOSING;
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
 	if (c->pending == 0)
 		gn_client_go_on_closing(c);
@@ -539,7 +553,7 @@ void gn_client_abort(struct gantry_client *c)
 	struct gn_verdict verdict = {.status = GANTRY_S_CANCELED,
 				     .text = "the session that it relays is lost"};
 
-	if (c->lost)
+	if (c->phase >= GN_CLIENT_ENDED)
 		return;
 	gn_channel_send(&c->ch, GN_FRAME_END, 0, &verdict, NULL, 0);
 	gn_client_end(c, -ECANCELED, "%s", verdict.text);
@@ -576,7 +590,7 @@ uint64_t gn_client_id(const struct gantry_client *c)
 
 int gn_client_regions_released(const struct gantry_client *c)
 {
-	return c->destroyed && c->released;
+	return c->phase == GN_CLIENT_CLOSED && c->released;
 }
 
 uint64_t gn_client_settled_ns(const struct gantry_client *c, uint32_t index)
@@ -610,7 +624,7 @@ uint64_t gn_client_common_features(const struct gn_role *role, uint64_t id)
 	const struct gantry_client *c;
 
 	LIST_FOREACH (c, &role->clients, link)
-		if (c->attr.id == id && !c->lost)
+		if (c->attr.id == id && c->phase < GN_CLIENT_ENDED)
 			features &= c->features;
 	return features;
 }
@@ -620,7 +634,7 @@ int gn_client_all_closed(const struct gn_role *role)
 	const struct gantry_client *c;
 
 	LIST_FOREACH (c, &role->clients, link)
-		if (!c->destroyed)
+		if (c->phase != GN_CLIENT_CLOSED)
 			return 0;
 	return 1;
 }

@@ -11,6 +11,7 @@
 
 enum sim_machine {
 	SIM_CLIENT, /* core/session/session_client.c: enum gn_state */
+	SIM_PHASE,  /* core/session/session_client.c, client_steps.c: enum gn_client_phase */
 	SIM_SERVER, /* core/session/session_server.c: enum gn_state, SIM_SERVER_ENDING */
 	SIM_VOLUME, /* core/engine/engine_session.c, engine_resume.c: enum gn_engine_state */
 	SIM_CONN,   /* plugins/transport/shm-comch/shm_conn.c: enum comch_state */
