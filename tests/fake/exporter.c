@@ -30,6 +30,7 @@
 #define FIXED 1u
 #define CHANGED 2u
 #define USES 64u        /* IOs of a round before region 2 is unexported */
+#define MOST_IOS 512u   /* limit of IOs of a phase for each region: the peer can be slow */
 #define PROBES 32u      /* IOs of a round that name region 2 while it is not exported */
 #define UNTOUCHED 0xeeu /* content of a region whose export has ended */
 
@@ -61,7 +62,7 @@ struct exporter {
 	/* lane's thread */
 	struct gantry_lane *lane;
 	enum phase phase;
-	uint32_t n_done;          /* IOs of the second half in this phase */
+	uint32_t n_done, n_fixed; /* IOs of the second half, of the first half in this phase */
 	uint32_t n_busy, busy;    /* n_busy: IOs in flight; busy: a bit for each of them */
 	bool phase_over;          /* the end of the phase is posted */
 	bool stopping, lane_over; /* lane_over: the end of the lane is posted */
@@ -213,7 +214,9 @@ static bool may_submit(const struct exporter *x, const struct gantry_io *io)
 {
 	if (x->stopping || (x->busy & 1u << io->slot) != 0)
 		return false;
-	return !in_second_half(io) || x->phase == USE || x->phase == LEAVE ||
+	if (!in_second_half(io))
+		return x->n_fixed < MOST_IOS;
+	return x->phase == USE || (x->phase == LEAVE && x->n_done < MOST_IOS) ||
 	       (x->phase == PROBE && x->n_done < PROBES);
 }
 
@@ -244,8 +247,10 @@ static int submit(struct exporter *x, struct gantry_io *io)
 	x->n_busy++;
 	x->busy |= 1u << io->slot;
 	rc = gantry_submit(io);
-	if (rc == 0)
+	if (rc == 0) {
+		x->n_fixed += !in_second_half(io);
 		return 1;
+	}
 	x->n_busy--;
 	x->busy &= ~(1u << io->slot);
 	gantry_io_end(io);
@@ -291,7 +296,7 @@ static void change_on_lane(void *arg)
 	const struct change *change = arg;
 
 	change->x->phase = change->phase;
-	change->x->n_done = 0;
+	change->x->n_done = change->x->n_fixed = 0;
 	change->x->phase_over = false;
 	if (change->phase == USE)
 		for (uint32_t i = SLOTS / 2; i < SLOTS; i++)

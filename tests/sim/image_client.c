@@ -36,6 +36,8 @@ static void log_line(enum gn_log_level level, const char *who, const char *messa
 {
 	(void)level;
 	sim_log(who, message);
+	if (strstr(message, "exporter: ") && strstr(message, "memory has changed"))
+		sim_wrong("%s", message);
 }
 
 VISIBLE void *sim_image_run(void *path)

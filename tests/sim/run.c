@@ -38,9 +38,8 @@
 
 bool sim_verbose;
 
-/* slots of processes; CLIENTS is the slot of the first client */
-enum place { TARGET, TARGET_1, GATEWAY, CLIENTS };
-#define SLOTS (CLIENTS + SIM_CLIENTS)
+/* slots of processes; CLIENTS is the slot of the first client. SWAP runs the role exporter */
+enum place { TARGET, TARGET_1, GATEWAY, CLIENTS, SWAP = CLIENTS + SIM_CLIENTS, SLOTS };
 
 static struct {
 	struct sim_proc *proc;
@@ -103,6 +102,8 @@ void sim_log(const char *source, const char *message)
 
 static const char *file_of(unsigned slot)
 {
+	if (slot == SWAP)
+		return "/etc/swap.conf";
 	return slot == GATEWAY ? "/etc/bridge.conf" : sim_topology_store(slot - TARGET);
 }
 
@@ -110,10 +111,11 @@ static const char *file_of(unsigned slot)
 static void *run_slot(void *arg)
 {
 	unsigned slot = (unsigned)(uintptr_t)arg;
-	const char *symbol = slot < CLIENTS ? "sim_image_run" : "sim_image_client";
+	const bool runs = slot < CLIENTS || slot == SWAP;
+	const char *symbol = runs ? "sim_image_run" : "sim_image_client";
 	void *(*fn)(void *) = (void *(*)(void *))sim_proc_symbol(sim_proc_self(), symbol);
 
-	if (slot < CLIENTS)
+	if (runs)
 		return fn((void *)(uintptr_t)file_of(slot));
 	return fn(phase == PROBING ? &probe : (void *)(uintptr_t)&now->jobs[slot - CLIENTS]);
 }
@@ -122,7 +124,9 @@ static void start(unsigned slot)
 {
 	char name[24];
 
-	if (slot < CLIENTS)
+	if (slot == SWAP)
+		snprintf(name, sizeof(name), "exporter");
+	else if (slot < CLIENTS)
 		snprintf(name, sizeof(name), "%s",
 			 slot == TARGET    ? "target"
 			 : slot == GATEWAY ? "gateway"
@@ -255,9 +259,9 @@ static void reap(unsigned slot)
 	event("%s has ended, status %d", proc->name, proc->status);
 	if (sim_proc_left(proc))
 		sim_wrong("%s ended without releasing:%s", proc->name, sim_proc_left(proc));
-	if (slot >= CLIENTS)
+	if (slot >= CLIENTS && slot != SWAP)
 		sim_judge_ended(slot - CLIENTS + 1);
-	if (slots[slot].start_at == SIM_NEVER && phase == USED &&
+	if (slots[slot].start_at == SIM_NEVER && phase == USED && slot != SWAP &&
 	    (slot < CLIENTS || (proc->status > 0 && slots[slot].n_starts < STARTS)))
 		slots[slot].start_at = sim_now() + RETRY_NS;
 	sim_proc_reap(proc);
@@ -266,7 +270,7 @@ static void reap(unsigned slot)
 
 static bool clients_have_ended(void)
 {
-	for (unsigned slot = CLIENTS; slot < CLIENTS + now->n_clients; slot++)
+	for (unsigned slot = CLIENTS; slot < SLOTS; slot++)
 		if (slots[slot].proc || slots[slot].start_at != SIM_NEVER)
 			return false;
 	return true;
@@ -578,6 +582,7 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 		slots[GATEWAY].start_at = 0;
 	for (unsigned slot = CLIENTS; slot < CLIENTS + s->n_clients; slot++)
 		slots[slot].start_at = s->jobs[slot - CLIENTS].ops != 0 ? 0 : SIM_NEVER;
+	slots[SWAP].start_at = s->topology.swaps ? 0 : SIM_NEVER;
 	outcome->conditions = sim_scenario_conditions(s);
 	outcome->verdict = sim_until_over(&course);
 	for (int i = 0; i < SIM_OPS; i++)

@@ -8,6 +8,7 @@
 
 #define MS 1000000ull
 #define PLAIN_ONE_IN 25u /* runs */
+#define SWAPS_ONE_IN 8u
 
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
@@ -31,6 +32,7 @@ const char *sim_condition_name(enum sim_condition condition)
 							  "two targets",
 							  "two targets with one volume",
 							  "zeroes",
+							  "exports while running",
 							  "delays",
 							  "drops",
 							  "errors",
@@ -65,6 +67,7 @@ uint32_t sim_scenario_conditions(const struct sim_scenario *s)
 		[SIM_WITH_TWO_TARGETS] = s->topology.n_targets == SIM_TARGETS,
 		[SIM_WITH_ONE_VOLUME] = s->topology.spans,
 		[SIM_WITH_ZEROES] = s->jobs[0].shares[SIM_ZERO] != 0,
+		[SIM_WITH_SWAPS] = s->topology.swaps,
 		[SIM_WITH_DELAYS] = t->delayed != 0 || (s->gateway && g->delayed != 0),
 		[SIM_WITH_DROPS] = t->dropped != 0 || (s->gateway && g->dropped != 0),
 		[SIM_WITH_ERRORS] = t->failed != 0 || (s->gateway && g->failed != 0),
@@ -205,6 +208,13 @@ static void draw_plain_points(struct sim_scenario *s)
 	s->rates.plain_points = s->rates.only_shared = sim_draw(PLAIN_ONE_IN) == 0;
 }
 
+/* Draw whether one more process exports regions while its session runs. Called likewise. */
+static void draw_swaps(struct sim_scenario *s)
+{
+	sim_begin(s->seed ^ 0x5a9);
+	s->topology.swaps = sim_draw(SWAPS_ONE_IN) == 0;
+}
+
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
 	sim_begin(seed);
@@ -232,6 +242,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	sim_topology_draw(s);
 	draw_starvation(s);
 	draw_plain_points(s);
+	draw_swaps(s);
 }
 
 /* -- leaving out -- */

@@ -84,6 +84,8 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 
 	if (features & SIM_NO_SHAPE)
 		t->shape = SIM_SEPARATE;
+	if (features & SIM_NO_SWAPS || t->shape == SIM_EMBEDDED)
+		t->swaps = false;
 	if (features & SIM_ONE_TARGET) {
 		t->n_targets = 1;
 		t->spans = false;
@@ -116,6 +118,9 @@ void sim_topology_print(const struct sim_scenario *s)
 		fprintf(sim_out, "  two targets with one volume\n");
 	else if (t->n_targets > 1)
 		fprintf(sim_out, "  two targets, client 2 uses the second\n");
+	if (t->swaps)
+		fprintf(sim_out,
+			"  regions are exported and unexported while their session runs\n");
 	if (s->jobs[0].shares[SIM_ZERO] != 0)
 		fprintf(sim_out, "  writes of zeroes and discards\n");
 }
@@ -231,6 +236,13 @@ static void add_load(struct text *text, const struct sim_scenario *s, const char
 	    s->resume ? "resume = \"5s\"; " : "");
 }
 
+static void add_swap(struct text *text, const struct sim_scenario *s)
+{
+	add(text, "swap = { role = \"exporter\"; rounds = 3; strict = false; writes = false; ");
+	add_end_point(text, s, "connect =", "front", 0);
+	add(text, "io_timeout = \"%" PRIu64 "ms\"; timeout = \"2s\"; };\n};\n", s->io_timeout_ms);
+}
+
 static uint32_t exchanged; /* bit mask of targets whose two volumes are exchanged */
 
 const char *sim_topology_volume(uint32_t volume)
@@ -298,6 +310,9 @@ void sim_topology_files(const struct sim_scenario *s)
 		make_volume(i, t->exchanges);
 	}
 	end(&text, "/etc/load.conf");
+	begin(&text, s);
+	add_swap(&text, s);
+	end(&text, "/etc/swap.conf");
 	for (uint32_t i = 0; i < t->n_targets && t->exchanges; i++)
 		make_volume(i + SIM_TARGETS, true);
 }

@@ -39,6 +39,8 @@ struct sim_topology {
 	bool exchanges; /* the run has volumes to exchange */
 	/* the target does not address loop regions: data moves by remote reads and writes */
 	bool remote_reads;
+	/* one more process reads volume 0 into regions that it exports and unexports meanwhile */
+	bool swaps;
 };
 
 /* Parts of a topology that sim_limits can leave out, as bits. */
@@ -46,7 +48,8 @@ enum sim_feature {
 	SIM_NO_SHAPE = 1,
 	SIM_NO_ZEROES = 2,
 	SIM_ONE_TARGET = 4,
-	SIM_FEATURES = 3 /* bits */
+	SIM_NO_SWAPS = 8,
+	SIM_FEATURES = 4 /* bits */
 };
 
 struct sim_scenario;
