@@ -108,7 +108,8 @@ static struct gantry_session *oldest_half_open(const struct gn_role *role,
 
 	/* the list has the newest session first */
 	LIST_FOREACH (s, &role->server.sessions, link)
-		if (s->account == peer && s->held.of[GN_QUOTA_HALF_OPEN] != 0 && !s->ending)
+		if (s->account == peer && s->held.of[GN_QUOTA_HALF_OPEN] != 0 &&
+		    s->phase == GN_SESSION_OPEN)
 			oldest = s;
 	return oldest;
 }

@@ -25,6 +25,14 @@ struct gn_session_lane {
 	struct gn_post broken_post, idle_post, drained_post;
 };
 
+/* The phases of a session, in order. `state` is the state of the protocol. */
+enum gn_session_phase {
+	GN_SESSION_OPEN,    /* takes requests as `state` permits them */
+	GN_SESSION_ENDING,  /* the responders complete the IOs in flight */
+	GN_SESSION_CLOSING, /* the role handles the event `closed` */
+	GN_SESSION_CLOSED   /* the role is done, and destroy() is posted */
+};
+
 struct gantry_session {
 	struct gn_role *role;
 	const struct gn_endpoint *ep;
@@ -32,6 +40,7 @@ struct gantry_session {
 	struct gn_channel ch;
 	struct gn_timer deadline; /* deadline of the next request */
 	struct gn_post last;      /* runs teardown(), then destroy(), in session_server.c */
+	enum gn_session_phase phase;
 	enum gn_state state;
 	struct gantry_peer peer;
 	struct gn_peer *account; /* quotas of the peer, shared by its sessions */
@@ -74,8 +83,6 @@ struct gantry_session {
 	/* The peer reached a quota: the session sends END with the reason and takes no requests. */
 	int turned_away;
 	int refused; /* a request was refused before the session ran; the refusal was logged */
-	int ending;
-	int tearing_down; /* event closed of the role has not returned yet */
 	int reason;
 	uint64_t ended_ns; /* when the session began to end */
 

@@ -26,7 +26,7 @@
 
 static void set_deadline(struct gantry_session *s)
 {
-	int waits = s->pending == 0 && s->state != GN_RUNNING && !s->ending;
+	int waits = s->pending == 0 && s->state != GN_RUNNING && s->phase == GN_SESSION_OPEN;
 
 	gn_loop_set_timer(s->role->loop, &s->deadline,
 			  waits ? gn_now_ns() + s->ep->control_timeout_ns : 0);
@@ -94,11 +94,11 @@ static void destroy(void *arg);
  */
 void gn_session_continue(struct gantry_session *s, int rc)
 {
-	if (s->tearing_down) {
-		s->tearing_down = 0;
+	if (s->phase == GN_SESSION_CLOSING) {
+		s->phase = GN_SESSION_CLOSED;
 		gn_loop_post_own(s->role->loop, &s->last, destroy, s);
-	} else if (!s->ending && s->pending != 0 && s->n_busy == 0 && s->n_draining == 0 &&
-		   !s->start.waits) {
+	} else if (s->phase == GN_SESSION_OPEN && s->pending != 0 && s->n_busy == 0 &&
+		   s->n_draining == 0 && !s->start.waits) {
 		finish_step(s, rc);
 	}
 }
@@ -125,7 +125,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 	int next, rc;
 
 	(void)conn;
-	if (s->ending)
+	if (s->phase != GN_SESSION_OPEN)
 		return;
 	if (gn_frame_parse(msg, len, &p) != 0) {
 		broke_protocol(s, "malformed frame");
@@ -183,7 +183,7 @@ static void on_revoke(void *arg, void *conn, uint32_t handle)
 	struct gantry_session *s = arg;
 
 	(void)conn;
-	if (s->ending)
+	if (s->phase != GN_SESSION_OPEN)
 		return; /* the end of the session releases the region */
 	gn_log(GN_LOG_WARN, s->role->host.name,
 	       "client revoked region %u while in use id=%llx: session ends", handle,
@@ -322,7 +322,7 @@ static void teardown(void *arg)
 	struct gn_role *role = s->role;
 
 	destroy_responders(s);
-	s->tearing_down = 1;
+	s->phase = GN_SESSION_CLOSING;
 	if (!s->hello_delivered ||
 	    role->server.ops->closed(role->role, s, s->reason) != -EINPROGRESS)
 		destroy(s);
@@ -332,7 +332,7 @@ void gn_session_idle(struct gantry_session *s)
 {
 	int rc;
 
-	if (s->ending) {
+	if (s->phase == GN_SESSION_ENDING) {
 		gn_loop_post_own(s->role->loop, &s->last, teardown, s);
 		return;
 	}
@@ -345,7 +345,7 @@ void gn_session_idle(struct gantry_session *s)
 static void abandon_responders(struct gantry_session *s)
 {
 	for (uint32_t i = 0; i < s->n_lanes; i++)
-		if (s->ending && s->lanes[i].resp)
+		if (s->phase != GN_SESSION_OPEN && s->lanes[i].resp)
 			gn_responder_abandon(s->lanes[i].resp);
 }
 
@@ -435,9 +435,9 @@ static void report_lost(struct gantry_session *s)
 
 void gn_session_end(struct gantry_session *s, int reason)
 {
-	if (s->ending)
+	if (s->phase != GN_SESSION_OPEN)
 		return;
-	s->ending = 1;
+	s->phase = GN_SESSION_ENDING;
 	s->ended_ns = gn_now_ns();
 	s->reason = reason;
 	gn_start_forget(s);
@@ -535,7 +535,7 @@ void gn_server_stop(struct gn_role *role)
 		 * BUSY lets a client without a session retry until connect.timeout, because the
 		 * role could be restarted.
 		 */
-		if (!s->ending)
+		if (s->phase == GN_SESSION_OPEN)
 			gn_session_refuse(s, "%s%s stops", s->state == GN_NEW ? "busy: " : "",
 					  role->host.name);
 		gn_session_end(s, s->state == GN_NEW ? -EBUSY : -ECANCELED);
@@ -557,7 +557,8 @@ void gn_server_report(const struct gn_role *role, struct gantry_writer *w)
 		snprintf(id, sizeof(id), "%llx", (unsigned long long)s->ch.session);
 		w->object(w, NULL);
 		w->string(w, "id", id);
-		w->string(w, "state", s->ending ? "ending" : gn_state_name(s->state));
+		w->string(w, "state",
+			  s->phase != GN_SESSION_OPEN ? "ending" : gn_state_name(s->state));
 		w->u64(w, "epoch", s->attr.epoch);
 		w->boolean(w, "checksums", (s->features & GN_FEATURE_CRC) != 0);
 		w->u64(w, "lanes", s->attr.lanes);

@@ -54,7 +54,7 @@ static bool find_obstacle(struct gantry_session *s, struct obstacle *o)
 	LIST_FOREACH (t, &role->server.sessions, link) {
 		if (t == s || !has_io(t))
 			continue;
-		if (!t->ending) {
+		if (t->phase == GN_SESSION_OPEN) {
 			o->n_silent += is_silent(s, t);
 			continue;
 		}
@@ -73,7 +73,7 @@ static uint32_t count_writes(const struct gn_role *role)
 	uint32_t n = 0;
 
 	LIST_FOREACH (t, &role->server.sessions, link)
-		for (uint32_t i = 0; t->ending && i < t->n_lanes; i++)
+		for (uint32_t i = 0; t->phase != GN_SESSION_OPEN && i < t->n_lanes; i++)
 			if (t->lanes[i].resp)
 				n += gn_responder_count_writes(t->lanes[i].resp);
 	return n;
@@ -155,7 +155,8 @@ void gn_start_forget(struct gantry_session *s)
 
 static struct gantry_session *next_waiting(struct gantry_session *s)
 {
-	while (s && (!s->start.waits || s->ending || s->start.round == s->role->server.start_round))
+	while (s && (!s->start.waits || s->phase != GN_SESSION_OPEN ||
+		     s->start.round == s->role->server.start_round))
 		s = LIST_NEXT(s, link);
 	return s;
 }

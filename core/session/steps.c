@@ -256,7 +256,7 @@ static void drained_posted(void *arg)
 	struct gantry_session *s = arg;
 	int rc;
 
-	if (--s->n_draining != 0 || s->ending)
+	if (--s->n_draining != 0 || s->phase != GN_SESSION_OPEN)
 		return;
 	rc = unexport_drained(s);
 	if (rc != -EINPROGRESS)

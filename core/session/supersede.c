@@ -103,7 +103,7 @@ int gn_session_supersede(struct gantry_session *s, uint32_t epoch,
 		return rc;
 	s->admitted = true;
 	for (struct gantry_session *t = find_same_id(s, NULL); t; t = find_same_id(s, t)) {
-		if (!t->ending)
+		if (t->phase == GN_SESSION_OPEN)
 			gn_session_refuse(t, "its client has connected again, with epoch %u",
 					  epoch);
 		gn_session_end(t, -ECONNRESET);
@@ -118,7 +118,8 @@ void gn_session_resume_waiting(const struct gantry_session *gone)
 	for (struct gantry_session *s = find_same_id(gone, NULL); s; s = find_same_id(gone, s)) {
 		int rc;
 
-		if (!s->waits_for_predecessor || s->ending || find_same_id(s, NULL))
+		if (!s->waits_for_predecessor || s->phase != GN_SESSION_OPEN ||
+		    find_same_id(s, NULL))
 			continue;
 		rc = gn_step_hello(s);
 		if (rc != -EINPROGRESS)

@@ -19,7 +19,7 @@
 	} while (0)
 #define SIM_ENDING(s) \
 	do { \
-		(s)->ending = 1; \
+		(s)->phase = GN_SESSION_ENDING; \
 		sim_state_changed(SIM_SERVER, (int)(s)->state, SIM_SERVER_ENDING); \
 	} while (0)
 
