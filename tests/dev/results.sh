@@ -9,6 +9,7 @@
 # flaky_limit of them fail the run.
 
 passed=0 failed=0 skipped=0
+durations=() # a line for each step
 flaky=() flaky_limit=2
 result_line='^(PASS|FAIL|XFAIL|XPASS|SKIP|ERROR): ' # what make check prints for each case
 # what runs the programs of another architecture; empty: this machine runs them
@@ -96,9 +97,10 @@ compare_repeated()
 	done < <(comm -23 <(failed_scripts "$2") <(failed_scripts "$3"))
 }
 
-# summary - print the flaky tests by name, and the numbers of all results. Returns non-zero if the run failed.
+# summary - print the durations of the steps, the flaky tests by name, and the numbers of all results. Returns non-zero if the run failed.
 summary()
 {
+	[ ${#durations[@]} -eq 0 ] || printf 'step: %s\n' "${durations[@]}"
 	[ ${#flaky[@]} -eq 0 ] || printf 'flaky: %s\n' "${flaky[@]}"
 	[ ${#flaky[@]} -le $flaky_limit ] || result fail "flaky tests" "(number=${#flaky[@]}, limit $flaky_limit)"
 	echo "$passed passed, $failed failed, $skipped skipped, ${#flaky[@]} flaky"
