@@ -97,7 +97,8 @@ compare_repeated()
 	done < <(comm -23 <(failed_scripts "$2") <(failed_scripts "$3"))
 }
 
-# summary - print the durations of the steps, the flaky tests by name, and the numbers of all results. Returns non-zero if the run failed.
+# summary - print the durations of the steps, the flaky tests by name, and the numbers of all results. Returns non-zero if the run
+# failed.
 summary()
 {
 	[ ${#durations[@]} -eq 0 ] || printf 'step: %s\n' "${durations[@]}"
