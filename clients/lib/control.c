@@ -217,20 +217,12 @@ static void role_report(void *role, struct gantry_writer *w)
 	(void)w;
 }
 
-static void role_plan(void *role, uint32_t connect, struct gantry_plan *plan)
-{
-	(void)role;
-	(void)connect;
-	(void)plan;
-}
-
 static const struct gantry_role_ops role_ops = {
 	.open = role_open,
 	.start = role_start,
 	.stop = role_stop,
 	.close = role_close,
 	.report = role_report,
-	.plan = role_plan,
 	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT,
 };
 

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t host_flags;
-
 static void host_log(const struct gantry_host *pub, int level, const char *fmt, ...)
 {
 	static const enum gn_log_level levels[] = {GN_LOG_ERROR, GN_LOG_WARN, GN_LOG_INFO,
@@ -68,11 +66,6 @@ static int host_open_file(const struct gantry_host *pub, const char *path, int f
 	return fd;
 }
 
-void gn_host_set_flags(uint32_t flags)
-{
-	host_flags = flags;
-}
-
 void gn_host_init(struct gn_host *host, const char *fmt, ...)
 {
 	va_list ap;
@@ -84,7 +77,6 @@ void gn_host_init(struct gn_host *host, const char *fmt, ...)
 	va_end(ap);
 	host->pub = (struct gantry_host){
 		.struct_size = sizeof(host->pub),
-		.flags = host_flags,
 		.name = host->name,
 		.core = host,
 		.log = host_log,

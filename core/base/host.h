@@ -28,11 +28,6 @@ struct gn_host {
 
 /* name: printf format, such as "roles.%s"; truncated to 95 bytes. */
 void gn_host_init(struct gn_host *host, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/*
- * Set GANTRY_HOST_* for all hosts that are initialised from now on; 0 at first. Call it before
- * other threads exist.
- */
-void gn_host_set_flags(uint32_t flags);
 void gn_host_fini(struct gn_host *host); /* frees the counters */
 /*
  * Check the return value of a plugin function. A value above 0 is a bug of the plugin: the function

@@ -3,8 +3,8 @@
  * cmd_check.c - gantry check: checks everything that is possible before the first IO.
  *
  * It opens devices, because only an open device knows its limits. It creates roles, but does not
- * start them. A stub replaces each backend, so that no volume is opened. Plugins do not create
- * missing objects (GANTRY_HOST_DRY_RUN).
+ * start them. Stubs replace backends, and other instances whose `open` would change something on
+ * the machine (topology/trial.c).
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -14,8 +14,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <gantry/backend.h>
 
 #include "base/host.h"
 #include "base/kernel.h"
@@ -37,72 +35,6 @@ struct check {
 	size_t n_failed; /* number of errs that are not about the configuration */
 	uint64_t n_fds;
 };
-
-/* -- stubs: gn_ops_complete() fills their other slots -- */
-
-static void any_volume(void *backend, struct gantry_volume_info *volume)
-{
-	(void)backend;
-	*volume = (struct gantry_volume_info){.size = 1ull << 40,
-					      .block_size = 4096,
-					      .ops = ~0u >> (32 - GANTRY_OP_COUNT),
-					      .max_io = 1u << 20};
-}
-
-static int refuse_io(void *self, struct gantry_io *io)
-{
-	(void)self;
-	gantry_fail(io, GANTRY_S_UNSUPPORTED);
-	return 0;
-}
-
-/* Replaces every backend. */
-static struct gantry_backend_ops no_backend = {.volume = any_volume, .submit = refuse_io};
-
-/*
- * Replace a backend by the stub. The plugin predicts the properties of its volume from the options.
- */
-static void replace_backend(struct gn_topo_role *role)
-{
-	const struct gantry_backend_ops *ops = role->backend->ops;
-
-	ops->expect(role->backend->conf, &role->volume);
-	role->backend->ops = &no_backend;
-}
-
-static int absent_open(const struct gantry_host *host, const void *conf, void **device_p)
-{
-	(void)host;
-	(void)conf;
-	*device_p = NULL;
-	return 0;
-}
-
-static void absent_close(void *device)
-{
-	(void)device;
-}
-
-static void absent_info(void *device, struct gantry_device_info *info)
-{
-	(void)device;
-	*info = (struct gantry_device_info){.detail = "not available here"};
-}
-
-static int absent_progress(void *device)
-{
-	(void)device;
-	return 0;
-}
-
-/*
- * Replaces devices that this machine does not have. Roles are not started, so no role listens or
- * connects on them.
- */
-static struct gantry_transport_ops no_device = {.open = absent_open,
-						.close = absent_close,
-						.info = absent_info,
-						.progress = absent_progress};
 
 /* -- demands -- */
 
@@ -165,10 +97,8 @@ static void add_demands(struct check *check, const struct gn_topo_role *role)
 		gn_role_plan_listen(role->role, &plan);
 		add_demand(check, role, role->listen_device, &plan, true);
 	}
-	for (uint32_t i = 0; i < role->spec.n_connects; i++) {
-		gn_role_plan(role->role, i, &plan);
-		add_demand(check, role, role->connect_devices[i], &plan, false);
-	}
+	for (uint32_t i = 0; i < role->spec.n_connects; i++)
+		add_demand(check, role, role->connect_devices[i], &role->plans[i], false);
 }
 
 static int make_budget(struct check *check)
@@ -498,27 +428,21 @@ static int end(struct check *check, const struct gn_cli *cli, bool opened)
 	return only_failed ? GN_EXIT_FAILED : GN_EXIT_USAGE;
 }
 
-static int check_open(struct check *check, const struct gn_cli *cli, struct gn_loop *loop)
+static int check_open(struct check *check, const struct gn_cli *cli, struct gn_loop *loop,
+		      const struct gn_topo_trial *trial)
 {
 	struct gn_topology *t = &check->topology;
 	int rc;
 
-	gn_ops_complete(GANTRY_KIND_BACKEND, &no_backend);
-	gn_ops_complete(GANTRY_KIND_TRANSPORT, &no_device);
-	for (uint32_t i = 0; i < t->n_roles; i++)
-		if (t->roles[i].selected && t->roles[i].backend)
-			replace_backend(&t->roles[i]);
-	t->absent = &no_device;
-	gn_host_set_flags(GANTRY_HOST_DRY_RUN);
+	t->trial = trial;
 	rc = gn_topology_open(t, loop);
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "%s: gantry run would not start: %s", t->file,
 				   strerror(-rc));
 	check_opened(check);
-	gn_topology_look(t, &check->errs, &check->warnings);
 	gn_topology_check_connects(t, &check->errs, &check->warnings);
 	gn_topology_check_quotas(t, &check->warnings);
-	if (make_budget(check) || gn_topology_expect(t, &check->errs))
+	if (gn_topology_expect(t, &check->errs) || make_budget(check))
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	gn_budget_check(&check->budget, memlock_bytes(), &check->errs);
 	check->n_fds = count_fds(check);
@@ -527,10 +451,11 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 }
 
 /* Check the parts without faults of a configuration that has faults. Opens nothing. */
-static int check_unopened(struct check *check, const struct gn_cli *cli)
+static int check_unopened(struct check *check, const struct gn_cli *cli,
+			  const struct gn_topo_trial *trial)
 {
 	if (check->topology.config) {
-		gn_topology_look(&check->topology, &check->errs, &check->warnings);
+		gn_topology_look(&check->topology, trial);
 		gn_topology_check_connects(&check->topology, &check->errs, &check->warnings);
 		gn_topology_check_quotas(&check->topology, &check->warnings);
 	}
@@ -540,15 +465,16 @@ static int check_unopened(struct check *check, const struct gn_cli *cli)
 int gn_cli_check(const struct gn_cli *cli)
 {
 	struct check check = {.n_failed = 0};
+	const struct gn_topo_trial trial = {&check.errs, &check.warnings};
 	struct gn_loop *loop = gn_loop_create();
 	int code;
 
 	if (!loop)
 		code = gn_cli_fail(GN_EXIT_FAILED, "cannot set up: %s", strerror(errno));
 	else if (gn_topology_load(&check.topology, cli->args.word[0], &cli->topology, &check.errs))
-		code = check_unopened(&check, cli);
+		code = check_unopened(&check, cli, &trial);
 	else
-		code = check_open(&check, cli, loop);
+		code = check_open(&check, cli, loop, &trial);
 	gn_topology_close(&check.topology);
 	if (loop)
 		gn_loop_destroy(&loop);

@@ -310,8 +310,6 @@ static void load(struct entry *e, int fd)
 	if (e->rc)
 		return;
 	e->plugin.ops = e->ops;
-	e->plugin.check = gn_plugin_check(desc);
-	e->plugin.look = gn_plugin_look(desc);
 	e->plugin.path = e->path;
 	e->plugin.desc = desc;
 }

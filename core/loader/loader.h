@@ -28,11 +28,7 @@ struct gn_loader;
 /* A usable plugin; valid as long as the loader. */
 struct gn_plugin {
 	const struct gantry_plugin *desc;
-	const void *ops; /* struct gantry_KIND_ops of this build, without a NULL slot */
-	/* `check` of the plugin; a function without effect if the plugin has none */
-	void (*check)(const void *conf, const struct gantry_option_faults *faults);
-	/* the same for `look` */
-	void (*look)(const void *conf, const struct gantry_option_faults *faults);
+	const void *ops;  /* struct gantry_KIND_ops of this build, without a NULL slot */
 	const char *path; /* path of the file, for messages */
 };
 
@@ -124,9 +120,26 @@ struct gn_errs;
  */
 const char *gn_service_text(struct gn_conf_node *device, const char *name);
 
+/*
+ * Call `check` of a plugin, if it has one, and add its faults to errs. group: the options of conf;
+ * NULL: none. errs NULL: ignore faults. check: zeroed, except for the members that are inputs.
+ */
+void gn_plugin_check(const struct gn_plugin *plugin, const void *conf, struct gn_conf_node *group,
+		     struct gn_errs *errs, struct gantry_check *check);
+
+/* Returns what `check` of a plugin reports about a conf without faults. */
+struct gantry_check gn_plugin_properties(const struct gn_plugin *plugin, const void *conf);
+
+/*
+ * Let a transport check the text of a service, which belongs to `node`. Adds its fault to errs,
+ * with the text `remedy` at the end.
+ */
+void gn_service_check(const struct gn_plugin *plugin, const void *conf, const char *service,
+		      struct gn_conf_node *node, const char *remedy, struct gn_errs *errs);
+
 /* Let the transport check the entries of the option `services` of a device. */
-void gn_services_check(struct gn_conf_node *device, const struct gantry_transport_ops *ops,
-		       struct gn_errs *errs);
+void gn_services_check(struct gn_conf_node *device, const struct gn_plugin *plugin,
+		       const void *conf, struct gn_errs *errs);
 
 /*
  * True if a stage never holds a descriptor: it has no `drain`. ops: table of the ABI of the host,

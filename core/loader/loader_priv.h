@@ -43,14 +43,6 @@ int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *wh
 /* Read every text of a description that gn_loader_check() has accepted. */
 void gn_loader_read_all(const struct gantry_plugin *desc);
 
-/* Get the `check` function of a plugin; for a plugin without one, a function that adds no fault. */
-void (*gn_plugin_check(const struct gantry_plugin *desc))(
-	const void *conf, const struct gantry_option_faults *faults);
-
-/* Get the `look` function of a plugin; for a plugin without one, a function that adds no fault. */
-void (*gn_plugin_look(const struct gantry_plugin *desc))(const void *conf,
-							 const struct gantry_option_faults *faults);
-
 /*
  * Create a complete ops table for a plugin: its functions, and the stubs of its kind for NULL
  * slots. *ops_p: from malloc(3), owned by the caller. Returns 0; -ENOEXEC: a mandatory function is

@@ -118,12 +118,6 @@ static int no_memory(void *backend, void **addr_p)
 	return -ENOTSUP;
 }
 
-static void expect_nothing(const void *conf, struct gantry_volume_info *volume)
-{
-	(void)conf;
-	(void)volume;
-}
-
 /* quiesce: a completed IO never changes the store later */
 static int always_quiescent(void *backend, uint64_t *mark)
 {
@@ -143,36 +137,15 @@ static const struct gantry_backend_ops backend_stubs = {
 	.report = no_report,
 	.close = nothing,
 	.memory = no_memory,
-	.expect = expect_nothing,
 	.quiesce = always_quiescent,
 };
 
 /* -- role -- */
 
-static void keep_plan(void *role, uint32_t connect, struct gantry_plan *plan)
-{
-	(void)role;
-	(void)connect;
-	(void)plan;
-}
-
-/* expect: *shown keeps the volume of the backend, with which the host has filled it */
-static void accept_volumes(void *role, const struct gantry_volume_info *volumes,
-			   struct gantry_volume_info *shown,
-			   const struct gantry_option_faults *faults)
-{
-	(void)role;
-	(void)volumes;
-	(void)shown;
-	(void)faults;
-}
-
 static const struct gantry_role_ops role_stubs = {
 	.stop = nothing, /* the host ends its sessions */
 	.close = nothing,
 	.report = no_report,
-	.plan = keep_plan,
-	.expect = accept_volumes,
 };
 
 /* -- transport: unsupported functions return -ENOTSUP -- */
@@ -230,12 +203,6 @@ static uint64_t no_export_limit(void *conn)
 {
 	(void)conn;
 	return UINT64_MAX;
-}
-
-static uint32_t any_connections(const void *conf)
-{
-	(void)conf;
-	return 0;
 }
 
 static const char *no_text(void *conn)
@@ -308,12 +275,6 @@ static struct gantry_local_peer *const *no_local_peer(void *producer)
 	return &none;
 }
 
-static const char *any_service(const char *service)
-{
-	(void)service;
-	return NULL;
-}
-
 static const struct gantry_transport_ops transport_stubs = {
 	.scan = no_scan,
 	.fd = no_fd,
@@ -336,35 +297,13 @@ static const struct gantry_transport_ops transport_stubs = {
 	.rma_poll = no_rma_poll,
 	.consumer_set_local_peer = no_set_local_peer,
 	.producer_local_peer = no_local_peer,
-	.check_service = any_service,
 	.rma_write_imm = no_rma_write_imm,
 	.send_prefetch = nothing,
 	.export_limit = no_export_limit,
-	.max_connections = any_connections,
 	.import_error = no_text,
 	.refusal = null_text,
 	.listener_address = null_text,
 };
-
-/* -- the description -- */
-
-static void no_faults(const void *conf, const struct gantry_option_faults *faults)
-{
-	(void)conf;
-	(void)faults;
-}
-
-void (*gn_plugin_check(const struct gantry_plugin *desc))(const void *conf,
-							  const struct gantry_option_faults *faults)
-{
-	return desc->check ? desc->check : no_faults;
-}
-
-void (*gn_plugin_look(const struct gantry_plugin *desc))(const void *conf,
-							 const struct gantry_option_faults *faults)
-{
-	return desc->look ? desc->look : no_faults;
-}
 
 /* -- names and offsets of the slots -- */
 
@@ -388,14 +327,13 @@ static const struct slot stage_slots[] = {
 };
 
 static const struct slot backend_slots[] = {
-	BACKEND(open),  BACKEND(volume), BACKEND(start),  BACKEND(submit),  BACKEND(poll),
-	BACKEND(arm),   BACKEND(disarm), BACKEND(fd),     BACKEND(stop),    BACKEND(report),
-	BACKEND(close), BACKEND(memory), BACKEND(expect), BACKEND(quiesce), {NULL, 0},
+	BACKEND(open),  BACKEND(volume), BACKEND(start),   BACKEND(submit), BACKEND(poll),
+	BACKEND(arm),   BACKEND(disarm), BACKEND(fd),      BACKEND(stop),   BACKEND(report),
+	BACKEND(close), BACKEND(memory), BACKEND(quiesce), {NULL, 0},
 };
 
 static const struct slot role_slots[] = {
-	ROLE(open),   ROLE(start), ROLE(stop),   ROLE(close),
-	ROLE(report), ROLE(plan),  ROLE(expect), {NULL, 0},
+	ROLE(open), ROLE(start), ROLE(stop), ROLE(close), ROLE(report), {NULL, 0},
 };
 
 static const struct slot transport_slots[] = {
@@ -436,11 +374,9 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(rma_poll),
 	TRANSPORT(consumer_set_local_peer),
 	TRANSPORT(producer_local_peer),
-	TRANSPORT(check_service),
 	TRANSPORT(rma_write_imm),
 	TRANSPORT(send_prefetch),
 	TRANSPORT(export_limit),
-	TRANSPORT(max_connections),
 	TRANSPORT(import_error),
 	TRANSPORT(refusal),
 	TRANSPORT(listener_address),

@@ -49,20 +49,18 @@ void gn_role_plan_listen(const struct gn_role *role, struct gantry_plan *plan)
 	};
 }
 
-void gn_role_plan(const struct gn_role *role, uint32_t connect, struct gantry_plan *plan)
+void gn_role_fill_check(struct gn_role *role, struct gantry_check *check)
 {
-	if (role->spec.listen)
-		gn_role_plan_listen(role, plan);
-	else
-		*plan = (struct gantry_plan){
-			.sessions = 1, .lanes = role->spec.n_lanes, .lanes_option = "lanes"};
-	role->ops->plan(role->role, connect, plan);
-}
-
-void gn_role_expect(const struct gn_role *role, const struct gantry_volume_info *volumes,
-		    struct gantry_volume_info *shown, const struct gantry_option_faults *faults)
-{
-	role->ops->expect(role->role, volumes, shown, faults);
+	check->host = &role->host.pub;
+	check->role = role->role;
+	check->n_connects = role->spec.n_connects;
+	for (uint32_t i = 0; i < check->n_connects; i++)
+		if (role->spec.listen)
+			gn_role_plan_listen(role, &check->plans[i]);
+		else
+			check->plans[i] = (struct gantry_plan){.sessions = 1,
+							       .lanes = role->spec.n_lanes,
+							       .lanes_option = "lanes"};
 }
 
 static void describe_endpoint(const struct gn_endpoint *ep, const char *key, const char *address,

@@ -140,11 +140,11 @@ const char *gn_role_no_session(const struct gn_role *role);
 void gn_role_report(struct gn_role *role, struct gantry_writer *w);
 /* For `gantry check`: the limits that a listening role grants, as a plan. */
 void gn_role_plan_listen(const struct gn_role *role, struct gantry_plan *plan);
-/* For `gantry check`: what a created role will request through its n-th connect. */
-void gn_role_plan(const struct gn_role *role, uint32_t connect, struct gantry_plan *plan);
-/* For `gantry check`: call `expect` of the role plugin; the role is created, not started. */
-void gn_role_expect(const struct gn_role *role, const struct gantry_volume_info *volumes,
-		    struct gantry_volume_info *shown, const struct gantry_option_faults *faults);
+/*
+ * For `gantry check`: fill the inputs of the check of a role that is created, not started, except
+ * for the volumes. check->plans: an entry for each connect.
+ */
+void gn_role_fill_check(struct gn_role *role, struct gantry_check *check);
 /*
  * For `gantry check`: write lanes, chain, memory and credits of a role that is created, not
  * started.

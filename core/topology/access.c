@@ -141,9 +141,6 @@ static void check_limit(struct gn_errs *warnings, const struct gn_topo_role *rol
 static void check_quotas(const struct gn_topo_role *role, struct gn_errs *warnings)
 {
 	const struct gn_topo_device *device = role->listen_device;
-	const struct gantry_transport_ops *ops = device && device->plugin && device->conf
-							 ? device->plugin->ops
-							 : NULL;
 	const struct gn_endpoint *listen = role->listen;
 
 	check_limit(warnings, role, "max_peer_sessions", listen->max_peer_sessions, "max_sessions",
@@ -152,9 +149,9 @@ static void check_quotas(const struct gn_topo_role *role, struct gn_errs *warnin
 		    "max_peer_region_bytes", listen->max_peer_region_bytes);
 	check_limit(warnings, role, "move_memory", listen->move_memory, "max_peer_queue_memory",
 		    listen->max_peer_queue_memory);
-	if (ops)
+	if (device)
 		check_limit(warnings, role, "max_half_open", listen->max_half_open,
-			    "connections of the device", ops->max_connections(device->conf));
+			    "connections of the device", gn_topo_max_connections(device));
 }
 
 void gn_topology_check_quotas(const struct gn_topology *topology, struct gn_errs *warnings)

@@ -49,17 +49,6 @@ int gn_topology_open_device(struct gn_topo_device *device, struct gn_loop *loop)
 	return -ENOTSUP;
 }
 
-static int open_device(struct gn_topology *t, struct gn_topo_device *device, struct gn_loop *loop)
-{
-	int rc = gn_topology_open_device(device, loop);
-
-	if (!rc || !t->absent)
-		return rc;
-	device->absent = rc;
-	return gn_device_open(loop, device->name, device->plugin->desc->name, t->absent, NULL,
-			      &device->device);
-}
-
 static int open_devices(struct gn_topology *t, struct gn_loop *loop)
 {
 	for (uint32_t i = 0; i < t->n_devices; i++) {
@@ -68,7 +57,8 @@ static int open_devices(struct gn_topology *t, struct gn_loop *loop)
 
 		if (!device->used || !device->plugin)
 			continue;
-		rc = open_device(t, device, loop);
+		rc = t->trial ? gn_topo_try_device(device, loop, t->trial->errs)
+			      : gn_topology_open_device(device, loop);
 		if (rc) {
 			gn_log(GN_LOG_ERROR, "gantry", "%s: %s: cannot open the device: %s",
 			       gn_conf_where(device->node), gn_conf_path(device->node),
@@ -109,7 +99,7 @@ static int create_workers(struct gn_topology *t)
 		int rc;
 
 		/* in a trial, gantry check reports missing CPUs itself */
-		if (t->runtime.n_cpus && !t->absent)
+		if (t->runtime.n_cpus && !t->trial)
 			attr.cpu = (int)t->runtime.cpu[k % t->runtime.n_cpus];
 		snprintf(name, sizeof(name), "gantry-%u", k);
 		rc = gn_worker_create(&attr, &t->workers[k]);
@@ -197,6 +187,8 @@ int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop)
 	int rc;
 
 	rc = open_devices(topology, loop);
+	if (!rc && topology->trial)
+		gn_topology_look(topology, topology->trial);
 	if (!rc)
 		rc = create_workers(topology);
 	for (uint32_t i = 0; i < topology->n_roles && !rc; i++) {
@@ -205,7 +197,7 @@ int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop)
 		if (!role->selected)
 			continue;
 		rc = create_role(topology, role, loop, first_worker);
-		if (rc && topology->absent) {
+		if (rc && topology->trial) {
 			role->status = rc;
 			rc = 0;
 		}

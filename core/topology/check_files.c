@@ -17,8 +17,8 @@
 #include "topology/topology_priv.h"
 
 struct look {
-	struct gn_errs *errs, *warnings;
-	struct gn_errs *to; /* errs or warnings: receives the faults of the current instance */
+	const struct gn_topo_trial *trial;
+	struct gn_errs *to; /* receives the faults of the current instance */
 };
 
 /* Check whether a file with this name could be created. Adds a fault if not. */
@@ -135,24 +135,23 @@ static bool is_elsewhere(const struct gn_topo_role *role)
 static int visit_instance(void *arg, const struct gn_topo_instance *instance)
 {
 	struct look *look = arg;
-	struct gn_topo_option_faults o = {.pub = {&o, gn_topo_add_option_fault},
-					  .group = instance->group};
 
-	look->to = instance->role && is_elsewhere(instance->role) ? look->warnings : look->errs;
-	o.errs = look->to;
-	instance->plugin->look(instance->conf, &o.pub);
+	look->to = instance->role && is_elsewhere(instance->role) ? look->trial->warnings
+								  : look->trial->errs;
+	if (instance->part)
+		gn_topo_try_part(instance, look->to);
 	return gn_topo_each_path(instance, visit_path, look);
 }
 
-void gn_topology_look(struct gn_topology *topology, struct gn_errs *errs, struct gn_errs *warnings)
+void gn_topology_look(struct gn_topology *topology, const struct gn_topo_trial *trial)
 {
 	struct gn_conf_node *runtime = gn_conf_child(gn_config_root(topology->config), "runtime");
 	const struct gn_topo_path stat_dir = {gn_conf_child(runtime, "stat_dir"),
 					      topology->runtime.stat_dir, GANTRY_PATH_DIRECTORY};
-	struct look look = {errs, warnings, NULL};
+	struct look look = {trial, NULL};
 
 	gn_topo_each_instance(topology, visit_instance, &look);
 	/* only a warning, because gantry run logs the problem and continues */
 	if (stat_dir.node && stat_dir.text && *stat_dir.text && topology->runtime.stat)
-		look_path(warnings, &stat_dir);
+		look_path(trial->warnings, &stat_dir);
 }

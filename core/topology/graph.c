@@ -174,14 +174,18 @@ static void check_sessions(struct gn_topo_parse *p, const struct gn_topo_device 
 	}
 }
 
+uint32_t gn_topo_max_connections(const struct gn_topo_device *device)
+{
+	return device->plugin && device->conf
+		       ? gn_plugin_properties(device->plugin, device->conf).max_connections
+		       : 0;
+}
+
 void gn_topo_sessions(struct gn_topo_parse *p)
 {
 	for (uint32_t i = 0; i < p->topology->n_devices; i++) {
 		const struct gn_topo_device *device = &p->topology->devices[i];
-		const struct gantry_transport_ops *ops = device->plugin && device->conf
-								 ? device->plugin->ops
-								 : NULL;
-		uint32_t limit = ops ? ops->max_connections(device->conf) : 0;
+		uint32_t limit = gn_topo_max_connections(device);
 
 		if (limit)
 			check_sessions(p, device, limit);

@@ -12,11 +12,12 @@ typedef int instance_fn(void *arg, const struct gn_topo_instance *instance);
 /*
  * Visit a stage or a backend. An instance with faults in its options has no conf, and is skipped.
  */
-static int visit_part(struct gn_topology *t, const struct gn_topo_role *role, unsigned kind,
-		      struct gn_conf_node *group, const struct gn_plugin_instance *part,
-		      instance_fn *fn, void *arg)
+static int visit_part(struct gn_topology *t, struct gn_topo_role *role, unsigned kind,
+		      struct gn_conf_node *group, struct gn_plugin_instance *part, instance_fn *fn,
+		      void *arg)
 {
-	struct gn_topo_instance instance = {.kind = kind, .group = group, .role = role};
+	struct gn_topo_instance instance = {
+		.kind = kind, .group = group, .role = role, .part = part};
 
 	if (!part || !part->conf || gn_loader_find(t->loader, kind, part->name, &instance.plugin))
 		return 0;
@@ -24,12 +25,11 @@ static int visit_part(struct gn_topology *t, const struct gn_topo_role *role, un
 	return fn(arg, &instance);
 }
 
-static int visit_role(struct gn_topology *t, const struct gn_topo_role *role, instance_fn *fn,
-		      void *arg)
+static int visit_role(struct gn_topology *t, struct gn_topo_role *role, instance_fn *fn, void *arg)
 {
 	struct gn_conf_node *stages = gn_conf_child(role->node, "stages");
-	const struct gn_topo_instance instance = {GANTRY_KIND_ROLE, role->node, role->plugin,
-						  role->spec.part.conf, role};
+	const struct gn_topo_instance instance = {GANTRY_KIND_ROLE,     role->node, role->plugin,
+						  role->spec.part.conf, role,       NULL};
 	int rc = 0;
 
 	if (role->plugin && !role->is_embedded && instance.conf)
@@ -49,8 +49,9 @@ int gn_topo_each_instance(struct gn_topology *t, instance_fn *fn, void *arg)
 
 	for (uint32_t i = 0; i < t->n_devices && !rc; i++) {
 		const struct gn_topo_device *device = &t->devices[i];
-		const struct gn_topo_instance instance = {GANTRY_KIND_TRANSPORT, device->node,
-							  device->plugin, device->conf, NULL};
+		const struct gn_topo_instance instance = {
+			GANTRY_KIND_TRANSPORT, device->node, device->plugin,
+			device->conf,          NULL,         NULL};
 
 		if (device->plugin && device->conf)
 			rc = fn(arg, &instance);

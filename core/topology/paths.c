@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <gantry/backend.h>
-
 #include "topology/topology_priv.h"
 
 #define LINKS_MAX 40
@@ -127,13 +125,9 @@ static void compare(struct gn_topo_parse *p, const struct path *earlier, const s
 
 static bool is_read_only(const struct gn_topo_instance *instance)
 {
-	const struct gantry_backend_ops *ops = instance->plugin->ops;
-	struct gantry_volume_info volume = {.size = 0};
-
-	if (instance->kind != GANTRY_KIND_BACKEND)
-		return false;
-	ops->expect(instance->conf, &volume);
-	return volume.flags & GANTRY_VOLUME_READ_ONLY;
+	return instance->kind == GANTRY_KIND_BACKEND &&
+	       (gn_plugin_properties(instance->plugin, instance->conf).volume.flags &
+		GANTRY_VOLUME_READ_ONLY);
 }
 
 /* Compare a path with all earlier paths, and add it to the list. Returns 0 or -ENOMEM. */

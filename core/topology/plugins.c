@@ -4,7 +4,6 @@
  * configuration.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,27 +223,13 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind,
 	return NULL;
 }
 
-void gn_topo_add_option_fault(const struct gantry_option_faults *faults, const char *option,
-			      const char *fmt, ...)
-{
-	const struct gn_topo_option_faults *o = faults->core;
-	char text[512];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	gn_conf_fault_option(o->errs, o->group, option, text);
-}
-
 int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin,
 			  struct gn_conf_node *group, const void *conf)
 {
-	struct gn_topo_option_faults o = {
-		.pub = {&o, gn_topo_add_option_fault}, .errs = p->errs, .group = group};
+	struct gantry_check check = {.flags = 0};
 	size_t before = p->errs->n;
 
-	plugin->check(conf, &o.pub);
+	gn_plugin_check(plugin, conf, group, p->errs, &check);
 	return p->errs->n == before ? 0 : -EINVAL;
 }
 

@@ -4,6 +4,7 @@
  * `services` of a device maps names to the texts of its transport, such as addresses.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "topology/topology_priv.h"
@@ -41,25 +42,24 @@ void gn_topo_device_options(struct gn_topo_parse *p, struct gn_topo_device *devi
 static void check_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group,
 			   const struct gn_endpoint *endpoint, const struct gn_topo_device *device)
 {
-	const struct gantry_transport_ops *ops;
-	const char *wrong;
+	char remedy[160];
 
 	if (!device || !device->plugin || !endpoint->service || endpoint->service != endpoint->name)
 		return;
-	ops = device->plugin->ops;
-	wrong = ops->check_service(endpoint->service);
-	if (wrong)
-		gn_conf_fault(p->errs, gn_conf_child(group, "name"),
-			      "\"%s\" %s, or map the name in services of the device \"%s\"",
-			      endpoint->service, wrong, device->name);
+	snprintf(remedy, sizeof(remedy), ", or map the name in services of the device \"%s\"",
+		 device->name);
+	gn_service_check(device->plugin, device->conf, endpoint->service,
+			 gn_conf_child(group, "name"), remedy, p->errs);
 }
 
 void gn_topo_services(struct gn_topo_parse *p)
 {
-	for (uint32_t i = 0; i < p->topology->n_devices; i++)
-		if (p->topology->devices[i].plugin)
-			gn_services_check(p->topology->devices[i].node,
-					  p->topology->devices[i].plugin->ops, p->errs);
+	for (uint32_t i = 0; i < p->topology->n_devices; i++) {
+		const struct gn_topo_device *device = &p->topology->devices[i];
+
+		if (device->plugin)
+			gn_services_check(device->node, device->plugin, device->conf, p->errs);
+	}
 	for (uint32_t i = 0; i < p->topology->n_roles; i++) {
 		const struct gn_topo_role *role = &p->topology->roles[i];
 

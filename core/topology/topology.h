@@ -47,7 +47,7 @@ struct gn_topology_args {
  */
 struct gn_topo_embedded_role {
 	const char *name; /* name of the role plugin in messages and reports */
-	/* `expect` can be NULL, all other slots must be set; `flags` is ignored */
+	/* all slots must be set; `flags` is ignored */
 	const struct gantry_role_ops *ops;
 	const void *conf;
 	uint32_t n_lanes;
@@ -86,8 +86,9 @@ struct gn_topo_device {
 	bool used;
 	bool insecure; /* listeners accept peers that the transport does not authenticate */
 	struct gn_device *device; /* NULL before it is open */
-	/* -errno with which `open` failed in a trial, so that a substitute is open; else 0 */
+	/* -errno with which `open` failed, or would fail, in a trial; else 0 */
 	int absent;
+	struct gantry_device_info info; /* in a trial: properties of a device that is not open */
 };
 
 /* One entry of `roles`. */
@@ -105,13 +106,20 @@ struct gn_topo_role {
 	struct gn_topo_device **connect_devices;
 	struct gn_plugin_instance *stages;
 	struct gn_plugin_instance *backend;
-	uint32_t flags;                   /* GANTRY_ROLE_* */
-	struct gn_role *role;             /* NULL before it is created */
-	struct gantry_volume_info volume; /* result of gn_topology_expect() */
+	uint32_t flags;       /* GANTRY_ROLE_* */
+	struct gn_role *role; /* NULL before it is created */
+	/* results of gn_topology_expect(); plans: one for each connect */
+	struct gantry_volume_info volume;
+	struct gantry_plan *plans;
 	bool expected;
 	bool started, finished;
 	int status;
 	struct gn_topology *topology;
+};
+
+/* A trial, for `gantry check`. It receives the faults. */
+struct gn_topo_trial {
+	struct gn_errs *errs, *warnings;
 };
 
 struct gn_topology {
@@ -127,11 +135,10 @@ struct gn_topology {
 	struct gn_worker **workers;
 	uint32_t n_workers;
 	/*
-	 * Substitute for each device that cannot be opened. Set it before gn_topology_open() for a
-	 * trial. In a trial, a role that cannot be created stays NULL, and its status has the
-	 * reason. NULL: no trial; gn_topology_open() fails at the first such failure.
+	 * Set it before gn_topology_open() for a trial, which has no effect on the machine; see
+	 * gn_topology_look(). NULL: no trial; gn_topology_open() fails at the first failure.
 	 */
-	const struct gantry_transport_ops *absent;
+	const struct gn_topo_trial *trial;
 	/* Set it before gn_topology_open(): called when a role has finished. */
 	void (*role_finished)(void *arg, struct gn_topo_role *role);
 	void *arg;
@@ -173,17 +180,20 @@ int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop);
 int gn_topology_start(struct gn_topology *topology);
 /*
  * For `gantry check`, after gn_topology_open(): check that each role can use the volumes that it
- * connects to in this configuration. Before the call, `volume` of a role with a backend must be the
- * expected volume of that backend. Adds faults. Returns 0 or -ENOMEM.
+ * connects to in this configuration. Adds faults. Returns 0 or -ENOMEM.
  */
 int gn_topology_expect(struct gn_topology *topology, struct gn_errs *errs);
 /*
- * For `gantry check`: report each file and directory of the configuration that `gantry run` could
- * not use on this machine. Opens and changes nothing. Skips roles whose options have faults. If
- * this machine does not have a device of a role (`absent`, after gn_topology_open), the role is for
+ * For `gantry check`: compare stages, backends, files and directories of the configuration with
+ * this machine, and report what `gantry run` could not use. Opens and changes nothing. Skips roles
+ * whose options have faults. If this machine does not have a device of a role, the role is for
  * another machine, and its faults are only warnings.
+ *
+ * In a trial, gn_topology_open() calls it. Stubs then replace all backends, the stages that would
+ * change something on this machine, and the devices that do or that cannot be opened (`absent`). A
+ * role that cannot be created stays NULL, and its status has the reason.
  */
-void gn_topology_look(struct gn_topology *topology, struct gn_errs *errs, struct gn_errs *warnings);
+void gn_topology_look(struct gn_topology *topology, const struct gn_topo_trial *trial);
 /*
  * For `gantry check`: report each connect of a selected role to a service that no role of the file
  * serves. If the transport reaches only this process, the serving role must be selected as well.

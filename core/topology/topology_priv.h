@@ -26,16 +26,6 @@ const struct gn_plugin *gn_topo_plugin_instance(struct gn_topo_parse *p, unsigne
 int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin,
 			  struct gn_conf_node *group, const void *conf);
 
-/* Receives faults that a plugin finds in its options in `group`. */
-struct gn_topo_option_faults {
-	struct gantry_option_faults pub;
-	struct gn_errs *errs;
-	struct gn_conf_node *group;
-};
-
-void gn_topo_add_option_fault(const struct gantry_option_faults *faults, const char *option,
-			      const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
 /* Get the role to which the i-th connect of a role leads; NULL: no role of this process. */
 struct gn_topo_role *gn_topo_next_role(struct gn_topology *t, const struct gn_topo_role *role,
 				       uint32_t i);
@@ -64,8 +54,17 @@ struct gn_topo_instance {
 	struct gn_conf_node *group;
 	const struct gn_plugin *plugin;
 	const void *conf;
-	const struct gn_topo_role *role; /* NULL: a device */
+	struct gn_topo_role *role;       /* NULL: a device */
+	struct gn_plugin_instance *part; /* of a stage or backend; else NULL */
 };
+
+/*
+ * In a trial: compare a device with this machine, and open it if that has no effect on the machine,
+ * else a stub. Returns 0; -errno: the stub could not be opened.
+ */
+int gn_topo_try_device(struct gn_topo_device *device, struct gn_loop *loop, struct gn_errs *errs);
+/* In a trial: compare a stage or backend with this machine, and replace it by a stub. */
+void gn_topo_try_part(const struct gn_topo_instance *instance, struct gn_errs *errs);
 
 /* An option of an instance that is the path of a file or directory. */
 struct gn_topo_path {
@@ -127,6 +126,8 @@ void gn_topo_services(struct gn_topo_parse *p);
  * connections.
  */
 void gn_topo_sessions(struct gn_topo_parse *p);
+/* Get the limit of connections to all listeners of a device; 0: none, or unknown. */
+uint32_t gn_topo_max_connections(const struct gn_topo_device *device);
 
 /*
  * Call after roles and devices: add a fault for each access rule of a `listen` group that its

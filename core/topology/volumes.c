@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * volumes.c - for `gantry check`: predict the volumes that each role connects to, as far as they
- * follow from the configuration.
+ * volumes.c - for `gantry check`: call the check of each role, with the volumes that it connects to
+ * as far as they follow from the configuration.
  */
 #include <errno.h>
 
@@ -28,15 +28,15 @@ static void limit_bounced_io(struct gn_topo_role *role)
 
 static int expect(struct gn_topology *t, struct gn_topo_role *role, struct gn_errs *errs)
 {
-	struct gn_topo_option_faults o = {
-		.pub = {&o, gn_topo_add_option_fault}, .errs = errs, .group = role->node};
+	struct gantry_check check = {.flags = GANTRY_CHECK_MACHINE, .volume = role->volume};
 	struct gantry_volume_info *volumes;
 
 	if (role->expected || !role->role)
 		return 0;
 	role->expected = true;
 	volumes = gn_arena_alloc(&t->arena, (role->spec.n_connects + 1) * sizeof(*volumes));
-	if (!volumes)
+	role->plans = gn_arena_alloc(&t->arena, (role->spec.n_connects + 1) * sizeof(*role->plans));
+	if (!volumes || !role->plans)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < role->spec.n_connects; i++) {
 		struct gn_topo_role *next = gn_topo_next_role(t, role, i);
@@ -46,7 +46,11 @@ static int expect(struct gn_topology *t, struct gn_topo_role *role, struct gn_er
 		if (next)
 			volumes[i] = next->volume;
 	}
-	gn_role_expect(role->role, volumes, &role->volume, &o.pub);
+	check.volumes = volumes;
+	check.plans = role->plans;
+	gn_role_fill_check(role->role, &check);
+	gn_plugin_check(role->plugin, role->spec.part.conf, role->node, errs, &check);
+	role->volume = check.volume;
 	if (role->flags & GANTRY_ROLE_STORES && role->listen)
 		limit_bounced_io(role);
 	return 0;

@@ -339,8 +339,9 @@ static int read_function(struct gn_conf_node *node, struct function_conf *conf,
 	return 0;
 }
 
-static void attach(struct doca_devinfo *info, struct gd_wire *wire, bool wide, struct gn_errs *errs)
+static void attach(struct doca_devinfo *info, struct gd_wire *wire, struct gn_errs *errs)
 {
+	bool wide = gn_transport_is_network(wire->loaded->ops);
 	struct gd_wire **place = wide ? &info->wide : &info->local;
 
 	if (*place && (*place)->node)
@@ -359,7 +360,7 @@ static void attach(struct doca_devinfo *info, struct gd_wire *wire, bool wide, s
 static void check_access(const struct gd_wire *wire, const struct function_conf *conf,
 			 struct gn_errs *errs)
 {
-	if (gn_transport_is_network(wire->ops) && !conf->insecure)
+	if (gn_transport_is_network(wire->loaded->ops) && !conf->insecure)
 		gn_conf_fault(
 			errs, wire->node,
 			"the transport does not authenticate peers (transport=%s): every host that reaches the device could "
@@ -373,7 +374,6 @@ static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
 	struct gd_wire *wire;
 	char pci[GD_PCI_FULL];
 	struct function_conf conf;
-	bool wide;
 
 	if (!gn_conf_is_group(node)) {
 		gn_conf_fault(
@@ -393,10 +393,10 @@ static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
 		return;
 	}
 	describe(info, wire->name, &conf);
-	if (gd_wire_load(wire, function_keys, errs, &wide) == 0) {
+	if (gd_wire_load(wire, function_keys, errs) == 0) {
 		check_access(wire, &conf, errs);
-		gn_services_check(node, wire->ops, errs);
-		attach(info, wire, wide, errs);
+		gn_services_check(node, wire->loaded, wire->conf, errs);
+		attach(info, wire, errs);
 	}
 	if (gn_conf_child(node, "representors"))
 		parse_reps(info, gn_conf_child(node, "representors"), errs);

@@ -22,18 +22,16 @@ struct gd_wire {
 	const char *card;
 	struct gn_conf_node *node; /* options; NULL: defaults. Exists until the process ends */
 	/* set by device_transport.c, under its lock */
-	const struct gantry_transport_ops *ops;
+	const struct gn_plugin *loaded;
 	void *conf;
 	struct gd_transport *open;
 };
 
 /*
  * Load the plugin and fill its options. Errors of the configuration, with their positions, go to
- * errs. also_known: keys of the entry that do not belong to the plugin. *wide_p: whether the plugin
- * is a network transport, whose services are network addresses. 0 or -errno. Any thread.
+ * errs. also_known: keys of the entry that do not belong to the plugin. 0 or -errno. Any thread.
  */
-int gd_wire_load(struct gd_wire *wire, const char *const *also_known, struct gn_errs *errs,
-		 bool *wide_p);
+int gd_wire_load(struct gd_wire *wire, const char *const *also_known, struct gn_errs *errs);
 
 /*
  * Set the plugin directories of the configuration, a list of strings, or NULL. Call before the

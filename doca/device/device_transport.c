@@ -132,29 +132,6 @@ static int find_plugin(struct gd_wire *wire, const struct gn_plugin **plugin_p,
 	return rc;
 }
 
-/* Receives the errors that a plugin finds in its options. */
-struct plugin_faults {
-	struct gantry_option_faults pub;
-	struct gn_errs *errs;
-	const struct gd_wire *wire;
-};
-
-__attribute__((format(printf, 3, 4))) static void add_fault(
-	const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
-{
-	const struct plugin_faults *o = faults->core;
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (o->wire->node)
-		gn_conf_fault_option(o->errs, o->wire->node, option, text);
-	else
-		gn_errs_add(o->errs, "%s: %s %s", o->wire->plugin, option, text);
-}
-
 /* Returns the address of a string option; NULL: the plugin has no such option. */
 static const char **string_option(const struct gantry_plugin *desc, void *conf, const char *name)
 {
@@ -188,7 +165,7 @@ static int set_place(const struct gantry_plugin *desc, struct gd_wire *wire)
 static int fill(struct gd_wire *wire, const struct gn_plugin *plugin, const char *const *also_known,
 		struct gn_errs *errs)
 {
-	struct plugin_faults o = {.pub = {&o, add_fault}, .errs = errs, .wire = wire};
+	struct gantry_check check = {.flags = 0};
 	size_t before = errs->n;
 	int rc;
 
@@ -199,7 +176,7 @@ static int fill(struct gd_wire *wire, const struct gn_plugin *plugin, const char
 	if (rc == 0)
 		rc = set_place(plugin->desc, wire);
 	if (rc == 0)
-		plugin->check(wire->conf, &o.pub);
+		gn_plugin_check(plugin, wire->conf, wire->node, errs, &check);
 	return rc == 0 && errs->n > before ? -EINVAL : rc;
 }
 
@@ -211,21 +188,18 @@ static int load(struct gd_wire *wire, const char *const *also_known, struct gn_e
 	if (rc == 0)
 		rc = fill(wire, plugin, also_known, errs);
 	if (rc == 0)
-		wire->ops = plugin->ops;
+		wire->loaded = plugin;
 	return rc;
 }
 
-int gd_wire_load(struct gd_wire *wire, const char *const *also_known, struct gn_errs *errs,
-		 bool *wide_p)
+int gd_wire_load(struct gd_wire *wire, const char *const *also_known, struct gn_errs *errs)
 {
 	int rc;
 
 	pthread_mutex_lock(&lock);
 	rc = load(wire, also_known, errs);
 	pthread_mutex_unlock(&lock);
-	if (rc == 0) /* only a network transport rejects a name that is not an address */
-		*wide_p = wire->ops->check_service("name") != NULL;
-	else if (errs->n == 0)
+	if (rc != 0 && errs->n == 0)
 		gn_errs_add(errs, "%s: %s", wire->name, strerror(-rc));
 	return rc;
 }
@@ -274,7 +248,7 @@ static int open_transport(struct gd_wire *wire, struct gd_transport **transport_
 
 	if (!t)
 		return -ENOMEM;
-	t->ops = wire->ops;
+	t->ops = wire->loaded->ops;
 	t->pid = getpid();
 	t->due = (struct gn_timer){.fn = progress, .arg = t};
 	init_lock(&t->lock);
@@ -322,7 +296,7 @@ static doca_error_t get(struct gd_wire *wire, struct gd_transport **transport_p)
 		return DOCA_SUCCESS;
 	}
 	gn_log_set_hook(core_line);
-	if (!wire->ops)
+	if (!wire->loaded)
 		rc = load(wire, NULL, &errs);
 	if (rc == 0)
 		rc = open_transport(wire, &open);

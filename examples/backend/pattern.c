@@ -34,15 +34,6 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
-/* Report what the table of options cannot check. The host adds file, line and key. */
-static void pattern_check(const void *arg, const struct gantry_option_faults *faults)
-{
-	const struct pattern_conf *conf = arg;
-
-	if (conf->size % BLOCK)
-		gantry_option_fault(faults, "size", "is not a multiple of %d bytes", BLOCK);
-}
-
 /* The backend has no state: the object is a copy of its options. */
 static int pattern_open(const struct gantry_host *host, const void *conf, void **backend_p)
 {
@@ -57,16 +48,14 @@ static int pattern_open(const struct gantry_host *host, const void *conf, void *
 }
 
 /*
- * Describe the volume that follows from the options; `gantry check` calls this without a backend.
+ * Describe the volume that follows from the options.
  *
  * uuid and verifier let a client resume its session after a restart of the target. Equal options
  * make equal volumes, so the UUID consists of the options. No write can be lost, so the verifier
  * never changes.
  */
-static void pattern_expect(const void *arg, struct gantry_volume_info *volume)
+static void describe(const struct pattern_conf *conf, struct gantry_volume_info *volume)
 {
-	const struct pattern_conf *conf = arg;
-
 	volume->size = conf->size;
 	volume->block_size = BLOCK;
 	volume->ops = 1u << GANTRY_OP_READ | 1u << GANTRY_OP_FLUSH;
@@ -79,7 +68,20 @@ static void pattern_expect(const void *arg, struct gantry_volume_info *volume)
 
 static void pattern_volume(void *backend, struct gantry_volume_info *volume)
 {
-	pattern_expect(backend, volume);
+	describe(backend, volume);
+}
+
+/*
+ * Report what the table of options cannot check; the host adds file, line and key. The host needs
+ * the volume before it opens the backend, and `gantry check` never opens it.
+ */
+static void pattern_check(const void *arg, struct gantry_check *check)
+{
+	const struct pattern_conf *conf = arg;
+
+	if (conf->size % BLOCK)
+		gantry_option_fault(check, "size", "is not a multiple of %d bytes", BLOCK);
+	describe(conf, &check->volume);
 }
 
 /* All lanes use the same object, because no lane changes it. */
@@ -115,7 +117,6 @@ static int pattern_submit(void *self, struct gantry_io *io)
 static const struct gantry_backend_ops ops = {
 	.open = pattern_open,
 	.volume = pattern_volume,
-	.expect = pattern_expect,
 	.start = pattern_start,
 	.submit = pattern_submit,
 	.close = free,

@@ -340,14 +340,15 @@ static void scan_report(void *role, struct gantry_writer *w)
 }
 
 /* `gantry check` compares the plan with the limits of the listener. */
-static void scan_plan(void *role, uint32_t connect, struct gantry_plan *plan)
+static void scan_check(const void *conf, struct gantry_check *check)
 {
-	(void)role;
-	(void)connect;
-	plan->lanes = 1;
-	plan->depth = DEPTH;
-	plan->regions = 1;
-	plan->region_bytes = (uint64_t)DEPTH * BLOCK_BYTES;
+	(void)conf;
+	if (!check->role)
+		return;
+	check->plans[0].lanes = 1;
+	check->plans[0].depth = DEPTH;
+	check->plans[0].regions = 1;
+	check->plans[0].region_bytes = (uint64_t)DEPTH * BLOCK_BYTES;
 }
 
 static const struct gantry_role_ops ops = {
@@ -356,7 +357,6 @@ static const struct gantry_role_ops ops = {
 	.stop = scan_stop,
 	.close = free,
 	.report = scan_report,
-	.plan = scan_plan,
 	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT | GANTRY_ROLE_WORKS,
 };
 
@@ -368,4 +368,5 @@ GANTRY_PLUGIN(scan) = {
 	.summary = "counts the blocks of a volume that hold data",
 	.ops_size = sizeof(ops),
 	.ops = &ops,
+	.check = scan_check,
 };

@@ -142,15 +142,6 @@ struct gantry_backend_ops {
 	 */
 	int (*memory)(void *backend, void **addr_p);
 	/*
-	 * Predict the result of `volume` from the options only, for `gantry check`, which opens no
-	 * volume. Fields that do not follow from the options stay 0. Must not inspect the system.
-	 *
-	 * conf      as for open
-	 * thread    control thread
-	 * NULL      nothing is known
-	 */
-	void (*expect)(const void *conf, struct gantry_volume_info *volume);
-	/*
 	 * Report whether IOs that have completed, with whatever status, can still change the store.
 	 * The host calls it until the result is not -EAGAIN: these calls are one round, which
 	 * concerns the IOs that were submitted before its first call.

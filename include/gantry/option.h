@@ -31,7 +31,7 @@ enum gantry_option_type {
  * How a plugin uses the file that a STRING option names. The host rejects a configuration in which
  * one option replaces a file that another option names. `gantry check` reports files and
  * directories that are missing, or that the process has no right to read or write. It reports the
- * file of a volume only if the plugin has `look`.
+ * file of a volume only if the `check` of the plugin does.
  */
 #define GANTRY_PATH_KEEP 1    /* the plugin reads or serves the content */
 #define GANTRY_PATH_REPLACE 2 /* the plugin replaces the content */
@@ -61,31 +61,6 @@ struct gantry_option {
 	const struct gantry_option *group;
 	const char *help; /* one sentence for the manual */
 };
-
-/*
- * Receives faults that no single row can detect, such as a value that is not a power of two, or
- * options that exclude each other. The host adds the file, line and key to the message.
- */
-struct gantry_option_faults {
-	void *core;
-	/*
-	 * Add a fault.
-	 *
-	 * faults  this struct
-	 * option  its name, or "group.option" in a group
-	 * fmt     text and arguments as for printf(3): the problem, then the remedy
-	 * thread  control thread
-	 */
-	void (*add)(const struct gantry_option_faults *faults, const char *option, const char *fmt,
-		    ...)
-#ifdef __GNUC__
-		__attribute__((format(printf, 3, 4)))
-#endif
-		;
-};
-
-/* `add` of the faults. */
-#define gantry_option_fault(faults, ...) (faults)->add(faults, __VA_ARGS__)
 
 /* clang-format off */
 #define GANTRY_OPTION_END {NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL} /* the last row */

@@ -27,6 +27,7 @@
 #ifndef GANTRY_PLUGIN_H
 #define GANTRY_PLUGIN_H
 
+#include <gantry/check.h>
 #include <gantry/count.h>
 #include <gantry/io.h>
 #include <gantry/option.h>
@@ -55,7 +56,6 @@ enum gantry_kind {
  * What a plugin exports.
  *
  * conf    the options, as the option table describes them
- * faults  receives each fault
  * ownership  arguments are valid during the call, unless stated otherwise
  */
 struct gantry_plugin {
@@ -72,22 +72,18 @@ struct gantry_plugin {
 	uint32_t ops_size;  /* sizeof(*ops) where the plugin was compiled */
 	const void *ops;    /* functions; the type depends on `kind` */
 	/*
-	 * Check a complete conf struct before `open`, and add a fault for each problem. The host
-	 * does not call `open` with a conf that has faults.
+	 * Report faults of a complete conf struct, and properties of the instance.
 	 *
-	 * thread   control thread; no side effects. Must not inspect the system
+	 * The host calls it for each instance of a configuration, and does not call `open` if there
+	 * are faults. `gantry check` calls it again with GANTRY_CHECK_MACHINE: before it opens a
+	 * device or a stage, instead of opening a backend, and after it has opened a role.
+	 *
+	 * check    receives each fault, and the properties of this kind of plugin
+	 * thread   control thread; no side effects. Without GANTRY_CHECK_MACHINE it must not
+	 *          inspect the system
 	 * NULL     the option table is sufficient
 	 */
-	void (*check)(const void *conf, const struct gantry_option_faults *faults);
-	/*
-	 * Compare a conf that `check` accepted with this machine. `gantry check` calls it.
-	 *
-	 * faults   receives each reason for which `open` would fail, with its remedy
-	 * thread   control thread; must not change, lock or wait for anything, and must not open a
-	 *          device
-	 * NULL     the host checks only paths, by their GANTRY_PATH_*
-	 */
-	void (*look)(const void *conf, const struct gantry_option_faults *faults);
+	void (*check)(const void *conf, struct gantry_check *check);
 };
 
 #if defined __GNUC__
@@ -119,12 +115,6 @@ struct gantry_plugin {
 enum gantry_log_level { GANTRY_LOG_ERROR, GANTRY_LOG_WARN, GANTRY_LOG_INFO, GANTRY_LOG_DEBUG };
 
 /*
- * `gantry check` is running: `open` must report whether it could create what the instance needs,
- * and must not create a file, directory or network link.
- */
-#define GANTRY_HOST_DRY_RUN 0x1u
-
-/*
  * Services of the host for an instance; valid until the instance is closed. Any thread can call a
  * function unless its comment restricts that.
  *
@@ -134,7 +124,6 @@ enum gantry_log_level { GANTRY_LOG_ERROR, GANTRY_LOG_WARN, GANTRY_LOG_INFO, GANT
  */
 struct gantry_host {
 	uint32_t struct_size;
-	uint32_t flags;   /* GANTRY_HOST_* */
 	const char *name; /* name of the instance, for messages: "roles.bridge", "devices.dpu0" */
 	void *core;       /* private to the host */
 

@@ -710,28 +710,6 @@ struct gantry_role_ops {
 	void (*report)(void *role, struct gantry_writer *w);
 	/* GANTRY_ROLE_*: sections of the configuration that the role needs */
 	uint32_t flags;
-	/*
-	 * For `gantry check`, after open: adjust *plan to the needs of the role through this
-	 * connect. The host fills *plan before the call: with the limits of `listen` if the role
-	 * listens, else with one session of all lanes.
-	 *
-	 * connect  index of an entry of `connect`
-	 * plan     in and out: the needs
-	 * NULL     the role needs what the host fills in
-	 */
-	void (*plan)(void *role, uint32_t connect, struct gantry_plan *plan);
-	/*
-	 * For `gantry check`, after open: check that the role can use the volumes of its connects.
-	 *
-	 * volumes   volumes[i]: the volume of the i-th connect, as far as it follows from the
-	 *           configuration; unknown fields are 0
-	 * shown     in and out, for a role that listens: the volume that its clients will see. In:
-	 *           the volume of its backend, or all 0
-	 * faults    receives each reason for which the role cannot use the volumes
-	 * NULL      the role can use any volume, and *shown stays as it is
-	 */
-	void (*expect)(void *role, const struct gantry_volume_info *volumes,
-		       struct gantry_volume_info *shown, const struct gantry_option_faults *faults);
 };
 
 #define GANTRY_ROLE_LISTENS 0x1u  /* needs `listen` */

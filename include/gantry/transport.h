@@ -331,8 +331,6 @@ struct gantry_transport_ops {
 	 * device_p  out: the device; the transport owns it until close
 	 * returns   0
 	 *           -ENODEV, -ENOENT: this machine does not have the device
-	 *           -EAGAIN: only with GANTRY_HOST_DRY_RUN: the device does not exist, and would be
-	 *           created
 	 *           another -errno: failed
 	 * NULL      not permitted
 	 */
@@ -649,19 +647,6 @@ struct gantry_transport_ops {
 	 */
 	struct gantry_local_peer *const *(*producer_local_peer)(void *producer);
 
-	/*
-	 * -- configuration --
-	 *
-	 * thread  control thread
-	 */
-	/*
-	 * Check the text of a service, without a device.
-	 *
-	 * returns  the problem, as a text that can follow the service ("is no address; write ...")
-	 *          NULL: the text is valid
-	 * NULL     every text is valid
-	 */
-	const char *(*check_service)(const char *service);
 	uint32_t flags; /* GANTRY_TRANSPORT_* */
 
 	/*
@@ -695,18 +680,6 @@ struct gantry_transport_ops {
 	 * returns  bytes; UINT64_MAX: the limit is unknown
 	 */
 	uint64_t (*export_limit)(void *conn);
-
-	/*
-	 * Report how many connections all listeners of a device can have at a time. The host
-	 * rejects a configuration in which the roles of one process could accept more sessions on
-	 * the device.
-	 *
-	 * conf     as for open
-	 * returns  the number; 0: no limit
-	 * thread   control thread; without a device. Must not inspect the system
-	 * NULL     no limit
-	 */
-	uint32_t (*max_connections)(const void *conf);
 
 	/*
 	 * Report why the last import_region of a connection failed.

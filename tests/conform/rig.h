@@ -134,7 +134,9 @@ int rig_can_run(void);
 int rig_fds(void);
 uint64_t rig_now_ns(void);
 uint64_t rig_patience_ns(void); /* the time limit of the rig */
-/* Returns service i that b can serve, and that check_service() accepts; NULL: there are no more. */
+/* Returns whether the check of the plugin accepts the text of a service. */
+int rig_serves(const char *service);
+/* Returns service i that b can serve, and that the plugin accepts; NULL: there are no more. */
 const char *rig_service(unsigned i);
 /* Open the device of one end, with the settings of the driver and `setting`, if not NULL. */
 void rig_open_end(struct rig_end *end, const char *setting);

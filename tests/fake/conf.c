@@ -123,10 +123,10 @@ void *fake_conf(const struct gantry_plugin *plugin, ...)
 	return conf;
 }
 
-__attribute__((format(printf, 3, 4))) static void object(const struct gantry_option_faults *faults,
+__attribute__((format(printf, 3, 4))) static void object(const struct gantry_check *check,
 							 const char *option, const char *fmt, ...)
 {
-	struct fake_host *host = faults->core;
+	struct fake_host *host = check->core;
 	char text[512];
 	va_list ap;
 
@@ -138,10 +138,28 @@ __attribute__((format(printf, 3, 4))) static void object(const struct gantry_opt
 
 int fake_check(struct fake_host *host, const struct gantry_plugin *plugin, const void *conf)
 {
-	struct gantry_option_faults faults = {host, object};
+	struct gantry_check check = {.core = host, .fault = object};
 	unsigned before = host->n_logged[GANTRY_LOG_ERROR];
 
 	if (plugin->check)
-		plugin->check(conf, &faults);
+		plugin->check(conf, &check);
 	return host->n_logged[GANTRY_LOG_ERROR] == before ? 0 : -EINVAL;
+}
+
+__attribute__((format(printf, 3, 4))) static void count(const struct gantry_check *check,
+							const char *option, const char *fmt, ...)
+{
+	(void)option;
+	(void)fmt;
+	++*(int *)check->core;
+}
+
+int fake_serves(const struct gantry_plugin *plugin, const void *conf, const char *service)
+{
+	int n = 0;
+	struct gantry_check check = {.core = &n, .fault = count, .service = service};
+
+	if (plugin->check)
+		plugin->check(conf, &check);
+	return n == 0;
 }

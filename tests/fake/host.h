@@ -55,6 +55,8 @@ void *fake_conf(const struct gantry_plugin *plugin, ...) __attribute__((sentinel
  * the host would.
  */
 int fake_check(struct fake_host *host, const struct gantry_plugin *plugin, const void *conf);
+/* Returns whether a transport accepts the text of a service. */
+int fake_serves(const struct gantry_plugin *plugin, const void *conf, const char *service);
 
 /* A report as lines "object.key=value". The key of an entry of an array is its index. */
 struct fake_report {

@@ -46,14 +46,18 @@ static const struct gantry_option options[] = {
 	FLAG(made, "false"),       FLAG(listens, "false"),    GANTRY_OPTION_END,
 };
 
+static void tiny_check(const void *conf, struct gantry_check *check)
+{
+	if (((const struct tiny_conf *)conf)->made)
+		check->status = -EAGAIN;
+}
+
 static int tiny_open(const struct gantry_host *host, const void *conf, void **device_p)
 {
 	if (((const struct tiny_conf *)conf)->broken) {
 		gantry_log_error(host, "it is broken; repair it");
 		return -ENODEV;
 	}
-	if (((const struct tiny_conf *)conf)->made && (host->flags & GANTRY_HOST_DRY_RUN))
-		return -EAGAIN;
 	*device_p = (void *)conf;
 	return 0;
 }
@@ -292,4 +296,5 @@ GANTRY_PLUGIN(tiny) = {
 	.conf_size = sizeof(struct tiny_conf),
 	.ops_size = sizeof(ops),
 	.ops = &ops,
+	.check = tiny_check,
 };

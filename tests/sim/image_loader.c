@@ -76,11 +76,7 @@ static int fill(struct gn_loader *loader, struct gn_plugin *plugin,
 		return rc;
 	if (strcmp(name, "file") == 0)
 		sim_watch_backend(ops);
-	*plugin = (struct gn_plugin){.desc = desc,
-				     .ops = ops,
-				     .check = gn_plugin_check(desc),
-				     .look = gn_plugin_look(desc),
-				     .path = name};
+	*plugin = (struct gn_plugin){.desc = desc, .ops = ops, .path = name};
 	return 0;
 }
 

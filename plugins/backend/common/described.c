@@ -5,16 +5,15 @@
 
 #define MAX_IO (64u << 20)
 
-void volume_check(const char *uuid, uint64_t size, uint64_t block,
-		  const struct gantry_option_faults *faults)
+void volume_check(const char *uuid, uint64_t size, uint64_t block, const struct gantry_check *check)
 {
 	if (block & (block - 1))
-		gantry_option_fault(faults, "block",
+		gantry_option_fault(check, "block",
 				    "is not a power of two; write such as \"4KiB\"");
 	else if (size % block)
-		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
+		gantry_option_fault(check, "size", "is not a multiple of the block of %llu bytes",
 				    (unsigned long long)block);
-	identity_check(uuid, faults);
+	identity_check(uuid, check);
 }
 
 void volume_expect(const char *uuid, uint64_t size, uint64_t block,

@@ -10,7 +10,7 @@
  * and `uuid` valid (identity_check()).
  */
 void volume_check(const char *uuid, uint64_t size, uint64_t block,
-		  const struct gantry_option_faults *faults);
+		  const struct gantry_check *check);
 
 /* Describe a volume that is kept in memory, or nowhere, and has the options of volume_check(). */
 void volume_expect(const char *uuid, uint64_t size, uint64_t block,

@@ -29,12 +29,12 @@ void identity_text(const uint8_t uuid[16], char text[IDENTITY_TEXT])
 	uuid_unparse_lower(uuid, text);
 }
 
-void identity_check(const char *text, const struct gantry_option_faults *faults)
+void identity_check(const char *text, const struct gantry_check *check)
 {
 	uint8_t uuid[16];
 
 	if (*text && identity_parse(text, uuid))
-		gantry_option_fault(faults, "uuid",
+		gantry_option_fault(check, "uuid",
 				    "is not a UUID other than all zeroes; write one such as "
 				    "\"0e7a1ed7-5c2c-4f5e-9a53-6d6f1c0f8b11\", see uuidgen(1)");
 }

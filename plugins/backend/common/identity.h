@@ -22,7 +22,7 @@
 /* clang-format on */
 
 /* For a plugin's check(): add a fault unless `text` is empty or a UUID other than all zeroes. */
-void identity_check(const char *text, const struct gantry_option_faults *faults);
+void identity_check(const char *text, const struct gantry_check *check);
 
 /* Get the UUID of a text that identity_check() accepts; all zeroes if the text is empty. */
 void identity_option(const char *text, uint8_t uuid[16]);

@@ -46,13 +46,6 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
-static void file_check(const void *arg, const struct gantry_option_faults *faults)
-{
-	const struct file_conf *conf = arg;
-
-	volume_check(conf->uuid, conf->size, conf->block, faults);
-}
-
 static const struct file_engine *first_choice(const struct file_store *store)
 {
 #ifdef HAVE_LIBURING
@@ -94,9 +87,8 @@ static int file_open(const struct gantry_host *host, const void *conf, void **ba
  * Describe the volume as far as the configuration determines it. Only the opened store determines
  * whether discard is supported, and the size if it is not configured.
  */
-static void file_expect(const void *arg, struct gantry_volume_info *volume)
+static void describe(const struct file_conf *conf, struct gantry_volume_info *volume)
 {
-	const struct file_conf *conf = arg;
 	uint32_t ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_FLUSH;
 
 	if (!conf->read_only)
@@ -112,11 +104,21 @@ static void file_expect(const void *arg, struct gantry_volume_info *volume)
 	identity_option(conf->uuid, volume->uuid);
 }
 
+static void file_check(const void *arg, struct gantry_check *check)
+{
+	const struct file_conf *conf = arg;
+
+	volume_check(conf->uuid, conf->size, conf->block, check);
+	describe(conf, &check->volume);
+	if (check->flags & GANTRY_CHECK_MACHINE)
+		file_look(conf, check);
+}
+
 static void file_volume(void *backend, struct gantry_volume_info *volume)
 {
 	const struct file_store *store = backend;
 
-	file_expect(store->conf, volume);
+	describe(store->conf, volume);
 	volume->size = store->size;
 	if (!store->can_discard)
 		volume->ops &= ~(1u << GANTRY_OP_DISCARD);
@@ -252,7 +254,6 @@ static void file_close(void *backend)
 static const struct gantry_backend_ops ops = {
 	.open = file_open,
 	.volume = file_volume,
-	.expect = file_expect,
 	.start = file_start,
 	.submit = file_submit,
 	.poll = file_poll,
@@ -275,5 +276,4 @@ GANTRY_PLUGIN(file) = {
 	.ops_size = sizeof ops,
 	.ops = &ops,
 	.check = file_check,
-	.look = file_look,
 };

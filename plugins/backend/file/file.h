@@ -163,8 +163,8 @@ extern const struct file_calls file_calls;
 
 /* file_look.c */
 
-/* Plugin operation `look`: check the configuration without opening the path. */
-void file_look(const void *conf, const struct gantry_option_faults *faults);
+/* Compare the configuration with this machine, without opening the path. */
+void file_look(const struct file_conf *conf, const struct gantry_check *check);
 
 /*
  * Check that a file of `have` bytes can hold the volume. Returns NULL if it can. Otherwise returns

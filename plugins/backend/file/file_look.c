@@ -82,7 +82,7 @@ static int find_name(const char *path, char *out)
 }
 
 /* Check a path whose file is missing and would be created by opening the store. */
-static void look_new(const struct file_conf *conf, const struct gantry_option_faults *faults)
+static void look_new(const struct file_conf *conf, const struct gantry_check *check)
 {
 	char name[PATH_MAX];
 	struct stat st;
@@ -98,32 +98,31 @@ static void look_new(const struct file_conf *conf, const struct gantry_option_fa
 		rc = -errno;
 	if (rc == -ENOENT)
 		gantry_option_fault(
-			faults, "path",
+			check, "path",
 			"\"%s\" cannot be created: its directory is missing (%s): create the directory",
 			conf->path, name);
 	else if (rc || faccessat(AT_FDCWD, name, W_OK | X_OK, AT_EACCESS))
-		gantry_option_fault(faults, "path",
+		gantry_option_fault(check, "path",
 				    "\"%s\" cannot be created: %s: write another path", conf->path,
 				    strerror(rc ? -rc : errno));
 	if (!conf->size)
-		gantry_option_fault(faults, "size",
+		gantry_option_fault(check, "size",
 				    "is 0, and the file \"%s\" is missing: write its size",
 				    conf->path);
 }
 
-static void look_missing(const struct file_conf *conf, int err,
-			 const struct gantry_option_faults *faults)
+static void look_missing(const struct file_conf *conf, int err, const struct gantry_check *check)
 {
 	if (err == ENOENT && conf->create && !conf->read_only)
-		look_new(conf, faults);
+		look_new(conf, check);
 	else
 		gantry_option_fault(
-			faults, "path", "\"%s\": %s%s", conf->path, strerror(err),
+			check, "path", "\"%s\": %s%s", conf->path, strerror(err),
 			err == ENOENT ? "; create the file, or set create = true and a size" : "");
 }
 
 static void look_size(const struct file_conf *conf, const struct stat *st,
-		      const struct gantry_option_faults *faults)
+		      const struct gantry_check *check)
 {
 	uint64_t have = (uint64_t)st->st_size;
 	char text[200];
@@ -133,30 +132,29 @@ static void look_size(const struct file_conf *conf, const struct stat *st,
 	if (S_ISREG(st->st_mode) && conf->create && !conf->read_only && have < conf->size)
 		return; /* opening the store extends the file */
 	if (file_size_fault(conf, have, text, sizeof text))
-		gantry_option_fault(faults, conf->size ? "size" : "path", "\"%s\" %s", conf->path,
+		gantry_option_fault(check, conf->size ? "size" : "path", "\"%s\" %s", conf->path,
 				    text);
 }
 
-void file_look(const void *arg, const struct gantry_option_faults *faults)
+void file_look(const struct file_conf *conf, const struct gantry_check *check)
 {
-	const struct file_conf *conf = arg;
 	struct stat st;
 
 	if (stat(conf->path, &st)) {
-		look_missing(conf, errno, faults);
+		look_missing(conf, errno, check);
 		return;
 	}
 	if (!S_ISBLK(st.st_mode) && !S_ISREG(st.st_mode)) {
-		gantry_option_fault(faults, "path",
+		gantry_option_fault(check, "path",
 				    "\"%s\" is a %s; it must be a regular file or a block device",
 				    conf->path, S_ISDIR(st.st_mode) ? "directory" : "special file");
 		return;
 	}
 	if (faccessat(AT_FDCWD, conf->path, R_OK | (conf->read_only ? 0 : W_OK), AT_EACCESS))
 		gantry_option_fault(
-			faults, "path",
+			check, "path",
 			"\"%s\" cannot be opened for %s: %s; change its mode, or set read_only = true",
 			conf->path, conf->read_only ? "reading" : "reading and writing",
 			strerror(errno));
-	look_size(conf, &st, faults);
+	look_size(conf, &st, check);
 }

@@ -112,11 +112,12 @@ static void populate(struct memory *m)
 		*(volatile uint8_t *)(m->base + at) = 0;
 }
 
-static void memory_check(const void *arg, const struct gantry_option_faults *faults)
+static void memory_check(const void *arg, struct gantry_check *check)
 {
 	const struct memory_conf *conf = arg;
 
-	volume_check(conf->uuid, conf->size, conf->block, faults);
+	volume_check(conf->uuid, conf->size, conf->block, check);
+	volume_expect(conf->uuid, conf->size, conf->block, &check->volume);
 }
 
 static int memory_open(const struct gantry_host *host, const void *arg, void **backend_p)
@@ -151,18 +152,11 @@ static int memory_open(const struct gantry_host *host, const void *arg, void **b
 	return 0;
 }
 
-static void memory_expect(const void *arg, struct gantry_volume_info *volume)
-{
-	const struct memory_conf *conf = arg;
-
-	volume_expect(conf->uuid, conf->size, conf->block, volume);
-}
-
 static void memory_volume(void *backend, struct gantry_volume_info *volume)
 {
 	const struct memory *m = backend;
 
-	memory_expect(m->conf, volume);
+	volume_expect(m->conf->uuid, m->conf->size, m->conf->block, volume);
 	memcpy(volume->uuid, m->uuid, sizeof volume->uuid);
 	volume->verifier = m->verifier;
 }
@@ -310,7 +304,6 @@ static void memory_close(void *backend)
 static const struct gantry_backend_ops ops = {
 	.open = memory_open,
 	.volume = memory_volume,
-	.expect = memory_expect,
 	.start = memory_start,
 	.submit = memory_submit,
 	.poll = memory_poll,

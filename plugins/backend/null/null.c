@@ -38,11 +38,12 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
-static void null_check(const void *arg, const struct gantry_option_faults *faults)
+static void null_check(const void *arg, struct gantry_check *check)
 {
 	const struct null_conf *conf = arg;
 
-	volume_check(conf->uuid, conf->size, conf->block, faults);
+	volume_check(conf->uuid, conf->size, conf->block, check);
+	volume_expect(conf->uuid, conf->size, conf->block, &check->volume);
 }
 
 static int null_open(const struct gantry_host *host, const void *arg, void **backend_p)
@@ -57,18 +58,11 @@ static int null_open(const struct gantry_host *host, const void *arg, void **bac
 	return 0;
 }
 
-static void null_expect(const void *arg, struct gantry_volume_info *volume)
-{
-	const struct null_conf *conf = arg;
-
-	volume_expect(conf->uuid, conf->size, conf->block, volume);
-}
-
 static void null_volume(void *backend, struct gantry_volume_info *volume)
 {
 	const struct null *null = backend;
 
-	null_expect(null->conf, volume);
+	volume_expect(null->conf->uuid, null->conf->size, null->conf->block, volume);
 	memcpy(volume->uuid, null->uuid, sizeof volume->uuid);
 	volume->verifier = VERIFIER;
 }
@@ -102,7 +96,6 @@ static void null_report(void *backend, struct gantry_writer *w)
 static const struct gantry_backend_ops ops = {
 	.open = null_open,
 	.volume = null_volume,
-	.expect = null_expect,
 	.start = null_start,
 	.submit = null_submit,
 	.report = null_report,

@@ -34,25 +34,28 @@ static void gateway_close(void *role)
 	free(role);
 }
 
-static void gateway_expect(void *role, const struct gantry_volume_info *volumes,
-			   struct gantry_volume_info *shown,
-			   const struct gantry_option_faults *faults)
+/* The volumes of the connects are known only once the role is open. */
+static void gateway_check(const void *conf, struct gantry_check *check)
 {
-	const struct gateway *gateway = role;
+	const struct gantry_volume_info *volumes = check->volumes;
+	struct gantry_volume_info *shown = &check->volume;
 	uint64_t base = 0;
 
+	(void)conf;
+	if (!check->role)
+		return;
 	*shown = volumes[0];
-	for (uint32_t i = 1; i < gateway->rh->n_connects; i++)
+	for (uint32_t i = 1; i < check->n_connects; i++)
 		if (route_append(shown, &volumes[i]) != 0) {
-			gantry_option_fault(faults, "connect",
+			gantry_option_fault(check, "connect",
 					    "the targets together are larger than 2^64 bytes");
 			*shown = (struct gantry_volume_info){.size = 0};
 		}
-	for (uint32_t i = 0;
-	     i < gateway->rh->n_connects && shown->size != 0 && shown->block_size != 0; i++) {
+	for (uint32_t i = 0; i < check->n_connects && shown->size != 0 && shown->block_size != 0;
+	     i++) {
 		if (base % shown->block_size != 0)
 			gantry_option_fault(
-				faults, "connect",
+				check, "connect",
 				"target %u begins at byte %llu, not at a multiple of the block size %u",
 				i, (unsigned long long)base, shown->block_size);
 		base += volumes[i].size;
@@ -63,7 +66,6 @@ static const struct gantry_role_ops ops = {
 	.open = gateway_open,
 	.start = gateway_start,
 	.close = gateway_close,
-	.expect = gateway_expect,
 	.flags = GANTRY_ROLE_LISTENS | GANTRY_ROLE_CONNECTS,
 };
 
@@ -75,4 +77,5 @@ GANTRY_PLUGIN(gateway) = {
 	.summary = "relays sessions to one or more targets without touching the data",
 	.ops_size = sizeof(ops),
 	.ops = &ops,
+	.check = gateway_check,
 };

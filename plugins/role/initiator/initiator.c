@@ -94,18 +94,6 @@ static int given(const char *text)
 	return text && *text;
 }
 
-static void initiator_check(const void *arg, const struct gantry_option_faults *faults)
-{
-	const struct initiator_conf *conf = arg;
-	int n = given(conf->copy_from) + given(conf->copy_to) + given(conf->replay_path);
-
-	if (n > 1)
-		gantry_option_fault(faults, given(conf->copy_to) ? "copy.to" : "replay.path",
-				    "set only one of copy.from, copy.to and replay.path");
-	if (n == 0)
-		workload_check(conf, faults);
-}
-
 static void choose_source(struct initiator *in)
 {
 	const struct initiator_conf *conf = in->conf;
@@ -190,11 +178,8 @@ static void initiator_stop(void *role)
 	session_stop(role);
 }
 
-static void initiator_plan(void *role, uint32_t connect, struct gantry_plan *plan)
+static void plan(const struct initiator *in, struct gantry_plan *plan)
 {
-	const struct initiator *in = role;
-
-	(void)connect;
 	plan->depth = in->depth;
 	plan->regions = 1;
 	plan->io_bytes = slot_room(in->block);
@@ -203,14 +188,21 @@ static void initiator_plan(void *role, uint32_t connect, struct gantry_plan *pla
 	plan->bytes_option = in->source->block_option;
 }
 
-static void initiator_expect(void *role, const struct gantry_volume_info *volumes,
-			     struct gantry_volume_info *shown,
-			     const struct gantry_option_faults *faults)
+static void initiator_check(const void *arg, struct gantry_check *check)
 {
-	const struct initiator *in = role;
+	const struct initiator_conf *conf = arg;
+	const struct initiator *in = check->role;
+	int n = given(conf->copy_from) + given(conf->copy_to) + given(conf->replay_path);
 
-	(void)shown;
-	in->source->fits(in, &volumes[0], faults);
+	if (n > 1)
+		gantry_option_fault(check, given(conf->copy_to) ? "copy.to" : "replay.path",
+				    "set only one of copy.from, copy.to and replay.path");
+	if (n == 0)
+		workload_check(conf, check);
+	if (in) {
+		plan(in, &check->plans[0]);
+		in->source->fits(in, &check->volumes[0], check);
+	}
 }
 
 static const struct gantry_role_ops ops = {
@@ -219,8 +211,6 @@ static const struct gantry_role_ops ops = {
 	.stop = initiator_stop,
 	.close = initiator_close,
 	.report = initiator_report,
-	.plan = initiator_plan,
-	.expect = initiator_expect,
 	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT | GANTRY_ROLE_WORKS,
 };
 

@@ -147,7 +147,7 @@ struct source {
 	 * a misfit as a fault. Returns 0 or -errno. No side effects.
 	 */
 	int (*fits)(const struct initiator *in, const struct gantry_volume_info *volume,
-		    const struct gantry_option_faults *faults);
+		    const struct gantry_check *check);
 	/*
 	 * Called after fits(), with the volume in in->volume: set in->target, and limit in->block.
 	 * Returns 0 or -errno; logs the cause.
@@ -174,7 +174,7 @@ struct source {
 };
 
 /* -- initiator_workload.c -- */
-void workload_check(const struct initiator_conf *conf, const struct gantry_option_faults *faults);
+void workload_check(const struct initiator_conf *conf, const struct gantry_check *check);
 
 extern const struct source workload_source, copy_in_source, copy_out_source, replay_source;
 

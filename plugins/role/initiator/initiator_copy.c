@@ -142,15 +142,15 @@ static int set_blocks(struct initiator *in)
 }
 
 static int copy_in_fits(const struct initiator *in, const struct gantry_volume_info *volume,
-			const struct gantry_option_faults *faults)
+			const struct gantry_check *check)
 {
 	if ((volume->ops && !gantry_op_in(GANTRY_OP_WRITE, volume->ops)) ||
 	    volume->flags & GANTRY_VOLUME_READ_ONLY) {
-		gantry_option_fault(faults, "copy.from", "the volume is read-only");
+		gantry_option_fault(check, "copy.from", "the volume is read-only");
 		return -EROFS;
 	}
 	if (volume->size && in->copy_bytes > volume->size) {
-		gantry_option_fault(faults, "copy.from", "%s has %llu bytes, the volume only %llu",
+		gantry_option_fault(check, "copy.from", "%s has %llu bytes, the volume only %llu",
 				    in->conf->copy_from, (unsigned long long)in->copy_bytes,
 				    (unsigned long long)volume->size);
 		return -ENOSPC;
@@ -159,14 +159,14 @@ static int copy_in_fits(const struct initiator *in, const struct gantry_volume_i
 }
 
 static int copy_out_fits(const struct initiator *in, const struct gantry_volume_info *volume,
-			 const struct gantry_option_faults *faults)
+			 const struct gantry_check *check)
 {
 	if (volume->ops && !gantry_op_in(GANTRY_OP_READ, volume->ops)) {
-		gantry_option_fault(faults, "copy.to", "the volume cannot be read");
+		gantry_option_fault(check, "copy.to", "the volume cannot be read");
 		return -EOPNOTSUPP;
 	}
 	if (volume->size && in->conf->copy_size > volume->size) {
-		gantry_option_fault(faults, "copy.size",
+		gantry_option_fault(check, "copy.size",
 				    "the volume has %llu bytes, less than the %llu to be copied",
 				    (unsigned long long)volume->size,
 				    (unsigned long long)in->conf->copy_size);

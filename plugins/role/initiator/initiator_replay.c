@@ -175,7 +175,7 @@ static const char *misfit(const struct gantry_volume_info *volume, const struct 
 }
 
 static int replay_fits(const struct initiator *in, const struct gantry_volume_info *volume,
-		       const struct gantry_option_faults *faults)
+		       const struct gantry_check *check)
 {
 	const struct replay *replay = in->replay;
 
@@ -186,7 +186,7 @@ static int replay_fits(const struct initiator *in, const struct gantry_volume_in
 		if (!why)
 			continue;
 		gantry_option_fault(
-			faults, "replay.path", "%s: the IO at offset %llu with %u bytes %s",
+			check, "replay.path", "%s: the IO at offset %llu with %u bytes %s",
 			in->conf->replay_path, (unsigned long long)e->offset, e->length, why);
 		return -ERANGE;
 	}

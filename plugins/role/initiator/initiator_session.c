@@ -43,10 +43,11 @@ static void fill_pages(void *arg, void *at, uint64_t bytes)
 	in->content = random;
 }
 
-__attribute__((format(printf, 3, 4))) static void log_fault(
-	const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void log_fault(const struct gantry_check *check,
+							    const char *option, const char *fmt,
+							    ...)
 {
-	const struct initiator *in = faults->core;
+	const struct initiator *in = check->core;
 	char text[512];
 	va_list args;
 
@@ -59,11 +60,11 @@ __attribute__((format(printf, 3, 4))) static void log_fault(
 static int ready(void *arg, const struct gantry_volume_info *info)
 {
 	struct initiator *in = arg;
-	struct gantry_option_faults faults = {in, log_fault};
+	const struct gantry_check check = {.core = in, .fault = log_fault};
 	int rc;
 
 	in->volume = *info;
-	rc = in->source->fits(in, info, &faults);
+	rc = in->source->fits(in, info, &check);
 	if (!rc)
 		rc = in->source->setup(in);
 	if (!rc)

@@ -49,22 +49,22 @@ static int pattern_writes(uint32_t pattern)
 	return pattern != PATTERN_READ && pattern != PATTERN_RANDREAD;
 }
 
-void workload_check(const struct initiator_conf *conf, const struct gantry_option_faults *faults)
+void workload_check(const struct initiator_conf *conf, const struct gantry_check *check)
 {
 	unsigned long long block = conf->block;
 	bool stamps_units = conf->verify == VERIFY_STAMP && block > STAMP_UNIT;
 	unsigned unit = stamps_units ? STAMP_UNIT : 512;
 
 	if (conf->verify == VERIFY_STAMP && !pattern_writes(conf->pattern))
-		gantry_option_fault(faults, "workload.verify",
+		gantry_option_fault(check, "workload.verify",
 				    "\"stamp\" needs a pattern that writes");
 	if (block % 512)
-		gantry_option_fault(faults, "workload.block",
+		gantry_option_fault(check, "workload.block",
 				    "%llu is not a multiple of 512; write such as %llu or \"4KiB\"",
 				    block, block > unit ? block - block % unit : unit);
 	else if (block % unit)
 		gantry_option_fault(
-			faults, "workload.block",
+			check, "workload.block",
 			"%llu is not a multiple of %u, which verify needs; write such as %llu",
 			block, unit, block - block % unit);
 }
@@ -99,7 +99,7 @@ static const char *missing(const struct initiator_conf *conf,
 }
 
 static int fits_range(const struct initiator *in, uint64_t volume_bytes,
-		      const struct gantry_option_faults *faults)
+		      const struct gantry_check *check)
 {
 	const struct initiator_conf *conf = in->conf;
 	unsigned long long size = volume_bytes, offset = conf->offset, block = conf->block,
@@ -108,13 +108,13 @@ static int fits_range(const struct initiator *in, uint64_t volume_bytes,
 	if (!size)
 		return 0;
 	if (offset >= size) {
-		gantry_option_fault(faults, "workload.offset",
+		gantry_option_fault(check, "workload.offset",
 				    "%llu is not inside the volume of %llu bytes", offset, size);
 		return -ERANGE;
 	}
 	if (part > size - offset) {
 		gantry_option_fault(
-			faults, "workload.size",
+			check, "workload.size",
 			"%llu from %llu on is not inside the volume of %llu bytes; write up to %llu",
 			part, offset, size, size - offset);
 		return -ERANGE;
@@ -122,7 +122,7 @@ static int fits_range(const struct initiator *in, uint64_t volume_bytes,
 	part = part ? part : size - offset;
 	if (part / block < in->n_lanes) {
 		gantry_option_fault(
-			faults, conf->size ? "workload.size" : "workload.block",
+			check, conf->size ? "workload.size" : "workload.block",
 			"the %llu bytes from %llu on, of the volume of %llu, are less than one block of %llu for each "
 			"of %u lanes",
 			part, offset, size, block, in->n_lanes);
@@ -132,7 +132,7 @@ static int fits_range(const struct initiator *in, uint64_t volume_bytes,
 }
 
 static int workload_fits(const struct initiator *in, const struct gantry_volume_info *volume,
-			 const struct gantry_option_faults *faults)
+			 const struct gantry_check *check)
 {
 	const struct initiator_conf *conf = in->conf;
 	const char *option, *reason = missing(conf, volume, &option);
@@ -141,24 +141,24 @@ static int workload_fits(const struct initiator *in, const struct gantry_volume_
 		 max = volume->max_io ? volume->max_io : UINT32_MAX;
 
 	if (reason) {
-		gantry_option_fault(faults, option, "the volume does not support the workload: %s",
+		gantry_option_fault(check, option, "the volume does not support the workload: %s",
 				    reason);
 		return -EOPNOTSUPP;
 	}
 	if (block % unit || block > max) {
 		gantry_option_fault(
-			faults, "workload.block",
+			check, "workload.block",
 			"%llu bytes; write multiples of the volume's block of %u bytes, up to %u",
 			block, unit, max);
 		return -EINVAL;
 	}
 	if (offset % unit) {
-		gantry_option_fault(faults, "workload.offset",
+		gantry_option_fault(check, "workload.offset",
 				    "%llu bytes; write multiples of the volume's block of %u bytes",
 				    offset, unit);
 		return -EINVAL;
 	}
-	return fits_range(in, volume->size, faults);
+	return fits_range(in, volume->size, check);
 }
 
 static void set_target(struct initiator *in)

@@ -69,13 +69,13 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
-static void crc_check(const void *arg, const struct gantry_option_faults *faults)
+static void crc_check(const void *arg, struct gantry_check *check)
 {
 	const struct crc_conf *conf = arg;
 
 	if (conf->strict && conf->mode == CRC_BOTH)
 		gantry_option_fault(
-			faults, "strict",
+			check, "strict",
 			"strict needs mode = \"generate\" (initiator) or \"verify\" (target)");
 }
 

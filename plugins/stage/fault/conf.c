@@ -103,7 +103,7 @@ static int parse_rate(const char *text, uint64_t *threshold_p)
 	return 0;
 }
 
-void fault_check(const void *arg, const struct gantry_option_faults *faults)
+void fault_check(const void *arg, struct gantry_check *check)
 {
 	const struct fault_conf *conf = arg;
 	char option[32];
@@ -113,7 +113,7 @@ void fault_check(const void *arg, const struct gantry_option_faults *faults)
 		snprintf(option, sizeof option, "%s_rate", kinds[kind]);
 		if (parse_rate(conf->rate[kind], &share))
 			gantry_option_fault(
-				faults, option,
+				check, option,
 				"\"%.40s\" is no rate; write \"1%%\" or \"0.01\", from 0%% to 100%%",
 				conf->rate[kind]);
 	}

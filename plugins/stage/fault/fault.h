@@ -83,7 +83,7 @@ struct fault_lane {
 
 extern const struct gantry_option fault_options[];
 
-void fault_check(const void *arg, const struct gantry_option_faults *faults);
+void fault_check(const void *arg, struct gantry_check *check);
 /* Parse the rates into thresholds. */
 void fault_rates(struct fault *fault);
 

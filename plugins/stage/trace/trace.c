@@ -103,16 +103,20 @@ static int write_head(struct trace *trace)
 	return write_all(trace->fd, &head, sizeof head, &done);
 }
 
-/* Open the file and write its header. In a dry run trace->fd is -1. */
+/* `gantry check` must not open a trace, which would replace its file. The host checks the path. */
+static void trace_check(const void *conf, struct gantry_check *check)
+{
+	(void)conf;
+	check->status = -EAGAIN;
+}
+
+/* Open the file and write its header. */
 static int open_file(struct trace *trace)
 {
 	/* O_NONBLOCK: a FIFO without a reader fails with ENXIO instead of blocking */
 	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_NONBLOCK;
 	int rc;
 
-	trace->fd = -1;
-	if (trace->host->flags & GANTRY_HOST_DRY_RUN)
-		return 0;
 	trace->fd = trace->host->open_file(trace->host, trace->conf->path, flags);
 	if (trace->fd < 0)
 		return trace->fd;
@@ -317,7 +321,7 @@ static void trace_close(void *stage)
 {
 	struct trace *trace = stage;
 
-	if (trace->fd >= 0 && close(trace->fd))
+	if (close(trace->fd))
 		gantry_log_warn(trace->host, "%s: %s", trace->conf->path, strerror(errno));
 	for (uint32_t i = 0; i < trace->n_lanes; i++)
 		free(trace->lanes[i]);
@@ -349,4 +353,5 @@ GANTRY_PLUGIN(trace) = {
 	.conf_size = sizeof(struct trace_conf),
 	.ops_size = sizeof ops,
 	.ops = &ops,
+	.check = trace_check,
 };

@@ -40,5 +40,5 @@ GANTRY_PLUGIN(rdma_verbs) = {
 	.conf_size = sizeof(struct vb_conf),
 	.ops_size = sizeof(ops),
 	.ops = &ops,
-	.check = vb_check_conf,
+	.check = vb_check,
 };

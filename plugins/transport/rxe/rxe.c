@@ -23,28 +23,39 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
-static void check(const void *conf, const struct gantry_option_faults *faults)
+static void report(const struct gantry_host *host, const char *netdev, const char *verb,
+		   const char *name, int rc)
 {
-	const struct vb_conf *c = conf;
-
-	vb_check_conf(conf, faults);
-	if (c->create && !*c->netdev)
-		gantry_option_fault(faults, "create",
-				    "a device needs a network interface: set netdev");
-}
-
-static int make(const struct gantry_host *host, const char *netdev, char name[RXE_NAME])
-{
-	int dry_run = host->flags & GANTRY_HOST_DRY_RUN;
-	int rc = dry_run ? rxe_may_create(SYSFS, netdev, name) : rxe_create(netdev, name);
-
 	if (rc)
 		gantry_log_error(host, "cannot create a soft-RoCE device on %s: %s: %s", netdev,
 				 strerror(-rc), rxe_advice(rc));
 	else
-		gantry_log_info(host, "%s soft-RoCE device %s on %s",
-				dry_run ? "would create" : "created", name, netdev);
-	return rc || !dry_run ? rc : -EAGAIN;
+		gantry_log_info(host, "%s soft-RoCE device %s on %s", verb, name, netdev);
+}
+
+/* Returns 0: open creates no device; -EAGAIN: it would create one; else: it would fail. */
+static int try_create(const struct gantry_host *host, const struct vb_conf *conf)
+{
+	char name[RXE_NAME];
+	int rc;
+
+	if (!conf->create || rxe_find(SYSFS, conf->netdev, name) != -ENODEV)
+		return 0;
+	rc = rxe_may_create(SYSFS, conf->netdev, name);
+	report(host, conf->netdev, "would create", name, rc);
+	return rc ? rc : -EAGAIN;
+}
+
+static void rxe_check(const void *arg, struct gantry_check *check)
+{
+	const struct vb_conf *conf = arg;
+
+	vb_check(conf, check);
+	if (conf->create && !*conf->netdev)
+		gantry_option_fault(check, "create",
+				    "a device needs a network interface: set netdev");
+	if (check->flags & GANTRY_CHECK_MACHINE)
+		check->status = try_create(check->host, conf);
 }
 
 static int rxe_open(const struct gantry_host *host, const void *conf, void **device_p)
@@ -53,9 +64,10 @@ static int rxe_open(const struct gantry_host *host, const void *conf, void **dev
 	char name[RXE_NAME];
 	int rc = rxe_find(SYSFS, c->netdev, name);
 
-	if (rc == -ENODEV && c->create)
-		rc = make(host, c->netdev, name);
-	else if (rc == -ENODEV)
+	if (rc == -ENODEV && c->create) {
+		rc = rxe_create(c->netdev, name);
+		report(host, c->netdev, "created", name, rc);
+	} else if (rc == -ENODEV)
 		gantry_log_error(
 			host,
 			"there is no soft-RoCE device%s%s: as root, `modprobe rdma_rxe` and `rdma link add rxe0 "
@@ -94,5 +106,5 @@ GANTRY_PLUGIN(rxe) = {
 	.conf_size = sizeof(struct vb_conf),
 	.ops_size = sizeof(ops),
 	.ops = &ops,
-	.check = check,
+	.check = rxe_check,
 };

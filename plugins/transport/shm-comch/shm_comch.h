@@ -124,7 +124,8 @@ struct comch_device {
 	struct comch_conns conns, reap_list;
 	int in_progress, events;
 	bool membarrier;
-	bool retry; /* a region waits until a lane has finished its copy */
+	bool only_looks; /* not open: the check compares its directory with this machine */
+	bool retry;      /* a region waits until a lane has finished its copy */
 	/* shared: a connection must be checked for an event that no file descriptor reports */
 	uint32_t unseen;
 	uint64_t deadline_ns; /* earliest deadline of a connection; 0: none */
@@ -371,8 +372,7 @@ struct comch_rma {
 
 /* -- shm_rundir.c: the directory of the sockets -- */
 #define COMCH_DIR_BYTES 256u /* size of a buffer for the path of a runtime directory */
-void comch_rundir_check(const struct comch_conf *conf, const struct gantry_option_faults *faults);
-const char *comch_check_service(const char *service);
+void comch_rundir_check(const struct comch_conf *conf, const struct gantry_check *check);
 int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundir);
 void comch_rundir_close(struct comch_rundir *rundir);
 int comch_rundir_bind(const struct comch_device *dev, const char *service,
@@ -457,10 +457,6 @@ void comch_device_kick(struct comch_device *dev);
 static inline int comch_membarrier(void)
 {
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) ? -errno : 0;
-}
-static inline bool comch_only_looks(const struct comch_device *dev)
-{
-	return dev->host->flags & GANTRY_HOST_DRY_RUN;
 }
 
 /* -- shm_scan.c -- */

@@ -100,21 +100,56 @@ static int parse_uids(const char *p, uint32_t *uids, unsigned int *n_p)
 	return 0;
 }
 
-static void comch_check(const void *arg, const struct gantry_option_faults *faults)
+static void comch_info(void *device, struct gantry_device_info *info)
+{
+	const struct comch_device *dev = device;
+
+	*info = (struct gantry_device_info){
+		.caps = GANTRY_CAP_RMA | GANTRY_CAP_ORDERED |
+			(dev->conf->mapped ? GANTRY_CAP_MAPPED : 0),
+		.max_depth = (uint32_t)dev->conf->max_depth,
+		.max_inline = COMCH_INLINE_MAX,
+		.max_regions = COMCH_REGIONS,
+		.max_region_bytes = dev->conf->max_bytes,
+	};
+	snprintf(info->detail, sizeof(info->detail), "%.95s", dev->rundir.path);
+}
+
+/*
+ * Compare the runtime directory with this machine. `gantry check` never opens the device, which
+ * creates the directory and removes stale sockets from it.
+ */
+static void look(const struct comch_conf *conf, struct gantry_check *check)
+{
+	struct comch_device dev = {
+		.host = check->host, .conf = conf, .only_looks = true, .rundir.fd = -1};
+
+	if (!parse_uids(conf->uids, dev.uids, &dev.n_uids))
+		check->status = comch_rundir_open(&dev, &dev.rundir);
+	if (!check->status)
+		check->status = -EAGAIN;
+	comch_rundir_close(&dev.rundir);
+	comch_info(&dev, check->info);
+}
+
+static void comch_check(const void *arg, struct gantry_check *check)
 {
 	const struct comch_conf *conf = arg;
 	uint32_t uids[COMCH_UIDS], slots = (uint32_t)conf->ring_slots;
 	unsigned int n;
 
 	if (slots & (slots - 1))
-		gantry_option_fault(faults, "ring_slots",
+		gantry_option_fault(check, "ring_slots",
 				    "%u is not a power of two; write such as %u", slots,
 				    1u << (31 - __builtin_clz(slots)));
 	if (parse_uids(conf->uids, uids, &n))
-		gantry_option_fault(faults, "uids",
+		gantry_option_fault(check, "uids",
 				    "is no list of at most %u numbers; write such as \"0,1000\"",
 				    COMCH_UIDS - 1);
-	comch_rundir_check(conf, faults);
+	comch_rundir_check(conf, check);
+	check->max_connections = COMCH_CONNS;
+	if (check->flags & GANTRY_CHECK_MACHINE)
+		look(conf, check);
 }
 
 /*
@@ -213,26 +248,10 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 		comch_close(dev);
 		return rc;
 	}
-	if (!comch_only_looks(dev))
-		comch_rundir_sweep_all(dev);
+	comch_rundir_sweep_all(dev);
 	dev->membarrier = use_membarrier();
 	*device_p = dev;
 	return 0;
-}
-
-static void comch_info(void *device, struct gantry_device_info *info)
-{
-	const struct comch_device *dev = device;
-
-	*info = (struct gantry_device_info){
-		.caps = GANTRY_CAP_RMA | GANTRY_CAP_ORDERED |
-			(dev->conf->mapped ? GANTRY_CAP_MAPPED : 0),
-		.max_depth = (uint32_t)dev->conf->max_depth,
-		.max_inline = COMCH_INLINE_MAX,
-		.max_regions = COMCH_REGIONS,
-		.max_region_bytes = dev->conf->max_bytes,
-	};
-	snprintf(info->detail, sizeof(info->detail), "%.95s", dev->rundir.path);
 }
 
 static int comch_fd(void *device)
@@ -341,12 +360,6 @@ static uint64_t comch_wake_ns(void *device)
 	return ((struct comch_device *)device)->deadline_ns;
 }
 
-static uint32_t comch_max_connections(const void *conf)
-{
-	(void)conf;
-	return COMCH_CONNS;
-}
-
 static const struct gantry_transport_ops ops = {
 	.open = comch_open,
 	.scan = comch_scan,
@@ -382,10 +395,8 @@ static const struct gantry_transport_ops ops = {
 	.rma_submit = comch_rma_submit,
 	.rma_flush = comch_rma_flush,
 	.rma_poll = comch_rma_poll,
-	.check_service = comch_check_service,
 	.flags = GANTRY_TRANSPORT_UIDS,
 	.send_prefetch = comch_send_prefetch,
-	.max_connections = comch_max_connections,
 	.refusal = comch_refusal,
 	.import_error = comch_import_error,
 };

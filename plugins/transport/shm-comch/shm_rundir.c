@@ -84,7 +84,7 @@ static const char *directory_remedy(const struct comch_device *dev)
 
 /*
  * Open a directory that only this user and root can modify, and create it if it is missing. Returns
- * a descriptor or -errno; -EAGAIN: dry run, and the directory is missing.
+ * a descriptor or -errno; -EAGAIN: dev->only_looks, and the directory is missing.
  */
 static int open_dir(const struct comch_device *dev, int at, const char *path, const char *shown)
 {
@@ -96,7 +96,7 @@ static int open_dir(const struct comch_device *dev, int at, const char *path, co
 	struct stat st;
 	int fd, err;
 
-	if ((comch_only_looks(dev) ? check_creatable(at, path) : mkdirat(at, path, mode)) &&
+	if ((dev->only_looks ? check_creatable(at, path) : mkdirat(at, path, mode)) &&
 	    errno != EEXIST) {
 		err = errno;
 		if (err == EAGAIN)
@@ -127,25 +127,20 @@ static int open_dir(const struct comch_device *dev, int at, const char *path, co
 	return fd;
 }
 
-void comch_rundir_check(const struct comch_conf *conf, const struct gantry_option_faults *faults)
+void comch_rundir_check(const struct comch_conf *conf, const struct gantry_check *check)
 {
-	char pci[PCI_BYTES];
+	char pci[PCI_BYTES], name[COMCH_NAME_BYTES];
 
 	if (conf->dir && strlen(conf->dir) >= COMCH_DIR_BYTES)
-		gantry_option_fault(faults, "dir", "has %zu bytes; up to %u are possible",
+		gantry_option_fault(check, "dir", "has %zu bytes; up to %u are possible",
 				    strlen(conf->dir), COMCH_DIR_BYTES - 1);
 	if (file_name(pci, sizeof(pci), conf->pci, ""))
-		gantry_option_fault(faults, "pci",
+		gantry_option_fault(check, "pci",
 				    "is empty or too long; write such as \"03:00.0\"");
-}
-
-const char *comch_check_service(const char *service)
-{
-	char name[COMCH_NAME_BYTES];
-
-	return file_name(name, sizeof(name), service, ".sock")
-		       ? "is too long for a file name: each character other than a letter, a digit, '_', '-' and '.' counts three times"
-		       : NULL;
+	if (check->service && file_name(name, sizeof(name), check->service, ".sock"))
+		gantry_option_fault(
+			check, "services",
+			"is too long for a file name: each character other than a letter, a digit, '_', '-' and '.' counts three times");
 }
 
 /*

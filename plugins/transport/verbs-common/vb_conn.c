@@ -94,20 +94,6 @@ void vb_conn_destroy(struct vb_conn *conn)
 	free(conn);
 }
 
-const char *vb_check_service(const char *service)
-{
-	struct sockaddr_storage to;
-
-	return vb_address_parse(service, &to)
-		       ? "is no address; write such as 192.0.2.7:4791 or [2001:db8::7]:4791"
-		       : NULL;
-}
-
-uint32_t vb_max_connections(const void *conf)
-{
-	return (uint32_t)((const struct vb_conf *)conf)->max_connections;
-}
-
 int vb_connect(void *device, const char *service, const struct gantry_conn_events *events,
 	       void *arg, void **conn_p)
 {

@@ -121,12 +121,18 @@ bool vb_networks_have(const struct vb_networks *networks, const struct sockaddr 
 	return false;
 }
 
-void vb_check_conf(const void *conf, const struct gantry_option_faults *faults)
+void vb_check(const void *arg, struct gantry_check *check)
 {
+	const struct vb_conf *conf = arg;
 	struct vb_networks networks;
+	struct sockaddr_storage to;
 	char why[160];
 
-	if (vb_networks_parse(((const struct vb_conf *)conf)->direct_networks, &networks, why,
-			      sizeof(why)))
-		gantry_option_fault(faults, "direct_networks", "%s", why);
+	if (vb_networks_parse(conf->direct_networks, &networks, why, sizeof(why)))
+		gantry_option_fault(check, "direct_networks", "%s", why);
+	if (check->service && vb_address_parse(check->service, &to))
+		gantry_option_fault(
+			check, "services",
+			"is no address; write such as 192.0.2.7:4791 or [2001:db8::7]:4791");
+	check->max_connections = (uint32_t)conf->max_connections;
 }

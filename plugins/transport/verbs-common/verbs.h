@@ -455,8 +455,6 @@ struct vb_conn {
  */
 int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf, const char *name,
 		      void **device_p);
-const char *vb_check_service(const char *service);
-uint32_t vb_max_connections(const void *conf);
 int vb_transport_scan(const struct gantry_host *host, struct gantry_writer *w,
 		      int (*wanted)(const char *name));
 void vb_close(void *device);
@@ -711,7 +709,7 @@ int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const
 int vb_networks_parse(const char *text, struct vb_networks *networks, char *why, size_t size);
 bool vb_networks_have(const struct vb_networks *networks, const struct sockaddr *addr);
 /* `check` of both plugins. */
-void vb_check_conf(const void *conf, const struct gantry_option_faults *faults);
+void vb_check(const void *conf, struct gantry_check *check);
 
 /* -- vb_consumer.c, vb_producer.c, vb_rma.c -- */
 int vb_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p,
@@ -760,8 +758,7 @@ void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* called by
 	.consumer_arm = vb_consumer_arm, .consumer_disarm = vb_consumer_disarm, \
 	.consumer_fd = vb_consumer_fd, .send = vb_send, .flush = vb_flush, \
 	.poll_send = vb_poll_send, .rma_submit = vb_rma_submit, .rma_flush = vb_rma_flush, \
-	.rma_poll = vb_rma_poll, .check_service = vb_check_service, \
-	.rma_write_imm = vb_rma_write_imm, .max_connections = vb_max_connections, \
+	.rma_poll = vb_rma_poll, .rma_write_imm = vb_rma_write_imm, \
 	.import_error = vb_import_error
 
 #endif

@@ -210,14 +210,14 @@ static void uuid_of_the_option_is_used(void)
 	static const uint8_t uuid[16] = {0x0e, 0x7a, 0x1e, 0xd7, 0x5c, 0x2c, 0x4f, 0x5e,
 					 0x9a, 0x53, 0x6d, 0x6f, 0x1c, 0x0f, 0x8b, 0x11};
 	struct gantry_volume_info v = volume_with("uuid=" UUID);
-	const struct gantry_backend_ops *ops = fake_plugin("file")->ops;
 	void *conf = fake_conf(fake_plugin("file"), path_setting, "uuid=" UUID, NULL);
+	struct gantry_check check = {.flags = 0};
 
 	TEST_ASSERT_EQUAL_MEMORY(uuid, v.uuid, sizeof uuid);
 	/* with the option uuid, the backend stores no attribute */
 	TEST_ASSERT_EQUAL_INT(-1, getxattr(path, UUID_ATTRIBUTE, NULL, 0));
-	memset(&v, 0, sizeof v);
-	ops->expect(conf, &v);
+	fake_plugin("file")->check(conf, &check);
+	v = check.volume;
 	free(conf);
 	TEST_ASSERT_EQUAL_MEMORY(uuid, v.uuid, sizeof uuid);
 	TEST_ASSERT_EQUAL_HEX64(0, v.verifier);

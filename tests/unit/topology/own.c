@@ -59,20 +59,12 @@ static void own_report(void *role, struct gantry_writer *w)
 	(void)w;
 }
 
-static void own_plan(void *role, uint32_t connect, struct gantry_plan *plan)
-{
-	(void)role;
-	(void)connect;
-	(void)plan;
-}
-
 static const struct gantry_role_ops ops = {
 	.open = own_open,
 	.start = own_start,
 	.stop = own_stop,
 	.close = own_close,
 	.report = own_report,
-	.plan = own_plan,
 };
 
 /* -- topologies -- */
