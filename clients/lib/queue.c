@@ -173,7 +173,11 @@ static void report_one(struct gantry_queue *queue, struct gantry_io *io)
 	int result = gn_errno_of_status(io->status);
 
 	if (request.copy_to && result == 0)
-		memcpy(request.copy_to, gantry_engine_slot_buffer(queue->engine, io), io->length);
+		memcpy(request.copy_to, gantry_engine_slot_buffer(queue->engine, io),
+		       gantry_io_buffer_bytes(io));
+	if (io->opcode == GANTRY_OP_EXTENTS && result == 0 &&
+	    !gantry_extents_are_valid(request.copy_to, io->length, queue->volume->info.block_size))
+		result = -EIO;
 	gantry_engine_put(queue->engine, io);
 	queue->n_open--;
 	request.done(request.arg, result);

@@ -14,8 +14,8 @@ struct wish {
 	void *arg;
 };
 
-static const char *const op_names[GANTRY_OP_COUNT] = {"nop",   "read",         "write",
-						      "flush", "write_zeroes", "discard"};
+static const char *const op_names[GANTRY_OP_COUNT] = {"nop",          "read",    "write",  "flush",
+						      "write_zeroes", "discard", "extents"};
 
 static int check_range(const struct gantry_volume_info *info, const struct wish *wish)
 {
@@ -32,7 +32,7 @@ static int check_range(const struct gantry_volume_info *info, const struct wish 
 			"range exceeds the volume (length=%llu, offset=%llu, limit size=%llu)",
 			(unsigned long long)wish->length, (unsigned long long)wish->offset,
 			(unsigned long long)info->size);
-	if (wish->length > info->max_io)
+	if (wish->length > info->max_io && wish->opcode != GANTRY_OP_EXTENTS)
 		return gc_error(-EMSGSIZE, "IO too long (length=%llu, limit max_io=%u): divide it",
 				(unsigned long long)wish->length, info->max_io);
 	return 0;
@@ -66,6 +66,10 @@ static int place(const struct gantry_volume *volume, const struct wish *wish, ui
 
 	if (!wish->buf)
 		return gc_error_static(-EINVAL, "no buffer is given");
+	if (wish->opcode == GANTRY_OP_EXTENTS) {
+		*copy_p = 1; /* the slot has GANTRY_ENGINE_ALIGN bytes or more */
+		return 0;
+	}
 	*copy_p = at >= volume->attr.buffer_bytes;
 	if (!*copy_p) {
 		*offset_p = volume->buffers_offset + at;
@@ -152,7 +156,7 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 	rc = gc_check_fork(volume);
 	if (!rc)
 		rc = check(volume, wish);
-	if (!rc && gantry_op_has_data(wish->opcode))
+	if (!rc && gantry_op_has_buffer(wish->opcode))
 		rc = place(volume, wish, &data, &copy);
 	if (rc)
 		return rc;
@@ -167,7 +171,7 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 		memcpy(gantry_engine_slot_buffer(engine, io), wish->buf, wish->length);
 	request = &queue->requests[io->slot];
 	*request = (struct gc_request){wish->done, wish->arg,
-				       copy && wish->opcode == GANTRY_OP_READ ? wish->buf : NULL};
+				       copy && wish->opcode != GANTRY_OP_WRITE ? wish->buf : NULL};
 	gantry_engine_fill(engine, io, wish->opcode, wish->flags, wish->offset,
 			   (uint32_t)wish->length, data);
 	gn_worker_enter(queue->worker);
@@ -227,4 +231,15 @@ int gantry_queue_write_zeroes(struct gantry_queue *queue, uint64_t length, uint6
 	struct wish wish = {GANTRY_OP_WRITE_ZEROES, 0, NULL, length, offset, done, arg};
 
 	return submit_flags(queue, &wish, flags);
+}
+
+int gantry_queue_extents(struct gantry_queue *queue, struct gantry_extents *extents,
+			 uint64_t length, uint64_t offset, gantry_done_fn *done, void *arg)
+{
+	const uint64_t most = UINT32_MAX - UINT16_MAX; /* a multiple of each block size */
+	struct wish wish = {GANTRY_OP_EXTENTS, 0, extents, length, offset, done, arg};
+
+	if (wish.length > most && gantry_range_ok(offset, length, queue->volume->info.size))
+		wish.length = most;
+	return submit(queue, &wish);
 }

@@ -164,6 +164,12 @@ static int server_can_zero(void *handle)
 	return supports(GANTRY_OP_WRITE_ZEROES);
 }
 
+static int server_can_extents(void *handle)
+{
+	(void)handle;
+	return supports(GANTRY_OP_EXTENTS);
+}
+
 static int server_can_fua(void *handle)
 {
 	(void)handle;
@@ -226,6 +232,35 @@ static int server_zero(void *handle, uint32_t count, uint64_t offset, uint32_t f
 	return server_request(GANTRY_OP_WRITE_ZEROES, NULL, count, offset, fua(flags));
 }
 
+static uint32_t nbd_extent(uint32_t flags)
+{
+	return (flags & GANTRY_EXTENT_HOLE ? NBDKIT_EXTENT_HOLE : 0) |
+	       (flags & GANTRY_EXTENT_ZERO ? NBDKIT_EXTENT_ZERO : 0);
+}
+
+/*
+ * Report the extents of all blocks that the range touches. nbdkit ignores what is outside the
+ * range, and accepts less than the range.
+ */
+static int server_extents(void *handle, uint32_t count, uint64_t offset, uint32_t flags,
+			  struct nbdkit_extents *out)
+{
+	const uint64_t mask = server_info()->block_size - 1, first = offset & ~mask;
+	const uint64_t end = (offset + count + mask) & ~mask, most = UINT32_MAX & ~mask;
+	const uint32_t bytes = (uint32_t)(end - first < most ? end - first : most);
+	struct gantry_extents in;
+	uint64_t at = first;
+	int rc;
+
+	(void)handle;
+	(void)flags;
+	rc = server_request(GANTRY_OP_EXTENTS, &in, bytes, first, 0);
+	for (uint32_t i = 0; rc == 0 && i < in.count; at += in.extent[i++].length)
+		rc = nbdkit_add_extent(out, at, in.extent[i].length,
+				       nbd_extent(in.extent[i].flags));
+	return rc;
+}
+
 static struct nbdkit_plugin plugin = {
 	.name = "gantry",
 	.longname = "gantry volume",
@@ -256,11 +291,13 @@ static struct nbdkit_plugin plugin = {
 	.can_fast_zero = server_can_zero,
 	.can_fua = server_can_fua,
 	.can_multi_conn = server_can_multi_conn,
+	.can_extents = server_can_extents,
 	.pread = server_pread,
 	.pwrite = server_pwrite,
 	.flush = server_flush,
 	.trim = server_trim,
 	.zero = server_zero,
+	.extents = server_extents,
 };
 
 struct nbdkit_plugin *plugin_init(void); /* the next line defines it */

@@ -20,7 +20,7 @@ struct request {
 	struct server_waiter waiter;
 	enum gantry_opcode opcode;
 	unsigned flags;
-	uint8_t *data;
+	void *data;
 	uint64_t offset; /* offset in the volume of the bytes that were not submitted */
 	uint32_t left;   /* bytes that were not submitted */
 	int result;      /* -errno of the first IO that failed */
@@ -50,6 +50,8 @@ static int submit(struct request *r, uint32_t length)
 		return gantry_queue_write_zeroes(queue, length, r->offset, r->flags, done, r);
 	case GANTRY_OP_DISCARD:
 		return gantry_queue_discard(queue, length, r->offset, done, r);
+	case GANTRY_OP_EXTENTS:
+		return gantry_queue_extents(queue, r->data, length, r->offset, done, r);
 	default:
 		return gantry_queue_flush(queue, done, r);
 	}
@@ -60,7 +62,8 @@ static uint32_t next_length(const struct request *r)
 	const struct gantry_volume_info *info = server_info();
 	uint32_t max = r->data ? server_piece() : info->max_io - info->max_io % info->block_size;
 
-	return r->left < max ? r->left : max;
+	/* extents that cover less than the request are sufficient */
+	return r->left < max || r->opcode == GANTRY_OP_EXTENTS ? r->left : max;
 }
 
 static int try_submit(struct request *r, uint32_t length)
@@ -89,7 +92,7 @@ static void send_piece(struct request *r)
 	r->left -= length;
 	r->offset += length;
 	if (r->data)
-		r->data += length;
+		r->data = (uint8_t *)r->data + length;
 }
 
 /* Submit all pieces and wait for them. The caller holds the lock of the queue. */
@@ -119,7 +122,7 @@ static const char *name(enum gantry_opcode opcode)
 	static const char *const names[GANTRY_OP_COUNT] = {
 		[GANTRY_OP_READ] = "read",    [GANTRY_OP_WRITE] = "write",
 		[GANTRY_OP_FLUSH] = "flush",  [GANTRY_OP_WRITE_ZEROES] = "write zeroes",
-		[GANTRY_OP_DISCARD] = "trim",
+		[GANTRY_OP_DISCARD] = "trim", [GANTRY_OP_EXTENTS] = "block status",
 	};
 
 	return names[opcode];

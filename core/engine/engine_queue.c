@@ -52,11 +52,11 @@ static const struct gantry_hop paused_hop = {.submit = defer_submit};
 void gn_engine_put_doubtful(struct gantry_engine_queue *queue, struct gantry_io *io)
 {
 	const struct gantry_host *host = queue->session->rh->host;
-	int has_data = gantry_op_has_data(io->opcode) &&
-		       !(queue->kept && queue->kept[io->slot].unsent);
+	int has_buffer = gantry_op_has_buffer(io->opcode) &&
+			 !(queue->kept && queue->kept[io->slot].unsent);
 
-	queue->n_doubtful += (uint64_t)has_data;
-	if (has_data && io->data == gantry_engine_slot_buffer(queue, io)) {
+	queue->n_doubtful += (uint64_t)has_buffer;
+	if (has_buffer && io->data == gantry_engine_slot_buffer(queue, io)) {
 		io->start_ns = host->now_ns(host);
 		queue->quarantine[queue->n_quarantined++] = io->slot;
 		queue->n_quarantines++;

@@ -51,15 +51,16 @@ static inline enum gantry_status check_volume(const struct gantry_volume_info *v
 static inline enum gantry_status check_region(const struct gn_io_rules *rules, struct gantry_io *io)
 {
 	const struct gantry_region *region;
-	/* a read of the volume writes to the region */
-	uint32_t need = io->opcode == GANTRY_OP_READ ? GANTRY_REMOTE_WRITE : GANTRY_REMOTE_READ;
+	/* all operations except a write of the volume write to the region */
+	uint32_t need = io->opcode == GANTRY_OP_WRITE ? GANTRY_REMOTE_READ : GANTRY_REMOTE_WRITE;
 
 	if (gantry_unlikely(io->region >= rules->n_regions))
 		return GANTRY_S_ACCESS;
 	region = rules->regions[io->region];
 	if (gantry_unlikely(!region || (region->rights & need) == 0))
 		return GANTRY_S_ACCESS;
-	if (gantry_unlikely(!gantry_range_ok(io->region_offset, io->length, region->length)))
+	if (gantry_unlikely(!gantry_range_ok(io->region_offset, gantry_io_buffer_bytes(io),
+					     region->length)))
 		return GANTRY_S_RANGE;
 	if (region->addr)
 		io->data = (char *)region->addr + io->region_offset;
@@ -90,9 +91,9 @@ enum gantry_status gn_check_io_slow(const struct gn_io_rules *rules, struct gant
 		return status;
 	if (gantry_unlikely((io->flags & rules->refused_flags) != 0))
 		return GANTRY_S_UNSUPPORTED;
-	if ((op & GANTRY_OPS_DATA) == 0)
+	if ((op & GANTRY_OPS_BUFFER) == 0)
 		return GANTRY_S_OK;
-	if (gantry_unlikely(io->length > rules->volume.max_io))
+	if (gantry_unlikely((op & GANTRY_OPS_DATA) != 0 && io->length > rules->volume.max_io))
 		return GANTRY_S_INVALID;
 	return check_region(rules, io);
 }

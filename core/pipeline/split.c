@@ -29,12 +29,13 @@
  */
 static const struct {
 	uint32_t piece; /* bytes; 0: the operation is not divided */
-	uint32_t shift; /* the cost of a piece is its bytes >> shift */
+	uint32_t shift; /* the cost of a piece, or of an undivided IO, is its bytes >> shift */
 } operations[GANTRY_OP_COUNT] = {
 	[GANTRY_OP_READ] = {GN_SPLIT_PIECE, 0},
 	[GANTRY_OP_WRITE] = {GN_SPLIT_PIECE, 0},
 	[GANTRY_OP_WRITE_ZEROES] = {GN_SPLIT_PIECE << 4, 4},
 	[GANTRY_OP_DISCARD] = {GN_SPLIT_PIECE << 4, 4},
+	[GANTRY_OP_EXTENTS] = {0, 12},
 };
 
 /* An IO in the splitter. */

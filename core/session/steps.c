@@ -323,7 +323,9 @@ static int register_volume(struct gantry_session *s, const struct gantry_hop *te
 	    role->spec.n_stages != 0)
 		return -ENOTSUP;
 	role->backend_ops->volume(role->backend, &volume);
-	if (volume.size != s->rules.volume.size || volume.size > s->ep->direct_memory)
+	/* a result of GANTRY_OP_EXTENTS needs a buffer outside the volume */
+	if (volume.size != s->rules.volume.size || volume.size > s->ep->direct_memory ||
+	    gantry_op_in(GANTRY_OP_EXTENTS, volume.ops))
 		return -ENOTSUP;
 	store.length = volume.size;
 	rc = role->backend_ops->memory(role->backend, &store.addr);

@@ -54,7 +54,7 @@ void gn_bounce_destroy(struct gn_bounce **bounce_p)
 int gn_bounce_attach(struct gn_bounce *m, struct gantry_io *io)
 {
 	struct buffer *b = &m->buffers[io->slot];
-	uint32_t n = gn_page_count(io->length);
+	uint32_t n = gn_page_count(gantry_io_buffer_bytes(io));
 
 	if (m->attr.is_store) {
 		io->data = (char *)m->attr.memory->addr + io->offset;
@@ -80,7 +80,8 @@ void gn_bounce_detach(struct gn_bounce *m, struct gantry_io *io)
 
 int gn_bounce_fits(const struct gn_bounce *m, const struct gantry_io *io)
 {
-	return m->attr.is_store || gn_pages_fit(m->pages, gn_page_count(io->length));
+	return m->attr.is_store ||
+	       gn_pages_fit(m->pages, gn_page_count(gantry_io_buffer_bytes(io)));
 }
 
 static struct gantry_rma begin(struct gn_bounce *m, struct gantry_io *io,
@@ -90,7 +91,7 @@ static struct gantry_rma begin(struct gn_bounce *m, struct gantry_io *io,
 	m->buffers[io->slot].started_ns = started_ns;
 	return (struct gantry_rma){
 		.op = op,
-		.length = io->length,
+		.length = gantry_io_buffer_bytes(io),
 		.local = io->data,
 		.local_region = m->attr.memory,
 		.remote = region,

@@ -40,8 +40,8 @@ int gn_bounce_create(const struct gn_bounce_attr *attr, struct gn_bounce **bounc
 void gn_bounce_destroy(struct gn_bounce **bounce_p);
 
 /*
- * gn_bounce_attach - attach a buffer of io->length bytes, and set io->data. Returns 0, or -EAGAIN:
- * not enough space is free now.
+ * gn_bounce_attach - attach a buffer of gantry_io_buffer_bytes() bytes, and set io->data. Returns
+ * 0, or -EAGAIN: not enough space is free now.
  */
 int gn_bounce_attach(struct gn_bounce *bounce, struct gantry_io *io);
 /*
@@ -53,8 +53,8 @@ void gn_bounce_detach(struct gn_bounce *bounce, struct gantry_io *io);
 int gn_bounce_fits(const struct gn_bounce *bounce, const struct gantry_io *io);
 
 /*
- * gn_bounce_move - start a move of io->length bytes between the buffer and the region;
- * gn_bounce_poll reports its end.
+ * gn_bounce_move - start a move of gantry_io_buffer_bytes() bytes between the buffer and the
+ * region; gn_bounce_poll reports its end.
  *
  * started_ns  start of the time that is measured; 0: do not measure. If this CPU executes the move,
  *             reading the clock in this function would keep the CPU from prefetching the data

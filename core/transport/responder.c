@@ -187,7 +187,8 @@ static void mark_users(struct gn_responder *resp, uint32_t handle)
 	for (uint32_t i = 0; i < resp->attr.depth; i++) {
 		struct gantry_io *io = &resp->ios[i];
 
-		if (io->owner_flags == 0 || io->region != handle || !gantry_op_has_data(io->opcode))
+		if (io->owner_flags == 0 || io->region != handle ||
+		    !gantry_op_has_buffer(io->opcode))
 			continue;
 		io->owner_flags |= OWNER_DRAINS;
 		resp->n_draining++;

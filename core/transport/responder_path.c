@@ -385,8 +385,8 @@ static uint64_t move_start_ns(const struct gn_responder *resp, enum gantry_rma_o
 
 static int begin_move(struct gn_responder *resp, struct gantry_io *io)
 {
-	/* a read of the volume writes to the region of the peer */
-	enum gantry_rma_op op = io->opcode == GANTRY_OP_READ ? GANTRY_RMA_WRITE : GANTRY_RMA_READ;
+	/* only a write of the volume reads the region of the peer */
+	enum gantry_rma_op op = io->opcode == GANTRY_OP_WRITE ? GANTRY_RMA_READ : GANTRY_RMA_WRITE;
 	int move_pending = op == GANTRY_RMA_WRITE && resp->attr.ordered &&
 			   !resp->attr.rules->regions[io->region]->unordered,
 	    rc;
@@ -420,7 +420,8 @@ static __attribute__((noinline)) void move(struct gn_responder *resp, struct gan
 
 static __attribute__((noinline)) void complete_slow(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (resp->bounce && io->opcode == GANTRY_OP_READ && io->status == GANTRY_S_OK)
+	if (resp->bounce && io->status == GANTRY_S_OK && io->opcode != GANTRY_OP_WRITE &&
+	    gantry_op_has_buffer(io->opcode))
 		move(resp, io);
 	else
 		reply(resp, io);
@@ -495,7 +496,7 @@ static int attach_buffer(struct gn_responder *resp, struct gantry_io *io)
  */
 static __attribute__((noinline)) void admit(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (!resp->bounce || !gantry_op_has_data(io->opcode))
+	if (!resp->bounce || !gantry_op_has_buffer(io->opcode))
 		submit_or_wait(resp, io);
 	else if (resp->buffer_waiters.n != 0 || attach_buffer(resp, io) != 0)
 		fifo_put(resp, &resp->buffer_waiters, io);

@@ -9,7 +9,10 @@
  *   - the opcode is in the `ops` mask of the volume;
  *   - if the operation has a range, offset and length are multiples of the block size, the range
  *     lies inside the volume, and length is not 0;
- *   - for read and write, io->data points to `length` bytes that stay valid until the completion.
+ *   - for read and write, io->data points to `length` bytes that stay valid until the completion;
+ *   - for extents, io->data points to GANTRY_EXTENTS_BYTES bytes. The peer can change them at any
+ *     time: build the result in private memory, and copy it by gantry_extents_finish(). The range
+ *     can be longer than max_io.
  *
  * `volume` and `submit` are mandatory. For every other slot that is NULL, the host substitutes a
  * default.
@@ -132,7 +135,8 @@ struct gantry_backend_ops {
 	/*
 	 * Map the volume: return the address of its bytes in this process. The mapping must stay at
 	 * this address until close. A device can then transfer data directly to and from the
-	 * mapping: the io->data of a read or write can point into it.
+	 * mapping: the io->data of a read or write can point into it. The host does not use the
+	 * mapping of a volume that supports GANTRY_OP_EXTENTS.
 	 *
 	 * addr_p    out: start of the mapping, which is as long as the volume
 	 * returns   0

@@ -6,7 +6,7 @@
  *     gantry_queue_open(volume, &queue)                             one queue for each thread that
  *                                                                   issues IO
  *         gantry_queue_read(queue, buf, length, offset, done, arg)  also write, flush, discard,
- *                                                                   write_zeroes
+ *                                                                   write_zeroes, extents
  *         gantry_queue_poll(queue)                                  calls done(arg, result)
  *     gantry_queue_close(&queue)
  *     gantry_volume_close(&volume)
@@ -245,6 +245,21 @@ int gantry_queue_discard(struct gantry_queue *queue, uint64_t length, uint64_t o
 			 gantry_done_fn *done, void *arg);
 int gantry_queue_write_zeroes(struct gantry_queue *queue, uint64_t length, uint64_t offset,
 			      unsigned flags, gantry_done_fn *done, void *arg);
+
+/*
+ * gantry_queue_extents - get which parts of a range are holes
+ *
+ * extents   out: valid in `done` if the result is 0. They begin at `offset` and can end before the
+ *           range ends: `bytes` is the part that they cover. Submit again for the remainder. The
+ *           memory stays valid until `done`
+ * length    bytes, a multiple of the block size; may exceed max_io
+ * offset, done, returns, thread: as for gantry_queue_read(); a server can also report extents that
+ *           violate the rules: the result is then -EIO
+ *     -EOPNOTSUPP    the volume does not report extents: treat all of it as data
+ * since     GANTRY_1.1
+ */
+int gantry_queue_extents(struct gantry_queue *queue, struct gantry_extents *extents,
+			 uint64_t length, uint64_t offset, gantry_done_fn *done, void *arg);
 
 /*
  * gantry_queue_poll - process events of the queue without waiting, and call `done` for each

@@ -276,21 +276,21 @@ static inline void *gantry_engine_slot_buffer(const struct gantry_engine_queue *
  * flags          GANTRY_IO_*
  * offset         bytes, from the start of the volume
  * length         bytes
- * region_offset  offset of the data in the region; ignored if the operation has no data
+ * region_offset  offset of the buffer in the region; ignored if the operation has none
  */
 static inline void gantry_engine_fill(const struct gantry_engine_queue *queue, struct gantry_io *io,
 				      unsigned opcode, unsigned flags, uint64_t offset,
 				      uint32_t length, uint64_t region_offset)
 {
-	int has_data = gantry_op_has_data(opcode);
+	int has_buffer = gantry_op_has_buffer(opcode);
 
 	io->opcode = (uint8_t)opcode;
 	io->flags = (uint8_t)flags;
 	io->offset = offset;
 	io->length = length;
-	io->region = has_data ? GANTRY_ENGINE_HANDLE : 0;
-	io->region_offset = has_data ? region_offset : 0;
-	io->data = has_data ? queue->memory + region_offset : NULL;
+	io->region = has_buffer ? GANTRY_ENGINE_HANDLE : 0;
+	io->region_offset = has_buffer ? region_offset : 0;
+	io->data = has_buffer ? queue->memory + region_offset : NULL;
 	io->deadline_us = 0;
 	io->crc32c = 0;
 	io->reserved = 0;

@@ -63,22 +63,50 @@ enum gantry_opcode {
 	GANTRY_OP_FLUSH = 3,
 	GANTRY_OP_WRITE_ZEROES = 4,
 	GANTRY_OP_DISCARD = 5,
+	/* report which parts of the range are holes: struct gantry_extents */
+	GANTRY_OP_EXTENTS = 6,
 	GANTRY_OP_COUNT
 };
 
 /*
- * Sets of operations: bit 1 << enum gantry_opcode for each. DATA: operations that transfer data
- * between region and volume. WRITE: operations that change the volume. RANGE: operations on a range
+ * Sets of operations: bit 1 << enum gantry_opcode for each. DATA: operations that transfer `length`
+ * bytes between region and volume. BUFFER: operations that access the region, see
+ * gantry_io_buffer_bytes(). WRITE: operations that change the volume. RANGE: operations on a range
  * of the volume.
  */
 #define GANTRY_OPS_DATA (1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE)
+#define GANTRY_OPS_BUFFER (GANTRY_OPS_DATA | 1u << GANTRY_OP_EXTENTS)
 #define GANTRY_OPS_WRITE \
 	(1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD)
-#define GANTRY_OPS_RANGE (GANTRY_OPS_DATA | GANTRY_OPS_WRITE)
+#define GANTRY_OPS_RANGE (GANTRY_OPS_BUFFER | GANTRY_OPS_WRITE)
 
 #define GANTRY_IO_FUA 0x01u /* the write is on stable storage before it completes */
 #define GANTRY_IO_CRC 0x02u /* crc32c holds the CRC32C of the data */
 #define GANTRY_IO_FLAGS (GANTRY_IO_FUA | GANTRY_IO_CRC)
+
+#define GANTRY_EXTENTS_BYTES 4096u /* size of the buffer of GANTRY_OP_EXTENTS, of any range */
+#define GANTRY_EXTENTS_MAX 510u    /* limit of extents in this buffer */
+
+#define GANTRY_EXTENT_HOLE 1u /* the store holds no data for the extent; reading it is defined */
+#define GANTRY_EXTENT_ZERO 2u /* the extent reads as zeroes */
+#define GANTRY_EXTENT_FLAGS (GANTRY_EXTENT_HOLE | GANTRY_EXTENT_ZERO)
+
+/* A part of the range of GANTRY_OP_EXTENTS with the same state. */
+struct gantry_extent {
+	uint32_t length; /* bytes, a multiple of the block size, not 0 */
+	uint32_t flags;  /* GANTRY_EXTENT_*; 0: data */
+};
+
+/*
+ * Result of GANTRY_OP_EXTENTS: the extents from the start of the range on, in order and without
+ * gaps. They can end before the range ends; they cover at least one block.
+ */
+struct gantry_extents {
+	uint32_t count; /* 1 .. GANTRY_EXTENTS_MAX */
+	uint32_t reserved;
+	uint64_t bytes; /* sum of the lengths */
+	struct gantry_extent extent[GANTRY_EXTENTS_MAX];
+};
 
 /*
  * Status of an IO on the wire: number, name, errno, text. After TIMEOUT, SESSION_LOST, UNKNOWN and
@@ -330,6 +358,24 @@ static inline int gantry_op_has_data(unsigned opcode)
 	return gantry_op_in(opcode, GANTRY_OPS_DATA);
 }
 
+/* gantry_op_has_buffer - get whether an operation accesses the region. Returns as gantry_op_in. */
+static inline int gantry_op_has_buffer(unsigned opcode)
+{
+	return gantry_op_in(opcode, GANTRY_OPS_BUFFER);
+}
+
+/*
+ * gantry_io_buffer_bytes - get the size of the part of the region that a descriptor accesses
+ *
+ * returns  bytes from region_offset on; 0: the operation does not access the region
+ */
+static inline uint32_t gantry_io_buffer_bytes(const struct gantry_io *io)
+{
+	if (gantry_op_has_data(io->opcode))
+		return io->length;
+	return gantry_op_has_buffer(io->opcode) ? GANTRY_EXTENTS_BYTES : 0;
+}
+
 /* gantry_op_writes - get whether an operation changes the volume. Returns as gantry_op_in. */
 static inline int gantry_op_writes(unsigned opcode)
 {
@@ -340,6 +386,71 @@ static inline int gantry_op_writes(unsigned opcode)
 static inline int gantry_op_has_range(unsigned opcode)
 {
 	return gantry_op_in(opcode, GANTRY_OPS_RANGE);
+}
+
+/*
+ * gantry_extents_add - append an extent, or extend the last one if it has the same flags
+ *
+ * extents  in private memory: `count` is read back. All 0 before the first call
+ * length   bytes, a multiple of the block size, not 0
+ * flags    GANTRY_EXTENT_*
+ * returns  0; -1: there is no space, and the extents end before this one
+ */
+static inline int gantry_extents_add(struct gantry_extents *extents, uint32_t length,
+				     uint32_t flags)
+{
+	struct gantry_extent *last = &extents->extent[extents->count - 1];
+
+	if (extents->count == 0 || last->flags != flags) {
+		if (extents->count == GANTRY_EXTENTS_MAX)
+			return -1;
+		last = &extents->extent[extents->count++];
+		last->length = 0;
+		last->flags = flags;
+	}
+	last->length += length;
+	extents->bytes += length;
+	return 0;
+}
+
+/*
+ * gantry_extents_finish - copy the extents to the buffer of their descriptor
+ *
+ * io       a descriptor with GANTRY_OP_EXTENTS
+ * extents  the result, with at least one extent
+ */
+static inline void gantry_extents_finish(const struct gantry_io *io,
+					 const struct gantry_extents *extents)
+{
+	memcpy(io->data, extents,
+	       offsetof(struct gantry_extents, extent) +
+		       extents->count * sizeof(extents->extent[0]));
+}
+
+/*
+ * gantry_extents_are_valid - check extents that a peer has written
+ *
+ * extents  a private copy of the buffer
+ * length   bytes of the range of the descriptor
+ * block    block size of the volume
+ * returns  1: they follow the rules of struct gantry_extents; 0: they do not
+ */
+static inline int gantry_extents_are_valid(const struct gantry_extents *extents, uint32_t length,
+					   uint32_t block)
+{
+	uint64_t bytes = 0;
+
+	if (extents->count == 0 || extents->count > GANTRY_EXTENTS_MAX)
+		return 0;
+	for (uint32_t i = 0; i < extents->count; i++) {
+		const struct gantry_extent *extent = &extents->extent[i];
+
+		if (extent->length == 0 || (extent->length & (block - 1)) != 0 ||
+		    (extent->flags & ~GANTRY_EXTENT_FLAGS) != 0)
+			return 0;
+		bytes += extent->length;
+	}
+	return bytes <= length && bytes == extents->bytes;
 }
 
 /*
@@ -359,6 +470,7 @@ static inline int gantry_status_buffer_released(unsigned status)
 #else
 _Static_assert(sizeof(struct gantry_io) == 2 * GANTRY_CACHE_LINE, "two cache lines");
 _Static_assert(offsetof(struct gantry_io, reserved) == GANTRY_IO_WIRE_BYTES, "the wire form");
+_Static_assert(sizeof(struct gantry_extents) == GANTRY_EXTENTS_BYTES, "fills its buffer");
 _Static_assert(offsetof(struct gantry_io, hop) == GANTRY_CACHE_LINE, "private line");
 #endif
 

@@ -76,6 +76,39 @@ random_image() { # BYTES
 	nbd_stop nbd
 }
 
+@test "holes of a file are holes of the NBD export, and are not copied" {
+	need file
+	tool nbdinfo libnbd-bin
+	tool nbdcopy libnbd-bin
+	store_backend="type = \"file\"; path = \"$dir/volume\"; create = true; size = \"80MiB\";"
+	store_stages='{ type = "stats"; }'
+	truncate -s 80M "$dir/volume"
+	head -c 1048576 /dev/urandom | dd of="$dir/volume" bs=64K seek=1072 conv=notrunc status=none # at 67 MiB
+	sync "$dir/volume"
+	nbd_all
+	timeout "$seconds" nbdinfo --json --map "$uri" >"$report"
+	jq -e '.[0] == {"offset": 0, "length": 70254592, "type": 3, "description": "hole,zero"}' "$report" || {
+		jq -e 'length == 1 and .[0].type == 0' "$report" && skip "the file system does not report holes"
+		cat "$report"
+		false
+	}
+	jq -e '.[1] == {"offset": 70254592, "length": 1048576, "type": 0, "description": "data"}' "$report"
+	timeout "$seconds" nbdcopy "$uri" "$dir/out.img"
+	cmp "$dir/volume" "$dir/out.img"
+	nbd_stop nbd
+	# the holes were not read
+	holds "$dir/store.json" '.roles.store.stages[0] | .extents.done_ops > 0 and .read.done_bytes < 8 * 1048576'
+}
+
+@test "an export without extents is copied whole" {
+	tool nbdinfo libnbd-bin
+	store_backend='type = "memory"; size = "16MiB"; populate = true;'
+	nbd_all
+	timeout "$seconds" nbdinfo --json --map "$uri" >"$report"
+	jq -e 'length == 1 and .[0].type == 0' "$report"
+	nbd_stop nbd
+}
+
 @test "qemu-io: patterns, zeroes, discard, FUA, flush" {
 	tool qemu-io qemu-utils
 	nbd_all

@@ -230,6 +230,95 @@ static void test_volume_reports_its_size_operations_and_buffers(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
+/* Submit one request for extents, and wait for it. Returns its result. */
+static int get_extents(struct gantry_extents *e, uint64_t length, uint64_t offset)
+{
+	struct served_io io = {0, 1};
+	int rc = gantry_queue_extents(queue, e, length, offset, served_done, &io);
+
+	if (rc != 0)
+		return rc;
+	served_wait(queue, &io, 1, 1);
+	return io.result;
+}
+
+static void test_extents_are_holes_until_they_are_written(const char *role)
+{
+	struct gantry_extents e;
+	char buf[BLOCK] = "";
+
+	attr.copy_bytes = BLOCK;
+	open_all(role);
+	TEST_ASSERT_EQUAL_INT(0, get_extents(&e, SERVED_BYTES, 0));
+	TEST_ASSERT_EQUAL_UINT(1, e.count);
+	TEST_ASSERT_EQUAL_UINT(SERVED_BYTES, e.extent[0].length);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_EXTENT_HOLE | GANTRY_EXTENT_ZERO, e.extent[0].flags);
+	TEST_ASSERT_EQUAL_INT(0, served_write(queue, buf, BLOCK, SERVED_BYTES / 2));
+	TEST_ASSERT_EQUAL_INT(0, get_extents(&e, SERVED_BYTES, 0));
+	TEST_ASSERT_EQUAL_UINT(3, e.count);
+	TEST_ASSERT_EQUAL_UINT64(SERVED_BYTES, e.bytes);
+	TEST_ASSERT_EQUAL_UINT(SERVED_BYTES / 2, e.extent[0].length);
+	TEST_ASSERT_EQUAL_UINT(0, e.extent[1].flags);
+	TEST_ASSERT_EQUAL_INT(-ERANGE, get_extents(&e, 2 * BLOCK, SERVED_BYTES - BLOCK));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, get_extents(&e, 512, 0));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, get_extents(NULL, BLOCK, 0));
+	close_all();
+}
+
+static void test_extents_of_the_store(void)
+{
+	served_start("store");
+	test_extents_are_holes_until_they_are_written("direct");
+}
+
+static void test_extents_pass_through_a_gateway(void)
+{
+	served_start("store");
+	served_start("bridge");
+	test_extents_are_holes_until_they_are_written("load");
+}
+
+/* The target has no mapped memory, so it moves the extents by a remote write. */
+static void test_extents_are_moved_without_mapped_memory(void)
+{
+	const struct served_options options = {.device = "mapped = false;"};
+
+	served_conf(&options);
+	served_start("store");
+	served_start("bridge");
+	test_extents_are_holes_until_they_are_written("load");
+}
+
+static void test_extents_of_a_range_above_4_GiB_are_cut(void)
+{
+	const struct served_options options = {.backend = "type = \"null\"; size = \"64GiB\";"};
+	struct gantry_extents e;
+
+	served_conf(&options);
+	served_start("store");
+	open_all("direct");
+	TEST_ASSERT_EQUAL_INT(0, get_extents(&e, 64ull << 30, 0));
+	TEST_ASSERT_EQUAL_UINT(1, e.count);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_EXTENT_HOLE, e.extent[0].flags);
+	TEST_ASSERT_TRUE(e.bytes > 1ull << 31 && e.bytes % BLOCK == 0);
+	close_all();
+}
+
+/* A populated volume does not report extents. */
+static void test_extents_of_a_volume_without_them_are_rejected(void)
+{
+	const struct served_options options = {
+		.backend = "type = \"memory\"; size = \"16MiB\"; populate = true;"};
+	struct gantry_extents e;
+
+	served_conf(&options);
+	served_start("store");
+	open_all("direct");
+	TEST_ASSERT_EQUAL_INT(-EOPNOTSUPP, get_extents(&e, BLOCK, 0));
+	TEST_ASSERT_EQUAL_STRING("the volume does not support extents", gantry_error());
+	close_all();
+}
+
 static void test_uri_opens_the_same_volume_as_a_configuration(void)
 {
 	char buf[BLOCK], uri[256];
@@ -450,6 +539,11 @@ int main(void)
 	RUN_TEST(test_volume_reports_its_size_operations_and_buffers);
 	RUN_TEST(test_uri_opens_the_same_volume_as_a_configuration);
 	RUN_TEST(test_data_of_mixed_operations_is_as_written);
+	RUN_TEST(test_extents_of_the_store);
+	RUN_TEST(test_extents_pass_through_a_gateway);
+	RUN_TEST(test_extents_are_moved_without_mapped_memory);
+	RUN_TEST(test_extents_of_a_range_above_4_GiB_are_cut);
+	RUN_TEST(test_extents_of_a_volume_without_them_are_rejected);
 	RUN_TEST(test_an_event_loop);
 	RUN_TEST(test_wait_returns_after_a_completion_or_a_lost_session);
 	RUN_TEST(test_submitting_from_inside_done);

@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (status != reference_check(&rules, &copy) || io.data != copy.data ||
 	    io.deadline_us != copy.deadline_us)
 		abort();
-	if (status == GANTRY_S_OK && gantry_op_has_data(io.opcode) &&
+	if (status == GANTRY_S_OK && gantry_op_has_buffer(io.opcode) &&
 	    io.region_offset + io.length > region.length)
 		abort();
 	return 0;

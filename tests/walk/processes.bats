@@ -172,3 +172,27 @@ teardown() {
 	run ! cmp -s -i 135168 -n 4096 "$dir/in" "$dir/volume"
 	cmp -i 139264 "$dir/in" "$dir/volume"
 }
+
+# extents DEVICE - a trace by hand with three requests for extents, of which one is longer than max_io, passes through the gateway
+extents() {
+	need stats
+	device_options="$device_options $1"
+	store_stages='{ type = "stats"; }'
+	topology
+	"$top_builddir/tests/walk/maketrace" "$dir/trace" 6 0 0 4096 2 0 4096 4096 6 0 4096 8192 6 0 0 8388608
+	serve_all
+	load_well --set roles.load.replay.path="\"$dir/trace\"" --set roles.load.replay.speed=fast --set roles.load.replay.depth=1
+	holds "$dir/load.json" 'load | .others.ops == 3 and .writes.ops == 1'
+	stop bridge store
+	agree 4
+	holds "$dir/store.json" '.roles.store.stages[0].extents.done_ops == 3'
+}
+
+@test "extents go through a gateway" {
+	extents ""
+}
+
+@test "extents go through a gateway to memory that is not mapped" {
+	extents "mapped = false;"
+	holds "$dir/store.json" 'back_bytes == 3 * 4096 + 4096'
+}

@@ -24,7 +24,7 @@ void volume_expect(const char *uuid, uint64_t size, uint64_t block,
 		.block_size = (uint32_t)block,
 		.ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE |
 		       1u << GANTRY_OP_FLUSH | 1u << GANTRY_OP_WRITE_ZEROES |
-		       1u << GANTRY_OP_DISCARD,
+		       1u << GANTRY_OP_DISCARD | 1u << GANTRY_OP_EXTENTS,
 		.flags = GANTRY_VOLUME_VOLATILE,
 		.max_io = MAX_IO,
 	};

@@ -89,7 +89,8 @@ static int file_open(const struct gantry_host *host, const void *conf, void **ba
  */
 static void describe(const struct file_conf *conf, struct gantry_volume_info *volume)
 {
-	uint32_t ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_FLUSH;
+	uint32_t ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_FLUSH |
+		       1u << GANTRY_OP_EXTENTS;
 
 	if (!conf->read_only)
 		ops |= 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES |

@@ -12,6 +12,7 @@
  *                        increments
  *     file_request.c     divides one IO into steps and evaluates their results; makes no system
  *                        calls
+ *     file_extents.c     finds the holes of a file, on the lane's thread or on another thread
  *     file_sync.c        engine: executes a step as a system call on the lane's thread
  *     file_uring.c       engine: executes a step as an entry of the lane's io_uring
  *     file.c             plugin interface
@@ -20,6 +21,7 @@
 #define FILE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -72,6 +74,8 @@ struct file_calls {
 	int (*sync_all)(int fd); /* syncs data and attributes */
 	/* -errno: since the last call, the kernel failed to write back data of this file */
 	int (*lost)(int fd);
+	/* lseek with SEEK_DATA or SEEK_HOLE */
+	off_t (*seek)(int fd, off_t offset, int whence);
 };
 
 /* State of a store, which all lanes share. */
@@ -106,12 +110,19 @@ struct file_store {
 	uint64_t n_errors, n_short, n_retries, n_bounced;
 };
 
-enum file_step { FILE_STEP_READ, FILE_STEP_WRITE, FILE_STEP_SYNC, FILE_STEP_ALLOCATE };
+enum file_step {
+	FILE_STEP_READ,
+	FILE_STEP_WRITE,
+	FILE_STEP_SYNC,
+	FILE_STEP_ALLOCATE,
+	FILE_STEP_EXTENTS,
+};
 
 /* One IO in progress. */
 struct file_request {
 	struct gantry_io *io;
-	struct file_request *next; /* next request in the list of free requests */
+	struct file_request *next; /* next request in the list that has the request */
+	ssize_t result;            /* of the step that another thread has executed */
 	uint8_t *bounce;           /* FILE_BOUNCE_BYTES of aligned memory; NULL without direct IO */
 	uint64_t start_ns;
 	uint32_t done; /* bytes of the IO that are completed */
@@ -228,6 +239,42 @@ void file_generation_raise(struct file_store *store);
  */
 int file_below_take(struct file_store *store);
 void file_below_drop(struct file_store *store);
+
+/* file_extents.c */
+
+/*
+ * Execute FILE_STEP_EXTENTS: write the extents to the buffer of the IO. Blocks while the file
+ * system reads its metadata. Returns 0.
+ */
+ssize_t file_extents_find(const struct file_store *store, const struct file_request *request);
+
+/*
+ * A thread that executes FILE_STEP_EXTENTS for one lane, because io_uring has no such operation.
+ * Requests pass in both directions through lists that one side extends, and the other side takes
+ * as a whole.
+ */
+struct file_finder {
+	const struct file_store *store;
+	int event_fd; /* eventfd that wakes the lane */
+	int ends;
+	pthread_t thread;
+	sem_t wake;                       /* one post for each request, and one for the end */
+	struct file_request *todo, *done; /* __atomic */
+};
+
+/* Start the thread. Returns 0 or -errno. Control thread. */
+int file_finder_start(struct file_finder *finder);
+/* End the thread, which has no request. Control thread. */
+void file_finder_stop(struct file_finder *finder);
+/* Pass a request to the thread. Lane's thread. */
+void file_finder_issue(struct file_finder *finder, struct file_request *request);
+/* Returns true if file_finder_take() would return a request. Lane's thread. */
+static inline int file_finder_is_ready(const struct file_finder *finder)
+{
+	return __atomic_load_n(&finder->done, __ATOMIC_RELAXED) != NULL;
+}
+/* Take all executed requests: a list, whose members have `result`. Lane's thread. */
+struct file_request *file_finder_take(struct file_finder *finder);
 
 /* file_request.c */
 

@@ -7,6 +7,7 @@
  *     flush           sync
  *     write_zeroes    allocate, or data steps from a buffer of zeroes if the file system does not
  *                     support it; then sync if the IO has FUA
+ *     extents         extents; one data extent on a block device
  *     discard         allocate; success without effect if the file system does not support it,
  *                     because a discard is a hint
  */
@@ -157,6 +158,19 @@ static int has_failed(struct file_store *store)
 	return failed != FILE_SOUND;
 }
 
+/* A block device has no holes that it could report. */
+static int plan_extents(struct file_lane *lane, struct file_request *r)
+{
+	struct gantry_extents extents = {.count = 0};
+
+	r->step = FILE_STEP_EXTENTS;
+	if (!lane->store->is_device)
+		return 1;
+	gantry_extents_add(&extents, r->io->length, 0);
+	gantry_extents_finish(r->io, &extents);
+	return finish(lane, r, GANTRY_S_OK);
+}
+
 /* Set the first step, or complete the IO if it needs none. */
 static int plan(struct file_lane *lane, struct file_request *r)
 {
@@ -193,6 +207,8 @@ static int plan(struct file_lane *lane, struct file_request *r)
 			return finish(lane, r, GANTRY_S_OK);
 		r->step = FILE_STEP_SYNC;
 		return 1;
+	case GANTRY_OP_EXTENTS:
+		return plan_extents(lane, r);
 	case GANTRY_OP_NOP:
 		return finish(lane, r, GANTRY_S_OK);
 	default:
@@ -343,6 +359,8 @@ int file_step_done(struct file_lane *lane, struct file_request *r, ssize_t resul
 		return data_step_done(lane, r, result > UINT32_MAX ? UINT32_MAX : (uint32_t)result);
 	case FILE_STEP_ALLOCATE:
 		return data_done(lane, r);
+	case FILE_STEP_EXTENTS:
+		return finish(lane, r, GANTRY_S_OK);
 	default:
 		return synced(lane, r);
 	}

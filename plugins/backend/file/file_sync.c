@@ -59,6 +59,13 @@ static int call_lost(int fd)
 	return errno == ENOSYS || errno == EPERM || errno == EINVAL || errno == ESPIPE ? 0 : -errno;
 }
 
+static off_t call_seek(int fd, off_t offset, int whence)
+{
+	off_t at = lseek(fd, offset, whence);
+
+	return at < 0 ? -errno : at;
+}
+
 const struct file_calls file_calls = {
 	.read = call_read,
 	.write = call_write,
@@ -67,6 +74,7 @@ const struct file_calls file_calls = {
 	.set_attribute = call_set_attribute,
 	.sync_all = call_sync_all,
 	.lost = call_lost,
+	.seek = call_seek,
 };
 
 ssize_t file_step_execute(const struct file_store *store, const struct file_request *r)
@@ -80,6 +88,8 @@ ssize_t file_step_execute(const struct file_store *store, const struct file_requ
 		return calls->write(store->fd, r->data, r->length, (off_t)r->offset, r->stable);
 	case FILE_STEP_ALLOCATE:
 		return calls->allocate(store->fd, r->mode, (off_t)r->offset, (off_t)r->length);
+	case FILE_STEP_EXTENTS:
+		return file_extents_find(store, r);
 	default:
 		return calls->sync(store->fd);
 	}

@@ -25,6 +25,7 @@
 struct ring {
 	struct io_uring uring;
 	int event_fd;
+	struct file_finder finder; /* executes steps for which io_uring has no operation */
 	int fd; /* descriptor of the store, or its index in the ring if it is registered */
 	/*
 	 * IOSQE_FIXED_FILE if the descriptor is registered, which saves a lookup and a reference
@@ -88,6 +89,10 @@ static int uring_start(struct file_lane *lane)
 	rc = io_uring_cq_eventfd_toggle(&ring->uring, false);
 	if (rc)
 		goto out_undo_eventfd;
+	ring->finder = (struct file_finder){.store = lane->store, .event_fd = ring->event_fd};
+	rc = file_finder_start(&ring->finder);
+	if (rc)
+		goto out_undo_eventfd;
 	ring->fd_flags = io_uring_register_files(&ring->uring, &lane->store->fd, 1)
 				 ? 0
 				 : IOSQE_FIXED_FILE;
@@ -108,6 +113,7 @@ static void uring_stop(struct file_lane *lane)
 {
 	struct ring *ring = lane->engine;
 
+	file_finder_stop(&ring->finder);
 	io_uring_queue_exit(&ring->uring);
 	close(ring->event_fd);
 	free(ring);
@@ -166,6 +172,10 @@ static void uring_issue(struct file_lane *lane, struct file_request *request)
 	struct ring *ring = lane->engine;
 	struct io_uring_sqe *sqe;
 
+	if (request->step == FILE_STEP_EXTENTS) {
+		file_finder_issue(&ring->finder, request);
+		return;
+	}
 	sqe = io_uring_get_sqe(&ring->uring);
 	if (!sqe) { /* not expected: the ring has an entry for each request */
 		file_step_done(lane, request, -ENOMEM);
@@ -177,12 +187,27 @@ static void uring_issue(struct file_lane *lane, struct file_request *request)
 		flush_pending(ring);
 }
 
+/* Complete the requests that the finder has executed. Returns how many. */
+static unsigned take_found(struct file_lane *lane, struct ring *ring)
+{
+	struct file_request *next, *r = file_finder_take(&ring->finder);
+	unsigned n = 0;
+
+	for (; r; r = next, n++) {
+		next = r->next;
+		file_step_done(lane, r, r->result);
+	}
+	return n;
+}
+
 static int uring_poll(struct file_lane *lane)
 {
 	struct ring *ring = lane->engine;
 	struct io_uring_cqe *cqes[BATCH];
-	unsigned n;
+	unsigned n, n_found = 0;
 
+	if (gantry_unlikely(file_finder_is_ready(&ring->finder)))
+		n_found = take_found(lane, ring);
 	if (ring->n_pending)
 		flush_pending(ring);
 	n = io_uring_peek_batch_cqe(&ring->uring, cqes, BATCH);
@@ -195,7 +220,7 @@ static int uring_poll(struct file_lane *lane)
 		if (file_step_done(lane, request, result))
 			uring_issue(lane, request);
 	}
-	return (int)n;
+	return (int)(n + n_found);
 }
 
 static void uring_disarm(struct file_lane *lane)
@@ -217,7 +242,8 @@ static int uring_arm(struct file_lane *lane)
 	 * reads the ring. With this fence, at least one of the two sees the store of the other.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return ring->n_pending || io_uring_cq_ready(&ring->uring);
+	return ring->n_pending || io_uring_cq_ready(&ring->uring) ||
+	       file_finder_is_ready(&ring->finder);
 }
 
 static int uring_fd(struct file_lane *lane)

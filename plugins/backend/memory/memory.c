@@ -30,6 +30,7 @@
 #define HUGE_PAGE (2ull << 20)
 /* clearing a shorter range costs less than returning its pages to the kernel */
 #define RELEASE_FROM (64u << 10)
+#define CHUNK_SHIFT 16 /* a chunk has 64 KiB, so that no block crosses its end */
 
 struct memory_conf {
 	const char *uuid;
@@ -45,6 +46,11 @@ struct memory {
 	uint64_t bytes; /* length of the mapping */
 	uint64_t page;  /* bytes; granularity of madvise */
 	int huge;       /* the mapping consists of reserved huge pages */
+	/*
+	 * one byte for each chunk, __atomic: 1 if a write was submitted since the start. A chunk
+	 * with 0 reads as zeroes. NULL: all pages are populated
+	 */
+	uint8_t *written;
 	int timing;
 	const struct gantry_host *host;
 	const struct memory_conf *conf;
@@ -112,12 +118,20 @@ static void populate(struct memory *m)
 		*(volatile uint8_t *)(m->base + at) = 0;
 }
 
+static void describe(const struct memory_conf *conf, struct gantry_volume_info *volume)
+{
+	volume_expect(conf->uuid, conf->size, conf->block, volume);
+	/* a populated volume has no holes, and the host can use its mapping only without the bit */
+	if (conf->populate)
+		volume->ops &= ~(1u << GANTRY_OP_EXTENTS);
+}
+
 static void memory_check(const void *arg, struct gantry_check *check)
 {
 	const struct memory_conf *conf = arg;
 
 	volume_check(conf->uuid, conf->size, conf->block, check);
-	volume_expect(conf->uuid, conf->size, conf->block, &check->volume);
+	describe(conf, &check->volume);
 }
 
 static int memory_open(const struct gantry_host *host, const void *arg, void **backend_p)
@@ -146,6 +160,13 @@ static int memory_open(const struct gantry_host *host, const void *arg, void **b
 	}
 	if (conf->populate)
 		populate(m);
+	else
+		m->written = calloc((m->bytes >> CHUNK_SHIFT) + 1, 1);
+	if (!conf->populate && !m->written) {
+		munmap(m->base, m->bytes);
+		free(m);
+		return -ENOMEM;
+	}
 	identity_of_instance(host, conf->uuid, conf->size, m->uuid);
 	m->verifier = identity_nonce();
 	*backend_p = m;
@@ -156,7 +177,7 @@ static void memory_volume(void *backend, struct gantry_volume_info *volume)
 {
 	const struct memory *m = backend;
 
-	volume_expect(m->conf->uuid, m->conf->size, m->conf->block, volume);
+	describe(m->conf, volume);
 	memcpy(volume->uuid, m->uuid, sizeof volume->uuid);
 	volume->verifier = m->verifier;
 }
@@ -200,6 +221,39 @@ static void wipe(struct memory *m, uint64_t offset, uint64_t length)
 	memset(m->base + last, 0, end - last);
 }
 
+static int is_written(const struct memory *m, uint64_t offset)
+{
+	return __atomic_load_n(&m->written[offset >> CHUNK_SHIFT], __ATOMIC_RELAXED);
+}
+
+/* Record that the range is written to, before the first byte is. */
+static void mark_written(struct memory *m, uint64_t offset, uint32_t length)
+{
+	uint64_t last = (offset + length - 1) >> CHUNK_SHIFT;
+
+	for (uint64_t at = offset >> CHUNK_SHIFT; m->written && at <= last; at++)
+		if (!__atomic_load_n(&m->written[at], __ATOMIC_RELAXED))
+			__atomic_store_n(&m->written[at], 1, __ATOMIC_RELAXED);
+}
+
+static void report_extents(const struct memory *m, const struct gantry_io *io)
+{
+	const uint64_t end = io->offset + io->length;
+	struct gantry_extents extents = {.count = 0};
+	uint64_t at = io->offset, next;
+	int full = 0;
+
+	for (; at < end && !full; at = next) {
+		next = ((at >> CHUNK_SHIFT) + 1) << CHUNK_SHIFT;
+		if (next > end)
+			next = end;
+		full = gantry_extents_add(
+			&extents, (uint32_t)(next - at),
+			is_written(m, at) ? 0 : GANTRY_EXTENT_HOLE | GANTRY_EXTENT_ZERO);
+	}
+	gantry_extents_finish(io, &extents);
+}
+
 static void execute(struct memory *m, struct gantry_io *io)
 {
 	uint8_t *place = m->base + io->offset;
@@ -216,6 +270,9 @@ static void execute(struct memory *m, struct gantry_io *io)
 	case GANTRY_OP_WRITE_ZEROES:
 	case GANTRY_OP_DISCARD:
 		wipe(m, io->offset, io->length);
+		break;
+	case GANTRY_OP_EXTENTS:
+		report_extents(m, io);
 		break;
 	default: /* nop and flush */
 		break;
@@ -246,10 +303,12 @@ static int memory_submit(void *self, struct gantry_io *io)
 		finish(lane->memory, io);
 		return 0;
 	}
-	if (io->opcode == GANTRY_OP_READ)
+	if (io->opcode == GANTRY_OP_READ) {
 		gantry_copy_soon(io->data, volume);
-	else
+	} else {
+		mark_written(lane->memory, io->offset, io->length);
 		gantry_copy_soon(volume, io->data);
+	}
 	lane->held = io;
 	if (before)
 		finish(lane->memory, before);
@@ -297,6 +356,7 @@ static void memory_close(void *backend)
 	struct memory *m = backend;
 
 	munmap(m->base, m->bytes);
+	free(m->written);
 	free(m);
 }
 

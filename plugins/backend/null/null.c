@@ -76,12 +76,24 @@ static int null_start(void *backend, struct gantry_lane *lane, uint32_t depth, v
 	return 0;
 }
 
+/* The volume holds no data. Without zero_reads the content of a read is undefined. */
+static void report_extents(const struct null_conf *conf, const struct gantry_io *io)
+{
+	struct gantry_extents extents = {.count = 0};
+
+	gantry_extents_add(&extents, io->length,
+			   GANTRY_EXTENT_HOLE | (conf->zero_reads ? GANTRY_EXTENT_ZERO : 0));
+	gantry_extents_finish(io, &extents);
+}
+
 static int null_submit(void *self, struct gantry_io *io)
 {
 	const struct null_conf *conf = self;
 
 	if (conf->zero_reads && io->opcode == GANTRY_OP_READ)
 		memset(io->data, 0, io->length);
+	if (gantry_unlikely(io->opcode == GANTRY_OP_EXTENTS))
+		report_extents(conf, io);
 	io->status = GANTRY_S_OK;
 	gantry_complete(io);
 	return 0;

@@ -73,7 +73,8 @@ int route_append(struct gantry_volume_info *sum, const struct gantry_volume_info
 		sum->block_size = next->block_size;
 	if (next->max_io < sum->max_io)
 		sum->max_io = next->max_io;
-	sum->ops &= next->ops;
+	/* the extents of several targets cannot be joined in one buffer */
+	sum->ops &= next->ops & ~(1u << GANTRY_OP_EXTENTS);
 	sum->flags |= next->flags;
 	combine_uuids(sum->uuid, next->uuid);
 	sum->verifier = combine_verifiers(sum->verifier, next->verifier);

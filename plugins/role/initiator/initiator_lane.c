@@ -25,6 +25,7 @@ static const uint8_t kind_of[GANTRY_OP_COUNT] = {
 	[GANTRY_OP_NOP] = KIND_OTHER,          [GANTRY_OP_READ] = KIND_READ,
 	[GANTRY_OP_WRITE] = KIND_WRITE,        [GANTRY_OP_FLUSH] = KIND_FLUSH,
 	[GANTRY_OP_WRITE_ZEROES] = KIND_OTHER, [GANTRY_OP_DISCARD] = KIND_OTHER,
+	[GANTRY_OP_EXTENTS] = KIND_OTHER,
 };
 
 void lanes_stop(struct initiator *in)

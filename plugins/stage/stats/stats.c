@@ -135,6 +135,7 @@ static void report_op(const struct stats *stats, unsigned opcode, struct op_stat
 		[GANTRY_OP_FLUSH] = "flush",
 		[GANTRY_OP_WRITE_ZEROES] = "write_zeroes",
 		[GANTRY_OP_DISCARD] = "discard",
+		[GANTRY_OP_EXTENTS] = "extents",
 	};
 
 	memset(sum, 0, sizeof *sum);

@@ -146,6 +146,7 @@ static void the_kit_notices_each_bug(void)
 		{KIT_CHANGES, "a completed descriptor has another operation or place"},
 		{KIT_BEYOND, "a write changes more or less than its range"},
 		{KIT_READS_BEYOND, "a read changes more or less than the memory of the IO"},
+		{KIT_HIDES, "extents report data as a hole"},
 		{KIT_LIES, "a write lands after quiesce"},
 		{KIT_OVERTAKES, "a write that was given up overtakes a newer one"},
 		{KIT_NEVER_AT_REST, "quiesce does not come to rest"},

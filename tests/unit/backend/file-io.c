@@ -227,6 +227,86 @@ static void io_behind_the_end_of_a_truncated_file_fails(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_READ, 768 * KIB, 4 * KIB, in));
 }
 
+/* Every other block of the second half of the volume has data. */
+static void write_every_other_block(void)
+{
+	for (uint64_t at = VOLUME / 2; at < VOLUME; at += 8 * KIB)
+		ok(GANTRY_OP_WRITE, 0, at, 4 * KIB, out);
+	ok(GANTRY_OP_FLUSH, 0, 0, 0, NULL);
+}
+
+static void holes_are_reported(const char *engine)
+{
+	struct gantry_extents e;
+	uint64_t at = 0;
+
+	OPEN(engine, "direct=false");
+	write_every_other_block();
+	memset(&e, 0xee, sizeof e);
+	ok(GANTRY_OP_EXTENTS, 0, 0, VOLUME, &e);
+	TEST_ASSERT_TRUE(gantry_extents_are_valid(&e, VOLUME, 4096));
+	TEST_ASSERT_EQUAL_UINT64(VOLUME, e.bytes);
+	for (uint32_t i = 0; i < e.count; at += e.extent[i++].length) {
+		ok(GANTRY_OP_READ, 0, at, 4 * KIB, in);
+		if (e.extent[i].flags & GANTRY_EXTENT_ZERO)
+			TEST_ASSERT_TRUE(all_zero(in, 4 * KIB));
+	}
+	if (e.count == 1)
+		TEST_IGNORE_MESSAGE("the file system does not report holes");
+	TEST_ASSERT_EQUAL_UINT(VOLUME / 2, e.extent[0].length);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_EXTENT_HOLE | GANTRY_EXTENT_ZERO, e.extent[0].flags);
+	TEST_ASSERT_EQUAL_UINT(129, e.count);
+	ok(GANTRY_OP_EXTENTS, 0, VOLUME / 2 + 4 * KIB, 4 * KIB, &e);
+	TEST_ASSERT_EQUAL_UINT(1, e.count);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_EXTENT_HOLE | GANTRY_EXTENT_ZERO, e.extent[0].flags);
+	ok(GANTRY_OP_EXTENTS, 0, VOLUME / 2, 4 * KIB, &e);
+	TEST_ASSERT_EQUAL_UINT(0, e.extent[0].flags);
+}
+
+static void holes_are_reported_by_the_sync_engine(void)
+{
+	holes_are_reported("engine=sync");
+}
+
+static void holes_are_reported_by_another_thread_than_the_lane(void)
+{
+	holes_are_reported("engine=auto");
+}
+
+/* A block of the volume with data and a hole is data. */
+static void extents_are_whole_blocks(void)
+{
+	struct gantry_extents e;
+
+	OPEN("engine=auto", "direct=false", "block=64KiB");
+	write_every_other_block();
+	ok(GANTRY_OP_EXTENTS, 0, 0, VOLUME, &e);
+	TEST_ASSERT_TRUE(gantry_extents_are_valid(&e, VOLUME, 65536));
+	TEST_ASSERT_EQUAL_UINT(0, e.extent[e.count - 1].flags);
+}
+
+/* The lane sleeps while the other thread executes the request. */
+static void found_holes_wake_the_lane(void)
+{
+	struct gantry_extents e;
+
+	OPEN("engine=auto", "direct=false");
+	for (unsigned i = 0; i < 100; i++) {
+		struct gantry_io *io = fake_io(&chain, GANTRY_OP_EXTENTS, 0, VOLUME, &e);
+
+		TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
+		while (io->busy) {
+			struct pollfd fd = {chain.backend_ops->fd(chain.backend_self), POLLIN, 0};
+
+			if (chain.backend_ops->arm(chain.backend_self) == 0 && fd.fd >= 0)
+				TEST_ASSERT_EQUAL_INT(1, poll(&fd, 1, -1));
+			chain.backend_ops->disarm(chain.backend_self);
+			fake_poll(&chain);
+		}
+		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, io->status);
+	}
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -241,5 +321,9 @@ int main(void)
 	RUN_TEST(sleeping_lane_is_woken_by_the_fd);
 	RUN_TEST(write_to_a_full_store_fails_with_NOSPC);
 	RUN_TEST(io_behind_the_end_of_a_truncated_file_fails);
+	RUN_TEST(holes_are_reported_by_the_sync_engine);
+	RUN_TEST(holes_are_reported_by_another_thread_than_the_lane);
+	RUN_TEST(extents_are_whole_blocks);
+	RUN_TEST(found_holes_wake_the_lane);
 	return UNITY_END();
 }

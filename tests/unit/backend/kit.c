@@ -178,9 +178,9 @@ static const char *every_operation(void)
 		for (unsigned i = 0; i < 2 && rc == GANTRY_S_OK; i++)
 			rc = run(opcode, i ? flags : 0, range ? places[i] : 0,
 				 range ? volume.block_size : 0,
-				 gantry_op_has_data(opcode) ? out + 8 * i : NULL);
+				 gantry_op_has_buffer(opcode) ? out + 8 * i : NULL);
 		if (rc == GANTRY_S_OK && range)
-			rc = run(opcode, 0, 0, most, gantry_op_has_data(opcode) ? out : NULL);
+			rc = run(opcode, 0, 0, most, gantry_op_has_buffer(opcode) ? out : NULL);
 		if (rc == -ETIME)
 			return "an IO never completes";
 		if (rc != GANTRY_S_OK)
@@ -202,8 +202,8 @@ static const char *once_each(void)
 			opcode = GANTRY_OP_READ, range = 1;
 		ios[i] = fake_io(&chain, opcode, range ? i % 4 * volume.block_size : 0,
 				 range ? volume.block_size : 0,
-				 gantry_op_has_data(opcode) ? out + i * volume.block_size % MAX_IO
-							    : NULL);
+				 gantry_op_has_buffer(opcode) ? out + i * volume.block_size % MAX_IO
+							      : NULL);
 		before[i] = *ios[i];
 	}
 	for (unsigned i = 0; i < FAKE_IOS; i++)
@@ -246,6 +246,27 @@ static const char *data_at_its_place(void)
 	    (run(GANTRY_OP_WRITE_ZEROES, 0, block, block, NULL) != GANTRY_S_OK || !holds(0, 0x11) ||
 	     !holds(block, 0) || !holds(2 * block, 0x11)))
 		return "write_zeroes changes more or less than its range";
+	return NULL;
+}
+
+/* Holes read as zeroes, and a block that was written is no hole. */
+static const char *extents(void)
+{
+	struct gantry_extents e;
+	uint32_t block = volume.block_size, length = 3 * block;
+	uint64_t at = 0;
+
+	if (!can_store() || !does(GANTRY_OP_EXTENTS))
+		return NULL;
+	if (write_block(block, 0x3c) != GANTRY_S_OK)
+		return "a write fails";
+	memset(&e, 0xee, sizeof(e));
+	if (run(GANTRY_OP_EXTENTS, 0, 0, length, &e) != GANTRY_S_OK ||
+	    !gantry_extents_are_valid(&e, length, block))
+		return "extents fail, or break a rule";
+	for (uint32_t i = 0; i < e.count; at += e.extent[i++].length)
+		if (e.extent[i].flags != 0 && at <= block && block < at + e.extent[i].length)
+			return "extents report data as a hole";
 	return NULL;
 }
 
@@ -343,8 +364,8 @@ static const char *a_round_ends(void)
 }
 
 static const char *(*const rules[])(void) = {
-	geometry,  every_operation, once_each,        data_at_its_place, identity,
-	next_life, rest_is_rest,    newer_write_wins, a_round_ends,
+	geometry, every_operation, once_each,    data_at_its_place, extents,
+	identity, next_life,       rest_is_rest, newer_write_wins,  a_round_ends,
 };
 
 const char *kit_check(const struct kit_subject *checked)

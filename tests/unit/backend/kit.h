@@ -41,6 +41,7 @@ enum kit_bug {
 	KIT_CHANGES,       /* the length of the descriptor has changed at completion */
 	KIT_BEYOND,        /* a write clears the byte behind its range */
 	KIT_READS_BEYOND,  /* a read clears the byte behind the memory of the IO */
+	KIT_HIDES,         /* a block that was written is reported as a hole */
 	KIT_LIES,          /* quiesce returns 0 while a write is in flight */
 	KIT_OVERTAKES,     /* a write that timed out reaches the store after a newer one */
 	KIT_NEVER_AT_REST, /* quiesce returns -EAGAIN without end */

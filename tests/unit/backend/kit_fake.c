@@ -110,6 +110,15 @@ static int overlaps_queued(const struct gantry_io *io)
 	return 0;
 }
 
+static void report_extents(const struct gantry_io *io)
+{
+	struct gantry_extents extents = {.count = 0};
+
+	gantry_extents_add(&extents, io->length,
+			   fake.bug == KIT_HIDES ? GANTRY_EXTENT_HOLE | GANTRY_EXTENT_ZERO : 0);
+	gantry_extents_finish(io, &extents);
+}
+
 static void execute(struct gantry_io *io)
 {
 	switch (io->opcode) {
@@ -126,6 +135,9 @@ static void execute(struct gantry_io *io)
 	case GANTRY_OP_WRITE_ZEROES:
 	case GANTRY_OP_DISCARD:
 		memset(fake.store + io->offset, 0, io->length);
+		break;
+	case GANTRY_OP_EXTENTS:
+		report_extents(io);
 		break;
 	default:
 		break;

@@ -188,6 +188,56 @@ static void wiped_ranges_read_as_zero_and_no_more_than_them(void)
 	wipe_check(0, 4 * MIB, GANTRY_OP_DISCARD);
 }
 
+static struct gantry_extents extents_of(uint64_t offset, uint32_t length)
+{
+	struct gantry_extents extents;
+
+	memset(&extents, 0xee, sizeof extents);
+	ok(GANTRY_OP_EXTENTS, offset, length, &extents);
+	TEST_ASSERT_TRUE(gantry_extents_are_valid(&extents, length, 512));
+	TEST_ASSERT_EQUAL_UINT64(length, extents.bytes);
+	return extents;
+}
+
+static void memory_backend_reports_what_was_never_written_as_holes(void)
+{
+	struct gantry_extents e;
+
+	OPEN("memory", "size=4MiB", "block=512");
+	e = extents_of(512, 4 * MIB - 512);
+	TEST_ASSERT_EQUAL_UINT(1, e.count);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_EXTENT_HOLE | GANTRY_EXTENT_ZERO, e.extent[0].flags);
+	ok(GANTRY_OP_WRITE, 2 * MIB - 512, 1024, out);
+	ok(GANTRY_OP_READ, 0, MIB, in);
+	e = extents_of(0, 4 * MIB);
+	TEST_ASSERT_EQUAL_UINT(3, e.count);
+	TEST_ASSERT_EQUAL_UINT(2 * MIB - 64 * KIB, e.extent[0].length);
+	TEST_ASSERT_EQUAL_UINT(128 * KIB, e.extent[1].length);
+	TEST_ASSERT_EQUAL_UINT(0, e.extent[1].flags);
+	e = extents_of(2 * MIB, 512);
+	TEST_ASSERT_EQUAL_UINT(0, e.extent[0].flags);
+}
+
+static void a_populated_volume_has_no_extents(void)
+{
+	struct gantry_volume_info v;
+
+	OPEN("memory", "size=1MiB", "populate=true");
+	chain.backend_ops->volume(chain.backend, &v);
+	TEST_ASSERT_FALSE(gantry_op_in(GANTRY_OP_EXTENTS, v.ops));
+}
+
+static void null_is_a_hole_and_zero_only_if_it_reads_as_zeroes(void)
+{
+	OPEN("null", "size=1MiB", "zero_reads=true");
+	TEST_ASSERT_EQUAL_UINT(GANTRY_EXTENT_HOLE | GANTRY_EXTENT_ZERO,
+			       extents_of(0, MIB).extent[0].flags);
+	fake_chain_fini(&chain);
+	fake_chain_init(&chain, &host);
+	OPEN("null", "size=1MiB", "zero_reads=false");
+	TEST_ASSERT_EQUAL_UINT(GANTRY_EXTENT_HOLE, extents_of(0, MIB).extent[0].flags);
+}
+
 static void memory_with_huge_pages_is_the_same_volume(void)
 {
 	struct fake_report report;
@@ -297,6 +347,9 @@ int main(void)
 	RUN_TEST(memory_backend_returns_written_data);
 	RUN_TEST(a_large_volume_is_read_as_it_was_written);
 	RUN_TEST(wiped_ranges_read_as_zero_and_no_more_than_them);
+	RUN_TEST(memory_backend_reports_what_was_never_written_as_holes);
+	RUN_TEST(a_populated_volume_has_no_extents);
+	RUN_TEST(null_is_a_hole_and_zero_only_if_it_reads_as_zeroes);
 	RUN_TEST(memory_with_huge_pages_is_the_same_volume);
 	RUN_TEST(copy_is_measured_when_asked);
 	RUN_TEST(a_copy_waits_for_the_next_one_or_the_end_of_the_turn);

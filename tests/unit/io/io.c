@@ -165,6 +165,60 @@ static void operations_report_data_range_and_writing(void)
 	TEST_ASSERT_FALSE(gantry_op_has_range(GANTRY_OP_FLUSH));
 	TEST_ASSERT_FALSE(gantry_op_writes(GANTRY_OP_READ));
 	TEST_ASSERT_TRUE(gantry_op_writes(GANTRY_OP_DISCARD));
+	TEST_ASSERT_FALSE(gantry_op_has_data(GANTRY_OP_EXTENTS));
+	TEST_ASSERT_TRUE(gantry_op_has_range(GANTRY_OP_EXTENTS));
+	TEST_ASSERT_FALSE(gantry_op_writes(GANTRY_OP_EXTENTS));
+}
+
+static void buffer_of_extents_does_not_depend_on_the_length(void)
+{
+	io = (struct gantry_io){.opcode = GANTRY_OP_READ, .length = 8192};
+	TEST_ASSERT_EQUAL_UINT(8192, gantry_io_buffer_bytes(&io));
+	io.opcode = GANTRY_OP_EXTENTS;
+	TEST_ASSERT_EQUAL_UINT(GANTRY_EXTENTS_BYTES, gantry_io_buffer_bytes(&io));
+	io.opcode = GANTRY_OP_DISCARD;
+	TEST_ASSERT_EQUAL_UINT(0, gantry_io_buffer_bytes(&io));
+}
+
+static void extents_with_the_same_flags_are_joined_until_the_buffer_is_full(void)
+{
+	struct gantry_extents extents = {.count = 0}, buffer;
+
+	io = (struct gantry_io){.opcode = GANTRY_OP_EXTENTS, .data = &buffer};
+	for (unsigned i = 0; i < GANTRY_EXTENTS_MAX; i++) {
+		TEST_ASSERT_EQUAL_INT(0, gantry_extents_add(&extents, 512, i & 1));
+		TEST_ASSERT_EQUAL_INT(0, gantry_extents_add(&extents, 1024, i & 1));
+	}
+	TEST_ASSERT_EQUAL_INT(-1, gantry_extents_add(&extents, 512, GANTRY_EXTENT_ZERO));
+	TEST_ASSERT_EQUAL_INT(0, gantry_extents_add(&extents, 512, 1));
+	gantry_extents_finish(&io, &extents);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_EXTENTS_MAX, buffer.count);
+	TEST_ASSERT_EQUAL_UINT64(GANTRY_EXTENTS_MAX * 1536u + 512, buffer.bytes);
+	TEST_ASSERT_EQUAL_UINT(1536, buffer.extent[0].length);
+	TEST_ASSERT_EQUAL_UINT(2048, buffer.extent[GANTRY_EXTENTS_MAX - 1].length);
+	TEST_ASSERT_TRUE(gantry_extents_are_valid(&buffer, UINT32_MAX, 512));
+}
+
+static void extents_that_break_a_rule_are_not_valid(void)
+{
+	static const struct gantry_extents good = {
+		.count = 2, .bytes = 1536, .extent = {{512, 3}, {1024, 0}}};
+	struct gantry_extents bad[] = {good, good, good, good, good, good, good};
+
+	TEST_ASSERT_TRUE(gantry_extents_are_valid(&good, 1536, 512));
+	TEST_ASSERT_FALSE(gantry_extents_are_valid(&good, 1024, 512));
+	TEST_ASSERT_FALSE(gantry_extents_are_valid(&good, 1536, 1024));
+	bad[0].count = 0;
+	bad[1].count = GANTRY_EXTENTS_MAX + 1;
+	bad[2].bytes = 1024;
+	bad[3].extent[1].length = 0;
+	bad[3].bytes = 512;
+	bad[4].extent[0].flags = 4;
+	bad[5].count = 3;
+	bad[6].extent[1].length = UINT32_MAX - 511;
+	bad[6].bytes = 512 + (uint64_t)bad[6].extent[1].length;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		TEST_ASSERT_FALSE(gantry_extents_are_valid(&bad[i], 1536, 512));
 }
 
 static void uncertain_statuses_do_not_release_the_buffer(void)
@@ -212,6 +266,9 @@ int main(void)
 	RUN_TEST(range_within_the_limit_is_accepted);
 	RUN_TEST(range_beyond_the_limit_or_with_overflow_is_rejected);
 	RUN_TEST(operations_report_data_range_and_writing);
+	RUN_TEST(buffer_of_extents_does_not_depend_on_the_length);
+	RUN_TEST(extents_with_the_same_flags_are_joined_until_the_buffer_is_full);
+	RUN_TEST(extents_that_break_a_rule_are_not_valid);
 	RUN_TEST(uncertain_statuses_do_not_release_the_buffer);
 	RUN_TEST(allocation_has_whole_zeroed_cache_lines);
 	return UNITY_END();

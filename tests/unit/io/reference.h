@@ -15,13 +15,15 @@ static inline enum gantry_status reference_volume(const struct gantry_volume_inf
 						  const struct gantry_io *io)
 {
 	int ranged = io->opcode == GANTRY_OP_READ || io->opcode == GANTRY_OP_WRITE ||
-		     io->opcode == GANTRY_OP_WRITE_ZEROES || io->opcode == GANTRY_OP_DISCARD;
+		     io->opcode == GANTRY_OP_WRITE_ZEROES || io->opcode == GANTRY_OP_DISCARD ||
+		     io->opcode == GANTRY_OP_EXTENTS;
+	int changes = ranged && io->opcode != GANTRY_OP_READ && io->opcode != GANTRY_OP_EXTENTS;
 
-	if (io->opcode > GANTRY_OP_DISCARD || io->flags > (GANTRY_IO_FUA | GANTRY_IO_CRC))
+	if (io->opcode > GANTRY_OP_EXTENTS || io->flags > (GANTRY_IO_FUA | GANTRY_IO_CRC))
 		return GANTRY_S_INVALID;
 	if (io->opcode != GANTRY_OP_NOP && !(v->ops >> io->opcode & 1))
 		return GANTRY_S_UNSUPPORTED;
-	if (ranged && io->opcode != GANTRY_OP_READ && (v->flags & GANTRY_VOLUME_READ_ONLY))
+	if (changes && (v->flags & GANTRY_VOLUME_READ_ONLY))
 		return GANTRY_S_READ_ONLY;
 	if (!ranged)
 		return GANTRY_S_OK;
@@ -46,17 +48,19 @@ static inline enum gantry_status reference_check(const struct gn_io_rules *rules
 		return status;
 	if (io->flags & rules->refused_flags)
 		return GANTRY_S_UNSUPPORTED;
-	if (io->opcode != GANTRY_OP_READ && io->opcode != GANTRY_OP_WRITE)
+	if (io->opcode != GANTRY_OP_READ && io->opcode != GANTRY_OP_WRITE &&
+	    io->opcode != GANTRY_OP_EXTENTS)
 		return GANTRY_S_OK;
-	if (io->length > rules->volume.max_io)
+	if (io->opcode != GANTRY_OP_EXTENTS && io->length > rules->volume.max_io)
 		return GANTRY_S_INVALID;
 	if (io->region >= rules->n_regions || !rules->regions[io->region])
 		return GANTRY_S_ACCESS;
 	region = rules->regions[io->region];
 	if (!(region->rights &
-	      (io->opcode == GANTRY_OP_READ ? GANTRY_REMOTE_WRITE : GANTRY_REMOTE_READ)))
+	      (io->opcode == GANTRY_OP_WRITE ? GANTRY_REMOTE_READ : GANTRY_REMOTE_WRITE)))
 		return GANTRY_S_ACCESS;
-	if ((wide)io->region_offset + io->length > region->length)
+	if ((wide)io->region_offset + (io->opcode == GANTRY_OP_EXTENTS ? 4096 : io->length) >
+	    region->length)
 		return GANTRY_S_RANGE;
 	if (region->addr)
 		io->data = (void *)((uintptr_t)region->addr + io->region_offset);

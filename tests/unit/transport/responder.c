@@ -50,6 +50,11 @@ static void invalid_io_fails_and_does_not_break_the_queue(void)
 		  .region = 1},
 		 GANTRY_S_RANGE},
 		{{.opcode = GANTRY_OP_WRITE_ZEROES, .length = 1u << 31}, GANTRY_S_RANGE},
+		{{.opcode = GANTRY_OP_EXTENTS, .length = 1u << 31, .region = 1}, GANTRY_S_RANGE},
+		{{.opcode = GANTRY_OP_EXTENTS, .length = 0, .region = 1}, GANTRY_S_INVALID},
+		{{.opcode = GANTRY_OP_EXTENTS, .length = 512, .region = 2}, GANTRY_S_ACCESS},
+		{{.opcode = GANTRY_OP_EXTENTS, .length = 512, .region = 1, .region_offset = 1},
+		 GANTRY_S_RANGE},
 		{{.opcode = GANTRY_OP_READ, .length = 512, .region = 0}, GANTRY_S_ACCESS},
 		{{.opcode = GANTRY_OP_READ, .length = 512, .region = 4}, GANTRY_S_ACCESS},
 		{{.opcode = GANTRY_OP_READ, .length = 512, .region = UINT32_MAX}, GANTRY_S_ACCESS},
@@ -67,6 +72,7 @@ static void invalid_io_fails_and_does_not_break_the_queue(void)
 		 GANTRY_S_RANGE},
 	};
 
+	rules.volume.ops |= 1u << GANTRY_OP_EXTENTS;
 	make_port(0);
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct gantry_io io = table[i].io, wire;
@@ -90,6 +96,30 @@ static void invalid_io_fails_and_does_not_break_the_queue(void)
 	TEST_ASSERT_EQUAL_UINT(3, n_seen);
 	while (n_held > 0)
 		finish(GANTRY_S_OK);
+}
+
+/* Their range can be longer than max_io and than the region; their buffer has a fixed size. */
+static void extents_use_a_buffer_of_fixed_size(void)
+{
+	struct gantry_io io = {
+		.opcode = GANTRY_OP_EXTENTS, .tag = 3, .length = 1 << 20, .region = 3};
+
+	rules.volume.ops |= 1u << GANTRY_OP_EXTENTS;
+	rules.volume.flags = GANTRY_VOLUME_READ_ONLY;
+	make_port(0);
+	ask(io);
+	TEST_ASSERT_EQUAL_UINT(1, n_held);
+	TEST_ASSERT_EQUAL_PTR(ft.memory, held[0]->data);
+	TEST_ASSERT_EQUAL_UINT(1 << 20, held[0]->length);
+	finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, replied().status);
+}
+
+static void extents_of_a_volume_without_them_fail(void)
+{
+	make_port(0);
+	ask((struct gantry_io){.opcode = GANTRY_OP_EXTENTS, .length = 512, .region = 1});
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_UNSUPPORTED, replied().status);
 }
 
 static void a_terminal_that_refuses_for_good_fails_the_io(void)
@@ -343,6 +373,8 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(a_request_goes_down_and_its_answer_back);
 	RUN_TEST(invalid_io_fails_and_does_not_break_the_queue);
+	RUN_TEST(extents_use_a_buffer_of_fixed_size);
+	RUN_TEST(extents_of_a_volume_without_them_fail);
 	RUN_TEST(a_terminal_that_refuses_for_good_fails_the_io);
 	RUN_TEST(a_terminal_that_is_full_is_asked_again);
 	RUN_TEST(io_not_accepted_by_its_deadline_is_canceled);

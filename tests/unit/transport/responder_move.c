@@ -28,6 +28,27 @@ static void data_that_is_not_mapped_is_moved(void)
 	TEST_ASSERT_EQUAL_UINT(2, rma->n_submits);
 }
 
+static void extents_are_moved_as_the_data_of_a_read(void)
+{
+	struct gantry_extents extents = {.count = 0}, result;
+
+	rules.volume.ops |= 1u << GANTRY_OP_EXTENTS;
+	max_noted = 1 << 20; /* only a read can be answered by a note */
+	ordered = 1;
+	make_port(1);
+	ask((struct gantry_io){
+		.opcode = GANTRY_OP_EXTENTS, .tag = 3, .length = 1 << 20, .region = 1});
+	TEST_ASSERT_EQUAL_UINT(1, n_held);
+	gantry_extents_add(&extents, 4096, GANTRY_EXTENT_HOLE);
+	gantry_extents_finish(held[0], &extents);
+	finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, replied().status);
+	memcpy(&result, ft.memory, sizeof(result));
+	TEST_ASSERT_EQUAL_UINT(1, rma->n_submits);
+	TEST_ASSERT_EQUAL_UINT(1, result.count);
+	TEST_ASSERT_EQUAL_UINT(4096, result.extent[0].length);
+}
+
 static void a_move_that_fails_fails_the_io(void)
 {
 	make_port(1);
@@ -480,6 +501,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(data_that_is_not_mapped_is_moved);
+	RUN_TEST(extents_are_moved_as_the_data_of_a_read);
 	RUN_TEST(a_move_that_fails_fails_the_io);
 	RUN_TEST(move_rejected_with_eagain_is_submitted_again);
 	RUN_TEST(data_goes_straight_to_a_store_in_memory);
