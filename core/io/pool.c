@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/pool.h"
 
-#include <gantry/plugin.h>
-
 #include <errno.h>
 #include <stdlib.h>
 
@@ -19,21 +17,9 @@ struct gantry_io *gn_io_pool(uint32_t n, const struct gantry_hop *owner)
 	return ios;
 }
 
-static void guard_complete(void *double_completions, struct gantry_io *io)
-{
-	io->hop++;
-	gantry_count(double_completions, 1);
-}
-
 int gn_io_no_submit(void *self, struct gantry_io *io)
 {
 	(void)self;
 	(void)io;
 	return -EINVAL;
-}
-
-struct gantry_hop gn_io_guard(uint64_t *double_completions)
-{
-	return (struct gantry_hop){
-		.submit = gn_io_no_submit, .complete = guard_complete, .self = double_completions};
 }

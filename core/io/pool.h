@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pool.h - pools of descriptors, and the guard before the owner of a chain.
+ * pool.h - pools of descriptors.
  *
  * A pool is allocated when a session or role starts, so an IO allocates nothing. Three mechanisms
  * ensure that each IO completes exactly once:
- * - The hop of an idle descriptor is its owner. A second completion therefore reaches the guard.
+ * - The hop of an idle descriptor is its owner. A second completion therefore reaches the guard
+ *   (gn_lane_guard()) before the owner.
  * - The owner records each completion with gantry_io_end().
  * - Each send of a requester has a new tag.
  */
@@ -18,12 +19,6 @@
  * .. 65535. Returns NULL if out of memory; free() releases the pool.
  */
 struct gantry_io *gn_io_pool(uint32_t n, const struct gantry_hop *owner);
-
-/*
- * gn_io_guard - returns the hop before an owner. It counts completions of idle descriptors in
- * *double_completions and otherwise ignores them.
- */
-struct gantry_hop gn_io_guard(uint64_t *double_completions);
 
 /*
  * gn_io_no_submit - `submit` of a hop that accepts no descriptors, such as an owner or a guard.

@@ -142,12 +142,6 @@ void gn_services_check(struct gn_conf_node *device, const struct gn_plugin *plug
 		       const void *conf, struct gn_errs *errs);
 
 /*
- * True if a stage never holds a descriptor: it has no `drain`. ops: table of the ABI of the host,
- * which gn_ops_complete() has completed.
- */
-bool gn_stage_never_holds(const struct gantry_stage_ops *ops);
-
-/*
  * True if an instance can serve only one lane: a stage or backend that has open() but not start().
  * Several lanes would call it from several threads with the same `self`. ops: table of the ABI of
  * the host, completed by gn_ops_complete().

@@ -419,11 +419,6 @@ static void complete_wakeups(unsigned kind, void *ops)
 		transport->consumer_arm = always_work;
 }
 
-bool gn_stage_never_holds(const struct gantry_stage_ops *ops)
-{
-	return ops->drain == stage_stubs.drain;
-}
-
 const char *gn_ops_complete(unsigned kind, void *ops)
 {
 	const char *missing = NULL;

@@ -3,12 +3,13 @@
  * chain.c - chains: the hops of one role on one lane, with their descriptors; and the count of the
  * descriptors that each hop holds.
  */
-#include "pipeline/pipeline.h"
+#include "pipeline/chain_check.h"
 #include "pipeline/pipeline_priv.h"
 
 #include "io/pool.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +22,39 @@ struct gantry_chain {
 	struct gantry_io *ios;
 	uint32_t n;
 	struct gantry_volume_info volume; /* stages read it through their hops */
-	struct gantry_hop hops[GANTRY_CHAIN_STAGES + 3];
+	struct gn_check *checks;          /* of all hops but the guard; NULL: no check_stages */
+	struct gantry_hop hops[GN_CHAIN_PLACES + 1];
 };
+
+static void guard_complete(void *lane, struct gantry_io *io)
+{
+	io->hop++;
+	gn_check_double(lane);
+}
+
+struct gantry_hop gn_lane_guard(struct gn_lane *lane)
+{
+	return (struct gantry_hop){
+		.submit = gn_io_no_submit, .complete = guard_complete, .self = lane};
+}
+
+/* Replace each of the n hops after the guard by its checking hop. */
+static int add_checks(struct gantry_chain *chain, uint32_t n)
+{
+	chain->checks = calloc(n, sizeof(*chain->checks));
+	if (!chain->checks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		chain->checks[i] = (struct gn_check){
+			.lane = chain->lane,
+			.hop = chain->hops[FIRST_PLACE + i],
+			.running = i + 1 < n ? i : 0,
+			.next = i + 2 < n ? i + 1 : 0,
+		};
+		chain->hops[FIRST_PLACE + i] = gn_check_hop(&chain->checks[i]);
+	}
+	return 0;
+}
 
 int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 		    const struct gantry_hop *terminal, const struct gantry_volume_info *volume,
@@ -45,7 +77,7 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 		return -ENOMEM;
 	}
 	hop = chain->hops;
-	*hop++ = gn_io_guard(lane->double_completions);
+	*hop++ = gn_lane_guard(lane);
 	*hop++ = *owner;
 	if (volume)
 		chain->volume = *volume;
@@ -54,6 +86,11 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 		hop++->volume = volume ? &chain->volume : NULL;
 	}
 	*hop = *terminal;
+	if (lane->check_stages && add_checks(chain, n_stages + 2) != 0) {
+		free(chain->ios);
+		free(chain);
+		return -ENOMEM;
+	}
 	pthread_mutex_lock(&lane->chains_lock);
 	LIST_INSERT_HEAD(&lane->chains, chain, link);
 	pthread_mutex_unlock(&lane->chains_lock);
@@ -86,8 +123,21 @@ void gn_chain_destroy(struct gantry_chain *chain)
 		return;
 	if (chain->lane)
 		leave_lane(chain);
+	free(chain->checks);
 	free(chain->ios);
 	free(chain);
+}
+
+void gn_lane_name_place(const struct gn_lane *lane, uint32_t place, char name[GN_PLACE_NAME])
+{
+	if (place == 0)
+		snprintf(name, GN_PLACE_NAME, "session");
+	else if (place <= gn_pipeline_length(lane->pipeline))
+		snprintf(name, GN_PLACE_NAME, "stages[%u] type=%s", place - 1,
+			 gn_pipeline_stage_name(lane->pipeline, place - 1));
+	else
+		snprintf(name, GN_PLACE_NAME, "%s",
+			 lane->terminal_name ? lane->terminal_name : "terminal");
 }
 
 /*

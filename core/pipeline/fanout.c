@@ -175,7 +175,7 @@ static void fill_hops(struct gantry_fanout *f, const struct gantry_hop *terminal
 		      uint32_t n_terminals)
 {
 	for (uint32_t i = 0; i < n_terminals; i++) {
-		f->hops[3 * i] = gn_io_guard(f->lane->double_completions);
+		f->hops[3 * i] = gn_lane_guard(f->lane);
 		f->hops[3 * i + 1] = (struct gantry_hop){
 			.submit = gn_io_no_submit, .complete = child_done, .self = f};
 		f->hops[3 * i + 2] = terminals[i];

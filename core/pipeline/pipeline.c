@@ -3,7 +3,7 @@
  * pipeline.c - lanes, and the stages of a role on each of its lanes. Control thread, except where
  * noted.
  */
-#include "pipeline/pipeline.h"
+#include "pipeline/chain_check.h"
 #include "pipeline/pipeline_priv.h"
 
 #include "base/log.h"
@@ -17,7 +17,8 @@ struct stage {
 	const struct gantry_stage_ops *ops;
 	struct gn_host host;
 	void *stage;
-	void **selfs; /* instances of the stage, one for each lane */
+	void **selfs;                   /* instances of the stage, one for each lane */
+	struct gn_check_poller *checks; /* pollers of the lanes with check_stages */
 	uint32_t n_started;
 	uint32_t frame;
 };
@@ -54,20 +55,36 @@ void gn_lane_fini(struct gn_lane *lane)
 	pthread_mutex_destroy(&lane->chains_lock);
 }
 
+static int add_poller(struct gn_pipeline *pl, struct stage *st, uint32_t l)
+{
+	struct gn_lane *lane = &pl->lanes[l];
+	struct gantry_poller poller = {
+		.poll = st->ops->poll, .wake_ns = st->ops->wake_ns, .self = st->selfs[l]};
+
+	if (lane->check_stages) {
+		st->checks[l] = (struct gn_check_poller){.lane = lane,
+							 .ops = st->ops,
+							 .self = st->selfs[l],
+							 .running = pl->n_stages};
+		poller = (struct gantry_poller){
+			.poll = gn_check_poll, .wake_ns = gn_check_wake_ns, .self = &st->checks[l]};
+	}
+	return gn_worker_add(lane->worker, &poller);
+}
+
 static int start_stage(struct gn_pipeline *pl, struct stage *st)
 {
 	st->selfs = calloc(pl->n_lanes, sizeof(*st->selfs));
-	if (!st->selfs)
+	st->checks = calloc(pl->n_lanes, sizeof(*st->checks));
+	if (!st->selfs || !st->checks)
 		return -ENOMEM;
 	for (uint32_t l = 0; l < pl->n_lanes; l++) {
-		struct gantry_poller poller = {.poll = st->ops->poll, .wake_ns = st->ops->wake_ns};
 		int rc = st->ops->start(st->stage, &pl->lanes[l].pub, &st->selfs[l]);
 
 		rc = gn_host_returned(&st->host, st->part->name, "start", rc);
 		if (rc == 0) {
 			st->n_started++;
-			poller.self = st->selfs[l];
-			rc = gn_worker_add(pl->lanes[l].worker, &poller);
+			rc = add_poller(pl, st, l);
 		}
 		if (rc != 0) {
 			gn_log(GN_LOG_ERROR, pl->owner,
@@ -147,9 +164,11 @@ static void close_stage(struct gn_pipeline *pl, struct stage *st)
 		 * first removal on a worker removes all pollers with that `self`.
 		 */
 		gn_worker_remove(pl->lanes[l].worker, st->selfs[l]);
+		gn_worker_remove(pl->lanes[l].worker, &st->checks[l]);
 		st->ops->stop(st->selfs[l]);
 	}
 	free(st->selfs);
+	free(st->checks);
 	st->ops->close(st->stage);
 	gn_host_fini(&st->host);
 }
@@ -183,11 +202,38 @@ void gn_pipeline_drain(struct gn_lane *lane, const void *owner)
 {
 	const struct gn_pipeline *pl = lane->pipeline;
 
-	for (uint32_t i = 0; i < pl->n_stages; i++)
+	for (uint32_t i = 0; i < pl->n_stages; i++) {
+		lane->running = i + 1;
 		pl->stages[i].ops->drain(pl->stages[i].selfs[lane->pub.index], owner);
+	}
+	lane->running = 0;
 }
 
-void gn_pipeline_report(const struct gn_pipeline *pl, struct gantry_writer *w)
+void gn_pipeline_count(const struct gn_pipeline *pl, struct gn_place_counts *counts)
+{
+	uint32_t terminal = pl->n_stages + 1;
+
+	*counts = (struct gn_place_counts){.held = {0}};
+	for (uint32_t l = 0; l < pl->n_lanes; l++) {
+		uint32_t held[GN_CHAIN_PLACES];
+
+		gn_lane_count_held(&pl->lanes[l], held);
+		for (uint32_t i = 0; i < GN_CHAIN_PLACES; i++) {
+			counts->held[i] += held[i];
+			counts->doubled[i == 0 ? terminal : i] +=
+				__atomic_load_n(&pl->lanes[l].doubled[i], __ATOMIC_RELAXED);
+		}
+	}
+}
+
+void gn_place_report(const struct gn_place_counts *counts, uint32_t place, struct gantry_writer *w)
+{
+	w->u64(w, "held_ops", counts->held[place]);
+	w->u64(w, "double_completions", counts->doubled[place]);
+}
+
+void gn_pipeline_report(const struct gn_pipeline *pl, const struct gn_place_counts *counts,
+			struct gantry_writer *w)
 {
 	w->array(w, "stages");
 	for (uint32_t i = 0; i < pl->n_stages; i++) {
@@ -196,18 +242,16 @@ void gn_pipeline_report(const struct gn_pipeline *pl, struct gantry_writer *w)
 		w->object(w, NULL);
 		w->string(w, "type", st->part->name);
 		st->ops->report(st->stage, w);
+		gn_place_report(counts, i + 1, w);
 		gn_host_report(&st->host, w);
 		w->end(w);
 	}
 	w->end(w);
 }
 
-bool gn_pipeline_holds(const struct gn_pipeline *pl)
+const char *gn_pipeline_owner(const struct gn_pipeline *pl)
 {
-	for (uint32_t i = 0; i < pl->n_stages; i++)
-		if (!pl->stages[i].part->never_holds)
-			return true;
-	return false;
+	return pl->owner;
 }
 
 uint32_t gn_pipeline_length(const struct gn_pipeline *pl)

@@ -25,12 +25,23 @@
 
 struct gn_pipeline;
 
+/* Places of a chain that can hold a descriptor in flight: owner, stages, terminal. */
+#define GN_CHAIN_PLACES (GANTRY_CHAIN_STAGES + 2)
+
 /* One lane of a role. It has its own cache lines: the worker writes the clock in every turn. */
 struct gn_lane {
 	struct gantry_lane pub;
 	struct gn_worker *worker;
 	struct gn_pipeline *pipeline;
 	uint64_t *double_completions; /* counter of completions that the guard received */
+	/* key and plugin of the terminals in the configuration, for messages; set before open */
+	const char *terminal_name;
+	/* check each completion, see chain_check.h; set before the pipeline is opened */
+	bool check_stages;
+	/* with check_stages: 1 + index of the stage whose code runs; 0: other code runs */
+	uint32_t running;
+	/* named double completions: [1 + i]: by stage i, [0]: by a terminal */
+	uint64_t doubled[GN_CHAIN_PLACES];
 	pthread_mutex_t chains_lock;
 	LIST_HEAD(, gantry_chain) chains; /* all chains of this lane */
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
@@ -43,7 +54,6 @@ struct gn_plugin_instance {
 	const char *name; /* name of the plugin */
 	const void *ops;
 	const void *conf;
-	bool never_holds; /* the stage passes on each descriptor immediately */
 };
 
 /*
@@ -76,10 +86,17 @@ void gn_pipeline_close(struct gn_pipeline **pipeline_p);
  * (io->owner); NULL: for all owners. Lane's thread.
  */
 void gn_pipeline_drain(struct gn_lane *lane, const void *owner);
+/* IOs of all lanes of a pipeline, by place as in gn_lane_count_held(). */
+struct gn_place_counts {
+	uint64_t held[GN_CHAIN_PLACES];    /* in flight now; approximate while the lanes run */
+	uint64_t doubled[GN_CHAIN_PLACES]; /* double completions whose origin is known */
+};
+void gn_pipeline_count(const struct gn_pipeline *pipeline, struct gn_place_counts *counts);
+/* Write the counts of a place into the open object of the report. */
+void gn_place_report(const struct gn_place_counts *counts, uint32_t place, struct gantry_writer *w);
 /* gn_pipeline_report - write the array `stages` into the open object. Control thread. */
-void gn_pipeline_report(const struct gn_pipeline *pipeline, struct gantry_writer *w);
-/* Returns true if a stage of the pipeline can hold descriptors. */
-bool gn_pipeline_holds(const struct gn_pipeline *pipeline);
+void gn_pipeline_report(const struct gn_pipeline *pipeline, const struct gn_place_counts *counts,
+			struct gantry_writer *w);
 /* Return the number of stages, and the plugin name of stage i. */
 uint32_t gn_pipeline_length(const struct gn_pipeline *pipeline);
 const char *gn_pipeline_stage_name(const struct gn_pipeline *pipeline, uint32_t i);
@@ -90,8 +107,18 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 		    uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p);
 void gn_chain_destroy(struct gantry_chain *chain);
 
-/* Places of a chain that can hold a descriptor in flight: owner, stages, terminal. */
-#define GN_CHAIN_PLACES (GANTRY_CHAIN_STAGES + 2)
+/*
+ * gn_lane_name_place - write the key of a place of the chains of a lane in the configuration, and
+ * the name of its plugin. place: as in gn_lane_count_held(). Any thread.
+ */
+#define GN_PLACE_NAME 64
+void gn_lane_name_place(const struct gn_lane *lane, uint32_t place, char name[GN_PLACE_NAME]);
+
+/*
+ * gn_lane_guard - returns the hop before an owner. It counts completions of idle descriptors in
+ * double_completions of the lane and otherwise ignores them.
+ */
+struct gantry_hop gn_lane_guard(struct gn_lane *lane);
 
 /*
  * gn_lane_count_held - count the descriptors in flight on all chains of a lane, by the hop that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pipeline_priv.h - shared by pipeline.c and chain.c
+ * pipeline_priv.h - shared by pipeline.c, chain.c and chain_check.c
  */
 #ifndef GN_PIPELINE_PIPELINE_PRIV_H
 #define GN_PIPELINE_PIPELINE_PRIV_H
@@ -10,6 +10,9 @@
 /* Write the hop of stage i on a lane to *hop. */
 void gn_pipeline_hop(const struct gn_pipeline *pipeline, uint32_t i, uint32_t lane,
 		     struct gantry_hop *hop);
+
+/* The owner of a pipeline, as gn_pipeline_open() got it. */
+const char *gn_pipeline_owner(const struct gn_pipeline *pipeline);
 
 /* Detach all chains from a lane that is destroyed: they do not access it any more. */
 void gn_chain_leave_all(struct gn_lane *lane);

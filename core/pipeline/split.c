@@ -284,7 +284,7 @@ int gn_split_create(const struct gn_split_attr *attr, struct gn_split **split_p)
 		return -ENOMEM;
 	split->attr = *attr;
 	split->credit = attr->quantum;
-	split->hops[0] = gn_io_guard(attr->lane->double_completions);
+	split->hops[0] = gn_lane_guard(attr->lane);
 	split->hops[1] = (struct gantry_hop){
 		.submit = gn_io_no_submit, .complete = part_done, .self = split};
 	split->hops[2] = attr->terminal;

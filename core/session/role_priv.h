@@ -18,7 +18,8 @@ struct gn_role {
 	struct gantry_role_host rh;
 	void *role; /* instance of the plugin */
 	struct gn_lane *lanes;
-	uint32_t n_lanes; /* lanes that are initialised */
+	uint32_t n_lanes;       /* lanes that are initialised */
+	char terminal_name[64]; /* for messages: key of the terminals, and their plugin */
 	struct gn_pipeline *pipeline;
 
 	struct gn_host backend_host;

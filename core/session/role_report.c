@@ -6,6 +6,10 @@
 
 void gn_role_report(struct gn_role *role, struct gantry_writer *w)
 {
+	uint32_t terminal = gn_pipeline_length(role->pipeline) + 1;
+	struct gn_place_counts counts;
+
+	gn_pipeline_count(role->pipeline, &counts);
 	w->object(w, role->spec.name);
 	w->string(w, "role", role->spec.part.name);
 	w->u64(w, "lanes", role->n_lanes);
@@ -13,14 +17,15 @@ void gn_role_report(struct gn_role *role, struct gantry_writer *w)
 	gn_host_report(&role->host, w);
 	if (role->server.ops)
 		gn_server_report(role, w);
-	gn_pipeline_report(role->pipeline, w);
+	gn_pipeline_report(role->pipeline, &counts, w);
+	w->object(w, role->backend_ops ? "backend" : "connect");
 	if (role->backend_ops) {
-		w->object(w, "backend");
 		w->string(w, "type", role->spec.backend->name);
 		role->backend_ops->report(role->backend, w);
 		gn_host_report(&role->backend_host, w);
-		w->end(w);
 	}
+	gn_place_report(&counts, terminal, w);
+	w->end(w);
 	w->end(w);
 }
 

@@ -7,11 +7,16 @@
 #include "session/session_client.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static int open_lanes(struct gn_role *role)
 {
+	const struct gn_plugin_instance *backend = role->spec.backend;
+
+	snprintf(role->terminal_name, sizeof(role->terminal_name), "%s%s",
+		 backend ? "backend type=" : "connect", backend ? backend->name : "");
 	role->lanes = gantry_zalloc_lines(role->spec.n_lanes * sizeof(*role->lanes));
 	if (!role->lanes)
 		return -ENOMEM;
@@ -21,6 +26,8 @@ static int open_lanes(struct gn_role *role)
 
 		if (rc != 0)
 			return rc;
+		role->lanes[i].terminal_name = role->terminal_name;
+		role->lanes[i].check_stages = role->spec.check_stages;
 		role->n_lanes++;
 	}
 	return 0;
@@ -195,8 +202,9 @@ void gn_role_finish(struct gn_role *role, int status)
 		return;
 	if (doubled != 0)
 		gn_log(GN_LOG_WARN, role->host.name,
-		       "a stage or backend completed descriptors twice double_completions=%llu",
-		       (unsigned long long)doubled);
+		       "a stage or backend completed IOs twice (double_completions=%llu)%s",
+		       (unsigned long long)doubled,
+		       role->spec.check_stages ? "" : ": check_stages = true names it");
 	role->finished = 1;
 	role->status = status;
 	gn_loop_post_own(role->loop, &role->finished_post, report_finished, role);

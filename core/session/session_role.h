@@ -70,6 +70,7 @@ struct gn_role_spec {
 	const char *name;
 	struct gn_plugin_instance part; /* ops: struct gantry_role_ops */
 	uint32_t n_lanes;
+	bool check_stages; /* name each double completion, see pipeline/chain_check.h */
 	/* n_lanes entries; several lanes can have the same worker */
 	struct gn_worker **workers;
 	const struct gn_endpoint *listen; /* NULL: none */

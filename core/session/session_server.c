@@ -26,7 +26,7 @@
 
 static void set_deadline(struct gantry_session *s)
 {
-	int waits = s->pending == 0 && s->state != GN_RUNNING && s->phase == GN_SESSION_OPEN;
+	int waits = s->phase != GN_SESSION_OPEN || (s->pending == 0 && s->state != GN_RUNNING);
 
 	gn_loop_set_timer(s->role->loop, &s->deadline,
 			  waits ? gn_now_ns() + s->ep->control_timeout_ns : 0);
@@ -206,10 +206,25 @@ static void on_silent(void *arg)
 	gn_session_end(s, -ETIMEDOUT);
 }
 
+/* The session has ended, and waits for IO that a stage or backend has not completed: name them. */
+static void log_late_end(const struct gantry_session *s)
+{
+	if (s->n_busy == 0)
+		return;
+	gn_log(GN_LOG_WARN, s->role->host.name,
+	       "session has ended, but IOs are still in flight id=%llx lanes=%u",
+	       (unsigned long long)s->ch.session, s->n_busy);
+	gn_role_log_held(s->role, GN_LOG_WARN);
+}
+
 static void on_deadline(void *arg)
 {
 	struct gantry_session *s = arg;
 
+	if (s->phase != GN_SESSION_OPEN) {
+		log_late_end(s);
+		return;
+	}
 	gn_session_refuse(s, "no request for %llu ms in state %s",
 			  (unsigned long long)(s->ep->control_timeout_ns / GN_NS_PER_MS),
 			  gn_state_name(s->state));
@@ -295,6 +310,7 @@ static void destroy(void *arg)
 	struct gn_role *role = s->role;
 
 	gn_session_release(s);
+	gn_loop_clear_timer(role->loop, &s->deadline);
 	gn_channel_stop(&s->ch);
 	LIST_REMOVE(s, link);
 	role->server.n_sessions--;

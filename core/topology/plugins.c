@@ -261,6 +261,5 @@ const struct gn_plugin *gn_topo_plugin_instance(struct gn_topo_parse *p, unsigne
 	part->name = plugin->desc->name;
 	part->ops = plugin->ops;
 	part->conf = conf;
-	part->never_holds = kind == GANTRY_KIND_STAGE && gn_stage_never_holds(plugin->ops);
 	return plugin;
 }

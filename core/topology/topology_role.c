@@ -10,12 +10,16 @@
 
 struct role_conf {
 	int64_t lanes;
+	uint8_t check_stages;
 };
 
 const struct gantry_option gn_role_options[] = {
 	{"lanes", GANTRY_OPT_INT, offsetof(struct role_conf, lanes), "1", 1, GN_TOPOLOGY_LANES_MAX,
 	 NULL, NULL,
 	 "Number of lanes of this role. Each has its own queues; runtime.threads selects its thread."},
+	{"check_stages", GANTRY_OPT_BOOL, offsetof(struct role_conf, check_stages), "false", 0, 0,
+	 NULL, NULL,
+	 "Check each completion of an IO, to name the stage or backend that completes an IO which it does not hold."},
 	GANTRY_OPTION_END,
 };
 
@@ -88,6 +92,7 @@ static int parse_options(struct gn_topo_parse *p, struct gn_topo_role *role)
 	    gn_topo_check_options(p, role->plugin, role->node, conf + shift))
 		return -EINVAL;
 	role->spec.n_lanes = (uint32_t)((struct role_conf *)conf)->lanes;
+	role->spec.check_stages = ((struct role_conf *)conf)->check_stages;
 	role->spec.part.name = role->plugin->desc->name;
 	role->spec.part.ops = role->plugin->ops;
 	role->spec.part.conf = conf + shift;

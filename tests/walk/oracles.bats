@@ -104,6 +104,25 @@ found() { # KIND
 		topology
 		walk --set roles.load.continue_on_error=true
 		once_doubled "$where"
+		grep -q "roles.$where: a stage or backend completed .*: check_stages = true names it" "$dir/walk.log"
+	done
+}
+
+@test "a second completion with check_stages: log and report name the stage" {
+	for where in load bridge store; do
+		load_stages='' bridge_stages='' store_stages=''
+		declare "${where}_stages={ type = \"stats\"; }, { type = \"fault\"; duplicate_nth = 50; }"
+		topology
+		walk --set roles.load.continue_on_error=true --set roles.load.check_stages=true \
+			--set roles.bridge.check_stages=true \
+			--set roles.store.check_stages=true
+		holds "$report" 'load.completed == store.ops_done' 'load.errors == {}' \
+			".roles.$where.stages[1] | .double_completions > 10" \
+			".roles.$where.stages[1] | .double_completions == .duplicated_ops" \
+			".roles.$where | .counters.double_completions == .stages[1].double_completions" \
+			'[.roles[] | (.backend, .connect, .stages[0]) | values | .double_completions] | add == 0'
+		[ "$(grep -c 'completed an IO that it does not hold' "$dir/walk.log")" -eq 1 ]
+		grep -q "roles.$where: plugin bug: stages\[1\] type=fault completed an IO .* (lane=0)" "$dir/walk.log"
 	done
 }
 

@@ -41,6 +41,16 @@ failed() { # NAME - the process ended with exit status 1
 	[ -z "$(find "$dir/run" -name '*store*' -type s)" ]
 }
 
+@test "a stage that loses an IO of a session that ends: stat counts it at the stage, and the process names it" {
+	listen_options='control_timeout = "100ms";'
+	faulty forget
+	until_true live store '.roles.store.stages[1].held_ops > 0'
+	kill -KILL "${pids[load]}"
+	logged store 'roles.store: session has ended, but IOs are still in flight id=[0-9a-f]* lanes=1'
+	logged store 'roles.store: IOs are not completed: stages\[1\] type=liar holds them or has lost them \(n=.*lane=0\)'
+	until_true live store '.roles.store.stages[0].held_ops == 0'
+}
+
 @test "a stage that does not return: a second signal ends the process" {
 	faulty stick
 	kill -TERM "${pids[store]}"

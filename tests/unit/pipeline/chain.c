@@ -17,7 +17,7 @@
 static struct fake_worker fw;
 static char walk[256];     /* calls of hops, one character each */
 static uint64_t seen_size; /* size of the volume that the last stage saw */
-static int lose_at, refuse_at = -1, refuse_rc, fail_open, fail_start;
+static int lose_at, double_at, refuse_at = -1, refuse_rc, fail_open, fail_start;
 
 static void step(char c)
 {
@@ -66,12 +66,21 @@ static void stage_complete(void *self, struct gantry_io *io)
 {
 	step((char)(*(const char *)self - 'a' + 'A'));
 	gantry_complete(io);
+	if (double_at == *(const char *)self)
+		gantry_complete(io);
 }
 
-static int zero(void *self)
+static struct gantry_io *poll_completes; /* stage b completes it in its poll */
+
+static int stage_poll(void *self)
 {
-	(void)self;
-	return 0;
+	struct gantry_io *io = poll_completes;
+
+	if (!io || *(const char *)self != 'b')
+		return 0;
+	poll_completes = NULL;
+	gantry_complete(io);
+	return 1;
 }
 
 static uint64_t never(void *self)
@@ -109,7 +118,7 @@ static const struct gantry_stage_ops plain = {
 	.start = stage_start,
 	.submit = stage_submit,
 	.complete = stage_complete,
-	.poll = zero,
+	.poll = stage_poll,
 	.wake_ns = never,
 	.drain = stage_drain,
 	.stop = stage_stop,
@@ -181,7 +190,7 @@ void setUp(void)
 	framed = plain;
 	framed.n_ctx_words = 1;
 	refuse_at = -1;
-	lose_at = fail_open = fail_start = hold = 0;
+	lose_at = double_at = fail_open = fail_start = hold = 0;
 	n_done = 0;
 	walk[0] = '\0';
 	gn_log_set_level(GN_LOG_ERROR);
@@ -276,6 +285,67 @@ static void held_descriptors_are_counted_by_place(void)
 	TEST_ASSERT_EQUAL_MEMORY(none, held, sizeof(held));
 }
 
+/* Report the number of named double completions of stage i; -1: of the terminal. */
+static uint64_t doubled_by(int stage)
+{
+	struct gn_place_counts counts;
+
+	gn_pipeline_count(fw.pipeline, &counts);
+	return counts
+		.doubled[stage < 0 ? gn_pipeline_length(fw.pipeline) + 1 : (uint32_t)stage + 1];
+}
+
+static void poll_once(void *arg)
+{
+	(void)arg;
+}
+
+static void a_double_completion_is_counted_against_its_stage(void)
+{
+	fw.lane.check_stages = true;
+	make(parts, 3);
+	/* to the guard: the descriptor is idle */
+	double_at = 'b';
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
+	TEST_ASSERT_EQUAL_STRING("abc|CBA.", walk);
+	TEST_ASSERT_EQUAL_UINT64(1, doubled_by(1));
+	/* to another stage: the terminal holds the descriptor again */
+	double_at = 0;
+	hold = 1;
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
+	poll_completes = &ios[0];
+	gn_worker_call(fw.worker, poll_once, NULL);
+	gn_worker_call(fw.worker, poll_once, NULL);
+	TEST_ASSERT_EQUAL_UINT64(2, doubled_by(1));
+	TEST_ASSERT_EQUAL_UINT(1, n_done);
+	gantry_fail(last, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(2, n_done);
+	TEST_ASSERT_EQUAL_UINT64(0, doubled_by(-1));
+	/* the terminal, while stage b holds the descriptor, and afterwards */
+	lose_at = 'b';
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
+	gantry_fail(&ios[0], GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT64(1, doubled_by(-1));
+	TEST_ASSERT_EQUAL_UINT(2, n_done);
+	poll_completes = &ios[0];
+	gn_worker_call(fw.worker, poll_once, NULL);
+	gn_worker_call(fw.worker, poll_once, NULL);
+	TEST_ASSERT_EQUAL_UINT(3, n_done);
+	gantry_fail(&ios[0], GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT64(2, doubled_by(-1));
+	TEST_ASSERT_EQUAL_UINT64(0, doubled_by(0) + doubled_by(2));
+	TEST_ASSERT_EQUAL_UINT64(4, gn_host_counter(&fw.host, "double_completions"));
+	TEST_ASSERT_EQUAL_UINT(3, n_done);
+}
+
+static void without_stages_each_double_completion_is_of_the_terminal(void)
+{
+	make(parts, 0);
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
+	gantry_fail(&ios[0], GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT64(1, doubled_by(-1));
+}
+
 static void guard_ignores_and_counts_a_second_completion(void)
 {
 	const struct gantry_hop *rest;
@@ -341,14 +411,21 @@ static void stage_that_fails_to_open_or_start_closes_the_others(void)
 
 static void drain_and_report_reach_each_stage(void)
 {
+	struct gn_place_counts counts;
 	struct fake_report report;
 
 	make(parts, 2);
 	gn_pipeline_drain(&fw.lane, NULL);
 	TEST_ASSERT_EQUAL_STRING("dd", walk);
 	fake_report_init(&report);
-	gn_pipeline_report(fw.pipeline, &report.pub);
+	lose_at = 'b';
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
+	gn_pipeline_count(fw.pipeline, &counts);
+	gn_pipeline_report(fw.pipeline, &counts, &report.pub);
 	TEST_ASSERT_NOT_NULL(strstr(report.text, "stages.1.letter=b\n"));
+	TEST_ASSERT_NOT_NULL(strstr(report.text, "stages.0.held_ops=0\n"));
+	TEST_ASSERT_NOT_NULL(strstr(report.text, "stages.1.held_ops=1\n"));
+	TEST_ASSERT_NOT_NULL(strstr(report.text, "stages.1.double_completions=0\n"));
 	TEST_ASSERT_EQUAL_UINT(2, gn_pipeline_length(fw.pipeline));
 	TEST_ASSERT_EQUAL_STRING("b", gn_pipeline_stage_name(fw.pipeline, 1));
 }
@@ -360,6 +437,8 @@ int main(void)
 	RUN_TEST(pipeline_can_have_no_stages);
 	RUN_TEST(a_refusal_puts_the_descriptor_back);
 	RUN_TEST(held_descriptors_are_counted_by_place);
+	RUN_TEST(a_double_completion_is_counted_against_its_stage);
+	RUN_TEST(without_stages_each_double_completion_is_of_the_terminal);
 	RUN_TEST(guard_ignores_and_counts_a_second_completion);
 	RUN_TEST(sizes_of_chains);
 	RUN_TEST(too_many_stages_or_frames_are_refused);
