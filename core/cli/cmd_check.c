@@ -48,7 +48,7 @@ static uint64_t bounce_bytes(const struct gn_topo_role *role, const struct gn_bu
 
 	if (!(role->flags & GANTRY_ROLE_STORES) || (device->info.caps & GANTRY_CAP_MAPPED))
 		return 0;
-	most = (uint64_t)role->listen->max_depth * GN_BOUNCE_MAX_IO;
+	most = role->listen->max_depth * GN_BOUNCE_MAX_IO;
 	return most < role->listen->move_memory ? most : role->listen->move_memory;
 }
 
@@ -173,7 +173,7 @@ static uint64_t count_fds(const struct check *check)
 						       : NULL;
 
 		if (ep)
-			n += (uint64_t)ep->max_sessions *
+			n += ep->max_sessions *
 			     (FDS_OF_SESSION + ep->max_regions + FDS_OF_LANE * ep->max_lanes);
 	}
 	return n;

@@ -130,7 +130,7 @@ static bool evict_half_open(const struct gantry_session *s)
 	gn_session_refuse(
 		oldest,
 		"busy: %u x listen.max_half_open=%u reached by all peers together, most by %s: " REMEDY,
-		GN_HALF_OPEN_PEERS, s->ep->max_half_open, peer->name);
+		GN_HALF_OPEN_PEERS, (uint32_t)s->ep->max_half_open, peer->name);
 	give(oldest, GN_QUOTA_HALF_OPEN);
 	gn_session_end(oldest, -EBUSY);
 	return true;
@@ -138,7 +138,7 @@ static bool evict_half_open(const struct gantry_session *s)
 
 int gn_admit_half_open(struct gantry_session *s)
 {
-	uint64_t limit = (uint64_t)s->ep->max_half_open * GN_HALF_OPEN_PEERS;
+	uint64_t limit = s->ep->max_half_open * GN_HALF_OPEN_PEERS;
 	int rc = take_one(s, GN_QUOTA_HALF_OPEN);
 
 	if (rc != 0 || s->role->server.peers.used.of[GN_QUOTA_HALF_OPEN] <= limit ||
@@ -147,7 +147,7 @@ int gn_admit_half_open(struct gantry_session *s)
 	give(s, GN_QUOTA_HALF_OPEN);
 	gn_session_refuse(
 		s, "busy: %u x listen.max_half_open=%u reached by all peers together: " REMEDY,
-		GN_HALF_OPEN_PEERS, s->ep->max_half_open);
+		GN_HALF_OPEN_PEERS, (uint32_t)s->ep->max_half_open);
 	return -EBUSY;
 }
 
@@ -159,7 +159,7 @@ int gn_admit_session(struct gantry_session *s)
 	if (peers->used.of[GN_QUOTA_SESSIONS] >= s->ep->max_sessions) {
 		gn_session_refuse(
 			s, "busy: listen.max_sessions=%u reached by all peers together: " REMEDY,
-			s->ep->max_sessions);
+			(uint32_t)s->ep->max_sessions);
 		return -EBUSY;
 	}
 	rc = take_one(s, GN_QUOTA_SESSIONS);

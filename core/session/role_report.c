@@ -91,7 +91,7 @@ static void describe_endpoint(const struct gn_endpoint *ep, const char *key, con
 
 static void describe_credits(const struct gn_endpoint *ep, struct gantry_writer *w)
 {
-	uint64_t queues = (uint64_t)ep->max_sessions * ep->max_lanes,
+	uint64_t queues = ep->max_sessions * ep->max_lanes,
 		 depth = gn_device_queue_depth(ep->device, ep->max_depth);
 
 	w->object(w, "credits");

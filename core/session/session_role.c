@@ -43,7 +43,7 @@ static uint32_t backend_depth(const struct gn_role *role)
 	uint64_t depth = 1;
 
 	if (ep)
-		depth = (uint64_t)ep->max_depth * ep->max_sessions *
+		depth = ep->max_depth * ep->max_sessions *
 			((ep->max_lanes + role->n_lanes - 1) / role->n_lanes);
 	return depth > UINT32_MAX ? UINT32_MAX : (uint32_t)depth;
 }

@@ -20,7 +20,10 @@ struct gn_weight {
 	uint32_t weight;
 };
 
-/* Where a role listens or connects, with the limits and deadlines of its sessions. */
+/*
+ * Where a role listens or connects, with the limits and deadlines of its sessions. The option
+ * tables of core/topology/endpoint.c fill the members that are options.
+ */
 struct gn_endpoint {
 	struct gn_device *device;
 	const char *name;    /* the service, as the role names it */
@@ -41,19 +44,19 @@ struct gn_endpoint {
 	/* listen only */
 	/* finish after this many sessions have ended; 0: serve until stopped */
 	uint64_t exit_after;
-	uint32_t max_sessions;     /* limit of sessions at a time */
-	uint32_t max_lanes;        /* limit of lanes of each session */
-	uint32_t max_depth;        /* limit of IOs in flight on each lane */
-	uint32_t max_regions;      /* limit of regions of each session */
+	uint64_t max_sessions;     /* limit of sessions at a time */
+	uint64_t max_lanes;        /* limit of lanes of each session */
+	uint64_t max_depth;        /* limit of IOs in flight on each lane */
+	uint64_t max_regions;      /* limit of regions of each session */
 	uint64_t max_region_bytes; /* limit of the bytes of all regions of each session */
 	uint64_t move_memory;      /* bytes of bounce buffers for each lane of a session */
 	/*
 	 * bytes; a volume in memory up to this size is registered instead of using bounce buffers
 	 */
 	uint64_t direct_memory;
-	uint32_t max_half_open; /* limit of connections of a peer without HELLO */
+	uint64_t max_half_open; /* limit of connections of a peer without HELLO */
 	/* limit of sessions of each peer at a time; 0: automatic, see peers.h */
-	uint32_t max_peer_sessions;
+	uint64_t max_peer_sessions;
 	/* limit of bytes of all regions of a peer; 0: automatic, see peers.h */
 	uint64_t max_peer_region_bytes;
 	uint64_t max_peer_queue_memory; /* limit of bytes of queues and move_memory of a peer */

@@ -43,17 +43,17 @@ static int hello(struct gantry_session *s, const void *payload)
 	}
 	if (h.lanes == 0 || h.lanes > ep->max_lanes || h.lanes > GN_MAX_LANES) {
 		gn_session_refuse(s, "lanes out of range (lanes=%u, limit listen.max_lanes=%u)",
-				  h.lanes, ep->max_lanes);
+				  h.lanes, (uint32_t)ep->max_lanes);
 		return -EINVAL;
 	}
 	if (h.depth == 0 || h.depth > ep->max_depth) {
 		gn_session_refuse(s, "depth out of range (depth=%u, limit listen.max_depth=%u)",
-				  h.depth, ep->max_depth);
+				  h.depth, (uint32_t)ep->max_depth);
 		return -EINVAL;
 	}
 	if (h.regions > ep->max_regions) {
 		gn_session_refuse(s, "too many regions (regions=%u, limit listen.max_regions=%u)",
-				  h.regions, ep->max_regions);
+				  h.regions, (uint32_t)ep->max_regions);
 		return -EINVAL;
 	}
 	if (h.epoch == 0 || h.epoch > GANTRY_EPOCH_MAX) {

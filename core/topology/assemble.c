@@ -136,19 +136,16 @@ static void lower(uint64_t device_limit, uint64_t *limit_p)
 static void fit_listen(struct gn_topo_role *role, const struct gn_device *device)
 {
 	struct gn_conf_node *node = gn_conf_child(role->node, "listen");
-	uint64_t depth = role->listen->max_depth, regions = role->listen->max_regions;
 	struct gantry_device_info info = {.caps = 0};
 
 	device->ops->info(device->dev, &info);
 	if (!gn_conf_child(node, "max_depth"))
 		/* each IO needs two receives */
-		lower(info.max_depth == 1 ? 1 : info.max_depth / 2, &depth);
+		lower(info.max_depth == 1 ? 1 : info.max_depth / 2, &role->listen->max_depth);
 	if (!gn_conf_child(node, "max_regions"))
-		lower(info.max_regions, &regions);
+		lower(info.max_regions, &role->listen->max_regions);
 	if (!gn_conf_child(node, "max_region_bytes"))
 		lower(info.max_region_bytes, &role->listen->max_region_bytes);
-	role->listen->max_depth = (uint32_t)depth;
-	role->listen->max_regions = (uint32_t)regions;
 }
 
 static void connect_devices(struct gn_topo_role *role)

@@ -14,38 +14,36 @@ _Static_assert(GN_TOPOLOGY_LANES_MAX == GN_MAX_LANES,
 #define SECOND 1000000000ll
 
 struct endpoint_conf {
-	const char *device, *name, *uids, *weights;
-	uint64_t timeout_ns, resume_ns, control_ns, heartbeat_ns, io_ns, fence_ns, max_region_bytes,
-		move_memory, direct_memory;
-	uint64_t max_peer_region_bytes, max_peer_queue_memory;
-	int64_t sessions, max_sessions, max_half_open, max_peer_sessions, max_lanes, max_depth,
-		max_regions;
+	const char *device, *uids, *weights;
+	struct gn_endpoint out;
 };
 
-#define AT(field) offsetof(struct endpoint_conf, field)
+#define TEXT(field) offsetof(struct endpoint_conf, field)
+#define AT(field) offsetof(struct endpoint_conf, out.field)
 
 /* clang-format off */
 #define COMMON_ROWS \
-	{"device", GANTRY_OPT_STRING, AT(device), NULL, 0, 0, NULL, NULL, "Name of an entry of devices."}, \
+	{"device", GANTRY_OPT_STRING, TEXT(device), NULL, 0, 0, NULL, NULL, "Name of an entry of devices."}, \
 	{"name", GANTRY_OPT_STRING, AT(name), NULL, 0, 0, NULL, NULL, \
 	 "The service: a name that services of the device maps, or the text that the transport uses."}, \
-	{"control_timeout", GANTRY_OPT_TIME, AT(control_ns), "15s", 1000000, 600 * SECOND, NULL, NULL, \
+	{"control_timeout", GANTRY_OPT_TIME, AT(control_timeout_ns), "15s", 1000000, 600 * SECOND, NULL, NULL, \
 	 "Longest wait for a reply, and for the next request of a peer that has not started IO " \
 	 "yet; must be longer than connect.timeout of each gateway on the path between " \
 	 "initiator and target."}, \
 	{"heartbeat", GANTRY_OPT_TIME, AT(heartbeat_ns), "500ms", 1000000, 60 * SECOND, NULL, NULL, \
 	 "Interval of keepalives; after four without a reply the session is lost."}, \
-	{"io_timeout", GANTRY_OPT_TIME, AT(io_ns), "30s", 1000000, 600 * SECOND, NULL, NULL, \
+	{"io_timeout", GANTRY_OPT_TIME, AT(io_timeout_ns), "30s", 1000000, 600 * SECOND, NULL, NULL, \
 	 "Deadline of an IO that has none."}
 /* clang-format on */
 
 const struct gantry_option gn_connect_options[] = {
 	COMMON_ROWS,
-	{"timeout", GANTRY_OPT_TIME, AT(timeout_ns), "10s", 0, 3600 * SECOND, NULL, NULL,
+	{"timeout", GANTRY_OPT_TIME, AT(connect_timeout_ns), "10s", 0, 3600 * SECOND, NULL, NULL,
 	 "How long to keep trying while there is no listener at the service, or the listener is busy."},
 	{"resume", GANTRY_OPT_TIME, AT(resume_ns), "0s", 0, 86400 * SECOND, NULL, NULL,
 	 "How long programs and initiators try to resume a lost session; IO waits meanwhile. 0s: IO fails at once."},
-	{"fence_timeout", GANTRY_OPT_TIME, AT(fence_ns), "30s", 1000000, 600 * SECOND, NULL, NULL,
+	{"fence_timeout", GANTRY_OPT_TIME, AT(fence_timeout_ns), "30s", 1000000, 600 * SECOND, NULL,
+	 NULL,
 	 "Longest wait for the answer to an IO that has timed out; then the session ends. Until that answer, the "
 	 "session holds back writes that overlap a timed-out write."},
 	GANTRY_OPTION_END,
@@ -53,7 +51,7 @@ const struct gantry_option gn_connect_options[] = {
 
 const struct gantry_option gn_listen_options[] = {
 	COMMON_ROWS,
-	{"sessions", GANTRY_OPT_INT, AT(sessions), "0", 0, INT32_MAX, NULL, NULL,
+	{"sessions", GANTRY_OPT_INT, AT(exit_after), "0", 0, INT32_MAX, NULL, NULL,
 	 "End after that many sessions; 0: serve until stopped."},
 	{"max_sessions", GANTRY_OPT_INT, AT(max_sessions), "16", 1, 4096, NULL, NULL,
 	 "Sessions of all peers at a time."},
@@ -78,9 +76,9 @@ const struct gantry_option gn_listen_options[] = {
 	 "Bounce buffers of each lane of a session, for a target on a device that cannot map regions."},
 	{"direct_memory", GANTRY_OPT_SIZE, AT(direct_memory), "1GiB", 0, INT64_MAX, NULL, NULL,
 	 "Largest volume in memory that is registered with the device for each session, if the role has no stages: its data then needs no bounce buffers. 0: never."},
-	{"weights", GANTRY_OPT_STRING, AT(weights), "", 0, 0, NULL, NULL,
+	{"weights", GANTRY_OPT_STRING, TEXT(weights), "", 0, 0, NULL, NULL,
 	 "Weights of peers in the scheduling of a lane, 1 to 64, \"uid 1000=4, host 192.0.2.7=2\"; other peers have 1."},
-	{"uids", GANTRY_OPT_STRING, AT(uids), "", 0, 0, NULL, NULL,
+	{"uids", GANTRY_OPT_STRING, TEXT(uids), "", 0, 0, NULL, NULL,
 	 "Users who may connect, \"0,1000-1010\"; empty: only the user of the listener. Must be left out on a network."},
 	GANTRY_OPTION_END,
 };
@@ -106,26 +104,11 @@ static struct gn_topo_device *find_device(struct gn_topo_parse *p, struct gn_con
 	return NULL;
 }
 
-static int set_service(struct gn_topo_parse *p, struct gn_conf_node *group, const char *name,
-		       const struct gn_topo_device *device, struct gn_endpoint *endpoint)
-{
-	if (!*name || strlen(name) > GN_SERVICE_MAX) {
-		gn_conf_fault(p->errs, gn_conf_child(group, "name"),
-			      "has %zu characters; 1 to %d are possible", strlen(name),
-			      GN_SERVICE_MAX);
-		return -EINVAL;
-	}
-	endpoint->name = name;
-	endpoint->service = device ? gn_service_text(device->node, name) : name;
-	return 0;
-}
-
 static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group,
 			  const struct gantry_option *options, struct gn_endpoint *endpoint,
 			  struct gn_topo_device **device_p)
 {
 	struct endpoint_conf conf = {.uids = "", .weights = ""};
-	int rc;
 
 	if (gn_conf_options(group, options, &conf, NULL, p->errs)) {
 		const char *device = gn_conf_string(gn_conf_child(group, "device"));
@@ -135,28 +118,18 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group,
 		return -EINVAL;
 	}
 	*device_p = find_device(p, group, conf.device);
-	rc = set_service(p, group, conf.name, *device_p, endpoint);
-	if (!*device_p || rc)
+	if (!*conf.out.name || strlen(conf.out.name) > GN_SERVICE_MAX) {
+		gn_conf_fault(p->errs, gn_conf_child(group, "name"),
+			      "has %zu characters; 1 to %d are possible", strlen(conf.out.name),
+			      GN_SERVICE_MAX);
 		return -EINVAL;
+	}
+	*endpoint = conf.out;
 	endpoint->where = gn_conf_where(group);
-	endpoint->connect_timeout_ns = conf.timeout_ns;
-	endpoint->resume_ns = conf.resume_ns;
-	endpoint->control_timeout_ns = conf.control_ns;
-	endpoint->heartbeat_ns = conf.heartbeat_ns;
-	endpoint->io_timeout_ns = conf.io_ns;
-	endpoint->fence_timeout_ns = conf.fence_ns;
-	endpoint->exit_after = (uint64_t)conf.sessions;
-	endpoint->max_sessions = (uint32_t)conf.max_sessions;
-	endpoint->max_half_open = (uint32_t)conf.max_half_open;
-	endpoint->max_peer_sessions = (uint32_t)conf.max_peer_sessions;
-	endpoint->max_peer_region_bytes = conf.max_peer_region_bytes;
-	endpoint->max_peer_queue_memory = conf.max_peer_queue_memory;
-	endpoint->max_lanes = (uint32_t)conf.max_lanes;
-	endpoint->max_depth = (uint32_t)conf.max_depth;
-	endpoint->max_regions = (uint32_t)conf.max_regions;
-	endpoint->max_region_bytes = conf.max_region_bytes;
-	endpoint->move_memory = conf.move_memory;
-	endpoint->direct_memory = conf.direct_memory;
+	endpoint->service = endpoint->name;
+	if (!*device_p)
+		return -EINVAL;
+	endpoint->service = gn_service_text((*device_p)->node, endpoint->name);
 	if (gn_topo_weights(p, gn_conf_child(group, "weights"), conf.weights, endpoint))
 		return -EINVAL;
 	return gn_topo_numbers(p, gn_conf_child(group, "uids"), conf.uids, UINT32_MAX - 1,

@@ -148,7 +148,7 @@ static void check_sessions(struct gn_topo_parse *p, const struct gn_topo_device 
 
 	for (const struct gn_topo_role *role = p->topology->roles;
 	     role < p->topology->roles + p->topology->n_roles; role++) {
-		uint32_t role_sessions = role->listen && role->listen_device == device
+		uint64_t role_sessions = role->listen && role->listen_device == device
 						 ? role->listen->max_sessions
 						 : 0;
 		char total_text[64] = "", advice[64] = "use another device for one of these roles",
@@ -166,9 +166,9 @@ static void check_sessions(struct gn_topo_parse *p, const struct gn_topo_device 
 				 (unsigned long long)(limit - (sum - role_sessions)));
 		snprintf(
 			text, sizeof(text),
-			"%u sessions%s are more than the %u connections that listeners of the device \"%s\" "
+			"%llu sessions%s are more than the %u connections that listeners of the device \"%s\" "
 			"serve; %s",
-			role_sessions, total_text, limit, device->name, advice);
+			(unsigned long long)role_sessions, total_text, limit, device->name, advice);
 		gn_conf_fault_option(p->errs, role->node, "listen.max_sessions", text);
 		return;
 	}

@@ -9,13 +9,9 @@
 
 #include "topology/topology_priv.h"
 
-struct device_conf {
-	uint8_t insecure;
-};
-
 const struct gantry_option gn_device_options[] = {
-	{"insecure", GANTRY_OPT_BOOL, offsetof(struct device_conf, insecure), "false", 0, 0, NULL,
-	 NULL,
+	{"insecure", GANTRY_OPT_BOOL, offsetof(struct gn_topo_device, insecure), "false", 0, 0,
+	 NULL, NULL,
 	 "Let every host that reaches a listener on the device open its volume: on a network it must be true. Elsewhere it has no effect."},
 	GANTRY_OPTION_END,
 };
@@ -23,7 +19,6 @@ const struct gantry_option gn_device_options[] = {
 void gn_topo_device_options(struct gn_topo_parse *p, struct gn_topo_device *device)
 {
 	unsigned n = gn_conf_length(device->node);
-	struct device_conf conf = {.insecure = 0};
 	/* the plugin has reported unknown options already */
 	const char **known = gn_arena_alloc(&p->topology->arena, (n + 1) * sizeof(*known));
 
@@ -34,8 +29,7 @@ void gn_topo_device_options(struct gn_topo_parse *p, struct gn_topo_device *devi
 	for (unsigned i = 0; i < n; i++)
 		known[i] = gn_conf_name(gn_conf_index(device->node, i));
 	known[n] = NULL;
-	if (!gn_conf_options(device->node, gn_device_options, &conf, known, p->errs))
-		device->insecure = conf.insecure != 0;
+	gn_conf_options(device->node, gn_device_options, device, known, p->errs);
 }
 
 /* Check the text of an endpoint whose name the device does not map. */

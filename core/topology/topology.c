@@ -15,18 +15,13 @@ static const char *const log_words[] = {"error", "warn", "info", "debug", NULL};
 static const char *const form_words[] = {"text", "json", NULL};
 static const char *const thread_words[] = {"shared", "separate", NULL};
 
-struct runtime_conf {
-	uint32_t log, log_format;
-	struct gn_runtime out;
-};
-
-#define RUNTIME(name) offsetof(struct runtime_conf, out.name)
+#define RUNTIME(name) offsetof(struct gn_runtime, name)
 
 const struct gantry_option gn_runtime_options[] = {
-	{"log", GANTRY_OPT_CHOICE, offsetof(struct runtime_conf, log), "warn", 0, 0, log_words,
-	 NULL, "Log level; -v on the command line overrides it."},
-	{"log_format", GANTRY_OPT_CHOICE, offsetof(struct runtime_conf, log_format), "text", 0, 0,
-	 form_words, NULL, "Format of log lines. The log is written to the standard error."},
+	{"log", GANTRY_OPT_CHOICE, RUNTIME(log), "warn", 0, 0, log_words, NULL,
+	 "Log level; -v on the command line overrides it."},
+	{"log_format", GANTRY_OPT_CHOICE, RUNTIME(log_format), "text", 0, 0, form_words, NULL,
+	 "Format of log lines. The log is written to the standard error."},
 	{"spin", GANTRY_OPT_TIME, RUNTIME(spin_ns), "100us", 0, 1000000000, NULL, NULL,
 	 "How long a thread without work spins before it sleeps."},
 	{"threads", GANTRY_OPT_CHOICE, RUNTIME(threads), "shared", 0, 0, thread_words, NULL,
@@ -82,18 +77,17 @@ static int parse_runtime(struct gn_topo_parse *p, const struct gn_topology_args 
 {
 	static const char *const also[] = {"plugin_dirs", NULL};
 	struct gn_conf_node *group = gn_conf_child(gn_config_root(p->topology->config), "runtime");
-	struct runtime_conf conf = {0};
+	struct gn_runtime *runtime = &p->topology->runtime;
 	int rc;
 
-	rc = gn_conf_options(group, gn_runtime_options, &conf, also, p->errs);
+	rc = gn_conf_options(group, gn_runtime_options, runtime, also, p->errs);
 	if (rc)
 		return rc;
-	p->topology->runtime = conf.out;
 	if (!args->verbose)
-		gn_log_set_level((enum gn_log_level)conf.log);
-	gn_log_set_sink(STDERR_FILENO, (enum gn_log_form)conf.log_format);
-	return gn_topo_numbers(p, group ? gn_conf_child(group, "cpus") : NULL, conf.out.cpus, 4095,
-			       &p->topology->runtime.cpu, &p->topology->runtime.n_cpus);
+		gn_log_set_level((enum gn_log_level)runtime->log);
+	gn_log_set_sink(STDERR_FILENO, (enum gn_log_form)runtime->log_format);
+	return gn_topo_numbers(p, group ? gn_conf_child(group, "cpus") : NULL, runtime->cpus, 4095,
+			       &runtime->cpu, &runtime->n_cpus);
 }
 
 /*

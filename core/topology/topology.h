@@ -64,6 +64,7 @@ extern const struct gantry_option gn_runtime_options[], gn_device_options[], gn_
 
 /* Options of the group `runtime`. */
 struct gn_runtime {
+	uint32_t log, log_format; /* enum gn_log_level, enum gn_log_form */
 	uint64_t spin_ns;
 	uint32_t threads;       /* enum gn_threads */
 	const char *cpus;       /* "0-3,8"; "": do not pin */
@@ -84,7 +85,7 @@ struct gn_topo_device {
 	const struct gn_plugin *plugin;
 	const void *conf;
 	bool used;
-	bool insecure; /* listeners accept peers that the transport does not authenticate */
+	uint8_t insecure; /* listeners accept peers that the transport does not authenticate */
 	struct gn_device *device; /* NULL before it is open */
 	/* -errno with which `open` failed, or would fail, in a trial; else 0 */
 	int absent;
