@@ -233,14 +233,6 @@ static int no_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max)
 	return 0;
 }
 
-static int no_poll_send(void *producer, uint64_t *cookies, uint32_t max)
-{
-	(void)producer;
-	(void)cookies;
-	(void)max;
-	return 0;
-}
-
 static int no_scan(const struct gantry_host *host, struct gantry_writer *w)
 {
 	(void)host;
@@ -291,19 +283,19 @@ static const struct gantry_transport_ops transport_stubs = {
 	.consumer_disarm = nothing,
 	.consumer_fd = no_fd,
 	.flush = nothing,
-	.poll_send = no_poll_send,
 	.rma_submit = no_rma_submit,
 	.rma_flush = nothing,
 	.rma_poll = no_rma_poll,
 	.consumer_set_local_peer = no_set_local_peer,
 	.producer_local_peer = no_local_peer,
 	.rma_write_imm = no_rma_write_imm,
-	.send_prefetch = nothing,
 	.export_limit = no_export_limit,
 	.import_error = no_text,
 	.refusal = null_text,
 	.listener_address = null_text,
 };
+
+static const struct gantry_data_queue_ops data_stubs = {.send_prefetch = nothing};
 
 /* -- names and offsets of the slots -- */
 
@@ -320,6 +312,7 @@ struct slot {
 #define BACKEND(name) SLOT(backend, name)
 #define ROLE(name) SLOT(role, name)
 #define TRANSPORT(name) SLOT(transport, name)
+#define DATA(name) SLOT(data_queue, name)
 
 static const struct slot stage_slots[] = {
 	STAGE(open),  STAGE(start), STAGE(submit), STAGE(complete), STAGE(poll), STAGE(wake_ns),
@@ -368,14 +361,12 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(consumer_fd),
 	TRANSPORT(send),
 	TRANSPORT(flush),
-	TRANSPORT(poll_send),
 	TRANSPORT(rma_submit),
 	TRANSPORT(rma_flush),
 	TRANSPORT(rma_poll),
 	TRANSPORT(consumer_set_local_peer),
 	TRANSPORT(producer_local_peer),
 	TRANSPORT(rma_write_imm),
-	TRANSPORT(send_prefetch),
 	TRANSPORT(export_limit),
 	TRANSPORT(import_error),
 	TRANSPORT(refusal),
@@ -383,15 +374,20 @@ static const struct slot transport_slots[] = {
 	{NULL, 0},
 };
 
-static const struct {
+static const struct slot data_slots[] = {
+	DATA(post_recv), DATA(send), DATA(poll_send), DATA(send_prefetch), {NULL, 0},
+};
+
+static const struct table {
 	size_t size;
 	const void *stubs;
 	const struct slot *slots;
-} kinds[] = {
-	[GANTRY_KIND_TRANSPORT] = {sizeof(transport_stubs), &transport_stubs, transport_slots},
-	[GANTRY_KIND_ROLE] = {sizeof(role_stubs), &role_stubs, role_slots},
-	[GANTRY_KIND_BACKEND] = {sizeof(backend_stubs), &backend_stubs, backend_slots},
-	[GANTRY_KIND_STAGE] = {sizeof(stage_stubs), &stage_stubs, stage_slots},
+} data_table = {sizeof(data_stubs), &data_stubs, data_slots},
+  kinds[] = {
+	  [GANTRY_KIND_TRANSPORT] = {sizeof(transport_stubs), &transport_stubs, transport_slots},
+	  [GANTRY_KIND_ROLE] = {sizeof(role_stubs), &role_stubs, role_slots},
+	  [GANTRY_KIND_BACKEND] = {sizeof(backend_stubs), &backend_stubs, backend_slots},
+	  [GANTRY_KIND_STAGE] = {sizeof(stage_stubs), &stage_stubs, stage_slots},
 };
 
 typedef void (*any_fn)(void);
@@ -419,13 +415,13 @@ static void complete_wakeups(unsigned kind, void *ops)
 		transport->consumer_arm = always_work;
 }
 
-const char *gn_ops_complete(unsigned kind, void *ops)
+/* Put the stubs into the empty slots. Returns the name of a slot that has no stub, or NULL. */
+static const char *complete(const struct table *table, void *ops)
 {
 	const char *missing = NULL;
 
-	complete_wakeups(kind, ops);
-	for (const struct slot *slot = kinds[kind].slots; slot->name; slot++) {
-		any_fn stub = get_slot(kinds[kind].stubs, slot->offset);
+	for (const struct slot *slot = table->slots; slot->name; slot++) {
+		any_fn stub = get_slot(table->stubs, slot->offset);
 
 		if (get_slot(ops, slot->offset))
 			continue;
@@ -434,6 +430,12 @@ const char *gn_ops_complete(unsigned kind, void *ops)
 		memcpy((char *)ops + slot->offset, &stub, sizeof(stub));
 	}
 	return missing;
+}
+
+const char *gn_ops_complete(unsigned kind, void *ops)
+{
+	complete_wakeups(kind, ops);
+	return complete(&kinds[kind], ops);
 }
 
 static const struct {
@@ -489,9 +491,9 @@ static const char *missing_rma_function(unsigned kind, const void *ops)
 }
 
 /* Get the name of the first slot that does not point to code; NULL: all do. */
-static const char *slot_without_code(unsigned kind, const void *ops)
+static const char *slot_without_code(const struct table *table, const void *ops)
 {
-	for (const struct slot *slot = kinds[kind].slots; slot->name; slot++) {
+	for (const struct slot *slot = table->slots; slot->name; slot++) {
 		any_fn fn = get_slot(ops, slot->offset);
 
 		if (fn && !gn_loader_is_code((const void *)(uintptr_t)fn))
@@ -500,25 +502,54 @@ static const char *slot_without_code(unsigned kind, const void *ops)
 	return NULL;
 }
 
+/* Copy the table of a plugin, which has `size` bytes. Returns 0 or -ENOEXEC. */
+static int copy_table(const struct table *table, void *ops, const void *from, size_t size,
+		      char *why)
+{
+	const char *misplaced;
+
+	memcpy(ops, from, size < table->size ? size : table->size);
+	misplaced = slot_without_code(table, ops);
+	if (!misplaced)
+		return 0;
+	snprintf(why, GN_WHY,
+		 "the file is corrupt: the slot \"%s\" does not point to code: install it again",
+		 misplaced);
+	return -ENOEXEC;
+}
+
+/* Replace the table of data queues by a complete copy. Returns 0 or -ENOEXEC. */
+static int complete_data(struct gantry_transport_ops *ops, struct gantry_data_queue_ops *data,
+			 char *why)
+{
+	const char *missing;
+	int rc = copy_table(&data_table, data, ops->data, ops->data->struct_size, why);
+
+	if (rc)
+		return rc;
+	ops->data = data;
+	missing = complete(&data_table, data);
+	if (!missing)
+		return 0;
+	snprintf(why, GN_WHY,
+		 "does not have the function \"%s\", which every transport with data queues needs",
+		 missing);
+	return -ENOEXEC;
+}
+
 int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why)
 {
-	size_t size = kinds[desc->kind].size;
-	void *ops = calloc(1, size);
-	const char *missing, *half, *misplaced;
+	const struct table *table = &kinds[desc->kind];
+	void *ops = calloc(1, table->size + sizeof(data_stubs));
+	struct gantry_transport_ops *transport = desc->kind == GANTRY_KIND_TRANSPORT ? ops : NULL;
+	const char *missing, *half;
 
 	if (!ops) {
 		snprintf(why, GN_WHY, "out of memory");
 		return -ENOMEM;
 	}
-	memcpy(ops, desc->ops, desc->ops_size < size ? desc->ops_size : size);
-	misplaced = slot_without_code(desc->kind, ops);
-	if (misplaced) {
-		snprintf(
-			why, GN_WHY,
-			"the file is corrupt: the slot \"%s\" does not point to code: install it again",
-			misplaced);
+	if (copy_table(table, ops, desc->ops, desc->ops_size, why))
 		goto out_unfit;
-	}
 	half = missing_rma_function(desc->kind, ops);
 	missing = gn_ops_complete(desc->kind, ops);
 	if (missing) {
@@ -526,6 +557,8 @@ int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why)
 			 missing, gn_kind_name(desc->kind));
 		goto out_unfit;
 	}
+	if (transport && transport->data && complete_data(transport, (void *)(transport + 1), why))
+		goto out_unfit;
 	if (half) {
 		snprintf(why, GN_WHY, "has functions of remote access, but not \"%s\"", half);
 		goto out_unfit;

@@ -390,7 +390,7 @@ static int create_consumers(struct gantry_client *c, struct gn_queues *q)
 			return rc;
 		c->n_queues = i + 1;
 		q->consumer[i] = cl->consumer_id;
-		rc = ops->post_recv(cl->consumer, NULL, attr.depth);
+		rc = ops->post_recv(cl->consumer, attr.depth);
 		if (rc != 0)
 			return rc;
 	}

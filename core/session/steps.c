@@ -411,7 +411,7 @@ static int create_lane(struct gantry_session *s, uint32_t i)
 	if (rc != 0)
 		return rc;
 	s->n_lanes = i + 1;
-	rc = ops->post_recv(sl->consumer, NULL, attr.depth);
+	rc = ops->post_recv(sl->consumer, attr.depth);
 	if (rc != 0)
 		return rc;
 	rc = ops->producer_create(s->ch.conn, sl->peer_consumer_id, &attr, &sl->producer);

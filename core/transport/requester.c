@@ -447,7 +447,7 @@ static int take_replies(struct gn_requester *req)
 		else
 			take_reply(req, msgs[i].imm);
 	/* cannot overflow: the queue has two receives for each IO in flight */
-	req->attr.ops->post_recv(req->consumer, NULL, (uint32_t)n);
+	req->attr.ops->post_recv(req->consumer, (uint32_t)n);
 	return n;
 }
 

@@ -571,7 +571,7 @@ static int take_requests(struct gn_responder *resp)
 		take(resp, msgs[i].imm);
 	}
 	/* cannot overflow: the queue has two receives for each IO in flight */
-	resp->attr.ops->post_recv(resp->attr.consumer, NULL, (uint32_t)n);
+	resp->attr.ops->post_recv(resp->attr.consumer, (uint32_t)n);
 	return n;
 }
 

@@ -12,8 +12,7 @@ struct gn_sender {
 	void *producer;
 	/* place where the transport keeps the local peer; *peer is NULL: use gn_sender_send() */
 	struct gantry_local_peer *const *peer;
-	bool dirty;              /* messages were sent and not flushed */
-	struct gantry_send send; /* complete except for the descriptor */
+	bool dirty; /* messages were sent and not flushed */
 };
 
 static inline void gn_sender_init(struct gn_sender *s, const struct gantry_transport_ops *ops,
@@ -23,7 +22,6 @@ static inline void gn_sender_init(struct gn_sender *s, const struct gantry_trans
 		.ops = ops,
 		.producer = producer,
 		.peer = ops->producer_local_peer(producer),
-		.send.imm_len = GANTRY_IO_WIRE_BYTES,
 	};
 }
 
@@ -34,8 +32,7 @@ static inline void gn_sender_init(struct gn_sender *s, const struct gantry_trans
 static inline int gn_sender_send(struct gn_sender *s, const struct gantry_io *io)
 {
 	s->dirty = true;
-	s->send.imm = io;
-	return s->ops->send(s->producer, &s->send, GANTRY_SEND_MORE);
+	return s->ops->send(s->producer, io, GANTRY_IO_WIRE_BYTES, GANTRY_SEND_MORE);
 }
 
 /* gn_sender_flush - ring the doorbell if messages were sent since the last flush. */

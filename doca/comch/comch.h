@@ -310,9 +310,10 @@ void gd_recv_credits_release(struct doca_comch_connection *conn);
 void gd_recv_credits_free(struct doca_comch_connection *conn);
 
 /*
- * References of consumers and producers to a connection: gd_conn_hold() at create (BAD_STATE if the
- * connection is not established), gd_conn_release() at destroy. They hold the lock, by
- * gd_conn_lock(), during their calls into the connection of the transport.
+ * References of consumers and producers to a connection: gd_conn_hold() at create (BAD_STATE: the
+ * connection is not established; NOT_SUPPORTED: it has no data queues), gd_conn_release() at
+ * destroy. They hold the lock, by gd_conn_lock(), during their calls into the connection of the
+ * transport.
  */
 doca_error_t gd_conn_hold(struct doca_comch_connection *conn);
 void gd_conn_release(struct doca_comch_connection *conn);

@@ -563,10 +563,10 @@ doca_error_t gd_conn_hold(struct doca_comch_connection *conn)
 
 	if (!transport)
 		return result;
-	if (conn->state == GD_CONN_OPEN && conn->is_known) {
+	if (conn->state == GD_CONN_OPEN && conn->is_known)
+		result = gd_transport_need_data(transport);
+	if (result == DOCA_SUCCESS)
 		conn->refs++;
-		result = DOCA_SUCCESS;
-	}
 	gd_transport_unlock(transport);
 	return result;
 }

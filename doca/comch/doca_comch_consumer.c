@@ -64,7 +64,7 @@ static inline int post(struct doca_comch_consumer *c, const struct gantry_recv *
 	if (n - c->n_used >= c->depth)
 		return -ENOSPC;
 	gantry_shm_st64(&c->credits[n % GD_FAST_POSTS], (uint64_t)(n + 1) << 32 | recv->length);
-	rc = c->ops->post_recv(c->queue, recv, 1);
+	rc = c->ops->data->post_recv(c->queue, recv, 1);
 	if (rc)
 		return rc;
 	c->n_posted++;
@@ -188,7 +188,7 @@ static inline void expect_answer(struct doca_comch_consumer *c)
 	const struct doca_comch_producer *p = c->answers;
 
 	if (p && p->target)
-		p->ops->send_prefetch(p->target->queue);
+		p->ops->data->send_prefetch(p->target->queue);
 	c->answers = NULL;
 	c->ctx.pe->last_receiver = &c->ctx;
 }

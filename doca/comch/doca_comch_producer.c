@@ -240,7 +240,7 @@ static __attribute__((noinline)) doca_error_t send_shared(struct doca_comch_prod
 	send.region_offset = (uint64_t)((const char *)send.data - (const char *)send.region->addr);
 	send.data = NULL;
 	send.cookie = (uintptr_t)t;
-	rc = p->ops->send(target->queue, &send, 0);
+	rc = p->ops->data->send(target->queue, &send, 0);
 	if (rc == -EMSGSIZE || rc == -EINVAL)
 		return fail_task(&t->task, DOCA_ERROR_INVALID_VALUE);
 	if (rc)
@@ -324,7 +324,7 @@ static doca_error_t submit_send(struct doca_task *task)
 		if (result != DOCA_ERROR_NOT_SUPPORTED)
 			return result;
 	}
-	rc = p->ops->send(target->queue, send, 0);
+	rc = p->ops->data->send(target->queue, send, 0);
 	if (doca_unlikely(rc != 0))
 		return not_sent(task, rc);
 	note_answer(p);
@@ -365,7 +365,7 @@ static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 	int n;
 
 	do {
-		n = p->ops->poll_send(target->queue, cookies, GD_FAST_BATCH);
+		n = p->ops->data->poll_send(target->queue, cookies, GD_FAST_BATCH);
 		for (int i = 0; i < n; i++, all++)
 			complete_through(p, target, (void *)(uintptr_t)cookies[i]);
 	} while (n == GD_FAST_BATCH);

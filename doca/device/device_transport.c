@@ -366,6 +366,16 @@ const struct gantry_transport_ops *gd_transport_ops(const struct gd_transport *t
 	return transport->ops;
 }
 
+doca_error_t gd_transport_need_data(const struct gd_transport *transport)
+{
+	if (transport->ops->data)
+		return DOCA_SUCCESS;
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "%s: the transport has no data queues, which consumers, producers and RDMA need: use another transport",
+	       transport->host.name);
+	return DOCA_ERROR_NOT_SUPPORTED;
+}
+
 void gd_transport_info(const struct gd_transport *transport, struct gantry_device_info *info)
 {
 	*info = (struct gantry_device_info){.caps = 0};

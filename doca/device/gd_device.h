@@ -130,6 +130,8 @@ const struct gantry_transport_ops *gd_transport_lock(struct gd_transport *transp
 						     void **device_p);
 void gd_transport_unlock(struct gd_transport *transport);
 const struct gantry_transport_ops *gd_transport_ops(const struct gd_transport *transport);
+/* NOT_SUPPORTED: the transport has no data queues, which this function has logged. */
+doca_error_t gd_transport_need_data(const struct gd_transport *transport);
 void gd_transport_info(const struct gd_transport *transport, struct gantry_device_info *info);
 
 /*

@@ -20,6 +20,8 @@ static doca_error_t start(struct doca_ctx *ctx)
 	doca_error_t result = gd_transport_get_rdma(ctx->dev->info, &transport);
 	char *scratch;
 
+	if (result == DOCA_SUCCESS)
+		result = gd_transport_need_data(transport);
 	if (result != DOCA_SUCCESS)
 		return result;
 	rdma->transport = transport;

@@ -44,7 +44,7 @@ static void post_receives(struct doca_rdma_connection *conn)
 	if (n == 0)
 		return;
 	conn->posted += n;
-	conn->rdma->ops->post_recv(link->consumer, recvs, n);
+	conn->rdma->ops->data->post_recv(link->consumer, recvs, n);
 }
 
 void gd_rdma_submit_receive(struct doca_rdma *rdma, struct gd_rdma_task *task)
@@ -187,7 +187,7 @@ static int send_part(struct doca_rdma_connection *conn, const struct gd_rdma_hea
 		send.data = data + part;
 		send.length = (uint32_t)(n - part);
 	}
-	return conn->rdma->ops->send(conn->link->producer, &send, 0);
+	return conn->rdma->ops->data->send(conn->link->producer, &send, 0);
 }
 
 static enum gd_rdma_step fail(struct gd_rdma_task *task, doca_error_t why)

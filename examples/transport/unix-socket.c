@@ -32,7 +32,6 @@
 #include <gantry/transport.h>
 
 #define DEPTH 4096u      /* maximum number of receives of a consumer */
-#define INLINE 4096u     /* maximum bytes of data in a message */
 #define REGIONS 64u      /* maximum number of exports of a connection */
 #define CONSUMERS 256u   /* maximum number of consumers of one end of a connection */
 #define BUDGET 256       /* maximum events of a progress(), so that other devices get their turn */
@@ -58,9 +57,9 @@ struct frame {
 	uint64_t length, offset; /* of a region: bytes, and offset in its memfd */
 };
 
-/* A message on the socket of a consumer; data follows. */
+/* A message on the socket of a consumer. */
 struct message {
-	uint32_t producer, imm_len;
+	uint32_t imm_len;
 	uint8_t imm[GANTRY_IMM_MAX];
 };
 
@@ -93,7 +92,7 @@ struct conn {
 	uint8_t consumers[CONSUMERS]; /* 1: this id is in use */
 	struct outlet {
 		int fd; /* 0: there is no such consumer */
-		uint32_t serial, n_producers, credit;
+		uint32_t serial, credit;
 	} outlets[CONSUMERS]; /* consumers of the peer, by id */
 };
 
@@ -104,13 +103,12 @@ struct consumer {
 	uint32_t id, depth;
 	int end; /* 0; 1: no producer is left; or -EPROTO */
 	uint64_t n_posted, n_announced, n_received;
-	struct gantry_recv posts[]; /* receive number n is posts[n % depth] */
 };
 
 struct producer {
 	struct outlet *outlet;
 	struct conn *conn;
-	uint32_t serial, number, max_data, credit;
+	uint32_t serial, credit;
 	int fd;
 };
 
@@ -556,7 +554,6 @@ static void us_info(void *dev, struct gantry_device_info *info)
 	*info = (struct gantry_device_info){
 		.caps = GANTRY_CAP_MAPPED,
 		.max_depth = DEPTH,
-		.max_inline = INLINE,
 		.max_regions = REGIONS,
 		.max_region_bytes = INT64_MAX,
 		.detail = "abstract UNIX sockets of this network namespace",
@@ -597,7 +594,7 @@ static int us_consumer_create(void *arg, const struct gantry_queue_attr *attr, u
 		return -EINVAL;
 	if (!used)
 		return -ENOSPC;
-	c = calloc(1, sizeof(*c) + attr->depth * sizeof(c->posts[0]));
+	c = calloc(1, sizeof(*c));
 	if (!c || socketpair(AF_UNIX, TYPE, 0, fds)) {
 		rc = -errno;
 		free(c);
@@ -635,14 +632,13 @@ static void announce(struct consumer *c)
 		c->n_announced++;
 }
 
-static int us_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
+static int us_post_recv(void *arg, uint32_t n)
 {
 	struct consumer *c = arg;
 
 	if (n > c->depth - (c->n_posted - c->n_received))
 		return -ENOSPC;
-	for (uint32_t i = 0; i < n; i++)
-		c->posts[c->n_posted++ % c->depth] = recvs ? recvs[i] : (struct gantry_recv){0};
+	c->n_posted += n;
 	announce(c);
 	return 0;
 }
@@ -654,26 +650,17 @@ static int us_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 
 	announce(c);
 	for (; n < max && !c->end && c->n_received != c->n_posted; n++, c->n_received++) {
-		const struct gantry_recv *post = &c->posts[c->n_received % c->depth];
 		struct message in;
-		struct iovec iov[2] = {{&in, sizeof(in)},
-				       {post->buf, post->buf ? post->length : 0}};
-		struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
 		ssize_t len;
-		int rc;
 
-		/* MSG_TRUNC: the length of the message, even if the buffer is too small */
 		do
-			len = recvmsg(c->fd, &msg, MSG_TRUNC);
+			len = recv(c->fd, &in, sizeof(in), 0);
 		while (len < 0 && errno == ECONNRESET); /* as in serve_conn() */
 		if (len >= 0 && ((size_t)len < sizeof(in) || in.imm_len > GANTRY_IMM_MAX))
 			c->end = len ? -EPROTO : 1;
 		if (len < 0 || c->end)
 			break;
-		len -= (ssize_t)sizeof(in);
-		rc = (size_t)len > iov[1].iov_len ? -EMSGSIZE : 0;
-		msgs[n] = (struct gantry_msg){{0},         in.imm_len,  rc, rc ? 0 : (uint32_t)len,
-					      in.producer, post->cookie};
+		msgs[n].imm_len = in.imm_len;
 		memcpy(msgs[n].imm, in.imm, sizeof(in.imm));
 	}
 	return n == 0 && c->end < 0 ? c->end : (int)n;
@@ -708,7 +695,7 @@ static int us_producer_create(void *arg, uint32_t id, const struct gantry_queue_
 		close(fd);
 		return rc;
 	}
-	*p = (struct producer){o, conn, o->serial, o->n_producers++, attr->max_data, o->credit, fd};
+	*p = (struct producer){o, conn, o->serial, o->credit, fd};
 	o->credit = 0;
 	*producer_p = p;
 	return 0;
@@ -724,19 +711,15 @@ static void us_producer_destroy(void *arg)
 	free(p);
 }
 
-static int us_send(void *arg, const struct gantry_send *send, uint32_t flags)
+static int us_send(void *arg, const void *imm, uint32_t imm_len, uint32_t flags)
 {
 	struct producer *p = arg;
-	struct message out = {.producer = p->number, .imm_len = send->imm_len};
-	struct iovec iov[2] = {{&out, sizeof(out)}, {(void *)send->data, send->length}};
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+	struct message out = {.imm_len = imm_len};
 	char credit;
 	ssize_t n;
 
 	(void)flags; /* each message is sent immediately */
-	if ((send->imm_len && !send->imm) || (send->length && !send->data))
-		return -EINVAL;
-	if (send->imm_len > GANTRY_IMM_MAX || send->length > INLINE || send->length > p->max_data)
+	if (imm_len > GANTRY_IMM_MAX)
 		return -EMSGSIZE;
 	if (__atomic_load_n(&p->conn->state, __ATOMIC_RELAXED) != OPEN)
 		return -ENOTCONN;
@@ -744,9 +727,9 @@ static int us_send(void *arg, const struct gantry_send *send, uint32_t flags)
 	if (n != 1)
 		return n ? socket_error() : -ENOTCONN;
 	p->credit += !p->credit;
-	if (send->imm_len)
-		memcpy(out.imm, send->imm, send->imm_len);
-	if (sendmsg(p->fd, &msg, MSG_NOSIGNAL) < 0)
+	if (imm_len)
+		memcpy(out.imm, imm, imm_len);
+	if (send(p->fd, &out, sizeof(out), MSG_NOSIGNAL) < 0)
 		return socket_error();
 	p->credit--;
 	return 0;

@@ -21,11 +21,9 @@
  * Events come only from progress() of the device, on the control thread. No function in this table
  * blocks.
  *
- * Messages of a producer arrive at its consumer in order. A message consists of immediate data,
- * which is part of the message, and of data, which the transport stores in the buffer that the
- * receiver has posted. Data up to max_inline travels inside the queue. Data that a send takes from
- * a region is copied exactly once, by the consumer. A send returns -EAGAIN if the consumer has
- * posted no receive or the queue is full: poll and send again.
+ * Messages of a producer arrive at its consumer in order. A message is up to GANTRY_IMM_MAX bytes
+ * of immediate data. A send returns -EAGAIN if the consumer has posted no receive or the queue is
+ * full: poll and send again.
  *
  * When the peer dies, the messages that it has published can still be polled. `closed` comes once,
  * within 100 ms; over a network, within 2 s. After that, sends return -ENOTCONN. The owner destroys
@@ -36,8 +34,8 @@
  * export_region, import_region, release_region, revoke_region; and the rma slots for devices
  * without GANTRY_CAP_MAPPED. The host rejects a device whose `info` has a capability for which the
  * table has no functions. For any other NULL slot, the host substitutes a function that returns
- * -ENOTSUP or does nothing. Roles of gantry send immediate data only: max_data is 0, and poll_send
- * may be NULL.
+ * -ENOTSUP or does nothing. Only programs of libgantry-doca send messages with data. A transport
+ * for them has a second table, struct gantry_data_queue_ops.
  *
  * An argument that is out of range causes -EINVAL, and changes nothing.
  */
@@ -76,7 +74,7 @@ extern "C" {
 struct gantry_device_info {
 	uint32_t caps;        /* GANTRY_CAP_* */
 	uint32_t max_depth;   /* limit of messages in a queue */
-	uint32_t max_inline;  /* limit of bytes of data inside a queue entry */
+	uint32_t max_inline;  /* data queues: limit of bytes of data inside a queue entry */
 	uint32_t max_regions; /* limit of exports of a connection */
 	uint64_t max_region_bytes;
 	uint32_t max_queues;  /* queue pairs of the device; 0: no limit */
@@ -225,7 +223,7 @@ struct gantry_conn_events {
 /*
  * Publish each receive credit immediately instead of in batches. Set it if the lane can go without
  * a poll for a long time: without this flag, the credits of an incomplete batch are published only
- * when the lane polls.
+ * when the lane polls. Only of a transport with data queues.
  */
 #define GANTRY_QUEUE_PROMPT 2u
 
@@ -235,7 +233,11 @@ struct gantry_queue_attr {
 	 * max_depth
 	 */
 	uint32_t depth;
-	uint32_t max_data;  /* bytes of data in one message; 0: immediate data only */
+	/*
+	 * bytes of data in one message; 0: immediate data only, and always for a transport without
+	 * data queues
+	 */
+	uint32_t max_data;
 	uint32_t lane;      /* lane number, the same at both ends */
 	uint32_t flags;     /* consumer: GANTRY_QUEUE_* */
 	const void *thread; /* identifies the lane's thread in this process; NULL: unknown */
@@ -247,41 +249,19 @@ struct gantry_queue_attr {
  */
 struct gantry_local_peer;
 
-/* A posted receive: buffer for the data of one message. buf NULL: immediate data only. */
-struct gantry_recv {
-	void *buf;
-	uint32_t length; /* bytes */
-	uint32_t reserved;
-	uint64_t cookie;
-};
-
-struct gantry_send {
-	const void *imm; /* up to GANTRY_IMM_MAX bytes, copied before send returns */
-	uint32_t imm_len;
-	uint32_t length; /* bytes of data */
-	/* data of up to max_inline bytes, copied before send returns; or NULL */
-	const void *data;
-	/*
-	 * if `data` is NULL: exported region that contains the data, at region_offset. The data
-	 * must not change until poll_send returns the cookie, or producer_destroy returns
-	 */
-	const struct gantry_region *region;
-	uint64_t region_offset;
-	uint64_t cookie; /* value that poll_send returns */
-};
-
 /* another send or flush follows immediately, so the transport can delay the doorbell until then */
 #define GANTRY_SEND_MORE 0x1u
 
-/* A received message: a private copy. */
+/*
+ * A received message: a private copy. A transport without data queues sets only imm and imm_len.
+ */
 struct gantry_msg {
 	uint8_t imm[GANTRY_IMM_MAX];
 	uint32_t imm_len;
 	/* 0; -EMSGSIZE: the posted buffer was too small; -EFAULT: the region could not be read */
 	int32_t status;
-	uint32_t length;   /* bytes stored in the posted buffer */
-	uint32_t producer; /* index of the sender among the producers of this consumer */
-	uint64_t cookie;   /* cookie of the posted receive that the message used */
+	uint32_t length; /* bytes stored in the posted buffer */
+	uint64_t cookie; /* cookie of the posted receive that the message used */
 };
 
 enum gantry_rma_op { GANTRY_RMA_READ, GANTRY_RMA_WRITE };
@@ -301,6 +281,83 @@ struct gantry_rma_done {
 	uint64_t cookie;
 	int32_t status; /* 0, -EACCES, -ERANGE, -ENOTCONN */
 	uint32_t reserved;
+};
+
+/* -- messages with data -- */
+
+/* A posted receive: buffer for the data of one message. buf NULL: immediate data only. */
+struct gantry_recv {
+	void *buf;
+	uint32_t length; /* bytes */
+	uint32_t reserved;
+	uint64_t cookie;
+};
+
+struct gantry_send {
+	const void *imm; /* up to GANTRY_IMM_MAX bytes, copied before send returns */
+	uint32_t imm_len;
+	uint32_t length; /* bytes of data; 0: immediate data only */
+	/* data of up to max_inline bytes, copied before send returns; or NULL */
+	const void *data;
+	/*
+	 * if `data` is NULL: exported region that contains the data, at region_offset. The data
+	 * must not change until poll_send returns the cookie, or producer_destroy returns
+	 */
+	const struct gantry_region *region;
+	uint64_t region_offset;
+	uint64_t cookie; /* value that poll_send returns */
+};
+
+/*
+ * The data queues of a transport: functions for messages with data, which only libgantry-doca uses.
+ * Queues are created by the functions of struct gantry_transport_ops, with max_data in their
+ * attributes. The data of a message is stored in the buffer that the receiver has posted. Data of
+ * up to max_inline bytes travels inside the queue. Data that a send takes from a region is copied
+ * exactly once, by the consumer. poll_recv receives the messages.
+ *
+ * When producer_destroy has returned, the caller can change the region data of every send, even if
+ * poll_send has not returned its cookie. The peer has read the data by then, or never delivers it:
+ * shm-comch drops the message, loop fails the receive with -EFAULT, and a connection over RDMA
+ * ends.
+ *
+ * consumer   of consumer_create
+ * producer   of producer_create
+ * thread     lane's thread
+ * ownership  arguments are valid during the call, unless stated otherwise
+ */
+struct gantry_data_queue_ops {
+	uint32_t struct_size; /* sizeof(struct gantry_data_queue_ops) of the plugin */
+	/*
+	 * Post receives with buffers. After the first call for a consumer, its receives come only
+	 * from this function. Returns 0; -ENOSPC: more than depth. NULL: not permitted.
+	 *
+	 * recvs  n receives. The buffers belong to the transport until poll_recv returns the cookie
+	 * n      number of receives
+	 */
+	int (*post_recv)(void *consumer, const struct gantry_recv *recvs, uint32_t n);
+	/*
+	 * Send one message with data.
+	 *
+	 * send      the message; valid during the call
+	 * flags     GANTRY_SEND_*
+	 * returns   as `send` of struct gantry_transport_ops
+	 * NULL      not permitted
+	 */
+	int (*send)(void *producer, const struct gantry_send *send, uint32_t flags);
+	/*
+	 * Get the cookies of the sends from regions whose data the peer has copied. Returns the
+	 * number of cookies. NULL: not permitted.
+	 *
+	 * cookies  out: the cookies
+	 * max      limit of their number
+	 */
+	int (*poll_send)(void *producer, uint64_t *cookies, uint32_t max);
+	/*
+	 * Prefetch the memory that the next send of this producer will write. The caller uses it
+	 * after poll_recv, when a reply is likely. The call has no other effect. NULL: nothing to
+	 * prefetch.
+	 */
+	void (*send_prefetch)(void *producer);
 };
 
 /*
@@ -513,12 +570,7 @@ struct gantry_transport_ops {
 	 */
 	int (*producer_create)(void *conn, uint32_t consumer_id,
 			       const struct gantry_queue_attr *attr, void **producer_p);
-	/*
-	 * Destroy a producer. After the return, the caller can change the region data of every
-	 * send, even if poll_send has not returned its cookie. The peer has read the data by then,
-	 * or never delivers it: shm-comch drops the message, loop fails the receive with -EFAULT,
-	 * and a connection over RDMA ends. NULL: not permitted.
-	 */
+	/* Destroy a producer. Messages that were sent still arrive. NULL: not permitted. */
 	void (*producer_destroy)(void *producer);
 	/*
 	 * Create an object for remote reads and writes.
@@ -540,13 +592,12 @@ struct gantry_transport_ops {
 	 * thread  lane's thread; no allocation, and no system call while the peer polls
 	 */
 	/*
-	 * Post receives. Returns 0; -ENOSPC: more than depth. NULL: not permitted.
+	 * Permit the peer to send n more messages. Returns 0; -ENOSPC: more than depth. NULL: not
+	 * permitted.
 	 *
-	 * recvs  n receives; NULL: without buffer and cookie. The buffers belong to the transport
-	 *        until poll_recv returns the cookie
-	 * n      number of receives
+	 * n  number of receives
 	 */
-	int (*post_recv)(void *consumer, const struct gantry_recv *recvs, uint32_t n);
+	int (*post_recv)(void *consumer, uint32_t n);
 	/*
 	 * Receive messages.
 	 *
@@ -579,7 +630,8 @@ struct gantry_transport_ops {
 	/*
 	 * Send one message.
 	 *
-	 * send      the message; valid during the call
+	 * imm       the immediate data, copied before send returns
+	 * imm_len   bytes, up to GANTRY_IMM_MAX
 	 * flags     GANTRY_SEND_*
 	 * returns   0
 	 *           -EAGAIN: the queue is full, or the consumer has posted no receive
@@ -588,17 +640,9 @@ struct gantry_transport_ops {
 	 *           -EINVAL: invalid argument
 	 * NULL      not permitted
 	 */
-	int (*send)(void *producer, const struct gantry_send *send, uint32_t flags);
+	int (*send)(void *producer, const void *imm, uint32_t imm_len, uint32_t flags);
 	/* Ring the doorbell for messages that were sent with GANTRY_SEND_MORE. NULL: nothing. */
 	void (*flush)(void *producer);
-	/*
-	 * Get the cookies of the sends from regions whose data the peer has copied. Returns the
-	 * number of cookies. NULL: as if the function returned 0.
-	 *
-	 * cookies  out: the cookies
-	 * max      limit of their number
-	 */
-	int (*poll_send)(void *producer, uint64_t *cookies, uint32_t max);
 	/*
 	 * Submit a remote read or write. It starts at the latest with rma_flush, or with flush of a
 	 * producer of the lane. rma_poll returns each accepted operation once; after the end of the
@@ -667,13 +711,6 @@ struct gantry_transport_ops {
 	int (*rma_write_imm)(void *rma, const struct gantry_rma *op, uint32_t note);
 
 	/*
-	 * Prefetch the memory that the next send of this producer will write. The caller uses it
-	 * after poll_recv, when a reply is likely. The call has no other effect. Lane's thread.
-	 * Slot NULL: nothing to prefetch.
-	 */
-	void (*send_prefetch)(void *producer);
-
-	/*
 	 * Get the largest further export that the peer is known to accept. A larger export fails
 	 * with -E2BIG. Slot NULL: the limit is unknown.
 	 *
@@ -710,6 +747,9 @@ struct gantry_transport_ops {
 	 * NULL     as if the function returned NULL
 	 */
 	const char *(*listener_address)(void *listener);
+
+	/* the data queues; NULL: the transport has none, so libgantry-doca cannot use it */
+	const struct gantry_data_queue_ops *data;
 };
 
 #ifdef __cplusplus

@@ -21,8 +21,8 @@ static void check_data(struct rig_queue *q, uint8_t *buf, uint32_t imm_len, uint
 	rig_fill(imm, sizeof(imm), length);
 	rig_fill(data, sizeof(data), length + 1);
 	memset(buf, 0xaa, length + 64);
-	RIG_OK(rig_post(q, buf, length, 7));
-	RIG_OK(rig_send(q, &send));
+	RIG_OK(rig_post_data(q, buf, length, 7));
+	RIG_OK(rig_send_data(q, &send));
 	memset(data, 0, sizeof(data)); /* send has copied it */
 	rig_take(q, &msg);
 	RIG_RC(0, msg.status, "status of a received message");
@@ -33,6 +33,60 @@ static void check_data(struct rig_queue *q, uint8_t *buf, uint32_t imm_len, uint
 	RIG_HOLDS(rig_filled(buf, length, length + 1), "received data");
 	RIG_NUM(0xaa, buf[length],
 		"byte behind the received data: it does not change"); /* the byte behind the data is unchanged */
+}
+
+static void cookies_of_receives_in_order(void)
+{
+	struct gantry_recv recvs[8];
+	struct gantry_msg msg;
+	struct rig_queue *q;
+
+	rig_need(RIG_DATA);
+	rig_connect();
+	q = rig_queue_open(&rig.b, &rig.a, 8, 0);
+	for (uint64_t i = 0; i < 8; i++)
+		recvs[i] = (struct gantry_recv){.cookie = ~i};
+	RIG_OK(rig.ops->data->post_recv(q->rx, recvs, 8));
+	for (uint64_t i = 0; i < 8; i++)
+		RIG_OK(rig_send_data(q, &(struct gantry_send){.imm = &i, .imm_len = 8}));
+	for (uint64_t i = 0; i < 8; i++) {
+		rig_take(q, &msg);
+		RIG_NUM(~i, msg.cookie, "cookies of receives come in order");
+		RIG_SAME(&i, msg.imm, 8, "immediate data: messages arrive in order");
+		RIG_RC(0, msg.status, "status of a received message");
+		RIG_NUM(0, msg.length, "length of a message without data");
+	}
+	rig_queue_close(q);
+}
+
+/* Receives are announced when they are posted, without a poll of the consumer. */
+static void prompt_receives_are_announced_when_posted(void)
+{
+	struct gantry_msg msg;
+	struct rig_queue *q;
+
+	rig_need(RIG_DATA);
+	rig_connect();
+	rig.queue_flags = GANTRY_QUEUE_PROMPT;
+	q = rig_queue_open(&rig.b, &rig.a, 64, 0);
+	RIG_OK(rig_post_data(q, NULL, 0, 0));
+	RIG_OK(rig_send_imm(q, 0));
+	rig_take(q, &msg); /* consumer and producer are connected */
+	q->resting = 1;
+	for (uint64_t i = 0; i < 3; i++)
+		RIG_OK(rig_post_data(q, NULL, 0, i));
+	for (uint64_t i = 0; i < 3; i++)
+		RIG_OK(rig_send_imm(q, i));
+	for (uint64_t i = 0; i < 3; i++) {
+		RIG_OK(rig_post_data(q, NULL, 0, i)); /* also while messages wait */
+		RIG_OK(rig_send_imm(q, 3 + i));
+	}
+	q->resting = 0;
+	for (uint64_t i = 0; i < 6; i++) {
+		rig_take(q, &msg);
+		RIG_NUM((uint8_t)i, msg.imm[0], "immediate data: messages arrive in order");
+	}
+	rig_queue_close(q);
 }
 
 static void inline_data_of_all_sizes(void)
@@ -61,19 +115,21 @@ static void data_that_is_too_long(void)
 	uint8_t *buf = rig_local(BIG);
 	struct rig_queue *q, *small;
 
+	rig_need(RIG_DATA);
 	rig_connect();
 	q = rig_queue_open_lanes(&rig.b, 0, &rig.a, 0, 8, BIG);
 	small = rig_queue_open_lanes(&rig.b, 1, &rig.a, 1, 8, 100);
-	RIG_OK(rig_post(q, buf, BIG, 0));
-	RIG_OK(rig_post(small, buf, BIG, 0));
+	RIG_OK(rig_post_data(q, buf, BIG, 0));
+	RIG_OK(rig_post_data(small, buf, BIG, 0));
 	if (send.length <= sizeof(data))
-		RIG_RC(-EMSGSIZE, rig_send(q, &send), "send of more than info.max_inline bytes");
+		RIG_RC(-EMSGSIZE, rig_send_data(q, &send),
+		       "send of more than info.max_inline bytes");
 	send.length = 101;
-	RIG_RC(-EMSGSIZE, rig_send(small, &send), "send of more than max_data bytes");
+	RIG_RC(-EMSGSIZE, rig_send_data(small, &send), "send of more than max_data bytes");
 	send.length = inline_up_to(100);
-	RIG_OK(rig_send(small, &send));
+	RIG_OK(rig_send_data(small, &send));
 	send = (struct gantry_send){.length = 5};
-	RIG_RC(-EINVAL, rig_send(q, &send),
+	RIG_RC(-EINVAL, rig_send_data(q, &send),
 	       "send without data, or of a region that it must not use"); /* a length without data or region */
 	rig_queue_close(small);
 	rig_queue_close(q);
@@ -92,11 +148,11 @@ static void buffer_too_small(void)
 	q = rig_queue_open(&rig.b, &rig.a, 8, 4096);
 	memset(buf, 0xaa, 4096);
 	rig_fill(data, sizeof(data), 3);
-	RIG_OK(rig_post(q, buf, length - 1, 1));
-	RIG_OK(rig_post(q, NULL, 0, 2));
-	RIG_OK(rig_post(q, buf, length, 3));
+	RIG_OK(rig_post_data(q, buf, length - 1, 1));
+	RIG_OK(rig_post_data(q, NULL, 0, 2));
+	RIG_OK(rig_post_data(q, buf, length, 3));
 	for (uint64_t i = 1; i <= 3; i++) {
-		RIG_OK(rig_send(q, &send));
+		RIG_OK(rig_send_data(q, &send));
 		rig_take(q, &msg);
 		RIG_NUM(i, msg.cookie, "cookies of receives come in order");
 		RIG_NUM(3, msg.imm_len, "imm_len of a message that does not fit");
@@ -120,11 +176,12 @@ static void sizes_mixed_through_a_full_queue(void)
 	uint8_t data[4096], *bufs[SLOTS];
 	struct rig_queue *q;
 
+	rig_need(RIG_DATA);
 	rig_connect();
 	q = rig_queue_open(&rig.b, &rig.a, SLOTS, 4096);
 	for (uint64_t i = 0; i < SLOTS; i++) {
 		bufs[i] = rig_local(4096);
-		RIG_OK(rig_post(q, bufs[i], 4096, i));
+		RIG_OK(rig_post_data(q, bufs[i], 4096, i));
 	}
 	while (taken < total) {
 		struct gantry_msg msg;
@@ -136,7 +193,7 @@ static void sizes_mixed_through_a_full_queue(void)
 				.imm = &sent, .imm_len = 8, .data = data, .length = length};
 
 			rig_fill(data, length, (uint32_t)sent);
-			if (rig.ops->send(q->tx, &send, 0))
+			if (rig.ops->data->send(q->tx, &send, 0))
 				break;
 			sent++;
 		}
@@ -150,7 +207,7 @@ static void sizes_mixed_through_a_full_queue(void)
 		RIG_NUM(taken * 7919 % sizes, msg.length, "length of received data");
 		RIG_HOLDS(rig_filled(bufs[msg.cookie], msg.length, (uint32_t)taken),
 			  "received data");
-		RIG_OK(rig_post(q, bufs[msg.cookie], 4096, msg.cookie));
+		RIG_OK(rig_post_data(q, bufs[msg.cookie], 4096, msg.cookie));
 		taken++;
 	}
 	rig_queue_close(q);
@@ -180,7 +237,7 @@ static void region_data_of_many_sizes(void)
 	struct rig_memory m;
 	struct rig_queue *q;
 
-	rig_need(RIG_REGION_DATA);
+	rig_need(RIG_DATA);
 	rig_connect();
 	rig_memory_open(&m, BIG, GANTRY_REMOTE_READ);
 	export_all(&m, GANTRY_REMOTE_READ, 1, &token);
@@ -201,8 +258,8 @@ static void region_data_of_many_sizes(void)
 		rig_fill(imm, sizeof(imm), (uint32_t)i);
 		rig_fill(m.bytes + BIG - sizes[i], sizes[i], sizes[i]);
 		memset(buf, 0, BIG);
-		RIG_OK(rig_post(q, buf, BIG, i));
-		RIG_OK(rig_send(q, &send));
+		RIG_OK(rig_post_data(q, buf, BIG, i));
+		RIG_OK(rig_send_data(q, &send));
 		early = rig_done(q, &cookie, 1);
 		if (early) /* after the completion the sender can reuse the memory */
 			memset(m.bytes, 0xee, BIG);
@@ -229,7 +286,7 @@ static void payload_is_copied_once(void)
 	struct rig_memory m;
 	struct rig_queue *q;
 
-	rig_need(RIG_REGION_DATA);
+	rig_need(RIG_DATA);
 	rig_payload(&before);
 	rig_connect();
 	rig_memory_open(&m, BIG, GANTRY_REMOTE_READ);
@@ -238,8 +295,8 @@ static void payload_is_copied_once(void)
 	for (int i = 0; i < 8; i++) {
 		struct gantry_send send = {.length = 65536, .region = &m.region};
 
-		RIG_OK(rig_post(q, buf, 65536, 0));
-		RIG_OK(rig_send(q, &send));
+		RIG_OK(rig_post_data(q, buf, 65536, 0));
+		RIG_OK(rig_send_data(q, &send));
 		rig_take(q, &msg);
 		rig_take_done(q);
 	}
@@ -259,32 +316,32 @@ static void invalid_region_sends_are_rejected(void)
 	struct gantry_msg msg;
 	struct rig_queue *q;
 
-	rig_need(RIG_REGION_DATA);
+	rig_need(RIG_DATA);
 	rig_connect();
 	rig_memory_open(&m, 65536, GANTRY_REMOTE_READ);
 	rig_memory_open(&w, 4096, GANTRY_REMOTE_WRITE);
 	export_all(&m, GANTRY_REMOTE_READ, 1, &token);
 	export_all(&w, GANTRY_REMOTE_WRITE, 2, &token);
 	q = rig_queue_open(&rig.b, &rig.a, 8, BIG);
-	RIG_OK(rig_post(q, rig_local(BIG), BIG, 0));
+	RIG_OK(rig_post_data(q, rig_local(BIG), BIG, 0));
 	send = (struct gantry_send){.length = 4096, .region = &stranger};
-	RIG_RC(-EINVAL, rig_send(q, &send),
+	RIG_RC(-EINVAL, rig_send_data(q, &send),
 	       "send without data, or of a region that it must not use");
 	/* the region does not allow the peer to read */
 	send = (struct gantry_send){.length = 4096, .region = &w.region};
-	RIG_RC(-EINVAL, rig_send(q, &send),
+	RIG_RC(-EINVAL, rig_send_data(q, &send),
 	       "send without data, or of a region that it must not use");
 	send = (struct gantry_send){
 		.length = 4096, .region = &m.region, .region_offset = 65536 - 4095};
-	RIG_RC(-EINVAL, rig_send(q, &send),
+	RIG_RC(-EINVAL, rig_send_data(q, &send),
 	       "send without data, or of a region that it must not use");
 	send = (struct gantry_send){
 		.length = 4096, .region = &m.region, .region_offset = UINT64_MAX - 100};
-	RIG_RC(-EINVAL, rig_send(q, &send),
+	RIG_RC(-EINVAL, rig_send_data(q, &send),
 	       "send without data, or of a region that it must not use");
 	send = (struct gantry_send){
 		.length = 4096, .region = &m.region, .region_offset = 65536 - 4096};
-	RIG_OK(rig_send(q, &send));
+	RIG_OK(rig_send_data(q, &send));
 	rig_take(q, &msg);
 	rig_take_done(q);
 	rig_queue_close(q);
@@ -301,22 +358,22 @@ static void completions_come_in_order(void)
 	struct rig_memory m;
 	struct rig_queue *q;
 
-	rig_need(RIG_REGION_DATA);
+	rig_need(RIG_DATA);
 	rig_connect();
 	rig_memory_open(&m, 65536, GANTRY_REMOTE_READ);
 	export_all(&m, GANTRY_REMOTE_READ, 1, &token);
 	q = rig_queue_open(&rig.b, &rig.a, 8, 65536);
 	for (int i = 0; i < 8; i++)
-		RIG_OK(rig_post(q, buf, 512, 0));
+		RIG_OK(rig_post_data(q, buf, 512, 0));
 	while (next < total) {
 		struct gantry_send send = {.length = 512, .region = &m.region, .cookie = sent};
 		int n, done;
 
-		while (sent < total && rig.ops->send(q->tx, &send, 0) == 0)
+		while (sent < total && rig.ops->data->send(q->tx, &send, 0) == 0)
 			send.cookie = ++sent;
 		n = rig_poll(q, msgs, 3);
 		for (int i = 0; i < n; i++)
-			RIG_OK(rig_post(q, buf, 512, 0));
+			RIG_OK(rig_post_data(q, buf, 512, 0));
 		done = rig_done(q, cookies, 8);
 		for (int i = 0; i < done; i++)
 			RIG_NUM(next++, cookies[i], "cookies of poll_send come in order");
@@ -348,16 +405,16 @@ static int send_mixed(struct mix *x)
 	if (length <= rig.info.max_inline && x->sent % 3) {
 		rig_fill(data, length, (uint32_t)x->sent);
 		send.data = data;
-		return rig.ops->send(x->q->tx, &send, 0);
+		return rig.ops->data->send(x->q->tx, &send, 0);
 	}
 	if (length == 0)
-		return rig.ops->send(x->q->tx, &send, 0);
+		return rig.ops->data->send(x->q->tx, &send, 0);
 	if (x->n_region - x->n_done == SLOTS)
 		return -EAGAIN;
 	rig_fill(x->m.bytes + slot * SLOT_BYTES, length, (uint32_t)x->sent);
 	send.region = &x->m.region;
 	send.region_offset = slot * SLOT_BYTES;
-	if (rig.ops->send(x->q->tx, &send, 0))
+	if (rig.ops->data->send(x->q->tx, &send, 0))
 		return -EAGAIN;
 	x->n_region++;
 	return 0;
@@ -371,14 +428,14 @@ static void inline_and_region_data_in_order(void)
 	struct gantry_token token;
 	uint8_t *bufs[SLOTS];
 
-	rig_need(RIG_REGION_DATA);
+	rig_need(RIG_DATA);
 	rig_connect();
 	rig_memory_open(&x.m, SLOTS * SLOT_BYTES, GANTRY_REMOTE_READ);
 	export_all(&x.m, GANTRY_REMOTE_READ, 1, &token);
 	x.q = rig_queue_open(&rig.b, &rig.a, SLOTS, SLOT_BYTES);
 	for (uint64_t i = 0; i < SLOTS; i++) {
 		bufs[i] = rig_local(SLOT_BYTES);
-		RIG_OK(rig_post(x.q, bufs[i], SLOT_BYTES, i));
+		RIG_OK(rig_post_data(x.q, bufs[i], SLOT_BYTES, i));
 	}
 	while (taken < total || x.n_done < x.n_region) {
 		struct gantry_msg msg;
@@ -401,7 +458,7 @@ static void inline_and_region_data_in_order(void)
 		RIG_NUM(taken * 7919 % x.sizes, msg.length, "length of received data");
 		RIG_HOLDS(rig_filled(bufs[msg.cookie], msg.length, (uint32_t)taken),
 			  "received data");
-		RIG_OK(rig_post(x.q, bufs[msg.cookie], SLOT_BYTES, msg.cookie));
+		RIG_OK(rig_post_data(x.q, bufs[msg.cookie], SLOT_BYTES, msg.cookie));
 		taken++;
 	}
 	rig_queue_close(x.q);
@@ -426,7 +483,7 @@ static void send_unread(struct rig_queue *q, const struct rig_memory *m)
 			send.length = 4096;
 			send.region = &m->region;
 		}
-		RIG_OK(rig_send(q, &send));
+		RIG_OK(rig_send_data(q, &send));
 	}
 }
 
@@ -444,7 +501,7 @@ static void changed_data_of_a_destroyed_producer(void)
 	uint8_t *bufs[UNREAD];
 	int n;
 
-	rig_need(RIG_REGION_DATA);
+	rig_need(RIG_DATA);
 	rig_connect();
 	rig_memory_open(&m, 4096, GANTRY_REMOTE_READ);
 	export_all(&m, GANTRY_REMOTE_READ, 1, &token);
@@ -452,7 +509,7 @@ static void changed_data_of_a_destroyed_producer(void)
 	rig_warm(q);
 	for (uint64_t i = 0; i < UNREAD; i++) {
 		bufs[i] = rig_local(4096);
-		RIG_OK(rig_post(q, bufs[i], 4096, i));
+		RIG_OK(rig_post_data(q, bufs[i], 4096, i));
 	}
 	rig_settle();
 	q->resting = 1;
@@ -482,6 +539,8 @@ static void changed_data_of_a_destroyed_producer(void)
 
 void data_cases(void)
 {
+	RIG_CASE(cookies_of_receives_in_order);
+	RIG_CASE(prompt_receives_are_announced_when_posted);
 	RIG_CASE(changed_data_of_a_destroyed_producer);
 	RIG_CASE(inline_data_of_all_sizes);
 	RIG_CASE(data_that_is_too_long);

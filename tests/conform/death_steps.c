@@ -24,14 +24,14 @@ static void part_sends_while_traced(void)
 	if (rig.ops->producer_create(rig.a.conn, rig.a.up[0], &attr, &q.tx))
 		_exit(1);
 	rig_fill(data, sizeof(data), 0);
-	if (rig_send(&q, &send)) /* resolves symbols, so the traced send does not */
+	if (rig_send_data(&q, &send)) /* resolves symbols, so the traced send does not */
 		_exit(1);
 	seq = 1;
 	rig_fill(data, sizeof(data), 1);
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 		_exit(77);
 	raise(SIGSTOP);
-	rig.ops->send(q.tx, &send, 0);
+	rig.ops->data->send(q.tx, &send, 0);
 	_exit(0); /* only the first run gets here: step() lets it run to its end */
 }
 

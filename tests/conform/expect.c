@@ -57,7 +57,7 @@ static const struct {
 			   "GANTRY_CAP_WRITE_IMM)"},
 	[RIG_PINS] = {GANTRY_CAP_PINS, "memory to register (info.caps lacks GANTRY_CAP_PINS)"},
 	[RIG_INLINE_DATA] = {0, "data inside queue entries (info.max_inline is 0)"},
-	[RIG_REGION_DATA] = {0, "messages with data of regions (slot poll_send is NULL)"},
+	[RIG_DATA] = {0, "data queues (member `data` is NULL)"},
 	[RIG_SLEEP] = {0,
 		       "consumers that wake a lane (slots consumer_arm and consumer_fd are NULL)"},
 	[RIG_NETWORK] = {0, "peers on other machines (flags of the transport)"},
@@ -67,9 +67,9 @@ int rig_has(enum rig_need need)
 {
 	switch (need) {
 	case RIG_INLINE_DATA:
-		return rig.info.max_inline > 0;
-	case RIG_REGION_DATA:
-		return has_slot(offsetof(struct gantry_transport_ops, poll_send));
+		return rig.ops->data && rig.info.max_inline > 0;
+	case RIG_DATA:
+		return rig.ops->data != NULL;
 	case RIG_SLEEP:
 		return has_slot(offsetof(struct gantry_transport_ops, consumer_fd));
 	case RIG_NETWORK:
@@ -107,7 +107,8 @@ static const char *in_words(const char *what, char *buf, size_t size)
 		{"rig_ctrl(", "send_ctrl("},
 		{"rig_send(", "send("},
 		{"rig_send_imm(", "send("},
-		{"rig_post(", "post_recv("},
+		{"rig_send_data(", "data->send("},
+		{"rig_post_data(", "data->post_recv("},
 		{"rig_rma_submit(", "rma_submit("},
 		{"rig_rma(", "rma_submit("},
 		{"rig_rma_move(", "rma_submit and rma_poll("},

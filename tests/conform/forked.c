@@ -92,5 +92,5 @@ void forked_consumer(struct rig_queue *q, uint8_t bufs[][4096], int n)
 	memset(q, 0, sizeof(*q));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.b.conn, &attr, &q->id, &q->rx));
 	for (int i = 0; i < n; i++)
-		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs[i], 4096, (uint64_t)i));
+		TEST_ASSERT_EQUAL_INT(0, rig_post_data(q, bufs[i], 4096, (uint64_t)i));
 }

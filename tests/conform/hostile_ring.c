@@ -28,7 +28,7 @@ static struct comch_slot *open_ring(uint32_t max_data)
 	for (int i = 0; i < 16; i++) {
 		struct gantry_recv recv = {.buf = buf[i], .length = sizeof(buf[i])};
 
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(rx, &recv, 1));
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->data->post_recv(rx, &recv, 1));
 	}
 	evil_memory(&evil.ring, SLOTS * sizeof(struct comch_slot), FIXED | F_SEAL_FUTURE_WRITE);
 	evil_frame(COMCH_PRODUCER, &up, sizeof(up), &evil.ring.fd, 1);
@@ -257,7 +257,7 @@ ATTACK(sends_without_credit, 1, NULL)
 		put(&s[i], i + 1, COMCH_K_IMM, 8, 0);
 	TEST_ASSERT_EQUAL_INT(16, rig.ops->poll_recv(rx, msgs, 64));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->poll_recv(rx, msgs, 64));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(rx, NULL, 5));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(rx, 5));
 	TEST_ASSERT_EQUAL_INT(5, rig.ops->poll_recv(rx, msgs, 64));
 }
 
@@ -304,9 +304,8 @@ static struct comch_page *open_page(void)
 
 static int send_one(void)
 {
-	struct gantry_send send = {.imm = "x", .imm_len = 1};
 
-	return rig.ops->send(tx, &send, 0);
+	return rig.ops->send(tx, "x", 1, 0);
 }
 
 ATTACK(consumed_count_exceeds_the_sent_count, 1,

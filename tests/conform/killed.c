@@ -33,7 +33,7 @@ static struct rig_queue *consumer_for_the_peer(uint8_t **bufs)
 	q->used = 1;
 	for (uint64_t i = 0; i < 16; i++) {
 		bufs[i] = rig_local(4096);
-		RIG_OK(rig_post(q, bufs[i], 4096, i));
+		RIG_OK(rig_post_data(q, bufs[i], 4096, i));
 	}
 	return q;
 }
@@ -149,7 +149,7 @@ static void peer_is_killed_while_data_is_sent_to_it(void)
 	struct gantry_token token;
 	struct rig_memory m;
 
-	rig_need(RIG_REGION_DATA);
+	rig_need(RIG_DATA);
 	start("receives", "posted");
 	accept_the_peer();
 	rig_memory_open(&m, BYTES, 3);
@@ -157,18 +157,18 @@ static void peer_is_killed_while_data_is_sent_to_it(void)
 	rig_until(rig.b.n_up, 1);
 	RIG_OK(rig.ops->producer_create(rig.b.conn, rig.b.up[0], &attr, &q->tx));
 	q->used = 1;
-	RIG_OK(rig_send(q, &send));
+	RIG_OK(rig_send_data(q, &send));
 	peer_wait();
 	peer_stop();
 	send.region = &m.region;
 	send.length = 4096;
-	RIG_OK(rig_send(q, &send)); /* the peer dies before it copies the data */
+	RIG_OK(rig_send_data(q, &send)); /* the peer dies before it copies the data */
 	peer_kill();
 	peer_await_report(&rig.b.n_closed, 1);
 	RIG_RC(1, rig.b.n_revoked,
 	       "number of events `revoked` before `closed`, for one export"); /* reported before `closed` */
 	RIG_RC(0, rig.b.revoked_rc, "rc of `revoked` after the death of the peer");
-	RIG_RC(-ENOTCONN, rig.ops->send(q->tx, &send, 0), "send to a dead peer");
+	RIG_RC(-ENOTCONN, rig.ops->data->send(q->tx, &send, 0), "send to a dead peer");
 	rig_queue_close(q);
 }
 

@@ -49,7 +49,7 @@ static void arm_reports_available_messages(void)
 	rig_connect();
 	q = rig_queue_open(&rig.b, &rig.a, 8, 0);
 	rig_warm(q);
-	RIG_OK(rig.ops->post_recv(q->rx, NULL, 8));
+	RIG_OK(rig.ops->post_recv(q->rx, 8));
 	rest(q, &p);
 	q->resting = 1; /* otherwise a turn of the rig would poll and so disarm the consumer */
 	RIG_OK(rig_send_imm(q, 1));
@@ -81,7 +81,6 @@ static void arm_reports_available_messages(void)
 
 static void flush_rings_for_messages_held_back(void)
 {
-	struct gantry_send send = {.imm = "x", .imm_len = 1};
 	struct rig_queue *q;
 	struct pollfd p;
 	uint64_t late = 0;
@@ -91,10 +90,10 @@ static void flush_rings_for_messages_held_back(void)
 	rig_connect();
 	q = rig_queue_open(&rig.b, &rig.a, 8, 0);
 	rig_warm(q);
-	RIG_OK(rig.ops->post_recv(q->rx, NULL, 8));
+	RIG_OK(rig.ops->post_recv(q->rx, 8));
 	rest(q, &p);
 	q->resting = 1;
-	while ((rc = rig.ops->send(q->tx, &send, GANTRY_SEND_MORE)) == -EAGAIN)
+	while ((rc = rig.ops->send(q->tx, "x", 1, GANTRY_SEND_MORE)) == -EAGAIN)
 		rig_wait(&late, 0,
 			 "send() not to return -EAGAIN: the consumer has posted receives");
 	RIG_RC(0, rc, "send with a posted receive");
@@ -110,7 +109,6 @@ static void flush_rings_for_messages_held_back(void)
  */
 static void full_queue_rings(void)
 {
-	struct gantry_send send = {.imm = "x", .imm_len = 1};
 	struct rig_queue *q;
 	struct pollfd p;
 	uint64_t late = 0;
@@ -120,18 +118,18 @@ static void full_queue_rings(void)
 	rig_connect();
 	q = rig_queue_open(&rig.b, &rig.a, 8, 0);
 	rig_warm(q);
-	RIG_OK(rig.ops->post_recv(q->rx, NULL, 8));
+	RIG_OK(rig.ops->post_recv(q->rx, 8));
 	rest(q, &p);
 	q->resting = 1;
 	while (n < 8) { /* the credit can arrive in several parts */
-		int rc = rig.ops->send(q->tx, &send, GANTRY_SEND_MORE);
+		int rc = rig.ops->send(q->tx, "x", 1, GANTRY_SEND_MORE);
 
 		RIG_HOLDS(rc == 0 || rc == -EAGAIN, "send");
 		n += rc == 0;
 		rig_wait(&late, rc == 0,
 			 "send() not to return -EAGAIN: the consumer has posted receives");
 	}
-	RIG_RC(-EAGAIN, rig.ops->send(q->tx, &send, GANTRY_SEND_MORE),
+	RIG_RC(-EAGAIN, rig.ops->send(q->tx, "x", 1, GANTRY_SEND_MORE),
 	       "send without a posted receive");
 	wait_rung(&p);
 	rig.ops->consumer_disarm(q->rx);
@@ -159,7 +157,7 @@ static void queue_full_of_region_data_rings(void)
 	uint64_t late = 0;
 	int n = 0, rc;
 
-	rig_need(RIG_REGION_DATA);
+	rig_need(RIG_DATA);
 	rig_need(RIG_SLEEP);
 	rig_connect();
 	rig_memory_open(&m, 4096, GANTRY_REMOTE_READ);
@@ -169,15 +167,15 @@ static void queue_full_of_region_data_rings(void)
 	q = rig_queue_open(&rig.b, &rig.a, 8, 64);
 	rig.ops->producer_destroy(q->tx);
 	RIG_OK(rig.ops->producer_create(rig.a.conn, q->id, &attr, &q->tx));
-	RIG_OK(rig_post(q, buf, 64, 0));
-	RIG_OK(rig_send(q, &send));
+	RIG_OK(rig_post_data(q, buf, 64, 0));
+	RIG_OK(rig_send_data(q, &send));
 	rig_take(q, &msg);
 	rig_take_done(q);
 	for (int i = 0; i < 8; i++)
-		RIG_OK(rig_post(q, buf, 64, 0));
+		RIG_OK(rig_post_data(q, buf, 64, 0));
 	rest(q, &p);
 	q->resting = 1;
-	while ((rc = rig.ops->send(q->tx, &send, GANTRY_SEND_MORE)) == 0 || n == 0) {
+	while ((rc = rig.ops->data->send(q->tx, &send, GANTRY_SEND_MORE)) == 0 || n == 0) {
 		RIG_HOLDS(rc == 0 || rc == -EAGAIN, "send");
 		n += rc == 0;
 		rig_wait(
@@ -207,19 +205,17 @@ static void lanes_are_independent(void)
 	rig_connect();
 	stuck = rig_queue_open_lanes(&rig.b, 0, &rig.a, 0, 4, 0);
 	free_lane = rig_queue_open_lanes(&rig.b, 1, &rig.a, 1, 4, 0);
-	RIG_OK(rig.ops->post_recv(stuck->rx, NULL, 4));
+	RIG_OK(rig.ops->post_recv(stuck->rx, 4));
 	for (uint64_t i = 0; i < 4; i++)
 		RIG_OK(rig_send_imm(stuck, 1000 + i));
 	stuck->resting = 1; /* the rig does not take the messages of this lane */
 	for (; value < rig_rounds(2000); value++) {
-		struct gantry_send send = {.imm = "x", .imm_len = 1};
 
-		RIG_RC(-EAGAIN, rig.ops->send(stuck->tx, &send, 0),
+		RIG_RC(-EAGAIN, rig.ops->send(stuck->tx, "x", 1, 0),
 		       "send without a posted receive");
-		RIG_OK(rig_post(free_lane, NULL, 0, value));
+		RIG_OK(rig.ops->post_recv(free_lane->rx, 1));
 		RIG_OK(rig_send_imm(free_lane, value));
 		rig_take(free_lane, &msg);
-		RIG_NUM(value, msg.cookie, "cookie of the receive");
 		RIG_SAME(&value, msg.imm, 8, "immediate data");
 	}
 	stuck->resting = 0;
@@ -248,10 +244,10 @@ static void lanes_end_by_themselves(void)
 	rig_queue_close_tx(q[1]);
 	rig_until(rig.a.n_down, 1);
 	for (uint64_t i = 0; i < 20; i++) {
-		RIG_OK(rig_post(q[2], NULL, 0, i));
+		RIG_OK(rig.ops->post_recv(q[2]->rx, 1));
 		RIG_OK(rig_send_imm(q[2], i));
 		rig_take(q[2], &msg);
-		RIG_NUM(i, msg.cookie, "cookie of the receive");
+		RIG_SAME(&i, msg.imm, 8, "immediate data");
 	}
 	RIG_RC(0, rig.a.n_closed + rig.b.n_closed,
 	       "number of events `closed`: the end of a lane does not end the connection");
@@ -269,15 +265,14 @@ static void lanes_of_different_numbers(void)
 	there = rig_queue_open_lanes(&rig.b, 5, &rig.a, 0, 4, 0);
 	back = rig_queue_open_lanes(&rig.a, 0, &rig.b, 3, 4, 0);
 	for (uint64_t i = 0; i < 50; i++) {
-		RIG_OK(rig_post(there, NULL, 0, i));
-		RIG_OK(rig_post(back, NULL, 0, ~i));
+		RIG_OK(rig.ops->post_recv(there->rx, 1));
+		RIG_OK(rig.ops->post_recv(back->rx, 1));
 		RIG_OK(rig_send_imm(there, i));
 		RIG_OK(rig_send_imm(back, ~i));
 		rig_take(there, &msg);
-		RIG_NUM(i, msg.cookie, "cookie of the receive");
 		RIG_SAME(&i, msg.imm, 8, "immediate data");
 		rig_take(back, &msg);
-		RIG_NUM(~i, msg.cookie, "cookie of the receive");
+		RIG_NUM((uint8_t)~i, msg.imm[0], "immediate data");
 	}
 	rig_queue_close(back);
 	rig_queue_close(there);
@@ -308,10 +303,9 @@ static void second_consumer_of_a_lane(void)
 		rig_fence();
 		RIG_RC(1, rig.a.n_up, "number of announced consumers");
 	}
-	RIG_OK(rig_post(q, NULL, 0, 7));
+	RIG_OK(rig.ops->post_recv(q->rx, 1));
 	RIG_OK(rig_send_imm(q, 1));
 	rig_take(q, &msg);
-	RIG_NUM(7, msg.cookie, "cookie of the receive");
 	rig_queue_close(q);
 }
 
@@ -338,11 +332,10 @@ static void use_lane(struct full_lane *l, uint32_t i, uint32_t round, const stru
 		     const uint8_t *bytes)
 {
 	uint32_t value[2] = {i, round};
-	struct gantry_send send = {.imm = value, .imm_len = 8};
 	struct gantry_msg msg;
 
-	RIG_OK(rig_send(l->there, &send));
-	RIG_OK(rig_send(l->back, &send));
+	RIG_OK(rig_send(l->there, value, 8));
+	RIG_OK(rig_send(l->back, value, 8));
 	if (l->rma) {
 		rig_fill(l->local, BYTES, i * 1000 + round);
 		RIG_OK(rig_rma_move(l->rma, GANTRY_RMA_WRITE, l->local, r, i * BYTES, BYTES));
@@ -352,7 +345,7 @@ static void use_lane(struct full_lane *l, uint32_t i, uint32_t round, const stru
 	for (int k = 0; k < 2; k++) {
 		rig_take(k ? l->back : l->there, &msg);
 		RIG_SAME(value, msg.imm, 8, "immediate data");
-		RIG_OK(rig_post(k ? l->back : l->there, NULL, 0, 0));
+		RIG_OK(rig.ops->post_recv((k ? l->back : l->there)->rx, 1));
 	}
 }
 
@@ -380,8 +373,8 @@ static void many_lanes(void)
 			.rma = rig_rma_open(&rig.b, 4, i),
 			.local = rig_local(BYTES),
 		};
-		RIG_OK(rig.ops->post_recv(lane[i].there->rx, NULL, 4));
-		RIG_OK(rig.ops->post_recv(lane[i].back->rx, NULL, 4));
+		RIG_OK(rig.ops->post_recv(lane[i].there->rx, 4));
+		RIG_OK(rig.ops->post_recv(lane[i].back->rx, 4));
 	}
 	for (uint32_t round = 0; round < 20; round++)
 		for (uint32_t i = 0; i < n; i++)

@@ -219,7 +219,7 @@ static int make_queues(struct side *s)
 	s->registered = ops->register_region != NULL;
 	TRY(crowd(s));
 	TRY(ops->consumer_create(s->conn, &attr, &id, &s->rx));
-	return ops->post_recv(s->rx, NULL, 3);
+	return ops->post_recv(s->rx, 3);
 }
 
 static int join_queues(struct side *s)
@@ -234,7 +234,7 @@ static int join_queues(struct side *s)
 
 static int sent(struct side *from, const struct gantry_send *what)
 {
-	int rc = ops->send(from->tx, what, 0);
+	int rc = ops->data->send(from->tx, what, 0);
 
 	TEST_ASSERT_TRUE(rc == 0 || rc == -EAGAIN || rc == -ENOTCONN || rc == -ENOMEM);
 	return rc == 0;
@@ -256,16 +256,16 @@ static int send_one(struct side *from, struct side *to, uint32_t length)
 	struct gantry_msg msg = {.status = -1};
 	uint64_t cookie = 0;
 
-	TRY(ops->post_recv(to->rx, &recv, 1));
+	TRY(ops->data->post_recv(to->rx, &recv, 1));
 	for (uint32_t i = 0; i < 4; i++) {
 		UNTIL(sent(from, &what));
 		UNTIL(received(to, &msg));
 		/* only the last receive had a buffer for data */
 		TEST_ASSERT_EQUAL_INT(length && i < 3 ? -EMSGSIZE : 0, msg.status);
 		if (length)
-			UNTIL(ops->poll_send(from->tx, &cookie, 1) == 1);
+			UNTIL(ops->data->poll_send(from->tx, &cookie, 1) == 1);
 	}
-	return ops->post_recv(to->rx, NULL, 3);
+	return ops->data->post_recv(to->rx, (struct gantry_recv[3]){{.buf = NULL}}, 3);
 }
 
 static int imports(struct side *s, const struct gantry_token *token,

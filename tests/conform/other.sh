@@ -38,6 +38,8 @@ ok "a device without a descriptor conforms" wrong polled
 ok "a device without remote access conforms" wrong mapped_only
 ok "its cases of remote access are skipped" \
 	says "skipped: the device has no remote read and write" wrong mapped_only
+ok "a transport without data queues conforms" wrong no_data_queues
+ok "the cases of messages with data are skipped" says "skipped: the device has no data queues" wrong no_data_queues
 ok "fd() is -1, and wake_ns() is 0" says "with 0 the host never calls progress()" wrong unreachable device_reports_its_limits
 ok "the wait for its event gives a hint" says "with fd() -1 and wake_ns() 0 the host never calls progress()" \
 	wrong unreachable disconnect_is_reported_to_the_peer
@@ -54,5 +56,5 @@ ok "a read-only export can be written" says "mapping of a read-only export: expe
 ok "an event never comes" says "waiting for the event \`revoked\` at end a, which follows revoke_region()" \
 	wrong no_event region_that_was_not_imported_can_be_revoked
 ok "a message never comes" says "waiting for poll_recv() to return a message that send() accepted" \
-	wrong no_message cookies_of_receives_in_order
+	wrong no_message immediate_data_of_all_sizes
 done_testing

@@ -89,7 +89,7 @@ static void sends(void)
 		struct gantry_send send = {.imm = &i, .imm_len = 8, .data = data, .length = length};
 
 		rig_fill(data, sizeof(data), (uint32_t)i);
-		RIG_OK(rig_send(q, &send));
+		RIG_OK(rig_send_data(q, &send));
 	}
 	RIG_OK(rig_ctrl(&rig.a, "sent", 4));
 	rest("sent");
@@ -105,7 +105,7 @@ static void receives(void)
 	q->used = 1;
 	RIG_OK(rig.ops->consumer_create(rig.a.conn, &attr, &q->id, &q->rx));
 	rest("consumer");
-	RIG_OK(rig.ops->post_recv(q->rx, NULL, 4));
+	RIG_OK(rig.ops->post_recv(q->rx, 4));
 	rest("posted");
 	rig_take(q, &msg);
 	rest("taken");

@@ -87,14 +87,18 @@ void rig_queue_close(struct rig_queue *q)
 	rig_settle();
 }
 
-int rig_send(struct rig_queue *q, const struct gantry_send *send)
+/* Send a message. data: NULL: immediate data only, by `send` of struct gantry_transport_ops. */
+static int send_some(struct rig_queue *q, const void *imm, uint32_t imm_len,
+		     const struct gantry_send *data)
 {
 	uint64_t late = 0;
 	int rc;
 
 	for (;;) {
-		rig.ops->send_prefetch(q->tx); /* only a hint: no effect on the result of send */
-		rc = rig.ops->send(q->tx, send, 0);
+		if (rig.ops->data) /* only a hint: no effect on the result of send */
+			rig.ops->data->send_prefetch(q->tx);
+		rc = data ? rig.ops->data->send(q->tx, data, 0)
+			  : rig.ops->send(q->tx, imm, imm_len, 0);
 		if (rc != -EAGAIN)
 			return rc;
 		rig_wait(&late, 0,
@@ -103,11 +107,19 @@ int rig_send(struct rig_queue *q, const struct gantry_send *send)
 	}
 }
 
+int rig_send(struct rig_queue *q, const void *imm, uint32_t imm_len)
+{
+	return send_some(q, imm, imm_len, NULL);
+}
+
+int rig_send_data(struct rig_queue *q, const struct gantry_send *send)
+{
+	return send_some(q, NULL, 0, send);
+}
+
 int rig_send_imm(struct rig_queue *q, uint64_t value)
 {
-	struct gantry_send send = {.imm = &value, .imm_len = sizeof(value)};
-
-	return rig_send(q, &send);
+	return rig_send(q, &value, sizeof(value));
 }
 
 int rig_poll(struct rig_queue *q, struct gantry_msg *msgs, uint32_t max)
@@ -138,7 +150,7 @@ int rig_done(struct rig_queue *q, uint64_t *cookies, uint32_t max)
 	uint32_t n = q->n_cookies < max ? q->n_cookies : max;
 
 	if (n == 0)
-		return rig.ops->poll_send(q->tx, cookies, max);
+		return rig.ops->data->poll_send(q->tx, cookies, max);
 	memcpy(cookies, q->cookies, n * sizeof(*cookies));
 	q->n_cookies -= n;
 	memmove(q->cookies, q->cookies + n, q->n_cookies * sizeof(*cookies));
@@ -156,11 +168,11 @@ uint64_t rig_take_done(struct rig_queue *q)
 	return cookie;
 }
 
-int rig_post(struct rig_queue *q, void *buf, uint32_t length, uint64_t cookie)
+int rig_post_data(struct rig_queue *q, void *buf, uint32_t length, uint64_t cookie)
 {
 	struct gantry_recv recv = {.buf = buf, .length = length, .cookie = cookie};
 
-	return rig.ops->post_recv(q->rx, &recv, 1);
+	return rig.ops->data->post_recv(q->rx, &recv, 1);
 }
 
 void rig_lend(struct rig_queue *q)
@@ -174,7 +186,7 @@ void rig_warm(struct rig_queue *q)
 {
 	struct gantry_msg msg;
 
-	RIG_OK(rig_post(q, NULL, 0, 0));
+	RIG_OK(rig.ops->post_recv(q->rx, 1));
 	RIG_OK(rig_send_imm(q, 0));
 	rig_take(q, &msg);
 }

@@ -199,7 +199,8 @@ void rig_queue_close(struct rig_queue *q);
 void rig_queue_close_rx(struct rig_queue *q);
 void rig_queue_close_tx(struct rig_queue *q);
 /* Send a message; retry while send returns -EAGAIN. */
-int rig_send(struct rig_queue *q, const struct gantry_send *send);
+int rig_send(struct rig_queue *q, const void *imm, uint32_t imm_len);
+int rig_send_data(struct rig_queue *q, const struct gantry_send *send);
 int rig_send_imm(struct rig_queue *q, uint64_t value);
 /* Do poll_recv; messages that the rig has kept come first. */
 int rig_poll(struct rig_queue *q, struct gantry_msg *msgs, uint32_t max);
@@ -209,7 +210,7 @@ void rig_take(struct rig_queue *q, struct gantry_msg *msg);
 int rig_done(struct rig_queue *q, uint64_t *cookies, uint32_t max);
 uint64_t rig_take_done(struct rig_queue *q);
 /* Post a receive. buf: its buffer, or NULL. */
-int rig_post(struct rig_queue *q, void *buf, uint32_t length, uint64_t cookie);
+int rig_post_data(struct rig_queue *q, void *buf, uint32_t length, uint64_t cookie);
 /* Other threads use the queue from now on: the rig no longer polls it. */
 void rig_lend(struct rig_queue *q);
 /* Connect the queue: exchange one message. No receive stays posted. */
@@ -248,7 +249,7 @@ enum rig_need {
 	RIG_WRITE_IMM,
 	RIG_PINS,
 	RIG_INLINE_DATA, /* data inside a queue entry */
-	RIG_REGION_DATA, /* data of regions in messages */
+	RIG_DATA,        /* data queues */
 	RIG_SLEEP,       /* consumers that wake a lane */
 	RIG_NETWORK,     /* peers on other machines */
 };

@@ -75,7 +75,7 @@ static void move(struct rig_queue *q, int more)
 			send.region = &memory.region;
 			send.length = BYTES;
 		}
-		if (rig.ops->send(q->tx, &send, more ? GANTRY_SEND_MORE : 0))
+		if (rig.ops->data->send(q->tx, &send, more ? GANTRY_SEND_MORE : 0))
 			_exit(LOST);
 		sent++;
 	}
@@ -87,7 +87,7 @@ static void move(struct rig_queue *q, int more)
 			_exit(LOST);
 		n += (uint32_t)got;
 	}
-	rig.ops->poll_send(q->tx, cookies, DEPTH);
+	rig.ops->data->poll_send(q->tx, cookies, DEPTH);
 }
 
 static int post(struct rig_queue *q, uint8_t *bytes)
@@ -96,7 +96,8 @@ static int post(struct rig_queue *q, uint8_t *bytes)
 
 	for (uint32_t i = 0; i < DEPTH; i++)
 		recvs[i] = (struct gantry_recv){.buf = bytes, .length = BYTES, .cookie = i};
-	return rig.ops->post_recv(q->rx, bytes ? recvs : NULL, DEPTH);
+	return bytes ? rig.ops->data->post_recv(q->rx, recvs, DEPTH)
+		     : rig.ops->post_recv(q->rx, DEPTH);
 }
 
 /*

@@ -23,15 +23,13 @@ struct lane {
 };
 
 /* Send when there is credit. Makes no turns, because only the thread of the rig can make them. */
-static int send_in_time(struct rig_queue *q, const struct gantry_send *send, uint32_t flags)
+static int send_in_time(struct rig_queue *q, const void *imm, uint32_t imm_len, uint32_t flags)
 {
-	uint64_t late = 0, cookies[4];
+	uint64_t late = 0;
 	int rc;
 
-	while ((rc = rig.ops->send(q->tx, send, flags)) == -EAGAIN && !rig_late(&late, 0)) {
-		rig.ops->poll_send(q->tx, cookies, 4);
+	while ((rc = rig.ops->send(q->tx, imm, imm_len, flags)) == -EAGAIN && !rig_late(&late, 0))
 		sched_yield();
-	}
 	return rc;
 }
 
@@ -64,15 +62,14 @@ static void *ping(void *arg)
 	struct lane *l = arg;
 
 	for (uint32_t i = 0; i < l->rounds && !l->failed; i++) {
-		struct gantry_send send = {.imm = &i, .imm_len = 4};
 		struct gantry_msg msg;
 
 		if (l->first || i)
-			l->failed = send_in_time(l->out, &send, 0);
+			l->failed = send_in_time(l->out, &i, 4, 0);
 		if (l->failed || (l->first && i + 1 == l->rounds))
 			break;
 		l->failed = wait_message(l, &msg) != 1 || msg.imm_len != 4;
-		rig.ops->post_recv(l->in->rx, NULL, 1);
+		rig.ops->post_recv(l->in->rx, 1);
 	}
 	return NULL;
 }
@@ -102,8 +99,8 @@ static void play_ping_pong(bool edges)
 	rig_warm(back);
 	rig_lend(there);
 	rig_lend(back);
-	RIG_OK(rig.ops->post_recv(there->rx, NULL, 4));
-	RIG_OK(rig.ops->post_recv(back->rx, NULL, 4));
+	RIG_OK(rig.ops->post_recv(there->rx, 4));
+	RIG_OK(rig.ops->post_recv(back->rx, 4));
 	a = (struct lane){.in = back,
 			  .out = there,
 			  .rounds = rig_rounds(3000),
@@ -152,9 +149,8 @@ static void *stream(void *arg)
 
 	for (uint64_t i = 0; i < f->total && !f->failed; i++) {
 		uint64_t imm[7] = {i, ~i, i * 3, i * 5, i * 7, i * 11, i * 13};
-		struct gantry_send send = {.imm = imm, .imm_len = sizeof(imm)};
 
-		f->failed = send_in_time(f->q, &send, i % 16 ? GANTRY_SEND_MORE : 0);
+		f->failed = send_in_time(f->q, imm, sizeof(imm), i % 16 ? GANTRY_SEND_MORE : 0);
 	}
 	rig.ops->flush(f->q->tx);
 	return NULL;
@@ -175,7 +171,7 @@ static void stream_between_threads(void)
 				 256 < rig.info.max_depth ? 256 : rig.info.max_depth, 0);
 	rig_warm(q);
 	rig_lend(q);
-	RIG_OK(rig.ops->post_recv(q->rx, NULL, posts));
+	RIG_OK(rig.ops->post_recv(q->rx, posts));
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream, &f));
 	while (taken < f.total && !rig_late(&late, 0)) {
 		int n = rig.ops->poll_recv(q->rx, msgs, 32);
@@ -188,7 +184,7 @@ static void stream_between_threads(void)
 			       imm[6] != taken * 13;
 		}
 		if (n > 0) {
-			rig.ops->post_recv(q->rx, NULL, (uint32_t)n);
+			rig.ops->post_recv(q->rx, (uint32_t)n);
 			late = 0;
 		} else {
 			rig_turn();
@@ -219,13 +215,13 @@ static void *stream_region(void *arg)
 
 		if (slot >= 0 && i < f->total) {
 			rig_fill(f->m->bytes + send.region_offset, SLOT_BYTES, i);
-			rc = rig.ops->send(f->q->tx, &send, 0);
+			rc = rig.ops->data->send(f->q->tx, &send, 0);
 		}
 		if (rc == 0) {
 			free_slots &= ~(1u << slot);
 			i++;
 		}
-		n = rig.ops->poll_send(f->q->tx, cookies, SLOTS);
+		n = rig.ops->data->poll_send(f->q->tx, cookies, SLOTS);
 		for (int k = 0; k < n; k++, done++)
 			free_slots |= 1u << cookies[k]; /* the slot can be reused */
 		f->failed = (rc && rc != -EAGAIN) || rig_late(&late, rc == 0 || n);
@@ -248,7 +244,7 @@ static void region_buffers_are_reused_after_completion(void)
 	uint64_t late = 0;
 	pthread_t t;
 
-	rig_need(RIG_REGION_DATA);
+	rig_need(RIG_DATA);
 	rig_connect();
 	rig_memory_open(&m, SLOTS * SLOT_BYTES, GANTRY_REMOTE_READ);
 	RIG_OK(rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
@@ -257,7 +253,7 @@ static void region_buffers_are_reused_after_completion(void)
 	rig_warm(q);
 	rig_lend(q);
 	for (unsigned i = 0; i < SLOTS; i++)
-		RIG_OK(rig_post(q, bufs + (size_t)i * SLOT_BYTES, SLOT_BYTES, 0));
+		RIG_OK(rig_post_data(q, bufs + (size_t)i * SLOT_BYTES, SLOT_BYTES, 0));
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream_region, &f));
 	/* run until all messages and all completions have arrived */
 	while (!__atomic_load_n(&f.over, __ATOMIC_ACQUIRE) ||
@@ -269,7 +265,7 @@ static void region_buffers_are_reused_after_completion(void)
 		}
 		bad += msg.status != 0 || memcmp(msg.imm, &taken, 4) != 0 ||
 		       !rig_filled(buf, SLOT_BYTES, taken);
-		rig_post(q, buf, SLOT_BYTES, 0);
+		rig_post_data(q, buf, SLOT_BYTES, 0);
 		buf = bufs + (size_t)(++taken % SLOTS) * SLOT_BYTES;
 		late = 0;
 	}

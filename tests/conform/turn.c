@@ -34,8 +34,9 @@ static void poll_queue(struct rig_queue *q)
 		n = rig.ops->poll_recv(q->rx, q->kept + q->n_kept, RIG_MSGS - q->n_kept);
 	q->n_kept += n > 0 ? (uint32_t)n : 0;
 	n = 0;
-	if (q->tx && !q->lent && q->n_cookies < RIG_MSGS)
-		n = rig.ops->poll_send(q->tx, q->cookies + q->n_cookies, RIG_MSGS - q->n_cookies);
+	if (rig.ops->data && q->tx && !q->lent && q->n_cookies < RIG_MSGS)
+		n = rig.ops->data->poll_send(q->tx, q->cookies + q->n_cookies,
+					     RIG_MSGS - q->n_cookies);
 	q->n_cookies += n > 0 ? (uint32_t)n : 0;
 }
 

@@ -139,7 +139,7 @@ static void reach_consumer(uint32_t n)
 		0, rig.ops->consumer_create(rig.b.conn, &attr, &consumer_id, &hostile_consumer));
 	for (uint32_t i = 0; i < n; i++)
 		recvs[i] = (struct gantry_recv){.buf = rig_local(MAX_DATA), .length = MAX_DATA};
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(hostile_consumer, recvs, n));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->data->post_recv(hostile_consumer, recvs, n));
 	raw_open(&more);
 	hello = raw_hello(&more, VB_MESSAGES, &evil);
 	hello.listens_lane = LANE;

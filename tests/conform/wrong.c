@@ -70,6 +70,12 @@ static void mapped_only(struct gantry_transport_ops *ops)
 	ops->rma_poll = NULL;
 }
 
+/* Valid: only immediate data in messages. */
+static void no_data_queues(struct gantry_transport_ops *ops)
+{
+	ops->data = NULL;
+}
+
 static void info_write_imm(void *device, struct gantry_device_info *info)
 {
 	set_caps(device, info, GANTRY_CAP_WRITE_IMM, 0);
@@ -129,10 +135,11 @@ static void no_event(struct gantry_transport_ops *ops)
 	ops->revoke_region = revoke_nothing;
 }
 
-static int send_nothing(void *producer, const struct gantry_send *send, uint32_t flags)
+static int send_nothing(void *producer, const void *imm, uint32_t imm_len, uint32_t flags)
 {
 	(void)producer;
-	(void)send;
+	(void)imm;
+	(void)imm_len;
 	(void)flags;
 	return 0;
 }
@@ -148,6 +155,7 @@ static const struct {
 } changes[] = {
 	{"polled", polled},
 	{"mapped_only", mapped_only},
+	{"no_data_queues", no_data_queues},
 	{"unreachable", unreachable},
 	{"unsignalled", unsignalled},
 	{"cap_without_slot", cap_without_slot},

@@ -275,7 +275,7 @@ static void attack_messages(void)
 		send = (struct gantry_send){.imm = imm,
 					    .imm_len = attack == NO_HEAD ? 3 : sizeof(head) + 20};
 		for (uint64_t until = rig_now_ms() + 1000 * DEADLINE_S;
-		     ops->send(producer, &send, 0) == -11;)
+		     ops->data->send(producer, &send, 0) == -11;)
 			CHECK(rig_now_ms() < until);
 		if (attack != BEGIN_TWICE && attack != EMPTY_PART)
 			break;
@@ -283,7 +283,7 @@ static void attack_messages(void)
 		if (attack == EMPTY_PART) {
 			memcpy(imm, &head, sizeof(head));
 			send.imm_len = sizeof(head);
-			while (ops->send(producer, &send, 0) == -11)
+			while (ops->data->send(producer, &send, 0) == -11)
 				;
 			break;
 		}

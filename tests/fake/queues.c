@@ -195,14 +195,12 @@ void fq_rma_destroy(void *arg)
 	conn->n_rmas--;
 }
 
-int fq_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n)
+int fq_post_recv(void *consumer, uint32_t n)
 {
 	struct fake_queue *q = consumer;
 	struct fake_conn *conn = alive(q);
 	int rc = fake_script(conn->ft, FAKE_POST_RECV);
 
-	if (recvs)
-		fake_fail("transport: receives with buffers are not needed here");
 	lock(conn);
 	if (rc == 0 && q->posted + q->n_in + n > q->depth)
 		rc = -ENOSPC;
@@ -315,7 +313,7 @@ static void echo(const struct fake_queue *q, const struct gantry_io *io)
 		peer->take_reply(peer, io);
 }
 
-int fq_send(void *producer, const struct gantry_send *send, uint32_t flags)
+int fq_send(void *producer, const void *imm, uint32_t imm_len, uint32_t flags)
 {
 	struct fake_queue *q = producer;
 	struct fake_conn *conn = alive(q);
@@ -326,10 +324,10 @@ int fq_send(void *producer, const struct gantry_send *send, uint32_t flags)
 	if (rc == 0 && q->n_out == FAKE_MSGS)
 		rc = -EAGAIN;
 	if (rc == 0) {
-		if (send->imm_len > GANTRY_IMM_MAX || send->data || send->length != 0)
+		if (imm_len > GANTRY_IMM_MAX)
 			fake_fail("transport: not a descriptor");
 		memset(q->out[q->n_out], 0, GANTRY_IMM_MAX);
-		memcpy(q->out[q->n_out++], send->imm, send->imm_len);
+		memcpy(q->out[q->n_out++], imm, imm_len);
 		q->n_sends++;
 		note(conn, 'S');
 		q->n_unflushed = flags & GANTRY_SEND_MORE ? q->n_unflushed + 1 : 0;
@@ -338,7 +336,7 @@ int fq_send(void *producer, const struct gantry_send *send, uint32_t flags)
 	}
 	unlock(conn);
 	if (rc == 0)
-		echo(q, send->imm);
+		echo(q, imm);
 	return rc;
 }
 
@@ -355,14 +353,6 @@ void fq_flush(void *producer)
 		if (conn->rmas[i].conn && conn->rmas[i].lane == q->lane)
 			conn->rmas[i].n_flushed = conn->rmas[i].n_pending;
 	unlock(conn);
-}
-
-int fq_poll_send(void *producer, uint64_t *cookies, uint32_t max)
-{
-	(void)producer;
-	(void)cookies;
-	(void)max;
-	return 0;
 }
 
 int fake_taken(struct fake_queue *q, void *imm)

@@ -186,10 +186,9 @@ static int tiny_producer_create(void *conn, uint32_t consumer_id,
 	not_wanted("producer_create");
 }
 
-static int tiny_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n)
+static int tiny_post_recv(void *consumer, uint32_t n)
 {
 	(void)consumer;
-	(void)recvs;
 	(void)n;
 	not_wanted("post_recv");
 }
@@ -208,10 +207,11 @@ static int tiny_consumer_fd(void *consumer)
 	return -1;
 }
 
-static int tiny_send(void *producer, const struct gantry_send *send, uint32_t flags)
+static int tiny_send(void *producer, const void *imm, uint32_t imm_len, uint32_t flags)
 {
 	(void)producer;
-	(void)send;
+	(void)imm;
+	(void)imm_len;
 	(void)flags;
 	not_wanted("send");
 }

@@ -18,16 +18,15 @@ int fq_producer_create(void *conn, uint32_t consumer_id, const struct gantry_que
 void fq_producer_destroy(void *producer);
 int fq_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void fq_rma_destroy(void *rma);
-int fq_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n);
+int fq_post_recv(void *consumer, uint32_t n);
 int fq_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
 int fq_consumer_arm(void *consumer);
 void fq_consumer_disarm(void *consumer);
 int fq_consumer_fd(void *consumer);
 void fq_consumer_set_local_peer(void *consumer, struct gantry_local_peer *peer);
 struct gantry_local_peer *const *fq_producer_local_peer(void *producer);
-int fq_send(void *producer, const struct gantry_send *send, uint32_t flags);
+int fq_send(void *producer, const void *imm, uint32_t imm_len, uint32_t flags);
 void fq_flush(void *producer);
-int fq_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 int fq_rma_submit(void *rma, const struct gantry_rma *op);
 int fq_rma_write_imm(void *rma, const struct gantry_rma *op, uint32_t note);
 void fq_rma_flush(void *rma);
@@ -40,9 +39,8 @@ int fq_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 	.rma_create = fq_rma_create, .rma_destroy = fq_rma_destroy, .post_recv = fq_post_recv, \
 	.poll_recv = fq_poll_recv, .consumer_arm = fq_consumer_arm, \
 	.consumer_disarm = fq_consumer_disarm, .consumer_fd = fq_consumer_fd, .send = fq_send, \
-	.flush = fq_flush, .poll_send = fq_poll_send, .rma_submit = fq_rma_submit, \
-	.rma_flush = fq_rma_flush, .rma_poll = fq_rma_poll, \
-	.consumer_set_local_peer = fq_consumer_set_local_peer, \
+	.flush = fq_flush, .rma_submit = fq_rma_submit, .rma_flush = fq_rma_flush, \
+	.rma_poll = fq_rma_poll, .consumer_set_local_peer = fq_consumer_set_local_peer, \
 	.producer_local_peer = fq_producer_local_peer, .rma_write_imm = fq_rma_write_imm
 
 #endif

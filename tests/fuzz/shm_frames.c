@@ -273,7 +273,7 @@ static void receive(unsigned how)
 	if (!n_consumers)
 		return;
 	if (how & 1)
-		ops->post_recv(consumers[0], &recv, 1);
+		ops->data->post_recv(consumers[0], &recv, 1);
 	if (how & 2) {
 		ops->consumer_arm(consumers[0]);
 		ops->consumer_disarm(consumers[0]);
@@ -300,9 +300,9 @@ static void send_some(unsigned how, unsigned length)
 		send.data = data;
 		send.length = length;
 	}
-	ops->send(producers[length % n_producers], &send, length & 1 ? GANTRY_SEND_MORE : 0);
+	ops->data->send(producers[length % n_producers], &send, length & 1 ? GANTRY_SEND_MORE : 0);
 	ops->flush(producers[length % n_producers]);
-	n = ops->poll_send(producers[length % n_producers], cookies, 8);
+	n = ops->data->poll_send(producers[length % n_producers], cookies, 8);
 	require(n <= 8);
 }
 

@@ -113,7 +113,7 @@ static void post(struct vb_consumer *rx)
 	recv.buf = malloc(recv.length ? recv.length : 1);
 	require(recv.buf != NULL);
 	recv.cookie = (uintptr_t)recv.buf;
-	rc = vb_post_recv(rx, &recv, 1);
+	rc = vb_post_recv_data(rx, &recv, 1);
 	require(rc == 0 || rc == -ENOSPC);
 	if (rc)
 		free(recv.buf);
@@ -145,7 +145,7 @@ static void send_back(struct queue *back, const struct shared *own)
 		s.length = 1 + (uint32_t)bytes(1);
 		s.region = &own->region;
 	}
-	rc = vb_send(back->tx, &s, (uint32_t)bytes(1) % 2);
+	rc = vb_send_data(back->tx, &s, (uint32_t)bytes(1) % 2);
 	require(rc == 0 || rc == -EAGAIN || rc == -EMSGSIZE || rc == -ENOTCONN);
 	n = vb_poll_send(back->tx, cookies, 2);
 	require(n >= 0 && n <= 2);

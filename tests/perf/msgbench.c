@@ -131,23 +131,24 @@ static void serve(const struct bench *b, struct peer *p)
 
 static void send_data(struct peer *p, uint64_t seq)
 {
-	struct gantry_send send = p->send;
+	struct gantry_send send = {.imm = p->word,
+				   .imm_len = sizeof(p->word),
+				   .length = (uint32_t)p->region.length,
+				   .region = &p->region,
+				   .cookie = seq};
 	char *data = p->region.addr;
 
-	send.length = (uint32_t)p->region.length;
-	send.region = &p->region;
-	send.cookie = seq;
 	memcpy(data, &seq, sizeof(seq));
 	memcpy(data + p->region.length - sizeof(seq), &seq, sizeof(seq));
 	fill_words(p->word, seq);
-	send_now(p, seq, &send, 0);
+	send_later(p, seq, &send, 0, p->ops->data->send(p->producer, &send, 0));
 }
 
 static void take_back(struct peer *p, uint64_t seq)
 {
 	uint64_t cookie;
 
-	while (p->ops->poll_send(p->producer, &cookie, 1) == 0)
+	while (p->ops->data->poll_send(p->producer, &cookie, 1) == 0)
 		relax();
 	if (cookie != seq)
 		wrong(seq, "wrong cookie");

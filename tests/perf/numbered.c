@@ -67,12 +67,14 @@ static int follow(const struct peer *p, uint64_t word[7])
 	return word[0] != STOP || ends_marked((const char *)region->addr + offset, bytes);
 }
 
-void send_later(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags,
+void send_later(struct peer *p, uint64_t seq, const struct gantry_send *data, uint32_t flags,
 		int rc)
 {
-	for (; rc == -EAGAIN; rc = p->ops->send(p->producer, send, flags)) {
+	while (rc == -EAGAIN) {
 		p->ops->flush(p->producer);
 		wait_a_little(p);
+		rc = data ? p->ops->data->send(p->producer, data, flags)
+			  : p->ops->send(p->producer, p->word, sizeof(p->word), flags);
 	}
 	if (rc)
 		wrong(seq, strerror(-rc));
@@ -85,7 +87,7 @@ void send_inlined(struct peer *p, uint64_t seq, uint32_t flags)
 	char data[MAX_INLINE];
 
 	send.data = memset(data, (char)seq, p->attr->data_bytes);
-	send_now(p, seq, &send, flags);
+	send_later(p, seq, &send, flags, p->ops->data->send(p->producer, &send, flags));
 }
 
 static uint64_t number_of_inlined(const struct peer *p, const struct gantry_msg *msg)
@@ -140,7 +142,7 @@ void await(struct peer *p, struct gantry_msg *msg)
 {
 	while (poll_some(p, msg, 1) == 0)
 		;
-	p->ops->send_prefetch(p->producer);
+	p->ops->data->send_prefetch(p->producer);
 }
 
 /* Wait for the next message, which must have this number. */

@@ -15,8 +15,8 @@
 __attribute__((noreturn)) void wrong(uint64_t seq, const char *what);
 /* Pause after an empty poll. */
 void wait_a_little(struct peer *p);
-/* Repeat a send that returned rc until the queue accepts the message. */
-void send_later(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags,
+/* Repeat a send that returned rc until the queue accepts the message. data: NULL: sends `word`. */
+void send_later(struct peer *p, uint64_t seq, const struct gantry_send *data, uint32_t flags,
 		int rc);
 /* Send the number, preceded by data. Called if the attribute `inlined` is set. */
 void send_inlined(struct peer *p, uint64_t seq, uint32_t flags);
@@ -26,13 +26,12 @@ void send_inlined(struct peer *p, uint64_t seq, uint32_t flags);
  */
 void refer(struct peer *p, uint64_t seq);
 
-static inline void send_now(struct peer *p, uint64_t seq, const struct gantry_send *send,
-			    uint32_t flags)
+static inline void send_word(struct peer *p, uint64_t seq, uint32_t flags)
 {
-	int rc = p->ops->send(p->producer, send, flags);
+	int rc = p->ops->send(p->producer, p->word, sizeof(p->word), flags);
 
 	if (rc)
-		send_later(p, seq, send, flags, rc);
+		send_later(p, seq, NULL, flags, rc);
 }
 
 /* Inline, because a function call would be a considerable part of the cost of a message. */
@@ -45,7 +44,7 @@ static inline void send_message(struct peer *p, uint64_t seq, uint32_t flags)
 	fill_words(p->word, seq);
 	if (p->attr->posted)
 		refer(p, seq);
-	send_now(p, seq, &p->send, flags);
+	send_word(p, seq, flags);
 }
 
 /* Take up to max messages, and post their receives again. Returns the number of messages. */

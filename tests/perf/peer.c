@@ -166,8 +166,6 @@ void peer_open(struct peer *p, const struct peer_attr *attr, int is_server, stru
 	check(p, gn_plugin_ops(plugin, &p->own_ops, why), why);
 	p->ops = p->own_ops;
 	p->region.fd = -1;
-	p->send.imm = p->word;
-	p->send.imm_len = sizeof(p->word);
 	fake_host_init(&p->host, "devices.bench");
 	p->host.real_clock = 1;
 	if (beside) {
@@ -227,11 +225,11 @@ void peer_post(struct peer *p, uint32_t n)
 	struct gantry_recv recv = {.buf = p->buffer, .length = (uint32_t)p->attr->data_bytes};
 
 	if (!p->buffer) {
-		check(p, p->ops->post_recv(p->consumer, NULL, n), "post_recv");
+		check(p, p->ops->post_recv(p->consumer, n), "post_recv");
 		return;
 	}
 	while (n--)
-		check(p, p->ops->post_recv(p->consumer, &recv, 1), "post_recv");
+		check(p, p->ops->data->post_recv(p->consumer, &recv, 1), "post_recv");
 }
 
 static void make_queues(struct peer *p)

@@ -48,7 +48,6 @@ struct peer {
 	struct gantry_region *imported; /* the imported region of the other end */
 	/* own_token: of the own region; token: of the region of the other end */
 	struct gantry_token own_token, token;
-	struct gantry_send send; /* sends `word` */
 	uint64_t word[7] __attribute__((aligned(64)));
 	uint32_t n_taken; /* number of receives to post again */
 	char *buffer;     /* for receives of the server; if `inlined` is set, of both ends */

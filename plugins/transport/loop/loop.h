@@ -137,8 +137,7 @@ struct loop_consumer {
 	LIST_ENTRY(loop_consumer) link;
 	struct loop_conn *conn;
 	uint32_t id, depth, max_data, mask, n_posted, n_used, turn;
-	struct gantry_recv *posts; /* all zero until has_buffers */
-	bool has_buffers;
+	struct gantry_recv *posts; /* all zero unless loop_post_recv_data() posts the receives */
 	const void *thread;
 	struct gantry_local_peer *peer; /* NULL: none */
 	int bell;
@@ -195,12 +194,14 @@ int loop_producer_create(void *conn, uint32_t id, const struct gantry_queue_attr
 void loop_producer_destroy(void *producer);
 
 /* loop_lane.c */
-int loop_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n);
+int loop_post_recv(void *consumer, uint32_t n);
+int loop_post_recv_data(void *consumer, const struct gantry_recv *recvs, uint32_t n);
 int loop_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
 int loop_consumer_arm(void *consumer);
 void loop_consumer_disarm(void *consumer);
 int loop_consumer_fd(void *consumer);
-int loop_send(void *producer, const struct gantry_send *send, uint32_t flags);
+int loop_send(void *producer, const void *imm, uint32_t imm_len, uint32_t flags);
+int loop_send_data(void *producer, const struct gantry_send *send, uint32_t flags);
 void loop_flush(void *producer);
 void loop_ring_set_peer(struct loop_ring *r, const struct loop_consumer *c);
 void loop_consumer_set_local_peer(void *consumer, struct gantry_local_peer *peer);

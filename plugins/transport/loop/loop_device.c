@@ -395,6 +395,13 @@ static uint64_t loop_wake_ns(void *arg)
 	return 0;
 }
 
+static const struct gantry_data_queue_ops data_ops = {
+	.struct_size = sizeof(data_ops),
+	.post_recv = loop_post_recv_data,
+	.send = loop_send_data,
+	.poll_send = loop_poll_send,
+};
+
 static const struct gantry_transport_ops ops = {
 	.open = loop_open,
 	.close = loop_close,
@@ -424,13 +431,13 @@ static const struct gantry_transport_ops ops = {
 	.consumer_fd = loop_consumer_fd,
 	.send = loop_send,
 	.flush = loop_flush,
-	.poll_send = loop_poll_send,
 	.consumer_set_local_peer = loop_consumer_set_local_peer,
 	.producer_local_peer = loop_producer_local_peer,
 	.flags = GANTRY_TRANSPORT_INSIDE,
 	.rma_submit = loop_rma_submit,
 	.rma_flush = loop_rma_flush,
 	.rma_poll = loop_rma_poll,
+	.data = &data_ops,
 };
 
 GANTRY_PLUGIN(loop) = {

@@ -24,19 +24,26 @@ static void update_all_credit(struct loop_consumer *c)
 		update_credit(c, c->rings[__builtin_ctzll(left)]);
 }
 
-int loop_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
+int loop_post_recv(void *arg, uint32_t n)
 {
 	struct loop_consumer *c = arg;
 
 	if (n > c->depth - (c->n_posted - c->n_used))
 		return -ENOSPC;
-	for (uint32_t i = 0; i < n && (recvs || c->has_buffers); i++)
-		c->posts[(c->n_posted + i) & c->mask] = recvs ? recvs[i]
-							      : (struct gantry_recv){.buf = NULL};
-	c->has_buffers |= recvs != NULL;
 	c->n_posted += n;
 	update_all_credit(c);
 	return 0;
+}
+
+int loop_post_recv_data(void *arg, const struct gantry_recv *recvs, uint32_t n)
+{
+	struct loop_consumer *c = arg;
+
+	if (n > c->depth - (c->n_posted - c->n_used))
+		return -ENOSPC;
+	for (uint32_t i = 0; i < n; i++)
+		c->posts[(c->n_posted + i) & c->mask] = recvs[i];
+	return loop_post_recv(c, n);
 }
 
 static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct loop_ring *r,
@@ -88,7 +95,6 @@ static uint32_t take(struct loop_consumer *c, struct loop_ring *r, struct gantry
 		out->imm_len = m->imm_len;
 		out->status = 0;
 		out->length = 0;
-		out->producer = r->number;
 		out->cookie = post->cookie;
 		if (gantry_unlikely(m->length))
 			copy_data(c, r, index, post, out);
@@ -284,9 +290,12 @@ static bool gone(const struct loop_producer *p)
 	       __atomic_load_n(&p->ring->closed, __ATOMIC_RELAXED);
 }
 
-int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
+/* Send a message. data: its data, or NULL. */
+static inline __attribute__((always_inline)) int send_any(struct loop_producer *p, const void *imm,
+							  uint32_t imm_len,
+							  const struct gantry_send *data,
+							  uint32_t flags)
 {
-	struct loop_producer *p = arg;
 	struct loop_ring *r = p->ring;
 	uint32_t index = p->head & r->mask;
 	struct loop_msg *m = &r->msgs[index];
@@ -294,27 +303,37 @@ int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
 
 	if (gantry_unlikely(gone(p)))
 		return -ENOTCONN;
-	if (gantry_unlikely(s->imm_len > GANTRY_IMM_MAX))
+	if (gantry_unlikely(imm_len > GANTRY_IMM_MAX))
 		return -EINVAL;
 	if (gantry_unlikely(p->end == p->head) && !refresh(p))
 		return ring_full(p);
-	if (gantry_unlikely(s->length)) {
-		rc = put_data(p, s, index);
+	if (data) {
+		rc = put_data(p, data, index);
 		if (rc)
 			return rc;
 	}
-	if (gantry_likely(s->imm_len == GANTRY_IMM_MAX))
+	if (gantry_likely(imm_len == GANTRY_IMM_MAX))
 		/* constant size: compiled to moves without a call */
-		memcpy(m->imm, s->imm, GANTRY_IMM_MAX);
-	else if (s->imm_len)
-		memcpy(m->imm, s->imm, s->imm_len);
-	m->imm_len = s->imm_len;
-	m->length = s->length;
+		memcpy(m->imm, imm, GANTRY_IMM_MAX);
+	else if (imm_len)
+		memcpy(m->imm, imm, imm_len);
+	m->imm_len = imm_len;
+	m->length = data ? data->length : 0;
 	__atomic_store_n(&r->head, ++p->head, __ATOMIC_RELEASE);
 	p->unrung = true;
 	if (!(flags & GANTRY_SEND_MORE))
 		loop_flush(p);
 	return 0;
+}
+
+int loop_send(void *arg, const void *imm, uint32_t imm_len, uint32_t flags)
+{
+	return send_any(arg, imm, imm_len, NULL, flags);
+}
+
+int loop_send_data(void *arg, const struct gantry_send *s, uint32_t flags)
+{
+	return send_any(arg, s->imm, s->imm_len, s->length ? s : NULL, flags);
 }
 
 int loop_poll_send(void *arg, uint64_t *cookies, uint32_t max)

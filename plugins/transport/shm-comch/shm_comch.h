@@ -605,12 +605,14 @@ void comch_bell_clear(struct comch_conn *conn, int fd);
 bool comch_bell_fills(const struct comch_conn *conn);
 
 /* -- shm_consumer.c, shm_producer.c, shm_rma.c: the lanes -- */
-int comch_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n);
+int comch_post_recv(void *consumer, uint32_t n);
+int comch_post_recv_data(void *consumer, const struct gantry_recv *recvs, uint32_t n);
 int comch_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
 int comch_consumer_arm(void *consumer);
 void comch_consumer_disarm(void *consumer);
 int comch_consumer_fd(void *consumer);
-int comch_send(void *producer, const struct gantry_send *send, uint32_t flags);
+int comch_send(void *producer, const void *imm, uint32_t imm_len, uint32_t flags);
+int comch_send_data(void *producer, const struct gantry_send *send, uint32_t flags);
 void comch_flush(void *producer);
 void comch_send_prefetch(void *producer);
 int comch_poll_send(void *producer, uint64_t *cookies, uint32_t max);

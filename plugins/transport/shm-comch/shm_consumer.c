@@ -288,7 +288,7 @@ static inline uint32_t count_full(const struct comch_in *in, uint32_t max)
 }
 
 /* Take n slots whose trailers have been checked. */
-static inline void take_full(const struct comch_consumer *c, struct comch_in *in, uint32_t number,
+static inline void take_full(const struct comch_consumer *c, struct comch_in *in,
 			     struct gantry_msg *msgs, uint32_t used, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -299,7 +299,6 @@ static inline void take_full(const struct comch_consumer *c, struct comch_in *in
 		msg->imm_len = COMCH_SLOT_PAYLOAD;
 		msg->status = 0;
 		msg->length = 0;
-		msg->producer = number;
 		msg->cookie = c->posts[(used + i) & c->post_mask].cookie;
 	}
 	in->last_slots = 1;
@@ -308,8 +307,7 @@ static inline void take_full(const struct comch_consumer *c, struct comch_in *in
 
 /* Take up to max messages of one ring. Returns their number, or -EPROTO. */
 static inline __attribute__((always_inline)) int take(struct comch_consumer *c, struct comch_in *in,
-						      uint32_t number, struct gantry_msg *msgs,
-						      uint32_t max)
+						      struct gantry_msg *msgs, uint32_t max)
 {
 	const uint32_t first = c->n_used, left = c->n_posted - first;
 	enum ready ready = RING_READY;
@@ -331,7 +329,7 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 		if (gantry_likely(word == comch_full_word(in->position))) {
 			most = max - n < AHEAD ? max - n : AHEAD;
 			full = count_full(in, most);
-			take_full(c, in, number, msgs + n, first + n, full);
+			take_full(c, in, msgs + n, first + n, full);
 			n += full;
 			if (full < most)
 				break;
@@ -357,7 +355,7 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 			break;
 		}
 		in->position += slots;
-		msgs[n++].producer = number;
+		n++;
 	}
 	if (n == 0)
 		/* deliver the intact messages first; the next call detects the corruption again */
@@ -434,7 +432,7 @@ static inline __attribute__((always_inline)) int poll_ring(struct comch_consumer
 	struct comch_in *in = c->in[number];
 	/* load before the slots: pairs with comch_on_producer_gone() */
 	uint32_t gone = __atomic_load_n(&in->gone, __ATOMIC_ACQUIRE);
-	int n = take(c, in, number, msgs, max);
+	int n = take(c, in, msgs, max);
 
 	if (gantry_unlikely(n < 0))
 		return fail_consumer(c);
@@ -515,37 +513,29 @@ int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	return n;
 }
 
-/* Store posted receives. Once a receive has a buffer, all later ones are stored. */
-static __attribute__((noinline)) void store_posts(struct comch_consumer *c, uint32_t first,
-						  const struct gantry_recv *recvs, uint32_t n)
+int comch_post_recv(void *arg, uint32_t n)
 {
-	static const struct gantry_recv none;
-	const size_t step = recvs ? 1 : 0;
+	struct comch_consumer *c = arg;
 
-	if (!recvs)
-		recvs = &none;
-	c->post_mask = c->posts_last;
-	for (uint32_t i = 0; i < n; i++, recvs += step)
-		c->posts[(first + i) & c->posts_last] = *recvs;
+	if (n > c->depth - (c->n_posted - c->n_used))
+		return -ENOSPC;
+	__atomic_store_n(&c->n_posted, c->n_posted + n, __ATOMIC_RELAXED);
+	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
+		publish_in_batches(c, c->in[__builtin_ctzll(left)]);
+	return 0;
 }
 
-int comch_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
+int comch_post_recv_data(void *arg, const struct gantry_recv *recvs, uint32_t n)
 {
 	struct comch_consumer *c = arg;
 	const uint32_t first = c->n_posted;
 
 	if (n > c->depth - (first - c->n_used))
 		return -ENOSPC;
-	if (recvs && n == 1) {
-		c->post_mask = c->posts_last;
-		c->posts[first & c->posts_last] = *recvs;
-	} else if (recvs || c->post_mask) {
-		store_posts(c, first, recvs, n);
-	}
-	__atomic_store_n(&c->n_posted, first + n, __ATOMIC_RELAXED);
-	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
-		publish_in_batches(c, c->in[__builtin_ctzll(left)]);
-	return 0;
+	c->post_mask = c->posts_last;
+	for (uint32_t i = 0; i < n; i++)
+		c->posts[(first + i) & c->posts_last] = recvs[i];
+	return comch_post_recv(c, n);
 }
 
 static bool has_work(const struct comch_consumer *c)

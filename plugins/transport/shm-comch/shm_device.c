@@ -360,6 +360,14 @@ static uint64_t comch_wake_ns(void *device)
 	return ((struct comch_device *)device)->deadline_ns;
 }
 
+static const struct gantry_data_queue_ops data_ops = {
+	.struct_size = sizeof(data_ops),
+	.post_recv = comch_post_recv_data,
+	.send = comch_send_data,
+	.poll_send = comch_poll_send,
+	.send_prefetch = comch_send_prefetch,
+};
+
 static const struct gantry_transport_ops ops = {
 	.open = comch_open,
 	.scan = comch_scan,
@@ -391,14 +399,13 @@ static const struct gantry_transport_ops ops = {
 	.consumer_fd = comch_consumer_fd,
 	.send = comch_send,
 	.flush = comch_flush,
-	.poll_send = comch_poll_send,
 	.rma_submit = comch_rma_submit,
 	.rma_flush = comch_rma_flush,
 	.rma_poll = comch_rma_poll,
 	.flags = GANTRY_TRANSPORT_UIDS,
-	.send_prefetch = comch_send_prefetch,
 	.refusal = comch_refusal,
 	.import_error = comch_import_error,
+	.data = &data_ops,
 };
 
 GANTRY_PLUGIN(shm_comch) = {

@@ -78,16 +78,6 @@ static inline void put(struct comch_producer *p, uint64_t position, const void *
 	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack(t)); /* pairs with take() */
 }
 
-static __attribute__((noinline)) void put_imm(struct comch_producer *p, const struct gantry_send *s)
-{
-	struct comch_trailer t = {.kind = COMCH_K_IMM, .imm_len = (uint8_t)s->imm_len};
-	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0};
-
-	if (s->imm_len)
-		memcpy(payload, s->imm, s->imm_len);
-	put(p, p->position, payload, t);
-}
-
 /* Store less than a word. */
 static __attribute__((noinline)) void put_bytes(uint8_t *to, const uint8_t *from, uint32_t bytes)
 {
@@ -346,30 +336,59 @@ static inline void put_full(struct comch_producer *p, const void *imm)
 	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack(t));
 }
 
-/* Send a message of any kind, with all checks. */
+/* Send a message of immediate data that is not a full slot, or for which has_room() is false. */
+static __attribute__((noinline)) int send_imm(struct comch_producer *p, const void *imm,
+					      uint32_t imm_len, uint32_t flags)
+{
+	struct comch_trailer t = {.kind = COMCH_K_IMM, .imm_len = (uint8_t)imm_len};
+	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0};
+
+	if (imm_len > GANTRY_IMM_MAX)
+		return -EINVAL;
+	if (!may_send(p, 1))
+		return -EAGAIN;
+	if (imm_len)
+		memcpy(payload, imm, imm_len);
+	put(p, p->position, payload, t);
+	return sent(p, 1, flags);
+}
+
+static inline bool is_gone(const struct comch_producer *p)
+{
+	return gantry_unlikely(__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) |
+			       __atomic_load_n(&p->gone, __ATOMIC_RELAXED));
+}
+
+int comch_send(void *arg, const void *imm, uint32_t imm_len, uint32_t flags)
+{
+	struct comch_producer *p = arg;
+
+	if (is_gone(p))
+		return -ENOTCONN;
+	if (gantry_unlikely(imm_len != COMCH_SLOT_PAYLOAD || !has_room(p, 1)))
+		return send_imm(p, imm, imm_len, flags);
+	put_full(p, imm);
+	return sent(p, 1, flags);
+}
+
+/* Send a message with data of any kind, with all checks. */
 static __attribute__((noinline)) int send_any(struct comch_producer *p, const struct gantry_send *s,
 					      uint32_t flags)
 {
-	int slots = 1;
+	int slots;
 
 	if (gantry_unlikely(s->imm_len > GANTRY_IMM_MAX))
 		return -EINVAL;
-	if (s->length) {
-		slots = send_data(p, s);
-		if (slots < 0)
-			return slots;
-	} else {
-		if (!may_send(p, 1))
-			return -EAGAIN;
-		put_imm(p, s);
-	}
+	slots = send_data(p, s);
+	if (slots < 0)
+		return slots;
 	p->more += (uint32_t)slots - 1;
 	return sent(p, (uint32_t)slots, flags);
 }
 
-/* Send a message that is not a slot full of immediate data, or for which has_room() is false. */
-static __attribute__((noinline)) int send_other(struct comch_producer *p,
-						const struct gantry_send *s, uint32_t flags)
+/* Send a message with data, of two slots in the usual case. */
+static __attribute__((noinline)) int send_pair(struct comch_producer *p,
+					       const struct gantry_send *s, uint32_t flags)
 {
 	const uint64_t position = p->position;
 	struct comch_slot *slot = &p->slots[position & p->mask],
@@ -387,7 +406,7 @@ static __attribute__((noinline)) int send_other(struct comch_producer *p,
 	return sent(p, 2, flags);
 }
 
-int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
+int comch_send_data(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct comch_producer *p = arg;
 	/*
@@ -397,13 +416,9 @@ int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
 	uint32_t imm_len = __atomic_load_n(&s->imm_len, __ATOMIC_RELAXED),
 		 length = __atomic_load_n(&s->length, __ATOMIC_RELAXED);
 
-	if (gantry_unlikely(__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) |
-			    __atomic_load_n(&p->gone, __ATOMIC_RELAXED)))
-		return -ENOTCONN;
-	if (gantry_unlikely(imm_len != COMCH_SLOT_PAYLOAD || length || !has_room(p, 1)))
-		return send_other(p, s, flags);
-	put_full(p, s->imm);
-	return sent(p, 1, flags);
+	if (!length)
+		return comch_send(p, s->imm, imm_len, flags);
+	return is_gone(p) ? -ENOTCONN : send_pair(p, s, flags);
 }
 
 /*

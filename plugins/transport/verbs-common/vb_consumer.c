@@ -228,15 +228,12 @@ static bool has_unsent_credit(const struct vb_consumer *c)
 	return c->dirty || c->newest != first_pipe(c);
 }
 
-int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
+int vb_post_recv(void *arg, uint32_t n)
 {
 	struct vb_consumer *c = arg;
 
 	if (n > c->depth - (c->recv_head - c->recv_tail))
 		return -ENOSPC;
-	for (uint32_t i = 0; i < n; i++)
-		c->recvs[(c->recv_head + i) & c->recv_mask] =
-			recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
 	c->recv_head += n;
 	/* the next reply carries the credit; without a reply, the next poll sends it */
 	c->dirty = 1;
@@ -247,6 +244,17 @@ int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 		send_credit(c, VB_CREDIT_LAST);
 	}
 	return 0;
+}
+
+int vb_post_recv_data(void *arg, const struct gantry_recv *recvs, uint32_t n)
+{
+	struct vb_consumer *c = arg;
+
+	if (n > c->depth - (c->recv_head - c->recv_tail))
+		return -ENOSPC;
+	for (uint32_t i = 0; i < n; i++)
+		c->recvs[(c->recv_head + i) & c->recv_mask] = recvs[i];
+	return vb_post_recv(c, n);
 }
 
 static bool well_formed(const struct vb_consumer *c, const struct vb_pipe *pipe,
@@ -384,7 +392,6 @@ static int take(struct vb_consumer *c, const struct vb_arrival *a, struct gantry
 	msg->imm_len = from->imm_len;
 	msg->status = 0;
 	msg->length = 0;
-	msg->producer = from->producer;
 	msg->cookie = recv->cookie;
 	if (is_region(from))
 		return take_region(c, a, recv, msg);

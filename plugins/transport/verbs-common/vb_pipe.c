@@ -357,7 +357,7 @@ uint32_t vb_pipe_convert_note(struct vb_pipe *pipe, uint32_t slot, uint32_t note
 	msg->kind = (uint8_t)(VB_MSG_PLAIN | (c ? c->id & 0xf : 0) << 4);
 	msg->imm_len = sizeof(note);
 	msg->allowed = (uint16_t)pipe->allowed; /* grants no new credit */
-	msg->producer = msg->length = 0;
+	msg->zero = msg->length = 0;
 	memcpy(msg->imm, &note, sizeof(note));
 	return (uint32_t)(offsetof(struct vb_msg, imm) + sizeof(note));
 }

@@ -43,7 +43,6 @@ int vb_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queu
 	p->peer_lane = conn->remote[at].lane;
 	p->max_data = attr->max_data < conn->remote[at].max_data ? attr->max_data
 								 : conn->remote[at].max_data;
-	p->number = conn->next_producer++ & 0xffff;
 	rc = vb_lane_get(conn, attr->lane, &p->lane);
 	if (rc)
 		goto out_free;
@@ -175,18 +174,17 @@ static char *claim(struct vb_producer *p, struct vb_pipe *pipe, struct ibv_send_
 	return vb_pipe_slot(pipe, &send, wr_p);
 }
 
-static void fill(struct vb_producer *p, struct vb_msg *msg, const struct gantry_send *s)
+static void fill(struct vb_producer *p, struct vb_msg *msg, const void *imm, uint32_t imm_len)
 {
 	struct vb_consumer *c = __atomic_load_n(&p->lane->consumer, __ATOMIC_ACQUIRE);
 
 	msg->kind = kind_of(p);
-	msg->imm_len = (uint8_t)s->imm_len;
+	msg->imm_len = (uint8_t)imm_len;
 	msg->allowed = (uint16_t)(c ? vb_pipe_allow(p->pipe, vb_consumer_free(c))
 				    : p->pipe->credit_sent);
-	msg->producer = (uint16_t)p->number;
-	msg->length = 0;
-	if (s->imm_len)
-		memcpy(msg->imm, s->imm, s->imm_len);
+	msg->zero = msg->length = 0;
+	if (imm_len)
+		memcpy(msg->imm, imm, imm_len);
 }
 
 /* Store the data. Returns the number of bytes used in the slot. */
@@ -211,49 +209,82 @@ static uint32_t fill_data(struct vb_producer *p, struct vb_msg *msg, const struc
 }
 
 /*
- * Add a message to the chain. A message without data joins the last request, if the slot of that
- * request has room.
+ * Add a message without data to the chain. It joins the last request, if the slot of that request
+ * has room.
  */
-static int put(struct vb_producer *p, const struct gantry_send *s, const struct vb_msg_region *ref)
+static int put(struct vb_producer *p, const void *imm, uint32_t imm_len)
 {
-	uint32_t bytes = (uint32_t)offsetof(struct vb_msg, imm) + s->imm_len;
-	struct vb_msg *msg = s->length ? NULL : vb_pipe_coalesce(p->pipe, kind_of(p), bytes);
+	uint32_t bytes = (uint32_t)offsetof(struct vb_msg, imm) + imm_len;
+	struct vb_msg *msg = vb_pipe_coalesce(p->pipe, kind_of(p), bytes);
 	struct ibv_send_wr *wr;
 
 	if (msg) {
-		fill(p, msg, s);
+		fill(p, msg, imm, imm_len);
 		return 0;
 	}
 	msg = (struct vb_msg *)claim(p, p->pipe, &wr);
 	if (!msg)
 		return -EAGAIN;
-	fill(p, msg, s);
-	if (s->length)
-		bytes = fill_data(p, msg, s, ref);
-	else
-		p->pipe->bare = p->pipe->qp.built;
+	fill(p, msg, imm, imm_len);
+	p->pipe->bare = p->pipe->qp.built;
 	vb_pipe_push(p->pipe, wr, bytes);
 	return 0;
 }
 
-int vb_send(void *arg, const struct gantry_send *s, uint32_t flags)
+static int put_data(struct vb_producer *p, const struct gantry_send *s,
+		    const struct vb_msg_region *ref)
+{
+	struct ibv_send_wr *wr;
+	struct vb_msg *msg;
+
+	if (s->region && !has_room(p, p->pipe))
+		return -EAGAIN;
+	msg = (struct vb_msg *)claim(p, p->pipe, &wr);
+	if (!msg)
+		return -EAGAIN;
+	fill(p, msg, s->imm, s->imm_len);
+	vb_pipe_push(p->pipe, wr, fill_data(p, msg, s, ref));
+	return 0;
+}
+
+/* Returns the error of a send to this producer of imm_len bytes; 0: none. */
+static int check_send(const struct vb_producer *p, uint32_t imm_len)
+{
+	if (__atomic_load_n(&p->lane->conn->lost, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&p->gone, __ATOMIC_RELAXED))
+		return -ENOTCONN;
+	return imm_len > GANTRY_IMM_MAX ? -EINVAL : 0;
+}
+
+int vb_send(void *arg, const void *imm, uint32_t imm_len, uint32_t flags)
+{
+	struct vb_producer *p = arg;
+	struct vb_pipe *pipe = pipe_of(p);
+	int rc = check_send(p, imm_len);
+
+	if (rc)
+		return rc;
+	if (!pipe || put(p, imm, imm_len))
+		return -EAGAIN;
+	if (!(flags & GANTRY_SEND_MORE))
+		vb_pipe_post(pipe);
+	return 0;
+}
+
+int vb_send_data(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct vb_producer *p = arg;
 	struct vb_pipe *pipe = pipe_of(p);
 	struct vb_msg_region ref = {.length = 0};
+	int rc = check_send(p, s->imm_len);
 
-	if (__atomic_load_n(&p->lane->conn->lost, __ATOMIC_RELAXED) ||
-	    __atomic_load_n(&p->gone, __ATOMIC_RELAXED))
-		return -ENOTCONN;
-	if (s->imm_len > GANTRY_IMM_MAX)
-		return -EINVAL;
-	if (s->length) {
-		int rc = check_data(p, s, &ref);
-
-		if (rc)
-			return rc;
-	}
-	if (!pipe || (s->region && s->length && !has_room(p, pipe)) || put(p, s, &ref))
+	if (!s->length)
+		return vb_send(p, s->imm, s->imm_len, flags);
+	if (!rc)
+		rc = check_data(p, s, &ref);
+	if (rc)
+		return rc;
+	if (!pipe || put_data(p, s, &ref))
 		return -EAGAIN;
 	if (!(flags & GANTRY_SEND_MORE))
 		vb_pipe_post(pipe);

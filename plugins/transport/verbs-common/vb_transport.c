@@ -250,6 +250,13 @@ void vb_close(void *device)
 
 /* -- properties -- */
 
+const struct gantry_data_queue_ops vb_data_ops = {
+	.struct_size = sizeof(vb_data_ops),
+	.post_recv = vb_post_recv_data,
+	.send = vb_send_data,
+	.poll_send = vb_poll_send,
+};
+
 void vb_info(void *device, struct gantry_device_info *info)
 {
 	const struct vb_transport *t = device;

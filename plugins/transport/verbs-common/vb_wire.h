@@ -85,9 +85,9 @@ struct vb_msg {
 	 */
 	uint8_t kind;
 	uint8_t imm_len;
-	uint16_t allowed;  /* low half of struct vb_credit.allowed */
-	uint16_t producer; /* number of the sending producer */
-	uint16_t length;   /* PLAIN: bytes of data */
+	uint16_t allowed; /* low half of struct vb_credit.allowed */
+	uint16_t zero;
+	uint16_t length; /* PLAIN: bytes of data */
 	uint8_t imm[GANTRY_IMM_MAX];
 } __attribute__((packed));
 

@@ -296,7 +296,11 @@ struct vb_consumer {
 	struct vb_consumer *next; /* next consumer in the list of destroyed consumers */
 	int gone;
 	uint32_t id, depth, max_data;
-	struct gantry_recv *recvs; /* ring of posted receives: depth rounded up to a power of two */
+	/*
+	 * ring of posted receives: depth rounded up to a power of two. All zero unless
+	 * vb_post_recv_data() posts the receives
+	 */
+	struct gantry_recv *recvs;
 	uint32_t recv_mask, recv_head, recv_tail;
 	struct vb_arrival *arrivals; /* ring of the messages that arrived and were not polled */
 	uint32_t mask, head, tail;
@@ -323,7 +327,7 @@ struct vb_producer {
 	struct vb_lane *lane;
 	LIST_ENTRY(vb_producer) link;
 	struct vb_pipe *pipe; /* NULL until the pipe is up */
-	uint32_t number, depth, max_data;
+	uint32_t depth, max_data;
 	uint32_t consumer_id, peer_lane;
 	int gone;           /* __atomic: the consumer has been destroyed */
 	uint32_t n_regions; /* sends with a region that have not been polled */
@@ -425,7 +429,7 @@ struct vb_conn {
 	struct vb_pipe *control;
 	struct vb_pipe *pipes; /* all pipes, linked by ->all */
 	struct vb_lane *lanes;
-	uint32_t next_consumer, next_producer;
+	uint32_t next_consumer;
 	/* consumers of the peer */
 	struct {
 		uint32_t id, lane, max_data;
@@ -715,7 +719,8 @@ void vb_check(const void *conf, struct gantry_check *check);
 int vb_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p,
 		       void **consumer_p);
 void vb_consumer_destroy(void *consumer);
-int vb_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n);
+int vb_post_recv(void *consumer, uint32_t n);
+int vb_post_recv_data(void *consumer, const struct gantry_recv *recvs, uint32_t n);
 int vb_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
 int vb_consumer_arm(void *consumer);
 void vb_consumer_disarm(void *consumer);
@@ -731,7 +736,8 @@ uint32_t vb_consumer_free(const struct vb_consumer *c);
 int vb_producer_create(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr,
 		       void **producer_p);
 void vb_producer_destroy(void *producer);
-int vb_send(void *producer, const struct gantry_send *send, uint32_t flags);
+int vb_send(void *producer, const void *imm, uint32_t imm_len, uint32_t flags);
+int vb_send_data(void *producer, const struct gantry_send *send, uint32_t flags);
 void vb_flush(void *producer);
 int vb_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 
@@ -742,6 +748,8 @@ int vb_rma_write_imm(void *rma, const struct gantry_rma *op, uint32_t note);
 void vb_rma_flush(void *rma);
 int vb_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* called by vb_lane_poll() */
+
+extern const struct gantry_data_queue_ops vb_data_ops; /* vb_transport.c */
 
 /* Operations that both plugins share; each has its own open and scan. */
 #define VB_TRANSPORT_OPS \
@@ -757,8 +765,8 @@ void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* called by
 	.rma_destroy = vb_rma_destroy, .post_recv = vb_post_recv, .poll_recv = vb_poll_recv, \
 	.consumer_arm = vb_consumer_arm, .consumer_disarm = vb_consumer_disarm, \
 	.consumer_fd = vb_consumer_fd, .send = vb_send, .flush = vb_flush, \
-	.poll_send = vb_poll_send, .rma_submit = vb_rma_submit, .rma_flush = vb_rma_flush, \
-	.rma_poll = vb_rma_poll, .rma_write_imm = vb_rma_write_imm, \
-	.import_error = vb_import_error
+	.rma_submit = vb_rma_submit, .rma_flush = vb_rma_flush, .rma_poll = vb_rma_poll, \
+	.rma_write_imm = vb_rma_write_imm, .import_error = vb_import_error, \
+	.data = &vb_data_ops
 
 #endif

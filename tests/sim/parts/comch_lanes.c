@@ -88,6 +88,6 @@ void lanes_post(void)
 					 .length = MESSAGE_DATA,
 					 .cookie = lanes.n_posted};
 
-	PART_CHECK(comch_post_recv(&lanes.consumer, &recv, 1) == 0, "a receive is rejected");
+	PART_CHECK(comch_post_recv_data(&lanes.consumer, &recv, 1) == 0, "a receive is rejected");
 	lanes.n_posted++;
 }

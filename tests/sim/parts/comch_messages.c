@@ -34,7 +34,7 @@ int message_send(struct comch_producer *p, uint32_t i, uint32_t word, uint32_t f
 	for (uint32_t k = 0; k < MESSAGE_DATA / 4; k++)
 		words[k] = word;
 	s.data = s.length != 0 ? words : NULL;
-	return comch_send(p, &s, flags);
+	return comch_send_data(p, &s, flags);
 }
 
 bool message_is(const void *bytes, uint32_t n, uint32_t word)

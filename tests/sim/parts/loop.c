@@ -150,7 +150,7 @@ static int send_one(uint32_t i, uint32_t flags)
 	s.data = kind_of(i) == 2 ? data : NULL;
 	s.region = kind_of(i) == 3 ? &region : NULL;
 	s.region_offset = i * DATA;
-	return loop_send(producer, &s, flags);
+	return loop_send_data(producer, &s, flags);
 }
 
 static void *produce(void *arg)
@@ -205,10 +205,10 @@ static void post(uint32_t first, uint32_t n)
 {
 	n_posted = first + n;
 	for (uint32_t i = first; i < first + n; i++)
-		PART_CHECK(loop_post_recv(consumer,
-					  &(struct gantry_recv){
-						  .buf = bufs[i], .length = DATA, .cookie = i},
-					  1) == 0,
+		PART_CHECK(loop_post_recv_data(consumer,
+					       &(struct gantry_recv){
+						       .buf = bufs[i], .length = DATA, .cookie = i},
+					       1) == 0,
 			   "a receive is rejected");
 }
 

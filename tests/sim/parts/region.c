@@ -199,7 +199,7 @@ static void *lane0(void *arg)
 		if (is_copied(i))
 			s = (struct gantry_send){
 				.imm = words, .imm_len = as.imm_len, .data = words, .length = DATA};
-		rc = comch_send(producer, &s, 0);
+		rc = comch_send_data(producer, &s, 0);
 		PART_CHECK(rc == 0 || rc == -EAGAIN, "a send fails");
 		if (rc == 0) {
 			i++;
@@ -303,11 +303,12 @@ static void *lane1(void *arg)
 
 	part_wait(&ready1);
 	for (uint32_t i = 0; i < MESSAGES; i++)
-		PART_CHECK(comch_post_recv(consumer,
-					   &(struct gantry_recv){
-						   .buf = bufs[i], .length = DATA, .cookie = i},
-					   1) == 0,
-			   "a receive is rejected");
+		PART_CHECK(
+			comch_post_recv_data(
+				consumer,
+				&(struct gantry_recv){.buf = bufs[i], .length = DATA, .cookie = i},
+				1) == 0,
+			"a receive is rejected");
 	while (!has_all || (imported && !stopped1)) {
 		const bool is_last = as.leaves && destroyed; /* no message is in flight */
 		int n = comch_poll_recv(consumer, m, 2);

@@ -176,7 +176,7 @@ static void post(void)
 		.buf = bufs[n_posted % DEPTH], .length = MESSAGE_DATA, .cookie = n_posted};
 
 	n_posted++;
-	PART_CHECK(comch_post_recv(consumer, &recv, 1) == 0, "a receive is rejected");
+	PART_CHECK(comch_post_recv_data(consumer, &recv, 1) == 0, "a receive is rejected");
 }
 
 /* One ring replaces the other, but polls can return messages of both in any order. */

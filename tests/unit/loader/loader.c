@@ -399,6 +399,23 @@ static void incomplete_functions_for_remote_access(void)
 	refused("half", "has functions of remote access, but not \"rma_poll\"", NULL);
 }
 
+static void incomplete_data_queues(void)
+{
+	build("data",
+	      "#include <gantry/transport.h>\n#define T(name) .name = (__typeof__(((struct gantry_transport_ops *)0)->name))nothing\n"
+	      "static int nothing(void) { return 0; }\nstatic int post(void *c, const struct gantry_recv *r, uint32_t n)\n"
+	      "{ (void)c; (void)r; return (int)n; }\n"
+	      "static const struct gantry_data_queue_ops data = {.struct_size = sizeof(data), .post_recv = post};\n"
+	      "static const struct gantry_transport_ops ops = {T(open), T(close), T(info), T(progress), T(listen),\n"
+	      "T(unlisten), T(connect), T(send_ctrl), T(disconnect), T(consumer_create), T(consumer_destroy),\n"
+	      "T(producer_create), T(producer_destroy), T(post_recv), T(poll_recv), T(send), .data = &data};\n"
+	      "GANTRY_PLUGIN(data) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_TRANSPORT, \"data\", \"1\", \"test\", 0, 0,\n"
+	      "sizeof(ops), &ops};\n");
+	refused("data",
+		"does not have the function \"send\", which every transport with data queues needs",
+		NULL);
+}
+
 static void unknown_kind(void)
 {
 	build("kind", HEAD
@@ -641,6 +658,7 @@ int main(void)
 	RUN_TEST(plugin_without_a_descriptor_cannot_be_armed);
 	RUN_TEST(functions_that_a_capability_needs);
 	RUN_TEST(incomplete_functions_for_remote_access);
+	RUN_TEST(incomplete_data_queues);
 	RUN_TEST(unknown_kind);
 	RUN_TEST(too_many_frames);
 	RUN_TEST(reserved_options);

@@ -46,12 +46,12 @@ void tearDown(void)
 
 static void pass_all(bool membarrier)
 {
-	static const struct gantry_transport_ops ops = {.post_recv = comch_post_recv,
-							.poll_recv = comch_poll_recv,
+	static const struct gantry_transport_ops ops = {.poll_recv = comch_poll_recv,
 							.consumer_arm = comch_consumer_arm,
-							.consumer_disarm = comch_consumer_disarm,
-							.send = comch_send};
-	const struct order_ends ends = {&ops, &consumer, &producer, consumer.bell};
+							.consumer_disarm = comch_consumer_disarm};
+	static const struct gantry_data_queue_ops data = {.post_recv = comch_post_recv_data,
+							  .send = comch_send_data};
+	const struct order_ends ends = {&ops, &data, &consumer, &producer, consumer.bell};
 
 	conn.membarrier = membarrier;
 	producer.fence = !membarrier;

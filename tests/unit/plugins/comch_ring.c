@@ -64,10 +64,9 @@ static void begin(uint32_t round)
 	producer.cookie_head = producer.cookie_tail = UINT32_MAX - 100;
 }
 
-static const struct gantry_transport_ops ops = {.post_recv = comch_post_recv,
-						.poll_recv = comch_poll_recv,
-						.send = comch_send,
-						.poll_send = comch_poll_send};
+static const struct gantry_data_queue_ops data = {
+	.post_recv = comch_post_recv_data, .send = comch_send_data, .poll_send = comch_poll_send};
+static const struct gantry_transport_ops ops = {.poll_recv = comch_poll_recv, .data = &data};
 
 static void all_messages_pass(void)
 {

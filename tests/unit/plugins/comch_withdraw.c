@@ -82,11 +82,11 @@ void setUp(void)
 						 .rights = GANTRY_REMOTE_READ,
 						 .region = &region};
 	for (uint32_t i = 0; i < DEPTH; i++)
-		TEST_ASSERT_EQUAL_INT(0, comch_post_recv(&consumer,
-							 &(struct gantry_recv){.buf = bufs[i],
-									       .length = DATA,
-									       .cookie = i},
-							 1));
+		TEST_ASSERT_EQUAL_INT(0, comch_post_recv_data(&consumer,
+							      &(struct gantry_recv){.buf = bufs[i],
+										    .length = DATA,
+										    .cookie = i},
+							      1));
 }
 
 static void send(uint64_t number, uint32_t imm_len, bool is_region)
@@ -98,7 +98,7 @@ static void send(uint64_t number, uint32_t imm_len, bool is_region)
 				      .region = is_region ? &region : NULL,
 				      .cookie = number};
 
-	TEST_ASSERT_EQUAL_INT(0, comch_send(&producer, &s, 0));
+	TEST_ASSERT_EQUAL_INT(0, comch_send_data(&producer, &s, 0));
 }
 
 /* Send four messages of a region, which take one slot or two, and three without a region. */

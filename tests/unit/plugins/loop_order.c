@@ -49,12 +49,12 @@ void tearDown(void)
 
 static void with_a_fence_at_each_end(void)
 {
-	static const struct gantry_transport_ops ops = {.post_recv = loop_post_recv,
-							.poll_recv = loop_poll_recv,
+	static const struct gantry_transport_ops ops = {.poll_recv = loop_poll_recv,
 							.consumer_arm = loop_consumer_arm,
-							.consumer_disarm = loop_consumer_disarm,
-							.send = loop_send};
-	const struct order_ends ends = {&ops, &consumer, &producer, consumer.bell};
+							.consumer_disarm = loop_consumer_disarm};
+	static const struct gantry_data_queue_ops data = {.post_recv = loop_post_recv_data,
+							  .send = loop_send_data};
+	const struct order_ends ends = {&ops, &data, &consumer, &producer, consumer.bell};
 
 	order_pass_all(&ends);
 }

@@ -62,10 +62,9 @@ static void begin(uint32_t round)
 					  .cookies = cookies};
 }
 
-static const struct gantry_transport_ops ops = {.post_recv = loop_post_recv,
-						.poll_recv = loop_poll_recv,
-						.send = loop_send,
-						.poll_send = loop_poll_send};
+static const struct gantry_data_queue_ops data = {
+	.post_recv = loop_post_recv_data, .send = loop_send_data, .poll_send = loop_poll_send};
+static const struct gantry_transport_ops ops = {.poll_recv = loop_poll_recv, .data = &data};
 
 static void all_messages_pass(void)
 {

@@ -71,7 +71,7 @@ static void *send_all(void *arg)
 			wait_for(&n_ready, n / EACH + 1);
 			dawdle(n / EACH % 31);
 		}
-		while (ends->ops->send(ends->producer, &s, 0) == -EAGAIN)
+		while (ends->data->send(ends->producer, &s, 0) == -EAGAIN)
 			wait_a_little(&spins);
 		__atomic_store_n(&n_sent, n + 1, __ATOMIC_RELEASE);
 	}
@@ -88,7 +88,7 @@ static void post(uint32_t n)
 {
 	struct gantry_recv recv = {.buf = bufs[n % ORDER_POSTS], .length = ORDER_DATA, .cookie = n};
 
-	n_failed += ends->ops->post_recv(ends->consumer, &recv, 1) != 0;
+	n_failed += ends->data->post_recv(ends->consumer, &recv, 1) != 0;
 }
 
 static void take(uint32_t n)

@@ -18,8 +18,8 @@
 #define ORDER_POSTS 8u /* posted receives; the minimum depth of the consumer */
 
 struct order_ends {
-	/* post_recv, poll_recv, consumer_arm, consumer_disarm, send */
-	const struct gantry_transport_ops *ops;
+	const struct gantry_transport_ops *ops;   /* poll_recv, consumer_arm, consumer_disarm */
+	const struct gantry_data_queue_ops *data; /* post_recv, send */
 	void *consumer, *producer;
 	int bell; /* fd, readable when the doorbell was rung */
 };

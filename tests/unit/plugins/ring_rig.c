@@ -32,7 +32,7 @@ static void post(const struct gantry_transport_ops *ops, void *consumer)
 		.buf = bufs[n_posted % RIG_POSTS], .length = RIG_DATA, .cookie = n_posted};
 
 	TEST_ASSERT_TRUE(n_posted - n_taken <= RIG_POSTS);
-	if (ops->post_recv(consumer, &recv, 1) == 0)
+	if (ops->data->post_recv(consumer, &recv, 1) == 0)
 		n_posted++;
 }
 
@@ -49,7 +49,7 @@ static void send_next(const struct gantry_transport_ops *ops, void *producer)
 		s.region = &rig_region;
 		s.region_offset = n % 100;
 	}
-	rc = ops->send(producer, &s, n % 3 ? GANTRY_SEND_MORE : 0);
+	rc = ops->data->send(producer, &s, n % 3 ? GANTRY_SEND_MORE : 0);
 	if (rc == -EAGAIN)
 		return;
 	TEST_ASSERT_EQUAL_INT(0, rc);
@@ -82,7 +82,7 @@ static void take_some(const struct gantry_transport_ops *ops, void *consumer)
 static void poll_completions(const struct gantry_transport_ops *ops, void *producer)
 {
 	uint64_t told[3];
-	int n = ops->poll_send(producer, told, 3);
+	int n = ops->data->poll_send(producer, told, 3);
 
 	for (int i = 0; i < n; i++)
 		TEST_ASSERT_EQUAL_UINT64(n_told++, told[i]);

@@ -72,7 +72,7 @@ static void make_queues(void)
 	conn = fake_conn_bare(&ft);
 	TEST_ASSERT_EQUAL_INT(
 		0, fake_transport_ops.consumer_create(conn, &attr, &id, (void **)&consumer));
-	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.post_recv(consumer, NULL, attr.depth));
+	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.post_recv(consumer, attr.depth));
 	TEST_ASSERT_EQUAL_INT(
 		0, fake_transport_ops.producer_create(conn, 1, &attr, (void **)&producer));
 }

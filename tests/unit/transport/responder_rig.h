@@ -121,7 +121,7 @@ static inline void make_port(int moved)
 	conn = fake_conn_bare(&ft);
 	TEST_ASSERT_EQUAL_INT(
 		0, fake_transport_ops.consumer_create(conn, &queue, &id, (void **)&consumer));
-	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.post_recv(consumer, NULL, queue.depth));
+	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.post_recv(consumer, queue.depth));
 	TEST_ASSERT_EQUAL_INT(
 		0, fake_transport_ops.producer_create(conn, 1, &queue, (void **)&producer));
 	rma = NULL;

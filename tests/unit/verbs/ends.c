@@ -268,9 +268,7 @@ void queue_close(struct queue *q)
 
 int queue_send(struct queue *q, uint64_t value, uint32_t flags)
 {
-	const struct gantry_send send = {.imm = &value, .imm_len = sizeof(value)};
-
-	return vb_send(q->tx, &send, flags);
+	return vb_send(q->tx, &value, sizeof(value), flags);
 }
 
 int queue_send_region(struct queue *q, const struct shared *s, uint64_t offset, uint32_t length,
@@ -283,7 +281,7 @@ int queue_send_region(struct queue *q, const struct shared *s, uint64_t offset, 
 					 .region_offset = offset,
 					 .cookie = cookie};
 
-	return vb_send(q->tx, &send, 0);
+	return vb_send_data(q->tx, &send, 0);
 }
 
 uint64_t queue_take(struct queue *q, struct gantry_msg *msg)

@@ -78,7 +78,7 @@ static int send_one(struct lane *l, struct vb_producer *tx)
 		send.cookie = l->sent_regions;
 		fill(l->out->bytes + slot, send.length, n);
 	}
-	rc = vb_send(tx, &send, n % 3 ? GANTRY_SEND_MORE : 0);
+	rc = vb_send_data(tx, &send, n % 3 ? GANTRY_SEND_MORE : 0);
 	CHECK(rc == 0 || rc == -EAGAIN || rc == -ENOTCONN);
 	l->lost |= rc == -ENOTCONN;
 	l->sent += rc == 0;
@@ -136,7 +136,7 @@ static int take_some(struct lane *l)
 						 .cookie = msgs[i].cookie};
 
 		check_message(l, &msgs[i]);
-		CHECK(vb_post_recv(l->rx, &recv, 1) == 0);
+		CHECK(vb_post_recv_data(l->rx, &recv, 1) == 0);
 	}
 	return n;
 }
@@ -211,7 +211,7 @@ static void *run(void *arg)
 	for (uint32_t i = 0; i < DEPTH; i++) {
 		const struct gantry_recv recv = {.buf = l->bufs[i], .length = BYTES, .cookie = i};
 
-		CHECK(vb_post_recv(l->rx, &recv, 1) == 0);
+		CHECK(vb_post_recv_data(l->rx, &recv, 1) == 0);
 	}
 	while (!is_over(l))
 		if (take_some(l) + send_some(l) + move_some(l) == 0 && !is_over(l))

@@ -39,7 +39,7 @@ void tearDown(void)
 
 static void post_all(struct queue *q, uint32_t depth)
 {
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q->rx, NULL, depth));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q->rx, depth));
 	queue_transfer_credit(q);
 }
 
@@ -52,7 +52,7 @@ static uint32_t take_some(struct queue *q, uint64_t value)
 	TEST_ASSERT_TRUE_MESSAGE(n > 0, "no message");
 	for (int i = 0; i < n; i++)
 		TEST_ASSERT_EQUAL_MEMORY(&value, msgs[i].imm, sizeof(value));
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q->rx, NULL, (uint32_t)n));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q->rx, (uint32_t)n));
 	return (uint32_t)n;
 }
 
@@ -118,7 +118,7 @@ static void new_pipe_wakes_a_sleeping_consumer(void)
 
 	ends_open(NULL, NULL, NULL);
 	TEST_ASSERT_EQUAL_INT(0, vb_consumer_create(b.conn, &attr, &q.id, &rx));
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(rx, NULL, 4));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(rx, 4));
 	TEST_ASSERT_EQUAL_INT(0, vb_consumer_arm(rx));
 	p.fd = vb_consumer_fd(rx);
 	ends_until(a.n_up == 1);
@@ -147,7 +147,7 @@ static void new_pipe_gets_credit(void)
 
 	ends_open(NULL, NULL, NULL);
 	TEST_ASSERT_EQUAL_INT(0, vb_consumer_create(b.conn, &attr, &q.id, &rx));
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(rx, NULL, 4));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(rx, 4));
 	for (int i = 0; i < 5; i++)
 		TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(rx, &msg, 1));
 	ends_until(a.n_up == 1);
@@ -245,7 +245,7 @@ static int send_imm(struct queue *q, uint64_t value, uint32_t imm_len, const voi
 
 	fill(imm, sizeof(imm), value);
 	memcpy(imm, &value, sizeof(value));
-	return vb_send(q->tx, &send, GANTRY_SEND_MORE);
+	return vb_send_data(q->tx, &send, GANTRY_SEND_MORE);
 }
 
 static void expect_imm(struct queue *q, uint64_t value, uint32_t imm_len, uint32_t length)
@@ -278,7 +278,7 @@ static void messages_share_a_slot(uint32_t max_inline)
 	queue_open(&q, &b, 0, &a, 0, 16, 128);
 	recv.buf = into;
 	for (int i = 0; i < 9; i++)
-		TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q.rx, &recv, 1));
+		TEST_ASSERT_EQUAL_INT(0, vb_post_recv_data(q.rx, &recv, 1));
 	queue_transfer_credit(&q);
 	fill(data, sizeof(data), 3);
 	far = queue_far_pipe(&q);
@@ -364,7 +364,7 @@ static void stream(uint32_t max_inline, uint32_t depth)
 		got = vb_poll_recv(q.rx, msgs, 8);
 		for (int i = 0; i < got; i++, taken++)
 			TEST_ASSERT_EQUAL_MEMORY(&taken, msgs[i].imm, sizeof(taken));
-		TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q.rx, NULL, (uint32_t)got));
+		TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q.rx, (uint32_t)got));
 		pipes_check();
 	}
 	n = counted();
@@ -470,7 +470,7 @@ static void credit_waits_for_room(void)
 
 	crowd_open(&c);
 	crowd_fill(&c);
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(c.back.rx, NULL, 4));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(c.back.rx, 4));
 	for (int i = 0; i < 5; i++)
 		TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(c.back.rx, &msg, 1));
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, queue_send(&c.back, 1, 0));
@@ -514,7 +514,7 @@ static void loss_in_the_middle(void)
 	for (int i = 0; i < 3; i++)
 		TEST_ASSERT_EQUAL_UINT64(5, queue_take(&there, NULL));
 	TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(there.rx, &msg, 1));
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 1));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, 1));
 	vb_consumer_arm(there.rx);
 	vb_consumer_disarm(there.rx);
 	queue_close(&there);

@@ -158,7 +158,7 @@ static void message_behind_a_write(void)
 
 	open_all("max_depth=16 data_qp=shared", 16);
 	queue_open(&there, &a, 0, &b, 0, 4, 0);
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 4));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, 4));
 	queue_transfer_credit(&there);
 	fill(b.bytes, 64, 3);
 	fake_wire_hold(1);
@@ -190,7 +190,7 @@ static void messages_behind_their_writes(void)
 
 	open_all("max_depth=16 data_qp=shared", 16);
 	queue_open(&there, &a, 0, &b, 0, 4, 0);
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 4));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, 4));
 	queue_transfer_credit(&there);
 	fill(b.bytes, 4 * 64, 3);
 	fake_wire_hold(1);
@@ -372,7 +372,7 @@ static void note_comes_with_its_data(const char *settings)
 
 	open_all(settings, 16);
 	queue_open(&there, &a, 0, &b, 0, 4, 0);
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 4));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, 4));
 	queue_transfer_credit(&there);
 	fill(b.bytes, BYTES, 3);
 	fake_wire_hold(1);
@@ -422,7 +422,7 @@ static void notes_need_credit(void)
 	open_all("max_depth=4", 4);
 	queue_open(&there, &a, 0, &b, 0, 4, 0);
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit_noted(0, 64, 1, 1));
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 2));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, 2));
 	queue_transfer_credit(&there);
 	TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, 0, 100));
 	TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, 1, 101));
@@ -430,7 +430,7 @@ static void notes_need_credit(void)
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, queue_send(&there, 1, 0));
 	for (uint32_t i = 0; i < 40; i++) {
 		if (i >= 2) {
-			TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 1));
+			TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, 1));
 			queue_transfer_credit(&there);
 			TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, i, 100 + i));
 			vb_rma_flush(rma);
@@ -452,7 +452,7 @@ static void note_for_a_destroyed_consumer(void)
 
 	open_all("max_depth=4", 4);
 	queue_open(&there, &a, 0, &b, 0, 4, 0);
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 4));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, 4));
 	queue_transfer_credit(&there);
 	far = queue_far_pipe(&there);
 	vb_consumer_destroy(there.rx);

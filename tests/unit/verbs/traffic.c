@@ -101,7 +101,7 @@ static int send_one(struct way *w)
 		send.region_offset = slot * SLOT_BYTES;
 		send.cookie = w->sent_regions;
 	}
-	rc = vb_send(w->q.tx, &send, draw(2) ? GANTRY_SEND_MORE : 0);
+	rc = vb_send_data(w->q.tx, &send, draw(2) ? GANTRY_SEND_MORE : 0);
 	TEST_ASSERT_TRUE(rc == 0 || rc == -EAGAIN);
 	memset(data, 0, sizeof(data));
 	w->sent += rc == 0;
@@ -144,7 +144,7 @@ static void post(struct way *w, uint32_t n)
 						 .length = SLOT_BYTES,
 						 .cookie = w->posted};
 
-		TEST_ASSERT_EQUAL_INT(0, vb_post_recv(w->q.rx, &recv, 1));
+		TEST_ASSERT_EQUAL_INT(0, vb_post_recv_data(w->q.rx, &recv, 1));
 		w->posted++;
 	}
 }
@@ -451,9 +451,9 @@ static void slots_are_posted_again_by_the_next_call_of_the_consumer(void)
 	queue_open(&there, &b, 0, &a, 0, 4, 0);
 	queue_open(&back, &a, 0, &b, 0, 4, 0);
 	c = there.rx;
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(c, NULL, 3));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(c, 3));
 	queue_transfer_credit(&there);
-	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(back.rx, NULL, 4));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(back.rx, 4));
 	queue_transfer_credit(&back);
 	far = queue_far_pipe(&there);
 	for (int way = 0; way < 3; way++) {
@@ -467,7 +467,7 @@ static void slots_are_posted_again_by_the_next_call_of_the_consumer(void)
 		else if (way == 1)
 			vb_consumer_arm(c);
 		else
-			TEST_ASSERT_EQUAL_INT(0, vb_post_recv(c, NULL, 1));
+			TEST_ASSERT_EQUAL_INT(0, vb_post_recv(c, 1));
 		TEST_ASSERT_EQUAL_UINT32(0, far->waiting);
 		TEST_ASSERT_EQUAL_UINT64(1, queue_take(&back, NULL));
 	}
