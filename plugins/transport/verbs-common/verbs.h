@@ -766,7 +766,6 @@ extern const struct gantry_data_queue_ops vb_data_ops; /* vb_transport.c */
 	.consumer_arm = vb_consumer_arm, .consumer_disarm = vb_consumer_disarm, \
 	.consumer_fd = vb_consumer_fd, .send = vb_send, .flush = vb_flush, \
 	.rma_submit = vb_rma_submit, .rma_flush = vb_rma_flush, .rma_poll = vb_rma_poll, \
-	.rma_write_imm = vb_rma_write_imm, .import_error = vb_import_error, \
-	.data = &vb_data_ops
+	.rma_write_imm = vb_rma_write_imm, .import_error = vb_import_error, .data = &vb_data_ops
 
 #endif
