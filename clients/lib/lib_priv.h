@@ -82,7 +82,8 @@ struct gantry_queue {
 	struct gantry_volume *volume;
 	struct gn_worker *worker;
 	struct gantry_engine_queue *engine;
-	struct gc_request *requests; /* indexed by slot */
+	struct gc_request *requests;  /* indexed by slot */
+	struct gantry_pieces *pieces; /* indexed by slot; for stages of IOs with lists */
 	/* completed slots; gc_queue_done() adds to them while a thread is inside the worker */
 	uint16_t *done;
 	uint32_t n_done;

@@ -37,6 +37,7 @@ static void free_queue(struct gantry_queue *queue)
 	free(queue->reporting);
 	free(queue->done);
 	free(queue->requests);
+	free(queue->pieces);
 	free(queue);
 }
 
@@ -50,7 +51,8 @@ static struct gantry_queue *alloc_queue(struct gantry_volume *volume)
 	queue->requests = calloc(volume->attr.depth, sizeof(*queue->requests));
 	queue->done = calloc(volume->attr.depth, sizeof(*queue->done));
 	queue->reporting = calloc(volume->attr.depth, sizeof(*queue->reporting));
-	if (queue->requests && queue->done && queue->reporting)
+	queue->pieces = calloc(volume->attr.depth, sizeof(*queue->pieces));
+	if (queue->requests && queue->done && queue->reporting && queue->pieces)
 		return queue;
 	free_queue(queue);
 	return NULL;

@@ -12,6 +12,8 @@ struct wish {
 	uint64_t length, offset;
 	gantry_done_fn *done;
 	void *arg;
+	const struct iovec *iov; /* pieces of an IO with a list; else NULL */
+	uint32_t n_iov;
 };
 
 static const char *const op_names[GANTRY_OP_COUNT] = {"nop",          "read",    "write",  "flush",
@@ -38,13 +40,37 @@ static int check_range(const struct gantry_volume_info *info, const struct wish 
 	return 0;
 }
 
+/* Check the pieces of an IO with a list. Returns 0, -EOPNOTSUPP, -EINVAL or -EMSGSIZE. */
+static int check_pieces(const struct gantry_volume *volume, const struct wish *wish)
+{
+	const uint64_t bytes = volume->attr.buffer_bytes;
+
+	if (!(volume->info.flags & GANTRY_VOLUME_LISTS))
+		return gc_error_static(-EOPNOTSUPP, "the volume does not support several pieces");
+	if (wish->n_iov == 0 || wish->n_iov > GANTRY_LIST_MAX || wish->length > GANTRY_LIST_BYTES)
+		return gc_error(
+			-EMSGSIZE,
+			"invalid pieces (n=%u, length=%llu, limits %u and %u): divide the IO",
+			wish->n_iov, (unsigned long long)wish->length, GANTRY_LIST_MAX,
+			GANTRY_LIST_BYTES);
+	for (uint32_t i = 0; i < wish->n_iov; i++) {
+		uint64_t at =
+			(uint64_t)((uintptr_t)wish->iov[i].iov_base - (uintptr_t)volume->buffers);
+
+		if (wish->iov[i].iov_len == 0 || !gantry_range_ok(at, wish->iov[i].iov_len, bytes))
+			return gc_error(-EINVAL,
+					"piece %u is empty or outside gantry_volume_buffers()", i);
+	}
+	return 0;
+}
+
 static int check(const struct gantry_volume *volume, const struct wish *wish)
 {
 	const struct gantry_volume_info *info = &volume->info;
 
 	if (!wish->done)
 		return gc_error_static(-EINVAL, "no function `done` is given");
-	if (wish->flags & ~GANTRY_IO_FUA)
+	if (wish->flags & ~(GANTRY_IO_FUA | (wish->iov ? GANTRY_IO_LIST : 0)))
 		return gc_error(-EINVAL, "unknown flags 0x%x: only GANTRY_IO_FUA is supported",
 				wish->flags);
 	if (gantry_op_writes(wish->opcode) && (info->flags & GANTRY_VOLUME_READ_ONLY))
@@ -144,6 +170,25 @@ static int no_slot(struct gantry_queue *queue)
 		"all buffers of the queue are quarantined after timeouts: open the volume again");
 }
 
+/* Write the list to the buffer of the slot, where the target reads it. */
+static void fill_list(struct gantry_queue *queue, struct gantry_io *io, const struct wish *wish)
+{
+	const struct gantry_volume *volume = queue->volume;
+	struct gantry_list_entry *entry = gantry_engine_slot_buffer(queue->engine, io);
+	struct gantry_pieces *pieces = &queue->pieces[io->slot];
+
+	for (uint32_t i = 0; i < wish->n_iov; i++) {
+		uint64_t at = (uint64_t)((char *)wish->iov[i].iov_base - (char *)volume->buffers);
+
+		entry[i] = (struct gantry_list_entry){.region = GANTRY_ENGINE_HANDLE,
+						      .length = (uint32_t)wish->iov[i].iov_len,
+						      .offset = volume->buffers_offset + at};
+		pieces->piece[i] = wish->iov[i];
+	}
+	pieces->count = wish->n_iov;
+	io->data = pieces;
+}
+
 static int submit(struct gantry_queue *queue, const struct wish *wish)
 {
 	struct gantry_volume *volume = queue->volume;
@@ -156,7 +201,9 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 	rc = gc_check_fork(volume);
 	if (!rc)
 		rc = check(volume, wish);
-	if (!rc && gantry_op_has_buffer(wish->opcode))
+	if (!rc && wish->iov)
+		rc = check_pieces(volume, wish);
+	else if (!rc && gantry_op_has_buffer(wish->opcode))
 		rc = place(volume, wish, &data, &copy);
 	if (rc)
 		return rc;
@@ -165,7 +212,7 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 	io = gantry_engine_get(engine);
 	if (!io)
 		return no_slot(queue);
-	if (copy)
+	if (copy || wish->iov)
 		data = gantry_engine_slot_offset(engine, io);
 	if (copy && wish->opcode == GANTRY_OP_WRITE)
 		memcpy(gantry_engine_slot_buffer(engine, io), wish->buf, wish->length);
@@ -174,6 +221,8 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 				       copy && wish->opcode != GANTRY_OP_WRITE ? wish->buf : NULL};
 	gantry_engine_fill(engine, io, wish->opcode, wish->flags, wish->offset,
 			   (uint32_t)wish->length, data);
+	if (wish->iov)
+		fill_list(queue, io, wish);
 	gn_worker_enter(queue->worker);
 	rc = gantry_engine_submit(engine, io);
 	gn_worker_leave(queue->worker);
@@ -197,7 +246,7 @@ static int submit_flags(struct gantry_queue *queue, struct wish *wish, unsigned 
 int gantry_queue_read(struct gantry_queue *queue, void *buf, uint64_t length, uint64_t offset,
 		      gantry_done_fn *done, void *arg)
 {
-	const struct wish wish = {GANTRY_OP_READ, 0, buf, length, offset, done, arg};
+	const struct wish wish = {GANTRY_OP_READ, 0, buf, length, offset, done, arg, NULL, 0};
 
 	return submit(queue, &wish);
 }
@@ -205,14 +254,14 @@ int gantry_queue_read(struct gantry_queue *queue, void *buf, uint64_t length, ui
 int gantry_queue_write(struct gantry_queue *queue, const void *buf, uint64_t length,
 		       uint64_t offset, unsigned flags, gantry_done_fn *done, void *arg)
 {
-	struct wish wish = {GANTRY_OP_WRITE, 0, (void *)buf, length, offset, done, arg};
+	struct wish wish = {GANTRY_OP_WRITE, 0, (void *)buf, length, offset, done, arg, NULL, 0};
 
 	return submit_flags(queue, &wish, flags);
 }
 
 int gantry_queue_flush(struct gantry_queue *queue, gantry_done_fn *done, void *arg)
 {
-	const struct wish wish = {GANTRY_OP_FLUSH, 0, NULL, 0, 0, done, arg};
+	const struct wish wish = {GANTRY_OP_FLUSH, 0, NULL, 0, 0, done, arg, NULL, 0};
 
 	return submit(queue, &wish);
 }
@@ -220,7 +269,7 @@ int gantry_queue_flush(struct gantry_queue *queue, gantry_done_fn *done, void *a
 int gantry_queue_discard(struct gantry_queue *queue, uint64_t length, uint64_t offset,
 			 gantry_done_fn *done, void *arg)
 {
-	const struct wish wish = {GANTRY_OP_DISCARD, 0, NULL, length, offset, done, arg};
+	const struct wish wish = {GANTRY_OP_DISCARD, 0, NULL, length, offset, done, arg, NULL, 0};
 
 	return submit(queue, &wish);
 }
@@ -228,7 +277,7 @@ int gantry_queue_discard(struct gantry_queue *queue, uint64_t length, uint64_t o
 int gantry_queue_write_zeroes(struct gantry_queue *queue, uint64_t length, uint64_t offset,
 			      unsigned flags, gantry_done_fn *done, void *arg)
 {
-	struct wish wish = {GANTRY_OP_WRITE_ZEROES, 0, NULL, length, offset, done, arg};
+	struct wish wish = {GANTRY_OP_WRITE_ZEROES, 0, NULL, length, offset, done, arg, NULL, 0};
 
 	return submit_flags(queue, &wish, flags);
 }
@@ -237,9 +286,35 @@ int gantry_queue_extents(struct gantry_queue *queue, struct gantry_extents *exte
 			 uint64_t length, uint64_t offset, gantry_done_fn *done, void *arg)
 {
 	const uint64_t most = UINT32_MAX - UINT16_MAX; /* a multiple of each block size */
-	struct wish wish = {GANTRY_OP_EXTENTS, 0, extents, length, offset, done, arg};
+	struct wish wish = {GANTRY_OP_EXTENTS, 0, extents, length, offset, done, arg, NULL, 0};
 
 	if (wish.length > most && gantry_range_ok(offset, length, queue->volume->info.size))
 		wish.length = most;
 	return submit(queue, &wish);
+}
+
+static int submit_pieces(struct gantry_queue *queue, struct wish *wish, unsigned flags)
+{
+	for (uint32_t i = 0; wish->iov && i < wish->n_iov && i < GANTRY_LIST_MAX; i++)
+		if (__builtin_add_overflow(wish->length, wish->iov[i].iov_len, &wish->length))
+			return gc_error_static(-EINVAL, "the lengths of the pieces overflow");
+	if (!wish->iov)
+		return gc_error_static(-EINVAL, "no pieces are given");
+	return submit_flags(queue, wish, flags | (flags <= UINT8_MAX ? GANTRY_IO_LIST : 0));
+}
+
+int gantry_queue_readv(struct gantry_queue *queue, const struct iovec *iov, uint32_t n,
+		       uint64_t offset, gantry_done_fn *done, void *arg)
+{
+	struct wish wish = {GANTRY_OP_READ, 0, NULL, 0, offset, done, arg, .iov = iov, .n_iov = n};
+
+	return submit_pieces(queue, &wish, 0);
+}
+
+int gantry_queue_writev(struct gantry_queue *queue, const struct iovec *iov, uint32_t n,
+			uint64_t offset, unsigned flags, gantry_done_fn *done, void *arg)
+{
+	struct wish wish = {GANTRY_OP_WRITE, 0, NULL, 0, offset, done, arg, .iov = iov, .n_iov = n};
+
+	return submit_pieces(queue, &wish, flags);
 }

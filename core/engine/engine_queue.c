@@ -56,7 +56,9 @@ void gn_engine_put_doubtful(struct gantry_engine_queue *queue, struct gantry_io 
 			 !(queue->kept && queue->kept[io->slot].unsent);
 
 	queue->n_doubtful += (uint64_t)has_buffer;
-	if (has_buffer && io->data == gantry_engine_slot_buffer(queue, io)) {
+	/* a list is in the buffer of the slot */
+	if (has_buffer && ((io->flags & GANTRY_IO_LIST) != 0 ||
+			   io->data == gantry_engine_slot_buffer(queue, io))) {
 		io->start_ns = host->now_ns(host);
 		queue->quarantine[queue->n_quarantined++] = io->slot;
 		queue->n_quarantines++;

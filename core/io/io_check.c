@@ -19,7 +19,7 @@ void gn_io_rules_ready(struct gn_io_rules *rules)
 		rules->plain.rights[GANTRY_OP_READ] = GANTRY_REMOTE_WRITE;
 	if (gantry_op_in(GANTRY_OP_WRITE, ops))
 		rules->plain.rights[GANTRY_OP_WRITE] = GANTRY_REMOTE_READ;
-	rules->plain.no_flags = (uint8_t)(~GANTRY_IO_FLAGS | rules->refused_flags);
+	rules->plain.no_flags = (uint8_t)(~GANTRY_IO_FLAGS | GANTRY_IO_LIST | rules->refused_flags);
 	rules->plain.no_bits = volume->block_size - 1;
 	rules->plain.max = volume->max_io < volume->size ? volume->max_io : volume->size;
 }
@@ -67,6 +67,36 @@ static inline enum gantry_status check_region(const struct gn_io_rules *rules, s
 	return GANTRY_S_OK;
 }
 
+/* Check the place of a list: it has at least one entry. A relay does not read the list. */
+static enum gantry_status check_list(const struct gn_io_rules *rules, const struct gantry_io *io)
+{
+	const struct gantry_region *region = io->region < rules->n_regions
+						     ? rules->regions[io->region]
+						     : NULL;
+
+	if (io->length > GANTRY_LIST_BYTES)
+		return GANTRY_S_INVALID;
+	if (!region || (region->rights & GANTRY_REMOTE_READ) == 0)
+		return GANTRY_S_ACCESS;
+	if (!gantry_range_ok(io->region_offset, sizeof(struct gantry_list_entry), region->length))
+		return GANTRY_S_RANGE;
+	return rules->relays ? GANTRY_S_OK : GN_CHECK_LIST;
+}
+
+/* Check the flags, after the operation. op: 1 << io->opcode. */
+static inline enum gantry_status check_flags(const struct gn_io_rules *rules,
+					     const struct gantry_io *io, uint32_t op)
+{
+	if (gantry_unlikely((io->flags & rules->refused_flags) != 0))
+		return GANTRY_S_UNSUPPORTED;
+	if (gantry_likely((io->flags & GANTRY_IO_LIST) == 0))
+		return GANTRY_S_OK;
+	if ((op & GANTRY_OPS_DATA) == 0)
+		return GANTRY_S_INVALID;
+	return (rules->volume.flags & GANTRY_VOLUME_LISTS) != 0 ? GANTRY_S_OK
+								: GANTRY_S_UNSUPPORTED;
+}
+
 static __attribute__((noinline)) void set_deadline(const struct gn_io_rules *rules,
 						   struct gantry_io *io)
 {
@@ -89,12 +119,15 @@ enum gantry_status gn_check_io_slow(const struct gn_io_rules *rules, struct gant
 	status = check_volume(&rules->volume, io, op);
 	if (gantry_unlikely(status != GANTRY_S_OK))
 		return status;
-	if (gantry_unlikely((io->flags & rules->refused_flags) != 0))
-		return GANTRY_S_UNSUPPORTED;
+	status = check_flags(rules, io, op);
+	if (gantry_unlikely(status != GANTRY_S_OK))
+		return status;
 	if ((op & GANTRY_OPS_BUFFER) == 0)
 		return GANTRY_S_OK;
 	if (gantry_unlikely((op & GANTRY_OPS_DATA) != 0 && io->length > rules->volume.max_io))
 		return GANTRY_S_INVALID;
+	if (gantry_unlikely((io->flags & GANTRY_IO_LIST) != 0))
+		return check_list(rules, io);
 	return check_region(rules, io);
 }
 

@@ -3,8 +3,13 @@
 #ifndef GN_IO_CHECK_H
 #define GN_IO_CHECK_H
 
+#include <stdbool.h>
+
 #include <gantry/backend.h>
 #include <gantry/transport.h>
+
+/* result of gn_check_io(): a valid descriptor whose list must be read, see list.h */
+#define GN_CHECK_LIST GANTRY_S_COUNT
 
 /*
  * Limits for the descriptors of one session. Only `regions` changes while responders of the session
@@ -16,6 +21,7 @@ struct gn_io_rules {
 	struct gantry_region **regions;
 	uint32_t n_regions;
 	uint64_t io_timeout_ns;
+	uint8_t relays;           /* 1: the role does not read lists, but passes them on */
 	uint8_t refused_flags;    /* GANTRY_IO_* flags of features that the session does not use */
 	enum gantry_hop_time hop; /* hop time that this role writes */
 	/* limits of a plain descriptor; gn_io_rules_ready() computes them from the fields above */
@@ -59,7 +65,7 @@ static inline int gn_io_is_plain(const struct gn_io_rules *rules,
  * gn_check_io - check a private copy of a descriptor against the rules of its session. Sets
  * io->data if the region is mapped, and a deadline if there is none.
  *
- * Returns GANTRY_S_OK or the status to answer with. Any thread.
+ * Returns GANTRY_S_OK, GN_CHECK_LIST, or the status to answer with. Any thread.
  */
 static inline enum gantry_status gn_check_io(const struct gn_io_rules *rules, struct gantry_io *io)
 {

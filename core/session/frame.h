@@ -47,7 +47,9 @@
 #define GN_FEATURE_NOTES 0x2ull
 /* regions are exported while the session runs, and UNEXPORT ends an export */
 #define GN_FEATURE_UNEXPORT 0x4ull
-#define GN_FEATURES (GN_FEATURE_CRC | GN_FEATURE_NOTES | GN_FEATURE_UNEXPORT)
+/* descriptors can name a list: GANTRY_IO_LIST */
+#define GN_FEATURE_LISTS 0x8ull
+#define GN_FEATURES (GN_FEATURE_CRC | GN_FEATURE_NOTES | GN_FEATURE_UNEXPORT | GN_FEATURE_LISTS)
 
 enum gn_frame_type {
 	GN_FRAME_HELLO = 1,

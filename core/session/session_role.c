@@ -235,6 +235,7 @@ void gn_role_destroy(struct gn_role **role_p)
 	free(role->lanes);
 	free(role->server.ops_done);
 	free(role->server.ops_failed);
+	free(role->server.list_bounces);
 	free(role->late_replies);
 	gn_host_fini(&role->host);
 	free(role);

@@ -485,13 +485,15 @@ int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 	sv->direct = host->counter(host, "sessions_direct");
 	sv->ops_done = calloc(role->n_lanes, sizeof(*sv->ops_done));
 	sv->ops_failed = calloc(role->n_lanes, sizeof(*sv->ops_failed));
+	sv->list_bounces = calloc(role->n_lanes, sizeof(*sv->list_bounces));
 	if (!sv->opened || !sv->ended || !sv->lost || !sv->refused || !sv->direct ||
-	    !sv->ops_done || !sv->ops_failed)
+	    !sv->ops_done || !sv->ops_failed || !sv->list_bounces)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < role->n_lanes; i++) {
 		sv->ops_done[i] = host->counter(host, "ops_done");
 		sv->ops_failed[i] = host->counter(host, "ops_failed");
-		if (!sv->ops_done[i] || !sv->ops_failed[i])
+		sv->list_bounces[i] = host->counter(host, "list_bounces_ops");
+		if (!sv->ops_done[i] || !sv->ops_failed[i] || !sv->list_bounces[i])
 			return -ENOMEM;
 	}
 	rc = ep->device->ops->listen(ep->device->dev, ep->service, &events, role, &sv->listener);

@@ -34,7 +34,7 @@ struct gn_server {
 	 * volume
 	 */
 	uint64_t *opened, *ended, *lost, *refused, *direct;
-	uint64_t **ops_done, **ops_failed; /* counters of IOs, one for each lane */
+	uint64_t **ops_done, **ops_failed, **list_bounces; /* counters of IOs, for each lane */
 };
 
 /*

@@ -162,6 +162,39 @@ static int check_expected(struct gantry_session *s)
 	return 0;
 }
 
+/*
+ * Returns true if the device can move data directly to and from the volume: the backend stores the
+ * volume in memory, there are no stages, and the volume is within listen.direct_memory. The result
+ * of GANTRY_OP_EXTENTS needs a buffer outside the volume.
+ */
+static bool is_direct(const struct gantry_session *s, const struct gantry_volume_info *volume,
+		      void **addr_p)
+{
+	const struct gn_role *role = s->role;
+
+	return role->backend_ops && role->spec.n_stages == 0 &&
+	       volume->size <= s->ep->direct_memory &&
+	       !gantry_op_in(GANTRY_OP_EXTENTS, volume->ops) &&
+	       role->backend_ops->memory(role->backend, addr_p) == 0;
+}
+
+/*
+ * A target accepts lists for each backend. A list needs a buffer outside the volume, so a volume
+ * that the device accesses directly has no lists.
+ */
+static void offer_lists(struct gantry_session *s, struct gantry_volume_info *volume)
+{
+	void *addr;
+
+	s->rules.relays = !s->role->backend_ops;
+	s->takes_lists = (volume->flags & GANTRY_VOLUME_LISTS) != 0;
+	if (s->role->backend_ops)
+		volume->flags |= GANTRY_VOLUME_LISTS;
+	if ((s->features & GN_FEATURE_LISTS) == 0 ||
+	    (needs_bounce(s) && is_direct(s, volume, &addr)))
+		volume->flags &= ~GANTRY_VOLUME_LISTS;
+}
+
 static int query_done(struct gantry_session *s)
 {
 	struct gantry_volume_info *volume = &s->answer.volume;
@@ -171,6 +204,7 @@ static int query_done(struct gantry_session *s)
 
 	if (needs_bounce(s) && volume->max_io > most)
 		volume->max_io = (uint32_t)most;
+	offer_lists(s, volume);
 	fault = gn_volume_fault(volume);
 	if (fault) {
 		gn_session_refuse(s, "the role describes an impossible volume: %s", fault);
@@ -306,9 +340,8 @@ static int unexport_done(struct gantry_session *s)
 }
 
 /*
- * Use the volume itself as bounce memory: let the device move data directly to and from it. This
- * needs a backend that stores the volume in memory, no stages, and a volume within
- * listen.direct_memory. Returns 0, or -errno: use bounce buffers.
+ * Use the volume itself as bounce memory: let the device move data directly to and from it. Returns
+ * 0, or -errno: use bounce buffers.
  */
 static int register_volume(struct gantry_session *s, const struct gantry_hop *terminal)
 {
@@ -319,18 +352,12 @@ static int register_volume(struct gantry_session *s, const struct gantry_hop *te
 
 	if (s->store.addr)
 		return 0;
-	if (!role->backend_ops || terminal->submit != role->backend_ops->submit ||
-	    role->spec.n_stages != 0)
+	if (!role->backend_ops || terminal->submit != role->backend_ops->submit)
 		return -ENOTSUP;
 	role->backend_ops->volume(role->backend, &volume);
-	/* a result of GANTRY_OP_EXTENTS needs a buffer outside the volume */
-	if (volume.size != s->rules.volume.size || volume.size > s->ep->direct_memory ||
-	    gantry_op_in(GANTRY_OP_EXTENTS, volume.ops))
+	if (volume.size != s->rules.volume.size || !is_direct(s, &volume, &store.addr))
 		return -ENOTSUP;
 	store.length = volume.size;
-	rc = role->backend_ops->memory(role->backend, &store.addr);
-	if (rc != 0)
-		return rc;
 	s->store = store;
 	rc = s->ep->device->ops->register_region(s->ch.conn, &s->store);
 	if (rc == 0) {
@@ -531,6 +558,7 @@ static int start_done(struct gantry_session *s)
 			.move_memory = sl->move_memory ? sl->move_memory : &s->store,
 			.moves_store = !sl->move_memory,
 			.relays = !s->role->backend_ops,
+			.takes_lists = s->takes_lists,
 			.ordered = (caps_of(s) & GANTRY_CAP_ORDERED) != 0,
 			.notes = (s->features & GN_FEATURE_NOTES) != 0,
 			.broken = on_responder_broken,
@@ -539,6 +567,7 @@ static int start_done(struct gantry_session *s)
 			.arg = sl,
 			.ops_done = s->role->server.ops_done[l],
 			.ops_failed = s->role->server.ops_failed[l],
+			.list_bounces = s->role->server.list_bounces[l],
 		};
 		int rc = gn_responder_create(&attr, &sl->resp);
 

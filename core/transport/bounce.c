@@ -116,6 +116,18 @@ int gn_bounce_write_imm(struct gn_bounce *m, struct gantry_io *io,
 	return m->attr.ops->rma_write_imm(m->attr.rma, &rma, note);
 }
 
+int gn_bounce_move_part(struct gn_bounce *m, struct gantry_io *io,
+			const struct gantry_region *region, enum gantry_rma_op op,
+			const struct gn_bounce_part *part)
+{
+	struct gantry_rma rma = begin(m, io, region, op, 0);
+
+	rma.length = part->length;
+	rma.local = (char *)io->data + part->at;
+	rma.remote_offset = part->offset;
+	return m->attr.ops->rma_submit(m->attr.rma, &rma);
+}
+
 static uint32_t took(uint64_t started_ns, uint64_t now_ns)
 {
 	uint64_t ns = now_ns > started_ns ? now_ns - started_ns : 0;

@@ -20,10 +20,11 @@ struct gn_bounce;
 
 struct gn_bounce_attr {
 	const struct gantry_transport_ops *ops;
-	void *rma; /* RMA queue of the transport, of depth n or more */
+	/* RMA queue of the transport, of depth n or more; NULL: the caller copies the data */
+	void *rma;
 	/*
 	 * Memory that is registered on the connection of rma: at least as long as the largest IO,
-	 * or the whole volume. The caller owns it.
+	 * or the whole volume. The caller owns it. Not registered if `rma` is NULL.
 	 */
 	const struct gantry_region *memory;
 	int is_store;          /* `memory` is the volume itself */
@@ -62,6 +63,17 @@ int gn_bounce_fits(const struct gn_bounce *bounce, const struct gantry_io *io);
  */
 int gn_bounce_move(struct gn_bounce *bounce, struct gantry_io *io,
 		   const struct gantry_region *region, enum gantry_rma_op op, uint64_t started_ns);
+
+/* A part of a buffer and its place in a region, in bytes. */
+struct gn_bounce_part {
+	uint32_t at, length; /* in the buffer */
+	uint64_t offset;     /* in the region */
+};
+
+/* gn_bounce_move_part - as gn_bounce_move, for a part of the buffer, without a measured time. */
+int gn_bounce_move_part(struct gn_bounce *bounce, struct gantry_io *io,
+			const struct gantry_region *region, enum gantry_rma_op op,
+			const struct gn_bounce_part *part);
 
 /*
  * gn_bounce_write_imm - start a write from the buffer to the region, with a note and without a

@@ -14,6 +14,7 @@
 static void free_responder(struct gn_responder *resp)
 {
 	gn_bounce_destroy(&resp->bounce);
+	gn_responder_lists_destroy(resp);
 	gn_split_destroy(&resp->split);
 	gn_chain_destroy(resp->chain);
 	free(resp->free);
@@ -137,6 +138,8 @@ int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responde
 	if (rc != 0)
 		goto out_free;
 	rc = attr->rma ? make_bounce(resp) : 0;
+	if (rc == 0)
+		rc = gn_responder_lists_create(resp);
 	if (rc != 0)
 		goto out_free;
 	for (uint32_t i = 0; i < attr->depth; i++) {
@@ -176,6 +179,17 @@ void gn_responder_add_region(struct gn_responder *resp, uint32_t handle)
 	gn_worker_call(resp->attr.lane->worker, add_region_on_lane, &change);
 }
 
+static bool uses_region(const struct gn_responder *resp, const struct gantry_io *io,
+			uint32_t handle)
+{
+	bool has_list = (io->flags & GANTRY_IO_LIST) != 0 || (io->owner_flags & OWNER_LIST) != 0;
+
+	if (!gantry_op_has_buffer(io->opcode))
+		return false;
+	return io->region == handle ||
+	       (has_list && resp->lists && gn_list_uses(&resp->lists[io->slot], handle));
+}
+
 /*
  * Mark each request in flight that uses the region. A free slot can still have the flags of its
  * last request.
@@ -187,8 +201,7 @@ static void mark_users(struct gn_responder *resp, uint32_t handle)
 	for (uint32_t i = 0; i < resp->attr.depth; i++) {
 		struct gantry_io *io = &resp->ios[i];
 
-		if (io->owner_flags == 0 || io->region != handle ||
-		    !gantry_op_has_buffer(io->opcode))
+		if (io->owner_flags == 0 || !uses_region(resp, io, handle))
 			continue;
 		io->owner_flags |= OWNER_DRAINS;
 		resp->n_draining++;

@@ -38,6 +38,7 @@ struct gn_responder_attr {
 	 * responder reads the clock for each reply.
 	 */
 	int relays;
+	int takes_lists; /* 1: the terminal and the stages accept descriptors with GANTRY_IO_LIST */
 	/*
 	 * 1: the device has GANTRY_CAP_ORDERED, so the responder can send the reply of a read
 	 * before the move has ended, unless the region is unordered.
@@ -61,6 +62,7 @@ struct gn_responder_attr {
 	void (*drained)(void *arg);
 	void *arg;
 	uint64_t *ops_done, *ops_failed; /* counters of successful and of failed replies */
+	uint64_t *list_bounces; /* counter of lists whose data was copied through a buffer */
 };
 
 /*

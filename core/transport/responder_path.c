@@ -153,6 +153,8 @@ static __attribute__((noinline)) void queue_reply(struct gn_responder *resp, str
 {
 	if (resp->bounce && (io->owner_flags & OWNER_MOVE_PENDING) == 0)
 		gn_bounce_detach(resp->bounce, io);
+	if ((io->owner_flags & OWNER_LIST) != 0)
+		gn_responder_list_detach(resp, io);
 	if (resp->replies.n != 0 || send_reply(resp, io) != 0)
 		fifo_put(resp, &resp->replies, io);
 }
@@ -190,8 +192,8 @@ static __attribute__((noinline)) void reply(struct gn_responder *resp, struct ga
 	queue_reply(resp, io);
 }
 
-static __attribute__((noinline)) void reject(struct gn_responder *resp, struct gantry_io *io,
-					     enum gantry_status status)
+__attribute__((noinline)) void gn_responder_reject(struct gn_responder *resp, struct gantry_io *io,
+						   enum gantry_status status)
 {
 	gantry_io_end(io);
 	io->status = (uint16_t)status;
@@ -207,7 +209,8 @@ static __attribute__((noinline)) int handle_rejection(struct gn_responder *resp,
 {
 	if (rc == -EAGAIN && !resp->abandoned)
 		return rc;
-	reject(resp, io, rc == -EAGAIN ? GANTRY_S_CANCELED : gantry_status_of_errno(rc));
+	gn_responder_reject(resp, io,
+			    rc == -EAGAIN ? GANTRY_S_CANCELED : gantry_status_of_errno(rc));
 	return 0;
 }
 
@@ -278,11 +281,11 @@ static inline int push(struct gn_responder *resp, struct gantry_io *io)
 	return gantry_unlikely(rc != 0) ? handle_rejection(resp, io, rc) : 0;
 }
 
-static void submit_or_wait(struct gn_responder *resp, struct gantry_io *io)
+void gn_responder_submit(struct gn_responder *resp, struct gantry_io *io)
 {
 	if (resp->abandoned)
 		/* a stage might hold it, and the stages were drained already */
-		reject(resp, io, GANTRY_S_CANCELED);
+		gn_responder_reject(resp, io, GANTRY_S_CANCELED);
 	else if (resp->waiting.n != 0 || push(resp, io) != 0)
 		fifo_put(resp, &resp->waiting, io);
 }
@@ -291,14 +294,14 @@ static void submit_or_wait(struct gn_responder *resp, struct gantry_io *io)
  * The move of a descriptor ended. io->busy: a write, which is submitted now. Otherwise a read that
  * has completed, and whose reply is sent now.
  */
-static void move_ended(struct gn_responder *resp, struct gantry_io *io, int status)
+void gn_responder_move_ended(struct gn_responder *resp, struct gantry_io *io, int status)
 {
 	if (io->busy && status == 0 && expired(io, resp->attr.lane->pub.now_ns)) {
-		reject(resp, io, GANTRY_S_CANCELED);
+		gn_responder_reject(resp, io, GANTRY_S_CANCELED);
 	} else if (io->busy && status == 0) {
-		submit_or_wait(resp, io);
+		gn_responder_submit(resp, io);
 	} else if (io->busy) {
-		reject(resp, io, gantry_status_of_errno(status));
+		gn_responder_reject(resp, io, gantry_status_of_errno(status));
 	} else {
 		io->status = status == 0 ? GANTRY_S_OK : (uint16_t)gantry_status_of_errno(status);
 		reply(resp, io);
@@ -310,8 +313,12 @@ static void on_move_ended(void *arg, struct gantry_io *io, int status)
 	struct gn_responder *resp = arg;
 
 	resp->n_moving--;
+	if ((io->owner_flags & OWNER_LIST) != 0) {
+		gn_responder_list_moved(resp, io, status);
+		return;
+	}
 	if ((io->owner_flags & OWNER_MOVE_PENDING) == 0) {
-		move_ended(resp, io, status);
+		gn_responder_move_ended(resp, io, status);
 		return;
 	}
 	/*
@@ -348,7 +355,8 @@ static void reply_after_data(struct gn_responder *resp, struct gantry_io *io)
 static int can_reply_by_note(struct gn_responder *resp, const struct gantry_io *io)
 {
 	return io->opcode == GANTRY_OP_READ && io->length <= resp->max_noted &&
-	       !(io->flags & GANTRY_IO_CRC) && !resp->attr.rules->regions[io->region]->unordered &&
+	       !(io->flags & GANTRY_IO_CRC) && !(io->owner_flags & OWNER_LIST) &&
+	       !resp->attr.rules->regions[io->region]->unordered &&
 	       resp->n_notes++ % FULL_REPLY_EVERY != 0;
 }
 
@@ -387,22 +395,26 @@ static int begin_move(struct gn_responder *resp, struct gantry_io *io)
 {
 	/* only a write of the volume reads the region of the peer */
 	enum gantry_rma_op op = io->opcode == GANTRY_OP_WRITE ? GANTRY_RMA_READ : GANTRY_RMA_WRITE;
-	int move_pending = op == GANTRY_RMA_WRITE && resp->attr.ordered &&
+	int has_list = (io->owner_flags & OWNER_LIST) != 0;
+	int move_pending = op == GANTRY_RMA_WRITE && resp->attr.ordered && !has_list &&
 			   !resp->attr.rules->regions[io->region]->unordered,
 	    rc;
 
 	if (expired(io, resp->attr.lane->pub.now_ns)) {
-		move_ended(resp, io, -ECANCELED);
+		gn_responder_move_ended(resp, io, -ECANCELED);
 		return 0;
 	}
 	if (can_reply_by_note(resp, io) && reply_by_note(resp, io) == 0)
 		return 0;
-	rc = gn_bounce_move(resp->bounce, io, resp->attr.rules->regions[io->region], op,
-			    move_pending ? 0 : move_start_ns(resp, op));
+	if (has_list)
+		rc = gn_responder_list_move(resp, io);
+	else
+		rc = gn_bounce_move(resp->bounce, io, resp->attr.rules->regions[io->region], op,
+				    move_pending ? 0 : move_start_ns(resp, op));
 	if (rc == -EAGAIN && !resp->abandoned)
 		return rc;
 	if (rc != 0) {
-		move_ended(resp, io, rc == -EAGAIN ? -ECANCELED : rc);
+		gn_responder_move_ended(resp, io, rc == -EAGAIN ? -ECANCELED : rc);
 		return 0;
 	}
 	resp->n_moving++;
@@ -412,7 +424,7 @@ static int begin_move(struct gn_responder *resp, struct gantry_io *io)
 	return 0;
 }
 
-static __attribute__((noinline)) void move(struct gn_responder *resp, struct gantry_io *io)
+__attribute__((noinline)) void gn_responder_move(struct gn_responder *resp, struct gantry_io *io)
 {
 	if (resp->moves.n != 0 || begin_move(resp, io) != 0)
 		fifo_put(resp, &resp->moves, io);
@@ -420,11 +432,16 @@ static __attribute__((noinline)) void move(struct gn_responder *resp, struct gan
 
 static __attribute__((noinline)) void complete_slow(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (resp->bounce && io->status == GANTRY_S_OK && io->opcode != GANTRY_OP_WRITE &&
-	    gantry_op_has_buffer(io->opcode))
-		move(resp, io);
-	else
-		reply(resp, io);
+	int has_result = io->status == GANTRY_S_OK && io->opcode != GANTRY_OP_WRITE &&
+			 gantry_op_has_buffer(io->opcode);
+
+	if (resp->bounce && has_result) {
+		gn_responder_move(resp, io);
+		return;
+	}
+	if (has_result && (io->owner_flags & OWNER_LIST) != 0)
+		gn_list_scatter(&resp->lists[io->slot], io->data);
+	reply(resp, io);
 }
 
 /*
@@ -477,34 +494,54 @@ static void answer_complete(void *self, struct gantry_io *io)
 	complete(self, io, 1);
 }
 
+/* Returns the buffers that `buffer_waiters` wait for. */
+static inline struct gn_bounce *buffers(const struct gn_responder *resp)
+{
+	return resp->bounce ? resp->bounce : resp->list_bounce;
+}
+
 /* Attach a bounce buffer, and start the next step. Returns 0, or -EAGAIN: no buffer is free. */
 static int attach_buffer(struct gn_responder *resp, struct gantry_io *io)
 {
 	if (resp->abandoned)
-		reject(resp, io, GANTRY_S_CANCELED);
-	else if (gn_bounce_attach(resp->bounce, io) != 0)
+		gn_responder_reject(resp, io, GANTRY_S_CANCELED);
+	else if (gn_bounce_attach(buffers(resp), io) != 0)
 		return -EAGAIN;
+	else if ((io->owner_flags & OWNER_LIST) != 0)
+		gn_responder_list_attached(resp, io);
 	else if (io->opcode == GANTRY_OP_WRITE)
-		move(resp, io);
+		gn_responder_move(resp, io);
 	else
-		submit_or_wait(resp, io);
+		gn_responder_submit(resp, io);
 	return 0;
 }
 
 /*
- * Start a descriptor that passed the check. It needs a bounce buffer if its region is not mapped.
+ * A request needs a buffer if its region is not mapped, or if it has a list that the backend does
+ * not accept.
  */
-static __attribute__((noinline)) void admit(struct gn_responder *resp, struct gantry_io *io)
+__attribute__((noinline)) void gn_responder_admit(struct gn_responder *resp, struct gantry_io *io)
 {
-	if (!resp->bounce || !gantry_op_has_buffer(io->opcode))
-		submit_or_wait(resp, io);
+	if ((!resp->bounce && (io->owner_flags & OWNER_LIST) == 0) ||
+	    !gantry_op_has_buffer(io->opcode))
+		gn_responder_submit(resp, io);
 	else if (resp->buffer_waiters.n != 0 || attach_buffer(resp, io) != 0)
 		fifo_put(resp, &resp->buffer_waiters, io);
 }
 
+/* Handle a request whose check did not return GANTRY_S_OK. */
+static __attribute__((noinline)) void take_other(struct gn_responder *resp, struct gantry_io *io,
+						 enum gantry_status status)
+{
+	if (status == GN_CHECK_LIST)
+		gn_responder_take_list(resp, io);
+	else
+		gn_responder_reject(resp, io, status);
+}
+
 /*
  * Copy a request to a free descriptor and check the copy. NULL: the request was rejected and
- * answered.
+ * answered, or it has a list and was started.
  */
 static inline __attribute__((always_inline)) struct gantry_io *accept(struct gn_responder *resp,
 								      const void *imm)
@@ -520,7 +557,7 @@ static inline __attribute__((always_inline)) struct gantry_io *accept(struct gn_
 	status = gn_check_io(&resp->rules, io);
 	if (gantry_likely(status == GANTRY_S_OK))
 		return io;
-	reject(resp, io, status);
+	take_other(resp, io, status);
 	return NULL;
 }
 
@@ -531,7 +568,7 @@ static inline void take(struct gn_responder *resp, const void *imm)
 	if (gantry_unlikely(!io))
 		return;
 	if (gantry_unlikely(!resp->as_peer.is_ready))
-		admit(resp, io);
+		gn_responder_admit(resp, io);
 	else if (gantry_unlikely(push(resp, io) != 0))
 		fifo_put(resp, &resp->waiting, io);
 }
@@ -617,7 +654,7 @@ static int retry_fifo(struct gn_responder *resp, struct gn_responder_fifo *fifo,
 
 	while ((io = fifo_first(fifo))) {
 		if (now_ns != 0 && expired(io, now_ns))
-			reject(resp, io, GANTRY_S_CANCELED);
+			gn_responder_reject(resp, io, GANTRY_S_CANCELED);
 		else if (offer(resp, io) != 0)
 			break;
 		fifo_drop(resp, fifo);
@@ -676,7 +713,7 @@ static int responder_arm(void *self)
 	struct gn_responder *resp = self;
 	const struct gantry_io *next = fifo_first(&resp->buffer_waiters);
 
-	if (has_waiting(resp) || (next && gn_bounce_fits(resp->bounce, next)))
+	if (has_waiting(resp) || (next && gn_bounce_fits(buffers(resp), next)))
 		return 1;
 	if (resp->split && gn_split_is_ready(resp->split))
 		return 1;

@@ -5,6 +5,7 @@
 #ifndef GN_TRANSPORT_RESPONDER_PRIV_H
 #define GN_TRANSPORT_RESPONDER_PRIV_H
 
+#include "io/list.h"
 #include "transport/responder.h"
 #include "transport/sender.h"
 
@@ -36,7 +37,15 @@ struct gn_responder {
 	/* slots whose reply was sent, and whose move is in flight */
 	uint32_t n_replies_before_move;
 	struct gn_bounce *bounce; /* bounce buffers; NULL: all regions are mapped */
-	struct gn_split *split;   /* splitter of large IOs; NULL: the terminal is a requester */
+	struct gn_list *lists;    /* indexed by slot; NULL: the session has no lists */
+	/*
+	 * buffers of IOs with lists, if all regions are mapped and the backend does not accept
+	 * lists; else NULL. `list_memory` is private memory
+	 */
+	struct gn_bounce *list_bounce;
+	struct gantry_region list_memory;
+	uint32_t n_bounced;     /* IOs that use list_bounce, or wait for it */
+	struct gn_split *split; /* splitter of large IOs; NULL: the terminal is a requester */
 	struct gn_sender sender;
 	int unmoved;        /* moves were submitted and not flushed */
 	uint32_t max_noted; /* longest read that a note can answer, in bytes */
@@ -62,17 +71,18 @@ struct gn_responder {
 #define OWNER_REPLY_PENDING 1u
 #define OWNER_MOVE_PENDING 2u /* the reply was sent before the end of the move */
 #define OWNER_DRAINS 4u       /* no step: the request counts in n_draining */
+#define OWNER_LIST 8u         /* no step: a buffer holds the data of the list of the request */
 
 /*
  * The fast path passes a request to the terminal, and its reply to the transport, without further
- * checks. A responder uses it while it has no bounce buffers, no IO waits in a queue, no region is
- * being drained, and it is not ending. Call this function whenever one of these conditions changes.
+ * checks. A responder uses it while it has no bounce buffers, none of its IOs uses list_bounce, no IO
+ * waits in a queue, no region is being drained, and it is not ending. Call this function whenever one of these conditions changes.
  */
 static inline void gn_responder_update_fast_path(struct gn_responder *resp)
 {
-	resp->as_peer.is_ready = !resp->bounce && resp->waiting.n == 0 && resp->replies.n == 0 &&
-				 resp->n_draining == 0 && !resp->broken && !resp->quiescing &&
-				 !resp->abandoned;
+	resp->as_peer.is_ready = !resp->bounce && resp->n_bounced == 0 && resp->waiting.n == 0 &&
+				 resp->replies.n == 0 && resp->n_draining == 0 && !resp->broken &&
+				 !resp->quiescing && !resp->abandoned;
 }
 
 /* The functions below run on the lane's thread. */
@@ -86,6 +96,33 @@ struct gantry_hop gn_responder_terminal(struct gn_responder *resp);
 struct gantry_hop gn_responder_owner(struct gn_responder *resp);
 /* The poller of a responder, without `self`. */
 extern const struct gantry_poller gn_responder_poller;
+
+/* Submit a request to the chain, or let it wait. */
+void gn_responder_submit(struct gn_responder *resp, struct gantry_io *io);
+/* Start or continue the moves of a request that has its buffer, or let it wait. */
+void gn_responder_move(struct gn_responder *resp, struct gantry_io *io);
+/* The last move of a request ended with `status`. */
+void gn_responder_move_ended(struct gn_responder *resp, struct gantry_io *io, int status);
+/* Start a request that passed the check. */
+void gn_responder_admit(struct gn_responder *resp, struct gantry_io *io);
+void gn_responder_reject(struct gn_responder *resp, struct gantry_io *io,
+			 enum gantry_status status);
+
+/* -- responder_list.c: requests with GANTRY_IO_LIST -- */
+
+/* Allocate what lists need. Returns 0 or -ENOMEM. Control thread. */
+int gn_responder_lists_create(struct gn_responder *resp);
+void gn_responder_lists_destroy(struct gn_responder *resp);
+/* Start a request whose check returned GN_CHECK_LIST. */
+void gn_responder_take_list(struct gn_responder *resp, struct gantry_io *io);
+/* A request with OWNER_LIST has its buffer: start the next step. */
+void gn_responder_list_attached(struct gn_responder *resp, struct gantry_io *io);
+/* Start the next move of a request with OWNER_LIST. Returns 0, or a -errno of rma_submit. */
+int gn_responder_list_move(struct gn_responder *resp, struct gantry_io *io);
+/* A move of a request with OWNER_LIST ended. */
+void gn_responder_list_moved(struct gn_responder *resp, struct gantry_io *io, int status);
+/* A request with OWNER_LIST does not need its buffer any more. */
+void gn_responder_list_detach(struct gn_responder *resp, struct gantry_io *io);
 
 /* `take_request` of struct gantry_local_peer. */
 int gn_responder_take(struct gantry_local_peer *resp, const struct gantry_io *io);

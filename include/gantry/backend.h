@@ -10,6 +10,9 @@
  *   - if the operation has a range, offset and length are multiples of the block size, the range
  *     lies inside the volume, and length is not 0;
  *   - for read and write, io->data points to `length` bytes that stay valid until the completion;
+ *   - with GANTRY_IO_LIST, which only a backend with GANTRY_VOLUME_LISTS gets, io->data points to a
+ *     struct gantry_pieces instead, which stays unchanged; the lengths of its pieces add up to
+ *     `length`. A piece has any length and alignment;
  *   - for extents, io->data points to GANTRY_EXTENTS_BYTES bytes. The peer can change them at any
  *     time: build the result in private memory, and copy it by gantry_extents_finish(). The range
  *     can be longer than max_io.

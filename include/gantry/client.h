@@ -247,6 +247,27 @@ int gantry_queue_write_zeroes(struct gantry_queue *queue, uint64_t length, uint6
 			      unsigned flags, gantry_done_fn *done, void *arg);
 
 /*
+ * gantry_queue_readv, _writev - submit one IO whose data is in several pieces
+ *
+ * The volume needs GANTRY_VOLUME_LISTS in its flags.
+ *
+ * iov       the pieces, each inside gantry_volume_buffers(), of any length but 0. The library copies
+ *           the array; the pieces stay valid until `done`
+ * n         number of pieces: 1 to GANTRY_LIST_MAX. The sum of their lengths is the length of the
+ *           IO, a multiple of the block size: at most max_io and GANTRY_LIST_BYTES
+ * flags     GANTRY_IO_FUA or 0
+ * offset, done, thread: as for gantry_queue_read()
+ * returns   as gantry_queue_read(), and
+ *     -EOPNOTSUPP    the volume does not accept several pieces
+ *     -EMSGSIZE      too many pieces or bytes
+ * since     GANTRY_1.1
+ */
+int gantry_queue_readv(struct gantry_queue *queue, const struct iovec *iov, uint32_t n,
+		       uint64_t offset, gantry_done_fn *done, void *arg);
+int gantry_queue_writev(struct gantry_queue *queue, const struct iovec *iov, uint32_t n,
+			uint64_t offset, unsigned flags, gantry_done_fn *done, void *arg);
+
+/*
  * gantry_queue_extents - get which parts of a range are holes
  *
  * extents   out: valid in `done` if the result is 0. They begin at `offset` and can end before the

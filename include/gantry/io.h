@@ -29,6 +29,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include <gantry/branch.h>
 
@@ -82,7 +83,28 @@ enum gantry_opcode {
 
 #define GANTRY_IO_FUA 0x01u /* the write is on stable storage before it completes */
 #define GANTRY_IO_CRC 0x02u /* crc32c holds the CRC32C of the data */
-#define GANTRY_IO_FLAGS (GANTRY_IO_FUA | GANTRY_IO_CRC)
+/* the data of the read or write is in several places: region and region_offset name a list */
+#define GANTRY_IO_LIST 0x04u
+#define GANTRY_IO_FLAGS (GANTRY_IO_FUA | GANTRY_IO_CRC | GANTRY_IO_LIST)
+
+#define GANTRY_LIST_MAX 64u          /* limit of the entries of a list */
+#define GANTRY_LIST_BYTES (1u << 20) /* limit of `length` of an IO with a list */
+
+/*
+ * An entry of a list, in an exported region with GANTRY_REMOTE_READ. The list ends with the entry
+ * at which the sum of the lengths is `length` of the descriptor.
+ */
+struct gantry_list_entry {
+	uint32_t region; /* handle of the exported region that holds this piece of the data */
+	uint32_t length; /* bytes, not 0 */
+	uint64_t offset; /* bytes, from the start of the region */
+};
+
+/* The pieces of the data at their local addresses: io->data with GANTRY_IO_LIST. */
+struct gantry_pieces {
+	uint32_t count; /* 1 .. GANTRY_LIST_MAX */
+	struct iovec piece[GANTRY_LIST_MAX];
+};
 
 #define GANTRY_EXTENTS_BYTES 4096u /* size of the buffer of GANTRY_OP_EXTENTS, of any range */
 #define GANTRY_EXTENTS_MAX 510u    /* limit of extents in this buffer */
@@ -176,7 +198,10 @@ struct gantry_io {
 	const struct gantry_hop *hop; /* current hop of the descriptor in its chain */
 	/* object that submitted the descriptor; `drain` of a stage compares it */
 	void *owner;
-	/* local address of the data; NULL if it is not mapped */
+	/*
+	 * local address of the data; NULL if it is not mapped. With GANTRY_IO_LIST: the address of
+	 * a struct gantry_pieces
+	 */
 	void *data;
 	uint64_t start_ns;                /* when the owner submitted it */
 	uint16_t slot;                    /* index of the descriptor in its pool */
@@ -470,6 +495,7 @@ static inline int gantry_status_buffer_released(unsigned status)
 #else
 _Static_assert(sizeof(struct gantry_io) == 2 * GANTRY_CACHE_LINE, "two cache lines");
 _Static_assert(offsetof(struct gantry_io, reserved) == GANTRY_IO_WIRE_BYTES, "the wire form");
+_Static_assert(sizeof(struct gantry_list_entry) == 16, "no padding");
 _Static_assert(sizeof(struct gantry_extents) == GANTRY_EXTENTS_BYTES, "fills its buffer");
 _Static_assert(offsetof(struct gantry_io, hop) == GANTRY_CACHE_LINE, "private line");
 #endif

@@ -7,6 +7,11 @@
 
 #define GANTRY_VOLUME_READ_ONLY 0x1u
 #define GANTRY_VOLUME_VOLATILE 0x2u /* the content does not outlive the process */
+/*
+ * Descriptors can have GANTRY_IO_LIST. In a backend: the backend accepts such descriptors itself.
+ * For other backends the target copies the data through a buffer.
+ */
+#define GANTRY_VOLUME_LISTS 0x4u
 
 /*
  * Properties of a volume; also the reply to QUERY of a session. size, block_size, ops and max_io

@@ -265,6 +265,91 @@ static void test_extents_are_holes_until_they_are_written(const char *role)
 	close_all();
 }
 
+#define PIECES 5
+
+/*
+ * Write and read pieces of odd lengths. `served_fill` of the whole data, cut at these places, is
+ * compared by plain IO.
+ */
+static void test_pieces_are_the_data_of_one_io(const char *role)
+{
+	static const uint32_t length[PIECES] = {1, 4000, 95, 8000, 192};
+	const uint32_t all = 3 * BLOCK;
+	struct iovec iov[PIECES];
+	struct served_io io = {0, 1};
+	uint8_t data[3 * BLOCK], out[3 * BLOCK], *shared;
+	uint32_t at = 0;
+	uint64_t bytes;
+
+	attr.buffer_bytes = 64 * 1024;
+	open_all(role);
+	shared = gantry_volume_buffers(volume, &bytes);
+	served_fill(data, all, 11);
+	for (unsigned i = 0; i < PIECES; at += length[i++]) {
+		iov[i] = (struct iovec){shared + (PIECES - i) * 9001, length[i]};
+		memcpy(iov[i].iov_base, data + at, length[i]);
+	}
+	TEST_ASSERT_EQUAL_UINT(all, at);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(
+		0, gantry_queue_writev(queue, iov, PIECES, BLOCK, GANTRY_IO_FUA, served_done, &io),
+		gantry_error());
+	served_wait(queue, &io, 1, 1);
+	TEST_ASSERT_EQUAL_INT(0, io.result);
+	TEST_ASSERT_EQUAL_INT(0, served_read(queue, out, all, BLOCK));
+	TEST_ASSERT_EQUAL_MEMORY(data, out, all);
+	memset(shared, 0xee, 64 * 1024);
+	io = (struct served_io){0, 1};
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_readv(queue, iov, PIECES, BLOCK, served_done, &io));
+	served_wait(queue, &io, 1, 1);
+	TEST_ASSERT_EQUAL_INT(0, io.result);
+	for (unsigned i = 0, from = 0; i < PIECES; from += length[i++])
+		TEST_ASSERT_EQUAL_MEMORY(data + from, iov[i].iov_base, length[i]);
+	TEST_ASSERT_EQUAL_UINT8(0xee, shared[9001 - 1]);
+	TEST_ASSERT_EQUAL_UINT8(0xee, shared[9001 + 192]);
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gantry_queue_readv(queue, iov, 0, 0, served_done, &io));
+	iov[0].iov_base = data; /* not in the memory of the session */
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gantry_queue_readv(queue, iov, PIECES, 0, served_done, &io));
+	close_all();
+}
+
+static void serve_pieces(const struct served_options *options)
+{
+	served_conf(options);
+	served_start("store");
+	served_start("bridge");
+	test_pieces_are_the_data_of_one_io("load");
+}
+
+static void test_pieces_pass_through_a_gateway(void)
+{
+	serve_pieces(&(struct served_options){.device = NULL});
+}
+
+static void test_pieces_are_moved_without_mapped_memory(void)
+{
+	serve_pieces(&(struct served_options){.device = "mapped = false;"});
+}
+
+/* A gateway and a target with stages; the checksums of the initiator are checked by the target. */
+static void test_pieces_have_a_checksum(void)
+{
+	serve_pieces(&(struct served_options){
+		.load_stages = "{ type = \"crc\"; mode = \"generate\"; strict = true; }",
+		.bridge_stages = "{ type = \"crc\"; }, { type = \"fault\"; }",
+		.store_stages = "{ type = \"crc\"; mode = \"verify\"; strict = true; }"});
+}
+
+static void test_pieces_of_a_backend_without_lists(void)
+{
+	char backend[256];
+
+	snprintf(backend, sizeof(backend),
+		 "type = \"file\"; path = \"%s/volume\"; size = \"16MiB\"; create = true;",
+		 served_dir);
+	serve_pieces(&(struct served_options){.backend = backend});
+	unlink(strcat(strcpy(backend, served_dir), "/volume"));
+}
+
 static void test_extents_of_the_store(void)
 {
 	served_start("store");
@@ -544,6 +629,10 @@ int main(void)
 	RUN_TEST(test_extents_are_moved_without_mapped_memory);
 	RUN_TEST(test_extents_of_a_range_above_4_GiB_are_cut);
 	RUN_TEST(test_extents_of_a_volume_without_them_are_rejected);
+	RUN_TEST(test_pieces_pass_through_a_gateway);
+	RUN_TEST(test_pieces_are_moved_without_mapped_memory);
+	RUN_TEST(test_pieces_have_a_checksum);
+	RUN_TEST(test_pieces_of_a_backend_without_lists);
 	RUN_TEST(test_an_event_loop);
 	RUN_TEST(test_wait_returns_after_a_completion_or_a_lost_session);
 	RUN_TEST(test_submitting_from_inside_done);

@@ -6,7 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/list.h"
 #include "unit/io/reference.h"
+
+/* An accepted list has the length of its descriptor, and its entries are inside their regions. */
+static void check_list(const struct gn_io_rules *rules, const struct gantry_io *io,
+		       const uint8_t *data, size_t size)
+{
+	static uint8_t bytes[GANTRY_LIST_MAX * sizeof(struct gantry_list_entry)];
+	static struct gn_list list;
+	uint64_t sum = 0;
+
+	memset(bytes, 0, sizeof(bytes));
+	memcpy(bytes, data, size < sizeof(bytes) ? size : sizeof(bytes));
+	if (gn_list_take(rules, io, bytes, gn_list_bytes(rules, io), &list) != GANTRY_S_OK)
+		return;
+	for (uint32_t i = 0; i < list.count; i++) {
+		const struct gantry_list_entry *e = &list.entry[i];
+
+		sum += e->length;
+		if (e->region >= rules->n_regions || !rules->regions[e->region] ||
+		    e->offset + e->length < e->offset ||
+		    e->offset + e->length > rules->regions[e->region]->length)
+			abort();
+	}
+	if (sum != io->length || list.count == 0 || list.count > GANTRY_LIST_MAX)
+		abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -56,8 +82,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (status != reference_check(&rules, &copy) || io.data != copy.data ||
 	    io.deadline_us != copy.deadline_us)
 		abort();
-	if (status == GANTRY_S_OK && gantry_op_has_buffer(io.opcode) &&
-	    io.region_offset + io.length > region.length)
+	if (status == GANTRY_S_OK && !(io.flags & GANTRY_IO_LIST) &&
+	    io.region_offset + gantry_io_buffer_bytes(&io) > region.length)
 		abort();
+	if (status == GN_CHECK_LIST && size > sizeof(in))
+		check_list(&rules, &io, data + sizeof(in), size - sizeof(in));
 	return 0;
 }

@@ -121,6 +121,7 @@ static void populate(struct memory *m)
 static void describe(const struct memory_conf *conf, struct gantry_volume_info *volume)
 {
 	volume_expect(conf->uuid, conf->size, conf->block, volume);
+	volume->flags |= GANTRY_VOLUME_LISTS;
 	/* a populated volume has no holes, and the host can use its mapping only without the bit */
 	if (conf->populate)
 		volume->ops &= ~(1u << GANTRY_OP_EXTENTS);
@@ -254,6 +255,19 @@ static void report_extents(const struct memory *m, const struct gantry_io *io)
 	gantry_extents_finish(io, &extents);
 }
 
+/* Execute a read or write with a list. */
+static void copy_pieces(const struct memory *m, const struct gantry_io *io)
+{
+	const struct gantry_pieces *pieces = io->data;
+	uint8_t *place = m->base + io->offset;
+
+	for (uint32_t i = 0; i < pieces->count; place += pieces->piece[i++].iov_len)
+		if (io->opcode == GANTRY_OP_READ)
+			memcpy(pieces->piece[i].iov_base, place, pieces->piece[i].iov_len);
+		else
+			memcpy(place, pieces->piece[i].iov_base, pieces->piece[i].iov_len);
+}
+
 static void execute(struct memory *m, struct gantry_io *io)
 {
 	uint8_t *place = m->base + io->offset;
@@ -299,6 +313,14 @@ static int memory_submit(void *self, struct gantry_io *io)
 	struct gantry_io *before = lane->held;
 	uint8_t *volume = lane->memory->base + io->offset;
 
+	if (gantry_unlikely((io->flags & GANTRY_IO_LIST) != 0)) {
+		if (io->opcode == GANTRY_OP_WRITE)
+			mark_written(lane->memory, io->offset, io->length);
+		copy_pieces(lane->memory, io);
+		io->status = GANTRY_S_OK;
+		gantry_complete(io);
+		return 0;
+	}
 	if (!gantry_op_has_data(io->opcode)) {
 		finish(lane->memory, io);
 		return 0;

@@ -76,6 +76,7 @@ int route_append(struct gantry_volume_info *sum, const struct gantry_volume_info
 	/* the extents of several targets cannot be joined in one buffer */
 	sum->ops &= next->ops & ~(1u << GANTRY_OP_EXTENTS);
 	sum->flags |= next->flags;
+	sum->flags &= ~GANTRY_VOLUME_LISTS; /* a list cannot be divided */
 	combine_uuids(sum->uuid, next->uuid);
 	sum->verifier = combine_verifiers(sum->verifier, next->verifier);
 	return 0;

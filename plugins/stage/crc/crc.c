@@ -126,6 +126,19 @@ static void log_first(struct crc_lane *lane, const struct gantry_io *io, const c
 			 (unsigned long long)io->offset, what);
 }
 
+/* Returns the checksum of the data, which can be in several pieces. */
+static uint32_t checksum(const struct crc_lane *lane, const struct gantry_io *io)
+{
+	const struct gantry_pieces *pieces = io->data;
+	uint32_t crc = 0;
+
+	if (gantry_likely((io->flags & GANTRY_IO_LIST) == 0))
+		return lane->host->crc32c(0, io->data, io->length);
+	for (uint32_t i = 0; i < pieces->count; i++)
+		crc = lane->host->crc32c(crc, pieces->piece[i].iov_base, pieces->piece[i].iov_len);
+	return crc;
+}
+
 /*
  * Compute or check the checksum as planned. Returns 0; -EILSEQ: the checksum is missing or wrong.
  */
@@ -138,7 +151,7 @@ static int apply(struct crc_lane *lane, const struct crc_plan *plan, struct gant
 			return -EILSEQ;
 		}
 		if (plan->make) {
-			io->crc32c = lane->host->crc32c(0, io->data, io->length);
+			io->crc32c = checksum(lane, io);
 			io->flags |= GANTRY_IO_CRC;
 			gantry_count(&lane->n_made, 1);
 		}
@@ -147,7 +160,7 @@ static int apply(struct crc_lane *lane, const struct crc_plan *plan, struct gant
 	if (!plan->check)
 		return 0;
 	gantry_count(&lane->n_checked, 1);
-	if (io->crc32c == lane->host->crc32c(0, io->data, io->length))
+	if (io->crc32c == checksum(lane, io))
 		return 0;
 	gantry_count(&lane->n_wrong, 1);
 	log_first(lane, io, "does not match its checksum");

@@ -131,7 +131,7 @@ static void volume_has_the_configured_geometry(void)
 	chain.backend_ops->volume(chain.backend, &v);
 	TEST_ASSERT_EQUAL_UINT64(3 * MIB, v.size);
 	TEST_ASSERT_EQUAL_UINT(512, v.block_size);
-	TEST_ASSERT_EQUAL_UINT(GANTRY_VOLUME_VOLATILE, v.flags);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_VOLUME_VOLATILE | GANTRY_VOLUME_LISTS, v.flags);
 	for (unsigned op = 0; op < GANTRY_OP_COUNT; op++)
 		TEST_ASSERT_TRUE(v.ops & 1u << op);
 	TEST_ASSERT_TRUE(v.max_io % v.block_size == 0);

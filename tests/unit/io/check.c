@@ -47,7 +47,7 @@ static void draw(struct gantry_random *r, struct gn_io_rules *rules,
 								    : UINT64_MAX / block - 1)),
 		.block_size = block,
 		.ops = (uint32_t)gantry_random_next(r) | 0x6,
-		.flags = (uint32_t)gantry_random_below(r, 2),
+		.flags = (uint32_t)gantry_random_below(r, 2) | GANTRY_VOLUME_LISTS,
 		.max_io = block * (uint32_t)(1 + gantry_random_below(r, 64)),
 	};
 	rules->n_regions = (uint32_t)gantry_random_below(r, 5);
@@ -64,6 +64,8 @@ static void draw(struct gantry_random *r, struct gn_io_rules *rules,
 	io->opcode = (uint8_t)gantry_random_below(r, gantry_random_below(r, 8) ? GANTRY_OP_COUNT
 									       : 256);
 	io->flags = (uint8_t)gantry_random_below(r, gantry_random_below(r, 8) ? 4 : 256);
+	if (gantry_random_below(r, 8) == 0)
+		io->flags |= GANTRY_IO_LIST;
 	io->length = (uint32_t)near(r, block, rules->volume.max_io);
 	if (gantry_random_below(r, 2))
 		io->length = (io->length % 8 + 1) * block;
@@ -77,11 +79,12 @@ static void draw(struct gantry_random *r, struct gn_io_rules *rules,
 	io->deadline_us = (uint32_t)gantry_random_below(r, 2);
 	rules->io_timeout_ns = near(r, GN_NS_PER_US, GN_NS_PER_S);
 	rules->refused_flags = gantry_random_below(r, 2) ? GANTRY_IO_CRC : 0;
+	rules->relays = (uint8_t)gantry_random_below(r, 2);
 	gn_io_rules_ready(rules);
 }
 
 /* Returns in how many of `rounds` random cases the check differs from the reference. */
-static unsigned differences(check_fn *check, unsigned rounds, unsigned seen[GANTRY_S_COUNT])
+static unsigned differences(check_fn *check, unsigned rounds, unsigned seen[GANTRY_S_COUNT + 1])
 {
 	struct gantry_region regions[4], *table[4];
 	struct gn_io_rules rules = {.regions = table};
@@ -107,7 +110,7 @@ static unsigned differences(check_fn *check, unsigned rounds, unsigned seen[GANT
 
 static void check_agrees_with_the_128_bit_reference(void)
 {
-	unsigned seen[GANTRY_S_COUNT] = {0};
+	unsigned seen[GANTRY_S_COUNT + 1] = {0};
 
 	TEST_ASSERT_EQUAL_UINT(0, differences(gn_check_io, ROUNDS, seen));
 	TEST_ASSERT_GREATER_THAN(1000, seen[GANTRY_S_OK]);
@@ -116,6 +119,7 @@ static void check_agrees_with_the_128_bit_reference(void)
 	TEST_ASSERT_GREATER_THAN(1000, seen[GANTRY_S_ACCESS]);
 	TEST_ASSERT_GREATER_THAN(1000, seen[GANTRY_S_UNSUPPORTED]);
 	TEST_ASSERT_GREATER_THAN(1000, seen[GANTRY_S_READ_ONLY]);
+	TEST_ASSERT_GREATER_THAN(10, seen[GN_CHECK_LIST]);
 }
 
 /* -- wrong checks: the comparison with the reference must detect the mistake of each -- */

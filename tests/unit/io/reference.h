@@ -19,7 +19,8 @@ static inline enum gantry_status reference_volume(const struct gantry_volume_inf
 		     io->opcode == GANTRY_OP_EXTENTS;
 	int changes = ranged && io->opcode != GANTRY_OP_READ && io->opcode != GANTRY_OP_EXTENTS;
 
-	if (io->opcode > GANTRY_OP_EXTENTS || io->flags > (GANTRY_IO_FUA | GANTRY_IO_CRC))
+	if (io->opcode > GANTRY_OP_EXTENTS ||
+	    io->flags > (GANTRY_IO_FUA | GANTRY_IO_CRC | GANTRY_IO_LIST))
 		return GANTRY_S_INVALID;
 	if (io->opcode != GANTRY_OP_NOP && !(v->ops >> io->opcode & 1))
 		return GANTRY_S_UNSUPPORTED;
@@ -48,14 +49,28 @@ static inline enum gantry_status reference_check(const struct gn_io_rules *rules
 		return status;
 	if (io->flags & rules->refused_flags)
 		return GANTRY_S_UNSUPPORTED;
+	if ((io->flags & GANTRY_IO_LIST) && io->opcode != GANTRY_OP_READ &&
+	    io->opcode != GANTRY_OP_WRITE)
+		return GANTRY_S_INVALID;
+	if ((io->flags & GANTRY_IO_LIST) && !(rules->volume.flags & GANTRY_VOLUME_LISTS))
+		return GANTRY_S_UNSUPPORTED;
 	if (io->opcode != GANTRY_OP_READ && io->opcode != GANTRY_OP_WRITE &&
 	    io->opcode != GANTRY_OP_EXTENTS)
 		return GANTRY_S_OK;
 	if (io->opcode != GANTRY_OP_EXTENTS && io->length > rules->volume.max_io)
 		return GANTRY_S_INVALID;
+	if ((io->flags & GANTRY_IO_LIST) && io->length > 1 << 20)
+		return GANTRY_S_INVALID;
 	if (io->region >= rules->n_regions || !rules->regions[io->region])
 		return GANTRY_S_ACCESS;
 	region = rules->regions[io->region];
+	if (io->flags & GANTRY_IO_LIST) {
+		if (!(region->rights & GANTRY_REMOTE_READ))
+			return GANTRY_S_ACCESS;
+		if ((wide)io->region_offset + 16 > region->length)
+			return GANTRY_S_RANGE;
+		return rules->relays ? GANTRY_S_OK : GN_CHECK_LIST;
+	}
 	if (!(region->rights &
 	      (io->opcode == GANTRY_OP_WRITE ? GANTRY_REMOTE_READ : GANTRY_REMOTE_WRITE)))
 		return GANTRY_S_ACCESS;

@@ -35,7 +35,7 @@ static void invalid_io_fails_and_does_not_break_the_queue(void)
 		{{.opcode = GANTRY_OP_COUNT}, GANTRY_S_INVALID},
 		{{.opcode = 255}, GANTRY_S_INVALID},
 		{{.opcode = GANTRY_OP_DISCARD, .length = 512}, GANTRY_S_UNSUPPORTED},
-		{{.opcode = GANTRY_OP_READ, .flags = 4, .length = 512, .region = 1},
+		{{.opcode = GANTRY_OP_READ, .flags = 8, .length = 512, .region = 1},
 		 GANTRY_S_INVALID},
 		{{.opcode = GANTRY_OP_READ, .length = 0, .region = 1}, GANTRY_S_INVALID},
 		{{.opcode = GANTRY_OP_READ, .length = 513, .region = 1}, GANTRY_S_INVALID},

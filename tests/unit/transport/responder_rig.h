@@ -32,7 +32,7 @@ static struct gn_responder *port;
 static uint8_t buffers[ROOM * 4096];
 static const struct gantry_region move_memory = {
 	.addr = buffers, .length = sizeof(buffers), .fd = -1};
-static uint64_t done, failed;
+static uint64_t done, failed, bounces;
 static struct gantry_region memory = {
 	.addr = ft.memory, .length = REGION, .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
 static struct gantry_region read_only = {
@@ -42,7 +42,7 @@ static struct gantry_region write_only = {
 static struct gantry_region *regions[] = {NULL, &memory, &read_only, &write_only};
 static struct gn_io_rules rules;
 /* settings of the responder that make_port() creates */
-static int ordered;
+static int ordered, takes_lists;
 static uint32_t max_noted;
 static uint32_t quantum = GN_SPLIT_QUANTUM;
 static unsigned n_broken, n_idle, n_drained;
@@ -115,6 +115,8 @@ static inline void make_port(int moved)
 		.drained = on_drained,
 		.ops_done = &done,
 		.ops_failed = &failed,
+		.list_bounces = &bounces,
+		.takes_lists = takes_lists,
 	};
 	uint32_t id;
 
@@ -152,7 +154,8 @@ void setUp(void)
 		.hop = GANTRY_HOP_TARGET,
 	};
 	gn_io_rules_ready(&rules);
-	done = failed = 0;
+	done = failed = bounces = 0;
+	takes_lists = 0;
 	n_broken = n_idle = n_drained = 0;
 	ordered = 0;
 	max_noted = 0;
