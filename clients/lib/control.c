@@ -95,6 +95,13 @@ static int on_ready(void *arg, const struct gantry_volume_info *info)
 	return 0;
 }
 
+static void on_resized(void *arg, uint64_t size)
+{
+	struct gantry_volume *volume = arg;
+
+	__atomic_store_n(&volume->info.size, size, __ATOMIC_RELAXED);
+}
+
 static void on_verifier_changed(void *arg, uint64_t verifier)
 {
 	struct gantry_volume *volume = arg;
@@ -172,6 +179,7 @@ static const struct gantry_engine_events events = {
 	.ready = on_ready,
 	.started = on_started,
 	.verifier_changed = on_verifier_changed,
+	.resized = on_resized,
 	.closed = on_closed,
 };
 

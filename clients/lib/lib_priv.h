@@ -66,7 +66,8 @@ struct gantry_volume {
 	int ending, session_closed;
 
 	/* -- constant once the volume is OPEN -- */
-	struct gantry_volume_info info; /* the verifier in it is not used: see `verifier` */
+	/* the verifier in it is not used: see `verifier`; `size` is accessed with atomics */
+	struct gantry_volume_info info;
 	uint32_t copy_bytes;
 	uint8_t *buffers;
 	uint64_t buffers_offset; /* offset of `buffers` in the region */

@@ -21,6 +21,8 @@ static const char *const op_names[GANTRY_OP_COUNT] = {"nop",          "read",   
 
 static int check_range(const struct gantry_volume_info *info, const struct wish *wish)
 {
+	uint64_t size = __atomic_load_n(&info->size, __ATOMIC_RELAXED);
+
 	if (wish->length == 0 || wish->length % info->block_size || wish->offset % info->block_size)
 		return gc_error(
 			-EINVAL,
@@ -28,12 +30,12 @@ static int check_range(const struct gantry_volume_info *info, const struct wish 
 			"and a length above 0",
 			(unsigned long long)wish->length, (unsigned long long)wish->offset,
 			info->block_size);
-	if (!gantry_range_ok(wish->offset, wish->length, info->size))
+	if (!gantry_range_ok(wish->offset, wish->length, size))
 		return gc_error(
 			-ERANGE,
 			"range exceeds the volume (length=%llu, offset=%llu, limit size=%llu)",
 			(unsigned long long)wish->length, (unsigned long long)wish->offset,
-			(unsigned long long)info->size);
+			(unsigned long long)size);
 	if (wish->length > info->max_io && wish->opcode != GANTRY_OP_EXTENTS)
 		return gc_error(-EMSGSIZE, "IO too long (length=%llu, limit max_io=%u): divide it",
 				(unsigned long long)wish->length, info->max_io);

@@ -240,6 +240,7 @@ int gantry_volume_give_up(struct gantry_volume *volume)
 void gantry_volume_get_info(const struct gantry_volume *volume, struct gantry_volume_info *info)
 {
 	*info = volume->info;
+	info->size = __atomic_load_n(&volume->info.size, __ATOMIC_RELAXED);
 	info->verifier = __atomic_load_n(&volume->verifier, __ATOMIC_RELAXED);
 }
 

@@ -267,11 +267,22 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 		gn_engine_end(session, reason, text);
 }
 
+static void client_resized(void *arg, struct gantry_client *client, uint64_t size)
+{
+	struct gantry_engine *session = arg;
+
+	(void)client;
+	session->info.size = size;
+	if (session->events->resized)
+		session->events->resized(session->arg, size);
+}
+
 const struct gantry_client_events gn_engine_client_events = {
 	.ready = client_ready,
 	.exported = client_exported,
 	.started = client_started,
 	.closed = client_closed,
+	.resized = client_resized,
 };
 
 static void free_session(struct gantry_engine *session)

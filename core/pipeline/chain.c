@@ -128,6 +128,11 @@ void gn_chain_destroy(struct gantry_chain *chain)
 	free(chain);
 }
 
+void gn_chain_set_size(struct gantry_chain *chain, uint64_t size)
+{
+	chain->volume.size = size;
+}
+
 void gn_lane_name_place(const struct gn_lane *lane, uint32_t place, char name[GN_PLACE_NAME])
 {
 	if (place == 0)

@@ -106,6 +106,8 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 		    const struct gantry_hop *terminal, const struct gantry_volume_info *volume,
 		    uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p);
 void gn_chain_destroy(struct gantry_chain *chain);
+/* gn_chain_set_size - change the size of the volume that the stages see. Lane's thread. */
+void gn_chain_set_size(struct gantry_chain *chain, uint64_t size);
 
 /*
  * gn_lane_name_place - write the key of a place of the chains of a lane in the configuration, and

@@ -21,6 +21,7 @@ static const struct {
 	[GN_FRAME_PING] = {"ping", 0, 0},
 	[GN_FRAME_END] = {"end", sizeof(struct gn_verdict), 0},
 	[GN_FRAME_UNEXPORT] = {"unexport", sizeof(struct gn_unexport), 0},
+	[GN_FRAME_VOLUME] = {"volume", sizeof(struct gn_volume_change), 0},
 };
 
 /* next[state][type]: the next state plus 1; 0: not permitted */
@@ -90,7 +91,8 @@ int gn_frame_parse(const void *msg, size_t len, struct gn_parsed *p)
 		return -EPROTO;
 	if (!p->answer && p->type != GN_FRAME_END)
 		return p->payload_len == types[p->type].request ? 0 : -EPROTO;
-	if (p->answer && (p->type == GN_FRAME_PING || p->type == GN_FRAME_END))
+	if (p->answer &&
+	    (p->type == GN_FRAME_PING || p->type == GN_FRAME_END || p->type == GN_FRAME_VOLUME))
 		return -EPROTO;
 	if (take_verdict(p) != 0)
 		return -EPROTO;

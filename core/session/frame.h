@@ -5,7 +5,7 @@
  * Integers are little-endian, sizes are fixed. A request has an id. Its answer has the same id, the
  * same type with GN_FRAME_ANSWER, and begins with a verdict. END has no answer. A PING with an even
  * id is answered by a PING with the next id. So each end can have its own heartbeat and match an
- * answer with its PING.
+ * answer with its PING. VOLUME comes from the server and has no answer.
  *
  *      server state   permitted request                next state
  *      NEW            HELLO                            GREETED
@@ -49,7 +49,11 @@
 #define GN_FEATURE_UNEXPORT 0x4ull
 /* descriptors can name a list: GANTRY_IO_LIST */
 #define GN_FEATURE_LISTS 0x8ull
-#define GN_FEATURES (GN_FEATURE_CRC | GN_FEATURE_NOTES | GN_FEATURE_UNEXPORT | GN_FEATURE_LISTS)
+/* the server reports that the size of the volume has changed */
+#define GN_FEATURE_VOLUME 0x10ull
+#define GN_FEATURES \
+	(GN_FEATURE_CRC | GN_FEATURE_NOTES | GN_FEATURE_UNEXPORT | GN_FEATURE_LISTS | \
+	 GN_FEATURE_VOLUME)
 
 enum gn_frame_type {
 	GN_FRAME_HELLO = 1,
@@ -62,6 +66,7 @@ enum gn_frame_type {
 	GN_FRAME_PING,
 	GN_FRAME_END, /* reason why the server, or a client that aborts, ends the session */
 	GN_FRAME_UNEXPORT,
+	GN_FRAME_VOLUME, /* the server reports a new size of the volume; in RUNNING only */
 	GN_FRAME_TYPES
 };
 
@@ -108,6 +113,10 @@ struct gn_hello_answer {
 struct gn_unexport {
 	uint32_t handle; /* region whose export ends */
 	uint32_t reserved;
+};
+
+struct gn_volume_change {
+	uint64_t size; /* bytes, a multiple of the block size, not 0 */
 };
 
 struct gn_queues { /* payload of the request QUEUES and of its answer */

@@ -260,5 +260,6 @@ void gn_role_fill_host(struct gn_role *role)
 		.client_secret = gn_client_secret,
 		.session_secret = gn_session_secret,
 		.client_unexport = gn_client_unexport,
+		.session_resize = gn_session_resize,
 	};
 }

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "io/io_check.h"
 #include "io/status.h"
 
 #include <errno.h>
@@ -219,6 +220,27 @@ static void take_end(struct gantry_client *c, const struct gn_parsed *p)
 			      "%s: the peer ended the session: %s", c->ep->where, p->verdict.text);
 }
 
+/* The size of the volume has changed. */
+static void take_volume(struct gantry_client *c, const void *payload)
+{
+	struct gn_volume_change change;
+	const char *fault;
+
+	memcpy(&change, payload, sizeof(change));
+	c->volume.size = change.size;
+	fault = gn_volume_fault(&c->volume);
+	if (fault)
+		gn_client_end(c, -EPROTO,
+			      "%s: the peer describes an impossible change of the volume: %s",
+			      c->ep->where, fault);
+	if (fault || c->phase != GN_CLIENT_OPEN)
+		return;
+	gn_log(GN_LOG_INFO, c->role->host.name, "size of the volume changed id=%llx bytes=%llu",
+	       (unsigned long long)c->attr.id, (unsigned long long)c->volume.size);
+	if (c->events->resized)
+		c->events->resized(c->arg, c, c->volume.size);
+}
+
 /*
  * True for a frame of this session, and for an END that rejects the connection: its sender has read
  * no HELLO, so it does not know the id.
@@ -252,7 +274,10 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 		gn_channel_take_ping(&c->ch, p.head.id);
 		return;
 	}
-	if (p.type == GN_FRAME_END)
+	if (p.type == GN_FRAME_VOLUME && (c->features & GN_FEATURE_VOLUME) != 0 &&
+	    c->state == GN_RUNNING)
+		take_volume(c, p.payload);
+	else if (p.type == GN_FRAME_END)
 		take_end(c, &p);
 	else if (!p.answer || p.type != c->pending || p.head.id != c->pending_id)
 		gn_client_end(c, -EPROTO, "%s: unexpected %s", c->ep->where, gn_frame_name(p.type));

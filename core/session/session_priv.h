@@ -65,6 +65,7 @@ struct gantry_session {
 	char refusal[GN_FRAME_TEXT];
 
 	struct gn_io_rules rules;
+	bool volume_changed; /* the client has not been told the size in `rules` */
 	uint64_t region_bytes;
 	/*
 	 * The volume, if it is memory that is registered on the connection. addr NULL: the volume
@@ -166,6 +167,13 @@ void gn_start_forget(struct gantry_session *s);
  * start.
  */
 void gn_start_check_waiting(struct gn_role *role);
+
+/* -- volume_change.c -- */
+/*
+ * The session runs from now on: report a change of the volume since QUERY to the client, and watch
+ * the volume of the backend.
+ */
+void gn_session_watch_volume(struct gantry_session *s);
 
 /* -- the end of a session -- */
 /* Quiesce all responders, then call gn_session_idle(): immediately if there are no responders. */

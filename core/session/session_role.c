@@ -226,6 +226,7 @@ void gn_role_destroy(struct gn_role **role_p)
 	if (role->opened)
 		role->ops->close(role->role);
 	gn_role_drop_timers(role);
+	gn_loop_clear_timer(role->loop, &role->server.watch);
 	gn_loop_withdraw(role->loop, &role->finished_post);
 	gn_client_free_all(role);
 	gn_pipeline_close(&role->pipeline);

@@ -77,6 +77,8 @@ static void finish_step(struct gantry_session *s, int rc)
 	}
 	s->state = s->pending_next;
 	if (starts)
+		gn_session_watch_volume(s);
+	if (starts)
 		gn_log(GN_LOG_INFO, s->role->host.name,
 		       "session started id=%llx lanes=%u depth=%u pid=%d",
 		       (unsigned long long)s->ch.session, s->attr.lanes, s->attr.depth,

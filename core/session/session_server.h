@@ -22,6 +22,9 @@ struct gn_server {
 	struct gn_peers peers;
 	uint64_t n_ended;
 	int stopping;
+	struct gn_timer watch;  /* asks the backend for its volume, see volume_change.c */
+	uint64_t volume_size;   /* size that the last call returned */
+	uint64_t rejected_size; /* last size that a session could not take */
 	/* number of the current pass over waiting sessions, see start_order.c */
 	uint32_t start_round;
 	/*
@@ -61,6 +64,7 @@ void gn_session_end(struct gantry_session *session, int reason);
 void gn_session_set(struct gantry_session *session, void *user);
 void *gn_session_user(struct gantry_session *session);
 uint64_t gn_session_id(struct gantry_session *session);
+int gn_session_resize(struct gantry_session *session, uint64_t size);
 void gn_session_secret(const struct gantry_session *session, uint8_t secret[GANTRY_SECRET_BYTES]);
 
 #endif

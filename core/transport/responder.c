@@ -227,6 +227,20 @@ void gn_responder_drain_region(struct gn_responder *resp, uint32_t handle)
 	gn_worker_call(resp->attr.lane->worker, drain_region_on_lane, &change);
 }
 
+static void set_size_on_lane(void *arg)
+{
+	struct gn_responder *resp = arg;
+
+	resp->rules.volume.size = resp->attr.rules->volume.size;
+	gn_io_rules_ready(&resp->rules);
+	gn_chain_set_size(resp->chain, resp->rules.volume.size);
+}
+
+void gn_responder_size_changed(struct gn_responder *resp)
+{
+	gn_worker_call(resp->attr.lane->worker, set_size_on_lane, resp);
+}
+
 static void quiesce_on_lane(void *arg)
 {
 	struct gn_responder *resp = arg;

@@ -86,6 +86,11 @@ void gn_responder_add_region(struct gn_responder *resp, uint32_t handle);
  */
 void gn_responder_drain_region(struct gn_responder *resp, uint32_t handle);
 /*
+ * gn_responder_size_changed - take the size of the volume from attr.rules for new requests. Returns
+ * when the lane has taken it. Control thread.
+ */
+void gn_responder_size_changed(struct gn_responder *resp);
+/*
  * gn_responder_quiesce - take no more requests. `idle` follows when those in flight have completed.
  * Control thread.
  */

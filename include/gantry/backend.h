@@ -61,8 +61,11 @@ struct gantry_backend_ops {
 	 */
 	int (*open)(const struct gantry_host *host, const void *conf, void **backend_p);
 	/*
-	 * Describe the volume. The host calls it for each session. All properties except the
-	 * verifier must be the same in every call.
+	 * Describe the volume. The host calls it for each session, and once a second while sessions
+	 * run. All properties except the verifier and the size must be the same in every call. If
+	 * the size has changed, the host rejects IO beyond the new end with GANTRY_S_RANGE, and
+	 * reports the new size to the clients. IO that was submitted before can still be beyond the
+	 * end. The size of a volume with `memory` must not change.
 	 *
 	 * thread    control thread
 	 * NULL      not permitted

@@ -136,8 +136,10 @@ int gantry_volume_give_up(struct gantry_volume *volume);
 /*
  * gantry_volume_get_info - get size, block size, operations, longest IO, UUID and verifier
  *
- * All of them except the verifier stay the same while the volume is open. The verifier changes when
- * the session resumes and acknowledged writes that were not flushed might be lost.
+ * All of them except the verifier and the size stay the same while the volume is open. The verifier
+ * changes when the session resumes and acknowledged writes that were not flushed might be lost. The
+ * size changes when the store grows or shrinks, within about a second; IO beyond the new end fails
+ * with -ERANGE.
  *
  * info      out: the properties
  * thread    any

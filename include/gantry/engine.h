@@ -71,6 +71,12 @@ struct gantry_engine_events {
 	 */
 	void (*verifier_changed)(void *arg, uint64_t verifier);
 	/*
+	 * The size of the volume has changed while the session runs. May be NULL.
+	 *
+	 * size  the new one, in bytes
+	 */
+	void (*resized)(void *arg, uint64_t size);
+	/*
 	 * Last event: the session has ended. All IOs of the requesters and queues have completed;
 	 * IOs that stages hold complete later.
 	 *

@@ -92,6 +92,14 @@ struct gantry_client_events {
 	 * handle  of client_unexport
 	 */
 	void (*unexported)(void *arg, struct gantry_client *client, uint32_t handle);
+	/*
+	 * The size of the volume has changed while the session runs. All other properties stay. IO
+	 * beyond the end completes with GANTRY_S_RANGE. May be NULL: the role does not use the
+	 * size.
+	 *
+	 * size  the new one, in bytes
+	 */
+	void (*resized)(void *arg, struct gantry_client *client, uint64_t size);
 };
 
 /*
@@ -638,6 +646,19 @@ struct gantry_role_host {
 	 *            `closed`
 	 */
 	int (*client_unexport)(struct gantry_client *client, uint32_t handle);
+	/*
+	 * Server side, after `query`: the size of the volume of a session has changed, and no other
+	 * property. The host rejects IO beyond the new end with GANTRY_S_RANGE, and reports the
+	 * size to the client, if the client supports it. The host itself does this for a role with
+	 * a backend.
+	 *
+	 * size     the new one, in bytes
+	 * returns  0
+	 *          -EINVAL: 0, or not a multiple of the block size
+	 *          -EBUSY: a device has registered the memory of the volume
+	 * thread   control thread
+	 */
+	int (*session_resize)(struct gantry_session *session, uint64_t size);
 };
 
 /*

@@ -376,7 +376,7 @@ size_t fake_payload(unsigned type, void *buf)
 	const struct gn_hello hello = {.version_min = 1,
 				       .version_max = 1,
 				       .epoch = 1,
-				       .features = GN_FEATURE_UNEXPORT,
+				       .features = GN_FEATURE_UNEXPORT | GN_FEATURE_VOLUME,
 				       .lanes = HELLO_LANES,
 				       .depth = HELLO_DEPTH,
 				       .regions = HELLO_REGIONS};

@@ -84,6 +84,12 @@ static void on_exported(void *arg, struct gantry_client *c, const struct gantry_
 	require(c == f.client && region == &f.region && f.is_ready && !f.is_closed);
 }
 
+static void on_resized(void *arg, struct gantry_client *c, uint64_t size)
+{
+	(void)arg;
+	require(c == f.client && !f.is_closed && size != 0);
+}
+
 static void on_unexported(void *arg, struct gantry_client *c, uint32_t handle)
 {
 	(void)arg;
@@ -110,6 +116,7 @@ static const struct gantry_client_events events = {
 	.started = on_started,
 	.closed = on_closed,
 	.unexported = on_unexported,
+	.resized = on_resized,
 };
 
 static void owner_complete(void *self, struct gantry_io *io)
@@ -235,7 +242,7 @@ static size_t answer_payload(unsigned type, void *buf)
 {
 	const struct gn_hello_answer hello = {.version = 1,
 					      .epoch = f.epoch,
-					      .features = GN_FEATURE_UNEXPORT,
+					      .features = GN_FEATURE_UNEXPORT | GN_FEATURE_VOLUME,
 					      .secret = {1, 2, 3}};
 	const struct gn_queues queues = {.n = LANES, .depth = IOS, .consumer = {21, 22}};
 

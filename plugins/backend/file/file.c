@@ -115,12 +115,25 @@ static void file_check(const void *arg, struct gantry_check *check)
 		file_look(conf, check);
 }
 
+/* The file or device can grow and shrink while it is served. */
+static uint64_t current_size(const struct file_store *store)
+{
+	const struct file_conf *conf = store->conf;
+	uint64_t size;
+
+	if (file_find_size(store, &size))
+		return store->size;
+	if (conf->size && size > conf->size)
+		size = conf->size;
+	return size - size % conf->block;
+}
+
 static void file_volume(void *backend, struct gantry_volume_info *volume)
 {
 	const struct file_store *store = backend;
 
 	describe(store->conf, volume);
-	volume->size = store->size;
+	volume->size = current_size(store);
 	if (!store->can_discard)
 		volume->ops &= ~(1u << GANTRY_OP_DISCARD);
 	memcpy(volume->uuid, store->uuid, sizeof volume->uuid);
@@ -227,7 +240,7 @@ static void file_report(void *backend, struct gantry_writer *w)
 	w->boolean(w, "direct", store->direct);
 	identity_report(w, store->uuid, __atomic_load_n(&store->verifier, __ATOMIC_RELAXED));
 	w->boolean(w, "failed", __atomic_load_n(&store->failed, __ATOMIC_RELAXED) != FILE_SOUND);
-	w->u64(w, "size_bytes", store->size);
+	w->u64(w, "size_bytes", current_size(store));
 	w->u64(w, "error_ops", __atomic_load_n(&store->n_errors, __ATOMIC_RELAXED));
 	w->u64(w, "short_ops", __atomic_load_n(&store->n_short, __ATOMIC_RELAXED));
 	w->u64(w, "retried_ops", __atomic_load_n(&store->n_retries, __ATOMIC_RELAXED));

@@ -177,6 +177,9 @@ extern const struct file_calls file_calls;
 /* Compare the configuration with this machine, without opening the path. */
 void file_look(const struct file_conf *conf, const struct gantry_check *check);
 
+/* Get the size of the open file or device, in bytes. Returns 0 or -errno. */
+int file_find_size(const struct file_store *store, uint64_t *size_p);
+
 /*
  * Check that a file of `have` bytes can hold the volume. Returns NULL if it can. Otherwise returns
  * `text`, filled with the reason; in a message it follows the name of the file.

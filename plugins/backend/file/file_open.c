@@ -112,7 +112,7 @@ static int take_in_time(struct file_store *store)
 	return rc;
 }
 
-static int find_size(struct file_store *store, uint64_t *size_p)
+int file_find_size(const struct file_store *store, uint64_t *size_p)
 {
 	struct stat st;
 
@@ -132,7 +132,7 @@ static int fit_size(struct file_store *store)
 	const struct file_conf *conf = store->conf;
 	char text[200];
 	uint64_t have;
-	int rc = find_size(store, &have);
+	int rc = file_find_size(store, &have);
 
 	if (!rc && conf->create && !conf->read_only && !store->is_device && have < conf->size) {
 		rc = ftruncate(store->fd, (off_t)conf->size) ? -errno : 0;

@@ -124,12 +124,35 @@ static void on_closed(void *arg, struct gantry_client *client, int reason, const
 	}
 }
 
+/*
+ * The offsets of the targets of one volume depend on their sizes, so the relay keeps the size that
+ * its client knows. A target rejects IO beyond its end.
+ */
+static void on_resized(void *arg, struct gantry_client *client, uint64_t size)
+{
+	struct leg *leg = arg;
+	const struct relay *relay = leg->relay;
+	const struct gantry_role_host *rh = relay->gateway->rh;
+
+	(void)client;
+	if (relay->tearing_down)
+		return;
+	if (relay->n_legs == 1)
+		rh->session_resize(relay->session, size);
+	else
+		gantry_log_warn(
+			rh->host,
+			"target %u: the new size of %llu bytes is ignored: the volume has several targets",
+			(unsigned)(leg - relay->legs), (unsigned long long)size);
+}
+
 static const struct gantry_client_events leg_events = {
 	.ready = on_ready,
 	.exported = on_exported,
 	.started = on_started,
 	.closed = on_closed,
 	.unexported = on_unexported,
+	.resized = on_resized,
 };
 
 /* Check that each of `depth` descriptors can have one child for each target at the same time. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client end of sessions: regions that are exported and unexported while the session runs. The
- * test is the server.
+ * The client end of sessions: regions that are exported and unexported, and a volume whose size
+ * changes, while the session runs. The test is the server.
  */
 #include "unit/session/client_rig.h"
 
@@ -207,6 +207,57 @@ static void server_that_does_not_answer(void)
 	TEST_ASSERT_NOT_NULL(strstr(close_text, "no answer to unexport"));
 }
 
+/* -- changes of the volume -- */
+
+static void say_size(uint64_t size)
+{
+	const struct gn_volume_change change = {.size = size};
+
+	say(GN_FRAME_VOLUME, 0, FAKE_SESSION, NULL, &change, sizeof(change));
+}
+
+static void size_of_the_volume_changes(void)
+{
+	reach(STARTED);
+	say_size(2 << 20);
+	TEST_ASSERT_EQUAL_UINT64(2 << 20, resized);
+	say_size(512);
+	TEST_ASSERT_EQUAL_UINT64(512, resized);
+	TEST_ASSERT_EQUAL_INT(0, submit());
+	finish_close();
+}
+
+static void impossible_size_ends_the_session(void)
+{
+	static const uint64_t sizes[] = {0, 1, 513, UINT64_MAX};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		reach(STARTED);
+		say_size(sizes[i]);
+		closed(-EPROTO);
+		TEST_ASSERT_EQUAL_UINT64(0, resized);
+		TEST_ASSERT_NOT_NULL(
+			strstr(close_text, "impossible change of the volume: its size"));
+		tearDown();
+		setUp();
+	}
+}
+
+static void size_without_the_feature_or_before_the_start_ends_the_session(void)
+{
+	reach(EXPORTED);
+	say_size(2 << 20);
+	closed(-EPROTO);
+	TEST_ASSERT_NOT_NULL(strstr(close_text, "unexpected volume"));
+	tearDown();
+	setUp();
+	features = 0;
+	reach(STARTED);
+	say_size(2 << 20);
+	closed(-EPROTO);
+	TEST_ASSERT_NOT_NULL(strstr(close_text, "unexpected volume"));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -220,5 +271,8 @@ int main(void)
 	RUN_TEST(requests_that_are_not_possible);
 	RUN_TEST(answer_that_refuses_ends_the_session);
 	RUN_TEST(server_that_does_not_answer);
+	RUN_TEST(size_of_the_volume_changes);
+	RUN_TEST(impossible_size_ends_the_session);
+	RUN_TEST(size_without_the_feature_or_before_the_start_ends_the_session);
 	return UNITY_END();
 }

@@ -29,6 +29,7 @@ static struct gantry_region region = {.addr = fc.ft.memory, .length = 4096, .fd 
 static unsigned n_ready, n_exported, n_started, n_closed;
 static unsigned n_unexported;
 static uint32_t unexported; /* handle of the last event */
+static uint64_t resized;    /* size of the last event `resized` */
 static uint64_t features;   /* in the answer to HELLO */
 static int close_reason;
 static char close_text[256];
@@ -78,12 +79,20 @@ static void on_unexported(void *arg, struct gantry_client *c, uint32_t handle)
 	n_unexported++;
 }
 
+static void on_resized(void *arg, struct gantry_client *c, uint64_t size)
+{
+	(void)arg;
+	TEST_ASSERT_EQUAL_PTR(client, c);
+	resized = size;
+}
+
 static const struct gantry_client_events events = {
 	.ready = on_ready,
 	.exported = on_exported,
 	.started = on_started,
 	.closed = on_closed,
 	.unexported = on_unexported,
+	.resized = on_resized,
 };
 
 static void owner_complete(void *self, struct gantry_io *io)
@@ -107,7 +116,8 @@ void setUp(void)
 	gn_log_set_level(GN_LOG_ERROR);
 	gn_log_set_hook(NULL);
 	n_ready = n_exported = n_started = n_closed = n_unexported = 0;
-	features = GN_FEATURE_UNEXPORT;
+	features = GN_FEATURE_UNEXPORT | GN_FEATURE_VOLUME;
+	resized = 0;
 	close_in_ready = 0;
 	n_io_done = 0;
 	conn = NULL;

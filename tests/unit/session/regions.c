@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The server end of sessions: regions that the client exports and unexports while the session runs.
- * The test is the peer.
+ * The server end of sessions: regions that the client exports and unexports, and a volume whose
+ * size changes, while the session runs. The test is the peer.
  */
 #include <errno.h>
 #include <string.h>
@@ -276,6 +276,77 @@ static void request_during_an_unexport_ends_the_session(void)
 	gone(conn, 1);
 }
 
+/* -- changes of the volume -- */
+
+static void send_at(uint32_t tag, uint64_t offset)
+{
+	struct gantry_io io = request(tag);
+
+	io.offset = offset;
+	fake_arrive(&conn->consumers[0], &io, GANTRY_IO_WIRE_BYTES);
+	fake_core_turn(&fc);
+}
+
+/* Resize the volume, and expect a frame that reports it. */
+static void resize(uint64_t size)
+{
+	struct gn_volume_change change;
+
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->session_resize(fc.session, size));
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_INT(1, fake_next_frame(conn, &p));
+	TEST_ASSERT_EQUAL_STRING("volume", gn_frame_name(p.type));
+	memcpy(&change, p.payload, sizeof(change));
+	TEST_ASSERT_EQUAL_UINT64(size, change.size);
+}
+
+static void size_of_the_volume_changes(void)
+{
+	run();
+	export(1);
+	send_at(1, 1 << 20);
+	expect_reply(0, 1, GANTRY_S_RANGE);
+	resize(2 << 20);
+	send_at(2, 1 << 20);
+	expect_reply(0, 2, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_INT(-EINVAL, fc.rh->session_resize(fc.session, 0));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, fc.rh->session_resize(fc.session, 513));
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->session_resize(fc.session, 2 << 20));
+	expect_no_frame();
+	resize(512);
+	send_at(3, 512);
+	expect_reply(0, 3, GANTRY_S_RANGE);
+	send_at(4, 0);
+	expect_reply(0, 4, GANTRY_S_OK);
+	close_session();
+}
+
+/* The change is reported as soon as the session runs. */
+static void size_changes_before_the_session_runs(void)
+{
+
+	fake_core_start(&fc, 1);
+	conn = fake_reach(&fc, GN_QUEUED);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->session_resize(fc.session, 512));
+	expect_no_frame();
+	ask(conn, GN_FRAME_START);
+	expect_answer(conn, GN_FRAME_START, 0);
+	TEST_ASSERT_EQUAL_INT(1, fake_next_frame(conn, &p));
+	TEST_ASSERT_EQUAL_STRING("volume", gn_frame_name(p.type));
+	export(1);
+	send_at(3, 512);
+	expect_reply(0, 3, GANTRY_S_RANGE);
+}
+
+static void client_cannot_change_the_volume(void)
+{
+	const struct gn_volume_change change = {.size = 512};
+
+	run();
+	fake_ask(&fc, conn, GN_FRAME_VOLUME, 30, &change, sizeof(change));
+	gone(conn, 1);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -288,6 +359,9 @@ int main(void)
 	RUN_TEST(without_the_feature_regions_do_not_change);
 	RUN_TEST(session_that_is_lost_while_a_region_is_drained);
 	RUN_TEST(session_that_is_lost_while_the_role_unexports);
+	RUN_TEST(size_of_the_volume_changes);
+	RUN_TEST(size_changes_before_the_session_runs);
+	RUN_TEST(client_cannot_change_the_volume);
 	RUN_TEST(request_during_an_unexport_ends_the_session);
 	return UNITY_END();
 }
