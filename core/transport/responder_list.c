@@ -5,8 +5,8 @@
  *
  *      regions mapped, backend with GANTRY_VOLUME_LISTS   read the list -> submit the pieces
  *      regions mapped, other backend      read the list -> buffer -> gather -> submit -> scatter
- *      regions not mapped                 buffer -> move the list in -> move each piece in -> submit
- *                                         -> move each piece out
+ *      regions not mapped                 buffer -> move the list in -> move each piece in
+ *                                         -> submit -> move each piece out
  *
  * A write has no scatter and moves nothing out; a read has no gather and moves only the list in. A
  * buffer holds all data of a request, which then reaches the stages without GANTRY_IO_LIST.

@@ -75,8 +75,9 @@ struct gn_responder {
 
 /*
  * The fast path passes a request to the terminal, and its reply to the transport, without further
- * checks. A responder uses it while it has no bounce buffers, none of its IOs uses list_bounce, no IO
- * waits in a queue, no region is being drained, and it is not ending. Call this function whenever one of these conditions changes.
+ * checks. A responder uses it while it has no bounce buffers, none of its IOs uses list_bounce, no
+ * IO waits in a queue, no region is being drained, and it is not ending. Call this function
+ * whenever one of these conditions changes.
  */
 static inline void gn_responder_update_fast_path(struct gn_responder *resp)
 {

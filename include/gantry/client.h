@@ -253,8 +253,8 @@ int gantry_queue_write_zeroes(struct gantry_queue *queue, uint64_t length, uint6
  *
  * The volume needs GANTRY_VOLUME_LISTS in its flags.
  *
- * iov       the pieces, each inside gantry_volume_buffers(), of any length but 0. The library copies
- *           the array; the pieces stay valid until `done`
+ * iov       the pieces, each inside gantry_volume_buffers(), of any length but 0. The library
+ *           copies the array; the pieces stay valid until `done`
  * n         number of pieces: 1 to GANTRY_LIST_MAX. The sum of their lengths is the length of the
  *           IO, a multiple of the block size: at most max_io and GANTRY_LIST_BYTES
  * flags     GANTRY_IO_FUA or 0

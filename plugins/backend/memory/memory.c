@@ -227,17 +227,24 @@ static int is_written(const struct memory *m, uint64_t offset)
 	return __atomic_load_n(&m->written[offset >> CHUNK_SHIFT], __ATOMIC_RELAXED);
 }
 
-/* Record that the range is written to, before the first byte is. */
-static void mark_written(struct memory *m, uint64_t offset, uint32_t length)
+static __attribute__((noinline)) void mark_chunks(struct memory *m, uint64_t first, uint64_t last)
 {
-	uint64_t last = (offset + length - 1) >> CHUNK_SHIFT;
-
-	for (uint64_t at = offset >> CHUNK_SHIFT; m->written && at <= last; at++)
-		if (!__atomic_load_n(&m->written[at], __ATOMIC_RELAXED))
-			__atomic_store_n(&m->written[at], 1, __ATOMIC_RELAXED);
+	for (uint64_t at = first; m->written && at <= last; at++)
+		__atomic_store_n(&m->written[at], 1, __ATOMIC_RELAXED);
 }
 
-static void report_extents(const struct memory *m, const struct gantry_io *io)
+/* Record that the range is written to, before the first byte is. */
+static inline void mark_written(struct memory *m, uint64_t offset, uint32_t length)
+{
+	uint64_t first = offset >> CHUNK_SHIFT, last = (offset + length - 1) >> CHUNK_SHIFT;
+
+	if (gantry_unlikely(first != last || !m->written ||
+			    !__atomic_load_n(&m->written[first], __ATOMIC_RELAXED)))
+		mark_chunks(m, first, last);
+}
+
+static __attribute__((noinline)) void report_extents(const struct memory *m,
+						     const struct gantry_io *io)
 {
 	const uint64_t end = io->offset + io->length;
 	struct gantry_extents extents = {.count = 0};
@@ -256,11 +263,13 @@ static void report_extents(const struct memory *m, const struct gantry_io *io)
 }
 
 /* Execute a read or write with a list. */
-static void copy_pieces(const struct memory *m, const struct gantry_io *io)
+static __attribute__((noinline)) void copy_pieces(struct memory *m, const struct gantry_io *io)
 {
 	const struct gantry_pieces *pieces = io->data;
 	uint8_t *place = m->base + io->offset;
 
+	if (io->opcode == GANTRY_OP_WRITE)
+		mark_written(m, io->offset, io->length);
 	for (uint32_t i = 0; i < pieces->count; place += pieces->piece[i++].iov_len)
 		if (io->opcode == GANTRY_OP_READ)
 			memcpy(pieces->piece[i].iov_base, place, pieces->piece[i].iov_len);
@@ -272,6 +281,10 @@ static void execute(struct memory *m, struct gantry_io *io)
 {
 	uint8_t *place = m->base + io->offset;
 
+	if (gantry_unlikely((io->flags & GANTRY_IO_LIST) != 0)) {
+		copy_pieces(m, io);
+		return;
+	}
 	switch (io->opcode) {
 	case GANTRY_OP_READ:
 		if (io->data != place)
@@ -313,15 +326,8 @@ static int memory_submit(void *self, struct gantry_io *io)
 	struct gantry_io *before = lane->held;
 	uint8_t *volume = lane->memory->base + io->offset;
 
-	if (gantry_unlikely((io->flags & GANTRY_IO_LIST) != 0)) {
-		if (io->opcode == GANTRY_OP_WRITE)
-			mark_written(lane->memory, io->offset, io->length);
-		copy_pieces(lane->memory, io);
-		io->status = GANTRY_S_OK;
-		gantry_complete(io);
-		return 0;
-	}
-	if (!gantry_op_has_data(io->opcode)) {
+	/* data in pieces, or none */
+	if (!gantry_op_has_data(io->opcode) || gantry_unlikely((io->flags & GANTRY_IO_LIST) != 0)) {
 		finish(lane->memory, io);
 		return 0;
 	}

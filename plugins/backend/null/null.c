@@ -77,7 +77,8 @@ static int null_start(void *backend, struct gantry_lane *lane, uint32_t depth, v
 }
 
 /* The volume holds no data. Without zero_reads the content of a read is undefined. */
-static void report_extents(const struct null_conf *conf, const struct gantry_io *io)
+static __attribute__((noinline)) void report_extents(const struct null_conf *conf,
+						     const struct gantry_io *io)
 {
 	struct gantry_extents extents = {.count = 0};
 
