@@ -43,6 +43,7 @@ int vb_conn_new(struct vb_transport *t, enum vb_end end, const struct gantry_con
 	conn->arg = arg;
 	conn->state = VB_C_CONNECTING;
 	conn->out_tail = &conn->out_head;
+	conn->held_tail = &conn->held_head;
 	conn->peer = (struct gantry_peer){.pid = -1, .uid = UINT32_MAX, .gid = UINT32_MAX};
 	rc = random_number(end == VB_CONNECTS ? &conn->session : &conn->secret);
 	if (rc)
@@ -89,6 +90,8 @@ void vb_conn_destroy(struct vb_conn *conn)
 	vb_exports_quiet(conn);
 	vb_imports_free(conn);
 	vb_control_drop(conn);
+	if (conn->records)
+		t->host->records->close(conn->records);
 	vb_channel_destroy(&conn->control_channel);
 	vb_pd_destroy(&conn->pd);
 	free(conn);
@@ -165,6 +168,14 @@ void vb_conn_up(struct vb_conn *conn)
 {
 	conn->state = VB_C_UP;
 	conn->control->busy_ns = now(conn);
+	if (conn->t->host->records)
+		vb_records_start(conn);
+	else
+		vb_conn_ready(conn);
+}
+
+void vb_conn_ready(struct vb_conn *conn)
+{
 	gantry_count(conn->t->connections, 1);
 	if (conn->end == VB_CONNECTS && !conn->freed) {
 		conn->t->n_events++;
@@ -268,6 +279,7 @@ void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns)
 		return;
 	check_async_events(conn);
 	check_deadlines(conn, now_ns);
+	vb_records_overdue(conn, now_ns);
 	if (conn->state == VB_C_UP) {
 		vb_control_poll(conn); /* process what the peer sent before the connection ended */
 		if (!conn->freed && !lost(conn))
@@ -302,6 +314,7 @@ uint64_t vb_conn_wake_ns(const struct vb_conn *conn)
 		earlier(&first, conn->control->probing
 					? conn->probe_ns + probe_limit(conf) + 1
 					: conn->control->busy_ns + conf->keepalive_ns);
+	earlier(&first, conn->records_deadline_ns);
 	earlier(&first, vb_exports_wake_ns(conn));
 	for (const struct vb_lane *lane = conn->lanes; lane; lane = lane->next)
 		if (vb_lane_lingers(lane)) /* no thread watches its channel */

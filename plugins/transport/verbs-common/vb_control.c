@@ -17,7 +17,8 @@
 
 static int post(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len)
 {
-	const struct vb_send send = {.kind = VB_R_MESSAGE, .wanted = kind == VB_CTRL_BYE};
+	const struct vb_send send = {.kind = VB_R_MESSAGE,
+				     .wanted = kind == VB_CTRL_BYE || kind == VB_CTRL_RECORD};
 	struct vb_pipe *pipe = conn->control;
 	struct ibv_send_wr *wr;
 	char *slot = vb_pipe_slot(pipe, &send, &wr);
@@ -54,7 +55,9 @@ static void flush(struct vb_conn *conn)
 	vb_pipe_post(conn->control);
 }
 
-static int queue(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len)
+/* Append a message to one of the two lists, whose end is *tail. */
+static int queue(struct vb_conn *conn, struct vb_outgoing ***tail, enum vb_ctrl_kind kind,
+		 const void *body, size_t len)
 {
 	struct vb_outgoing *out;
 
@@ -70,32 +73,64 @@ static int queue(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body,
 	out->len = len;
 	if (len)
 		memcpy(out->body, body, len);
-	*conn->out_tail = out;
-	conn->out_tail = &out->next;
+	**tail = out;
+	*tail = &out->next;
 	conn->n_out++;
 	return 0;
 }
 
-void vb_control_drop(struct vb_conn *conn)
+static void drop(struct vb_outgoing **head, struct vb_outgoing ***tail)
 {
-	while (conn->out_head) {
-		struct vb_outgoing *out = conn->out_head;
+	while (*head) {
+		struct vb_outgoing *out = *head;
 
-		conn->out_head = out->next;
+		*head = out->next;
 		free(out);
 	}
-	conn->out_tail = &conn->out_head;
+	*tail = head;
+}
+
+void vb_control_drop(struct vb_conn *conn)
+{
+	drop(&conn->out_head, &conn->out_tail);
+	drop(&conn->held_head, &conn->held_tail);
 	conn->n_out = 0;
+}
+
+int vb_control_put(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len)
+{
+	if (conn->out_head || !may_post(conn) || post(conn, kind, body, len) != 0)
+		return queue(conn, &conn->out_tail, kind, body, len);
+	vb_pipe_post(conn->control);
+	return 0;
 }
 
 int vb_control_send(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len)
 {
 	if (conn->state == VB_C_OVER || __atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
 		return -ENOTCONN;
-	if (conn->out_head || !may_post(conn) || post(conn, kind, body, len) != 0)
-		return queue(conn, kind, body, len);
-	vb_pipe_post(conn->control);
-	return 0;
+	if (!conn->t->host->records)
+		return vb_control_put(conn, kind, body, len);
+	return conn->records_open && !conn->held_head
+		       ? vb_records_send(conn, kind, body, len)
+		       : queue(conn, &conn->held_tail, kind, body, len);
+}
+
+void vb_control_send_held(struct vb_conn *conn)
+{
+	struct vb_outgoing *out;
+	int rc = 0;
+
+	while ((out = conn->held_head) && rc == 0) {
+		rc = vb_records_send(conn, out->kind, out->body, out->len);
+		conn->held_head = out->next;
+		conn->n_out--;
+		free(out);
+	}
+	if (!conn->held_head)
+		conn->held_tail = &conn->held_head;
+	if (rc)
+		vb_conn_fail(conn, rc);
 }
 
 int vb_send_ctrl(void *arg, const void *msg, size_t len)
@@ -244,6 +279,15 @@ static const struct {
 	[VB_CTRL_BYE] = {0, 0, on_bye},
 };
 
+const char *vb_control_take(struct vb_conn *conn, uint8_t kind, const void *body, size_t len)
+{
+	if (kind == 0 || kind >= sizeof(kinds) / sizeof(kinds[0]))
+		return "sends a control message of an unknown kind";
+	if (len < kinds[kind].min || len > kinds[kind].max)
+		return "sends a control message of an invalid length";
+	return conn->freed ? NULL : kinds[kind].on(conn, body, len);
+}
+
 static const char *process_message(struct vb_conn *conn, const char *slot, uint32_t bytes)
 {
 	struct vb_ctrl head;
@@ -254,11 +298,11 @@ static const char *process_message(struct vb_conn *conn, const char *slot, uint3
 	if (bytes != sizeof(head) + head.length)
 		return "sends a control message whose length does not match its header";
 	vb_pipe_take_credit(conn->control, head.allowed, UINT32_MAX);
-	if (head.kind == 0 || head.kind >= sizeof(kinds) / sizeof(kinds[0]))
-		return "sends a control message of an unknown kind";
-	if (head.length < kinds[head.kind].min || head.length > kinds[head.kind].max)
-		return "sends a control message of an invalid length";
-	return conn->freed ? NULL : kinds[head.kind].on(conn, slot + sizeof(head), head.length);
+	if (!conn->t->host->records)
+		return vb_control_take(conn, head.kind, slot + sizeof(head), head.length);
+	if (head.kind != VB_CTRL_RECORD)
+		return "sends a control message outside the record filter";
+	return vb_records_receive(conn, slot + sizeof(head), head.length);
 }
 
 static void arrived(struct vb_conn *conn, uint32_t slot, uint32_t bytes)

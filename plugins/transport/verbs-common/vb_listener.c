@@ -145,7 +145,7 @@ int vb_listen_direct(struct vb_conn *conn, struct sockaddr_storage *addr)
 static void refuse(struct vb_transport *t, struct rdma_cm_id *id, int reason, const char *why)
 {
 	struct vb_refusal refusal = {
-		.magic = VB_MAGIC, .version = VB_VERSION, .reason = (uint16_t)-reason};
+		.magic = VB_MAGIC, .version = vb_version(t), .reason = (uint16_t)-reason};
 	char peer[64];
 
 	snprintf(refusal.text, sizeof(refusal.text), "%s", why);
@@ -164,7 +164,9 @@ static const char *check(const struct vb_transport *t, const struct vb_event *ev
 	memcpy(hello, event->private_data, sizeof(*hello));
 	if (hello->magic != VB_MAGIC)
 		return "the request does not belong to the protocol of gantry";
-	if (hello->version != VB_VERSION)
+	if (hello->version == (vb_version(t) ^ VB_RECORDS))
+		return "only one end protects control messages: use the same security at both ends";
+	if (hello->version != vb_version(t))
 		return "other protocol version: use the same release of gantry at both ends";
 	if (hello->end != VB_CONNECTS || hello->kind < VB_CONTROL || hello->kind > VB_DIRECT ||
 	    hello->session == 0)
@@ -255,7 +257,8 @@ static void on_control(struct vb_listener *l, const struct vb_event *event,
 static struct vb_conn *find_conn(struct vb_transport *t, const struct vb_hello *hello)
 {
 	for (struct vb_conn *conn = t->conns; conn; conn = conn->next) {
-		uint64_t secret = hello->kind == VB_DIRECT ? conn->direct_secret : conn->secret;
+		uint64_t secret = hello->kind == VB_DIRECT ? conn->direct_secret
+							   : vb_records_secret(conn, hello);
 
 		/* the peer can already be up while this end waits for ESTABLISHED */
 		if (conn->session == hello->session && secret && secret == hello->secret &&

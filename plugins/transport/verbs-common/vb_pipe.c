@@ -212,17 +212,18 @@ void vb_pipe_hello(const struct vb_pipe *pipe, struct vb_hello *hello)
 {
 	*hello = (struct vb_hello){
 		.magic = VB_MAGIC,
-		.version = VB_VERSION,
+		.version = vb_version(pipe->conn->t),
 		.kind = (uint8_t)pipe->kind,
 		.end = (uint8_t)pipe->end,
 		.session = pipe->conn->session,
-		/* a third party must not get the secret that opens queues of this connection */
-		.secret = pipe->kind == VB_DIRECT ? 0 : pipe->conn->secret,
 		.connects_lane = pipe->connects_lane,
 		.listens_lane = pipe->listens_lane,
 		.slots = pipe->slots,
 		.slot_bytes = pipe->slot_bytes,
 	};
+	/* a third party must not get the secret that opens queues of this connection */
+	if (pipe->kind != VB_DIRECT)
+		hello->secret = vb_records_secret(pipe->conn, hello);
 	if (pipe->peer) {
 		hello->session = pipe->peer->session;
 		hello->secret = pipe->peer->secret;
@@ -235,9 +236,9 @@ void vb_pipe_hello(const struct vb_pipe *pipe, struct vb_hello *hello)
 
 int vb_pipe_take_hello(struct vb_pipe *pipe, const struct vb_hello *hello)
 {
-	if (hello->magic != VB_MAGIC || hello->version != VB_VERSION || hello->kind != pipe->kind ||
-	    hello->end == pipe->end || hello->slot_bytes != pipe->slot_bytes ||
-	    (pipe->slots != 0) != (hello->slots != 0))
+	if (hello->magic != VB_MAGIC || hello->version != vb_version(pipe->conn->t) ||
+	    hello->kind != pipe->kind || hello->end == pipe->end ||
+	    hello->slot_bytes != pipe->slot_bytes || (pipe->slots != 0) != (hello->slots != 0))
 		return -EPROTO;
 	pipe->window = pipe->slots < hello->slots ? pipe->slots : hello->slots;
 	/*

@@ -19,6 +19,7 @@
 
 #define VB_MAGIC 0x4d445247u /* "GRDM" */
 #define VB_VERSION 2u
+#define VB_RECORDS 0x100u         /* flag in `version`: the end has a record filter */
 #define VB_TOKEN_KIND 0x62726576u /* "verb" */
 
 enum vb_kind { VB_CONTROL = 1, VB_MESSAGES, VB_DATA, VB_DIRECT };
@@ -115,6 +116,7 @@ enum vb_ctrl_kind {
 	VB_CTRL_RELEASED, /* the sender has released the receiver's region */
 	VB_CTRL_OPEN,     /* the server asks the client to establish a queue pair */
 	VB_CTRL_BYE,      /* the sender ends the connection intentionally */
+	VB_CTRL_RECORD,   /* bytes of the record filter; with a filter all messages are in them */
 };
 
 struct vb_ctrl {

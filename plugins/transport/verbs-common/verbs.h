@@ -421,6 +421,9 @@ struct vb_conn {
 	uint64_t leave_ns; /* time limit of sending the last messages; 0: none are sent */
 	int said_bye;
 	uint64_t session, secret;
+	void *records; /* the record filter; NULL: not open, or none */
+	int records_open;
+	uint64_t records_deadline_ns; /* time limit of its handshake; 0: none */
 	/* secret for VB_DIRECT to memory of this side; 0: not disclosed */
 	uint64_t direct_secret;
 	struct sockaddr_storage to; /* address of the peer */
@@ -446,9 +449,10 @@ struct vb_conn {
 	/* number of slots at the start of each table that have ever been used. Thread: control */
 	uint32_t exports_used, imports_used, registered_used;
 	struct vb_outgoing *out_head, **out_tail;
-	uint32_t n_out;
-	uint32_t seen_consumer; /* highest consumer id of the peer */
-	uint64_t probe_ns;      /* time of the last keepalive probe */
+	struct vb_outgoing *held_head, **held_tail; /* until the record filter is open */
+	uint32_t n_out;                             /* of both lists */
+	uint32_t seen_consumer;                     /* highest consumer id of the peer */
+	uint64_t probe_ns;                          /* time of the last keepalive probe */
 	struct gantry_peer peer;
 };
 
@@ -473,6 +477,26 @@ int vb_transport_watch(struct vb_transport *t, int fd, void *what);
 /* Free the disconnected connections whose last messages are sent, unless vb_progress() runs. */
 void vb_transport_reap(struct vb_transport *t);
 void vb_transport_dead(struct vb_transport *t); /* the device has failed: end all connections */
+
+/* -- vb_records.c: the record filter of the host, if it has one -- */
+void vb_records_start(struct vb_conn *conn); /* when the control pipe is up */
+/* End the connection if the handshake exceeds the time limit. */
+void vb_records_overdue(struct vb_conn *conn, uint64_t now_ns);
+/* Seal and send a control message. The filter is open. Returns 0 or -errno. */
+int vb_records_send(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len);
+/* Take a RECORD of the peer. Returns NULL, or the reason why it is invalid. */
+const char *vb_records_receive(struct vb_conn *conn, const void *bytes, size_t len);
+/*
+ * Returns the secret that a request for this queue pair of the connection must contain: derived by
+ * the filter for each queue pair; without a filter that of the session. 0: none.
+ */
+uint64_t vb_records_secret(const struct vb_conn *conn, const struct vb_hello *hello);
+
+/* Returns the version of the protocol of this end. */
+static inline uint16_t vb_version(const struct vb_transport *t)
+{
+	return VB_VERSION | (t->host->records ? VB_RECORDS : 0);
+}
 
 /* -- vb_listener.c -- */
 int vb_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
@@ -614,7 +638,8 @@ void vb_conn_fail(struct vb_conn *conn, int reason);
  * invalid message". Any thread.
  */
 void vb_conn_broken(struct vb_conn *conn, const char *why);
-void vb_conn_up(struct vb_conn *conn); /* called when the control pipe is up */
+void vb_conn_up(struct vb_conn *conn);    /* called when the control pipe is up */
+void vb_conn_ready(struct vb_conn *conn); /* it is up, and its record filter is open */
 /* Process control messages, deadlines, keepalive and `closed`. */
 void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns);
 uint64_t vb_conn_wake_ns(const struct vb_conn *conn);
@@ -638,6 +663,11 @@ int vb_send_ctrl(void *conn, const void *msg, size_t len);
  *     -ENOTCONN  the connection has ended, or ends now because too many messages are queued
  */
 int vb_control_send(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len);
+/* Send a frame, without the record filter: as vb_control_send(). */
+int vb_control_put(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len);
+void vb_control_send_held(struct vb_conn *conn); /* the record filter is open */
+/* Process a message of the peer. Returns NULL, or the reason why it is invalid. */
+const char *vb_control_take(struct vb_conn *conn, uint8_t kind, const void *body, size_t len);
 /* Process the completions and messages of the control pipe. */
 void vb_control_poll(struct vb_conn *conn);
 void vb_control_rearm(struct vb_conn *conn); /* takes the notifications of its channel */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vb_records.c - the record filter of the host, below all control messages of a connection. A
+ * message in the filter is a byte, enum vb_ctrl_kind, and the body. Thread: control.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "verbs.h"
+
+static const struct gantry_records_ops *ops_of(const struct vb_conn *conn)
+{
+	return conn->t->host->records;
+}
+
+static void broken(struct vb_conn *conn)
+{
+	const char *text = NULL;
+	char why[160];
+
+	ops_of(conn)->state(conn->records, &text);
+	snprintf(why, sizeof(why), "fails the record filter: %s", text ? text : "no reason");
+	vb_conn_broken(conn, why);
+}
+
+/* Send what the filter has for the peer. */
+static int drain(struct vb_conn *conn)
+{
+	uint8_t bytes[GANTRY_CTRL_MAX];
+	size_t n;
+	int rc = 0;
+
+	while (rc == 0 && (n = ops_of(conn)->output(conn->records, bytes, sizeof(bytes))) > 0)
+		rc = vb_control_put(conn, VB_CTRL_RECORD, bytes, n);
+	return rc;
+}
+
+/* Returns true if the filter is open; handles the end of the handshake. */
+static bool is_open(struct vb_conn *conn)
+{
+	if (conn->records_open ||
+	    ops_of(conn)->state(conn->records, &(const char *){NULL}) != GANTRY_RECORDS_OPEN)
+		return conn->records_open;
+	conn->records_open = 1;
+	conn->records_deadline_ns = 0;
+	vb_conn_ready(conn);
+	vb_control_send_held(conn);
+	return true;
+}
+
+void vb_records_start(struct vb_conn *conn)
+{
+	int rc = ops_of(conn)->open(conn->t->host, conn->end == VB_LISTENS, &conn->peer,
+				    &conn->records);
+
+	conn->records_deadline_ns = conn->t->host->now_ns(conn->t->host) +
+				    (uint64_t)conn->t->conf->connect_timeout_ns;
+	if (rc == 0)
+		rc = drain(conn);
+	if (rc)
+		vb_conn_fail(conn, rc);
+}
+
+void vb_records_overdue(struct vb_conn *conn, uint64_t now_ns)
+{
+	if (!conn->records_deadline_ns || now_ns < conn->records_deadline_ns)
+		return;
+	conn->records_deadline_ns = 0;
+	gantry_log_warn(
+		conn->t->host,
+		"no connection with %s: the handshake of the record filter did not end in time (connect_timeout)",
+		conn->peer.address);
+	vb_conn_fail(conn, -ETIMEDOUT);
+}
+
+int vb_records_send(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len)
+{
+	uint8_t msg[1 + GANTRY_CTRL_MAX] = {(uint8_t)kind};
+	int rc;
+
+	if (len)
+		memcpy(msg + 1, body, len);
+	rc = ops_of(conn)->seal(conn->records, msg, 1 + len);
+	return rc ? rc : drain(conn);
+}
+
+const char *vb_records_receive(struct vb_conn *conn, const void *bytes, size_t len)
+{
+	uint8_t msg[GANTRY_RECORDS_MAX];
+	const char *why = NULL;
+	size_t n;
+
+	if (!conn->records)
+		return "sends a control message before the record filter";
+	if (ops_of(conn)->receive(conn->records, bytes, len)) {
+		broken(conn);
+		return NULL;
+	}
+	if (drain(conn) || !is_open(conn))
+		return NULL;
+	while (!why && (n = ops_of(conn)->message(conn->records, msg, sizeof(msg))) > 0)
+		why = vb_control_take(conn, msg[0], msg + 1, n - 1);
+	return why;
+}
+
+uint64_t vb_records_secret(const struct vb_conn *conn, const struct vb_hello *hello)
+{
+	char label[64];
+	uint64_t secret = 0;
+
+	if (!conn->records_open || hello->kind == VB_CONTROL)
+		return conn->secret;
+	snprintf(label, sizeof(label), "gantry verbs %u %u %u", hello->kind, hello->connects_lane,
+		 hello->listens_lane);
+	return ops_of(conn)->export_secret(conn->records, label, &secret, sizeof(secret)) ? 0
+											  : secret;
+}
