@@ -40,7 +40,7 @@ enum gantry_status gn_list_take(const struct gn_io_rules *rules, const struct ga
 
 	list->count = list->next = list->moved = 0;
 	memcpy(list->entry, from, bytes);
-	__asm__ volatile("" ::: "memory"); /* from here on, only the copy is read */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* from here on, only the copy is read */
 	for (uint32_t i = 0; i < n; i++) {
 		enum gantry_status status = take_entry(rules, io->opcode, &list->entry[i],
 						       &list->pieces.piece[i]);

@@ -114,6 +114,8 @@ struct gantry_plugin {
 
 enum gantry_log_level { GANTRY_LOG_ERROR, GANTRY_LOG_WARN, GANTRY_LOG_INFO, GANTRY_LOG_DEBUG };
 
+struct gantry_records_ops; /* records.h */
+
 /*
  * Services of the host for an instance; valid until the instance is closed. Any thread can call a
  * function unless its comment restricts that.
@@ -122,8 +124,6 @@ enum gantry_log_level { GANTRY_LOG_ERROR, GANTRY_LOG_WARN, GANTRY_LOG_INFO, GANT
  * thread  any thread
  * ownership  arguments are valid during the call, unless stated otherwise
  */
-struct gantry_records_ops;
-
 struct gantry_host {
 	uint32_t struct_size;
 	const char *name; /* name of the instance, for messages: "roles.bridge", "devices.dpu0" */
@@ -182,7 +182,7 @@ struct gantry_host {
 	 * returns  the CRC
 	 */
 	uint32_t (*crc32c)(uint32_t crc, const void *data, size_t n);
-	/* filter of control messages for a network transport (gantry/transport.h); NULL: none */
+	/* filter of control messages for a network transport (records.h); NULL: none */
 	const struct gantry_records_ops *records;
 };
 

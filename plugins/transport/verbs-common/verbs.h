@@ -688,10 +688,7 @@ int vb_on_released(struct vb_conn *conn, const struct vb_ctrl_handle *h);
 /* ends revocations that have exceeded revoke_timeout */
 void vb_exports_progress(struct vb_conn *conn, uint64_t now_ns);
 uint64_t vb_exports_wake_ns(const struct vb_conn *conn);
-/*
- * The connection has ended, so the peer cannot access memory any more: deliver `revoked` for all
- * exports.
- */
+/* The connection has ended, so the peer has no access: deliver `revoked` for all exports. */
 void vb_exports_lost(struct vb_conn *conn);
 void vb_exports_quiet(struct vb_conn *conn); /* vb_exports_lost() without events */
 /* Log the cause and the remedy of a failed registration. */
