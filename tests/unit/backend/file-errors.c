@@ -86,7 +86,7 @@ static int fake_lost(int fd)
 }
 
 static const struct file_calls calls = {fake_read,          fake_write,    fake_sync, fake_allocate,
-					fake_set_attribute, fake_sync_all, fake_lost};
+					fake_set_attribute, fake_sync_all, fake_lost, NULL};
 static uint8_t data[64 * KIB] __attribute__((aligned(4096)));
 
 static void open_with(const char *setting)
