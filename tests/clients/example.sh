@@ -71,7 +71,7 @@ exported()
 }
 
 # with the version that introduced it
-declared | sed 's/$/@@GANTRY_1/; s/^gantry_\(queue_fence\|volume_give_up\)@.*/&.1/' >declared
+declared | sed 's/$/@@GANTRY_1/; s/^gantry_\(queue_\(extents\|fence\|readv\|writev\)\|volume_give_up\)@.*/&.1/' >declared
 exported >exported
 ok "there are many functions" [ "$(wc -l <declared)" -gt 15 ]
 case ${CC:-cc}$san in

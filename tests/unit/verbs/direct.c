@@ -232,7 +232,9 @@ static void malformed_addresses_are_rejected(void)
 /* A reply to direct access does not have the secret with which a third party can open queues. */
 static void the_answer_to_direct_access_has_no_secret(void)
 {
-	struct vb_conn conn = {.session = 7, .secret = 8, .direct_secret = 9};
+	static const struct gantry_host host;
+	struct vb_transport t = {.host = &host};
+	struct vb_conn conn = {.t = &t, .session = 7, .secret = 8, .direct_secret = 9};
 	struct vb_pipe pipe = {.conn = &conn, .kind = VB_DIRECT, .end = VB_LISTENS};
 	struct vb_hello hello;
 
