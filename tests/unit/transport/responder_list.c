@@ -48,22 +48,27 @@ static void begin(int moved, int native)
 	put_pieces();
 }
 
+static void expect_all(char value, const uint8_t *bytes, size_t n)
+{
+	TEST_ASSERT_EACH_EQUAL_CHAR(value, (const char *)bytes, n);
+}
+
 static void expect_gathered(const uint8_t *data)
 {
-	TEST_ASSERT_EACH_EQUAL_UINT8('a', data, 24);
-	TEST_ASSERT_EACH_EQUAL_UINT8('b', data + 24, 500);
-	TEST_ASSERT_EACH_EQUAL_UINT8('c', data + 524, 500);
+	expect_all('a', data, 24);
+	expect_all('b', data + 24, 500);
+	expect_all('c', data + 524, 500);
 }
 
 /* The data of a read reached its pieces, and no other byte. */
 static void expect_scattered(void)
 {
-	TEST_ASSERT_EACH_EQUAL_UINT8('A', ft.memory, 24);
-	TEST_ASSERT_EACH_EQUAL_UINT8(0x11, ft.memory + 24, 700 - 24);
-	TEST_ASSERT_EACH_EQUAL_UINT8('B', ft.memory + 700, 500);
-	TEST_ASSERT_EACH_EQUAL_UINT8(0x11, ft.memory + 1200, 300);
-	TEST_ASSERT_EACH_EQUAL_UINT8('C', ft.memory + 1500, 500);
-	TEST_ASSERT_EACH_EQUAL_UINT8(0x11, ft.memory + 2000, HEAD - 2000);
+	expect_all('A', ft.memory, 24);
+	expect_all(0x11, ft.memory + 24, 700 - 24);
+	expect_all('B', ft.memory + 700, 500);
+	expect_all(0x11, ft.memory + 1200, 300);
+	expect_all('C', ft.memory + 1500, 500);
+	expect_all(0x11, ft.memory + 2000, HEAD - 2000);
 }
 
 static void fill(uint8_t *data)
@@ -252,8 +257,8 @@ static void a_read_can_overwrite_its_list(void)
 	memset(held[0]->data, 'Z', 1024);
 	finish(GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, replied().status);
-	TEST_ASSERT_EACH_EQUAL_UINT8('Z', ft.memory, 512);
-	TEST_ASSERT_EACH_EQUAL_UINT8('Z', ft.memory + HEAD, 512);
+	expect_all('Z', ft.memory, 512);
+	expect_all('Z', ft.memory + HEAD, 512);
 }
 
 /* A region that only an entry names is in use until the request completes. */
