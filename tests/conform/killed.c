@@ -23,7 +23,7 @@ static void accept_the_peer(void)
 	rig_register(&rig.b);
 }
 
-/* Create a consumer of this process for the peer, with buffers for 16 messages. */
+/* Create a consumer of this process for the peer, with buffers for 16 messages if they have data. */
 static struct rig_queue *consumer_for_the_peer(uint8_t **bufs)
 {
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
@@ -33,7 +33,8 @@ static struct rig_queue *consumer_for_the_peer(uint8_t **bufs)
 	q->used = 1;
 	for (uint64_t i = 0; i < 16; i++) {
 		bufs[i] = rig_local(4096);
-		RIG_OK(rig_post_data(q, bufs[i], 4096, i));
+		RIG_OK(rig.ops->data ? rig_post_data(q, bufs[i], 4096, i)
+				     : rig.ops->post_recv(q->rx, 1));
 	}
 	return q;
 }
@@ -117,6 +118,8 @@ static void messages_of_a_killed_peer_can_still_be_received(void)
 
 		RIG_SAME(&seq, msg.imm, 8,
 			 "immediate data of a dead peer: messages arrive in order");
+		if (!rig.ops->data)
+			continue;
 		RIG_RC(0, msg.status, "status of a message of a dead peer");
 		RIG_NUM(length, msg.length, "length of received data");
 		RIG_HOLDS(rig_filled(bufs[msg.cookie], length, n), "received data of a dead peer");

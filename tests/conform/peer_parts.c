@@ -89,7 +89,7 @@ static void sends(void)
 		struct gantry_send send = {.imm = &i, .imm_len = 8, .data = data, .length = length};
 
 		rig_fill(data, sizeof(data), (uint32_t)i);
-		RIG_OK(rig_send_data(q, &send));
+		RIG_OK(rig.ops->data ? rig_send_data(q, &send) : rig_send(q, &i, sizeof(i)));
 	}
 	RIG_OK(rig_ctrl(&rig.a, "sent", 4));
 	rest("sent");
