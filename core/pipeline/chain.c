@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* gn_lane_count_held() does not count the guard, which is hop 0. */
 #define FIRST_PLACE 1
+#define BOUNCE_ALIGN ((size_t)4096)
 
 struct gantry_chain {
 	struct gn_lane *lane;          /* NULL: the lane was destroyed */
@@ -23,6 +25,9 @@ struct gantry_chain {
 	uint32_t n;
 	struct gantry_volume_info volume; /* stages read it through their hops */
 	struct gn_check *checks;          /* of all hops but the guard; NULL: no check_stages */
+	struct gantry_bounce *bounces;    /* of all stages that need them; NULL: none */
+	void *bounce_memory;
+	size_t bounce_bytes;
 	struct gantry_hop hops[GN_CHAIN_PLACES + 1];
 };
 
@@ -56,6 +61,46 @@ static int add_checks(struct gantry_chain *chain, uint32_t n)
 	return 0;
 }
 
+/*
+ * Give each stage that needs it a bounce buffer for each descriptor. The kernel allocates a page
+ * when a stage first uses it.
+ */
+static int add_bounce(struct gantry_chain *chain, uint32_t n_stages)
+{
+	const struct gn_pipeline *pl = chain->lane->pipeline;
+	const size_t bytes = ((size_t)chain->volume.max_io + BOUNCE_ALIGN - 1) & -BOUNCE_ALIGN;
+	const size_t n = (size_t)gn_pipeline_count_bouncing(pl) * chain->n;
+	struct gantry_bounce *next;
+
+	if (n == 0)
+		return 0;
+	if (__builtin_mul_overflow(n, bytes, &chain->bounce_bytes) || chain->bounce_bytes == 0)
+		return -EINVAL;
+	chain->bounces = next = calloc(n, sizeof(*next));
+	chain->bounce_memory = mmap(NULL, chain->bounce_bytes, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (!chain->bounces || chain->bounce_memory == MAP_FAILED)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		next[i].buffer = (char *)chain->bounce_memory + i * bytes;
+	for (uint32_t i = 0; i < n_stages; i++)
+		if (gn_pipeline_needs_bounce(pl, i)) {
+			chain->hops[FIRST_PLACE + 1 + i].bounce = next;
+			next += chain->n;
+		}
+	return 0;
+}
+
+static void free_chain(struct gantry_chain *chain)
+{
+	if (chain->bounce_memory && chain->bounce_memory != MAP_FAILED)
+		munmap(chain->bounce_memory, chain->bounce_bytes);
+	free(chain->bounces);
+	free(chain->checks);
+	free(chain->ios);
+	free(chain);
+}
+
 int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 		    const struct gantry_hop *terminal, const struct gantry_volume_info *volume,
 		    uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p)
@@ -63,6 +108,7 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 	struct gantry_chain *chain;
 	uint32_t n_stages = gn_pipeline_length(lane->pipeline);
 	struct gantry_hop *hop;
+	int rc;
 
 	if (n == 0 || n > UINT16_MAX)
 		return -EINVAL;
@@ -86,10 +132,12 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 		hop++->volume = volume ? &chain->volume : NULL;
 	}
 	*hop = *terminal;
-	if (lane->check_stages && add_checks(chain, n_stages + 2) != 0) {
-		free(chain->ios);
-		free(chain);
-		return -ENOMEM;
+	rc = add_bounce(chain, n_stages);
+	if (rc == 0 && lane->check_stages)
+		rc = add_checks(chain, n_stages + 2);
+	if (rc != 0) {
+		free_chain(chain);
+		return rc;
 	}
 	pthread_mutex_lock(&lane->chains_lock);
 	LIST_INSERT_HEAD(&lane->chains, chain, link);
@@ -123,9 +171,7 @@ void gn_chain_destroy(struct gantry_chain *chain)
 		return;
 	if (chain->lane)
 		leave_lane(chain);
-	free(chain->checks);
-	free(chain->ios);
-	free(chain);
+	free_chain(chain);
 }
 
 void gn_chain_set_size(struct gantry_chain *chain, uint64_t size)

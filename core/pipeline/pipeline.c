@@ -249,6 +249,20 @@ void gn_pipeline_report(const struct gn_pipeline *pl, const struct gn_place_coun
 	w->end(w);
 }
 
+bool gn_pipeline_needs_bounce(const struct gn_pipeline *pl, uint32_t i)
+{
+	return pl->stages[i].ops->needs_bounce != 0;
+}
+
+uint32_t gn_pipeline_count_bouncing(const struct gn_pipeline *pl)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < pl->n_stages; i++)
+		n += gn_pipeline_needs_bounce(pl, i);
+	return n;
+}
+
 const char *gn_pipeline_owner(const struct gn_pipeline *pl)
 {
 	return pl->owner;

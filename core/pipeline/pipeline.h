@@ -99,6 +99,8 @@ void gn_pipeline_report(const struct gn_pipeline *pipeline, const struct gn_plac
 			struct gantry_writer *w);
 /* Return the number of stages, and the plugin name of stage i. */
 uint32_t gn_pipeline_length(const struct gn_pipeline *pipeline);
+/* Return the number of stages with needs_bounce. They get no descriptors with lists. */
+uint32_t gn_pipeline_count_bouncing(const struct gn_pipeline *pipeline);
 const char *gn_pipeline_stage_name(const struct gn_pipeline *pipeline, uint32_t i);
 
 /* Same contracts as chain_create and chain_destroy of struct gantry_role_host. Any thread. */

@@ -14,6 +14,9 @@ void gn_pipeline_hop(const struct gn_pipeline *pipeline, uint32_t i, uint32_t la
 /* The owner of a pipeline, as gn_pipeline_open() got it. */
 const char *gn_pipeline_owner(const struct gn_pipeline *pipeline);
 
+/* Returns true if stage i needs bounce buffers. */
+bool gn_pipeline_needs_bounce(const struct gn_pipeline *pipeline, uint32_t i);
+
 /* Detach all chains from a lane that is destroyed: they do not access it any more. */
 void gn_chain_leave_all(struct gn_lane *lane);
 

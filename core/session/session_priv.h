@@ -47,7 +47,7 @@ struct gantry_session {
 	struct gn_amounts held;  /* amounts that this session uses of the quotas */
 	struct gantry_session_attr attr;
 	uint64_t features;         /* features of both ends: GN_FEATURE_* */
-	bool takes_lists;          /* the backend has GANTRY_VOLUME_LISTS */
+	bool takes_lists;          /* backend and stages accept descriptors with GANTRY_IO_LIST */
 	uint8_t expected_uuid[16]; /* uuid of struct gn_hello */
 	uint64_t expected_verifier;
 	bool admitted; /* the HELLO was accepted: attr and secret are valid */

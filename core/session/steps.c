@@ -187,7 +187,8 @@ static void offer_lists(struct gantry_session *s, struct gantry_volume_info *vol
 	void *addr;
 
 	s->rules.relays = !s->role->backend_ops;
-	s->takes_lists = (volume->flags & GANTRY_VOLUME_LISTS) != 0;
+	s->takes_lists = (volume->flags & GANTRY_VOLUME_LISTS) != 0 &&
+			 gn_pipeline_count_bouncing(s->role->pipeline) == 0;
 	if (s->role->backend_ops)
 		volume->flags |= GANTRY_VOLUME_LISTS;
 	if ((s->features & GN_FEATURE_LISTS) == 0 ||

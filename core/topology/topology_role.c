@@ -243,6 +243,24 @@ static void check_lanes(struct gn_topo_parse *p, struct gn_topo_role *role)
 			role->spec.n_lanes, lone->name);
 }
 
+/* Reject a stage that transforms data in a role that has no private memory for it. */
+static void check_bounce(struct gn_topo_parse *p, const struct gn_topo_role *role)
+{
+	struct gn_conf_node *list = gn_conf_child(role->node, "stages");
+
+	if (role->flags & GANTRY_ROLE_STORES)
+		return;
+	for (uint32_t i = 0; i < role->spec.n_stages; i++) {
+		const struct gantry_stage_ops *ops = role->stages[i].ops;
+
+		if (ops && ops->needs_bounce)
+			gn_conf_fault(
+				p->errs, gn_conf_index(list, i),
+				"the stage \"%s\" transforms data, and this role does not store data: use it in the role that has the backend",
+				role->stages[i].name);
+	}
+}
+
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
 	const struct gn_topo_embedded_role *own = role->is_embedded ? p->topology->own : NULL;
@@ -277,5 +295,6 @@ int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 	    parse_backend(p, role, gn_conf_child(node, "backend")) == -ENOMEM)
 		gn_errs_no_memory(p->errs);
 	check_lanes(p, role);
+	check_bounce(p, role);
 	return p->errs->n == before ? 0 : -EINVAL;
 }

@@ -217,6 +217,12 @@ __attribute__((aligned(GANTRY_CACHE_LINE)))
 
 struct gantry_volume_info; /* volume.h */
 
+/* The buffer that a stage has for a descriptor: see gantry_bounce_begin(). */
+struct gantry_bounce {
+	void *buffer;
+	void *before; /* data of the descriptor before gantry_bounce_begin() */
+};
+
 /*
  * One position in a chain. `submit` receives the descriptor on the way down, `complete` on the way
  * back. Both may call gantry_submit() and gantry_complete().
@@ -233,6 +239,7 @@ struct gantry_hop {
 	uint64_t frame; /* index into gantry_io.frame of the word of this hop */
 	/* the volume of the descriptors of this chain; set by chain_create. NULL: unknown */
 	const struct gantry_volume_info *volume;
+	struct gantry_bounce *bounce; /* indexed by slot; NULL: the stage has no bounce buffers */
 };
 
 /*
@@ -353,6 +360,43 @@ static inline uint64_t *gantry_stage_ctx(struct gantry_io *io)
 static inline const struct gantry_volume_info *gantry_stage_volume(const struct gantry_io *io)
 {
 	return io->hop->volume;
+}
+
+/*
+ * gantry_bounce_begin - give a descriptor the bounce buffer of the current stage as its data
+ *
+ * A stage that transforms data must not change the buffer of the program. On the way down it calls
+ * this function. For a write, it then stores the transformed data in io->data. On the way back it
+ * calls gantry_bounce_end(). For a read, it then stores the transformed data in io->data.
+ *
+ * io       a read or write; `needs_bounce` of the stage is 1
+ * returns  the data of the descriptor so far. io->data is now the bounce buffer: max_io bytes of
+ *          the volume, aligned to 4096 bytes. No other stage or descriptor uses it
+ * thread   lane's thread; in `submit` of a stage
+ */
+static inline const void *gantry_bounce_begin(struct gantry_io *io)
+{
+	struct gantry_bounce *bounce = &io->hop->bounce[io->slot];
+
+	bounce->before = io->data;
+	io->data = bounce->buffer;
+	return bounce->before;
+}
+
+/*
+ * gantry_bounce_end - give a descriptor the data that it had before gantry_bounce_begin()
+ *
+ * A stage calls it on the way back, and after gantry_submit() has failed.
+ *
+ * returns  the bounce buffer, which the stage can use until it calls gantry_complete()
+ * thread   lane's thread; in `submit`, `complete`, `poll` and `drain` of a stage
+ */
+static inline const void *gantry_bounce_end(struct gantry_io *io)
+{
+	const struct gantry_bounce *bounce = &io->hop->bounce[io->slot];
+
+	io->data = bounce->before;
+	return bounce->buffer;
 }
 
 /*

@@ -133,6 +133,13 @@ struct gantry_stage_ops {
 	void (*close)(void *stage);
 	/* number of words of gantry_io.frame that the stage needs: 0 or 1 */
 	uint32_t n_ctx_words;
+	/*
+	 * 1: the stage transforms data, and needs bounce buffers: see gantry_bounce_begin(). It
+	 * gets no descriptor with GANTRY_IO_LIST. The host allows it only in a role that stores:
+	 * a gateway has no data, and the peer of an initiator accesses only exported memory. 0:
+	 * none
+	 */
+	uint32_t needs_bounce;
 };
 
 #ifdef __cplusplus

@@ -368,6 +368,85 @@ static void guard_ignores_and_counts_a_second_completion(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, ios[0].hop[-1].submit(ios[0].hop[-1].self, &ios[0]));
 }
 
+/* -- bounce buffers -- */
+
+static char program[4096], store[4096];
+
+static int xor_submit(void *self, struct gantry_io *io)
+{
+	const char *before = gantry_bounce_begin(io);
+
+	(void)self;
+	TEST_ASSERT_EQUAL_PTR(program, before);
+	for (uint32_t i = 0; i < io->length && io->opcode == GANTRY_OP_WRITE; i++)
+		((char *)io->data)[i] = before[i] ^ 1;
+	return gantry_submit(io);
+}
+
+static void xor_complete(void *self, struct gantry_io *io)
+{
+	const char *bounce = gantry_bounce_end(io);
+
+	(void)self;
+	TEST_ASSERT_EQUAL_PTR(program, io->data);
+	for (uint32_t i = 0; i < io->length && io->opcode == GANTRY_OP_READ; i++)
+		((char *)io->data)[i] = bounce[i] ^ 1;
+	gantry_complete(io);
+}
+
+static int store_submit(void *self, struct gantry_io *io)
+{
+	(void)self;
+	if (io->opcode == GANTRY_OP_WRITE)
+		memcpy(store, io->data, io->length);
+	else
+		memcpy(io->data, store, io->length);
+	gantry_fail(io, GANTRY_S_OK);
+	return 0;
+}
+
+static void transfer(struct gantry_io *io, uint8_t opcode)
+{
+	io->opcode = opcode;
+	io->data = program;
+	io->length = sizeof(program);
+	TEST_ASSERT_EQUAL_INT(0, submit(io));
+	TEST_ASSERT_EQUAL_PTR(program, io->data);
+}
+
+static void a_stage_transforms_data_in_its_bounce_buffer(void)
+{
+	struct gantry_stage_ops xor = framed;
+	const struct gn_plugin_instance stages[] = {PART("a", xor), PART("b", framed)};
+	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete},
+			  terminal = {.submit = store_submit};
+	struct gantry_volume_info volume = {.size = 1 << 20, .max_io = 5000};
+	char expected[sizeof(program)];
+
+	xor.submit = xor_submit;
+	xor.complete = xor_complete;
+	xor.needs_bounce = 1;
+	gn_pipeline_close(&fw.pipeline);
+	TEST_ASSERT_EQUAL_INT(0,
+			      gn_pipeline_open("roles.test", stages, 2, &fw.lane, 1, &fw.pipeline));
+	TEST_ASSERT_EQUAL_INT(-EINVAL,
+			      gn_chain_create(&fw.lane, &owner, &terminal, NULL, 4, &chain, &ios));
+	TEST_ASSERT_EQUAL_INT(
+		0, gn_chain_create(&fw.lane, &owner, &terminal, &volume, 4, &chain, &ios));
+	memset(program, 'p', sizeof(program));
+	memset(expected, 'p', sizeof(expected));
+	transfer(&ios[3], GANTRY_OP_WRITE);
+	TEST_ASSERT_EQUAL_MEMORY(expected, program, sizeof(expected));
+	TEST_ASSERT_EQUAL_INT('p' ^ 1, store[0]);
+	TEST_ASSERT_EQUAL_INT('p' ^ 1, store[sizeof(store) - 1]);
+	memset(program, 0, sizeof(program));
+	transfer(&ios[0], GANTRY_OP_READ);
+	TEST_ASSERT_EQUAL_MEMORY(expected, program, sizeof(expected));
+	gn_chain_destroy(chain);
+	chain = NULL;
+	gn_pipeline_close(&fw.pipeline);
+}
+
 static void sizes_of_chains(void)
 {
 	struct gantry_hop hop = {.submit = terminal_submit};
@@ -440,6 +519,7 @@ int main(void)
 	RUN_TEST(a_double_completion_is_counted_against_its_stage);
 	RUN_TEST(without_stages_each_double_completion_is_of_the_terminal);
 	RUN_TEST(guard_ignores_and_counts_a_second_completion);
+	RUN_TEST(a_stage_transforms_data_in_its_bounce_buffer);
 	RUN_TEST(sizes_of_chains);
 	RUN_TEST(too_many_stages_or_frames_are_refused);
 	RUN_TEST(stage_that_fails_to_open_or_start_closes_the_others);
