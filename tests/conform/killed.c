@@ -23,7 +23,7 @@ static void accept_the_peer(void)
 	rig_register(&rig.b);
 }
 
-/* Create a consumer of this process for the peer, with buffers for 16 messages if they have data. */
+/* Create a consumer for the peer, with buffers for 16 messages if they have data. */
 static struct rig_queue *consumer_for_the_peer(uint8_t **bufs)
 {
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
