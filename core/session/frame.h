@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #define GN_FRAME_MAGIC 0x31595247u /* "GRY1" */
-#define GN_FRAME_VERSION 1
+#define GN_FRAME_VERSION 2
 /*
  * Ids of the frame PING. GN_PING: id of a heartbeat. GN_PING_ECHO: bit of the id that marks an
  * answer. GN_PING_NEXT: difference between the ids of two requests of gn_channel_ask().

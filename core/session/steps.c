@@ -235,17 +235,6 @@ static int export(struct gantry_session *s, const void *payload)
 				  s->attr.regions);
 		return -EINVAL;
 	}
-	if (!gantry_range_ok(s->region_bytes, token.length, s->ep->max_region_bytes)) {
-		gn_session_refuse(
-			s,
-			"regions too large (used=%llu, asked=%llu, limit listen.max_region_bytes=%llu)",
-			(unsigned long long)s->region_bytes, (unsigned long long)token.length,
-			(unsigned long long)s->ep->max_region_bytes);
-		return -EACCES;
-	}
-	rc = gn_admit_memory(s, GN_QUOTA_REGION_BYTES, token.length);
-	if (rc != 0)
-		return rc;
 	rc = device->ops->import_region(s->ch.conn, &token, flags, &s->importing);
 	if (rc != 0) {
 		const char *why = device->ops->import_error(s->ch.conn);
@@ -254,8 +243,9 @@ static int export(struct gantry_session *s, const void *payload)
 				  *why ? why : strerror(-rc));
 		return rc;
 	}
-	if (s->importing->handle != token.handle || s->importing->length > token.length) {
-		gn_session_refuse(s, "region %u differs from its token", token.handle);
+	if (s->importing->handle != token.handle) {
+		gn_session_refuse(s, "region %u was imported with handle %u", token.handle,
+				  s->importing->handle);
 		return -EPROTO;
 	}
 	if (map && !s->importing->addr) {
@@ -264,7 +254,17 @@ static int export(struct gantry_session *s, const void *payload)
 				  token.handle, device->name);
 		return -EOPNOTSUPP;
 	}
-	return ops_of(s)->region(s->role->role, s, s->importing);
+	if (!gantry_range_ok(s->region_bytes, s->importing->length, s->ep->max_region_bytes)) {
+		gn_session_refuse(
+			s,
+			"regions too large (used=%llu, asked=%llu, limit listen.max_region_bytes=%llu)",
+			(unsigned long long)s->region_bytes,
+			(unsigned long long)s->importing->length,
+			(unsigned long long)s->ep->max_region_bytes);
+		return -EACCES;
+	}
+	rc = gn_admit_memory(s, GN_QUOTA_REGION_BYTES, s->importing->length);
+	return rc ? rc : ops_of(s)->region(s->role->role, s, s->importing);
 }
 
 static int export_done(struct gantry_session *s)

@@ -38,7 +38,7 @@
 #include "engine/ctx.h"
 #include "mmap/mmap.h"
 
-#define GD_COMCH_VERSION 2
+#define GD_COMCH_VERSION 3
 #define GD_COMCH_NAME_LEN 120u /* bytes, with the NUL */
 #define GD_COMCH_MSG_SIZE 4080u
 #define GD_COMCH_RECV_QUEUE 8192u /* maximum number of messages */

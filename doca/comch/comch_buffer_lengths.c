@@ -142,8 +142,8 @@ const char *gd_recv_credits_import(struct doca_comch_connection *conn, const voi
 	if (len != sizeof(token) || conn->peer_recv_credits)
 		return "protocol error: invalid or repeated token of the receive credits";
 	memcpy(&token, token_bytes, sizeof(token));
-	if (token.length != BYTES ||
-	    ops->import_region(conn->link, &token, GANTRY_IMPORT_MAP, &conn->peer_recv_credits))
+	if (ops->import_region(conn->link, &token, GANTRY_IMPORT_MAP, &conn->peer_recv_credits) ||
+	    conn->peer_recv_credits->length != BYTES)
 		return "the receive credits of the peer cannot be mapped";
 	return NULL;
 }

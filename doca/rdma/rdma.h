@@ -84,7 +84,7 @@ struct gd_rdma_blob {
 };
 
 #define GD_RDMA_MAGIC 0x4d445247u
-#define GD_RDMA_VERSION 2u
+#define GD_RDMA_VERSION 3u
 
 /* Control messages of a link. */
 enum gd_rdma_op {

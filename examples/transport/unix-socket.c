@@ -35,7 +35,7 @@
 #define REGIONS 64u      /* maximum number of exports of a connection */
 #define CONSUMERS 256u   /* maximum number of consumers of one end of a connection */
 #define BUDGET 256       /* maximum events of a progress(), so that other devices get their turn */
-#define KIND 0x756e6978u /* value of `kind` in tokens of this transport */
+#define KIND 0x756e6978u /* value of `domain` in regions of this transport */
 #define TYPE (SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC)
 
 /* Frames on the socket of a connection. SOCK_SEQPACKET delivers whole frames, in order. */
@@ -214,7 +214,7 @@ static int us_export(void *arg, const struct gantry_region *region, uint32_t rig
 		return rc;
 	*e = (struct share){.frame = frame};
 	conn->last_export = frame.id;
-	*token_p = (struct gantry_token){KIND, handle, region->length, rights, frame.id, {0}};
+	*token_p = (struct gantry_token){handle, frame.id};
 	return 0;
 }
 
@@ -280,29 +280,28 @@ static int us_import(void *arg, const struct gantry_token *token, uint32_t flags
 {
 	struct conn *conn = arg;
 	struct share *i = find(conn->imports, ID, token->generation);
-	int prot = PROT_READ | (token->rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0), rc;
 	struct gantry_region *r;
 	char *file = NULL;
+	int prot, rc;
 
-	if (token->kind != KIND || !token->generation || !i || i->revoked ||
-	    i->frame.handle != token->handle || i->frame.rights != token->rights)
+	if (!token->generation || !i || i->revoked || i->frame.handle != token->handle)
 		return -ENOENT;
-	if (i->frame.length != token->length)
-		return -ERANGE;
-	rc = check_memory(i->fd, i->frame.offset, token->length, flags & GANTRY_IMPORT_KEEPS_PAGES);
+	rc = check_memory(i->fd, i->frame.offset, i->frame.length,
+			  flags & GANTRY_IMPORT_KEEPS_PAGES);
 	if (rc)
 		return rc;
+	prot = PROT_READ | (i->frame.rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
 	r = calloc(1, sizeof(*r));
 	if (r && (flags & GANTRY_IMPORT_MAP)) /* from byte 0: a region can begin inside a page */
-		file = mmap(NULL, i->frame.offset + token->length, prot, MAP_SHARED, i->fd, 0);
+		file = mmap(NULL, i->frame.offset + i->frame.length, prot, MAP_SHARED, i->fd, 0);
 	if (!r || file == MAP_FAILED) {
 		free(r);
 		return -ENOMEM;
 	}
 	*r = (struct gantry_region){.addr = file ? file + i->frame.offset : NULL,
-				    .length = token->length,
+				    .length = i->frame.length,
 				    .fd = i->fd,
-				    .rights = token->rights,
+				    .rights = i->frame.rights,
 				    .fd_offset = i->frame.offset,
 				    .handle = token->handle,
 				    .domain = KIND,

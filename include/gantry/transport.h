@@ -118,8 +118,7 @@ struct gantry_region {
 	uint64_t fd_offset;
 	uint32_t handle; /* imported: number of the export on that connection */
 	/*
-	 * imported: `kind` of the token, by which a transport recognises its own regions. 0: made
-	 * by the host
+	 * imported: number by which a transport recognises its own regions. 0: made by the host
 	 */
 	uint32_t domain;
 	void *transport; /* imported: private to the transport */
@@ -140,16 +139,12 @@ struct gantry_region {
 #define GANTRY_IMPORT_KEEPS_PAGES 0x2u
 
 /*
- * An export in the form for a control message: plain bytes, valid only on the connection for which
- * it was made.
+ * Name of an export, valid only on its connection. The transport itself announces the export to the
+ * peer, with length and rights. The caller sends the name to the peer in a control message.
  */
 struct gantry_token {
-	uint32_t kind; /* number that identifies the transport */
-	uint32_t handle;
-	uint64_t length;
-	uint32_t rights;
-	uint32_t generation;
-	uint64_t opaque[4]; /* private to the transport: address, key */
+	uint32_t handle;     /* chosen by the exporter */
+	uint32_t generation; /* number of the export on its connection, given by the transport */
 };
 
 /*
@@ -485,7 +480,8 @@ struct gantry_transport_ops {
 	 * region    the memory; valid until `revoked` or `closed`
 	 * rights    not 0; a subset of the rights of the region
 	 * handle    chosen by the caller; unique among the exports of the connection
-	 * token_p   out: the token, which the caller sends to the peer in a control message
+	 * token_p   out: the name of the export. The transport never gives the same name twice on
+	 *           a connection
 	 * returns   0
 	 *           -EACCES: the region does not have these rights
 	 *           -ENOSPC: more than max_regions
@@ -496,19 +492,18 @@ struct gantry_transport_ops {
 	int (*export_region)(void *conn, const struct gantry_region *region, uint32_t rights,
 			     uint32_t handle, struct gantry_token *token_p);
 	/*
-	 * Import an export of the peer. The transport must validate all fields of the token. The
-	 * region belongs to the transport until release_region. The same export can be imported
-	 * several times: each import is released separately, and the export continues until it is
-	 * revoked.
+	 * Import an export that the transport of the peer has announced. The region belongs to the
+	 * transport until release_region. The same export can be imported several times: each
+	 * import is released separately, and the export continues until it is revoked.
 	 *
-	 * token     as the peer sent it
+	 * token     as the peer sent it: the transport must reject any name that is not that of an
+	 *           announced export
 	 * flags     GANTRY_IMPORT_*
 	 * region_p  out: the region; the transport owns it until release_region
 	 * returns   0
 	 *           -ENOENT: no such export, or it is revoked, even if its handle is in use for
 	 *           another export now
 	 *           -EPERM: wrong seals
-	 *           -ERANGE: the memory is too small
 	 *           -ENOMEM: out of memory, or the file of the region has holes
 	 *           (GANTRY_IMPORT_KEEPS_PAGES)
 	 * NULL      as if the function returned -ENOTSUP

@@ -23,12 +23,7 @@ static struct comch_region_up region_up(uint32_t number)
 static int import_as(const struct comch_region_up *up, uint32_t flags,
 		     struct gantry_region **region_p)
 {
-	struct gantry_token token = {.kind = 0x636d6368u,
-				     .handle = up->handle,
-				     .length = up->length,
-				     .rights = up->rights,
-				     .generation = COMCH_REF_GENERATION(up->ref),
-				     .opaque = {up->ref}};
+	struct gantry_token token = {.handle = up->handle, .generation = up->ref};
 
 	rig_settle();
 	return rig.ops->import_region(evil.conn, &token, rig_map() | flags, region_p);

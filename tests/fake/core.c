@@ -373,15 +373,14 @@ int fake_next_frame(struct fake_conn *conn, struct gn_parsed *parsed)
 
 size_t fake_payload(unsigned type, void *buf)
 {
-	const struct gn_hello hello = {.version_min = 1,
-				       .version_max = 1,
+	const struct gn_hello hello = {.version_min = GN_FRAME_VERSION,
+				       .version_max = GN_FRAME_VERSION,
 				       .epoch = 1,
 				       .features = GN_FEATURE_UNEXPORT | GN_FEATURE_VOLUME,
 				       .lanes = HELLO_LANES,
 				       .depth = HELLO_DEPTH,
 				       .regions = HELLO_REGIONS};
-	const struct gantry_token token = {
-		.handle = 1, .length = 4096, .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
+	const struct gantry_token token = {.handle = 1, .generation = 4096};
 	const struct gn_queues queues = {
 		.n = HELLO_LANES, .depth = HELLO_DEPTH, .consumer = {11, 12}};
 	const struct gn_verdict verdict = {.status = GANTRY_S_CANCELED, .text = "enough"};

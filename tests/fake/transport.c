@@ -407,19 +407,20 @@ static void ft_disconnect(void *arg)
 	conn->disconnected_at = ++conn->ft->n_steps;
 }
 
+/* The generation of an export is its length: the importer needs no further announcement. */
 static int ft_export(void *arg, const struct gantry_region *region, uint32_t rights,
 		     uint32_t handle, struct gantry_token *token)
 {
 	struct fake_conn *conn = arg;
 	int rc = fake_script(conn->ft, FAKE_EXPORT);
 
+	(void)rights;
 	if (rc != 0)
 		return rc;
 	if (conn->n_exports == FAKE_QUEUES)
 		fake_fail("transport: too many exports");
 	conn->exports[conn->n_exports++] = handle;
-	*token = (struct gantry_token){
-		.kind = 7, .handle = handle, .length = region->length, .rights = rights};
+	*token = (struct gantry_token){.handle = handle, .generation = (uint32_t)region->length};
 	return 0;
 }
 
@@ -446,16 +447,16 @@ static int ft_import(void *arg, const struct gantry_token *token, uint32_t flags
 
 	if (rc != 0)
 		return rc;
-	if (token->length == 0 || token->length > FAKE_REGION_BYTES)
-		return -ERANGE;
+	if (token->generation == 0)
+		return -ENOENT;
 	region = calloc(1, sizeof(*region));
 	if (!region)
 		return -ENOMEM;
 	*region = (struct gantry_region){
 		.addr = flags & GANTRY_IMPORT_MAP && !conn->ft->unmapped ? conn->ft->memory : NULL,
-		.length = token->length,
+		.length = token->generation,
 		.fd = -1,
-		.rights = token->rights,
+		.rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE,
 		.handle = token->handle + conn->ft->skew_handle,
 		.transport = conn,
 	};

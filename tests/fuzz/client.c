@@ -240,7 +240,7 @@ static void user(void)
 
 static size_t answer_payload(unsigned type, void *buf)
 {
-	const struct gn_hello_answer hello = {.version = 1,
+	const struct gn_hello_answer hello = {.version = GN_FRAME_VERSION,
 					      .epoch = f.epoch,
 					      .features = GN_FEATURE_UNEXPORT | GN_FEATURE_VOLUME,
 					      .secret = {1, 2, 3}};

@@ -105,12 +105,13 @@ static void on_message(void *arg, void *c, const void *msg, size_t len)
 
 	(void)arg;
 	require(c == conn && len >= 1 && len <= GANTRY_CTRL_MAX);
-	if (len != sizeof(token) || region)
+	if (len < sizeof(token) || len > sizeof(token) + 1 || region)
 		return;
 	memcpy(&token, msg, sizeof(token));
+	/* a further byte requests GANTRY_IMPORT_KEEPS_PAGES */
 	if (ops->import_region(conn, &token,
-			       token.opaque[1] ? GANTRY_IMPORT_MAP | GANTRY_IMPORT_KEEPS_PAGES
-					       : GANTRY_IMPORT_MAP,
+			       len > sizeof(token) ? GANTRY_IMPORT_MAP | GANTRY_IMPORT_KEEPS_PAGES
+						   : GANTRY_IMPORT_MAP,
 			       &r) == 0)
 		region = r;
 }

@@ -100,13 +100,12 @@ static void say(const uint8_t *bytes, size_t n)
 /* The user at the other end does an action, which the input selects. */
 static void user(struct input *in, struct gantry_region **held)
 {
-	struct gantry_token token = {.kind = VB_TOKEN_KIND};
+	struct gantry_token token;
 	uint8_t what[4] = {0};
 
 	take(in, what, sizeof(what));
 	token.handle = what[1];
 	token.generation = what[2];
-	token.length = what[3];
 	if (what[0] & 1 && !*held && vb_import_region(b.conn, &token, 0, held))
 		*held = NULL;
 	if (what[0] & 2 && *held) {

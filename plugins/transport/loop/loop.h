@@ -87,6 +87,7 @@ struct loop_conn {
 	uint32_t n_ctrl;
 	uint32_t lost; /* atomic: the connection is lost */
 	uint32_t next_consumer;
+	uint32_t generation; /* of the last export */
 	LIST_HEAD(, loop_consumer) consumers;
 	LIST_HEAD(, loop_rma) rmas;
 	struct loop_export exports[LOOP_REGIONS];

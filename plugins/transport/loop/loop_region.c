@@ -11,13 +11,13 @@
 
 #include "loop.h"
 
-#define TOKEN_KIND 0x6c6f6f70u
+#define REGION_DOMAIN 0x6c6f6f70u
 #define RIGHTS (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
 
 struct loop_import {
 	struct gantry_region region;
 	struct loop_conn *conn;
-	uint32_t slot, generation;
+	uint32_t generation;
 	uint8_t *addr;                /* set even if the importer did not request a mapping */
 	struct loop_mapping *mapping; /* mapping of the export; NULL: the region has no file */
 };
@@ -106,7 +106,7 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 	if (rc)
 		return rc;
 	e->handle = handle;
-	e->generation++;
+	e->generation = ++conn->generation;
 	e->rights = rights;
 	e->refs = 0;
 	e->revoking = false;
@@ -114,14 +114,7 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 	e->fd = region->fd;
 	e->fd_offset = region->fd_offset;
 	__atomic_store_n(&e->region, region, __ATOMIC_RELEASE);
-	*token_p = (struct gantry_token){
-		.kind = TOKEN_KIND,
-		.handle = handle,
-		.length = e->length,
-		.rights = rights,
-		.generation = e->generation,
-		.opaque = {(uint64_t)(e - conn->exports)},
-	};
+	*token_p = (struct gantry_token){.handle = handle, .generation = e->generation};
 	return 0;
 }
 
@@ -135,21 +128,15 @@ int loop_import(void *arg, const struct gantry_token *token, uint32_t flags,
 
 	if (rc)
 		return rc;
-	if (token->kind != TOKEN_KIND || token->opaque[0] >= LOOP_REGIONS)
+	e = find_export(conn->peer, token->handle);
+	if (!e || e->revoking || e->generation != token->generation)
 		return -ENOENT;
-	e = &conn->peer->exports[token->opaque[0]];
-	if (!e->region || e->revoking || e->generation != token->generation ||
-	    e->handle != token->handle)
-		return -ENOENT;
-	if (token->length > e->length)
-		return -ERANGE;
 	if ((flags & GANTRY_IMPORT_MAP) && !conn->dev->conf->mapped)
 		return -EOPNOTSUPP;
 	im = calloc(1, sizeof(*im));
 	if (!im)
 		return -ENOMEM;
 	im->conn = conn;
-	im->slot = (uint32_t)token->opaque[0];
 	im->generation = e->generation;
 	im->addr = e->addr;
 	im->region = (struct gantry_region){
@@ -159,7 +146,7 @@ int loop_import(void *arg, const struct gantry_token *token, uint32_t flags,
 		.rights = e->rights,
 		.fd_offset = e->fd_offset,
 		.handle = e->handle,
-		.domain = TOKEN_KIND,
+		.domain = REGION_DOMAIN,
 		.transport = im,
 	};
 	im->mapping = e->mapping;
@@ -180,8 +167,8 @@ void loop_release(void *arg, struct gantry_region *region)
 		return;
 	im = region->transport;
 	if (conn->peer) {
-		e = &conn->peer->exports[im->slot];
-		if (e->region && e->generation == im->generation && --e->refs == 0 && e->revoking)
+		e = find_export(conn->peer, region->handle);
+		if (e && e->generation == im->generation && --e->refs == 0 && e->revoking)
 			loop_event(conn->peer, LOOP_REVOKED, e->handle, 0, NULL, 0);
 	}
 	mapping_put(im->mapping);

@@ -25,7 +25,7 @@
 
 #include "shm_comch.h"
 
-#define TOKEN_KIND 0x636d6368u
+#define REGION_DOMAIN 0x636d6368u
 #define RIGHTS (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
 
 static struct comch_export *find_export(struct comch_conn *conn, uint32_t handle)
@@ -141,14 +141,7 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 		return rc;
 	conn->exported_bytes += e->length;
 	export_changed(conn, e, COMCH_E_SENT);
-	*token_p = (struct gantry_token){
-		.kind = TOKEN_KIND,
-		.handle = handle,
-		.length = e->length,
-		.rights = rights,
-		.generation = COMCH_REF_GENERATION(e->ref),
-		.opaque = {e->ref},
-	};
+	*token_p = (struct gantry_token){.handle = handle, .generation = e->ref};
 	return 0;
 }
 
@@ -382,21 +375,15 @@ int comch_import(void *arg, const struct gantry_token *token, uint32_t flags,
 		 struct gantry_region **region_p)
 {
 	struct comch_conn *conn = arg;
+	struct comch_import *r = &conn->imported[COMCH_REF_SLOT(token->generation)];
 	struct gantry_region *region;
-	struct comch_import *r;
 	int rc = comch_conn_usable(conn);
 
 	conn->import_error[0] = '\0';
 	if (rc)
 		return rc;
-	if (token->kind != TOKEN_KIND || token->opaque[0] > UINT32_MAX ||
-	    COMCH_REF_GENERATION(token->opaque[0]) != token->generation)
+	if (r->state != COMCH_I_LIVE || r->ref != token->generation || r->handle != token->handle)
 		return -ENOENT;
-	r = &conn->imported[COMCH_REF_SLOT((uint32_t)token->opaque[0])];
-	if (r->state != COMCH_I_LIVE || r->ref != token->opaque[0] || r->handle != token->handle)
-		return -ENOENT;
-	if (token->length > r->length)
-		return -ERANGE;
 	if ((flags & GANTRY_IMPORT_MAP) && !conn->dev->conf->mapped)
 		return -EOPNOTSUPP;
 	if (r->error)
@@ -421,7 +408,7 @@ int comch_import(void *arg, const struct gantry_token *token, uint32_t flags,
 		.rights = r->rights,
 		.fd_offset = r->fd_offset,
 		.handle = r->handle,
-		.domain = TOKEN_KIND,
+		.domain = REGION_DOMAIN,
 		.transport = r,
 	};
 	r->refs++;

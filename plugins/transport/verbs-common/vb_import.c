@@ -109,7 +109,7 @@ int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r)
 					 .fd = -1,
 					 .rights = r->rights,
 					 .handle = r->handle,
-					 .domain = VB_TOKEN_KIND,
+					 .domain = VB_DOMAIN,
 					 .transport = im,
 					 .unordered = r->direct != 0};
 	__atomic_store_n(&im->name, name_of(r->handle, r->generation), __ATOMIC_RELEASE);
@@ -201,13 +201,9 @@ int vb_import_region(void *arg, const struct gantry_token *token, uint32_t flags
 		return -EPERM;
 	if (!vb_conn_usable(conn))
 		return -ENOTCONN;
-	if (token->kind != VB_TOKEN_KIND || token->generation == 0)
-		return -ENOENT;
 	im = find_import(conn, name_of(token->handle, token->generation));
-	if (!im || im->revoking)
+	if (token->generation == 0 || !im || im->revoking)
 		return -ENOENT;
-	if (token->length > im->wire.length)
-		return -ERANGE;
 	if (flags & GANTRY_IMPORT_MAP)
 		return -ENOTSUP;
 	if (im->wire.direct && !im->peer)

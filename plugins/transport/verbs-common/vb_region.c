@@ -162,7 +162,7 @@ static int check_export(struct vb_conn *conn, const struct gantry_region *region
 			(unsigned long long)region->length, conn->t->device.context->device->name);
 		return -E2BIG;
 	}
-	if (region->domain != VB_TOKEN_KIND && !region->addr && region->fd < 0) {
+	if (region->domain != VB_DOMAIN && !region->addr && region->fd < 0) {
 		gantry_log_error(
 			host,
 			"a region that is neither mapped nor a file cannot be exported over RDMA");
@@ -230,8 +230,8 @@ int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, ui
 					  .rights = rights,
 					  .handle = handle,
 					  .generation = conn->generation + 1};
-	rc = region->domain == VB_TOKEN_KIND ? reexport(conn, e, region)
-					     : register_memory(conn, e, region);
+	rc = region->domain == VB_DOMAIN ? reexport(conn, e, region)
+					 : register_memory(conn, e, region);
 	if (rc)
 		return rc;
 	if (!e->wire.direct)
@@ -244,13 +244,7 @@ int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, ui
 	}
 	conn->generation++;
 	__atomic_store_n(&e->region, region, __ATOMIC_RELEASE); /* pairs with vb_export_ref() */
-	*token_p = (struct gantry_token){
-		.kind = VB_TOKEN_KIND,
-		.handle = handle,
-		.length = region->length,
-		.rights = rights,
-		.generation = conn->generation,
-	};
+	*token_p = (struct gantry_token){.handle = handle, .generation = conn->generation};
 	return 0;
 }
 

@@ -87,7 +87,7 @@ static int check(struct vb_rma *rma, const struct gantry_rma *op, uint32_t *lkey
 
 	if (__atomic_load_n(&rma->lane->conn->lost, __ATOMIC_RELAXED))
 		return -ENOTCONN;
-	if (op->remote->domain != VB_TOKEN_KIND || im->conn != rma->lane->conn ||
+	if (op->remote->domain != VB_DOMAIN || im->conn != rma->lane->conn ||
 	    !(im->pub.rights & right))
 		return -EACCES;
 	if (!gantry_range_ok(op->remote_offset, op->length, im->pub.length))

@@ -19,8 +19,7 @@
 
 #define VB_MAGIC 0x4d445247u /* "GRDM" */
 #define VB_VERSION 2u
-#define VB_RECORDS 0x100u         /* flag in `version`: the end has a record filter */
-#define VB_TOKEN_KIND 0x62726576u /* "verb" */
+#define VB_RECORDS 0x100u /* flag in `version`: the end has a record filter */
 
 enum vb_kind { VB_CONTROL = 1, VB_MESSAGES, VB_DATA, VB_DIRECT };
 enum vb_end { VB_CONNECTS = 1, VB_LISTENS };

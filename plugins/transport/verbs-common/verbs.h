@@ -41,6 +41,7 @@
 #include "vb_rdma.h"
 #include "vb_wire.h"
 
+#define VB_DOMAIN 0x62726576u /* "verb": domain of imported regions */
 #define VB_RIGHTS (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
 /* limit per connection of exported regions, of imported regions, and of registered regions */
 #define VB_REGIONS 256

@@ -34,7 +34,8 @@ static void stop_gateway(void)
 
 static size_t answer_payload(unsigned type, void *buf)
 {
-	struct gn_hello_answer hello = {.version = 1, .epoch = epoch, .features = features};
+	struct gn_hello_answer hello = {
+		.version = GN_FRAME_VERSION, .epoch = epoch, .features = features};
 	const struct gn_queues queues = {.n = 2, .depth = 4, .consumer = {21, 22}};
 
 	memcpy(hello.secret, secret, sizeof(secret));

@@ -235,7 +235,8 @@ static void invalid_answers_close_the_session(void)
 		size_t at;
 		uint32_t value;
 	} table[] = {
-		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, version), 2},
+		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, version),
+		 GN_FRAME_VERSION + 1},
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, epoch), 7},
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, features), 0x80},
 		/* the transport has no GANTRY_CAP_WRITE_IMM */

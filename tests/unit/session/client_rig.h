@@ -171,7 +171,7 @@ static inline void say(unsigned type, uint32_t id, uint64_t session,
 static inline size_t answer_payload(unsigned type, void *buf)
 {
 	const struct gn_hello_answer hello = {
-		.version = 1, .epoch = 1, .features = features, .secret = {1, 2, 3}};
+		.version = GN_FRAME_VERSION, .epoch = 1, .features = features, .secret = {1, 2, 3}};
 	const struct gn_queues queues = {.n = 2, .depth = DEPTH, .consumer = {21, 22}};
 
 	return fake_answer_payload(type, &hello, &queues, buf);

@@ -19,7 +19,7 @@ static const struct {
 	unsigned type;
 	size_t request, answer;
 } sizes[] = {
-	{GN_FRAME_HELLO, 72, 32},    {GN_FRAME_QUERY, 0, 48}, {GN_FRAME_EXPORT, 56, 0},
+	{GN_FRAME_HELLO, 72, 32},    {GN_FRAME_QUERY, 0, 48}, {GN_FRAME_EXPORT, 8, 0},
 	{GN_FRAME_QUEUES, 264, 264}, {GN_FRAME_START, 0, 0},  {GN_FRAME_STOP, 0, 0},
 	{GN_FRAME_BYE, 0, 0},        {GN_FRAME_PING, 0, 0},   {GN_FRAME_UNEXPORT, 8, 0},
 };
@@ -131,7 +131,7 @@ static void heads_that_are_wrong_are_refused(void)
 	BAD(magic, GN_FRAME_MAGIC + 1)
 	BAD(magic, 0)
 	BAD(version, 0)
-	BAD(version, 2)
+	BAD(version, GN_FRAME_VERSION + 1)
 	BAD(type, 0)
 	BAD(type, GN_FRAME_TYPES)
 	BAD(type, 0x7fff)

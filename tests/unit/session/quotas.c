@@ -277,7 +277,7 @@ static void weights_divide_the_bytes_of_a_turn(void)
 
 static void region_bytes_of_one_peer_are_bounded(void)
 {
-	struct gantry_token token = {.handle = 2, .length = 12288, .rights = 3};
+	struct gantry_token token = {.handle = 2, .generation = 12288};
 	struct fake_conn *conn;
 
 	fc.listen.max_peer_region_bytes = 8192;

@@ -21,7 +21,7 @@ static void a_whole_session(void)
 	ask(conn, GN_FRAME_HELLO);
 	expect_answer(conn, GN_FRAME_HELLO, 0);
 	memcpy(&hello, p.payload, sizeof(hello));
-	TEST_ASSERT_EQUAL_UINT(1, hello.version);
+	TEST_ASSERT_EQUAL_UINT(GN_FRAME_VERSION, hello.version);
 	TEST_ASSERT_EQUAL_UINT(1, hello.epoch);
 	ask(conn, GN_FRAME_QUERY);
 	expect_answer(conn, GN_FRAME_QUERY, 0);
@@ -178,7 +178,7 @@ struct refusal {
 static void hello_export_and_queues_reject_invalid_values(void)
 {
 	static const struct refusal table[] = {
-		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0x00020002,
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0x00030003,
 		 GANTRY_S_UNSUPPORTED, "protocol"},
 		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0,
 		 GANTRY_S_UNSUPPORTED, "0 to 0"},
@@ -202,12 +202,13 @@ static void hello_export_and_queues_reject_invalid_values(void)
 		 GANTRY_S_INVALID, "1 .. 2"},
 		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, handle), UINT32_MAX,
 		 GANTRY_S_INVALID, "handle"},
-		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length), 12289,
+		/* the fake transport announces a region of as many bytes as its generation */
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, generation), 12289,
 		 GANTRY_S_ACCESS, "max_region_bytes"},
-		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length) + 4, 1,
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, generation), UINT32_MAX,
 		 GANTRY_S_ACCESS, "max_region_bytes"},
-		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length), 0,
-		 GANTRY_S_RANGE, "imported"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, generation), 0,
+		 GANTRY_S_IO, "imported"},
 		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), 1, GANTRY_S_INVALID,
 		 "queues differ from HELLO"},
 		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), UINT32_MAX,
@@ -250,7 +251,7 @@ static void a_session_without_an_id_is_refused(void)
 static void a_handle_is_used_once_and_the_quota_is_for_all_regions(void)
 {
 	struct fake_conn *conn;
-	struct gantry_token token = {.handle = 1, .length = 8192, .rights = 3};
+	struct gantry_token token = {.handle = 1, .generation = 8192};
 
 	fake_core_start(&fc, 1);
 	conn = fake_reach(&fc, GN_KNOWN);

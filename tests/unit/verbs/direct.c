@@ -56,11 +56,7 @@ static void announce(const struct vb_ctrl_region *r)
 
 static int import(const struct vb_ctrl_region *r, struct gantry_region **region_p)
 {
-	const struct gantry_token token = {.kind = VB_TOKEN_KIND,
-					   .handle = r->handle,
-					   .length = r->length,
-					   .rights = r->rights,
-					   .generation = r->generation};
+	const struct gantry_token token = {.handle = r->handle, .generation = r->generation};
 
 	return vb_import_region(b.conn, &token, 0, region_p);
 }
