@@ -206,6 +206,7 @@ static int show_config(const struct search *search, struct gn_loader *loader,
 {
 	struct gn_conf_node *devices = gn_conf_child(gn_config_root(config), "devices");
 	struct gn_conf_node *roles = gn_conf_child(gn_config_root(config), "roles");
+	struct gn_conf_node *observers = gn_conf_child(gn_config_root(config), "observers");
 
 	print(search, sections[0].name, sections[0].summary, sections[0].options, sections[0].name);
 	for (unsigned int i = 0; i < gn_conf_length(devices); i++)
@@ -213,6 +214,9 @@ static int show_config(const struct search *search, struct gn_loader *loader,
 			    "transport");
 	for (unsigned int i = 0; i < gn_conf_length(roles); i++)
 		show_role(search, loader, gn_conf_index(roles, i));
+	for (unsigned int i = 0; i < gn_conf_length(observers); i++)
+		show_plugin(search, loader, gn_conf_index(observers, i), GANTRY_KIND_OBSERVER,
+			    "type");
 	return GN_EXIT_OK;
 }
 

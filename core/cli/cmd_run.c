@@ -85,6 +85,7 @@ static void advance(void *arg)
 	struct gn_topology *t = &run->topology;
 	uint32_t n_works = 0, works_left = 0, left = 0;
 
+	gn_progress_report_ends(&run->progress);
 	for (uint32_t i = 0; i < t->n_roles; i++) {
 		const struct gn_topo_role *role = &t->roles[i];
 
@@ -126,11 +127,15 @@ static void role_finished(void *arg, struct gn_topo_role *role)
 
 /* -- signals -- */
 
-/* Exit immediately, but remove the names of sockets from the file system. */
+/*
+ * Exit immediately, but report the end to the observers, and remove the names of sockets from the
+ * file system.
+ */
 static _Noreturn void leave(struct run *run, int code)
 {
 	const struct gn_topology *t = &run->topology;
 
+	gn_progress_close(&run->progress);
 	gn_stat_server_unlink(run->stat);
 	for (uint32_t i = 0; i < t->n_roles; i++)
 		if (t->roles[i].role)
@@ -376,11 +381,13 @@ static int run_topology(struct run *run,
 	rc = gn_stop_watch(&run->stop, run->loop, on_event, run);
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "cannot watch signals: %s", strerror(-rc));
+	rc = gn_progress_open(&run->progress, run->loop, t);
+	if (rc)
+		return gn_cli_fail(GN_EXIT_FAILED, "%s: cannot set up: %s", t->file, strerror(-rc));
 	if (t->runtime.stat)
 		gn_stat_server_open(run->loop, t->runtime.stat_dir, report_for_stat, run,
 				    &run->stat);
 	run->start_ns = gn_now_ns();
-	gn_progress_open(&run->progress, run->loop, t);
 	run_loop(run);
 	gn_progress_close(&run->progress);
 	gn_stat_server_close(&run->stat);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/progress.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <gantry/observer.h>
+
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/report.h"
@@ -13,87 +17,212 @@
 #define INTERVAL_NS GN_NS_PER_S
 #define BAR 20
 
-static const struct gn_topo_role *worker_role(const struct gn_topology *t)
+struct gn_observer {
+	struct gn_host host;
+	const struct gantry_observer_ops *ops;
+	void *self;
+};
+
+/* -- the line on a terminal -- */
+
+/* Returns the increase per second. */
+static double rate(uint64_t before, uint64_t now, double seconds)
 {
-	for (uint32_t i = 0; i < t->n_roles; i++)
-		if (t->roles[i].started && !t->roles[i].finished &&
-		    (t->roles[i].flags & GANTRY_ROLE_WORKS))
-			return &t->roles[i];
-	return NULL;
+	return now > before && seconds > 0 ? (double)(now - before) / seconds : 0;
 }
 
-static void show(struct gn_progress *progress, const struct gn_topo_role *role,
-		 const json_t *values)
+static void show(struct gn_progress *progress, const struct gantry_progress *p)
 {
-	double ios = gn_report_number(values, "total.ops", 0),
-	       bytes = gn_report_number(values, "total.bytes", 0);
-	double target = gn_report_number(values, "progress.target", 0);
-	double done = target > 0 ? gn_report_number(values, "progress.done", 0) / target : -1;
-	uint64_t now = gn_now_ns();
-	double seconds = (double)(now - progress->last_ns) / 1e9;
-	char elapsed[GN_UNITS_BYTES], rate[GN_UNITS_BYTES], bar[BAR + 1];
+	double seconds = (double)(p->elapsed_ns - progress->last_elapsed_ns) / 1e9;
+	char elapsed[GN_UNITS_BYTES], bytes[GN_UNITS_BYTES], bar[BAR + 1];
 
-	gn_time_format(elapsed, sizeof(elapsed),
-		       (now - progress->start_ns) / GN_NS_PER_S * GN_NS_PER_S);
-	gn_size_format(rate, sizeof(rate),
-		       bytes > progress->last_bytes && seconds > 0
-			       ? (uint64_t)((bytes - progress->last_bytes) / seconds)
-			       : 0);
-	fprintf(stderr, "\r\033[K%s %s", role->name, elapsed);
-	if (done >= 0) {
-		int filled = (int)((done > 1 ? 1 : done) * BAR);
+	gn_time_format(elapsed, sizeof(elapsed), p->elapsed_ns / GN_NS_PER_S * GN_NS_PER_S);
+	gn_size_format(bytes, sizeof(bytes),
+		       (uint64_t)rate(progress->last_bytes, p->bytes, seconds));
+	fprintf(stderr, "\r\033[K%s %s", p->role, elapsed);
+	if (p->target) {
+		double done = (double)p->done / (double)p->target;
 
 		memset(bar, '.', BAR);
-		memset(bar, '#', (size_t)filled);
+		memset(bar, '#', (size_t)(done * BAR));
 		bar[BAR] = '\0';
-		fprintf(stderr, " [%s] %3.0f%%", bar, 100 * (done > 1 ? 1 : done));
+		fprintf(stderr, " [%s] %3.0f%%", bar, 100 * done);
 	}
-	if (gn_report_number(values, "submitted", 1) > 0)
-		fprintf(stderr, "  %.0f IO/s  %s/s",
-			seconds > 0 && ios > progress->last_ios
-				? (ios - progress->last_ios) / seconds
-				: 0,
-			rate);
-	else
+	if (p->state == GANTRY_PROGRESS_WAITING)
 		fputs("  no IO yet: waiting for its peer", stderr);
+	else
+		fprintf(stderr, "  %.0f IO/s  %s/s", rate(progress->last_ops, p->ops, seconds),
+			bytes);
 	fflush(stderr);
 	gn_log_set_over(true);
-	progress->last_ns = now;
-	progress->last_ios = ios;
-	progress->last_bytes = bytes;
+	progress->last_elapsed_ns = p->elapsed_ns;
+	progress->last_ops = p->ops;
+	progress->last_bytes = p->bytes;
 	progress->shown = true;
+}
+
+/* -- values -- */
+
+static uint64_t number(const json_t *values, const char *path)
+{
+	double value = gn_report_number(values, path, 0);
+
+	return value > 0 && value < 0x1p64 ? (uint64_t)value : 0;
+}
+
+/* Get the progress of a role from its report. Texts are valid as long as the report. */
+static struct gantry_progress measure(const struct gn_progress *progress,
+				      const struct gn_topo_role *role, const json_t *values,
+				      enum gantry_progress_state state)
+{
+	const json_t *unit = json_object_get(json_object_get(values, "progress"), "unit");
+	struct gantry_progress p = {.role = role->name,
+				    .elapsed_ns = gn_now_ns() - progress->start_ns,
+				    .done = number(values, "progress.done"),
+				    .target = number(values, "progress.target"),
+				    .unit = json_is_string(unit) ? json_string_value(unit) : "",
+				    .ops = number(values, "total.ops"),
+				    .bytes = number(values, "total.bytes"),
+				    .state = state};
+
+	if (p.done > p.target)
+		p.done = p.target;
+	if (state == GANTRY_PROGRESS_WORKING && gn_report_number(values, "submitted", 1) <= 0)
+		p.state = GANTRY_PROGRESS_WAITING;
+	return p;
+}
+
+static bool works(const struct gn_topo_role *role)
+{
+	return role->started && (role->flags & GANTRY_ROLE_WORKS);
+}
+
+/* Give the progress of a role to the observers, and to the terminal. */
+static void observe(struct gn_progress *progress, const struct gn_topo_role *role,
+		    enum gantry_progress_state state, bool on_terminal)
+{
+	struct gn_report report;
+	struct gantry_progress p;
+	const json_t *tree;
+	bool usable; /* out of memory: only the end is reported, with values of 0 */
+
+	gn_report_init(&report);
+	gn_role_report(role->role, &report.w);
+	tree = gn_report_tree(&report);
+	usable = tree || state != GANTRY_PROGRESS_WORKING;
+	p = measure(progress, role, json_object_get(tree, role->name), state);
+	if (on_terminal && usable)
+		show(progress, &p);
+	for (uint32_t i = 0; i < progress->n_observers && usable; i++)
+		progress->observers[i].ops->progress(progress->observers[i].self, &p);
+	gn_report_fini(&report);
 }
 
 static void tick(void *arg)
 {
 	struct gn_progress *progress = arg;
-	const struct gn_topo_role *role = worker_role(progress->topology);
-	struct gn_report report;
-	const json_t *tree;
+	struct gn_topology *t = progress->topology;
+	bool on_terminal = progress->on_terminal;
 
 	gn_loop_set_timer(progress->loop, &progress->timer, gn_now_ns() + INTERVAL_NS);
-	if (!role)
-		return;
-	gn_report_init(&report);
-	gn_role_report(role->role, &report.w);
-	tree = gn_report_tree(&report);
-	if (tree)
-		show(progress, role, json_object_get(tree, role->name));
-	gn_report_fini(&report);
+	for (uint32_t i = 0; i < t->n_roles && (on_terminal || progress->n_observers); i++) {
+		if (!works(&t->roles[i]) || t->roles[i].finished)
+			continue;
+		observe(progress, &t->roles[i], GANTRY_PROGRESS_WORKING, on_terminal);
+		on_terminal = false;
+	}
 }
 
-void gn_progress_open(struct gn_progress *progress, struct gn_loop *loop,
-		      struct gn_topology *topology)
+/* all: a role that has not finished has failed. */
+static void report_ends(struct gn_progress *progress, bool all)
 {
+	struct gn_topology *t = progress->topology;
+
+	for (uint32_t i = 0; progress->n_observers && i < t->n_roles; i++) {
+		const struct gn_topo_role *role = &t->roles[i];
+
+		if (!works(role) || progress->ended[i] || !(role->finished || all))
+			continue;
+		progress->ended[i] = true;
+		observe(progress, role,
+			role->finished && !role->status ? GANTRY_PROGRESS_DONE
+							: GANTRY_PROGRESS_FAILED,
+			false);
+	}
+}
+
+void gn_progress_report_ends(struct gn_progress *progress)
+{
+	report_ends(progress, false);
+}
+
+/* -- open and close -- */
+
+static int open_observer(struct gn_observer *observer, const struct gn_plugin_instance *part,
+			 struct gn_conf_node *node)
+{
+	int rc;
+
+	observer->ops = part->ops;
+	gn_host_init(&observer->host, "%s", gn_conf_path(node));
+	rc = gn_host_returned(
+		&observer->host, part->name, "open",
+		observer->ops->open(&observer->host.pub, part->conf, &observer->self));
+	if (!rc)
+		return 0;
+	gn_log(GN_LOG_ERROR, "gantry", "%s: %s: cannot open the observer: %s", gn_conf_where(node),
+	       gn_conf_path(node), strerror(-rc));
+	gn_host_fini(&observer->host);
+	return rc;
+}
+
+static int open_observers(struct gn_progress *progress, struct gn_topology *t)
+{
+	struct gn_conf_node *list = gn_conf_child(gn_config_root(t->config), "observers");
+	int rc = 0;
+
+	progress->observers = gn_arena_alloc(&t->arena,
+					     (t->n_observers + 1) * sizeof(*progress->observers));
+	progress->ended = gn_arena_alloc(&t->arena, (t->n_roles + 1) * sizeof(*progress->ended));
+	if (!progress->observers || !progress->ended)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->n_observers && !rc; i++) {
+		rc = open_observer(&progress->observers[i], &t->observers[i],
+				   gn_conf_index(list, i));
+		progress->n_observers += !rc;
+	}
+	return rc;
+}
+
+static void close_observers(struct gn_progress *progress)
+{
+	while (progress->n_observers > 0) {
+		struct gn_observer *observer = &progress->observers[--progress->n_observers];
+
+		observer->ops->close(observer->self);
+		gn_host_fini(&observer->host);
+	}
+}
+
+int gn_progress_open(struct gn_progress *progress, struct gn_loop *loop,
+		     struct gn_topology *topology)
+{
+	int rc;
+
 	memset(progress, 0, sizeof(*progress));
-	if (!isatty(STDERR_FILENO))
-		return;
+	rc = open_observers(progress, topology);
+	if (rc)
+		close_observers(progress);
+	progress->on_terminal = isatty(STDERR_FILENO);
+	if (rc || !(progress->on_terminal || progress->n_observers))
+		return rc;
 	progress->loop = loop;
 	progress->topology = topology;
-	progress->start_ns = progress->last_ns = gn_now_ns();
+	progress->start_ns = gn_now_ns();
 	progress->timer.fn = tick;
 	progress->timer.arg = progress;
 	gn_loop_set_timer(loop, &progress->timer, progress->start_ns + INTERVAL_NS);
+	return 0;
 }
 
 void gn_progress_clear(struct gn_progress *progress)
@@ -107,6 +236,8 @@ void gn_progress_clear(struct gn_progress *progress)
 void gn_progress_close(struct gn_progress *progress)
 {
 	gn_progress_clear(progress);
+	report_ends(progress, true);
+	close_observers(progress);
 	if (progress->loop)
 		gn_loop_clear_timer(progress->loop, &progress->timer);
 	progress->loop = NULL;

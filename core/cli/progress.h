@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * progress.h - a progress line on a terminal for work that takes more than a second. It is
- * rewritten each second.
+ * progress.h - the progress of roles with work (GANTRY_ROLE_WORKS), once a second: all of them for
+ * the observers of the configuration, and the first of them as a line on a terminal, which is
+ * rewritten each time.
  *
- * The line shows values that the first working role writes to its report: "progress" { "done",
- * "target" } in any unit, if the role knows its end, and "total" { "ops", "bytes" }. If "submitted"
- * is 0, the line states that the role waits for its peer.
+ * The values are those that the role writes to its report: "progress" { "done", "target", "unit" }
+ * in any unit, if the role knows its end, and "total" { "ops", "bytes" }. If "submitted" is 0, the
+ * role waits for its peer.
  */
 #ifndef GN_CLI_PROGRESS_H
 #define GN_CLI_PROGRESS_H
@@ -13,17 +14,32 @@
 #include "base/event_loop.h"
 #include "topology/topology.h"
 
+struct gn_observer;
+
 struct gn_progress {
-	struct gn_loop *loop; /* NULL: stderr is not a terminal */
+	struct gn_loop *loop; /* NULL: stderr is not a terminal, and there is no observer */
 	struct gn_topology *topology;
 	struct gn_timer timer;
-	uint64_t start_ns, last_ns;
-	double last_ios, last_bytes;
+	uint64_t start_ns;
+	struct gn_observer *observers;
+	uint32_t n_observers; /* those that are open */
+	bool *ended;          /* for each role: the observers know its end */
+	bool on_terminal;
+
+	/* the line on the terminal: its last values */
+	uint64_t last_elapsed_ns, last_ops, last_bytes;
 	bool shown;
 };
 
-void gn_progress_open(struct gn_progress *progress, struct gn_loop *loop,
-		      struct gn_topology *topology);
+/* Open the observers. Returns 0; or -errno, after the cause was logged. */
+int gn_progress_open(struct gn_progress *progress, struct gn_loop *loop,
+		     struct gn_topology *topology);
+/* Report the end of each role that has finished to the observers, once. */
+void gn_progress_report_ends(struct gn_progress *progress);
+/*
+ * Report the end of all roles, erase the line and close the observers. Idempotent. The roles still
+ * exist.
+ */
 void gn_progress_close(struct gn_progress *progress);
 /* Erase the line before other output. It is written again within a second. */
 void gn_progress_clear(struct gn_progress *progress);

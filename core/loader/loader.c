@@ -426,8 +426,8 @@ int gn_loader_find(struct gn_loader *loader, unsigned kind, const char *name,
 	if (!e->plugin.desc)
 		return fail(loader, e->rc, "%.4000s: %s", e->path, e->why);
 	if (kind && e->plugin.desc->kind != kind)
-		return fail(loader, -ENOEXEC, "%.4000s: is a %s, not a %s", e->path,
-			    gn_kind_name(e->plugin.desc->kind), gn_kind_name(kind));
+		return fail(loader, -ENOEXEC, "%.4000s: is %s, not %s", e->path,
+			    gn_kind_phrase(e->plugin.desc->kind), gn_kind_phrase(kind));
 	*plugin_p = &e->plugin;
 	return 0;
 }

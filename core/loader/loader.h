@@ -149,9 +149,11 @@ void gn_services_check(struct gn_conf_node *device, const struct gn_plugin *plug
 bool gn_ops_serve_one_lane(unsigned kind, const void *ops);
 
 /*
- * Get the name of a kind: "transport", "role", "backend" or "stage"; "unknown kind" for other
- * numbers.
+ * Get the name of a kind: "transport", "role", "backend", "stage" or "observer"; "unknown kind" for
+ * other numbers.
  */
 const char *gn_kind_name(unsigned kind);
+/* Get the name with its article: "a role", "an observer". */
+const char *gn_kind_phrase(unsigned kind);
 
 #endif

@@ -26,17 +26,21 @@ static int reject(char *why, const char *fmt, ...)
 	return -ENOEXEC;
 }
 
-const char *gn_kind_name(unsigned kind)
+const char *gn_kind_phrase(unsigned kind)
 {
-	static const char *const names[] = {
-		[GANTRY_KIND_TRANSPORT] = "transport",
-		[GANTRY_KIND_ROLE] = "role",
-		[GANTRY_KIND_BACKEND] = "backend",
-		[GANTRY_KIND_STAGE] = "stage",
+	static const char *const phrases[] = {
+		[GANTRY_KIND_TRANSPORT] = "a transport", [GANTRY_KIND_ROLE] = "a role",
+		[GANTRY_KIND_BACKEND] = "a backend",     [GANTRY_KIND_STAGE] = "a stage",
+		[GANTRY_KIND_OBSERVER] = "an observer",
 	};
 
-	return kind >= GANTRY_KIND_TRANSPORT && kind <= GANTRY_KIND_STAGE ? names[kind]
-									  : "unknown kind";
+	return kind >= GANTRY_KIND_TRANSPORT && kind <= GANTRY_KIND_OBSERVER ? phrases[kind]
+									     : "an unknown kind";
+}
+
+const char *gn_kind_name(unsigned kind)
+{
+	return strchr(gn_kind_phrase(kind), ' ') + 1;
 }
 
 /* Bytes of the field of an option; 0: unknown type, or a group. */
@@ -199,7 +203,7 @@ int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *wh
 			why,
 			"the plugin name \"%.48s\" differs from the file name: rename the file",
 			desc->name);
-	if (desc->kind < GANTRY_KIND_TRANSPORT || desc->kind > GANTRY_KIND_STAGE)
+	if (desc->kind < GANTRY_KIND_TRANSPORT || desc->kind > GANTRY_KIND_OBSERVER)
 		return reject(why, "unknown plugin kind %u", desc->kind);
 	if (!desc->ops || !desc->ops_size)
 		return reject(why, "has no functions (ops)");

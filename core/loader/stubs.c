@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <gantry/observer.h>
 #include <gantry/role.h>
 #include <gantry/stage.h>
 
@@ -146,6 +147,20 @@ static const struct gantry_role_ops role_stubs = {
 	.stop = nothing, /* the host ends its sessions */
 	.close = nothing,
 	.report = no_report,
+};
+
+/* -- observer -- */
+
+static void no_progress(void *observer, const struct gantry_progress *p)
+{
+	(void)observer;
+	(void)p;
+}
+
+static const struct gantry_observer_ops observer_stubs = {
+	.open = open_nothing,
+	.progress = no_progress,
+	.close = nothing,
 };
 
 /* -- transport: unsupported functions return -ENOTSUP -- */
@@ -311,6 +326,7 @@ struct slot {
 #define STAGE(name) SLOT(stage, name)
 #define BACKEND(name) SLOT(backend, name)
 #define ROLE(name) SLOT(role, name)
+#define OBSERVER(name) SLOT(observer, name)
 #define TRANSPORT(name) SLOT(transport, name)
 #define DATA(name) SLOT(data_queue, name)
 
@@ -327,6 +343,13 @@ static const struct slot backend_slots[] = {
 
 static const struct slot role_slots[] = {
 	ROLE(open), ROLE(start), ROLE(stop), ROLE(close), ROLE(report), {NULL, 0},
+};
+
+static const struct slot observer_slots[] = {
+	OBSERVER(open),
+	OBSERVER(progress),
+	OBSERVER(close),
+	{NULL, 0},
 };
 
 static const struct slot transport_slots[] = {
@@ -388,6 +411,7 @@ static const struct table {
 	  [GANTRY_KIND_ROLE] = {sizeof(role_stubs), &role_stubs, role_slots},
 	  [GANTRY_KIND_BACKEND] = {sizeof(backend_stubs), &backend_stubs, backend_slots},
 	  [GANTRY_KIND_STAGE] = {sizeof(stage_stubs), &stage_stubs, stage_slots},
+	  [GANTRY_KIND_OBSERVER] = {sizeof(observer_stubs), &observer_stubs, observer_slots},
 };
 
 typedef void (*any_fn)(void);

@@ -10,7 +10,8 @@
 typedef int instance_fn(void *arg, const struct gn_topo_instance *instance);
 
 /*
- * Visit a stage or a backend. An instance with faults in its options has no conf, and is skipped.
+ * Visit a stage, a backend or an observer. An instance with faults in its options has no conf, and
+ * is skipped.
  */
 static int visit_part(struct gn_topology *t, struct gn_topo_role *role, unsigned kind,
 		      struct gn_conf_node *group, struct gn_plugin_instance *part, instance_fn *fn,
@@ -45,6 +46,7 @@ static int visit_role(struct gn_topology *t, struct gn_topo_role *role, instance
 
 int gn_topo_each_instance(struct gn_topology *t, instance_fn *fn, void *arg)
 {
+	struct gn_conf_node *observers = gn_conf_child(gn_config_root(t->config), "observers");
 	int rc = 0;
 
 	for (uint32_t i = 0; i < t->n_devices && !rc; i++) {
@@ -59,6 +61,9 @@ int gn_topo_each_instance(struct gn_topology *t, instance_fn *fn, void *arg)
 	for (uint32_t i = 0; i < t->n_roles && !rc; i++)
 		if (t->roles[i].selected)
 			rc = visit_role(t, &t->roles[i], fn, arg);
+	for (uint32_t i = 0; i < t->n_observers && !rc; i++)
+		rc = visit_part(t, NULL, GANTRY_KIND_OBSERVER, gn_conf_index(observers, i),
+				&t->observers[i], fn, arg);
 	return rc;
 }
 

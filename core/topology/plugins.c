@@ -206,9 +206,9 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind,
 		else
 			gn_conf_fault(
 				p->errs, node ? node : owner,
-				"%s\"%s\" must be given: the name of a %s plugin, in double quotes",
+				"%s\"%s\" must be given: the name of %s plugin, in double quotes",
 				is_from_set ? "the file has no such entry; for a new one, " : "",
-				key, gn_kind_name(kind));
+				key, gn_kind_phrase(kind));
 		return NULL;
 	}
 	rc = gn_loader_find(loader, kind, name, &plugin);
@@ -262,4 +262,27 @@ const struct gn_plugin *gn_topo_plugin_instance(struct gn_topo_parse *p, unsigne
 	part->ops = plugin->ops;
 	part->conf = conf;
 	return plugin;
+}
+
+int gn_topo_plugin_list(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *list,
+			struct gn_plugin_instance **parts_p, uint32_t *n_p)
+{
+	unsigned n = gn_conf_length(list);
+	int rc = 0;
+
+	if (!list)
+		return 0;
+	if (!gn_conf_is_list(list)) {
+		gn_conf_fault(p->errs, list, "is not a list; write ( { type = \"NAME\"; }, ... )");
+		return -EINVAL;
+	}
+	*parts_p = gn_arena_alloc(&p->topology->arena, (n + 1) * sizeof(**parts_p));
+	if (!*parts_p)
+		return -ENOMEM;
+	*n_p = n;
+	for (unsigned i = 0; i < n; i++)
+		if (!gn_topo_plugin_instance(p, kind, gn_conf_index(list, i), "type",
+					     &(*parts_p)[i]))
+			rc = -EINVAL;
+	return rc;
 }

@@ -236,10 +236,20 @@ static void parse_devices(struct gn_topo_parse *p, bool all)
 	}
 }
 
+/* An embedding program has no observers. */
+static int parse_observers(struct gn_topo_parse *p)
+{
+	struct gn_topology *t = p->topology;
+	struct gn_conf_node *list = gn_conf_child(gn_config_root(t->config), "observers");
+
+	return gn_topo_plugin_list(p, GANTRY_KIND_OBSERVER, t->own ? NULL : list, &t->observers,
+				   &t->n_observers);
+}
+
 static int load(struct gn_topology *topology, const struct gn_topology_args *args,
 		struct gn_errs *errs)
 {
-	static const char *const sections[] = {"runtime", "devices", "roles", NULL};
+	static const char *const sections[] = {"runtime", "devices", "roles", "observers", NULL};
 	struct gn_topo_parse p = {.topology = topology, .errs = errs};
 
 	topology->own = args->own;
@@ -261,7 +271,7 @@ static int load(struct gn_topology *topology, const struct gn_topology_args *arg
 	for (unsigned i = 0; i < topology->n_roles; i++)
 		if (topology->roles[i].is_embedded)
 			gn_topo_select_reachable(&p, &topology->roles[i]);
-	if (gn_topo_graph(&p) || gn_topo_paths(&p))
+	if (parse_observers(&p) == -ENOMEM || gn_topo_graph(&p) || gn_topo_paths(&p))
 		gn_errs_no_memory(errs);
 	parse_devices(&p, !args->roles.n && !args->own);
 	gn_topo_services(&p);

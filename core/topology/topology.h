@@ -132,7 +132,8 @@ struct gn_topology {
 	struct gn_runtime runtime;
 	struct gn_topo_device *devices;
 	struct gn_topo_role *roles;
-	uint32_t n_devices, n_roles;
+	struct gn_plugin_instance *observers; /* ops: struct gantry_observer_ops */
+	uint32_t n_devices, n_roles, n_observers;
 	struct gn_worker **workers;
 	uint32_t n_workers;
 	/*

@@ -22,6 +22,13 @@ const struct gn_plugin *gn_topo_plugin_instance(struct gn_topo_parse *p, unsigne
 						struct gn_conf_node *group, const char *key,
 						struct gn_plugin_instance *part);
 
+/*
+ * Fill a plugin instance from each group of a list. list NULL: none. *n_p: length of the list; 0
+ * after -ENOMEM.
+ */
+int gn_topo_plugin_list(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *list,
+			struct gn_plugin_instance **parts_p, uint32_t *n_p);
+
 /* Call `check` of a plugin for the options that were filled from `group`. */
 int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin,
 			  struct gn_conf_node *group, const void *conf);
@@ -48,14 +55,14 @@ void gn_topo_select_reachable(struct gn_topo_parse *p, const struct gn_topo_role
  */
 int gn_topo_graph(struct gn_topo_parse *p);
 
-/* A device, role, stage or backend of the configuration, with options that have no faults. */
+/* A plugin instance of the configuration, with options that have no faults. */
 struct gn_topo_instance {
 	unsigned kind;
 	struct gn_conf_node *group;
 	const struct gn_plugin *plugin;
 	const void *conf;
-	struct gn_topo_role *role;       /* NULL: a device */
-	struct gn_plugin_instance *part; /* of a stage or backend; else NULL */
+	struct gn_topo_role *role;       /* NULL: a device or an observer */
+	struct gn_plugin_instance *part; /* of a stage, backend or observer; else NULL */
 };
 
 /*
@@ -63,7 +70,10 @@ struct gn_topo_instance {
  * else a stub. Returns 0; -errno: the stub could not be opened.
  */
 int gn_topo_try_device(struct gn_topo_device *device, struct gn_loop *loop, struct gn_errs *errs);
-/* In a trial: compare a stage or backend with this machine, and replace it by a stub. */
+/*
+ * In a trial: compare a stage, backend or observer with this machine, and replace a stage or
+ * backend by a stub.
+ */
 void gn_topo_try_part(const struct gn_topo_instance *instance, struct gn_errs *errs);
 
 /* An option of an instance that is the path of a file or directory. */

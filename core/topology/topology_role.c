@@ -149,28 +149,15 @@ static int parse_stages(struct gn_topo_parse *p, struct gn_topo_role *role,
 			struct gn_conf_node *list)
 {
 	unsigned n = gn_conf_length(list);
-	int rc = 0;
+	int rc;
 
-	if (!list)
-		return 0;
-	if (!gn_conf_is_list(list)) {
-		gn_conf_fault(p->errs, list, "is not a list; write ( { type = \"NAME\"; }, ... )");
-		return -EINVAL;
-	}
-	if (n > GANTRY_CHAIN_STAGES) {
+	if (gn_conf_is_list(list) && n > GANTRY_CHAIN_STAGES) {
 		gn_conf_fault(p->errs, list, "has %u stages; a pipeline holds up to %d", n,
 			      GANTRY_CHAIN_STAGES);
 		return -EINVAL;
 	}
-	role->stages = gn_arena_alloc(&p->topology->arena, (n + 1) * sizeof(*role->stages));
-	if (!role->stages)
-		return -ENOMEM;
-	for (unsigned i = 0; i < n; i++)
-		if (!gn_topo_plugin_instance(p, GANTRY_KIND_STAGE, gn_conf_index(list, i), "type",
-					     &role->stages[i]))
-			rc = -EINVAL;
+	rc = gn_topo_plugin_list(p, GANTRY_KIND_STAGE, list, &role->stages, &role->spec.n_stages);
 	role->spec.stages = role->stages;
-	role->spec.n_stages = n;
 	return rc;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trial.c - for `gantry check`: compare devices, stages and backends with this machine, and replace
- * those that must not be opened by stubs. gn_ops_complete() fills the other slots of the stubs.
+ * trial.c - for `gantry check`: compare devices, stages, backends and observers with this machine,
+ * and replace those that must not be opened by stubs. gn_ops_complete() fills the other slots of
+ * the stubs. The host does not open observers for `gantry check`, so they need no stub.
  */
 #include <stdio.h>
 
@@ -107,7 +108,7 @@ void gn_topo_try_part(const struct gn_topo_instance *instance, struct gn_errs *e
 	if (instance->kind == GANTRY_KIND_BACKEND) {
 		instance->role->volume = check.volume;
 		instance->part->ops = &no_backend;
-	} else if (rc) {
+	} else if (rc && instance->kind == GANTRY_KIND_STAGE) {
 		instance->part->ops = &no_stage;
 	}
 }

@@ -406,7 +406,8 @@ static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
 
 static void parse_file(const char *path, struct gn_errs *errs)
 {
-	static const char *const sections[] = {"runtime", "devices", "roles", "doca", NULL};
+	static const char *const sections[] = {"runtime",   "devices", "roles",
+					       "observers", "doca",    NULL};
 	struct gn_conf_node *root, *devices;
 
 	config = gn_config_open(path, NULL, 0, errs);

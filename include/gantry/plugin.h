@@ -49,7 +49,8 @@ enum gantry_kind {
 	GANTRY_KIND_TRANSPORT = 1, /* ops: struct gantry_transport_ops */
 	GANTRY_KIND_ROLE = 2,      /* ops: struct gantry_role_ops */
 	GANTRY_KIND_BACKEND = 3,   /* ops: struct gantry_backend_ops */
-	GANTRY_KIND_STAGE = 4      /* ops: struct gantry_stage_ops */
+	GANTRY_KIND_STAGE = 4,     /* ops: struct gantry_stage_ops */
+	GANTRY_KIND_OBSERVER = 5   /* ops: struct gantry_observer_ops */
 };
 
 /*
@@ -76,7 +77,8 @@ struct gantry_plugin {
 	 *
 	 * The host calls it for each instance of a configuration, and does not call `open` if there
 	 * are faults. `gantry check` calls it again with GANTRY_CHECK_MACHINE: before it opens a
-	 * device or a stage, instead of opening a backend, and after it has opened a role.
+	 * device or a stage, instead of opening a backend or an observer, and after it has opened a
+	 * role.
 	 *
 	 * check    receives each fault, and the properties of this kind of plugin
 	 * thread   control thread; no side effects. Without GANTRY_CHECK_MACHINE it must not

@@ -10,7 +10,7 @@ list=$top_srcdir/tests/abi/surface
 # bodies of functions, as these are compiled into the plugin
 surface()
 {
-	printf '#include <gantry/%s.h>\n' stage backend transport role >"$tmp/all.c"
+	printf '#include <gantry/%s.h>\n' stage backend transport role observer >"$tmp/all.c"
 	$CC -I"$1" -E -dM "$tmp/all.c" | sed -nE '/_H ?$|GANTRY_ABI_M/d
 		s/^#define ((GANTRY|gantry)_[A-Za-z0-9_]*\([^)]*\)).*/define \1/p
 		s/^#define (GANTRY_[A-Za-z0-9_]+) +(.*)/define \1 \2/p' | LC_ALL=C sort

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <gantry/backend.h>
+#include <gantry/observer.h>
 #include <gantry/role.h>
 #include <gantry/stage.h>
 #include <gantry/transport.h>
@@ -180,6 +181,27 @@ static void shorter_ops_are_completed(void)
 	open_dirs(dir, NULL);
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, 0, "older", &plugin));
 	TEST_ASSERT_TRUE(((const struct gantry_stage_ops *)plugin->ops)->close != NULL);
+}
+
+static void finds_and_completes_an_observer(void)
+{
+	const struct gantry_observer_ops *ops;
+	void *self = &self;
+
+	build("seer",
+	      "#include <gantry/observer.h>\nstatic const struct gantry_observer_ops ops = {0};\n"
+	      "GANTRY_PLUGIN(seer) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_OBSERVER, \"seer\", \"1\", \"test\", 0, 0,\n"
+	      "sizeof(ops), &ops};\n");
+	open_dirs(dir, NULL);
+	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, GANTRY_KIND_OBSERVER, "seer", &plugin));
+	TEST_ASSERT_EQUAL_STRING("observer", gn_kind_name(plugin->desc->kind));
+	ops = plugin->ops;
+	TEST_ASSERT_EQUAL_INT(0, ops->open(NULL, NULL, &self));
+	TEST_ASSERT_NULL(self);
+	ops->progress(self, &(struct gantry_progress){.role = "load"});
+	ops->close(self);
+	TEST_ASSERT_EQUAL_INT(-ENOEXEC, gn_loader_find(loader, GANTRY_KIND_STAGE, "seer", &plugin));
+	TEST_ASSERT_NOT_NULL(strstr(gn_loader_error(loader), "is an observer, not a stage"));
 }
 
 static void wrong_magic(void)
@@ -640,6 +662,7 @@ int main(void)
 	RUN_TEST(first_directory_wins);
 	RUN_TEST(longer_description_and_ops_are_taken);
 	RUN_TEST(shorter_ops_are_completed);
+	RUN_TEST(finds_and_completes_an_observer);
 	RUN_TEST(wrong_magic);
 	RUN_TEST(wrong_major);
 	RUN_TEST(another_minor_version_is_rejected_before_1_0);
