@@ -10,6 +10,9 @@
  *      leave    the role unexports region 2 while its IO is in flight; each IO completes with OK or
  *               ACCESS
  *
+ * With `lists`, every other IO of region 2 has a list: its data is the first part of a buffer in
+ * region 2 and the second part of one in region 1. The list is in region 1, too.
+ *
  * The role finishes with status 1 after any other result. Where IO and sessions can fail, `strict`
  * is false: then only IO that names no region must fail, and only memory must not change.
  */
@@ -25,8 +28,11 @@
 #include <gantry/role.h>
 
 #define IO_BYTES 4096u
-#define SLOTS 8u /* the first half uses region 1, the second half region 2 */
-#define REGION_BYTES ((uint64_t)SLOTS * 2 * IO_BYTES)
+#define SLOTS 8u       /* the first half uses region 1, the second half region 2 */
+#define LIST_BYTES 64u /* bytes for the list of a slot */
+#define LISTS_AT ((uint64_t)SLOTS * 2 * IO_BYTES)
+#define REGION_BYTES (LISTS_AT + SLOTS * LIST_BYTES)
+#define FIRST_PIECE 1000u /* bytes of an IO with a list that are in region 2 */
 #define FIXED 1u
 #define CHANGED 2u
 #define USES 64u        /* IOs of a round before region 2 is unexported */
@@ -38,13 +44,14 @@ enum phase { PROBE, USE, LEAVE, REST };
 
 struct exporter_conf {
 	int64_t rounds;
-	uint8_t strict, writes;
+	uint8_t strict, writes, lists;
 };
 
 struct slot {
 	enum phase phase; /* when the IO was submitted */
 	bool reads;       /* the IO reads what the last one has written */
 	uint8_t mark;     /* content of the buffer that was written last */
+	struct gantry_pieces pieces;
 };
 
 struct exporter {
@@ -67,6 +74,7 @@ struct exporter {
 	bool phase_over;          /* the end of the phase is posted */
 	bool stopping, lane_over; /* lane_over: the end of the lane is posted */
 	bool lane_failed;
+	bool lists; /* the volume supports lists, and the option is set */
 	uint8_t next_mark;
 	struct slot slots[SLOTS];
 };
@@ -78,6 +86,8 @@ static const struct gantry_option options[] = {
 	 NULL, "IO and session must not fail."},
 	{"writes", GANTRY_OPT_BOOL, offsetof(struct exporter_conf, writes), "true", 0, 0, NULL,
 	 NULL, "Write to the volume; false: only read."},
+	{"lists", GANTRY_OPT_BOOL, offsetof(struct exporter_conf, lists), "true", 0, 0, NULL, NULL,
+	 "Submit IO with lists, if the volume supports it."},
 	GANTRY_OPTION_END,
 };
 
@@ -133,12 +143,83 @@ static uint32_t handle_of(const struct gantry_io *io)
 	return in_second_half(io) ? CHANGED : FIXED;
 }
 
+static bool has_list(const struct exporter *x, const struct gantry_io *io)
+{
+	return x->lists && in_second_half(io) && io->slot % 2 != 0;
+}
+
 /* The slot writes from the first of its two buffers, and reads to the second one. */
-static uint8_t *buffer(const struct exporter *x, const struct gantry_io *io, bool reads)
+static uint64_t buffer_at(const struct gantry_io *io, bool reads)
+{
+	return (io->slot * 2ull + reads) * IO_BYTES;
+}
+
+/*
+ * Locate the data of an IO. Returns the number of pieces: 2 with a list, else 1. region 2 has no
+ * address while it is not exported.
+ */
+static uint32_t pieces_of(const struct exporter *x, const struct gantry_io *io, bool reads,
+			  struct iovec piece[2])
 {
 	const struct gantry_region *region = in_second_half(io) ? x->changed : x->fixed;
+	uint8_t *base = region ? region->addr : NULL;
 
-	return (uint8_t *)region->addr + (io->slot * 2ull + reads) * IO_BYTES;
+	piece[0] = (struct iovec){base ? base + buffer_at(io, reads) : NULL, IO_BYTES};
+	if (!has_list(x, io))
+		return 1;
+	piece[0].iov_len = FIRST_PIECE;
+	piece[1].iov_base = (uint8_t *)x->fixed->addr + buffer_at(io, reads) + FIRST_PIECE;
+	piece[1].iov_len = IO_BYTES - FIRST_PIECE;
+	return 2;
+}
+
+static void write_mark(const struct exporter *x, const struct gantry_io *io, uint8_t mark)
+{
+	struct iovec piece[2];
+	const uint32_t n = pieces_of(x, io, false, piece);
+
+	for (uint32_t i = 0; i < n; i++)
+		memset(piece[i].iov_base, mark, piece[i].iov_len);
+}
+
+static bool has_mark(const struct exporter *x, const struct gantry_io *io, uint8_t mark)
+{
+	struct iovec piece[2];
+	const uint32_t n = pieces_of(x, io, true, piece);
+	bool same = true;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint8_t *data = piece[i].iov_base;
+
+		same &= data[0] == mark && memcmp(data, data + 1, piece[i].iov_len - 1) == 0;
+	}
+	return same;
+}
+
+/* Let a descriptor name the data of the IO. */
+static void name_data(struct exporter *x, struct gantry_io *io, bool reads)
+{
+	struct gantry_pieces *pieces = &x->slots[io->slot].pieces;
+	const uint64_t list_at = LISTS_AT + (uint64_t)io->slot * LIST_BYTES;
+	struct gantry_list_entry *list;
+
+	pieces->count = pieces_of(x, io, reads, pieces->piece);
+	io->flags = 0;
+	io->region = handle_of(io);
+	io->region_offset = buffer_at(io, reads);
+	io->data = pieces->piece[0].iov_base;
+	if (pieces->count == 1)
+		return;
+	list = (struct gantry_list_entry *)((uint8_t *)x->fixed->addr + list_at);
+	for (uint32_t i = 0; i < 2; i++)
+		list[i] = (struct gantry_list_entry){.region = i == 0 ? CHANGED : FIXED,
+						     .length = (uint32_t)pieces->piece[i].iov_len,
+						     .offset = buffer_at(io, reads) +
+							       (i == 0 ? 0 : FIRST_PIECE)};
+	io->flags = GANTRY_IO_LIST;
+	io->region = FIXED;
+	io->region_offset = list_at;
+	io->data = pieces;
 }
 
 static void lane_fail(struct exporter *x, const struct gantry_io *io, const char *what)
@@ -153,7 +234,6 @@ static void check(struct exporter *x, const struct gantry_io *io)
 {
 	const struct slot *slot = &x->slots[io->slot];
 	const bool may_end = slot->phase == LEAVE || x->phase != USE;
-	const uint8_t *data;
 
 	if (in_second_half(io) && slot->phase == PROBE &&
 	    (io->status == GANTRY_S_OK || (x->conf->strict && io->status != GANTRY_S_ACCESS)))
@@ -169,8 +249,7 @@ static void check(struct exporter *x, const struct gantry_io *io)
 		lane_fail(x, io, "an IO failed");
 		return;
 	}
-	data = slot->reads && x->conf->writes ? buffer(x, io, true) : NULL;
-	if (data && (data[0] != slot->mark || memcmp(data, data + 1, IO_BYTES - 1) != 0))
+	if (slot->reads && x->conf->writes && !has_mark(x, io, slot->mark))
 		lane_fail(x, io, "a read has other data than the write before it");
 }
 
@@ -231,17 +310,14 @@ static int submit(struct exporter *x, struct gantry_io *io)
 	gantry_io_begin(io, x->lane->now_ns);
 	if (!reads) {
 		slot->mark = ++x->next_mark != 0 ? x->next_mark : ++x->next_mark;
-		memset(buffer(x, io, false), slot->mark, IO_BYTES);
+		write_mark(x, io, slot->mark);
 	}
 	slot->phase = x->phase;
 	slot->reads = reads;
 	io->opcode = reads ? GANTRY_OP_READ : GANTRY_OP_WRITE;
-	io->flags = 0;
 	io->offset = (uint64_t)io->slot * IO_BYTES;
 	io->length = IO_BYTES;
-	io->region = handle_of(io);
-	io->region_offset = (io->slot * 2ull + reads) * IO_BYTES;
-	io->data = probes ? NULL : buffer(x, io, reads);
+	name_data(x, io, reads);
 	io->deadline_us = 30000000;
 	io->owner = x;
 	x->n_busy++;
@@ -394,7 +470,7 @@ static void on_ready(void *arg, struct gantry_client *client,
 	struct exporter *x = arg;
 	int rc = x->rh->region_create(x->rh, REGION_BYTES, 0, &x->fixed);
 
-	(void)volume;
+	x->lists = x->conf->lists && (volume->flags & GANTRY_VOLUME_LISTS) != 0;
 	if (rc == 0)
 		rc = x->rh->client_export(client, x->fixed,
 					  GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE, FIXED);

@@ -24,13 +24,13 @@ struct sim_job {
 	/* volumes have UUIDs from the run, whose last byte is the number of the volume plus 1 */
 	bool knows_uuids;
 	uint32_t queues, depth;
-	uint32_t ops;       /* operations of each queue */
-	uint32_t first;     /* the program uses the blocks of the volume from this one */
-	uint32_t blocks;    /* number of blocks that the program uses */
-	uint32_t shares[8]; /* share of each enum sim_op, of the sum of all shares */
-	uint32_t io_blocks; /* blocks of the longest IO */
-	uint32_t think_ns;  /* longest pause, before some operations */
-	uint32_t own;       /* 1: uses gantry_volume_buffers(), which libgantry does not copy */
+	uint32_t ops;        /* operations of each queue */
+	uint32_t first;      /* the program uses the blocks of the volume from this one */
+	uint32_t blocks;     /* number of blocks that the program uses */
+	uint32_t shares[10]; /* share of each enum sim_op, of the sum of all shares */
+	uint32_t io_blocks;  /* blocks of the longest IO with data */
+	uint32_t think_ns;   /* longest pause, before some operations */
+	uint32_t own;        /* 1: uses gantry_volume_buffers(), which libgantry does not copy */
 };
 void *sim_image_client(void *job);
 
@@ -50,13 +50,22 @@ enum sim_op {
 	SIM_ZERO,
 	SIM_ZERO_FUA, /* a write of zeroes with FUA */
 	SIM_DISCARD,
+	SIM_READ_LIST,  /* a read whose data is in several pieces */
+	SIM_WRITE_LIST, /* a write whose data is in several pieces */
+	SIM_EXTENTS,
 	SIM_OPS
 };
+
+/* The word of a block whose content the result of SIM_EXTENTS does not state. */
+#define SIM_UNKNOWN (UINT64_MAX - 1)
 
 /* An operation begins. Returns its number. `value`: the new value of each block, for a write. */
 uint32_t sim_op_begin(uint32_t client, uint32_t queue, enum sim_op op, uint32_t block,
 		      uint32_t n_blocks, uint64_t value);
-/* The operation completes. rc: 0 or -errno. words: the first word of each block, of a read. */
+/*
+ * The operation completes. rc: 0 or -errno. words: of a read, the first word of each block; of
+ * SIM_EXTENTS, 0 for a block that reads as zeroes, else SIM_UNKNOWN.
+ */
 void sim_op_end(uint32_t op, int rc, const uint64_t *words);
 /*
  * sim_session_opens(): this client begins to open a session. sim_session_started(): its session has

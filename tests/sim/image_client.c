@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +23,8 @@
 
 #define VISIBLE __attribute__((visibility("default")))
 #define IN_FLIGHT 32u
+#define IO_BLOCKS 2u /* blocks of the longest IO with data */
+#define PIECES 4u    /* most pieces of an IO with a list */
 
 extern __thread uint64_t sim_tls_probe;
 __thread uint64_t sim_tls_probe;
@@ -62,6 +65,8 @@ struct io {
 	enum sim_op kind;
 	uint32_t n_blocks;
 	uint8_t *buffer;
+	uint32_t n_pieces; /* 0: the data is in the buffer, in order */
+	struct iovec pieces[PIECES];
 	bool busy;
 	bool touched; /* a server may access the buffer until the queue is closed */
 	bool kept;    /* the buffer must still have `words`, as when its IO completed */
@@ -92,6 +97,84 @@ static uint64_t word_of(const uint8_t *block)
 	return value;
 }
 
+/* Whether the buffer of an IO has words: those of its data, or of an earlier IO. */
+static bool has_words(enum sim_op kind)
+{
+	return kind != SIM_FLUSH && kind != SIM_EXTENTS;
+}
+
+/* Divide the buffer of an IO with a list into pieces of any length, in any order. */
+static void draw_pieces(struct io *io)
+{
+	const size_t unit = sim_draw(2) != 0 ? 1 : 512;
+	size_t left = (size_t)io->n_blocks * SIM_BLOCK, at = 0;
+	const uint32_t n = 2 + sim_draw(PIECES - 1);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t most = (uint32_t)(left / unit) - (n - 1 - i);
+
+		io->pieces[i].iov_len = i + 1 < n ? (1 + sim_draw(most)) * unit : left;
+		io->pieces[i].iov_base = io->buffer + at;
+		left -= io->pieces[i].iov_len;
+		at += io->pieces[i].iov_len;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t other = i + sim_draw(n - i);
+		const struct iovec piece = io->pieces[i];
+
+		io->pieces[i] = io->pieces[other];
+		io->pieces[other] = piece;
+	}
+	io->n_pieces = n;
+}
+
+/* Returns the data of an IO in order. `flat`: memory for it, if it has pieces. */
+static const uint8_t *data_of(const struct io *io, uint8_t *flat)
+{
+	uint8_t *at = flat;
+
+	for (uint32_t i = 0; i < io->n_pieces; at += io->pieces[i++].iov_len)
+		memcpy(at, io->pieces[i].iov_base, io->pieces[i].iov_len);
+	return io->n_pieces != 0 ? flat : io->buffer;
+}
+
+/* Check the result of SIM_EXTENTS, and store what it states about each block. */
+static void note_extents(struct io *io)
+{
+	const struct gantry_extents *extents = (const struct gantry_extents *)io->buffer;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < io->n_blocks; i++)
+		io->words[i] = SIM_UNKNOWN;
+	for (uint32_t i = 0; i < extents->count && i < GANTRY_EXTENTS_MAX; i++) {
+		const struct gantry_extent *extent = &extents->extent[i];
+		const uint32_t n = extent->length / SIM_BLOCK;
+
+		if (n == 0 || extent->length % SIM_BLOCK != 0 || n > io->n_blocks - at ||
+		    (extent->flags & ~GANTRY_EXTENT_FLAGS) != 0) {
+			sim_wrong("client %u: extent %u of op %u: length %u, flags %u",
+				  io->user->job->client, i, io->op, extent->length, extent->flags);
+			return;
+		}
+		for (uint32_t k = 0; k < n && extent->flags & GANTRY_EXTENT_ZERO; k++)
+			io->words[at + k] = 0;
+		at += n;
+	}
+	if (at == 0 || extents->bytes != (uint64_t)at * SIM_BLOCK)
+		sim_wrong("client %u: the extents of op %u cover %u blocks", io->user->job->client,
+			  io->op, at);
+}
+
+/* Store the word of each block of the data. */
+static void note_data(struct io *io)
+{
+	uint8_t flat[IO_BLOCKS * SIM_BLOCK];
+	const uint8_t *data = data_of(io, flat);
+
+	for (uint32_t i = 0; i < io->n_blocks; i++)
+		io->words[i] = word_of(data + i * SIM_BLOCK);
+}
+
 static void done(void *arg, int result)
 {
 	struct io *io = arg;
@@ -103,17 +186,22 @@ static void done(void *arg, int result)
 	io->user->has_late |= result == -ETIMEDOUT;
 	io->touched = result == -ETIMEDOUT || result == -ENOTCONN || result == -EOWNERDEAD ||
 		      result == -ESTALE;
-	io->kept = !io->touched && io->kind != SIM_FLUSH;
-	for (uint32_t i = 0; io->kind != SIM_FLUSH && i < io->n_blocks; i++)
-		io->words[i] = word_of(io->buffer + i * SIM_BLOCK);
+	io->kept = !io->touched && has_words(io->kind);
+	if (has_words(io->kind))
+		note_data(io);
+	else if (io->kind == SIM_EXTENTS && result == 0)
+		note_extents(io);
 	sim_op_end(io->op, result, io->words);
 }
 
 /* No server accesses the buffer of an IO that has completed. */
 static void check_buffer(const struct io *io)
 {
-	for (uint32_t i = 0; io->kept && i < io->n_blocks; i++)
-		if (word_of(io->buffer + i * SIM_BLOCK) != io->words[i])
+	uint8_t flat[IO_BLOCKS * SIM_BLOCK];
+	const uint8_t *data = io->kept ? data_of(io, flat) : NULL;
+
+	for (uint32_t i = 0; data && i < io->n_blocks; i++)
+		if (word_of(data + i * SIM_BLOCK) != io->words[i])
 			sim_wrong("client %u: a buffer has changed after its IO completed (op %u)",
 				  io->user->job->client, io->op);
 }
@@ -131,12 +219,21 @@ static enum sim_op draw_op(const struct sim_job *job)
 	return (enum sim_op)op;
 }
 
-static void fill(const struct io *io, uint64_t value)
+static void fill(const struct io *io, uint8_t *data, uint64_t value)
 {
 	for (size_t i = 0; i < (size_t)io->n_blocks * SIM_BLOCK / 512; i++) {
-		memcpy(io->buffer + i * 512, &value, sizeof(value));
-		memcpy(io->buffer + i * 512 + 504, &value, sizeof(value));
+		memcpy(data + i * 512, &value, sizeof(value));
+		memcpy(data + i * 512 + 504, &value, sizeof(value));
 	}
+}
+
+static void fill_pieces(const struct io *io, uint64_t value)
+{
+	uint8_t flat[IO_BLOCKS * SIM_BLOCK] = {0}, *at = flat;
+
+	fill(io, flat, value);
+	for (uint32_t i = 0; i < io->n_pieces; at += io->pieces[i++].iov_len)
+		memcpy(io->pieces[i].iov_base, at, io->pieces[i].iov_len);
 }
 
 static int submit(struct user *user, struct io *io, uint32_t block, uint64_t value)
@@ -149,13 +246,22 @@ static int submit(struct user *user, struct io *io, uint32_t block, uint64_t val
 		return gantry_queue_read(user->queue, io->buffer, bytes, offset, done, io);
 	case SIM_WRITE:
 	case SIM_FUA:
-		fill(io, value);
+		fill(io, io->buffer, value);
 		return gantry_queue_write(user->queue, io->buffer, bytes, offset, flags, done, io);
 	case SIM_FLUSH:
 		return gantry_queue_flush(user->queue, done, io);
 	case SIM_ZERO:
 	case SIM_ZERO_FUA:
 		return gantry_queue_write_zeroes(user->queue, bytes, offset, flags, done, io);
+	case SIM_READ_LIST:
+		return gantry_queue_readv(user->queue, io->pieces, io->n_pieces, offset, done, io);
+	case SIM_WRITE_LIST:
+		fill_pieces(io, value);
+		return gantry_queue_writev(user->queue, io->pieces, io->n_pieces, offset, 0, done,
+					   io);
+	case SIM_EXTENTS:
+		return gantry_queue_extents(user->queue, (struct gantry_extents *)io->buffer, bytes,
+					    offset, done, io);
 	default:
 		return gantry_queue_discard(user->queue, bytes, offset, done, io);
 	}
@@ -174,12 +280,15 @@ static bool start(struct user *user, struct io *io)
 	io->user = user;
 	io->kind = draw_op(job);
 	io->kept = false;
-	io->n_blocks = 1 + sim_draw(job->io_blocks);
+	io->n_pieces = 0;
+	io->n_blocks = 1 + sim_draw(io->kind == SIM_EXTENTS ? job->blocks : job->io_blocks);
 	block = job->first + sim_draw(job->blocks - io->n_blocks + 1);
 	if (io->kind == SIM_ZERO || io->kind == SIM_ZERO_FUA || io->kind == SIM_DISCARD)
 		value = 0;
 	if (io->kind == SIM_FLUSH)
 		io->n_blocks = 0;
+	if (io->kind == SIM_READ_LIST || io->kind == SIM_WRITE_LIST)
+		draw_pieces(io);
 	io->op = sim_op_begin(job->client, user->number, io->kind, block, io->n_blocks, value);
 	io->busy = true;
 	rc = submit(user, io, block, value);

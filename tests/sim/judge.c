@@ -90,6 +90,12 @@ uint64_t sim_new_value(void)
 	return ++last_value;
 }
 
+/* Whether the operation returns contents of blocks. */
+static bool reads(const struct op *op)
+{
+	return op->kind == SIM_READ || op->kind == SIM_READ_LIST || op->kind == SIM_EXTENTS;
+}
+
 uint32_t sim_op_begin(uint32_t client, uint32_t queue, enum sim_op kind, uint32_t block,
 		      uint32_t n_blocks, uint64_t value)
 {
@@ -122,7 +128,7 @@ void sim_op_end(uint32_t number, int rc, const uint64_t *words)
 	op->end = ++moment;
 	op->ended_ns = sim_now();
 	op->rc = rc;
-	if (op->kind == SIM_READ && rc == 0)
+	if (reads(op) && rc == 0)
 		memcpy(op->words, words, op->n_blocks * sizeof(*words));
 	sim_note((uint64_t)number << 16 ^ (uint64_t)(uint32_t)rc);
 }
@@ -217,7 +223,7 @@ static bool has_block(const struct op *op, uint32_t block)
 
 static bool writes(const struct op *op, uint32_t block)
 {
-	return op->kind != SIM_READ && op->kind != SIM_FLUSH && has_block(op, block);
+	return !reads(op) && op->kind != SIM_FLUSH && has_block(op, block);
 }
 
 static bool concerns(const struct start *event, uint32_t block)
@@ -540,8 +546,9 @@ static const char *judge_epoch(uint32_t block, const struct epoch *epoch)
 	for (uint32_t i = 0; i < n_ops && !bad; i++) {
 		const struct op *r = &ops[i];
 
-		if (r->kind == SIM_READ && is_acked(r) && has_block(r, block) &&
-		    r->begin >= epoch->from && r->end <= epoch->to)
+		if (reads(r) && is_acked(r) && has_block(r, block) &&
+		    r->words[block - r->block] != SIM_UNKNOWN && r->begin >= epoch->from &&
+		    r->end <= epoch->to)
 			bad = add_read(r, block, epoch);
 	}
 	return bad ? bad : compare_zones(block);
@@ -601,9 +608,9 @@ const char *sim_judge_calm(uint32_t of_volumes)
 
 void sim_judge_print(void)
 {
-	static const char *const names[SIM_OPS] = {"read",   "write",        "write FUA",
-						   "flush",  "write zeroes", "write zeroes FUA",
-						   "discard"};
+	static const char *const names[SIM_OPS] = {
+		"read",    "write",     "write FUA",  "flush",  "write zeroes", "write zeroes FUA",
+		"discard", "read list", "write list", "extents"};
 
 	for (uint32_t i = 0; i < n_ops; i++) {
 		const struct op *op = &ops[i];
@@ -616,8 +623,8 @@ void sim_judge_print(void)
 		fprintf(sim_out, " client %u queue %u %s blocks %u+%u value %llu rc %d", op->client,
 			op->queue, names[op->kind], op->block, op->n_blocks,
 			(unsigned long long)op->value, op->end != 0 ? op->rc : 1);
-		for (uint32_t k = 0; op->kind == SIM_READ && op->rc == 0 && k < op->n_blocks; k++)
-			fprintf(sim_out, " [%llu]", (unsigned long long)op->words[k]);
+		for (uint32_t k = 0; reads(op) && op->rc == 0 && k < op->n_blocks; k++)
+			fprintf(sim_out, " [%lld]", (long long)op->words[k]);
 		fputc('\n', sim_out);
 	}
 }

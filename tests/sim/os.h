@@ -155,7 +155,10 @@ void sim_disk_begin(const struct sim_disk_faults *faults);
 void sim_disk_power_cut(bool whole);
 /* End all faults of the disk. */
 void sim_disk_repair(void);
-/* Create a file, for the judge: needs no running process. Returns 0 or -errno. */
+/*
+ * Create a file, for the judge: needs no running process. bytes NULL: the file is a hole. Returns 0
+ * or -errno.
+ */
 int sim_disk_put(const char *path, const void *bytes, size_t n);
 ssize_t sim_disk_get(const char *path, void *bytes, size_t n, off_t offset);
 /*

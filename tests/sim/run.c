@@ -505,12 +505,15 @@ static uint64_t word_of(const uint64_t *block)
 	return block[0];
 }
 
-/* Pass the final content of the volumes to the judge, as the last read of each block. */
+/*
+ * Pass the final content of the volumes to the judge, as the last read of each block. A volume of
+ * the backend `memory` has ended with its target.
+ */
 static void read_volumes(void)
 {
 	static uint64_t block[SIM_BLOCK / 8];
 
-	for (uint32_t volume = 0; volume < SIM_VOLUMES; volume++)
+	for (uint32_t volume = 0; volume < SIM_VOLUMES && !now->topology.memory; volume++)
 		for (uint32_t i = 0; i < SIM_VOLUME_BLOCKS; i++)
 			if (sim_disk_get(sim_topology_volume(volume), block, SIM_BLOCK,
 					 (off_t)i * SIM_BLOCK) == SIM_BLOCK)

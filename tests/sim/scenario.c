@@ -9,6 +9,7 @@
 #define MS 1000000ull
 #define PLAIN_ONE_IN 25u /* runs */
 #define SWAPS_ONE_IN 8u
+#define LISTS_ONE_IN 4u
 
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
@@ -33,6 +34,8 @@ const char *sim_condition_name(enum sim_condition condition)
 							  "two targets with one volume",
 							  "zeroes",
 							  "exports while running",
+							  "lists and extents",
+							  "backend memory",
 							  "delays",
 							  "drops",
 							  "errors",
@@ -68,6 +71,8 @@ uint32_t sim_scenario_conditions(const struct sim_scenario *s)
 		[SIM_WITH_ONE_VOLUME] = s->topology.spans,
 		[SIM_WITH_ZEROES] = s->jobs[0].shares[SIM_ZERO] != 0,
 		[SIM_WITH_SWAPS] = s->topology.swaps,
+		[SIM_WITH_LISTS] = s->topology.lists,
+		[SIM_WITH_MEMORY] = s->topology.memory,
 		[SIM_WITH_DELAYS] = t->delayed != 0 || (s->gateway && g->delayed != 0),
 		[SIM_WITH_DROPS] = t->dropped != 0 || (s->gateway && g->dropped != 0),
 		[SIM_WITH_ERRORS] = t->failed != 0 || (s->gateway && g->failed != 0),
@@ -215,6 +220,14 @@ static void draw_swaps(struct sim_scenario *s)
 	s->topology.swaps = sim_draw(SWAPS_ONE_IN) == 0;
 }
 
+/* Draw IO with lists and extents. Called likewise. */
+static void draw_lists(struct sim_scenario *s)
+{
+	sim_begin(s->seed ^ 0x1157);
+	if (sim_draw(LISTS_ONE_IN) == 0)
+		sim_topology_draw_lists(s);
+}
+
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
 	sim_begin(seed);
@@ -243,6 +256,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	draw_starvation(s);
 	draw_plain_points(s);
 	draw_swaps(s);
+	draw_lists(s);
 }
 
 /* -- leaving out -- */

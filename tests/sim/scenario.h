@@ -98,6 +98,8 @@ enum sim_condition {
 	SIM_WITH_ONE_VOLUME,
 	SIM_WITH_ZEROES, /* writes of zeroes and discards */
 	SIM_WITH_SWAPS,  /* regions are exported and unexported while their session runs */
+	SIM_WITH_LISTS,  /* IO with lists, and extents */
+	SIM_WITH_MEMORY, /* the backend `memory` */
 	SIM_WITH_DELAYS, /* a stage delays IOs; the next three are also effects of a stage */
 	SIM_WITH_DROPS,
 	SIM_WITH_ERRORS,

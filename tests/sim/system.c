@@ -170,9 +170,10 @@ static void save(uint64_t next)
 static void print_operations(void)
 {
 	static const char *const kinds[SIM_OPS] = {
-		"reads",   "writes",           "FUA writes",
-		"flushes", "writes of zeroes", "FUA writes of zeroes",
-		"discards"};
+		"reads",    "writes",           "FUA writes",
+		"flushes",  "writes of zeroes", "FUA writes of zeroes",
+		"discards", "reads of lists",   "writes of lists",
+		"extents"};
 	static const char *const names[SIM_RESULTS] = {
 #define SIM_RESULT(name, err) #err,
 		SIM_RESULT_LIST(SIM_RESULT)

@@ -10,6 +10,7 @@
 #include "scenario.h"
 
 #define TEXT 8192u
+#define UUID "6f1c0f8b-5c2c-4f5e-9a53-000000000001" /* of volume 0 */
 
 /* -- drawing -- */
 
@@ -78,6 +79,68 @@ void sim_topology_draw(struct sim_scenario *s)
 	}
 }
 
+/* Whether the target keeps its process, and so the volume of the backend `memory`. */
+static bool spares_targets(const struct sim_scenario *s, const struct sim_fault *fault)
+{
+	switch (fault->kind) {
+	case SIM_KILL_CLIENT:
+	case SIM_STARVE_CLIENT:
+		return true;
+	case SIM_KILL_GATEWAY:
+	case SIM_STOP_GATEWAY:
+	case SIM_STARVE_GATEWAY:
+		return s->topology.shape == SIM_SEPARATE;
+	default:
+		return false;
+	}
+}
+
+/* Let the targets use the backend `memory`, and remove the faults that would end them. */
+static void use_memory(struct sim_scenario *s)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < s->n_faults; i++)
+		if (spares_targets(s, &s->faults[i]))
+			s->faults[kept++] = s->faults[i];
+	s->n_faults = kept;
+	s->disk = (struct sim_disk_faults){0};
+	s->topology.memory = true;
+}
+
+/*
+ * With the backend `memory`, plain accesses are no points: a list is then copied in one step, as
+ * the data of another IO is.
+ */
+void sim_topology_draw_lists(struct sim_scenario *s)
+{
+	const struct sim_topology *t = &s->topology;
+
+	s->topology.lists = true;
+	for (uint32_t i = 0; i < s->n_clients; i++) {
+		s->jobs[i].shares[SIM_EXTENTS] = 1 + sim_draw(2);
+		if (!s->jobs[i].own)
+			continue;
+		s->jobs[i].shares[SIM_READ_LIST] = 2 + sim_draw(4);
+		s->jobs[i].shares[SIM_WRITE_LIST] = 2 + sim_draw(4);
+	}
+	if (sim_draw(4) == 0 && t->shape != SIM_EMBEDDED && !t->exchanges && !s->rates.plain_points)
+		use_memory(s);
+}
+
+/* Omit the operations that no client may submit. */
+static void limit_shares(struct sim_scenario *s, uint32_t features)
+{
+	for (uint32_t i = 0; i < s->n_clients; i++) {
+		uint32_t *shares = s->jobs[i].shares;
+
+		if (features & SIM_NO_ZEROES)
+			shares[SIM_ZERO] = shares[SIM_ZERO_FUA] = shares[SIM_DISCARD] = 0;
+		if (!s->topology.lists)
+			shares[SIM_READ_LIST] = shares[SIM_WRITE_LIST] = shares[SIM_EXTENTS] = 0;
+	}
+}
+
 void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 {
 	struct sim_topology *t = &s->topology;
@@ -90,9 +153,9 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 		t->n_targets = 1;
 		t->spans = false;
 	}
-	for (uint32_t i = 0; i < s->n_clients && (features & SIM_NO_ZEROES); i++)
-		s->jobs[i].shares[SIM_ZERO] = s->jobs[i].shares[SIM_ZERO_FUA] =
-			s->jobs[i].shares[SIM_DISCARD] = 0;
+	if (features & SIM_NO_LISTS || t->spans) /* a gateway that joins two volumes has neither */
+		t->lists = false;
+	limit_shares(s, features);
 	for (uint32_t i = 0; i < s->n_clients; i++)
 		s->jobs[i].knows_uuids = t->exchanges;
 	for (uint32_t i = 0; i < s->n_clients; i++)
@@ -123,6 +186,10 @@ void sim_topology_print(const struct sim_scenario *s)
 			"  regions are exported and unexported while their session runs\n");
 	if (s->jobs[0].shares[SIM_ZERO] != 0)
 		fprintf(sim_out, "  writes of zeroes and discards\n");
+	if (t->lists)
+		fprintf(sim_out, "  lists and extents\n");
+	if (t->memory)
+		fprintf(sim_out, "  backend memory\n");
 }
 
 /* -- configurations -- */
@@ -204,9 +271,14 @@ static void add_store(struct text *text, const struct sim_scenario *s, const cha
 {
 	add(text, "store%u = { role = \"target\"; ", volume);
 	add_end_point(text, s, "listen =", device, volume);
-	add(text,
-	    "};\nbackend = { type = \"file\"; path = \"/vol/store%u.img\"; engine = \"%s\"; direct = false; }; ",
-	    volume, s->async ? "uring" : "sync");
+	if (s->topology.memory)
+		add(text,
+		    "};\nbackend = { type = \"memory\"; size = \"%uKiB\"; uuid = \"%.35s%u\"; }; ",
+		    SIM_VOLUME_BLOCKS * SIM_BLOCK / 1024, UUID, volume + 1);
+	else
+		add(text,
+		    "};\nbackend = { type = \"file\"; path = \"/vol/store%u.img\"; engine = \"%s\"; direct = false; }; ",
+		    volume, s->async ? "uring" : "sync");
 	add_stage(text, &s->target_stage, s->seed);
 	add(text, "};\n");
 }
@@ -238,7 +310,9 @@ static void add_load(struct text *text, const struct sim_scenario *s, const char
 
 static void add_swap(struct text *text, const struct sim_scenario *s)
 {
-	add(text, "swap = { role = \"exporter\"; rounds = 3; strict = false; writes = false; ");
+	add(text,
+	    "swap = { role = \"exporter\"; rounds = 3; strict = false; writes = false; lists = %s; ",
+	    s->topology.lists ? "true" : "false");
 	add_end_point(text, s, "connect =", "front", 0);
 	add(text, "io_timeout = \"%" PRIu64 "ms\"; timeout = \"2s\"; };\n};\n", s->io_timeout_ms);
 }
@@ -255,14 +329,15 @@ const char *sim_topology_volume(uint32_t volume)
 	return paths[volume];
 }
 
-static void make_volume(uint32_t volume, bool has_uuid)
+/* sparse: the volume is a hole. */
+static void make_volume(uint32_t volume, bool has_uuid, bool sparse)
 {
 	static uint8_t zeroes[SIM_VOLUME_BLOCKS * SIM_BLOCK];
 	const char *path = sim_topology_volume(volume);
-	char uuid[] = "6f1c0f8b-5c2c-4f5e-9a53-000000000001";
+	char uuid[] = UUID;
 
 	uuid[sizeof(uuid) - 2] = (char)('1' + volume);
-	if (sim_disk_put(path, zeroes, sizeof(zeroes)) != 0 ||
+	if (sim_disk_put(path, sparse ? NULL : zeroes, sizeof(zeroes)) != 0 ||
 	    (has_uuid && sim_disk_put_attribute(path, "user.gantry.uuid", uuid) != 0))
 		sim_fail("%s cannot be created", path);
 }
@@ -307,12 +382,12 @@ void sim_topology_files(const struct sim_scenario *s)
 		add_load(&text, s, t->shape == SIM_EMBEDDED ? "wire" : "front", i);
 		if (t->shape == SIM_EMBEDDED)
 			add_store(&text, s, "wire", i);
-		make_volume(i, t->exchanges);
+		make_volume(i, t->exchanges, t->lists);
 	}
 	end(&text, "/etc/load.conf");
 	begin(&text, s);
 	add_swap(&text, s);
 	end(&text, "/etc/swap.conf");
 	for (uint32_t i = 0; i < t->n_targets && t->exchanges; i++)
-		make_volume(i + SIM_TARGETS, true);
+		make_volume(i + SIM_TARGETS, true, t->lists);
 }

@@ -41,6 +41,9 @@ struct sim_topology {
 	bool remote_reads;
 	/* one more process reads volume 0 into regions that it exports and unexports meanwhile */
 	bool swaps;
+	/* clients that use gantry_volume_buffers() also submit IO with lists; all ask for extents */
+	bool lists;
+	bool memory; /* the targets use the backend `memory`, which accepts lists */
 };
 
 /* Parts of a topology that sim_limits can leave out, as bits. */
@@ -49,13 +52,16 @@ enum sim_feature {
 	SIM_NO_ZEROES = 2,
 	SIM_ONE_TARGET = 4,
 	SIM_NO_SWAPS = 8,
-	SIM_FEATURES = 4 /* bits */
+	SIM_NO_LISTS = 16,
+	SIM_FEATURES = 5 /* bits */
 };
 
 struct sim_scenario;
 
 /* Draw the topology, after all other draws of the scenario. */
 void sim_topology_draw(struct sim_scenario *s);
+/* Draw IO with lists, extents and the backend, after the topology and its faults. */
+void sim_topology_draw_lists(struct sim_scenario *s);
 /* Leave out features, a bit mask of enum sim_feature. */
 void sim_topology_limit(struct sim_scenario *s, uint32_t features);
 void sim_topology_print(const struct sim_scenario *s);
