@@ -50,7 +50,7 @@ struct exporter_conf {
 struct slot {
 	enum phase phase; /* when the IO was submitted */
 	bool reads;       /* the IO reads what the last one has written */
-	uint8_t mark;     /* content of the buffer that was written last */
+	uint8_t mark;     /* first byte of the data that was written last; 0: none */
 	struct gantry_pieces pieces;
 };
 
@@ -173,13 +173,15 @@ static uint32_t pieces_of(const struct exporter *x, const struct gantry_io *io, 
 	return 2;
 }
 
+/* Byte i of the data of an IO is mark + i. */
 static void write_mark(const struct exporter *x, const struct gantry_io *io, uint8_t mark)
 {
 	struct iovec piece[2];
 	const uint32_t n = pieces_of(x, io, false, piece);
 
 	for (uint32_t i = 0; i < n; i++)
-		memset(piece[i].iov_base, mark, piece[i].iov_len);
+		for (size_t k = 0; k < piece[i].iov_len; k++)
+			((uint8_t *)piece[i].iov_base)[k] = mark++;
 }
 
 static bool has_mark(const struct exporter *x, const struct gantry_io *io, uint8_t mark)
@@ -188,11 +190,9 @@ static bool has_mark(const struct exporter *x, const struct gantry_io *io, uint8
 	const uint32_t n = pieces_of(x, io, true, piece);
 	bool same = true;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const uint8_t *data = piece[i].iov_base;
-
-		same &= data[0] == mark && memcmp(data, data + 1, piece[i].iov_len - 1) == 0;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		for (size_t k = 0; k < piece[i].iov_len; k++)
+			same &= ((const uint8_t *)piece[i].iov_base)[k] == mark++;
 	return same;
 }
 

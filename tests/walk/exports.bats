@@ -37,10 +37,19 @@ apart() { # a process for each role
 
 @test "over loop, on one thread" {
 	together
+	holds "$report" 'store.list_bounces_ops == 0'
 }
 
 @test "over loop, each role on a thread of its own" {
 	together --set runtime.threads=separate
+}
+
+@test "over loop, to a file, whose target gathers and scatters the data of lists" {
+	need file
+	truncate -s 16M "$dir/volume"
+	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false;"
+	together --set runtime.threads=separate
+	holds "$report" 'store.list_bounces_ops > 300' 'bridge.list_bounces_ops == 0'
 }
 
 @test "over loop, regions that the target cannot map" {
