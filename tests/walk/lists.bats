@@ -90,3 +90,12 @@ over_comch() { # FILTER - a process for each role; the report of the target must
 	back_device="transport = \"shm-comch\"; dir = \"$dir/run\"; mapped = false;"
 	over_comch 'store.list_bounces_ops == 0 and back_bytes > 1048576'
 }
+
+@test "to memory behind stages that transform data, through a buffer" {
+	[ -e "$top_builddir/tests/.libs/mask.so" ] || skip "built without the test plugin mask"
+	extra=(-p "$top_builddir/tests/.libs")
+	GANTRY_PLUGIN_PATH=$GANTRY_PLUGIN_PATH:$top_builddir/tests/.libs
+	use_memory
+	store_stages='{ type = "mask"; }, { type = "mask"; }' # twice: blocks that were never written read as zeroes
+	over_comch 'store.list_bounces_ops > 200'
+}
