@@ -124,7 +124,8 @@ void sim_topology_draw_lists(struct sim_scenario *s)
 		s->jobs[i].shares[SIM_READ_LIST] = 2 + sim_draw(4);
 		s->jobs[i].shares[SIM_WRITE_LIST] = 2 + sim_draw(4);
 	}
-	if (sim_draw(4) == 0 && t->shape != SIM_EMBEDDED && !t->exchanges && !s->rates.plain_points)
+	if (sim_draw(4) == 0 && t->shape != SIM_EMBEDDED && !t->exchanges && !t->spans &&
+	    !s->rates.plain_points)
 		use_memory(s);
 }
 
