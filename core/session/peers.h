@@ -22,7 +22,7 @@ enum gn_quota {
 	GN_QUOTA_HALF_OPEN,    /* connections without HELLO */
 	GN_QUOTA_SESSIONS,     /* sessions, from HELLO until the last resource is released */
 	GN_QUOTA_REGION_BYTES, /* bytes of imported regions */
-	GN_QUOTA_QUEUE_MEMORY, /* bytes of queues and bounce buffers */
+	GN_QUOTA_QUEUE_MEMORY, /* bytes of queues, lists and bounce buffers */
 	GN_QUOTAS
 };
 

@@ -59,7 +59,7 @@ struct gn_endpoint {
 	uint64_t max_peer_sessions;
 	/* limit of bytes of all regions of a peer; 0: automatic, see peers.h */
 	uint64_t max_peer_region_bytes;
-	uint64_t max_peer_queue_memory; /* limit of bytes of queues and move_memory of a peer */
+	uint64_t max_peer_queue_memory; /* limit of GN_QUOTA_QUEUE_MEMORY, in bytes */
 	/* users that have permission to connect; n_uids 0: only the uid of this process */
 	const uint32_t *uids;
 	uint32_t n_uids;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "io/io_check.h"
+#include "io/list.h"
 #include "memory/pages.h"
 #include "memory/region.h"
 #include "pipeline/split.h"
@@ -404,10 +405,19 @@ static int create_bounce_memory(struct gantry_session *s, struct gn_session_lane
 	return rc;
 }
 
+/* Returns the bytes for lists of a lane, see gn_responder_lists_create(). */
+static uint64_t list_memory(const struct gantry_session *s)
+{
+	if (s->rules.relays || (s->rules.volume.flags & GANTRY_VOLUME_LISTS) == 0)
+		return 0;
+	return s->attr.depth * sizeof(struct gn_list) +
+	       (needs_bounce(s) || s->takes_lists ? 0 : GANTRY_LIST_BYTES);
+}
+
 /*
  * Returns the largest memory that the queues of the session need, in bytes. Each lane needs memory
- * for two rings, one for each direction, for the descriptors, for what the device adds, and for
- * bounce buffers.
+ * for two rings, one for each direction, for the descriptors, for what the device adds, for lists,
+ * and for bounce buffers.
  */
 static uint64_t queue_memory(const struct gantry_session *s)
 {
@@ -416,7 +426,7 @@ static uint64_t queue_memory(const struct gantry_session *s)
 
 	s->ep->device->ops->info(s->ep->device->dev, &info);
 	lane = 2ull * gn_device_queue_depth(s->ep->device, s->attr.depth) * GANTRY_IO_WIRE_BYTES +
-	       s->attr.depth * sizeof(struct gantry_io) + info.lane_bytes;
+	       s->attr.depth * sizeof(struct gantry_io) + info.lane_bytes + list_memory(s);
 	if (needs_bounce(s))
 		lane += bounce_bytes(s);
 	return info.conn_bytes + s->attr.lanes * lane;

@@ -376,7 +376,8 @@ size_t fake_payload(unsigned type, void *buf)
 	const struct gn_hello hello = {.version_min = GN_FRAME_VERSION,
 				       .version_max = GN_FRAME_VERSION,
 				       .epoch = 1,
-				       .features = GN_FEATURE_UNEXPORT | GN_FEATURE_VOLUME,
+				       .features = GN_FEATURE_UNEXPORT | GN_FEATURE_VOLUME |
+						   GN_FEATURE_LISTS,
 				       .lanes = HELLO_LANES,
 				       .depth = HELLO_DEPTH,
 				       .regions = HELLO_REGIONS};

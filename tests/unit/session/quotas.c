@@ -401,6 +401,24 @@ static void bounce_buffers_count_as_queue_memory(void)
 				     p.verdict.text);
 }
 
+/* A target whose backend accepts no lists has a buffer for their data. */
+static void lists_count_as_queue_memory(void)
+{
+	static const struct gantry_backend_ops backend = {.open = NULL};
+	uint64_t without;
+
+	serve();
+	without = queue_memory_of_one();
+	fake_core_fini(&fc);
+	fake_core_init(&fc);
+	serve();
+	fc.role->backend_ops = &backend;
+	reach_as(1, GN_QUEUED);
+	fc.role->backend_ops = NULL; /* the report would call it */
+	TEST_ASSERT_GREATER_THAN_UINT64(without + 2 * GANTRY_LIST_BYTES,
+					reported("test.peers.0.queue_memory"));
+}
+
 static void a_peer_that_reconnects_in_a_loop_leaves_nothing(void)
 {
 	serve();
@@ -437,6 +455,7 @@ int main(void)
 	RUN_TEST(failed_export_and_lost_session_release_their_quota);
 	RUN_TEST(queue_memory_of_one_peer_is_bounded);
 	RUN_TEST(bounce_buffers_count_as_queue_memory);
+	RUN_TEST(lists_count_as_queue_memory);
 	RUN_TEST(a_peer_that_reconnects_in_a_loop_leaves_nothing);
 	return UNITY_END();
 }
