@@ -36,7 +36,7 @@ working() { # N - the observer has N calls about a role that works
 		--set roles.load.workload.ops=0 --set roles.load.workload.time=2500ms
 	[ "$status" -eq 0 ]
 	for file in calls calls2; do
-		saw "$dir/$file" done "$grows and .[-1].unit == \"ns\" and .[-1].done == 2500000000 and .[-1].target == 2500000000"
+		saw "$dir/$file" "done" "$grows and .[-1].unit == \"ns\" and .[-1].done == 2500000000 and .[-1].target == 2500000000"
 	done
 	grep -qx '{"call": "open", "name": "observers\[1\]"}' "$dir/calls2"
 	diff <(sed 1d "$dir/calls") <(sed 1d "$dir/calls2")
@@ -48,7 +48,7 @@ working() { # N - the observer has N calls about a role that works
 	topology
 	walk "${watch[@]}" --set roles.load.workload.ops=10
 	[ "$status" -eq 0 ]
-	saw "$dir/calls" done '.[-1].done == 10 and .[-1].unit == "ops"'
+	saw "$dir/calls" "done" '.[-1].done == 10 and .[-1].unit == "ops"'
 }
 
 @test "gantry copy: the unit is bytes" {
@@ -62,7 +62,7 @@ working() { # N - the observer has N calls about a role that works
 		--set roles.load.copy.depth=1 --set roles.load.copy.block=64KiB
 	echo "$output"
 	[ "$status" -eq 0 ]
-	saw "$dir/calls" done "$grows and .[-1].unit == \"bytes\" and .[-1].done == 4194304 and .[-1].target == 4194304"
+	saw "$dir/calls" "done" "$grows and .[-1].unit == \"bytes\" and .[-1].done == 4194304 and .[-1].target == 4194304"
 	stop bridge store
 }
 
@@ -94,7 +94,7 @@ working() { # N - the observer has N calls about a role that works
 	kill -TERM "${pids[load]}"
 	finish load
 	[ "$status" -eq 3 ]
-	saw "$dir/calls" done "$grows and .[-1].done < .[-1].target"
+	saw "$dir/calls" "done" "$grows and .[-1].done < .[-1].target"
 }
 
 @test "an observer that cannot be opened ends the run, and closes those before it" {
