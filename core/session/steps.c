@@ -197,15 +197,24 @@ static void offer_lists(struct gantry_session *s, struct gantry_volume_info *vol
 		volume->flags &= ~GANTRY_VOLUME_LISTS;
 }
 
+/* Limit max_io to the size of the bounce buffers of the device and of stages. */
+static void limit_max_io(const struct gantry_session *s, struct gantry_volume_info *volume)
+{
+	uint64_t most = GN_BOUNCE_MAX_IO;
+
+	if (needs_bounce(s) && s->ep->move_memory < most)
+		most = s->ep->move_memory;
+	if (volume->max_io > most &&
+	    (needs_bounce(s) || gn_pipeline_count_bouncing(s->role->pipeline) != 0))
+		volume->max_io = (uint32_t)most;
+}
+
 static int query_done(struct gantry_session *s)
 {
 	struct gantry_volume_info *volume = &s->answer.volume;
-	uint64_t most = s->ep->move_memory < GN_BOUNCE_MAX_IO ? s->ep->move_memory
-							      : GN_BOUNCE_MAX_IO;
 	const char *fault;
 
-	if (needs_bounce(s) && volume->max_io > most)
-		volume->max_io = (uint32_t)most;
+	limit_max_io(s, volume);
 	offer_lists(s, volume);
 	fault = gn_volume_fault(volume);
 	if (fault) {
@@ -405,6 +414,13 @@ static int create_bounce_memory(struct gantry_session *s, struct gn_session_lane
 	return rc;
 }
 
+/* Returns the bytes of the bounce buffers of stages for a lane, see gantry_bounce_begin(). */
+static uint64_t stage_memory(const struct gantry_session *s)
+{
+	return (uint64_t)gn_pipeline_count_bouncing(s->role->pipeline) * s->attr.depth *
+	       s->rules.volume.max_io;
+}
+
 /* Returns the bytes for lists of a lane, see gn_responder_lists_create(). */
 static uint64_t list_memory(const struct gantry_session *s)
 {
@@ -417,7 +433,7 @@ static uint64_t list_memory(const struct gantry_session *s)
 /*
  * Returns the largest memory that the queues of the session need, in bytes. Each lane needs memory
  * for two rings, one for each direction, for the descriptors, for what the device adds, for lists,
- * and for bounce buffers.
+ * and for bounce buffers of stages and of the device.
  */
 static uint64_t queue_memory(const struct gantry_session *s)
 {
@@ -426,7 +442,8 @@ static uint64_t queue_memory(const struct gantry_session *s)
 
 	s->ep->device->ops->info(s->ep->device->dev, &info);
 	lane = 2ull * gn_device_queue_depth(s->ep->device, s->attr.depth) * GANTRY_IO_WIRE_BYTES +
-	       s->attr.depth * sizeof(struct gantry_io) + info.lane_bytes + list_memory(s);
+	       s->attr.depth * sizeof(struct gantry_io) + info.lane_bytes + list_memory(s) +
+	       stage_memory(s);
 	if (needs_bounce(s))
 		lane += bounce_bytes(s);
 	return info.conn_bytes + s->attr.lanes * lane;

@@ -8,21 +8,32 @@
 #include "topology/topology_priv.h"
 #include "transport/bounce.h"
 
+static bool has_bouncing_stage(const struct gn_topo_role *role)
+{
+	for (uint32_t i = 0; i < role->spec.n_stages; i++)
+		if (((const struct gantry_stage_ops *)role->stages[i].ops)->needs_bounce)
+			return true;
+	return false;
+}
+
 /*
- * Limit max_io to the size of the bounce buffers, if the device cannot map regions. If the device
- * does not exist here, max_io is unknown.
+ * Limit max_io to the size of the bounce buffers, if the device cannot map regions or a stage has
+ * such buffers. If the device does not exist here, max_io is unknown.
  */
 static void limit_bounced_io(struct gn_topo_role *role)
 {
-	uint64_t most = role->listen->move_memory < GN_BOUNCE_MAX_IO ? role->listen->move_memory
-								     : GN_BOUNCE_MAX_IO;
+	uint64_t most = GN_BOUNCE_MAX_IO;
 	const struct gn_topo_device *device = role->listen_device;
 	struct gantry_device_info info = {.caps = 0};
+	bool is_mapped;
 
 	device->device->ops->info(device->device->dev, &info);
+	is_mapped = (info.caps & GANTRY_CAP_MAPPED) != 0;
+	if (!is_mapped && role->listen->move_memory < most)
+		most = role->listen->move_memory;
 	if (device->absent)
 		role->volume.max_io = 0;
-	else if (!(info.caps & GANTRY_CAP_MAPPED) && role->volume.max_io > most)
+	else if ((!is_mapped || has_bouncing_stage(role)) && role->volume.max_io > most)
 		role->volume.max_io = (uint32_t)most;
 }
 

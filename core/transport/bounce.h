@@ -14,7 +14,8 @@
 #include <gantry/io.h>
 #include <gantry/transport.h>
 
-#define GN_BOUNCE_MAX_IO (1u << 20) /* largest IO with a bounce buffer, in bytes */
+/* largest IO with a bounce buffer, of a device or of a stage, in bytes */
+#define GN_BOUNCE_MAX_IO (1u << 20)
 
 struct gn_bounce;
 

@@ -371,7 +371,7 @@ static inline const struct gantry_volume_info *gantry_stage_volume(const struct 
  *
  * io       a read or write; `needs_bounce` of the stage is 1
  * returns  the data of the descriptor so far. io->data is now the bounce buffer: max_io bytes of
- *          the volume, aligned to 4096 bytes. No other stage or descriptor uses it
+ *          the volume (at most 1 MiB), aligned to 4096 bytes. No other stage or descriptor uses it
  * thread   lane's thread; in `submit` of a stage
  */
 static inline const void *gantry_bounce_begin(struct gantry_io *io)

@@ -41,7 +41,7 @@ struct sim_topology {
 	bool remote_reads;
 	/* one more process reads volume 0 into regions that it exports and unexports meanwhile */
 	bool swaps;
-	/* clients that use gantry_volume_buffers() also submit IO with lists; all ask for extents */
+	/* clients with gantry_volume_buffers() also submit IO with lists; all ask for extents */
 	bool lists;
 	bool memory; /* the targets use the backend `memory`, which accepts lists */
 };

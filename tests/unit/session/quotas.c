@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "loader/loader.h"
 #include "pipeline/split.h"
 #include "session/peers.h"
 #include "session/session_priv.h"
@@ -419,6 +420,27 @@ static void lists_count_as_queue_memory(void)
 					reported("test.peers.0.queue_memory"));
 }
 
+/* A stage that transforms data has a buffer for each descriptor, and limits max_io to 1 MiB. */
+static void buffers_of_stages_count_as_queue_memory(void)
+{
+	static struct gantry_stage_ops transforms;
+	static const struct gn_plugin_instance stage = {.name = "transforms", .ops = &transforms};
+	uint64_t without;
+
+	serve();
+	without = queue_memory_of_one();
+	fake_core_fini(&fc);
+	fake_core_init(&fc);
+	gn_ops_complete(GANTRY_KIND_STAGE, &transforms);
+	transforms.needs_bounce = 1;
+	fc.stages = &stage;
+	fc.volume.max_io = 16 << 20;
+	fc.n_stages = 1;
+	serve();
+	TEST_ASSERT_EQUAL_UINT64(without + 2 * 4 * (1 << 20), /* lanes of depth 4 */
+				 queue_memory_of_one());
+}
+
 static void a_peer_that_reconnects_in_a_loop_leaves_nothing(void)
 {
 	serve();
@@ -456,6 +478,7 @@ int main(void)
 	RUN_TEST(queue_memory_of_one_peer_is_bounded);
 	RUN_TEST(bounce_buffers_count_as_queue_memory);
 	RUN_TEST(lists_count_as_queue_memory);
+	RUN_TEST(buffers_of_stages_count_as_queue_memory);
 	RUN_TEST(a_peer_that_reconnects_in_a_loop_leaves_nothing);
 	return UNITY_END();
 }
