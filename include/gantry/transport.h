@@ -504,6 +504,7 @@ struct gantry_transport_ops {
 	 *           -ENOENT: no such export, or it is revoked, even if its handle is in use for
 	 *           another export now
 	 *           -EPERM: wrong seals
+	 *           -ERANGE: the memory is smaller than announced
 	 *           -ENOMEM: out of memory, or the file of the region has holes
 	 *           (GANTRY_IMPORT_KEEPS_PAGES)
 	 * NULL      as if the function returned -ENOTSUP
