@@ -173,6 +173,7 @@ void fake_core_init(struct fake_core *fc)
 	fake_clock_start();
 	fake_transport_init(&fc->ft);
 	fc->ft.answers = answer_question;
+	fc->n_turns = 6;
 	fc->ops = &role_ops;
 	fc->volume = (struct gantry_volume_info){
 		.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
@@ -275,7 +276,7 @@ void fake_core_turn(struct fake_core *fc)
 		turn_until_asleep(fc);
 		return;
 	}
-	for (int i = 0; i < 6; i++) {
+	for (unsigned i = 0; i < fc->n_turns; i++) {
 		gn_loop_turn(fc->loop, 0);
 		if (fc->driven)
 			drive(fc->worker);

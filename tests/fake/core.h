@@ -47,6 +47,7 @@ struct fake_core {
 	unsigned n_finished;
 	int status; /* argument of finished */
 	int serves;
+	unsigned n_turns; /* of the loop in fake_core_turn(); at first 6 */
 	/* set before fake_core_start: the lane has no thread, and fake_core_turn() polls it */
 	int driven;
 	/*

@@ -7,7 +7,7 @@
 # BUILD: a configured tree; OUT: where tests/sim/component.mk has built the component level. mutants-component.txt has a bug on
 # each line: PART@FILE below plugins or core@SED@MODELS@TEXT. MODELS is `any`, or `late`: the bug needs store buffers, so the
 # sequentially consistent model must not find it. Exit status 1: a bug is not found, or a wrong model finds it.
-build=$1 out=$2 n=${3:-20000} pattern=${4:-}
+build=$1 out=$2 n=${3:-100000} pattern=${4:-}
 top=$(cd "$(dirname "$0")/../.." && pwd)
 tmp=$(mktemp -d) || exit 2
 trap 'rm -rf "$tmp"' EXIT

@@ -32,7 +32,7 @@ static struct block blocks[BLOCKS];
 static struct frame frames[2][FRAMES]; /* frames in flight towards each side */
 static uint32_t first[2], n_frames[2];
 static uint64_t payload;
-/* an access of unmapped memory faults; in one of 8 schedules, since it takes long */
+/* an access of unmapped memory faults; in one of 64 schedules, since it takes long */
 static bool faults;
 
 /* -- memory -- */
@@ -438,7 +438,7 @@ void pair_begin(void)
 	bool membarrier = sim_draw(2);
 
 	reset_blocks();
-	faults = sim_draw(8) == 0;
+	faults = sim_draw(64) == 0;
 	first[0] = first[1] = n_frames[0] = n_frames[1] = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		struct comch_conn *conn = &pair[i].conn;

@@ -325,6 +325,7 @@ static void *control(void *arg)
 
 	gn_log_set_level(GN_LOG_ERROR);
 	fake_core_init(&fc);
+	fc.n_turns = 1; /* a schedule is short */
 	fc.server_ops = server_ops;
 	fake_core_start(&fc, 1);
 	first = hello(1, secret);
@@ -347,6 +348,9 @@ static void *control(void *arg)
 	at_end = true;
 	part_set(&has_held);
 	part_wait(&backend_ended);
+	gn_role_stop(fc.role);
+	while (fc.n_finished == 0)
+		gn_loop_turn(fc.loop, -1);
 	fake_core_fini(&fc);
 	finished = true;
 	return arg;
