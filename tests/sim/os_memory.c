@@ -220,11 +220,11 @@ void *__wrap_mmap(void *wanted, size_t bytes, int prot, int flags, int fd, off_t
 	return at;
 }
 
-static void drop(struct sim_map *map)
+/* Forget a mapping. The caller unmaps its addresses. */
+static void forget(struct sim_map *map)
 {
 	struct sim_file *file = map->file;
 
-	munmap(map->at, map->bytes);
 	*map = (struct sim_map){0};
 	if (file)
 		sim_file_put(file);
@@ -248,11 +248,11 @@ int __wrap_munmap(void *at, size_t bytes)
 	    (from != map->at && from + bytes != map->at + map->bytes))
 		sim_fail("%s: munmap of %zu bytes, which are no mapping, nor an end of one",
 			 proc->name, bytes);
+	munmap(at, bytes);
 	if (bytes == map->bytes) {
-		drop(map);
+		forget(map);
 		return 0;
 	}
-	munmap(at, bytes);
 	if (from == map->at)
 		map->at += bytes;
 	map->bytes -= bytes;
@@ -304,13 +304,19 @@ int __wrap_madvise(void *at, size_t bytes, int advice)
 	if (bytes >= LAZY && (advice == MADV_POPULATE_WRITE || advice == MADV_POPULATE_READ) &&
 	    !is_private(sim_proc_self(), at))
 		return 0;
+	if (advice == MADV_DONTFORK)
+		return 0; /* no simulated process forks */
 	return madvise(at, bytes, advice);
 }
 
 void sim_maps_drop_all(struct sim_proc *proc)
 {
+	size_t index = sim_proc_index(proc);
+
 	for (struct sim_map *map = proc->maps; map < proc->maps + SIM_MAPS; map++)
 		if (map->at)
-			drop(map);
-	tops[sim_proc_index(proc)] = 0;
+			forget(map);
+	if (tops[index] != 0) /* one call, since each of them takes long in a virtual machine */
+		munmap((uint8_t *)SIM_MAPPED + index * SIM_MAPPED_BYTES, tops[index]);
+	tops[index] = 0;
 }

@@ -362,6 +362,7 @@ int main(int argc, char **argv)
 						{"shrink", 0, NULL, 'S'}, {"state", 1, NULL, 'f'},
 						{"first", 0, NULL, '1'},  {"limit", 1, NULL, 'l'},
 						{NULL, 0, NULL, 0}};
+	static char unread[64 << 10]; /* buffer of stdout */
 	uint64_t seed = 0, first = 1, last = 0;
 	bool one = false, small = false;
 	uint32_t workers = 1;
@@ -381,8 +382,8 @@ int main(int argc, char **argv)
 	 * allocate the time zone in its own heap
 	 */
 	tzset();
-	/* a buffer would be allocated in the heap of a simulated process */
-	setvbuf(stdout, NULL, _IONBF, 0);
+	/* libc would allocate a buffer in the heap of a simulated process */
+	setvbuf(stdout, unread, _IOFBF, sizeof(unread));
 	setvbuf(stderr, NULL, _IONBF, 0);
 	while ((c = getopt_long(argc, argv, "j:v", options, NULL)) != -1)
 		switch (c) {
