@@ -338,6 +338,30 @@ static void size_changes_before_the_session_runs(void)
 	expect_reply(0, 3, GANTRY_S_RANGE);
 }
 
+/* The new size is valid for a client without GN_FEATURE_VOLUME, too, but it gets no frame. */
+static void client_without_the_feature_gets_no_frame(void)
+{
+	static const unsigned path[] = {GN_FRAME_QUERY, GN_FRAME_EXPORT, GN_FRAME_QUEUES,
+					GN_FRAME_START};
+	uint8_t hello[GANTRY_CTRL_MAX];
+	size_t bytes = fake_payload(GN_FRAME_HELLO, hello);
+
+	memset(hello + offsetof(struct gn_hello, features), 0, sizeof(uint64_t));
+	fake_core_start(&fc, 1);
+	conn = fake_dial(&fc.ft, fc.listen.service);
+	fake_ask(&fc, conn, GN_FRAME_HELLO, 1, hello, bytes);
+	expect_answer(conn, GN_FRAME_HELLO, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		ask(conn, path[i]);
+		expect_answer(conn, path[i], 0);
+	}
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->session_resize(fc.session, 512));
+	fake_core_turn(&fc);
+	expect_no_frame();
+	send_at(1, 512);
+	expect_reply(0, 1, GANTRY_S_RANGE);
+}
+
 static void client_cannot_change_the_volume(void)
 {
 	const struct gn_volume_change change = {.size = 512};
@@ -361,6 +385,7 @@ int main(void)
 	RUN_TEST(session_that_is_lost_while_the_role_unexports);
 	RUN_TEST(size_of_the_volume_changes);
 	RUN_TEST(size_changes_before_the_session_runs);
+	RUN_TEST(client_without_the_feature_gets_no_frame);
 	RUN_TEST(client_cannot_change_the_volume);
 	RUN_TEST(request_during_an_unexport_ends_the_session);
 	return UNITY_END();
