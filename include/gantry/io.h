@@ -468,9 +468,10 @@ static inline int gantry_op_has_range(unsigned opcode)
 static inline int gantry_extents_add(struct gantry_extents *extents, uint32_t length,
 				     uint32_t flags)
 {
-	struct gantry_extent *last = &extents->extent[extents->count - 1];
+	struct gantry_extent *last = extents->count != 0 ? &extents->extent[extents->count - 1]
+							 : NULL;
 
-	if (extents->count == 0 || last->flags != flags) {
+	if (!last || last->flags != flags) {
 		if (extents->count == GANTRY_EXTENTS_MAX)
 			return -1;
 		last = &extents->extent[extents->count++];
