@@ -287,10 +287,12 @@ int gantry_queue_write_zeroes(struct gantry_queue *queue, uint64_t length, uint6
 int gantry_queue_extents(struct gantry_queue *queue, struct gantry_extents *extents,
 			 uint64_t length, uint64_t offset, gantry_done_fn *done, void *arg)
 {
+	const struct gantry_volume_info *info = &queue->volume->info;
 	const uint64_t most = UINT32_MAX - UINT16_MAX; /* a multiple of each block size */
 	struct wish wish = {GANTRY_OP_EXTENTS, 0, extents, length, offset, done, arg, NULL, 0};
 
-	if (wish.length > most && gantry_range_ok(offset, length, queue->volume->info.size))
+	if (length > most && length % info->block_size == 0 &&
+	    gantry_range_ok(offset, length, __atomic_load_n(&info->size, __ATOMIC_RELAXED)))
 		wish.length = most;
 	return submit(queue, &wish);
 }

@@ -127,15 +127,11 @@ static void role_finished(void *arg, struct gn_topo_role *role)
 
 /* -- signals -- */
 
-/*
- * Exit immediately, but report the end to the observers, and remove the names of sockets from the
- * file system.
- */
+/* Exit immediately, but remove the names of sockets from the file system. */
 static _Noreturn void leave(struct run *run, int code)
 {
 	const struct gn_topology *t = &run->topology;
 
-	gn_progress_close(&run->progress);
 	gn_stat_server_unlink(run->stat);
 	for (uint32_t i = 0; i < t->n_roles; i++)
 		if (t->roles[i].role)

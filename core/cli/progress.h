@@ -31,7 +31,7 @@ struct gn_progress {
 	bool shown;
 };
 
-/* Open the observers. Returns 0; or -errno, after the cause was logged. */
+/* Open the observers. Returns 0; -ENOMEM; or -errno of `open`, after the cause was logged. */
 int gn_progress_open(struct gn_progress *progress, struct gn_loop *loop,
 		     struct gn_topology *topology);
 /* Report the end of each role that has finished to the observers, once. */

@@ -12,8 +12,8 @@
 #define GN_CHECK_LIST GANTRY_S_COUNT
 
 /*
- * Limits for the descriptors of one session. Only `regions` changes while responders of the session
- * run: each of them has a copy of the table, which its lane changes.
+ * Limits for the descriptors of one session. Only `regions` and the size of the volume change while
+ * responders of the session run. Each responder has a copy, which its lane changes.
  */
 struct gn_io_rules {
 	struct gantry_volume_info volume;

@@ -55,7 +55,7 @@ enum gantry_status gn_list_take(const struct gn_io_rules *rules, const struct ga
 			return GANTRY_S_OK;
 		}
 	}
-	/* the list goes on behind the limit, or behind the end of its region */
+	/* the list continues beyond the limit, or beyond the end of its region */
 	return n == GANTRY_LIST_MAX ? GANTRY_S_INVALID : GANTRY_S_RANGE;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* role_held.c - logs which parts of a role hold IOs, for a role that does not end. Any thread. */
+/*
+ * role_held.c - logs which parts of a role hold IOs, for a role or session that does not end. Any
+ * thread.
+ */
 #include "session/role_priv.h"
 
 uint32_t gn_role_log_held(struct gn_role *role, enum gn_log_level level)

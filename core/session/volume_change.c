@@ -80,6 +80,7 @@ static void watch(void *arg)
 		       (unsigned long long)role->server.volume_size,
 		       (unsigned long long)volume.size);
 		role->server.volume_size = volume.size;
+		role->server.rejected_size = UINT64_MAX; /* none yet */
 	}
 	apply_size(role, volume.size);
 	LIST_FOREACH (s, &role->server.sessions, link)

@@ -719,7 +719,7 @@ static int us_send(void *arg, const void *imm, uint32_t imm_len, uint32_t flags)
 
 	(void)flags; /* each message is sent immediately */
 	if (imm_len > GANTRY_IMM_MAX)
-		return -EMSGSIZE;
+		return -EINVAL;
 	if (__atomic_load_n(&p->conn->state, __ATOMIC_RELAXED) != OPEN)
 		return -ENOTCONN;
 	n = p->credit ? 1 : recv(p->fd, &credit, 1, 0);

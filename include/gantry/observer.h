@@ -26,7 +26,7 @@ extern "C" {
 enum gantry_progress_state {
 	GANTRY_PROGRESS_WAITING = 0, /* the role has not submitted an IO: it waits for its peer */
 	GANTRY_PROGRESS_WORKING = 1, /* the role submits IO */
-	/* the role has ended without an error; if done is less than target, a signal ended it */
+	/* the role has ended without an error; done is less than target if the run ended early */
 	GANTRY_PROGRESS_DONE = 2,
 	/* the role has failed, or has not ended when the process ends */
 	GANTRY_PROGRESS_FAILED = 3
@@ -70,6 +70,7 @@ struct gantry_observer_ops {
 	 * Show the progress of a role. The host calls it about once a second for each role with
 	 * work (GANTRY_ROLE_WORKS) that runs, and once after the end of that role, with
 	 * GANTRY_PROGRESS_DONE or GANTRY_PROGRESS_FAILED. A role that did not start has no calls.
+	 * If a second signal ends the process at once, that last call is omitted, as is close.
 	 *
 	 * p       the progress
 	 * thread  control thread; must not block

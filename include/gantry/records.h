@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * records.h - the interface of the record filter: the host encrypts the control messages of a
- * network transport, and authenticates the peer.
+ * records.h - the interface of the record filter, by which a host can encrypt the control messages
+ * of a network transport and authenticate the peer. This release has no filter.
  */
 #ifndef GANTRY_RECORDS_H
 #define GANTRY_RECORDS_H
@@ -22,16 +22,16 @@ enum gantry_records_state {
 	GANTRY_RECORDS_FAILED,
 };
 
-/* limit of the bytes of a sealed message: GANTRY_CTRL_MAX, and a header of the transport */
+/* limit of the bytes of a message that is not sealed: GANTRY_CTRL_MAX, a header of the transport */
 #define GANTRY_RECORDS_MAX 4112
 
 /*
  * A filter below all control messages of a network transport: `records` of struct gantry_host. It
  * encrypts the messages, and authenticates the peer. The transport passes all its control messages
  * through the filter, also its own, which contain keys and addresses, and cuts the bytes of the
- * filter to its frames. It reports a connection as connected when the filter is open, and ends it
- * if the handshake takes longer than the limit for a connect. Both ends must have a filter, or
- * none.
+ * filter to its frames. The connecting end reports `connected` when the filter is open. The
+ * listening end calls `accept` before the handshake. Each end closes the connection if the
+ * handshake takes longer than its limit for a connect. Both ends must have a filter, or none.
  *
  * records    what open stored in *records_p
  * thread     control thread
@@ -70,8 +70,8 @@ struct gantry_records_ops {
 	 */
 	size_t (*output)(void *records, void *bytes, size_t max);
 	/*
-	 * Take bytes of the peer, in order. Their cuts have no meaning. Returns 0; -errno: the
-	 * filter has failed. NULL: not permitted.
+	 * Take bytes of the peer, in order; a call can have a part of a message, or several.
+	 * Returns 0; -errno: the filter has failed. NULL: not permitted.
 	 *
 	 * bytes  the bytes
 	 * len    their number

@@ -633,7 +633,6 @@ struct gantry_transport_ops {
 	 * returns   0
 	 *           -EAGAIN: the queue is full, or the consumer has posted no receive
 	 *           -ENOTCONN: the connection has ended
-	 *           -EMSGSIZE: the message is too long
 	 *           -EINVAL: invalid argument
 	 * NULL      not permitted
 	 */

@@ -9,7 +9,8 @@
 #define GANTRY_VOLUME_VOLATILE 0x2u /* the content does not outlive the process */
 /*
  * Descriptors can have GANTRY_IO_LIST. In a backend: the backend accepts such descriptors itself.
- * For other backends the target copies the data through a buffer.
+ * For other backends the target copies the data through a buffer; also if the device cannot map
+ * regions, or a stage has needs_bounce.
  */
 #define GANTRY_VOLUME_LISTS 0x4u
 

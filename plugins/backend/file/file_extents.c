@@ -11,7 +11,7 @@
 
 #include "file.h"
 
-/* Returns x if it is in [at, end), and `end` if not: also if x is -errno. */
+/* Returns x if it is in [at, end); else, or if x is -errno, `end`. */
 static uint64_t inside(off_t x, uint64_t at, uint64_t end)
 {
 	return x >= 0 && (uint64_t)x >= at && (uint64_t)x < end ? (uint64_t)x : end;

@@ -114,7 +114,7 @@ static uint32_t choose(struct fault_lane *lane, const struct gantry_io *io, uint
 		    (nth && n % nth == 0))
 			kinds |= 1u << kind;
 	}
-	/* a list states the length of all data */
+	/* with a list, `length` must match the list, and io->data is no buffer */
 	if (!gantry_op_has_data(io->opcode) || io->length == 0 || (io->flags & GANTRY_IO_LIST))
 		kinds &= ~(1u << FAULT_SHORT | 1u << FAULT_CORRUPT);
 	if (!io->data)

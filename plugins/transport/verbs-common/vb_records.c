@@ -24,7 +24,10 @@ static void broken(struct vb_conn *conn)
 	vb_conn_broken(conn, why);
 }
 
-/* Send what the filter has for the peer. */
+/*
+ * Send what the filter has for the peer. An error ends the connection, since the filter does not
+ * repeat its output.
+ */
 static int drain(struct vb_conn *conn)
 {
 	uint8_t bytes[GANTRY_CTRL_MAX];
@@ -33,6 +36,8 @@ static int drain(struct vb_conn *conn)
 
 	while (rc == 0 && (n = ops_of(conn)->output(conn->records, bytes, sizeof(bytes))) > 0)
 		rc = vb_control_put(conn, VB_CTRL_RECORD, bytes, n);
+	if (rc)
+		vb_conn_fail(conn, rc);
 	return rc;
 }
 
@@ -56,10 +61,10 @@ void vb_records_start(struct vb_conn *conn)
 
 	conn->records_deadline_ns = conn->t->host->now_ns(conn->t->host) +
 				    (uint64_t)conn->t->conf->connect_timeout_ns;
-	if (rc == 0)
-		rc = drain(conn);
 	if (rc)
 		vb_conn_fail(conn, rc);
+	else
+		drain(conn);
 }
 
 void vb_records_overdue(struct vb_conn *conn, uint64_t now_ns)

@@ -664,7 +664,7 @@ int vb_send_ctrl(void *conn, const void *msg, size_t len);
  *     -ENOTCONN  the connection has ended, or ends now because too many messages are queued
  */
 int vb_control_send(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len);
-/* Send a frame, without the record filter: as vb_control_send(). */
+/* As vb_control_send(), without the record filter, and also after the end of the connection. */
 int vb_control_put(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len);
 void vb_control_send_held(struct vb_conn *conn); /* the record filter is open */
 /* Process a message of the peer. Returns NULL, or the reason why it is invalid. */
