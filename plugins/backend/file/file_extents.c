@@ -41,17 +41,30 @@ static uint64_t extent_end(const struct file_store *store, uint64_t at, uint64_t
 	return (data + mask) & ~mask;
 }
 
+/* Returns the length of the file, in whole blocks; 0: it is not known. */
+static uint64_t file_bytes(const struct file_store *store)
+{
+	uint64_t bytes;
+
+	return file_find_size(store, &bytes) == 0 ? bytes & ~(uint64_t)(store->conf->block - 1) : 0;
+}
+
+/*
+ * A file can have become smaller without the knowledge of the host. Reads beyond its end then fail,
+ * so that part is reported as data.
+ */
 ssize_t file_extents_find(const struct file_store *store, const struct file_request *request)
 {
 	const struct gantry_io *io = request->io;
-	const uint64_t end = io->offset + io->length;
+	const uint64_t end = io->offset + io->length, have = file_bytes(store);
 	struct gantry_extents extents = {.count = 0};
-	uint64_t at = io->offset, next;
-	uint32_t flags;
+	uint64_t at = io->offset, next = end;
 	int full = 0;
 
 	for (; at < end && !full; at = next) {
-		next = extent_end(store, at, end, &flags);
+		uint32_t flags = 0;
+
+		next = at < have ? extent_end(store, at, end < have ? end : have, &flags) : end;
 		full = gantry_extents_add(&extents, (uint32_t)(next - at), flags);
 	}
 	gantry_extents_finish(io, &extents);

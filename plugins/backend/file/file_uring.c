@@ -25,7 +25,8 @@
 struct ring {
 	struct io_uring uring;
 	int event_fd;
-	struct file_finder finder; /* executes steps for which io_uring has no operation */
+	/* executes steps for which io_uring has no operation; not started for a block device */
+	struct file_finder finder;
 	int fd; /* descriptor of the store, or its index in the ring if it is registered */
 	/*
 	 * IOSQE_FIXED_FILE if the descriptor is registered, which saves a lookup and a reference
@@ -90,7 +91,7 @@ static int uring_start(struct file_lane *lane)
 	if (rc)
 		goto out_undo_eventfd;
 	ring->finder = (struct file_finder){.store = lane->store, .event_fd = ring->event_fd};
-	rc = file_finder_start(&ring->finder);
+	rc = lane->store->is_device ? 0 : file_finder_start(&ring->finder);
 	if (rc)
 		goto out_undo_eventfd;
 	ring->fd_flags = io_uring_register_files(&ring->uring, &lane->store->fd, 1)
@@ -113,7 +114,8 @@ static void uring_stop(struct file_lane *lane)
 {
 	struct ring *ring = lane->engine;
 
-	file_finder_stop(&ring->finder);
+	if (!lane->store->is_device)
+		file_finder_stop(&ring->finder);
 	io_uring_queue_exit(&ring->uring);
 	close(ring->event_fd);
 	free(ring);

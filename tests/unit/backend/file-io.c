@@ -285,6 +285,22 @@ static void extents_are_whole_blocks(void)
 	TEST_ASSERT_EQUAL_UINT(0, e.extent[e.count - 1].flags);
 }
 
+/* Until the host knows that the file has become smaller, reads beyond its end fail. */
+static void what_a_file_has_lost_is_no_hole(void)
+{
+	struct gantry_extents e;
+
+	OPEN("engine=auto", "direct=false");
+	TEST_ASSERT_EQUAL_INT(0, truncate(path, 512 * KIB));
+	ok(GANTRY_OP_EXTENTS, 0, 512 * KIB, 4 * KIB, &e);
+	TEST_ASSERT_EQUAL_UINT(0, e.extent[0].flags);
+	ok(GANTRY_OP_EXTENTS, 0, 0, VOLUME, &e);
+	TEST_ASSERT_TRUE(gantry_extents_are_valid(&e, VOLUME, 4096));
+	TEST_ASSERT_EQUAL_UINT64(VOLUME, e.bytes);
+	TEST_ASSERT_EQUAL_UINT(0, e.extent[e.count - 1].flags);
+	TEST_ASSERT_GREATER_OR_EQUAL_UINT(VOLUME - 512 * KIB, e.extent[e.count - 1].length);
+}
+
 /* The lane sleeps while the other thread executes the request. */
 static void found_holes_wake_the_lane(void)
 {
@@ -324,6 +340,7 @@ int main(void)
 	RUN_TEST(holes_are_reported_by_the_sync_engine);
 	RUN_TEST(holes_are_reported_by_another_thread_than_the_lane);
 	RUN_TEST(extents_are_whole_blocks);
+	RUN_TEST(what_a_file_has_lost_is_no_hole);
 	RUN_TEST(found_holes_wake_the_lane);
 	return UNITY_END();
 }
