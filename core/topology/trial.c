@@ -5,6 +5,7 @@
  * the stubs. The host does not open observers for `gantry check`, so they need no stub.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "topology/topology_priv.h"
 
@@ -101,8 +102,12 @@ int gn_topo_try_device(struct gn_topo_device *device, struct gn_loop *loop, stru
 void gn_topo_try_part(const struct gn_topo_instance *instance, struct gn_errs *errs)
 {
 	struct gantry_check check = {.status = 0};
+	size_t before = errs->n;
 	int rc = check_machine(instance, errs, &check);
 
+	if (rc && rc != -EAGAIN && errs->n == before)
+		gn_conf_fault(errs, instance->group, "\"%s\" cannot be opened here: %s",
+			      instance->plugin->desc->name, strerror(-rc));
 	gn_ops_complete(GANTRY_KIND_BACKEND, &no_backend);
 	gn_ops_complete(GANTRY_KIND_STAGE, &no_stage);
 	if (instance->kind == GANTRY_KIND_BACKEND) {

@@ -13,6 +13,7 @@
 
 struct watcher_conf {
 	const char *path;
+	int fails_check;
 };
 
 struct watcher {
@@ -22,8 +23,18 @@ struct watcher {
 static const struct gantry_option options[] = {
 	{"path", GANTRY_OPT_STRING, offsetof(struct watcher_conf, path), NULL, GANTRY_PATH_REPLACE,
 	 0, NULL, NULL, "File for the calls."},
+	{"fails_check", GANTRY_OPT_BOOL, offsetof(struct watcher_conf, fails_check), "false", 0, 0,
+	 NULL, NULL, "The check for this machine has the result -EIO, without a fault."},
 	GANTRY_OPTION_END,
 };
+
+static void watcher_check(const void *arg, struct gantry_check *check)
+{
+	const struct watcher_conf *conf = arg;
+
+	if ((check->flags & GANTRY_CHECK_MACHINE) && conf->fails_check)
+		check->status = -EIO;
+}
 
 static int watcher_open(const struct gantry_host *host, const void *arg, void **observer_p)
 {
@@ -87,4 +98,5 @@ GANTRY_PLUGIN(watcher) = {
 	.conf_size = sizeof(struct watcher_conf),
 	.ops_size = sizeof(ops),
 	.ops = &ops,
+	.check = watcher_check,
 };

@@ -121,6 +121,8 @@ checked() { # TEXT STATUS OBSERVER... - gantry check reports TEXT for these obse
 	topology
 	local line=$(($(wc -l <"$conf") + 2)) path="path = \"$dir/calls\";"
 	checked ': ok' 0 "{ type = \"watcher\"; $path }"
+	checked "$conf:$line: observers[0]: \"watcher\" cannot be opened here: Input/output error" 2 \
+		"{ type = \"watcher\"; $path fails_check = true; }"
 	checked "$conf:$line: observers[0].colour: unknown key" 2 "{ type = \"watcher\"; $path colour = 1; }"
 	checked "$conf:$line: observers[0].type: no plugin \"watchr\"" 2 "{ type = \"watchr\"; $path }"
 	checked 'did you mean "watcher"? observer plugins there: watcher' 2 "{ type = \"watchr\"; $path }"
