@@ -196,6 +196,7 @@ void gn_lane_name_place(const struct gn_lane *lane, uint32_t place, char name[GN
  * for diagnosis.
  */
 __attribute__((no_sanitize("thread"))) static void count_held(const struct gantry_chain *chain,
+							      const void *owner,
 							      uint32_t held[GN_CHAIN_PLACES])
 {
 	for (uint32_t i = 0; i < chain->n; i++) {
@@ -204,18 +205,19 @@ __attribute__((no_sanitize("thread"))) static void count_held(const struct gantr
 					chain->hops) -
 			       FIRST_PLACE;
 
-		if (*(const volatile uint8_t *)&io->busy != 0 && place < GN_CHAIN_PLACES)
+		if ((!owner || io->owner == owner) && *(const volatile uint8_t *)&io->busy != 0 &&
+		    place < GN_CHAIN_PLACES)
 			held[place]++;
 	}
 }
 
-void gn_lane_count_held(struct gn_lane *lane, uint32_t held[GN_CHAIN_PLACES])
+void gn_lane_count_held(struct gn_lane *lane, const void *owner, uint32_t held[GN_CHAIN_PLACES])
 {
 	const struct gantry_chain *chain;
 
 	memset(held, 0, GN_CHAIN_PLACES * sizeof(*held));
 	pthread_mutex_lock(&lane->chains_lock);
 	LIST_FOREACH (chain, &lane->chains, link)
-		count_held(chain, held);
+		count_held(chain, owner, held);
 	pthread_mutex_unlock(&lane->chains_lock);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * chain_check.h - names the stage or terminal that completes an IO which it does not hold.
- * Only in a role with `check_stages`: its chains then have a checking hop in the place of each hop,
- * and the lane polls its stages through gn_check_poll().
+ * chain_check.h - names the stage or terminal that completes an IO which it does not hold. The
+ * chains of a role with `check_stages` have a checking hop in the place of each hop, and the lane
+ * polls its stages through gn_check_poll(). A role without stages needs no checking hops: only the
+ * terminal can complete an IO twice.
  *
  * gantry_complete() does not show its caller. So the lane records in `running` which stage's code
  * runs: each checking hop sets it for the duration of a call and restores it afterwards. The code

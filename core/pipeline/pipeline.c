@@ -217,7 +217,7 @@ void gn_pipeline_count(const struct gn_pipeline *pl, struct gn_place_counts *cou
 	for (uint32_t l = 0; l < pl->n_lanes; l++) {
 		uint32_t held[GN_CHAIN_PLACES];
 
-		gn_lane_count_held(&pl->lanes[l], held);
+		gn_lane_count_held(&pl->lanes[l], NULL, held);
 		for (uint32_t i = 0; i < GN_CHAIN_PLACES; i++) {
 			counts->held[i] += held[i];
 			counts->doubled[i == 0 ? terminal : i] +=

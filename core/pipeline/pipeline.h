@@ -128,10 +128,11 @@ struct gantry_hop gn_lane_guard(struct gn_lane *lane);
  * gn_lane_count_held - count the descriptors in flight on all chains of a lane, by the hop that
  * accepted them last
  *
+ * owner    count only descriptors of this owner (io->owner); NULL: of all
  * held     out: numbers of descriptors. [0]: at the owners; no stage has accepted them. [1 + i]: at
  *          stage i. [1 + n_stages]: at the terminals
  * Thread   any. The counts are approximate while the lane runs
  */
-void gn_lane_count_held(struct gn_lane *lane, uint32_t held[GN_CHAIN_PLACES]);
+void gn_lane_count_held(struct gn_lane *lane, const void *owner, uint32_t held[GN_CHAIN_PLACES]);
 
 #endif

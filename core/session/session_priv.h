@@ -65,7 +65,7 @@ struct gantry_session {
 	char refusal[GN_FRAME_TEXT];
 
 	struct gn_io_rules rules;
-	bool volume_changed; /* the client has not been told the size in `rules` */
+	bool volume_changed; /* the size in `rules` is to be reported to the client */
 	uint64_t region_bytes;
 	/*
 	 * The volume, if it is memory that is registered on the connection. addr NULL: the volume
@@ -167,6 +167,10 @@ void gn_start_forget(struct gantry_session *s);
  * start.
  */
 void gn_start_check_waiting(struct gn_role *role);
+
+/* -- role_held.c -- */
+/* As gn_role_log_held(), but only the IOs of one session. It has responders. */
+void gn_session_log_held(const struct gantry_session *s, enum gn_log_level level);
 
 /* -- volume_change.c -- */
 /*

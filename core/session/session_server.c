@@ -216,7 +216,7 @@ static void log_late_end(const struct gantry_session *s)
 	gn_log(GN_LOG_WARN, s->role->host.name,
 	       "session has ended, but IOs are still in flight id=%llx lanes=%u",
 	       (unsigned long long)s->ch.session, s->n_busy);
-	gn_role_log_held(s->role, GN_LOG_WARN);
+	gn_session_log_held(s, GN_LOG_WARN);
 }
 
 static void on_deadline(void *arg)

@@ -275,13 +275,13 @@ static void held_descriptors_are_counted_by_place(void)
 	refuse_at = 'a';
 	refuse_rc = -EAGAIN;
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(&ios[2]));
-	gn_lane_count_held(&fw.lane, held);
+	gn_lane_count_held(&fw.lane, NULL, held);
 	TEST_ASSERT_EQUAL_MEMORY(expected, held, sizeof(held));
 	gantry_fail(last, GANTRY_S_OK);
 	gantry_io_end(&ios[0]);
 	gantry_io_end(&ios[2]);
 	gn_chain_destroy(other);
-	gn_lane_count_held(&fw.lane, held);
+	gn_lane_count_held(&fw.lane, NULL, held);
 	TEST_ASSERT_EQUAL_MEMORY(none, held, sizeof(held));
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The server end of sessions: a session ends once, for any reason, and leaks nothing. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "unit/session/rig.h"
 
 static void session_without_requests_is_ended_unless_it_runs(void)
@@ -163,6 +165,47 @@ static void a_session_that_is_lost_waits_for_its_ios(void)
 	TEST_ASSERT_EQUAL_UINT(0, fc.n_closed);
 	fake_core_finish(&fc, GANTRY_S_OK);
 	gone(conn, 1);
+}
+
+static unsigned n_held_lines;
+static char held_line[256];
+
+static void record_held(enum gn_log_level level, const char *source, const char *message)
+{
+	(void)level;
+	(void)source;
+	if (strncmp(message, "IOs are not completed", 21) != 0)
+		return;
+	n_held_lines++;
+	snprintf(held_line, sizeof(held_line), "%s", message);
+}
+
+/* The log names the IO of the session that does not end, not that of another session. */
+static void a_late_end_names_the_ios_of_its_session(void)
+{
+	struct fake_conn *conns[2];
+
+	fc.listen.control_timeout_ns = GN_NS_PER_S;
+	fake_core_start(&fc, 1);
+	fc.hold = 1;
+	for (int i = 0; i < 2; i++) {
+		conns[i] = fake_reach(&fc, GN_KNOWN);
+		ask(conns[i], GN_FRAME_EXPORT);
+		ask(conns[i], GN_FRAME_QUEUES);
+		ask(conns[i], GN_FRAME_START);
+		arrive(conns[i], 0, 1);
+	}
+	n_held_lines = 0;
+	gn_log_set_level(GN_LOG_WARN);
+	gn_log_set_hook(record_held);
+	fake_close(conns[0], -ENOTCONN);
+	fake_core_pass(&fc, 2 * GN_NS_PER_S, GN_NS_PER_S);
+	gn_log_set_hook(NULL);
+	TEST_ASSERT_EQUAL_UINT(1, n_held_lines);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(held_line, "(n=1, lane=0)"), held_line);
+	fake_core_finish(&fc, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_INT(1, conns[0]->disconnected);
+	TEST_ASSERT_EQUAL_INT(0, conns[1]->disconnected);
 }
 
 /*
@@ -603,6 +646,7 @@ int main(void)
 	RUN_TEST(end_and_disconnection_end_the_session_in_every_state);
 	RUN_TEST(stop_waits_for_ios_in_flight);
 	RUN_TEST(a_session_that_is_lost_waits_for_its_ios);
+	RUN_TEST(a_late_end_names_the_ios_of_its_session);
 	RUN_TEST(role_can_release_a_closed_session_later);
 	RUN_TEST(peer_that_reads_no_replies_does_not_block_the_stop_of_a_role);
 	RUN_TEST(a_queue_that_is_broken_ends_the_session);
