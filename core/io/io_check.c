@@ -50,13 +50,10 @@ static inline enum gantry_status check_volume(const struct gantry_volume_info *v
 
 static inline enum gantry_status check_region(const struct gn_io_rules *rules, struct gantry_io *io)
 {
-	const struct gantry_region *region;
+	const struct gantry_region *region = gn_io_region(rules, io->region);
 	/* all operations except a write of the volume write to the region */
 	uint32_t need = io->opcode == GANTRY_OP_WRITE ? GANTRY_REMOTE_READ : GANTRY_REMOTE_WRITE;
 
-	if (gantry_unlikely(io->region >= rules->n_regions))
-		return GANTRY_S_ACCESS;
-	region = rules->regions[io->region];
 	if (gantry_unlikely(!region || (region->rights & need) == 0))
 		return GANTRY_S_ACCESS;
 	if (gantry_unlikely(!gantry_range_ok(io->region_offset, gantry_io_buffer_bytes(io),
@@ -70,9 +67,7 @@ static inline enum gantry_status check_region(const struct gn_io_rules *rules, s
 /* Check the place of a list: it has at least one entry. A relay does not read the list. */
 static enum gantry_status check_list(const struct gn_io_rules *rules, const struct gantry_io *io)
 {
-	const struct gantry_region *region = io->region < rules->n_regions
-						     ? rules->regions[io->region]
-						     : NULL;
+	const struct gantry_region *region = gn_io_region(rules, io->region);
 
 	if (io->length > GANTRY_LIST_BYTES)
 		return GANTRY_S_INVALID;

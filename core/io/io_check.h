@@ -46,6 +46,12 @@ void gn_io_rules_ready(struct gn_io_rules *rules);
  */
 enum gantry_status gn_check_io_slow(const struct gn_io_rules *rules, struct gantry_io *io);
 
+/* Returns a region of the session; NULL: no such region. */
+static inline struct gantry_region *gn_io_region(const struct gn_io_rules *rules, uint32_t handle)
+{
+	return handle < rules->n_regions ? rules->regions[handle] : NULL;
+}
+
 /*
  * gn_io_is_plain - returns true for the common case: a read or write inside volume and region,
  * without special flags, and with a deadline.
@@ -69,11 +75,8 @@ static inline int gn_io_is_plain(const struct gn_io_rules *rules,
  */
 static inline enum gantry_status gn_check_io(const struct gn_io_rules *rules, struct gantry_io *io)
 {
-	const struct gantry_region *region;
+	const struct gantry_region *region = gn_io_region(rules, io->region);
 
-	if (gantry_unlikely(io->region >= rules->n_regions))
-		return gn_check_io_slow(rules, io);
-	region = rules->regions[io->region];
 	if (gantry_unlikely(!region || !gn_io_is_plain(rules, region, io)))
 		return gn_check_io_slow(rules, io);
 	io->data = region->addr ? (char *)region->addr + io->region_offset : NULL;

@@ -17,9 +17,7 @@ static enum gantry_status take_entry(const struct gn_io_rules *rules, unsigned o
 				     const struct gantry_list_entry *entry, struct iovec *piece)
 {
 	const uint32_t need = opcode == GANTRY_OP_WRITE ? GANTRY_REMOTE_READ : GANTRY_REMOTE_WRITE;
-	const struct gantry_region *region = entry->region < rules->n_regions
-						     ? rules->regions[entry->region]
-						     : NULL;
+	const struct gantry_region *region = gn_io_region(rules, entry->region);
 
 	if (entry->length == 0)
 		return GANTRY_S_INVALID;

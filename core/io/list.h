@@ -14,7 +14,7 @@ struct gn_list {
 	struct gantry_pieces pieces; /* the entries at their addresses, if all regions are mapped */
 };
 
-/* Returns how many bytes of the region the list of a descriptor can have. */
+/* Returns the largest size of the list: bytes of whole entries, up to the end of its region. */
 uint32_t gn_list_bytes(const struct gn_io_rules *rules, const struct gantry_io *io);
 
 /*

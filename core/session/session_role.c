@@ -204,7 +204,9 @@ void gn_role_finish(struct gn_role *role, int status)
 		gn_log(GN_LOG_WARN, role->host.name,
 		       "a stage or backend completed IOs twice (double_completions=%llu)%s",
 		       (unsigned long long)doubled,
-		       role->spec.check_stages ? "" : ": check_stages = true names it");
+		       role->spec.check_stages || role->spec.n_stages == 0
+			       ? ""
+			       : ": check_stages = true names it");
 	role->finished = 1;
 	role->status = status;
 	gn_loop_post_own(role->loop, &role->finished_post, report_finished, role);
