@@ -197,24 +197,13 @@ static void offer_lists(struct gantry_session *s, struct gantry_volume_info *vol
 		volume->flags &= ~GANTRY_VOLUME_LISTS;
 }
 
-/* Limit max_io to the size of the bounce buffers of the device and of stages. */
-static void limit_max_io(const struct gantry_session *s, struct gantry_volume_info *volume)
-{
-	uint64_t most = GN_BOUNCE_MAX_IO;
-
-	if (needs_bounce(s) && s->ep->move_memory < most)
-		most = s->ep->move_memory;
-	if (volume->max_io > most &&
-	    (needs_bounce(s) || gn_pipeline_count_bouncing(s->role->pipeline) != 0))
-		volume->max_io = (uint32_t)most;
-}
-
 static int query_done(struct gantry_session *s)
 {
 	struct gantry_volume_info *volume = &s->answer.volume;
 	const char *fault;
 
-	limit_max_io(s, volume);
+	volume->max_io = gn_bounce_limit(volume->max_io, needs_bounce(s) ? s->ep->move_memory : 0,
+					 gn_pipeline_count_bouncing(s->role->pipeline) != 0);
 	offer_lists(s, volume);
 	fault = gn_volume_fault(volume);
 	if (fault) {

@@ -22,19 +22,15 @@ static bool has_bouncing_stage(const struct gn_topo_role *role)
  */
 static void limit_bounced_io(struct gn_topo_role *role)
 {
-	uint64_t most = GN_BOUNCE_MAX_IO;
 	const struct gn_topo_device *device = role->listen_device;
 	struct gantry_device_info info = {.caps = 0};
-	bool is_mapped;
+	uint64_t move_memory;
 
 	device->device->ops->info(device->device->dev, &info);
-	is_mapped = (info.caps & GANTRY_CAP_MAPPED) != 0;
-	if (!is_mapped && role->listen->move_memory < most)
-		most = role->listen->move_memory;
-	if (device->absent)
-		role->volume.max_io = 0;
-	else if ((!is_mapped || has_bouncing_stage(role)) && role->volume.max_io > most)
-		role->volume.max_io = (uint32_t)most;
+	move_memory = (info.caps & GANTRY_CAP_MAPPED) != 0 ? 0 : role->listen->move_memory;
+	role->volume.max_io = device->absent ? 0
+					     : gn_bounce_limit(role->volume.max_io, move_memory,
+							       has_bouncing_stage(role));
 }
 
 static int expect(struct gn_topology *t, struct gn_topo_role *role, struct gn_errs *errs)

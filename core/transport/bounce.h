@@ -11,6 +11,8 @@
 #ifndef GN_TRANSPORT_BOUNCE_H
 #define GN_TRANSPORT_BOUNCE_H
 
+#include <stdbool.h>
+
 #include <gantry/io.h>
 #include <gantry/transport.h>
 
@@ -18,6 +20,20 @@
 #define GN_BOUNCE_MAX_IO (1u << 20)
 
 struct gn_bounce;
+
+/*
+ * gn_bounce_limit - limit max_io of a volume to the size of bounce buffers
+ *
+ * move_memory  bytes of bounce buffers of each lane, if the device cannot map regions; else 0
+ * stages       a stage has bounce buffers
+ */
+static inline uint32_t gn_bounce_limit(uint32_t max_io, uint64_t move_memory, bool stages)
+{
+	uint64_t most = move_memory != 0 && move_memory < GN_BOUNCE_MAX_IO ? move_memory
+									   : GN_BOUNCE_MAX_IO;
+
+	return (move_memory != 0 || stages) && most < max_io ? (uint32_t)most : max_io;
+}
 
 struct gn_bounce_attr {
 	const struct gantry_transport_ops *ops;
