@@ -7,6 +7,7 @@
 #define GN_CLI_CLI_H
 
 #include <jansson.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -33,6 +34,7 @@ enum gn_cli_option {
 	GN_CLI_HELP = 0x100,
 	GN_CLI_VERSION = 0x200,
 	GN_CLI_MDOC = 0x400,
+	GN_CLI_RAW = 0x800, /* no option: the command parses its words itself */
 };
 
 /* The parsed command line. */
@@ -59,11 +61,18 @@ int gn_cli_run(const struct gn_cli *cli);
 int gn_cli_check(const struct gn_cli *cli);
 int gn_cli_plugins(const struct gn_cli *cli);
 int gn_cli_devices(const struct gn_cli *cli);
+int gn_cli_doca(const struct gn_cli *cli);
 int gn_cli_env(const struct gn_cli *cli);
 int gn_cli_options(const struct gn_cli *cli);
 int gn_cli_copy(const struct gn_cli *cli);
 int gn_cli_stat(const struct gn_cli *cli);
 int gn_cli_version(const struct gn_cli *cli);
+
+/* Concatenate the parts of a path. Returns false if it is too long. */
+bool gn_cli_path(char out[PATH_MAX], const char *a, const char *b, const char *c, const char *d);
+
+/* True if this program is in a build tree; then `top` is set to that tree. */
+bool gn_cli_build_tree(char top[PATH_MAX]);
 
 /* Print "gantry: ..." and a newline to stderr. Returns `code`, for `return gn_cli_fail(...)`. */
 int gn_cli_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -18,42 +18,22 @@ struct places {
 	char pkgconfig[3 * PATH_MAX + 16], lib[2 * PATH_MAX + 32], plugins[PATH_MAX];
 };
 
-/* Concatenate the parts of a path. Returns false if it is too long. */
-static bool path(char out[PATH_MAX], const char *a, const char *b, const char *c, const char *d)
-{
-	return snprintf(out, PATH_MAX, "%s%s%s%s", a, b, c, d) < PATH_MAX;
-}
-
-/* True if this program is in a build tree; then `top` is set to that tree. */
-static bool in_build_tree(char top[PATH_MAX])
-{
-	static const char self[] = "/core/gantry";
-	char archive[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", top, PATH_MAX - 1);
-	size_t len = n < 0 ? 0 : (size_t)n;
-
-	if (len <= strlen(self) || memcmp(top + len - strlen(self), self, strlen(self)) != 0)
-		return false;
-	top[len - strlen(self)] = '\0';
-	return path(archive, top, "/core/libgantry-core.la", "", "") && !access(archive, F_OK);
-}
-
 static bool find_places(const char *profile, struct places *at)
 {
 	char top[PATH_MAX];
 
 	*at->plugins = '\0';
-	if (!in_build_tree(top)) {
+	if (!gn_cli_build_tree(top)) {
 		snprintf(at->lib, sizeof(at->lib), "%s", GANTRY_LIBDIR);
-		if (!path(at->doca, GANTRY_LIBDIR, "/gantry/doca/", profile, "/pkgconfig"))
+		if (!gn_cli_path(at->doca, GANTRY_LIBDIR, "/gantry/doca/", profile, "/pkgconfig"))
 			return false;
 		snprintf(at->pkgconfig, sizeof(at->pkgconfig), "%s", at->doca);
 		return true;
 	}
 	/* also the directories of libgantry, and of the pkg-config files of both and of plugins */
 	snprintf(at->lib, sizeof(at->lib), "%s/doca/.libs:%s/clients/.libs", top, top);
-	if (!path(at->doca, top, "/doca/", profile, "/pkgconfig") ||
-	    !path(at->plugins, top, "/plugins/.libs", "", ""))
+	if (!gn_cli_path(at->doca, top, "/doca/", profile, "/pkgconfig") ||
+	    !gn_cli_path(at->plugins, top, "/plugins/.libs", "", ""))
 		return false;
 	snprintf(at->pkgconfig, sizeof(at->pkgconfig), "%s:%s:%s/clients", at->doca, top, top);
 	return true;

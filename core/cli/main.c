@@ -38,6 +38,8 @@ static const struct gn_command commands[] = {
 	 GLOBAL | GN_CLI_CONFIG | GN_CLI_MDOC, 0, SIZE_MAX, gn_cli_options},
 	{"env", "host|dpu", "print shell commands that prepare for programs written for DOCA",
 	 GLOBAL, 1, 1, gn_cli_env},
+	{"doca", "COMMAND...", "tools for programs written for DOCA; see gantry doca --help",
+	 GN_CLI_RAW, 0, SIZE_MAX, gn_cli_doca},
 	{"stat", "[NAME]", "print the reports of running gantry processes, or of the role NAME",
 	 GLOBAL | GN_CLI_DIR, 0, 1, gn_cli_stat},
 	{"version", "", "print the version", GLOBAL, 0, 0, gn_cli_version},
@@ -322,9 +324,12 @@ static int dispatch(struct gn_cli *cli, int argc, char **argv)
 	argc -= optind;
 	argv += optind;
 	optind = 0; /* restart getopt: with 0, glibc reads the option letters again */
-	code = parse(cli, command, argc, argv, command->accepts);
+	code = command->accepts & GN_CLI_RAW ? -1
+					     : parse(cli, command, argc, argv, command->accepts);
 	if (code >= 0)
 		return code;
+	if (command->accepts & GN_CLI_RAW)
+		optind = 1;
 	for (int i = optind; i < argc; i++)
 		gn_cli_add_word(&cli->args, argv[i]);
 	if (cli->args.n < command->min_args || cli->args.n > command->max_args)

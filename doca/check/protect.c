@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * protect.c - read-only sources
+ *
+ * Pages that belong only in part to a source stay writable, so the layer misses writes to them; the
+ * checksum of task.c sees those. The handler reports the instruction, makes the page writable and
+ * lets the instruction run again.
+ */
+#include "check/protect.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "check/check.h"
+
+static bool is_on;
+static size_t page;
+static struct sigaction previous;
+static const struct dc_object *faulted; /* the task whose page the handler looks for */
+static uintptr_t fault;
+
+static struct dc_range pages_of(const struct dc_object *task, unsigned slot)
+{
+	struct dc_range r = task->task.ranges[slot];
+
+	if (!task->task.reads[slot] || !r.end)
+		return (struct dc_range){0, 0};
+	r.start = (r.start + page - 1) & ~(page - 1);
+	r.end &= ~(page - 1);
+	return r.end > r.start ? r : (struct dc_range){0, 0};
+}
+
+static void set_protection(const struct dc_object *task, int protection)
+{
+	struct dc_range r;
+	unsigned i;
+
+	if (!is_on)
+		return;
+	for (i = 0; i < DC_MAX_SLOTS; i++) {
+		r = pages_of(task, i);
+		if (r.end)
+			(void)mprotect((void *)r.start, r.end - r.start, protection);
+	}
+}
+
+void dc_protect(const struct dc_object *task)
+{
+	set_protection(task, PROT_READ);
+}
+
+void dc_unprotect(const struct dc_object *task)
+{
+	set_protection(task, PROT_READ | PROT_WRITE);
+}
+
+static void find_fault(struct dc_object *o)
+{
+	struct dc_range r;
+	unsigned i;
+
+	if (!dc_types[o->type].is_task || !o->task.is_submitted)
+		return;
+	for (i = 0; i < DC_MAX_SLOTS; i++) {
+		r = pages_of(o, i);
+		if (fault >= r.start && fault < r.end)
+			faulted = o;
+	}
+}
+
+static const void *instruction(const void *context)
+{
+#if defined(__x86_64__)
+	return (const void *)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+	return (const void *)((const ucontext_t *)context)->uc_mcontext.pc;
+#else
+	(void)context;
+	return NULL;
+#endif
+}
+
+/* A write of the program holds no lock of this layer. */
+static void on_fault(int signal_number, siginfo_t *info, void *context)
+{
+	dc_lock();
+	faulted = NULL;
+	fault = (uintptr_t)info->si_addr;
+	dc_each(find_fault);
+	if (faulted) {
+		dc_report(DC_RULE_SOURCE_WRITTEN, faulted, DC_doca_task_submit,
+			  instruction(context), "memory=%#lx", (unsigned long)fault);
+		dc_unprotect(faulted);
+	}
+	dc_unlock();
+	if (!faulted)
+		sigaction(signal_number, &previous, NULL); /* the instruction faults again */
+}
+
+static __attribute__((constructor)) void start(void)
+{
+	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	is_on = getenv("GANTRY_DOCA_CHECK_PROTECT") != NULL;
+	if (is_on)
+		sigaction(SIGSEGV, &action, &previous);
+}
