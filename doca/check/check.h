@@ -63,6 +63,7 @@ struct dc_param {
 	uint8_t role;
 	uint16_t type; /* enum dc_type_id of an object */
 	uint8_t slot;  /* of a buffer of a task, or DC_NO_SLOT */
+	uint8_t size;  /* bytes of the integer that a pointer refers to, or 0 */
 };
 
 struct dc_function {
@@ -199,6 +200,7 @@ struct dc_object {
 			uint16_t busy_in;       /* function */
 			uint64_t progressed_at; /* ns */
 			bool has_work;          /* when it was last progressed */
+			uint64_t scanned_at;    /* ns; when its consumers were looked at */
 			uint32_t n_contexts, n_comch, n_in_flight;
 		} pe;
 		struct {
@@ -217,6 +219,11 @@ struct dc_object *dc_find(const void *address, uint16_t type);
 struct dc_object *dc_find_submitted(const void *address);
 /* Add an object; a record of an ended object with the same address is used again. */
 struct dc_object *dc_add(const void *address, uint16_t type, const struct dc_call *call);
+/*
+ * Add the second address of a context or task in the interface: that of its general type. A context
+ * gets it when the program asks for it, since that changes the use of some objects.
+ */
+void dc_add_alias(struct dc_object *object, const void *address, uint16_t type);
 /* Mark an object and its alias as ended. */
 void dc_end_object(struct dc_object *object, const void *site);
 /* Call `visit` for each live object. */

@@ -8,6 +8,8 @@
 #include <doca_ctx.h>
 #include <string.h>
 
+#include "check/card.h"
+
 /* -- connections -- */
 
 void dc_connection_begins(struct dc_object *ctx, const void *connection)
@@ -96,8 +98,11 @@ static bool query(uint16_t capability, const void *subject, uint32_t *value)
 {
 	typedef doca_error_t (*query_fn)(const void *subject, uint32_t *value);
 
-	return subject && dc_has(capability) &&
-	       ((query_fn)dc_next(capability))(subject, value) == DOCA_SUCCESS;
+	if (!subject || !dc_has(capability) ||
+	    ((query_fn)dc_next(capability))(subject, value) != DOCA_SUCCESS)
+		return false;
+	*value = (uint32_t)dc_card_limit(capability, *value);
+	return true;
 }
 
 static void before_limited(struct dc_call *call)
@@ -115,6 +120,7 @@ static void before_limited(struct dc_call *call)
 		dc_report(limits[i].is_tasks ? DC_RULE_TOO_MANY_TASKS : DC_RULE_SETTING_TOO_LARGE,
 			  o, call->function, call->site, "value=%llu, limit=%u",
 			  (unsigned long long)call->args[limits[i].argument], max);
+		dc_card_refuse(call);
 	}
 }
 
@@ -156,7 +162,7 @@ static void judge_name(struct dc_call *call, uint64_t name)
 		return;
 	len = strlen((const char *)(uintptr_t)name) + 1;
 	if (len > max)
-		DC_BREAKS(call, NAME_TOO_LONG, "length=%zu, limit=%u", len, max);
+		DC_EXCEEDS(call, NAME_TOO_LONG, "length=%zu, limit=%u", len, max);
 }
 
 static void before_server_create(struct dc_call *call)
@@ -180,8 +186,8 @@ static void before_message(struct dc_call *call)
 			  : DC_doca_comch_client_get_max_msg_size,
 		  o->address, &max) &&
 	    call->args[3] > max)
-		DC_BREAKS(call, MESSAGE_TOO_LONG, "length=%llu, limit=%u",
-			  (unsigned long long)call->args[3], max);
+		DC_EXCEEDS(call, MESSAGE_TOO_LONG, "length=%llu, limit=%u",
+			   (unsigned long long)call->args[3], max);
 }
 
 /* -- fast path -- */
@@ -220,8 +226,8 @@ static void judge_immediate(struct dc_call *call, uint64_t len)
 
 	if (len && query(DC_doca_comch_consumer_cap_get_max_imm_data_len, dc_devinfo(ctx), &max) &&
 	    len > max)
-		DC_BREAKS(call, IMMEDIATE_TOO_LONG, "length=%llu, limit=%u",
-			  (unsigned long long)len, max);
+		DC_EXCEEDS(call, IMMEDIATE_TOO_LONG, "length=%llu, limit=%u",
+			   (unsigned long long)len, max);
 }
 
 static void before_send_alloc(struct dc_call *call)

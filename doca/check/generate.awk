@@ -73,6 +73,7 @@ function parameter(text,    stars, base, brackets, name, is_const)
 	base = trim(base)
 	p_name[n_params] = name
 	p_slot[n_params] = "DC_NO_SLOT"
+	p_size[n_params] = 0
 	p_object[n_params] = "DC_T_NONE"
 	if (base ~ /_(cb|callback|func)(_t)?$/ && stars == 0)
 		p_role[n_params] = "CALLBACK"
@@ -91,8 +92,10 @@ function parameter(text,    stars, base, brackets, name, is_const)
 		p_role[n_params] = stars == 2 ? "OUT" : is_const ? "CONST_OBJECT" : "OBJECT"
 		p_object[n_params] = "DC_T_" base
 		type_id(base)
-	} else
+	} else {
 		p_role[n_params] = "POINTER"
+		p_size[n_params] = base ~ /^(uint64_t|size_t)$/ ? 8 : base == "uint32_t" ? 4 : base == "uint16_t" ? 2 : 0
+	}
 	n_params++
 }
 
@@ -185,7 +188,7 @@ function declaration(line,    open, head, i, n, list, returns)
 	names[n_functions++] = name
 	row[name] = sprintf("\t[DC_%s] = { \"%s\", DC_%s, DC_RETURNS_%s, %d, {", name, name, kind, returns, n_params)
 	for (i = 0; i < n_params; i++)
-		row[name] = row[name] sprintf(" { DC_%s, %s, %s },", p_role[i], p_object[i], p_slot[i])
+		row[name] = row[name] sprintf(" { DC_%s, %s, %s, %d },", p_role[i], p_object[i], p_slot[i], p_size[i])
 	row[name] = row[name] " } },"
 	if (part == "wrappers" && is_workq == workq)
 		wrapper()

@@ -38,8 +38,7 @@ static void report(struct dc_object *o)
 		if (rule == DC_RULE_COMPLETION_NOT_POLLED &&
 		    o->type == DC_T_doca_comch_consumer_task_post_recv)
 			rule = DC_RULE_LEAK_TASK; /* a receive that waits for a message has no completion */
-	} else if (o->alias != o && o->type != DC_T_doca_ctx && o->type != DC_T_doca_task &&
-		   o->type != DC_T_doca_workq_ctx) {
+	} else if (!dc_types[o->type].is_task && dc_types[o->type].cast != DC_N_FUNCTIONS) {
 		rule = DC_RULE_LEAK_CONTEXT;
 		if (o->type != DC_T_doca_workq_dma && dc_state(o) == DOCA_CTX_STATE_STOPPING)
 			rule = DC_RULE_STOP_NOT_FINISHED;

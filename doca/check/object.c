@@ -43,27 +43,18 @@ struct dc_object *dc_find_submitted(const void *address)
 	return NULL;
 }
 
-/* A context or task has two addresses in the interface: its own type, and the general one. */
-static void add_alias(struct dc_object *o)
+void dc_add_alias(struct dc_object *o, const void *address, uint16_t type)
 {
-	const uint16_t cast = dc_types[o->type].cast;
-	const uint16_t type = dc_types[o->type].is_task ? DC_T_doca_task : DC_T_doca_ctx;
-	struct dc_object **at, *alias;
-	void *address;
+	struct dc_object **at, *alias = dc_find(address, type);
 
-	o->alias = o;
-	if (cast == DC_N_FUNCTIONS)
-		return;
-	address = ((void *(*)(void *))dc_next(cast))((void *)(uintptr_t)o->address);
 	if (!address)
 		return;
-	alias = dc_find(address, o->type == DC_T_doca_workq_dma ? DC_T_doca_workq_ctx : type);
 	if (!alias) {
 		alias = calloc(1, sizeof(*alias));
 		if (!alias)
 			return;
 		alias->address = address;
-		alias->type = o->type == DC_T_doca_workq_dma ? DC_T_doca_workq_ctx : type;
+		alias->type = type;
 		at = bucket(address);
 		alias->next = *at;
 		*at = alias;
@@ -73,6 +64,16 @@ static void add_alias(struct dc_object *o)
 	alias->made_at = o->made_at;
 	alias->made_by = o->made_by;
 	o->alias = alias;
+}
+
+/* The general task of a task is the result of a function that only converts the type. */
+static void add_task_alias(struct dc_object *o)
+{
+	const uint16_t cast = dc_types[o->type].cast;
+
+	if (dc_types[o->type].is_task && cast != DC_N_FUNCTIONS)
+		dc_add_alias(o, ((void *(*)(void *))dc_next(cast))((void *)(uintptr_t)o->address),
+			     DC_T_doca_task);
 }
 
 struct dc_object *dc_add(const void *address, uint16_t type, const struct dc_call *call)
@@ -99,7 +100,8 @@ struct dc_object *dc_add(const void *address, uint16_t type, const struct dc_cal
 	o->is_live = true;
 	o->made_at = call ? call->site : NULL;
 	o->made_by = call ? call->function : DC_N_FUNCTIONS;
-	add_alias(o);
+	o->alias = o;
+	add_task_alias(o);
 	return o;
 }
 

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "check/card.h"
 #include "check/report.h"
 
 static int thread_id(void)
@@ -47,6 +48,8 @@ int dc_state(const struct dc_object *ctx)
 {
 	enum doca_ctx_states state = DOCA_CTX_STATE_IDLE;
 
+	if (ctx->alias == ctx) /* never used as a context */
+		return DOCA_CTX_STATE_IDLE;
 	if (is_workq(ctx))
 		return ctx->is_started ? DOCA_CTX_STATE_RUNNING : DOCA_CTX_STATE_IDLE;
 	if (DC_NEXT(doca_ctx_get_state)((const struct doca_ctx *)ctx->alias->address, &state) !=
@@ -185,6 +188,37 @@ static void enter_engine(struct dc_call *call)
 	}
 }
 
+static struct dc_call *scanning;
+
+/* A consumer that runs and has no receive posted makes its peers wait. */
+static void judge_consumer(struct dc_object *o)
+{
+	const uint64_t now = dc_now_ns();
+
+	if (o->type != DC_T_doca_comch_consumer || o->ctx.engine != scanning->objects[0] ||
+	    !o->ctx.confs)
+		return;
+	if (o->ctx.n_in_flight || dc_state(o) != DOCA_CTX_STATE_RUNNING)
+		o->ctx.waits_since = 0;
+	else if (!o->ctx.waits_since)
+		o->ctx.waits_since = now;
+	else if (now - o->ctx.waits_since > dc_stall_ns())
+		dc_report(DC_RULE_NOTHING_POSTED, o, scanning->function, scanning->site,
+			  "milliseconds=%llu",
+			  (unsigned long long)(now - o->ctx.waits_since) / 1000000);
+}
+
+static void scan_consumers(struct dc_call *call, uint64_t now)
+{
+	struct dc_object *pe = call->objects[0];
+
+	if (!pe->pe.n_comch || now - pe->pe.scanned_at < dc_stall_ns() / 8)
+		return;
+	pe->pe.scanned_at = now;
+	scanning = call;
+	dc_each(judge_consumer);
+}
+
 static void before_progress(struct dc_call *call)
 {
 	struct dc_object *pe = call->objects[0];
@@ -200,6 +234,7 @@ static void before_progress(struct dc_call *call)
 			  (unsigned long long)(now - pe->pe.progressed_at) / 1000000,
 			  pe->pe.n_in_flight);
 	pe->pe.progressed_at = now;
+	scan_consumers(call, now);
 	dc_thread.engine = pe;
 }
 
@@ -294,15 +329,21 @@ static void end_task_of(struct dc_object *o)
 		dc_end_object(o, ending_ctx->ended_at);
 }
 
+/* Objects with a rule that says what still uses them. */
+static bool has_own_rule(const struct dc_object *o)
+{
+	return is_ctx(o) || is_device(o->type) || o->type == DC_T_doca_pe ||
+	       o->type == DC_T_doca_mmap || o->type == DC_T_doca_buf_inventory ||
+	       o->type == DC_T_doca_buf_pool;
+}
+
 static void after_destroy(struct dc_call *call)
 {
 	struct dc_object *o = call->objects[0];
 
 	if (!o)
 		return;
-	if (call->result == DOCA_ERROR_IN_USE && !is_ctx(o) && o->type != DC_T_doca_pe &&
-	    o->type != DC_T_doca_mmap && o->type != DC_T_doca_buf_inventory &&
-	    o->type != DC_T_doca_buf_pool)
+	if (!dc_succeeded(call) && o->n_users && !has_own_rule(o))
 		DC_BREAKS(call, DESTROY_IN_USE, "users=%u", o->n_users);
 	if (!dc_succeeded(call))
 		return;
@@ -363,6 +404,15 @@ static void after_create(struct dc_call *call)
 		o->dev->n_users++;
 }
 
+static void after_as_ctx(struct dc_call *call)
+{
+	struct dc_object *o = call->objects[0];
+
+	if (o && call->result && o->alias == o)
+		dc_add_alias(o, (const void *)(uintptr_t)call->result,
+			     is_workq(o) ? DC_T_doca_workq_ctx : DC_T_doca_ctx);
+}
+
 static void after_start(struct dc_call *call)
 {
 	if (call->objects[0] && dc_succeeded(call))
@@ -382,10 +432,11 @@ static const struct dc_hook kind_hooks[] = {
 	[DC_TASK_CONF] = {before_configure, after_task_conf},
 	[DC_START] = {NULL, after_start},
 	[DC_STOP] = {NULL, after_stop},
+	[DC_AS_CTX] = {NULL, after_as_ctx},
 	[DC_AS_TASK] = {NULL, NULL},
 };
 
-static const struct dc_hook no_hook;
+static const struct dc_hook capability_hook = {NULL, dc_card_after};
 
 static const struct dc_hook *hook_of_kind(uint16_t function)
 {
@@ -397,7 +448,7 @@ static const struct dc_hook *hook_of_kind(uint16_t function)
 	case DC_GET:
 		return &dc_task_kind_hooks[kind];
 	case DC_CAPABILITY:
-		return &no_hook;
+		return &capability_hook;
 	default:
 		return &kind_hooks[kind];
 	}

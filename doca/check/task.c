@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/card.h"
 #include "check/protect.h"
 
 static struct dc_object *submitted; /* list of the submitted tasks */
@@ -338,15 +339,17 @@ static void judge_memcpy(struct dc_call *call, const struct dc_object *task)
 			  (unsigned long long)len, (unsigned long long)space);
 	if (info &&
 	    DC_NEXT(doca_dma_cap_task_memcpy_get_max_buf_size)(info, &max) == DOCA_SUCCESS &&
-	    len > max)
-		DC_BREAKS(call, TASK_TOO_LONG, "bytes=%llu, limit=%llu", (unsigned long long)len,
-			  (unsigned long long)max);
+	    len > dc_card_limit(DC_doca_dma_cap_task_memcpy_get_max_buf_size, max))
+		DC_EXCEEDS(call, TASK_TOO_LONG, "bytes=%llu, limit=%llu", (unsigned long long)len,
+			   (unsigned long long)max);
 	if (info &&
 	    DC_NEXT(doca_dma_cap_task_memcpy_get_max_buf_list_len)(info, &max_list) ==
 		    DOCA_SUCCESS &&
+	    (max_list = (uint32_t)dc_card_limit(DC_doca_dma_cap_task_memcpy_get_max_buf_list_len,
+						max_list)) &&
 	    (list_length(src) > max_list || list_length(dst) > max_list))
-		DC_BREAKS(call, LIST_TOO_LONG, "source=%u, destination=%u, limit=%u",
-			  list_length(src), list_length(dst), max_list);
+		DC_EXCEEDS(call, LIST_TOO_LONG, "source=%u, destination=%u, limit=%u",
+			   list_length(src), list_length(dst), max_list);
 }
 
 static void judge_buffers(struct dc_call *call, struct dc_object *task)
@@ -390,7 +393,6 @@ static void before_submit(struct dc_call *call)
 	judge_buffers(call, task);
 	task->task.submitted_at = call->site;
 	task->task.serial = ++serial;
-	call->result = task->task.serial; /* until the call returns */
 	link_task(task);
 	if (ctx)
 		ctx->ctx.n_in_flight++;

@@ -106,16 +106,27 @@ static void set_number(const char *name, uint64_t value)
 	setenv(name, text, 1);
 }
 
+/* The address sanitizer wants to be the first library, although it works as a later one as well. */
+static void allow_asan(void)
+{
+	const char *before = getenv("ASAN_OPTIONS");
+	char options[4096];
+
+	snprintf(options, sizeof(options), "%s%sverify_asan_link_order=0", before ? before : "",
+		 before && *before ? ":" : "");
+	setenv("ASAN_OPTIONS", options, 1);
+}
+
 static void prepare(const struct dt_options *o, const char *library, const char *records,
 		    uint64_t seed)
 {
 	const char *before = getenv("LD_PRELOAD");
 	char preload[2 * PATH_MAX];
 
-	/* libraries of sanitizers must be first */
 	snprintf(preload, sizeof(preload), "%s%s%s", before ? before : "",
 		 before && *before ? ":" : "", library);
 	setenv("LD_PRELOAD", preload, 1);
+	allow_asan();
 	setenv("GANTRY_DOCA_CHECK", records, 1);
 	set_number("GANTRY_DOCA_CHECK_STALL_MS", o->stall_ms);
 	if (o->protect)

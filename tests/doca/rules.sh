@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# rules.sh - for each rule of `gantry doca check`, a program that breaks it and one that does not
+. "$top_srcdir/tests/tap.sh"
+[ -e "$top_builddir/doca/gantry-doca" ] || skip "libgantry-doca is not built"
+command -v jq >/dev/null || skip "jq is not installed"
+mkdir -m 700 "$tmp/run"
+XDG_RUNTIME_DIR=$tmp/run GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS
+export XDG_RUNTIME_DIR GANTRY_PLUGIN_PATH
+unset GANTRY_RUNDIR GANTRY_DOCA_CONF GANTRY_DOCA_PROFILE
+cases=$top_builddir/tests/doca/rule_cases
+
+# check RULE bad|good [OPTION...] - run a case under the layer; $tmp/RULE.json has the findings
+check()
+{
+	rule=$1 how=$2
+	shift 2
+	"$GANTRY" doca check --json --stall 300 --timeout 60 "$@" -- "$cases" "$rule" "$how" >"$tmp/$rule.json" 2>"$tmp/$rule.err"
+}
+
+# options_of RULE - what the rule needs on the command line
+options_of()
+{
+	case $1 in
+	source-written) echo --protect ;;
+	task-too-long) echo --card "$tmp/card" ;;
+	esac
+}
+
+echo "doca_dma_cap_task_memcpy_get_max_buf_size = 4096" >"$tmp/card"
+"$GANTRY" doca check --rules --json >"$tmp/rules"
+jq -r '.[].rule' "$tmp/rules" >"$tmp/names"
+[ "$(wc -l <"$tmp/names")" -ge 60 ]
+verdict $? "there are at least 60 rules" "$tmp/rules"
+while read -r rule; do
+	# shellcheck disable=SC2046 # words
+	check "$rule" bad $(options_of "$rule")
+	jq -e --arg rule "$rule" '[.findings[].rule] | index($rule) != null' "$tmp/$rule.json" >/dev/null
+	verdict $? "$rule: found in the program that breaks it" "$tmp/$rule.json" "$tmp/$rule.err"
+	# the layer finds no other error: only what follows from the first
+	# shellcheck disable=SC2046 # words
+	check "$rule" good $(options_of "$rule")
+	verdict $? "$rule: no finding in the correct program" "$tmp/$rule.json" "$tmp/$rule.err"
+done <"$tmp/names"
+done_testing
