@@ -162,6 +162,8 @@ bool dc_begin(struct dc_call *call)
 	if (dc_trouble_is_on)
 		dc_trouble_before(call);
 	dc_unlock();
+	if (dc_trouble_is_on && call->function == DC_doca_pe_progress)
+		dc_trouble_progress(call->objects[0]);
 	return !call->refused;
 }
 

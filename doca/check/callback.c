@@ -144,6 +144,11 @@ static void connected(struct doca_comch_event_connection_status_changed *event,
 
 	if (!server)
 		return;
+	if (successful && dc_trouble_connection()) {
+		(void)DC_NEXT(doca_comch_server_disconnect)(
+			(struct doca_comch_server *)(uintptr_t)server->address, connection);
+		successful = 0;
+	}
 	if (successful) {
 		dc_lock();
 		dc_connection_begins(server, connection);

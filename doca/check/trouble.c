@@ -1,8 +1,184 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trouble.c - seeded trouble
+ *
+ * GANTRY_DOCA_CHECK_SEED is the seed, and GANTRY_DOCA_CHECK_PROGRAM the number of this program of
+ * the run. The seed decides the rate of each kind of trouble, which can be 0. A decision depends on
+ * the seed, the program, the thread and the number of its decisions, but not on time. So a program
+ * of one thread gets the same decisions for the same calls. How the calls of two processes
+ * interleave depends on the scheduler of the operating system.
+ *
+ * A refused submission may repeat, but not for ever: after MAX_IN_A_ROW refusals one call passes.
+ */
 #include "check/trouble.h"
+
+#include <doca_comch.h>
+#include <doca_ctx.h>
+#include <doca_pe.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "check/check.h"
+#include "check/report.h"
+
 bool dc_trouble_is_on;
+
+enum kind {
+	AGAIN,        /* a submission is refused with AGAIN */
+	NO_TASK,      /* an allocation finds no free task */
+	LATE,         /* doca_pe_progress() does nothing */
+	NOT_ACCEPTED, /* a connection fails: change_successful = 0 */
+	FATAL,        /* a context stops by itself */
+	DISCONNECT,   /* a client loses its server */
+	N_KINDS
+};
+
+/* One in how many decisions is trouble; 0: never. The seed chooses one of each row. */
+static const struct {
+	const char *name;
+	uint32_t choices[4];
+} rates[N_KINDS] = {
+	[AGAIN] = {"again", {0, 64, 8, 2}},   [NO_TASK] = {"no_task", {0, 0, 64, 8}},
+	[LATE] = {"late", {0, 4, 2, 0}},      [NOT_ACCEPTED] = {"not_accepted", {0, 0, 0, 2}},
+	[FATAL] = {"fatal", {0, 0, 0, 2000}}, [DISCONNECT] = {"disconnect", {0, 0, 0, 2000}},
+};
+
+enum { MAX_IN_A_ROW = 100, MAX_LATE = 1000 };
+
+static uint64_t seed, n_caused[N_KINDS];
+static uint32_t one_in[N_KINDS];
+static unsigned n_threads;
+
+struct decisions {
+	uint64_t state;
+	unsigned in_a_row[N_KINDS];
+};
+static __thread struct decisions thread __attribute__((tls_model("initial-exec")));
+
+static uint64_t mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15u;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
+
+static uint64_t next(void)
+{
+	if (!thread.state)
+		thread.state = mix(seed ^ mix(__atomic_add_fetch(&n_threads, 1, __ATOMIC_RELAXED)));
+	thread.state += 0x9e3779b97f4a7c15u;
+	return mix(thread.state);
+}
+
+static bool decide(enum kind kind)
+{
+	const unsigned max = kind == LATE ? MAX_LATE : MAX_IN_A_ROW;
+
+	if (!one_in[kind] || next() % one_in[kind] || thread.in_a_row[kind] >= max) {
+		thread.in_a_row[kind] = 0;
+		return false;
+	}
+	thread.in_a_row[kind]++;
+	n_caused[kind]++;
+	return true;
+}
+
+static void refuse(struct dc_call *call, uint64_t result)
+{
+	call->refused = true;
+	call->result = result;
+}
+
 void dc_trouble_before(struct dc_call *call)
 {
-	(void)call;
+	const struct dc_function *f = &dc_functions[call->function];
+
+	if (call->refused || !call->objects[0])
+		return;
+	if (call->function == DC_doca_task_submit || call->function == DC_doca_task_submit_ex ||
+	    call->function == DC_doca_task_try_submit) {
+		if (decide(AGAIN))
+			refuse(call, DOCA_ERROR_AGAIN);
+	} else if (f->kind == DC_TASK_ALLOC) {
+		if (decide(NO_TASK))
+			refuse(call, DOCA_ERROR_NO_MEMORY);
+	} else if (call->function == DC_doca_pe_progress) {
+		if (decide(LATE))
+			refuse(call, 0);
+	}
+}
+
+bool dc_trouble_connection(void)
+{
+	return dc_trouble_is_on && decide(NOT_ACCEPTED);
+}
+
+/* -- contexts that stop by themselves -- */
+
+static struct dc_object *engine, *victim;
+static bool wants_client;
+
+static void choose(struct dc_object *o)
+{
+	const bool is_client = o->type == DC_T_doca_comch_client;
+
+	if (dc_types[o->type].is_task || dc_types[o->type].cast == DC_N_FUNCTIONS ||
+	    o->ctx.engine != engine)
+		return;
+	if (wants_client ? !is_client
+			 : o->type != DC_T_doca_dma && o->type != DC_T_doca_compress &&
+				   o->type != DC_T_doca_sha && o->type != DC_T_doca_ec)
+		return;
+	if (dc_state(o) == DOCA_CTX_STATE_RUNNING)
+		victim = o;
+}
+
+static void stop_one(struct dc_object *pe, bool client)
+{
+	dc_lock();
+	engine = pe;
+	victim = NULL;
+	wants_client = client;
+	dc_each(choose);
+	dc_unlock();
+	if (victim)
+		(void)DC_NEXT(doca_ctx_stop)((struct doca_ctx *)(uintptr_t)victim->alias->address);
+}
+
+void dc_trouble_progress(struct dc_object *pe)
+{
+	if (!dc_trouble_is_on || !pe)
+		return;
+	if (decide(FATAL))
+		stop_one(pe, false);
+	if (decide(DISCONNECT))
+		stop_one(pe, true);
+}
+
+/* -- start and end -- */
+
+static __attribute__((constructor)) void start(void)
+{
+	const char *text = getenv("GANTRY_DOCA_CHECK_SEED"),
+		   *program = getenv("GANTRY_DOCA_CHECK_PROGRAM");
+	unsigned i;
+
+	if (!text || !*text)
+		return;
+	seed = mix(strtoull(text, NULL, 10));
+	dc_trouble_is_on = true;
+	for (i = 0; i < N_KINDS; i++)
+		one_in[i] = rates[i].choices[mix(seed + i + 1) % 4];
+	seed ^= mix(1 + (program ? strtoull(program, NULL, 10) : 0));
+}
+
+static __attribute__((destructor)) void end(void)
+{
+	unsigned i;
+
+	for (i = 0; dc_trouble_is_on && i < N_KINDS; i++)
+		if (n_caused[i])
+			dc_record("trouble\t%d\t%s\t%llu", (int)getpid(), rates[i].name,
+				  (unsigned long long)n_caused[i]);
 }

@@ -158,6 +158,8 @@ int dt_findings_read(struct dt_findings *f, const char *records, const struct dt
 			add_line(f, fields, o);
 		else if (n == 3 && !strcmp(fields[0], "calls"))
 			f->n_calls += strtoull(fields[2], NULL, 10);
+		else if (n == 4 && !strcmp(fields[0], "trouble"))
+			f->n_trouble += strtoull(fields[3], NULL, 10);
 		else if (n == 3 && !strcmp(fields[0], "refused"))
 			f->refused = keep(fields[2]);
 	}

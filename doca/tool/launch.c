@@ -117,8 +117,8 @@ static void allow_asan(void)
 	setenv("ASAN_OPTIONS", options, 1);
 }
 
-static void prepare(const struct dt_options *o, const char *library, const char *records,
-		    uint64_t seed)
+static void prepare(const struct dt_program *p, const struct dt_options *o, const char *library,
+		    const char *records, const uint64_t *seed)
 {
 	const char *before = getenv("LD_PRELOAD");
 	char preload[2 * PATH_MAX];
@@ -131,22 +131,24 @@ static void prepare(const struct dt_options *o, const char *library, const char 
 	set_number("GANTRY_DOCA_CHECK_STALL_MS", o->stall_ms);
 	if (o->protect)
 		setenv("GANTRY_DOCA_CHECK_PROTECT", "1", 1);
-	if (o->has_seed)
-		set_number("GANTRY_DOCA_CHECK_SEED", seed);
+	if (seed) {
+		set_number("GANTRY_DOCA_CHECK_SEED", *seed);
+		set_number("GANTRY_DOCA_CHECK_PROGRAM", (uint64_t)(p - o->programs));
+	}
 	if (o->card)
 		setenv("GANTRY_DOCA_CHECK_CARD", o->card, 1);
 }
 
 static bool start(struct dt_program *p, const struct dt_options *o, const char *library,
-		  const char *records, uint64_t seed)
+		  const char *records, const uint64_t *seed)
 {
-	*p = (struct dt_program){.argv = p->argv};
+	*p = (struct dt_program){.argv = p->argv, .usual = p->usual};
 	p->pid = fork();
 	if (p->pid < 0)
 		return false;
 	if (p->pid == 0) {
 		setpgid(0, 0);
-		prepare(o, library, records, seed);
+		prepare(p, o, library, records, seed);
 		execvp(p->argv[0], p->argv);
 		dt_fail(0, "%s: cannot run the program: %s", p->argv[0], strerror(errno));
 		_exit(127);
@@ -227,7 +229,7 @@ static void wait_for_end(struct dt_options *o)
 	}
 }
 
-int dt_launch(struct dt_options *o, const char *library, const char *records, uint64_t seed)
+int dt_launch(struct dt_options *o, const char *library, const char *records, const uint64_t *seed)
 {
 	int code = judge_programs(o);
 	size_t i;

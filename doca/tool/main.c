@@ -229,28 +229,55 @@ static int report(const struct dt_options *o, const struct dt_findings *f)
 	return code;
 }
 
-/* Run the programs once for each seed, until a run is not clean. */
+/* Run the programs once, and judge the run. seed NULL: cause no trouble. */
+static int run_once(struct dt_options *o, const char *records, struct dt_findings *f,
+		    const uint64_t *seed)
+{
+	int code = dt_launch(o, library(), records, seed), rc;
+
+	if (code == DT_USAGE)
+		return code;
+	rc = dt_findings_read(f, records, o);
+	if (rc)
+		return dt_fail(DT_USAGE, "%s: cannot read the records: %s", records, strerror(-rc));
+	if (f->refused)
+		return dt_fail(DT_USAGE, "%s", f->refused);
+	rc = dt_findings_suppress(f, o->suppressions);
+	if (rc)
+		return rc;
+	return code == DT_CLEAN && f->n ? DT_FINDINGS : code;
+}
+
+/* Compare how the programs ended with the run without trouble. */
+static void compare(struct dt_options *o)
+{
+	size_t i;
+
+	for (i = 0; i < o->n_programs && !o->changed; i++)
+		if (o->programs[i].status != o->programs[i].usual)
+			o->changed = &o->programs[i];
+}
+
+/* Run without trouble, then once for each seed, until a run is not clean. */
 static int run_all(struct dt_options *o, const char *records, struct dt_findings *f)
 {
-	uint64_t seed = o->first_seed;
-	int code, rc;
+	int code = run_once(o, records, f, NULL);
+	uint64_t seed;
+	size_t i;
 
-	for (;; seed++) {
-		code = dt_launch(o, library(), records, seed);
-		if (code == DT_USAGE)
-			return code;
-		rc = dt_findings_read(f, records, o);
-		if (rc)
-			return dt_fail(DT_USAGE, "%s: cannot read the records: %s", records,
-				       strerror(-rc));
-		if (f->refused)
-			return dt_fail(DT_USAGE, "%s", f->refused);
-		rc = dt_findings_suppress(f, o->suppressions);
-		if (rc)
-			return rc;
-		if (code == DT_CLEAN && f->n)
+	if (code != DT_CLEAN || !o->has_seed) {
+		o->has_seed = false;
+		return code;
+	}
+	for (i = 0; i < o->n_programs; i++)
+		o->programs[i].usual = o->programs[i].status;
+	for (seed = o->first_seed;; seed++) {
+		code = run_once(o, records, f, &seed);
+		if (code != DT_USAGE)
+			compare(o);
+		if (code == DT_CLEAN && o->changed)
 			code = DT_FINDINGS;
-		if (code != DT_CLEAN || seed >= o->last_seed)
+		if (code != DT_CLEAN || seed == o->last_seed)
 			break;
 	}
 	o->first_seed = seed;

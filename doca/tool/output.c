@@ -89,9 +89,16 @@ void dt_print_text(FILE *out, const struct dt_findings *f, const struct dt_optio
 			fprintf(out, "gantry doca: %s: %s\n", o->programs[i].argv[0],
 				dt_ending(&o->programs[i]));
 	}
-	fprintf(out, "gantry doca: findings=%zu, suppressed=%zu, calls=%llu\n", f->n,
-		f->n_suppressed, (unsigned long long)f->n_calls);
-	if (o->has_seed && (f->n || !all_well))
+	if (o->changed)
+		fprintf(out, "gantry doca: %s: %s, unlike the run without trouble\n",
+			o->changed->argv[0], dt_ending(o->changed));
+	fprintf(out, "gantry doca: findings=%zu, suppressed=%zu, calls=%llu", f->n, f->n_suppressed,
+		(unsigned long long)f->n_calls);
+	if (o->has_seed)
+		fprintf(out, ", seed=%llu, trouble=%llu", (unsigned long long)o->first_seed,
+			(unsigned long long)f->n_trouble);
+	fputc('\n', out);
+	if (o->has_seed && (f->n || o->changed || !all_well))
 		print_command(out, o);
 }
 

@@ -30,6 +30,7 @@ struct dt_program {
 	bool hung;    /* killed at the time limit */
 	bool stopped; /* ended because another program crashed or hung */
 	int status;   /* of waitpid() */
+	int usual;    /* status of the run without trouble */
 };
 
 struct dt_options {
@@ -43,6 +44,8 @@ struct dt_options {
 	bool has_seed;
 	uint64_t first_seed, last_seed;
 	unsigned timeout_s, stall_ms;
+	/* the first program that ended unlike in the run without trouble; NULL: none */
+	const struct dt_program *changed;
 };
 
 /* A finding; equal findings of several processes or runs are one. */
@@ -59,7 +62,7 @@ struct dt_finding {
 struct dt_findings {
 	struct dt_finding *first, **last;
 	size_t n, n_suppressed;
-	uint64_t n_calls;
+	uint64_t n_calls, n_trouble;
 	char *refused; /* why the run cannot be judged, or NULL */
 };
 
@@ -69,10 +72,11 @@ int dt_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3))
 /* -- launch.c -- */
 
 /*
- * Run all programs once. `records` is the file for their records; seed is used if has_seed. Returns
+ * Run all programs once. `records` is the file for their records. seed NULL: cause no trouble. Returns
  * DT_CLEAN; DT_CRASHED; or DT_USAGE after printing why a program cannot be run.
  */
-int dt_launch(struct dt_options *options, const char *library, const char *records, uint64_t seed);
+int dt_launch(struct dt_options *options, const char *library, const char *records,
+	      const uint64_t *seed);
 
 /* Describe how a program ended, such as "signal 11" or "exit status 1". */
 const char *dt_ending(const struct dt_program *program);
