@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "check/report.h"
 #include "check/trouble.h"
 
 __thread struct dc_thread dc_thread __attribute__((tls_model("initial-exec")));
@@ -146,6 +148,37 @@ void *dc_next(uint16_t function)
 		abort();
 	}
 	return functions[function];
+}
+
+static bool was_linked;
+
+static __attribute__((constructor)) void note_library(void)
+{
+	was_linked = dc_has(DC_doca_pe_create) || dc_has(DC_doca_mmap_create);
+}
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *found)
+{
+	const char *name = strrchr(info->dlpi_name, '/');
+
+	(void)size;
+	if (name && (strstr(name, "libdoca") || strstr(name, "libgantry-doca")) &&
+	    !strstr(name, "check"))
+		*(const char **)found = info->dlpi_name;
+	return 0;
+}
+
+void dc_refuse_dlopen(void)
+{
+	const char *name = NULL;
+
+	if (was_linked)
+		return;
+	dl_iterate_phdr(find_library, &name);
+	if (name)
+		dc_record(
+			"refused\t%d\t%s: the program loads this library by dlopen(): link the program with it",
+			(int)getpid(), name);
 }
 
 /* -- calls -- */

@@ -107,6 +107,9 @@ void *dc_next(uint16_t function);
 /* Returns true if the library below has the function. */
 bool dc_has(uint16_t function);
 
+/* Record that the program cannot be checked, if it has loaded a DOCA library by dlopen(). */
+void dc_refuse_dlopen(void);
+
 /* State of a thread. */
 struct dc_thread {
 	unsigned depth;           /* calls of DOCA in progress; 0: the program runs */
@@ -154,6 +157,7 @@ struct dc_object {
 	struct dc_object *dev;    /* its device, if known */
 	const void *made_at, *ended_at;
 	uint16_t made_by;      /* function */
+	uint64_t serial;       /* 1 for the first object of the process */
 	uint32_t n_users;      /* live objects created from it */
 	bool is_started;       /* except of contexts, which have states */
 	uint64_t callbacks[6]; /* the program's, for states and events */
@@ -226,6 +230,8 @@ struct dc_object *dc_add(const void *address, uint16_t type, const struct dc_cal
 void dc_add_alias(struct dc_object *object, const void *address, uint16_t type);
 /* Mark an object and its alias as ended. */
 void dc_end_object(struct dc_object *object, const void *site);
+/* Get the number of objects that were added so far. */
+uint64_t dc_n_added(void);
 /* Call `visit` for each live object. */
 void dc_each(void (*visit)(struct dc_object *object));
 /* The context of an object of a call: of a context, of a task, or of an object that is a context. */
@@ -298,7 +304,7 @@ void dc_task_completed(struct dc_object *task);
 /* A Comch connection was reported to the program, or its end was. */
 void dc_connection_begins(struct dc_object *ctx, const void *connection);
 void dc_connection_ends(const void *connection);
-/* Report what the program has not released. */
+/* Report what the program has not released. A child process reports only what it has created. */
 void dc_report_leaks(void);
 
 /* Replace the callbacks among the arguments of a call by functions of this layer. */

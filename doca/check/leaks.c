@@ -3,7 +3,7 @@
 #include "check/check.h"
 
 #include <doca_ctx.h>
-#include <unistd.h>
+#include <pthread.h>
 
 static const struct {
 	uint16_t type, rule;
@@ -28,11 +28,15 @@ static bool is_owned_by_library(const struct dc_object *o)
 	       o->type == DC_T_doca_devinfo_rep;
 }
 
+static uint64_t n_inherited; /* objects of the parent process */
+
 static void report(struct dc_object *o)
 {
 	enum dc_rule_id rule = DC_RULE_LEAK_OBJECT;
 	unsigned i;
 
+	if (o->serial <= n_inherited)
+		return;
 	if (dc_types[o->type].is_task) {
 		rule = o->task.is_submitted ? DC_RULE_COMPLETION_NOT_POLLED : DC_RULE_LEAK_TASK;
 		if (rule == DC_RULE_COMPLETION_NOT_POLLED &&
@@ -50,6 +54,17 @@ static void report(struct dc_object *o)
 		if (leaks[i].type == o->type)
 			rule = (enum dc_rule_id)leaks[i].rule;
 	dc_report(rule, o, DC_N_FUNCTIONS, NULL, "%s", "");
+}
+
+static void forked(void)
+{
+	n_inherited = dc_n_added();
+	dc_unlock();
+}
+
+static __attribute__((constructor)) void start(void)
+{
+	pthread_atfork(dc_lock, dc_unlock, forked);
 }
 
 void dc_report_leaks(void)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum { N_BUCKETS = 1 << 14 };
+static uint64_t n_added;
 static struct dc_object *buckets[N_BUCKETS];
 
 static struct dc_object **bucket(const void *address)
@@ -98,6 +99,7 @@ struct dc_object *dc_add(const void *address, uint16_t type, const struct dc_cal
 	o->address = address;
 	o->type = type;
 	o->is_live = true;
+	o->serial = ++n_added;
 	o->made_at = call ? call->site : NULL;
 	o->made_by = call ? call->function : DC_N_FUNCTIONS;
 	o->alias = o;
@@ -115,6 +117,11 @@ void dc_end_object(struct dc_object *o, const void *site)
 		o->parent->n_users--;
 	if (o->dev)
 		o->dev->n_users--;
+}
+
+uint64_t dc_n_added(void)
+{
+	return n_added;
 }
 
 void dc_each(void (*visit)(struct dc_object *object))

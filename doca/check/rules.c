@@ -705,6 +705,8 @@ void dc_rules_after(struct dc_call *call)
 static __attribute__((destructor)) void end(void)
 {
 	dc_lock();
+	if (!n_calls)
+		dc_refuse_dlopen();
 	dc_report_leaks();
 	dc_record("calls\t%d\t%llu", (int)getpid(), (unsigned long long)n_calls);
 	dc_unlock();
