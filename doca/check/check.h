@@ -180,9 +180,10 @@ struct dc_object {
 			bool reads[DC_MAX_SLOTS]; /* slot is a source */
 			bool is_submitted;
 			const void *submitted_at;
-			struct dc_object *previous, *following; /* submitted tasks */
 			struct dc_range ranges[DC_MAX_SLOTS];
 			uint64_t sums[DC_MAX_SLOTS];
+			uint16_t places
+				[DC_MAX_SLOTS]; /* of the ranges in the table of task.c, plus 1 */
 			uint64_t serial;
 		} task;
 		struct {
@@ -310,6 +311,7 @@ void dc_report_leaks(void);
 /* Replace the callbacks among the arguments of a call by functions of this layer. */
 void dc_replace_callbacks(struct dc_call *call);
 
+/* A coarse clock: its steps are some milliseconds. */
 uint64_t dc_now_ns(void);
 
 #endif

@@ -22,11 +22,16 @@
 #include "check/card.h"
 #include "check/protect.h"
 
-static struct dc_object *submitted; /* list of the submitted tasks */
-static unsigned n_submitted;
+/* Memory of tasks in flight. When the table is full, further tasks are not compared. */
+enum { MAX_FLYING = 64 };
+static struct flying {
+	struct dc_range range;
+	struct dc_object *task;
+	unsigned slot;
+	bool reads;
+} flying[MAX_FLYING];
+static unsigned n_flying;
 static uint64_t serial;
-
-enum { MAX_COMPARED = 64 }; /* tasks in flight whose memory is compared with a new task */
 
 /* A checksum; it does not need to resist an attacker. */
 static uint64_t sum_of(struct dc_range r)
@@ -164,15 +169,33 @@ static void before_get(struct dc_call *call)
 
 /* -- submission -- */
 
-static void link_task(struct dc_object *task)
+static void add_ranges(struct dc_object *task)
 {
-	task->task.is_submitted = true;
-	task->task.previous = NULL;
-	task->task.following = submitted;
-	if (submitted)
-		submitted->task.previous = task;
-	submitted = task;
-	n_submitted++;
+	unsigned i;
+
+	for (i = 0; i < DC_MAX_SLOTS; i++) {
+		task->task.places[i] = 0;
+		if (!task->task.ranges[i].end || n_flying == MAX_FLYING)
+			continue;
+		flying[n_flying++] = (struct flying){task->task.ranges[i], task, i,
+						     task->task.reads[i]};
+		task->task.places[i] = (uint16_t)n_flying;
+	}
+}
+
+static void remove_ranges(struct dc_object *task)
+{
+	struct flying *place;
+	unsigned i;
+
+	for (i = 0; i < DC_MAX_SLOTS; i++) {
+		if (!task->task.places[i])
+			continue;
+		place = &flying[task->task.places[i] - 1];
+		*place = flying[--n_flying];
+		place->task->task.places[place->slot] = task->task.places[i];
+		task->task.places[i] = 0;
+	}
 }
 
 void dc_task_forget(struct dc_object *task)
@@ -183,11 +206,7 @@ void dc_task_forget(struct dc_object *task)
 	if (!task->task.is_submitted)
 		return;
 	task->task.is_submitted = false;
-	*(task->task.previous ? &task->task.previous->task.following
-			      : &submitted) = task->task.following;
-	if (task->task.following)
-		task->task.following->task.previous = task->task.previous;
-	n_submitted--;
+	remove_ranges(task);
 	for (i = 0; i < DC_MAX_SLOTS; i++)
 		if (task->task.bufs[i] && task->task.bufs[i]->buf.n_in_flight)
 			task->task.bufs[i]->buf.n_in_flight--;
@@ -238,25 +257,23 @@ static bool overlap(struct dc_range a, struct dc_range b)
 /* Compare the memory of a new task with that of tasks in flight. RDMA keeps the order of its tasks. */
 static void judge_overlap(struct dc_call *call, const struct dc_object *task)
 {
-	const struct dc_object *other;
-	unsigned i, j, n = 0;
+	const struct flying *other;
+	unsigned i;
 
-	for (other = submitted; other && n < MAX_COMPARED; other = other->task.following, n++) {
-		if (other == task || is_rdma(other))
+	for (i = 0; i < DC_MAX_SLOTS; i++) {
+		const struct dc_range range = task->task.ranges[i];
+		const bool reads = task->task.reads[i];
+
+		if (!range.end)
 			continue;
-		for (i = 0; i < DC_MAX_SLOTS; i++)
-			for (j = 0; j < DC_MAX_SLOTS; j++) {
-				if ((task->task.reads[i] && other->task.reads[j]) ||
-				    !overlap(task->task.ranges[i], other->task.ranges[j]))
-					continue;
-				dc_report(task->task.reads[i] || other->task.reads[j]
+		for (other = flying; other < flying + n_flying; other++)
+			if (overlap(range, other->range) && !(reads && other->reads))
+				dc_report(reads || other->reads
 						  ? DC_RULE_SOURCE_OVERLAPS_DESTINATION
 						  : DC_RULE_DESTINATIONS_OVERLAP,
 					  task, call->function, call->site,
-					  "memory=%#lx, other task=%p",
-					  (unsigned long)task->task.ranges[i].start,
-					  other->address);
-			}
+					  "memory=%#lx, other task=%p", (unsigned long)range.start,
+					  other->task->address);
 	}
 }
 
@@ -393,7 +410,9 @@ static void before_submit(struct dc_call *call)
 	judge_buffers(call, task);
 	task->task.submitted_at = call->site;
 	task->task.serial = ++serial;
-	link_task(task);
+	task->task.is_submitted = true;
+	if (!is_rdma(task))
+		add_ranges(task);
 	if (ctx)
 		ctx->ctx.n_in_flight++;
 	if (ctx && ctx->ctx.engine)
