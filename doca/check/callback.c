@@ -14,6 +14,7 @@
 #include <doca_rdma.h>
 #include <stdlib.h>
 
+#include "check/trace.h"
 #include "check/trouble.h"
 
 /* Indexes of dc_object.callbacks. */
@@ -46,8 +47,10 @@ static void task_ended(void *address, union doca_data task_data, union doca_data
 	if (task && task->task.conf)
 		callback = (doca_task_completion_cb_t)(uintptr_t)(failed ? task->task.conf->error
 									 : task->task.conf->done);
-	if (task)
+	if (task) {
+		dc_trace_completed(task, failed);
 		dc_task_completed(task);
+	}
 	dc_unlock();
 	if (!callback)
 		return;
@@ -86,6 +89,9 @@ static void state_changed(const union doca_data user_data, struct doca_ctx *ctx,
 	if (!o)
 		return;
 	callback = (doca_ctx_state_changed_callback_t)(uintptr_t)o->callbacks[STATE];
+	dc_lock();
+	dc_trace_state(o, (int)next);
+	dc_unlock();
 	depth = dc_enter_program();
 	callback(user_data, ctx, previous, next);
 	dc_leave_program(depth);

@@ -185,6 +185,7 @@ struct dc_object {
 			uint16_t places
 				[DC_MAX_SLOTS]; /* of the ranges in the table of task.c, plus 1 */
 			uint64_t serial;
+			uint64_t submitted_ns; /* for the trace */
 		} task;
 		struct {
 			struct dc_object *mmap;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "check/card.h"
+#include "check/trace.h"
 
 /* -- connections -- */
 
@@ -26,14 +27,17 @@ void dc_connection_begins(struct dc_object *ctx, const void *connection)
 	if (o->dev)
 		o->dev->n_users++;
 	ctx->n_users++;
+	dc_trace_connection(ctx, true);
 }
 
 void dc_connection_ends(const void *connection)
 {
 	struct dc_object *o = dc_find(connection, DC_T_doca_comch_connection);
 
-	if (o)
+	if (o && o->is_live) {
+		dc_trace_connection(o->parent, false);
 		dc_end_object(o, NULL);
+	}
 }
 
 static void after_get_connection(struct dc_call *call)

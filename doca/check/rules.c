@@ -17,6 +17,7 @@
 
 #include "check/card.h"
 #include "check/report.h"
+#include "check/trace.h"
 
 static int thread_id(void)
 {
@@ -516,6 +517,13 @@ static void before_ctx_start(struct dc_call *call)
 			  dc_functions[ctx->ctx.failed].name);
 }
 
+/* Without a callback for states, the trace has those after calls that change them. */
+static void trace_state(const struct dc_object *ctx)
+{
+	if (ctx && dc_trace_is_on && !ctx->callbacks[0])
+		dc_trace_state(ctx, dc_state(ctx));
+}
+
 static void after_ctx_start(struct dc_call *call)
 {
 	struct dc_object *ctx = call->objects[0];
@@ -524,12 +532,14 @@ static void after_ctx_start(struct dc_call *call)
 		return;
 	if (ctx->ctx.engine && (dc_succeeded(call) || call->result == DOCA_ERROR_IN_PROGRESS))
 		ctx->ctx.engine->pe.progressed_at = dc_now_ns();
+	trace_state(ctx);
 	if (dc_succeeded(call) && ctx->type == DC_T_doca_comch_server)
 		dc_record("ready\t%d", (int)getpid());
 }
 
 static void after_ctx_stop(struct dc_call *call)
 {
+	trace_state(call->objects[0]);
 	if (call->objects[0] && call->result == DOCA_ERROR_IN_USE)
 		DC_BREAKS(call, STOP_WITH_FAST_PATH, "%s", "");
 }

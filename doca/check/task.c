@@ -21,6 +21,7 @@
 
 #include "check/card.h"
 #include "check/protect.h"
+#include "check/trace.h"
 
 /* Memory of tasks in flight. When the table is full, further tasks are not compared. */
 enum { MAX_FLYING = 64 };
@@ -417,6 +418,7 @@ static void before_submit(struct dc_call *call)
 		ctx->ctx.n_in_flight++;
 	if (ctx && ctx->ctx.engine)
 		ctx->ctx.engine->pe.n_in_flight++;
+	dc_trace_submit(task);
 	dc_protect(task);
 }
 
@@ -442,6 +444,7 @@ static void after_submit(struct dc_call *call)
 		return;
 	/* after a success the task can have completed and been freed already, on another thread */
 	if (dc_succeeded(call)) {
+		dc_trace_submitted(task);
 		if (task->type == DC_T_doca_comch_producer_task_send && task->task.ctx)
 			task->task.ctx->ctx.waits_since = 0;
 		return;

@@ -129,6 +129,8 @@ static void prepare(const struct dt_program *p, const struct dt_options *o, cons
 	allow_asan();
 	setenv("GANTRY_DOCA_CHECK", records, 1);
 	set_number("GANTRY_DOCA_CHECK_STALL_MS", o->stall_ms);
+	if (o->trace || o->svg)
+		setenv("GANTRY_DOCA_CHECK_TRACE", "1", 1);
 	if (o->protect)
 		setenv("GANTRY_DOCA_CHECK_PROTECT", "1", 1);
 	if (seed) {

@@ -10,17 +10,8 @@
 
 #include "tool/tool.h"
 
-static int check(int argc, char **argv);
-
-static const struct {
-	const char *name, *args, *help;
-	int (*run)(int argc, char **argv);
-} commands[] = {
-	{"check", "[OPTION]... -- PROGRAM [ARG]... [-- PROGRAM [ARG]...]...",
-	 "run programs and report where they break the rules of DOCA", check},
-};
-
-#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+static int check(struct dt_options *o);
+static int trace(struct dt_options *o);
 
 enum option_id {
 	JSON = 1,
@@ -34,30 +25,53 @@ enum option_id {
 	STALL,
 	TIMEOUT,
 	RULES,
+	OUTPUT,
+	SVG,
 	HELP
+};
+
+/* Bits of commands. */
+enum { CHECK = 1, TRACE = 2 };
+
+static const struct command {
+	const char *name, *help;
+	unsigned bit;
+	int (*run)(struct dt_options *o);
+} commands[] = {
+	{"check", "run programs and report where they break the rules of DOCA", CHECK, check},
+	{"trace", "run programs and write a picture of their tasks over time", TRACE, trace},
 };
 
 static const struct {
 	const char *name, *arg;
 	enum option_id id;
+	unsigned commands;
 	const char *help;
 } options[] = {
-	{"json", NULL, JSON, "print the findings as JSON"},
-	{"junit", "FILE", JUNIT, "also write the findings to FILE, in the format of JUnit"},
-	{"sarif", "FILE", SARIF, "also write the findings to FILE, in the format SARIF 2.1.0"},
-	{"suppress", "FILE", SUPPRESS, "do not report the findings that FILE lists"},
-	{"seed", "N", SEED, "cause legal trouble that the seed N decides"},
-	{"seeds", "A..B", SEEDS, "run once with each seed from A to B, until a run is not clean"},
-	{"card", "FILE", CARD, "report and enforce the limits of a card"},
-	{"protect", NULL, PROTECT,
+	{"card", "FILE", CARD, CHECK, "report and enforce the limits of a card"},
+	{"json", NULL, JSON, CHECK, "print the findings as JSON"},
+	{"junit", "FILE", JUNIT, CHECK, "also write the findings to FILE, in the format of JUnit"},
+	{"output", "FILE", OUTPUT, TRACE, "write a trace for Chrome and Perfetto to FILE"},
+	{"protect", NULL, PROTECT, CHECK,
 	 "make the memory of sources read-only while their tasks are submitted"},
-	{"stall", "MS", STALL, "milliseconds without progress that are reported (default 3000)"},
-	{"timeout", "S", TIMEOUT, "seconds after which a run counts as hung (default 60)"},
-	{"rules", NULL, RULES, "list the rules"},
-	{"help", NULL, HELP, "show this help"},
+	{"rules", NULL, RULES, CHECK, "list the rules"},
+	{"sarif", "FILE", SARIF, CHECK,
+	 "also write the findings to FILE, in the format SARIF 2.1.0"},
+	{"seed", "N", SEED, CHECK, "cause legal trouble that the seed N decides"},
+	{"seeds", "A..B", SEEDS, CHECK,
+	 "run once with each seed from A to B, until a run is not clean"},
+	{"stall", "MS", STALL, CHECK,
+	 "milliseconds without progress that are reported (default 3000)"},
+	{"suppress", "FILE", SUPPRESS, CHECK, "do not report the findings that FILE lists"},
+	{"svg", "FILE", SVG, TRACE, "write a drawing to FILE"},
+	{"timeout", "S", TIMEOUT, CHECK | TRACE,
+	 "seconds after which a run counts as hung (default 60)"},
+	{"help", NULL, HELP, CHECK | TRACE, "show this help"},
 };
 
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 #define N_OPTIONS (sizeof(options) / sizeof(options[0]))
+#define ARGUMENTS "[OPTION]... -- PROGRAM [ARG]... [-- PROGRAM [ARG]...]..."
 
 int dt_fail(int code, const char *fmt, ...)
 {
@@ -77,20 +91,22 @@ static int help(void)
 
 	puts("gantry doca - tools for programs written for DOCA\n\nCommands:");
 	for (i = 0; i < N_COMMANDS; i++)
-		printf("  gantry doca %s %s\n      %s\n", commands[i].name, commands[i].args,
-		       commands[i].help);
-	puts("\nSee gantry-doca-check(1).");
+		printf("  %-8s %s\n", commands[i].name, commands[i].help);
+	puts("\n\"gantry doca COMMAND --help\" lists the options of a command. See "
+	     "gantry-doca-check(1).");
 	return DT_CLEAN;
 }
 
-static int check_help(void)
+static int command_help(const struct command *command)
 {
 	char left[32];
 	size_t i;
 
-	printf("gantry doca check - %s\n\nUsage: gantry doca check %s\n\nOptions:\n",
-	       commands[0].help, commands[0].args);
+	printf("gantry doca %s - %s\n\nUsage: gantry doca %s " ARGUMENTS "\n\nOptions:\n",
+	       command->name, command->help, command->name);
 	for (i = 0; i < N_OPTIONS; i++) {
+		if (!(options[i].commands & command->bit))
+			continue;
 		snprintf(left, sizeof(left), "--%s %s", options[i].name,
 			 options[i].arg ? options[i].arg : "");
 		printf("  %-18s %s\n", left, options[i].help);
@@ -98,7 +114,7 @@ static int check_help(void)
 	puts("\nExit status:\n"
 	     "  0  no findings\n"
 	     "  1  findings\n"
-	     "  2  the command line is wrong, or a program cannot be checked\n"
+	     "  2  the command line is wrong, or a program cannot be run\n"
 	     "  3  a program crashed or hung");
 	return DT_CLEAN;
 }
@@ -168,6 +184,14 @@ static bool apply(struct dt_options *o, enum option_id id, const char *arg)
 		o->timeout_s = (unsigned)value;
 		break;
 	case RULES:
+		o->rules = true;
+		break;
+	case OUTPUT:
+		o->trace = arg;
+		break;
+	case SVG:
+		o->svg = arg;
+		break;
 	case HELP:
 		break;
 	}
@@ -190,8 +214,7 @@ static int split(struct dt_options *o, int argc, char **argv)
 			return dt_fail(DT_USAGE, "too many programs (limit=%d)", DT_MAX_PROGRAMS);
 		o->programs[o->n_programs++].argv = &argv[i];
 	}
-	return o->n_programs ? 0
-			     : dt_fail(DT_USAGE, "no program given; see gantry doca check --help");
+	return o->n_programs ? 0 : dt_fail(DT_USAGE, "no program given; see gantry doca --help");
 }
 
 /* Find the layer: beside this program in a build tree, or where it is installed. */
@@ -284,64 +307,107 @@ static int run_all(struct dt_options *o, const char *records, struct dt_findings
 	return code;
 }
 
-static int check_programs(struct dt_options *o)
-{
+/* A directory for the records of a run. */
+struct place {
 	char directory[PATH_MAX], records[PATH_MAX + 16];
-	const char *tmp = getenv("TMPDIR");
-	struct dt_findings f;
-	int code, rc;
+};
 
-	snprintf(directory, sizeof(directory), "%s/gantry-doca-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(directory))
-		return dt_fail(DT_USAGE, "%s: cannot create the directory: %s", directory,
+static int make_place(struct place *at)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(at->directory, sizeof(at->directory), "%s/gantry-doca-XXXXXX",
+		 tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(at->directory))
+		return dt_fail(DT_USAGE, "%s: cannot create the directory: %s", at->directory,
 			       strerror(errno));
-	snprintf(records, sizeof(records), "%s/records", directory);
+	snprintf(at->records, sizeof(at->records), "%s/records", at->directory);
+	return 0;
+}
+
+static void remove_place(const struct place *at)
+{
+	unlink(at->records);
+	rmdir(at->directory);
+}
+
+static int check(struct dt_options *o)
+{
+	struct dt_findings f;
+	struct place at;
+	int code, rc = make_place(&at);
+
+	if (rc)
+		return rc;
 	dt_findings_init(&f);
-	code = run_all(o, records, &f);
-	unlink(records);
-	rmdir(directory);
+	code = run_all(o, at.records, &f);
+	remove_place(&at);
 	if (code == DT_USAGE)
 		return code;
 	rc = report(o, &f);
 	return rc ? rc : code;
 }
 
-static int check(int argc, char **argv)
+static int trace(struct dt_options *o)
 {
-	struct dt_options o = {.timeout_s = 60, .stall_ms = 3000};
+	struct place at;
+	int code, rc;
+
+	if (!o->trace && !o->svg)
+		return dt_fail(DT_USAGE, "no file to write: name one with --output or --svg");
+	rc = make_place(&at);
+	if (rc)
+		return rc;
+	code = dt_launch(o, library(), at.records, NULL);
+	rc = code == DT_USAGE ? code : dt_write_trace(at.records, o);
+	remove_place(&at);
+	return rc ? rc : code;
+}
+
+static int parse(const struct command *command, int argc, char **argv, struct dt_options *o)
+{
 	struct option longs[N_OPTIONS + 1] = {{0}};
-	bool rules = false;
-	size_t i;
-	int value, rc;
+	size_t i, n = 0;
+	int value;
 
 	for (i = 0; i < N_OPTIONS; i++)
-		longs[i] = (struct option){options[i].name,
-					   options[i].arg ? required_argument : no_argument, NULL,
-					   (int)options[i].id};
+		if (options[i].commands & command->bit)
+			longs[n++] = (struct option){
+				options[i].name, options[i].arg ? required_argument : no_argument,
+				NULL, (int)options[i].id};
 	opterr = 0;
-	while ((value = getopt_long(argc, argv, "+:h", longs, NULL)) != -1) {
+	while ((value = getopt_long(argc, argv, "+:ho:", longs, NULL)) != -1) {
 		if (value == ':')
 			return dt_fail(DT_USAGE,
-				       "option %s needs a value; see gantry doca check --help",
-				       argv[optind - 1]);
-		if (value == '?')
-			return dt_fail(DT_USAGE, "unknown option %s; see gantry doca check --help",
-				       argv[optind - 1]);
+				       "option %s needs a value; see gantry doca %s --help",
+				       argv[optind - 1], command->name);
+		if (value == '?' || (value == 'o' && command->bit != TRACE))
+			return dt_fail(DT_USAGE, "unknown option %s; see gantry doca %s --help",
+				       argv[optind - 1], command->name);
 		if (value == HELP || value == 'h')
-			return check_help();
-		rules |= value == RULES;
-		if (!apply(&o, (enum option_id)value, optarg))
-			return dt_fail(
-				DT_USAGE,
-				"option %s: value is not valid (value=%s); see gantry doca check --help",
-				argv[optind - 2], optarg);
+			return command_help(command);
+		if (!apply(o, value == 'o' ? OUTPUT : (enum option_id)value, optarg))
+			return dt_fail(DT_USAGE,
+				       "option %s: value is not valid (value=%s); see gantry doca "
+				       "%s --help",
+				       argv[optind - 2], optarg, command->name);
 	}
-	if (rules) {
+	return -1;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct dt_options o = {.timeout_s = 60, .stall_ms = 3000};
+	int rc = parse(command, argc, argv, &o);
+
+	if (rc >= 0)
+		return rc;
+	if (o.rules) {
 		dt_print_rules(stdout, o.json);
 		return DT_CLEAN;
 	}
 	rc = split(&o, argc - optind, argv + optind);
-	return rc ? rc : check_programs(&o);
+	return rc ? rc : command->run(&o);
 }
 
 int main(int argc, char **argv)
@@ -354,6 +420,6 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < N_COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 1, argv + 1);
+			return run(&commands[i], argc - 1, argv + 1);
 	return dt_fail(DT_USAGE, "unknown command \"%s\"; see gantry doca --help", argv[1]);
 }

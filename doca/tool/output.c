@@ -181,8 +181,7 @@ static int finish(FILE *out, const char *path)
 		       : 0;
 }
 
-/* Write text as XML. */
-static void xml(FILE *out, const char *text)
+void dt_print_xml(FILE *out, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '<')
@@ -216,13 +215,13 @@ int dt_write_junit(const char *path, const struct dt_findings *f)
 		place_of(x, &place);
 		sentence(x, text, sizeof(text));
 		fputs("  <testcase classname=\"", out);
-		xml(out, x->program);
+		dt_print_xml(out, x->program);
 		fprintf(out, "\" name=\"%s\"><failure type=\"%s\" message=\"", x->rule,
 			x->severity);
-		xml(out, text);
+		dt_print_xml(out, text);
 		fputs("\">", out);
 		if (place.file) {
-			xml(out, place.file);
+			dt_print_xml(out, place.file);
 			fprintf(out, ":%d", place.line);
 		}
 		fputs("</failure></testcase>\n", out);

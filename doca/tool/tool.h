@@ -36,9 +36,10 @@ struct dt_program {
 struct dt_options {
 	struct dt_program programs[DT_MAX_PROGRAMS];
 	size_t n_programs;
-	bool json;
+	bool json, rules;
 	const char *junit, *sarif; /* files; NULL: none */
 	const char *suppressions;
+	const char *trace, *svg; /* files of gantry doca trace */
 	const char *card;
 	bool protect;
 	bool has_seed;
@@ -114,5 +115,12 @@ int dt_print_json(FILE *out, const struct dt_findings *findings, const struct dt
 /* Write a file. Returns 0, or DT_USAGE after printing the error. */
 int dt_write_junit(const char *path, const struct dt_findings *findings);
 int dt_write_sarif(const char *path, const struct dt_findings *findings);
+/* Write text with the characters escaped that XML reserves. */
+void dt_print_xml(FILE *out, const char *text);
+
+/* -- trace.c -- */
+
+/* Write the files options->trace and options->svg. Returns 0, or DT_USAGE after printing the error. */
+int dt_write_trace(const char *records, const struct dt_options *options);
 
 #endif

@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# trace.sh - `gantry doca trace`: the events follow the format of Chrome, and the drawing is XML
+. "$top_srcdir/tests/tap.sh"
+[ -e "$top_builddir/doca/gantry-doca" ] || skip "libgantry-doca is not built"
+command -v jq >/dev/null || skip "jq is not installed"
+mkdir -m 700 "$tmp/run"
+XDG_RUNTIME_DIR=$tmp/run GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS
+export XDG_RUNTIME_DIR GANTRY_PLUGIN_PATH
+unset GANTRY_RUNDIR GANTRY_DOCA_CONF GANTRY_DOCA_PROFILE
+cases=$top_builddir/tests/doca/rule_cases
+
+# has WHAT FILTER - the filter of jq yields true for the trace
+has()
+{
+	jq -e "$2" "$tmp/trace.json" >"$tmp/jq.out" 2>&1
+	verdict $? "$1" "$tmp/jq.out" "$tmp/trace.json"
+}
+
+ok "the program runs" "$GANTRY" doca trace -o "$tmp/trace.json" --svg "$tmp/trace.svg" -- "$cases" chain-in-comch good
+has "each event has the fields of its phase" '.traceEvents | length > 0 and all(
+	(.name | type == "string") and (.pid | type == "number") and (.tid | type == "number") and
+	(if .ph == "M" then (.args.name | type == "string") else (.ts | type == "number") and (.cat | type == "string") end) and
+	(if .ph | IN("b", "e", "s", "f") then (.id | type == "string") else true end) and
+	(.ph | IN("M", "b", "e", "i", "s", "f")))'
+has "each context has a name" '[.traceEvents[] | select(.ph != "M") | .tid] - [.traceEvents[] | select(.name == "thread_name") | .tid] == []'
+has "each slice that ends has begun, not later" '.traceEvents | [.[] | select(.ph == "b")] as $begun |
+	[.[] | select(.ph == "e")] | length > 0 and all(. as $e | any($begun[]; .id == $e.id and .ts <= $e.ts))'
+has "an arrow leads from the send to the receive" '.traceEvents | [.[] | select(.ph == "s")] as $from |
+	[.[] | select(.ph == "f")] | length == 1 and all(. as $f | any($from[]; .id == $f.id and .ts <= $f.ts))'
+has "times do not decrease" '[.traceEvents[] | select(.ph != "M") | .ts] | . == sort'
+grep -q '^<svg .*' "$tmp/trace.svg" && grep -q '^</svg>$' "$tmp/trace.svg" && grep -q 'class="flow"' "$tmp/trace.svg"
+verdict $? "the drawing has the message" "$tmp/trace.svg"
+! grep -o '<[a-z][a-z]*' "$tmp/trace.svg" | sort -u | grep -vxE '<(svg|style|text|rect|title|line)' >"$tmp/odd"
+verdict $? "the drawing has only known elements" "$tmp/odd"
+"$GANTRY" doca trace -- "$cases" chain-in-comch good 2>"$tmp/err"
+is "without a file the command is wrong" 2 "$?"
+done_testing
