@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_doca.c - gantry doca: starts gantry-doca, which has the tools for programs written for DOCA */
+/* cmd_doca.c - gantry doca: starts gantry-doca, the tools for programs written for DOCA */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -136,7 +136,8 @@ function wrapper(    i, words, args, cast)
 		args = args (i ? ", " : "") argument(i)
 	}
 	printf "%s%s(%s)\n{\n", result (result ~ /\*$/ ? "" : " "), name, declared
-	printf "\tstruct dc_call call = { .function = DC_%s, .site = __builtin_return_address(0), .args = { %s } };\n\n", name, words
+	printf "\tstruct dc_call call = { .function = DC_%s, .site = __builtin_return_address(0), .args = { %s } };\n\n", \
+		name, words
 	cast = "((__typeof__(&" name "))dc_next(call.function))(" args ")"
 	printf "\tif (dc_begin(&call))\n\t\t"
 	if (result == "void")

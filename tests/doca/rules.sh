@@ -32,6 +32,16 @@ echo "doca_dma_cap_task_memcpy_get_max_buf_size = 4096" >"$tmp/card"
 jq -r '.[].rule' "$tmp/rules" >"$tmp/names"
 [ "$(wc -l <"$tmp/names")" -ge 60 ]
 verdict $? "there are at least 60 rules" "$tmp/rules"
+page=$top_srcdir/man/gantry-doca-check.1
+sed -n 's/^\.It Cm \([a-z-]*\) Pq .*/\1/p' "$page" >"$tmp/in-page"
+is "the page lists each rule, in their order" "$(cat "$tmp/names")" "$(cat "$tmp/in-page")"
+for command in check trace; do
+	"$GANTRY" doca $command --help | sed -n 's/^  --\([a-z]*\) .*/\1/p' | grep -vx help | sort >"$tmp/options"
+	sed -n '/^\.Sh '"$([ $command = check ] && echo OPTIONS || echo TRACE)"'/,/^\.El/p' "$page" |
+		sed -n 's/^\.It .*Fl -\([a-z]*\).*/\1/p' | sort >"$tmp/described"
+	[ $command = check ] || echo timeout >>"$tmp/described"
+	is "the page describes each option of $command" "$(cat "$tmp/options")" "$(sort "$tmp/described")"
+done
 while read -r rule; do
 	# shellcheck disable=SC2046 # words
 	check "$rule" bad $(options_of "$rule")

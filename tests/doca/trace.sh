@@ -23,7 +23,8 @@ has "each event has the fields of its phase" '.traceEvents | length > 0 and all(
 	(if .ph == "M" then (.args.name | type == "string") else (.ts | type == "number") and (.cat | type == "string") end) and
 	(if .ph | IN("b", "e", "s", "f") then (.id | type == "string") else true end) and
 	(.ph | IN("M", "b", "e", "i", "s", "f")))'
-has "each context has a name" '[.traceEvents[] | select(.ph != "M") | .tid] - [.traceEvents[] | select(.name == "thread_name") | .tid] == []'
+has "each context has a name" '.traceEvents | [.[] | select(.ph != "M") | .tid] -
+	[.[] | select(.name == "thread_name") | .tid] == []'
 has "each slice that ends has begun, not later" '.traceEvents | [.[] | select(.ph == "b")] as $begun |
 	[.[] | select(.ph == "e")] | length > 0 and all(. as $e | any($begun[]; .id == $e.id and .ts <= $e.ts))'
 has "an arrow leads from the send to the receive" '.traceEvents | [.[] | select(.ph == "s")] as $from |

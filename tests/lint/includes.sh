@@ -50,6 +50,8 @@ check()
 		n = split("common argp device engine mmap buf sync_event compute dma comch dpa rdma", doca)
 		in_doca["common"] = "base config loader common"
 		for (i = 2; i <= n; i++) in_doca[doca[i]] = in_doca[doca[i - 1]] " " doca[i]
+		in_doca["check"] = "check"
+		in_doca["tool"] = "check tool" # only the table of rules
 	}
 	function bug(text) { print $1 ": " text }
 	function there(name) { return (getline line < (root "/" name)) >= 0 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trouble.c - seeded trouble
+ * dc_trouble.c - seeded trouble
  *
  * GANTRY_DOCA_CHECK_SEED is the seed, and GANTRY_DOCA_CHECK_PROGRAM the number of this program of
  * the run. The seed decides the rate of each kind of trouble, which can be 0. A decision depends on
@@ -8,9 +8,9 @@
  * of one thread gets the same decisions for the same calls. How the calls of two processes
  * interleave depends on the scheduler of the operating system.
  *
- * A refused submission may repeat, but not for ever: after MAX_IN_A_ROW refusals one call passes.
+ * Refusals can repeat: after MAX_IN_A_ROW of them one call passes.
  */
-#include "check/trouble.h"
+#include "check/dc_trouble.h"
 
 #include <doca_comch.h>
 #include <doca_ctx.h>
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "check/check.h"
-#include "check/report.h"
+#include "check/dc.h"
+#include "check/dc_report.h"
 
 bool dc_trouble_is_on;
 

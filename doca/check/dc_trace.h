@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trace.h - records of what happened when, for `gantry doca trace` */
+/* dc_trace.h - records of what happened when, for `gantry doca trace` */
 #ifndef DC_TRACE_H
 #define DC_TRACE_H
 

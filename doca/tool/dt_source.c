@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* source.c - finds function, file and line of a frame, from the debug information of its module */
+/* dt_source.c - finds function, file and line of a frame, from the debug information */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/tool.h"
+#include "tool/dt.h"
 
 #ifdef HAVE_LIBDW
 #include <elfutils/libdwfl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.c - findings: lines of a file that the processes of one run share
+ * dc_report.c - findings: lines of a file that the processes of one run share
  *
  * GANTRY_DOCA_CHECK names the file. Each line is one record of fields separated by tabs, written by
  * one write(2) with O_APPEND:
@@ -12,7 +12,7 @@
  * A frame is MODULE+OFFSET; the reader of the file finds source lines. Without the variable, the
  * layer prints findings to stderr.
  */
-#include "check/report.h"
+#include "check/dc_report.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check/check.h"
+#include "check/dc.h"
 
 #define DC_RULE(id, name, severity, section, text, remedy) \
 	[DC_RULE_##id] = {name, severity, section, text, remedy},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory.c - rules for memory maps, inventories, pools and buffers */
-#include "check/check.h"
+/* dc_memory.c - rules for memory maps, inventories, pools and buffers */
+#include "check/dc.h"
 
 #include <doca_buf.h>
 #include <doca_mmap.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* comch.c - rules for Comch, and for values and devices that capabilities limit */
-#include "check/check.h"
+/* dc_comch.c - rules for Comch, and for values and devices that capabilities limit */
+#include "check/dc.h"
 
 #include <doca_comch.h>
 #include <doca_comch_consumer.h>
@@ -8,8 +8,8 @@
 #include <doca_ctx.h>
 #include <string.h>
 
-#include "check/card.h"
-#include "check/trace.h"
+#include "check/dc_card.h"
+#include "check/dc_trace.h"
 
 /* -- connections -- */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * call.c - the functions of the library below, and what surrounds each call
+ * dc_call.c - the functions of the library below, and what surrounds each call
  *
  * Look-ups are lazy, because the library below can come after this one. A program that was linked
  * with a versioned symbol gets that version of the function.
  */
-#include "check/check.h"
+#include "check/dc.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check/report.h"
-#include "check/trouble.h"
+#include "check/dc_report.h"
+#include "check/dc_trouble.h"
 
 __thread struct dc_thread dc_thread __attribute__((tls_model("initial-exec")));
 

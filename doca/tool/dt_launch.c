@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * launch.c - starts the programs in their order, and waits for them
+ * dt_launch.c - starts the programs in their order, and waits for them
  *
  * The next program starts when the one before has a running Comch server, has ended, or has run for
  * a second. A program that hangs is killed with its process group. After a crash or a hang the
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tool/tool.h"
+#include "tool/dt.h"
 
 enum { POLL_MS = 10, START_MS = 1000, GRACE_MS = 5000 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace.c - records of tasks, states and connections, with times
+ * dc_trace.c - records of tasks, states and connections, with times
  *
- * With GANTRY_DOCA_CHECK_TRACE, the file of report.c has further records. NS is CLOCK_MONOTONIC,
+ * With GANTRY_DOCA_CHECK_TRACE, the file of dc_report.c has further records. NS is CLOCK_MONOTONIC,
  * which all processes of the machine share. CTX is the number of the context in its process.
  *
  *     task    PID NS begin|done|failed CTX TYPE ENGINE NAME NUMBER FLOW
@@ -12,7 +12,7 @@
  * FLOW joins the send of a producer with the receive that it completes: producer, consumer and the
  * number of the message between both; "-" for other tasks.
  */
-#include "check/trace.h"
+#include "check/dc_trace.h"
 
 #include <doca_comch_consumer.h>
 #include <doca_comch_producer.h>
@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check/check.h"
-#include "check/report.h"
+#include "check/dc.h"
+#include "check/dc_report.h"
 
 bool dc_trace_is_on;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wrappers.c - the wrappers of all functions of the current interface */
+/* dc_wrappers.c - the wrappers of all functions of the current interface */
 #include <doca_buf.h>
 #include <doca_buf_array.h>
 #include <doca_buf_inventory.h>
@@ -23,6 +23,6 @@
 #include <doca_sha.h>
 #include <doca_sync_event.h>
 
-#include "check/check.h"
+#include "check/dc.h"
 
 #include "check/wrappers.inc"

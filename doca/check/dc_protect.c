@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * protect.c - read-only sources
+ * dc_protect.c - read-only sources
  *
  * Pages that belong only in part to a source stay writable, so the layer misses writes to them; the
- * checksum of task.c sees those. The handler reports the instruction, makes the page writable and
- * lets the instruction run again.
+ * checksum of dc_task.c sees those. The handler reports the instruction, makes the page writable
+ * and lets the instruction run again.
  */
-#include "check/protect.h"
+#include "check/dc_protect.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "check/check.h"
+#include "check/dc.h"
 
 static bool is_on;
 static size_t page;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* leaks.c - what the program has not released when its process exits */
-#include "check/check.h"
+/* dc_leaks.c - what the program has not released when its process exits */
+#include "check/dc.h"
 
 #include <doca_ctx.h>
 #include <pthread.h>
@@ -41,7 +41,7 @@ static void report(struct dc_object *o)
 		rule = o->task.is_submitted ? DC_RULE_COMPLETION_NOT_POLLED : DC_RULE_LEAK_TASK;
 		if (rule == DC_RULE_COMPLETION_NOT_POLLED &&
 		    o->type == DC_T_doca_comch_consumer_task_post_recv)
-			rule = DC_RULE_LEAK_TASK; /* a receive that waits for a message has no completion */
+			rule = DC_RULE_LEAK_TASK; /* no message has come */
 	} else if (!dc_types[o->type].is_task && dc_types[o->type].cast != DC_N_FUNCTIONS) {
 		rule = DC_RULE_LEAK_CONTEXT;
 		if (o->type != DC_T_doca_workq_dma && dc_state(o) == DOCA_CTX_STATE_STOPPING)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * card.c - limits of a card
+ * dc_card.c - limits of a card
  *
  * GANTRY_DOCA_CHECK_CARD names a file of lines "NAME = VALUE". A name is that of a function that
  * queries a capability, and the value the largest that it stores. "#" begins a comment.
  */
-#include "check/card.h"
+#include "check/dc_card.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/check.h"
+#include "check/dc.h"
 
 static uint64_t limits[DC_N_FUNCTIONS]; /* 0: none */
 static bool is_set;

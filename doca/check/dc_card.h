@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* card.h - limits of a card, in place of those of the library below */
+/* dc_card.h - limits of a card, in place of those of the library below */
 #ifndef DC_CARD_H
 #define DC_CARD_H
 

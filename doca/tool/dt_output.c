@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* output.c - prints findings: text, JSON, JUnit XML and SARIF */
+/* dt_output.c - prints findings: text, JSON, JUnit XML and SARIF */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/tool.h"
+#include "tool/dt.h"
 
 /* The first frame with a source line, or the first frame. */
 static void place_of(const struct dt_finding *f, struct dt_place *place)

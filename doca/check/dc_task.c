@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * task.c - rules for tasks: their order of calls, their buffers, and memory in flight
+ * dc_task.c - rules for tasks: their order of calls, their buffers, and memory in flight
  *
  *     allocate -> submit -> callback -> submit again, or free
  *
  * The layer computes a checksum of each source when the task is submitted and when it completes.
  * Comch copies a control message when it is submitted, so such a task has no source here.
  */
-#include "check/check.h"
+#include "check/dc.h"
 
 #include <doca_buf.h>
 #include <doca_comch.h>
@@ -19,9 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/card.h"
-#include "check/protect.h"
-#include "check/trace.h"
+#include "check/dc_card.h"
+#include "check/dc_protect.h"
+#include "check/dc_trace.h"
 
 /* Memory of tasks in flight. When the table is full, further tasks are not compared. */
 enum { MAX_FLYING = 64 };
@@ -255,7 +255,7 @@ static bool overlap(struct dc_range a, struct dc_range b)
 	return a.start < b.end && b.start < a.end;
 }
 
-/* Compare the memory of a new task with that of tasks in flight. RDMA keeps the order of its tasks. */
+/* Compare the memory of a new task with that of tasks in flight. RDMA keeps the order of tasks. */
 static void judge_overlap(struct dc_call *call, const struct dc_object *task)
 {
 	const struct flying *other;

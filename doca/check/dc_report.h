@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report.h - records of a run, which the processes append to a common file */
+/* dc_report.h - records of a run, which the processes append to a common file */
 #ifndef DC_REPORT_H
 #define DC_REPORT_H
 

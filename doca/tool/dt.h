@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool.h - gantry-doca, the program behind `gantry doca`: runs programs under the validation layer
+ * dt.h - gantry-doca, the program behind `gantry doca`: runs programs under the validation layer
  * (doca/check), collects what it reports, and prints it
  */
 #ifndef DT_TOOL_H
@@ -70,10 +70,11 @@ struct dt_findings {
 /* Print "gantry doca: ..." to stderr. Returns `code`. */
 int dt_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* -- launch.c -- */
+/* -- dt_launch.c -- */
 
 /*
- * Run all programs once. `records` is the file for their records. seed NULL: cause no trouble. Returns
+ * Run all programs once. `records` is the file for their records. seed NULL: cause no trouble.
+ * Returns
  * DT_CLEAN; DT_CRASHED; or DT_USAGE after printing why a program cannot be run.
  */
 int dt_launch(struct dt_options *options, const char *library, const char *records,
@@ -82,7 +83,7 @@ int dt_launch(struct dt_options *options, const char *library, const char *recor
 /* Describe how a program ended, such as "signal 11" or "exit status 1". */
 const char *dt_ending(const struct dt_program *program);
 
-/* -- findings.c -- */
+/* -- dt_findings.c -- */
 
 void dt_findings_init(struct dt_findings *findings);
 /* Add the records of a file. Returns 0, or a negative errno. */
@@ -96,7 +97,7 @@ int dt_findings_suppress(struct dt_findings *findings, const char *path);
 bool dt_find_rule(const char *name, struct dt_finding *finding);
 void dt_print_rules(FILE *out, bool json);
 
-/* -- source.c -- */
+/* -- dt_source.c -- */
 
 /* Where a frame "MODULE+OFFSET" is in the source. Strings live until the process exits. */
 struct dt_place {
@@ -108,7 +109,7 @@ struct dt_place {
 
 void dt_locate(const char *frame, struct dt_place *place);
 
-/* -- output.c -- */
+/* -- dt_output.c -- */
 
 void dt_print_text(FILE *out, const struct dt_findings *findings, const struct dt_options *options);
 int dt_print_json(FILE *out, const struct dt_findings *findings, const struct dt_options *options);
@@ -118,9 +119,9 @@ int dt_write_sarif(const char *path, const struct dt_findings *findings);
 /* Write text with the characters escaped that XML reserves. */
 void dt_print_xml(FILE *out, const char *text);
 
-/* -- trace.c -- */
+/* -- dt_trace.c -- */
 
-/* Write the files options->trace and options->svg. Returns 0, or DT_USAGE after printing the error. */
+/* Write the files of options->trace and svg. Returns 0, or DT_USAGE after printing the error. */
 int dt_write_trace(const char *records, const struct dt_options *options);
 
 #endif

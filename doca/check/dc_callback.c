@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * callback.c - callbacks of the program
+ * dc_callback.c - callbacks of the program
  *
  * The library below gets functions of this file in place of each callback that a program registers.
  * They find the callback by the object of the event, and call it as code of the program.
  */
-#include "check/check.h"
+#include "check/dc.h"
 
 #include <doca_comch.h>
 #include <doca_ctx.h>
@@ -14,8 +14,8 @@
 #include <doca_rdma.h>
 #include <stdlib.h>
 
-#include "check/trace.h"
-#include "check/trouble.h"
+#include "check/dc_trace.h"
+#include "check/dc_trouble.h"
 
 /* Indexes of dc_object.callbacks. */
 enum { STATE, MESSAGE, FIRST, SECOND, THIRD, FOURTH };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rules.c - rules that follow from the kind of a function, and the life of objects
+ * dc_rules.c - rules that follow from the kind of a function, and the life of objects
  *
- * The hooks of memory.c, comch.c and task.c have the rules of single functions.
+ * The hooks of dc_memory.c, dc_comch.c and dc_task.c have the rules of single functions.
  */
-#include "check/check.h"
+#include "check/dc.h"
 
 #include <doca_comch.h>
 #include <doca_ctx.h>
@@ -15,9 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "check/card.h"
-#include "check/report.h"
-#include "check/trace.h"
+#include "check/dc_card.h"
+#include "check/dc_report.h"
+#include "check/dc_trace.h"
 
 static int thread_id(void)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace.c - converts the records of doca/check/trace.c to a trace of Chrome and Perfetto, and to a
- * drawing
+ * dt_trace.c - converts records to a trace for Chrome and Perfetto, and to a drawing
  *
  * A context is a track of its process. A task is an asynchronous slice of its context, from its
  * submission to its completion. An arrow leads from the send of a producer to the receive that it
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/tool.h"
+#include "tool/dt.h"
 
 enum what { TASK_BEGIN, TASK_END, STATE, CONNECT_BEGIN, CONNECT_END };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * object.c - the shadow: one record for each object that the program has created
+ * dc_object.c - the shadow: one record for each object that the program has created
  *
  * A record stays after the end of its object, so that a later use can be reported. The next object
  * at the same address takes it over. Records are never freed: the number of addresses is bounded.
  */
-#include "check/check.h"
+#include "check/dc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.h - the validation layer for programs written for DOCA: a library for LD_PRELOAD between
+ * dc.h - the validation layer for programs written for DOCA: a library for LD_PRELOAD between
  * the program and the DOCA library
  *
  * Each function of DOCA has a generated wrapper. A wrapper describes its call in a struct dc_call,
@@ -9,7 +9,7 @@
  *
  * The layer keeps a shadow of each object that the program creates. Rules compare calls with the
  * shadow, and report findings. The layer never changes a result, unless the environment asks for
- * trouble (trouble.c) or for the limits of a card (card.c).
+ * trouble (dc_trouble.c) or for the limits of a card (dc_card.c).
  *
  * All state except that of a thread is guarded by one mutex, which the layer does not hold while it
  * calls the library below or the program.
@@ -170,8 +170,8 @@ struct dc_object {
 			uint16_t failed; /* configuration function that failed, or 0 */
 			uint64_t user_data;
 			uint32_t n_in_flight;
-			uint64_t
-				waits_since; /* ns; consumer: nothing posted; producer: no send accepted */
+			/* ns; since when it waits: for receives, or for an accepted send */
+			uint64_t waits_since;
 		} ctx;
 		struct {
 			struct dc_object *ctx;
@@ -182,8 +182,8 @@ struct dc_object {
 			const void *submitted_at;
 			struct dc_range ranges[DC_MAX_SLOTS];
 			uint64_t sums[DC_MAX_SLOTS];
-			uint16_t places
-				[DC_MAX_SLOTS]; /* of the ranges in the table of task.c, plus 1 */
+			/* of the ranges in the table of dc_task.c, plus 1 */
+			uint16_t places[DC_MAX_SLOTS];
 			uint64_t serial;
 			uint64_t submitted_ns; /* for the trace */
 		} task;
@@ -236,7 +236,7 @@ void dc_end_object(struct dc_object *object, const void *site);
 uint64_t dc_n_added(void);
 /* Call `visit` for each live object. */
 void dc_each(void (*visit)(struct dc_object *object));
-/* The context of an object of a call: of a context, of a task, or of an object that is a context. */
+/* Get the context of an object: of a task, of a context, or of an object that is a context. */
 struct dc_object *dc_ctx_of(struct dc_object *object);
 
 /* -- rules -- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* protect.h - read-only sources: the page protection catches a write while the task is submitted */
+/* dc_protect.h - read-only sources: page protection catches a write while the task is submitted */
 #ifndef DC_PROTECT_H
 #define DC_PROTECT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trouble.h - legal events that a program must expect, decided by a seed */
+/* dc_trouble.h - legal events that a program must expect, decided by a seed */
 #ifndef DC_TROUBLE_H
 #define DC_TROUBLE_H
 

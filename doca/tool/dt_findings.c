@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* findings.c - reads the records of a run (doca/check/report.c), and keeps each finding once */
+/* dt_findings.c - reads the records of a run (dc_report.c), and keeps each finding once */
 #include <errno.h>
 #include <fnmatch.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/tool.h"
+#include "tool/dt.h"
 
 static const struct {
 	const char *name, *severity, *section, *text, *remedy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* main.c - the command line of gantry-doca, which `gantry doca` starts */
+/* dt_main.c - the command line of gantry-doca, which `gantry doca` starts */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tool/tool.h"
+#include "tool/dt.h"
 
 static int check(struct dt_options *o);
 static int trace(struct dt_options *o);
