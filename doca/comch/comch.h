@@ -249,11 +249,6 @@ void gd_active_add(struct doca_comch_connection *conn, struct gd_active *active,
 		   struct doca_ctx *ctx);
 /* The consumer or producer has stopped and no longer uses the link. */
 void gd_active_remove(struct doca_comch_connection *conn, struct gd_active *active);
-/*
- * The connection is lost: wake the engines of all running consumers and producers, which then read
- * `lost`.
- */
-void gd_active_wake(const struct doca_comch_connection *conn);
 /* The consumer or producer is idle. The caller does not hold the lock. */
 void gd_active_idle(struct doca_comch_connection *conn);
 

@@ -30,12 +30,6 @@ void gd_active_remove(struct doca_comch_connection *conn, struct gd_active *acti
 		gd_end_check(conn->end);
 }
 
-void gd_active_wake(const struct doca_comch_connection *conn)
-{
-	for (const struct gd_active *active = conn->active; active; active = active->next)
-		gd_pe_wake(active->ctx->pe);
-}
-
 void gd_active_idle(struct doca_comch_connection *conn)
 {
 	gd_conn_lock(conn);

@@ -125,7 +125,7 @@ static void end_first(struct doca_comch_connection *conn, doca_error_t result)
 	free(t->copy);
 	t->copy = NULL;
 	t->result = result;
-	t->sent.run = run_sent;
+	t->sent = (struct gd_event){.run = run_sent, .is_silent = true};
 	gd_pe_post(conn->end->ctx.pe, &t->sent);
 }
 
@@ -247,11 +247,9 @@ void gd_conn_lose(struct doca_comch_connection *conn)
 
 	if (before == GD_CONN_LOST || before == GD_CONN_OVER)
 		return;
-	/* must precede the reads of pe->armed: see gd_pe_post() */
-	__atomic_store_n(&conn->lost, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELEASE);
 	conn->state = GD_CONN_LOST;
 	conn->deadline_ns = 0;
-	gd_active_wake(conn);
 	fail_waiting(conn);
 	/*
 	 * The program of a server was not notified of a connection in GREETING. A connection in

@@ -266,7 +266,7 @@ void gd_end_check(struct gd_end *end)
 	if (!end->stopping || end->is_ended || end->n_conns || end->n_notes)
 		return;
 	end->is_ended = true;
-	end->ended.run = run_ended;
+	end->ended = (struct gd_event){.run = run_ended, .is_silent = true};
 	gd_pe_post(end->ctx.pe, &end->ended);
 }
 
@@ -303,8 +303,10 @@ static doca_error_t stop(struct doca_ctx *ctx)
 	return result;
 }
 
-static const struct gd_ctx_ops server_ops = {.name = "Comch server", .start = start, .stop = stop};
-static const struct gd_ctx_ops client_ops = {.name = "Comch client", .start = start, .stop = stop};
+static const struct gd_ctx_ops server_ops = {
+	.name = "Comch server", .start = start, .stop = stop, .is_silent = true};
+static const struct gd_ctx_ops client_ops = {
+	.name = "Comch client", .start = start, .stop = stop, .is_silent = true};
 
 doca_error_t gd_end_disconnect(struct gd_end *end, struct doca_comch_connection *conn)
 {

@@ -194,7 +194,7 @@ uint32_t gd_fast_depth(const struct gd_transport *transport, uint32_t n);
 /* Any thread. Returns whether the peer has ended. Its earlier messages can still arrive. */
 static inline bool gd_fast_is_lost(const struct doca_comch_connection *conn)
 {
-	return __atomic_load_n(&conn->lost, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&conn->lost, __ATOMIC_ACQUIRE);
 }
 
 #endif

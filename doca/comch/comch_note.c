@@ -146,7 +146,12 @@ const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, 
 	if (!note)
 		return "out of memory";
 	*note = (struct note){
-		.event.run = run_note, .conn = conn, .kind = kind, .id = id, .len = len};
+		.event = {.run = run_note, .is_silent = true},
+		.conn = conn,
+		.kind = kind,
+		.id = id,
+		.len = len,
+	};
 	if (len)
 		memcpy(note->data, data, len);
 	post(conn, &note->event);
@@ -155,6 +160,6 @@ const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, 
 
 void gd_note_lost(struct doca_comch_connection *conn)
 {
-	conn->lost_note.run = run_lost;
+	conn->lost_note = (struct gd_event){.run = run_lost, .is_silent = true};
 	post(conn, &conn->lost_note);
 }

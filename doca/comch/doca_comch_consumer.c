@@ -270,12 +270,6 @@ static int poll_consumer(struct doca_ctx *ctx)
 
 /* -- sleep -- */
 
-/* Only the end of the peer wakes a program that waits for the engine; a message does not. */
-static int arm(struct doca_ctx *ctx)
-{
-	return must_end(gd_consumer_of(ctx));
-}
-
 static int sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max)
 {
 	struct doca_comch_consumer *c = gd_consumer_of(ctx);
@@ -361,7 +355,7 @@ static doca_error_t start_consumer(struct doca_ctx *ctx)
 	gd_conn_unlock(c->conn);
 	if (result != DOCA_SUCCESS)
 		return result;
-	c->started.run = run_started;
+	c->started = (struct gd_event){.run = run_started, .is_silent = true};
 	gd_pe_post(ctx->pe, &c->started);
 	return DOCA_ERROR_IN_PROGRESS;
 }
@@ -397,9 +391,9 @@ static const struct gd_ctx_ops consumer_ops = {
 	.stop = stop_consumer,
 	.idle = idle,
 	.poll = poll_consumer,
-	.arm = arm,
 	.sleep_until_event = sleep_until_event,
 	.rouse = rouse,
+	.is_silent = true,
 };
 
 void gd_consumers_forget(const struct doca_comch_producer *p)

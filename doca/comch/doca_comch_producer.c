@@ -416,17 +416,6 @@ static int poll_producer(struct doca_ctx *ctx)
 	return n > 0;
 }
 
-/*
- * Only the end of the peer wakes a program that waits for the engine; a completed read of the peer
- * does not.
- */
-static int arm(struct doca_ctx *ctx)
-{
-	const struct doca_comch_producer *p = gd_producer_of(ctx);
-
-	return p->n_inflight && gd_fast_is_lost(p->conn);
-}
-
 /* No event reports that the peer has read data, so the engine must keep polling. */
 static int sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max)
 {
@@ -487,8 +476,8 @@ static const struct gd_ctx_ops producer_ops = {
 	.stop = stop_producer,
 	.idle = idle,
 	.poll = poll_producer,
-	.arm = arm,
 	.sleep_until_event = sleep_until_event,
+	.is_silent = true,
 };
 
 /* -- public -- */

@@ -115,8 +115,8 @@ static doca_error_t start_consumer(struct doca_ctx *ctx)
 		return DOCA_ERROR_INVALID_VALUE;
 	c->first = NULL;
 	c->last = &c->first;
-	c->arrival.run = run_arrival;
-	c->started.run = run_started;
+	c->arrival = (struct gd_event){.run = run_arrival, .is_silent = true};
+	c->started = (struct gd_event){.run = run_started, .is_silent = true};
 	lock(c->msgq);
 	take_arrived(c);
 	c->next = c->msgq->consumers;
@@ -153,7 +153,11 @@ static doca_error_t stop_consumer(struct doca_ctx *ctx)
 }
 
 const struct gd_ctx_ops gd_msgq_cpu_consumer = {
-	.name = "MsgQ consumer", .start = start_consumer, .stop = stop_consumer};
+	.name = "MsgQ consumer",
+	.start = start_consumer,
+	.stop = stop_consumer,
+	.is_silent = true,
+};
 
 /* -- send -- */
 
@@ -216,4 +220,5 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 		       : DOCA_ERROR_INVALID_VALUE;
 }
 
-const struct gd_ctx_ops gd_msgq_cpu_producer = {.name = "MsgQ producer", .start = start_producer};
+const struct gd_ctx_ops gd_msgq_cpu_producer = {
+	.name = "MsgQ producer", .start = start_producer, .is_silent = true};

@@ -230,6 +230,7 @@ const struct gd_ctx_ops gd_msgq_dpa_consumer = {
 	.start = start_consumer,
 	.stop = stop_consumer,
 	.on_dpa = true,
+	.is_silent = true,
 };
 
 void doca_dpa_dev_comch_consumer_ack(doca_dpa_dev_comch_consumer_t consumer_handle,
@@ -356,7 +357,7 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 }
 
 const struct gd_ctx_ops gd_msgq_dpa_producer = {
-	.name = "DPA producer", .start = start_producer, .on_dpa = true};
+	.name = "DPA producer", .start = start_producer, .on_dpa = true, .is_silent = true};
 
 /*
  * Lock held. Wait until the consumer has a receive posted, and return it. NULL: the consumer does

@@ -34,11 +34,13 @@ struct pollfd;
 struct gd_event {
 	struct gd_event *next;
 	void (*run)(struct gd_event *event); /* may free the event or post it again */
+	bool is_silent; /* of a library without notifications, see gd_ctx_ops.is_silent */
 };
 
 /*
  * Any thread. Post an event. doca_pe_progress() runs one event per call, in the order of posting.
- * The call makes an armed notification fd readable. The engine must exist until the call returns.
+ * The call makes an armed notification fd readable, unless the event is silent. The engine must
+ * exist until the call returns.
  */
 void gd_pe_post(struct doca_pe *pe, struct gd_event *event);
 /*
@@ -91,6 +93,11 @@ struct gd_ctx_ops {
 	int (*sleep_until_event)(struct doca_ctx *ctx, struct pollfd *fds, int max);
 	void (*rouse)(struct doca_ctx *ctx);
 	bool on_dpa; /* used by code on an emulated DPA: needs no engine */
+	/*
+	 * The library is documented to have no notifications: its work does not make the
+	 * notification fd readable, and an engine with only such contexts cannot be armed.
+	 */
+	bool is_silent;
 };
 
 struct doca_ctx {

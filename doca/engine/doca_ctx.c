@@ -92,7 +92,11 @@ static void make_due(struct doca_ctx *ctx, uint8_t due)
 void gd_ctx_init(struct doca_ctx *ctx, const struct gd_ctx_ops *ops, struct doca_dev *dev)
 {
 	*ctx = (struct doca_ctx){
-		.ops = ops, .dev = dev, .state = DOCA_CTX_STATE_IDLE, .event.run = run_due};
+		.ops = ops,
+		.dev = dev,
+		.state = DOCA_CTX_STATE_IDLE,
+		.event = {.run = run_due, .is_silent = ops->is_silent},
+	};
 	gd_dev_hold(dev);
 }
 

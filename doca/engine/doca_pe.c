@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "common/gd_log.h"
 #include "engine/pe.h"
 
 /*
@@ -111,23 +112,30 @@ static void signal_fd(struct doca_pe *pe)
 	while (n < 0 && errno == EINTR); /* EAGAIN: the fd is readable already */
 }
 
-void gd_pe_wake_armed(struct doca_pe *pe)
+void gd_pe_wake_armed(struct doca_pe *pe, bool is_silent)
 {
-	if (atomic_exchange(&pe->armed, false))
+	if (is_silent && atomic_load(&pe->armed) == GD_PE_WAITS)
+		return;
+	if (atomic_exchange(&pe->armed, GD_PE_AWAKE))
 		signal_fd(pe);
+}
+
+static void wake(struct doca_pe *pe, bool is_silent)
+{
+	if (atomic_load(&pe->armed))
+		gd_pe_wake_armed(pe, is_silent);
 }
 
 void gd_pe_wake(struct doca_pe *pe)
 {
-	if (atomic_load(&pe->armed))
-		gd_pe_wake_armed(pe);
+	wake(pe, false);
 }
 
 void gd_pe_post_slowly(struct doca_pe *pe, struct gd_event *event)
 {
 	gd_pe_collect(pe);
 	gd_pe_append(pe, event, event);
-	gd_pe_wake_own(pe);
+	gd_pe_wake_own(pe, event->is_silent);
 }
 
 /*
@@ -138,11 +146,12 @@ void gd_pe_post_slowly(struct doca_pe *pe, struct gd_event *event)
 void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
 {
 	struct gd_event *old = atomic_load_explicit(&pe->inbox, memory_order_relaxed);
+	const bool is_silent = event->is_silent; /* the engine may run it as soon as it is pushed */
 
 	do
 		event->next = old;
 	while (!atomic_compare_exchange_weak(&pe->inbox, &old, event));
-	gd_pe_wake(pe);
+	wake(pe, is_silent);
 }
 
 /* Append the events of the inbox to the ordered queue, in the order of posting. */
@@ -284,6 +293,19 @@ doca_error_t doca_pe_clear_notification(struct doca_pe *pe, doca_notification_ha
 	return DOCA_SUCCESS;
 }
 
+/* Returns whether an event is queued that is not silent. */
+static bool has_event(struct doca_pe *pe)
+{
+	const struct gd_event *event;
+
+	if (atomic_load(&pe->inbox))
+		gd_pe_collect_inbox(pe);
+	for (event = pe->first; event; event = event->next)
+		if (!event->is_silent)
+			return true;
+	return false;
+}
+
 /*
  * Arm the contexts. Returns whether there is work now. If not, the contexts wake the engine when
  * they have work.
@@ -291,25 +313,46 @@ doca_error_t doca_pe_clear_notification(struct doca_pe *pe, doca_notification_ha
 static bool has_work(struct doca_pe *pe)
 {
 	struct doca_ctx *ctx = pe->turn;
-	bool work = pe->first || atomic_load(&pe->inbox);
+	bool work = has_event(pe);
 
 	if (!ctx)
 		return work;
 	do {
 		ctx = ctx->next;
-		if (ctx->ops->arm && ctx->state != DOCA_CTX_STATE_IDLE && ctx->ops->arm(ctx))
+		if (ctx->ops->arm && ctx->state != DOCA_CTX_STATE_IDLE && !ctx->ops->is_silent &&
+		    ctx->ops->arm(ctx))
 			work = true;
 	} while (ctx != pe->turn);
 	return work;
+}
+
+/* Returns whether the engine has contexts, none of which reports events. */
+static bool is_silent(const struct doca_pe *pe)
+{
+	const struct doca_ctx *ctx = pe->turn;
+
+	if (!ctx)
+		return false;
+	do {
+		ctx = ctx->next;
+		if (!ctx->ops->is_silent)
+			return false;
+	} while (ctx != pe->turn);
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "progress engine: no context has notifications (last context: %s): call doca_pe_progress() in a loop instead of doca_pe_request_notification()",
+	       ctx->ops->name);
+	return true;
 }
 
 doca_error_t doca_pe_request_notification(struct doca_pe *pe)
 {
 	if (!pe)
 		return DOCA_ERROR_INVALID_VALUE;
+	if (is_silent(pe))
+		return DOCA_ERROR_NOT_SUPPORTED;
 	if (pe->mode == DOCA_PE_EVENT_MODE_PROGRESS_ALL)
 		doca_pe_clear_notification(pe, pe->fd);
-	atomic_store(&pe->armed, true);
+	atomic_store(&pe->armed, GD_PE_WAITS);
 	if (has_work(pe))
 		gd_pe_wake(pe);
 	return DOCA_SUCCESS;

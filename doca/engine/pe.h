@@ -7,6 +7,13 @@
 
 #include "engine/ctx.h"
 
+/* Who waits for the fd of an engine. */
+enum gd_pe_waiter {
+	GD_PE_AWAKE,
+	GD_PE_SLEEPS, /* the engine, see pe_sleep.c: all events wake it */
+	GD_PE_WAITS   /* the program, see doca_pe_request_notification(): silent events do not */
+};
+
 struct doca_pe {
 	struct gd_event *first, *last;
 	struct doca_ctx *turn; /* the context that was polled last, in the ring of contexts */
@@ -24,13 +31,13 @@ struct doca_pe {
 	enum doca_pe_event_mode mode;
 	int fd;
 	_Alignas(64) _Atomic(struct gd_event *) inbox; /* this and the fields below: any thread */
-	atomic_bool armed;
+	atomic_int armed;                              /* enum gd_pe_waiter */
 };
 
 /* -- thread of the engine: fast path of each message -- */
 
 void gd_pe_collect_inbox(struct doca_pe *pe);
-void gd_pe_wake_armed(struct doca_pe *pe);
+void gd_pe_wake_armed(struct doca_pe *pe, bool is_silent);
 /* Slow path of gd_pe_post_own(): other threads have posted events, or the engine is armed. */
 void gd_pe_post_slowly(struct doca_pe *pe, struct gd_event *event);
 
@@ -50,10 +57,10 @@ static inline void gd_pe_collect(struct doca_pe *pe)
 }
 
 /* gd_pe_wake() for the thread of the engine. */
-static inline void gd_pe_wake_own(struct doca_pe *pe)
+static inline void gd_pe_wake_own(struct doca_pe *pe, bool is_silent)
 {
 	if (doca_unlikely(atomic_load_explicit(&pe->armed, memory_order_relaxed)))
-		gd_pe_wake_armed(pe);
+		gd_pe_wake_armed(pe, is_silent);
 }
 
 /* gd_pe_post() for the thread of the engine, inline. */

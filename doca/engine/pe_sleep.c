@@ -69,16 +69,16 @@ static bool sleep_until_event(struct doca_pe *pe)
 {
 	const struct timespec most = {.tv_nsec = SLEEP_NS};
 	struct pollfd fds[MAX_FDS];
+	int n, awake = GD_PE_AWAKE;
 	uint64_t count;
-	int n;
 
-	if (!pe->turn || atomic_exchange(&pe->armed, true))
+	if (!pe->turn || !atomic_compare_exchange_strong(&pe->armed, &awake, GD_PE_SLEEPS))
 		return false;
 	n = atomic_load(&pe->inbox) ? -1 : arm(pe, fds);
 	if (n > 0 && ppoll(fds, (nfds_t)n, &most, NULL) > 0)
 		pe->n_sleeps_woken++;
 	disarm(pe);
-	if (!atomic_exchange(&pe->armed, false))
+	if (!atomic_exchange(&pe->armed, GD_PE_AWAKE))
 		while (read(pe->fd, &count, sizeof(count)) > 0)
 			;
 	return n > 0;

@@ -85,6 +85,7 @@ static void fill(struct gd_pool *pool)
 		struct doca_task *task = (struct doca_task *)((char *)pool->tasks + i * pool->size);
 
 		task->event.run = run_end;
+		task->event.is_silent = pool->ctx->ops->is_silent;
 		task->ops = pool->ops;
 		task->ctx = pool->ctx;
 		task->pool = pool;
@@ -169,7 +170,7 @@ static doca_error_t submit_running(struct doca_task *task)
 		ctx->n_inflight--;
 		return result;
 	}
-	gd_pe_wake_own(ctx->pe);
+	gd_pe_wake_own(ctx->pe, ctx->ops->is_silent);
 	return DOCA_SUCCESS;
 }
 

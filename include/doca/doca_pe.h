@@ -106,7 +106,10 @@ DOCA_STABLE doca_error_t doca_pe_clear_notification(struct doca_pe *pe,
 
 /*
  * Arm the notification before a wait. The descriptor becomes readable when doca_pe_progress() has
- * work, or immediately if it has work already.
+ * work, or immediately if it has work already. Work of Comch contexts does not count: Comch has no
+ * notifications.
+ * Errors:
+ *     NOT_SUPPORTED  the engine has only Comch contexts
  */
 DOCA_STABLE doca_error_t doca_pe_request_notification(struct doca_pe *pe);
 

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -422,7 +421,7 @@ static void a_message_without_a_receive_is_received_after_its_sender_left(void)
 
 /* -- receives that are posted when the peer is killed -- */
 
-enum { KILL_SERVER = 1, SLEEP = 2, IN_FLIGHT = 4 }; /* flags of a round */
+enum { KILL_SERVER = 1, IN_FLIGHT = 2 }; /* flags of a round */
 
 /*
  * The process that will be killed: it sends its messages, and then makes no progress any more.
@@ -447,28 +446,6 @@ static bool all_have_ended(void)
 	       f.n_failed == (shared->round & IN_FLIGHT ? 1 : 0);
 }
 
-/*
- * Messages do not wake the engine. The loss of the peer wakes the program, which then receives the
- * messages.
- */
-static void sleep_until_all_have_ended(void)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-	int epoll = epoll_create1(EPOLL_CLOEXEC), handle;
-
-	NEED_OK(doca_pe_get_notification_handle(f.pe, &handle));
-	NEED(epoll_ctl(epoll, EPOLL_CTL_ADD, handle, &event) == 0);
-	drain(f.pe);
-	rig_tell(RIG_TEST, 'k');
-	while (!all_have_ended()) {
-		NEED_OK(doca_pe_request_notification(f.pe));
-		NEED(epoll_wait(epoll, &event, 1, (int)(RIG_DEADLINE_NS / 1000000)) == 1);
-		NEED_OK(doca_pe_clear_notification(f.pe, handle));
-		drain(f.pe);
-	}
-	close(epoll);
-}
-
 static void survive(void)
 {
 	fast_start(&f);
@@ -476,12 +453,8 @@ static void survive(void)
 	UNTIL(&s, s.n_new == 1 && s.n_messages == 1);
 	if (shared->round & IN_FLIGHT)
 		fast_send(&f, 0, 20000, NULL, 0); /* the peer does not read it */
-	if (shared->round & SLEEP) {
-		sleep_until_all_have_ended();
-	} else {
-		rig_tell(RIG_TEST, 'k');
-		UNTIL(&f, all_have_ended());
-	}
+	rig_tell(RIG_TEST, 'k');
+	UNTIL(&f, all_have_ended());
 	if (rig_now() - shared->killed_ns > shared->longest_ns)
 		shared->longest_ns = rig_now() - shared->killed_ns;
 	NEED(f.recv_status == DOCA_ERROR_CONNECTION_RESET);
@@ -536,7 +509,7 @@ static void kill_once(void)
 
 static void receives_end_when_the_peer_is_killed(void)
 {
-	repeat(8, kill_once);
+	repeat(4, kill_once);
 	if (getenv("GANTRY_ROUNDS"))
 		printf("longest time from the kill to the end of the last receive: %.1f ms\n",
 		       (double)shared->longest_ns / 1e6);

@@ -6,6 +6,8 @@
  */
 #include <string.h>
 
+#include <doca_dma.h>
+
 #include "comch_fast_rig.h"
 
 static struct side s, c;
@@ -352,6 +354,43 @@ static void a_send_is_submitted_again_in_its_callback_and_user_data_comes_along(
 	rig_alone(same_task);
 }
 
+/* -- notifications -- */
+
+static void on_copied(struct doca_dma_task_memcpy *task, union doca_data task_data,
+		      union doca_data ctx_data)
+{
+	(void)task;
+	(void)task_data;
+	(void)ctx_data;
+}
+
+static void arm_in_one_process(void)
+{
+	struct doca_dma *dma;
+
+	side_join(&s, &c);
+	fast_open(&f, &c, 4096);
+	NEED_OK(doca_pe_request_notification(f.pe)); /* no context yet */
+	fast_add_consumer(&f, 4);
+	fast_add_producer(&f, 4);
+	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED, doca_pe_request_notification(f.pe));
+	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED, doca_pe_request_notification(c.pe));
+	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED, doca_pe_request_notification(s.pe));
+	NEED_OK(doca_dma_create(c.dev, &dma));
+	NEED_OK(doca_dma_task_memcpy_set_conf(dma, on_copied, on_copied, 1));
+	NEED_OK(doca_pe_connect_ctx(f.pe, doca_dma_as_ctx(dma)));
+	NEED_OK(doca_pe_request_notification(f.pe));
+	NEED_OK(doca_dma_destroy(dma));
+	fast_close(&f);
+	side_stop(&c);
+	side_stop(&s);
+}
+
+static void an_engine_with_only_comch_contexts_has_no_notifications(void)
+{
+	rig_alone(arm_in_one_process);
+}
+
 int main(void)
 {
 	rig_init();
@@ -364,6 +403,7 @@ int main(void)
 	RUN_TEST(events_have_their_connection_and_its_user_data_until_the_end);
 	RUN_TEST(a_client_sends_in_the_callback_of_RUNNING_and_both_are_destroyed_in_that_of_IDLE);
 	RUN_TEST(a_send_is_submitted_again_in_its_callback_and_user_data_comes_along);
+	RUN_TEST(an_engine_with_only_comch_contexts_has_no_notifications);
 	rig_fini();
 	return UNITY_END();
 }

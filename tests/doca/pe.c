@@ -285,6 +285,53 @@ static void test_event_after_the_request_signals_the_handle(void)
 	gone(fake);
 }
 
+/* Comch has no notifications: an engine that has only such contexts cannot be armed. */
+static void test_silent_contexts_alone_cannot_be_armed(void)
+{
+	struct fake *fake = running(1), *other;
+	struct gd_ctx_ops silent = *fake->ctx.ops;
+
+	silent.is_silent = true;
+	fake->ctx.ops = &silent;
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED, doca_pe_request_notification(pe));
+	TEST_ASSERT_FALSE(is_readable());
+	other = running(1);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_request_notification(pe));
+	gone(fake);
+	gone(other);
+}
+
+/* Beside another context, the work of a silent one does not wake the program. */
+static void test_silent_work_does_not_signal_the_handle(void)
+{
+	struct numbered event = {.event = {.run = run_numbered, .is_silent = true}}, own = event,
+			loud = {.event.run = run_numbered};
+	struct fake *fake = running(1), *other = running(1);
+	struct gd_ctx_ops silent = *fake->ctx.ops;
+
+	silent.is_silent = true;
+	fake->ctx.ops = &silent;
+	n_run = 0;
+	doca_task_submit(fake_task(fake, 0));
+	gd_pe_post(pe, &event.event);
+	doca_pe_request_notification(pe);
+	TEST_ASSERT_FALSE(is_readable());
+	gd_pe_post_own(pe, &own.event);
+	TEST_ASSERT_FALSE(is_readable());
+	gd_pe_post(pe, &loud.event);
+	TEST_ASSERT_TRUE(is_readable());
+	doca_pe_clear_notification(pe, 0);
+	while (doca_pe_progress(pe))
+		;
+	TEST_ASSERT_EQUAL_INT(3, n_run);
+	doca_pe_request_notification(pe);
+	doca_task_submit(fake_task(other, 0));
+	TEST_ASSERT_TRUE(is_readable());
+	doca_pe_clear_notification(pe, 0);
+	gone(fake);
+	gone(other);
+}
+
 static void test_nothing_is_signalled_without_request(void)
 {
 	struct numbered event = {.event.run = run_numbered};
@@ -402,6 +449,8 @@ int main(void)
 	RUN_TEST(test_request_with_work_to_poll_is_readable_at_once);
 	RUN_TEST(test_request_with_an_event_pending_is_readable_at_once);
 	RUN_TEST(test_event_after_the_request_signals_the_handle);
+	RUN_TEST(test_silent_contexts_alone_cannot_be_armed);
+	RUN_TEST(test_silent_work_does_not_signal_the_handle);
 	RUN_TEST(test_nothing_is_signalled_without_request);
 	RUN_TEST(test_mode_all_needs_no_clear);
 	RUN_TEST(test_handle_is_stable);

@@ -3,7 +3,6 @@
 #include "doca_image.h"
 
 #include <doca_log.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,8 +11,6 @@
 #define VISIBLE __attribute__((visibility("default")))
 #define NAME "simulated"
 #define TRIES 400u /* attempts to connect */
-#define SOON_NS 100000u
-#define LATE_NS 1000000000u
 
 static char log_line[1000];
 
@@ -179,7 +176,6 @@ static void create(struct program *program)
 	const uint32_t tasks = job->msg_tasks * (job->side == 0 ? PEERS : 1);
 
 	OK(doca_pe_create(&program->pe));
-	OK(doca_pe_get_notification_handle(program->pe, &program->handle));
 	if (job->side == 0) {
 		OK(doca_comch_server_create(program->dev, program->rep, NAME, &program->server));
 		program->ctx = doca_comch_server_as_ctx(program->server);
@@ -220,15 +216,6 @@ static void destroy(struct program *program)
 
 /* -- running -- */
 
-static bool has_lanes(const struct program *program)
-{
-	for (uint32_t i = 0; i < PEERS; i++)
-		if (program->peers[i].conn &&
-		    (program->peers[i].has_lanes || program->job->lanes != 0))
-			return true;
-	return false;
-}
-
 static uint64_t next_rude(const struct program *program, uint64_t until)
 {
 	for (uint32_t i = 0; i < PEERS; i++)
@@ -237,23 +224,12 @@ static uint64_t next_rude(const struct program *program, uint64_t until)
 	return until > sim_now() ? until - sim_now() : 1;
 }
 
-/* Wait for an event, or until `until` or the next time to poll. */
+/* Pause until the next time to poll. Comch has no notifications. */
 static void wait(struct program *program, uint64_t until)
 {
-	uint64_t most = has_lanes(program) ? SOON_NS : LATE_NS, ns = next_rude(program, until);
-	struct pollfd fd = {.fd = (int)program->handle, .events = POLLIN};
-	struct timespec ts;
+	const uint64_t ns = next_rude(program, until);
 
-	ns = ns < most ? ns : most;
-	if (!program->job->waits) {
-		pause_ns(ns < 20000 ? ns : sim_draw(20000));
-		return;
-	}
-	ts = (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
-			       .tv_nsec = (long)(ns % 1000000000u)};
-	OK(doca_pe_request_notification(program->pe));
-	ppoll(&fd, 1, &ts, NULL);
-	OK(doca_pe_clear_notification(program->pe, program->handle));
+	pause_ns(ns < 20000 ? ns : sim_draw(20000));
 }
 
 static void progress(struct program *program, uint64_t until)

@@ -103,7 +103,6 @@ static void draw_jobs(struct scenario *s)
 		s->jobs[i].side = i;
 		s->jobs[i].sessions = i == SERVER ? 1 : 1 + sim_draw(2);
 		s->jobs[i].threads = job.lanes != 0 && sim_draw(3) == 0;
-		s->jobs[i].waits = sim_draw(2) != 0;
 		s->start_ns[i] = i == SERVER ? 0 : draw_time(1000, 12);
 	}
 }
@@ -181,10 +180,9 @@ static void print(const struct scenario *s, uint64_t seed)
 	fprintf(sim_out, "  memory model %d, 1 change of thread in %u accesses\n",
 		(int)s->rates.model, s->rates.switch_one_in);
 	for (uint32_t i = 0; i <= s->n_clients; i++)
-		fprintf(sim_out, "  side %u: %u sessions%s%s, rude %u %%, odd %u %%, think %u ns\n",
+		fprintf(sim_out, "  side %u: %u sessions%s, rude %u %%, odd %u %%, think %u ns\n",
 			i, s->jobs[i].sessions, s->jobs[i].threads ? ", threads" : "",
-			s->jobs[i].waits ? ", waits" : "", s->jobs[i].rude, s->jobs[i].odd,
-			s->jobs[i].think_ns);
+			s->jobs[i].rude, s->jobs[i].odd, s->jobs[i].think_ns);
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		fprintf(sim_out, "  side %u killed at %.3f ms for %.3f ms\n", s->faults[i].side,
 			(double)s->faults[i].at_ns / MS, (double)s->faults[i].down_ns / MS);

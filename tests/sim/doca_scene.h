@@ -27,7 +27,7 @@
 
 /*
  * How programs use the library. Both sides of a run have the same values, except for `side`,
- * `sessions`, `waits` and `threads`.
+ * `sessions` and `threads`.
  */
 struct sim_doca_job {
 	uint32_t side; /* 0: the server; 1 .. : a client */
@@ -44,7 +44,6 @@ struct sim_doca_job {
 	 * each lane has a thread and an engine; else all lanes use the engine of the connection
 	 */
 	bool threads;
-	bool waits;    /* the program waits for the notification handle of its engine */
 	bool exports;  /* clients export a map, which the server writes */
 	uint32_t rude; /* percent of connections that the program breaks at any moment */
 	/*
