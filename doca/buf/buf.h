@@ -41,6 +41,15 @@ static inline void *gd_buf_host(const struct doca_buf *buf, const void *addr, si
 	return (char *)mmap->local + offset;
 }
 
+/* Returns whether a device can use all buffers of a list; NULL: yes. See gd_mmap_has_dev(). */
+static inline bool gd_buf_is_on(const struct doca_buf *list, const struct doca_dev *dev)
+{
+	for (; list; list = list->next)
+		if (doca_unlikely(!gd_mmap_has_dev(list->mmap, dev)))
+			return false;
+	return true;
+}
+
 /* Return the bytes of data of a list, and the bytes that can be appended to it. */
 size_t gd_buf_data_bytes(const struct doca_buf *list);
 size_t gd_buf_room(const struct doca_buf *list);

@@ -142,6 +142,7 @@ struct doca_comch_connection {
 	bool is_server;
 	bool is_known; /* established: the program was notified */
 	bool want_ack; /* the queue of the transport was full: send ACK later */
+	bool got_bye;  /* the peer has ended the connection in order */
 	/* thread of the engine: the program has disconnected, and gets no more events of it */
 	bool disconnected;
 	uint64_t deadline_ns;
@@ -247,6 +248,11 @@ void gd_remote_put(struct gd_remote *remote);
 /* comch_active.c: the lock is held */
 void gd_active_add(struct doca_comch_connection *conn, struct gd_active *active,
 		   struct doca_ctx *ctx);
+/*
+ * Check whether a consumer or producer can start. BAD_STATE: the connection is not established;
+ * INVALID_VALUE: its server or client has no callback for new consumers.
+ */
+doca_error_t gd_active_check(const struct doca_comch_connection *conn, const char *what);
 /* The consumer or producer has stopped and no longer uses the link. */
 void gd_active_remove(struct doca_comch_connection *conn, struct gd_active *active);
 /* The consumer or producer is idle. The caller does not hold the lock. */

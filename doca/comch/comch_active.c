@@ -8,6 +8,19 @@
  * is idle.
  */
 #include "comch/comch.h"
+#include "common/gd_log.h"
+
+doca_error_t gd_active_check(const struct doca_comch_connection *conn, const char *what)
+{
+	if (conn->state != GD_CONN_OPEN)
+		return DOCA_ERROR_BAD_STATE;
+	if (conn->end->on_consumer)
+		return DOCA_SUCCESS;
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "Comch %s cannot start: \"%s\" has no callback for new consumers: call doca_comch_%s_event_consumer_register() before its start",
+	       what, conn->end->name, conn->is_server ? "server" : "client");
+	return DOCA_ERROR_INVALID_VALUE;
+}
 
 void gd_active_add(struct doca_comch_connection *conn, struct gd_active *active,
 		   struct doca_ctx *ctx)

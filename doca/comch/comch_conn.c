@@ -361,6 +361,7 @@ static const char *on_bye(struct doca_comch_connection *conn, const struct ctrl 
 {
 	(void)w;
 	gd_conn_send_ctrl(conn, GD_BYE_OK, 0, 0, 0);
+	conn->got_bye = true;
 	gd_conn_lose(conn);
 	return NULL;
 }

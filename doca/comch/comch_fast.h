@@ -148,7 +148,8 @@ struct doca_comch_producer {
 	/* only for a producer of a MsgQ, which has no connection */
 	struct doca_comch_msgq *msgq;
 	struct doca_dpa_completion *completion; /* producer on the DPA */
-	uint32_t max_send;
+	/* its limit; sends whose requested completion the code has not taken, see msgq_dpa.c */
+	uint32_t max_send, n_open;
 	bool is_running;
 };
 

@@ -100,8 +100,8 @@ static void run_note(struct gd_event *event)
 }
 
 /*
- * Report the end of a connection. A server continues. A client stops; if it was not yet connected,
- * its start fails and it becomes idle.
+ * Report the end of a connection. A server continues; the change was successful if the peer ended
+ * in order. A client stops; if it was not yet connected, its start fails and it becomes idle.
  */
 static void run_lost(struct gd_event *event)
 {
@@ -112,7 +112,7 @@ static void run_lost(struct gd_event *event)
 	const bool never_ran = end->ctx.state == DOCA_CTX_STATE_STARTING;
 
 	if (!end->stopping && conn->is_server && !conn->disconnected)
-		end->on_disconnect(&what, conn, 1);
+		end->on_disconnect(&what, conn, conn->got_bye);
 	else if (!end->stopping && !conn->is_server && !never_ran)
 		gd_ctx_fail(&end->ctx);
 	gd_conn_lock(conn);

@@ -313,11 +313,12 @@ static doca_error_t open_queue(struct doca_comch_consumer *c)
 		.lane = conn->next_lane,
 		.flags = GANTRY_QUEUE_PROMPT,
 	};
+	doca_error_t result = gd_active_check(conn, "consumer");
 	uint32_t number;
 	int rc;
 
-	if (conn->state != GD_CONN_OPEN)
-		return DOCA_ERROR_BAD_STATE;
+	if (result != DOCA_SUCCESS)
+		return result;
 	rc = gd_recv_credit_open(conn, &c->row);
 	if (rc)
 		return start_error(rc);
@@ -409,6 +410,18 @@ void gd_consumers_forget(const struct doca_comch_producer *p)
 
 /* -- public -- */
 
+static bool has_device(const struct doca_comch_connection *conn, const struct doca_mmap *mmap)
+{
+	const struct doca_dev *dev = conn->end->ctx.dev;
+
+	if (gd_mmap_has_dev(mmap, dev))
+		return true;
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "Comch consumer: the map is not for the device of the connection (device=%s): call doca_mmap_add_dev() before doca_mmap_start()",
+	       dev->info->pci);
+	return false;
+}
+
 doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_connection,
 					struct doca_mmap *buf_mmap,
 					struct doca_comch_consumer **consumer)
@@ -428,6 +441,10 @@ doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_conn
 	if (!c)
 		return DOCA_ERROR_NO_MEMORY;
 	result = gd_conn_hold(comch_connection);
+	if (result == DOCA_SUCCESS && !has_device(comch_connection, buf_mmap)) {
+		gd_conn_release(comch_connection);
+		result = DOCA_ERROR_INVALID_VALUE;
+	}
 	if (result != DOCA_SUCCESS) {
 		free(c);
 		return result;

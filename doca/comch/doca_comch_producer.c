@@ -136,13 +136,15 @@ static __attribute__((noinline)) doca_error_t find_target(struct doca_comch_prod
 /* -- the data path -- */
 
 /* Find the data of a buffer; false: the buffer cannot be sent. */
-static inline bool find_data(const struct doca_buf *buf, const void **data_p, uint32_t *length_p)
+static inline bool find_data(const struct doca_buf *buf, const struct doca_dev *dev,
+			     const void **data_p, uint32_t *length_p)
 {
 	*data_p = NULL;
 	*length_p = 0;
 	if (!buf)
 		return true;
-	if (buf->next || !buf->mmap->started || buf->data_len > GD_COMCH_BUF_SIZE)
+	if (buf->next || !buf->mmap->started || buf->data_len > GD_COMCH_BUF_SIZE ||
+	    !gd_mmap_has_dev(buf->mmap, dev))
 		return false;
 	*length_p = (uint32_t)buf->data_len;
 	if (buf->data_len == 0)
@@ -157,7 +159,7 @@ static doca_error_t check_send(const struct doca_task *task)
 	const void *data;
 	uint32_t length;
 
-	return t->imm_len <= GD_COMCH_IMM && find_data(t->buf, &data, &length)
+	return t->imm_len <= GD_COMCH_IMM && find_data(t->buf, task->ctx->dev, &data, &length)
 		       ? DOCA_SUCCESS
 		       : DOCA_ERROR_INVALID_VALUE;
 }
@@ -302,7 +304,8 @@ static doca_error_t submit_send(struct doca_task *task)
 			return result == DOCA_ERROR_NOT_FOUND ? fail_task(task, result) : result;
 		target = p->target;
 	}
-	if (doca_unlikely(!find_data(t->buf, &data, &length) || t->imm_len > target->imm_max))
+	if (doca_unlikely(!find_data(t->buf, task->ctx->dev, &data, &length) ||
+			  t->imm_len > target->imm_max))
 		return fail_task(task, DOCA_ERROR_INVALID_VALUE);
 	rc = length ? check_credit(p, target, length) : 0;
 	if (doca_unlikely(rc != 0))
@@ -429,8 +432,8 @@ static int sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max)
 static doca_error_t start_producer(struct doca_ctx *ctx)
 {
 	struct doca_comch_producer *p = gd_producer_of(ctx);
-	doca_error_t result = DOCA_ERROR_BAD_STATE;
 	struct gantry_device_info info;
+	doca_error_t result;
 
 	if (!p->sends.is_set) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
@@ -441,10 +444,9 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 	p->max_copied = info.max_inline;
 	p->max_inline = info.max_inline < INLINE_MAX ? info.max_inline : INLINE_MAX;
 	gd_conn_lock(p->conn);
-	if (p->conn->state == GD_CONN_OPEN) {
+	result = gd_active_check(p->conn, "producer");
+	if (result == DOCA_SUCCESS)
 		gd_active_add(p->conn, &p->active, ctx);
-		result = DOCA_SUCCESS;
-	}
 	gd_conn_unlock(p->conn);
 	return result;
 }

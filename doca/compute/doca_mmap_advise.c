@@ -28,8 +28,10 @@ static doca_error_t check(const struct doca_task *task)
 	const struct doca_buf *buf =
 		((const struct doca_mmap_advise_task_invalidate_cache *)task)->buf;
 
-	return buf && gd_buf_host(buf, buf->data, buf->data_len) ? DOCA_SUCCESS
-								 : DOCA_ERROR_INVALID_VALUE;
+	return buf && gd_buf_is_on(buf, task->ctx->dev) &&
+			       gd_buf_host(buf, buf->data, buf->data_len)
+		       ? DOCA_SUCCESS
+		       : DOCA_ERROR_INVALID_VALUE;
 }
 
 static doca_error_t run(struct gd_serial *serial, struct doca_task *task)

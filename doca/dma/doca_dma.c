@@ -49,9 +49,20 @@ static doca_error_t check_ends(const struct doca_buf *src, const struct doca_buf
 	return DOCA_SUCCESS;
 }
 
-doca_error_t gd_dma_copy(const struct doca_buf *src, struct doca_buf *dst)
+static bool is_on(struct doca_dev *const *devs, uint32_t n_devs, const struct doca_buf *list)
 {
-	const doca_error_t result = check_ends(src, dst);
+	for (uint32_t i = 0; i < n_devs; i++)
+		if (gd_buf_is_on(list, devs[i]))
+			return true;
+	return false;
+}
+
+doca_error_t gd_dma_copy(struct doca_dev *const *devs, uint32_t n_devs, const struct doca_buf *src,
+			 struct doca_buf *dst)
+{
+	const doca_error_t result = is_on(devs, n_devs, src) && is_on(devs, n_devs, dst)
+					    ? check_ends(src, dst)
+					    : DOCA_ERROR_INVALID_VALUE;
 
 	return result == DOCA_SUCCESS ? gd_buf_copy(dst, src) : result;
 }
@@ -60,7 +71,9 @@ static doca_error_t check(const struct doca_task *task)
 {
 	const struct doca_dma_task_memcpy *copy = (const struct doca_dma_task_memcpy *)task;
 
-	return check_ends(copy->src, copy->dst);
+	return gd_buf_is_on(copy->src, task->ctx->dev) && gd_buf_is_on(copy->dst, task->ctx->dev)
+		       ? check_ends(copy->src, copy->dst)
+		       : DOCA_ERROR_INVALID_VALUE;
 }
 
 static doca_error_t run(struct gd_serial *serial, struct doca_task *task)
@@ -68,7 +81,7 @@ static doca_error_t run(struct gd_serial *serial, struct doca_task *task)
 	const struct doca_dma_task_memcpy *copy = (const struct doca_dma_task_memcpy *)task;
 
 	(void)serial;
-	return gd_dma_copy(copy->src, copy->dst);
+	return gd_dma_copy(&task->ctx->dev, 1, copy->src, copy->dst);
 }
 
 static const struct gd_serial_ops memcpy_ops = {

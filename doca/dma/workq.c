@@ -353,6 +353,7 @@ doca_error_t doca_workq_progress_retrieve(struct doca_workq *workq, struct doca_
 					  int flags)
 {
 	const struct doca_dma_job_memcpy *job;
+	const struct old_ctx *ctx;
 	doca_error_t result;
 
 	if (!workq || !ev || flags != DOCA_WORKQ_RETRIEVE_FLAGS_NONE)
@@ -360,7 +361,8 @@ doca_error_t doca_workq_progress_retrieve(struct doca_workq *workq, struct doca_
 	if (workq->n == 0)
 		return DOCA_ERROR_AGAIN;
 	job = &workq->jobs[workq->first];
-	result = gd_dma_copy(job->src_buff, job->dst_buff);
+	ctx = of(job->base.ctx);
+	result = gd_dma_copy(ctx->devs, ctx->n_devs, job->src_buff, job->dst_buff);
 	*ev = (struct doca_event){
 		.type = job->base.type, .user_data = job->base.user_data, .result.u64 = result};
 	workq->first = (workq->first + 1) % workq->depth;

@@ -229,8 +229,8 @@ doca_error_t doca_dpa_completion_create(struct doca_dpa *dpa, unsigned int queue
 	comp = calloc(1, sizeof(*comp));
 	if (!comp)
 		return DOCA_ERROR_NO_MEMORY;
-	comp->user_data = calloc(queue_size, sizeof(*comp->user_data));
-	if (!comp->user_data) {
+	comp->sent = calloc(queue_size, sizeof(*comp->sent));
+	if (!comp->sent) {
 		free(comp);
 		return DOCA_ERROR_NO_MEMORY;
 	}
@@ -253,7 +253,7 @@ doca_error_t doca_dpa_completion_destroy(struct doca_dpa_completion *dpa_comp)
 	if (result != DOCA_SUCCESS)
 		return result;
 	dpa_comp->done.dpa->refs--;
-	free(dpa_comp->user_data);
+	free(dpa_comp->sent);
 	free(dpa_comp);
 	return DOCA_SUCCESS;
 }
@@ -288,19 +288,26 @@ int doca_dpa_dev_get_completion(doca_dpa_dev_completion_t dpa_comp_handle,
 				doca_dpa_dev_completion_element_t *comp_element)
 {
 	const struct doca_dpa_completion *comp = (void *)(uintptr_t)dpa_comp_handle;
+	struct gd_dpa_sent *sent;
 	uint32_t place;
 
 	if (!comp_element || !gd_done_next(dpa_comp_handle, &place))
 		return 0;
-	*comp_element = (uintptr_t)&comp->user_data[place];
+	sent = &comp->sent[place];
+	pthread_mutex_lock(&comp->done.dpa->lock);
+	if (sent->producer)
+		sent->producer->n_open--;
+	sent->producer = NULL;
+	pthread_mutex_unlock(&comp->done.dpa->lock);
+	*comp_element = (uintptr_t)sent;
 	return 1;
 }
 
 uint32_t doca_dpa_dev_get_completion_user_data(doca_dpa_dev_completion_element_t comp_element)
 {
-	const uint32_t *user_data = (void *)(uintptr_t)comp_element;
+	const struct gd_dpa_sent *sent = (void *)(uintptr_t)comp_element;
 
-	return user_data ? *user_data : 0;
+	return sent ? sent->user_data : 0;
 }
 
 void doca_dpa_dev_completion_ack(doca_dpa_dev_completion_t dpa_comp_handle, uint64_t num_comp)

@@ -58,9 +58,16 @@ struct gd_done {
 	uint32_t refs;                   /* producers or consumers that use it */
 };
 
+/* A completed send. */
+struct gd_dpa_sent {
+	uint32_t user_data; /* of the producer */
+	/* its producer, until code on the DPA takes the completion or the producer stops */
+	struct doca_comch_producer *producer;
+};
+
 struct doca_dpa_completion {
 	struct gd_done done;
-	uint32_t *user_data; /* ring of user data of producers */
+	struct gd_dpa_sent *sent; /* ring */
 };
 
 /* A message for a consumer on the DPA. */

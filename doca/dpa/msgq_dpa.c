@@ -356,8 +356,28 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
+/* The completions that the code has not taken stay in their queue, but are no longer counted. */
+static doca_error_t stop_producer(struct doca_ctx *ctx)
+{
+	struct doca_comch_producer *p = gd_producer_of(ctx);
+	struct doca_dpa_completion *comp = p->completion;
+
+	pthread_mutex_lock(&p->msgq->dpa->lock);
+	for (uint32_t i = 0; i < comp->done.size; i++)
+		if (comp->sent[i].producer == p)
+			comp->sent[i].producer = NULL;
+	p->n_open = 0;
+	pthread_mutex_unlock(&p->msgq->dpa->lock);
+	return DOCA_SUCCESS;
+}
+
 const struct gd_ctx_ops gd_msgq_dpa_producer = {
-	.name = "DPA producer", .start = start_producer, .on_dpa = true, .is_silent = true};
+	.name = "DPA producer",
+	.start = start_producer,
+	.stop = stop_producer,
+	.on_dpa = true,
+	.is_silent = true,
+};
 
 /*
  * Lock held. Wait until the consumer has a receive posted, and return it. NULL: the consumer does
@@ -375,13 +395,52 @@ static struct doca_comch_consumer *wait_for_room(struct doca_comch_msgq *msgq, u
 	return c;
 }
 
-static bool can_be_sent(const struct doca_comch_producer *p, const uint8_t *imm, uint32_t imm_len)
+/*
+ * Lock held. Returns whether the queue of sends and the completion queue have an entry. A send needs
+ * them until its message has arrived and, if it requests a completion, until the code has taken and
+ * acknowledged that completion.
+ */
+static bool has_entry(const struct doca_comch_producer *p, bool completion_requested)
 {
-	if (p && imm_len <= GD_COMCH_IMM && (!imm_len || imm))
+	if (completion_requested && p->n_open >= p->max_send)
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "DPA producer: send rejected: all sends wait for their completions to be taken (limit dev_max_num_send=%u): call doca_dpa_dev_get_completion() before further sends",
+		       p->max_send);
+	else if (completion_requested && gd_done_is_full(&p->completion->done))
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "DPA producer: send rejected: the completion queue is full (entries=%u): call doca_dpa_dev_completion_ack() before further sends, or create a larger queue",
+		       p->completion->done.size);
+	else
 		return true;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: invalid immediate data (bytes=%u, limit=%u)",
-	       imm_len, GD_COMCH_IMM);
 	return false;
+}
+
+static bool can_be_sent(struct doca_comch_producer *p, const uint8_t *imm, uint32_t imm_len,
+			bool completion_requested)
+{
+	bool has;
+
+	if (!p || imm_len > GD_COMCH_IMM || (imm_len && !imm)) {
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "DPA producer: invalid immediate data (bytes=%u, limit=%u)", imm_len,
+		       GD_COMCH_IMM);
+		return false;
+	}
+	pthread_mutex_lock(&p->msgq->dpa->lock);
+	has = has_entry(p, completion_requested);
+	pthread_mutex_unlock(&p->msgq->dpa->lock);
+	return has;
+}
+
+/* Lock held. Publish the completion of a send. */
+static void complete(struct doca_comch_producer *p)
+{
+	struct gd_done *done = &p->completion->done;
+
+	p->completion->sent[gd_done_place(done)] =
+		(struct gd_dpa_sent){.user_data = (uint32_t)p->ctx.user_data.u64, .producer = p};
+	p->n_open++;
+	gd_done_put(done);
 }
 
 void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_t producer_handle,
@@ -390,18 +449,16 @@ void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_
 {
 	struct doca_comch_producer *p = (void *)(uintptr_t)producer_handle;
 	struct doca_comch_consumer *c;
-	struct doca_dpa_completion *comp;
 
-	if (!can_be_sent(p, imm, imm_len))
+	if (!can_be_sent(p, imm, imm_len, completion_requested))
 		return;
-	comp = p->completion;
 	pthread_mutex_lock(&p->msgq->dpa->lock);
 	c = wait_for_room(p->msgq, consumer_id);
-	if (c)
+	/* meanwhile other producers may have filled the completion queue */
+	if (c && has_entry(p, completion_requested)) {
 		gd_msgq_deliver(c, p->id, imm, imm_len);
-	if (c && completion_requested && !gd_done_is_full(&comp->done)) {
-		comp->user_data[gd_done_place(&comp->done)] = (uint32_t)p->ctx.user_data.u64;
-		gd_done_put(&comp->done);
+		if (completion_requested)
+			complete(p);
 	}
 	pthread_mutex_unlock(&p->msgq->dpa->lock);
 	if (!c)
@@ -410,33 +467,34 @@ void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_
 }
 
 /*
- * Returns the address in this process of `length` bytes of a map. NULL: outside the map, or the
- * rights do not permit reads (is_filled: writes).
+ * Returns the address in this process of `length` bytes of a map. NULL: outside the map, the rights
+ * do not permit reads (is_filled: writes), or the map is not for the device.
  */
-static char *in_map(const struct doca_mmap *map, uint64_t addr, size_t length, bool is_filled)
+static char *in_map(const struct doca_mmap *map, const struct doca_dev *dev, uint64_t addr,
+		    size_t length, bool is_filled)
 {
 	const uint64_t from = map ? (uintptr_t)map->addr : 0;
 
-	if (!map || !map->local || !gd_mmap_allows(map, is_filled) || addr < from ||
-	    !gantry_range_ok(addr - from, length, map->length))
+	if (!map || !map->local || !gd_mmap_has_dev(map, dev) || !gd_mmap_allows(map, is_filled) ||
+	    addr < from || !gantry_range_ok(addr - from, length, map->length))
 		return NULL;
 	return (char *)map->local + (addr - from);
 }
 
 /* Copy between two maps, which stay mapped during the copy. false: rejected and logged. */
-static bool copy(doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_mmap_t src_mmap,
-		 uint64_t src_addr, size_t length)
+static bool copy(const struct doca_dev *dev, doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr,
+		 doca_dpa_dev_mmap_t src_mmap, uint64_t src_addr, size_t length)
 {
 	struct doca_mmap *from = gd_mmap_use(src_mmap), *to = gd_mmap_use(dst_mmap);
-	const char *src = in_map(from, src_addr, length, false);
-	char *dst = in_map(to, dst_addr, length, true);
+	const char *src = in_map(from, dev, src_addr, length, false);
+	char *dst = in_map(to, dev, dst_addr, length, true);
 	const bool can = src && dst && (dst >= src + length || src >= dst + length);
 
 	if (can)
 		memcpy(dst, src, length);
 	else
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "DPA producer: copy rejected: a range is outside its map, the rights of a map do not permit the copy, or the ranges overlap (bytes=%zu)",
+		       "DPA producer: copy rejected: a range is outside its map, the rights of a map do not permit the copy, a map is not for the device, or the ranges overlap (bytes=%zu)",
 		       length);
 	if (from)
 		gd_mmap_unuse(from);
@@ -451,8 +509,10 @@ void doca_dpa_dev_comch_producer_dma_copy(doca_dpa_dev_comch_producer_t producer
 					  uint64_t src_addr, size_t length, const uint8_t *imm,
 					  uint32_t imm_len, uint8_t completion_requested)
 {
-	if (!can_be_sent((void *)(uintptr_t)producer_handle, imm, imm_len) ||
-	    !copy(dst_mmap, dst_addr, src_mmap, src_addr, length))
+	struct doca_comch_producer *p = (void *)(uintptr_t)producer_handle;
+
+	if (!can_be_sent(p, imm, imm_len, completion_requested) ||
+	    !copy(p->msgq->dev, dst_mmap, dst_addr, src_mmap, src_addr, length))
 		return;
 	doca_dpa_dev_comch_producer_post_send_imm_only(producer_handle, consumer_id, imm, imm_len,
 						       completion_requested);

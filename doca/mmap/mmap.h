@@ -131,6 +131,15 @@ bool gd_rdma_revoke_map(const struct gd_mmap_id *map, bool imported, uint64_t en
 struct doca_mmap *gd_mmap_use(uint32_t handle);
 void gd_mmap_unuse(struct doca_mmap *mmap);
 
+/* Returns whether the program has given the map to the device, or imported the map for it. */
+static inline bool gd_mmap_has_dev(const struct doca_mmap *mmap, const struct doca_dev *dev)
+{
+	for (uint32_t i = 0; i < mmap->n_devs; i++)
+		if (mmap->devs[i] == dev)
+			return true;
+	return false;
+}
+
 /* Returns whether this process may write (is_filled) or read the memory. */
 bool gd_mmap_allows(const struct doca_mmap *mmap, bool is_filled);
 

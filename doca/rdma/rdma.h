@@ -344,6 +344,8 @@ void gd_rdma_guests_drop(struct doca_rdma *rdma);
 
 /* -- rdma_flow.c. Engine -- */
 void gd_rdma_submit(struct doca_rdma_connection *conn, struct gd_rdma_task *task);
+/* Returns whether the device of the context can use all buffers of a task. */
+bool gd_rdma_is_on_device(const struct doca_task *base);
 void gd_rdma_submit_receive(struct doca_rdma *rdma, struct gd_rdma_task *task);
 int gd_rdma_poll(struct doca_ctx *ctx);
 int gd_rdma_arm(struct doca_ctx *ctx);

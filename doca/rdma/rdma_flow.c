@@ -260,6 +260,8 @@ static enum gd_rdma_step run_write_imm(struct doca_rdma_connection *conn, struct
 
 static enum gd_rdma_step run(struct doca_rdma_connection *conn, struct gd_rdma_task *task)
 {
+	if (!gd_rdma_is_on_device(&task->task))
+		return fail(task, DOCA_ERROR_INVALID_VALUE);
 	switch (task->kind) {
 	case GD_RDMA_SEND:
 	case GD_RDMA_SEND_IMM:

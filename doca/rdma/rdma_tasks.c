@@ -19,11 +19,22 @@ static bool is_chain_too_long(const struct doca_buf *buf, uint32_t most)
 	return false;
 }
 
+bool gd_rdma_is_on_device(const struct doca_task *base)
+{
+	const struct gd_rdma_task *task = (const struct gd_rdma_task *)base;
+	const struct doca_dev *dev = base->ctx->dev;
+
+	return gd_buf_is_on(task->src, dev) && gd_buf_is_on(task->dst, dev) &&
+	       gd_buf_is_on(task->result, dev);
+}
+
 static doca_error_t check(const struct doca_task *base)
 {
 	const struct gd_rdma_task *task = (const struct gd_rdma_task *)base;
 	const struct doca_rdma *rdma = gd_rdma_of(base->ctx);
 
+	if (!gd_rdma_is_on_device(base))
+		return DOCA_ERROR_INVALID_VALUE;
 	switch (task->kind) {
 	case GD_RDMA_RECEIVE:
 		return is_chain_too_long(task->dst, rdma->max_receive_list)
@@ -63,7 +74,10 @@ static doca_error_t submit(struct doca_task *base)
 	task->result_len = 0;
 	if (task->kind == GD_RDMA_RECEIVE) {
 		task->conn = NULL;
-		gd_rdma_submit_receive(rdma, task);
+		if (gd_rdma_is_on_device(base))
+			gd_rdma_submit_receive(rdma, task);
+		else
+			gd_task_done_or_fail(base, DOCA_ERROR_INVALID_VALUE);
 		return DOCA_SUCCESS;
 	}
 	if (!task->conn || task->conn->rdma != rdma)

@@ -368,6 +368,58 @@ static void MUST_ids_are_never_ffff_however_many_consumers_there_were(void)
 	rig_alone(many_ids);
 }
 
+/* -- what the guide requires before the start -- */
+
+static void without_callbacks(void)
+{
+	c.no_consumer_cb = true;
+	open_both();
+	fast_add_consumer(&f, 1);
+	fast_add_producer(&f, 1);
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
+		    doca_ctx_start(doca_comch_consumer_as_ctx(f.consumer)));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
+		    doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
+	NEED(state_of(doca_comch_producer_as_ctx(f.producer)) == DOCA_CTX_STATE_IDLE);
+	close_both();
+}
+
+static void consumers_and_producers_need_the_callbacks_for_consumers(void)
+{
+	rig_alone(without_callbacks);
+}
+
+static void with_a_map_of_no_device(void)
+{
+	struct doca_comch_consumer *consumer;
+	struct doca_mmap *map;
+	struct doca_mmap *own;
+
+	open_both();
+	NEED_OK(doca_mmap_create(&map));
+	NEED_OK(doca_mmap_set_permissions(map, DOCA_ACCESS_FLAG_PCI_READ_WRITE));
+	NEED_OK(doca_mmap_set_memrange(map, f.mem, f.bytes));
+	NEED_OK(doca_mmap_start(map));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_consumer_create(c.conn, map, &consumer));
+	fast_start(&peer);
+	fast_start(&f);
+	UNTIL(&c, c.n_new == 1);
+	fast_post(&peer, 0, 4096);
+	own = f.mmap;
+	f.mmap = map;
+	fast_send(&f, 0, 100, NULL, 0);
+	UNTIL(&f, f.n_failed == 1);
+	NEED(f.send_status == DOCA_ERROR_INVALID_VALUE);
+	f.mmap = own;
+	NEED_OK(doca_mmap_destroy(map));
+	close_both();
+}
+
+static void maps_must_be_for_the_device_of_the_connection(void)
+{
+	rig_alone(with_a_map_of_no_device);
+}
+
 int main(void)
 {
 	rig_init();
@@ -379,6 +431,8 @@ int main(void)
 	RUN_TEST(data_and_immediate_data_of_every_length_arrive_as_they_are);
 	RUN_TEST(receives_count_at_once_while_their_engine_is_not_progressed);
 	RUN_TEST(MUST_ids_are_never_ffff_however_many_consumers_there_were);
+	RUN_TEST(consumers_and_producers_need_the_callbacks_for_consumers);
+	RUN_TEST(maps_must_be_for_the_device_of_the_connection);
 	rig_fini();
 	return UNITY_END();
 }

@@ -42,6 +42,7 @@ static void popular_server(void)
 	side_start(&s);
 	rig_tell(RIG_TEST, 'r');
 	UNTIL(&s, s.n_lost == CLIENTS);
+	NEED(s.n_broken == 0);
 	NEED(s.n_connected == CLIENTS && s.n_messages == CLIENTS * 5);
 	for (unsigned int i = 1; i <= CLIENTS; i++)
 		NEED(seen[i] == 5);
@@ -263,7 +264,7 @@ static void surviving_server(void)
 	expect_loss_detected_in_time(is_lost);
 	NEED(doca_comch_server_get_server_ctx(s.conn) == s.server);
 	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, side_try_send(&s, "late", 4));
-	NEED(strcmp(s.journal, "2CsD") == 0);
+	NEED(strcmp(s.journal, "2CsD") == 0 && s.n_broken == 1);
 	side_stop(&s);
 }
 

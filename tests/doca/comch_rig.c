@@ -268,7 +268,8 @@ static void on_disconnect(struct doca_comch_event_connection_status_changed *eve
 {
 	struct side *s = side_of(conn);
 
-	NEED(event && ok == 1);
+	NEED(event && ok <= 1);
+	s->n_broken += !ok;
 	s->n_lost++;
 	jot(s, 'D');
 }
@@ -370,12 +371,16 @@ void side_configure(struct side *s, uint32_t n_tasks)
 		NEED_OK(doca_comch_server_event_msg_recv_register(s->server, on_message));
 		NEED_OK(doca_comch_server_event_connection_status_changed_register(
 			s->server, on_connect, on_disconnect));
-		NEED_OK(doca_comch_server_event_consumer_register(s->server, on_new, on_expired));
+		if (!s->no_consumer_cb)
+			NEED_OK(doca_comch_server_event_consumer_register(s->server, on_new,
+									  on_expired));
 	} else {
 		NEED_OK(doca_comch_client_task_send_set_conf(s->client, on_sent, on_failed,
 							     n_tasks));
 		NEED_OK(doca_comch_client_event_msg_recv_register(s->client, on_message));
-		NEED_OK(doca_comch_client_event_consumer_register(s->client, on_new, on_expired));
+		if (!s->no_consumer_cb)
+			NEED_OK(doca_comch_client_event_consumer_register(s->client, on_new,
+									  on_expired));
 	}
 }
 

@@ -50,6 +50,8 @@ struct side {
 	/* the last connection that was established or sent a message */
 	struct doca_comch_connection *conn;
 	unsigned int n_connected, n_lost, n_sent, n_failed, n_messages, n_new, n_expired;
+	/* of these, connections and ends with change_successful 0 */
+	unsigned int n_refused, n_broken;
 	doca_error_t failed; /* status of the last send that failed */
 	char text[4096];     /* the last message */
 	uint32_t len;
@@ -59,7 +61,8 @@ struct side {
 	 * f failed, + new consumer, - expired consumer
 	 */
 	char journal[256];
-	bool keep_tasks; /* do not free tasks when they end */
+	bool keep_tasks;     /* do not free tasks when they end */
+	bool no_consumer_cb; /* set before side_configure(): no callbacks for consumers */
 	struct doca_task *kept;
 	/* the callbacks call these functions last, unless they are NULL */
 	void (*on_message)(struct side *s);

@@ -112,6 +112,7 @@ void setUp(void)
 	memset(to, 0, SIZE);
 	n_done = n_error = n_idle = n_stopping = n_resubmits = 0;
 	stops = destroys = false;
+	fake_dev = &dev;
 	from_map = (struct doca_mmap)FAKE_MAP(from, SIZE);
 	to_map = (struct doca_mmap)FAKE_MAP(to, SIZE);
 	doca_buf_inventory_create(256, &inventory);
@@ -307,6 +308,20 @@ static void test_rights_are_checked(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_PERMITTED, first_error);
 }
 
+/* The map of each buffer must be for the device of the context. */
+static void test_maps_of_other_devices_are_rejected(void)
+{
+	struct doca_task *task;
+
+	to_map.n_devs = 0;
+	task = task_of(src, dst, 1);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task));
+	doca_task_submit(task);
+	drain();
+	TEST_ASSERT_EQUAL_INT(1, n_error);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, first_error);
+}
+
 static void test_resubmit_in_the_callback(void)
 {
 	n_resubmits = 9;
@@ -481,6 +496,7 @@ int main(void)
 	RUN_TEST(test_tasks_before_the_bad_one_succeed);
 	RUN_TEST(test_try_submit_rejects_invalid_tasks);
 	RUN_TEST(test_rights_are_checked);
+	RUN_TEST(test_maps_of_other_devices_are_rejected);
 	RUN_TEST(test_resubmit_in_the_callback);
 	RUN_TEST(test_stop_and_destroy_in_callbacks);
 	RUN_TEST(test_stop_flushes);

@@ -211,8 +211,9 @@ static void messages_to_the_DPA_arrive_in_order_up_to_the_acknowledged_number(vo
 
 static char from[N * 8], into[N * 8];
 static char sealed[8];
-static doca_dpa_dev_mmap_t from_map, into_map, sealed_map;
+static doca_dpa_dev_mmap_t from_map, into_map, sealed_map, far_map;
 static unsigned int n_put, n_done;
+static unsigned int n_sends = DEPTH, n_ends = DEPTH; /* of the producer; of its completion queue */
 
 /*
  * Send all messages: every third one with a copy before it, every fifth one with a completion. Take
@@ -244,7 +245,7 @@ static __dpa_global__ void send_all(uint64_t arg)
 	}
 	/*
 	 * these calls are rejected, and copy nothing: too long, outside the map, overlapping, into
-	 * a read-only map
+	 * a read-only map, from a map of another device
 	 */
 	doca_dpa_dev_comch_producer_post_send_imm_only(dev_producer, consumer_id, long_imm,
 						       sizeof(long_imm), 0);
@@ -259,6 +260,9 @@ static __dpa_global__ void send_all(uint64_t arg)
 					     long_imm, sizeof(long_imm), 0);
 	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, sealed_map,
 					     (uintptr_t)sealed, from_map, (uintptr_t)from, 8,
+					     long_imm, 4, 0);
+	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, into_map,
+					     (uintptr_t)into + 8, far_map, (uintptr_t)from, 8,
 					     long_imm, 4, 0);
 	/* all completions are taken, so this request does not activate the thread again */
 	doca_dpa_dev_completion_request_notification(dev_ends);
@@ -295,18 +299,24 @@ static void on_flushed(struct doca_comch_consumer_task_post_recv *task, union do
 	doca_task_free(doca_comch_consumer_task_post_recv_as_task(task));
 }
 
-static struct doca_mmap *map(char *addr, size_t length, uint32_t access,
-			     doca_dpa_dev_mmap_t *handle)
+static struct doca_mmap *map_for(struct doca_dev *dev, char *addr, size_t length, uint32_t access,
+				 doca_dpa_dev_mmap_t *handle)
 {
 	struct doca_mmap *mmap;
 
 	NEED_OK(doca_mmap_create(&mmap));
-	NEED_OK(doca_mmap_add_dev(mmap, s.dev));
+	NEED_OK(doca_mmap_add_dev(mmap, dev));
 	NEED_OK(doca_mmap_set_permissions(mmap, access));
 	NEED_OK(doca_mmap_set_memrange(mmap, addr, length));
 	NEED_OK(doca_mmap_start(mmap));
-	NEED_OK(doca_mmap_dev_get_dpa_handle(mmap, s.dev, handle));
+	NEED_OK(doca_mmap_dev_get_dpa_handle(mmap, dev, handle));
 	return mmap;
+}
+
+static struct doca_mmap *map(char *addr, size_t length, uint32_t access,
+			     doca_dpa_dev_mmap_t *handle)
+{
+	return map_for(s.dev, addr, length, access, handle);
 }
 
 static void open_dpa_producer(void)
@@ -319,11 +329,11 @@ static void open_dpa_producer(void)
 	ctx = doca_comch_producer_as_ctx(producer);
 	NEED_OK(doca_ctx_set_user_data(ctx, (union doca_data){.u64 = 55}));
 	BAD(doca_ctx_start(ctx));
-	NEED_OK(doca_dpa_completion_create(dpa, DEPTH, &ends));
+	NEED_OK(doca_dpa_completion_create(dpa, n_ends, &ends));
 	NEED_OK(doca_dpa_completion_set_thread(ends, thread));
 	NEED_OK(doca_dpa_completion_start(ends));
 	NEED_OK(doca_comch_producer_dpa_completion_attach(producer, ends));
-	NEED_OK(doca_comch_producer_set_dev_max_num_send(producer, DEPTH));
+	NEED_OK(doca_comch_producer_set_dev_max_num_send(producer, n_sends));
 	NEED_OK(doca_ctx_start(ctx));
 	NEED_OK(doca_comch_producer_get_dpa_handle(producer, &dev_producer));
 	NEED_OK(doca_dpa_completion_get_dpa_handle(ends, &dev_ends));
@@ -364,15 +374,18 @@ static void close_dpa_producer(void)
 
 static void from_the_dpa(void)
 {
-	struct doca_mmap *maps[3];
+	struct side far = {.dev = NULL};
+	struct doca_mmap *maps[4];
 
 	open_dpa(send_all);
+	side_open_dev(&far, "b1:00.0");
 	open_dpa_producer();
 	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = (char)(1 + i % 100);
 	maps[0] = map(from, sizeof(from), DOCA_ACCESS_FLAG_PCI_READ_ONLY, &from_map);
 	maps[1] = map(into, sizeof(into), DOCA_ACCESS_FLAG_PCI_READ_WRITE, &into_map);
 	maps[2] = map(sealed, sizeof(sealed), DOCA_ACCESS_FLAG_PCI_READ_ONLY, &sealed_map);
+	maps[3] = map_for(far.dev, from, sizeof(from), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE, &far_map);
 	NEED(doca_dpa_dev_comch_producer_is_consumer_empty(dev_producer, consumer_id) == 1);
 	post((struct doca_buf *)(void *)&s); /* a buffer is no use here */
 	UNTIL(&s, n_flushed == 1);
@@ -389,8 +402,9 @@ static void from_the_dpa(void)
 	NEED_OK(doca_dpa_thread_stop(thread));
 	NEED(memcmp(into + 8, "\0\0\0\0\0\0\0", 8) == 0 && sealed[0] == 0);
 	close_dpa_producer();
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		NEED_OK(doca_mmap_destroy(maps[i]));
+	NEED_OK(doca_dev_close(far.dev));
 	close_dpa();
 }
 
@@ -398,6 +412,67 @@ static void messages_and_copies_of_the_DPA_arrive_and_complete_in_order(void)
 {
 	rig_begin();
 	rig_wait(rig_fork(from_the_dpa), 0);
+}
+
+/* -- limits of a producer on the DPA -- */
+
+#define ENTRIES 2u
+
+static __dpa_global__ void send_number(unsigned int number, uint8_t wanted)
+{
+	doca_dpa_dev_comch_producer_post_send_imm_only(dev_producer, consumer_id,
+						       (uint8_t *)&number, sizeof(number), wanted);
+}
+
+/*
+ * Two sends wait for their completions to be taken, so a third one with a completion is rejected,
+ * and one without is not.
+ */
+static __dpa_global__ void send_too_many(uint64_t arg)
+{
+	doca_dpa_dev_completion_element_t element;
+
+	NEED(arg == 7);
+	send_number(0, 1);
+	send_number(1, 1);
+	send_number(99, 1);
+	send_number(2, 0);
+	NEED(doca_dpa_dev_get_completion(dev_ends, &element) == 1);
+	doca_dpa_dev_completion_ack(dev_ends, 1);
+	send_number(3, 1);
+	NEED(doca_dpa_dev_get_completion(dev_ends, &element) == 1);
+	NEED(doca_dpa_dev_get_completion(dev_ends, &element) == 1);
+	NEED(doca_dpa_dev_get_completion(dev_ends, &element) == 0);
+	__atomic_store_n(&n_done, 1, __ATOMIC_RELEASE);
+	doca_dpa_dev_thread_finish();
+}
+
+static void overfill(void)
+{
+	open_dpa(send_too_many);
+	open_dpa_producer();
+	for (unsigned int i = 0; i < DEPTH + 1; i++)
+		post(NULL);
+	NEED_OK(doca_dpa_thread_run(thread));
+	UNTIL(&s, n_received == 4 && __atomic_load_n(&n_done, __ATOMIC_ACQUIRE));
+	NEED_OK(doca_dpa_thread_stop(thread));
+	NEED(doca_pe_progress(s.pe) == 0);
+	close_dpa_producer();
+	close_dpa();
+}
+
+static void a_producer_of_the_DPA_has_a_limit_of_sends(void)
+{
+	n_sends = ENTRIES;
+	rig_alone(overfill);
+	n_sends = DEPTH;
+}
+
+static void no_requested_completion_is_dropped(void)
+{
+	n_ends = ENTRIES;
+	rig_alone(overfill);
+	n_ends = DEPTH;
 }
 
 /* -- misuse -- */
@@ -489,6 +564,8 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(messages_to_the_DPA_arrive_in_order_up_to_the_acknowledged_number);
 	RUN_TEST(messages_and_copies_of_the_DPA_arrive_and_complete_in_order);
+	RUN_TEST(a_producer_of_the_DPA_has_a_limit_of_sends);
+	RUN_TEST(no_requested_completion_is_dropped);
 	RUN_TEST(completions_have_no_thread_of_another_DPA);
 	RUN_TEST(null_objects_are_rejected);
 	rig_fini();

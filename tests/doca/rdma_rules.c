@@ -264,8 +264,9 @@ static void judged(int fd)
 {
 	struct rig_side *s = plain();
 	struct doca_buf *big = rig_data(s, 0, 1000), *small = rig_room(s, 5000, 10),
-			*second = rig_room(s, 6000, 10);
+			*second = rig_room(s, 6000, 10), *far;
 	struct doca_rdma_task_read *read;
+	struct doca_mmap *bare;
 	struct doca_rdma_task_write *write;
 	struct doca_rdma_connection *conn;
 	const union doca_data tag = {.u64 = 0};
@@ -287,6 +288,16 @@ static void judged(int fd)
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(doca_rdma_task_write_as_task(write)));
 	doca_task_free(doca_rdma_task_read_as_task(read));
 	doca_task_free(doca_rdma_task_write_as_task(write));
+	/* the map of a buffer is not for the device of the context */
+	OK(doca_mmap_create(&bare));
+	OK(doca_mmap_set_memrange(bare, s->memory, 4096));
+	OK(doca_mmap_start(bare));
+	OK(doca_buf_inventory_buf_get_by_data(s->inventory, bare, s->memory, 5, &far));
+	OK(doca_rdma_task_read_allocate_init(s->rdma, conn, far, small, tag, &read));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(doca_rdma_task_read_as_task(read)));
+	doca_task_free(doca_rdma_task_read_as_task(read));
+	rig_put(far);
+	OK(doca_mmap_destroy(bare));
 	CHECK(s->n_ends == 0);
 	rig_put(big);
 	rig_put(small);

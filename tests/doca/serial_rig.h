@@ -55,6 +55,7 @@ static inline void rig_up(void)
 	n_done = n_error = 0;
 	status = DOCA_SUCCESS;
 	memset(to, 0, sizeof(to));
+	fake_dev = &dev;
 	from_map = (struct doca_mmap)FAKE_MAP(from, RIG_BYTES);
 	to_map = (struct doca_mmap)FAKE_MAP(to, RIG_BYTES);
 	OK(doca_buf_inventory_create(1024, &inventory));

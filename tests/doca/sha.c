@@ -246,8 +246,12 @@ static void invalid_task_fails(void)
 
 	REFUSED(INVALID_VALUE, doca_task_try_submit(doca_sha_task_hash_as_task(task)));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, run_task(doca_sha_task_hash_as_task(task)));
-	to_map.access = 0;
 	OK(doca_sha_task_hash_set_algorithm(task, DOCA_SHA_ALGORITHM_SHA1));
+	from_map.n_devs = 0;
+	REFUSED(INVALID_VALUE, doca_task_try_submit(doca_sha_task_hash_as_task(task)));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, run_task(doca_sha_task_hash_as_task(task)));
+	from_map.n_devs = 1;
+	to_map.access = 0;
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_PERMITTED, run_task(doca_sha_task_hash_as_task(task)));
 	TEST_ASSERT_EQUAL_INT(0, length_of(dst));
 	REFUSED(INVALID_VALUE, doca_sha_task_hash_set_algorithm(task, (enum doca_sha_algorithm)3));

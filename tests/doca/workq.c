@@ -61,6 +61,7 @@ void setUp(void)
 	for (i = 0; i < SIZE; i++)
 		from[i] = (uint8_t)(i * 11 + i / 256);
 	memset(to, 0, SIZE);
+	fake_dev = &dev;
 	from_map = (struct doca_mmap)FAKE_MAP(from, SIZE);
 	to_map = (struct doca_mmap)FAKE_MAP(to, SIZE);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_create(
