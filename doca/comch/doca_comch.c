@@ -7,6 +7,7 @@
 
 #include "base/container_of.h"
 #include "comch/comch.h"
+#include "common/gd_log.h"
 
 static struct gd_end *of_server(const struct doca_comch_server *server)
 {
@@ -83,6 +84,39 @@ static doca_error_t set_on_consumer(struct gd_end *end, doca_comch_event_consume
 	return DOCA_SUCCESS;
 }
 
+/* Log that a function of this side cannot have a server or client. */
+static void log_wrong_side(const char *what, const char *name, const struct doca_devinfo *info)
+{
+	const bool is_host = info->side == GD_HOST;
+
+	if (!info->comch)
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "Comch %s \"%s\" cannot be created: the device has no transport of this machine (device=%s): use a device with transport shm-comch",
+		       what, name, info->pci);
+	else
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "Comch %s \"%s\" cannot be created: the device is a function of the %s (device=%s): build and run the program for the %s, after eval \"$(gantry env %s)\"",
+		       what, name, is_host ? "host" : "DPU", info->pci, is_host ? "DPU" : "host",
+		       is_host ? "dpu" : "host");
+}
+
+static doca_error_t check_server(const struct doca_dev *dev, const struct doca_dev_rep *rep,
+				 const char *name)
+{
+	const bool has_rep = gd_rep_is_open(rep) && rep->dev == dev;
+
+	if (doca_comch_cap_server_is_supported(dev->info) != DOCA_SUCCESS) {
+		log_wrong_side("server", name, dev->info);
+		return has_rep ? DOCA_ERROR_INITIALIZATION : DOCA_ERROR_INVALID_VALUE;
+	}
+	if (has_rep)
+		return DOCA_SUCCESS;
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "Comch server \"%s\" cannot be created: no open representor of the device (device=%s): pass one of doca_devinfo_rep_create_list() after doca_dev_rep_open()",
+	       name, dev->info->pci);
+	return DOCA_ERROR_INVALID_VALUE;
+}
+
 /* -- servers -- */
 
 doca_error_t doca_comch_server_create(struct doca_dev *dev, struct doca_dev_rep *repr,
@@ -91,12 +125,11 @@ doca_error_t doca_comch_server_create(struct doca_dev *dev, struct doca_dev_rep 
 	struct gd_end *end;
 	doca_error_t result;
 
-	if (!gd_dev_is_open(dev) || !gd_rep_is_open(repr) || !name || !comch_server ||
-	    repr->dev != dev)
+	if (!gd_dev_is_open(dev) || !name || !comch_server)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (doca_comch_cap_server_is_supported(dev->info) != DOCA_SUCCESS)
-		return DOCA_ERROR_INITIALIZATION;
-	result = gd_end_create(dev, repr, name, &end);
+	result = check_server(dev, repr, name);
+	if (result == DOCA_SUCCESS)
+		result = gd_end_create(dev, repr, name, &end);
 	if (result == DOCA_SUCCESS)
 		*comch_server = gn_container_of(end, struct doca_comch_server, end);
 	return result;
@@ -220,8 +253,10 @@ doca_error_t doca_comch_client_create(struct doca_dev *dev, const char *name,
 
 	if (!gd_dev_is_open(dev) || !name || !comch_client)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (doca_comch_cap_client_is_supported(dev->info) != DOCA_SUCCESS)
+	if (doca_comch_cap_client_is_supported(dev->info) != DOCA_SUCCESS) {
+		log_wrong_side("client", name, dev->info);
 		return DOCA_ERROR_INITIALIZATION;
+	}
 	result = gd_end_create(dev, NULL, name, &end);
 	if (result == DOCA_SUCCESS)
 		*comch_client = gn_container_of(end, struct doca_comch_client, end);

@@ -63,6 +63,14 @@ void gd_log_errs(struct gn_errs *errs)
 	gn_errs_fini(errs);
 }
 
+/* Returned instead of -errno if the run directory cannot be used, which gd_run_dir() has logged. */
+#define NO_RUN_DIR 1
+
+static const char *reason(int rc)
+{
+	return rc == NO_RUN_DIR ? "no run directory, see the message before" : strerror(-rc);
+}
+
 /* -- plugins -- */
 
 void gd_plugin_dirs(struct gn_conf_node *list)
@@ -157,7 +165,7 @@ static int set_place(const struct gantry_plugin *desc, struct gd_wire *wire)
 	if (!dir || (*dir && **dir != '\0'))
 		return 0;
 	if (gd_run_dir(run_dir) != DOCA_SUCCESS)
-		return -EACCES;
+		return NO_RUN_DIR;
 	*dir = gn_arena_strdup(&arena, run_dir);
 	return *dir ? 0 : -ENOMEM;
 }
@@ -200,7 +208,7 @@ int gd_wire_load(struct gd_wire *wire, const char *const *also_known, struct gn_
 	rc = load(wire, also_known, errs);
 	pthread_mutex_unlock(&lock);
 	if (rc != 0 && errs->n == 0)
-		gn_errs_add(errs, "%s: %s", wire->name, strerror(-rc));
+		gn_errs_add(errs, "%s: %s", wire->name, reason(rc));
 	return rc;
 }
 
@@ -304,7 +312,7 @@ static doca_error_t get(struct gd_wire *wire, struct gd_transport **transport_p)
 	if (rc != 0) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
 		       "device %s: cannot open the transport (transport=%s): %s", wire->name,
-		       wire->plugin, strerror(-rc));
+		       wire->plugin, reason(rc));
 		return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_INITIALIZATION;
 	}
 	open->inherited = wire->open;
@@ -421,8 +429,13 @@ static const char *claim(const char *path, char *why)
 		return NULL;
 	if (rc == -EPERM)
 		return why;
-	return rc == -ENOTDIR ? "not a directory"
-			      : "cannot be created: set GANTRY_RUNDIR to another directory";
+	if (rc == -ENOTDIR)
+		return "not a directory: set GANTRY_RUNDIR to another directory";
+	snprintf(why, GN_PATH_WHY, "does not exist and cannot be created: %s: %s", strerror(-rc),
+		 rc == -ENOENT
+			 ? "create its parent directory, or set GANTRY_RUNDIR to another directory"
+			 : "set GANTRY_RUNDIR to another directory");
+	return why;
 }
 
 doca_error_t gd_run_dir(char path[80])

@@ -396,9 +396,9 @@ static struct doca_comch_consumer *wait_for_room(struct doca_comch_msgq *msgq, u
 }
 
 /*
- * Lock held. Returns whether the queue of sends and the completion queue have an entry. A send needs
- * them until its message has arrived and, if it requests a completion, until the code has taken and
- * acknowledged that completion.
+ * Lock held. Returns whether the queue of sends and the completion queue have an entry. A send
+ * needs them until its message has arrived and, if it requests a completion, until the code has
+ * taken and acknowledged that completion.
  */
 static bool has_entry(const struct doca_comch_producer *p, bool completion_requested)
 {

@@ -7,7 +7,7 @@
 
 #include "engine/ctx.h"
 
-/* Who waits for the fd of an engine. */
+/* The waiter for the fd of an engine. */
 enum gd_pe_waiter {
 	GD_PE_AWAKE,
 	GD_PE_SLEEPS, /* the engine, see pe_sleep.c: all events wake it */
