@@ -10,7 +10,8 @@
  * gd_comch_head, which may be followed by data of the program:
  *
  *     client                     server
- *     HELLO  <----------------> HELLO                   both sides send it first
+ *     HELLO  ------------------>                        the request
+ *            <------------------ HELLO                  the program of the server progresses
  *     MESSAGE, ACK, RECV_CREDITS, CONSUMER <----->      any order, both directions
  *     BYE    ------------------>                        either side may send BYE
  *            <------------------ BYE_OK
@@ -19,13 +20,20 @@
  * That lock guards all fields of a connection except its user data. Events for the program become
  * notes (comch_note.c), which the engine delivers to the program in the order of arrival.
  *
- * Flow control: a side sends at most as many messages as the receive queue of the peer holds, until
- * the peer has acknowledged some by ACK. The peer sends ACK when its program has taken messages.
+ * Progress: what a card needs the progress of a program for, needs it here, too. The engine of the
+ * server answers HELLO. The engine of a server or client sends ACK immediately before it delivers a
+ * message, and the send of the message completes only then. The engine of a server or client
+ * announces the consumers of its connections.
  *
- * End: the side that leaves sends BYE. The service thread of the peer answers BYE_OK after all
- * earlier messages. Then the first side closes the connection of the transport, so no message is
- * lost. If the peer does not answer within GD_COMCH_BYE_NS, the first side closes the connection
- * anyway.
+ * Flow control: a side sends at most as many messages as the receive queue of the peer holds, until
+ * the peer has acknowledged some by ACK.
+ *
+ * End: the side that leaves sends BYE, with the number of messages that its program has taken. The
+ * peer answers BYE_OK, with its number, when its program has taken all earlier messages, so no
+ * message is lost and the outcome of each send is known. If messages of the side that leaves are
+ * not taken within GD_COMCH_TAKE_NS, it sends BYE again, with b = 1: the service thread of the peer
+ * then discards them and answers. If the peer does not answer within GD_COMCH_BYE_NS, the first
+ * side closes the connection anyway.
  */
 #ifndef GD_COMCH_H
 #define GD_COMCH_H
@@ -38,7 +46,7 @@
 #include "engine/ctx.h"
 #include "mmap/mmap.h"
 
-#define GD_COMCH_VERSION 3
+#define GD_COMCH_VERSION 4
 #define GD_COMCH_NAME_LEN 120u /* bytes, with the NUL */
 #define GD_COMCH_MSG_SIZE 4080u
 #define GD_COMCH_RECV_QUEUE 8192u /* maximum number of messages */
@@ -51,6 +59,8 @@
 #define GD_COMCH_BUF_SIZE (1u << 30)
 #define GD_COMCH_SHARED 48u          /* maximum number of maps that a connection exports */
 #define GD_COMCH_BYE_NS 500000000ull /* time limit for the answer to BYE */
+/* time limit for the program of the peer to take the last messages of a side that leaves */
+#define GD_COMCH_TAKE_NS 2000000000ull
 #define GD_COMCH_RETRY_NS 2000000ull
 #define GD_CONN_NO_TASKS 0x80000000u /* comch_handles.c releases the connection */
 #define GD_COMCH_BAD_ID 0xffffu      /* programs use this id for "no consumer", like 0 */
@@ -65,8 +75,8 @@ enum gd_comch_op {
 	 * comch_buffer_lengths.c) and its limit of immediate data in bytes (lower 16 bits)
 	 */
 	GD_CONSUMER,
-	GD_BYE,
-	GD_BYE_OK,
+	GD_BYE,    /* a: like ACK, b: 1: do not wait for the program */
+	GD_BYE_OK, /* a: like ACK */
 	GD_COMCH_OPS
 };
 
@@ -82,6 +92,7 @@ _Static_assert(sizeof(struct gd_comch_head) + GD_COMCH_MSG_SIZE == GANTRY_CTRL_M
 enum gd_conn_state {
 	GD_CONN_FORGOTTEN, /* released: all fields are zero, see comch_handles.c */
 	GD_CONN_GREETING,  /* HELLO of the peer has not arrived */
+	GD_CONN_REQUESTED, /* only a server: its program has not progressed since HELLO arrived */
 	GD_CONN_OPEN,
 	GD_CONN_LEAVING, /* this side has sent BYE */
 	GD_CONN_LOST,    /* the peer disconnected or died; a note reports it */
@@ -93,6 +104,7 @@ struct gd_remote {
 	struct gd_remote *next;
 	uint32_t queue; /* number in the transport */
 	uint32_t id;    /* 0: GD_CONSUMER has not arrived */
+	bool is_known;  /* the program was notified */
 	uint32_t imm_len;
 	uint32_t row;  /* row of its posted lengths, see comch_buffer_lengths.c */
 	uint32_t refs; /* lock: one reference of the connection, one of each target */
@@ -117,7 +129,8 @@ struct doca_comch_task_send {
 	uint32_t len;
 	doca_error_t result;
 	void *copy;           /* copy of the message, while the task waits */
-	struct gd_event sent; /* completes a task that had to wait */
+	uint32_t number;      /* value of conn->sent after this message */
+	struct gd_event sent; /* completes the task */
 	struct doca_comch_task_send *next;
 };
 
@@ -140,9 +153,12 @@ struct doca_comch_connection {
 	/* __atomic, any thread: a producer needs a slot of `shared`, and all slots are held */
 	uint32_t crowded;
 	bool is_server;
-	bool is_known; /* established: the program was notified */
-	bool want_ack; /* the queue of the transport was full: send ACK later */
-	bool got_bye;  /* the peer has ended the connection in order */
+	bool is_known;    /* established: the program was notified */
+	bool want_ack;    /* the queue of the transport was full: send ACK later */
+	bool got_bye;     /* the peer has ended the connection in order */
+	bool owes_bye_ok; /* answer BYE when the program has taken all messages */
+	bool is_rushed;   /* this side has sent BYE with b = 1 */
+	bool discards;    /* the peer has: messages that the program has not taken are discarded */
 	/* thread of the engine: the program has disconnected, and gets no more events of it */
 	bool disconnected;
 	uint64_t deadline_ns;
@@ -158,10 +174,15 @@ struct doca_comch_connection {
 	struct gd_event lost_note;
 	/* control messages that wait for the transport; data messages wait behind them */
 	struct gd_ctrl_msg *ctrl_queue;
+	/* GD_CONSUMER messages that wait for progress of the engine of the end */
+	struct gd_ctrl_msg *held;
+	struct gd_event announce; /* sends them */
+	bool announces;           /* the event is posted */
 	/* outgoing messages */
 	/* size of the queue of the peer; messages sent; messages that its program has taken */
 	uint32_t window, sent, taken;
-	struct doca_comch_task_send *first, **last; /* tasks that wait */
+	struct doca_comch_task_send *first, **last;   /* tasks that wait */
+	struct doca_comch_task_send *flying, **flown; /* sent, and not acknowledged */
 	/* incoming messages */
 	uint32_t arrived, delivered, acked;
 	uint32_t next_id, next_producer, next_lane;
@@ -230,10 +251,16 @@ void gd_conn_free(struct doca_comch_connection *conn);
  * full), -ENOTCONN, or another error of the transport.
  */
 int gd_conn_send(struct doca_comch_connection *conn, const void *msg, uint32_t len);
+/* A message was sent: its task completes when the peer acknowledges it. */
+void gd_conn_fly(struct doca_comch_connection *conn, struct doca_comch_task_send *t);
 /* Send the messages that wait. */
 void gd_conn_push(struct doca_comch_connection *conn);
-/* The program has taken a message: send ACK if it is due. */
+/* The program takes a message: send ACK. */
 void gd_conn_took(struct doca_comch_connection *conn);
+/* The program of a server progresses: answer HELLO. Returns whether the connection is open. */
+bool gd_conn_accept(struct doca_comch_connection *conn);
+/* The time limit for the answer to BYE is over. */
+void gd_conn_hurry(struct doca_comch_connection *conn);
 /* Send BYE. -EAGAIN: force is not set, and the transport is full. */
 int gd_conn_leave(struct doca_comch_connection *conn, bool force);
 /* The peer has ended the connection: notify the program and fail the sends that wait. */
@@ -241,9 +268,11 @@ void gd_conn_lose(struct doca_comch_connection *conn);
 /* Close the connection of the transport if no consumer or producer uses it. */
 void gd_conn_settle(struct doca_comch_connection *conn);
 
-/* Returns a consumer of the peer with a new reference, or NULL. */
+/* Returns a consumer of the peer that the program knows, with a new reference, or NULL. */
 struct gd_remote *gd_remote_find(struct doca_comch_connection *conn, uint32_t id);
 void gd_remote_put(struct gd_remote *remote);
+/* The program is notified of a consumer. */
+void gd_remote_known(struct doca_comch_connection *conn, uint32_t id);
 
 /* comch_active.c: the lock is held */
 void gd_active_add(struct doca_comch_connection *conn, struct gd_active *active,
@@ -280,6 +309,10 @@ int gd_conn_queue_ctrl(struct doca_comch_connection *conn, enum gd_comch_op op, 
 int gd_conn_queue_bytes(struct doca_comch_connection *conn, const void *bytes, uint32_t len);
 /* Send the queued control messages. false: some still wait, and the timer is set. */
 bool gd_conn_flush_ctrl(struct doca_comch_connection *conn);
+/* Announce a consumer at the next progress of the engine of the end. 0 or -ENOMEM. */
+int gd_conn_hold_consumer(struct doca_comch_connection *conn, uint32_t a, uint32_t b, uint32_t c);
+/* Send the announcements. */
+void gd_conn_announce(struct doca_comch_connection *conn);
 /* A consumer has ended: discard its queued GD_CONSUMER. */
 void gd_conn_discard_consumer(struct doca_comch_connection *conn, uint32_t id);
 void gd_conn_discard_ctrl(struct doca_comch_connection *conn);
@@ -291,6 +324,8 @@ const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, 
 		    const void *data, uint32_t len);
 /* Post the last note of a connection: its end. */
 void gd_note_lost(struct doca_comch_connection *conn);
+/* Post an event that calls gd_conn_announce(), unless it is posted. */
+void gd_note_announce(struct doca_comch_connection *conn);
 
 /* comch_exports.c: the lock is held. The peer no longer uses a revoked map. */
 void gd_shared_revoked(struct doca_comch_connection *conn, uint32_t handle);

@@ -2,8 +2,11 @@
 /*
  * comch_conn.c - one connection, from HELLO to its end
  *
- *     GREETING -> OPEN -> LEAVING -> LOST -> OVER     this side leaves
- *         \---------\--------------> LOST -> OVER     the peer leaves, dies or sends invalid data
+ *     GREETING -> REQUESTED -> OPEN -> LEAVING -> LOST -> OVER   this side leaves
+ *         \-----------\----------\--------------> LOST -> OVER   the peer leaves, dies or sends
+ *                                                                invalid data
+ *
+ * A client has no REQUESTED.
  *
  * The lock of the transport is held in all functions except the last section.
  */
@@ -17,12 +20,6 @@
 #include "common/gd_log.h"
 
 #define REMEMBERED 256u
-/*
- * maximum number of messages that the program takes between two ACKs. It is smaller than the queue
- * of the transport: when a sender has filled that queue, the receiver sends an ACK, which lets the
- * sender continue
- */
-#define ACK_EVERY 16u
 
 static const struct gantry_transport_ops *ops_of(const struct doca_comch_connection *conn)
 {
@@ -95,18 +92,34 @@ static void acknowledge(struct doca_comch_connection *conn)
 		conn->acked = conn->delivered;
 }
 
-void gd_conn_took(struct doca_comch_connection *conn)
+/* Answer BYE of the peer. */
+static void answer_bye(struct doca_comch_connection *conn)
 {
-	uint32_t every = conn->end->recv_queue / 2;
-
-	if (every > ACK_EVERY)
-		every = ACK_EVERY;
-	conn->delivered++;
-	if (conn->state == GD_CONN_OPEN && (every == 0 || conn->delivered - conn->acked >= every))
-		acknowledge(conn);
+	gd_conn_send_ctrl(conn, GD_BYE_OK, conn->delivered, 0, 0);
+	conn->got_bye = true;
+	gd_conn_lose(conn);
 }
 
-/* -- waiting sends -- */
+void gd_conn_took(struct doca_comch_connection *conn)
+{
+	conn->delivered++;
+	if (conn->state != GD_CONN_OPEN)
+		return;
+	acknowledge(conn);
+	if (conn->owes_bye_ok && conn->delivered == conn->arrived)
+		answer_bye(conn);
+}
+
+bool gd_conn_accept(struct doca_comch_connection *conn)
+{
+	if (conn->state == GD_CONN_REQUESTED && send_hello(conn))
+		gd_conn_lose(conn);
+	if (conn->state == GD_CONN_REQUESTED)
+		conn->state = GD_CONN_OPEN;
+	return conn->state == GD_CONN_OPEN;
+}
+
+/* -- sends that wait, or are not acknowledged -- */
 
 static void run_sent(struct gd_event *event)
 {
@@ -115,18 +128,34 @@ static void run_sent(struct gd_event *event)
 	gd_task_end(&t->task, t->result);
 }
 
-static void end_first(struct doca_comch_connection *conn, doca_error_t result)
+static void end_send(struct doca_comch_connection *conn, struct doca_comch_task_send *t,
+		     doca_error_t result)
+{
+	free(t->copy);
+	t->copy = NULL;
+	t->result = result;
+	t->sent = (struct gd_event){.run = run_sent, .is_silent = true};
+	gd_pe_post(conn->end->ctx.pe, &t->sent);
+}
+
+static struct doca_comch_task_send *take_waiting(struct doca_comch_connection *conn)
 {
 	struct doca_comch_task_send *t = conn->first;
 
 	conn->first = t->next;
 	if (!conn->first)
 		conn->last = &conn->first;
+	return t;
+}
+
+void gd_conn_fly(struct doca_comch_connection *conn, struct doca_comch_task_send *t)
+{
 	free(t->copy);
 	t->copy = NULL;
-	t->result = result;
-	t->sent = (struct gd_event){.run = run_sent, .is_silent = true};
-	gd_pe_post(conn->end->ctx.pe, &t->sent);
+	t->number = conn->sent;
+	t->next = NULL;
+	*conn->flown = t;
+	conn->flown = &t->next;
 }
 
 void gd_conn_push(struct doca_comch_connection *conn)
@@ -140,14 +169,45 @@ void gd_conn_push(struct doca_comch_connection *conn)
 
 		if (rc == -EAGAIN)
 			return;
-		end_first(conn, gd_comch_error(rc));
+		if (rc)
+			end_send(conn, take_waiting(conn), gd_comch_error(rc));
+		else
+			gd_conn_fly(conn, take_waiting(conn));
 	}
 }
 
 static void fail_waiting(struct doca_comch_connection *conn)
 {
 	while (conn->first)
-		end_first(conn, DOCA_ERROR_NOT_CONNECTED);
+		end_send(conn, take_waiting(conn), DOCA_ERROR_NOT_CONNECTED);
+}
+
+static void end_flying(struct doca_comch_connection *conn, doca_error_t result)
+{
+	struct doca_comch_task_send *t = conn->flying;
+
+	conn->flying = t->next;
+	if (!conn->flying)
+		conn->flown = &conn->flying;
+	end_send(conn, t, result);
+}
+
+/* The program of the peer has not taken these messages, and never will. */
+static void fail_flying(struct doca_comch_connection *conn)
+{
+	while (conn->flying)
+		end_flying(conn, DOCA_ERROR_NOT_CONNECTED);
+}
+
+/* The program of the peer has taken `total` messages. false: a protocol error. */
+static bool was_taken(struct doca_comch_connection *conn, uint32_t total)
+{
+	if (total - conn->taken > conn->sent - conn->taken)
+		return false;
+	conn->taken = total;
+	while (conn->flying && (int32_t)(total - conn->flying->number) >= 0)
+		end_flying(conn, DOCA_SUCCESS);
+	return true;
 }
 
 /* -- creation and end -- */
@@ -195,6 +255,7 @@ struct doca_comch_connection *gd_conn_create(struct gd_end *end)
 	conn->is_server = end->is_server;
 	conn->state = GD_CONN_GREETING;
 	conn->last = &conn->first;
+	conn->flown = &conn->flying;
 	/* odd ids on the server, even ids on the client, so ids are unique on the connection */
 	conn->next_id = end->is_server ? 1 : 2;
 	conn->next_producer = 1;
@@ -250,10 +311,12 @@ void gd_conn_lose(struct doca_comch_connection *conn)
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELEASE);
 	conn->state = GD_CONN_LOST;
 	conn->deadline_ns = 0;
+	fail_flying(conn);
 	fail_waiting(conn);
 	/*
-	 * The program of a server was not notified of a connection in GREETING. A connection in
-	 * LEAVING was ended by the program itself.
+	 * The program of a server was not notified of a connection in GREETING; that of a
+	 * connection in REQUESTED gets a connection event without success. A connection in LEAVING
+	 * was ended by the program itself.
 	 */
 	if (before == GD_CONN_OPEN || (before == GD_CONN_GREETING && !conn->is_server))
 		gd_note_lost(conn);
@@ -263,13 +326,16 @@ void gd_conn_lose(struct doca_comch_connection *conn)
 
 int gd_conn_leave(struct doca_comch_connection *conn, bool force)
 {
+	const bool is_open = conn->state == GD_CONN_OPEN;
+	const uint64_t limit_ns = conn->flying ? GD_COMCH_TAKE_NS : GD_COMCH_BYE_NS;
 	int rc;
 
-	if (conn->state != GD_CONN_OPEN && conn->state != GD_CONN_GREETING)
+	if (!is_open && conn->state != GD_CONN_GREETING && conn->state != GD_CONN_REQUESTED)
 		return 0;
-	rc = conn->state != GD_CONN_OPEN ? -ENOTCONN
-	     : force                     ? gd_conn_queue_ctrl(conn, GD_BYE, 0, 0, 0)
-					 : gd_conn_send_ctrl(conn, GD_BYE, 0, 0, 0);
+	rc = (is_open && force ? gd_conn_queue_ctrl : gd_conn_send_ctrl)(conn, GD_BYE,
+									 conn->delivered, 0, 0);
+	if (!is_open)
+		rc = -ENOTCONN;
 	if (rc == -EAGAIN)
 		return rc;
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELEASE);
@@ -279,9 +345,21 @@ int gd_conn_leave(struct doca_comch_connection *conn, bool force)
 		gd_conn_lose(conn);
 		return 0;
 	}
+	conn->deadline_ns = gn_now_ns() + limit_ns;
+	gd_end_wake(conn->end, limit_ns);
+	return 0;
+}
+
+void gd_conn_hurry(struct doca_comch_connection *conn)
+{
+	if (conn->state != GD_CONN_LEAVING || conn->is_rushed || !conn->flying ||
+	    gd_conn_queue_ctrl(conn, GD_BYE, conn->delivered, 1, 0)) {
+		gd_conn_lose(conn);
+		return;
+	}
+	conn->is_rushed = true;
 	conn->deadline_ns = gn_now_ns() + GD_COMCH_BYE_NS;
 	gd_end_wake(conn->end, GD_COMCH_BYE_NS);
-	return 0;
 }
 
 static void abort_conn(struct doca_comch_connection *conn, const char *why)
@@ -302,12 +380,15 @@ static const char *on_hello(struct doca_comch_connection *conn, const struct ctr
 {
 	if (w->head.version != GD_COMCH_VERSION)
 		return "the peer has another version of this library: install the same version on both sides";
-	if (w->head.a != conn->end->max_msg_size)
+	if (w->head.a != conn->end->max_msg_size) {
+		if (conn->is_server)
+			send_hello(conn); /* so that the client logs the reason, too */
 		return "the peer has a different max_msg_size: set the same value on both sides";
+	}
 	if (w->head.b == 0 || w->head.b > GD_COMCH_RECV_QUEUE)
 		return "protocol error: invalid size of the receive queue of the peer";
 	conn->window = w->head.b;
-	conn->state = GD_CONN_OPEN;
+	conn->state = conn->is_server ? GD_CONN_REQUESTED : GD_CONN_OPEN;
 	conn->deadline_ns = 0;
 	return gd_note(conn, GD_NOTE_CONNECTED, 0, NULL, 0);
 }
@@ -324,12 +405,14 @@ static const char *on_message(struct doca_comch_connection *conn, const struct c
 	return gd_note(conn, GD_NOTE_MESSAGE, 0, w->data, w->len);
 }
 
+static const char not_sent[] = "protocol error: the peer acknowledged messages that were not sent";
+
 static const char *on_ack(struct doca_comch_connection *conn, const struct ctrl *w)
 {
-	if (w->head.a - conn->taken > conn->sent - conn->taken)
-		return "protocol error: the peer acknowledged messages that were not sent";
-	conn->taken = w->head.a;
-	gd_conn_push(conn);
+	if (!was_taken(conn, w->head.a))
+		return not_sent;
+	if (conn->state == GD_CONN_OPEN)
+		gd_conn_push(conn);
 	return NULL;
 }
 
@@ -359,18 +442,25 @@ static const char *on_consumer_named(struct doca_comch_connection *conn, const s
 
 static const char *on_bye(struct doca_comch_connection *conn, const struct ctrl *w)
 {
-	(void)w;
-	gd_conn_send_ctrl(conn, GD_BYE_OK, 0, 0, 0);
-	conn->got_bye = true;
-	gd_conn_lose(conn);
+	if (!was_taken(conn, w->head.a))
+		return not_sent;
+	if (conn->state == GD_CONN_GREETING && !conn->is_server)
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "Comch client \"%s\": cannot connect: the server has stopped",
+		       conn->end->name);
+	conn->discards = w->head.b != 0;
+	conn->owes_bye_ok = true;
+	if (conn->state != GD_CONN_OPEN || conn->discards || conn->delivered == conn->arrived)
+		answer_bye(conn);
 	return NULL;
 }
 
 static const char *on_bye_ok(struct doca_comch_connection *conn, const struct ctrl *w)
 {
-	(void)w;
 	if (conn->state != GD_CONN_LEAVING)
 		return "protocol error: BYE_OK without BYE";
+	if (!was_taken(conn, w->head.a))
+		return not_sent;
 	gd_conn_lose(conn);
 	return NULL;
 }
@@ -385,10 +475,13 @@ static const struct {
 } rules[GD_COMCH_OPS] = {
 	[GD_HELLO] = {on_hello, IN(GD_CONN_GREETING), false},
 	[GD_MESSAGE] = {on_message, IN(GD_CONN_OPEN), true},
-	[GD_ACK] = {on_ack, IN(GD_CONN_OPEN), false},
+	[GD_ACK] = {on_ack, IN(GD_CONN_OPEN) | IN(GD_CONN_LEAVING), false},
 	[GD_RECV_CREDITS] = {on_recv_credits, IN(GD_CONN_OPEN), true},
 	[GD_CONSUMER] = {on_consumer_named, IN(GD_CONN_OPEN), false},
-	[GD_BYE] = {on_bye, IN(GD_CONN_OPEN) | IN(GD_CONN_LEAVING) | IN(GD_CONN_GREETING), false},
+	[GD_BYE] = {on_bye,
+		    IN(GD_CONN_OPEN) | IN(GD_CONN_LEAVING) | IN(GD_CONN_GREETING) |
+			    IN(GD_CONN_REQUESTED),
+		    false},
 	[GD_BYE_OK] = {on_bye_ok, IN(GD_CONN_LEAVING), false},
 };
 
@@ -472,11 +565,6 @@ static int on_accept(void *arg, void *link, const struct gantry_peer *peer, void
 	if (!conn)
 		return -ENOMEM;
 	conn->link = link;
-	if (send_hello(conn)) {
-		conn->link = NULL; /* the transport frees the link */
-		gd_conn_lose(conn);
-		return -ENOTCONN;
-	}
 	*conn_arg_p = conn;
 	return 0;
 }
@@ -586,11 +674,18 @@ struct gd_remote *gd_remote_find(struct doca_comch_connection *conn, uint32_t id
 {
 	struct gd_remote *remote = conn->remotes;
 
-	while (remote && remote->id != id)
+	while (remote && (remote->id != id || !remote->is_known))
 		remote = remote->next;
 	if (remote)
 		remote->refs++;
 	return remote;
+}
+
+void gd_remote_known(struct doca_comch_connection *conn, uint32_t id)
+{
+	for (struct gd_remote *remote = conn->remotes; remote; remote = remote->next)
+		if (remote->id == id)
+			remote->is_known = true;
 }
 
 void gd_remote_put(struct gd_remote *remote)

@@ -42,9 +42,9 @@ int gd_conn_send_ctrl(struct doca_comch_connection *conn, enum gd_comch_op op, u
 	return conn->ctrl_queue ? -EAGAIN : send_bytes(conn, &head, sizeof(head));
 }
 
-static int enqueue(struct doca_comch_connection *conn, const void *bytes, uint32_t len)
+static int append(struct gd_ctrl_msg **last, const void *bytes, uint32_t len)
 {
-	struct gd_ctrl_msg *msg = malloc(sizeof(*msg) + len), **last = &conn->ctrl_queue;
+	struct gd_ctrl_msg *msg = malloc(sizeof(*msg) + len);
 
 	if (!msg)
 		return -ENOMEM;
@@ -54,8 +54,16 @@ static int enqueue(struct doca_comch_connection *conn, const void *bytes, uint32
 	while (*last)
 		last = &(*last)->next;
 	*last = msg;
-	gd_end_wake(conn->end, GD_COMCH_RETRY_NS);
 	return 0;
+}
+
+static int enqueue(struct doca_comch_connection *conn, const void *bytes, uint32_t len)
+{
+	const int rc = append(&conn->ctrl_queue, bytes, len);
+
+	if (rc == 0)
+		gd_end_wake(conn->end, GD_COMCH_RETRY_NS);
+	return rc;
 }
 
 int gd_conn_queue_bytes(struct doca_comch_connection *conn, const void *bytes, uint32_t len)
@@ -88,9 +96,33 @@ bool gd_conn_flush_ctrl(struct doca_comch_connection *conn)
 	return true;
 }
 
-void gd_conn_discard_consumer(struct doca_comch_connection *conn, uint32_t id)
+int gd_conn_hold_consumer(struct doca_comch_connection *conn, uint32_t a, uint32_t b, uint32_t c)
 {
-	for (struct gd_ctrl_msg **p = &conn->ctrl_queue, *msg; (msg = *p);) {
+	const struct gd_comch_head head = head_of(GD_CONSUMER, a, b, c);
+	const int rc = append(&conn->held, &head, sizeof(head));
+
+	if (rc == 0)
+		gd_note_announce(conn);
+	return rc;
+}
+
+/* If the transport has no space, the messages wait in their order. */
+void gd_conn_announce(struct doca_comch_connection *conn)
+{
+	struct gd_ctrl_msg **last = &conn->ctrl_queue;
+
+	if (!conn->held)
+		return;
+	while (*last)
+		last = &(*last)->next;
+	*last = conn->held;
+	conn->held = NULL;
+	gd_conn_flush_ctrl(conn);
+}
+
+static void discard_consumer(struct gd_ctrl_msg **p, uint32_t id)
+{
+	for (struct gd_ctrl_msg *msg; (msg = *p);) {
 		if (msg->head.op != GD_CONSUMER || msg->head.b != id) {
 			p = &msg->next;
 			continue;
@@ -100,12 +132,24 @@ void gd_conn_discard_consumer(struct doca_comch_connection *conn, uint32_t id)
 	}
 }
 
-void gd_conn_discard_ctrl(struct doca_comch_connection *conn)
+void gd_conn_discard_consumer(struct doca_comch_connection *conn, uint32_t id)
+{
+	discard_consumer(&conn->held, id);
+	discard_consumer(&conn->ctrl_queue, id);
+}
+
+static void discard_all(struct gd_ctrl_msg **queue)
 {
 	struct gd_ctrl_msg *msg;
 
-	while ((msg = conn->ctrl_queue)) {
-		conn->ctrl_queue = msg->next;
+	while ((msg = *queue)) {
+		*queue = msg->next;
 		free(msg);
 	}
+}
+
+void gd_conn_discard_ctrl(struct doca_comch_connection *conn)
+{
+	discard_all(&conn->held);
+	discard_all(&conn->ctrl_queue);
 }

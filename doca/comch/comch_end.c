@@ -51,11 +51,11 @@ void gd_end_wake(struct gd_end *end, uint64_t ns)
 static void check_conn(struct doca_comch_connection *conn, uint64_t now)
 {
 	if (conn->deadline_ns && conn->deadline_ns <= now) {
-		if (conn->state == GD_CONN_GREETING)
+		if (conn->state == GD_CONN_GREETING && !conn->is_server)
 			gd_log(DOCA_LOG_LEVEL_ERROR,
 			       "Comch client \"%s\": the server does not answer: check that it runs its progress engine",
 			       conn->end->name);
-		gd_conn_lose(conn);
+		gd_conn_hurry(conn);
 	} else if (conn->deadline_ns) {
 		gd_end_wake(conn->end, conn->deadline_ns - now);
 	}
@@ -99,8 +99,8 @@ static doca_error_t queue_send(struct doca_comch_task_send *t)
 }
 
 /*
- * Send the message, or copy it and let the task wait. The function posts the completion while it
- * holds the lock, so the completion precedes the answer of the peer, as programs expect.
+ * Send the message, or copy it and let the task wait. The task completes when the program of the
+ * peer takes the message. Consumers that the program has started before are announced first.
  */
 static doca_error_t submit_send(struct doca_task *task)
 {
@@ -110,12 +110,14 @@ static doca_error_t submit_send(struct doca_task *task)
 	int rc;
 
 	gd_conn_lock(conn);
+	if (conn->state == GD_CONN_OPEN)
+		gd_conn_announce(conn);
 	rc = conn->state != GD_CONN_OPEN ? -ENOTCONN
 	     : conn->first               ? -EAGAIN
 					 : gd_conn_send(conn, t->msg, t->len);
 	result = rc == -EAGAIN ? queue_send(t) : gd_comch_error(rc);
 	if (rc == 0)
-		gd_task_done(task, DOCA_SUCCESS);
+		gd_conn_fly(conn, t);
 	gd_conn_unlock(conn);
 	return result;
 }

@@ -36,10 +36,10 @@ static void deliver_connected(struct gd_end *end, struct note *note)
 	struct doca_comch_event_connection_status_changed event = {end};
 
 	gd_conn_lock(note->conn);
-	note->conn->is_known = true;
+	note->conn->is_known = !end->is_server || gd_conn_accept(note->conn);
 	gd_conn_unlock(note->conn);
 	if (end->is_server)
-		end->on_connect(&event, note->conn, 1);
+		end->on_connect(&event, note->conn, note->conn->is_known);
 	else
 		gd_ctx_started(&end->ctx);
 }
@@ -47,8 +47,15 @@ static void deliver_connected(struct gd_end *end, struct note *note)
 static void deliver_message(struct gd_end *end, struct note *note)
 {
 	struct doca_comch_event_msg_recv event = {end};
+	bool discards;
 
-	end->on_message(&event, note->data, note->len, note->conn);
+	gd_conn_lock(note->conn);
+	discards = note->conn->discards;
+	if (!discards)
+		gd_conn_took(note->conn);
+	gd_conn_unlock(note->conn);
+	if (!discards)
+		end->on_message(&event, note->data, note->len, note->conn);
 }
 
 static void deliver_consumer(struct gd_end *end, struct note *note)
@@ -58,8 +65,14 @@ static void deliver_consumer(struct gd_end *end, struct note *note)
 								: end->on_expired;
 	struct doca_comch_event_consumer event = {end};
 
-	if (callback)
-		callback(&event, note->conn, note->id);
+	if (!callback)
+		return;
+	if (note->kind == GD_NOTE_CONSUMER) {
+		gd_conn_lock(note->conn);
+		gd_remote_known(note->conn, note->id);
+		gd_conn_unlock(note->conn);
+	}
+	callback(&event, note->conn, note->id);
 }
 
 static void (*const deliver[])(struct gd_end *end, struct note *note) = {
@@ -93,10 +106,20 @@ static void run_note(struct gd_event *event)
 	if (!conn->end->stopping && !conn->disconnected)
 		deliver[note->kind](conn->end, note);
 	gd_conn_lock(conn);
-	if (note->kind == GD_NOTE_MESSAGE)
-		gd_conn_took(conn);
 	finish(conn);
 	free(note);
+}
+
+static void run_announce(struct gd_event *event)
+{
+	struct doca_comch_connection *conn = gn_container_of(event, struct doca_comch_connection,
+							     announce);
+
+	gd_conn_lock(conn);
+	conn->announces = false;
+	if (conn->state == GD_CONN_OPEN)
+		gd_conn_announce(conn);
+	finish(conn);
 }
 
 /*
@@ -162,4 +185,14 @@ void gd_note_lost(struct doca_comch_connection *conn)
 {
 	conn->lost_note = (struct gd_event){.run = run_lost, .is_silent = true};
 	post(conn, &conn->lost_note);
+}
+
+void gd_note_announce(struct doca_comch_connection *conn)
+{
+	if (conn->announces)
+		return;
+	conn->announces = true;
+	conn->announce =
+		(struct gd_event){.run = run_announce, .is_silent = true, .is_first = true};
+	post(conn, &conn->announce);
 }

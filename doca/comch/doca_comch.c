@@ -401,6 +401,7 @@ doca_error_t doca_comch_connection_update_info(struct doca_comch_connection *com
 	if (!transport)
 		return DOCA_ERROR_CONNECTION_ABORTED;
 	result = comch_connection->state != GD_CONN_GREETING &&
+				 comch_connection->state != GD_CONN_REQUESTED &&
 				 comch_connection->state != GD_CONN_OPEN
 			 ? DOCA_ERROR_CONNECTION_ABORTED
 		 : comch_connection->is_known ? DOCA_SUCCESS

@@ -3,7 +3,8 @@
  * doca_comch_consumer.c - consumers: receive queues of a connection
  *
  * A consumer has one queue of the transport. Only the thread of its engine uses the queue; the lock
- * is needed only to create and destroy it. The consumer is announced to the peer while it starts.
+ * is needed only to create and destroy it. The consumer starts by progress of its own engine; the
+ * engine of the server or client announces it to the peer.
  * Posted tasks complete in the order of posting and are kept in one list.
  */
 #include <doca_comch_consumer.h>
@@ -303,7 +304,7 @@ static doca_error_t start_error(int rc)
 	return rc == -ENOTCONN ? DOCA_ERROR_BAD_STATE : gd_comch_error(rc);
 }
 
-/* Lock held. Create the queue, which the transport announces to the peer, and send its id. */
+/* Lock held. Create the queue, and let the engine of the server or client announce its id. */
 static doca_error_t open_queue(struct doca_comch_consumer *c)
 {
 	struct doca_comch_connection *conn = c->conn;
@@ -328,8 +329,7 @@ static doca_error_t open_queue(struct doca_comch_consumer *c)
 	c->batch = 1;
 	rc = c->ops->consumer_create(conn->link, &attr, &number, &c->queue);
 	if (rc == 0)
-		rc = gd_conn_queue_ctrl(conn, GD_CONSUMER, number, c->id,
-					c->imm_max | c->row << 16);
+		rc = gd_conn_hold_consumer(conn, number, c->id, c->imm_max | c->row << 16);
 	if (rc) {
 		close_queue(c);
 		return start_error(rc);

@@ -35,6 +35,11 @@ struct gd_event {
 	struct gd_event *next;
 	void (*run)(struct gd_event *event); /* may free the event or post it again */
 	bool is_silent; /* of a library without notifications, see gd_ctx_ops.is_silent */
+	/*
+	 * doca_pe_progress() runs it before all other events, and does not count it as work: it
+	 * must not call the program
+	 */
+	bool is_first;
 };
 
 /*

@@ -154,18 +154,31 @@ void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
 	wake(pe, is_silent);
 }
 
-/* Append the events of the inbox to the ordered queue, in the order of posting. */
+/*
+ * Append the events of the inbox to the ordered queue, in the order of posting, and insert those
+ * with is_first before it.
+ */
 void gd_pe_collect_inbox(struct doca_pe *pe)
 {
-	struct gd_event *newest = atomic_exchange_explicit(&pe->inbox, NULL, memory_order_acquire),
-			*event, *next, *first = NULL;
+	struct gd_event *event = atomic_exchange_explicit(&pe->inbox, NULL, memory_order_acquire),
+			*next, *first = NULL, *last = NULL;
 
-	for (event = newest; event; event = next) {
+	for (; event; event = next) {
 		next = event->next;
+		if (event->is_first) {
+			event->next = pe->first;
+			if (!pe->first)
+				pe->last = event;
+			pe->first = event;
+			continue;
+		}
 		event->next = first;
 		first = event;
+		if (!last)
+			last = event;
 	}
-	gd_pe_append(pe, first, newest);
+	if (first)
+		gd_pe_append(pe, first, last);
 }
 
 bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event)
@@ -234,17 +247,25 @@ static void run_first(struct doca_pe *pe)
 	running = before;
 }
 
+/* Collect the inbox, and run the events with is_first. */
+static void collect(struct doca_pe *pe)
+{
+	gd_pe_collect(pe);
+	while (pe->first && doca_unlikely(pe->first->is_first))
+		run_first(pe);
+}
+
 uint8_t doca_pe_progress(struct doca_pe *pe)
 {
 	bool done = false;
 
 	if (doca_unlikely(!pe))
 		return 0;
-	gd_pe_collect(pe);
+	collect(pe);
 	if (!pe->first || doca_unlikely(pe->in_a_row == EVENTS_IN_A_ROW)) {
 		pe->in_a_row = 0;
 		done = poll_contexts(pe);
-		gd_pe_collect(pe);
+		collect(pe);
 	}
 	if (pe->first) {
 		pe->in_a_row++;

@@ -38,6 +38,8 @@ enum doca_comch_counter {
 };
 
 /*
+ * A send completes when the program of the peer takes the message, in doca_pe_progress().
+ *
  * Completion callbacks: the program owns the task again, and submits or frees it. The library
  * passes the user data of the task and of the context. Thread: in doca_pe_progress().
  */
@@ -48,7 +50,11 @@ typedef void (*doca_comch_task_send_completion_cb_t)(struct doca_comch_task_send
 typedef void (*doca_comch_event_msg_recv_cb_t)(struct doca_comch_event_msg_recv *event,
 					       uint8_t *recv_buffer, uint32_t msg_len,
 					       struct doca_comch_connection *comch_connection);
-/* A client connected or disconnected. change_successful: always 1. */
+/*
+ * A client connected or disconnected. change_successful of a connection: 0 if the client has left
+ * before the server accepted it; no further event of that connection follows. Of a disconnection: 0
+ * if the client ended without a stop of its context.
+ */
 typedef void (*doca_comch_event_connection_status_changed_cb_t)(
 	struct doca_comch_event_connection_status_changed *event,
 	struct doca_comch_connection *comch_connection, uint8_t change_successful);

@@ -2,7 +2,8 @@
 /*
  * doca_comch_consumer.h - consumers: receive queues of a Comch connection
  *
- * A consumer posts receive tasks. Producers of the peer fill their buffers.
+ * A consumer posts receive tasks. Producers of the peer fill their buffers. The engine of the
+ * server or client announces a consumer to the peer after its start.
  */
 #ifndef DOCA_COMCH_CONSUMER_H
 #define DOCA_COMCH_CONSUMER_H
@@ -43,6 +44,7 @@ typedef uint64_t doca_dpa_dev_comch_consumer_t;
  * Errors:
  *     BAD_STATE      the connection is not established, or has ended
  *     NOT_PERMITTED  the map does not permit writes by the peer
+ *     INVALID_VALUE  also if the map is not for the device of the connection
  *     NO_MEMORY      memory allocation failed
  */
 DOCA_STABLE doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_connection,

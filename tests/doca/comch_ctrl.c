@@ -159,6 +159,7 @@ static void slow_server(void)
 	s.on_message = check_number;
 	side_start(&s);
 	rig_tell(RIG_CLIENT, 'r');
+	UNTIL(&s, s.n_connected);
 	rig_hear(RIG_SERVER, 'f'); /* the client has submitted as many messages as it could */
 	UNTIL(&s, s.n_messages == MANY);
 	UNTIL(&s, s.n_lost);

@@ -164,7 +164,7 @@ void fast_start_consumer(struct fast *f)
 
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(ctx));
 	NEED(state_of(ctx) == DOCA_CTX_STATE_STARTING);
-	UNTIL(f, state_of(ctx) == DOCA_CTX_STATE_RUNNING);
+	UNTIL_ALONE(f, state_of(ctx) == DOCA_CTX_STATE_RUNNING);
 }
 
 void fast_start(struct fast *f)
@@ -236,7 +236,7 @@ static void stop(struct fast *f, struct doca_ctx *ctx)
 	const doca_error_t result = doca_ctx_stop(ctx);
 
 	NEED(result == DOCA_SUCCESS || result == DOCA_ERROR_IN_PROGRESS);
-	UNTIL(f, state_of(ctx) == DOCA_CTX_STATE_IDLE);
+	UNTIL_ALONE(f, state_of(ctx) == DOCA_CTX_STATE_IDLE);
 }
 
 void fast_stop(struct fast *f)

@@ -540,8 +540,10 @@ static void noisy_client(void)
 		NEED_OK(doca_comch_consumer_task_post_recv_set_conf(f.consumer, never_received,
 								    never_received, 1));
 		if (doca_ctx_start(doca_comch_consumer_as_ctx(f.consumer)) ==
-		    DOCA_ERROR_IN_PROGRESS)
+		    DOCA_ERROR_IN_PROGRESS) {
+			doca_pe_progress(c.pe); /* announces the consumer */
 			NEED_OK(doca_ctx_stop(doca_comch_consumer_as_ctx(f.consumer)));
+		}
 		NEED_OK(doca_comch_consumer_destroy(f.consumer));
 		if (i % 32 == 0)
 			/* else the transport ends the connection: the server reads too slowly */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,17 @@
 #include <unistd.h>
 
 #include "run_dir.h"
+
+#define LOCALS 1024
+
+/* The sides that are started in this process. */
+static struct local {
+	struct side *side; /* NULL: free */
+	pthread_t thread;
+	pid_t pid;
+	bool is_busy; /* its engine is in doca_pe_progress() */
+} locals[LOCALS];
+static struct local *locals_end = locals; /* the end of the used part */
 
 static pid_t test_pid;
 static int pipes[RIG_PIPES][2];
@@ -255,7 +267,11 @@ static void on_connect(struct doca_comch_event_connection_status_changed *event,
 {
 	struct side *s = side_of(conn);
 
-	NEED(event && ok == 1);
+	NEED(event && ok <= 1);
+	if (!ok) { /* the client has left before */
+		s->n_refused++;
+		return;
+	}
 	s->conn = conn;
 	s->n_connected++;
 	jot(s, 'C');
@@ -399,8 +415,58 @@ void side_client(struct side *s, const char *name)
 	side_configure(s, 64);
 }
 
+static void add_local(struct side *s)
+{
+	for (struct local *l = locals; l < locals + LOCALS; l++)
+		if (l->side == s)
+			l->side = NULL;
+	for (struct local *l = locals; l < locals + LOCALS; l++)
+		if (!l->side || l->pid != getpid()) {
+			*l = (struct local){.side = s, .thread = pthread_self(), .pid = getpid()};
+			locals_end = l >= locals_end ? l + 1 : locals_end;
+			return;
+		}
+	NEED(!"too many sides");
+}
+
+static void remove_local(const struct side *s)
+{
+	for (struct local *l = locals; l < locals + LOCALS; l++)
+		if (l->side == s)
+			l->side = NULL;
+}
+
+static bool step_local(struct local *l)
+{
+	bool did;
+
+	if (!l->side || l->is_busy || l->pid != getpid() || l->thread != pthread_self())
+		return false;
+	l->is_busy = true;
+	did = doca_pe_progress(l->side->pe);
+	l->is_busy = false;
+	return did;
+}
+
+bool rig_step(struct doca_pe *pe)
+{
+	struct local *own = NULL;
+	bool did = false;
+
+	for (struct local *l = locals; l < locals_end; l++)
+		if (l->side && l->pid == getpid() && l->side->pe == pe)
+			own = l;
+	if (own ? step_local(own) : doca_pe_progress(pe))
+		return true;
+	for (struct local *l = locals; l < locals_end; l++)
+		if (l != own && step_local(l))
+			did = true;
+	return did;
+}
+
 void side_start(struct side *s)
 {
+	add_local(s);
 	if (s->server) {
 		NEED_OK(doca_ctx_start(s->ctx));
 		NEED(state_of(s->ctx) == DOCA_CTX_STATE_RUNNING);
@@ -415,6 +481,7 @@ void side_start(struct side *s)
 
 void side_close(struct side *s)
 {
+	remove_local(s);
 	if (s->server)
 		NEED_OK(doca_comch_server_destroy(s->server));
 	if (s->client)

@@ -107,16 +107,22 @@ void rig_try(struct doca_ctx *ctx, const struct rig_row *rows, size_t n);
 doca_error_t side_try_send(struct side *s, const void *msg, uint32_t len);
 void side_send(struct side *s, const char *text);
 
-/* Progress until cond holds; at the deadline call rig_die(). */
-#define UNTIL(s, cond) \
+/*
+ * Progress the engine until cond holds; at the deadline call rig_die(). UNTIL also progresses the
+ * other sides that this thread has started, when the engine is idle.
+ */
+#define UNTIL_BY(step, s, cond) \
 	do { \
 		uint64_t until_ = rig_now() + RIG_DEADLINE_NS; \
 		while (!(cond)) { \
 			NEED(rig_now() < until_ && #cond); \
-			if (!doca_pe_progress((s)->pe)) \
+			if (!step((s)->pe)) \
 				rig_yield(); \
 		} \
 	} while (0)
+#define UNTIL(s, cond) UNTIL_BY(rig_step, s, cond)
+#define UNTIL_ALONE(s, cond) UNTIL_BY(doca_pe_progress, s, cond)
+bool rig_step(struct doca_pe *pe);
 void rig_yield(void);
 
 /* -- processes -- */

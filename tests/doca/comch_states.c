@@ -370,9 +370,10 @@ static void stopped_before_it_was_connected(void)
 	side_start(&s);
 	NEED_RESULT(GOES_ON, doca_ctx_start(c.ctx));
 	UNTIL(&s, s.n_connected == 1);
-	NEED_RESULT(GOES_ON, doca_ctx_stop(c.ctx));
+	result = doca_ctx_stop(c.ctx);
+	NEED(result == DOCA_SUCCESS || result == GOES_ON);
 	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
-	NEED(strcmp(c.journal, "130") == 0);
+	NEED(strcmp(c.journal, result == DOCA_SUCCESS ? "10" : "130") == 0);
 	UNTIL(&s, s.n_lost == 1);
 	close_both();
 }
@@ -572,7 +573,7 @@ static void walk_server(void)
 	NEED(strcmp(s.journal, "2") == 0);
 	NEED_OK(doca_ctx_stop(s.ctx)); /* without a connection, IDLE when stop returns */
 	NEED(strcmp(s.journal, "20") == 0);
-	NEED_OK(doca_ctx_start(s.ctx));
+	side_start(&s);
 	side_start(&c);
 	UNTIL(&s, s.n_connected == 1);
 	TRY(s.ctx, server_rows);

@@ -107,8 +107,10 @@ static void on_connect(struct doca_comch_event_connection_status_changed *event,
 	struct peer *peer = peer_of(program, NULL);
 
 	(void)event;
-	if (peer_of(program, conn) || !ok)
+	if (peer_of(program, conn))
 		sim_wrong("a connection event of a connection that the program has");
+	if (!ok) /* the client has left before */
+		return;
 	if (!peer)
 		sim_wrong("more than %u connections", PEERS);
 	peer_open(program, peer, conn);
