@@ -273,12 +273,9 @@ static int open_transport(struct gd_wire *wire, struct gd_transport **transport_
 	rc = check_functions(wire, t);
 	if (rc != 0)
 		goto out_close;
-	rc = -ENOTSUP;
-	fd = t->ops->fd(t->device);
-	if (fd < 0)
-		goto out_close;
 	rc = -ENOMEM;
-	if (gd_service_add_fd(fd, progress, t) != DOCA_SUCCESS)
+	fd = t->ops->fd(t->device); /* -1: progress only at wake_ns */
+	if (fd >= 0 && gd_service_add_fd(fd, progress, t) != DOCA_SUCCESS)
 		goto out_close;
 	gd_service_set_timer(&t->due, 1);
 	*transport_p = t;

@@ -197,13 +197,13 @@ static doca_error_t take(struct doca_sync_event *event, enum gd_se_kind kind, ui
 	if (!event || !task_p)
 		return DOCA_ERROR_INVALID_VALUE;
 	task = (struct gd_se_task *)gd_task_take(&event->pools[kind], user_data);
-	if (task) {
-		task->value = value;
-		task->mask = mask;
-		task->out = out;
-	}
+	if (!task)
+		return DOCA_ERROR_NO_MEMORY;
+	task->value = value;
+	task->mask = mask;
+	task->out = out;
 	*(void **)task_p = task;
-	return !task ? DOCA_ERROR_NO_MEMORY : DOCA_SUCCESS;
+	return DOCA_SUCCESS;
 }
 
 #define SUPPORTED(what) \

@@ -66,7 +66,9 @@ static void never(struct doca_task *task, union doca_data task_data, union doca_
 		(void)a, (void)b; \
 		for (int i = 0; i < N; i++) \
 			MUST(FN(name, _alloc_init)(event, arguments, tag, &tasks[i])); \
+		more = tasks[0]; \
 		REFUSED(NO_MEMORY, FN(name, _alloc_init)(event, arguments, tag, &more)); \
+		TEST_ASSERT_EQUAL_PTR(tasks[0], more); /* a failed call does not change it */ \
 		REFUSED(INVALID_VALUE, FN(name, _alloc_init)(NULL, arguments, tag, &more)); \
 		REFUSED(INVALID_VALUE, FN(name, _alloc_init)(event, arguments, tag, NULL)); \
 		TEST_ASSERT_NULL(FN(name, _as_doca_task)(NULL)); \

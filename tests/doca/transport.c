@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "device/device_list.h"
 #include "device/gd_device.h"
 #include "run_dir.h"
 #include "device/service_thread.h"
@@ -196,6 +197,49 @@ static void two_functions_of_the_card_meet(void)
 			 gd_transport_ops(dpu) == gd_transport_ops(host));
 }
 
+static int no_fd(void *device)
+{
+	(void)device;
+	return -1;
+}
+
+static uint64_t in_a_millisecond(void *device)
+{
+	(void)device;
+	return gn_now_ns() + GN_NS_PER_MS;
+}
+
+/* The service thread progresses a transport without fd at the times of its wake_ns. */
+static void a_transport_without_fd_is_progressed_by_its_timer(void)
+{
+	static struct gantry_transport_ops ops;
+	static struct gn_plugin plugin;
+	static struct gd_wire wire;
+	static struct doca_devinfo info;
+	struct gd_transport *dpu;
+
+	transport_of(infos[0]); /* loads the plugin */
+	wire = *infos[0]->local;
+	wire.open = NULL;
+	plugin = *wire.loaded;
+	ops = *(const struct gantry_transport_ops *)plugin.ops;
+	ops.fd = no_fd;
+	ops.wake_ns = in_a_millisecond;
+	plugin.ops = &ops;
+	wire.loaded = &plugin;
+	info = *infos[0];
+	info.local = &wire;
+	dpu = transport_of(&info);
+	TEST_ASSERT_EQUAL_INT(0, try_listen(dpu, info.reps[0].pci, "timed server"));
+	TEST_ASSERT_EQUAL_INT(0,
+			      try_connect(transport_of(infos[1]), infos[1]->pci, "timed server"));
+	TEST_ASSERT_TRUE(wait_for(ACCEPTED | CONNECTED));
+	disconnect(transport_of(infos[1]), client_conn);
+	TEST_ASSERT_TRUE(wait_for(CLOSED));
+	disconnect(dpu, server_conn);
+	unlisten(dpu);
+}
+
 /* a client reaches a server only from the function that its representor represents */
 static void client_of_another_function_finds_no_server(void)
 {
@@ -358,6 +402,7 @@ int main(void)
 	RUN_TEST(run_directory_is_the_one_of_the_environment);
 	RUN_TEST(names_of_services_differ_and_fit);
 	RUN_TEST(two_functions_of_the_card_meet);
+	RUN_TEST(a_transport_without_fd_is_progressed_by_its_timer);
 	RUN_TEST(client_of_another_function_finds_no_server);
 	RUN_TEST(a_timer_runs_at_its_time_with_all_signals_blocked);
 	RUN_TEST(fd_is_served_until_it_is_removed);
