@@ -4,6 +4,7 @@
  * calls that each state rejects, and their errors. The tests of Comch cover clients and consumers,
  * whose start waits, and producers.
  */
+#include <doca_aes_gcm.h>
 #include <doca_comch.h>
 #include <doca_compress.h>
 #include <doca_ctx.h>
@@ -30,6 +31,7 @@ static struct doca_dev_rep *rep;
 static struct doca_pe *pe;
 
 static union {
+	struct doca_aes_gcm *aes_gcm;
 	struct doca_comch_server *server;
 	struct doca_compress *compress;
 	struct doca_dma *dma;
@@ -175,6 +177,23 @@ static doca_error_t destroy_rdma(void)
 	return doca_rdma_destroy(made.rdma);
 }
 
+static struct doca_ctx *make_aes_gcm(void)
+{
+	return doca_aes_gcm_create(dev, &made.aes_gcm) ? NULL : doca_aes_gcm_as_ctx(made.aes_gcm);
+}
+
+static doca_error_t set_aes_gcm(void)
+{
+	return doca_aes_gcm_task_encrypt_set_conf(
+		made.aes_gcm, (doca_aes_gcm_task_encrypt_completion_cb_t)on_task,
+		(doca_aes_gcm_task_encrypt_completion_cb_t)on_task, 4);
+}
+
+static doca_error_t destroy_aes_gcm(void)
+{
+	return doca_aes_gcm_destroy(made.aes_gcm);
+}
+
 static struct doca_ctx *make_sha(void)
 {
 	return doca_sha_create(dev, &made.sha) ? NULL : doca_sha_as_ctx(made.sha);
@@ -212,6 +231,11 @@ static doca_error_t destroy_event(void)
 	return doca_sync_event_destroy(made.event);
 }
 
+static doca_error_t can_aes_gcm(const struct doca_devinfo *info)
+{
+	return doca_aes_gcm_cap_task_encrypt_is_supported(info);
+}
+
 static doca_error_t can_compress(const struct doca_devinfo *info)
 {
 	return doca_compress_cap_task_compress_deflate_is_supported(info);
@@ -236,6 +260,8 @@ static const struct kind {
 	doca_error_t busy, late;
 	doca_error_t (*can)(const struct doca_devinfo *info); /* NULL: every build has this kind */
 } kinds[] = {
+	{"aes gcm", make_aes_gcm, set_aes_gcm, destroy_aes_gcm, DOCA_ERROR_BAD_STATE,
+	 DOCA_ERROR_BAD_STATE, can_aes_gcm},
 	{"comch server", make_server, set_server, destroy_server, DOCA_ERROR_IN_USE,
 	 DOCA_ERROR_BAD_STATE, NULL},
 	{"compress", make_compress, set_compress, destroy_compress, DOCA_ERROR_IN_USE,

@@ -3,6 +3,7 @@
  * The tests of no_memory.c for RDMA, sync events, graphs, and contexts that compute: functions
  * return NO_MEMORY if an allocation fails, leak nothing, and work once memory is available again.
  */
+#include <doca_aes_gcm.h>
 #include <doca_buf_array.h>
 #include <doca_buf_pool.h>
 #include <doca_clock.h>
@@ -30,6 +31,8 @@
 static struct doca_dev *dev;
 static struct doca_mmap *map;
 static struct doca_pe *pe;
+static struct doca_aes_gcm *aes_gcm;
+static struct doca_aes_gcm_key *key;
 static struct doca_buf_arr *array;
 static struct doca_buf_pool *pool;
 static struct doca_clock *clock_;
@@ -117,11 +120,24 @@ static void on_advise(struct doca_mmap_advise_task_invalidate_cache *task,
 	(void)ctx_data;
 }
 
+static void on_encrypt(struct doca_aes_gcm_task_encrypt *task, union doca_data task_data,
+		       union doca_data ctx_data)
+{
+	(void)task;
+	(void)task_data;
+	(void)ctx_data;
+}
+
 static void is_there(void *arg)
 {
 	(void)arg;
 }
 
+MAKE(create_aes_gcm, doca_aes_gcm_create(dev, &aes_gcm))
+UNDO(destroy_aes_gcm, doca_aes_gcm_destroy(aes_gcm))
+MAKE(create_key, doca_aes_gcm_key_create(aes_gcm, memory, DOCA_AES_GCM_KEY_256, &key))
+UNDO(destroy_key, doca_aes_gcm_key_destroy(key))
+MAKE(set_gcm_tasks, doca_aes_gcm_task_encrypt_set_conf(aes_gcm, on_encrypt, on_encrypt, 10))
 MAKE(create_array, doca_buf_arr_create(3, &array))
 UNDO(destroy_array, doca_buf_arr_destroy(array))
 MAKE(create_pool, doca_buf_pool_create(3, 100, map, &pool))
@@ -211,6 +227,13 @@ static void test_compression_hash_and_erasure_code_objects(void)
 	OK(create_sha(NULL));
 	destroy_sha(NULL);
 	walk_all(&(struct pair){create_sha, destroy_sha}, 1);
+	walk_all(&(struct pair){create_aes_gcm, destroy_aes_gcm}, 1);
+	OK(create_aes_gcm(NULL));
+	OK(create_key(NULL));
+	destroy_key(NULL);
+	walk_all(&(struct pair){create_key, destroy_key}, 1);
+	walk_all(&(struct pair){set_gcm_tasks, is_there}, 1);
+	destroy_aes_gcm(NULL);
 #endif
 #ifdef HAVE_ZLIB
 	walk_all(&(struct pair){create_compress, destroy_compress}, 1);

@@ -3,6 +3,7 @@
  * Optional libraries of a build: without such a library, the functions that need it exist, but
  * return DOCA_ERROR_NOT_SUPPORTED.
  */
+#include <doca_aes_gcm.h>
 #include <doca_compress.h>
 #include <doca_dev.h>
 #include <doca_erasure_coding.h>
@@ -11,8 +12,10 @@
 #include "unity.h"
 
 #ifdef HAVE_LIBCRYPTO
+#define GCM DOCA_SUCCESS
 #define SHA DOCA_SUCCESS
 #else
+#define GCM DOCA_ERROR_NOT_SUPPORTED
 #define SHA DOCA_ERROR_NOT_SUPPORTED
 #endif
 #ifdef HAVE_ZLIB
@@ -60,6 +63,11 @@ static void capabilities_match_the_build(void)
 					   list[0], DOCA_SHA_ALGORITHM_SHA256));
 	TEST_ASSERT_EQUAL_INT(
 		SHA, doca_sha_cap_get_min_dst_buf_size(list[0], DOCA_SHA_ALGORITHM_SHA256, &n));
+	TEST_ASSERT_EQUAL_INT(GCM, doca_aes_gcm_cap_task_encrypt_is_supported(list[0]));
+	TEST_ASSERT_EQUAL_INT(GCM, doca_aes_gcm_cap_task_decrypt_is_tag_96_supported(list[0]));
+	TEST_ASSERT_EQUAL_INT(GCM, doca_aes_gcm_cap_task_decrypt_is_key_type_supported(
+					   list[0], DOCA_AES_GCM_KEY_256));
+	TEST_ASSERT_EQUAL_INT(GCM, doca_aes_gcm_cap_task_encrypt_get_max_buf_size(list[0], &size));
 	TEST_ASSERT_EQUAL_INT(DEFLATE,
 			      doca_compress_cap_task_compress_deflate_is_supported(list[0]));
 	TEST_ASSERT_EQUAL_INT(DEFLATE, doca_compress_cap_task_decompress_deflate_get_max_buf_size(
@@ -74,13 +82,17 @@ static void capabilities_match_the_build(void)
 
 static void objects_are_created_only_if_built(void)
 {
+	struct doca_aes_gcm *aes_gcm;
 	struct doca_compress *compress;
 	struct doca_sha *sha;
 	struct doca_ec *ec;
 
+	TEST_ASSERT_EQUAL_INT(GCM, doca_aes_gcm_create(dev, &aes_gcm));
 	TEST_ASSERT_EQUAL_INT(SHA, doca_sha_create(dev, &sha));
 	TEST_ASSERT_EQUAL_INT(DEFLATE, doca_compress_create(dev, &compress));
 	TEST_ASSERT_EQUAL_INT(EC, doca_ec_create(dev, &ec));
+	if (GCM == DOCA_SUCCESS)
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_aes_gcm_destroy(aes_gcm));
 	if (SHA == DOCA_SUCCESS)
 		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_sha_destroy(sha));
 	if (DEFLATE == DOCA_SUCCESS)
