@@ -75,7 +75,7 @@ needs_doca() {
 	needs_doca
 	for profile in host dpu; do
 		eval "$("$GANTRY" env "$profile")"
-		for module in common argp comch dma rdma compress erasure-coding sha; do
+		for module in common argp comch dma rdma dpa aes-gcm compress erasure-coding sha; do
 			pkg-config --exists "doca-$module >= 3.0"
 			[[ "$(pkg-config --cflags "doca-$module")" == *"/include/doca/$profile"* ]]
 			[[ "$(pkg-config --libs "doca-$module")" == *-lgantry-doca* ]]

@@ -179,6 +179,9 @@ ok "a configuration adds functions as the page says" sees
 ok "a program of the WorkQ time is built" build dpu workq-copy
 (side dpu ./workq-copy "as it was done then") >copy.out 2>&1
 ok "it copies" grep -qx "as it was done then" copy.out
+ok "a program with code for the DPA is built" build dpu dpa-thread
+(side dpu ./dpa-thread 7) >dpa.out 2>&1
+ok "its thread on the DPA has run" grep -qx "the DPA ran with 7" dpa.out
 pair ctrl-path
 pair fast-path
 ok "an address without a device is rejected" rejects "no device 09:00.0" host ./ctrl-path-client -p 09:00.0
@@ -189,6 +192,7 @@ ok "it is installed" install
 ok "the DPU's side is built with what is installed" build_installed dpu hello-dpu
 ok "and the host's" build_installed host hello-host
 ok "and a program of the WorkQ time" build_installed dpu workq-copy
+ok "and a program with code for the DPA" build_installed dpu dpa-thread
 (GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS LD_LIBRARY_PATH=$lib exec timeout 60 ./hello-host) >host.out 2>&1
 ok "without a server the client fails" [ $? -eq 1 ]
 ok "and says why" grep -q 'no server "hello"' host.out
