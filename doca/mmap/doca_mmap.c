@@ -50,17 +50,37 @@ static bool by_rdma(const struct doca_mmap *mmap)
 	return mmap->share && mmap->share->rdma.kind != 0 && mmap->local;
 }
 
-struct doca_mmap *gd_mmap_find(const struct gd_mmap_id *id)
+/* Lock held. */
+static struct doca_mmap *find(const struct gd_mmap_id *id)
 {
-	struct doca_mmap *found;
+	struct doca_mmap *found = gd_mmap_owned(id);
 
-	pthread_mutex_lock(&gd_mmaps_lock);
-	found = gd_mmap_owned(id);
 	if (found && !by_rdma(found))
 		found = NULL;
 	for (struct doca_mmap *m = started; m && !found; m = m->next)
 		if (is_id(m, id) && by_rdma(m))
 			found = m;
+	return found;
+}
+
+struct doca_mmap *gd_mmap_find(const struct gd_mmap_id *id)
+{
+	struct doca_mmap *found;
+
+	pthread_mutex_lock(&gd_mmaps_lock);
+	found = find(id);
+	pthread_mutex_unlock(&gd_mmaps_lock);
+	return found;
+}
+
+struct doca_mmap *gd_mmap_find_use(const struct gd_mmap_id *id)
+{
+	struct doca_mmap *found;
+
+	pthread_mutex_lock(&gd_mmaps_lock);
+	found = find(id);
+	if (found)
+		found->n_users++;
 	pthread_mutex_unlock(&gd_mmaps_lock);
 	return found;
 }

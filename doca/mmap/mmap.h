@@ -113,6 +113,11 @@ doca_error_t gd_mmap_prepare_export(struct doca_mmap *mmap);
  */
 struct doca_mmap *gd_mmap_find(const struct gd_mmap_id *id);
 /*
+ * Like gd_mmap_find(). The map stays mapped until gd_mmap_unuse(), for which doca_mmap_stop()
+ * waits.
+ */
+struct doca_mmap *gd_mmap_find_use(const struct gd_mmap_id *id);
+/*
  * rdma/rdma_revoke.c: returns whether a device of a peer can reach the map, or, for an imported
  * map, a device of this process. If so, the function has requested the revocation. Call without a
  * lock.

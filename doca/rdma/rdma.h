@@ -20,7 +20,8 @@
  *
  * If the memory of the peer is mapped here (devices without `network`), the engine thread executes
  * remote reads and writes as plain copies. Otherwise the device executes them. The service thread
- * of the peer then exports the map of the buffer at its first use.
+ * of the peer then exports the map of the buffer at its first use. It also executes atomic
+ * operations on that memory.
  */
 #ifndef GD_RDMA_H
 #define GD_RDMA_H
@@ -58,10 +59,7 @@ enum gd_rdma_kind {
 	GD_RDMA_KINDS
 };
 
-/*
- * Returns whether the task reads and changes memory of the peer atomically. Only the CPU can do
- * that; network transports cannot.
- */
+/* Returns whether the task reads and changes memory of the peer atomically. */
 static inline bool gd_rdma_is_atomic(enum gd_rdma_kind kind)
 {
 	return kind == GD_RDMA_CMP_SWP || kind == GD_RDMA_FETCH_ADD || kind == GD_RDMA_EVENT_ADD;
@@ -84,14 +82,16 @@ struct gd_rdma_blob {
 };
 
 #define GD_RDMA_MAGIC 0x4d445247u
-#define GD_RDMA_VERSION 3u
+#define GD_RDMA_VERSION 4u
 
 /* Control messages of a link. */
 enum gd_rdma_op {
-	GD_RDMA_HELLO = 1, /* first message, of the connecting side: struct gd_rdma_hello */
-	GD_RDMA_WELCOME,   /* accepts the connection: struct gd_rdma_hello */
-	GD_RDMA_RESOLVE,   /* requests the memory of a map: struct gd_rdma_resolve */
-	GD_RDMA_RESOLVED,  /* answer with the token: struct gd_rdma_resolve */
+	GD_RDMA_HELLO = 1,   /* first message, of the connecting side: struct gd_rdma_hello */
+	GD_RDMA_WELCOME,     /* accepts the connection: struct gd_rdma_hello */
+	GD_RDMA_RESOLVE,     /* requests the memory of a map: struct gd_rdma_resolve */
+	GD_RDMA_RESOLVED,    /* answer with the token: struct gd_rdma_resolve */
+	GD_RDMA_ATOMIC,      /* requests an atomic operation: struct gd_rdma_atomic */
+	GD_RDMA_ATOMIC_DONE, /* answer with the previous value: struct gd_rdma_atomic */
 };
 
 struct gd_rdma_hello {
@@ -109,6 +109,16 @@ struct gd_rdma_resolve {
 	uint32_t error; /* 0 or the doca_error_t of a rejection */
 	struct gd_mmap_id map;
 	struct gantry_token token;
+};
+
+struct gd_rdma_atomic {
+	uint32_t op;
+	uint32_t kind;  /* enum gd_rdma_kind: an atomic one; 0 in an answer */
+	uint32_t error; /* 0 or the doca_error_t of a rejection */
+	uint32_t zero;
+	struct gd_mmap_id map;
+	uint64_t offset;         /* in the map */
+	uint64_t compare, value; /* operands; the answer has the previous value in `value` */
 };
 
 /* Head of a message, in its immediate data. */
@@ -141,6 +151,7 @@ struct gd_rdma_task {
 	size_t length, done; /* bytes; done: sent, or submitted to the device */
 	uint32_t pieces;     /* remote accesses in flight */
 	bool accessed;       /* write with immediate data: the data is written */
+	bool is_asked;       /* atomic operation: the peer has the request */
 	bool is_flying;      /* in conn->flying */
 	doca_error_t error;  /* status of a failure */
 	/* receive task: the received message */
@@ -200,7 +211,10 @@ struct gd_rdma_link {
 	struct gd_rdma_local *locals;
 	uint32_t moves; /* engine: gd_pages_moves() at the registration */
 	struct gd_rdma_remote *remotes;
-	bool release_posted; /* lock: conn->revoked is posted */
+	bool release_posted;       /* lock: conn->revoked is posted */
+	uint32_t atomic_phase;     /* __atomic: see rdma_atomic.c */
+	doca_error_t atomic_error; /* the answer, which the phase publishes */
+	uint64_t atomic_value;
 };
 
 enum gd_rdma_state {
@@ -359,7 +373,9 @@ void gd_rdma_flow_down(struct doca_rdma_connection *conn);
 void gd_rdma_flush(struct doca_rdma_connection *conn, doca_error_t status, bool fails);
 void gd_rdma_flush_receives(struct doca_rdma *rdma, doca_error_t status);
 
-/* -- rdma_memory.c, rdma_device.c -- */
+/* -- rdma_memory.c, rdma_device.c, rdma_atomic.c -- */
+/* Returns the right that the peer must grant for a task type, a doca_access_flag. */
+uint32_t gd_rdma_right(enum gd_rdma_kind kind);
 enum gd_rdma_step {
 	GD_RDMA_WAIT, /* waits for the peer or the device: call again */
 	GD_RDMA_DONE, /* complete, or failed: task->error */
@@ -379,11 +395,20 @@ enum gd_rdma_step gd_rdma_access(struct doca_rdma_connection *conn, struct gd_rd
 enum gd_rdma_step gd_rdma_device_access(struct doca_rdma_connection *conn,
 					struct gd_rdma_task *task,
 					const struct gd_rdma_target *target);
+/* Execute an atomic operation on 8 bytes. Returns their previous value. */
+uint64_t gd_rdma_change(enum gd_rdma_kind kind, uint64_t *cell, uint64_t compare, uint64_t value);
+/* Engine. Request an atomic operation from the peer, and then wait for its answer. */
+enum gd_rdma_step gd_rdma_atomic_ask(struct doca_rdma_connection *conn, struct gd_rdma_task *task,
+				     const struct gd_rdma_target *target);
+enum gd_rdma_step gd_rdma_atomic_answer(struct doca_rdma_connection *conn,
+					struct gd_rdma_task *task);
 /* engine: returns whether a piece has completed */
 bool gd_rdma_device_poll(struct doca_rdma_connection *conn);
 /* Lock held. Handle messages about memory. false: the message is invalid. */
 bool gd_rdma_on_resolve(struct gd_rdma_link *link, const struct gd_rdma_resolve *ask);
 bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve *answer);
+bool gd_rdma_on_atomic(struct gd_rdma_link *link, const struct gd_rdma_atomic *request);
+bool gd_rdma_on_atomic_done(struct gd_rdma_link *link, const struct gd_rdma_atomic *answer);
 /* lock held; no piece is in flight */
 void gd_rdma_forget_locals(struct gd_rdma_link *link);
 /* call after the queues of the link are destroyed and before the link is disconnected */

@@ -17,12 +17,6 @@
 		return gd_cap(devinfo, true); \
 	}
 
-#define ATOMIC_SUPPORTED(name) \
-	doca_error_t doca_rdma_cap_task_##name##_is_supported(const struct doca_devinfo *devinfo) \
-	{ \
-		return gd_cap(devinfo, devinfo && !devinfo->network); \
-	}
-
 #define LIMIT(name, limit) \
 	doca_error_t doca_rdma_cap_get_max_##name(const struct doca_devinfo *devinfo, \
 						  uint32_t *value_p) \
@@ -36,11 +30,11 @@ TASK_SUPPORTED(send_imm)
 TASK_SUPPORTED(read)
 TASK_SUPPORTED(write)
 TASK_SUPPORTED(write_imm)
-ATOMIC_SUPPORTED(atomic_cmp_swp)
-ATOMIC_SUPPORTED(atomic_fetch_add)
+TASK_SUPPORTED(atomic_cmp_swp)
+TASK_SUPPORTED(atomic_fetch_add)
 TASK_SUPPORTED(remote_net_sync_event_get)
 TASK_SUPPORTED(remote_net_sync_event_notify_set)
-ATOMIC_SUPPORTED(remote_net_sync_event_notify_add)
+TASK_SUPPORTED(remote_net_sync_event_notify_add)
 
 LIMIT(recv_queue_size, GD_RDMA_MAX_QUEUE)
 LIMIT(send_queue_size, GD_RDMA_MAX_QUEUE)

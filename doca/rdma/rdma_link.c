@@ -327,6 +327,7 @@ static bool is_greeting(const void *msg, size_t len, struct gd_rdma_hello *hello
 static bool handle(struct gd_rdma_link *link, const void *msg, size_t len)
 {
 	struct gd_rdma_resolve resolve;
+	struct gd_rdma_atomic atomic;
 	struct gd_rdma_hello hello;
 	uint32_t op;
 
@@ -344,7 +345,14 @@ static bool handle(struct gd_rdma_link *link, const void *msg, size_t len)
 			on_welcome(link, &hello);
 		return true;
 	}
-	if (len != sizeof(resolve) || !link->welcome)
+	if (!link->welcome)
+		return false;
+	if (len == sizeof(atomic) && (op == GD_RDMA_ATOMIC || op == GD_RDMA_ATOMIC_DONE)) {
+		memcpy(&atomic, msg, sizeof(atomic));
+		return op == GD_RDMA_ATOMIC ? gd_rdma_on_atomic(link, &atomic)
+					    : gd_rdma_on_atomic_done(link, &atomic);
+	}
+	if (len != sizeof(resolve))
 		return false;
 	memcpy(&resolve, msg, sizeof(resolve));
 	if (op == GD_RDMA_RESOLVE)

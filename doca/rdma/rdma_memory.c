@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rdma_memory.c - reads and writes of memory of the peer: their targets and rights, and the copies
- * if the memory is mapped here
+ * rdma_memory.c - accesses to memory of the peer: their targets and rights, and the copies if the
+ * memory is mapped here
  *
  * A write stores its bytes behind the data part of the destination buffer. It does not extend that
  * data part, because the buffer describes memory of the peer.
@@ -15,8 +15,7 @@
 
 #define CELL sizeof(uint64_t)
 
-/* Right that the peer must grant for a task type. */
-static uint32_t right(enum gd_rdma_kind kind)
+uint32_t gd_rdma_right(enum gd_rdma_kind kind)
 {
 	switch (kind) {
 	case GD_RDMA_READ:
@@ -94,7 +93,7 @@ static doca_error_t find(const struct gd_rdma_task *task, struct gd_rdma_target 
 static doca_error_t permit(const struct gd_rdma_task *task, const struct gd_rdma_target *target)
 {
 	const struct doca_mmap *map = target->map;
-	uint32_t wanted = right(task->kind), access;
+	uint32_t wanted = gd_rdma_right(task->kind), access;
 
 	if (map && map->imported && gd_mmap_check(map) == DOCA_ERROR_IO_FAILED)
 		return DOCA_ERROR_IO_FAILED; /* the owner has revoked the map or ended */
@@ -137,13 +136,9 @@ static doca_error_t give_value(struct doca_buf *result, uint64_t value)
  */
 static doca_error_t change_cell(struct gd_rdma_task *task, uint64_t *cell)
 {
-	uint64_t value = task->compare;
+	uint64_t value;
 
 	switch (task->kind) {
-	case GD_RDMA_CMP_SWP:
-		__atomic_compare_exchange_n(cell, &value, task->value, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
-		return give_value(task->result, value);
 	case GD_RDMA_EVENT_GET:
 		return give_value(task->dst, __atomic_load_n(cell, __ATOMIC_ACQUIRE));
 	case GD_RDMA_EVENT_SET:
@@ -153,7 +148,7 @@ static doca_error_t change_cell(struct gd_rdma_task *task, uint64_t *cell)
 		return DOCA_SUCCESS;
 	default:
 		return give_value(task->result,
-				  __atomic_fetch_add(cell, task->value, __ATOMIC_SEQ_CST));
+				  gd_rdma_change(task->kind, cell, task->compare, task->value));
 	}
 }
 
@@ -174,8 +169,11 @@ enum gd_rdma_step gd_rdma_access(struct doca_rdma_connection *conn, struct gd_rd
 {
 	struct gd_rdma_target target;
 	void *memory;
-	doca_error_t result = find(task, &target);
+	doca_error_t result;
 
+	if (task->is_asked)
+		return gd_rdma_atomic_answer(conn, task);
+	result = find(task, &target);
 	if (result == DOCA_SUCCESS)
 		result = permit(task, &target);
 	if (result != DOCA_SUCCESS) {
@@ -184,7 +182,8 @@ enum gd_rdma_step gd_rdma_access(struct doca_rdma_connection *conn, struct gd_rd
 	}
 	task->length = target.length;
 	if (conn->rdma->by_device)
-		return gd_rdma_device_access(conn, task, &target);
+		return gd_rdma_is_atomic(task->kind) ? gd_rdma_atomic_ask(conn, task, &target)
+						     : gd_rdma_device_access(conn, task, &target);
 	memory = mapped(&target);
 	task->error = memory ? copy(task, memory, target.length) : DOCA_ERROR_INVALID_VALUE;
 	if (task->error == DOCA_SUCCESS)

@@ -69,7 +69,7 @@ static doca_error_t submit(struct doca_task *base)
 
 	task->length = task->done = 0;
 	task->pieces = 0;
-	task->accessed = task->is_flying = false;
+	task->accessed = task->is_asked = task->is_flying = false;
 	task->error = DOCA_SUCCESS;
 	task->result_len = 0;
 	if (task->kind == GD_RDMA_RECEIVE) {
@@ -124,8 +124,6 @@ doca_error_t gd_rdma_task_conf(struct doca_rdma *rdma, enum gd_rdma_kind kind, v
 {
 	if (!rdma)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (gd_rdma_is_atomic(kind) && rdma->ctx.dev->info->network)
-		return DOCA_ERROR_NOT_SUPPORTED;
 	return gd_pool_conf(&rdma->pools[kind], done_cb, error_cb, n, DOCA_ERROR_BAD_STATE);
 }
 

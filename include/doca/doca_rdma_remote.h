@@ -2,8 +2,12 @@
 /*
  * doca_rdma_remote.h - RDMA: atomic operations and remote sync events; included by doca_rdma.h
  *
- * Atomic operations and notify_add need a device of shared memory: network transports do not
- * support them.
+ * The processor of one side executes atomic operations and notify_add, also over a network: there
+ * the library of the peer does, without a call of its program. So they are atomic together with
+ * operations of the CPU and of other peers.
+ *
+ * A connection has one atomic operation in flight over a network: it starts when earlier tasks of
+ * the connection have completed, and later tasks wait for it.
  */
 #ifndef DOCA_RDMA_REMOTE_H
 #define DOCA_RDMA_REMOTE_H

@@ -13,13 +13,15 @@
 #include "unity.h"
 
 #define DEADLINE_S 10
+#define CELL_AT 4096 /* bytes of the memory of the victim that the attacker may change */
 
 /* -- the attacker's end of the transport -- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool is_connected, is_closed, is_welcome;
-static uint32_t refused = UINT32_MAX, consumer_id;
+static uint32_t refused = UINT32_MAX, consumer_id, n_atomics;
+static struct gd_rdma_atomic atomic; /* the last answer */
 
 static void note(void)
 {
@@ -57,6 +59,10 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 		is_welcome = true;
 	else if (len == sizeof(*answer))
 		refused = answer->error;
+	else if (len == sizeof(atomic)) {
+		memcpy(&atomic, msg, sizeof(atomic));
+		n_atomics++;
+	}
 	note();
 }
 
@@ -223,6 +229,8 @@ enum {
 	HELLO_AGAIN,
 	WELCOME_BACK,
 	ANSWER_UNASKED,
+	ATOMIC_ANSWER_UNASKED,
+	ATOMIC_READ,
 	FEW_BYTES, /* up to here: control messages */
 	/* from here on: data messages */
 	NO_HEAD,
@@ -236,10 +244,46 @@ enum {
 };
 static int attack;
 
-static void attack_words(const struct gd_rdma_blob *blob)
+/* Request an addition of 5 to 8 bytes of a map. Returns the error of the answer. */
+static uint32_t ask_to_add(const struct gd_mmap_id *map, uint64_t offset)
+{
+	const struct gd_rdma_atomic request = {.op = GD_RDMA_ATOMIC,
+					       .kind = GD_RDMA_FETCH_ADD,
+					       .map = *map,
+					       .offset = offset,
+					       .value = 5};
+	const uint32_t n = n_atomics;
+
+	say(&request, sizeof(request));
+	AWAIT(n_atomics != n);
+	CHECK(atomic.op == GD_RDMA_ATOMIC_DONE);
+	return atomic.error;
+}
+
+/* Valid requests get an answer; the memory changes only if the address is valid. */
+static void ask_to_add_anywhere(const struct gd_mmap_id *map)
+{
+	static const struct gd_mmap_id unknown;
+
+	CHECK(ask_to_add(&unknown, 0) == DOCA_ERROR_IO_FAILED);
+	CHECK(ask_to_add(map, CELL_AT + 4) == DOCA_ERROR_INVALID_VALUE);
+	CHECK(ask_to_add(map, RIG_BYTES) == DOCA_ERROR_INVALID_VALUE);
+	CHECK(ask_to_add(map, RIG_BYTES - 4) == DOCA_ERROR_INVALID_VALUE);
+	CHECK(ask_to_add(map, UINT64_MAX - 7) == DOCA_ERROR_INVALID_VALUE);
+	CHECK(ask_to_add(map, CELL_AT) == DOCA_SUCCESS && atomic.value == 0);
+	CHECK(ask_to_add(map, CELL_AT) == DOCA_SUCCESS && atomic.value == 5);
+}
+
+static void attack_words(const struct gd_rdma_blob *blob, const struct gd_mmap_id *map)
 {
 	struct gd_rdma_hello hello = right_hello(blob);
 	struct gd_rdma_resolve resolve = {.op = GD_RDMA_RESOLVE};
+	struct gd_rdma_atomic wrong = {.op = attack == ATOMIC_READ ? GD_RDMA_ATOMIC
+								   : GD_RDMA_ATOMIC_DONE,
+				       .kind = GD_RDMA_READ,
+				       .map = *map};
+
+	ask_to_add_anywhere(map);
 
 	/* a request about an unknown map is valid, and gets an answer */
 	say(&resolve, sizeof(resolve));
@@ -249,6 +293,8 @@ static void attack_words(const struct gd_rdma_blob *blob)
 	resolve.op = GD_RDMA_RESOLVED;
 	if (attack == ANSWER_UNASKED)
 		say(&resolve, sizeof(resolve));
+	else if (attack == ATOMIC_ANSWER_UNASKED || attack == ATOMIC_READ)
+		say(&wrong, sizeof(wrong));
 	else
 		say(&hello, attack == FEW_BYTES ? 3 : sizeof(hello));
 }
@@ -302,16 +348,18 @@ static void betray(int fd)
 					  .id = small_id,
 					  .service = "nowhere"};
 	struct gd_rdma_hello hello;
+	struct gd_mmap_id map;
 
 	CHECK(rig_hear(fd, &blob, sizeof(blob)) == sizeof(blob));
 	rig_say(fd, &ours, sizeof(ours));
+	CHECK(rig_hear(fd, &map, sizeof(map)) == sizeof(map));
 	rig_hark(fd);
 	knock(&blob);
 	hello = right_hello(&blob);
 	say(&hello, sizeof(hello));
 	AWAIT(is_welcome);
 	if (attack < NO_HEAD)
-		attack_words(&blob);
+		attack_words(&blob, &map);
 	else
 		attack_messages();
 	AWAIT(is_closed);
@@ -320,14 +368,20 @@ static void betray(int fd)
 
 static void trust(int fd)
 {
-	struct rig_side *s = rig_open(&(struct rig_wish){.callbacks = true});
+	struct rig_side *s = rig_open(&(struct rig_wish){
+		.callbacks = true,
+		.access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC});
 	struct doca_buf *buf = rig_room(s, 0, 100);
+	const void *export;
+	size_t size;
 
+	OK(doca_mmap_export_rdma(s->map, s->dev, &export, &size));
 	rig_connect(s, fd, 0);
+	rig_say(fd, &s->map->id, sizeof(s->map->id));
 	rig_tell(fd);
 	rig_receive(s, buf, 1);
 	UNTIL(s, s->n_failed + s->n_disconnected);
-	CHECK(s->memory[100] == 0);
+	CHECK(s->memory[100] == 0 && s->memory[CELL_AT] == (attack < NO_HEAD ? 10 : 0));
 	rig_put(buf);
 	rig_close(s);
 }

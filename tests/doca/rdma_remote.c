@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Atomic access to the memory of the peer, by atomic tasks and sync events; and tasks that are
- * rejected.
+ * rejected. A second build has contexts that do not map the memory of the peer, as over a network.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +110,92 @@ static void count_here(int fd)
 static void atomic_tasks_return_the_previous_value_and_lose_no_update(void)
 {
 	rig_both(count_there, count_here);
+}
+
+/* An atomic task waits for an earlier write, and a later read waits for the atomic task. */
+static void write_add_and_read(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.max_conns = 1});
+	struct doca_buf *own = rig_data(s, 0, 8), *back = rig_room(s, 64, 8), *target, *remote;
+
+	rig_connect(s, fd, 0);
+	rig_import(s, fd);
+	target = rig_remote_room(s, 8, 8);
+	remote = rig_remote_data(s, 8, 8);
+	for (uint64_t i = 1; i <= 200; i++) {
+		*cell(s, 0) = 10 * i;
+		OK(doca_buf_reset_data_len(back));
+		rig_write(s, s->conns[0], own, target, 1);
+		add(s, remote, NULL, i, 2);
+		rig_read(s, s->conns[0], remote, back, 3);
+		for (uint64_t tag = 1; tag <= 3; tag++)
+			rig_end_ok(s, tag);
+		CHECK(*cell(s, 8) == 11 * i);
+	}
+	rig_tell(fd);
+	rig_put(own);
+	rig_put(back);
+	rig_put(target);
+	rig_put(remote);
+	rig_close(s);
+}
+
+static void be_written(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .access = EVERYTHING});
+
+	rig_connect(s, fd, 0);
+	rig_export(s, fd);
+	rig_hark(fd);
+	rig_close(s);
+}
+
+static void tasks_for_the_same_bytes_execute_in_order(void)
+{
+	rig_both(write_add_and_read, be_written);
+}
+
+/* -- a map that its owner stops -- */
+
+static void add_before_and_after_the_stop(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.max_conns = 1});
+	struct doca_buf *remote;
+	enum doca_ctx_states state;
+
+	rig_connect(s, fd, 0);
+	rig_import(s, fd);
+	remote = rig_remote_data(s, 8, 8);
+	add(s, remote, NULL, 5, 1);
+	rig_end_ok(s, 1);
+	rig_sync(fd); /* the peer stops its map between these two lines */
+	rig_sync(fd);
+	add(s, remote, NULL, 5, 2);
+	FAILS(DOCA_ERROR_IO_FAILED, rig_end(s)->status);
+	UNTIL(s,
+	      doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	rig_tell(fd);
+	rig_put(remote);
+	rig_close(s);
+}
+
+static void stop_the_map(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .access = EVERYTHING});
+
+	rig_connect(s, fd, 0);
+	rig_export(s, fd);
+	rig_sync(fd);
+	OK(doca_mmap_stop(s->map));
+	rig_sync(fd);
+	rig_hark(fd);
+	CHECK(*cell(s, 1) == 5);
+	rig_close(s);
+}
+
+static void an_atomic_task_on_a_stopped_map_fails(void)
+{
+	rig_both(add_before_and_after_the_stop, stop_the_map);
 }
 
 /* -- sync events -- */
@@ -464,6 +550,8 @@ int main(void)
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
 	UNITY_BEGIN();
 	RUN_TEST(atomic_tasks_return_the_previous_value_and_lose_no_update);
+	RUN_TEST(tasks_for_the_same_bytes_execute_in_order);
+	RUN_TEST(an_atomic_task_on_a_stopped_map_fails);
 	RUN_TEST(an_event_of_the_peer_is_added_to_and_no_notification_is_lost);
 	RUN_TEST(invalid_or_forbidden_tasks_fail_and_change_nothing);
 	return UNITY_END();

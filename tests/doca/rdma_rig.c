@@ -191,12 +191,8 @@ static struct doca_dev *open_device(bool is_peer)
 	return dev;
 }
 
-/* Configure the tasks that transports of a network do not support. */
 static void configure_atomics(struct rig_side *s)
 {
-	if (doca_rdma_cap_task_atomic_cmp_swp_is_supported(doca_dev_as_devinfo(s->dev)) !=
-	    DOCA_SUCCESS)
-		return;
 	OK(doca_rdma_task_atomic_cmp_swp_set_conf(s->rdma, atomic_cmp_swp_ended,
 						  atomic_cmp_swp_ended, RIG_TASKS));
 	OK(doca_rdma_task_atomic_fetch_add_set_conf(s->rdma, atomic_fetch_add_ended,

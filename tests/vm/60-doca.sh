@@ -22,7 +22,7 @@ devices()
 programs() # WHAT
 {
 	local program
-	for program in rdma rdma_conns rdma_events rdma_revoke rdma_rules; do
+	for program in rdma rdma_conns rdma_events rdma_remote rdma_revoke rdma_rules; do
 		vm_program "$1" "$top_builddir/tests/doca/$program"
 	done
 }
