@@ -27,7 +27,7 @@
 #include "check/ids.h"
 
 #define DC_NO_SLOT 255
-enum { DC_MAX_PARAMS = 8, DC_MAX_SLOTS = 3 };
+enum { DC_MAX_PARAMS = 12, DC_MAX_SLOTS = 3 };
 
 /* -- what generate.awk knows of functions and types -- */
 
@@ -84,13 +84,13 @@ extern const struct dc_type dc_types[DC_N_TYPES];
 /* -- calls -- */
 
 struct dc_call {
-	uint16_t function;                 /* enum dc_function_id */
-	bool nested;                       /* not made by the program */
-	bool refused;                      /* not forwarded: `result` was decided here */
-	const void *site;                  /* return address in the program */
-	struct dc_object *engine;          /* that this call marks as busy until its end */
-	struct dc_object *previous_engine; /* of the thread, around doca_pe_progress() */
-	struct dc_object *objects[8];      /* shadows of the arguments; NULL: none */
+	uint16_t function;                        /* enum dc_function_id */
+	bool nested;                              /* not made by the program */
+	bool refused;                             /* not forwarded: `result` was decided here */
+	const void *site;                         /* return address in the program */
+	struct dc_object *engine;                 /* that this call marks as busy until its end */
+	struct dc_object *previous_engine;        /* of the thread, around doca_pe_progress() */
+	struct dc_object *objects[DC_MAX_PARAMS]; /* shadows of the arguments; NULL: none */
 	uint64_t args[DC_MAX_PARAMS];
 	uint64_t result;
 };

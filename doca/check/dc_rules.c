@@ -470,6 +470,7 @@ static const struct {
 	{DC_T_doca_comch_consumer, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
 	{DC_T_doca_comch_producer, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
 	{DC_T_doca_dma, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
+	{DC_T_doca_aes_gcm, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
 	{DC_T_doca_sha, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
 	{DC_T_doca_ec, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
 	{DC_T_doca_compress, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},

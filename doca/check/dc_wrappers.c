@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dc_wrappers.c - the wrappers of all functions of the current interface */
+#include <doca_aes_gcm.h>
 #include <doca_buf.h>
 #include <doca_buf_array.h>
 #include <doca_buf_inventory.h>

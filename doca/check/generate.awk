@@ -176,8 +176,8 @@ function declaration(line,    open, head, i, n, list, returns)
 		}
 		parameter(list[i])
 	}
-	if (n_params > 8) {
-		print "generate.awk: " name ": more than 8 parameters" >"/dev/stderr"
+	if (n_params > 12) {
+		print "generate.awk: " name ": more than 12 parameters" >"/dev/stderr"
 		exit 1
 	}
 	if (p_object[0] ~ /_task_/ && kind != "AS_TASK")
