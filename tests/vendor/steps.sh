@@ -1,0 +1,161 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# steps.sh - the commands of a case of a list of programs; tests/doca/programs.list describes them
+#
+# run.sh reads this file. A command returns non-zero if it fails; `reason` is the cause. The current directory is that of the case.
+# The process LABEL has its output in LABEL.out and its input in the FIFO LABEL.in.
+
+reason=""
+deadline=0                                          # value of SECONDS at which the case ends
+declare -A process=() input=() status=() permitted=() # by label
+wrapper=()                                          # command and arguments before each program
+exec {never}<> <(:)                                 # reading it waits
+
+# pause - wait a moment between two checks
+pause()
+{
+	read -rt 0.02 -u "$never"
+	return 0
+}
+
+# fail TEXT... - set the reason
+fail()
+{
+	reason=$*
+	return 1
+}
+
+# text_of LABEL TEXT - true if the program has printed the text
+text_of()
+{
+	grep -qF -e "$2" "$1.out"
+}
+
+# over LABEL - true if the program has ended; sets its status
+over()
+{
+	[ -z "${status[$1]:-}" ] || return 0
+	kill -0 "${process[$1]}" 2>/dev/null && return 1
+	wait "${process[$1]}" 2>/dev/null # bash would print that a signal ended it
+	status[$1]=$?
+}
+
+# ending LABEL - print how a program has ended
+ending()
+{
+	if [ "${status[$1]}" -gt 128 ]; then
+		echo "ended by signal $((status[$1] - 128))"
+	else
+		echo "exit status ${status[$1]}"
+	fi
+}
+
+# run_program SIDE PROGRAM [ARGUMENT]... - replace this process with the program; its output appears line by line
+run_program()
+{
+	# shellcheck source=/dev/null
+	. "$out/env.$1"
+	shift
+	exec setsid stdbuf -oL "${wrapper[@]}" "$@"
+}
+
+step_start()
+{
+	local label=$1 side=$2 program
+	program=$(find_program "$side" "$3")
+	shift 3
+	mkfifo "$label.in" || fail "$label: no FIFO" || return
+	exec {input[$label]}<>"$label.in"
+	run_program "$side" "$program" "$@" <"$label.in" >"$label.out" 2>&1 &
+	process[$label]=$!
+}
+
+step_until()
+{
+	local label=$1 ended
+	shift
+	until text_of "$label" "$*"; do
+		over "$label" && ended=yes || ended=""
+		# the text may have come between the two looks
+		[ -z "$ended" ] || text_of "$label" "$*" || fail "$label: $(ending "$label") before \"$*\"" || return
+		[ "$SECONDS" -lt "$deadline" ] || fail "$label: time over before \"$*\"" || return
+		pause
+	done
+}
+
+step_enter()
+{
+	echo >&"${input[$1]}"
+}
+
+step_errors()
+{
+	local label=$1
+	shift
+	permitted[$label]+="$*"$'\n'
+}
+
+# wrong_lines LABEL - print the lines of the level error that are not permitted
+wrong_lines()
+{
+	if [ -n "${permitted[$1]:-}" ]; then
+		grep -F -e '[ERR]' -e '[CRT]' "$1.out" | grep -vF -f <(printf '%s' "${permitted[$1]}")
+	else
+		grep -F -e '[ERR]' -e '[CRT]' "$1.out"
+	fi
+}
+
+step_ends()
+{
+	local label=$1 wrong
+	shift
+	until over "$label"; do
+		[ "$SECONDS" -lt "$deadline" ] || fail "$label: time over" || return
+		pause
+	done
+	[ "${status[$label]}" -eq 0 ] || fail "$label: $(ending "$label")" || return
+	step_prints "$label" "$*" || return
+	wrong=$(wrong_lines "$label" | head -n 1)
+	[ -z "$wrong" ] || fail "$label: $wrong"
+}
+
+step_prints()
+{
+	local label=$1
+	shift
+	text_of "$label" "$*" || fail "$label: \"$*\" is not printed"
+}
+
+step_file()
+{
+	local name=$1
+	shift
+	yes "$*" | head -n 1000 >"$name"
+}
+
+step_run()
+{
+	bash -c "$*" >run.out 2>&1 || fail "$*: $(tail -n 1 run.out)"
+}
+
+# find_crash - set the reason to a program that a signal has ended: others may have failed only because of it
+find_crash()
+{
+	local label
+	for label in "${!process[@]}"; do
+		over "$label" && [ "${status[$label]}" -gt 128 ] && reason="$label: $(ending "$label")"
+	done
+}
+
+# end_processes - end what still runs, and close the inputs
+end_processes()
+{
+	local label fd
+	for label in "${!process[@]}"; do
+		over "$label" || kill -KILL -- "-${process[$label]}" 2>/dev/null
+		wait "${process[$label]}" 2>/dev/null
+		fd=${input[$label]}
+		exec {fd}>&-
+	done
+	process=() input=() status=() permitted=()
+}
