@@ -13,8 +13,8 @@ FNR == NR && $1 == "start" {
 		else if (device == "" && ($i == "-p" || $i == "-d") && word ~ /^([0-9a-f]+:|@)/) device = word
 	}
 	if (device == "") device = "the first"
-	if (device == "@pci") device = "PCI address of the side"
-	if (device ~ /^@.*ib$/) device = "RDMA device of the side"
+	if (device == "@pci") device = "its PCI address"
+	if (device ~ /^@.*ib$/) device = "its RDMA device"
 	if (!(($4, side) in row) && !(($4, "both") in row)) {
 		row[$4, side]
 		lines[++n] = sprintf(".It %s Ta %s Ta %d Ta %s%s\n", $4, side, order, device, rep)
@@ -23,7 +23,7 @@ FNR == NR && $1 == "start" {
 FNR == NR { next }
 /^\.\\" programs$/ {
 	print
-	print ".Bl -column \"storage_comch_to_rdma_gga_offload\" \"side\" \"order\" \"PCI address of the side\""
+	print ".Bl -column \"storage_comch_to_rdma_gga_offload\" \"side\" \"order\" \"03:00.0, b1:00.0\""
 	print ".It Em program Ta Em side Ta Em order Ta Em device, representor"
 	for (i = 1; i <= n; i++) printf "%s", lines[i]
 	print ".El"

@@ -34,9 +34,10 @@ struct dt_program {
 };
 
 struct dt_options {
+	char **words; /* of the command line after the options */
 	struct dt_program programs[DT_MAX_PROGRAMS];
 	size_t n_programs;
-	bool json, rules;
+	bool json, rules, thread_start_shim;
 	const char *junit, *sarif; /* files; NULL: none */
 	const char *suppressions;
 	const char *trace, *svg; /* files of gantry doca trace */
@@ -69,6 +70,17 @@ struct dt_findings {
 
 /* Print "gantry doca: ..." to stderr. Returns `code`. */
 int dt_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Get the path of a library beside this program, in a build tree or installed. */
+const char *dt_library(const char *name);
+
+/* -- dt_run.c -- */
+
+/*
+ * Replace this process with the program argv[0]. thread_start_shim: load the library that delays
+ * the start of threads. Returns DT_USAGE if that fails, after printing the reason.
+ */
+int dt_run(char **argv, bool thread_start_shim);
 
 /* -- dt_launch.c -- */
 

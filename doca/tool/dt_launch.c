@@ -150,6 +150,9 @@ static bool start(struct dt_program *p, const struct dt_options *o, const char *
 		return false;
 	if (p->pid == 0) {
 		setpgid(0, 0);
+		/* the program gantry, which started this one, ignores them */
+		signal(SIGPIPE, SIG_DFL);
+		signal(SIGXFSZ, SIG_DFL);
 		prepare(p, o, library, records, seed);
 		execvp(p->argv[0], p->argv);
 		dt_fail(0, "%s: cannot run the program: %s", p->argv[0], strerror(errno));

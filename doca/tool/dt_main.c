@@ -12,6 +12,7 @@
 
 static int check(struct dt_options *o);
 static int trace(struct dt_options *o);
+static int run(struct dt_options *o);
 
 enum option_id {
 	JSON = 1,
@@ -27,11 +28,12 @@ enum option_id {
 	RULES,
 	OUTPUT,
 	SVG,
+	THREAD_START_SHIM,
 	HELP
 };
 
 /* Bits of commands. */
-enum { CHECK = 1, TRACE = 2 };
+enum { CHECK = 1, TRACE = 2, RUN = 4 };
 
 static const struct command {
 	const char *name, *help;
@@ -40,6 +42,7 @@ static const struct command {
 } commands[] = {
 	{"check", "run programs and report where they break the rules of DOCA", CHECK, check},
 	{"trace", "run programs and write a picture of their tasks over time", TRACE, trace},
+	{"run", "run a program as it is, or with help against its faults", RUN, run},
 };
 
 static const struct {
@@ -66,12 +69,15 @@ static const struct {
 	{"svg", "FILE", SVG, TRACE, "write a drawing to FILE"},
 	{"timeout", "S", TIMEOUT, CHECK | TRACE,
 	 "seconds after which a run counts as hung (default 60)"},
-	{"help", NULL, HELP, CHECK | TRACE, "show this help"},
+	{"thread-start-shim", NULL, THREAD_START_SHIM, RUN,
+	 "start each thread after its creator has stored the handle of the thread"},
+	{"help", NULL, HELP, CHECK | TRACE | RUN, "show this help"},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 #define N_OPTIONS (sizeof(options) / sizeof(options[0]))
-#define ARGUMENTS "[OPTION]... -- PROGRAM [ARG]... [-- PROGRAM [ARG]...]..."
+#define PROGRAM "[OPTION]... -- PROGRAM [ARG]..."
+#define PROGRAMS PROGRAM " [-- PROGRAM [ARG]...]..."
 
 int dt_fail(int code, const char *fmt, ...)
 {
@@ -102,14 +108,18 @@ static int command_help(const struct command *command)
 	char left[32];
 	size_t i;
 
-	printf("gantry doca %s - %s\n\nUsage: gantry doca %s " ARGUMENTS "\n\nOptions:\n",
-	       command->name, command->help, command->name);
+	printf("gantry doca %s - %s\n\nUsage: gantry doca %s %s\n\nOptions:\n", command->name,
+	       command->help, command->name, command->bit == RUN ? PROGRAM : PROGRAMS);
 	for (i = 0; i < N_OPTIONS; i++) {
 		if (!(options[i].commands & command->bit))
 			continue;
 		snprintf(left, sizeof(left), "--%s %s", options[i].name,
 			 options[i].arg ? options[i].arg : "");
 		printf("  %-18s %s\n", left, options[i].help);
+	}
+	if (command->bit == RUN) {
+		puts("\nExit status: that of the program; 2 if it cannot be run.");
+		return DT_CLEAN;
 	}
 	puts("\nExit status:\n"
 	     "  0  no findings\n"
@@ -192,6 +202,9 @@ static bool apply(struct dt_options *o, enum option_id id, const char *arg)
 	case SVG:
 		o->svg = arg;
 		break;
+	case THREAD_START_SHIM:
+		o->thread_start_shim = true;
+		break;
 	case HELP:
 		break;
 	}
@@ -217,8 +230,7 @@ static int split(struct dt_options *o, int argc, char **argv)
 	return o->n_programs ? 0 : dt_fail(DT_USAGE, "no program given; see gantry doca --help");
 }
 
-/* Find the layer: beside this program in a build tree, or where it is installed. */
-static const char *library(void)
+const char *dt_library(const char *name)
 {
 	static char path[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
@@ -227,14 +239,17 @@ static const char *library(void)
 	path[n < 0 ? 0 : n] = '\0';
 	slash = strrchr(path, '/');
 	if (slash) {
-		strcpy(slash, "/.libs/libgantry-doca-check.so");
-		if (!access(path, R_OK))
-			return path;
-		strcpy(slash, "/libgantry-doca-check.so"); /* this program is in .libs itself */
+		snprintf(slash, 64, "/.libs/%s", name);
 		if (!access(path, R_OK))
 			return path;
 	}
-	return GANTRY_LIBDIR "/gantry/libgantry-doca-check.so";
+	snprintf(path, sizeof(path), "%s/gantry/%s", GANTRY_LIBDIR, name);
+	return path;
+}
+
+static const char *layer(void)
+{
+	return dt_library("libgantry-doca-check.so");
 }
 
 static int report(const struct dt_options *o, const struct dt_findings *f)
@@ -256,7 +271,7 @@ static int report(const struct dt_options *o, const struct dt_findings *f)
 static int run_once(struct dt_options *o, const char *records, struct dt_findings *f,
 		    const uint64_t *seed)
 {
-	int code = dt_launch(o, library(), records, seed), rc;
+	int code = dt_launch(o, layer(), records, seed), rc;
 
 	if (code == DT_USAGE)
 		return code;
@@ -358,10 +373,16 @@ static int trace(struct dt_options *o)
 	rc = make_place(&at);
 	if (rc)
 		return rc;
-	code = dt_launch(o, library(), at.records, NULL);
+	code = dt_launch(o, layer(), at.records, NULL);
 	rc = code == DT_USAGE ? code : dt_write_trace(at.records, o);
 	remove_place(&at);
 	return rc ? rc : code;
+}
+
+/* Replace this process. The program gets all words after its name, also "--". */
+static int run(struct dt_options *o)
+{
+	return dt_run(o->words, o->thread_start_shim);
 }
 
 static int parse(const struct command *command, int argc, char **argv, struct dt_options *o)
@@ -395,7 +416,7 @@ static int parse(const struct command *command, int argc, char **argv, struct dt
 	return -1;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int run_command(const struct command *command, int argc, char **argv)
 {
 	struct dt_options o = {.timeout_s = 60, .stall_ms = 3000};
 	int rc = parse(command, argc, argv, &o);
@@ -406,7 +427,11 @@ static int run(const struct command *command, int argc, char **argv)
 		dt_print_rules(stdout, o.json);
 		return DT_CLEAN;
 	}
-	rc = split(&o, argc - optind, argv + optind);
+	o.words = argv + optind;
+	if (!*o.words)
+		return dt_fail(DT_USAGE, "no program given; see gantry doca %s --help",
+			       command->name);
+	rc = command->bit == RUN ? 0 : split(&o, argc - optind, argv + optind);
 	return rc ? rc : command->run(&o);
 }
 
@@ -420,6 +445,6 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < N_COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
-			return run(&commands[i], argc - 1, argv + 1);
+			return run_command(&commands[i], argc - 1, argv + 1);
 	return dt_fail(DT_USAGE, "unknown command \"%s\"; see gantry doca --help", argv[1]);
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# programs.sh - tests/doca/programs.list is consistent: each program is in a case, and each command of a case names a program that is
-# built for that side, or a process of the case. gantry-doca(7) has the table of the list.
+# programs.sh - tests/doca/programs.list is consistent: each program is in a case, and each command of a case names a program that
+# is built for that side, or a process of the case. gantry-doca(7) has the table of the list.
 . "$(dirname "$0")/lib.sh"
 
 seed()
@@ -41,11 +41,14 @@ check()
 			wrong($4 " is not built for " $3)
 		next
 	}
-	$1 ~ /^(until|enter|ends|errors|prints)$/ { if (!($2 in labels)) wrong("the case has not started " $2); next }
-	$1 !~ /^(file|run)$/ { wrong("unknown command " $1) }
+	$1 ~ /^(until|enter|ends|errors|prints)$/ {
+		if (!($2 in labels)) wrong("the case has not started " $2)
+		next
+	}
+	$1 !~ /^(file|run|shim)$/ { wrong("unknown command " $1) }
 	END { for (p in sides) if (!(p in used)) print "tests/doca/programs.list:" line[p] ": no case runs " p }' "$list"
 	$awk -f "$top/man/programs.awk" "$list" "$1/man/gantry-doca.7" | cmp -s - "$1/man/gantry-doca.7" ||
-		echo "man/gantry-doca.7: the table of programs differs from tests/doca/programs.list: run make -C man update-programs"
+		echo "man/gantry-doca.7: not the table of tests/doca/programs.list: run make -C man update-programs"
 }
 
 run_lint 8 "the list of programs is consistent, and the manual has it"

@@ -8,7 +8,8 @@
 declare -A built=()
 san="" # flags of the sanitizers of the library: they link the runtime of the sanitizers to the programs
 
-# copy_source DIR - copy the directories of the programs, and what they include. The copies of meson.build.public become meson.build.
+# copy_source DIR - copy the directories of the programs, and what they include. The copies of meson.build.public become
+# meson.build.
 copy_source()
 {
 	local file dirs=()
@@ -53,7 +54,8 @@ missing_need()
 	done
 )
 
-# project DIRECTORY - print the directory of the meson project and the name of its build directory. The applications are one project.
+# project DIRECTORY - print the directory of the meson project and the name of its build directory. The applications are one
+# project.
 project()
 {
 	case $1 in

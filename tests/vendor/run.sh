@@ -16,7 +16,7 @@ usage()
 	  --build DIR    the build of gantry; results go to DIR/vendor (default build/gcc)
 	  --list FILE    the list of programs (default tests/doca/programs.list)
 	  --rounds N     run each case N times (default 1)
-	  --shim         run each program with "gantry doca run --thread-start-shim"
+	  --no-shim      run also the programs that need it without "gantry doca run --thread-start-shim"
 	  --check        run each program with "gantry doca check"
 	  --seeds A..B   run each case once for each seed, with "gantry doca check --seed"
 	EOF2
@@ -29,7 +29,7 @@ die()
 	exit 2
 }
 
-build=$top/build/gcc list=$top/tests/doca/programs.list rounds=1 seeds=() doca=() arguments=()
+build=$top/build/gcc list=$top/tests/doca/programs.list rounds=1 seeds=() doca=() shim=(run --thread-start-shim) arguments=()
 jobs=${JOBS:-$(nproc)}
 
 # numbers OPTION A..B - set `seeds`
@@ -52,7 +52,7 @@ while [ $# -gt 0 ]; do
 		esac
 		shift
 		;;
-	--shim) doca=(run --thread-start-shim) ;;
+	--no-shim) shim=() ;;
 	--check) doca=(check) ;;
 	--help | -h) usage; exit 0 ;;
 	-*) usage >&2; die "unknown option $1" ;;
@@ -69,9 +69,9 @@ build=$(cd "$build" 2>/dev/null && pwd) || die "no build of gantry: ./dev build"
 for tool in meson pkg-config setsid stdbuf; do
 	command -v $tool >/dev/null || die "$tool is not installed"
 done
-if [ ${#doca[@]} -gt 0 ]; then
-	"$build/core/gantry" doca "${doca[0]}" --help >/dev/null 2>&1 || die "this gantry has no command \"gantry doca ${doca[0]}\""
-fi
+for tool in ${doca[0]:-} ${shim[0]:-}; do
+	"$build/core/gantry" doca $tool --help >/dev/null 2>&1 || die "this gantry has no command \"gantry doca $tool\""
+done
 out=$build/vendor
 
 # -- the list --
@@ -80,6 +80,7 @@ names=() cases=()                                        # in the order of the l
 declare -A sides=() directory=() needs=()                # by program
 declare -A steps=() limit=()                             # by case name
 declare -A members=()                                    # programs of a case, by case name
+declare -A shimmed=()                                    # cases whose programs need the shim
 
 # read_list - read $list into these variables
 read_list()
@@ -100,6 +101,7 @@ read_list()
 			done
 			[ ${#words[@]} -gt 2 ] || cases+=("$name -")
 			;;
+		shim) shimmed[$name]=yes ;;
 		start | until | enter | ends | errors | prints | file | run)
 			[ -n "$name" ] || die "$list: \"$word\" before the first case"
 			steps[$name]+="$word $rest"$'\n'
@@ -193,7 +195,8 @@ run_case()
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/gantry-vendor.XXXXXX") || die "no temporary directory"
 	mkdir -m 700 "$dir/run" "$dir/case"
 	wrapper=()
-	[ ${#doca[@]} -eq 0 ] || wrapper=("$build/core/gantry" doca "${doca[@]}" ${seed:+--seed "$seed"} --)
+	[ -z "${shimmed[$name]:-}" ] || [ ${#shim[@]} -eq 0 ] || wrapper=("$build/core/gantry" doca "${shim[@]}" --)
+	[ ${#doca[@]} -eq 0 ] || wrapper+=("$build/core/gantry" doca "${doca[@]}" ${seed:+--seed "$seed"} --)
 	deadline=$((SECONDS + ${limit[$name]}))
 	cd "$dir/case" || die "no temporary directory"
 	XDG_RUNTIME_DIR=$dir/run run_steps "$name" "$side"
@@ -256,7 +259,8 @@ print_table()
 		elif [ "${passes[$name]:-0}" -ne "${runs[$name]}" ]; then
 			verdict=fail why=${first_reason[$name]}
 		fi
-		printf '%-36s %-6s %-9s %8s  %s\n' "$name" "${state%% *}" "${passes[$name]:-0}/${runs[$name]:-0}" "${spent[$name]:--}" "$verdict"
+		printf '%-36s %-6s %-9s %8s  %s\n' "$name" "${state%% *}" "${passes[$name]:-0}/${runs[$name]:-0}" \
+			"${spent[$name]:--}" "$verdict"
 		reasons+=("$verdict $name $why")
 	done
 }
@@ -269,7 +273,8 @@ mkdir -p "$out" || exit 2
 rm -rf "$out/failed"
 prepare_sides || die "$build has no environment for programs: ./dev build"
 copy_source "$source" || die "$source: not a checkout of the samples: there are neither samples nor applications"
-echo "== build ${#names[@]} programs of $source (release $(cat "$source/VERSION" 2>/dev/null || echo unknown), logs: $out/SIDE/*.log)"
+release=$(cat "$source/VERSION" 2>/dev/null || echo unknown)
+echo "== build ${#names[@]} programs of $source (release $release, logs: $out/SIDE/*.log)"
 build_programs
 echo "== run ${#cases[@]} cases"
 run_cases

@@ -81,6 +81,7 @@ ends client DPU received: good
 ends server client disconnected
 
 case enter 60 dpu host
+shim
 file input.txt text
 start it @side tool enter
 until it enter
@@ -97,7 +98,7 @@ start other dpu tool hang
 start it dpu tool crash
 until other crash
 
-case hangs 1
+case hangs 2
 start it dpu tool hang
 ends it
 
@@ -143,6 +144,16 @@ in_table()
 	$1 == p && $2 == b && $3 == r && $5 == v { found = 1 } END { exit !found }' "$tmp/out"
 }
 
+# lacks_check - a build whose gantry does not have the command check
+lacks_check()
+{
+	mkdir -p "$tmp/old/core" && ln -s "$top_builddir/doca" "$tmp/old" || return 1
+	printf '#!/bin/sh\nexit 2\n' >"$tmp/old/core/gantry"
+	chmod +x "$tmp/old/core/gantry"
+	bash "$top_srcdir/tests/vendor/run.sh" --build "$tmp/old" --check "$tmp/checkout" >"$tmp/out" 2>&1
+	[ $? -eq 2 ] && grep -qx 'vendor: this gantry has no command "gantry doca check"' "$tmp/out"
+}
+
 # a build directory of its own for the results
 mkdir "$tmp/build"
 for name in core doca plugins clients config.h; do
@@ -169,6 +180,7 @@ ok "a program that does not compile is a failure" fails 1 "^FAILED: broken (buil
 ok "so is one that the checkout does not have" fails 1 "^FAILED: absent (build failed)" "$tmp/checkout" absent
 ok "a missing module skips a program" vendor "$tmp/checkout" needy
 ok "it prints the reason" grep -qx "skipped: needy (there is no module no-such-module)" "$tmp/out"
+ok "a command of gantry doca that does not exist is an error" lacks_check
 ok "an unknown option is rejected" fails 2 "unknown option --nothing" --nothing "$tmp/checkout"
 ok "so is a directory without programs" fails 2 "not a checkout of the samples" "$tmp/bin"
 ok "and a wrong range of seeds" fails 2 "not a range A..B (value=3)" --seeds 3 "$tmp/checkout"

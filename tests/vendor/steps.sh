@@ -61,11 +61,12 @@ run_program()
 
 step_start()
 {
-	local label=$1 side=$2 program
+	local label=$1 side=$2 program fd
 	program=$(find_program "$side" "$3")
 	shift 3
 	mkfifo "$label.in" || fail "$label: no FIFO" || return
-	exec {input[$label]}<>"$label.in"
+	exec {fd}<>"$label.in"
+	input[$label]=$fd
 	run_program "$side" "$program" "$@" <"$label.in" >"$label.out" 2>&1 &
 	process[$label]=$!
 }
@@ -152,7 +153,8 @@ end_processes()
 {
 	local label fd
 	for label in "${!process[@]}"; do
-		over "$label" || kill -KILL -- "-${process[$label]}" 2>/dev/null
+		# the process may not have become the leader of its group yet
+		over "$label" || kill -KILL -- "-${process[$label]}" "${process[$label]}" 2>/dev/null
 		wait "${process[$label]}" 2>/dev/null
 		fd=${input[$label]}
 		exec {fd}>&-
