@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dt_run.c - gantry doca run: replaces this process with a program, with a library loaded before it */
+/* dt_run.c - gantry doca run: becomes a program, with a library loaded before it */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
