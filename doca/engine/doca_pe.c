@@ -247,12 +247,17 @@ static void run_first(struct doca_pe *pe)
 	running = before;
 }
 
-/* Collect the inbox, and run the events with is_first. */
-static void collect(struct doca_pe *pe)
+/* Run the events with is_first, which precede all others. Returns whether others are queued. */
+static __attribute__((noinline)) bool run_preceding(struct doca_pe *pe)
 {
-	gd_pe_collect(pe);
-	while (pe->first && doca_unlikely(pe->first->is_first))
+	while (pe->first && pe->first->is_first)
 		run_first(pe);
+	return pe->first != NULL;
+}
+
+static inline bool has_events(struct doca_pe *pe)
+{
+	return pe->first && (doca_likely(!pe->first->is_first) || run_preceding(pe));
 }
 
 uint8_t doca_pe_progress(struct doca_pe *pe)
@@ -261,13 +266,13 @@ uint8_t doca_pe_progress(struct doca_pe *pe)
 
 	if (doca_unlikely(!pe))
 		return 0;
-	collect(pe);
-	if (!pe->first || doca_unlikely(pe->in_a_row == EVENTS_IN_A_ROW)) {
+	gd_pe_collect(pe);
+	if (!has_events(pe) || doca_unlikely(pe->in_a_row == EVENTS_IN_A_ROW)) {
 		pe->in_a_row = 0;
 		done = poll_contexts(pe);
-		collect(pe);
+		gd_pe_collect(pe);
 	}
-	if (pe->first) {
+	if (has_events(pe)) {
 		pe->in_a_row++;
 		pe->n_idle = 0;
 		run_first(pe);

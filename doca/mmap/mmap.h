@@ -140,7 +140,7 @@ void gd_mmap_unuse(struct doca_mmap *mmap);
 static inline bool gd_mmap_has_dev(const struct doca_mmap *mmap, const struct doca_dev *dev)
 {
 	for (uint32_t i = 0; i < mmap->n_devs; i++)
-		if (mmap->devs[i] == dev)
+		if (doca_likely(mmap->devs[i] == dev))
 			return true;
 	return false;
 }

@@ -80,6 +80,13 @@ static struct doca_dev_rep *open_representor(struct doca_dev *dev, const char *p
 	return rep;
 }
 
+static void progress(struct end *e)
+{
+	doca_pe_progress(e->pe);
+	if (e->beside)
+		doca_pe_progress(e->beside->pe);
+}
+
 void start(struct end *e, struct doca_ctx *ctx, const char *what)
 {
 	enum doca_ctx_states state = DOCA_CTX_STATE_IDLE;
@@ -87,7 +94,7 @@ void start(struct end *e, struct doca_ctx *ctx, const char *what)
 
 	ok(rc == DOCA_ERROR_IN_PROGRESS ? DOCA_SUCCESS : rc, what);
 	do {
-		doca_pe_progress(e->pe);
+		progress(e);
 		ok(doca_ctx_get_state(ctx, &state), what);
 	} while (state == DOCA_CTX_STATE_STARTING);
 	if (state != DOCA_CTX_STATE_RUNNING)
@@ -101,7 +108,7 @@ static void stop(struct end *e, struct doca_ctx *ctx, const char *what)
 
 	ok(rc == DOCA_ERROR_IN_PROGRESS ? DOCA_SUCCESS : rc, what);
 	do {
-		doca_pe_progress(e->pe);
+		progress(e);
 		ok(doca_ctx_get_state(ctx, &state), what);
 	} while (state != DOCA_CTX_STATE_IDLE);
 }
@@ -245,7 +252,7 @@ static void make_producer(struct end *e)
 	connect_engine(e, doca_comch_producer_as_ctx(e->producer));
 	start(e, doca_comch_producer_as_ctx(e->producer), "start the producer");
 	while (e->peer == 0)
-		doca_pe_progress(e->pe);
+		progress(e);
 	for (uint32_t i = 0; i < TASKS; i++) {
 		uint64_t *words = e->memory + i * WORDS;
 		struct doca_comch_producer_task_send *task;
@@ -518,6 +525,8 @@ static void meet(struct end *server, struct end *client)
 	ok(doca_pe_create(&server->pe), "engine");
 	ok(doca_pe_create(&client->pe), "engine");
 	serve(server);
+	server->beside = client;
+	client->beside = server;
 	dial(client);
 	while (!server->connection)
 		progress_both(server, client);

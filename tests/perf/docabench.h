@@ -44,6 +44,7 @@ struct end {
 	uint64_t *line, at;
 	unsigned turns; /* client: slices of that limit that the server has confirmed with TURN */
 	int echoes, stopped;
+	struct end *beside; /* the other end, if this thread progresses both, or NULL */
 };
 
 /* End the program: ok() if rc is not SUCCESS, wrong() for a wrong message or copy. */
