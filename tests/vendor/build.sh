@@ -88,7 +88,7 @@ make_project()
 		rm -rf "$dir"
 		meson setup "$@" "$dir" "$source" && echo "$*" >"$dir.options"
 	fi >"$dir.log" 2>&1
-	meson compile -C "$dir" -j "$jobs" >>"$dir.log" 2>&1
+	ninja -C "$dir" -k 0 -j "$jobs" >>"$dir.log" 2>&1
 )
 
 # find_program SIDE NAME - print the path of a program

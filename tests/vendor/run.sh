@@ -66,7 +66,7 @@ done
 source=$(cd "${arguments[0]}" && pwd) pattern=${arguments[1]:-}
 build=$(cd "$build" 2>/dev/null && pwd) || die "no build of gantry: ./dev build"
 [ -x "$build/core/gantry" ] && [ -e "$build/doca/.libs/libgantry-doca.so" ] || die "$build has no libgantry-doca: ./dev build"
-for tool in meson pkg-config setsid stdbuf; do
+for tool in meson ninja pkg-config setsid stdbuf; do
 	command -v $tool >/dev/null || die "$tool is not installed"
 done
 for tool in ${doca[0]:-} ${shim[0]:-}; do
@@ -218,13 +218,14 @@ run_case()
 	rm -rf "$dir"
 }
 
-# run_cases - run all cases in all rounds, or with all seeds
+# run_cases - run all cases in all rounds, or with all seeds. A signal ends this after the current case.
 run_cases()
 {
 	local entry round turns=("${seeds[@]}")
 	[ ${#turns[@]} -gt 0 ] || mapfile -t turns < <(yes - | head -n "$rounds")
 	for round in "${turns[@]}"; do
 		for entry in "${cases[@]}"; do
+			[ -z "$interrupted" ] || return
 			run_case "${entry% *}" "${entry#* }" "${round#-}"
 		done
 	done
@@ -265,10 +266,11 @@ print_table()
 	done
 }
 
-reasons=()
+reasons=() interrupted=""
 read_list
 select_matching
 trap end_processes EXIT
+trap 'interrupted=yes' INT TERM
 mkdir -p "$out" || exit 2
 rm -rf "$out/failed"
 prepare_sides || die "$build has no environment for programs: ./dev build"

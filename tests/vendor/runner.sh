@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# runner.sh - tests run.sh with a small checkout: the pair hello of the examples, and programs that fail. A stub replaces meson.
+# runner.sh - tests run.sh with a small checkout: the pair hello of the examples, and programs that fail. Stubs replace meson
+# and ninja.
 . "$top_srcdir/tests/tap.sh"
 [ -e "$top_builddir/doca/.libs/libgantry-doca.so" ] || skip "libgantry-doca is not built"
 for tool in pkg-config setsid stdbuf; do
@@ -10,20 +11,19 @@ unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 unset PKG_CONFIG_PATH LD_LIBRARY_PATH GANTRY_PLUGIN_PATH GANTRY_DOCA_CONF GANTRY_DOCA_PROFILE
 shown=$tmp/out
 
-# the stub compiles all C files of the source directory into the program doca_NAME
+# the stubs compile all C files of the source directory into the program doca_NAME
 mkdir "$tmp/bin"
 cat >"$tmp/bin/meson" <<'END'
 #!/bin/bash
-case $1 in
-setup) mkdir -p "${@: -2:1}" && echo "${@: -1}" >"${@: -2:1}/source" ;;
-compile)
-	source=$(cat "$3/source")
-	# shellcheck disable=SC2046,SC2086 # lists of words
-	$CC -o "$3/doca_${source##*/}" "$source"/*.c $LDFLAGS $(pkg-config --cflags --libs doca-common doca-comch)
-	;;
-esac
+mkdir -p "${@: -2:1}" && echo "${@: -1}" >"${@: -2:1}/source"
 END
-chmod +x "$tmp/bin/meson"
+cat >"$tmp/bin/ninja" <<'END'
+#!/bin/bash
+source=$(cat "$2/source")
+# shellcheck disable=SC2046,SC2086 # lists of words
+$CC -o "$2/doca_${source##*/}" "$source"/*.c $LDFLAGS $(pkg-config --cflags --libs doca-common doca-comch)
+END
+chmod +x "$tmp"/bin/*
 PATH=$tmp/bin:$PATH
 
 # program NAME FILE... - add a program to the checkout

@@ -64,6 +64,7 @@ step_start()
 	local label=$1 side=$2 program fd
 	program=$(find_program "$side" "$3")
 	shift 3
+	: >"$label.out"
 	mkfifo "$label.in" || fail "$label: no FIFO" || return
 	exec {fd}<>"$label.in"
 	input[$label]=$fd
