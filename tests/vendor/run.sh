@@ -66,7 +66,7 @@ done
 source=$(cd "${arguments[0]}" && pwd) pattern=${arguments[1]:-}
 build=$(cd "$build" 2>/dev/null && pwd) || die "no build of gantry: ./dev build"
 [ -x "$build/core/gantry" ] && [ -e "$build/doca/.libs/libgantry-doca.so" ] || die "$build has no libgantry-doca: ./dev build"
-for tool in meson ninja pkg-config setsid stdbuf; do
+for tool in meson ninja pkg-config pkill setsid stdbuf; do
 	command -v $tool >/dev/null || die "$tool is not installed"
 done
 for tool in ${doca[0]:-} ${shim[0]:-}; do

@@ -154,8 +154,9 @@ end_processes()
 {
 	local label fd
 	for label in "${!process[@]}"; do
-		# the process may not have become the leader of its group yet
-		over "$label" || kill -KILL -- "-${process[$label]}" "${process[$label]}" 2>/dev/null
+		# the process may not have become the leader of its session yet; the session may have several groups
+		over "$label" || kill -KILL "${process[$label]}" 2>/dev/null
+		pkill -KILL -s "${process[$label]}"
 		wait "${process[$label]}" 2>/dev/null
 		fd=${input[$label]}
 		exec {fd}>&-
