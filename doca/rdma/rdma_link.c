@@ -105,10 +105,15 @@ static void report_closed(struct gd_rdma_link *link)
 	gd_pe_post(link->rdma->ctx.pe, &link->conn->closed);
 }
 
+/*
+ * -ENOTCONN is no error: a peer that has only read or written memory may disconnect before this
+ * side has made its queues.
+ */
 static void close_link(struct gd_rdma_link *link, const char *why, int rc)
 {
-	gd_log(DOCA_LOG_LEVEL_ERROR, "RDMA connection closed: %s%s%s", why, rc ? ": " : "",
-	       rc ? strerror(-rc) : "");
+	if (rc != -ENOTCONN)
+		gd_log(DOCA_LOG_LEVEL_ERROR, "RDMA connection closed: %s%s%s", why, rc ? ": " : "",
+		       rc ? strerror(-rc) : "");
 	report_closed(link);
 }
 
