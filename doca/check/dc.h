@@ -27,7 +27,7 @@
 #include "check/ids.h"
 
 #define DC_NO_SLOT 255
-enum { DC_MAX_PARAMS = 12, DC_MAX_SLOTS = 3 };
+enum { DC_MAX_PARAMS = 12, DC_MAX_SLOTS = 3, DC_MAX_DEVS = 8 };
 
 /* -- what generate.awk knows of functions and types -- */
 
@@ -112,6 +112,7 @@ void dc_refuse_dlopen(void);
 
 /* State of a thread. */
 struct dc_thread {
+	bool has_lock;
 	unsigned depth;           /* calls of DOCA in progress; 0: the program runs */
 	struct dc_object *engine; /* whose doca_pe_progress() is in progress */
 };
@@ -198,7 +199,7 @@ struct dc_object {
 			uint32_t permissions;
 			bool has_range, has_permissions, is_import;
 			bool is_uncounted; /* the library does not count its buffers */
-			struct dc_object *devs[8];
+			struct dc_object *devs[DC_MAX_DEVS];
 			uint8_t n_devs;
 		} mmap;
 		struct {

@@ -28,10 +28,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 void dc_lock(void)
 {
 	pthread_mutex_lock(&lock);
+	dc_thread.has_lock = true;
 }
 
 void dc_unlock(void)
 {
+	dc_thread.has_lock = false;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -49,7 +49,7 @@ static void after_add_dev(struct dc_call *call)
 {
 	struct dc_object *map = call->objects[0], *dev = call->objects[1];
 
-	if (!map || !dev || !dc_succeeded(call) || map->mmap.n_devs == 8 ||
+	if (!map || !dev || !dc_succeeded(call) || map->mmap.n_devs == DC_MAX_DEVS ||
 	    device_index(map, dev) >= 0)
 		return;
 	map->mmap.devs[map->mmap.n_devs++] = dev;
@@ -127,7 +127,8 @@ static void judge_export(struct dc_call *call, uint32_t permissions, enum dc_rul
 	if (!map->mmap.is_import && !(map->mmap.permissions & permissions))
 		dc_report(rule, map, call->function, call->site, "permissions=%#x",
 			  map->mmap.permissions);
-	if (dev && !map->mmap.is_import && device_index(map, dev) < 0)
+	if (dev && !map->mmap.is_import && device_index(map, dev) < 0 &&
+	    map->mmap.n_devs < DC_MAX_DEVS)
 		DC_BREAKS(call, EXPORT_WITHOUT_DEVICE, "devices=%u", map->mmap.n_devs);
 }
 

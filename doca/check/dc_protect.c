@@ -86,6 +86,10 @@ static const void *instruction(const void *context)
 /* A write of the program holds no lock of this layer. */
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
+	if (dc_thread.has_lock) { /* the memory of a source has gone */
+		sigaction(signal_number, &previous, NULL);
+		return;
+	}
 	dc_lock();
 	faulted = NULL;
 	fault = (uintptr_t)info->si_addr;

@@ -285,7 +285,7 @@ static bool has_device(const struct dc_object *map, const struct dc_object *dev)
 	for (i = 0; i < map->mmap.n_devs; i++)
 		if (map->mmap.devs[i] == dev)
 			return true;
-	return false;
+	return map->mmap.n_devs == DC_MAX_DEVS; /* it can have more devices than are recorded */
 }
 
 static void judge_buf(struct dc_call *call, const struct dc_object *task, unsigned slot)
