@@ -98,6 +98,7 @@ const char *dt_ending(const struct dt_program *program);
 /* -- dt_findings.c -- */
 
 void dt_findings_init(struct dt_findings *findings);
+void dt_findings_fini(struct dt_findings *findings);
 /* Add the records of a file. Returns 0, or a negative errno. */
 int dt_findings_read(struct dt_findings *findings, const char *records,
 		     const struct dt_options *options);

@@ -89,6 +89,30 @@ static bool is_same(const struct dt_finding *a, const struct dt_finding *b)
 	       (a->n_frames || !strcmp(a->made_at ? a->made_at : "", b->made_at ? b->made_at : ""));
 }
 
+static void free_finding(struct dt_finding *finding)
+{
+	free(finding->function);
+	free(finding->type);
+	free(finding->address);
+	free(finding->details);
+	free(finding->program);
+	free(finding->made_at);
+	if (finding->n_frames)
+		free(finding->frames[0]); /* all frames are parts of it */
+	free(finding);
+}
+
+void dt_findings_fini(struct dt_findings *f)
+{
+	struct dt_finding *next;
+
+	for (; f->first; f->first = next) {
+		next = f->first->next;
+		free_finding(f->first);
+	}
+	free(f->refused);
+}
+
 static void add(struct dt_findings *f, struct dt_finding *new)
 {
 	struct dt_finding *old;
@@ -96,7 +120,7 @@ static void add(struct dt_findings *f, struct dt_finding *new)
 	for (old = f->first; old; old = old->next)
 		if (is_same(old, new)) {
 			old->count++;
-			free(new);
+			free_finding(new);
 			return;
 		}
 	*f->last = new;
@@ -191,14 +215,16 @@ static bool matches(const struct dt_finding *finding, char *const words[3])
 
 static void suppress(struct dt_findings *f, char *const words[3])
 {
-	struct dt_finding **at = &f->first;
+	struct dt_finding **at = &f->first, *gone;
 
 	while (*at) {
 		if (!matches(*at, words)) {
 			at = &(*at)->next;
 			continue;
 		}
-		*at = (*at)->next;
+		gone = *at;
+		*at = gone->next;
+		free_finding(gone);
 		f->n--;
 		f->n_suppressed++;
 	}

@@ -357,9 +357,8 @@ static int check(struct dt_options *o)
 	dt_findings_init(&f);
 	code = run_all(o, at.records, &f);
 	remove_place(&at);
-	if (code == DT_USAGE)
-		return code;
-	rc = report(o, &f);
+	rc = code == DT_USAGE ? code : report(o, &f);
+	dt_findings_fini(&f);
 	return rc ? rc : code;
 }
 

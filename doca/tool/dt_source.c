@@ -5,6 +5,35 @@
 
 #include "tool/dt.h"
 
+/* A module that was named before. Its debug information is read once. */
+struct module {
+	struct module *next;
+	char *path;
+	void *dwfl, *module;
+};
+static struct module *modules;
+
+/* Find or add a module. Returns NULL when out of memory. */
+static struct module *module_of(const char *path, size_t len)
+{
+	struct module *m;
+
+	for (m = modules; m; m = m->next)
+		if (!strncmp(m->path, path, len) && !m->path[len])
+			return m;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->path = strndup(path, len);
+	if (!m->path) {
+		free(m);
+		return NULL;
+	}
+	m->next = modules;
+	modules = m;
+	return m;
+}
+
 #ifdef HAVE_LIBDW
 #include <elfutils/libdwfl.h>
 
@@ -16,43 +45,24 @@ static const Dwfl_Callbacks callbacks = {
 	.debuginfo_path = &debug_path,
 };
 
-/* A module that was read before; debug information is read once. */
-static struct module {
-	struct module *next;
-	const char *path;
-	Dwfl *dwfl;
-	Dwfl_Module *module;
-} * modules;
-
-static struct module *open_module(const char *path)
+static void open_module(struct module *m)
 {
-	struct module *m;
-
-	for (m = modules; m; m = m->next)
-		if (!strcmp(m->path, path))
-			return m;
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return NULL;
-	m->path = strdup(path);
 	m->dwfl = dwfl_begin(&callbacks);
-	if (m->dwfl) {
-		dwfl_report_begin(m->dwfl);
-		m->module = dwfl_report_offline(m->dwfl, path, path, -1);
-		dwfl_report_end(m->dwfl, NULL, NULL);
-	}
-	m->next = modules;
-	modules = m;
-	return m;
+	if (!m->dwfl)
+		return;
+	dwfl_report_begin(m->dwfl);
+	m->module = dwfl_report_offline(m->dwfl, m->path, m->path, -1);
+	dwfl_report_end(m->dwfl, NULL, NULL);
 }
 
-static void locate(const char *path, unsigned long offset, struct dt_place *place)
+static void locate(struct module *m, unsigned long offset, struct dt_place *place)
 {
-	struct module *m = open_module(path);
 	Dwarf_Addr start, address;
 	Dwfl_Line *line;
 
-	if (!m || !m->module)
+	if (!m->dwfl)
+		open_module(m);
+	if (!m->module)
 		return;
 	dwfl_module_info(m->module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
 	address = start + offset - 1; /* the call, not the instruction after it */
@@ -62,23 +72,20 @@ static void locate(const char *path, unsigned long offset, struct dt_place *plac
 		place->file = dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL);
 }
 #else
-static void locate(const char *path, unsigned long offset, struct dt_place *place)
+static void locate(struct module *m, unsigned long offset, struct dt_place *place)
 {
-	(void)path, (void)offset, (void)place;
+	(void)m, (void)offset, (void)place;
 }
 #endif
 
 void dt_locate(const char *frame, struct dt_place *place)
 {
 	const char *plus = strrchr(frame, '+');
-	char *path;
+	struct module *m = plus ? module_of(frame, (size_t)(plus - frame)) : NULL;
 
 	*place = (struct dt_place){.module = frame};
-	if (!plus)
+	if (!m)
 		return;
-	path = strndup(frame, (size_t)(plus - frame));
-	if (!path)
-		return;
-	place->module = path;
-	locate(path, strtoul(plus + 1, NULL, 0), place);
+	place->module = m->path;
+	locate(m, strtoul(plus + 1, NULL, 0), place);
 }
