@@ -167,13 +167,14 @@ static struct dc_object *engine_of(struct dc_object *o)
 	return ctx ? ctx->ctx.engine : NULL;
 }
 
+/* Threads may create consumers and producers of one connection at any time. */
 static void enter_engine(struct dc_call *call)
 {
 	const struct dc_function *f = &dc_functions[call->function];
 	struct dc_object *engine;
 
 	if (!call->objects[0] || f->params[0].role != DC_OBJECT || f->kind >= DC_GET ||
-	    f->kind == DC_AS_CTX || f->kind == DC_AS_TASK)
+	    f->kind == DC_CREATE || f->kind == DC_AS_CTX || f->kind == DC_AS_TASK)
 		return;
 	engine = engine_of(call->objects[0]);
 	if (!engine)

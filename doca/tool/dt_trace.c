@@ -216,6 +216,7 @@ static int write_chrome(const char *path, const struct events *all, const struct
 		add_event(list, all, &all->list[i]);
 	}
 	rc = json_dumpf(root, out, JSON_COMPACT);
+	fputc('\n', out);
 	json_decref(root);
 	if (fclose(out) || rc)
 		return dt_fail(DT_USAGE, "%s: cannot write the file: %s", path, strerror(errno));

@@ -47,7 +47,7 @@ typedef void (*doca_ctx_state_changed_callback_t)(const union doca_data user_dat
  *     BAD_STATE       the context is not idle
  *     NOT_CONNECTED   the context is not connected to an engine
  *     INITIALIZATION  the transport cannot be opened or used, see the log
- *     NOT_SUPPORTED   never returned
+ *     NOT_SUPPORTED   the transport of the device lacks an operation that the context needs
  *     UNEXPECTED      never returned
  */
 DOCA_STABLE doca_error_t doca_ctx_start(struct doca_ctx *ctx);

@@ -42,13 +42,13 @@ setup() {
 }
 
 @test "without the shim, threads start before the handle is stored" {
-	run "$top_builddir/tests/doca/thread_start"
+	run "$top_builddir/tests/cli/thread_start"
 	[ "$status" -eq 0 ]
 	[[ "$output" =~ ^early:\ [1-9][0-9]*$ ]]
 }
 
 @test "with it, none does, and each thread starts" {
-	run timeout 60 "$GANTRY" doca run --thread-start-shim -- "$top_builddir/tests/doca/thread_start"
+	run timeout 60 "$GANTRY" doca run --thread-start-shim -- "$top_builddir/tests/cli/thread_start"
 	[ "$status" -eq 0 ]
 	[ "$output" = "early: 0" ]
 }

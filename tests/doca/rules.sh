@@ -8,7 +8,7 @@ mkdir -m 700 "$tmp/run"
 XDG_RUNTIME_DIR=$tmp/run GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS
 export XDG_RUNTIME_DIR GANTRY_PLUGIN_PATH
 unset GANTRY_RUNDIR GANTRY_DOCA_CONF GANTRY_DOCA_PROFILE
-cases=$top_builddir/tests/doca/rule_cases
+cases=$top_builddir/tests/doca/check/cases
 
 # check RULE bad|good [OPTION...] - run a case under the layer; $tmp/RULE.json has the findings
 check()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rig.c - the correct parts of the cases, and main(): rule-cases RULE bad|good, or "all" good */
+/* rig.c - the correct parts of the cases, and main(): cases RULE bad|good; "all": every rule */
 #include "cases.h"
 
 #include <stdio.h>
