@@ -5,6 +5,8 @@
  */
 #include <doca_aes_gcm.h>
 
+#include <stdio.h>
+
 #include "serial_rig.h"
 
 #define KEY "feffe9928665731c6d6a8f9467308308"
