@@ -238,7 +238,7 @@ static void test_tasks_after_a_bad_task_are_flushed(void)
 	size_t i;
 
 	for (i = 0; i < 80; i++) {
-		events[i].run = nothing;
+		events[i] = (struct gd_event){.run = nothing};
 		gd_pe_post(pe, &events[i]);
 	}
 	doca_task_submit(task_of(empty, dst, 1));
