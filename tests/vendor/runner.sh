@@ -169,7 +169,7 @@ ok "a case runs once for each side, in each round" vendor --rounds 2 "$tmp/check
 ok "the table has all runs" in_table tool yes 4/4 pass
 ok "an exit status is a failure" fails 1 "^failed: exits .* it: exit status 1" "$tmp/checkout" exits
 ok "the table has it" in_table tool yes 0/1 fail
-ok "a signal is the reason, not what follows from it" fails 1 "^failed: crashes .* it: ended by signal [0-9]" "$tmp/checkout" crashes
+ok "a signal is the reason, not what follows" fails 1 "^failed: crashes .* it: ended by signal [0-9]" "$tmp/checkout" crashes
 ok "a hang ends with its case" fails 1 "^failed: hangs .* it: time over" "$tmp/checkout" hangs
 ok "no process is left" sh -c '! pgrep -f "$1/build/vendor"' sh "$tmp"
 ok "the output of a failed case is kept" grep -qx hang "$tmp"/build/vendor/failed/1-hangs/it.out
