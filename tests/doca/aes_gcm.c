@@ -446,6 +446,8 @@ static void invalid_encryption_fails(void)
 	INVALID_FIELD(encrypt, task, key, NULL, key);
 	INVALID_FIELD(encrypt, task, tag_size, 13, TAG_BYTES);
 	INVALID_FIELD(encrypt, task, aad_size, n + 1, AAD_BYTES);
+	INVALID(encrypt, task, from_map.n_devs = 0, from_map.n_devs = 1);
+	INVALID(encrypt, task, to_map.n_devs = 0, to_map.n_devs = 1);
 	INVALID(encrypt, task, doca_aes_gcm_task_encrypt_set_iv(task, NULL, 12), );
 	INVALID(encrypt, task, doca_aes_gcm_task_encrypt_set_iv(task, iv, 0), );
 	INVALID(encrypt, task, doca_aes_gcm_task_encrypt_set_iv(task, iv, 13), );
@@ -476,6 +478,8 @@ static void invalid_decryption_fails(void)
 	INVALID_FIELD(decrypt, task, tag_size, 0, TAG_BYTES);
 	INVALID_FIELD(decrypt, task, aad_size, n - TAG_BYTES + 1, AAD_BYTES);
 	INVALID_FIELD(decrypt, task, aad_size, UINT32_MAX, AAD_BYTES);
+	INVALID(decrypt, task, from_map.n_devs = 0, from_map.n_devs = 1);
+	INVALID(decrypt, task, to_map.n_devs = 0, to_map.n_devs = 1);
 	INVALID(decrypt, task, doca_aes_gcm_task_decrypt_set_iv(task, iv, 0), );
 	doca_aes_gcm_task_decrypt_set_iv(task, iv, 12);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_aes_gcm_task_decrypt_as_task(task)));
