@@ -11,12 +11,13 @@
 int gn_cli_doca(const struct gn_cli *cli)
 {
 	char top[PATH_MAX], program[PATH_MAX];
+	const bool is_built = gn_cli_build_tree(top);
 	const char **argv = calloc(cli->args.n + 2, sizeof(*argv));
 
 	if (!argv)
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
-	if (!gn_cli_path(program, gn_cli_build_tree(top) ? top : GANTRY_LIBDIR,
-			 gn_cli_build_tree(top) ? "/doca" : "/gantry", "/gantry-doca", "")) {
+	if (!gn_cli_path(program, is_built ? top : GANTRY_LIBDIR, is_built ? "/doca" : "/gantry",
+			 "/gantry-doca", "")) {
 		free(argv);
 		return gn_cli_fail(GN_EXIT_FAILED, "the path of gantry-doca is too long");
 	}

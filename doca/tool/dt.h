@@ -17,7 +17,7 @@ enum dt_exit {
 	DT_CLEAN = 0,
 	DT_FINDINGS = 1,
 	DT_USAGE = 2,
-	DT_CRASHED = 3, /* a program crashed or hung */
+	DT_CRASHED = 3, /* a program crashed or hung, or a signal ended the run */
 };
 
 enum { DT_MAX_PROGRAMS = 16 };
@@ -28,7 +28,7 @@ struct dt_program {
 	pid_t pid;
 	bool has_ended;
 	bool hung;    /* killed at the time limit */
-	bool stopped; /* ended because another program crashed or hung */
+	bool stopped; /* killed because another program crashed or hung, or of a signal */
 	int status;   /* of waitpid() */
 	int usual;    /* status of the run without trouble */
 };

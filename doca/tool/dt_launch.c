@@ -3,8 +3,10 @@
  * dt_launch.c - starts the programs in their order, and waits for them
  *
  * The next program starts when the one before has a running Comch server, has ended, or has run for
- * a second. A program that hangs is killed with its process group. After a crash or a hang the
- * others have five seconds to end.
+ * a second. A program that hangs is killed. After a crash or a hang the others have five seconds to
+ * end. The programs stay in the process group of this one, so that they can read the terminal and
+ * get its signals. What a program leaves running becomes a child of this process, which kills it at
+ * the end of the run.
  */
 #include <elf.h>
 #include <errno.h>
@@ -13,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -98,6 +101,24 @@ static int judge_programs(const struct dt_options *o)
 
 /* -- processes -- */
 
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
 static void set_number(const char *name, uint64_t value)
 {
 	char text[32];
@@ -149,7 +170,6 @@ static bool start(struct dt_program *p, const struct dt_options *o, const char *
 	if (p->pid < 0)
 		return false;
 	if (p->pid == 0) {
-		setpgid(0, 0);
 		/* the program gantry, which started this one, ignores them */
 		signal(SIGPIPE, SIG_DFL);
 		signal(SIGXFSZ, SIG_DFL);
@@ -158,7 +178,6 @@ static bool start(struct dt_program *p, const struct dt_options *o, const char *
 		dt_fail(0, "%s: cannot run the program: %s", p->argv[0], strerror(errno));
 		_exit(127);
 	}
-	setpgid(p->pid, p->pid);
 	return true;
 }
 
@@ -191,16 +210,37 @@ static bool reap(struct dt_program *p)
 
 static void kill_program(struct dt_program *p)
 {
-	kill(-p->pid, SIGKILL);
+	kill(p->pid, SIGKILL);
 	waitpid(p->pid, &p->status, 0);
 	p->has_ended = true;
+}
+
+/* Kill what the programs have left running. Each pass finds the children of those it has killed. */
+static void kill_leftovers(void)
+{
+	char path[64];
+	FILE *f;
+	int pid, n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	do {
+		n = 0;
+		f = fopen(path, "re");
+		while (f && fscanf(f, "%d", &pid) == 1) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+			n++;
+		}
+		if (f)
+			fclose(f);
+	} while (n);
 }
 
 static void wait_for_start(struct dt_program *p, const char *records)
 {
 	const uint64_t end = now_ms() + START_MS;
 
-	while (!reap(p) && !is_ready(records, p->pid) && now_ms() < end)
+	while (!reap(p) && !is_ready(records, p->pid) && !interrupted && now_ms() < end)
 		pause_ms(POLL_MS);
 }
 
@@ -221,7 +261,7 @@ static void wait_for_end(struct dt_options *o)
 		}
 		if (!any)
 			return;
-		if (now_ms() >= end)
+		if (interrupted || now_ms() >= end)
 			break;
 		pause_ms(POLL_MS);
 	}
@@ -229,8 +269,8 @@ static void wait_for_end(struct dt_options *o)
 		if (o->programs[i].has_ended)
 			continue;
 		kill_program(&o->programs[i]);
-		o->programs[i].stopped = is_grace;
-		o->programs[i].hung = !is_grace;
+		o->programs[i].stopped = is_grace || interrupted;
+		o->programs[i].hung = !o->programs[i].stopped;
 	}
 }
 
@@ -247,20 +287,22 @@ int dt_launch(struct dt_options *o, const char *library, const char *records, co
 			"%s: the validation layer is missing: install it, or build with DOCA",
 			library);
 	unlink(records);
+	catch_signals();
 	for (i = 0; i < o->n_programs; i++) {
-		if (!start(&o->programs[i], o, library, records, seed))
-			return dt_fail(DT_USAGE, "%s: cannot start the program: %s",
+		if (!start(&o->programs[i], o, library, records, seed)) {
+			code = dt_fail(DT_USAGE, "%s: cannot start the program: %s",
 				       o->programs[i].argv[0], strerror(errno));
+			kill_leftovers();
+			return code;
+		}
 		if (i + 1 < o->n_programs)
 			wait_for_start(&o->programs[i], records);
 	}
 	wait_for_end(o);
-	for (i = 0; i < o->n_programs; i++) {
-		if (crashed(&o->programs[i]))
+	kill_leftovers();
+	for (i = 0; i < o->n_programs; i++)
+		if (interrupted || crashed(&o->programs[i]))
 			code = DT_CRASHED;
-		if (WIFEXITED(o->programs[i].status) && WEXITSTATUS(o->programs[i].status) == 127)
-			return DT_USAGE;
-	}
 	return code;
 }
 
@@ -271,7 +313,8 @@ const char *dt_ending(const struct dt_program *p)
 	if (p->hung)
 		return "hung: killed at the time limit";
 	if (p->stopped)
-		return "killed, because another program crashed";
+		return interrupted ? "killed, because of a signal"
+				   : "killed, because another program crashed";
 	if (WIFSIGNALED(p->status))
 		snprintf(text, sizeof(text), "crashed: signal %d (%s)", WTERMSIG(p->status),
 			 strsignal(WTERMSIG(p->status)));

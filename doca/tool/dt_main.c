@@ -125,7 +125,7 @@ static int command_help(const struct command *command)
 	     "  0  no findings\n"
 	     "  1  findings\n"
 	     "  2  the command line is wrong, or a program cannot be run\n"
-	     "  3  a program crashed or hung");
+	     "  3  a program crashed or hung, or a signal ended the run");
 	return DT_CLEAN;
 }
 

@@ -58,3 +58,29 @@ setup() {
 	LD_PRELOAD=libc.so.6 run "$GANTRY" doca run --thread-start-shim -- env
 	[[ "$output" == *"LD_PRELOAD=$(cd "$top_builddir" && pwd -P)/doca/.libs/libgantry-doca-thread-start.so:libc.so.6"* ]]
 }
+
+@test "a run that hangs or is interrupted leaves no process behind" {
+	cat >"$BATS_TEST_TMPDIR/waits" <<-'EOF'
+	#!/bin/sh
+	sleep 1000 & # lint: allowed, the run ends it
+	echo $! >"$1"
+	wait
+	EOF
+	chmod +x "$BATS_TEST_TMPDIR/waits"
+	run timeout 60 "$GANTRY" doca check --timeout 1 -- "$BATS_TEST_TMPDIR/waits" "$BATS_TEST_TMPDIR/first"
+	[ "$status" -eq 3 ]
+	[[ "$output" == *"hung: killed at the time limit"* ]]
+	run kill -0 "$(cat "$BATS_TEST_TMPDIR/first")"
+	[ "$status" -ne 0 ]
+
+	TMPDIR=$BATS_TEST_TMPDIR "$GANTRY" doca check -- "$BATS_TEST_TMPDIR/waits" "$BATS_TEST_TMPDIR/second" 3>&- 2>/dev/null &
+	local pid=$!
+	until [ -s "$BATS_TEST_TMPDIR/second" ]; do :; done
+	kill -TERM "$pid"
+	status=0
+	wait "$pid" || status=$?
+	[ "$status" -eq 3 ]
+	run kill -0 "$(cat "$BATS_TEST_TMPDIR/second")"
+	[ "$status" -ne 0 ]
+	[ -z "$(find "$BATS_TEST_TMPDIR" -name 'gantry-doca-*')" ]
+}
