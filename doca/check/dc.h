@@ -45,6 +45,7 @@ enum dc_kind {
 	DC_TASK_SET,
 	DC_GET,
 	DC_CAPABILITY,
+	DC_N_KINDS
 };
 
 enum dc_role {
@@ -112,7 +113,7 @@ void dc_refuse_dlopen(void);
 
 /* State of a thread. */
 struct dc_thread {
-	bool has_lock;
+	bool has_lock;            /* the thread holds dc_lock() */
 	unsigned depth;           /* calls of DOCA in progress; 0: the program runs */
 	struct dc_object *engine; /* whose doca_pe_progress() is in progress */
 };
@@ -139,9 +140,8 @@ void dc_unlock(void);
 
 struct dc_conf {
 	struct dc_conf *next;
-	uint16_t function; /* the set_conf function */
-	uint64_t done, error;
-	uint32_t n_tasks, n_allocated;
+	uint16_t function;    /* the set_conf function */
+	uint64_t done, error; /* the callbacks of the program */
 };
 
 struct dc_range {
@@ -214,7 +214,6 @@ struct dc_object {
 			struct dc_object *mmap;
 		} pool;
 		struct {
-			struct dc_object *info;
 			uint32_t n_open;
 		} device;
 	};
@@ -235,8 +234,8 @@ void dc_add_alias(struct dc_object *object, const void *address, uint16_t type);
 void dc_end_object(struct dc_object *object, const void *site);
 /* Get the number of objects that were added so far. */
 uint64_t dc_n_added(void);
-/* Call `visit` for each live object. */
-void dc_each(void (*visit)(struct dc_object *object));
+/* Call `visit` with `arg` for each live object. */
+void dc_each(void (*visit)(struct dc_object *object, void *arg), void *arg);
 /* Get the context of an object: of a task, of a context, or of an object that is a context. */
 struct dc_object *dc_ctx_of(struct dc_object *object);
 
@@ -249,12 +248,9 @@ enum dc_rule_id {
 };
 #undef DC_RULE
 
-enum dc_severity { DC_ERROR, DC_WARNING };
-
+/* What the layer needs of a rule; the program of `gantry doca` has the rest. */
 struct dc_rule {
-	const char *name;
-	uint8_t severity;
-	const char *section, *text, *remedy;
+	const char *name, *text, *remedy;
 };
 
 extern const struct dc_rule dc_rules[DC_N_RULES];
@@ -266,7 +262,7 @@ extern const struct dc_rule dc_rules[DC_N_RULES];
 void dc_report(enum dc_rule_id rule, const struct dc_object *object, uint16_t function,
 	       const void *site, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* Milliseconds after which an engine, send or consumer counts as stalled. */
+/* Get the time, in ns, after which an engine, send or consumer counts as stalled. */
 uint64_t dc_stall_ns(void);
 
 /* -- parts of the rules; all called with the lock held -- */
@@ -282,7 +278,12 @@ struct dc_hook {
 extern const struct dc_hook dc_memory_hooks[DC_N_FUNCTIONS];
 extern const struct dc_hook dc_comch_hooks[DC_N_FUNCTIONS];
 extern const struct dc_hook dc_task_hooks[DC_N_FUNCTIONS];
-extern const struct dc_hook dc_task_kind_hooks[];
+/* Hooks of the kinds of functions that are about tasks. */
+void dc_task_before_alloc(struct dc_call *call);
+void dc_task_after_alloc(struct dc_call *call);
+void dc_task_before_set(struct dc_call *call);
+void dc_task_after_set(struct dc_call *call);
+void dc_task_before_get(struct dc_call *call);
 
 /* True if the call returned DOCA_SUCCESS. */
 static inline bool dc_succeeded(const struct dc_call *call)
@@ -290,12 +291,20 @@ static inline bool dc_succeeded(const struct dc_call *call)
 	return call->result == DOCA_SUCCESS;
 }
 
+/* The text of a finding that needs none; the compiler warns about an empty format. */
+#define DC_NO_DETAILS "%s", ""
+
 /* Report that a call breaks a rule, with its first object. */
 #define DC_BREAKS(call, rule, ...) \
 	dc_report(DC_RULE_##rule, (call)->objects[0], (call)->function, (call)->site, __VA_ARGS__)
 
 /* State of a context, enum doca_ctx_states. */
 int dc_state(const struct dc_object *ctx);
+const char *dc_state_name(int state);
+/* True for a server, client, consumer or producer. */
+bool dc_is_comch(const struct dc_object *ctx);
+/* The tasks that a function _set_conf() of the context has configured, or NULL. */
+struct dc_conf *dc_find_conf(const struct dc_object *ctx, uint16_t function);
 /* The entry of the device of an object, for functions that query capabilities; or NULL. */
 const struct doca_devinfo *dc_devinfo(const struct dc_object *object);
 /* True if the configuration function of the context succeeded. */

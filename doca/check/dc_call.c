@@ -56,25 +56,30 @@ struct dynamic {
 	size_t n_needed, n_symbols;
 };
 
+/* An address of the dynamic section. The dynamic linker has relocated only some of them. */
+static const void *address_of(const struct link_map *map, ElfW(Addr) value)
+{
+	return (const void *)(value < map->l_addr ? map->l_addr + value : value);
+}
+
 static void read_dynamic(const struct link_map *map, struct dynamic *d)
 {
 	const ElfW(Dyn) *e;
 	const uint32_t *hash = NULL;
 
-	memset(d, 0, sizeof(*d));
-	for (e = map->l_ld; e && e->d_tag != DT_NULL; e++) {
+	for (e = map->l_ld; e->d_tag != DT_NULL; e++) {
 		if (e->d_tag == DT_SYMTAB)
-			d->symbols = (const ElfW(Sym) *)e->d_un.d_ptr;
+			d->symbols = address_of(map, e->d_un.d_ptr);
 		else if (e->d_tag == DT_STRTAB)
-			d->strings = (const char *)e->d_un.d_ptr;
+			d->strings = address_of(map, e->d_un.d_ptr);
 		else if (e->d_tag == DT_VERSYM)
-			d->versions = (const ElfW(Half) *)e->d_un.d_ptr;
+			d->versions = address_of(map, e->d_un.d_ptr);
 		else if (e->d_tag == DT_VERNEED)
-			d->needed = (const ElfW(Verneed) *)e->d_un.d_ptr;
+			d->needed = address_of(map, e->d_un.d_ptr);
 		else if (e->d_tag == DT_VERNEEDNUM)
 			d->n_needed = e->d_un.d_val;
 		else if (e->d_tag == DT_GNU_HASH)
-			hash = (const uint32_t *)e->d_un.d_ptr;
+			hash = address_of(map, e->d_un.d_ptr);
 	}
 	/* references come before the hashed definitions */
 	d->n_symbols = hash ? hash[1] : 0;

@@ -71,11 +71,9 @@ static void task_failed(struct doca_task *task, union doca_data task_data, union
 
 /* -- states -- */
 
-static struct dc_object *idle_ctx;
-
-static void end_connection_of(struct dc_object *o)
+static void end_connection_of(struct dc_object *o, void *ctx)
 {
-	if (o->type == DC_T_doca_comch_connection && o->parent == idle_ctx)
+	if (o->type == DC_T_doca_comch_connection && o->parent == ctx)
 		dc_end_object(o, NULL);
 }
 
@@ -98,8 +96,7 @@ static void state_changed(const union doca_data user_data, struct doca_ctx *ctx,
 	if (next != DOCA_CTX_STATE_IDLE)
 		return;
 	dc_lock();
-	idle_ctx = o;
-	dc_each(end_connection_of);
+	dc_each(end_connection_of, o);
 	dc_unlock();
 }
 
@@ -222,27 +219,30 @@ static void client_expired_consumer(struct doca_comch_event_consumer *event,
 
 /* -- RDMA: a connection does not name its context, which is one of the engine in progress -- */
 
-static struct dc_object *found_rdma;
-static uint64_t sought_data;
+struct search {
+	uint64_t user_data;
+	struct dc_object *found;
+};
 
-static void seek_rdma(struct dc_object *o)
+static void seek_rdma(struct dc_object *o, void *arg)
 {
+	struct search *s = arg;
+
 	if (o->type == DC_T_doca_rdma && o->ctx.engine && o->ctx.engine == dc_thread.engine &&
-	    o->callbacks[FIRST] && (!found_rdma || o->ctx.user_data == sought_data))
-		found_rdma = o;
+	    o->callbacks[FIRST] && (!s->found || o->ctx.user_data == s->user_data))
+		s->found = o;
 }
 
 static void deliver_rdma(unsigned which, struct doca_rdma_connection *connection,
 			 union doca_data user_data, union doca_data ctx_data, bool has_user_data)
 {
+	struct search search = {.user_data = ctx_data.u64};
 	uint64_t callback;
 	unsigned depth;
 
 	dc_lock();
-	found_rdma = NULL;
-	sought_data = ctx_data.u64;
-	dc_each(seek_rdma);
-	callback = found_rdma ? found_rdma->callbacks[which] : 0;
+	dc_each(seek_rdma, &search);
+	callback = search.found ? search.found->callbacks[which] : 0;
 	dc_unlock();
 	if (!callback)
 		return;
@@ -343,11 +343,8 @@ static void replace(uint64_t *argument, uint64_t *kept, void (*replacement)(void
 
 static void replace_task_callbacks(struct dc_call *call, struct dc_object *ctx)
 {
-	struct dc_conf *c;
+	struct dc_conf *c = dc_find_conf(ctx, call->function);
 
-	for (c = ctx->ctx.confs; c; c = c->next)
-		if (c->function == call->function)
-			break;
 	if (!c) {
 		c = calloc(1, sizeof(*c));
 		if (!c)

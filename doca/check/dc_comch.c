@@ -49,7 +49,7 @@ static void after_get_connection(struct dc_call *call)
 static void after_disconnect(struct dc_call *call)
 {
 	if (call->result == DOCA_ERROR_IN_USE)
-		DC_BREAKS(call, STOP_WITH_FAST_PATH, "%s", "");
+		DC_BREAKS(call, STOP_WITH_FAST_PATH, DC_NO_DETAILS);
 	if (call->objects[1] && dc_succeeded(call))
 		dc_end_object(call->objects[1], call->site);
 }
@@ -206,9 +206,9 @@ static void judge_connection(struct dc_call *call)
 	ctx = connection->parent;
 	if (!dc_is_set(ctx, DC_doca_comch_server_event_consumer_register) &&
 	    !dc_is_set(ctx, DC_doca_comch_client_event_consumer_register))
-		DC_BREAKS(call, FAST_PATH_WITHOUT_EVENTS, "%s", "");
+		DC_BREAKS(call, FAST_PATH_WITHOUT_EVENTS, DC_NO_DETAILS);
 	if (dc_state(ctx) != DOCA_CTX_STATE_RUNNING)
-		DC_BREAKS(call, FAST_PATH_WITHOUT_CONNECTION, "%s", "");
+		DC_BREAKS(call, FAST_PATH_WITHOUT_CONNECTION, DC_NO_DETAILS);
 }
 
 static void before_consumer_create(struct dc_call *call)
@@ -251,7 +251,7 @@ static void before_event_use(struct dc_call *call)
 	const struct dc_object *event = call->objects[0];
 
 	if (event && event->made_by == DC_doca_sync_event_create && !event->is_started)
-		DC_BREAKS(call, EVENT_NOT_STARTED, "%s", "");
+		DC_BREAKS(call, EVENT_NOT_STARTED, DC_NO_DETAILS);
 }
 
 #define LIMITED \

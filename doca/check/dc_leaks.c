@@ -30,11 +30,12 @@ static bool is_owned_by_library(const struct dc_object *o)
 
 static uint64_t n_inherited; /* objects of the parent process */
 
-static void report(struct dc_object *o)
+static void report(struct dc_object *o, void *unused)
 {
 	enum dc_rule_id rule = DC_RULE_LEAK_OBJECT;
 	unsigned i;
 
+	(void)unused;
 	if (o->serial <= n_inherited)
 		return;
 	if (dc_types[o->type].is_task) {
@@ -53,7 +54,7 @@ static void report(struct dc_object *o)
 	for (i = 0; i < sizeof(leaks) / sizeof(leaks[0]); i++)
 		if (leaks[i].type == o->type)
 			rule = (enum dc_rule_id)leaks[i].rule;
-	dc_report(rule, o, DC_N_FUNCTIONS, NULL, "%s", "");
+	dc_report(rule, o, DC_N_FUNCTIONS, NULL, DC_NO_DETAILS);
 }
 
 static void forked(void)
@@ -69,5 +70,5 @@ static __attribute__((constructor)) void start(void)
 
 void dc_report_leaks(void)
 {
-	dc_each(report);
+	dc_each(report, NULL);
 }

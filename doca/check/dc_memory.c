@@ -12,7 +12,7 @@ static void before_map_change(struct dc_call *call)
 	const struct dc_object *map = call->objects[0];
 
 	if (map && map->is_started)
-		DC_BREAKS(call, MAP_CHANGED_STARTED, "%s", "");
+		DC_BREAKS(call, MAP_CHANGED_STARTED, DC_NO_DETAILS);
 }
 
 static void after_set_range(struct dc_call *call)
@@ -78,7 +78,7 @@ static void before_map_start(struct dc_call *call)
 	const struct dc_object *map = call->objects[0];
 
 	if (map && !map->mmap.has_range && !map->mmap.is_import)
-		DC_BREAKS(call, MAP_START_WITHOUT_RANGE, "%s", "");
+		DC_BREAKS(call, MAP_START_WITHOUT_RANGE, DC_NO_DETAILS);
 }
 
 static void before_map_stop(struct dc_call *call)
@@ -123,7 +123,7 @@ static void judge_export(struct dc_call *call, uint32_t permissions, enum dc_rul
 	if (!map)
 		return;
 	if (!map->is_started)
-		DC_BREAKS(call, MAP_NOT_STARTED, "%s", "");
+		DC_BREAKS(call, MAP_NOT_STARTED, DC_NO_DETAILS);
 	if (!map->mmap.is_import && !(map->mmap.permissions & permissions))
 		dc_report(rule, map, call->function, call->site, "permissions=%#x",
 			  map->mmap.permissions);
@@ -137,7 +137,7 @@ static void before_export_pci(struct dc_call *call)
 	judge_export(call, DOCA_ACCESS_FLAG_PCI_READ_ONLY | DOCA_ACCESS_FLAG_PCI_READ_WRITE,
 		     DC_RULE_EXPORT_PCI_PERMISSION);
 	if (call->objects[0] && call->objects[0]->mmap.is_import)
-		DC_BREAKS(call, EXPORT_OF_IMPORT, "%s", "");
+		DC_BREAKS(call, EXPORT_OF_IMPORT, DC_NO_DETAILS);
 }
 
 static void before_export_rdma(struct dc_call *call)
@@ -198,9 +198,9 @@ static void before_get_buf(struct dc_call *call)
 	const struct dc_object *inventory = call->objects[0], *map = call->objects[1];
 
 	if (inventory && !inventory->is_started)
-		DC_BREAKS(call, INVENTORY_NOT_STARTED, "%s", "");
+		DC_BREAKS(call, INVENTORY_NOT_STARTED, DC_NO_DETAILS);
 	if (map && !map->is_started)
-		dc_report(DC_RULE_MAP_NOT_STARTED, map, call->function, call->site, "%s", "");
+		dc_report(DC_RULE_MAP_NOT_STARTED, map, call->function, call->site, DC_NO_DETAILS);
 	judge_range(call, map, call->args[2], call->args[3]);
 	judge_data(call, call->args[2], call->args[3], call->args[4], call->args[5]);
 }
@@ -235,7 +235,7 @@ static void before_pool_alloc(struct dc_call *call)
 	const struct dc_object *pool = call->objects[0];
 
 	if (pool && !pool->is_started)
-		DC_BREAKS(call, INVENTORY_NOT_STARTED, "%s", "");
+		DC_BREAKS(call, INVENTORY_NOT_STARTED, DC_NO_DETAILS);
 }
 
 static void after_pool_alloc(struct dc_call *call)
@@ -301,8 +301,6 @@ static void before_dec(struct dc_call *call)
 		next->buf.references = 0;
 }
 
-static struct dc_object *released_by;
-
 static void release(struct dc_object *buf, const void *site)
 {
 	if (buf->buf.mmap)
@@ -310,25 +308,21 @@ static void release(struct dc_object *buf, const void *site)
 	dc_end_object(buf, site);
 }
 
-static void end_released(struct dc_object *o)
+static void end_released(struct dc_object *o, void *site)
 {
 	if (o->type == DC_T_doca_buf && o->buf.references == 0)
-		release(o, released_by->ended_at);
+		release(o, site);
 }
 
 static void after_dec(struct dc_call *call)
 {
 	struct dc_object *buf = call->objects[0];
-	uint8_t is_list = 0;
 
 	if (!buf || !dc_succeeded(call) || --buf->buf.references)
 		return;
-	is_list = buf->buf.is_head;
 	release(buf, call->site);
-	if (is_list) {
-		released_by = buf;
-		dc_each(end_released);
-	}
+	if (buf->buf.is_head)
+		dc_each(end_released, (void *)(uintptr_t)call->site);
 }
 
 static void after_chain(struct dc_call *call)

@@ -124,7 +124,7 @@ uint64_t dc_n_added(void)
 	return n_added;
 }
 
-void dc_each(void (*visit)(struct dc_object *object))
+void dc_each(void (*visit)(struct dc_object *object, void *arg), void *arg)
 {
 	unsigned i;
 	struct dc_object *o;
@@ -132,7 +132,7 @@ void dc_each(void (*visit)(struct dc_object *object))
 	for (i = 0; i < N_BUCKETS; i++)
 		for (o = buckets[i]; o; o = o->next)
 			if (o->is_live)
-				visit(o);
+				visit(o, arg);
 }
 
 struct dc_object *dc_ctx_of(struct dc_object *o)

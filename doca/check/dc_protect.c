@@ -19,8 +19,6 @@
 static bool is_on;
 static size_t page;
 static struct sigaction previous;
-static const struct dc_object *faulted; /* the task whose page the handler looks for */
-static uintptr_t fault;
 
 static struct dc_range pages_of(const struct dc_object *task, unsigned slot)
 {
@@ -57,8 +55,15 @@ void dc_unprotect(const struct dc_object *task)
 	set_protection(task, PROT_READ | PROT_WRITE);
 }
 
-static void find_fault(struct dc_object *o)
+/* The handler looks for the task whose source has the address. */
+struct fault {
+	uintptr_t address;
+	const struct dc_object *task;
+};
+
+static void find_fault(struct dc_object *o, void *arg)
 {
+	struct fault *f = arg;
 	struct dc_range r;
 	unsigned i;
 
@@ -66,8 +71,8 @@ static void find_fault(struct dc_object *o)
 		return;
 	for (i = 0; i < DC_MAX_SLOTS; i++) {
 		r = pages_of(o, i);
-		if (fault >= r.start && fault < r.end)
-			faulted = o;
+		if (f->address >= r.start && f->address < r.end)
+			f->task = o;
 	}
 }
 
@@ -86,21 +91,21 @@ static const void *instruction(const void *context)
 /* A write of the program holds no lock of this layer. */
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
+	struct fault fault = {.address = (uintptr_t)info->si_addr};
+
 	if (dc_thread.has_lock) { /* the memory of a source has gone */
 		sigaction(signal_number, &previous, NULL);
 		return;
 	}
 	dc_lock();
-	faulted = NULL;
-	fault = (uintptr_t)info->si_addr;
-	dc_each(find_fault);
-	if (faulted) {
-		dc_report(DC_RULE_SOURCE_WRITTEN, faulted, DC_doca_task_submit,
-			  instruction(context), "memory=%#lx", (unsigned long)fault);
-		dc_unprotect(faulted);
+	dc_each(find_fault, &fault);
+	if (fault.task) {
+		dc_report(DC_RULE_SOURCE_WRITTEN, fault.task, DC_doca_task_submit,
+			  instruction(context), "memory=%#lx", (unsigned long)fault.address);
+		dc_unprotect(fault.task);
 	}
 	dc_unlock();
-	if (!faulted)
+	if (!fault.task)
 		sigaction(signal_number, &previous, NULL); /* the instruction faults again */
 }
 

@@ -25,8 +25,7 @@
 
 #include "check/dc.h"
 
-#define DC_RULE(id, name, severity, section, text, remedy) \
-	[DC_RULE_##id] = {name, severity, section, text, remedy},
+#define DC_RULE(id, name, severity, section, text, remedy) [DC_RULE_##id] = {name, text, remedy},
 const struct dc_rule dc_rules[DC_N_RULES] = {
 #include "check/rules.def"
 };
@@ -149,8 +148,8 @@ void dc_report(enum dc_rule_id rule, const struct dc_object *object, uint16_t fu
 		print_frame(made, sizeof(made), object->made_at);
 	open_file();
 	if (file < 0)
-		fprintf(stderr, "gantry doca check: %s: %s (%s%s): %s [%s]\n", name, r->text, text,
-			"", r->remedy, r->name);
+		fprintf(stderr, "gantry doca check: %s: %s (%s): %s [%s]\n", name, r->text, text,
+			r->remedy, r->name);
 	dc_record("finding\t%d\t%s\t%s\t%s\t%p\t%s\t%s\t%s", (int)getpid(), r->name, name,
 		  object ? dc_types[object->type].name : "-", object ? object->address : NULL,
 		  *text ? text : "-", frames, made);

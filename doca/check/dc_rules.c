@@ -59,7 +59,7 @@ int dc_state(const struct dc_object *ctx)
 	return (int)state;
 }
 
-static const char *state_name(int state)
+const char *dc_state_name(int state)
 {
 	static const char *const names[] = {"IDLE", "STARTING", "RUNNING", "STOPPING"};
 
@@ -73,6 +73,21 @@ const struct doca_devinfo *dc_devinfo(const struct dc_object *o)
 	if (!dev || !dev->is_live)
 		return NULL;
 	return DC_NEXT(doca_dev_as_devinfo)((struct doca_dev *)(uintptr_t)dev->address);
+}
+
+bool dc_is_comch(const struct dc_object *ctx)
+{
+	return ctx->type == DC_T_doca_comch_server || ctx->type == DC_T_doca_comch_client ||
+	       ctx->type == DC_T_doca_comch_consumer || ctx->type == DC_T_doca_comch_producer;
+}
+
+struct dc_conf *dc_find_conf(const struct dc_object *ctx, uint16_t function)
+{
+	struct dc_conf *c = ctx->ctx.confs;
+
+	while (c && c->function != function)
+		c = c->next;
+	return c;
 }
 
 bool dc_is_set(const struct dc_object *ctx, uint16_t function)
@@ -121,7 +136,7 @@ static void judge_ended(struct dc_call *call, const struct dc_object *o, unsigne
 	dc_report(rule, o, call->function, call->site, "argument=%u", i + 1);
 }
 
-/* The layer may read fields of a task after doca_task_free(): programs do, and DOCA allows it. */
+/* Programs may read the fields of a task after doca_task_free(): DOCA allows it. */
 static bool reads_freed_task(const struct dc_function *f, const struct dc_object *o)
 {
 	return f->kind == DC_GET && (dc_types[o->type].is_task || o->type == DC_T_doca_task);
@@ -190,14 +205,13 @@ static void enter_engine(struct dc_call *call)
 	}
 }
 
-static struct dc_call *scanning;
-
 /* A consumer that runs and has no receive posted makes its peers wait. */
-static void judge_consumer(struct dc_object *o)
+static void judge_consumer(struct dc_object *o, void *progress_call)
 {
+	const struct dc_call *call = progress_call;
 	const uint64_t now = dc_now_ns();
 
-	if (o->type != DC_T_doca_comch_consumer || o->ctx.engine != scanning->objects[0] ||
+	if (o->type != DC_T_doca_comch_consumer || o->ctx.engine != call->objects[0] ||
 	    !o->ctx.confs)
 		return;
 	if (o->ctx.n_in_flight || dc_state(o) != DOCA_CTX_STATE_RUNNING)
@@ -205,7 +219,7 @@ static void judge_consumer(struct dc_object *o)
 	else if (!o->ctx.waits_since)
 		o->ctx.waits_since = now;
 	else if (now - o->ctx.waits_since > dc_stall_ns())
-		dc_report(DC_RULE_NOTHING_POSTED, o, scanning->function, scanning->site,
+		dc_report(DC_RULE_NOTHING_POSTED, o, call->function, call->site,
 			  "milliseconds=%llu",
 			  (unsigned long long)(now - o->ctx.waits_since) / 1000000);
 }
@@ -217,8 +231,7 @@ static void scan_consumers(struct dc_call *call, uint64_t now)
 	if (!pe->pe.n_comch || now - pe->pe.scanned_at < dc_stall_ns() / 8)
 		return;
 	pe->pe.scanned_at = now;
-	scanning = call;
-	dc_each(judge_consumer);
+	dc_each(judge_consumer, call);
 }
 
 static void before_progress(struct dc_call *call)
@@ -230,7 +243,7 @@ static void before_progress(struct dc_call *call)
 	if (!pe)
 		return;
 	if (dc_thread.engine == pe)
-		DC_BREAKS(call, PROGRESS_IN_CALLBACK, "%s", "");
+		DC_BREAKS(call, PROGRESS_IN_CALLBACK, DC_NO_DETAILS);
 	if (pe->pe.has_work && now - pe->pe.progressed_at > dc_stall_ns())
 		DC_BREAKS(call, ENGINE_NOT_PROGRESSED, "milliseconds=%llu, tasks in flight=%u",
 			  (unsigned long long)(now - pe->pe.progressed_at) / 1000000,
@@ -260,7 +273,7 @@ static void before_configure(struct dc_call *call)
 		return;
 	state = dc_state(ctx);
 	if (state != DOCA_CTX_STATE_IDLE)
-		DC_BREAKS(call, CONFIGURE_STARTED, "state=%s", state_name(state));
+		DC_BREAKS(call, CONFIGURE_STARTED, "state=%s", dc_state_name(state));
 }
 
 static void after_configure(struct dc_call *call)
@@ -279,21 +292,6 @@ static void after_configure(struct dc_call *call)
 		o->ctx.set[o->ctx.n_set++] = call->function;
 }
 
-static void after_task_conf(struct dc_call *call)
-{
-	struct dc_object *ctx = call->objects[0];
-	struct dc_conf *c;
-
-	after_configure(call);
-	if (!ctx || !dc_succeeded(call))
-		return;
-	for (c = ctx->ctx.confs; c; c = c->next)
-		if (c->function == call->function)
-			break;
-	if (c)
-		c->n_tasks = (uint32_t)call->args[3];
-}
-
 static void before_destroy(struct dc_call *call)
 {
 	struct dc_object *o = call->objects[0];
@@ -303,7 +301,7 @@ static void before_destroy(struct dc_call *call)
 		return;
 	state = dc_state(o);
 	if (state != DOCA_CTX_STATE_IDLE)
-		DC_BREAKS(call, DESTROY_RUNNING, "state=%s", state_name(state));
+		DC_BREAKS(call, DESTROY_RUNNING, "state=%s", dc_state_name(state));
 }
 
 static void release_context(struct dc_object *ctx)
@@ -313,22 +311,20 @@ static void release_context(struct dc_object *ctx)
 	if (!pe)
 		return;
 	pe->pe.n_contexts--;
-	if (ctx->type == DC_T_doca_comch_server || ctx->type == DC_T_doca_comch_client ||
-	    ctx->type == DC_T_doca_comch_consumer || ctx->type == DC_T_doca_comch_producer)
-		pe->pe.n_comch--;
+	pe->pe.n_comch -= dc_is_comch(ctx);
 	ctx->ctx.engine = NULL;
 }
 
-static struct dc_object *ending_ctx;
-
-static void end_task_of(struct dc_object *o)
+static void end_part_of(struct dc_object *o, void *arg)
 {
-	if (dc_types[o->type].is_task && o->task.ctx == ending_ctx) {
+	const struct dc_object *ctx = arg;
+
+	if (dc_types[o->type].is_task && o->task.ctx == ctx) {
 		dc_task_forget(o);
-		dc_end_object(o, ending_ctx->ended_at);
+		dc_end_object(o, ctx->ended_at);
 	}
-	if (o->type == DC_T_doca_comch_connection && o->parent == ending_ctx)
-		dc_end_object(o, ending_ctx->ended_at);
+	if (o->type == DC_T_doca_comch_connection && o->parent == ctx)
+		dc_end_object(o, ctx->ended_at);
 }
 
 /* Objects with a rule that says what still uses them. */
@@ -353,9 +349,8 @@ static void after_destroy(struct dc_call *call)
 		return;
 	if (is_ctx(o)) {
 		release_context(o);
-		ending_ctx = o;
 		o->ended_at = call->site;
-		dc_each(end_task_of);
+		dc_each(end_part_of, o);
 	}
 	dc_end_object(o, call->site);
 }
@@ -427,74 +422,65 @@ static void after_stop(struct dc_call *call)
 		call->objects[0]->is_started = false;
 }
 
-static const struct dc_hook kind_hooks[] = {
+static const struct dc_hook kind_hooks[DC_N_KINDS] = {
 	[DC_CREATE] = {NULL, after_create},
 	[DC_DESTROY] = {before_destroy, after_destroy},
 	[DC_CONFIGURE] = {before_configure, after_configure},
-	[DC_TASK_CONF] = {before_configure, after_task_conf},
+	[DC_TASK_CONF] = {before_configure, after_configure},
+	[DC_TASK_ALLOC] = {dc_task_before_alloc, dc_task_after_alloc},
+	[DC_TASK_SET] = {dc_task_before_set, dc_task_after_set},
+	[DC_GET] = {dc_task_before_get, NULL},
 	[DC_START] = {NULL, after_start},
 	[DC_STOP] = {NULL, after_stop},
 	[DC_AS_CTX] = {NULL, after_as_ctx},
-	[DC_AS_TASK] = {NULL, NULL},
+	[DC_CAPABILITY] = {NULL, dc_card_after},
 };
-
-static const struct dc_hook capability_hook = {NULL, dc_card_after};
-
-static const struct dc_hook *hook_of_kind(uint16_t function)
-{
-	const uint8_t kind = dc_functions[function].kind;
-
-	switch (kind) {
-	case DC_TASK_ALLOC:
-	case DC_TASK_SET:
-	case DC_GET:
-		return &dc_task_kind_hooks[kind];
-	case DC_CAPABILITY:
-		return &capability_hook;
-	default:
-		return &kind_hooks[kind];
-	}
-}
 
 /* -- contexts and engines -- */
 
-/* What must be configured before a context is started. */
+/* Contexts that need at least one type of task, and functions that must be called before start. */
 static const struct {
-	uint16_t type;
-	bool tasks;
-	uint16_t messages, connections;
+	uint16_t type, messages, connections;
 } mandatory[] = {
-	{DC_T_doca_comch_server, true, DC_doca_comch_server_event_msg_recv_register,
+	{DC_T_doca_comch_server, DC_doca_comch_server_event_msg_recv_register,
 	 DC_doca_comch_server_event_connection_status_changed_register},
-	{DC_T_doca_comch_client, true, DC_doca_comch_client_event_msg_recv_register,
-	 DC_N_FUNCTIONS},
-	{DC_T_doca_comch_consumer, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
-	{DC_T_doca_comch_producer, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
-	{DC_T_doca_dma, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
-	{DC_T_doca_aes_gcm, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
-	{DC_T_doca_sha, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
-	{DC_T_doca_ec, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
-	{DC_T_doca_compress, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
-	{DC_T_doca_mmap_advise, true, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
+	{DC_T_doca_comch_client, DC_doca_comch_client_event_msg_recv_register, DC_N_FUNCTIONS},
+	{DC_T_doca_comch_consumer, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
+	{DC_T_doca_comch_producer, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
+	{DC_T_doca_dma, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
+	{DC_T_doca_aes_gcm, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
+	{DC_T_doca_sha, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
+	{DC_T_doca_ec, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
+	{DC_T_doca_compress, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
+	{DC_T_doca_mmap_advise, DC_N_FUNCTIONS, DC_N_FUNCTIONS},
 };
+
+static bool is_missing(const struct dc_object *ctx, uint16_t function)
+{
+	return function != DC_N_FUNCTIONS && !dc_is_set(ctx, function);
+}
+
+/* The DPA side of a MsgQ has no tasks, and needs no engine. */
+static bool is_of_msgq(const struct dc_object *ctx)
+{
+	return ctx->parent && ctx->parent->type == DC_T_doca_comch_msgq;
+}
 
 static void judge_mandatory(struct dc_call *call, const struct dc_object *ctx)
 {
 	unsigned i;
 
-	if (ctx->parent && ctx->parent->type == DC_T_doca_comch_msgq)
-		return; /* the DPA side has no tasks */
+	if (is_of_msgq(ctx))
+		return;
 	for (i = 0; i < sizeof(mandatory) / sizeof(mandatory[0]); i++) {
 		if (mandatory[i].type != ctx->type)
 			continue;
-		if (mandatory[i].tasks && !ctx->ctx.confs)
-			DC_BREAKS(call, START_WITHOUT_TASKS, "%s", "");
-		if (mandatory[i].messages != DC_N_FUNCTIONS &&
-		    !dc_is_set(ctx, mandatory[i].messages))
-			DC_BREAKS(call, START_WITHOUT_MESSAGES, "%s", "");
-		if (mandatory[i].connections != DC_N_FUNCTIONS &&
-		    !dc_is_set(ctx, mandatory[i].connections))
-			DC_BREAKS(call, START_WITHOUT_CONNECTIONS, "%s", "");
+		if (!ctx->ctx.confs)
+			DC_BREAKS(call, START_WITHOUT_TASKS, DC_NO_DETAILS);
+		if (is_missing(ctx, mandatory[i].messages))
+			DC_BREAKS(call, START_WITHOUT_MESSAGES, DC_NO_DETAILS);
+		if (is_missing(ctx, mandatory[i].connections))
+			DC_BREAKS(call, START_WITHOUT_CONNECTIONS, DC_NO_DETAILS);
 	}
 }
 
@@ -507,12 +493,11 @@ static void before_ctx_start(struct dc_call *call)
 		return;
 	state = dc_state(ctx);
 	if (state != DOCA_CTX_STATE_IDLE) {
-		DC_BREAKS(call, START_STARTED, "state=%s", state_name(state));
+		DC_BREAKS(call, START_STARTED, "state=%s", dc_state_name(state));
 		return;
 	}
-	if (!ctx->ctx.engine && ctx->type != DC_T_doca_sync_event &&
-	    !(ctx->parent && ctx->parent->type == DC_T_doca_comch_msgq))
-		DC_BREAKS(call, START_WITHOUT_ENGINE, "%s", "");
+	if (!ctx->ctx.engine && ctx->type != DC_T_doca_sync_event && !is_of_msgq(ctx))
+		DC_BREAKS(call, START_WITHOUT_ENGINE, DC_NO_DETAILS);
 	judge_mandatory(call, ctx);
 	if (ctx->ctx.failed)
 		DC_BREAKS(call, ERROR_IGNORED, "failed function=%s",
@@ -543,7 +528,7 @@ static void after_ctx_stop(struct dc_call *call)
 {
 	trace_state(call->objects[0]);
 	if (call->objects[0] && call->result == DOCA_ERROR_IN_USE)
-		DC_BREAKS(call, STOP_WITH_FAST_PATH, "%s", "");
+		DC_BREAKS(call, STOP_WITH_FAST_PATH, DC_NO_DETAILS);
 }
 
 static void before_connect_ctx(struct dc_call *call)
@@ -555,9 +540,9 @@ static void before_connect_ctx(struct dc_call *call)
 		return;
 	state = dc_state(ctx);
 	if (state != DOCA_CTX_STATE_IDLE)
-		DC_BREAKS(call, CONNECT_STARTED, "state=%s", state_name(state));
+		DC_BREAKS(call, CONNECT_STARTED, "state=%s", dc_state_name(state));
 	else if (ctx->ctx.engine)
-		DC_BREAKS(call, CONNECT_CONNECTED, "%s", "");
+		DC_BREAKS(call, CONNECT_CONNECTED, DC_NO_DETAILS);
 }
 
 static void after_connect_ctx(struct dc_call *call)
@@ -568,10 +553,7 @@ static void after_connect_ctx(struct dc_call *call)
 		return;
 	ctx->ctx.engine = pe;
 	pe->pe.n_contexts++;
-	pe->pe.n_comch += ctx->type == DC_T_doca_comch_server ||
-			  ctx->type == DC_T_doca_comch_client ||
-			  ctx->type == DC_T_doca_comch_consumer ||
-			  ctx->type == DC_T_doca_comch_producer;
+	pe->pe.n_comch += dc_is_comch(ctx);
 }
 
 static void after_set_user_data(struct dc_call *call)
@@ -589,7 +571,7 @@ static void before_pe_destroy(struct dc_call *call)
 	if (pe->pe.n_contexts)
 		DC_BREAKS(call, ENGINE_DESTROYED_EARLY, "contexts=%u", pe->pe.n_contexts);
 	if (dc_thread.engine == pe)
-		DC_BREAKS(call, ENGINE_DESTROYED_IN_CALLBACK, "%s", "");
+		DC_BREAKS(call, ENGINE_DESTROYED_IN_CALLBACK, DC_NO_DETAILS);
 }
 
 static void before_request_notification(struct dc_call *call)
@@ -635,24 +617,21 @@ static void after_rep_list(struct dc_call *call)
 	after_list(call, 2, 3, DC_T_doca_devinfo_rep);
 }
 
-static struct dc_object *ending_list;
-
-static void end_entry(struct dc_object *o)
+static void end_entry(struct dc_object *o, void *arg)
 {
-	if ((o->type == DC_T_doca_devinfo || o->type == DC_T_doca_devinfo_rep) &&
-	    o->parent == ending_list) {
-		o->parent = NULL;
-		if (!o->n_users)
-			dc_end_object(o, ending_list->ended_at);
-	}
+	const struct dc_object *list = arg;
+
+	if ((o->type != DC_T_doca_devinfo && o->type != DC_T_doca_devinfo_rep) || o->parent != list)
+		return;
+	o->parent = NULL;
+	if (!o->n_users)
+		dc_end_object(o, list->ended_at);
 }
 
 static void after_list_destroy(struct dc_call *call)
 {
-	if (!call->objects[0] || !dc_succeeded(call))
-		return;
-	ending_list = call->objects[0];
-	dc_each(end_entry);
+	if (call->objects[0] && dc_succeeded(call))
+		dc_each(end_entry, call->objects[0]);
 }
 
 static void before_dev_close(struct dc_call *call)
@@ -687,7 +666,7 @@ static uint64_t n_calls;
 
 void dc_rules_before(struct dc_call *call)
 {
-	const struct dc_hook *kind = hook_of_kind(call->function);
+	const struct dc_hook *kind = &kind_hooks[dc_functions[call->function].kind];
 	unsigned i;
 
 	n_calls++;
@@ -702,7 +681,7 @@ void dc_rules_before(struct dc_call *call)
 
 void dc_rules_after(struct dc_call *call)
 {
-	const struct dc_hook *kind = hook_of_kind(call->function);
+	const struct dc_hook *kind = &kind_hooks[dc_functions[call->function].kind];
 	unsigned i;
 
 	if (call->engine)

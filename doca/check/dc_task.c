@@ -104,19 +104,18 @@ static void set_bufs(struct dc_object *task, const struct dc_call *call)
 	}
 }
 
-static void before_alloc(struct dc_call *call)
+void dc_task_before_alloc(struct dc_call *call)
 {
 	const struct dc_object *ctx = call->objects[0];
 
 	if (ctx && dc_state(ctx) == DOCA_CTX_STATE_IDLE)
-		DC_BREAKS(call, ALLOCATE_IDLE, "%s", "");
+		DC_BREAKS(call, ALLOCATE_IDLE, DC_NO_DETAILS);
 }
 
-static void after_alloc(struct dc_call *call)
+void dc_task_after_alloc(struct dc_call *call)
 {
 	const struct dc_function *f = &dc_functions[call->function];
 	struct dc_object *ctx = call->objects[0], *task;
-	struct dc_conf *c;
 	unsigned out = f->n_params - 1u;
 
 	if (!dc_succeeded(call) || !ctx || f->params[out].role != DC_OUT)
@@ -125,19 +124,17 @@ static void after_alloc(struct dc_call *call)
 	if (!task)
 		return;
 	task->task.ctx = ctx;
-	for (c = ctx->ctx.confs; c; c = c->next)
-		if (c->function == conf_function(call->function))
-			task->task.conf = c;
+	task->task.conf = dc_find_conf(ctx, conf_function(call->function));
 	set_bufs(task, call);
 }
 
-static void before_set(struct dc_call *call)
+void dc_task_before_set(struct dc_call *call)
 {
 	if (call->objects[0] && call->objects[0]->task.is_submitted)
-		DC_BREAKS(call, CHANGE_IN_FLIGHT, "%s", "");
+		DC_BREAKS(call, CHANGE_IN_FLIGHT, DC_NO_DETAILS);
 }
 
-static void after_set(struct dc_call *call)
+void dc_task_after_set(struct dc_call *call)
 {
 	if (call->objects[0])
 		set_bufs(call->objects[0], call);
@@ -159,13 +156,13 @@ static bool is_result(uint16_t function)
 	return known[function] == 2;
 }
 
-static void before_get(struct dc_call *call)
+void dc_task_before_get(struct dc_call *call)
 {
 	const struct dc_object *task = call->objects[0];
 
 	if (task && dc_types[task->type].is_task && task->task.is_submitted &&
 	    is_result(call->function))
-		DC_BREAKS(call, RESULT_IN_FLIGHT, "%s", "");
+		DC_BREAKS(call, RESULT_IN_FLIGHT, DC_NO_DETAILS);
 }
 
 /* -- submission -- */
@@ -351,7 +348,7 @@ static void judge_memcpy(struct dc_call *call, const struct dc_object *task)
 	len = data_of_list(src, false);
 	space = data_of_list(dst, true);
 	if (len == 0)
-		DC_BREAKS(call, EMPTY_SOURCE, "%s", "");
+		DC_BREAKS(call, EMPTY_SOURCE, DC_NO_DETAILS);
 	if (space < len)
 		DC_BREAKS(call, DESTINATION_TOO_SMALL, "source=%llu, space=%llu",
 			  (unsigned long long)len, (unsigned long long)space);
@@ -401,13 +398,13 @@ static void before_submit(struct dc_call *call)
 	if (!task)
 		return;
 	if (task->task.is_submitted) {
-		DC_BREAKS(call, SUBMIT_SUBMITTED, "%s", "");
+		DC_BREAKS(call, SUBMIT_SUBMITTED, DC_NO_DETAILS);
 		call->objects[0] = NULL;
 		return;
 	}
 	ctx = task->task.ctx;
 	if (ctx && dc_state(ctx) != DOCA_CTX_STATE_RUNNING)
-		DC_BREAKS(call, SUBMIT_NOT_RUNNING, "state=%d", dc_state(ctx));
+		DC_BREAKS(call, SUBMIT_NOT_RUNNING, "state=%s", dc_state_name(dc_state(ctx)));
 	judge_buffers(call, task);
 	task->task.submitted_at = call->site;
 	task->task.serial = ++serial;
@@ -479,7 +476,7 @@ static void before_free(struct dc_call *call)
 	struct dc_object *task = call->objects[0];
 
 	if (task && task->task.is_submitted)
-		DC_BREAKS(call, TASK_FREED_IN_FLIGHT, "%s", "");
+		DC_BREAKS(call, TASK_FREED_IN_FLIGHT, DC_NO_DETAILS);
 }
 
 static void after_free(struct dc_call *call)
@@ -492,17 +489,10 @@ static void after_free(struct dc_call *call)
 	dc_end_object(task, call->site);
 }
 
-const struct dc_hook dc_task_kind_hooks[] = {
-	[DC_TASK_ALLOC] = {before_alloc, after_alloc},
-	[DC_TASK_SET] = {before_set, after_set},
-	[DC_GET] = {before_get, NULL},
-};
-
 const struct dc_hook dc_task_hooks[DC_N_FUNCTIONS] = {
 	[DC_doca_task_submit] = {before_submit, after_submit},
 	[DC_doca_task_submit_ex] = {before_submit, after_submit},
 	[DC_doca_task_try_submit] = {before_submit, after_submit},
 	[DC_doca_task_free] = {before_free, after_free},
-	[DC_doca_task_set_user_data] = {before_set, NULL},
-	[DC_doca_task_get_status] = {before_get, NULL},
+	[DC_doca_task_set_user_data] = {dc_task_before_set, NULL},
 };

@@ -118,12 +118,10 @@ void dc_trace_completed(const struct dc_object *task, bool failed)
 
 void dc_trace_state(const struct dc_object *ctx, int state)
 {
-	static const char *const names[] = {"IDLE", "STARTING", "RUNNING", "STOPPING"};
-
-	if (dc_trace_is_on && state >= 0 && state < 4)
-		dc_record("state\t%d\t%llu\t%s\t%llu\t%s\t%llu", (int)getpid(), now(), names[state],
-			  (unsigned long long)ctx->serial, dc_types[ctx->type].name,
-			  engine_of(ctx));
+	if (dc_trace_is_on)
+		dc_record("state\t%d\t%llu\t%s\t%llu\t%s\t%llu", (int)getpid(), now(),
+			  dc_state_name(state), (unsigned long long)ctx->serial,
+			  dc_types[ctx->type].name, engine_of(ctx));
 }
 
 void dc_trace_connection(const struct dc_object *ctx, bool begins)

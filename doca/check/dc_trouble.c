@@ -15,6 +15,7 @@
 #include <doca_comch.h>
 #include <doca_ctx.h>
 #include <doca_pe.h>
+#include <gantry/random.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -50,25 +51,20 @@ static uint32_t one_in[N_KINDS];
 static unsigned n_threads;
 
 struct decisions {
-	uint64_t state;
+	struct gantry_random random;
+	bool is_seeded;
 	unsigned in_a_row[N_KINDS];
 };
 static __thread struct decisions thread __attribute__((tls_model("initial-exec")));
 
-static uint64_t mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15u;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
-
 static uint64_t next(void)
 {
-	if (!thread.state)
-		thread.state = mix(seed ^ mix(__atomic_add_fetch(&n_threads, 1, __ATOMIC_RELAXED)));
-	thread.state += 0x9e3779b97f4a7c15u;
-	return mix(thread.state);
+	if (!thread.is_seeded) {
+		gantry_random_seed(&thread.random,
+				   seed + __atomic_add_fetch(&n_threads, 1, __ATOMIC_RELAXED));
+		thread.is_seeded = true;
+	}
+	return gantry_random_next(&thread.random);
 }
 
 static bool decide(enum kind kind)
@@ -116,34 +112,38 @@ bool dc_trouble_connection(void)
 
 /* -- contexts that stop by themselves -- */
 
-static struct dc_object *engine, *victim;
-static bool wants_client;
+struct choice {
+	const struct dc_object *engine;
+	bool is_client; /* choose a client; else a context with tasks of its own */
+	struct dc_object *victim;
+};
 
-static void choose(struct dc_object *o)
+static void choose(struct dc_object *o, void *arg)
 {
-	const bool is_client = o->type == DC_T_doca_comch_client;
+	struct choice *c = arg;
 
 	if (dc_types[o->type].is_task || dc_types[o->type].cast == DC_N_FUNCTIONS ||
-	    o->ctx.engine != engine)
+	    o->ctx.engine != c->engine)
 		return;
-	if (wants_client ? !is_client
+	if (c->is_client ? o->type != DC_T_doca_comch_client
 			 : o->type != DC_T_doca_dma && o->type != DC_T_doca_compress &&
-				   o->type != DC_T_doca_sha && o->type != DC_T_doca_ec)
+				   o->type != DC_T_doca_sha && o->type != DC_T_doca_ec &&
+				   o->type != DC_T_doca_aes_gcm)
 		return;
 	if (dc_state(o) == DOCA_CTX_STATE_RUNNING)
-		victim = o;
+		c->victim = o;
 }
 
-static void stop_one(struct dc_object *pe, bool client)
+static void stop_one(const struct dc_object *pe, bool client)
 {
+	struct choice c = {.engine = pe, .is_client = client};
+
 	dc_lock();
-	engine = pe;
-	victim = NULL;
-	wants_client = client;
-	dc_each(choose);
+	dc_each(choose, &c);
 	dc_unlock();
-	if (victim)
-		(void)DC_NEXT(doca_ctx_stop)((struct doca_ctx *)(uintptr_t)victim->alias->address);
+	if (c.victim)
+		(void)DC_NEXT(doca_ctx_stop)(
+			(struct doca_ctx *)(uintptr_t)c.victim->alias->address);
 }
 
 void dc_trouble_progress(struct dc_object *pe)
@@ -162,15 +162,17 @@ static __attribute__((constructor)) void start(void)
 {
 	const char *text = getenv("GANTRY_DOCA_CHECK_SEED"),
 		   *program = getenv("GANTRY_DOCA_CHECK_PROGRAM");
+	uint64_t state;
 	unsigned i;
 
 	if (!text || !*text)
 		return;
-	seed = mix(strtoull(text, NULL, 10));
+	state = strtoull(text, NULL, 10);
 	dc_trouble_is_on = true;
 	for (i = 0; i < N_KINDS; i++)
-		one_in[i] = rates[i].choices[mix(seed + i + 1) % 4];
-	seed ^= mix(1 + (program ? strtoull(program, NULL, 10) : 0));
+		one_in[i] = rates[i].choices[gantry_random_split(&state) % 4];
+	state += program ? strtoull(program, NULL, 10) : 0;
+	seed = gantry_random_split(&state);
 }
 
 static __attribute__((destructor)) void end(void)
