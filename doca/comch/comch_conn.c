@@ -334,17 +334,16 @@ int gd_conn_leave(struct doca_comch_connection *conn, bool force)
 		return 0;
 	rc = (is_open && force ? gd_conn_queue_ctrl : gd_conn_send_ctrl)(conn, GD_BYE,
 									 conn->delivered, 0, 0);
-	if (!is_open)
-		rc = -ENOTCONN;
-	if (rc == -EAGAIN)
+	if (is_open && rc == -EAGAIN)
 		return rc;
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELEASE);
 	conn->state = GD_CONN_LEAVING;
 	fail_waiting(conn);
-	if (rc) {
+	if (!is_open || (rc && !conn->flying)) {
 		gd_conn_lose(conn);
 		return 0;
 	}
+	/* if BYE failed, the transport can still hold an ACK that a dead peer sent: wait, too */
 	conn->deadline_ns = gn_now_ns() + limit_ns;
 	gd_end_wake(conn->end, limit_ns);
 	return 0;
