@@ -210,6 +210,8 @@ bool dc_begin(struct dc_call *call)
 void dc_end(struct dc_call *call)
 {
 	if (!call->nested) {
+		if (dc_trouble_is_on && call->function == DC_doca_pe_progress)
+			dc_trouble_end_progress(call->objects[0]);
 		dc_lock();
 		dc_rules_after(call);
 		dc_unlock();

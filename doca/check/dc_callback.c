@@ -33,40 +33,67 @@ static struct dc_object *object_of(const void *address, uint16_t type)
 	return o;
 }
 
+static unsigned enter_program(void)
+{
+	if (dc_trouble_is_on)
+		dc_trouble_release();
+	return dc_enter_program();
+}
+
 /* -- tasks -- */
 
-static void task_ended(void *address, union doca_data task_data, union doca_data ctx_data,
-		       bool failed)
+void dc_deliver_completion(const struct dc_completion *c)
 {
 	doca_task_completion_cb_t callback = NULL;
 	struct dc_object *task;
 	unsigned depth;
 
 	dc_lock();
-	task = dc_find_submitted(address);
+	task = dc_find_submitted(c->task);
 	if (task && task->task.conf)
-		callback = (doca_task_completion_cb_t)(uintptr_t)(failed ? task->task.conf->error
-									 : task->task.conf->done);
+		callback = (doca_task_completion_cb_t)(uintptr_t)(c->failed
+									  ? task->task.conf->error
+									  : task->task.conf->done);
 	if (task) {
-		dc_trace_completed(task, failed);
+		dc_trace_completed(task, c->failed);
 		dc_task_completed(task);
 	}
 	dc_unlock();
 	if (!callback)
 		return;
-	depth = dc_enter_program();
-	callback(address, task_data, ctx_data);
+	depth = enter_program();
+	callback(c->task, c->task_data, c->ctx_data);
 	dc_leave_program(depth);
+}
+
+static bool is_held(const struct dc_completion *c)
+{
+	const struct dc_object *task;
+	bool held;
+
+	if (!dc_trouble_is_on)
+		return false;
+	dc_lock();
+	task = dc_find_submitted(c->task);
+	held = task && dc_trouble_hold(task->task.ctx, c);
+	dc_unlock();
+	return held;
+}
+
+static void task_ended(const struct dc_completion *c)
+{
+	if (!is_held(c))
+		dc_deliver_completion(c);
 }
 
 static void task_done(struct doca_task *task, union doca_data task_data, union doca_data ctx_data)
 {
-	task_ended(task, task_data, ctx_data, false);
+	task_ended(&(struct dc_completion){task, task_data, ctx_data, false});
 }
 
 static void task_failed(struct doca_task *task, union doca_data task_data, union doca_data ctx_data)
 {
-	task_ended(task, task_data, ctx_data, true);
+	task_ended(&(struct dc_completion){task, task_data, ctx_data, true});
 }
 
 /* -- states -- */
@@ -90,7 +117,7 @@ static void state_changed(const union doca_data user_data, struct doca_ctx *ctx,
 	dc_lock();
 	dc_trace_state(o, (int)next);
 	dc_unlock();
-	depth = dc_enter_program();
+	depth = enter_program();
 	callback(user_data, ctx, previous, next);
 	dc_leave_program(depth);
 	if (next != DOCA_CTX_STATE_IDLE)
@@ -121,7 +148,7 @@ static void deliver_message(const struct dc_object *ctx, struct doca_comch_event
 
 	if (!ctx)
 		return;
-	depth = dc_enter_program();
+	depth = enter_program();
 	((doca_comch_event_msg_recv_cb_t)(uintptr_t)ctx->callbacks[MESSAGE])(event, data, len,
 									     connection);
 	dc_leave_program(depth);
@@ -157,7 +184,7 @@ static void connected(struct doca_comch_event_connection_status_changed *event,
 		dc_connection_begins(server, connection);
 		dc_unlock();
 	}
-	depth = dc_enter_program();
+	depth = enter_program();
 	((doca_comch_event_connection_status_changed_cb_t)(uintptr_t)server->callbacks[FIRST])(
 		event, connection, successful);
 	dc_leave_program(depth);
@@ -171,7 +198,7 @@ static void disconnected(struct doca_comch_event_connection_status_changed *even
 
 	if (!server)
 		return;
-	depth = dc_enter_program();
+	depth = enter_program();
 	((doca_comch_event_connection_status_changed_cb_t)(uintptr_t)server->callbacks[SECOND])(
 		event, connection, successful);
 	dc_leave_program(depth);
@@ -188,7 +215,7 @@ static void deliver_consumer(const struct dc_object *ctx, unsigned which,
 
 	if (!ctx)
 		return;
-	depth = dc_enter_program();
+	depth = enter_program();
 	((doca_comch_event_consumer_cb_t)(uintptr_t)ctx->callbacks[which])(event, connection, id);
 	dc_leave_program(depth);
 }
@@ -246,7 +273,7 @@ static void deliver_rdma(unsigned which, struct doca_rdma_connection *connection
 	dc_unlock();
 	if (!callback)
 		return;
-	depth = dc_enter_program();
+	depth = enter_program();
 	if (has_user_data)
 		((doca_rdma_connection_established_cb_t)(uintptr_t)callback)(connection, user_data,
 									     ctx_data);
@@ -288,7 +315,7 @@ static void deliver_instance(unsigned which, struct doca_graph_instance *instanc
 
 	if (!o || !o->parent)
 		return;
-	depth = dc_enter_program();
+	depth = enter_program();
 	((doca_graph_completion_cb_t)(uintptr_t)o->parent->callbacks[which])(
 		instance, instance_data, graph_data);
 	dc_leave_program(depth);

@@ -31,6 +31,7 @@ enum kind {
 	NOT_ACCEPTED, /* a connection fails: change_successful = 0 */
 	FATAL,        /* a context stops by itself */
 	DISCONNECT,   /* a client loses its server */
+	REORDER,      /* completions of independent tasks come in another order */
 	N_KINDS
 };
 
@@ -39,12 +40,13 @@ static const struct {
 	const char *name;
 	uint32_t choices[4];
 } rates[N_KINDS] = {
-	[AGAIN] = {"again", {0, 64, 8, 2}},   [NO_TASK] = {"no_task", {0, 0, 64, 8}},
-	[LATE] = {"late", {0, 4, 2, 0}},      [NOT_ACCEPTED] = {"not_accepted", {0, 0, 0, 2}},
-	[FATAL] = {"fatal", {0, 0, 0, 2000}}, [DISCONNECT] = {"disconnect", {0, 0, 0, 2000}},
+	[AGAIN] = {"again", {0, 64, 8, 2}},    [NO_TASK] = {"no_task", {0, 0, 64, 8}},
+	[LATE] = {"late", {0, 4, 2, 0}},       [NOT_ACCEPTED] = {"not_accepted", {0, 0, 0, 2}},
+	[FATAL] = {"fatal", {0, 0, 0, 2000}},  [DISCONNECT] = {"disconnect", {0, 0, 0, 2000}},
+	[REORDER] = {"reorder", {0, 0, 8, 2}},
 };
 
-enum { MAX_IN_A_ROW = 100, MAX_LATE = 1000 };
+enum { MAX_IN_A_ROW = 100, MAX_LATE = 1000, MAX_HELD = 8 };
 
 static uint64_t seed, n_caused[N_KINDS];
 static uint32_t one_in[N_KINDS];
@@ -54,6 +56,9 @@ struct decisions {
 	struct gantry_random random;
 	bool is_seeded;
 	unsigned in_a_row[N_KINDS];
+	struct dc_completion held[MAX_HELD];
+	unsigned n_held;
+	bool delivers;
 };
 static __thread struct decisions thread __attribute__((tls_model("initial-exec")));
 
@@ -118,6 +123,13 @@ struct choice {
 	struct dc_object *victim;
 };
 
+/* True for a context whose tasks are independent of each other, and of a peer. */
+static bool is_compute(const struct dc_object *o)
+{
+	return o->type == DC_T_doca_dma || o->type == DC_T_doca_compress ||
+	       o->type == DC_T_doca_sha || o->type == DC_T_doca_ec || o->type == DC_T_doca_aes_gcm;
+}
+
 static void choose(struct dc_object *o, void *arg)
 {
 	struct choice *c = arg;
@@ -125,10 +137,7 @@ static void choose(struct dc_object *o, void *arg)
 	if (dc_types[o->type].is_task || dc_types[o->type].cast == DC_N_FUNCTIONS ||
 	    o->ctx.engine != c->engine)
 		return;
-	if (c->is_client ? o->type != DC_T_doca_comch_client
-			 : o->type != DC_T_doca_dma && o->type != DC_T_doca_compress &&
-				   o->type != DC_T_doca_sha && o->type != DC_T_doca_ec &&
-				   o->type != DC_T_doca_aes_gcm)
+	if (c->is_client ? o->type != DC_T_doca_comch_client : !is_compute(o))
 		return;
 	if (dc_state(o) == DOCA_CTX_STATE_RUNNING)
 		c->victim = o;
@@ -154,6 +163,46 @@ void dc_trouble_progress(struct dc_object *pe)
 		stop_one(pe, false);
 	if (decide(DISCONNECT))
 		stop_one(pe, true);
+}
+
+/*
+ * -- completions in another order --
+ *
+ * A context is not idle before the program has freed its tasks. So a callback can stop a context
+ * whose completions are held: they are delivered while it stops.
+ */
+
+bool dc_trouble_hold(const struct dc_object *ctx, const struct dc_completion *c)
+{
+	if (!dc_thread.engine || thread.delivers || thread.n_held == MAX_HELD || !is_compute(ctx))
+		return false;
+	if (!thread.n_held && !decide(REORDER))
+		return false;
+	thread.held[thread.n_held++] = *c;
+	return true;
+}
+
+void dc_trouble_release(void)
+{
+	if (thread.delivers)
+		return;
+	thread.delivers = true;
+	while (thread.n_held > 0) {
+		const struct dc_completion c = thread.held[--thread.n_held];
+
+		dc_deliver_completion(&c);
+	}
+	thread.delivers = false;
+}
+
+void dc_trouble_end_progress(const struct dc_object *pe)
+{
+	if (!pe)
+		return;
+	while (thread.n_held > 0 && thread.n_held < MAX_HELD &&
+	       DC_NEXT(doca_pe_progress)((struct doca_pe *)(uintptr_t)pe->address))
+		;
+	dc_trouble_release();
 }
 
 /* -- start and end -- */

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# trouble.sh - a program that expects all trouble meets each kind of it with some seed, and stays correct
+. "$top_srcdir/tests/tap.sh"
+[ -e "$top_builddir/doca/gantry-doca" ] || skip "libgantry-doca is not built"
+mkdir -m 700 "$tmp/run"
+XDG_RUNTIME_DIR=$tmp/run GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS
+export XDG_RUNTIME_DIR GANTRY_PLUGIN_PATH
+unset GANTRY_RUNDIR GANTRY_DOCA_CONF GANTRY_DOCA_PROFILE
+cases=$top_builddir/tests/doca/check/cases
+
+# meet NAME [OPTION...] - run the program under the layer; $tmp/NAME.err has what it met
+meet()
+{
+	name=$1
+	shift
+	"$GANTRY" doca check --timeout 60 "$@" -- "$cases" trouble >"$tmp/$name.out" 2>"$tmp/$name.err"
+}
+
+# sum KIND FILE... - how often the program met it
+sum()
+{
+	kind=$1
+	shift
+	cat "$@" | awk -v kind="$kind" '$1 == kind { n += $2 } END { print n + 0 }'
+}
+
+meet none
+verdict $? "without a seed, the program is correct" "$tmp/none.out" "$tmp/none.err"
+failed=0
+for seed in $(seq 1 16); do
+	meet "$seed" --seed "$seed" && continue
+	failed=1
+	cat "$tmp/$seed.out" "$tmp/$seed.err" >>"$tmp/failed"
+done
+touch "$tmp/failed"
+[ $failed -eq 0 ]
+verdict $? "with each of 16 seeds, the program is correct" "$tmp/failed"
+for kind in again no_task reordered stopped not_accepted lost; do
+	is "without a seed, the program does not meet: $kind" 0 "$(sum $kind "$tmp/none.err")"
+	[ "$(sum $kind "$tmp"/[0-9]*.err)" -gt 0 ]
+	verdict $? "with some seed, the program meets: $kind"
+done
+# the engine executes copies in the thread of the program, but accepts connections in a thread of the library
+of_copies()
+{
+	grep -E '^(again|no_task|reordered|stopped) ' "$tmp/$1.err"
+}
+meet twice --seed 2
+is "a seed causes the same trouble again in a program of one thread" "$(of_copies 2)" "$(of_copies twice)"
+done_testing
