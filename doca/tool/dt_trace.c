@@ -225,7 +225,7 @@ static int write_chrome(const char *path, const struct events *all, const struct
 
 /* -- drawing: a row for each context, a bar for each task, a line for each message -- */
 
-enum { WIDTH = 1200, LEFT = 320, ROW = 26, MAX_ROWS = 64, MAX_BARS = 4000 };
+enum { WIDTH = 1200, LEFT = 420, ROW = 26, MAX_ROWS = 64, MAX_BARS = 4000, MAX_NAME = 32 };
 
 struct row {
 	int pid;
@@ -296,6 +296,7 @@ static void draw_task(FILE *out, const struct events *all, size_t i, struct row 
 static void draw_labels(FILE *out, const struct events *all, const struct dt_options *o,
 			struct row *rows, size_t n)
 {
+	char name[MAX_NAME + 1];
 	const char *program;
 	size_t i, j;
 
@@ -305,7 +306,8 @@ static void draw_labels(FILE *out, const struct events *all, const struct dt_opt
 		program = strrchr(program_of(o, rows[i].pid), '/');
 		program = program ? program + 1 : program_of(o, rows[i].pid);
 		fprintf(out, "<text x=\"6\" y=\"%zu\">", 30 + ROW * i + ROW - 9);
-		dt_print_xml(out, program);
+		snprintf(name, sizeof(name), "%s", program);
+		dt_print_xml(out, name);
 		fprintf(out, ": %s %llu</text>\n", all->list[j].type,
 			(unsigned long long)rows[i].ctx);
 	}
@@ -323,9 +325,10 @@ static int write_svg(const char *path, const struct events *all, const struct dt
 		(void)row_of(rows, &n, &all->list[i]);
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" font-family=\"sans-serif\" "
-		"font-size=\"12\">\n<style>.done{fill:#4a7}.failed{fill:#c33}.open{fill:#999}.flow{stroke:#36c}</style>\n"
+		"font-size=\"12\">\n<style>.done{fill:#4a7}.failed{fill:#c33}.open{fill:#999}.flow{stroke:#36c}.edge{stroke:#ccc}</style>\n"
+		"<line class=\"edge\" x1=\"%d\" y1=\"30\" x2=\"%d\" y2=\"%zu\"/>\n"
 		"<text x=\"6\" y=\"18\">tasks of each context, from submission to completion; %.3f ms</text>\n",
-		WIDTH, 40 + ROW * n,
+		WIDTH, 40 + ROW * n, LEFT, LEFT, 30 + ROW * n,
 		all->n ? (double)(all->list[all->n - 1].ns - all->start) / 1e6 : 0.0);
 	for (i = 0; i < all->n && bars < MAX_BARS; i++) {
 		if (all->list[i].what != TASK_BEGIN)
