@@ -40,8 +40,9 @@ if command -v chromium >/dev/null; then
 	"$GANTRY" doca trace --svg "$tmp/long.svg" -- \
 		"$tmp/comch_data_path_high_speed_server2" chain-in-comch good >"$tmp/long.out" 2>&1
 	{ echo '<!DOCTYPE html><body>' && cat "$tmp/long.svg" "$top_srcdir/tests/doca/drawing.html"; } >"$tmp/page.html"
-	HOME=$tmp timeout 60 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$tmp/profile" --dump-dom \
-		"file://$tmp/page.html" 2>"$tmp/browser.err" | sed -n 's/.*<pre id="seen">\(.*\)<\/pre>.*/\1/p' >"$tmp/seen"
+	HOME=$tmp timeout 60 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+		--user-data-dir="$tmp/profile" --dump-dom "file://$tmp/page.html" 2>"$tmp/browser.err" |
+		sed -n 's/.*<pre id="seen">\(.*\)<\/pre>.*/\1/p' >"$tmp/seen"
 	is "in a browser, all is visible, and no label touches a bar" "4 labels, 2 bars, 1 lines: " "$(cat "$tmp/seen")"
 else
 	skipped "in a browser, all is visible, and no label touches a bar" "chromium is not installed"
