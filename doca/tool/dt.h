@@ -44,6 +44,7 @@ struct dt_options {
 	const char *card;
 	bool protect;
 	bool has_seed;
+	bool compares; /* run without trouble first, and compare how the programs end */
 	uint64_t first_seed, last_seed;
 	unsigned timeout_s, stall_ms;
 	/* the first program that ended unlike in the run without trouble; NULL: none */

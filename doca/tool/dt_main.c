@@ -148,7 +148,7 @@ static bool seeds(const char *text, struct dt_options *o)
 		return false;
 	memcpy(first, text, (size_t)(dots - text));
 	first[dots - text] = '\0';
-	o->has_seed = true;
+	o->has_seed = o->compares = true;
 	return number(first, UINT64_MAX, &o->first_seed) &&
 	       number(dots + 2, UINT64_MAX, &o->last_seed) && o->first_seed <= o->last_seed;
 }
@@ -181,6 +181,7 @@ static bool apply(struct dt_options *o, enum option_id id, const char *arg)
 	case SEED:
 		ok = o->has_seed = number(arg, UINT64_MAX, &o->first_seed);
 		o->last_seed = o->first_seed;
+		o->compares = false;
 		break;
 	case SEEDS:
 		ok = seeds(arg, o);
@@ -296,22 +297,25 @@ static void compare(struct dt_options *o)
 			o->changed = &o->programs[i];
 }
 
-/* Run without trouble, then once for each seed, until a run is not clean. */
-static int run_all(struct dt_options *o, const char *records, struct dt_findings *f)
+static int run_without_trouble(struct dt_options *o, const char *records, struct dt_findings *f)
 {
-	int code = run_once(o, records, f, NULL);
-	uint64_t seed;
+	const int code = run_once(o, records, f, NULL);
 	size_t i;
 
-	if (code != DT_CLEAN || !o->has_seed) {
-		o->has_seed = false;
-		return code;
-	}
 	for (i = 0; i < o->n_programs; i++)
 		o->programs[i].usual = o->programs[i].status;
+	return code;
+}
+
+/* Run once for each seed, until a run is not clean. */
+static int run_seeds(struct dt_options *o, const char *records, struct dt_findings *f)
+{
+	uint64_t seed;
+	int code;
+
 	for (seed = o->first_seed;; seed++) {
 		code = run_once(o, records, f, &seed);
-		if (code != DT_USAGE)
+		if (o->compares && code != DT_USAGE)
 			compare(o);
 		if (code == DT_CLEAN && o->changed)
 			code = DT_FINDINGS;
@@ -320,6 +324,19 @@ static int run_all(struct dt_options *o, const char *records, struct dt_findings
 	}
 	o->first_seed = seed;
 	return code;
+}
+
+static int run_all(struct dt_options *o, const char *records, struct dt_findings *f)
+{
+	if (!o->has_seed || o->compares) {
+		const int code = run_without_trouble(o, records, f);
+
+		if (code != DT_CLEAN || !o->has_seed) {
+			o->has_seed = false;
+			return code;
+		}
+	}
+	return run_seeds(o, records, f);
 }
 
 /* A directory for the records of a run. */

@@ -48,4 +48,13 @@ of_copies()
 }
 meet twice --seed 2
 is "a seed causes the same trouble again in a program of one thread" "$(of_copies 2)" "$(of_copies twice)"
+is "--seed runs the program once" 1 "$(grep -c '^again ' "$tmp/twice.err")"
+meet range --seeds 2..3
+is "--seeds runs it without trouble first" 3 "$(grep -c '^again ' "$tmp/range.err")"
+is "and that run meets none" "again 0" "$(grep -m 1 '^again ' "$tmp/range.err")"
+# a program that ends in another way when there is trouble
+"$GANTRY" doca check --seeds 5..6 -- sh -c '[ -z "$GANTRY_DOCA_CHECK_SEED" ]' >"$tmp/changed.out" 2>&1
+is "another exit status than without trouble is a finding" 1 "$?"
+grep -q 'repeat: gantry doca check --seeds 5\.\.5 ' "$tmp/changed.out"
+verdict $? "the command that repeats it compares, too" "$tmp/changed.out"
 done_testing
