@@ -93,7 +93,7 @@ case exits 60
 start it dpu tool fail
 ends it
 
-case crashes 60
+case crashes 20
 start other dpu tool hang
 start it dpu tool crash
 until other crash
@@ -181,6 +181,12 @@ ok "so is one that the checkout does not have" fails 1 "^FAILED: absent (build f
 ok "a missing module skips a program" vendor "$tmp/checkout" needy
 ok "it prints the reason" grep -qx "skipped: needy (there is no module no-such-module)" "$tmp/out"
 ok "a command of gantry doca that does not exist is an error" lacks_check
+if [ -e "$top_builddir/doca/gantry-doca" ]; then
+	ok "with seeds, a program may end with an error" vendor --seeds 1..2 "$tmp/checkout" silent
+	ok "it is printed" grep -q "^gave up: silent (.*, seed 2): it: \"other words\" is not printed" "$tmp/out"
+	ok "a crash is a failure" fails 1 "^failed: crashes .* seed 1): it: exit status 3" --seeds 1..1 "$tmp/checkout" crashes
+	ok "so is a hang" fails 1 "^failed: hangs .* seed 1): it: time over" --seeds 1..1 "$tmp/checkout" hangs
+fi
 ok "an unknown option is rejected" fails 2 "unknown option --nothing" --nothing "$tmp/checkout"
 ok "so is a directory without programs" fails 2 "not a checkout of the samples" "$tmp/bin"
 ok "and a wrong range of seeds" fails 2 "not a range A..B (value=3)" --seeds 3 "$tmp/checkout"

@@ -140,13 +140,32 @@ step_run()
 	bash -c "$*" >run.out 2>&1 || fail "$*: $(tail -n 1 run.out)"
 }
 
-# find_crash - set the reason to a program that a signal has ended: others may have failed only because of it
+# crashed LABEL - true if a program that has ended crashed. `gantry doca check` exits with 3 then, or if it hangs.
+crashed()
+{
+	[ "${status[$1]}" -gt 128 ] || { [[ " ${wrapper[*]} " == *" check "* ]] && [ "${status[$1]}" -eq 3 ]; }
+}
+
+# find_crash - set the reason to a program that crashed: others may have failed only because of it
 find_crash()
 {
 	local label
 	for label in "${!process[@]}"; do
-		over "$label" && [ "${status[$label]}" -gt 128 ] && reason="$label: $(ending "$label")"
+		over "$label" && crashed "$label" && reason="$label: $(ending "$label")"
 	done
+}
+
+# gave_up - true if a program has ended, and none crashed: it may not expect the trouble that it met, and others may have waited
+# for it in vain
+gave_up()
+{
+	local label ended=no
+	for label in "${!process[@]}"; do
+		over "$label" || continue
+		! crashed "$label" || return 1
+		ended=yes
+	done
+	[ $ended = yes ]
 }
 
 # end_processes - end what still runs, and close the inputs
