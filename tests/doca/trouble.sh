@@ -52,9 +52,13 @@ is "--seed runs the program once" 1 "$(grep -c '^again ' "$tmp/twice.err")"
 meet range --seeds 2..3
 is "--seeds runs it without trouble first" 3 "$(grep -c '^again ' "$tmp/range.err")"
 is "and that run meets none" "again 0" "$(grep -m 1 '^again ' "$tmp/range.err")"
-# a program that ends in another way when there is trouble
-"$GANTRY" doca check --seeds 5..6 -- sh -c '[ -z "$GANTRY_DOCA_CHECK_SEED" ]' >"$tmp/changed.out" 2>&1
-is "another exit status than without trouble is a finding" 1 "$?"
-grep -q 'repeat: gantry doca check --seeds 5\.\.5 ' "$tmp/changed.out"
-verdict $? "the command that repeats it compares, too" "$tmp/changed.out"
+# a program that ends in another way when there is trouble; it cannot load a layer that needs the library of a sanitizer
+if grep -q -e -fsanitize "$top_builddir/doca/Makefile"; then
+	skipped "another exit status than without trouble is a finding" "not with sanitizers"
+else
+	"$GANTRY" doca check --seeds 5..6 -- sh -c '[ -z "$GANTRY_DOCA_CHECK_SEED" ]' >"$tmp/changed.out" 2>&1
+	is "another exit status than without trouble is a finding" 1 "$?"
+	grep -q 'repeat: gantry doca check --seeds 5\.\.5 ' "$tmp/changed.out"
+	verdict $? "the command that repeats it compares, too" "$tmp/changed.out"
+fi
 done_testing
