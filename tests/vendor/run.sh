@@ -203,7 +203,10 @@ run_case()
 	XDG_RUNTIME_DIR=$dir/run run_steps "$name" "$side"
 	rc=$?
 	[ $rc -eq 0 ] || find_crash
-	[ $rc -eq 0 ] || [ -z "$seed" ] || ! gave_up || { rc=0 && echo "gave up: $name ($side, run $number, seed $seed): $reason"; }
+	if [ $rc -ne 0 ] && [ -n "$seed" ] && gave_up; then
+		echo "gave up: $name ($side, run $number, seed $seed): $reason"
+		rc=0
+	fi
 	end_processes
 	cd "$top" || exit 2
 	for program in ${members[$name]}; do
