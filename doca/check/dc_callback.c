@@ -33,7 +33,7 @@ static struct dc_object *object_of(const void *address, uint16_t type)
 	return o;
 }
 
-/* Deliver the completions that are held before the next callback, and return the depth to restore. */
+/* Deliver the held completions before the next callback, and return the depth to restore. */
 static unsigned enter_program(void)
 {
 	if (dc_trouble_is_on)
