@@ -16,6 +16,7 @@ usage()
 	  --build DIR    the build of gantry; results go to DIR/vendor (default build/gcc)
 	  --list FILE    the list of programs (default tests/doca/programs.list)
 	  --rounds N     run each case N times (default 1)
+	  --parallel N   run up to N cases at the same time (default 1)
 	  --no-shim      run also the programs that need it without "gantry doca run --thread-start-shim"
 	  --check        run each program with "gantry doca check"
 	  --seeds A..B   run each case once for each seed, with "gantry doca check --seed". A program may end with an error:
@@ -30,7 +31,8 @@ die()
 	exit 2
 }
 
-build=$top/build/gcc list=$top/tests/doca/programs.list rounds=1 seeds=() doca=() shim=(run --thread-start-shim) arguments=()
+build=$top/build/gcc list=$top/tests/doca/programs.list rounds=1 parallel=1 arguments=()
+seeds=() doca=() shim=(run --thread-start-shim)
 jobs=${JOBS:-$(nproc)}
 
 # numbers OPTION A..B - set `seeds`
@@ -43,12 +45,13 @@ numbers()
 
 while [ $# -gt 0 ]; do
 	case $1 in
-	--build | --list | --rounds | --seeds)
+	--build | --list | --rounds | --parallel | --seeds)
 		[ $# -gt 1 ] || die "$1 needs a value"
 		case $1 in
 		--build) build=$2 ;;
 		--list) list=$2 ;;
 		--rounds) rounds=$2 ;;
+		--parallel) parallel=$2 ;;
 		--seeds) numbers "$1" "$2" && doca=(check) ;;
 		esac
 		shift
@@ -63,6 +66,7 @@ while [ $# -gt 0 ]; do
 done
 [ ${#arguments[@]} -eq 1 ] || [ ${#arguments[@]} -eq 2 ] || { usage >&2; exit 2; }
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "--rounds: not a number above 0 (value=$rounds)"
+[[ $parallel =~ ^[1-9][0-9]{0,2}$ ]] || die "--parallel: not a number from 1 to 999 (value=$parallel)"
 [ -d "${arguments[0]}" ] || die "${arguments[0]}: no such directory"
 source=$(cd "${arguments[0]}" && pwd) pattern=${arguments[1]:-}
 build=$(cd "$build" 2>/dev/null && pwd) || die "no build of gantry: ./dev build"
@@ -134,8 +138,7 @@ select_matching()
 
 # -- runs --
 
-declare -A runs=() passes=() spent=() first_reason=() # by program
-number=0                                              # of runs
+number=0 # of the current run; it selects TCP ports and names directories
 
 # side_words TEXT SIDE - replace the words of a line that depend on the side
 side_words()
@@ -181,18 +184,26 @@ run_steps()
 	done <<<"$(side_words "${steps[$1]}" "$2")"
 }
 
-# run_case NAME SIDE SEED - run a case once in a directory of its own, and count the result for each of its programs
+# record NAME RESULT SECONDS REASON - add the result of a case to those of each of its programs. RESULT: pass, fail, or none if the
+# case did not run.
+record()
+{
+	local program
+	for program in ${members[$1]}; do
+		printf '%s %s %s %s\n' "$program" "$2" "$3" "$4"
+	done >>"$out/results"
+}
+
+# run_case NAME SIDE SEED - run a case once in a directory of its own
 run_case()
 {
-	local name=$1 side=$2 seed=$3 before=$SECONDS program rc why
+	local name=$1 side=$2 seed=$3 before=$SECONDS rc why
 	why=$(not_runnable "$name" "$side")
 	if [ -n "$why" ]; then
-		for program in ${members[$name]}; do
-			[ "${why%% *}" = skip ] || first_reason[$program]=${first_reason[$program]:-${why#* }}
-		done
+		[ "${why%% *}" = skip ] || record "$name" none 0 "${why#* }"
 		return
 	fi
-	number=$((number + 1)) reason=""
+	reason=""
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/gantry-vendor.XXXXXX") || die "no temporary directory"
 	mkdir -m 700 "$dir/run" "$dir/case"
 	wrapper=()
@@ -209,13 +220,10 @@ run_case()
 	fi
 	end_processes
 	cd "$top" || exit 2
-	for program in ${members[$name]}; do
-		runs[$program]=$((${runs[$program]:-0} + 1))
-		spent[$program]=$((${spent[$program]:-0} + SECONDS - before))
-		[ $rc -ne 0 ] || passes[$program]=$((${passes[$program]:-0} + 1))
-		[ $rc -eq 0 ] || first_reason[$program]=${first_reason[$program]:-$reason}
-	done
-	if [ $rc -ne 0 ]; then
+	if [ $rc -eq 0 ]; then
+		record "$name" pass $((SECONDS - before)) ""
+	else
+		record "$name" fail $((SECONDS - before)) "$reason"
 		echo "failed: $name ($side, run $number${seed:+, seed $seed}): $reason (output: $out/failed/$number-$name)"
 		mkdir -p "$out/failed/$number-$name"
 		find "$dir/case" -name '*.out' -exec cp -t "$out/failed/$number-$name" {} +
@@ -223,20 +231,64 @@ run_case()
 	rm -rf "$dir"
 }
 
-# run_cases - run all cases in all rounds, or with all seeds. A signal ends this after the current case.
-run_cases()
+# run_share K - run every case whose number modulo $parallel is K, in all rounds or with all seeds. A signal ends this after the
+# current case.
+run_share()
 {
 	local entry round turns=("${seeds[@]}")
 	[ ${#turns[@]} -gt 0 ] || mapfile -t turns < <(yes - | head -n "$rounds")
+	number=0
 	for round in "${turns[@]}"; do
 		for entry in "${cases[@]}"; do
 			[ -z "$interrupted" ] || return
-			run_case "${entry% *}" "${entry#* }" "${round#-}"
+			number=$((number + 1))
+			[ $((number % parallel)) -ne "$1" ] || run_case "${entry% *}" "${entry#* }" "${round#-}"
 		done
 	done
 }
 
+# run_cases - run all cases; $parallel processes share them
+run_cases()
+{
+	local k
+	for ((k = 1; k < parallel; k++)); do
+		(
+			trap end_processes EXIT
+			trap 'interrupted=yes' INT TERM
+			run_share $k
+		) &
+		shares+=($!)
+	done
+	run_share 0
+	for k in "${shares[@]}"; do
+		while kill -0 "$k" 2>/dev/null; do
+			wait "$k" # a signal ends it
+		done
+	done
+}
+
+# interrupt - let each process that runs cases end after its current case
+interrupt()
+{
+	interrupted=yes
+	[ ${#shares[@]} -eq 0 ] || kill -TERM "${shares[@]}" 2>/dev/null
+}
+
 # -- results --
+
+declare -A runs=() passes=() spent=() first_reason=() # by program
+
+# read_results - sum up the results of the cases by program
+read_results()
+{
+	local program verdict seconds why
+	while read -r program verdict seconds why; do
+		[ "$verdict" = none ] || runs[$program]=$((${runs[$program]:-0} + 1))
+		[ "$verdict" != pass ] || passes[$program]=$((${passes[$program]:-0} + 1))
+		spent[$program]=$((${spent[$program]:-0} + seconds))
+		[ -z "$why" ] || first_reason[$program]=${first_reason[$program]:-$why}
+	done <"$out/results"
+}
 
 # state_of NAME - print how the builds of a program ended: yes, no, or skip with a reason
 state_of()
@@ -271,13 +323,14 @@ print_table()
 	done
 }
 
-reasons=() interrupted=""
+reasons=() shares=() interrupted=""
 read_list
 select_matching
 trap end_processes EXIT
-trap 'interrupted=yes' INT TERM
+trap interrupt INT TERM
 mkdir -p "$out" || exit 2
 rm -rf "$out/failed"
+: >"$out/results"
 prepare_sides || die "$build has no environment for programs: ./dev build"
 copy_source "$source" || die "$source: not a checkout of the samples: there are neither samples nor applications"
 release=$(cat "$source/VERSION" 2>/dev/null || echo unknown)
@@ -285,6 +338,7 @@ echo "== build ${#names[@]} programs of $source (release $release, logs: $out/SI
 build_programs
 echo "== run ${#cases[@]} cases"
 run_cases
+read_results
 print_table
 for line in "${reasons[@]}"; do
 	read -r verdict name why <<<"$line"

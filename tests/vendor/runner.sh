@@ -167,6 +167,9 @@ ok "the last line has the numbers" grep -qx "2 passed, 0 failed, 0 skipped, 0 fl
 ok "the checkout is not changed" [ ! -e "$tmp/checkout/samples/tool/meson.build" ]
 ok "a case runs once for each side, in each round" vendor --rounds 2 "$tmp/checkout" enter
 ok "the table has all runs" in_table tool yes 4/4 pass
+ok "processes share the runs" vendor --rounds 4 --parallel 3 "$tmp/checkout" enter
+ok "the table has the runs of all" in_table tool yes 8/8 pass
+ok "a failure of any is counted" fails 1 "^failed: exits .* run 3): it: exit status 1" --rounds 3 --parallel 3 "$tmp/checkout" exits
 ok "an exit status is a failure" fails 1 "^failed: exits .* it: exit status 1" "$tmp/checkout" exits
 ok "the table has it" in_table tool yes 0/1 fail
 ok "a signal is the reason, not what follows" fails 1 "^failed: crashes .* it: ended by signal [0-9]" "$tmp/checkout" crashes
@@ -189,5 +192,6 @@ if [ -e "$top_builddir/doca/gantry-doca" ]; then
 fi
 ok "an unknown option is rejected" fails 2 "unknown option --nothing" --nothing "$tmp/checkout"
 ok "so is a directory without programs" fails 2 "not a checkout of the samples" "$tmp/bin"
+ok "so is a wrong number" fails 2 "not a number from 1 to 999 (value=0)" --parallel 0 "$tmp/checkout"
 ok "and a wrong range of seeds" fails 2 "not a range A..B (value=3)" --seeds 3 "$tmp/checkout"
 done_testing
