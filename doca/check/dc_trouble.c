@@ -32,6 +32,8 @@ enum kind {
 	FATAL,        /* a context stops by itself */
 	DISCONNECT,   /* a client loses its server */
 	REORDER,      /* completions of independent tasks come in another order */
+	CREDITS,      /* few sends of producers pass between two calls of doca_pe_progress() */
+	PATH,         /* a consumer or producer stops by itself */
 	N_KINDS
 };
 
@@ -43,10 +45,11 @@ static const struct {
 	[AGAIN] = {"again", {0, 64, 8, 2}},    [NO_TASK] = {"no_task", {0, 0, 64, 8}},
 	[LATE] = {"late", {0, 4, 2, 0}},       [NOT_ACCEPTED] = {"not_accepted", {0, 0, 0, 2}},
 	[FATAL] = {"fatal", {0, 0, 0, 2000}},  [DISCONNECT] = {"disconnect", {0, 0, 0, 2000}},
-	[REORDER] = {"reorder", {0, 0, 8, 2}},
+	[REORDER] = {"reorder", {0, 0, 8, 2}}, [CREDITS] = {"credits", {0, 0, 1, 1}},
+	[PATH] = {"path", {0, 0, 0, 500}},
 };
 
-enum { MAX_IN_A_ROW = 100, MAX_LATE = 1000, MAX_HELD = 8 };
+enum { MAX_IN_A_ROW = 100, MAX_LATE = 1000, MAX_HELD = 8, MAX_CREDITS = 3 };
 
 static uint64_t seed, n_caused[N_KINDS];
 static uint32_t one_in[N_KINDS];
@@ -56,6 +59,7 @@ struct decisions {
 	struct gantry_random random;
 	bool is_seeded;
 	unsigned in_a_row[N_KINDS];
+	unsigned credits; /* sends of producers until doca_pe_progress() is called */
 	struct dc_completion held[MAX_HELD];
 	unsigned n_held;
 	bool delivers;
@@ -91,6 +95,32 @@ static void refuse(struct dc_call *call, uint64_t result)
 	call->result = result;
 }
 
+/* True if the producer has no credit for this task. */
+static bool lacks_credit(const struct dc_object *task)
+{
+	if (!one_in[CREDITS] || task->type != DC_T_doca_comch_producer_task_send)
+		return false;
+	if (thread.credits > 0) {
+		thread.credits--;
+		return false;
+	}
+	return decide(CREDITS);
+}
+
+static void before_submit(struct dc_call *call)
+{
+	if (decide(AGAIN) || lacks_credit(call->objects[0]))
+		refuse(call, DOCA_ERROR_AGAIN);
+}
+
+static void before_progress(struct dc_call *call)
+{
+	if (one_in[CREDITS])
+		thread.credits = (unsigned)(next() % (MAX_CREDITS + 1));
+	if (decide(LATE))
+		refuse(call, 0);
+}
+
 void dc_trouble_before(struct dc_call *call)
 {
 	const struct dc_function *f = &dc_functions[call->function];
@@ -98,16 +128,12 @@ void dc_trouble_before(struct dc_call *call)
 	if (call->refused || !call->objects[0])
 		return;
 	if (call->function == DC_doca_task_submit || call->function == DC_doca_task_submit_ex ||
-	    call->function == DC_doca_task_try_submit) {
-		if (decide(AGAIN))
-			refuse(call, DOCA_ERROR_AGAIN);
-	} else if (f->kind == DC_TASK_ALLOC) {
-		if (decide(NO_TASK))
-			refuse(call, DOCA_ERROR_NO_MEMORY);
-	} else if (call->function == DC_doca_pe_progress) {
-		if (decide(LATE))
-			refuse(call, 0);
-	}
+	    call->function == DC_doca_task_try_submit)
+		before_submit(call);
+	else if (f->kind == DC_TASK_ALLOC && decide(NO_TASK))
+		refuse(call, DOCA_ERROR_NO_MEMORY);
+	else if (call->function == DC_doca_pe_progress)
+		before_progress(call);
 }
 
 bool dc_trouble_connection(void)
@@ -117,12 +143,6 @@ bool dc_trouble_connection(void)
 
 /* -- contexts that stop by themselves -- */
 
-struct choice {
-	const struct dc_object *engine;
-	bool is_client; /* choose a client; else a context with tasks of its own */
-	struct dc_object *victim;
-};
-
 /* True for a context whose tasks are independent of each other, and of a peer. */
 static bool is_compute(const struct dc_object *o)
 {
@@ -130,39 +150,62 @@ static bool is_compute(const struct dc_object *o)
 	       o->type == DC_T_doca_sha || o->type == DC_T_doca_ec || o->type == DC_T_doca_aes_gcm;
 }
 
+static bool is_client(const struct dc_object *o)
+{
+	return o->type == DC_T_doca_comch_client;
+}
+
+static bool is_fast_path(const struct dc_object *o)
+{
+	return o->type == DC_T_doca_comch_consumer || o->type == DC_T_doca_comch_producer;
+}
+
+/* Which contexts each kind stops. */
+static const struct {
+	enum kind kind;
+	bool (*is_of)(const struct dc_object *o);
+} stops[] = {{FATAL, is_compute}, {DISCONNECT, is_client}, {PATH, is_fast_path}};
+
+struct choice {
+	const struct dc_object *engine;
+	bool (*is_of)(const struct dc_object *o);
+	struct dc_object *victim;
+};
+
 static void choose(struct dc_object *o, void *arg)
 {
 	struct choice *c = arg;
 
 	if (dc_types[o->type].is_task || dc_types[o->type].cast == DC_N_FUNCTIONS ||
-	    o->ctx.engine != c->engine)
-		return;
-	if (c->is_client ? o->type != DC_T_doca_comch_client : !is_compute(o))
+	    o->ctx.engine != c->engine || !c->is_of(o))
 		return;
 	if (dc_state(o) == DOCA_CTX_STATE_RUNNING)
 		c->victim = o;
 }
 
-static void stop_one(const struct dc_object *pe, bool client)
+/* Returns false if there is none. */
+static bool stop_one(const struct dc_object *pe, bool (*is_of)(const struct dc_object *o))
 {
-	struct choice c = {.engine = pe, .is_client = client};
+	struct choice c = {.engine = pe, .is_of = is_of};
 
 	dc_lock();
 	dc_each(choose, &c);
 	dc_unlock();
-	if (c.victim)
-		(void)DC_NEXT(doca_ctx_stop)(
-			(struct doca_ctx *)(uintptr_t)c.victim->alias->address);
+	if (!c.victim)
+		return false;
+	(void)DC_NEXT(doca_ctx_stop)((struct doca_ctx *)(uintptr_t)c.victim->alias->address);
+	return true;
 }
 
 void dc_trouble_progress(struct dc_object *pe)
 {
+	unsigned i;
+
 	if (!dc_trouble_is_on || !pe)
 		return;
-	if (decide(FATAL))
-		stop_one(pe, false);
-	if (decide(DISCONNECT))
-		stop_one(pe, true);
+	for (i = 0; i < sizeof(stops) / sizeof(stops[0]); i++)
+		if (decide(stops[i].kind) && !stop_one(pe, stops[i].is_of))
+			n_caused[stops[i].kind]--;
 }
 
 /*

@@ -62,11 +62,19 @@ struct dt_finding {
 	unsigned count;
 };
 
+/* How often the programs met one kind of trouble. */
+struct dt_trouble {
+	char *kind;
+	uint64_t n;
+};
+
 struct dt_findings {
 	struct dt_finding *first, **last;
 	size_t n, n_suppressed;
-	uint64_t n_calls, n_trouble;
-	char *refused; /* why the run cannot be judged, or NULL */
+	uint64_t n_calls;
+	struct dt_trouble trouble[16];
+	size_t n_trouble; /* entries of `trouble` */
+	char *refused;    /* why the run cannot be judged, or NULL */
 };
 
 /* Print "gantry doca: ..." to stderr. Returns `code`. */

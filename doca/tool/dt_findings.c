@@ -163,6 +163,21 @@ static void add_line(struct dt_findings *f, char *fields[N_FIELDS], const struct
 	add(f, new);
 }
 
+static void add_trouble(struct dt_findings *f, const char *kind, uint64_t n)
+{
+	struct dt_trouble *t = f->trouble;
+
+	while (t < f->trouble + f->n_trouble && strcmp(t->kind, kind) != 0)
+		t++;
+	if (t == f->trouble + sizeof(f->trouble) / sizeof(f->trouble[0]))
+		return;
+	if (t == f->trouble + f->n_trouble) {
+		t->kind = keep(kind);
+		f->n_trouble++;
+	}
+	t->n += n;
+}
+
 int dt_findings_read(struct dt_findings *f, const char *records, const struct dt_options *o)
 {
 	FILE *in = fopen(records, "re");
@@ -183,7 +198,7 @@ int dt_findings_read(struct dt_findings *f, const char *records, const struct dt
 		else if (n == 3 && !strcmp(fields[0], "calls"))
 			f->n_calls += strtoull(fields[2], NULL, 10);
 		else if (n == 4 && !strcmp(fields[0], "trouble"))
-			f->n_trouble += strtoull(fields[3], NULL, 10);
+			add_trouble(f, fields[2], strtoull(fields[3], NULL, 10));
 		else if (n == 3 && !strcmp(fields[0], "refused"))
 			f->refused = keep(fields[2]);
 	}

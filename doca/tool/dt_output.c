@@ -98,8 +98,9 @@ void dt_print_text(FILE *out, const struct dt_findings *f, const struct dt_optio
 	fprintf(out, "gantry doca: findings=%zu, suppressed=%zu, calls=%llu", f->n, f->n_suppressed,
 		(unsigned long long)f->n_calls);
 	if (o->has_seed)
-		fprintf(out, ", seed=%llu, trouble=%llu", (unsigned long long)o->first_seed,
-			(unsigned long long)f->n_trouble);
+		fprintf(out, ", seed=%llu", (unsigned long long)o->first_seed);
+	for (i = 0; i < f->n_trouble; i++)
+		fprintf(out, ", %s=%llu", f->trouble[i].kind, (unsigned long long)f->trouble[i].n);
 	fputc('\n', out);
 	if (o->has_seed && (f->n || o->changed || !all_well))
 		print_command(out, o);
@@ -139,6 +140,17 @@ static json_t *finding_json(const struct dt_finding *f)
 			 (json_int_t)f->count);
 }
 
+static json_t *trouble_json(const struct dt_findings *f)
+{
+	json_t *object = json_object();
+	size_t i;
+
+	for (i = 0; i < f->n_trouble; i++)
+		json_object_set_new(object, f->trouble[i].kind,
+				    json_integer((json_int_t)f->trouble[i].n));
+	return object;
+}
+
 int dt_print_json(FILE *out, const struct dt_findings *f, const struct dt_options *o)
 {
 	json_t *findings = json_array(), *programs = json_array(), *root;
@@ -156,8 +168,10 @@ int dt_print_json(FILE *out, const struct dt_findings *f, const struct dt_option
 	root = json_pack("{s:o, s:o, s:I, s:I}", "findings", findings, "programs", programs,
 			 "suppressed", (json_int_t)f->n_suppressed, "calls",
 			 (json_int_t)f->n_calls);
-	if (root && o->has_seed)
+	if (root && o->has_seed) {
 		json_object_set_new(root, "seed", json_integer((json_int_t)o->first_seed));
+		json_object_set_new(root, "trouble", trouble_json(f));
+	}
 	rc = root ? json_dumpf(root, out, JSON_INDENT(2)) : -1;
 	fputc('\n', out);
 	json_decref(root);

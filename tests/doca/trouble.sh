@@ -38,10 +38,15 @@ done
 touch "$tmp/failed"
 [ $failed -eq 0 ]
 verdict $? "with each of 16 seeds, the program is correct" "$tmp/failed"
-for kind in again no_task reordered stopped not_accepted lost; do
+for kind in again no_task reordered stopped not_accepted lost path_stopped; do
 	is "without a seed, the program does not meet: $kind" 0 "$(sum $kind "$tmp/none.err")"
 	[ "$(sum $kind "$tmp"/[0-9]*.err)" -gt 0 ]
 	verdict $? "with some seed, the program meets: $kind"
+done
+# the report counts each kind; the program cannot tell a lack of credits from another refusal
+for kind in again no_task late not_accepted fatal disconnect reorder credits path; do
+	grep -q "^gantry doca: findings=0,.*, $kind=[1-9]" "$tmp"/[0-9]*.err
+	verdict $? "the report counts $kind"
 done
 # the engine executes copies in the thread of the program, but accepts connections in a thread of the library
 of_copies()

@@ -30,8 +30,9 @@ struct test_case {
 
 extern const struct test_case memory_cases[], task_cases[], comch_cases[], leak_cases[];
 
-/* Expects the trouble that a seed causes, and counts it on stderr. */
+/* Expect the trouble that a seed causes, and count it on stderr. The first calls the second. */
 void meet_trouble(void);
+void meet_path_trouble(void);
 
 #define CASE(name) static void name(bool bad)
 #define RULE(rule, name) \

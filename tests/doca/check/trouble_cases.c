@@ -209,6 +209,7 @@ void meet_trouble(void)
 {
 	copies();
 	connections();
+	meet_path_trouble();
 	fprintf(stderr,
 		"again %u\nno_task %u\nreordered %u\nstopped %u\nnot_accepted %u\nlost %u\n",
 		n_again, n_no_task, n_reordered, n_stopped, n_rejected, n_lost);
