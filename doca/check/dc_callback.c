@@ -334,6 +334,57 @@ static void graph_failed(struct doca_graph_instance *instance, union doca_data i
 	deliver_instance(SECOND, instance, instance_data, graph_data);
 }
 
+/*
+ * -- user nodes of graphs --
+ *
+ * The library gives a user node only the cookie of the program. So each function that the program
+ * uses gets a function of the layer for itself. Those after the last are not replaced: what they
+ * call is not judged.
+ */
+
+enum { N_NODES = 8 };
+static doca_graph_user_node_cb_t nodes[N_NODES];
+
+static doca_error_t run_node(unsigned i, void *cookie)
+{
+	const unsigned depth = enter_program();
+	const doca_error_t result = nodes[i](cookie);
+
+	dc_leave_program(depth);
+	return result;
+}
+
+#define NODE(i) \
+	static doca_error_t node_##i(void *cookie) \
+	{ \
+		return run_node(i, cookie); \
+	}
+NODE(0)
+NODE(1)
+NODE(2)
+NODE(3)
+NODE(4)
+NODE(5)
+NODE(6)
+NODE(7)
+static const doca_graph_user_node_cb_t node_functions[N_NODES] = {
+	node_0, node_1, node_2, node_3, node_4, node_5, node_6, node_7,
+};
+
+static void replace_node(uint64_t *argument)
+{
+	const doca_graph_user_node_cb_t node = (doca_graph_user_node_cb_t)(uintptr_t)*argument;
+	unsigned i;
+
+	for (i = 0; node && i < N_NODES; i++) {
+		if (nodes[i] && nodes[i] != node)
+			continue;
+		nodes[i] = node;
+		*argument = (uint64_t)(uintptr_t)node_functions[i];
+		return;
+	}
+}
+
 /* -- registration -- */
 
 #define ROW(function, argument, which, replacement) \
@@ -407,6 +458,8 @@ void dc_replace_callbacks(struct dc_call *call)
 		replace_task_callbacks(call, o);
 		return;
 	}
+	if (call->function == DC_doca_graph_node_create_from_user)
+		replace_node(&call->args[1]);
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].function == call->function)
 			replace(&call->args[rows[i].argument], &o->callbacks[rows[i].which],

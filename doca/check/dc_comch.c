@@ -196,6 +196,32 @@ static void before_message(struct dc_call *call)
 
 /* -- fast path -- */
 
+struct queues {
+	const struct dc_object *connection;
+	uint16_t type;
+	uint32_t n;
+};
+
+static void count_queue(struct dc_object *o, void *arg)
+{
+	struct queues *q = arg;
+
+	q->n += o->type == q->type && o->parent == q->connection;
+}
+
+/* Judge the number of consumers or producers that the connection has already. */
+static void judge_queues(struct dc_call *call, uint16_t type, uint16_t capability)
+{
+	struct queues q = {.connection = call->objects[0], .type = type};
+	uint32_t max;
+
+	if (!q.connection || !query(capability, dc_devinfo(q.connection), &max))
+		return;
+	dc_each(count_queue, &q);
+	if (q.n >= max)
+		DC_EXCEEDS(call, TOO_MANY_QUEUES, "existing=%u, limit=%u", q.n, max);
+}
+
 static void judge_connection(struct dc_call *call)
 {
 	const struct dc_object *connection = call->objects[0], *ctx;
@@ -216,10 +242,17 @@ static void before_consumer_create(struct dc_call *call)
 	const struct dc_object *map = call->objects[1];
 
 	judge_connection(call);
+	judge_queues(call, DC_T_doca_comch_consumer, DC_doca_comch_consumer_cap_get_max_consumers);
 	if (map && !map->mmap.is_import &&
 	    !(map->mmap.permissions & DOCA_ACCESS_FLAG_PCI_READ_WRITE))
 		dc_report(DC_RULE_CONSUMER_MAP_PERMISSION, map, call->function, call->site,
 			  "permissions=%#x", map->mmap.permissions);
+}
+
+static void before_producer_create(struct dc_call *call)
+{
+	judge_connection(call);
+	judge_queues(call, DC_T_doca_comch_producer, DC_doca_comch_producer_cap_get_max_producers);
 }
 
 /* The consumer of a peer decides the length that is configured; the device decides the maximum. */
@@ -269,7 +302,7 @@ const struct dc_hook dc_comch_hooks[DC_N_FUNCTIONS] = {
 	[DC_doca_comch_server_task_send_alloc_init] = {before_message, NULL},
 	[DC_doca_comch_client_task_send_alloc_init] = {before_message, NULL},
 	[DC_doca_comch_consumer_create] = {before_consumer_create, NULL},
-	[DC_doca_comch_producer_create] = {judge_connection, NULL},
+	[DC_doca_comch_producer_create] = {before_producer_create, NULL},
 	[DC_doca_comch_producer_task_send_alloc_init] = {before_send_alloc, NULL},
 	[DC_doca_comch_producer_task_send_set_imm_data] = {before_set_imm, NULL},
 	[DC_doca_comch_server_set_max_msg_size] = LIMITED,

@@ -23,11 +23,15 @@ options_of()
 {
 	case $1 in
 	source-written) echo --protect ;;
-	task-too-long) echo --card "$tmp/card" ;;
+	task-too-long | too-many-queues) echo --card "$tmp/card" ;;
 	esac
 }
 
-echo "doca_dma_cap_task_memcpy_get_max_buf_size = 4096" >"$tmp/card"
+cat >"$tmp/card" <<'END'
+doca_dma_cap_task_memcpy_get_max_buf_size = 4096
+doca_comch_consumer_cap_get_max_consumers = 1
+doca_comch_producer_cap_get_max_producers = 1
+END
 "$GANTRY" doca check --rules --json >"$tmp/rules"
 jq -r '.[].rule' "$tmp/rules" >"$tmp/names"
 [ "$(wc -l <"$tmp/names")" -ge 60 ]
@@ -48,6 +52,9 @@ while read -r rule; do
 	jq -e --arg rule "$rule" '[.findings[].rule] | index($rule) != null' "$tmp/$rule.json" >/dev/null
 	verdict $? "$rule: found in the program that breaks it" "$tmp/$rule.json" "$tmp/$rule.err"
 done <"$tmp/names"
+check user-node bad
+jq -e '[.findings[].rule] == ["progress-in-callback"]' "$tmp/user-node.json" >/dev/null
+verdict $? "progress-in-callback: found in a function that is a node of a graph" "$tmp/user-node.json" "$tmp/user-node.err"
 check all good --protect --card "$tmp/card"
 verdict $? "no finding in the correct programs" "$tmp/all.json" "$tmp/all.err"
 done_testing

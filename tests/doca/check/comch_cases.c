@@ -224,6 +224,18 @@ CASE(chain_in_comch)
 	pair_close_path(&p);
 }
 
+/* The test sets the limit to 1. */
+CASE(too_many_queues)
+{
+	struct doca_comch_producer *producer = NULL;
+	struct pair p;
+
+	pair_open_path(&p);
+	if (bad && doca_comch_producer_create(p.at_client, &producer) == DOCA_SUCCESS)
+		MUST(doca_comch_producer_destroy(producer));
+	pair_close_path(&p);
+}
+
 static void sleep_ms(unsigned ms)
 {
 	struct timespec t = {0, (long)ms * 1000000};
@@ -292,6 +304,7 @@ const struct test_case comch_cases[] = {
 	RULE("setting-too-large", setting_too_large),
 	RULE("device-without-capability", device_without_capability),
 	RULE("consumer-map-permission", consumer_map_permission),
+	RULE("too-many-queues", too_many_queues),
 	RULE("immediate-too-long", immediate_too_long),
 	RULE("chain-in-comch", chain_in_comch),
 	RULE("send-without-receive", send_without_receive),

@@ -286,6 +286,50 @@ CASE(engine_destroyed_in_callback)
 	run_callback(bad, true);
 }
 
+/* -- a graph of one copy and one function -- */
+
+static doca_error_t in_node(void *cookie)
+{
+	const struct dma *d = cookie;
+
+	if (is_bad)
+		(void)doca_pe_progress(d->pe);
+	return DOCA_SUCCESS;
+}
+
+static void graph_ended(struct doca_graph_instance *instance, union doca_data a, union doca_data b)
+{
+	(void)instance, (void)a, (void)b;
+	n_done++;
+}
+
+CASE(user_node)
+{
+	struct doca_graph_instance *instance;
+	struct doca_graph_node *copy, *function;
+	struct doca_graph *graph;
+	struct dma d;
+
+	is_bad = bad;
+	dma_task(&d);
+	MUST(doca_graph_create(d.pe, &graph));
+	MUST(doca_graph_set_conf(graph, graph_ended, graph_ended, 1));
+	MUST(doca_graph_node_create_from_ctx(graph, d.ctx, &copy));
+	MUST(doca_graph_node_create_from_user(graph, in_node, &function));
+	MUST(doca_graph_add_dependency(graph, copy, function));
+	MUST(doca_graph_start(graph));
+	MUST(doca_graph_instance_create(graph, &instance));
+	MUST(doca_graph_instance_set_ctx_node_data(instance, copy, d.base));
+	MUST(doca_graph_instance_set_user_node_data(instance, function, &d));
+	MUST(doca_graph_instance_submit(instance));
+	dma_wait(&d);
+	MUST(doca_graph_instance_destroy(instance));
+	MUST(doca_graph_stop(graph));
+	MUST(doca_graph_destroy(graph));
+	dma_free(&d);
+	dma_close(&d);
+}
+
 CASE(error_ignored)
 {
 	struct dma d;
@@ -539,6 +583,7 @@ const struct test_case task_cases[] = {
 	RULE("buffer-released-in-flight", buffer_released_in_flight),
 	RULE("event-not-started", event_not_started),
 	RULE("progress-in-callback", progress_in_callback),
+	RULE("user-node", user_node), /* progress-in-callback, in a user node */
 	RULE("engine-destroyed-in-callback", engine_destroyed_in_callback),
 	RULE("error-ignored", error_ignored),
 	RULE("empty-source", empty_source),
