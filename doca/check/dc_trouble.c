@@ -3,7 +3,8 @@
  * dc_trouble.c - seeded trouble
  *
  * GANTRY_DOCA_CHECK_SEED is the seed, and GANTRY_DOCA_CHECK_PROGRAM the number of this program of
- * the run. The seed decides the rate of each kind of trouble, which can be 0. A decision depends on
+ * the run. The seed decides the rate of each kind of trouble, which can be 0; so is that of a kind
+ * that GANTRY_DOCA_CHECK_TROUBLE, a list of names with commas, lacks. A decision depends on
  * the seed, the program, the thread and the number of its decisions, but not on time. So a program
  * of one thread gets the same decisions for the same calls. How the calls of two processes
  * interleave depends on the scheduler of the operating system.
@@ -17,6 +18,7 @@
 #include <doca_pe.h>
 #include <gantry/random.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "check/dc.h"
@@ -25,28 +27,19 @@
 bool dc_trouble_is_on;
 
 enum kind {
-	AGAIN,        /* a submission is refused with AGAIN */
-	NO_TASK,      /* an allocation finds no free task */
-	LATE,         /* doca_pe_progress() does nothing */
-	NOT_ACCEPTED, /* a connection fails: change_successful = 0 */
-	FATAL,        /* a context stops by itself */
-	DISCONNECT,   /* a client loses its server */
-	REORDER,      /* completions of independent tasks come in another order */
-	CREDITS,      /* few sends of producers pass between two calls of doca_pe_progress() */
-	PATH,         /* a consumer or producer stops by itself */
+#define DC_TROUBLE(id, name, a, b, c, d) id,
+#include "check/trouble.def"
+#undef DC_TROUBLE
 	N_KINDS
 };
 
-/* One in how many decisions is trouble; 0: never. The seed chooses one of each row. */
 static const struct {
 	const char *name;
 	uint32_t choices[4];
 } rates[N_KINDS] = {
-	[AGAIN] = {"again", {0, 64, 8, 2}},    [NO_TASK] = {"no_task", {0, 0, 64, 8}},
-	[LATE] = {"late", {0, 4, 2, 0}},       [NOT_ACCEPTED] = {"not_accepted", {0, 0, 0, 2}},
-	[FATAL] = {"fatal", {0, 0, 0, 2000}},  [DISCONNECT] = {"disconnect", {0, 0, 0, 2000}},
-	[REORDER] = {"reorder", {0, 0, 8, 2}}, [CREDITS] = {"credits", {0, 0, 1, 1}},
-	[PATH] = {"path", {0, 0, 0, 500}},
+#define DC_TROUBLE(id, name, a, b, c, d) [id] = {name, {a, b, c, d}},
+#include "check/trouble.def"
+#undef DC_TROUBLE
 };
 
 enum { MAX_IN_A_ROW = 100, MAX_LATE = 1000, MAX_HELD = 8, MAX_CREDITS = 3 };
@@ -250,19 +243,37 @@ void dc_trouble_end_progress(const struct dc_object *pe)
 
 /* -- start and end -- */
 
+/* True if the list has the name. NULL: it has all. */
+static bool is_listed(const char *list, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (; list; list = strchr(list, ',') ? strchr(list, ',') + 1 : "") {
+		if (!*list)
+			return false;
+		if (!strncmp(list, name, len) && (list[len] == ',' || !list[len]))
+			return true;
+	}
+	return true;
+}
+
 static __attribute__((constructor)) void start(void)
 {
 	const char *text = getenv("GANTRY_DOCA_CHECK_SEED"),
-		   *program = getenv("GANTRY_DOCA_CHECK_PROGRAM");
+		   *program = getenv("GANTRY_DOCA_CHECK_PROGRAM"),
+		   *kinds = getenv("GANTRY_DOCA_CHECK_TROUBLE");
 	uint64_t state;
+	uint32_t rate;
 	unsigned i;
 
 	if (!text || !*text)
 		return;
 	state = strtoull(text, NULL, 10);
 	dc_trouble_is_on = true;
-	for (i = 0; i < N_KINDS; i++)
-		one_in[i] = rates[i].choices[gantry_random_split(&state) % 4];
+	for (i = 0; i < N_KINDS; i++) {
+		rate = rates[i].choices[gantry_random_split(&state) % 4];
+		one_in[i] = is_listed(kinds, rates[i].name) ? rate : 0;
+	}
 	state += program ? strtoull(program, NULL, 10) : 0;
 	seed = gantry_random_split(&state);
 }

@@ -30,7 +30,6 @@ struct dt_program {
 	bool hung;    /* killed at the time limit */
 	bool stopped; /* killed because another program crashed or hung, or of a signal */
 	int status;   /* of waitpid() */
-	int usual;    /* status of the run without trouble */
 };
 
 struct dt_options {
@@ -44,11 +43,10 @@ struct dt_options {
 	const char *card;
 	bool protect;
 	bool has_seed;
-	bool compares; /* run without trouble first, and compare how the programs end */
+	bool has_range;      /* of seeds: run without trouble first */
+	const char *trouble; /* kinds, with commas; NULL: all */
 	uint64_t first_seed, last_seed;
 	unsigned timeout_s, stall_ms;
-	/* the first program that ended unlike in the run without trouble; NULL: none */
-	const struct dt_program *changed;
 };
 
 /* A finding; equal findings of several processes or runs are one. */
@@ -103,6 +101,8 @@ int dt_launch(struct dt_options *options, const char *library, const char *recor
 
 /* Describe how a program ended, such as "signal 11" or "exit status 1". */
 const char *dt_ending(const struct dt_program *program);
+/* True if the program has ended by itself, with status 0. */
+bool dt_ended_well(const struct dt_program *program);
 
 /* -- dt_findings.c -- */
 

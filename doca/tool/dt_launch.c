@@ -158,6 +158,10 @@ static void prepare(const struct dt_program *p, const struct dt_options *o, cons
 		set_number("GANTRY_DOCA_CHECK_SEED", *seed);
 		set_number("GANTRY_DOCA_CHECK_PROGRAM", (uint64_t)(p - o->programs));
 	}
+	if (o->trouble)
+		setenv("GANTRY_DOCA_CHECK_TROUBLE", o->trouble, 1);
+	if (o->n_programs > 1)
+		unsetenv("GANTRY_DOCA_PROFILE"); /* of one side; each program finds its device */
 	if (o->card)
 		setenv("GANTRY_DOCA_CHECK_CARD", o->card, 1);
 }
@@ -165,7 +169,7 @@ static void prepare(const struct dt_program *p, const struct dt_options *o, cons
 static bool start(struct dt_program *p, const struct dt_options *o, const char *library,
 		  const char *records, const uint64_t *seed)
 {
-	*p = (struct dt_program){.argv = p->argv, .usual = p->usual};
+	*p = (struct dt_program){.argv = p->argv};
 	p->pid = fork();
 	if (p->pid < 0)
 		return false;
@@ -321,4 +325,9 @@ const char *dt_ending(const struct dt_program *p)
 	else
 		snprintf(text, sizeof(text), "exit status %d", WEXITSTATUS(p->status));
 	return text;
+}
+
+bool dt_ended_well(const struct dt_program *p)
+{
+	return p->status == 0 && !p->hung && !p->stopped;
 }

@@ -29,6 +29,7 @@ enum option_id {
 	OUTPUT,
 	SVG,
 	THREAD_START_SHIM,
+	TROUBLE,
 	HELP
 };
 
@@ -71,6 +72,7 @@ static const struct {
 	 "seconds after which a run counts as hung (default 60)"},
 	{"thread-start-shim", NULL, THREAD_START_SHIM, RUN,
 	 "start each thread after its creator has stored the handle of the thread"},
+	{"trouble", "KIND,...", TROUBLE, CHECK, "cause only these kinds of trouble"},
 	{"help", NULL, HELP, CHECK | TRACE | RUN, "show this help"},
 };
 
@@ -123,7 +125,7 @@ static int command_help(const struct command *command)
 	}
 	puts("\nExit status:\n"
 	     "  0  no findings\n"
-	     "  1  findings\n"
+	     "  1  findings, or a program ended with an error\n"
 	     "  2  the command line is wrong, or a program cannot be run\n"
 	     "  3  a program crashed or hung, or a signal ended the run");
 	return DT_CLEAN;
@@ -148,9 +150,35 @@ static bool seeds(const char *text, struct dt_options *o)
 		return false;
 	memcpy(first, text, (size_t)(dots - text));
 	first[dots - text] = '\0';
-	o->has_seed = o->compares = true;
+	o->has_seed = o->has_range = true;
 	return number(first, UINT64_MAX, &o->first_seed) &&
 	       number(dots + 2, UINT64_MAX, &o->last_seed) && o->first_seed <= o->last_seed;
+}
+
+static bool is_kind(const char *name, size_t len)
+{
+	static const char *const kinds[] = {
+#define DC_TROUBLE(id, kind, a, b, c, d) kind,
+#include "check/trouble.def"
+#undef DC_TROUBLE
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strlen(kinds[i]) == len && !memcmp(kinds[i], name, len))
+			return true;
+	return false;
+}
+
+/* True if each name of the list is a kind of trouble. */
+static bool are_kinds(const char *list)
+{
+	const char *end = strchr(list, ',');
+
+	for (; end; list = end + 1, end = strchr(list, ','))
+		if (!is_kind(list, (size_t)(end - list)))
+			return false;
+	return is_kind(list, strlen(list));
 }
 
 /* Apply an option. Returns false if its value is not valid. */
@@ -181,7 +209,7 @@ static bool apply(struct dt_options *o, enum option_id id, const char *arg)
 	case SEED:
 		ok = o->has_seed = number(arg, UINT64_MAX, &o->first_seed);
 		o->last_seed = o->first_seed;
-		o->compares = false;
+		o->has_range = false;
 		break;
 	case SEEDS:
 		ok = seeds(arg, o);
@@ -193,6 +221,10 @@ static bool apply(struct dt_options *o, enum option_id id, const char *arg)
 	case TIMEOUT:
 		ok = number(arg, 86400, &value) && value;
 		o->timeout_s = (unsigned)value;
+		break;
+	case TROUBLE:
+		ok = are_kinds(arg);
+		o->trouble = arg;
 		break;
 	case RULES:
 		o->rules = true;
@@ -268,6 +300,16 @@ static int report(const struct dt_options *o, const struct dt_findings *f)
 	return code;
 }
 
+static bool all_ended_well(const struct dt_options *o)
+{
+	size_t i;
+
+	for (i = 0; i < o->n_programs; i++)
+		if (!dt_ended_well(&o->programs[i]))
+			return false;
+	return true;
+}
+
 /* Run the programs once, and judge the run. seed NULL: cause no trouble. */
 static int run_once(struct dt_options *o, const char *records, struct dt_findings *f,
 		    const uint64_t *seed)
@@ -284,27 +326,7 @@ static int run_once(struct dt_options *o, const char *records, struct dt_finding
 	rc = dt_findings_suppress(f, o->suppressions);
 	if (rc)
 		return rc;
-	return code == DT_CLEAN && f->n ? DT_FINDINGS : code;
-}
-
-/* Compare how the programs ended with the run without trouble. */
-static void compare(struct dt_options *o)
-{
-	size_t i;
-
-	for (i = 0; i < o->n_programs && !o->changed; i++)
-		if (o->programs[i].status != o->programs[i].usual)
-			o->changed = &o->programs[i];
-}
-
-static int run_without_trouble(struct dt_options *o, const char *records, struct dt_findings *f)
-{
-	const int code = run_once(o, records, f, NULL);
-	size_t i;
-
-	for (i = 0; i < o->n_programs; i++)
-		o->programs[i].usual = o->programs[i].status;
-	return code;
+	return code == DT_CLEAN && (f->n || !all_ended_well(o)) ? DT_FINDINGS : code;
 }
 
 /* Run once for each seed, until a run is not clean. */
@@ -315,10 +337,6 @@ static int run_seeds(struct dt_options *o, const char *records, struct dt_findin
 
 	for (seed = o->first_seed;; seed++) {
 		code = run_once(o, records, f, &seed);
-		if (o->compares && code != DT_USAGE)
-			compare(o);
-		if (code == DT_CLEAN && o->changed)
-			code = DT_FINDINGS;
 		if (code != DT_CLEAN || seed == o->last_seed)
 			break;
 	}
@@ -328,8 +346,8 @@ static int run_seeds(struct dt_options *o, const char *records, struct dt_findin
 
 static int run_all(struct dt_options *o, const char *records, struct dt_findings *f)
 {
-	if (!o->has_seed || o->compares) {
-		const int code = run_without_trouble(o, records, f);
+	if (!o->has_seed || o->has_range) {
+		const int code = run_once(o, records, f, NULL);
 
 		if (code != DT_CLEAN || !o->has_seed) {
 			o->has_seed = false;

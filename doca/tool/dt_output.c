@@ -47,11 +47,10 @@ static void print_command(FILE *out, const struct dt_options *o)
 	size_t i, j;
 
 	fputs("gantry doca: repeat: gantry doca check", out);
-	if (o->has_seed && o->changed) /* compares with a run without trouble, as this run did */
-		fprintf(out, " --seeds %llu..%llu", (unsigned long long)o->first_seed,
-			(unsigned long long)o->first_seed);
-	else if (o->has_seed)
+	if (o->has_seed)
 		fprintf(out, " --seed %llu", (unsigned long long)o->first_seed);
+	if (o->trouble)
+		fprintf(out, " --trouble %s", o->trouble);
 	if (o->card)
 		fprintf(out, " --card %s", o->card);
 	if (o->protect)
@@ -62,11 +61,6 @@ static void print_command(FILE *out, const struct dt_options *o)
 			fprintf(out, " %s", o->programs[i].argv[j]);
 	}
 	fputc('\n', out);
-}
-
-static bool ended_well(const struct dt_program *p)
-{
-	return p->status == 0 && !p->hung && !p->stopped;
 }
 
 void dt_print_text(FILE *out, const struct dt_findings *f, const struct dt_options *o)
@@ -87,14 +81,11 @@ void dt_print_text(FILE *out, const struct dt_findings *f, const struct dt_optio
 		fprintf(out, x->count > 1 ? "; seen %u times\n" : "\n", x->count);
 	}
 	for (i = 0; i < o->n_programs; i++) {
-		all_well &= ended_well(&o->programs[i]);
-		if (!ended_well(&o->programs[i]))
+		all_well &= dt_ended_well(&o->programs[i]);
+		if (!dt_ended_well(&o->programs[i]))
 			fprintf(out, "gantry doca: %s: %s\n", o->programs[i].argv[0],
 				dt_ending(&o->programs[i]));
 	}
-	if (o->changed)
-		fprintf(out, "gantry doca: %s: %s, unlike the run without trouble\n",
-			o->changed->argv[0], dt_ending(o->changed));
 	fprintf(out, "gantry doca: findings=%zu, suppressed=%zu, calls=%llu", f->n, f->n_suppressed,
 		(unsigned long long)f->n_calls);
 	if (o->has_seed)
@@ -102,7 +93,7 @@ void dt_print_text(FILE *out, const struct dt_findings *f, const struct dt_optio
 	for (i = 0; i < f->n_trouble; i++)
 		fprintf(out, ", %s=%llu", f->trouble[i].kind, (unsigned long long)f->trouble[i].n);
 	fputc('\n', out);
-	if (o->has_seed && (f->n || o->changed || !all_well))
+	if (o->has_seed && (f->n || !all_well))
 		print_command(out, o);
 }
 
@@ -164,7 +155,7 @@ int dt_print_json(FILE *out, const struct dt_findings *f, const struct dt_option
 		json_array_append_new(programs, json_pack("{s:o, s:s, s:b}", "program",
 							  text_json(o->programs[i].argv[0]), "end",
 							  dt_ending(&o->programs[i]), "ok",
-							  ended_well(&o->programs[i])));
+							  dt_ended_well(&o->programs[i])));
 	root = json_pack("{s:o, s:o, s:I, s:I}", "findings", findings, "programs", programs,
 			 "suppressed", (json_int_t)f->n_suppressed, "calls",
 			 (json_int_t)f->n_calls);

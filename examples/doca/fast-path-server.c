@@ -13,12 +13,16 @@ static struct options options = {
 	.device = "03:00.0", .representor = "b1:00.0", .text = "a message from the server"};
 static struct doca_comch_connection *client; /* NULL: not connected */
 
-/* The server has one client: it disconnects any other client. */
+/*
+ * The server has one client: it disconnects any other client. A connection that has failed must not
+ * be used.
+ */
 static void on_connect(struct doca_comch_event_connection_status_changed *event,
 		       struct doca_comch_connection *connection, uint8_t success)
 {
 	(void)event;
-	(void)success;
+	if (!success)
+		return;
 	if (client)
 		doca_comch_server_disconnect(doca_comch_server_get_server_ctx(connection),
 					     connection);

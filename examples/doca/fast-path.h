@@ -33,6 +33,7 @@ struct fast {
 	struct doca_buf_inventory *inventory;
 	struct doca_comch_consumer *consumer;
 	struct doca_comch_producer *producer;
+	bool is_started; /* consumer and producer run, unless they fail */
 };
 
 /* -- events of the server or client -- */
@@ -116,72 +117,92 @@ static bool map_memory(struct fast *fast, struct doca_dev *dev)
 	       !failed("buffers", doca_buf_inventory_start(fast->inventory));
 }
 
-/* The peer gets the event of the new consumer when it is running. */
-static bool start_consumer(struct fast *fast, struct doca_comch_connection *connection)
+/* Both are created before the engine is progressed: after that the connection may have ended. */
+static bool create_queues(struct fast *fast, struct doca_comch_connection *connection)
 {
-	struct doca_ctx *ctx;
-	doca_error_t error;
+	return !failed("consumer",
+		       doca_comch_consumer_create(connection, fast->mmap, &fast->consumer)) &&
+	       !failed("engine",
+		       doca_pe_connect_ctx(fast->pe, doca_comch_consumer_as_ctx(fast->consumer))) &&
+	       !failed("receive tasks", doca_comch_consumer_task_post_recv_set_conf(
+						fast->consumer, received, received, 1)) &&
+	       !failed("producer", doca_comch_producer_create(connection, &fast->producer)) &&
+	       !failed("engine",
+		       doca_pe_connect_ctx(fast->pe, doca_comch_producer_as_ctx(fast->producer))) &&
+	       !failed("send tasks",
+		       doca_comch_producer_task_send_set_conf(fast->producer, sent, sent, 1));
+}
 
-	if (failed("consumer", doca_comch_consumer_create(connection, fast->mmap, &fast->consumer)))
-		return false;
-	ctx = doca_comch_consumer_as_ctx(fast->consumer);
-	if (failed("engine", doca_pe_connect_ctx(fast->pe, ctx)) ||
-	    failed("receive tasks", doca_comch_consumer_task_post_recv_set_conf(
-					    fast->consumer, received, received, 1)))
-		return false;
-	error = doca_ctx_start(ctx);
+/* The peer gets the event of the new consumer when it is running. */
+static bool start_queues(struct fast *fast)
+{
+	struct doca_ctx *consumer = doca_comch_consumer_as_ctx(fast->consumer);
+	const doca_error_t error = doca_ctx_start(consumer);
+
 	if (error != DOCA_ERROR_IN_PROGRESS && failed("start the consumer", error))
 		return false;
-	return reaches(fast->pe, ctx, DOCA_CTX_STATE_RUNNING);
+	fast->is_started = reaches(fast->pe, consumer, DOCA_CTX_STATE_RUNNING) &&
+			   !failed("start the producer",
+				   doca_ctx_start(doca_comch_producer_as_ctx(fast->producer)));
+	return fast->is_started;
 }
 
-static bool start_producer(struct fast *fast, struct doca_comch_connection *connection)
+static bool runs(const struct doca_ctx *ctx)
 {
-	struct doca_ctx *ctx;
+	enum doca_ctx_states state;
 
-	if (failed("producer", doca_comch_producer_create(connection, &fast->producer)))
-		return false;
-	ctx = doca_comch_producer_as_ctx(fast->producer);
-	return !failed("engine", doca_pe_connect_ctx(fast->pe, ctx)) &&
-	       !failed("send tasks",
-		       doca_comch_producer_task_send_set_conf(fast->producer, sent, sent, 1)) &&
-	       !failed("start the producer", doca_ctx_start(ctx));
+	return doca_ctx_get_state(ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_RUNNING;
 }
 
-/* Give the consumer the buffer for the message of the peer. */
-static bool post_receive(struct fast *fast)
+/* Progress once. Returns false if a message is lost, or the connection or a queue has ended. */
+static bool goes_on(const struct fast *fast)
+{
+	if (!doca_pe_progress(fast->pe))
+		nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+	return !is_lost && runs(fast->connection) &&
+	       (!fast->is_started || (runs(doca_comch_consumer_as_ctx(fast->consumer)) &&
+				      runs(doca_comch_producer_as_ctx(fast->producer))));
+}
+
+/*
+ * Submit a task. AGAIN: its queue is full, or the peer has not posted its receive yet.
+ * Frees the task and its buffer if it cannot be submitted.
+ */
+static bool submit(const struct fast *fast, struct doca_task *task, struct doca_buf *buf)
+{
+	doca_error_t error;
+
+	do
+		error = doca_task_submit(task);
+	while (error == DOCA_ERROR_AGAIN && goes_on(fast));
+	if (!failed("submit", error))
+		return true;
+	doca_task_free(task);
+	doca_buf_dec_refcount(buf, NULL);
+	return false;
+}
+
+/* Give the consumer the buffer for the message of the peer. NO_MEMORY: all tasks are in use. */
+static bool post_receive(const struct fast *fast)
 {
 	struct doca_comch_consumer_task_post_recv *task;
 	struct doca_buf *buf;
+	doca_error_t error;
 
 	if (failed("buffer",
 		   doca_buf_inventory_buf_get_by_addr(fast->inventory, fast->mmap, memory.received,
 						      sizeof(memory.received), &buf)))
 		return false;
-	if (failed("receive",
-		   doca_comch_consumer_task_post_recv_alloc_init(fast->consumer, buf, &task))) {
-		doca_buf_dec_refcount(buf, NULL);
-		return false;
-	}
-	if (!failed("receive", doca_task_submit(doca_comch_consumer_task_post_recv_as_task(task))))
-		return true;
-	doca_task_free(doca_comch_consumer_task_post_recv_as_task(task));
+	do
+		error = doca_comch_consumer_task_post_recv_alloc_init(fast->consumer, buf, &task);
+	while (error == DOCA_ERROR_NO_MEMORY && goes_on(fast));
+	if (!failed("receive", error))
+		return submit(fast, doca_comch_consumer_task_post_recv_as_task(task), buf);
 	doca_buf_dec_refcount(buf, NULL);
 	return false;
 }
 
-/* Progress once. Returns false if the connection has ended or a message is lost. */
-static bool goes_on(const struct fast *fast)
-{
-	enum doca_ctx_states state;
-
-	if (!doca_pe_progress(fast->pe))
-		nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
-	return !is_lost && doca_ctx_get_state(fast->connection, &state) == DOCA_SUCCESS &&
-	       state == DOCA_CTX_STATE_RUNNING;
-}
-
-/* Send to the consumer of the peer. AGAIN: the peer has not posted its receive yet. */
+/* Send to the consumer of the peer. */
 static bool send_text(const struct fast *fast, const char *text)
 {
 	struct doca_comch_producer_task_send *task;
@@ -192,18 +213,12 @@ static bool send_text(const struct fast *fast, const char *text)
 	if (failed("buffer", doca_buf_inventory_buf_get_by_data(fast->inventory, fast->mmap,
 								memory.text, strlen(text), &buf)))
 		return false;
-	error = doca_comch_producer_task_send_alloc_init(fast->producer, buf, NULL, 0,
-							 peer_consumer, &task);
-	if (failed("send", error)) {
-		doca_buf_dec_refcount(buf, NULL);
-		return false;
-	}
 	do
-		error = doca_task_submit(doca_comch_producer_task_send_as_task(task));
-	while (error == DOCA_ERROR_AGAIN && goes_on(fast));
+		error = doca_comch_producer_task_send_alloc_init(fast->producer, buf, NULL, 0,
+								 peer_consumer, &task);
+	while (error == DOCA_ERROR_NO_MEMORY && goes_on(fast));
 	if (!failed("send", error))
-		return true;
-	doca_task_free(doca_comch_producer_task_send_as_task(task));
+		return submit(fast, doca_comch_producer_task_send_as_task(task), buf);
 	doca_buf_dec_refcount(buf, NULL);
 	return false;
 }
@@ -236,8 +251,8 @@ static bool exchange(struct doca_pe *pe, struct doca_dev *dev, struct doca_ctx *
 		     struct doca_comch_connection *connection, const char *text)
 {
 	struct fast fast = {.pe = pe, .connection = ctx};
-	bool good = map_memory(&fast, dev) && start_consumer(&fast, connection) &&
-		    start_producer(&fast, connection) && post_receive(&fast);
+	bool good = map_memory(&fast, dev) && create_queues(&fast, connection) &&
+		    start_queues(&fast) && post_receive(&fast);
 
 	while (good && !peer_consumer)
 		good = goes_on(&fast);

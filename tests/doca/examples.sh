@@ -147,6 +147,20 @@ configured()
 	exec timeout 60 "$@"
 }
 
+# job STEP - run the commands of a step of check-job.yml, with the compiler of this build
+job()
+(
+	eval "$("$GANTRY" env host)"
+	mkdir -p bin
+	printf '#!/bin/sh\nexec %s -Wall -Wextra -Werror %s "$@"\n' "${CC:-cc}" "$san" >bin/cc
+	chmod +x bin/cc
+	PATH=$tmp/bin:$(dirname "$GANTRY"):$PATH
+	export PATH
+	awk -v step="      - name: $1" '
+	/^      - / { on = $0 == step } on && /^          / { print }' check-job.yml >job.sh
+	[ -s job.sh ] && sh -e job.sh
+)
+
 # rejects TEXT PROFILE ARGUMENT... - a program ends with status 1 and that text
 rejects()
 {
@@ -188,6 +202,14 @@ ok "an address without a device is rejected" rejects "no device 09:00.0" host ./
 ok "so is one without a representor" rejects "no representor b1:00.1" dpu ./fast-path-server --rep-pci b1:00.1
 ok "and a text that is too long" rejects "not a text of 1 to 199 bytes" dpu ./ctrl-path-server -t "$(printf '%0200d' 0)"
 ok "a client needs a server" rejects "no server: start it first" host ./fast-path-client
+if [ -e "$top_builddir/doca/gantry-doca" ]; then
+	shown=job.out
+	job build >job.out 2>&1
+	ok "the job for CI builds its programs" [ $? -eq 0 ]
+	job check >job.out 2>&1
+	ok "they pass the check, also with trouble that they can survive" [ $? -eq 0 ]
+	ok "the findings are written" [ -s findings.sarif -a -s findings.xml ]
+fi
 ok "it is installed" install
 ok "the DPU's side is built with what is installed" build_installed dpu hello-dpu
 ok "and the host's" build_installed host hello-host

@@ -59,13 +59,24 @@ is "--seed runs the program once" 1 "$(grep -c '^again ' "$tmp/twice.err")"
 meet range --seeds 2..3
 is "--seeds runs it without trouble first" 3 "$(grep -c '^again ' "$tmp/range.err")"
 is "and that run meets none" "again 0" "$(grep -m 1 '^again ' "$tmp/range.err")"
-# a program that ends in another way when there is trouble; it cannot load a layer that needs the library of a sanitizer
+# only some kinds
+meet some --seeds 1..6 --trouble again,late
+verdict $? "trouble can be limited to some kinds" "$tmp/some.err"
+is "and the program meets no other" 0 "$(sum no_task "$tmp/some.err")"
+"$GANTRY" doca check --seed 1 --trouble again,nothing -- "$cases" trouble >"$tmp/kind.out" 2>&1
+is "a kind that does not exist is rejected" 2 "$?"
+sed -n 's/^DC_TROUBLE([A-Z_]*, "\([a-z_]*\)".*/\1/p' "$top_srcdir/doca/check/trouble.def" >"$tmp/kinds"
+sed -n '/^\.Sh TROUBLE/,/^\.Sh LIM/s/^\.It Cm //p' "$top_srcdir/man/gantry-doca-check.1" >"$tmp/described"
+is "the page describes each kind" "$(cat "$tmp/kinds")" "$(cat "$tmp/described")"
+# a shell cannot load a layer that needs the library of a sanitizer
 if grep -q -e -fsanitize "$top_builddir/doca/Makefile"; then
-	skipped "another exit status than without trouble is a finding" "not with sanitizers"
+	skipped "a program that ends with an error is a finding" "not with sanitizers"
 else
+	"$GANTRY" doca check -- sh -c 'exit 4' >"$tmp/error.out" 2>&1
+	is "a program that ends with an error is a finding" 1 "$?"
 	"$GANTRY" doca check --seeds 5..6 -- sh -c '[ -z "$GANTRY_DOCA_CHECK_SEED" ]' >"$tmp/changed.out" 2>&1
-	is "another exit status than without trouble is a finding" 1 "$?"
-	grep -q 'repeat: gantry doca check --seeds 5\.\.5 ' "$tmp/changed.out"
-	verdict $? "the command that repeats it compares, too" "$tmp/changed.out"
+	is "so is one that does with a seed" 1 "$?"
+	grep -q 'repeat: gantry doca check --seed 5 ' "$tmp/changed.out"
+	verdict $? "the report has the command that repeats it" "$tmp/changed.out"
 fi
 done_testing
