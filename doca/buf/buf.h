@@ -41,6 +41,16 @@ static inline void *gd_buf_host(const struct doca_buf *buf, const void *addr, si
 	return (char *)mmap->local + offset;
 }
 
+/* Returns the number of buffers of a list, and at most `max`. */
+static inline uint32_t gd_buf_list_length(const struct doca_buf *list, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (; list && n < max; list = list->next)
+		n++;
+	return n;
+}
+
 /* Returns whether a device can use all buffers of a list; NULL: yes. See gd_mmap_has_dev(). */
 static inline bool gd_buf_is_on(const struct doca_buf *list, const struct doca_dev *dev)
 {

@@ -53,17 +53,12 @@ static bool fields_are_valid(const struct doca_ctx *ctx, const struct gcm_task *
 	       (t->tag_size == TAG_96 || t->tag_size == TAG_128);
 }
 
-static bool buffers_are_on_device(const struct doca_ctx *ctx, const struct gcm_task *t)
-{
-	return gd_buf_is_on(t->src, ctx->dev) && gd_buf_is_on(t->dst, ctx->dev);
-}
-
 static doca_error_t check_encrypt(const struct doca_task *task)
 {
 	const struct gcm_task *t = (const struct gcm_task *)task;
 	uint64_t length;
 
-	if (!fields_are_valid(task->ctx, t) || !buffers_are_on_device(task->ctx, t))
+	if (!fields_are_valid(task->ctx, t) || !gd_serial_can_use(task->ctx, t->src, t->dst))
 		return DOCA_ERROR_INVALID_VALUE;
 	length = gd_buf_data_bytes(t->src);
 	if (length > MAX_BYTES || length < t->aad_size ||
@@ -77,7 +72,7 @@ static doca_error_t check_decrypt(const struct doca_task *task)
 	const struct gcm_task *t = (const struct gcm_task *)task;
 	uint64_t length;
 
-	if (!fields_are_valid(task->ctx, t) || !buffers_are_on_device(task->ctx, t))
+	if (!fields_are_valid(task->ctx, t) || !gd_serial_can_use(task->ctx, t->src, t->dst))
 		return DOCA_ERROR_INVALID_VALUE;
 	length = gd_buf_data_bytes(t->src);
 	if (length > MAX_BYTES + TAG_128 || length < (uint64_t)t->aad_size + t->tag_size ||

@@ -43,9 +43,8 @@ static doca_error_t check(const struct doca_task *task)
 {
 	const struct compress_task *t = (const struct compress_task *)task;
 
-	if (!t->src || !t->dst || !gd_buf_is_on(t->src, task->ctx->dev) ||
-	    !gd_buf_is_on(t->dst, task->ctx->dev) || gd_buf_data_bytes(t->src) > MAX_BYTES ||
-	    gd_buf_room(t->dst) == 0)
+	if (!t->src || !t->dst || !gd_serial_can_use(task->ctx, t->src, t->dst) ||
+	    gd_buf_data_bytes(t->src) > MAX_BYTES || gd_buf_room(t->dst) == 0)
 		return DOCA_ERROR_INVALID_VALUE;
 	return DOCA_SUCCESS;
 }

@@ -57,7 +57,7 @@ static doca_error_t check(const struct doca_task *task)
 	const struct ec_task *t = (const struct ec_task *)task;
 	size_t block = t->matrix && t->src && t->dst ? block_bytes(t) : 0;
 
-	if (!gd_buf_is_on(t->src, task->ctx->dev) || !gd_buf_is_on(t->dst, task->ctx->dev))
+	if (!gd_serial_can_use(task->ctx, t->src, t->dst))
 		return DOCA_ERROR_INVALID_VALUE;
 	return block && gd_buf_room(t->dst) >= block * t->matrix->rows ? DOCA_SUCCESS
 								       : DOCA_ERROR_INVALID_VALUE;

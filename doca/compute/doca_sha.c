@@ -65,9 +65,8 @@ static doca_error_t check_hash(const struct doca_task *task)
 	const struct sha_task *sha = (const struct sha_task *)task;
 	const struct sha_kind *kind = sha_kind(sha->algorithm);
 
-	if (!sha->src || !sha->dst || !kind || !gd_buf_is_on(sha->src, task->ctx->dev) ||
-	    !gd_buf_is_on(sha->dst, task->ctx->dev) || gd_buf_data_bytes(sha->src) > MAX_SOURCE ||
-	    gd_buf_room(sha->dst) < kind->bytes)
+	if (!sha->src || !sha->dst || !kind || !gd_serial_can_use(task->ctx, sha->src, sha->dst) ||
+	    gd_buf_data_bytes(sha->src) > MAX_SOURCE || gd_buf_room(sha->dst) < kind->bytes)
 		return DOCA_ERROR_INVALID_VALUE;
 	return DOCA_SUCCESS;
 }

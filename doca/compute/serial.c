@@ -129,6 +129,14 @@ doca_error_t gd_serial_take(struct gd_pool *pool, union doca_data user_data,
 
 /* -- memory -- */
 
+bool gd_serial_can_use(const struct doca_ctx *ctx, const struct doca_buf *src,
+		       const struct doca_buf *dst)
+{
+	return gd_buf_is_on(src, ctx->dev) && gd_buf_is_on(dst, ctx->dev) &&
+	       gd_buf_list_length(src, GD_SERIAL_LIST_MAX + 1) <= GD_SERIAL_LIST_MAX &&
+	       gd_buf_list_length(dst, GD_SERIAL_LIST_MAX + 1) <= GD_SERIAL_LIST_MAX;
+}
+
 /* Returns at least `size` bytes, valid until the next call; NULL: memory allocation failed. */
 static void *scratch_get(struct gd_scratch *scratch, size_t size)
 {

@@ -82,6 +82,12 @@ doca_error_t gd_serial_take(struct gd_pool *pool, union doca_data user_data,
 			    struct doca_task **task_p);
 
 /*
+ * True if the context can use both lists: they are on its device, and have at most
+ * GD_SERIAL_LIST_MAX buffers. src, dst: not NULL.
+ */
+bool gd_serial_can_use(const struct doca_ctx *ctx, const struct doca_buf *src,
+		       const struct doca_buf *dst);
+/*
  * Get all data of a list as one piece, valid while the task runs. Errors as for gd_buf_read(), and
  * NO_MEMORY.
  */

@@ -26,22 +26,13 @@ struct doca_dma {
 
 /* -- tasks -- */
 
-static uint32_t list_length(const struct doca_buf *buf)
-{
-	uint32_t n = 0;
-
-	for (; buf && n <= GD_DMA_MAX_LIST; buf = buf->next)
-		n++;
-	return n;
-}
-
 /* Check the buffers of a copy: SUCCESS or INVALID_VALUE. */
 static doca_error_t check_ends(const struct doca_buf *src, const struct doca_buf *dst)
 {
 	size_t bytes;
 
-	if (!src || !dst || list_length(src) > GD_DMA_MAX_LIST ||
-	    list_length(dst) > GD_DMA_MAX_LIST)
+	if (!src || !dst || gd_buf_list_length(src, GD_DMA_MAX_LIST + 1) > GD_DMA_MAX_LIST ||
+	    gd_buf_list_length(dst, GD_DMA_MAX_LIST + 1) > GD_DMA_MAX_LIST)
 		return DOCA_ERROR_INVALID_VALUE;
 	bytes = gd_buf_data_bytes(src);
 	if (bytes == 0 || bytes > GD_DMA_MAX_BYTES || bytes > gd_buf_room(dst))

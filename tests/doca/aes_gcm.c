@@ -236,6 +236,18 @@ static void lists_of_buffers_are_one_message(void)
 	rig_stop(ctx);
 }
 
+static void longer_lists_are_rejected(void)
+{
+	struct doca_buf *src = source(0, 64), *dst = longest_room();
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, encrypt(src, dst));
+	lengthen(dst);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, encrypt(src, dst));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, decrypt(dst, src));
+	give_back(src, dst);
+	rig_stop(ctx);
+}
+
 /* The result of a task is appended to the data that the destination has. */
 static void results_are_appended(void)
 {
@@ -679,6 +691,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(known_messages_have_known_ciphertexts_and_tags);
 	RUN_TEST(lists_of_buffers_are_one_message);
+	RUN_TEST(longer_lists_are_rejected);
 	RUN_TEST(results_are_appended);
 	RUN_TEST(a_message_is_processed_in_place);
 	RUN_TEST(overlap_at_different_addresses_is_rejected);

@@ -184,6 +184,17 @@ static void lists_are_compressed_and_filled(void)
 	give_back(back, NULL);
 }
 
+static void longer_lists_are_rejected(void)
+{
+	struct doca_buf *src = source(0, 64), *dst = longest_room();
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, deflate_task(src, dst));
+	lengthen(dst);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, deflate_task(src, dst));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, inflate_task(dst, src));
+	give_back(src, dst);
+}
+
 static void broken_streams_fail_and_change_no_length(void)
 {
 	size_t n = zlib_stream(5000);
@@ -458,6 +469,7 @@ int main(void)
 	RUN_TEST(zlib_inflates_deflated_data);
 	RUN_TEST(result_is_appended_to_the_data_of_the_buffer);
 	RUN_TEST(lists_are_compressed_and_filled);
+	RUN_TEST(longer_lists_are_rejected);
 	RUN_TEST(broken_streams_fail_and_change_no_length);
 	RUN_TEST(frames_of_lz4_are_decompressed);
 	RUN_TEST(bytes_that_lz4_leaves_alone_are_copied);

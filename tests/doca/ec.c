@@ -238,6 +238,18 @@ static void lists_may_be_cut_anywhere(void)
 	OK(doca_ec_matrix_destroy(matrix));
 }
 
+static void longer_lists_are_rejected(void)
+{
+	struct doca_ec_matrix *matrix = code(DOCA_EC_MATRIX_TYPE_CAUCHY, K, R);
+	struct doca_buf *src = source(0, K * BLOCK), *dst = longest_room();
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, create_task(matrix, src, dst));
+	lengthen(dst);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, create_task(matrix, src, dst));
+	give_back(src, dst);
+	OK(doca_ec_matrix_destroy(matrix));
+}
+
 static void a_raw_matrix_multiplies(void)
 {
 	uint8_t raw[2 * 2] = {1, 1, 2, 3};
@@ -433,6 +445,7 @@ int main(void)
 	RUN_TEST(a_code_of_two_and_one_recovers_by_its_own_matrix);
 	RUN_TEST(an_update_makes_the_redundancy_of_new_data);
 	RUN_TEST(lists_may_be_cut_anywhere);
+	RUN_TEST(longer_lists_are_rejected);
 	RUN_TEST(a_raw_matrix_multiplies);
 	RUN_TEST(large_codes_are_codes_too);
 	RUN_TEST(invalid_tasks_fail);

@@ -14,7 +14,7 @@
 #include "fake_map.h"
 #include "unity.h"
 
-#define RIG_BYTES (1 << 20)
+#define RIG_BYTES (4 << 20)
 
 #define OK(call) TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, (call))
 #define REFUSED(error, call) TEST_ASSERT_EQUAL_INT(DOCA_ERROR_##error, (call))
@@ -109,6 +109,21 @@ static inline struct doca_buf *in_pieces(struct doca_buf *(*make)(size_t offset,
 	OK(doca_buf_chain_list(list,
 			       make(length / 2 + APART_BYTES, length - length / 2 - APART_BYTES)));
 	return list;
+}
+
+/* Returns a list of as many empty buffers as a task can have. */
+static inline struct doca_buf *longest_room(void)
+{
+	struct doca_buf *list = room(0, 64);
+
+	for (size_t i = 1; i < 64; i++)
+		OK(doca_buf_chain_list(list, room(64 * i, 64)));
+	return list;
+}
+
+static inline void lengthen(struct doca_buf *list)
+{
+	OK(doca_buf_chain_list(list, room(64 * 64, 64)));
 }
 
 /* Convert contiguous memory to the layout of these pieces, and back. */

@@ -122,6 +122,22 @@ static void lists_of_buffers_are_one_message(void)
 	rig_stop(ctx);
 }
 
+static void longer_lists_are_rejected(void)
+{
+	struct doca_buf *src = source(0, 64), *dst = longest_room();
+	struct doca_sha_task_hash *task = hash_task(DOCA_SHA_ALGORITHM_SHA512, src, dst);
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_sha_task_hash_as_task(task)));
+	lengthen(dst);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, run_task(doca_sha_task_hash_as_task(task)));
+	OK(doca_sha_task_hash_set_src(task, dst));
+	OK(doca_sha_task_hash_set_dst(task, src));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, run_task(doca_sha_task_hash_as_task(task)));
+	free_hash(task);
+	give_back(src, dst);
+	rig_stop(ctx);
+}
+
 /* As programs do: one task gets a new source for each part, and the last part is marked. */
 static void partial_tasks_make_the_digest_of_the_whole(void)
 {
@@ -346,6 +362,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(abc_has_the_digests_of_the_standard);
 	RUN_TEST(lists_of_buffers_are_one_message);
+	RUN_TEST(longer_lists_are_rejected);
 	RUN_TEST(partial_tasks_make_the_digest_of_the_whole);
 	RUN_TEST(a_partial_task_has_its_fields_and_its_number);
 	RUN_TEST(a_part_of_the_wrong_size_fails_and_changes_nothing);
