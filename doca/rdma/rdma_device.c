@@ -119,8 +119,8 @@ static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_i
 	uint32_t rights;
 	int rc;
 
-	if (!map)
-		return DOCA_ERROR_NOT_PERMITTED;
+	if (!map) /* it is stopped, or the peer has made up its id */
+		return DOCA_ERROR_IO_FAILED;
 	if (local) {
 		*token = local->token;
 		return DOCA_SUCCESS;

@@ -285,10 +285,10 @@ static void attack_words(const struct gd_rdma_blob *blob, const struct gd_mmap_i
 
 	ask_to_add_anywhere(map);
 
-	/* a request about an unknown map is valid, and gets an answer */
+	/* a request about a map that is unknown, as after its stop, is valid and gets an answer */
 	say(&resolve, sizeof(resolve));
 	AWAIT(refused != UINT32_MAX);
-	CHECK(refused == DOCA_ERROR_NOT_PERMITTED);
+	CHECK(refused == DOCA_ERROR_IO_FAILED);
 	hello.op = attack == WELCOME_BACK ? GD_RDMA_WELCOME : GD_RDMA_HELLO;
 	resolve.op = GD_RDMA_RESOLVED;
 	if (attack == ANSWER_UNASKED)

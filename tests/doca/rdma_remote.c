@@ -209,6 +209,46 @@ static void an_atomic_task_on_a_stopped_map_fails(void)
 	rig_both(add_before_and_after_the_stop, stop_the_map);
 }
 
+/* The first access to the map comes after the stop. */
+static void write_after_the_stop(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.max_conns = 1});
+	struct doca_buf *own = rig_data(s, 0, 64), *remote;
+	enum doca_ctx_states state;
+
+	rig_connect(s, fd, 0);
+	rig_import(s, fd);
+	remote = rig_remote_room(s, 64, 64);
+	rig_sync(fd); /* the peer stops its map between these two lines */
+	rig_sync(fd);
+	rig_write(s, s->conns[0], own, remote, 1);
+	FAILS(DOCA_ERROR_IO_FAILED, rig_end(s)->status);
+	UNTIL(s,
+	      doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	rig_tell(fd);
+	rig_put(own);
+	rig_put(remote);
+	rig_close(s);
+}
+
+static void stop_the_unused_map(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .access = EVERYTHING});
+
+	rig_connect(s, fd, 0);
+	rig_export(s, fd);
+	rig_sync(fd);
+	OK(doca_mmap_stop(s->map));
+	rig_sync(fd);
+	rig_hark(fd);
+	rig_close(s);
+}
+
+static void the_first_task_on_a_stopped_map_fails(void)
+{
+	rig_both(write_after_the_stop, stop_the_unused_map);
+}
+
 /* -- sync events -- */
 
 static struct doca_sync_event *give_event(struct rig_side *s, int fd)
@@ -563,6 +603,7 @@ int main(void)
 	RUN_TEST(atomic_tasks_return_the_previous_value_and_lose_no_update);
 	RUN_TEST(tasks_for_the_same_bytes_execute_in_order);
 	RUN_TEST(an_atomic_task_on_a_stopped_map_fails);
+	RUN_TEST(the_first_task_on_a_stopped_map_fails);
 	RUN_TEST(an_event_of_the_peer_is_added_to_and_no_notification_is_lost);
 	RUN_TEST(invalid_or_forbidden_tasks_fail_and_change_nothing);
 	return UNITY_END();
