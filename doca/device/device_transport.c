@@ -402,7 +402,7 @@ static const char *usual_dir(char path[80])
 	const char *xdg = getauxval(AT_SECURE) ? NULL : getenv("XDG_RUNTIME_DIR");
 	int n;
 
-	if (own && own[0] == '/')
+	if (own && *own)
 		n = snprintf(path, 80, "%s", own);
 	else if (is_dir(xdg)) /* checked: the login session may have ended */
 		n = snprintf(path, 80, "%s/gantry", xdg);
@@ -410,6 +410,8 @@ static const char *usual_dir(char path[80])
 		n = snprintf(path, 80, "/run/gantry");
 	else
 		n = snprintf(path, 80, "/tmp/gantry-%u", (unsigned)geteuid());
+	if (path[0] != '/') /* the peer can have another current directory */
+		return "not an absolute path: set GANTRY_RUNDIR to one";
 	return n < 80 ? NULL
 		      : "path is too long (limit 79 bytes): set GANTRY_RUNDIR to a shorter path";
 }

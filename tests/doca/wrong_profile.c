@@ -95,6 +95,10 @@ static void a_missing_run_directory_is_reported(void)
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, captured(start_a_server), captured_err);
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(captured_err, "/dev/null: not a directory"),
 				     captured_err);
+	run_directory = "here";
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, captured(start_a_server), captured_err);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(captured_err, "here: not an absolute path"),
+				     captured_err);
 }
 
 int main(void)
