@@ -251,6 +251,7 @@ uint32_t gantry_volume_copy_bytes(const struct gantry_volume *volume)
 
 void *gantry_volume_buffers(const struct gantry_volume *volume, uint64_t *bytes_p)
 {
-	*bytes_p = volume->attr.buffer_bytes;
+	if (bytes_p)
+		*bytes_p = volume->attr.buffer_bytes;
 	return volume->attr.buffer_bytes ? volume->buffers : NULL;
 }

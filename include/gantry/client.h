@@ -162,7 +162,7 @@ uint32_t gantry_volume_copy_bytes(const struct gantry_volume *volume);
  * The memory has attr.buffer_bytes bytes, is page aligned and zeroed. The caller divides it into
  * buffers. IO with these buffers needs no copy.
  *
- * bytes_p   out: size in bytes
+ * bytes_p   out: size in bytes; may be NULL
  * returns   the address; NULL if attr.buffer_bytes was 0
  * thread    any
  * owner     the volume owns the memory

@@ -62,6 +62,7 @@ static void serve(struct served_options options)
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rc, gantry_error());
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
 	buffer = gantry_volume_buffers(volume, &bytes);
+	TEST_ASSERT_EQUAL_PTR(buffer, gantry_volume_buffers(volume, NULL));
 }
 
 /* Submit a read and wait until the backend holds it. */
