@@ -57,7 +57,7 @@ if grep -q "^GANTRY_CFLAGS.*fsanitize" "$tests/Makefile"; then
 fi
 for plugin in loop shm-comch; do
 	build "$plugin" "$top/plugins/transport/$plugin"/*.c "$top/plugins/transport/common"/*.c ||
-		{ echo "1..0 # SKIP cannot compile plugins"; exit 0; }
+		{ echo "Bail out! cannot compile plugins"; exit 1; }
 done
 verbs=1
 [ -x "$tests/conform/verbs_fake" ] && build verbs-common "$top"/plugins/transport/verbs-common/*.c \
