@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include <gantry/latency.h>
+
 #include "initiator.h"
 
 static const char *const status_names[GANTRY_S_COUNT] = {
@@ -81,22 +83,6 @@ static double per_second(uint64_t n, uint64_t ns)
 	return ns ? (double)n * 1e9 / (double)ns : 0;
 }
 
-static void write_latency(struct gantry_writer *w, const char *key,
-			  const struct gantry_histogram *h)
-{
-	w->object(w, key);
-	w->u64(w, "count", gantry_histogram_count(h));
-	w->u64(w, "min_ns", gantry_histogram_min(h));
-	w->real(w, "mean_ns", gantry_histogram_mean(h));
-	w->u64(w, "p50_ns", gantry_histogram_percentile(h, 50));
-	w->u64(w, "p90_ns", gantry_histogram_percentile(h, 90));
-	w->u64(w, "p99_ns", gantry_histogram_percentile(h, 99));
-	w->u64(w, "p99_9_ns", gantry_histogram_percentile(h, 99.9));
-	w->u64(w, "p99_99_ns", gantry_histogram_percentile(h, 99.99));
-	w->u64(w, "max_ns", gantry_histogram_max(h));
-	w->end(w);
-}
-
 static uint64_t write_kinds(struct gantry_writer *w, const struct lane_stats *total, uint64_t ns,
 			    uint64_t *bytes_p)
 {
@@ -114,7 +100,7 @@ static uint64_t write_kinds(struct gantry_writer *w, const struct lane_stats *to
 		w->u64(w, "bytes", total->kind[k].bytes);
 		w->real(w, "iops", per_second(n, ns));
 		w->real(w, "bytes_per_second", per_second(total->kind[k].bytes, ns));
-		write_latency(w, "latency", &total->kind[k].latency);
+		gantry_write_latency(w, "latency", &total->kind[k].latency);
 		w->end(w);
 	}
 	return ops;
@@ -125,9 +111,9 @@ static void write_hops(struct gantry_writer *w, const struct lane_stats *total)
 	w->object(w, "hops");
 	for (int h = 0; h < GANTRY_HOP_COUNT; h++)
 		if (gantry_histogram_count(&total->hop[h]))
-			write_latency(w, hop_keys[h], &total->hop[h]);
+			gantry_write_latency(w, hop_keys[h], &total->hop[h]);
 	if (gantry_histogram_count(&total->link))
-		write_latency(w, "link", &total->link);
+		gantry_write_latency(w, "link", &total->link);
 	w->end(w);
 }
 

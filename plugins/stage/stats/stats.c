@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <gantry/histogram.h>
+#include <gantry/latency.h>
 #include <gantry/stage.h>
 
 struct op_stats {
@@ -110,20 +110,6 @@ static uint64_t get(const uint64_t *cell)
 	return __atomic_load_n(cell, __ATOMIC_RELAXED);
 }
 
-static void report_latency(const struct gantry_histogram *h, struct gantry_writer *w)
-{
-	w->object(w, "latency");
-	w->u64(w, "min_ns", gantry_histogram_min(h));
-	w->u64(w, "mean_ns", (uint64_t)gantry_histogram_mean(h));
-	w->u64(w, "p50_ns", gantry_histogram_percentile(h, 50));
-	w->u64(w, "p90_ns", gantry_histogram_percentile(h, 90));
-	w->u64(w, "p99_ns", gantry_histogram_percentile(h, 99));
-	w->u64(w, "p99_9_ns", gantry_histogram_percentile(h, 99.9));
-	w->u64(w, "p99_99_ns", gantry_histogram_percentile(h, 99.99));
-	w->u64(w, "max_ns", gantry_histogram_max(h));
-	w->end(w);
-}
-
 /* sum: a buffer of the caller, because the struct is too large for the stack. */
 static void report_op(const struct stats *stats, unsigned opcode, struct op_stats *sum,
 		      struct gantry_writer *w)
@@ -154,7 +140,7 @@ static void report_op(const struct stats *stats, unsigned opcode, struct op_stat
 	w->u64(w, "done_ops", gantry_histogram_count(&sum->latency));
 	w->u64(w, "error_ops", sum->n_errors);
 	w->u64(w, "done_bytes", sum->n_bytes);
-	report_latency(&sum->latency, w);
+	gantry_write_latency(w, "latency", &sum->latency);
 	w->end(w);
 }
 
