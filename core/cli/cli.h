@@ -34,6 +34,7 @@ enum gn_cli_option {
 	GN_CLI_HELP = 0x100,
 	GN_CLI_VERSION = 0x200,
 	GN_CLI_MDOC = 0x400,
+	GN_CLI_WATCH = 0x1000,
 	GN_CLI_RAW = 0x800, /* no option: the command parses its words itself */
 };
 
@@ -46,6 +47,7 @@ struct gn_cli {
 	const char *dir;    /* --dir; NULL: not given */
 	bool json;
 	bool options, mdoc;
+	unsigned watch_s; /* --watch: seconds; 0: not given */
 };
 
 struct gn_command {

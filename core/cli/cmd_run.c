@@ -2,7 +2,9 @@
 #include "cli/cmd_run.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,6 +25,7 @@
 struct run {
 	const struct gn_cli *cli;
 	struct gn_topology topology;
+	char path[PATH_MAX]; /* of the configuration, absolute */
 	struct gn_loop *loop;
 	struct gn_timer advance; /* runs advance() after a role has finished */
 	struct gn_timer late;    /* runs late(): log the roles that have not finished */
@@ -192,6 +195,7 @@ static json_t *write_report(struct run *run, struct gn_report *report, bool fina
 	w->string(w, "version", GANTRY_VERSION);
 	w->string(w, "command", run->cli->command);
 	w->string(w, "config", run->topology.file);
+	w->string(w, "config_path", run->path);
 	w->u64(w, "pid", (uint64_t)getpid());
 	w->string(w, "result", final ? result(run) : "running");
 	w->u64(w, "elapsed_ns", gn_now_ns() - run->start_ns);
@@ -210,7 +214,8 @@ static json_t *report_for_stat(void *arg, struct gn_report *report)
 /* Print the final report of `gantry run`. */
 static int print_run(const struct gn_cli *cli, const json_t *report)
 {
-	static const char *const heads[] = {"schema", "version", "command", "config", "pid"};
+	static const char *const heads[] = {"schema", "version",     "command",
+					    "config", "config_path", "pid"};
 	json_t *shown, *role;
 	const char *name;
 
@@ -437,6 +442,8 @@ int gn_run(const struct gn_cli *cli, const char *file, bool alone,
 		gn_stop_close(&run.stop);
 		return gn_cli_fail(GN_EXIT_FAILED, "cannot receive signals: %s", strerror(-rc));
 	}
+	if (!realpath(file, run.path))
+		snprintf(run.path, sizeof(run.path), "%s", file);
 	rc = gn_topology_load(&run.topology, file, &cli->topology, &errs);
 	if (!rc && !alone)
 		gn_topology_check_inside(&run.topology, &errs);

@@ -1,175 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_stat.c - gantry stat: request a report from each running process of a directory. */
-#include <dirent.h>
+/*
+ * cmd_stat.c - gantry stat: what the running processes of a directory do, as a table, as their
+ * reports, or as JSON
+ */
 #include <errno.h>
 #include <gantry/rundir.h>
 #include <limits.h>
-#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/report.h"
-#include "cli/stat_server.h"
+#include "cli/stat_client.h"
+#include "cli/stat_table.h"
 
-#define ANSWER_MAX (64u * 1024 * 1024)
-#define ANSWER_TIMEOUT_MS 2000 /* timeout of all answers together */
-#define RETRY_MS 10            /* between attempts to connect to a process whose queue is full */
-
-static int is_socket_name(const struct dirent *item)
-{
-	size_t n = strlen(item->d_name), m = strlen(GN_STAT_SUFFIX);
-
-	return n > m && !strcmp(item->d_name + n - m, GN_STAT_SUFFIX);
-}
-
-/* Request to one process. */
-struct question {
-	struct sockaddr_un address;
-	int pid;
-	int fd; /* -1: finished */
-	bool connected;
-	char *text;
-	size_t n, capacity;
-	bool broken;  /* the process has sent an invalid report */
-	json_t *tree; /* the report; NULL: none */
+/* What to look at. */
+struct view {
+	const struct gn_cli *cli;
+	char dir[PATH_MAX];
+	char *file;       /* only processes of this configuration; NULL: all */
+	const char *role; /* NULL: all */
 };
-
-static void hang_up(struct question *q)
-{
-	if (q->fd >= 0)
-		close(q->fd);
-	q->fd = -1;
-	free(q->text);
-	q->text = NULL;
-}
-
-static void open_question(struct question *q, const char *dir, const char *name)
-{
-	q->address.sun_family = AF_UNIX;
-	q->pid = atoi(name);
-	q->fd = -1;
-	if ((size_t)snprintf(q->address.sun_path, sizeof(q->address.sun_path), "%s/%s", dir, name) <
-	    sizeof(q->address.sun_path))
-		q->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-}
-
-/*
- * Try to connect. EAGAIN means a full queue, so try again later. After another error the process is
- * dead.
- */
-static void try_connect(struct question *q)
-{
-	q->connected = !connect(q->fd, (struct sockaddr *)&q->address, sizeof(q->address));
-	if (!q->connected && errno != EAGAIN)
-		hang_up(q);
-}
-
-/* Read available data. At the end of file, parse the report. */
-static void read_available(struct question *q)
-{
-	ssize_t got;
-
-	if (q->n + 1 >= q->capacity) {
-		size_t capacity = q->capacity ? 2 * q->capacity : 64 * 1024;
-		char *grown = capacity <= ANSWER_MAX ? realloc(q->text, capacity) : NULL;
-
-		if (!grown) {
-			q->broken = true;
-			hang_up(q);
-			return;
-		}
-		q->text = grown;
-		q->capacity = capacity;
-	}
-	got = read(q->fd, q->text + q->n, q->capacity - q->n - 1);
-	if (got > 0) {
-		q->n += (size_t)got;
-	} else if (!got || errno != EAGAIN) {
-		q->text[q->n] = '\0';
-		q->tree = got ? NULL : json_loads(q->text, JSON_REJECT_DUPLICATES, NULL);
-		q->broken = q->n && !q->tree;
-		hang_up(q);
-	}
-}
-
-/* Poll all open requests once, at most timeout_ms. Returns the number of open requests. */
-static unsigned turn(struct question *questions, struct pollfd *fds, unsigned n, int timeout_ms)
-{
-	unsigned n_open = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		struct question *q = &questions[i];
-
-		if (q->fd >= 0 && !q->connected)
-			try_connect(q);
-		fds[i] = (struct pollfd){.fd = q->connected ? q->fd : -1, .events = POLLIN};
-		n_open += q->fd >= 0;
-		if (q->fd >= 0 && !q->connected && timeout_ms > RETRY_MS)
-			timeout_ms = RETRY_MS;
-	}
-	if (!n_open || poll(fds, n, timeout_ms) <= 0)
-		return n_open;
-	for (unsigned i = 0; i < n; i++)
-		if (fds[i].revents)
-			read_available(&questions[i]);
-	return n_open;
-}
-
-/* Send all requests in parallel, so that a stopped process does not delay the answers of others. */
-static void ask(struct question *questions, unsigned n)
-{
-	uint64_t now = gn_now_ns(), end = now + ANSWER_TIMEOUT_MS * GN_NS_PER_MS;
-	struct pollfd *fds = calloc(n, sizeof(*fds));
-
-	while (fds && now < end && turn(questions, fds, n, (int)((end - now) / GN_NS_PER_MS) + 1))
-		now = gn_now_ns();
-	free(fds);
-}
-
-/*
- * Request reports from all processes of a directory. silent: receives the PIDs of processes without
- * an answer. error_p: out, errno if the directory cannot be read, else 0.
- */
-static json_t *ask_all(const char *dir, const char *role, json_t *silent, int *error_p)
-{
-	struct dirent **items = NULL;
-	json_t *list = json_array();
-	int n = scandir(dir, &items, is_socket_name, alphasort);
-	struct question *questions;
-
-	*error_p = n < 0 ? errno : 0;
-	questions = calloc(n > 0 ? (size_t)n : 1, sizeof(*questions));
-	for (int i = 0; i < n && questions; i++)
-		open_question(&questions[i], dir, items[i]->d_name);
-	if (n > 0 && questions)
-		ask(questions, (unsigned)n);
-	for (int i = 0; i < n && questions; i++) {
-		struct question *q = &questions[i];
-
-		if (q->fd >= 0)
-			json_array_append_new(silent, json_integer(q->pid));
-		if (q->broken)
-			gn_cli_fail(
-				0,
-				"the report of process %d is incomplete or invalid (size=%zu bytes)",
-				q->pid, q->n);
-		if (q->tree && (!role || json_object_get(json_object_get(q->tree, "roles"), role)))
-			json_array_append(list, q->tree);
-		json_decref(q->tree);
-		hang_up(q);
-	}
-	for (int i = 0; i < n; i++)
-		free(items[i]);
-	free(questions);
-	free(items);
-	return list;
-}
 
 static void print_silent(const json_t *silent)
 {
@@ -180,7 +34,7 @@ static void print_silent(const json_t *silent)
 		gn_cli_fail(0,
 			    "process %" JSON_INTEGER_FORMAT
 			    " has not answered for %d ms; it may be stopped",
-			    json_integer_value(pid), ANSWER_TIMEOUT_MS);
+			    json_integer_value(pid), GN_STAT_TIMEOUT_MS);
 }
 
 static void print(const json_t *list, const char *role)
@@ -199,6 +53,7 @@ static void print(const json_t *list, const char *role)
 		}
 		json_object_del(tree, "pid");
 		json_object_del(tree, "config");
+		json_object_del(tree, "config_path");
 		json_object_del(tree, "schema");
 		json_object_del(tree, "version");
 		json_object_del(tree, "command");
@@ -206,33 +61,134 @@ static void print(const json_t *list, const char *role)
 	}
 }
 
-int gn_cli_stat(const struct gn_cli *cli)
+/* True if the process runs the configuration, and has the role. */
+static bool is_wanted(const struct view *view, const json_t *process)
 {
-	const char *role = cli->args.n ? cli->args.word[0] : NULL;
+	const char *file = json_string_value(json_object_get(process, "config_path"));
+
+	if (view->file && (!file || strcmp(file, view->file) != 0))
+		return false;
+	return !view->role || json_object_get(json_object_get(process, "roles"), view->role);
+}
+
+/* Request the reports that the view selects. */
+static json_t *look(const struct view *view, json_t *silent, int *error_p)
+{
+	json_t *all = gn_stat_ask(view->dir, silent, error_p), *list = json_array(), *process;
+	size_t i;
+
+	json_array_foreach (all, i, process)
+		if (is_wanted(view, process))
+			json_array_append(list, process);
+	json_decref(all);
+	return list;
+}
+
+/* Complain if there is no process. Returns an exit code. */
+static int found(const struct view *view, const json_t *list, int error)
+{
+	if (json_array_size(list))
+		return GN_EXIT_OK;
+	return gn_cli_fail(
+		GN_EXIT_FAILED,
+		"no running gantry process%s%s%s%s%s answers in %s%s%s%s; use --dir DIR to search another directory",
+		view->role ? " with a role \"" : "", view->role ? view->role : "",
+		view->role ? "\"" : "", view->file ? " of " : "",
+		view->file ? view->cli->config : "", view->dir, error ? " (" : "",
+		error ? strerror(error) : "", error ? ")" : "");
+}
+
+static int print_once(const struct view *view)
+{
 	json_t *silent = json_array(), *list, *tree;
 	int code = GN_EXIT_OK, error;
-	char dir[PATH_MAX];
 
-	if (cli->dir)
-		snprintf(dir, sizeof(dir), "%s", cli->dir);
-	else
-		gantry_rundir(dir, sizeof(dir));
-	list = ask_all(dir, role, silent, &error);
-	if (cli->json) {
+	list = look(view, silent, &error);
+	if (view->cli->json) {
 		tree = json_pack("{si sO sO}", "schema", 1, "processes", list, "silent", silent);
 		code = gn_cli_print_json(tree);
 		json_decref(tree);
+	} else if (json_array_size(list) && view->cli->topology.verbose) {
+		print(list, view->role);
 	} else if (json_array_size(list)) {
-		print(list, role);
+		gn_stat_print_table(stdout, list, NULL, view->role);
 	}
 	print_silent(silent);
-	if (!json_array_size(list))
-		code = gn_cli_fail(
-			GN_EXIT_FAILED,
-			"no running gantry process%s%s%s answers in %s%s%s%s; use --dir DIR to search another directory",
-			role ? " with a role \"" : "", role ? role : "", role ? "\"" : "", dir,
-			error ? " (" : "", error ? strerror(error) : "", error ? ")" : "");
+	if (found(view, list, error))
+		code = GN_EXIT_FAILED;
 	json_decref(list);
 	json_decref(silent);
+	return code;
+}
+
+/* Wait until the next second of the table; returns false after SIGINT or SIGTERM. */
+static bool wait_turn(const sigset_t *ends, unsigned seconds)
+{
+	const struct timespec interval = {.tv_sec = seconds};
+
+	return sigtimedwait(ends, NULL, &interval) < 0 && errno == EAGAIN;
+}
+
+/* Print a table every so many seconds, with the rates since the one before, until a signal. */
+static int watch(const struct view *view)
+{
+	json_t *before = NULL, *list, *silent;
+	int code = GN_EXIT_OK, error;
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	do {
+		silent = json_array();
+		list = look(view, silent, &error);
+		code = found(view, list, error);
+		if (code == GN_EXIT_OK)
+			gn_stat_print_table(stdout, list, before, view->role);
+		print_silent(silent);
+		gn_cli_flush();
+		json_decref(silent);
+		json_decref(before);
+		before = list;
+	} while (code == GN_EXIT_OK && wait_turn(&ends, view->cli->watch_s));
+	json_decref(before);
+	return code;
+}
+
+/* Find the directory of the sockets. Returns an exit code. */
+static int find_dir(struct view *view)
+{
+	const struct gn_cli *cli = view->cli;
+	struct gn_errs errs = {0};
+	struct gn_config *config = cli->config ? gn_config_open(cli->config, NULL, 0, &errs) : NULL;
+	const char *dir = cli->dir;
+
+	if (errs.n)
+		return gn_cli_complain(&errs);
+	if (config && !dir)
+		dir = gn_conf_string(gn_conf_child(gn_conf_child(gn_config_root(config), "runtime"),
+						   "stat_dir"));
+	if (dir && *dir)
+		snprintf(view->dir, sizeof(view->dir), "%s", dir);
+	else
+		gantry_rundir(view->dir, sizeof(view->dir));
+	if (config)
+		view->file = realpath(cli->config, NULL);
+	gn_config_close(&config);
+	return GN_EXIT_OK;
+}
+
+int gn_cli_stat(const struct gn_cli *cli)
+{
+	struct view view = {.cli = cli, .role = cli->args.n ? cli->args.word[0] : NULL};
+	int code;
+
+	if (cli->watch_s && (cli->json || cli->topology.verbose))
+		return gn_cli_fail(GN_EXIT_USAGE, "--watch prints a table: use neither -j nor -v");
+	code = find_dir(&view);
+	if (code == GN_EXIT_OK)
+		code = cli->watch_s ? watch(&view) : print_once(&view);
+	free(view.file);
 	return code;
 }

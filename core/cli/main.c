@@ -40,8 +40,9 @@ static const struct gn_command commands[] = {
 	 GLOBAL, 1, 1, gn_cli_env},
 	{"doca", "COMMAND...", "tools for programs written for DOCA; see gantry doca --help",
 	 GN_CLI_RAW, 0, SIZE_MAX, gn_cli_doca},
-	{"stat", "[NAME]", "print the reports of running gantry processes, or of the role NAME",
-	 GLOBAL | GN_CLI_DIR, 0, 1, gn_cli_stat},
+	{"stat", "[NAME]",
+	 "print what running gantry processes do, or only the role NAME (-v: whole reports)",
+	 GLOBAL | GN_CLI_DIR | GN_CLI_CONFIG | GN_CLI_WATCH, 0, 1, gn_cli_stat},
 	{"version", "", "print the version", GLOBAL, 0, 0, gn_cli_version},
 	{NULL, NULL, NULL, 0, 0, 0, NULL},
 };
@@ -58,6 +59,7 @@ static const struct {
 	 "override a value of the configuration; may be repeated"},
 	{"config", 'c', "FILE", GN_CLI_CONFIG, "the configuration file"},
 	{"dir", 0, "DIR", GN_CLI_DIR, "directory of the sockets of running processes"},
+	{"watch", 0, "SECONDS", GN_CLI_WATCH, "print again and again, with the rates in between"},
 	{"options", 'o', NULL, GN_CLI_OPTIONS, "list the options of each plugin as well"},
 	{"mdoc", 0, NULL, GN_CLI_MDOC, "print items for the list of a manual page"},
 	{"json", 'j', NULL, GN_CLI_JSON, "print JSON"},
@@ -209,6 +211,15 @@ static void build_getopt(unsigned accepts, bool posix, char *letters, struct opt
 	longs[n] = (struct option){0};
 }
 
+/* Parse a number of seconds from 1 to 3600. Returns 0 for another text. */
+static unsigned parse_seconds(const char *text)
+{
+	char *end;
+	const unsigned long n = strtoul(text, &end, 10);
+
+	return *text >= '0' && *text <= '9' && !*end && n <= 3600 ? (unsigned)n : 0;
+}
+
 static void apply_option(struct gn_cli *cli, unsigned bit, const char *arg)
 {
 	if (bit == GN_CLI_PLUGIN_DIR)
@@ -221,6 +232,8 @@ static void apply_option(struct gn_cli *cli, unsigned bit, const char *arg)
 		cli->config = arg;
 	else if (bit == GN_CLI_DIR)
 		cli->dir = arg;
+	else if (bit == GN_CLI_WATCH)
+		cli->watch_s = parse_seconds(arg);
 	else if (bit == GN_CLI_VERBOSE)
 		cli->topology.verbose++;
 	else if (bit == GN_CLI_JSON)
@@ -274,6 +287,11 @@ static int parse(struct gn_cli *cli, const struct gn_command *command, int argc,
 		if (options[row].bit == GN_CLI_VERSION)
 			return gn_cli_version(cli);
 		apply_option(cli, options[row].bit, optarg);
+		if (options[row].bit == GN_CLI_WATCH && !cli->watch_s)
+			return gn_cli_fail(
+				GN_EXIT_USAGE,
+				"--watch: not a number of seconds from 1 to 3600 (value=%s)",
+				optarg);
 	}
 	return -1;
 }

@@ -268,7 +268,7 @@ over_shm() {
 	) </dev/null >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
 	pid=$!
 	until_true answers
-	gantry stat --dir "$dir" store
+	gantry stat -v --dir "$dir" store
 	says "role                    target"
 	kill -HUP "$pid"
 	finish
@@ -278,7 +278,7 @@ over_shm() {
 
 @test "stat: live report, for people, for machines, for one role" {
 	begin --set roles.load.workload.ops=0 --set roles.load.workload.time=600s
-	gantry stat --dir "$dir"
+	gantry stat -v --dir "$dir"
 	[ "$status" -eq 0 ]
 	says "process $pid  $conf"
 	says "result                  running"
@@ -287,7 +287,7 @@ over_shm() {
 	[ "$status" -eq 0 ]
 	says '"processes": ['
 	says "\"pid\": $pid"
-	gantry stat --dir "$dir" load
+	gantry stat -v --dir "$dir" load
 	[ "$status" -eq 0 ]
 	[[ "$output" != *"transport"* ]]
 	gantry stat --dir "$dir" nobody
@@ -295,6 +295,47 @@ over_shm() {
 	kill -INT "$pid"
 	finish
 	[ "$status" -eq 3 ]
+}
+
+@test "stat: a line for each role and session, once and again" {
+	begin --set roles.load.workload.ops=0 --set roles.load.workload.time=600s
+	gantry stat --dir "$dir"
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 6 ]
+	[[ "${lines[0]}" =~ ^\ +PID\ ROLE\ +KIND\ +IOPS\ +BYTES/S\ +P50\ +P99\ +HELD\ +ERR$ ]]
+	[[ "${lines[1]}" =~ ^\ +$pid\ store\ +target\ +[0-9.]+[kM]?\ +-\ +-\ +-\ +[0-9]+\ +0$ ]]
+	[[ "${lines[2]}" =~ ^\ +session\ [0-9a-f]{8}\ running,\ peer\ $pid,\ lanes\ 1,\ depth\ 4$ ]]
+	[[ "${lines[3]}" =~ ^\ +$pid\ bridge\ +gateway\ +[0-9.]+[kM]?\ +[0-9] ]]
+	[[ "${lines[5]}" =~ ^\ +$pid\ load\ +initiator\ +[0-9.]+[kM]?\ +[0-9].*[mun]s\ +[0-9]+\ +0$ ]]
+	run timeout --signal=INT 3 "$GANTRY" stat --dir "$dir" --watch 1 load
+	[ "$(grep -c " load " <<<"$output")" -ge 2 ]
+	kill -INT "$pid"
+	finish
+	run timeout 10 "$GANTRY" stat --dir "$dir" --watch 1
+	[ "$status" -eq 1 ]
+}
+
+@test "stat: only the processes of a configuration, in its directory" {
+	begin --role store
+	gantry stat -c "$conf"
+	[ "$status" -eq 0 ]
+	says " store "
+	cd "$BATS_TEST_TMPDIR"
+	gantry stat -c ./t.conf
+	says " store "
+	sed 's/"v"/"w"/' "$conf" >other.conf
+	gantry stat -c other.conf
+	[ "$status" -eq 1 ]
+	says "no running gantry process of other.conf answers in $dir;"
+	gantry stat -c none.conf
+	[ "$status" -eq 2 ]
+	gantry stat --watch 0
+	[ "$status" -eq 2 ]
+	says "gantry: --watch: not a number of seconds from 1 to 3600 (value=0)"
+	gantry stat --watch 1 --json
+	[ "$status" -eq 2 ]
+	kill -TERM "$pid"
+	finish
 }
 
 @test "stat: names stopped processes, and waits for all of them at the same time" {
@@ -311,7 +352,7 @@ over_shm() {
 		kill -STOP "$i"
 	done
 	SECONDS=0
-	gantry stat --dir "$dir"
+	gantry stat -v --dir "$dir"
 	local took=$SECONDS
 	"$GANTRY" stat --dir "$dir" --json >"$BATS_TEST_TMPDIR/json" 2>/dev/null
 	kill -KILL $stopped
@@ -335,7 +376,7 @@ over_shm() {
 	done
 	prlimit --pid "$pid" --nofile="$free:"
 	for _ in 1 2 3; do
-		gantry stat --dir "$dir"
+		gantry stat -v --dir "$dir"
 		[ "$status" -eq 0 ]
 		says "process $pid  $conf"
 	done
