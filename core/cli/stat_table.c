@@ -71,20 +71,30 @@ static uint64_t percentile(const struct buckets *b, unsigned percent)
 	return 0;
 }
 
+static bool measures(const json_t *object)
+{
+	const json_t *each;
+	const char *key;
+
+	json_object_foreach ((json_t *)object, key, each)
+		if (json_object_get(each, "latency"))
+			return true;
+	return false;
+}
+
 /*
- * An initiator measures each operation. Other roles count operations, and a stage `stats` of them
- * measures: the first one, so that no IO counts twice.
+ * Returns the object that has the latency of each operation: that of the role, or of its first
+ * stage that measures, so that no IO counts twice. NULL: none.
  */
 static const json_t *measured(const json_t *role)
 {
 	const json_t *stages = json_object_get(role, "stages"), *stage;
 	size_t i;
 
-	if (json_object_get(role, "total"))
+	if (measures(role))
 		return role;
 	json_array_foreach ((json_t *)stages, i, stage)
-		if (json_is_string(json_object_get(stage, "type")) &&
-		    !strcmp(json_string_value(json_object_get(stage, "type")), "stats"))
+		if (measures(stage))
 			return stage;
 	return NULL;
 }
