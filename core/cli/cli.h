@@ -35,6 +35,7 @@ enum gn_cli_option {
 	GN_CLI_VERSION = 0x200,
 	GN_CLI_MDOC = 0x400,
 	GN_CLI_WATCH = 0x1000,
+	GN_CLI_OPENMETRICS = 0x2000,
 	GN_CLI_RAW = 0x800, /* no option: the command parses its words itself */
 };
 
@@ -46,7 +47,7 @@ struct gn_cli {
 	const char *config; /* -c; NULL: not given */
 	const char *dir;    /* --dir; NULL: not given */
 	bool json;
-	bool options, mdoc;
+	bool options, mdoc, openmetrics;
 	unsigned watch_s; /* --watch: seconds; 0: not given */
 };
 

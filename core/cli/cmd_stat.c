@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/report.h"
 #include "cli/stat_client.h"
+#include "cli/stat_metrics.h"
 #include "cli/stat_table.h"
 
 /* What to look at. */
@@ -108,6 +109,8 @@ static int print_once(const struct view *view)
 		tree = json_pack("{si sO sO}", "schema", 1, "processes", list, "silent", silent);
 		code = gn_cli_print_json(tree);
 		json_decref(tree);
+	} else if (view->cli->openmetrics) {
+		gn_stat_print_metrics(stdout, list);
 	} else if (json_array_size(list) && view->cli->topology.verbose) {
 		print(list, view->role);
 	} else if (json_array_size(list)) {
@@ -184,8 +187,9 @@ int gn_cli_stat(const struct gn_cli *cli)
 	struct view view = {.cli = cli, .role = cli->args.n ? cli->args.word[0] : NULL};
 	int code;
 
-	if (cli->watch_s && (cli->json || cli->topology.verbose))
-		return gn_cli_fail(GN_EXIT_USAGE, "--watch prints a table: use neither -j nor -v");
+	if ((cli->watch_s != 0) + cli->json + cli->openmetrics + (cli->topology.verbose != 0) > 1)
+		return gn_cli_fail(GN_EXIT_USAGE,
+				   "only one of --watch, --json, --openmetrics and -v can be used");
 	code = find_dir(&view);
 	if (code == GN_EXIT_OK)
 		code = cli->watch_s ? watch(&view) : print_once(&view);

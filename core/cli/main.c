@@ -42,7 +42,8 @@ static const struct gn_command commands[] = {
 	 GN_CLI_RAW, 0, SIZE_MAX, gn_cli_doca},
 	{"stat", "[NAME]",
 	 "print what running gantry processes do, or only the role NAME (-v: whole reports)",
-	 GLOBAL | GN_CLI_DIR | GN_CLI_CONFIG | GN_CLI_WATCH, 0, 1, gn_cli_stat},
+	 GLOBAL | GN_CLI_DIR | GN_CLI_CONFIG | GN_CLI_WATCH | GN_CLI_OPENMETRICS, 0, 1,
+	 gn_cli_stat},
 	{"version", "", "print the version", GLOBAL, 0, 0, gn_cli_version},
 	{NULL, NULL, NULL, 0, 0, 0, NULL},
 };
@@ -60,6 +61,7 @@ static const struct {
 	{"config", 'c', "FILE", GN_CLI_CONFIG, "the configuration file"},
 	{"dir", 0, "DIR", GN_CLI_DIR, "directory of the sockets of running processes"},
 	{"watch", 0, "SECONDS", GN_CLI_WATCH, "print again and again, with the rates in between"},
+	{"openmetrics", 0, NULL, GN_CLI_OPENMETRICS, "print metrics for Prometheus"},
 	{"options", 'o', NULL, GN_CLI_OPTIONS, "list the options of each plugin as well"},
 	{"mdoc", 0, NULL, GN_CLI_MDOC, "print items for the list of a manual page"},
 	{"json", 'j', NULL, GN_CLI_JSON, "print JSON"},
@@ -240,6 +242,8 @@ static void apply_option(struct gn_cli *cli, unsigned bit, const char *arg)
 		cli->json = true;
 	else if (bit == GN_CLI_OPTIONS)
 		cli->options = true;
+	else if (bit == GN_CLI_OPENMETRICS)
+		cli->openmetrics = true;
 	else if (bit == GN_CLI_MDOC)
 		cli->mdoc = true;
 }
