@@ -39,7 +39,7 @@ metrics() {
 }
 
 @test "the parser of the Prometheus client reads all families" {
-	/usr/bin/python3 -c 'import prometheus_client.openmetrics.parser' 2>/dev/null || skip "no parser of OpenMetrics is installed"
+	/usr/bin/python3 -c 'import prometheus_client.openmetrics.parser' 2>/dev/null || skip "no parser is installed"
 	metrics
 	run /usr/bin/python3 - "$BATS_TEST_TMPDIR/metrics" <<-'END'
 		import sys
