@@ -28,6 +28,7 @@ struct run {
 	char path[PATH_MAX]; /* of the configuration, absolute */
 	struct gn_loop *loop;
 	struct gn_timer advance; /* runs advance() after a role has finished */
+	struct gn_timer alive;   /* runs alive(): notify the watchdog of the service manager */
 	struct gn_timer late;    /* runs late(): log the roles that have not finished */
 	struct gn_stat_server *stat;
 	struct gn_progress progress;
@@ -300,6 +301,14 @@ static void name_failures(const struct run *run)
 
 /* -- start and end -- */
 
+static void alive(void *arg)
+{
+	struct run *run = arg;
+
+	gn_notify(GN_NOTIFY_WATCHDOG);
+	gn_loop_set_timer(run->loop, &run->alive, gn_now_ns() + gn_notify_watchdog_ns() / 2);
+}
+
 static int open_run(struct run *run)
 {
 	struct gn_topology *t = &run->topology;
@@ -309,6 +318,8 @@ static int open_run(struct run *run)
 		return -errno;
 	run->advance.fn = advance;
 	run->advance.arg = run;
+	run->alive.fn = alive;
+	run->alive.arg = run;
 	run->late.fn = late;
 	run->late.arg = run;
 	t->role_finished = role_finished;
@@ -346,6 +357,8 @@ static void run_loop(struct run *run)
 		run->winding_down = true;
 	} else {
 		notify_ready(&run->topology);
+		if (gn_notify_watchdog_ns())
+			alive(run);
 	}
 	gn_loop_set_timer(run->loop, &run->advance, 1);
 	rc = gn_loop_run(run->loop);
@@ -455,6 +468,7 @@ int gn_run(const struct gn_cli *cli, const char *file, bool alone,
 		code = run_topology(&run, print);
 	if (run.loop) {
 		gn_loop_clear_timer(run.loop, &run.advance);
+		gn_loop_clear_timer(run.loop, &run.alive);
 		gn_loop_clear_timer(run.loop, &run.late);
 	}
 	gn_stop_set(&run.stop, run.topology.runtime.stop_limit_ns, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 /*
@@ -62,4 +63,17 @@ void gn_notify(const char *state)
 		gn_log(GN_LOG_WARN, "gantry", "NOTIFY_SOCKET=%s: cannot send %.*s: %s",
 		       gn_escape(shown, sizeof(shown), name, strlen(name)),
 		       (int)strcspn(state, "\n"), state, strerror(-rc));
+}
+
+uint64_t gn_notify_watchdog_ns(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+	unsigned long long n;
+	char *end;
+
+	if (!usec || *usec < '0' || *usec > '9' || (pid && atoi(pid) != (int)getpid()))
+		return 0;
+	errno = 0;
+	n = strtoull(usec, &end, 10);
+	return *end || errno || n > UINT64_MAX / GN_NS_PER_US ? 0 : n * GN_NS_PER_US;
 }

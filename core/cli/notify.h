@@ -6,11 +6,20 @@
 #ifndef GN_CLI_NOTIFY_H
 #define GN_CLI_NOTIFY_H
 
+#include <stdint.h>
+
 /* all servers listen, and all roles that end by themselves have started */
 #define GN_NOTIFY_READY "READY=1"
 #define GN_NOTIFY_STOPPING "STOPPING=1" /* the process starts to end */
 
+#define GN_NOTIFY_WATCHDOG "WATCHDOG=1" /* the control thread works */
+
 /* Send a state. No operation if NOTIFY_SOCKET is not set. Never blocks; a failure is logged. */
 void gn_notify(const char *state);
+/*
+ * Get the time, in ns, within which the manager expects the next GN_NOTIFY_WATCHDOG: WATCHDOG_USEC,
+ * if WATCHDOG_PID is this process or is not set. 0: it expects none.
+ */
+uint64_t gn_notify_watchdog_ns(void);
 
 #endif

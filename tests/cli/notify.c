@@ -228,6 +228,40 @@ static void test_service_whose_name_is_taken_never_notifies_ready(void)
 	nothing_more();
 }
 
+static void test_watchdog_hears_that_the_service_is_alive(void)
+{
+	manage(path);
+	setenv("WATCHDOG_USEC", "20000", 1);
+	run("store", NULL);
+	expect("READY=1");
+	for (int i = 0; i < 3; i++)
+		expect("WATCHDOG=1");
+	kill(child, SIGTERM);
+	ends_with(0);
+	unsetenv("WATCHDOG_USEC");
+}
+
+static void watchdog_is_not_for(const char *usec, const char *pid)
+{
+	setenv("WATCHDOG_USEC", usec, 1);
+	setenv("WATCHDOG_PID", pid, 1);
+	run(NULL, NULL);
+	expect("READY=1");
+	expect("STOPPING=1");
+	ends_with(0);
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+}
+
+static void test_watchdog_of_another_process_hears_nothing(void)
+{
+	manage(path);
+	watchdog_is_not_for("20000", "1");
+	watchdog_is_not_for("-1", "0");
+	watchdog_is_not_for("20000s", "0");
+	nothing_more();
+}
+
 static void works_without(const char *name, const char *why)
 {
 	setenv("NOTIFY_SOCKET", name, 1);
@@ -259,6 +293,8 @@ int main(void)
 	RUN_TEST(test_workload_that_completes_notifies_ready_and_stopping);
 	RUN_TEST(test_service_that_cannot_start_never_notifies_ready);
 	RUN_TEST(test_service_whose_name_is_taken_never_notifies_ready);
+	RUN_TEST(test_watchdog_hears_that_the_service_is_alive);
+	RUN_TEST(test_watchdog_of_another_process_hears_nothing);
 	RUN_TEST(test_service_runs_without_a_service_manager);
 	return UNITY_END();
 }
