@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "conform/forked.h"
@@ -120,6 +122,25 @@ static void lock_that_is_held_stays(void)
 	reopen_a();
 	TEST_ASSERT_EQUAL_INT(1, files());
 	close(fd);
+	reopen_a();
+	TEST_ASSERT_EQUAL_INT(0, files());
+}
+
+/* A starting server has its lock and its socket before it listens. */
+static void server_that_does_not_listen_yet_refuses(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int lock = open_name("vol.lock"), fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	TEST_ASSERT_EQUAL_INT(0, flock(lock, LOCK_EX | LOCK_NB));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%.100s", path_of("vol.sock"));
+	TEST_ASSERT_EQUAL_INT(0, bind(fd, (struct sockaddr *)&address, sizeof(address)));
+	rig_start_connect("vol");
+	rig_until(rig.a.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, rig.a.reason);
+	TEST_ASSERT_EQUAL_INT(2, files());
+	close(fd);
+	close(lock);
 	reopen_a();
 	TEST_ASSERT_EQUAL_INT(0, files());
 }
@@ -287,6 +308,7 @@ void name_cases(void)
 	RUN_TEST(opening_a_device_removes_files_of_a_killed_server);
 	RUN_TEST(lock_without_a_socket_is_removed);
 	RUN_TEST(lock_that_is_held_stays);
+	RUN_TEST(server_that_does_not_listen_yet_refuses);
 	RUN_TEST(file_that_is_no_lock_stays);
 	RUN_TEST(connected_client_removes_files_of_a_killed_server);
 	RUN_TEST(disconnecting_client_removes_files_of_a_killed_server);

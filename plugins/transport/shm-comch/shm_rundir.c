@@ -380,9 +380,11 @@ int comch_rundir_connect(const struct comch_device *dev, const char *service)
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun))) {
-		if (errno == ECONNREFUSED)
+		const int error = errno; /* of connect(), before the sweep changes errno */
+
+		if (error == ECONNREFUSED)
 			comch_rundir_sweep(dev, service);
-		rc = errno == ENOENT ? -ECONNREFUSED : errno == EAGAIN ? -EBUSY : -errno;
+		rc = error == ENOENT ? -ECONNREFUSED : error == EAGAIN ? -EBUSY : -error;
 		if (rc == -EACCES) /* a server rejects a user with the same errno */
 			gantry_log_error(dev->host, "no right to connect to the socket %s: %s",
 					 name, strerror(EACCES));
