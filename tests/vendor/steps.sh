@@ -31,11 +31,14 @@ text_of()
 	grep -qF -e "$2" "$1.out"
 }
 
-# over LABEL - true if the program has ended; sets its status
+# over LABEL - true if the program has ended; sets its status. A zombie has ended: bash 5.2 can stop to reap its children, because
+# `read -t` leaves SIGCHLD blocked.
 over()
 {
+	local stat=""
 	[ -z "${status[$1]:-}" ] || return 0
-	kill -0 "${process[$1]}" 2>/dev/null && return 1
+	{ read -r stat <"/proc/${process[$1]}/stat"; } 2>/dev/null
+	[ -z "$stat" ] || [[ $stat == *") Z "* ]] || return 1
 	wait "${process[$1]}" 2>/dev/null # bash would print that a signal ended it
 	status[$1]=$?
 }
@@ -181,4 +184,4 @@ end_processes()
 		exec {fd}>&-
 	done
 	process=() input=() status=() permitted=()
-}
+} 2>/dev/null # bash prints that a signal ended a process
