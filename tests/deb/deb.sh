@@ -11,7 +11,7 @@ mkdir -p "$2"
 out=$(cd "$2" && pwd)
 fio=${3:-no}
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-mapfile -t sources < <(find /etc/apt/sources.list /etc/apt/sources.list.d -type f \( -name '*.list' -o -name '*.sources' \) 2>/dev/null)
+mapfile -t sources < <(find /etc/apt -maxdepth 2 -type f \( -name sources.list -o -name '*.sources' -o -path '*/sources.list.d/*.list' \))
 version=$(dpkg-parsechangelog -l "$top/debian/changelog" -S Version)
 upstream=${version%-*}
 : "${SOURCE_DATE_EPOCH:=$(dpkg-parsechangelog -l "$top/debian/changelog" -S Timestamp)}"
@@ -53,6 +53,7 @@ make_source()
 	(cd "$out/source" && dpkg-source -q -b "gantry-$upstream")
 }
 
+profile=()
 # build_in ROOT RESULT - build the packages in a root, at a path that depends on RESULT, and move them to it
 build_in()
 {
@@ -60,9 +61,9 @@ build_in()
 	mkdir -p "$1$place" "$2"
 	cp -R "$out/source"/* "$1$place"
 	[ "$fio" = no ] || [ -d "$1/fio" ] || cp -R "$fio" "$1/fio"
-	[ "$fio" = no ] || set -- "$1" "$2" "GANTRY_FIO=/fio DEB_BUILD_PROFILES=pkg.gantry.fio"
-	chroot "$1" /bin/sh -c "cd $place/gantry-$upstream && SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH ${3:-} dpkg-buildpackage -us -uc -j$(nproc)" \
-		>"$2.log" 2>&1 || { tail -n 30 "$2.log"; return 1; }
+	[ "$fio" = no ] || profile=(GANTRY_FIO=/fio DEB_BUILD_PROFILES=pkg.gantry.fio)
+	chroot "$1" env -C "$place/gantry-$upstream" SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" "${profile[@]}" \
+		dpkg-buildpackage -us -uc -j"$(nproc)" >"$2.log" 2>&1 || { tail -n 30 "$2.log"; return 1; }
 	find "$1$place" -maxdepth 1 -type f ! -name '*.tar.xz' -exec mv -t "$2" {} +
 	cp "$out/source"/*.tar.xz "$2"
 	rm -rf "${1:?}$place"

@@ -3,8 +3,8 @@
  * elf.c - any bytes as the file of a plugin: the inspection of its headers ends, reads only the
  * file, and returns a reason.
  *
- * The first byte of an input is inverted, so that nobody takes the inputs of the corpus for programs
- * without a source.
+ * The first byte of an input is inverted: otherwise tools that check packages take the inputs of
+ * the corpus for programs without a source.
  */
 #include <stdint.h>
 #include <stdlib.h>
