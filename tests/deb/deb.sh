@@ -11,7 +11,7 @@ mkdir -p "$2"
 out=$(cd "$2" && pwd)
 fio=${3:-no}
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-mapfile -t sources < <(find /etc/apt -maxdepth 2 -type f \( -name sources.list -o -name '*.sources' -o -path '*/sources.list.d/*.list' \))
+mapfile -t sources < <(find /etc/apt -maxdepth 2 -type f \( -name sources.list -o -name '*.sources' -o -path '*.d/*.list' \))
 version=$(dpkg-parsechangelog -l "$top/debian/changelog" -S Version)
 upstream=${version%-*}
 : "${SOURCE_DATE_EPOCH:=$(dpkg-parsechangelog -l "$top/debian/changelog" -S Timestamp)}"
