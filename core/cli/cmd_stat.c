@@ -110,7 +110,7 @@ static int print_once(const struct view *view)
 		code = gn_cli_print_json(tree);
 		json_decref(tree);
 	} else if (view->cli->openmetrics) {
-		gn_stat_print_metrics(stdout, list);
+		gn_stat_print_metrics(stdout, list, view->role);
 	} else if (json_array_size(list) && view->cli->topology.verbose) {
 		print(list, view->role);
 	} else if (json_array_size(list)) {
@@ -124,15 +124,34 @@ static int print_once(const struct view *view)
 	return code;
 }
 
-/* Wait until the next second of the table; returns false after SIGINT or SIGTERM. */
+/* Wait for some seconds. Returns false after SIGINT or SIGTERM. */
 static bool wait_turn(const sigset_t *ends, unsigned seconds)
 {
 	const struct timespec interval = {.tv_sec = seconds};
+	int signal;
 
-	return sigtimedwait(ends, NULL, &interval) < 0 && errno == EAGAIN;
+	do
+		signal = sigtimedwait(ends, NULL, &interval);
+	while (signal < 0 && errno == EINTR); /* the process was stopped and continued */
+	return signal < 0;
 }
 
-/* Print a table every so many seconds, with the rates since the one before, until a signal. */
+/* Keep the report of a process that did not answer this time, for the rates of the next table. */
+static void keep_missed(json_t *list, const json_t *before)
+{
+	const json_t *old, *each;
+	size_t i, j;
+
+	json_array_foreach ((json_t *)before, i, old) {
+		json_array_foreach (list, j, each)
+			if (json_equal(json_object_get(each, "pid"), json_object_get(old, "pid")))
+				break;
+		if (j == json_array_size(list))
+			json_array_append(list, (json_t *)old);
+	}
+}
+
+/* Print a table every watch_s seconds, with the rates since the previous table. */
 static int watch(const struct view *view)
 {
 	json_t *before = NULL, *list, *silent;
@@ -152,9 +171,10 @@ static int watch(const struct view *view)
 		print_silent(silent);
 		gn_cli_flush();
 		json_decref(silent);
+		keep_missed(list, before);
 		json_decref(before);
 		before = list;
-	} while (code == GN_EXIT_OK && wait_turn(&ends, view->cli->watch_s));
+	} while (code == GN_EXIT_OK && !ferror(stdout) && wait_turn(&ends, view->cli->watch_s));
 	json_decref(before);
 	return code;
 }

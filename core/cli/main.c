@@ -60,7 +60,7 @@ static const struct {
 	 "override a value of the configuration; may be repeated"},
 	{"config", 'c', "FILE", GN_CLI_CONFIG, "the configuration file"},
 	{"dir", 0, "DIR", GN_CLI_DIR, "directory of the sockets of running processes"},
-	{"watch", 0, "SECONDS", GN_CLI_WATCH, "print again and again, with the rates in between"},
+	{"watch", 0, "SECONDS", GN_CLI_WATCH, "print a table at this interval, with its rates"},
 	{"openmetrics", 0, NULL, GN_CLI_OPENMETRICS, "print metrics for Prometheus"},
 	{"options", 'o', NULL, GN_CLI_OPTIONS, "list the options of each plugin as well"},
 	{"mdoc", 0, NULL, GN_CLI_MDOC, "print items for the list of a manual page"},

@@ -16,7 +16,7 @@
 /* Bounds of latencies: 2^k - 1 ns, which are bounds of the buckets of a report. */
 enum { FIRST_BOUND = 10, LAST_BOUND = 34 }; /* 1 us, 17 s */
 
-/* What the samples of a family are about. */
+/* The object that a sample describes. */
 enum subject {
 	PROCESS,
 	ROLE,
@@ -34,7 +34,7 @@ static const struct family {
 	enum type type;
 	const char *unit, *help;
 	enum subject subject;
-	const char *path, *other; /* of the value; the second if there is no first one */
+	const char *path, *other; /* path of the value; `other` is used if `path` is absent */
 	double scale;
 } families[] = {
 	{"gantry_process_cpu_seconds", COUNTER, "seconds", "Processor time of the process.",
@@ -46,8 +46,9 @@ static const struct family {
 	 NULL, 1},
 	{"gantry_volume_size_bytes", GAUGE, "bytes", "Size of the volume that the role serves.",
 	 ROLE, "volume.size_bytes", NULL, 1},
-	{"gantry_held_ops", GAUGE, NULL, "IOs that the role has passed on.", ROLE,
-	 "connect.held_ops", "backend.held_ops", 1},
+	{"gantry_held_ops", GAUGE, NULL,
+	 "IOs that the role has passed on and that have not completed.", ROLE, "connect.held_ops",
+	 "backend.held_ops", 1},
 	{"gantry_done_ops", COUNTER, NULL, "IOs that the role has completed.", ROLE,
 	 "counters.ops_done", "total.ops", 1},
 	{"gantry_failed_ops", COUNTER, NULL, "IOs of a server that have failed.", ROLE,
@@ -180,7 +181,7 @@ static void print_value(FILE *out, const struct family *f, const struct labels *
 
 /* -- subjects -- */
 
-/* Print a sample for each member of an object; only members with `latency` if that is so. */
+/* Print a sample for each member of an object. with_latency: skip members without `latency`. */
 static void print_members(FILE *out, const struct family *f, struct labels l, const char *label,
 			  const json_t *object, bool with_latency)
 {
@@ -244,12 +245,16 @@ static void print_role(FILE *out, const struct family *f, const struct labels *l
 	}
 }
 
-static void print_process(FILE *out, const struct family *f, const json_t *process)
+/* only: the role that is wanted; NULL: all. */
+static void print_process(FILE *out, const struct family *f, const json_t *process,
+			  const char *only)
 {
 	struct labels l = {.pid = gn_report_number(process, "pid", 0),
 			   .config = json_string_value(json_object_get(process, "config"))};
 	const json_t *role;
 
+	if (only && (f->subject == PROCESS || f->subject == DEVICE))
+		return;
 	if (f->subject == PROCESS) {
 		print_value(out, f, &l, process);
 		return;
@@ -259,12 +264,14 @@ static void print_process(FILE *out, const struct family *f, const json_t *proce
 		return;
 	}
 	json_object_foreach (json_object_get(process, "roles"), l.role, role) {
+		if (only && strcmp(only, l.role) != 0)
+			continue;
 		l.kind = json_string_value(json_object_get(role, "role"));
 		print_role(out, f, &l, role);
 	}
 }
 
-void gn_stat_print_metrics(FILE *out, const json_t *list)
+void gn_stat_print_metrics(FILE *out, const json_t *list, const char *role)
 {
 	static const char *const types[] = {"counter", "gauge", "histogram"};
 	const struct family *f;
@@ -277,7 +284,7 @@ void gn_stat_print_metrics(FILE *out, const json_t *list)
 			fprintf(out, "# UNIT %s %s\n", f->name, f->unit);
 		fprintf(out, "# HELP %s %s\n", f->name, f->help);
 		json_array_foreach ((json_t *)list, i, process)
-			print_process(out, f, process);
+			print_process(out, f, process, role);
 	}
 	fputs("# EOF\n", out);
 }

@@ -7,9 +7,11 @@
 #include <stdio.h>
 
 /*
- * Print the metrics of the reports that gn_stat_ask() returns. gantry(1) describes them. Counters
- * start at 0 with the process.
+ * Print the metrics of the reports that gn_stat_ask() returns. Counters start at 0 with the
+ * process.
+ *
+ * role    only metrics of this role; NULL: all metrics
  */
-void gn_stat_print_metrics(FILE *out, const json_t *list);
+void gn_stat_print_metrics(FILE *out, const json_t *list, const char *role);
 
 #endif

@@ -120,7 +120,7 @@ static void add_work(struct work *w, const json_t *role, int sign)
 	w->errors += sign * gn_report_number(role, "counters.ops_failed", 0);
 }
 
-/* IOs that the role has passed on, or its backend has. */
+/* IOs that the role has passed on, or its backend has, and that have not completed. */
 static double in_flight(const json_t *role)
 {
 	return gn_report_number(role, "connect.held_ops", 0) +

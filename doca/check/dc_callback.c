@@ -337,9 +337,8 @@ static void graph_failed(struct doca_graph_instance *instance, union doca_data i
 /*
  * -- user nodes of graphs --
  *
- * The library gives a user node only the cookie of the program. So each function that the program
- * uses gets a function of the layer for itself. Those after the last are not replaced: what they
- * call is not judged.
+ * A user node receives only the cookie of the program, so each callback needs a trampoline of its
+ * own. The layer has N_NODES trampolines; it does not judge the calls of further callbacks.
  */
 
 enum { N_NODES = 8 };

@@ -3,8 +3,9 @@
  * dc_trouble.c - seeded trouble
  *
  * GANTRY_DOCA_CHECK_SEED is the seed, and GANTRY_DOCA_CHECK_PROGRAM the number of this program of
- * the run. The seed decides the rate of each kind of trouble, which can be 0; so is that of a kind
- * that GANTRY_DOCA_CHECK_TROUBLE, a list of names with commas, lacks. A decision depends on
+ * the run. The seed decides the rate of each kind of trouble. The rate can be 0.
+ * GANTRY_DOCA_CHECK_TROUBLE is a list of kinds, separated by commas; every other kind has the rate
+ * 0. A decision depends on
  * the seed, the program, the thread and the number of its decisions, but not on time. So a program
  * of one thread gets the same decisions for the same calls. How the calls of two processes
  * interleave depends on the scheduler of the operating system.

@@ -83,7 +83,7 @@ doca_error_t gd_serial_take(struct gd_pool *pool, union doca_data user_data,
 
 /*
  * True if the context can use both lists: they are on its device, and have at most
- * GD_SERIAL_LIST_MAX buffers. src, dst: not NULL.
+ * GD_SERIAL_LIST_MAX buffers. src, dst: NULL is a list without buffers.
  */
 bool gd_serial_can_use(const struct doca_ctx *ctx, const struct doca_buf *src,
 		       const struct doca_buf *dst);

@@ -107,6 +107,8 @@ bool dt_ended_well(const struct dt_program *program);
 /* -- dt_findings.c -- */
 
 void dt_findings_init(struct dt_findings *findings);
+/* Forget the numbers of calls and of trouble, before another run. */
+void dt_findings_reset_counts(struct dt_findings *findings);
 void dt_findings_fini(struct dt_findings *findings);
 /* Add the records of a file. Returns 0, or a negative errno. */
 int dt_findings_read(struct dt_findings *findings, const char *records,
@@ -136,7 +138,8 @@ void dt_locate(const char *frame, struct dt_place *place);
 void dt_print_text(FILE *out, const struct dt_findings *findings, const struct dt_options *options);
 int dt_print_json(FILE *out, const struct dt_findings *findings, const struct dt_options *options);
 /* Write a file. Returns 0, or DT_USAGE after printing the error. */
-int dt_write_junit(const char *path, const struct dt_findings *findings);
+int dt_write_junit(const char *path, const struct dt_findings *findings,
+		   const struct dt_options *options);
 int dt_write_sarif(const char *path, const struct dt_findings *findings);
 /* Write text with the characters escaped that XML reserves. */
 void dt_print_xml(FILE *out, const char *text);

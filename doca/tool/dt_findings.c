@@ -102,10 +102,19 @@ static void free_finding(struct dt_finding *finding)
 	free(finding);
 }
 
+void dt_findings_reset_counts(struct dt_findings *f)
+{
+	while (f->n_trouble > 0)
+		free(f->trouble[--f->n_trouble].kind);
+	memset(f->trouble, 0, sizeof(f->trouble));
+	f->n_calls = 0;
+}
+
 void dt_findings_fini(struct dt_findings *f)
 {
 	struct dt_finding *next;
 
+	dt_findings_reset_counts(f);
 	for (; f->first; f->first = next) {
 		next = f->first->next;
 		free_finding(f->first);

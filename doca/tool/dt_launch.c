@@ -158,10 +158,12 @@ static void prepare(const struct dt_program *p, const struct dt_options *o, cons
 		set_number("GANTRY_DOCA_CHECK_SEED", *seed);
 		set_number("GANTRY_DOCA_CHECK_PROGRAM", (uint64_t)(p - o->programs));
 	}
+	unsetenv("GANTRY_DOCA_CHECK_TROUBLE");
 	if (o->trouble)
 		setenv("GANTRY_DOCA_CHECK_TROUBLE", o->trouble, 1);
+	/* the profile belongs to one side, and each program must find the devices of its own side */
 	if (o->n_programs > 1)
-		unsetenv("GANTRY_DOCA_PROFILE"); /* of one side; each program finds its device */
+		unsetenv("GANTRY_DOCA_PROFILE");
 	if (o->card)
 		setenv("GANTRY_DOCA_CHECK_CARD", o->card, 1);
 }

@@ -294,7 +294,7 @@ static int report(const struct dt_options *o, const struct dt_findings *f)
 	else
 		dt_print_text(stderr, f, o);
 	if (!code && o->junit)
-		code = dt_write_junit(o->junit, f);
+		code = dt_write_junit(o->junit, f, o);
 	if (!code && o->sarif)
 		code = dt_write_sarif(o->sarif, f);
 	return code;
@@ -314,8 +314,10 @@ static bool all_ended_well(const struct dt_options *o)
 static int run_once(struct dt_options *o, const char *records, struct dt_findings *f,
 		    const uint64_t *seed)
 {
-	int code = dt_launch(o, layer(), records, seed), rc;
+	int code, rc;
 
+	dt_findings_reset_counts(f);
+	code = dt_launch(o, layer(), records, seed);
 	if (code == DT_USAGE)
 		return code;
 	rc = dt_findings_read(f, records, o);
@@ -461,6 +463,8 @@ static int run_command(const struct command *command, int argc, char **argv)
 		dt_print_rules(stdout, o.json);
 		return DT_CLEAN;
 	}
+	if (o.trouble && !o.has_seed)
+		return dt_fail(DT_USAGE, "--trouble needs --seed or --seeds");
 	o.words = argv + optind;
 	if (!*o.words)
 		return dt_fail(DT_USAGE, "no program given; see gantry doca %s --help",

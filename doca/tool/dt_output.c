@@ -205,19 +205,38 @@ void dt_print_xml(FILE *out, const char *text)
 	}
 }
 
-int dt_write_junit(const char *path, const struct dt_findings *f)
+/* Write a test case for each program that ended with an error. */
+static void print_endings(FILE *out, const struct dt_options *o)
+{
+	size_t i;
+
+	for (i = 0; i < o->n_programs; i++) {
+		if (dt_ended_well(&o->programs[i]))
+			continue;
+		fputs("  <testcase classname=\"", out);
+		dt_print_xml(out, o->programs[i].argv[0]);
+		fputs("\" name=\"end\"><failure type=\"error\" message=\"", out);
+		dt_print_xml(out, dt_ending(&o->programs[i]));
+		fputs("\"/></testcase>\n", out);
+	}
+}
+
+int dt_write_junit(const char *path, const struct dt_findings *f, const struct dt_options *o)
 {
 	FILE *out = create(path);
 	const struct dt_finding *x;
 	struct dt_place place;
+	size_t n_failed = f->n, i;
 	char text[2048];
 
 	if (!out)
 		return DT_USAGE;
+	for (i = 0; i < o->n_programs; i++)
+		n_failed += !dt_ended_well(&o->programs[i]);
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"gantry doca check\" tests=\"%zu\" failures=\"%zu\">\n",
-		f->n ? f->n : 1, f->n);
-	if (!f->n)
+		n_failed ? n_failed : 1, n_failed);
+	if (!n_failed)
 		fputs("  <testcase classname=\"doca\" name=\"rules\"/>\n", out);
 	for (x = f->first; x; x = x->next) {
 		place_of(x, &place);
@@ -234,6 +253,7 @@ int dt_write_junit(const char *path, const struct dt_findings *f)
 		}
 		fputs("</failure></testcase>\n", out);
 	}
+	print_endings(out, o);
 	fputs("</testsuite>\n", out);
 	return finish(out, path);
 }

@@ -22,7 +22,7 @@ fi
 # the page explains the unit
 page=$top_srcdir/man/gantry.1
 for word in XDG_RUNTIME_DIR RuntimeDirectoryPreserve WatchdogSec LimitMEMLOCK StateDirectory DeviceAllow; do
-	grep -q "^[A-Za-z]*=*.*$word" "$unit" && grep -q "$word" "$page"
+	grep -qE "^(Environment=)?$word=" "$unit" && grep -q "$word" "$page"
 	verdict $? "unit and page have $word"
 done
 done_testing

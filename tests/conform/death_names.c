@@ -138,6 +138,7 @@ static void server_that_does_not_listen_yet_refuses(void)
 	rig_start_connect("vol");
 	rig_until(rig.a.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, rig.a.reason);
+	rig_disconnect(&rig.a);
 	TEST_ASSERT_EQUAL_INT(2, files());
 	close(fd);
 	close(lock);

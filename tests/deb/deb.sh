@@ -46,7 +46,7 @@ make_source()
 {
 	rm -rf "$out/source"
 	mkdir -p "$out/source"
-	make -s -C "$build" dist >"$out/dist.log" 2>&1
+	make -s -C "$build" dist >"$out/dist.log" 2>&1 || { tail -n 30 "$out/dist.log"; return 1; }
 	cp "$build/gantry-$upstream.tar.xz" "$out/source/gantry_$upstream.orig.tar.xz"
 	tar -C "$out/source" -xf "$out/source/gantry_$upstream.orig.tar.xz"
 	cp -R "$top/debian" "$out/source/gantry-$upstream/"
@@ -83,7 +83,8 @@ rm -rf "$out/first" "$out/second" "$out/repository"
 say "source package"
 make_source
 say "root for the build"
-new_root "$out/root" "$(depends)"
+packages=$(depends)
+new_root "$out/root" "$packages"
 for result in first second; do
 	say "$result build"
 	build_in "$out/root" "$out/$result"

@@ -152,7 +152,9 @@ job()
 (
 	eval "$("$GANTRY" env host)"
 	mkdir -p bin
-	printf '#!/bin/sh\nexec %s -Wall -Wextra -Werror %s "$@"\n' "${CC:-cc}" "$san" >bin/cc
+	compiler=${CC:-cc}
+	[ "$compiler" != cc ] || compiler=$(command -v cc)
+	printf '#!/bin/sh\nexec %s -Wall -Wextra -Werror %s "$@"\n' "$compiler" "$san" >bin/cc
 	chmod +x bin/cc
 	PATH=$tmp/bin:$(dirname "$GANTRY"):$PATH
 	export PATH

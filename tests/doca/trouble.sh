@@ -65,6 +65,8 @@ verdict $? "trouble can be limited to some kinds" "$tmp/some.err"
 is "and the program meets no other" 0 "$(sum no_task "$tmp/some.err")"
 "$GANTRY" doca check --seed 1 --trouble again,nothing -- "$cases" trouble >"$tmp/kind.out" 2>&1
 is "a kind that does not exist is rejected" 2 "$?"
+"$GANTRY" doca check --trouble again -- "$cases" trouble >"$tmp/kind.out" 2>&1
+is "kinds without a seed are rejected" 2 "$?"
 sed -n 's/^DC_TROUBLE([A-Z_]*, "\([a-z_]*\)".*/\1/p' "$top_srcdir/doca/check/trouble.def" >"$tmp/kinds"
 sed -n '/^\.Sh TROUBLE/,/^\.Sh LIM/s/^\.It Cm //p' "$top_srcdir/man/gantry-doca-check.1" >"$tmp/described"
 is "the page describes each kind" "$(cat "$tmp/kinds")" "$(cat "$tmp/described")"
@@ -72,8 +74,9 @@ is "the page describes each kind" "$(cat "$tmp/kinds")" "$(cat "$tmp/described")
 if grep -q -e -fsanitize "$top_builddir/doca/Makefile"; then
 	skipped "a program that ends with an error is a finding" "not with sanitizers"
 else
-	"$GANTRY" doca check -- sh -c 'exit 4' >"$tmp/error.out" 2>&1
+	"$GANTRY" doca check --junit "$tmp/junit.xml" -- sh -c 'exit 4' >"$tmp/error.out" 2>&1
 	is "a program that ends with an error is a finding" 1 "$?"
+	is "JUnit has it as a failed test case" 1 "$(grep -c 'name="end"><failure type="error" message="exit status 4"/>' "$tmp/junit.xml")"
 	"$GANTRY" doca check --seeds 5..6 -- sh -c '[ -z "$GANTRY_DOCA_CHECK_SEED" ]' >"$tmp/changed.out" 2>&1
 	is "so is one that does with a seed" 1 "$?"
 	grep -q 'repeat: gantry doca check --seed 5 ' "$tmp/changed.out"

@@ -240,7 +240,7 @@ run_share()
 	number=0
 	for round in "${turns[@]}"; do
 		for entry in "${cases[@]}"; do
-			[ -z "$interrupted" ] || return
+			[ -z "$interrupted" ] || return 0
 			number=$((number + 1))
 			[ $((number % parallel)) -ne "$1" ] || run_case "${entry% *}" "${entry#* }" "${round#-}"
 		done
@@ -261,9 +261,11 @@ run_cases()
 	done
 	run_share 0
 	for k in "${shares[@]}"; do
-		while kill -0 "$k" 2>/dev/null; do
-			wait "$k" # a signal ends it
+		wait "$k"
+		while [ $? -gt 128 ] && kill -0 "$k" 2>/dev/null; do # a signal has ended the wait
+			wait "$k"
 		done
+		[ $? -eq 0 ] || die "a process that runs cases has failed"
 	done
 }
 

@@ -8,10 +8,12 @@
 #include "unity.h"
 
 static char *metrics;
+static const char *only; /* role; NULL: all */
 
 void setUp(void)
 {
 	metrics = NULL;
+	only = NULL;
 }
 
 void tearDown(void)
@@ -32,7 +34,7 @@ static void print(const char *text)
 			*c = '"';
 	list = json_loads(copy, 0, NULL);
 	TEST_ASSERT_NOT_NULL_MESSAGE(list, copy);
-	gn_stat_print_metrics(f, list);
+	gn_stat_print_metrics(f, list, only);
 	fclose(f);
 	json_decref(list);
 	free(copy);
@@ -100,6 +102,16 @@ static void a_stage_that_measures_has_its_number(void)
 	    "op=\"read\"} 512\n");
 }
 
+static void only_the_metrics_of_a_role_can_be_printed(void)
+{
+	only = "other";
+	print("[{'pid': 7, 'cpu_ns': 1, 'roles': {" SERVER ", 'other': {'role': 'gateway',"
+	      " 'counters': {'ops_done': 5}}}}]");
+	has("gantry_done_ops_total{pid=\"7\",role=\"other\",kind=\"gateway\"} 5\n");
+	TEST_ASSERT_NULL(strstr(metrics, "store"));
+	TEST_ASSERT_NULL(strstr(metrics, "gantry_process_cpu_seconds_total{"));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -107,5 +119,6 @@ int main(void)
 	RUN_TEST(values_have_the_labels_of_their_subject);
 	RUN_TEST(buckets_of_a_histogram_add_up);
 	RUN_TEST(a_stage_that_measures_has_its_number);
+	RUN_TEST(only_the_metrics_of_a_role_can_be_printed);
 	return UNITY_END();
 }
