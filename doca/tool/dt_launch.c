@@ -161,7 +161,7 @@ static void prepare(const struct dt_program *p, const struct dt_options *o, cons
 	unsetenv("GANTRY_DOCA_CHECK_TROUBLE");
 	if (o->trouble)
 		setenv("GANTRY_DOCA_CHECK_TROUBLE", o->trouble, 1);
-	/* the profile belongs to one side, and each program must find the devices of its own side */
+	/* the profile belongs to one side, but each program needs the devices of its own side */
 	if (o->n_programs > 1)
 		unsetenv("GANTRY_DOCA_PROFILE");
 	if (o->card)
