@@ -64,7 +64,7 @@ answered() { # LINE... - the output has exactly these lines
 
 fio_begin() { # ARGUMENT... - start fio as pids[fio]; its output goes to fio.log
 	tool fio fio
-	fio --name=nbd --ioengine=nbd --uri="$uri" --rw=randwrite --bs=4k --iodepth=32 --size=8m "$@" \
+	fio --name=nbd --ioengine=nbd --uri="$uri" --verify_state_save=0 --rw=randwrite --bs=4k --iodepth=32 --size=8m "$@" \
 		>"$dir/fio.log" 2>&1 3>&- &
 	pids[fio]=$!
 }
