@@ -45,7 +45,7 @@ check()
 		if (!($2 in labels)) wrong("the case has not started " $2)
 		next
 	}
-	$1 !~ /^(file|run|shim)$/ { wrong("unknown command " $1) }
+	$1 !~ /^(file|listens|run|shim)$/ { wrong("unknown command " $1) }
 	END { for (p in sides) if (!(p in used)) print "tests/doca/programs.list:" line[p] ": no case runs " p }' "$list"
 	$awk -f "$top/man/programs.awk" "$list" "$1/man/gantry-doca.7" | cmp -s - "$1/man/gantry-doca.7" ||
 		echo "man/gantry-doca.7: not the table of tests/doca/programs.list: run make -C man update-programs"

@@ -107,7 +107,7 @@ read_list()
 			[ ${#words[@]} -gt 2 ] || cases+=("$name -")
 			;;
 		shim) shimmed[$name]=yes ;;
-		start | until | enter | ends | errors | prints | file | run)
+		start | until | listens | enter | ends | errors | prints | file | run)
 			[ -n "$name" ] || die "$list: \"$word\" before the first case"
 			steps[$name]+="$word $rest"$'\n'
 			[ "$word" != start ] || members[$name]+=" ${words[2]}"

@@ -76,6 +76,7 @@ program needy dpu samples/tool doca-common,no-such-module
 case hello 60
 start server dpu hello_dpu
 until server waiting
+listens hello
 start client host hello_host good morning
 ends client DPU received: good
 ends server client disconnected

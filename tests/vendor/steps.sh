@@ -88,6 +88,16 @@ step_until()
 	done
 }
 
+# the Comch server NAME has its socket; the pause lets it listen
+step_listens()
+{
+	until [ -n "$(find "$XDG_RUNTIME_DIR" -name "*$1*.sock" -print -quit 2>/dev/null)" ]; do
+		[ "$SECONDS" -lt "$deadline" ] || fail "time over before the server $1 listens" || return
+		pause
+	done
+	pause
+}
+
 step_enter()
 {
 	echo >&"${input[$1]}"
