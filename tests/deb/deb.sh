@@ -4,7 +4,7 @@
 # compares them; checks them with lintian; installs them in another clean root, and runs debian/tests there. BUILD: a configured
 # build directory; OUT: receives the packages; FIO: a configured source tree of fio, for the package gantry-fio. Only root can
 # create the roots. Exit status: 0 if everything is as it must be.
-set -eu
+set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "$1" && pwd)
 mkdir -p "$2"
@@ -47,7 +47,9 @@ make_source()
 	rm -rf "$out/source"
 	mkdir -p "$out/source"
 	make -s -C "$build" dist >"$out/dist.log" 2>&1 || { tail -n 30 "$out/dist.log"; return 1; }
-	cp "$build/gantry-$upstream.tar.xz" "$out/source/gantry_$upstream.orig.tar.xz"
+	# the packaging belongs to the other archive of the source package
+	xz -dc "$build/gantry-$upstream.tar.xz" | tar -f - --delete "gantry-$upstream/debian" |
+		xz -0 >"$out/source/gantry_$upstream.orig.tar.xz"
 	tar -C "$out/source" -xf "$out/source/gantry_$upstream.orig.tar.xz"
 	cp -R "$top/debian" "$out/source/gantry-$upstream/"
 	(cd "$out/source" && dpkg-source -q -b "gantry-$upstream")
