@@ -136,19 +136,16 @@ static bool wait_turn(const sigset_t *ends, unsigned seconds)
 	return signal < 0;
 }
 
-/* Keep the report of a process that did not answer this time, for the rates of the next table. */
-static void keep_missed(json_t *list, const json_t *before)
+/* Keep the reports of processes that did not answer this time, for the rates of the next table. */
+static void keep_silent(json_t *list, const json_t *before, const json_t *silent)
 {
-	const json_t *old, *each;
+	json_t *old, *pid;
 	size_t i, j;
 
-	json_array_foreach ((json_t *)before, i, old) {
-		json_array_foreach (list, j, each)
-			if (json_equal(json_object_get(each, "pid"), json_object_get(old, "pid")))
-				break;
-		if (j == json_array_size(list))
-			json_array_append(list, (json_t *)old);
-	}
+	json_array_foreach ((json_t *)silent, i, pid)
+		json_array_foreach ((json_t *)before, j, old)
+			if (json_equal(json_object_get(old, "pid"), pid))
+				json_array_append(list, old);
 }
 
 /* Print a table every watch_s seconds, with the rates since the previous table. */
@@ -170,8 +167,8 @@ static int watch(const struct view *view)
 			gn_stat_print_table(stdout, list, before, view->role);
 		print_silent(silent);
 		gn_cli_flush();
+		keep_silent(list, before, silent);
 		json_decref(silent);
-		keep_missed(list, before);
 		json_decref(before);
 		before = list;
 	} while (code == GN_EXIT_OK && !ferror(stdout) && wait_turn(&ends, view->cli->watch_s));

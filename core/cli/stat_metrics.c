@@ -7,7 +7,6 @@
  */
 #include "cli/stat_metrics.h"
 
-#include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/stat_table.h"
 
-#include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 

@@ -168,11 +168,21 @@ static void tasks_for_the_same_bytes_execute_in_order(void)
 
 /* -- a map that its owner stops -- */
 
+/* The task fails, and its error stops the context. */
+static void end_by_io_error(struct rig_side *s, int fd)
+{
+	enum doca_ctx_states state;
+
+	FAILS(DOCA_ERROR_IO_FAILED, rig_end(s)->status);
+	UNTIL(s,
+	      doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	rig_tell(fd);
+}
+
 static void add_before_and_after_the_stop(int fd)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){.max_conns = 1});
 	struct doca_buf *remote;
-	enum doca_ctx_states state;
 
 	rig_connect(s, fd, 0);
 	rig_import(s, fd);
@@ -182,15 +192,13 @@ static void add_before_and_after_the_stop(int fd)
 	rig_sync(fd); /* the peer stops its map between these two lines */
 	rig_sync(fd);
 	add(s, remote, NULL, 5, 2);
-	FAILS(DOCA_ERROR_IO_FAILED, rig_end(s)->status);
-	UNTIL(s,
-	      doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
-	rig_tell(fd);
+	end_by_io_error(s, fd);
 	rig_put(remote);
 	rig_close(s);
 }
 
-static void stop_the_map(int fd)
+/* `value`: of the memory in the end. */
+static void stop_the_map_with(int fd, uint64_t value)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .access = EVERYTHING});
 
@@ -200,8 +208,13 @@ static void stop_the_map(int fd)
 	OK(doca_mmap_stop(s->map));
 	rig_sync(fd);
 	rig_hark(fd);
-	CHECK(shared_value(s, 1) == 5);
+	CHECK(shared_value(s, 1) == value);
 	rig_close(s);
+}
+
+static void stop_the_map(int fd)
+{
+	stop_the_map_with(fd, 5);
 }
 
 static void an_atomic_task_on_a_stopped_map_fails(void)
@@ -214,7 +227,6 @@ static void write_after_the_stop(int fd)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){.max_conns = 1});
 	struct doca_buf *own = rig_data(s, 0, 64), *remote;
-	enum doca_ctx_states state;
 
 	rig_connect(s, fd, 0);
 	rig_import(s, fd);
@@ -222,10 +234,7 @@ static void write_after_the_stop(int fd)
 	rig_sync(fd); /* the peer stops its map between these two lines */
 	rig_sync(fd);
 	rig_write(s, s->conns[0], own, remote, 1);
-	FAILS(DOCA_ERROR_IO_FAILED, rig_end(s)->status);
-	UNTIL(s,
-	      doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
-	rig_tell(fd);
+	end_by_io_error(s, fd);
 	rig_put(own);
 	rig_put(remote);
 	rig_close(s);
@@ -233,15 +242,7 @@ static void write_after_the_stop(int fd)
 
 static void stop_the_unused_map(int fd)
 {
-	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .access = EVERYTHING});
-
-	rig_connect(s, fd, 0);
-	rig_export(s, fd);
-	rig_sync(fd);
-	OK(doca_mmap_stop(s->map));
-	rig_sync(fd);
-	rig_hark(fd);
-	rig_close(s);
+	stop_the_map_with(fd, 0);
 }
 
 static void the_first_task_on_a_stopped_map_fails(void)
