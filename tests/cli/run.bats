@@ -338,6 +338,53 @@ over_shm() {
 	finish
 }
 
+# metrics - start the roles, and save the metrics as soon as IOs have completed
+metrics() {
+	begin --set roles.load.workload.ops=0 --set roles.load.workload.time=600s
+	until_true has_metrics
+}
+
+has_metrics() {
+	"$GANTRY" stat --dir "$dir" --openmetrics >"$BATS_TEST_TMPDIR/metrics" 2>/dev/null &&
+		grep -q '^gantry_done_ops_total.*role="load".* [1-9]' "$BATS_TEST_TMPDIR/metrics"
+}
+
+@test "stat: the parser of the Prometheus client reads all families" {
+	/usr/bin/python3 -c 'import prometheus_client.openmetrics.parser' 2>/dev/null || skip "no parser is installed"
+	metrics
+	run /usr/bin/python3 - "$BATS_TEST_TMPDIR/metrics" <<-'END'
+		import sys
+		from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+		for family in parse(open(sys.argv[1]).read()):
+		    print(family.type, family.name, len(family.samples))
+	END
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq "$(grep -c '^# TYPE' "$BATS_TEST_TMPDIR/metrics")" ]
+	[[ "$output" == *"histogram gantry_io_latency_seconds "[1-9]* ]]
+}
+
+@test "stat: promtool finds nothing to object to" {
+	command -v promtool >/dev/null || skip "promtool is not installed"
+	metrics
+	# it checks the older format, in which the name of a counter has its suffix, and there are no units
+	awk '
+	$2 == "EOF" || $2 == "UNIT" { next }
+	$2 == "TYPE" { suffix = $4 == "counter" ? "_total" : "" }
+	/^#/ { $3 = $3 suffix }
+	{ print }' "$BATS_TEST_TMPDIR/metrics" >"$BATS_TEST_TMPDIR/older"
+	run promtool check metrics <"$BATS_TEST_TMPDIR/older"
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+@test "stat: only one form of output can be chosen, and none without a process" {
+	run "$GANTRY" stat --openmetrics --json
+	[ "$status" -eq 2 ]
+	run "$GANTRY" stat --openmetrics --dir "$BATS_TEST_TMPDIR"
+	[ "$status" -eq 1 ]
+}
+
 @test "stat: names stopped processes, and waits for all of them at the same time" {
 	begin --role store
 	local stopped="" i
