@@ -90,6 +90,14 @@ appears()
 	done
 }
 
+# serve COMMAND... - start a server as $pid, with its output in dpu.out; the file is empty before the server starts
+serve()
+{
+	: >dpu.out
+	("$@") >dpu.out 2>&1 &
+	pid=$!
+}
+
 # line NAME - the command that runs a program, from its first comment
 line()
 {
@@ -101,9 +109,7 @@ pair()
 {
 	ok "$1: the server is built" build dpu "$1-server"
 	ok "$1: the client is built" build host "$1-client"
-	: >dpu.out
-	(side dpu sh -c "exec $(line "$1-server")") >dpu.out 2>&1 &
-	pid=$!
+	serve side dpu sh -c "exec $(line "$1-server")"
 	ok "$1: the server waits" appears "waiting" dpu.out
 	(side host sh -c "exec $(line "$1-client")") >host.out 2>&1
 	ok "$1: the client succeeds" [ $? -eq 0 ]
@@ -125,8 +131,7 @@ over()
 			host = { transport = "$1"; pci = "b1:00.0"; services = { hello = "$mapped"; }; };
 		};
 	END
-	(configured dpu ./hello-dpu) >dpu.out 2>&1 &
-	pid=$!
+	serve configured dpu ./hello-dpu
 	ok "over $1: the server waits" appears "waiting" dpu.out
 	ok "over $1: it listens at the mapped service" grep -q "$mapped" /proc/net/unix
 	(configured host ./hello-host "good morning") >host.out 2>&1
@@ -174,8 +179,7 @@ rejects()
 
 ok "the DPU's side is built" build dpu hello-dpu
 ok "the host's side is built" build host hello-host
-(side dpu ./hello-dpu) >dpu.out 2>&1 &
-pid=$!
+serve side dpu ./hello-dpu
 ok "the server waits" appears "waiting" dpu.out
 (side host ./hello-host "good morning") >host.out 2>&1
 ok "the client is content" [ $? -eq 0 ]
