@@ -28,10 +28,14 @@
 #ifndef FAKE_MSGS
 #define FAKE_MSGS 256
 #endif
+#ifndef FAKE_CTRLS
 #define FAKE_CTRLS 64
+#endif
 #define FAKE_EVENTS 256
 #define FAKE_CONNS 64
+#ifndef FAKE_QUEUES
 #define FAKE_QUEUES 16
+#endif
 #define FAKE_ORDER 64
 #ifndef FAKE_REGION_BYTES
 #define FAKE_REGION_BYTES 65536
