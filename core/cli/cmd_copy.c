@@ -39,7 +39,7 @@ static int can_copy(struct gn_loader *loader, struct gn_conf_node *role)
 	if (rc)
 		return rc;
 	for (const struct gantry_option *o = plugin->desc->options; o && o->name; o++)
-		if (o->type == GANTRY_OPT_GROUP && !strcmp(o->name, GROUP))
+		if (gantry_option_type(o) == GANTRY_OPT_GROUP && !strcmp(o->name, GROUP))
 			return 1;
 	return 0;
 }

@@ -36,18 +36,20 @@ json_t *gn_options_json(const struct gantry_option *options)
 
 	for (const struct gantry_option *o = options; o && o->name; o++) {
 		json_t *row = json_pack("{ss ss so* so*}", "name", o->name, "type",
-					type_names[o->type], "default",
+					type_names[gantry_option_type(o)], "default",
 					o->dflt ? gn_report_string(o->dflt) : NULL, "help",
 					o->help ? gn_report_string(o->help) : NULL);
 
-		if (o->type == GANTRY_OPT_GROUP)
+		if (o->type & GANTRY_OPT_CHANGEABLE)
+			json_object_set_new(row, "changeable", json_true());
+		if (gantry_option_type(o) == GANTRY_OPT_GROUP)
 			json_object_set_new(row, "options", gn_options_json(o->group));
-		if (o->type != GANTRY_OPT_STRING && (o->min || o->max)) {
+		if (gantry_option_type(o) != GANTRY_OPT_STRING && (o->min || o->max)) {
 			json_object_set_new(row, "min", json_integer(o->min));
 			if (o->max >= o->min)
 				json_object_set_new(row, "max", json_integer(o->max));
 		}
-		if (o->type == GANTRY_OPT_CHOICE) {
+		if (gantry_option_type(o) == GANTRY_OPT_CHOICE) {
 			json_t *words = json_array();
 
 			for (const char *const *word = o->choices; *word; word++)

@@ -122,6 +122,26 @@ int gn_conf_options(struct gn_conf_node *group, const struct gantry_option *tabl
 		    const char *const *also_known, struct gn_errs *errs);
 
 /*
+ * Call fn for each setting that differs between two configurations: a value, or a group or list
+ * that only one of them has. from, to: the setting in `a` and in `b`; NULL: it has none.
+ */
+void gn_config_diff(struct gn_config *a, struct gn_config *b,
+		    void (*fn)(void *arg, struct gn_conf_node *from, struct gn_conf_node *to),
+		    void *arg);
+
+/*
+ * Format a value as an override without quotes has it: true, 3, text; "{...}" for a group, "(...)"
+ * for a list. Truncates. Returns dst.
+ */
+const char *gn_conf_text(struct gn_conf_node *node, char *dst, size_t size);
+
+/*
+ * Find the row of an option table for a setting. path: "name", or "group.name" for a nested group.
+ * Returns NULL if there is none.
+ */
+const struct gantry_option *gn_option_find(const struct gantry_option *table, const char *path);
+
+/*
  * True if the default of the row is a value of its type, or if the row has none. The range of the
  * row does not apply to its default.
  */

@@ -14,7 +14,7 @@ static int fill_group(struct gn_config_fill *f, struct gn_conf_node *group,
 static int fill_node(struct gn_config_fill *f, struct gn_conf_node *node,
 		     const struct gantry_option *row)
 {
-	if (row->type != GANTRY_OPT_GROUP)
+	if (gantry_option_type(row) != GANTRY_OPT_GROUP)
 		return gn_config_fill_value(f, node, row);
 	if (!gn_conf_is_group(node))
 		return gn_config_fault_type(f, node, "a group: { ... }");
@@ -28,7 +28,7 @@ static int fill_absent(struct gn_config_fill *f, struct gn_conf_node *group,
 	bool was_left_out = f->left_out;
 	int ret;
 
-	if (row->type == GANTRY_OPT_GROUP && (row->dflt || f->left_out)) {
+	if (gantry_option_type(row) == GANTRY_OPT_GROUP && (row->dflt || f->left_out)) {
 		f->left_out = true;
 		ret = fill_group(f, NULL, row->group, NULL);
 		f->left_out = was_left_out;
@@ -117,4 +117,20 @@ int gn_conf_options(struct gn_conf_node *group, const struct gantry_option *tabl
 	if (group && !gn_conf_is_group(group))
 		return gn_config_fault_type(&f, group, "a group: { ... }");
 	return fill_group(&f, group, table, also_known);
+}
+
+const struct gantry_option *gn_option_find(const struct gantry_option *table, const char *path)
+{
+	size_t n = strcspn(path, ".");
+
+	for (; table && table->name; table++) {
+		if (strncmp(table->name, path, n) != 0 || table->name[n])
+			continue;
+		if (!path[n])
+			return table;
+		return gantry_option_type(table) == GANTRY_OPT_GROUP
+			       ? gn_option_find(table->group, path + n + 1)
+			       : NULL;
+	}
+	return NULL;
 }

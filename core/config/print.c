@@ -18,8 +18,10 @@ static const char *type_text(const struct gantry_option *row)
 		[GANTRY_OPT_GROUP] = "group",
 	};
 
-	return row->type < sizeof(words) / sizeof(words[0]) && words[row->type] ? words[row->type]
-										: "unknown";
+	return gantry_option_type(row) < sizeof(words) / sizeof(words[0]) &&
+			       words[gantry_option_type(row)]
+		       ? words[gantry_option_type(row)]
+		       : "unknown";
 }
 
 /* Format the valid values: "1 to 4096", `"a", "b"`, or nothing. */
@@ -29,11 +31,12 @@ static void range_text(const struct gantry_option *row, char *dst, size_t size)
 	size_t n = 0;
 
 	dst[0] = '\0';
-	for (uint32_t i = 0;
-	     row->type == GANTRY_OPT_CHOICE && row->choices && row->choices[i] && n < size; i++)
+	for (uint32_t i = 0; gantry_option_type(row) == GANTRY_OPT_CHOICE && row->choices &&
+			     row->choices[i] && n < size;
+	     i++)
 		n += (size_t)snprintf(dst + n, size - n, "%s\"%s\"", i ? ", " : "",
 				      row->choices[i]);
-	if (row->type < GANTRY_OPT_INT || row->type > GANTRY_OPT_TIME ||
+	if (gantry_option_type(row) < GANTRY_OPT_INT || gantry_option_type(row) > GANTRY_OPT_TIME ||
 	    (row->min == 0 && row->max == 0))
 		return;
 	gn_config_limit_text(row, row->min, min);
@@ -46,8 +49,10 @@ static void range_text(const struct gantry_option *row, char *dst, size_t size)
 
 static bool is_quoted(const struct gantry_option *row)
 {
-	return row->type == GANTRY_OPT_STRING || row->type == GANTRY_OPT_SIZE ||
-	       row->type == GANTRY_OPT_TIME || row->type == GANTRY_OPT_CHOICE;
+	return gantry_option_type(row) == GANTRY_OPT_STRING ||
+	       gantry_option_type(row) == GANTRY_OPT_SIZE ||
+	       gantry_option_type(row) == GANTRY_OPT_TIME ||
+	       gantry_option_type(row) == GANTRY_OPT_CHOICE;
 }
 
 /* Format the default of an option. */
@@ -57,7 +62,7 @@ static void default_text(const struct gantry_option *row, char *dst, size_t size
 
 	if (!row->dflt)
 		snprintf(dst, size, "must be given");
-	else if (row->type == GANTRY_OPT_GROUP)
+	else if (gantry_option_type(row) == GANTRY_OPT_GROUP)
 		snprintf(dst, size, "optional");
 	else
 		snprintf(dst, size, "default %s%s%s", quote, row->dflt, quote);
@@ -86,7 +91,7 @@ static void put_mdoc(FILE *out, const char *text)
 
 static void print_mdoc(FILE *out, const struct gantry_option *row, const char *name)
 {
-	char range[LINE_BYTES], dflt[LINE_BYTES], line[2 * LINE_BYTES + 8];
+	char range[LINE_BYTES], dflt[LINE_BYTES], line[2 * LINE_BYTES + 64];
 
 	range_text(row, range, sizeof(range));
 	default_text(row, dflt, sizeof(dflt));
@@ -95,7 +100,8 @@ static void print_mdoc(FILE *out, const struct gantry_option *row, const char *n
 		put_mdoc(out, row->help);
 	if (!range[0])
 		dflt[0] = (char)toupper((unsigned char)dflt[0]);
-	snprintf(line, sizeof(line), "%s%s%s.", range, range[0] ? "; " : "", dflt);
+	snprintf(line, sizeof(line), "%s%s%s.%s", range, range[0] ? "; " : "", dflt,
+		 row->type & GANTRY_OPT_CHANGEABLE ? " Can change while the process runs." : "");
 	put_mdoc(out, line);
 }
 
@@ -105,8 +111,8 @@ static void print_text(FILE *out, const struct gantry_option *row, const char *n
 
 	range_text(row, range, sizeof(range));
 	default_text(row, dflt, sizeof(dflt));
-	fprintf(out, "  %-20s %s%s%s; %s\n", name, type_text(row), range[0] ? ", " : "", range,
-		dflt);
+	fprintf(out, "  %-20s %s%s%s; %s%s\n", name, type_text(row), range[0] ? ", " : "", range,
+		dflt, row->type & GANTRY_OPT_CHANGEABLE ? "; changeable" : "");
 	if (row->help)
 		fprintf(out, "  %-20s %s\n", "", row->help);
 }
@@ -122,7 +128,7 @@ static void print_rows(FILE *out, const struct gantry_option *table, enum gn_opt
 			print_mdoc(out, table, name);
 		else
 			print_text(out, table, name);
-		if (table->type == GANTRY_OPT_GROUP)
+		if (gantry_option_type(table) == GANTRY_OPT_GROUP)
 			print_rows(out, table->group, style, name);
 	}
 }

@@ -36,9 +36,9 @@ static bool in_range(const struct gantry_option *row, int64_t value)
 
 void gn_config_limit_text(const struct gantry_option *row, int64_t limit, char *dst)
 {
-	if (row->type == GANTRY_OPT_SIZE)
+	if (gantry_option_type(row) == GANTRY_OPT_SIZE)
 		gn_size_format(dst, GN_UNITS_BYTES, (uint64_t)limit);
-	else if (row->type == GANTRY_OPT_TIME)
+	else if (gantry_option_type(row) == GANTRY_OPT_TIME)
 		gn_time_format(dst, GN_UNITS_BYTES, (uint64_t)limit);
 	else
 		snprintf(dst, GN_UNITS_BYTES, "%" PRId64, limit);
@@ -52,12 +52,13 @@ static void range_text(const struct gantry_option *row, bool all, char dst[RANGE
 {
 	bool any = row->min == 0 && row->max == 0,
 	     open = any || row->max < row->min || row->max == INT64_MAX;
-	int64_t last = INT64_MAX, first = any && row->type == GANTRY_OPT_INT ? INT64_MIN : row->min;
+	int64_t last = INT64_MAX,
+		first = any && gantry_option_type(row) == GANTRY_OPT_INT ? INT64_MIN : row->min;
 	char min[GN_UNITS_BYTES], max[GN_UNITS_BYTES];
 
-	if (row->type == GANTRY_OPT_SIZE)
+	if (gantry_option_type(row) == GANTRY_OPT_SIZE)
 		last -= last % LAST_SIZE;
-	else if (row->type == GANTRY_OPT_TIME)
+	else if (gantry_option_type(row) == GANTRY_OPT_TIME)
 		last -= last % LAST_TIME;
 	gn_config_limit_text(row, first, min);
 	gn_config_limit_text(row, open ? last : row->max, max);
@@ -192,7 +193,7 @@ static int fill_int(struct gn_config_fill *f, struct gn_conf_node *node,
 static int fill_units(struct gn_config_fill *f, struct gn_conf_node *node,
 		      const struct gantry_option *row, const char *text)
 {
-	bool size = row->type == GANTRY_OPT_SIZE, negative = *text == '-';
+	bool size = gantry_option_type(row) == GANTRY_OPT_SIZE, negative = *text == '-';
 	uint64_t value;
 	int ret = size ? gn_size_parse(text + negative, &value)
 		       : gn_time_parse(text + negative, &value);
@@ -294,8 +295,9 @@ int gn_config_fill_value(struct gn_config_fill *f, struct gn_conf_node *node,
 		[GANTRY_OPT_TIME] = fill_time,     [GANTRY_OPT_CHOICE] = fill_choice,
 	};
 
-	if (row->type < sizeof(by_type) / sizeof(by_type[0]) && by_type[row->type])
-		return by_type[row->type](f, node, row);
+	if (gantry_option_type(row) < sizeof(by_type) / sizeof(by_type[0]) &&
+	    by_type[gantry_option_type(row)])
+		return by_type[gantry_option_type(row)](f, node, row);
 	gn_conf_fault(f->errs, node, "plugin bug: the option has an unknown type");
 	return -EINVAL;
 }
@@ -313,7 +315,7 @@ int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option 
 	char *rest;
 	int ret;
 
-	switch (row->type) {
+	switch (gantry_option_type(row)) {
 	case GANTRY_OPT_STRING:
 		store(f, row, &text, sizeof(text));
 		return 0;
@@ -329,8 +331,8 @@ int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option 
 		store_u64(f, row, (uint64_t)strtoll(text, &rest, 0));
 		return *rest || rest == text ? -EINVAL : -errno;
 	default:
-		ret = row->type == GANTRY_OPT_SIZE ? gn_size_parse(text, &value)
-						   : gn_time_parse(text, &value);
+		ret = gantry_option_type(row) == GANTRY_OPT_SIZE ? gn_size_parse(text, &value)
+								 : gn_time_parse(text, &value);
 		store_u64(f, row, value);
 		return ret == 0 && value > INT64_MAX ? -ERANGE : ret;
 	}
@@ -343,7 +345,7 @@ bool gn_conf_default_ok(const struct gantry_option *row)
 	struct gantry_option alone = *row;
 
 	alone.offset = 0;
-	return !row->dflt || row->type == GANTRY_OPT_GROUP ||
+	return !row->dflt || gantry_option_type(row) == GANTRY_OPT_GROUP ||
 	       gn_config_fill_default(&fill, &alone, row->dflt) == 0;
 }
 
@@ -352,11 +354,11 @@ void gn_config_fill_zero(struct gn_config_fill *f, const struct gantry_option *r
 	static const uint64_t zero;
 	size_t bytes = sizeof(uint64_t);
 
-	if (row->type == GANTRY_OPT_STRING)
+	if (gantry_option_type(row) == GANTRY_OPT_STRING)
 		bytes = sizeof(char *);
-	else if (row->type == GANTRY_OPT_CHOICE)
+	else if (gantry_option_type(row) == GANTRY_OPT_CHOICE)
 		bytes = sizeof(uint32_t);
-	else if (row->type == GANTRY_OPT_BOOL)
+	else if (gantry_option_type(row) == GANTRY_OPT_BOOL)
 		bytes = sizeof(uint8_t);
 	store(f, row, &zero, bytes);
 }

@@ -87,7 +87,7 @@ static int check_default(const struct gantry_option *o, const char *group, char 
 	return reject(
 		why,
 		"option %s%s: its default \"%.40s\" is not a %s: correct the option table of the plugin",
-		group, o->name, o->dflt, types[o->type]);
+		group, o->name, o->dflt, types[gantry_option_type(o)]);
 }
 
 static int check_options(const struct gantry_option *options, uint32_t conf_size, const char *group,
@@ -107,20 +107,21 @@ static int check_group(const struct gantry_option *o, uint32_t conf_size, const 
 static int check_option(const struct gantry_option *o, uint32_t conf_size, const char *group,
 			int depth, char *why)
 {
-	size_t bytes = option_bytes(o->type);
+	size_t bytes = option_bytes(gantry_option_type(o));
 
 	if (!is_key(o->name))
 		return reject(why,
 			      "its option table has an invalid option name, \"%.40s\"; "
 			      "names are a-z, 0-9 and _",
 			      o->name);
-	if (o->type == GANTRY_OPT_GROUP) {
+	if (gantry_option_type(o) == GANTRY_OPT_GROUP) {
 		if (!o->group)
 			return reject(why, "its option \"%s\" is a group without rows", o->name);
 		return check_group(o, conf_size, group, depth, why);
 	}
 	if (!bytes)
-		return reject(why, "its option \"%s\" has the unknown type %u", o->name, o->type);
+		return reject(why, "its option \"%s\" has the unknown type %u", o->name,
+			      gantry_option_type(o));
 	if (o->offset % bytes)
 		return reject(why,
 			      "the field of its option \"%s\" in the conf struct is not aligned",
@@ -128,7 +129,7 @@ static int check_option(const struct gantry_option *o, uint32_t conf_size, const
 	if (o->offset > conf_size || bytes > conf_size - o->offset)
 		return reject(why, "its option \"%s\" lies outside its conf struct of %u bytes",
 			      o->name, conf_size);
-	if (o->type == GANTRY_OPT_CHOICE && (!o->choices || !o->choices[0]))
+	if (gantry_option_type(o) == GANTRY_OPT_CHOICE && (!o->choices || !o->choices[0]))
 		return reject(why, "its option \"%s\" is a choice without words", o->name);
 	return check_default(o, group, why);
 }
@@ -177,6 +178,24 @@ static int check_reserved(const struct gantry_plugin *desc, char *why)
 	return 0;
 }
 
+static const char *find_changeable(const struct gantry_option *o)
+{
+	const char *name = NULL;
+
+	for (; o && o->name && !name; o++)
+		name = o->type & GANTRY_OPT_CHANGEABLE ? o->name : find_changeable(o->group);
+	return name;
+}
+
+/* Check that a plugin with changeable options can change them. */
+static int check_change(const struct gantry_plugin *desc, char *why)
+{
+	const char *name = desc->change ? NULL : find_changeable(desc->options);
+
+	return name ? reject(why, "its option \"%s\" is changeable, but `change` is NULL", name)
+		    : 0;
+}
+
 int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *why)
 {
 	if (desc->magic != GANTRY_PLUGIN_MAGIC)
@@ -210,9 +229,9 @@ int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *wh
 	if (desc->conf_size > CONF_MAX)
 		return reject(why, "the conf struct is too large (conf_size=%u, limit %u)",
 			      desc->conf_size, CONF_MAX);
-	return desc->options && check_options(desc->options, desc->conf_size, "", 0, why)
-		       ? -ENOEXEC
-		       : check_reserved(desc, why);
+	if (desc->options && check_options(desc->options, desc->conf_size, "", 0, why))
+		return -ENOEXEC;
+	return check_change(desc, why) ? -ENOEXEC : check_reserved(desc, why);
 }
 
 static volatile size_t n_read; /* prevents the compiler from removing the reads */
@@ -222,9 +241,9 @@ static void read_options(const struct gantry_option *o)
 	for (; o && o->name; o++) {
 		n_read += strlen(o->name) + (o->dflt ? strlen(o->dflt) : 0) +
 			  (o->help ? strlen(o->help) : 0);
-		for (size_t i = 0; o->type == GANTRY_OPT_CHOICE && o->choices[i]; i++)
+		for (size_t i = 0; gantry_option_type(o) == GANTRY_OPT_CHOICE && o->choices[i]; i++)
 			n_read += strlen(o->choices[i]);
-		if (o->type == GANTRY_OPT_GROUP)
+		if (gantry_option_type(o) == GANTRY_OPT_GROUP)
 			read_options(o->group);
 	}
 }

@@ -13,6 +13,14 @@ void gn_idle_init(struct gn_idle *idle, uint64_t max_spin_ns, uint64_t call_ns)
 	};
 }
 
+void gn_idle_set_spin(struct gn_idle *idle, uint64_t max_spin_ns)
+{
+	idle->max_spin_ns = max_spin_ns;
+	idle->spin_ns = 0;
+	idle->slept_ns = 0;
+	idle->since_ns = 0;
+}
+
 /* Settle the credit for the last wait, and choose the spin budget of the next one. */
 static void begin_wait(struct gn_idle *idle, uint64_t now_ns)
 {

@@ -101,6 +101,8 @@ struct gn_idle {
 
 /* call_ns: duration of a system call on this processor and kernel */
 void gn_idle_init(struct gn_idle *idle, uint64_t max_spin_ns, uint64_t call_ns);
+/* Change the spin budget. The next turn without work begins another wait. */
+void gn_idle_set_spin(struct gn_idle *idle, uint64_t max_spin_ns);
 /* Returns what the worker does now, after a turn without work. */
 enum gn_idle_step gn_idle_next(struct gn_idle *idle, uint64_t now_ns);
 /* Returns true if the worker must not sleep until the timer at_ns, because spinning pays. */

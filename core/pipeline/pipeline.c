@@ -125,6 +125,11 @@ static int open_stage(struct gn_pipeline *pl, const struct gn_plugin_instance *p
 	return start_stage(pl, st);
 }
 
+void *gn_pipeline_stage(const struct gn_pipeline *pipeline, uint32_t index)
+{
+	return pipeline->stages[index].stage;
+}
+
 int gn_pipeline_open(const char *owner, const struct gn_plugin_instance *parts, uint32_t n,
 		     struct gn_lane *lanes, uint32_t n_lanes, struct gn_pipeline **pipeline_p)
 {

@@ -65,6 +65,9 @@ int gn_lane_init(struct gn_lane *lane, uint32_t index, uint32_t n_lanes, struct 
 /* gn_lane_fini - release a lane. Chains that still exist detach from it. Control thread. */
 void gn_lane_fini(struct gn_lane *lane);
 
+/* gn_pipeline_stage - get the object that `open` of a stage stored. index: of the stage. */
+void *gn_pipeline_stage(const struct gn_pipeline *pipeline, uint32_t index);
+
 /*
  * gn_pipeline_open - open n stages, start them on every lane, and set lane->pipeline. Logs a
  * failure.

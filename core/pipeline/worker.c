@@ -211,6 +211,25 @@ void gn_worker_call(struct gn_worker *worker, void (*fn)(void *arg), void *arg)
 	pthread_mutex_unlock(&worker->lock);
 }
 
+struct spin_change {
+	struct gn_worker *worker;
+	uint64_t spin_ns;
+};
+
+static void set_spin(void *arg)
+{
+	const struct spin_change *change = arg;
+
+	gn_idle_set_spin(&change->worker->idle, change->spin_ns);
+}
+
+void gn_worker_set_spin(struct gn_worker *worker, uint64_t spin_ns)
+{
+	struct spin_change change = {worker, spin_ns};
+
+	gn_worker_call(worker, set_spin, &change);
+}
+
 struct change {
 	struct gn_worker *worker;
 	const struct gantry_poller *poller;

@@ -46,6 +46,8 @@ void gn_worker_destroy(struct gn_worker **worker_p);
  * in gn_worker_idle() or not between enter and leave. Any thread.
  */
 void gn_worker_call(struct gn_worker *worker, void (*fn)(void *arg), void *arg);
+/* gn_worker_set_spin - change the spin budget of a worker. Any thread; waits for the worker. */
+void gn_worker_set_spin(struct gn_worker *worker, uint64_t spin_ns);
 
 /*
  * gn_worker_add, gn_worker_remove - add and remove pollers. Any thread: both use gn_worker_call.

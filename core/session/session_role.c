@@ -217,6 +217,18 @@ void gn_role_unlisten(struct gn_role *role)
 	gn_server_unlisten(role);
 }
 
+void *gn_role_instance(const struct gn_role *role, unsigned kind, uint32_t stage)
+{
+	if (kind == GANTRY_KIND_STAGE)
+		return gn_pipeline_stage(role->pipeline, stage);
+	return kind == GANTRY_KIND_BACKEND ? role->backend : role->role;
+}
+
+bool gn_role_has_sessions(const struct gn_role *role)
+{
+	return role->server.n_sessions != 0;
+}
+
 void gn_role_destroy(struct gn_role **role_p)
 {
 	struct gn_role *role = *role_p;

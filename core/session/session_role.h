@@ -120,6 +120,18 @@ const char *gn_service_words(char buf[GN_SERVICE_WORDS], const struct gn_endpoin
  */
 void gn_role_unlisten(struct gn_role *role);
 /*
+ * gn_role_instance - get the object that `open` of a plugin of the role stored
+ *
+ * kind     GANTRY_KIND_ROLE, GANTRY_KIND_STAGE or GANTRY_KIND_BACKEND
+ * stage    index of the stage; ignored for other kinds
+ * Thread   control thread
+ */
+void *gn_role_instance(const struct gn_role *role, unsigned kind, uint32_t stage);
+/*
+ * gn_role_has_sessions - return whether peers have sessions with the role. Control thread.
+ */
+bool gn_role_has_sessions(const struct gn_role *role);
+/*
  * gn_role_log_held - log for each lane how many IOs the sessions, each stage and the terminal hold
  *
  * level    log level of the lines

@@ -41,7 +41,7 @@ static const char *device_uids(const struct gn_topo_device *device)
 {
 	for (const struct gantry_option *o = device->plugin->desc->options;
 	     device->conf && o && o->name; o++)
-		if (o->type == GANTRY_OPT_STRING && strcmp(o->name, "uids") == 0) {
+		if (gantry_option_type(o) == GANTRY_OPT_STRING && strcmp(o->name, "uids") == 0) {
 			const char *text;
 
 			memcpy(&text, (const char *)device->conf + o->offset, sizeof(text));

@@ -79,9 +79,9 @@ static int visit_options(const struct gn_topo_instance *instance, struct gn_conf
 		struct gn_conf_node *node = gn_conf_child(group, row->name);
 		struct gn_topo_path path = {.node = node ? node : group, .use = row->min};
 
-		if (row->type == GANTRY_OPT_GROUP && node)
+		if (gantry_option_type(row) == GANTRY_OPT_GROUP && node)
 			rc = visit_options(instance, node, row->group, fn, arg);
-		if (row->type != GANTRY_OPT_STRING || !row->min)
+		if (gantry_option_type(row) != GANTRY_OPT_STRING || !row->min)
 			continue;
 		memcpy(&path.text, (const char *)instance->conf + row->offset, sizeof(path.text));
 		if (path.text && *path.text)

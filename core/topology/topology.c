@@ -18,12 +18,12 @@ static const char *const thread_words[] = {"shared", "separate", NULL};
 #define RUNTIME(name) offsetof(struct gn_runtime, name)
 
 const struct gantry_option gn_runtime_options[] = {
-	{"log", GANTRY_OPT_CHOICE, RUNTIME(log), "warn", 0, 0, log_words, NULL,
-	 "Log level; -v on the command line overrides it."},
-	{"log_format", GANTRY_OPT_CHOICE, RUNTIME(log_format), "text", 0, 0, form_words, NULL,
-	 "Format of log lines. The log is written to the standard error."},
-	{"spin", GANTRY_OPT_TIME, RUNTIME(spin_ns), "100us", 0, 1000000000, NULL, NULL,
-	 "How long a thread without work spins before it sleeps."},
+	{"log", GANTRY_OPT_CHOICE | GANTRY_OPT_CHANGEABLE, RUNTIME(log), "warn", 0, 0, log_words,
+	 NULL, "Log level; -v on the command line overrides it."},
+	{"log_format", GANTRY_OPT_CHOICE | GANTRY_OPT_CHANGEABLE, RUNTIME(log_format), "text", 0, 0,
+	 form_words, NULL, "Format of log lines. The log is written to the standard error."},
+	{"spin", GANTRY_OPT_TIME | GANTRY_OPT_CHANGEABLE, RUNTIME(spin_ns), "100us", 0, 1000000000,
+	 NULL, NULL, "How long a thread without work spins before it sleeps."},
 	{"threads", GANTRY_OPT_CHOICE, RUNTIME(threads), "shared", 0, 0, thread_words, NULL,
 	 "shared: lane k of every role runs on thread k; separate: a thread for each lane."},
 	{"cpus", GANTRY_OPT_STRING, RUNTIME(cpus), "", 0, 0, NULL, NULL,
@@ -83,9 +83,10 @@ static int parse_runtime(struct gn_topo_parse *p, const struct gn_topology_args 
 	rc = gn_conf_options(group, gn_runtime_options, runtime, also, p->errs);
 	if (rc)
 		return rc;
-	if (!args->verbose)
+	if (!args->verbose && !args->values_only)
 		gn_log_set_level((enum gn_log_level)runtime->log);
-	gn_log_set_sink(STDERR_FILENO, (enum gn_log_form)runtime->log_format);
+	if (!args->values_only)
+		gn_log_set_sink(STDERR_FILENO, (enum gn_log_form)runtime->log_format);
 	return gn_topo_numbers(p, group ? gn_conf_child(group, "cpus") : NULL, runtime->cpus, 4095,
 			       &runtime->cpu, &runtime->n_cpus);
 }

@@ -32,7 +32,8 @@ struct gn_topology_args {
 	struct gn_strlist sets;
 	/* directories of plugins, instead of runtime.plugin_dirs */
 	struct gn_strlist plugin_dirs;
-	int verbose; /* the command line has set the log level: ignore runtime.log */
+	int verbose;      /* the command line has set the log level: ignore runtime.log */
+	bool values_only; /* the topology is not run: do not apply runtime.log and log_format */
 	/* the embedded role, valid as long as the topology; NULL: none */
 	const struct gn_topo_embedded_role *own;
 };

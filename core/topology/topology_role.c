@@ -46,7 +46,7 @@ static struct gantry_option *shift_rows(struct gn_arena *arena, struct gantry_op
 
 		*to = *from;
 		to->offset += shift;
-		if (from->type != GANTRY_OPT_GROUP)
+		if (gantry_option_type(from) != GANTRY_OPT_GROUP)
 			continue;
 		group = gn_arena_alloc(arena, (count_rows(from->group) + 1) * sizeof(*group));
 		if (!group || !shift_rows(arena, group, from->group, shift))

@@ -144,7 +144,7 @@ static int find_plugin(struct gd_wire *wire, const struct gn_plugin **plugin_p,
 static const char **string_option(const struct gantry_plugin *desc, void *conf, const char *name)
 {
 	for (const struct gantry_option *o = desc->options; o && o->name; o++)
-		if (o->type == GANTRY_OPT_STRING && strcmp(o->name, name) == 0)
+		if (gantry_option_type(o) == GANTRY_OPT_STRING && strcmp(o->name, name) == 0)
 			return (const char **)((char *)conf + o->offset);
 	return NULL;
 }

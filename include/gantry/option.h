@@ -28,6 +28,12 @@ enum gantry_option_type {
 };
 
 /*
+ * Added to the type of a row that is not a GROUP: the value can change while the instance runs. The
+ * host then calls `change` of struct gantry_plugin.
+ */
+#define GANTRY_OPT_CHANGEABLE 0x100u
+
+/*
  * How a plugin uses the file that a STRING option names. The host rejects a configuration in which
  * one option replaces a file that another option names. `gantry check` reports files and
  * directories that are missing, or that the process has no right to read or write. It reports the
@@ -45,7 +51,7 @@ enum gantry_option_type {
 
 struct gantry_option {
 	const char *name;
-	uint32_t type;   /* enum gantry_option_type */
+	uint32_t type;   /* enum gantry_option_type; may have GANTRY_OPT_CHANGEABLE added */
 	uint32_t offset; /* offsetof() in the plugin's conf struct */
 	/*
 	 * the default, as text of the configuration; NULL: the option is mandatory. For a GROUP, a
@@ -61,6 +67,18 @@ struct gantry_option {
 	const struct gantry_option *group;
 	const char *help; /* one sentence for the manual */
 };
+
+/*
+ * Get the type of a row without GANTRY_OPT_CHANGEABLE.
+ *
+ * row      the row
+ * returns  enum gantry_option_type
+ * thread   any thread
+ */
+static inline uint32_t gantry_option_type(const struct gantry_option *row)
+{
+	return row->type & ~GANTRY_OPT_CHANGEABLE;
+}
 
 /* clang-format off */
 #define GANTRY_OPTION_END {NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL} /* the last row */

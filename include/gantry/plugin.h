@@ -86,6 +86,16 @@ struct gantry_plugin {
 	 * NULL     the option table is sufficient
 	 */
 	void (*check)(const void *conf, struct gantry_check *check);
+	/*
+	 * Use new values of the options that are marked GANTRY_OPT_CHANGEABLE. The values are
+	 * valid by the option table and by `check`. All other options are as `open` received them.
+	 *
+	 * instance  what `open` stored
+	 * conf      all options; valid during the call, with its strings
+	 * thread    control thread, while the lanes run
+	 * NULL      the options cannot change while the instance runs
+	 */
+	void (*change)(void *instance, const void *conf);
 };
 
 #if defined __GNUC__

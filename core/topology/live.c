@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topology/live.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "topology/topology_priv.h"
+
+#define TEXT_BYTES 1024
+
+/* -- options and instances -- */
+
+/* Get the part of `path` below `group`; NULL: the path is not inside of the group. */
+static const char *below(const char *path, const char *group)
+{
+	size_t n = strlen(group);
+
+	return strncmp(path, group, n) == 0 && path[n] == '.' ? path + n + 1 : NULL;
+}
+
+struct search {
+	const char *path;
+	struct gn_topo_instance found;
+	const struct gantry_option *row;
+};
+
+static int match(void *arg, const struct gn_topo_instance *instance)
+{
+	struct search *search = arg;
+	const char *rest = below(search->path, gn_conf_path(instance->group));
+
+	if (!rest)
+		return 0;
+	search->row = gn_option_find(instance->plugin->desc->options, rest);
+	search->found = *instance;
+	return search->row != NULL;
+}
+
+/* Find the instance and the row of an option. Returns false if no instance has the option. */
+static bool find(struct gn_topology *t, const char *path, struct search *search)
+{
+	*search = (struct search){.path = path};
+	return gn_topo_each_instance(t, match, search) != 0;
+}
+
+/* Find the row of an option of `runtime` or of an instance that can change. NULL: there is none. */
+static const struct gantry_option *find_row(struct gn_topology *t, const char *path)
+{
+	const char *rest = below(path, "runtime");
+	struct search search;
+
+	if (rest)
+		return gn_option_find(gn_runtime_options, rest);
+	return find(t, path, &search) && search.found.kind != GANTRY_KIND_OBSERVER ? search.row
+										   : NULL;
+}
+
+/* True if a setting belongs to a role or device that this process does not use. */
+static bool is_unused(const struct gn_topology *t, const char *path)
+{
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (!t->roles[i].selected && below(path, gn_conf_path(t->roles[i].node)))
+			return true;
+	for (uint32_t i = 0; i < t->n_devices; i++)
+		if (!t->devices[i].device && below(path, gn_conf_path(t->devices[i].node)))
+			return true;
+	return false;
+}
+
+/* Get the object that `open` of the plugin of an instance stored; NULL: it is not open. */
+static void *object_of(struct gn_topology *t, const struct gn_topo_instance *instance)
+{
+	struct gn_topo_role *role = instance->role;
+
+	if (role)
+		return role->role ? gn_role_instance(role->role, instance->kind,
+						     instance->part ? (uint32_t)(instance->part -
+										 role->stages)
+								    : 0)
+				  : NULL;
+	for (uint32_t i = 0; i < t->n_devices; i++)
+		if (t->devices[i].node == instance->group && t->devices[i].device)
+			return t->devices[i].device->dev;
+	return NULL;
+}
+
+/* -- changes -- */
+
+static void change_runtime(struct gn_topology *t, const char *name, const struct gn_runtime *to)
+{
+	if (strcmp(name, "log") == 0)
+		gn_log_set_level((enum gn_log_level)to->log);
+	else if (strcmp(name, "log_format") == 0)
+		gn_log_set_sink(STDERR_FILENO, (enum gn_log_form)to->log_format);
+	else if (strcmp(name, "spin") == 0)
+		for (uint32_t i = 0; i < t->n_workers; i++)
+			gn_worker_set_spin(t->workers[i], to->spin_ns);
+}
+
+/* Pass the values of `loaded` to the instance, or the part of the core, that has the option. */
+static void change(struct gn_topology *t, struct gn_topology *loaded, const char *path)
+{
+	const char *rest = below(path, "runtime");
+	struct search running, fresh;
+	void *object;
+
+	if (rest) {
+		change_runtime(t, rest, &loaded->runtime);
+		return;
+	}
+	if (!find(t, path, &running) || !find(loaded, path, &fresh))
+		return;
+	object = object_of(t, &running.found);
+	if (object)
+		running.found.plugin->desc->change(object, fresh.found.conf);
+}
+
+/* The differences between the present values and a loaded topology. */
+struct differences {
+	struct gn_live *live;
+	struct gn_strlist sets;   /* "PATH=VALUE" of those that can change; owns the strings */
+	struct gn_strlist paths;  /* their paths; owns the strings */
+	const char *unchangeable; /* path of the first one that cannot change */
+	bool no_memory;
+};
+
+static void add_owned(struct differences *d, struct gn_strlist *list, char *text)
+{
+	if (!text || gn_strlist_add(list, text)) {
+		free(text);
+		d->no_memory = true;
+	}
+}
+
+/* Format a value, or the default of its row. */
+static void value_text(struct gn_conf_node *node, const struct gantry_option *row, char *text)
+{
+	if (node)
+		gn_conf_text(node, text, TEXT_BYTES);
+	else
+		snprintf(text, TEXT_BYTES, "%s", row && row->dflt ? row->dflt : "");
+}
+
+static void add_difference(void *arg, struct gn_conf_node *from, struct gn_conf_node *to)
+{
+	struct differences *d = arg;
+	struct gn_live *live = d->live;
+	const char *path = gn_conf_path(to ? to : from), *quote;
+	const struct gantry_option *row = find_row(live->topology, path);
+	bool can_change = row && row->type & GANTRY_OPT_CHANGEABLE;
+	char from_text[TEXT_BYTES], to_text[TEXT_BYTES], *set = NULL;
+
+	value_text(from, row, from_text);
+	value_text(to, row, to_text);
+	if (is_unused(live->topology, path) || (row && strcmp(from_text, to_text) == 0))
+		return;
+	live->on_difference(live->arg, can_change, path, from_text, to_text);
+	if (!can_change) {
+		d->unchangeable = d->unchangeable ? d->unchangeable : path;
+		return;
+	}
+	quote = gantry_option_type(row) == GANTRY_OPT_STRING ? "\"" : "";
+	if (asprintf(&set, "%s=%s%s%s", path, quote, to_text, quote) < 0)
+		set = NULL;
+	add_owned(d, &d->sets, set);
+	add_owned(d, &d->paths, strdup(path));
+}
+
+static void free_words(struct gn_strlist *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free((char *)list->word[i]);
+	gn_strlist_fini(list);
+}
+
+static void free_differences(struct differences *d)
+{
+	free_words(&d->sets);
+	free_words(&d->paths);
+}
+
+/* -- loading -- */
+
+struct gn_config *gn_live_config(const struct gn_live *live)
+{
+	return live->values ? live->values : live->topology->config;
+}
+
+static char *dump(struct gn_config *config)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+
+	if (!out)
+		return NULL;
+	gn_config_dump(config, out);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static int add_all(struct gn_strlist *list, const struct gn_strlist *more)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < more->n && rc == 0; i++)
+		rc = gn_strlist_add(list, more->word[i]);
+	return rc;
+}
+
+/*
+ * Load the configuration of the start with all changes so far and some more. Returns as
+ * gn_topology_load_text().
+ */
+static int load_values(struct gn_live *live, const struct gn_strlist *more,
+		       struct gn_topology *loaded, struct gn_errs *errs)
+{
+	struct gn_topology_args args = *live->args;
+	char *text = dump(live->topology->config);
+	int rc = text ? 0 : -ENOMEM;
+
+	args.sets = (struct gn_strlist){0};
+	args.probe = false;
+	args.values_only = true;
+	/* the overrides of the start again: the dump has lost which of them are strings */
+	if (rc == 0 && !add_all(&args.sets, &live->args->sets) &&
+	    !add_all(&args.sets, &live->changes) && !add_all(&args.sets, more)) {
+		rc = gn_topology_load_text(loaded, live->topology->file, text, &args, errs);
+	} else {
+		gn_errs_no_memory(errs);
+		rc = -ENOMEM;
+	}
+	gn_strlist_fini(&args.sets);
+	free(text);
+	return rc;
+}
+
+/* Add a change to live->changes, or replace the earlier change of this path. Takes the string. */
+static int keep_change(struct gn_live *live, const char *set, size_t path_length)
+{
+	for (size_t i = 0; i < live->changes.n; i++) {
+		if (strncmp(live->changes.word[i], set, path_length + 1) != 0)
+			continue;
+		free((char *)live->changes.word[i]);
+		live->changes.word[i] = set;
+		return 0;
+	}
+	return gn_strlist_add(&live->changes, set);
+}
+
+/* Load the differences, change the options, and keep the values. */
+static int change_all(struct gn_live *live, struct differences *d, struct gn_errs *errs)
+{
+	struct gn_topology loaded = {0};
+	int rc = load_values(live, &d->sets, &loaded, errs);
+
+	for (size_t i = 0; i < d->paths.n && rc == 0; i++) {
+		rc = keep_change(live, d->sets.word[i], strlen(d->paths.word[i]));
+		if (rc) {
+			gn_errs_no_memory(errs);
+			break;
+		}
+		d->sets.word[i] = NULL;
+		change(live->topology, &loaded, d->paths.word[i]);
+	}
+	if (rc == 0) {
+		gn_config_close(&live->values);
+		live->values = loaded.config;
+		loaded.config = NULL;
+	}
+	gn_topology_close(&loaded);
+	return rc;
+}
+
+/*
+ * Change what `loaded` has differently, and free it. rc: of its loading. strict: fail if something
+ * cannot change.
+ */
+static int change_to(struct gn_live *live, struct gn_topology *loaded, int rc, bool strict,
+		     struct gn_errs *errs)
+{
+	struct differences d = {.live = live};
+
+	if (rc == 0)
+		gn_config_diff(gn_live_config(live), loaded->config, add_difference, &d);
+	if (d.no_memory) {
+		gn_errs_no_memory(errs);
+		rc = -ENOMEM;
+	} else if (strict && d.unchangeable) {
+		gn_errs_add(
+			errs,
+			"%s: the option cannot change while the process runs: edit %s and restart",
+			d.unchangeable, live->topology->file);
+		rc = -EPERM;
+	}
+	if (rc == 0 && d.paths.n)
+		rc = change_all(live, &d, errs);
+	free_differences(&d);
+	gn_topology_close(loaded);
+	return rc;
+}
+
+int gn_live_set(struct gn_live *live, const char *set, struct gn_errs *errs)
+{
+	const char *word[] = {set};
+	const struct gn_strlist sets = {.word = word, .n = 1};
+	struct gn_topology loaded = {0};
+	int rc = load_values(live, &sets, &loaded, errs);
+
+	return change_to(live, &loaded, rc, true, errs);
+}
+
+int gn_live_reload(struct gn_live *live, struct gn_errs *errs)
+{
+	struct gn_topology_args args = *live->args;
+	struct gn_topology loaded = {0};
+	int rc;
+
+	args.probe = false;
+	args.values_only = true;
+	rc = gn_topology_load(&loaded, live->topology->file, &args, errs);
+	return change_to(live, &loaded, rc, false, errs);
+}
+
+void gn_live_fini(struct gn_live *live)
+{
+	gn_config_close(&live->values);
+	free_words(&live->changes);
+}
+
+/* -- list of options -- */
+
+struct listing {
+	const struct gn_live *live;
+	void (*fn)(void *arg, const char *path, const struct gantry_option *row, const char *value);
+	void *arg;
+};
+
+/* Find a setting by its path. NULL: it is not set. */
+static struct gn_conf_node *node_at(struct gn_conf_node *node, const char *path)
+{
+	char name[TEXT_BYTES];
+
+	while (node && *path) {
+		size_t n = strcspn(path, ".[");
+
+		if (*path == '[') {
+			node = gn_conf_index(node, (unsigned)strtoul(path + 1, NULL, 10));
+			path += strcspn(path, "]") + 1;
+		} else {
+			snprintf(name, sizeof(name), "%.*s", (int)n, path);
+			node = gn_conf_child(node, name);
+			path += n;
+		}
+		path += *path == '.';
+	}
+	return node;
+}
+
+static void list_rows(const struct listing *listing, const char *group,
+		      const struct gantry_option *table)
+{
+	for (; table && table->name; table++) {
+		char path[TEXT_BYTES], text[TEXT_BYTES];
+
+		snprintf(path, sizeof(path), "%s.%s", group, table->name);
+		if (gantry_option_type(table) == GANTRY_OPT_GROUP)
+			list_rows(listing, path, table->group);
+		if (!(table->type & GANTRY_OPT_CHANGEABLE))
+			continue;
+		value_text(node_at(gn_config_root(gn_live_config(listing->live)), path), table,
+			   text);
+		listing->fn(listing->arg, path, table, text);
+	}
+}
+
+static int list_instance(void *arg, const struct gn_topo_instance *instance)
+{
+	if (instance->kind != GANTRY_KIND_OBSERVER)
+		list_rows(arg, gn_conf_path(instance->group), instance->plugin->desc->options);
+	return 0;
+}
+
+void gn_live_each_option(const struct gn_live *live,
+			 void (*fn)(void *arg, const char *path, const struct gantry_option *row,
+				    const char *value),
+			 void *arg)
+{
+	struct listing listing = {live, fn, arg};
+
+	list_rows(&listing, "runtime", gn_runtime_options);
+	gn_topo_each_instance(live->topology, list_instance, &listing);
+}
