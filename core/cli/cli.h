@@ -36,6 +36,7 @@ enum gn_cli_option {
 	GN_CLI_MDOC = 0x400,
 	GN_CLI_WATCH = 0x1000,
 	GN_CLI_OPENMETRICS = 0x2000,
+	GN_CLI_PID = 0x4000,
 	GN_CLI_RAW = 0x800, /* no option: the command parses its words itself */
 };
 
@@ -49,6 +50,7 @@ struct gn_cli {
 	bool json;
 	bool options, mdoc, openmetrics;
 	unsigned watch_s; /* --watch: seconds; 0: not given */
+	int pid;          /* --pid; 0: not given */
 };
 
 struct gn_command {
@@ -69,6 +71,7 @@ int gn_cli_env(const struct gn_cli *cli);
 int gn_cli_options(const struct gn_cli *cli);
 int gn_cli_copy(const struct gn_cli *cli);
 int gn_cli_stat(const struct gn_cli *cli);
+int gn_cli_ctl(const struct gn_cli *cli);
 int gn_cli_version(const struct gn_cli *cli);
 
 /* Concatenate the parts of a path. Returns false if it is too long. */

@@ -12,15 +12,17 @@
 #include "base/clock.h"
 #include "base/kernel.h"
 #include "base/log.h"
+#include "cli/control_socket.h"
+#include "cli/control_methods.h"
 #include "cli/notify.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "cli/stat_server.h"
 #include "cli/stop.h"
 #include "topology/topology.h"
 #include "memory/region.h"
 
 #define LATE_NS (3 * GN_NS_PER_S)
+#define DRAIN_NS (100 * GN_NS_PER_MS) /* interval of looks at sessions while the roles drain */
 
 struct run {
 	const struct gn_cli *cli;
@@ -30,7 +32,9 @@ struct run {
 	struct gn_timer advance; /* runs advance() after a role has finished */
 	struct gn_timer alive;   /* runs alive(): notify the watchdog of the service manager */
 	struct gn_timer late;    /* runs late(): log the roles that have not finished */
-	struct gn_stat_server *stat;
+	struct gn_timer drained; /* runs drained(): stop the roles without sessions */
+	struct gn_controlled controlled;
+	struct gn_control *control;
 	struct gn_progress progress;
 	uint64_t start_ns;
 	struct gn_stop stop;
@@ -129,6 +133,42 @@ static void role_finished(void *arg, struct gn_topo_role *role)
 	gn_loop_set_timer(run->loop, &run->advance, 1);
 }
 
+/* -- drain -- */
+
+static bool listens(const struct gn_topo_role *role)
+{
+	return role->started && !role->finished && role->listen;
+}
+
+/* Stop the roles that listen and have no session. Their peers may be roles of this process. */
+static void drained(void *arg)
+{
+	struct run *run = arg;
+	struct gn_topology *t = &run->topology;
+	bool more = false;
+
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		if (!listens(&t->roles[i]))
+			continue;
+		more = true;
+		if (!gn_role_has_sessions(t->roles[i].role))
+			gn_role_stop(t->roles[i].role);
+	}
+	if (more)
+		gn_loop_set_timer(run->loop, &run->drained, gn_now_ns() + DRAIN_NS);
+}
+
+static void drain(void *arg)
+{
+	struct run *run = arg;
+	struct gn_topology *t = &run->topology;
+
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (listens(&t->roles[i]))
+			gn_role_unlisten(t->roles[i].role);
+	gn_loop_set_timer(run->loop, &run->drained, 1);
+}
+
 /* -- signals -- */
 
 /* Exit immediately, but remove the names of sockets from the file system. */
@@ -136,7 +176,7 @@ static _Noreturn void leave(struct run *run, int code)
 {
 	const struct gn_topology *t = &run->topology;
 
-	gn_stat_server_unlink(run->stat);
+	gn_control_unlink(run->control);
 	for (uint32_t i = 0; i < t->n_roles; i++)
 		if (t->roles[i].role)
 			gn_role_unlisten(t->roles[i].role);
@@ -161,6 +201,12 @@ static void on_event(void *arg, int event)
 	struct run *run = arg;
 
 	gn_progress_clear(&run->progress);
+	if (event == SIGHUP && !run->stop.hup_ends) {
+		gn_notify_reload();
+		gn_control_reload(&run->controlled);
+		gn_notify(GN_NOTIFY_READY);
+		return;
+	}
 	if (event == GN_STOP_LIMIT) {
 		on_limit(run);
 		return;
@@ -322,6 +368,15 @@ static int open_run(struct run *run)
 	run->alive.arg = run;
 	run->late.fn = late;
 	run->late.arg = run;
+	run->drained.fn = drained;
+	run->drained.arg = run;
+	run->controlled = (struct gn_controlled){
+		.live = {.topology = t, .args = &run->cli->topology},
+		.path = run->path,
+		.report = report_for_stat,
+		.drain = drain,
+		.arg = run,
+	};
 	t->role_finished = role_finished;
 	t->arg = run;
 	return gn_topology_open(t, run->loop);
@@ -399,12 +454,12 @@ static int run_topology(struct run *run,
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "%s: cannot set up: %s", t->file, strerror(-rc));
 	if (t->runtime.stat)
-		gn_stat_server_open(run->loop, t->runtime.stat_dir, report_for_stat, run,
-				    &run->stat);
+		gn_control_open(run->loop, t->runtime.stat_dir, gn_control_methods,
+				&run->controlled, &run->control);
 	run->start_ns = gn_now_ns();
 	run_loop(run);
 	gn_progress_close(&run->progress);
-	gn_stat_server_close(&run->stat);
+	gn_control_close(&run->control);
 	code = GN_EXIT_FAILED;
 	if (!print_report(run, print)) {
 		name_failures(run);
@@ -450,7 +505,7 @@ int gn_run(const struct gn_cli *cli, const char *file, bool alone,
 	if (gn_kernel_check(why))
 		return gn_cli_fail(GN_EXIT_FAILED, "%s", why);
 	gn_clock_init();
-	rc = gn_stop_open(&run.stop);
+	rc = gn_stop_open(&run.stop, strcmp(cli->command, "run") != 0);
 	if (rc) {
 		gn_stop_close(&run.stop);
 		return gn_cli_fail(GN_EXIT_FAILED, "cannot receive signals: %s", strerror(-rc));
@@ -470,8 +525,10 @@ int gn_run(const struct gn_cli *cli, const char *file, bool alone,
 		gn_loop_clear_timer(run.loop, &run.advance);
 		gn_loop_clear_timer(run.loop, &run.alive);
 		gn_loop_clear_timer(run.loop, &run.late);
+		gn_loop_clear_timer(run.loop, &run.drained);
 	}
 	gn_stop_set(&run.stop, run.topology.runtime.stop_limit_ns, NULL, NULL);
+	gn_live_fini(&run.controlled.live);
 	gn_topology_close(&run.topology);
 	gn_stop_close(&run.stop);
 	if (run.loop)

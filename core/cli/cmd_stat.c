@@ -4,8 +4,6 @@
  * reports, or as JSON
  */
 #include <errno.h>
-#include <gantry/rundir.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +15,7 @@
 #include "cli/stat_client.h"
 #include "cli/stat_metrics.h"
 #include "cli/stat_table.h"
-
-/* What to look at. */
-struct view {
-	const struct gn_cli *cli;
-	char dir[PATH_MAX];
-	char *file;       /* only processes of this configuration; NULL: all */
-	const char *role; /* NULL: all */
-};
+#include "cli/stat_view.h"
 
 static void print_silent(const json_t *silent)
 {
@@ -62,49 +53,12 @@ static void print(const json_t *list, const char *role)
 	}
 }
 
-/* True if the process runs the configuration, and has the role. */
-static bool is_wanted(const struct view *view, const json_t *process)
-{
-	const char *file = json_string_value(json_object_get(process, "config_path"));
-
-	if (view->file && (!file || strcmp(file, view->file) != 0))
-		return false;
-	return !view->role || json_object_get(json_object_get(process, "roles"), view->role);
-}
-
-/* Request the reports that the view selects. */
-static json_t *look(const struct view *view, json_t *silent, int *error_p)
-{
-	json_t *all = gn_stat_ask(view->dir, silent, error_p), *list = json_array(), *process;
-	size_t i;
-
-	json_array_foreach (all, i, process)
-		if (is_wanted(view, process))
-			json_array_append(list, process);
-	json_decref(all);
-	return list;
-}
-
-/* Complain if there is no process. Returns an exit code. */
-static int found(const struct view *view, const json_t *list, int error)
-{
-	if (json_array_size(list))
-		return GN_EXIT_OK;
-	return gn_cli_fail(
-		GN_EXIT_FAILED,
-		"no running gantry process%s%s%s%s%s answers in %s%s%s%s; use --dir DIR to search another directory",
-		view->role ? " with a role \"" : "", view->role ? view->role : "",
-		view->role ? "\"" : "", view->file ? " of " : "",
-		view->file ? view->cli->config : "", view->dir, error ? " (" : "",
-		error ? strerror(error) : "", error ? ")" : "");
-}
-
-static int print_once(const struct view *view)
+static int print_once(const struct gn_stat_view *view)
 {
 	json_t *silent = json_array(), *list, *tree;
 	int code = GN_EXIT_OK, error;
 
-	list = look(view, silent, &error);
+	list = gn_stat_view_ask(view, silent, &error);
 	if (view->cli->json) {
 		tree = json_pack("{si sO sO}", "schema", 1, "processes", list, "silent", silent);
 		code = gn_cli_print_json(tree);
@@ -117,7 +71,7 @@ static int print_once(const struct view *view)
 		gn_stat_print_table(stdout, list, NULL, view->role);
 	}
 	print_silent(silent);
-	if (found(view, list, error))
+	if (gn_stat_view_found(view, list, error))
 		code = GN_EXIT_FAILED;
 	json_decref(list);
 	json_decref(silent);
@@ -149,7 +103,7 @@ static void keep_silent(json_t *list, const json_t *before, const json_t *silent
 }
 
 /* Print a table every watch_s seconds, with the rates since the previous table. */
-static int watch(const struct view *view)
+static int watch(const struct gn_stat_view *view)
 {
 	json_t *before = NULL, *list, *silent;
 	int code = GN_EXIT_OK, error;
@@ -161,8 +115,8 @@ static int watch(const struct view *view)
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	do {
 		silent = json_array();
-		list = look(view, silent, &error);
-		code = found(view, list, error);
+		list = gn_stat_view_ask(view, silent, &error);
+		code = gn_stat_view_found(view, list, error);
 		if (code == GN_EXIT_OK)
 			gn_stat_print_table(stdout, list, before, view->role);
 		print_silent(silent);
@@ -176,40 +130,17 @@ static int watch(const struct view *view)
 	return code;
 }
 
-/* Find the directory of the sockets. Returns an exit code. */
-static int find_dir(struct view *view)
-{
-	const struct gn_cli *cli = view->cli;
-	struct gn_errs errs = {0};
-	struct gn_config *config = cli->config ? gn_config_open(cli->config, NULL, 0, &errs) : NULL;
-	const char *dir = cli->dir;
-
-	if (errs.n)
-		return gn_cli_complain(&errs);
-	if (config && !dir)
-		dir = gn_conf_string(gn_conf_child(gn_conf_child(gn_config_root(config), "runtime"),
-						   "stat_dir"));
-	if (dir && *dir)
-		snprintf(view->dir, sizeof(view->dir), "%s", dir);
-	else
-		gantry_rundir(view->dir, sizeof(view->dir));
-	if (config)
-		view->file = realpath(cli->config, NULL);
-	gn_config_close(&config);
-	return GN_EXIT_OK;
-}
-
 int gn_cli_stat(const struct gn_cli *cli)
 {
-	struct view view = {.cli = cli, .role = cli->args.n ? cli->args.word[0] : NULL};
+	struct gn_stat_view view;
 	int code;
 
 	if ((cli->watch_s != 0) + cli->json + cli->openmetrics + (cli->topology.verbose != 0) > 1)
 		return gn_cli_fail(GN_EXIT_USAGE,
 				   "only one of --watch, --json, --openmetrics and -v can be used");
-	code = find_dir(&view);
+	code = gn_stat_view_open(cli, cli->args.n ? cli->args.word[0] : NULL, &view);
 	if (code == GN_EXIT_OK)
 		code = cli->watch_s ? watch(&view) : print_once(&view);
-	free(view.file);
+	gn_stat_view_close(&view);
 	return code;
 }

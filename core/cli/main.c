@@ -44,6 +44,9 @@ static const struct gn_command commands[] = {
 	 "print what running gantry processes do, or only the role NAME (-v: whole reports)",
 	 GLOBAL | GN_CLI_DIR | GN_CLI_CONFIG | GN_CLI_WATCH | GN_CLI_OPENMETRICS, 0, 1,
 	 gn_cli_stat},
+	{"ctl", "[METHOD [VALUE]...]",
+	 "list the methods of the control socket, or call one in a running process",
+	 GLOBAL | GN_CLI_DIR | GN_CLI_CONFIG | GN_CLI_PID, 0, SIZE_MAX, gn_cli_ctl},
 	{"version", "", "print the version", GLOBAL, 0, 0, gn_cli_version},
 	{NULL, NULL, NULL, 0, 0, 0, NULL},
 };
@@ -60,6 +63,7 @@ static const struct {
 	 "override a value of the configuration; may be repeated"},
 	{"config", 'c', "FILE", GN_CLI_CONFIG, "the configuration file"},
 	{"dir", 0, "DIR", GN_CLI_DIR, "directory of the sockets of running processes"},
+	{"pid", 0, "PID", GN_CLI_PID, "only this process"},
 	{"watch", 0, "SECONDS", GN_CLI_WATCH, "print a table at this interval, with its rates"},
 	{"openmetrics", 0, NULL, GN_CLI_OPENMETRICS, "print metrics for Prometheus"},
 	{"options", 'o', NULL, GN_CLI_OPTIONS, "list the options of each plugin as well"},
@@ -222,6 +226,15 @@ static unsigned parse_seconds(const char *text)
 	return *text >= '0' && *text <= '9' && !*end && n <= 3600 ? (unsigned)n : 0;
 }
 
+/* Parse a process id. Returns 0 for another text. */
+static int parse_pid(const char *text)
+{
+	char *end;
+	const unsigned long n = strtoul(text, &end, 10);
+
+	return *text >= '0' && *text <= '9' && !*end && n <= INT_MAX ? (int)n : 0;
+}
+
 static void apply_option(struct gn_cli *cli, unsigned bit, const char *arg)
 {
 	if (bit == GN_CLI_PLUGIN_DIR)
@@ -234,6 +247,8 @@ static void apply_option(struct gn_cli *cli, unsigned bit, const char *arg)
 		cli->config = arg;
 	else if (bit == GN_CLI_DIR)
 		cli->dir = arg;
+	else if (bit == GN_CLI_PID)
+		cli->pid = parse_pid(arg);
 	else if (bit == GN_CLI_WATCH)
 		cli->watch_s = parse_seconds(arg);
 	else if (bit == GN_CLI_VERBOSE)
@@ -291,6 +306,9 @@ static int parse(struct gn_cli *cli, const struct gn_command *command, int argc,
 		if (options[row].bit == GN_CLI_VERSION)
 			return gn_cli_version(cli);
 		apply_option(cli, options[row].bit, optarg);
+		if (options[row].bit == GN_CLI_PID && !cli->pid)
+			return gn_cli_fail(GN_EXIT_USAGE, "--pid: not a process id (value=%s)",
+					   optarg);
 		if (options[row].bit == GN_CLI_WATCH && !cli->watch_s)
 			return gn_cli_fail(
 				GN_EXIT_USAGE,

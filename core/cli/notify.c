@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -63,6 +65,17 @@ void gn_notify(const char *state)
 		gn_log(GN_LOG_WARN, "gantry", "NOTIFY_SOCKET=%s: cannot send %.*s: %s",
 		       gn_escape(shown, sizeof(shown), name, strlen(name)),
 		       (int)strcspn(state, "\n"), state, strerror(-rc));
+}
+
+void gn_notify_reload(void)
+{
+	struct timespec now;
+	char text[64];
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
+		 (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
+	gn_notify(text);
 }
 
 uint64_t gn_notify_watchdog_ns(void)

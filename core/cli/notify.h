@@ -16,6 +16,8 @@
 
 /* Send a state. No operation if NOTIFY_SOCKET is not set. Never blocks; a failure is logged. */
 void gn_notify(const char *state);
+/* Report the start of a reload. GN_NOTIFY_READY reports its end. */
+void gn_notify_reload(void);
 /*
  * Get the time, in ns, within which the manager expects the next GN_NOTIFY_WATCHDOG: WATCHDOG_USEC,
  * if WATCHDOG_PID is this process or is not set. 0: it expects none.

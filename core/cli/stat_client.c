@@ -13,16 +13,16 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/stat_server.h"
+#include "cli/control_socket.h"
 
 #define ANSWER_MAX (64u * 1024 * 1024)
 #define RETRY_MS 10 /* between attempts to connect to a process whose queue is full */
 
 static int is_socket_name(const struct dirent *item)
 {
-	size_t n = strlen(item->d_name), m = strlen(GN_STAT_SUFFIX);
+	size_t n = strlen(item->d_name), m = strlen(GN_CONTROL_SUFFIX);
 
-	return n > m && !strcmp(item->d_name + n - m, GN_STAT_SUFFIX);
+	return n > m && !strcmp(item->d_name + n - m, GN_CONTROL_SUFFIX);
 }
 
 /* Request to one process. */
@@ -57,14 +57,28 @@ static void open_question(struct question *q, const char *dir, const char *name)
 }
 
 /*
- * Try to connect. EAGAIN means a full queue, so try again later. After another error the process is
- * dead.
+ * Try to connect, and send the request. EAGAIN means a full queue, so try again later. After
+ * another error the process is dead.
  */
 static void try_connect(struct question *q)
 {
+	static const char request[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"stat\"}\n";
+
 	q->connected = !connect(q->fd, (struct sockaddr *)&q->address, sizeof(q->address));
-	if (!q->connected && errno != EAGAIN)
+	if (q->connected ? send(q->fd, request, sizeof(request) - 1, MSG_NOSIGNAL) < 0 ||
+				   shutdown(q->fd, SHUT_WR) != 0
+			 : errno != EAGAIN)
 		hang_up(q);
+}
+
+/* Take the report out of a response. Returns NULL for an invalid response. */
+static json_t *parse_response(const char *text)
+{
+	json_t *response = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	json_t *report = json_incref(json_object_get(response, "result"));
+
+	json_decref(response);
+	return report;
 }
 
 /* Read available data. At the end of file, parse the report. */
@@ -89,7 +103,7 @@ static void read_available(struct question *q)
 		q->n += (size_t)got;
 	} else if (!got || errno != EAGAIN) {
 		q->text[q->n] = '\0';
-		q->tree = got ? NULL : json_loads(q->text, JSON_REJECT_DUPLICATES, NULL);
+		q->tree = got ? NULL : parse_response(q->text);
 		q->broken = q->n && !q->tree;
 		hang_up(q);
 	}

@@ -55,6 +55,10 @@ static void take_signal(struct gn_stop *stop)
 
 	if (read(stop->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
+	if (info.ssi_signo == SIGHUP && !stop->hup_ends) {
+		send_event(stop, SIGHUP);
+		return;
+	}
 	stop->n_signals++;
 	gn_stop_begin(stop);
 	send_event(stop, (int)info.ssi_signo);
@@ -180,12 +184,26 @@ static void choose_signals(sigset_t *set)
 			sigaddset(set, optional[i]);
 }
 
-int gn_stop_open(struct gn_stop *stop)
+/*
+ * The kernel and shells send SIGHUP when the terminal hangs up. A process without a terminal
+ * gets it from an administrator or a service manager, to reload its configuration.
+ */
+static bool has_terminal(void)
+{
+	int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+int gn_stop_open(struct gn_stop *stop, bool hup_ends)
 {
 	sigset_t set;
 	int rc;
 
 	*stop = (struct gn_stop){.signal_fd = -1, .wake_fd = -1, .events = {-1, -1}};
+	stop->hup_ends = hup_ends || has_terminal();
 	pthread_mutex_init(&stop->lock, NULL);
 	choose_signals(&set);
 	pthread_sigmask(SIG_BLOCK, &set, &stop->before);

@@ -4,7 +4,8 @@
  * returns
  *
  *     gn_stop_open     call before any other thread exists: starts the guard. The guard receives
- *                      SIGTERM, and SIGINT and SIGHUP unless they were ignored at the start
+ *                      SIGTERM, and SIGINT and SIGHUP unless they were ignored at the start. SIGHUP
+ *                      ends a process with a terminal, and is a request to reload otherwise
  *     gn_stop_watch    the guard passes events to the control loop
  *     gn_stop_begin    the roles begin to end: starts the time limit, as the first signal does
  *     gn_stop_close    ends the guard
@@ -29,6 +30,7 @@
 struct gn_stop {
 	pthread_t guard;
 	bool started;    /* the guard runs; control thread */
+	bool hup_ends;   /* SIGHUP ends the process; else it is only passed on */
 	sigset_t before; /* the signal mask to restore */
 	int signal_fd;
 	int wake_fd;   /* wakes the guard: fields under `lock` have changed */
@@ -51,8 +53,12 @@ struct gn_stop {
 	bool limit_over;
 };
 
-/* Block the signals and start the guard. Call it after gn_clock_init(). Returns 0 or -errno. */
-int gn_stop_open(struct gn_stop *stop);
+/*
+ * Block the signals and start the guard. Call it after gn_clock_init(). Returns 0 or -errno.
+ *
+ * hup_ends   SIGHUP ends the process, also without a terminal
+ */
+int gn_stop_open(struct gn_stop *stop, bool hup_ends);
 /* Call on_event on the loop's thread for each event. Returns 0 or -errno. */
 int gn_stop_watch(struct gn_stop *stop, struct gn_loop *loop,
 		  void (*on_event)(void *arg, int event), void *arg);

@@ -270,7 +270,7 @@ over_shm() {
 	until_true answers
 	gantry stat -v --dir "$dir" store
 	says "role                    target"
-	kill -HUP "$pid"
+	kill -TERM "$pid"
 	finish
 	[ "$status" -eq 0 ]
 	[ -z "$(ls "$dir")" ]
@@ -447,8 +447,8 @@ has_metrics() {
 	chmod 777 "$dir"
 	gantry run -p "$GANTRY_PLUGINS" "$conf"
 	[ "$status" -eq 0 ]
-	says "cannot serve gantry stat: the directory $dir is writable by other users (owner="
-	[ "$(grep -c ' stat: ' <<<"$output")" -eq 1 ]
+	says "cannot open the control socket: the directory $dir is writable by other users (owner="
+	[ "$(grep -c ' control: ' <<<"$output")" -eq 1 ]
 	[ -z "$(ls "$dir")" ]
 }
 

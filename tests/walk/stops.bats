@@ -54,7 +54,8 @@ failed() { # NAME - the process ended with exit status 1
 @test "a stage that does not return: a second signal ends the process" {
 	faulty stick
 	kill -TERM "${pids[store]}"
-	kill -HUP "${pids[store]}" # two of the same kind would be one where the first has not been taken yet
+	until_true grep -q '^ShdPnd:[[:space:]]*0*$' "/proc/${pids[store]}/status" # two pending signals of one kind are one
+	kill -TERM "${pids[store]}"
 	finish store
 	[ "$status" -eq 3 ]
 	says store 'the control thread does not answer'

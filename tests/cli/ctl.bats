@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# ctl.bats - gantry ctl, the control socket and SIGHUP
+
+setup() {
+	dir=$BATS_TEST_TMPDIR/stat
+	conf=$BATS_TEST_TMPDIR/conf
+	cat >"$conf" <<-END
+		runtime = { stat_dir = "$dir"; };
+		devices = { d = { transport = "loop"; }; };
+		roles = {
+			store = { role = "target"; listen = { device = "d"; name = "v"; };
+			          backend = { type = "memory"; size = "1MiB"; }; };
+			load = { role = "initiator"; connect = { device = "d"; name = "v"; };
+			         workload = { pattern = "randread"; time = "599s"; }; };
+		};
+	END
+	err=$BATS_TEST_TMPDIR/err
+	pid=
+}
+
+teardown() {
+	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || :
+}
+
+until_true() { # COMMAND... - try for 20 s at most
+	local i
+	for ((i = 0; i < 2000; i++)); do
+		"$@" && return 0
+		sleep 0.01 # lint: allowed, between two checks
+	done
+	return 1
+}
+
+answers() {
+	"$GANTRY" ctl --dir "$dir" options >/dev/null 2>&1
+}
+
+begin() { # ARGUMENT... - start gantry run without a terminal, and wait until it answers
+	setsid "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" "$@" >"$BATS_TEST_TMPDIR/out" 2>"$err" 3>&- &
+	pid=$!
+	until_true answers
+}
+
+finish() { # wait for its end; set status
+	status=0
+	wait "$pid" || status=$?
+	pid=
+}
+
+ctl() { # ARGUMENT... - call a method; set status and output
+	run "$GANTRY" ctl --dir "$dir" "$@"
+	echo "$output"
+}
+
+has_session() {
+	[ "$("$GANTRY" ctl --dir "$dir" --pid "$pid" stat | jq '.roles.store.sessions | length')" = 1 ]
+}
+
+value() { # PATH - print the present value of an option
+	"$GANTRY" ctl --dir "$dir" options | jq -r --arg path "$1" '.options[] | select(.path == $path).value'
+}
+
+@test "without arguments the methods are listed" {
+	run "$GANTRY" ctl
+	[ "$status" -eq 0 ]
+	[ "$(awk '{ print $1 }' <<<"$output" | tr '\n' ' ')" = "stat config options set reload drain rpc.discover " ]
+}
+
+@test "set changes an option, and says from what to what" {
+	begin
+	ctl set runtime.log debug
+	[ "$status" -eq 0 ]
+	[ "$(jq -c . <<<"$output")" = '{"changed":[{"path":"runtime.log","from":"warn","to":"debug"}]}' ]
+	[ "$(value runtime.log)" = debug ]
+	grep -q 'control: runtime.log: changed (from=warn, to=debug)$' "$err"
+	ctl set runtime.log debug
+	[ "$(jq -c . <<<"$output")" = '{"changed":[]}' ]
+	ctl set runtime.spin 5us
+	ctl set runtime.spin 0
+	[ "$(value runtime.spin)" = 0 ]
+	ctl config
+	[[ "$(jq -r .text <<<"$output")" = *'log = "debug"'* ]]
+	[ "$(jq -r .path <<<"$output")" = "$conf" ]
+}
+
+@test "an invalid or fixed option changes nothing" {
+	begin
+	ctl set runtime.lgo debug
+	[ "$status" -eq 1 ]
+	[[ "$output" = *'runtime.lgo: unknown key; did you mean "log"?' ]]
+	ctl set runtime.log loud
+	[ "$status" -eq 1 ]
+	[[ "$output" = *'"loud" is unknown; write one of '* ]]
+	ctl set roles.load.workload.time 5s
+	[ "$status" -eq 1 ]
+	[[ "$output" = *"roles.load.workload.time: the option cannot change while the process runs: edit $conf and restart" ]]
+	ctl set runtime.log
+	[ "$status" -eq 1 ]
+	[[ "$output" = *'set: give path, a string, and value: set runtime.log debug' ]]
+	[ "$(value runtime.log)" = warn ]
+	[ ! -s "$err" ]
+}
+
+@test "overrides of the start stay in force, also those that look like numbers" {
+	begin --set roles.store.listen.name=7 --set roles.load.connect.name=7
+	ctl set runtime.log info
+	[ "$status" -eq 0 ]
+	ctl set runtime.spin 1us
+	[ "$status" -eq 0 ]
+	[ "$(value runtime.log)" = info ]
+}
+
+@test "reload changes what can change, and names what cannot" {
+	begin
+	sed -i 's/runtime = {/& log = "info";/; s/599s/598s/' "$conf"
+	ctl reload
+	[ "$status" -eq 0 ]
+	[ "$(jq -c .changed <<<"$output")" = '[{"path":"runtime.log","from":"warn","to":"info"}]' ]
+	[ "$(jq -c .kept <<<"$output")" = '[{"path":"roles.load.workload.time","from":"599s","to":"598s"}]' ]
+	sed -i 's/log = "info";//; s/598s/599s/' "$conf"
+	ctl reload
+	[ "$(jq -c .changed <<<"$output")" = '[{"path":"runtime.log","from":"info","to":"warn"}]' ]
+	[ "$(jq -c .kept <<<"$output")" = '[]' ]
+	sed -i 's/"loop"/"lop"/' "$conf"
+	ctl reload
+	[ "$status" -eq 1 ]
+	[[ "$output" = *"$conf:2: devices.d.transport: "*'"lop"'* ]]
+}
+
+@test "SIGHUP reloads in a process without a terminal" {
+	begin
+	sed -i 's/runtime = {/& log = "info";/; s/599s/598s/' "$conf"
+	kill -HUP "$pid"
+	until_true grep -q 'control: configuration reloaded' "$err"
+	grep -q 'control: runtime.log: changed (from=warn, to=info)$' "$err"
+	grep -q 'roles.load.workload.time: cannot change while the process runs (from=599s, to=598s): restart the process$' "$err"
+	echo garbage >>"$conf"
+	kill -HUP "$pid"
+	until_true grep -q "control: reload: nothing is changed: $conf:" "$err"
+	[ "$(value runtime.log)" = info ]
+	kill -TERM "$pid"
+	finish
+	[ "$status" -eq 3 ]
+}
+
+@test "drain ends a server after its last session" {
+	[ -e "$GANTRY_PLUGINS/shm-comch.so" ] || skip "built without the plugin shm-comch"
+	sed -i "s|transport = \"loop\"|transport = \"shm-comch\"; dir = \"$BATS_TEST_TMPDIR/shm\"|" "$conf"
+	begin --role store
+	setsid "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set roles.load.workload.time=599s >/dev/null 2>&1 3>&- &
+	load=$!
+	until_true has_session
+	ctl --pid "$pid" drain
+	[ "$status" -eq 0 ]
+	run "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set roles.load.workload.ops=1 \
+		--set roles.load.connect.timeout=10ms
+	[ "$status" -eq 1 ]
+	kill -0 "$pid"
+	kill -TERM "$load"
+	wait "$load" || [ "$?" -eq 3 ]
+	finish
+	[ "$status" -eq 0 ]
+}
+
+@test "one process must be chosen" {
+	begin
+	setsid "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" >/dev/null 2>&1 3>&- &
+	second=$!
+	until_true test -S "$dir/$second.stat.sock"
+	ctl options
+	[ "$status" -eq 1 ]
+	[[ "$output" = *"2 processes answer: "*"; choose one with --pid or -c" ]]
+	ctl --pid "$second" options
+	[ "$status" -eq 0 ]
+	ctl --pid 1 options
+	[ "$status" -eq 1 ]
+	[[ "$output" = "gantry: no gantry process 1 answers in $dir" ]]
+	kill -KILL "$second"
+	wait "$second" || :
+}
+
+@test "requests that are no JSON-RPC get an error, and IO continues" {
+	begin
+	exchange=$BATS_TEST_TMPDIR/exchange.py
+	command -v python3 >/dev/null || skip "python3 is not installed"
+	cat >"$exchange" <<-'END'
+		import socket, sys
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(sys.argv[1])
+		s.sendall(sys.stdin.buffer.read())
+		s.shutdown(socket.SHUT_WR)
+		sys.stdout.buffer.write(b"".join(iter(lambda: s.recv(65536), b"")))
+	END
+	run python3 "$exchange" "$dir/$pid.stat.sock" <<<'{"jsonrpc":'
+	[ "$(jq -c '[.id, .error.code]' <<<"$output")" = '[null,-32700]' ]
+	run python3 "$exchange" "$dir/$pid.stat.sock" \
+		<<<'[{"jsonrpc":"2.0","id":"a","method":"options"},{"jsonrpc":"2.0","id":"b","method":"x"}]'
+	[ "$(jq -c '[.[].id, .[1].error.code]' <<<"$output")" = '["a","b",-32601]' ]
+	run python3 "$exchange" "$dir/$pid.stat.sock" < <(head -c 300000 /dev/zero | tr '\0' x)
+	answers
+	kill -0 "$pid"
+}
+
+@test "each result matches the schema that rpc.discover publishes" {
+	command -v python3 >/dev/null && python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
+	begin
+	ctl rpc.discover
+	echo "$output" >"$BATS_TEST_TMPDIR/openrpc"
+	for call in stat config options "set runtime.log info" reload drain; do
+		# shellcheck disable=SC2086 # a method and its values
+		"$GANTRY" ctl --dir "$dir" $call >"$BATS_TEST_TMPDIR/result"
+		jq --arg name "${call%% *}" '.methods[] | select(.name == $name).result.schema' "$BATS_TEST_TMPDIR/openrpc" \
+			>"$BATS_TEST_TMPDIR/schema"
+		python3 -c 'import json, sys, jsonschema; jsonschema.validate(*(json.load(open(f)) for f in sys.argv[1:]))' \
+			"$BATS_TEST_TMPDIR/result" "$BATS_TEST_TMPDIR/schema"
+	done
+}
