@@ -83,6 +83,40 @@ value() { # PATH - print the present value of an option
 	[ "$(jq -r .path <<<"$output")" = "$conf" ]
 }
 
+recorded() {
+	"$GANTRY" ctl --dir "$dir" stat | jq '.roles.load.stages[0] | .written_records + .buffered_records'
+}
+
+completes() { # NUMBER - wait until so many more IOs are completed
+	local before
+	before=$("$GANTRY" ctl --dir "$dir" stat | jq .roles.load.completed)
+	until_true at_least $((before + $1))
+}
+
+at_least() {
+	[ "$("$GANTRY" ctl --dir "$dir" stat | jq .roles.load.completed)" -ge "$1" ]
+}
+
+is_recording() { # NUMBER - the trace has more records than that
+	[ "$(recorded)" -gt "$1" ]
+}
+
+@test "a trace is switched on and off" {
+	[ -e "$GANTRY_PLUGINS/trace.so" ] || skip "built without the plugin trace"
+	sed -i "s|workload = {|stages = ( { type = \"trace\"; enabled = false; path = \"$BATS_TEST_TMPDIR/t\"; } ); &|" "$conf"
+	begin
+	[ "$(recorded)" -eq 0 ]
+	ctl set 'roles.load.stages[0].enabled' true
+	[ "$status" -eq 0 ]
+	until_true is_recording 0
+	ctl set roles.load.stages.0.enabled false
+	[ "$(jq -r '.changed[0].path' <<<"$output")" = 'roles.load.stages[0].enabled' ]
+	until_true completes 10000 # descriptors on their way can add records
+	before=$(recorded)
+	until_true completes 10000
+	[ "$(recorded)" -eq "$before" ]
+}
+
 @test "an invalid or fixed option changes nothing" {
 	begin
 	ctl set runtime.lgo debug

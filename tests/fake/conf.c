@@ -53,7 +53,7 @@ static void set(const struct gantry_option *row, char *conf, const char *value)
 	void *to = conf + row->offset;
 	uint64_t number;
 
-	switch (row->type) {
+	switch (gantry_option_type(row)) {
 	case GANTRY_OPT_STRING:
 		*(const char **)to = value;
 		break;
@@ -66,7 +66,8 @@ static void set(const struct gantry_option *row, char *conf, const char *value)
 		break;
 	case GANTRY_OPT_SIZE:
 	case GANTRY_OPT_TIME:
-		number = with_unit(row, value, row->type == GANTRY_OPT_SIZE ? sizes : times);
+		number = with_unit(row, value,
+				   gantry_option_type(row) == GANTRY_OPT_SIZE ? sizes : times);
 		check_range(row, (int64_t)number);
 		*(uint64_t *)to = number;
 		break;
@@ -74,14 +75,14 @@ static void set(const struct gantry_option *row, char *conf, const char *value)
 		*(uint32_t *)to = choice(row, value);
 		break;
 	default:
-		fake_fail("option %s: type %u", row->name, row->type);
+		fake_fail("option %s: type %u", row->name, gantry_option_type(row));
 	}
 }
 
 static void set_defaults(const struct gantry_option *row, char *conf)
 {
 	for (; row->name; row++) {
-		if (row->type == GANTRY_OPT_GROUP)
+		if (gantry_option_type(row) == GANTRY_OPT_GROUP)
 			set_defaults(row->group, conf);
 		else if (row->dflt)
 			set(row, conf, row->dflt);

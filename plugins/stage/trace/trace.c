@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct trace_conf {
 	const char *path;
 	uint64_t limit;
 	uint64_t flush_ns;
+	uint8_t enabled;
 };
 
 struct trace {
@@ -36,6 +38,7 @@ struct trace {
 	const struct trace_conf *conf;
 	int fd;
 	uint64_t start_ns;
+	uint8_t enabled; /* lanes record; __atomic */
 	/* protects the file, n_bytes and ended */
 	pthread_mutex_t lock;
 	uint64_t n_bytes; /* bytes in the file */
@@ -61,6 +64,8 @@ static const struct gantry_option options[] = {
 	 NULL, NULL, "Size at which the trace ends."},
 	{"flush", GANTRY_OPT_TIME, offsetof(struct trace_conf, flush_ns), "1s", 1000000,
 	 3600000000000, NULL, NULL, "Longest time that a record waits in memory."},
+	{"enabled", GANTRY_OPT_BOOL | GANTRY_OPT_CHANGEABLE, offsetof(struct trace_conf, enabled),
+	 "true", 0, 0, NULL, NULL, "Write records; false: pass descriptors on without a record."},
 	GANTRY_OPTION_END,
 };
 
@@ -136,6 +141,7 @@ static int trace_open(const struct gantry_host *host, const void *arg, void **st
 	pthread_mutex_init(&trace->lock, NULL);
 	trace->host = host;
 	trace->conf = arg;
+	trace->enabled = trace->conf->enabled;
 	trace->start_ns = host->now_ns(host);
 	rc = open_file(trace);
 	if (rc) {
@@ -238,13 +244,22 @@ static void put(struct trace_lane *lane, uint64_t now_ns, const void *wire, unsi
 		flush(lane);
 }
 
+static bool is_enabled(const struct trace_lane *lane)
+{
+	return __atomic_load_n(&lane->trace->enabled, __ATOMIC_RELAXED);
+}
+
 static int trace_submit(void *self, struct gantry_io *io)
 {
 	struct trace_lane *lane = self;
 	const struct gantry_host *host = lane->trace->host;
-	uint64_t now_ns = host->now_ns(host);
 	uint8_t wire[GANTRY_IO_WIRE_BYTES];
+	uint64_t now_ns;
 	int rc;
+
+	if (!is_enabled(lane))
+		return gantry_submit(io);
+	now_ns = host->now_ns(host);
 
 	/*
 	 * Copy the descriptor first: if the chain accepts it, it can be changed or completed before
@@ -262,7 +277,8 @@ static void trace_complete(void *self, struct gantry_io *io)
 	struct trace_lane *lane = self;
 	const struct gantry_host *host = lane->trace->host;
 
-	put(lane, host->now_ns(host), io, GANTRY_TRACE_COMPLETE);
+	if (is_enabled(lane))
+		put(lane, host->now_ns(host), io, GANTRY_TRACE_COMPLETE);
 	gantry_complete(io);
 }
 
@@ -312,6 +328,7 @@ static void trace_report(void *stage, struct gantry_writer *w)
 		n_lost += __atomic_load_n(&lane->n_lost, __ATOMIC_RELAXED);
 	}
 	w->string(w, "path", trace->conf->path);
+	w->boolean(w, "enabled", trace->enabled);
 	w->u64(w, "written_records", n_records);
 	w->u64(w, "buffered_records", n_buffered);
 	w->u64(w, "lost_records", n_lost);
@@ -328,6 +345,14 @@ static void trace_close(void *stage)
 	free(trace->lanes);
 	pthread_mutex_destroy(&trace->lock);
 	free(trace);
+}
+
+static void trace_change(void *stage, const void *arg)
+{
+	struct trace *trace = stage;
+	const struct trace_conf *conf = arg;
+
+	__atomic_store_n(&trace->enabled, conf->enabled, __ATOMIC_RELAXED);
 }
 
 static const struct gantry_stage_ops ops = {
@@ -354,4 +379,5 @@ GANTRY_PLUGIN(trace) = {
 	.ops_size = sizeof ops,
 	.ops = &ops,
 	.check = trace_check,
+	.change = trace_change,
 };
