@@ -38,12 +38,12 @@ $(OUT)/parts/product/plugins/transport/shm-comch/shm_queues.o $(OUT)/parts/produ
 	first_renames = objcopy $(pair_renames) $@
 $(OUT)/parts/product/%.o: $(FROM)/%.c $(renames)
 	@mkdir -p $(@D)
-	$(CC) $(product_flags) -MMD -c -o $@ $<
+	$(CC) $(product_flags) -MMD -MP -c -o $@ $<
 	$(first_renames)
 	objcopy --redefine-syms=$(renames) $(reset_sections) $@
 $(OUT)/parts/%.o: $(sim)/parts/%.c $(renames)
 	@mkdir -p $(@D)
-	$(CC) $(sim_flags) $(part_flags) -MMD -c -o $@ $<
+	$(CC) $(sim_flags) $(part_flags) -MMD -MP -c -o $@ $<
 	objcopy --redefine-syms=$(renames) $@
 $(OUT)/component.o: $(sim)/parts/list.h
 # an archive, so that only the used functions of the simulated kernel are linked
@@ -55,7 +55,7 @@ $(OUT)/parts/core.a: $(part_core:%.c=$(OUT)/parts/product/%.o)
 	ar rcs $@ $^
 $(OUT)/parts/fake/%.o: $(top)/tests/fake/%.c $(renames)
 	@mkdir -p $(@D)
-	$(CC) $(sim_flags) $(part_flags) -DTEST_PLUGINDIR='""' -MMD -c -o $@ $<
+	$(CC) $(sim_flags) $(part_flags) -DTEST_PLUGINDIR='""' -MMD -MP -c -o $@ $<
 	objcopy --redefine-syms=$(renames) $@
 $(OUT)/component: $(OUT)/component.o $(part_o) $(part_fake:%=$(OUT)/parts/fake/%.o) $(OUT)/parts/core.a $(OUT)/parts/kernel.a
 	$(CC) -o $@ $^ -Wl,--wrap=gn_clock_init -ljansson -luuid -lconfig -lm -ldl
