@@ -49,8 +49,8 @@ struct gn_control {
 };
 
 /*
- * A connection. It receives until it has a request, waits for its turn, sends the response, and
- * receives again.
+ * A connection. It waits for bytes, and for its turn, in which it receives them and is answered;
+ * and sends a response for which the socket buffer has no space.
  */
 enum client_state { RECEIVES, WAITS, SENDS };
 
@@ -206,59 +206,6 @@ static void on_sendable(void *arg)
 	schedule(control);
 }
 
-/* Answer the first request of a client, whose turn it is. */
-static void answer(struct client *client)
-{
-	struct gn_control *control = client->control;
-	int rc;
-
-	TAILQ_REMOVE(&control->clients, client, link);
-	TAILQ_INSERT_TAIL(&control->clients, client, link);
-	client->text = gn_rpc_answer(control->methods, control->arg, client->in, client->line);
-	client->n_in -= client->line;
-	memmove(client->in, client->in + client->line, client->n_in);
-	client->sent = 0;
-	client->length = client->text ? strlen(client->text) : 0;
-	rc = send_on(client);
-	if (rc == 0)
-		next_request(client);
-	else if (rc == -EAGAIN)
-		enter(client, SENDS);
-	else
-		drop(client);
-}
-
-static struct client *first_waiting(const struct gn_control *control)
-{
-	struct client *client;
-
-	TAILQ_FOREACH(client, &control->clients, link)
-	if (client->state == WAITS)
-		return client;
-	return NULL;
-}
-
-/* Answer requests while the rate permits, and set the timer for those that are left. */
-static void schedule(struct gn_control *control)
-{
-	uint64_t now_ns = gn_now_ns();
-	struct client *client;
-
-	if (control->turn_ns + BURST_NS < now_ns)
-		control->turn_ns = now_ns - BURST_NS;
-	while ((client = first_waiting(control)) && control->turn_ns <= now_ns) {
-		control->turn_ns += TURN_NS;
-		answer(client);
-	}
-	if (client)
-		gn_loop_set_timer(control->loop, &control->turn, control->turn_ns);
-}
-
-static void on_turn(void *arg)
-{
-	schedule(arg);
-}
-
 /* Make space for more bytes of a request. Returns false if it is too long, or without memory. */
 static bool grow(struct client *client)
 {
@@ -277,30 +224,96 @@ static bool grow(struct client *client)
 	return true;
 }
 
-static void on_receivable(void *arg)
+/* Receive once without blocking. Returns false if the client must be dropped. */
+static bool receive(struct client *client)
 {
-	struct client *client = arg;
-	struct gn_control *control = client->control;
 	ssize_t got;
 
 	if (!grow(client)) {
 		gn_log(GN_LOG_DEBUG, "control", "a request is too long (limit=%u bytes)",
 		       GN_CONTROL_LINE_MAX);
-		drop(client);
-		return;
+		return false;
 	}
 	got = recv(client->fd, client->in + client->n_in, client->size_in - client->n_in,
 		   MSG_DONTWAIT);
-	if (got < 0 && errno == EAGAIN)
-		return;
-	client->closed = got <= 0;
+	client->closed = got == 0 || (got < 0 && errno != EAGAIN);
 	client->n_in += got > 0 ? (size_t)got : 0;
 	find_line(client);
-	if (client->line)
-		enter(client, WAITS);
-	else if (client->closed)
+	return client->line || !client->closed;
+}
+
+/* Answer the first request of a client. */
+static void answer(struct client *client)
+{
+	struct gn_control *control = client->control;
+	int rc;
+
+	client->text = gn_rpc_answer(control->methods, control->arg, client->in, client->line);
+	client->n_in -= client->line;
+	memmove(client->in, client->in + client->line, client->n_in);
+	client->sent = 0;
+	client->length = client->text ? strlen(client->text) : 0;
+	rc = send_on(client);
+	if (rc == 0)
+		next_request(client);
+	else if (rc == -EAGAIN)
+		enter(client, SENDS);
+	else
 		drop(client);
-	schedule(control);
+}
+
+/* The turn of a client: receive if necessary, and answer a request if one is complete. */
+static void serve(struct client *client)
+{
+	struct gn_control *control = client->control;
+
+	TAILQ_REMOVE(&control->clients, client, link);
+	TAILQ_INSERT_TAIL(&control->clients, client, link);
+	if (!client->line && !receive(client))
+		drop(client);
+	else if (client->line)
+		answer(client);
+	else
+		enter(client, RECEIVES);
+}
+
+static struct client *first_waiting(const struct gn_control *control)
+{
+	struct client *client;
+
+	TAILQ_FOREACH(client, &control->clients, link)
+	if (client->state == WAITS)
+		return client;
+	return NULL;
+}
+
+/* Serve clients while the rate permits, and set the timer for those that wait. */
+static void schedule(struct gn_control *control)
+{
+	uint64_t now_ns = gn_now_ns();
+	struct client *client;
+
+	if (control->turn_ns + BURST_NS < now_ns)
+		control->turn_ns = now_ns - BURST_NS;
+	while ((client = first_waiting(control)) && control->turn_ns <= now_ns) {
+		control->turn_ns += TURN_NS;
+		serve(client);
+	}
+	if (client)
+		gn_loop_set_timer(control->loop, &control->turn, control->turn_ns);
+}
+
+static void on_turn(void *arg)
+{
+	schedule(arg);
+}
+
+static void on_receivable(void *arg)
+{
+	struct client *client = arg;
+
+	enter(client, WAITS);
+	schedule(client->control);
 }
 
 /* Serve a client that has connected. Takes ownership of fd. */
@@ -322,8 +335,7 @@ static void add_client(struct gn_control *control, int fd)
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof(buffer_bytes));
 	TAILQ_INSERT_TAIL(&control->clients, client, link);
 	control->n_clients++;
-	if (enter(client, RECEIVES))
-		on_receivable(client); /* most clients have sent their request already */
+	schedule(control); /* most clients have sent their request already */
 }
 
 static int accept_client(const struct gn_control *control)

@@ -3,9 +3,10 @@
  * control_socket.h - the control socket of a process, DIR/PID.stat.sock: clients of the same user
  * and root send requests of JSON-RPC 2.0, one per line. gantry-control(7) describes it.
  *
- * The control thread never blocks on a client. All clients together get GN_CONTROL_RATE requests
- * per second on average, in turn, so that they do not take the processor from the data path. A
- * client that does not read, or does not complete a request, is disconnected after a timeout.
+ * The control thread never blocks on a client. In a turn of a client the thread receives once, and
+ * answers one request. All clients together get GN_CONTROL_RATE turns per second on average, one
+ * after another, so that they do not take the processor from the data path. A client that does not
+ * read, or does not complete a request, is disconnected after a timeout.
  */
 #ifndef GN_CLI_CONTROL_SOCKET_H
 #define GN_CLI_CONTROL_SOCKET_H
@@ -17,7 +18,7 @@
 #define GN_CONTROL_BACKLOG 4
 #define GN_CONTROL_CLIENTS 16              /* connections; a further one replaces the oldest */
 #define GN_CONTROL_LINE_MAX (256u * 1024)  /* bytes of a request */
-#define GN_CONTROL_RATE 100                /* requests per second */
+#define GN_CONTROL_RATE 100                /* turns per second */
 #define GN_CONTROL_TIMEOUT_NS 10000000000u /* for a request to arrive, and a response to be read */
 
 struct gn_control;

@@ -252,6 +252,12 @@ once_flood_16m_read() { value flood_16m_read <"$tmp/flood"; }
 once_flood_16m_write() { value flood_16m_write <"$tmp/flood"; }
 once_flood_64m_read() { value flood_64m_read <"$tmp/flood"; }
 once_flood_64m_write() { value flood_64m_write <"$tmp/flood"; }
+once_control_stat()
+{
+	bash "$here/heckle.sh" "$build" "$io_time" >"$tmp/heckle" 2>>"$tmp/errors" && value control_stat <"$tmp/heckle"
+}
+once_control_garbage() { value control_garbage <"$tmp/heckle"; }
+once_control_stall() { value control_stall <"$tmp/heckle"; }
 
 # make_volume - write 256 MiB if direct IO is possible; otherwise the lines that need it are omitted
 make_volume()
@@ -333,6 +339,11 @@ storage_list()
 	flood_16m_write|beside writes|us|none|once_flood_16m_write|value|<10000||
 	flood_64m_read|beside reads of 48 x 64 MiB|us|none|once_flood_64m_read|value|<10000||
 	flood_64m_write|beside writes|us|none|once_flood_64m_write|value|<10000||
+	END
+	[ ! -x "$perf/heckle" ] || cat <<-'END'
+	control_stat|IOs beside a flood of control requests, to equal CPU load|x|none|once_control_stat|value|>0.9||
+	control_garbage|beside garbage|x|none|once_control_garbage|value|>0.9||
+	control_stall|beside 16 clients that do not read|x|none|once_control_stall|value|>0.9||
 	END
 	[ ! -x "$perf/crowd" ] || cat <<-'END'
 	crowd_cpu|256 idle sessions of a gateway, of one CPU|%|none|once_crowd_cpu|value|<1||

@@ -238,8 +238,10 @@ static void too_long_request_disconnects(void)
 	memset(text, 'x', sizeof(text));
 	while (sent <= GN_CONTROL_LINE_MAX && send(fd, text, sizeof(text), MSG_NOSIGNAL) > 0) {
 		sent += sizeof(text);
-		for (unsigned i = 0; i < 4; i++)
+		for (unsigned i = 0; i < 4; i++) {
+			fake_clock_advance(GN_NS_PER_S / GN_CONTROL_RATE);
 			gn_loop_turn(loop, 0);
+		}
 	}
 	TEST_ASSERT_TRUE(take(fd, &n) != EAGAIN);
 	TEST_ASSERT_EQUAL_size_t(0, n);

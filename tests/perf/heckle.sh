@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# heckle.sh BUILD [TIME] - the IOs of a client while another process attacks the control socket of its target, to its IOs beside
+# a process that uses as much of a processor as the attacker, without gantry. Prints for each
+# attack of heckle.c
+#	control_NAME RATIO x
+set -u
+build=${1:?usage: heckle.sh BUILD [TIME]}
+time=${2:-500ms}
+tmp=$(mktemp -d) || exit 1
+mkdir -m 700 "$tmp/stat"
+pids=
+trap 'for p in $pids; do kill -TERM "$p" 2>/dev/null; done; wait; rm -rf "$tmp"' EXIT
+gantry=("$build/core/gantry" run -p "$build/plugins/.libs" "$tmp/conf")
+
+cat >"$tmp/conf" <<END
+runtime = { stat_dir = "$tmp/stat"; };
+devices = { nic0 = { transport = "shm-comch"; dir = "$tmp/run"; pci = "03:00.0"; }; };
+roles = {
+	store = { role = "target"; listen = { device = "nic0"; name = "store"; sessions = 0; };
+		backend = { type = "memory"; size = "64MiB"; populate = true; }; };
+	load = { role = "initiator"; connect = { device = "nic0"; name = "store"; };
+		workload = { pattern = "randread"; block = "4KiB"; depth = 8; time = "$time"; ramp = "100ms"; }; };
+};
+END
+
+# iops - run the client, and print its IOs per second
+iops()
+{
+	"${gantry[@]}" --role load --json --set runtime.stat=false >"$tmp/load" 2>>"$tmp/errors" || return 1
+	tr '{,' '\n\n' <"$tmp/load" | awk -F: '/"total"/ { inside = 1 } inside && /"iops"/ { print $2 + 0; exit }'
+}
+
+
+# beside COMMAND... - the IOs of the client while the command runs; its output goes to the file used
+beside()
+{
+	local pid value
+	"$@" >"$tmp/used" &
+	pid=$!
+	pids="$store $pid"
+	value=$(iops) || return 1
+	kill -TERM $pid
+	wait $pid
+	pids=$store
+	echo "$value"
+}
+
+# once NAME - print the ratio of one pair
+once()
+{
+	local attacked alike percent
+	attacked=$(beside "$build/tests/perf/heckle" "$tmp/stat/$store.stat.sock" "$1") || return 1
+	percent=$(awk -v used="$(cat "$tmp/used")" 'BEGIN { print used > 99 ? 99 : used }')
+	alike=$(beside "$build/tests/perf/heckle" - burn "$percent") || return 1
+	awk -v a="$attacked" -v b="$alike" 'BEGIN { printf "%.3f\n", a / b }'
+}
+
+"${gantry[@]}" --role store >/dev/null 2>>"$tmp/errors" &
+store=$!
+pids=$store
+until [ -S "$tmp/stat/$store.stat.sock" ]; do
+	kill -0 "$store" || { cat "$tmp/errors" >&2; exit 1; }
+	sleep 0.1 # lint: allowed, polls for an event of another process
+done
+for attack in stat garbage stall; do
+	ratios=$(for _ in 1 2 3; do once $attack || exit 1; done) || { cat "$tmp/errors" >&2; exit 1; }
+	echo "control_$attack $(sort -g <<<"$ratios" | sed -n 2p) x"
+done
