@@ -38,7 +38,7 @@ static double now_ns(clockid_t clock)
 
 static void pause_ns(long ns)
 {
-	nanosleep(&(const struct timespec){.tv_nsec = ns}, NULL);
+	nanosleep(&(const struct timespec){.tv_nsec = ns}, NULL); /* lint: allowed, a load */
 }
 
 /* Connect, and wait at most 10 ms for data or space afterwards. Returns -1 if it fails. */
