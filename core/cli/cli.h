@@ -64,6 +64,7 @@ struct gn_command {
 
 int gn_cli_run(const struct gn_cli *cli);
 int gn_cli_check(const struct gn_cli *cli);
+int gn_cli_conform(const struct gn_cli *cli);
 int gn_cli_plugins(const struct gn_cli *cli);
 int gn_cli_devices(const struct gn_cli *cli);
 int gn_cli_doca(const struct gn_cli *cli);

@@ -72,8 +72,8 @@ needs() {
 
 @test "every option of the table, where the program takes it" {
 	[ "$(rows options | wc -l)" -ge 11 ]
-	# doca passes its words to another program
-	for command in "" $(rows commands | grep -vx doca); do
+	# conform and doca pass their words to another program
+	for command in "" $(rows commands | grep -vxE 'conform|doca'); do
 		taken=
 		for option in $(rows options); do
 			# shellcheck disable=SC2086 # no word, or one
@@ -146,6 +146,12 @@ needs() {
 	offers "" gantry env host ""
 	offers "" gantry stat ""
 	offers "" gantry frob ""
+}
+
+@test "options of conform, and files" {
+	offers "--case --connector --discards --help --limit --list --listener --service --set" gantry conform --
+	touch some.so
+	offers some.so gantry conform --list so
 }
 
 @test "commands of doca, their options, and programs" {

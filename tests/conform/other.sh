@@ -3,12 +3,19 @@
 # other.sh - the conformance suite tests the plugin that the environment names, skips what it does not have, and says what is wrong
 . "$top_srcdir/tests/tap.sh"
 
-# case_of PLUGIN CASE [VARIABLE=VALUE...] - run the case; fails if the suite fails
-case_of()
+# conform ARGUMENT... - gantry conform, about a plugin of the build
+conform()
 {
-	plugin=$1 case=$2
+	"$GANTRY" conform "$@"
+}
+
+# fails STATUS TEXT ARGUMENT... - gantry conform ends with this status, and prints the text
+fails()
+{
+	status=$1 text=$2
 	shift 2
-	env TEST_PLUGINDIR="$GANTRY_PLUGINS" RIG_PLUGIN="$plugin" RIG_CASE="$case" "$@" "$top_builddir/tests/conform/other"
+	"$GANTRY" conform "$@" >"$tmp/said" 2>&1
+	[ $? -eq "$status" ] && grep -qF -e "$text" "$tmp/said"
 }
 
 # says TEXT COMMAND... - the command prints the text
@@ -30,10 +37,28 @@ wrong()
 
 need loop
 
-ok "no plugin, and it says so" says "RIG_PLUGIN names no transport" env -u RIG_PLUGIN "$top_builddir/tests/conform/other"
-ok "a transport that conforms" case_of loop remote_read_and_write
-ok "services of another kind" case_of loop services_of_all_kinds RIG_SERVICES="x y:7"
-ok "settings" says "0 Failures" case_of loop import_without_an_address RIG_A_SETTINGS=mapped=false
+loop=$GANTRY_PLUGINS/loop.so
+cp "$loop" "$tmp/rope.so"
+printf x >"$tmp/empty.so"
+ok "a transport that conforms" says "ok 1 - remote_read_and_write" conform --case remote_read_and_write "$loop"
+ok "the cases have names" says "region_that_was_not_imported_can_be_revoked" conform --list "$loop"
+ok "services of another kind" says "ok 1 - services_of_all_kinds" \
+	conform --case services_of_all_kinds --service "x y:7" "$loop"
+ok "settings of one end" says "ok 1 - import_without_an_address" \
+	conform --case import_without_an_address --connector mapped=false "$loop"
+ok "settings of both ends" says "SKIP skipped: the device has no mapped regions" \
+	conform --case both_see_the_same_memory --set mapped=false "$loop"
+ok "a case that does not exist" fails 2 "there is no such case (case=none)" --case none "$loop"
+ok "an option that does not exist" fails 2 'plugin.no: unknown key' --set no=1 "$loop"
+ok "a value that is not valid" fails 2 'plugin.mapped: ' --set mapped=maybe "$loop"
+ok "no plugin" fails 2 "usage: gantry conform" --list
+ok "a file that does not exist" fails 2 "cannot load the plugin: " "$tmp/none.so"
+ok "a directory that does not exist" fails 2 "cannot find the plugin" "$tmp/none/none.so"
+ok "a file that is not a plugin" fails 2 "cannot load the plugin: " "$tmp/empty.so"
+ok "a plugin with another name" fails 2 "cannot load the plugin: " "$tmp/rope.so"
+ok "a name that is not that of a plugin" fails 2 "name a file NAME.so" "$tmp/said"
+ok "a limit that is not a number" fails 2 "--limit: not a number of seconds" --limit x "$loop"
+ok "an option of the program that does not exist" fails 2 "unknown option --no" --no "$loop"
 ok "a device without a descriptor conforms" wrong polled
 ok "a device without remote access conforms" wrong mapped_only
 ok "its cases of remote access are skipped" \

@@ -32,7 +32,7 @@
 #define RIG_SETTINGS 8
 
 struct rig_driver {
-	const char *plugin;
+	const char *plugin; /* NULL: the cases are not about a transport, and open no rig */
 	const char *setting[RIG_SETTINGS]; /* for both ends: "name=value", up to a NULL */
 	const char *a[RIG_SETTINGS], *b[RIG_SETTINGS]; /* only for end a; only for end b */
 	/* 'a' or 'b': open only this end, the other end is in another process; 0: open both */
@@ -56,6 +56,12 @@ struct rig_driver {
 	 */
 	void (*threads)(void);
 	const char *(*missing)(void); /* returns what this machine lacks, or NULL */
+	/*
+	 * returns the options of an end, instead of `setting`, `a` and `b`; why: out, the faults,
+	 * or ""
+	 */
+	void *(*conf)(int is_a, char *why, size_t size);
+	int (*wanted)(const char *name); /* returns whether a case runs, instead of RIG_CASE */
 };
 
 /* Each driver defines rig_driver. */

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kit_conf.c - options of the plugin under test, by the parser of configurations. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config/config.h"
+#include "kit/kit_program.h"
+
+#define GROUP "plugin."
+
+/* Copy the settings as overrides of the group that this file parses. */
+static void add_keys(struct gn_strlist *keys, const struct gn_strlist *settings)
+{
+	for (size_t i = 0; i < settings->n; i++) {
+		char *key = NULL;
+
+		if (asprintf(&key, GROUP "%s", settings->word[i]) < 0 || gn_strlist_add(keys, key))
+			fake_fail("out of memory");
+	}
+}
+
+static void *parse(struct gn_conf_node *group, struct gn_errs *errs)
+{
+	const struct gantry_plugin *plugin = kit_program.plugin;
+	struct gantry_check check = {0};
+	void *conf = plugin->options ? calloc(1, plugin->conf_size) : NULL;
+
+	if (plugin->options && !conf)
+		fake_fail("out of memory");
+	if (!gn_conf_options(group, plugin->options, conf, NULL, errs))
+		gn_plugin_check(kit_program.loaded, conf, group, errs, &check);
+	return conf;
+}
+
+void *kit_conf(const struct gn_strlist *more, char *why, size_t size)
+{
+	static const char text[] = "plugin = { };";
+	struct gn_strlist keys = {0};
+	struct gn_errs errs = {0};
+	struct gn_config *config;
+	void *conf = NULL;
+
+	add_keys(&keys, &kit_program.sets);
+	if (more)
+		add_keys(&keys, more);
+	config = gn_config_open_text("--set", text, keys.word, keys.n, &errs);
+	if (config)
+		conf = parse(gn_conf_child(gn_config_root(config), "plugin"), &errs);
+	snprintf(why, size, "%s", errs.n ? errs.text[0] : "");
+	if (errs.n) {
+		free(conf);
+		conf = NULL;
+	}
+	gn_errs_fini(&errs);
+	return conf;
+}
+
+void *kit_conf_with(const char *setting, char *why, size_t size)
+{
+	struct gn_strlist more = {.word = &setting, .n = setting != NULL};
+
+	return kit_conf(&more, why, size);
+}
+
+void *kit_conf_or_fail(void)
+{
+	char why[512];
+	void *conf = kit_conf(NULL, why, sizeof(why));
+
+	if (*why)
+		rig_fail_at(__FILE__, __LINE__, "%s", why);
+	return conf;
+}
