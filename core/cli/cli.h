@@ -69,6 +69,7 @@ int gn_cli_plugins(const struct gn_cli *cli);
 int gn_cli_devices(const struct gn_cli *cli);
 int gn_cli_doca(const struct gn_cli *cli);
 int gn_cli_env(const struct gn_cli *cli);
+int gn_cli_new_plugin(const struct gn_cli *cli);
 int gn_cli_options(const struct gn_cli *cli);
 int gn_cli_copy(const struct gn_cli *cli);
 int gn_cli_stat(const struct gn_cli *cli);

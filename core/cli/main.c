@@ -38,6 +38,9 @@ static const struct gn_command commands[] = {
 	 GLOBAL | GN_CLI_CONFIG | GN_CLI_MDOC, 0, SIZE_MAX, gn_cli_options},
 	{"env", "host|dpu", "print shell commands that prepare for programs written for DOCA",
 	 GLOBAL, 1, 1, gn_cli_env},
+	{"new-plugin", "KIND NAME [DIR]",
+	 "write the directory NAME with a plugin that works, its test and its Makefile",
+	 GN_CLI_HELP, 2, 3, gn_cli_new_plugin},
 	{"conform", "PLUGIN.so",
 	 "test a plugin against the contract of its kind; see gantry conform --help", GN_CLI_RAW, 0,
 	 SIZE_MAX, gn_cli_conform},
@@ -175,7 +178,7 @@ static int help(void)
 	puts("gantry - move storage IO between transports without touching the data\n\n"
 	     "Usage: gantry COMMAND [OPTION]... [ARGUMENT]...\n\nCommands:");
 	for (const struct gn_command *c = commands; c->name; c++)
-		printf("  %-8s %-10s %s\n", c->name, c->args, c->help);
+		printf("  %-10s %-15s %s\n", c->name, c->args, c->help);
 	print_options("Options of all commands", GLOBAL | GN_CLI_VERSION);
 	puts("\nExit status:\n"
 	     "  0  success\n"

@@ -39,7 +39,7 @@ struct gn_loader {
 	char error[GN_WHY + 4200];
 };
 
-static bool is_plugin_name(const char *name)
+bool gn_plugin_name_ok(const char *name)
 {
 	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
 
@@ -412,7 +412,7 @@ int gn_loader_find(struct gn_loader *loader, unsigned kind, const char *name,
 {
 	struct entry *e;
 
-	if (!is_plugin_name(name))
+	if (!gn_plugin_name_ok(name))
 		return fail(
 			loader, -EINVAL,
 			"\"%.64s\" is not the name of a plugin: a-z, 0-9 and -, up to %d characters",
@@ -511,7 +511,7 @@ static int show(struct gn_loader *loader, const struct found *found, const char 
 	if (asprintf(&path, "%s/%s" SUFFIX, loader->dirs[found->dir], found->name) < 0)
 		return -ENOMEM;
 	file.path = path;
-	if (!is_plugin_name(found->name)) {
+	if (!gn_plugin_name_ok(found->name)) {
 		file.why = "not the name of a plugin: a-z, 0-9 and -";
 	} else if (hidden_by) {
 		if (asprintf(&why, "hidden by the plugin in %s", hidden_by) < 0)

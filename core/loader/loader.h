@@ -149,6 +149,11 @@ void gn_services_check(struct gn_conf_node *device, const struct gn_plugin *plug
 bool gn_ops_serve_one_lane(unsigned kind, const void *ops);
 
 /*
+ * True if the text can be the name of a plugin: a letter, then letters, digits and '-', in lower
+ * case, at most 47 bytes.
+ */
+bool gn_plugin_name_ok(const char *name);
+/*
  * Get the name of a kind: "transport", "role", "backend", "stage" or "observer"; "unknown kind" for
  * other numbers.
  */

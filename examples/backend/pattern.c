@@ -34,15 +34,25 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
-/* The backend has no state: the object is a copy of its options. */
+struct pattern {
+	const struct gantry_host *host;
+	const struct pattern_conf *conf;
+};
+
+/* State of one lane. Only the thread of the lane uses it, so it needs no lock. */
+struct pattern_lane {
+	uint64_t seed;
+	uint64_t *n_words;
+};
+
 static int pattern_open(const struct gantry_host *host, const void *conf, void **backend_p)
 {
-	struct pattern_conf *pattern = malloc(sizeof(*pattern));
+	struct pattern *pattern = malloc(sizeof(*pattern));
 
-	(void)host;
 	if (!pattern)
 		return -ENOMEM;
-	memcpy(pattern, conf, sizeof(*pattern));
+	pattern->host = host;
+	pattern->conf = conf;
 	*backend_p = pattern;
 	return 0;
 }
@@ -68,7 +78,9 @@ static void describe(const struct pattern_conf *conf, struct gantry_volume_info 
 
 static void pattern_volume(void *backend, struct gantry_volume_info *volume)
 {
-	describe(backend, volume);
+	const struct pattern *pattern = backend;
+
+	describe(pattern->conf, volume);
 }
 
 /*
@@ -84,12 +96,22 @@ static void pattern_check(const void *arg, struct gantry_check *check)
 	describe(conf, &check->volume);
 }
 
-/* All lanes use the same object, because no lane changes it. */
 static int pattern_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
 {
+	const struct pattern *pattern = backend;
+	struct pattern_lane *self = gantry_zalloc_lines(sizeof(*self));
+
 	(void)lane;
 	(void)depth;
-	*self_p = backend;
+	if (!self)
+		return -ENOMEM;
+	self->seed = (uint64_t)pattern->conf->seed;
+	self->n_words = pattern->host->counter(pattern->host, "read_words");
+	if (!self->n_words) {
+		free(self);
+		return -ENOMEM;
+	}
+	*self_p = self;
 	return 0;
 }
 
@@ -98,17 +120,19 @@ static int pattern_start(void *backend, struct gantry_lane *lane, uint32_t depth
  * for the whole IO. The memory belongs to the initiator, so the backend writes it and does not read
  * it back.
  */
-static int pattern_submit(void *self, struct gantry_io *io)
+static int pattern_submit(void *arg, struct gantry_io *io)
 {
-	const struct pattern_conf *pattern = self;
+	const struct pattern_lane *self = arg;
 	char *to = io->data;
 
-	if (io->opcode == GANTRY_OP_READ)
+	if (io->opcode == GANTRY_OP_READ) {
 		for (uint64_t at = 0; at < io->length; at += sizeof(at)) {
-			uint64_t word = io->offset + at + (uint64_t)pattern->seed;
+			uint64_t word = io->offset + at + self->seed;
 
 			memcpy(to + at, &word, sizeof(word));
 		}
+		gantry_count(self->n_words, io->length / sizeof(uint64_t));
+	}
 	io->status = GANTRY_S_OK;
 	gantry_complete(io);
 	return 0;
@@ -119,6 +143,7 @@ static const struct gantry_backend_ops ops = {
 	.volume = pattern_volume,
 	.start = pattern_start,
 	.submit = pattern_submit,
+	.stop = free,
 	.close = free,
 };
 

@@ -20,12 +20,23 @@
 #include <string.h>
 
 #define DEPTH 16
-#define BLOCK_BYTES 65536u
+#define MAX_BLOCK (1 << 20)
 #define REGION 1 /* handle of the only region of the session */
 #define DEADLINE_US 10000000u
 
+struct scan_conf {
+	uint64_t block;
+};
+
+static const struct gantry_option options[] = {
+	{"block", GANTRY_OPT_SIZE, offsetof(struct scan_conf, block), "64KiB", 4096, MAX_BLOCK,
+	 NULL, NULL, "Bytes of a block, which one read reads."},
+	GANTRY_OPTION_END,
+};
+
 struct scan {
 	const struct gantry_role_host *rh;
+	const struct scan_conf *conf;
 	struct gantry_client *client;
 	struct gantry_region *region; /* DEPTH buffers, one for each descriptor */
 	struct gantry_chain *chain;
@@ -209,10 +220,12 @@ static void ready(void *arg, struct gantry_client *client, const struct gantry_v
 	if (scan->closing)
 		return;
 	scan->volume = *volume;
-	scan->block = volume->max_io < BLOCK_BYTES ? volume->max_io : BLOCK_BYTES;
+	scan->block = (uint32_t)scan->conf->block;
+	if (scan->block > volume->max_io)
+		scan->block = volume->max_io;
 	scan->block -= scan->block % volume->block_size;
-	if (!gantry_op_in(GANTRY_OP_READ, volume->ops)) {
-		fail(scan, "read the volume", -EOPNOTSUPP);
+	if (!scan->block || !gantry_op_in(GANTRY_OP_READ, volume->ops)) {
+		fail(scan, "read the volume in such blocks", -EOPNOTSUPP);
 		return;
 	}
 	rc = rh->region_create(rh, (uint64_t)DEPTH * scan->block, 0, &scan->region);
@@ -288,10 +301,10 @@ static int scan_open(const struct gantry_role_host *rh, const void *conf, void *
 {
 	struct scan *scan = calloc(1, sizeof(*scan));
 
-	(void)conf;
 	if (!scan)
 		return -ENOMEM;
 	scan->rh = rh;
+	scan->conf = conf;
 	scan->lane = rh->lane(rh, 0);
 	scan->stopped = 1;
 	for (; scan->n_free < DEPTH; scan->n_free++)
@@ -340,15 +353,16 @@ static void scan_report(void *role, struct gantry_writer *w)
 }
 
 /* `gantry check` compares the plan with the limits of the listener. */
-static void scan_check(const void *conf, struct gantry_check *check)
+static void scan_check(const void *arg, struct gantry_check *check)
 {
-	(void)conf;
+	const struct scan_conf *conf = arg;
+
 	if (!check->role)
 		return;
 	check->plans[0].lanes = 1;
 	check->plans[0].depth = DEPTH;
 	check->plans[0].regions = 1;
-	check->plans[0].region_bytes = (uint64_t)DEPTH * BLOCK_BYTES;
+	check->plans[0].region_bytes = DEPTH * conf->block;
 }
 
 static const struct gantry_role_ops ops = {
@@ -366,6 +380,8 @@ GANTRY_PLUGIN(scan) = {
 	.name = "scan",
 	.version = "1",
 	.summary = "counts the blocks of a volume that hold data",
+	.options = options,
+	.conf_size = sizeof(struct scan_conf),
 	.ops_size = sizeof(ops),
 	.ops = &ops,
 	.check = scan_check,

@@ -63,8 +63,14 @@ struct message {
 	uint8_t imm[GANTRY_IMM_MAX];
 };
 
+struct options {
+	int64_t backlog;
+};
+
 struct device {
-	int epoll;         /* first member */
+	int epoll; /* first member */
+	const struct options *options;
+	uint64_t *n_accepted;
 	struct conn *dead; /* to be freed by the next progress() */
 	struct frame in;   /* the received frame; `data` has what follows it */
 	uint8_t data[GANTRY_CTRL_MAX];
@@ -468,6 +474,7 @@ static int serve_listener(struct conn *l)
 		conn = create_conn(l->dev, fd, OPEN, l->events, l->arg);
 		if (!conn)
 			continue;
+		gantry_count(l->dev->n_accepted, 1);
 		rejected = l->events->accept(l->arg, conn, &conn->peer, &conn->arg);
 		send_surely(conn, rejected ? REJECTED : ACCEPTED, 0);
 		if (rejected)
@@ -493,12 +500,14 @@ static int new_socket(const char *service, struct sockaddr_un *sun)
 static int us_listen(void *dev, const char *service, const struct gantry_conn_events *events,
 		     void *arg, void **listener_p)
 {
+	const struct device *device = dev;
 	struct sockaddr_un sun;
 	int fd = new_socket(service, &sun), rc;
 
 	if (fd < 0)
 		return fd;
-	if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) || listen(fd, SOMAXCONN)) {
+	if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) ||
+	    listen(fd, (int)device->options->backlog)) {
 		rc = -errno;
 		close(fd);
 		return rc;
@@ -521,18 +530,26 @@ static int us_connect(void *dev, const char *service, const struct gantry_conn_e
 	return *conn_p ? 0 : -ENOMEM;
 }
 
+static const struct gantry_option options[] = {
+	{"backlog", GANTRY_OPT_INT, offsetof(struct options, backlog), "128", 1, SOMAXCONN, NULL,
+	 NULL, "Connections of a listener that can wait until it accepts them."},
+	GANTRY_OPTION_END,
+};
+
 static int us_open(const struct gantry_host *host, const void *conf, void **device_p)
 {
 	struct device *dev = calloc(1, sizeof(*dev));
 	int rc;
 
-	(void)conf; /* there are no options */
-	if (!dev || (dev->epoll = epoll_create1(EPOLL_CLOEXEC)) < 0) {
+	errno = ENOMEM; /* for a counter, which need not set it */
+	if (!dev || !(dev->n_accepted = host->counter(host, "accepted")) ||
+	    (dev->epoll = epoll_create1(EPOLL_CLOEXEC)) < 0) {
 		rc = -errno;
 		gantry_log_error(host, "cannot open: %s", strerror(-rc));
 		free(dev);
 		return rc;
 	}
+	dev->options = conf;
 	*device_p = dev;
 	return 0;
 }
@@ -767,6 +784,8 @@ GANTRY_PLUGIN(unix_socket) = {
 	.name = "unix-socket",
 	.version = "1",
 	.summary = "example of a transport: messages over UNIX sockets, mapped regions",
+	.options = options,
+	.conf_size = sizeof(struct options),
 	.ops_size = sizeof(ops),
 	.ops = &ops,
 };

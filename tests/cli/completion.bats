@@ -51,7 +51,8 @@ offers() {
 	local expected=$1
 	shift
 	tab "$@"
-	[ "$(sort <<<"$output" | xargs)" = "$expected" ] || { echo "expected: $expected"; echo "offered: $output"; return 1; }
+	# not by the echo of xargs, for which --help is an option
+	[ "$(sort <<<"$output" | xargs printf '%s ')" = "$expected " ] || { echo "expected: $expected"; echo "offered: $output"; return 1; }
 }
 
 # rows NAME - the first word of each row of that table of the program
@@ -146,6 +147,12 @@ needs() {
 	offers "" gantry env host ""
 	offers "" gantry stat ""
 	offers "" gantry frob ""
+}
+
+@test "arguments of new-plugin" {
+	offers "backend observer role stage transport" gantry new-plugin ''
+	mkdir place
+	offers place gantry new-plugin stage mine pla
 }
 
 @test "options of conform, and files" {

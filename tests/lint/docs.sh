@@ -37,7 +37,7 @@ true_of()
 {
 	of_help "" | sort >"$bad/common"
 	sed 's/^/common /' "$bad/common"
-	"$GANTRY" --help | sed -n '/^Commands:/,/^$/s/^  *\([a-z]*\) .*/\1/p' | while read -r command; do
+	"$GANTRY" --help | sed -n '/^Commands:/,/^$/s/^  *\([a-z-]*\) .*/\1/p' | while read -r command; do
 		echo "$command"
 		of_help "$command" | grep -vxF -f "$bad/common" | sed "s/^/$command /"
 	done

@@ -77,7 +77,7 @@ known()
 	sources '\{"[a-z-]+", [0-9a-z_]+, ' | sed 's/^{"\([^"]*\)".*/option --\1/'
 	sources '#[[:space:]]*include <[^>]*>' | sed 's/.*<\(.*\)>/header \1/' | sort -u
 	sed -n '/^case ${1:-help} in/,/^esac/s/^\([a-z][a-z |-]*\)).*/\1/p' dev | tr -s '| ' '\n\n' | sed 's/^/dev /'
-	sed -n 's/^[[:space:]]*{"\([a-z]*\)", ".*/command \1/p' core/cli/main.c
+	sed -n 's/^[[:space:]]*{"\([a-z-]*\)", ".*/command \1/p' core/cli/main.c
 	sed -n 's|^reference += |path man/|p' man/Makefile.am
 	# shellcheck disable=SC2046 # a list of words
 	grep -rhoE --include='*.am' '^[a-z][a-z-]*( [a-z-]+)*:' $(ls -d Makefile.am [a-z]*/Makefile.am tests 2>/dev/null) |
@@ -127,7 +127,7 @@ function make(text,  word, i, n, dir) {
 # part of a line that is code
 function code(text,  rest, name) {
 	if (text ~ /^make( |$)/) make(text)
-	if (match(text, /^gantry [a-z]+/)) {
+	if (match(text, /^gantry [a-z][a-z-]*/)) {
 		name = substr(text, 8, RLENGTH - 7)
 		if (!has("command", name)) bug("command gantry " name)
 	}
