@@ -8,7 +8,15 @@
 
 #define MAX_TURNS 5000000u
 
-enum step { STEP_IDLE, STEP_READY, STEP_EXPORTED, STEP_STARTED, STEP_RUNNING, STEP_CLOSE };
+enum step {
+	STEP_IDLE,
+	STEP_READY,
+	STEP_EXPORTED,
+	STEP_STARTED,
+	STEP_RUNNING,
+	STEP_CLOSE,
+	STEP_CLOSED
+};
 
 struct gantry_chain {
 	struct gantry_hop hops[3];
@@ -366,7 +374,8 @@ static int client_hop(struct gantry_client *client, uint32_t index, struct gantr
 
 static void client_close(struct gantry_client *client)
 {
-	of_client(client)->step = STEP_CLOSE;
+	if (of_client(client)->step != STEP_CLOSED)
+		of_client(client)->step = STEP_CLOSE;
 }
 
 static void client_abort(struct gantry_client *client)
@@ -457,14 +466,16 @@ static void deliver(struct fake_role_host *rh)
 
 	if (rh->lose_rc) {
 		complete_held(rh, 1);
-		rh->step = STEP_IDLE;
+		rh->step = STEP_CLOSED;
 		rh->events->closed(rh->arg, as_client(rh), rh->lose_rc, "lost on purpose");
 		rh->lose_rc = 0;
 		return;
 	}
-	if (step == STEP_IDLE || step == STEP_RUNNING)
+	if (step == STEP_IDLE || step == STEP_RUNNING || step == STEP_CLOSED)
 		return;
-	rh->step = step == STEP_STARTED ? STEP_RUNNING : STEP_IDLE;
+	rh->step = step == STEP_STARTED ? STEP_RUNNING
+		   : step == STEP_CLOSE ? STEP_CLOSED
+					: STEP_IDLE;
 	if (step == STEP_READY)
 		rh->events->ready(rh->arg, as_client(rh), &rh->volume);
 	else if (step == STEP_EXPORTED)

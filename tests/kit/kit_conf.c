@@ -62,12 +62,20 @@ void *kit_conf_with(const char *setting, char *why, size_t size)
 	return kit_conf(&more, why, size);
 }
 
-void *kit_conf_or_fail(void)
+void *kit_conf_copy(void)
 {
-	char why[512];
-	void *conf = kit_conf(NULL, why, sizeof(why));
+	static void *parsed; /* once: a case can count the blocks of memory */
+	const struct gantry_plugin *plugin = kit_program.plugin;
+	char why[512] = "out of memory";
+	void *conf;
 
-	if (*why)
+	if (!plugin->options)
+		return NULL;
+	if (!parsed)
+		parsed = kit_conf(NULL, why, sizeof(why));
+	conf = parsed ? malloc(plugin->conf_size) : NULL;
+	if (!conf)
 		rig_fail_at(__FILE__, __LINE__, "%s", why);
+	memcpy(conf, parsed, plugin->conf_size);
 	return conf;
 }

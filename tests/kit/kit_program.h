@@ -34,8 +34,11 @@ extern struct kit_program kit_program;
 void *kit_conf(const struct gn_strlist *more, char *why, size_t size);
 /* The same, with one more setting KEY=VALUE; NULL: none. */
 void *kit_conf_with(const char *setting, char *why, size_t size);
-/* The same. An error fails the case. */
-void *kit_conf_or_fail(void);
+/*
+ * Returns another copy of the conf struct from --set, which the caller frees with free(); NULL if
+ * the plugin has no options. An error fails the case.
+ */
+void *kit_conf_copy(void);
 
 /* Cases of plugins of every kind. */
 void kit_plugin_cases(void);

@@ -33,8 +33,9 @@ static const struct gantry_backend_ops *ops(void)
 static int open_subject(void)
 {
 	const char *const *s = subject->settings;
-	void *conf = fake_conf(subject->plugin, s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7],
-			       NULL);
+	void *conf = subject->conf ? subject->conf()
+				   : fake_conf(subject->plugin, s[0], s[1], s[2], s[3], s[4], s[5],
+					       s[6], s[7], NULL);
 	int rc;
 
 	fake_host_init(&host, "test");
@@ -298,7 +299,11 @@ static const char *next_life(void)
 		return "it cannot be opened a second time";
 	if (memcmp(before.uuid, volume.uuid, 16))
 		return "another uuid after close and open";
-	if (subject->verifier_stays != (before.verifier == volume.verifier))
+	if (subject->any_verifier && before.verifier == volume.verifier && can_store() &&
+	    !holds(0, 0x55))
+		return "the same verifier, though data was lost";
+	if (!subject->any_verifier &&
+	    subject->verifier_stays != (before.verifier == volume.verifier))
 		return subject->verifier_stays ? "another verifier, though nothing was lost"
 					       : "the same verifier, though data was lost";
 	if (can_store() && subject->keeps && !holds(0, 0x55))
@@ -363,27 +368,51 @@ static const char *a_round_ends(void)
 	return rc ? "a round of quiesce waits for what was submitted after its start" : NULL;
 }
 
-static const char *(*const rules[])(void) = {
-	geometry, every_operation, once_each,    data_at_its_place, extents,
-	identity, next_life,       rest_is_rest, newer_write_wins,  a_round_ends,
+static const struct {
+	const char *name;
+	const char *(*broken)(void);
+} rules[] = {
+	{"geometry", geometry},
+	{"every_operation", every_operation},
+	{"once_each", once_each},
+	{"data_at_its_place", data_at_its_place},
+	{"extents", extents},
+	{"identity", identity},
+	{"next_life", next_life},
+	{"rest_is_rest", rest_is_rest},
+	{"newer_write_wins", newer_write_wins},
+	{"a_round_ends", a_round_ends},
 };
+
+#define N_RULES (sizeof(rules) / sizeof(rules[0]))
+
+const char *kit_rule_name(unsigned i)
+{
+	return i < N_RULES ? rules[i].name : NULL;
+}
+
+const char *kit_check_rule(const struct kit_subject *checked, unsigned i)
+{
+	static char why[512];
+	const char *broken;
+	int rc;
+
+	subject = checked;
+	rc = open_subject();
+	if (rc) {
+		snprintf(why, sizeof(why), "cannot be opened: %s: %.400s", strerror(-rc), host.log);
+		return why;
+	}
+	broken = rules[i].broken();
+	close_subject();
+	return broken;
+}
 
 const char *kit_check(const struct kit_subject *checked)
 {
-	static char why[512];
 	const char *broken = NULL;
 
-	subject = checked;
-	for (unsigned i = 0; i < sizeof(rules) / sizeof(*rules) && !broken; i++) {
-		int rc = open_subject();
-
-		if (rc) {
-			snprintf(why, sizeof(why), "cannot be opened: %s: %.400s", strerror(-rc),
-				 host.log);
-			return why;
-		}
-		broken = rules[i]();
-		close_subject();
-	}
+	for (unsigned i = 0; i < N_RULES && !broken; i++)
+		broken = kit_check_rule(checked, i);
 	return broken;
 }

@@ -13,6 +13,8 @@ struct kit_subject {
 	int stores;                         /* reads return what was written */
 	int keeps;                          /* data survives close and open */
 	int verifier_stays;                 /* the verifier is the same after close and open */
+	int any_verifier;    /* not known whether it is: the data that is left decides */
+	void *(*conf)(void); /* returns the options, instead of `settings`; NULL: none */
 	/*
 	 * on 1: from now on each write completes with TIMEOUT before it reaches the store. on 0:
 	 * writes complete normally again. NULL: a write of this backend never completes so early.
@@ -23,6 +25,9 @@ struct kit_subject {
 
 /* Check one subject against every rule. Returns NULL, or the rule that it breaks. */
 const char *kit_check(const struct kit_subject *subject);
+/* Check one rule, by its number. kit_rule_name: NULL: there is no such rule. */
+const char *kit_check_rule(const struct kit_subject *subject, unsigned i);
+const char *kit_rule_name(unsigned i);
 
 /*
  * A backend to test the kit itself: it completes writes early on request, and breaks at most one
