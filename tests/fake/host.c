@@ -133,7 +133,7 @@ const struct gantry_plugin *fake_plugin(const char *name)
 	const struct gantry_plugin *plugin;
 	void *so;
 
-	snprintf(path, sizeof path, "%s/%s.so", folder ? folder : TEST_PLUGINDIR, name);
+	snprintf(path, sizeof path, "%s/%s.so", folder ? folder : fake_plugin_dir, name);
 	snprintf(symbol, sizeof symbol, "%s_LTX_gantry_plugin", name);
 	for (char *c = symbol; *c; c++)
 		if (*c == '-')

@@ -40,7 +40,12 @@ void fake_lane_init(struct gantry_lane *lane, struct fake_host *host, uint32_t i
 /* Advance the clock of the host, and the time of the lane. */
 void fake_advance(struct gantry_lane *lane, uint64_t ns);
 
-/* Load TEST_PLUGINDIR/NAME.so. */
+/*
+ * The directory of plugins without TEST_PLUGINDIR in the environment. A program that is installed
+ * defines it by itself, because it must not depend on the build directory.
+ */
+extern const char fake_plugin_dir[];
+/* Load NAME.so from $TEST_PLUGINDIR, or from fake_plugin_dir. */
 const struct gantry_plugin *fake_plugin(const char *name);
 
 /*
