@@ -52,7 +52,11 @@ offers() {
 	shift
 	tab "$@"
 	# not by the echo of xargs, for which --help is an option
-	[ "$(sort <<<"$output" | xargs printf '%s ')" = "$expected " ] || { echo "expected: $expected"; echo "offered: $output"; return 1; }
+	[ "$(sort <<<"$output" | xargs printf '%s ')" = "$expected " ] || {
+		echo "expected: $expected"
+		echo "offered: $output"
+		return 1
+	}
 }
 
 # rows NAME - the first word of each row of that table of the program

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * broken_role.c - the example scan.c with a selectable bug, to show that gantry conform finds it. The
- * bug is between the role and its host: the role gets a host with other functions.
+ * broken_role.c - the example scan.c with a selectable bug, to show that gantry conform finds it.
+ * The bug is between the role and its host: the role gets a host with other functions.
  */
 #include "../examples/role/scan.c"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * broken_stage.c - a stage that holds each second IO for a turn, with a selectable bug, to show that
- * gantry conform finds it. Only tests load it.
+ * broken_stage.c - a stage that holds each second IO for a turn, with a selectable bug, to show
+ * that gantry conform finds it. Only tests load it.
  */
 #define GANTRY_API_VERSION 1
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kit_backend.c - cases of backends: the rules of unit/backend/kit.c, and what is left after close. */
+/* kit_backend.c - cases of backends: the rules of unit/backend/kit.c, and what close leaves. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -32,26 +32,48 @@ static void *parse(struct gn_conf_node *group, struct gn_errs *errs)
 	return conf;
 }
 
-void *kit_conf(const struct gn_strlist *more, char *why, size_t size)
+/* Returns the configuration, which has the strings of *conf_p; NULL: it could not be opened. */
+static struct gn_config *open_conf(const struct gn_strlist *more, void **conf_p, char *why,
+				   size_t size)
 {
 	static const char text[] = "plugin = { };";
 	struct gn_strlist keys = {0};
 	struct gn_errs errs = {0};
 	struct gn_config *config;
-	void *conf = NULL;
 
+	*conf_p = NULL;
 	add_keys(&keys, &kit_program.sets);
 	if (more)
 		add_keys(&keys, more);
 	config = gn_config_open_text("--set", text, keys.word, keys.n, &errs);
 	if (config)
-		conf = parse(gn_conf_child(gn_config_root(config), "plugin"), &errs);
+		*conf_p = parse(gn_conf_child(gn_config_root(config), "plugin"), &errs);
 	snprintf(why, size, "%s", errs.n ? errs.text[0] : "");
 	if (errs.n) {
-		free(conf);
-		conf = NULL;
+		free(*conf_p);
+		*conf_p = NULL;
 	}
 	gn_errs_fini(&errs);
+	for (size_t i = 0; i < keys.n; i++)
+		free((char *)(uintptr_t)keys.word[i]);
+	gn_strlist_fini(&keys);
+	return config;
+}
+
+void kit_check_conf(const struct gn_strlist *more, char *why, size_t size)
+{
+	void *conf;
+	struct gn_config *config = open_conf(more, &conf, why, size);
+
+	free(conf);
+	gn_config_close(&config);
+}
+
+void *kit_conf(const struct gn_strlist *more, char *why, size_t size)
+{
+	void *conf;
+
+	open_conf(more, &conf, why, size);
 	return conf;
 }
 

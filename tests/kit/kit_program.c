@@ -21,6 +21,7 @@
 #define LIMIT_S 120   /* default of --limit */
 #define LINE 4096
 
+const char fake_plugin_dir[] = ""; /* load() sets TEST_PLUGINDIR */
 struct kit_program kit_program;
 struct rig_driver rig_driver;
 
@@ -99,7 +100,7 @@ static void load(const char *path)
 {
 	char real[PATH_MAX], dir_text[PATH_MAX], name[NAME_MAX];
 	const char *dir, *text, *base = strrchr(path, '/');
-	struct gn_loader *loader;
+	static struct gn_loader *loader; /* as long as the plugin */
 	size_t n;
 
 	base = base ? base + 1 : path;
@@ -128,7 +129,7 @@ static void check_settings(void)
 	char why[512];
 
 	for (size_t i = 0; i < 3; i++) {
-		free(kit_conf(all[i], why, sizeof(why)));
+		kit_check_conf(all[i], why, sizeof(why));
 		if (*why)
 			usage("%s", why);
 	}
@@ -161,8 +162,10 @@ static void keep_only(const struct gn_strlist *wanted)
 		if (!gn_strlist_has(&cases, wanted->word[i]))
 			usage("there is no such case (case=%s): see gantry conform --list",
 			      wanted->word[i]);
-	if (wanted->n)
-		cases = *wanted;
+	if (!wanted->n)
+		return;
+	gn_strlist_fini(&cases);
+	cases = *wanted;
 }
 
 __attribute__((noreturn)) static void run_child(const char *name, int out)

@@ -32,7 +32,9 @@ extern struct kit_program kit_program;
  * why   out: the faults; "" without one
  */
 void *kit_conf(const struct gn_strlist *more, char *why, size_t size);
-/* The same, with one more setting KEY=VALUE; NULL: none. */
+/* Check the settings only: why, as above. */
+void kit_check_conf(const struct gn_strlist *more, char *why, size_t size);
+/* As kit_conf(), with one more setting KEY=VALUE; NULL: none. */
 void *kit_conf_with(const char *setting, char *why, size_t size);
 /*
  * Returns another copy of the conf struct from --set, which the caller frees with free(); NULL if
