@@ -247,7 +247,7 @@ run_share()
 	done
 }
 
-# run_cases - run all cases; $parallel processes share them
+# run_cases - run all cases; $parallel processes share them. Each writes a file at its end: bash can lose the exit status of one
 run_cases()
 {
 	local k
@@ -256,6 +256,7 @@ run_cases()
 			trap end_processes EXIT
 			trap 'interrupted=yes' INT TERM
 			run_share $k
+			: >"$out/share.$k"
 		) &
 		shares+=($!)
 	done
@@ -265,7 +266,9 @@ run_cases()
 		while [ $? -gt 128 ] && kill -0 "$k" 2>/dev/null; do # a signal has ended the wait
 			wait "$k"
 		done
-		[ $? -eq 0 ] || die "a process that runs cases has failed"
+	done
+	for ((k = 1; k < parallel; k++)); do
+		[ -e "$out/share.$k" ] || die "a process that runs cases has failed (share $k of $parallel)"
 	done
 }
 
@@ -331,7 +334,7 @@ select_matching
 trap end_processes EXIT
 trap interrupt INT TERM
 mkdir -p "$out" || exit 2
-rm -rf "$out/failed"
+rm -rf "$out/failed" "$out"/share.*
 : >"$out/results"
 prepare_sides || die "$build has no environment for programs: ./dev build"
 copy_source "$source" || die "$source: not a checkout of the samples: there are neither samples nor applications"
