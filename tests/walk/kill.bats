@@ -79,6 +79,7 @@ teardown() {
 	[ "$status" -eq 3 ]
 	once "$dir/load.json" load
 	holds "$dir/load.json" "$(findings load) == 0" 'load.errors == {}' 'load.quarantined == 0'
+	holds "$dir/load.json" '.roles.load.counters.sessions_resumed >= 1'
 	stop bridge
 	clean store
 	stop store
