@@ -164,6 +164,8 @@ static int print(const struct gn_cli *cli, const json_t *report)
 	       gn_size_format(size, sizeof(size), (uint64_t)bytes),
 	       gn_time_format(time, sizeof(time), (uint64_t)ns),
 	       gn_size_format(speed, sizeof(speed), ns > 0 ? (uint64_t)(bytes * 1e9 / ns) : 0));
+	if (cli->topology.verbose && gn_run_print_all(report))
+		return GN_EXIT_FAILED;
 	return code;
 }
 

@@ -17,6 +17,7 @@
 #include "cli/notify.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/report_table.h"
 #include "cli/stop.h"
 #include "topology/topology.h"
 #include "memory/region.h"
@@ -258,17 +259,13 @@ static json_t *report_for_stat(void *arg, struct gn_report *report)
 	return write_report(arg, report, false);
 }
 
-/* Print the final report of `gantry run`. */
-static int print_run(const struct gn_cli *cli, const json_t *report)
+int gn_run_print_all(const json_t *report)
 {
 	static const char *const heads[] = {"schema", "version",     "command",
 					    "config", "config_path", "pid"};
-	json_t *shown, *role;
+	json_t *shown = json_deep_copy(report), *role;
 	const char *name;
 
-	if (cli->json)
-		return gn_cli_print_json(report);
-	shown = json_deep_copy(report);
 	if (!shown)
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
@@ -277,6 +274,17 @@ static int print_run(const struct gn_cli *cli, const json_t *report)
 		json_object_del(role, "progress"); /* not relevant after the end */
 	gn_report_print_text(stdout, shown, 0);
 	json_decref(shown);
+	return GN_EXIT_OK;
+}
+
+/* Print the final report of `gantry run`: JSON, the table or, with -v, all values. */
+static int print_run(const struct gn_cli *cli, const json_t *report)
+{
+	if (cli->json)
+		return gn_cli_print_json(report);
+	if (cli->topology.verbose)
+		return gn_run_print_all(report);
+	gn_report_print_table(stdout, report);
 	return GN_EXIT_OK;
 }
 

@@ -26,4 +26,7 @@
 int gn_run(const struct gn_cli *cli, const char *file, bool alone,
 	   int (*print)(const struct gn_cli *cli, const json_t *report));
 
+/* Print all values of a final report as text. Returns enum gn_exit. */
+int gn_run_print_all(const json_t *report);
+
 #endif

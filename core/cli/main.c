@@ -78,7 +78,7 @@ static const struct {
 	{"plugin-dir", 'p', "DIR", GN_CLI_PLUGIN_DIR,
 	 "search plugins only in this directory; may be repeated"},
 	{"verbose", 'v', NULL, GN_CLI_VERBOSE,
-	 "log listeners and sessions; twice: also control messages"},
+	 "log listeners and sessions, report all values; twice: also log control messages"},
 	{"help", 'h', NULL, GN_CLI_HELP, "show this help"},
 	{"version", 'V', NULL, GN_CLI_VERSION, "print the version; only without COMMAND"},
 };

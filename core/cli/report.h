@@ -49,6 +49,15 @@ int gn_report_print_json(FILE *out, const json_t *tree);
 void gn_report_print_text(FILE *out, const json_t *tree, int indent);
 
 /*
+ * Format a scalar of a report. The suffix of its key selects the unit.
+ *
+ * dst     out, GN_REPORT_VALUE bytes
+ * stem_p  out: the length of the key without its unit
+ */
+#define GN_REPORT_VALUE 256
+void gn_report_format_value(char *dst, const char *key, const json_t *value, size_t *stem_p);
+
+/*
  * Write a string as text. Control characters become '?', because the string can come from a file or
  * a peer.
  */

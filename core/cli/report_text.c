@@ -8,7 +8,7 @@
 #include "base/units.h"
 
 #define VALUE_COLUMN 26
-#define TEXT_BYTES 256
+#define TEXT_BYTES GN_REPORT_VALUE
 
 static bool ends_with(const char *key, const char *end, size_t *stem_p)
 {
@@ -44,8 +44,7 @@ static double number(const json_t *value)
 	return n > 0 ? n : 0;
 }
 
-/* Format a scalar. stem_p: out, length of the key without its unit. */
-static void format_value(char *dst, const char *key, const json_t *value, size_t *stem_p)
+void gn_report_format_value(char *dst, const char *key, const json_t *value, size_t *stem_p)
 {
 	*stem_p = strlen(key);
 	if (json_is_string(value))
@@ -99,7 +98,7 @@ static void print_scalar(FILE *out, const char *key, const json_t *value, int in
 	char text[TEXT_BYTES];
 	size_t stem;
 
-	format_value(text, key, value, &stem);
+	gn_report_format_value(text, key, value, &stem);
 	start_line(out, key, stem, indent);
 	gn_report_print_plain(out, text);
 	fputc('\n', out);
@@ -125,7 +124,7 @@ static void print_percentiles(FILE *out, const char *key, const json_t *value, i
 	json_object_foreach ((json_t *)value, name, item) {
 		if (!json_is_number(item) || !ends_with(name, "_ns", &stem))
 			continue;
-		format_value(text, name, item, &stem);
+		gn_report_format_value(text, name, item, &stem);
 		fputs(first ? "" : "  ", out);
 		first = false;
 		/* p99_9 is printed as p99.9 */
@@ -194,7 +193,7 @@ static void print_array(FILE *out, const char *key, const json_t *array, int ind
 		start_line(out, key, stem, indent);
 	json_array_foreach ((json_t *)array, index, item) {
 		if (scalars) {
-			format_value(text, key, item, &stem);
+			gn_report_format_value(text, key, item, &stem);
 			fputs(index ? ", " : "", out);
 			gn_report_print_plain(out, text);
 		} else {

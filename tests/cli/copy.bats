@@ -56,6 +56,13 @@ serve() {
 	cmp -n 3000000 "$BATS_TEST_TMPDIR/in" "$BATS_TEST_TMPDIR/out"
 }
 
+@test "with -v, all values of the report follow" {
+	serve
+	gantry copy -v volume: "$BATS_TEST_TMPDIR/out" -c "$conf"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"copied: 8388608 bytes"*$'\n'"result                    ok"* ]]
+}
+
 @test "part of it, with JSON" {
 	serve
 	gantry copy volume: "$BATS_TEST_TMPDIR/out" -c "$conf" --json --set roles.load.copy.size=1MiB

@@ -71,8 +71,18 @@ finish() { # wait for its end; set status and output
 	gantry run -p "$GANTRY_PLUGINS" "$conf"
 	echo "$output"
 	[ "$status" -eq 0 ]
+	says "result ok, elapsed "
+	[[ "$output" =~ $'\n'"load: initiator, lanes 1, depth 4, "[^$'\n']*$'\n'" "+ops" "+IOPS" "+bytes/s" "+p50" "+p99" "+p99.9" "+max$'\n' ]]
+	[[ "$output" =~ $'\n'"  total "+1000" " ]]
+	[ -z "$(grep -E '^.{81}' <<<"$output")" ]
+}
+
+@test "with -v, the report has all values" {
+	gantry run -v -p "$GANTRY_PLUGINS" "$conf"
+	[ "$status" -eq 0 ]
 	says "result                    ok"
 	says "p99.99"
+	says "threads 0"
 	[[ "$output" =~ total$'\n'" "+ops" "+1000 ]]
 }
 
@@ -130,7 +140,7 @@ finish() { # wait for its end; set status and output
 }
 
 @test "separate threads, several lanes" {
-	gantry run -p "$GANTRY_PLUGINS" "$conf" --set runtime.threads=separate \
+	gantry run -v -p "$GANTRY_PLUGINS" "$conf" --set runtime.threads=separate \
 		--set roles.load.lanes=2 --set roles.bridge.lanes=2
 	echo "$output"
 	[ "$status" -eq 0 ]
@@ -202,8 +212,8 @@ over_shm() {
 	gantry run -p "$GANTRY_PLUGINS" "$conf"
 	echo "$output"
 	[ "$status" -eq 1 ]
-	says "result                    failed"
-	says "IO  "
+	says "result failed, elapsed "
+	[[ "$output" =~ $'\n'"  errors "+"IO "[1-9] ]]
 }
 
 @test "SIGINT: a summary, and exit status 3" {
@@ -214,8 +224,8 @@ over_shm() {
 	echo "$output"
 	[ "$status" -eq 3 ]
 	says "gantry: Interrupt: stopping; send the signal again to end at once"
-	says "result                    interrupted"
-	says "p99.99"
+	says "result interrupted, elapsed "
+	[[ "$output" =~ $'\n'"  hop target "+[0-9.]+k?" " ]]
 }
 
 @test "a second signal ends it at once, whatever is in flight" {
