@@ -52,6 +52,16 @@ void gn_config_close(struct gn_config **config_p);
 /* Write the effective configuration: with includes and overrides. */
 void gn_config_dump(const struct gn_config *config, FILE *out);
 
+/*
+ * Write the effective configuration without values that can be secrets: strings become "(left out)",
+ * and numbers become 0.
+ *
+ * returns  0
+ *          -ENOMEM
+ *          another -errno: the text of the configuration cannot be parsed again
+ */
+int gn_config_dump_public(const struct gn_config *config, FILE *out);
+
 /* Get the outermost group. */
 struct gn_conf_node *gn_config_root(struct gn_config *config);
 
