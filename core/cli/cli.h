@@ -37,6 +37,7 @@ enum gn_cli_option {
 	GN_CLI_WATCH = 0x1000,
 	GN_CLI_OPENMETRICS = 0x2000,
 	GN_CLI_PID = 0x4000,
+	GN_CLI_REPORT = 0x8000,
 	GN_CLI_RAW = 0x800, /* no option: the command parses its words itself */
 };
 
@@ -47,6 +48,7 @@ struct gn_cli {
 	struct gn_strlist args;
 	const char *config; /* -c; NULL: not given */
 	const char *dir;    /* --dir; NULL: not given */
+	const char *report; /* --report; NULL: not given */
 	bool json;
 	bool options, mdoc, openmetrics;
 	unsigned watch_s; /* --watch: seconds; 0: not given */

@@ -15,6 +15,7 @@
 #include "cli/control_socket.h"
 #include "cli/control_methods.h"
 #include "cli/notify.h"
+#include "cli/page_writer.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/report_table.h"
@@ -37,6 +38,7 @@ struct run {
 	struct gn_controlled controlled;
 	struct gn_control *control;
 	struct gn_progress progress;
+	struct gn_page_writer page;
 	uint64_t start_ns;
 	struct gn_stop stop;
 	bool failed, interrupted, winding_down, late_set, limit_over;
@@ -254,7 +256,7 @@ static json_t *write_report(struct run *run, struct gn_report *report, bool fina
 	return gn_report_tree(report);
 }
 
-static json_t *report_for_stat(void *arg, struct gn_report *report)
+static json_t *running_report(void *arg, struct gn_report *report)
 {
 	return write_report(arg, report, false);
 }
@@ -323,19 +325,30 @@ static bool print_unconnected(const struct run *run)
 	return n > 0;
 }
 
+/* Write the page of --report. Returns enum gn_exit. */
+static int write_page(struct run *run, json_t *report)
+{
+	int rc = gn_page_writer_finish(&run->page, report);
+
+	if (!rc)
+		return GN_EXIT_OK;
+	gn_cli_flush();
+	return gn_cli_fail(GN_EXIT_FAILED, "%s: the report was not written: %s", run->page.path,
+			   strerror(-rc));
+}
+
 static int print_report(struct run *run,
 			int (*print)(const struct gn_cli *cli, const json_t *report))
 {
 	struct gn_report report;
-	json_t *tree;
-	int code;
+	json_t *tree = write_report(run, &report, true);
+	int code = GN_EXIT_OK, page_code;
 
-	if (!run->cli->json && print_unconnected(run))
-		return GN_EXIT_OK;
-	tree = write_report(run, &report, true);
-	code = tree ? print(run->cli, tree) : gn_cli_fail(GN_EXIT_FAILED, "out of memory");
+	if (run->cli->json || !print_unconnected(run))
+		code = tree ? print(run->cli, tree) : gn_cli_fail(GN_EXIT_FAILED, "out of memory");
+	page_code = write_page(run, tree);
 	gn_report_fini(&report);
-	return code;
+	return code ? code : page_code;
 }
 
 /*
@@ -381,7 +394,7 @@ static int open_run(struct run *run)
 	run->controlled = (struct gn_controlled){
 		.live = {.topology = t, .args = &run->cli->topology},
 		.path = run->path,
-		.report = report_for_stat,
+		.report = running_report,
 		.drain = drain,
 		.arg = run,
 	};
@@ -465,6 +478,9 @@ static int run_topology(struct run *run,
 		gn_control_open(run->loop, t->runtime.stat_dir, gn_control_methods,
 				&run->controlled, &run->control);
 	run->start_ns = gn_now_ns();
+	rc = gn_page_writer_start(&run->page, run->loop, t, running_report, run);
+	if (rc)
+		return gn_cli_fail(GN_EXIT_FAILED, "%s: cannot set up: %s", t->file, strerror(-rc));
 	run_loop(run);
 	gn_progress_close(&run->progress);
 	gn_control_close(&run->control);
@@ -507,7 +523,7 @@ int gn_run(const struct gn_cli *cli, const char *file, bool alone,
 {
 	struct run run = {.cli = cli};
 	struct gn_errs errs = {0};
-	char why[GN_KERNEL_WHY];
+	char why[GN_KERNEL_WHY], page_why[GN_PAGE_WHY];
 	int code, rc;
 
 	if (gn_kernel_check(why))
@@ -527,8 +543,11 @@ int gn_run(const struct gn_cli *cli, const char *file, bool alone,
 		code = gn_cli_complain(&errs);
 	else if (alone && is_cut_off(&run.topology))
 		code = GN_EXIT_USAGE;
+	else if (gn_page_writer_open(&run.page, cli->report, page_why))
+		code = gn_cli_fail(GN_EXIT_USAGE, "%s: %s", cli->report, page_why);
 	else
 		code = run_topology(&run, print);
+	gn_page_writer_close(&run.page);
 	if (run.loop) {
 		gn_loop_clear_timer(run.loop, &run.advance);
 		gn_loop_clear_timer(run.loop, &run.alive);

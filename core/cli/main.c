@@ -22,7 +22,8 @@
 #define TOPOLOGY (GLOBAL | GN_CLI_ROLE | GN_CLI_SET)
 
 static const struct gn_command commands[] = {
-	{"run", "FILE", "run the roles of a configuration", TOPOLOGY, 1, 1, gn_cli_run},
+	{"run", "FILE", "run the roles of a configuration", TOPOLOGY | GN_CLI_REPORT, 1, 1,
+	 gn_cli_run},
 	{"check", "FILE",
 	 "check a configuration and this machine, start nothing (-v: print all values)", TOPOLOGY,
 	 1, 1, gn_cli_check},
@@ -67,6 +68,8 @@ static const struct {
 	{"role", 0, "NAME", GN_CLI_ROLE, "only this role; may be repeated"},
 	{"set", 0, "KEY.PATH=VALUE", GN_CLI_SET,
 	 "override a value of the configuration; may be repeated"},
+	{"report", 0, "PAGE", GN_CLI_REPORT,
+	 "at the end, write a page with drawings of the run (HTML)"},
 	{"config", 'c', "FILE", GN_CLI_CONFIG, "the configuration file"},
 	{"dir", 0, "DIR", GN_CLI_DIR, "directory of the sockets of running processes"},
 	{"pid", 0, "PID", GN_CLI_PID, "only this process"},
@@ -255,6 +258,8 @@ static void apply_option(struct gn_cli *cli, unsigned bit, const char *arg)
 		cli->dir = arg;
 	else if (bit == GN_CLI_PID)
 		cli->pid = parse_pid(arg);
+	else if (bit == GN_CLI_REPORT)
+		cli->report = arg;
 	else if (bit == GN_CLI_WATCH)
 		cli->watch_s = parse_seconds(arg);
 	else if (bit == GN_CLI_VERBOSE)

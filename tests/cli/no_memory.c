@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * no_memory.c - tests of gantry check, run and copy without memory. One allocation fails: the
- * first, then the second, and so on; or this and all later allocations fail. Or the process has a
- * size limit, which grows in small steps from the size of the loaded program. In each case gantry
- * exits with a documented status, reports the reason, and leaves no socket.
+ * no_memory.c - tests of gantry check, copy, and run with and without --report, without memory. One
+ * allocation fails: the first, then the second, and so on; or this and all later allocations fail.
+ * Or the process has a size limit, which grows in small steps from the size of the loaded program.
+ * In each case gantry exits with a documented status, reports the reason, and leaves no socket and
+ * no temporary file.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 #define CRUMB 4096u
 
 static char dir[] = "/tmp/gantry-cli-no-memory.XXXXXX";
-static char conf[64], log_file[64], sockets[64];
+static char conf[64], log_file[64], page[64], sockets[64];
 static struct shortage *shortage;
 static int fd = -1;
 
@@ -44,6 +45,7 @@ void setUp(void)
 	TEST_ASSERT_NOT_NULL(mkdtemp(dir));
 	snprintf(conf, sizeof(conf), "%s/conf", dir);
 	snprintf(log_file, sizeof(log_file), "%s/log", dir);
+	snprintf(page, sizeof(page), "%s/page.html", dir);
 	snprintf(sockets, sizeof(sockets), "%s/run/00%%3A00.0", dir);
 	f = fopen(conf, "we");
 	TEST_ASSERT_NOT_NULL(f);
@@ -66,6 +68,20 @@ void setUp(void)
 	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, sizeof(*shortage)));
 	shortage = mmap(NULL, sizeof(*shortage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	TEST_ASSERT_TRUE(shortage != MAP_FAILED);
+}
+
+/* Returns the number of temporary files of `gantry run --report`. */
+static unsigned count_temporary(void)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	unsigned n = 0;
+
+	while (d && (e = readdir(d)))
+		n += !strncmp(e->d_name, ".gantry-report", strlen(".gantry-report"));
+	if (d)
+		closedir(d);
+	return n;
 }
 
 static unsigned count_sockets(int remove_them)
@@ -102,6 +118,7 @@ void tearDown(void)
 	snprintf(path, sizeof(path), "%s/run", dir);
 	rmdir(path);
 	unlink(conf);
+	unlink(page);
 	unlink(log_file);
 	rmdir(dir);
 }
@@ -136,6 +153,9 @@ static void gantry(const char *command, uint64_t size)
 	if (!strcmp(command, "copy"))
 		execl(getenv("GANTRY"), "gantry", command, "-p", getenv("GANTRY_PLUGINS"), "-c",
 		      conf, "--set", "roles.load.no=1", "volume:", "copied", (char *)NULL);
+	if (!strcmp(command, "page"))
+		execl(getenv("GANTRY"), "gantry", "run", "-p", getenv("GANTRY_PLUGINS"), conf,
+		      "--report", page, (char *)NULL);
 	execl(getenv("GANTRY"), "gantry", command, "-p", getenv("GANTRY_PLUGINS"), conf,
 	      (char *)NULL);
 	_exit(127);
@@ -182,6 +202,7 @@ static void run(const char *command, uint32_t at, uint32_t lasts)
 	/* the file has such a role: lack of memory must not look like its absence */
 	TEST_ASSERT_FALSE_MESSAGE(says("has 0 roles that can copy"), text);
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_sockets(0), text);
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_temporary(), text);
 }
 
 static void walk(const char *command, uint32_t lasts)
@@ -215,6 +236,16 @@ static void test_run_with_one_failed_allocation(void)
 static void test_run_with_no_memory_from_one_allocation_on(void)
 {
 	walk("run", 1);
+}
+
+static void test_page_with_one_failed_allocation(void)
+{
+	walk("page", 0);
+}
+
+static void test_page_with_no_memory_from_one_allocation_on(void)
+{
+	walk("page", 1);
 }
 
 /* Tests copy until it has found its role; after that it behaves like run. */
@@ -262,6 +293,7 @@ static bool fits(uint64_t size)
 					 is_said("shared object"),
 				 text);
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_sockets(0), text);
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_temporary(), text);
 	/* after a success, the directory in which sockets were counted must exist */
 	TEST_ASSERT_TRUE_MESSAGE(status || access(sockets, F_OK) == 0, sockets);
 	return status == 0;
@@ -285,6 +317,8 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_check_with_one_failed_allocation);
 	RUN_TEST(test_check_with_no_memory_from_one_allocation_on);
+	RUN_TEST(test_page_with_one_failed_allocation);
+	RUN_TEST(test_page_with_no_memory_from_one_allocation_on);
 	RUN_TEST(test_copy_with_one_failed_allocation);
 	RUN_TEST(test_copy_with_no_memory_from_one_allocation_on);
 	RUN_TEST(test_run_with_one_failed_allocation);
