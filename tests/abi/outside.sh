@@ -78,7 +78,7 @@ done >"$tmp/out"
 [ ! -s "$tmp/out" ]
 verdict $? "the manual pages of what is installed are, and no others"
 
-for dir in INCLUDEDIR LIBDIR DOCDIR; do
+for dir in INCLUDEDIR LIBDIR DOCDIR DATADIR; do
 	grep -rlw $dir "$tmp/root" --include='*.[1-8]'
 done >"$tmp/out"
 [ ! -s "$tmp/out" ] && grep -rq "^\.It Pa /.*/conf/\*\.conf" "$tmp/root"
