@@ -55,10 +55,28 @@ static void open_module(struct module *m)
 	dwfl_report_end(m->dwfl, NULL, NULL);
 }
 
+/*
+ * Find the line of an address. dwfl_module_getsrc() is not sufficient: it needs a table of the
+ * addresses of all units, which clang does not write.
+ */
+static void find_line(struct module *m, Dwarf_Addr address, struct dt_place *place)
+{
+	Dwarf_Die *unit = NULL;
+	Dwarf_Line *line = NULL;
+	Dwarf_Addr bias;
+
+	while (!line && (unit = dwfl_module_nextcu(m->module, unit, &bias)))
+		if (dwarf_haspc(unit, address - bias) == 1)
+			line = dwarf_getsrc_die(unit, address - bias);
+	if (!line)
+		return;
+	place->file = dwarf_linesrc(line, NULL, NULL);
+	dwarf_lineno(line, &place->line);
+}
+
 static void locate(struct module *m, unsigned long offset, struct dt_place *place)
 {
 	Dwarf_Addr start, address;
-	Dwfl_Line *line;
 
 	if (!m->dwfl)
 		open_module(m);
@@ -67,9 +85,7 @@ static void locate(struct module *m, unsigned long offset, struct dt_place *plac
 	dwfl_module_info(m->module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
 	address = start + offset - 1; /* the call, not the instruction after it */
 	place->function = dwfl_module_addrname(m->module, address);
-	line = dwfl_module_getsrc(m->module, address);
-	if (line)
-		place->file = dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL);
+	find_line(m, address, place);
 }
 #else
 static void locate(struct module *m, unsigned long offset, struct dt_place *place)

@@ -52,6 +52,12 @@ while read -r rule; do
 	jq -e --arg rule "$rule" '[.findings[].rule] | index($rule) != null' "$tmp/$rule.json" >/dev/null
 	verdict $? "$rule: found in the program that breaks it" "$tmp/$rule.json" "$tmp/$rule.err"
 done <"$tmp/names"
+if grep -q '^#define HAVE_LIBDW 1' "$top_builddir/config.h"; then
+	jq -e '.findings[0].created_at | (.file | endswith("/leak_cases.c")) and .line > 0' "$tmp/leak-engine.json" >/dev/null
+	verdict $? "a finding has the source line of each call" "$tmp/leak-engine.json"
+else
+	skipped "a finding has the source line of each call" "built without libdw"
+fi
 check user-node bad
 jq -e '[.findings[].rule] == ["progress-in-callback"]' "$tmp/user-node.json" >/dev/null
 verdict $? "progress-in-callback: found in a function that is a node of a graph" "$tmp/user-node.json" "$tmp/user-node.err"
