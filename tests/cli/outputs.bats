@@ -169,6 +169,6 @@ links=1, directory"
 	sed -i "s|devices = .*|devices = { d = { transport = \"loop\"; }; };|" "$conf"
 	gantry run "$conf" --set "runtime.stat_dir=$shared/dir/run"
 	[ "$status" -eq 0 ]
-	says "cannot serve gantry stat: $shared/dir: symbolic link of another user"
+	says "cannot open the control socket: $shared/dir: symbolic link of another user"
 	[ ! -e "$BATS_TEST_TMPDIR/private/run" ]
 }

@@ -16,12 +16,14 @@ function masked(text,  i, at, word, n)
 	gsub(/[0-9-]+T[0-9:.]+Z/, "TIME", text)
 	gsub(/calls=[0-9]+/, "calls=N", text)
 	gsub(/^session [0-9a-f]+ running, peer [0-9]+/, "session ID running, peer PID", text)
-	sub(/^iops [0-9.]+.*/, "iops RATE", text)
-	gsub(/[0-9.]+[KMG]?i?B\/s/, "RATE", text)
 	gsub(/[0-9.]+(ns|us|ms|s)$/, "TIME", text)
+	gsub(/[0-9.]+(ns|us|ms|s), /, "TIME, ", text)
 	if (!lines)
 		sub(/^object created at main \(.*/, "object created at main", text)
 	n = split(text, word, " ")
+	# a row of the report: only its name and the number of IOs are constant
+	if (n >= 8 && word[n - 6] ~ /^[0-9]+$/ && word[n] ~ /^(-|TIME)$/)
+		return word[1] " " (n > 8 ? word[2] " " : "") word[n - 6]
 	if (n != 9 || word[1] !~ /^[0-9]+$/)
 		return text
 	# a role in gantry stat: only its name, its kind and its errors are constant

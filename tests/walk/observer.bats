@@ -125,7 +125,7 @@ checked() { # TEXT STATUS OBSERVER... - gantry check reports TEXT for these obse
 		"{ type = \"watcher\"; $path fails_check = true; }"
 	checked "$conf:$line: observers[0].colour: unknown key" 2 "{ type = \"watcher\"; $path colour = 1; }"
 	checked "$conf:$line: observers[0].type: no plugin \"watchr\"" 2 "{ type = \"watchr\"; $path }"
-	checked 'did you mean "watcher"? observer plugins there: watcher' 2 "{ type = \"watchr\"; $path }"
+	checked 'did you mean "watcher"? observer plugins there: ' 2 "{ type = \"watchr\"; $path }"
 	checked 'memory.so: is a backend, not an observer' 2 '{ type = "memory"; }'
 	checked "$conf:$line: observers[1].path: \"$dir/calls\" would be replaced" 2 \
 		"{ type = \"watcher\"; $path }, { type = \"watcher\"; $path }"
