@@ -64,7 +64,7 @@ static int print_once(const struct gn_stat_view *view)
 		code = gn_cli_print_json(tree);
 		json_decref(tree);
 	} else if (view->cli->openmetrics) {
-		gn_stat_print_metrics(stdout, list, view->role);
+		gn_stat_print_metrics(stdout, GN_METRICS_OPEN, list, silent, view->role);
 	} else if (json_array_size(list) && view->cli->topology.verbose) {
 		print(list, view->role);
 	} else if (json_array_size(list)) {

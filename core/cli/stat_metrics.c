@@ -17,6 +17,7 @@ enum { FIRST_BOUND = 10, LAST_BOUND = 34 }; /* 1 us, 17 s */
 
 /* The object that a sample describes. */
 enum subject {
+	UP, /* a process, also one that has not answered */
 	PROCESS,
 	ROLE,
 	SESSION,
@@ -36,6 +37,8 @@ static const struct family {
 	const char *path, *other; /* path of the value; `other` is used if `path` is absent */
 	double scale;
 } families[] = {
+	{"gantry_process_up", GAUGE, NULL, "1: the process has answered; 0: it has not.", UP, NULL,
+	 NULL, 1},
 	{"gantry_process_cpu_seconds", COUNTER, "seconds", "Processor time of the process.",
 	 PROCESS, "cpu_ns", NULL, 1e-9},
 	{"gantry_process_elapsed_seconds", GAUGE, "seconds", "Time since the start of the process.",
@@ -62,6 +65,9 @@ static const struct family {
 	 "counters.sessions_lost", NULL, 1},
 	{"gantry_sessions_refused", COUNTER, NULL, "Sessions that the role has refused.", ROLE,
 	 "counters.sessions_refused", NULL, 1},
+	{"gantry_sessions_resumed", COUNTER, NULL,
+	 "Sessions of a client that were lost and resumed.", ROLE, "counters.sessions_resumed",
+	 NULL, 1},
 	{"gantry_session_lanes", GAUGE, NULL, "Lanes of a session that exists.", SESSION, "lanes",
 	 NULL, 1},
 	{"gantry_session_depth", GAUGE, NULL, "IOs that a lane of the session can have in flight.",
@@ -238,6 +244,7 @@ static void print_role(FILE *out, const struct family *f, const struct labels *l
 	case ERROR:
 		print_members(out, f, *l, "status", json_object_get(role, "errors"), false);
 		break;
+	case UP:
 	case PROCESS:
 	case DEVICE:
 		break;
@@ -252,8 +259,13 @@ static void print_process(FILE *out, const struct family *f, const json_t *proce
 			   .config = json_string_value(json_object_get(process, "config"))};
 	const json_t *role;
 
-	if (only && (f->subject == PROCESS || f->subject == DEVICE))
+	if (only && (f->subject == UP || f->subject == PROCESS || f->subject == DEVICE))
 		return;
+	if (f->subject == UP) {
+		fputs(f->name, out);
+		print_sample(out, &l, NULL, 1);
+		return;
+	}
 	if (f->subject == PROCESS) {
 		print_value(out, f, &l, process);
 		return;
@@ -270,20 +282,43 @@ static void print_process(FILE *out, const struct family *f, const json_t *proce
 	}
 }
 
-void gn_stat_print_metrics(FILE *out, const json_t *list, const char *role)
+static void print_silent(FILE *out, const struct family *f, const json_t *silent)
+{
+	const json_t *pid;
+	size_t i;
+
+	json_array_foreach ((json_t *)silent, i, pid) {
+		fputs(f->name, out);
+		print_sample(out, &(struct labels){.pid = json_number_value(pid)}, NULL, 0);
+	}
+}
+
+/* The classic format has the suffix of a counter in the name of the family. */
+static void print_head(FILE *out, enum gn_metrics_format format, const struct family *f)
 {
 	static const char *const types[] = {"counter", "gauge", "histogram"};
+	const char *suffix = format == GN_METRICS_CLASSIC && f->type == COUNTER ? "_total" : "";
+
+	fprintf(out, "# TYPE %s%s %s\n", f->name, suffix, types[f->type]);
+	if (f->unit && format == GN_METRICS_OPEN)
+		fprintf(out, "# UNIT %s %s\n", f->name, f->unit);
+	fprintf(out, "# HELP %s%s %s\n", f->name, suffix, f->help);
+}
+
+void gn_stat_print_metrics(FILE *out, enum gn_metrics_format format, const json_t *list,
+			   const json_t *silent, const char *role)
+{
 	const struct family *f;
 	const json_t *process;
 	size_t i;
 
 	for (f = families; f < families + sizeof(families) / sizeof(families[0]); f++) {
-		fprintf(out, "# TYPE %s %s\n", f->name, types[f->type]);
-		if (f->unit)
-			fprintf(out, "# UNIT %s %s\n", f->name, f->unit);
-		fprintf(out, "# HELP %s %s\n", f->name, f->help);
+		print_head(out, format, f);
 		json_array_foreach ((json_t *)list, i, process)
 			print_process(out, f, process, role);
+		if (f->subject == UP && !role)
+			print_silent(out, f, silent);
 	}
-	fputs("# EOF\n", out);
+	if (format == GN_METRICS_OPEN)
+		fputs("# EOF\n", out);
 }

@@ -9,11 +9,13 @@
 
 static char *metrics;
 static const char *only; /* role; NULL: all */
+static enum gn_metrics_format format;
 
 void setUp(void)
 {
 	metrics = NULL;
 	only = NULL;
+	format = GN_METRICS_OPEN;
 }
 
 void tearDown(void)
@@ -25,7 +27,7 @@ void tearDown(void)
 static void print(const char *text)
 {
 	char *copy = strdup(text), *c;
-	json_t *list;
+	json_t *list, *silent = json_pack("[i]", 4711);
 	size_t n;
 	FILE *f = open_memstream(&metrics, &n);
 
@@ -34,8 +36,9 @@ static void print(const char *text)
 			*c = '"';
 	list = json_loads(copy, 0, NULL);
 	TEST_ASSERT_NOT_NULL_MESSAGE(list, copy);
-	gn_stat_print_metrics(f, list, only);
+	gn_stat_print_metrics(f, format, list, silent, only);
 	fclose(f);
+	json_decref(silent);
 	json_decref(list);
 	free(copy);
 }
@@ -102,6 +105,32 @@ static void a_stage_that_measures_has_its_number(void)
 	    "op=\"read\"} 512\n");
 }
 
+static void a_process_that_does_not_answer_has_a_sample(void)
+{
+	print("[{'pid': 7, 'config': 'c'}]");
+	has("gantry_process_up{pid=\"7\",config=\"c\"} 1\n");
+	has("gantry_process_up{pid=\"4711\"} 0\n");
+}
+
+static void resumes_are_those_of_a_client(void)
+{
+	print("[{'pid': 7, 'roles': {'load': {'role': 'initiator',"
+	      " 'counters': {'sessions_resumed': 3}}}}]");
+	has("gantry_sessions_resumed_total{pid=\"7\",role=\"load\",kind=\"initiator\"} 3\n");
+}
+
+static void the_classic_format_has_suffixes_in_families_and_no_units(void)
+{
+	format = GN_METRICS_CLASSIC;
+	print("[{'pid': 7, 'cpu_ns': 1000000000}]");
+	has("# TYPE gantry_process_cpu_seconds_total counter\n");
+	has("# HELP gantry_process_cpu_seconds_total Processor time of the process.\n");
+	has("# TYPE gantry_process_up gauge\n");
+	has("gantry_process_cpu_seconds_total{pid=\"7\"} 1\n");
+	TEST_ASSERT_NULL(strstr(metrics, "# UNIT"));
+	TEST_ASSERT_NULL(strstr(metrics, "# EOF"));
+}
+
 static void only_the_metrics_of_a_role_can_be_printed(void)
 {
 	only = "other";
@@ -110,6 +139,7 @@ static void only_the_metrics_of_a_role_can_be_printed(void)
 	has("gantry_done_ops_total{pid=\"7\",role=\"other\",kind=\"gateway\"} 5\n");
 	TEST_ASSERT_NULL(strstr(metrics, "store"));
 	TEST_ASSERT_NULL(strstr(metrics, "gantry_process_cpu_seconds_total{"));
+	TEST_ASSERT_NULL(strstr(metrics, "gantry_process_up{"));
 }
 
 int main(void)
@@ -119,6 +149,9 @@ int main(void)
 	RUN_TEST(values_have_the_labels_of_their_subject);
 	RUN_TEST(buckets_of_a_histogram_add_up);
 	RUN_TEST(a_stage_that_measures_has_its_number);
+	RUN_TEST(a_process_that_does_not_answer_has_a_sample);
+	RUN_TEST(resumes_are_those_of_a_client);
+	RUN_TEST(the_classic_format_has_suffixes_in_families_and_no_units);
 	RUN_TEST(only_the_metrics_of_a_role_can_be_printed);
 	return UNITY_END();
 }
