@@ -38,6 +38,7 @@ enum gn_cli_option {
 	GN_CLI_OPENMETRICS = 0x2000,
 	GN_CLI_PID = 0x4000,
 	GN_CLI_REPORT = 0x8000,
+	GN_CLI_LISTEN = 0x10000,
 	GN_CLI_RAW = 0x800, /* no option: the command parses its words itself */
 };
 
@@ -49,6 +50,7 @@ struct gn_cli {
 	const char *config; /* -c; NULL: not given */
 	const char *dir;    /* --dir; NULL: not given */
 	const char *report; /* --report; NULL: not given */
+	const char *listen; /* --listen; NULL: not given */
 	bool json;
 	bool options, mdoc, openmetrics;
 	unsigned watch_s; /* --watch: seconds; 0: not given */
@@ -76,6 +78,7 @@ int gn_cli_options(const struct gn_cli *cli);
 int gn_cli_copy(const struct gn_cli *cli);
 int gn_cli_stat(const struct gn_cli *cli);
 int gn_cli_ctl(const struct gn_cli *cli);
+int gn_cli_metrics(const struct gn_cli *cli);
 int gn_cli_version(const struct gn_cli *cli);
 
 /* Concatenate the parts of a path. Returns false if it is too long. */

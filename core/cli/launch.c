@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* launch.c - commands that are programs of their own: gantry conform and gantry doca */
+/* launch.c - commands that are programs of their own: gantry conform, doca and metrics */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/metrics_listen.h"
+#include "cli/stat_view.h"
 
 /*
  * Replace this process with the program NAME of LIBDIR/gantry, or of the directory `dir` of a build
@@ -42,4 +44,24 @@ int gn_cli_conform(const struct gn_cli *cli)
 int gn_cli_doca(const struct gn_cli *cli)
 {
 	return launch(cli, "/doca", "gantry-doca", "build gantry with DOCA");
+}
+
+/* It is another program, so that processes with roles do not load the HTTP library. */
+int gn_cli_metrics(const struct gn_cli *cli)
+{
+	struct gn_cli words = {0};
+	struct gn_stat_view view;
+	int code = gn_stat_view_open(cli, NULL, &view);
+
+	if (code != GN_EXIT_OK)
+		return code;
+	gn_cli_add_word(&words.args, cli->listen ? cli->listen : GN_METRICS_LISTEN);
+	gn_cli_add_word(&words.args, view.dir);
+	if (view.file)
+		gn_cli_add_word(&words.args, view.file);
+	code = launch(&words, "/core", "gantry-metrics",
+		      "install gantry-metrics, or build gantry with libmicrohttpd");
+	gn_strlist_fini(&words.args);
+	gn_stat_view_close(&view);
+	return code;
 }

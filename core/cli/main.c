@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +53,8 @@ static const struct gn_command commands[] = {
 	{"ctl", "[METHOD [VALUE]...]",
 	 "list the methods of the control socket, or call one in a running process",
 	 GLOBAL | GN_CLI_DIR | GN_CLI_CONFIG | GN_CLI_PID, 0, SIZE_MAX, gn_cli_ctl},
+	{"metrics", "", "serve the metrics of running gantry processes by HTTP, for Prometheus",
+	 GLOBAL | GN_CLI_DIR | GN_CLI_CONFIG | GN_CLI_LISTEN, 0, 0, gn_cli_metrics},
 	{"version", "", "print the version", GLOBAL, 0, 0, gn_cli_version},
 	{NULL, NULL, NULL, 0, 0, 0, NULL},
 };
@@ -75,6 +76,8 @@ static const struct {
 	{"pid", 0, "PID", GN_CLI_PID, "only this process"},
 	{"watch", 0, "SECONDS", GN_CLI_WATCH, "print a table at this interval, with its rates"},
 	{"openmetrics", 0, NULL, GN_CLI_OPENMETRICS, "print metrics for Prometheus"},
+	{"listen", 0, "ADDRESS", GN_CLI_LISTEN,
+	 "127.0.0.1:PORT, [::1]:PORT or unix:PATH (default: 127.0.0.1:9464)"},
 	{"options", 'o', NULL, GN_CLI_OPTIONS, "list the options of each plugin as well"},
 	{"mdoc", 0, NULL, GN_CLI_MDOC, "print items for the list of a manual page"},
 	{"json", 'j', NULL, GN_CLI_JSON, "print JSON"},
@@ -87,20 +90,7 @@ static const struct {
 };
 
 #define N_OPTIONS (sizeof(options) / sizeof(options[0]))
-#define ERRORS_SHOWN 64 /* limit of printed messages about a configuration */
-#define LONG_ONLY 256   /* getopt value of a long option: LONG_ONLY plus its row */
-
-int gn_cli_fail(int code, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	fputs("gantry: ", stderr);
-	vfprintf(stderr, fmt, args);
-	fputc('\n', stderr);
-	va_end(args);
-	return code;
-}
+#define LONG_ONLY 256 /* getopt value of a long option: LONG_ONLY plus its row */
 
 static int output_errno; /* -errno of the first failed write to stdout; 0: none */
 
@@ -131,18 +121,6 @@ static int end_output(int code)
 	gn_cli_fail(GN_EXIT_FAILED, "cannot write the output%s%s", output_errno ? ": " : "",
 		    output_errno ? strerror(-output_errno) : "");
 	return code == GN_EXIT_OK ? GN_EXIT_FAILED : code;
-}
-
-int gn_cli_complain(struct gn_errs *errs)
-{
-	size_t shown = gn_errs_kept(errs) < ERRORS_SHOWN ? gn_errs_kept(errs) : ERRORS_SHOWN;
-
-	for (size_t i = 0; i < shown; i++)
-		fprintf(stderr, "gantry: %s\n", errs->text[i]);
-	if (errs->n > shown)
-		fprintf(stderr, "gantry: and %zu more\n", errs->n - shown);
-	gn_errs_fini(errs);
-	return GN_EXIT_USAGE;
 }
 
 void gn_cli_add_word(struct gn_strlist *words, const char *word)
@@ -260,6 +238,8 @@ static void apply_option(struct gn_cli *cli, unsigned bit, const char *arg)
 		cli->pid = parse_pid(arg);
 	else if (bit == GN_CLI_REPORT)
 		cli->report = arg;
+	else if (bit == GN_CLI_LISTEN)
+		cli->listen = arg;
 	else if (bit == GN_CLI_WATCH)
 		cli->watch_s = parse_seconds(arg);
 	else if (bit == GN_CLI_VERBOSE)

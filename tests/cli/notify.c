@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gantry run sends READY=1 to a service manager when its servers listen, and STOPPING=1 when it
- * ends. If a server cannot listen, it sends only STOPPING=1. If the configuration is invalid, it
- * sends neither.
+ * gantry run and gantry metrics send READY=1 to a service manager when their servers listen, and
+ * STOPPING=1 when they end. If a server of gantry run cannot listen, it sends only STOPPING=1. If
+ * the configuration is invalid, it sends neither.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -85,21 +85,9 @@ void tearDown(void)
 	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Run `gantry run`, with --role if role is not NULL. */
-static void run(const char *role, const char *set)
+static void start(const char *const *argv)
 {
-	const char *argv[10] = {getenv("GANTRY"), "run", "-p", getenv("GANTRY_PLUGINS"), conf};
-	int n = 5;
-
 	TEST_ASSERT_NOT_NULL(argv[0]);
-	if (role) {
-		argv[n++] = "--role";
-		argv[n++] = role;
-	}
-	if (set) {
-		argv[n++] = "--set";
-		argv[n++] = set;
-	}
 	child = fork();
 	TEST_ASSERT_TRUE(child >= 0);
 	if (child == 0) {
@@ -111,6 +99,23 @@ static void run(const char *role, const char *set)
 		execv(argv[0], (char *const *)argv);
 		_exit(127);
 	}
+}
+
+/* Run `gantry run`, with --role if role is not NULL. */
+static void run(const char *role, const char *set)
+{
+	const char *argv[10] = {getenv("GANTRY"), "run", "-p", getenv("GANTRY_PLUGINS"), conf};
+	int n = 5;
+
+	if (role) {
+		argv[n++] = "--role";
+		argv[n++] = role;
+	}
+	if (set) {
+		argv[n++] = "--set";
+		argv[n++] = set;
+	}
+	start(argv);
 }
 
 static void expect(const char *state)
@@ -228,6 +233,23 @@ static void test_service_whose_name_is_taken_never_notifies_ready(void)
 	nothing_more();
 }
 
+#ifdef HAVE_LIBMICROHTTPD
+static void test_exporter_of_metrics_is_ready_and_stops(void)
+{
+	const char *argv[] = {getenv("GANTRY"), "metrics",     "--dir", dir,
+			      "--listen",       "127.0.0.1:0", NULL};
+
+	manage(path);
+	start(argv);
+	expect("READY=1");
+	nothing_more();
+	kill(child, SIGTERM);
+	expect("STOPPING=1");
+	ends_with(0);
+	nothing_more();
+}
+#endif
+
 static void test_watchdog_hears_that_the_service_is_alive(void)
 {
 	manage(path);
@@ -295,6 +317,9 @@ int main(void)
 	RUN_TEST(test_workload_that_completes_notifies_ready_and_stopping);
 	RUN_TEST(test_service_that_cannot_start_never_notifies_ready);
 	RUN_TEST(test_service_whose_name_is_taken_never_notifies_ready);
+#ifdef HAVE_LIBMICROHTTPD
+	RUN_TEST(test_exporter_of_metrics_is_ready_and_stops);
+#endif
 	RUN_TEST(test_watchdog_hears_that_the_service_is_alive);
 	RUN_TEST(test_watchdog_of_another_process_hears_nothing);
 	RUN_TEST(test_service_runs_without_a_service_manager);
