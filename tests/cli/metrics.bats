@@ -168,7 +168,7 @@ is_ended() { # FD - the exporter has ended this connection
 	run curl -sS -i -X POST "${url}metrics"
 	[[ "$output" == *"Allow: GET, HEAD"* ]]
 	answers 000 -X GET -d text "${url}metrics" # a body: dropped
-	answers 431 -H "Long: $(printf '%20000s' | tr ' ' x)" "${url}metrics"
+	answers 431 -H "Long: $(head -c 20000 /dev/zero | tr '\0' x)" "${url}metrics"
 	answers 200 "${url}metrics?name[]=a"
 	run curl -sS "$url"
 	says 'href="/metrics"'
@@ -218,7 +218,7 @@ is_ended() { # FD - the exporter has ended this connection
 	done
 	run "$GANTRY" metrics --dir "$dir" --listen unix:
 	[ "$status" -eq 2 ]
-	run "$GANTRY" metrics --dir "$dir" --listen "unix:/$(printf '%120s' | tr ' ' x)"
+	run "$GANTRY" metrics --dir "$dir" --listen "unix:/$(head -c 120 /dev/zero | tr '\0' x)"
 	[ "$status" -eq 2 ]
 	says "too long"
 	run "$GANTRY" metrics --dir "$dir" --listen "unix:$BATS_TEST_TMPDIR/none/s"
