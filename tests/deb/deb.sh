@@ -99,8 +99,8 @@ mkdir "$out/repository"
 cp "$out"/first/*.deb "$out/repository"
 (cd "$out/repository" && dpkg-scanpackages -m . >Packages 2>/dev/null)
 say "root for the tests"
-ours=gantry,gantry-doc,gantry-nbdkit,gantry-rdma,gantry-tests,libgantry-dev,libgantry-doca-dev
-new_root "$out/root" "$ours,gcc,libc6-dev,libnbd-bin,make,pkgconf" \
+ours=gantry,gantry-doc,gantry-metrics,gantry-nbdkit,gantry-rdma,gantry-tests,libgantry-dev,libgantry-doca-dev
+new_root "$out/root" "$ours,curl,gcc,libc6-dev,libnbd-bin,make,pkgconf" \
 	"deb [trusted=yes] copy:$out/repository ./"
 say "tests of the installed packages"
 # shellcheck disable=SC2016 # the inner shell expands it
