@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 
 #include "base/log.h"
+#include "cli/metrics_listen.h"
 #include "cli/report.h"
 
 #define GLOBAL (GN_CLI_PLUGIN_DIR | GN_CLI_VERBOSE | GN_CLI_JSON | GN_CLI_HELP)
@@ -77,7 +78,7 @@ static const struct {
 	{"watch", 0, "SECONDS", GN_CLI_WATCH, "print a table at this interval, with its rates"},
 	{"openmetrics", 0, NULL, GN_CLI_OPENMETRICS, "print metrics for Prometheus"},
 	{"listen", 0, "ADDRESS", GN_CLI_LISTEN,
-	 "127.0.0.1:PORT, [::1]:PORT or unix:PATH (default: 127.0.0.1:9464)"},
+	 "127.0.0.1:PORT, [::1]:PORT or unix:PATH (default: " GN_METRICS_LISTEN ")"},
 	{"options", 'o', NULL, GN_CLI_OPTIONS, "list the options of each plugin as well"},
 	{"mdoc", 0, NULL, GN_CLI_MDOC, "print items for the list of a manual page"},
 	{"json", 'j', NULL, GN_CLI_JSON, "print JSON"},

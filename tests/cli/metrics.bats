@@ -5,7 +5,8 @@
 setup() {
 	umask 022
 	trap '' PIPE # the exporter ends connections to which a test still writes
-	[ -x "$top_builddir/core/gantry-metrics" ] || skip "built without libmicrohttpd"
+	[ -x "$top_builddir/core/gantry-metrics" ] || [[ "$BATS_TEST_DESCRIPTION" == "without the exporter"* ]] ||
+		skip "built without libmicrohttpd"
 	command -v curl >/dev/null || skip "curl is not installed"
 	conf=$BATS_TEST_TMPDIR/t.conf
 	dir=$BATS_TEST_TMPDIR/stat
@@ -236,7 +237,7 @@ is_ended() { # FD - the exporter has ended this connection
 	answers 200 -g "${url}metrics"
 }
 
-@test "gantry without the exporter says what is missing" {
+@test "without the exporter, gantry reports what is missing" {
 	cp "$GANTRY" "$BATS_TEST_TMPDIR/gantry"
 	[[ "$("$BATS_TEST_TMPDIR/gantry" metrics --listen x 2>&1)" != *"not an address"* ]] || skip "an exporter is installed"
 	run "$BATS_TEST_TMPDIR/gantry" metrics
@@ -423,6 +424,30 @@ drip() {
 	# both servers: the IOs of the workload, and one to verify each of the 256 blocks
 	[ "$(grep -c '"ops_done": 50256,' "$BATS_TEST_TMPDIR/report")" -eq 2 ]
 	[ "$(grep -c '"ops_failed": 0' "$BATS_TEST_TMPDIR/report")" -eq 2 ]
+	stop_exporter
+	[ "$status" -eq 0 ]
+}
+
+@test "the examples of the page work" {
+	local examples
+	mapfile -t examples < <(sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\$ //p' "$top_srcdir/man/gantry-metrics.1")
+	[ "${#examples[@]}" -eq 4 ]
+	cd "$BATS_TEST_TMPDIR"
+	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR PATH=${GANTRY%/*}:$PATH
+	# the port of the first example: another program may use it
+	[ "${examples[0]}" = "gantry metrics &" ]
+	[ "${examples[1]}" = "curl http://127.0.0.1:9464/metrics" ]
+	gantry metrics >m.out 2>&1 3>&- &
+	exporter=$!
+	until_true grep -qE '^(metrics at http://127.0.0.1:9464/metrics$|gantry: 127.0.0.1:9464: cannot listen)' m.out
+	kill "$exporter" 2>/dev/null || true
+	wait "$exporter" || true
+	eval "${examples[2]% &} >m.out 3>&- &"
+	exporter=$!
+	until_true grep -q '^metrics at unix:metrics.sock$' m.out
+	run eval "${examples[3]}"
+	[ "$status" -eq 0 ]
+	[ "${lines[-1]}" = "# EOF" ]
 	stop_exporter
 	[ "$status" -eq 0 ]
 }

@@ -126,6 +126,8 @@ if command -v promtool >/dev/null; then
 	ok "promtool accepts the expressions of the dashboard" promtool check rules "$tmp/dashboard.yml"
 	cp "$alerts" "$top_srcdir/tests/conf/alerts-test.yml" "$tmp"
 	ok "promtool accepts the alerts" promtool check rules "$tmp/gantry-alerts.yml"
+	sed -n '/^A job of Prometheus:/,/^\.Ed/p' "$top_srcdir/man/gantry-metrics.1" | grep -vE '^(\.|A job)' >"$tmp/prometheus.yml"
+	ok "promtool accepts the job of the page" promtool check config "$tmp/prometheus.yml"
 	ok "samples cause the alerts" promtool test rules "$tmp/alerts-test.yml"
 else
 	skipped "expressions and alerts" "promtool is not installed"
