@@ -3,17 +3,15 @@
  * cmd_stat.c - gantry stat: what the running processes of a directory do, as a table, as their
  * reports, or as JSON
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/cli.h"
 #include "cli/report.h"
 #include "cli/stat_client.h"
 #include "cli/stat_metrics.h"
+#include "cli/stat_rates.h"
 #include "cli/stat_table.h"
 #include "cli/stat_view.h"
 
@@ -78,30 +76,6 @@ static int print_once(const struct gn_stat_view *view)
 	return code;
 }
 
-/* Wait for some seconds. Returns false after SIGINT or SIGTERM. */
-static bool wait_turn(const sigset_t *ends, unsigned seconds)
-{
-	const struct timespec interval = {.tv_sec = seconds};
-	int signal;
-
-	do
-		signal = sigtimedwait(ends, NULL, &interval);
-	while (signal < 0 && errno == EINTR); /* the process was stopped and continued */
-	return signal < 0;
-}
-
-/* Keep the reports of processes that did not answer this time, for the rates of the next table. */
-static void keep_silent(json_t *list, const json_t *before, const json_t *silent)
-{
-	json_t *old, *pid;
-	size_t i, j;
-
-	json_array_foreach ((json_t *)silent, i, pid)
-		json_array_foreach ((json_t *)before, j, old)
-			if (json_equal(json_object_get(old, "pid"), pid))
-				json_array_append(list, old);
-}
-
 /* Print a table every watch_s seconds, with the rates since the previous table. */
 static int watch(const struct gn_stat_view *view)
 {
@@ -109,10 +83,7 @@ static int watch(const struct gn_stat_view *view)
 	int code = GN_EXIT_OK, error;
 	sigset_t ends;
 
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
+	gn_stat_block_ends(&ends);
 	do {
 		silent = json_array();
 		list = gn_stat_view_ask(view, silent, &error);
@@ -121,11 +92,11 @@ static int watch(const struct gn_stat_view *view)
 			gn_stat_print_table(stdout, list, before, view->role);
 		print_silent(silent);
 		gn_cli_flush();
-		keep_silent(list, before, silent);
+		gn_stat_keep_silent(list, before, silent);
 		json_decref(silent);
 		json_decref(before);
 		before = list;
-	} while (code == GN_EXIT_OK && !ferror(stdout) && wait_turn(&ends, view->cli->watch_s));
+	} while (code == GN_EXIT_OK && !ferror(stdout) && gn_stat_wait(&ends, view->cli->watch_s));
 	json_decref(before);
 	return code;
 }

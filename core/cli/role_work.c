@@ -31,9 +31,13 @@ static void add_latency(struct gn_work_latency *b, const json_t *latency, int si
 	const json_t *list = json_object_get(latency, "buckets");
 	size_t i;
 
-	for (i = 0; i + 1 < json_array_size(list); i += 2)
-		add_bucket(b, (uint64_t)json_integer_value(json_array_get(list, i)),
-			   sign * json_integer_value(json_array_get(list, i + 1)));
+	for (i = 0; i + 1 < json_array_size(list); i += 2) {
+		const json_int_t n = json_integer_value(json_array_get(list, i + 1));
+
+		if (n > 0)
+			add_bucket(b, (uint64_t)json_integer_value(json_array_get(list, i)),
+				   sign * n);
+	}
 }
 
 uint64_t gn_work_percentile(const struct gn_work_latency *b, double percent)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/stat_view.h"
 
+#include <errno.h>
 #include <gantry/rundir.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/stat_client.h"
 
@@ -69,4 +71,23 @@ int gn_stat_view_found(const struct gn_stat_view *view, const json_t *list, int 
 		view->role ? "\"" : "", view->file ? " of " : "",
 		view->file ? view->cli->config : "", view->dir, error ? " (" : "",
 		error ? strerror(error) : "", error ? ")" : "");
+}
+
+void gn_stat_block_ends(sigset_t *ends)
+{
+	sigemptyset(ends);
+	sigaddset(ends, SIGINT);
+	sigaddset(ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, ends, NULL);
+}
+
+bool gn_stat_wait(const sigset_t *ends, unsigned seconds)
+{
+	const struct timespec interval = {.tv_sec = seconds};
+	int signal;
+
+	do
+		signal = sigtimedwait(ends, NULL, &interval);
+	while (signal < 0 && errno == EINTR); /* the process was stopped and continued */
+	return signal < 0;
 }

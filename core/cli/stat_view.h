@@ -4,6 +4,7 @@
 #define GN_CLI_STAT_VIEW_H
 
 #include <limits.h>
+#include <signal.h>
 
 #include "cli/cli.h"
 
@@ -21,5 +22,9 @@ void gn_stat_view_close(struct gn_stat_view *view);
 json_t *gn_stat_view_ask(const struct gn_stat_view *view, json_t *silent, int *error_p);
 /* Print a message if the list is empty. error: of gn_stat_view_ask(). Returns an exit code. */
 int gn_stat_view_found(const struct gn_stat_view *view, const json_t *list, int error);
+/* Block SIGINT and SIGTERM for gn_stat_wait(). ends: out, these signals. */
+void gn_stat_block_ends(sigset_t *ends);
+/* Wait for some seconds. Returns false after one of the signals. */
+bool gn_stat_wait(const sigset_t *ends, unsigned seconds);
 
 #endif

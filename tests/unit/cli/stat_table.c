@@ -97,6 +97,22 @@ static void another_process_is_not_an_earlier_report(void)
 	      json(first, TARGET("4000000000", "5000", "1")), other, NULL);
 }
 
+static void a_process_that_started_again_has_no_earlier_report(void)
+{
+	/* the same PID, and a shorter run time */
+	shows(HEAD
+	      "      7 store             target        2500         -       -       -    5    1\n"
+	      "          session 2967759c running, peer 9, lanes 2, depth 32\n",
+	      json(first, TARGET("2000000000", "5000", "1")),
+	      json(second, TARGET("9000000000", "4000", "1")), NULL);
+	/* a counter of a role that is lower than before */
+	shows(HEAD
+	      "      7 store             target          10         -       -       -    5    0\n"
+	      "          session 2967759c running, peer 9, lanes 2, depth 32\n",
+	      json(first, TARGET("4000000000", "40", "0")),
+	      json(second, TARGET("2000000000", "4000", "0")), NULL);
+}
+
 static void percentiles_are_of_reads_and_writes(void)
 {
 	/* 98 of 100 at 10 us, one at 20 us, one at 1 ms */
@@ -131,6 +147,7 @@ int main(void)
 	RUN_TEST(a_server_counts_operations);
 	RUN_TEST(rates_are_those_since_the_earlier_report);
 	RUN_TEST(another_process_is_not_an_earlier_report);
+	RUN_TEST(a_process_that_started_again_has_no_earlier_report);
 	RUN_TEST(percentiles_are_of_reads_and_writes);
 	RUN_TEST(percentiles_are_those_since_the_earlier_report);
 	RUN_TEST(a_role_can_be_chosen);
