@@ -39,6 +39,9 @@ enum gn_cli_option {
 	GN_CLI_PID = 0x4000,
 	GN_CLI_REPORT = 0x8000,
 	GN_CLI_LISTEN = 0x10000,
+	GN_CLI_BATCH = 0x20000,
+	GN_CLI_COUNT = 0x40000,
+	GN_CLI_INTERVAL = 0x80000,
 	GN_CLI_RAW = 0x800, /* no option: the command parses its words itself */
 };
 
@@ -52,9 +55,11 @@ struct gn_cli {
 	const char *report; /* --report; NULL: not given */
 	const char *listen; /* --listen; NULL: not given */
 	bool json;
-	bool options, mdoc, openmetrics;
-	unsigned watch_s; /* --watch: seconds; 0: not given */
-	int pid;          /* --pid; 0: not given */
+	bool options, mdoc, openmetrics, batch;
+	unsigned watch_s;    /* --watch: seconds; 0: not given */
+	unsigned interval_s; /* --interval: seconds; 0: not given */
+	unsigned count;      /* --count; 0: not given */
+	int pid;             /* --pid; 0: not given */
 };
 
 struct gn_command {
@@ -79,6 +84,7 @@ int gn_cli_copy(const struct gn_cli *cli);
 int gn_cli_stat(const struct gn_cli *cli);
 int gn_cli_ctl(const struct gn_cli *cli);
 int gn_cli_metrics(const struct gn_cli *cli);
+int gn_cli_top(const struct gn_cli *cli);
 int gn_cli_version(const struct gn_cli *cli);
 
 /* Concatenate the parts of a path. Returns false if it is too long. */

@@ -56,6 +56,9 @@ static const struct gn_command commands[] = {
 	 GLOBAL | GN_CLI_DIR | GN_CLI_CONFIG | GN_CLI_PID, 0, SIZE_MAX, gn_cli_ctl},
 	{"metrics", "", "serve the metrics of running gantry processes by HTTP, for Prometheus",
 	 GLOBAL | GN_CLI_DIR | GN_CLI_CONFIG | GN_CLI_LISTEN, 0, 0, gn_cli_metrics},
+	{"top", "[NAME]", "show what running gantry processes do, again and again, in the terminal",
+	 GLOBAL | GN_CLI_DIR | GN_CLI_CONFIG | GN_CLI_BATCH | GN_CLI_COUNT | GN_CLI_INTERVAL, 0, 1,
+	 gn_cli_top},
 	{"version", "", "print the version", GLOBAL, 0, 0, gn_cli_version},
 	{NULL, NULL, NULL, 0, 0, 0, NULL},
 };
@@ -79,6 +82,9 @@ static const struct {
 	{"openmetrics", 0, NULL, GN_CLI_OPENMETRICS, "print metrics for Prometheus"},
 	{"listen", 0, "ADDRESS", GN_CLI_LISTEN,
 	 "127.0.0.1:PORT, [::1]:PORT or unix:PATH (default: " GN_METRICS_LISTEN ")"},
+	{"batch", 'b', NULL, GN_CLI_BATCH, "print the screens as text, without a terminal"},
+	{"count", 'n', "COUNT", GN_CLI_COUNT, "end after this number of screens"},
+	{"interval", 'd', "SECONDS", GN_CLI_INTERVAL, "time between two screens (default 1)"},
 	{"options", 'o', NULL, GN_CLI_OPTIONS, "list the options of each plugin as well"},
 	{"mdoc", 0, NULL, GN_CLI_MDOC, "print items for the list of a manual page"},
 	{"json", 'j', NULL, GN_CLI_JSON, "print JSON"},
@@ -205,13 +211,35 @@ static void build_getopt(unsigned accepts, bool posix, char *letters, struct opt
 	longs[n] = (struct option){0};
 }
 
-/* Parse a number of seconds from 1 to 3600. Returns 0 for another text. */
-static unsigned parse_seconds(const char *text)
-{
-	char *end;
-	const unsigned long n = strtoul(text, &end, 10);
+/* The options whose value is a number from 1 on, with the place of the value. */
+static const struct {
+	unsigned bit, max;
+	const char *what;
+	size_t offset; /* in struct gn_cli */
+} numbers[] = {
+	{GN_CLI_WATCH, 3600, "a number of seconds", offsetof(struct gn_cli, watch_s)},
+	{GN_CLI_INTERVAL, 3600, "a number of seconds", offsetof(struct gn_cli, interval_s)},
+	{GN_CLI_COUNT, 1000000000, "a number", offsetof(struct gn_cli, count)},
+};
 
-	return *text >= '0' && *text <= '9' && !*end && n <= 3600 ? (unsigned)n : 0;
+/* Store the value of an option that has a number. Returns -1: continue; or an exit code. */
+static int apply_number(struct gn_cli *cli, size_t row, const char *text)
+{
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		unsigned *value = (unsigned *)((char *)cli + numbers[i].offset);
+		unsigned long n;
+		char *end;
+
+		if (numbers[i].bit != options[row].bit)
+			continue;
+		n = strtoul(text, &end, 10);
+		if (*text < '0' || *text > '9' || *end || n == 0 || n > numbers[i].max)
+			return gn_cli_fail(GN_EXIT_USAGE, "--%s: not %s from 1 to %u (value=%s)",
+					   options[row].name, numbers[i].what, numbers[i].max,
+					   text);
+		*value = (unsigned)n;
+	}
+	return -1;
 }
 
 /* Parse a process id. Returns 0 for another text. */
@@ -241,8 +269,6 @@ static void apply_option(struct gn_cli *cli, unsigned bit, const char *arg)
 		cli->report = arg;
 	else if (bit == GN_CLI_LISTEN)
 		cli->listen = arg;
-	else if (bit == GN_CLI_WATCH)
-		cli->watch_s = parse_seconds(arg);
 	else if (bit == GN_CLI_VERBOSE)
 		cli->topology.verbose++;
 	else if (bit == GN_CLI_JSON)
@@ -253,6 +279,8 @@ static void apply_option(struct gn_cli *cli, unsigned bit, const char *arg)
 		cli->openmetrics = true;
 	else if (bit == GN_CLI_MDOC)
 		cli->mdoc = true;
+	else if (bit == GN_CLI_BATCH)
+		cli->batch = true;
 }
 
 static size_t row_of(int value)
@@ -301,11 +329,8 @@ static int parse(struct gn_cli *cli, const struct gn_command *command, int argc,
 		if (options[row].bit == GN_CLI_PID && !cli->pid)
 			return gn_cli_fail(GN_EXIT_USAGE, "--pid: not a process id (value=%s)",
 					   optarg);
-		if (options[row].bit == GN_CLI_WATCH && !cli->watch_s)
-			return gn_cli_fail(
-				GN_EXIT_USAGE,
-				"--watch: not a number of seconds from 1 to 3600 (value=%s)",
-				optarg);
+		if (apply_number(cli, row, optarg) >= 0)
+			return GN_EXIT_USAGE;
 	}
 	return -1;
 }

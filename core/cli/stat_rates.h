@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stat_rates.h - what a role did between two reports of its process: amounts, latency, and the parts
- * of the latency; and the formats of these values in tables
+ * stat_rates.h - what a role did between two reports of its process: amounts, latency, and the
+ * parts of the latency
  */
 #ifndef GN_CLI_STAT_RATES_H
 #define GN_CLI_STAT_RATES_H

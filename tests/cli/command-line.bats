@@ -21,7 +21,7 @@ mistake() { # TEXT ARGUMENT... - gantry exits with 2 and prints the text
 @test "help lists every command and the exit status" {
 	gantry --help
 	[ "$status" -eq 0 ]
-	for word in run check copy plugins options stat version "Exit status:"; do says "$word"; done
+	for word in run check copy plugins options stat top version "Exit status:"; do says "$word"; done
 	says "
   0  success
   1  an IO, a session or a device failed
@@ -34,7 +34,7 @@ mistake() { # TEXT ARGUMENT... - gantry exits with 2 and prints the text
 }
 
 @test "each command has help of its own" {
-	for command in run check copy plugins options stat version; do
+	for command in run check copy plugins options stat top version; do
 		gantry "$command" --help
 		[ "$status" -eq 0 ]
 		says "Usage: gantry $command"
