@@ -57,6 +57,7 @@ struct gantry_client {
 	int failed_connect; /* -ECONNREFUSED or -EBUSY of the last attempt; 0: none has failed */
 	enum gn_client_phase phase;
 	enum gn_state state; /* state of the protocol, which the answers to requests advance */
+	uint64_t state_ns;   /* when the client began to wait, to run or to end */
 	struct gantry_session_attr attr;
 	uint64_t features; /* features of both ends: GN_FEATURE_* */
 	const struct gantry_client_events *events;

@@ -3,6 +3,7 @@
  * role_report.c - reports of a role: what it does, and, for `gantry check`, what it will request.
  */
 #include "session/role_priv.h"
+#include "session/session_client.h"
 
 void gn_role_report(struct gn_role *role, struct gantry_writer *w)
 {
@@ -17,6 +18,8 @@ void gn_role_report(struct gn_role *role, struct gantry_writer *w)
 	gn_host_report(&role->host, w);
 	if (role->server.ops)
 		gn_server_report(role, w);
+	if (role->spec.n_connects)
+		gn_client_report(role, w);
 	gn_pipeline_report(role->pipeline, &counts, w);
 	w->object(w, role->backend_ops ? "backend" : "connect");
 	if (role->backend_ops) {

@@ -115,6 +115,8 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	va_end(ap);
 	if (c->phase == GN_CLIENT_RELEASING)
 		end_teardown(c);
+	if (c->phase < GN_CLIENT_CLOSING)
+		c->state_ns = gn_now_ns();
 	c->phase = GN_CLIENT_ENDED;
 	c->pending = 0;
 	gn_loop_clear_timer(c->role->loop, &c->retry);
@@ -198,6 +200,8 @@ static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
 		return;
 	}
 	c->state = (enum gn_state)gn_state_next(c->state, type);
+	if (type == GN_FRAME_START)
+		c->state_ns = gn_now_ns();
 	if (c->phase == GN_CLIENT_CLOSING && type != GN_FRAME_STOP && type != GN_FRAME_BYE)
 		gn_client_go_on_closing(c);
 	else
@@ -542,7 +546,8 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->alloc = (struct gn_timer){.fn = gn_client_make_more, .arg = c};
 	c->notice = (struct gn_timer){.fn = on_notice, .arg = c};
 	c->released = 1;
-	c->connect_until_ns = gn_now_ns() + c->ep->connect_timeout_ns;
+	c->state_ns = gn_now_ns();
+	c->connect_until_ns = c->state_ns + c->ep->connect_timeout_ns;
 	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, true, on_silent, c);
 	c->ch.session = c->attr.id;
 	gn_fence_init(&c->fence);
@@ -568,6 +573,7 @@ void gn_client_close(struct gantry_client *c)
 	if (c->phase >= GN_CLIENT_CLOSING)
 		return;
 	c->phase = GN_CLIENT_CLOSING;
+	c->state_ns = gn_now_ns();
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
 	if (c->pending == 0)
 		gn_client_go_on_closing(c);
@@ -652,6 +658,32 @@ uint64_t gn_client_common_features(const struct gn_role *role, uint64_t id)
 		if (c->attr.id == id && c->phase < GN_CLIENT_ENDED)
 			features &= c->features;
 	return features;
+}
+
+void gn_client_report(const struct gn_role *role, struct gantry_writer *w)
+{
+	const struct gantry_client *c;
+
+	w->array(w, "client_sessions");
+	LIST_FOREACH (c, &role->clients, link) {
+		char id[24];
+
+		snprintf(id, sizeof(id), "%llx", (unsigned long long)c->attr.id);
+		w->object(w, NULL);
+		w->string(w, "id", id);
+		w->string(w, "service", c->ep->name);
+		w->string(w, "device", c->ep->device->name);
+		w->string(w, "state",
+			  c->phase >= GN_CLIENT_CLOSING ? "ending"
+			  : c->state >= GN_RUNNING      ? gn_state_name(c->state)
+							: "waiting");
+		w->u64(w, "in_state_ns", gn_now_ns() - c->state_ns);
+		w->u64(w, "epoch", c->attr.epoch);
+		w->u64(w, "lanes", c->attr.lanes);
+		w->u64(w, "depth", c->attr.depth);
+		w->end(w);
+	}
+	w->end(w);
 }
 
 int gn_client_all_closed(const struct gn_role *role)

@@ -38,6 +38,8 @@ uint32_t gn_client_late_writes(const struct gantry_client *client, uint32_t inde
  * have a feature; all bits if there are none.
  */
 uint64_t gn_client_common_features(const struct gn_role *role, uint64_t id);
+/* Write the array `client_sessions` into the open object. */
+void gn_client_report(const struct gn_role *role, struct gantry_writer *w);
 /* Returns true if every client of the role has received its event `closed`. */
 int gn_client_all_closed(const struct gn_role *role);
 /* Close every client of the role. */

@@ -139,6 +139,24 @@ static void write_verify(struct gantry_writer *w, const struct lane_stats *total
 	w->end(w);
 }
 
+/* The IOs of each lane: those that have completed, and those in flight. */
+static void write_lanes(struct gantry_writer *w, const struct initiator *in)
+{
+	w->array(w, "lane_ops");
+	for (uint32_t i = 0; i < in->n_lanes; i++)
+		w->u64(w, NULL, gantry_histogram_load(&in->lanes[i].stats->n_completed));
+	w->end(w);
+	w->array(w, "lane_held_ops");
+	for (uint32_t i = 0; i < in->n_lanes; i++) {
+		const struct lane_stats *stats = in->lanes[i].stats;
+		uint64_t completed = gantry_histogram_load(&stats->n_completed),
+			 submitted = gantry_histogram_load(&stats->n_submitted);
+
+		w->u64(w, NULL, submitted > completed ? submitted - completed : 0);
+	}
+	w->end(w);
+}
+
 static void write_progress(struct gantry_writer *w, const struct initiator *in,
 			   const struct lane_stats *total)
 {
@@ -189,6 +207,7 @@ void initiator_report(void *role, struct gantry_writer *w)
 	w->u64(w, "block_bytes", in->block);
 	w->u64(w, "submitted", total->n_submitted);
 	w->u64(w, "completed", total->n_completed);
+	write_lanes(w, in);
 	write_progress(w, in, total);
 	ops = write_kinds(w, total, ns, &bytes);
 	write_total(w, in, ops, bytes, ns);
