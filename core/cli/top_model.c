@@ -215,9 +215,12 @@ static const json_t *find_session(const json_t *sessions, const char *id)
 	return NULL;
 }
 
-/* list: the key of the sessions in a role: those that it serves, or those that it has opened. */
-static void add_sessions(struct gn_top_model *m, const struct source *src, size_t role,
-			 const char *list)
+/*
+ * list: the key of the sessions in a role: those that it serves, or those that it has opened. Returns
+ * their number.
+ */
+static size_t add_sessions(struct gn_top_model *m, const struct source *src, size_t role,
+			   const char *list)
 {
 	const json_t *session, *before;
 	struct gn_top_row *row;
@@ -229,7 +232,7 @@ static void add_sessions(struct gn_top_model *m, const struct source *src, size_
 
 		row = add_row(m, GN_TOP_SESSION);
 		if (!row)
-			return;
+			return i;
 		before = find_session(json_object_get(src->role_before, list), id);
 		row->role = role;
 		row->object = session;
@@ -249,9 +252,9 @@ static void add_sessions(struct gn_top_model *m, const struct source *src, size_
 			strcpy(row->state, "silent");
 		else
 			describe_state(row, session);
-		m->n_sessions++;
 		add_lanes(m, src, role, row->built, session, before);
 	}
+	return json_array_size(json_object_get(src->role, list));
 }
 
 /* Returns the limit of IOs in flight: of all sessions of a server, or of all lanes. */
@@ -324,8 +327,8 @@ static void add_role(struct gn_top_model *m, const struct source *src)
 	m->n_roles++;
 	m->seconds = seconds > m->seconds ? seconds : m->seconds;
 	add_lanes(m, src, role, role, src->role, src->role_before);
-	add_sessions(m, src, role, "sessions");
-	add_sessions(m, src, role, "client_sessions");
+	m->n_served += add_sessions(m, src, role, "sessions");
+	m->n_opened += add_sessions(m, src, role, "client_sessions");
 }
 
 static bool is_silent(const struct gn_top_model *m, const json_t *process)
@@ -361,7 +364,7 @@ static void add_process(struct gn_top_model *m, const json_t *process)
 }
 
 /*
- * Calculate the totals. An IO that passes roles of several kinds counts once: the totals are those
+ * Calculate the totals. A session that is seen from both ends counts once. An IO that passes roles of several kinds counts once: the totals are those
  * of the kind with the most.
  */
 static void add_totals(struct gn_top_model *m)
@@ -392,7 +395,7 @@ static void build(struct gn_top_model *m)
 
 	json_decref(m->shown);
 	m->shown = json_incref(m->now);
-	m->n_rows = m->n_processes = m->n_roles = m->n_sessions = 0;
+	m->n_rows = m->n_processes = m->n_roles = m->n_served = m->n_opened = 0;
 	m->seconds = 0;
 	json_array_foreach (m->now, i, process)
 		add_process(m, process);

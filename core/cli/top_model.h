@@ -77,7 +77,8 @@ struct gn_top_model {
 	struct gn_top_row *rows;   /* in the order of the reports */
 	struct gn_top_row **order; /* rows as shown */
 	size_t n_rows, n_shown, capacity;
-	size_t n_processes, n_roles, n_sessions;
+	size_t n_processes, n_roles;
+	size_t n_served, n_opened; /* sessions, at the end of the server and of the client */
 	double total_iops, total_bytes;
 
 	size_t column; /* sort by this row of gn_top_columns */

@@ -63,6 +63,7 @@ void gn_top_screen_fini(struct gn_top_screen *screen)
 static void add_header(const struct gn_top_model *m, unsigned width, struct gn_top_screen *screen)
 {
 	char iops[16], bytes[GN_UNITS_BYTES], clock[16] = "";
+	const size_t n_sessions = m->n_served > m->n_opened ? m->n_served : m->n_opened;
 	const char *order = m->reverse ? " reversed" : "";
 	struct tm tm;
 
@@ -74,7 +75,7 @@ static void add_header(const struct gn_top_model *m, unsigned width, struct gn_t
 	add(screen, width, GN_TOP_PLAIN,
 	    "%s  %s IOPS  %s/s  %zu process%s, %zu role%s, %zu session%s", clock, iops, bytes,
 	    m->n_processes, m->n_processes == 1 ? "" : "es", m->n_roles, m->n_roles == 1 ? "" : "s",
-	    m->n_sessions, m->n_sessions == 1 ? "" : "s");
+	    n_sessions, n_sessions == 1 ? "" : "s");
 	if (m->notice[0] || m->paused)
 		add(screen, width, GN_TOP_ALERT, "%s%s%s", m->paused ? "paused" : "",
 		    m->paused && m->notice[0] ? "; " : "", m->notice);

@@ -21,7 +21,7 @@
 #include "cli/top_sampler.h"
 #include "cli/top_screen.h"
 
-#define ESCAPE_MS 25 /* wait for the rest of a key that begins with ESC */
+#define ESCAPE_MS 100 /* wait for the rest of a key that begins with ESC */
 
 /* What the loop of the view uses. */
 struct view {

@@ -7,6 +7,7 @@ setup() {
 	conf=$BATS_TEST_TMPDIR/t.conf
 	dir=$BATS_TEST_TMPDIR/stat
 	pid=
+	other=
 	tmux_dir=
 	for plugin in target gateway initiator memory stats loop; do
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
@@ -28,7 +29,9 @@ setup() {
 
 teardown() {
 	close_terminal
-	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
+	for process in $pid $other; do
+		kill -KILL "$process" 2>/dev/null || true
+	done
 }
 
 until_true() { # COMMAND... - repeat the command until it succeeds
@@ -54,8 +57,8 @@ finish() {
 	pid=
 }
 
-heads="    PID ROLE              KIND          IOPS   BYTES/S     P50     P99   P99.9 FLIGHT CREDIT"
-heads+=" SHARES         ERR  CPU/IO STATE"
+heads="    PID ROLE              KIND          IOPS    BYTES/S      P50      P99    P99.9 FLIGHT CREDIT"
+heads+=" SHARES         ERR   CPU/IO STATE"
 
 # -- text --
 
@@ -68,7 +71,7 @@ heads+=" SHARES         ERR  CPU/IO STATE"
 	[ "$(grep -cE '^[0-9:]{8}  [0-9.]+k? IOPS  [0-9.]+[KMG]?i?B?/s  1 process, 3 roles, [0-9] sessions?$' <<<"$output")" -eq 2 ]
 	[ "$(grep -cE '^over [0-9]+\.[0-9] s, every 1 s, sorted by PID$' <<<"$output")" -eq 2 ]
 	grep -qE "^ +$pid store +target +[0-9]+ +- +- +- +- +[0-9]+ +[0-9]+ +0 +[0-9.]+[mu]s 1 session$" <<<"$output"
-	grep -qE "^ +[0-9a-f]{8} .* running" <<<"$output"
+	grep -qE "^ +[0-9a-f]+ .* running" <<<"$output"
 	grep -qE "^ +$pid bridge +gateway +[0-9]+ +[0-9.]+[KM]iB +[0-9.]+[num]s " <<<"$output"
 	grep -qE "^ +$pid load +initiator +[0-9]+ +[0-9.]+[KM]iB( +[0-9.]+[num]s){3}( +[0-9]+){2} [LGTBD]{12} +0 " <<<"$output"
 	run "$GANTRY" top --dir "$dir" -b -n 1 load
@@ -92,6 +95,48 @@ heads+=" SHARES         ERR  CPU/IO STATE"
 	wait "$top" || status=$?
 	[ "$status" -eq 1 ]
 	[ "$(tail -n 1 "$BATS_TEST_TMPDIR/top")" = "gantry: no gantry process runs in $dir: start one with gantry run" ]
+}
+
+# over_shm - lets the device d reach other processes
+over_shm() {
+	[ -e "$GANTRY_PLUGINS/shm-comch.so" ] || skip "built without the plugin shm-comch"
+	sed -i "s|transport = \"loop\"|transport = \"shm-comch\"; dir = \"$BATS_TEST_TMPDIR/shm\"|" "$conf"
+}
+
+rows() { # PATTERN - a screen of the running processes has a matching line
+	"$GANTRY" top --dir "$dir" -b -n 1 2>/dev/null | grep -qE -- "$1"
+}
+
+@test "batch: a session that waits for its peer, then runs" {
+	over_shm
+	begin --role load --set roles.load.connect.timeout=600s
+	until_true rows '^ +>f .* waiting [1-9][0-9]*s$'
+	rows " load +initiator .* waiting [0-9]+s\$"
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role store --role bridge >/dev/null 2>&1 3>&- &
+	other=$!
+	until_true rows '^ +>f .* running [0-9]+s$'
+	finish
+}
+
+@test "the IOs of a session are its own, and those of its role include ended sessions" {
+	command -v jq >/dev/null || skip "jq is not installed"
+	over_shm
+	begin --role store --role bridge
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set roles.load.workload.time=0s --set roles.load.workload.ops=1000 \
+		--set roles.load.workload.rate=0 --set roles.load.lanes=2
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set roles.load.workload.rate=10 --set roles.load.lanes=2 \
+		>/dev/null 2>&1 3>&- &
+	other=$!
+	local rest
+	until_true rows '^ +[0-9a-f]+ .* [1-9][0-9]* .* running [0-9]+s$'
+	for role in store bridge; do
+		rest=$("$GANTRY" stat --dir "$dir" --json | jq ".processes[].roles | select(.$role) | .$role |
+			.counters.ops_done - ([.sessions[].lane_ops[]] | add)")
+		echo "$role: $rest of 1000"
+		[ "$rest" -ge 995 ]
+		[ "$rest" -le 1005 ]
+	done
+	finish
 }
 
 @test "what cannot be shown is refused in one line" {
@@ -176,7 +221,7 @@ ended() {
 
 @test "terminal: roles and sessions; sort, open, pause, help, interval, quit" {
 	begin
-	terminal 140 24
+	terminal 150 24
 	until_true shows "^ +$pid load +initiator +[0-9]+ "
 	screen
 	shows '^[0-9:]{8}  .* IOPS  .*  1 process, 3 roles, '
@@ -197,7 +242,7 @@ ended() {
 	press -
 	until_true shows 'every 1 s'
 	press Home Down Enter # the first session
-	until_true shows '^id  +[0-9a-f]{16}$'
+	until_true shows '^id  +[0-9a-f]+$'
 	shows '^depth  +4$'
 	press Escape
 	until_true shows " $pid bridge "
@@ -220,7 +265,7 @@ ended() {
 	terminal 60 12
 	until_true shows " $pid load +[0-9]+ "
 	shows 'PID ROLE +IOPS +BYTES/S +P99 +ERR$'
-	in_tmux resize-window -x 140 -y 20
+	in_tmux resize-window -x 150 -y 20
 	until_true shows 'STATE$'
 	in_tmux resize-window -x 40 -y 10
 	until_true shows '^ROLE +IOPS +BYTES/S$'
