@@ -11,12 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <gantry/trace.h>
+#include <gantry/trace_reader.h>
 
 #include "initiator.h"
-
-#define MAX_RECORD 4096u
-#define MAX_HEAD (1u << 20)
 
 struct entry {
 	uint64_t time_ns; /* time since the first record of the trace */
@@ -77,32 +74,27 @@ static int add(struct initiator *in, const struct gantry_trace_record *record)
 
 static int read_trace(struct initiator *in, FILE *file)
 {
-	struct gantry_trace_head head;
-	union {
-		struct gantry_trace_record record;
-		uint8_t bytes[MAX_RECORD];
-	} u;
-	int rc = 0;
+	struct gantry_trace_reader reader;
+	struct gantry_trace_record record;
+	int rc = gantry_trace_begin(&reader, file);
 
-	if (fread(&head, sizeof(head), 1, file) != 1 ||
-	    memcmp(head.magic, GANTRY_TRACE_MAGIC, sizeof(head.magic)))
-		return trace_error(in, "is not a trace", -EINVAL);
-	if (head.version != GANTRY_TRACE_VERSION || head.head_bytes < sizeof(head) ||
-	    head.head_bytes > MAX_HEAD || head.record_bytes < sizeof(u.record) ||
-	    head.record_bytes > sizeof(u))
-		return trace_error(in, "is a trace of another version", -EINVAL);
-	if (fseek(file, (long)head.head_bytes, SEEK_SET))
-		return trace_error(in, "cannot be read", -errno);
-	while (!rc && fread(&u, head.record_bytes, 1, file) == 1)
-		rc = add(in, &u.record);
-	if (!rc && ferror(file))
-		rc = trace_error(in, "cannot be read", -EIO);
-	return rc;
+	if (rc)
+		return trace_error(in,
+				   rc == -EINVAL   ? "is not a trace"
+				   : rc == -EPROTO ? "is a trace of another version"
+						   : "cannot be read",
+				   rc == -EIO ? -EIO : -EINVAL);
+	while ((rc = gantry_trace_next(&reader, &record)) > 0) {
+		rc = add(in, &record);
+		if (rc)
+			return rc;
+	}
+	return rc ? trace_error(in, "cannot be read", rc) : 0;
 }
 
 /*
  * Open with O_NONBLOCK: otherwise opening a FIFO would block until it has a writer, and the process
- * would not handle signals. read_trace() then rejects the FIFO.
+ * would not handle signals. A FIFO without a writer is then empty, which is not a trace.
  */
 static int read_file(struct initiator *in)
 {
