@@ -25,6 +25,7 @@
 #include <gantry/trace.h>
 
 #define RECORDS (65536 / sizeof(struct gantry_trace_record)) /* records in one buffer */
+#define CLOCK_READINGS 10                                    /* some of them are interrupted */
 
 struct trace_conf {
 	const char *path;
@@ -90,6 +91,31 @@ static int write_all(int fd, const void *data, size_t n, size_t *done_p)
 	return 0;
 }
 
+/*
+ * Set the start, and return its time of day. Traces of several processes are compared by these two
+ * times, so both clocks have to be read at one time: use the reading that took least.
+ */
+static uint64_t start_clock(struct trace *trace)
+{
+	const struct gantry_host *host = trace->host;
+	uint64_t unix_ns = 0, least = UINT64_MAX;
+
+	for (unsigned i = 0; i < CLOCK_READINGS; i++) {
+		const uint64_t before = host->now_ns(host);
+		struct timespec now;
+		uint64_t took;
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		took = host->now_ns(host) - before;
+		if (took >= least)
+			continue;
+		least = took;
+		trace->start_ns = before + took / 2;
+		unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	}
+	return unix_ns;
+}
+
 static int write_head(struct trace *trace)
 {
 	struct gantry_trace_head head = {
@@ -97,12 +123,10 @@ static int write_head(struct trace *trace)
 		.version = GANTRY_TRACE_VERSION,
 		.head_bytes = sizeof head,
 		.record_bytes = sizeof(struct gantry_trace_record),
+		.start_unix_ns = start_clock(trace),
 	};
-	struct timespec now;
 	size_t done;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	head.start_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	snprintf(head.instance, sizeof head.instance, "%s", trace->host->name);
 	trace->n_bytes = sizeof head;
 	return write_all(trace->fd, &head, sizeof head, &done);
@@ -142,7 +166,6 @@ static int trace_open(const struct gantry_host *host, const void *arg, void **st
 	trace->host = host;
 	trace->conf = arg;
 	trace->enabled = trace->conf->enabled;
-	trace->start_ns = host->now_ns(host);
 	rc = open_file(trace);
 	if (rc) {
 		gantry_log_error(host, "%s: cannot write a trace: %s", trace->conf->path,
