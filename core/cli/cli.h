@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/trace_filter.h"
 #include "topology/topology.h"
 
 /* Exit codes; `gantry --help` explains them. */
@@ -42,7 +43,8 @@ enum gn_cli_option {
 	GN_CLI_BATCH = 0x20000,
 	GN_CLI_COUNT = 0x40000,
 	GN_CLI_INTERVAL = 0x80000,
-	GN_CLI_RAW = 0x800, /* no option: the command parses its words itself */
+	GN_CLI_TRACE = 0x100000, /* the options of gantry trace */
+	GN_CLI_RAW = 0x800,      /* no option: the command parses its words itself */
 };
 
 /* The parsed command line. */
@@ -54,8 +56,10 @@ struct gn_cli {
 	const char *dir;    /* --dir; NULL: not given */
 	const char *report; /* --report; NULL: not given */
 	const char *listen; /* --listen; NULL: not given */
+	const char *format; /* --format; NULL: not given */
+	struct gn_trace_filter_args trace_filter;
 	bool json;
-	bool options, mdoc, openmetrics, batch;
+	bool options, mdoc, openmetrics, batch, summary;
 	unsigned watch_s;    /* --watch: seconds; 0: not given */
 	unsigned interval_s; /* --interval: seconds; 0: not given */
 	unsigned count;      /* --count; 0: not given */
@@ -85,6 +89,7 @@ int gn_cli_stat(const struct gn_cli *cli);
 int gn_cli_ctl(const struct gn_cli *cli);
 int gn_cli_metrics(const struct gn_cli *cli);
 int gn_cli_top(const struct gn_cli *cli);
+int gn_cli_trace(const struct gn_cli *cli);
 int gn_cli_version(const struct gn_cli *cli);
 
 /* Concatenate the parts of a path. Returns false if it is too long. */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "cli/metrics_listen.h"
 #include "cli/report.h"
+#include "cli/trace_format.h"
 
 #define GLOBAL (GN_CLI_PLUGIN_DIR | GN_CLI_VERBOSE | GN_CLI_JSON | GN_CLI_HELP)
 #define TOPOLOGY (GLOBAL | GN_CLI_ROLE | GN_CLI_SET)
@@ -59,9 +61,14 @@ static const struct gn_command commands[] = {
 	{"top", "[NAME]", "show what running gantry processes do, again and again, in the terminal",
 	 GLOBAL | GN_CLI_DIR | GN_CLI_CONFIG | GN_CLI_BATCH | GN_CLI_COUNT | GN_CLI_INTERVAL, 0, 1,
 	 gn_cli_top},
+	{"trace", /* lint: a word */
+	 "[NAME=]FILE...", "print, sum up or convert what the stage trace has recorded",
+	 GLOBAL | GN_CLI_TRACE, 1, SIZE_MAX, gn_cli_trace},
 	{"version", "", "print the version", GLOBAL, 0, 0, gn_cli_version},
 	{NULL, NULL, NULL, 0, 0, 0, NULL},
 };
+
+#define TO(field) offsetof(struct gn_cli, field)
 
 static const struct {
 	const char *name;
@@ -69,31 +76,50 @@ static const struct {
 	const char *arg;
 	unsigned bit;
 	const char *help;
+	/* offset of the const char * or bool that the option sets; 0: apply_option() knows it */
+	size_t text, flag;
 } options[] = {
-	{"role", 0, "NAME", GN_CLI_ROLE, "only this role; may be repeated"},
+	{"role", 0, "NAME", GN_CLI_ROLE, "only this role; may be repeated", 0, 0},
 	{"set", 0, "KEY.PATH=VALUE", GN_CLI_SET,
-	 "override a value of the configuration; may be repeated"},
+	 "override a value of the configuration; may be repeated", 0, 0},
 	{"report", 0, "PAGE", GN_CLI_REPORT,
-	 "at the end, write a page with drawings of the run (HTML)"},
-	{"config", 'c', "FILE", GN_CLI_CONFIG, "the configuration file"},
-	{"dir", 0, "DIR", GN_CLI_DIR, "directory of the sockets of running processes"},
-	{"pid", 0, "PID", GN_CLI_PID, "only this process"},
-	{"watch", 0, "SECONDS", GN_CLI_WATCH, "print a table at this interval, with its rates"},
-	{"openmetrics", 0, NULL, GN_CLI_OPENMETRICS, "print metrics for Prometheus"},
+	 "at the end, write a page with drawings of the run (HTML)", TO(report), 0},
+	{"config", 'c', "FILE", GN_CLI_CONFIG, "the configuration file", TO(config), 0},
+	{"dir", 0, "DIR", GN_CLI_DIR, "directory of the sockets of running processes", TO(dir), 0},
+	{"pid", 0, "PID", GN_CLI_PID, "only this process", 0, 0},
+	{"watch", 0, "SECONDS", GN_CLI_WATCH, "print a table at this interval, with its rates", 0,
+	 0},
+	{"openmetrics", 0, NULL, GN_CLI_OPENMETRICS, "print metrics for Prometheus", 0,
+	 TO(openmetrics)},
 	{"listen", 0, "ADDRESS", GN_CLI_LISTEN,
-	 "127.0.0.1:PORT, [::1]:PORT or unix:PATH (default: " GN_METRICS_LISTEN ")"},
-	{"batch", 'b', NULL, GN_CLI_BATCH, "print the screens as text, without a terminal"},
-	{"count", 'n', "COUNT", GN_CLI_COUNT, "end after this number of screens"},
-	{"interval", 'd', "SECONDS", GN_CLI_INTERVAL, "time between two screens (default 1)"},
-	{"options", 'o', NULL, GN_CLI_OPTIONS, "list the options of each plugin as well"},
-	{"mdoc", 0, NULL, GN_CLI_MDOC, "print items for the list of a manual page"},
-	{"json", 'j', NULL, GN_CLI_JSON, "print JSON"},
+	 "127.0.0.1:PORT, [::1]:PORT or unix:PATH (default: " GN_METRICS_LISTEN ")", TO(listen), 0},
+	{"batch", 'b', NULL, GN_CLI_BATCH, "print the screens as text, without a terminal", 0,
+	 TO(batch)},
+	{"count", 'n', "COUNT", GN_CLI_COUNT, "end after this number of screens", 0, 0},
+	{"interval", 'd', "SECONDS", GN_CLI_INTERVAL, "time between two screens (default 1)", 0, 0},
+	{"format", 'f', GN_TRACE_FORMATS, GN_CLI_TRACE, "print in this format", TO(format), 0},
+	{"summary", 's', NULL, GN_CLI_TRACE, "print sums instead of records", 0, TO(summary)},
+	{"operation", 0, "OPERATION", GN_CLI_TRACE, "only these operations, with commas",
+	 TO(trace_filter.operation), 0},
+	{"time", 0, "FROM-TO", GN_CLI_TRACE, "only records of this time", TO(trace_filter.time), 0},
+	{"offset", 0, "FROM-TO", GN_CLI_TRACE, "only IOs in this range of the volume",
+	 TO(trace_filter.offset), 0},
+	{"lane", 0, "LANE", GN_CLI_TRACE, "only this lane", TO(trace_filter.lane), 0},
+	{"status", 0, "STATUS", GN_CLI_TRACE,
+	 "only completions with these statuses, with commas; error: all but OK",
+	 TO(trace_filter.status), 0},
+	{"min-latency", 0, "TIME", GN_CLI_TRACE, "only completions with at least this latency",
+	 TO(trace_filter.min_latency), 0},
+	{"options", 'o', NULL, GN_CLI_OPTIONS, "list the options of each plugin as well", 0,
+	 TO(options)},
+	{"mdoc", 0, NULL, GN_CLI_MDOC, "print items for the list of a manual page", 0, TO(mdoc)},
+	{"json", 'j', NULL, GN_CLI_JSON, "print JSON", 0, TO(json)},
 	{"plugin-dir", 'p', "DIR", GN_CLI_PLUGIN_DIR,
-	 "search plugins only in this directory; may be repeated"},
+	 "search plugins only in this directory; may be repeated", 0, 0},
 	{"verbose", 'v', NULL, GN_CLI_VERBOSE,
-	 "log listeners and sessions, report all values; twice: also log control messages"},
-	{"help", 'h', NULL, GN_CLI_HELP, "show this help"},
-	{"version", 'V', NULL, GN_CLI_VERSION, "print the version; only without COMMAND"},
+	 "log listeners and sessions, report all values; twice: also log control messages", 0, 0},
+	{"help", 'h', NULL, GN_CLI_HELP, "show this help", 0, 0},
+	{"version", 'V', NULL, GN_CLI_VERSION, "print the version; only without COMMAND", 0, 0},
 };
 
 #define N_OPTIONS (sizeof(options) / sizeof(options[0]))
@@ -251,36 +277,24 @@ static int parse_pid(const char *text)
 	return *text >= '0' && *text <= '9' && !*end && n <= INT_MAX ? (int)n : 0;
 }
 
-static void apply_option(struct gn_cli *cli, unsigned bit, const char *arg)
+static void apply_option(struct gn_cli *cli, size_t row, const char *arg)
 {
-	if (bit == GN_CLI_PLUGIN_DIR)
+	const unsigned bit = options[row].bit;
+
+	if (options[row].text)
+		*(const char **)((char *)cli + options[row].text) = arg;
+	else if (options[row].flag)
+		*(bool *)((char *)cli + options[row].flag) = true;
+	else if (bit == GN_CLI_PLUGIN_DIR)
 		gn_cli_add_word(&cli->topology.plugin_dirs, arg);
 	else if (bit == GN_CLI_ROLE)
 		gn_cli_add_word(&cli->topology.roles, arg);
 	else if (bit == GN_CLI_SET)
 		gn_cli_add_word(&cli->topology.sets, arg);
-	else if (bit == GN_CLI_CONFIG)
-		cli->config = arg;
-	else if (bit == GN_CLI_DIR)
-		cli->dir = arg;
 	else if (bit == GN_CLI_PID)
 		cli->pid = parse_pid(arg);
-	else if (bit == GN_CLI_REPORT)
-		cli->report = arg;
-	else if (bit == GN_CLI_LISTEN)
-		cli->listen = arg;
 	else if (bit == GN_CLI_VERBOSE)
 		cli->topology.verbose++;
-	else if (bit == GN_CLI_JSON)
-		cli->json = true;
-	else if (bit == GN_CLI_OPTIONS)
-		cli->options = true;
-	else if (bit == GN_CLI_OPENMETRICS)
-		cli->openmetrics = true;
-	else if (bit == GN_CLI_MDOC)
-		cli->mdoc = true;
-	else if (bit == GN_CLI_BATCH)
-		cli->batch = true;
 }
 
 static size_t row_of(int value)
@@ -325,7 +339,7 @@ static int parse(struct gn_cli *cli, const struct gn_command *command, int argc,
 			return command ? help_command(command) : help();
 		if (options[row].bit == GN_CLI_VERSION)
 			return gn_cli_version(cli);
-		apply_option(cli, options[row].bit, optarg);
+		apply_option(cli, row, optarg);
 		if (options[row].bit == GN_CLI_PID && !cli->pid)
 			return gn_cli_fail(GN_EXIT_USAGE, "--pid: not a process id (value=%s)",
 					   optarg);

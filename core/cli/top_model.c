@@ -216,8 +216,8 @@ static const json_t *find_session(const json_t *sessions, const char *id)
 }
 
 /*
- * list: the key of the sessions in a role: those that it serves, or those that it has opened. Returns
- * their number.
+ * list: the key of the sessions in a role: those that it serves, or those that it has opened.
+ * Returns their number.
  */
 static size_t add_sessions(struct gn_top_model *m, const struct source *src, size_t role,
 			   const char *list)
@@ -364,8 +364,8 @@ static void add_process(struct gn_top_model *m, const json_t *process)
 }
 
 /*
- * Calculate the totals. A session that is seen from both ends counts once. An IO that passes roles of several kinds counts once: the totals are those
- * of the kind with the most.
+ * Calculate the totals. A session that is seen from both ends counts once. An IO that passes roles
+ * of several kinds counts once: the totals are those of the kind with the most.
  */
 static void add_totals(struct gn_top_model *m)
 {

@@ -15,8 +15,8 @@
 struct gn_role;
 
 /*
- * The counters of IOs of one lane of a session. They belong to the role, because its counters include
- * the IOs of sessions that have ended: a later session goes on with them.
+ * The counters of IOs of one lane of a session. They belong to the role, because its counters
+ * include the IOs of sessions that have ended: a later session goes on with them.
  */
 struct gn_lane_counters {
 	uint64_t *ops_done, *ops_failed, *list_bounces;

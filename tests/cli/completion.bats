@@ -179,6 +179,13 @@ needs() {
 	offers argument-of-a-program gantry doca run -- true argument-of
 }
 
+@test "formats and files of traces" {
+	offers "blkparse chrome fio json text" gantry trace --format ""
+	offers chrome gantry trace -f c
+	offers a.conf gantry trace a.co
+	offers a.conf gantry trace --summary a.conf name=a.co
+}
+
 @test "files and directories" {
 	mkdir dir
 	offers a.conf gantry run a

@@ -122,8 +122,8 @@ rows() { # PATTERN - a screen of the running processes has a matching line
 	command -v jq >/dev/null || skip "jq is not installed"
 	over_shm
 	begin --role store --role bridge
-	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set roles.load.workload.time=0s --set roles.load.workload.ops=1000 \
-		--set roles.load.workload.rate=0 --set roles.load.lanes=2
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set roles.load.workload.time=0s \
+		--set roles.load.workload.ops=1000 --set roles.load.workload.rate=0 --set roles.load.lanes=2
 	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set roles.load.workload.rate=10 --set roles.load.lanes=2 \
 		>/dev/null 2>&1 3>&- &
 	other=$!

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reports.c - gantry stat and gantry top from any two lists of reports, with a newline between them:
- * each line of a screen fits, and is printable.
+ * reports.c - gantry stat and gantry top from any two lists of reports, with a newline between
+ * them: each line of a screen fits, and is printable.
  */
 #include <stddef.h>
 #include <stdint.h>
