@@ -64,7 +64,7 @@ static int fail_head(const char *path, int rc)
 		return gn_cli_fail(GN_EXIT_USAGE, "too many files (limit %u)", GN_TRACE_MAX_ROLES);
 	if (rc == -EIO)
 		return gn_cli_fail(GN_EXIT_FAILED, "%s: cannot read the file", path);
-	return gn_cli_fail(GN_EXIT_USAGE, "%s: %s: give a file that the stage trace has written",
+	return gn_cli_fail(GN_EXIT_FAILED, "%s: %s: give a file that the stage trace has written",
 			   path,
 			   rc == -EPROTO ? "trace of another version, or its header is damaged"
 					 : "not a trace");

@@ -167,17 +167,17 @@ says() {
 	[ "$status" -eq 2 ]
 	says "gantry: nowhere: cannot open the file: No such file"
 	trace conf
-	[ "$status" -eq 2 ]
+	[ "$status" -eq 1 ]
 	says "gantry: conf: not a trace"
 	trace /dev/null
-	[ "$status" -eq 2 ]
+	[ "$status" -eq 1 ]
 	says "gantry: /dev/null: not a trace"
 	trace .
 	[ "$status" -eq 1 ]
 	says "gantry: .: cannot read the file"
 	{ head -c 8 load.trace; printf '\2'; tail -c +10 load.trace; } >other
 	trace other
-	[ "$status" -eq 2 ]
+	[ "$status" -eq 1 ]
 	says "gantry: other: trace of another version"
 	{ head -c 280 load.trace; head -c 72 /dev/zero | tr '\0' '\7'; } >damaged
 	trace damaged
