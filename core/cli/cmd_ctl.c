@@ -56,7 +56,7 @@ struct words {
 	json_t *params;
 };
 
-/* A word is a JSON value, such as true or 3, or else a string. */
+/* The words true and false, and integers, have their types in JSON; other words are strings. */
 static void add_param(void *arg, const char *name)
 {
 	struct words *w = arg;
@@ -67,7 +67,11 @@ static void add_param(void *arg, const char *name)
 		return;
 	word = w->words->word[w->next++];
 	value = json_loads(word, JSON_DECODE_ANY, NULL);
-	json_object_set_new(w->params, name, value ? value : gn_report_string(word));
+	if (!json_is_boolean(value) && !json_is_integer(value)) {
+		json_decref(value);
+		value = gn_report_string(word);
+	}
+	json_object_set_new(w->params, name, value);
 }
 
 /* Build the request. NULL: a message was printed. */
@@ -119,6 +123,15 @@ static int connect_to(const struct gn_stat_view *view, int pid)
 	return -1;
 }
 
+/* Parse a response. Returns NULL with errno set if it is not JSON. */
+static json_t *parse(const char *line)
+{
+	json_t *response = json_loads(line, 0, NULL);
+
+	errno = response ? 0 : EPROTO;
+	return response;
+}
+
 /* Send the request and receive the response. Returns NULL with errno set. */
 static json_t *call(int fd, const json_t *request)
 {
@@ -136,7 +149,7 @@ static json_t *call(int fd, const json_t *request)
 	errno = 0;
 	if (fprintf(stream, "%s\n", text) > 0 && !fflush(stream)) {
 		if (getline(&line, &size, stream) > 0)
-			response = json_loads(line, 0, NULL);
+			response = parse(line);
 		else if (!errno)
 			errno = ECONNRESET; /* the process has ended, or rejected the connection */
 	}

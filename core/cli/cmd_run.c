@@ -24,7 +24,7 @@
 #include "memory/region.h"
 
 #define LATE_NS (3 * GN_NS_PER_S)
-#define DRAIN_NS (100 * GN_NS_PER_MS) /* interval of looks at sessions while the roles drain */
+#define DRAIN_NS (100 * GN_NS_PER_MS) /* interval at which a draining process checks for sessions */
 
 struct run {
 	const struct gn_cli *cli;
@@ -34,7 +34,7 @@ struct run {
 	struct gn_timer advance; /* runs advance() after a role has finished */
 	struct gn_timer alive;   /* runs alive(): notify the watchdog of the service manager */
 	struct gn_timer late;    /* runs late(): log the roles that have not finished */
-	struct gn_timer drained; /* runs drained(): stop the roles without sessions */
+	struct gn_timer drained; /* runs stop_idle_listeners() */
 	struct gn_controlled controlled;
 	struct gn_control *control;
 	struct gn_progress progress;
@@ -143,22 +143,36 @@ static bool listens(const struct gn_topo_role *role)
 	return role->started && !role->finished && role->listen;
 }
 
+/* True if a role that ends by itself runs. */
+static bool has_work(const struct gn_topology *t)
+{
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (t->roles[i].started && !t->roles[i].finished && works(&t->roles[i]))
+			return true;
+	return false;
+}
+
 /* Stop the roles that listen and have no session. Their peers may be roles of this process. */
-static void drained(void *arg)
+static void stop_idle_listeners(void *arg)
 {
 	struct run *run = arg;
 	struct gn_topology *t = &run->topology;
-	bool more = false;
+	uint32_t n_busy = 0, n_running = 0;
 
 	for (uint32_t i = 0; i < t->n_roles; i++) {
+		n_running += t->roles[i].started && !t->roles[i].finished;
 		if (!listens(&t->roles[i]))
 			continue;
-		more = true;
+		n_busy += gn_role_has_sessions(t->roles[i].role);
 		if (!gn_role_has_sessions(t->roles[i].role))
 			gn_role_stop(t->roles[i].role);
 	}
-	if (more)
+	if (n_running && !n_busy && !has_work(t)) {
+		run->winding_down = true; /* the roles end now, within stop_limit */
+		advance(run);
+	} else if (n_busy) {
 		gn_loop_set_timer(run->loop, &run->drained, gn_now_ns() + DRAIN_NS);
+	}
 }
 
 static void drain(void *arg)
@@ -204,6 +218,8 @@ static void on_event(void *arg, int event)
 	struct run *run = arg;
 
 	gn_progress_clear(&run->progress);
+	if (event == SIGHUP && !run->stop.hup_ends && run->winding_down)
+		return; /* too late for a reload */
 	if (event == SIGHUP && !run->stop.hup_ends) {
 		gn_notify_reload();
 		gn_control_reload(&run->controlled);
@@ -389,7 +405,7 @@ static int open_run(struct run *run)
 	run->alive.arg = run;
 	run->late.fn = late;
 	run->late.arg = run;
-	run->drained.fn = drained;
+	run->drained.fn = stop_idle_listeners;
 	run->drained.arg = run;
 	run->controlled = (struct gn_controlled){
 		.live = {.topology = t, .args = &run->cli->topology},

@@ -130,7 +130,7 @@ static char *override_of(const char *path, const json_t *value)
 	int n = -1;
 
 	if (json_is_string(value))
-		n = asprintf(&text, "%s=%s", path, json_string_value(value));
+		n = asprintf(&text, "%s=\"%s\"", path, json_string_value(value));
 	else if (json_is_boolean(value))
 		n = asprintf(&text, "%s=%s", path, json_is_true(value) ? "true" : "false");
 	else if (json_is_integer(value))
@@ -149,8 +149,9 @@ static json_t *call_set(void *arg, const json_t *params, struct gn_rpc_error *er
 	int rc;
 
 	if (!json_is_string(path) || !value || json_object_size(params) != 2)
-		return gn_rpc_fail(error, GN_RPC_PARAMS,
-				   "set: give path, a string, and value: set runtime.log debug");
+		return gn_rpc_fail(
+			error, GN_RPC_PARAMS,
+			"set: path (a string) or value is missing, or there are other params: write set runtime.log debug");
 	set = override_of(json_string_value(path), value);
 	if (!set)
 		return gn_rpc_fail(error, GN_RPC_PARAMS,

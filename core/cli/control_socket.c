@@ -22,7 +22,9 @@
 /* send buffer: large enough to send most reports with one send(2), if the system permits */
 #define SEND_BYTES (4 * 1024 * 1024)
 #define TURN_NS (GN_NS_PER_S / GN_CONTROL_RATE)
-#define BURST_NS (10 * TURN_NS) /* so many requests are answered at once after a quiet time */
+#define BURST_NS (10 * TURN_NS) /* turns that are allowed at once after an idle period */
+
+#define AGAIN_NS GN_NS_PER_S /* a process that cannot accept clients tries again after this time */
 
 #define EARLY_SUFFIX ".new" /* name of a socket that does not listen yet */
 
@@ -35,12 +37,12 @@ struct gn_control {
 	struct sockaddr_un address;
 	int fd;
 	/*
-	 * a spare descriptor, closed to accept a client when the process has no others left.
-	 * Without it a further client could be neither accepted nor rejected, and would keep the
-	 * loop awake: the process does not listen until the client has ended
+	 * a spare descriptor: closing it frees one for accept4() when the process has no others
+	 * left. While it cannot be opened again, the process does not listen
 	 */
 	int reserve;
-	bool listens; /* the loop watches fd */
+	bool listens;                 /* the loop watches fd */
+	struct gn_timer listen_again; /* runs on_listen_again() while it does not listen */
 	/* in the order of their last requests, the oldest first: also the order of their turns */
 	struct clients clients;
 	unsigned n_clients;
@@ -49,8 +51,8 @@ struct gn_control {
 };
 
 /*
- * A connection. It waits for bytes, and for its turn, in which it receives them and is answered;
- * and sends a response for which the socket buffer has no space.
+ * The state of a connection. RECEIVES: the control thread waits for bytes. WAITS: the client waits
+ * for its turn. SENDS: a response waits for space in the socket buffer.
  */
 enum client_state { RECEIVES, WAITS, SENDS };
 
@@ -58,6 +60,7 @@ struct client {
 	TAILQ_ENTRY(client) link;
 	struct gn_control *control;
 	struct gn_timer deadline; /* of the state RECEIVES or SENDS */
+	uint64_t since_ns; /* start of the time for a request, or for a response; 0: not yet */
 	int fd;
 	enum client_state state;
 	bool closed; /* the client sends no more */
@@ -94,6 +97,17 @@ static void resume_listening(struct gn_control *control)
 	if (!open_reserve(control) && !control->listens)
 		control->listens = !gn_loop_add_fd(control->loop, control->fd, on_readable,
 						   control);
+	if (control->listens)
+		gn_loop_clear_timer(control->loop, &control->listen_again);
+}
+
+static void on_listen_again(void *arg)
+{
+	struct gn_control *control = arg;
+
+	resume_listening(control);
+	if (!control->listens)
+		gn_loop_set_timer(control->loop, &control->listen_again, gn_now_ns() + AGAIN_NS);
 }
 
 static void drop(struct client *client)
@@ -141,23 +155,31 @@ static bool enter(struct client *client, enum client_state state)
 		return false;
 	}
 	client->state = state;
-	gn_loop_set_timer(loop, &client->deadline, gn_now_ns() + GN_CONTROL_TIMEOUT_NS);
+	if (state == SENDS || client->since_ns == 0)
+		client->since_ns = gn_now_ns();
+	gn_loop_set_timer(loop, &client->deadline, client->since_ns + GN_CONTROL_TIMEOUT_NS);
 	return true;
+}
+
+/* Remove the first n received bytes. */
+static void remove_bytes(struct client *client, size_t n)
+{
+	client->n_in -= n;
+	memmove(client->in, client->in + n, client->n_in);
 }
 
 /* Find a complete request in the received bytes. Blank lines are skipped. */
 static void find_line(struct client *client)
 {
 	const char *newline;
+	size_t blank = 0;
 
-	do {
-		newline = client->n_in ? memchr(client->in, '\n', client->n_in) : NULL;
-		client->line = newline ? (size_t)(newline - client->in) + 1 : 0;
-		if (client->line != 1)
-			return;
-		memmove(client->in, client->in + 1, --client->n_in);
-	} while (client->n_in);
-	client->line = 0;
+	while (blank < client->n_in && client->in[blank] == '\n')
+		blank++;
+	if (blank)
+		remove_bytes(client, blank);
+	newline = client->n_in ? memchr(client->in, '\n', client->n_in) : NULL;
+	client->line = newline ? (size_t)(newline - client->in) + 1 : 0;
 }
 
 /* The response was sent, or there was none: continue with the next request. */
@@ -246,11 +268,14 @@ static bool receive(struct client *client)
 static void answer(struct client *client)
 {
 	struct gn_control *control = client->control;
+	size_t n;
 	int rc;
 
-	client->text = gn_rpc_answer(control->methods, control->arg, client->in, client->line);
-	client->n_in -= client->line;
-	memmove(client->in, client->in + client->line, client->n_in);
+	client->text = gn_rpc_answer(control->methods, control->arg, client->in, client->line, &n);
+	control->turn_ns += n > 1 ? (n - 1) * TURN_NS
+				  : 0; /* each request of a batch costs a turn */
+	remove_bytes(client, client->line);
+	client->since_ns = 0; /* the next request has the whole time */
 	client->sent = 0;
 	client->length = client->text ? strlen(client->text) : 0;
 	rc = send_on(client);
@@ -277,6 +302,17 @@ static void serve(struct client *client)
 		enter(client, RECEIVES);
 }
 
+/* Get the client whose last request is the oldest, without those whose turn is near. */
+static struct client *oldest_idle(const struct gn_control *control)
+{
+	struct client *client;
+
+	TAILQ_FOREACH(client, &control->clients, link)
+	if (client->state != WAITS)
+		return client;
+	return NULL;
+}
+
 static struct client *first_waiting(const struct gn_control *control)
 {
 	struct client *client;
@@ -301,6 +337,8 @@ static void schedule(struct gn_control *control)
 	}
 	if (client)
 		gn_loop_set_timer(control->loop, &control->turn, control->turn_ns);
+	if (oldest_idle(control) || control->n_clients < GN_CONTROL_CLIENTS)
+		resume_listening(control);
 }
 
 static void on_turn(void *arg)
@@ -326,8 +364,6 @@ static void add_client(struct gn_control *control, int fd)
 		close(fd);
 		return;
 	}
-	if (control->n_clients == GN_CONTROL_CLIENTS)
-		drop(TAILQ_FIRST(&control->clients));
 	client->control = control;
 	client->fd = fd;
 	client->state = WAITS;
@@ -356,25 +392,42 @@ static int accept_with_reserve(struct gn_control *control)
 	return accept_client(control);
 }
 
+static void stop_listening(struct gn_control *control)
+{
+	if (control->listens)
+		gn_loop_remove_fd(control->loop, control->fd);
+	control->listens = false;
+	gn_loop_set_timer(control->loop, &control->listen_again, gn_now_ns() + AGAIN_NS);
+}
+
+/*
+ * Accept a client. If all others wait for their turns, or a further client could be neither
+ * accepted nor rejected, stop to listen for a while: a pending client would keep the loop awake.
+ */
 static void on_readable(void *arg)
 {
 	struct gn_control *control = arg;
-	int fd = accept_client(control);
+	struct client *oldest = oldest_idle(control);
+	int fd;
 
+	if (control->n_clients == GN_CONTROL_CLIENTS && !oldest) {
+		stop_listening(control);
+		return;
+	}
+	fd = accept_client(control);
 	if (fd < 0)
 		fd = accept_with_reserve(control);
-	if (fd >= 0) {
-		if (is_allowed(fd))
-			add_client(control, fd);
-		else
-			close(fd);
+	if (fd >= 0 && is_allowed(fd)) {
+		if (control->n_clients == GN_CONTROL_CLIENTS)
+			drop(oldest);
+		add_client(control, fd);
+	} else if (fd >= 0) {
+		close(fd);
 	}
 	while (open_reserve(control) && control->n_clients > 1)
 		drop(TAILQ_FIRST(&control->clients));
-	if (control->reserve < 0 && control->n_clients) {
-		gn_loop_remove_fd(control->loop, control->fd);
-		control->listens = false;
-	}
+	if ((fd < 0 && errno != EAGAIN && errno != ECONNABORTED) || control->reserve < 0)
+		stop_listening(control);
 }
 
 /*
@@ -464,6 +517,7 @@ int gn_control_open(struct gn_loop *loop, const char *dir, const struct gn_rpc_m
 	control->arg = arg;
 	TAILQ_INIT(&control->clients);
 	control->turn = (struct gn_timer){.fn = on_turn, .arg = control};
+	control->listen_again = (struct gn_timer){.fn = on_listen_again, .arg = control};
 	control->fd = control->reserve = -1;
 	control->address.sun_family = AF_UNIX;
 	rc = -ENAMETOOLONG;
@@ -517,6 +571,7 @@ void gn_control_close(struct gn_control **control_p)
 	while (!TAILQ_EMPTY(&control->clients))
 		drop(TAILQ_FIRST(&control->clients));
 	gn_loop_clear_timer(control->loop, &control->turn);
+	gn_loop_clear_timer(control->loop, &control->listen_again);
 	if (control->listens)
 		gn_loop_remove_fd(control->loop, control->fd);
 	unlink(control->address.sun_path);

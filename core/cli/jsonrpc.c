@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/report.h"
+
 json_t *gn_rpc_fail(struct gn_rpc_error *error, enum gn_rpc_code code, const char *fmt, ...)
 {
 	va_list args;
@@ -118,8 +120,9 @@ static json_t *answer_one(const struct gn_rpc_method *methods, void *arg, const 
 	if (!result && !error.code)
 		gn_rpc_fail(&error, GN_RPC_INTERNAL, "out of memory");
 	return result ? json_pack("{ss sO so}", "jsonrpc", "2.0", "id", id, "result", result)
-		      : json_pack("{ss sO s{si ss}}", "jsonrpc", "2.0", "id", id ? id : json_null(),
-				  "error", "code", error.code, "message", error.text);
+		      : json_pack("{ss sO s{si so}}", "jsonrpc", "2.0", "id", id ? id : json_null(),
+				  "error", "code", error.code, "message",
+				  gn_report_string(error.text));
 }
 
 static json_t *answer_batch(const struct gn_rpc_method *methods, void *arg, const json_t *batch)
@@ -147,17 +150,19 @@ static json_t *reject(enum gn_rpc_code code, const char *text)
 }
 
 static json_t *answer(const struct gn_rpc_method *methods, void *arg, const char *text,
-		      size_t length)
+		      size_t length, size_t *n_p)
 {
 	json_error_t where;
 	json_t *request = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where), *response;
 	char message[sizeof(where.text) + 64];
 
+	*n_p = 1;
 	if (!request) {
 		snprintf(message, sizeof(message), "not JSON (column=%d): %s", where.column,
 			 where.text);
 		return reject(GN_RPC_PARSE, message);
 	}
+	*n_p = json_is_array(request) ? json_array_size(request) : 1;
 	if (!json_is_array(request))
 		response = answer_one(methods, arg, request);
 	else if (json_array_size(request) && json_array_size(request) <= GN_RPC_BATCH_MAX)
@@ -168,10 +173,11 @@ static json_t *answer(const struct gn_rpc_method *methods, void *arg, const char
 	return response;
 }
 
-char *gn_rpc_answer(const struct gn_rpc_method *methods, void *arg, const char *text, size_t length)
+char *gn_rpc_answer(const struct gn_rpc_method *methods, void *arg, const char *text, size_t length,
+		    size_t *n_p)
 {
-	json_t *response = answer(methods, arg, text, length);
-	char *line = response ? json_dumps(response, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
+	json_t *response = answer(methods, arg, text, length, n_p);
+	char *line = response ? json_dumps(response, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 	size_t n = line ? strlen(line) : 0;
 	char *ended = line ? realloc(line, n + 2) : NULL;
 

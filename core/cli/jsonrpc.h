@@ -51,10 +51,11 @@ json_t *gn_rpc_fail(struct gn_rpc_error *error, enum gn_rpc_code code, const cha
  * arg      passed to the methods
  * text     the request; it need not end with a NUL
  * length   bytes of text
+ * n_p      out: number of requests
  * returns  the response and a newline, which the caller frees; NULL: a notification, which has no
  *          response, or out of memory
  */
-char *gn_rpc_answer(const struct gn_rpc_method *methods, void *arg, const char *text,
-		    size_t length);
+char *gn_rpc_answer(const struct gn_rpc_method *methods, void *arg, const char *text, size_t length,
+		    size_t *n_p);
 
 #endif

@@ -56,7 +56,8 @@ static void take_signal(struct gn_stop *stop)
 	if (read(stop->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
 	if (info.ssi_signo == SIGHUP && !stop->hup_ends) {
-		send_event(stop, SIGHUP);
+		if (!__atomic_exchange_n(&stop->reload_pending, 1, __ATOMIC_ACQ_REL))
+			send_event(stop, SIGHUP);
 		return;
 	}
 	stop->n_signals++;
@@ -132,8 +133,11 @@ static void take_events(void *arg)
 	struct gn_stop *stop = arg;
 	int event;
 
-	if (read(stop->events[0], &event, sizeof(event)) == (ssize_t)sizeof(event))
-		stop->on_event(stop->arg, event);
+	if (read(stop->events[0], &event, sizeof(event)) != (ssize_t)sizeof(event))
+		return;
+	if (event == SIGHUP)
+		__atomic_store_n(&stop->reload_pending, 0, __ATOMIC_RELEASE);
+	stop->on_event(stop->arg, event);
 }
 
 int gn_stop_watch(struct gn_stop *stop, struct gn_loop *loop,

@@ -35,6 +35,8 @@ struct gn_stop {
 	int signal_fd;
 	int wake_fd;   /* wakes the guard: fields under `lock` have changed */
 	int events[2]; /* pipe from the guard: one int for each event */
+	/* 1: the pipe has a SIGHUP, which stands for all that follow; __atomic */
+	int reload_pending;
 	struct gn_loop *loop;
 	void (*on_event)(void *arg, int event);
 	void *arg;
@@ -46,7 +48,7 @@ struct gn_stop {
 	void *explain_arg;
 
 	/* guard's thread only */
-	unsigned n_signals;
+	unsigned n_signals; /* without those that request a reload */
 	/* begun_ns: start of the limit. exit_ns: when the guard ends the process. 0: not set */
 	uint64_t begun_ns, exit_ns;
 	int exit_code;

@@ -132,8 +132,8 @@ int gn_conf_options(struct gn_conf_node *group, const struct gantry_option *tabl
 		    const char *const *also_known, struct gn_errs *errs);
 
 /*
- * Call fn for each setting that differs between two configurations: a value, or a group or list
- * that only one of them has. from, to: the setting in `a` and in `b`; NULL: it has none.
+ * Call fn for each setting that differs between two configurations: a value, or a list of another
+ * length. from, to: the setting in `a` and in `b`; NULL: it has none.
  */
 void gn_config_diff(struct gn_config *a, struct gn_config *b,
 		    void (*fn)(void *arg, struct gn_conf_node *from, struct gn_conf_node *to),

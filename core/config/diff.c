@@ -49,6 +49,7 @@ static bool is_equal(struct gn_conf_node *a, struct gn_conf_node *b)
 
 static void compare(const struct diff *diff, struct gn_conf_node *a, struct gn_conf_node *b);
 
+/* One of the groups can be NULL: each setting of the other one differs. */
 static void compare_groups(const struct diff *diff, struct gn_conf_node *a, struct gn_conf_node *b)
 {
 	for (unsigned i = 0; i < gn_conf_length(a); i++) {
@@ -66,16 +67,16 @@ static void compare_groups(const struct diff *diff, struct gn_conf_node *a, stru
 
 static void compare(const struct diff *diff, struct gn_conf_node *a, struct gn_conf_node *b)
 {
-	unsigned n = a && b ? gn_conf_length(a) : 0;
+	bool groups = (!a || gn_conf_is_group(a)) && (!b || gn_conf_is_group(b));
+	bool lists = gn_conf_is_list(a) && gn_conf_is_list(b);
 
-	if (gn_conf_is_group(a) && gn_conf_is_group(b)) {
+	if (groups)
 		compare_groups(diff, a, b);
-	} else if (gn_conf_is_list(a) && gn_conf_is_list(b) && n == gn_conf_length(b)) {
-		for (unsigned i = 0; i < n; i++)
+	else if (lists && gn_conf_length(a) == gn_conf_length(b))
+		for (unsigned i = 0; i < gn_conf_length(a); i++)
 			compare(diff, gn_conf_index(a, i), gn_conf_index(b, i));
-	} else if (!a || !b || !is_equal(a, b)) {
+	else if (lists || !a || !b || !is_equal(a, b))
 		diff->fn(diff->arg, a, b);
-	}
 }
 
 void gn_config_diff(struct gn_config *a, struct gn_config *b,

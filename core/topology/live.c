@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -66,7 +67,7 @@ static bool is_unused(const struct gn_topology *t, const char *path)
 		if (!t->roles[i].selected && below(path, gn_conf_path(t->roles[i].node)))
 			return true;
 	for (uint32_t i = 0; i < t->n_devices; i++)
-		if (!t->devices[i].device && below(path, gn_conf_path(t->devices[i].node)))
+		if (!t->devices[i].plugin && below(path, gn_conf_path(t->devices[i].node)))
 			return true;
 	return false;
 }
@@ -119,55 +120,89 @@ static void change(struct gn_topology *t, struct gn_topology *loaded, const char
 		running.found.plugin->desc->change(object, fresh.found.conf);
 }
 
+/* A setting that differs from its present value, and can change. */
+struct difference {
+	char *path, *from, *to;
+	char *set; /* "PATH=VALUE" */
+	STAILQ_ENTRY(difference) link;
+};
+
+STAILQ_HEAD(difference_list, difference);
+
 /* The differences between the present values and a loaded topology. */
 struct differences {
 	struct gn_live *live;
-	struct gn_strlist sets;   /* "PATH=VALUE" of those that can change; owns the strings */
-	struct gn_strlist paths;  /* their paths; owns the strings */
-	const char *unchangeable; /* path of the first one that cannot change */
+	const struct gn_topology *loaded;
+	struct difference_list list;
+	char *unchangeable; /* path of the first one that cannot change */
 	bool no_memory;
 };
 
-static void add_owned(struct differences *d, struct gn_strlist *list, char *text)
+/* Allocate the text of a value, or of the default of its row. Returns NULL without memory. */
+static char *value_text(struct gn_conf_node *node, const struct gantry_option *row)
 {
-	if (!text || gn_strlist_add(list, text)) {
-		free(text);
-		d->no_memory = true;
-	}
+	char text[64];
+
+	if (!node)
+		return strdup(row && row->dflt ? row->dflt : "");
+	return strdup(gn_conf_string(node) ? gn_conf_string(node)
+					   : gn_conf_text(node, text, sizeof(text)));
 }
 
-/* Format a value, or the default of its row. */
-static void value_text(struct gn_conf_node *node, const struct gantry_option *row, char *text)
+static void free_difference(struct difference *d)
 {
-	if (node)
-		gn_conf_text(node, text, TEXT_BYTES);
-	else
-		snprintf(text, TEXT_BYTES, "%s", row && row->dflt ? row->dflt : "");
+	free(d->path);
+	free(d->from);
+	free(d->to);
+	free(d->set);
+	free(d);
+}
+
+/* Allocate a difference. Returns NULL without memory. */
+static struct difference *make_difference(const char *path, const struct gantry_option *row,
+					  struct gn_conf_node *from, struct gn_conf_node *to)
+{
+	struct difference *d = calloc(1, sizeof(*d));
+	const uint32_t type = row ? gantry_option_type(row) : GANTRY_OPT_STRING;
+	const char *quote = type == GANTRY_OPT_STRING || type == GANTRY_OPT_CHOICE ? "\"" : "";
+
+	if (!d)
+		return NULL;
+	d->path = strdup(path);
+	d->from = value_text(from, row);
+	d->to = value_text(to, row);
+	if (d->path && d->from && d->to &&
+	    asprintf(&d->set, "%s=%s%s%s", path, quote, d->to, quote) >= 0)
+		return d;
+	d->set = NULL;
+	free_difference(d);
+	return NULL;
 }
 
 static void add_difference(void *arg, struct gn_conf_node *from, struct gn_conf_node *to)
 {
-	struct differences *d = arg;
-	struct gn_live *live = d->live;
-	const char *path = gn_conf_path(to ? to : from), *quote;
+	struct differences *all = arg;
+	struct gn_live *live = all->live;
+	const char *path = gn_conf_path(to ? to : from);
 	const struct gantry_option *row = find_row(live->topology, path);
-	bool can_change = row && row->type & GANTRY_OPT_CHANGEABLE;
-	char from_text[TEXT_BYTES], to_text[TEXT_BYTES], *set = NULL;
+	struct difference *d;
 
-	value_text(from, row, from_text);
-	value_text(to, row, to_text);
-	if (is_unused(live->topology, path) || (row && strcmp(from_text, to_text) == 0))
+	if (is_unused(live->topology, path) || is_unused(all->loaded, path) ||
+	    (live->keeps_log && strcmp(path, "runtime.log") == 0))
 		return;
-	live->on_difference(live->arg, can_change, path, from_text, to_text);
-	if (!can_change) {
-		d->unchangeable = d->unchangeable ? d->unchangeable : path;
-		return;
+	d = make_difference(path, row, from, to);
+	if (!d) {
+		all->no_memory = true;
+	} else if (row && strcmp(d->from, d->to) == 0) {
+		free_difference(d);
+	} else if (row && row->type & GANTRY_OPT_CHANGEABLE) {
+		STAILQ_INSERT_TAIL(&all->list, d, link);
+	} else {
+		live->on_difference(live->arg, false, d->path, d->from, d->to);
+		if (!all->unchangeable)
+			all->unchangeable = strdup(path);
+		free_difference(d);
 	}
-	quote = gantry_option_type(row) == GANTRY_OPT_STRING ? "\"" : "";
-	if (asprintf(&set, "%s=%s%s%s", path, quote, to_text, quote) < 0)
-		set = NULL;
-	add_owned(d, &d->sets, set);
-	add_owned(d, &d->paths, strdup(path));
 }
 
 static void free_words(struct gn_strlist *list)
@@ -177,10 +212,15 @@ static void free_words(struct gn_strlist *list)
 	gn_strlist_fini(list);
 }
 
-static void free_differences(struct differences *d)
+static void free_differences(struct differences *all)
 {
-	free_words(&d->sets);
-	free_words(&d->paths);
+	struct difference *d;
+
+	while ((d = STAILQ_FIRST(&all->list))) {
+		STAILQ_REMOVE_HEAD(&all->list, link);
+		free_difference(d);
+	}
+	free(all->unchangeable);
 }
 
 /* -- loading -- */
@@ -228,7 +268,7 @@ static int load_values(struct gn_live *live, const struct gn_strlist *more,
 	args.sets = (struct gn_strlist){0};
 	args.probe = false;
 	args.values_only = true;
-	/* the overrides of the start again: the dump has lost which of them are strings */
+	/* apply the overrides of the start again: the dump has lost which numbers are strings */
 	if (rc == 0 && !add_all(&args.sets, &live->args->sets) &&
 	    !add_all(&args.sets, &live->changes) && !add_all(&args.sets, more)) {
 		rc = gn_topology_load_text(loaded, live->topology->file, text, &args, errs);
@@ -241,33 +281,63 @@ static int load_values(struct gn_live *live, const struct gn_strlist *more,
 	return rc;
 }
 
-/* Add a change to live->changes, or replace the earlier change of this path. Takes the string. */
-static int keep_change(struct gn_live *live, const char *set, size_t path_length)
+/* Add a change to live->changes, or replace the earlier change of this path. Takes its string. */
+static int keep_change(struct gn_live *live, struct difference *d)
 {
+	size_t n = strlen(d->path);
+	int rc;
+
 	for (size_t i = 0; i < live->changes.n; i++) {
-		if (strncmp(live->changes.word[i], set, path_length + 1) != 0)
+		if (strncmp(live->changes.word[i], d->path, n) != 0 ||
+		    live->changes.word[i][n] != '=')
 			continue;
 		free((char *)live->changes.word[i]);
-		live->changes.word[i] = set;
+		live->changes.word[i] = d->set;
+		d->set = NULL;
 		return 0;
 	}
-	return gn_strlist_add(&live->changes, set);
+	rc = gn_strlist_add(&live->changes, d->set);
+	if (rc == 0)
+		d->set = NULL;
+	return rc;
 }
 
-/* Load the differences, change the options, and keep the values. */
-static int change_all(struct gn_live *live, struct differences *d, struct gn_errs *errs)
+/* Load the present values with the differences. */
+static int load_differences(struct gn_live *live, const struct differences *all,
+			    struct gn_topology *loaded, struct gn_errs *errs)
+{
+	struct gn_strlist sets = {0};
+	struct difference *d;
+	int rc = 0;
+
+	STAILQ_FOREACH(d, &all->list, link)
+	rc = rc ? rc : gn_strlist_add(&sets, d->set);
+	if (rc)
+		gn_errs_no_memory(errs);
+	else
+		rc = load_values(live, &sets, loaded, errs);
+	gn_strlist_fini(&sets);
+	return rc;
+}
+
+/* Load the differences, change the options, report the changes, and keep the values. */
+static int change_all(struct gn_live *live, const struct differences *all, struct gn_errs *errs)
 {
 	struct gn_topology loaded = {0};
-	int rc = load_values(live, &d->sets, &loaded, errs);
+	struct difference *d;
+	int rc = load_differences(live, all, &loaded, errs);
 
-	for (size_t i = 0; i < d->paths.n && rc == 0; i++) {
-		rc = keep_change(live, d->sets.word[i], strlen(d->paths.word[i]));
+	STAILQ_FOREACH(d, &all->list, link)
+	{
+		if (rc)
+			break;
+		rc = keep_change(live, d);
 		if (rc) {
 			gn_errs_no_memory(errs);
 			break;
 		}
-		d->sets.word[i] = NULL;
-		change(live->topology, &loaded, d->paths.word[i]);
+		change(live->topology, &loaded, d->path);
+		live->on_difference(live->arg, true, d->path, d->from, d->to);
 	}
 	if (rc == 0) {
 		gn_config_close(&live->values);
@@ -285,23 +355,24 @@ static int change_all(struct gn_live *live, struct differences *d, struct gn_err
 static int change_to(struct gn_live *live, struct gn_topology *loaded, int rc, bool strict,
 		     struct gn_errs *errs)
 {
-	struct differences d = {.live = live};
+	struct differences all = {.live = live, .loaded = loaded};
 
+	STAILQ_INIT(&all.list);
 	if (rc == 0)
-		gn_config_diff(gn_live_config(live), loaded->config, add_difference, &d);
-	if (d.no_memory) {
+		gn_config_diff(gn_live_config(live), loaded->config, add_difference, &all);
+	if (all.no_memory) {
 		gn_errs_no_memory(errs);
 		rc = -ENOMEM;
-	} else if (strict && d.unchangeable) {
+	} else if (strict && all.unchangeable) {
 		gn_errs_add(
 			errs,
-			"%s: the option cannot change while the process runs: edit %s and restart",
-			d.unchangeable, live->topology->file);
+			"%s: the setting cannot change while the process runs: edit %s and restart",
+			all.unchangeable, live->topology->file);
 		rc = -EPERM;
 	}
-	if (rc == 0 && d.paths.n)
-		rc = change_all(live, &d, errs);
-	free_differences(&d);
+	if (rc == 0 && !STAILQ_EMPTY(&all.list))
+		rc = change_all(live, &all, errs);
+	free_differences(&all);
 	gn_topology_close(loaded);
 	return rc;
 }
@@ -311,8 +382,14 @@ int gn_live_set(struct gn_live *live, const char *set, struct gn_errs *errs)
 	const char *word[] = {set};
 	const struct gn_strlist sets = {.word = word, .n = 1};
 	struct gn_topology loaded = {0};
-	int rc = load_values(live, &sets, &loaded, errs);
+	int rc;
 
+	if (is_unused(live->topology, set)) {
+		gn_errs_add(errs, "%.*s: this process does not use that role or device",
+			    (int)strcspn(set, "="), set);
+		return -EPERM;
+	}
+	rc = load_values(live, &sets, &loaded, errs);
 	return change_to(live, &loaded, rc, true, errs);
 }
 
@@ -324,8 +401,11 @@ int gn_live_reload(struct gn_live *live, struct gn_errs *errs)
 
 	args.probe = false;
 	args.values_only = true;
+	live->keeps_log = args.verbose > 0;
 	rc = gn_topology_load(&loaded, live->topology->file, &args, errs);
-	return change_to(live, &loaded, rc, false, errs);
+	rc = change_to(live, &loaded, rc, false, errs);
+	live->keeps_log = false;
+	return rc;
 }
 
 void gn_live_fini(struct gn_live *live)
@@ -367,16 +447,18 @@ static void list_rows(const struct listing *listing, const char *group,
 		      const struct gantry_option *table)
 {
 	for (; table && table->name; table++) {
-		char path[TEXT_BYTES], text[TEXT_BYTES];
+		char path[TEXT_BYTES], *text;
 
 		snprintf(path, sizeof(path), "%s.%s", group, table->name);
 		if (gantry_option_type(table) == GANTRY_OPT_GROUP)
 			list_rows(listing, path, table->group);
 		if (!(table->type & GANTRY_OPT_CHANGEABLE))
 			continue;
-		value_text(node_at(gn_config_root(gn_live_config(listing->live)), path), table,
-			   text);
-		listing->fn(listing->arg, path, table, text);
+		text = value_text(node_at(gn_config_root(gn_live_config(listing->live)), path),
+				  table);
+		if (text)
+			listing->fn(listing->arg, path, table, text);
+		free(text);
 	}
 }
 

@@ -19,10 +19,11 @@ struct gn_live {
 	struct gn_config *values; /* the present values; NULL: those of topology->config */
 	/* "PATH=VALUE" of all changes so far, one for each path; owns the strings */
 	struct gn_strlist changes;
+	bool keeps_log; /* a reload with -v: the file does not set the log level */
 	/*
-	 * Called for each setting that differs from its present value, before any changes. from,
-	 * to: text of a value; "" if it is not set and has no default. is_changed false: it cannot change while the
-	 * process runs
+	 * Called for each setting that differs from its present value. is_changed true: after the
+	 * change; false: the setting cannot change while the process runs. from, to: text of a
+	 * value; "" if it is not set and has no default
 	 */
 	void (*on_difference)(void *arg, bool is_changed, const char *path, const char *from,
 			      const char *to);

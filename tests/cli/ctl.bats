@@ -127,10 +127,10 @@ is_recording() { # NUMBER - the trace has more records than that
 	[[ "$output" = *'"loud" is unknown; write one of '* ]]
 	ctl set roles.load.workload.time 5s
 	[ "$status" -eq 1 ]
-	[[ "$output" = *"roles.load.workload.time: the option cannot change while the process runs: edit $conf and restart" ]]
+	[[ "$output" = *"roles.load.workload.time: the setting cannot change while the process runs: edit $conf and restart" ]]
 	ctl set runtime.log
 	[ "$status" -eq 1 ]
-	[[ "$output" = *'set: give path, a string, and value: set runtime.log debug' ]]
+	[[ "$output" = *'set: path (a string) or value is missing, or there are other params: write set runtime.log debug' ]]
 	[ "$(value runtime.log)" = warn ]
 	[ ! -s "$err" ]
 }
@@ -159,6 +159,35 @@ is_recording() { # NUMBER - the trace has more records than that
 	ctl reload
 	[ "$status" -eq 1 ]
 	[[ "$output" = *"$conf:2: devices.d.transport: "*'"lop"'* ]]
+}
+
+@test "a file without the group of the option, and lists of another length" {
+	sed -i "s|^runtime = .*||" "$conf"
+	begin --set runtime.stat_dir="$dir"
+	ctl set runtime.log info
+	[ "$status" -eq 0 ]
+	[ "$(value runtime.log)" = info ]
+	ctl reload
+	[ "$(jq -c .changed <<<"$output")" = '[{"path":"runtime.log","from":"info","to":"warn"}]' ]
+	ctl reload
+	[ "$(jq -c .changed <<<"$output")" = '[]' ]
+	sed -i 's/backend = { type = "memory"/stages = ( { type = "noop"; } ); &/' "$conf"
+	ctl reload
+	[ "$(jq -c '[.kept[].path]' <<<"$output")" = '["roles.store.stages"]' ]
+}
+
+@test "set names a role that this process does not run" {
+	begin --role store
+	ctl set roles.load.workload.time 1s
+	[ "$status" -eq 1 ]
+	[[ "$output" = *'roles.load.workload.time: this process does not use that role or device' ]]
+}
+
+@test "a message that is cut inside a character still arrives" {
+	begin
+	ctl set runtime.log "xxxxx$(printf '€%.0s' {1..400})"
+	[ "$status" -eq 1 ]
+	[[ "$output" = *': runtime.log: "xxxxx'* ]]
 }
 
 @test "SIGHUP reloads in a process without a terminal" {

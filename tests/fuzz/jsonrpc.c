@@ -37,7 +37,8 @@ static void look(const json_t *response)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = gn_rpc_answer(methods, NULL, (const char *)data, size);
+	size_t n;
+	char *text = gn_rpc_answer(methods, NULL, (const char *)data, size, &n);
 	json_t *response, *one;
 	size_t i;
 

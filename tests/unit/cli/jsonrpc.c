@@ -7,6 +7,7 @@
 #include "unity.h"
 
 static unsigned n_calls;
+static size_t n_requests; /* requests of the last text */
 
 static json_t *call_subtract(void *arg, const json_t *params, struct gn_rpc_error *error)
 {
@@ -48,7 +49,7 @@ void tearDown(void)
 /* Compare the response with the expected JSON; NULL: there is none. */
 static void answers(const char *request, const char *expected)
 {
-	char *text = gn_rpc_answer(methods, &n_calls, request, strlen(request));
+	char *text = gn_rpc_answer(methods, &n_calls, request, strlen(request), &n_requests);
 	json_t *got, *want;
 
 	if (!expected) {
@@ -70,7 +71,7 @@ static void answers(const char *request, const char *expected)
 /* Compare the code of the error. */
 static void fails(const char *request, int code)
 {
-	char *text = gn_rpc_answer(methods, &n_calls, request, strlen(request));
+	char *text = gn_rpc_answer(methods, &n_calls, request, strlen(request), &n_requests);
 	json_t *got = json_loads(text, 0, NULL), *error = json_object_get(got, "error");
 
 	TEST_ASSERT_EQUAL_INT_MESSAGE(code, json_integer_value(json_object_get(error, "code")),
@@ -108,6 +109,7 @@ static void batch_has_a_response_for_each_call(void)
 		"\"not a request of JSON-RPC 2.0: jsonrpc, method or id is missing or invalid\"}},"
 		"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":2}]");
 	TEST_ASSERT_EQUAL_UINT(3, n_calls);
+	TEST_ASSERT_EQUAL_size_t(4, n_requests);
 	fails("[]", GN_RPC_REQUEST);
 	fails("[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", GN_RPC_REQUEST);
 }
@@ -133,7 +135,7 @@ static void invalid_requests_have_the_codes_of_the_specification(void)
 static void discover_lists_the_methods_with_their_schemas(void)
 {
 	static const char request[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"rpc.discover\"}";
-	char *text = gn_rpc_answer(methods, &n_calls, request, strlen(request));
+	char *text = gn_rpc_answer(methods, &n_calls, request, strlen(request), &n_requests);
 	json_t *got = json_loads(text, 0, NULL), *params;
 	const char *version, *name, *type;
 	int required;
