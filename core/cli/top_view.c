@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <termcap.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -270,7 +271,9 @@ int gn_top_view_run(struct gn_top_model *m, const struct gn_stat_view *processes
 				   "standard input or output is not a terminal: use --batch");
 	v.signal_fd = open_signals();
 	rc = v.signal_fd < 0 ? -errno : gn_top_sampler_start(processes, &v.sampler, &v.reports_fd);
-	v.terminal = rc ? NULL : newterm(NULL, stdout, stdin);
+	/* newterm() leaks memory if the type is unknown */
+	v.terminal = rc || tgetent(NULL, type ? type : "") != 1 ? NULL
+								: newterm(NULL, stdout, stdin);
 	if (v.terminal)
 		show(&v);
 	gn_top_sampler_stop(&v.sampler);
