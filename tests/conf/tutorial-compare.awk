@@ -16,18 +16,19 @@ function masked(text,  i, at, word, n)
 	gsub(/[0-9-]+T[0-9:.]+Z/, "TIME", text)
 	gsub(/calls=[0-9]+/, "calls=N", text)
 	gsub(/^session [0-9a-f]+ running, peer [0-9]+/, "session ID running, peer PID", text)
-	gsub(/[0-9.]+(ns|us|ms|s)$/, "TIME", text)
-	gsub(/[0-9.]+(ns|us|ms|s), /, "TIME, ", text)
 	if (!lines)
 		sub(/^object created at main \(.*/, "object created at main", text)
 	n = split(text, word, " ")
-	# a row of the report: only its name and the number of IOs are constant
-	if (n >= 8 && word[n - 6] ~ /^[0-9]+$/ && word[n] ~ /^(-|TIME)$/)
-		return word[1] " " (n > 8 ? word[2] " " : "") word[n - 6]
-	if (n != 9 || word[1] !~ /^[0-9]+$/)
-		return text
-	# a role in gantry stat: only its name, its kind and its errors are constant
-	return word[2] " " word[3] " " word[9]
+	if (n == 9 && word[1] ~ /^[0-9]+$/) # a role in gantry stat: only its name, its kind and its errors are constant
+		return word[2] " " word[3] " " word[9]
+	for (i = 1; i <= n; i++)
+		sub(/^[0-9.]+(ns|us|ms|s)/, "TIME", word[i])
+	if (n >= 8 && word[n] ~ /^(TIME|-)$/ && word[n - 3] ~ /^(TIME|-)$/) # a row of a table: IOPS and bytes/s
+		word[n - 5] = word[n - 4] = "RATE"
+	text = word[1]
+	for (i = 2; i <= n; i++)
+		text = text " " word[i]
+	return text
 }
 
 # whether two lines are equal

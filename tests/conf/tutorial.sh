@@ -47,6 +47,12 @@ repeated()
 }
 
 sed "s|DOCDIR|$top_srcdir|g" "$top_srcdir/man/gantry-tutorial.7" >"$tmp/page"
+if command -v mandoc >/dev/null; then
+	wide=$(mandoc -T ascii -O width=78 "$top_srcdir/man/gantry-tutorial.7" | sed 's/.\x08//g' | expand | $AWK 'length($0) > 78')
+	is "no line is wider than a terminal" "" "$wide"
+else
+	skipped "no line is wider than a terminal" "mandoc is not installed"
+fi
 $AWK -v steps="$steps" -f "$top_srcdir/tests/conf/tutorial.awk" "$tmp/page" >"$tmp/script"
 verdict $? "the page has only commands that can be run" "$tmp/script"
 is "there are many commands" OK "$([ "$(ls "$steps"/*.command | wc -l)" -ge 30 ] && echo OK)"
