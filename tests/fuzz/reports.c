@@ -68,7 +68,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (out) {
 		gn_stat_print_table(out, second, first, NULL);
-		gn_stat_print_metrics(out, second, NULL);
+		for (int format = 0; format < GN_METRICS_FORMATS; format++)
+			gn_stat_print_metrics(out, (enum gn_metrics_format)format, second, first,
+					      NULL);
 		fclose(out);
 	}
 	show(first, second);
