@@ -56,7 +56,7 @@ static void take_signal(struct gn_stop *stop)
 	if (read(stop->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
 	if (info.ssi_signo == SIGHUP && !stop->hup_ends) {
-		if (!__atomic_exchange_n(&stop->reload_pending, 1, __ATOMIC_ACQ_REL))
+		if (!__atomic_exchange_n(&stop->reload_pending, 1, __ATOMIC_RELAXED))
 			send_event(stop, SIGHUP);
 		return;
 	}
@@ -136,7 +136,7 @@ static void take_events(void *arg)
 	if (read(stop->events[0], &event, sizeof(event)) != (ssize_t)sizeof(event))
 		return;
 	if (event == SIGHUP)
-		__atomic_store_n(&stop->reload_pending, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&stop->reload_pending, 0, __ATOMIC_RELAXED);
 	stop->on_event(stop->arg, event);
 }
 
