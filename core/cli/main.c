@@ -61,9 +61,9 @@ static const struct gn_command commands[] = {
 	{"top", "[NAME]", "show what running gantry processes do, again and again, in the terminal",
 	 GLOBAL | GN_CLI_DIR | GN_CLI_CONFIG | GN_CLI_BATCH | GN_CLI_COUNT | GN_CLI_INTERVAL, 0, 1,
 	 gn_cli_top},
-	{"trace", /* lint: a word */
-	 "[NAME=]FILE...", "print, sum up or convert what the stage trace has recorded",
-	 GLOBAL | GN_CLI_TRACE, 1, SIZE_MAX, gn_cli_trace},
+	{"trace", "[NAME=]FILE...", /* lint: a word */
+	 "print, sum up or convert what the stage trace has recorded", GLOBAL | GN_CLI_TRACE, 1,
+	 SIZE_MAX, gn_cli_trace},
 	{"version", "", "print the version", GLOBAL, 0, 0, gn_cli_version},
 	{NULL, NULL, NULL, 0, 0, 0, NULL},
 };
