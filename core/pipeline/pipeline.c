@@ -36,6 +36,7 @@ int gn_lane_init(struct gn_lane *lane, uint32_t index, uint32_t n_lanes, struct 
 {
 	*lane = (struct gn_lane){
 		.pub = {.index = index, .n_lanes = n_lanes, .host = &host->pub, .core = lane},
+		.name = host->name,
 		.worker = worker,
 	};
 	lane->pub.now_ns = host->pub.now_ns(&host->pub);

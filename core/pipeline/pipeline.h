@@ -31,6 +31,7 @@ struct gn_pipeline;
 /* One lane of a role. It has its own cache lines: the worker writes the clock in every turn. */
 struct gn_lane {
 	struct gantry_lane pub;
+	const char *name; /* of the host, such as "roles.load"; for probes */
 	struct gn_worker *worker;
 	struct gn_pipeline *pipeline;
 	uint64_t *double_completions; /* counter of completions that the guard received */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/usdt.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,14 +11,15 @@
 #define MISSED_BEATS 4
 #define BEAT_STEPS 8 /* parts of a heartbeat interval; timers expire at multiples of a part */
 
-/* Log a frame, except keepalives. */
+/* Report a frame to the log and to the probe, except keepalives. */
 static void log_frame(const struct gn_channel *ch, const char *what, unsigned type, uint32_t id,
 		      int status)
 {
-	if (type != GN_FRAME_PING)
-		gn_log(GN_LOG_DEBUG, "session", "%s %s session=%llx id=%u device=%s status=%d",
-		       what, gn_frame_name(type), (unsigned long long)ch->session, id,
-		       ch->device->name, status);
+	if (type == GN_FRAME_PING)
+		return;
+	GN_USDT_SESSION(ch->device->name, what, gn_frame_name(type), ch->session, status);
+	gn_log(GN_LOG_DEBUG, "session", "%s %s session=%llx id=%u device=%s status=%d", what,
+	       gn_frame_name(type), (unsigned long long)ch->session, id, ch->device->name, status);
 }
 
 /*

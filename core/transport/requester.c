@@ -20,6 +20,7 @@
 #include "transport/requester.h"
 
 #include "base/clock.h"
+#include "base/usdt.h"
 #include "io/wire.h"
 #include "transport/sender.h"
 
@@ -168,6 +169,20 @@ static __attribute__((noinline)) int hold(struct gn_requester *req, struct gantr
 	return 0;
 }
 
+static inline __attribute__((always_inline)) void complete(struct gn_requester *req,
+							   struct gantry_io *io)
+{
+	GN_USDT_IO(complete, req->attr.lane, io, io->status);
+	gantry_complete(io);
+}
+
+/* End an IO without a reply. */
+static void fail(struct gn_requester *req, struct gantry_io *io, enum gantry_status status)
+{
+	GN_USDT_IO(fault, req->attr.lane, io, status);
+	gantry_fail(io, status);
+}
+
 static bool is_fenced(const struct gn_requester *req, const struct gantry_io *io)
 {
 	return gantry_op_writes(io->opcode) &&
@@ -198,6 +213,7 @@ static inline __attribute__((always_inline)) int launch(struct gn_requester *req
 		f->deadline_ns = now_ns + req->attr.io_timeout_ns;
 	}
 	update_next_deadline(req, f->deadline_ns);
+	GN_USDT_IO(submit, req->attr.lane, io, io->status);
 	/*
 	 * This call must be the last action, because a responder on this thread can call back into
 	 * this requester.
@@ -222,7 +238,7 @@ static __attribute__((noinline)) int submit_slow(struct gn_requester *req, struc
 	if (gn_fence_is_up(req->attr.fence) && is_fenced(req, io))
 		return hold(req, io);
 	if (deadline_us != 0 && now_ns > io->start_ns && !subtract_time_used(io, now_ns)) {
-		gantry_fail(io, GANTRY_S_CANCELED);
+		fail(req, io, GANTRY_S_CANCELED);
 		return 0;
 	}
 	rc = launch(req, req->free_list, io);
@@ -398,7 +414,7 @@ static __attribute__((noinline)) void take_note(struct gn_requester *req, const 
 		struct gantry_io *io = release_slot(req, f);
 
 		gn_wire_take_note(io);
-		gantry_complete(io);
+		complete(req, io);
 	}
 }
 
@@ -420,7 +436,7 @@ static inline void take_reply(struct gn_requester *req, const void *imm)
 	if (gantry_unlikely(status != GANTRY_S_OK))
 		status = note_failure(req, status, req->attr.lane->pub.now_ns);
 	io->status = status;
-	gantry_complete(io);
+	complete(req, io);
 }
 
 static void take_local_reply(struct gantry_local_peer *self, const struct gantry_io *io)
@@ -492,7 +508,7 @@ static int submit_held(struct gn_requester *req)
 			break;
 		}
 		if (rc != 0)
-			gantry_fail(io, gantry_status_of_errno(rc));
+			fail(req, io, gantry_status_of_errno(rc));
 		at = &req->first_held; /* the callback can have changed the list, so start again */
 		n++;
 	}
@@ -531,7 +547,7 @@ static void expire(struct gn_requester *req, uint64_t now_ns)
 			if (f->deadline_ns < req->late_reply_ns)
 				req->late_reply_ns = f->deadline_ns;
 			mark_late(req, f, io);
-			gantry_fail(io, GANTRY_S_TIMEOUT);
+			fail(req, io, GANTRY_S_TIMEOUT);
 		} else if (f->late_reply_expected) {
 			break_if_overdue(req, req->parked[i].until_ns, now_ns);
 		}
@@ -742,10 +758,10 @@ static void stop_on_lane(void *arg)
 		f->io = NULL;
 		remove_fence_entry(req, f);
 		if (io)
-			gantry_fail(io, GANTRY_S_SESSION_LOST);
+			fail(req, io, GANTRY_S_SESSION_LOST);
 	}
 	while (req->first_held)
-		gantry_fail(take_held(req, &req->first_held), GANTRY_S_SESSION_LOST);
+		fail(req, take_held(req, &req->first_held), GANTRY_S_SESSION_LOST);
 	if (req->consumer)
 		gn_worker_remove(req->attr.lane->worker, req);
 	req->consumer = NULL;

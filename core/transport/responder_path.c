@@ -13,6 +13,7 @@
 #include "transport/responder_priv.h"
 
 #include "base/clock.h"
+#include "base/usdt.h"
 #include "io/pool.h"
 #include "io/status.h"
 #include "io/wire.h"
@@ -555,6 +556,7 @@ static inline __attribute__((always_inline)) struct gantry_io *accept(struct gn_
 	gn_wire_take_request(wire, io);
 	gantry_io_begin(io, resp->attr.lane->pub.now_ns);
 	status = gn_check_io(&resp->rules, io);
+	GN_USDT_IO(hop, resp->attr.lane, io, status);
 	if (gantry_likely(status == GANTRY_S_OK))
 		return io;
 	take_other(resp, io, status);
