@@ -39,13 +39,6 @@ struct gn_loader {
 	char error[GN_WHY + 4200];
 };
 
-bool gn_plugin_name_ok(const char *name)
-{
-	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
-
-	return n > 0 && n < GN_PLUGIN_NAME_MAX && !name[n] && name[0] >= 'a';
-}
-
 /* Get the suffix of a directory in messages: "", or why it cannot have plugins. */
 static const char *fault_of(const char *dir)
 {

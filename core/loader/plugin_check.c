@@ -234,6 +234,13 @@ int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *wh
 	return check_change(desc, why) ? -ENOEXEC : check_reserved(desc, why);
 }
 
+bool gn_plugin_name_ok(const char *name)
+{
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+	return n > 0 && n < GN_PLUGIN_NAME_MAX && !name[n] && name[0] >= 'a';
+}
+
 static volatile size_t n_read; /* prevents the compiler from removing the reads */
 
 static void read_options(const struct gantry_option *o)

@@ -13,7 +13,7 @@ part_product := $(addprefix plugins/transport/,loop/loop_lane.c loop/loop_queue.
 	$(addprefix shm-comch/,$(addprefix shm_,producer.c consumer.c bell.c frame.c queues.c region.c rma.c share.c)))
 # for parts/resume.c: the core as an archive, so that only used objects are linked; the fake transport of the unit tests
 part_core := $(filter-out $(left_out),$(addprefix core/,$(call listed,libgantry_core_la,core)))
-part_fake := host report transport queues worker core
+part_fake := host plugin_dir report transport queues worker core
 # few messages at a time, so that each connection clears little memory
 part_flags := -I$(top)/tests -DFAKE_MSGS=16 -DFAKE_CTRLS=8 -DFAKE_QUEUES=4
 part_o := $(patsubst $(sim)/%.c,$(OUT)/%.o,$(wildcard $(sim)/parts/*.c)) $(part_product:%.c=$(OUT)/parts/product/%.o)
