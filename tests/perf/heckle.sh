@@ -51,7 +51,7 @@ once()
 {
 	local attacked alike percent
 	attacked=$(beside "$build/tests/perf/heckle" "$tmp/stat/$store.stat.sock" "$1") || return 1
-	percent=$(awk -v used="$(cat "$tmp/used")" 'BEGIN { print used > 99 ? 99 : used }')
+	percent=$(awk -v used="$(cat "$tmp/used")" 'BEGIN { print (used > 99 ? 99 : used) }')
 	alike=$(beside "$build/tests/perf/heckle" - burn "$percent") || return 1
 	awk -v a="$attacked" -v b="$alike" 'BEGIN { printf "%.3f\n", a / b }'
 }
