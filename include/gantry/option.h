@@ -28,7 +28,7 @@ enum gantry_option_type {
 };
 
 /*
- * Added to the type of a row that is not a GROUP: the value can change while the instance runs. The
+ * Flag for the type of a row, except GROUP: the value can change while the instance runs. The
  * host then calls `change` of struct gantry_plugin.
  */
 #define GANTRY_OPT_CHANGEABLE 0x100u

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# heckle.sh BUILD [TIME] - the IOs of a client while another process attacks the control socket of its target, to its IOs beside
-# a process that uses as much of a processor as the attacker, without gantry. Prints for each
-# attack of heckle.c
+# heckle.sh BUILD [TIME] - compare the IOPS of a client during an attack on the control socket of its target with its IOPS beside a
+# program that uses the same CPU time. Prints for each attack of heckle.c
 #	control_NAME RATIO x
 set -u
 build=${1:?usage: heckle.sh BUILD [TIME]}
@@ -49,11 +48,11 @@ beside()
 # once NAME - print the ratio of one pair
 once()
 {
-	local attacked alike percent
+	local attacked baseline percent
 	attacked=$(beside "$build/tests/perf/heckle" "$tmp/stat/$store.stat.sock" "$1") || return 1
 	percent=$(awk -v used="$(cat "$tmp/used")" 'BEGIN { print (used > 99 ? 99 : used) }')
-	alike=$(beside "$build/tests/perf/heckle" - burn "$percent") || return 1
-	awk -v a="$attacked" -v b="$alike" 'BEGIN { printf "%.3f\n", a / b }'
+	baseline=$(beside "$build/tests/perf/heckle" - burn "$percent") || return 1
+	awk -v a="$attacked" -v b="$baseline" 'BEGIN { printf "%.3f\n", a / b }'
 }
 
 "${gantry[@]}" --role store >/dev/null 2>>"$tmp/errors" &

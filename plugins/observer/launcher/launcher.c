@@ -42,7 +42,10 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
-/* Send what has changed. The library does it in its main context, which no other code runs. */
+/*
+ * Send what has changed. libunity sends from the default main context, and nothing else in the
+ * process iterates that context.
+ */
 static void send_changes(void)
 {
 	while (g_main_context_iteration(NULL, FALSE))
