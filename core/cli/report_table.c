@@ -45,7 +45,8 @@ static char *format_bytes(char *dst, double bytes)
 
 	if (bytes >= 10000 * 0x1p40)
 		return strcpy(dst, ">9999TiB");
-	gn_size_format(dst, GN_UNITS_BYTES, bytes > 0 ? (uint64_t)bytes : 0);
+	gn_size_format(dst, GN_UNITS_BYTES,
+		       bytes > 0 ? bytes < 0x1p63 ? (uint64_t)bytes : INT64_MAX : 0);
 	point = strchr(dst, '.');
 	unit = point ? point + strcspn(point, "KMGT") : NULL;
 	if (strlen(dst) > 9 && unit)

@@ -41,7 +41,7 @@ static double number(const json_t *value)
 {
 	double n = json_number_value(value);
 
-	return n > 0 ? n : 0;
+	return n > 0 ? n < 1e18 ? n : 1e18 : 0; /* it becomes an integer */
 }
 
 void gn_report_format_value(char *dst, const char *key, const json_t *value, size_t *stem_p)
@@ -158,8 +158,8 @@ static void format_amount(char *dst, double amount, const char *unit)
 static void print_progress(FILE *out, const char *key, const json_t *value, int indent)
 {
 	const char *unit = json_string_value(json_object_get(value, "unit"));
-	double done = gn_report_number(value, "done", 0);
-	double target = gn_report_number(value, "target", 0); /* lint: a word */
+	double done = number(json_object_get(value, "done"));
+	double target = number(json_object_get(value, "target")); /* lint: a word */
 	char done_text[TEXT_BYTES], target_text[TEXT_BYTES];
 
 	format_amount(done_text, done, unit);

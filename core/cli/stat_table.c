@@ -18,7 +18,9 @@ static void format_rate(char *dst, size_t size, double n, double seconds)
 
 static void format_bytes(char *dst, size_t size, double n, double seconds)
 {
-	gn_size_format(dst, size, seconds > 0 && n > 0 ? (uint64_t)(n / seconds) : 0);
+	double rate = seconds > 0 && n > 0 ? n / seconds : 0;
+
+	gn_size_format(dst, size, rate < 1e18 ? (uint64_t)rate : (uint64_t)1e18);
 }
 
 static void print_role(FILE *out, const json_t *process, const char *name, const json_t *role,
