@@ -20,8 +20,6 @@ struct gn_session_lane {
 	struct gantry_region *move_memory;
 	uint32_t consumer_id, peer_consumer_id;
 	struct gn_responder *resp;
-	struct gn_lane_counters *counters;   /* NULL: the session has not started */
-	uint64_t done_before, failed_before; /* values of the counters at the start */
 	/* -errno: why the lane is broken; the lane writes it before it posts broken_post */
 	int broken;
 	struct gn_post broken_post, idle_post, drained_post;
@@ -128,9 +126,6 @@ int gn_session_supersede(struct gantry_session *s, uint32_t epoch,
 void gn_session_resume_waiting(const struct gantry_session *gone);
 /* Process the last part of HELLO: call `hello` of the role. Returns as gn_step_begin(). */
 int gn_step_hello(struct gantry_session *s);
-
-/* Take the counters of a lane. Returns 0 or -ENOMEM. */
-int gn_session_count_lane(struct gn_session_lane *sl);
 
 /* -- admit.c -- */
 /*

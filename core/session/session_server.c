@@ -405,8 +405,6 @@ static void release_lane(struct gantry_session *s, struct gn_session_lane *sl)
 	gn_loop_withdraw(s->role->loop, &sl->broken_post);
 	gn_loop_withdraw(s->role->loop, &sl->idle_post);
 	gn_loop_withdraw(s->role->loop, &sl->drained_post);
-	if (sl->counters)
-		sl->counters->in_use = false;
 	*sl = (struct gn_session_lane){.session = s};
 }
 
@@ -475,63 +473,9 @@ void gn_session_end(struct gantry_session *s, int reason)
 	gn_session_quiesce(s);
 }
 
-/* -- counters -- */
-
-struct gn_lane_counters *gn_server_take_counters(struct gn_role *role)
-{
-	const struct gantry_host *host = &role->host.pub;
-	struct gn_lane_counters *c;
-
-	LIST_FOREACH (c, &role->server.lane_counters, link)
-		if (!c->in_use) {
-			c->in_use = true;
-			return c;
-		}
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return NULL;
-	c->ops_done = host->counter(host, "ops_done");
-	c->ops_failed = host->counter(host, "ops_failed");
-	c->list_bounces = host->counter(host, "list_bounces_ops");
-	if (!c->ops_done || !c->ops_failed || !c->list_bounces) {
-		free(c);
-		return NULL;
-	}
-	c->in_use = true;
-	LIST_INSERT_HEAD(&role->server.lane_counters, c, link);
-	return c;
-}
-
-void gn_server_free_counters(struct gn_role *role)
-{
-	struct gn_lane_counters *c;
-
-	while (!LIST_EMPTY(&role->server.lane_counters)) {
-		c = LIST_FIRST(&role->server.lane_counters);
-		LIST_REMOVE(c, link);
-		free(c);
-	}
-}
-
-static uint64_t load(const uint64_t *cell)
-{
-	return __atomic_load_n(cell, __ATOMIC_RELAXED);
-}
-
-int gn_session_count_lane(struct gn_session_lane *sl)
-{
-	sl->counters = gn_server_take_counters(sl->session->role);
-	if (!sl->counters)
-		return -ENOMEM;
-	sl->done_before = load(sl->counters->ops_done);
-	sl->failed_before = load(sl->counters->ops_failed);
-	return 0;
-}
-
 int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 {
 	struct gn_server *sv = &role->server;
-	struct gn_lane_counters *counters;
 	const struct gn_endpoint *ep = role->spec.listen;
 	const struct gantry_host *host = &role->host.pub;
 	char words[GN_SERVICE_WORDS];
@@ -544,10 +488,19 @@ int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 	sv->lost = host->counter(host, "sessions_lost");
 	sv->refused = host->counter(host, "sessions_refused");
 	sv->direct = host->counter(host, "sessions_direct");
-	counters = gn_server_take_counters(role); /* a report has them without a session, too */
-	if (!sv->opened || !sv->ended || !sv->lost || !sv->refused || !sv->direct || !counters)
+	sv->ops_done = calloc(role->n_lanes, sizeof(*sv->ops_done));
+	sv->ops_failed = calloc(role->n_lanes, sizeof(*sv->ops_failed));
+	sv->list_bounces = calloc(role->n_lanes, sizeof(*sv->list_bounces));
+	if (!sv->opened || !sv->ended || !sv->lost || !sv->refused || !sv->direct ||
+	    !sv->ops_done || !sv->ops_failed || !sv->list_bounces)
 		return -ENOMEM;
-	counters->in_use = false;
+	for (uint32_t i = 0; i < role->n_lanes; i++) {
+		sv->ops_done[i] = host->counter(host, "ops_done");
+		sv->ops_failed[i] = host->counter(host, "ops_failed");
+		sv->list_bounces[i] = host->counter(host, "list_bounces_ops");
+		if (!sv->ops_done[i] || !sv->ops_failed[i] || !sv->list_bounces[i])
+			return -ENOMEM;
+	}
 	rc = ep->device->ops->listen(ep->device->dev, ep->service, &events, role, &sv->listener);
 	if (rc != 0) {
 		gn_log(GN_LOG_ERROR, role->host.name,
@@ -613,18 +566,6 @@ void gn_server_stop(struct gn_role *role)
 	gn_server_check_finished(role);
 }
 
-static void report_lanes(const struct gantry_session *s, struct gantry_writer *w)
-{
-	w->array(w, "lane_ops");
-	for (uint32_t i = 0; i < s->n_lanes && s->lanes[i].counters; i++)
-		w->u64(w, NULL, load(s->lanes[i].counters->ops_done) - s->lanes[i].done_before);
-	w->end(w);
-	w->array(w, "lane_failed_ops");
-	for (uint32_t i = 0; i < s->n_lanes && s->lanes[i].counters; i++)
-		w->u64(w, NULL, load(s->lanes[i].counters->ops_failed) - s->lanes[i].failed_before);
-	w->end(w);
-}
-
 void gn_server_report(const struct gn_role *role, struct gantry_writer *w)
 {
 	const char *address = gn_role_address(role);
@@ -649,7 +590,6 @@ void gn_server_report(const struct gn_role *role, struct gantry_writer *w)
 		w->u64(w, "lanes", s->attr.lanes);
 		w->u64(w, "depth", s->attr.depth);
 		w->u64(w, "peer_pid", s->peer.pid > 0 ? (uint64_t)s->peer.pid : 0);
-		report_lanes(s, w);
 		w->end(w);
 	}
 	w->end(w);

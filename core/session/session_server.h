@@ -14,16 +14,6 @@
 
 struct gn_role;
 
-/*
- * The counters of IOs of one lane of a session. They belong to the role, because its counters
- * include the IOs of sessions that have ended: a later session goes on with them.
- */
-struct gn_lane_counters {
-	uint64_t *ops_done, *ops_failed, *list_bounces;
-	bool in_use;
-	LIST_ENTRY(gn_lane_counters) link; /* in server.lane_counters of the role */
-};
-
 struct gn_server {
 	const struct gantry_server_ops *ops; /* NULL: the role does not serve */
 	void *listener;
@@ -47,7 +37,7 @@ struct gn_server {
 	 * volume
 	 */
 	uint64_t *opened, *ended, *lost, *refused, *direct;
-	LIST_HEAD(, gn_lane_counters) lane_counters;
+	uint64_t **ops_done, **ops_failed, **list_bounces; /* counters of IOs, for each lane */
 };
 
 /*
@@ -55,10 +45,6 @@ struct gn_server {
  * -ENOMEM; another -errno of the transport, which is logged.
  */
 int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops);
-/* Take counters for a lane of a session; in_use = false returns them. NULL: out of memory. */
-struct gn_lane_counters *gn_server_take_counters(struct gn_role *role);
-/* Free the counters of all lanes. */
-void gn_server_free_counters(struct gn_role *role);
 /* Stop listening; sessions continue. A second call has no effect. */
 void gn_server_unlisten(struct gn_role *role);
 /* Stop listening and end all sessions. The role finishes after the last session has ended. */

@@ -582,15 +582,12 @@ static int start_done(struct gantry_session *s)
 			.idle = on_responder_idle,
 			.drained = on_region_drained,
 			.arg = sl,
+			.ops_done = s->role->server.ops_done[l],
+			.ops_failed = s->role->server.ops_failed[l],
+			.list_bounces = s->role->server.list_bounces[l],
 		};
-		int rc = gn_session_count_lane(sl);
+		int rc = gn_responder_create(&attr, &sl->resp);
 
-		if (rc != 0)
-			return rc;
-		attr.ops_done = sl->counters->ops_done;
-		attr.ops_failed = sl->counters->ops_failed;
-		attr.list_bounces = sl->counters->list_bounces;
-		rc = gn_responder_create(&attr, &sl->resp);
 		if (rc != 0)
 			return rc;
 	}

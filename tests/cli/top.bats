@@ -118,27 +118,6 @@ rows() { # PATTERN - a screen of the running processes has a matching line
 	finish
 }
 
-@test "the IOs of a session are its own, and those of its role include ended sessions" {
-	command -v jq >/dev/null || skip "jq is not installed"
-	over_shm
-	begin --role store --role bridge
-	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set roles.load.workload.time=0s \
-		--set roles.load.workload.ops=1000 --set roles.load.workload.rate=0 --set roles.load.lanes=2
-	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set roles.load.workload.rate=10 --set roles.load.lanes=2 \
-		>/dev/null 2>&1 3>&- &
-	other=$!
-	local rest
-	until_true rows '^ +[0-9a-f]+ .* [1-9][0-9]* .* running [0-9]+s$'
-	for role in store bridge; do
-		rest=$("$GANTRY" stat --dir "$dir" --json | jq ".processes[].roles | select(.$role) | .$role |
-			.counters.ops_done - ([.sessions[].lane_ops[]] | add)")
-		echo "$role: $rest of 1000"
-		[ "$rest" -ge 995 ]
-		[ "$rest" -le 1005 ]
-	done
-	finish
-}
-
 @test "what cannot be shown is refused in one line" {
 	run "$GANTRY" top --dir "$BATS_TEST_TMPDIR" --batch
 	[ "$status" -eq 1 ]
