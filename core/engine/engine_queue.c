@@ -334,10 +334,11 @@ static void up_on_lane(void *arg)
 		restore(queue, &queue->ios[queue->lost[i]]);
 	queue->n_lost = 0;
 	qsort_r(queue->waiting, queue->n_waiting, sizeof(*queue->waiting), by_order, queue->kept);
-	if (queue->session->changed) {
+	if (queue->session->changed)
 		queue->in_doubt = 1;
+	/* also if the session was lost again before a flush reported the change */
+	if (queue->in_doubt)
 		fail_flushes(queue);
-	}
 }
 
 static void pause_on_lane(void *arg)
