@@ -362,6 +362,21 @@ static void test_flushes_in_flight_fail_instead_of_the_next(void)
 	TEST_ASSERT_EQUAL_UINT(2, count_done(GANTRY_S_OK));
 }
 
+/* The session is lost again before a flush has reported the change of the verifier. */
+static void test_flush_that_waits_for_a_second_resume_fails(void)
+{
+	rig.rh.seen = NULL;
+	resume_with_verifier(8);
+	lose();
+	flush();
+	rig_turn(20);
+	TEST_ASSERT_EQUAL_INT(0, queue->paused);
+	TEST_ASSERT_EQUAL_UINT(1, count_done(GANTRY_S_IO));
+	flush();
+	rig_turn(2);
+	TEST_ASSERT_EQUAL_UINT(1, count_done(GANTRY_S_OK));
+}
+
 static void test_session_can_be_closed_while_it_is_paused(void)
 {
 	write_block(0, 1);
@@ -511,6 +526,7 @@ int main(void)
 	RUN_TEST(test_the_next_flush_of_each_queue_fails);
 	RUN_TEST(test_next_flush_fails_even_if_nothing_was_written);
 	RUN_TEST(test_flushes_in_flight_fail_instead_of_the_next);
+	RUN_TEST(test_flush_that_waits_for_a_second_resume_fails);
 	RUN_TEST(test_session_can_be_closed_while_it_is_paused);
 	RUN_TEST(test_owner_can_cancel_the_resume_at_each_step);
 	RUN_TEST(test_io_rejected_with_enotconn_waits_for_the_resumed_session);
