@@ -307,9 +307,9 @@ static struct client *oldest_idle(const struct gn_control *control)
 {
 	struct client *client;
 
-	TAILQ_FOREACH(client, &control->clients, link)
-	if (client->state != WAITS)
-		return client;
+	TAILQ_FOREACH (client, &control->clients, link)
+		if (client->state != WAITS)
+			return client;
 	return NULL;
 }
 
@@ -317,9 +317,9 @@ static struct client *first_waiting(const struct gn_control *control)
 {
 	struct client *client;
 
-	TAILQ_FOREACH(client, &control->clients, link)
-	if (client->state == WAITS)
-		return client;
+	TAILQ_FOREACH (client, &control->clients, link)
+		if (client->state == WAITS)
+			return client;
 	return NULL;
 }
 

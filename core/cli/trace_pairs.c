@@ -136,8 +136,7 @@ bool gn_trace_pairs_take(struct gn_trace_pairs *pairs, uint32_t role, uint16_t l
 	const struct key key = key_of(role, lane, io);
 	struct entry *e;
 
-	TAILQ_FOREACH(e, bucket_of(pairs, &key), by_key)
-	{
+	TAILQ_FOREACH (e, bucket_of(pairs, &key), by_key) {
 		if (memcmp(&e->key, &key, sizeof(key)))
 			continue;
 		*pair = e->pair;

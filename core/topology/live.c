@@ -310,8 +310,8 @@ static int load_differences(struct gn_live *live, const struct differences *all,
 	struct difference *d;
 	int rc = 0;
 
-	STAILQ_FOREACH(d, &all->list, link)
-	rc = rc ? rc : gn_strlist_add(&sets, d->set);
+	STAILQ_FOREACH (d, &all->list, link)
+		rc = rc ? rc : gn_strlist_add(&sets, d->set);
 	if (rc)
 		gn_errs_no_memory(errs);
 	else
@@ -327,8 +327,7 @@ static int change_all(struct gn_live *live, const struct differences *all, struc
 	struct difference *d;
 	int rc = load_differences(live, all, &loaded, errs);
 
-	STAILQ_FOREACH(d, &all->list, link)
-	{
+	STAILQ_FOREACH (d, &all->list, link) {
 		if (rc)
 			break;
 		rc = keep_change(live, d);

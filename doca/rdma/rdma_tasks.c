@@ -96,12 +96,12 @@ static void withdraw(struct doca_task *base)
 	struct doca_rdma *rdma = gd_rdma_of(base->ctx);
 	const struct gd_rdma_task *posted;
 
-	STAILQ_FOREACH(posted, &rdma->receives, link)
-	if (posted == task) {
-		STAILQ_REMOVE(&rdma->receives, task, gd_rdma_task, link);
-		rdma->n_receives--;
-		return;
-	}
+	STAILQ_FOREACH (posted, &rdma->receives, link)
+		if (posted == task) {
+			STAILQ_REMOVE(&rdma->receives, task, gd_rdma_task, link);
+			rdma->n_receives--;
+			return;
+		}
 	for (struct doca_rdma_connection *conn = rdma->live; conn; conn = conn->next_live)
 		if (conn->receiving == task)
 			conn->receiving = NULL; /* the rest of that message is discarded */
