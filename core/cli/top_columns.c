@@ -81,7 +81,8 @@ static void print_shares(const struct gn_top_row *row, enum gn_top_value value,
 
 const struct gn_top_column gn_top_columns[] = {
 	{"PID", 'P', 7, 4, print_pid, GN_TOP_PID, 1, "the process"},
-	{"ROLE", 'N', -17, 0, print_name, TEXT, "the role, below it its sessions and their lanes"},
+	{"ROLE", 'N', -17, 0, print_name, TEXT,
+	 "the role, its sessions, the lanes of an initiator"},
 	{"KIND", 'K', -9, 9, print_kind, TEXT, "the plugin of the role"},
 	{"IOPS", 'I', 8, 0, print_count, GN_TOP_IOPS, -1, "IOs for each second"},
 	{"BYTES/S", 'B', 10, 1, print_bytes, GN_TOP_BYTES, -1, "bytes for each second"},

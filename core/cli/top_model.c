@@ -140,16 +140,13 @@ static double credits(double limit, double in_flight)
 	return in_flight > limit ? 0 : limit - in_flight;
 }
 
-/* The lanes of a session, or of a role that sends. */
-static void add_lanes(struct gn_top_model *m, const struct source *src, size_t role, size_t session,
-		      const json_t *object, const json_t *before)
+/* The lanes of a role that sends. */
+static void add_lanes(struct gn_top_model *m, const struct source *src, size_t role)
 {
-	const json_t *ops = json_object_get(object, "lane_ops"),
-		     *failed = json_object_get(object, "lane_failed_ops"),
-		     *held = json_object_get(object, "lane_held_ops"),
-		     *ops_before = json_object_get(before, "lane_ops"),
-		     *failed_before = json_object_get(before, "lane_failed_ops");
-	const double depth = gn_report_number(object, "depth", NAN);
+	const json_t *ops = json_object_get(src->role, "lane_ops"),
+		     *held = json_object_get(src->role, "lane_held_ops"),
+		     *ops_before = json_object_get(src->role_before, "lane_ops");
+	const double depth = gn_report_number(src->role, "depth", NAN);
 	size_t i;
 
 	for (i = 0; i < json_array_size(ops); i++) {
@@ -157,33 +154,18 @@ static void add_lanes(struct gn_top_model *m, const struct source *src, size_t r
 
 		if (!row)
 			return;
-		row->role = role;
-		row->session = session;
-		row->object = object;
+		row->role = row->session = role;
+		row->object = src->role;
 		snprintf(row->name, sizeof(row->name), "lane %zu", i);
-		snprintf(row->key, sizeof(row->key), "%.160s/%zu", m->rows[session].key, i);
+		snprintf(row->key, sizeof(row->key), "%.160s/%zu", m->rows[role].key, i);
 		row->value[GN_TOP_PID] = m->rows[role].value[GN_TOP_PID];
 		row->value[GN_TOP_IOPS] = per_second(
 			gained(json_array_get(ops, i), json_array_get(ops_before, i)), src);
-		row->value[GN_TOP_ERRORS] = gained(json_array_get(failed, i),
-						   json_array_get(failed_before, i));
 		row->value[GN_TOP_IN_FLIGHT] = json_is_number(json_array_get(held, i))
 						       ? json_number_value(json_array_get(held, i))
 						       : NAN;
 		row->value[GN_TOP_CREDITS] = credits(depth, row->value[GN_TOP_IN_FLIGHT]);
 	}
-}
-
-/* Returns the sum of the gains of all lanes; NAN: the object does not count by lane. */
-static double lanes_gained(const json_t *object, const json_t *before, const char *key)
-{
-	const json_t *list = json_object_get(object, key), *old = json_object_get(before, key);
-	double total = json_array_size(list) ? 0 : NAN;
-	size_t i;
-
-	for (i = 0; i < json_array_size(list); i++)
-		total += gained(json_array_get(list, i), json_array_get(old, i));
-	return total;
 }
 
 /* Describe the state of a session, and since when it has it. */
@@ -204,17 +186,6 @@ static void describe_state(struct gn_top_row *row, const json_t *session)
 	strcat(row->state, age);
 }
 
-static const json_t *find_session(const json_t *sessions, const char *id)
-{
-	const json_t *each;
-	size_t i;
-
-	json_array_foreach ((json_t *)sessions, i, each)
-		if (strcmp(text_of(each, "id"), id) == 0)
-			return each;
-	return NULL;
-}
-
 /*
  * list: the key of the sessions in a role: those that it serves, or those that it has opened.
  * Returns their number.
@@ -222,7 +193,7 @@ static const json_t *find_session(const json_t *sessions, const char *id)
 static size_t add_sessions(struct gn_top_model *m, const struct source *src, size_t role,
 			   const char *list)
 {
-	const json_t *session, *before;
+	const json_t *session;
 	struct gn_top_row *row;
 	size_t i;
 
@@ -233,7 +204,6 @@ static size_t add_sessions(struct gn_top_model *m, const struct source *src, siz
 		row = add_row(m, GN_TOP_SESSION);
 		if (!row)
 			return i;
-		before = find_session(json_object_get(src->role_before, list), id);
 		row->role = role;
 		row->object = session;
 		snprintf(row->key, sizeof(row->key), "%.120s/%.2s-%.40s", m->rows[role].key, list,
@@ -245,14 +215,10 @@ static size_t add_sessions(struct gn_top_model *m, const struct source *src, siz
 			copy_plain(row->name + 1, sizeof(row->name) - 1, to);
 		}
 		row->value[GN_TOP_PID] = m->rows[role].value[GN_TOP_PID];
-		row->value[GN_TOP_IOPS] = per_second(lanes_gained(session, before, "lane_ops"),
-						     src);
-		row->value[GN_TOP_ERRORS] = lanes_gained(session, before, "lane_failed_ops");
 		if (src->silent)
 			strcpy(row->state, "silent");
 		else
 			describe_state(row, session);
-		add_lanes(m, src, role, row->built, session, before);
 	}
 	return json_array_size(json_object_get(src->role, list));
 }
@@ -326,7 +292,7 @@ static void add_role(struct gn_top_model *m, const struct source *src)
 	describe_role(row, src);
 	m->n_roles++;
 	m->seconds = seconds > m->seconds ? seconds : m->seconds;
-	add_lanes(m, src, role, role, src->role, src->role_before);
+	add_lanes(m, src, role);
 	m->n_served += add_sessions(m, src, role, "sessions");
 	m->n_opened += add_sessions(m, src, role, "client_sessions");
 }

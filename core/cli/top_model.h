@@ -53,7 +53,7 @@ struct gn_top_row {
 	double value[GN_TOP_VALUES];
 	bool has_share;
 	double share[GN_STAT_PARTS]; /* of the latency */
-	const json_t *object;        /* of the report; lanes: that of their session or role */
+	const json_t *object;        /* of the report; lanes: that of their role */
 };
 
 enum gn_top_mode {
