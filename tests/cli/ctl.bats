@@ -2,6 +2,8 @@
 # ctl.bats - gantry ctl, the control socket and SIGHUP
 
 setup() {
+	. "$BATS_TEST_DIRNAME/lib.sh"
+	need target initiator memory loop
 	dir=$BATS_TEST_TMPDIR/stat
 	conf=$BATS_TEST_TMPDIR/conf
 	cat >"$conf" <<-END
@@ -20,15 +22,6 @@ setup() {
 
 teardown() {
 	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || :
-}
-
-until_true() { # COMMAND... - try for 20 s at most
-	local i
-	for ((i = 0; i < 2000; i++)); do
-		"$@" && return 0
-		sleep 0.01 # lint: allowed, between two checks
-	done
-	return 1
 }
 
 answers() {
@@ -102,7 +95,7 @@ is_recording() { # NUMBER - the trace has more records than that
 }
 
 @test "a trace is switched on and off" {
-	[ -e "$GANTRY_PLUGINS/trace.so" ] || skip "built without the plugin trace"
+	need trace
 	sed -i "s|workload = {|stages = ( { type = \"trace\"; enabled = false; path = \"$BATS_TEST_TMPDIR/t\"; } ); &|" "$conf"
 	begin
 	[ "$(recorded)" -eq 0 ]
@@ -207,7 +200,7 @@ is_recording() { # NUMBER - the trace has more records than that
 }
 
 @test "drain ends a server after its last session" {
-	[ -e "$GANTRY_PLUGINS/shm-comch.so" ] || skip "built without the plugin shm-comch"
+	need shm-comch
 	sed -i "s|transport = \"loop\"|transport = \"shm-comch\"; dir = \"$BATS_TEST_TMPDIR/shm\"|" "$conf"
 	begin --role store
 	setsid "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set roles.load.workload.time=599s >/dev/null 2>&1 3>&- &

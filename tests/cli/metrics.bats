@@ -3,6 +3,7 @@
 # gantry metrics: serves the metrics of processes by HTTP, also while clients stall, flood it or send garbage.
 
 setup() {
+	. "$BATS_TEST_DIRNAME/lib.sh"
 	umask 022
 	trap '' PIPE # the exporter ends connections to which a test still writes
 	[ -x "$top_builddir/core/gantry-metrics" ] || [[ "$BATS_TEST_DESCRIPTION" == "without the exporter"* ]] ||
@@ -13,9 +14,7 @@ setup() {
 	pid=
 	exporter=
 	dripper=
-	for plugin in target gateway initiator memory stats loop; do
-		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
-	done
+	need target gateway initiator memory stats loop
 	cat >"$conf" <<-END
 		runtime = { stat_dir = "$dir"; };
 		devices = { d = { transport = "loop"; }; };
@@ -34,13 +33,6 @@ teardown() {
 	for p in $pid $exporter $dripper; do
 		kill -KILL "$p" && wait "$p" || true
 	done 2>/dev/null
-}
-
-until_true() { # COMMAND... - repeat the command until it succeeds
-	local end=$((SECONDS + 60))
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || { echo "still fails after 60 s: $*"; cat "$BATS_TEST_TMPDIR"/*.err; return 1; }
-	done
 }
 
 says() {

@@ -3,14 +3,13 @@
 # gantry run --report: the page that it writes, what a browser shows of it, and paths that cannot be written.
 
 setup() {
+	. "$BATS_TEST_DIRNAME/lib.sh"
 	umask 022
 	conf=$BATS_TEST_TMPDIR/t.conf
 	page=$BATS_TEST_TMPDIR/out/run.html
 	pid=
 	mkdir "$BATS_TEST_TMPDIR/out"
-	for plugin in target gateway initiator memory stats loop; do
-		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
-	done
+	need target gateway initiator memory stats loop
 	cat >"$conf" <<-END
 		runtime = { stat_dir = "$BATS_TEST_TMPDIR/stat"; };
 		devices = { wire = { transport = "loop"; services = { disk = "</script><b>a&b"; }; }; };
@@ -126,7 +125,7 @@ shown() {
 }
 
 @test "a run without a session has a page, which shows the roles of other processes" {
-	[ -e "$GANTRY_PLUGINS/shm-comch.so" ] || skip "built without the plugin shm-comch"
+	need shm-comch
 	[ -n "$(command -v jq)" ] || skip "jq is not installed"
 	sed -i "s|transport = \"loop\";.*|transport = \"shm-comch\"; dir = \"$BATS_TEST_TMPDIR/shm\"; }; };|" "$conf"
 	gantry run "$conf" --role load --set roles.load.connect.timeout=10ms --report "$page"

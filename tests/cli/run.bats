@@ -3,13 +3,12 @@
 # gantry run: exit status, reports, signals, gantry stat. One process, connected by the transport loop.
 
 setup() {
+	. "$BATS_TEST_DIRNAME/lib.sh"
 	umask 022
 	conf=$BATS_TEST_TMPDIR/t.conf
 	dir=$BATS_TEST_TMPDIR/stat
 	pid=
-	for plugin in target gateway initiator memory stats fault loop; do
-		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
-	done
+	need target gateway initiator memory stats fault loop
 	cat >"$conf" <<-END
 		runtime = { stat_dir = "$dir"; };
 		devices = { d = { transport = "loop"; }; };
@@ -35,13 +34,6 @@ gantry() {
 
 says() {
 	[[ "$output" == *"$1"* ]] || { echo "expected: $1"; echo "said: $output"; return 1; }
-}
-
-until_true() { # COMMAND... - repeat the command until it succeeds
-	local end=$((SECONDS + 60))
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || { echo "still fails after 60 s: $*"; cat "$BATS_TEST_TMPDIR"/{out,err}; return 1; }
-	done
 }
 
 answers() {
@@ -156,7 +148,7 @@ finish() { # wait for its end; set status and output
 
 # over_shm - lets the device d reach other processes
 over_shm() {
-	[ -e "$GANTRY_PLUGINS/shm-comch.so" ] || skip "built without the plugin shm-comch"
+	need shm-comch
 	sed -i "s|transport = \"loop\"|transport = \"shm-comch\"; dir = \"$BATS_TEST_TMPDIR/shm\"|" "$conf"
 }
 
@@ -497,7 +489,7 @@ has_metrics() {
 }
 
 @test "check does not make the file of a volume" {
-	[ -e "$GANTRY_PLUGINS/file.so" ] || skip "built without the plugin file"
+	need file
 	local file="type = \"file\"; path = \"$BATS_TEST_TMPDIR/volume\"; create = true; size = \"1MiB\""
 	sed -i "s|type = \"memory\"; size = \"1MiB\"|$file|" "$conf"
 	gantry check -p "$GANTRY_PLUGINS" "$conf"

@@ -3,15 +3,14 @@
 # gantry top: screens as text, and in a terminal of tmux. One process, connected by the transport loop.
 
 setup() {
+	. "$BATS_TEST_DIRNAME/lib.sh"
 	umask 022
 	conf=$BATS_TEST_TMPDIR/t.conf
 	dir=$BATS_TEST_TMPDIR/stat
 	pid=
 	other=
 	tmux_dir=
-	for plugin in target gateway initiator memory stats loop; do
-		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
-	done
+	need target gateway initiator memory stats loop
 	cat >"$conf" <<-END
 		runtime = { stat_dir = "$dir"; };
 		devices = { d = { transport = "loop"; }; };
@@ -31,13 +30,6 @@ teardown() {
 	close_terminal
 	for process in $pid $other; do
 		kill -KILL "$process" 2>/dev/null || true
-	done
-}
-
-until_true() { # COMMAND... - repeat the command until it succeeds
-	local end=$((SECONDS + 60))
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || { echo "still fails after 60 s: $*"; [ -z "$tmux_dir" ] || screen; return 1; }
 	done
 }
 
@@ -99,7 +91,7 @@ heads+=" SHARES         ERR   CPU/IO STATE"
 
 # over_shm - lets the device d reach other processes
 over_shm() {
-	[ -e "$GANTRY_PLUGINS/shm-comch.so" ] || skip "built without the plugin shm-comch"
+	need shm-comch
 	sed -i "s|transport = \"loop\"|transport = \"shm-comch\"; dir = \"$BATS_TEST_TMPDIR/shm\"|" "$conf"
 }
 

@@ -3,10 +3,8 @@
 # trace.bats - gantry trace prints, sums up and converts the recordings of a run
 
 setup_file() {
-	local plugin
-	for plugin in loop initiator gateway target memory trace fault; do
-		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
-	done
+	. "$BATS_TEST_DIRNAME/lib.sh"
+	need loop initiator gateway target memory trace fault
 	cd "$BATS_FILE_TMPDIR" || return
 	cat >conf <<-END
 		runtime = { stat = false; };
