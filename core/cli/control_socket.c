@@ -272,8 +272,8 @@ static void answer(struct client *client)
 	int rc;
 
 	client->text = gn_rpc_answer(control->methods, control->arg, client->in, client->line, &n);
-	control->turn_ns += n > 1 ? (n - 1) * TURN_NS
-				  : 0; /* each request of a batch costs a turn */
+	if (n > 1) /* each request of a batch costs a turn; schedule() has paid one */
+		control->turn_ns += (n - 1) * TURN_NS;
 	remove_bytes(client, client->line);
 	client->since_ns = 0; /* the next request has the whole time */
 	client->sent = 0;
