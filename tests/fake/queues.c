@@ -215,14 +215,16 @@ int fq_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max)
 	struct fake_queue *q = consumer;
 	struct fake_conn *conn = alive(q);
 	uint32_t n;
+	int rc;
 
 	lock(conn);
+	rc = q->poll_rc;
 	n = q->n_in < max ? q->n_in : max;
 	memcpy(msgs, q->in, n * sizeof(msgs[0]));
 	memmove(q->in, q->in + n, (q->n_in - n) * sizeof(msgs[0]));
 	q->n_in -= n;
 	unlock(conn);
-	return n == 0 && q->poll_rc != 0 ? q->poll_rc : (int)n;
+	return n == 0 && rc != 0 ? rc : (int)n;
 }
 
 int fq_consumer_arm(void *consumer)
