@@ -55,7 +55,7 @@ passes stats
 passes trace --set path="$tmp/trace"
 passes memory
 passes null --discards
-passes file --set path="$tmp/volume" --set lock_wait=10s
+passes file --set path="$tmp/volume"
 passes initiator
 passes gateway
 passes target

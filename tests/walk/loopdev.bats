@@ -29,8 +29,11 @@ attach() { # NAME FILE [OPTION...] - attach a new loop device to the file and li
 	ln -s "$device" "$dir/$name"
 }
 
-detach() { # the loop device that was attached last
+# Detach the loop device that was attached last. The kernel detaches it when nothing has it open; a target that another test
+# starts opens each loop device for a moment.
+detach() {
 	losetup -d "${loops[-1]}"
+	until_true test ! -e "/sys/block/${loops[-1]##*/}/loop"
 	unset 'loops[-1]'
 }
 
@@ -103,4 +106,12 @@ refused() { # PATH TEXT [OPTIONS] - a second target with another service name fa
 	detach
 	served disk
 	stop store
+}
+
+@test "a device is free when its target has ended" {
+	local i
+	for ((i = 0; i < 20; i++)); do
+		served over
+		stop store
+	done
 }

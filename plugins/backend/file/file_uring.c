@@ -116,6 +116,12 @@ static void uring_stop(struct file_lane *lane)
 
 	if (!lane->store->is_device)
 		file_finder_stop(&ring->finder);
+	/*
+	 * The kernel tears down a ring in the background. Until then a ring that still has the
+	 * file keeps a device open with O_EXCL, and the next owner gets EBUSY.
+	 */
+	if (ring->fd_flags)
+		io_uring_unregister_files(&ring->uring);
 	io_uring_queue_exit(&ring->uring);
 	close(ring->event_fd);
 	free(ring);

@@ -71,9 +71,8 @@ static void file(void)
 										     "direct=true"};
 
 	for (unsigned i = 0; i < 4; i++) {
-		/* lock_wait: the kernel releases the lock some time after io_uring is closed */
 		struct kit_subject subject = {
-			.settings = {path_setting, engines[i / 2], direct[i % 2], "lock_wait=10s"},
+			.settings = {path_setting, engines[i / 2], direct[i % 2]},
 			.stores = 1,
 			.keeps = 1,
 			.verifier_stays = 1,
