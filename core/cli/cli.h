@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/trace_filter.h"
+#include "trace/trace_filter.h"
 #include "topology/topology.h"
 
 /* Exit codes; `gantry --help` explains them. */

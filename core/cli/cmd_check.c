@@ -19,7 +19,7 @@
 #include "base/kernel.h"
 #include "cli/budget.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "report/report.h"
 #include "loader/loader.h"
 #include "topology/topology.h"
 #include "transport/bounce.h"

@@ -10,7 +10,7 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "report/report.h"
 #include "cli/cmd_run.h"
 #include "topology/topology.h"
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/control_socket.h"
-#include "cli/control_methods.h"
+#include "control/control_socket.h"
+#include "control/control_methods.h"
 #include "cli/stat_view.h"
 
 #define ANSWER_S 10 /* longest wait for a response */

@@ -11,7 +11,7 @@
 
 #include "base/container_of.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "report/report.h"
 #include "topology/topology.h"
 
 /* -- one transport -- */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "report/report.h"
 
 /* Values of the variables: directories, separated by ':'. "": not to be set. */
 struct places {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "report/report.h"
 #include "topology/topology.h"
 
 struct listing {

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "report/report.h"
 #include "cli/stat_client.h"
-#include "cli/stat_metrics.h"
-#include "cli/stat_rates.h"
-#include "cli/stat_table.h"
+#include "report/stat_metrics.h"
+#include "report/stat_rates.h"
+#include "report/stat_table.h"
 #include "cli/stat_view.h"
 
 static void print_silent(const json_t *silent)

@@ -8,8 +8,8 @@
 #include "cli/cli.h"
 #include "cli/stat_client.h"
 #include "cli/stat_view.h"
-#include "cli/top_model.h"
-#include "cli/top_screen.h"
+#include "top/top_model.h"
+#include "top/top_screen.h"
 #include "cli/top_view.h"
 
 /* Request reports, and let the model take them. */

@@ -8,9 +8,9 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/trace_format.h"
-#include "cli/trace_stream.h"
-#include "cli/trace_summary.h"
+#include "trace/trace_format.h"
+#include "trace/trace_stream.h"
+#include "trace/trace_summary.h"
 
 struct input {
 	const char *path;

@@ -17,8 +17,8 @@
 
 #include "base/log.h"
 #include "cli/metrics_listen.h"
-#include "cli/report.h"
-#include "cli/trace_format.h"
+#include "report/report.h"
+#include "trace/trace_format.h"
 
 #define GLOBAL (GN_CLI_PLUGIN_DIR | GN_CLI_VERBOSE | GN_CLI_JSON | GN_CLI_HELP)
 #define TOPOLOGY (GLOBAL | GN_CLI_ROLE | GN_CLI_SET)

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/stat_metrics.h"
+#include "report/stat_metrics.h"
 
 /* A connection beyond this number ends the oldest one, so that stalled clients keep out none. */
 #define CONNECTIONS_MAX 16

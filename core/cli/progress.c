@@ -12,7 +12,7 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "cli/report.h"
+#include "report/report.h"
 
 #define INTERVAL_NS GN_NS_PER_S
 #define BAR 20

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/control_socket.h"
+#include "control/control_socket.h"
 
 #define ANSWER_MAX (64u * 1024 * 1024)
 #define RETRY_MS 10 /* between attempts to connect to a process whose queue is full */

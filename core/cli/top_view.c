@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/stat_rates.h"
-#include "cli/top_keys.h"
+#include "report/stat_rates.h"
+#include "top/top_keys.h"
 #include "cli/top_sampler.h"
-#include "cli/top_screen.h"
+#include "top/top_screen.h"
 
 #define ESCAPE_MS 100 /* wait for the rest of a key that begins with ESC */
 

@@ -4,7 +4,7 @@
 #define GN_CLI_TOP_VIEW_H
 
 #include "cli/stat_view.h"
-#include "cli/top_model.h"
+#include "top/top_model.h"
 
 /*
  * Show the model in the terminal until the user quits, or SIGINT, SIGTERM or SIGHUP arrives, or the

@@ -2,7 +2,7 @@
 /*
  * jsonrpc.c - requests of the control socket from any bytes: each response is JSON-RPC on one line.
  */
-#include "cli/jsonrpc.h"
+#include "control/jsonrpc.h"
 #include "fuzz/require.h"
 
 #include <stdint.h>

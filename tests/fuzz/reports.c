@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/stat_metrics.h"
-#include "cli/stat_table.h"
-#include "cli/top_keys.h"
-#include "cli/top_screen.h"
+#include "report/stat_metrics.h"
+#include "report/stat_table.h"
+#include "top/top_keys.h"
+#include "top/top_screen.h"
 #include "fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

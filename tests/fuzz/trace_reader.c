@@ -3,9 +3,9 @@
  * trace_reader.c - traces of any bytes, as gantry trace reads them: in each format and as a
  * summary. The first byte selects filters; the input is read as one trace and as two.
  */
-#include "cli/trace_format.h"
-#include "cli/trace_stream.h"
-#include "cli/trace_summary.h"
+#include "trace/trace_format.h"
+#include "trace/trace_stream.h"
+#include "trace/trace_summary.h"
 #include "fuzz/require.h"
 
 #include <stdint.h>

@@ -46,7 +46,11 @@ check()
 		may["engine"] = may["io"] " engine"
 		may["session"] = may["transport"] " engine session"
 		may["topology"] = may["session"] " config loader topology"
-		may["cli"] = may["topology"] " cli"
+		may["report"] = may["topology"] " report"
+		may["control"] = may["report"] " control"
+		may["top"] = may["report"] " top"
+		may["trace"] = may["io"] " trace"
+		may["cli"] = may["control"] " top trace cli"
 		n = split("common argp device engine mmap buf sync_event compute dma comch dpa rdma", doca)
 		in_doca["common"] = "base config loader common"
 		for (i = 2; i <= n; i++) in_doca[doca[i]] = in_doca[doca[i - 1]] " " doca[i]

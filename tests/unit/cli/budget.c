@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/report.h"
+#include "report/report.h"
 #include "unity.h"
 
 #define NO_LIMIT UINT64_MAX
