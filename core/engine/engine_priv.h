@@ -43,7 +43,7 @@ struct gantry_engine {
 	uint64_t id, lost_ns;
 	uint64_t retry_ns; /* delay before the next attempt */
 	uint32_t epoch;
-	uint64_t *n_resumed; /* counter of the role; NULL before the first resume */
+	uint64_t *n_resumed; /* counter of the role */
 	uint8_t secret[GANTRY_SECRET_BYTES];
 	int changed; /* the verifier has changed; set during a resume */
 	/*

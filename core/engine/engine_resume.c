@@ -193,20 +193,9 @@ int gn_engine_resume_check(struct gantry_engine *session, const struct gantry_vo
 	return -ESTALE;
 }
 
-/* Count the resume. The counter exists only from the first resume on. */
-static void count_resume(struct gantry_engine *session)
-{
-	const struct gantry_host *host = session->rh->host;
-
-	if (!session->n_resumed)
-		session->n_resumed = host->counter(host, "sessions_resumed");
-	if (session->n_resumed)
-		gantry_count(session->n_resumed, 1);
-}
-
 void gn_engine_resume_done(struct gantry_engine *session, uint32_t n_again)
 {
-	count_resume(session);
+	gantry_count(session->n_resumed, 1);
 	session->changed = 0;
 	session->rh->after_cancel(session->rh, session);
 	session->text[0] = '\0';

@@ -313,7 +313,7 @@ static int open_session(const struct gantry_role_host *rh, const struct gantry_e
 		.epoch = 1, .lanes = attr->n_queues, .depth = attr->depth, .regions = 1};
 	struct gantry_engine *session =
 		gantry_zalloc_lines(sizeof(*session) + attr->n_queues * sizeof(session->queues[0]));
-	int rc = 0;
+	int rc;
 
 	if (!session)
 		return -ENOMEM;
@@ -324,6 +324,8 @@ static int open_session(const struct gantry_role_host *rh, const struct gantry_e
 	session->epoch = wanted.epoch;
 	session->released = 1;
 	session->resume_ns = rh->connect_resume(rh, attr->connect);
+	session->n_resumed = rh->host->counter(rh->host, "sessions_resumed");
+	rc = session->n_resumed ? 0 : -ENOMEM;
 	for (uint32_t i = 0; i < attr->n_queues && !rc; i++)
 		rc = gn_engine_queue_init(session, i);
 	if (!rc)

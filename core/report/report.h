@@ -44,7 +44,8 @@ int gn_report_print_json(FILE *out, const json_t *tree);
 
 /*
  * Write a tree as text: one line for each value or set of percentiles. The suffix of a key selects
- * the unit. Empty objects, and counters that are 0, are omitted. indent: nesting level.
+ * the unit. Empty objects, operations without IO, and counters that are 0, are omitted. indent:
+ * nesting level.
  */
 void gn_report_print_text(FILE *out, const json_t *tree, int indent);
 

@@ -204,6 +204,12 @@ static void print_array(FILE *out, const char *key, const json_t *array, int ind
 	fputs(scalars ? "\n" : "", out);
 }
 
+/* True if the value describes an operation of which there was no IO. */
+static bool is_unused(const json_t *value)
+{
+	return gn_report_number(value, "latency.count", 1) == 0;
+}
+
 /* True if all values are counters that are 0. */
 static bool is_all_zero(const json_t *value)
 {
@@ -222,7 +228,7 @@ static void print_value(FILE *out, const char *key, const json_t *value, int ind
 	const char *name;
 	json_t *item;
 
-	if (is_empty(value) || (counters && is_all_zero(value)))
+	if (is_empty(value) || is_unused(value) || (counters && is_all_zero(value)))
 		return;
 	if (is_percentiles(value)) {
 		print_percentiles(out, key, value, indent);

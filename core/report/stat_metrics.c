@@ -88,6 +88,15 @@ static const struct family {
 	 ERROR, NULL, NULL, 1},
 };
 
+/* The members that `errors` of a role can have, by enum gantry_status; then those without. */
+static const char *const errors_of_role[] = {
+#define STATUS_NAME(num, name, err, text) #name,
+	GANTRY_STATUS_LIST(STATUS_NAME)
+#undef STATUS_NAME
+		"refused",
+	"double_completions",
+};
+
 /* -- samples -- */
 
 /* What the labels of a sample say; NULL: no such label. */
@@ -213,6 +222,22 @@ static void print_operations(FILE *out, const struct family *f, struct labels l,
 	}
 }
 
+/*
+ * The errors of a role by status, also those that have not occurred: an increase from "no sample"
+ * to 1 would not show in the rate of a counter.
+ */
+static void print_errors(FILE *out, const struct family *f, struct labels l, const json_t *errors)
+{
+	json_t *all = errors ? json_object() : NULL;
+
+	for (size_t i = GANTRY_S_OK + 1;
+	     all && i < sizeof(errors_of_role) / sizeof(errors_of_role[0]); i++)
+		json_object_set_new(all, errors_of_role[i], json_integer(0));
+	json_object_update(all, (json_t *)errors);
+	print_members(out, f, l, "status", all, false);
+	json_decref(all);
+}
+
 static void print_sessions(FILE *out, const struct family *f, struct labels l, const json_t *role)
 {
 	const json_t *session;
@@ -242,7 +267,7 @@ static void print_role(FILE *out, const struct family *f, const struct labels *l
 		print_members(out, f, *l, "hop", json_object_get(role, "hops"), false);
 		break;
 	case ERROR:
-		print_members(out, f, *l, "status", json_object_get(role, "errors"), false);
+		print_errors(out, f, *l, json_object_get(role, "errors"));
 		break;
 	case UP:
 	case PROCESS:

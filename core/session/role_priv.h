@@ -36,7 +36,7 @@ struct gn_role {
 	 */
 	int had_client, had_session;
 	char no_session[GN_FRAME_TEXT + 64]; /* why the last client did not start a session */
-	/* counters of late replies, one for each lane; NULL before the first client */
+	/* counters of late replies, one for each lane; NULL: the role has no connects */
 	uint64_t **late_replies;
 	LIST_HEAD(, gn_role_timer) timers; /* timers of the plugin */
 

@@ -497,27 +497,18 @@ static uint64_t choose_id(void)
 	return id;
 }
 
-/*
- * Create the counters of late replies, one for each lane. They belong to the role, because clients
- * can be removed, but counters cannot.
- */
-static int create_counters(struct gn_role *role)
+int gn_client_create_counters(struct gn_role *role)
 {
-	uint64_t **cells;
+	const struct gantry_host *host = &role->host.pub;
 
-	if (role->late_replies)
-		return 0;
-	cells = calloc(role->n_lanes, sizeof(*cells));
-	if (!cells)
+	role->late_replies = calloc(role->n_lanes, sizeof(*role->late_replies));
+	if (!role->late_replies)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < role->n_lanes; i++) {
-		cells[i] = role->host.pub.counter(&role->host.pub, "late_replies");
-		if (!cells[i]) {
-			free(cells);
+		role->late_replies[i] = host->counter(host, "late_replies");
+		if (!role->late_replies[i])
 			return -ENOMEM;
-		}
 	}
-	role->late_replies = cells;
 	return 0;
 }
 
@@ -530,8 +521,6 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	if (connect >= role->spec.n_connects || attr->lanes == 0 || attr->lanes > GN_MAX_LANES ||
 	    attr->depth == 0)
 		return -EINVAL;
-	if (create_counters(role) != 0)
-		return -ENOMEM;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;

@@ -11,6 +11,11 @@
 
 struct gn_role;
 
+/*
+ * Create the counters of late replies, one for each lane. They belong to the role, because clients
+ * can be removed, but counters cannot. Returns 0 or -ENOMEM. Once for a role with connects.
+ */
+int gn_client_create_counters(struct gn_role *role);
 int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_session_attr *attr,
 		   const struct gantry_client_events *events, void *arg,
 		   struct gantry_client **client_p);

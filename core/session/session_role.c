@@ -139,6 +139,8 @@ int gn_role_create(struct gn_loop *loop, const struct gn_role_spec *spec, struct
 	gn_host_init(&role->host, "roles.%s", spec->name);
 	gn_role_fill_host(role);
 	rc = open_lanes(role);
+	if (rc == 0 && spec->n_connects != 0)
+		rc = gn_client_create_counters(role);
 	if (rc == 0)
 		rc = open_backend(role);
 	if (rc == 0)

@@ -29,6 +29,7 @@ well() {
 	walk
 	well
 	holds "$report" 'load.total.ops == 5000' 'load.verify.checked > 1000' 'front_bytes == 0' \
+		'load.counters | .sessions_resumed == 0 and .late_replies == 0' 'load.flushes.ops == 0' \
 		'back_bytes == 0' 'load.hops | .gateway.count == 5000 and .target.count == 5000' \
 		'load.hops | .gateway.p50_ns >= .target.p50_ns and .target.max_ns > 0' # one thread: all else is a call
 }

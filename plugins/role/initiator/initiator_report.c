@@ -93,8 +93,6 @@ static uint64_t write_kinds(struct gantry_writer *w, const struct lane_stats *to
 
 		ops += n;
 		*bytes_p += total->kind[k].bytes;
-		if (!n && k > KIND_WRITE)
-			continue;
 		w->object(w, kind_keys[k]);
 		w->u64(w, "ops", n);
 		w->u64(w, "bytes", total->kind[k].bytes);

@@ -134,8 +134,6 @@ static void report_op(const struct stats *stats, unsigned opcode, struct op_stat
 		sum->n_errors += get(&lane->ops[opcode].n_errors);
 		gantry_histogram_merge(&sum->latency, &lane->ops[opcode].latency);
 	}
-	if (gantry_histogram_count(&sum->latency) == 0)
-		return;
 	w->object(w, names[opcode]);
 	w->u64(w, "done_ops", gantry_histogram_count(&sum->latency));
 	w->u64(w, "error_ops", sum->n_errors);

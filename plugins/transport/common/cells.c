@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "cells.h"
+
+int tc_cells_init(struct tc_cells *cells, const struct gantry_host *host, const char *name)
+{
+	uint64_t *cell;
+
+	*cells = (struct tc_cells){.name = name};
+	cell = tc_cell_get(cells, host);
+	tc_cell_put(cells, cell);
+	return cell ? 0 : -ENOMEM;
+}
 
 uint64_t *tc_cell_get(struct tc_cells *cells, const struct gantry_host *host)
 {

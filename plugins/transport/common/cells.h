@@ -8,13 +8,17 @@
 
 #include <gantry/plugin.h>
 
-/* Initialise all fields but `name` with zero. */
 struct tc_cells {
 	const char *name; /* name of the counter */
 	uint64_t **free;  /* cells that no queue uses */
 	unsigned int n_free, n, room;
 };
 
+/*
+ * Create the counter, so that reports have it before the first queue. name: constant. Returns 0 or
+ * -ENOMEM.
+ */
+int tc_cells_init(struct tc_cells *cells, const struct gantry_host *host, const char *name);
 /* Get a cell for a queue. Returns NULL if out of memory. */
 uint64_t *tc_cell_get(struct tc_cells *cells, const struct gantry_host *host);
 /* Release a cell. NULL is ignored. */

@@ -356,10 +356,11 @@ static int loop_open(const struct gantry_host *host, const void *conf, void **de
 	dev->host = host;
 	dev->conf = conf;
 	dev->events_end = &dev->events;
-	dev->payload.name = "payload_bytes";
 	dev->connections = host->counter(host, "connections");
 	dev->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = dev->wake < 0 ? -errno : dev->connections ? 0 : -ENOMEM;
+	if (!rc)
+		rc = tc_cells_init(&dev->payload, host, "payload_bytes");
 	if (rc) {
 		gantry_log_error(host, "cannot open: %s", strerror(-rc));
 		loop_close(dev);

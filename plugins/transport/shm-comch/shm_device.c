@@ -215,10 +215,11 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	LIST_INIT(&dev->conns);
 	LIST_INIT(&dev->reap_list);
 	LIST_INIT(&dev->reap_list_listeners);
-	dev->payload.name = "payload_bytes";
 	dev->protocol_errors = host->counter(host, "protocol_errors");
 	dev->connections = host->counter(host, "connections");
 	rc = dev->protocol_errors && dev->connections ? 0 : -ENOMEM;
+	if (!rc)
+		rc = tc_cells_init(&dev->payload, host, "payload_bytes");
 	if (!rc)
 		rc = parse_uids(dev->conf->uids, dev->uids, &dev->n_uids);
 	if (!rc) {

@@ -68,12 +68,16 @@ static int open_fds(struct vb_transport *t)
 
 static int open_counters(struct vb_transport *t)
 {
-	t->lane_doorbells.name = "doorbells";
-	t->lane_payload.name = "payload_bytes";
+	int rc = tc_cells_init(&t->lane_doorbells, t->host, "doorbells");
+
+	if (!rc)
+		rc = tc_cells_init(&t->lane_payload, t->host, "payload_bytes");
 	t->doorbells = t->host->counter(t->host, "doorbells");
 	t->connections = t->host->counter(t->host, "connections");
 	t->protocol_errors = t->host->counter(t->host, "protocol_errors");
-	return t->doorbells && t->connections && t->protocol_errors ? 0 : -ENOMEM;
+	if (!t->doorbells || !t->connections || !t->protocol_errors)
+		return -ENOMEM;
+	return rc;
 }
 
 /* List the names of the available devices, such as "rxe0, mlx5_0". */

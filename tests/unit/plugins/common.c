@@ -21,9 +21,11 @@ void setUp(void)
 
 static void destroyed_queue_keeps_its_count(void)
 {
-	struct tc_cells cells = {.name = "payload_bytes"};
+	struct tc_cells cells;
 	uint64_t *cell[20], *again;
 
+	TEST_ASSERT_EQUAL_INT(0, tc_cells_init(&cells, &host.pub, "payload_bytes"));
+	TEST_ASSERT_EQUAL_UINT(1, cells.n); /* a report has the counter before the first queue */
 	for (unsigned i = 0; i < 20; i++) {
 		cell[i] = tc_cell_get(&cells, &host.pub);
 		TEST_ASSERT_NOT_NULL(cell[i]);

@@ -84,7 +84,7 @@ static void values_have_the_labels_of_their_subject(void)
 
 static void buckets_of_a_histogram_add_up(void)
 {
-	print("[{'pid': 8, 'roles': {'load': {'role': 'initiator', 'errors': {'io': 6},"
+	print("[{'pid': 8, 'roles': {'load': {'role': 'initiator',"
 	      " 'reads': {'bytes': 4096, 'latency': {'count': 10, 'mean_ns': 2000,"
 	      " 'buckets': [959, 2, 1023, 1, 1151, 3, 2047, 1, 40000000000, 3]}}}}}]");
 	has("gantry_io_bytes_total" OF_READS "} 4096\n");
@@ -94,7 +94,21 @@ static void buckets_of_a_histogram_add_up(void)
 	has("gantry_io_latency_seconds_bucket" OF_READS ",le=\"+Inf\"} 10\n");
 	has("gantry_io_latency_seconds_count" OF_READS "} 10\n");
 	has("gantry_io_latency_seconds_sum" OF_READS "} 2e-05\n");
-	has("gantry_error_ops_total{pid=\"8\",role=\"load\",kind=\"initiator\",status=\"io\"} 6\n");
+}
+
+#define ERRORS "gantry_error_ops_total{pid=\"8\",role=\"load\",kind=\"initiator\",status="
+
+static void errors_that_have_not_occurred_are_0(void)
+{
+	print("[{'pid': 8, 'roles': {'load': {'role': 'initiator', 'errors': {'IO': 6, 'x': 2}},"
+	      " 'store': {'role': 'target'}}}]");
+	has(ERRORS "\"IO\"} 6\n");
+	has(ERRORS "\"TIMEOUT\"} 0\n");
+	has(ERRORS "\"refused\"} 0\n");
+	has(ERRORS "\"double_completions\"} 0\n");
+	has(ERRORS "\"x\"} 2\n");
+	TEST_ASSERT_NULL(strstr(metrics, "status=\"OK\""));
+	TEST_ASSERT_NULL(strstr(metrics, "gantry_error_ops_total{pid=\"8\",role=\"store\""));
 }
 
 static void a_stage_that_measures_has_its_number(void)
@@ -148,6 +162,7 @@ int main(void)
 	RUN_TEST(each_family_is_described_once);
 	RUN_TEST(values_have_the_labels_of_their_subject);
 	RUN_TEST(buckets_of_a_histogram_add_up);
+	RUN_TEST(errors_that_have_not_occurred_are_0);
 	RUN_TEST(a_stage_that_measures_has_its_number);
 	RUN_TEST(a_process_that_does_not_answer_has_a_sample);
 	RUN_TEST(resumes_are_those_of_a_client);
