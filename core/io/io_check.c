@@ -114,6 +114,8 @@ enum gantry_status gn_check_io_slow(const struct gn_io_rules *rules, struct gant
 	status = check_volume(&rules->volume, io, op);
 	if (gantry_unlikely(status != GANTRY_S_OK))
 		return status;
+	if ((op & GANTRY_OPS_RANGE) == 0)
+		io->length = 0; /* it has no meaning, and later hops count it */
 	status = check_flags(rules, io, op);
 	if (gantry_unlikely(status != GANTRY_S_OK))
 		return status;

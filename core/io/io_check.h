@@ -21,9 +21,8 @@ struct gn_io_rules {
 	struct gantry_region **regions;
 	uint32_t n_regions;
 	uint64_t io_timeout_ns;
-	uint8_t relays;           /* 1: the role does not read lists, but passes them on */
-	uint8_t refused_flags;    /* GANTRY_IO_* flags of features that the session does not use */
-	enum gantry_hop_time hop; /* hop time that this role writes */
+	uint8_t relays;        /* 1: the role does not read lists, but passes them on */
+	uint8_t refused_flags; /* GANTRY_IO_* flags of features that the session does not use */
 	/* limits of a plain descriptor; gn_io_rules_ready() computes them from the fields above */
 	struct {
 		/* indexed by opcode: right that the region needs; 0: the operation is not plain */

@@ -20,7 +20,12 @@ struct gn_wire {
 	uint64_t offset;
 	uint32_t length, region;
 	uint64_t region_offset;
-	uint32_t deadline_us, crc32c;
+	union {
+		struct {
+			uint32_t deadline_us, crc32c;
+		};
+		uint64_t deadline_and_crc;
+	};
 	uint64_t hop_ns[GANTRY_HOP_COUNT / 2]; /* each word has two hop times */
 } __attribute__((may_alias));
 
@@ -52,8 +57,7 @@ static inline void gn_wire_take_request(const volatile struct gn_wire *wire, str
 	to->length = wire->length;
 	to->region = wire->region;
 	to->region_offset = wire->region_offset;
-	to->deadline_us = wire->deadline_us;
-	to->crc32c = wire->crc32c;
+	to->deadline_and_crc = wire->deadline_and_crc;
 }
 
 /* Copy checksum and hop times of a reply. */

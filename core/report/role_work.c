@@ -99,6 +99,15 @@ void gn_work_add(struct gn_work *w, const json_t *role, int sign)
 	w->errors += sign * gn_report_number(role, "counters.ops_failed", 0);
 }
 
+void gn_work_add_session(struct gn_work *w, const json_t *session, int sign)
+{
+	w->has_bytes |= json_is_number(json_object_get(session, "bytes"));
+	w->bytes += sign * gn_report_number(session, "bytes", 0);
+	w->ops += sign * gn_report_number(session, "ops_done", 0);
+	w->errors += sign * gn_report_number(session, "ops_failed", 0);
+	add_latency(&w->latency, json_object_get(session, "latency"), sign);
+}
+
 double gn_work_seconds(const json_t *process, const json_t *role)
 {
 	double process_ns = gn_report_number(process, "elapsed_ns", 0);

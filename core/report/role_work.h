@@ -33,6 +33,8 @@ const json_t *gn_work_measured(const json_t *role);
 
 /* Add `sign` times the work of a role. A zeroed struct has no work. */
 void gn_work_add(struct gn_work *work, const json_t *role, int sign);
+/* The same for a session of a server. */
+void gn_work_add_session(struct gn_work *work, const json_t *session, int sign);
 
 /* Returns the latency in ns that `percent` of the samples do not exceed; 0: no samples. */
 uint64_t gn_work_percentile(const struct gn_work_latency *latency, double percent);

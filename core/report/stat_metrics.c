@@ -72,6 +72,14 @@ static const struct family {
 	 NULL, 1},
 	{"gantry_session_depth", GAUGE, NULL, "IOs that a lane of the session can have in flight.",
 	 SESSION, "depth", NULL, 1},
+	{"gantry_session_done_ops", COUNTER, NULL, "IOs of a session that have succeeded.", SESSION,
+	 "ops_done", NULL, 1},
+	{"gantry_session_failed_ops", COUNTER, NULL, "IOs of a session that have failed.", SESSION,
+	 "ops_failed", NULL, 1},
+	{"gantry_session_bytes", COUNTER, "bytes", "Bytes of IOs of a session that have succeeded.",
+	 SESSION, "bytes", NULL, 1},
+	{"gantry_session_latency_seconds", HISTOGRAM, "seconds",
+	 "Time of IOs of a session in the server.", SESSION, "latency", NULL, 1e-9},
 	{"gantry_device_connections", COUNTER, NULL, "Connections that the device has had.", DEVICE,
 	 "counters.connections", NULL, 1},
 	{"gantry_device_protocol_errors", COUNTER, NULL,
@@ -238,6 +246,18 @@ static void print_errors(FILE *out, const struct family *f, struct labels l, con
 	json_decref(all);
 }
 
+/*
+ * False for a session that ends, because the client can have resumed it, and for a connection
+ * without HELLO: another session can have the same id, and labels must be unique.
+ */
+static bool has_own_id(const json_t *session)
+{
+	const char *state = json_string_value(json_object_get(session, "state"));
+
+	return gn_report_number(session, "lanes", 0) > 0 &&
+	       (!state || strcmp(state, "ending") != 0);
+}
+
 static void print_sessions(FILE *out, const struct family *f, struct labels l, const json_t *role)
 {
 	const json_t *session;
@@ -246,6 +266,8 @@ static void print_sessions(FILE *out, const struct family *f, struct labels l, c
 	l.name = "session";
 	json_array_foreach (json_object_get(role, "sessions"), i, session) {
 		l.value = json_string_value(json_object_get(session, "id"));
+		if (!has_own_id(session))
+			continue;
 		print_value(out, f, &l, session);
 	}
 }

@@ -45,6 +45,29 @@ double gn_stat_work(struct gn_work *work, const json_t *process, const char *nam
 	return gn_work_seconds(process, role);
 }
 
+/* Returns the session of the same client and epoch in the report of a role; NULL: none. */
+static const json_t *find_session(const json_t *role, const json_t *session)
+{
+	const json_t *other;
+	size_t i;
+
+	json_array_foreach (json_object_get(role, "sessions"), i, other)
+		if (json_equal(json_object_get(other, "id"), json_object_get(session, "id")) &&
+		    json_equal(json_object_get(other, "epoch"), json_object_get(session, "epoch")))
+			return other;
+	return NULL;
+}
+
+void gn_stat_session_work(struct gn_work *work, const json_t *session, const json_t *earlier)
+{
+	const json_t *old = find_session(earlier, session);
+
+	*work = (struct gn_work){0};
+	gn_work_add_session(work, session, 1);
+	if (old)
+		gn_work_add_session(work, old, -1);
+}
+
 double gn_stat_in_flight(const json_t *role)
 {
 	return gn_report_number(role, "connect.held_ops", 0) +

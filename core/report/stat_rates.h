@@ -42,6 +42,12 @@ const json_t *gn_stat_find_process(const json_t *list, const json_t *process);
 double gn_stat_work(struct gn_work *work, const json_t *process, const char *name,
 		    const json_t *earlier);
 
+/*
+ * Calculate what a session of a server did since an earlier report of its role; NULL: since the
+ * session started.
+ */
+void gn_stat_session_work(struct gn_work *work, const json_t *session, const json_t *earlier);
+
 /* IOs that the role has passed on, or its backend has, and that have not completed. */
 double gn_stat_in_flight(const json_t *role);
 

@@ -15,6 +15,7 @@ void gn_role_report(struct gn_role *role, struct gantry_writer *w)
 	w->string(w, "role", role->spec.part.name);
 	w->u64(w, "lanes", role->n_lanes);
 	role->ops->report(role->role, w);
+	gn_server_update_counters(role);
 	gn_host_report(&role->host, w);
 	if (role->server.ops)
 		gn_server_report(role, w);

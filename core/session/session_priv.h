@@ -76,9 +76,14 @@ struct gantry_session {
 	struct gantry_region *importing;
 	struct gantry_region *unexporting; /* region of the request UNEXPORT in progress */
 	struct gn_session_lane *lanes;
-	uint32_t n_lanes;    /* number of lanes with a consumer */
-	uint32_t n_busy;     /* responders that are not idle yet */
-	uint32_t n_draining; /* responders with IO in flight that uses `unexporting` */
+	uint32_t n_lanes;           /* number of lanes with a consumer */
+	uint32_t n_busy;            /* responders that are not idle yet */
+	uint32_t n_draining;        /* responders with IO in flight that uses `unexporting` */
+	struct gn_io_counts counts; /* those of responders that are destroyed */
+	/* the part of the counts that the counters of the role contain */
+	struct {
+		uint64_t done, failed, list_bounces;
+	} in_role;
 
 	void *user;                /* pointer of the role, from session_set */
 	int waits_for_predecessor; /* HELLO waits for an older session of the same id to end */

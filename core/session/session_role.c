@@ -250,9 +250,6 @@ void gn_role_destroy(struct gn_role **role_p)
 	for (uint32_t i = 0; i < role->n_lanes; i++)
 		gn_lane_fini(&role->lanes[i]);
 	free(role->lanes);
-	free(role->server.ops_done);
-	free(role->server.ops_failed);
-	free(role->server.list_bounces);
 	free(role->late_replies);
 	gn_host_fini(&role->host);
 	free(role);

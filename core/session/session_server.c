@@ -254,8 +254,6 @@ static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void
 	s->deadline = (struct gn_timer){.fn = on_deadline, .arg = s};
 	s->state_ns = gn_now_ns();
 	s->rules.io_timeout_ns = s->ep->io_timeout_ns;
-	s->rules.hop = (role->ops->flags & GANTRY_ROLE_STORES) != 0 ? GANTRY_HOP_TARGET
-								    : GANTRY_HOP_GATEWAY;
 	gn_channel_init(&s->ch, s->ep->device, s->ep->heartbeat_ns, false, on_silent, s);
 	s->ch.conn = conn;
 	LIST_INSERT_HEAD(&role->server.sessions, s, link);
@@ -301,8 +299,48 @@ void gn_server_check_finished(struct gn_role *role)
 
 static void destroy_responders(struct gantry_session *s)
 {
-	for (uint32_t i = 0; i < s->n_lanes; i++)
+	for (uint32_t i = 0; i < s->n_lanes; i++) {
+		if (s->lanes[i].resp)
+			gn_responder_add_counts(s->lanes[i].resp, &s->counts);
 		gn_responder_destroy(&s->lanes[i].resp);
+	}
+}
+
+/* Get what the lanes of a session have counted since the session started. */
+static void sum_counts(const struct gantry_session *s, struct gn_io_counts *sum)
+{
+	*sum = s->counts;
+	for (uint32_t i = 0; i < s->n_lanes; i++)
+		if (s->lanes[i].resp)
+			gn_responder_add_counts(s->lanes[i].resp, sum);
+}
+
+/* A value that is lower than the last one was read while a lane counted an IO: skip it. */
+static void add_gain(uint64_t *counter, uint64_t *before, uint64_t now)
+{
+	if (now <= *before)
+		return;
+	gantry_count(counter, now - *before);
+	*before = now;
+}
+
+static void add_to_role(struct gantry_session *s)
+{
+	const struct gn_server *sv = &s->role->server;
+	struct gn_io_counts counts;
+
+	sum_counts(s, &counts);
+	add_gain(sv->ops_done, &s->in_role.done, gn_io_counts_done(&counts));
+	add_gain(sv->ops_failed, &s->in_role.failed, counts.failed);
+	add_gain(sv->list_bounces, &s->in_role.list_bounces, counts.list_bounces);
+}
+
+void gn_server_update_counters(struct gn_role *role)
+{
+	struct gantry_session *s;
+
+	LIST_FOREACH (s, &role->server.sessions, link)
+		add_to_role(s);
 }
 
 /*
@@ -314,6 +352,7 @@ static void destroy(void *arg)
 	struct gantry_session *s = arg;
 	struct gn_role *role = s->role;
 
+	add_to_role(s);
 	gn_session_release(s);
 	gn_loop_clear_timer(role->loop, &s->deadline);
 	gn_channel_stop(&s->ch);
@@ -488,19 +527,12 @@ int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 	sv->lost = host->counter(host, "sessions_lost");
 	sv->refused = host->counter(host, "sessions_refused");
 	sv->direct = host->counter(host, "sessions_direct");
-	sv->ops_done = calloc(role->n_lanes, sizeof(*sv->ops_done));
-	sv->ops_failed = calloc(role->n_lanes, sizeof(*sv->ops_failed));
-	sv->list_bounces = calloc(role->n_lanes, sizeof(*sv->list_bounces));
+	sv->ops_done = host->counter(host, "ops_done");
+	sv->ops_failed = host->counter(host, "ops_failed");
+	sv->list_bounces = host->counter(host, "list_bounces_ops");
 	if (!sv->opened || !sv->ended || !sv->lost || !sv->refused || !sv->direct ||
 	    !sv->ops_done || !sv->ops_failed || !sv->list_bounces)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < role->n_lanes; i++) {
-		sv->ops_done[i] = host->counter(host, "ops_done");
-		sv->ops_failed[i] = host->counter(host, "ops_failed");
-		sv->list_bounces[i] = host->counter(host, "list_bounces_ops");
-		if (!sv->ops_done[i] || !sv->ops_failed[i] || !sv->list_bounces[i])
-			return -ENOMEM;
-	}
 	rc = ep->device->ops->listen(ep->device->dev, ep->service, &events, role, &sv->listener);
 	if (rc != 0) {
 		gn_log(GN_LOG_ERROR, role->host.name,
@@ -575,6 +607,7 @@ void gn_server_report(const struct gn_role *role, struct gantry_writer *w)
 		w->string(w, "address", address);
 	w->array(w, "sessions");
 	LIST_FOREACH (s, &role->server.sessions, link) {
+		struct gn_io_counts counts;
 		char id[24];
 
 		snprintf(id, sizeof(id), "%llx", (unsigned long long)s->ch.session);
@@ -590,6 +623,8 @@ void gn_server_report(const struct gn_role *role, struct gantry_writer *w)
 		w->u64(w, "lanes", s->attr.lanes);
 		w->u64(w, "depth", s->attr.depth);
 		w->u64(w, "peer_pid", s->peer.pid > 0 ? (uint64_t)s->peer.pid : 0);
+		sum_counts(s, &counts);
+		gn_io_counts_report(&counts, w);
 		w->end(w);
 	}
 	w->end(w);

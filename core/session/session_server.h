@@ -37,7 +37,8 @@ struct gn_server {
 	 * volume
 	 */
 	uint64_t *opened, *ended, *lost, *refused, *direct;
-	uint64_t **ops_done, **ops_failed, **list_bounces; /* counters of IOs, for each lane */
+	/* counters of IOs: sums of what the sessions have counted */
+	uint64_t *ops_done, *ops_failed, *list_bounces;
 };
 
 /*
@@ -54,6 +55,8 @@ void gn_server_stop(struct gn_role *role);
  * listen.exit_after.
  */
 void gn_server_check_finished(struct gn_role *role);
+/* Add what the sessions have counted since the last call to the counters of the role. */
+void gn_server_update_counters(struct gn_role *role);
 /* Write the arrays `sessions` and `peers` into the open object. */
 void gn_server_report(const struct gn_role *role, struct gantry_writer *w);
 

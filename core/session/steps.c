@@ -561,9 +561,8 @@ static int start_done(struct gantry_session *s)
 
 	for (uint32_t i = 0; i < s->n_lanes; i++) {
 		struct gn_session_lane *sl = &s->lanes[i];
-		uint32_t l = i % s->role->n_lanes;
 		struct gn_responder_attr attr = {
-			.lane = &s->role->lanes[l],
+			.lane = &s->role->lanes[i % s->role->n_lanes],
 			.ops = s->ep->device->ops,
 			.rules = &s->rules,
 			.terminal = sl->terminal,
@@ -582,9 +581,6 @@ static int start_done(struct gantry_session *s)
 			.idle = on_responder_idle,
 			.drained = on_region_drained,
 			.arg = sl,
-			.ops_done = s->role->server.ops_done[l],
-			.ops_failed = s->role->server.ops_failed[l],
-			.list_bounces = s->role->server.list_bounces[l],
 		};
 		int rc = gn_responder_create(&attr, &sl->resp);
 

@@ -134,6 +134,20 @@ static double per_second(double n, const struct source *src)
 	return isnan(n) ? n : src->seconds > 0 ? n / src->seconds : 0;
 }
 
+/* Set rates, latency and errors. seconds: length of the interval. */
+static void set_work(struct gn_top_row *row, const struct gn_work *w, double seconds)
+{
+	row->value[GN_TOP_IOPS] = seconds > 0 ? w->ops / seconds : 0;
+	if (w->has_bytes)
+		row->value[GN_TOP_BYTES] = seconds > 0 ? w->bytes / seconds : 0;
+	if (gn_work_percentile(&w->latency, 100)) {
+		row->value[GN_TOP_P50] = (double)gn_work_percentile(&w->latency, 50);
+		row->value[GN_TOP_P99] = (double)gn_work_percentile(&w->latency, 99);
+		row->value[GN_TOP_P999] = (double)gn_work_percentile(&w->latency, 99.9);
+	}
+	row->value[GN_TOP_ERRORS] = w->errors;
+}
+
 /* Returns how many more IOs can be sent; NAN: unknown. */
 static double credits(double limit, double in_flight)
 {
@@ -186,6 +200,18 @@ static void describe_state(struct gn_top_row *row, const json_t *session)
 	strcat(row->state, age);
 }
 
+/* Only a server counts the IOs of its sessions. */
+static void set_session_work(struct gn_top_row *row, const struct source *src,
+			     const json_t *session)
+{
+	struct gn_work w;
+
+	if (!json_object_get(session, "ops_done"))
+		return;
+	gn_stat_session_work(&w, session, src->role_before);
+	set_work(row, &w, src->seconds);
+}
+
 /*
  * list: the key of the sessions in a role: those that it serves, or those that it has opened.
  * Returns their number.
@@ -215,6 +241,7 @@ static size_t add_sessions(struct gn_top_model *m, const struct source *src, siz
 			copy_plain(row->name + 1, sizeof(row->name) - 1, to);
 		}
 		row->value[GN_TOP_PID] = m->rows[role].value[GN_TOP_PID];
+		set_session_work(row, src, session);
 		if (src->silent)
 			strcpy(row->state, "silent");
 		else
@@ -275,17 +302,9 @@ static void add_role(struct gn_top_model *m, const struct source *src)
 	copy_plain(row->name, sizeof(row->name), src->name);
 	copy_plain(row->kind, sizeof(row->kind), text_of(src->role, "role"));
 	row->value[GN_TOP_PID] = pid;
-	row->value[GN_TOP_IOPS] = seconds > 0 ? w.ops / seconds : 0;
-	if (w.has_bytes)
-		row->value[GN_TOP_BYTES] = seconds > 0 ? w.bytes / seconds : 0;
-	if (gn_work_percentile(&w.latency, 100)) {
-		row->value[GN_TOP_P50] = (double)gn_work_percentile(&w.latency, 50);
-		row->value[GN_TOP_P99] = (double)gn_work_percentile(&w.latency, 99);
-		row->value[GN_TOP_P999] = (double)gn_work_percentile(&w.latency, 99.9);
-	}
+	set_work(row, &w, seconds);
 	row->value[GN_TOP_IN_FLIGHT] = gn_stat_in_flight(src->role);
 	row->value[GN_TOP_CREDITS] = credits(limit_of(src->role), row->value[GN_TOP_IN_FLIGHT]);
-	row->value[GN_TOP_ERRORS] = w.errors;
 	if (w.ops > 0)
 		row->value[GN_TOP_CPU] = src->cpu_ns / w.ops;
 	row->has_share = gn_stat_shares(src->role, src->role_before, row->share);

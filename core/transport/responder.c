@@ -118,7 +118,6 @@ int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responde
 	resp->as_peer.take_request = gn_responder_take;
 	resp->attr = *attr;
 	resp->batch = requests_per_turn(attr);
-	resp->hop = attr->rules->hop;
 	owner = gn_responder_owner(resp);
 	resp->max_noted = attr->notes ? UINT32_MAX : 0;
 	resp->free = gantry_zalloc_lines(attr->depth * sizeof(*resp->free));
@@ -294,6 +293,11 @@ uint32_t gn_responder_count_writes(struct gn_responder *resp)
 
 	gn_worker_call(resp->attr.lane->worker, count_on_lane, &count);
 	return count.n;
+}
+
+void gn_responder_add_counts(const struct gn_responder *resp, struct gn_io_counts *sum)
+{
+	gn_io_counts_add(sum, &resp->counts);
 }
 
 void gn_responder_destroy(struct gn_responder **resp_p)

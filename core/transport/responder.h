@@ -12,6 +12,7 @@
 
 #include "io/io_check.h"
 #include "pipeline/pipeline.h"
+#include "transport/io_counts.h"
 #include "transport/device.h"
 
 struct gn_responder;
@@ -35,7 +36,8 @@ struct gn_responder_attr {
 	int moves_store; /* move_memory is the volume itself */
 	/*
 	 * 1: the terminal is a requester, which updates the clock for each batch of replies. 0: the
-	 * responder reads the clock for each reply.
+	 * responder reads the clock for each reply. The responder writes the time of the hop
+	 * GATEWAY or TARGET accordingly.
 	 */
 	int relays;
 	int takes_lists; /* 1: the terminal and the stages accept descriptors with GANTRY_IO_LIST */
@@ -61,8 +63,6 @@ struct gn_responder_attr {
 	 */
 	void (*drained)(void *arg);
 	void *arg;
-	uint64_t *ops_done, *ops_failed; /* counters of successful and of failed replies */
-	uint64_t *list_bounces; /* counter of lists whose data was copied through a buffer */
 };
 
 /*
@@ -111,6 +111,11 @@ void gn_responder_abandon(struct gn_responder *resp);
  * waits for the lane.
  */
 uint32_t gn_responder_count_writes(struct gn_responder *resp);
+/*
+ * gn_responder_add_counts - add to `sum` what the responder has counted. Control thread, while the
+ * lane runs.
+ */
+void gn_responder_add_counts(const struct gn_responder *resp, struct gn_io_counts *sum);
 /*
  * gn_responder_destroy - stop polling and free a responder, after `idle`. When it returns, the
  * queues are no longer used. NULL has no effect. Control thread.

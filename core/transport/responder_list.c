@@ -49,7 +49,7 @@ static void use_buffer(struct gn_responder *resp, struct gantry_io *io)
 	io->flags &= (uint8_t)~GANTRY_IO_LIST;
 	if (!resp->bounce) {
 		resp->n_bounced++;
-		gantry_count(resp->attr.list_bounces, 1);
+		gantry_count(&resp->counts.list_bounces, 1);
 		gn_responder_update_fast_path(resp);
 	}
 	gn_responder_admit(resp, io);

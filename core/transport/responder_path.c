@@ -173,23 +173,28 @@ static inline void read_clock(const struct gn_responder *resp)
 		gn_worker_tick(resp->attr.lane->worker);
 }
 
-/* Write the time since the request arrived into the descriptor, and count the IO. */
-static inline void set_time_and_count(struct gn_responder *resp, struct gantry_io *io)
+/*
+ * Write the time since the request arrived into the descriptor, and count the IO. answers: 0
+ * if the responder relays.
+ */
+static inline void set_time_and_count(struct gn_responder *resp, struct gantry_io *io, int answers)
 {
-	uint64_t took = resp->attr.lane->pub.now_ns - io->start_ns;
+	const uint64_t took = resp->attr.lane->pub.now_ns - io->start_ns;
+	const uint32_t ns = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
 
-	io->hop_ns[resp->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
+	io->hop_ns[answers ? GANTRY_HOP_TARGET : GANTRY_HOP_GATEWAY] = ns;
+	gantry_count(&resp->counts.by_latency[gn_latency_class(ns)], 1);
 	if (gantry_likely(io->status == GANTRY_S_OK))
-		gantry_count(resp->attr.ops_done, 1);
+		gantry_count(&resp->counts.bytes, io->length);
 	else
-		gantry_count(resp->attr.ops_failed, 1);
+		gantry_count(&resp->counts.failed, 1);
 }
 
 static __attribute__((noinline)) void reply(struct gn_responder *resp, struct gantry_io *io)
 {
 	if (!resp->attr.relays)
 		read_clock(resp);
-	set_time_and_count(resp, io);
+	set_time_and_count(resp, io, !resp->attr.relays);
 	queue_reply(resp, io);
 }
 
@@ -378,7 +383,7 @@ static int reply_by_note(struct gn_responder *resp, struct gantry_io *io)
 	resp->n_moving++;
 	resp->unmoved = 1;
 	io->owner_flags = (uint8_t)((io->owner_flags & OWNER_DRAINS) | OWNER_MOVE_PENDING);
-	gantry_count(resp->attr.ops_done, 1);
+	set_time_and_count(resp, io, 1);
 	return 0;
 }
 
@@ -448,16 +453,27 @@ static __attribute__((noinline)) void complete_slow(struct gn_responder *resp, s
 /*
  * Reply on the fast path over a transport, or to a peer on this thread that needs an exact clock.
  */
-static __attribute__((noinline)) void reply_fast(struct gn_responder *resp, struct gantry_io *io)
+static inline __attribute__((always_inline)) void reply_fast(struct gn_responder *resp,
+							     struct gantry_io *io, int answers)
 {
-	if (!resp->attr.relays)
+	if (answers)
 		read_clock(resp);
-	set_time_and_count(resp, io);
+	set_time_and_count(resp, io, answers);
 	release_slot(resp, io);
 	if (gantry_likely(send_descriptor(resp, io) != -EAGAIN))
 		return;
 	resp->n_free--; /* the send did not call the peer, so the slot is still free */
 	fifo_put(resp, &resp->replies, io);
+}
+
+static __attribute__((noinline)) void relay_fast(struct gn_responder *resp, struct gantry_io *io)
+{
+	reply_fast(resp, io, 0);
+}
+
+static __attribute__((noinline)) void answer_fast(struct gn_responder *resp, struct gantry_io *io)
+{
+	reply_fast(resp, io, 1);
 }
 
 /*
@@ -476,10 +492,10 @@ static inline __attribute__((always_inline)) void complete(struct gn_responder *
 		return;
 	}
 	if (!peer || (answers && !gn_worker_clock_is_fresh(resp->attr.lane->worker))) {
-		reply_fast(resp, io);
+		(answers ? answer_fast : relay_fast)(resp, io);
 		return;
 	}
-	set_time_and_count(resp, io);
+	set_time_and_count(resp, io, answers);
 	release_slot(resp, io);
 	io->tag = io->peer_tag;
 	peer->take_reply(peer, io);
@@ -551,10 +567,10 @@ static inline __attribute__((always_inline)) struct gantry_io *accept(struct gn_
 	struct gantry_io *io = resp->free[--resp->n_free];
 	enum gantry_status status;
 
-	io->owner_flags = OWNER_REPLY_PENDING;
 	io->peer_tag = wire->tag;
 	gn_wire_take_request(wire, io);
 	gantry_io_begin(io, resp->attr.lane->pub.now_ns);
+	io->owner_flags = OWNER_REPLY_PENDING;
 	status = gn_check_io(&resp->rules, io);
 	GN_USDT_IO(hop, resp->attr.lane, io, status);
 	if (gantry_likely(status == GANTRY_S_OK))

@@ -51,7 +51,6 @@ struct gn_responder {
 	uint32_t max_noted; /* longest read that a note can answer, in bytes */
 	unsigned n_notes;   /* replies that were notes or could have been notes */
 	int broken, quiescing, abandoned, idle_notified;
-	enum gantry_hop_time hop; /* hop time that this responder writes */
 	/* bytes; a longer IO counts against the quantum, see push_large() */
 	uint32_t max_uncounted;
 	bool has_stages;
@@ -65,6 +64,7 @@ struct gn_responder {
 	/* requests in flight whose region gn_responder_drain_region() waits for */
 	uint32_t n_draining;
 	struct gn_io_rules rules; /* copy of attr.rules; `regions` are those of new requests */
+	struct gn_io_counts counts;
 };
 
 /* gantry_io.owner_flags: the steps that are missing before the slot is free. */

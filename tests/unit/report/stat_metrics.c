@@ -111,6 +111,23 @@ static void errors_that_have_not_occurred_are_0(void)
 	TEST_ASSERT_NULL(strstr(metrics, "gantry_error_ops_total{pid=\"8\",role=\"store\""));
 }
 
+#define OF_SESSION "{pid=\"7\",role=\"store\",kind=\"target\",session=\"29ab\""
+
+static void a_session_that_runs_has_samples(void)
+{
+	print("[{'pid': 7, 'roles': {'store': {'role': 'target', 'sessions': ["
+	      " {'id': '0', 'lanes': 0, 'ops_done': 0},"
+	      " {'id': '29ab', 'lanes': 2, 'state': 'ending', 'ops_done': 4},"
+	      " {'id': '29ab', 'lanes': 2, 'state': 'running', 'ops_done': 5, 'ops_failed': 6,"
+	      "  'bytes': 7, 'latency': {'count': 8, 'mean_ns': 1000, 'buckets': [959, 8]}}]}}}]");
+	has("gantry_session_done_ops_total" OF_SESSION "} 5\n");
+	has("gantry_session_failed_ops_total" OF_SESSION "} 6\n");
+	has("gantry_session_bytes_total" OF_SESSION "} 7\n");
+	has("gantry_session_latency_seconds_count" OF_SESSION "} 8\n");
+	has("gantry_session_latency_seconds_bucket" OF_SESSION ",le=\"1.023e-06\"} 8\n");
+	TEST_ASSERT_NULL(strstr(metrics, "session=\"0\""));
+}
+
 static void a_stage_that_measures_has_its_number(void)
 {
 	print("[{'pid': 9, 'roles': {'bridge': {'role': 'gateway', 'stages': [{'type': 'x'},"
@@ -163,6 +180,7 @@ int main(void)
 	RUN_TEST(values_have_the_labels_of_their_subject);
 	RUN_TEST(buckets_of_a_histogram_add_up);
 	RUN_TEST(errors_that_have_not_occurred_are_0);
+	RUN_TEST(a_session_that_runs_has_samples);
 	RUN_TEST(a_stage_that_measures_has_its_number);
 	RUN_TEST(a_process_that_does_not_answer_has_a_sample);
 	RUN_TEST(resumes_are_those_of_a_client);

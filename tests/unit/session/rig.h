@@ -56,18 +56,27 @@ static inline void gone(struct fake_conn *conn, unsigned closed)
 	TEST_ASSERT_EQUAL_UINT(0, conn->n_imports);
 }
 
-static inline uint64_t counter(const char *name)
+/* Returns a value of the report of the role. */
+static inline uint64_t role_value(const char *path)
 {
 	struct fake_report *report = malloc(sizeof(*report));
-	char key[64];
+	char key[80];
 	uint64_t value;
 
 	fake_report_init(report);
 	gn_role_report(fc.role, &report->pub);
-	snprintf(key, sizeof(key), "test.counters.%s", name);
+	snprintf(key, sizeof(key), "test.%s", path);
 	value = fake_reported_u64(report, key);
 	free(report);
 	return value;
+}
+
+static inline uint64_t counter(const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "counters.%s", name);
+	return role_value(path);
 }
 
 static inline struct gantry_io request(uint32_t tag)

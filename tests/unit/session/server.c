@@ -47,10 +47,16 @@ static void a_whole_session(void)
 		TEST_ASSERT_EQUAL_UINT(0, imm[2]);
 		TEST_ASSERT_EQUAL_UINT(3 + lane, imm[4]);
 	}
+	TEST_ASSERT_EQUAL_UINT64(2, counter("ops_done"));
+	TEST_ASSERT_EQUAL_UINT64(2, role_value("sessions.0.ops_done"));
 	ask(conn, GN_FRAME_STOP);
 	expect_answer(conn, GN_FRAME_STOP, 0);
 	TEST_ASSERT_EQUAL_UINT(0, conn->n_consumers);
 	TEST_ASSERT_EQUAL_UINT(0, conn->n_imports);
+	TEST_ASSERT_EQUAL_UINT64(2, role_value("sessions.0.ops_done"));
+	TEST_ASSERT_EQUAL_UINT64(0, role_value("sessions.0.ops_failed"));
+	TEST_ASSERT_EQUAL_UINT64(2 * 512, role_value("sessions.0.bytes"));
+	TEST_ASSERT_EQUAL_UINT64(2, role_value("sessions.0.latency.count"));
 	ask(conn, GN_FRAME_BYE);
 	expect_answer(conn, GN_FRAME_BYE, 0);
 	gone(conn, 1);

@@ -124,6 +124,27 @@ static void press(const char *keys)
 
 /* -- rows -- */
 
+#define SERVED(elapsed, epoch, ops, bucket) \
+	"[{'pid': 7, 'elapsed_ns': " elapsed ", 'cpu_ns': 0, 'roles': {'store': {" \
+	"'role': 'target', 'sessions': [{'id': 'a', 'epoch': " epoch ", 'ops_done': " ops \
+	", 'ops_failed': 5, 'bytes': " ops "000, 'latency': {'buckets': [10000, " bucket \
+	", 20000, 9]}}, {'id': 'b', 'epoch': 1}]}}}]"
+
+static void a_session_of_a_server_has_rates_and_latency(void)
+{
+	report(SERVED("1000000000", "1", "100", "1"));
+	TEST_ASSERT_EQUAL_INT(5, value("7/store/se-a", GN_TOP_ERRORS));
+	report(SERVED("3000000000", "1", "300", "100"));
+	TEST_ASSERT_EQUAL_INT(100, value("7/store/se-a", GN_TOP_IOPS));
+	TEST_ASSERT_EQUAL_INT(100000, value("7/store/se-a", GN_TOP_BYTES));
+	TEST_ASSERT_EQUAL_INT(10000, value("7/store/se-a", GN_TOP_P999));
+	TEST_ASSERT_EQUAL_INT(0, value("7/store/se-a", GN_TOP_ERRORS));
+	TEST_ASSERT_TRUE(isnan(value("7/store/se-b", GN_TOP_IOPS)));
+	report(SERVED("4000000000", "2", "7", "3")); /* resumed: it counts from 0 */
+	TEST_ASSERT_EQUAL_INT(7, value("7/store/se-a", GN_TOP_IOPS));
+	TEST_ASSERT_EQUAL_INT(20000, value("7/store/se-a", GN_TOP_P999));
+}
+
 static void rates_are_those_between_two_reports(void)
 {
 	report("[" TARGET("7", "2000000000", "4000") "]");
@@ -485,6 +506,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(rates_are_those_between_two_reports);
+	RUN_TEST(a_session_of_a_server_has_rates_and_latency);
 	RUN_TEST(latency_and_errors_are_those_between_two_reports);
 	RUN_TEST(shares_are_what_each_part_adds);
 	RUN_TEST(a_process_that_started_again_counts_from_its_start);

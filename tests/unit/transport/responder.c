@@ -22,8 +22,23 @@ static void a_request_goes_down_and_its_answer_back(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, wire.status);
 	TEST_ASSERT_EQUAL_UINT(7000, wire.hop_ns[GANTRY_HOP_TARGET]);
 	TEST_ASSERT_EQUAL_UINT(0, fake_peek(producer, &producer->n_unflushed));
-	TEST_ASSERT_EQUAL_UINT64(1, done);
+	TEST_ASSERT_EQUAL_UINT64(1, done());
+	TEST_ASSERT_EQUAL_UINT64(1024, counted().bytes);
+	TEST_ASSERT_EQUAL_UINT64(1, counted().by_latency[gn_latency_class(7000)]);
 	TEST_ASSERT_EQUAL_UINT(2 * DEPTH, fake_peek(consumer, &consumer->posted));
+}
+
+/* A peer can send any length with a flush. */
+static void a_failed_io_and_a_flush_count_no_bytes(void)
+{
+	make_port(0);
+	ask(request(1, GANTRY_OP_FLUSH));
+	finish(GANTRY_S_OK);
+	ask(request(2, GANTRY_OP_READ));
+	finish(GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_UINT64(1, done());
+	TEST_ASSERT_EQUAL_UINT64(1, counted().failed);
+	TEST_ASSERT_EQUAL_UINT64(0, counted().bytes);
 }
 
 static void invalid_io_fails_and_does_not_break_the_queue(void)
@@ -85,7 +100,7 @@ static void invalid_io_fails_and_does_not_break_the_queue(void)
 	}
 	TEST_ASSERT_EQUAL_UINT(0, n_seen);
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
-	TEST_ASSERT_EQUAL_UINT64(sizeof(table) / sizeof(table[0]), failed);
+	TEST_ASSERT_EQUAL_UINT64(sizeof(table) / sizeof(table[0]), counted().failed);
 	port->rules.volume.flags = GANTRY_VOLUME_READ_ONLY;
 	gn_io_rules_ready(&port->rules);
 	ask(request(1, GANTRY_OP_WRITE));
@@ -354,8 +369,8 @@ static void abandoned_responder_does_not_answer_canceled_ios(void)
 	finish(GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
-	TEST_ASSERT_EQUAL_UINT64(2, failed);
-	TEST_ASSERT_EQUAL_UINT64(1, done);
+	TEST_ASSERT_EQUAL_UINT64(2, counted().failed);
+	TEST_ASSERT_EQUAL_UINT64(1, done());
 }
 
 static void replies_on_a_lost_connection_are_dropped(void)
@@ -372,6 +387,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_request_goes_down_and_its_answer_back);
+	RUN_TEST(a_failed_io_and_a_flush_count_no_bytes);
 	RUN_TEST(invalid_io_fails_and_does_not_break_the_queue);
 	RUN_TEST(extents_use_a_buffer_of_fixed_size);
 	RUN_TEST(extents_of_a_volume_without_them_fail);

@@ -55,7 +55,7 @@ static void all_parts_are_done_before_the_answer(void)
 	}
 	TEST_ASSERT_EQUAL_UINT(7, replied().tag);
 	TEST_ASSERT_EQUAL_UINT(PARTS, n_seen);
-	TEST_ASSERT_EQUAL_UINT64(1, done);
+	TEST_ASSERT_EQUAL_UINT64(1, done());
 }
 
 /* All requests have arrived before the lane polls either responder. */

@@ -273,7 +273,7 @@ static void abandoned_responder_cancels_ios_that_wait_for_a_buffer(void)
 	for (uint32_t i = 0; i < DEPTH; i++)
 		ask(request(i, GANTRY_OP_WRITE));
 	gn_responder_abandon(port);
-	TEST_ASSERT_EQUAL_UINT64(2, failed);
+	TEST_ASSERT_EQUAL_UINT64(2, counted().failed);
 	no_reply();
 	TEST_ASSERT_EQUAL_UINT(0, n_idle);
 	finish(GANTRY_S_IO);
@@ -342,7 +342,7 @@ static void with_order_a_reply_follows_its_data(void)
 	finish_and_poll();
 	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
 	TEST_ASSERT_EQUAL_STRING("WSfRFSf", conn->order);
-	TEST_ASSERT_EQUAL_UINT64(2, done);
+	TEST_ASSERT_EQUAL_UINT64(2, done());
 }
 
 /* The data of an unordered region uses another path, so the reply could arrive first. */

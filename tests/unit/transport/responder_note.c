@@ -30,7 +30,7 @@ static void a_read_is_answered_by_a_note(void)
 		else
 			TEST_ASSERT_EQUAL_UINT(100 + i, rma->notes[rma->n_notes - 1]);
 		no_reply();
-		TEST_ASSERT_EQUAL_UINT64(i + 1, done);
+		TEST_ASSERT_EQUAL_UINT64(i + 1, done());
 	}
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 }

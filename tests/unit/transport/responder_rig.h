@@ -32,7 +32,6 @@ static struct gn_responder *port;
 static uint8_t buffers[ROOM * 4096];
 static const struct gantry_region move_memory = {
 	.addr = buffers, .length = sizeof(buffers), .fd = -1};
-static uint64_t done, failed, bounces;
 static struct gantry_region memory = {
 	.addr = ft.memory, .length = REGION, .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
 static struct gantry_region read_only = {
@@ -113,9 +112,6 @@ static inline void make_port(int moved)
 		.broken = on_broken,
 		.idle = on_idle,
 		.drained = on_drained,
-		.ops_done = &done,
-		.ops_failed = &failed,
-		.list_bounces = &bounces,
 		.takes_lists = takes_lists,
 	};
 	uint32_t id;
@@ -144,6 +140,21 @@ static inline void make_port(int moved)
 	TEST_ASSERT_EQUAL_INT(0, gn_responder_create(&attr, &port));
 }
 
+static inline struct gn_io_counts counted(void)
+{
+	struct gn_io_counts sum = {.failed = 0};
+
+	gn_responder_add_counts(port, &sum);
+	return sum;
+}
+
+static inline uint64_t done(void)
+{
+	const struct gn_io_counts sum = counted();
+
+	return gn_io_counts_done(&sum);
+}
+
 void setUp(void)
 {
 	rules = (struct gn_io_rules){
@@ -151,10 +162,8 @@ void setUp(void)
 		.regions = regions,
 		.n_regions = 4,
 		.io_timeout_ns = 3 * GN_NS_PER_S,
-		.hop = GANTRY_HOP_TARGET,
 	};
 	gn_io_rules_ready(&rules);
-	done = failed = bounces = 0;
 	takes_lists = 0;
 	n_broken = n_idle = n_drained = 0;
 	ordered = 0;
