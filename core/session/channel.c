@@ -15,11 +15,13 @@
 static void log_frame(const struct gn_channel *ch, const char *what, unsigned type, uint32_t id,
 		      int status)
 {
+	const char *frame = gn_frame_name(type);
+
 	if (type == GN_FRAME_PING)
 		return;
-	GN_USDT_SESSION(ch->device->name, what, gn_frame_name(type), ch->session, status);
-	gn_log(GN_LOG_DEBUG, "session", "%s %s session=%llx id=%u device=%s status=%d", what,
-	       gn_frame_name(type), (unsigned long long)ch->session, id, ch->device->name, status);
+	GN_USDT_SESSION(ch->device->name, what, frame, ch->session, status);
+	gn_log(GN_LOG_DEBUG, "session", "%s %s session=%llx id=%u device=%s status=%d", what, frame,
+	       (unsigned long long)ch->session, id, ch->device->name, status);
 }
 
 /*

@@ -90,6 +90,7 @@ struct gn_requester {
 	 */
 	struct flight *first_held, **end_of_held;
 	struct gn_requester_attr attr;
+	struct gn_usdt_lane probed;
 };
 
 static inline void push_free(struct gn_requester *req, struct flight *f)
@@ -172,14 +173,14 @@ static __attribute__((noinline)) int hold(struct gn_requester *req, struct gantr
 static inline __attribute__((always_inline)) void complete(struct gn_requester *req,
 							   struct gantry_io *io)
 {
-	GN_USDT_IO(complete, req->attr.lane, io, io->status);
+	GN_USDT_IO(complete, &req->probed, io, io->status);
 	gantry_complete(io);
 }
 
 /* End an IO without a reply. */
 static void fail(struct gn_requester *req, struct gantry_io *io, enum gantry_status status)
 {
-	GN_USDT_IO(fault, req->attr.lane, io, status);
+	GN_USDT_IO(fault, &req->probed, io, status);
 	gantry_fail(io, status);
 }
 
@@ -213,7 +214,7 @@ static inline __attribute__((always_inline)) int launch(struct gn_requester *req
 		f->deadline_ns = now_ns + req->attr.io_timeout_ns;
 	}
 	update_next_deadline(req, f->deadline_ns);
-	GN_USDT_IO(submit, req->attr.lane, io, io->status);
+	GN_USDT_IO(submit, &req->probed, io, io->status);
 	/*
 	 * This call must be the last action, because a responder on this thread can call back into
 	 * this requester.
@@ -419,7 +420,8 @@ static __attribute__((noinline)) void take_note(struct gn_requester *req, const 
 }
 
 /* Complete the IO that a reply names. imm: private copy that the peer cannot change. */
-static inline void take_reply(struct gn_requester *req, const void *imm)
+static inline __attribute__((always_inline)) void take_reply(struct gn_requester *req,
+							     const void *imm)
 {
 	const volatile struct gn_wire *wire = gn_wire(imm);
 	struct flight *f = find(req, wire->tag);
@@ -628,6 +630,7 @@ int gn_requester_create(const struct gn_requester_attr *attr, struct gn_requeste
 	if (!req)
 		return -ENOMEM;
 	req->attr = *attr;
+	req->probed = (struct gn_usdt_lane){attr->lane->name, attr->lane->pub.index};
 	req->io_timeout_us = timeout_us(attr->io_timeout_ns);
 	req->relayed = attr->relays ? NEVER : 0;
 	req->late_reply_ns = req->unclear_ns = NEVER;

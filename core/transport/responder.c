@@ -117,6 +117,7 @@ int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responde
 		return -ENOMEM;
 	resp->as_peer.take_request = gn_responder_take;
 	resp->attr = *attr;
+	resp->probed = (struct gn_usdt_lane){attr->lane->name, attr->lane->pub.index};
 	resp->batch = requests_per_turn(attr);
 	owner = gn_responder_owner(resp);
 	resp->max_noted = attr->notes ? UINT32_MAX : 0;

@@ -13,7 +13,6 @@
 #include "transport/responder_priv.h"
 
 #include "base/clock.h"
-#include "base/usdt.h"
 #include "io/pool.h"
 #include "io/status.h"
 #include "io/wire.h"
@@ -550,6 +549,7 @@ __attribute__((noinline)) void gn_responder_admit(struct gn_responder *resp, str
 static __attribute__((noinline)) void take_other(struct gn_responder *resp, struct gantry_io *io,
 						 enum gantry_status status)
 {
+	GN_USDT_IO(hop, &resp->probed, io, status);
 	if (status == GN_CHECK_LIST)
 		gn_responder_take_list(resp, io);
 	else
@@ -572,9 +572,10 @@ static inline __attribute__((always_inline)) struct gantry_io *accept(struct gn_
 	gantry_io_begin(io, resp->attr.lane->pub.now_ns);
 	io->owner_flags = OWNER_REPLY_PENDING;
 	status = gn_check_io(&resp->rules, io);
-	GN_USDT_IO(hop, resp->attr.lane, io, status);
-	if (gantry_likely(status == GANTRY_S_OK))
+	if (gantry_likely(status == GANTRY_S_OK)) {
+		GN_USDT_IO(hop, &resp->probed, io, io->status);
 		return io;
+	}
 	take_other(resp, io, status);
 	return NULL;
 }

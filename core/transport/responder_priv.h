@@ -5,6 +5,7 @@
 #ifndef GN_TRANSPORT_RESPONDER_PRIV_H
 #define GN_TRANSPORT_RESPONDER_PRIV_H
 
+#include "base/usdt.h"
 #include "io/list.h"
 #include "transport/responder.h"
 #include "transport/sender.h"
@@ -65,6 +66,7 @@ struct gn_responder {
 	uint32_t n_draining;
 	struct gn_io_rules rules; /* copy of attr.rules; `regions` are those of new requests */
 	struct gn_io_counts counts;
+	struct gn_usdt_lane probed;
 };
 
 /* gantry_io.owner_flags: the steps that are missing before the slot is free. */

@@ -12,7 +12,13 @@ setup() {
 # found FILE - print each probe of a file with the number of its arguments
 found() {
 	readelf --notes "$1" | awk '/Provider: / { provider = $2 } /Name: / { name = $2 }
-		/Arguments: / && provider == "gantry" { print name, NF - 1 }' | sort -u
+		/Arguments: / && provider == "gantry" { gsub(/, /, ","); print name, NF - 1 }' | sort -u
+}
+
+# arguments FILE - print each argument of each probe of a file on a line, such as 8@16(%rbx)
+arguments() {
+	readelf --notes "$1" | awk '/Provider: / { provider = $2 }
+		/Arguments: / && provider == "gantry" { gsub(/, /, ","); for (i = 2; i <= NF; i++) print $i }'
 }
 
 # documented - print each probe of the page with the number of its arguments
@@ -38,6 +44,12 @@ scripts() {
 	diff <(documented) <(found "$GANTRY")
 	library=$top_builddir/clients/.libs/libgantry.so
 	[ ! -e "$library" ] || diff <(documented) <(found "$library")
+}
+
+@test "a tracer loads all arguments from memory, so that a probe costs one nop" {
+	[ "$(arguments "$GANTRY" | wc -l)" -ge 25 ]
+	run grep -v '[[(]' <(arguments "$GANTRY")
+	[ -z "$output" ]
 }
 
 @test "the page names only probes that exist" {
