@@ -63,7 +63,7 @@ heads+=" SHARES         ERR   CPU/IO STATE"
 	[ "$(grep -cE '^[0-9:]{8}  [0-9.]+k? IOPS  [0-9.]+[KMG]?i?B?/s  1 process, 3 roles, [0-9] sessions?$' <<<"$output")" -eq 2 ]
 	[ "$(grep -cE '^over [0-9]+\.[0-9] s, every 1 s, sorted by PID$' <<<"$output")" -eq 2 ]
 	grep -qE "^ +$pid store +target +[0-9]+ +- +- +- +- +[0-9]+ +[0-9]+ +0 +[0-9.]+[mu]s 1 session$" <<<"$output"
-	grep -qE "^ +[0-9a-f]+ .* running" <<<"$output"
+	grep -qE "^ +[0-9a-f]+ +[0-9]+ +[0-9.]+[KM]iB( +[0-9.]+[num]s){3} .* running" <<<"$output"
 	grep -qE "^ +$pid bridge +gateway +[0-9]+ +[0-9.]+[KM]iB +[0-9.]+[num]s " <<<"$output"
 	grep -qE "^ +$pid load +initiator +[0-9]+ +[0-9.]+[KM]iB( +[0-9.]+[num]s){3}( +[0-9]+){2} [LGTBD]{12} +0 " <<<"$output"
 	run "$GANTRY" top --dir "$dir" -b -n 1 load
