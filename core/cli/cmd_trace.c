@@ -56,6 +56,11 @@ static void set_name_of_head(struct input *input, const struct gantry_trace_head
 		set_name(input, "role", 4);
 }
 
+static int fail_read(const char *path)
+{
+	return gn_cli_fail(GN_EXIT_FAILED, "%s: cannot read the file: %s", path, strerror(errno));
+}
+
 static int fail_head(const char *path, int rc)
 {
 	if (rc == -ENOMEM)
@@ -63,7 +68,7 @@ static int fail_head(const char *path, int rc)
 	if (rc == -E2BIG)
 		return gn_cli_fail(GN_EXIT_USAGE, "too many files (limit %u)", GN_TRACE_MAX_ROLES);
 	if (rc == -EIO)
-		return gn_cli_fail(GN_EXIT_FAILED, "%s: cannot read the file", path);
+		return fail_read(path);
 	return gn_cli_fail(GN_EXIT_FAILED, "%s: %s: give a file that the stage trace has written",
 			   path,
 			   rc == -EPROTO ? "trace of another version, or its header is damaged"
@@ -109,7 +114,7 @@ static int fail_event(const struct run *run, const struct gn_trace_event *event,
 				   "%s: damaged record (time_ns=%" PRIu64
 				   "): the output ends before it",
 				   path, event->ns);
-	return gn_cli_fail(GN_EXIT_FAILED, "%s: cannot read the file", path);
+	return fail_read(path);
 }
 
 static void print(struct run *run, const struct gn_trace_event *event)
@@ -142,9 +147,14 @@ static int read_all(struct run *run)
 	return rc ? fail_event(run, &event, rc) : GN_EXIT_OK;
 }
 
-/* Report what the output lacks. Returns `code`, or GN_EXIT_FAILED if a trace is not whole. */
+/*
+ * Report what the output lacks. code: result of read_all(). Returns `code`, or GN_EXIT_FAILED if a
+ * trace is not whole.
+ */
 static int report_gaps(const struct run *run, int code)
 {
+	const bool at_end = code == GN_EXIT_OK; /* otherwise no trace was read to its end */
+
 	for (unsigned op = 0; op <= GANTRY_OP_COUNT; op++)
 		if (run->output.left_out[op])
 			gn_cli_fail(0,
@@ -161,7 +171,7 @@ static int report_gaps(const struct run *run, int code)
 				    "%s: records not in the order of their times (records=%" PRIu64
 				    "): record with a smaller value of the option flush",
 				    run->inputs[i].path, source->n_late);
-		if (source->reader.n_partial)
+		if (at_end && source->reader.n_partial)
 			code = gn_cli_fail(GN_EXIT_FAILED,
 					   "%s: ends inside a record (bytes=%u): the process that "
 					   "wrote it was ended; this record is left out",
@@ -170,19 +180,20 @@ static int report_gaps(const struct run *run, int code)
 	return code;
 }
 
-static int print_summary(const struct run *run)
+/* Returns `code`, or another code after a message. */
+static int print_summary(const struct run *run, int code)
 {
 	json_t *tree;
-	int code;
+	int rc;
 
 	if (!run->is_json) {
 		gn_trace_summary_print(run->summary, stdout, run->names);
-		return GN_EXIT_OK;
+		return code;
 	}
 	tree = gn_trace_summary_json(run->summary, run->names);
-	code = gn_cli_print_json(tree);
+	rc = gn_cli_print_json(tree);
 	json_decref(tree);
-	return code;
+	return rc == GN_EXIT_OK ? code : rc;
 }
 
 static int convert(struct run *run)
@@ -193,9 +204,7 @@ static int convert(struct run *run)
 		run->summary = gn_trace_summary_new(run->n_inputs);
 		if (!run->summary)
 			return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
-		code = read_all(run);
-		if (code == GN_EXIT_OK)
-			code = print_summary(run);
+		code = print_summary(run, read_all(run));
 	} else {
 		run->output = (struct gn_trace_output){
 			.out = stdout, .roles = run->names, .n_roles = run->n_inputs};

@@ -172,7 +172,7 @@ says() {
 	says "gantry: /dev/null: not a trace"
 	trace .
 	[ "$status" -eq 1 ]
-	says "gantry: .: cannot read the file"
+	says "gantry: .: cannot read the file: Is a directory"
 	{ head -c 8 load.trace; printf '\2'; tail -c +10 load.trace; } >other
 	trace other
 	[ "$status" -eq 1 ]
@@ -182,6 +182,13 @@ says() {
 	[ "$status" -eq 1 ]
 	says "gantry: damaged: damaged record (time_ns="
 	[ "$(count ' (submit|complete) ')" -eq 3 ]
+	echo >>damaged # bytes after the damaged record are not named
+	for option in --summary --format=text --format=json --format=fio --format=blkparse --format=chrome; do
+		trace "$option" damaged
+		[ "$status" -eq 1 ]
+		says "gantry: damaged: damaged record (time_ns="
+		[ "$(wc -l <<<"$output")" -ge 3 ] # what precedes it
+	done
 }
 
 @test "a truncated file is printed as far as it goes" {
