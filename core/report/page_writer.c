@@ -45,8 +45,8 @@ static bool is_page(const struct gn_page_writer *writer, const struct stat *st)
 }
 
 /*
- * Check a file that exists: the page would replace it. In a directory with the sticky bit, only the
- * owners of file and directory can.
+ * Check a file that exists: the page would replace it, so this user must be able to write it. In a
+ * directory with the sticky bit, only the owners of file and directory can replace it.
  */
 static int check_file(const struct gn_page_writer *writer, const struct stat *dir, char *why)
 {
@@ -64,6 +64,8 @@ static int check_file(const struct gn_page_writer *writer, const struct stat *di
 	if ((dir->st_mode & S_ISVTX) && geteuid() != 0 && geteuid() != st.st_uid &&
 	    geteuid() != dir->st_uid)
 		return -EPERM;
+	if (faccessat(writer->dir, writer->name, W_OK, AT_EACCESS))
+		return -errno;
 	if (is_page(writer, &st))
 		return 0;
 	snprintf(why, GN_PAGE_WHY,

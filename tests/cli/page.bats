@@ -167,6 +167,20 @@ shown() {
 	says "unknown option --report"
 }
 
+@test "a page that may only be read is not replaced" {
+	page=$BATS_TEST_TMPDIR/out/run.html
+	echo '<!DOCTYPE html>' >"$page"
+	chmod 444 "$page"
+	# root may write it, unless it is immutable
+	[ ! -w "$page" ] || chattr +i "$page" 2>/dev/null || skip "root, and no immutable files in this file system"
+	gantry run "$conf" --report "$page"
+	chattr -i "$page" 2>/dev/null || true
+	[ "$status" -eq 2 ]
+	[ "${#lines[@]}" -eq 1 ]
+	says "gantry: $page: cannot write the report: "
+	[ "$(cat "$page")" = '<!DOCTYPE html>' ]
+}
+
 @test "a directory of another user's link is not followed" {
 	[ "$(id -u)" -eq 0 ] || skip "only root can give a link away"
 	mkdir -m 1777 "$BATS_TEST_TMPDIR/shared"
