@@ -258,6 +258,9 @@ once_control_stat()
 }
 once_control_garbage() { value control_garbage <"$tmp/heckle"; }
 once_control_stall() { value control_stall <"$tmp/heckle"; }
+once_report_path() { value report_path <"$tmp/heckle"; }
+once_metrics_half() { value metrics_half <"$tmp/heckle"; }
+once_metrics_unread() { value metrics_unread <"$tmp/heckle"; }
 
 # make_volume - write 256 MiB if direct IO is possible; otherwise the lines that need it are omitted
 make_volume()
@@ -344,6 +347,11 @@ storage_list()
 	control_stat|IOs beside a flood of control requests, to equal CPU load|x|none|once_control_stat|value|>0.9||
 	control_garbage|beside garbage|x|none|once_control_garbage|value|>0.9||
 	control_stall|beside 16 clients that do not read|x|none|once_control_stall|value|>0.9||
+	report_path|beside runs whose report cannot be written|x|none|once_report_path|value|>0.9||
+	END
+	[ ! -x "$perf/heckle" ] || [ ! -x "$build/core/gantry-metrics" ] || cat <<-'END'
+	metrics_half|beside 16 clients of the exporter that stall|x|none|once_metrics_half|value|>0.9||
+	metrics_unread|beside 16 clients of it that do not read|x|none|once_metrics_unread|value|>0.9||
 	END
 	[ ! -x "$perf/crowd" ] || cat <<-'END'
 	crowd_cpu|256 idle sessions of a gateway, of one CPU|%|none|once_crowd_cpu|value|<1||
