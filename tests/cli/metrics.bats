@@ -41,6 +41,7 @@ says() {
 
 # export_metrics [OPTION...] - start gantry metrics; set `url` to the address of its page /
 export_metrics() {
+	rm -f "$BATS_TEST_TMPDIR/m.out" # of the one before
 	"$GANTRY" metrics --dir "$dir" --listen 127.0.0.1:0 "$@" >"$BATS_TEST_TMPDIR/m.out" 2>"$BATS_TEST_TMPDIR/m.err" 3>&- &
 	exporter=$!
 	until_true grep -q '^metrics at ' "$BATS_TEST_TMPDIR/m.out"
@@ -345,15 +346,19 @@ drip() {
 	[ "$status" -eq 0 ]
 }
 
-@test "clients that do not read their answers keep nobody out" {
-	local fds=() requests
+@test "clients that do not read their answers keep nobody out, and are ended" {
+	local fds=() requests descriptors
 	begin
 	export_metrics
+	descriptors=$(ls "/proc/$exporter/fd" | wc -l)
+	is_alone() { [ "$(ls "/proc/$exporter/fd" | wc -l)" -eq "$descriptors" ]; } # it has no connection
 	until_true has '^gantry_done_ops_total.*role="load".* [1-9]'
 	requests=$(printf 'GET /metrics HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n%.0s' $(seq 200))
 	connect 16 "$requests"
 	until_true has "^gantry_process_up{pid=\"$pid\".*} 1"
 	answers 200 "${url}metrics"
+	[ "$(ls "/proc/$exporter/fd" | wc -l)" -gt "$descriptors" ]
+	until_true is_alone
 	stop_exporter
 	[ "$status" -eq 0 ]
 	end
