@@ -3,7 +3,7 @@
  * chain.c - chains: the hops of one role on one lane, with their descriptors; and the count of the
  * descriptors that each hop holds.
  */
-#include "pipeline/chain_check.h"
+#include "pipeline/chain_watch.h"
 #include "pipeline/pipeline_priv.h"
 
 #include "io/pool.h"
@@ -24,8 +24,10 @@ struct gantry_chain {
 	struct gantry_io *ios;
 	uint32_t n;
 	struct gantry_volume_info volume; /* stages read it through their hops */
-	struct gn_check *checks;          /* of all hops but the guard; NULL: no check_stages */
-	struct gantry_bounce *bounces;    /* of all stages that need them; NULL: none */
+	/* of all hops but the guard; NULL: the chain was never watched */
+	struct gn_watch *watches;
+	struct gn_visit *visits;       /* of all places but the owner; NULL: never measured */
+	struct gantry_bounce *bounces; /* of all stages that need them; NULL: none */
 	void *bounce_memory;
 	size_t bounce_bytes;
 	struct gantry_hop hops[GN_CHAIN_PLACES + 1];
@@ -34,7 +36,7 @@ struct gantry_chain {
 static void guard_complete(void *lane, struct gantry_io *io)
 {
 	io->hop++;
-	gn_check_double(lane);
+	gn_watch_double(lane);
 }
 
 struct gantry_hop gn_lane_guard(struct gn_lane *lane)
@@ -43,22 +45,62 @@ struct gantry_hop gn_lane_guard(struct gn_lane *lane)
 		.submit = gn_io_no_submit, .complete = guard_complete, .self = lane};
 }
 
-/* Replace each of the n hops after the guard by its checking hop. */
-static int add_checks(struct gantry_chain *chain, uint32_t n)
+static uint32_t count_places(const struct gn_lane *lane)
 {
-	chain->checks = calloc(n, sizeof(*chain->checks));
-	if (!chain->checks)
+	return gn_pipeline_length(lane->pipeline) + 2;
+}
+
+/* Prepare the watching hops. Returns 0 or -ENOMEM. */
+static int add_watches(struct gantry_chain *chain)
+{
+	const uint32_t n = count_places(chain->lane);
+
+	if (chain->watches)
+		return 0;
+	chain->watches = calloc(n, sizeof(*chain->watches));
+	if (!chain->watches)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		chain->checks[i] = (struct gn_check){
+	for (uint32_t i = 0; i < n; i++)
+		chain->watches[i] = (struct gn_watch){
 			.lane = chain->lane,
 			.hop = chain->hops[FIRST_PLACE + i],
 			.running = i + 1 < n ? i : 0,
 			.next = i + 2 < n ? i + 1 : 0,
+			.is_last = i + 1 == n,
 		};
-		chain->hops[FIRST_PLACE + i] = gn_check_hop(&chain->checks[i]);
+	return 0;
+}
+
+/* Prepare to measure: all but the switch, which the lane does. Returns 0 or -ENOMEM. */
+static int add_visits(struct gantry_chain *chain)
+{
+	const uint32_t n = count_places(chain->lane);
+	int rc = add_watches(chain);
+
+	if (rc != 0 || chain->visits)
+		return rc;
+	chain->visits = calloc((size_t)(n - 1) * chain->n, sizeof(*chain->visits));
+	if (!chain->visits)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < n; i++) {
+		chain->watches[i].visits = &chain->visits[(size_t)(i - 1) * chain->n];
+		chain->watches[i].own_time = &chain->lane->own_times[i - 1];
 	}
 	return 0;
+}
+
+/* Put the watching hops, or those that they watch, in the chain. Lane's thread. */
+static void set_hops(struct gantry_chain *chain)
+{
+	const uint32_t n = count_places(chain->lane);
+	const bool watched = chain->lane->check_stages || chain->lane->measures;
+
+	for (uint32_t i = 0; chain->watches && i < n; i++)
+		chain->hops[FIRST_PLACE + i] = watched ? gn_watch_hop(&chain->watches[i])
+						       : chain->watches[i].hop;
+	/* an IO that is in flight now must not use a time of an earlier measurement */
+	if (chain->visits)
+		memset(chain->visits, 0, (size_t)(n - 1) * chain->n * sizeof(*chain->visits));
 }
 
 /*
@@ -96,7 +138,8 @@ static void free_chain(struct gantry_chain *chain)
 	if (chain->bounce_memory && chain->bounce_memory != MAP_FAILED)
 		munmap(chain->bounce_memory, chain->bounce_bytes);
 	free(chain->bounces);
-	free(chain->checks);
+	free(chain->visits);
+	free(chain->watches);
 	free(chain->ios);
 	free(chain);
 }
@@ -134,11 +177,14 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 	*hop = *terminal;
 	rc = add_bounce(chain, n_stages);
 	if (rc == 0 && lane->check_stages)
-		rc = add_checks(chain, n_stages + 2);
+		rc = add_watches(chain);
+	if (rc == 0 && lane->measures)
+		rc = add_visits(chain);
 	if (rc != 0) {
 		free_chain(chain);
 		return rc;
 	}
+	set_hops(chain);
 	pthread_mutex_lock(&lane->chains_lock);
 	LIST_INSERT_HEAD(&lane->chains, chain, link);
 	pthread_mutex_unlock(&lane->chains_lock);
@@ -172,6 +218,54 @@ void gn_chain_destroy(struct gantry_chain *chain)
 	if (chain->lane)
 		leave_lane(chain);
 	free_chain(chain);
+}
+
+void gn_chain_enter_terminal(const struct gantry_chain *chain, const struct gantry_io *io)
+{
+	if (chain->visits && chain->lane->measures)
+		gn_watch_enter(&chain->watches[io->hop - chain->hops - FIRST_PLACE], io);
+}
+
+/* -- measure -- */
+
+static void switch_on_lane(void *arg)
+{
+	struct gn_lane *lane = arg;
+	struct gantry_chain *chain;
+
+	lane->measures = !lane->measures;
+	pthread_mutex_lock(&lane->chains_lock);
+	LIST_FOREACH (chain, &lane->chains, link)
+		set_hops(chain);
+	pthread_mutex_unlock(&lane->chains_lock);
+}
+
+static int prepare(struct gn_lane *lane)
+{
+	struct gantry_chain *chain;
+	int rc = 0;
+
+	if (!lane->own_times)
+		lane->own_times = calloc(count_places(lane) - 1, sizeof(*lane->own_times));
+	if (!lane->own_times)
+		return -ENOMEM;
+	pthread_mutex_lock(&lane->chains_lock);
+	LIST_FOREACH (chain, &lane->chains, link)
+		rc = rc != 0 ? rc : add_visits(chain);
+	pthread_mutex_unlock(&lane->chains_lock);
+	return rc;
+}
+
+int gn_lane_measure(struct gn_lane *lane, bool on)
+{
+	int rc;
+
+	if (lane->measures == on)
+		return 0;
+	rc = on ? prepare(lane) : 0;
+	if (rc == 0)
+		gn_worker_call(lane->worker, switch_on_lane, lane);
+	return rc;
 }
 
 void gn_chain_set_size(struct gantry_chain *chain, uint64_t size)

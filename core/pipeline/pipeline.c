@@ -3,10 +3,12 @@
  * pipeline.c - lanes, and the stages of a role on each of its lanes. Control thread, except where
  * noted.
  */
-#include "pipeline/chain_check.h"
+#include "pipeline/chain_watch.h"
 #include "pipeline/pipeline_priv.h"
 
 #include "base/log.h"
+
+#include <gantry/latency.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@ struct stage {
 	struct gn_host host;
 	void *stage;
 	void **selfs;                   /* instances of the stage, one for each lane */
-	struct gn_check_poller *checks; /* pollers of the lanes with check_stages */
+	struct gn_watch_poller *checks; /* pollers of the lanes with check_stages */
 	uint32_t n_started;
 	uint32_t frame;
 };
@@ -53,6 +55,7 @@ void gn_lane_fini(struct gn_lane *lane)
 		gn_worker_remove_clock(lane->worker, &lane->pub.now_ns);
 	lane->worker = NULL;
 	gn_chain_leave_all(lane);
+	free(lane->own_times);
 	pthread_mutex_destroy(&lane->chains_lock);
 }
 
@@ -63,12 +66,12 @@ static int add_poller(struct gn_pipeline *pl, struct stage *st, uint32_t l)
 		.poll = st->ops->poll, .wake_ns = st->ops->wake_ns, .self = st->selfs[l]};
 
 	if (lane->check_stages) {
-		st->checks[l] = (struct gn_check_poller){.lane = lane,
+		st->checks[l] = (struct gn_watch_poller){.lane = lane,
 							 .ops = st->ops,
 							 .self = st->selfs[l],
 							 .running = pl->n_stages};
 		poller = (struct gantry_poller){
-			.poll = gn_check_poll, .wake_ns = gn_check_wake_ns, .self = &st->checks[l]};
+			.poll = gn_watch_poll, .wake_ns = gn_watch_wake_ns, .self = &st->checks[l]};
 	}
 	return gn_worker_add(lane->worker, &poller);
 }
@@ -219,7 +222,7 @@ void gn_pipeline_count(const struct gn_pipeline *pl, struct gn_place_counts *cou
 {
 	uint32_t terminal = pl->n_stages + 1;
 
-	*counts = (struct gn_place_counts){.held = {0}};
+	*counts = (struct gn_place_counts){.pipeline = pl};
 	for (uint32_t l = 0; l < pl->n_lanes; l++) {
 		uint32_t held[GN_CHAIN_PLACES];
 
@@ -229,13 +232,37 @@ void gn_pipeline_count(const struct gn_pipeline *pl, struct gn_place_counts *cou
 			counts->doubled[i == 0 ? terminal : i] +=
 				__atomic_load_n(&pl->lanes[l].doubled[i], __ATOMIC_RELAXED);
 		}
+		for (uint32_t i = 0; pl->lanes[l].own_times && i < terminal; i++)
+			counts->own_ns += gantry_histogram_load(&pl->lanes[l].own_times[i].sum);
 	}
+}
+
+/* Write the own time of a place and its share in the time of the chain, if it was measured. */
+static void report_own_time(const struct gn_place_counts *counts, uint32_t place,
+			    struct gantry_writer *w)
+{
+	const struct gn_pipeline *pl = counts->pipeline;
+	struct gantry_histogram *sum;
+
+	if (!pl->lanes[0].own_times)
+		return;
+	sum = calloc(1, sizeof(*sum));
+	if (!sum)
+		return;
+	for (uint32_t l = 0; l < pl->n_lanes; l++)
+		if (pl->lanes[l].own_times)
+			gantry_histogram_merge(sum, &pl->lanes[l].own_times[place - 1]);
+	gantry_write_latency(w, "own_time", sum);
+	w->real(w, "own_time_share",
+		counts->own_ns != 0 ? (double)sum->sum / (double)counts->own_ns : 0);
+	free(sum);
 }
 
 void gn_place_report(const struct gn_place_counts *counts, uint32_t place, struct gantry_writer *w)
 {
 	w->u64(w, "held_ops", counts->held[place]);
 	w->u64(w, "double_completions", counts->doubled[place]);
+	report_own_time(counts, place, w);
 }
 
 void gn_pipeline_report(const struct gn_pipeline *pl, const struct gn_place_counts *counts,

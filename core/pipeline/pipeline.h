@@ -17,6 +17,7 @@
 #include "base/host.h"
 #include "pipeline/worker.h"
 
+#include <gantry/histogram.h>
 #include <gantry/role.h>
 #include <gantry/stage.h>
 
@@ -37,12 +38,16 @@ struct gn_lane {
 	uint64_t *double_completions; /* counter of completions that the guard received */
 	/* key and plugin of the terminals in the configuration, for messages; set before open */
 	const char *terminal_name;
-	/* check each completion, see chain_check.h; set before the pipeline is opened */
+	/* check each completion, see chain_watch.h; set before the pipeline is opened */
 	bool check_stages;
 	/* with check_stages: 1 + index of the stage whose code runs; 0: other code runs */
 	uint32_t running;
 	/* named double completions: [1 + i]: by stage i, [0]: by a terminal */
 	uint64_t doubled[GN_CHAIN_PLACES];
+	/* measure the own times of all places, see chain_watch.h; gn_lane_measure() sets it */
+	bool measures;
+	/* own times of stages and terminals, from place 1 on; NULL: never measured */
+	struct gantry_histogram *own_times;
 	pthread_mutex_t chains_lock;
 	LIST_HEAD(, gantry_chain) chains; /* all chains of this lane */
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
@@ -90,13 +95,21 @@ void gn_pipeline_close(struct gn_pipeline **pipeline_p);
  * (io->owner); NULL: for all owners. Lane's thread.
  */
 void gn_pipeline_drain(struct gn_lane *lane, const void *owner);
+/*
+ * gn_lane_measure - measure the own time of each stage and terminal on a lane from now on, or stop.
+ * The report keeps what was measured. Returns 0; -ENOMEM: nothing has changed. Control thread,
+ * after the pipeline was opened; waits for the lane.
+ */
+int gn_lane_measure(struct gn_lane *lane, bool on);
 /* IOs of all lanes of a pipeline, by place as in gn_lane_count_held(). */
 struct gn_place_counts {
 	uint64_t held[GN_CHAIN_PLACES];    /* in flight now; approximate while the lanes run */
 	uint64_t doubled[GN_CHAIN_PLACES]; /* double completions whose origin is known */
+	const struct gn_pipeline *pipeline;
+	uint64_t own_ns; /* own times of all places together */
 };
 void gn_pipeline_count(const struct gn_pipeline *pipeline, struct gn_place_counts *counts);
-/* Write the counts of a place into the open object of the report. */
+/* Write the counts of a place, and its own time if it was measured, into the open object. */
 void gn_place_report(const struct gn_place_counts *counts, uint32_t place, struct gantry_writer *w);
 /* gn_pipeline_report - write the array `stages` into the open object. Control thread. */
 void gn_pipeline_report(const struct gn_pipeline *pipeline, const struct gn_place_counts *counts,
@@ -112,6 +125,11 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 		    const struct gantry_hop *terminal, const struct gantry_volume_info *volume,
 		    uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p);
 void gn_chain_destroy(struct gantry_chain *chain);
+/*
+ * gn_chain_enter_terminal - measure an IO that the owner passes to the terminal without the
+ * `submit` of the hop, after io->hop was set. Lane's thread.
+ */
+void gn_chain_enter_terminal(const struct gantry_chain *chain, const struct gantry_io *io);
 /* gn_chain_set_size - change the size of the volume that the stages see. Lane's thread. */
 void gn_chain_set_size(struct gantry_chain *chain, uint64_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pipeline_priv.h - shared by pipeline.c, chain.c and chain_check.c
+ * pipeline_priv.h - shared by pipeline.c, chain.c and chain_watch.c
  */
 #ifndef GN_PIPELINE_PIPELINE_PRIV_H
 #define GN_PIPELINE_PIPELINE_PRIV_H

@@ -139,6 +139,12 @@ static int print_hops(FILE *out, const json_t *page)
 	return 0;
 }
 
+static int print_places(FILE *out, const json_t *page)
+{
+	gn_draw_places(out, json_object_get(page, "report"));
+	return 0;
+}
+
 static int print_histograms(FILE *out, const json_t *page)
 {
 	gn_draw_histograms(out, json_object_get(page, "report"));
@@ -237,12 +243,19 @@ static const struct {
 	const char *line;
 	int (*print)(FILE *out, const json_t *page);
 } parts[] = {
-	{"<!-- title -->", print_title},       {"<!-- heading -->", print_heading},
-	{"<!-- summary -->", print_summary},   {"<!-- topology -->", print_topology},
-	{"<!-- interval -->", print_interval}, {"<!-- series -->", print_series},
-	{"<!-- hops -->", print_hops},         {"<!-- histograms -->", print_histograms},
-	{"<!-- counters -->", print_counters}, {"<!-- values -->", print_values},
-	{"<!-- config -->", print_config},     {"<!-- machine -->", print_machine},
+	{"<!-- title -->", print_title},
+	{"<!-- heading -->", print_heading},
+	{"<!-- summary -->", print_summary},
+	{"<!-- topology -->", print_topology},
+	{"<!-- interval -->", print_interval},
+	{"<!-- series -->", print_series},
+	{"<!-- hops -->", print_hops},
+	{"<!-- places -->", print_places},
+	{"<!-- histograms -->", print_histograms},
+	{"<!-- counters -->", print_counters},
+	{"<!-- values -->", print_values},
+	{"<!-- config -->", print_config},
+	{"<!-- machine -->", print_machine},
 	{"<!-- data -->", print_data},
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * page_charts.c - draw the charts of a run: time series, latency histograms, and the shares of the
- * hops
+ * page_charts.c - draw the charts of a run: time series, latency histograms, and the shares of
+ * hops and stages
  */
 #include <inttypes.h>
 #include <math.h>
@@ -23,6 +23,7 @@ enum {
 	TOP = 10,
 	BOTTOM = HEIGHT - 28,
 	TICKS = 4,
+	COLORS = 5, /* of parts, in page.html */
 };
 
 enum kind { COUNT, BYTES, TIME };
@@ -346,7 +347,9 @@ static void draw_bars(FILE *out, const struct axis *x, const struct axis *y, con
 	}
 }
 
-static void draw_histogram(FILE *out, const char *operation, const json_t *latency)
+/* chart: for data-chart */
+static void draw_histogram(FILE *out, const char *chart, const char *operation,
+			   const json_t *latency)
 {
 	const json_t *buckets = json_object_get(latency, "buckets");
 	const size_t n = json_array_size(buckets);
@@ -370,7 +373,7 @@ static void draw_histogram(FILE *out, const char *operation, const json_t *laten
 	fputs("<h4>", out);
 	gn_draw_text(out, operation);
 	fputs("</h4>\n", out);
-	open_chart(out, "histogram", operation);
+	open_chart(out, chart, operation);
 	draw_levels(out, &y, "%");
 	for (; decade <= x.to; decade *= 10)
 		if (decade >= x.from)
@@ -394,92 +397,173 @@ void gn_draw_histograms(FILE *out, const json_t *report)
 		open_role(out, name);
 		json_object_foreach ((json_t *)measured, key, operation)
 			if (json_object_get(operation, "latency"))
-				draw_histogram(out, key, json_object_get(operation, "latency"));
+				draw_histogram(out, "histogram", key,
+					       json_object_get(operation, "latency"));
 		fputs("</section>\n", out);
 	}
 }
 
 /* -- hops -- */
 
+/* A part of a time. */
 struct share {
 	const char *key, *label;
 	double ns;
+	size_t color;
 };
 
 /*
  * The time in the gateway contains that in the target, which contains those in the backend and of
- * the data. Returns the time of each hop without those behind it.
+ * the data. Returns the number of hops that were measured. ns: without those behind it.
  */
-static void split(const json_t *hops, struct share shares[5])
+static size_t split(const json_t *hops, struct share shares[5])
 {
 	const double gateway = number(hops, "gateway.mean_ns"),
 		     target = number(hops, "target.mean_ns"),
 		     backend = number(hops, "backend.mean_ns"), data = number(hops, "data.mean_ns");
 	const struct share split_up[5] = {
-		{"link", "transport and stages", number(hops, "link.mean_ns")},
-		{"gateway", "in the gateway", gateway - target},      /* lint: a word */
-		{"target", "in the target", target - backend - data}, /* lint: a word */
-		{"backend", "in the backend", backend},
-		{"data", "transfer of the data", data},
+		{"link", "transport and stages", number(hops, "link.mean_ns"), 0},
+		{"gateway", "in the gateway", gateway - target, 1},      /* lint: a word */
+		{"target", "in the target", target - backend - data, 2}, /* lint: a word */
+		{"backend", "in the backend", backend, 3},
+		{"data", "transfer of the data", data, 4},
 	};
+	size_t n = 0;
 
-	memcpy(shares, split_up, sizeof(split_up));
-	for (int i = 0; i < 5; i++)
-		if (shares[i].ns < 0 || !json_object_get(hops, shares[i].key))
-			shares[i].ns = 0;
+	for (size_t i = 0; i < 5; i++) {
+		if (!json_object_get(hops, split_up[i].key))
+			continue;
+		shares[n] = split_up[i];
+		shares[n].ns = shares[n].ns > 0 ? shares[n].ns : 0;
+		n++;
+	}
+	return n;
 }
 
-static void draw_shares(FILE *out, const json_t *hops, const struct share shares[5], double total)
+static double sum_of(const struct share *shares, size_t n)
 {
+	double total = 0;
+
+	for (size_t i = 0; i < n; i++)
+		total += shares[i].ns;
+	return total;
+}
+
+/* Draw a bar of parts. chart: for data-chart. title: plain text. */
+static void draw_bar(FILE *out, const char *chart, const char *title, const struct share *shares,
+		     size_t n)
+{
+	const double total = sum_of(shares, n);
 	double left = 0, width;
 	char text[GN_UNITS_BYTES];
 
 	fprintf(out,
-		"<svg class=\"chart\" data-chart=\"hops\" viewBox=\"0 0 %d 34\" role=\"img\">\n"
-		"<title>share of each hop in the mean latency</title>\n",
-		WIDTH);
-	for (int i = 0; i < 5; i++) {
-		if (!json_object_get(hops, shares[i].key))
-			continue;
+		"<svg class=\"chart\" data-chart=\"%s\" viewBox=\"0 0 %d 34\" role=\"img\">\n"
+		"<title>%s</title>\n",
+		chart, WIDTH, title);
+	for (size_t i = 0; i < n; i++) {
 		width = WIDTH * shares[i].ns / total;
 		format(text, TIME, shares[i].ns);
 		fprintf(out,
-			"<rect class=\"share c%d\" data-key=\"%s\" x=\"%.2f\" y=\"2\" width=\"%.2f\" height=\"30\">"
-			"<title>%s: %s, %.1f %%</title></rect>\n",
-			i, shares[i].key, left, width, shares[i].label, text,
-			100 * shares[i].ns / total);
+			"<rect class=\"share c%zu\" data-key=\"%s\" x=\"%.2f\" y=\"2\" width=\"%.2f\" height=\"30\">"
+			"<title>",
+			shares[i].color, shares[i].key, left, width);
+		gn_draw_text(out, shares[i].label);
+		fprintf(out, ": %s, %.1f %%</title></rect>\n", text, 100 * shares[i].ns / total);
 		left += width;
 	}
-	fputs("</svg>\n<table class=\"numbers\"><tr><th>hop</th><th>mean</th><th>share</th></tr>\n",
-	      out);
-	for (int i = 0; i < 5; i++) {
-		if (!json_object_get(hops, shares[i].key))
-			continue;
-		format(text, TIME, shares[i].ns);
-		fprintf(out,
-			"<tr data-hop=\"%s\"><td><span class=\"key c%d\">%s</span></td><td>%s</td><td>%.1f %%</td></tr>\n",
-			shares[i].key, i, shares[i].label, text, 100 * shares[i].ns / total);
-	}
-	fputs("</table>\n", out);
+	fputs("</svg>\n", out);
+}
+
+/* Begin the row of a part in a table. row: for the attribute data-ROW. */
+static void begin_row(FILE *out, const char *row, const struct share *share)
+{
+	fprintf(out, "<tr data-%s=\"%s\"><td><span class=\"key c%zu\">", row, share->key,
+		share->color);
+	gn_draw_text(out, share->label);
+	fputs("</span></td>", out);
+}
+
+static void print_time_cell(FILE *out, double ns)
+{
+	char text[GN_UNITS_BYTES];
+
+	format(text, TIME, ns);
+	fprintf(out, "<td>%s</td>", text);
 }
 
 void gn_draw_hops(FILE *out, const json_t *report)
 {
-	const json_t *role, *hops;
+	const json_t *role;
 	struct share shares[5];
 	const char *name;
 
 	json_object_foreach (json_object_get(report, "roles"), name, role) {
-		double total = 0;
+		const size_t n = split(json_object_get(role, "hops"), shares);
+		const double total = sum_of(shares, n);
 
-		hops = json_object_get(role, "hops");
-		split(hops, shares);
-		for (int i = 0; i < 5; i++)
-			total += shares[i].ns;
 		if (total <= 0)
 			continue;
 		open_role(out, name);
-		draw_shares(out, hops, shares, total);
+		draw_bar(out, "hops", "share of each hop in the mean latency", shares, n);
+		fputs("<table class=\"numbers\"><tr><th>hop</th><th>mean</th><th>share</th></tr>\n",
+		      out);
+		for (size_t i = 0; i < n; i++) {
+			begin_row(out, "hop", &shares[i]);
+			print_time_cell(out, shares[i].ns);
+			fprintf(out, "<td>%.1f %%</td></tr>\n", 100 * shares[i].ns / total);
+		}
+		fputs("</table>\n</section>\n", out);
+	}
+}
+
+/* -- own times of stages -- */
+
+static void draw_places(FILE *out, const struct gn_work_place *places, size_t n)
+{
+	struct share shares[GN_WORK_PLACES];
+
+	for (size_t i = 0; i < n; i++)
+		shares[i] = (struct share){places[i].stage, places[i].name, places[i].share,
+					   i % COLORS};
+	draw_bar(out, "own-time", "share of each stage in the time of the chain", shares, n);
+	fputs("<table class=\"numbers\"><tr><th>stage</th><th>p50</th><th>p99</th><th>mean</th>"
+	      "<th>share</th></tr>\n",
+	      out);
+	for (size_t i = 0; i < n; i++) {
+		begin_row(out, "stage", &shares[i]);
+		print_time_cell(out, number(places[i].own_time, "p50_ns"));
+		print_time_cell(out, number(places[i].own_time, "p99_ns"));
+		print_time_cell(out, number(places[i].own_time, "mean_ns"));
+		fprintf(out, "<td>%.1f %%</td></tr>\n", 100 * places[i].share);
+	}
+	fputs("</table>\n", out);
+	for (size_t i = 0; i < n; i++)
+		draw_histogram(out, "own-time-histogram", places[i].name, places[i].own_time);
+}
+
+void gn_draw_places(FILE *out, const json_t *report)
+{
+	struct gn_work_place places[GN_WORK_PLACES];
+	const json_t *role;
+	const char *name;
+	bool first = true;
+
+	json_object_foreach (json_object_get(report, "roles"), name, role) {
+		const size_t n = gn_work_places(role, places);
+		double total = 0;
+
+		for (size_t i = 0; i < n; i++)
+			total += places[i].share;
+		if (total <= 0)
+			continue;
+		if (first)
+			fputs("<h2>Time of each stage</h2>\n"
+			      "<p>The time of IOs in each stage, backend or connect, without what follows it.</p>\n",
+			      out);
+		first = false;
+		open_role(out, name);
+		draw_places(out, places, n);
 		fputs("</section>\n", out);
 	}
 }

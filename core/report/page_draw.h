@@ -25,4 +25,10 @@ void gn_draw_histograms(FILE *out, const json_t *report);
 /* Draw the share of each hop in the mean latency, for each role that measures hops. */
 void gn_draw_hops(FILE *out, const json_t *report);
 
+/*
+ * Draw the share of each stage and backend in the time of its role, and a histogram of each, for
+ * each role that measured them, below a heading. Draws nothing if there is none.
+ */
+void gn_draw_places(FILE *out, const json_t *report);
+
 #endif

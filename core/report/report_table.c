@@ -207,6 +207,23 @@ static void print_hops(FILE *out, const json_t *role, double seconds)
 	}
 }
 
+/* The own times of stages and backend, with their shares. */
+static void print_places(FILE *out, const json_t *role, double seconds)
+{
+	struct gn_work_place places[GN_WORK_PLACES];
+	const size_t n = gn_work_places(role, places);
+
+	for (size_t i = 0; i < n; i++) {
+		const double ops = gn_report_number(places[i].own_time, "count", 0);
+		char name[64];
+
+		snprintf(name, sizeof(name), "in %.32s %.0f%%", places[i].name,
+			 100 * places[i].share);
+		if (ops > 0)
+			print_row(out, name, ops, rate(ops, seconds), -1, places[i].own_time);
+	}
+}
+
 /* -- roles -- */
 
 /* True for the values of a role that its first line shows, or that say nothing after the end. */
@@ -290,13 +307,14 @@ static void print_stages(FILE *out, const json_t *stages)
 	}
 }
 
-/* True if the role or one of its stages has measured an operation. */
+/* True if the role or one of its stages has measured an operation or its own time. */
 static bool has_rows(const json_t *role)
 {
+	struct gn_work_place places[GN_WORK_PLACES];
 	struct gn_work work = {0};
 
 	gn_work_add(&work, role, 1);
-	return work.latency.used > 0;
+	return work.latency.used > 0 || gn_work_places(role, places) != 0;
 }
 
 static void print_role(FILE *out, const json_t *report, const char *name, const json_t *role)
@@ -317,6 +335,7 @@ static void print_role(FILE *out, const json_t *report, const char *name, const 
 	json_array_foreach ((json_t *)stages, i, stage)
 		print_operations(out, text(stage, "type"), stage, seconds);
 	print_hops(out, role, seconds);
+	print_places(out, role, seconds);
 	print_group(out, "", "errors", role);
 	if (open > 0)
 		add_item(&list, "%.0f of %.0f", open, gn_report_number(role, "submitted", 0));

@@ -79,6 +79,38 @@ const json_t *gn_work_measured(const json_t *role)
 	return NULL;
 }
 
+/* Append a place, if it was measured. Returns the number of places. */
+static size_t add_place(struct gn_work_place places[GN_WORK_PLACES], size_t n, const char *stage,
+			const json_t *object)
+{
+	const char *type = json_string_value(json_object_get(object, "type"));
+	const json_t *own_time = json_object_get(object, "own_time");
+
+	if (!own_time || n == GN_WORK_PLACES)
+		return n;
+	places[n] = (struct gn_work_place){
+		.name = type ? type : "connect",
+		.own_time = own_time,
+		.share = gn_report_number(object, "own_time_share", 0),
+	};
+	snprintf(places[n].stage, sizeof(places[n].stage), "%s", stage);
+	return n + 1;
+}
+
+size_t gn_work_places(const json_t *role, struct gn_work_place places[GN_WORK_PLACES])
+{
+	const json_t *stage;
+	size_t i, n = 0;
+	char number[24];
+
+	json_array_foreach (json_object_get(role, "stages"), i, stage) {
+		snprintf(number, sizeof(number), "%zu", i);
+		n = add_place(places, n, number, stage);
+	}
+	n = add_place(places, n, "backend", json_object_get(role, "backend"));
+	return add_place(places, n, "connect", json_object_get(role, "connect"));
+}
+
 void gn_work_add(struct gn_work *w, const json_t *role, int sign)
 {
 	const json_t *from = gn_work_measured(role), *op;

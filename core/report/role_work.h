@@ -31,6 +31,23 @@ struct gn_work {
  */
 const json_t *gn_work_measured(const json_t *role);
 
+/* A stage of a role, or its backend or connect, whose own time was measured. */
+struct gn_work_place {
+	char stage[24];   /* the number of the stage, "backend" or "connect" */
+	const char *name; /* of its plugin, or "connect" */
+	const json_t *own_time;
+	double share; /* in the time of all places */
+};
+#define GN_WORK_PLACES 16
+
+/*
+ * Get the places of a role whose own time was measured, in their order.
+ *
+ * places   out
+ * returns  their number
+ */
+size_t gn_work_places(const json_t *role, struct gn_work_place places[GN_WORK_PLACES]);
+
 /* Add `sign` times the work of a role. A zeroed struct has no work. */
 void gn_work_add(struct gn_work *work, const json_t *role, int sign);
 /* The same for a session of a server. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "report/report.h"
+#include "report/role_work.h"
 
 /* Bounds of latencies: 2^k - 1 ns, which are bounds of the buckets of a report. */
 enum { FIRST_BOUND = 10, LAST_BOUND = 34 }; /* 1 us, 17 s */
@@ -24,6 +25,7 @@ enum subject {
 	DEVICE,
 	OPERATION, /* an object of a role or of a stage with `latency` */
 	HOP,
+	PLACE, /* a stage, backend or connect whose own time is measured */
 	ERROR, /* a value of the object `errors` of a role */
 };
 
@@ -92,6 +94,9 @@ static const struct family {
 	 "latency", NULL, 1e-9},
 	{"gantry_hop_latency_seconds", HISTOGRAM, "seconds",
 	 "Part of the time of IOs that a hop and those after it take.", HOP, NULL, NULL, 1e-9},
+	{"gantry_stage_time_seconds", HISTOGRAM, "seconds",
+	 "Time that a stage, backend or connect has an IO, without what follows it.", PLACE, NULL,
+	 NULL, 1e-9},
 	{"gantry_error_ops", COUNTER, NULL, "IOs of an initiator that have failed, by status.",
 	 ERROR, NULL, NULL, 1},
 };
@@ -230,6 +235,17 @@ static void print_operations(FILE *out, const struct family *f, struct labels l,
 	}
 }
 
+static void print_places(FILE *out, const struct family *f, struct labels l, const json_t *role)
+{
+	struct gn_work_place places[GN_WORK_PLACES];
+	const size_t n = gn_work_places(role, places);
+
+	for (size_t i = 0; i < n; i++) {
+		l.stage = places[i].stage;
+		print_value(out, f, &l, places[i].own_time);
+	}
+}
+
 /*
  * The errors of a role by status, also those that have not occurred: an increase from "no sample"
  * to 1 would not show in the rate of a counter.
@@ -287,6 +303,9 @@ static void print_role(FILE *out, const struct family *f, const struct labels *l
 		break;
 	case HOP:
 		print_members(out, f, *l, "hop", json_object_get(role, "hops"), false);
+		break;
+	case PLACE:
+		print_places(out, f, *l, role);
 		break;
 	case ERROR:
 		print_errors(out, f, *l, json_object_get(role, "errors"));

@@ -147,6 +147,7 @@ int gn_role_create(struct gn_loop *loop, const struct gn_role_spec *spec, struct
 		rc = gn_pipeline_open(role->host.name, spec->stages, spec->n_stages, role->lanes,
 				      role->n_lanes, &role->pipeline);
 	if (rc == 0) {
+		gn_role_measure(role, spec->stage_times);
 		rc = gn_host_returned(&role->host, spec->part.name, "open",
 				      role->ops->open(&role->rh, spec->part.conf, &role->role));
 		role->opened = rc == 0;
@@ -224,6 +225,15 @@ void *gn_role_instance(const struct gn_role *role, unsigned kind, uint32_t stage
 	if (kind == GANTRY_KIND_STAGE)
 		return gn_pipeline_stage(role->pipeline, stage);
 	return kind == GANTRY_KIND_BACKEND ? role->backend : role->role;
+}
+
+void gn_role_measure(struct gn_role *role, bool on)
+{
+	for (uint32_t i = 0; i < role->n_lanes; i++)
+		if (gn_lane_measure(&role->lanes[i], on) != 0)
+			gn_log(GN_LOG_ERROR, role->host.name,
+			       "lane %u: the times of its stages are not measured: out of memory",
+			       i);
 }
 
 bool gn_role_has_sessions(const struct gn_role *role)

@@ -73,7 +73,8 @@ struct gn_role_spec {
 	const char *name;
 	struct gn_plugin_instance part; /* ops: struct gantry_role_ops */
 	uint32_t n_lanes;
-	bool check_stages; /* name each double completion, see pipeline/chain_check.h */
+	bool stage_times;  /* measure from the start, see gn_role_measure() */
+	bool check_stages; /* name each double completion, see pipeline/chain_watch.h */
 	/* n_lanes entries; several lanes can have the same worker */
 	struct gn_worker **workers;
 	const struct gn_endpoint *listen; /* NULL: none */
@@ -127,6 +128,11 @@ void gn_role_unlisten(struct gn_role *role);
  * Thread   control thread
  */
 void *gn_role_instance(const struct gn_role *role, unsigned kind, uint32_t stage);
+/*
+ * gn_role_measure - measure the own time of each stage and of the terminal from now on, or stop.
+ * Logs a failure. Control thread; waits for the lanes.
+ */
+void gn_role_measure(struct gn_role *role, bool on);
 /*
  * gn_role_has_sessions - return whether peers have sessions with the role. Control thread.
  */

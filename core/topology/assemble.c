@@ -172,6 +172,7 @@ static int create_role(struct gn_topology *t, struct gn_topo_role *role, struct 
 	for (uint32_t k = 0; k < role->spec.n_lanes; k++)
 		workers[k] = t->own ? t->own->workers[k] : t->workers[first_worker + k];
 	role->spec.workers = workers;
+	role->spec.stage_times = t->runtime.stage_times;
 	connect_devices(role);
 	role->spec.finished = role_finished;
 	role->spec.arg = role;

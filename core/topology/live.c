@@ -100,6 +100,10 @@ static void change_runtime(struct gn_topology *t, const char *name, const struct
 	else if (strcmp(name, "spin") == 0)
 		for (uint32_t i = 0; i < t->n_workers; i++)
 			gn_worker_set_spin(t->workers[i], to->spin_ns);
+	else if (strcmp(name, "stage_times") == 0)
+		for (uint32_t i = 0; i < t->n_roles; i++)
+			if (t->roles[i].role)
+				gn_role_measure(t->roles[i].role, to->stage_times);
 }
 
 /* Pass the values of `loaded` to the instance, or the part of the core, that has the option. */

@@ -72,6 +72,7 @@ struct gn_runtime {
 	uint64_t stop_limit_ns; /* time from the start of the shutdown; 0: no limit */
 	const char *stat_dir;
 	uint8_t stat;
+	uint8_t stage_times; /* measure the own time of each stage and backend */
 	const uint32_t *cpu;
 	uint32_t n_cpus;
 };

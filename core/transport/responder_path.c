@@ -266,6 +266,7 @@ static __attribute__((noinline)) int push_large(struct gn_responder *resp, struc
 
 	if (!resp->has_stages) {
 		io->hop++;
+		gn_chain_enter_terminal(resp->chain, io);
 		gn_split_submit(resp->split, io);
 		return 0;
 	}

@@ -110,6 +110,36 @@ is_recording() { # NUMBER - the trace has more records than that
 	[ "$(recorded)" -eq "$before" ]
 }
 
+own_times() { # prints the number of samples of stage and backend, and whether they have the right order of size
+	"$GANTRY" ctl --dir "$dir" stat | jq -c '.roles.store | [.stages[0].own_time.count, .backend.own_time.count,
+		.stages[0].own_time.p50_ns >= 2000000, .stages[0].own_time_share > .backend.own_time_share]'
+}
+
+measures() { # NUMBER - the stage has more samples than that
+	[ "$(own_times | jq '.[0] // 0')" -gt "$1" ]
+}
+
+@test "the times of stages are switched on and off" {
+	need fault
+	sed -i 's|backend = {|stages = ( { type = "fault"; delay = "2ms"; delay_rate = "100%"; } ); &|' "$conf"
+	begin --set roles.load.workload.depth=8
+	until_true completes 10
+	[ "$(own_times)" = '[null,null,false,false]' ]
+	ctl set runtime.stage_times true
+	[ "$status" -eq 0 ]
+	until_true measures 100
+	jq -e '.[2] and .[3]' <<<"$(own_times)"
+	"$GANTRY" stat --dir "$dir" --openmetrics |
+		grep -q '^gantry_stage_time_seconds_count{.*role="store",.*stage="backend"} [1-9]'
+	"$GANTRY" stat --dir "$dir" -v | grep -qE '^ +own time +min 2\.'
+	ctl set runtime.stage_times false
+	before=$(own_times)
+	until_true completes 100
+	[ "$(own_times)" = "$before" ]
+	ctl set runtime.stage_times true
+	until_true measures "$(($(jq '.[0]' <<<"$before") + 100))"
+}
+
 @test "an invalid or fixed option changes nothing" {
 	begin
 	ctl set runtime.lgo debug

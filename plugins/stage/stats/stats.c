@@ -5,8 +5,7 @@
  *
  * In a configuration: stages = ( { type = "stats"; } );
  *
- * Each lane counts without locks; the report adds up the lanes. To measure the cost of another
- * stage, configure stats before and after it.
+ * Each lane counts without locks; the report adds up the lanes.
  */
 #define GANTRY_API_VERSION 1
 

@@ -19,12 +19,16 @@ static char walk[256];     /* calls of hops, one character each */
 static uint64_t seen_size; /* size of the volume that the last stage saw */
 static int lose_at, double_at, refuse_at = -1, refuse_rc, fail_open, fail_start;
 
+static uint64_t delay[256]; /* ns that a call of a hop takes, by its character in `walk` */
+
 static void step(char c)
 {
 	size_t len = strlen(walk);
 
 	walk[len] = c;
 	walk[len + 1] = '\0';
+	if (delay[(unsigned char)c] != 0)
+		fake_clock_advance(delay[(unsigned char)c]);
 }
 
 /* Stages a, b, c ...: conf points to the letter. */
@@ -189,11 +193,13 @@ void setUp(void)
 {
 	framed = plain;
 	framed.n_ctx_words = 1;
+	memset(delay, 0, sizeof(delay));
 	refuse_at = -1;
 	lose_at = double_at = fail_open = fail_start = hold = 0;
 	n_done = 0;
 	walk[0] = '\0';
 	gn_log_set_level(GN_LOG_ERROR);
+	fake_clock_start();
 	fake_worker_start(&fw);
 }
 
@@ -202,6 +208,7 @@ void tearDown(void)
 	gn_chain_destroy(chain);
 	chain = NULL;
 	fake_worker_stop(&fw);
+	fake_clock_stop();
 }
 
 static int submit(struct gantry_io *io)
@@ -401,6 +408,118 @@ static void guard_ignores_and_counts_a_second_completion(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, ios[0].hop[-1].submit(ios[0].hop[-1].self, &ios[0]));
 }
 
+/* -- own times -- */
+
+static struct fake_report report;
+
+/* Returns a value of the own time of stage i; -1: of the terminal. */
+static uint64_t own_time(int stage, const char *key)
+{
+	struct gn_place_counts counts;
+	char path[64];
+
+	fake_report_init(&report);
+	gn_pipeline_count(fw.pipeline, &counts);
+	gn_pipeline_report(fw.pipeline, &counts, &report.pub);
+	report.pub.object(&report.pub, "terminal");
+	gn_place_report(&counts, gn_pipeline_length(fw.pipeline) + 1, &report.pub);
+	report.pub.end(&report.pub);
+	snprintf(path, sizeof(path),
+		 stage < 0 ? "terminal.own_time.%s" : "stages.%2$d.own_time.%1$s", key, stage);
+	return fake_reported_u64(&report, path);
+}
+
+static void measure(bool on)
+{
+	TEST_ASSERT_EQUAL_INT(0, gn_lane_measure(&fw.lane, on));
+}
+
+static void each_place_has_its_own_time(void)
+{
+	make(parts, 2);
+	submit_on_lane(&ios[0]); /* before the measurement */
+	delay['a'] = 100;
+	delay['b'] = 1000;
+	delay['|'] = 50000;
+	delay['B'] = 2000;
+	delay['A'] = 10000;
+	measure(true);
+	submit_on_lane(&ios[0]);
+	TEST_ASSERT_EQUAL_STRING("ab|BA.ab|BA.", walk);
+	TEST_ASSERT_EQUAL_UINT64(1, own_time(0, "count"));
+	TEST_ASSERT_EQUAL_UINT64(10100, own_time(0, "max_ns"));
+	TEST_ASSERT_EQUAL_UINT64(3000, own_time(1, "max_ns"));
+	TEST_ASSERT_EQUAL_UINT64(50000, own_time(-1, "max_ns"));
+	measure(false);
+	submit_on_lane(&ios[0]);
+	TEST_ASSERT_EQUAL_UINT64(1, own_time(0, "count"));
+	TEST_ASSERT_EQUAL_UINT64(1, own_time(-1, "count"));
+}
+
+/* The chain can be in any state when the measurement begins and ends. */
+static void an_io_in_flight_is_measured_where_it_comes(void)
+{
+	make(parts, 2);
+	hold = 1;
+	submit_on_lane(&ios[0]);
+	measure(true);
+	fake_clock_advance(500);
+	fail_on_lane(last); /* began before the measurement */
+	TEST_ASSERT_EQUAL_UINT(1, n_done);
+	TEST_ASSERT_EQUAL_UINT64(0, own_time(-1, "count"));
+	submit_on_lane(&ios[0]);
+	measure(false);
+	measure(true);
+	fake_clock_advance(500);
+	fail_on_lane(last); /* began in an earlier measurement */
+	TEST_ASSERT_EQUAL_UINT64(0, own_time(-1, "count"));
+	submit_on_lane(&ios[0]);
+	fake_clock_advance(700);
+	measure(false);
+	fail_on_lane(last);
+	TEST_ASSERT_EQUAL_UINT(3, n_done);
+	TEST_ASSERT_EQUAL_UINT64(0, own_time(-1, "count"));
+}
+
+static void a_rejected_or_lost_io_has_no_time_below(void)
+{
+	make(parts, 2);
+	measure(true);
+	refuse_at = '|';
+	refuse_rc = -EAGAIN;
+	delay['|'] = 300;
+	gn_worker_call(fw.worker, submit_now, &ios[0]);
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit_rc);
+	TEST_ASSERT_EQUAL_UINT64(0, own_time(0, "count"));
+	refuse_at = -1;
+	submit_on_lane(&ios[0]);
+	TEST_ASSERT_EQUAL_UINT64(300, own_time(-1, "max_ns"));
+	TEST_ASSERT_EQUAL_UINT64(0, own_time(1, "max_ns"));
+	lose_at = 'b'; /* stage b completes it without the terminal */
+	submit_on_lane(&ios[0]);
+	fake_clock_advance(40);
+	complete_in_poll(&ios[0]);
+	TEST_ASSERT_EQUAL_UINT64(40, own_time(1, "max_ns"));
+	TEST_ASSERT_EQUAL_UINT64(1, own_time(-1, "count"));
+}
+
+static void measured_chains_are_checked_too(void)
+{
+	fw.lane.check_stages = true;
+	make(parts, 2);
+	measure(true);
+	delay['b'] = 1000;
+	double_at = 'b';
+	submit_on_lane(&ios[0]);
+	TEST_ASSERT_EQUAL_UINT64(1, doubled_by(1));
+	TEST_ASSERT_EQUAL_UINT64(1, own_time(1, "count"));
+	TEST_ASSERT_EQUAL_UINT64(1000, own_time(1, "max_ns"));
+	measure(false);
+	submit_on_lane(&ios[0]);
+	TEST_ASSERT_EQUAL_UINT64(2, doubled_by(1));
+	TEST_ASSERT_EQUAL_UINT64(1, own_time(1, "count"));
+}
+
 /* -- bounce buffers -- */
 
 static char program[4096], store[4096];
@@ -524,7 +643,6 @@ static void stage_that_fails_to_open_or_start_closes_the_others(void)
 static void drain_and_report_reach_each_stage(void)
 {
 	struct gn_place_counts counts;
-	struct fake_report report;
 
 	make(parts, 2);
 	gn_pipeline_drain(&fw.lane, NULL);
@@ -552,6 +670,10 @@ int main(void)
 	RUN_TEST(a_double_completion_is_counted_against_its_stage);
 	RUN_TEST(without_stages_each_double_completion_is_of_the_terminal);
 	RUN_TEST(guard_ignores_and_counts_a_second_completion);
+	RUN_TEST(each_place_has_its_own_time);
+	RUN_TEST(an_io_in_flight_is_measured_where_it_comes);
+	RUN_TEST(a_rejected_or_lost_io_has_no_time_below);
+	RUN_TEST(measured_chains_are_checked_too);
 	RUN_TEST(a_stage_transforms_data_in_its_bounce_buffer);
 	RUN_TEST(sizes_of_chains);
 	RUN_TEST(too_many_stages_or_frames_are_refused);

@@ -27,6 +27,9 @@ static const char page_text[] =
 	"`target`: {`count`: 4, `mean_ns`: 300, `p50_ns`: 1, `p99_ns`: 1},"
 	"`backend`: {`count`: 4, `mean_ns`: 100, `p50_ns`: 1, `p99_ns`: 1},"
 	"`link`: {`count`: 4, `mean_ns`: 600, `p50_ns`: 1, `p99_ns`: 1}},"
+	"`stages`: [{`type`: `" EVIL "`, `own_time_share`: 0.25, `own_time`: {`count`: 4,"
+	"`mean_ns`: 90, `p50_ns`: 80, `p99_ns`: 99, `buckets`: [95, 4]}}],"
+	"`connect`: {`own_time_share`: 0.75, `own_time`: {`count`: 0}},"
 	"`counters`: {`" EVIL "`: 7, `silent`: 0}}}, `devices`: {}},"
 	"`samples`: {`interval_ns`: 1000000000, `roles`: {`" EVIL "`: ["
 	"{`start_ns`: 0, `end_ns`: 1000000000, `iops`: 1000, `bytes_per_second`: 4096,"
@@ -143,6 +146,20 @@ static void the_hops_share_the_latency(void)
 	free(out);
 }
 
+static void the_stages_share_the_time_of_the_chain(void)
+{
+	json_t *page = tree();
+	char *out = html(page);
+
+	has(out, "<h2>Time of each stage</h2>");
+	has(out, "data-key=\"0\" x=\"0.00\" y=\"2\" width=\"215.00\"");
+	has(out, "data-key=\"connect\" x=\"215.00\" y=\"2\" width=\"645.00\"");
+	has(out, "<td>80ns</td><td>99ns</td><td>90ns</td><td>25.0 %</td>");
+	TEST_ASSERT_EQUAL_UINT(1, count(out, "data-chart=\"own-time-histogram\""));
+	json_decref(page);
+	free(out);
+}
+
 static void the_series_have_steps_and_gaps(void)
 {
 	json_t *page = tree();
@@ -202,6 +219,7 @@ int main(void)
 	RUN_TEST(no_text_becomes_an_element);
 	RUN_TEST(nothing_comes_from_outside);
 	RUN_TEST(the_hops_share_the_latency);
+	RUN_TEST(the_stages_share_the_time_of_the_chain);
 	RUN_TEST(the_series_have_steps_and_gaps);
 	RUN_TEST(the_topology_has_roles_and_connects);
 	RUN_TEST(the_counters_that_are_not_zero_have_a_row);

@@ -78,6 +78,23 @@ static void each_column_has_its_value(void)
 										    "4000") "}}}}");
 }
 
+static void the_own_times_of_stages_have_rows(void)
+{
+	shows("result ok, elapsed 2s, CPU 0ns\n"
+	      "\n"
+	      "store: target\n" HEAD
+	      "  in fault 75%        4000    2000         -      5us      6us      7us      8us\n"
+	      "  in memory 25%       2000    1000         -      1us      2us      3us      4us\n"
+	      "\n"
+	      "devices\n",
+	      "{'result': 'ok', 'elapsed_ns': 2000000000, 'roles': {'store': {'role': 'target',"
+	      "'stages': [{'type': 'noop'}, {'type': 'fault', 'own_time_share': 0.75, 'own_time':" LATENCY(
+		      "4000", "5000", "6000", "7000",
+		      "8000") "}],"
+			      "'backend': {'type': 'memory', 'own_time_share': 0.25, 'own_time':" LATENCY(
+				      "2000", "1000", "2000", "3000", "4000") "}}}}");
+}
+
 static void a_number_of_ios_is_exact_as_long_as_it_fits(void)
 {
 	shows("result ok, elapsed 1s, CPU 0ns\n"
@@ -188,6 +205,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(each_column_has_its_value);
+	RUN_TEST(the_own_times_of_stages_have_rows);
 	RUN_TEST(a_number_of_ios_is_exact_as_long_as_it_fits);
 	RUN_TEST(a_stage_measures_for_the_time_of_the_process);
 	RUN_TEST(errors_resumes_and_counters_show_if_they_are_not_zero);

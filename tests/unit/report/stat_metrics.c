@@ -136,6 +136,19 @@ static void a_stage_that_measures_has_its_number(void)
 	    "op=\"read\"} 512\n");
 }
 
+#define OF_STAGE "{pid=\"9\",role=\"store\",kind=\"target\",stage="
+
+static void own_times_have_the_stage_as_label(void)
+{
+	print("[{'pid': 9, 'roles': {'store': {'role': 'target', 'stages': [{'type': 'x'},"
+	      " {'type': 'y', 'own_time': {'count': 4, 'mean_ns': 500, 'buckets': [1000, 4]}}],"
+	      " 'backend': {'type': 'memory', 'own_time': {'count': 3}}}}}]");
+	has("gantry_stage_time_seconds_count" OF_STAGE "\"1\"} 4\n");
+	has("gantry_stage_time_seconds_sum" OF_STAGE "\"1\"} 2e-06\n");
+	has("gantry_stage_time_seconds_count" OF_STAGE "\"backend\"} 3\n");
+	TEST_ASSERT_NULL(strstr(metrics, "stage=\"0\""));
+}
+
 static void a_process_that_does_not_answer_has_a_sample(void)
 {
 	print("[{'pid': 7, 'config': 'c'}]");
@@ -182,6 +195,7 @@ int main(void)
 	RUN_TEST(errors_that_have_not_occurred_are_0);
 	RUN_TEST(a_session_that_runs_has_samples);
 	RUN_TEST(a_stage_that_measures_has_its_number);
+	RUN_TEST(own_times_have_the_stage_as_label);
 	RUN_TEST(a_process_that_does_not_answer_has_a_sample);
 	RUN_TEST(resumes_are_those_of_a_client);
 	RUN_TEST(the_classic_format_has_suffixes_in_families_and_no_units);

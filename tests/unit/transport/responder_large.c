@@ -58,6 +58,19 @@ static void all_parts_are_done_before_the_answer(void)
 	TEST_ASSERT_EQUAL_UINT64(1, done());
 }
 
+/* The splitter gets a large IO without the `submit` of the hop of the terminal. */
+static void the_time_in_the_terminal_is_that_of_all_parts(void)
+{
+	make_large();
+	TEST_ASSERT_EQUAL_INT(0, gn_lane_measure(&fw.lane, true));
+	ask(large(7));
+	fake_clock_advance(5000);
+	for (unsigned left = PARTS; left > 0; left--)
+		finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(7, replied().tag);
+	TEST_ASSERT_EQUAL_UINT64(5000, gantry_histogram_max(&fw.lane.own_times[0]));
+}
+
 /* All requests have arrived before the lane polls either responder. */
 static void arrive_on_lane(void *arg)
 {
@@ -141,6 +154,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(all_parts_are_done_before_the_answer);
+	RUN_TEST(the_time_in_the_terminal_is_that_of_all_parts);
 	RUN_TEST(a_small_request_waits_for_one_quantum_at_most);
 	RUN_TEST(short_requests_are_counted_in_bytes);
 	RUN_TEST(a_port_with_a_small_quantum_takes_one_request);
