@@ -11,6 +11,7 @@
 #include "base/clock.h"
 
 #define LINES_PER_S 10
+#define ERASE_LINE "\r\033[K"
 
 static const char *const words[] = {"error", "warn", "info", "debug", "trace"}; /* lint: a word */
 static int max_level = GN_LOG_INFO;
@@ -48,6 +49,12 @@ void gn_log_set_sink(int fd, enum gn_log_form form)
 void gn_log_set_over(bool over)
 {
 	__atomic_store_n(&over_line, over, __ATOMIC_RELAXED);
+}
+
+void gn_log_erase_line(void)
+{
+	if (__atomic_exchange_n(&over_line, false, __ATOMIC_RELAXED))
+		fputs(ERASE_LINE, stderr);
 }
 
 void gn_log_set_hook(gn_log_hook *hook)
@@ -154,7 +161,7 @@ void gn_log(enum gn_log_level level, const char *source, const char *fmt, ...)
 	l.n = 0;
 	put(&l, __atomic_load_n(&over_line, __ATOMIC_RELAXED) &&
 				__atomic_load_n(&sink_fd, __ATOMIC_RELAXED) == STDERR_FILENO
-			? "\r\033[K"
+			? ERASE_LINE
 			: "");
 	put_line(&l, level, name, message);
 	while (write(__atomic_load_n(&sink_fd, __ATOMIC_RELAXED), l.text, l.n) < 0 &&

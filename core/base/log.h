@@ -54,6 +54,8 @@ void gn_log_set_sink(int fd, enum gn_log_form form);
  * on stderr overwrite that line. Any thread.
  */
 void gn_log_set_over(bool over);
+/* Erase that line, if there is one, before other output on stderr. Any thread. */
+void gn_log_erase_line(void);
 
 /*
  * Pass each line to a hook of the embedding program instead of writing it; NULL: write lines again.

@@ -217,7 +217,7 @@ static void on_event(void *arg, int event)
 {
 	struct run *run = arg;
 
-	gn_progress_clear(&run->progress);
+	gn_log_erase_line();
 	if (event == SIGHUP && !run->stop.hup_ends && run->winding_down)
 		return; /* too late for a reload */
 	if (event == SIGHUP && !run->stop.hup_ends) {

@@ -11,55 +11,16 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "base/log.h"
-#include "base/units.h"
+#include "cli/progress_line.h"
 #include "report/report.h"
 
 #define INTERVAL_NS GN_NS_PER_S
-#define BAR 20
 
 struct gn_observer {
 	struct gn_host host;
 	const struct gantry_observer_ops *ops;
 	void *self;
 };
-
-/* -- the line on a terminal -- */
-
-/* Returns the increase per second. */
-static double rate(uint64_t before, uint64_t now, double seconds)
-{
-	return now > before && seconds > 0 ? (double)(now - before) / seconds : 0;
-}
-
-static void show(struct gn_progress *progress, const struct gantry_progress *p)
-{
-	double seconds = (double)(p->elapsed_ns - progress->last_elapsed_ns) / 1e9;
-	char elapsed[GN_UNITS_BYTES], bytes[GN_UNITS_BYTES], bar[BAR + 1];
-
-	gn_time_format(elapsed, sizeof(elapsed), p->elapsed_ns / GN_NS_PER_S * GN_NS_PER_S);
-	gn_size_format(bytes, sizeof(bytes),
-		       (uint64_t)rate(progress->last_bytes, p->bytes, seconds));
-	fprintf(stderr, "\r\033[K%s %s", p->role, elapsed);
-	if (p->target) {
-		double done = (double)p->done / (double)p->target;
-
-		memset(bar, '.', BAR);
-		memset(bar, '#', (size_t)(done * BAR));
-		bar[BAR] = '\0';
-		fprintf(stderr, " [%s] %3.0f%%", bar, 100 * done);
-	}
-	if (p->state == GANTRY_PROGRESS_WAITING)
-		fputs("  no IO yet: waiting for its peer", stderr);
-	else
-		fprintf(stderr, "  %.0f IO/s  %s/s", rate(progress->last_ops, p->ops, seconds),
-			bytes);
-	fflush(stderr);
-	gn_log_set_over(true);
-	progress->last_elapsed_ns = p->elapsed_ns;
-	progress->last_ops = p->ops;
-	progress->last_bytes = p->bytes;
-	progress->shown = true;
-}
 
 /* -- values -- */
 
@@ -97,9 +58,9 @@ static bool works(const struct gn_topo_role *role)
 	return role->started && (role->flags & GANTRY_ROLE_WORKS);
 }
 
-/* Give the progress of a role to the observers, and to the terminal. */
+/* Give the progress of a role to the observers. */
 static void observe(struct gn_progress *progress, const struct gn_topo_role *role,
-		    enum gantry_progress_state state, bool on_terminal)
+		    enum gantry_progress_state state)
 {
 	struct gn_report report;
 	struct gantry_progress p;
@@ -111,8 +72,6 @@ static void observe(struct gn_progress *progress, const struct gn_topo_role *rol
 	tree = gn_report_tree(&report);
 	usable = tree || state != GANTRY_PROGRESS_WORKING;
 	p = measure(progress, role, json_object_get(tree, role->name), state);
-	if (on_terminal && usable)
-		show(progress, &p);
 	for (uint32_t i = 0; i < progress->n_observers && usable; i++)
 		progress->observers[i].ops->progress(progress->observers[i].self, &p);
 	gn_report_fini(&report);
@@ -122,15 +81,11 @@ static void tick(void *arg)
 {
 	struct gn_progress *progress = arg;
 	struct gn_topology *t = progress->topology;
-	bool on_terminal = progress->on_terminal;
 
 	gn_loop_set_timer(progress->loop, &progress->timer, gn_now_ns() + INTERVAL_NS);
-	for (uint32_t i = 0; i < t->n_roles && (on_terminal || progress->n_observers); i++) {
-		if (!works(&t->roles[i]) || t->roles[i].finished)
-			continue;
-		observe(progress, &t->roles[i], GANTRY_PROGRESS_WORKING, on_terminal);
-		on_terminal = false;
-	}
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (works(&t->roles[i]) && !t->roles[i].finished)
+			observe(progress, &t->roles[i], GANTRY_PROGRESS_WORKING);
 }
 
 /* all: a role that has not finished has failed. */
@@ -146,8 +101,7 @@ static void report_ends(struct gn_progress *progress, bool all)
 		progress->ended[i] = true;
 		observe(progress, role,
 			role->finished && !role->status ? GANTRY_PROGRESS_DONE
-							: GANTRY_PROGRESS_FAILED,
-			false);
+							: GANTRY_PROGRESS_FAILED);
 	}
 }
 
@@ -158,24 +112,29 @@ void gn_progress_report_ends(struct gn_progress *progress)
 
 /* -- open and close -- */
 
-static int open_observer(struct gn_observer *observer, const struct gn_plugin_instance *part,
+/* node: its entry in the configuration; NULL: it is part of the program */
+static int open_observer(struct gn_progress *progress, const struct gn_plugin_instance *part,
 			 struct gn_conf_node *node)
 {
+	struct gn_observer *observer = &progress->observers[progress->n_observers];
 	int rc;
 
 	observer->ops = part->ops;
-	gn_host_init(&observer->host, "%s", gn_conf_path(node));
+	gn_host_init(&observer->host, "%s", node ? gn_conf_path(node) : part->name);
 	rc = gn_host_returned(
 		&observer->host, part->name, "open",
 		observer->ops->open(&observer->host.pub, part->conf, &observer->self));
-	if (!rc)
+	if (!rc) {
+		progress->n_observers++;
 		return 0;
-	gn_log(GN_LOG_ERROR, "gantry", "%s: %s: cannot open the observer: %s", gn_conf_where(node),
-	       gn_conf_path(node), strerror(-rc));
+	}
+	gn_log(GN_LOG_ERROR, "gantry", "%s: %s: cannot open the observer: %s",
+	       node ? gn_conf_where(node) : "stderr", observer->host.name, strerror(-rc));
 	gn_host_fini(&observer->host);
 	return rc;
 }
 
+/* The observers of the configuration, and one for a terminal. */
 static int open_observers(struct gn_progress *progress, struct gn_topology *t)
 {
 	struct gn_conf_node *list = gn_conf_child(gn_config_root(t->config), "observers");
@@ -186,11 +145,10 @@ static int open_observers(struct gn_progress *progress, struct gn_topology *t)
 	progress->ended = gn_arena_alloc(&t->arena, (t->n_roles + 1) * sizeof(*progress->ended));
 	if (!progress->observers || !progress->ended)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < t->n_observers && !rc; i++) {
-		rc = open_observer(&progress->observers[i], &t->observers[i],
-				   gn_conf_index(list, i));
-		progress->n_observers += !rc;
-	}
+	for (uint32_t i = 0; i < t->n_observers && !rc; i++)
+		rc = open_observer(progress, &t->observers[i], gn_conf_index(list, i));
+	if (!rc && isatty(STDERR_FILENO))
+		rc = open_observer(progress, &gn_progress_line, NULL);
 	return rc;
 }
 
@@ -213,8 +171,7 @@ int gn_progress_open(struct gn_progress *progress, struct gn_loop *loop,
 	rc = open_observers(progress, topology);
 	if (rc)
 		close_observers(progress);
-	progress->on_terminal = isatty(STDERR_FILENO);
-	if (rc || !(progress->on_terminal || progress->n_observers))
+	if (!progress->n_observers)
 		return rc;
 	progress->loop = loop;
 	progress->topology = topology;
@@ -225,17 +182,8 @@ int gn_progress_open(struct gn_progress *progress, struct gn_loop *loop,
 	return 0;
 }
 
-void gn_progress_clear(struct gn_progress *progress)
-{
-	if (progress->shown)
-		fputs("\r\033[K", stderr);
-	gn_log_set_over(false);
-	progress->shown = false;
-}
-
 void gn_progress_close(struct gn_progress *progress)
 {
-	gn_progress_clear(progress);
 	report_ends(progress, true);
 	close_observers(progress);
 	if (progress->loop)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * progress.h - the progress of roles with work (GANTRY_ROLE_WORKS), once a second: all of them for
- * the observers of the configuration, and the first of them as a line on a terminal, which is
- * rewritten each time.
+ * progress.h - gives the progress of roles with work (GANTRY_ROLE_WORKS) to observers, once a
+ * second and at the end of each role. The observers are those of the configuration and, if stderr
+ * is a terminal, progress_line.h.
  *
  * The values are those that the role writes to its report: "progress" { "done", "target", "unit" }
  * in any unit, if the role knows its end, and "total" { "ops", "bytes" }. If "submitted" is 0, the
@@ -17,18 +17,13 @@
 struct gn_observer;
 
 struct gn_progress {
-	struct gn_loop *loop; /* NULL: stderr is not a terminal, and there is no observer */
+	struct gn_loop *loop; /* NULL: there is no observer */
 	struct gn_topology *topology;
 	struct gn_timer timer;
 	uint64_t start_ns;
 	struct gn_observer *observers;
 	uint32_t n_observers; /* those that are open */
 	bool *ended;          /* for each role: the observers know its end */
-	bool on_terminal;
-
-	/* the line on the terminal: its last values */
-	uint64_t last_elapsed_ns, last_ops, last_bytes;
-	bool shown;
 };
 
 /* Open the observers. Returns 0; -ENOMEM; or -errno of `open`, after the cause was logged. */
@@ -36,12 +31,7 @@ int gn_progress_open(struct gn_progress *progress, struct gn_loop *loop,
 		     struct gn_topology *topology);
 /* Report the end of each role that has finished to the observers, once. */
 void gn_progress_report_ends(struct gn_progress *progress);
-/*
- * Report the end of all roles, erase the line and close the observers. Idempotent. The roles still
- * exist.
- */
+/* Report the end of all roles, and close the observers. Idempotent. The roles still exist. */
 void gn_progress_close(struct gn_progress *progress);
-/* Erase the line before other output. It is written again within a second. */
-void gn_progress_clear(struct gn_progress *progress);
 
 #endif

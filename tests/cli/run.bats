@@ -178,6 +178,16 @@ over_shm() {
 	[ "$(cat "$BATS_TEST_TMPDIR/out")" = "roles.load: no session: interrupted" ]
 }
 
+@test "progress on a terminal, which is erased before other output" {
+	local command="'$GANTRY' run -p '$GANTRY_PLUGINS' '$conf' --set roles.load.workload.ops=0 --set roles.load.workload.time=2s"
+	command -v script >/dev/null || skip "script is not installed"
+	run script -qec "$command" /dev/null </dev/null
+	echo "$output" | cat -v
+	[ "$status" -eq 0 ]
+	[[ "$output" == *$'\r\e[Kload 1s ['*'%  '*' IO/s  '*'B/s'* ]]
+	[[ "$output" == *$'B/s\r\e[Kresult ok,'* ]]
+}
+
 @test "a session that requests more than the device supports gets the reason, also if the file has no limit" {
 	gantry run -p "$GANTRY_PLUGINS" "$conf" --set devices.d.max_depth=8 --set roles.load.workload.depth=5
 	echo "$output"
