@@ -10,7 +10,7 @@ command -v systemd-analyze >/dev/null || skip "systemd-analyze is not installed"
 judge()
 {
 	# the unit names the installed program, which need not exist
-	sed "s|^ExecStart=[^ ]*|ExecStart=$GANTRY|" "$units/$1" >"$tmp/$1"
+	sed "s|^\(Exec[A-Z][a-z]*\)=[^ ]*|\1=$GANTRY|" "$units/$1" >"$tmp/$1"
 	is "$1: its command is gantry $2" 1 "$(grep -c "^ExecStart=$GANTRY $2 " "$tmp/$1")"
 	systemd-analyze verify --man=no "$tmp/$1" >"$tmp/out" 2>&1
 	verdict $? "$1: systemd accepts the unit" "$tmp/out"
