@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=dash
 # init.sh - the first program in the virtual machine: mounts the host's tree read-only under an overlay in memory, makes that its
-# root, and continues there with the file `job` that run.sh has written.
+# root, and continues there with the file `job` that run.sh has written, or with the init system $vm_init, which starts the job.
 b=/bin/busybox
 $b mount -t proc proc /proc
 $b mount -t sysfs sys /sys
@@ -16,11 +16,12 @@ $b mkdir /rw/host /rw/upper /rw/work
 $b mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro host /rw/host
 $b mount -t overlay -o lowerdir=/rw/host,upperdir=/rw/upper,workdir=/rw/work root /root
 # a directory that host and guest can write
-$b mount -t tmpfs run /root/run
+$b mount -t tmpfs -o mode=755 run /root/run
 $b mkdir /root/run/vm
 $b mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 out /root/run/vm
 for place in proc sys dev; do
 	$b mkdir -p "/root/$place"
 	$b mount --move "/$place" "/root/$place"
 done
-exec $b switch_root /root /bin/bash /run/vm/job
+# shellcheck disable=SC2086 # words
+exec $b switch_root /root ${vm_init:-/bin/bash /run/vm/job}

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run.sh [-b BUILD] [-o DIR] [-t SECONDS] [-p] SCRIPT [ARGUMENT...] - boot a virtual machine and run SCRIPT in it, as root
+# run.sh [-b BUILD] [-o DIR] [-t SECONDS] [-p] [-r ROOT] SCRIPT [ARGUMENT...] - boot a virtual machine and run SCRIPT in it
 #
 # The virtual machine has the host's file tree (changes stay in its memory), two CPUs and no network. QEMU emulates all of it, so
 # run.sh needs no privileges, and everything is about ten times slower. Prints the output of the script and exits with its
@@ -8,6 +8,7 @@
 #	77	no kernel or no QEMU: the reason is on standard error
 #	99	inconclusive: in both of two boots the guest kernel reported an error, or the machine ended unexpectedly
 #	124	no end after SECONDS (600)
+# With -r the machine has the file tree ROOT, whose systemd boots and runs SCRIPT; its environment is that of a service, and VM_OUT.
 # With -p each virtual CPU is pinned to one CPU of the host, for measurements; otherwise the host schedules them.
 # The environment of the script has the variables of `make check` (top_srcdir, top_builddir, GANTRY, GANTRY_PLUGINS, ...; BUILD
 # is build/gcc), the caller's VM_... variables, and VM_OUT, a directory that is shared with the host. DIR (BUILD/vm/NAME) keeps
@@ -16,13 +17,14 @@ set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=$(cd "$here/../.." && pwd)
-build=$top/build/gcc out='' limit=600 pinned=''
-while getopts b:o:t:p option; do
+build=$top/build/gcc out='' limit=600 pinned='' root=/
+while getopts b:o:t:pr: option; do
 	case $option in
 	b) build=$OPTARG ;;
 	o) out=$OPTARG ;;
 	t) limit=$OPTARG ;;
 	p) pinned=1 ;;
+	r) root=$(realpath -e "$OPTARG") || exit 2 ;;
 	*) exit 2 ;;
 	esac
 done
@@ -35,6 +37,13 @@ name=${script##*/}
 cpu=max,-erms,-fsrm,-pclmulqdq
 # without address randomisation, since QEMU translates code again at each new address
 arguments="console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off tsc=reliable norandmaps ipv6.disable=1"
+job=job
+if [ "$root" != / ]; then
+	job=service_job
+	arguments+=' vm_init=/lib/systemd/systemd systemd.run="/bin/bash /run/vm/job"'
+	arguments+=' systemd.run_success_action=poweroff-immediate systemd.run_failure_action=poweroff-immediate'
+	arguments+=' systemd.mask=serial-getty@ttyS0.service' # without udev systemd would wait for its device
+fi
 out=$(realpath -m "${out:-$build/vm/${name%.sh}}")
 qemu=${QEMU:-qemu-system-x86_64}
 command -v "$qemu" >/dev/null || { echo "$qemu is not installed" >&2; exit 77; }
@@ -66,6 +75,15 @@ job()
 	printf 'cd %q\nset --' "$build"
 	printf ' %q' "$script" "$@"
 	printf '\n. %q\n' "$here/start.sh"
+}
+
+# service_job ARGUMENT... - copy the script for a machine with another file tree, and print the shell script that systemd executes
+service_job()
+{
+	cp "$script" "$here/report.sh" "$out" || return 1
+	printf 'set --'
+	printf ' %q' "/run/vm/$name" "$@"
+	printf '\n. /run/vm/report.sh\n'
 }
 
 # place PATH - print the path in the syntax of QEMU, with doubled commas
@@ -100,7 +118,7 @@ boot()
 		-nodefaults -no-user-config -no-reboot -display none -serial "file:$(place "$out/console")" \
 		-kernel "$image/kernel" -initrd "$initrd" \
 		-append "$arguments" \
-		-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
+		-fsdev local,id=host,path="$(place "$root")",security_model=none,readonly=on,multidevs=remap \
 		-device virtio-9p-pci,fsdev=host,mount_tag=host \
 		-fsdev local,id=out,path="$(place "$out")",security_model=none -device virtio-9p-pci,fsdev=out,mount_tag=out \
 		-device virtio-serial-pci \
@@ -119,7 +137,7 @@ attempt()
 {
 	local taint found
 	rm -rf "$out"
-	mkdir -p "$out" && job "$@" >"$out/job" && : >"$out/console" && : >"$out/output" && : >"$out/status" || exit 1
+	mkdir -p "$out" && "$job" "$@" >"$out/job" && : >"$out/console" && : >"$out/output" && : >"$out/status" || exit 1
 	boot
 	found=$(grep -aE -m 3 "$trouble" "$out/console")
 	[ -z "$found" ] || { why=$found; rc=99; return; }
