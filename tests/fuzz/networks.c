@@ -11,17 +11,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int has(const struct vb_networks *networks, const uint8_t address[16])
+static int has(const struct tc_networks *networks, const uint8_t address[16])
 {
 	struct sockaddr_in6 addr = {.sin6_family = AF_INET6};
 
 	memcpy(&addr.sin6_addr, address, 16);
-	return vb_networks_have(networks, (struct sockaddr *)&addr);
+	return tc_networks_have(networks, (struct sockaddr *)&addr);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct vb_networks networks, one = {.n = 1};
+	struct tc_networks networks, one = {.n = 1};
 	char *text = malloc(size + 1), why[160] = "";
 
 	if (!text)
@@ -29,13 +29,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size)
 		memcpy(text, data, size);
 	text[size] = 0;
-	if (vb_networks_parse(text, &networks, why, sizeof(why)) != 0) {
+	if (tc_networks_parse(text, &networks, why, sizeof(why)) != 0) {
 		require(*why != 0);
 		networks.n = 0;
 	}
-	require(networks.n <= VB_NETWORKS);
+	require(networks.n <= TC_NETWORKS);
 	for (uint32_t i = 0; i < networks.n; i++) {
-		const struct vb_network *network = &networks.list[i];
+		const struct tc_network *network = &networks.list[i];
 		uint8_t address[16];
 
 		one.list[0] = *network;

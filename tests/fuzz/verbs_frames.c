@@ -121,7 +121,7 @@ static void check_direct(void)
 {
 	for (const struct vb_pipe *p = b.conn->pipes; p; p = p->all)
 		if (p->kind == VB_DIRECT &&
-		    !vb_networks_have(&b.conn->t->direct_networks, (const struct sockaddr *)&p->to))
+		    !tc_networks_have(&b.conn->t->direct_networks, (const struct sockaddr *)&p->to))
 			abort();
 }
 
@@ -184,14 +184,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct vb_networks half; /* half of all addresses */
-	static const struct vb_networks none;
+	static struct tc_networks half; /* half of all addresses */
+	static const struct tc_networks none;
 	struct input in = {.p = data, .left = size};
 	uint8_t what = 0;
 	char why[160];
 
 	if (!kept_ends_begin("max_depth=8 max_connections=8")) {
-		if (!half.n && vb_networks_parse("0.0.0.0/1,::/1", &half, why, sizeof(why)))
+		if (!half.n && tc_networks_parse("0.0.0.0/1,::/1", &half, why, sizeof(why)))
 			abort();
 		prepare();
 		rewind_mark();

@@ -107,7 +107,7 @@ int vb_connect(void *device, const char *service, const struct gantry_conn_event
 
 	if (!vb_usable(t))
 		return -EPERM;
-	rc = vb_address_parse(service, &to);
+	rc = tc_address_parse(service, &to);
 	if (rc) {
 		gantry_log_error(
 			t->host,
@@ -119,7 +119,7 @@ int vb_connect(void *device, const char *service, const struct gantry_conn_event
 	if (rc)
 		return rc;
 	conn->to = to;
-	vb_address_print((struct sockaddr *)&to, conn->peer.address, sizeof(conn->peer.address));
+	tc_address_print((struct sockaddr *)&to, conn->peer.address, sizeof(conn->peer.address));
 	rc = vb_pipe_new(conn, VB_CONTROL, VB_CONNECTS, &conn->control);
 	if (rc) {
 		vb_conn_destroy(conn);

@@ -45,7 +45,7 @@ static const char *kind_text(const struct vb_pipe *pipe)
 static void print_peer(const struct vb_pipe *pipe, char *text, size_t size)
 {
 	if (pipe->end == VB_CONNECTS)
-		vb_address_print((const struct sockaddr *)&pipe->to, text, size);
+		tc_address_print((const struct sockaddr *)&pipe->to, text, size);
 	else
 		snprintf(text, size, "%s", pipe->conn->peer.address);
 }

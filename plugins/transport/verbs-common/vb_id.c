@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* vb_id.c - one end of a connection: addresses, listening, resolving, connecting. */
+/* vb_id.c - one end of a connection: listening, resolving, connecting. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -9,90 +9,7 @@
 
 #include "vb_rdma.h"
 
-#define RETRIES 6           /* largest count: some devices take 7 as unlimited */
-#define ROOM_FOR_ADDRESS 80 /* [HOST%interface]:PORT */
-
-/* Split HOST:PORT or [HOST]:PORT in place. Returns 0 or -EINVAL. */
-static int split(char *text, char **host_p, char **port_p)
-{
-	char *colon = strrchr(text, ':');
-
-	if (!colon || colon == text)
-		return -EINVAL;
-	*colon = '\0';
-	*port_p = colon + 1;
-	*host_p = text;
-	if (*text != '[')
-		return 0;
-	if (colon[-1] != ']')
-		return -EINVAL;
-	colon[-1] = '\0';
-	*host_p = text + 1;
-	return 0;
-}
-
-/* Parse a decimal port without other characters. Returns -1 if it is not a port. */
-static int parse_port(const char *text)
-{
-	size_t n = strspn(text, "0123456789");
-	int port = n > 0 && n <= 5 && !text[n] ? atoi(text) : -1;
-
-	return port <= UINT16_MAX ? port : -1;
-}
-
-static int parse_v4(const char *host, int port, struct sockaddr_storage *addr)
-{
-	struct sockaddr_in *sin = (void *)addr;
-
-	*sin = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-	return inet_pton(AF_INET, host, &sin->sin_addr) == 1 ? 0 : -EINVAL;
-}
-
-/* Uses getaddrinfo(), which supports %interface. */
-static int parse_v6(const char *host, int port, struct sockaddr_storage *addr)
-{
-	const struct addrinfo hints = {
-		.ai_flags = AI_NUMERICHOST, .ai_family = AF_INET6, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *info;
-
-	if (getaddrinfo(host, NULL, &hints, &info))
-		return -EINVAL;
-	memcpy(addr, info->ai_addr, sizeof(struct sockaddr_in6));
-	((struct sockaddr_in6 *)addr)->sin6_port = htons((uint16_t)port);
-	freeaddrinfo(info);
-	return 0;
-}
-
-int vb_address_parse(const char *text, struct sockaddr_storage *addr)
-{
-	char copy[ROOM_FOR_ADDRESS], *host, *port_text;
-	int port;
-
-	if (strlen(text) >= sizeof(copy))
-		return -EINVAL;
-	strcpy(copy, text);
-	if (split(copy, &host, &port_text))
-		return -EINVAL;
-	port = parse_port(port_text);
-	if (port < 0)
-		return -EINVAL;
-	memset(addr, 0, sizeof(*addr));
-	return *text == '[' ? parse_v6(host, port, addr) : parse_v4(host, port, addr);
-}
-
-void vb_address_print(const struct sockaddr *addr, char *text, size_t size)
-{
-	int v6 = addr->sa_family == AF_INET6;
-	socklen_t bytes = v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-	char host[ROOM_FOR_ADDRESS], port[8];
-
-	if ((!v6 && addr->sa_family != AF_INET) ||
-	    getnameinfo(addr, bytes, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV))
-		snprintf(text, size, "unknown address");
-	else
-		snprintf(text, size, v6 ? "[%s]:%s" : "%s:%s", host, port);
-}
+#define RETRIES 6 /* largest count: some devices take 7 as unlimited */
 
 int vb_id_create(struct rdma_event_channel *channel, void *context, struct rdma_cm_id **id_p)
 {

@@ -65,7 +65,7 @@ static int find_peer(struct vb_conn *conn, const struct vb_ctrl_region *r,
 
 	if (get_address(r, &addr) != 0)
 		return -EPROTO;
-	if (!vb_networks_have(&conn->t->direct_networks, (const struct sockaddr *)&addr))
+	if (!tc_networks_have(&conn->t->direct_networks, (const struct sockaddr *)&addr))
 		return 0;
 	for (peer = conn->peers; peer; peer = peer->next, n++)
 		if (peer->session == r->session && peer->secret == r->secret)
@@ -178,7 +178,7 @@ static int refuse_address(struct vb_conn *conn, const struct vb_import *im)
 	char text[64];
 
 	get_address(&im->wire, &addr);
-	vb_address_print((const struct sockaddr *)&addr, text, sizeof(text));
+	tc_address_print((const struct sockaddr *)&addr, text, sizeof(text));
 	snprintf(conn->import_error, sizeof(conn->import_error), "%s is not in %s.direct_networks",
 		 text, conn->t->host->name);
 	return -EACCES;

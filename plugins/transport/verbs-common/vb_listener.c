@@ -49,7 +49,7 @@ static int open_listener(struct vb_transport *t, const struct sockaddr_storage *
 	}
 	/* sockaddr_in and sockaddr_in6 have the port at the same offset */
 	((struct sockaddr_in *)&l->addr)->sin_port = rdma_get_src_port(l->id);
-	vb_address_print((const struct sockaddr *)&l->addr, l->address, sizeof(l->address));
+	tc_address_print((const struct sockaddr *)&l->addr, l->address, sizeof(l->address));
 	LIST_INSERT_HEAD(&t->listeners, l, link);
 	*listener_p = l;
 	return 0;
@@ -65,7 +65,7 @@ int vb_listen(void *device, const char *service, const struct gantry_conn_events
 
 	if (!vb_usable(t))
 		return -EPERM;
-	rc = vb_address_parse(service, &addr);
+	rc = tc_address_parse(service, &addr);
 	if (rc) {
 		gantry_log_error(
 			t->host,
@@ -100,22 +100,9 @@ void vb_unlisten(void *listener)
 	free(l);
 }
 
-static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
-{
-	if (a->sa_family != b->sa_family)
-		return false;
-	if (a->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-		      &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
-}
-
 static void copy_address(struct sockaddr_storage *to, const struct sockaddr *from)
 {
-	memcpy(to, from,
-	       from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					   : sizeof(struct sockaddr_in));
+	memcpy(to, from, tc_address_bytes(from));
 }
 
 int vb_listen_direct(struct vb_conn *conn, struct sockaddr_storage *addr)
@@ -126,7 +113,7 @@ int vb_listen_direct(struct vb_conn *conn, struct sockaddr_storage *addr)
 	int rc = 0;
 
 	LIST_FOREACH (l, &conn->t->listeners, link)
-		if (!l->events && same_host((const struct sockaddr *)&l->addr, own))
+		if (!l->events && tc_address_same_host((const struct sockaddr *)&l->addr, own))
 			break;
 	if (!l) {
 		memset(&any_port, 0, sizeof(any_port));
@@ -149,7 +136,7 @@ static void refuse(struct vb_transport *t, struct rdma_cm_id *id, int reason, co
 	char peer[64];
 
 	snprintf(refusal.text, sizeof(refusal.text), "%s", why);
-	vb_address_print(rdma_get_peer_addr(id), peer, sizeof(peer));
+	tc_address_print(rdma_get_peer_addr(id), peer, sizeof(peer));
 	gantry_log_info(t->host, "refusing %s: %s", peer, refusal.text);
 	vb_id_reject(id, &refusal, sizeof(refusal));
 }
@@ -229,7 +216,7 @@ static void on_control(struct vb_listener *l, const struct vb_event *event,
 	}
 	conn->session = hello->session;
 	copy_address(&conn->to, rdma_get_peer_addr(event->id));
-	vb_address_print(rdma_get_peer_addr(event->id), conn->peer.address,
+	tc_address_print(rdma_get_peer_addr(event->id), conn->peer.address,
 			 sizeof(conn->peer.address));
 	rc = vb_pipe_new(conn, VB_CONTROL, VB_LISTENS, &conn->control);
 	if (rc) {
@@ -360,7 +347,8 @@ static uint32_t count_accepted(const struct vb_transport *t, const struct sockad
 	uint32_t n = 0;
 
 	for (const struct vb_conn *conn = t->conns; conn; conn = conn->next)
-		if (conn->accepted && same_host((const struct sockaddr *)&conn->to, host))
+		if (conn->accepted &&
+		    tc_address_same_host((const struct sockaddr *)&conn->to, host))
 			n++;
 	return n;
 }
@@ -376,7 +364,7 @@ static const char *refuse_reason(const struct vb_transport *t, const struct sock
 		 one = all > 1 ? (uint32_t)(all * 3ull / 4) : 1;
 	char peer[64], *port;
 
-	vb_address_print(host, peer, sizeof(peer));
+	tc_address_print(host, peer, sizeof(peer));
 	port = strrchr(peer, ':');
 	if (port)
 		*port = '\0';

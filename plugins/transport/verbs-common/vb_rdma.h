@@ -137,13 +137,6 @@ struct vb_patience {
 	uint8_t ack_timeout;     /* n: the timeout is 4.096 us * 2^n; 0: default of the device */
 };
 
-/*
- * Parse "192.0.2.7:4791" or "[2001:db8::7]:4791". Numeric only, because a name server could block.
- * Returns 0 or -EINVAL.
- */
-int vb_address_parse(const char *text, struct sockaddr_storage *addr);
-void vb_address_print(const struct sockaddr *addr, char *text, size_t size);
-
 int vb_id_create(struct rdma_event_channel *channel, void *context, struct rdma_cm_id **id_p);
 void vb_id_destroy(struct rdma_cm_id **id_p); /* destroy its qp first */
 /*

@@ -167,7 +167,7 @@ int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf
 		.rnr_retry_count = (uint8_t)conf->rnr_retry_count,
 		.ack_timeout = ack_exponent(conf->ack_timeout_ns),
 	};
-	rc = vb_networks_parse(conf->direct_networks, &t->direct_networks, why, sizeof(why));
+	rc = tc_networks_parse(conf->direct_networks, &t->direct_networks, why, sizeof(why));
 	if (rc) {
 		gantry_log_error(host, "direct_networks: %s", why);
 		goto out_free;
@@ -253,6 +253,22 @@ void vb_close(void *device)
 }
 
 /* -- properties -- */
+
+void vb_check(const void *arg, struct gantry_check *check)
+{
+	const struct vb_conf *conf = arg;
+	struct tc_networks networks;
+	struct sockaddr_storage to;
+	char why[160];
+
+	if (tc_networks_parse(conf->direct_networks, &networks, why, sizeof(why)))
+		gantry_option_fault(check, "direct_networks", "%s", why);
+	if (check->service && tc_address_parse(check->service, &to))
+		gantry_option_fault(
+			check, "services",
+			"is no address; write such as 192.0.2.7:4791 or [2001:db8::7]:4791");
+	check->max_connections = (uint32_t)conf->max_connections;
+}
 
 const struct gantry_data_queue_ops vb_data_ops = {
 	.struct_size = sizeof(vb_data_ops),

@@ -36,8 +36,10 @@
 
 #include <gantry/transport.h>
 
+#include "../common/address.h"
 #include "../common/cells.h"
 #include "../common/done.h"
+#include "../common/networks.h"
 #include "vb_rdma.h"
 #include "vb_wire.h"
 
@@ -68,7 +70,7 @@ struct vb_conf {
 	uint64_t ack_timeout_ns, keepalive_ns, connect_timeout_ns, revoke_timeout_ns;
 	uint64_t max_region_bytes;
 	int64_t max_connections;
-	const char *direct_networks; /* text for vb_networks_parse() */
+	const char *direct_networks; /* text for tc_networks_parse() */
 };
 
 /* clang-format off */
@@ -104,18 +106,6 @@ struct vb_conf {
 
 extern const char *const vb_data_qp_words[];
 
-#define VB_NETWORKS 16
-
-struct vb_network {
-	uint8_t address[16]; /* IPv4 as ::ffff:a.b.c.d; all bits after the prefix are 0 */
-	unsigned bits;       /* length of the prefix of the 16 bytes */
-};
-
-struct vb_networks {
-	uint32_t n;
-	struct vb_network list[VB_NETWORKS];
-};
-
 struct vb_conn;
 struct vb_lane;
 struct vb_pipe;
@@ -124,7 +114,7 @@ struct vb_transport {
 	const struct gantry_host *host;
 	const struct vb_conf *conf;
 	struct vb_device device;
-	struct vb_networks direct_networks;
+	struct tc_networks direct_networks;
 	struct rdma_event_channel *channel;
 	struct vb_patience patience;
 	int epoll, wake; /* wake: eventfd; a lane writes to it to wake the control thread */
@@ -728,18 +718,6 @@ void vb_unregister(void *conn, const struct gantry_region *region);
 int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const void *addr,
 		 uint32_t length, uint32_t *lkey_p);
 
-/* -- vb_networks.c: the addresses that a peer may name -- */
-/*
- * vb_networks_parse - parse the option direct_networks
- *
- *     text      "ADDRESS/BITS, ADDRESS"; "" or NULL: none
- *     networks  result
- *     why       buffer of `size` bytes for the reason of -EINVAL
- *
- * Returns 0; -EINVAL: the text is not a valid list.
- */
-int vb_networks_parse(const char *text, struct vb_networks *networks, char *why, size_t size);
-bool vb_networks_have(const struct vb_networks *networks, const struct sockaddr *addr);
 /* `check` of both plugins. */
 void vb_check(const void *conf, struct gantry_check *check);
 

@@ -38,9 +38,9 @@ static void test_addresses(void)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		memset(&addr, 0x5a, sizeof(addr));
-		TEST_ASSERT_EQUAL_INT_MESSAGE(0, vb_address_parse(rows[i].text, &addr),
+		TEST_ASSERT_EQUAL_INT_MESSAGE(0, tc_address_parse(rows[i].text, &addr),
 					      rows[i].text);
-		vb_address_print((struct sockaddr *)&addr, text, sizeof(text));
+		tc_address_print((struct sockaddr *)&addr, text, sizeof(text));
 		TEST_ASSERT_EQUAL_STRING(rows[i].printed ? rows[i].printed : rows[i].text, text);
 	}
 }
@@ -87,7 +87,7 @@ static void test_bad_addresses(void)
 	struct sockaddr_storage addr;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		TEST_ASSERT_EQUAL_INT_MESSAGE(-EINVAL, vb_address_parse(texts[i], &addr), texts[i]);
+		TEST_ASSERT_EQUAL_INT_MESSAGE(-EINVAL, tc_address_parse(texts[i], &addr), texts[i]);
 }
 
 static void test_printing(void)
@@ -95,9 +95,9 @@ static void test_printing(void)
 	struct sockaddr_storage unknown = {.ss_family = AF_UNIX};
 	char text[8] = "";
 
-	vb_address_print(rig_address("127.0.0.1:80"), text, sizeof(text));
+	tc_address_print(rig_address("127.0.0.1:80"), text, sizeof(text));
 	TEST_ASSERT_EQUAL_STRING("127.0.0", text); /* truncated to the buffer */
-	vb_address_print((struct sockaddr *)&unknown, text, sizeof(text));
+	tc_address_print((struct sockaddr *)&unknown, text, sizeof(text));
 	TEST_ASSERT_EQUAL_STRING("unknown", text);
 }
 
@@ -170,7 +170,7 @@ static void test_from_an_address(void)
 {
 	struct sockaddr_storage from;
 
-	TEST_ASSERT_EQUAL_INT(0, vb_address_parse("10.99.0.2:0", &from));
+	TEST_ASSERT_EQUAL_INT(0, tc_address_parse("10.99.0.2:0", &from));
 	TEST_ASSERT_EQUAL_INT(0, vb_events_open(&rig.a.events));
 	TEST_ASSERT_EQUAL_INT(0, vb_id_create(rig.a.events, &rig, &rig.a.id));
 	TEST_ASSERT_EQUAL_INT(0, vb_id_resolve_addr(rig.a.id, (struct sockaddr *)&from,

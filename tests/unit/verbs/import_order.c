@@ -78,14 +78,14 @@ bool vb_conn_usable(const struct vb_conn *c)
 	return true;
 }
 
-bool vb_networks_have(const struct vb_networks *networks, const struct sockaddr *addr)
+bool tc_networks_have(const struct tc_networks *networks, const struct sockaddr *addr)
 {
 	(void)networks;
 	(void)addr;
 	return true;
 }
 
-void vb_address_print(const struct sockaddr *addr, char *text, size_t size)
+void tc_address_print(const struct sockaddr *addr, char *text, size_t size)
 {
 	(void)addr;
 	snprintf(text, size, "here");

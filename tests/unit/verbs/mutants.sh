@@ -15,7 +15,8 @@ isal=$(sed -n 's/^LIBISAL_LIBS = //p' "$build/tests/Makefile")
 # compile FILE - compile FILE to $dir/mutant.o
 compile()
 {
-	"$cc" -std=gnu11 -D_GNU_SOURCE -O1 -w -include "$build/config.h" -I"$top/include" -I"$plugin" -c -o "$dir/mutant.o" "$1"
+	"$cc" -std=gnu11 -D_GNU_SOURCE -O1 -w -include "$build/config.h" -I"$top/include" -I"$plugin" -I"$plugin/../common" -c \
+		-o "$dir/mutant.o" "$1"
 }
 
 # link TEST - link the test with the mutant before the archive that has the original object
@@ -43,8 +44,9 @@ echo "1..$(wc -l <"$mutants")"
 n=0
 while IFS="@" read -r file script test what; do
 	n=$((n + 1))
-	sed "$script" "$plugin/$file" >"$dir/$file"
-	if cmp -s "$plugin/$file" "$dir/$file" || ! compile "$dir/$file" 2>"$dir/out" || ! link "$test" 2>"$dir/out"; then
+	mutant=$dir/${file##*/}
+	sed "$script" "$plugin/$file" >"$mutant"
+	if cmp -s "$plugin/$file" "$mutant" || ! compile "$mutant" 2>"$dir/out" || ! link "$test" 2>"$dir/out"; then
 		echo "not ok $n - $what (the mutant does not apply)"
 		sed 's/^/# /' "$dir/out"
 	elif MALLOC_PERTURB_=90 timeout 10 "$dir/test" >"$dir/out" 2>&1; then

@@ -10,7 +10,7 @@
 #include "verbs.h"
 #include "unity.h"
 
-static struct vb_networks networks;
+static struct tc_networks networks;
 static char why[160];
 
 void setUp(void)
@@ -28,12 +28,12 @@ static bool has(const char *address)
 			1, inet_pton(AF_INET6, address, &((struct sockaddr_in6 *)&addr)->sin6_addr),
 			address);
 	}
-	return vb_networks_have(&networks, (struct sockaddr *)&addr);
+	return tc_networks_have(&networks, (struct sockaddr *)&addr);
 }
 
 static void list(const char *text, unsigned n)
 {
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, vb_networks_parse(text, &networks, why, sizeof(why)),
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, tc_networks_parse(text, &networks, why, sizeof(why)),
 				      text ? text : "NULL");
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(n, networks.n, text ? text : "NULL");
 }
@@ -105,7 +105,7 @@ static void another_family_is_in_no_network(void)
 	const struct sockaddr addr = {.sa_family = AF_UNIX};
 
 	list("0.0.0.0/0, ::/0", 2);
-	TEST_ASSERT_FALSE(vb_networks_have(&networks, &addr));
+	TEST_ASSERT_FALSE(tc_networks_have(&networks, &addr));
 }
 
 static void mistakes(void)
@@ -147,7 +147,7 @@ static void mistakes(void)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		TEST_ASSERT_EQUAL_INT_MESSAGE(
-			-EINVAL, vb_networks_parse(rows[i].list, &networks, why, sizeof(why)),
+			-EINVAL, tc_networks_parse(rows[i].list, &networks, why, sizeof(why)),
 			rows[i].list);
 		TEST_ASSERT_EQUAL_PTR_MESSAGE(why, strstr(why, rows[i].word), why);
 		TEST_ASSERT_NOT_NULL_MESSAGE(strstr(why, rows[i].why), why);
@@ -156,13 +156,13 @@ static void mistakes(void)
 
 static void as_many_as_fit(void)
 {
-	char text[(VB_NETWORKS + 1) * 12] = "";
+	char text[(TC_NETWORKS + 1) * 12] = "";
 
-	for (int i = 0; i < VB_NETWORKS; i++)
+	for (int i = 0; i < TC_NETWORKS; i++)
 		strcat(text, i ? ",10.0.0.0/8" : "10.0.0.0/8");
-	list(text, VB_NETWORKS);
+	list(text, TC_NETWORKS);
 	strcat(text, ",10.0.0.0/8");
-	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_networks_parse(text, &networks, why, sizeof(why)));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, tc_networks_parse(text, &networks, why, sizeof(why)));
 	TEST_ASSERT_EQUAL_STRING("has more than 16 networks", why);
 }
 

@@ -12,6 +12,7 @@
 #include <gantry/transport.h>
 
 #include "fake/verbs/verbs.h"
+#include "../common/address.h"
 #include "vb_rdma.h"
 #include "unity.h"
 
@@ -60,7 +61,7 @@ static inline struct sockaddr *rig_address(const char *text)
 {
 	static struct sockaddr_storage addr;
 
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, vb_address_parse(text, &addr), text);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, tc_address_parse(text, &addr), text);
 	return (struct sockaddr *)&addr;
 }
 

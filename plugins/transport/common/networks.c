@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vb_networks.c - the option direct_networks: the addresses that a peer may name for this side to
- * connect to.
+ * networks.c - a list of networks, such as the option direct_networks: the addresses that a peer
+ * may name for this side to connect to.
  *
  * Addresses are compared in their form of 16 bytes, IPv4 as ::ffff:a.b.c.d. So an IPv4 address is
  * equal in both notations, and ::/0 does not include IPv4 addresses.
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs.h"
+#include "networks.h"
 
 #define MAPPED_BITS 96 /* length of the prefix ::ffff:0:0 of an IPv4 address */
 
@@ -31,7 +31,7 @@ static bool same_prefix(const uint8_t a[16], const uint8_t b[16], unsigned bits)
 	       (rest == 0 || ((a[bits / 8] ^ b[bits / 8]) & mask) == 0);
 }
 
-static bool ends_with_zeroes(const struct vb_network *network)
+static bool ends_with_zeroes(const struct tc_network *network)
 {
 	uint8_t zeroes[16] = {0};
 
@@ -43,7 +43,7 @@ static bool ends_with_zeroes(const struct vb_network *network)
 }
 
 /* Parse "ADDRESS" or "ADDRESS/BITS". Returns NULL, or the reason of a failure. */
-static const char *parse_one(char *text, struct vb_network *network)
+static const char *parse_one(char *text, struct tc_network *network)
 {
 	char *bits = strchr(text, '/'), *end = bits;
 	unsigned first = 0;
@@ -68,7 +68,7 @@ static const char *parse_one(char *text, struct vb_network *network)
 		       : "has bits after its prefix; write them as 0, or a longer prefix";
 }
 
-int vb_networks_parse(const char *text, struct vb_networks *networks, char *why, size_t size)
+int tc_networks_parse(const char *text, struct tc_networks *networks, char *why, size_t size)
 {
 	static const char whitespace[] = " \t";
 
@@ -81,8 +81,8 @@ int vb_networks_parse(const char *text, struct vb_networks *networks, char *why,
 
 		while (n && strchr(whitespace, from[n - 1]))
 			n--;
-		if (networks->n == VB_NETWORKS) {
-			snprintf(why, size, "has more than %d networks", VB_NETWORKS);
+		if (networks->n == TC_NETWORKS) {
+			snprintf(why, size, "has more than %d networks", TC_NETWORKS);
 			return -EINVAL;
 		}
 		if (n < sizeof(word)) {
@@ -100,7 +100,7 @@ int vb_networks_parse(const char *text, struct vb_networks *networks, char *why,
 	return 0;
 }
 
-bool vb_networks_have(const struct vb_networks *networks, const struct sockaddr *addr)
+bool tc_networks_have(const struct tc_networks *networks, const struct sockaddr *addr)
 {
 	uint8_t address[16];
 
@@ -112,27 +112,11 @@ bool vb_networks_have(const struct vb_networks *networks, const struct sockaddr 
 	else
 		return false;
 	for (uint32_t i = 0; i < networks->n; i++) {
-		const struct vb_network *network = &networks->list[i];
+		const struct tc_network *network = &networks->list[i];
 
 		if ((network->bits >= MAPPED_BITS || !is_mapped(address)) &&
 		    same_prefix(network->address, address, network->bits))
 			return true;
 	}
 	return false;
-}
-
-void vb_check(const void *arg, struct gantry_check *check)
-{
-	const struct vb_conf *conf = arg;
-	struct vb_networks networks;
-	struct sockaddr_storage to;
-	char why[160];
-
-	if (vb_networks_parse(conf->direct_networks, &networks, why, sizeof(why)))
-		gantry_option_fault(check, "direct_networks", "%s", why);
-	if (check->service && vb_address_parse(check->service, &to))
-		gantry_option_fault(
-			check, "services",
-			"is no address; write such as 192.0.2.7:4791 or [2001:db8::7]:4791");
-	check->max_connections = (uint32_t)conf->max_connections;
 }
