@@ -250,6 +250,27 @@ static void peer_is_killed_while_its_memory_is_read(void)
 	rig.ops->release_region(rig.b.conn, r);
 }
 
+/* The owner of the memory may be needed to read it. */
+static void access_to_a_stopped_peer_ends(void)
+{
+	struct gantry_region *r = import_from_the_peer();
+	uint8_t *local = rig_local(BYTES);
+	struct rig_rma *q = rig_rma_open(&rig.b, 4, 0);
+	int rc;
+
+	if (q)
+		RIG_OK(rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, BYTES));
+	peer_stop();
+	if (q) {
+		rc = rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, BYTES);
+		RIG_HOLDS(rc == 0 || rc == -ENOTCONN, "status of an access to a stopped peer");
+		rig_rma_close(q);
+	}
+	rig.ops->release_region(rig.b.conn, r);
+	peer_kill();
+	peer_await_report(&rig.b.n_closed, 1);
+}
+
 /* A region that the dead peer had imported is reported as revoked, before `closed`. */
 static void region_that_a_killed_peer_imported_is_revoked(void)
 {
@@ -381,6 +402,7 @@ int main(void)
 	RIG_CASE(peer_is_killed_while_data_is_sent_to_it);
 	RIG_CASE(region_of_a_killed_peer_can_still_be_released);
 	RIG_CASE(peer_is_killed_while_its_memory_is_read);
+	RIG_CASE(access_to_a_stopped_peer_ends);
 	RIG_CASE(region_that_a_killed_peer_imported_is_revoked);
 	RIG_CASE(peer_is_killed_while_it_writes_an_imported_region);
 	RIG_CASE(peer_is_killed_before_it_releases_a_revoked_region);

@@ -505,6 +505,31 @@ static void producer_is_replaced_many_times(void)
 	rig_queue_close(q);
 }
 
+/* Credit on its way to a producer that ends must not reach the producer that takes its place. */
+static void credit_of_a_destroyed_producer(void)
+{
+	const struct gantry_queue_attr attr = {.depth = 8};
+	struct gantry_msg msg;
+	struct rig_queue *q;
+
+	rig_connect();
+	q = rig_queue_open(&rig.b, &rig.a, 8, 0);
+	rig_warm(q);
+	RIG_OK(rig.ops->post_recv(q->rx, 4));
+	RIG_RC(0, rig.ops->poll_recv(q->rx, &msg, 1), "poll_recv when no message was sent");
+	rig_queue_close_tx(q);
+	RIG_OK(rig.ops->producer_create(rig.a.conn, q->id, &attr, &q->tx));
+	for (uint64_t i = 0; i < 4; i++)
+		RIG_OK(rig_send_imm(q, i));
+	for (uint64_t i = 0; i < 4; i++) {
+		rig_take(q, &msg);
+		RIG_NUM((uint8_t)i, msg.imm[0], "immediate data: messages arrive in order");
+	}
+	RIG_RC(-EAGAIN, rig.ops->send(q->tx, "x", 1, 0), "send without a posted receive");
+	RIG_NUM(0, (uint64_t)(rig.a.n_closed + rig.b.n_closed), "connections that ended");
+	rig_queue_close(q);
+}
+
 static void sends_to_a_destroyed_consumer_fail(void)
 {
 	struct rig_queue *q;
@@ -565,6 +590,7 @@ void queue_cases(void)
 	RIG_CASE(ring_wraps_and_nothing_is_torn);
 	RIG_CASE(messages_of_a_destroyed_producer_are_delivered);
 	RIG_CASE(producer_is_replaced_many_times);
+	RIG_CASE(credit_of_a_destroyed_producer);
 	RIG_CASE(sends_to_a_destroyed_consumer_fail);
 	RIG_CASE(messages_of_a_disconnected_peer_are_delivered);
 }

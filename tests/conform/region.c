@@ -345,11 +345,14 @@ static void re_export(uint32_t flags)
 	RIG_NUM(BYTES, far->length, "length of an import");
 	RIG_NUM(0, mid->unordered, "`unordered` of an import of memory of the peer");
 	/*
-	 * a network transport writes to the memory of a third party through separate queue pairs:
-	 * these writes are not ordered with messages
+	 * a device writes to the memory of a third party through separate queue pairs: these writes
+	 * are not ordered with messages. Another network transport can do so, too
 	 */
-	RIG_NUM((rig.info.caps & GANTRY_CAP_PINS) != 0, far->unordered,
-		"`unordered` of an import of memory of a third party");
+	if (rig_has(RIG_PINS))
+		RIG_NUM(1, far->unordered, "`unordered` of an import of memory of a third party");
+	else
+		RIG_HOLDS(!far->unordered || rig_has(RIG_NETWORK),
+			  "`unordered` of an import of memory of a third party");
 	q = rig_rma_open(&rig.a, 4, 0);
 	far_fill(q, far, 0, BYTES, 8);
 	RIG_HOLDS(rig_filled(m.bytes, BYTES, 8), "memory as the exporter sees it");

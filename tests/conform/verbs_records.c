@@ -1,234 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * verbs_records.c - control messages over RDMA with a record filter of the host, over the fake of
- * the libraries. The filter has a handshake of two messages, and a keyed XOR with a checksum: it
- * shows where the bytes go, and protects nothing.
- */
+/* verbs_records.c - control messages over RDMA with a record filter, over the fake libraries. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
+#include "conform/filter.h"
 #include "conform/rig.h"
 
-#define BYTES 65536u
-
-/* -- the filter -- */
-
-struct filter {
-	uint8_t in[4 * GANTRY_RECORDS_MAX], out[4 * GANTRY_RECORDS_MAX];
-	size_t n_in, n_out;
-	uint64_t own, key, n_sealed, n_opened;
-	int listens, state;
-	const char *text;
-};
-
-struct head {
-	uint32_t length, sum;
-};
-
-static int silent; /* ends that listen do not answer the handshake */
-static unsigned n_filters;
-
-static uint8_t mask(uint64_t key, uint64_t record, size_t i)
-{
-	uint64_t x = (key ^ (record << 20) ^ i) * 0x9e3779b97f4a7c15u;
-
-	return (uint8_t)(x >> 56);
-}
-
-static void put(struct filter *f, const void *bytes, size_t n)
-{
-	if (f->n_out + n > sizeof(f->out))
-		fake_fail("the filter has no space");
-	memcpy(f->out + f->n_out, bytes, n);
-	f->n_out += n;
-}
-
-static int filter_open(const struct gantry_host *host, int listens, const struct gantry_peer *peer,
-		       void **records_p)
-{
-	struct filter *f = calloc(1, sizeof(*f));
-
-	(void)host;
-	(void)peer;
-	f->listens = listens;
-	f->own = listens ? 0x1111222233334444u : 0xabcdef0123456789u;
-	if (!listens)
-		put(f, &f->own, sizeof(f->own));
-	n_filters++;
-	*records_p = f;
-	return 0;
-}
-
-static void filter_close(void *records)
-{
-	n_filters--;
-	free(records);
-}
-
-static int filter_seal(void *records, const void *msg, size_t len)
-{
-	struct filter *f = records;
-	struct head head = {.length = (uint32_t)len};
-	const uint8_t *bytes = msg;
-
-	if (f->state != GANTRY_RECORDS_OPEN)
-		return -EINVAL;
-	for (size_t i = 0; i < len; i++)
-		head.sum = head.sum * 31 + bytes[i];
-	put(f, &head, sizeof(head));
-	for (size_t i = 0; i < len; i++) {
-		uint8_t byte = bytes[i] ^ mask(f->key, f->n_sealed, i);
-
-		put(f, &byte, 1);
-	}
-	f->n_sealed++;
-	return 0;
-}
-
-static size_t filter_output(void *records, void *bytes, size_t max)
-{
-	struct filter *f = records;
-	size_t n = f->n_out < max ? f->n_out : max;
-
-	memcpy(bytes, f->out, n);
-	f->n_out -= n;
-	memmove(f->out, f->out + n, f->n_out);
-	return n;
-}
-
-static void shake_hands(struct filter *f)
-{
-	uint64_t other;
-
-	if (f->n_in < sizeof(other) || (silent && f->listens))
-		return;
-	memcpy(&other, f->in, sizeof(other));
-	f->n_in -= sizeof(other);
-	memmove(f->in, f->in + sizeof(other), f->n_in);
-	f->key = f->own ^ other;
-	f->state = GANTRY_RECORDS_OPEN;
-	if (f->listens)
-		put(f, &f->own, sizeof(f->own));
-}
-
-/* Check the complete records that have arrived. */
-static int check_records(struct filter *f)
-{
-	uint64_t record = f->n_opened;
-	struct head head;
-
-	for (size_t at = 0; at + sizeof(head) <= f->n_in; at += sizeof(head) + head.length) {
-		uint32_t sum = 0;
-
-		memcpy(&head, f->in + at, sizeof(head));
-		if (head.length <= GANTRY_RECORDS_MAX && at + sizeof(head) + head.length > f->n_in)
-			break;
-		for (uint32_t i = 0; head.length <= GANTRY_RECORDS_MAX && i < head.length; i++)
-			sum = sum * 31 +
-			      (uint8_t)(f->in[at + sizeof(head) + i] ^ mask(f->key, record, i));
-		if (sum != head.sum) {
-			f->state = GANTRY_RECORDS_FAILED;
-			f->text = "wrong checksum of a record";
-			return -EPROTO;
-		}
-		record++;
-	}
-	return 0;
-}
-
-static int filter_receive(void *records, const void *bytes, size_t len)
-{
-	struct filter *f = records;
-
-	if (f->n_in + len > sizeof(f->in))
-		return -EPROTO;
-	memcpy(f->in + f->n_in, bytes, len);
-	f->n_in += len;
-	if (f->state == GANTRY_RECORDS_HANDSHAKE)
-		shake_hands(f);
-	return f->state == GANTRY_RECORDS_OPEN ? check_records(f) : 0;
-}
-
-static size_t filter_message(void *records, void *msg, size_t max)
-{
-	struct filter *f = records;
-	uint8_t *to = msg;
-	struct head head;
-
-	if (f->state != GANTRY_RECORDS_OPEN || f->n_in < sizeof(head))
-		return 0;
-	memcpy(&head, f->in, sizeof(head));
-	if (head.length > max || sizeof(head) + head.length > f->n_in)
-		return 0;
-	for (uint32_t i = 0; i < head.length; i++)
-		to[i] = f->in[sizeof(head) + i] ^ mask(f->key, f->n_opened, i);
-	f->n_opened++;
-	f->n_in -= sizeof(head) + head.length;
-	memmove(f->in, f->in + sizeof(head) + head.length, f->n_in);
-	return head.length;
-}
-
-static int filter_state(void *records, const char **text_p)
-{
-	struct filter *f = records;
-
-	*text_p = f->text;
-	return f->state;
-}
-
-static int filter_secret(void *records, const char *label, void *secret, size_t bytes)
-{
-	const struct filter *f = records;
-	uint8_t *to = secret;
-
-	for (size_t i = 0; i < bytes; i++)
-		to[i] = mask(f->key, label[i % strlen(label)] + i, i + 1);
-	return 0;
-}
-
-static const struct gantry_records_ops filter = {
-	.struct_size = sizeof(filter),
-	.open = filter_open,
-	.close = filter_close,
-	.seal = filter_seal,
-	.output = filter_output,
-	.receive = filter_receive,
-	.message = filter_message,
-	.state = filter_state,
-	.export_secret = filter_secret,
-};
-
-/* -- a spy below the transport -- */
-
 static int (*post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
-static uint64_t needles[8];
-static unsigned n_needles, n_found, n_frames, change_after;
-
-static void search(const uint8_t *bytes, size_t n)
-{
-	for (unsigned k = 0; k < n_needles; k++)
-		for (size_t i = 0; i + sizeof(needles[k]) <= n; i++)
-			n_found += memcmp(bytes + i, &needles[k], sizeof(needles[k])) == 0;
-}
 
 static int spy(struct ibv_qp *qp, struct ibv_send_wr *first, struct ibv_send_wr **bad)
 {
 	for (struct ibv_send_wr *wr = first; wr; wr = wr->next)
-		for (int i = 0; wr->opcode == IBV_WR_SEND && i < wr->num_sge; i++) {
-			uint8_t *bytes = (void *)(uintptr_t)wr->sg_list[i].addr;
-
-			search(bytes, wr->sg_list[i].length);
-			n_frames++;
-			if (change_after && --change_after == 0)
-				bytes[wr->sg_list[i].length - 1] ^= 0x40;
-		}
+		for (int i = 0; wr->opcode == IBV_WR_SEND && i < wr->num_sge; i++)
+			filter_search((void *)(uintptr_t)wr->sg_list[i].addr,
+				      wr->sg_list[i].length);
 	return post_send(qp, first, bad);
 }
 
-static void watch(void)
+void filter_spy(void)
 {
 	int n = 0;
 	struct ibv_context **list = rdma_get_devices(&n);
@@ -239,117 +31,6 @@ static void watch(void)
 			list[i]->ops.post_send = spy;
 		}
 	rdma_free_devices(list);
-	n_found = n_frames = n_needles = change_after = 0;
-}
-
-static void use_filter(int a, int b)
-{
-	rig.a.host.pub.records = a ? &filter : NULL;
-	rig.b.host.pub.records = b ? &filter : NULL;
-}
-
-/* Use a connection as a session does. Returns how many secrets the frames have shown. */
-static unsigned use_connection(void)
-{
-	struct gantry_region *region;
-	struct gantry_token token;
-	struct rig_memory m;
-	struct rig_queue *q;
-
-	watch();
-	rig_connect();
-	rig_memory_open(&m, BYTES, GANTRY_REMOTE_WRITE);
-	needles[n_needles++] = (uintptr_t)m.bytes;
-	memcpy(&needles[n_needles++], "a secret word", 8);
-	RIG_OK(rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_WRITE, 1, &token));
-	RIG_OK(rig_ctrl(&rig.a, &token, sizeof(token)));
-	RIG_OK(rig_ctrl(&rig.a, "a secret word", 13));
-	rig_fence();
-	RIG_OK(rig.ops->import_region(rig.b.conn, &token, 0, &region));
-	q = rig_queue_open(&rig.b, &rig.a, 4, 0);
-	rig_warm(q);
-	rig_queue_close(q);
-	rig.ops->release_region(rig.b.conn, region);
-	rig_disconnect(&rig.a);
-	rig_until(rig.b.n_closed, 1);
-	RIG_HOLDS(n_frames > 0, "frames that the spy has seen");
-	return n_found;
-}
-
-static void secrets_are_in_the_clear_without_a_filter(void)
-{
-	RIG_HOLDS(use_connection() >= 2, "secrets in the frames");
-}
-
-static void connection_works_with_a_filter(void)
-{
-	use_filter(1, 1);
-	RIG_NUM(0, use_connection(), "secrets in the frames");
-}
-
-static void long_messages_are_cut(void)
-{
-	static uint8_t bytes[GANTRY_CTRL_MAX];
-
-	use_filter(1, 1);
-	rig_connect();
-	for (int i = 0; i < 40; i++) {
-		rig_fill(bytes, sizeof(bytes), (uint32_t)i);
-		RIG_OK(rig_ctrl(&rig.a, bytes, sizeof(bytes)));
-		rig_until(rig.b.n_msgs, i + 1);
-		RIG_NUM(sizeof(bytes), rig.b.msg_len, "length of a message");
-		RIG_HOLDS(rig_filled(rig.b.msg, sizeof(bytes), (uint32_t)i), "a message");
-	}
-}
-
-static void changed_byte_ends_the_connection(void)
-{
-	use_filter(1, 1);
-	rig_connect();
-	rig_fence();
-	watch();
-	change_after = 1;
-	RIG_OK(rig_ctrl(&rig.a, "a word", 6));
-	rig_until(rig.b.n_closed, 1);
-	RIG_RC(-EPROTO, rig.b.reason, "reason of `closed`");
-	RIG_HOLDS(fake_logged(&rig.b.host, "fails the record filter: wrong checksum of a record"),
-		  "text in the log");
-}
-
-static void handshake_has_a_time_limit(void)
-{
-	use_filter(1, 1);
-	silent = 1;
-	rig_listen(rig_service(0));
-	rig_start_connect(rig_service(0));
-	rig_until(rig.a.n_closed, 1);
-	silent = 0;
-	RIG_RC(-ETIMEDOUT, rig.a.reason, "reason of `closed`");
-	RIG_NUM(0, rig.a.n_connected, "events `connected`");
-	RIG_HOLDS(
-		fake_logged(&rig.a.host, "the handshake of the record filter did not end in time"),
-		"text in the log");
-}
-
-static void refuse(int a, int b)
-{
-	use_filter(a, b);
-	rig_listen(rig_service(0));
-	rig_start_connect(rig_service(0));
-	rig_until(rig.a.n_closed, 1);
-	RIG_NUM(0, rig.a.n_connected, "events `connected`");
-	RIG_HOLDS(fake_logged(&rig.b.host, "only one end protects control messages"),
-		  "text in the log");
-}
-
-static void client_without_a_filter_is_refused(void)
-{
-	refuse(0, 1);
-}
-
-static void listener_without_a_filter_refuses(void)
-{
-	refuse(1, 0);
 }
 
 int main(void)
@@ -357,14 +38,6 @@ int main(void)
 	if (!rig_can_run())
 		return 77;
 	UNITY_BEGIN();
-	RIG_CASE(secrets_are_in_the_clear_without_a_filter);
-	RIG_CASE(connection_works_with_a_filter);
-	RIG_CASE(long_messages_are_cut);
-	RIG_CASE(changed_byte_ends_the_connection);
-	RIG_CASE(client_without_a_filter_is_refused);
-	RIG_CASE(listener_without_a_filter_refuses);
-	setenv("RIG_A_SETTINGS", "connect_timeout=1s", 1);
-	RIG_CASE(handshake_has_a_time_limit);
-	TEST_ASSERT_EQUAL_UINT(0, n_filters);
+	filter_cases();
 	return UNITY_END();
 }

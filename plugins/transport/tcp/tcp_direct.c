@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tcp_direct.c - links to the owner of memory that a peer has exported again. With the option
+ * direct, an owner listens for such links, and announces its address and a secret with its regions;
+ * a gateway passes both on. A target whose direct_networks have the address connects to it; any
+ * other uses the relay of the gateway. Thread: control.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "tcp.h"
+
+#define OWNERS 64u /* limit of owners of a connection */
+
+/* -- the owner -- */
+
+static void put_address(struct tcp_ctrl_region *wire, const struct sockaddr_storage *addr)
+{
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
+
+	wire->family = addr->ss_family;
+	/* sockaddr_in and sockaddr_in6 have the port at the same offset */
+	wire->port = ntohs(sin->sin_port);
+	if (addr->ss_family == AF_INET)
+		memcpy(wire->address, &sin->sin_addr, sizeof(sin->sin_addr));
+	else
+		memcpy(wire->address, &sin6->sin6_addr, sizeof(sin6->sin6_addr));
+}
+
+void tcp_direct_offer(struct tcp_conn *conn, struct tcp_ctrl_region *wire)
+{
+	struct sockaddr_storage addr;
+	socklen_t bytes = sizeof(addr);
+
+	/* the record filter protects nothing between this end and a third party */
+	if (!conn->dev->conf->direct || conn->dev->host->records ||
+	    getsockname(conn->fd, (struct sockaddr *)&addr, &bytes) ||
+	    tcp_listen_direct(conn->dev, &addr))
+		return;
+	put_address(wire, &addr);
+	wire->session = conn->session;
+	memcpy(wire->secret, conn->direct_secret, sizeof(wire->secret));
+	wire->owner_name = wire->name;
+}
+
+struct tcp_link *tcp_direct_accept(struct tcp_device *dev, const struct tcp_hello *hello)
+{
+	uint8_t differs = 0;
+	struct tcp_link *link = NULL;
+	struct tcp_lane *lane;
+	struct tcp_conn *conn;
+
+	LIST_FOREACH (conn, &dev->conns, link)
+		if (conn->session == hello->session && conn->state == TCP_C_UP && !conn->freed &&
+		    !tcp_lost(conn) && dev->conf->direct)
+			break;
+	for (int i = 0; conn && i < TCP_SECRET; i++)
+		differs |= (uint8_t)(conn->direct_secret[i] ^ hello->secret[i]);
+	if (!conn || differs || tcp_lane_get(conn, TCP_DIRECT_LANE, &lane))
+		return NULL;
+	pthread_mutex_lock(&lane->lock);
+	tcp_link_new(lane, TCP_LANES + conn->n_direct++, &link);
+	pthread_mutex_unlock(&lane->lock);
+	return link;
+}
+
+/* -- the gateway -- */
+
+void tcp_direct_pass(const struct tcp_conn *conn, const struct tcp_import *im,
+		     struct tcp_ctrl_region *wire)
+{
+	if (!conn->dev->conf->direct)
+		return;
+	wire->owner_name = im->wire.owner_name;
+	wire->session = im->wire.session;
+	memcpy(wire->secret, im->wire.secret, sizeof(wire->secret));
+	wire->family = im->wire.family;
+	wire->port = im->wire.port;
+	memcpy(wire->address, im->wire.address, sizeof(wire->address));
+	wire->third = 1;
+}
+
+/* -- the target -- */
+
+static bool get_address(const struct tcp_ctrl_region *wire, struct sockaddr_storage *addr)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)addr;
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)addr;
+
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = wire->family;
+	sin->sin_port = htons(wire->port);
+	if (wire->family == AF_INET)
+		memcpy(&sin->sin_addr, wire->address, sizeof(sin->sin_addr));
+	else if (wire->family == AF_INET6)
+		memcpy(&sin6->sin6_addr, wire->address, sizeof(sin6->sin6_addr));
+	return (wire->family == AF_INET || wire->family == AF_INET6) && wire->port && wire->session;
+}
+
+int tcp_direct_find(struct tcp_conn *conn, const struct tcp_ctrl_region *wire,
+		    struct tcp_owner **owner_p)
+{
+	struct sockaddr_storage addr;
+	struct tcp_owner *owner;
+	uint32_t n = 0;
+
+	*owner_p = NULL;
+	if (!wire->third || conn->dev->host->records || !get_address(wire, &addr) ||
+	    !tc_networks_have(&conn->dev->direct_networks, (struct sockaddr *)&addr))
+		return 0;
+	LIST_FOREACH (owner, &conn->owners, entry) {
+		if (owner->session == wire->session &&
+		    memcmp(owner->secret, wire->secret, TCP_SECRET) == 0)
+			break;
+		n++;
+	}
+	if (!owner && n == OWNERS)
+		return -EPROTO;
+	if (!owner) {
+		owner = calloc(1, sizeof(*owner));
+		if (!owner)
+			return -ENOMEM;
+		owner->session = wire->session;
+		memcpy(owner->secret, wire->secret, TCP_SECRET);
+		owner->addr = addr;
+		LIST_INSERT_HEAD(&conn->owners, owner, entry);
+	}
+	*owner_p = owner;
+	return 0;
+}
+
+int tcp_direct_want(struct tcp_lane *lane, struct tcp_owner *owner)
+{
+	struct tcp_link *link = NULL;
+	int rc;
+
+	if (owner->links[lane->number])
+		return 0;
+	pthread_mutex_lock(&lane->lock);
+	rc = tcp_link_new(lane, TCP_LANES + lane->conn->n_direct++, &link);
+	if (!rc) {
+		link->owner = owner;
+		rc = tcp_link_start(link);
+	}
+	pthread_mutex_unlock(&lane->lock);
+	if (!rc) /* pairs with tcp_rma_submit(); the link stays until the connection ends */
+		__atomic_store_n(&owner->links[lane->number], link, __ATOMIC_RELEASE);
+	return rc;
+}
+
+int tcp_direct_want_all(struct tcp_conn *conn, struct tcp_owner *owner)
+{
+	struct tcp_lane *lane;
+	int rc = 0;
+
+	LIST_FOREACH (lane, &conn->lanes, entry)
+		if (lane->n_rmas && !rc)
+			rc = tcp_direct_want(lane, owner);
+	return rc;
+}
+
+void tcp_owners_free(struct tcp_conn *conn)
+{
+	while (!LIST_EMPTY(&conn->owners)) {
+		struct tcp_owner *owner = LIST_FIRST(&conn->owners);
+
+		LIST_REMOVE(owner, entry);
+		free(owner);
+	}
+}

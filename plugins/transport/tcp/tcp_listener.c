@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tcp_listener.c - an address that accepts connections. A guest is an accepted socket of which the
+ * hello has not arrived: the first of a connection, or a link of one.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tcp.h"
+
+#define BACKLOG 1024
+#define ACCEPTS_PER_TURN 64
+#define DOORS_NS 1000000000ull /* pause of accepting without free descriptors */
+#define GUESTS 1024u           /* limit of guests of a device; the oldest makes way for a new one */
+#define REMEDY "raise it or close connections"
+
+/* -- listeners -- */
+
+static void explain(const struct tcp_device *dev, const char *service, int rc)
+{
+	if (rc == -EINVAL)
+		gantry_log_error(dev->host,
+				 "'%s' is not an address: write 192.0.2.7:7471, [2001:db8::7]:7471 "
+				 "or host.example:7471",
+				 service);
+	else if (rc == -EADDRNOTAVAIL)
+		gantry_log_error(dev->host,
+				 "cannot listen at %s: this machine does not have that address",
+				 service);
+	else
+		gantry_log_error(dev->host, "cannot listen at %s: %s", service, strerror(-rc));
+}
+
+/* Listen at an address. It gets the port of the first door if it has port 0. */
+static int open_door(struct tcp_listener *l, struct sockaddr_storage *addr)
+{
+	struct tcp_door *door = &l->doors[l->n_doors];
+	struct sockaddr *sa = (struct sockaddr *)addr;
+	socklen_t bytes = tc_address_bytes(sa);
+	int fd = tcp_socket(l->dev, sa->sa_family), one = 1, zero = 0, rc;
+
+	if (fd < 0)
+		return fd;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	/* the address [::] accepts IPv4 as well */
+	if (sa->sa_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+	*door = (struct tcp_door){.watch = {TCP_LISTENING}, .listener = l, .fd = fd};
+	rc = bind(fd, sa, bytes) || listen(fd, BACKLOG) || getsockname(fd, sa, &bytes) ? -errno : 0;
+	if (!rc)
+		rc = tcp_watch(l->dev, fd, EPOLLIN, &door->watch);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	if (l->n_doors++ == 0) {
+		l->addr = *addr;
+		tc_address_print(sa, l->address, sizeof(l->address));
+	}
+	return 0;
+}
+
+static int find(const struct tcp_device *dev, const char *service, struct sockaddr_storage *list)
+{
+	int n = tcp_parse(service, list);
+	struct tcp_lookup *lookup;
+	int rc;
+
+	if (n)
+		return n;
+	rc = tcp_lookup_start(dev, service, true, &lookup);
+	if (rc)
+		return rc;
+	n = tcp_lookup_wait(lookup, dev->conf->connect_timeout_ns, list);
+	if (n < 0)
+		gantry_log_error(dev->host, "cannot find the address of '%s': %s", service,
+				 tcp_lookup_error(lookup));
+	tcp_lookup_drop(lookup);
+	return n ? n : -ETIMEDOUT;
+}
+
+static void close_doors(struct tcp_listener *l)
+{
+	while (l->n_doors)
+		close(l->doors[--l->n_doors].fd);
+}
+
+static int open_doors(struct tcp_listener *l, struct sockaddr_storage *list, int n)
+{
+	int rc = 0;
+
+	for (int i = 0; i < n && !rc; i++) {
+		/* sockaddr_in and sockaddr_in6 have the port at the same offset */
+		struct sockaddr_in *first = (struct sockaddr_in *)&list[0],
+				   *this = (struct sockaddr_in *)&list[i];
+
+		this->sin_port = first->sin_port;
+		rc = open_door(l, &list[i]);
+	}
+	if (rc)
+		close_doors(l);
+	return rc;
+}
+
+int tcp_listen(void *device, const char *service, const struct gantry_conn_events *events,
+	       void *arg, void **listener_p)
+{
+	struct tcp_device *dev = device;
+	struct sockaddr_storage list[TCP_ADDRESSES];
+	struct tcp_listener *l;
+	int n, rc;
+
+	if (!tcp_usable(dev))
+		return -EPERM;
+	n = find(dev, service, list);
+	l = n > 0 ? calloc(1, sizeof(*l)) : NULL;
+	rc = n < 0 ? n : -ENOMEM;
+	if (l) {
+		*l = (struct tcp_listener){.dev = dev, .events = events, .arg = arg};
+		rc = open_doors(l, list, n);
+	}
+	if (rc) {
+		explain(dev, service, rc);
+		free(l);
+		return rc;
+	}
+	LIST_INSERT_HEAD(&dev->listeners, l, link);
+	*listener_p = l;
+	return 0;
+}
+
+int tcp_listen_direct(struct tcp_device *dev, struct sockaddr_storage *addr)
+{
+	struct tcp_listener *l;
+	int rc = 0;
+
+	LIST_FOREACH (l, &dev->listeners, link)
+		if (!l->events && tc_address_same_host((struct sockaddr *)&l->addr,
+						       (const struct sockaddr *)addr))
+			break;
+	if (!l) {
+		l = calloc(1, sizeof(*l));
+		if (!l)
+			return -ENOMEM;
+		l->dev = dev;
+		((struct sockaddr_in *)addr)->sin_port = 0;
+		rc = open_door(l, addr);
+		if (rc) {
+			free(l);
+			return rc;
+		}
+		LIST_INSERT_HEAD(&dev->listeners, l, link);
+	}
+	*addr = l->addr;
+	return 0;
+}
+
+const char *tcp_listener_address(void *listener)
+{
+	return ((const struct tcp_listener *)listener)->address;
+}
+
+void tcp_unlisten(void *listener)
+{
+	struct tcp_listener *l = listener;
+	struct tcp_guest *guest;
+	struct tcp_device *dev;
+
+	if (!l || !tcp_usable(l->dev))
+		return;
+	dev = l->dev;
+	/* a guest can still be a link of a connection, which continues */
+	LIST_FOREACH (guest, &dev->guests, link)
+		if (guest->listener == l)
+			guest->listener = NULL;
+	close_doors(l);
+	LIST_REMOVE(l, link);
+	/* an event of this turn can still name it */
+	l->next_dead = dev->dead;
+	dev->dead = l;
+	if (!dev->in_progress)
+		tcp_listeners_reap(dev);
+}
+
+void tcp_listeners_reap(struct tcp_device *dev)
+{
+	while (dev->dead) {
+		struct tcp_listener *l = dev->dead;
+
+		dev->dead = l->next_dead;
+		free(l);
+	}
+	while (!LIST_EMPTY(&dev->dead_guests)) {
+		struct tcp_guest *guest = LIST_FIRST(&dev->dead_guests);
+
+		LIST_REMOVE(guest, link);
+		free(guest);
+	}
+}
+
+/* -- guests -- */
+
+void tcp_guest_end(struct tcp_guest *guest)
+{
+	LIST_REMOVE(guest, link);
+	if (guest->fd >= 0)
+		close(guest->fd);
+	guest->fd = -1;
+	/* an event of this turn can still name it */
+	LIST_INSERT_HEAD(&guest->dev->dead_guests, guest, link);
+}
+
+static struct tcp_guest *oldest(struct tcp_device *dev, uint32_t *n_p)
+{
+	struct tcp_guest *guest, *first = NULL;
+
+	*n_p = 0;
+	LIST_FOREACH (guest, &dev->guests, link) {
+		first = guest; /* the list starts with the youngest */
+		++*n_p;
+	}
+	return first;
+}
+
+static void admit(struct tcp_listener *l, int fd, const struct sockaddr_storage *from)
+{
+	struct tcp_device *dev = l->dev;
+	uint32_t n;
+	struct tcp_guest *guest = oldest(dev, &n);
+
+	if (n >= GUESTS)
+		tcp_guest_end(guest);
+	guest = calloc(1, sizeof(*guest));
+	if (!guest) {
+		close(fd);
+		return;
+	}
+	*guest = (struct tcp_guest){.watch = {TCP_GUEST},
+				    .dev = dev,
+				    .listener = l,
+				    .from = *from,
+				    .fd = fd,
+				    .deadline_ns = tcp_now(dev) + dev->conf->connect_timeout_ns};
+	LIST_INSERT_HEAD(&dev->guests, guest, link);
+	tcp_socket_options(dev, fd);
+	if (tcp_watch(dev, fd, EPOLLIN, &guest->watch))
+		tcp_guest_end(guest);
+}
+
+/*
+ * No descriptor is left: the oldest guest makes way. Without guests no door is watched for a while,
+ * because a connection that waits would be reported again and again.
+ */
+static void make_room(struct tcp_device *dev)
+{
+	struct tcp_listener *l;
+	uint32_t n;
+	struct tcp_guest *guest = oldest(dev, &n);
+
+	if (guest) {
+		tcp_guest_end(guest);
+		return;
+	}
+	if (!dev->doors_ns)
+		gantry_log_warn(dev->host,
+				"cannot accept connections: this process has no free descriptor: "
+				"raise ulimit -n, or LimitNOFILE= of the service");
+	dev->doors_ns = tcp_now(dev) + DOORS_NS;
+	LIST_FOREACH (l, &dev->listeners, link)
+		for (uint32_t i = 0; i < l->n_doors; i++)
+			tcp_rewatch(dev, l->doors[i].fd, 0, &l->doors[i].watch);
+}
+
+void tcp_on_door(struct tcp_door *door)
+{
+	struct sockaddr_storage from;
+
+	/* a callback of an earlier event of this turn can have closed the listener */
+	for (int i = 0;
+	     i < ACCEPTS_PER_TURN && door->listener->n_doors && !door->listener->dev->doors_ns;
+	     i++) {
+		socklen_t bytes = sizeof(from);
+		int fd = accept4(door->fd, (struct sockaddr *)&from, &bytes,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0)
+			admit(door->listener, fd, &from);
+		else if (errno == EMFILE || errno == ENFILE)
+			make_room(door->listener->dev);
+		else
+			return;
+	}
+}
+
+void tcp_doors_progress(struct tcp_device *dev, uint64_t now_ns)
+{
+	struct tcp_listener *l;
+
+	if (!dev->doors_ns || now_ns < dev->doors_ns)
+		return;
+	dev->doors_ns = 0;
+	LIST_FOREACH (l, &dev->listeners, link)
+		for (uint32_t i = 0; i < l->n_doors; i++)
+			tcp_rewatch(dev, l->doors[i].fd, EPOLLIN, &l->doors[i].watch);
+}
+
+/* -- the hello -- */
+
+/* Returns the number of connections that the host has at this device. */
+static uint32_t count_accepted(const struct tcp_device *dev, const struct sockaddr *host)
+{
+	const struct tcp_conn *conn;
+	uint32_t n = 0;
+
+	LIST_FOREACH (conn, &dev->conns, link)
+		if (conn->accepted && tc_address_same_host((const struct sockaddr *)conn->to, host))
+			n++;
+	return n;
+}
+
+/* Returns `text`, with the reason why the host may have no further connection; NULL: it may. */
+static const char *quota(const struct tcp_device *dev, const struct sockaddr *host, char *text,
+			 size_t size)
+{
+	uint32_t all = (uint32_t)dev->conf->max_connections,
+		 one = all > 1 ? (uint32_t)(all * 3ull / 4) : 1;
+	char peer[TC_ADDRESS_TEXT], *port;
+
+	tc_address_print(host, peer, sizeof(peer));
+	port = strrchr(peer, ':');
+	if (port)
+		*port = '\0';
+	if (dev->n_accepted >= all)
+		snprintf(text, size,
+			 "busy: max_connections=%u reached by all hosts together: " REMEDY, all);
+	else if (count_accepted(dev, host) >= one)
+		snprintf(text, size, "busy: max_connections=%u allows %u for host %.41s: " REMEDY,
+			 all, one, peer);
+	else
+		return NULL;
+	return text;
+}
+
+/* Send the reason to the guest. It is lost if the socket does not take it at once. */
+static void refuse(struct tcp_device *dev, struct tcp_guest *guest, int reason, const char *why)
+{
+	struct {
+		struct tcp_ctrl head;
+		struct tcp_refused body;
+	} msg = {.head = {.kind = TCP_CTRL_REFUSED, .length = sizeof(msg.body)},
+		 .body = {.reason = (uint32_t)-reason}};
+	char peer[TC_ADDRESS_TEXT];
+
+	snprintf(msg.body.text, sizeof(msg.body.text), "%s", why);
+	tc_address_print((struct sockaddr *)&guest->from, peer, sizeof(peer));
+	gantry_log_info(dev->host, "refusing %s: %s", peer, why);
+	if (guest->hello.kind == TCP_CONTROL)
+		send(guest->fd, &msg, sizeof(msg), MSG_NOSIGNAL);
+	shutdown(guest->fd, SHUT_WR);
+	tcp_guest_end(guest);
+}
+
+static int call_accept(struct tcp_listener *l, struct tcp_conn *conn)
+{
+	int rc;
+
+	conn->accepting = true;
+	conn->dev->n_events++;
+	/* the callback can also end the listener */
+	rc = l->events->accept(l->arg, conn, &conn->peer, &conn->arg);
+	conn->accepting = false;
+	return rc ? -EACCES : 0;
+}
+
+/* The guest opens a new connection. */
+static void on_control(struct tcp_device *dev, struct tcp_guest *guest)
+{
+	struct tcp_listener *l = guest->listener;
+	char text[TCP_REFUSED_TEXT];
+	struct tcp_conn *conn;
+	const char *why = quota(dev, (struct sockaddr *)&guest->from, text, sizeof(text));
+	struct tcp_welcome welcome;
+	int rc = why ? -EBUSY : tcp_conn_new(dev, TCP_LISTENS, l->events, l->arg, &conn);
+
+	if (rc) {
+		refuse(dev, guest, rc, why ? why : "out of memory");
+		return;
+	}
+	conn->session = guest->hello.session;
+	conn->to[0] = guest->from;
+	tc_address_print((struct sockaddr *)&guest->from, conn->peer.address,
+			 sizeof(conn->peer.address));
+	conn->fd = guest->fd;
+	memcpy(welcome.secret, conn->secret, sizeof(welcome.secret));
+	rc = tcp_control_put(conn, TCP_CTRL_WELCOME, &welcome, sizeof(welcome));
+	if (!rc)
+		rc = call_accept(l, conn);
+	if (rc) {
+		conn->fd = -1;
+		tcp_conn_destroy(conn);
+		refuse(dev, guest, rc, "the listener rejects the session");
+		return;
+	}
+	guest->fd = -1;
+	tcp_guest_end(guest);
+	conn->accepted = true;
+	dev->n_accepted++;
+	tcp_rewatch(dev, conn->fd, EPOLLIN, &conn->watch);
+	tcp_conn_up(conn);
+}
+
+/* Takes the same time wherever the secrets differ. */
+static bool has_secret(const struct tcp_conn *conn, const struct tcp_hello *hello)
+{
+	uint8_t secret[TCP_SECRET], differs = 0;
+
+	if (tcp_link_secret(conn, hello->connects_lane, hello->listens_lane, secret))
+		return false;
+	for (int i = 0; i < TCP_SECRET; i++)
+		differs |= (uint8_t)(secret[i] ^ hello->secret[i]);
+	return !differs;
+}
+
+/* Clients choose the numbers of their sessions, so several can have the same number. */
+static struct tcp_conn *find_conn(struct tcp_device *dev, const struct tcp_hello *hello)
+{
+	struct tcp_conn *conn;
+
+	LIST_FOREACH (conn, &dev->conns, link)
+		if (conn->end == TCP_LISTENS && conn->session == hello->session &&
+		    conn->state == TCP_C_UP && !conn->freed && !tcp_lost(conn) &&
+		    conn->records_open == (dev->host->records != NULL) && has_secret(conn, hello))
+			break;
+	return conn;
+}
+
+/* The guest is a link of a connection. */
+static void on_link(struct tcp_device *dev, struct tcp_guest *guest)
+{
+	const struct tcp_hello *hello = &guest->hello;
+	struct tcp_conn *conn = find_conn(dev, hello);
+	struct tcp_link *link = NULL;
+	struct tcp_lane *lane;
+	int fd = guest->fd, rc;
+
+	if (!conn) {
+		refuse(dev, guest, -EACCES, "no such session, or it has ended");
+		return;
+	}
+	rc = tcp_lane_get(conn, hello->listens_lane, &lane);
+	if (!rc) {
+		pthread_mutex_lock(&lane->lock);
+		link = tcp_link_find(lane, hello->connects_lane);
+		if (!link)
+			rc = tcp_link_new(lane, hello->connects_lane, &link);
+		else if (link->state != TCP_L_ASKED)
+			rc = -EBUSY;
+		pthread_mutex_unlock(&lane->lock);
+	}
+	if (!rc)
+		rc = tcp_relay_link(link);
+	if (rc) {
+		refuse(dev, guest, rc, "no such link can be opened");
+		return;
+	}
+	tcp_unwatch(dev, fd);
+	guest->fd = -1;
+	tcp_link_take(link, fd, hello->ops);
+	tcp_guest_end(guest);
+}
+
+/* The guest is the link of a third party. */
+static void on_direct(struct tcp_device *dev, struct tcp_guest *guest)
+{
+	struct tcp_link *link = tcp_direct_accept(dev, &guest->hello);
+	int fd = guest->fd;
+
+	if (!link) {
+		refuse(dev, guest, -EACCES, "no such session accepts direct links");
+		return;
+	}
+	tcp_unwatch(dev, fd);
+	guest->fd = -1;
+	tcp_link_take(link, fd, guest->hello.ops);
+	tcp_guest_end(guest);
+}
+
+static const char *check(const struct tcp_guest *guest)
+{
+	const struct tcp_hello *hello = &guest->hello;
+
+	if (hello->magic != TCP_MAGIC)
+		return "the request does not belong to the protocol of gantry";
+	if (hello->version == (tcp_version(guest->dev) ^ TCP_RECORDS))
+		return "only one end protects control messages: use the same security at both ends";
+	if (hello->version != tcp_version(guest->dev))
+		return "other protocol version: use the same release of gantry at both ends";
+	if (hello->kind < TCP_CONTROL || hello->kind > TCP_DIRECT || hello->session == 0)
+		return "malformed request";
+	if (hello->kind != TCP_CONTROL && (hello->connects_lane >= TCP_LANES ||
+					   hello->listens_lane >= TCP_LANES || hello->ops == 0))
+		return "malformed request";
+	return NULL;
+}
+
+void tcp_on_guest(struct tcp_guest *guest)
+{
+	struct tcp_device *dev = guest->dev;
+	const char *why;
+	ssize_t n;
+
+	if (guest->fd < 0) /* it has ended in this turn */
+		return;
+	n = recv(guest->fd, (char *)&guest->hello + guest->n, sizeof(guest->hello) - guest->n, 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0)
+		guest->n += (uint32_t)n;
+	if (n > 0 && guest->n < sizeof(guest->hello))
+		return;
+	why = n > 0 ? check(guest) : NULL;
+	if (why)
+		refuse(dev, guest, -EPROTO, why);
+	else if (n > 0 && guest->hello.kind == TCP_LINK)
+		on_link(dev, guest);
+	else if (n > 0 && guest->hello.kind == TCP_DIRECT)
+		on_direct(dev, guest);
+	else if (n > 0 && guest->listener && guest->listener->events)
+		on_control(dev, guest);
+	else /* without a listener, the client gets ECONNREFUSED */
+		tcp_guest_end(guest);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tcp_output.c - what a link sends: frames in order, and the data of answered reads. A frame does
+ * not wait for the data, which goes in pieces of TCP_PIECE bytes when no frame is left. Data of a
+ * write belongs to its frame: messages that follow must arrive after it. The caller holds the lock.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "tcp.h"
+
+#define IOVECS 64 /* pieces of one sendmsg() */
+
+uint32_t tcp_link_room(const struct tcp_link *link)
+{
+	uint32_t room = link->mask + 1 - (link->head - link->tail);
+
+	return room > link->reserved ? room - link->reserved : 0;
+}
+
+struct tcp_frame *tcp_link_append(struct tcp_link *link, uint8_t kind, struct tcp_item **item_p)
+{
+	uint32_t i = link->head++ & link->mask;
+
+	link->items[i] = (struct tcp_item){.data = NULL};
+	*item_p = &link->items[i];
+	link->frames[i].kind = kind;
+	link->frames[i].imm_len = 0;
+	link->frames[i].queue = 0;
+	link->frames[i].length = 0;
+	return &link->frames[i];
+}
+
+void tcp_link_answer(struct tcp_link *link, const struct tcp_answer *answer)
+{
+	link->answers[link->answer_head++ & link->answer_mask] = *answer;
+	link->urgent = true;
+}
+
+bool tcp_link_pending(const struct tcp_link *link)
+{
+	return link->tail != link->head || link->answer_tail != link->answer_head;
+}
+
+/* -- gathering -- */
+
+struct batch {
+	struct iovec iov[IOVECS];
+	size_t n, bytes;
+};
+
+/* Add a piece, or lengthen the last one. */
+static void add(struct batch *b, const void *at, size_t bytes)
+{
+	struct iovec *last = b->n ? &b->iov[b->n - 1] : NULL;
+
+	b->bytes += bytes;
+	if (last && (const char *)last->iov_base + last->iov_len == at)
+		last->iov_len += bytes;
+	else if (bytes)
+		b->iov[b->n++] = (struct iovec){.iov_base = (void *)at, .iov_len = bytes};
+}
+
+/* Add a frame and its data, without the first `skip` bytes, which are sent. */
+static void add_frame(struct batch *b, const struct tcp_frame *frame, const uint8_t *data,
+		      uint32_t length, uint32_t skip)
+{
+	uint32_t of_data = skip > sizeof(*frame) ? skip - (uint32_t)sizeof(*frame) : 0;
+
+	if (skip < sizeof(*frame))
+		add(b, (const uint8_t *)frame + skip, sizeof(*frame) - skip);
+	if (length > of_data)
+		add(b, data + of_data, length - of_data);
+}
+
+/* Make the next piece of the first answer the current one. */
+static void cut(struct tcp_link *link)
+{
+	const struct tcp_answer *a = &link->answers[link->answer_tail & link->answer_mask];
+
+	link->piece =
+		(struct tcp_piece){.frame = {.kind = TCP_DATA,
+					     .queue = a->op,
+					     .length = a->left < TCP_PIECE ? a->left : TCP_PIECE},
+				   .data = a->data};
+	link->piece.open = true;
+}
+
+static void add_piece(struct batch *b, const struct tcp_link *link)
+{
+	add_frame(b, &link->piece.frame, link->piece.data, link->piece.frame.length,
+		  link->piece.sent);
+}
+
+/* A piece that was begun goes first, a new one last. */
+static void gather(struct tcp_link *link, struct batch *b)
+{
+	uint32_t skip = link->tail_sent, i = link->tail;
+	bool begun = link->piece.open;
+
+	b->n = b->bytes = 0;
+	if (begun)
+		add_piece(b, link);
+	for (; i != link->head && b->n + 4 <= IOVECS; i++, skip = 0)
+		add_frame(b, &link->frames[i & link->mask], link->items[i & link->mask].data,
+			  link->items[i & link->mask].length, skip);
+	if (!begun && i == link->head && link->answer_tail != link->answer_head) {
+		cut(link);
+		add_piece(b, link);
+	}
+}
+
+/* -- what the socket has taken -- */
+
+static void sent_piece(struct tcp_link *link)
+{
+	struct tcp_answer *a = &link->answers[link->answer_tail & link->answer_mask];
+
+	a->data += link->piece.frame.length;
+	a->left -= link->piece.frame.length;
+	link->piece.open = false;
+	if (a->left)
+		return;
+	if (a->last)
+		link->n_owed--;
+	if (a->hop)
+		tcp_hop_free(a->hop);
+	link->answer_tail++;
+}
+
+/* Count bytes for the current piece. Returns those that are left. */
+static size_t take_piece(struct tcp_link *link, size_t bytes)
+{
+	size_t rest = sizeof(struct tcp_frame) + link->piece.frame.length - link->piece.sent;
+
+	if (bytes < rest) {
+		link->piece.sent += (uint32_t)bytes;
+		return 0;
+	}
+	sent_piece(link);
+	return bytes - rest;
+}
+
+static void sent_frame(struct tcp_link *link)
+{
+	const struct tcp_frame *frame = &link->frames[link->tail & link->mask];
+	struct tcp_item *item = &link->items[link->tail & link->mask];
+
+	if (frame->kind == TCP_ACK)
+		link->n_owed -= frame->acks.n;
+	else if (frame->kind == TCP_READ || frame->kind == TCP_WRITE)
+		link->ops[frame->queue].sent = true;
+	if (item->owned)
+		free((void *)item->data);
+	*item = (struct tcp_item){.data = NULL};
+	link->tail++;
+	link->tail_sent = 0;
+}
+
+static void sent(struct tcp_link *link, size_t bytes, bool begun)
+{
+	if (begun)
+		bytes = take_piece(link, bytes);
+	for (bytes += link->tail_sent; link->tail != link->head;) {
+		size_t whole = sizeof(struct tcp_frame) +
+			       link->items[link->tail & link->mask].length;
+
+		if (bytes < whole) {
+			link->tail_sent = (uint32_t)bytes;
+			bytes = 0;
+			break;
+		}
+		bytes -= whole;
+		sent_frame(link);
+	}
+	if (!begun && link->piece.open)
+		take_piece(link, bytes);
+	/* a piece of which nothing is sent does not go first */
+	link->piece.open = link->piece.open && link->piece.sent;
+}
+
+void tcp_link_send(struct tcp_link *link)
+{
+	link->blocked = false;
+	link->urgent = false;
+	while (tcp_link_pending(link)) {
+		bool begun = link->piece.open;
+		struct batch b;
+		struct msghdr msg = {.msg_iov = b.iov};
+		ssize_t n;
+
+		gather(link, &b);
+		msg.msg_iovlen = b.n;
+		n = sendmsg(link->fd, &msg, MSG_NOSIGNAL);
+		gantry_count(link->lane->sends, 1);
+		if (n < 0 && errno != EAGAIN && errno != EINTR) {
+			/* read what has arrived: only the end of the input ends the link */
+			tcp_link_drop(link);
+			return;
+		}
+		sent(link, n > 0 ? (size_t)n : 0, begun);
+		if (n < 0 || (size_t)n < b.bytes) {
+			link->blocked = true;
+			return;
+		}
+	}
+}
+
+void tcp_link_drop(struct tcp_link *link)
+{
+	for (; link->tail != link->head; link->tail++)
+		if (link->items[link->tail & link->mask].owned)
+			free((void *)link->items[link->tail & link->mask].data);
+	for (; link->answer_tail != link->answer_head; link->answer_tail++)
+		if (link->answers[link->answer_tail & link->answer_mask].hop)
+			tcp_hop_free(link->answers[link->answer_tail & link->answer_mask].hop);
+	link->tail_sent = 0;
+	link->piece.open = false;
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tcp_relay.c - accesses to memory that this end has imported over TCP from a third party, the
+ * owner, and has exported to the peer. TCP cannot hand on the right to access memory, so this end
+ * executes the accesses of the peer with accesses of its own:
+ *
+ *     peer                     this end                                 owner
+ *     WRITE and data  ------>  link (back): a piece of the data
+ *                              link (front) of the same lane  ------->  WRITE and data
+ *     ACK             <------                                 <-------  ACK
+ *
+ * The pieces go to the owner in the order in which they arrive, before a message that follows them
+ * is delivered here. So a message that the user sends on because of that message arrives after the
+ * data.
+ *
+ * A thread that holds the lock of the back lane only tries to lock the front lane. Answers of the
+ * owner are appended to a list with a lock of its own, below the locks of all lanes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "tcp.h"
+
+/* -- creation. Thread: control -- */
+
+/* Open the link to the owner that relays of this lane use. */
+static int want_front(struct tcp_conn *owner, uint32_t number)
+{
+	struct tcp_lane *lane;
+	struct tcp_link *link;
+	int rc;
+
+	if (owner->fronts[number])
+		return 0;
+	rc = tcp_lane_get(owner, number, &lane);
+	if (!rc)
+		rc = tcp_link_want(lane, number, &link);
+	if (!rc) /* pairs with submit() */
+		__atomic_store_n(&owner->fronts[number], link, __ATOMIC_RELEASE);
+	return rc;
+}
+
+static int make_bell(struct tcp_lane *lane)
+{
+	if (lane->bell >= 0)
+		return 0;
+	lane->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (lane->bell < 0)
+		return -errno;
+	tcp_lane_watch_bell(lane);
+	return 0;
+}
+
+static int make_relay(struct tcp_link *link)
+{
+	struct tcp_relay *relay = calloc(1, sizeof(*relay));
+
+	if (!relay)
+		return -ENOMEM;
+	relay->chunks = malloc((size_t)TCP_HOPS * TCP_CHUNK);
+	if (!relay->chunks) {
+		free(relay);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < TCP_HOPS; i++) {
+		relay->hops[i].back = link;
+		relay->hops[i].chunk = relay->chunks + (size_t)i * TCP_CHUNK;
+		relay->hops[i].next = i + 1 < TCP_HOPS ? &relay->hops[i + 1] : NULL;
+	}
+	relay->free = relay->hops;
+	relay->done_end = &relay->done;
+	pthread_mutex_init(&relay->lock, NULL);
+	link->relay = relay;
+	return 0;
+}
+
+static int prepare(struct tcp_link *link, struct tcp_conn *owner)
+{
+	int rc = want_front(owner, link->lane->number);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&link->lane->lock);
+	rc = link->relay ? 0 : make_relay(link);
+	if (!rc)
+		rc = make_bell(link->lane);
+	pthread_mutex_unlock(&link->lane->lock);
+	return rc;
+}
+
+int tcp_relay_prepare(struct tcp_conn *conn, struct tcp_conn *owner)
+{
+	struct tcp_lane *lane;
+	struct tcp_link *link;
+	int rc = 0;
+
+	LIST_FOREACH (lane, &conn->lanes, entry)
+		LIST_FOREACH (link, &lane->links, entry)
+			if (!rc && link->peer_lane < TCP_LANES)
+				rc = prepare(link, owner);
+	return rc;
+}
+
+int tcp_relay_link(struct tcp_link *link)
+{
+	struct tcp_conn *conn = link->lane->conn;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < TCP_REGIONS && conn->n_relays && !rc; i++)
+		if (conn->exports[i].region && conn->exports[i].relay)
+			rc = prepare(link, conn->exports[i].relay->conn);
+	return rc;
+}
+
+static void release_import(struct tcp_import *im)
+{
+	if (__atomic_sub_fetch(&im->n_hops, 1, __ATOMIC_RELEASE) == 0)
+		tcp_wake(im->conn->dev);
+}
+
+void tcp_relay_free(struct tcp_link *link)
+{
+	struct tcp_relay *relay = link->relay;
+
+	if (!relay)
+		return;
+	for (uint32_t i = 0; i < TCP_HOPS; i++) {
+		struct tcp_hop *hop = &relay->hops[i];
+		struct tcp_link *front = __atomic_load_n(&hop->front, __ATOMIC_ACQUIRE);
+
+		if (!front)
+			continue;
+		pthread_mutex_lock(&front->lane->lock);
+		tcp_link_forget(front, hop);
+		if (hop->front)
+			release_import(hop->im);
+		pthread_mutex_unlock(&front->lane->lock);
+	}
+	pthread_mutex_destroy(&relay->lock);
+	free(relay->chunks);
+	free(relay);
+	link->relay = NULL;
+}
+
+/* -- pieces. The caller holds the lock of the back lane -- */
+
+static struct tcp_hop *take_hop(struct tcp_relay *relay)
+{
+	struct tcp_hop *hop = relay->free;
+
+	if (hop)
+		relay->free = hop->next;
+	return hop;
+}
+
+void tcp_hop_free(struct tcp_hop *hop)
+{
+	struct tcp_relay *relay = hop->back->relay;
+
+	hop->next = relay->free;
+	relay->free = hop;
+}
+
+/* The owner has answered. The caller holds the lock of the front lane. */
+static void answered(void *owner, uint64_t cookie, int status)
+{
+	struct tcp_hop *hop = owner;
+	struct tcp_relay *relay = hop->back->relay;
+	struct tcp_lane *lane = hop->back->lane;
+	struct tcp_import *im = hop->im;
+	uint64_t one = 1;
+
+	(void)cookie;
+	hop->status = status;
+	hop->next = NULL;
+	__atomic_store_n(&hop->front, NULL, __ATOMIC_RELEASE);
+	release_import(im);
+	pthread_mutex_lock(&relay->lock);
+	*relay->done_end = hop;
+	relay->done_end = &hop->next;
+	pthread_mutex_unlock(&relay->lock);
+	/* either this end sees `armed`, or tcp_relay_has_work() sees the piece */
+	if (__atomic_load_n(&lane->armed, __ATOMIC_RELAXED)) {
+		ssize_t n = write(lane->bell, &one, sizeof(one));
+
+		(void)n; /* a full bell is rung already */
+		/* last, so that a poll that sees it can take the ring */
+		__atomic_store_n(&lane->rung, 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* Submit the current piece to the owner. Returns 0; -EAGAIN: later; -ENOTCONN. */
+static int submit(struct tcp_link *link, struct tcp_hop *hop)
+{
+	struct tcp_relay *relay = link->relay;
+	struct tcp_import *im = relay->now.im;
+	struct tcp_link *front = __atomic_load_n(&im->conn->fronts[link->lane->number],
+						 __ATOMIC_ACQUIRE);
+	const struct tcp_op op = {.owner = hop,
+				  .ended = answered,
+				  .local = hop->chunk,
+				  .length = hop->length,
+				  .kind = hop->kind};
+	const struct tcp_access access = {.name = im->wire.name, .offset = relay->now.offset};
+	int rc;
+
+	if (!front || tcp_lost(im->conn))
+		return -ENOTCONN;
+	if (pthread_mutex_trylock(&front->lane->lock))
+		return -EAGAIN;
+	rc = tcp_link_submit(front, &access, &op);
+	if (rc == 0) {
+		hop->im = im;
+		hop->front = front;
+		__atomic_fetch_add(&im->n_hops, 1, __ATOMIC_RELAXED);
+		gantry_count(link->lane->payload, hop->length);
+	} else {
+		tcp_link_send(front);
+	}
+	pthread_mutex_unlock(&front->lane->lock);
+	if (rc == 0 && relay->unsent != front) {
+		tcp_relay_send(link);
+		relay->unsent = front;
+	}
+	return rc;
+}
+
+/* Take a buffer for the next piece. Returns false if there is none. */
+static bool next_piece(struct tcp_link *link)
+{
+	struct tcp_relay *relay = link->relay;
+	struct tcp_hop *hop = take_hop(relay);
+
+	if (!hop)
+		return false;
+	hop->length = relay->now.left < TCP_CHUNK ? relay->now.left : TCP_CHUNK;
+	hop->op = relay->now.op;
+	hop->kind = relay->now.kind;
+	hop->last = hop->length == relay->now.left;
+	relay->now.hop = hop;
+	relay->now.filled = hop->kind == TCP_READ;
+	if (hop->kind == TCP_WRITE)
+		tcp_body_expect(link, TCP_WRITE, hop->op, hop->length, hop->chunk, relay->now.e);
+	return true;
+}
+
+void tcp_relay_step(struct tcp_link *link)
+{
+	struct tcp_relay *relay = link->relay;
+	int rc;
+
+	while (relay->now.left) {
+		if (!relay->now.hop && !next_piece(link)) {
+			link->stalled = true;
+			return;
+		}
+		if (!relay->now.filled)
+			return;
+		rc = submit(link, relay->now.hop);
+		if (rc == -EAGAIN)
+			link->stalled = true;
+		else if (rc)
+			tcp_conn_fail(link->lane->conn, rc);
+		if (rc)
+			return;
+		relay->now.offset += relay->now.hop->length;
+		relay->now.left -= relay->now.hop->length;
+		relay->now.hop = NULL;
+	}
+}
+
+void tcp_relay_filled(struct tcp_link *link)
+{
+	link->relay->now.filled = true;
+	tcp_relay_step(link);
+}
+
+void tcp_relay_start(struct tcp_link *link, const struct tcp_frame *frame,
+		     const struct tcp_export *e)
+{
+	if (frame->length == 0 && frame->kind == TCP_WRITE) {
+		tcp_acknowledge(link, frame->queue);
+	} else if (frame->length == 0) {
+		tcp_link_answer(link, &(struct tcp_answer){.op = frame->queue, .last = true});
+	} else {
+		link->relay->now.im = e->relay;
+		link->relay->now.e = e;
+		link->relay->now.offset = frame->access.offset;
+		link->relay->now.left = frame->length;
+		link->relay->now.op = frame->queue;
+		link->relay->now.kind = frame->kind;
+		tcp_relay_step(link);
+	}
+}
+
+void tcp_relay_send(struct tcp_link *link)
+{
+	struct tcp_link *front = link->relay->unsent;
+
+	if (!front || pthread_mutex_trylock(&front->lane->lock))
+		return;
+	link->relay->unsent = NULL;
+	if (front->state == TCP_L_UP)
+		tcp_link_send(front);
+	pthread_mutex_unlock(&front->lane->lock);
+}
+
+/* Answer the peer. */
+static void answer(struct tcp_link *link, struct tcp_hop *hop)
+{
+	if (hop->status || link->state != TCP_L_UP) {
+		if (hop->status)
+			tcp_conn_fail(link->lane->conn, hop->status);
+		tcp_hop_free(hop);
+		return;
+	}
+	link->urgent = true;
+	if (hop->kind == TCP_READ) {
+		tcp_link_answer(link, &(struct tcp_answer){.data = hop->chunk,
+							   .left = hop->length,
+							   .op = hop->op,
+							   .last = hop->last,
+							   .hop = hop});
+		return;
+	}
+	if (hop->last)
+		tcp_acknowledge(link, hop->op);
+	tcp_hop_free(hop);
+}
+
+/* Complete the pieces of owners whose connection has ended: no other poll does that. */
+static void end_lost(struct tcp_relay *relay)
+{
+	for (uint32_t i = 0; i < TCP_HOPS; i++) {
+		struct tcp_link *front = __atomic_load_n(&relay->hops[i].front, __ATOMIC_ACQUIRE);
+
+		if (!front || (!tcp_lost(front->lane->conn) && front->state != TCP_L_QUIET) ||
+		    pthread_mutex_trylock(&front->lane->lock))
+			continue;
+		tcp_link_end_accesses(front);
+		pthread_mutex_unlock(&front->lane->lock);
+	}
+}
+
+void tcp_relay_collect(struct tcp_link *link)
+{
+	struct tcp_relay *relay = link->relay;
+	struct tcp_hop *hop, *next;
+
+	end_lost(relay);
+	pthread_mutex_lock(&relay->lock);
+	hop = relay->done;
+	relay->done = NULL;
+	relay->done_end = &relay->done;
+	pthread_mutex_unlock(&relay->lock);
+	for (; hop; hop = next) {
+		next = hop->next;
+		answer(link, hop);
+	}
+	tcp_relay_send(link);
+}
+
+/* Both sides use relay->lock: either this check sees the piece, or answered() sees `armed`. */
+bool tcp_relay_has_work(struct tcp_link *link)
+{
+	bool work;
+
+	pthread_mutex_lock(&link->relay->lock);
+	work = link->relay->done || link->stalled;
+	pthread_mutex_unlock(&link->relay->lock);
+	return work;
+}
+
+void tcp_on_bell(struct tcp_lane *lane)
+{
+	pthread_mutex_lock(&lane->lock);
+	if (lane->n_users == 0) {
+		tcp_lane_poll(lane);
+		tcp_lane_idle(lane, true);
+	}
+	pthread_mutex_unlock(&lane->lock);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tcp_hostile_relay.c - the victim relays: an attacker owns a region, and another attacker accesses
+ * it through the victim.
+ */
+#include "conform/tcp_hostile.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define OWNED (8u << 20)
+
+static struct evil owner = {.control = -1, .link = -1}, user = {.control = -1, .link = -1};
+static struct gantry_region *region;
+
+/* The owner exports a region, and the victim exports it to the user as {1, 1}. */
+static void connect_both(void)
+{
+	const struct tcp_ctrl_region r = {.name = {7, 7}, .length = OWNED, .rights = EVIL_BOTH};
+	struct gantry_token token = {.handle = 7, .generation = 7};
+
+	evil_connect(&owner);
+	evil_ctrl(&owner, TCP_CTRL_REGION, &r, sizeof(r));
+	rig_settle();
+	evil_link(&owner);
+	RIG_OK(rig.ops->import_region(owner.conn, &token, 0, &region));
+	evil_connect(&user);
+	RIG_OK(rig.ops->export_region(user.conn, region, EVIL_BOTH, 1, &token));
+	evil_link(&user);
+}
+
+static void leave_both(void)
+{
+	evil_leave(&user);
+	rig.ops->release_region(owner.conn, region);
+	evil_leave(&owner);
+	log_begin();
+}
+
+static void send_frame(const struct evil *from, const struct tcp_frame *frame)
+{
+	evil_send(from->link, frame, sizeof(*frame));
+}
+
+/* Read the frames that have arrived. Returns how many are of this kind. */
+static unsigned count(const struct evil *at, uint8_t kind)
+{
+	struct tcp_frame frame;
+	unsigned n = 0;
+
+	rig_settle();
+	while (recv(at->link, &frame, sizeof(frame), MSG_DONTWAIT) == sizeof(frame))
+		n += frame.kind == kind;
+	return n;
+}
+
+/*
+ * The user reads more than the victim relays at a time, and the owner does not answer. After the
+ * region was revoked, the victim must ask the owner for no further piece.
+ */
+static void revoke_while_a_read_waits(void)
+{
+	const struct tcp_frame read = {.kind = TCP_READ, .length = OWNED, .access = {{1, 1}, 0}};
+	const struct tcp_name one = {1, 1};
+	struct tcp_frame data = {.kind = TCP_DATA, .length = 65536};
+	static const uint8_t bytes[65536];
+	unsigned n;
+	int revoked;
+
+	honest_begin(NULL);
+	connect_both();
+	send_frame(&user, &read);
+	n = count(&owner, TCP_READ);
+	RIG_HOLDS(n > 0 && n < OWNED / 65536, "pieces of a large read");
+	revoked = rig.b.n_revoked;
+	RIG_OK(rig.ops->revoke_region(user.conn, 1));
+	evil_ctrl(&user, TCP_CTRL_RELEASED, &one, sizeof(one));
+	rig_until(rig.b.n_revoked, revoked + 1);
+	for (uint16_t i = 0; i < n; i++) {
+		data.queue = i;
+		send_frame(&owner, &data);
+		evil_send(owner.link, bytes, sizeof(bytes));
+	}
+	RIG_NUM(0, count(&owner, TCP_READ), "pieces after the region was revoked");
+	rig_until(rig.b.n_closed, 1);
+	leave_both();
+	honest_end();
+}
+
+/* The owner ends while pieces are in flight, and its connection before that of the user. */
+static void owner_ends_before_the_user(void)
+{
+	const struct tcp_frame read = {.kind = TCP_READ, .length = OWNED, .access = {{1, 1}, 0}};
+	const struct tcp_name one = {1, 1};
+	int revoked;
+
+	honest_begin(NULL);
+	for (int resets = 0; resets < 2; resets++) {
+		connect_both();
+		send_frame(&user, &read);
+		RIG_HOLDS(count(&owner, TCP_READ) > 0, "pieces of a large read");
+		revoked = rig.b.n_revoked;
+		RIG_OK(rig.ops->revoke_region(user.conn, 1));
+		evil_ctrl(&user, TCP_CTRL_RELEASED, &one, sizeof(one));
+		rig_until(rig.b.n_revoked, revoked + 1);
+		if (resets) {
+			evil_reset(owner.link);
+			evil_reset(owner.control);
+			owner.link = owner.control = -1;
+		}
+		rig.ops->release_region(owner.conn, region);
+		evil_leave(&owner);
+		send_frame(&user, &read);
+		rig_settle();
+		evil_leave(&user);
+		log_begin();
+	}
+	honest_end();
+}
+
+/* Wrong answers of the owner do not reach the user, and end both connections only. */
+static void wrong_answers_of_the_owner(void)
+{
+	static const struct tcp_frame wrong[] = {
+		{.kind = TCP_DATA, .length = 65537},
+		{.kind = TCP_DATA, .queue = 40, .length = 1},
+		{.kind = TCP_ACK, .acks = {1, {0}}},
+		{.kind = TCP_READ, .length = 1, .access = {{1, 1}, 0}},
+		{.kind = 99},
+	};
+	const struct tcp_frame read = {.kind = TCP_READ, .length = OWNED, .access = {{1, 1}, 0}};
+
+	honest_begin(NULL);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		connect_both();
+		send_frame(&user, &read);
+		RIG_HOLDS(count(&owner, TCP_READ) > 0, "pieces of a large read");
+		send_frame(&owner, &wrong[i]);
+		rig_until(rig.b.n_closed, 1);
+		rig_settle();
+		RIG_NUM(0, count(&user, TCP_DATA), "answers to the user");
+		leave_both();
+		honest_check();
+	}
+	honest_end();
+}
+
+/* The user writes beyond the region, without the right, or half. The owner gets no part of it. */
+static void wrong_accesses_of_the_user(void)
+{
+	static const struct tcp_frame wrong[] = {
+		{.kind = TCP_WRITE, .length = 2, .access = {{1, 1}, OWNED - 1}},
+		{.kind = TCP_READ, .length = 1, .access = {{7, 7}, 0}},
+		{.kind = TCP_WRITE, .length = UINT32_MAX, .access = {{1, 1}, 0}},
+		{.kind = TCP_READ, .length = 2, .access = {{1, 1}, UINT64_MAX}},
+	};
+	const struct tcp_frame half = {.kind = TCP_WRITE, .length = 100, .access = {{1, 1}, 0}};
+
+	honest_begin(NULL);
+	for (size_t i = 0; i <= sizeof(wrong) / sizeof(wrong[0]); i++) {
+		int cut = i == sizeof(wrong) / sizeof(wrong[0]);
+
+		connect_both();
+		send_frame(&user, cut ? &half : &wrong[i]);
+		if (cut) {
+			evil_send(user.link, "0123456789", 10);
+			evil_reset(user.link);
+			evil_reset(user.control);
+			user.link = user.control = -1;
+		}
+		rig_until(rig.b.n_closed, 1);
+		RIG_NUM(0, count(&owner, TCP_WRITE), "writes that reach the owner");
+		leave_both();
+		honest_check();
+	}
+	honest_end();
+}
+
+void relay_attacks(void)
+{
+	RIG_CASE(revoke_while_a_read_waits);
+	RIG_CASE(owner_ends_before_the_user);
+	RIG_CASE(wrong_answers_of_the_owner);
+	RIG_CASE(wrong_accesses_of_the_user);
+}
