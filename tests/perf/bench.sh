@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench.sh BUILD [--doca|--clients] [--quick] [--json FILE] [--svg FILE] - compare gantry with the limits of the machine and with
-# other programs of the same purpose, measured in the same run. --doca: compare the library for DOCA programs with the transport
-# below it. --clients: compare fio and nbdkit on a gantry volume with the alternatives of these programs. --tunables [TEXT]:
-# measure the tables of gantry-performance(7) again, all or those that contain the text.
+# bench.sh BUILD [--doca|--clients|--tcp] [--quick] [--json FILE] [--svg FILE] - compare gantry with the limits of the machine and
+# with other programs of the same purpose, measured in the same run. --doca: compare the library for DOCA programs with the
+# transport below it. --clients: compare fio and nbdkit on a gantry volume with the alternatives of these programs. --tcp: compare
+# the path over TCP with bare sockets and with NBD over TCP. --tunables [TEXT]: measure the tables of gantry-performance(7) again,
+# all or those that contain the text.
 #
 # storage.sh has the measures and their goals, peers.sh and clients.sh the other programs, limits/ the limits of the machine.
 #
@@ -16,7 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 
 usage()
 {
-	echo "usage: ./dev bench [--doca|--clients] [--quick] [--json FILE] [--svg FILE]"
+	echo "usage: ./dev bench [--doca|--clients|--tcp] [--quick] [--json FILE] [--svg FILE]"
 	echo "       ./dev bench [--quick] --tunables [TEXT]"
 	exit "$1"
 }
@@ -28,6 +29,7 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--doca) what=doca ;;
 	--clients) what=clients ;;
+	--tcp) what=tcp ;;
 	--tunables) what=tunables io_time=150ms ;;
 	--quick) pairs=3 ms=50 io_time=100ms budget=75000 idle_s=1 quick=true ;;
 	--json) json=${2:?--json FILE}; shift ;;
@@ -75,6 +77,7 @@ fi
 [ $what != tunables ] || { . "$here/tunables.sh"; tunables "$text"; exit; }
 . "$here/clients.sh"
 . "$here/peers.sh"
+. "$here/tcp.sh"
 find_peers
 [ $what = storage ] || : >"$tmp/absent" # the other kinds have their own lists
 "${what}_list" >"$tmp/list"
@@ -126,6 +129,7 @@ echo "four); then ours to the best peer. rounds: used / all. Less is better with
 echo "t: the CPUs were threads of one core. Dropped rounds: busy, others used a CPU; regime, from cores to threads or back."
 case $what in
 clients) echo "limit: the alternative that ours is compared to." ;;
+tcp) echo "limit: bare sockets, tests/perf/limits/tcpfloor; or as the text says." ;;
 *) echo "limit: cache line, ring, memcpy or bare storage path of tests/perf/limits, or as the text says." ;;
 esac
 echo "It took $SECONDS s."
