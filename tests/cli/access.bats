@@ -132,8 +132,8 @@ no_warning() {
 	[[ "$output" == *"4: roles.store.listen.max_peer_sessions: is never reached"* ]]
 }
 
-@test "users over RDMA" {
-	for plugin in rdma-verbs rxe; do
+@test "users over a network" {
+	for plugin in rdma-verbs rxe tcp; do
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
 		target $plugin 'uids = "0";' 'insecure = true;'
 		wrong "4: roles.store.listen.uids: the transport of the device does not report the user of a peer (device=d, \
@@ -154,8 +154,8 @@ every host that reaches 192.0.2.7:7471 could read and write the volume; to accep
 	wrong "$text" "4: roles.store.listen.uids: "
 }
 
-@test "listeners over RDMA" {
-	for plugin in rdma-verbs rxe; do
+@test "listeners over a network" {
+	for plugin in rdma-verbs rxe tcp; do
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
 		target $plugin
 		wrong "3: roles.store.listen: the transport of the device does not authenticate peers (device=d, \

@@ -185,6 +185,24 @@ must serve \"volume0\""
 	says 'devices.d.services: is not a group; write { NAME = "ADDRESS"; ... }'
 }
 
+@test "names of hosts over tcp" {
+	[ -e "$GANTRY_PLUGINS/tcp.so" ] || skip "built without the plugin tcp"
+	topology 'd = { transport = "tcp"; insecure = true; services = { disk = "host.example:4791"; }; };' \
+		'device = "d"; name = "disk";' 'device = "d"; name = "disk";'
+	check 0 # looks up no name
+	quiet
+	check 0 --set 'devices.d.services.disk="[2001:db8::7]:4791"'
+	quiet
+	check 2 --set devices.d.services.disk=host.example
+	says 'devices.d.services.disk: "host.example" is no address; write such as 192.0.2.7:4791, [2001:db8::7]:4791 or '\
+'host.example:4791'
+	check 2 --set roles.load.connect.name=absent
+	says 'roles.load.connect.name: "absent" is no address; write such as 192.0.2.7:4791, [2001:db8::7]:4791 or '\
+'host.example:4791, or map the name in services of the device "d"'
+	check 2 --set devices.d.services.disk=host.example:99999
+	says 'devices.d.services.disk: "host.example:99999" is no address'
+}
+
 @test "beside other errors" {
 	topology "d = { $comch };" 'device = "d"; name = "volme0";'
 	check 2 --set roles.load.lanes=0

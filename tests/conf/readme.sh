@@ -34,13 +34,14 @@ swap()
 	grep -q "\"$1\"" "$tmp/swapped.conf" && gantry check "$tmp/swapped.conf"
 }
 
-# swap_run TRANSPORT - a short run of the configuration with this device, which maps its services
+# swap_run TRANSPORT FIRST SECOND - a short run of the configuration with this device, which maps its services to these addresses
 swap_run()
 {
-	swap "$1" 'services = { disk = "first address"; volume0 = "second address"; };' || return
+	[ -e "$GANTRY_PLUGINS/$1.so" ] || return 0
+	swap "$1" "insecure = true; services = { disk = \"$2\"; volume0 = \"$3\"; };" || return
 	gantry run -v "$tmp/swapped.conf" --set roles.load.workload.ops=300 >run.log 2>&1 || return
 	cat run.log
-	[ "$(grep -c 'service=disk address=first address' run.log)" -ge 2 ]
+	[ "$(grep -c "service=disk address=$2" run.log)" -ge 2 ]
 }
 
 # line PATTERN - the command of the plugin that begins so, with the directories of this tree and build
@@ -109,9 +110,12 @@ ok "it runs" run
 ok "it runs over shared memory" run --set devices.wire.transport=shm-comch
 addresses='insecure = true; services = { disk = "192.0.2.7:7471"; volume0 = "192.0.2.7:7472"; };'
 ok "another device moves it to shm-comch" swap shm-comch ""
-ok "a device with addresses serves it over loop" swap_run loop
-ok "and over shm-comch" swap_run shm-comch
+ok "a device with addresses serves it over loop" swap_run loop "first address" "second address"
+ok "and over shm-comch" swap_run shm-comch "first address" "second address"
+loopback=127.$(($$ / 65536)).$(($$ / 256 % 256)).$(($$ % 256)) # no other test has this address
+ok "and over tcp" swap_run tcp "$loopback:4791" "$loopback:4792"
 ok "another device moves it to rdma-verbs" swap rdma-verbs "ibdev = \"none0\"; $addresses"
+ok "another device moves it to tcp" swap tcp "$addresses"
 ok "another device moves it to rxe" swap rxe "netdev = \"none0\"; $addresses"
 ok "the plugin compiles with the command of the page" compile
 ok "it runs in the path with the command of the page" run_plugin

@@ -4,7 +4,7 @@
 #
 # In a page the text is a list between the lines `.\" access` and `.\" end`; in README it is the paragraph with the same beginning.
 . "$(dirname "$0")/lib.sh"
-pages="man/gantry.conf.5 man/gantry-target.7 man/gantry-gateway.7 man/gantry-rdma-verbs.7 man/gantry-rxe.7"
+pages="man/gantry.conf.5 man/gantry-target.7 man/gantry-gateway.7 man/gantry-rdma-verbs.7 man/gantry-rxe.7 man/gantry-tcp.7"
 
 seed()
 {
