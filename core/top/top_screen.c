@@ -278,7 +278,8 @@ void gn_top_draw(struct gn_top_model *m, unsigned width, unsigned height,
 {
 	screen->n = 0;
 	if (width && height && (width < GN_TOP_MIN_WIDTH || height < GN_TOP_MIN_HEIGHT)) {
-		add(screen, width, GN_TOP_ALERT, "gantry top needs %dx%d", GN_TOP_MIN_WIDTH,
+		/* the numbers come first, because a terminal of ten columns cuts the rest */
+		add(screen, width, GN_TOP_ALERT, "%dx%d needed", GN_TOP_MIN_WIDTH,
 		    GN_TOP_MIN_HEIGHT);
 		return;
 	}

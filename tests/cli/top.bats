@@ -241,8 +241,10 @@ ended() {
 	in_tmux resize-window -x 40 -y 10
 	until_true shows '^ROLE +IOPS +BYTES/S$'
 	in_tmux resize-window -x 39 -y 10
-	until_true shows '^gantry top needs 40x10$'
+	until_true shows '^40x10 needed$'
 	hides IOPS
+	in_tmux resize-window -x 10 -y 3
+	until_true shows '^40x10 need$'
 	in_tmux resize-window -x 80 -y 24
 	until_true shows " $pid load +[0-9]+ "
 	press q

@@ -490,7 +490,7 @@ static void the_screen_fits_each_size(void)
 		}
 	gn_top_draw(&m, 39, 20, &screen);
 	TEST_ASSERT_EQUAL_INT(1, screen.n);
-	TEST_ASSERT_EQUAL_STRING("gantry top needs 40x10", line(0));
+	TEST_ASSERT_EQUAL_STRING("40x10 needed", line(0));
 	gn_top_draw(&m, 40, 10, &screen);
 	TEST_ASSERT_EQUAL_STRING("ROLE                  IOPS    BYTES/S", line(2));
 	TEST_ASSERT_EQUAL_STRING("store                 1000          -", line(3));
