@@ -145,10 +145,10 @@ struct fake_conn *fake_conn_bare(struct fake_transport *ft)
 static void post(struct fake_conn *conn, int type, int value, const void *bytes, size_t len)
 {
 	struct fake_transport *ft = conn->ft;
-	struct fake_event *ev = malloc(sizeof(*ev));
+	struct fake_event *ev = malloc(sizeof(*ev) + len);
 	uint64_t one = 1;
 
-	if (!ev || ft->n_events == FAKE_EVENTS || len > sizeof(ev->bytes))
+	if (!ev || ft->n_events == FAKE_EVENTS || len > GANTRY_CTRL_MAX + 64)
 		fake_fail("transport: too many events, or too long a message");
 	ev->conn = conn;
 	ev->type = type;
@@ -382,7 +382,7 @@ static int ft_send_ctrl(void *arg, const void *msg, size_t len)
 		return rc;
 	if (conn->closed || !conn->established)
 		return -ENOTCONN;
-	if (len == 0 || len > GANTRY_CTRL_MAX)
+	if (len == 0 || len > FAKE_CTRL_BYTES)
 		fake_fail("transport: control message of %zu bytes", len);
 	if (conn->ft->answers && conn->ft->answers(conn, msg, len))
 		return 0;

@@ -31,6 +31,10 @@
 #ifndef FAKE_CTRLS
 #define FAKE_CTRLS 64
 #endif
+/* longest message from the core to the test, in bytes */
+#ifndef FAKE_CTRL_BYTES
+#define FAKE_CTRL_BYTES GANTRY_CTRL_MAX
+#endif
 #define FAKE_EVENTS 256
 #define FAKE_CONNS 64
 #ifndef FAKE_QUEUES
@@ -101,7 +105,7 @@ struct fake_conn {
 	const char *refusal; /* set before fake_close(): the reason of the peer */
 	int established, refused, closed, disconnected;
 	struct {
-		uint8_t bytes[GANTRY_CTRL_MAX];
+		uint8_t bytes[FAKE_CTRL_BYTES];
 		size_t len;
 	} ctrl[FAKE_CTRLS]; /* from the core; the test has not taken them */
 	unsigned n_ctrl;
@@ -135,7 +139,7 @@ struct fake_event {
 	int type;
 	int value;
 	size_t len;
-	uint8_t bytes[GANTRY_CTRL_MAX + 64];
+	uint8_t bytes[]; /* len of them */
 };
 
 struct fake_transport {

@@ -14,8 +14,8 @@ part_product := $(addprefix plugins/transport/,loop/loop_lane.c loop/loop_queue.
 # for parts/resume.c: the core as an archive, so that only used objects are linked; the fake transport of the unit tests
 part_core := $(filter-out $(left_out),$(addprefix core/,$(call listed,libgantry_core_la,core)))
 part_fake := host plugin_dir report transport queues worker core
-# few messages at a time, so that each connection clears little memory
-part_flags := -I$(top)/tests -DFAKE_MSGS=16 -DFAKE_CTRLS=8 -DFAKE_QUEUES=4
+# few messages at a time and small buffers, so that a schedule clears little memory
+part_flags := -I$(top)/tests -DFAKE_MSGS=16 -DFAKE_CTRLS=8 -DFAKE_CTRL_BYTES=512 -DFAKE_QUEUES=2 -DFAKE_REGION_BYTES=4096
 part_o := $(patsubst $(sim)/%.c,$(OUT)/%.o,$(wildcard $(sim)/parts/*.c)) $(part_product:%.c=$(OUT)/parts/product/%.o)
 # The product and the parts are linked with the simulator, whose own calls go to libc. So symbols are renamed in objects.
 renames := $(OUT)/parts/renames

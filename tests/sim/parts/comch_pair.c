@@ -9,7 +9,7 @@
 #include "comch_pair.h"
 
 #define BLOCKS 6u
-#define BLOCK_BYTES ((size_t)16384)
+#define BLOCK_BYTES ((size_t)8192)
 #define VIEWS 2u
 #define FIRST_FD 1000 /* first descriptor of memory; the simulated kernel uses lower ones */
 #define FRAMES 32u
