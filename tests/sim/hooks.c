@@ -12,9 +12,9 @@
 
 #define PC __builtin_return_address(0)
 
-static inline bool is_watched(const void *at)
+static inline bool is_watched(uint64_t filter, const void *at)
 {
-	return gantry_unlikely((sim_watched & sim_filter_bit(at)) != 0);
+	return gantry_unlikely((filter & sim_filter_bit(at)) != 0);
 }
 
 #define PLAIN(n) \
@@ -26,32 +26,32 @@ static inline bool is_watched(const void *at)
 	void __tsan_volatile_write##n(void *at); \
 	void __tsan_read##n(void *at) \
 	{ \
-		if (is_watched(at)) \
+		if (is_watched(sim_watched_reads, at)) \
 			sim_plain_read(at, PC); \
 	} \
 	void __tsan_write##n(void *at) \
 	{ \
-		if (is_watched(at)) \
+		if (is_watched(sim_watched_writes, at)) \
 			sim_plain_write(at, n, PC); \
 	} \
 	void __tsan_unaligned_read##n(void *at) \
 	{ \
-		if (is_watched(at)) \
+		if (is_watched(sim_watched_reads, at)) \
 			sim_plain_read(at, PC); \
 	} \
 	void __tsan_unaligned_write##n(void *at) \
 	{ \
-		if (is_watched(at)) \
+		if (is_watched(sim_watched_writes, at)) \
 			sim_plain_write(at, n, PC); \
 	} \
 	void __tsan_volatile_read##n(void *at) \
 	{ \
-		if (is_watched(at)) \
+		if (is_watched(sim_watched_reads, at)) \
 			sim_plain_read(at, PC); \
 	} \
 	void __tsan_volatile_write##n(void *at) \
 	{ \
-		if (is_watched(at)) \
+		if (is_watched(sim_watched_writes, at)) \
 			sim_plain_write(at, n, PC); \
 	}
 PLAIN(1)
@@ -157,14 +157,14 @@ void __tsan_func_exit(void)
 void __tsan_read_range(void *at, size_t bytes)
 {
 	(void)bytes;
-	if (is_watched(at))
+	if (is_watched(sim_watched_reads, at))
 		sim_plain_read(at, PC);
 }
 
 void __tsan_write_range(void *at, size_t bytes)
 {
 	(void)bytes;
-	if (is_watched(at))
+	if (is_watched(sim_watched_writes, at))
 		sim_plain_write(at, 0, PC);
 }
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sched.c - simulated threads as coroutines, their store buffers, the clock, and the numbers drawn
- * from the seed
+ * sched.c - simulated threads as coroutines, their store buffers, the clock
  */
 #include "sim.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +14,7 @@
 
 #include <gantry/branch.h>
 
+#include "draw.h"
 #include "proc.h"
 
 #define STORES 8u /* most stores in the buffer of a thread, not visible to other threads yet */
@@ -23,6 +22,9 @@
 #define LATE 4u
 /* longest pause between two polls of a thread; an idle worker of the product pauses for 40 ns */
 #define RELAX_NS 400u
+
+/* of __builtin_setjmp(), which does not save signals and has no check of libc */
+typedef void *context[5];
 
 enum state { FREE, READY, BLOCKED, ENDED };
 
@@ -48,21 +50,21 @@ struct thread {
 	int saved_errno;
 	void *(*fn)(void *arg);
 	void *arg, *result;
-	jmp_buf here;
-	jmp_buf start; /* the context of the slot before fn(arg), with an empty stack */
+	context here;
+	context start; /* the context of the slot before fn(arg), with an empty stack */
 	bool has_start;
 	uint8_t tls[SIM_TLS];
 };
 
 FILE *sim_out;
-uint64_t sim_watched;
+uint64_t sim_watched_reads, sim_watched_writes;
 static struct thread threads[SIM_THREADS];
 static uint8_t *stacks;
 static struct thread *self; /* NULL: the environment */
-static jmp_buf home;
+static context home;
 static int home_errno;
 static struct sim_rates rates;
-static uint64_t random_state, trace, steps, now_ns, steps_left, until_ns, generation, wake_at_ns;
+static uint64_t trace, steps, now_ns, steps_left, until_ns, generation, wake_at_ns;
 static struct range {
 	const uint8_t *at;
 	size_t bytes;
@@ -84,23 +86,9 @@ static struct {
 	bool stores; /* the access is a write: take_back() moves its value to the store buffer */
 } lent;
 static uint32_t n_started, n_used; /* of this run: started threads; used slots */
+static uint32_t n_buffered;        /* stores in the buffers of all threads */
 static enum sim_end end;
 extern const char __executable_start[];
-
-/* -- numbers -- */
-
-uint32_t sim_draw(uint32_t n)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)((random_state >> 32) * n >> 32);
-}
-
-uint64_t sim_draw64(void)
-{
-	return (uint64_t)sim_draw(UINT32_MAX) << 32 | sim_draw(UINT32_MAX);
-}
 
 void sim_note(uint64_t value)
 {
@@ -144,13 +132,14 @@ void sim_fail(const char *format, ...)
 
 /* -- store buffers -- */
 
-/* Compute sim_watched again; called after each change of its inputs. */
+/* Compute both filters again; called after each change of their inputs. */
 static inline void set_watched(void)
 {
-	if (lent.at || rates.plain_points || n_late != 0)
-		sim_watched = UINT64_MAX;
+	if (lent.at || rates.plain_points)
+		sim_watched_reads = UINT64_MAX;
 	else
-		sim_watched = self ? self->filter : 0;
+		sim_watched_reads = self ? self->filter : 0;
+	sim_watched_writes = n_late != 0 && rates.model != SIM_SC ? UINT64_MAX : sim_watched_reads;
 }
 
 /* memcpy() of 1, 2, 4 or 8 bytes without a call */
@@ -180,6 +169,7 @@ static void drain_one(struct thread *t, uint32_t i)
 	uint64_t filter = 0;
 
 	copy(s.at, &s.value, s.size);
+	n_buffered--;
 	t->n_stores--;
 	for (; i < t->n_stores; i++)
 		t->stores[i] = t->stores[i + 1];
@@ -195,6 +185,7 @@ static inline void drain(struct thread *t)
 		return;
 	for (uint32_t i = 0; i < t->n_stores; i++)
 		copy(t->stores[i].at, &t->stores[i].value, t->stores[i].size);
+	n_buffered -= t->n_stores;
 	t->n_stores = 0;
 	t->filter = 0;
 	set_watched();
@@ -210,6 +201,7 @@ static void buffer(struct thread *t, void *at, uint64_t value, unsigned size, bo
 {
 	if (t->n_stores == STORES)
 		drain_one(t, 0);
+	n_buffered++;
 	t->stores[t->n_stores++] = (struct store){at, value, (uint8_t)size, release};
 	t->filter |= sim_filter_bit(at);
 	set_watched();
@@ -251,10 +243,11 @@ static void lend(void *at, unsigned size, bool stores)
  */
 static void drain_some(void)
 {
-	struct thread *t = &threads[sim_draw(n_used)];
+	uint64_t word = sim_draw_word();
+	struct thread *t = &threads[sim_high(word, n_used)];
 	uint32_t i = 0, want;
 
-	if (t->n_stores == 0 || sim_draw(rates.drain_one_in) != 0)
+	if (t->n_stores == 0 || sim_low(word, rates.drain_one_in) != 0)
 		return;
 	if (rates.model == SIM_PSO) {
 		want = sim_draw(t->n_stores);
@@ -286,11 +279,11 @@ static _Noreturn void resume(struct thread *t)
 	set_watched();
 	if (!t) {
 		errno = home_errno;
-		_longjmp(home, 1);
+		__builtin_longjmp(home, 1);
 	}
 	use_tls(t);
 	errno = t->saved_errno;
-	_longjmp(t->here, 1);
+	__builtin_longjmp(t->here, 1);
 }
 
 static void go_to(struct thread *t)
@@ -300,24 +293,24 @@ static void go_to(struct thread *t)
 	if (t == me)
 		return;
 	me->saved_errno = errno;
-	if (!_setjmp(me->here))
+	if (!__builtin_setjmp(me->here))
 		resume(t);
 }
 
-static bool is_ready(struct thread *t)
+/* Returns whether a blocked thread is ready now, and sets its state. */
+static bool wakes(struct thread *t)
 {
-	if (t->state == BLOCKED && t->ready && t->checked != generation) {
+	bool is_ready = false;
+
+	if (t->checked != generation && t->ready) {
 		t->checked = generation;
-		if (t->ready(t->wait_arg)) {
-			t->timed_out = false;
-			t->state = READY;
-		}
+		is_ready = t->ready(t->wait_arg);
 	}
-	if (t->state == BLOCKED && t->deadline <= now_ns) {
-		t->timed_out = true;
-		t->state = READY;
-	}
-	return t->state == READY;
+	if (!is_ready && t->deadline > now_ns)
+		return false;
+	t->timed_out = !is_ready;
+	t->state = READY;
+	return true;
 }
 
 static void pass_timer(void)
@@ -364,11 +357,11 @@ static struct thread *choose(void)
 	do {
 		n = 0;
 		pass_timer();
-		for (uint32_t i = 0; i < n_used; i++)
-			if (threads[i].state != FREE && is_ready(&threads[i]))
-				ready[n++] = &threads[i];
+		for (struct thread *t = threads; t < threads + n_used; t++)
+			if (t->state == READY || (t->state == BLOCKED && wakes(t)))
+				ready[n++] = t;
 	} while (n == 0 && pass_time());
-	return n != 0 ? ready[sim_draw(n)] : NULL;
+	return n != 0 ? ready[sim_high(sim_draw_word(), n)] : NULL;
 }
 
 void sim_pause(void)
@@ -400,9 +393,9 @@ void sim_access(bool atomic, const void *pc)
 		return;
 	step((uint64_t)self->pub.id << 48 ^ (uint64_t)((uintptr_t)pc - self->base),
 	     rates.access_ns);
-	if (rates.model != SIM_SC)
+	if (n_buffered != 0)
 		drain_some();
-	if (sim_draw(rates.switch_one_in) == 0)
+	if (sim_high(sim_draw_word(), rates.switch_one_in) == 0)
 		go_to(choose());
 }
 
@@ -412,7 +405,7 @@ static void pass(uint32_t ns)
 
 	step((uint64_t)self->pub.id << 48 | 1, ns);
 	/* a wait takes longer than an access, so more stores leave their buffers */
-	for (int i = 0; rates.model != SIM_SC && i < 8; i++)
+	for (int i = 0; n_buffered != 0 && i < 8; i++)
 		drain_some();
 	next = choose();
 	go_to(next == self ? choose() : next); /* prefers another thread */
@@ -450,14 +443,17 @@ static void stall(void)
 
 void sim_call(void)
 {
+	uint64_t word;
+
 	settle();
 	if (!self)
 		return;
 	drain(self);
-	step((uint64_t)self->pub.id << 48, 1 + sim_draw(rates.call_ns));
+	word = sim_draw_word();
+	step((uint64_t)self->pub.id << 48, 1 + sim_high(word, rates.call_ns));
 	if (rates.stall_one_in != 0 && sim_draw(rates.stall_one_in) == 0)
 		stall();
-	else if (sim_draw(rates.call_one_in) == 0)
+	else if (sim_low(word, rates.call_one_in) == 0)
 		go_to(choose());
 }
 
@@ -628,13 +624,17 @@ void sim_barrier(const void *pc)
 
 static struct thread *starting;
 
+/* a function of its own: __builtin_longjmp() cannot jump within a function */
+static __attribute__((noinline)) _Noreturn void back_home(void)
+{
+	__builtin_longjmp(home, 1);
+}
+
 static void first_step(void)
 {
-	struct thread *t = starting;
-
-	if (!_setjmp(t->start))
-		_longjmp(home, 1);
-	sim_thread_exit(t->fn(t->arg));
+	if (!__builtin_setjmp(starting->start))
+		back_home();
+	sim_thread_exit(self->fn(self->arg));
 }
 
 /*
@@ -643,23 +643,23 @@ static void first_step(void)
  */
 static void prepare(struct thread *t)
 {
-	static ucontext_t context, unused;
+	static ucontext_t first, unused;
 	struct thread *me = self;
-	jmp_buf back;
+	context back;
 
 	if (t->has_start) {
 		memcpy(&t->here, &t->start, sizeof(t->here));
 		return;
 	}
-	getcontext(&context);
-	context.uc_stack.ss_sp = stacks + (size_t)(t - threads) * (SIM_STACK + GUARD) + GUARD;
-	context.uc_stack.ss_size = SIM_STACK;
-	context.uc_link = NULL;
-	makecontext(&context, first_step, 0);
+	getcontext(&first);
+	first.uc_stack.ss_sp = stacks + (size_t)(t - threads) * (SIM_STACK + GUARD) + GUARD;
+	first.uc_stack.ss_size = SIM_STACK;
+	first.uc_link = NULL;
+	makecontext(&first, first_step, 0);
 	starting = t;
 	memcpy(&back, &home, sizeof(back));
-	if (!_setjmp(home))
-		swapcontext(&unused, &context);
+	if (!__builtin_setjmp(home))
+		swapcontext(&unused, &first);
 	memcpy(&home, &back, sizeof(back));
 	self = me;
 	set_watched();
@@ -734,6 +734,7 @@ void sim_threads_kill(struct sim_proc *proc)
 		/* a drawn number of the oldest stores become visible; the other stores are lost */
 		for (uint32_t n = t->n_stores != 0 ? sim_draw(t->n_stores + 1) : 0; n > 0; n--)
 			drain_one(t, 0);
+		n_buffered -= t->n_stores;
 		t->n_stores = 0;
 		t->filter = 0;
 		t->state = FREE;
@@ -765,12 +766,10 @@ void sim_begin(uint64_t seed)
 	for (uint32_t i = 0; i < n_used; i++)
 		threads[i].state = FREE;
 	self = NULL; /* a fault in a thread can have ended the last run */
-	n_used = n_started = n_late = 0;
+	n_used = n_started = n_late = n_buffered = 0;
 	lent.at = NULL;
 	set_watched();
-	random_state = seed * 0x9e3779b97f4a7c15u | 1;
-	for (int i = 0; i < 8; i++)
-		sim_draw(2);
+	sim_draw_begin(seed);
 	trace = steps = now_ns = generation = 0;
 	wake_at_ns = SIM_NEVER;
 }
@@ -793,7 +792,7 @@ enum sim_end sim_run(uint64_t max_steps, uint64_t until)
 	if (!t)
 		return end;
 	home_errno = errno;
-	if (!_setjmp(home))
+	if (!__builtin_setjmp(home))
 		resume(t);
 	return end;
 }

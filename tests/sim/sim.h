@@ -9,7 +9,8 @@
  * time (wraps.list) by those of the os_*.c files. One thread of the host runs everything: simulated
  * threads are coroutines. Every decision is drawn from one seed, so a seed repeats a run exactly.
  *
- *     sched.c      coroutines, points, store buffers, the clock, random numbers, the trace
+ *     sched.c      coroutines, points, store buffers, the clock, the trace
+ *     draw.c       random numbers
  *     hooks.c      functions that the compiler calls at each access
  *     heap.c       malloc: one arena for each simulated process
  *     proc.c       simulated processes: copies of the product's image, started and killed
@@ -155,13 +156,13 @@ void sim_store(void *at, uint64_t value, unsigned size, int order, const void *p
 /* Called before a read-modify-write or a full fence: a point that drains the thread's buffer. */
 void sim_barrier(const void *pc);
 /*
- * A filter of addresses, see sim_filter_bit(). If the bit of an address is set, the hook of a plain
+ * Filters of addresses, see sim_filter_bit(). If the bit of an address is set, the hook of a plain
  * access must call sim_plain_read() or sim_plain_write(), because the access is a point, or the
  * buffer of the running thread may have a store to the address, or the call must first restore
  * memory that sched.c changed for the access before (take_back()). If the bit is clear, the call
  * would have no effect, and the hook omits it.
  */
-extern uint64_t sim_watched;
+extern uint64_t sim_watched_reads, sim_watched_writes;
 static inline uint64_t sim_filter_bit(const void *at)
 {
 	return 1ull << ((uintptr_t)at >> 2 & 63);
