@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # deb.sh BUILD OUT [FIO] - builds the Debian packages of the source tree twice, in different directories of a clean root, and
-# compares them; checks them with lintian; installs them in another clean root, and runs debian/tests there. BUILD: a configured
-# build directory; OUT: receives the packages; FIO: a configured source tree of fio, for the package gantry-fio. Only root can
-# create the roots. Exit status: 0 if everything is as it must be.
+# compares them; checks them with lintian; installs them in another clean root, runs debian/tests there, and boots it with systemd
+# in a virtual machine. BUILD: a configured build directory; OUT: receives the packages; FIO: a configured source tree of fio, for
+# the package gantry-fio. Only root can create the roots. Exit status: 0 if everything is as it must be.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "$1" && pwd)
@@ -99,8 +99,9 @@ mkdir "$out/repository"
 cp "$out"/first/*.deb "$out/repository"
 (cd "$out/repository" && dpkg-scanpackages -m . >Packages 2>/dev/null)
 say "root for the tests"
-ours=gantry,gantry-doc,gantry-metrics,gantry-nbdkit,gantry-rdma,gantry-tests,libgantry-dev,libgantry-doca-dev
-new_root "$out/root" "$ours,curl,gcc,libc6-dev,libnbd-bin,make,pkgconf" \
+ours=gantry,gantry-doc,gantry-launcher,gantry-metrics,gantry-nbdkit,gantry-rdma,gantry-tests,libgantry-dev,libgantry-doca-dev
+[ "$fio" = no ] || ours=$ours,fio,gantry-fio
+new_root "$out/root" "$ours,curl,gcc,libc6-dev,libnbd-bin,make,pkgconf,systemd-sysv" \
 	"deb [trusted=yes] copy:$out/repository ./"
 say "tests of the installed packages"
 # shellcheck disable=SC2016 # the inner shell expands it
@@ -109,6 +110,8 @@ unshare --mount sh -ec '
 	mount --rbind /dev "$2/dev"
 	exec autopkgtest --no-built-binaries "$1" -- chroot "$2"
 ' sh "$out"/first/*.dsc "$out/root" >"$out/tests.log" 2>&1 || { tail -n 60 "$out/tests.log"; exit 1; }
-grep -E '^[a-z]+ +PASS' "$out/tests.log"
+grep -E '^[a-z]+ +(PASS|SKIP)' "$out/tests.log"
+say "boot with systemd"
+bash "$top/tests/vm/run.sh" -b "$build" -o "$out/boot" -t 1200 -r "$out/root" "$top/tests/deb/booted.sh"
 rm -rf "$out/root"
 say "packages: $out/repository"
