@@ -191,6 +191,15 @@ static void answered(void *owner, uint64_t cookie, int status)
 	}
 }
 
+/* The front lane can have no thread that polls it: then its epoll reports when the socket takes more. */
+static void send_front(struct tcp_link *front)
+{
+	if (front->state != TCP_L_UP)
+		return;
+	tcp_link_send(front);
+	tcp_lane_rewatch(front, front->blocked);
+}
+
 /* Submit the current piece to the owner. Returns 0; -EAGAIN: later; -ENOTCONN. */
 static int submit(struct tcp_link *link, struct tcp_hop *hop)
 {
@@ -217,7 +226,7 @@ static int submit(struct tcp_link *link, struct tcp_hop *hop)
 		__atomic_fetch_add(&im->n_hops, 1, __ATOMIC_RELAXED);
 		gantry_count(link->lane->payload, hop->length);
 	} else {
-		tcp_link_send(front);
+		send_front(front);
 	}
 	pthread_mutex_unlock(&front->lane->lock);
 	if (rc == 0 && relay->unsent != front) {
@@ -302,8 +311,7 @@ void tcp_relay_send(struct tcp_link *link)
 	if (!front || pthread_mutex_trylock(&front->lane->lock))
 		return;
 	link->relay->unsent = NULL;
-	if (front->state == TCP_L_UP)
-		tcp_link_send(front);
+	send_front(front);
 	pthread_mutex_unlock(&front->lane->lock);
 }
 
