@@ -189,7 +189,7 @@ int tcp_lane_poll(struct tcp_lane *lane)
 		n += tcp_link_receive(link);
 		if (link->relay)
 			tcp_relay_collect(link);
-		if (link->blocked || link->urgent)
+		if (link->state == TCP_L_UP && (link->blocked || link->urgent))
 			tcp_link_send(link);
 	}
 	return n;
