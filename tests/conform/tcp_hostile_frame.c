@@ -4,6 +4,7 @@
 
 #include <malloc.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define UNKNOWN "sends an unknown frame"
@@ -239,6 +240,39 @@ static void producers_that_come_and_go(void)
 	RIG_HOLDS(mallinfo2().uordblks < before + (1u << 20), "memory of producers that ended");
 	evil.consumer = consumer;
 	log_check("producers that come and go", 0, NULL);
+	evil_leave(&evil);
+	honest_end();
+}
+
+/*
+ * The fd of a consumer is edge-triggered: consumer_arm() must not return 0 while a message waits in
+ * the socket, behind more frames than one poll takes.
+ */
+static void message_behind_many_frames(void)
+{
+	static struct tcp_frame idle[2800]; /* fits into the receive buffer */
+	const struct tcp_frame message = {.kind = TCP_MESSAGE};
+	struct gantry_msg msg;
+	void *consumer;
+	int work, n;
+
+	honest_begin("socket_buffer=1MiB");
+	connect_link(1);
+	send_frame(&(struct tcp_frame){.kind = TCP_OPEN, .consumer = 1});
+	expect(TCP_CREDIT);
+	for (unsigned i = 0; i < sizeof(idle) / sizeof(idle[0]); i++)
+		idle[i] = (struct tcp_frame){.kind = TCP_SHUT, .queue = 9};
+	consumer = evil.consumer;
+	evil.consumer = NULL; /* the rig does not poll it */
+	rig.ops->consumer_arm(consumer);
+	send(evil.link, idle, sizeof(idle), 0);
+	send(evil.link, &message, sizeof(message), 0);
+	work = rig.ops->consumer_arm(consumer);
+	n = rig.ops->poll_recv(consumer, &msg, 1);
+	RIG_HOLDS(work || n == 0, "consumer_arm() while a message waits");
+	rig.ops->consumer_disarm(consumer);
+	evil.consumer = consumer;
+	log_check("many frames", 0, NULL);
 	evil_leave(&evil);
 	honest_end();
 }
@@ -546,6 +580,7 @@ void frame_attacks(void)
 	RIG_CASE(messages_beyond_credit);
 	RIG_CASE(message_without_credit);
 	RIG_CASE(producers_that_come_and_go);
+	RIG_CASE(message_behind_many_frames);
 	RIG_CASE(credit_that_goes_back);
 	RIG_CASE(too_many_accesses);
 	RIG_CASE(revoke_while_data_waits);

@@ -345,6 +345,7 @@ struct tcp_link {
 	bool blocked; /* the socket takes no more now */
 	bool watched; /* its epoll reports when the socket takes more */
 	bool urgent;  /* a frame waits that no call of the user will send */
+	bool unread;  /* the last poll has not read all that the socket has */
 	bool stalled; /* the relay has no piece, or the owner takes none: nothing is received */
 	uint64_t deadline_ns;    /* of connecting; 0: none */
 	struct tcp_relay *relay; /* NULL: it relays nothing */

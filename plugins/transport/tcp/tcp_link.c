@@ -370,6 +370,7 @@ int tcp_link_receive(struct tcp_link *link)
 		size_t want;
 		ssize_t n = read_some(link, &want);
 
+		link->unread = false;
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
 		if (n <= 0) {
@@ -378,7 +379,8 @@ int tcp_link_receive(struct tcp_link *link)
 		}
 		link->n_reads++;
 		frames += parse(link) + 1;
-		if ((size_t)n < want) /* the socket is empty */
+		link->unread = (size_t)n == want;
+		if (!link->unread)
 			break;
 	}
 	if (link->relay && link->state == TCP_L_UP)

@@ -382,12 +382,14 @@ static bool has_message(const struct tcp_consumer *c)
 	return false;
 }
 
-static bool has_relay_work(const struct tcp_lane *lane)
+/* The epoll of the lane reports nothing new for what a link has left in its socket. */
+static bool has_work(const struct tcp_lane *lane)
 {
 	struct tcp_link *link;
 
 	LIST_FOREACH (link, &lane->links, entry)
-		if (link->relay && tcp_relay_has_work(link))
+		if ((link->state == TCP_L_UP && link->unread) ||
+		    (link->relay && tcp_relay_has_work(link)))
 			return true;
 	return false;
 }
@@ -404,7 +406,7 @@ int tcp_consumer_arm(void *arg)
 	if (!work) {
 		tcp_lane_poll(c->lane);
 		tcp_lane_idle(c->lane, true);
-		work = has_message(c) || has_relay_work(c->lane);
+		work = has_message(c) || has_work(c->lane);
 	}
 	pthread_mutex_unlock(&c->lane->lock);
 	return work;
