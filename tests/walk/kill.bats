@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # A role is killed with verified writes in flight: the other roles detect it at once, every IO completes once, new sessions work.
+# over-tcp.sh runs these tests over TCP.
 
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"

@@ -79,6 +79,8 @@ static const char *target(struct tcp_link *link, const struct tcp_frame *frame, 
 		return "accesses memory that this end does not export";
 	if (link->n_owed++ == link->n_ops)
 		return "exceeds its limit of accesses";
+	if ((*e_p)->mapped) /* memory of a third party: the data passes through this process */
+		gantry_count(link->lane->payload, frame->length);
 	return NULL;
 }
 
