@@ -258,7 +258,7 @@ static void message_behind_many_frames(void)
 
 	honest_begin("socket_buffer=1MiB");
 	connect_link(1);
-	send_frame(&(struct tcp_frame){.kind = TCP_OPEN, .consumer = 1});
+	send_frame(&(struct tcp_frame){.kind = TCP_OPEN, .open.consumer = 1});
 	expect(TCP_CREDIT);
 	for (unsigned i = 0; i < sizeof(idle) / sizeof(idle[0]); i++)
 		idle[i] = (struct tcp_frame){.kind = TCP_SHUT, .queue = 9};

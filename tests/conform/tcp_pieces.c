@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tcp_pieces.c - the conformance suite over TCP sockets that move only a part of the bytes at a time,
- * of a random length, and sometimes none. These functions replace those of libc for the plugin.
+ * tcp_pieces.c - the conformance suite over TCP sockets that move only a part of the bytes at a
+ * time, of a random length, and sometimes none. These functions replace those of libc for the
+ * plugin.
  *
  * A new socket takes its first bytes at once, and the transport relies on that: a hello and a
  * refusal are not cut. RIG_SEED in the environment repeats a sequence.

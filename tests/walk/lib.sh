@@ -97,7 +97,7 @@ as_other_user() { # COMMAND... - run the command as the other user
 
 # tcp LEG... - from here on, run a process for each role, and these legs over TCP: front, back. The address belongs to this test.
 tcp() {
-	local leg name port=4791 services= address=127.$((BASHPID >> 16)).$((BASHPID >> 8 & 255)).$((BASHPID & 255))
+	local leg name port=4791 services='' address=127.$((BASHPID >> 16)).$((BASHPID >> 8 & 255)).$((BASHPID & 255))
 	relays=true
 	processes
 	need tcp

@@ -92,7 +92,7 @@ lanes() { # ARGUMENT... - of the initiator
 
 # The initiator resumes its session when the killed server has started again.
 resumes() { # SERVER
-	local done
+	local before
 	connect_options='resume = "60s";'
 	topology
 	serve_all
@@ -100,8 +100,8 @@ resumes() { # SERVER
 	slay "$1"
 	serve "$1"
 	logged load 'session resumed .*epoch=[2-9]'
-	done=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
-	busy load $((done + 1000))
+	before=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
+	busy load $((before + 1000))
 	kill -TERM "${pids[load]}"
 	finish load
 	[ "$status" -eq 3 ]

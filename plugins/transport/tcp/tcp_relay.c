@@ -191,7 +191,7 @@ static void answered(void *owner, uint64_t cookie, int status)
 	}
 }
 
-/* The front lane can have no thread that polls it: then its epoll reports when the socket takes more. */
+/* If no thread polls the front lane, its epoll reports when the socket takes more. */
 static void send_front(struct tcp_link *front)
 {
 	if (front->state != TCP_L_UP)
