@@ -142,7 +142,8 @@ void await(struct peer *p, struct gantry_msg *msg)
 {
 	while (poll_some(p, msg, 1) == 0)
 		;
-	p->ops->data->send_prefetch(p->producer);
+	if (p->ops->data)
+		p->ops->data->send_prefetch(p->producer);
 }
 
 /* Wait for the next message, which must have this number. */
