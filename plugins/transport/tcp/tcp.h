@@ -223,6 +223,7 @@ struct tcp_conn {
 	struct tcp_link *fronts[TCP_LANES + 1];
 	struct tcp_export exports[TCP_REGIONS];
 	struct tcp_import imports[TCP_REGIONS];
+	uint32_t n_revoking;            /* exports and imports that are being revoked */
 	uint32_t generation, announced; /* of the last export, and of the last import */
 	char refusal[TCP_REFUSED_TEXT];
 };

@@ -61,6 +61,7 @@ static void sign_off(struct tcp_conn *conn, struct tcp_import *im)
 		return;
 	im->name = 0;
 	im->revoking = false;
+	conn->n_revoking--;
 	rc = tcp_control_put(conn, TCP_CTRL_RELEASED, &name, sizeof(name));
 	if (rc)
 		tcp_conn_fail(conn, rc);
@@ -73,6 +74,7 @@ int tcp_on_revoke(struct tcp_conn *conn, const struct tcp_name *name)
 	if (name->generation == 0 || !im || im->revoking)
 		return -EPROTO;
 	im->revoking = true;
+	conn->n_revoking++;
 	if (im->n_users) {
 		conn->dev->n_events++;
 		conn->events->revoke(conn->arg, conn, (uint32_t)im->name);
@@ -121,7 +123,7 @@ void tcp_release(void *arg, struct gantry_region *region)
 
 void tcp_imports_progress(struct tcp_conn *conn)
 {
-	for (uint32_t i = 0; i < TCP_REGIONS && !conn->freed; i++)
+	for (uint32_t i = 0; i < TCP_REGIONS && conn->n_revoking && !conn->freed; i++)
 		if (conn->imports[i].revoking)
 			sign_off(conn, &conn->imports[i]);
 }

@@ -174,6 +174,7 @@ static void drop(struct tcp_conn *conn, struct tcp_export *e)
 		e->relay = NULL;
 	}
 	e->region = NULL;
+	conn->n_revoking -= e->revoking;
 	e->revoking = false;
 	e->deadline_ns = 0;
 }
@@ -208,6 +209,7 @@ int tcp_revoke(void *arg, uint32_t handle)
 	if (e->revoking)
 		return -EALREADY;
 	e->revoking = true;
+	conn->n_revoking++;
 	e->deadline_ns = tcp_now(conn->dev) + conn->dev->conf->revoke_timeout_ns;
 	tcp_wake(conn->dev); /* the host asks for the next timer after a progress */
 	rc = tcp_control_put(conn, TCP_CTRL_REVOKE, &e->name, sizeof(e->name));
@@ -231,7 +233,7 @@ int tcp_on_released(struct tcp_conn *conn, const struct tcp_name *name)
 
 void tcp_exports_progress(struct tcp_conn *conn, uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < TCP_REGIONS && !conn->freed; i++) {
+	for (uint32_t i = 0; i < TCP_REGIONS && conn->n_revoking && !conn->freed; i++) {
 		struct tcp_export *e = &conn->exports[i];
 
 		if (!e->deadline_ns || now_ns < e->deadline_ns)
@@ -248,7 +250,7 @@ uint64_t tcp_exports_wake_ns(const struct tcp_conn *conn)
 {
 	uint64_t first = 0;
 
-	for (uint32_t i = 0; i < TCP_REGIONS; i++)
+	for (uint32_t i = 0; i < TCP_REGIONS && conn->n_revoking; i++)
 		tcp_earlier(&first, conn->exports[i].deadline_ns);
 	return first;
 }
