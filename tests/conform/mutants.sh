@@ -62,10 +62,13 @@ done
 verbs=1
 [ -x "$tests/conform/verbs_fake" ] && build verbs-common "$top"/plugins/transport/verbs-common/*.c \
 	"$top"/plugins/transport/common/*.c "$top/plugins/transport/rdma-verbs/rdma-verbs.c" || verbs=0
+tcp=1
+[ -x "$tests/conform/tcp_hostile" ] && build tcp "$top"/plugins/transport/tcp/*.c "$top"/plugins/transport/common/*.c || tcp=0
 echo "1..$(($(wc -l <"$mutants") + 1))"
 n=1
 good=loop
 [ $verbs -eq 0 ] || good="loop verbs_fake verbs_late verbs_hostile_fake"
+[ $tcp -eq 0 ] || good="$good tcp tcp_hostile"
 for test in $good; do
 	try_test "$test" 300 30000
 done >"$dir/out"
@@ -79,6 +82,10 @@ while IFS="@" read -r plugin file script test what; do
 	n=$((n + 1))
 	if [ "$plugin" = verbs-common ] && [ $verbs -eq 0 ]; then
 		echo "ok $n - $what # SKIP rdma-verbs is not built"
+		continue
+	fi
+	if [ "$plugin" = tcp ] && [ $tcp -eq 0 ]; then
+		echo "ok $n - $what # SKIP tcp is not built"
 		continue
 	fi
 	source=$top/plugins/transport/$plugin/$file object=$dir/$plugin-$file.o

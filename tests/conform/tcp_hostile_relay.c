@@ -87,6 +87,42 @@ static void revoke_while_a_read_waits(void)
 	honest_end();
 }
 
+/*
+ * The user reads more than the victim relays at a time, and then a little. The little read must not
+ * overtake any piece of the large one.
+ */
+static void read_behind_a_large_read(void)
+{
+	const struct tcp_frame large = {.kind = TCP_READ, .length = OWNED, .access = {{1, 1}, 0}},
+			       small = {.kind = TCP_READ,
+					.queue = 1,
+					.length = 64,
+					.access = {{1, 1}, 0}};
+	struct tcp_frame data = {.kind = TCP_DATA}, read;
+	static uint8_t bytes[65536];
+	uint64_t at = 0;
+
+	honest_begin(NULL);
+	connect_both();
+	send_frame(&user, &large);
+	send_frame(&user, &small);
+	for (uint32_t i = 0; i <= OWNED / sizeof(bytes); i++) {
+		while (recv(user.link, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+			;
+		RIG_NUM(sizeof(read), evil_read(owner.link, &read, sizeof(read)), "a piece");
+		RIG_NUM(at % OWNED, read.access.offset, "offset of a piece");
+		RIG_NUM(at < OWNED ? sizeof(bytes) : 64, read.length, "length of a piece");
+		at += read.length;
+		data.queue = read.queue;
+		data.length = read.length;
+		send_frame(&owner, &data);
+		evil_send(owner.link, bytes, read.length);
+	}
+	log_check("two reads", 0, NULL);
+	leave_both();
+	honest_end();
+}
+
 /* The owner ends while pieces are in flight, and its connection before that of the user. */
 static void owner_ends_before_the_user(void)
 {
@@ -179,6 +215,7 @@ static void wrong_accesses_of_the_user(void)
 void relay_attacks(void)
 {
 	RIG_CASE(revoke_while_a_read_waits);
+	RIG_CASE(read_behind_a_large_read);
 	RIG_CASE(owner_ends_before_the_user);
 	RIG_CASE(wrong_answers_of_the_owner);
 	RIG_CASE(wrong_accesses_of_the_user);
