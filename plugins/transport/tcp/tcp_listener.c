@@ -242,12 +242,12 @@ static void admit(struct tcp_listener *l, int fd, const struct sockaddr_storage 
 		close(fd);
 		return;
 	}
-	*guest = (struct tcp_guest){.watch = {TCP_GUEST},
-				    .dev = dev,
-				    .listener = l,
-				    .from = *from,
-				    .fd = fd,
-				    .deadline_ns = tcp_now(dev) + dev->conf->connect_timeout_ns};
+	guest->watch.what = TCP_GUEST;
+	guest->dev = dev;
+	guest->listener = l;
+	guest->from = *from;
+	guest->fd = fd;
+	guest->deadline_ns = tcp_now(dev) + dev->conf->connect_timeout_ns;
 	LIST_INSERT_HEAD(&dev->guests, guest, link);
 	tcp_socket_options(dev, fd);
 	if (tcp_watch(dev, fd, EPOLLIN, &guest->watch))
@@ -280,7 +280,7 @@ static void make_room(struct tcp_device *dev)
 
 void tcp_on_door(struct tcp_door *door)
 {
-	struct sockaddr_storage from;
+	struct sockaddr_storage from = {0}; /* accept4() sets a part of it */
 
 	/* a callback of an earlier event of this turn can have closed the listener */
 	for (int i = 0;
