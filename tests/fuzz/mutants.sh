@@ -41,6 +41,12 @@ link()
 			"$dir/mutant.o" "$build/plugins/.libs/libshm-comch.a" \
 			"$tests/libfakefuzz.a" $libs "$tests/libstateful.a" -lpthread -ldl -lm \
 			$(sed -n 's/^LIBS = //p' "$tests/Makefile") ;;
+	tcp_*)
+		# shellcheck disable=SC2046,SC2086 # words
+		"$cc" -o "$dir/fuzz/$1" $wraps $(wraps QUICK_STREAM) "$tests"/fuzz/$1-*.o \
+			"$dir/mutant.o" "$build/plugins/.libs/libtcp.a" "$tests/libfakefuzz.a" $libs \
+			"$tests/libstreams.a" "$tests/libstateful.a" -lpthread -ldl -lm \
+			$(sed -n 's/^LIBS = //p' "$tests/Makefile") ;;
 	verbs_*)
 		# shellcheck disable=SC2086 # words
 		"$cc" -o "$dir/fuzz/$1" $wraps "$tests"/fuzz/$1-*.o \
@@ -50,8 +56,9 @@ link()
 	esac
 }
 
-if grep -q "^GANTRY_CFLAGS.*\(fsanitize\|fprofile\)" "$tests/Makefile" || [ ! -x "$tests/fuzz/verbs_msg" ]; then
-	echo "1..0 # SKIP only for builds with verbs and without sanitizers"
+if grep -q "^GANTRY_CFLAGS.*\(fsanitize\|fprofile\)" "$tests/Makefile" || [ ! -x "$tests/fuzz/verbs_msg" ] ||
+	[ ! -x "$tests/fuzz/tcp_frames" ]; then
+	echo "1..0 # SKIP only for builds with verbs and tcp, without sanitizers"
 	exit 0
 fi
 echo "1..$(wc -l <"$mutants")"
