@@ -33,7 +33,7 @@ walk_setup() {
 	conf=$dir/walk.conf
 	report=$dir/report.json
 	extra=()
-	declare -gA pids=()
+	declare -gA pids=() where=() # where: network namespace of a role
 	command -v jq >/dev/null || skip "jq is not installed"
 	need target gateway initiator memory loop
 }
@@ -148,7 +148,9 @@ begin() { # NAME [ARGUMENT...] - start the role NAME; its report goes to NAME.js
 	local name=$1
 	shift
 	: >"$dir/$name.log"
-	"$GANTRY" run -p "$GANTRY_PLUGINS" "${extra[@]}" "$conf" --role "$name" --json "$@" \
+	# shellcheck disable=SC2086 # words
+	${where[$name]:+ip netns exec ${where[$name]}} "$GANTRY" run -p "$GANTRY_PLUGINS" "${extra[@]}" "$conf" \
+		--role "$name" --json "$@" \
 		>"$dir/$name.json" 2>>"$dir/$name.log" 3>&- &
 	pids[$name]=$!
 }
