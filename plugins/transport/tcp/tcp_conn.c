@@ -249,6 +249,21 @@ void tcp_conn_broken(struct tcp_conn *conn, const char *why)
 				conn->peer.address, why);
 }
 
+/* Wake the threads of lanes, which complete the accesses in flight. */
+static void shut_links(struct tcp_conn *conn)
+{
+	struct tcp_lane *lane;
+	struct tcp_link *link;
+
+	LIST_FOREACH (lane, &conn->lanes, entry) {
+		pthread_mutex_lock(&lane->lock);
+		LIST_FOREACH (link, &lane->links, entry)
+			if (link->state == TCP_L_UP)
+				shutdown(link->fd, SHUT_RDWR);
+		pthread_mutex_unlock(&lane->lock);
+	}
+}
+
 /*
  * The connection is lost. Afterwards no access of the peer is executed, and the user gets no event
  * after `closed`. Messages that have arrived can still be polled.
@@ -267,6 +282,7 @@ static void end_connection(struct tcp_conn *conn)
 				strerror(-reason));
 	tcp_unwatch(conn->dev, conn->fd);
 	tcp_exports_lost(conn, false);
+	shut_links(conn);
 	if (conn->freed)
 		return;
 	conn->dev->n_events++;
@@ -315,12 +331,8 @@ static void check_answers(struct tcp_conn *conn, uint64_t now_ns)
 			stuck = tcp_link_is_stuck(link, STUCK_LOOKS) || stuck;
 		pthread_mutex_unlock(&lane->lock);
 	}
-	if (!stuck)
-		return;
-	gantry_log_warn(conn->dev->host,
-			"%s has executed no remote access for dead_time: the connection ends",
-			conn->peer.address);
-	tcp_conn_fail(conn, -ETIMEDOUT);
+	if (stuck)
+		tcp_conn_fail(conn, -ETIMEDOUT);
 }
 
 void tcp_conn_progress(struct tcp_conn *conn, uint64_t now_ns)
