@@ -13,8 +13,9 @@
  * is delivered here. So a message that the user sends on because of that message arrives after the
  * data.
  *
- * A thread that holds the lock of the back lane only tries to lock the front lane. Answers of the
- * owner are appended to a list with a lock of its own, below the locks of all lanes.
+ * A thread that holds the lock of the back lane only tries to lock the front lane. Both are the
+ * same lane if the peer is the owner, which gets its own memory back. Answers of the owner are
+ * appended to a list with a lock of its own, below the locks of all lanes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -200,6 +201,18 @@ static void send_front(struct tcp_link *front)
 	tcp_lane_rewatch(front, front->blocked);
 }
 
+/* Returns false if another thread holds the lock. */
+static bool lock_front(const struct tcp_link *back, struct tcp_link *front)
+{
+	return front->lane == back->lane || pthread_mutex_trylock(&front->lane->lock) == 0;
+}
+
+static void unlock_front(const struct tcp_link *back, struct tcp_link *front)
+{
+	if (front->lane != back->lane)
+		pthread_mutex_unlock(&front->lane->lock);
+}
+
 /* Submit the current piece to the owner. Returns 0; -EAGAIN: later; -ENOTCONN. */
 static int submit(struct tcp_link *link, struct tcp_hop *hop)
 {
@@ -217,7 +230,7 @@ static int submit(struct tcp_link *link, struct tcp_hop *hop)
 
 	if (!front || tcp_lost(im->conn))
 		return -ENOTCONN;
-	if (pthread_mutex_trylock(&front->lane->lock))
+	if (!lock_front(link, front))
 		return -EAGAIN;
 	rc = tcp_link_submit(front, &access, &op);
 	if (rc == 0) {
@@ -228,7 +241,7 @@ static int submit(struct tcp_link *link, struct tcp_hop *hop)
 	} else {
 		send_front(front);
 	}
-	pthread_mutex_unlock(&front->lane->lock);
+	unlock_front(link, front);
 	if (rc == 0 && relay->unsent != front) {
 		tcp_relay_send(link);
 		relay->unsent = front;
@@ -308,11 +321,11 @@ void tcp_relay_send(struct tcp_link *link)
 {
 	struct tcp_link *front = link->relay->unsent;
 
-	if (!front || pthread_mutex_trylock(&front->lane->lock))
+	if (!front || !lock_front(link, front))
 		return;
 	link->relay->unsent = NULL;
 	send_front(front);
-	pthread_mutex_unlock(&front->lane->lock);
+	unlock_front(link, front);
 }
 
 /* Answer the peer. */
