@@ -146,9 +146,10 @@ static const char *on_refused(struct tcp_conn *conn, const void *body, size_t le
 	for (c = conn->refusal; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
-	tcp_conn_fail(conn, refused.reason == EBUSY    ? -EBUSY
-			    : refused.reason == EACCES ? -EACCES
-						       : -EPROTO);
+	/* a peer without memory may have some later */
+	tcp_conn_fail(conn, refused.reason == EBUSY || refused.reason == ENOMEM ? -EBUSY
+			    : refused.reason == EACCES                          ? -EACCES
+										: -EPROTO);
 	return NULL;
 }
 

@@ -239,6 +239,7 @@ static void admit(struct tcp_listener *l, int fd, const struct sockaddr_storage 
 		tcp_guest_end(guest);
 	guest = calloc(1, sizeof(*guest));
 	if (!guest) {
+		gantry_log_warn(dev->host, "cannot accept a connection: %s", strerror(ENOMEM));
 		close(fd);
 		return;
 	}
@@ -390,7 +391,7 @@ static void on_control(struct tcp_device *dev, struct tcp_guest *guest)
 	int rc = why ? -EBUSY : tcp_conn_new(dev, TCP_LISTENS, l->events, l->arg, &conn);
 
 	if (rc) {
-		refuse(dev, guest, rc, why ? why : "out of memory");
+		refuse(dev, guest, rc, why ? why : strerror(-rc));
 		return;
 	}
 	conn->session = guest->hello.session;
@@ -405,7 +406,8 @@ static void on_control(struct tcp_device *dev, struct tcp_guest *guest)
 	if (rc) {
 		conn->fd = -1;
 		tcp_conn_destroy(conn);
-		refuse(dev, guest, rc, "the listener rejects the session");
+		refuse(dev, guest, rc,
+		       rc == -EACCES ? "the listener rejects the session" : strerror(-rc));
 		return;
 	}
 	guest->fd = -1;
@@ -467,7 +469,8 @@ static void on_link(struct tcp_device *dev, struct tcp_guest *guest)
 	if (!rc)
 		rc = tcp_relay_link(link);
 	if (rc) {
-		refuse(dev, guest, rc, "no such link can be opened");
+		refuse(dev, guest, rc,
+		       rc == -ENOMEM ? strerror(ENOMEM) : "no such link can be opened");
 		return;
 	}
 	tcp_unwatch(dev, fd);
