@@ -11,6 +11,7 @@
  * A target, two gateways and three clients run as processes over shm-comch. Each client can reach
  * the volume through either gateway (front.c). With --near and --far they run over the network
  * between these two devices: gateways have the options of the device NEAR, all others those of FAR.
+ * For TCP on loopback, both are 'transport = "tcp";', with two addresses in 127.0.0.0/8.
  * They use a new directory in TMPDIR.
  *
  * The seed determines all events. The journal of the clients (soak.h) lies in a memfd of this
