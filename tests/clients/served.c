@@ -37,15 +37,40 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
+#ifdef SERVED_TCP
+/* The address contains the number of the process, because other tests use TCP at the same time. */
+static void print_devices(FILE *f, const char *settings)
+{
+	unsigned pid = (unsigned)getpid();
+	char address[32];
+
+	snprintf(address, sizeof(address), "127.%u.%u.%u", pid >> 16 & 255, pid >> 8 & 255,
+		 pid & 255);
+	fprintf(f,
+		"devices = { front = { transport = \"tcp\"; insecure = true; %s\n"
+		"              services = { volume = \"%s:4791\"; }; };\n"
+		"            back = { transport = \"tcp\"; insecure = true; %s\n"
+		"              services = { store = \"%s:4792\"; }; }; };\n",
+		settings, address, settings, address);
+}
+#else
+static void print_devices(FILE *f, const char *settings)
+{
+	fprintf(f,
+		"devices = { front = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"03:00.0\"; %s };\n"
+		"            back = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"04:00.0\"; %s }; };\n",
+		served_dir, settings, served_dir, settings);
+}
+#endif
+
 void served_conf(const struct served_options *o)
 {
 	FILE *f = fopen(served_file, "we");
 
 	TEST_ASSERT_NOT_NULL(f);
+	fprintf(f, "runtime = { stat = false; };\n");
+	print_devices(f, or_empty(o->device));
 	fprintf(f,
-		"runtime = { stat = false; };\n"
-		"devices = { front = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"03:00.0\"; %s };\n"
-		"            back = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"04:00.0\"; %s }; };\n"
 		"roles = {\n"
 		"  store = { role = \"target\"; listen = { device = \"back\"; name = \"store\"; %s };\n"
 		"            backend = { %s }; stages = ( %s ); };\n"
@@ -55,7 +80,6 @@ void served_conf(const struct served_options *o)
 		"           stages = ( %s ); };\n"
 		"  direct = { role = \"initiator\"; connect = { device = \"back\"; name = \"store\"; %s }; };\n"
 		"};\n",
-		served_dir, or_empty(o->device), served_dir, or_empty(o->device),
 		or_empty(o->listen),
 		o->backend ? o->backend : "type = \"memory\"; size = \"16MiB\";",
 		or_empty(o->store_stages), or_empty(o->listen), or_empty(o->bridge),

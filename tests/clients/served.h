@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * served.h - servers in separate processes, for programs that use libgantry.
+ * served.h - servers in separate processes, for programs that use libgantry. SERVED_TCP: over TCP
+ * instead of shared memory.
  *
  *	served_begin(); served_conf(...); served_start("store"); served_start("bridge")
  *	open volumes: role "load" goes through the bridge, "direct" to the store
