@@ -50,6 +50,14 @@ lanes() { # ARGUMENT... - of the initiator
 	lanes --set roles.load.workload.block=64KiB --set roles.load.workload.ops=500
 }
 
+@test "both legs, and a target that connects to the initiator: no data passes through the gateway" {
+	tcp front back
+	front_device="$front_device direct = true;"
+	back_device="$back_device direct = true; direct_networks = \"127.0.0.0/8\";"
+	relays=
+	lanes --set roles.load.workload.block=64KiB --set roles.load.workload.ops=1000
+}
+
 @test "two gateways in a row over TCP" {
 	tcp front back
 	more_roles='second = { role = "gateway"; listen = { device = "back"; name = "other"; };
