@@ -212,8 +212,60 @@ static void wrong_accesses_of_the_user(void)
 	honest_end();
 }
 
+/*
+ * With the option direct, a third party opens links to the owner of memory: here, to the victim. It
+ * is bound by the session and the secret, and its errors end only its link.
+ */
+static void hostile_third_party(void)
+{
+	static struct evil twin = {.control = -1, .link = -1};
+	struct tcp_ctrl_region r, r_twin;
+	struct tcp_hello hello;
+	const struct tcp_frame wrong = {.kind = 99};
+	struct tcp_frame frame = {.kind = TCP_READ, .length = 64, .access = {{1, 1}, 0}};
+	uint8_t bytes[64];
+	int n;
+
+	honest_begin("direct=true");
+	evil_connect(&owner);
+	twin.session = owner.session;
+	evil_connect(&twin);
+	evil_export(&owner, GANTRY_REMOTE_READ, 1);
+	evil_expect(&owner, TCP_CTRL_REGION, &r, sizeof(r));
+	evil_export(&twin, GANTRY_REMOTE_READ, 1);
+	evil_expect(&twin, TCP_CTRL_REGION, &r_twin, sizeof(r_twin));
+	hello = evil_hello(&owner, TCP_DIRECT);
+	for (unsigned i = 0; i <= TCP_SECRET; i++) {
+		memcpy(hello.secret, r.secret, sizeof(hello.secret));
+		if (i < TCP_SECRET)
+			hello.secret[i] ^= 1;
+		user.link = evil_socket();
+		evil_send(user.link, &hello, sizeof(hello));
+		if (i == TCP_SECRET)
+			break;
+		evil_until_end(user.link);
+		close(user.link);
+		log_check("a forged secret of a direct link", 1, "accepts direct links");
+	}
+	RIG_NUM(64, evil_read(user.link, bytes, sizeof(bytes)), "bytes of READY");
+	send_frame(&user, &frame);
+	RIG_NUM(64, evil_read(user.link, &frame, sizeof(frame)), "bytes of DATA");
+	RIG_NUM(64, evil_read(user.link, bytes, sizeof(bytes)), "bytes of the region");
+	send_frame(&user, &wrong);
+	evil_until_end(user.link);
+	log_check("an error of a third party", 1, "an unknown frame");
+	n = rig.b.n_msgs;
+	evil_ctrl(&owner, TCP_CTRL_USER, "alive", 5);
+	rig_until(rig.b.n_msgs, n + 1);
+	evil_leave(&user);
+	evil_leave(&twin);
+	evil_leave(&owner);
+	honest_end();
+}
+
 void relay_attacks(void)
 {
+	RIG_CASE(hostile_third_party);
 	RIG_CASE(revoke_while_a_read_waits);
 	RIG_CASE(read_behind_a_large_read);
 	RIG_CASE(owner_ends_before_the_user);

@@ -47,20 +47,27 @@ void tcp_direct_offer(struct tcp_conn *conn, struct tcp_ctrl_region *wire)
 	wire->owner_name = wire->name;
 }
 
-struct tcp_link *tcp_direct_accept(struct tcp_device *dev, const struct tcp_hello *hello)
+/* Takes the same time wherever the secrets differ. */
+static bool has_secret(const struct tcp_conn *conn, const struct tcp_hello *hello)
 {
 	uint8_t differs = 0;
+
+	for (int i = 0; i < TCP_SECRET; i++)
+		differs |= (uint8_t)(conn->direct_secret[i] ^ hello->secret[i]);
+	return !differs;
+}
+
+struct tcp_link *tcp_direct_accept(struct tcp_device *dev, const struct tcp_hello *hello)
+{
 	struct tcp_link *link = NULL;
 	struct tcp_lane *lane;
 	struct tcp_conn *conn;
 
 	LIST_FOREACH (conn, &dev->conns, link)
 		if (conn->session == hello->session && conn->state == TCP_C_UP && !conn->freed &&
-		    !tcp_lost(conn) && dev->conf->direct)
+		    !tcp_lost(conn) && dev->conf->direct && has_secret(conn, hello))
 			break;
-	for (int i = 0; conn && i < TCP_SECRET; i++)
-		differs |= (uint8_t)(conn->direct_secret[i] ^ hello->secret[i]);
-	if (!conn || differs || tcp_lane_get(conn, TCP_DIRECT_LANE, &lane))
+	if (!conn || tcp_lane_get(conn, TCP_DIRECT_LANE, &lane))
 		return NULL;
 	pthread_mutex_lock(&lane->lock);
 	tcp_link_new(lane, TCP_LANES + conn->n_direct++, &link);

@@ -159,7 +159,13 @@ void tcp_frame_take(struct tcp_link *link, const struct tcp_frame *frame)
 
 	if (!why)
 		return;
-	tcp_conn_broken(link->lane->conn, why);
+	if (link->peer_lane >= TCP_LANES)
+		gantry_log_warn(link->lane->conn->dev->host,
+				"dropping a direct link to memory that %s has passed on: a third "
+				"party %s",
+				link->lane->conn->peer.address, why);
+	else
+		tcp_conn_broken(link->lane->conn, why);
 	tcp_link_quiet(link);
 }
 
