@@ -308,6 +308,55 @@ static void credit_that_goes_back(void)
 	honest_end();
 }
 
+/*
+ * The attacker does not read, while the user creates and destroys producers. When it reads, the
+ * frames must come once, and in order.
+ */
+static void producers_while_nothing_is_read(void)
+{
+	const struct tcp_ctrl_consumer consumer = {.id = 3, .up = 1};
+	const struct gantry_queue_attr attr = {.depth = DEPTH};
+	const struct tcp_frame read = {
+		.kind = TCP_READ, .length = EVIL_BYTES, .access = {{1, 1}, 0}};
+	struct tcp_frame frame;
+	static uint8_t data[EVIL_BYTES];
+	uint32_t serial = 0;
+	int up, rc = 0;
+	void *producer;
+
+	honest_begin("socket_buffer=4KiB");
+	evil_connect(&evil);
+	evil_export(&evil, GANTRY_REMOTE_READ, 1);
+	evil_link(&evil);
+	up = rig.b.n_up;
+	evil_ctrl(&evil, TCP_CTRL_CONSUMER, &consumer, sizeof(consumer));
+	rig_until(rig.b.n_up, up + 1);
+	for (int i = 0; i < 64; i++)
+		send_frame(&read);
+	rig_settle();
+	for (int i = 0; i < 4000 && !rc; i++) {
+		rc = rig.ops->producer_create(evil.conn, 3, &attr, &producer);
+		if (!rc)
+			rig.ops->producer_destroy(producer);
+	}
+	RIG_RC(-ENOSPC, rc, "producer_create while the peer reads nothing");
+	for (int n = 0; n < 64;) {
+		RIG_NUM(sizeof(frame), evil_read(evil.link, &frame, sizeof(frame)), "a frame");
+		if (frame.kind == TCP_DATA) {
+			RIG_HOLDS(frame.length <= sizeof(data), "length of a piece");
+			evil_read(evil.link, data, frame.length);
+			n += frame.length == EVIL_BYTES;
+		} else if (frame.kind == TCP_OPEN) {
+			RIG_NUM(serial++, frame.open.serial, "serial number of OPEN");
+		} else {
+			RIG_NUM(TCP_SHUT, frame.kind, "kind of a frame");
+		}
+	}
+	log_check("producers while nothing is read", 0, NULL);
+	evil_leave(&evil);
+	honest_end();
+}
+
 /* -- accesses -- */
 
 /*
@@ -582,6 +631,7 @@ void frame_attacks(void)
 	RIG_CASE(producers_that_come_and_go);
 	RIG_CASE(message_behind_many_frames);
 	RIG_CASE(credit_that_goes_back);
+	RIG_CASE(producers_while_nothing_is_read);
 	RIG_CASE(too_many_accesses);
 	RIG_CASE(revoke_while_data_waits);
 	RIG_CASE(revoke_while_a_write_arrives);

@@ -147,6 +147,15 @@ void tcp_producer_open(struct tcp_producer *p)
 	p->opened = true;
 }
 
+/*
+ * Returns true if OPEN or CREDIT can be appended. If the socket takes nothing, the entries that are
+ * left are for ACK, and for SHUT of each producer.
+ */
+static bool has_spare(const struct tcp_link *link)
+{
+	return link->mask + 1 - (link->head - link->tail) > link->n_ops + 2 * TCP_PRODUCERS;
+}
+
 /* Enter the producer into the table of its link. */
 static int join(struct tcp_producer *p)
 {
@@ -155,7 +164,7 @@ static int join(struct tcp_producer *p)
 
 	pthread_mutex_lock(&link->lane->lock);
 	for (uint16_t i = 0; i < TCP_PRODUCERS && rc; i++) {
-		if (link->producers[i])
+		if (link->producers[i] || !has_spare(link))
 			continue;
 		rc = 0;
 		link->producers[i] = p;
@@ -293,7 +302,7 @@ void tcp_credits(struct tcp_link *link, bool all)
 		if (s->allowed == s->sent ||
 		    (!all && s->sent != s->head && s->allowed - s->sent < c->depth / 4 * 3))
 			continue;
-		if (link->mask + 1 - (link->head - link->tail) <= link->n_ops)
+		if (!has_spare(link))
 			continue; /* the socket takes no more: later */
 		frame = tcp_link_append(link, TCP_CREDIT, &item);
 		frame->queue = i;
