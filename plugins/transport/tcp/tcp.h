@@ -6,18 +6,20 @@
  *     tcp_listener     an address that accepts connections               tcp_listener.c
  *       tcp_guest      an accepted socket before its hello               tcp_listener.c
  *     tcp_conn         a peer: control socket, regions                   tcp_conn.c, tcp_control.c,
- *                                                                        tcp_region.c, tcp_import.c
+ *                                                                        tcp_region.c, tcp_import.c,
+ *                                                                        tcp_records.c, tcp_direct.c
  *       tcp_lane       the queues of one thread                          tcp_lane.c
  *         tcp_link     a socket between a lane and a lane of the peer:   tcp_link.c, tcp_output.c,
- *                      its queue of frames, its accesses in flight
+ *                      its queue of frames, its accesses in flight      tcp_frames.c, tcp_relay.c
  *         tcp_consumer, tcp_producer, tcp_rma                            tcp_queue.c, tcp_rma.c
  *
  * Threads. The control thread creates and destroys all objects. A lane and its links have a lock:
  * the thread of the lane holds it in each call of the data path, and the control thread when it
  * creates, destroys or revokes something. No thread waits while it holds the lock, and no thread
- * holds the locks of two lanes. TCP has no device that accesses memory by itself, so the owner of
- * a region executes the accesses of its peer: the thread of the lane when it polls, and the control
- * thread for lanes that have no queues at this end, or that their thread does not poll.
+ * holds the locks of two lanes, except in the relay (tcp_relay.c). TCP has no device that accesses
+ * memory by itself, so the owner of a region executes the accesses of its peer: the thread of the
+ * lane when it polls, and the control thread for lanes that have no queues at this end, or that
+ * their thread does not poll.
  *
  * Flow control. A message needs credit of its consumer. An access needs an entry in the table of
  * accesses, of which the peer has stated the size. So the queue of frames of a link always has room
@@ -601,8 +603,14 @@ bool tcp_link_is_stuck(struct tcp_link *link, uint32_t limit);
 void tcp_link_end_accesses(struct tcp_link *link);
 /* Returns true if the link sends from the export, or receives into it. */
 bool tcp_link_uses(const struct tcp_link *link, const struct tcp_export *e);
-/* The owner of accesses ends: their memory is not used any more. */
-void tcp_link_forget(struct tcp_link *link, const void *owner);
+/*
+ * The owner of accesses ends: their memory is not used any more. `done` is called for each of them
+ * with `heir` instead of the owner; heir NULL: with nothing.
+ */
+void tcp_link_forget(struct tcp_link *link, const void *owner, void *heir,
+		     void (*done)(void *heir, uint64_t cookie, int status));
+/* Returns a direct link of the lane that has ended, as after tcp_link_new(); NULL: there is none. */
+struct tcp_link *tcp_link_reuse(struct tcp_lane *lane);
 
 /* -- tcp_output.c: the caller holds the lock -- */
 /* Returns the number of entries for messages and accesses. */
@@ -637,6 +645,8 @@ void tcp_relay_filled(struct tcp_link *link); /* the data of a piece has arrived
 void tcp_relay_step(struct tcp_link *link);
 void tcp_relay_collect(struct tcp_link *link);
 void tcp_relay_send(struct tcp_link *link); /* sends the pieces */
+/* Accesses to this memory end: fail those in flight. The caller holds the lock. Thread: control. */
+void tcp_relay_forget(struct tcp_link *link, const struct tcp_import *im);
 void tcp_relay_free(struct tcp_link *link);
 void tcp_hop_free(struct tcp_hop *hop);
 bool tcp_relay_has_work(struct tcp_link *link);

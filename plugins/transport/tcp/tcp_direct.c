@@ -70,7 +70,9 @@ struct tcp_link *tcp_direct_accept(struct tcp_device *dev, const struct tcp_hell
 	if (!conn || tcp_lane_get(conn, TCP_DIRECT_LANE, &lane))
 		return NULL;
 	pthread_mutex_lock(&lane->lock);
-	tcp_link_new(lane, TCP_LANES + conn->n_direct++, &link);
+	link = tcp_link_reuse(lane);
+	if (!link)
+		tcp_link_new(lane, TCP_LANES + conn->n_direct++, &link);
 	pthread_mutex_unlock(&lane->lock);
 	return link;
 }

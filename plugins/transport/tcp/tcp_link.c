@@ -73,6 +73,24 @@ int tcp_link_new(struct tcp_lane *lane, uint32_t peer_lane, struct tcp_link **li
 	return 0;
 }
 
+struct tcp_link *tcp_link_reuse(struct tcp_lane *lane)
+{
+	struct tcp_link *link;
+
+	LIST_FOREACH (link, &lane->links, entry)
+		if (link->state == TCP_L_QUIET && link->peer_lane >= TCP_LANES && !link->owner)
+			break;
+	if (!link)
+		return NULL;
+	/* a third party has no producers, and accesses of this end do not use its links */
+	tcp_link_drop(link);
+	link->state = TCP_L_ASKED;
+	link->blocked = link->urgent = link->unread = false;
+	link->stage_from = link->stage_to = 0;
+	link->n_owed = 0;
+	return link;
+}
+
 struct tcp_link *tcp_link_find(const struct tcp_lane *lane, uint32_t peer_lane)
 {
 	struct tcp_link *link;
@@ -476,7 +494,8 @@ static void keep(struct tcp_link *link, struct tcp_item *item)
 	item->owned = true;
 }
 
-void tcp_link_forget(struct tcp_link *link, const void *owner)
+void tcp_link_forget(struct tcp_link *link, const void *owner, void *heir,
+		     void (*done)(void *heir, uint64_t cookie, int status))
 {
 	if (link->body.rest && link->body.kind == TCP_DATA &&
 	    link->ops[link->body.op].owner == owner)
@@ -491,7 +510,8 @@ void tcp_link_forget(struct tcp_link *link, const void *owner)
 	}
 	for (uint16_t i = 0; i < link->n_ops; i++)
 		if (link->ops[i].owner == owner) {
-			link->ops[i].owner = NULL;
+			link->ops[i].owner = heir;
+			link->ops[i].ended = done;
 			link->ops[i].local = NULL;
 		}
 }

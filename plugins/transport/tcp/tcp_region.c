@@ -155,11 +155,14 @@ static void reject(struct tcp_conn *conn, struct tcp_export *e)
 	__atomic_store_n(&e->open, 0, __ATOMIC_RELEASE);
 	LIST_FOREACH (lane, &conn->lanes, entry) {
 		pthread_mutex_lock(&lane->lock);
-		LIST_FOREACH (link, &lane->links, entry)
+		LIST_FOREACH (link, &lane->links, entry) {
 			if (tcp_link_uses(link, e)) {
 				tcp_link_quiet(link);
 				tcp_conn_fail(conn, -ETIMEDOUT);
 			}
+			if (e->relay && link->relay)
+				tcp_relay_forget(link, e->relay);
+		}
 		pthread_mutex_unlock(&lane->lock);
 	}
 }

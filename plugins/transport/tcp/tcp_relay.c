@@ -121,24 +121,42 @@ static void release_import(struct tcp_import *im)
 		tcp_wake(im->conn->dev);
 }
 
+/* The owner has answered an access of a relay that has ended. */
+static void answered_late(void *heir, uint64_t cookie, int status)
+{
+	(void)cookie;
+	(void)status;
+	release_import(heir);
+}
+
+/*
+ * Do not use the memory of a piece any more. Its import counts it until the owner has answered, so
+ * that RELEASED does not overtake the access. Returns false if the owner has answered before.
+ */
+static bool forget(struct tcp_hop *hop)
+{
+	struct tcp_link *front = __atomic_load_n(&hop->front, __ATOMIC_ACQUIRE);
+	bool in_flight;
+
+	if (!front)
+		return false;
+	pthread_mutex_lock(&front->lane->lock);
+	in_flight = hop->front != NULL;
+	if (in_flight)
+		tcp_link_forget(front, hop, hop->im, answered_late);
+	hop->front = NULL;
+	pthread_mutex_unlock(&front->lane->lock);
+	return in_flight;
+}
+
 void tcp_relay_free(struct tcp_link *link)
 {
 	struct tcp_relay *relay = link->relay;
 
 	if (!relay)
 		return;
-	for (uint32_t i = 0; i < TCP_HOPS; i++) {
-		struct tcp_hop *hop = &relay->hops[i];
-		struct tcp_link *front = __atomic_load_n(&hop->front, __ATOMIC_ACQUIRE);
-
-		if (!front)
-			continue;
-		pthread_mutex_lock(&front->lane->lock);
-		tcp_link_forget(front, hop);
-		if (hop->front)
-			release_import(hop->im);
-		pthread_mutex_unlock(&front->lane->lock);
-	}
+	for (uint32_t i = 0; i < TCP_HOPS; i++)
+		forget(&relay->hops[i]);
 	pthread_mutex_destroy(&relay->lock);
 	free(relay->chunks);
 	free(relay);
@@ -164,20 +182,15 @@ void tcp_hop_free(struct tcp_hop *hop)
 	relay->free = hop;
 }
 
-/* The owner has answered. The caller holds the lock of the front lane. */
-static void answered(void *owner, uint64_t cookie, int status)
+/* The access of a piece has ended: the back lane answers the peer. */
+static void finish(struct tcp_hop *hop, int status)
 {
-	struct tcp_hop *hop = owner;
 	struct tcp_relay *relay = hop->back->relay;
 	struct tcp_lane *lane = hop->back->lane;
-	struct tcp_import *im = hop->im;
 	uint64_t one = 1;
 
-	(void)cookie;
 	hop->status = status;
 	hop->next = NULL;
-	__atomic_store_n(&hop->front, NULL, __ATOMIC_RELEASE);
-	release_import(im);
 	pthread_mutex_lock(&relay->lock);
 	*relay->done_end = hop;
 	relay->done_end = &hop->next;
@@ -190,6 +203,18 @@ static void answered(void *owner, uint64_t cookie, int status)
 		/* last, so that a poll that sees it can take the ring */
 		__atomic_store_n(&lane->rung, 1, __ATOMIC_RELEASE);
 	}
+}
+
+/* The owner has answered. The caller holds the lock of the front lane. */
+static void answered(void *owner, uint64_t cookie, int status)
+{
+	struct tcp_hop *hop = owner;
+	struct tcp_import *im = hop->im;
+
+	(void)cookie;
+	__atomic_store_n(&hop->front, NULL, __ATOMIC_RELEASE);
+	release_import(im);
+	finish(hop, status);
 }
 
 /* If no thread polls the front lane, its epoll reports when the socket takes more. */
@@ -363,6 +388,22 @@ static void end_lost(struct tcp_relay *relay)
 		tcp_link_end_accesses(front);
 		pthread_mutex_unlock(&front->lane->lock);
 	}
+}
+
+void tcp_relay_forget(struct tcp_link *link, const struct tcp_import *im)
+{
+	struct tcp_relay *relay = link->relay;
+	struct tcp_link *unsent = relay->unsent;
+
+	for (uint32_t i = 0; i < TCP_HOPS; i++)
+		if (relay->hops[i].im == im && forget(&relay->hops[i]))
+			finish(&relay->hops[i], -ENOTCONN);
+	if (!unsent || unsent->lane->conn != im->conn)
+		return;
+	pthread_mutex_lock(&unsent->lane->lock);
+	send_front(unsent);
+	pthread_mutex_unlock(&unsent->lane->lock);
+	relay->unsent = NULL;
 }
 
 void tcp_relay_collect(struct tcp_link *link)

@@ -62,7 +62,7 @@ void tcp_rma_destroy(void *arg)
 	lane = rma->link->lane;
 	pthread_mutex_lock(&lane->lock);
 	LIST_FOREACH (link, &lane->links, entry)
-		tcp_link_forget(link, rma);
+		tcp_link_forget(link, rma, NULL, NULL);
 	pthread_mutex_unlock(&lane->lock);
 	lane->n_rmas--;
 	tcp_lane_put(lane);
