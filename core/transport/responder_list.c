@@ -121,7 +121,7 @@ static void list_arrived(struct gn_responder *resp, struct gantry_io *io)
 	else if (io->opcode == GANTRY_OP_WRITE)
 		gn_responder_move(resp, io);
 	else
-		gn_responder_submit(resp, io);
+		gn_responder_move_ended(resp, io, 0);
 }
 
 void gn_responder_list_moved(struct gn_responder *resp, struct gantry_io *io, int status)

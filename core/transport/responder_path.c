@@ -297,8 +297,8 @@ void gn_responder_submit(struct gn_responder *resp, struct gantry_io *io)
 }
 
 /*
- * The move of a descriptor ended. io->busy: a write, which is submitted now. Otherwise a read that
- * has completed, and whose reply is sent now.
+ * The move of a descriptor ended. io->busy: it is submitted now, because the data of a write or the
+ * list of a read has arrived. Otherwise a read that has completed, and whose reply is sent now.
  */
 void gn_responder_move_ended(struct gn_responder *resp, struct gantry_io *io, int status)
 {

@@ -276,6 +276,23 @@ static void a_region_of_an_entry_is_drained(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_drained);
 }
 
+static void a_list_that_arrives_after_the_deadline_is_canceled(void)
+{
+	struct gantry_io io = listed(1, GANTRY_OP_READ);
+
+	begin(1, 0);
+	io.deadline_us = 1000;
+	fake_rma_set(rma, 0, 0, 1);
+	ask(io);
+	settle();
+	no_reply();
+	fake_clock_advance(GN_NS_PER_MS);
+	fake_rma_set(rma, 0, 0, 0);
+	settle();
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, replied().status);
+	TEST_ASSERT_EQUAL_UINT(0, n_seen);
+}
+
 static void abandoned_responder_ends_requests_with_lists(void)
 {
 	begin(1, 0);
@@ -299,6 +316,7 @@ int main(void)
 	RUN_TEST(descriptors_that_cannot_have_a_list_fail);
 	RUN_TEST(a_read_can_overwrite_its_list);
 	RUN_TEST(a_region_of_an_entry_is_drained);
+	RUN_TEST(a_list_that_arrives_after_the_deadline_is_canceled);
 	RUN_TEST(abandoned_responder_ends_requests_with_lists);
 	return UNITY_END();
 }
