@@ -110,6 +110,16 @@ static const struct machine {
 				      {3, 7},
 				      {4, 7},
 				      {5, 7}}},
+	/* no simulated process looks up a name; the server's connections begin as resolving */
+	[SIM_TCP] =
+		{.name = "connection of tcp",
+		 .states = {"resolving", "connecting", "greeting", "up", "over"},
+		 .transitions = {{0, 1}, {1, 2}, {2, 3}, {0, 3}, {0, 4}, {1, 4}, {2, 4}, {3, 4}}},
+	[SIM_LINK] =
+		{.name = "link of tcp",
+		 .states = {"asked", "connecting", "greeting", "up", "quiet"},
+		 .transitions =
+			 {{0, 1}, {1, 2}, {2, 3}, {0, 3}, {0, 4}, {1, 4}, {2, 4}, {3, 4}, {4, 4}}},
 };
 
 static struct sim_coverage own; /* coverage of this process */
@@ -118,7 +128,8 @@ void sim_state_changed(enum sim_machine machine, int from, int to)
 {
 	if (from < 0 || from >= SIM_STATES || to < 0 || to >= SIM_STATES)
 		sim_fail("state machine %d goes from %d to %d", (int)machine, from, to);
-	own.transitions[machine][from][to]++;
+	if (from != 0 || to != 0) /* else a new object, which was cleared */
+		own.transitions[machine][from][to]++;
 }
 
 void sim_coverage_move(struct sim_coverage *all)

@@ -15,6 +15,8 @@ enum sim_machine {
 	SIM_SERVER, /* core/session/session_server.c: enum gn_state, SIM_SERVER_ENDING */
 	SIM_VOLUME, /* core/engine/engine_session.c, engine_resume.c: enum gn_engine_state */
 	SIM_CONN,   /* plugins/transport/shm-comch/shm_conn.c: enum comch_state */
+	SIM_TCP,    /* plugins/transport/tcp/tcp_conn.c: enum tcp_conn_state */
+	SIM_LINK,   /* plugins/transport/tcp/tcp_link.c: enum tcp_link_state */
 	SIM_MACHINES
 };
 #define SIM_STATES 9

@@ -11,7 +11,9 @@
 #define SIM_OS_H
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -50,6 +52,28 @@ struct sim_file_ops {
 	int (*map)(struct sim_file *file, void *at, size_t bytes, int prot, int flags,
 		   off_t offset);
 	void (*close)(struct sim_file *file); /* the last reference was dropped */
+	const struct sim_socket_ops *socket;  /* [ENOTSOCK] */
+	/*
+	 * Returns a number that has grown if the result of poll() has changed. NULL: `changes` of
+	 * the file.
+	 */
+	uint64_t (*count_changes)(const struct sim_file *file);
+};
+
+/* The operations of one family of sockets. On an error they return -errno. */
+struct sim_socket_ops {
+	int (*bind)(struct sim_file *file, const struct sockaddr *address);
+	int (*listen)(struct sim_file *file, uint32_t backlog);
+	int (*connect)(struct sim_file *file, const struct sockaddr *address);
+	/* Returns a reference to the oldest connection; NULL: none waits. peer: IPv4 only */
+	struct sim_file *(*accept)(struct sim_file *file, struct sockaddr_in *peer);
+	ssize_t (*send)(struct sim_file *file, const struct msghdr *msg); /* does not block */
+	ssize_t (*receive)(struct sim_file *file, struct msghdr *msg, int flags);
+	int (*shutdown)(struct sim_file *file, int how);
+	int (*name)(const struct sim_file *file, struct sockaddr_in *address); /* [EOPNOTSUPP] */
+	/* Store the value of an option. Returns its size. */
+	int (*get)(struct sim_file *file, int level, int option, void *value);
+	int (*set)(struct sim_file *file, int level, int option, const void *value, socklen_t n);
 };
 
 /* An open file description. Each kind has a structure that begins with this one. */
@@ -106,7 +130,12 @@ int sim_pidfd_open(pid_t pid); /* returns -1 with ESRCH or EMFILE set on an erro
 int __wrap_fdatasync(int fd);
 int __wrap_close(int fd);
 
-/* -- os_unix.c -- */
+/* Returns a number that has grown if the result of sim_file_events() has changed. */
+uint64_t sim_file_changes(const struct sim_file *file);
+
+/* -- os_unix.c, os_tcp.c -- */
+struct sim_file *sim_unix_socket(int type); /* type: as socket() has it */
+struct sim_file *sim_tcp_socket(int type);
 extern uint32_t sim_messages; /* number of messages that were sent and not received */
 
 /* -- os_misc.c -- */

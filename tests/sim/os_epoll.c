@@ -75,7 +75,7 @@ struct watch {
 	struct sim_file *file; /* NULL: a free slot */
 	int fd;
 	struct epoll_event event;
-	uint64_t seen; /* EPOLLET: value of `changes` of the file at the last report */
+	uint64_t seen; /* EPOLLET: value of sim_file_changes() at the last report */
 };
 
 struct epoll_file {
@@ -87,13 +87,32 @@ struct epoll_file {
 
 static struct epoll_file *all_epolls;
 
+/* An epoll that is watched itself changes with each file that it watches. */
+static uint64_t epoll_changes(const struct sim_file *file)
+{
+	const struct epoll_file *e = (const struct epoll_file *)file;
+	uint64_t n = e->file.changes;
+
+	for (uint32_t i = 0; i < e->n; i++)
+		if (e->watches[i].file)
+			n += sim_file_changes(e->watches[i].file);
+	return n;
+}
+
+/* Remove a watch: epoll_changes() does not decrease. */
+static void remove_watch(struct epoll_file *e, struct watch *w)
+{
+	e->file.changes += sim_file_changes(w->file);
+	w->file = NULL;
+}
+
 /* Remove all watches of a file whose last reference was dropped. */
 void sim_epoll_forget(const struct sim_file *file)
 {
 	for (struct epoll_file *e = all_epolls; e; e = e->next)
 		for (uint32_t i = 0; i < e->n; i++)
 			if (e->watches[i].file == file)
-				e->watches[i].file = NULL;
+				remove_watch(e, &e->watches[i]);
 }
 
 /* Returns the events that the watch would report; with EPOLLET, only new events. */
@@ -104,7 +123,7 @@ static uint32_t watch_events(const struct watch *w)
 	if (!w->file)
 		return 0;
 	events = sim_file_events(w->file) & (w->event.events | EPOLLHUP | EPOLLERR);
-	if ((w->event.events & EPOLLET) && w->seen == w->file->changes)
+	if ((w->event.events & EPOLLET) && w->seen == sim_file_changes(w->file))
 		return 0;
 	return events;
 }
@@ -134,7 +153,7 @@ static void epoll_close(struct sim_file *file)
 }
 
 static const struct sim_file_ops epoll_ops = {
-	.kind = "epoll", .poll = epoll_poll, .close = epoll_close};
+	.kind = "epoll", .poll = epoll_poll, .close = epoll_close, .count_changes = epoll_changes};
 
 int __wrap_epoll_create1(int flags)
 {
@@ -179,7 +198,8 @@ static int add_watch(struct epoll_file *e, int fd, struct sim_file *file,
 			sim_fail("epoll: more than %u watches", WATCHES);
 		w = &e->watches[e->n++];
 	}
-	*w = (struct watch){.file = file, .fd = fd, .event = *event, .seen = file->changes - 1};
+	*w = (struct watch){
+		.file = file, .fd = fd, .event = *event, .seen = sim_file_changes(file) - 1};
 	return 0;
 }
 
@@ -202,10 +222,12 @@ int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	if (op == EPOLL_CTL_ADD)
 		return add_watch(e, fd, file, event);
 	if (op == EPOLL_CTL_DEL)
-		w->file = NULL;
+		remove_watch(e, w);
 	else
-		*w = (struct watch){
-			.file = file, .fd = fd, .event = *event, .seen = file->changes - 1};
+		*w = (struct watch){.file = file,
+				    .fd = fd,
+				    .event = *event,
+				    .seen = sim_file_changes(file) - 1};
 	return 0;
 }
 
@@ -221,7 +243,7 @@ static int collect(struct epoll_file *e, struct epoll_event *events, int max)
 
 		if (what == 0)
 			continue;
-		w->seen = w->file->changes;
+		w->seen = sim_file_changes(w->file);
 		if (w->event.events & EPOLLONESHOT)
 			w->event.events = 0;
 		events[found++] = (struct epoll_event){.events = what, .data = w->event.data};

@@ -75,6 +75,11 @@ uint32_t sim_file_events(struct sim_file *file)
 	return file->ops->poll ? file->ops->poll(file) : POLLIN | POLLOUT;
 }
 
+uint64_t sim_file_changes(const struct sim_file *file)
+{
+	return file->ops->count_changes ? file->ops->count_changes(file) : file->changes;
+}
+
 /* -- descriptors -- */
 
 /* Descriptors 0 to 2 belong to the simulator itself. */

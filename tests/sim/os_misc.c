@@ -61,6 +61,13 @@ int __wrap_nanosleep(const struct timespec *ts, struct timespec *left)
 	return 0;
 }
 
+int __wrap_usleep(useconds_t us)
+{
+	sim_call();
+	sim_block(NULL, NULL, sim_now() + us * 1000ull);
+	return 0;
+}
+
 /* -- random numbers, identities -- */
 
 ssize_t __wrap_getrandom(void *to, size_t bytes, unsigned flags)

@@ -175,6 +175,18 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 	return 0;
 }
 
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+	struct mutex *m = (struct mutex *)mutex;
+
+	sim_call();
+	if (m->owner && (m->owner != sim_self() || !m->recursive))
+		return EBUSY;
+	m->count += m->owner != NULL;
+	m->owner = sim_self();
+	return 0;
+}
+
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
 	struct mutex *m = (struct mutex *)mutex;

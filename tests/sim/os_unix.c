@@ -16,7 +16,6 @@
 
 #define QUEUE_BYTES (208u << 10) /* most queued bytes of a direction */
 #define QUEUE_DGRAMS 64u         /* most queued messages of a datagram socket */
-#define BACKLOG 512
 #define RIGHTS 253u
 
 uint32_t sim_messages;
@@ -112,7 +111,10 @@ static void socket_close(struct sim_file *file)
 static ssize_t socket_read(struct sim_file *file, void *to, size_t bytes, off_t offset);
 static ssize_t socket_write(struct sim_file *file, const void *from, size_t bytes, off_t offset);
 
+static const struct sim_socket_ops unix_ops;
+
 static const struct sim_file_ops socket_ops = {.kind = "socket",
+					       .socket = &unix_ops,
 					       .poll = socket_poll,
 					       .read = socket_read,
 					       .write = socket_write,
@@ -140,25 +142,11 @@ static void join(struct socket *a, struct socket *b)
 	b->peer_cred = a->creator;
 }
 
-static struct socket *find_socket(int fd)
-{
-	struct sim_file *file = sim_fd_file(fd);
-
-	if (file && file->ops != &socket_ops) {
-		errno = ENOTSOCK;
-		return NULL;
-	}
-	return (struct socket *)file;
-}
-
 /* -- creation -- */
 
-int __wrap_socket(int domain, int type, int protocol)
+struct sim_file *sim_unix_socket(int type)
 {
-	sim_call();
-	if (domain != AF_UNIX || protocol != 0)
-		return (int)sim_result(-EAFNOSUPPORT);
-	return sim_fd_new(&new_socket(type)->file, type & SOCK_CLOEXEC);
+	return &new_socket(type)->file;
 }
 
 int __wrap_socketpair(int domain, int type, int protocol, int fds[2])
@@ -182,52 +170,36 @@ int __wrap_socketpair(int domain, int type, int protocol, int fds[2])
 	return -1;
 }
 
-int __wrap_bind(int fd, const struct sockaddr *address, socklen_t n)
+static int unix_bind(struct sim_file *file, const struct sockaddr *address)
 {
 	const struct sockaddr_un *sun = (const struct sockaddr_un *)address;
-	struct socket *s;
 
-	(void)n;
-	sim_call();
-	s = find_socket(fd);
-	if (!s)
-		return -1;
-	return (int)sim_result(sim_path_bind(sun->sun_path, 0777, s));
+	return sim_path_bind(sun->sun_path, 0777, (struct socket *)file);
 }
 
-int __wrap_listen(int fd, int backlog)
+static int unix_listen(struct sim_file *file, uint32_t backlog)
 {
-	struct socket *s;
+	struct socket *s = (struct socket *)file;
 
-	sim_call();
-	s = find_socket(fd);
-	if (!s)
-		return -1;
 	s->listening = true;
-	s->backlog = backlog < 0 || backlog > BACKLOG ? BACKLOG : (uint32_t)backlog;
-	sim_file_changed(&s->file);
+	s->backlog = backlog;
 	return 0;
 }
 
-int __wrap_connect(int fd, const struct sockaddr *address, socklen_t n)
+static int unix_connect(struct sim_file *file, const struct sockaddr *address)
 {
 	const struct sockaddr_un *sun = (const struct sockaddr_un *)address;
-	struct socket *s, *listener, *served, **at;
+	struct socket *s = (struct socket *)file, *listener, *served, **at;
 
-	(void)n;
-	sim_call();
-	s = find_socket(fd);
-	if (!s)
-		return -1;
 	listener = sim_path_socket(sun->sun_path);
 	if (!listener)
-		return -1;
+		return -errno;
 	if (!listener->listening)
-		return (int)sim_result(-ECONNREFUSED);
+		return -ECONNREFUSED;
 	if (listener->type != s->type)
-		return (int)sim_result(-EPROTOTYPE);
+		return -EPROTOTYPE;
 	if (listener->n_pending > listener->backlog)
-		return (int)sim_result(-EAGAIN); /* gantry uses non-blocking connect() */
+		return -EAGAIN; /* gantry uses non-blocking connect() */
 	served = new_socket(s->type);
 	served->creator = listener->creator;
 	join(s, served);
@@ -240,26 +212,18 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t n)
 	return 0;
 }
 
-int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *n, int flags)
+static struct sim_file *unix_accept(struct sim_file *file, struct sockaddr_in *peer)
 {
-	struct socket *s, *served;
+	struct socket *s = (struct socket *)file, *served = s->pending;
 
-	(void)address;
-	(void)n;
-	sim_call();
-	s = find_socket(fd);
-	if (!s)
-		return -1;
-	if (!s->pending)
-		return (int)sim_result(-EAGAIN);
-	served = s->pending;
+	(void)peer;
+	if (!served)
+		return NULL;
 	s->pending = served->next_pending;
 	s->n_pending--;
 	served->next_pending = NULL;
-	if (flags & SOCK_NONBLOCK)
-		served->file.flags |= O_NONBLOCK;
 	sim_file_changed(&s->file);
-	return sim_fd_new(&served->file, flags & SOCK_CLOEXEC);
+	return &served->file;
 }
 
 /* -- messages -- */
@@ -320,31 +284,14 @@ static int files_of(const struct msghdr *msg, struct sim_file **files)
 	return (int)n;
 }
 
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+static ssize_t unix_send(struct sim_file *file, const struct msghdr *msg)
 {
 	struct sim_file *files[RIGHTS];
-	struct socket *s;
-	ssize_t rc;
-	int n;
+	int n = files_of(msg, files);
 
-	sim_call();
-	s = find_socket(fd);
-	if (!s)
-		return -1;
-	n = files_of(msg, files);
-	rc = n < 0 ? n : put_message(s, msg->msg_iov, msg->msg_iovlen, files, (uint32_t)n);
-	if (rc == -EAGAIN && !(flags & MSG_DONTWAIT) && !(s->file.flags & O_NONBLOCK))
-		sim_fail("a sendmsg that blocks");
-	sim_note((uint64_t)rc << 8 | 6);
-	return sim_result(rc);
-}
-
-ssize_t __wrap_send(int fd, const void *from, size_t bytes, int flags)
-{
-	struct iovec iov = {(void *)(uintptr_t)from, bytes};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	return __wrap_sendmsg(fd, &msg, flags);
+	return n < 0 ? n
+		     : put_message((struct socket *)file, msg->msg_iov, msg->msg_iovlen, files,
+				   (uint32_t)n);
 }
 
 static ssize_t socket_write(struct sim_file *file, const void *from, size_t bytes, off_t offset)
@@ -438,47 +385,24 @@ static bool has_arrived(void *arg)
 	return s->first || s->reset || !s->peer;
 }
 
-ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
+static ssize_t unix_receive(struct sim_file *file, struct msghdr *msg, int flags)
 {
-	struct socket *s;
-	ssize_t rc;
+	struct socket *s = (struct socket *)file;
 
-	sim_call();
-	s = find_socket(fd);
-	if (!s)
-		return -1;
 	if (!(flags & MSG_DONTWAIT) && !(s->file.flags & O_NONBLOCK) && !has_arrived(s))
 		sim_block(has_arrived, s,
 			  s->patience_ns != 0 ? sim_now() + s->patience_ns : SIM_NEVER);
-	rc = get_message(s, msg, flags);
-	sim_note((uint64_t)rc << 8 | 7);
-	return sim_result(rc);
+	return get_message(s, msg, flags);
 }
 
-/* If flags has MSG_TRUNC and the message was longer than `bytes`, returns more than `bytes`. */
-ssize_t __wrap_recv(int fd, void *to, size_t bytes, int flags)
+static int unix_shutdown(struct sim_file *file, int how)
 {
-	struct iovec iov = {to, bytes};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	ssize_t n = __wrap_recvmsg(fd, &msg, flags);
+	struct socket *s = (struct socket *)file, *peer = s->peer;
 
-	/* instead of the whole length: gantry only compares the result with `bytes` */
-	return n > 0 && (flags & MSG_TRUNC) && (msg.msg_flags & MSG_TRUNC) ? n + 1 : n;
-}
-
-int __wrap_shutdown(int fd, int how)
-{
-	struct socket *s, *peer;
-
-	sim_call();
-	s = find_socket(fd);
-	if (!s)
-		return -1;
 	if (how != SHUT_RDWR)
 		sim_fail("shutdown of one direction");
-	peer = s->peer;
 	if (!peer)
-		return (int)sim_result(s->was_connected ? 0 : -ENOTCONN);
+		return s->was_connected ? 0 : -ENOTCONN;
 	s->peer = peer->peer = NULL;
 	sim_file_changed(&s->file);
 	sim_file_changed(&peer->file);
@@ -494,49 +418,46 @@ static ssize_t socket_read(struct sim_file *file, void *to, size_t bytes, off_t 
 	return get_message((struct socket *)file, &msg, MSG_CMSG_CLOEXEC);
 }
 
-ssize_t __wrap_sendto(int fd, const void *from, size_t bytes, int flags,
-		      const struct sockaddr *address, socklen_t n)
-{
-	(void)address;
-	(void)n;
-	return __wrap_send(fd, from, bytes, flags);
-}
-
 /* -- options -- */
 
-int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *n)
+static int unix_get(struct sim_file *file, int level, int option, void *value)
 {
-	struct socket *s;
+	struct socket *s = (struct socket *)file;
 	int pidfd;
 
-	sim_call();
-	s = find_socket(fd);
-	if (!s)
-		return -1;
 	if (level != SOL_SOCKET)
-		return (int)sim_result(-ENOPROTOOPT);
+		return -ENOPROTOOPT;
 	if (option == SO_PEERCRED) {
 		memcpy(value, &s->peer_cred, sizeof(s->peer_cred));
-		*n = sizeof(s->peer_cred);
-		return 0;
+		return sizeof(s->peer_cred);
 	}
 	if (option != SO_PEERPIDFD)
-		return (int)sim_result(-ENOPROTOOPT);
+		return -ENOPROTOOPT;
 	pidfd = sim_pidfd_open(s->peer_cred.pid);
 	if (pidfd < 0)
-		return -1;
+		return -errno;
 	memcpy(value, &pidfd, sizeof(pidfd));
+	return sizeof(pidfd);
+}
+
+static int unix_set(struct sim_file *file, int level, int option, const void *value, socklen_t n)
+{
+	struct socket *s = (struct socket *)file;
+	const struct timeval *tv = value;
+
+	if (level == SOL_SOCKET && option == SO_RCVTIMEO && n == sizeof(*tv))
+		s->patience_ns = (uint64_t)tv->tv_sec * 1000000000u + (uint64_t)tv->tv_usec * 1000u;
 	return 0;
 }
 
-int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t n)
-{
-	const struct timeval *tv = value;
-	struct socket *s;
-
-	sim_call();
-	s = find_socket(fd);
-	if (s && level == SOL_SOCKET && option == SO_RCVTIMEO && n == sizeof(*tv))
-		s->patience_ns = (uint64_t)tv->tv_sec * 1000000000u + (uint64_t)tv->tv_usec * 1000u;
-	return s ? 0 : -1;
-}
+static const struct sim_socket_ops unix_ops = {
+	.bind = unix_bind,
+	.listen = unix_listen,
+	.connect = unix_connect,
+	.accept = unix_accept,
+	.send = unix_send,
+	.receive = unix_receive,
+	.shutdown = unix_shutdown,
+	.get = unix_get,
+	.set = unix_set,
+};

@@ -10,6 +10,7 @@
 #define PLAIN_ONE_IN 25u /* runs */
 #define SWAPS_ONE_IN 8u
 #define LISTS_ONE_IN 4u
+#define TCP_ONE_IN 4u
 
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
@@ -36,6 +37,9 @@ const char *sim_condition_name(enum sim_condition condition)
 							  "exports while running",
 							  "lists and extents",
 							  "backend memory",
+							  "TCP from the clients",
+							  "TCP to the target",
+							  "direct links over TCP",
 							  "delays",
 							  "drops",
 							  "errors",
@@ -73,6 +77,9 @@ uint32_t sim_scenario_conditions(const struct sim_scenario *s)
 		[SIM_WITH_SWAPS] = s->topology.swaps,
 		[SIM_WITH_LISTS] = s->topology.lists,
 		[SIM_WITH_MEMORY] = s->topology.memory,
+		[SIM_WITH_TCP_FRONT] = s->topology.tcp_front,
+		[SIM_WITH_TCP_BACK] = s->topology.tcp_back,
+		[SIM_WITH_TCP_DIRECT] = s->topology.tcp_direct,
 		[SIM_WITH_DELAYS] = t->delayed != 0 || (s->gateway && g->delayed != 0),
 		[SIM_WITH_DROPS] = t->dropped != 0 || (s->gateway && g->dropped != 0),
 		[SIM_WITH_ERRORS] = t->failed != 0 || (s->gateway && g->failed != 0),
@@ -228,6 +235,14 @@ static void draw_lists(struct sim_scenario *s)
 		sim_topology_draw_lists(s);
 }
 
+/* Draw which legs are TCP. Called likewise. */
+static void draw_tcp(struct sim_scenario *s)
+{
+	sim_begin(s->seed ^ 0x7c9);
+	if (sim_draw(TCP_ONE_IN) == 0)
+		sim_topology_draw_tcp(s);
+}
+
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
 	sim_begin(seed);
@@ -257,6 +272,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	draw_plain_points(s);
 	draw_swaps(s);
 	draw_lists(s);
+	draw_tcp(s);
 }
 
 /* -- leaving out -- */

@@ -96,11 +96,14 @@ enum sim_condition {
 	SIM_WITH_TARGETS_INSIDE, /* each client has its target in its process */
 	SIM_WITH_TWO_TARGETS,
 	SIM_WITH_ONE_VOLUME,
-	SIM_WITH_ZEROES, /* writes of zeroes and discards */
-	SIM_WITH_SWAPS,  /* regions are exported and unexported while their session runs */
-	SIM_WITH_LISTS,  /* IO with lists, and extents */
-	SIM_WITH_MEMORY, /* the backend `memory` */
-	SIM_WITH_DELAYS, /* a stage delays IOs; the next three are also effects of a stage */
+	SIM_WITH_ZEROES,     /* writes of zeroes and discards */
+	SIM_WITH_SWAPS,      /* regions are exported and unexported while their session runs */
+	SIM_WITH_LISTS,      /* IO with lists, and extents */
+	SIM_WITH_MEMORY,     /* the backend `memory` */
+	SIM_WITH_TCP_FRONT,  /* the leg from the clients is TCP */
+	SIM_WITH_TCP_BACK,   /* the leg from the gateway to the target is TCP */
+	SIM_WITH_TCP_DIRECT, /* targets connect to the clients over TCP */
+	SIM_WITH_DELAYS,     /* a stage delays IOs; the next three are also effects of a stage */
 	SIM_WITH_DROPS,
 	SIM_WITH_ERRORS,
 	SIM_WITH_DOUBLES,

@@ -16,7 +16,9 @@
  *     proc.c       simulated processes: copies of the product's image, started and killed
  *     os_fd.c      descriptors, read and write, eventfd, timerfd, pipes, signalfd, pidfd
  *     os_epoll.c   epoll, poll
+ *     os_socket.c  system calls of sockets
  *     os_unix.c    Unix sockets, with descriptors and credentials
+ *     os_tcp.c     TCP sockets: bytes in pieces of drawn lengths
  *     os_memory.c  memfd, mmap
  *     os_disk.c    directories, files, and the effects of power cuts
  *     os_doca.c    mappings over mappings, for libgantry-doca

@@ -129,6 +129,18 @@ void sim_topology_draw_lists(struct sim_scenario *s)
 		use_memory(s);
 }
 
+void sim_topology_draw_tcp(struct sim_scenario *s)
+{
+	struct sim_topology *t = &s->topology;
+	uint32_t legs = 1 + sim_draw(3);
+
+	if (t->shape == SIM_EMBEDDED)
+		return;
+	t->tcp_back = t->shape == SIM_SEPARATE && s->gateway && legs & 1;
+	t->tcp_front = !t->tcp_back || legs & 2;
+	t->tcp_direct = t->tcp_front && t->tcp_back && sim_draw(2) == 0;
+}
+
 /* Omit the operations that no client may submit. */
 static void limit_shares(struct sim_scenario *s, uint32_t features)
 {
@@ -156,6 +168,10 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 	}
 	if (features & SIM_NO_LISTS || t->spans) /* a gateway that joins two volumes has neither */
 		t->lists = false;
+	if (features & SIM_NO_TCP || t->shape == SIM_EMBEDDED)
+		t->tcp_front = t->tcp_back = false;
+	if (features & SIM_NO_TCP_DIRECT || !t->tcp_front || !t->tcp_back)
+		t->tcp_direct = false;
 	limit_shares(s, features);
 	for (uint32_t i = 0; i < s->n_clients; i++)
 		s->jobs[i].knows_uuids = t->exchanges;
@@ -191,6 +207,10 @@ void sim_topology_print(const struct sim_scenario *s)
 		fprintf(sim_out, "  lists and extents\n");
 	if (t->memory)
 		fprintf(sim_out, "  backend memory\n");
+	if (t->tcp_front || t->tcp_back)
+		fprintf(sim_out, "  TCP:%s%s%s\n", t->tcp_front ? " from the clients" : "",
+			t->tcp_back ? " to the targets" : "",
+			t->tcp_direct ? ", targets connect to the clients" : "");
 }
 
 /* -- configurations -- */
@@ -218,22 +238,38 @@ static void put(const char *path, const struct text *text)
 		sim_fail("%s cannot be created", path);
 }
 
+static void add_device(struct text *text, const struct sim_topology *t, const char *name, bool tcp,
+		       uint32_t number)
+{
+	if (!tcp) {
+		add(text,
+		    "%s = { transport = \"shm-comch\"; dir = \"/run/gantry\"; pci = \"0%u:00.0\"; };\n",
+		    name, number);
+		return;
+	}
+	add(text,
+	    "%s = { transport = \"tcp\"; insecure = true; direct = %s; "
+	    "direct_networks = \"192.0.2.0/24\"; services = { ",
+	    name, t->tcp_direct ? "true" : "false");
+	for (uint32_t volume = 0; volume < SIM_TARGETS; volume++)
+		add(text, "volume%u = \"192.0.2.7:%u\"; ", volume, 1000 * number + volume);
+	add(text, "}; };\n");
+}
+
 /* The common part of all configurations. */
 static void begin(struct text *text, const struct sim_scenario *s)
 {
-	static const char *const addresses[] = {"front", "03:00.0", "back", "04:00.0"};
+	const struct sim_topology *t = &s->topology;
 
 	text->n = 0;
 	add(text,
 	    "runtime = { stat = false; log = \"info\"; spin = \"%" PRIu64
 	    "ns\"; threads = \"%s\"; };\ndevices = {\n",
-	    s->spin_ns, s->topology.lane_threads ? "separate" : "shared");
-	for (int i = 0; i < 4; i += 2)
-		add(text,
-		    "%s = { transport = \"shm-comch\"; dir = \"/run/gantry\"; pci = \"%s\"; };\n",
-		    addresses[i], addresses[i + 1]);
+	    s->spin_ns, t->lane_threads ? "separate" : "shared");
+	add_device(text, t, "front", t->tcp_front, 3);
+	add_device(text, t, "back", t->tcp_back, 4);
 	add(text, "wire = { transport = \"loop\"; mapped = %s; };\n};\nroles = {\n",
-	    s->topology.remote_reads ? "false" : "true");
+	    t->remote_reads ? "false" : "true");
 }
 
 static void end(struct text *text, const char *path)

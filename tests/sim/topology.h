@@ -2,9 +2,9 @@
 /*
  * topology.h - the processes of a scenario, their configurations and their volumes
  *
- *     SEPARATE   clients, perhaps a gateway, targets: a process each, joined by shm-comch
+ *     SEPARATE   clients, perhaps a gateway, targets: a process each, joined by shm-comch or tcp
  *     JOINED     gateway and target in one process, joined by loop; clients reach the gateway by
- *                shm-comch
+ *                shm-comch or tcp
  *     EMBEDDED   each client has a target inside, joined by loop, and a volume of its own
  *
  * Some scenarios have two separate targets. Then each client uses the volume of one of them, and
@@ -44,6 +44,11 @@ struct sim_topology {
 	/* clients with gantry_volume_buffers() also submit IO with lists; all ask for extents */
 	bool lists;
 	bool memory; /* the targets use the backend `memory`, which accepts lists */
+	/*
+	 * the legs that use TCP instead of shm-comch; direct: the gateway tells targets where the
+	 * owners of regions listen
+	 */
+	bool tcp_front, tcp_back, tcp_direct;
 };
 
 /* Parts of a topology that sim_limits can leave out, as bits. */
@@ -53,7 +58,9 @@ enum sim_feature {
 	SIM_ONE_TARGET = 4,
 	SIM_NO_SWAPS = 8,
 	SIM_NO_LISTS = 16,
-	SIM_FEATURES = 5 /* bits */
+	SIM_NO_TCP = 32,
+	SIM_NO_TCP_DIRECT = 64,
+	SIM_FEATURES = 7 /* bits */
 };
 
 struct sim_scenario;
@@ -62,6 +69,8 @@ struct sim_scenario;
 void sim_topology_draw(struct sim_scenario *s);
 /* Draw IO with lists, extents and the backend, after the topology and its faults. */
 void sim_topology_draw_lists(struct sim_scenario *s);
+/* Draw the legs that use TCP, after all other draws. */
+void sim_topology_draw_tcp(struct sim_scenario *s);
 /* Leave out features, a bit mask of enum sim_feature. */
 void sim_topology_limit(struct sim_scenario *s, uint32_t features);
 void sim_topology_print(const struct sim_scenario *s);
