@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define GUESTS 1024 /* limit of the victim */
+#define MAX_PENDING 1024 /* limit of the victim */
 
 /* Returns whether the victim has ended the socket. */
 static int has_ended(int fd)
@@ -46,7 +46,7 @@ static void close_all(const int *fds, unsigned n)
  */
 static void half_open_connections(void)
 {
-	unsigned all = honest_raise_fds(11500), n = all > 11400 ? 10000 : all - GUESTS - 100;
+	unsigned all = honest_raise_fds(11500), n = all > 11400 ? 10000 : all - MAX_PENDING - 100;
 	int *fds = calloc(n, sizeof(*fds)), up;
 	void *good_a;
 
@@ -57,8 +57,8 @@ static void half_open_connections(void)
 		honest_check();
 	}
 	RIG_HOLDS(has_ended(fds[0]), "the oldest of many half-open connections");
-	RIG_HOLDS(has_ended(fds[n - GUESTS - 1]), "the oldest beyond the limit");
-	RIG_HOLDS(!has_ended(fds[n - GUESTS]), "the oldest within the limit");
+	RIG_HOLDS(has_ended(fds[n - MAX_PENDING - 1]), "the oldest beyond the limit");
+	RIG_HOLDS(!has_ended(fds[n - MAX_PENDING]), "the oldest within the limit");
 	RIG_HOLDS(!has_ended(fds[n - 1]), "the youngest of many half-open connections");
 	up = rig.a.n_connected;
 	rig_start_connect(rig_service(0));
@@ -73,26 +73,26 @@ static void half_open_connections(void)
 	honest_end();
 }
 
-/* A guest that makes way has sent its hello in the same turn. */
+/* A pending socket that makes way has sent its hello in the same turn. */
 static void guest_that_speaks_while_it_makes_way(void)
 {
 	struct evil from = {.session = 1};
 	const struct tcp_hello hello = evil_hello(&from, TCP_CONTROL);
-	int fds[GUESTS + 8];
+	int fds[MAX_PENDING + 8];
 
-	if (honest_raise_fds(3 * GUESTS) < 3 * GUESTS)
+	if (honest_raise_fds(3 * MAX_PENDING) < 3 * MAX_PENDING)
 		TEST_IGNORE_MESSAGE("too few descriptors");
 	honest_begin("connect_timeout=60s");
-	open_halves(fds, GUESTS, 0);
-	for (unsigned i = GUESTS; i < GUESTS + 8; i++)
+	open_halves(fds, MAX_PENDING, 0);
+	for (unsigned i = MAX_PENDING; i < MAX_PENDING + 8; i++)
 		fds[i] = evil_socket();
 	for (unsigned i = 0; i < 8; i++)
 		evil_send(fds[i], &hello, sizeof(hello));
 	rig_settle();
 	honest_check();
 	for (unsigned i = 0; i < 8; i++)
-		RIG_HOLDS(has_ended(fds[i]), "a guest that has made way");
-	close_all(fds, GUESTS + 8);
+		RIG_HOLDS(has_ended(fds[i]), "a pending socket that has made way");
+	close_all(fds, MAX_PENDING + 8);
 	honest_end();
 }
 
@@ -106,25 +106,25 @@ static void silent_guests(void)
 	for (unsigned i = 0; i < 16; i++)
 		evil_until_end(fds[i]);
 	close_all(fds, 16);
-	log_check("silent guests", 0, NULL);
+	log_check("silent pending sockets", 0, NULL);
 	honest_end();
 }
 
 /*
- * The victim has no descriptor left. Its guests make way for younger ones; without guests, it
- * neither spins nor logs a line for each connection.
+ * The victim has no descriptor left. It evicts its oldest pending sockets. Without any, it neither
+ * spins nor logs a line for each connection.
  */
-static void run_out_of_descriptors(unsigned n_guests, unsigned n_lines, const char *log)
+static void run_out_of_descriptors(unsigned n_pending, unsigned n_lines, const char *log)
 {
 	struct rlimit limit, less;
-	int fds[32], guests[4];
+	int fds[32], pending[4];
 	uint64_t end = 0;
 	unsigned n;
 
 	honest_begin("connect_timeout=60s");
 	for (unsigned i = 0; i < 32; i++)
 		fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	open_halves(guests, n_guests, 0);
+	open_halves(pending, n_pending, 0);
 	getrlimit(RLIMIT_NOFILE, &limit);
 	less = limit;
 	less.rlim_cur = (rlim_t)dup(0);
@@ -142,14 +142,14 @@ static void run_out_of_descriptors(unsigned n_guests, unsigned n_lines, const ch
 	setrlimit(RLIMIT_NOFILE, &limit);
 	log_check("no descriptors", n_lines, log);
 	honest_check();
-	for (unsigned i = 0; i < n_guests; i++)
-		RIG_HOLDS(has_ended(guests[i]), "guests make way for younger ones");
+	for (unsigned i = 0; i < n_pending; i++)
+		RIG_HOLDS(has_ended(pending[i]), "pending sockets make way for younger ones");
 	evil_reset(fds[0]);
 	shutdown(fds[31], SHUT_WR);
 	while (!has_ended(fds[31]))
 		rig_wait(&end, 0, "the listener to accept again");
 	close_all(fds + 1, 31);
-	close_all(guests, n_guests);
+	close_all(pending, n_pending);
 	honest_end();
 }
 
@@ -169,7 +169,7 @@ static void too_many_links(void)
 	static int fds[1025];
 	struct tcp_frame ready;
 
-	if (honest_raise_fds(3 * GUESTS) < 3 * GUESTS)
+	if (honest_raise_fds(3 * MAX_PENDING) < 3 * MAX_PENDING)
 		TEST_IGNORE_MESSAGE("too few descriptors");
 	honest_begin(NULL);
 	evil_connect(&evil);

@@ -2,16 +2,16 @@
 /*
  * tcp.h - internal interface of the transport over TCP.
  *
- *   tcp_device         one entry of `devices`                            tcp_device.c
- *     tcp_listener     an address that accepts connections               tcp_listener.c
- *       tcp_guest      an accepted socket before its hello               tcp_listener.c
- *     tcp_conn         a peer: control socket, regions                   tcp_conn.c, tcp_control.c,
- *                                                                        tcp_region.c, tcp_import.c,
- *                                                                        tcp_records.c, tcp_direct.c
- *       tcp_lane       the queues of one thread                          tcp_lane.c
- *         tcp_link     a socket between a lane and a lane of the peer:   tcp_link.c, tcp_output.c,
- *                      its queue of frames, its accesses in flight      tcp_frames.c, tcp_relay.c
- *         tcp_consumer, tcp_producer, tcp_rma                            tcp_queue.c, tcp_rma.c
+ *   tcp_device         one entry of `devices`                     tcp_device.c
+ *     tcp_listener     an address that accepts connections        tcp_listener.c
+ *       tcp_pending    an accepted socket before its hello
+ *     tcp_conn         a peer: control socket, regions            tcp_conn.c, tcp_control.c,
+ *                                                                 tcp_records.c, tcp_import.c,
+ *                                                                 tcp_region.c, tcp_direct.c
+ *       tcp_lane       the queues of one thread                   tcp_lane.c
+ *         tcp_link     a socket between two lanes:                tcp_link.c, tcp_output.c,
+ *                      its queue of frames, accesses in flight    tcp_frames.c, tcp_relay.c
+ *         tcp_consumer, tcp_producer, tcp_rma                     tcp_queue.c, tcp_rma.c
  *
  * Threads. The control thread creates and destroys all objects. A lane and its links have a lock:
  * the thread of the lane holds it in each call of the data path, and the control thread when it
@@ -49,10 +49,10 @@
 #define TCP_LINKS 1024u           /* limit of links per connection */
 #define TCP_PRODUCERS 64u         /* limit of producers of each end, per link */
 #define TCP_ADDRESSES 8u          /* limit of addresses that are tried for one name */
-#define TCP_HOPS 32u              /* limit of pieces that a link relays at a time */
-#define TCP_PIECE 65536u          /* bytes of an answer that go in one frame */
-#define TCP_CHUNK 65536u          /* bytes of such a piece */
-#define TCP_STAGE 32768u          /* bytes that a link reads at a time, besides data of regions */
+#define TCP_RELAY_PIECES 32u      /* limit of pieces that a link relays at a time */
+#define TCP_CHUNK_BYTES 65536u    /* bytes of an answer that go in one frame */
+#define TCP_RELAY_BYTES 65536u    /* bytes of such a piece */
+#define TCP_READ_BYTES 32768u     /* bytes that a link reads at a time, besides data of regions */
 
 struct tcp_conf {
 	int64_t max_depth;
@@ -65,7 +65,7 @@ struct tcp_conf {
 };
 
 /* What an event of the epoll of the device is about: the first member of each such object. */
-enum tcp_what { TCP_WAKE, TCP_LISTENING, TCP_GUEST, TCP_CONN, TCP_LANE, TCP_LINK_OF_LANE };
+enum tcp_what { TCP_WAKE, TCP_LISTENING, TCP_PENDING, TCP_CONN, TCP_LANE, TCP_LINK_OF_LANE };
 struct tcp_watch {
 	enum tcp_what what;
 };
@@ -79,12 +79,13 @@ struct tcp_device {
 	struct tc_networks direct_networks;
 	/* those of services, and those that accept only direct links */
 	LIST_HEAD(, tcp_listener) listeners;
-	LIST_HEAD(, tcp_guest) guests, dead_guests; /* dead: to free at the end of this progress */
+	/* accepted sockets before their hello; dead: to free at the end of this progress */
+	LIST_HEAD(, tcp_pending) pending, dead_pending;
 	LIST_HEAD(, tcp_conn) conns;
 	struct tcp_listener *dead; /* listeners to free at the end of this progress */
 	uint32_t n_accepted;
-	/* time until which no door is watched, for lack of descriptors; 0: they are watched */
-	uint64_t doors_ns;
+	/* time until which no listen socket is watched, for lack of descriptors; 0: none */
+	uint64_t accept_paused_ns;
 	int n_events; /* delivered by this progress */
 	pid_t pid;    /* process that opened the device: a forked child must not use it */
 	uint64_t *connections, *protocol_errors; /* counters of the control thread */
@@ -92,7 +93,7 @@ struct tcp_device {
 };
 
 /* A socket of a listener. A name can have several addresses. */
-struct tcp_door {
+struct tcp_listen_socket {
 	struct tcp_watch watch;
 	struct tcp_listener *listener;
 	int fd;
@@ -103,16 +104,16 @@ struct tcp_listener {
 	struct tcp_device *dev;
 	const struct gantry_conn_events *events; /* NULL: accepts direct links only */
 	void *arg;
-	struct sockaddr_storage addr; /* of the first door */
-	uint32_t n_doors;
-	struct tcp_door doors[TCP_ADDRESSES];
+	struct sockaddr_storage addr; /* of the first socket */
+	uint32_t n_sockets;
+	struct tcp_listen_socket sockets[TCP_ADDRESSES];
 	char address[64];
 	struct tcp_listener *next_dead;
 };
 
-struct tcp_guest {
+struct tcp_pending {
 	struct tcp_watch watch;
-	LIST_ENTRY(tcp_guest) link;
+	LIST_ENTRY(tcp_pending) link;
 	struct tcp_device *dev;
 	struct tcp_listener *listener; /* NULL: it has ended */
 	struct sockaddr_storage from;
@@ -156,7 +157,7 @@ struct tcp_import {
 	struct gantry_region pub;
 	uint64_t name; /* 0: unused. Control thread */
 	uint32_t n_users;
-	uint32_t n_hops;                /* atomic: accesses of relays in flight */
+	uint32_t n_relayed;             /* atomic: accesses of relays in flight */
 	LIST_HEAD(, tcp_export) relays; /* exports of it on other connections */
 	bool revoking;
 };
@@ -170,7 +171,7 @@ enum tcp_end { TCP_CONNECTS = 1, TCP_LISTENS };
 enum tcp_conn_state { TCP_C_RESOLVING, TCP_C_CONNECTING, TCP_C_GREETING, TCP_C_UP, TCP_C_OVER };
 
 /* A consumer of the peer. */
-struct tcp_outlet {
+struct tcp_peer_consumer {
 	uint32_t id; /* 0: unused */
 	uint16_t lane;
 };
@@ -192,17 +193,17 @@ struct tcp_conn {
 	uint64_t session;
 	uint8_t secret[TCP_SECRET];
 	int fd;
-	bool accepting;       /* inside the callback `accept` */
-	bool accepted;        /* counts in n_accepted */
-	bool freed;           /* by disconnect: no more events */
-	bool shut;            /* this end has sent its last byte */
-	bool ended;           /* the peer has sent its last byte on the control socket */
-	int lost;             /* atomic: the reason of the end; 0: none */
-	int over;             /* atomic: no access of the peer is executed any more */
-	uint64_t deadline_ns; /* of connecting, or of leaving; 0: none */
-	uint64_t link_end_ns; /* atomic: the peer has ended a link; 0: no */
-	uint64_t look_ns;     /* next look for lanes that are not polled; 0: none */
-	uint64_t stuck_ns;    /* next look for accesses that the peer does not execute */
+	bool accepting;         /* inside the callback `accept` */
+	bool accepted;          /* counts in n_accepted */
+	bool freed;             /* by disconnect: no more events */
+	bool shut;              /* this end has sent its last byte */
+	bool ended;             /* the peer has sent its last byte on the control socket */
+	int lost;               /* atomic: the reason of the end; 0: none */
+	int over;               /* atomic: no access of the peer is executed any more */
+	uint64_t deadline_ns;   /* of connecting, or of leaving; 0: none */
+	uint64_t link_end_ns;   /* atomic: the peer has ended a link; 0: no */
+	uint64_t next_check_ns; /* next look for lanes that are not polled; 0: none */
+	uint64_t stuck_ns;      /* next look for accesses that the peer does not execute */
 	struct tcp_buffer out;
 	void *records;          /* state of the record filter; NULL: none yet, or no filter */
 	bool records_open;      /* its handshake has ended */
@@ -213,7 +214,7 @@ struct tcp_conn {
 	struct sockaddr_storage to[TCP_ADDRESSES];
 	uint32_t n_to, at;
 	struct tcp_lookup *lookup; /* RESOLVING; else NULL */
-	struct tcp_outlet outlets[TCP_CONSUMERS];
+	struct tcp_peer_consumer peer_consumers[TCP_CONSUMERS];
 	uint32_t next_consumer; /* id of the last consumer of this end */
 	LIST_HEAD(, tcp_lane) lanes;
 	uint32_t n_links;
@@ -263,12 +264,12 @@ struct tcp_answer {
 	uint32_t left;                   /* bytes */
 	uint16_t op;                     /* of the peer */
 	bool last;                       /* the last answer of its read */
-	const struct tcp_export *source; /* it reads this export; NULL: `hop` */
-	struct tcp_hop *hop;             /* it reads this piece of a relay; NULL: `source` */
+	const struct tcp_export *source; /* it reads this export; NULL: `piece` */
+	struct tcp_relay_piece *piece;   /* it reads this piece of a relay; NULL: `source` */
 };
 
-/* A part of an answer, which is being sent. */
-struct tcp_piece {
+/* The part of an answer that is being sent. */
+struct tcp_chunk {
 	struct tcp_frame frame;
 	const uint8_t *data;
 	uint32_t sent; /* bytes of both */
@@ -289,11 +290,11 @@ struct tcp_op {
 };
 
 /* A piece of an access of the peer, which this end relays to the owner of the memory. */
-struct tcp_hop {
-	struct tcp_hop *next;          /* of the list it is in */
+struct tcp_relay_piece {
+	struct tcp_relay_piece *next;  /* of the list it is in */
 	struct tcp_link *back, *front; /* front: the link that it is in flight on; NULL: none */
 	struct tcp_import *im;
-	uint8_t *chunk;
+	uint8_t *bytes;
 	uint32_t length;
 	uint16_t op; /* of the peer */
 	uint8_t kind;
@@ -303,8 +304,8 @@ struct tcp_hop {
 
 /* The relay of a link: to its peer it is the owner of memory that belongs to a third party. */
 struct tcp_relay {
-	struct tcp_hop hops[TCP_HOPS];
-	struct tcp_hop *free;
+	struct tcp_relay_piece pieces[TCP_RELAY_PIECES];
+	struct tcp_relay_piece *free;
 	/* the access that is being cut into pieces; left 0: none */
 	struct {
 		struct tcp_import *im;
@@ -313,19 +314,19 @@ struct tcp_relay {
 		uint32_t left;
 		uint16_t op;
 		uint8_t kind;
-		struct tcp_hop *hop; /* its next piece; NULL: none */
-		bool filled;         /* the piece can be submitted */
+		struct tcp_relay_piece *piece; /* its next piece; NULL: none */
+		bool filled;                   /* the piece can be submitted */
 	} now;
 	struct tcp_link *unsent; /* front link with pieces that are not sent */
 	/* pieces that the owner has answered: other threads append */
 	pthread_mutex_t lock;
-	struct tcp_hop *done, **done_end;
-	uint8_t *chunks;
+	struct tcp_relay_piece *done, **done_end;
+	uint8_t *memory;
 };
 
 /* A producer of the peer, at its consumer: messages that have arrived. */
-struct tcp_source {
-	TAILQ_ENTRY(tcp_source) entry;
+struct tcp_peer_producer {
+	TAILQ_ENTRY(tcp_peer_producer) entry;
 	struct tcp_link *link; /* NULL: the producer has ended */
 	uint16_t queue;
 	uint32_t serial;           /* of OPEN */
@@ -334,8 +335,8 @@ struct tcp_source {
 	struct tcp_frame ring[];
 };
 
-/* ASKED: the peer has been asked to connect. QUIET: nothing is sent or received any more. */
-enum tcp_link_state { TCP_L_ASKED, TCP_L_CONNECTING, TCP_L_GREETING, TCP_L_UP, TCP_L_QUIET };
+/* ASKED: the peer has been asked to connect. CLOSED: nothing is sent or received any more. */
+enum tcp_link_state { TCP_L_ASKED, TCP_L_CONNECTING, TCP_L_GREETING, TCP_L_UP, TCP_L_CLOSED };
 
 struct tcp_link {
 	struct tcp_watch watch;
@@ -358,13 +359,13 @@ struct tcp_link {
 	uint32_t mask, head, tail; /* ring of both */
 	uint32_t tail_sent;        /* bytes of the frame at `tail` that are sent */
 	uint32_t reserved;         /* entries that messages and accesses leave free */
-	/* answers to reads of the peer, and the piece that is being sent */
+	/* answers to reads of the peer, and the chunk of one that is being sent */
 	struct tcp_answer *answers;
 	uint32_t answer_mask, answer_head, answer_tail;
-	struct tcp_piece piece;
+	struct tcp_chunk chunk;
 	/* received bytes, and the data of a frame that is being received */
-	uint8_t *stage;
-	uint32_t stage_from, stage_to;
+	uint8_t *in;
+	uint32_t in_from, in_to;
 	struct {
 		uint8_t *into; /* NULL: dropped */
 		uint32_t rest; /* bytes that are missing; 0: a frame follows */
@@ -378,20 +379,20 @@ struct tcp_link {
 	uint16_t n_ops, free_op; /* size of the table; first unused entry, n_ops: none */
 	uint32_t n_out, limit;   /* in flight; that the peer accepts */
 	uint32_t n_started;      /* so far */
-	uint32_t n_owed;         /* accesses of the peer whose answer is not sent */
+	uint32_t n_unanswered;   /* accesses of the peer whose answer is not sent */
 	/* for tcp_link_is_stuck() */
 	uint32_t n_reads, n_reads_seen; /* times that bytes have arrived; at the last call */
 	uint32_t n_quiet;               /* calls in a row without new bytes */
 	struct tcp_producer *producers[TCP_PRODUCERS];
 	uint32_t next_serial; /* of producers */
-	struct tcp_source *sources[TCP_PRODUCERS];
+	struct tcp_peer_producer *sources[TCP_PRODUCERS];
 	uint32_t n_sources; /* entries of `sources` from the first to the last that is in use */
 };
 
 struct tcp_consumer {
 	struct tcp_lane *lane;
 	uint32_t id, depth, n_posted, n_used;
-	TAILQ_HEAD(tcp_sources, tcp_source) sources;
+	TAILQ_HEAD(tcp_peer_producers, tcp_peer_producer) sources;
 };
 
 struct tcp_producer {
@@ -456,10 +457,10 @@ int tcp_listen(void *device, const char *service, const struct gantry_conn_event
 void tcp_unlisten(void *listener);
 const char *tcp_listener_address(void *listener);
 void tcp_listeners_reap(struct tcp_device *dev);
-void tcp_on_door(struct tcp_door *door);
-void tcp_doors_progress(struct tcp_device *dev, uint64_t now_ns);
-void tcp_on_guest(struct tcp_guest *guest);
-void tcp_guest_end(struct tcp_guest *guest); /* closes its socket; it is freed later */
+void tcp_on_listen_socket(struct tcp_listen_socket *sock);
+void tcp_accept_progress(struct tcp_device *dev, uint64_t now_ns);
+void tcp_on_pending(struct tcp_pending *pending);
+void tcp_pending_end(struct tcp_pending *pending); /* closes its socket; it is freed later */
 
 /* Find or open the listener for direct links at this host. addr: in, out. Returns 0 or -errno. */
 int tcp_listen_direct(struct tcp_device *dev, struct sockaddr_storage *addr);
@@ -502,7 +503,7 @@ void tcp_conn_progress(struct tcp_conn *conn, uint64_t now_ns);
 uint64_t tcp_conn_wake_ns(const struct tcp_conn *conn);
 bool tcp_conn_usable(const struct tcp_conn *conn);
 /* Returns true if a disconnected connection has sent its last bytes, or has exceeded its time. */
-bool tcp_conn_left(struct tcp_conn *conn, uint64_t now_ns);
+bool tcp_conn_drained(struct tcp_conn *conn, uint64_t now_ns);
 void tcp_conn_destroy(struct tcp_conn *conn);
 int tcp_lost(const struct tcp_conn *conn);
 
@@ -536,7 +537,7 @@ int tcp_revoke(void *conn, uint32_t handle);
 int tcp_on_released(struct tcp_conn *conn, const struct tcp_name *name);
 void tcp_exports_progress(struct tcp_conn *conn, uint64_t now_ns);
 uint64_t tcp_exports_wake_ns(const struct tcp_conn *conn);
-void tcp_exports_lost(struct tcp_conn *conn, bool quiet);
+void tcp_exports_lost(struct tcp_conn *conn, bool without_events);
 /* The owner of a relayed export is gone: reject all accesses to it. */
 void tcp_export_orphan(struct tcp_export *e);
 /*
@@ -569,7 +570,7 @@ int tcp_lane_poll(struct tcp_lane *lane);
 void tcp_lane_flush(struct tcp_lane *lane);
 /* Send what must not wait until the user sends something. last: before the lane sleeps. */
 void tcp_lane_idle(struct tcp_lane *lane, bool last);
-void tcp_lanes_look(struct tcp_conn *conn); /* polls lanes that are not polled */
+void tcp_lanes_poll_stalled(struct tcp_conn *conn); /* polls lanes that are not polled */
 
 /* -- tcp_link.c: the caller holds the lock of the lane, except as stated -- */
 /* Find or create the link of two lanes, and start to connect it. Takes the lock. */
@@ -578,11 +579,11 @@ int tcp_link_new(struct tcp_lane *lane, uint32_t peer_lane, struct tcp_link **li
 struct tcp_link *tcp_link_find(const struct tcp_lane *lane, uint32_t peer_lane);
 /* The client: start to connect a link. The server: ask for it. */
 int tcp_link_start(struct tcp_link *link);
-/* The server: take the socket of a guest. */
+/* The server: take the socket of a pending socket. */
 void tcp_link_take(struct tcp_link *link, int fd, uint32_t ops);
 void tcp_on_link(struct tcp_link *link); /* the socket has connected, or has bytes */
 void tcp_link_up(struct tcp_link *link, uint32_t ops);
-void tcp_link_quiet(struct tcp_link *link); /* closes the socket */
+void tcp_link_close(struct tcp_link *link); /* closes the socket */
 void tcp_link_free(struct tcp_link *link);
 int tcp_link_receive(struct tcp_link *link); /* returns the number of frames */
 void tcp_link_op_done(struct tcp_link *link, uint16_t op, int status);
@@ -609,7 +610,7 @@ bool tcp_link_uses(const struct tcp_link *link, const struct tcp_export *e);
  */
 void tcp_link_forget(struct tcp_link *link, const void *owner, void *heir,
 		     void (*done)(void *heir, uint64_t cookie, int status));
-/* Returns a direct link of the lane that has ended, as after tcp_link_new(); NULL: there is none. */
+/* Returns a direct link of the lane that has ended, as after tcp_link_new(), or NULL. */
 struct tcp_link *tcp_link_reuse(struct tcp_lane *lane);
 
 /* -- tcp_output.c: the caller holds the lock -- */
@@ -648,7 +649,7 @@ void tcp_relay_send(struct tcp_link *link); /* sends the pieces */
 /* Accesses to this memory end: fail those in flight. The caller holds the lock. Thread: control. */
 void tcp_relay_forget(struct tcp_link *link, const struct tcp_import *im);
 void tcp_relay_free(struct tcp_link *link);
-void tcp_hop_free(struct tcp_hop *hop);
+void tcp_relay_piece_free(struct tcp_relay_piece *piece);
 bool tcp_relay_has_work(struct tcp_link *link);
 void tcp_on_bell(struct tcp_lane *lane);
 
@@ -671,7 +672,7 @@ void tcp_flush(void *producer);
 /* Send the credit of the sources of a link that has changed; all, or only what is urgent. */
 void tcp_credits(struct tcp_link *link, bool all);
 int tcp_on_open(struct tcp_link *link, const struct tcp_frame *frame);
-void tcp_source_end(struct tcp_link *link, uint16_t queue);
+void tcp_peer_producer_end(struct tcp_link *link, uint16_t queue);
 
 /* -- tcp_rma.c -- */
 int tcp_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);

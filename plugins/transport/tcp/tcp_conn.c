@@ -13,7 +13,7 @@
 #define LEAVE_NS 1000000000ull    /* time limit of sending the last bytes */
 #define LINK_END_NS 1000000000ull /* the control socket must end this soon after a link */
 #define STUCK_LOOKS 4             /* looks for accesses without an answer, per dead_time */
-#define LOOK_NS 5000000ull        /* interval of looks for lanes that are not polled */
+#define CHECK_NS 5000000ull       /* interval of looks for lanes that are not polled */
 
 int tcp_lost(const struct tcp_conn *conn)
 {
@@ -346,9 +346,9 @@ void tcp_conn_progress(struct tcp_conn *conn, uint64_t now_ns)
 		tcp_exports_progress(conn, now_ns);
 		tcp_imports_progress(conn);
 		check_answers(conn, now_ns);
-		if (now_ns >= conn->look_ns) {
-			tcp_lanes_look(conn);
-			conn->look_ns = now_ns + LOOK_NS;
+		if (now_ns >= conn->next_check_ns) {
+			tcp_lanes_poll_stalled(conn);
+			conn->next_check_ns = now_ns + CHECK_NS;
 		}
 	}
 	if (!conn->freed && tcp_lost(conn))
@@ -371,7 +371,7 @@ uint64_t tcp_conn_wake_ns(const struct tcp_conn *conn)
 		tcp_earlier(&first, conn->stuck_ns);
 	LIST_FOREACH (lane, &conn->lanes, entry) {
 		if (lane->n_users && !__atomic_load_n(&lane->armed, __ATOMIC_RELAXED))
-			tcp_earlier(&first, conn->look_ns);
+			tcp_earlier(&first, conn->next_check_ns);
 		LIST_FOREACH (link, &lane->links, entry)
 			tcp_earlier(&first, link->deadline_ns);
 	}
@@ -396,12 +396,12 @@ void tcp_disconnect(void *arg)
 	tcp_wake(conn->dev);
 	if (conn->fd >= 0)
 		tcp_rewatch(conn->dev, conn->fd, EPOLLIN, &conn->watch);
-	if (!conn->dev->in_progress && (!conn->deadline_ns || tcp_conn_left(conn, 0)))
+	if (!conn->dev->in_progress && (!conn->deadline_ns || tcp_conn_drained(conn, 0)))
 		tcp_conn_destroy(conn);
 }
 
 /* Returns true if all frames of all links are sent. */
-static bool links_left(struct tcp_conn *conn)
+static bool links_drained(struct tcp_conn *conn)
 {
 	struct tcp_lane *lane;
 	struct tcp_link *link;
@@ -426,11 +426,11 @@ static bool links_left(struct tcp_conn *conn)
  * A socket that is closed with unread bytes resets its connection, and the peer might lose what it
  * has not read. So this end sends everything, and then reads until the peer has ended as well.
  */
-bool tcp_conn_left(struct tcp_conn *conn, uint64_t now_ns)
+bool tcp_conn_drained(struct tcp_conn *conn, uint64_t now_ns)
 {
 	if (!conn->deadline_ns || now_ns >= conn->deadline_ns || tcp_lost(conn))
 		return true;
-	if (!conn->shut && links_left(conn)) {
+	if (!conn->shut && links_drained(conn)) {
 		if (tcp_control_put(conn, TCP_CTRL_BYE, NULL, 0))
 			return true;
 		conn->shut = true;

@@ -160,7 +160,7 @@ static void reap(struct tcp_device *dev, uint64_t now_ns)
 
 	for (conn = LIST_FIRST(&dev->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, link);
-		if (conn->freed && tcp_conn_left(conn, now_ns))
+		if (conn->freed && tcp_conn_drained(conn, now_ns))
 			tcp_conn_destroy(conn);
 	}
 	tcp_listeners_reap(dev);
@@ -196,8 +196,8 @@ static void tcp_close(void *device)
 		return;
 	if (tcp_usable(dev)) {
 		close_conns(dev);
-		while (!LIST_EMPTY(&dev->guests))
-			tcp_guest_end(LIST_FIRST(&dev->guests));
+		while (!LIST_EMPTY(&dev->pending))
+			tcp_pending_end(LIST_FIRST(&dev->pending));
 		while (!LIST_EMPTY(&dev->listeners))
 			tcp_unlisten(LIST_FIRST(&dev->listeners));
 		tcp_listeners_reap(dev);
@@ -211,7 +211,7 @@ static uint64_t link_bytes(const struct tcp_conf *conf)
 {
 	return (uint64_t)conf->max_depth * 8 *
 		       (sizeof(struct tcp_frame) + sizeof(struct tcp_item)) +
-	       TCP_STAGE;
+	       TCP_READ_BYTES;
 }
 
 static void tcp_info(void *device, struct gantry_device_info *info)
@@ -262,10 +262,10 @@ static void dispatch(struct tcp_device *dev, struct tcp_watch *watch, uint32_t e
 			;
 		break;
 	case TCP_LISTENING:
-		tcp_on_door((struct tcp_door *)watch);
+		tcp_on_listen_socket((struct tcp_listen_socket *)watch);
 		break;
-	case TCP_GUEST:
-		tcp_on_guest((struct tcp_guest *)watch);
+	case TCP_PENDING:
+		tcp_on_pending((struct tcp_pending *)watch);
 		break;
 	case TCP_CONN:
 		tcp_on_conn((struct tcp_conn *)watch, events);
@@ -283,7 +283,7 @@ static int tcp_progress(void *device)
 {
 	struct tcp_device *dev = device;
 	struct epoll_event events[EVENTS_PER_TURN];
-	struct tcp_guest *guest, *next;
+	struct tcp_pending *pending, *next;
 	struct tcp_conn *conn;
 	uint64_t now;
 	int n;
@@ -296,11 +296,11 @@ static int tcp_progress(void *device)
 	for (int i = 0; i < n; i++)
 		dispatch(dev, events[i].data.ptr, events[i].events);
 	now = tcp_now(dev);
-	tcp_doors_progress(dev, now);
-	for (guest = LIST_FIRST(&dev->guests); guest; guest = next) {
-		next = LIST_NEXT(guest, link);
-		if (now >= guest->deadline_ns)
-			tcp_guest_end(guest);
+	tcp_accept_progress(dev, now);
+	for (pending = LIST_FIRST(&dev->pending); pending; pending = next) {
+		next = LIST_NEXT(pending, link);
+		if (now >= pending->deadline_ns)
+			tcp_pending_end(pending);
 	}
 	/*
 	 * A callback can end or create connections. No connection leaves the list before the end of
@@ -316,12 +316,12 @@ static int tcp_progress(void *device)
 static uint64_t tcp_wake_ns(void *device)
 {
 	const struct tcp_device *dev = device;
-	const struct tcp_guest *guest;
+	const struct tcp_pending *pending;
 	const struct tcp_conn *conn;
-	uint64_t first = dev->doors_ns;
+	uint64_t first = dev->accept_paused_ns;
 
-	LIST_FOREACH (guest, &dev->guests, link)
-		tcp_earlier(&first, guest->deadline_ns);
+	LIST_FOREACH (pending, &dev->pending, link)
+		tcp_earlier(&first, pending->deadline_ns);
 	LIST_FOREACH (conn, &dev->conns, link)
 		tcp_earlier(&first, tcp_conn_wake_ns(conn));
 	return first;

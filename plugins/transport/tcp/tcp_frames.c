@@ -33,7 +33,7 @@ static const char *on_shut(struct tcp_link *link, const struct tcp_frame *frame)
 {
 	if (frame->queue >= TCP_PRODUCERS)
 		return "ends an invalid producer";
-	tcp_source_end(link, frame->queue);
+	tcp_peer_producer_end(link, frame->queue);
 	return NULL;
 }
 
@@ -51,7 +51,8 @@ static const char *on_credit(struct tcp_link *link, const struct tcp_frame *fram
 
 static const char *on_message(struct tcp_link *link, const struct tcp_frame *frame)
 {
-	struct tcp_source *s = frame->queue < TCP_PRODUCERS ? link->sources[frame->queue] : NULL;
+	struct tcp_peer_producer *s = frame->queue < TCP_PRODUCERS ? link->sources[frame->queue]
+								   : NULL;
 
 	if (frame->queue >= TCP_PRODUCERS || frame->imm_len > GANTRY_IMM_MAX || frame->length)
 		return "sends an invalid message";
@@ -71,13 +72,13 @@ static const char *target(struct tcp_link *link, const struct tcp_frame *frame, 
 
 	if (__atomic_load_n(&conn->over, __ATOMIC_ACQUIRE)) {
 		/* messages that follow a rejected write must not arrive */
-		tcp_link_quiet(link);
+		tcp_link_close(link);
 		return NULL;
 	}
 	*e_p = tcp_export_find(conn, &frame->access, frame->length, right);
 	if (!*e_p || ((*e_p)->relay && !link->relay))
 		return "accesses memory that this end does not export";
-	if (link->n_owed++ == link->n_ops)
+	if (link->n_unanswered++ == link->n_ops)
 		return "exceeds its limit of accesses";
 	if ((*e_p)->mapped) /* memory of a third party: the data passes through this process */
 		gantry_count(link->lane->payload, frame->length);
@@ -166,7 +167,7 @@ void tcp_frame_take(struct tcp_link *link, const struct tcp_frame *frame)
 				link->lane->conn->peer.address, why);
 	else
 		tcp_conn_broken(link->lane->conn, why);
-	tcp_link_quiet(link);
+	tcp_link_close(link);
 }
 
 /* Acknowledge a write: in the last frame, if that is an ACK that can grow. */

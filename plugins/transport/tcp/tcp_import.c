@@ -57,7 +57,7 @@ static void sign_off(struct tcp_conn *conn, struct tcp_import *im)
 				.generation = (uint32_t)(im->name >> 32)};
 	int rc;
 
-	if (!im->revoking || im->n_users || __atomic_load_n(&im->n_hops, __ATOMIC_ACQUIRE))
+	if (!im->revoking || im->n_users || __atomic_load_n(&im->n_relayed, __ATOMIC_ACQUIRE))
 		return;
 	im->name = 0;
 	im->revoking = false;

@@ -151,7 +151,7 @@ void tcp_lane_put(struct tcp_lane *lane)
 	tcp_wake(lane->conn->dev); /* frames can wait for the control thread now */
 }
 
-void tcp_lanes_look(struct tcp_conn *conn)
+void tcp_lanes_poll_stalled(struct tcp_conn *conn)
 {
 	struct tcp_lane *lane;
 

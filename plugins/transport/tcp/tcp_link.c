@@ -26,12 +26,12 @@ static int allocate(struct tcp_link *link, uint32_t depth)
 	link->mask = n - 1;
 	link->frames = aligned_alloc(64, n * sizeof(*link->frames));
 	link->items = calloc(n, sizeof(*link->items));
-	link->stage = aligned_alloc(64, TCP_STAGE);
-	link->answer_mask = tc_power_of_two(depth + TCP_HOPS) - 1;
+	link->in = aligned_alloc(64, TCP_READ_BYTES);
+	link->answer_mask = tc_power_of_two(depth + TCP_RELAY_PIECES) - 1;
 	link->answers = calloc(link->answer_mask + 1, sizeof(*link->answers));
 	link->n_ops = (uint16_t)depth;
 	link->ops = calloc(depth, sizeof(*link->ops));
-	if (!link->frames || !link->items || !link->stage || !link->answers || !link->ops)
+	if (!link->frames || !link->items || !link->in || !link->answers || !link->ops)
 		return -ENOMEM;
 	for (uint16_t i = 0; i < link->n_ops; i++)
 		link->ops[i].next = (uint16_t)(i + 1 < link->n_ops ? i + 1 : NO_OP);
@@ -42,7 +42,7 @@ static void release(struct tcp_link *link)
 {
 	free(link->frames);
 	free(link->items);
-	free(link->stage);
+	free(link->in);
 	free(link->answers);
 	free(link->ops);
 	free(link);
@@ -78,7 +78,7 @@ struct tcp_link *tcp_link_reuse(struct tcp_lane *lane)
 	struct tcp_link *link;
 
 	LIST_FOREACH (link, &lane->links, entry)
-		if (link->state == TCP_L_QUIET && link->peer_lane >= TCP_LANES && !link->owner)
+		if (link->state == TCP_L_CLOSED && link->peer_lane >= TCP_LANES && !link->owner)
 			break;
 	if (!link)
 		return NULL;
@@ -86,8 +86,8 @@ struct tcp_link *tcp_link_reuse(struct tcp_lane *lane)
 	tcp_link_drop(link);
 	link->state = TCP_L_ASKED;
 	link->blocked = link->urgent = link->unread = false;
-	link->stage_from = link->stage_to = 0;
-	link->n_owed = 0;
+	link->in_from = link->in_to = 0;
+	link->n_unanswered = 0;
 	return link;
 }
 
@@ -143,12 +143,12 @@ int tcp_link_want(struct tcp_lane *lane, uint32_t peer_lane, struct tcp_link **l
 	return rc ? rc : tcp_relay_link(*link_p);
 }
 
-void tcp_link_quiet(struct tcp_link *link)
+void tcp_link_close(struct tcp_link *link)
 {
 	if (link->fd >= 0)
 		close(link->fd);
 	link->fd = -1;
-	link->state = TCP_L_QUIET;
+	link->state = TCP_L_CLOSED;
 	link->deadline_ns = 0;
 	link->body.rest = 0;
 }
@@ -243,7 +243,7 @@ static void greet(struct tcp_link *link)
 	if (!rc && send(link->fd, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))
 		rc = -EPIPE;
 	if (rc) {
-		tcp_link_quiet(link);
+		tcp_link_close(link);
 		tcp_conn_fail(conn, rc);
 		return;
 	}
@@ -256,22 +256,22 @@ static void greeted(struct tcp_link *link)
 {
 	struct tcp_conn *conn = link->lane->conn;
 	struct tcp_frame frame;
-	ssize_t n = recv(link->fd, link->stage + link->stage_to, sizeof(frame) - link->stage_to, 0);
+	ssize_t n = recv(link->fd, link->in + link->in_to, sizeof(frame) - link->in_to, 0);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		tcp_link_quiet(link);
+		tcp_link_close(link);
 		tcp_conn_fail(conn, -ENOTCONN);
 		return;
 	}
-	link->stage_to += (uint32_t)n;
-	if (link->stage_to < sizeof(frame))
+	link->in_to += (uint32_t)n;
+	if (link->in_to < sizeof(frame))
 		return;
-	memcpy(&frame, link->stage, sizeof(frame));
-	link->stage_to = 0;
+	memcpy(&frame, link->in, sizeof(frame));
+	link->in_to = 0;
 	if (frame.kind != TCP_READY || frame.ops == 0) {
-		tcp_link_quiet(link);
+		tcp_link_close(link);
 		tcp_conn_broken(conn, "answers a link with an unexpected frame");
 		return;
 	}
@@ -300,7 +300,7 @@ static void ended(struct tcp_link *link)
 {
 	struct tcp_conn *conn = link->lane->conn;
 
-	tcp_link_quiet(link);
+	tcp_link_close(link);
 	if (link->peer_lane >= TCP_LANES)
 		return; /* a third party has ended, not the peer */
 	__atomic_store_n(&conn->link_end_ns, tcp_now(conn->dev), __ATOMIC_RELAXED);
@@ -331,26 +331,26 @@ static int parse(struct tcp_link *link)
 	int n = 0;
 
 	while (link->state == TCP_L_UP && !link->stalled) {
-		uint32_t bytes = link->stage_to - link->stage_from;
+		uint32_t bytes = link->in_to - link->in_from;
 		struct tcp_frame frame;
 
 		if (link->body.rest) {
 			if (bytes == 0)
 				break;
-			link->stage_from += feed(link, link->stage + link->stage_from, bytes);
+			link->in_from += feed(link, link->in + link->in_from, bytes);
 			n++;
 			continue;
 		}
 		if (bytes < sizeof(frame))
 			break;
-		memcpy(&frame, link->stage + link->stage_from, sizeof(frame));
-		link->stage_from += sizeof(frame);
+		memcpy(&frame, link->in + link->in_from, sizeof(frame));
+		link->in_from += sizeof(frame);
 		tcp_frame_take(link, &frame);
 		n++;
 	}
-	memmove(link->stage, link->stage + link->stage_from, link->stage_to - link->stage_from);
-	link->stage_to -= link->stage_from;
-	link->stage_from = 0;
+	memmove(link->in, link->in + link->in_from, link->in_to - link->in_from);
+	link->in_to -= link->in_from;
+	link->in_from = 0;
 	return n;
 }
 
@@ -360,7 +360,7 @@ static ssize_t read_some(struct tcp_link *link, size_t *want_p)
 	bool direct = link->body.rest && link->body.into;
 	struct iovec iov[2] = {
 		{.iov_base = link->body.into, .iov_len = direct ? link->body.rest : 0},
-		{.iov_base = link->stage + link->stage_to, .iov_len = TCP_STAGE - link->stage_to}};
+		{.iov_base = link->in + link->in_to, .iov_len = TCP_READ_BYTES - link->in_to}};
 	struct msghdr msg = {.msg_iov = direct ? iov : iov + 1, .msg_iovlen = direct ? 2 : 1};
 	ssize_t n = recvmsg(link->fd, &msg, 0);
 	uint32_t rest = direct ? link->body.rest : 0;
@@ -371,7 +371,7 @@ static ssize_t read_some(struct tcp_link *link, size_t *want_p)
 	if (direct)
 		feed(link, NULL, n < (ssize_t)rest ? (uint32_t)n : rest);
 	if (n > (ssize_t)rest)
-		link->stage_to += (uint32_t)n - rest;
+		link->in_to += (uint32_t)n - rest;
 	return n;
 }
 
@@ -414,7 +414,7 @@ int tcp_link_submit(struct tcp_link *link, const struct tcp_access *access, cons
 	struct tcp_item *item;
 	uint16_t i = link->free_op;
 
-	if (link->state == TCP_L_QUIET)
+	if (link->state == TCP_L_CLOSED)
 		return -ENOTCONN;
 	if (link->state != TCP_L_UP || i == NO_OP || link->n_out == link->limit ||
 	    !tcp_link_room(link))
@@ -463,7 +463,7 @@ void tcp_link_end_accesses(struct tcp_link *link)
 {
 	for (int i = 0; i < LAST_READS && tcp_link_receive(link) > 0; i++)
 		;
-	tcp_link_quiet(link);
+	tcp_link_close(link);
 	end_ops(link);
 }
 
@@ -486,7 +486,7 @@ static void keep(struct tcp_link *link, struct tcp_item *item)
 
 	if (!copy) {
 		tcp_conn_fail(link->lane->conn, -ENOMEM);
-		tcp_link_quiet(link);
+		tcp_link_close(link);
 		return;
 	}
 	memcpy(copy, item->data, item->length);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tcp_listener.c - an address that accepts connections. A guest is an accepted socket of which the
- * hello has not arrived: the first of a connection, or a link of one.
+ * tcp_listener.c - an address that accepts connections. An accepted socket is pending until its
+ * hello has arrived: it is the control socket of a new connection, or a link of one.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -17,8 +17,8 @@
 
 #define BACKLOG 1024
 #define ACCEPTS_PER_TURN 64
-#define DOORS_NS 1000000000ull /* pause of accepting without free descriptors */
-#define GUESTS 1024u           /* limit of guests of a device; the oldest makes way for a new one */
+#define ACCEPT_PAUSE_NS 1000000000ull /* pause of accepting without free descriptors */
+#define MAX_PENDING 1024u /* limit of pending sockets of a device; the oldest is evicted */
 #define REMEDY "raise it or close connections"
 
 /* -- listeners -- */
@@ -38,10 +38,10 @@ static void explain(const struct tcp_device *dev, const char *service, int rc)
 		gantry_log_error(dev->host, "cannot listen at %s: %s", service, strerror(-rc));
 }
 
-/* Listen at an address. It gets the port of the first door if it has port 0. */
-static int open_door(struct tcp_listener *l, struct sockaddr_storage *addr)
+/* Listen at an address. It gets the port of the first socket if it has port 0. */
+static int open_socket(struct tcp_listener *l, struct sockaddr_storage *addr)
 {
-	struct tcp_door *door = &l->doors[l->n_doors];
+	struct tcp_listen_socket *sock = &l->sockets[l->n_sockets];
 	struct sockaddr *sa = (struct sockaddr *)addr;
 	socklen_t bytes = tc_address_bytes(sa);
 	int fd = tcp_socket(l->dev, sa->sa_family), one = 1, zero = 0, rc;
@@ -52,15 +52,15 @@ static int open_door(struct tcp_listener *l, struct sockaddr_storage *addr)
 	/* the address [::] accepts IPv4 as well */
 	if (sa->sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
-	*door = (struct tcp_door){.watch = {TCP_LISTENING}, .listener = l, .fd = fd};
+	*sock = (struct tcp_listen_socket){.watch = {TCP_LISTENING}, .listener = l, .fd = fd};
 	rc = bind(fd, sa, bytes) || listen(fd, BACKLOG) || getsockname(fd, sa, &bytes) ? -errno : 0;
 	if (!rc)
-		rc = tcp_watch(l->dev, fd, EPOLLIN, &door->watch);
+		rc = tcp_watch(l->dev, fd, EPOLLIN, &sock->watch);
 	if (rc) {
 		close(fd);
 		return rc;
 	}
-	if (l->n_doors++ == 0) {
+	if (l->n_sockets++ == 0) {
 		l->addr = *addr;
 		tc_address_print(sa, l->address, sizeof(l->address));
 	}
@@ -86,13 +86,13 @@ static int find(const struct tcp_device *dev, const char *service, struct sockad
 	return n ? n : -ETIMEDOUT;
 }
 
-static void close_doors(struct tcp_listener *l)
+static void close_sockets(struct tcp_listener *l)
 {
-	while (l->n_doors)
-		close(l->doors[--l->n_doors].fd);
+	while (l->n_sockets)
+		close(l->sockets[--l->n_sockets].fd);
 }
 
-static int open_doors(struct tcp_listener *l, struct sockaddr_storage *list, int n)
+static int open_sockets(struct tcp_listener *l, struct sockaddr_storage *list, int n)
 {
 	int rc = 0;
 
@@ -102,10 +102,10 @@ static int open_doors(struct tcp_listener *l, struct sockaddr_storage *list, int
 				   *this = (struct sockaddr_in *)&list[i];
 
 		this->sin_port = first->sin_port;
-		rc = open_door(l, &list[i]);
+		rc = open_socket(l, &list[i]);
 	}
 	if (rc)
-		close_doors(l);
+		close_sockets(l);
 	return rc;
 }
 
@@ -124,7 +124,7 @@ int tcp_listen(void *device, const char *service, const struct gantry_conn_event
 	rc = n < 0 ? n : -ENOMEM;
 	if (l) {
 		*l = (struct tcp_listener){.dev = dev, .events = events, .arg = arg};
-		rc = open_doors(l, list, n);
+		rc = open_sockets(l, list, n);
 	}
 	if (rc) {
 		explain(dev, service, rc);
@@ -151,7 +151,7 @@ int tcp_listen_direct(struct tcp_device *dev, struct sockaddr_storage *addr)
 			return -ENOMEM;
 		l->dev = dev;
 		((struct sockaddr_in *)addr)->sin_port = 0;
-		rc = open_door(l, addr);
+		rc = open_socket(l, addr);
 		if (rc) {
 			free(l);
 			return rc;
@@ -170,17 +170,17 @@ const char *tcp_listener_address(void *listener)
 void tcp_unlisten(void *listener)
 {
 	struct tcp_listener *l = listener;
-	struct tcp_guest *guest;
+	struct tcp_pending *pending;
 	struct tcp_device *dev;
 
 	if (!l || !tcp_usable(l->dev))
 		return;
 	dev = l->dev;
-	/* a guest can still be a link of a connection, which continues */
-	LIST_FOREACH (guest, &dev->guests, link)
-		if (guest->listener == l)
-			guest->listener = NULL;
-	close_doors(l);
+	/* a pending socket can still be a link of a connection, which continues */
+	LIST_FOREACH (pending, &dev->pending, link)
+		if (pending->listener == l)
+			pending->listener = NULL;
+	close_sockets(l);
 	LIST_REMOVE(l, link);
 	/* an event of this turn can still name it */
 	l->next_dead = dev->dead;
@@ -197,33 +197,33 @@ void tcp_listeners_reap(struct tcp_device *dev)
 		dev->dead = l->next_dead;
 		free(l);
 	}
-	while (!LIST_EMPTY(&dev->dead_guests)) {
-		struct tcp_guest *guest = LIST_FIRST(&dev->dead_guests);
+	while (!LIST_EMPTY(&dev->dead_pending)) {
+		struct tcp_pending *pending = LIST_FIRST(&dev->dead_pending);
 
-		LIST_REMOVE(guest, link);
-		free(guest);
+		LIST_REMOVE(pending, link);
+		free(pending);
 	}
 }
 
-/* -- guests -- */
+/* -- pending sockets -- */
 
-void tcp_guest_end(struct tcp_guest *guest)
+void tcp_pending_end(struct tcp_pending *pending)
 {
-	LIST_REMOVE(guest, link);
-	if (guest->fd >= 0)
-		close(guest->fd);
-	guest->fd = -1;
+	LIST_REMOVE(pending, link);
+	if (pending->fd >= 0)
+		close(pending->fd);
+	pending->fd = -1;
 	/* an event of this turn can still name it */
-	LIST_INSERT_HEAD(&guest->dev->dead_guests, guest, link);
+	LIST_INSERT_HEAD(&pending->dev->dead_pending, pending, link);
 }
 
-static struct tcp_guest *oldest(struct tcp_device *dev, uint32_t *n_p)
+static struct tcp_pending *oldest(struct tcp_device *dev, uint32_t *n_p)
 {
-	struct tcp_guest *guest, *first = NULL;
+	struct tcp_pending *pending, *first = NULL;
 
 	*n_p = 0;
-	LIST_FOREACH (guest, &dev->guests, link) {
-		first = guest; /* the list starts with the youngest */
+	LIST_FOREACH (pending, &dev->pending, link) {
+		first = pending; /* the list starts with the youngest */
 		++*n_p;
 	}
 	return first;
@@ -233,83 +233,83 @@ static void admit(struct tcp_listener *l, int fd, const struct sockaddr_storage 
 {
 	struct tcp_device *dev = l->dev;
 	uint32_t n;
-	struct tcp_guest *guest = oldest(dev, &n);
+	struct tcp_pending *pending = oldest(dev, &n);
 
-	if (n >= GUESTS)
-		tcp_guest_end(guest);
-	guest = calloc(1, sizeof(*guest));
-	if (!guest) {
+	if (n >= MAX_PENDING)
+		tcp_pending_end(pending);
+	pending = calloc(1, sizeof(*pending));
+	if (!pending) {
 		gantry_log_warn(dev->host, "cannot accept a connection: %s", strerror(ENOMEM));
 		close(fd);
 		return;
 	}
-	guest->watch.what = TCP_GUEST;
-	guest->dev = dev;
-	guest->listener = l;
-	guest->from = *from;
-	guest->fd = fd;
-	guest->deadline_ns = tcp_now(dev) + dev->conf->connect_timeout_ns;
-	LIST_INSERT_HEAD(&dev->guests, guest, link);
+	pending->watch.what = TCP_PENDING;
+	pending->dev = dev;
+	pending->listener = l;
+	pending->from = *from;
+	pending->fd = fd;
+	pending->deadline_ns = tcp_now(dev) + dev->conf->connect_timeout_ns;
+	LIST_INSERT_HEAD(&dev->pending, pending, link);
 	tcp_socket_options(dev, fd);
-	if (tcp_watch(dev, fd, EPOLLIN, &guest->watch))
-		tcp_guest_end(guest);
+	if (tcp_watch(dev, fd, EPOLLIN, &pending->watch))
+		tcp_pending_end(pending);
 }
 
 /*
- * No descriptor is left: the oldest guest makes way. Without guests no door is watched for a while,
- * because a connection that waits would be reported again and again.
+ * No descriptor is left: evict the oldest pending socket. If none is pending, watch no listen
+ * socket for a while, because epoll would report a connection that waits again and again.
  */
 static void make_room(struct tcp_device *dev)
 {
 	struct tcp_listener *l;
 	uint32_t n;
-	struct tcp_guest *guest = oldest(dev, &n);
+	struct tcp_pending *pending = oldest(dev, &n);
 
-	if (guest) {
-		tcp_guest_end(guest);
+	if (pending) {
+		tcp_pending_end(pending);
 		return;
 	}
-	if (!dev->doors_ns)
+	if (!dev->accept_paused_ns)
 		gantry_log_warn(dev->host,
 				"cannot accept connections: this process has no free descriptor: "
 				"raise ulimit -n, or LimitNOFILE= of the service");
-	dev->doors_ns = tcp_now(dev) + DOORS_NS;
+	dev->accept_paused_ns = tcp_now(dev) + ACCEPT_PAUSE_NS;
 	LIST_FOREACH (l, &dev->listeners, link)
-		for (uint32_t i = 0; i < l->n_doors; i++)
-			tcp_rewatch(dev, l->doors[i].fd, 0, &l->doors[i].watch);
+		for (uint32_t i = 0; i < l->n_sockets; i++)
+			tcp_rewatch(dev, l->sockets[i].fd, 0, &l->sockets[i].watch);
 }
 
-void tcp_on_door(struct tcp_door *door)
+void tcp_on_listen_socket(struct tcp_listen_socket *sock)
 {
 	struct sockaddr_storage from = {0}; /* accept4() sets a part of it */
 
 	/* a callback of an earlier event of this turn can have closed the listener */
-	for (int i = 0;
-	     i < ACCEPTS_PER_TURN && door->listener->n_doors && !door->listener->dev->doors_ns;
+	for (int i = 0; i < ACCEPTS_PER_TURN && sock->listener->n_sockets &&
+			!sock->listener->dev->accept_paused_ns;
 	     i++) {
 		socklen_t bytes = sizeof(from);
-		int fd = accept4(door->fd, (struct sockaddr *)&from, &bytes,
+		int fd = accept4(sock->fd, (struct sockaddr *)&from, &bytes,
 				 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0)
-			admit(door->listener, fd, &from);
+			admit(sock->listener, fd, &from);
 		else if (errno == EMFILE || errno == ENFILE)
-			make_room(door->listener->dev);
+			make_room(sock->listener->dev);
 		else
 			return;
 	}
 }
 
-void tcp_doors_progress(struct tcp_device *dev, uint64_t now_ns)
+void tcp_accept_progress(struct tcp_device *dev, uint64_t now_ns)
 {
 	struct tcp_listener *l;
 
-	if (!dev->doors_ns || now_ns < dev->doors_ns)
+	if (!dev->accept_paused_ns || now_ns < dev->accept_paused_ns)
 		return;
-	dev->doors_ns = 0;
+	dev->accept_paused_ns = 0;
 	LIST_FOREACH (l, &dev->listeners, link)
-		for (uint32_t i = 0; i < l->n_doors; i++)
-			tcp_rewatch(dev, l->doors[i].fd, EPOLLIN, &l->doors[i].watch);
+		for (uint32_t i = 0; i < l->n_sockets; i++)
+			tcp_rewatch(dev, l->sockets[i].fd, EPOLLIN, &l->sockets[i].watch);
 }
 
 /* -- the hello -- */
@@ -349,8 +349,8 @@ static const char *quota(const struct tcp_device *dev, const struct sockaddr *ho
 	return text;
 }
 
-/* Send the reason to the guest. It is lost if the socket does not take it at once. */
-static void refuse(struct tcp_device *dev, struct tcp_guest *guest, int reason, const char *why)
+/* Send the reason to the pending socket. It is lost if the socket does not take it at once. */
+static void refuse(struct tcp_device *dev, struct tcp_pending *pending, int reason, const char *why)
 {
 	struct {
 		struct tcp_ctrl head;
@@ -360,12 +360,12 @@ static void refuse(struct tcp_device *dev, struct tcp_guest *guest, int reason, 
 	char peer[TC_ADDRESS_TEXT];
 
 	snprintf(msg.body.text, sizeof(msg.body.text), "%s", why);
-	tc_address_print((struct sockaddr *)&guest->from, peer, sizeof(peer));
+	tc_address_print((struct sockaddr *)&pending->from, peer, sizeof(peer));
 	gantry_log_info(dev->host, "refusing %s: %s", peer, why);
-	if (guest->hello.kind == TCP_CONTROL)
-		send(guest->fd, &msg, sizeof(msg), MSG_NOSIGNAL);
-	shutdown(guest->fd, SHUT_WR);
-	tcp_guest_end(guest);
+	if (pending->hello.kind == TCP_CONTROL)
+		send(pending->fd, &msg, sizeof(msg), MSG_NOSIGNAL);
+	shutdown(pending->fd, SHUT_WR);
+	tcp_pending_end(pending);
 }
 
 static int call_accept(struct tcp_listener *l, struct tcp_conn *conn)
@@ -380,25 +380,25 @@ static int call_accept(struct tcp_listener *l, struct tcp_conn *conn)
 	return rc ? -EACCES : 0;
 }
 
-/* The guest opens a new connection. */
-static void on_control(struct tcp_device *dev, struct tcp_guest *guest)
+/* The pending socket opens a new connection. */
+static void on_control(struct tcp_device *dev, struct tcp_pending *pending)
 {
-	struct tcp_listener *l = guest->listener;
+	struct tcp_listener *l = pending->listener;
 	char text[TCP_REFUSED_TEXT];
 	struct tcp_conn *conn;
-	const char *why = quota(dev, (struct sockaddr *)&guest->from, text, sizeof(text));
+	const char *why = quota(dev, (struct sockaddr *)&pending->from, text, sizeof(text));
 	struct tcp_welcome welcome;
 	int rc = why ? -EBUSY : tcp_conn_new(dev, TCP_LISTENS, l->events, l->arg, &conn);
 
 	if (rc) {
-		refuse(dev, guest, rc, why ? why : strerror(-rc));
+		refuse(dev, pending, rc, why ? why : strerror(-rc));
 		return;
 	}
-	conn->session = guest->hello.session;
-	conn->to[0] = guest->from;
-	tc_address_print((struct sockaddr *)&guest->from, conn->peer.address,
+	conn->session = pending->hello.session;
+	conn->to[0] = pending->from;
+	tc_address_print((struct sockaddr *)&pending->from, conn->peer.address,
 			 sizeof(conn->peer.address));
-	conn->fd = guest->fd;
+	conn->fd = pending->fd;
 	memcpy(welcome.secret, conn->secret, sizeof(welcome.secret));
 	rc = tcp_control_put(conn, TCP_CTRL_WELCOME, &welcome, sizeof(welcome));
 	if (!rc)
@@ -406,12 +406,12 @@ static void on_control(struct tcp_device *dev, struct tcp_guest *guest)
 	if (rc) {
 		conn->fd = -1;
 		tcp_conn_destroy(conn);
-		refuse(dev, guest, rc,
+		refuse(dev, pending, rc,
 		       rc == -EACCES ? "the listener rejects the session" : strerror(-rc));
 		return;
 	}
-	guest->fd = -1;
-	tcp_guest_end(guest);
+	pending->fd = -1;
+	tcp_pending_end(pending);
 	conn->accepted = true;
 	dev->n_accepted++;
 	tcp_rewatch(dev, conn->fd, EPOLLIN, &conn->watch);
@@ -443,17 +443,17 @@ static struct tcp_conn *find_conn(struct tcp_device *dev, const struct tcp_hello
 	return conn;
 }
 
-/* The guest is a link of a connection. */
-static void on_link(struct tcp_device *dev, struct tcp_guest *guest)
+/* The pending socket is a link of a connection. */
+static void on_link(struct tcp_device *dev, struct tcp_pending *pending)
 {
-	const struct tcp_hello *hello = &guest->hello;
+	const struct tcp_hello *hello = &pending->hello;
 	struct tcp_conn *conn = find_conn(dev, hello);
 	struct tcp_link *link = NULL;
 	struct tcp_lane *lane;
-	int fd = guest->fd, rc;
+	int fd = pending->fd, rc;
 
 	if (!conn) {
-		refuse(dev, guest, -EACCES, "no such session, or it has ended");
+		refuse(dev, pending, -EACCES, "no such session, or it has ended");
 		return;
 	}
 	rc = tcp_lane_get(conn, hello->listens_lane, &lane);
@@ -469,41 +469,41 @@ static void on_link(struct tcp_device *dev, struct tcp_guest *guest)
 	if (!rc)
 		rc = tcp_relay_link(link);
 	if (rc) {
-		refuse(dev, guest, rc,
+		refuse(dev, pending, rc,
 		       rc == -ENOMEM ? strerror(ENOMEM) : "no such link can be opened");
 		return;
 	}
 	tcp_unwatch(dev, fd);
-	guest->fd = -1;
+	pending->fd = -1;
 	tcp_link_take(link, fd, hello->ops);
-	tcp_guest_end(guest);
+	tcp_pending_end(pending);
 }
 
-/* The guest is the link of a third party. */
-static void on_direct(struct tcp_device *dev, struct tcp_guest *guest)
+/* The pending socket is the link of a third party. */
+static void on_direct(struct tcp_device *dev, struct tcp_pending *pending)
 {
-	struct tcp_link *link = tcp_direct_accept(dev, &guest->hello);
-	int fd = guest->fd;
+	struct tcp_link *link = tcp_direct_accept(dev, &pending->hello);
+	int fd = pending->fd;
 
 	if (!link) {
-		refuse(dev, guest, -EACCES, "no such session accepts direct links");
+		refuse(dev, pending, -EACCES, "no such session accepts direct links");
 		return;
 	}
 	tcp_unwatch(dev, fd);
-	guest->fd = -1;
-	tcp_link_take(link, fd, guest->hello.ops);
-	tcp_guest_end(guest);
+	pending->fd = -1;
+	tcp_link_take(link, fd, pending->hello.ops);
+	tcp_pending_end(pending);
 }
 
-static const char *check(const struct tcp_guest *guest)
+static const char *check(const struct tcp_pending *pending)
 {
-	const struct tcp_hello *hello = &guest->hello;
+	const struct tcp_hello *hello = &pending->hello;
 
 	if (hello->magic != TCP_MAGIC)
 		return "the request does not belong to the protocol of gantry";
-	if (hello->version == (tcp_version(guest->dev) ^ TCP_RECORDS))
+	if (hello->version == (tcp_version(pending->dev) ^ TCP_RECORDS))
 		return "only one end protects control messages: use the same security at both ends";
-	if (hello->version != tcp_version(guest->dev))
+	if (hello->version != tcp_version(pending->dev))
 		return "other protocol version: use the same release of gantry at both ends";
 	if (hello->kind < TCP_CONTROL || hello->kind > TCP_DIRECT || hello->session == 0)
 		return "malformed request";
@@ -513,30 +513,31 @@ static const char *check(const struct tcp_guest *guest)
 	return NULL;
 }
 
-void tcp_on_guest(struct tcp_guest *guest)
+void tcp_on_pending(struct tcp_pending *pending)
 {
-	struct tcp_device *dev = guest->dev;
+	struct tcp_device *dev = pending->dev;
 	const char *why;
 	ssize_t n;
 
-	if (guest->fd < 0) /* it has ended in this turn */
+	if (pending->fd < 0) /* it has ended in this turn */
 		return;
-	n = recv(guest->fd, (char *)&guest->hello + guest->n, sizeof(guest->hello) - guest->n, 0);
+	n = recv(pending->fd, (char *)&pending->hello + pending->n,
+		 sizeof(pending->hello) - pending->n, 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0)
-		guest->n += (uint32_t)n;
-	if (n > 0 && guest->n < sizeof(guest->hello))
+		pending->n += (uint32_t)n;
+	if (n > 0 && pending->n < sizeof(pending->hello))
 		return;
-	why = n > 0 ? check(guest) : NULL;
+	why = n > 0 ? check(pending) : NULL;
 	if (why)
-		refuse(dev, guest, -EPROTO, why);
-	else if (n > 0 && guest->hello.kind == TCP_LINK)
-		on_link(dev, guest);
-	else if (n > 0 && guest->hello.kind == TCP_DIRECT)
-		on_direct(dev, guest);
-	else if (n > 0 && guest->listener && guest->listener->events)
-		on_control(dev, guest);
+		refuse(dev, pending, -EPROTO, why);
+	else if (n > 0 && pending->hello.kind == TCP_LINK)
+		on_link(dev, pending);
+	else if (n > 0 && pending->hello.kind == TCP_DIRECT)
+		on_direct(dev, pending);
+	else if (n > 0 && pending->listener && pending->listener->events)
+		on_control(dev, pending);
 	else /* without a listener, the client gets ECONNREFUSED */
-		tcp_guest_end(guest);
+		tcp_pending_end(pending);
 }

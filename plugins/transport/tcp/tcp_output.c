@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tcp_output.c - what a link sends: frames in order, and the data of answered reads. A frame does
- * not wait for the data, which goes in pieces of TCP_PIECE bytes when no frame is left. Data of a
- * write belongs to its frame: messages that follow must arrive after it. The caller holds the lock.
+ * not wait for that data, which goes in chunks of TCP_CHUNK_BYTES when no frame is left. The data
+ * of a write follows its frame, because messages after it must arrive later. The caller holds the
+ * lock.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 #include "tcp.h"
 
-#define IOVECS 64 /* pieces of one sendmsg() */
+#define IOVECS 64 /* iovecs of one sendmsg() */
 
 uint32_t tcp_link_room(const struct tcp_link *link)
 {
@@ -50,7 +51,7 @@ struct batch {
 	size_t n, bytes;
 };
 
-/* Add a piece, or lengthen the last one. */
+/* Add an iovec, or lengthen the last one. */
 static void add(struct batch *b, const void *at, size_t bytes)
 {
 	struct iovec *last = b->n ? &b->iov[b->n - 1] : NULL;
@@ -74,71 +75,71 @@ static void add_frame(struct batch *b, const struct tcp_frame *frame, const uint
 		add(b, data + of_data, length - of_data);
 }
 
-/* Make the next piece of the first answer the current one. */
+/* Make the next chunk of the first answer the current one. */
 static void cut(struct tcp_link *link)
 {
 	const struct tcp_answer *a = &link->answers[link->answer_tail & link->answer_mask];
 
-	link->piece =
-		(struct tcp_piece){.frame = {.kind = TCP_DATA,
-					     .queue = a->op,
-					     .length = a->left < TCP_PIECE ? a->left : TCP_PIECE},
-				   .data = a->data};
-	link->piece.open = true;
+	link->chunk = (struct tcp_chunk){
+		.frame = {.kind = TCP_DATA,
+			  .queue = a->op,
+			  .length = a->left < TCP_CHUNK_BYTES ? a->left : TCP_CHUNK_BYTES},
+		.data = a->data};
+	link->chunk.open = true;
 }
 
-static void add_piece(struct batch *b, const struct tcp_link *link)
+static void add_chunk(struct batch *b, const struct tcp_link *link)
 {
-	add_frame(b, &link->piece.frame, link->piece.data, link->piece.frame.length,
-		  link->piece.sent);
+	add_frame(b, &link->chunk.frame, link->chunk.data, link->chunk.frame.length,
+		  link->chunk.sent);
 }
 
-/* A piece that was begun goes first, a new one last. */
+/* A chunk that was begun goes first, a new one last. */
 static void gather(struct tcp_link *link, struct batch *b)
 {
 	uint32_t skip = link->tail_sent, i = link->tail;
-	bool begun = link->piece.open;
+	bool begun = link->chunk.open;
 
 	b->n = b->bytes = 0;
 	if (begun)
-		add_piece(b, link);
+		add_chunk(b, link);
 	for (; i != link->head && b->n + 4 <= IOVECS; i++, skip = 0)
 		add_frame(b, &link->frames[i & link->mask], link->items[i & link->mask].data,
 			  link->items[i & link->mask].length, skip);
 	if (!begun && i == link->head && link->answer_tail != link->answer_head) {
 		cut(link);
-		add_piece(b, link);
+		add_chunk(b, link);
 	}
 }
 
 /* -- what the socket has taken -- */
 
-static void sent_piece(struct tcp_link *link)
+static void sent_chunk(struct tcp_link *link)
 {
 	struct tcp_answer *a = &link->answers[link->answer_tail & link->answer_mask];
 
-	a->data += link->piece.frame.length;
-	a->left -= link->piece.frame.length;
-	link->piece.open = false;
+	a->data += link->chunk.frame.length;
+	a->left -= link->chunk.frame.length;
+	link->chunk.open = false;
 	if (a->left)
 		return;
 	if (a->last)
-		link->n_owed--;
-	if (a->hop)
-		tcp_hop_free(a->hop);
+		link->n_unanswered--;
+	if (a->piece)
+		tcp_relay_piece_free(a->piece);
 	link->answer_tail++;
 }
 
-/* Count bytes for the current piece. Returns those that are left. */
-static size_t take_piece(struct tcp_link *link, size_t bytes)
+/* Count bytes for the current chunk. Returns those that are left. */
+static size_t take_chunk(struct tcp_link *link, size_t bytes)
 {
-	size_t rest = sizeof(struct tcp_frame) + link->piece.frame.length - link->piece.sent;
+	size_t rest = sizeof(struct tcp_frame) + link->chunk.frame.length - link->chunk.sent;
 
 	if (bytes < rest) {
-		link->piece.sent += (uint32_t)bytes;
+		link->chunk.sent += (uint32_t)bytes;
 		return 0;
 	}
-	sent_piece(link);
+	sent_chunk(link);
 	return bytes - rest;
 }
 
@@ -148,7 +149,7 @@ static void sent_frame(struct tcp_link *link)
 	struct tcp_item *item = &link->items[link->tail & link->mask];
 
 	if (frame->kind == TCP_ACK)
-		link->n_owed -= frame->acks.n;
+		link->n_unanswered -= frame->acks.n;
 	else if (frame->kind == TCP_READ || frame->kind == TCP_WRITE)
 		link->ops[frame->queue].sent = true;
 	if (item->owned)
@@ -161,7 +162,7 @@ static void sent_frame(struct tcp_link *link)
 static void sent(struct tcp_link *link, size_t bytes, bool begun)
 {
 	if (begun)
-		bytes = take_piece(link, bytes);
+		bytes = take_chunk(link, bytes);
 	for (bytes += link->tail_sent; link->tail != link->head;) {
 		size_t whole = sizeof(struct tcp_frame) +
 			       link->items[link->tail & link->mask].length;
@@ -174,10 +175,10 @@ static void sent(struct tcp_link *link, size_t bytes, bool begun)
 		bytes -= whole;
 		sent_frame(link);
 	}
-	if (!begun && link->piece.open)
-		take_piece(link, bytes);
-	/* a piece of which nothing is sent does not go first */
-	link->piece.open = link->piece.open && link->piece.sent;
+	if (!begun && link->chunk.open)
+		take_chunk(link, bytes);
+	/* a chunk of which nothing is sent does not go first */
+	link->chunk.open = link->chunk.open && link->chunk.sent;
 }
 
 void tcp_link_send(struct tcp_link *link)
@@ -185,7 +186,7 @@ void tcp_link_send(struct tcp_link *link)
 	link->blocked = false;
 	link->urgent = false;
 	while (tcp_link_pending(link)) {
-		bool begun = link->piece.open;
+		bool begun = link->chunk.open;
 		struct batch b;
 		struct msghdr msg = {.msg_iov = b.iov};
 		ssize_t n;
@@ -213,8 +214,9 @@ void tcp_link_drop(struct tcp_link *link)
 		if (link->items[link->tail & link->mask].owned)
 			free((void *)link->items[link->tail & link->mask].data);
 	for (; link->answer_tail != link->answer_head; link->answer_tail++)
-		if (link->answers[link->answer_tail & link->answer_mask].hop)
-			tcp_hop_free(link->answers[link->answer_tail & link->answer_mask].hop);
+		if (link->answers[link->answer_tail & link->answer_mask].piece)
+			tcp_relay_piece_free(
+				link->answers[link->answer_tail & link->answer_mask].piece);
 	link->tail_sent = 0;
-	link->piece.open = false;
+	link->chunk.open = false;
 }

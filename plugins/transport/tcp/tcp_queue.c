@@ -71,7 +71,7 @@ out_free:
 	return rc;
 }
 
-static void free_source(struct tcp_consumer *c, struct tcp_source *s)
+static void free_peer_producer(struct tcp_consumer *c, struct tcp_peer_producer *s)
 {
 	TAILQ_REMOVE(&c->sources, s, entry);
 	if (s->link)
@@ -87,7 +87,7 @@ void tcp_consumer_destroy(void *arg)
 		return;
 	pthread_mutex_lock(&c->lane->lock);
 	while (!TAILQ_EMPTY(&c->sources))
-		free_source(c, TAILQ_FIRST(&c->sources));
+		free_peer_producer(c, TAILQ_FIRST(&c->sources));
 	c->lane->consumer = NULL;
 	pthread_mutex_unlock(&c->lane->lock);
 	if (tcp_conn_usable(c->lane->conn))
@@ -97,11 +97,11 @@ void tcp_consumer_destroy(void *arg)
 }
 
 /* A free entry of the table has id 0. */
-static struct tcp_outlet *find_outlet(struct tcp_conn *conn, uint32_t id)
+static struct tcp_peer_consumer *find_peer_consumer(struct tcp_conn *conn, uint32_t id)
 {
 	for (uint32_t i = 0; i < TCP_CONSUMERS; i++)
-		if (conn->outlets[i].id == id)
-			return &conn->outlets[i];
+		if (conn->peer_consumers[i].id == id)
+			return &conn->peer_consumers[i];
 	return NULL;
 }
 
@@ -124,13 +124,13 @@ static void mark_gone(struct tcp_conn *conn, uint32_t consumer)
 
 void tcp_on_consumer(struct tcp_conn *conn, const struct tcp_ctrl_consumer *c)
 {
-	struct tcp_outlet *o = find_outlet(conn, c->up ? 0 : c->id);
+	struct tcp_peer_consumer *o = find_peer_consumer(conn, c->up ? 0 : c->id);
 
-	if (!o || (c->up && find_outlet(conn, c->id))) {
+	if (!o || (c->up && find_peer_consumer(conn, c->id))) {
 		tcp_conn_broken(conn, "announces an invalid consumer");
 		return;
 	}
-	*o = (struct tcp_outlet){.id = c->up ? c->id : 0, .lane = c->lane};
+	*o = (struct tcp_peer_consumer){.id = c->up ? c->id : 0, .lane = c->lane};
 	if (!c->up)
 		mark_gone(conn, c->id);
 	conn->dev->n_events++;
@@ -183,7 +183,8 @@ int tcp_producer_create(void *arg, uint32_t consumer_id, const struct gantry_que
 			void **producer_p)
 {
 	struct tcp_conn *conn = arg;
-	const struct tcp_outlet *o = consumer_id ? find_outlet(conn, consumer_id) : NULL;
+	const struct tcp_peer_consumer *o = consumer_id ? find_peer_consumer(conn, consumer_id)
+							: NULL;
 	struct tcp_producer *p;
 	struct tcp_lane *lane;
 	int rc = check(conn, attr);
@@ -239,7 +240,7 @@ void tcp_producer_destroy(void *arg)
 int tcp_on_open(struct tcp_link *link, const struct tcp_frame *frame)
 {
 	struct tcp_consumer *c = link->lane->consumer;
-	struct tcp_source *s;
+	struct tcp_peer_producer *s;
 	uint16_t queue = frame->queue;
 	uint32_t n;
 
@@ -262,23 +263,23 @@ int tcp_on_open(struct tcp_link *link, const struct tcp_frame *frame)
 	return 0;
 }
 
-void tcp_source_end(struct tcp_link *link, uint16_t queue)
+void tcp_peer_producer_end(struct tcp_link *link, uint16_t queue)
 {
-	struct tcp_source *s = link->sources[queue];
+	struct tcp_peer_producer *s = link->sources[queue];
 
 	link->sources[queue] = NULL;
 	if (!s)
 		return;
 	s->link = NULL; /* the consumer frees it after its last message */
 	if (s->tail == s->head)
-		free_source(link->lane->consumer, s);
+		free_peer_producer(link->lane->consumer, s);
 }
 
 /*
  * Never lower the credit: a receive is credit for each of several producers, until one of them uses
  * it.
  */
-static void allow(struct tcp_source *s, const struct tcp_consumer *c)
+static void allow(struct tcp_peer_producer *s, const struct tcp_consumer *c)
 {
 	uint32_t allowed = s->tail + (c->n_posted - c->n_used);
 
@@ -291,7 +292,7 @@ void tcp_credits(struct tcp_link *link, bool all)
 	const struct tcp_consumer *c = link->lane->consumer;
 
 	for (uint16_t i = 0; c && i < link->n_sources; i++) {
-		struct tcp_source *s = link->sources[i];
+		struct tcp_peer_producer *s = link->sources[i];
 		struct tcp_frame *frame;
 		struct tcp_item *item;
 
@@ -326,7 +327,7 @@ int tcp_post_recv(void *arg, uint32_t n)
 	return 0;
 }
 
-static uint32_t take(struct tcp_consumer *c, struct tcp_source *s, struct gantry_msg *msgs,
+static uint32_t take(struct tcp_consumer *c, struct tcp_peer_producer *s, struct gantry_msg *msgs,
 		     uint32_t max)
 {
 	uint32_t n = 0;
@@ -347,15 +348,15 @@ static uint32_t take(struct tcp_consumer *c, struct tcp_source *s, struct gantry
 /* Take messages of all sources, each in its turn. */
 static uint32_t take_all(struct tcp_consumer *c, struct gantry_msg *msgs, uint32_t max)
 {
-	struct tcp_source *s = TAILQ_FIRST(&c->sources),
-			  *last = TAILQ_LAST(&c->sources, tcp_sources), *next;
+	struct tcp_peer_producer *s = TAILQ_FIRST(&c->sources),
+				 *last = TAILQ_LAST(&c->sources, tcp_peer_producers), *next;
 	uint32_t n = 0;
 
 	for (; s && n < max; s = next) {
 		next = s == last ? NULL : TAILQ_NEXT(s, entry);
 		n += take(c, s, msgs + n, max - n);
 		if (!s->link && s->tail == s->head) {
-			free_source(c, s);
+			free_peer_producer(c, s);
 		} else if (next || s != TAILQ_FIRST(&c->sources)) {
 			TAILQ_REMOVE(&c->sources, s, entry);
 			TAILQ_INSERT_TAIL(&c->sources, s, entry);
@@ -381,7 +382,7 @@ int tcp_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 
 static bool has_message(const struct tcp_consumer *c)
 {
-	const struct tcp_source *s;
+	const struct tcp_peer_producer *s;
 
 	if (c->n_used == c->n_posted)
 		return false;
@@ -436,7 +437,7 @@ int tcp_consumer_fd(void *arg)
 static int status(const struct tcp_producer *p)
 {
 	return tcp_lost(p->link->lane->conn) || __atomic_load_n(&p->gone, __ATOMIC_RELAXED) ||
-			       p->link->state == TCP_L_QUIET
+			       p->link->state == TCP_L_CLOSED
 		       ? -ENOTCONN
 		       : 0;
 }

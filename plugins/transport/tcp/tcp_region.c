@@ -157,7 +157,7 @@ static void reject(struct tcp_conn *conn, struct tcp_export *e)
 		pthread_mutex_lock(&lane->lock);
 		LIST_FOREACH (link, &lane->links, entry) {
 			if (tcp_link_uses(link, e)) {
-				tcp_link_quiet(link);
+				tcp_link_close(link);
 				tcp_conn_fail(conn, -ETIMEDOUT);
 			}
 			if (e->relay && link->relay)
@@ -258,13 +258,13 @@ uint64_t tcp_exports_wake_ns(const struct tcp_conn *conn)
 	return first;
 }
 
-void tcp_exports_lost(struct tcp_conn *conn, bool quiet)
+void tcp_exports_lost(struct tcp_conn *conn, bool without_events)
 {
 	__atomic_store_n(&conn->over, 1, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < TCP_REGIONS; i++) {
 		struct tcp_export *e = &conn->exports[i];
 
-		if (e->region && quiet)
+		if (e->region && without_events)
 			drop(conn, e);
 		else if (e->region && !conn->freed)
 			deliver_revoked(conn, e);

@@ -60,17 +60,17 @@ static int make_relay(struct tcp_link *link)
 
 	if (!relay)
 		return -ENOMEM;
-	relay->chunks = malloc((size_t)TCP_HOPS * TCP_CHUNK);
-	if (!relay->chunks) {
+	relay->memory = malloc((size_t)TCP_RELAY_PIECES * TCP_RELAY_BYTES);
+	if (!relay->memory) {
 		free(relay);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < TCP_HOPS; i++) {
-		relay->hops[i].back = link;
-		relay->hops[i].chunk = relay->chunks + (size_t)i * TCP_CHUNK;
-		relay->hops[i].next = i + 1 < TCP_HOPS ? &relay->hops[i + 1] : NULL;
+	for (uint32_t i = 0; i < TCP_RELAY_PIECES; i++) {
+		relay->pieces[i].back = link;
+		relay->pieces[i].bytes = relay->memory + (size_t)i * TCP_RELAY_BYTES;
+		relay->pieces[i].next = i + 1 < TCP_RELAY_PIECES ? &relay->pieces[i + 1] : NULL;
 	}
-	relay->free = relay->hops;
+	relay->free = relay->pieces;
 	relay->done_end = &relay->done;
 	pthread_mutex_init(&relay->lock, NULL);
 	link->relay = relay;
@@ -117,7 +117,7 @@ int tcp_relay_link(struct tcp_link *link)
 
 static void release_import(struct tcp_import *im)
 {
-	if (__atomic_sub_fetch(&im->n_hops, 1, __ATOMIC_RELEASE) == 0)
+	if (__atomic_sub_fetch(&im->n_relayed, 1, __ATOMIC_RELEASE) == 0)
 		tcp_wake(im->conn->dev);
 }
 
@@ -133,18 +133,18 @@ static void answered_late(void *heir, uint64_t cookie, int status)
  * Do not use the memory of a piece any more. Its import counts it until the owner has answered, so
  * that RELEASED does not overtake the access. Returns false if the owner has answered before.
  */
-static bool forget(struct tcp_hop *hop)
+static bool forget(struct tcp_relay_piece *piece)
 {
-	struct tcp_link *front = __atomic_load_n(&hop->front, __ATOMIC_ACQUIRE);
+	struct tcp_link *front = __atomic_load_n(&piece->front, __ATOMIC_ACQUIRE);
 	bool in_flight;
 
 	if (!front)
 		return false;
 	pthread_mutex_lock(&front->lane->lock);
-	in_flight = hop->front != NULL;
+	in_flight = piece->front != NULL;
 	if (in_flight)
-		tcp_link_forget(front, hop, hop->im, answered_late);
-	hop->front = NULL;
+		tcp_link_forget(front, piece, piece->im, answered_late);
+	piece->front = NULL;
 	pthread_mutex_unlock(&front->lane->lock);
 	return in_flight;
 }
@@ -155,45 +155,45 @@ void tcp_relay_free(struct tcp_link *link)
 
 	if (!relay)
 		return;
-	for (uint32_t i = 0; i < TCP_HOPS; i++)
-		forget(&relay->hops[i]);
+	for (uint32_t i = 0; i < TCP_RELAY_PIECES; i++)
+		forget(&relay->pieces[i]);
 	pthread_mutex_destroy(&relay->lock);
-	free(relay->chunks);
+	free(relay->memory);
 	free(relay);
 	link->relay = NULL;
 }
 
 /* -- pieces. The caller holds the lock of the back lane -- */
 
-static struct tcp_hop *take_hop(struct tcp_relay *relay)
+static struct tcp_relay_piece *take_piece(struct tcp_relay *relay)
 {
-	struct tcp_hop *hop = relay->free;
+	struct tcp_relay_piece *piece = relay->free;
 
-	if (hop)
-		relay->free = hop->next;
-	return hop;
+	if (piece)
+		relay->free = piece->next;
+	return piece;
 }
 
-void tcp_hop_free(struct tcp_hop *hop)
+void tcp_relay_piece_free(struct tcp_relay_piece *piece)
 {
-	struct tcp_relay *relay = hop->back->relay;
+	struct tcp_relay *relay = piece->back->relay;
 
-	hop->next = relay->free;
-	relay->free = hop;
+	piece->next = relay->free;
+	relay->free = piece;
 }
 
 /* The access of a piece has ended: the back lane answers the peer. */
-static void finish(struct tcp_hop *hop, int status)
+static void finish(struct tcp_relay_piece *piece, int status)
 {
-	struct tcp_relay *relay = hop->back->relay;
-	struct tcp_lane *lane = hop->back->lane;
+	struct tcp_relay *relay = piece->back->relay;
+	struct tcp_lane *lane = piece->back->lane;
 	uint64_t one = 1;
 
-	hop->status = status;
-	hop->next = NULL;
+	piece->status = status;
+	piece->next = NULL;
 	pthread_mutex_lock(&relay->lock);
-	*relay->done_end = hop;
-	relay->done_end = &hop->next;
+	*relay->done_end = piece;
+	relay->done_end = &piece->next;
 	pthread_mutex_unlock(&relay->lock);
 	/* either this end sees `armed`, or tcp_relay_has_work() sees the piece */
 	if (__atomic_load_n(&lane->armed, __ATOMIC_RELAXED)) {
@@ -208,13 +208,13 @@ static void finish(struct tcp_hop *hop, int status)
 /* The owner has answered. The caller holds the lock of the front lane. */
 static void answered(void *owner, uint64_t cookie, int status)
 {
-	struct tcp_hop *hop = owner;
-	struct tcp_import *im = hop->im;
+	struct tcp_relay_piece *piece = owner;
+	struct tcp_import *im = piece->im;
 
 	(void)cookie;
-	__atomic_store_n(&hop->front, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&piece->front, NULL, __ATOMIC_RELEASE);
 	release_import(im);
-	finish(hop, status);
+	finish(piece, status);
 }
 
 /* If no thread polls the front lane, its epoll reports when the socket takes more. */
@@ -239,17 +239,17 @@ static void unlock_front(const struct tcp_link *back, struct tcp_link *front)
 }
 
 /* Submit the current piece to the owner. Returns 0; -EAGAIN: later; -ENOTCONN. */
-static int submit(struct tcp_link *link, struct tcp_hop *hop)
+static int submit(struct tcp_link *link, struct tcp_relay_piece *piece)
 {
 	struct tcp_relay *relay = link->relay;
 	struct tcp_import *im = relay->now.im;
 	struct tcp_link *front = __atomic_load_n(&im->conn->fronts[link->lane->number],
 						 __ATOMIC_ACQUIRE);
-	const struct tcp_op op = {.owner = hop,
+	const struct tcp_op op = {.owner = piece,
 				  .ended = answered,
-				  .local = hop->chunk,
-				  .length = hop->length,
-				  .kind = hop->kind};
+				  .local = piece->bytes,
+				  .length = piece->length,
+				  .kind = piece->kind};
 	const struct tcp_access access = {.name = im->wire.name, .offset = relay->now.offset};
 	int rc;
 
@@ -259,10 +259,10 @@ static int submit(struct tcp_link *link, struct tcp_hop *hop)
 		return -EAGAIN;
 	rc = tcp_link_submit(front, &access, &op);
 	if (rc == 0) {
-		hop->im = im;
-		hop->front = front;
-		__atomic_fetch_add(&im->n_hops, 1, __ATOMIC_RELAXED);
-		gantry_count(link->lane->payload, hop->length);
+		piece->im = im;
+		piece->front = front;
+		__atomic_fetch_add(&im->n_relayed, 1, __ATOMIC_RELAXED);
+		gantry_count(link->lane->payload, piece->length);
 	} else {
 		send_front(front);
 	}
@@ -278,18 +278,19 @@ static int submit(struct tcp_link *link, struct tcp_hop *hop)
 static bool next_piece(struct tcp_link *link)
 {
 	struct tcp_relay *relay = link->relay;
-	struct tcp_hop *hop = take_hop(relay);
+	struct tcp_relay_piece *piece = take_piece(relay);
 
-	if (!hop)
+	if (!piece)
 		return false;
-	hop->length = relay->now.left < TCP_CHUNK ? relay->now.left : TCP_CHUNK;
-	hop->op = relay->now.op;
-	hop->kind = relay->now.kind;
-	hop->last = hop->length == relay->now.left;
-	relay->now.hop = hop;
-	relay->now.filled = hop->kind == TCP_READ;
-	if (hop->kind == TCP_WRITE)
-		tcp_body_expect(link, TCP_WRITE, hop->op, hop->length, hop->chunk, relay->now.e);
+	piece->length = relay->now.left < TCP_RELAY_BYTES ? relay->now.left : TCP_RELAY_BYTES;
+	piece->op = relay->now.op;
+	piece->kind = relay->now.kind;
+	piece->last = piece->length == relay->now.left;
+	relay->now.piece = piece;
+	relay->now.filled = piece->kind == TCP_READ;
+	if (piece->kind == TCP_WRITE)
+		tcp_body_expect(link, TCP_WRITE, piece->op, piece->length, piece->bytes,
+				relay->now.e);
 	return true;
 }
 
@@ -299,22 +300,22 @@ void tcp_relay_step(struct tcp_link *link)
 	int rc;
 
 	while (relay->now.left) {
-		if (!relay->now.hop && !next_piece(link)) {
+		if (!relay->now.piece && !next_piece(link)) {
 			link->stalled = true;
 			return;
 		}
 		if (!relay->now.filled)
 			return;
-		rc = submit(link, relay->now.hop);
+		rc = submit(link, relay->now.piece);
 		if (rc == -EAGAIN)
 			link->stalled = true;
 		else if (rc)
 			tcp_conn_fail(link->lane->conn, rc);
 		if (rc)
 			return;
-		relay->now.offset += relay->now.hop->length;
-		relay->now.left -= relay->now.hop->length;
-		relay->now.hop = NULL;
+		relay->now.offset += relay->now.piece->length;
+		relay->now.left -= relay->now.piece->length;
+		relay->now.piece = NULL;
 	}
 }
 
@@ -354,35 +355,35 @@ void tcp_relay_send(struct tcp_link *link)
 }
 
 /* Answer the peer. */
-static void answer(struct tcp_link *link, struct tcp_hop *hop)
+static void answer(struct tcp_link *link, struct tcp_relay_piece *piece)
 {
-	if (hop->status || link->state != TCP_L_UP) {
-		if (hop->status)
-			tcp_conn_fail(link->lane->conn, hop->status);
-		tcp_hop_free(hop);
+	if (piece->status || link->state != TCP_L_UP) {
+		if (piece->status)
+			tcp_conn_fail(link->lane->conn, piece->status);
+		tcp_relay_piece_free(piece);
 		return;
 	}
 	link->urgent = true;
-	if (hop->kind == TCP_READ) {
-		tcp_link_answer(link, &(struct tcp_answer){.data = hop->chunk,
-							   .left = hop->length,
-							   .op = hop->op,
-							   .last = hop->last,
-							   .hop = hop});
+	if (piece->kind == TCP_READ) {
+		tcp_link_answer(link, &(struct tcp_answer){.data = piece->bytes,
+							   .left = piece->length,
+							   .op = piece->op,
+							   .last = piece->last,
+							   .piece = piece});
 		return;
 	}
-	if (hop->last)
-		tcp_acknowledge(link, hop->op);
-	tcp_hop_free(hop);
+	if (piece->last)
+		tcp_acknowledge(link, piece->op);
+	tcp_relay_piece_free(piece);
 }
 
 /* Complete the pieces of owners whose connection has ended: no other poll does that. */
 static void end_lost(struct tcp_relay *relay)
 {
-	for (uint32_t i = 0; i < TCP_HOPS; i++) {
-		struct tcp_link *front = __atomic_load_n(&relay->hops[i].front, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < TCP_RELAY_PIECES; i++) {
+		struct tcp_link *front = __atomic_load_n(&relay->pieces[i].front, __ATOMIC_ACQUIRE);
 
-		if (!front || (!tcp_lost(front->lane->conn) && front->state != TCP_L_QUIET) ||
+		if (!front || (!tcp_lost(front->lane->conn) && front->state != TCP_L_CLOSED) ||
 		    pthread_mutex_trylock(&front->lane->lock))
 			continue;
 		tcp_link_end_accesses(front);
@@ -395,9 +396,9 @@ void tcp_relay_forget(struct tcp_link *link, const struct tcp_import *im)
 	struct tcp_relay *relay = link->relay;
 	struct tcp_link *unsent = relay->unsent;
 
-	for (uint32_t i = 0; i < TCP_HOPS; i++)
-		if (relay->hops[i].im == im && forget(&relay->hops[i]))
-			finish(&relay->hops[i], -ENOTCONN);
+	for (uint32_t i = 0; i < TCP_RELAY_PIECES; i++)
+		if (relay->pieces[i].im == im && forget(&relay->pieces[i]))
+			finish(&relay->pieces[i], -ENOTCONN);
 	if (!unsent || unsent->lane->conn != im->conn)
 		return;
 	pthread_mutex_lock(&unsent->lane->lock);
@@ -409,17 +410,17 @@ void tcp_relay_forget(struct tcp_link *link, const struct tcp_import *im)
 void tcp_relay_collect(struct tcp_link *link)
 {
 	struct tcp_relay *relay = link->relay;
-	struct tcp_hop *hop, *next;
+	struct tcp_relay_piece *piece, *next;
 
 	end_lost(relay);
 	pthread_mutex_lock(&relay->lock);
-	hop = relay->done;
+	piece = relay->done;
 	relay->done = NULL;
 	relay->done_end = &relay->done;
 	pthread_mutex_unlock(&relay->lock);
-	for (; hop; hop = next) {
-		next = hop->next;
-		answer(link, hop);
+	for (; piece; piece = next) {
+		next = piece->next;
+		answer(link, piece);
 	}
 	tcp_relay_send(link);
 }

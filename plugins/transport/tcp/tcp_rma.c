@@ -75,7 +75,7 @@ static int check(const struct tcp_rma *rma, const struct gantry_rma *op)
 	const struct tcp_import *im = op->remote->transport;
 	uint32_t right = op->op == GANTRY_RMA_READ ? GANTRY_REMOTE_READ : GANTRY_REMOTE_WRITE;
 
-	if (tcp_lost(rma->link->lane->conn) || (!im->owner && rma->link->state == TCP_L_QUIET))
+	if (tcp_lost(rma->link->lane->conn) || (!im->owner && rma->link->state == TCP_L_CLOSED))
 		return -ENOTCONN;
 	if (op->remote->domain != TCP_DOMAIN || im->conn != rma->link->lane->conn ||
 	    !(im->pub.rights & right))
@@ -142,7 +142,7 @@ static void end_accesses(struct tcp_lane *lane)
 	struct tcp_link *link;
 
 	LIST_FOREACH (link, &lane->links, entry)
-		if (link->n_out && (tcp_lost(lane->conn) || link->state == TCP_L_QUIET))
+		if (link->n_out && (tcp_lost(lane->conn) || link->state == TCP_L_CLOSED))
 			tcp_link_end_accesses(link);
 }
 
