@@ -21,8 +21,9 @@
 #define PIECES 64u     /* most pieces in a stream */
 #define SENT_PIECES 3u /* most pieces of one send */
 #define LEAST_BUFFER 256u
-#define BUFFERS 9u /* sizes of buffers: LEAST_BUFFER, and powers of two times that */
-#define DELAYS 18u /* a byte arrives after at most 1, 2, 4, .. ns */
+#define BUFFERS 9u         /* sizes of buffers: LEAST_BUFFER, and powers of two times that */
+#define DELAYS 18u         /* a byte arrives after at most 1, 2, 4, .. ns */
+#define DELAY_PER_BYTE 32u /* ns for each byte of a buffer */
 #define FIRST_PORT 32768u
 
 struct piece {
@@ -239,6 +240,7 @@ static uint16_t free_port(void)
 	return htons(port);
 }
 
+/* Small buffers have short delays: a run without faults has a limit of time for each operation. */
 static struct connection *new_connection(void)
 {
 	struct connection *conn = sim_host_alloc(sizeof(*conn));
@@ -246,9 +248,13 @@ static struct connection *new_connection(void)
 	conn->delay_ns = 1u << sim_draw(DELAYS);
 	conn->partial_one_in = 1u << sim_draw(6);
 	for (int i = 0; i < 2; i++) {
-		conn->to[i].room = LEAST_BUFFER << sim_draw(BUFFERS);
-		conn->to[i].bytes = sim_host_alloc(conn->to[i].room);
-		conn->to[i].fin_ns = conn->to[i].reset_ns = SIM_NEVER;
+		struct stream *stream = &conn->to[i];
+
+		stream->room = LEAST_BUFFER << sim_draw(BUFFERS);
+		stream->bytes = sim_host_alloc(stream->room);
+		stream->fin_ns = stream->reset_ns = SIM_NEVER;
+		if (conn->delay_ns > stream->room * DELAY_PER_BYTE)
+			conn->delay_ns = stream->room * DELAY_PER_BYTE;
 	}
 	return conn;
 }

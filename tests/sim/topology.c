@@ -139,6 +139,7 @@ void sim_topology_draw_tcp(struct sim_scenario *s)
 	t->tcp_back = t->shape == SIM_SEPARATE && s->gateway && legs & 1;
 	t->tcp_front = !t->tcp_back || legs & 2;
 	t->tcp_direct = t->tcp_front && t->tcp_back && sim_draw(2) == 0;
+	t->tcp_revoke_ms = sim_scenario_is_smooth(s) || sim_draw(2) == 0 ? 1000 : 2u << sim_draw(6);
 }
 
 /* Omit the operations that no client may submit. */
@@ -208,9 +209,10 @@ void sim_topology_print(const struct sim_scenario *s)
 	if (t->memory)
 		fprintf(sim_out, "  backend memory\n");
 	if (t->tcp_front || t->tcp_back)
-		fprintf(sim_out, "  TCP:%s%s%s\n", t->tcp_front ? " from the clients" : "",
+		fprintf(sim_out, "  TCP:%s%s%s, revoke_timeout %u ms\n",
+			t->tcp_front ? " from the clients" : "",
 			t->tcp_back ? " to the targets" : "",
-			t->tcp_direct ? ", targets connect to the clients" : "");
+			t->tcp_direct ? ", targets connect to the clients" : "", t->tcp_revoke_ms);
 }
 
 /* -- configurations -- */
@@ -249,8 +251,8 @@ static void add_device(struct text *text, const struct sim_topology *t, const ch
 	}
 	add(text,
 	    "%s = { transport = \"tcp\"; insecure = true; direct = %s; "
-	    "direct_networks = \"192.0.2.0/24\"; services = { ",
-	    name, t->tcp_direct ? "true" : "false");
+	    "direct_networks = \"192.0.2.0/24\"; revoke_timeout = \"%ums\"; services = { ",
+	    name, t->tcp_direct ? "true" : "false", t->tcp_revoke_ms);
 	for (uint32_t volume = 0; volume < SIM_TARGETS; volume++)
 		add(text, "volume%u = \"192.0.2.7:%u\"; ", volume, 1000 * number + volume);
 	add(text, "}; };\n");

@@ -49,6 +49,7 @@ struct sim_topology {
 	 * owners of regions listen
 	 */
 	bool tcp_front, tcp_back, tcp_direct;
+	uint32_t tcp_revoke_ms; /* revoke_timeout; short: peers exceed it */
 };
 
 /* Parts of a topology that sim_limits can leave out, as bits. */
