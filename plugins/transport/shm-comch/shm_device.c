@@ -197,6 +197,20 @@ static void comch_close(void *device)
 	free(dev);
 }
 
+static int open_counters(struct comch_device *dev)
+{
+	const struct gantry_host *host = dev->host;
+	int rc = -ENOMEM;
+
+	dev->protocol_errors = host->counter(host, "protocol_errors");
+	dev->connections = host->counter(host, "connections");
+	if (dev->protocol_errors && dev->connections)
+		rc = tc_cells_init(&dev->payload, host, "payload_bytes");
+	if (rc)
+		gantry_log_error(host, "cannot open the device: %s", strerror(-rc));
+	return rc;
+}
+
 static int comch_open(const struct gantry_host *host, const void *conf, void **device_p)
 {
 	struct comch_device *dev = calloc(1, sizeof(*dev));
@@ -215,11 +229,7 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	LIST_INIT(&dev->conns);
 	LIST_INIT(&dev->reap_list);
 	LIST_INIT(&dev->reap_list_listeners);
-	dev->protocol_errors = host->counter(host, "protocol_errors");
-	dev->connections = host->counter(host, "connections");
-	rc = dev->protocol_errors && dev->connections ? 0 : -ENOMEM;
-	if (!rc)
-		rc = tc_cells_init(&dev->payload, host, "payload_bytes");
+	rc = open_counters(dev);
 	if (!rc)
 		rc = parse_uids(dev->conf->uids, dev->uids, &dev->n_uids);
 	if (!rc) {

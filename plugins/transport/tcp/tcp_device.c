@@ -119,6 +119,19 @@ static int open_fds(struct tcp_device *dev)
 	return tcp_watch(dev, dev->wake, EPOLLIN, &dev->watch);
 }
 
+static int open_counters(struct tcp_device *dev)
+{
+	const struct gantry_host *host = dev->host;
+	int rc;
+
+	dev->connections = host->counter(host, "connections");
+	dev->protocol_errors = host->counter(host, "protocol_errors");
+	if (!dev->connections || !dev->protocol_errors)
+		return -ENOMEM;
+	rc = tc_cells_init(&dev->sends, host, "sends");
+	return rc ? rc : tc_cells_init(&dev->payload, host, "payload_bytes");
+}
+
 static int tcp_open(const struct gantry_host *host, const void *conf, void **device_p)
 {
 	struct tcp_device *dev = calloc(1, sizeof(*dev));
@@ -137,12 +150,8 @@ static int tcp_open(const struct gantry_host *host, const void *conf, void **dev
 		free_device(dev);
 		return rc;
 	}
-	rc = -ENOMEM;
-	dev->sends.name = "sends";
-	dev->payload.name = "payload_bytes";
-	dev->connections = host->counter(host, "connections");
-	dev->protocol_errors = host->counter(host, "protocol_errors");
-	if (dev->connections && dev->protocol_errors)
+	rc = open_counters(dev);
+	if (!rc)
 		rc = open_fds(dev);
 	if (rc == 0) {
 		*device_p = dev;
