@@ -155,9 +155,9 @@ struct wrong_message {
 	{ \
 		.consumer = { __VA_ARGS__ } \
 	}
-#define A_REGION(...) \
+#define A_REGION(handle_, generation_, length_, rights_) \
 	{ \
-		.region = { __VA_ARGS__ } \
+		.region = {.name = {handle_, generation_}, .length = length_, .rights = rights_ } \
 	}
 #define A_NAME(...) \
 	{ \
@@ -183,16 +183,14 @@ static const struct wrong_message messages[] = {
 	 CONSUMER},
 	{"consumer twice", TCP_CTRL_CONSUMER, LEN(consumer), A_CONSUMER(3, 0, 1), CONSUMER},
 	{"end of no consumer", TCP_CTRL_CONSUMER, LEN(consumer), A_CONSUMER(4, 0, 0), CONSUMER},
-	{"short region", TCP_CTRL_REGION, LEN(region) - 1, A_REGION({6, 6}, 1, 1), SHAPE},
-	{"long region", TCP_CTRL_REGION, LEN(region) + 1, A_REGION({6, 6}, 1, 1), SHAPE},
-	{"region without bytes", TCP_CTRL_REGION, LEN(region), A_REGION({6, 6}, 0, 1), REGION},
-	{"region without rights", TCP_CTRL_REGION, LEN(region), A_REGION({6, 6}, 1, 0), REGION},
-	{"region with unknown rights", TCP_CTRL_REGION, LEN(region), A_REGION({6, 6}, 1, 4),
-	 REGION},
-	{"region of generation 0", TCP_CTRL_REGION, LEN(region), A_REGION({6, 0}, 1, 1), REGION},
-	{"region of an old generation", TCP_CTRL_REGION, LEN(region), A_REGION({6, 5}, 1, 1),
-	 REGION},
-	{"handle twice", TCP_CTRL_REGION, LEN(region), A_REGION({5, 6}, 1, 1), REGION},
+	{"short region", TCP_CTRL_REGION, LEN(region) - 1, A_REGION(6, 6, 1, 1), SHAPE},
+	{"long region", TCP_CTRL_REGION, LEN(region) + 1, A_REGION(6, 6, 1, 1), SHAPE},
+	{"region without bytes", TCP_CTRL_REGION, LEN(region), A_REGION(6, 6, 0, 1), REGION},
+	{"region without rights", TCP_CTRL_REGION, LEN(region), A_REGION(6, 6, 1, 0), REGION},
+	{"region with unknown rights", TCP_CTRL_REGION, LEN(region), A_REGION(6, 6, 1, 4), REGION},
+	{"region of generation 0", TCP_CTRL_REGION, LEN(region), A_REGION(6, 0, 1, 1), REGION},
+	{"region of an old generation", TCP_CTRL_REGION, LEN(region), A_REGION(6, 5, 1, 1), REGION},
+	{"handle twice", TCP_CTRL_REGION, LEN(region), A_REGION(5, 6, 1, 1), REGION},
 	{"short revoke", TCP_CTRL_REVOKE, LEN(name) - 1, A_NAME(1, 1), SHAPE},
 	{"revoke of generation 0", TCP_CTRL_REVOKE, LEN(name), A_NAME(0, 0), NAME},
 	{"revoke of another generation", TCP_CTRL_REVOKE, LEN(name), A_NAME(1, 2), NAME},

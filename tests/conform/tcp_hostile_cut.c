@@ -80,7 +80,9 @@ static void cut_messages(void)
 	} messages[] = {
 		{TCP_CTRL_USER, 32, {.bytes = "user"}},
 		{TCP_CTRL_CONSUMER, sizeof(struct tcp_ctrl_consumer), {.consumer = {3, 0, 1}}},
-		{TCP_CTRL_REGION, sizeof(struct tcp_ctrl_region), {.region = {{1, 1}, 64, 3}}},
+		{TCP_CTRL_REGION,
+		 sizeof(struct tcp_ctrl_region),
+		 {.region = {.name = {1, 1}, .length = 64, .rights = 3}}},
 		{TCP_CTRL_REVOKE, sizeof(struct tcp_name), {.name = {8, 8}}},
 		{TCP_CTRL_RELEASED, sizeof(struct tcp_name), {.name = {1, 1}}},
 		{TCP_CTRL_BYE, 0, {.bytes = ""}},
