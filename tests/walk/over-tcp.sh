@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# over-tcp.sh - the tests of three processes, and of killed processes, with both legs over TCP
+# over-tcp.sh - tests of three processes, and of killed processes, with both legs over TCP: those that depend on the transport
 . "$top_srcdir/tests/tap.sh"
 need tcp shm-comch
-WALK_TCP="front back" TEST_SECONDS=900 exec sh "$top_srcdir/tests/run-bats.sh" "$top_srcdir/tests/walk/processes.bats" \
+which='lanes|two |operation|extents|again and again|resumes|SIGTERM once'
+WALK_TCP="front back" exec sh "$top_srcdir/tests/run-bats.sh" -f "$which" "$top_srcdir/tests/walk/processes.bats" \
 	"$top_srcdir/tests/walk/kill.bats"
