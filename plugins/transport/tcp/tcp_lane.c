@@ -213,7 +213,8 @@ void tcp_lane_idle(struct tcp_lane *lane, bool last)
 	LIST_FOREACH (link, &lane->links, entry) {
 		if (link->state != TCP_L_UP)
 			continue;
-		tcp_credits(link, last);
+		/* credit costs no call of its own if something else is sent */
+		tcp_credits(link, last || tcp_link_pending(link));
 		if (tcp_link_pending(link))
 			tcp_link_send(link);
 		if (last)
