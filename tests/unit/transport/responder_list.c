@@ -287,6 +287,7 @@ static void a_list_that_arrives_after_the_deadline_is_canceled(void)
 	settle();
 	no_reply();
 	fake_clock_advance(GN_NS_PER_MS);
+	settle(); /* the lane reads its clock */
 	fake_rma_set(rma, 0, 0, 0);
 	settle();
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, replied().status);
