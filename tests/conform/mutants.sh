@@ -68,7 +68,7 @@ echo "1..$(($(wc -l <"$mutants") + 1))"
 n=1
 good=loop
 [ $verbs -eq 0 ] || good="loop verbs_fake verbs_late verbs_hostile_fake"
-[ $tcp -eq 0 ] || good="$good tcp tcp_hostile"
+[ $tcp -eq 0 ] || good="$good tcp"
 for test in $good; do
 	try_test "$test" 300 30000
 done >"$dir/out"
