@@ -43,7 +43,13 @@ static uint32_t flush_acked[POWER_BLOCKS], flush_n[POWER_BLOCKS];
 static struct slot slots[SLOTS];
 static uint64_t rng;
 static uint32_t last_seq;
-static int record, control, discards, flush_busy, failed;
+static int record, control, discards, failed;
+/*
+ * A flush or a FUA write is in flight. Only one may be: the target executes some FUA writes with a
+ * flush of the device. dm-log-writes takes the completed writes when a flush starts, and logs them
+ * when it ends. If a second flush starts later and ends first, the log has its newer writes first.
+ */
+static int sync_busy;
 static const char *dm_name;
 
 static uint32_t below(uint32_t n)
@@ -86,7 +92,7 @@ static void done(void *arg, int result)
 	struct slot *s = arg;
 
 	s->busy = 0;
-	flush_busy &= !s->flush;
+	sync_busy &= !(s->flush || s->fua);
 	if (result) {
 		fail(s->flush ? "flush" : "write", -result);
 		fprintf(stderr, "writer: %s\n", gantry_error());
@@ -112,7 +118,7 @@ static void done(void *arg, int result)
 
 static int start_flush(struct slot *s)
 {
-	s->flush = flush_busy = 1;
+	s->flush = sync_busy = 1;
 	s->fua = 0;
 	s->n = 0;
 	memcpy(flush_acked, acked, sizeof(acked));
@@ -145,7 +151,8 @@ static int start_write(struct slot *s)
 			break;
 	if (!s->n)
 		return 1;
-	s->fua = below(100) < 12 && all_stable(s->first, s->n);
+	s->fua = below(100) < 12 && !sync_busy && all_stable(s->first, s->n);
+	sync_busy |= s->fua;
 	s->seq = last_seq = (last_seq & ~1u) + 2 + zero;
 	offset = (uint64_t)s->first * SOAK_BLOCK;
 	bytes = (uint64_t)s->n * SOAK_BLOCK;
@@ -170,7 +177,7 @@ static void start(struct slot *s)
 	int rc;
 
 	s->busy = 1;
-	rc = !flush_busy && below(100) < 4 ? start_flush(s) : start_write(s);
+	rc = !sync_busy && below(100) < 4 ? start_flush(s) : start_write(s);
 	if (!rc)
 		return;
 	s->busy = 0;
