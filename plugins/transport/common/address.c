@@ -101,6 +101,39 @@ void tc_address_print(const struct sockaddr *addr, char *text, size_t size)
 		snprintf(text, size, addr->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
+void tc_address_put(const struct sockaddr_storage *addr, uint16_t *family, uint16_t *port,
+		    uint8_t host[16])
+{
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
+
+	*family = addr->ss_family;
+	/* sockaddr_in and sockaddr_in6 have the port at the same offset */
+	*port = ntohs(sin->sin_port);
+	if (addr->ss_family == AF_INET)
+		memcpy(host, &sin->sin_addr, sizeof(sin->sin_addr));
+	else
+		memcpy(host, &sin6->sin6_addr, sizeof(sin6->sin6_addr));
+}
+
+int tc_address_get(struct sockaddr_storage *addr, uint16_t family, uint16_t port,
+		   const uint8_t host[16])
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)addr;
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)addr;
+
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = family;
+	sin->sin_port = htons(port);
+	if (family == AF_INET)
+		memcpy(&sin->sin_addr, host, sizeof(sin->sin_addr));
+	else if (family == AF_INET6)
+		memcpy(&sin6->sin6_addr, host, sizeof(sin6->sin6_addr));
+	else
+		return -EINVAL;
+	return port ? 0 : -EINVAL;
+}
+
 bool tc_address_same_host(const struct sockaddr *a, const struct sockaddr *b)
 {
 	if (a->sa_family != b->sa_family)

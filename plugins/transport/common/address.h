@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #define TC_ADDRESS_TEXT 80 /* [HOST%interface]:PORT */
@@ -22,6 +23,18 @@ int tc_address_parse(const char *text, struct sockaddr_storage *addr);
 void tc_address_print(const struct sockaddr *addr, char *text, size_t size);
 /* Returns the bytes of the address of its family; 0: neither IPv4 nor IPv6. */
 socklen_t tc_address_bytes(const struct sockaddr *addr);
+/*
+ * Split an address for a message: `host` has 4 bytes of IPv4 or 16 of IPv6, in network order; the
+ * port is in host order.
+ */
+void tc_address_put(const struct sockaddr_storage *addr, uint16_t *family, uint16_t *port,
+		    uint8_t host[16]);
+/*
+ * Join an address of a message. Returns 0; -EINVAL: another family than AF_INET or AF_INET6, or
+ * port 0.
+ */
+int tc_address_get(struct sockaddr_storage *addr, uint16_t family, uint16_t port,
+		   const uint8_t host[16]);
 /* Returns true if both addresses have the same host. */
 bool tc_address_same_host(const struct sockaddr *a, const struct sockaddr *b);
 

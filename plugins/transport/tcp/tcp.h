@@ -38,6 +38,7 @@
 #include "../common/cells.h"
 #include "../common/done.h"
 #include "../common/networks.h"
+#include "../common/quota.h"
 #include "tcp_wire.h"
 
 #define TCP_DOMAIN 0x20706374u /* "tcp ": domain of imported regions */

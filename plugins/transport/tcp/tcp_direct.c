@@ -17,20 +17,6 @@
 
 /* -- the owner -- */
 
-static void put_address(struct tcp_ctrl_region *wire, const struct sockaddr_storage *addr)
-{
-	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
-	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
-
-	wire->family = addr->ss_family;
-	/* sockaddr_in and sockaddr_in6 have the port at the same offset */
-	wire->port = ntohs(sin->sin_port);
-	if (addr->ss_family == AF_INET)
-		memcpy(wire->address, &sin->sin_addr, sizeof(sin->sin_addr));
-	else
-		memcpy(wire->address, &sin6->sin6_addr, sizeof(sin6->sin6_addr));
-}
-
 void tcp_direct_offer(struct tcp_conn *conn, struct tcp_ctrl_region *wire)
 {
 	struct sockaddr_storage addr;
@@ -41,7 +27,7 @@ void tcp_direct_offer(struct tcp_conn *conn, struct tcp_ctrl_region *wire)
 	    getsockname(conn->fd, (struct sockaddr *)&addr, &bytes) ||
 	    tcp_listen_direct(conn->dev, &addr))
 		return;
-	put_address(wire, &addr);
+	tc_address_put(&addr, &wire->family, &wire->port, wire->address);
 	wire->session = conn->session;
 	memcpy(wire->secret, conn->direct_secret, sizeof(wire->secret));
 	wire->owner_name = wire->name;
@@ -97,17 +83,7 @@ void tcp_direct_pass(const struct tcp_conn *conn, const struct tcp_import *im,
 
 static bool get_address(const struct tcp_ctrl_region *wire, struct sockaddr_storage *addr)
 {
-	struct sockaddr_in *sin = (struct sockaddr_in *)addr;
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)addr;
-
-	memset(addr, 0, sizeof(*addr));
-	addr->ss_family = wire->family;
-	sin->sin_port = htons(wire->port);
-	if (wire->family == AF_INET)
-		memcpy(&sin->sin_addr, wire->address, sizeof(sin->sin_addr));
-	else if (wire->family == AF_INET6)
-		memcpy(&sin6->sin6_addr, wire->address, sizeof(sin6->sin6_addr));
-	return (wire->family == AF_INET || wire->family == AF_INET6) && wire->port && wire->session;
+	return wire->session && tc_address_get(addr, wire->family, wire->port, wire->address) == 0;
 }
 
 int tcp_direct_find(struct tcp_conn *conn, const struct tcp_ctrl_region *wire,

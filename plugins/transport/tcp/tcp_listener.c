@@ -19,7 +19,6 @@
 #define ACCEPTS_PER_TURN 64
 #define ACCEPT_PAUSE_NS 1000000000ull /* pause of accepting without free descriptors */
 #define MAX_PENDING 1024u /* limit of pending sockets of a device; the oldest is evicted */
-#define REMEDY "raise it or close connections"
 
 /* -- listeners -- */
 
@@ -326,29 +325,6 @@ static uint32_t count_accepted(const struct tcp_device *dev, const struct sockad
 	return n;
 }
 
-/* Returns `text`, with the reason why the host may have no further connection; NULL: it may. */
-static const char *quota(const struct tcp_device *dev, const struct sockaddr *host, char *text,
-			 size_t size)
-{
-	uint32_t all = (uint32_t)dev->conf->max_connections,
-		 one = all > 1 ? (uint32_t)(all * 3ull / 4) : 1;
-	char peer[TC_ADDRESS_TEXT], *port;
-
-	tc_address_print(host, peer, sizeof(peer));
-	port = strrchr(peer, ':');
-	if (port)
-		*port = '\0';
-	if (dev->n_accepted >= all)
-		snprintf(text, size,
-			 "busy: max_connections=%u reached by all hosts together: " REMEDY, all);
-	else if (count_accepted(dev, host) >= one)
-		snprintf(text, size, "busy: max_connections=%u allows %u for host %.41s: " REMEDY,
-			 all, one, peer);
-	else
-		return NULL;
-	return text;
-}
-
 /* Send the reason to the pending socket. It is lost if the socket does not take it at once. */
 static void refuse(struct tcp_device *dev, struct tcp_pending *pending, int reason, const char *why)
 {
@@ -384,9 +360,11 @@ static int call_accept(struct tcp_listener *l, struct tcp_conn *conn)
 static void on_control(struct tcp_device *dev, struct tcp_pending *pending)
 {
 	struct tcp_listener *l = pending->listener;
+	const struct sockaddr *host = (struct sockaddr *)&pending->from;
 	char text[TCP_REFUSED_TEXT];
 	struct tcp_conn *conn;
-	const char *why = quota(dev, (struct sockaddr *)&pending->from, text, sizeof(text));
+	const char *why = tc_quota((uint32_t)dev->conf->max_connections, dev->n_accepted,
+				   count_accepted(dev, host), host, text, sizeof(text));
 	struct tcp_welcome welcome;
 	int rc = why ? -EBUSY : tcp_conn_new(dev, TCP_LISTENS, l->events, l->arg, &conn);
 

@@ -18,21 +18,9 @@ static uint64_t name_of(uint32_t handle, uint32_t generation)
 
 static int get_address(const struct vb_ctrl_region *wire, struct sockaddr_storage *addr)
 {
-	struct sockaddr_in *sin = (struct sockaddr_in *)addr;
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)addr;
-
-	memset(addr, 0, sizeof(*addr));
-	addr->ss_family = wire->family;
-	sin->sin_port = htons(wire->port);
-	if (wire->port == 0 || wire->session == 0 || wire->secret == 0)
+	if (wire->session == 0 || wire->secret == 0)
 		return -EINVAL;
-	if (wire->family == AF_INET)
-		memcpy(&sin->sin_addr, wire->address, sizeof(sin->sin_addr));
-	else if (wire->family == AF_INET6)
-		memcpy(&sin6->sin6_addr, wire->address, sizeof(sin6->sin6_addr));
-	else
-		return -EINVAL;
-	return 0;
+	return tc_address_get(addr, wire->family, wire->port, wire->address);
 }
 
 static struct vb_import *find_import(struct vb_conn *conn, uint64_t name)

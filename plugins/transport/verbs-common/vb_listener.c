@@ -11,7 +11,6 @@
 #include "verbs.h"
 
 #define BACKLOG 256
-#define REMEDY "raise it or close connections"
 
 /* -- listeners -- */
 
@@ -353,35 +352,10 @@ static uint32_t count_accepted(const struct vb_transport *t, const struct sockad
 	return n;
 }
 
-/*
- * Returns `text`, filled with the reason why another connection of the host must be refused; NULL:
- * the host may connect. A quarter of max_connections is reserved for other hosts.
- */
-static const char *refuse_reason(const struct vb_transport *t, const struct sockaddr *host,
-				 char *text, size_t bytes)
-{
-	uint32_t all = (uint32_t)t->conf->max_connections,
-		 one = all > 1 ? (uint32_t)(all * 3ull / 4) : 1;
-	char peer[64], *port;
-
-	tc_address_print(host, peer, sizeof(peer));
-	port = strrchr(peer, ':');
-	if (port)
-		*port = '\0';
-	if (t->n_accepted >= all)
-		snprintf(text, bytes,
-			 "busy: max_connections=%u reached by all hosts together: " REMEDY, all);
-	else if (count_accepted(t, host) >= one)
-		snprintf(text, bytes, "busy: max_connections=%u allows %u for host %.41s: " REMEDY,
-			 all, one, peer);
-	else
-		return NULL;
-	return text;
-}
-
 void vb_on_request(struct vb_listener *l, const struct vb_event *event)
 {
 	struct vb_transport *t = l->t;
+	const struct sockaddr *host;
 	char text[VB_REFUSAL_TEXT];
 	struct vb_hello hello;
 	int reason;
@@ -393,7 +367,9 @@ void vb_on_request(struct vb_listener *l, const struct vb_event *event)
 	}
 	if (!why && hello.kind == VB_CONTROL) {
 		reason = -EBUSY;
-		why = refuse_reason(t, rdma_get_peer_addr(event->id), text, sizeof(text));
+		host = rdma_get_peer_addr(event->id);
+		why = tc_quota((uint32_t)t->conf->max_connections, t->n_accepted,
+			       count_accepted(t, host), host, text, sizeof(text));
 	}
 	if (why)
 		reject(t, event->id, reason, why);

@@ -96,20 +96,6 @@ static int register_memory(struct vb_conn *conn, struct vb_export *e,
 	return 0;
 }
 
-static void put_address(struct vb_ctrl_region *wire, const struct sockaddr_storage *addr)
-{
-	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
-	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
-
-	wire->family = addr->ss_family;
-	/* sockaddr_in and sockaddr_in6 have the port at the same offset */
-	wire->port = ntohs(sin->sin_port);
-	if (addr->ss_family == AF_INET)
-		memcpy(wire->address, &sin->sin_addr, sizeof(sin->sin_addr));
-	else
-		memcpy(wire->address, &sin6->sin6_addr, sizeof(sin6->sin6_addr));
-}
-
 /*
  * Add the address and the secret by which a third party can access the region after a re-export.
  * Without a listener for direct pipes the region can still be used, but not re-exported. Returns 0
@@ -135,7 +121,7 @@ static int offer_direct(struct vb_conn *conn, struct vb_ctrl_region *wire)
 	}
 	wire->session = conn->session;
 	wire->secret = conn->direct_secret;
-	put_address(wire, &addr);
+	tc_address_put(&addr, &wire->family, &wire->port, wire->address);
 	return 0;
 }
 

@@ -40,6 +40,7 @@
 #include "../common/cells.h"
 #include "../common/done.h"
 #include "../common/networks.h"
+#include "../common/quota.h"
 #include "vb_rdma.h"
 #include "vb_wire.h"
 
