@@ -78,19 +78,6 @@ bool vb_conn_usable(const struct vb_conn *c)
 	return true;
 }
 
-bool tc_networks_have(const struct tc_networks *networks, const struct sockaddr *addr)
-{
-	(void)networks;
-	(void)addr;
-	return true;
-}
-
-void tc_address_print(const struct sockaddr *addr, char *text, size_t size)
-{
-	(void)addr;
-	snprintf(text, size, "here");
-}
-
 int vb_pipe_want_direct(struct vb_conn *c, struct vb_import_peer *peer, uint32_t lane)
 {
 	(void)c;
