@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench.sh [--quick] - compares gantry over soft-RoCE with perftest and the kernel's NVMe over RDMA, on the same devices and boot
+# bench.sh [--quick] - compares gantry over soft-RoCE with perftest and the kernel's NVMe over RDMA, on the same devices and boot,
+# and gantry over TCP with the kernel's NVMe over TCP
 #
 # Absolute times mean little in a virtual machine, and they vary from second to second. So the figures to compare are measured one
 # after the other in many short rounds, and a verdict is the median of the ratios of the rounds. Latencies of perftest and gantry
@@ -88,7 +89,16 @@ in_reports()
 
 # -- initiator to target --
 
-# storage PATTERN BLOCK DEPTH DATA_QP - print IOs per second. For short IOs lanes never sleep, like perftest. For longer data they
+# device PATH END - print the device of an end, 0 (the target) or 1. PATH: tcp, or the data_qp of rdma-verbs
+device()
+{
+	case $1 in
+	tcp) echo 'transport = "tcp"; insecure = true;' ;;
+	*) echo "transport = \"rdma-verbs\"; ibdev = \"rxe$2\"; data_qp = \"$1\"; insecure = true;" ;;
+	esac
+}
+
+# storage PATTERN BLOCK DEPTH PATH - print IOs per second. For short IOs lanes never sleep, like perftest. For longer data they
 # may, like the passive end of perftest: a spinning lane takes processor time from the soft-RoCE device, which moves the data.
 storage()
 {
@@ -99,8 +109,8 @@ storage()
 	cat >"$work/conf" <<-END
 	runtime = { stat = false; spin = "$spin"; };
 	devices = {
-		nic0 = { transport = "rdma-verbs"; ibdev = "rxe0"; data_qp = "$4"; insecure = true; };
-		nic1 = { transport = "rdma-verbs"; ibdev = "rxe1"; data_qp = "$4"; };
+		nic0 = { $(device "$4" 0) };
+		nic1 = { $(device "$4" 1) };
 	};
 	roles = {
 		store = { role = "target";
@@ -122,7 +132,7 @@ storage()
 	tr '{,' '\n\n' <"$work/load" | awk -F: '/"total"/ { inside = 1 } inside && /"iops"/ { printf "%.6g\n", $2; exit }'
 }
 
-# typical PATTERN DATA_QP - print the median latency of 4 KiB IOs at depth 1, in us
+# typical PATTERN PATH - print the median latency of 4 KiB IOs at depth 1, in us
 typical()
 {
 	local kind=reads
@@ -132,45 +142,55 @@ typical()
 			inside && /"p50_ns"/ { print $2 / 1000; exit }'
 }
 
-# -- NVMe over RDMA of the kernel, to a null disk --
+# -- NVMe of the kernel, to a null disk --
 
-nvme_disk=
+declare -A nvme_disk=()
+
+# nvme_begin TRANSPORT - set nvme_disk[TRANSPORT] to a disk whose target is reached by rdma or tcp
 nvme_begin()
 {
-	local nvmet=/sys/kernel/config/nvmet host
-	modprobe -a nvmet-rdma nvme-rdma null_blk 2>/dev/null || return 1
+	local nvmet=/sys/kernel/config/nvmet host=11111111-1111-1111-1111-111111111111 number=4420
+	[ "$1" = rdma ] || number=4421
+	modprobe -a "nvmet-$1" "nvme-$1" null_blk 2>/dev/null || return 1
 	mount -t configfs none /sys/kernel/config 2>/dev/null
 	[ -d $nvmet ] && command -v fio >/dev/null || return 1
-	mkdir -p $nvmet/subsystems/gantry/namespaces/1 $nvmet/ports/1
-	echo 1 >$nvmet/subsystems/gantry/attr_allow_any_host
-	echo /dev/nullb0 >$nvmet/subsystems/gantry/namespaces/1/device_path
-	echo 1 >$nvmet/subsystems/gantry/namespaces/1/enable
-	echo rdma >$nvmet/ports/1/addr_trtype
-	echo ipv4 >$nvmet/ports/1/addr_adrfam
-	echo "${vm_addresses[0]}" >$nvmet/ports/1/addr_traddr
-	echo 4420 >$nvmet/ports/1/addr_trsvcid
-	ln -s $nvmet/subsystems/gantry $nvmet/ports/1/subsystems/gantry || return 1
-	host=nqn.2014-08.org.nvmexpress:uuid:11111111-1111-1111-1111-111111111111
-	echo "transport=rdma,traddr=${vm_addresses[0]},trsvcid=4420,nqn=gantry,host_traddr=${vm_addresses[1]},hostnqn=$host,\
-hostid=${host##*:},nr_io_queues=1" >/dev/nvme-fabrics || return 1
-	nvme_disk=/dev/nvme0n1
-	await test -b $nvme_disk
+	mkdir -p "$nvmet/subsystems/gantry-$1/namespaces/1" $nvmet/ports/$number
+	echo 1 >"$nvmet/subsystems/gantry-$1/attr_allow_any_host"
+	echo /dev/nullb0 >"$nvmet/subsystems/gantry-$1/namespaces/1/device_path"
+	echo 1 >"$nvmet/subsystems/gantry-$1/namespaces/1/enable"
+	echo "$1" >$nvmet/ports/$number/addr_trtype
+	echo ipv4 >$nvmet/ports/$number/addr_adrfam
+	echo "${vm_addresses[0]}" >$nvmet/ports/$number/addr_traddr
+	echo $number >$nvmet/ports/$number/addr_trsvcid
+	ln -s "$nvmet/subsystems/gantry-$1" $nvmet/ports/$number/subsystems/ || return 1
+	echo "transport=$1,traddr=${vm_addresses[0]},trsvcid=$number,nqn=gantry-$1,host_traddr=${vm_addresses[1]},\
+hostnqn=nqn.2014-08.org.nvmexpress:uuid:$host,hostid=$host,nr_io_queues=1" >/dev/nvme-fabrics || return 1
+	await nvme_found "$1"
 }
 
-# nvme PATTERN BLOCK DEPTH - print IOs per second
+nvme_found()
+{
+	local name
+	name=$(grep -lx "gantry-$1" /sys/block/nvme*/device/subsysnqn 2>/dev/null) || return 1
+	name=${name#/sys/block/}
+	nvme_disk[$1]=/dev/${name%%/*}
+	[ -b "${nvme_disk[$1]}" ]
+}
+
+# nvme TRANSPORT PATTERN BLOCK DEPTH - print IOs per second
 nvme()
 {
 	local before column=8
 	before=$(packets)
-	[ "$1" = randread ] || column=49
-	fio --name=x --filename="$nvme_disk" --ioengine=libaio --direct=1 --rw="$1" --bs="$2" --iodepth="$3" \
+	[ "$2" = randread ] || column=49
+	fio --name=x --filename="${nvme_disk[$1]}" --ioengine=libaio --direct=1 --rw="$2" --bs="$3" --iodepth="$4" \
 		--runtime="${io_time%ms}ms" --time_based --size=64m --cpus_allowed=0 --output-format=terse \
 		>"$work/fio" 2>&1 || return 1
 	counted "$before" "$(awk -F';' -v column=$column '{ print $column * $(column + 1) / 1000 }' "$work/fio")" ""
 	awk -F';' -v column=$column '{ print $column }' "$work/fio"
 }
 
-nvme_us() { nvme "$1" "$2" 1 | awk '{ print 1e6 / $1 }'; }
+nvme_us() { nvme "$1" "$2" "$3" 1 | awk '{ print 1e6 / $1 }'; }
 
 # -- rounds --
 
@@ -230,13 +250,31 @@ one_round()
 	both rr32 storage randread 4KiB 32
 	take limit.rbw4 read_bw 4096 $((n * 4))
 	both rw32 storage randwrite 4KiB 32
-	[ -n "$nvme_disk" ] || return 0
-	take kernel.rr1 nvme_us randread 4k
-	take kernel.rw1 nvme_us randwrite 4k
-	take kernel.rr32 nvme randread 4k 32
-	take kernel.rw32 nvme randwrite 4k 32
-	take kernel.rr64k nvme randread 64k 32
-	take kernel.rw64k nvme randwrite 64k 32
+	[ -z "${nvme_disk[rdma]:-}" ] || kernel kernel rdma
+	[ -z "${nvme_disk[tcp]:-}" ] || over_tcp
+}
+
+# kernel NAME TRANSPORT - the runs of the kernel's NVMe
+kernel()
+{
+	take "$1.rr1" nvme_us "$2" randread 4k
+	take "$1.rw1" nvme_us "$2" randwrite 4k
+	take "$1.rr32" nvme "$2" randread 4k 32
+	take "$1.rw32" nvme "$2" randwrite 4k 32
+	take "$1.rr64k" nvme "$2" randread 64k 32
+	take "$1.rw64k" nvme "$2" randwrite 64k 32
+}
+
+# gantry and the kernel's NVMe, both over TCP
+over_tcp()
+{
+	kernel kernel.tcp tcp
+	take our.tcp.rr1 typical randread tcp
+	take our.tcp.rw1 typical randwrite tcp
+	take our.tcp.rr32 storage randread 4KiB 32 tcp
+	take our.tcp.rw32 storage randwrite 4KiB 32 tcp
+	take our.tcp.rr64k storage randread 64KiB 32 tcp
+	take our.tcp.rw64k storage randwrite 64KiB 32 tcp
 }
 
 # row TEXT LIMIT OURS RATIO GOAL - GOAL: <=X or >=X
@@ -247,7 +285,7 @@ row()
 	"<="*) verdict=$(awk -v r="$4" -v g="${5#<=}" 'BEGIN { print (r <= g) ? "reached" : "missed" }') ;;
 	">="*) verdict=$(awk -v r="$4" -v g="${5#>=}" 'BEGIN { print (r >= g) ? "reached" : "missed" }') ;;
 	esac
-	printf '%-46s %10s %10s %7s  %-7s %s\n' "$1" "$2" "$3" "$4" "$5" "$verdict"
+	printf '%-56s %10s %10s %7s  %-7s %s\n' "$1" "$2" "$3" "$4" "$5" "$verdict"
 	json="$json${json:+,}
  {\"measure\":\"$1\",\"limit\":${2/-/null},\"ours\":${3/-/null},\"ratio\":${4/-/null},\"goal\":\"$5\",\"verdict\":\"$verdict\"}"
 }
@@ -275,6 +313,17 @@ storage_rows()
 	against "$text, 64 KiB write, depth 32, MiB/s" "$8" '$1' '$2 * 64 / 1024' limit.rbw64 "$who.rw64k"
 }
 
+# tcp_rows - print the rows of gantry over TCP, with the kernel's NVMe over TCP as the limit
+tcp_rows()
+{
+	against "TCP and kernel NVMe, 4 KiB random read, depth 1, us" - '$1' '$2' kernel.tcp.rr1 our.tcp.rr1
+	against "TCP and kernel NVMe, 4 KiB random write, depth 1, us" - '$1' '$2' kernel.tcp.rw1 our.tcp.rw1
+	against "TCP and kernel NVMe, 4 KiB random read, depth 32, IO/s" - '$1' '$2' kernel.tcp.rr32 our.tcp.rr32
+	against "TCP and kernel NVMe, 4 KiB random write, depth 32, IO/s" - '$1' '$2' kernel.tcp.rw32 our.tcp.rw32
+	against "TCP and kernel NVMe, 64 KiB read, depth 32, IO/s" - '$1' '$2' kernel.tcp.rr64k our.tcp.rr64k
+	against "TCP and kernel NVMe, 64 KiB write, depth 32, IO/s" - '$1' '$2' kernel.tcp.rw64k our.tcp.rw64k
+}
+
 # count_rows - print the counts for each IO of all storage runs
 count_rows()
 {
@@ -299,12 +348,14 @@ failed=0 json=
 for program in ib_send_lat ib_read_lat ib_write_lat ib_write_bw ib_read_bw; do
 	command -v $program >/dev/null || die "$program is not installed (Debian: perftest)"
 done
-nvme_begin || echo "the kernel's NVMe over RDMA is not available: omitted"
+for kind in rdma tcp; do
+	nvme_begin $kind || echo "the kernel's NVMe over $kind is not available: omitted"
+done
 for round in $(seq $rounds); do
 	one_round
 	echo "round $round of $rounds: $SECONDS s" >&2
 done
-printf '%-46s %10s %10s %7s  %-7s\n' measure limit ours ratio goal
+printf '%-56s %10s %10s %7s  %-7s\n' measure limit ours ratio goal
 against "64 bytes, half a round trip, us" "<=1.10" '$1' '$2' limit.send our.send
 against "4 KiB remote read, us" "<=1.10" '$1' '$2' limit.read our.read
 against "4 KiB remote write, half a round trip, us" "<=1.10" '$1' '$2' limit.write our.write
@@ -313,6 +364,7 @@ against "64 KiB remote writes, MiB/s" ">=0.95" '$1' '$2' limit.wbw64 our.wbw64
 storage_rows our.shared "shared" "<=1.5" "<=1.5" ">=0.75" ">=0.75" ">=0.92" ">=0.92"
 storage_rows our.separate "separate" "<=1.5" "<=1.5" ">=0.75" ">=0.75" ">=0.92" ">=0.92"
 storage_rows kernel "kernel NVMe" - - - - - -
+tcp_rows
 count_rows
 printf '{"schema":2,"rounds":%d,"rows":[%s\n],"for_each_io":[%s\n]}\n' "$rounds" "$json" "$json_counts" >"$VM_OUT/bench.json"
 exit $failed
