@@ -17,6 +17,24 @@ until_true() { # COMMAND... - repeat the command until it succeeds
 	done
 }
 
+# watch N TEXT COMMAND... - run the command, which runs until a signal, until it has printed N lines with the text; then its output
+# is in $output. The signal goes to this process only, and without the SIGCONT of timeout(1): that can undo the stop with which
+# the leak check of the address sanitizer begins, which then waits for ever.
+watch() {
+	local n=$1 text=$2 file=$BATS_TEST_TMPDIR/watched watched
+	shift 2
+	"$@" >"$file" 2>&1 3>&- &
+	watched=$!
+	until_true has_lines "$n" "$text" "$file"
+	kill -TERM "$watched"
+	wait "$watched" || true
+	output=$(cat "$file")
+}
+
+has_lines() { # N TEXT FILE
+	[ "$(grep -cF -- "$2" "$3")" -ge "$1" ]
+}
+
 logs() { # print the output files of the test
 	find "$BATS_TEST_TMPDIR" -maxdepth 1 \( -name '*out' -o -name '*err' \) -exec cat {} +
 }

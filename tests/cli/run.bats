@@ -320,7 +320,7 @@ over_shm() {
 	[[ "${lines[2]}" =~ ^\ +session\ [0-9a-f]{8}\ running,\ peer\ $pid,\ lanes\ 1,\ depth\ 4$ ]]
 	[[ "${lines[3]}" =~ ^\ +$pid\ bridge\ +gateway\ +[0-9.]+[kM]?\ +[0-9] ]]
 	[[ "${lines[5]}" =~ ^\ +$pid\ load\ +initiator\ +[0-9.]+[kM]?\ +[0-9].*[mun]s\ +[0-9]+\ +0$ ]]
-	run timeout --signal=INT 3 "$GANTRY" stat --dir "$dir" --watch 1 load
+	watch 2 " load " "$GANTRY" stat --dir "$dir" --watch 1 load
 	[ "$(grep -c " load " <<<"$output")" -ge 2 ]
 	kill -INT "$pid"
 	finish

@@ -77,7 +77,7 @@ heads+=" SHARES         ERR   CPU/IO STATE"
 
 @test "batch: ends with the last process, and by a signal" {
 	begin
-	run timeout --signal=INT 3 "$GANTRY" top --dir "$dir" --batch
+	watch 1 "$heads" "$GANTRY" top --dir "$dir" --batch
 	[ "$(grep -cFx -- "$heads" <<<"$output")" -ge 1 ]
 	"$GANTRY" top --dir "$dir" --batch >"$BATS_TEST_TMPDIR/top" 2>&1 3>&- &
 	local top=$!
