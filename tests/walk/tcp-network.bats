@@ -10,13 +10,13 @@ setup() {
 	[ "$(id -u)" -eq 0 ] || skip "only root can make network namespaces"
 	near=gantry-$BASHPID-near far=gantry-$BASHPID-far
 	ip netns add "$near" 2>/dev/null && ip netns add "$far" || skip "no network namespaces"
-	ip link add v0 netns "$near" type veth peer name v0 netns "$far" || skip "no veth"
+	ip link add wire0 netns "$near" type veth peer name wire0 netns "$far" || skip "no veth"
 	for ns in "$near" "$far"; do
 		on "$ns" ip link set lo up
-		on "$ns" ip link set v0 up
+		on "$ns" ip link set wire0 up
 	done
-	on "$near" ip addr add 10.77.0.1/24 dev v0
-	on "$far" ip addr add 10.77.0.2/24 dev v0
+	on "$near" ip addr add 10.77.0.1/24 dev wire0
+	on "$far" ip addr add 10.77.0.2/24 dev wire0
 	processes
 	need tcp
 	relays=true
@@ -39,8 +39,8 @@ on() { # NAMESPACE COMMAND...
 
 # Each direction of the link gets these properties.
 bad_link() { # ARGUMENT... - of tc-netem
-	on "$near" tc qdisc replace dev v0 root netem "$@" 2>/dev/null || skip "sch_netem is missing"
-	on "$far" tc qdisc replace dev v0 root netem "$@"
+	on "$near" tc qdisc replace dev wire0 root netem "$@" 2>/dev/null || skip "sch_netem is missing"
+	on "$far" tc qdisc replace dev wire0 root netem "$@"
 }
 
 works() { # ARGUMENT... - of the initiator; all IOs complete, once, with the right data
@@ -65,7 +65,7 @@ recovers() {
 }
 
 cable() { # up | down
-	on "$near" ip link set v0 "$1"
+	on "$near" ip link set wire0 "$1"
 	now_ms
 }
 
@@ -99,8 +99,8 @@ cable() { # up | down
 	serve_all
 	hammer
 	for mtu in 576 9000 1280 1500; do
-		on "$near" ip link set v0 mtu "$mtu"
-		on "$far" ip link set v0 mtu "$mtu"
+		on "$near" ip link set wire0 mtu "$mtu"
+		on "$far" ip link set wire0 mtu "$mtu"
 		busy load $(($("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed') + 500))
 	done
 	recovers
