@@ -309,12 +309,12 @@ struct gantry_send {
  * Queues are created by the functions of struct gantry_transport_ops, with max_data in their
  * attributes. The data of a message is stored in the buffer that the receiver has posted. Data of
  * up to max_inline bytes travels inside the queue. Data that a send takes from a region is copied
- * exactly once, by the consumer. poll_recv receives the messages.
+ * exactly once, by the consumer. poll_recv receives the messages, in the order of their receives.
  *
  * When producer_destroy has returned, the caller can change the region data of every send, even if
  * poll_send has not returned its cookie. The peer has read the data by then, or never delivers it:
  * shm-comch drops the message, loop fails the receive with -EFAULT, and a connection over RDMA
- * ends.
+ * ends. tcp copies the data that it has not sent.
  *
  * consumer   of consumer_create
  * producer   of producer_create
@@ -341,8 +341,9 @@ struct gantry_data_queue_ops {
 	 */
 	int (*send)(void *producer, const struct gantry_send *send, uint32_t flags);
 	/*
-	 * Get the cookies of the sends from regions whose data the peer has copied. Returns the
-	 * number of cookies. NULL: not permitted.
+	 * Get the cookies of the sends from regions whose data can change: the peer has copied it,
+	 * or the transport has. After the end of the connection, the cookies of messages that were
+	 * not sent do not come. Returns the number of cookies. NULL: not permitted.
 	 *
 	 * cookies  out: the cookies
 	 * max      limit of their number

@@ -153,7 +153,7 @@ struct wrong_message {
 #define LEN(member) sizeof(((union body *)0)->member)
 #define A_CONSUMER(...) \
 	{ \
-		.consumer = { __VA_ARGS__ } \
+		.consumer = { __VA_ARGS__, 0 } \
 	}
 #define A_REGION(handle_, generation_, length_, rights_) \
 	{ \

@@ -79,7 +79,7 @@ static void cut_messages(void)
 		} body;
 	} messages[] = {
 		{TCP_CTRL_USER, 32, {.bytes = "user"}},
-		{TCP_CTRL_CONSUMER, sizeof(struct tcp_ctrl_consumer), {.consumer = {3, 0, 1}}},
+		{TCP_CTRL_CONSUMER, sizeof(struct tcp_ctrl_consumer), {.consumer = {3, 0, 1, 0}}},
 		{TCP_CTRL_REGION,
 		 sizeof(struct tcp_ctrl_region),
 		 {.region = {.name = {1, 1}, .length = 64, .rights = 3}}},

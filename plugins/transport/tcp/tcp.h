@@ -11,7 +11,8 @@
  *       tcp_lane       the queues of one thread                   tcp_lane.c
  *         tcp_link     a socket between two lanes:                tcp_link.c, tcp_output.c,
  *                      its queue of frames, accesses in flight    tcp_frames.c, tcp_relay.c
- *         tcp_consumer, tcp_producer, tcp_rma                     tcp_queue.c, tcp_rma.c
+ *         tcp_consumer, tcp_producer, tcp_rma                     tcp_queue.c, tcp_data.c,
+ *                                                                 tcp_rma.c
  *
  * Threads. The control thread creates and destroys all objects. A lane and its links have a lock:
  * the thread of the lane holds it in each call of the data path, and the control thread when it
@@ -21,9 +22,10 @@
  * lane when it polls, and the control thread for lanes that have no queues at this end, or that
  * their thread does not poll.
  *
- * Flow control. A message needs credit of its consumer. An access needs an entry in the table of
- * accesses, of which the peer has stated the size. So the queue of frames of a link always has room
- * for what must be sent, and a peer that does not read stops only its own senders.
+ * Flow control. A message needs credit of its consumer; tcp_data.c has the rules for messages with
+ * data. An access needs an entry in the table of accesses, of which the peer has stated the size.
+ * So the queue of frames of a link always has room for what must be sent, and a peer that does not
+ * read stops only its own senders.
  */
 #ifndef TCP_H
 #define TCP_H
@@ -54,6 +56,7 @@
 #define TCP_CHUNK_BYTES 65536u    /* bytes of an answer that go in one frame */
 #define TCP_RELAY_BYTES 65536u    /* bytes of such a piece */
 #define TCP_READ_BYTES 32768u     /* bytes that a link reads at a time, besides data of regions */
+#define TCP_INLINE 16384u         /* limit of data of a message that a send copies */
 
 struct tcp_conf {
 	int64_t max_depth;
@@ -175,6 +178,7 @@ enum tcp_conn_state { TCP_C_RESOLVING, TCP_C_CONNECTING, TCP_C_GREETING, TCP_C_U
 struct tcp_peer_consumer {
 	uint32_t id; /* 0: unused */
 	uint16_t lane;
+	uint32_t max_data;
 };
 
 struct tcp_buffer { /* bytes to send */
@@ -251,12 +255,20 @@ struct tcp_lane {
 	uint64_t *sends, *payload; /* counters */
 };
 
+/*
+ * Where the data of a message is. NONE: in a copy that no producer waits for, or there is no data.
+ * LENT: in memory of the caller, until the end of its send. SLOT: in a slot of the producer.
+ * REGION: in an exported region, or in a copy of it; the producer waits for the cookie.
+ */
+enum tcp_source { TCP_FROM_NONE, TCP_FROM_LENT, TCP_FROM_SLOT, TCP_FROM_REGION };
+
 /* A frame to send, besides its 64 bytes. */
 struct tcp_item {
 	const uint8_t *data; /* NULL: none */
 	uint32_t length;     /* bytes of data */
 	uint16_t op;         /* WRITE: its access */
 	bool owned;          /* free `data` when it has been sent */
+	uint8_t source;      /* MESSAGE: enum tcp_source */
 };
 
 /* A read of the peer whose data is not sent completely. */
@@ -325,11 +337,16 @@ struct tcp_relay {
 	uint8_t *memory;
 };
 
-/* A producer of the peer, at its consumer: messages that have arrived. */
+/*
+ * A producer of the peer, at its consumer: messages that have arrived. A consumer with data has its
+ * own list of them, see tcp_data.c; then the ring is always empty.
+ */
 struct tcp_peer_producer {
 	TAILQ_ENTRY(tcp_peer_producer) entry;
 	struct tcp_link *link; /* NULL: the producer has ended */
 	uint16_t queue;
+	bool asks;                 /* it has no credit, and needs some */
+	bool recalled;             /* it has been asked to give its credit back */
 	uint32_t serial;           /* of OPEN */
 	uint32_t mask, head, tail; /* ring of messages */
 	uint32_t allowed, sent;    /* credit, and the credit that was sent */
@@ -371,9 +388,10 @@ struct tcp_link {
 		uint8_t *into; /* NULL: dropped */
 		uint32_t rest; /* bytes that are missing; 0: a frame follows */
 		uint32_t length;
-		uint8_t kind; /* TCP_WRITE, TCP_DATA */
+		uint8_t kind; /* TCP_WRITE, TCP_DATA, TCP_MESSAGE */
 		uint16_t op;
 		const struct tcp_export *target; /* WRITE */
+		struct tcp_arrival *arrival;     /* MESSAGE; NULL: its consumer was destroyed */
 	} body;
 	/* accesses of this end */
 	struct tcp_op *ops;
@@ -390,10 +408,27 @@ struct tcp_link {
 	uint32_t n_sources; /* entries of `sources` from the first to the last that is in use */
 };
 
+/* A message at a consumer with data. LOST: its link has ended before all of its data. */
+enum tcp_arrival_state { TCP_A_INCOMPLETE, TCP_A_COMPLETE, TCP_A_LOST };
+struct tcp_arrival {
+	struct tcp_frame frame;
+	enum tcp_arrival_state state;
+	int32_t status;
+};
+
 struct tcp_consumer {
 	struct tcp_lane *lane;
 	uint32_t id, depth, n_posted, n_used;
 	TAILQ_HEAD(tcp_peer_producers, tcp_peer_producer) sources;
+	bool prompt;               /* GANTRY_QUEUE_PROMPT */
+	uint32_t max_data;         /* 0: without data */
+	uint32_t mask;             /* rings by number of the receive: size - 1 */
+	struct gantry_recv *recvs; /* zero for receives without a buffer */
+	bool has_recvs;            /* some have a buffer or a cookie */
+	/* with data: */
+	struct tcp_arrival *arrivals; /* receives n_used to n_arrived have messages */
+	uint32_t n_arrived;
+	uint32_t n_granted; /* receives from n_arrived on that are credit of a source */
 };
 
 struct tcp_producer {
@@ -401,8 +436,19 @@ struct tcp_producer {
 	uint32_t consumer, sent, allowed;
 	uint32_t serial; /* on its link */
 	uint16_t queue;
-	int gone;    /* atomic: its consumer was destroyed */
-	bool opened; /* OPEN is sent */
+	int gone;       /* atomic: its consumer was destroyed */
+	bool opened;    /* OPEN is sent */
+	bool must_ask;  /* its consumer has data, so it gives credit on request */
+	bool asked;     /* ASK is sent, and no credit has arrived since then */
+	bool returning; /* RETURN is not sent yet */
+	uint32_t depth, max_data;
+	uint32_t mask; /* rings of slots and of cookies: size - 1 */
+	/* copies of data that the socket has not taken yet; NULL: without data */
+	uint8_t *slots;
+	uint32_t slot_bytes, slot_head, slot_tail;
+	/* cookies of sends from regions: to tail: returned; to done: sent; to head: not sent */
+	uint64_t *cookies;
+	uint32_t cookie_head, cookie_done, cookie_tail;
 };
 
 struct tcp_rma {
@@ -611,12 +657,21 @@ bool tcp_link_uses(const struct tcp_link *link, const struct tcp_export *e);
  */
 void tcp_link_forget(struct tcp_link *link, const void *owner, void *heir,
 		     void (*done)(void *heir, uint64_t cookie, int status));
+/* The producer ends: copy the data of its messages that is not sent. */
+void tcp_link_forget_producer(struct tcp_link *link, const struct tcp_producer *p);
+/* The export ends: copy the data of messages that is not sent. */
+void tcp_link_forget_source(struct tcp_link *link, const struct tcp_export *e);
 /* Returns a direct link of the lane that has ended, as after tcp_link_new(), or NULL. */
 struct tcp_link *tcp_link_reuse(struct tcp_lane *lane);
 
 /* -- tcp_output.c: the caller holds the lock -- */
 /* Returns the number of entries for messages and accesses. */
 uint32_t tcp_link_room(const struct tcp_link *link);
+/*
+ * Returns true if OPEN, CREDIT, ASK or RECALL can be appended. If the socket takes nothing, the
+ * entries that are left are for ACK, and for SHUT and RETURN of each producer.
+ */
+bool tcp_link_has_spare(const struct tcp_link *link);
 /* Append a frame. There must be an entry. Returns the frame; *item_p: its item, cleared. */
 struct tcp_frame *tcp_link_append(struct tcp_link *link, uint8_t kind, struct tcp_item **item_p);
 /* Answer a read. The number of reads of the peer in flight is limited, so there is an entry. */
@@ -674,6 +729,36 @@ void tcp_flush(void *producer);
 void tcp_credits(struct tcp_link *link, bool all);
 int tcp_on_open(struct tcp_link *link, const struct tcp_frame *frame);
 void tcp_peer_producer_end(struct tcp_link *link, uint16_t queue);
+int tcp_producer_status(const struct tcp_producer *p); /* returns 0 or -ENOTCONN */
+/* Returns 0: one message can be sent; -EAGAIN: there is no credit or no room; -ENOTCONN. */
+int tcp_producer_prepare(struct tcp_producer *p);
+
+/* -- tcp_data.c: messages with data. The caller holds the lock, except as stated -- */
+extern const struct gantry_data_queue_ops tcp_data_ops;
+/* Allocate what data needs. Returns 0 or -ENOMEM. */
+int tcp_data_consumer_init(struct tcp_consumer *c, const struct gantry_queue_attr *attr);
+int tcp_data_producer_init(struct tcp_producer *p);
+void tcp_data_consumer_fini(struct tcp_consumer *c);
+void tcp_data_producer_fini(struct tcp_producer *p);
+/* Take a message for a consumer with data. Returns NULL, or what the peer did wrong. */
+const char *tcp_data_arrived(struct tcp_link *link, struct tcp_peer_producer *s,
+			     const struct tcp_frame *frame);
+/* The data of a message has arrived, or the link has ended before. */
+void tcp_data_body_end(struct tcp_link *link, enum tcp_arrival_state state);
+/* The consumer of the lane ends: its buffers are not used any more. */
+void tcp_data_forget_consumer(const struct tcp_lane *lane);
+uint32_t tcp_data_take(struct tcp_consumer *c, struct gantry_msg *msgs, uint32_t max);
+bool tcp_data_has_message(const struct tcp_consumer *c);
+/* Distribute the free receives of a consumer with data as credit. */
+void tcp_data_grant(struct tcp_consumer *c);
+/* The producer needs credit. */
+void tcp_data_ask(struct tcp_producer *p);
+const char *tcp_on_ask(struct tcp_link *link, const struct tcp_frame *frame);
+const char *tcp_on_recall(struct tcp_link *link, const struct tcp_frame *frame);
+const char *tcp_on_return(struct tcp_link *link, const struct tcp_frame *frame);
+/* A message with data, or a RETURN, has been sent. */
+void tcp_data_sent(struct tcp_link *link, const struct tcp_frame *frame,
+		   const struct tcp_item *item);
 
 /* -- tcp_rma.c -- */
 int tcp_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);

@@ -230,6 +230,7 @@ static void tcp_info(void *device, struct gantry_device_info *info)
 	*info = (struct gantry_device_info){
 		.caps = GANTRY_CAP_RMA | GANTRY_CAP_ORDERED | GANTRY_CAP_DISCONNECT_REVOKES,
 		.max_depth = (uint32_t)dev->conf->max_depth,
+		.max_inline = TCP_INLINE,
 		.max_regions = TCP_REGIONS,
 		.max_region_bytes = dev->conf->max_region_bytes,
 		.conn_bytes = sizeof(struct tcp_conn),
@@ -370,6 +371,7 @@ static const struct gantry_transport_ops ops = {
 	.rma_submit = tcp_rma_submit,
 	.rma_flush = tcp_rma_flush,
 	.rma_poll = tcp_rma_poll,
+	.data = &tcp_data_ops,
 };
 
 GANTRY_PLUGIN(tcp) = {

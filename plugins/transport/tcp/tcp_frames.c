@@ -44,8 +44,10 @@ static const char *on_credit(struct tcp_link *link, const struct tcp_frame *fram
 
 	/* the producer can have ended since then, and another one can have its number */
 	if (p && p->serial == frame->credit.serial &&
-	    (int32_t)(frame->credit.allowed - p->allowed) > 0)
+	    (int32_t)(frame->credit.allowed - p->allowed) > 0) {
 		p->allowed = frame->credit.allowed;
+		p->asked = false;
+	}
 	return NULL;
 }
 
@@ -54,12 +56,20 @@ static const char *on_message(struct tcp_link *link, const struct tcp_frame *fra
 	struct tcp_peer_producer *s = frame->queue < TCP_PRODUCERS ? link->sources[frame->queue]
 								   : NULL;
 
-	if (frame->queue >= TCP_PRODUCERS || frame->imm_len > GANTRY_IMM_MAX || frame->length)
+	if (frame->queue >= TCP_PRODUCERS || frame->imm_len > GANTRY_IMM_MAX)
 		return "sends an invalid message";
-	if (!s) /* its consumer was destroyed */
+	if (!s) { /* its consumer was destroyed */
+		link->body.arrival = NULL;
+		if (frame->length)
+			tcp_body_expect(link, TCP_MESSAGE, 0, frame->length, NULL, NULL);
 		return NULL;
+	}
+	if (frame->length && !link->lane->consumer->max_data)
+		return "sends an invalid message";
 	if (s->head == s->sent)
 		return "exceeds its credit";
+	if (link->lane->consumer->max_data)
+		return tcp_data_arrived(link, s, frame);
 	s->ring[s->head++ & s->mask] = *frame;
 	return NULL;
 }
@@ -147,9 +157,10 @@ static const char *on_ack(struct tcp_link *link, const struct tcp_frame *frame)
 
 static const char *(*const frames[TCP_FRAMES])(struct tcp_link *link,
 					       const struct tcp_frame *frame) = {
-	[TCP_OPEN] = on_open,       [TCP_SHUT] = on_shut, [TCP_CREDIT] = on_credit,
-	[TCP_MESSAGE] = on_message, [TCP_READ] = on_read, [TCP_WRITE] = on_write,
-	[TCP_DATA] = on_data,       [TCP_ACK] = on_ack,
+	[TCP_OPEN] = on_open,         [TCP_SHUT] = on_shut,         [TCP_CREDIT] = on_credit,
+	[TCP_MESSAGE] = on_message,   [TCP_READ] = on_read,         [TCP_WRITE] = on_write,
+	[TCP_DATA] = on_data,         [TCP_ACK] = on_ack,           [TCP_ASK] = tcp_on_ask,
+	[TCP_RECALL] = tcp_on_recall, [TCP_RETURN] = tcp_on_return,
 };
 
 void tcp_frame_take(struct tcp_link *link, const struct tcp_frame *frame)
@@ -193,6 +204,8 @@ void tcp_body_done(struct tcp_link *link)
 		tcp_relay_filled(link);
 	} else if (link->body.kind == TCP_WRITE) {
 		tcp_acknowledge(link, link->body.op);
+	} else if (link->body.kind == TCP_MESSAGE) {
+		tcp_data_body_end(link, TCP_A_COMPLETE);
 	} else {
 		op->done += link->body.length;
 		if (op->done == op->length)

@@ -20,8 +20,11 @@ static int allocate(struct tcp_link *link, uint32_t depth)
 {
 	uint32_t n;
 
-	/* answers to accesses of the peer; OPEN, SHUT and CREDIT of each producer */
-	link->reserved = depth + 3 * TCP_PRODUCERS;
+	/*
+	 * answers to accesses of the peer; OPEN, SHUT, RETURN, and one of CREDIT, ASK and RECALL of
+	 * each producer
+	 */
+	link->reserved = depth + 4 * TCP_PRODUCERS;
 	n = tc_power_of_two(link->reserved + 2 * depth);
 	link->mask = n - 1;
 	link->frames = aligned_alloc(64, n * sizeof(*link->frames));
@@ -150,6 +153,8 @@ void tcp_link_close(struct tcp_link *link)
 	link->fd = -1;
 	link->state = TCP_L_CLOSED;
 	link->deadline_ns = 0;
+	if (link->body.rest && link->body.kind == TCP_MESSAGE)
+		tcp_data_body_end(link, TCP_A_LOST);
 	link->body.rest = 0;
 }
 
@@ -479,7 +484,7 @@ bool tcp_link_uses(const struct tcp_link *link, const struct tcp_export *e)
 	return false;
 }
 
-/* Copy the data of a write that is not sent yet, since its memory can change from now on. */
+/* Copy data that is not sent yet, since its memory can change from now on. */
 static void keep(struct tcp_link *link, struct tcp_item *item)
 {
 	uint8_t *copy = malloc(item->length);
@@ -514,4 +519,28 @@ void tcp_link_forget(struct tcp_link *link, const void *owner, void *heir,
 			link->ops[i].ended = done;
 			link->ops[i].local = NULL;
 		}
+}
+
+void tcp_link_forget_producer(struct tcp_link *link, const struct tcp_producer *p)
+{
+	for (uint32_t i = link->tail; i != link->head; i++) {
+		struct tcp_item *item = &link->items[i & link->mask];
+
+		if (item->source == TCP_FROM_NONE || link->frames[i & link->mask].queue != p->queue)
+			continue;
+		if (!item->owned)
+			keep(link, item);
+		item->source = TCP_FROM_NONE;
+	}
+}
+
+void tcp_link_forget_source(struct tcp_link *link, const struct tcp_export *e)
+{
+	for (uint32_t i = link->tail; i != link->head; i++) {
+		struct tcp_item *item = &link->items[i & link->mask];
+
+		if (item->source == TCP_FROM_REGION && !item->owned && item->data >= e->at &&
+		    item->data < e->at + e->length)
+			keep(link, item);
+	}
 }

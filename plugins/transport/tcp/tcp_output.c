@@ -2,8 +2,8 @@
 /*
  * tcp_output.c - what a link sends: frames in order, and the data of answered reads. A frame does
  * not wait for that data, which goes in chunks of TCP_CHUNK_BYTES when no frame is left. The data
- * of a write follows its frame, because messages after it must arrive later. The caller holds the
- * lock.
+ * of a write or of a message follows its frame, because messages after it must arrive later. The
+ * caller holds the lock.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +18,11 @@ uint32_t tcp_link_room(const struct tcp_link *link)
 	uint32_t room = link->mask + 1 - (link->head - link->tail);
 
 	return room > link->reserved ? room - link->reserved : 0;
+}
+
+bool tcp_link_has_spare(const struct tcp_link *link)
+{
+	return link->mask + 1 - (link->head - link->tail) > link->n_ops + 3 * TCP_PRODUCERS;
 }
 
 struct tcp_frame *tcp_link_append(struct tcp_link *link, uint8_t kind, struct tcp_item **item_p)
@@ -152,6 +157,8 @@ static void sent_frame(struct tcp_link *link)
 		link->n_unanswered -= frame->acks.n;
 	else if (frame->kind == TCP_READ || frame->kind == TCP_WRITE)
 		link->ops[frame->queue].sent = true;
+	else if (item->source || frame->kind == TCP_RETURN)
+		tcp_data_sent(link, frame, item);
 	if (item->owned)
 		free((void *)item->data);
 	*item = (struct tcp_item){.data = NULL};

@@ -31,7 +31,7 @@ static int use_lane(struct tcp_conn *conn, uint32_t number, struct tcp_lane **la
 static int announce(struct tcp_conn *conn, const struct tcp_consumer *c, uint16_t up)
 {
 	const struct tcp_ctrl_consumer body = {
-		.id = c->id, .lane = (uint16_t)c->lane->number, .up = up};
+		.id = c->id, .lane = (uint16_t)c->lane->number, .up = up, .max_data = c->max_data};
 
 	return tcp_control_put(conn, TCP_CTRL_CONSUMER, &body, sizeof(body));
 }
@@ -50,7 +50,9 @@ int tcp_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_
 		return -ENOMEM;
 	TAILQ_INIT(&c->sources);
 	c->depth = attr->depth;
-	rc = use_lane(conn, attr->lane, &c->lane);
+	rc = tcp_data_consumer_init(c, attr);
+	if (!rc)
+		rc = use_lane(conn, attr->lane, &c->lane);
 	if (rc)
 		goto out_free;
 	c->id = ++conn->next_consumer;
@@ -67,6 +69,7 @@ int tcp_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_
 	return 0;
 
 out_free:
+	tcp_data_consumer_fini(c);
 	free(c);
 	return rc;
 }
@@ -76,6 +79,8 @@ static void free_peer_producer(struct tcp_consumer *c, struct tcp_peer_producer 
 	TAILQ_REMOVE(&c->sources, s, entry);
 	if (s->link)
 		s->link->sources[s->queue] = NULL;
+	if (c->max_data)
+		c->n_granted -= s->allowed - s->head;
 	free(s);
 }
 
@@ -88,11 +93,13 @@ void tcp_consumer_destroy(void *arg)
 	pthread_mutex_lock(&c->lane->lock);
 	while (!TAILQ_EMPTY(&c->sources))
 		free_peer_producer(c, TAILQ_FIRST(&c->sources));
+	tcp_data_forget_consumer(c->lane);
 	c->lane->consumer = NULL;
 	pthread_mutex_unlock(&c->lane->lock);
 	if (tcp_conn_usable(c->lane->conn))
 		announce(c->lane->conn, c, 0);
 	tcp_lane_put(c->lane);
+	tcp_data_consumer_fini(c);
 	free(c);
 }
 
@@ -130,7 +137,8 @@ void tcp_on_consumer(struct tcp_conn *conn, const struct tcp_ctrl_consumer *c)
 		tcp_conn_broken(conn, "announces an invalid consumer");
 		return;
 	}
-	*o = (struct tcp_peer_consumer){.id = c->up ? c->id : 0, .lane = c->lane};
+	*o = (struct tcp_peer_consumer){
+		.id = c->up ? c->id : 0, .lane = c->lane, .max_data = c->max_data};
 	if (!c->up)
 		mark_gone(conn, c->id);
 	conn->dev->n_events++;
@@ -147,15 +155,6 @@ void tcp_producer_open(struct tcp_producer *p)
 	p->opened = true;
 }
 
-/*
- * Returns true if OPEN or CREDIT can be appended. If the socket takes nothing, the entries that are
- * left are for ACK, and for SHUT of each producer.
- */
-static bool has_spare(const struct tcp_link *link)
-{
-	return link->mask + 1 - (link->head - link->tail) > link->n_ops + 2 * TCP_PRODUCERS;
-}
-
 /* Enter the producer into the table of its link. */
 static int join(struct tcp_producer *p)
 {
@@ -164,7 +163,7 @@ static int join(struct tcp_producer *p)
 
 	pthread_mutex_lock(&link->lane->lock);
 	for (uint16_t i = 0; i < TCP_PRODUCERS && rc; i++) {
-		if (link->producers[i] || !has_spare(link))
+		if (link->producers[i] || !tcp_link_has_spare(link))
 			continue;
 		rc = 0;
 		link->producers[i] = p;
@@ -197,7 +196,12 @@ int tcp_producer_create(void *arg, uint32_t consumer_id, const struct gantry_que
 	if (!p)
 		return -ENOMEM;
 	p->consumer = consumer_id;
-	rc = use_lane(conn, attr->lane, &lane);
+	p->depth = attr->depth;
+	p->must_ask = o->max_data != 0;
+	p->max_data = attr->max_data < o->max_data ? attr->max_data : o->max_data;
+	rc = tcp_data_producer_init(p);
+	if (!rc)
+		rc = use_lane(conn, attr->lane, &lane);
 	if (rc)
 		goto out_free;
 	rc = tcp_link_want(lane, o->lane, &p->link);
@@ -211,6 +215,7 @@ int tcp_producer_create(void *arg, uint32_t consumer_id, const struct gantry_que
 out_lane:
 	tcp_lane_put(lane);
 out_free:
+	tcp_data_producer_fini(p);
 	free(p);
 	return rc;
 }
@@ -225,6 +230,7 @@ void tcp_producer_destroy(void *arg)
 		return;
 	link = p->link;
 	pthread_mutex_lock(&link->lane->lock);
+	tcp_link_forget_producer(link, p);
 	link->producers[p->queue] = NULL;
 	if (p->opened && link->state == TCP_L_UP) {
 		tcp_link_append(link, TCP_SHUT, &item)->queue = p->queue;
@@ -232,6 +238,7 @@ void tcp_producer_destroy(void *arg)
 	}
 	pthread_mutex_unlock(&link->lane->lock);
 	tcp_lane_put(link->lane);
+	tcp_data_producer_fini(p);
 	free(p);
 }
 
@@ -248,7 +255,7 @@ int tcp_on_open(struct tcp_link *link, const struct tcp_frame *frame)
 		return -EPROTO;
 	if (!c || c->id != frame->open.consumer) /* it was destroyed */
 		return 0;
-	n = tc_power_of_two(c->depth);
+	n = c->max_data ? 1 : tc_power_of_two(c->depth);
 	s = calloc(1, sizeof(*s) + n * sizeof(s->ring[0]));
 	if (!s)
 		return -ENOMEM;
@@ -289,8 +296,10 @@ static void allow(struct tcp_peer_producer *s, const struct tcp_consumer *c)
 
 void tcp_credits(struct tcp_link *link, bool all)
 {
-	const struct tcp_consumer *c = link->lane->consumer;
+	struct tcp_consumer *c = link->lane->consumer;
 
+	if (c && c->max_data)
+		tcp_data_grant(c);
 	for (uint16_t i = 0; c && i < link->n_sources; i++) {
 		struct tcp_peer_producer *s = link->sources[i];
 		struct tcp_frame *frame;
@@ -298,12 +307,13 @@ void tcp_credits(struct tcp_link *link, bool all)
 
 		if (!s)
 			continue;
-		allow(s, c);
+		if (!c->max_data)
+			allow(s, c);
 		/* without `all`: the peer can send no more, or can soon send no more */
 		if (s->allowed == s->sent ||
 		    (!all && s->sent != s->head && s->allowed - s->sent < c->depth / 4 * 3))
 			continue;
-		if (!has_spare(link))
+		if (!tcp_link_has_spare(link))
 			continue; /* the socket takes no more: later */
 		frame = tcp_link_append(link, TCP_CREDIT, &item);
 		frame->queue = i;
@@ -323,6 +333,8 @@ int tcp_post_recv(void *arg, uint32_t n)
 	/* the control thread can read it, to send credit of a lane that is not polled */
 	pthread_mutex_lock(&c->lane->lock);
 	c->n_posted += n;
+	if (c->prompt)
+		tcp_lane_flush(c->lane);
 	pthread_mutex_unlock(&c->lane->lock);
 	return 0;
 }
@@ -340,7 +352,7 @@ static uint32_t take(struct tcp_consumer *c, struct tcp_peer_producer *s, struct
 		out->imm_len = frame->imm_len;
 		out->status = 0;
 		out->length = 0;
-		out->cookie = 0;
+		out->cookie = c->has_recvs ? c->recvs[c->n_used & c->mask].cookie : 0;
 	}
 	return n;
 }
@@ -352,6 +364,8 @@ static uint32_t take_all(struct tcp_consumer *c, struct gantry_msg *msgs, uint32
 				 *last = TAILQ_LAST(&c->sources, tcp_peer_producers), *next;
 	uint32_t n = 0;
 
+	if (c->max_data)
+		return tcp_data_take(c, msgs, max);
 	for (; s && n < max; s = next) {
 		next = s == last ? NULL : TAILQ_NEXT(s, entry);
 		n += take(c, s, msgs + n, max - n);
@@ -384,6 +398,8 @@ static bool has_message(const struct tcp_consumer *c)
 {
 	const struct tcp_peer_producer *s;
 
+	if (c->max_data)
+		return tcp_data_has_message(c);
 	if (c->n_used == c->n_posted)
 		return false;
 	TAILQ_FOREACH (s, &c->sources, entry)
@@ -434,7 +450,7 @@ int tcp_consumer_fd(void *arg)
 	return ((const struct tcp_consumer *)arg)->lane->epoll;
 }
 
-static int status(const struct tcp_producer *p)
+static inline int status(const struct tcp_producer *p)
 {
 	return tcp_lost(p->link->lane->conn) || __atomic_load_n(&p->gone, __ATOMIC_RELAXED) ||
 			       p->link->state == TCP_L_CLOSED
@@ -445,6 +461,35 @@ static int status(const struct tcp_producer *p)
 static bool may_send(const struct tcp_producer *p)
 {
 	return p->sent != p->allowed && tcp_link_room(p->link);
+}
+
+/* The peer may wait for what is held back; its credit may have arrived. */
+static __attribute__((noinline)) int get_credit(struct tcp_producer *p)
+{
+	int rc;
+
+	tcp_data_ask(p);
+	tcp_lane_flush(p->link->lane);
+	tcp_lane_poll(p->link->lane);
+	rc = status(p);
+	return rc || may_send(p) ? rc : -EAGAIN;
+}
+
+static inline int prepare(struct tcp_producer *p)
+{
+	int rc = status(p);
+
+	return rc || may_send(p) ? rc : get_credit(p);
+}
+
+int tcp_producer_status(const struct tcp_producer *p)
+{
+	return status(p);
+}
+
+int tcp_producer_prepare(struct tcp_producer *p)
+{
+	return prepare(p);
 }
 
 int tcp_send(void *arg, const void *imm, uint32_t imm_len, uint32_t flags)
@@ -458,15 +503,7 @@ int tcp_send(void *arg, const void *imm, uint32_t imm_len, uint32_t flags)
 	if (imm_len > GANTRY_IMM_MAX)
 		return -EINVAL;
 	pthread_mutex_lock(&link->lane->lock);
-	rc = status(p);
-	if (!rc && !may_send(p)) {
-		/* the peer may wait for what is held back; its credit may have arrived */
-		tcp_lane_flush(link->lane);
-		tcp_lane_poll(link->lane);
-		rc = status(p);
-		if (!rc && !may_send(p))
-			rc = -EAGAIN;
-	}
+	rc = prepare(p);
 	if (!rc) {
 		frame = tcp_link_append(link, TCP_MESSAGE, &item);
 		frame->queue = p->queue;

@@ -156,6 +156,7 @@ static void reject(struct tcp_conn *conn, struct tcp_export *e)
 	LIST_FOREACH (lane, &conn->lanes, entry) {
 		pthread_mutex_lock(&lane->lock);
 		LIST_FOREACH (link, &lane->links, entry) {
+			tcp_link_forget_source(link, e);
 			if (tcp_link_uses(link, e)) {
 				tcp_link_close(link);
 				tcp_conn_fail(conn, -ETIMEDOUT);

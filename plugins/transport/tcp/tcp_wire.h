@@ -17,7 +17,7 @@
 #include <gantry/transport.h>
 
 #define TCP_MAGIC 0x50435447u /* "GTCP" */
-#define TCP_VERSION 1u
+#define TCP_VERSION 2u
 #define TCP_RECORDS 0x100u /* flag in `version`: the end has a record filter */
 #define TCP_SECRET 16
 
@@ -71,6 +71,7 @@ struct tcp_ctrl_consumer {
 	uint32_t id;
 	uint16_t lane;
 	uint16_t up;
+	uint32_t max_data; /* bytes of data in one message; 0: immediate data only */
 };
 
 struct tcp_name { /* of an export */
@@ -101,18 +102,21 @@ struct tcp_ctrl_link {
 
 #define TCP_CTRL_BYTES (sizeof(struct tcp_ctrl) + GANTRY_CTRL_MAX)
 
-/* -- frames of a link: each has 64 bytes; data follows MESSAGE (none yet), WRITE and DATA -- */
+/* -- frames of a link: each has 64 bytes; data follows MESSAGE, WRITE and DATA -- */
 
 enum tcp_frame_kind {
 	TCP_READY = 1, /* `ops`: the server has accepted the link */
 	TCP_OPEN,      /* producer `queue` of the sender sends to `open.consumer` */
 	TCP_SHUT,      /* producer `queue` of the sender ends */
 	TCP_CREDIT,    /* producer `queue` of the receiver may send up to `credit.allowed` */
-	TCP_MESSAGE,   /* of producer `queue` */
+	TCP_MESSAGE,   /* of producer `queue`; `length` bytes of data follow */
 	TCP_READ,      /* access `op` of the sender: read `length` bytes */
 	TCP_WRITE,     /* access `op` of the sender: write the `length` bytes that follow */
 	TCP_DATA,      /* the next `length` bytes of the read `op` of the receiver */
 	TCP_ACK,       /* the `n` writes of the receiver in `done` have been executed */
+	TCP_ASK,       /* producer `queue` of the sender has no credit, and needs some */
+	TCP_RECALL,    /* producer `queue` of the receiver gives its credit back: `credit.serial` */
+	TCP_RETURN,    /* producer `queue` of the sender has given its credit back */
 	TCP_FRAMES
 };
 
