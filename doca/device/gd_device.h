@@ -18,8 +18,8 @@
  *     services = { NAME = "TEXT"; } the transport uses this text for the Comch server NAME
  *     transport, and its options   a transport of this machine (shm-comch) serves Comch, and RDMA
  *                                  between processes of this machine. A network transport
- *                                  (rdma-verbs, rxe) serves RDMA. A function with both uses the
- *                                  network transport for RDMA
+ *                                  (rdma-verbs, rxe, tcp) serves RDMA. A function with both uses
+ *                                  the network transport for RDMA
  * `doca = { functions = "none"; }` removes the two default functions. In the same group,
  * connect_timeout = "5s" sets how long a Comch client waits for a server.
  */
@@ -55,7 +55,7 @@ struct doca_devinfo {
 	char iface[256];
 	enum gd_side side;
 	bool comch;   /* Comch over shared memory */
-	bool network; /* RDMA over verbs; otherwise over shared memory */
+	bool network; /* RDMA over a network; otherwise over shared memory */
 	uint8_t mac[6];
 	uint32_t index;
 	uint32_t n_reps;

@@ -543,7 +543,7 @@ static doca_error_t open_blob(const void *desc, size_t n, const struct doca_dev 
 	if (!*map_p || blob->host == gd_host_id())
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "memory map cannot be imported: the memory is on another machine, and the device has no network transport (device=%s): use a device with transport rdma-verbs or rxe",
+	       "memory map cannot be imported: the memory is on another machine, and the device has no network transport (device=%s): use a device with transport rdma-verbs, rxe or tcp",
 	       dev->info->pci);
 	return DOCA_ERROR_NOT_SUPPORTED;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rdma_caps.c - RDMA capabilities of a device, and the addresses of its port */
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rdma/rdma.h"
 
@@ -61,15 +63,54 @@ doca_error_t doca_rdma_cap_transport_type_is_supported(const struct doca_devinfo
 
 /* -- addresses of the port -- */
 
-/* Read the GID of an index from the kernel; false: the port has no such GID. */
+static void gid_path(const struct doca_devinfo *devinfo, uint32_t index, char path[160])
+{
+	snprintf(path, 160, "/sys/class/infiniband/%.63s/ports/1/gids/%u", devinfo->ibdev, index);
+}
+
+/* Get the address of an interface as a GID; false: it is not an IP address. */
+static bool gid_of(const struct sockaddr *addr, struct in6_addr *gid)
+{
+	if (addr && addr->sa_family == AF_INET) {
+		*gid = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+		memcpy(&gid->s6_addr[12], &((const struct sockaddr_in *)addr)->sin_addr, 4);
+		return true;
+	}
+	if (!addr || addr->sa_family != AF_INET6)
+		return false;
+	*gid = ((const struct sockaddr_in6 *)addr)->sin6_addr;
+	return true;
+}
+
+/* Get an address of the network interface, as RoCE devices do; false: it has no such address. */
+static bool iface_gid(const struct doca_devinfo *devinfo, uint32_t index, struct in6_addr *gid)
+{
+	struct ifaddrs *list;
+	bool found = false;
+
+	if (devinfo->iface[0] == '\0' || getifaddrs(&list))
+		return false;
+	for (const struct ifaddrs *i = list; i && !found; i = i->ifa_next)
+		found = strcmp(i->ifa_name, devinfo->iface) == 0 && gid_of(i->ifa_addr, gid) &&
+			index-- == 0;
+	freeifaddrs(list);
+	return found;
+}
+
+/*
+ * Read the GID of an index from the kernel, or from the network interface if the function has no
+ * RDMA device; false: the port has no such GID.
+ */
 static bool read_gid(const struct doca_devinfo *devinfo, uint32_t index, struct in6_addr *gid)
 {
 	char path[160], text[GID_TEXT];
 	bool ok;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%.63s/ports/1/gids/%u", devinfo->ibdev,
-		 index);
+	gid_path(devinfo, 0, path);
+	if (access(path, F_OK))
+		return iface_gid(devinfo, index, gid);
+	gid_path(devinfo, index, path);
 	f = fopen(path, "re");
 	if (!f)
 		return false;

@@ -244,7 +244,7 @@ static doca_error_t listen_on_network(struct doca_rdma_connection *conn, void *d
 
 	if (gd_rdma_own_address(rdma, address, sizeof(address)) != DOCA_SUCCESS) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-		       "RDMA device %s: cannot export a connection: no IP address: see `ip addr` and `rdma link`",
+		       "RDMA device %s: cannot export a connection: no IP address: see `ip addr` and `rdma link`, or set iface",
 		       rdma->ctx.dev->info->ibdev);
 		return DOCA_ERROR_CONNECTION_ABORTED;
 	}

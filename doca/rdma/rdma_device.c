@@ -103,12 +103,12 @@ static uint32_t rights_of(const struct doca_rdma *rdma, const struct doca_mmap *
 }
 
 /*
- * A transport that pins pages can use private memory. A transport that copies needs memory that the
- * peer can map.
+ * A transport whose peers map memory needs memory that they can map. For any other, this process
+ * or its device executes the accesses of peers, so private memory is sufficient.
  */
 static enum gd_sharing sharing_of(const struct gd_rdma_link *link)
 {
-	return link->rdma->limits.caps & GANTRY_CAP_PINS ? GD_REGION_OWN : GD_REGION_APART;
+	return link->rdma->limits.caps & GANTRY_CAP_MAPPED ? GD_REGION_APART : GD_REGION_OWN;
 }
 
 static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_id *id,
