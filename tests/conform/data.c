@@ -465,6 +465,181 @@ static void inline_and_region_data_in_order(void)
 	revoke(1);
 }
 
+/* The buffer is too small for the data of a region: no byte of it changes. */
+static void region_data_that_does_not_fit(void)
+{
+	static const uint32_t room[] = {0, 1, 65535, 65536};
+	uint8_t *buf = rig_local(65536);
+	struct gantry_token token;
+	struct gantry_msg msg;
+	struct rig_memory m;
+	struct rig_queue *q;
+
+	rig_need(RIG_DATA);
+	rig_connect();
+	rig_memory_open(&m, 65536, GANTRY_REMOTE_READ);
+	export_all(&m, GANTRY_REMOTE_READ, 1, &token);
+	q = rig_queue_open(&rig.b, &rig.a, 8, 65536);
+	rig_fill(m.bytes, 65536, 9);
+	memset(buf, 0xaa, 65536);
+	for (uint64_t i = 0; i < 4; i++) {
+		const struct gantry_send send = {
+			.imm = "imm", .imm_len = 3, .length = 65536, .region = &m.region};
+
+		RIG_OK(rig_post_data(q, room[i] ? buf : NULL, room[i], i));
+		RIG_OK(rig_send_data(q, &send));
+		rig_take(q, &msg);
+		rig_take_done(q);
+		RIG_NUM(i, msg.cookie, "cookies of receives come in order");
+		RIG_NUM(3, msg.imm_len, "imm_len of a message that does not fit");
+		RIG_RC(i < 3 ? -EMSGSIZE : 0, msg.status, "status of data of a region");
+		RIG_NUM(i < 3 ? 0 : 65536, msg.length, "length of data of a region");
+		if (i < 3)
+			RIG_HOLDS(rig_all(buf, 65536, 0xaa),
+				  "buffer of a message that does not fit");
+	}
+	RIG_HOLDS(rig_filled(buf, 65536, 9), "received data of a region");
+	rig_queue_close(q);
+	revoke(1);
+}
+
+#define SHARERS 3u
+
+/* Try to send without a receive. Returns 0: the consumer had offered this producer another one. */
+static int want(struct rig_queue *q, const struct gantry_send *send)
+{
+	int rc = rig.ops->data->send(q->tx, send, 0);
+
+	RIG_HOLDS(rc == 0 || rc == -EAGAIN, "send while no receive is posted");
+	rig_settle();
+	return rc;
+}
+
+/*
+ * A consumer has one receive at a time. In each round a producer wants to send before it is posted,
+ * and then leaves it to a random one: the receive that it may have been offered is not lost.
+ */
+static void idle_producers_keep_no_receive(void)
+{
+	struct rig_queue *q[SHARERS];
+	uint8_t data[512], *buf = rig_local(512);
+	uint32_t total = rig_rounds(1000), random = 12345;
+	struct gantry_msg msg;
+
+	rig_need(RIG_INLINE_DATA);
+	rig_connect();
+	q[0] = rig_queue_open(&rig.b, &rig.a, 8, 512);
+	for (uint32_t i = 1; i < SHARERS; i++)
+		q[i] = rig_queue_join(q[0], &rig.a, i == 1 ? 0 : i, 8);
+	for (uint64_t i = 0; i < total; i++) {
+		uint32_t length = inline_up_to(1 + (uint32_t)i % 512);
+		struct gantry_send send = {.imm = &i, .imm_len = 8, .data = data, .length = length};
+		int rc;
+
+		random = random * 1664525 + 1013904223;
+		rig_fill(data, length, (uint32_t)i);
+		rc = want(q[(random >> 8) % SHARERS], &send);
+		RIG_OK(rig_post_data(q[0], buf, 512, i));
+		rig_settle();
+		if (rc)
+			RIG_OK(rig_send_data(q[(random >> 16) % SHARERS], &send));
+		rig_take(q[0], &msg);
+		RIG_SAME(&i, msg.imm, 8, "immediate data of a message");
+		RIG_RC(0, msg.status, "status of a received message");
+		RIG_NUM(i, msg.cookie, "cookie of the receive");
+		RIG_HOLDS(rig_filled(buf, length, (uint32_t)i), "received data");
+	}
+	for (uint32_t i = SHARERS; i--;)
+		rig_queue_close(q[i]);
+}
+
+/* Producers come and go without a message: the receives that they were offered are free again. */
+static void producers_that_end_free_their_receives(void)
+{
+	uint32_t total = rig_rounds(200);
+	uint8_t *buf = rig_local(64);
+	struct rig_queue *q, *other;
+	struct gantry_msg msg;
+
+	rig_need(RIG_DATA);
+	rig_connect();
+	q = rig_queue_open(&rig.b, &rig.a, 8, 64);
+	RIG_OK(rig_post_data(q, buf, 64, 1));
+	for (uint32_t i = 0; i < total; i++) {
+		rig_queue_close_tx(q);
+		rig_settle();
+		other = rig_queue_join(q, &rig.a, 0, 8);
+		rig_settle();
+		q->tx = other->tx;
+		other->tx = NULL;
+		rig_queue_close(other);
+	}
+	RIG_OK(rig_send_data(q, &(struct gantry_send){.imm = "x", .imm_len = 1}));
+	rig_take(q, &msg);
+	RIG_NUM(1, msg.cookie, "cookie of the receive");
+	rig_queue_close(q);
+}
+
+struct sharer {
+	struct rig_queue *q;
+	uint64_t sent, taken;
+};
+
+/* Send the next message of a producer: its immediate data is the numbers of both. */
+static int share(struct sharer *s, uint32_t who, uint8_t *data, uint32_t sizes)
+{
+	uint64_t imm[2] = {who, s->sent};
+	uint32_t length = (uint32_t)(s->sent * 7919 % sizes);
+	const struct gantry_send send = {
+		.imm = imm, .imm_len = sizeof(imm), .data = data, .length = length};
+
+	rig_fill(data, length, (uint32_t)s->sent + who);
+	return rig.ops->data->send(s->q->tx, &send, 0);
+}
+
+/* Several producers send as fast as they can: each gets receives, and its messages are in order. */
+static void producers_share_receives(void)
+{
+	struct sharer sharers[SHARERS] = {{.sent = 0}};
+	uint64_t total = rig_rounds(6000), left = SHARERS * total, late = 0, imm[2];
+	uint32_t sizes = inline_up_to(2048) + 1;
+	uint8_t data[2048], *bufs[4];
+	struct rig_queue *q;
+
+	rig_need(RIG_DATA);
+	rig_connect();
+	q = rig_queue_open(&rig.b, &rig.a, 4, 2048);
+	for (uint32_t i = 0; i < SHARERS; i++)
+		sharers[i].q = i ? rig_queue_join(q, &rig.a, i == 1 ? 0 : i, 4) : q;
+	for (uint64_t i = 0; i < 4; i++) {
+		bufs[i] = rig_local(2048);
+		RIG_OK(rig_post_data(q, bufs[i], 2048, i));
+	}
+	while (left) {
+		struct gantry_msg msg;
+		int n;
+
+		for (uint32_t i = 0; i < SHARERS; i++)
+			while (sharers[i].sent < total && !share(&sharers[i], i, data, sizes))
+				sharers[i].sent++;
+		n = rig_poll(q, &msg, 1);
+		rig_wait(&late, n, "a message of one of several producers");
+		if (n == 0)
+			continue;
+		RIG_RC(0, msg.status, "status of a received message");
+		memcpy(imm, msg.imm, sizeof(imm));
+		RIG_HOLDS(imm[0] < SHARERS, "number of the producer of a message");
+		RIG_NUM(sharers[imm[0]].taken++, imm[1], "number of a message of a producer");
+		RIG_NUM(imm[1] * 7919 % sizes, msg.length, "length of received data");
+		RIG_HOLDS(rig_filled(bufs[msg.cookie], msg.length, (uint32_t)(imm[1] + imm[0])),
+			  "received data");
+		RIG_OK(rig_post_data(q, bufs[msg.cookie], 2048, msg.cookie));
+		left--;
+	}
+	for (uint32_t i = SHARERS; i--;)
+		rig_queue_close(sharers[i].q);
+}
+
 #define UNREAD 3u
 
 /*
@@ -547,8 +722,12 @@ void data_cases(void)
 	RIG_CASE(buffer_too_small);
 	RIG_CASE(sizes_mixed_through_a_full_queue);
 	RIG_CASE(region_data_of_many_sizes);
+	RIG_CASE(region_data_that_does_not_fit);
 	RIG_CASE(payload_is_copied_once);
 	RIG_CASE(invalid_region_sends_are_rejected);
 	RIG_CASE(completions_come_in_order);
 	RIG_CASE(inline_and_region_data_in_order);
+	RIG_CASE(idle_producers_keep_no_receive);
+	RIG_CASE(producers_that_end_free_their_receives);
+	RIG_CASE(producers_share_receives);
 }

@@ -35,7 +35,7 @@ struct rig_queue *rig_queue_open_lanes(struct rig_end *rx, uint32_t rx_lane, str
 
 	need_depth(depth);
 	q = new_queue();
-
+	q->max_data = max_data;
 	RIG_OK(rig.ops->consumer_create(rx->conn, &attr, &q->id, &q->rx));
 	rig_until(tx->n_up, ups + 1);
 	RIG_NUM(q->id, tx->up[ups % RIG_MSGS], "id of the announced consumer");
@@ -54,12 +54,13 @@ struct rig_queue *rig_queue_open(struct rig_end *rx, struct rig_end *tx, uint32_
 struct rig_queue *rig_queue_join(const struct rig_queue *of, struct rig_end *tx, uint32_t lane,
 				 uint32_t depth)
 {
-	struct gantry_queue_attr attr = {.depth = depth, .lane = lane};
+	struct gantry_queue_attr attr = {.depth = depth, .max_data = of->max_data, .lane = lane};
 	struct rig_queue *q;
 
 	need_depth(depth);
 	q = new_queue();
 	q->id = of->id;
+	q->max_data = of->max_data;
 	RIG_OK(rig.ops->producer_create(tx->conn, q->id, &attr, &q->tx));
 	rig_settle();
 	return q;

@@ -105,7 +105,7 @@ struct rig_memory {
 
 /* A queue: consumer at one end, producer at the other. */
 struct rig_queue {
-	uint32_t id;
+	uint32_t id, max_data;
 	void *rx, *tx;
 	int used;
 	int lent;                         /* used by other threads: the rig does not poll it */

@@ -342,6 +342,7 @@ int main(void)
 	control_attacks();
 	frame_attacks();
 	cut_attacks();
+	data_attacks();
 	many_attacks();
 	server_attacks();
 	relay_attacks();

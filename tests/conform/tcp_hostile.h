@@ -82,6 +82,7 @@ void log_dropped(struct evil *peer, const char *what, const char *text);
 void control_attacks(void);
 void frame_attacks(void);
 void cut_attacks(void);
+void data_attacks(void);
 void many_attacks(void);
 void server_attacks(void);
 void relay_attacks(void);
