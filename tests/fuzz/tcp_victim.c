@@ -12,6 +12,7 @@
 #define BYTES 512u /* of each region */
 #define GUARD 64u  /* bytes before and after it */
 #define DEPTH 8u
+#define DATA 64u /* bytes of data in a message to the consumer */
 #define SLOTS 4u
 #define TIME_NS 20000000ull /* unit of the time that an input lets pass */
 #define PATTERN 0xa5
@@ -28,14 +29,30 @@ static const struct gantry_transport_ops *ops;
 static struct fake_host host;
 static void *conf;
 static struct memory writable, readable, local;
+static struct memory inbox;         /* buffers of receives: DATA bytes for each */
+static struct gantry_region own[8]; /* by handle of the export */
 static uint8_t frozen_copy[BYTES];
 static bool frozen;                   /* `writable` is not exported: frozen_copy is its content */
 static uint32_t exported;             /* bit mask of handles */
 static const uint32_t writers = 0x55; /* handles of `writable`: even ones */
 static struct gantry_region *held[VICTIM_CONNS];
 static void *consumer, *producers[SLOTS], *rmas[SLOTS];
+static uint32_t consumer_id, consumer_data; /* of the last consumer; its max_data */
 static uint32_t posted, taken, submitted, completed;
+static uint32_t sent_data, done_data; /* messages from regions; cookies */
 static unsigned fds_kept, blocks_kept;
+
+static void fill(struct memory *memory)
+{
+	memset(memory, PATTERN, sizeof(*memory));
+}
+
+/* Nothing has written to the memory. */
+static void check_full(const struct memory *memory)
+{
+	for (unsigned i = 0; i < BYTES; i++)
+		require(memory->bytes[i] == PATTERN);
+}
 
 /* -- the user -- */
 
@@ -48,6 +65,15 @@ static void release(unsigned which)
 		ops->release_region(victim.conns[which], region);
 }
 
+/* No data may arrive in its buffers after that. */
+static void destroy_consumer(void)
+{
+	ops->consumer_destroy(consumer);
+	consumer = NULL;
+	consumer_data = 0;
+	fill(&inbox);
+}
+
 static void destroy_queues(void)
 {
 	for (unsigned i = 0; i < SLOTS; i++) {
@@ -58,8 +84,7 @@ static void destroy_queues(void)
 		producers[i] = rmas[i] = NULL;
 	}
 	if (consumer)
-		ops->consumer_destroy(consumer);
-	consumer = NULL;
+		destroy_consumer();
 }
 
 /* A region that the other connection relays is revoked before its import ends. */
@@ -123,7 +148,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 
 static void on_consumer(void *arg, void *conn, uint32_t id, int up)
 {
-	const struct gantry_queue_attr attr = {.depth = DEPTH, .lane = id % 3};
+	const struct gantry_queue_attr attr = {.depth = DEPTH, .max_data = BYTES, .lane = id % 3};
 
 	(void)arg;
 	for (unsigned i = 0; i < SLOTS && up && conn == victim.conns[0]; i++)
@@ -179,6 +204,19 @@ static const struct gantry_conn_events events = {.accept = on_accept,
 						 .revoked = on_revoked,
 						 .closed = on_closed};
 
+/* Post n receives of a consumer with data. The cookie is the length of the buffer. */
+static void post(unsigned n, uint32_t length)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct gantry_recv recv = {.buf = inbox.bytes + posted % DEPTH * DATA,
+						 .length = length,
+						 .cookie = length};
+
+		if (ops->data->post_recv(consumer, &recv, 1) == 0)
+			posted++;
+	}
+}
+
 static void receive(unsigned how)
 {
 	struct gantry_msg msgs[4];
@@ -186,7 +224,9 @@ static void receive(unsigned how)
 
 	if (!consumer)
 		return;
-	if (how & 1 && ops->post_recv(consumer, how >> 4 & 3) == 0)
+	if (how & 1 && consumer_data)
+		post(how >> 4 & 3, how & 4 ? DATA : DATA / 4);
+	else if (how & 1 && ops->post_recv(consumer, how >> 4 & 3) == 0)
 		posted += how >> 4 & 3;
 	if (how & 2) {
 		ops->consumer_arm(consumer);
@@ -197,7 +237,8 @@ static void receive(unsigned how)
 	taken += (uint32_t)n;
 	require(taken <= posted);
 	for (int i = 0; i < n; i++)
-		require(msgs[i].imm_len <= GANTRY_IMM_MAX && msgs[i].length == 0);
+		require(msgs[i].imm_len <= GANTRY_IMM_MAX && msgs[i].length <= msgs[i].cookie &&
+			(msgs[i].status == 0 || (consumer_data && msgs[i].status == -EMSGSIZE)));
 }
 
 static void send_some(unsigned how)
@@ -209,6 +250,31 @@ static void send_some(unsigned how)
 	ops->send(producer, "0123456789abcdef", how >> 4, how & 8 ? GANTRY_SEND_MORE : 0);
 	if (how & 4)
 		ops->flush(producer);
+}
+
+/* Send data of an export, or of other memory, which changes after that. */
+static void send_data(unsigned how, unsigned length)
+{
+	static uint8_t bytes[BYTES];
+	struct gantry_send send = {
+		.imm = "0123456789abcdef", .imm_len = how >> 4, .length = length};
+	void *producer = producers[how % SLOTS];
+	uint64_t cookies[4];
+	int n;
+
+	if (!producer)
+		return;
+	if (how & 4)
+		send.region = &own[1];
+	else
+		send.data = bytes;
+	if (ops->data->send(producer, &send, how & 8 ? GANTRY_SEND_MORE : 0) == 0 && length)
+		sent_data += how >> 2 & 1;
+	bytes[length % BYTES]++;
+	n = ops->data->poll_send(producer, cookies, 4);
+	require(n >= 0 && n <= 4);
+	done_data += (uint32_t)n;
+	require(done_data <= sent_data);
 }
 
 static void access_memory(unsigned how, unsigned offset)
@@ -238,7 +304,6 @@ static void export(unsigned handle, unsigned how)
 {
 	struct memory *memory = 1u << handle & writers ? &writable : &readable;
 	const struct gantry_region *region = held[1];
-	static struct gantry_region own[8];
 	uint32_t rights = memory == &writable ? 1 + how % 3 : GANTRY_REMOTE_READ;
 	struct gantry_token token;
 
@@ -276,18 +341,18 @@ static void make_queue(unsigned how)
 	}
 }
 
-static void remake_consumer(void)
+static void remake_consumer(uint32_t max_data)
 {
-	const struct gantry_queue_attr attr = {.depth = DEPTH};
-	uint32_t id;
+	const struct gantry_queue_attr attr = {.depth = DEPTH, .max_data = max_data};
 
 	if (consumer) {
-		ops->consumer_destroy(consumer);
-		consumer = NULL;
+		destroy_consumer();
 		posted = taken = 0;
-	} else if (ops->consumer_create(victim.conns[0], &attr, &id, &consumer) != 0) {
-		consumer = NULL;
+		return;
 	}
+	if (ops->consumer_create(victim.conns[0], &attr, &consumer_id, &consumer) != 0)
+		consumer = NULL;
+	consumer_data = consumer ? max_data : 0;
 }
 
 static void user(unsigned what, unsigned how, unsigned more)
@@ -315,14 +380,19 @@ static void user(unsigned what, unsigned how, unsigned more)
 		break;
 	case 6:
 		if (how & 1)
-			remake_consumer();
+			remake_consumer(how & 2 ? DATA : 0);
 		else
 			ops->send_ctrl(victim.conns[0], "control", 7);
 		break;
 	default:
-		release(more & 1);
+		if (more & 2)
+			send_data(how, (more >> 2) * 8);
+		else
+			release(more & 1);
 		break;
 	}
+	if (!consumer)
+		check_full(&inbox);
 }
 
 /* -- the device -- */
@@ -344,11 +414,6 @@ static void close_device(void)
 	free(conf);
 }
 
-static void fill(struct memory *memory)
-{
-	memset(memory, PATTERN, sizeof(*memory));
-}
-
 static void check_guards(const struct memory *memory)
 {
 	for (unsigned i = 0; i < GUARD; i++)
@@ -358,9 +423,8 @@ static void check_guards(const struct memory *memory)
 void victim_equip(void)
 {
 	const struct gantry_queue_attr attr = {.depth = DEPTH};
-	uint32_t id;
 
-	require(ops->consumer_create(victim.conns[0], &attr, &id, &consumer) == 0 &&
+	require(ops->consumer_create(victim.conns[0], &attr, &consumer_id, &consumer) == 0 &&
 		ops->post_recv(consumer, 4) == 0);
 	posted = 4;
 	export(2, 2);
@@ -392,11 +456,13 @@ static void leave(void)
 static void prepare(void (*setup)(void))
 {
 	posted = taken = submitted = completed = 0;
+	sent_data = done_data = consumer_data = 0;
 	exported = 0;
 	frozen = false;
 	fill(&writable);
 	fill(&readable);
 	fill(&local);
+	fill(&inbox);
 	setup();
 }
 
@@ -433,8 +499,8 @@ void victim_end(void)
 	check_guards(&writable);
 	check_guards(&readable);
 	check_guards(&local);
-	for (unsigned i = 0; i < BYTES; i++)
-		require(readable.bytes[i] == PATTERN);
+	check_guards(&inbox);
+	check_full(&readable);
 	require(!frozen || memcmp(frozen_copy, writable.bytes, BYTES) == 0);
 	host.log_used = 0;
 	require(quick_fd_count() == fds_kept);
@@ -483,8 +549,11 @@ static int pick(unsigned which)
 	return victim.n_links ? victim.links[which % victim.n_links] : victim.control;
 }
 
-/* A frame with valid values of the fields that the bytes do not replace. */
-static void send_frame(int stream, unsigned kind, const uint8_t *bytes, size_t len)
+/*
+ * A frame with valid values of the fields that the bytes do not replace. data: of a message, in
+ * units of 8 bytes.
+ */
+static void send_frame(int stream, unsigned kind, unsigned data, const uint8_t *bytes, size_t len)
 {
 	struct {
 		struct tcp_frame frame;
@@ -496,18 +565,23 @@ static void send_frame(int stream, unsigned kind, const uint8_t *bytes, size_t l
 		memcpy((uint8_t *)&msg.frame + 1, bytes, len < 63 ? len : 63);
 	else if (kind == TCP_READ || kind == TCP_WRITE)
 		msg.frame.length = 16;
+	else if (kind == TCP_MESSAGE)
+		msg.frame.length = data * 8;
 	if (kind == TCP_OPEN && len <= 3)
-		msg.frame.open.consumer = 1;
-	if (len <= 3 && kind != TCP_OPEN)
+		msg.frame.open.consumer = consumer_id;
+	if (len <= 3 && kind != TCP_OPEN && kind != TCP_RECALL)
 		msg.frame.access.name = (struct tcp_name){2, 1};
 	if (len <= 3)
 		msg.frame.queue = len ? bytes[0] & 7 : 0;
-	length = kind == TCP_WRITE || kind == TCP_DATA ? msg.frame.length : 0;
+	length = kind == TCP_WRITE || kind == TCP_DATA || kind == TCP_MESSAGE ? msg.frame.length
+									      : 0;
 	quick_stream_send(stream, &msg, sizeof(msg.frame) + (length < 64 ? length : 64));
 }
 
-static void send_message(unsigned kind, const uint8_t *bytes, size_t len)
+/* max_data: of a consumer whose message has only the fields before it. */
+static void send_message(unsigned kind, uint32_t max_data, const uint8_t *bytes, size_t len)
 {
+	const size_t before = offsetof(struct tcp_ctrl_consumer, max_data);
 	struct {
 		struct tcp_ctrl head;
 		uint8_t body[256];
@@ -515,6 +589,11 @@ static void send_message(unsigned kind, const uint8_t *bytes, size_t len)
 
 	if (len)
 		memcpy(msg.body, bytes, len);
+	if (kind == TCP_CTRL_CONSUMER && len == before) {
+		memcpy(msg.body + before, &max_data, sizeof(max_data));
+		len += sizeof(max_data);
+		msg.head.length = (uint16_t)len;
+	}
 	quick_stream_send(victim.control, &msg, sizeof(msg.head) + len);
 }
 
@@ -553,13 +632,13 @@ size_t victim_step(const uint8_t *p, size_t left)
 		quick_stream_send(victim.control, bytes, len);
 		break;
 	case 1:
-		send_message(p[2] & 31, bytes, len);
+		send_message(p[2] & 31, (p[2] >> 5) * DATA, bytes, len);
 		break;
 	case 2:
 		quick_stream_send(pick(p[2]), bytes, len);
 		break;
 	case 3:
-		send_frame(pick(p[2]), p[3] & 15, bytes, len);
+		send_frame(pick(p[2]), p[3] & 15, p[3] >> 4, bytes, len);
 		break;
 	case 4:
 		len = 0;

@@ -45,9 +45,10 @@ void victim_equip(void);
  * Do one step of the input: p[0] selects its kind, p[1] is the number of bytes that follow p[3].
  * The kinds of a step, p[0] % 8:
  *     0  bytes on the control socket
- *     1  a control message of kind p[2] with these bytes
+ *     1  a control message of kind p[2] & 31 with these bytes
  *     2  bytes on a link, p[2]
- *     3  a frame of kind p[3] on a link, p[2]; the bytes replace its fields
+ *     3  a frame of kind p[3] & 15 on a link, p[2]; the bytes replace its fields; a message has
+ *        p[3] / 16 * 8 bytes of data
  *     4  the user acts
  *     5  a new socket, with a hello of kind p[2] or with these bytes
  *     6  a socket, p[2], ends or is blocked
