@@ -151,8 +151,10 @@ void tcp_link_close(struct tcp_link *link)
 	if (link->fd >= 0)
 		close(link->fd);
 	link->fd = -1;
+	/* 0 if the link is up: the thread of the lane must not write it */
+	if (link->deadline_ns)
+		link->deadline_ns = 0;
 	link->state = TCP_L_CLOSED;
-	link->deadline_ns = 0;
 	if (link->body.rest && link->body.kind == TCP_MESSAGE)
 		tcp_data_body_end(link, TCP_A_LOST);
 	link->body.rest = 0;
