@@ -11,6 +11,8 @@
 
 #include <pthread.h>
 
+struct gn_auth;
+
 struct gn_counter {
 	struct gn_counter *next;
 	uint64_t value; /* written by one thread, read by any: __atomic relaxed */
@@ -20,6 +22,8 @@ struct gn_counter {
 /* Host of one plugin instance. The owner of the instance embeds it; the plugin sees `pub`. */
 struct gn_host {
 	struct gantry_host pub;
+	struct gn_auth
+		*auth; /* of a device whose peers are authenticated (secure/auth.h); else NULL */
 	struct gn_counter *counters;
 	pthread_mutex_t lock;      /* guards `limit` */
 	struct gn_log_limit limit; /* rate limit of warnings, because peers can cause them */

@@ -50,12 +50,12 @@ verdict $? "without pkg-config the error names pkg-config, not the libraries"
 printf '#!/bin/sh\ncase "$*" in *atleast-pkgconfig*) exit 0 ;; esac\nexit 1\n' >"$tmp/pkg-config"
 chmod +x "$tmp/pkg-config"
 configure PKG_CONFIG="$tmp/pkg-config" ac_cv_header_ltdl_h=no
-[ $? -eq 1 ] && [ "$(grep -cE 'not found \(Debian: (lib(config|jansson|ltdl)|uuid)-dev\)' "$tmp/err")" -eq 4 ]
+[ $? -eq 1 ] && [ "$(grep -cE 'not found \(Debian: (lib(config|jansson|ltdl|ssl)|uuid)-dev\)' "$tmp/err")" -eq 5 ]
 verdict $? "libraries that are missing are named all at once"
 
 # the installed libraries do not matter: this tests flags and standard error
 set -- PKG_CONFIG="$tmp/pkg-config" LIBCONFIG_CFLAGS=' ' LIBCONFIG_LIBS=-lconfig JANSSON_CFLAGS=' ' JANSSON_LIBS=-ljansson \
-	LIBUUID_CFLAGS=' ' LIBUUID_LIBS=-luuid
+	LIBUUID_CFLAGS=' ' LIBUUID_LIBS=-luuid LIBSSL_CFLAGS=' ' LIBSSL_LIBS='-lssl -lcrypto'
 configure "$@" ac_cv_search_epoll_pwait2=no
 [ $? -eq 1 ] && grep -q '^configure: error: epoll_pwait2() not found: .*glibc 2\.35 or later' "$tmp/err"
 verdict $? "a C library without epoll_pwait2() is rejected, with the version that is needed"

@@ -46,6 +46,7 @@ wrap()
 thing()
 {
 	case $1 in
+	gantry-security.7) echo gantry-plugin.pc ;;
 	gantry.1 | gantry.conf.5 | gantry-control.7 | gantry-guarantees.7 | gantry-performance.7) echo gantry-plugin.pc ;;
 	gantry-plugin.7 | gantry-probes.7 | gantry-tutorial.7) echo gantry-plugin.pc ;;
 	gantry-client.3) echo libgantry.so ;;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "conform/rig.h"
+#include "secure/stream.h"
 
 struct filter {
 	uint8_t in[4 * GANTRY_RECORDS_MAX], out[4 * GANTRY_RECORDS_MAX];
@@ -35,15 +36,17 @@ static void put(struct filter *f, const void *bytes, size_t n)
 	f->n_out += n;
 }
 
-static int filter_open(const struct gantry_host *host, int listens, const struct gantry_peer *peer,
-		       void **records_p)
+static int filter_open(const struct gantry_host *host, const void *conn, int listens,
+		       const struct gantry_peer *peer, void **records_p)
 {
+	static uint64_t n;
 	struct filter *f = calloc(1, sizeof(*f));
 
 	(void)host;
+	(void)conn;
 	(void)peer;
 	f->listens = listens;
-	f->own = listens ? 0x1111222233334444u : 0xabcdef0123456789u;
+	f->own = (listens ? 0x1111222233334444u : 0xabcdef0123456789u) ^ ++n * 0x9e3779b97f4a7c15u;
 	if (!listens)
 		put(f, &f->own, sizeof(f->own));
 	n_filters++;
@@ -168,13 +171,34 @@ static int filter_state(void *records, const char **text_p)
 	return f->state;
 }
 
-static int filter_secret(void *records, const char *label, void *secret, size_t bytes)
+static uint64_t stir(uint64_t sum, const void *data, size_t bytes)
+{
+	const uint8_t *p = data;
+
+	for (size_t i = 0; i < bytes; i++)
+		sum = (sum ^ p[i]) * 0x100000001b3u;
+	return sum;
+}
+
+static int filter_secret(void *records, const char *label, const void *context, size_t n,
+			 void *secret, size_t bytes)
 {
 	const struct filter *f = records;
+	uint64_t sum = stir(stir(f->key, label, strlen(label)), context, n);
 	uint8_t *to = secret;
 
 	for (size_t i = 0; i < bytes; i++)
-		to[i] = mask(f->key, label[i % strlen(label)] + i, i + 1);
+		to[i] = mask(sum, i, i + 1);
+	return 0;
+}
+
+static int filter_mac(const void *key, size_t key_bytes, const void *data, size_t bytes,
+		      uint8_t *out)
+{
+	uint64_t sum = stir(stir(0, key, key_bytes), data, bytes);
+
+	for (size_t i = 0; i < GANTRY_RECORDS_MAC; i++)
+		out[i] = mask(sum, i, i + 1);
 	return 0;
 }
 
@@ -188,6 +212,8 @@ const struct gantry_records_ops filter = {
 	.message = filter_message,
 	.state = filter_state,
 	.export_secret = filter_secret,
+	.mac = filter_mac,
+	.streams = &gn_stream_ops,
 };
 
 /* -- the cases -- */

@@ -67,7 +67,7 @@ tcp=1
 echo "1..$(($(wc -l <"$mutants") + 1))"
 n=1
 good=loop
-[ $verbs -eq 0 ] || good="loop verbs_fake verbs_late verbs_hostile_fake"
+[ $verbs -eq 0 ] || good="loop verbs_fake verbs_late verbs_hostile_fake verbs_filter verbs_sealed"
 [ $tcp -eq 0 ] || good="$good tcp"
 for test in $good; do
 	try_test "$test" 300 30000

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tcp.c - the conformance suite over TCP, on the loopback interface. RIG_DIRECT: memory of third
- * parties is accessed directly instead of through a relay.
+ * parties is accessed directly instead of through a relay. RIG_SECURE: with the record filter.
  */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "conform/rig.h"
+#ifdef RIG_SECURE
+#include "conform/tcp_secure.h"
+#endif
 
 static char text[4][64];
 static const char *const services[] = {text[0], text[1], text[2], text[3], NULL};
@@ -25,6 +28,9 @@ struct rig_driver rig_driver = {
 	.services = services,
 	.no_services = no_services,
 	.slower = 10,
+#ifdef RIG_SECURE
+	.wrap = secure_wrap,
+#endif
 };
 
 /* Other tests run at the same time, so each process has addresses or ports of its own. */

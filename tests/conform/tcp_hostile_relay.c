@@ -235,6 +235,7 @@ static void hostile_third_party(void)
 	evil_export(&twin, GANTRY_REMOTE_READ, 1);
 	evil_expect(&twin, TCP_CTRL_REGION, &r_twin, sizeof(r_twin));
 	hello = evil_hello(&owner, TCP_DIRECT);
+	hello.session = r.session;
 	for (unsigned i = 0; i <= TCP_SECRET; i++) {
 		memcpy(hello.secret, r.secret, sizeof(hello.secret));
 		if (i < TCP_SECRET)

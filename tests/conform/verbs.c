@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * verbs.c - the conformance suite over RDMA. RIG_FAKE: over the fake of the libraries; with
- * RIG_LATE also, the fake delivers messages only in later turns. Otherwise over devices of this
- * machine, with the transport rdma-verbs, or with rxe (RIG_RXE).
+ * RIG_LATE also, the fake delivers messages only in later turns; with RIG_FILTER also, both ends
+ * have the record filter of filter.c. Otherwise over devices of this machine, with the transport
+ * rdma-verbs, or with rxe (RIG_RXE). RIG_SECURE: both ends have the record filter of the core.
  *
  * The environment names real devices, and RIG_HOST is the address of the device of end b:
  *     RIG_A_SETTINGS="ibdev=rxe1" RIG_B_SETTINGS="ibdev=rxe0" RIG_HOST=10.99.0.1 conform/verbs
@@ -13,12 +14,21 @@
 
 #include "conform/rig.h"
 
+#ifdef RIG_SECURE
+#include "conform/tcp_secure.h"
+#define WRAP secure_wrap
+#endif
+
 #ifdef RIG_FAKE
 #include "fake/verbs/verbs.h"
 #ifdef RIG_LATE
 #define LATE 1
 #else
 #define LATE 0
+#endif
+#ifdef RIG_FILTER
+#include "conform/filter.h"
+#define WRAP wrap
 #endif
 #ifdef RIG_SHARED
 #define DATA_QP "data_qp=shared"
@@ -52,6 +62,23 @@ static void turn(void)
 	if (LATE)
 		fake_wire_step_any(next >> 16);
 }
+
+#ifdef RIG_FILTER
+static int (*open_device)(const struct gantry_host *host, const void *conf, void **device_p);
+
+static int open_with_filter(const struct gantry_host *host, const void *conf, void **device_p)
+{
+	((struct gantry_host *)(uintptr_t)host)->records = &filter;
+	return open_device(host, conf, device_p);
+}
+
+static void wrap(struct gantry_transport_ops *ops)
+{
+	if (ops->open != open_with_filter)
+		open_device = ops->open;
+	ops->open = open_with_filter;
+}
+#endif
 
 static void threads(void)
 {
@@ -95,6 +122,9 @@ struct rig_driver rig_driver = {
 #else
 	.missing = missing,
 	.slower = 100,
+#endif
+#ifdef WRAP
+	.wrap = WRAP,
 #endif
 	.setting = {"revoke_timeout=1s", "direct_networks=0.0.0.0/0,::/0"},
 	.revoke_ms = 1000,

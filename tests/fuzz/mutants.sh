@@ -16,7 +16,7 @@ wraps()
 }
 wraps=$(wraps 'QUICK_FD\|QUICK_MAP\|REWIND')
 libs="$tests/libfuzz-main.a $build/core/.libs/libgantry-core.a $tests/libunity.a"
-libs="$libs $(sed -n 's/^LIBISAL_LIBS = //p' "$tests/Makefile")"
+libs="$libs $(sed -n 's/^LIB\(ISAL\|SSL\)_LIBS = //p' "$tests/Makefile" | tr '\n' ' ')"
 
 # compile FILE SOURCE - compile FILE, a mutant of SOURCE, to $dir/mutant.o
 compile()

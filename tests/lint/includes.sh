@@ -40,9 +40,10 @@ check()
 		may["io"] = may["base"] " io"
 		may["memory"] = may["io"] " memory"
 		may["pipeline"] = may["memory"] " pipeline"
-		may["transport"] = may["pipeline"] " transport"
+		may["secure"] = "base secure"
+		may["transport"] = may["pipeline"] " secure transport"
 		may["config"] = "base config"
-		may["loader"] = "base config loader"
+		may["loader"] = "base config secure loader"
 		may["engine"] = may["io"] " engine"
 		may["session"] = may["transport"] " engine session"
 		may["topology"] = may["session"] " config loader topology"
@@ -52,7 +53,7 @@ check()
 		may["trace"] = may["io"] " trace"
 		may["cli"] = may["control"] " top trace cli"
 		n = split("common argp device engine mmap buf sync_event compute dma comch dpa rdma", doca)
-		in_doca["common"] = "base config loader common"
+		in_doca["common"] = "base config secure loader common"
 		for (i = 2; i <= n; i++) in_doca[doca[i]] = in_doca[doca[i - 1]] " " doca[i]
 		in_doca["check"] = "check"
 		in_doca["tool"] = "check tool" # only the table of rules

@@ -129,7 +129,7 @@ echo "four); then ours to the best peer. rounds: used / all. Less is better with
 echo "t: the CPUs were threads of one core. Dropped rounds: busy, others used a CPU; regime, from cores to threads or back."
 case $what in
 clients) echo "limit: the alternative that ours is compared to." ;;
-tcp) echo "limit: bare sockets, tests/perf/limits/tcpfloor; or as the text says." ;;
+tcp) echo "limit: bare sockets, tests/perf/limits/tcpfloor or tlsfloor; or as the text says." ;;
 *) echo "limit: cache line, ring, memcpy or bare storage path of tests/perf/limits, or as the text says." ;;
 esac
 echo "It took $SECONDS s."

@@ -12,7 +12,7 @@ set -u
 export LC_ALL=C
 top=${top_srcdir:?} gantry=${GANTRY:?} plugins=${GANTRY_PLUGINS:?}
 file=$top/tests/perf/budgets docabench=${top_builddir:?}/tests/perf/docabench
-few=12000 many=22000 # enough that the lane executes more instructions than the thread that starts the roles
+few=40000 many=50000 # enough that the lane executes more instructions than the thread that starts the roles
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 

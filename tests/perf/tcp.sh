@@ -1,11 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# tcp.sh - the path over TCP, compared with bare sockets (limits/tcpfloor) and with NBD over TCP; all on the loopback interface.
+# tcp.sh - the path over TCP, compared with bare sockets (limits/tcpfloor, limits/tlsfloor) and with NBD over TCP; all on the
+# loopback interface.
 # Sourced by bench.sh after storage.sh, clients.sh and peers.sh (bash).
 
 cat >"$tmp/tcp.conf" <<-END
 	runtime = { stat = false; cpus = "$cpu0"; };
-	devices = { nic0 = { transport = "tcp"; insecure = true; services = { store = "127.0.0.1:$((port + 1))"; }; }; };
+	devices = { nic0 = { transport = "tcp"; auth = "none"; services = { store = "127.0.0.1:$((port + 1))"; }; }; };
 	roles = {
 		store = { role = "target"; listen = { device = "nic0"; name = "store"; sessions = 1; }; backend = { $memory }; };
 		load = { role = "initiator"; connect = { device = "nic0"; name = "store"; };
@@ -13,18 +14,27 @@ cat >"$tmp/tcp.conf" <<-END
 	};
 END
 
+# the same with encryption; the limit is limits/tlsfloor
+(umask 077 && echo "bench:$(printf '%064d' 7)" >"$tmp/keys")
+sed "s|auth = \"none\";|auth = \"psk\"; auth_identity = \"bench\"; auth_keys = \"$tmp/keys\";|" "$tmp/tcp.conf" >"$tmp/tls.conf"
+
 # floor SPEC - run the limit; floor_cpu prints the CPU time of an IO of that run
 floor() { "$perf/limits/tcpfloor" "$ms" "$1" >"$tmp/floor" && value "tcpfloor_$1" <"$tmp/floor"; }
+tls_floor() { "$perf/limits/tlsfloor" "$ms" "$1" >"$tmp/floor" && value "tlsfloor_$1" <"$tmp/floor"; }
 floor_rtt() { floor rtt; }
 floor_1() { floor 1; }
 floor_32() { floor 32; }
 floor_128k() { floor 8:131072; }
+tls_floor_32() { tls_floor 32; }
+tls_floor_128k() { tls_floor 8:131072; }
 floor_cpu() { floor 32 >/dev/null && value tcpfloor_32.cpu <"$tmp/floor"; }
 
 tcp_rtt() { "$perf/msgbench" tcp rtt "$ms" "service=127.0.0.1:$((port + 2))" | value rtt; }
 tcp_1() { two tcp depth=1; }
 tcp_32() { two tcp; }
 tcp_128k() { two tcp block=128KiB depth=8; }
+tls_32() { two tls; }
+tls_128k() { two tls block=128KiB depth=8; }
 
 # cpu_of COMMAND... - run a command, and print the CPU time of its processes in microseconds
 cpu_of()
@@ -91,5 +101,7 @@ tcp_list()
 	tcp_32|random read, 2 processes, depth 32|kIO/s|floor_32|tcp_32|ratio|>0.85|$(peers nbd=nbdkit_tcp_32 qemu=qemu_tcp_32)|>1.5
 	tcp_cpu|the same, CPU time of an IO|us|floor_cpu|tcp_cpu|ratio|||
 	tcp_128k|random read of 128 KiB, depth 8|kIO/s|floor_128k|tcp_128k|ratio|>0.9||
+	tls_32|random read, encrypted, depth 32|kIO/s|tls_floor_32|tls_32|ratio|>0.85||
+	tls_128k|random read of 128 KiB, encrypted, depth 8|kIO/s|tls_floor_128k|tls_128k|ratio|>0.85||
 	END
 }

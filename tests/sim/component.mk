@@ -58,4 +58,4 @@ $(OUT)/parts/fake/%.o: $(top)/tests/fake/%.c $(renames)
 	$(CC) $(sim_flags) $(part_flags) -DTEST_PLUGINDIR='""' -MMD -MP -c -o $@ $<
 	objcopy --redefine-syms=$(renames) $@
 $(OUT)/component: $(OUT)/component.o $(part_o) $(part_fake:%=$(OUT)/parts/fake/%.o) $(OUT)/parts/core.a $(OUT)/parts/kernel.a
-	$(CC) -o $@ $^ -Wl,--wrap=gn_clock_init -ljansson -luuid -lconfig -lm -ldl
+	$(CC) -o $@ $^ -Wl,--wrap=gn_clock_init -ljansson -luuid -lconfig -lssl -lcrypto -lm -ldl

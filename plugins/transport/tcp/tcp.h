@@ -10,7 +10,8 @@
  *                                                                 tcp_region.c, tcp_direct.c
  *       tcp_lane       the queues of one thread                   tcp_lane.c
  *         tcp_link     a socket between two lanes:                tcp_link.c, tcp_output.c,
- *                      its queue of frames, accesses in flight    tcp_frames.c, tcp_relay.c
+ *                      its queue of frames, accesses in flight    tcp_frames.c, tcp_relay.c,
+ *                                                                 tcp_stream.c
  *         tcp_consumer, tcp_producer, tcp_rma                     tcp_queue.c, tcp_data.c,
  *                                                                 tcp_rma.c
  *
@@ -56,6 +57,7 @@
 #define TCP_CHUNK_BYTES 65536u    /* bytes of an answer that go in one frame */
 #define TCP_RELAY_BYTES 65536u    /* bytes of such a piece */
 #define TCP_READ_BYTES 32768u     /* bytes that a link reads at a time, besides data of regions */
+#define TCP_STREAM_SECRET 32u     /* bytes of the secret of the stream of a link */
 #define TCP_INLINE 16384u         /* limit of data of a message that a send copies */
 
 struct tcp_conf {
@@ -125,6 +127,7 @@ struct tcp_pending {
 	uint64_t deadline_ns;
 	uint32_t n; /* bytes of `hello` that have arrived */
 	struct tcp_hello hello;
+	void *stream; /* of a link whose handshake has begun; NULL: none */
 };
 
 /* Memory of this process that the peer can access. */
@@ -223,8 +226,10 @@ struct tcp_conn {
 	uint32_t next_consumer; /* id of the last consumer of this end */
 	LIST_HEAD(, tcp_lane) lanes;
 	uint32_t n_links;
-	uint32_t n_direct;                 /* direct links so far */
-	uint8_t direct_secret[TCP_SECRET]; /* with which third parties open direct links */
+	uint32_t n_direct; /* direct links so far */
+	/* with which third parties open direct links */
+	uint64_t direct_session;
+	uint8_t direct_secret[TCP_SECRET];
 	LIST_HEAD(, tcp_owner) owners;
 	uint32_t n_relays; /* exports that are relayed */
 	/* atomic: by number of a lane, the link that relays of other connections use; NULL: none */
@@ -353,8 +358,18 @@ struct tcp_peer_producer {
 	struct tcp_frame ring[];
 };
 
-/* ASKED: the peer has been asked to connect. CLOSED: nothing is sent or received any more. */
-enum tcp_link_state { TCP_L_ASKED, TCP_L_CONNECTING, TCP_L_GREETING, TCP_L_UP, TCP_L_CLOSED };
+/*
+ * ASKED: the peer has been asked to connect. HANDSHAKE: of the stream. GREETING: READY is missing.
+ * CLOSED: nothing is sent or received any more.
+ */
+enum tcp_link_state {
+	TCP_L_ASKED,
+	TCP_L_CONNECTING,
+	TCP_L_HANDSHAKE,
+	TCP_L_GREETING,
+	TCP_L_UP,
+	TCP_L_CLOSED
+};
 
 struct tcp_link {
 	struct tcp_watch watch;
@@ -364,6 +379,7 @@ struct tcp_link {
 	struct tcp_owner *owner; /* direct: to whom; NULL: the peer is the third party */
 	enum tcp_link_state state;
 	int fd;
+	void *stream; /* of the host, which encrypts; NULL: the frames go in clear */
 	bool blocked; /* the socket takes no more now */
 	bool watched; /* its epoll reports when the socket takes more */
 	bool urgent;  /* a frame waits that no call of the user will send */
@@ -507,7 +523,8 @@ void tcp_listeners_reap(struct tcp_device *dev);
 void tcp_on_listen_socket(struct tcp_listen_socket *sock);
 void tcp_accept_progress(struct tcp_device *dev, uint64_t now_ns);
 void tcp_on_pending(struct tcp_pending *pending);
-void tcp_pending_end(struct tcp_pending *pending); /* closes its socket; it is freed later */
+/* Close its socket and its stream; it is freed later. */
+void tcp_pending_end(struct tcp_pending *pending);
 
 /* Find or open the listener for direct links at this host. addr: in, out. Returns 0 or -errno. */
 int tcp_listen_direct(struct tcp_device *dev, struct sockaddr_storage *addr);
@@ -515,8 +532,10 @@ int tcp_listen_direct(struct tcp_device *dev, struct sockaddr_storage *addr);
 /* -- tcp_direct.c -- */
 /* The owner: add its address to the announcement of a region. */
 void tcp_direct_offer(struct tcp_conn *conn, struct tcp_ctrl_region *wire);
-/* The owner: accept the link of a third party. Returns NULL if the hello is not valid. */
-struct tcp_link *tcp_direct_accept(struct tcp_device *dev, const struct tcp_hello *hello);
+/* The owner: accept the link of a third party. Returns NULL if there is no memory for it. */
+struct tcp_link *tcp_direct_accept(struct tcp_conn *conn);
+/* The owner: find the connection whose memory a third party may access. Returns NULL if none. */
+struct tcp_conn *tcp_direct_find_conn(const struct tcp_device *dev, const struct tcp_hello *hello);
 /* The gateway: pass the address of the owner on to the peer of conn. */
 void tcp_direct_pass(const struct tcp_conn *conn, const struct tcp_import *im,
 		     struct tcp_ctrl_region *wire);
@@ -567,16 +586,6 @@ const char *tcp_control_take(struct tcp_conn *conn, uint8_t kind, const void *bo
 void tcp_control_send(struct tcp_conn *conn);    /* sends what is queued */
 void tcp_control_receive(struct tcp_conn *conn); /* reads and handles messages */
 
-/* -- tcp_records.c -- */
-void tcp_records_start(struct tcp_conn *conn);
-/* Send a message, or hold it until the handshake has ended. Returns 0 or -errno. */
-int tcp_records_send(struct tcp_conn *conn, enum tcp_ctrl_kind kind, const void *body, size_t len);
-/* Take bytes of the control socket. Returns NULL, or what the peer did wrong. */
-const char *tcp_records_receive(struct tcp_conn *conn, const void *bytes, size_t len);
-/* Store the secret that opens a link. Returns 0 or -errno. */
-int tcp_link_secret(const struct tcp_conn *conn, uint32_t connects_lane, uint32_t listens_lane,
-		    uint8_t secret[TCP_SECRET]);
-
 /* -- tcp_region.c -- */
 int tcp_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 	       struct gantry_token *token_p);
@@ -611,7 +620,7 @@ void tcp_lane_put(struct tcp_lane *lane);
 void tcp_lane_free(struct tcp_lane *lane);
 void tcp_lane_watch(struct tcp_link *link); /* adds the socket of a link to the epoll of its lane */
 void tcp_lane_watch_bell(struct tcp_lane *lane);
-void tcp_lane_rewatch(struct tcp_link *link, bool writable);
+void tcp_lane_rewatch(struct tcp_link *link); /* when its socket takes more, or not */
 /* The caller holds the lock. Returns the number of frames that were handled. */
 int tcp_lane_poll(struct tcp_lane *lane);
 void tcp_lane_flush(struct tcp_lane *lane);
@@ -626,8 +635,8 @@ int tcp_link_new(struct tcp_lane *lane, uint32_t peer_lane, struct tcp_link **li
 struct tcp_link *tcp_link_find(const struct tcp_lane *lane, uint32_t peer_lane);
 /* The client: start to connect a link. The server: ask for it. */
 int tcp_link_start(struct tcp_link *link);
-/* The server: take the socket of a pending socket. */
-void tcp_link_take(struct tcp_link *link, int fd, uint32_t ops);
+/* The server: take the socket of a pending socket, and its stream. */
+void tcp_link_take(struct tcp_link *link, struct tcp_pending *pending);
 void tcp_on_link(struct tcp_link *link); /* the socket has connected, or has bytes */
 void tcp_link_up(struct tcp_link *link, uint32_t ops);
 void tcp_link_close(struct tcp_link *link); /* closes the socket */
@@ -682,6 +691,8 @@ void tcp_link_drop(struct tcp_link *link); /* forgets what is not sent */
 
 /* -- tcp_frames.c: what each frame of the peer does -- */
 void tcp_frame_take(struct tcp_link *link, const struct tcp_frame *frame);
+/* Close the link, and end the connection of a peer that did what `why` says. */
+void tcp_link_invalid(struct tcp_link *link, const char *why);
 void tcp_body_done(struct tcp_link *link);
 
 /* A frame's data follows: `into` is its place, or NULL to drop it. */
@@ -771,5 +782,7 @@ static inline uint64_t tcp_number(const struct tcp_name *name)
 {
 	return (uint64_t)name->generation << 32 | name->handle;
 }
+
+#include "tcp_stream.h"
 
 #endif

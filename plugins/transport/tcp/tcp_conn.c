@@ -36,12 +36,15 @@ int tcp_conn_new(struct tcp_device *dev, enum tcp_end end, const struct gantry_c
 	conn->peer = (struct gantry_peer){.pid = -1, .uid = UINT32_MAX, .gid = UINT32_MAX};
 	if (getrandom(&conn->session, sizeof(conn->session), 0) != sizeof(conn->session) ||
 	    getrandom(conn->secret, sizeof(conn->secret), 0) != sizeof(conn->secret) ||
+	    getrandom(&conn->direct_session, sizeof(conn->direct_session), 0) !=
+		    sizeof(conn->direct_session) ||
 	    getrandom(conn->direct_secret, sizeof(conn->direct_secret), 0) !=
 		    sizeof(conn->direct_secret)) {
 		free(conn);
 		return -EIO;
 	}
 	conn->session |= 1; /* 0 is no session */
+	conn->direct_session |= 1;
 	LIST_INSERT_HEAD(&dev->conns, conn, link);
 	*conn_p = conn;
 	return 0;
@@ -249,9 +252,14 @@ void tcp_conn_broken(struct tcp_conn *conn, const char *why)
 				conn->peer.address, why);
 }
 
-/* Wake the threads of lanes, which complete the accesses in flight. */
+/*
+ * Wake the threads of lanes, which complete the accesses in flight. A peer that has ended the
+ * connection has ended its links as well, or its kernel does that, which wakes the lane. Then the
+ * last messages can still be on their way: a socket that is shut for reading would refuse them.
+ */
 static void shut_links(struct tcp_conn *conn)
 {
+	int how = tcp_lost(conn) == -ENOTCONN ? SHUT_WR : SHUT_RDWR;
 	struct tcp_lane *lane;
 	struct tcp_link *link;
 
@@ -259,7 +267,7 @@ static void shut_links(struct tcp_conn *conn)
 		pthread_mutex_lock(&lane->lock);
 		LIST_FOREACH (link, &lane->links, entry)
 			if (link->state == TCP_L_UP)
-				shutdown(link->fd, SHUT_RDWR);
+				shutdown(link->fd, how);
 		pthread_mutex_unlock(&lane->lock);
 	}
 }
@@ -411,11 +419,10 @@ static bool links_drained(struct tcp_conn *conn)
 		pthread_mutex_lock(&lane->lock);
 		tcp_lane_flush(lane);
 		LIST_FOREACH (link, &lane->links, entry) {
-			if (link->fd < 0 || link->state < TCP_L_UP || tcp_link_pending(link)) {
-				left = left && (link->fd < 0 || link->state < TCP_L_UP);
+			if (link->fd < 0 || link->state < TCP_L_UP)
 				continue;
-			}
-			shutdown(link->fd, SHUT_WR);
+			if (tcp_link_pending(link) || !tcp_link_finish(link))
+				left = false;
 		}
 		pthread_mutex_unlock(&lane->lock);
 	}
@@ -436,7 +443,7 @@ bool tcp_conn_drained(struct tcp_conn *conn, uint64_t now_ns)
 		conn->shut = true;
 	}
 	tcp_control_send(conn);
-	if (conn->shut && conn->out.from == conn->out.to)
+	if (conn->shut && conn->out.from == conn->out.to && conn->held.from == conn->held.to)
 		shutdown(conn->fd, SHUT_WR);
 	tcp_control_receive(conn);
 	return conn->ended;

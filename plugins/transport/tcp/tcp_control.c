@@ -253,6 +253,15 @@ const char *tcp_control_take(struct tcp_conn *conn, uint8_t kind, const void *bo
 	return messages[kind].take(conn, body, len);
 }
 
+/*
+ * Returns true if a disconnected connection waits only for the end of its peer. Before, it does the
+ * handshake of its filter, for messages that were sent inside `accept`.
+ */
+static bool only_waits(const struct tcp_conn *conn)
+{
+	return conn->freed && (!conn->records || conn->records_open);
+}
+
 /* Handle the complete messages of the buffer. */
 static void take_all(struct tcp_conn *conn)
 {
@@ -276,7 +285,7 @@ static void take_all(struct tcp_conn *conn)
 		if (why)
 			tcp_conn_broken(conn, why);
 	}
-	if (conn->records && !tcp_lost(conn) && !conn->freed) {
+	if (conn->records && !tcp_lost(conn) && !only_waits(conn)) {
 		const char *why = tcp_records_receive(conn, conn->in + from, conn->n_in - from);
 
 		from = conn->n_in;
@@ -309,7 +318,7 @@ void tcp_control_receive(struct tcp_conn *conn)
 			return;
 		}
 		conn->n_in += (uint32_t)n;
-		if (conn->freed) /* it only waits for the end */
+		if (only_waits(conn))
 			conn->n_in = 0;
 		else
 			take_all(conn);

@@ -216,11 +216,13 @@ static void tcp_close(void *device)
 
 /* -- properties -- */
 
-static uint64_t link_bytes(const struct tcp_conf *conf)
+static uint64_t link_bytes(const struct tcp_device *dev)
 {
-	return (uint64_t)conf->max_depth * 8 *
+	const struct gantry_records_ops *records = dev->host->records;
+
+	return (uint64_t)dev->conf->max_depth * 8 *
 		       (sizeof(struct tcp_frame) + sizeof(struct tcp_item)) +
-	       TCP_READ_BYTES;
+	       TCP_READ_BYTES + (records ? records->streams->stream_bytes : 0);
 }
 
 static void tcp_info(void *device, struct gantry_device_info *info)
@@ -234,7 +236,7 @@ static void tcp_info(void *device, struct gantry_device_info *info)
 		.max_regions = TCP_REGIONS,
 		.max_region_bytes = dev->conf->max_region_bytes,
 		.conn_bytes = sizeof(struct tcp_conn),
-		.lane_bytes = link_bytes(dev->conf),
+		.lane_bytes = link_bytes(dev),
 		.detail = "TCP",
 	};
 }

@@ -22,13 +22,11 @@ void tcp_direct_offer(struct tcp_conn *conn, struct tcp_ctrl_region *wire)
 	struct sockaddr_storage addr;
 	socklen_t bytes = sizeof(addr);
 
-	/* the record filter protects nothing between this end and a third party */
-	if (!conn->dev->conf->direct || conn->dev->host->records ||
-	    getsockname(conn->fd, (struct sockaddr *)&addr, &bytes) ||
+	if (!conn->dev->conf->direct || getsockname(conn->fd, (struct sockaddr *)&addr, &bytes) ||
 	    tcp_listen_direct(conn->dev, &addr))
 		return;
 	tc_address_put(&addr, &wire->family, &wire->port, wire->address);
-	wire->session = conn->session;
+	wire->session = conn->direct_session;
 	memcpy(wire->secret, conn->direct_secret, sizeof(wire->secret));
 	wire->owner_name = wire->name;
 }
@@ -43,17 +41,25 @@ static bool has_secret(const struct tcp_conn *conn, const struct tcp_hello *hell
 	return !differs;
 }
 
-struct tcp_link *tcp_direct_accept(struct tcp_device *dev, const struct tcp_hello *hello)
+struct tcp_conn *tcp_direct_find_conn(const struct tcp_device *dev, const struct tcp_hello *hello)
+{
+	struct tcp_conn *conn;
+
+	/* with a record filter, the handshake of the stream proves the secret */
+	LIST_FOREACH (conn, &dev->conns, link)
+		if (conn->direct_session == hello->session && conn->state == TCP_C_UP &&
+		    !conn->freed && !tcp_lost(conn) && dev->conf->direct &&
+		    (dev->host->records || has_secret(conn, hello)))
+			break;
+	return conn;
+}
+
+struct tcp_link *tcp_direct_accept(struct tcp_conn *conn)
 {
 	struct tcp_link *link = NULL;
 	struct tcp_lane *lane;
-	struct tcp_conn *conn;
 
-	LIST_FOREACH (conn, &dev->conns, link)
-		if (conn->session == hello->session && conn->state == TCP_C_UP && !conn->freed &&
-		    !tcp_lost(conn) && dev->conf->direct && has_secret(conn, hello))
-			break;
-	if (!conn || tcp_lane_get(conn, TCP_DIRECT_LANE, &lane))
+	if (tcp_lane_get(conn, TCP_DIRECT_LANE, &lane))
 		return NULL;
 	pthread_mutex_lock(&lane->lock);
 	link = tcp_link_reuse(lane);
@@ -68,7 +74,9 @@ struct tcp_link *tcp_direct_accept(struct tcp_device *dev, const struct tcp_hell
 void tcp_direct_pass(const struct tcp_conn *conn, const struct tcp_import *im,
 		     struct tcp_ctrl_region *wire)
 {
-	if (!conn->dev->conf->direct)
+	/* the owner and the peer must both have streams, and their secret never goes in clear */
+	if (!conn->dev->conf->direct ||
+	    (im->conn->dev->host->records != NULL) != (conn->dev->host->records != NULL))
 		return;
 	wire->owner_name = im->wire.owner_name;
 	wire->session = im->wire.session;
@@ -94,7 +102,7 @@ int tcp_direct_find(struct tcp_conn *conn, const struct tcp_ctrl_region *wire,
 	uint32_t n = 0;
 
 	*owner_p = NULL;
-	if (!wire->third || conn->dev->host->records || !get_address(wire, &addr) ||
+	if (!wire->third || !get_address(wire, &addr) ||
 	    !tc_networks_have(&conn->dev->direct_networks, (struct sockaddr *)&addr))
 		return 0;
 	LIST_FOREACH (owner, &conn->owners, entry) {

@@ -169,8 +169,12 @@ void tcp_frame_take(struct tcp_link *link, const struct tcp_frame *frame)
 				  ? frames[frame->kind](link, frame)
 				  : "sends an unknown frame";
 
-	if (!why)
-		return;
+	if (why)
+		tcp_link_invalid(link, why);
+}
+
+void tcp_link_invalid(struct tcp_link *link, const char *why)
+{
 	if (link->peer_lane >= TCP_LANES)
 		gantry_log_warn(link->lane->conn->dev->host,
 				"dropping a direct link to memory that %s has passed on: a third "

@@ -69,22 +69,32 @@ void tcp_lane_free(struct tcp_lane *lane)
 
 /* -- which thread polls: the thread of the lane while it has users, else the control thread -- */
 
+/*
+ * Returns true if the epoll must report that the socket takes more. A thread must not sleep while a
+ * stream has bytes inside: then this report, which nearly always comes at once, wakes it.
+ */
+static bool wants_writable(const struct tcp_link *link)
+{
+	return link->blocked || tcp_link_inside(link);
+}
+
 void tcp_lane_watch(struct tcp_link *link)
 {
 	struct tcp_lane *lane = link->lane;
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &link->watch};
 	int epoll = lane->epoll >= 0 ? lane->epoll : lane->conn->dev->epoll;
 
-	link->watched = link->blocked;
-	if (link->blocked)
+	link->watched = wants_writable(link);
+	if (link->watched)
 		event.events |= EPOLLOUT;
 	if (epoll_ctl(epoll, EPOLL_CTL_ADD, link->fd, &event))
 		tcp_conn_fail(lane->conn, -errno);
 }
 
-void tcp_lane_rewatch(struct tcp_link *link, bool writable)
+void tcp_lane_rewatch(struct tcp_link *link)
 {
 	struct tcp_lane *lane = link->lane;
+	bool writable = wants_writable(link);
 	struct epoll_event event = {.events = EPOLLIN | (writable ? (uint32_t)EPOLLOUT : 0),
 				    .data.ptr = &link->watch};
 
@@ -218,6 +228,6 @@ void tcp_lane_idle(struct tcp_lane *lane, bool last)
 		if (tcp_link_pending(link))
 			tcp_link_send(link);
 		if (last)
-			tcp_lane_rewatch(link, link->blocked);
+			tcp_lane_rewatch(link);
 	}
 }

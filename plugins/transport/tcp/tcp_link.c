@@ -36,6 +36,8 @@ static int allocate(struct tcp_link *link, uint32_t depth)
 	link->ops = calloc(depth, sizeof(*link->ops));
 	if (!link->frames || !link->items || !link->in || !link->answers || !link->ops)
 		return -ENOMEM;
+	/* unused bytes of a frame are sent as well: nothing of older memory leaves */
+	memset(link->frames, 0, n * sizeof(*link->frames));
 	for (uint16_t i = 0; i < link->n_ops; i++)
 		link->ops[i].next = (uint16_t)(i + 1 < link->n_ops ? i + 1 : NO_OP);
 	return 0;
@@ -146,11 +148,18 @@ int tcp_link_want(struct tcp_lane *lane, uint32_t peer_lane, struct tcp_link **l
 	return rc ? rc : tcp_relay_link(*link_p);
 }
 
-void tcp_link_close(struct tcp_link *link)
+static void close_socket(struct tcp_link *link)
 {
+	tcp_stream_close(link->lane->conn->dev, link->stream);
+	link->stream = NULL;
 	if (link->fd >= 0)
 		close(link->fd);
 	link->fd = -1;
+}
+
+void tcp_link_close(struct tcp_link *link)
+{
+	close_socket(link);
 	/* 0 if the link is up: the thread of the lane must not write it */
 	if (link->deadline_ns)
 		link->deadline_ns = 0;
@@ -187,8 +196,7 @@ void tcp_link_free(struct tcp_link *link)
 	for (uint32_t i = 0; i < link->n_sources; i++)
 		if (link->sources[i])
 			link->sources[i]->link = NULL;
-	if (link->fd >= 0)
-		close(link->fd);
+	close_socket(link);
 	link->lane->conn->n_links--;
 	LIST_REMOVE(link, entry);
 	release(link);
@@ -208,25 +216,73 @@ void tcp_link_up(struct tcp_link *link, uint32_t ops)
 	tcp_lane_watch(link);
 }
 
-void tcp_link_take(struct tcp_link *link, int fd, uint32_t ops)
+void tcp_link_take(struct tcp_link *link, struct tcp_pending *pending)
 {
 	struct tcp_item *item;
 	struct tcp_frame *frame;
 
+	tcp_unwatch(pending->dev, pending->fd);
 	pthread_mutex_lock(&link->lane->lock);
-	link->fd = fd;
+	link->fd = pending->fd;
+	link->stream = pending->stream;
+	pending->fd = -1;
+	pending->stream = NULL;
 	frame = tcp_link_append(link, TCP_READY, &item);
 	frame->ops = link->n_ops;
-	tcp_link_up(link, ops);
+	tcp_link_up(link, pending->hello.ops);
 	pthread_mutex_unlock(&link->lane->lock);
 }
 
-static void greet_owner(const struct tcp_owner *owner, struct tcp_hello *hello)
+static void greet_owner(const struct tcp_link *link, struct tcp_hello *hello)
 {
+	const struct tcp_owner *owner = link->owner;
+
 	hello->kind = TCP_DIRECT;
 	hello->session = owner->session;
 	hello->listens_lane = 0; /* the owner has no lane for it */
-	memcpy(hello->secret, owner->secret, sizeof(hello->secret));
+	if (!link->lane->conn->dev->host->records)
+		memcpy(hello->secret, owner->secret, sizeof(hello->secret));
+}
+
+static int open_stream(struct tcp_link *link, const struct tcp_hello *hello)
+{
+	const struct tcp_conn *conn = link->lane->conn;
+	uint8_t secret[TCP_STREAM_SECRET];
+	int rc;
+
+	if (link->owner)
+		return tcp_stream_open(conn->dev, link->fd, false, link->owner->secret, TCP_SECRET,
+				       hello, &link->stream);
+	rc = tcp_link_stream_secret(conn, hello, secret);
+	if (!rc)
+		rc = tcp_stream_open(conn->dev, link->fd, false, secret, sizeof(secret), hello,
+				     &link->stream);
+	explicit_bzero(secret, sizeof(secret));
+	return rc;
+}
+
+static void greeted(struct tcp_link *link);
+
+/* Continue the handshake of the stream. */
+static void shake(struct tcp_link *link)
+{
+	struct tcp_conn *conn = link->lane->conn;
+	uint32_t events;
+	int rc = tcp_stream_handshake(conn->dev, link->stream, &events);
+
+	if (rc && rc != -EAGAIN) {
+		tcp_link_close(link);
+		if (rc == -EACCES || rc == -EPROTO)
+			tcp_conn_broken(conn, "fails the handshake of a link");
+		else
+			tcp_conn_fail(conn, -ENOTCONN);
+		return;
+	}
+	tcp_rewatch(conn->dev, link->fd, events, &link->watch);
+	if (rc)
+		return;
+	link->state = TCP_L_GREETING;
+	greeted(link);
 }
 
 /* The socket of the client has connected, or has failed to. */
@@ -243,15 +299,22 @@ static void greet(struct tcp_link *link)
 	int rc = tcp_socket_error(link->fd);
 
 	if (!rc && link->owner)
-		greet_owner(link->owner, &hello);
+		greet_owner(link, &hello);
 	else if (!rc)
 		rc = tcp_link_secret(conn, hello.connects_lane, hello.listens_lane, hello.secret);
 	/* the buffer of a new socket has room for the hello */
 	if (!rc && send(link->fd, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))
 		rc = -EPIPE;
+	if (!rc && conn->dev->host->records)
+		rc = open_stream(link, &hello);
 	if (rc) {
 		tcp_link_close(link);
 		tcp_conn_fail(conn, rc);
+		return;
+	}
+	if (link->stream) {
+		link->state = TCP_L_HANDSHAKE;
+		shake(link);
 		return;
 	}
 	link->state = TCP_L_GREETING;
@@ -263,9 +326,11 @@ static void greeted(struct tcp_link *link)
 {
 	struct tcp_conn *conn = link->lane->conn;
 	struct tcp_frame frame;
-	ssize_t n = recv(link->fd, link->in + link->in_to, sizeof(frame) - link->in_to, 0);
+	struct iovec iov = {.iov_base = link->in + link->in_to,
+			    .iov_len = sizeof(frame) - link->in_to};
+	ssize_t n = tcp_link_read(link, &iov, 1);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN || n == -EINTR)
 		return;
 	if (n <= 0) {
 		tcp_link_close(link);
@@ -293,6 +358,8 @@ void tcp_on_link(struct tcp_link *link)
 	pthread_mutex_lock(&lane->lock);
 	if (link->state == TCP_L_CONNECTING) {
 		greet(link);
+	} else if (link->state == TCP_L_HANDSHAKE) {
+		shake(link);
 	} else if (link->state == TCP_L_GREETING) {
 		greeted(link);
 	} else if (link->state == TCP_L_UP && lane->n_users == 0) {
@@ -361,15 +428,14 @@ static int parse(struct tcp_link *link)
 	return n;
 }
 
-/* Read from the socket: data of a region goes straight to its place. Returns as recvmsg(). */
+/* Read: data of a region goes straight to its place. Returns as tcp_link_read(). */
 static ssize_t read_some(struct tcp_link *link, size_t *want_p)
 {
 	bool direct = link->body.rest && link->body.into;
 	struct iovec iov[2] = {
 		{.iov_base = link->body.into, .iov_len = direct ? link->body.rest : 0},
 		{.iov_base = link->in + link->in_to, .iov_len = TCP_READ_BYTES - link->in_to}};
-	struct msghdr msg = {.msg_iov = direct ? iov : iov + 1, .msg_iovlen = direct ? 2 : 1};
-	ssize_t n = recvmsg(link->fd, &msg, 0);
+	ssize_t n = tcp_link_read(link, direct ? iov : iov + 1, direct ? 2 : 1);
 	uint32_t rest = direct ? link->body.rest : 0;
 
 	*want_p = iov[0].iov_len + iov[1].iov_len;
@@ -396,10 +462,13 @@ int tcp_link_receive(struct tcp_link *link)
 		ssize_t n = read_some(link, &want);
 
 		link->unread = false;
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		if (n == -EAGAIN || n == -EINTR)
 			break;
 		if (n <= 0) {
-			ended(link);
+			if (n == -EPROTO)
+				tcp_link_invalid(link, "sends an invalid record");
+			else
+				ended(link);
 			break;
 		}
 		link->n_reads++;

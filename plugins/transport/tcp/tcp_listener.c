@@ -212,6 +212,8 @@ void tcp_pending_end(struct tcp_pending *pending)
 	if (pending->fd >= 0)
 		close(pending->fd);
 	pending->fd = -1;
+	tcp_stream_close(pending->dev, pending->stream);
+	pending->stream = NULL;
 	/* an event of this turn can still name it */
 	LIST_INSERT_HEAD(&pending->dev->dead_pending, pending, link);
 }
@@ -337,7 +339,10 @@ static void refuse(struct tcp_device *dev, struct tcp_pending *pending, int reas
 
 	snprintf(msg.body.text, sizeof(msg.body.text), "%s", why);
 	tc_address_print((struct sockaddr *)&pending->from, peer, sizeof(peer));
-	gantry_log_info(dev->host, "refusing %s: %s", peer, why);
+	if (pending->stream) /* the peer knows a hello of the session */
+		gantry_log_warn(dev->host, "refusing %s: %s", peer, why);
+	else
+		gantry_log_info(dev->host, "refusing %s: %s", peer, why);
 	if (pending->hello.kind == TCP_CONTROL)
 		send(pending->fd, &msg, sizeof(msg), MSG_NOSIGNAL);
 	shutdown(pending->fd, SHUT_WR);
@@ -365,7 +370,7 @@ static void on_control(struct tcp_device *dev, struct tcp_pending *pending)
 	struct tcp_conn *conn;
 	const char *why = tc_quota((uint32_t)dev->conf->max_connections, dev->n_accepted,
 				   count_accepted(dev, host), host, text, sizeof(text));
-	struct tcp_welcome welcome;
+	struct tcp_welcome welcome = {.secret = {0}};
 	int rc = why ? -EBUSY : tcp_conn_new(dev, TCP_LISTENS, l->events, l->arg, &conn);
 
 	if (rc) {
@@ -377,7 +382,8 @@ static void on_control(struct tcp_device *dev, struct tcp_pending *pending)
 	tc_address_print((struct sockaddr *)&pending->from, conn->peer.address,
 			 sizeof(conn->peer.address));
 	conn->fd = pending->fd;
-	memcpy(welcome.secret, conn->secret, sizeof(welcome.secret));
+	if (!dev->host->records) /* else the filter has the secrets */
+		memcpy(welcome.secret, conn->secret, sizeof(welcome.secret));
 	rc = tcp_control_put(conn, TCP_CTRL_WELCOME, &welcome, sizeof(welcome));
 	if (!rc)
 		rc = call_accept(l, conn);
@@ -421,6 +427,45 @@ static struct tcp_conn *find_conn(struct tcp_device *dev, const struct tcp_hello
 	return conn;
 }
 
+/*
+ * With a record filter, do the handshake of the stream. Returns true when the pending socket has
+ * proved the secret; false: later, or it is refused.
+ */
+static bool prove(struct tcp_device *dev, struct tcp_pending *pending, const void *secret,
+		  size_t bytes)
+{
+	uint32_t events;
+	int rc = 0;
+
+	if (!dev->host->records)
+		return true;
+	if (!pending->stream)
+		rc = tcp_stream_open(dev, pending->fd, true, secret, bytes, &pending->hello,
+				     &pending->stream);
+	if (!rc)
+		rc = tcp_stream_handshake(dev, pending->stream, &events);
+	if (rc == -EAGAIN)
+		tcp_rewatch(dev, pending->fd, events, &pending->watch);
+	else if (rc)
+		refuse(dev, pending, rc, "the handshake of a link fails");
+	return rc == 0;
+}
+
+static bool prove_link(struct tcp_device *dev, struct tcp_pending *pending,
+		       const struct tcp_conn *conn)
+{
+	uint8_t secret[TCP_STREAM_SECRET] = {0};
+	bool proved;
+
+	if (dev->host->records && tcp_link_stream_secret(conn, &pending->hello, secret)) {
+		refuse(dev, pending, -EACCES, "the session has no secret");
+		return false;
+	}
+	proved = prove(dev, pending, secret, sizeof(secret));
+	explicit_bzero(secret, sizeof(secret));
+	return proved;
+}
+
 /* The pending socket is a link of a connection. */
 static void on_link(struct tcp_device *dev, struct tcp_pending *pending)
 {
@@ -428,12 +473,14 @@ static void on_link(struct tcp_device *dev, struct tcp_pending *pending)
 	struct tcp_conn *conn = find_conn(dev, hello);
 	struct tcp_link *link = NULL;
 	struct tcp_lane *lane;
-	int fd = pending->fd, rc;
+	int rc;
 
 	if (!conn) {
 		refuse(dev, pending, -EACCES, "no such session, or it has ended");
 		return;
 	}
+	if (!prove_link(dev, pending, conn))
+		return;
 	rc = tcp_lane_get(conn, hello->listens_lane, &lane);
 	if (!rc) {
 		pthread_mutex_lock(&lane->lock);
@@ -451,25 +498,28 @@ static void on_link(struct tcp_device *dev, struct tcp_pending *pending)
 		       rc == -ENOMEM ? strerror(ENOMEM) : "no such link can be opened");
 		return;
 	}
-	tcp_unwatch(dev, fd);
-	pending->fd = -1;
-	tcp_link_take(link, fd, hello->ops);
+	tcp_link_take(link, pending);
 	tcp_pending_end(pending);
 }
 
 /* The pending socket is the link of a third party. */
 static void on_direct(struct tcp_device *dev, struct tcp_pending *pending)
 {
-	struct tcp_link *link = tcp_direct_accept(dev, &pending->hello);
-	int fd = pending->fd;
+	struct tcp_conn *conn = tcp_direct_find_conn(dev, &pending->hello);
+	struct tcp_link *link;
 
-	if (!link) {
+	if (!conn) {
 		refuse(dev, pending, -EACCES, "no such session accepts direct links");
 		return;
 	}
-	tcp_unwatch(dev, fd);
-	pending->fd = -1;
-	tcp_link_take(link, fd, pending->hello.ops);
+	if (!prove(dev, pending, conn->direct_secret, sizeof(conn->direct_secret)))
+		return;
+	link = tcp_direct_accept(conn);
+	if (!link) {
+		refuse(dev, pending, -ENOMEM, "no such link can be opened");
+		return;
+	}
+	tcp_link_take(link, pending);
 	tcp_pending_end(pending);
 }
 
@@ -491,6 +541,15 @@ static const char *check(const struct tcp_pending *pending)
 	return NULL;
 }
 
+/* A link whose hello is complete: its handshake can take several turns. */
+static void on_link_of(struct tcp_device *dev, struct tcp_pending *pending)
+{
+	if (pending->hello.kind == TCP_LINK)
+		on_link(dev, pending);
+	else
+		on_direct(dev, pending);
+}
+
 void tcp_on_pending(struct tcp_pending *pending)
 {
 	struct tcp_device *dev = pending->dev;
@@ -499,6 +558,10 @@ void tcp_on_pending(struct tcp_pending *pending)
 
 	if (pending->fd < 0) /* it has ended in this turn */
 		return;
+	if (pending->stream) {
+		on_link_of(dev, pending);
+		return;
+	}
 	n = recv(pending->fd, (char *)&pending->hello + pending->n,
 		 sizeof(pending->hello) - pending->n, 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -510,10 +573,8 @@ void tcp_on_pending(struct tcp_pending *pending)
 	why = n > 0 ? check(pending) : NULL;
 	if (why)
 		refuse(dev, pending, -EPROTO, why);
-	else if (n > 0 && pending->hello.kind == TCP_LINK)
-		on_link(dev, pending);
-	else if (n > 0 && pending->hello.kind == TCP_DIRECT)
-		on_direct(dev, pending);
+	else if (n > 0 && pending->hello.kind != TCP_CONTROL)
+		on_link_of(dev, pending);
 	else if (n > 0 && pending->listener && pending->listener->events)
 		on_control(dev, pending);
 	else /* without a listener, the client gets ECONNREFUSED */

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "tcp.h"
 
@@ -188,30 +188,35 @@ static void sent(struct tcp_link *link, size_t bytes, bool begun)
 	link->chunk.open = link->chunk.open && link->chunk.sent;
 }
 
+/* Returns true if the socket has taken what was inside the stream. */
+static bool flush_stream(struct tcp_link *link)
+{
+	ssize_t n = tcp_link_unsent(link) ? tcp_link_write(link, NULL, 0) : 0;
+
+	if (n < 0 && n != -EAGAIN)
+		tcp_link_drop(link);
+	return n == 0;
+}
+
 void tcp_link_send(struct tcp_link *link)
 {
-	link->blocked = false;
 	link->urgent = false;
-	while (tcp_link_pending(link)) {
+	link->blocked = link->stream && !flush_stream(link);
+	while (tcp_link_pending(link) && !link->blocked) {
 		bool begun = link->chunk.open;
 		struct batch b;
-		struct msghdr msg = {.msg_iov = b.iov};
 		ssize_t n;
 
 		gather(link, &b);
-		msg.msg_iovlen = b.n;
-		n = sendmsg(link->fd, &msg, MSG_NOSIGNAL);
+		n = tcp_link_write(link, b.iov, b.n);
 		gantry_count(link->lane->sends, 1);
-		if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		if (n < 0 && n != -EAGAIN && n != -EINTR) {
 			/* read what has arrived: only the end of the input ends the link */
 			tcp_link_drop(link);
 			return;
 		}
 		sent(link, n > 0 ? (size_t)n : 0, begun);
-		if (n < 0 || (size_t)n < b.bytes) {
-			link->blocked = true;
-			return;
-		}
+		link->blocked = n < 0 || (size_t)n < b.bytes || tcp_link_unsent(link);
 	}
 }
 

@@ -408,13 +408,16 @@ static bool has_message(const struct tcp_consumer *c)
 	return false;
 }
 
-/* The epoll of the lane reports nothing new for what a link has left in its socket. */
+/*
+ * The epoll of the lane reports nothing new for what a link has left in its socket, or has inside
+ * its stream.
+ */
 static bool has_work(const struct tcp_lane *lane)
 {
 	struct tcp_link *link;
 
 	LIST_FOREACH (link, &lane->links, entry)
-		if ((link->state == TCP_L_UP && link->unread) ||
+		if ((link->state == TCP_L_UP && (link->unread || tcp_link_inside(link))) ||
 		    (link->relay && tcp_relay_has_work(link)))
 			return true;
 	return false;

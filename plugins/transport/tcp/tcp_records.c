@@ -2,7 +2,8 @@
 /*
  * tcp_records.c - the record filter of the host, below all control messages of a connection. After
  * the hello and the welcome, the control socket carries only bytes of the filter. A message in the
- * filter is a byte, enum tcp_ctrl_kind, and the body. Thread: control.
+ * filter is a byte, enum tcp_ctrl_kind, and the body. Links are
+ * streams with secrets of the filter (tcp_stream.c). Thread: control.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,16 +14,6 @@
 static const struct gantry_records_ops *ops_of(const struct tcp_conn *conn)
 {
 	return conn->dev->host->records;
-}
-
-static void broken(struct tcp_conn *conn)
-{
-	const char *text = NULL;
-	char why[160];
-
-	ops_of(conn)->state(conn->records, &text);
-	snprintf(why, sizeof(why), "fails the record filter: %s", text ? text : "no reason");
-	tcp_conn_broken(conn, why);
 }
 
 /*
@@ -42,6 +33,17 @@ static int drain(struct tcp_conn *conn)
 	else
 		tcp_control_send(conn);
 	return rc;
+}
+
+static void broken(struct tcp_conn *conn)
+{
+	const char *text = NULL;
+	char why[400];
+
+	drain(conn); /* an alert */
+	ops_of(conn)->state(conn->records, &text);
+	snprintf(why, sizeof(why), "fails the record filter: %s", text ? text : "no reason");
+	tcp_conn_broken(conn, why);
 }
 
 static int seal(struct tcp_conn *conn, uint8_t kind, const void *body, size_t len)
@@ -80,7 +82,8 @@ static bool is_open(struct tcp_conn *conn)
 	if (conn->records_open || ops_of(conn)->state(conn->records, &text) != GANTRY_RECORDS_OPEN)
 		return conn->records_open;
 	conn->records_open = true;
-	conn->deadline_ns = 0;
+	if (!conn->freed) /* else it is the limit of leaving */
+		conn->deadline_ns = 0;
 	tcp_conn_ready(conn);
 	send_held(conn);
 	return true;
@@ -88,10 +91,11 @@ static bool is_open(struct tcp_conn *conn)
 
 void tcp_records_start(struct tcp_conn *conn)
 {
-	int rc = ops_of(conn)->open(conn->dev->host, conn->end == TCP_LISTENS, &conn->peer,
+	int rc = ops_of(conn)->open(conn->dev->host, conn, conn->end == TCP_LISTENS, &conn->peer,
 				    &conn->records);
 
-	conn->deadline_ns = tcp_now(conn->dev) + conn->dev->conf->connect_timeout_ns;
+	if (!conn->freed)
+		conn->deadline_ns = tcp_now(conn->dev) + conn->dev->conf->connect_timeout_ns;
 	if (rc)
 		tcp_conn_fail(conn, rc);
 	else
@@ -133,5 +137,12 @@ int tcp_link_secret(const struct tcp_conn *conn, uint32_t connects_lane, uint32_
 		return 0;
 	}
 	snprintf(label, sizeof(label), "gantry tcp link %u %u", connects_lane, listens_lane);
-	return ops_of(conn)->export_secret(conn->records, label, secret, TCP_SECRET);
+	return ops_of(conn)->export_secret(conn->records, label, NULL, 0, secret, TCP_SECRET);
+}
+
+int tcp_link_stream_secret(const struct tcp_conn *conn, const struct tcp_hello *hello,
+			   uint8_t secret[TCP_STREAM_SECRET])
+{
+	return ops_of(conn)->export_secret(conn->records, "gantry tcp stream", hello,
+					   sizeof(*hello), secret, TCP_STREAM_SECRET);
 }

@@ -223,7 +223,7 @@ static void send_front(struct tcp_link *front)
 	if (front->state != TCP_L_UP)
 		return;
 	tcp_link_send(front);
-	tcp_lane_rewatch(front, front->blocked);
+	tcp_lane_rewatch(front);
 }
 
 /* Returns false if another thread holds the lock. */

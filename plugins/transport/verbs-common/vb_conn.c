@@ -90,6 +90,7 @@ void vb_conn_destroy(struct vb_conn *conn)
 	vb_exports_quiet(conn);
 	vb_imports_free(conn);
 	vb_control_drop(conn);
+	free(conn->seen);
 	if (conn->records)
 		t->host->records->close(conn->records);
 	vb_channel_destroy(&conn->control_channel);
@@ -388,5 +389,5 @@ bool vb_conn_left(struct vb_conn *conn, uint64_t now_ns)
 	if (!conn->said_bye) /* send BYE last, because the peer drops messages that follow it */
 		vb_control_send(conn, VB_CTRL_BYE, NULL, 0);
 	conn->said_bye = 1;
-	return !conn->out_head && pipe_left(conn->control);
+	return !conn->out_head && !conn->held_head && pipe_left(conn->control);
 }

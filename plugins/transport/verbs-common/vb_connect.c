@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "verbs.h"
+#include "vb_hello.h"
 
 #define MS 1000000u
 #define RESOLVE_STEP_MS 100
@@ -286,15 +286,15 @@ int vb_pipe_equip_or_log(struct vb_pipe *pipe)
 static void on_route(struct vb_pipe *pipe, const struct vb_event *event)
 {
 	struct vb_transport *t = pipe->conn->t;
-	struct vb_hello hello;
+	uint8_t hello[VB_PRIVATE_MAX];
 	int rc = vb_pipe_equip_or_log(pipe);
+	size_t len;
 
 	(void)event;
-	if (!rc) {
-		vb_pipe_hello(pipe, &hello);
-		rc = vb_id_connect(pipe->id, &t->device.limits, &t->patience, &hello,
-				   sizeof(hello));
-	}
+	if (!rc)
+		rc = vb_hello_write(pipe, hello, &len);
+	if (!rc)
+		rc = vb_id_connect(pipe->id, &t->device.limits, &t->patience, hello, len);
 	if (rc) {
 		fail(pipe, rc, strerror(-rc));
 		return;
@@ -322,19 +322,21 @@ static void up(struct vb_pipe *pipe)
 
 static void on_answer(struct vb_pipe *pipe, const struct vb_event *event)
 {
-	struct vb_hello hello;
+	struct vb_greeting reply;
 
-	if (event->private_len < sizeof(hello)) {
+	if (event->private_len < sizeof(reply.hello)) {
 		fail(pipe, -EPROTO, "its reply does not belong to this protocol");
 		return;
 	}
-	memcpy(&hello, event->private_data, sizeof(hello));
-	if (vb_pipe_take_hello(pipe, &hello) != 0) {
+	if (vb_hello_read(pipe->conn->t, event, &reply) || !vb_hello_answers(pipe, &reply) ||
+	    vb_pipe_take_hello(pipe, &reply.hello) != 0) {
 		fail(pipe, -EPROTO, "its reply is invalid");
 		return;
 	}
-	if (pipe->kind == VB_CONTROL)
-		pipe->conn->secret = hello.secret;
+	if (pipe->kind == VB_CONTROL) {
+		pipe->conn->secret = reply.hello.secret;
+		pipe->conn->peer_qpn = event->qpn;
+	}
 	up(pipe);
 }
 
@@ -347,7 +349,8 @@ static void on_accepted(struct vb_pipe *pipe, const struct vb_event *event)
 /* Map a reason of the peer to -errno. Returns -ECONNREFUSED for an unknown reason. */
 static int known_reason(uint32_t reason)
 {
-	static const int reasons[] = {EACCES, EPROTO, EBUSY, ENOSPC, ENOMEM, ENODEV, ETIMEDOUT};
+	static const int reasons[] = {EACCES, EPROTO, EBUSY,     ENOSPC,
+				      ENOMEM, ENODEV, ETIMEDOUT, EALREADY};
 
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (reason == (uint32_t)reasons[i])
@@ -576,13 +579,14 @@ int vb_pipe_want_direct(struct vb_conn *conn, struct vb_import_peer *peer, uint3
 int vb_pipe_accept(struct vb_pipe *pipe, const struct vb_event *request)
 {
 	struct vb_transport *t = pipe->conn->t;
-	struct vb_hello ours;
+	uint8_t hello[VB_PRIVATE_MAX];
 	int rc = vb_id_set_patience(pipe->id, &t->patience);
+	size_t len;
 
-	if (rc)
-		return rc;
-	vb_pipe_hello(pipe, &ours);
-	rc = vb_id_accept(pipe->id, &t->device.limits, &t->patience, request, &ours, sizeof(ours));
+	if (!rc)
+		rc = vb_hello_write(pipe, hello, &len);
+	if (!rc)
+		rc = vb_id_accept(pipe->id, &t->device.limits, &t->patience, request, hello, len);
 	if (rc)
 		return rc;
 	pipe->state = VB_P_ACCEPTED;

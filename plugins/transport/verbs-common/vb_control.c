@@ -208,11 +208,12 @@ static const char *on_consumer(struct vb_conn *conn, const void *body, size_t le
 
 static const char *on_region(struct vb_conn *conn, const void *body, size_t len)
 {
-	struct vb_ctrl_region r;
+	struct vb_ctrl_keyed_region r = {.direct_key = {0}};
 	int rc;
 
-	(void)len;
-	memcpy(&r, body, sizeof(r));
+	if (len != (conn->t->host->records ? sizeof(r) : sizeof(r.region)))
+		return "sends a control message of an invalid length";
+	memcpy(&r, body, len);
 	rc = vb_on_region(conn, &r);
 	if (rc == -ENOMEM) /* not an error of the peer */
 		vb_conn_fail(conn, rc);
@@ -262,6 +263,15 @@ static const char *on_bye(struct vb_conn *conn, const void *body, size_t len)
 	return NULL;
 }
 
+static const char *on_start(struct vb_conn *conn, const void *body, size_t len)
+{
+	struct vb_ctrl_start start;
+
+	(void)len;
+	memcpy(&start, body, sizeof(start));
+	return vb_records_on_start(conn, &start);
+}
+
 static const struct {
 	size_t min, max;
 	const char *(*on)(struct vb_conn *conn, const void *body, size_t len);
@@ -269,7 +279,7 @@ static const struct {
 	[VB_CTRL_USER] = {1, GANTRY_CTRL_MAX, on_user},
 	[VB_CTRL_CONSUMER] = {sizeof(struct vb_ctrl_consumer), sizeof(struct vb_ctrl_consumer),
 			      on_consumer},
-	[VB_CTRL_REGION] = {sizeof(struct vb_ctrl_region), sizeof(struct vb_ctrl_region),
+	[VB_CTRL_REGION] = {sizeof(struct vb_ctrl_region), sizeof(struct vb_ctrl_keyed_region),
 			    on_region},
 	[VB_CTRL_REVOKE] = {sizeof(struct vb_ctrl_handle), sizeof(struct vb_ctrl_handle),
 			    on_revoke},
@@ -277,15 +287,18 @@ static const struct {
 			      on_released},
 	[VB_CTRL_OPEN] = {sizeof(struct vb_ctrl_open), sizeof(struct vb_ctrl_open), on_open},
 	[VB_CTRL_BYE] = {0, 0, on_bye},
+	[VB_CTRL_START] = {sizeof(struct vb_ctrl_start), sizeof(struct vb_ctrl_start), on_start},
 };
 
 const char *vb_control_take(struct vb_conn *conn, uint8_t kind, const void *body, size_t len)
 {
-	if (kind == 0 || kind >= sizeof(kinds) / sizeof(kinds[0]))
+	if (kind >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[kind].on)
 		return "sends a control message of an unknown kind";
 	if (len < kinds[kind].min || len > kinds[kind].max)
 		return "sends a control message of an invalid length";
-	return conn->freed ? NULL : kinds[kind].on(conn, body, len);
+	if (conn->freed && kind != VB_CTRL_START)
+		return NULL;
+	return kinds[kind].on(conn, body, len);
 }
 
 static const char *process_message(struct vb_conn *conn, const char *slot, uint32_t bytes)
@@ -363,7 +376,9 @@ void vb_control_poll(struct vb_conn *conn)
 	if (__atomic_load_n(&conn->lost, __ATOMIC_RELAXED) || !may_post(conn))
 		return;
 	flush(conn);
-	vb_pipe_send_credit(pipe, VB_CTRL_SLOTS, VB_CTRL_SLOTS, VB_CREDIT_IDLE);
+	/* with a record filter, START tells where the credit is written */
+	if (conn->started || !conn->t->host->records)
+		vb_pipe_send_credit(pipe, VB_CTRL_SLOTS, VB_CTRL_SLOTS, VB_CREDIT_IDLE);
 }
 
 void vb_control_rearm(struct vb_conn *conn)

@@ -42,6 +42,7 @@ static void copy(const struct rdma_cm_event *from, struct vb_event *event)
 		.initiator_depth = param->initiator_depth,
 		.retry_count = param->retry_count,
 		.rnr_retry_count = param->rnr_retry_count,
+		.qpn = param->qp_num,
 		.private_len = param->private_data ? param->private_data_len : 0,
 	};
 	if (event->private_len)

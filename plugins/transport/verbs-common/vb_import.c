@@ -44,9 +44,10 @@ static bool handle_in_use(const struct vb_conn *conn, uint32_t handle)
  * Find the process that owns the memory, if it is not the peer. For an address outside
  * direct_networks, returns 0 and does not set *peer_p.
  */
-static int find_peer(struct vb_conn *conn, const struct vb_ctrl_region *r,
+static int find_peer(struct vb_conn *conn, const struct vb_ctrl_keyed_region *keyed,
 		     struct vb_import_peer **peer_p)
 {
+	const struct vb_ctrl_region *r = &keyed->region;
 	struct vb_import_peer *peer;
 	struct sockaddr_storage addr;
 	int n = 0;
@@ -56,7 +57,8 @@ static int find_peer(struct vb_conn *conn, const struct vb_ctrl_region *r,
 	if (!tc_networks_have(&conn->t->direct_networks, (const struct sockaddr *)&addr))
 		return 0;
 	for (peer = conn->peers; peer; peer = peer->next, n++)
-		if (peer->session == r->session && peer->secret == r->secret)
+		if (peer->session == r->session && peer->secret == r->secret &&
+		    memcmp(peer->key, keyed->direct_key, sizeof(peer->key)) == 0)
 			break;
 	if (!peer) {
 		if (n >= VB_PEERS)
@@ -66,6 +68,7 @@ static int find_peer(struct vb_conn *conn, const struct vb_ctrl_region *r,
 			return -ENOMEM;
 		peer->session = r->session;
 		peer->secret = r->secret;
+		memcpy(peer->key, keyed->direct_key, sizeof(peer->key));
 		peer->addr = addr;
 		peer->next = conn->peers;
 		conn->peers = peer;
@@ -74,8 +77,9 @@ static int find_peer(struct vb_conn *conn, const struct vb_ctrl_region *r,
 	return 0;
 }
 
-int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r)
+int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_keyed_region *keyed)
 {
+	const struct vb_ctrl_region *r = &keyed->region;
 	struct vb_import_peer *peer = NULL;
 	struct vb_import *im = find_import(conn, 0);
 	int rc = 0;
@@ -85,13 +89,14 @@ int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r)
 	    handle_in_use(conn, r->handle))
 		return -EPROTO;
 	if (r->direct)
-		rc = find_peer(conn, r, &peer);
+		rc = find_peer(conn, keyed, &peer);
 	if (rc)
 		return rc;
 	if (im - conn->imports >= conn->imports_used)
 		conn->imports_used = (uint32_t)(im - conn->imports) + 1;
 	im->conn = conn;
 	im->wire = *r;
+	memcpy(im->direct_key, keyed->direct_key, sizeof(im->direct_key));
 	im->peer = peer;
 	im->pub = (struct gantry_region){.length = r->length,
 					 .fd = -1,

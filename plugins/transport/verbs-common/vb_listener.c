@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs.h"
+#include "vb_hello.h"
 
 #define BACKLOG 256
 
@@ -142,18 +142,14 @@ static void refuse(struct vb_transport *t, struct rdma_cm_id *id, int reason, co
 
 /* Check a request of any kind. Returns NULL, or the reason as text and in *reason_p. */
 static const char *check(const struct vb_transport *t, const struct vb_event *event,
-			 struct vb_hello *hello, int *reason_p)
+			 struct vb_greeting *request, int *reason_p)
 {
+	const struct vb_hello *hello = &request->hello;
+	const char *why = vb_hello_read(t, event, request);
+
 	*reason_p = -EPROTO;
-	if (event->private_len < sizeof(*hello))
-		return "the request does not belong to the protocol of gantry";
-	memcpy(hello, event->private_data, sizeof(*hello));
-	if (hello->magic != VB_MAGIC)
-		return "the request does not belong to the protocol of gantry";
-	if (hello->version == (vb_version(t) ^ VB_RECORDS))
-		return "only one end protects control messages: use the same security at both ends";
-	if (hello->version != vb_version(t))
-		return "other protocol version: use the same release of gantry at both ends";
+	if (why)
+		return why;
 	if (hello->end != VB_CONNECTS || hello->kind < VB_CONTROL || hello->kind > VB_DIRECT ||
 	    hello->session == 0)
 		return "malformed request";
@@ -214,6 +210,7 @@ static void on_control(struct vb_listener *l, const struct vb_event *event,
 		return;
 	}
 	conn->session = hello->session;
+	conn->peer_qpn = event->qpn;
 	copy_address(&conn->to, rdma_get_peer_addr(event->id));
 	tc_address_print(rdma_get_peer_addr(event->id), conn->peer.address,
 			 sizeof(conn->peer.address));
@@ -240,18 +237,14 @@ static void on_control(struct vb_listener *l, const struct vb_event *event,
 		vb_conn_fail(conn, rc);
 }
 
-static struct vb_conn *find_conn(struct vb_transport *t, const struct vb_hello *hello)
+static struct vb_conn *find_conn(struct vb_transport *t, struct vb_greeting *request)
 {
-	for (struct vb_conn *conn = t->conns; conn; conn = conn->next) {
-		uint64_t secret = hello->kind == VB_DIRECT ? conn->direct_secret
-							   : vb_records_secret(conn, hello);
-
+	for (struct vb_conn *conn = t->conns; conn; conn = conn->next)
 		/* the peer can already be up while this end waits for ESTABLISHED */
-		if (conn->session == hello->session && secret && secret == hello->secret &&
-		    conn->state != VB_C_OVER && (conn->state == VB_C_UP || conn->accepted) &&
-		    !conn->freed && !__atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
+		if (conn->state != VB_C_OVER && (conn->state == VB_C_UP || conn->accepted) &&
+		    !conn->freed && !__atomic_load_n(&conn->lost, __ATOMIC_RELAXED) &&
+		    vb_hello_belongs(conn, request))
 			return conn;
-	}
 	return NULL;
 }
 
@@ -308,23 +301,30 @@ static int pipe_for(struct vb_conn *conn, const struct vb_hello *hello, struct v
 
 /* Handle the request of a further queue pair of a connection. */
 static void on_further(struct vb_transport *t, const struct vb_event *event,
-		       const struct vb_hello *hello)
+		       struct vb_greeting *request)
 {
-	struct vb_conn *conn = find_conn(t, hello);
+	const struct vb_hello *hello = &request->hello;
+	struct vb_conn *conn = find_conn(t, request);
 	const char *why = "no such session, or it has ended";
 	struct vb_pipe *pipe = NULL;
 	int rc = -EACCES, asked;
 
 	if (conn) {
-		why = "no such queue pair can be established";
-		rc = -EPROTO;
-		if (lanes_ok(hello) && (hello->kind == VB_DIRECT || conn->end == VB_LISTENS))
-			rc = pipe_for(conn, hello, &pipe);
+		rc = vb_hello_remember(conn, request);
+		why = rc == -EALREADY ? "the request was accepted before"
+				      : "no such queue pair can be established";
+		if (!rc)
+			rc = lanes_ok(hello) &&
+					     (hello->kind == VB_DIRECT || conn->end == VB_LISTENS)
+				     ? pipe_for(conn, hello, &pipe)
+				     : -EPROTO;
 	}
 	if (rc) {
 		reject(t, event->id, rc, why);
 		return;
 	}
+	pipe->sequence = request->sealed.sequence;
+	memcpy(pipe->proof, request->sealed.proof, sizeof(pipe->proof));
 	asked = pipe->deadline_ns != 0;
 	rc = equip(pipe, event->id, hello, &why);
 	if (!rc)
@@ -357,15 +357,16 @@ void vb_on_request(struct vb_listener *l, const struct vb_event *event)
 	struct vb_transport *t = l->t;
 	const struct sockaddr *host;
 	char text[VB_REFUSAL_TEXT];
-	struct vb_hello hello;
+	struct vb_greeting request;
 	int reason;
-	const char *why = check(t, event, &hello, &reason);
+	const char *why = check(t, event, &request, &reason);
+	bool control = !why && request.hello.kind == VB_CONTROL;
 
-	if (!why && hello.kind == VB_CONTROL && !l->events) {
+	if (control && !l->events) {
 		reason = -EACCES;
 		why = "this port accepts no new sessions";
 	}
-	if (!why && hello.kind == VB_CONTROL) {
+	if (control && !why) {
 		reason = -EBUSY;
 		host = rdma_get_peer_addr(event->id);
 		why = tc_quota((uint32_t)t->conf->max_connections, t->n_accepted,
@@ -373,9 +374,8 @@ void vb_on_request(struct vb_listener *l, const struct vb_event *event)
 	}
 	if (why)
 		reject(t, event->id, reason, why);
-	else if (hello.kind == VB_CONTROL) {
-		on_control(l, event, &hello);
-	} else {
-		on_further(t, event, &hello);
-	}
+	else if (control)
+		on_control(l, event, &request.hello);
+	else
+		on_further(t, event, &request);
 }

@@ -223,7 +223,7 @@ void vb_pipe_hello(const struct vb_pipe *pipe, struct vb_hello *hello)
 	};
 	/* a third party must not get the secret that opens queues of this connection */
 	if (pipe->kind != VB_DIRECT)
-		hello->secret = vb_records_secret(pipe->conn, hello);
+		hello->secret = pipe->conn->secret;
 	if (pipe->peer) {
 		hello->session = pipe->peer->session;
 		hello->secret = pipe->peer->secret;

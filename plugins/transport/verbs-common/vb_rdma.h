@@ -110,6 +110,7 @@ struct vb_event {
 	 * vb_id_accept() sets.
 	 */
 	uint8_t retry_count, rnr_retry_count;
+	uint32_t qpn; /* CONNECT_REQUEST, ESTABLISHED: number of the queue pair of the peer */
 	uint8_t private_len;
 	uint8_t private_data[255];
 };

@@ -7,21 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "verbs.h"
+#include "vb_hello.h"
 
 static const struct gantry_records_ops *ops_of(const struct vb_conn *conn)
 {
 	return conn->t->host->records;
-}
-
-static void broken(struct vb_conn *conn)
-{
-	const char *text = NULL;
-	char why[160];
-
-	ops_of(conn)->state(conn->records, &text);
-	snprintf(why, sizeof(why), "fails the record filter: %s", text ? text : "no reason");
-	vb_conn_broken(conn, why);
 }
 
 /*
@@ -41,22 +31,50 @@ static int drain(struct vb_conn *conn)
 	return rc;
 }
 
+static void broken(struct vb_conn *conn)
+{
+	const char *text = NULL;
+	char why[400];
+
+	drain(conn); /* an alert */
+	ops_of(conn)->state(conn->records, &text);
+	snprintf(why, sizeof(why), "fails the record filter: %s", text ? text : "no reason");
+	vb_conn_broken(conn, why);
+}
+
+static int send_start(struct vb_conn *conn)
+{
+	const struct vb_pipe *pipe = conn->control;
+	const struct vb_ctrl_start start = {
+		.session = conn->session,
+		.credit_addr = (uintptr_t)pipe->credit,
+		.credit_key = pipe->credit_mr->rkey,
+		.qpn = vb_hello_qpn(conn->t, pipe->qp.qp->qp_num),
+	};
+
+	return vb_records_send(conn, VB_CTRL_START, &start, sizeof(start));
+}
+
 /* Returns true if the filter is open; handles the end of the handshake. */
 static bool is_open(struct vb_conn *conn)
 {
+	int rc;
+
 	if (conn->records_open ||
 	    ops_of(conn)->state(conn->records, &(const char *){NULL}) != GANTRY_RECORDS_OPEN)
 		return conn->records_open;
 	conn->records_open = 1;
-	conn->records_deadline_ns = 0;
-	vb_conn_ready(conn);
-	vb_control_send_held(conn);
-	return true;
+	rc = send_start(conn);
+	if (rc)
+		vb_conn_fail(conn, rc);
+	else
+		vb_control_send_held(conn);
+	return !rc;
 }
 
 void vb_records_start(struct vb_conn *conn)
 {
-	int rc = ops_of(conn)->open(conn->t->host, conn->end == VB_LISTENS, &conn->peer,
+	int rc = ops_of(conn)->open(conn->t->host, conn, conn->end == VB_LISTENS, &conn->peer,
 				    &conn->records);
 
 	conn->records_deadline_ns = conn->t->host->now_ns(conn->t->host) +
@@ -105,19 +123,22 @@ const char *vb_records_receive(struct vb_conn *conn, const void *bytes, size_t l
 	if (drain(conn) || !is_open(conn))
 		return NULL;
 	while (!why && (n = ops_of(conn)->message(conn->records, msg, sizeof(msg))) > 0)
-		why = vb_control_take(conn, msg[0], msg + 1, n - 1);
+		why = conn->started || msg[0] == VB_CTRL_START
+			      ? vb_control_take(conn, msg[0], msg + 1, n - 1)
+			      : "sends a control message before START";
 	return why;
 }
 
-uint64_t vb_records_secret(const struct vb_conn *conn, const struct vb_hello *hello)
+const char *vb_records_on_start(struct vb_conn *conn, const struct vb_ctrl_start *start)
 {
-	char label[64];
-	uint64_t secret = 0;
-
-	if (!conn->records_open || hello->kind == VB_CONTROL)
-		return conn->secret;
-	snprintf(label, sizeof(label), "gantry verbs %u %u %u", hello->kind, hello->connects_lane,
-		 hello->listens_lane);
-	return ops_of(conn)->export_secret(conn->records, label, &secret, sizeof(secret)) ? 0
-											  : secret;
+	if (!conn->records || conn->started)
+		return "sends a second START, or one without a record filter";
+	if (start->session != conn->session || start->qpn != vb_hello_qpn(conn->t, conn->peer_qpn))
+		return "belongs to another connection than its control queue pair";
+	conn->started = 1;
+	conn->records_deadline_ns = 0;
+	conn->control->peer_credit_addr = start->credit_addr;
+	conn->control->peer_credit_key = start->credit_key;
+	vb_conn_ready(conn);
+	return NULL;
 }

@@ -107,7 +107,8 @@ static int offer_direct(struct vb_conn *conn, struct vb_ctrl_region *wire)
 	int rc = 0;
 
 	if (!conn->direct_secret &&
-	    getrandom(&conn->direct_secret, sizeof(conn->direct_secret), 0) < 0)
+	    (getrandom(conn->direct_key, sizeof(conn->direct_key), 0) < 0 ||
+	     getrandom(&conn->direct_secret, sizeof(conn->direct_secret), 0) < 0))
 		rc = -errno;
 	if (!rc)
 		rc = vb_listen_direct(conn, &addr);
@@ -170,6 +171,14 @@ static int reexport(struct vb_conn *conn, struct vb_export *e, const struct gant
 			im->conn->peer.address);
 		return -ENOTSUP;
 	}
+	if (!im->conn->t->host->records != !conn->t->host->records) {
+		gantry_log_error(
+			conn->t->host,
+			"a region of %s cannot be re-exported to %s: only one of them has control messages that are "
+			"protected: set auth for both, or for neither",
+			im->conn->peer.address, conn->peer.address);
+		return -ENOTSUP;
+	}
 	e->wire.addr = im->wire.addr;
 	e->wire.key = im->wire.key;
 	e->wire.session = im->wire.session;
@@ -194,6 +203,20 @@ static void drop_export(struct vb_export *e)
 	__atomic_store_n(&e->region, NULL, __ATOMIC_RELEASE);
 	e->revoking = 0;
 	e->deadline_ns = 0;
+}
+
+static int announce(struct vb_conn *conn, const struct vb_export *e,
+		    const struct gantry_region *region)
+{
+	struct vb_ctrl_keyed_region body = {.region = e->wire};
+	const uint8_t *key = e->wire.direct
+				     ? ((const struct vb_import *)region->transport)->direct_key
+				     : conn->direct_key;
+
+	if (!conn->t->host->records)
+		return vb_control_send(conn, VB_CTRL_REGION, &e->wire, sizeof(e->wire));
+	memcpy(body.direct_key, key, sizeof(body.direct_key));
+	return vb_control_send(conn, VB_CTRL_REGION, &body, sizeof(body));
 }
 
 int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, uint32_t handle,
@@ -223,7 +246,7 @@ int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, ui
 	if (!e->wire.direct)
 		rc = offer_direct(conn, &e->wire);
 	if (!rc)
-		rc = vb_control_send(conn, VB_CTRL_REGION, &e->wire, sizeof(e->wire));
+		rc = announce(conn, e, region);
 	if (rc) {
 		deregister(e);
 		return rc;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "verbs.h"
@@ -167,6 +168,11 @@ int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf
 		.rnr_retry_count = (uint8_t)conf->rnr_retry_count,
 		.ack_timeout = ack_exponent(conf->ack_timeout_ns),
 	};
+	if (getrandom(&t->sequence, sizeof(t->sequence), 0) < 0) {
+		rc = -errno;
+		explain_open(host, name, rc);
+		goto out_free;
+	}
 	rc = tc_networks_parse(conf->direct_networks, &t->direct_networks, why, sizeof(why));
 	if (rc) {
 		gantry_log_error(host, "direct_networks: %s", why);

@@ -51,6 +51,30 @@ struct vb_hello {
 	uint64_t credit_addr;
 } __attribute__((packed));
 
+#define VB_PROOF 16u /* bytes of a proof */
+
+/*
+ * Private data with a record filter: 56 of the 56 bytes available. The fields up to `session` are
+ * those of struct vb_hello.
+ */
+struct vb_sealed_hello {
+	uint32_t magic;
+	uint16_t version;
+	uint8_t kind, end;
+	uint64_t session;
+	uint32_t sequence; /* the listener accepts each once; the reply repeats it; VB_CONTROL: 0 */
+	uint16_t connects_lane, listens_lane;
+	uint16_t slots, slot_bytes;
+	/* masked: XORed with bytes that only the two ends know; VB_CONTROL: 0 */
+	uint32_t credit_key;
+	uint64_t credit_addr;
+	/*
+	 * keyed code of the fields above, of the proof of the request if this is a reply, and of
+	 * the number of the queue pair of the writer; VB_CONTROL: 0
+	 */
+	uint8_t proof[VB_PROOF];
+} __attribute__((packed));
+
 /* Private data of a rejection: 144 of the 148 bytes available. */
 #define VB_REFUSAL_TEXT 136
 
@@ -116,6 +140,7 @@ enum vb_ctrl_kind {
 	VB_CTRL_OPEN,     /* the server asks the client to establish a queue pair */
 	VB_CTRL_BYE,      /* the sender ends the connection intentionally */
 	VB_CTRL_RECORD,   /* bytes of the record filter; with a filter all messages are in them */
+	VB_CTRL_START,    /* first message of each end in the record filter */
 };
 
 struct vb_ctrl {
@@ -147,6 +172,20 @@ struct vb_ctrl_region {
 	uint8_t address[16];
 };
 
+/* REGION with a record filter. */
+struct vb_ctrl_keyed_region {
+	struct vb_ctrl_region region;
+	uint8_t direct_key[16]; /* key of the proofs of VB_DIRECT, instead of region.secret */
+};
+
+/* START: what the private data of VB_CONTROL leaves out, or does not prove. */
+struct vb_ctrl_start {
+	uint64_t session;
+	uint64_t credit_addr; /* as in struct vb_hello */
+	uint32_t credit_key;
+	uint32_t qpn; /* number of the control queue pair of the sender; iWARP: 0 */
+};
+
 struct vb_ctrl_handle { /* REVOKE, RELEASED */
 	uint32_t handle, generation;
 };
@@ -162,6 +201,7 @@ struct vb_ctrl_open {
 #define VB_CTRL_SLOTS 16u
 
 _Static_assert(sizeof(struct vb_hello) == 48, "private data of a connection request");
+_Static_assert(sizeof(struct vb_sealed_hello) == 56, "private data with a record filter");
 _Static_assert(sizeof(struct vb_refusal) == 144, "private data of a rejection");
 _Static_assert(sizeof(struct vb_msg) == 64, "a cache line");
 _Static_assert(sizeof(struct vb_ctrl) == 8, "control header");

@@ -54,6 +54,7 @@
 /* limit of third parties whose memory is accessed directly, per connection */
 #define VB_PEERS 64
 #define VB_PIPES_PER_CONSUMER 16 /* limit of lanes of the peer that send to one consumer */
+#define VB_DIRECT_KEY 16         /* bytes of the key of the proofs of direct pipes */
 #define VB_POLL 32               /* limit of completions per poll */
 
 enum { VB_SEPARATE, VB_SHARED }; /* values of the option data_qp */
@@ -125,6 +126,7 @@ struct vb_transport {
 	/* all listeners: those of services, and those that accept only direct pipes */
 	LIST_HEAD(, vb_listener) listeners;
 	uint32_t n_accepted; /* connections accepted by listeners */
+	uint32_t sequence;   /* of the last request of this side; begins at a random number */
 	int n_events;        /* events that this vb_progress() has delivered */
 	int events_rc; /* last error of reading connection events, which has been logged; 0: none */
 	pid_t pid;     /* process that opened the device: a forked child must not use it */
@@ -241,6 +243,9 @@ struct vb_pipe {
 	uint32_t sent_then; /* `sent` at the last check for one-way traffic */
 	uint64_t busy_ns;   /* time of the last completion, for the keepalive */
 	int probing;        /* a keepalive probe is outstanding */
+	/* with a record filter: of the request that established the pipe */
+	uint32_t sequence;
+	uint8_t proof[VB_PROOF];
 };
 
 struct vb_lane {
@@ -356,6 +361,7 @@ struct vb_export {
 struct vb_import_peer {
 	struct vb_import_peer *next; /* next owner of the connection */
 	uint64_t session, secret;
+	uint8_t key[VB_DIRECT_KEY]; /* with a record filter */
 	struct sockaddr_storage addr;
 	struct vb_pipe *pipes[VB_MAX_LANES]; /* __atomic; indexed by lane of this side */
 };
@@ -372,12 +378,20 @@ struct vb_import {
 	uint32_t n_users;  /* import_region calls minus release_region calls */
 	uint32_t fetching; /* __atomic: number of lanes that fetch from it */
 	struct vb_ctrl_region wire;
+	uint8_t direct_key[VB_DIRECT_KEY]; /* with a record filter */
 	/*
 	 * third party that owns the memory. NULL without wire.direct: the peer owns it. NULL with
 	 * wire.direct: the address of the owner is outside direct_networks, and import_region
 	 * fails.
 	 */
 	struct vb_import_peer *peer;
+};
+
+/* A request for a queue pair that was accepted. */
+struct vb_seen {
+	uint32_t sequence;
+	uint16_t connects_lane, listens_lane;
+	uint8_t kind;
 };
 
 struct vb_registered { /* local memory for rma: registered by the control thread, read by lanes */
@@ -415,10 +429,16 @@ struct vb_conn {
 	uint64_t session, secret;
 	void *records; /* the record filter; NULL: not open, or none */
 	int records_open;
+	int started;                  /* the START message of the peer has arrived */
 	uint64_t records_deadline_ns; /* time limit of its handshake; 0: none */
+	uint32_t peer_qpn;            /* number of the control queue pair of the peer */
+	/* requests that were accepted, with a record filter */
+	struct vb_seen *seen;
+	uint32_t n_seen;
 	/* secret for VB_DIRECT to memory of this side; 0: not disclosed */
 	uint64_t direct_secret;
-	struct sockaddr_storage to; /* address of the peer */
+	uint8_t direct_key[VB_DIRECT_KEY]; /* set with direct_secret; with a record filter */
+	struct sockaddr_storage to;        /* address of the peer */
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *control_channel; /* member of the epoll set of the transport */
 	struct vb_pipe *control;
@@ -478,11 +498,8 @@ void vb_records_overdue(struct vb_conn *conn, uint64_t now_ns);
 int vb_records_send(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len);
 /* Take a RECORD of the peer. Returns NULL, or the reason why it is invalid. */
 const char *vb_records_receive(struct vb_conn *conn, const void *bytes, size_t len);
-/*
- * Returns the secret that a request for this queue pair of the connection must contain: derived by
- * the filter for each queue pair; without a filter that of the session. 0: none.
- */
-uint64_t vb_records_secret(const struct vb_conn *conn, const struct vb_hello *hello);
+/* Handle START of the peer. Returns NULL, or the reason why it is invalid. */
+const char *vb_records_on_start(struct vb_conn *conn, const struct vb_ctrl_start *start);
 
 /* Returns the version of the protocol of this end. */
 static inline uint16_t vb_version(const struct vb_transport *t)
@@ -705,7 +722,7 @@ void vb_fetch_end(struct vb_import *import);
 /*
  * Handle REGION and REVOKE of the peer. Return 0; -EPROTO, -ENOMEM: the caller ends the connection.
  */
-int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r);
+int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_keyed_region *keyed);
 int vb_on_revoke(struct vb_conn *conn, const struct vb_ctrl_handle *h);
 /* releases revoked regions that no lane fetches from */
 void vb_imports_progress(struct vb_conn *conn);

@@ -160,6 +160,13 @@ static uint8_t depth_of(uint8_t depth, int max)
 	return depth != RDMA_MAX_RESP_RES || max > RDMA_MAX_RESP_RES ? depth : (uint8_t)max;
 }
 
+static void (*spy)(uint8_t *data, unsigned len);
+
+void fake_cm_spy(void (*see)(uint8_t *data, unsigned len))
+{
+	spy = see;
+}
+
 /* Copy the parameters into the id; NULL: the maximum of each, as in the library. */
 static int take_param(struct fv_id *id, const struct rdma_conn_param *param, unsigned max_data)
 {
@@ -183,6 +190,8 @@ static int take_param(struct fv_id *id, const struct rdma_conn_param *param, uns
 	memset(id->data, 0, sizeof(id->data));
 	if (param->private_data_len)
 		memcpy(id->data, param->private_data, param->private_data_len);
+	if (spy)
+		spy(id->data, param->private_data_len);
 	if (id->id.qp)
 		id->param.qp_num = id->qp_num;
 	else if (!fv_qp_find(id->param.qp_num))

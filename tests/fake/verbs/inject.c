@@ -309,6 +309,7 @@ void fake_verbs_renumber(void)
 void fake_verbs_reset(void)
 {
 	fv_lock();
+	fake_cm_spy(NULL);
 	fv_cm_reset();
 	fv_qp_reset();
 	fv_cq_reset();

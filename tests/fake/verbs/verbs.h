@@ -156,6 +156,11 @@ unsigned fake_wire_waiting(struct ibv_qp *qp);
  */
 void fake_cm_push(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status, const void *data,
 		  unsigned len);
+/*
+ * Call `see` for the private data of each request and reply from now on. It can change the bytes,
+ * and must call no function of the libraries. NULL: no longer. fake_verbs_reset() sets NULL.
+ */
+void fake_cm_spy(void (*see)(uint8_t *data, unsigned len));
 /* Remove a device: every id on it gets DEVICE_REMOVAL, every context IBV_EVENT_DEVICE_FATAL. */
 void fake_device_remove(unsigned index);
 /*

@@ -7,7 +7,7 @@
  * at a time as DEPTH leaves open; the server answers with 64 bytes and a block of its memory in one
  * sendmsg() for all requests of one receive; the client receives blocks into its buffers. Both ends
  * poll their sockets. There are no sessions, checks or statistics. NAME.cpu is the CPU time of both
- * ends for each IO.
+ * ends for each IO. tlsfloor is the same with FLOOR_TLS: see tls.h.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -53,6 +53,18 @@ static void prepare(int fd)
 		die("TCP_NODELAY");
 }
 
+#ifdef FLOOR_TLS
+#include "tls.h"
+#define NAME "tlsfloor"
+#else
+#define NAME "tcpfloor"
+
+static void secure(int fd, int listens)
+{
+	(void)fd;
+	(void)listens;
+}
+
 /* Receive some bytes, by polling. Returns their number; 0: the end. */
 static size_t receive(int fd, struct iovec *iov, int n)
 {
@@ -67,13 +79,6 @@ static size_t receive(int fd, struct iovec *iov, int n)
 			die("recvmsg");
 		relax();
 	}
-}
-
-static size_t receive_into(int fd, void *to, size_t bytes)
-{
-	struct iovec iov = {to, bytes};
-
-	return receive(fd, &iov, 1);
 }
 
 /* Remove the first bytes of the pieces. Returns the number of whole pieces that are gone. */
@@ -102,6 +107,14 @@ static void transmit(int fd, struct iovec *iov, int n)
 		iov += gone;
 		n -= gone;
 	}
+}
+#endif
+
+static size_t receive_into(int fd, void *to, size_t bytes)
+{
+	struct iovec iov = {to, bytes};
+
+	return receive(fd, &iov, 1);
 }
 
 /* -- the server -- */
@@ -168,6 +181,7 @@ static void server(void *arg)
 	if (fd < 0)
 		die("accept");
 	prepare(fd);
+	secure(fd, 1);
 	if (path->block)
 		serve(fd);
 	else
@@ -329,7 +343,7 @@ static uint64_t measure_reads(const char *spec, const struct path *path, int fd,
 	first = c.received - first;
 	check(&c);
 	free(c.buffers);
-	snprintf(name, sizeof(name), "tcpfloor_%s", spec);
+	snprintf(name, sizeof(name), NAME "_%s", spec);
 	print_extremes(name, &stats, "kIO/s");
 	print_value(name, (double)first * 1e6 / (double)(t - start), "kIO/s");
 	return c.received;
@@ -362,7 +376,7 @@ static void measure_rtt(int fd, uint64_t length)
 		note(&stats, (double)(t - before) / 100);
 		before = t;
 	} while (t - start < length);
-	print_median("tcpfloor_rtt", &stats, "ns");
+	print_median(NAME "_rtt", &stats, "ns");
 }
 
 static void measure(const char *spec, struct path path, uint64_t length)
@@ -384,6 +398,7 @@ static void measure(const char *spec, struct path path, uint64_t length)
 	if (connect(fd, (struct sockaddr *)&at, sizeof(at)))
 		die("connect");
 	prepare(fd);
+	secure(fd, 0);
 	if (path.block)
 		n = measure_reads(spec, &path, fd, length);
 	else
@@ -391,7 +406,7 @@ static void measure(const char *spec, struct path path, uint64_t length)
 	close(fd);
 	close(path.listener);
 	join(pid);
-	snprintf(name, sizeof(name), "tcpfloor_%s.cpu", spec);
+	snprintf(name, sizeof(name), NAME "_%s.cpu", spec);
 	if (n)
 		print_value(name, (cpu_us() - before) / (double)n, "us");
 }
@@ -427,8 +442,8 @@ int main(int argc, char **argv)
 
 		if (parse_spec(spec, &path)) {
 			fprintf(stderr,
-				"tcpfloor: %s: not rtt or DEPTH[:BYTES] with a depth up to %u, whole "
-				"pages up to 1 MiB\n",
+				NAME ": %s: not rtt or DEPTH[:BYTES] with a depth up to %u, whole "
+				     "pages up to 1 MiB\n",
 				spec, DEPTHS);
 			return 2;
 		}

@@ -146,10 +146,10 @@ static void lane(void)
 static void control(void)
 {
 	const struct vb_ctrl_handle h = {.handle = first.handle, .generation = first.generation};
-	struct vb_ctrl_region next = first;
+	struct vb_ctrl_keyed_region next = {.region = first};
 
 	vb_on_revoke(one, &h);
-	next.generation++;
+	next.region.generation++;
 	if (again && released)
 		vb_on_region(one, &next);
 }
