@@ -82,6 +82,7 @@ int gn_cli_plugins(const struct gn_cli *cli);
 int gn_cli_devices(const struct gn_cli *cli);
 int gn_cli_doca(const struct gn_cli *cli);
 int gn_cli_env(const struct gn_cli *cli);
+int gn_cli_key(const struct gn_cli *cli);
 int gn_cli_new_plugin(const struct gn_cli *cli);
 int gn_cli_options(const struct gn_cli *cli);
 int gn_cli_copy(const struct gn_cli *cli);

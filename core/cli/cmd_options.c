@@ -19,8 +19,9 @@ static const struct {
 	{"role",
 	 "an entry of roles, next to role, listen, connect, stages, backend and what its plugin accepts",
 	 gn_role_options},
-	{"device", "an entry of devices, for every transport", gn_device_options},
+	{"device", "an entry of devices, for every transport", gn_auth_options},
 	{"listen", "the group listen of a role", gn_listen_options},
+	{"allow", "each group of the list allow of listen", gn_allow_options},
 	{"connect", "the group connect of a role, or each of a list of them", gn_connect_options},
 };
 

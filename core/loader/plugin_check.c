@@ -2,6 +2,7 @@
 /* plugin_check.c - check that this host can use the description of a plugin. */
 #include "config/config.h"
 #include "loader/loader_priv.h"
+#include "secure/auth.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -165,11 +166,9 @@ static bool abi_fits(const struct gantry_plugin *desc)
 /* The host gives these options to each device: a plugin would never get its own. */
 static int check_reserved(const struct gantry_plugin *desc, char *why)
 {
-	static const char *const names[] = {"transport", "services", "insecure"};
-
 	for (const struct gantry_option *o = desc->options; o && o->name; o++)
-		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-			if (desc->kind == GANTRY_KIND_TRANSPORT && !strcmp(o->name, names[i]))
+		for (size_t i = 0; desc->kind == GANTRY_KIND_TRANSPORT && gn_device_keys[i]; i++)
+			if (strcmp(o->name, gn_device_keys[i]) == 0)
 				return reject(
 					why,
 					"its option \"%s\" has a name that gantry reserves for its own option of "

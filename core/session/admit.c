@@ -22,28 +22,13 @@
 
 #define REMEDY "raise it or close connections"
 
-/*
- * Check the uid if the transport reports one. A process in another PID namespace has a uid, but no
- * pid.
- */
-static bool uid_allowed(const struct gn_endpoint *ep, uint32_t uid)
-{
-	if (uid == UINT32_MAX)
-		return (ep->device->ops->flags & GANTRY_TRANSPORT_UIDS) == 0;
-	if (ep->n_uids == 0)
-		return uid == getuid();
-	for (uint32_t i = 0; i < ep->n_uids; i++)
-		if (ep->uids[i] == uid)
-			return true;
-	return false;
-}
-
 static const char *refuse_reason(const struct gantry_session *s)
 {
 	const struct gn_role *role = s->role;
 
-	if (!uid_allowed(s->ep, s->peer.uid))
-		return "its uid is not allowed (listen.uids)";
+	if (!gn_rights_user(s))
+		return s->ep->access ? "its user is not allowed (listen.allow)"
+				     : "its uid is not allowed (listen.uids)";
 	return role->server.stopping || role->finished ? "the role is stopping" : NULL;
 }
 

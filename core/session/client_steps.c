@@ -64,6 +64,7 @@ void gn_client_hello(struct gantry_client *c)
 
 	memcpy(h.uuid, c->expected.uuid, sizeof(h.uuid));
 	memcpy(h.secret, c->secret, sizeof(h.secret));
+	gn_rights_client(c->role, c->attr.id, h.client);
 	gn_client_request(c, GN_FRAME_HELLO, &h, sizeof(h));
 	explicit_bzero(h.secret, sizeof(h.secret));
 }

@@ -25,11 +25,13 @@
 #include <gantry/role.h>
 #include <gantry/transport.h>
 
+#include "session/access_list.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 #define GN_FRAME_MAGIC 0x31595247u /* "GRY1" */
-#define GN_FRAME_VERSION 2
+#define GN_FRAME_VERSION 3
 /*
  * Ids of the frame PING. GN_PING: id of a heartbeat. GN_PING_ECHO: bit of the id that marks an
  * answer. GN_PING_NEXT: difference between the ids of two requests of gn_channel_ask().
@@ -99,6 +101,8 @@ struct gn_hello {
 	uint64_t verifier; /* verifier that the client last received for this volume; 0: any */
 	/* secret of the session, from the first answer to HELLO; 0: the session is new */
 	uint8_t secret[GANTRY_SECRET_BYTES];
+	/* from a gateway: identity of the client for which it opens the session; "": none */
+	char client[GN_IDENTITY_MAX + 1];
 };
 
 struct gn_hello_answer {

@@ -33,6 +33,12 @@ enum gn_session_phase {
 	GN_SESSION_CLOSED   /* the role is done, and destroy() is posted */
 };
 
+/* What the rows of `listen.allow` permit to a session. */
+struct gn_rights {
+	uint64_t lanes, sessions, region_bytes;
+	bool read_only;
+};
+
 struct gantry_session {
 	struct gn_role *role;
 	const struct gn_endpoint *ep;
@@ -44,8 +50,12 @@ struct gantry_session {
 	enum gn_state state;
 	uint64_t state_ns; /* when the session reached `state` */
 	struct gantry_peer peer;
-	struct gn_peer *account; /* quotas of the peer, shared by its sessions */
-	struct gn_amounts held;  /* amounts that this session uses of the quotas */
+	/* from HELLO on: whose session it is; "": a user, or a peer that is not authenticated */
+	char identity[GN_IDENTITY_MAX + 1];
+	char client[GN_IDENTITY_MAX + 1]; /* that the peer has stated in HELLO */
+	struct gn_rights rights;          /* from HELLO on */
+	struct gn_peer *account;          /* quotas of the peer, shared by its sessions */
+	struct gn_amounts held;           /* amounts that this session uses of the quotas */
 	struct gantry_session_attr attr;
 	uint64_t features;         /* features of both ends: GN_FEATURE_* */
 	bool takes_lists;          /* backend and stages accept descriptors with GANTRY_IO_LIST */
@@ -158,6 +168,22 @@ void gn_admit_return(struct gantry_session *s, enum gn_quota quota, uint64_t byt
 void gn_admit_memory_released(struct gantry_session *s);
 /* Release all quotas of a connection that has ended, and close the account. */
 void gn_admit_release(struct gantry_session *s);
+
+/* -- rights.c -- */
+/* Returns true if the user of the peer may connect; also true if the transport reports no users. */
+bool gn_rights_user(const struct gantry_session *s);
+/*
+ * Process HELLO: set identity and rights of the session.
+ *
+ * client   identity that the peer states for its client; "": none
+ * lanes    that the peer requests
+ * Returns 0, or with a reason in s->refusal: -EACCES: no row of listen.allow; -EINVAL: malformed,
+ * or more lanes than the row permits; -EBUSY: the peer has as many sessions as its row permits
+ */
+int gn_rights_hello(struct gantry_session *s, const char client[GN_IDENTITY_MAX + 1],
+		    uint32_t lanes);
+/* Returns true if both sessions belong to the same identity or user. */
+bool gn_rights_same_peer(const struct gantry_session *s, const struct gantry_session *t);
 
 /* -- start_order.c -- */
 /*

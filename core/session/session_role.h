@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/event_loop.h"
 #include "pipeline/pipeline.h"
+#include "session/access_list.h"
 #include "transport/device.h"
 
 #include <gantry/role.h>
@@ -60,6 +61,8 @@ struct gn_endpoint {
 	/* limit of bytes of all regions of a peer; 0: automatic, see peers.h */
 	uint64_t max_peer_region_bytes;
 	uint64_t max_peer_queue_memory; /* limit of GN_QUOTA_QUEUE_MEMORY, in bytes */
+	/* peers that may open sessions; NULL: those of `uids`, or that `auth` accepts */
+	struct gn_access *access;
 	/* users that have permission to connect; n_uids 0: only the uid of this process */
 	const uint32_t *uids;
 	uint32_t n_uids;

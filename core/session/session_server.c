@@ -82,9 +82,10 @@ static void finish_step(struct gantry_session *s, int rc)
 		gn_session_watch_volume(s);
 	if (starts)
 		gn_log(GN_LOG_INFO, s->role->host.name,
-		       "session started id=%llx lanes=%u depth=%u pid=%d",
-		       (unsigned long long)s->ch.session, s->attr.lanes, s->attr.depth,
-		       s->peer.pid);
+		       "session started id=%llx lanes=%u depth=%u pid=%d%s%s%s",
+		       (unsigned long long)s->ch.session, s->attr.lanes, s->attr.depth, s->peer.pid,
+		       s->identity[0] != '\0' ? " identity=" : "", s->identity,
+		       s->rights.read_only ? " access=ro" : "");
 	set_deadline(s);
 	if (s->state == GN_ENDED)
 		gn_session_end(s, 0);
@@ -623,6 +624,8 @@ void gn_server_report(const struct gn_role *role, struct gantry_writer *w)
 		w->u64(w, "lanes", s->attr.lanes);
 		w->u64(w, "depth", s->attr.depth);
 		w->u64(w, "peer_pid", s->peer.pid > 0 ? (uint64_t)s->peer.pid : 0);
+		w->string(w, "identity", s->identity);
+		w->boolean(w, "read_only", s->rights.read_only);
 		sum_counts(s, &counts);
 		gn_io_counts_report(&counts, w);
 		w->end(w);

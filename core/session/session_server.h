@@ -57,6 +57,16 @@ void gn_server_stop(struct gn_role *role);
 void gn_server_check_finished(struct gn_role *role);
 /* Add what the sessions have counted since the last call to the counters of the role. */
 void gn_server_update_counters(struct gn_role *role);
+/*
+ * The keys of devices or the rows of listen.allow have changed: end the sessions whose peers have
+ * fewer rights than before.
+ */
+void gn_rights_check(struct gn_role *role);
+/*
+ * Get the identity of the open session with this id at the listener of the role, which a gateway
+ * passes on to its server. client: out; "" if there is none
+ */
+void gn_rights_client(const struct gn_role *role, uint64_t id, char client[GN_IDENTITY_MAX + 1]);
 /* Write the arrays `sessions` and `peers` into the open object. */
 void gn_server_report(const struct gn_role *role, struct gantry_writer *w);
 

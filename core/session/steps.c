@@ -52,6 +52,9 @@ static int hello(struct gantry_session *s, const void *payload)
 				  h.depth, (uint32_t)ep->max_depth);
 		return -EINVAL;
 	}
+	rc = gn_rights_hello(s, h.client, h.lanes);
+	if (rc != 0)
+		return rc;
 	if (h.regions > ep->max_regions) {
 		gn_session_refuse(s, "too many regions (regions=%u, limit listen.max_regions=%u)",
 				  h.regions, (uint32_t)ep->max_regions);
@@ -205,6 +208,8 @@ static int query_done(struct gantry_session *s)
 	volume->max_io = gn_bounce_limit(volume->max_io, needs_bounce(s) ? s->ep->move_memory : 0,
 					 gn_pipeline_count_bouncing(s->role->pipeline) != 0);
 	offer_lists(s, volume);
+	if (s->rights.read_only)
+		volume->flags |= GANTRY_VOLUME_READ_ONLY;
 	fault = gn_volume_fault(volume);
 	if (fault) {
 		gn_session_refuse(s, "the role describes an impossible volume: %s", fault);
@@ -253,13 +258,14 @@ static int export(struct gantry_session *s, const void *payload)
 				  token.handle, device->name);
 		return -EOPNOTSUPP;
 	}
-	if (!gantry_range_ok(s->region_bytes, s->importing->length, s->ep->max_region_bytes)) {
-		gn_session_refuse(
-			s,
-			"regions too large (used=%llu, asked=%llu, limit listen.max_region_bytes=%llu)",
-			(unsigned long long)s->region_bytes,
-			(unsigned long long)s->importing->length,
-			(unsigned long long)s->ep->max_region_bytes);
+	if (!gantry_range_ok(s->region_bytes, s->importing->length, s->rights.region_bytes)) {
+		gn_session_refuse(s, "regions too large (used=%llu, asked=%llu, limit %s=%llu)",
+				  (unsigned long long)s->region_bytes,
+				  (unsigned long long)s->importing->length,
+				  s->rights.region_bytes == s->ep->max_region_bytes
+					  ? "listen.max_region_bytes"
+					  : "region_bytes of listen.allow",
+				  (unsigned long long)s->rights.region_bytes);
 		return -EACCES;
 	}
 	rc = gn_admit_memory(s, GN_QUOTA_REGION_BYTES, s->importing->length);

@@ -34,7 +34,9 @@ static struct gantry_session *find_same_id(const struct gantry_session *s,
 
 static int is_of_another(const struct gantry_session *s, const struct gantry_session *t)
 {
-	return s->peer.uid != UINT32_MAX && t->peer.uid != UINT32_MAX && s->peer.uid != t->peer.uid;
+	return strcmp(s->identity, t->identity) != 0 ||
+	       (s->peer.uid != UINT32_MAX && t->peer.uid != UINT32_MAX &&
+		s->peer.uid != t->peer.uid);
 }
 
 static int check_older(struct gantry_session *s, uint32_t epoch,

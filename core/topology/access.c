@@ -4,8 +4,8 @@
  * enforce
  *
  * The flags of a transport show whether it reports the users of its peers
- * (gn_transport_is_network()). The peers on a network are not authenticated, so a role listens
- * there only if the device has insecure = true.
+ * (gn_transport_is_network()). A device on a network must say how its peers prove who they are
+ * (`auth`).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +88,32 @@ static void check_uids(struct gn_topo_parse *p, const struct gn_topo_role *role,
 		}
 }
 
+/* Check that each row of `allow` names a peer of the kind that the transport reports. */
+static void check_allow(struct gn_topo_parse *p, const struct gn_topo_role *role, bool network)
+{
+	struct gn_conf_node *allow = gn_conf_child(gn_conf_child(role->node, "listen"), "allow");
+	const struct gn_access *access = role->listen->access;
+	const struct gn_topo_device *device = role->listen_device;
+
+	if (!access)
+		return;
+	if (network && device->auth.mode == GN_AUTH_NONE)
+		gn_conf_fault(
+			p->errs, allow,
+			"the peers of the device are not authenticated (device=%s, auth=none): write devices.%s.auth = "
+			"\"psk\" or \"x509\", or omit allow",
+			device->name, device->name);
+	for (uint32_t i = 0; i < access->n; i++)
+		if (!access->rows[i].identity == network)
+			gn_conf_fault(
+				p->errs, gn_conf_index(allow, i),
+				"wrong kind of peer for the transport of the device (device=%s, transport=%s): write %s",
+				device->name, device->plugin->desc->name,
+				network ? "identity" : "user, uid or group");
+	if (gn_conf_child(gn_conf_child(role->node, "listen"), "uids"))
+		gn_conf_fault(p->errs, allow, "stands beside uids, which it replaces: omit uids");
+}
+
 static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *role)
 {
 	struct gn_conf_node *listen = gn_conf_child(role->node, "listen"),
@@ -99,30 +125,56 @@ static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *rol
 		return;
 	network = gn_transport_is_network(device->plugin->ops);
 	check_weights(p, role, network);
-	if (!network) {
+	check_allow(p, role, network);
+	if (!network)
 		check_uids(p, role, uids);
-		return;
-	}
-	if (!device->insecure)
-		gn_conf_fault(
-			p->errs, listen,
-			"the transport of the device does not authenticate peers (device=%s, transport=%s): every host that "
-			"reaches %s could read and write the volume; to accept that, write devices.%s.insecure = true",
-			device->name, device->plugin->desc->name, role->listen->service,
-			device->name);
-	if (uids)
+	else if (uids)
 		gn_conf_fault(
 			p->errs, uids,
 			"the transport of the device does not report the user of a peer (device=%s, transport=%s): "
-			"omit uids, and restrict access to the network of the device",
+			"omit uids, and write allow",
 			device->name, device->plugin->desc->name);
+}
+
+/* Check how the peers of a device are authenticated. */
+static void check_auth(struct gn_topo_parse *p, const struct gn_topo_device *device)
+{
+	const struct gn_auth_conf *auth = &device->auth;
+	const char *missing = gn_auth_missing(auth, device->connects);
+
+	if (!gn_transport_is_network(device->plugin->ops)) {
+		if (gn_auth_is_on(auth))
+			gn_conf_fault(
+				p->errs, gn_conf_child(device->node, "auth"),
+				"has no effect, because the kernel reports the peers of this transport (transport=%s): omit it",
+				device->plugin->desc->name);
+		return;
+	}
+	if (auth->mode == GN_AUTH_UNSET)
+		gn_conf_fault(
+			p->errs, device->node,
+			"does not say how peers on the network prove who they are (transport=%s): write auth = \"psk\" or "
+			"\"x509\", see gantry-security(7); auth = \"none\" lets every host that reaches the device read and write the volumes",
+			device->plugin->desc->name);
+	if (missing)
+		gn_conf_fault(p->errs, device->node, "\"%s\" is missing; auth needs it%s", missing,
+			      device->connects ? "" : " to listen");
 }
 
 void gn_topo_access(struct gn_topo_parse *p)
 {
-	for (uint32_t i = 0; i < p->topology->n_roles; i++)
-		if (p->topology->roles[i].listen)
-			check_listen(p, &p->topology->roles[i]);
+	struct gn_topology *t = p->topology;
+
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		if (t->roles[i].listen)
+			check_listen(p, &t->roles[i]);
+		for (uint32_t k = 0; k < t->roles[i].spec.n_connects; k++)
+			if (t->roles[i].selected && t->roles[i].connect_devices[k])
+				t->roles[i].connect_devices[k]->connects = true;
+	}
+	for (uint32_t i = 0; i < t->n_devices; i++)
+		if (t->devices[i].plugin)
+			check_auth(p, &t->devices[i]);
 }
 
 /* Warn about an option that is set above another limit that is reached first. limit 0: none. */
@@ -166,14 +218,15 @@ void gn_topo_warn_of_access(const struct gn_topo_role *role)
 	const char *name, *text;
 	char source[80];
 
-	if (!role->listen || !gn_transport_is_network(role->listen_device->plugin->ops))
+	if (!role->listen || !gn_transport_is_network(role->listen_device->plugin->ops) ||
+	    gn_auth_is_on(&role->listen_device->auth))
 		return;
 	name = role->listen->name;
 	text = role->listen->service;
 	snprintf(source, sizeof(source), "roles.%s", role->name);
 	gn_log(GN_LOG_WARN, source,
 	       "the listener accepts unauthenticated peers (device=%s, service=%s%s%s): every host that reaches it can "
-	       "read and write the volume (devices.%s.insecure)",
+	       "read and write the volume (devices.%s.auth=none)",
 	       role->listen_device->name, name, strcmp(name, text) ? ", address=" : "",
 	       strcmp(name, text) ? text : "", role->listen_device->name);
 }

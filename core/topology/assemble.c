@@ -34,7 +34,8 @@ int gn_topology_open_device(struct gn_topo_device *device, struct gn_loop *loop)
 	const struct gantry_transport_ops *ops = device->plugin->ops;
 	const char *plugin = device->plugin->desc->name, *lack;
 	struct gantry_device_info info = {.caps = 0};
-	int rc = gn_device_open(loop, device->name, plugin, ops, device->conf, &device->device);
+	int rc = gn_device_open(loop, device->name, plugin, ops, device->conf, &device->auth,
+				&device->device);
 
 	if (rc)
 		return rc;
@@ -267,6 +268,9 @@ void gn_topology_close(struct gn_topology *topology)
 	topology->n_workers = 0;
 	for (uint32_t i = topology->n_devices; i-- > 0;)
 		gn_device_close(&topology->devices[i].device);
+	for (uint32_t i = topology->n_roles; i-- > 0;)
+		if (topology->roles[i].listen)
+			gn_access_free(&topology->roles[i].listen->access);
 	topology->n_roles = topology->n_devices = 0;
 	gn_config_close(&topology->config);
 	gn_loader_close(&topology->loader);

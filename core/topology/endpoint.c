@@ -106,12 +106,12 @@ static struct gn_topo_device *find_device(struct gn_topo_parse *p, struct gn_con
 }
 
 static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group,
-			  const struct gantry_option *options, struct gn_endpoint *endpoint,
-			  struct gn_topo_device **device_p)
+			  const struct gantry_option *options, const char *const *also,
+			  struct gn_endpoint *endpoint, struct gn_topo_device **device_p)
 {
 	struct endpoint_conf conf = {.uids = "", .weights = ""};
 
-	if (gn_conf_options(group, options, &conf, NULL, p->errs)) {
+	if (gn_conf_options(group, options, &conf, also, p->errs)) {
 		const char *device = gn_conf_string(gn_conf_child(group, "device"));
 
 		if (device)
@@ -131,7 +131,8 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group,
 	if (!*device_p)
 		return -EINVAL;
 	endpoint->service = gn_service_text((*device_p)->node, endpoint->name);
-	if (gn_topo_weights(p, gn_conf_child(group, "weights"), conf.weights, endpoint))
+	if (gn_topo_weights(p, gn_conf_child(group, "weights"), conf.weights, endpoint) ||
+	    gn_topo_allow(p, gn_conf_child(group, "allow"), endpoint))
 		return -EINVAL;
 	return gn_topo_numbers(p, gn_conf_child(group, "uids"), conf.uids, UINT32_MAX - 1,
 			       &endpoint->uids, &endpoint->n_uids);
@@ -139,13 +140,15 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group,
 
 int gn_topo_listen(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node)
 {
+	static const char *const also[] = {"allow", NULL};
+
 	if (!node)
 		return 0;
 	role->listen = gn_arena_alloc(&p->topology->arena, sizeof(*role->listen));
 	if (!role->listen)
 		return -ENOMEM;
 	role->spec.listen = role->listen;
-	return parse_endpoint(p, node, gn_listen_options, role->listen, &role->listen_device);
+	return parse_endpoint(p, node, gn_listen_options, also, role->listen, &role->listen_device);
 }
 
 int gn_topo_connect(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node)
@@ -167,7 +170,7 @@ int gn_topo_connect(struct gn_topo_parse *p, struct gn_topo_role *role, struct g
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++)
 		if (parse_endpoint(p, list ? gn_conf_index(node, i) : node, gn_connect_options,
-				   &role->connects[i], &role->connect_devices[i]))
+				   NULL, &role->connects[i], &role->connect_devices[i]))
 			rc = -EINVAL;
 	role->spec.connects = role->connects;
 	role->spec.n_connects = n;

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/safe_path.h"
+#include "session/session_server.h"
 #include "topology/topology_priv.h"
 
 #define TEXT_BYTES 1024
@@ -58,6 +60,16 @@ static const struct gantry_option *find_row(struct gn_topology *t, const char *p
 		return gn_option_find(gn_runtime_options, rest);
 	return find(t, path, &search) && search.found.kind != GANTRY_KIND_OBSERVER ? search.row
 										   : NULL;
+}
+
+/* True if a setting is inside of `allow` of a listener: a reload replaces all its rows together. */
+static bool is_access(const char *path)
+{
+	const char *rest = below(path, "roles");
+
+	rest = rest ? strchr(rest, '.') : NULL;
+	return rest && strncmp(rest, ".listen.allow", 13) == 0 &&
+	       (rest[13] == '\0' || rest[13] == '[');
 }
 
 /* True if a setting belongs to a role or device that this process does not use. */
@@ -191,7 +203,7 @@ static void add_difference(void *arg, struct gn_conf_node *from, struct gn_conf_
 	const struct gantry_option *row = find_row(live->topology, path);
 	struct difference *d;
 
-	if (is_unused(live->topology, path) || is_unused(all->loaded, path) ||
+	if (is_access(path) || is_unused(live->topology, path) || is_unused(all->loaded, path) ||
 	    (live->keeps_log && strcmp(path, "runtime.log") == 0))
 		return;
 	d = make_difference(path, row, from, to);
@@ -396,6 +408,64 @@ int gn_live_set(struct gn_live *live, const char *set, struct gn_errs *errs)
 	return change_to(live, &loaded, rc, true, errs);
 }
 
+static struct gn_topo_role *find_listener(const struct gn_topology *t, const char *name)
+{
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (t->roles[i].listen && strcmp(t->roles[i].name, name) == 0)
+			return &t->roles[i];
+	return NULL;
+}
+
+/* Take over the rows of listen.allow that have changed. `loaded` gets the old ones, to free. */
+static void take_access(struct gn_live *live, const struct gn_topology *loaded)
+{
+	for (uint32_t i = 0; i < loaded->n_roles; i++) {
+		struct gn_topo_role *from = &loaded->roles[i],
+				    *to = find_listener(live->topology, from->name);
+		struct gn_access *old;
+		char path[TEXT_BYTES], words[2][32];
+
+		if (!to || !to->selected || !from->listen ||
+		    gn_access_equal(to->listen->access, from->listen->access))
+			continue;
+		old = to->listen->access;
+		to->listen->access = from->listen->access;
+		from->listen->access = old;
+		snprintf(path, sizeof(path), "roles.%s.listen.allow", to->name);
+		snprintf(words[0], sizeof(words[0]), "%u rows", old ? old->n : 0);
+		snprintf(words[1], sizeof(words[1]), "%u rows",
+			 to->listen->access ? to->listen->access->n : 0);
+		live->on_difference(live->arg, true, path, words[0], words[1]);
+	}
+}
+
+/* Read the keys and certificates of all devices again. */
+static int reload_keys(const struct gn_topology *t, struct gn_errs *errs)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < t->n_devices; i++) {
+		struct gn_device *device = t->devices[i].device;
+		char why[GN_PATH_WHY];
+		int failed = device && device->host.auth ? gn_auth_reload(device->host.auth, why)
+							 : 0;
+
+		if (failed) {
+			gn_errs_add(errs, "%s", why);
+			rc = failed;
+		}
+	}
+	return rc;
+}
+
+/* End the sessions whose peers have lost rights. */
+static void check_rights(const struct gn_topology *t)
+{
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (t->roles[i].role && t->roles[i].listen)
+			gn_rights_check(t->roles[i].role);
+}
+
 int gn_live_reload(struct gn_live *live, struct gn_errs *errs)
 {
 	struct gn_topology_args args = *live->args;
@@ -406,6 +476,11 @@ int gn_live_reload(struct gn_live *live, struct gn_errs *errs)
 	args.values_only = true;
 	live->keeps_log = args.verbose > 0;
 	rc = gn_topology_load(&loaded, live->topology->file, &args, errs);
+	if (rc == 0) {
+		take_access(live, &loaded);
+		rc = reload_keys(live->topology, errs);
+		check_rights(live->topology);
+	}
 	rc = change_to(live, &loaded, rc, false, errs);
 	live->keeps_log = false;
 	return rc;

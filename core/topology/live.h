@@ -50,7 +50,13 @@ int gn_live_set(struct gn_live *live, const char *set, struct gn_errs *errs);
 
 /*
  * Read the file of the topology again, with the overrides of its start, and change the options
- * that differ and can change. Returns as gn_live_set(), but not -EPERM.
+ * that differ and can change. Take over the rows of `listen.allow`, read the keys and certificates
+ * of the devices again, and end the sessions of peers that have lost rights.
+ *
+ * returns  0
+ *          -EINVAL: the file has a fault
+ *          -ENOMEM: out of memory
+ *          another -errno: a device keeps its keys, see gn_auth_reload()
  */
 int gn_live_reload(struct gn_live *live, struct gn_errs *errs);
 

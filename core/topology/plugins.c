@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "secure/auth.h"
 #include "topology/topology_priv.h"
 
 /* -- directories -- */
@@ -237,9 +238,9 @@ const struct gn_plugin *gn_topo_plugin_instance(struct gn_topo_parse *p, unsigne
 						struct gn_conf_node *group, const char *key,
 						struct gn_plugin_instance *part)
 {
+	const char *const own[] = {key, NULL};
 	/* keys that belong to the core */
-	const char *also[] = {key, kind == GANTRY_KIND_TRANSPORT ? "services" : NULL, "insecure",
-			      NULL};
+	const char *const *also = kind == GANTRY_KIND_TRANSPORT ? gn_device_keys : own;
 	const struct gn_plugin *plugin;
 	void *conf;
 

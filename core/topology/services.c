@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * services.c - options of devices that belong to the core. A role names a service, and the option
- * `services` of a device maps names to the texts of its transport, such as addresses.
+ * services.c - options of devices that belong to the core: those of secure/auth_options.c, and
+ * `services`. A role names a service, and `services` of a device maps names to the texts of its
+ * transport, such as addresses.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "topology/topology_priv.h"
-
-const struct gantry_option gn_device_options[] = {
-	{"insecure", GANTRY_OPT_BOOL, offsetof(struct gn_topo_device, insecure), "false", 0, 0,
-	 NULL, NULL,
-	 "Let every host that reaches a listener on the device open its volume: on a network it must be true. Elsewhere it has no effect."},
-	GANTRY_OPTION_END,
-};
 
 void gn_topo_device_options(struct gn_topo_parse *p, struct gn_topo_device *device)
 {
@@ -29,7 +23,7 @@ void gn_topo_device_options(struct gn_topo_parse *p, struct gn_topo_device *devi
 	for (unsigned i = 0; i < n; i++)
 		known[i] = gn_conf_name(gn_conf_index(device->node, i));
 	known[n] = NULL;
-	gn_conf_options(device->node, gn_device_options, device, known, p->errs);
+	gn_conf_options(device->node, gn_auth_options, &device->auth, known, p->errs);
 }
 
 /* Check the text of an endpoint whose name the device does not map. */

@@ -60,8 +60,8 @@ struct gn_topo_embedded_role {
 };
 
 /* Options of the groups of a configuration that belong to the core. */
-extern const struct gantry_option gn_runtime_options[], gn_device_options[], gn_role_options[],
-	gn_listen_options[], gn_connect_options[];
+extern const struct gantry_option gn_runtime_options[], gn_role_options[], gn_listen_options[],
+	gn_connect_options[], gn_allow_options[];
 
 /* Options of the group `runtime`. */
 struct gn_runtime {
@@ -87,7 +87,8 @@ struct gn_topo_device {
 	const struct gn_plugin *plugin;
 	const void *conf;
 	bool used;
-	uint8_t insecure; /* listeners accept peers that the transport does not authenticate */
+	struct gn_auth_conf auth; /* how its peers are authenticated */
+	bool connects;            /* a role of this process connects from the device */
 	struct gn_device *device; /* NULL before it is open */
 	/* -errno with which `open` failed, or would fail, in a trial; else 0 */
 	int absent;

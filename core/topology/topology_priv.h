@@ -141,11 +141,15 @@ uint32_t gn_topo_max_connections(const struct gn_topo_device *device);
 
 /*
  * Call after roles and devices: add a fault for each access rule of a `listen` group that its
- * transport cannot enforce, and for each listener on a device on a network without insecure = true.
+ * transport cannot enforce, and for each device on a network that does not say how its peers are
+ * authenticated.
  */
 void gn_topo_access(struct gn_topo_parse *p);
 /* Call before a role starts: log a warning if it listens on a network. */
 void gn_topo_warn_of_access(const struct gn_topo_role *role);
+
+/* Parse `allow` of `listen`. node NULL: none. */
+int gn_topo_allow(struct gn_topo_parse *p, struct gn_conf_node *node, struct gn_endpoint *listen);
 
 /* Parse weights of peers, "uid 1000=4, host 192.0.2.7=2". node: the setting, for messages. */
 int gn_topo_weights(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text,

@@ -96,7 +96,7 @@ int gn_topo_try_device(struct gn_topo_device *device, struct gn_loop *loop, stru
 		device->absent = rc;
 	gn_ops_complete(GANTRY_KIND_TRANSPORT, &no_device);
 	return gn_device_open(loop, device->name, device->plugin->desc->name, &no_device,
-			      &device->info, &device->device);
+			      &device->info, NULL, &device->device);
 }
 
 void gn_topo_try_part(const struct gn_topo_instance *instance, struct gn_errs *errs)

@@ -20,7 +20,7 @@ static void progress(void *arg)
 
 int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_name,
 		   const struct gantry_transport_ops *ops, const void *conf,
-		   struct gn_device **device_p)
+		   const struct gn_auth_conf *auth, struct gn_device **device_p)
 {
 	struct gn_device *device = calloc(1, sizeof(*device));
 	int rc, fd;
@@ -35,6 +35,9 @@ int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_na
 		.timer = {.fn = progress, .arg = device},
 	};
 	gn_host_init(&device->host, "devices.%s", name);
+	rc = gn_auth_use(&device->host, auth);
+	if (rc != 0)
+		goto out_free;
 	rc = gn_host_returned(&device->host, plugin_name, "open",
 			      ops->open(&device->host.pub, conf, &device->dev));
 	if (rc != 0) {
@@ -56,6 +59,7 @@ int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_na
 out_close:
 	ops->close(device->dev);
 out_free:
+	gn_auth_close(&device->host.auth);
 	gn_host_fini(&device->host);
 	free(device);
 	return rc;
@@ -79,6 +83,7 @@ void gn_device_close(struct gn_device **device_p)
 		gn_loop_remove_fd(device->loop, fd);
 	gn_loop_clear_timer(device->loop, &device->timer);
 	device->ops->close(device->dev);
+	gn_auth_close(&device->host.auth);
 	gn_host_fini(&device->host);
 	free(device);
 }

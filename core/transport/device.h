@@ -8,6 +8,7 @@
 
 #include "base/host.h"
 #include "base/event_loop.h"
+#include "secure/auth.h"
 
 #include <gantry/transport.h>
 
@@ -28,11 +29,13 @@ struct gn_device {
  *              device
  * ops          table of the plugin, without NULL slots
  * conf         filled conf struct of the plugin
- * Returns 0, or a -errno of the plugin or the loop. Logs a failure of the plugin, except -EAGAIN.
+ * auth         how peers are authenticated; NULL: they are not
+ * Returns 0, or a -errno of the plugin, of gn_auth_open() or of the loop. Logs a failure, except
+ * -EAGAIN of the plugin.
  */
 int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_name,
 		   const struct gantry_transport_ops *ops, const void *conf,
-		   struct gn_device **device_p);
+		   const struct gn_auth_conf *auth, struct gn_device **device_p);
 /* gn_device_close - close a device, after all its connections and listeners. NULL has no effect. */
 void gn_device_close(struct gn_device **device_p);
 /*

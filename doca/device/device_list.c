@@ -26,7 +26,6 @@ static const char *const function_words[] = {"default", "none", NULL};
 struct function_conf {
 	const char *pci, *ibdev, *iface, *card, *transport;
 	uint32_t profile; /* 0: not set; else enum gd_side */
-	uint8_t insecure;
 };
 
 static const struct gantry_option function_options[] = {
@@ -42,16 +41,26 @@ static const struct gantry_option function_options[] = {
 	 profile_words, NULL, "Side of the function; auto: dpu if it has representors."},
 	{"transport", GANTRY_OPT_STRING, offsetof(struct function_conf, transport), NULL, 0, 0,
 	 NULL, NULL, "Name of a transport plugin."},
-	{"insecure", GANTRY_OPT_BOOL, offsetof(struct function_conf, insecure), "false", 0, 0, NULL,
-	 NULL,
-	 "Let every host that reaches the device connect: on a network it must be true. Elsewhere it has no effect."},
 	GANTRY_OPTION_END,
 };
 
-/* Keys of an entry that do not belong to a plugin. */
-static const char *const function_keys[] = {"pci",          "ibdev",     "iface",    "card",
-					    "profile",      "transport", "insecure", "services",
-					    "representors", NULL};
+/* Keys of an entry that belong neither to a plugin nor to the core. */
+static const char *const function_keys[] = {"pci",  "ibdev",   "iface",
+					    "card", "profile", "representors"};
+
+#define N_FUNCTION_KEYS (sizeof(function_keys) / sizeof(function_keys[0]))
+#define KEYS_MAX 32
+
+/* Fill `keys` with the keys of an entry that do not belong to a plugin, and NULL. */
+static void list_keys(const char *keys[KEYS_MAX])
+{
+	size_t n = N_FUNCTION_KEYS;
+
+	memcpy(keys, function_keys, sizeof(function_keys));
+	for (size_t i = 0; gn_device_keys[i] && n < KEYS_MAX - 1; i++)
+		keys[n++] = gn_device_keys[i];
+	keys[n] = NULL;
+}
 
 struct rep_conf {
 	const char *pci, *iface;
@@ -240,10 +249,10 @@ static void describe(struct doca_devinfo *info, const char *name, const struct f
 
 static int add_defaults(void)
 {
-	static const struct function_conf dpu = {"0000:03:00.0", "mlx5_0", "p0", THE_CARD,
-						 NULL,           GD_DPU,   0};
-	static const struct function_conf host = {
-		"0000:b1:00.0", "mlx5_1", "ens1f0np0", THE_CARD, NULL, GD_HOST, 0};
+	static const struct function_conf dpu = {"0000:03:00.0", "mlx5_0", "p0",
+						 THE_CARD,       NULL,     GD_DPU};
+	static const struct function_conf host = {"0000:b1:00.0", "mlx5_1", "ens1f0np0",
+						  THE_CARD,       NULL,     GD_HOST};
 	static const struct rep_conf rep = {"0000:b1:00.0", "pf0hpf"};
 	const struct {
 		const char *name;
@@ -356,16 +365,27 @@ static void attach(struct doca_devinfo *info, struct gd_wire *wire, struct gn_er
 		info->comch = true;
 }
 
-/* Require insecure = true for a network transport: it does not authenticate peers. */
-static void check_access(const struct gd_wire *wire, const struct function_conf *conf,
-			 struct gn_errs *errs)
+/* Fill wire->auth. A network transport needs a statement about its peers. */
+static void parse_auth(struct gd_wire *wire, struct gn_errs *errs)
 {
-	if (gn_transport_is_network(wire->loaded->ops) && !conf->insecure)
+	/* the plugin has reported unknown keys already */
+	const char **names = all_names(wire->node), *missing;
+	int rc = !names ? -1
+			: gn_conf_options(wire->node, gn_auth_options, &wire->auth, names, errs);
+
+	free(names);
+	if (rc != 0 || !gn_transport_is_network(wire->loaded->ops))
+		return;
+	missing = gn_auth_missing(&wire->auth, true);
+	if (wire->auth.mode == GN_AUTH_UNSET)
 		gn_conf_fault(
 			errs, wire->node,
-			"the transport does not authenticate peers (transport=%s): every host that reaches the device could "
-			"connect to programs that use it; to accept that, write insecure = true",
+			"does not say how peers on the network prove who they are (transport=%s): write auth = \"psk\" or "
+			"\"x509\", see gantry-security(7); auth = \"none\" lets every host that reaches the device connect to programs "
+			"that use it",
 			wire->plugin);
+	else if (missing)
+		gn_conf_fault(errs, wire->node, "\"%s\" is missing; auth needs it", missing);
 }
 
 static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
@@ -373,6 +393,7 @@ static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
 	struct doca_devinfo *info;
 	struct gd_wire *wire;
 	char pci[GD_PCI_FULL];
+	const char *keys[KEYS_MAX];
 	struct function_conf conf;
 
 	if (!gn_conf_is_group(node)) {
@@ -393,8 +414,9 @@ static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
 		return;
 	}
 	describe(info, wire->name, &conf);
-	if (gd_wire_load(wire, function_keys, errs) == 0) {
-		check_access(wire, &conf, errs);
+	list_keys(keys);
+	if (gd_wire_load(wire, keys, errs) == 0) {
+		parse_auth(wire, errs);
 		gn_services_check(node, wire->loaded, wire->conf, errs);
 		attach(info, wire, errs);
 	}

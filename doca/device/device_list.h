@@ -11,6 +11,7 @@
 #include "base/errs.h"
 #include "config/config.h"
 #include "loader/loader.h"
+#include "secure/auth.h"
 
 #define GD_TRANSPORT_OF_THE_CARD "shm-comch" /* default transport */
 #define GD_PCI_FULL 13
@@ -24,6 +25,7 @@ struct gd_wire {
 	/* set by device_transport.c, under its lock */
 	const struct gn_plugin *loaded;
 	void *conf;
+	struct gn_auth_conf auth; /* how peers on a network are authenticated */
 	struct gd_transport *open;
 };
 

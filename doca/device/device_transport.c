@@ -261,10 +261,13 @@ static int open_transport(struct gd_wire *wire, struct gd_transport **transport_
 	t->due = (struct gn_timer){.fn = progress, .arg = t};
 	init_lock(&t->lock);
 	gn_host_init(&t->host, "devices.%s", wire->name);
-	if (gn_transport_is_network(t->ops))
+	rc = gn_auth_use(&t->host, &wire->auth);
+	if (rc != 0)
+		goto out_free;
+	if (gn_transport_is_network(t->ops) && wire->auth.mode == GN_AUTH_NONE)
 		gd_log(DOCA_LOG_LEVEL_WARNING,
 		       "device %s: the transport does not authenticate peers (transport=%s): every host that reaches the device can connect to "
-		       "this program (insecure = true)",
+		       "this program (auth = \"none\")",
 		       wire->name, wire->plugin);
 	rc = gn_host_returned(&t->host, wire->plugin, "open",
 			      t->ops->open(&t->host.pub, wire->conf, &t->device));
@@ -284,6 +287,7 @@ static int open_transport(struct gd_wire *wire, struct gd_transport **transport_
 out_close:
 	t->ops->close(t->device);
 out_free:
+	gn_auth_close(&t->host.auth);
 	gn_host_fini(&t->host);
 	pthread_mutex_destroy(&t->lock);
 	free(t);

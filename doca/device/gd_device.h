@@ -13,8 +13,8 @@
  *     profile = "host" | "dpu"     side of the function; default: dpu if it has representors
  *     representors = ( { pci = "..."; iface = "..."; } )
  *     card                         functions of one card can connect; default: the emulated card
- *     insecure = true              every host that reaches the device can connect; required for a
- *                                  network transport
+ *     auth, and auth_...           how peers on a network prove who they are (secure/auth.h);
+ *                                  required for a network transport
  *     services = { NAME = "TEXT"; } the transport uses this text for the Comch server NAME
  *     transport, and its options   a transport of this machine (shm-comch) serves Comch, and RDMA
  *                                  between processes of this machine. A network transport

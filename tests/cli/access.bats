@@ -63,9 +63,9 @@ good() {
 
 @test "users on a device that does not report them" {
 	local text="4: roles.store.listen.uids: the transport of the device does not report the user of a peer (device=d, "
-	target tiny 'uids = "0,1000";' 'insecure = true;'
+	target tiny 'uids = "0,1000";' 'auth = "none";'
 	wrong "$text""transport=tiny): omit uids"
-	target tiny 'uids = "";' 'insecure = true;' # only the user of this process
+	target tiny 'uids = "";' 'auth = "none";' # only the user of this process
 	wrong "$text"
 }
 
@@ -135,65 +135,105 @@ no_warning() {
 @test "users over a network" {
 	for plugin in rdma-verbs rxe tcp; do
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
-		target $plugin 'uids = "0";' 'insecure = true;'
+		target $plugin 'uids = "0";' 'auth = "none";'
 		wrong "4: roles.store.listen.uids: the transport of the device does not report the user of a peer (device=d, \
 transport=$plugin)"
 	done
 }
 
-@test "the device of a listener on a network needs insecure = true" {
-	local text="3: roles.store.listen: the transport of the device does not authenticate peers (device=d, transport=tiny): \
-every host that reaches 192.0.2.7:7471 could read and write the volume; to accept that, write devices.d.insecure = true"
+@test "a device on a network says how its peers prove who they are" {
+	local missing='1: devices.d: does not say how peers on the network prove who they are (transport=tiny): write auth = "psk"'
 	target tiny
-	wrong "$text"
-	target tiny '' 'insecure = false;'
-	wrong "$text"
-	target tiny '' 'insecure = true;'
+	wrong "$missing"
+	target tiny '' 'auth = "unset";'
+	wrong "$missing"
+	target tiny '' 'auth = "psk";'
+	wrong '1: devices.d: "auth_keys" is missing; auth needs it to listen'
+	target tiny '' 'auth = "x509"; auth_certificate = "c"; auth_private_key = "k";'
+	wrong '1: devices.d: "auth_authorities" is missing; auth needs it to listen'
+	target tiny '' 'auth = "none";'
 	good
 	target tiny 'uids = "0";' # both errors at once
-	wrong "$text" "4: roles.store.listen.uids: "
+	wrong "$missing" "4: roles.store.listen.uids: "
 }
 
 @test "listeners over a network" {
 	for plugin in rdma-verbs rxe tcp; do
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
 		target $plugin
-		wrong "3: roles.store.listen: the transport of the device does not authenticate peers (device=d, \
-transport=$plugin)"
-		target $plugin '' 'insecure = true;'
+		wrong "1: devices.d: does not say how peers on the network prove who they are (transport=$plugin)"
+		target $plugin '' 'auth = "none";'
 		good
 	done
 }
 
-@test "a role that is not selected needs no statement" {
+@test "a device that no selected role uses needs no statement" {
 	[ -e "$GANTRY_PLUGINS/initiator.so" ] || skip "built without the plugin initiator"
 	target tiny
-	sed -i '2s/roles = {/& load = { role = "initiator"; connect = { device = "d"; name = "192.0.2.7:7471"; }; };/' "$conf"
+	sed -i -e '1s/devices = {/& e = { transport = "tiny"; auth = "none"; };/' \
+		-e '2s/roles = {/& load = { role = "initiator"; connect = { device = "e"; name = "192.0.2.7:7471"; }; };/' "$conf"
 	good --role load
 	gantry check --role store
 	[ "$status" -eq 2 ]
 }
 
 @test "one warning for each listener on a network, at its start" {
-	target tiny '' 'insecure = true;'
+	target tiny '' 'auth = "none";'
 	sed -i 's/"tiny";/& listens = true;/' "$conf"
 	start_and_stop
 	[ "$(grep -c ' warn ' <<<"$output")" -eq 1 ]
 	[[ "$output" == *" warn roles.store: the listener accepts unauthenticated peers (device=d, \
-service=192.0.2.7:7471): every host that reaches it can read and write the volume (devices.d.insecure)"* ]]
+service=192.0.2.7:7471): every host that reaches it can read and write the volume (devices.d.auth=none)"* ]]
 }
 
-@test "on local transports insecure is accepted and changes nothing" {
-	target loop '' 'insecure = true;'
+@test "on local transports auth = none is accepted and changes nothing" {
+	target loop '' 'auth = "none";'
 	good
 	start_and_stop
 	[[ "$output" != *" warn "* ]]
 }
 
+@test "on local transports keys are an error" {
+	target loop '' 'auth = "psk"; auth_keys = "keys";'
+	wrong "1: devices.d.auth: has no effect, because the kernel reports the peers of this transport (transport=loop): omit it"
+}
+
+@test "rows of allow that the transport cannot enforce" {
+	target tiny 'allow = ( { identity = "host-a"; } );' 'auth = "none";'
+	wrong '4: roles.store.listen.allow: the peers of the device are not authenticated (device=d, auth=none): write'
+	target tiny 'allow = ( { uid = 1000; } );' 'auth = "psk"; auth_keys = "keys";'
+	wrong "4: roles.store.listen.allow[0]: wrong kind of peer for the transport of the device (device=d, \
+transport=tiny): write identity"
+	target shm-comch 'allow = ( { identity = "host-a"; } );'
+	wrong "4: roles.store.listen.allow[0]: wrong kind of peer for the transport of the device (device=d, \
+transport=shm-comch): write user, uid or group"
+	target shm-comch 'allow = ( { uid = 1000; } ); uids = "1000";'
+	wrong "4: roles.store.listen.allow: stands beside uids, which it replaces: omit uids"
+}
+
+@test "rows of allow with mistakes" {
+	target shm-comch 'allow = 1;'
+	wrong '4: roles.store.listen.allow: must be a list of at most 4096 groups: ( { identity = "NAME"; }, ... )'
+	target shm-comch 'allow = ( { access = "ro"; } );'
+	wrong "4: roles.store.listen.allow[0]: must name one peer: write one of identity, user, uid, group"
+	target shm-comch 'allow = ( { uid = 1; user = "root"; } );'
+	wrong "4: roles.store.listen.allow[0]: must name one peer"
+	target shm-comch 'allow = ( { user = "nobody-of-that-name"; } );'
+	wrong "4: roles.store.listen.allow[0].user: this machine has no such user (user=nobody-of-that-name): create it"
+	target shm-comch 'allow = ( { group = "no-such-group"; } );'
+	wrong "4: roles.store.listen.allow[0].group: this machine has no such group (group=no-such-group): create it"
+	target shm-comch 'allow = ( { uid = 1; access = "rx"; } );'
+	wrong "4: roles.store.listen.allow[0].access: "
+	target shm-comch 'allow = ( { uid = 1; volumes = "disk"; } );'
+	wrong '4: roles.store.listen.allow[0].volumes: must be a list of names: [ "NAME", ... ]'
+	target tiny 'allow = ( { identity = "host a"; } );' 'auth = "psk"; auth_keys = "keys";'
+	wrong '4: roles.store.listen.allow[0].identity: "host a" is no identity; write 1 to 63 letters'
+}
+
 @test "networks of direct connections that are none" {
 	for plugin in rdma-verbs rxe; do
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
-		target $plugin '' 'insecure = true;'
+		target $plugin '' 'auth = "none";'
 		sed -i 's/'"\"$plugin\";/& direct_networks = \"192.0.2.0\/24, 10.0.0.1\/8\";/" "$conf"
 		wrong "1: devices.d.direct_networks: \"10.0.0.1/8\" has bits after its prefix; write them as 0"
 		sed -i 's/10.0.0.1/10.0.0.0/' "$conf"
@@ -202,9 +242,9 @@ service=192.0.2.7:7471): every host that reaches it can read and write the volum
 }
 
 @test "weights of peers" {
-	target tiny 'weights = " host 192.0.2.7 = 2,host [2001:db8::7]=64";' 'insecure = true;'
+	target tiny 'weights = " host 192.0.2.7 = 2,host [2001:db8::7]=64";' 'auth = "none";'
 	good
-	target tiny 'weights = "uid 1000=4";' 'insecure = true;'
+	target tiny 'weights = "uid 1000=4";' 'auth = "none";'
 	wrong '4: roles.store.listen.weights: wrong kind of peer for the transport of the device (peer=uid 1000, device=d'
 	target loop 'weights = "uid 0=4, uid 1000=2";'
 	good

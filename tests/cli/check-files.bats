@@ -278,7 +278,7 @@ unprivileged() {
 @test "files of a role for another machine are a warning" {
 	[ -e "$GANTRY_PLUGINS/rxe.so" ] || skip "built without the plugin rxe"
 	cat >"$conf" <<-END
-		devices = { nic = { transport = "rxe"; netdev = "none0"; insecure = true; }; };
+		devices = { nic = { transport = "rxe"; netdev = "none0"; auth = "none"; }; };
 		roles = {
 		  a = { role = "target"; listen = { device = "nic"; name = "192.0.2.7:4791"; };
 		    backend = { type = "file"; path = "absent"; }; };

@@ -136,7 +136,7 @@ must serve \"volume0\""
 
 @test "addresses" {
 	[ -e "$GANTRY_PLUGINS/rxe.so" ] || skip "built without the plugin rxe"
-	nic='d = { transport = "rxe"; netdev = "none0"; insecure = true; };'
+	nic='d = { transport = "rxe"; netdev = "none0"; auth = "none"; };'
 	topology "$nic" 'device = "d"; name = "192.0.2.7:4791";' 'device = "d"; name = "192.0.2.7:4791";'
 	check 0
 	quiet
@@ -153,15 +153,15 @@ must serve \"volume0\""
 	check 0 --set roles.store.listen.name=0.0.0.0:4792
 	says 'no role of this file listens at "192.0.2.7:4791": another'
 	# each machine has a separate device
-	topology "$nic e = { transport = \"rxe\"; netdev = \"none1\"; };" 'device = "e"; name = "192.0.2.7:4791";' \
-		'device = "d"; name = "192.0.2.7:4791";'
+	topology "$nic e = { transport = \"rxe\"; netdev = \"none1\"; auth = \"none\"; };" \
+		'device = "e"; name = "192.0.2.7:4791";' 'device = "d"; name = "192.0.2.7:4791";'
 	check 0
 	quiet
 }
 
 @test "names that the device maps to addresses" {
 	[ -e "$GANTRY_PLUGINS/rxe.so" ] || skip "built without the plugin rxe"
-	nic='transport = "rxe"; netdev = "none0"; insecure = true;'
+	nic='transport = "rxe"; netdev = "none0"; auth = "none";'
 	topology "d = { $nic services = { disk = \"192.0.2.7:4791\"; other = \"192.0.2.7:4792\"; }; };" \
 		'device = "d"; name = "disk";' 'device = "d"; name = "disk";'
 	check 0
@@ -187,7 +187,7 @@ must serve \"volume0\""
 
 @test "names of hosts over tcp" {
 	[ -e "$GANTRY_PLUGINS/tcp.so" ] || skip "built without the plugin tcp"
-	topology 'd = { transport = "tcp"; insecure = true; services = { disk = "host.example:4791"; }; };' \
+	topology 'd = { transport = "tcp"; auth = "none"; services = { disk = "host.example:4791"; }; };' \
 		'device = "d"; name = "disk";' 'device = "d"; name = "disk";'
 	check 0 # looks up no name
 	quiet

@@ -11,7 +11,7 @@ setup() {
 	done
 	[ -e "$tiny/tiny.so" ] || skip "built without the test plugin tiny"
 	cat >"$conf" <<-'END'
-		devices = { nic = { transport = "tiny"; insecure = true; }; dpu = { transport = "loop"; }; };
+		devices = { nic = { transport = "tiny"; auth = "none"; }; dpu = { transport = "loop"; }; };
 		roles = {
 		  store = { role = "target"; backend = { type = "memory"; size = "1MiB"; };
 		    listen = { device = "nic"; name = "192.0.2.7:4791";

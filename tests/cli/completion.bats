@@ -94,7 +94,7 @@ needs() {
 	plugins=$(cd "$GANTRY_PLUGINS" && printf '%s\n' *.so | sed 's/\.so$//' | sort | xargs)
 	offers "$plugins" gantry plugins ""
 	offers "$plugins" gantry plugins --options noop ""
-	offers "$(tr ' ' '\n' <<<"$plugins listen connect device role runtime" | sort | xargs)" gantry options ""
+	offers "$(tr ' ' '\n' <<<"$plugins listen allow connect device role runtime" | sort | xargs)" gantry options ""
 	offers listen gantry options loop li
 	mkdir empty
 	offers "" gantry plugins -p empty ""

@@ -463,7 +463,7 @@ listeners() {
 	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" --role r2
 	[ "$status" -eq 0 ]
 	[ -e "$GANTRY_PLUGINS/rdma-verbs.so" ] || return 0
-	options='transport = "rdma-verbs"; ibdev = "none0"; max_connections = 20; insecure = true;' service='name = "192.0.2.7:470'
+	options='transport = "rdma-verbs"; ibdev = "none0"; max_connections = 20; auth = "none";' service='name = "192.0.2.7:470'
 	wrong '4: roles.r1.listen.max_sessions: 21 sessions are more than the 20 connections that listeners of the device "d" ' \
 		< <(listeners "1:max_sessions = 21;")
 }

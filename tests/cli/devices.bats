@@ -31,7 +31,7 @@ says() {
 # One target; $1: options of its device of the transport tiny
 target() {
 	cat >"$conf" <<-END
-		devices = { small = { transport = "tiny"; insecure = true; $1 }; other = { transport = "loop"; }; };
+		devices = { small = { transport = "tiny"; auth = "none"; $1 }; other = { transport = "loop"; }; };
 		roles = { store = { role = "target"; listen = { device = "small"; name = "v"; max_depth = 8; };
 		  backend = { type = "memory"; size = "1MiB"; }; }; };
 	END

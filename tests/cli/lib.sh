@@ -19,7 +19,7 @@ until_true() { # COMMAND... - repeat the command until it succeeds
 
 # watch N TEXT COMMAND... - run the command, which runs until a signal, until it has printed N lines with the text; then its output
 # is in $output. The signal goes to this process only, and without the SIGCONT of timeout(1): that can undo the stop with which
-# the leak check of the address sanitizer begins, which then waits for ever.
+# the leak check of the address sanitizer begins, which then never ends.
 watch() {
 	local n=$1 text=$2 file=$BATS_TEST_TMPDIR/watched watched
 	shift 2

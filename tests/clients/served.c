@@ -47,9 +47,9 @@ static void print_devices(FILE *f, const char *settings)
 	snprintf(address, sizeof(address), "127.%u.%u.%u", pid >> 16 & 255, pid >> 8 & 255,
 		 pid & 255);
 	fprintf(f,
-		"devices = { front = { transport = \"tcp\"; insecure = true; %s\n"
+		"devices = { front = { transport = \"tcp\"; auth = \"none\"; %s\n"
 		"              services = { volume = \"%s:4791\"; }; };\n"
-		"            back = { transport = \"tcp\"; insecure = true; %s\n"
+		"            back = { transport = \"tcp\"; auth = \"none\"; %s\n"
 		"              services = { store = \"%s:4792\"; }; }; };\n",
 		settings, address, settings, address);
 }

@@ -38,7 +38,7 @@ swap()
 swap_run()
 {
 	[ -e "$GANTRY_PLUGINS/$1.so" ] || return 0
-	swap "$1" "insecure = true; services = { disk = \"$2\"; volume0 = \"$3\"; };" || return
+	swap "$1" "auth = \"none\"; services = { disk = \"$2\"; volume0 = \"$3\"; };" || return
 	gantry run -v "$tmp/swapped.conf" --set roles.load.workload.ops=300 >run.log 2>&1 || return
 	cat run.log
 	[ "$(grep -c "service=disk address=$2" run.log)" -ge 2 ]
@@ -108,7 +108,7 @@ section "A plugin in a dozen lines" | sed -n '/^    #define/,/^    };/p' >keep.c
 ok "the configuration passes gantry check" gantry check "$tmp/first.conf"
 ok "it runs" run
 ok "it runs over shared memory" run --set devices.wire.transport=shm-comch
-addresses='insecure = true; services = { disk = "192.0.2.7:7471"; volume0 = "192.0.2.7:7472"; };'
+addresses='auth = "none"; services = { disk = "192.0.2.7:7471"; volume0 = "192.0.2.7:7472"; };'
 ok "another device moves it to shm-comch" swap shm-comch ""
 ok "a device with addresses serves it over loop" swap_run loop "first address" "second address"
 ok "and over shm-comch" swap_run shm-comch "first address" "second address"

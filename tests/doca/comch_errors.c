@@ -310,7 +310,7 @@ static void without_comch(void)
 
 	rig_configure(
 		"devices = {\n"
-		"net = { transport = \"rxe\"; netdev = \"lo\"; pci = \"d1:00.0\"; profile = \"host\"; insecure = true; };\n"
+		"net = { transport = \"rxe\"; netdev = \"lo\"; pci = \"d1:00.0\"; profile = \"host\"; auth = \"none\"; };\n"
 		"host = { transport = \"shm-comch\"; pci = \"c1:00.0\"; profile = \"host\";\n"
 		"	representors = ( { pci = \"e1:00.0\"; } ); };\n"
 		"};");

@@ -142,7 +142,7 @@ static void an_interface_of_a_network_may_have_no_address(void)
 	if (access(plugin, R_OK) != 0)
 		TEST_IGNORE_MESSAGE("no transport of a network is built");
 	interfaces(
-		"devices = { a = { transport = \"rxe\"; pci = \"04:00.0\"; iface = \"none0\"; insecure = true; }; };",
+		"devices = { a = { transport = \"rxe\"; pci = \"04:00.0\"; iface = \"none0\"; auth = \"none\"; }; };",
 		"DOCA_SUCCESS DOCA_ERROR_NOT_FOUND ");
 }
 
@@ -208,22 +208,24 @@ static void start_rdma(void)
 static void a_network_needs_an_explicit_statement(void)
 {
 	static const char why[] =
-		":2: devices.a: the transport does not authenticate peers (transport=tiny): every host that "
-		"reaches the device could connect to programs that use it; to accept that, write insecure = true";
+		":2: devices.a: does not say how peers on the network prove who they are (transport=tiny): "
+		"write auth = \"psk\" or \"x509\"";
 
 	if (access(TINY_DIR "/tiny.so", R_OK))
 		TEST_IGNORE_MESSAGE("built without the test plugin tiny");
 	setenv("GANTRY_PLUGIN_PATH", TINY_DIR ":" TEST_PLUGINDIR, 1);
 	mistake("devices = {\n a = { transport = \"tiny\"; pci = \"c1:00.0\"; };\n};", why);
-	mistake("devices = {\n a = { transport = \"tiny\"; pci = \"c1:00.0\"; insecure = false; };\n};",
+	mistake("devices = {\n a = { transport = \"tiny\"; pci = \"c1:00.0\"; auth = \"unset\"; };\n};",
 		why);
+	mistake("devices = {\n a = { transport = \"tiny\"; pci = \"c1:00.0\"; auth = \"psk\"; };\n};",
+		":2: devices.a: \"auth_keys\" is missing; auth needs it");
 	configured(
 		"doca = { functions = \"none\"; };\n"
-		"devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; insecure = true; }; };",
+		"devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; auth = \"none\"; }; };",
 		"0000:c1:00.0 mlx5_0 0\n");
 	configured(
 		"doca = { functions = \"none\"; };\n"
-		"devices = { a = { transport = \"shm-comch\"; pci = \"c1:00.0\"; insecure = true; }; };",
+		"devices = { a = { transport = \"shm-comch\"; pci = \"c1:00.0\"; auth = \"none\"; }; };",
 		"0000:c1:00.0 mlx5_0 0\n");
 }
 
@@ -232,13 +234,13 @@ static void opening_a_network_device_logs_a_warning(void)
 {
 	static const char text[] =
 		"device a: the transport does not authenticate peers (transport=tiny): every host that "
-		"reaches the device can connect to this program (insecure = true)";
+		"reaches the device can connect to this program (auth = \"none\")";
 	const char *at;
 
 	if (access(TINY_DIR "/tiny.so", R_OK))
 		TEST_IGNORE_MESSAGE("built without the test plugin tiny");
 	write_file(
-		"devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; insecure = true; }; };");
+		"devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; auth = \"none\"; }; };");
 	TEST_ASSERT_EQUAL_INT(0, captured(start_rdma));
 	unsetenv("GANTRY_DOCA_CONF");
 	at = strstr(captured_err, text);
@@ -251,7 +253,7 @@ static void transport_without_a_function_of_its_capability_is_not_opened(void)
 	if (access(TINY_DIR "/tiny.so", R_OK))
 		TEST_IGNORE_MESSAGE("built without the test plugin tiny");
 	write_file(
-		"devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; notes = true; insecure = true; }; };");
+		"devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; notes = true; auth = \"none\"; }; };");
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, captured(start_rdma), captured_out);
 	unsetenv("GANTRY_DOCA_CONF");
 	TEST_ASSERT_EQUAL_STRING("DOCA_ERROR_INITIALIZATION", captured_out);

@@ -303,7 +303,7 @@ static void use_a_network(int fd)
 	(void)fd;
 	CHECK(conf);
 	fputs("doca = { functions = \"none\"; };\n"
-	      "devices = { net = { transport = \"rxe\"; netdev = \"none0\"; pci = \"04:00.0\"; insecure = true; }; };\n",
+	      "devices = { net = { transport = \"rxe\"; netdev = \"none0\"; pci = \"04:00.0\"; auth = \"none\"; }; };\n",
 	      conf);
 	CHECK(fclose(conf) == 0 && setenv("GANTRY_DOCA_CONF", file, 1) == 0);
 	OK(doca_devinfo_create_list(&list, &n));

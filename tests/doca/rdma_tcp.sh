@@ -20,8 +20,8 @@ export GANTRY_DOCA_CONF GANTRY_PLUGIN_PATH
 cat >"$GANTRY_DOCA_CONF" <<-END
 	doca = { functions = "none"; };
 	devices = {
-		dpu = { transport = "tcp"; pci = "03:00.0"; ibdev = "mlx5_0"; iface = "lo"; profile = "dpu"; insecure = true; };
-		host = { transport = "tcp"; pci = "b1:00.0"; ibdev = "mlx5_1"; iface = "lo"; profile = "host"; insecure = true; };
+		dpu = { transport = "tcp"; pci = "03:00.0"; ibdev = "mlx5_0"; iface = "lo"; profile = "dpu"; auth = "none"; };
+		host = { transport = "tcp"; pci = "b1:00.0"; ibdev = "mlx5_1"; iface = "lo"; profile = "host"; auth = "none"; };
 	};
 END
 for program in rdma rdma_conns rdma_events rdma_remote rdma_revoke rdma_rules; do

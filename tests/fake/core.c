@@ -230,8 +230,8 @@ void fake_core_start(struct fake_core *fc, int serves)
 	fc->serves = serves;
 	fc->loop = gn_loop_create();
 	if (!fc->loop || gn_worker_create(&attr, &fc->worker) != 0 ||
-	    gn_device_open(fc->loop, "dev0", "fake", &fake_transport_ops, &fc->ft, &fc->device) !=
-		    0)
+	    gn_device_open(fc->loop, "dev0", "fake", &fake_transport_ops, &fc->ft, NULL,
+			   &fc->device) != 0)
 		fake_fail("core: cannot be made");
 	fc->listen.device = fc->connect.device = fc->device;
 	for (int i = 0; i < FAKE_CORE_LANES; i++)

@@ -5,7 +5,7 @@
  *
  *     struct fake_transport ft;
  *     fake_transport_init(&ft);
- *     gn_device_open(loop, "dev0", "fake", &fake_transport_ops, &ft, &device);
+ *     gn_device_open(loop, "dev0", "fake", &fake_transport_ops, &ft, NULL, &device);
  *     conn = fake_dial(&ft, "volume0"); fake_ctrl_send(conn, ...); gn_loop_turn();
  *     fake_ctrl_recv(conn, ...);
  *     fake_transport_fini(&ft);

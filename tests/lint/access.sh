@@ -9,11 +9,11 @@ pages="man/gantry.conf.5 man/gantry-target.7 man/gantry-gateway.7 man/gantry-rdm
 seed()
 {
 	printf '%s\n' What ---- '' 'The transport decides which peers can open a volume:' '- gantry-x(7): all;' \
-		'  with insecure = true only.' '' More |
+		'  with auth none only.' '' More |
 		put "$1/README"
 	for page in $pages; do
 		printf '%s\n' '.\" access' 'The transport decides which peers can open a volume:' '.Bl -bullet' .It \
-			'.Xr gantry-x 7 :' 'all; with' '.Cm insecure' '.Ql true' only. .El '.\" end' | put "$1/$page"
+			'.Xr gantry-x 7 :' 'all; with' '.Cm auth' none only. .El '.\" end' | put "$1/$page"
 	done
 	sed -i 's/all/few/' "$1/man/gantry-target.7"
 	sed -i '/access/d' "$1/man/gantry-rxe.7"
@@ -29,7 +29,7 @@ one_line()
 of_page()
 {
 	"$awk" '$0 == ".\\\" access" { on = 1; next } $0 == ".\\\" end" { on = 0 } on' "$1" |
-		sed -E '/^\.(Bl|El)/d; s/^\.It$/-/; s/^\.Xr ([^ ]+) ([0-9])/\1(\2)/; s/^\.Ql true/= true/; s/^\.[A-Z][a-z] //
+		sed -E '/^\.(Bl|El)/d; s/^\.It$/-/; s/^\.Xr ([^ ]+) ([0-9])/\1(\2)/; s/^\.[A-Z][a-z] //
 			s/ ([.,;:])$/\1/' | one_line
 }
 

@@ -250,7 +250,7 @@ static void add_device(struct text *text, const struct sim_topology *t, const ch
 		return;
 	}
 	add(text,
-	    "%s = { transport = \"tcp\"; insecure = true; direct = %s; "
+	    "%s = { transport = \"tcp\"; auth = \"none\"; direct = %s; "
 	    "direct_networks = \"192.0.2.0/24\"; revoke_timeout = \"%ums\"; services = { ",
 	    name, t->tcp_direct ? "true" : "false", t->tcp_revoke_ms);
 	for (uint32_t volume = 0; volume < SIM_TARGETS; volume++)

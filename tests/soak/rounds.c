@@ -89,8 +89,8 @@ static void write_devices(const struct driver *d, const struct round *r, FILE *f
 
 	if (o->near)
 		fprintf(f,
-			"devices = {\n  near = { %s insecure = true; };\n  far = { %s };\n"
-			"  store = { %s insecure = true; direct_networks = \"%s/32\"; };\n};\n",
+			"devices = {\n  near = { %s auth = \"none\"; };\n  far = { %s };\n"
+			"  store = { %s auth = \"none\"; direct_networks = \"%s/32\"; };\n};\n",
 			o->near, o->far, o->far, o->far_ip);
 	else
 		fprintf(f,

@@ -107,7 +107,7 @@ made()
 	ip link set c0 up
 	ip link set c1 up
 	cat >"$dir/made.conf" <<-'END'
-		devices: { nic = { transport = "rxe"; netdev = "c0"; create = true; insecure = true;
+		devices: { nic = { transport = "rxe"; netdev = "c0"; create = true; auth = "none";
 		                   services = { disk = "192.0.2.1:0"; }; }; };
 		roles: { store = { role = "target"; listen = { device = "nic"; name = "disk"; };
 		                   backend = { type = "null"; size = "1MiB"; }; }; };

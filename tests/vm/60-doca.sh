@@ -13,8 +13,8 @@ devices()
 	cat >"$GANTRY_DOCA_CONF" <<-END
 		doca = { functions = "none"; };
 		devices = {
-			dpu = { transport = "$1"; pci = "03:00.0"; ibdev = "rxe1"; profile = "dpu"; insecure = true; $2 $4 };
-			host = { transport = "$1"; pci = "b1:00.0"; ibdev = "rxe0"; profile = "host"; insecure = true; $3 $4 };
+			dpu = { transport = "$1"; pci = "03:00.0"; ibdev = "rxe1"; profile = "dpu"; auth = "none"; $2 $4 };
+			host = { transport = "$1"; pci = "b1:00.0"; ibdev = "rxe0"; profile = "host"; auth = "none"; $3 $4 };
 		};
 	END
 }

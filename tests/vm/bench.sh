@@ -93,8 +93,8 @@ in_reports()
 device()
 {
 	case $1 in
-	tcp) echo 'transport = "tcp"; insecure = true;' ;;
-	*) echo "transport = \"rdma-verbs\"; ibdev = \"rxe$2\"; data_qp = \"$1\"; insecure = true;" ;;
+	tcp) echo 'transport = "tcp"; auth = "none";' ;;
+	*) echo "transport = \"rdma-verbs\"; ibdev = \"rxe$2\"; data_qp = \"$1\"; auth = \"none\";" ;;
 	esac
 }
 

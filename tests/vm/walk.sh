@@ -36,7 +36,7 @@ leg()
 	*) return 0 ;;
 	esac
 	# the roles name their services as on other transports
-	services="services = { store = \"${vm_addresses[1]}:7471\"; volume = \"${vm_addresses[0]}:7472\"; }; insecure = true;"
+	services="services = { store = \"${vm_addresses[1]}:7471\"; volume = \"${vm_addresses[0]}:7472\"; }; auth = \"none\";"
 	near="transport = \"$kind\"; $near $services ${2:-}" far="transport = \"$kind\"; $far $services ${2:-}"
 	back_device=$far back_far=$near
 	[ "$kind" != "$1" ] || return 0

@@ -105,7 +105,7 @@ tcp() {
 		services="$services $name = \"$address:$((port++))\";"
 	done
 	for leg in "$@"; do
-		printf -v "${leg}_device" 'transport = "tcp"; insecure = true; services = { %s };' "$services"
+		printf -v "${leg}_device" 'transport = "tcp"; auth = "none"; services = { %s };' "$services"
 	done
 }
 

@@ -21,7 +21,7 @@ setup() {
 	need tcp
 	relays=true
 	where[store]=$far where[bridge]=$near where[load]=$near
-	back_device='transport = "tcp"; insecure = true; services = { store = "10.77.0.2:4791"; };'
+	back_device='transport = "tcp"; auth = "none"; services = { store = "10.77.0.2:4791"; };'
 	connect_options='resume = "60s";'
 	store_backend="type = \"file\"; path = \"$dir/volume\"; create = true; size = \"16MiB\";"
 	topology

@@ -140,7 +140,7 @@ resumes() { # SERVER
 
 @test "names of hosts" {
 	tcp back
-	back_device='transport = "tcp"; insecure = true; services = { store = "localhost:0"; };'
+	back_device='transport = "tcp"; auth = "none"; services = { store = "localhost:0"; };'
 	topology
 	serve store
 	store_at="name = \"localhost:$(sed -n 's/.*listening .*address=.*:\([0-9]*\)$/\1/p' "$dir/store.log")\";"

@@ -455,7 +455,7 @@ static void too_many_frames(void)
 
 static void reserved_options(void)
 {
-	static const char *const names[] = {"transport", "services", "insecure"};
+	static const char *const names[] = {"transport", "services", "auth_keys"};
 
 	for (size_t i = 0; i < 3; i++) {
 		char source[600], name[16], expect[120];

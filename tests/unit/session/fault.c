@@ -144,7 +144,7 @@ static void invalid_return_value_of_a_transport_is_logged(void)
 	answers[0] = 5;
 	said[0] = '\0';
 	gn_log_set_hook(record_error);
-	rc = gn_device_open(fc.loop, "odd", "strange", &ops, NULL, &device);
+	rc = gn_device_open(fc.loop, "odd", "strange", &ops, NULL, NULL, &device);
 	gn_log_set_hook(NULL);
 	TEST_ASSERT_EQUAL_INT(-EPROTO, rc);
 	expect_plugin_bug("strange", "open");

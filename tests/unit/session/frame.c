@@ -19,7 +19,7 @@ static const struct {
 	unsigned type;
 	size_t request, answer;
 } sizes[] = {
-	{GN_FRAME_HELLO, 72, 32},    {GN_FRAME_QUERY, 0, 48}, {GN_FRAME_EXPORT, 8, 0},
+	{GN_FRAME_HELLO, 136, 32},   {GN_FRAME_QUERY, 0, 48}, {GN_FRAME_EXPORT, 8, 0},
 	{GN_FRAME_QUEUES, 264, 264}, {GN_FRAME_START, 0, 0},  {GN_FRAME_STOP, 0, 0},
 	{GN_FRAME_BYE, 0, 0},        {GN_FRAME_PING, 0, 0},   {GN_FRAME_UNEXPORT, 8, 0},
 };

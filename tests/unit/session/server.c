@@ -184,7 +184,7 @@ struct refusal {
 static void hello_export_and_queues_reject_invalid_values(void)
 {
 	static const struct refusal table[] = {
-		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0x00030003,
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0x00040004,
 		 GANTRY_S_UNSUPPORTED, "protocol"},
 		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0,
 		 GANTRY_S_UNSUPPORTED, "0 to 0"},
