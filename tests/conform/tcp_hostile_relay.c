@@ -5,6 +5,8 @@
  */
 #include "conform/tcp_hostile.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -42,13 +44,25 @@ static void send_frame(const struct evil *from, const struct tcp_frame *frame)
 	evil_send(from->link, frame, sizeof(*frame));
 }
 
+/* Let the victim handle all that this end has sent. */
+static void settle(const struct evil *at)
+{
+	int unread = 1; /* bytes that the kernel of the victim does not have yet */
+
+	for (int i = 0; i < 1000 && unread > 0; i++) {
+		rig_settle();
+		RIG_HOLDS(ioctl(at->link, SIOCOUTQ, &unread) == 0, "ioctl of a socket");
+	}
+	rig_settle();
+}
+
 /* Read the frames that have arrived. Returns how many are of this kind. */
 static unsigned count(const struct evil *at, uint8_t kind)
 {
 	struct tcp_frame frame;
 	unsigned n = 0;
 
-	rig_settle();
+	settle(at);
 	while (recv(at->link, &frame, sizeof(frame), MSG_DONTWAIT) == sizeof(frame))
 		n += frame.kind == kind;
 	return n;
