@@ -20,7 +20,6 @@ suite()
 for data_qp in separate shared; do
 	vm_test "rdma-verbs, data_qp = $data_qp" suite verbs ibdev=rxe1 ibdev=rxe0 data_qp=$data_qp
 done
-vm_test "rxe" suite rxe netdev=v1 netdev=v0 data_qp=separate
 vm_test "rxe, with a pre-shared key" suite rxe_secure netdev=v1 netdev=v0 data_qp=separate
 vm_test "rdma-verbs, peers that are killed" suite killed_verbs ibdev=rxe1 ibdev=rxe0 data_qp=separate
 vm_test "rxe, peers that are killed" suite killed_rxe netdev=v1 netdev=v0 data_qp=shared

@@ -52,8 +52,6 @@ rough() # LEG KIND WORD...
 	agree "$(completed load)"
 }
 
-# rxe and rdma-verbs send the same packets
-vm_legs=${VM_LEGS:-rxe rdma-verbs+both}
 over_legs "1 % lost" rough loss loss 1%
 over_legs "5 % lost" rough loss loss 5%
 over_legs "a quarter overtakes" rough reorder delay 1ms reorder 25%
