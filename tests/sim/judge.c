@@ -587,9 +587,7 @@ const char *sim_judge_verdict(void)
 	return NULL;
 }
 
-#define CALM_NS 20000000u /* longest operation in a run without faults */
-
-const char *sim_judge_calm(uint32_t of_volumes)
+const char *sim_judge_calm(uint32_t of_volumes, uint64_t most_ns)
 {
 	for (uint32_t i = 0; i < n_ops; i++) {
 		const struct op *op = &ops[i];
@@ -599,7 +597,7 @@ const char *sim_judge_calm(uint32_t of_volumes)
 		if (op->end == 0 || op->rc != 0)
 			return broken("operation %u failed with %d, although nothing was wrong", i,
 				      op->end != 0 ? op->rc : 1);
-		if (op->ended_ns - op->began_ns > CALM_NS)
+		if (op->ended_ns - op->began_ns > most_ns)
 			return broken("operation %u took %.3f ms, although nothing was wrong", i,
 				      (double)(op->ended_ns - op->began_ns) / 1e6);
 	}

@@ -37,9 +37,10 @@ const char *sim_judge_verdict(void);
 const char *sim_judge_verdict_now(void);
 /*
  * Called at the end of a run, for volumes (a bit mask) without faults, stalls and slow disks.
- * Returns NULL, or a description of an operation that failed or took too long.
+ * most_ns: time of the longest operation. Returns NULL, or a description of an operation that
+ * failed or took longer.
  */
-const char *sim_judge_calm(uint32_t volumes);
+const char *sim_judge_calm(uint32_t volumes, uint64_t most_ns);
 /*
  * Outcomes of operations: RESULT(name of the constant, errno). The statistics of a range of seeds
  * print the name of the errno.

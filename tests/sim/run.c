@@ -12,6 +12,8 @@
 #include "judge.h"
 #include "scenario.h"
 
+/* longest operation in a run without faults; over TCP twice that, since it comes in small pieces */
+#define CALM_NS 20000000u
 #define MS 1000000ull
 #define S (1000 * MS)
 #define LIMIT_NS (300 * S)      /* simulated time; a run that takes longer hangs */
@@ -595,7 +597,9 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	if (!outcome->verdict)
 		outcome->verdict = sim_judge_verdict();
 	if (!outcome->verdict)
-		outcome->verdict = sim_judge_calm(calm_volumes(s));
+		outcome->verdict = sim_judge_calm(
+			calm_volumes(s),
+			s->topology.tcp_front || s->topology.tcp_back ? 2 * CALM_NS : CALM_NS);
 	outcome->trace = sim_trace();
 	outcome->steps = sim_steps();
 	outcome->ns = sim_now();
