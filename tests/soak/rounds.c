@@ -89,7 +89,7 @@ static void write_devices(const struct driver *d, const struct round *r, FILE *f
 
 	if (o->near)
 		fprintf(f,
-			"devices = {\n  near = { %s auth = \"none\"; };\n  far = { %s };\n"
+			"devices = {\n  near = { %s auth = \"none\"; };\n  far = { %s auth = \"none\"; };\n"
 			"  store = { %s auth = \"none\"; direct_networks = \"%s/32\"; };\n};\n",
 			o->near, o->far, o->far, o->far_ip);
 	else

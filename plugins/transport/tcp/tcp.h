@@ -479,6 +479,11 @@ void tcp_wake(struct tcp_device *dev);
 int tcp_watch(struct tcp_device *dev, int fd, uint32_t events, struct tcp_watch *watch);
 void tcp_rewatch(struct tcp_device *dev, int fd, uint32_t events, struct tcp_watch *watch);
 void tcp_unwatch(struct tcp_device *dev, int fd);
+/*
+ * Close a descriptor that the epoll can watch; -1: none. While a child between fork() and exec()
+ * has a copy, close() alone leaves it in the epoll.
+ */
+void tcp_close_fd(struct tcp_device *dev, int fd);
 uint64_t tcp_now(const struct tcp_device *dev);
 uint16_t tcp_version(const struct tcp_device *dev); /* for the hello */
 /* Set the smaller of two times; 0 is none. */

@@ -61,8 +61,7 @@ void tcp_conn_destroy(struct tcp_conn *conn)
 		tcp_lane_free(LIST_FIRST(&conn->lanes));
 	tcp_exports_lost(conn, true);
 	tcp_owners_free(conn);
-	if (conn->fd >= 0)
-		close(conn->fd);
+	tcp_close_fd(conn->dev, conn->fd);
 	if (conn->records)
 		conn->dev->host->records->close(conn->records);
 	free(conn->held.bytes);
@@ -162,7 +161,7 @@ static void connected(struct tcp_conn *conn)
 	int rc = tcp_socket_error(conn->fd);
 
 	if (rc) {
-		close(conn->fd);
+		tcp_close_fd(conn->dev, conn->fd);
 		conn->fd = -1;
 		conn->at++;
 		if (conn->at < conn->n_to)

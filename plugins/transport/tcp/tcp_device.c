@@ -97,6 +97,14 @@ void tcp_unwatch(struct tcp_device *dev, int fd)
 	epoll_ctl(dev->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
+void tcp_close_fd(struct tcp_device *dev, int fd)
+{
+	if (fd < 0)
+		return;
+	tcp_unwatch(dev, fd);
+	close(fd);
+}
+
 /* -- open and close -- */
 
 static void free_device(struct tcp_device *dev)

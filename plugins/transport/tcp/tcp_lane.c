@@ -59,8 +59,7 @@ void tcp_lane_free(struct tcp_lane *lane)
 	LIST_REMOVE(lane, entry);
 	if (lane->epoll >= 0)
 		close(lane->epoll);
-	if (lane->bell >= 0)
-		close(lane->bell);
+	tcp_close_fd(dev, lane->bell);
 	tc_cell_put(&dev->sends, lane->sends);
 	tc_cell_put(&dev->payload, lane->payload);
 	pthread_mutex_destroy(&lane->lock);

@@ -152,8 +152,9 @@ static void close_socket(struct tcp_link *link)
 {
 	tcp_stream_close(link->lane->conn->dev, link->stream);
 	link->stream = NULL;
-	if (link->fd >= 0)
-		close(link->fd);
+	if (link->fd >= 0 && link->lane->epoll >= 0)
+		epoll_ctl(link->lane->epoll, EPOLL_CTL_DEL, link->fd, NULL);
+	tcp_close_fd(link->lane->conn->dev, link->fd);
 	link->fd = -1;
 }
 

@@ -88,7 +88,7 @@ static int find(const struct tcp_device *dev, const char *service, struct sockad
 static void close_sockets(struct tcp_listener *l)
 {
 	while (l->n_sockets)
-		close(l->sockets[--l->n_sockets].fd);
+		tcp_close_fd(l->dev, l->sockets[--l->n_sockets].fd);
 }
 
 static int open_sockets(struct tcp_listener *l, struct sockaddr_storage *list, int n)
@@ -209,8 +209,7 @@ void tcp_listeners_reap(struct tcp_device *dev)
 void tcp_pending_end(struct tcp_pending *pending)
 {
 	LIST_REMOVE(pending, link);
-	if (pending->fd >= 0)
-		close(pending->fd);
+	tcp_close_fd(pending->dev, pending->fd);
 	pending->fd = -1;
 	tcp_stream_close(pending->dev, pending->stream);
 	pending->stream = NULL;
