@@ -56,6 +56,8 @@ static void settle(const struct evil *at)
 	rig_settle();
 }
 
+static uint16_t asked[OWNED / 65536]; /* numbers of the reads that count() has seen last */
+
 /* Read the frames that have arrived. Returns how many are of this kind. */
 static unsigned count(const struct evil *at, uint8_t kind)
 {
@@ -64,7 +66,8 @@ static unsigned count(const struct evil *at, uint8_t kind)
 
 	settle(at);
 	while (recv(at->link, &frame, sizeof(frame), MSG_DONTWAIT) == sizeof(frame))
-		n += frame.kind == kind;
+		if (frame.kind == kind && n < OWNED / 65536)
+			asked[n++] = frame.queue;
 	return n;
 }
 
@@ -90,8 +93,8 @@ static void revoke_while_a_read_waits(void)
 	RIG_OK(rig.ops->revoke_region(user.conn, 1));
 	evil_ctrl(&user, TCP_CTRL_RELEASED, &one, sizeof(one));
 	rig_until(rig.b.n_revoked, revoked + 1);
-	for (uint16_t i = 0; i < n; i++) {
-		data.queue = i;
+	for (unsigned i = 0; i < n; i++) {
+		data.queue = asked[i];
 		send_frame(&owner, &data);
 		evil_send(owner.link, bytes, sizeof(bytes));
 	}
