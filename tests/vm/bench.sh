@@ -165,7 +165,11 @@ nvme_begin()
 	ln -s "$nvmet/subsystems/gantry-$1" $nvmet/ports/$number/subsystems/ || return 1
 	echo "transport=$1,traddr=${vm_addresses[0]},trsvcid=$number,nqn=gantry-$1,host_traddr=${vm_addresses[1]},\
 hostnqn=nqn.2014-08.org.nvmexpress:uuid:$host,hostid=$host,nr_io_queues=1" >/dev/nvme-fabrics || return 1
-	await nvme_found "$1"
+	for _ in {1..250}; do
+		nvme_found "$1" && return
+		read -rt 0.02 <><(:) || :
+	done
+	return 1
 }
 
 nvme_found()
