@@ -22,8 +22,7 @@ struct gn_counter {
 /* Host of one plugin instance. The owner of the instance embeds it; the plugin sees `pub`. */
 struct gn_host {
 	struct gantry_host pub;
-	struct gn_auth
-		*auth; /* of a device whose peers are authenticated (secure/auth.h); else NULL */
+	struct gn_auth *auth; /* secure/auth.h; NULL: peers are not authenticated */
 	struct gn_counter *counters;
 	pthread_mutex_t lock;      /* guards `limit` */
 	struct gn_log_limit limit; /* rate limit of warnings, because peers can cause them */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/host.h"
 
 bool auth_is_set(const char *text)
 {
@@ -57,22 +58,12 @@ static int copy_conf(struct gn_auth_conf *to, const struct gn_auth_conf *from)
 static int check_conf(const struct gn_auth_conf *conf, char *why)
 {
 	const bool is_psk = conf->mode == GN_AUTH_PSK;
-	const struct {
-		const char *name, *value;
-		bool needed;
-	} files[] = {
-		{"keys", conf->keys, is_psk},
-		{"certificate", conf->certificate, !is_psk},
-		{"private_key", conf->private_key, !is_psk},
-		{"authorities", conf->authorities, !is_psk},
-	};
+	const char *missing = gn_auth_missing(conf, false);
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (files[i].needed && !auth_is_set(files[i].value)) {
-			snprintf(why, GN_PATH_WHY, "authentication: no file is set: set %s",
-				 files[i].name);
-			return -EINVAL;
-		}
+	if (missing) {
+		snprintf(why, GN_PATH_WHY, "authentication: no file is set: set %s", missing);
+		return -EINVAL;
+	}
 	if (is_psk && auth_is_set(conf->identity) && !gn_identity_ok(conf->identity)) {
 		snprintf(why, GN_PATH_WHY,
 			 "authentication: not an identity (limit=%d): write letters, digits and "
@@ -150,7 +141,7 @@ int gn_auth_open(const struct gn_auth_conf *conf, struct gn_auth **auth_p, char 
 
 	*auth_p = NULL;
 	why[0] = '\0';
-	if (conf->mode != GN_AUTH_PSK && conf->mode != GN_AUTH_X509)
+	if (!gn_auth_is_on(conf))
 		return 0;
 	rc = check_conf(conf, why);
 	if (rc)
@@ -174,6 +165,18 @@ int gn_auth_open(const struct gn_auth_conf *conf, struct gn_auth **auth_p, char 
 	auth->tokens_ns = gn_now_ns();
 	*auth_p = auth;
 	return 0;
+}
+
+int gn_auth_use(struct gn_host *host, const struct gn_auth_conf *conf)
+{
+	char why[GN_PATH_WHY];
+	int rc = conf ? gn_auth_open(conf, &host->auth, why) : 0;
+
+	if (rc)
+		gn_log(GN_LOG_ERROR, host->name, "%s", why);
+	else if (host->auth)
+		host->pub.records = &gn_auth_records;
+	return rc;
 }
 
 int gn_auth_reload(struct gn_auth *auth, char *why)

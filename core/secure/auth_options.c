@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* auth_options.c - the options of a device that say how its peers are authenticated. */
-#include "secure/auth.h"
-
-#include "base/host.h"
-#include "base/safe_path.h"
+#include "secure/auth_priv.h"
 
 #include <stddef.h>
 
@@ -62,22 +59,7 @@ const char *gn_auth_missing(const struct gn_auth_conf *conf, bool connects)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].mode == conf->mode && (connects || !rows[i].connects) &&
-		    rows[i].value[0] == '\0')
+		    !auth_is_set(rows[i].value))
 			return rows[i].option;
 	return NULL;
-}
-
-int gn_auth_use(struct gn_host *host, const struct gn_auth_conf *conf)
-{
-	char why[GN_PATH_WHY];
-	int rc;
-
-	if (!conf || !gn_auth_is_on(conf))
-		return 0;
-	rc = gn_auth_open(conf, &host->auth, why);
-	if (rc == 0)
-		host->pub.records = &gn_auth_records;
-	else
-		gn_log(GN_LOG_ERROR, host->name, "%s", why);
-	return rc;
 }

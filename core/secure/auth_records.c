@@ -374,29 +374,20 @@ static int start_tls(struct auth_filter *f)
 	return f->listens ? 0 : shake(f);
 }
 
-/* Returns NULL, or the option without which the device cannot connect. */
-static const char *lacks(const struct gn_auth_conf *conf)
-{
-	const bool is_psk = conf->mode == GN_AUTH_PSK;
-
-	if (auth_is_set(is_psk ? conf->identity : conf->peers))
-		return NULL;
-	return is_psk ? "identity" : "peers";
-}
-
 static int open_filter(const struct gantry_host *host, const void *conn, int listens,
 		       const struct gantry_peer *peer, void **records_p)
 {
 	struct gn_auth *auth = gn_container_of(host, const struct gn_host, pub)->auth;
+	const char *missing;
 	struct auth_filter *f;
 	int rc;
 
 	(void)peer;
 	if (listens && !auth_take_token(auth, gn_now_ns()))
 		return -EBUSY;
-	if (!listens && lacks(&auth->conf)) {
-		gantry_log_error(host, "cannot connect: this device only listens: set %s",
-				 lacks(&auth->conf));
+	missing = listens ? NULL : gn_auth_missing(&auth->conf, true);
+	if (missing) {
+		gantry_log_error(host, "cannot connect: this device only listens: set %s", missing);
 		return -EINVAL;
 	}
 	f = calloc(1, sizeof(*f));

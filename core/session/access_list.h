@@ -24,8 +24,8 @@ struct gn_allow {
 	uint32_t gid;       /* UINT32_MAX: the row names no group */
 	char **volumes;     /* names of services */
 	uint32_t n_volumes; /* 0: every service */
-	uint32_t read_only;
-	uint8_t relay;         /* accept the identity that this peer claims for its client */
+	bool read_only;
+	bool relay;            /* accept the identity that this peer claims for its client */
 	uint64_t sessions;     /* limit of sessions at a time; 0: that of the listener */
 	uint64_t lanes;        /* limit of lanes of each session; 0: that of the listener */
 	uint64_t region_bytes; /* limit of the regions of each session; 0: that of the listener */

@@ -59,7 +59,7 @@ static uint64_t lower(uint64_t limit, uint64_t other)
 
 static void limit_by(struct gn_rights *rights, const struct gn_allow *row)
 {
-	rights->read_only |= row->read_only != 0;
+	rights->read_only |= row->read_only;
 	rights->lanes = lower(rights->lanes, row->lanes);
 	rights->sessions = lower(rights->sessions, row->sessions);
 	rights->region_bytes = lower(rights->region_bytes, row->region_bytes);

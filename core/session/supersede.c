@@ -32,20 +32,13 @@ static struct gantry_session *find_same_id(const struct gantry_session *s,
 	return t;
 }
 
-static int is_of_another(const struct gantry_session *s, const struct gantry_session *t)
-{
-	return strcmp(s->identity, t->identity) != 0 ||
-	       (s->peer.uid != UINT32_MAX && t->peer.uid != UINT32_MAX &&
-		s->peer.uid != t->peer.uid);
-}
-
 static int check_older(struct gantry_session *s, uint32_t epoch,
 		       const uint8_t secret[GANTRY_SECRET_BYTES])
 {
 	const unsigned long long id = s->ch.session;
 
 	for (struct gantry_session *t = find_same_id(s, NULL); t; t = find_same_id(s, t)) {
-		if (is_of_another(s, t)) {
+		if (!gn_rights_same_peer(s, t)) {
 			gn_session_refuse(
 				s,
 				"session: already open by another user (id=%llx): close it there first",

@@ -168,7 +168,7 @@ static int parse_row(struct gn_topo_parse *p, struct gn_conf_node *group, struct
 
 	if (rc)
 		return rc;
-	row->read_only = conf.access;
+	row->read_only = conf.access != 0; /* access_words */
 	row->relay = conf.relay;
 	row->sessions = conf.sessions;
 	row->lanes = conf.lanes;

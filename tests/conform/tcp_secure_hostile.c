@@ -280,7 +280,7 @@ static void each_changed_byte_ends_the_connection(void)
 	good_b = rig.b.conn;
 	spy.on = 1;
 	guest_open(&g);
-	RIG_HOLDS(guest_send(&g) > 0, "messages of a connection that nobody attacks");
+	RIG_HOLDS(guest_send(&g) > 0, "messages of a connection that is not attacked");
 	n = (long)(sizeof(spy.hello) + spy.n);
 	memcpy(flight, spy.flight, spy.n);
 	guest_close(&g);
@@ -384,7 +384,7 @@ static void lane_of_another_session(void)
 /* An attacker that speaks TLS, with a secret of its own. */
 static void wrong_secret(void)
 {
-	static const uint8_t secret[32] = "a secret that nobody else has";
+	static const uint8_t secret[32] = "a secret of another session";
 	uint64_t end = 0;
 	void *stream;
 	int fd, rc;

@@ -75,10 +75,5 @@ replace_rows() {
 	begin load --set roles.load.workload.ops=0
 	busy load
 	replace_rows "{ uid = $((me + 1)); }, { uid = $me; }"
-	busy load $(($("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed') + 1000))
-	kill -TERM "${pids[load]}"
-	finish load
-	[ "$status" -eq 3 ]
-	holds "$dir/load.json" 'load.errors == {}' "$(findings load) == 0"
-	stop bridge store
+	recovers
 }

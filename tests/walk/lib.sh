@@ -362,3 +362,17 @@ clean() { # NAME... - they hold what they held
 nothing_left() { # after all have ended: no sockets, no locks
 	[ -z "$(find "$dir" -type s)" ] || { find "$dir" -type s; return 1; }
 }
+
+# recovers - work goes on after an event: a thousand more IOs complete, and all roles end, the initiator with verified data
+recovers() {
+	local before
+	before=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
+	busy load $((before + 1000))
+	kill -TERM "${pids[load]}"
+	finish load
+	[ "$status" -eq 3 ]
+	once "$dir/load.json" load
+	holds "$dir/load.json" "$(findings load) == 0" 'load.errors == {}' 'load.quarantined == 0'
+	stop bridge store
+	nothing_left
+}

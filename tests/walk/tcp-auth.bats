@@ -104,7 +104,6 @@ lanes() { # ARGUMENT... - of the initiator
 
 # The initiator resumes its session when the killed server has started again.
 resumes() { # SERVER
-	local before
 	connect_options='resume = "60s";'
 	need file
 	store_backend="type = \"file\"; path = \"$dir/volume\"; create = true; size = \"16MiB\"; lock_wait = \"10s\";"
@@ -115,15 +114,7 @@ resumes() { # SERVER
 	slay "$1"
 	serve "$1"
 	logged load 'session resumed .*epoch=[2-9]'
-	before=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
-	busy load $((before + 1000))
-	kill -TERM "${pids[load]}"
-	finish load
-	[ "$status" -eq 3 ]
-	once "$dir/load.json" load
-	holds "$dir/load.json" "$(findings load) == 0" 'load.errors == {}' 'load.quarantined == 0'
-	stop bridge store
-	nothing_left
+	recovers
 }
 
 @test "both legs: the gateway is killed and comes again" {

@@ -50,20 +50,6 @@ works() { # ARGUMENT... - of the initiator; all IOs complete, once, with the rig
 	agree "$(completed load)"
 }
 
-# Work goes on after an event: the initiator ends with verified data.
-recovers() {
-	local before
-	before=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
-	busy load $((before + 1000))
-	kill -TERM "${pids[load]}"
-	finish load
-	[ "$status" -eq 3 ]
-	once "$dir/load.json" load
-	holds "$dir/load.json" "$(findings load) == 0" 'load.errors == {}' 'load.quarantined == 0'
-	stop bridge store
-	nothing_left
-}
-
 cable() { # up | down
 	on "$near" ip link set wire0 "$1"
 	now_ms

@@ -102,7 +102,7 @@ static void readable_key_file_is_rejected(void)
 	conf.keys = "/dev/null";
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rejected(&conf, "not a regular file"));
 	conf.keys = NULL;
-	TEST_ASSERT_EQUAL_INT(-EINVAL, rejected(&conf, "set keys"));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, rejected(&conf, "set auth_keys"));
 	conf.keys = rig_path("keys");
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rejected(&conf, "no key for the identity of this device"));
 	conf.identity = "a b";

@@ -286,7 +286,7 @@ static void files_are_checked(void)
 	conf.authorities = rig_file("wrong", "-----BEGIN CERTIFICATE-----\nAAAA\n", 0644);
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rejected(&conf, "no certificate, or a wrong one"));
 	conf.authorities = NULL;
-	TEST_ASSERT_EQUAL_INT(-EINVAL, rejected(&conf, "set authorities"));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, rejected(&conf, "set auth_authorities"));
 	conf = conf_of("client");
 	conf.revoked = conf.authorities;
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rejected(&conf, "no CRL, or a wrong one"));
