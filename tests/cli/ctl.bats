@@ -121,7 +121,7 @@ measures() { # NUMBER - the stage has more samples than that
 
 @test "the times of stages are switched on and off" {
 	need fault
-	sed -i 's|backend = {|stages = ( { type = "fault"; delay = "2ms"; delay_rate = "100%"; } ); &|' "$conf"
+	sed -i 's|backend = {|stages = ( { type = "fault"; delay = "3ms"; delay_rate = "100%"; } ); &|' "$conf"
 	begin --set roles.load.workload.depth=8
 	until_true completes 10
 	[ "$(own_times)" = '[null,null,false,false]' ]

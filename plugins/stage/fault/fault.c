@@ -194,8 +194,10 @@ static int submit_with(struct fault_lane *lane, struct gantry_io *io, uint32_t k
 	if (kinds & 1u << FAULT_DROP)
 		return drop(lane, record);
 	if (kinds & 1u << FAULT_DELAY) {
+		/* lane->now_ns can be older than the IO: the delay would be too short */
 		fault_hold_add(&lane->hold, record,
-			       lane->lane->now_ns + lane->fault->conf->delay_ns);
+			       lane->fault->host->now_ns(lane->fault->host) +
+				       lane->fault->conf->delay_ns);
 		gantry_count(&lane->n_done[FAULT_DELAY], 1);
 		return 0;
 	}

@@ -165,6 +165,15 @@ static void delayed_io_continues_at_its_time(void)
 	TEST_ASSERT_EQUAL_UINT64(2, reported("delayed_ops"));
 }
 
+/* The time of the lane is that of its last turn, which can be long ago. */
+static void delay_begins_when_the_io_arrives(void)
+{
+	OPEN("delay=2ms", "delay_rate=100%");
+	host.now_ns += MS;
+	submit(GANTRY_OP_READ);
+	TEST_ASSERT_EQUAL_UINT64(host.now_ns + 2 * MS, fake_wake_ns(&chain));
+}
+
 static void delayed_io_waits_for_a_busy_path(void)
 {
 	OPEN("delay=1ms", "delay_rate=1");
@@ -489,6 +498,7 @@ int main(void)
 	RUN_TEST(wrong_rates_are_refused);
 	RUN_TEST(rates_are_the_same_in_all_locales);
 	RUN_TEST(delayed_io_continues_at_its_time);
+	RUN_TEST(delay_begins_when_the_io_arrives);
 	RUN_TEST(delayed_io_waits_for_a_busy_path);
 	RUN_TEST(delayed_io_fails_when_the_path_rejects_it_for_good);
 	RUN_TEST(dropped_io_times_out_at_its_deadline);
