@@ -131,7 +131,7 @@ made()
 }
 
 vm_test "rxe: check makes no device, run does" made
-over_legs "three processes, one lane" verified ""
+vm_legs="rxe rdma-verbs+both" over_legs "three processes, one lane" verified ""
 over_legs "four lanes" verified "" --set roles.load.lanes=4
 over_legs "blocks of 64 KiB, with flushes" verified "" --set roles.load.workload.block=64KiB \
 	--set roles.load.workload.flush_every=50
@@ -140,6 +140,5 @@ over_legs "a volume that the device knows" straight --set roles.load.lanes=2 --s
 over_legs "two initiators at once" two_initiators
 over_legs "the image of a file system, in and out" copied 1
 over_legs "the same on four lanes" copied 4
-vm_legs=rdma-verbs+both
 over_legs "a target connects to no address outside direct_networks" not_connected
 vm_done

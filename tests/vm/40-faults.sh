@@ -136,5 +136,5 @@ over_legs "the cable is cut: known within $soon ms" cable_cut
 for role in load bridge store; do
 	over_legs "$role is killed" killed "$role"
 done
-vm_legs=${vm_legs//*+both/} over_legs "data moves while the gateway is stopped" moved_past_gateway
+vm_legs=rxe over_legs "data moves while the gateway is stopped" moved_past_gateway
 vm_done

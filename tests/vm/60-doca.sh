@@ -19,16 +19,17 @@ devices()
 	END
 }
 
-programs() # WHAT
+# programs WHAT PROGRAM... - run these programs of tests/doca
+programs()
 {
 	local program
-	for program in rdma rdma_conns rdma_events rdma_remote rdma_revoke rdma_rules; do
+	for program in "${@:2}"; do
 		vm_program "$1" "$top_builddir/tests/doca/$program"
 	done
 }
 
 devices rdma-verbs '' '' 'inline = "1024";'
-programs "rdma-verbs"
+programs "rdma-verbs" rdma rdma_conns rdma_events rdma_remote rdma_revoke rdma_rules
 devices rxe 'netdev = "v1";' 'netdev = "v0";' 'data_qp = "shared";'
-programs "rxe, one queue pair"
+programs "rxe, one queue pair" rdma rdma_revoke
 vm_done

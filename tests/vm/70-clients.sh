@@ -7,7 +7,6 @@
 vm_network
 vm_limit=240
 seconds=100
-vm_legs=${VM_LEGS:-shm-comch rdma-verbs+both}
 disk=/dev/nbd0
 place=$TMPDIR/disk
 mkdir -p "$place"

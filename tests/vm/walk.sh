@@ -15,8 +15,8 @@ vm_limit=120
 seconds=60
 
 # the tested legs: of each topology, only the storage leg uses RDMA, or (both) also the leg to the host. rxe and rdma-verbs send the
-# same packets
-vm_legs=${VM_LEGS:-rxe rdma-verbs+both}
+# same packets, so most tests use one of them. VM_LEGS names others
+vm_legs=${VM_LEGS:-rdma-verbs+both}
 
 # leg NAME [OPTIONS] - set up a test over that leg; OPTIONS: options of the devices in configuration syntax
 leg()

@@ -57,7 +57,7 @@ cable() { # up | down
 
 @test "loss of one packet in a hundred" {
 	bad_link loss 1%
-	works --set roles.load.workload.ops=2000
+	works --set roles.load.workload.ops=500
 }
 
 @test "packets out of order" {
