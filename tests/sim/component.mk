@@ -41,6 +41,12 @@ $(OUT)/parts/product/%.o: $(FROM)/%.c $(renames)
 	$(CC) $(product_flags) -MMD -MP -c -o $@ $<
 	$(first_renames)
 	objcopy --redefine-syms=$(renames) $(reset_sections) $@
+# objects of the core that the simulation of whole topologies has, too, except those of a tree with a seeded bug, and those that
+# report their states
+part_shared := $(filter-out $(foreach m,$(machines),$($(m)_machine)),$(if $(filter $(top),$(FROM)),$(part_core)))
+$(part_shared:%.c=$(OUT)/parts/product/%.o): $(OUT)/parts/product/%.o: $(OUT)/product/%.o $(renames)
+	@mkdir -p $(@D)
+	objcopy --redefine-syms=$(renames) $(reset_sections) $< $@
 $(OUT)/parts/%.o: $(sim)/parts/%.c $(renames)
 	@mkdir -p $(@D)
 	$(CC) $(sim_flags) $(part_flags) -MMD -MP -c -o $@ $<
