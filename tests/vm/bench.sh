@@ -10,7 +10,7 @@
 . "$top_srcdir/tests/vm/guest.sh"
 rounds=9 ms=400 io_time=800ms n=400
 case ${1:-} in
---quick) rounds=3 ms=200 io_time=400ms n=200 ;;
+--quick) rounds=1 ms=200 io_time=400ms n=200 ;;
 esac
 vm_network
 work=$TMPDIR/bench
