@@ -71,6 +71,30 @@ static unsigned count(const struct evil *at, uint8_t kind)
 	return n;
 }
 
+/* The owner answers the reads that count() has seen last. */
+static void answer(unsigned n)
+{
+	struct tcp_frame data = {.kind = TCP_DATA, .length = 65536};
+	static const uint8_t bytes[65536];
+
+	for (unsigned i = 0; i < n; i++) {
+		data.queue = asked[i];
+		send_frame(&owner, &data);
+		evil_send(owner.link, bytes, sizeof(bytes));
+	}
+}
+
+/* The user releases the region that the victim revokes. */
+static void revoke_region(void)
+{
+	const struct tcp_name one = {1, 1};
+	int revoked = rig.b.n_revoked;
+
+	RIG_OK(rig.ops->revoke_region(user.conn, 1));
+	evil_ctrl(&user, TCP_CTRL_RELEASED, &one, sizeof(one));
+	rig_until(rig.b.n_revoked, revoked + 1);
+}
+
 /*
  * The user reads more than the victim relays at a time, and the owner does not answer. After the
  * region was revoked, the victim must ask the owner for no further piece.
@@ -78,25 +102,45 @@ static unsigned count(const struct evil *at, uint8_t kind)
 static void revoke_while_a_read_waits(void)
 {
 	const struct tcp_frame read = {.kind = TCP_READ, .length = OWNED, .access = {{1, 1}, 0}};
-	const struct tcp_name one = {1, 1};
-	struct tcp_frame data = {.kind = TCP_DATA, .length = 65536};
-	static const uint8_t bytes[65536];
 	unsigned n;
-	int revoked;
 
 	honest_begin(NULL);
 	connect_both();
 	send_frame(&user, &read);
 	n = count(&owner, TCP_READ);
 	RIG_HOLDS(n > 0 && n < OWNED / 65536, "pieces of a large read");
-	revoked = rig.b.n_revoked;
-	RIG_OK(rig.ops->revoke_region(user.conn, 1));
-	evil_ctrl(&user, TCP_CTRL_RELEASED, &one, sizeof(one));
-	rig_until(rig.b.n_revoked, revoked + 1);
-	for (unsigned i = 0; i < n; i++) {
-		data.queue = asked[i];
-		send_frame(&owner, &data);
-		evil_send(owner.link, bytes, sizeof(bytes));
+	revoke_region();
+	answer(n);
+	RIG_NUM(0, count(&owner, TCP_READ), "pieces after the region was revoked");
+	rig_until(rig.b.n_closed, 1);
+	leave_both();
+	honest_end();
+}
+
+/*
+ * The user reads more than the victim relays at a time, and receives nothing. So the answers of the
+ * owner fill all pieces, and none is in flight. After the region was revoked, no piece that becomes
+ * free must ask the owner for more.
+ */
+static void revoke_while_all_pieces_wait(void)
+{
+	const struct tcp_frame read = {.kind = TCP_READ, .length = OWNED, .access = {{1, 1}, 0}};
+	static uint8_t bytes[65536];
+	unsigned n, all = 0;
+
+	honest_begin("socket_buffer=64KiB");
+	connect_both();
+	send_frame(&user, &read);
+	while ((n = count(&owner, TCP_READ)) > 0) {
+		answer(n);
+		all += n;
+	}
+	RIG_HOLDS(all >= 32 && all < OWNED / 65536, "pieces of a read whose answers wait");
+	revoke_region();
+	for (int i = 0; i < 200; i++) {
+		while (recv(user.link, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+			;
+		rig_settle();
 	}
 	RIG_NUM(0, count(&owner, TCP_READ), "pieces after the region was revoked");
 	rig_until(rig.b.n_closed, 1);
@@ -144,18 +188,13 @@ static void read_behind_a_large_read(void)
 static void owner_ends_before_the_user(void)
 {
 	const struct tcp_frame read = {.kind = TCP_READ, .length = OWNED, .access = {{1, 1}, 0}};
-	const struct tcp_name one = {1, 1};
-	int revoked;
 
 	honest_begin(NULL);
 	for (int resets = 0; resets < 2; resets++) {
 		connect_both();
 		send_frame(&user, &read);
 		RIG_HOLDS(count(&owner, TCP_READ) > 0, "pieces of a large read");
-		revoked = rig.b.n_revoked;
-		RIG_OK(rig.ops->revoke_region(user.conn, 1));
-		evil_ctrl(&user, TCP_CTRL_RELEASED, &one, sizeof(one));
-		rig_until(rig.b.n_revoked, revoked + 1);
+		revoke_region();
 		if (resets) {
 			evil_reset(owner.link);
 			evil_reset(owner.control);
@@ -285,6 +324,7 @@ void relay_attacks(void)
 {
 	RIG_CASE(hostile_third_party);
 	RIG_CASE(revoke_while_a_read_waits);
+	RIG_CASE(revoke_while_all_pieces_wait);
 	RIG_CASE(read_behind_a_large_read);
 	RIG_CASE(owner_ends_before_the_user);
 	RIG_CASE(wrong_answers_of_the_owner);
