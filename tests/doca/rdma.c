@@ -528,6 +528,67 @@ static void a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes
 	rig_both(write_with_words, read_the_words);
 }
 
+#define WORDS 5u
+#define WORD_BYTES 50000u
+
+static void write_before_receives(int fd)
+{
+	struct rig_side *s = rig_begin(fd, false);
+	struct doca_buf *own[WORDS], *remote[WORDS];
+
+	rig_import(s, fd);
+	for (uint32_t i = 0; i < WORDS; i++) {
+		own[i] = rig_data(s, i * WORD_BYTES, WORD_BYTES);
+		remote[i] = rig_remote_room(s, (1u << 20) + i * WORD_BYTES, WORD_BYTES);
+		rig_fill(s->memory + i * WORD_BYTES, WORD_BYTES, i);
+		rig_write_imm(s, s->conns[0], own[i], remote[i], 1000 + i, i);
+	}
+	for (uint32_t i = 0; i < WORDS; i++) {
+		for (int n = 0; n < 1000; n++)
+			doca_pe_progress(s->pe);
+		/* each receive has ended one write, and no other */
+		CHECK(s->n_ends == i);
+		rig_tell(fd);
+		rig_end_ok(s, i);
+		rig_hark(fd);
+	}
+	for (uint32_t i = 0; i < WORDS; i++) {
+		rig_put(own[i]);
+		rig_put(remote[i]);
+	}
+	rig_close(s);
+}
+
+static void receive_the_words_late(int fd)
+{
+	struct rig_side *s = rig_begin(fd, true);
+	struct doca_buf *buf = rig_room(s, 0, 100);
+	const struct rig_end *end;
+	size_t length;
+
+	rig_export(s, fd);
+	for (uint32_t i = 0; i < WORDS; i++) {
+		rig_hark(fd);
+		rig_receive(s, buf, i);
+		end = rig_end(s);
+		OK(end->status);
+		CHECK(end->tag == i && end->imm == 1000 + i);
+		CHECK(end->opcode == DOCA_RDMA_OPCODE_RECV_WRITE_WITH_IMM);
+		CHECK(rig_differs(s->memory + (1u << 20) + i * WORD_BYTES, WORD_BYTES, i) ==
+		      WORD_BYTES);
+		OK(doca_buf_get_data_len(buf, &length));
+		CHECK(length == 0);
+		rig_tell(fd);
+	}
+	rig_put(buf);
+	rig_close(s);
+}
+
+static void writes_with_immediate_data_wait_for_one_receive_each(void)
+{
+	rig_both(write_before_receives, receive_the_words_late);
+}
+
 /*
  * Export moves memory to pages that other processes can map. A device that has the old pages
  * registered must register the new ones.
@@ -586,6 +647,7 @@ int main(void)
 	RUN_TEST(a_read_after_a_write_sees_it_with_many_under_way);
 	RUN_TEST(
 		a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes_after_its_data);
+	RUN_TEST(writes_with_immediate_data_wait_for_one_receive_each);
 	RUN_TEST(read_reaches_memory_that_is_exported_after_its_first_use);
 	return UNITY_END();
 }

@@ -240,6 +240,7 @@ enum {
 	MORE_THAN_SAID,
 	BEGIN_TWICE,
 	EMPTY_PART,
+	WORD_WITH_DATA, /* the message of a write with immediate data has no data */
 	ATTACKS
 };
 static int attack;
@@ -313,7 +314,9 @@ static void attack_messages(void)
 	CHECK(ops->consumer_create(gantry, &attr, &id, &consumer) == 0);
 	CHECK(ops->producer_create(gantry, consumer_id, &attr, &producer) == 0);
 	gd_transport_unlock(transport);
-	head.kind = attack == NO_SUCH_KIND ? 3 : head.kind;
+	head.kind = attack == NO_SUCH_KIND     ? 3
+		    : attack == WORD_WITH_DATA ? DOCA_RDMA_OPCODE_RECV_WRITE_WITH_IMM
+					       : head.kind;
 	head.first = attack != NO_BEGINNING;
 	head.length = attack == TOO_LONG ? UINT32_MAX : attack == MORE_THAN_SAID ? 10 : head.length;
 	for (int i = 0; i < 2; i++) {

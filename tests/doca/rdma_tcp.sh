@@ -24,7 +24,7 @@ cat >"$GANTRY_DOCA_CONF" <<-END
 		host = { transport = "tcp"; pci = "b1:00.0"; ibdev = "mlx5_1"; iface = "lo"; profile = "host"; auth = "none"; };
 	};
 END
-for program in rdma rdma_conns rdma_events rdma_remote rdma_revoke rdma_rules; do
+for program in rdma rdma_conns rdma_events rdma_hostile rdma_remote rdma_revoke rdma_rules; do
 	ok "$program" timeout 300 "$top_builddir/tests/doca/$program"
 done
 done_testing
