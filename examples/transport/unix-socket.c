@@ -200,12 +200,12 @@ static int us_export(void *arg, const struct gantry_region *region, uint32_t rig
 	int fd = region->fd, rc;
 	char path[32];
 
-	if (fd < 0 || !region->length || !rights || find(conn->exports, HANDLE, handle))
+	if (!region->length || !rights || find(conn->exports, HANDLE, handle))
 		return -EINVAL;
 	if (rights & ~region->rights)
 		return -EACCES;
-	if (!e)
-		return -ENOSPC;
+	if (fd < 0 || !e)
+		return fd < 0 ? -EXDEV : -ENOSPC;
 	rc = check_memory(fd, region->fd_offset, region->length, 0);
 	if (rc)
 		return rc;

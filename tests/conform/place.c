@@ -262,7 +262,7 @@ static void unsealed_memory_is_not_exported(void)
 	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, 4096));
 	TEST_ASSERT_EQUAL_INT(-EPERM, rig.ops->export_region(rig.a.conn, &region, 3, 1, &token));
 	region.fd = -1;
-	TEST_ASSERT_EQUAL_INT(-EINVAL, rig.ops->export_region(rig.a.conn, &region, 3, 1, &token));
+	TEST_ASSERT_EQUAL_INT(-EXDEV, rig.ops->export_region(rig.a.conn, &region, 3, 1, &token));
 	close(fd);
 }
 

@@ -519,6 +519,23 @@ static void region_in_the_middle_of_a_file(void)
 	rig.ops->release_region(rig.b.conn, r);
 }
 
+/* Memory that only another transport reaches: it has no address here, and no file. */
+static void region_out_of_reach_is_rejected(void)
+{
+	static int secret;
+	const struct gantry_region other = {.length = 16384,
+					    .fd = -1,
+					    .rights = BOTH,
+					    .handle = 99,
+					    .domain = 0x6f746872u,
+					    .transport = &secret};
+	struct gantry_token token;
+
+	rig_connect();
+	RIG_RC(-EXDEV, rig.ops->export_region(rig.a.conn, &other, BOTH, 1, &token),
+	       "export_region of memory that only another transport reaches");
+}
+
 void region_cases(void)
 {
 	RIG_CASE(both_see_the_same_memory);
@@ -534,6 +551,7 @@ void region_cases(void)
 	RIG_CASE(re_export_of_a_mapped_region);
 	RIG_CASE(re_export_without_an_address);
 	RIG_CASE(region_of_another_transport);
+	RIG_CASE(region_out_of_reach_is_rejected);
 	RIG_CASE(regions_are_counted);
 	RIG_CASE(regions_come_and_go);
 	RIG_CASE(exports_end_with_the_connection);

@@ -244,6 +244,16 @@ static int query(void *role, struct gantry_session *session, struct gantry_volum
 	return 0;
 }
 
+/* Returns the reason for which a region cannot be re-exported, and the remedy. */
+static const char *export_error(int rc)
+{
+	if (rc == -E2BIG)
+		return "the limit of the next device is smaller; see the log of the gateway";
+	if (rc == -EXDEV)
+		return "the next device cannot reach it: use one transport on both sides; see gantry-gateway(7)";
+	return strerror(-rc);
+}
+
 static int region(void *role, struct gantry_session *session, struct gantry_region *imported)
 {
 	struct gateway *gateway = role;
@@ -258,9 +268,7 @@ static int region(void *role, struct gantry_session *session, struct gantry_regi
 			gateway->rh->session_refuse(
 				session, "region %u of %llu bytes cannot be re-exported: %s",
 				imported->handle, (unsigned long long)imported->length,
-				rc == -E2BIG
-					? "the limit of the next device is smaller; see the log of the gateway"
-					: strerror(-rc));
+				export_error(rc));
 			return rc;
 		}
 	}

@@ -89,11 +89,12 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 
 	if (rc)
 		return rc;
-	if (region->length == 0 || !rights || (rights & ~RIGHTS) ||
-	    (!region->addr && region->fd < 0))
+	if (region->length == 0 || !rights || (rights & ~RIGHTS))
 		return -EINVAL;
 	if (rights & ~region->rights)
 		return -EACCES;
+	if (!region->addr && region->fd < 0)
+		return -EXDEV;
 	if (find_export(conn, handle))
 		return -EEXIST;
 	while (e < conn->exports + LOOP_REGIONS && e->region)

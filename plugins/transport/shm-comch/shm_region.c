@@ -102,10 +102,12 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 
 	if (rc)
 		return rc;
-	if (region->fd < 0 || region->length == 0 || !rights || (rights & ~RIGHTS))
+	if (region->length == 0 || !rights || (rights & ~RIGHTS))
 		return -EINVAL;
 	if (rights & ~region->rights)
 		return -EACCES;
+	if (region->fd < 0)
+		return -EXDEV;
 	if (find_export(conn, handle))
 		return -EEXIST;
 	memory = (struct comch_memory){"region",          handle,         region->fd,

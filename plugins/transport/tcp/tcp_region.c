@@ -33,7 +33,7 @@ static int map(struct tcp_export *e, const struct gantry_region *region)
 	void *base;
 
 	if (region->fd < 0)
-		return -ENOTSUP;
+		return -EXDEV;
 	base = mmap(NULL, region->length + down, prot, MAP_SHARED, region->fd,
 		    (off_t)(region->fd_offset - down));
 	if (base == MAP_FAILED)

@@ -149,12 +149,8 @@ static int check_export(struct vb_conn *conn, const struct gantry_region *region
 			(unsigned long long)region->length, conn->t->device.context->device->name);
 		return -E2BIG;
 	}
-	if (region->domain != VB_DOMAIN && !region->addr && region->fd < 0) {
-		gantry_log_error(
-			host,
-			"a region that is neither mapped nor a file cannot be exported over RDMA");
-		return -ENOTSUP;
-	}
+	if (region->domain != VB_DOMAIN && !region->addr && region->fd < 0)
+		return -EXDEV;
 	return 0;
 }
 

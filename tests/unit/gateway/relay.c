@@ -114,20 +114,34 @@ static void expect_legs_ended_first(void)
 	TEST_ASSERT_TRUE(front->released_at < front->disconnected_at);
 }
 
-static void region_that_cannot_be_re_exported_is_rejected(void)
+static void expect_no_re_export(int rc, const char *why)
 {
 	start_gateway();
 	query();
-	fake_fail_op(&fc.ft, FAKE_EXPORT, 1, -E2BIG);
+	fake_fail_op(&fc.ft, FAKE_EXPORT, 1, rc);
 	ask(front, GN_FRAME_EXPORT);
 	TEST_ASSERT_EQUAL_INT(1, fake_next_frame(front, &p));
 	TEST_ASSERT_NOT_EQUAL(0, p.verdict.status);
-	TEST_ASSERT_NOT_NULL_MESSAGE(
-		strstr(p.verdict.text,
-		       "cannot be re-exported: the limit of the next device is smaller"),
-		p.verdict.text);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, why), p.verdict.text);
 	expect_legs_ended_first();
 	stop_gateway();
+}
+
+static void region_that_is_too_large_is_rejected(void)
+{
+	expect_no_re_export(-E2BIG,
+			    "cannot be re-exported: the limit of the next device is smaller");
+}
+
+static void region_out_of_reach_is_rejected_with_a_remedy(void)
+{
+	expect_no_re_export(-EXDEV, "cannot be re-exported: the next device cannot reach it: use "
+				    "one transport on both sides; see gantry-gateway(7)");
+}
+
+static void region_that_cannot_be_re_exported_is_rejected(void)
+{
+	expect_no_re_export(-ENOTSUP, "cannot be re-exported: Operation not supported");
 }
 
 static void an_orderly_end(void)
@@ -383,6 +397,8 @@ static void hello_with_a_wrong_secret_is_not_forwarded(void)
 int main(void)
 {
 	UNITY_BEGIN();
+	RUN_TEST(region_that_is_too_large_is_rejected);
+	RUN_TEST(region_out_of_reach_is_rejected_with_a_remedy);
 	RUN_TEST(region_that_cannot_be_re_exported_is_rejected);
 	RUN_TEST(an_orderly_end);
 	RUN_TEST(a_target_that_keeps_the_region_for_a_while);
