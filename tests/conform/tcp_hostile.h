@@ -32,6 +32,9 @@ extern struct evil evil;
 
 /* -- the honest peer -- */
 
+/* Settings with which a peer that does not read fills its socket soon, and TCP does not end it. */
+#define EVIL_UNREAD "socket_buffer=4KiB dead_time=60s"
+
 /* Connect the honest peer, and count descriptors. settings: words for the victim, or NULL. */
 void honest_begin(const char *settings);
 /* Check that it works: a message, a write and a read; and that no other memory has changed. */

@@ -276,7 +276,7 @@ static void control_that_is_never_read(void)
 	uint8_t msg[GANTRY_CTRL_MAX] = {0};
 	int rc = 0;
 
-	honest_begin("socket_buffer=4KiB");
+	honest_begin(EVIL_UNREAD);
 	evil_connect(&evil);
 	for (int i = 0; i < 10000 && !rc; i++)
 		rc = rig.ops->send_ctrl(evil.conn, msg, sizeof(msg));

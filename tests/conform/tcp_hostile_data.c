@@ -334,7 +334,7 @@ static void change_while_data_waits(enum then then)
 
 static void changes_while_data_waits(void)
 {
-	honest_begin("socket_buffer=4KiB");
+	honest_begin(EVIL_UNREAD);
 	change_while_data_waits(PRODUCER_ENDS);
 	change_while_data_waits(REGION_ENDS);
 	honest_end();
@@ -347,7 +347,7 @@ static void copies_while_nothing_is_read(void)
 	const struct gantry_send send = {.length = sizeof(data), .data = data};
 	uint32_t n_sent = 0;
 
-	honest_begin("socket_buffer=4KiB");
+	honest_begin(EVIL_UNREAD);
 	connect_to_producer(DEPTH + 1000);
 	rig_fill(data, sizeof(data), 4);
 	while (n_sent < 1000 && rig.ops->data->send(producer, &send, 0) == 0) {
@@ -373,7 +373,7 @@ static void credit_that_is_recalled(void)
 	const struct gantry_send much = {.length = sizeof(data), .data = data};
 	const struct tcp_frame recall = {.kind = TCP_RECALL};
 
-	honest_begin("socket_buffer=4KiB");
+	honest_begin(EVIL_UNREAD);
 	connect_to_producer(2);
 	RIG_OK(rig.ops->data->send(producer, &send, 0));
 	send_frame(&recall);

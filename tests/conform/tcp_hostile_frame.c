@@ -324,7 +324,7 @@ static void producers_while_nothing_is_read(void)
 	int up, rc = 0;
 	void *producer;
 
-	honest_begin("socket_buffer=4KiB");
+	honest_begin(EVIL_UNREAD);
 	evil_connect(&evil);
 	evil_export(&evil, GANTRY_REMOTE_READ, 1);
 	evil_link(&evil);
@@ -367,7 +367,7 @@ static void too_many_accesses(void)
 {
 	struct tcp_frame read = {.kind = TCP_READ, .length = EVIL_BYTES, .access = {{1, 1}, 0}};
 
-	honest_begin("socket_buffer=4KiB");
+	honest_begin(EVIL_UNREAD);
 	evil_connect(&evil);
 	evil_export(&evil, GANTRY_REMOTE_READ, 1);
 	evil_link(&evil);
@@ -396,7 +396,7 @@ static void revoke_while_data_waits(void)
 		.kind = TCP_READ, .length = EVIL_BYTES, .access = {{1, 1}, 0}};
 	int n;
 
-	honest_begin("socket_buffer=4KiB revoke_timeout=100ms");
+	honest_begin(EVIL_UNREAD " revoke_timeout=100ms");
 	evil_connect(&evil);
 	evil_export(&evil, GANTRY_REMOTE_READ, 1);
 	evil_link(&evil);
@@ -563,7 +563,7 @@ static void ack_before_the_write(void)
 	struct tcp_frame ack = {.kind = TCP_ACK, .acks = {.n = 1}};
 	uint8_t *local;
 
-	honest_begin("socket_buffer=4KiB");
+	honest_begin(EVIL_UNREAD);
 	local = rig_local(1u << 20);
 	connect_owner();
 	for (int i = 0; i < 8; i++)
@@ -582,7 +582,7 @@ static void data_before_the_read(void)
 	static const uint8_t bytes[64];
 	uint8_t *local;
 
-	honest_begin("socket_buffer=4KiB");
+	honest_begin(EVIL_UNREAD);
 	local = rig_local(1u << 20);
 	connect_owner();
 	for (int i = 0; i < 7; i++)
@@ -604,7 +604,7 @@ static void reset_while_copies_wait(void)
 	uint8_t *local;
 	int link;
 
-	honest_begin("socket_buffer=4KiB");
+	honest_begin(EVIL_UNREAD);
 	local = rig_local(1u << 20);
 	connect_owner();
 	for (int i = 0; i < 8; i++)

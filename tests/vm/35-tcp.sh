@@ -7,4 +7,4 @@ set -o pipefail
 command -v bats >/dev/null || { echo "1..0 # SKIP bats is not installed"; exit 0; }
 modprobe -a veth sch_netem
 bats --tap --filter '^(loss|packets|a delay|a rate)' "$top_srcdir/tests/walk/tcp-network.bats" </dev/null |
-	sed -E 's/^((not )?ok [0-9]+) /\1 - /'
+	sed -uE 's/^((not )?ok [0-9]+) /\1 - /'
