@@ -3,7 +3,7 @@
 # coverage.sh BUILD - print the line coverage of sessions and transports by the corpora of the fuzz targets. BUILD: a build with
 # --enable-coverage and without --enable-fuzz, in which each target reads the files of its corpus once.
 build=${1:?coverage.sh BUILD}
-targets="session client frame check shm_frames shm_ring tcp_frames tcp_control verbs_frames verbs_msg networks"
+targets="session client frame check shm_frames shm_ring tcp_frames tcp_control verbs_frames verbs_hello verbs_msg networks"
 out=$build/coverage
 paths="core/session/ core/transport/ plugins/transport/shm-comch/ plugins/transport/verbs-common/ plugins/transport/common/"
 rm -rf "$out"
