@@ -374,6 +374,13 @@ static int start_tls(struct auth_filter *f)
 	return f->listens ? 0 : shake(f);
 }
 
+static int admit(const struct gantry_host *host)
+{
+	struct gn_auth *auth = gn_container_of(host, const struct gn_host, pub)->auth;
+
+	return auth_take_token(auth, gn_now_ns()) ? 0 : -EBUSY;
+}
+
 static int open_filter(const struct gantry_host *host, const void *conn, int listens,
 		       const struct gantry_peer *peer, void **records_p)
 {
@@ -383,7 +390,7 @@ static int open_filter(const struct gantry_host *host, const void *conn, int lis
 	int rc;
 
 	(void)peer;
-	if (listens && !auth_take_token(auth, gn_now_ns()))
+	if (listens && admit(host))
 		return -EBUSY;
 	missing = listens ? NULL : gn_auth_missing(&auth->conf, true);
 	if (missing) {
@@ -432,4 +439,5 @@ const struct gantry_records_ops gn_auth_records = {
 	.export_secret = export_secret,
 	.mac = mac,
 	.streams = &gn_stream_ops,
+	.admit = admit,
 };

@@ -217,6 +217,13 @@ struct gantry_records_ops {
 	 * NULL: not permitted.
 	 */
 	const struct gantry_stream_ops *streams;
+	/*
+	 * Ask whether the end of the listener may begin the handshake of a stream. It counts
+	 * against the limit of `open`. Returns 0; -EBUSY: too many handshakes. NULL: not permitted.
+	 *
+	 * host  of the device
+	 */
+	int (*admit)(const struct gantry_host *host);
 };
 
 #ifdef __cplusplus

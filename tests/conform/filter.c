@@ -171,6 +171,12 @@ static int filter_state(void *records, const char **text_p)
 	return f->state;
 }
 
+static int filter_admit(const struct gantry_host *host)
+{
+	(void)host;
+	return 0;
+}
+
 static uint64_t stir(uint64_t sum, const void *data, size_t bytes)
 {
 	const uint8_t *p = data;
@@ -214,6 +220,7 @@ const struct gantry_records_ops filter = {
 	.export_secret = filter_secret,
 	.mac = filter_mac,
 	.streams = &gn_stream_ops,
+	.admit = filter_admit,
 };
 
 /* -- the cases -- */

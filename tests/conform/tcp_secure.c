@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/host.h"
 #include "conform/rig.h"
 #include "base/safe_path.h"
-#include "secure/auth.h"
+#include "secure/auth_priv.h"
 
 int secure_off;
 
@@ -24,6 +25,12 @@ static int open_records(const struct gantry_host *host, const void *conn, int li
 {
 	(void)host;
 	return gn_auth_records.open(&hosts[listens].pub, conn, listens, peer, records_p);
+}
+
+static int admit(const struct gantry_host *host)
+{
+	(void)host;
+	return gn_auth_records.admit(&hosts[1].pub);
 }
 
 static void make_keys(char *path)
@@ -52,6 +59,7 @@ static void begin_auth(void)
 	make_keys(path);
 	records = gn_auth_records;
 	records.open = open_records;
+	records.admit = admit;
 	for (int i = 0; i < 2; i++) {
 		static struct gn_auth_conf kept[2];
 
@@ -61,6 +69,15 @@ static void begin_auth(void)
 	}
 	unlink(path);
 	atexit(end_auth);
+}
+
+void secure_limit(unsigned n)
+{
+	struct gn_auth *auth = hosts[1].auth;
+
+	auth->conf.rate = n;
+	auth->tokens = 0;
+	auth->tokens_ns = gn_now_ns();
 }
 
 static int open_secure(const struct gantry_host *host, const void *conf, void **device_p)

@@ -12,6 +12,8 @@
 
 extern int secure_off; /* devices that are opened from now on have no filter */
 
+/* Let the end that listens begin n handshakes a second; the next one can begin in a second. */
+void secure_limit(unsigned n);
 /* Let devices of the transport have the filter. For rig_driver.wrap. */
 void secure_wrap(struct gantry_transport_ops *ops);
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "conform/tcp_hostile.h"
 #include "conform/tcp_secure.h"
 #include "secure/stream.h"
@@ -402,6 +403,39 @@ static void wrong_secret(void)
 	honest_end();
 }
 
+/*
+ * The victim computes keys for each ClientHello of a session, also for a repeated one, whose
+ * handshake then fails: such handshakes are limited.
+ */
+static void repeated_handshakes_are_limited(void)
+{
+	const unsigned n = 300, free = 64; /* handshakes that do not count, of a session */
+	unsigned k, n_answered = 0;
+	uint64_t start, passed_s;
+
+	begin(NULL);
+	k = 5u + (unsigned)(spy.flight[3] << 8 | spy.flight[4]);
+	secure_limit(1);
+	start = gn_now_ns();
+	for (unsigned i = 0; i < n; i++) {
+		int fd = attack_with(&spy.hello, spy.flight, k);
+		uint8_t byte;
+
+		n_answered += evil_read(fd, &byte, 1) == 1;
+		close(fd);
+	}
+	passed_s = (gn_now_ns() - start) / 1000000000u;
+	secure_limit(1000000);
+	RIG_HOLDS(n_answered >= free, "handshakes that do not count");
+	if (n_answered > free + passed_s + 1)
+		rig_fail_at(__FILE__, __LINE__, "%u handshakes in %llu s", n_answered,
+			    (unsigned long long)passed_s);
+	RIG_HOLDS(fake_logged(&rig.b.host, "too many handshakes"), "text in the log");
+	rig_settle();
+	log_begin();
+	honest_end();
+}
+
 static void handshake_that_stops_at_each_byte(void)
 {
 	int fds[1000];
@@ -468,6 +502,7 @@ int main(void)
 	RIG_CASE(replays);
 	RIG_CASE(lane_of_another_session);
 	RIG_CASE(wrong_secret);
+	RIG_CASE(repeated_handshakes_are_limited);
 	RIG_CASE(handshake_that_stops_at_each_byte);
 	RIG_CASE(half_open_handshakes);
 	return UNITY_END();

@@ -226,7 +226,8 @@ struct tcp_conn {
 	uint32_t next_consumer; /* id of the last consumer of this end */
 	LIST_HEAD(, tcp_lane) lanes;
 	uint32_t n_links;
-	uint32_t n_direct; /* direct links so far */
+	uint32_t n_unproved; /* handshakes of links that have begun and not succeeded: listener */
+	uint32_t n_direct;   /* direct links so far */
 	/* with which third parties open direct links */
 	uint64_t direct_session;
 	uint8_t direct_secret[TCP_SECRET];

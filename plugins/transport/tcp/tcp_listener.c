@@ -18,7 +18,8 @@
 #define BACKLOG 1024
 #define ACCEPTS_PER_TURN 64
 #define ACCEPT_PAUSE_NS 1000000000ull /* pause of accepting without free descriptors */
-#define MAX_PENDING 1024u /* limit of pending sockets of a device; the oldest is evicted */
+#define FREE_HANDSHAKES 64u /* of links of a session, begun and not proved, without `admit` */
+#define MAX_PENDING 1024u   /* limit of pending sockets of a device; the oldest is evicted */
 
 /* -- listeners -- */
 
@@ -427,31 +428,52 @@ static struct tcp_conn *find_conn(struct tcp_device *dev, const struct tcp_hello
 }
 
 /*
+ * Anyone who has seen the first bytes of a link can repeat them, and the handshake costs computing
+ * before it fails. So a session has a number of handshakes that have not ended well, and further
+ * ones count as new sessions do. Returns 0 or -errno.
+ */
+static int begin_handshake(struct tcp_conn *conn, struct tcp_pending *pending, const void *secret,
+			   size_t bytes)
+{
+	struct tcp_device *dev = conn->dev;
+	int rc = conn->n_unproved < FREE_HANDSHAKES ? 0 : dev->host->records->admit(dev->host);
+
+	if (rc)
+		return rc;
+	conn->n_unproved++;
+	return tcp_stream_open(dev, pending->fd, true, secret, bytes, &pending->hello,
+			       &pending->stream);
+}
+
+/*
  * With a record filter, do the handshake of the stream. Returns true when the pending socket has
  * proved the secret; false: later, or it is refused.
  */
-static bool prove(struct tcp_device *dev, struct tcp_pending *pending, const void *secret,
+static bool prove(struct tcp_conn *conn, struct tcp_pending *pending, const void *secret,
 		  size_t bytes)
 {
+	struct tcp_device *dev = conn->dev;
 	uint32_t events;
 	int rc = 0;
 
 	if (!dev->host->records)
 		return true;
 	if (!pending->stream)
-		rc = tcp_stream_open(dev, pending->fd, true, secret, bytes, &pending->hello,
-				     &pending->stream);
+		rc = begin_handshake(conn, pending, secret, bytes);
 	if (!rc)
 		rc = tcp_stream_handshake(dev, pending->stream, &events);
-	if (rc == -EAGAIN)
+	if (rc == 0)
+		conn->n_unproved--;
+	else if (rc == -EAGAIN)
 		tcp_rewatch(dev, pending->fd, events, &pending->watch);
-	else if (rc)
-		refuse(dev, pending, rc, "the handshake of a link fails");
+	else
+		refuse(dev, pending, rc,
+		       rc == -EBUSY ? "too many handshakes: see auth_rate"
+				    : "the handshake of a link fails");
 	return rc == 0;
 }
 
-static bool prove_link(struct tcp_device *dev, struct tcp_pending *pending,
-		       const struct tcp_conn *conn)
+static bool prove_link(struct tcp_device *dev, struct tcp_pending *pending, struct tcp_conn *conn)
 {
 	uint8_t secret[TCP_STREAM_SECRET] = {0};
 	bool proved;
@@ -460,7 +482,7 @@ static bool prove_link(struct tcp_device *dev, struct tcp_pending *pending,
 		refuse(dev, pending, -EACCES, "the session has no secret");
 		return false;
 	}
-	proved = prove(dev, pending, secret, sizeof(secret));
+	proved = prove(conn, pending, secret, sizeof(secret));
 	explicit_bzero(secret, sizeof(secret));
 	return proved;
 }
@@ -511,7 +533,7 @@ static void on_direct(struct tcp_device *dev, struct tcp_pending *pending)
 		refuse(dev, pending, -EACCES, "no such session accepts direct links");
 		return;
 	}
-	if (!prove(dev, pending, conn->direct_secret, sizeof(conn->direct_secret)))
+	if (!prove(conn, pending, conn->direct_secret, sizeof(conn->direct_secret)))
 		return;
 	link = tcp_direct_accept(conn);
 	if (!link) {
