@@ -89,6 +89,7 @@ struct gantry_client {
 	int reason;
 	/* explains `reason`, or why the peer of the last attempt was busy */
 	char text[GN_FRAME_TEXT + 64];
+	bool is_logged; /* the transport has logged why the connection was not established */
 };
 
 /*

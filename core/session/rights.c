@@ -24,6 +24,11 @@ static const char *proved(const struct gantry_session *s)
 	return auth ? gn_auth_identity(auth, s->ch.conn) : NULL;
 }
 
+bool gn_rights_unproved(const struct gantry_session *s)
+{
+	return s->ep->device->host.auth && !proved(s);
+}
+
 static const struct gn_allow *find(const struct gantry_session *s, const char *identity)
 {
 	return gn_access_find(s->ep->access, s->ep->name, identity, &s->peer);

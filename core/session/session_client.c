@@ -96,7 +96,7 @@ static void log_end(const struct gantry_client *c)
 	if (c->reason == 0)
 		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx",
 		       (unsigned long long)c->attr.id);
-	else
+	else if (!c->is_logged)
 		gn_log(!has_started(c) && relays ? GN_LOG_INFO : GN_LOG_WARN, c->role->host.name,
 		       "session %s id=%llx device=%s %s reason=\"%s\"",
 		       has_started(c) ? "lost" : "not started", (unsigned long long)c->attr.id,
@@ -316,6 +316,9 @@ static void end_unconnected(struct gantry_client *c, int reason)
 	const char *why = device->ops->refusal(c->ch.conn);
 
 	device->ops->info(device->dev, &info);
+	c->is_logged = reason == -EPROTO; /* by the transport */
+	if (!why && c->is_logged)
+		why = "the peer violates the protocol, or fails the handshake; the log has the reason";
 	if (!why)
 		why = reason == -EACCES
 			      ? "the role rejects this user (listen.uids) or is stopping; its log has the reason"

@@ -170,6 +170,8 @@ void gn_admit_memory_released(struct gantry_session *s);
 void gn_admit_release(struct gantry_session *s);
 
 /* -- rights.c -- */
+/* Returns true if the peer must prove an identity, and has not. */
+bool gn_rights_unproved(const struct gantry_session *s);
 /* Returns true if the user of the peer may connect; also true if the transport reports no users. */
 bool gn_rights_user(const struct gantry_session *s);
 /*

@@ -196,10 +196,25 @@ static void on_revoke(void *arg, void *conn, uint32_t handle)
 	gn_session_end(s, -ECONNRESET);
 }
 
+/*
+ * Returns whether the transport has logged why the connection ended before the first request: the
+ * peer did something wrong, or did not end the handshake in time. Then the session has nothing to
+ * add.
+ */
+static bool is_logged(const struct gantry_session *s, int reason)
+{
+	return s->state == GN_NEW && s->pending == 0 &&
+	       (reason == -EPROTO || (reason == -ETIMEDOUT && gn_rights_unproved(s)));
+}
+
 static void on_closed(void *arg, void *conn, int reason)
 {
+	struct gantry_session *s = arg;
+
 	(void)conn;
-	gn_session_end(arg, reason);
+	if (is_logged(s, reason))
+		s->refused = true;
+	gn_session_end(s, reason);
 }
 
 static void on_silent(void *arg)
@@ -488,10 +503,10 @@ static void report_lost(struct gantry_session *s)
 		       s->account->name, s->refusal);
 	else
 		gn_log(stops ? GN_LOG_INFO : GN_LOG_WARN, s->role->host.name,
-		       "session %s id=%llx pid=%d state=%s reason=\"%s\"",
+		       "session %s id=%llx pid=%d peer=\"%s\" state=%s reason=\"%s\"",
 		       s->state >= GN_RUNNING ? "lost" : "not started",
-		       (unsigned long long)s->ch.session, s->peer.pid, gn_state_name(s->state),
-		       s->refusal);
+		       (unsigned long long)s->ch.session, s->peer.pid, s->account->name,
+		       gn_state_name(s->state), s->refusal);
 }
 
 void gn_session_end(struct gantry_session *s, int reason)

@@ -201,7 +201,7 @@ struct gantry_conn_events {
 	 *
 	 * reason    -ENOTCONN: the peer died or disconnected
 	 *           -ETIMEDOUT: the peer did not answer
-	 *           -EPROTO: the peer violated the protocol
+	 *           -EPROTO: the peer violated the protocol; the transport has logged how
 	 *           -ECONNREFUSED: no listener at the address, or the listener ended before it
 	 *           accepted
 	 *           -EACCES: the peer rejected the credentials of this process, or its `accept`

@@ -49,6 +49,16 @@ static void only_a_started_session_is_logged_as_lost(void)
 	}
 }
 
+/* The transport logs what the peer did wrong before the connection was established. */
+static void a_failed_handshake_is_logged_by_the_transport(void)
+{
+	open_client();
+	record_from(GN_LOG_WARN);
+	fake_close(conn, -EPROTO);
+	closed(-EPROTO);
+	TEST_ASSERT_EQUAL_STRING("", said);
+}
+
 /* A gateway logs a rejection by its target once: at its server end, which rejects the client. */
 static void client_end_of_a_gateway_does_not_log_a_rejection(void)
 {
@@ -164,6 +174,7 @@ int main(void)
 	RUN_TEST(a_wait_for_a_busy_peer_has_its_reason);
 	RUN_TEST(a_wait_for_an_answer_is_logged_once);
 	RUN_TEST(only_a_started_session_is_logged_as_lost);
+	RUN_TEST(a_failed_handshake_is_logged_by_the_transport);
 	RUN_TEST(client_end_of_a_gateway_does_not_log_a_rejection);
 	return UNITY_END();
 }

@@ -523,10 +523,19 @@ static void each_end_is_logged_once(void)
 	fake_close(conn, -ENOTCONN);
 	gone(conn, 2);
 	one_warning("session not started id=");
+	/* the transport logs what the peer did wrong, and the session had not begun */
+	conn = fake_reach(&fc, GN_NEW);
+	fake_close(conn, -EPROTO);
+	gone(conn, 2);
+	TEST_ASSERT_EQUAL_UINT(0, n_warnings);
+	conn = fake_reach(&fc, GN_KNOWN);
+	fake_close(conn, -EPROTO);
+	gone(conn, 3);
+	one_warning("session not started id=");
 	conn = fake_reach(&fc, GN_RUNNING);
 	fc.rc[FAKE_STOP] = -EIO;
 	ask(conn, GN_FRAME_STOP);
-	gone(conn, 3);
+	gone(conn, 4);
 	one_warning("session lost id=");
 	gn_log_set_hook(NULL);
 }
