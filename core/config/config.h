@@ -140,6 +140,17 @@ void gn_config_diff(struct gn_config *a, struct gn_config *b,
 		    void *arg);
 
 /*
+ * Replace a member of `group` by a copy of a setting of another configuration, or add the copy.
+ * Nodes and strings of the old member become invalid, those of other settings do not.
+ *
+ * name     of the member
+ * from     the setting; NULL: only remove the member
+ * returns  0
+ *          -ENOMEM: the member may be missing, or have a part of the setting
+ */
+int gn_conf_copy(struct gn_conf_node *group, const char *name, struct gn_conf_node *from);
+
+/*
  * Format a value as an override without quotes has it: true, 3, text; "{...}" for a group, "(...)"
  * for a list. Truncates. Returns dst.
  */

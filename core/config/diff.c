@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* diff.c - compare two configurations, for changes while the process runs */
+/*
+ * diff.c - compare two configurations, and copy settings from one to the other, for changes while
+ * the process runs
+ */
+#include <errno.h>
 #include <string.h>
 
 #include "config/config_priv.h"
@@ -84,4 +88,47 @@ void gn_config_diff(struct gn_config *a, struct gn_config *b,
 		    void *arg)
 {
 	compare(&(const struct diff){fn, arg}, gn_config_root(a), gn_config_root(b));
+}
+
+/* -- copies -- */
+
+static bool copy_value(config_setting_t *to, const config_setting_t *from)
+{
+	switch (config_setting_type(from)) {
+	case CONFIG_TYPE_STRING:
+		return config_setting_set_string(to, config_setting_get_string(from));
+	case CONFIG_TYPE_BOOL:
+		return config_setting_set_bool(to, config_setting_get_bool(from));
+	case CONFIG_TYPE_FLOAT:
+		return config_setting_set_float(to, config_setting_get_float(from));
+	case CONFIG_TYPE_INT:
+		return config_setting_set_int(to, config_setting_get_int(from));
+	default:
+		return config_setting_set_int64(to, config_setting_get_int64(from));
+	}
+}
+
+/* name: NULL in a list. Returns true on success. */
+static bool copy(config_setting_t *parent, const char *name, const config_setting_t *from)
+{
+	config_setting_t *to = config_setting_add(parent, name, config_setting_type(from));
+	const unsigned n = config_setting_is_aggregate(from) ? (unsigned)config_setting_length(from)
+							     : 0;
+	bool done = to && (config_setting_is_aggregate(from) || copy_value(to, from));
+
+	for (unsigned i = 0; i < n && done; i++) {
+		const config_setting_t *member = config_setting_get_elem(from, i);
+
+		done = copy(to, config_setting_name(member), member);
+	}
+	return done;
+}
+
+int gn_conf_copy(struct gn_conf_node *group, const char *name, struct gn_conf_node *from)
+{
+	config_setting_t *parent = gn_conf_setting(group);
+
+	if (config_setting_get_member(parent, name))
+		config_setting_remove(parent, name);
+	return !from || copy(parent, name, gn_conf_setting(from)) ? 0 : -ENOMEM;
 }

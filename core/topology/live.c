@@ -416,12 +416,26 @@ static struct gn_topo_role *find_listener(const struct gn_topology *t, const cha
 	return NULL;
 }
 
-/* Take over the rows of listen.allow that have changed. `loaded` gets the old ones, to free. */
-static void take_access(struct gn_live *live, const struct gn_topology *loaded)
+/* Let the configuration that `ctl config` shows have the rows of a listener in force. */
+static int show_access(struct gn_config *config, const char *role, struct gn_conf_node *allow)
 {
+	struct gn_conf_node *roles = gn_conf_child(gn_config_root(config), "roles");
+
+	return gn_conf_copy(gn_conf_child(gn_conf_child(roles, role), "listen"), "allow", allow);
+}
+
+/*
+ * Take over the rows of listen.allow that have changed. `loaded` gets the old ones, to free.
+ * Returns 0 or -ENOMEM: not all rows are shown.
+ */
+static int take_access(struct gn_live *live, const struct gn_topology *loaded, struct gn_errs *errs)
+{
+	int rc = 0;
+
 	for (uint32_t i = 0; i < loaded->n_roles; i++) {
 		struct gn_topo_role *from = &loaded->roles[i],
 				    *to = find_listener(live->topology, from->name);
+		struct gn_conf_node *allow;
 		struct gn_access *old;
 		char path[TEXT_BYTES], words[2][32];
 
@@ -431,12 +445,19 @@ static void take_access(struct gn_live *live, const struct gn_topology *loaded)
 		old = to->listen->access;
 		to->listen->access = from->listen->access;
 		from->listen->access = old;
+		allow = gn_conf_child(gn_conf_child(from->node, "listen"), "allow");
+		rc = rc ? rc : show_access(live->topology->config, to->name, allow);
+		if (live->values)
+			rc = rc ? rc : show_access(live->values, to->name, allow);
 		snprintf(path, sizeof(path), "roles.%s.listen.allow", to->name);
 		snprintf(words[0], sizeof(words[0]), "%u rows", old ? old->n : 0);
 		snprintf(words[1], sizeof(words[1]), "%u rows",
 			 to->listen->access ? to->listen->access->n : 0);
 		live->on_difference(live->arg, true, path, words[0], words[1]);
 	}
+	if (rc)
+		gn_errs_no_memory(errs);
+	return rc;
 }
 
 /* Read the keys and certificates of all devices again. */
@@ -477,8 +498,10 @@ int gn_live_reload(struct gn_live *live, struct gn_errs *errs)
 	live->keeps_log = args.verbose > 0;
 	rc = gn_topology_load(&loaded, live->topology->file, &args, errs);
 	if (rc == 0) {
-		take_access(live, &loaded);
+		int shown = take_access(live, &loaded, errs);
+
 		rc = reload_keys(live->topology, errs);
+		rc = rc ? rc : shown;
 		check_rights(live->topology);
 	}
 	rc = change_to(live, &loaded, rc, false, errs);

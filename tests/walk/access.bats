@@ -69,6 +69,34 @@ replace_rows() {
 	stop bridge store
 }
 
+# rows - the rows of the gateway, as gantry ctl config shows them, on one line
+rows() {
+	"$GANTRY" ctl --dir "$dir/stat" --pid "${pids[bridge]}" config | jq -r .text | sed -n '/bridge/,/connect/p' | xargs
+}
+
+# has_uids UID... - the rows have these uids
+has_uids() {
+	local uids=$*
+	[ "$(rows | grep -o 'uid = [0-9]*' | xargs)" = "uid = ${uids// / uid = }" ]
+}
+
+@test "after a reload, the configuration shows the rows in force" {
+	allow "{ uid = $me; }"
+	serve_all
+	has_uids "$me"
+	replace_rows "{ uid = $((me + 1)); access = \"ro\"; sessions = 2; volumes = ( \"volume0\" ); }, { uid = $((me + 2)); }"
+	has_uids $((me + 1)) $((me + 2))
+	[[ "$(rows)" == *'access = ro; sessions = 2; volumes = ( volume0 );'* ]]
+	# a change of another setting, and a reload by the signal
+	"$GANTRY" ctl --dir "$dir/stat" --pid "${pids[bridge]}" set runtime.log debug
+	has_uids $((me + 1)) $((me + 2))
+	sed -i "s/allow = ( .* );/allow = ( { uid = $me; } );/" "$conf"
+	kill -HUP "${pids[bridge]}"
+	until_true has_uids "$me"
+	load_well
+	stop bridge store
+}
+
 @test "a reload that changes nothing for a peer leaves its session alone" {
 	allow "{ uid = $me; }"
 	serve_all

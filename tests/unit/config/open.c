@@ -52,22 +52,25 @@ static const char *faults_of(const char *text)
 	return faults();
 }
 
-static const char *dump_of(const char *text, const char *const *sets, size_t n)
+static const char *dump_and_close(struct gn_config *config)
 {
 	static char dumped[4096];
-	struct gn_config *config;
-	FILE *out;
+	FILE *out = fmemopen(dumped, sizeof(dumped), "w");
 
-	file("t.cfg", text);
-	config = gn_config_open("t.cfg", sets, n, &errs);
-	if (!config)
-		return faults();
 	memset(dumped, 0, sizeof(dumped));
-	out = fmemopen(dumped, sizeof(dumped), "w");
 	gn_config_dump(config, out);
 	fclose(out);
 	gn_config_close(&config);
 	return dumped;
+}
+
+static const char *dump_of(const char *text, const char *const *sets, size_t n)
+{
+	struct gn_config *config;
+
+	file("t.cfg", text);
+	config = gn_config_open("t.cfg", sets, n, &errs);
+	return config ? dump_and_close(config) : faults();
 }
 
 void setUp(void)
@@ -366,6 +369,26 @@ static void overrides_replace_and_make(void)
 			sizeof(sets) / sizeof(sets[0])));
 }
 
+static void settings_are_copied(void)
+{
+	static const char from[] =
+		"a = ( { s = \"x\"; b = true; i = 3; f = 0.5; }, ( 5000000000L, [ 1, 2 ] ) );";
+	struct gn_config *source = gn_config_open_text("from", from, NULL, 0, &errs);
+	struct gn_config *config = gn_config_open_text("to", "g = { a = 1; k = 2; };", NULL, 0,
+						       &errs);
+	struct gn_conf_node *g = gn_conf_child(gn_config_root(config), "g");
+
+	TEST_ASSERT_EQUAL_INT(0, gn_conf_copy(g, "a", gn_conf_child(gn_config_root(source), "a")));
+	TEST_ASSERT_EQUAL_INT(0, gn_conf_copy(g, "n", gn_conf_child(gn_config_root(source), "a")));
+	TEST_ASSERT_EQUAL_INT(0, gn_conf_copy(g, "n", NULL));
+	TEST_ASSERT_EQUAL_INT(0, gn_conf_copy(g, "n", NULL));
+	gn_config_close(&source);
+	TEST_ASSERT_EQUAL_STRING("g : \n{\n  k = 2;\n  a = ( \n    {\n      s = \"x\";\n"
+				 "      b = true;\n      i = 3;\n      f = 0.5;\n    }, "
+				 "( 5000000000L, [ 1, 2 ] ) );\n};\n",
+				 dump_and_close(config));
+}
+
 static void fault_of_an_override_names_the_option_set(void)
 {
 	const char *const sets[] = {"a.b=1"};
@@ -451,6 +474,7 @@ int main(void)
 	RUN_TEST(includes_that_are_refused);
 	RUN_TEST(recursive_includes_are_limited);
 	RUN_TEST(overrides_replace_and_make);
+	RUN_TEST(settings_are_copied);
 	RUN_TEST(fault_of_an_override_names_the_option_set);
 	RUN_TEST(fault_in_a_text_names_the_text);
 	RUN_TEST(invalid_overrides_are_rejected);
