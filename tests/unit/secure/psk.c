@@ -232,6 +232,60 @@ static void secrets_are_equal_and_bound(void)
 	TEST_ASSERT_TRUE(memcmp(x, again, 32) != 0);
 }
 
+/* Get an extension of a ClientHello, with its length in *n_p. NULL: it has none. */
+static const uint8_t *extension(const uint8_t *hello, size_t size, unsigned type, size_t *n_p)
+{
+	const uint8_t *at = hello + 4 + 2 + 32; /* message, version, random */
+
+	at += 1 + at[0];                /* session id */
+	at += 2 + (at[0] << 8 | at[1]); /* cipher suites */
+	at += 1 + at[0];                /* compression */
+	for (at += 2; at + 4 <= hello + size; at += 4 + *n_p) {
+		*n_p = (size_t)(at[2] << 8 | at[3]);
+		if ((unsigned)(at[0] << 8 | at[1]) == type)
+			return at + 4;
+	}
+	return NULL;
+}
+
+/* The profile of doc/protocol.md, as far as a ClientHello shows it. */
+static void client_hello_has_the_profile(void)
+{
+	static const struct {
+		unsigned type;
+		const char *bytes;
+		size_t n;
+	} rows[] = {
+		{0, NULL, 0},                        /* server_name */
+		{16, NULL, 0},                       /* ALPN */
+		{35, NULL, 0},                       /* session_ticket */
+		{42, NULL, 0},                       /* early_data */
+		{10, "\0\2\0\x1d", 4},               /* supported_groups: X25519 */
+		{43, "\2\3\4", 3},                   /* supported_versions: TLS 1.3 */
+		{45, "\1\1", 2},                     /* psk_key_exchange_modes: psk_dhe_ke */
+		{51, "\0\x24\0\x1d\0\x20", 6},       /* key_share: X25519, 32 bytes */
+		{41, "\0\xc\0\6host-a\0\0\0\0", 14}, /* pre_shared_key: the identity, age 0 */
+	};
+	const uint8_t *hello = a.sent + AUTH_HEAD, *found;
+	size_t size, n = 0;
+
+	open_devices();
+	TEST_ASSERT_EQUAL_INT(0, end_open(&a, &left, 0));
+	size = end_output(&a) - AUTH_HEAD;
+	TEST_ASSERT_EQUAL_MEMORY("\x16\3\1", a.sent, 3);
+	TEST_ASSERT_EQUAL_UINT(size, a.sent[3] << 8 | a.sent[4]);
+	TEST_ASSERT_EQUAL_UINT(0, hello[38]); /* session id */
+	/* TLS_AES_128_GCM_SHA256, and the signal that the end does not renegotiate */
+	TEST_ASSERT_EQUAL_MEMORY("\0\4\x13\1\0\xff", hello + 39, 6);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		found = extension(hello, size, rows[i].type, &n);
+		TEST_ASSERT_EQUAL_INT(rows[i].bytes != NULL, found != NULL);
+		if (found)
+			TEST_ASSERT_EQUAL_MEMORY(rows[i].bytes, found, rows[i].n);
+	}
+	end_close(&a);
+}
+
 /* Open a device whose file has one key. */
 static void open_left(const char *identity, const char *key)
 {
@@ -413,6 +467,7 @@ int main(void)
 	RUN_TEST(messages_keep_their_order_in_any_pieces);
 	RUN_TEST(wire_shows_no_message);
 	RUN_TEST(secrets_are_equal_and_bound);
+	RUN_TEST(client_hello_has_the_profile);
 	RUN_TEST(unknown_identity_looks_like_a_wrong_key);
 	RUN_TEST(own_identity_is_refused_after_a_connect);
 	RUN_TEST(device_without_identity_only_listens);
