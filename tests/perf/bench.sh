@@ -125,7 +125,7 @@ while IFS='|' read -r name text unit limit ours score goal others peer_goal; do
 done <"$tmp/list"
 
 echo "score: ours to the limit, median of the rounds, or in the unit of the goal where a value is judged (a stage: for each of"
-echo "four); then ours to the best peer. rounds: used / all. Less is better with ns, us, x, KiB and %, otherwise more."
+echo "four); then ours to the best peer. rounds: used / all. Less is better with s, ns, us, x, KiB and %, otherwise more."
 echo "t: the CPUs were threads of one core. Dropped rounds: busy, others used a CPU; regime, from cores to threads or back."
 case $what in
 clients) echo "limit: the alternative that ours is compared to." ;;

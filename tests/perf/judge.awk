@@ -112,7 +112,7 @@ function keep(at, line,  field, n_fields, part, i)
 
 BEGIN {
 	split(head, part, "|")
-	lower_is_better = part[3] ~ /^(ns|us|x|%|KiB|ns\/IO)$/
+	lower_is_better = part[3] ~ /^(s|ns|us|x|%|KiB|ns\/IO)$/
 }
 
 # mark the largest set of rounds of that kind whose ping-pongs are within 30 % of that of one of them; returns its size

@@ -122,6 +122,6 @@ END {
 	printf "<text x=\"10\" y=\"24\" class=\"title\">%s%s</text>\n", text(version), quick == "true" ? " (quick)" : ""
 	print "<text x=\"10\" y=\"44\">hatched: limit of the machine; solid: gantry, its extremes below, its goal across;" \
 		" outlined: others.</text>"
-	print "<text x=\"10\" y=\"60\">Medians; scales differ. Less is better with ns, us, x, % and KiB, more with all else.</text>"
+	print "<text x=\"10\" y=\"60\">Medians; scales differ. Less is better with s, ns, us, x, %, KiB; more with others.</text>"
 	printf "%s</svg>\n", out
 }

@@ -93,6 +93,15 @@ nbdkit_tcp_32() { nbdkit_tcp 32; }
 qemu_tcp_1() { qemu_tcp 1; }
 qemu_tcp_32() { qemu_tcp 32; }
 
+# all sessions of a target that has started again; the first measure runs them all
+once_reconnect_psk()
+{
+	taskset -c "$cpu0,$cpu1" bash "$here/reconnect.sh" "$build" >"$tmp/reconnect" 2>>"$tmp/errors"
+	value reconnect_psk <"$tmp/reconnect"
+}
+once_reconnect_x509() { value reconnect_x509 <"$tmp/reconnect"; }
+once_reconnect_none() { value reconnect_none <"$tmp/reconnect"; }
+
 tcp_list()
 {
 	cat <<-END
@@ -103,5 +112,10 @@ tcp_list()
 	tcp_128k|random read of 128 KiB, depth 8|kIO/s|floor_128k|tcp_128k|ratio|>0.9||
 	tls_32|random read, encrypted, depth 32|kIO/s|tls_floor_32|tls_32|ratio|>0.85||
 	tls_128k|random read of 128 KiB, encrypted, depth 8|kIO/s|tls_floor_128k|tls_128k|ratio|>0.85||
+	END
+	[ ! -x "$perf/reconnect" ] || cat <<-'END'
+	reconnect_psk|256 sessions with keys open at once|s|none|once_reconnect_psk|value|<2||
+	reconnect_x509|the same with certificates|s|none|once_reconnect_x509|value|<5||
+	reconnect_none|the same without encryption|s|none|once_reconnect_none|value|||
 	END
 }
