@@ -172,13 +172,17 @@ hostnqn=nqn.2014-08.org.nvmexpress:uuid:$host,hostid=$host,nr_io_queues=1" >/dev
 	return 1
 }
 
+# nvme_found TRANSPORT - set nvme_disk[TRANSPORT]. Each path of a disk is a block device as well, without a file in /dev.
 nvme_found()
 {
-	local name
-	name=$(grep -lx "gantry-$1" /sys/block/nvme*/device/subsysnqn 2>/dev/null) || return 1
-	name=${name#/sys/block/}
-	nvme_disk[$1]=/dev/${name%%/*}
-	[ -b "${nvme_disk[$1]}" ]
+	local nqn disk
+	for nqn in $(grep -lx "gantry-$1" /sys/block/nvme*/device/subsysnqn 2>/dev/null); do
+		disk=${nqn#/sys/block/}
+		nvme_disk[$1]=/dev/${disk%%/*}
+		[ ! -b "${nvme_disk[$1]}" ] || return 0
+	done
+	unset "nvme_disk[$1]"
+	return 1
 }
 
 # nvme TRANSPORT PATTERN BLOCK DEPTH - print IOs per second
