@@ -33,7 +33,7 @@ struct child {
 /* The resources of a process. */
 struct usage {
 	unsigned fds, maps, threads; /* maps: mappings of shared memory and files */
-	unsigned long rss;           /* KiB */
+	unsigned long anon;          /* anonymous memory, KiB */
 };
 
 struct options {
@@ -64,7 +64,7 @@ struct driver {
 	const volatile sig_atomic_t *interrupted;
 	uint64_t longest_wait, longest_at; /* longest wait_for(), and its begin, ms */
 	const char *longest_what;
-	unsigned long rss_growth; /* KiB: maximum of one process in one round */
+	unsigned long anon_growth; /* KiB: maximum of one process in one round */
 	int failed;
 };
 

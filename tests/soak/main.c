@@ -67,8 +67,10 @@ static int set_up(struct driver *d)
 
 	snprintf(d->program, sizeof(d->program), "%s", or_empty(getenv("GANTRY")));
 	n = readlink("/proc/self/exe", d->client, sizeof(d->client) - 16);
-	if (!d->program[0] || n < 0)
+	if (!d->program[0] || n < 0) {
+		errno = d->program[0] ? errno : ENOENT; /* GANTRY names no program */
 		return -1;
+	}
 	d->client[n] = '\0';
 	slash = strrchr(d->client, '/');
 	strcpy(slash + 1, "client");
@@ -78,7 +80,9 @@ static int set_up(struct driver *d)
 			 or_empty(getenv("top_builddir")));
 		setenv("GANTRY_PLUGIN_PATH", path, 1);
 	}
-	/* freed memory in quarantine must not look like a leak, see leaks.c */
+	/* freed memory that the allocator keeps must not look like a leak, see leaks.c */
+	setenv("MALLOC_MMAP_THRESHOLD_", "65536", 1);
+	setenv("MALLOC_TRIM_THRESHOLD_", "65536", 1);
 	snprintf(path, sizeof(path), "%s%squarantine_size_mb=8", or_empty(asan), asan ? ":" : "");
 	setenv("ASAN_OPTIONS", path, 1);
 	snprintf(d->dir, sizeof(d->dir), "%s/gantry-soak.XXXXXX",
@@ -138,9 +142,9 @@ static void summarize(const struct driver *d)
 	printf("soak: longest wait=%llu ms (at %llu ms: %s)\n", N(d->longest_wait),
 	       N(d->longest_at), or_empty(d->longest_what));
 	printf("soak: sessions=%llu flushes=%llu timeouts=%llu undone=%llu torn-by-kill=%llu leak-checks=%llu "
-	       "RSS-growth=%luKiB blocks-offline=%llu\n",
+	       "anonymous-growth=%luKiB blocks-offline=%llu\n",
 	       N(sessions), N(flushes), N(timeouts), N(dropped), N(mixed), N(d->leak_checks),
-	       d->rss_growth, N(d->blocks_checked));
+	       d->anon_growth, N(d->blocks_checked));
 	printf("soak: kills: client=%llu gateway=%llu target=%llu; stops=%llu restarts=%llu failovers=%llu moves=%llu "
 	       "exchanges=%llu memory-losses=%llu; "
 	       "acknowledged writes=%llu, reads checked=%llu (%llu blocks), errors %u\n",
@@ -155,7 +159,8 @@ static int run(struct driver *d)
 	if (set_up(d)) {
 		if (d->journal && d->journal != MAP_FAILED)
 			print_records(d);
-		fprintf(stderr, "soak: cannot start: %s\n", strerror(errno));
+		fprintf(stderr, "soak: cannot start (GANTRY=%s): %s\n", d->program,
+			strerror(errno));
 		return 2;
 	}
 	printf("soak: seed=%llu dir=%s\n", N(d->options.seed), d->dir);
