@@ -183,6 +183,7 @@ void tcp_lanes_poll_stalled(struct tcp_conn *conn)
 
 int tcp_lane_poll(struct tcp_lane *lane)
 {
+	bool emptied = false, has_more = false;
 	struct tcp_link *link;
 	uint64_t rings;
 	int n = 0;
@@ -193,15 +194,33 @@ int tcp_lane_poll(struct tcp_lane *lane)
 	}
 	__atomic_store_n(&lane->n_polls, lane->n_polls + 1, __ATOMIC_RELAXED);
 	LIST_FOREACH (link, &lane->links, entry) {
+		int received;
+
 		if (link->state != TCP_L_UP)
 			continue;
-		n += tcp_link_receive(link);
+		received = tcp_link_receive(link);
+		n += received;
+		emptied |= received > 0;
+		has_more |= link->unread || link->stalled || link->stream;
 		if (link->relay)
 			tcp_relay_collect(link);
 		if (link->state == TCP_L_UP && (link->blocked || link->urgent))
 			tcp_link_send(link);
 	}
+	lane->emptied = emptied && !has_more;
 	return n;
+}
+
+/*
+ * A system call that finds nothing would delay the answer to what has arrived. When the connection
+ * has ended, each call polls, because the user stops at one without a result.
+ */
+int tcp_lane_glance(struct tcp_lane *lane)
+{
+	if (!lane->emptied || tcp_lost(lane->conn))
+		return tcp_lane_poll(lane);
+	lane->emptied = false;
+	return 0;
 }
 
 void tcp_lane_flush(struct tcp_lane *lane)
