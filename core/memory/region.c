@@ -80,6 +80,84 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 }
 
 /*
+ * Map whole pages of a memfd that contain [offset, offset + bytes). A mapping of huge pages begins
+ * and ends at a huge page. Returns the address of `offset`; MAP_FAILED.
+ */
+static void *map_around(int fd, uint64_t offset, uint64_t bytes, uint64_t page)
+{
+	uint64_t down = offset % page;
+	char *base = mmap(NULL, round_up(bytes + down, page), PROT_READ | PROT_WRITE, MAP_SHARED,
+			  fd, (off_t)(offset - down));
+
+	return base == MAP_FAILED ? MAP_FAILED : base + down;
+}
+
+/* Undo map_around(). */
+static void unmap_around(const struct gantry_region *region, uint64_t page)
+{
+	uint64_t down = region->fd_offset % page;
+
+	munmap((char *)region->addr - down, round_up(region->length + down, page));
+}
+
+/* Returns the unit of mappings of a memfd, in bytes. */
+static uint64_t page_of(int fd)
+{
+	struct stat st;
+
+	if (gantry_memfd_is_huge(fd) > 0 && fstat(fd, &st) == 0)
+		return (uint64_t)st.st_blksize;
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Check the arguments of gn_region_map(). Returns 0 or -errno. */
+static int check_memfd(int fd, uint64_t offset, uint64_t bytes, const char **reason_p)
+{
+	uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1, end;
+	int rc;
+
+	*reason_p = "offset or length is not a multiple of the page size";
+	if (bytes == 0 || ((offset | bytes) & mask) != 0 ||
+	    __builtin_add_overflow(offset, bytes, &end) || end > INT64_MAX - HUGE_PAGE)
+		return -EINVAL;
+	rc = gantry_memfd_check(fd, end, UINT64_MAX, NULL, reason_p);
+	if (rc == 0 && (fcntl(fd, F_GET_SEALS) & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0) {
+		*reason_p = "memory is sealed against writing";
+		return -EPERM;
+	}
+	return rc;
+}
+
+int gn_region_map(int fd, uint64_t offset, uint64_t bytes, struct gantry_region **region_p,
+		  const char **reason_p)
+{
+	struct gantry_region *region;
+	int rc = check_memfd(fd, offset, bytes, reason_p);
+
+	if (rc != 0)
+		return rc;
+	*reason_p = "memory cannot be mapped";
+	region = calloc(1, sizeof(*region));
+	if (!region)
+		return -ENOMEM;
+	region->addr = map_around(fd, offset, bytes, page_of(fd));
+	if (region->addr == MAP_FAILED) {
+		rc = -errno;
+		free(region);
+		return rc;
+	}
+	region->fd = fd;
+	region->fd_offset = offset;
+	region->length = bytes;
+	region->rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE;
+	madvise(region->addr, bytes, MADV_DONTFORK);
+	madvise(region->addr, bytes, MADV_DONTDUMP);
+	*reason_p = "";
+	*region_p = region;
+	return 0;
+}
+
+/*
  * Copy the data extents of the memfd: most pages of a region might never have been touched. The
  * kernel copies, because another thread can write through the old mapping at the same time. Returns
  * 0 or -errno.
@@ -179,12 +257,14 @@ void gn_region_destroy(struct gantry_region **region_p, int released)
 	*region_p = NULL;
 	if (!region)
 		return;
+	if (!released)
+		__atomic_fetch_add(&quarantined, region->length, __ATOMIC_RELAXED);
+	else if (region->fd >= 0)
+		unmap_around(region, page_of(region->fd));
+	else
+		munmap(region->addr, region->length);
 	if (region->fd >= 0)
 		close(region->fd);
-	if (released)
-		munmap(region->addr, region->length);
-	else
-		__atomic_fetch_add(&quarantined, region->length, __ATOMIC_RELAXED);
 	free(region);
 }
 

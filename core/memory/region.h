@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * region.h - regions: memory that can be exported. A region is a sealed memfd that is mapped here.
+ * region.h - regions: memory that can be exported. A region is a sealed memfd that is mapped here,
+ * or a part of one.
  *
  * A region that peers might still access is not unmapped but quarantined: this process never uses
  * its pages again, and counts its bytes.
@@ -22,6 +23,23 @@
  * Control thread.
  */
 int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p);
+/*
+ * gn_region_map - create a region from memory of another process: [offset, offset + bytes) of a
+ * memfd that is sealed against shrinking and growing. The memory is mapped here; it is neither
+ * changed nor allocated.
+ *
+ * offset, bytes  multiples of the page size; bytes > 0
+ * reason_p       out: the problem as text, a literal; "" after success
+ * Returns 0; the region owns fd, and gn_region_destroy() closes it,
+ * -EINVAL  offset or bytes is not a multiple of the page size, or not a regular file
+ * -EPERM   not sealed, or sealed against writing
+ * -ERANGE  the file is shorter
+ * -ENOMEM  out of memory, or huge pages that are not reserved
+ * -errno   of fstat(2), fstatfs(2) or mmap(2)
+ * Control thread.
+ */
+int gn_region_map(int fd, uint64_t offset, uint64_t bytes, struct gantry_region **region_p,
+		  const char **reason_p);
 /*
  * gn_region_destroy - unmap a region if it is released, i.e. no peer or device can access it;
  * otherwise quarantine it. Frees the region object in both cases. Control thread.

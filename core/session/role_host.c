@@ -76,6 +76,27 @@ static int rh_region_withdraw(const struct gantry_role_host *rh, struct gantry_r
 	return gn_region_withdraw(region);
 }
 
+static int rh_region_map(const struct gantry_role_host *rh, int fd, uint64_t offset, uint64_t bytes,
+			 struct gantry_region **region_p, const char **reason_p)
+{
+	(void)rh;
+	return gn_region_map(fd, offset, bytes, region_p, reason_p);
+}
+
+static int rh_fd_watch(const struct gantry_role_host *rh, int fd, void (*fn)(void *arg), void *arg)
+{
+	const struct gn_role *role = rh->core;
+
+	return gn_loop_add_fd(role->loop, fd, fn, arg);
+}
+
+static void rh_fd_unwatch(const struct gantry_role_host *rh, int fd)
+{
+	const struct gn_role *role = rh->core;
+
+	gn_loop_remove_fd(role->loop, fd);
+}
+
 static int rh_client_open(const struct gantry_role_host *rh, uint32_t connect,
 			  const struct gantry_session_attr *attr,
 			  const struct gantry_client_events *events, void *arg,
@@ -261,5 +282,8 @@ void gn_role_fill_host(struct gn_role *role)
 		.session_secret = gn_session_secret,
 		.client_unexport = gn_client_unexport,
 		.session_resize = gn_session_resize,
+		.region_map = rh_region_map,
+		.fd_watch = rh_fd_watch,
+		.fd_unwatch = rh_fd_unwatch,
 	};
 }

@@ -659,6 +659,50 @@ struct gantry_role_host {
 	 * thread   control thread
 	 */
 	int (*session_resize)(struct gantry_session *session, uint64_t size);
+
+	/*
+	 * Create a region from memory of another process: [offset, offset + bytes) of a memfd that
+	 * is sealed against shrinking and growing. The host maps it. region_withdraw does not
+	 * support such a region.
+	 *
+	 * fd        the memfd
+	 * offset    bytes, a multiple of the page size
+	 * bytes     size of the memory, a multiple of the page size, more than 0
+	 * region_p  out: the region; the caller destroys it
+	 * reason_p  out: the problem as text, a literal; "" after success
+	 * returns   0
+	 *           -EINVAL: offset or bytes is not a multiple of the page size, or fd is not a
+	 *           regular file
+	 *           -EPERM: the memfd is not sealed against shrinking and growing, or is sealed
+	 *           against writing
+	 *           -ERANGE: the memfd is shorter
+	 *           -ENOMEM: out of memory, or the memfd has huge pages that are not reserved
+	 *           another -errno of fstat(2), fstatfs(2) or mmap(2)
+	 * thread    control thread
+	 * ownership  after success the region owns fd, and region_destroy closes it
+	 */
+	int (*region_map)(const struct gantry_role_host *rh, int fd, uint64_t offset,
+			  uint64_t bytes, struct gantry_region **region_p, const char **reason_p);
+	/*
+	 * Run fn(arg) on the control thread in each turn in which an fd is readable, hung up or in
+	 * error, until fd_unwatch.
+	 *
+	 * fd       a socket or pipe
+	 * returns  0
+	 *          -EEXIST: the fd is watched already
+	 *          another -errno of epoll_ctl(2)
+	 * thread   control thread
+	 * ownership  the caller owns fd, and must not close it before fd_unwatch
+	 */
+	int (*fd_watch)(const struct gantry_role_host *rh, int fd, void (*fn)(void *arg),
+			void *arg);
+	/*
+	 * Stop watching an fd. After the return, fn does not run.
+	 *
+	 * fd       of fd_watch
+	 * thread   control thread; fn can call it
+	 */
+	void (*fd_unwatch)(const struct gantry_role_host *rh, int fd);
 };
 
 /*

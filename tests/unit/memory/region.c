@@ -299,9 +299,115 @@ static void a_core_dump_does_not_have_the_data(void)
 	gn_region_destroy(&region, 1);
 }
 
+/* Memory as a virtual machine makes it: sealed, and without pages. */
+static int foreign_memfd(uint64_t bytes, int seals)
+{
+	int fd = memfd_create("guest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	TEST_ASSERT_TRUE(fd >= 0);
+	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, (off_t)bytes));
+	TEST_ASSERT_EQUAL_INT(0, seals ? fcntl(fd, F_ADD_SEALS, seals) : 0);
+	return fd;
+}
+
+static void parts_of_a_memfd_of_another_process_are_mapped(void)
+{
+	const char *why = NULL;
+	struct gantry_region *low, *high;
+	int fd = foreign_memfd(8 * PAGE, GANTRY_MEMFD_SEALS), second = dup(fd);
+	char byte = 0;
+
+	TEST_ASSERT_EQUAL_INT(0, gn_region_map(fd, 0, 2 * PAGE, &low, &why));
+	TEST_ASSERT_EQUAL_STRING("", why);
+	TEST_ASSERT_EQUAL_INT(0, gn_region_map(second, 5 * PAGE, 3 * PAGE, &high, &why));
+	TEST_ASSERT_EQUAL_UINT64(0, bytes_there(low));
+	TEST_ASSERT_EQUAL_UINT64(5 * PAGE, high->fd_offset);
+	TEST_ASSERT_EQUAL_UINT64(3 * PAGE, high->length);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE, high->rights);
+	((char *)high->addr)[PAGE + 7] = 'x';
+	TEST_ASSERT_EQUAL_INT(1, pread(fd, &byte, 1, (off_t)(6 * PAGE + 7)));
+	TEST_ASSERT_EQUAL_INT('x', byte);
+	gn_region_destroy(&low, 1);
+	TEST_ASSERT_EQUAL_INT(-1, fcntl(fd, F_GETFD));
+	TEST_ASSERT_EQUAL_INT('x', ((char *)high->addr)[PAGE + 7]);
+	gn_region_destroy(&high, 1);
+	TEST_ASSERT_EQUAL_INT(-1, fcntl(second, F_GETFD));
+}
+
+static void the_export_of_a_part_allocates_this_part(void)
+{
+	const char *why;
+	struct gantry_region *region;
+	int fd = foreign_memfd(64 * PAGE, GANTRY_MEMFD_SEALS);
+
+	TEST_ASSERT_EQUAL_INT(0, gn_region_map(fd, 16 * PAGE, 8 * PAGE, &region, &why));
+	TEST_ASSERT_EQUAL_INT(0, gn_region_make_pages(region, 0, region->length));
+	TEST_ASSERT_EQUAL_UINT64(8 * PAGE, bytes_there(region));
+	gn_region_destroy(&region, 1);
+}
+
+static void expect_unmapped(int fd, uint64_t offset, uint64_t bytes, int rc, const char *text)
+{
+	struct gantry_region *region = NULL;
+	const char *why = "";
+
+	TEST_ASSERT_EQUAL_INT(rc, gn_region_map(fd, offset, bytes, &region, &why));
+	TEST_ASSERT_NULL(region);
+	if (!strstr(why, text))
+		TEST_FAIL_MESSAGE(why);
+	TEST_ASSERT_EQUAL_INT(FD_CLOEXEC, fcntl(fd, F_GETFD));
+}
+
+static void memory_that_its_owner_can_take_away_is_refused(void)
+{
+	const int both = F_SEAL_SHRINK | F_SEAL_GROW;
+	int fd = foreign_memfd(4 * PAGE, F_SEAL_GROW), pipes[2];
+
+	expect_unmapped(fd, 0, PAGE, -EPERM, "not sealed");
+	close(fd);
+	fd = foreign_memfd(4 * PAGE, both);
+	expect_unmapped(fd, 0, 0, -EINVAL, "page size");
+	expect_unmapped(fd, 512, PAGE, -EINVAL, "page size");
+	expect_unmapped(fd, 0, PAGE + 1, -EINVAL, "page size");
+	expect_unmapped(fd, PAGE, -PAGE, -EINVAL, "page size");
+	expect_unmapped(fd, 4 * PAGE, PAGE, -ERANGE, "smaller");
+	expect_unmapped(fd, 1ull << 62, PAGE, -ERANGE, "smaller");
+	close(fd);
+	fd = foreign_memfd(4 * PAGE, both | F_SEAL_FUTURE_WRITE);
+	expect_unmapped(fd, 0, PAGE, -EPERM, "sealed against writing");
+	close(fd);
+	TEST_ASSERT_EQUAL_INT(0, pipe2(pipes, O_CLOEXEC));
+	expect_unmapped(pipes[0], 0, PAGE, -EINVAL, "not a memory file");
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* The parts of a virtual machine's memory need not begin or end at a huge page. */
+static void parts_of_huge_pages_are_mapped(void)
+{
+	const char *why;
+	struct gantry_region *region;
+	int fd = gantry_memfd_create("guest", 4 << 20, GANTRY_MEMFD_HUGE);
+	char *addr;
+
+	if (fd < 0)
+		return; /* this machine has no huge pages */
+	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_seal(fd, 0));
+	TEST_ASSERT_EQUAL_INT(0, gn_region_map(fd, 0xc0000, 0x200000, &region, &why));
+	addr = region->addr;
+	memset(addr, 1, region->length);
+	TEST_ASSERT_TRUE(mapped(addr));
+	gn_region_destroy(&region, 1);
+	TEST_ASSERT_FALSE(mapped(addr));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
+	RUN_TEST(parts_of_a_memfd_of_another_process_are_mapped);
+	RUN_TEST(the_export_of_a_part_allocates_this_part);
+	RUN_TEST(memory_that_its_owner_can_take_away_is_refused);
+	RUN_TEST(parts_of_huge_pages_are_mapped);
 	RUN_TEST(a_region_is_sealed_zeroed_and_whole_pages);
 	RUN_TEST(pages_are_prefaulted_or_faulted_in_lazily);
 	RUN_TEST(absurd_sizes_are_refused);
