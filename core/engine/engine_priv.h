@@ -5,8 +5,8 @@
 #include "engine/engine_ops.h"
 
 /*
- * engine_priv.h - the session of the engine, shared by engine_session.c, engine_queue.c and
- * engine_resume.c.
+ * engine_priv.h - the session of the engine, shared by engine_session.c, engine_queue.c,
+ * engine_regions.c and engine_resume.c.
  *
  *      OPENING --> RUNNING <--> PAUSED       lost, resume in progress
  *           `---------+-----------+--> CLOSING --> CLOSED
@@ -17,6 +17,28 @@ enum gn_engine_state {
 	GN_ENGINE_PAUSED,
 	GN_ENGINE_CLOSING,
 	GN_ENGINE_CLOSED
+};
+
+/*
+ * States of a further region.
+ *
+ *     UNUSED --> WANTED --> EXPORTING --> EXPORTED --> UNWANTED --> UNEXPORTING --> UNUSED
+ *
+ * When the session is lost, EXPORTING and EXPORTED become WANTED, and UNEXPORTING becomes UNWANTED.
+ */
+enum gn_engine_region_state {
+	GN_ENGINE_REGION_UNUSED,
+	GN_ENGINE_REGION_WANTED,
+	GN_ENGINE_REGION_EXPORTING,
+	GN_ENGINE_REGION_EXPORTED,
+	GN_ENGINE_REGION_UNWANTED,
+	GN_ENGINE_REGION_UNEXPORTING
+};
+
+struct gn_engine_region {
+	const struct gantry_region *region;
+	enum gn_engine_region_state state;
+	int is_known; /* the owner got `exported` */
 };
 
 struct gantry_engine {
@@ -50,6 +72,14 @@ struct gantry_engine {
 	 * 1: no peer of a client that has ended can access the region; see client_regions_released
 	 */
 	int released;
+	/* attr.regions; the handle of the first one is GANTRY_ENGINE_HANDLE + 1 */
+	struct gn_engine_region *regions;
+	/*
+	 * the client accepts requests for them: from the export of the region of the engine on,
+	 * except while the session starts
+	 */
+	int regions_open;
+	int regions_busy; /* a request for one of them is in flight */
 	struct gantry_engine_queue queues[];
 };
 
@@ -104,7 +134,27 @@ int gn_engine_resume_check(struct gantry_engine *session, const struct gantry_vo
 /* The new client has started. n_again: IOs that are submitted again. */
 void gn_engine_resume_done(struct gantry_engine *session, uint32_t n_again);
 
+/* -- engine_regions.c -- */
+int gn_engine_regions_init(struct gantry_engine *session);
+void gn_engine_regions_fini(struct gantry_engine *session);
+/* region_export and region_unexport of struct gantry_engine_ops */
+int gn_engine_export(struct gantry_engine *session, const struct gantry_region *region,
+		     uint32_t handle);
+int gn_engine_unexport(struct gantry_engine *session, uint32_t handle);
+/* The session is lost, and will be resumed. */
+void gn_engine_regions_lost(struct gantry_engine *session);
+/* The server has drained the lost session: report the regions whose export was to end. */
+void gn_engine_regions_drained(struct gantry_engine *session);
+/* The client has exported or unexported a region. Not for the region of the engine. */
+void gn_engine_region_exported(struct gantry_engine *session, const struct gantry_region *region);
+void gn_engine_region_unexported(struct gantry_engine *session, uint32_t handle);
+/* Make the next request for a region, if there is one. Returns 1: a request is in flight; 0. */
+int gn_engine_regions_advance(struct gantry_engine *session);
+
 /* -- engine_session.c -- */
+/* End the session because of an error of this end; during a resume, make another attempt. */
+__attribute__((format(printf, 3, 4))) void gn_engine_give_up(struct gantry_engine *session,
+							     int reason, const char *fmt, ...);
 extern const struct gantry_client_events gn_engine_client_events;
 /* End the session and call `closed`. */
 void gn_engine_end(struct gantry_engine *session, int reason, const char *text);

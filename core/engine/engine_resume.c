@@ -51,7 +51,7 @@ static void attempt(void *arg)
 	struct gantry_session_attr wanted = {.id = session->id,
 					     .lanes = session->attr.n_queues,
 					     .depth = session->attr.depth,
-					     .regions = 1};
+					     .regions = 1 + session->attr.regions};
 
 	if (session->phase != GN_ENGINE_PAUSED || session->client)
 		return;
@@ -136,6 +136,7 @@ int gn_engine_resume_begin(struct gantry_engine *session, int reason, const char
 		return 0; /* a retry would find the other volume again */
 	if (first && pause_session(session, text))
 		return 0;
+	gn_engine_regions_lost(session);
 	session->rh->client_free(session->client);
 	session->client = NULL;
 	if (now_ns(session) - session->lost_ns >= session->resume_ns)

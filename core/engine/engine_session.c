@@ -47,8 +47,7 @@ static void close_session(struct gantry_engine *session)
 		session->rh->client_close(session->client);
 }
 
-__attribute__((format(printf, 3, 4))) static void give_up(struct gantry_engine *session, int reason,
-							  const char *fmt, ...)
+void gn_engine_give_up(struct gantry_engine *session, int reason, const char *fmt, ...)
 {
 	char text[sizeof(session->text)];
 	va_list ap;
@@ -121,10 +120,11 @@ static void export_region(struct gantry_engine *session)
 					    GANTRY_ENGINE_HANDLE);
 
 	if (rc && rc != -ENOTCONN) /* -ENOTCONN: `closed` follows with the reason */
-		give_up(session, rc, "cannot export the region of %llu bytes: %s",
-			(unsigned long long)session->region->length,
-			rc == -E2BIG ? "longer than the device here or at the peer accepts"
-				     : strerror(-rc));
+		gn_engine_give_up(session, rc, "cannot export the region of %llu bytes: %s",
+				  (unsigned long long)session->region->length,
+				  rc == -E2BIG
+					  ? "longer than the device here or at the peer accepts"
+					  : strerror(-rc));
 }
 
 /*
@@ -149,8 +149,8 @@ static void make_pages(void *arg)
 	if (n)
 		rc = gantry_memfd_populate(session->region->fd, session->pages_at, at, n, 1);
 	if (rc) {
-		give_up(session, rc, "cannot allocate the region of %llu bytes: %s",
-			(unsigned long long)session->region->length, strerror(-rc));
+		gn_engine_give_up(session, rc, "cannot allocate the region of %llu bytes: %s",
+				  (unsigned long long)session->region->length, strerror(-rc));
 		return;
 	}
 	session->pages_at += n;
@@ -159,7 +159,7 @@ static void make_pages(void *arg)
 	if (n == left)
 		export_region(session);
 	else if (session->rh->after(session->rh, 0, make_pages, session))
-		give_up(session, -ENOMEM, "out of memory");
+		gn_engine_give_up(session, -ENOMEM, "out of memory");
 }
 
 static void client_ready(void *arg, struct gantry_client *client,
@@ -174,6 +174,7 @@ static void client_ready(void *arg, struct gantry_client *client,
 	/* the owner can have closed the session */
 	if (!is_opening(session) || make_ready(session, info))
 		return;
+	gn_engine_regions_drained(session);
 	make_pages(session);
 }
 
@@ -184,23 +185,47 @@ static int set_up_lane(struct gantry_engine *session, struct gantry_engine_queue
 	return rc || queue->chain ? rc : gn_engine_queue_make_chain(queue);
 }
 
+/* All regions are exported: start the session. */
+static void start(struct gantry_engine *session)
+{
+	int rc = 0;
+
+	session->regions_open = 0;
+	for (uint32_t i = 0; i < session->attr.n_queues && !rc; i++)
+		rc = set_up_lane(session, &session->queues[i]);
+	if (!rc)
+		rc = session->rh->client_start(session->client);
+	if (rc)
+		gn_engine_give_up(session, rc, "cannot set up %u lanes of depth %u: %s%s",
+				  session->attr.n_queues, session->attr.depth, strerror(-rc),
+				  rc == -EINVAL ? ": the device may limit the depth (max_depth)"
+						: "");
+}
+
 static void client_exported(void *arg, struct gantry_client *client,
 			    const struct gantry_region *region)
 {
 	struct gantry_engine *session = arg;
-	int rc = 0;
 
-	(void)region;
-	if (!is_opening(session))
+	(void)client;
+	if (session->phase >= GN_ENGINE_CLOSING)
 		return;
-	for (uint32_t i = 0; i < session->attr.n_queues && !rc; i++)
-		rc = set_up_lane(session, &session->queues[i]);
-	if (!rc)
-		rc = session->rh->client_start(client);
-	if (rc)
-		give_up(session, rc, "cannot set up %u lanes of depth %u: %s%s",
-			session->attr.n_queues, session->attr.depth, strerror(-rc),
-			rc == -EINVAL ? ": the device may limit the depth (max_depth)" : "");
+	session->regions_open = 1;
+	if (region != session->region)
+		gn_engine_region_exported(session, region);
+	if (!gn_engine_regions_advance(session) && is_opening(session))
+		start(session);
+}
+
+static void client_unexported(void *arg, struct gantry_client *client, uint32_t handle)
+{
+	struct gantry_engine *session = arg;
+
+	(void)client;
+	if (session->phase >= GN_ENGINE_CLOSING)
+		return;
+	gn_engine_region_unexported(session, handle);
+	gn_engine_regions_advance(session);
 }
 
 static void client_started(void *arg, struct gantry_client *client)
@@ -212,6 +237,7 @@ static void client_started(void *arg, struct gantry_client *client)
 	if (!is_opening(session))
 		return;
 	session->phase = GN_ENGINE_RUNNING;
+	session->regions_open = 1;
 	session->id = session->rh->client_id(client);
 	for (uint32_t i = 0; i < session->attr.n_queues; i++)
 		n += gn_engine_queue_up(&session->queues[i]);
@@ -219,6 +245,7 @@ static void client_started(void *arg, struct gantry_client *client)
 		gn_engine_resume_done(session, n);
 	else
 		session->events->started(session->arg);
+	gn_engine_regions_advance(session);
 }
 
 static int withdraw(struct gantry_engine *session)
@@ -282,6 +309,7 @@ const struct gantry_client_events gn_engine_client_events = {
 	.exported = client_exported,
 	.started = client_started,
 	.closed = client_closed,
+	.unexported = client_unexported,
 	.resized = client_resized,
 };
 
@@ -301,6 +329,7 @@ static void free_session(struct gantry_engine *session)
 		rh->region_destroy(rh, session->region, !doubtful || session->released);
 	if (session->client)
 		rh->client_free(session->client);
+	gn_engine_regions_fini(session);
 	explicit_bzero(session->secret, sizeof(session->secret));
 	free(session);
 }
@@ -309,8 +338,10 @@ static int open_session(const struct gantry_role_host *rh, const struct gantry_e
 			const struct gantry_engine_events *events, void *arg,
 			struct gantry_engine **session_p)
 {
-	const struct gantry_session_attr wanted = {
-		.epoch = 1, .lanes = attr->n_queues, .depth = attr->depth, .regions = 1};
+	const struct gantry_session_attr wanted = {.epoch = 1,
+						   .lanes = attr->n_queues,
+						   .depth = attr->depth,
+						   .regions = 1 + attr->regions};
 	struct gantry_engine *session =
 		gantry_zalloc_lines(sizeof(*session) + attr->n_queues * sizeof(session->queues[0]));
 	int rc;
@@ -325,7 +356,7 @@ static int open_session(const struct gantry_role_host *rh, const struct gantry_e
 	session->released = 1;
 	session->resume_ns = rh->connect_resume(rh, attr->connect);
 	session->n_resumed = rh->host->counter(rh->host, "sessions_resumed");
-	rc = session->n_resumed ? 0 : -ENOMEM;
+	rc = session->n_resumed ? gn_engine_regions_init(session) : -ENOMEM;
 	for (uint32_t i = 0; i < attr->n_queues && !rc; i++)
 		rc = gn_engine_queue_init(session, i);
 	if (!rc)
@@ -371,6 +402,8 @@ const struct gantry_engine_ops gn_engine_ops = {
 	.close = close_session,
 	.give_up = stop_resuming,
 	.withdraw = withdraw,
+	.region_export = gn_engine_export,
+	.region_unexport = gn_engine_unexport,
 	.free = free_session,
 	.late_writes = gn_engine_late_writes,
 	.take_back = gn_engine_take_back,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.h - the client engine: a session with one region, and a queue for each of its lanes. The
+ * engine.h - the client engine: a session with a region, and a queue for each of its lanes. The
  * core provides it to roles that issue IO of their own; the role initiator and libgantry use it.
  *
  *      session: open -> event `ready`, which calls memory
@@ -19,6 +19,11 @@
  * A slot is a descriptor with its buffer, a part of the region. After the buffers of all
  * slots the region can contain shared memory, which the owner divides.
  *
+ * Further regions. An owner with memory of its own exports it by `region_export`. A descriptor can
+ * then name the handle of such a region instead of GANTRY_ENGINE_HANDLE. The engine does not
+ * quarantine this memory: after a status that leaves the buffer in use, the owner must not use it
+ * before n_doubtful of the queue is 0.
+ *
  * session  of `open`
  * queue    a queue of a session
  * io       a descriptor of this queue
@@ -36,7 +41,7 @@ extern "C" {
 #endif
 
 #define GANTRY_ENGINE_ALIGN 4096u
-#define GANTRY_ENGINE_HANDLE 1u /* handle of the only region */
+#define GANTRY_ENGINE_HANDLE 1u /* handle of the region of the engine */
 
 struct gantry_engine; /* a session */
 struct gantry_engine_queue;
@@ -84,6 +89,20 @@ struct gantry_engine_events {
 	 * text    the problem, and where it occurred; valid during the call
 	 */
 	void (*closed)(void *arg, int reason, const char *text);
+	/*
+	 * IO can name a further region from now on. May be NULL for an owner without further
+	 * regions.
+	 *
+	 * handle  of `region_export`
+	 */
+	void (*exported)(void *arg, uint32_t handle);
+	/*
+	 * No agent can access a further region any more, and its handle is free. May be NULL if
+	 * `exported` is.
+	 *
+	 * handle  of `region_unexport`
+	 */
+	void (*unexported)(void *arg, uint32_t handle);
 };
 
 struct gantry_engine_attr {
@@ -96,6 +115,7 @@ struct gantry_engine_attr {
 	 * submit. Lane's thread.
 	 */
 	void (*complete)(void *queue, struct gantry_io *io);
+	uint32_t regions; /* most regions of `region_export` at a time */
 };
 
 /*
@@ -166,6 +186,34 @@ struct gantry_engine_ops {
 	 *           call it again
 	 */
 	int (*withdraw)(struct gantry_engine *session);
+	/*
+	 * Export a further region. Call it between `started` and `closed`. A session that resumes
+	 * exports the region again, without an event.
+	 *
+	 * region   of region_create or region_map
+	 * handle   GANTRY_ENGINE_HANDLE + 1 to GANTRY_ENGINE_HANDLE + attr.regions, not in use
+	 * returns  0: `exported` follows, unless the session ends before. If the peer rejects the
+	 *          region, the session ends
+	 *          -EINVAL: handle is out of range
+	 *          -EEXIST: the handle is in use
+	 *          -E2BIG: the region is larger than the device here or at the peer accepts
+	 *          -ENOTCONN: the session has ended
+	 * ownership  region must stay valid until `unexported` or `closed`
+	 */
+	int (*region_export)(struct gantry_engine *session, const struct gantry_region *region,
+			     uint32_t handle);
+	/*
+	 * End the export of a further region. IO in flight that names it completes as
+	 * client_unexport of role.h describes. While a resume is in progress, the engine waits for
+	 * its end.
+	 *
+	 * handle   of `region_export`, after `exported`
+	 * returns  0: `unexported` follows, unless the session ends before
+	 *          -ENOENT: no region has this handle, it is not exported yet, or its export is
+	 *          ending
+	 *          -ENOTCONN: the session has ended
+	 */
+	int (*region_unexport)(struct gantry_engine *session, uint32_t handle);
 	/* Free a session, after `closed`. No queue may have IO in flight. NULL has no effect. */
 	void (*free)(struct gantry_engine *session);
 

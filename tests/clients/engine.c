@@ -462,9 +462,95 @@ static void test_session_fails_if_the_client_cannot_be_opened(void)
 	gn_engine_ops.free(NULL);
 }
 
+/* -- further regions -- */
+
+static char guest[4][2 * BLOCK] __attribute__((aligned(4096)));
+
+static struct gantry_region guest_region(unsigned i)
+{
+	return (struct gantry_region){.addr = guest[i], .length = sizeof(guest[i]), .fd = -1};
+}
+
+static struct gantry_engine_queue *start_with_regions(uint32_t regions)
+{
+	rig.regions = regions;
+	return start();
+}
+
+static void test_io_uses_further_regions_while_they_are_exported(void)
+{
+	const struct gantry_region a = guest_region(0), b = guest_region(1);
+	struct gantry_engine_queue *queue = start_with_regions(2);
+	struct gantry_io *io;
+
+	TEST_ASSERT_EQUAL_UINT32(3, rig.rh.attr.regions);
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_export(rig.session, &a, 2));
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_export(rig.session, &b, 3));
+	TEST_ASSERT_EQUAL_UINT(0, rig.n_exported);
+	rig_turn(2);
+	TEST_ASSERT_EQUAL_UINT(2, rig.n_exported);
+	memset(guest[1] + BLOCK, 0x5a, BLOCK);
+	io = rig_filled(queue, GANTRY_OP_WRITE, 3 * BLOCK);
+	io->region = 3;
+	io->region_offset = BLOCK;
+	io->data = guest[1] + BLOCK;
+	TEST_ASSERT_EQUAL_INT(0, gantry_engine_submit(queue, io));
+	rig_turn(2);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_done);
+	TEST_ASSERT_EQUAL_HEX8(0x5a, rig.rh.data[3 * BLOCK]);
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_unexport(rig.session, 2));
+	TEST_ASSERT_EQUAL_INT(-ENOENT, gn_engine_ops.region_unexport(rig.session, 2));
+	TEST_ASSERT_EQUAL_INT(-EEXIST, gn_engine_ops.region_export(rig.session, &a, 2));
+	rig_turn(1);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_unexported);
+	TEST_ASSERT_EQUAL_UINT32(2, rig.last_handle);
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_export(rig.session, &b, 2));
+	rig_turn(1);
+	TEST_ASSERT_EQUAL_UINT(3, rig.n_exported);
+	close_session(0);
+}
+
+static void test_further_regions_that_cannot_be_exported_are_refused(void)
+{
+	const struct gantry_region a = guest_region(0);
+
+	start_with_regions(1);
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_engine_ops.region_export(rig.session, &a, 1));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_engine_ops.region_export(rig.session, &a, 3));
+	TEST_ASSERT_EQUAL_INT(-ENOENT, gn_engine_ops.region_unexport(rig.session, 2));
+	rig.rh.room = BLOCK;
+	TEST_ASSERT_EQUAL_INT(-E2BIG, gn_engine_ops.region_export(rig.session, &a, 2));
+	rig.rh.room = 0;
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_export(rig.session, &a, 2));
+	TEST_ASSERT_EQUAL_INT(-ENOENT, gn_engine_ops.region_unexport(rig.session, 2));
+	rig_turn(1);
+	rig_close();
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gn_engine_ops.region_export(rig.session, &a, 2));
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gn_engine_ops.region_unexport(rig.session, 2));
+	rig_end(0);
+}
+
+static void test_a_session_ends_when_a_further_region_cannot_be_exported(void)
+{
+	const struct gantry_region a = guest_region(0);
+
+	start_with_regions(1);
+	rig.rh.export_rc = -ENOTSUP;
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_export(rig.session, &a, 2));
+	rig_turn(3);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
+	TEST_ASSERT_EQUAL_INT(-ENOTSUP, rig.reason);
+	TEST_ASSERT_NOT_NULL(strstr(rig.text, "the peer does not support it"));
+	TEST_ASSERT_EQUAL_UINT(0, rig.n_exported);
+	rig_end(0);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
+	RUN_TEST(test_io_uses_further_regions_while_they_are_exported);
+	RUN_TEST(test_further_regions_that_cannot_be_exported_are_refused);
+	RUN_TEST(test_a_session_ends_when_a_further_region_cannot_be_exported);
 	RUN_TEST(test_data_is_written_and_read_back);
 	RUN_TEST(test_session_can_be_closed_while_pages_are_allocated);
 	RUN_TEST(test_all_pages_are_allocated_a_part_in_each_turn);

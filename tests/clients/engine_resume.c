@@ -509,9 +509,76 @@ static void test_a_deep_queue_is_put_in_order_with_little_work(void)
 	rig_close();
 }
 
+/* -- further regions -- */
+
+static char guest[3][BLOCK] __attribute__((aligned(4096)));
+static struct gantry_region guest_regions[3];
+
+static void begin_with_regions(void)
+{
+	rig_close();
+	rig_end(0);
+	rig_begin(1, DEPTH);
+	rig.rh.resume_ns = 1000 * MS;
+	rig.rh.turn_ns = 10 * MS;
+	rig.rh.quiet = 1;
+	rig.regions = 3;
+	queue = rig_start(1);
+	for (uint32_t i = 0; i < 3; i++) {
+		guest_regions[i] = (struct gantry_region){
+			.addr = guest[i], .length = sizeof(guest[i]), .fd = -1};
+		TEST_ASSERT_EQUAL_INT(
+			0, gn_engine_ops.region_export(rig.session, &guest_regions[i], 2 + i));
+	}
+	rig_turn(3);
+	TEST_ASSERT_EQUAL_UINT(3, rig.n_exported);
+}
+
+/* An IO that is submitted again names a further region, so this must be exported before. */
+static void test_further_regions_are_exported_again_before_the_session_starts(void)
+{
+	struct gantry_io *io;
+
+	begin_with_regions();
+	memset(guest[2], 0x77, BLOCK);
+	io = rig_filled(queue, GANTRY_OP_WRITE, 5 * BLOCK);
+	io->region = 4;
+	io->region_offset = 0;
+	io->data = guest[2];
+	TEST_ASSERT_EQUAL_INT(0, gantry_engine_submit(queue, io));
+	lose();
+	rig_turn(12);
+	TEST_ASSERT_EQUAL_UINT(3, rig.rh.n_exported);
+	TEST_ASSERT_EQUAL_UINT(3, rig.n_exported); /* no event for the second export */
+	expect_done(1, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_HEX8(0x77, rig.rh.data[5 * BLOCK]);
+	rig_close();
+}
+
+static void test_wishes_during_a_resume_are_kept(void)
+{
+	begin_with_regions();
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_unexport(rig.session, 2)); /* not answered */
+	lose();
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_unexport(rig.session, 3));
+	TEST_ASSERT_EQUAL_UINT(0, rig.n_unexported);
+	for (unsigned i = 0; i < 100 && rig.n_unexported < 2; i++)
+		rig_turn(1);
+	TEST_ASSERT_EQUAL_UINT(2, rig.n_unexported); /* the server has drained the lost session */
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_export(rig.session, &guest_regions[0], 2));
+	rig_turn(8);
+	TEST_ASSERT_EQUAL_UINT(4, rig.n_exported);
+	TEST_ASSERT_EQUAL_UINT32(2, rig.last_handle);
+	TEST_ASSERT_EQUAL_UINT(2, rig.rh.n_exported); /* handles 4 and 2 */
+	TEST_ASSERT_NULL(rig.rh.more[3]);
+	rig_close();
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
+	RUN_TEST(test_further_regions_are_exported_again_before_the_session_starts);
+	RUN_TEST(test_wishes_during_a_resume_are_kept);
 	RUN_TEST(test_ios_in_flight_are_submitted_again_in_order);
 	RUN_TEST(test_the_secret_of_the_session_is_presented);
 	RUN_TEST(test_io_that_is_submitted_again_never_completes_as_canceled);

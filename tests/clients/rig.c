@@ -40,6 +40,20 @@ static void on_closed(void *arg, int rc, const char *why)
 	strncpy(rig.text, why, sizeof(rig.text) - 1);
 }
 
+static void on_exported(void *arg, uint32_t handle)
+{
+	(void)arg;
+	rig.n_exported++;
+	rig.last_handle = handle;
+}
+
+static void on_unexported(void *arg, uint32_t handle)
+{
+	(void)arg;
+	rig.n_unexported++;
+	rig.last_handle = handle;
+}
+
 static void on_complete(void *self, struct gantry_io *io)
 {
 	struct gantry_engine_queue *queue = self;
@@ -65,10 +79,16 @@ void rig_begin(uint32_t n_lanes, uint32_t depth)
 
 int rig_open(uint32_t n_queues)
 {
-	static const struct gantry_engine_events events = {
-		.ready = on_ready, .pages = on_pages, .started = on_started, .closed = on_closed};
-	const struct gantry_engine_attr attr = {
-		.n_queues = n_queues, .depth = rig.depth, .complete = on_complete};
+	static const struct gantry_engine_events events = {.ready = on_ready,
+							   .pages = on_pages,
+							   .started = on_started,
+							   .closed = on_closed,
+							   .exported = on_exported,
+							   .unexported = on_unexported};
+	const struct gantry_engine_attr attr = {.n_queues = n_queues,
+						.depth = rig.depth,
+						.complete = on_complete,
+						.regions = rig.regions};
 
 	rig.n_queues = n_queues;
 	return gn_engine_ops.open(&rig.rh.pub, &attr, &events, NULL, &rig.session);

@@ -30,13 +30,16 @@ struct rig {
 	struct gantry_engine *session;
 	uint32_t depth, n_queues;
 	unsigned n_ready, n_started, n_closed, n_done;
-	struct rig_done done[RIG_DONE]; /* in order, with the values at completion */
-	int reason;                     /* reason of the end of the session */
-	char text[256];                 /* reason of the end as text */
-	int keep;                       /* do not release the slots of completed IOs */
-	uint64_t shared;                /* bytes of shared memory; 0: RIG_SHARED */
-	uint64_t pages_bytes;           /* sum of the bytes that all calls of `pages` reported */
-	int ready_rc;                   /* if not 0, the callback `ready` returns it */
+	struct rig_done done[RIG_DONE];    /* in order, with the values at completion */
+	int reason;                        /* reason of the end of the session */
+	char text[256];                    /* reason of the end as text */
+	int keep;                          /* do not release the slots of completed IOs */
+	uint64_t shared;                   /* bytes of shared memory; 0: RIG_SHARED */
+	uint64_t pages_bytes;              /* sum of the bytes that all calls of `pages` reported */
+	uint32_t regions;                  /* limit of further regions */
+	unsigned n_exported, n_unexported; /* events of further regions */
+	uint32_t last_handle;              /* of the last such event */
+	int ready_rc;                      /* if not 0, the callback `ready` returns it */
 	int close_when_ready;
 };
 

@@ -99,10 +99,17 @@ static void execute(struct fake_role_host *rh, struct gantry_io *io, const struc
 	gantry_complete(io);
 }
 
+static const struct gantry_region *find_region(const struct fake_role_host *rh, uint32_t handle)
+{
+	if (handle == 1)
+		return rh->region;
+	return handle < FAKE_MORE ? rh->more[handle] : NULL;
+}
+
 static void check(struct fake_role_host *rh, const struct gantry_io *io)
 {
 	const struct gantry_volume_info *v = &rh->volume;
-	const struct gantry_region *r = rh->region;
+	const struct gantry_region *r = find_region(rh, io->region);
 
 	rh->n_bad += !(v->ops & 1u << io->opcode) || !io->busy || (io->flags & ~GANTRY_IO_FLAGS);
 	if (gantry_op_has_range(io->opcode)) {
@@ -112,8 +119,7 @@ static void check(struct fake_role_host *rh, const struct gantry_io *io)
 		rh->last_offset = io->offset;
 	}
 	if (gantry_op_has_data(io->opcode))
-		rh->n_bad += io->region != 1 ||
-			     !gantry_range_ok(io->region_offset, io->length, r->length) ||
+		rh->n_bad += !r || !gantry_range_ok(io->region_offset, io->length, r->length) ||
 			     (uint8_t *)r->addr + io->region_offset != io->data ||
 			     io->region_offset % 4096;
 	rh->last_deadline_us = io->deadline_us;
@@ -337,6 +343,8 @@ static int client_open(const struct gantry_role_host *pub, uint32_t connect,
 	rh->arg = arg;
 	memset(rh->presented, 0, sizeof(rh->presented));
 	rh->step = STEP_READY;
+	memset(rh->more, 0, sizeof(rh->more));
+	rh->n_exported = rh->exporting = rh->unexporting = 0;
 	*client_p = as_client(rh);
 	return 0;
 }
@@ -345,15 +353,36 @@ static int client_export(struct gantry_client *client, const struct gantry_regio
 			 uint32_t rights, uint32_t handle)
 {
 	struct fake_role_host *rh = of_client(client);
+	const int is_own = region == rh->region;
 
-	if (region != rh->region || handle != 1 ||
+	if (is_own != (handle == 1) || handle >= FAKE_MORE ||
 	    rights != (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE))
 		rh->n_bad++;
 	if (rh->export_rc)
 		return rh->export_rc;
 	if (rh->room && region->length > rh->room)
 		return -E2BIG;
-	rh->step = STEP_EXPORTED;
+	if (rh->exporting || rh->unexporting || (rh->step != STEP_IDLE && rh->step != STEP_RUNNING))
+		return -EBUSY;
+	if (find_region(rh, is_own ? 0 : handle))
+		return -EEXIST;
+	if (is_own)
+		rh->step = STEP_EXPORTED;
+	else
+		rh->exporting = handle;
+	rh->more[handle] = region;
+	return 0;
+}
+
+static int client_unexport(struct gantry_client *client, uint32_t handle)
+{
+	struct fake_role_host *rh = of_client(client);
+
+	if (rh->exporting || rh->unexporting || rh->step != STEP_RUNNING)
+		return -EBUSY;
+	if (handle == 1 || !find_region(rh, handle))
+		return -ENOENT;
+	rh->unexporting = handle;
 	return 0;
 }
 
@@ -460,6 +489,21 @@ static void post(const struct gantry_role_host *pub, void (*fn)(void *arg), void
 
 /* -- turns -- */
 
+/* Answer the request for a further region. */
+static void answer(struct fake_role_host *rh)
+{
+	const uint32_t exported = rh->exporting, unexported = rh->unexporting;
+
+	rh->exporting = rh->unexporting = 0;
+	if (exported) {
+		rh->exported[rh->n_exported++ % FAKE_MORE] = exported;
+		rh->events->exported(rh->arg, as_client(rh), rh->more[exported]);
+	} else {
+		rh->more[unexported] = NULL;
+		rh->events->unexported(rh->arg, as_client(rh), unexported);
+	}
+}
+
 static void deliver(struct fake_role_host *rh)
 {
 	int step = rh->step;
@@ -469,6 +513,10 @@ static void deliver(struct fake_role_host *rh)
 		rh->step = STEP_CLOSED;
 		rh->events->closed(rh->arg, as_client(rh), rh->lose_rc, "lost on purpose");
 		rh->lose_rc = 0;
+		return;
+	}
+	if (rh->exporting || rh->unexporting) {
+		answer(rh);
 		return;
 	}
 	if (step == STEP_IDLE || step == STEP_RUNNING || step == STEP_CLOSED)
@@ -575,6 +623,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.region_destroy = region_destroy,
 		.client_open = client_open,
 		.client_export = client_export,
+		.client_unexport = client_unexport,
 		.client_start = client_start,
 		.client_hop = client_hop,
 		.client_close = client_close,

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine_regions.c - further regions of a session: memory that its owner has. Control thread.
+ *
+ * A client has one request in flight at a time. So the owner only changes what it wants, and
+ * gn_engine_regions_advance() makes the next request. A session that resumes exports all wanted
+ * regions before it starts, because the IOs that it submits again name them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/engine_priv.h"
+
+#define FIRST (GANTRY_ENGINE_HANDLE + 1)
+
+int gn_engine_regions_init(struct gantry_engine *session)
+{
+	session->regions = calloc(session->attr.regions + 1ull, sizeof(*session->regions));
+	return session->regions ? 0 : -ENOMEM;
+}
+
+void gn_engine_regions_fini(struct gantry_engine *session)
+{
+	free(session->regions);
+	session->regions = NULL;
+}
+
+static struct gn_engine_region *find(struct gantry_engine *session, uint32_t handle)
+{
+	return handle >= FIRST && handle - FIRST < session->attr.regions
+		       ? &session->regions[handle - FIRST]
+		       : NULL;
+}
+
+int gn_engine_export(struct gantry_engine *session, const struct gantry_region *region,
+		     uint32_t handle)
+{
+	struct gn_engine_region *r = find(session, handle);
+
+	if (session->phase >= GN_ENGINE_CLOSING)
+		return -ENOTCONN;
+	if (!r)
+		return -EINVAL;
+	if (r->state != GN_ENGINE_REGION_UNUSED)
+		return -EEXIST;
+	if (session->phase == GN_ENGINE_RUNNING &&
+	    region->length > session->rh->client_export_limit(session->client))
+		return -E2BIG;
+	*r = (struct gn_engine_region){.region = region, .state = GN_ENGINE_REGION_WANTED};
+	gn_engine_regions_advance(session);
+	return 0;
+}
+
+int gn_engine_unexport(struct gantry_engine *session, uint32_t handle)
+{
+	struct gn_engine_region *r = find(session, handle);
+
+	if (session->phase >= GN_ENGINE_CLOSING)
+		return -ENOTCONN;
+	if (!r || !r->is_known || r->state >= GN_ENGINE_REGION_UNWANTED)
+		return -ENOENT;
+	r->state = GN_ENGINE_REGION_UNWANTED;
+	gn_engine_regions_advance(session);
+	return 0;
+}
+
+void gn_engine_regions_lost(struct gantry_engine *session)
+{
+	session->regions_busy = session->regions_open = 0;
+	for (uint32_t i = 0; i < session->attr.regions; i++) {
+		struct gn_engine_region *r = &session->regions[i];
+
+		if (r->state == GN_ENGINE_REGION_EXPORTING || r->state == GN_ENGINE_REGION_EXPORTED)
+			r->state = GN_ENGINE_REGION_WANTED;
+		else if (r->state == GN_ENGINE_REGION_UNEXPORTING)
+			r->state = GN_ENGINE_REGION_UNWANTED;
+	}
+}
+
+static void end_export(struct gantry_engine *session, struct gn_engine_region *r)
+{
+	*r = (struct gn_engine_region){.state = GN_ENGINE_REGION_UNUSED};
+	session->events->unexported(session->arg, FIRST + (uint32_t)(r - session->regions));
+}
+
+void gn_engine_regions_drained(struct gantry_engine *session)
+{
+	for (uint32_t i = 0; i < session->attr.regions; i++)
+		if (session->regions[i].state == GN_ENGINE_REGION_UNWANTED)
+			end_export(session, &session->regions[i]);
+}
+
+void gn_engine_region_exported(struct gantry_engine *session, const struct gantry_region *region)
+{
+	struct gn_engine_region *r = session->regions;
+
+	session->regions_busy = 0;
+	while (r->region != region || r->state != GN_ENGINE_REGION_EXPORTING)
+		if (++r == session->regions + session->attr.regions)
+			return;
+	r->state = GN_ENGINE_REGION_EXPORTED;
+	if (r->is_known)
+		return;
+	r->is_known = 1;
+	session->events->exported(session->arg, FIRST + (uint32_t)(r - session->regions));
+}
+
+void gn_engine_region_unexported(struct gantry_engine *session, uint32_t handle)
+{
+	struct gn_engine_region *r = find(session, handle);
+
+	session->regions_busy = 0;
+	if (r && r->state == GN_ENGINE_REGION_UNEXPORTING)
+		end_export(session, r);
+}
+
+/* Request what the owner wants of one region. Returns 0 or -errno of the client. */
+static int request(struct gantry_engine *session, struct gn_engine_region *r)
+{
+	const uint32_t handle = FIRST + (uint32_t)(r - session->regions);
+
+	if (r->state == GN_ENGINE_REGION_UNWANTED) {
+		r->state = GN_ENGINE_REGION_UNEXPORTING;
+		return session->rh->client_unexport(session->client, handle);
+	}
+	r->state = GN_ENGINE_REGION_EXPORTING;
+	return session->rh->client_export(session->client, r->region,
+					  GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE, handle);
+}
+
+static int has_wish(const struct gn_engine_region *r)
+{
+	return r->state == GN_ENGINE_REGION_WANTED || r->state == GN_ENGINE_REGION_UNWANTED;
+}
+
+int gn_engine_regions_advance(struct gantry_engine *session)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < session->attr.regions; i++) {
+		if (!session->regions_open || session->regions_busy)
+			break;
+		if (!has_wish(&session->regions[i]))
+			continue;
+		session->regions_busy = 1;
+		rc = request(session, &session->regions[i]);
+	}
+	/* -ENOTCONN: `closed` follows with the reason */
+	if (rc && rc != -ENOTCONN)
+		gn_engine_give_up(
+			session, rc, "cannot export or unexport further memory: %s",
+			rc == -E2BIG     ? "longer than the device here or at the peer accepts"
+			: rc == -ENOTSUP ? "the peer does not support it while a session runs"
+					 : strerror(-rc));
+	return session->regions_busy;
+}
