@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vhost.h - internal interface of the role vhost-user-blk.
+ *
+ *      vhost_message.c  checks messages                        no IO
+ *      vhost_device.c   state of the device                    no IO
+ *      vhost_memory.c   look-ups in the guest memory           no IO
+ *      vhost_ring.c     walks a virtqueue                      no IO
+ *      vhost_role.c     options, session, report               control thread
+ *      vhost_socket.c   socket of the front end                control thread
+ *      vhost_queue.c    queues and guest memory of a device    control thread
+ *      vhost_lane.c     polls a virtqueue                      lane's thread
+ *      vhost_request.c  requests of a virtqueue to IOs         lane's thread
+ *
+ * The guest memory is exported. So the data of a request whose pieces are whole blocks moves
+ * between the store and the guest without a copy here.
+ */
+#ifndef VHOST_H
+#define VHOST_H
+
+#include <gantry/engine.h>
+#include <gantry/role.h>
+
+#include "vhost_ring.h"
+
+#define VHOST_SLOT_BYTES 65536u /* bounce buffer or list of one IO */
+#define VHOST_FIRST_HANDLE (GANTRY_ENGINE_HANDLE + 1)
+
+struct vhost_conf {
+	const char *socket, *serial;
+	int64_t depth;
+	uint8_t read_only;
+};
+
+/* Counters of a queue; its lane writes them. */
+struct vhost_counters {
+	uint64_t *requests, *failed, *lists, *bounced, *bounced_bytes, *broken;
+};
+
+/* A request of the guest. */
+struct vhost_request {
+	uint16_t head;
+	uint8_t opcode;       /* enum gantry_opcode */
+	uint8_t is_submitted; /* all IOs of the request are submitted */
+	uint8_t is_doubtful;  /* an agent might still access the guest memory */
+	uint8_t is_lost;      /* the session has ended: the guest gets no answer */
+	uint16_t status;      /* enum gantry_status: the first error */
+	uint32_t n_ios;       /* in flight */
+	uint8_t *status_addr;
+	uint64_t offset;      /* bytes, in the volume */
+	uint64_t bytes, done; /* of the data; done: submitted */
+	uint32_t n, at, skip; /* pieces; next piece, and how much of it is submitted */
+	struct vhost_request *next;
+	struct vhost_piece piece[VHOST_PIECES_MAX];
+};
+
+/* An IO of a request; indexed by slot. */
+struct vhost_io {
+	struct vhost_request *request;
+	uint32_t at, skip; /* where its data begins, in the pieces of the request */
+	uint8_t is_bounced;
+};
+
+struct vhost_list {
+	struct vhost_request *first, **last_p;
+};
+
+struct vhost_role;
+
+/* A queue: one virtqueue, on one lane. */
+struct vhost_queue {
+	struct vhost_role *role;
+	struct gantry_lane *lane;
+	uint32_t index;
+	struct vhost_counters counters;
+
+	/* -- the control thread changes these fields; the lane uses them while it polls -- */
+	bool is_polled;   /* the poller is registered */
+	bool is_draining; /* vhost_queue_drained() is expected */
+	int kick;         /* of the registered poller */
+
+	/* -- lane's thread -- */
+	struct gantry_engine_queue *engine;
+	struct vhost_ring ring;
+	struct vhost_memory memory;
+	int call, err;
+	bool takes; /* take requests */
+	bool is_broken;
+	bool reports;    /* report when no request is left */
+	bool wants_call; /* requests were returned since the last interrupt */
+	bool is_armed;
+	uint32_t n_requests;        /* taken and not returned */
+	struct vhost_list waiting;  /* not all of their IOs are submitted */
+	struct vhost_list doubtful; /* complete, but an agent might access the memory */
+	struct vhost_request *free;
+	struct vhost_io *ios;         /* indexed by slot */
+	struct gantry_pieces *pieces; /* indexed by slot; for stages */
+	struct vhost_request *requests;
+	uint8_t busy[VHOST_RING_MAX]; /* the descriptor is the head of a taken request */
+	struct vhost_chain chain;
+};
+
+/* What happens to the connection of the front end. */
+enum vhost_phase {
+	VHOST_IDLE, /* no front end */
+	VHOST_CONNECTED,
+	VHOST_LEAVING /* the front end has gone: queues are drained, and memory is released */
+};
+
+/* Steps of a change of the guest memory. */
+enum vhost_memory_step {
+	VHOST_MEMORY_STABLE,
+	VHOST_MEMORY_ALLOCATE,
+	VHOST_MEMORY_DRAIN,
+	VHOST_MEMORY_UNEXPORT,
+	VHOST_MEMORY_EXPORT
+};
+
+struct vhost_role {
+	const struct gantry_role_host *rh;
+	const struct gantry_host *host;
+	const struct vhost_conf *conf;
+	struct gantry_engine *engine;
+	struct gantry_volume_info volume;
+	struct vhost_device device;
+	bool is_started; /* the session runs */
+	bool is_closed;  /* the session has ended */
+	bool is_stopping, has_failed, is_finished;
+	bool fua; /* writes must be stable before they complete */
+	uint64_t *connections;
+
+	/* -- socket -- */
+	int listen_fd, fd; /* -1: none */
+	enum vhost_phase phase;
+	bool is_waiting; /* for vhost_device_continue(); the socket is not read meanwhile */
+	/* the message that is being received */
+	uint8_t header[VHOST_HEADER_BYTES];
+	uint32_t received; /* bytes, with the header */
+	uint32_t n_fds;
+	int fds[VHOST_FDS_MAX];
+	struct vhost_message message;
+
+	/* -- guest memory -- */
+	enum vhost_memory_step step;
+	uint32_t n_pending; /* exports or unexports that have not been answered */
+	int memory_rc;      /* of the exports */
+	struct vhost_memory memory, next_memory; /* in use; of SET_MEM_TABLE in progress */
+	struct gantry_region *region[VHOST_REGIONS_MAX], *next_region[VHOST_REGIONS_MAX];
+	uint32_t allocating;   /* region whose file gets its missing pages */
+	uint64_t allocated_at; /* offset in this file */
+	bool drains_queue;     /* for GET_VRING_BASE */
+
+	uint32_t n_queues;
+	struct vhost_queue *queues;
+};
+
+/* -- vhost_role.c -- */
+/* End the role if the front end has gone and the session has ended. */
+void vhost_role_check_end(struct vhost_role *role);
+/* Copy bytes of the configuration space. */
+void vhost_role_config(struct vhost_device *device, uint32_t offset, void *to, uint32_t bytes);
+
+/* -- vhost_socket.c -- */
+/* Create the socket and wait for a front end. Returns 0 or -errno; logs the cause. */
+int vhost_socket_open(struct vhost_role *role);
+void vhost_socket_close(struct vhost_role *role);
+/* End the connection of the front end, if there is one, and release its memory. */
+void vhost_socket_hang_up(struct vhost_role *role);
+/* An action that returned -EINPROGRESS has ended. */
+void vhost_socket_continue(struct vhost_role *role, int rc);
+/* Queues and memory are released: wait for the next front end. */
+void vhost_socket_released(struct vhost_role *role);
+
+/* -- vhost_queue.c -- */
+extern const struct vhost_device_ops vhost_queue_ops;
+int vhost_queue_open(struct vhost_role *role, uint32_t index);
+void vhost_queue_close(struct vhost_queue *queue);
+/* Stop all queues, then release the memory; vhost_socket_released() follows. */
+void vhost_queue_release_all(struct vhost_role *role);
+/* Posted by the lane: a queue that drains has no request any more. arg: the queue */
+void vhost_queue_drained(void *arg);
+/* Events of the engine. */
+void vhost_queue_exported(void *arg, uint32_t handle);
+void vhost_queue_unexported(void *arg, uint32_t handle);
+/* The session has ended: no event of the engine follows. */
+void vhost_queue_session_ended(struct vhost_role *role);
+
+/* -- vhost_lane.c -- */
+extern const struct gantry_poller vhost_lane_poller; /* a template without `self` */
+void vhost_lane_complete(void *engine_queue, struct gantry_io *io);
+/* Return a request to the guest. */
+void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request);
+void vhost_list_init(struct vhost_list *list);
+void vhost_list_add(struct vhost_list *list, struct vhost_request *request);
+struct vhost_request *vhost_list_take(struct vhost_list *list);
+
+/* -- vhost_request.c -- */
+/*
+ * Turn a chain into a request. Returns 0: submit it; 1: it is complete; -1: the chain is no
+ * request, and the ring is broken.
+ */
+int vhost_request_init(struct vhost_queue *queue, struct vhost_request *request);
+/* Submit IOs of a request until all are submitted, or no slot is free. Returns true: all are. */
+bool vhost_request_submit(struct vhost_queue *queue, struct vhost_request *request);
+/* An IO of a request has completed; its slot is still in use. */
+void vhost_request_io_done(struct vhost_queue *queue, const struct gantry_io *io);
+
+#endif

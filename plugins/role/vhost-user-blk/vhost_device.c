@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vhost_device.c - the state of a device: handlers of messages. No IO; struct vhost_device_ops has
+ * the actions. Control thread.
+ *
+ *      SET_FEATURES -> SET_MEM_TABLE -> SET_VRING_NUM, _ADDR, _BASE -> SET_VRING_KICK: started
+ *           -> SET_VRING_ENABLE: enabled -> GET_VRING_BASE: stopped, and drained
+ *
+ * A vring runs while it is started and enabled. Without VHOST_F_PROTOCOL_FEATURES each vring is
+ * enabled.
+ */
+#include "vhost_protocol.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static int fail(struct vhost_device *device, const char *fault)
+{
+	device->fault = fault;
+	return -EPROTO;
+}
+
+static void answer(struct vhost_reply *reply, const struct vhost_message *m, const void *payload,
+		   uint32_t bytes)
+{
+	const uint32_t header[3] = {m->type, VHOST_FLAG_VERSION | VHOST_FLAG_REPLY, bytes};
+
+	memcpy(reply->data, header, sizeof(header));
+	memcpy(reply->data + sizeof(header), payload, bytes);
+	reply->bytes = VHOST_HEADER_BYTES + bytes;
+}
+
+static void answer_u64(struct vhost_reply *reply, const struct vhost_message *m, uint64_t value)
+{
+	answer(reply, m, &value, sizeof(value));
+}
+
+static bool has(uint64_t set, unsigned bit)
+{
+	return (set >> bit & 1) != 0;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* -- handlers: return as struct vhost_device_ops -- */
+
+typedef int handler(struct vhost_device *device, struct vhost_message *m,
+		    struct vhost_reply *reply);
+
+static int get_features(struct vhost_device *device, struct vhost_message *m,
+			struct vhost_reply *reply)
+{
+	answer_u64(reply, m, device->offered);
+	return 0;
+}
+
+static int set_features(struct vhost_device *device, struct vhost_message *m,
+			struct vhost_reply *reply)
+{
+	(void)reply;
+	if (m->payload.u64 & ~device->offered)
+		return fail(device, "features that were not offered");
+	device->features = m->payload.u64;
+	for (uint32_t i = 0; i < device->n_queues; i++)
+		if (!has(device->features, VHOST_F_PROTOCOL_FEATURES))
+			device->vring[i].enabled = true;
+	return 0;
+}
+
+static int set_nothing(struct vhost_device *device, struct vhost_message *m,
+		       struct vhost_reply *reply)
+{
+	(void)device;
+	(void)m;
+	(void)reply;
+	return 0;
+}
+
+static int set_memory(struct vhost_device *device, struct vhost_message *m,
+		      struct vhost_reply *reply)
+{
+	(void)reply;
+	return device->ops->memory(device, m);
+}
+
+/* Returns the vring of a message; NULL: there is none, and device->fault is set. */
+static struct vhost_vring *vring_of(struct vhost_device *device, uint64_t index)
+{
+	if (index < device->n_queues)
+		return &device->vring[index];
+	device->fault = "there is no such queue";
+	return NULL;
+}
+
+/* The geometry of a vring changes only while it is stopped. Returns as vring_of(). */
+static struct vhost_vring *stopped_vring(struct vhost_device *device, uint64_t index)
+{
+	struct vhost_vring *vring = vring_of(device, index);
+
+	if (!vring || !vring->started)
+		return vring;
+	device->fault = "the queue is running";
+	return NULL;
+}
+
+static int set_num(struct vhost_device *device, struct vhost_message *m, struct vhost_reply *reply)
+{
+	struct vhost_vring *vring = stopped_vring(device, m->payload.state.index);
+	const uint32_t num = m->payload.state.num;
+
+	(void)reply;
+	if (!vring)
+		return -EPROTO;
+	if (num == 0 || num > VHOST_RING_MAX || (num & (num - 1)) != 0)
+		return fail(device, "size of the ring is not a power of two up to 1024");
+	vring->num = num;
+	return 0;
+}
+
+static int set_addr(struct vhost_device *device, struct vhost_message *m, struct vhost_reply *reply)
+{
+	struct vhost_vring *vring = stopped_vring(device, m->payload.addr.index);
+
+	(void)reply;
+	if (!vring)
+		return -EPROTO;
+	if (m->payload.addr.flags != 0)
+		return fail(device, "logging of the ring is not supported");
+	if (m->payload.addr.desc % 16 != 0 || m->payload.addr.avail % 2 != 0 ||
+	    m->payload.addr.used % 4 != 0)
+		return fail(device, "ring is not aligned");
+	vring->desc = m->payload.addr.desc;
+	vring->used = m->payload.addr.used;
+	vring->avail = m->payload.addr.avail;
+	return 0;
+}
+
+static int set_base(struct vhost_device *device, struct vhost_message *m, struct vhost_reply *reply)
+{
+	struct vhost_vring *vring = stopped_vring(device, m->payload.state.index);
+
+	(void)reply;
+	if (!vring)
+		return -EPROTO;
+	if (m->payload.state.num > UINT16_MAX)
+		return fail(device, "base of the ring is larger than 65535");
+	vring->base = (uint16_t)m->payload.state.num;
+	return 0;
+}
+
+static void answer_base(struct vhost_device *device, const struct vhost_message *m,
+			struct vhost_reply *reply)
+{
+	const uint32_t index = m->payload.state.index;
+	const uint32_t state[2] = {index, device->vring[index].base};
+
+	close_fd(&device->vring[index].kick);
+	close_fd(&device->vring[index].call);
+	answer(reply, m, state, sizeof(state));
+}
+
+static int get_base(struct vhost_device *device, struct vhost_message *m, struct vhost_reply *reply)
+{
+	struct vhost_vring *vring = vring_of(device, m->payload.state.index);
+	int rc;
+
+	if (!vring)
+		return -EPROTO;
+	vring->started = false;
+	rc = device->ops->drain(device, m->payload.state.index);
+	if (rc == 0)
+		answer_base(device, m, reply);
+	return rc;
+}
+
+/* Put the descriptor of a message, or none, into *slot. Returns the former one. */
+static int swap_fd(struct vhost_message *m, int *slot)
+{
+	const int old = *slot;
+
+	*slot = -1;
+	if (m->n_fds == 1) {
+		*slot = m->fds[0];
+		m->fds[0] = -1;
+	}
+	return old;
+}
+
+static int set_kick(struct vhost_device *device, struct vhost_message *m, struct vhost_reply *reply)
+{
+	struct vhost_vring *vring = stopped_vring(device, m->payload.u64 & 0xff);
+	int old;
+
+	(void)reply;
+	if (!vring)
+		return -EPROTO;
+	if (m->n_fds == 0)
+		return fail(device, "a queue without a kick descriptor is not supported");
+	old = swap_fd(m, &vring->kick);
+	close_fd(&old);
+	vring->started = true;
+	return device->ops->vring(device, (uint32_t)(vring - device->vring));
+}
+
+/* SET_VRING_CALL and SET_VRING_ERR, also while the queue runs. */
+static int set_fd(struct vhost_device *device, struct vhost_message *m, struct vhost_reply *reply)
+{
+	struct vhost_vring *vring = vring_of(device, m->payload.u64 & 0xff);
+	int old, rc;
+
+	(void)reply;
+	if (!vring)
+		return -EPROTO;
+	old = swap_fd(m, m->type == VHOST_SET_VRING_CALL ? &vring->call : &vring->err);
+	rc = device->ops->vring(device, (uint32_t)(vring - device->vring));
+	close_fd(&old); /* the lane does not use it any more */
+	return rc;
+}
+
+static int get_protocol(struct vhost_device *device, struct vhost_message *m,
+			struct vhost_reply *reply)
+{
+	answer_u64(reply, m, device->protocol_offered);
+	return 0;
+}
+
+static int set_protocol(struct vhost_device *device, struct vhost_message *m,
+			struct vhost_reply *reply)
+{
+	(void)reply;
+	if (m->payload.u64 & ~device->protocol_offered)
+		return fail(device, "protocol features that were not offered");
+	device->protocol = m->payload.u64;
+	return 0;
+}
+
+static int get_queues(struct vhost_device *device, struct vhost_message *m,
+		      struct vhost_reply *reply)
+{
+	answer_u64(reply, m, device->n_queues);
+	return 0;
+}
+
+static int set_enable(struct vhost_device *device, struct vhost_message *m,
+		      struct vhost_reply *reply)
+{
+	struct vhost_vring *vring = vring_of(device, m->payload.state.index);
+
+	(void)reply;
+	if (!vring)
+		return -EPROTO;
+	vring->enabled = m->payload.state.num != 0;
+	return device->ops->vring(device, m->payload.state.index);
+}
+
+static int get_config(struct vhost_device *device, struct vhost_message *m,
+		      struct vhost_reply *reply)
+{
+	device->ops->config(device, m->payload.config.offset, m->payload.config.data,
+			    m->payload.config.size);
+	answer(reply, m, &m->payload, m->size);
+	return 0;
+}
+
+static handler *const handlers[VHOST_REQUEST_COUNT] = {
+	[VHOST_GET_FEATURES] = get_features,
+	[VHOST_SET_FEATURES] = set_features,
+	[VHOST_SET_OWNER] = set_nothing,
+	[VHOST_RESET_OWNER] = set_nothing,
+	[VHOST_SET_MEM_TABLE] = set_memory,
+	[VHOST_SET_VRING_NUM] = set_num,
+	[VHOST_SET_VRING_ADDR] = set_addr,
+	[VHOST_SET_VRING_BASE] = set_base,
+	[VHOST_GET_VRING_BASE] = get_base,
+	[VHOST_SET_VRING_KICK] = set_kick,
+	[VHOST_SET_VRING_CALL] = set_fd,
+	[VHOST_SET_VRING_ERR] = set_fd,
+	[VHOST_GET_PROTOCOL_FEATURES] = get_protocol,
+	[VHOST_SET_PROTOCOL_FEATURES] = set_protocol,
+	[VHOST_GET_QUEUE_NUM] = get_queues,
+	[VHOST_SET_VRING_ENABLE] = set_enable,
+	[VHOST_GET_CONFIG] = get_config,
+	[VHOST_SET_CONFIG] = set_nothing, /* no field of the configuration space can be written */
+};
+
+void vhost_device_init(struct vhost_device *device)
+{
+	device->features = device->protocol = 0;
+	device->fault = "";
+	for (uint32_t i = 0; i < VHOST_QUEUES_MAX; i++)
+		device->vring[i] = (struct vhost_vring){.kick = -1, .call = -1, .err = -1};
+}
+
+void vhost_device_fini(struct vhost_device *device)
+{
+	for (uint32_t i = 0; i < VHOST_QUEUES_MAX; i++) {
+		close_fd(&device->vring[i].kick);
+		close_fd(&device->vring[i].call);
+		close_fd(&device->vring[i].err);
+	}
+}
+
+/*
+ * Add the answer of REPLY_ACK to a message without an answer of its own. An action that fails is
+ * reported to a front end that asks for it, and otherwise ends the connection.
+ */
+static int finish(const struct vhost_device *device, const struct vhost_message *m, int rc,
+		  struct vhost_reply *reply)
+{
+	const bool wants = (m->flags & VHOST_FLAG_NEED_REPLY) != 0 &&
+			   has(device->protocol, VHOST_P_REPLY_ACK);
+
+	if (rc == -EPROTO || reply->bytes != 0 || !wants)
+		return rc;
+	answer_u64(reply, m, rc != 0);
+	return 0;
+}
+
+int vhost_device_handle(struct vhost_device *device, struct vhost_message *m,
+			struct vhost_reply *reply)
+{
+	int rc;
+
+	reply->bytes = 0;
+	device->fault = "";
+	rc = handlers[m->type](device, m, reply);
+	if (rc != -EINPROGRESS)
+		return finish(device, m, rc, reply);
+	device->pending = *m;
+	device->pending.n_fds = 0;
+	return rc;
+}
+
+int vhost_device_continue(struct vhost_device *device, int rc, struct vhost_reply *reply)
+{
+	const struct vhost_message *m = &device->pending;
+
+	reply->bytes = 0;
+	if (rc == 0 && m->type == VHOST_GET_VRING_BASE)
+		answer_base(device, m, reply);
+	return finish(device, m, rc, reply);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vhost_lane.c - polls a virtqueue. Lane's thread.
+ *
+ *      available --take--> request --submit--> IOs --complete--> answer --> used, interrupt
+ *                             `--> waiting: no slot is free         `--> doubtful: an agent might
+ *                                                                        still access the memory
+ *
+ * While the lane polls, the guest need not kick. Interrupts are sent once in each turn.
+ */
+#include <linux/virtio_blk.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "vhost.h"
+
+#define TURN 32          /* limit of the requests that are taken in one turn */
+#define DOUBT_NS 5000000 /* how often a lane that sleeps checks doubtful requests */
+
+/* -- lists -- */
+
+void vhost_list_init(struct vhost_list *list)
+{
+	list->first = NULL;
+	list->last_p = &list->first;
+}
+
+void vhost_list_add(struct vhost_list *list, struct vhost_request *request)
+{
+	request->next = NULL;
+	*list->last_p = request;
+	list->last_p = &request->next;
+}
+
+struct vhost_request *vhost_list_take(struct vhost_list *list)
+{
+	struct vhost_request *request = list->first;
+
+	if (!request)
+		return NULL;
+	list->first = request->next;
+	if (!list->first)
+		list->last_p = &list->first;
+	return request;
+}
+
+static void put_back(struct vhost_list *list, struct vhost_request *request)
+{
+	request->next = list->first;
+	if (!list->first)
+		list->last_p = &request->next;
+	list->first = request;
+}
+
+/* -- answers -- */
+
+static uint8_t status_of(const struct vhost_request *request)
+{
+	return request->status == GANTRY_S_OK            ? VIRTIO_BLK_S_OK
+	       : request->status == GANTRY_S_UNSUPPORTED ? VIRTIO_BLK_S_UNSUPP
+							 : VIRTIO_BLK_S_IOERR;
+}
+
+/* Forget a request, whether the guest got an answer or not. */
+static void release(struct vhost_queue *queue, struct vhost_request *request)
+{
+	queue->busy[request->head] = 0;
+	request->next = queue->free;
+	queue->free = request;
+	queue->n_requests--;
+}
+
+void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request)
+{
+	const bool reads = request->opcode == GANTRY_OP_READ;
+
+	gantry_count(queue->counters.requests, 1);
+	if (request->status != GANTRY_S_OK)
+		gantry_count(queue->counters.failed, 1);
+	if (!queue->is_broken && !request->is_lost) {
+		__atomic_store_n(request->status_addr, status_of(request), __ATOMIC_RELAXED);
+		vhost_ring_put(&queue->ring, request->head,
+			       (reads ? (uint32_t)request->bytes : 0) + 1);
+		queue->wants_call = true;
+	}
+	release(queue, request);
+}
+
+/*
+ * All IOs of a request have completed. The guest may use its memory after the answer, so a request
+ * whose memory an agent might still access waits.
+ */
+static void end(struct vhost_queue *queue, struct vhost_request *request)
+{
+	if (request->is_doubtful && !request->is_lost && queue->engine->n_doubtful != 0)
+		vhost_list_add(&queue->doubtful, request);
+	else
+		vhost_lane_answer(queue, request);
+}
+
+void vhost_lane_complete(void *engine_queue, struct gantry_io *io)
+{
+	struct gantry_engine_queue *engine = engine_queue;
+	struct vhost_queue *queue = engine->user;
+	struct vhost_request *request;
+
+	if (gantry_engine_completed(engine, io))
+		return;
+	request = queue->ios[io->slot].request;
+	vhost_request_io_done(queue, io);
+	gantry_engine_put(engine, io);
+	if (request->n_ios == 0 && request->is_submitted)
+		end(queue, request);
+}
+
+static void settle(struct vhost_queue *queue)
+{
+	struct vhost_request *request;
+
+	if (gantry_likely(!queue->doubtful.first) ||
+	    (queue->engine->up && queue->engine->n_doubtful != 0))
+		return;
+	while ((request = vhost_list_take(&queue->doubtful))) {
+		/* without a session nothing tells when the memory is released */
+		request->is_lost |= !queue->engine->up;
+		vhost_lane_answer(queue, request);
+	}
+}
+
+/* -- requests -- */
+
+static __attribute__((noinline)) void break_ring(struct vhost_queue *queue)
+{
+	const struct vhost_ring *ring = &queue->ring;
+
+	queue->is_broken = true;
+	gantry_count(queue->counters.broken, 1);
+	if (queue->err >= 0)
+		eventfd_write(queue->err, 1);
+	gantry_log_warn(queue->role->host,
+			"queue %u: the guest broke its ring: %s (%s=%llu): the queue is stopped "
+			"until the guest resets the device",
+			queue->index, ring->fault, ring->fault_key,
+			(unsigned long long)ring->fault_value);
+}
+
+/* Returns a request of the guest; NULL: there is none, or the ring is broken. */
+static struct vhost_request *take(struct vhost_queue *queue)
+{
+	struct vhost_request *request = queue->free;
+	uint16_t head;
+	int rc = vhost_ring_take(&queue->ring, &head);
+
+	if (rc == 0)
+		return NULL;
+	if (rc > 0 && (queue->busy[head] || !request)) {
+		queue->ring.fault = "descriptor is in use by another request";
+		queue->ring.fault_key = "descriptor";
+		queue->ring.fault_value = head;
+		rc = -1;
+	}
+	if (rc > 0)
+		rc = vhost_ring_chain(&queue->ring, &queue->memory, head, &queue->chain) == 0 ? 1
+											      : -1;
+	if (rc < 0) {
+		break_ring(queue);
+		return NULL;
+	}
+	queue->free = request->next;
+	queue->busy[head] = 1;
+	queue->n_requests++;
+	request->head = head;
+	request->is_submitted = request->is_doubtful = request->is_lost = 0;
+	request->status = GANTRY_S_OK;
+	request->n_ios = request->n = request->at = request->skip = 0;
+	request->offset = request->bytes = request->done = 0;
+	return request;
+}
+
+/* Submit a request. Returns false: the request waits for a slot. */
+static bool submit(struct vhost_queue *queue, struct vhost_request *request)
+{
+	if (!vhost_request_submit(queue, request))
+		return false;
+	if (request->n_ios == 0)
+		end(queue, request);
+	return true;
+}
+
+static int submit_waiting(struct vhost_queue *queue)
+{
+	int n = 0;
+
+	while (queue->waiting.first && queue->engine->n_free != 0) {
+		struct vhost_request *request = vhost_list_take(&queue->waiting);
+
+		if (!submit(queue, request)) {
+			put_back(&queue->waiting, request);
+			break;
+		}
+		n++;
+	}
+	return n;
+}
+
+static int take_requests(struct vhost_queue *queue)
+{
+	int n = 0;
+
+	while (n < TURN && queue->takes && !queue->is_broken && !queue->waiting.first) {
+		struct vhost_request *request = take(queue);
+		int rc;
+
+		if (!request)
+			break;
+		n++;
+		rc = vhost_request_init(queue, request);
+		if (rc < 0) {
+			break_ring(queue);
+			release(queue, request);
+		} else if (rc > 0) {
+			vhost_lane_answer(queue, request);
+		} else if (!submit(queue, request)) {
+			vhost_list_add(&queue->waiting, request);
+		}
+	}
+	return n;
+}
+
+static void call(struct vhost_queue *queue)
+{
+	queue->wants_call = false;
+	if (queue->call >= 0 && !queue->is_broken && vhost_ring_wants_call(&queue->ring))
+		eventfd_write(queue->call, 1);
+}
+
+/* -- the poller -- */
+
+static int poll(void *self)
+{
+	struct vhost_queue *queue = self;
+	const struct gantry_role_host *rh = queue->role->rh;
+	int n = gantry_engine_poll(queue->engine);
+
+	n += submit_waiting(queue);
+	n += take_requests(queue);
+	settle(queue);
+	if (queue->wants_call)
+		call(queue);
+	if (gantry_unlikely(queue->reports) && queue->n_requests == 0) {
+		queue->reports = false;
+		rh->post(rh, vhost_queue_drained, queue);
+		n++;
+	}
+	return n;
+}
+
+static int arm(void *self)
+{
+	struct vhost_queue *queue = self;
+
+	if (queue->wants_call || (queue->reports && queue->n_requests == 0))
+		return 1;
+	if (!queue->takes || queue->is_broken)
+		return 0;
+	queue->is_armed = true;
+	return vhost_ring_notify(&queue->ring, true);
+}
+
+static void disarm(void *self)
+{
+	struct vhost_queue *queue = self;
+	eventfd_t value;
+
+	/* also if the queue is stopped: a guest could keep the lane awake with kicks */
+	eventfd_read(queue->kick, &value);
+	if (queue->is_armed && !queue->is_broken)
+		vhost_ring_notify(&queue->ring, false);
+	queue->is_armed = false;
+}
+
+static uint64_t wake_ns(void *self)
+{
+	const struct vhost_queue *queue = self;
+
+	return queue->doubtful.first ? queue->lane->now_ns + DOUBT_NS : 0;
+}
+
+static int fd(void *self)
+{
+	const struct vhost_queue *queue = self;
+
+	return queue->kick;
+}
+
+const struct gantry_poller vhost_lane_poller = {
+	.poll = poll, .arm = arm, .disarm = disarm, .wake_ns = wake_ns, .fd = fd};

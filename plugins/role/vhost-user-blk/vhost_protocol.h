@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vhost_protocol.h - messages of the vhost-user protocol, and the state of a device as the messages
+ * of its front end set it. No IO.
+ *
+ *      bytes of the socket --vhost_message_parse()--> message --vhost_device_handle()--> actions
+ *
+ * Fields of messages are in the byte order of the machine, as the protocol specifies.
+ */
+#ifndef VHOST_PROTOCOL_H
+#define VHOST_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VHOST_HEADER_BYTES 12u
+#define VHOST_PAYLOAD_MAX 512u /* no accepted message is longer */
+#define VHOST_FDS_MAX 8u
+#define VHOST_REGIONS_MAX 8u /* limit of SET_MEM_TABLE */
+#define VHOST_QUEUES_MAX 16u
+#define VHOST_RING_MAX 1024u  /* limit of the entries of a ring */
+#define VHOST_CONFIG_MAX 256u /* limit of the payload of GET_CONFIG */
+
+#define VHOST_FLAG_VERSION 0x1u
+#define VHOST_FLAG_VERSION_MASK 0x3u
+#define VHOST_FLAG_REPLY 0x4u
+#define VHOST_FLAG_NEED_REPLY 0x8u
+
+#define VHOST_NO_FD 0x100u /* of a vring message: it has no descriptor */
+
+/* feature bits of the protocol; those of virtio come from <linux/virtio_*.h> */
+#define VHOST_F_PROTOCOL_FEATURES 30
+enum vhost_protocol_feature { VHOST_P_MQ = 0, VHOST_P_REPLY_ACK = 3, VHOST_P_CONFIG = 9 };
+
+/* requests of the front end that the device accepts */
+enum vhost_request_type {
+	VHOST_GET_FEATURES = 1,
+	VHOST_SET_FEATURES = 2,
+	VHOST_SET_OWNER = 3,
+	VHOST_RESET_OWNER = 4,
+	VHOST_SET_MEM_TABLE = 5,
+	VHOST_SET_VRING_NUM = 8,
+	VHOST_SET_VRING_ADDR = 9,
+	VHOST_SET_VRING_BASE = 10,
+	VHOST_GET_VRING_BASE = 11,
+	VHOST_SET_VRING_KICK = 12,
+	VHOST_SET_VRING_CALL = 13,
+	VHOST_SET_VRING_ERR = 14,
+	VHOST_GET_PROTOCOL_FEATURES = 15,
+	VHOST_SET_PROTOCOL_FEATURES = 16,
+	VHOST_GET_QUEUE_NUM = 17,
+	VHOST_SET_VRING_ENABLE = 18,
+	VHOST_GET_CONFIG = 24,
+	VHOST_SET_CONFIG = 25,
+	VHOST_REQUEST_COUNT
+};
+
+struct vhost_msg_region {
+	uint64_t gpa, bytes, uva; /* guest-physical address, size, address in the front end */
+	uint64_t offset;          /* where the region begins in its descriptor */
+};
+
+struct vhost_message {
+	uint32_t type; /* enum vhost_request_type */
+	uint32_t flags, size;
+	union {
+		uint64_t u64;
+		struct {
+			uint32_t index, num;
+		} state;
+		struct {
+			uint32_t index, flags;
+			uint64_t desc, used, avail, log;
+		} addr;
+		struct {
+			uint32_t count, padding;
+			struct vhost_msg_region region[VHOST_REGIONS_MAX];
+		} memory;
+		struct {
+			uint32_t offset, size, flags;
+			uint8_t data[VHOST_CONFIG_MAX];
+		} config;
+		uint8_t bytes[VHOST_PAYLOAD_MAX];
+	} payload;
+	uint32_t n_fds;
+	int fds[VHOST_FDS_MAX]; /* -1: taken by the device */
+};
+
+/*
+ * vhost_message_header - check a header before the payload is read
+ *
+ * bytes    VHOST_HEADER_BYTES bytes
+ * m        out: type, flags and size; the rest is 0
+ * returns  NULL; or the fault as text: close the connection
+ * thread   any
+ */
+const char *vhost_message_header(const void *bytes, struct vhost_message *m);
+/*
+ * vhost_message_parse - check a message that is complete: payload, size and number of descriptors
+ *
+ * m        with header, payload.bytes, fds and n_fds
+ * returns  NULL; or the fault as text: close the connection
+ * thread   any
+ */
+const char *vhost_message_parse(const struct vhost_message *m);
+/* vhost_message_name - returns the name of a request as in the specification. Any thread. */
+const char *vhost_message_name(uint32_t type);
+
+/* A vring as the front end has set it. */
+struct vhost_vring {
+	uint32_t num; /* entries; 0: not set */
+	uint16_t base;
+	bool enabled, started;
+	uint64_t desc, used, avail; /* addresses in the front end */
+	int kick, call, err;        /* descriptors; -1: none */
+};
+
+struct vhost_device;
+
+/*
+ * What the messages make the role do. Control thread.
+ *
+ * returns  0; -EINPROGRESS: vhost_device_continue() follows; another -errno: the message fails
+ */
+struct vhost_device_ops {
+	/* Replace the guest memory by the regions of SET_MEM_TABLE. Takes the descriptors of m. */
+	int (*memory)(struct vhost_device *device, struct vhost_message *m);
+	/* The vring has changed: start or change the queue accordingly. Never -EINPROGRESS. */
+	int (*vring)(struct vhost_device *device, uint32_t index);
+	/*
+	 * The vring was stopped: complete its requests. When it is done, vring.base is the index of
+	 * the next available entry.
+	 */
+	int (*drain)(struct vhost_device *device, uint32_t index);
+	/* Copy bytes of the configuration space, which has VHOST_CONFIG_MAX bytes. */
+	void (*config)(struct vhost_device *device, uint32_t offset, void *to, uint32_t bytes);
+};
+
+struct vhost_device {
+	const struct vhost_device_ops *ops;
+	uint64_t offered, features;          /* of virtio; features: what the driver has accepted */
+	uint64_t protocol_offered, protocol; /* of vhost-user */
+	uint32_t n_queues;
+	const char *fault;            /* why the last message failed */
+	struct vhost_message pending; /* the message that waits for vhost_device_continue() */
+	struct vhost_vring vring[VHOST_QUEUES_MAX];
+};
+
+/* The answer to a message. */
+struct vhost_reply {
+	uint32_t bytes; /* 0: none; else the length of `data`, header included */
+	uint8_t data[VHOST_HEADER_BYTES + VHOST_PAYLOAD_MAX];
+};
+
+/* vhost_device_init - reset a device, when a front end connects. offered etc. stay. */
+void vhost_device_init(struct vhost_device *device);
+/* vhost_device_fini - close the descriptors of all vrings. */
+void vhost_device_fini(struct vhost_device *device);
+/*
+ * vhost_device_handle - handle a message that vhost_message_parse() has accepted
+ *
+ * m        descriptors that the device keeps become -1; the caller closes the rest
+ * reply    out: the answer
+ * returns  0
+ *          -EINPROGRESS: vhost_device_continue() gives the answer; no other message before it
+ *          another -errno: protocol error, with device->fault: close the connection
+ * thread   control thread
+ */
+int vhost_device_handle(struct vhost_device *device, struct vhost_message *m,
+			struct vhost_reply *reply);
+/* vhost_device_continue - finish the pending message with rc, 0 or -errno. Returns as handle. */
+int vhost_device_continue(struct vhost_device *device, int rc, struct vhost_reply *reply);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vhost_socket.c - the socket on which a front end connects, and its messages. Control thread.
+ *
+ *      IDLE --accept--> CONNECTED --end of the connection--> LEAVING --released--> IDLE
+ *
+ * A device has one front end at a time. The next one waits in the backlog.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "vhost.h"
+
+#define SOCKET_MODE 0600
+
+static void on_readable(void *arg);
+
+/* -- the front end -- */
+
+static void close_fds(int *fds, uint32_t *n_p)
+{
+	for (uint32_t i = 0; i < *n_p; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	*n_p = 0;
+}
+
+static void on_connect(void *arg)
+{
+	struct vhost_role *role = arg;
+	int fd = accept4(role->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	if (role->rh->fd_watch(role->rh, fd, on_readable, role) != 0) {
+		close(fd);
+		return;
+	}
+	role->rh->fd_unwatch(role->rh, role->listen_fd);
+	role->fd = fd;
+	role->phase = VHOST_CONNECTED;
+	role->received = role->n_fds = 0;
+	vhost_device_init(&role->device);
+	gantry_count(role->connections, 1);
+	gantry_log_info(role->host, "front end connected (socket=%s)", role->conf->socket);
+}
+
+void vhost_socket_hang_up(struct vhost_role *role)
+{
+	if (role->phase != VHOST_CONNECTED)
+		return;
+	if (!role->is_waiting)
+		role->rh->fd_unwatch(role->rh, role->fd);
+	role->is_waiting = false;
+	close(role->fd);
+	role->fd = -1;
+	close_fds(role->fds, &role->n_fds);
+	role->phase = VHOST_LEAVING;
+	vhost_queue_release_all(role);
+}
+
+void vhost_socket_released(struct vhost_role *role)
+{
+	role->phase = VHOST_IDLE;
+	vhost_device_fini(&role->device);
+	gantry_log_info(role->host, "front end disconnected (socket=%s)", role->conf->socket);
+	if (role->is_stopping || role->is_closed)
+		vhost_role_check_end(role);
+	else if (role->rh->fd_watch(role->rh, role->listen_fd, on_connect, role) != 0)
+		gantry_log_error(role->host, "out of memory: no front end can connect any more");
+}
+
+/* -- messages -- */
+
+/* Returns the fault as text; NULL: sent. */
+static const char *send_reply(const struct vhost_role *role, const struct vhost_reply *reply)
+{
+	ssize_t n;
+
+	if (reply->bytes == 0)
+		return NULL;
+	n = send(role->fd, reply->data, reply->bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return n == (ssize_t)reply->bytes ? NULL : "it does not read its replies";
+}
+
+static void reject(struct vhost_role *role, const char *fault)
+{
+	gantry_log_warn(role->host, "front end: %s (request=%s, type=%u): connection closed", fault,
+			vhost_message_name(role->message.type), role->message.type);
+	vhost_socket_hang_up(role);
+}
+
+/* The device has handled the message, with this result. */
+static void handled(struct vhost_role *role, int rc, const struct vhost_reply *reply)
+{
+	const char *fault = rc != 0 ? role->device.fault : send_reply(role, reply);
+
+	if (fault)
+		reject(role, fault);
+}
+
+void vhost_socket_continue(struct vhost_role *role, int rc)
+{
+	struct vhost_reply reply;
+
+	if (role->phase != VHOST_CONNECTED || !role->is_waiting)
+		return;
+	rc = vhost_device_continue(&role->device, rc, &reply);
+	if (role->rh->fd_watch(role->rh, role->fd, on_readable, role) != 0) {
+		reject(role, "out of memory");
+		return;
+	}
+	role->is_waiting = false;
+	handled(role, rc, &reply);
+}
+
+static void take_message(struct vhost_role *role)
+{
+	struct vhost_message *m = &role->message;
+	struct vhost_reply reply;
+	const char *fault;
+	int rc;
+
+	role->received = 0;
+	m->n_fds = role->n_fds;
+	memcpy(m->fds, role->fds, sizeof(m->fds));
+	fault = vhost_message_parse(m);
+	if (fault) {
+		reject(role, fault);
+		return;
+	}
+	role->n_fds = 0;
+	gantry_log_debug(role->host, "front end: %s (bytes=%u, descriptors=%u)",
+			 vhost_message_name(m->type), m->size, m->n_fds);
+	/* the action can end before it returns: the socket is not read in any case */
+	role->is_waiting = true;
+	role->rh->fd_unwatch(role->rh, role->fd);
+	rc = vhost_device_handle(&role->device, m, &reply);
+	close_fds(m->fds, &m->n_fds);
+	if (rc == -EINPROGRESS)
+		return;
+	if (role->rh->fd_watch(role->rh, role->fd, on_readable, role) != 0) {
+		reject(role, "out of memory");
+		return;
+	}
+	role->is_waiting = false;
+	handled(role, rc, &reply);
+}
+
+/* Keep the descriptors of a received part. Returns the fault as text; NULL: none. */
+static const char *take_fds(struct vhost_role *role, struct msghdr *msg)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		const size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (role->n_fds < VHOST_FDS_MAX)
+				role->fds[role->n_fds++] = fd;
+			else
+				close(fd);
+		}
+	}
+	return msg->msg_flags & MSG_CTRUNC ? "too many descriptors" : NULL;
+}
+
+/* Receive up to n bytes of the message. Returns the bytes; 0: end of the connection; -1: wait. */
+static ssize_t receive(struct vhost_role *role, void *to, size_t n, const char **fault_p)
+{
+	union {
+		char bytes[CMSG_SPACE(VHOST_FDS_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {to, n};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	ssize_t got = recvmsg(role->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR ? -1 : 0;
+	*fault_p = take_fds(role, &msg);
+	return got;
+}
+
+/* Receive a part of a message: first the header, then the payload. */
+static void on_readable(void *arg)
+{
+	struct vhost_role *role = arg;
+	struct vhost_message *m = &role->message;
+	const char *fault = NULL;
+	const bool has_header = role->received >= VHOST_HEADER_BYTES;
+	const uint32_t at = has_header ? role->received - VHOST_HEADER_BYTES : role->received;
+	ssize_t got = receive(role, (has_header ? m->payload.bytes : role->header) + at,
+			      (has_header ? m->size : VHOST_HEADER_BYTES) - at, &fault);
+
+	if (got < 0)
+		return;
+	if (got == 0) {
+		vhost_socket_hang_up(role);
+		return;
+	}
+	role->received += (uint32_t)got;
+	if (!fault && role->received == VHOST_HEADER_BYTES)
+		fault = vhost_message_header(role->header, m);
+	if (fault)
+		reject(role, fault);
+	else if (role->received >= VHOST_HEADER_BYTES &&
+		 role->received == VHOST_HEADER_BYTES + m->size)
+		take_message(role);
+}
+
+/* -- the socket -- */
+
+/* Remove a socket that no process listens on. Returns 0; -EADDRINUSE: a process does. */
+static int remove_stale(const struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	rc = connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
+	close(fd);
+	if (rc != -ECONNREFUSED || lstat(address->sun_path, &st) || !S_ISSOCK(st.st_mode))
+		return -EADDRINUSE;
+	return unlink(address->sun_path) ? -errno : 0;
+}
+
+static int bind_socket(int fd, const struct sockaddr_un *address)
+{
+	int rc;
+
+	/* a socket gets its mode at bind(2) from the descriptor, less the umask */
+	if (fchmod(fd, SOCKET_MODE))
+		return -errno;
+	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
+		return 0;
+	if (errno != EADDRINUSE)
+		return -errno;
+	rc = remove_stale(address);
+	if (rc == 0 && bind(fd, (const struct sockaddr *)address, sizeof(*address)))
+		rc = -errno;
+	return rc;
+}
+
+int vhost_socket_open(struct vhost_role *role)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+
+	strncpy(address.sun_path, role->conf->socket, sizeof(address.sun_path) - 1);
+	rc = fd < 0 ? -errno : bind_socket(fd, &address);
+	if (rc == 0) {
+		role->listen_fd = fd;
+		rc = listen(fd, 1) ? -errno : role->rh->fd_watch(role->rh, fd, on_connect, role);
+	}
+	if (rc == 0) {
+		gantry_log_info(role->host, "listening (socket=%s)", role->conf->socket);
+		return 0;
+	}
+	if (fd >= 0 && role->listen_fd < 0)
+		close(fd);
+	gantry_log_error(
+		role->host, "cannot listen (socket=%s): %s%s", role->conf->socket, strerror(-rc),
+		rc == -EADDRINUSE ? ": stop the process that uses it, or choose another path" : "");
+	return rc;
+}
+
+void vhost_socket_close(struct vhost_role *role)
+{
+	if (role->listen_fd < 0)
+		return;
+	if (role->phase == VHOST_IDLE)
+		role->rh->fd_unwatch(role->rh, role->listen_fd);
+	unlink(role->conf->socket);
+	close(role->listen_fd);
+	role->listen_fd = -1;
+}

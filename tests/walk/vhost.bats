@@ -1,0 +1,163 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# A front end of vhost-user-blk uses a volume: the role serves its queue and exports its memory.
+
+setup() {
+	. "$BATS_TEST_DIRNAME/lib.sh"
+	walk_setup
+	need vhost-user-blk
+	program=$top_builddir/tests/walk/virtio_user
+	disk=$dir/disk.sock
+	disk_options=
+}
+
+teardown() {
+	walk_teardown
+}
+
+machine() { # the roles of a test: a disk besides the others of the topology
+	more_roles="disk = { role = \"vhost-user-blk\"; socket = \"$disk\"; $disk_options
+		connect = { device = \"front\"; name = \"volume\"; $connect_options }; };"
+	topology
+}
+
+serve_disk() { # all roles, a process for each
+	processes
+	machine
+	serve_all
+	begin disk
+	logged disk ' listening \(socket'
+}
+
+guest() { # COMMAND [ARGUMENT]
+	timeout "$seconds" "$program" "$disk" "$@" >"$dir/guest.out" 2>&1 </dev/null || {
+		cat "$dir/guest.out"
+		tail -n 20 "$dir"/*.log
+		return 1
+	}
+}
+
+ended() { # all roles end in order; the target and the gateway saw no error
+	stop disk bridge store
+	holds "$dir/store.json" 'store.sessions_lost == 0' 'store.ops_failed == 0'
+	holds "$dir/bridge.json" 'bridge.sessions_lost == 0' 'bridge.list_bounces_ops == 0' 'front_bytes == 0' 'back_bytes == 0'
+	nothing_left
+}
+
+@test "reads, writes, flushes and the serial number over three processes" {
+	disk_options='serial = "twelve-12";'
+	serve_disk
+	guest verify
+	grep -qx 'serial twelve-12' "$dir/guest.out"
+	guest verify # a second front end
+	ended
+	holds "$dir/disk.json" '.roles.disk.counters.guest_requests_ops > 800' '.roles.disk.counters.guest_lists_ops > 100' \
+		'.roles.disk.counters.guest_bounced_ops == 0' '.roles.disk.counters.front_ends_connected == 2'
+	holds "$dir/store.json" 'store.list_bounces_ops == 0'
+}
+
+@test "blocks of 4096 bytes in a file, and few slots" {
+	need file
+	truncate -s 16M "$dir/volume"
+	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false;"
+	disk_options='depth = 2;'
+	serve_disk
+	guest verify
+	ended
+}
+
+@test "to two targets as one volume, which takes no lists: pieces that are no whole blocks are copied" {
+	bridge_connect="( { device = \"back\"; name = \"store\"; }, { device = \"back\"; name = \"store2\"; } )"
+	store_backend='type = "memory"; size = "512KiB"; block = "4KiB";'
+	processes
+	machine
+	more_roles="$more_roles
+		store2 = { role = \"target\"; listen = { device = \"back\"; name = \"store2\"; };
+		           backend = { type = \"memory\"; size = \"16MiB\"; block = \"4KiB\"; }; };"
+	topology
+	serve store
+	serve store2
+	serve bridge
+	begin disk
+	logged disk ' listening \(socket'
+	guest verify
+	stop disk bridge store2 store
+	holds "$dir/disk.json" '.roles.disk.counters.guest_bounced_ops > 100' '.roles.disk.counters.guest_lists_ops == 0'
+}
+
+@test "rings that break the rules" {
+	serve_disk
+	guest hostile
+	grep -qx '20 rings' "$dir/guest.out"
+	[ "$(grep -c 'the guest broke its ring' "$dir/disk.log")" -ge 10 ] # the log is limited
+	ended
+	holds "$dir/disk.json" '.roles.disk.counters.guest_broken_rings == 20'
+}
+
+@test "messages that break the rules" {
+	serve_disk
+	guest messages
+	grep -qx '20 messages' "$dir/guest.out"
+	says disk 'front end: features that were not offered \(request=SET_FEATURES, type=2\): connection closed'
+	ended
+}
+
+@test "memory that is not sealed is refused, with the option of QEMU" {
+	serve_disk
+	guest memory
+	says disk 'not sealed against shrinking and growing.*memory-backend-memfd,share=on'
+	ended
+}
+
+@test "the guest memory is replaced while the queue runs" {
+	serve_disk
+	mark store bridge disk
+	guest replace
+	clean store bridge disk
+	ended
+}
+
+@test "a guest that is killed leaves nothing" {
+	serve_disk
+	mark store bridge disk
+	"$program" "$disk" run "$dir/end" 3>&- &
+	pids[guest]=$!
+	until_true live disk '.roles.disk.counters.guest_requests_ops > 300'
+	slay guest
+	clean store bridge disk
+	guest verify
+	ended
+}
+
+@test "target and gateway are killed and started again: the guest notices a pause only" {
+	need file
+	truncate -s 16M "$dir/volume"
+	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false; lock_wait = \"30s\";"
+	connect_options='resume = "30s";'
+	serve_disk
+	"$program" "$disk" run "$dir/end" >"$dir/guest.out" 2>&1 3>&- &
+	pids[guest]=$!
+	until_true live disk '.roles.disk.counters.guest_requests_ops > 100'
+	slay bridge
+	serve bridge
+	logged disk 'session resumed.*epoch=2'
+	until_true live disk '.roles.disk.counters.guest_requests_ops > 500'
+	slay store
+	serve store
+	logged disk 'session resumed.*epoch=3'
+	: >"$dir/end"
+	finish guest
+	cat "$dir/guest.out"
+	[ "$status" -eq 0 ]
+	stop disk bridge store
+}
+
+@test "over loop, in one process" {
+	machine
+	begin disk --role bridge --role store
+	logged disk ' listening \(socket'
+	guest verify
+	guest hostile
+	stop disk
+	holds "$dir/disk.json" '.roles.disk.counters.guest_broken_rings == 20' 'store.ops_failed == 0'
+}
