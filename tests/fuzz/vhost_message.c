@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vhost_message.c - the messages of a vhost-user front end, and the state of the device
+ *
+ * The input is a sequence of messages, mostly of a correct size. Descriptors are numbers: each must
+ * be closed once, and the device must not use one that it does not have.
+ */
+#include <stdint.h>
+#include <unistd.h>
+
+static int fuzz_close(int fd);
+
+#define close fuzz_close
+#include "../../plugins/role/vhost-user-blk/vhost_device.c"
+#undef close
+#include "../../plugins/role/vhost-user-blk/vhost_message.c"
+#include "fuzz/require.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define FIRST_FD 1000
+#define FDS 512
+#define QUEUES 2u
+
+static const uint8_t *input;
+static size_t left;
+static struct vhost_device device;
+static uint8_t is_open[FDS];
+static int n_made;
+
+static uint64_t bytes(unsigned n)
+{
+	uint64_t v = 0;
+
+	for (; n && left; n--, left--)
+		v = v << 8 | *input++;
+	return v;
+}
+
+static int fuzz_close(int fd)
+{
+	require(fd >= FIRST_FD && fd < FIRST_FD + FDS && is_open[fd - FIRST_FD]);
+	is_open[fd - FIRST_FD] = 0;
+	return 0;
+}
+
+static int make_fd(void)
+{
+	require(n_made < FDS);
+	is_open[n_made] = 1;
+	return FIRST_FD + n_made++;
+}
+
+static void require_open(int fd)
+{
+	require(fd == -1 || (fd >= FIRST_FD && fd < FIRST_FD + FDS && is_open[fd - FIRST_FD]));
+}
+
+/* -- the role -- */
+
+static int memory(struct vhost_device *d, struct vhost_message *m)
+{
+	const struct vhost_msg_region *region = m->payload.memory.region;
+
+	(void)d;
+	require(m->payload.memory.count <= VHOST_REGIONS_MAX);
+	for (uint32_t i = 0; i < m->payload.memory.count; i++) {
+		require(region[i].bytes != 0 && region[i].gpa + region[i].bytes > region[i].gpa);
+		require_open(m->fds[i]);
+		fuzz_close(m->fds[i]);
+		m->fds[i] = -1;
+	}
+	return bytes(1) % 3 ? -EINPROGRESS : -EINVAL;
+}
+
+static int vring(struct vhost_device *d, uint32_t index)
+{
+	const struct vhost_vring *v = &d->vring[index];
+
+	require(index < QUEUES);
+	require_open(v->kick);
+	require_open(v->call);
+	require_open(v->err);
+	require(!v->started || v->kick != -1);
+	require(v->num <= VHOST_RING_MAX && (v->num & (v->num - 1)) == 0);
+	require(v->desc % 16 == 0 && v->avail % 2 == 0 && v->used % 4 == 0);
+	return bytes(1) % 8 ? 0 : -EINVAL;
+}
+
+static int drain(struct vhost_device *d, uint32_t index)
+{
+	require(index < QUEUES && !d->vring[index].started);
+	return bytes(1) % 2 ? 0 : -EINPROGRESS;
+}
+
+static void config(struct vhost_device *d, uint32_t offset, void *to, uint32_t n)
+{
+	(void)d;
+	require(offset <= VHOST_CONFIG_MAX && n <= VHOST_CONFIG_MAX - offset);
+	memset(to, 1, n);
+}
+
+static const struct vhost_device_ops ops = {
+	.memory = memory, .vring = vring, .drain = drain, .config = config};
+
+/* -- messages -- */
+
+static void fill_payload(struct vhost_message *m)
+{
+	for (uint32_t i = 0; i < m->size && left; i++)
+		m->payload.bytes[i] = (uint8_t)bytes(1);
+	switch (m->type) {
+	case VHOST_SET_MEM_TABLE:
+		if (bytes(1) % 4) {
+			m->payload.memory.count = (m->size - 8) / 32;
+			for (uint32_t i = 0; i < m->payload.memory.count; i++)
+				m->payload.memory.region[i] = (struct vhost_msg_region){
+					bytes(2), 1 + bytes(1), bytes(2), bytes(1)};
+		}
+		break;
+	case VHOST_SET_VRING_NUM:
+		m->payload.state.num = 1u << bytes(1) % 12;
+		m->payload.state.index %= QUEUES + 1;
+		break;
+	case VHOST_SET_VRING_ADDR:
+		m->payload.addr.index %= QUEUES + 1;
+		m->payload.addr.flags = bytes(1) % 4 == 3;
+		break;
+	case VHOST_GET_CONFIG:
+	case VHOST_SET_CONFIG:
+		m->payload.config.size = m->size - 12 + (bytes(1) % 8 == 7);
+		m->payload.config.offset = (uint32_t)bytes(1);
+		break;
+	default:
+		if (m->size == 8 && bytes(1) % 4)
+			m->payload.u64 &= 1ull << 32 | 0xffff0103u;
+	}
+}
+
+static void reply_of(const struct vhost_message *m, const struct vhost_reply *reply)
+{
+	uint32_t header[3];
+
+	if (reply->bytes == 0)
+		return;
+	require(reply->bytes >= VHOST_HEADER_BYTES && reply->bytes <= sizeof(reply->data));
+	memcpy(header, reply->data, sizeof(header));
+	require(header[0] == m->type && header[1] == 5 && header[2] + 12 == reply->bytes);
+}
+
+/* Returns 0: the connection ends. */
+static int message(void)
+{
+	static struct vhost_reply reply;
+	struct vhost_message m;
+	uint32_t header[3] = {(uint32_t)bytes(1) % (VHOST_REQUEST_COUNT + 1), 1 | bytes(1) % 16, 0};
+	const char *fault;
+	int rc, was;
+
+	header[2] = bytes(1) % 8 == 7                   ? (uint32_t)bytes(4)
+		    : header[0] == VHOST_SET_MEM_TABLE  ? 8 + 32 * (uint32_t)(bytes(1) % 10)
+		    : header[0] >= VHOST_GET_CONFIG     ? 12 + (uint32_t)bytes(1)
+		    : header[0] == VHOST_SET_VRING_ADDR ? 40
+		    : bytes(1) % 2                      ? 8
+							: 0;
+	if (vhost_message_header(header, &m))
+		return 0;
+	require(m.size <= VHOST_PAYLOAD_MAX);
+	fill_payload(&m);
+	was = n_made;
+	m.n_fds = m.type == VHOST_SET_MEM_TABLE && bytes(1) % 4
+			  ? m.payload.memory.count % (VHOST_FDS_MAX + 1)
+			  : (uint32_t)bytes(1) % 3 % 2;
+	for (uint32_t i = 0; i < m.n_fds; i++)
+		m.fds[i] = make_fd();
+	fault = vhost_message_parse(&m);
+	rc = fault ? -EPROTO : vhost_device_handle(&device, &m, &reply);
+	if (!fault)
+		reply_of(&m, &reply);
+	for (uint32_t i = 0; i < m.n_fds; i++)
+		if (m.fds[i] >= 0)
+			fuzz_close(m.fds[i]);
+	if (rc == -EINPROGRESS) {
+		rc = vhost_device_continue(&device, bytes(1) % 4 ? 0 : -EIO, &reply);
+		reply_of(&device.pending, &reply);
+	}
+	require(rc != -EINPROGRESS && (device.features & ~device.offered) == 0);
+	return rc == 0 && was + (int)VHOST_FDS_MAX < FDS - (int)VHOST_FDS_MAX;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	input = data;
+	left = size;
+	n_made = 0;
+	device = (struct vhost_device){.ops = &ops,
+				       .offered = 0xf0000246ull,
+				       .protocol_offered = 0x209,
+				       .n_queues = QUEUES};
+	vhost_device_init(&device);
+	while (left && message())
+		;
+	vhost_device_fini(&device);
+	for (int i = 0; i < n_made; i++)
+		require(!is_open[i]);
+	return 0;
+}
