@@ -9,6 +9,7 @@
 #	99	inconclusive: in both of two boots the guest kernel reported an error, or the machine ended unexpectedly
 #	124	no end after SECONDS (600)
 # With -r the machine has the file tree ROOT, whose systemd boots and runs SCRIPT; its environment is that of a service, and VM_OUT.
+# The words of $VM_QEMU are further arguments of QEMU: memory and devices.
 # With -p each virtual CPU is pinned to one CPU of the host, for measurements; otherwise the host schedules them.
 # The environment of the script has the variables of `make check` (top_srcdir, top_builddir, GANTRY, GANTRY_PLUGINS, ...; BUILD
 # is build/gcc), the caller's VM_... variables, and VM_OUT, a directory that is shared with the host. DIR (BUILD/vm/NAME) keeps
@@ -113,6 +114,7 @@ pin()
 # boot - run the machine until its end; sets rc
 boot()
 {
+	# shellcheck disable=SC2086 # words
 	timeout -k 5 "$limit" "$qemu" -accel tcg,thread=multi -cpu "$cpu" -machine q35 -smp 2 -m 2048 \
 		-name gantry,debug-threads=on \
 		-nodefaults -no-user-config -no-reboot -display none -serial "file:$(place "$out/console")" \
@@ -124,6 +126,7 @@ boot()
 		-device virtio-serial-pci \
 		-chardev file,id=output,path="$(place "$out/output")" -device virtserialport,chardev=output,name=output \
 		-chardev file,id=status,path="$(place "$out/status")" -device virtserialport,chardev=status,name=status \
+		${VM_QEMU:-} \
 		</dev/null >"$out/qemu" 2>&1 &
 	vm=$!
 	[ -z "$pinned" ] || pin

@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# vhost-guest.sh - uses the disk /dev/vda in the virtual machine; see vhost.sh
+set -eu
+modprobe -a virtio_blk ext4
+for _ in $(seq 600); do [ ! -b /dev/vda ] || break; read -rt 0.05 <><(:) || :; done
+grep -H . /sys/block/vda/serial /sys/block/vda/queue/{logical_block_size,max_segments} /sys/block/vda/cache_type
+[ "$(cat /sys/block/vda/serial)" = gantry-vm ]
+place=$TMPDIR/vhost
+mkdir -p "$place"
+
+# what is read directly is what was written
+dd if=/dev/urandom of="$TMPDIR/content" bs=1M count=16 status=none
+dd if="$TMPDIR/content" of=/dev/vda bs=128K oflag=direct conv=fsync status=none
+dd if=/dev/vda bs=4K count=4096 iflag=direct status=none | cmp - "$TMPDIR/content"
+mkfs.ext4 -q /dev/vda
+mount /dev/vda "$place"
+echo writing
+for i in $(seq 12); do
+	dd if="$TMPDIR/content" of="$place/$i" bs=1M conv=fsync status=none
+	echo "$i written"
+done
+umount "$place"
+echo 3 >/proc/sys/vm/drop_caches
+mount /dev/vda "$place"
+for i in $(seq 12); do
+	cmp "$place/$i" "$TMPDIR/content"
+done
+umount "$place"
+e2fsck -fn /dev/vda
+[ "$(dd if=/dev/vda bs=512 skip=1 count=1 status=none | wc -c)" -eq 512 ]

@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# vhost.sh [BUILD] - boot a virtual machine whose disk is a volume: target, gateway and vhost-user-blk are processes outside of the
+# machine. vhost-guest.sh uses the disk. While it writes, gateway and target are killed and started again.
+#
+# Prints TAP. A run takes about 2 minutes.
+set -u
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+top=$(cd "$here/../.." && pwd)
+build=$(realpath -e "${1:-$top/build/gcc}") || exit 2
+gantry="$build/core/gantry"
+dir=$(mktemp -d) || exit 1
+declare -A pids=()
+n=0 failed=0
+
+end_all()
+{
+	[ "${#pids[@]}" -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null
+	rm -rf "$dir"
+}
+trap end_all EXIT
+
+verdict() # STATUS WHAT
+{
+	n=$((n + 1))
+	[ "$1" -eq 0 ] && echo "ok $n - $2" && return
+	failed=$((failed + 1))
+	echo "not ok $n - $2"
+	tail -n 30 "$dir"/*.log "$dir/vm/output" "$dir/vm/qemu" 2>/dev/null | sed 's/^/# /'
+}
+
+begin() # NAME
+{
+	"$gantry" run -p "$build/plugins/.libs" "$dir/vm.conf" --role "$1" --json >"$dir/$1.json" 2>>"$dir/$1.log" &
+	pids[$1]=$!
+}
+
+# seen FILE PATTERN [SECONDS] - wait until the file has a line that matches
+seen()
+{
+	timeout "${3:-60}" tail -n +1 -s 0.05 -F "$1" 2>/dev/null | grep -m1 -E -q -- "$2"
+}
+
+restart() # NAME
+{
+	kill -KILL "${pids[$1]}"
+	wait "${pids[$1]}" 2>/dev/null
+	begin "$1"
+}
+
+chmod 700 "$dir"
+cat >"$dir/vm.conf" <<END
+runtime = { log = "info"; stat_dir = "$dir/stat"; };
+devices = {
+	front = { transport = "shm-comch"; dir = "$dir/run"; };
+	back = { transport = "shm-comch"; dir = "$dir/run"; };
+};
+roles = {
+	store = { role = "target"; listen = { device = "back"; name = "store"; };
+	          backend = { type = "file"; path = "$dir/volume"; create = true; size = "256MiB";
+	                      direct = false; lock_wait = "30s"; }; };
+	bridge = { role = "gateway"; listen = { device = "front"; name = "volume"; };
+	           connect = { device = "back"; name = "store"; }; };
+	disk = { role = "vhost-user-blk"; connect = { device = "front"; name = "volume"; resume = "1m"; };
+	         socket = "$dir/disk.sock"; serial = "gantry-vm"; lanes = 2; };
+};
+END
+begin store
+begin bridge
+begin disk
+seen "$dir/disk.log" ' listening \(socket'
+verdict $? "the roles start"
+
+export VM_QEMU="-m 1024 -object memory-backend-memfd,id=ram,size=1G,share=on -machine memory-backend=ram \
+	-chardev socket,id=disk,path=$dir/disk.sock,reconnect=1 -device vhost-user-blk-pci,chardev=disk,num-queues=2"
+bash "$here/run.sh" -b "$build" -o "$dir/vm" -t 300 "$here/vhost-guest.sh" >"$dir/guest.log" 2>&1 &
+pids[vm]=$!
+seen "$dir/vm/output" '^writing' 240
+verdict $? "the machine boots, and uses a file system on the disk"
+restart bridge
+seen "$dir/disk.log" 'session resumed.*epoch=2'
+verdict $? "the gateway is killed and started again"
+restart store
+seen "$dir/disk.log" 'session resumed.*epoch=3'
+verdict $? "the target is killed and started again"
+wait "${pids[vm]}"
+verdict $? "the guest finds its data, and the file system is clean"
+unset 'pids[vm]'
+kill -TERM "${pids[disk]}"
+wait "${pids[disk]}"
+verdict $? "the role ends"
+grep -o '"guest_[a-z_]*":[ 0-9]*' "$dir/disk.json" | sed 's/^/# /'
+sed 's/^/# /' "$dir/guest.log"
+e2fsck -fn "$dir/volume" >"$dir/fsck.log" 2>&1
+verdict $? "the file system in the volume is clean"
+echo "1..$n"
+exit $((failed != 0))
