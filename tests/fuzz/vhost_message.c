@@ -82,8 +82,6 @@ static int vring(struct vhost_device *d, uint32_t index)
 	require_open(v->call);
 	require_open(v->err);
 	require(!v->started || v->kick != -1);
-	require(v->num <= VHOST_RING_MAX && (v->num & (v->num - 1)) == 0);
-	require(v->desc % 16 == 0 && v->avail % 2 == 0 && v->used % 4 == 0);
 	return bytes(1) % 8 ? 0 : -EINVAL;
 }
 
@@ -100,8 +98,28 @@ static void config(struct vhost_device *d, uint32_t offset, void *to, uint32_t n
 	memset(to, 1, n);
 }
 
-static const struct vhost_device_ops ops = {
-	.memory = memory, .vring = vring, .drain = drain, .config = config};
+static int inflight_get(struct vhost_device *d, uint32_t queues, uint32_t num, uint64_t *bytes_p)
+{
+	(void)d;
+	require(queues >= 1 && queues <= QUEUES && num >= 1 && num <= VHOST_RING_MAX);
+	*bytes_p = 4096;
+	return bytes(1) % 4 ? make_fd() : -ENOMEM;
+}
+
+static int inflight_set(struct vhost_device *d, struct vhost_message *m)
+{
+	require(!d->vring[0].started && !d->vring[1].started);
+	require(m->payload.inflight.queues <= QUEUES);
+	require_open(m->fds[0]);
+	return 0;
+}
+
+static const struct vhost_device_ops ops = {.memory = memory,
+					    .vring = vring,
+					    .drain = drain,
+					    .inflight_get = inflight_get,
+					    .inflight_set = inflight_set,
+					    .config = config};
 
 /* -- messages -- */
 
@@ -110,6 +128,11 @@ static void fill_payload(struct vhost_message *m)
 	for (uint32_t i = 0; i < m->size && left; i++)
 		m->payload.bytes[i] = (uint8_t)bytes(1);
 	switch (m->type) {
+	case VHOST_GET_INFLIGHT_FD:
+	case VHOST_SET_INFLIGHT_FD:
+		m->payload.inflight.queues = (uint16_t)(bytes(1) % (QUEUES + 2));
+		m->payload.inflight.num &= 0x7ff;
+		break;
 	case VHOST_SET_MEM_TABLE:
 		if (bytes(1) % 4) {
 			m->payload.memory.count = (m->size - 8) / 32;
@@ -143,9 +166,21 @@ static void reply_of(const struct vhost_message *m, const struct vhost_reply *re
 
 	if (reply->bytes == 0)
 		return;
+	if (reply->fd >= 0)
+		fuzz_close(reply->fd);
 	require(reply->bytes >= VHOST_HEADER_BYTES && reply->bytes <= sizeof(reply->data));
 	memcpy(header, reply->data, sizeof(header));
 	require(header[0] == m->type && header[1] == 5 && header[2] + 12 == reply->bytes);
+}
+
+static void check_rings(void)
+{
+	for (uint32_t i = 0; i < QUEUES; i++) {
+		const struct vhost_vring *v = &device.vring[i];
+
+		require(v->num <= VHOST_RING_MAX && (v->num & (v->num - 1)) == 0);
+		require(v->desc % 16 == 0 && v->avail % 2 == 0 && v->used % 4 == 0);
+	}
 }
 
 /* Returns 0: the connection ends. */
@@ -157,12 +192,13 @@ static int message(void)
 	const char *fault;
 	int rc, was;
 
-	header[2] = bytes(1) % 8 == 7                   ? (uint32_t)bytes(4)
-		    : header[0] == VHOST_SET_MEM_TABLE  ? 8 + 32 * (uint32_t)(bytes(1) % 10)
-		    : header[0] >= VHOST_GET_CONFIG     ? 12 + (uint32_t)bytes(1)
-		    : header[0] == VHOST_SET_VRING_ADDR ? 40
-		    : bytes(1) % 2                      ? 8
-							: 0;
+	header[2] = bytes(1) % 8 == 7                    ? (uint32_t)bytes(4)
+		    : header[0] == VHOST_SET_MEM_TABLE   ? 8 + 32 * (uint32_t)(bytes(1) % 10)
+		    : header[0] >= VHOST_GET_INFLIGHT_FD ? 20
+		    : header[0] >= VHOST_GET_CONFIG      ? 12 + (uint32_t)bytes(1)
+		    : header[0] == VHOST_SET_VRING_ADDR  ? 40
+		    : bytes(1) % 2                       ? 8
+							 : 0;
 	if (vhost_message_header(header, &m))
 		return 0;
 	require(m.size <= VHOST_PAYLOAD_MAX);
@@ -184,6 +220,7 @@ static int message(void)
 		rc = vhost_device_continue(&device, bytes(1) % 4 ? 0 : -EIO, &reply);
 		reply_of(&device.pending, &reply);
 	}
+	check_rings();
 	require(rc != -EINPROGRESS && (device.features & ~device.offered) == 0);
 	return rc == 0 && was + (int)VHOST_FDS_MAX < FDS - (int)VHOST_FDS_MAX;
 }
@@ -195,7 +232,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n_made = 0;
 	device = (struct vhost_device){.ops = &ops,
 				       .offered = 0xf0000246ull,
-				       .protocol_offered = 0x209,
+				       .protocol_offered = 0x1209,
 				       .n_queues = QUEUES};
 	vhost_device_init(&device);
 	while (left && message())

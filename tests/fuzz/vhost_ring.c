@@ -154,14 +154,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					  .desc = 0x70000000u,
 					  .avail = 0x70000400u,
 					  .used = 0x70000800u};
-	struct vhost_ring ring;
+	static uint64_t kept[(sizeof(struct vhost_inflight) + NUM * 16) / 8];
+	struct vhost_inflight *inflight = (struct vhost_inflight *)(void *)kept;
+	static struct vhost_ring ring;
 
 	if (!guest[0])
 		make_memory();
 	input = data;
 	left = size;
 	n_loads = 0;
-	require(vhost_ring_init(&ring, &vring, &memory) == 0);
+	for (unsigned i = 0; i < sizeof(kept) / 8; i++)
+		kept[i] = bytes(1) % 4 == 0 ? bytes(8) : bytes(1) % 2;
+	require(vhost_ring_init(&ring, &vring, &memory, bytes(1) % 2 ? inflight : NULL) == 0);
+	require(ring.n_again <= NUM);
 	for (int i = 0; i < 100 && left; i++) {
 		ring.fault = "";
 		use(&ring);

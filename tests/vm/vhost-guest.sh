@@ -16,8 +16,8 @@ dd if=/dev/vda bs=4K count=4096 iflag=direct status=none | cmp - "$TMPDIR/conten
 mkfs.ext4 -q /dev/vda
 mount /dev/vda "$place"
 echo writing
-for i in $(seq 12); do
-	dd if="$TMPDIR/content" of="$place/$i" bs=1M conv=fsync status=none
+for i in $(seq 24); do
+	dd if="$TMPDIR/content" of="$place/$((i % 12 + 1))" bs=1M conv=fsync status=none
 	echo "$i written"
 done
 umount "$place"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # vhost.sh [BUILD] - boot a virtual machine whose disk is a volume: target, gateway and vhost-user-blk are processes outside of the
-# machine. vhost-guest.sh uses the disk. While it writes, gateway and target are killed and started again.
+# machine. vhost-guest.sh uses the disk. While it writes, each of them is killed and started again.
 #
 # Prints TAP. A run takes about 2 minutes.
 set -u
@@ -31,7 +31,7 @@ verdict() # STATUS WHAT
 
 begin() # NAME
 {
-	"$gantry" run -p "$build/plugins/.libs" "$dir/vm.conf" --role "$1" --json >"$dir/$1.json" 2>>"$dir/$1.log" &
+	"$gantry" run -p "$build/plugins/.libs" "$dir/vm.conf" --role "$1" --json >"$dir/$1.json" 2>"$dir/$1.log" &
 	pids[$1]=$!
 }
 
@@ -83,6 +83,9 @@ verdict $? "the gateway is killed and started again"
 restart store
 seen "$dir/disk.log" 'session resumed.*epoch=3'
 verdict $? "the target is killed and started again"
+restart disk
+seen "$dir/disk.log" ' front end connected'
+verdict $? "the role is killed and started again, and the machine connects to it"
 wait "${pids[vm]}"
 verdict $? "the guest finds its data, and the file system is clean"
 unset 'pids[vm]'

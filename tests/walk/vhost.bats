@@ -97,7 +97,7 @@ ended() { # all roles end in order; the target and the gateway saw no error
 @test "messages that break the rules" {
 	serve_disk
 	guest messages
-	grep -qx '20 messages' "$dir/guest.out"
+	grep -qx '22 messages' "$dir/guest.out"
 	says disk 'front end: features that were not offered \(request=SET_FEATURES, type=2\): connection closed'
 	ended
 }
@@ -149,6 +149,26 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	finish guest
 	cat "$dir/guest.out"
 	[ "$status" -eq 0 ]
+	stop disk bridge store
+}
+
+@test "the role is killed and started again: the request in flight is answered" {
+	store_stages='{ type = "fault"; delay = "20ms"; delay_nth = 3; }'
+	need fault
+	serve_disk
+	"$program" "$disk" survive "$dir/end" >"$dir/guest.out" 2>&1 3>&- &
+	pids[guest]=$!
+	for _ in 1 2 3 4 5; do
+		until_true live disk '.roles.disk.counters.guest_requests_ops > 60'
+		slay disk
+		begin disk
+		logged disk " front end connected" || { cat "$dir/guest.out"; return 1; }
+	done
+	: >"$dir/end"
+	finish guest
+	cat "$dir/guest.out"
+	[ "$status" -eq 0 ]
+	grep -q ' 6 devices$' "$dir/guest.out"
 	stop disk bridge store
 }
 

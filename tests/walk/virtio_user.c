@@ -4,6 +4,8 @@
  *
  *      verify            reads and writes of many shapes, compared with a model; flush, serial
  *      run FILE          writes and verifies until FILE exists; prints the number of requests
+ *      survive FILE      as run; connects again when the device ends, which must answer the request
+ *                        in flight
  *      hostile           breaks the ring in each way of a table; the device must notice, and work
  *                        after a reset
  *      messages          sends each wrong message of a table; the device must close the connection
@@ -39,7 +41,7 @@
 #define SECTOR 512u
 #define TIMEOUT_MS 60000
 #define NEED_REPLY 8u
-#define PROTOCOL (1ull << 0 | 1ull << 3 | 1ull << 9)
+#define PROTOCOL (1ull << 0 | 1ull << 3 | 1ull << 9 | 1ull << 12)
 
 #define DATA 0x10000u     /* guest memory: first address of data */
 #define TABLE 0x8000u     /* of the indirect table */
@@ -59,7 +61,14 @@ static uint64_t features;
 static uint16_t avail_idx, used_idx;
 static uint8_t model[MODEL], flat[1 << 18];
 static uint32_t blk_size;
-static unsigned long n_requests;
+static unsigned long n_requests, n_reconnects;
+/* what SET_INFLIGHT_FD sends, as QEMU does with padding */
+static struct {
+	uint64_t bytes, offset;
+	uint16_t queues, num;
+	uint32_t padding;
+} inflight = {.queues = 1, .num = NUM};
+static int inflight_fd = -1;
 
 __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *fmt, ...)
 {
@@ -238,6 +247,29 @@ static uint64_t set_memory(void)
 	return tell(5, &m, sizeof(m), fds, 2);
 }
 
+/* Let the device create the memory for requests in flight. */
+static void get_inflight(void)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	uint32_t m[3 + 6];
+	struct iovec iov = {m, sizeof(m)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+
+	send_message(31, 0, &inflight, sizeof(inflight), NULL, 0);
+	if (recvmsg(conn, &msg, MSG_CMSG_CLOEXEC) != sizeof(m) || m[2] != sizeof(inflight) ||
+	    !CMSG_FIRSTHDR(&msg))
+		fail("no memory for requests in flight");
+	memcpy(&inflight, m + 3, sizeof(inflight));
+	memcpy(&inflight_fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+	must(32, &inflight, sizeof(inflight), &inflight_fd, 1);
+}
+
 static void start_queue(uint16_t base)
 {
 	const uint32_t num[2] = {0, NUM}, first[2] = {0, base}, on[2] = {0, 1};
@@ -287,6 +319,14 @@ static void set_up(void)
 	start_queue(0);
 }
 
+/* Set up a device that keeps its requests in flight in memory of the front end. */
+static void set_up_inflight(void)
+{
+	stop_queue();
+	get_inflight();
+	start_queue(0);
+}
+
 /* -- requests -- */
 
 static struct vring_desc *descs(void)
@@ -312,6 +352,38 @@ static void publish(uint16_t head, uint16_t n)
 	eventfd_write(kick, 1);
 }
 
+/* Returns 0 if no device answers: that of a process that is ending can still accept. */
+static int try_connect(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	uint64_t offered;
+
+	conn = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
+	if (connect(conn, (struct sockaddr *)&address, sizeof(address)) == 0) {
+		send_message(1, 0, NULL, 0, NULL, 0);
+		if (reply(&offered, sizeof(offered)) == sizeof(offered))
+			return 1;
+	}
+	close(conn);
+	return 0;
+}
+
+/* The device has ended: connect to the next one, as QEMU does. */
+static void reconnect(void)
+{
+	close(conn);
+	for (int ms = 0; !try_connect(); ms += 20)
+		if (ms > TIMEOUT_MS || poll(NULL, 0, 20) < 0)
+			fail("no device to connect to again");
+	negotiate();
+	must(32, &inflight, sizeof(inflight), &inflight_fd, 1);
+	if (set_memory() != 0)
+		fail("guest memory is refused");
+	start_queue(used()->idx);
+	n_reconnects++;
+}
+
 static int has_used(void)
 {
 	return __atomic_load_n(&used()->idx, __ATOMIC_ACQUIRE) != used_idx;
@@ -321,12 +393,16 @@ static int has_used(void)
 static uint32_t wait_used(void)
 {
 	while (!has_used()) {
-		struct pollfd p = {.fd = call, .events = POLLIN};
+		struct pollfd p[2] = {{.fd = call, .events = POLLIN},
+				      {.fd = inflight_fd < 0 ? -1 : conn, .events = POLLIN}};
 		eventfd_t value;
 
-		if (poll(&p, 1, TIMEOUT_MS) != 1)
+		if (poll(p, 2, TIMEOUT_MS) < 1)
 			fail("a request is not answered");
-		eventfd_read(call, &value);
+		if (p[1].revents)
+			reconnect();
+		else
+			eventfd_read(call, &value);
 	}
 	n_requests++;
 	return used()->ring[used_idx++ % NUM].len;
@@ -499,7 +575,7 @@ static void run(const char *until)
 	while (access(until, F_OK) != 0)
 		use(50);
 	verify_all();
-	printf("%lu requests\n", n_requests);
+	printf("%lu requests, %lu devices\n", n_requests, 1 + n_reconnects);
 }
 
 /* -- hostile rings -- */
@@ -601,6 +677,8 @@ static const struct wrong {
 	{"a descriptor that is no eventfd", 13, 1, 8, {0}, 1},
 	{"8 descriptors too many", 13, 1, 8, {0}, 9},
 	{"60 descriptors", 5, 1, 8, {0}, 60},
+	{"memory for requests in flight of no queue", 31, 1, 20, {0}, 0},
+	{"memory for requests in flight that is no memory", 32, 1, 20, {4096}, 1},
 	{"a range outside the configuration", 24, 1, 12, {255ull | 8ull << 32}, 0},
 };
 
@@ -610,14 +688,14 @@ static void messages(void)
 
 	for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
 		const struct wrong *w = &wrongs[i];
-		const uint32_t size = w->size < 16 ? w->size : 16;
-		uint32_t m[7] = {w->type, w->flags, w->size};
+		const uint32_t size = w->size < 20 ? w->size : 20;
+		uint32_t m[8] = {w->type, w->flags, w->size};
 		struct pollfd p = {.events = POLLIN};
 		int fds[60];
 
 		for (unsigned k = 0; k < 60; k++)
 			fds[k] = STDIN_FILENO;
-		memcpy(m + 3, w->payload, size);
+		memcpy(m + 3, w->payload, sizeof(w->payload));
 		connect_device();
 		send_raw(m, 12 + size, fds, w->n_fds);
 		p.fd = conn;
@@ -687,7 +765,10 @@ int main(int argc, char **argv)
 		verify();
 	else if (strcmp(command, "run") == 0 && argc == 4)
 		run(argv[3]);
-	else if (strcmp(command, "hostile") == 0)
+	else if (strcmp(command, "survive") == 0 && argc == 4) {
+		set_up_inflight();
+		run(argv[3]);
+	} else if (strcmp(command, "hostile") == 0)
 		hostile();
 	else if (strcmp(command, "replace") == 0)
 		replace();

@@ -146,9 +146,12 @@ struct vhost_role {
 	int memory_rc;      /* of the exports */
 	struct vhost_memory memory, next_memory; /* in use; of SET_MEM_TABLE in progress */
 	struct gantry_region *region[VHOST_REGIONS_MAX], *next_region[VHOST_REGIONS_MAX];
-	uint32_t allocating;   /* region whose file gets its missing pages */
-	uint64_t allocated_at; /* offset in this file */
-	bool drains_queue;     /* for GET_VRING_BASE */
+	uint32_t allocating;            /* region whose file gets its missing pages */
+	uint64_t allocated_at;          /* offset in this file */
+	struct gantry_region *inflight; /* of SET_INFLIGHT_FD; NULL: none */
+	uint32_t inflight_num;          /* entries of each ring in it */
+	uint32_t inflight_queues;
+	bool drains_queue; /* for GET_VRING_BASE */
 
 	uint32_t n_queues;
 	struct vhost_queue *queues;
@@ -177,6 +180,8 @@ int vhost_queue_open(struct vhost_role *role, uint32_t index);
 void vhost_queue_close(struct vhost_queue *queue);
 /* Stop all queues, then release the memory; vhost_socket_released() follows. */
 void vhost_queue_release_all(struct vhost_role *role);
+/* Unmap the memory of SET_INFLIGHT_FD, if there is any. No queue runs. */
+void vhost_queue_drop_inflight(struct vhost_role *role);
 /* Posted by the lane: a queue that drains has no request any more. arg: the queue */
 void vhost_queue_drained(void *arg);
 /* Events of the engine. */

@@ -268,6 +268,36 @@ static int get_config(struct vhost_device *device, struct vhost_message *m,
 	return 0;
 }
 
+static int get_inflight(struct vhost_device *device, struct vhost_message *m,
+			struct vhost_reply *reply)
+{
+	const uint32_t queues = m->payload.inflight.queues, num = m->payload.inflight.num;
+	int fd;
+
+	if (queues == 0 || queues > device->n_queues || num == 0 || num > VHOST_RING_MAX)
+		return fail(device, "number of queues or size of the ring is wrong");
+	fd = device->ops->inflight_get(device, queues, num, &m->payload.inflight.bytes);
+	if (fd < 0)
+		return fail(device, "no memory for the requests in flight");
+	m->payload.inflight.offset = 0;
+	answer(reply, m, &m->payload, m->size);
+	reply->fd = fd;
+	return 0;
+}
+
+static int set_inflight(struct vhost_device *device, struct vhost_message *m,
+			struct vhost_reply *reply)
+{
+	(void)reply;
+	for (uint32_t i = 0; i < device->n_queues; i++)
+		if (device->vring[i].started)
+			return fail(device, "a queue is running");
+	if (m->payload.inflight.queues > device->n_queues ||
+	    m->payload.inflight.num > VHOST_RING_MAX)
+		return fail(device, "number of queues or size of the ring is wrong");
+	return device->ops->inflight_set(device, m);
+}
+
 static handler *const handlers[VHOST_REQUEST_COUNT] = {
 	[VHOST_GET_FEATURES] = get_features,
 	[VHOST_SET_FEATURES] = set_features,
@@ -286,6 +316,8 @@ static handler *const handlers[VHOST_REQUEST_COUNT] = {
 	[VHOST_GET_QUEUE_NUM] = get_queues,
 	[VHOST_SET_VRING_ENABLE] = set_enable,
 	[VHOST_GET_CONFIG] = get_config,
+	[VHOST_GET_INFLIGHT_FD] = get_inflight,
+	[VHOST_SET_INFLIGHT_FD] = set_inflight,
 	[VHOST_SET_CONFIG] = set_nothing, /* no field of the configuration space can be written */
 };
 
@@ -328,6 +360,7 @@ int vhost_device_handle(struct vhost_device *device, struct vhost_message *m,
 	int rc;
 
 	reply->bytes = 0;
+	reply->fd = -1;
 	device->fault = "";
 	rc = handlers[m->type](device, m, reply);
 	if (rc != -EINPROGRESS)
@@ -342,6 +375,7 @@ int vhost_device_continue(struct vhost_device *device, int rc, struct vhost_repl
 	const struct vhost_message *m = &device->pending;
 
 	reply->bytes = 0;
+	reply->fd = -1;
 	if (rc == 0 && m->type == VHOST_GET_VRING_BASE)
 		answer_base(device, m, reply);
 	return finish(device, m, rc, reply);

@@ -28,6 +28,9 @@ static const struct rule {
 	[VHOST_SET_VRING_ENABLE] = {"SET_VRING_ENABLE", 8, 8, 0},
 	[VHOST_GET_CONFIG] = {"GET_CONFIG", 12, 12 + VHOST_CONFIG_MAX, 0},
 	[VHOST_SET_CONFIG] = {"SET_CONFIG", 12, 12 + VHOST_CONFIG_MAX, 0},
+	/* QEMU sends the payload with 4 bytes of padding */
+	[VHOST_GET_INFLIGHT_FD] = {"GET_INFLIGHT_FD", 20, 24, 0},
+	[VHOST_SET_INFLIGHT_FD] = {"SET_INFLIGHT_FD", 20, 24, 1},
 };
 
 static const struct rule *rule_of(uint32_t type)
@@ -128,6 +131,8 @@ const char *vhost_message_parse(const struct vhost_message *m)
 	case VHOST_GET_CONFIG:
 	case VHOST_SET_CONFIG:
 		return check_config(m);
+	case VHOST_SET_INFLIGHT_FD:
+		return m->n_fds == 1 ? NULL : "number of descriptors is not 1";
 	case VHOST_SET_VRING_KICK:
 	case VHOST_SET_VRING_CALL:
 	case VHOST_SET_VRING_ERR:

@@ -31,7 +31,12 @@
 
 /* feature bits of the protocol; those of virtio come from <linux/virtio_*.h> */
 #define VHOST_F_PROTOCOL_FEATURES 30
-enum vhost_protocol_feature { VHOST_P_MQ = 0, VHOST_P_REPLY_ACK = 3, VHOST_P_CONFIG = 9 };
+enum vhost_protocol_feature {
+	VHOST_P_MQ = 0,
+	VHOST_P_REPLY_ACK = 3,
+	VHOST_P_CONFIG = 9,
+	VHOST_P_INFLIGHT = 12
+};
 
 /* requests of the front end that the device accepts */
 enum vhost_request_type {
@@ -53,6 +58,8 @@ enum vhost_request_type {
 	VHOST_SET_VRING_ENABLE = 18,
 	VHOST_GET_CONFIG = 24,
 	VHOST_SET_CONFIG = 25,
+	VHOST_GET_INFLIGHT_FD = 31,
+	VHOST_SET_INFLIGHT_FD = 32,
 	VHOST_REQUEST_COUNT
 };
 
@@ -81,6 +88,10 @@ struct vhost_message {
 			uint32_t offset, size, flags;
 			uint8_t data[VHOST_CONFIG_MAX];
 		} config;
+		struct {
+			uint64_t bytes, offset; /* of the memory, in its descriptor */
+			uint16_t queues, num;
+		} inflight;
 		uint8_t bytes[VHOST_PAYLOAD_MAX];
 	} payload;
 	uint32_t n_fds;
@@ -133,6 +144,14 @@ struct vhost_device_ops {
 	 * the next available entry.
 	 */
 	int (*drain)(struct vhost_device *device, uint32_t index);
+	/*
+	 * Create memory for the requests in flight of all queues. *bytes_p: its size. Returns a
+	 * descriptor, or -errno.
+	 */
+	int (*inflight_get)(struct vhost_device *device, uint32_t queues, uint32_t num,
+			    uint64_t *bytes_p);
+	/* Use the memory of SET_INFLIGHT_FD. Takes the descriptor of m. Never -EINPROGRESS. */
+	int (*inflight_set)(struct vhost_device *device, struct vhost_message *m);
 	/* Copy bytes of the configuration space, which has VHOST_CONFIG_MAX bytes. */
 	void (*config)(struct vhost_device *device, uint32_t offset, void *to, uint32_t bytes);
 };
@@ -150,6 +169,7 @@ struct vhost_device {
 /* The answer to a message. */
 struct vhost_reply {
 	uint32_t bytes; /* 0: none; else the length of `data`, header included */
+	int fd;         /* sent with it, and closed by the caller; -1: none */
 	uint8_t data[VHOST_HEADER_BYTES + VHOST_PAYLOAD_MAX];
 };
 

@@ -76,13 +76,26 @@ static void change_queue(struct vhost_queue *queue)
 		queue->role->rh->lane_call(queue->lane, change_on_lane, &change);
 }
 
+/* Returns the memory for the requests in flight of a queue; NULL: there is none. */
+static struct vhost_inflight *inflight_of(const struct vhost_queue *queue)
+{
+	const struct vhost_role *role = queue->role;
+
+	if (!role->inflight || queue->index >= role->inflight_queues ||
+	    role->device.vring[queue->index].num > role->inflight_num)
+		return NULL;
+	return (struct vhost_inflight *)(void *)((char *)role->inflight->addr +
+						 queue->index *
+							 vhost_inflight_bytes(role->inflight_num));
+}
+
 /* Start to poll the virtqueue. Returns 0 or -errno, with the fault of the device. */
 static int start_queue(struct vhost_queue *queue)
 {
 	struct vhost_role *role = queue->role;
 	const struct vhost_vring *vring = &role->device.vring[queue->index];
 	struct gantry_poller poller = vhost_lane_poller;
-	int rc = vhost_ring_init(&queue->ring, vring, &role->memory);
+	int rc = vhost_ring_init(&queue->ring, vring, &role->memory, inflight_of(queue));
 
 	if (rc != 0) {
 		role->device.fault = "the ring is not in one region of the guest memory";
@@ -414,8 +427,61 @@ static int drain(struct vhost_device *device, uint32_t index)
 	return -EINPROGRESS;
 }
 
-const struct vhost_device_ops vhost_queue_ops = {
-	.memory = memory, .vring = vring, .drain = drain, .config = vhost_role_config};
+/* The front end keeps the memory, so it outlives this process. */
+static int inflight_get(struct vhost_device *device, uint32_t queues, uint32_t num,
+			uint64_t *bytes_p)
+{
+	struct vhost_role *role = role_of(device);
+	struct gantry_region *region;
+	int fd, rc = role->rh->region_create(role->rh, queues * vhost_inflight_bytes(num), 0,
+					     &region);
+
+	if (rc != 0)
+		return rc;
+	*bytes_p = region->length;
+	fd = fcntl(region->fd, F_DUPFD_CLOEXEC, 0);
+	role->rh->region_destroy(role->rh, region, 1);
+	return fd < 0 ? -errno : fd;
+}
+
+void vhost_queue_drop_inflight(struct vhost_role *role)
+{
+	if (role->inflight)
+		role->rh->region_destroy(role->rh, role->inflight, 1);
+	role->inflight = NULL;
+}
+
+static int inflight_set(struct vhost_device *device, struct vhost_message *m)
+{
+	struct vhost_role *role = role_of(device);
+	const uint32_t queues = m->payload.inflight.queues, num = m->payload.inflight.num;
+	const uint64_t bytes = m->payload.inflight.bytes;
+	const char *why = "it is too small";
+	int rc = -EINVAL;
+
+	vhost_queue_drop_inflight(role);
+	if (bytes >= queues * vhost_inflight_bytes(num))
+		rc = role->rh->region_map(role->rh, m->fds[0], m->payload.inflight.offset, bytes,
+					  &role->inflight, &why);
+	if (rc != 0) {
+		gantry_log_warn(role->host,
+				"memory for requests in flight cannot be used (bytes=%llu): %s",
+				(unsigned long long)bytes, why);
+		device->fault = "memory for requests in flight cannot be used";
+		return rc;
+	}
+	m->fds[0] = -1;
+	role->inflight_num = num;
+	role->inflight_queues = queues;
+	return 0;
+}
+
+const struct vhost_device_ops vhost_queue_ops = {.memory = memory,
+						 .vring = vring,
+						 .drain = drain,
+						 .inflight_get = inflight_get,
+						 .inflight_set = inflight_set,
+						 .config = vhost_role_config};
 
 /* -- open and close -- */
 

@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <gantry/shm.h>
@@ -23,8 +24,46 @@ static int broken(struct vhost_ring *ring, const char *fault, const char *key, u
 	return -1;
 }
 
+static int by_counter(const void *a, const void *b, void *arg)
+{
+	const uint16_t *x = a, *y = b;
+	const uint64_t *counter = arg;
+
+	return counter[*x] < counter[*y] ? -1 : counter[*x] > counter[*y];
+}
+
+/*
+ * Find the requests that an earlier process took and did not return. A process can end between any
+ * two stores of vhost_ring_put(): if it has stored the index of the used ring, but not that of
+ * `inflight`, the last request has been returned.
+ */
+static void recover(struct vhost_ring *ring)
+{
+	struct vhost_inflight *inflight = ring->inflight;
+	uint64_t counter[VHOST_RING_MAX];
+
+	if (inflight->version == 0) {
+		inflight->version = 1;
+		inflight->num = ring->num;
+	} else if (inflight->used_idx != ring->next_used) {
+		inflight->desc[inflight->last_batch_head & (ring->num - 1)].inflight = 0;
+	}
+	inflight->used_idx = ring->next_used;
+	for (uint16_t i = 0; i < ring->num; i++) {
+		counter[i] = inflight->desc[i].counter;
+		if (inflight->desc[i].inflight != 1)
+			continue;
+		ring->again[ring->n_again++] = i;
+		if (counter[i] >= ring->counter)
+			ring->counter = counter[i] + 1;
+	}
+	qsort_r(ring->again, ring->n_again, sizeof(ring->again[0]), by_counter, counter);
+	if (ring->n_again != 0)
+		ring->next_avail = (uint16_t)(ring->next_used + ring->n_again);
+}
+
 int vhost_ring_init(struct vhost_ring *ring, const struct vhost_vring *vring,
-		    const struct vhost_memory *memory)
+		    const struct vhost_memory *memory, struct vhost_inflight *inflight)
 {
 	const uint32_t num = vring->num;
 
@@ -44,14 +83,21 @@ int vhost_ring_init(struct vhost_ring *ring, const struct vhost_vring *vring,
 	if ((uintptr_t)ring->desc % 8 || (uintptr_t)ring->avail % 2 || (uintptr_t)ring->used % 4)
 		return -EFAULT;
 	ring->next_used = load16(&ring->used->idx, 0);
+	ring->inflight = inflight;
+	if (inflight)
+		recover(ring);
 	return 0;
 }
 
 int vhost_ring_take(struct vhost_ring *ring, uint16_t *head_p)
 {
-	const uint16_t n = (uint16_t)(load16(&ring->avail->idx, 1) - ring->next_avail);
-	uint16_t head;
+	uint16_t head, n;
 
+	if (ring->again_at < ring->n_again) {
+		*head_p = ring->again[ring->again_at++];
+		return 1;
+	}
+	n = (uint16_t)(load16(&ring->avail->idx, 1) - ring->next_avail);
 	if (n == 0)
 		return 0;
 	if (n > ring->num)
@@ -60,6 +106,10 @@ int vhost_ring_take(struct vhost_ring *ring, uint16_t *head_p)
 	if (head >= ring->num)
 		return broken(ring, "descriptor is outside the table", "descriptor", head);
 	ring->next_avail++;
+	if (ring->inflight) {
+		ring->inflight->desc[head].counter = ring->counter++;
+		__atomic_store_n(&ring->inflight->desc[head].inflight, 1, __ATOMIC_RELEASE);
+	}
 	*head_p = head;
 	return 1;
 }
@@ -181,7 +231,14 @@ void vhost_ring_put(struct vhost_ring *ring, uint16_t head, uint32_t written)
 	__atomic_store_n(&element->id, htole32(head), __ATOMIC_RELAXED);
 	__atomic_store_n(&element->len, htole32(written), __ATOMIC_RELAXED);
 	ring->next_used++;
+	/* recover() relies on the order of these stores */
+	if (ring->inflight)
+		__atomic_store_n(&ring->inflight->last_batch_head, head, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->used->idx, htole16(ring->next_used), __ATOMIC_RELEASE);
+	if (ring->inflight) {
+		__atomic_store_n(&ring->inflight->desc[head].inflight, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&ring->inflight->used_idx, ring->next_used, __ATOMIC_RELEASE);
+	}
 }
 
 bool vhost_ring_wants_call(const struct vhost_ring *ring)
@@ -197,7 +254,7 @@ bool vhost_ring_notify(struct vhost_ring *ring, bool on)
 	if (!on)
 		return false;
 	gantry_shm_fence();
-	return load16(&ring->avail->idx, 1) != ring->next_avail;
+	return load16(&ring->avail->idx, 1) != ring->next_avail || ring->again_at < ring->n_again;
 }
 
 int vhost_chain_read(struct vhost_chain *chain, void *to, uint32_t bytes)

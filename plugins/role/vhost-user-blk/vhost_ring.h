@@ -61,12 +61,41 @@ struct vhost_chain {
 	struct vhost_piece piece[VHOST_PIECES_MAX];
 };
 
+/*
+ * Memory that outlives this process, in the layout of the vhost-user specification: which requests
+ * are in flight. The front end keeps it, and can change it at any time.
+ */
+struct vhost_inflight_desc {
+	uint8_t inflight, padding[5];
+	uint16_t next;
+	uint64_t counter; /* order in which the requests were taken */
+};
+
+struct vhost_inflight {
+	uint64_t features;
+	uint16_t version, num;
+	uint16_t last_batch_head, used_idx; /* of the last request that was returned */
+	struct vhost_inflight_desc desc[];
+};
+
+/* vhost_inflight_bytes - returns the size of struct vhost_inflight for a ring, rounded up. */
+static inline uint64_t vhost_inflight_bytes(uint32_t num)
+{
+	return (sizeof(struct vhost_inflight) + num * sizeof(struct vhost_inflight_desc) + 63) &
+	       ~63ull;
+}
+
 struct vhost_ring {
 	uint16_t num; /* entries, a power of two */
 	uint16_t next_avail, next_used;
 	struct vring_desc *desc;
 	struct vring_avail *avail;
 	struct vring_used *used;
+	struct vhost_inflight *inflight; /* NULL: the front end does not keep it */
+	uint64_t counter;
+	/* requests that were in flight when an earlier process ended, in their order */
+	uint16_t again[VHOST_RING_MAX];
+	uint32_t n_again, again_at;
 	/* what the guest did wrong, as text; "" while the ring is intact */
 	const char *fault;
 	uint64_t fault_value; /* the value that shows it */
@@ -76,12 +105,13 @@ struct vhost_ring {
 /*
  * vhost_ring_init - attach to a ring
  *
- * vring    num and addresses, as the front end has set them
+ * vring     num and addresses, as the front end has set them
+ * inflight  of a ring with at least num entries; NULL: none. Requests in it are taken first
  * returns  0; -EFAULT: a part of the ring is not in one region; -EINVAL: num is 0
  * thread   any
  */
 int vhost_ring_init(struct vhost_ring *ring, const struct vhost_vring *vring,
-		    const struct vhost_memory *memory);
+		    const struct vhost_memory *memory, struct vhost_inflight *inflight);
 /*
  * vhost_ring_take - take the next available request
  *

@@ -63,7 +63,7 @@ static void offer(struct vhost_role *role)
 	if (role->n_queues > 1)
 		device->offered |= 1ull << VIRTIO_BLK_F_MQ;
 	device->protocol_offered = 1ull << VHOST_P_MQ | 1ull << VHOST_P_REPLY_ACK |
-				   1ull << VHOST_P_CONFIG;
+				   1ull << VHOST_P_CONFIG | 1ull << VHOST_P_INFLIGHT;
 }
 
 /* -- the session -- */

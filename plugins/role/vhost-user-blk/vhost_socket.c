@@ -67,6 +67,7 @@ void vhost_socket_released(struct vhost_role *role)
 {
 	role->phase = VHOST_IDLE;
 	vhost_device_fini(&role->device);
+	vhost_queue_drop_inflight(role);
 	gantry_log_info(role->host, "front end disconnected (socket=%s)", role->conf->socket);
 	if (role->is_stopping || role->is_closed)
 		vhost_role_check_end(role);
@@ -76,14 +77,30 @@ void vhost_socket_released(struct vhost_role *role)
 
 /* -- messages -- */
 
-/* Returns the fault as text; NULL: sent. */
+/* Closes the descriptor of the reply. Returns the fault as text; NULL: sent. */
 static const char *send_reply(const struct vhost_role *role, const struct vhost_reply *reply)
 {
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr header;
+	} control = {.bytes = {0}};
+	struct iovec iov = {(void *)(uintptr_t)reply->data, reply->bytes};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n;
 
 	if (reply->bytes == 0)
 		return NULL;
-	n = send(role->fd, reply->data, reply->bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (reply->fd >= 0) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+						  .cmsg_level = SOL_SOCKET,
+						  .cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(&control.header), &reply->fd, sizeof(int));
+	}
+	n = sendmsg(role->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (reply->fd >= 0)
+		close(reply->fd);
 	return n == (ssize_t)reply->bytes ? NULL : "it does not read its replies";
 }
 

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The requests that an earlier process took from a ring and did not return are taken again. */
+#include <stdio.h>
+
+#include "../../../plugins/role/vhost-user-blk/vhost_memory.c"
+#include "../../../plugins/role/vhost-user-blk/vhost_ring.c"
+#include "unity.h"
+
+#define NUM 8u
+#define BASE 0xfffeu /* the indices wrap around */
+/* the descriptor of request i: the requests are not in the order of their descriptors */
+#define HEAD(i) (NUM - 1 - (i))
+
+static uint8_t guest[4096] __attribute__((aligned(4096)));
+static uint64_t
+	kept[(sizeof(struct vhost_inflight) + NUM * sizeof(struct vhost_inflight_desc)) / 8];
+static struct vhost_inflight *const inflight = (struct vhost_inflight *)(void *)kept;
+static const struct vhost_memory memory = {
+	1, {{.gpa = 0x1000, .bytes = sizeof(guest), .uva = 0x9000, .addr = guest, .handle = 2}}};
+static struct vhost_ring ring;
+
+/* A process starts. The front end knows the index of the used ring. */
+static void start(void)
+{
+	const struct vring_used *used = (const struct vring_used *)(void *)(guest + 0x200);
+	const struct vhost_vring vring = {
+		.num = NUM, .base = used->idx, .desc = 0x9000, .avail = 0x9100, .used = 0x9200};
+
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, inflight));
+}
+
+/* The guest makes n requests available; the device takes them. */
+static void begin(uint16_t n)
+{
+	uint16_t head;
+
+	memset(guest, 0, sizeof(guest));
+	memset(kept, 0, sizeof(kept));
+	((struct vring_used *)(void *)(guest + 0x200))->idx = BASE;
+	start();
+	for (uint16_t i = 0; i < n; i++)
+		ring.avail->ring[(BASE + i) % NUM] = (uint16_t)HEAD(i);
+	ring.avail->idx = (uint16_t)(BASE + n);
+	for (uint16_t i = 0; i < n; i++) {
+		TEST_ASSERT_EQUAL_INT(1, vhost_ring_take(&ring, &head));
+		TEST_ASSERT_EQUAL_UINT(HEAD(i), head);
+	}
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_take(&ring, &head));
+}
+
+static void expect(const uint16_t *requests, unsigned n)
+{
+	uint16_t head = NUM;
+
+	for (unsigned i = 0; i < n; i++) {
+		TEST_ASSERT_TRUE(vhost_ring_notify(&ring, true));
+		TEST_ASSERT_EQUAL_INT(1, vhost_ring_take(&ring, &head));
+		TEST_ASSERT_EQUAL_UINT(HEAD(requests[i]), head);
+	}
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_take(&ring, &head));
+	TEST_ASSERT_FALSE(vhost_ring_notify(&ring, true));
+}
+
+static void requests_in_flight_are_taken_again_in_their_order(void)
+{
+	static const uint16_t left[] = {0, 3, 4};
+
+	begin(5);
+	vhost_ring_put(&ring, HEAD(2), 1); /* not in the order in which they were taken */
+	vhost_ring_put(&ring, HEAD(1), 1);
+	start();
+	expect(left, 3);
+	start(); /* the process ends again before it returns one */
+	expect(left, 3);
+	for (unsigned i = 0; i < 3; i++)
+		vhost_ring_put(&ring, (uint16_t)HEAD(left[i]), 1);
+	TEST_ASSERT_EQUAL_UINT((uint16_t)(BASE + 5), ring.used->idx);
+	start();
+	expect(left, 0);
+}
+
+static void a_request_that_follows_those_in_flight_is_taken_after_them(void)
+{
+	static const uint16_t left[] = {0, 2, 6};
+
+	begin(3);
+	vhost_ring_put(&ring, HEAD(1), 1);
+	ring.avail->ring[(BASE + 3) % NUM] = HEAD(6);
+	ring.avail->idx = (uint16_t)(BASE + 4);
+	start();
+	expect(left, 3);
+	TEST_ASSERT_TRUE(inflight->desc[HEAD(6)].counter > inflight->desc[HEAD(2)].counter);
+}
+
+/* The guest has its answer, but the process ended before it noted this. */
+static void a_request_that_was_just_returned_is_not_taken_again(void)
+{
+	static const uint16_t left[] = {0, 2};
+
+	begin(3);
+	vhost_ring_put(&ring, HEAD(1), 1);
+	inflight->desc[HEAD(1)].inflight = 1;
+	inflight->used_idx--;
+	start();
+	expect(left, 2);
+}
+
+/* The process ended after it had noted which request it returns, before the guest could see it. */
+static void a_request_that_was_not_quite_returned_is_taken_again(void)
+{
+	static const uint16_t left[] = {0, 1, 2};
+
+	begin(3);
+	inflight->last_batch_head = HEAD(1);
+	start();
+	expect(left, 3);
+}
+
+static void a_front_end_that_changes_the_memory_harms_only_itself(void)
+{
+	begin(3);
+	memset(kept, 0xff, sizeof(kept));
+	for (unsigned i = 0; i < NUM; i++)
+		inflight->desc[i].inflight = 1;
+	start();
+	TEST_ASSERT_EQUAL_UINT(NUM - 1, ring.n_again); /* the last one counts as returned */
+}
+
+static void without_that_memory_the_ring_continues_at_its_base(void)
+{
+	const struct vhost_vring vring = {
+		.num = NUM, .base = 5, .desc = 0x9000, .avail = 0x9100, .used = 0x9200};
+
+	begin(3);
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, NULL));
+	TEST_ASSERT_EQUAL_UINT(5, ring.next_avail);
+	TEST_ASSERT_EQUAL_UINT(0, ring.n_again);
+}
+
+static void a_ring_outside_the_memory_is_refused(void)
+{
+	struct vhost_vring vring = {
+		.num = NUM, .base = 0, .desc = 0x9000, .avail = 0x9100, .used = 0x9fc0};
+
+	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL));
+	vring.used = 0x9200;
+	vring.desc = 0x8ff0;
+	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL));
+	vring.num = 0;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vhost_ring_init(&ring, &vring, &memory, NULL));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(requests_in_flight_are_taken_again_in_their_order);
+	RUN_TEST(a_request_that_follows_those_in_flight_is_taken_after_them);
+	RUN_TEST(a_request_that_was_just_returned_is_not_taken_again);
+	RUN_TEST(a_request_that_was_not_quite_returned_is_taken_again);
+	RUN_TEST(a_front_end_that_changes_the_memory_harms_only_itself);
+	RUN_TEST(without_that_memory_the_ring_continues_at_its_base);
+	RUN_TEST(a_ring_outside_the_memory_is_refused);
+	return UNITY_END();
+}
