@@ -120,7 +120,8 @@ static void send_message(uint32_t type, uint32_t flags, const void *payload, uin
 {
 	uint32_t m[3 + 128] = {type, 1 | flags, bytes};
 
-	memcpy(m + 3, payload, bytes);
+	if (bytes)
+		memcpy(m + 3, payload, bytes);
 	send_raw(m, 12 + bytes, fds, n_fds);
 }
 
@@ -138,7 +139,8 @@ static uint32_t reply(void *payload, uint32_t most)
 		return 0;
 	if (n < 12 || n != 12 + (ssize_t)m[2] || (m[1] & 7) != 5 || m[2] > most)
 		fail("bad reply: %zd bytes, type %u, flags %x", n, m[0], m[1]);
-	memcpy(payload, m + 3, m[2]);
+	if (m[2])
+		memcpy(payload, m + 3, m[2]);
 	return m[2];
 }
 
