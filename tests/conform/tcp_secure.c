@@ -11,12 +11,14 @@
 #include "conform/rig.h"
 #include "base/safe_path.h"
 #include "secure/auth_priv.h"
+#include "secure/stream.h"
 
-int secure_off;
+int secure_off, secure_send_error;
 
 static const char keys[] = "rig:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 static struct gn_host hosts[2]; /* of the end that connects, and of the one that listens */
 static struct gantry_records_ops records;
+static struct gantry_stream_ops streams;
 static int (*open_device)(const struct gantry_host *host, const void *conf, void **device_p);
 
 /* The host of the rig has no keys, so another one takes its place. */
@@ -31,6 +33,11 @@ static int admit(const struct gantry_host *host)
 {
 	(void)host;
 	return gn_auth_records.admit(&hosts[1].pub);
+}
+
+static ssize_t send_or_fail(void *stream, const struct iovec *iov, size_t n)
+{
+	return secure_send_error ? secure_send_error : gn_stream_ops.send(stream, iov, n);
 }
 
 static void make_keys(char *path)
@@ -60,6 +67,9 @@ static void begin_auth(void)
 	records = gn_auth_records;
 	records.open = open_records;
 	records.admit = admit;
+	streams = gn_stream_ops;
+	streams.send = send_or_fail;
+	records.streams = &streams;
 	for (int i = 0; i < 2; i++) {
 		static struct gn_auth_conf kept[2];
 

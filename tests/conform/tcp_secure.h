@@ -10,7 +10,8 @@
 
 #define SECURE_PEER "RIG_PEER_SECURE" /* in the environment of conform/peer: it has the filter */
 
-extern int secure_off; /* devices that are opened from now on have no filter */
+extern int secure_off;        /* devices that are opened from now on have no filter */
+extern int secure_send_error; /* streams return it instead of sending; 0: they send */
 
 /* Let the end that listens begin n handshakes a second; the next one can begin in a second. */
 void secure_limit(unsigned n);

@@ -166,6 +166,28 @@ static void no_data_goes_in_clear(void)
 	RIG_NUM(0, spy.n_in_clear, "calls of sendmsg");
 }
 
+/* The socket of the stream lives on, so nothing else ends the connection. */
+static void stream_that_cannot_send_ends_the_connection(void)
+{
+	struct gantry_msg msg;
+	struct rig_queue *q;
+
+	rig_connect();
+	q = rig_queue_open(&rig.b, &rig.a, 8, 0);
+	RIG_OK(rig.ops->post_recv(q->rx, 1));
+	RIG_OK(rig_send(q, "first", 5));
+	rig_take(q, &msg);
+	RIG_OK(rig.ops->post_recv(q->rx, 2));
+	rig_settle(); /* the credit arrives */
+	secure_send_error = -EKEYEXPIRED;
+	rig_send(q, "second", 6);
+	rig_until(rig.a.n_closed, 1);
+	rig_until(rig.b.n_closed, 1);
+	secure_send_error = 0;
+	RIG_HOLDS(fake_logged(&rig.a.host, "Key has expired"), "reason in the log");
+	rig_queue_close(q);
+}
+
 /*
  * The first frames of a link arrive in one record. The transport reads one of them while the thread
  * of the lane sleeps, which must then read the others.
@@ -498,6 +520,7 @@ int main(void)
 	RIG_CASE(data_goes_in_clear_without_a_filter);
 	RIG_CASE(no_data_goes_in_clear);
 	RIG_CASE(sleeper_wakes_for_what_is_inside);
+	RIG_CASE(stream_that_cannot_send_ends_the_connection);
 	RIG_CASE(each_changed_byte_ends_the_connection);
 	RIG_CASE(replays);
 	RIG_CASE(lane_of_another_session);

@@ -7,6 +7,8 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "tcp.h"
@@ -188,13 +190,29 @@ static void sent(struct tcp_link *link, size_t bytes, bool begun)
 	link->chunk.open = link->chunk.open && link->chunk.sent;
 }
 
+/*
+ * Nothing more can be sent. What has arrived is still read: the end of the input ends the link. If
+ * the socket has not ended, only the stream failed, and this end shuts the socket down.
+ */
+static void cannot_send(struct tcp_link *link, int error)
+{
+	const struct tcp_conn *conn = link->lane->conn;
+
+	tcp_link_drop(link);
+	if (error == -EPIPE || error == -ECONNRESET || error == -ETIMEDOUT)
+		return;
+	gantry_log_warn(conn->dev->host, "link with %s ends: cannot send: %s", conn->peer.address,
+			strerror(-error));
+	shutdown(link->fd, SHUT_RDWR);
+}
+
 /* Returns true if the socket has taken what was inside the stream. */
 static bool flush_stream(struct tcp_link *link)
 {
 	ssize_t n = tcp_link_unsent(link) ? tcp_link_write(link, NULL, 0) : 0;
 
 	if (n < 0 && n != -EAGAIN)
-		tcp_link_drop(link);
+		cannot_send(link, (int)n);
 	return n == 0;
 }
 
@@ -211,8 +229,7 @@ void tcp_link_send(struct tcp_link *link)
 		n = tcp_link_write(link, b.iov, b.n);
 		gantry_count(link->lane->sends, 1);
 		if (n < 0 && n != -EAGAIN && n != -EINTR) {
-			/* read what has arrived: only the end of the input ends the link */
-			tcp_link_drop(link);
+			cannot_send(link, (int)n);
 			return;
 		}
 		sent(link, n > 0 ? (size_t)n : 0, begun);
