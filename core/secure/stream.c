@@ -14,8 +14,11 @@
  * Memory of a stream: OpenSSL holds a record of each direction and its own state, and this file a
  * record that the socket has not taken and a buffer to gather small pieces: STREAM_BYTES.
  *
- * Kernel TLS is not used: neither OpenSSL 3 nor kernels before 6.14 can replace the key of a
- * socket.
+ * Kernel TLS. With GANTRY_STREAM_KERNEL the kernel encrypts what is sent after the handshake, where
+ * it can: see kernel_tls.c. OpenSSL still decrypts what is received. OpenSSL 3.0 cannot replace the
+ * key of a socket with kernel TLS, so its own kernel TLS is not used. This file takes the secret of
+ * the sending direction from the key log of OpenSSL. OpenSSL then cannot send records: an alert, or
+ * the answer to a request for another key, which ends of this file do not send.
  */
 #include <errno.h>
 #include <openssl/err.h>
@@ -27,6 +30,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "secure/kernel_tls.h"
 #include "secure/stream.h"
 
 #define RECORD 16384u               /* largest data of a record */
@@ -43,17 +47,22 @@
  */
 #define REKEY_BYTES (1ull << 34)
 #define RECORD_COST 64u
+/* where the kernel cannot replace a key: the socket ends */
+#define KEY_BYTES (1ull << 38)
 
 struct stream {
 	SSL *ssl;
 	int fd;
 	bool listens, open, finished;
-	bool failed;  /* nothing more can be sent or received */
-	bool dry;     /* the last call of receive has left no complete record */
-	bool drained; /* in a call: the socket has no more bytes now */
-	bool more;    /* in a call: more records follow at once */
-	bool ended;   /* the peer has ended the socket */
-	int error;    /* errno of the socket; 0: none */
+	bool wants_kernel; /* the caller permits kernel TLS */
+	bool has_secret;   /* `tls` has the secret of the sending direction */
+	bool kernel;       /* the kernel encrypts what is sent */
+	bool failed;       /* nothing more can be sent or received */
+	bool dry;          /* the last call of receive has left no complete record */
+	bool drained;      /* in a call: the socket has no more bytes now */
+	bool more;         /* in a call: more records follow at once */
+	bool ended;        /* the peer has ended the socket */
+	int error;         /* errno of the socket; 0: none */
 	uint32_t n_secret, n_name;
 	uint32_t from, to; /* bytes of `left` that the socket has not taken */
 	uint64_t n_in;     /* bytes of the handshake */
@@ -61,6 +70,7 @@ struct stream {
 	uint32_t n_head;   /* bytes of it that have arrived */
 	uint64_t cost, rekey_after;
 	unsigned n_rekeyed;
+	struct gn_kernel_tls tls;
 	uint8_t secret[MAX_SECRET], name[MAX_NAME];
 	uint8_t left[RECORD_ROOM];
 	uint8_t gather[RECORD];
@@ -90,6 +100,8 @@ static int bio_write(BIO *bio, const char *bytes, int len)
 	ssize_t n = 0;
 
 	BIO_clear_retry_flags(bio);
+	if (s->kernel) /* OpenSSL has no key of what is sent */
+		return -1;
 	if (send_left(s))
 		n = send(s->fd, bytes, (size_t)len, MSG_NOSIGNAL | (s->more ? MSG_MORE : 0));
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
@@ -218,6 +230,21 @@ static int find_key(SSL *ssl, const unsigned char *name, size_t bytes, SSL_SESSI
 	return *session != NULL;
 }
 
+/* Keep the secret of the sending direction, which OpenSSL logs: "LABEL RANDOM SECRET". */
+static void keep_secret(const SSL *ssl, const char *line)
+{
+	struct stream *s = SSL_get_app_data(ssl);
+	const char *label = s->listens ? "SERVER_TRAFFIC_SECRET_0 " : "CLIENT_TRAFFIC_SECRET_0 ";
+	const char *hex = strrchr(line, ' ');
+	size_t n = 0;
+
+	if (!s->wants_kernel || !hex || strncmp(line, label, strlen(label)) != 0)
+		return;
+	s->has_secret = OPENSSL_hexstr2buf_ex(s->tls.secret, sizeof(s->tls.secret), &n, hex + 1,
+					      '\0') == 1 &&
+			n == sizeof(s->tls.secret);
+}
+
 static SSL_CTX *context(int listens)
 {
 	SSL_CTX *ctx = SSL_CTX_new(listens ? TLS_server_method() : TLS_client_method());
@@ -235,6 +262,7 @@ static SSL_CTX *context(int listens)
 	SSL_CTX_clear_options(ctx, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
 	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	SSL_CTX_set_read_ahead(ctx, 1);
+	SSL_CTX_set_keylog_callback(ctx, keep_secret);
 	/* a peer that ignores the key has no certificate that this end accepts */
 	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
 	if (listens)
@@ -262,6 +290,7 @@ static void stream_close(void *stream)
 	struct stream *s = stream;
 
 	SSL_free(s->ssl);
+	gn_kernel_tls_end(&s->tls);
 	OPENSSL_cleanse(s->secret, sizeof(s->secret));
 	OPENSSL_cleanse(s->gather, sizeof(s->gather));
 	free(s);
@@ -290,7 +319,7 @@ static int make_ssl(struct stream *s)
 	return 0;
 }
 
-static int stream_open(const struct gantry_host *host, int fd, int listens, const void *secret,
+static int stream_open(const struct gantry_host *host, int fd, unsigned flags, const void *secret,
 		       size_t secret_bytes, const void *name, size_t name_bytes, void **stream_p)
 {
 	struct stream *s;
@@ -298,13 +327,14 @@ static int stream_open(const struct gantry_host *host, int fd, int listens, cons
 
 	(void)host;
 	if (secret_bytes < MIN_SECRET || secret_bytes > MAX_SECRET || name_bytes == 0 ||
-	    name_bytes > MAX_NAME)
+	    name_bytes > MAX_NAME || flags & ~(GANTRY_STREAM_LISTENS | GANTRY_STREAM_KERNEL))
 		return -EINVAL;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	s->fd = fd;
-	s->listens = listens;
+	s->listens = flags & GANTRY_STREAM_LISTENS;
+	s->wants_kernel = flags & GANTRY_STREAM_KERNEL;
 	s->rekey_after = REKEY_BYTES;
 	s->n_secret = (uint32_t)secret_bytes;
 	s->n_name = (uint32_t)name_bytes;
@@ -360,6 +390,19 @@ static int handshake_failure(struct stream *s, int result)
 		       : -EPROTO;
 }
 
+/* All bytes of the handshake are sent, and no other: let the kernel send the next ones. */
+static void start_kernel(struct stream *s)
+{
+	s->wants_kernel = false;
+	if (!s->has_secret)
+		return;
+	s->kernel = gn_kernel_tls_start(&s->tls, s->fd) == 0;
+	if (s->kernel && !s->tls.replaces_keys)
+		s->rekey_after = KEY_BYTES;
+	if (!s->kernel)
+		gn_kernel_tls_end(&s->tls);
+}
+
 static int stream_handshake(void *stream)
 {
 	struct stream *s = stream;
@@ -382,12 +425,34 @@ static int stream_handshake(void *stream)
 		s->open = true;
 		OPENSSL_cleanse(s->secret, sizeof(s->secret));
 	}
-	if (send_left(s))
-		return 0;
-	return s->error ? -s->error : -EAGAIN;
+	if (!send_left(s))
+		return s->error ? -s->error : -EAGAIN;
+	if (s->wants_kernel)
+		start_kernel(s);
+	return 0;
 }
 
 /* -- sending -- */
+
+/* Replace the key of the sending direction. Returns 0 or -errno. */
+static int replace_key(struct stream *s)
+{
+	int rc = 0;
+
+	if (s->kernel)
+		rc = gn_kernel_tls_replace_key(&s->tls);
+	else if (!SSL_key_update(s->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) ||
+		 SSL_do_handshake(s->ssl) != 1)
+		rc = s->error ? -s->error : -EPIPE;
+	if (rc) {
+		s->failed = rc != -EAGAIN;
+		ERR_clear_error();
+		return rc;
+	}
+	s->cost = 0;
+	s->n_rekeyed++;
+	return 0;
+}
 
 /* Send what is inside, and replace the key if it is time. Returns 0 or -errno. */
 static int prepare(struct stream *s)
@@ -396,17 +461,7 @@ static int prepare(struct stream *s)
 		return -EPIPE;
 	if (!send_left(s))
 		return s->error ? -s->error : -EAGAIN;
-	if (s->cost < s->rekey_after)
-		return 0;
-	if (!SSL_key_update(s->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) ||
-	    SSL_do_handshake(s->ssl) != 1) {
-		s->failed = true;
-		ERR_clear_error();
-		return s->error ? -s->error : -EPIPE;
-	}
-	s->cost = 0;
-	s->n_rekeyed++;
-	return 0;
+	return s->cost < s->rekey_after ? 0 : replace_key(s);
 }
 
 /* Make a record and give it to the socket. Returns 0 or -errno: nothing of it counts as sent. */
@@ -465,6 +520,19 @@ static const uint8_t *next_record(struct stream *s, struct place *at, size_t *le
 	return s->gather;
 }
 
+static ssize_t send_by_kernel(struct stream *s, const struct iovec *iov, size_t n)
+{
+	ssize_t sent = gn_kernel_tls_send(&s->tls, iov, n);
+
+	if (sent == -EINTR)
+		return -EAGAIN;
+	if (sent < 0)
+		s->failed = sent != -EAGAIN;
+	else
+		s->cost += (uint64_t)sent + ((uint64_t)sent / RECORD + 1) * RECORD_COST;
+	return sent;
+}
+
 static ssize_t stream_send(void *stream, const struct iovec *iov, size_t n)
 {
 	struct stream *s = stream;
@@ -474,8 +542,10 @@ static ssize_t stream_send(void *stream, const struct iovec *iov, size_t n)
 
 	begin(s);
 	step(&at, 0);
-	if (!at.n)
+	if (!at.n || s->kernel)
 		rc = prepare(s);
+	if (at.n && s->kernel)
+		return rc ? rc : send_by_kernel(s, iov, n);
 	while (at.n && !rc) {
 		size_t len;
 		const uint8_t *bytes = next_record(s, &at, &len);
@@ -522,7 +592,8 @@ static unsigned stream_pending(void *stream)
 
 	/* SSL_has_pending() also reports a part of a record, of which the socket has the rest */
 	return (s->open && !s->dry && SSL_has_pending(s->ssl) ? GANTRY_STREAM_INPUT : 0) |
-	       (s->from != s->to ? GANTRY_STREAM_OUTPUT : 0);
+	       (s->from != s->to ? GANTRY_STREAM_OUTPUT : 0) |
+	       (s->kernel ? GANTRY_STREAM_KERNEL : 0);
 }
 
 static int stream_finish(void *stream)
@@ -533,9 +604,12 @@ static int stream_finish(void *stream)
 	if (!s->finished) {
 		int rc = prepare(s);
 
+		if (!rc && s->kernel)
+			rc = gn_kernel_tls_close_notify(&s->tls);
 		if (rc)
 			return rc;
-		SSL_shutdown(s->ssl); /* the alert fits in `left` */
+		if (!s->kernel)
+			SSL_shutdown(s->ssl); /* the alert fits in `left` */
 		ERR_clear_error();
 		s->finished = true;
 	}

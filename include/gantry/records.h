@@ -29,6 +29,15 @@ enum gantry_records_state {
 #define GANTRY_STREAM_INPUT 1u  /* receive can return bytes without reading the socket */
 #define GANTRY_STREAM_OUTPUT 2u /* bytes that the socket has not taken: send, when it is writable */
 
+/* flags of `open` of struct gantry_stream_ops */
+#define GANTRY_STREAM_LISTENS 1u /* the end of the listener; without it, the end that connects */
+/*
+ * The kernel may encrypt what is sent (kernel TLS). Without it in the kernel, the flag has no
+ * effect. `pending` returns the flag while the kernel encrypts. A kernel before Linux 6.14 cannot
+ * replace the key: there `send` returns -EKEYEXPIRED after 256 GiB.
+ */
+#define GANTRY_STREAM_KERNEL 4u
+
 /*
  * A stream protects a connected socket by TLS 1.3 with a secret that only the two ends know: of
  * export_secret, or of a message in the filter. The transport polls the socket, which does not
@@ -48,7 +57,7 @@ struct gantry_stream_ops {
 	 *
 	 * host          of the device
 	 * fd            connected socket that does not block; open until close
-	 * listens       1: end of the listener; 0: end that connects
+	 * flags         GANTRY_STREAM_LISTENS, GANTRY_STREAM_KERNEL
 	 * secret        the same at both ends
 	 * secret_bytes  its length, 16 to 48
 	 * name          what the stream is for, such as the hello of the socket; it is sent in
@@ -56,11 +65,11 @@ struct gantry_stream_ops {
 	 * name_bytes    its length, 1 to 128
 	 * stream_p      out: the stream; close frees it
 	 * returns       0
-	 *               -EINVAL: length of the secret or of the name
+	 *               -EINVAL: length of the secret or of the name, unknown flag
 	 *               -ENOMEM
 	 * NULL          not permitted
 	 */
-	int (*open)(const struct gantry_host *host, int fd, int listens, const void *secret,
+	int (*open)(const struct gantry_host *host, int fd, unsigned flags, const void *secret,
 		    size_t secret_bytes, const void *name, size_t name_bytes, void **stream_p);
 	/* Free a stream; sends nothing, does not close the socket. NULL: not permitted. */
 	void (*close)(void *stream);
@@ -84,6 +93,7 @@ struct gantry_stream_ops {
 	 * iov, n   the bytes; n 0: send only what is inside
 	 * returns  their number, less than all if the socket is full
 	 *          -EAGAIN: the socket is full; n 0: bytes are still inside
+	 *          -EKEYEXPIRED: the kernel encrypts, and cannot replace the key
 	 *          -EPIPE, or another errno of the socket: the stream has ended
 	 * NULL     not permitted
 	 */
@@ -108,8 +118,10 @@ struct gantry_stream_ops {
 	 */
 	unsigned (*pending)(void *stream);
 	/*
-	 * End the sending direction; the caller shuts the socket down afterwards. Returns 0;
-	 * -EAGAIN: repeat when the socket is writable; -errno. NULL: not permitted.
+	 * End the sending direction. The caller shuts the socket down afterwards, unless `pending`
+	 * has GANTRY_STREAM_KERNEL: then it closes the socket, for the kernel may have records that
+	 * the socket has not taken. Returns 0; -EAGAIN: repeat when the socket is writable; -errno.
+	 * NULL: not permitted.
 	 */
 	int (*finish)(void *stream);
 };

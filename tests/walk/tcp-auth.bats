@@ -148,6 +148,33 @@ resumes() { # SERVER
 	nothing_left
 }
 
+# by_kernel - the kernel encrypts what the devices send, if it has TLS; if not, each of them warns, and encrypts itself
+by_kernel() {
+	local role
+	for role in load bridge store; do
+		if grep -qw tls /proc/sys/net/ipv4/tcp_available_ulp; then
+			[ "$(grep -c kernel_tls "$dir/$role.log")" -eq 0 ]
+		else
+			grep -q ' warn devices\.[a-z_]*: kernel_tls: this kernel has no TLS' "$dir/$role.log"
+		fi
+	done
+	! grep -qw tls /proc/sys/net/ipv4/tcp_available_ulp ||
+		holds "$dir/store.json" '.devices.back.counters.kernel_tls_sockets > 0'
+}
+
+@test "kernel TLS: both legs, with large blocks" {
+	secure front back
+	front_device="$front_device kernel_tls = true;"
+	back_device="$back_device kernel_tls = true;"
+	topology
+	serve_all
+	load_well --set roles.load.lanes=2 --set roles.load.workload.block=64KiB --set roles.load.workload.size=8MiB \
+		--set roles.load.workload.ops=500 --set roles.load.workload.flush_every=50
+	stop bridge store
+	agree "$(completed load)"
+	by_kernel
+}
+
 # stamps - run a workload through a recorder on the back leg, and print how many magic numbers of stamps it has seen
 stamps() {
 	local program=$top_builddir/tests/walk/recorder address
@@ -177,4 +204,12 @@ stamps() {
 	stamps
 	[ "$n_stamps" -lt 3 ] # random bytes have four such bytes in 4 GiB
 	[ "$(grep -c -a -F bridge "$dir/capture")" -gt 0 ] # the identity goes in clear
+}
+
+@test "kernel TLS: who sees the bytes of a leg sees no data" {
+	tcp back
+	with_keys back bridge
+	back_device="$back_device kernel_tls = true;"
+	stamps
+	[ "$n_stamps" -lt 3 ]
 }

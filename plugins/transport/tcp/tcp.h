@@ -66,7 +66,7 @@ struct tcp_conf {
 	uint64_t connect_timeout_ns, revoke_timeout_ns, dead_time_ns;
 	int64_t max_connections;
 	uint64_t buffer_bytes;
-	uint8_t direct;
+	uint8_t kernel_tls, direct;
 	const char *direct_networks; /* text for tc_networks_parse() */
 };
 
@@ -94,8 +94,10 @@ struct tcp_device {
 	uint64_t accept_paused_ns;
 	int n_events; /* delivered by this progress */
 	pid_t pid;    /* process that opened the device: a forked child must not use it */
-	uint64_t *connections, *protocol_errors; /* counters of the control thread */
-	struct tc_cells sends, payload;          /* counters of the lanes */
+	/* counters of the control thread */
+	uint64_t *connections, *protocol_errors, *kernel_tls_sockets;
+	bool warned_kernel_tls;         /* a warning has been logged that the kernel has none */
+	struct tc_cells sends, payload; /* counters of the lanes */
 };
 
 /* A socket of a listener. A name can have several addresses. */

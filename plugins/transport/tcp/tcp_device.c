@@ -37,6 +37,10 @@ static const struct gantry_option options[] = {
 	 INT32_MAX, NULL, NULL,
 	 "Bytes of the send buffer and of the receive buffer of each socket; 0: the kernel adapts "
 	 "them."},
+	{"kernel_tls", GANTRY_OPT_BOOL, offsetof(struct tcp_conf, kernel_tls), "false", 0, 0, NULL,
+	 NULL,
+	 "Let the kernel encrypt what the sockets of lanes send (module tls), if auth is not "
+	 "\"none\"."},
 	{"direct", GANTRY_OPT_BOOL, offsetof(struct tcp_conf, direct), "false", 0, 0, NULL, NULL,
 	 "Initiator: let targets behind a gateway connect to this process, at a port that the "
 	 "system chooses. Gateway: tell them where, besides relaying the data."},
@@ -134,7 +138,8 @@ static int open_counters(struct tcp_device *dev)
 
 	dev->connections = host->counter(host, "connections");
 	dev->protocol_errors = host->counter(host, "protocol_errors");
-	if (!dev->connections || !dev->protocol_errors)
+	dev->kernel_tls_sockets = host->counter(host, "kernel_tls_sockets");
+	if (!dev->connections || !dev->protocol_errors || !dev->kernel_tls_sockets)
 		return -ENOMEM;
 	rc = tc_cells_init(&dev->sends, host, "sends");
 	return rc ? rc : tc_cells_init(&dev->payload, host, "payload_bytes");

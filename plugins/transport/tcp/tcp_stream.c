@@ -22,8 +22,11 @@ static const struct gantry_stream_ops *ops_of_link(const struct tcp_link *link)
 int tcp_stream_open(const struct tcp_device *dev, int fd, bool listens, const void *secret,
 		    size_t bytes, const struct tcp_hello *hello, void **stream_p)
 {
+	unsigned flags = (listens ? GANTRY_STREAM_LISTENS : 0) |
+			 (dev->conf->kernel_tls ? GANTRY_STREAM_KERNEL : 0);
+
 	/* the handshake fails if the hello has been changed on its way */
-	return ops_of(dev)->open(dev->host, fd, listens, secret, bytes, hello, sizeof(*hello),
+	return ops_of(dev)->open(dev->host, fd, flags, secret, bytes, hello, sizeof(*hello),
 				 stream_p);
 }
 
@@ -33,11 +36,25 @@ void tcp_stream_close(const struct tcp_device *dev, void *stream)
 		ops_of(dev)->close(stream);
 }
 
-int tcp_stream_handshake(const struct tcp_device *dev, void *stream, uint32_t *events_p)
+/* A handshake is complete: count whether the kernel encrypts now. */
+static void count_kernel_tls(struct tcp_device *dev, void *stream)
+{
+	if (ops_of(dev)->pending(stream) & GANTRY_STREAM_KERNEL) {
+		gantry_count(dev->kernel_tls_sockets, 1);
+	} else if (dev->conf->kernel_tls && !dev->warned_kernel_tls) {
+		dev->warned_kernel_tls = true;
+		gantry_log_warn(dev->host, "kernel_tls: this kernel has no TLS, so the process "
+					   "encrypts: load the module tls");
+	}
+}
+
+int tcp_stream_handshake(struct tcp_device *dev, void *stream, uint32_t *events_p)
 {
 	int rc = ops_of(dev)->handshake(stream);
 	bool unsent = rc == -EAGAIN && ops_of(dev)->pending(stream) & GANTRY_STREAM_OUTPUT;
 
+	if (rc == 0)
+		count_kernel_tls(dev, stream);
 	*events_p = EPOLLIN | (unsent ? (uint32_t)EPOLLOUT : 0);
 	return rc;
 }
@@ -78,6 +95,8 @@ bool tcp_link_finish(struct tcp_link *link)
 {
 	if (link->stream && ops_of_link(link)->finish(link->stream) == -EAGAIN)
 		return false;
-	shutdown(link->fd, SHUT_WR);
+	/* the kernel may have records that the socket has not taken: close() sends them */
+	if (!link->stream || !(ops_of_link(link)->pending(link->stream) & GANTRY_STREAM_KERNEL))
+		shutdown(link->fd, SHUT_WR);
 	return true;
 }

@@ -30,7 +30,7 @@ int tcp_stream_open(const struct tcp_device *dev, int fd, bool listens, const vo
 /* Free a stream. NULL: nothing. */
 void tcp_stream_close(const struct tcp_device *dev, void *stream);
 /* Continue a handshake. Returns 0; -EAGAIN: repeat it at *events_p, of epoll; -errno. */
-int tcp_stream_handshake(const struct tcp_device *dev, void *stream, uint32_t *events_p);
+int tcp_stream_handshake(struct tcp_device *dev, void *stream, uint32_t *events_p);
 /* As sendmsg and recvmsg, but return -errno. n 0: send what is inside the stream. */
 ssize_t tcp_link_write(struct tcp_link *link, struct iovec *iov, size_t n);
 ssize_t tcp_link_read(struct tcp_link *link, struct iovec *iov, size_t n);
