@@ -40,14 +40,61 @@ wrong_key()
 	keyed "$1" 3
 	begin load
 	logged bridge 'identity=host'
-	kill -TERM "${pids[load]}"
 	finish load
 	[ "$status" -ne 0 ]
 	[ "$(completed load)" -eq 0 ]
 	stop bridge store
 }
 
+# large FILE BYTES - the file has more bytes
+large()
+{
+	[ "$(stat -c %s "$1")" -gt "$2" ]
+}
+
+# record - run IO over the cable, and set n_ids: how often the frames contain the id of the session, which each request has
+record()
+{
+	local capture=$dir/capture recorder id
+	tcpdump -i v0 -s 0 --immediate-mode -U -w "$capture" 2>"$dir/recorder" &
+	recorder=$!
+	until_true grep -q listening "$dir/recorder"
+	load_well --set roles.load.workload.ops=100
+	until_true large "$capture" 50000 # 200 descriptors and replies on each leg
+	kill -INT "$recorder"
+	wait "$recorder" || :
+	id=$(sed -n 's/.*session started id=\(................\).*/\1/p' "$dir/load.log" | tail -n 1)
+	[ ${#id} -eq 16 ]
+	# little-endian
+	id=$(fold -w 2 <<<"$id" | tac | sed 's/^/\\x/' | tr -d '\n')
+	n_ids=$(LC_ALL=C grep -a -o -P "$id" "$capture" | wc -l)
+}
+
+# without keys a recorder of the network sees the control messages, which have the secret of the session and the tokens of regions
+recorded_in_clear()
+{
+	command -v tcpdump >/dev/null || skip "no tcpdump"
+	leg "$1"
+	topology
+	serve_all
+	record
+	[ "$n_ids" -gt 2 ]
+	stop bridge store
+}
+
+# with keys it does not
+recorded_with_keys()
+{
+	command -v tcpdump >/dev/null || skip "no tcpdump"
+	keyed "$1" 1
+	record
+	[ "$n_ids" -eq 0 ]
+	stop bridge store
+}
+
 over_legs "verified IO with pre-shared keys" verified
 vm_legs=rdma-verbs+both
 over_legs "the wrong key" wrong_key
+over_legs "a recorder of the network, without keys" recorded_in_clear
+over_legs "a recorder of the network" recorded_with_keys
 vm_done
