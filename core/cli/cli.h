@@ -92,6 +92,7 @@ int gn_cli_metrics(const struct gn_cli *cli);
 int gn_cli_top(const struct gn_cli *cli);
 int gn_cli_trace(const struct gn_cli *cli);
 int gn_cli_version(const struct gn_cli *cli);
+int gn_cli_vm(const struct gn_cli *cli);
 
 /* Concatenate the parts of a path. Returns false if it is too long. */
 bool gn_cli_path(char out[PATH_MAX], const char *a, const char *b, const char *c, const char *d);

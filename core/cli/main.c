@@ -68,6 +68,9 @@ static const struct gn_command commands[] = {
 	 "print, sum up or convert what the stage trace has recorded", GLOBAL | GN_CLI_TRACE, 1,
 	 SIZE_MAX, gn_cli_trace},
 	{"version", "", "print the version", GLOBAL, 0, 0, gn_cli_version},
+	{"vm", "FILE [MEMORY]",
+	 "print the options of QEMU for a virtual machine with the disks of a configuration",
+	 TOPOLOGY, 1, 2, gn_cli_vm},
 	{NULL, NULL, NULL, 0, 0, 0, NULL},
 };
 

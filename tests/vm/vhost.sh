@@ -71,8 +71,8 @@ begin disk
 seen "$dir/disk.log" ' listening \(socket'
 verdict $? "the roles start"
 
-export VM_QEMU="-m 1024 -object memory-backend-memfd,id=ram,size=1G,share=on -machine memory-backend=ram \
-	-chardev socket,id=disk,path=$dir/disk.sock,reconnect=1 -device vhost-user-blk-pci,chardev=disk,num-queues=2"
+VM_QEMU=$("$gantry" vm -p "$build/plugins/.libs" "$dir/vm.conf" 1GiB --role disk | tr '\n' ' ')
+export VM_QEMU
 bash "$here/run.sh" -b "$build" -o "$dir/vm" -t 300 "$here/vhost-guest.sh" >"$dir/guest.log" 2>&1 &
 pids[vm]=$!
 seen "$dir/vm/output" '^writing' 240
