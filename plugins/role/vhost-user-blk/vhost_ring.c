@@ -40,9 +40,10 @@ static int by_counter(const void *a, const void *b, void *arg)
 static void recover(struct vhost_ring *ring)
 {
 	struct vhost_inflight *inflight = ring->inflight;
+	const bool is_new = inflight->version == 0;
 	uint64_t counter[VHOST_RING_MAX];
 
-	if (inflight->version == 0) {
+	if (is_new) {
 		inflight->version = 1;
 		inflight->num = ring->num;
 	} else if (inflight->used_idx != ring->next_used) {
@@ -58,7 +59,12 @@ static void recover(struct vhost_ring *ring)
 			ring->counter = counter[i] + 1;
 	}
 	qsort_r(ring->again, ring->n_again, sizeof(ring->again[0]), by_counter, counter);
-	if (ring->n_again != 0)
+	/*
+	 * Every taken request is in flight or in the used ring. The front end's base is not used:
+	 * it is the index of the used ring when the front end noticed the loss, and the earlier
+	 * process can have returned more requests since.
+	 */
+	if (!is_new)
 		ring->next_avail = (uint16_t)(ring->next_used + ring->n_again);
 }
 

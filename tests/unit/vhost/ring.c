@@ -19,14 +19,19 @@ static const struct vhost_memory memory = {
 	1, {{.gpa = 0x1000, .bytes = sizeof(guest), .uva = 0x9000, .addr = guest, .handle = 2}}};
 static struct vhost_ring ring;
 
+/* A process starts. `base` is what the front end believes to be the next available entry. */
+static void start_at(uint16_t base)
+{
+	const struct vhost_vring vring = {
+		.num = NUM, .base = base, .desc = 0x9000, .avail = 0x9100, .used = 0x9200};
+
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, inflight));
+}
+
 /* A process starts. The front end knows the index of the used ring. */
 static void start(void)
 {
-	const struct vring_used *used = (const struct vring_used *)(void *)(guest + 0x200);
-	const struct vhost_vring vring = {
-		.num = NUM, .base = used->idx, .desc = 0x9000, .avail = 0x9100, .used = 0x9200};
-
-	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, inflight));
+	start_at(((const struct vring_used *)(void *)(guest + 0x200))->idx);
 }
 
 /* The guest makes n requests available; the device takes them. */
@@ -126,6 +131,37 @@ static void a_front_end_that_changes_the_memory_harms_only_itself(void)
 	TEST_ASSERT_EQUAL_UINT(NUM - 1, ring.n_again); /* the last one counts as returned */
 }
 
+/* The front end read the index of the used ring before the earlier process returned the last. */
+static void requests_returned_after_the_loss_are_not_taken_again(void)
+{
+	static const uint16_t left[] = {2, 6};
+
+	begin(3);
+	for (uint16_t i = 0; i < 3; i++)
+		vhost_ring_put(&ring, (uint16_t)HEAD(i), 1);
+	start_at((uint16_t)(BASE + 2));
+	expect(left, 0);
+	start_at(BASE);
+	expect(left, 0);
+
+	begin(3);
+	vhost_ring_put(&ring, HEAD(0), 1);
+	vhost_ring_put(&ring, HEAD(1), 1);
+	ring.avail->ring[(BASE + 3) % NUM] = HEAD(6);
+	ring.avail->idx = (uint16_t)(BASE + 4);
+	start_at(BASE);
+	expect(left, 2);
+}
+
+/* A front end that has just made the memory can start the ring anywhere. */
+static void with_new_memory_the_ring_continues_at_its_base(void)
+{
+	begin(3);
+	memset(kept, 0, sizeof(kept));
+	start_at(5);
+	TEST_ASSERT_EQUAL_UINT(5, ring.next_avail);
+}
+
 static void without_that_memory_the_ring_continues_at_its_base(void)
 {
 	const struct vhost_vring vring = {
@@ -158,6 +194,8 @@ int main(void)
 	RUN_TEST(a_request_that_was_just_returned_is_not_taken_again);
 	RUN_TEST(a_request_that_was_not_quite_returned_is_taken_again);
 	RUN_TEST(a_front_end_that_changes_the_memory_harms_only_itself);
+	RUN_TEST(requests_returned_after_the_loss_are_not_taken_again);
+	RUN_TEST(with_new_memory_the_ring_continues_at_its_base);
 	RUN_TEST(without_that_memory_the_ring_continues_at_its_base);
 	RUN_TEST(a_ring_outside_the_memory_is_refused);
 	return UNITY_END();
