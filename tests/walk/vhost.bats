@@ -152,15 +152,15 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	stop disk bridge store
 }
 
-@test "the role is killed and started again: the request in flight is answered" {
+survives() { # COMMAND - end the role five times by COMMAND while requests are in flight, and start it again
 	store_stages='{ type = "fault"; delay = "20ms"; delay_nth = 3; }'
 	need fault
 	serve_disk
 	"$program" "$disk" survive "$dir/end" >"$dir/guest.out" 2>&1 3>&- &
 	pids[guest]=$!
 	for _ in 1 2 3 4 5; do
-		until_true live disk '.roles.disk.counters.guest_requests_ops > 60'
-		slay disk
+		until_true live disk '.roles.disk.counters.guest_requests_ops > 60' || { cat "$dir/guest.out"; return 1; }
+		"$1" disk
 		begin disk
 		logged disk " front end connected" || { cat "$dir/guest.out"; return 1; }
 	done
@@ -170,6 +170,14 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	[ "$status" -eq 0 ]
 	grep -q ' 6 devices$' "$dir/guest.out"
 	stop disk bridge store
+}
+
+@test "the role is killed and started again: requests in flight are answered once" {
+	survives slay
+}
+
+@test "the role is stopped and started again: requests in flight are answered once" {
+	survives stop
 }
 
 @test "over loop, in one process" {

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* virtio_front.c - a front end of vhost-user-blk: its messages, memory and ring */
+#include "virtio_front.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <gantry/random.h>
+
+#define NEED_REPLY 8u
+#define PROTOCOL (1ull << 0 | 1ull << 3 | 1ull << 9 | 1ull << 12)
+
+const char *path;
+int conn = -1, kick = -1, call = -1, err = -1, memory_fd = -1, inflight_fd = -1;
+char *low, *high;
+uint16_t avail_idx, used_idx;
+uint32_t blk_size;
+unsigned long n_requests, n_reconnects;
+
+struct gantry_random random_state;
+
+static uint64_t features;
+/* what SET_INFLIGHT_FD sends, as QEMU does with padding */
+static struct {
+	uint64_t bytes, offset;
+	uint16_t queues, num;
+	uint32_t padding;
+} inflight = {.queues = 1, .num = NUM};
+
+void fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("virtio_user: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+uint32_t below(uint32_t n)
+{
+	return (uint32_t)gantry_random_below(&random_state, n);
+}
+
+char *at(uint64_t offset)
+{
+	return offset < HALF ? low + offset : high + (offset - HALF);
+}
+
+/* -- messages -- */
+
+void send_raw(const void *bytes, size_t n, const int *fds, unsigned n_fds)
+{
+	union {
+		char bytes[CMSG_SPACE(64 * sizeof(int))];
+		struct cmsghdr header;
+	} control = {.bytes = {0}};
+	struct iovec iov = {(void *)(uintptr_t)bytes, n};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (n_fds) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+		control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(n_fds * sizeof(int)),
+						  .cmsg_level = SOL_SOCKET,
+						  .cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(&control.header), fds, n_fds * sizeof(int));
+	}
+	if (sendmsg(conn, &msg, MSG_NOSIGNAL) != (ssize_t)n && errno != EPIPE)
+		fail("sendmsg: %s", strerror(errno));
+}
+
+void send_message(uint32_t type, uint32_t flags, const void *payload, uint32_t bytes,
+		  const int *fds, unsigned n_fds)
+{
+	uint32_t m[3 + 128] = {type, 1 | flags, bytes};
+
+	if (bytes)
+		memcpy(m + 3, payload, bytes);
+	send_raw(m, 12 + bytes, fds, n_fds);
+}
+
+uint32_t reply(void *payload, uint32_t most)
+{
+	uint32_t m[3 + 128];
+	struct pollfd p = {.fd = conn, .events = POLLIN};
+	ssize_t n;
+
+	if (poll(&p, 1, TIMEOUT_MS) != 1)
+		fail("no reply");
+	n = recv(conn, m, sizeof(m), 0);
+	if (n <= 0)
+		return 0;
+	if (n < 12 || n != 12 + (ssize_t)m[2] || (m[1] & 7) != 5 || m[2] > most)
+		fail("bad reply: %zd bytes, type %u, flags %x", n, m[0], m[1]);
+	if (m[2])
+		memcpy(payload, m + 3, m[2]);
+	return m[2];
+}
+
+uint64_t ask(uint32_t type, const void *payload, uint32_t bytes)
+{
+	uint64_t value = 0;
+
+	send_message(type, 0, payload, bytes, NULL, 0);
+	if (reply(&value, sizeof(value)) != sizeof(value))
+		fail("no answer to message %u", type);
+	return value;
+}
+
+uint64_t tell(uint32_t type, const void *payload, uint32_t bytes, const int *fds, unsigned n_fds)
+{
+	uint64_t value = 1;
+
+	send_message(type, NEED_REPLY, payload, bytes, fds, n_fds);
+	if (reply(&value, sizeof(value)) != sizeof(value))
+		fail("connection closed after message %u", type);
+	return value;
+}
+
+void must(uint32_t type, const void *payload, uint32_t bytes, const int *fds, unsigned n_fds)
+{
+	if (tell(type, payload, bytes, fds, n_fds) != 0)
+		fail("message %u failed", type);
+}
+
+/* -- set up -- */
+
+void connect_device(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (conn >= 0)
+		close(conn);
+	conn = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
+	if (connect(conn, (struct sockaddr *)&address, sizeof(address)))
+		fail("connect: %s", strerror(errno));
+}
+
+void negotiate(void)
+{
+	const uint64_t wanted = 1ull << VIRTIO_F_VERSION_1 | 1ull << VIRTIO_RING_F_INDIRECT_DESC |
+				1ull << VIRTIO_BLK_F_FLUSH | 1ull << VIRTIO_BLK_F_SEG_MAX |
+				1ull << VIRTIO_BLK_F_BLK_SIZE | 1ull << 30,
+		       protocol = PROTOCOL;
+
+	features = ask(GET_FEATURES, NULL, 0) & wanted;
+	if (!(features >> VIRTIO_F_VERSION_1 & 1) || !(features >> 30 & 1))
+		fail("features 0x%llx", (unsigned long long)features);
+	if ((ask(GET_PROTOCOL_FEATURES, NULL, 0) & PROTOCOL) != PROTOCOL)
+		fail("protocol features");
+	send_message(SET_PROTOCOL_FEATURES, 0, &protocol, 8, NULL, 0);
+	must(SET_OWNER, NULL, 0, NULL, 0);
+	must(SET_FEATURES, &features, 8, NULL, 0);
+}
+
+static void read_config(void)
+{
+	struct {
+		uint32_t offset, size, flags;
+		struct virtio_blk_config config;
+	} m = {.size = sizeof(m.config)};
+
+	send_message(GET_CONFIG, 0, &m, 12 + sizeof(m.config), NULL, 0);
+	if (reply(&m, sizeof(m)) != 12 + sizeof(m.config))
+		fail("no configuration");
+	blk_size = m.config.blk_size;
+	if (m.config.capacity * SECTOR < MODEL || m.config.seg_max < 2 || blk_size < SECTOR)
+		fail("configuration: %llu sectors, seg_max %u, block %u",
+		     (unsigned long long)m.config.capacity, m.config.seg_max, blk_size);
+}
+
+void make_memory(int seals)
+{
+	if (memory_fd >= 0) {
+		munmap(low, HALF);
+		munmap(high, HALF);
+		close(memory_fd);
+	}
+	memory_fd = memfd_create("guest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (memory_fd < 0 || ftruncate(memory_fd, 2 * HALF + GAP) ||
+	    (seals && fcntl(memory_fd, F_ADD_SEALS, seals)))
+		fail("memfd");
+	low = mmap(NULL, HALF, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
+	high = mmap(NULL, HALF, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, HALF + GAP);
+	if (low == MAP_FAILED || high == MAP_FAILED)
+		fail("mmap");
+}
+
+uint64_t set_memory(void)
+{
+	const struct {
+		uint32_t count, padding;
+		struct region region[2];
+	} m = {2,
+	       0,
+	       {{GPA, HALF, (uintptr_t)low, 0}, {GPA + HALF, HALF, (uintptr_t)high, HALF + GAP}}};
+	const int fds[2] = {memory_fd, memory_fd};
+
+	return tell(SET_MEM_TABLE, &m, sizeof(m), fds, 2);
+}
+
+/* Let the device create the memory for requests in flight. */
+static void get_inflight(void)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	uint32_t m[3 + 6];
+	struct iovec iov = {m, sizeof(m)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+
+	send_message(GET_INFLIGHT_FD, 0, &inflight, sizeof(inflight), NULL, 0);
+	if (recvmsg(conn, &msg, MSG_CMSG_CLOEXEC) != sizeof(m) || m[2] != sizeof(inflight) ||
+	    !CMSG_FIRSTHDR(&msg))
+		fail("no memory for requests in flight");
+	memcpy(&inflight, m + 3, sizeof(inflight));
+	memcpy(&inflight_fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+	must(SET_INFLIGHT_FD, &inflight, sizeof(inflight), &inflight_fd, 1);
+}
+
+void place_queue(uint16_t base)
+{
+	const uint32_t num[2] = {0, NUM}, first[2] = {0, base};
+	const struct {
+		uint32_t index, flags;
+		uint64_t desc, used, avail, log;
+	} addr = {0, 0, (uintptr_t)low, (uintptr_t)low + USED, (uintptr_t)low + AVAIL, 0};
+
+	must(SET_VRING_NUM, num, 8, NULL, 0);
+	must(SET_VRING_BASE, first, 8, NULL, 0);
+	must(SET_VRING_ADDR, &addr, sizeof(addr), NULL, 0);
+}
+
+void set_fd(uint32_t type, int fd)
+{
+	const uint64_t index = 0;
+
+	must(type, &index, 8, &fd, 1);
+}
+
+void enable_queue(void)
+{
+	const uint32_t on[2] = {0, 1};
+
+	must(SET_VRING_ENABLE, on, 8, NULL, 0);
+}
+
+void start_queue(uint16_t base)
+{
+	place_queue(base);
+	set_fd(SET_VRING_KICK, kick);
+	set_fd(SET_VRING_CALL, call);
+	set_fd(SET_VRING_ERR, err);
+	enable_queue();
+}
+
+uint16_t stop_queue(void)
+{
+	const uint32_t index[2] = {0, 0};
+	uint32_t state[2];
+	uint64_t value = ask(GET_VRING_BASE, index, 8);
+
+	memcpy(state, &value, sizeof(value));
+	return (uint16_t)state[1];
+}
+
+void reset_ring(void)
+{
+	memset(low, 0, DATA);
+	avail_idx = used_idx = 0;
+}
+
+void set_up(void)
+{
+	connect_device();
+	negotiate();
+	read_config();
+	make_memory(SEALS);
+	if (set_memory() != 0)
+		fail("guest memory is refused");
+	kick = eventfd(0, EFD_CLOEXEC);
+	call = eventfd(0, EFD_CLOEXEC);
+	err = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	reset_ring();
+	start_queue(0);
+}
+
+void set_up_inflight(void)
+{
+	stop_queue();
+	get_inflight();
+	start_queue(0);
+}
+
+/* -- ring -- */
+
+struct vring_desc *descs(void)
+{
+	return (struct vring_desc *)(void *)low;
+}
+
+struct vring_avail *avail(void)
+{
+	return (struct vring_avail *)(void *)(low + AVAIL);
+}
+
+struct vring_used *used(void)
+{
+	return (struct vring_used *)(void *)(low + USED);
+}
+
+void publish(uint16_t head, uint16_t n)
+{
+	avail()->ring[avail_idx % NUM] = head;
+	avail_idx = (uint16_t)(avail_idx + n);
+	__atomic_store_n(&avail()->idx, avail_idx, __ATOMIC_RELEASE);
+	eventfd_write(kick, 1);
+}
+
+/* Returns 0 if no device answers: that of a process that is ending can still accept. */
+static int try_connect(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	uint64_t offered;
+
+	conn = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
+	if (connect(conn, (struct sockaddr *)&address, sizeof(address)) == 0) {
+		send_message(GET_FEATURES, 0, NULL, 0, NULL, 0);
+		if (reply(&offered, sizeof(offered)) == sizeof(offered))
+			return 1;
+	}
+	close(conn);
+	return 0;
+}
+
+void reconnect(uint16_t base)
+{
+	close(conn);
+	for (int ms = 0; !try_connect(); ms += 20)
+		if (ms > TIMEOUT_MS || poll(NULL, 0, 20) < 0)
+			fail("no device to connect to again");
+	negotiate();
+	must(SET_INFLIGHT_FD, &inflight, sizeof(inflight), &inflight_fd, 1);
+	if (set_memory() != 0)
+		fail("guest memory is refused");
+	start_queue(base);
+	n_reconnects++;
+}
+
+int has_used(void)
+{
+	return __atomic_load_n(&used()->idx, __ATOMIC_ACQUIRE) != used_idx;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * virtio_front.h - a front end of vhost-user-blk with one queue: its messages, memory and ring
+ *
+ * The guest memory is one memfd with two regions that are adjacent for the guest, and a gap in the
+ * memfd. A function that finds something wrong ends the process with exit status 1.
+ */
+#ifndef VIRTIO_FRONT_H
+#define VIRTIO_FRONT_H
+
+#include <linux/virtio_blk.h>
+#include <linux/virtio_config.h>
+#include <linux/virtio_ring.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gantry/random.h>
+
+#define NUM 64u         /* entries of the ring */
+#define HALF (1u << 20) /* bytes of a region */
+#define GAP 65536u      /* between the regions, in the memfd */
+#define GPA 0x40000000ull
+#define MODEL (1u << 20) /* bytes of the volume that are used */
+#define SECTOR 512u
+#define TIMEOUT_MS 60000
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
+
+#define DATA 0x10000u     /* guest memory: first address of data */
+#define TABLE 0x8000u     /* of the indirect table */
+#define HEADER 0xf000u    /* of the request header; the status byte follows */
+#define AVAIL (NUM * 16u) /* ring */
+#define USED 0x1000u
+
+enum front_message {
+	GET_FEATURES = 1,
+	SET_FEATURES = 2,
+	SET_OWNER = 3,
+	SET_MEM_TABLE = 5,
+	SET_VRING_NUM = 8,
+	SET_VRING_ADDR = 9,
+	SET_VRING_BASE = 10,
+	GET_VRING_BASE = 11,
+	SET_VRING_KICK = 12,
+	SET_VRING_CALL = 13,
+	SET_VRING_ERR = 14,
+	GET_PROTOCOL_FEATURES = 15,
+	SET_PROTOCOL_FEATURES = 16,
+	SET_VRING_ENABLE = 18,
+	GET_CONFIG = 24,
+	GET_INFLIGHT_FD = 31,
+	SET_INFLIGHT_FD = 32
+};
+
+struct region {
+	uint64_t gpa, bytes, uva, offset;
+};
+
+extern struct gantry_random random_state;
+extern const char *path; /* of the socket */
+extern int conn, kick, call, err, memory_fd;
+extern int inflight_fd;  /* -1: no memory for requests in flight */
+extern char *low, *high; /* the regions here */
+extern uint16_t avail_idx, used_idx;
+extern uint32_t blk_size;
+extern unsigned long n_requests, n_reconnects;
+
+__attribute__((noreturn, format(printf, 1, 2))) void fail(const char *fmt, ...);
+/* Returns a random number below n. */
+uint32_t below(uint32_t n);
+/* Address here of a guest address, which counts from GPA. */
+char *at(uint64_t offset);
+
+/* -- messages -- */
+void send_raw(const void *bytes, size_t n, const int *fds, unsigned n_fds);
+void send_message(uint32_t type, uint32_t flags, const void *payload, uint32_t bytes,
+		  const int *fds, unsigned n_fds);
+/* Send a message without descriptors. Returns its reply, a number. */
+uint64_t ask(uint32_t type, const void *payload, uint32_t bytes);
+/* Send a message. Returns the result that REPLY_ACK reports. */
+uint64_t tell(uint32_t type, const void *payload, uint32_t bytes, const int *fds, unsigned n_fds);
+/* Send a message, which must succeed. */
+void must(uint32_t type, const void *payload, uint32_t bytes, const int *fds, unsigned n_fds);
+/* Returns the bytes of a reply; 0: the connection has ended. */
+uint32_t reply(void *payload, uint32_t most);
+
+/* -- set up -- */
+void connect_device(void);
+void negotiate(void);
+void make_memory(int seals);
+/* Returns the result of SET_MEM_TABLE. */
+uint64_t set_memory(void);
+/* Send all that a queue needs except the descriptors of kick, call and error, and ENABLE. */
+void place_queue(uint16_t base);
+void start_queue(uint16_t base);
+/* Send a descriptor of the queue. */
+void set_fd(uint32_t type, int fd);
+void enable_queue(void);
+/* Returns the base that the device reports. */
+uint16_t stop_queue(void);
+void reset_ring(void);
+void set_up(void);
+/* After set_up(): the device keeps its requests in flight in memory of the front end. */
+void set_up_inflight(void);
+/*
+ * The device has ended: connect to the next one, as QEMU does.
+ *
+ * base  index of the used ring when the front end noticed it
+ */
+void reconnect(uint16_t base);
+
+/* -- ring -- */
+struct vring_desc *descs(void);
+struct vring_avail *avail(void);
+struct vring_used *used(void);
+/* Make n entries available, the first one with this head. */
+void publish(uint16_t head, uint16_t n);
+/* Returns 1 if the device has returned a request that the front end has not seen. */
+int has_used(void);
+
+/* -- virtio_user.c: one request at a time, and a model of the volume -- */
+struct piece {
+	uint64_t offset; /* in the guest memory */
+	uint32_t bytes;
+};
+
+/* Do a request. Returns its status. */
+uint8_t request(uint32_t type, uint64_t sector, const struct piece *piece, uint32_t n);
+void fill_model(void);
+/* Do n random reads and writes, and a flush. */
+void use(unsigned n);
+void verify_all(void);
+void verify(void);
+
+/* -- commands of other files -- */
+/* Run many requests at a time until the file `until` exists. */
+void many(const char *until);
+/* Submit as many requests as fit; when the device disconnects, it must have returned all. */
+void drain(const char *begun);
+void hostile(void);
+void messages(void);
+void memory(void);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* virtio_hostile.c - rings, messages and memory that break the rules */
+#include "virtio_front.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* -- hostile rings -- */
+
+#define W VRING_DESC_F_WRITE
+#define N VRING_DESC_F_NEXT
+#define I VRING_DESC_F_INDIRECT
+
+static const struct hostile {
+	const char *what;
+	struct vring_desc d[4]; /* an address below HALF counts from GPA */
+	uint16_t head, n;       /* n: how far the index goes */
+} hostiles[] = {
+	{"a loop of one", {{HEADER, 16, N, 0}}, 0, 1},
+	{"a loop of two", {{HEADER, 16, N, 1}, {DATA, 512, N, 0}}, 0, 1},
+	{"a descriptor outside the table", {{HEADER, 16, N, NUM}}, 0, 1},
+	{"a head outside the table", {{HEADER, 16, 0, 0}}, NUM, 1},
+	{"an index that jumps", {{HEADER, 16, 0, 0}}, 0, NUM + 1},
+	{"an address outside the memory", {{HEADER, 16, N, 1}, {~0ull - 511, 512, W, 0}}, 0, 1},
+	{"an address that wraps around", {{HEADER, 16, N, 1}, {~0ull - 99, 512, W, 0}}, 0, 1},
+	{"an end outside the memory", {{HEADER, 16, N, 1}, {DATA, 3 * HALF, W, 0}}, 0, 1},
+	{"a length of 4 GiB", {{HEADER, 16, N, 1}, {DATA, ~0u, W | N, 2}, {DATA, ~0u, W, 0}}, 0, 1},
+	{"no header", {{HEADER, 15, N, 1}, {HEADER + 16, 1, W, 0}}, 0, 1},
+	{"no status", {{HEADER, 16, N, 1}, {DATA, 512, 0, 0}}, 0, 1},
+	{"only an empty status", {{HEADER, 16, N, 1}, {DATA, 0, W, 0}}, 0, 1},
+	{"readable after writable",
+	 {{HEADER, 16, N, 1}, {DATA, 512, W | N, 2}, {DATA, 1, 0, 0}},
+	 0,
+	 1},
+	{"a table outside the memory", {{~0ull - 4095, 64, I, 0}}, 0, 1},
+	{"a table in two regions", {{HALF - 16, 64, I, 0}}, 0, 1},
+	{"a table of a wrong length", {{TABLE, 24, I, 0}}, 0, 1},
+	{"an empty table", {{TABLE, 0, I, 0}}, 0, 1},
+	{"a table that is not aligned", {{TABLE + 1, 64, I, 0}}, 0, 1},
+	{"a table with a successor", {{TABLE, 64, I | N, 1}, {HEADER, 16, 0, 0}}, 0, 1},
+	{"a table in a table", {{0, 64, I, 0}}, 0, 1},
+};
+
+/* Wait until the device reports that the ring is broken. */
+static void wait_broken(const char *what)
+{
+	struct pollfd p = {.fd = err, .events = POLLIN};
+	eventfd_t value;
+
+	if (poll(&p, 1, TIMEOUT_MS) != 1)
+		fail("%s: the device does not notice", what);
+	eventfd_read(err, &value);
+	if (has_used())
+		fail("%s: the request is answered", what);
+}
+
+void hostile(void)
+{
+	fill_model();
+	for (size_t i = 0; i < sizeof(hostiles) / sizeof(hostiles[0]); i++) {
+		const struct hostile *h = &hostiles[i];
+
+		for (unsigned k = 0; k < 4; k++) {
+			descs()[k] = h->d[k];
+			if (h->d[k].addr < 2 * HALF)
+				descs()[k].addr += GPA;
+		}
+		publish(h->head, h->n);
+		wait_broken(h->what);
+		ask(GET_FEATURES, NULL, 0); /* the device still answers */
+		stop_queue();
+		reset_ring();
+		start_queue(0);
+		use(2);
+	}
+	verify_all();
+	printf("%zu rings\n", sizeof(hostiles) / sizeof(hostiles[0]));
+}
+
+/* -- hostile messages -- */
+
+static const struct wrong {
+	const char *what;
+	uint32_t type, flags, size;
+	uint64_t payload[2];
+	unsigned n_fds;
+} wrongs[] = {
+	{"an unknown request", 99, 1, 0, {0}, 0},
+	{"request 0", 0, 1, 0, {0}, 0},
+	{"version 2", 1, 2, 0, {0}, 0},
+	{"a reply", 1, 5, 0, {0}, 0},
+	{"a payload that is too long", 2, 1, 16, {0}, 0},
+	{"a payload of 4 GiB", 2, 1, ~0u, {0}, 0},
+	{"features that were not offered", 2, 1, 8, {1ull << 63}, 0},
+	{"protocol features that were not offered", 16, 1, 8, {1ull << 63}, 0},
+	{"a queue that does not exist", 8, 1, 8, {(uint64_t)NUM << 32 | 16}, 0},
+	{"a ring of 3 entries", 8, 1, 8, {3ull << 32}, 0},
+	{"a ring of 65536 entries", 8, 1, 8, {65536ull << 32}, 0},
+	{"more regions than the size", 5, 1, 8, {8}, 0},
+	{"2^32 - 1 regions", 5, 1, 8, {~0u}, 0},
+	{"a kick without memory", 12, 1, 8, {0}, 1},
+	{"a kick without a descriptor", 12, 1, 8, {0}, 0},
+	{"a descriptor with the flag for none", 13, 1, 8, {0x100}, 1},
+	{"a descriptor that is no eventfd", 13, 1, 8, {0}, 1},
+	{"8 descriptors too many", 13, 1, 8, {0}, 9},
+	{"60 descriptors", 5, 1, 8, {0}, 60},
+	{"memory for requests in flight of no queue", 31, 1, 20, {0}, 0},
+	{"memory for requests in flight that is no memory", 32, 1, 20, {4096}, 1},
+	{"a range outside the configuration", 24, 1, 12, {255ull | 8ull << 32}, 0},
+};
+
+void messages(void)
+{
+	char c;
+
+	for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
+		const struct wrong *w = &wrongs[i];
+		const uint32_t size = w->size < 20 ? w->size : 20;
+		uint32_t m[8] = {w->type, w->flags, w->size};
+		struct pollfd p = {.events = POLLIN};
+		int fds[60];
+
+		for (unsigned k = 0; k < 60; k++)
+			fds[k] = STDIN_FILENO;
+		memcpy(m + 3, w->payload, sizeof(w->payload));
+		connect_device();
+		send_raw(m, 12 + size, fds, w->n_fds);
+		p.fd = conn;
+		if (poll(&p, 1, TIMEOUT_MS) != 1 || recv(conn, &c, 1, 0) > 0)
+			fail("%s: the connection is not closed", w->what);
+	}
+	set_up();
+	verify();
+	printf("%zu messages\n", sizeof(wrongs) / sizeof(wrongs[0]));
+}
+
+void memory(void)
+{
+	connect_device();
+	negotiate();
+	make_memory(0);
+	if (set_memory() != 1)
+		fail("memory without seals is accepted");
+	make_memory(F_SEAL_SHRINK);
+	if (set_memory() != 1)
+		fail("memory that can grow is accepted");
+	set_up();
+	verify();
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * virtio_many.c - many requests at a time
+ *
+ * Request i uses descriptors PARTS * i onwards, memory and blocks of its own. So the device can
+ * execute the requests in any order. It must return each of them once.
+ */
+#include "virtio_front.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define PARTS 4u /* header, two pieces of data, status */
+#define REQUESTS (NUM / PARTS)
+#define PIECE 4096u
+#define BYTES (2 * PIECE)
+#define FIRST_HEADER 0xe000u /* guest memory: header and status of each request, 32 bytes */
+
+static struct one {
+	int is_busy, is_read;
+	uint8_t data[BYTES]; /* in the volume */
+} ones[REQUESTS];
+static unsigned n_busy;
+static int reconnects;
+
+/* Address of a piece of data: the pieces of a request are not adjacent. */
+static char *piece_at(unsigned i, unsigned k)
+{
+	return at(DATA + (2 * i + k) * 2 * PIECE);
+}
+
+static void describe(unsigned i)
+{
+	const uint16_t in = ones[i].is_read ? VRING_DESC_F_WRITE : 0;
+	struct vring_desc *d = &descs()[PARTS * i];
+
+	d[0] = (struct vring_desc){GPA + FIRST_HEADER + i * 32, sizeof(struct virtio_blk_outhdr),
+				   VRING_DESC_F_NEXT, (uint16_t)(PARTS * i + 1)};
+	for (unsigned k = 0; k < 2; k++)
+		d[1 + k] = (struct vring_desc){GPA + DATA + (2 * i + k) * 2 * PIECE, PIECE,
+					       (uint16_t)(in | VRING_DESC_F_NEXT),
+					       (uint16_t)(PARTS * i + 2 + k)};
+	d[3] = (struct vring_desc){GPA + FIRST_HEADER + i * 32 + 16, 1, VRING_DESC_F_WRITE, 0};
+}
+
+static void submit(unsigned i, int is_read)
+{
+	const struct virtio_blk_outhdr header = {
+		.type = is_read ? VIRTIO_BLK_T_IN : VIRTIO_BLK_T_OUT, .sector = i * BYTES / SECTOR};
+
+	ones[i].is_busy = 1;
+	ones[i].is_read = is_read;
+	n_busy++;
+	memcpy(at(FIRST_HEADER + i * 32), &header, sizeof(header));
+	*at(FIRST_HEADER + i * 32 + 16) = 0x55;
+	for (unsigned k = 0; !is_read && k < BYTES; k++)
+		ones[i].data[k] = (uint8_t)gantry_random_next(&random_state);
+	for (unsigned k = 0; k < 2; k++)
+		if (is_read)
+			memset(piece_at(i, k), 0xee, PIECE);
+		else
+			memcpy(piece_at(i, k), ones[i].data + k * PIECE, PIECE);
+	describe(i);
+	publish((uint16_t)(PARTS * i), 1);
+}
+
+/* Submit requests until n are in flight, in a random order. */
+static void submit_up_to(unsigned n)
+{
+	while (n_busy < n) {
+		const unsigned i = below(REQUESTS);
+
+		if (!ones[i].is_busy)
+			submit(i, n_requests >= REQUESTS && below(2));
+	}
+}
+
+static void check_returned(void)
+{
+	const struct vring_used_elem element = used()->ring[used_idx++ % NUM];
+	const unsigned i = element.id / PARTS;
+
+	if (element.id % PARTS != 0 || i >= REQUESTS || !ones[i].is_busy)
+		fail("request %u is returned, but is not in flight", element.id);
+	if (*at(FIRST_HEADER + i * 32 + 16) != VIRTIO_BLK_S_OK)
+		fail("request %u failed", i);
+	if (element.len != (ones[i].is_read ? BYTES : 0) + 1)
+		fail("request %u: %u bytes are written", i, element.len);
+	for (unsigned k = 0; ones[i].is_read && k < 2; k++)
+		if (memcmp(piece_at(i, k), ones[i].data + k * PIECE, PIECE) != 0)
+			fail("request %u: a read has wrong data", i);
+	ones[i].is_busy = 0;
+	n_busy--;
+	n_requests++;
+}
+
+/* Returns 0 if the device has disconnected, and the front end is not to connect again. */
+static int wait_returned(int ms)
+{
+	struct pollfd p[2] = {{.fd = call, .events = POLLIN}, {.fd = conn, .events = POLLIN}};
+	eventfd_t value;
+
+	if (poll(p, 2, ms) < 1 && ms == TIMEOUT_MS)
+		fail("%u requests are not returned (used=%u, available=%u)", n_busy, used()->idx,
+		     avail_idx);
+	if (p[0].revents)
+		eventfd_read(call, &value);
+	if (p[1].revents) {
+		if (!reconnects)
+			return 0;
+		reconnect(used()->idx);
+	}
+	while (has_used())
+		check_returned();
+	return 1;
+}
+
+/* Write all blocks, so that each read has data to compare with. */
+static void fill(void)
+{
+	for (unsigned i = 0; i < REQUESTS; i++)
+		submit(i, 0);
+	while (n_busy != 0)
+		if (!wait_returned(TIMEOUT_MS))
+			fail("the device has disconnected");
+}
+
+void many(const char *until)
+{
+	reconnects = inflight_fd >= 0;
+	fill();
+	while (access(until, F_OK) != 0) {
+		submit_up_to(1 + below(REQUESTS));
+		if (!wait_returned(TIMEOUT_MS)) {
+			printf("%lu requests, then the device has disconnected\n", n_requests);
+			return;
+		}
+	}
+	while (n_busy != 0)
+		if (!wait_returned(TIMEOUT_MS))
+			return;
+	for (unsigned k = 0; k < 10; k++) /* nothing is returned twice */
+		wait_returned(20);
+	printf("%lu requests, %lu devices\n", n_requests, 1 + n_reconnects);
+}
+
+void drain(const char *begun)
+{
+	struct pollfd p = {.fd = conn, .events = POLLIN};
+
+	submit_up_to(REQUESTS);
+	close(open(begun, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	if (poll(&p, 1, TIMEOUT_MS) != 1)
+		fail("the device does not disconnect");
+	if (used()->idx != avail_idx)
+		fail("the device has disconnected before it returned %u requests",
+		     (uint16_t)(avail_idx - used()->idx));
+}
