@@ -180,6 +180,26 @@ survives() { # COMMAND - end the role five times by COMMAND while requests are i
 	survives stop
 }
 
+@test "a role that is stopped keeps its socket until it has returned all requests" {
+	store_stages='{ type = "fault"; delay = "3s"; delay_nth = 1; }'
+	need fault
+	serve_disk
+	"$program" "$disk" drain "$dir/begun" >"$dir/guest.out" 2>&1 3>&- &
+	pids[guest]=$!
+	until_true test -e "$dir/begun"
+	kill -TERM "${pids[disk]}"
+	run timeout "$seconds" "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role disk 3>&-
+	[ "$status" -eq 1 ]
+	[[ "$output" = *"cannot listen"*"Address already in use"* ]]
+	finish guest
+	cat "$dir/guest.out"
+	[ "$status" -eq 0 ]
+	finish disk
+	[ "$status" -eq 0 ]
+	[ ! -e "$disk" ]
+	stop bridge store
+}
+
 @test "over loop, in one process" {
 	machine
 	begin disk --role bridge --role store

@@ -166,8 +166,12 @@ void vhost_role_config(struct vhost_device *device, uint32_t offset, void *to, u
 /* -- vhost_socket.c -- */
 /* Create the socket and wait for a front end. Returns 0 or -errno; logs the cause. */
 int vhost_socket_open(struct vhost_role *role);
+/* Close the listener and remove its path. */
 void vhost_socket_close(struct vhost_role *role);
-/* End the connection of the front end, if there is one, and release its memory. */
+/*
+ * End the connection of the front end, if there is one: read no more messages, release its memory,
+ * then close the connection.
+ */
 void vhost_socket_hang_up(struct vhost_role *role);
 /* An action that returned -EINPROGRESS has ended. */
 void vhost_socket_continue(struct vhost_role *role, int rc);

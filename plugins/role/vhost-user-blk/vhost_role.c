@@ -104,11 +104,13 @@ void vhost_role_check_end(struct vhost_role *role)
 static void stop(struct vhost_role *role)
 {
 	role->is_stopping = true;
-	vhost_socket_close(role);
-	if (role->phase == VHOST_CONNECTED)
+	if (role->phase == VHOST_CONNECTED) {
 		vhost_socket_hang_up(role);
-	else
-		vhost_role_check_end(role);
+		return;
+	}
+	if (role->phase == VHOST_IDLE)
+		vhost_socket_close(role);
+	vhost_role_check_end(role);
 }
 
 static void started(void *arg)

@@ -5,6 +5,10 @@
  *      IDLE --accept--> CONNECTED --end of the connection--> LEAVING --released--> IDLE
  *
  * A device has one front end at a time. The next one waits in the backlog.
+ *
+ * The connection stays open, and the socket keeps its path, until the queues are drained and the
+ * memory is released. So no other process can serve the same ring before, and the front end that
+ * notices the end of the connection finds all requests returned.
  */
 #include <errno.h>
 #include <string.h>
@@ -56,8 +60,6 @@ void vhost_socket_hang_up(struct vhost_role *role)
 	if (!role->is_waiting)
 		role->rh->fd_unwatch(role->rh, role->fd);
 	role->is_waiting = false;
-	close(role->fd);
-	role->fd = -1;
 	close_fds(role->fds, &role->n_fds);
 	role->phase = VHOST_LEAVING;
 	vhost_queue_release_all(role);
@@ -65,11 +67,17 @@ void vhost_socket_hang_up(struct vhost_role *role)
 
 void vhost_socket_released(struct vhost_role *role)
 {
+	const bool ends = role->is_stopping || role->is_closed;
+
+	if (ends)
+		vhost_socket_close(role);
+	close(role->fd);
+	role->fd = -1;
 	role->phase = VHOST_IDLE;
 	vhost_device_fini(&role->device);
 	vhost_queue_drop_inflight(role);
 	gantry_log_info(role->host, "front end disconnected (socket=%s)", role->conf->socket);
-	if (role->is_stopping || role->is_closed)
+	if (ends)
 		vhost_role_check_end(role);
 	else if (role->rh->fd_watch(role->rh, role->listen_fd, on_connect, role) != 0)
 		gantry_log_error(role->host, "out of memory: no front end can connect any more");
