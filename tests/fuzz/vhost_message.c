@@ -3,9 +3,11 @@
  * vhost_message.c - the messages of a vhost-user front end, and the state of the device
  *
  * The input is a sequence of messages, mostly of a correct size. Descriptors are numbers: each must
- * be closed once, and the device must not use one that it does not have.
+ * be closed once, and the device must not use one that it does not have, close one that a lane
+ * uses, or give one to a lane that the role has rejected.
  */
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 static int fuzz_close(int fd);
@@ -25,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const uint8_t *input;
 static size_t left;
 static struct vhost_device device;
-static uint8_t is_open[FDS];
+static uint8_t is_open[FDS], is_rejected[FDS];
+static int lane_fds[QUEUES][3]; /* -1: the lane does not use one */
 static int n_made;
 
 static uint64_t bytes(unsigned n)
@@ -48,6 +51,7 @@ static int make_fd(void)
 {
 	require(n_made < FDS);
 	is_open[n_made] = 1;
+	is_rejected[n_made] = 0;
 	return FIRST_FD + n_made++;
 }
 
@@ -73,21 +77,44 @@ static int memory(struct vhost_device *d, struct vhost_message *m)
 	return bytes(1) % 3 ? -EINPROGRESS : -EINVAL;
 }
 
+static int check_eventfd(struct vhost_device *d, int fd)
+{
+	(void)d;
+	require(fd >= 0);
+	require_open(fd);
+	is_rejected[fd - FIRST_FD] = bytes(1) % 8 == 7;
+	return is_rejected[fd - FIRST_FD] ? -EINVAL : 0;
+}
+
+static void require_accepted(int fd)
+{
+	require_open(fd);
+	require(fd == -1 || !is_rejected[fd - FIRST_FD]);
+}
+
 static int vring(struct vhost_device *d, uint32_t index)
 {
 	const struct vhost_vring *v = &d->vring[index];
 
 	require(index < QUEUES);
-	require_open(v->kick);
-	require_open(v->call);
-	require_open(v->err);
 	require(!v->started || v->kick != -1);
-	return bytes(1) % 8 ? 0 : -EINVAL;
+	require_accepted(v->kick);
+	require_accepted(v->call);
+	require_accepted(v->err);
+	if (!v->started)
+		return 0;
+	if (lane_fds[index][0] == -1 && bytes(1) % 8 == 7)
+		return -EINVAL; /* the queue cannot start */
+	lane_fds[index][0] = v->kick;
+	lane_fds[index][1] = v->call;
+	lane_fds[index][2] = v->err;
+	return 0;
 }
 
 static int drain(struct vhost_device *d, uint32_t index)
 {
 	require(index < QUEUES && !d->vring[index].started);
+	memset(lane_fds[index], 0xff, sizeof(lane_fds[index]));
 	return bytes(1) % 2 ? 0 : -EINPROGRESS;
 }
 
@@ -115,6 +142,7 @@ static int inflight_set(struct vhost_device *d, struct vhost_message *m)
 }
 
 static const struct vhost_device_ops ops = {.memory = memory,
+					    .check_eventfd = check_eventfd,
 					    .vring = vring,
 					    .drain = drain,
 					    .inflight_get = inflight_get,
@@ -180,6 +208,8 @@ static void check_rings(void)
 
 		require(v->num <= VHOST_RING_MAX && (v->num & (v->num - 1)) == 0);
 		require(v->desc % 16 == 0 && v->avail % 2 == 0 && v->used % 4 == 0);
+		for (unsigned k = 0; k < 3; k++)
+			require_open(lane_fds[i][k]);
 	}
 }
 
@@ -235,6 +265,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				       .protocol_offered = 0x1209,
 				       .n_queues = QUEUES};
 	vhost_device_init(&device);
+	memset(lane_fds, 0xff, sizeof(lane_fds));
 	while (left && message())
 		;
 	vhost_device_fini(&device);

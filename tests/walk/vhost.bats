@@ -102,6 +102,12 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
+@test "descriptors that are no eventfds fail, and the former ones stay in use" {
+	serve_disk
+	guest descriptors
+	ended
+}
+
 @test "memory that is not sealed is refused, with the option of QEMU" {
 	serve_disk
 	guest memory

@@ -136,6 +136,7 @@ void verify(void);
 void many(const char *until);
 /* Submit as many requests as fit; when the device disconnects, it must have returned all. */
 void drain(const char *begun);
+void descriptors(void);
 void hostile(void);
 void messages(void);
 void memory(void);

@@ -13,6 +13,7 @@
  *                        after a reset
  *      messages          sends each wrong message of a table; the device must close the connection
  *      memory            memory that the device must refuse
+ *      descriptors       gives the device descriptors that are no eventfds
  *      replace           exchanges the guest memory while the queue runs
  *
  * Exit status 1: the device did something wrong.
@@ -260,6 +261,8 @@ int main(int argc, char **argv)
 		drain(argv[3]);
 	else if (strcmp(command, "hostile") == 0)
 		hostile();
+	else if (strcmp(command, "descriptors") == 0)
+		descriptors();
 	else if (strcmp(command, "replace") == 0)
 		replace();
 	else

@@ -179,33 +179,53 @@ static int get_base(struct vhost_device *device, struct vhost_message *m, struct
 	return rc;
 }
 
-/* Put the descriptor of a message, or none, into *slot. Returns the former one. */
-static int swap_fd(struct vhost_message *m, int *slot)
+/*
+ * Put the descriptor of a message, or none, into *slot. Returns 0, and the former one in *old_p, or
+ * -errno.
+ */
+static int swap_fd(struct vhost_device *device, struct vhost_message *m, int *slot, int *old_p)
 {
-	const int old = *slot;
+	if (m->n_fds == 1) {
+		const int rc = device->ops->check_eventfd(device, m->fds[0]);
 
+		if (rc != 0)
+			return rc;
+	}
+	*old_p = *slot;
 	*slot = -1;
 	if (m->n_fds == 1) {
 		*slot = m->fds[0];
 		m->fds[0] = -1;
 	}
-	return old;
+	return 0;
+}
+
+/* A vring has changed. Returns as the action `vring`. */
+static int change(struct vhost_device *device, struct vhost_vring *vring)
+{
+	const int rc = device->ops->vring(device, (uint32_t)(vring - device->vring));
+
+	if (rc != 0)
+		vring->started = false;
+	return rc;
 }
 
 static int set_kick(struct vhost_device *device, struct vhost_message *m, struct vhost_reply *reply)
 {
 	struct vhost_vring *vring = stopped_vring(device, m->payload.u64 & 0xff);
-	int old;
+	int old, rc;
 
 	(void)reply;
 	if (!vring)
 		return -EPROTO;
 	if (m->n_fds == 0)
 		return fail(device, "a queue without a kick descriptor is not supported");
-	old = swap_fd(m, &vring->kick);
+	rc = swap_fd(device, m, &vring->kick, &old);
+	if (rc != 0)
+		return rc;
 	close_fd(&old);
 	vring->started = true;
-	return device->ops->vring(device, (uint32_t)(vring - device->vring));
+	return change(device, vring);
 }
 
 /* SET_VRING_CALL and SET_VRING_ERR, also while the queue runs. */
@@ -217,8 +237,10 @@ static int set_fd(struct vhost_device *device, struct vhost_message *m, struct v
 	(void)reply;
 	if (!vring)
 		return -EPROTO;
-	old = swap_fd(m, m->type == VHOST_SET_VRING_CALL ? &vring->call : &vring->err);
-	rc = device->ops->vring(device, (uint32_t)(vring - device->vring));
+	rc = swap_fd(device, m, m->type == VHOST_SET_VRING_CALL ? &vring->call : &vring->err, &old);
+	if (rc != 0)
+		return rc;
+	rc = change(device, vring);
 	close_fd(&old); /* the lane does not use it any more */
 	return rc;
 }
@@ -256,7 +278,7 @@ static int set_enable(struct vhost_device *device, struct vhost_message *m,
 	if (!vring)
 		return -EPROTO;
 	vring->enabled = m->payload.state.num != 0;
-	return device->ops->vring(device, m->payload.state.index);
+	return change(device, vring);
 }
 
 static int get_config(struct vhost_device *device, struct vhost_message *m,

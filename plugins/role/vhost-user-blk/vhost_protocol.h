@@ -137,7 +137,15 @@ struct vhost_device;
 struct vhost_device_ops {
 	/* Replace the guest memory by the regions of SET_MEM_TABLE. Takes the descriptors of m. */
 	int (*memory)(struct vhost_device *device, struct vhost_message *m);
-	/* The vring has changed: start or change the queue accordingly. Never -EINPROGRESS. */
+	/*
+	 * Check a descriptor for kick, call or error before a vring gets it. Never -EINPROGRESS. If
+	 * it fails, the vring keeps its former descriptor.
+	 */
+	int (*check_eventfd)(struct vhost_device *device, int fd);
+	/*
+	 * The vring has changed: start or change the queue accordingly. Never -EINPROGRESS. If it
+	 * fails, the queue does not run, and the vring becomes stopped.
+	 */
 	int (*vring)(struct vhost_device *device, uint32_t index);
 	/*
 	 * The vring was stopped: complete its requests. When it is done, vring.base is the index of

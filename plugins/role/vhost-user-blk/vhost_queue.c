@@ -33,26 +33,6 @@
 
 /* -- start and stop -- */
 
-/*
- * The lane reads and writes the descriptors of a front end, and must not block: accept only
- * eventfds. Returns 0 or -EINVAL.
- */
-static int check_eventfd(int fd)
-{
-	char path[64], name[32];
-	int flags = fcntl(fd, F_GETFL);
-	ssize_t n;
-
-	if (fd < 0)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	n = readlink(path, name, sizeof(name) - 1);
-	name[n > 0 ? n : 0] = '\0';
-	if (strcmp(name, "anon_inode:[eventfd]") != 0 || flags < 0)
-		return -EINVAL;
-	return fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? -EINVAL : 0;
-}
-
 struct change {
 	struct vhost_queue *queue;
 	const struct vhost_vring *vring;
@@ -398,17 +378,32 @@ static int memory(struct vhost_device *device, struct vhost_message *m)
 	return -EINPROGRESS;
 }
 
+/*
+ * The lane reads and writes the descriptors of a front end, and must not block: accept only
+ * eventfds.
+ */
+static int check_eventfd(struct vhost_device *device, int fd)
+{
+	const int flags = fcntl(fd, F_GETFL);
+	char path[64], name[32];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, name, sizeof(name) - 1);
+	name[n > 0 ? n : 0] = '\0';
+	if (strcmp(name, "anon_inode:[eventfd]") == 0 && flags >= 0 &&
+	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0)
+		return 0;
+	device->fault = "descriptor is not an eventfd";
+	return -EINVAL;
+}
+
 static int vring(struct vhost_device *device, uint32_t index)
 {
 	struct vhost_role *role = role_of(device);
 	struct vhost_queue *queue = &role->queues[index];
-	const struct vhost_vring *now = &device->vring[index];
 
-	if (check_eventfd(now->kick) || check_eventfd(now->call) || check_eventfd(now->err)) {
-		device->fault = "descriptor is not an eventfd";
-		return -EINVAL;
-	}
-	if (!now->started || queue->is_polled) {
+	if (!device->vring[index].started || queue->is_polled) {
 		change_queue(queue);
 		return 0;
 	}
@@ -477,6 +472,7 @@ static int inflight_set(struct vhost_device *device, struct vhost_message *m)
 }
 
 const struct vhost_device_ops vhost_queue_ops = {.memory = memory,
+						 .check_eventfd = check_eventfd,
 						 .vring = vring,
 						 .drain = drain,
 						 .inflight_get = inflight_get,
