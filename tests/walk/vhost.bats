@@ -108,6 +108,12 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
+@test "a descriptor for interrupts that arrives after the queue has started" {
+	serve_disk
+	guest late-call
+	ended
+}
+
 @test "memory that is not sealed is refused, with the option of QEMU" {
 	serve_disk
 	guest memory

@@ -8,6 +8,54 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* Write the descriptors of request i, which reads `bytes` bytes to DATA, without publishing it. */
+static void describe(uint16_t i, uint32_t type, uint32_t bytes)
+{
+	const struct virtio_blk_outhdr header = {.type = type};
+	const uint64_t to = HEADER + i * 32u;
+	struct vring_desc *d = &descs()[4 * i];
+
+	memcpy(at(to), &header, sizeof(header));
+	*at(to + sizeof(header)) = 0x55;
+	d[0] = (struct vring_desc){GPA + to, sizeof(header), VRING_DESC_F_NEXT,
+				   (uint16_t)(4 * i + (bytes ? 1 : 2))};
+	d[1] = (struct vring_desc){GPA + DATA, bytes, VRING_DESC_F_WRITE | VRING_DESC_F_NEXT,
+				   (uint16_t)(4 * i + 2)};
+	d[2] = (struct vring_desc){GPA + to + sizeof(header), 1, VRING_DESC_F_WRITE, 0};
+}
+
+/* Returns 1 if the device signals an interrupt in time. */
+static int is_called(int ms)
+{
+	struct pollfd p = {.fd = call, .events = POLLIN};
+	eventfd_t value;
+
+	return poll(&p, 1, ms) == 1 && eventfd_read(call, &value) == 0;
+}
+
+/*
+ * The descriptor for interrupts comes last, as in QEMU: the device signals it for a request that
+ * it returned before.
+ */
+void late_call(void)
+{
+	const uint16_t base = stop_queue();
+
+	is_called(0);
+	describe(0, VIRTIO_BLK_T_FLUSH, 0);
+	publish(0, 1);
+	place_queue(base);
+	set_fd(SET_VRING_KICK, kick);
+	enable_queue();
+	for (int ms = 0; !has_used(); ms++)
+		if (ms == TIMEOUT_MS || poll(NULL, 0, 1) < 0)
+			fail("the request is not returned");
+	poll(NULL, 0, 20); /* the lane ends its turn */
+	set_fd(SET_VRING_CALL, call);
+	if (!is_called(TIMEOUT_MS))
+		fail("no interrupt by a descriptor that follows the request");
+}
+
 /* A descriptor that is no eventfd fails, and the device keeps the former one. */
 void descriptors(void)
 {

@@ -137,6 +137,7 @@ void many(const char *until);
 /* Submit as many requests as fit; when the device disconnects, it must have returned all. */
 void drain(const char *begun);
 void descriptors(void);
+void late_call(void);
 void hostile(void);
 void messages(void);
 void memory(void);

@@ -14,6 +14,7 @@
  *      messages          sends each wrong message of a table; the device must close the connection
  *      memory            memory that the device must refuse
  *      descriptors       gives the device descriptors that are no eventfds
+ *      late-call         sends the descriptor for interrupts after a request has been returned
  *      replace           exchanges the guest memory while the queue runs
  *
  * Exit status 1: the device did something wrong.
@@ -263,6 +264,8 @@ int main(int argc, char **argv)
 		hostile();
 	else if (strcmp(command, "descriptors") == 0)
 		descriptors();
+	else if (strcmp(command, "late-call") == 0)
+		late_call();
 	else if (strcmp(command, "replace") == 0)
 		replace();
 	else

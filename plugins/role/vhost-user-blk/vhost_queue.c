@@ -46,6 +46,8 @@ static void change_on_lane(void *arg)
 	queue->call = change->vring->call;
 	queue->err = change->vring->err;
 	queue->takes = change->vring->enabled && !queue->is_draining;
+	/* an earlier descriptor, or none, may have missed requests that were returned */
+	queue->wants_call = true;
 }
 
 static void change_queue(struct vhost_queue *queue)
