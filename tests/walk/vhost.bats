@@ -212,6 +212,23 @@ survives() { # COMMAND - end the role five times by COMMAND while requests are i
 	stop bridge store
 }
 
+@test "the session is lost while requests wait for a slot: the role ends" {
+	store_stages='{ type = "fault"; delay = "20ms"; delay_nth = 1; }'
+	need fault
+	disk_options='depth = 2;'
+	serve_disk
+	"$program" "$disk" many "$dir/end" >"$dir/guest.out" 2>&1 3>&- &
+	pids[guest]=$!
+	until_true live disk '.roles.disk.counters.guest_requests_ops > 30'
+	slay bridge
+	finish disk
+	[ "$status" -eq 1 ]
+	finish guest
+	[ "$status" -eq 0 ]
+	grep -q ' then the device has disconnected$' "$dir/guest.out"
+	stop store
+}
+
 @test "over loop, in one process" {
 	machine
 	begin disk --role bridge --role store

@@ -187,10 +187,30 @@ static bool submit(struct vhost_queue *queue, struct vhost_request *request)
 	return true;
 }
 
+/*
+ * The session has ended, so slots in quarantine stay there: end requests that wait for a slot. The
+ * guest gets no answer to them.
+ */
+static int end_waiting(struct vhost_queue *queue)
+{
+	struct vhost_request *request;
+	int n = 0;
+
+	for (; (request = vhost_list_take(&queue->waiting)); n++) {
+		request->is_lost = request->is_submitted = 1;
+		request->status = GANTRY_S_SESSION_LOST;
+		if (request->n_ios == 0)
+			end(queue, request);
+	}
+	return n;
+}
+
 static int submit_waiting(struct vhost_queue *queue)
 {
 	int n = 0;
 
+	if (gantry_unlikely(!queue->engine->up))
+		return end_waiting(queue);
 	while (queue->waiting.first && queue->engine->n_free != 0) {
 		struct vhost_request *request = vhost_list_take(&queue->waiting);
 
