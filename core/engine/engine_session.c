@@ -394,6 +394,13 @@ static void *get_shared(const struct gantry_engine *session, uint64_t *offset_p)
 	return (uint8_t *)session->region->addr + session->shared_offset;
 }
 
+static uint64_t export_limit(const struct gantry_engine *session)
+{
+	return session->phase == GN_ENGINE_RUNNING
+		       ? session->rh->client_export_limit(session->client)
+		       : UINT64_MAX;
+}
+
 const struct gantry_engine_ops gn_engine_ops = {
 	.open = open_session,
 	.memory = create_memory,
@@ -404,6 +411,7 @@ const struct gantry_engine_ops gn_engine_ops = {
 	.withdraw = withdraw,
 	.region_export = gn_engine_export,
 	.region_unexport = gn_engine_unexport,
+	.export_limit = export_limit,
 	.free = free_session,
 	.late_writes = gn_engine_late_writes,
 	.take_back = gn_engine_take_back,

@@ -214,6 +214,12 @@ struct gantry_engine_ops {
 	 *          -ENOTCONN: the session has ended
 	 */
 	int (*region_unexport)(struct gantry_engine *session, uint32_t handle);
+	/*
+	 * Get the limit of further exports: the peer is known to reject a region that is larger.
+	 *
+	 * returns  bytes; UINT64_MAX: no limit is known, or no session runs
+	 */
+	uint64_t (*export_limit)(const struct gantry_engine *session);
 	/* Free a session, after `closed`. No queue may have IO in flight. NULL has no effect. */
 	void (*free)(struct gantry_engine *session);
 

@@ -121,6 +121,18 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
+@test "memory in a file that is too large gets no pages" {
+	processes
+	device_options="$device_options max_bytes = \"64MiB\";"
+	machine
+	serve_all
+	begin disk
+	logged disk ' listening \(socket'
+	guest large
+	says disk 'guest memory rejected: .*larger than a server accepts.*limit='
+	ended
+}
+
 @test "the guest memory is replaced while the queue runs" {
 	serve_disk
 	mark store bridge disk

@@ -6,7 +6,24 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* A file that is larger than the servers accept fails before the device allocates its pages. */
+void large(void)
+{
+	struct stat st;
+
+	connect_device();
+	negotiate();
+	make_large_memory(SEALS, 1ull << 30);
+	if (set_memory() != 1)
+		fail("a file of 1 GiB is accepted");
+	if (fstat(memory_fd, &st) || st.st_blocks != 0)
+		fail("%lld blocks of the file are allocated", (long long)st.st_blocks);
+	set_up();
+	verify();
+}
 
 /* Write the descriptors of request i, which reads `bytes` bytes to DATA, without publishing it. */
 static void describe(uint16_t i, uint32_t type, uint32_t bytes)

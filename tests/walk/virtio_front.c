@@ -184,13 +184,18 @@ static void read_config(void)
 
 void make_memory(int seals)
 {
+	make_large_memory(seals, 0);
+}
+
+void make_large_memory(int seals, uint64_t more)
+{
 	if (memory_fd >= 0) {
 		munmap(low, HALF);
 		munmap(high, HALF);
 		close(memory_fd);
 	}
 	memory_fd = memfd_create("guest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (memory_fd < 0 || ftruncate(memory_fd, 2 * HALF + GAP) ||
+	if (memory_fd < 0 || ftruncate(memory_fd, (off_t)(2 * HALF + GAP + more)) ||
 	    (seals && fcntl(memory_fd, F_ADD_SEALS, seals)))
 		fail("memfd");
 	low = mmap(NULL, HALF, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);

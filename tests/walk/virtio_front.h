@@ -87,6 +87,8 @@ uint32_t reply(void *payload, uint32_t most);
 void connect_device(void);
 void negotiate(void);
 void make_memory(int seals);
+/* more: bytes of the file beyond the regions */
+void make_large_memory(int seals, uint64_t more);
 /* Returns the result of SET_MEM_TABLE. */
 uint64_t set_memory(void);
 /* Send all that a queue needs except the descriptors of kick, call and error, and ENABLE. */
@@ -137,6 +139,7 @@ void many(const char *until);
 /* Submit as many requests as fit; when the device disconnects, it must have returned all. */
 void drain(const char *begun);
 void descriptors(void);
+void large(void);
 void late_call(void);
 void hostile(void);
 void messages(void);

@@ -15,6 +15,7 @@
  *      memory            memory that the device must refuse
  *      descriptors       gives the device descriptors that are no eventfds
  *      late-call         sends the descriptor for interrupts after a request has been returned
+ *      large             memory in a file that is larger than the device accepts
  *      replace           exchanges the guest memory while the queue runs
  *
  * Exit status 1: the device did something wrong.
@@ -242,6 +243,10 @@ int main(int argc, char **argv)
 	path = argv[1];
 	if (strcmp(command, "messages") == 0) {
 		messages();
+		return 0;
+	}
+	if (strcmp(command, "large") == 0) {
+		large();
 		return 0;
 	}
 	if (strcmp(command, "memory") == 0) {

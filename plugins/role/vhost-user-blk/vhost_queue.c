@@ -135,7 +135,7 @@ static void log_memory(const struct vhost_role *role, uint32_t index,
 		strerror(-rc));
 }
 
-/* Map the regions of a message. Returns 0 or -errno; logs the cause. */
+/* Map the regions of a message. Returns 0; or -errno, and some are mapped; logs the cause. */
 static int map_regions(struct vhost_role *role, struct vhost_message *m)
 {
 	struct vhost_memory *memory = &role->next_memory;
@@ -148,7 +148,6 @@ static int map_regions(struct vhost_role *role, struct vhost_message *m)
 
 		if (rc != 0) {
 			log_memory(role, i, from, rc, why);
-			drop_regions(role, role->next_region, &memory->n);
 			return rc;
 		}
 		m->fds[i] = -1;
@@ -160,6 +159,53 @@ static int map_regions(struct vhost_role *role, struct vhost_message *m)
 		memory->n = i + 1;
 	}
 	return 0;
+}
+
+/* Returns a + b; UINT64_MAX: the sum is larger. */
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+/* Returns true if an earlier region is in the same file. */
+static bool has_earlier_region(const struct vhost_role *role, uint32_t index, const struct stat *st)
+{
+	struct stat other;
+
+	for (uint32_t i = 0; i < index; i++)
+		if (fstat(role->next_region[i]->fd, &other) == 0 && other.st_dev == st->st_dev &&
+		    other.st_ino == st->st_ino)
+			return true;
+	return false;
+}
+
+/*
+ * Compare the new regions and their files, whose pages are to be allocated, with what the peer
+ * accepts when the old regions are released. Returns 0 or -errno; logs the cause.
+ */
+static int check_limit(const struct vhost_role *role)
+{
+	uint64_t limit = role->rh->engine->export_limit(role->engine), regions = 0, files = 0;
+	struct stat st;
+
+	for (uint32_t i = 0; i < role->memory.n; i++)
+		limit = sum(limit, role->memory.region[i].bytes);
+	for (uint32_t i = 0; i < role->next_memory.n; i++) {
+		if (fstat(role->next_region[i]->fd, &st))
+			return -errno;
+		regions = sum(regions, role->next_memory.region[i].bytes);
+		if (!has_earlier_region(role, i, &st))
+			files = sum(files, (uint64_t)st.st_size);
+	}
+	if (regions <= limit && files <= limit)
+		return 0;
+	gantry_log_error(role->host,
+			 "guest memory rejected: larger than a server accepts (regions=%u, "
+			 "bytes=%llu, files=%llu, limit=%llu): raise max_bytes of the devices, or "
+			 "give the virtual machine less memory",
+			 role->next_memory.n, (unsigned long long)regions,
+			 (unsigned long long)files, (unsigned long long)limit);
+	return -E2BIG;
 }
 
 static bool is_draining(const struct vhost_role *role)
@@ -371,8 +417,12 @@ static int memory(struct vhost_device *device, struct vhost_message *m)
 
 	device->fault = "the guest memory cannot be used";
 	rc = m->payload.memory.count == 0 ? -EINVAL : map_regions(role, m);
-	if (rc != 0)
+	if (rc == 0)
+		rc = check_limit(role);
+	if (rc != 0) {
+		drop_regions(role, role->next_region, &role->next_memory.n);
 		return rc;
+	}
 	role->step = VHOST_MEMORY_ALLOCATE;
 	role->allocating = 0;
 	role->allocated_at = 0;
