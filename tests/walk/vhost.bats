@@ -114,6 +114,12 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
+@test "eventfds that block do not stop a lane" {
+	serve_disk
+	guest blocking
+	ended
+}
+
 @test "memory that is not sealed is refused, with the option of QEMU" {
 	serve_disk
 	guest memory

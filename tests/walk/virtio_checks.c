@@ -2,6 +2,7 @@
 /* virtio_checks.c - descriptors that change, and unusual orders of messages */
 #include "virtio_front.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -50,6 +51,14 @@ static int is_called(int ms)
 	return poll(&p, 1, ms) == 1 && eventfd_read(call, &value) == 0;
 }
 
+/* Wait without interrupts until the device has returned a request. */
+static void wait_used_idx(void)
+{
+	for (int ms = 0; !has_used(); ms++)
+		if (ms == TIMEOUT_MS || poll(NULL, 0, 1) < 0)
+			fail("the request is not returned");
+}
+
 /*
  * The descriptor for interrupts comes last, as in QEMU: the device signals it for a request that
  * it returned before.
@@ -64,13 +73,36 @@ void late_call(void)
 	place_queue(base);
 	set_fd(SET_VRING_KICK, kick);
 	enable_queue();
-	for (int ms = 0; !has_used(); ms++)
-		if (ms == TIMEOUT_MS || poll(NULL, 0, 1) < 0)
-			fail("the request is not returned");
+	wait_used_idx();
 	poll(NULL, 0, 20); /* the lane ends its turn */
 	set_fd(SET_VRING_CALL, call);
 	if (!is_called(TIMEOUT_MS))
 		fail("no interrupt by a descriptor that follows the request");
+}
+
+/* The front end makes the eventfds of a queue block: the device must not wait for it. */
+void blocking(void)
+{
+	const uint32_t on[2] = {0, 1};
+
+	use(2);
+	poll(NULL, 0, 100); /* the lane sleeps, and has read the kicks */
+	if (fcntl(kick, F_SETFL, 0) || fcntl(call, F_SETFL, 0) || fcntl(err, F_SETFL, 0))
+		fail("fcntl: %s", strerror(errno));
+	for (int i = 0; i < 3; i++) /* the lane wakes up without a kick */
+		must(SET_VRING_ENABLE, on, 8, NULL, 0);
+	use(2);
+	is_called(0);
+	if (eventfd_write(call, UINT64_MAX - 1)) /* the next write of 1 blocks */
+		fail("eventfd_write: %s", strerror(errno));
+	describe(0, VIRTIO_BLK_T_FLUSH, 0);
+	publish(0, 1);
+	wait_used_idx();
+	for (int i = 0; i < 3; i++)
+		must(SET_VRING_ENABLE, on, 8, NULL, 0);
+	used_idx++;
+	is_called(0);
+	use(2);
 }
 
 /* A descriptor that is no eventfd fails, and the device keeps the former one. */

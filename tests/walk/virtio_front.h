@@ -141,6 +141,7 @@ void drain(const char *begun);
 void descriptors(void);
 void large(void);
 void late_call(void);
+void blocking(void);
 void hostile(void);
 void messages(void);
 void memory(void);

@@ -16,6 +16,7 @@
  *      descriptors       gives the device descriptors that are no eventfds
  *      late-call         sends the descriptor for interrupts after a request has been returned
  *      large             memory in a file that is larger than the device accepts
+ *      blocking          makes the eventfds of a queue block
  *      replace           exchanges the guest memory while the queue runs
  *
  * Exit status 1: the device did something wrong.
@@ -271,6 +272,8 @@ int main(int argc, char **argv)
 		descriptors();
 	else if (strcmp(command, "late-call") == 0)
 		late_call();
+	else if (strcmp(command, "blocking") == 0)
+		blocking();
 	else if (strcmp(command, "replace") == 0)
 		replace();
 	else

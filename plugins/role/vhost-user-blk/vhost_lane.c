@@ -9,13 +9,44 @@
  * While the lane polls, the guest need not kick. Interrupts are sent once in each turn.
  */
 #include <linux/virtio_blk.h>
+#include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "vhost.h"
 
 #define TURN 32          /* limit of the requests that are taken in one turn */
 #define DOUBT_NS 5000000 /* how often a lane that sleeps checks doubtful requests */
+
+/* -- eventfds -- */
+
+/*
+ * The front end shares the open file description of an eventfd, and can remove O_NONBLOCK from it
+ * at any time. So the lane does not rely on the flag.
+ */
+
+/*
+ * Signal an eventfd. If its counter is full, a signal is pending, and the lane does not write. The
+ * front end can still block the lane if it fills the counter between the two calls: the kernel has
+ * no write to an eventfd that never blocks.
+ */
+static void signal_fd(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	if (fd >= 0 && poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0)
+		eventfd_write(fd, 1);
+}
+
+/* Reset an eventfd. If the counter is 0, the read fails instead of blocking. */
+static void reset_fd(int fd)
+{
+	eventfd_t value;
+	struct iovec iov = {&value, sizeof(value)};
+
+	(void)!preadv2(fd, &iov, 1, -1, RWF_NOWAIT);
+}
 
 /* -- lists -- */
 
@@ -135,8 +166,7 @@ static __attribute__((noinline)) void break_ring(struct vhost_queue *queue)
 
 	queue->is_broken = true;
 	gantry_count(queue->counters.broken, 1);
-	if (queue->err >= 0)
-		eventfd_write(queue->err, 1);
+	signal_fd(queue->err);
 	gantry_log_warn(queue->role->host,
 			"queue %u: the guest broke its ring: %s (%s=%llu): the queue is stopped "
 			"until the guest resets the device",
@@ -250,13 +280,13 @@ static int take_requests(struct vhost_queue *queue)
 static void call(struct vhost_queue *queue)
 {
 	queue->wants_call = false;
-	if (queue->call >= 0 && !queue->is_broken && vhost_ring_wants_call(&queue->ring))
-		eventfd_write(queue->call, 1);
+	if (!queue->is_broken && vhost_ring_wants_call(&queue->ring))
+		signal_fd(queue->call);
 }
 
 /* -- the poller -- */
 
-static int poll(void *self)
+static int poll_queue(void *self)
 {
 	struct vhost_queue *queue = self;
 	const struct gantry_role_host *rh = queue->role->rh;
@@ -290,10 +320,8 @@ static int arm(void *self)
 static void disarm(void *self)
 {
 	struct vhost_queue *queue = self;
-	eventfd_t value;
 
-	/* also if the queue is stopped: a guest could keep the lane awake with kicks */
-	eventfd_read(queue->kick, &value);
+	reset_fd(queue->kick); /* also if the queue is stopped */
 	if (queue->is_armed && !queue->is_broken)
 		vhost_ring_notify(&queue->ring, false);
 	queue->is_armed = false;
@@ -314,4 +342,4 @@ static int fd(void *self)
 }
 
 const struct gantry_poller vhost_lane_poller = {
-	.poll = poll, .arm = arm, .disarm = disarm, .wake_ns = wake_ns, .fd = fd};
+	.poll = poll_queue, .arm = arm, .disarm = disarm, .wake_ns = wake_ns, .fd = fd};
