@@ -105,6 +105,7 @@ ended() { # all roles end in order; the target and the gateway saw no error
 @test "descriptors that are no eventfds fail, and the former ones stay in use" {
 	serve_disk
 	guest descriptors
+	says disk 'front end: descriptor is not an eventfd \(request=SET_VRING_KICK, type=12\): request failed'
 	ended
 }
 

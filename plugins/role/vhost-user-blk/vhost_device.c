@@ -373,6 +373,7 @@ static int finish(const struct vhost_device *device, const struct vhost_message 
 	if (rc == -EPROTO || reply->bytes != 0 || !wants)
 		return rc;
 	answer_u64(reply, m, rc != 0);
+	reply->failure = rc != 0 ? device->fault : NULL;
 	return 0;
 }
 
@@ -383,6 +384,7 @@ int vhost_device_handle(struct vhost_device *device, struct vhost_message *m,
 
 	reply->bytes = 0;
 	reply->fd = -1;
+	reply->failure = NULL;
 	device->fault = "";
 	rc = handlers[m->type](device, m, reply);
 	if (rc != -EINPROGRESS)
@@ -398,6 +400,7 @@ int vhost_device_continue(struct vhost_device *device, int rc, struct vhost_repl
 
 	reply->bytes = 0;
 	reply->fd = -1;
+	reply->failure = NULL;
 	if (rc == 0 && m->type == VHOST_GET_VRING_BASE)
 		answer_base(device, m, reply);
 	return finish(device, m, rc, reply);

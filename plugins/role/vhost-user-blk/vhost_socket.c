@@ -124,6 +124,11 @@ static void handled(struct vhost_role *role, int rc, const struct vhost_reply *r
 {
 	const char *fault = rc != 0 ? role->device.fault : send_reply(role, reply);
 
+	/* a monitor can ignore the failure, QEMU for example that of SET_MEM_TABLE */
+	if (rc == 0 && reply->failure)
+		gantry_log_warn(role->host, "front end: %s (request=%s, type=%u): request failed",
+				reply->failure, vhost_message_name(role->message.type),
+				role->message.type);
 	if (fault)
 		reject(role, fault);
 }
