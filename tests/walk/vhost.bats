@@ -121,6 +121,13 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
+@test "memory without the ring of a queue that runs ends the connection" {
+	serve_disk
+	guest lost-ring
+	says disk 'front end: .* is not in one region.*\(request=SET_MEM_TABLE, type=5\): connection closed'
+	ended
+}
+
 @test "memory that is not sealed is refused, with the option of QEMU" {
 	serve_disk
 	guest memory

@@ -80,6 +80,23 @@ void late_call(void)
 		fail("no interrupt by a descriptor that follows the request");
 }
 
+/* After memory without the ring of a started queue nothing can run: the connection ends. */
+void lost_ring(void)
+{
+	const struct {
+		uint32_t count, padding;
+		struct region region;
+	} m = {1, 0, {GPA + HALF, HALF, (uintptr_t)high, HALF + GAP}};
+	uint64_t value;
+
+	use(2);
+	send_message(SET_MEM_TABLE, NEED_REPLY, &m, sizeof(m), &memory_fd, 1);
+	if (reply(&value, sizeof(value)) != 0)
+		fail("the connection stays open");
+	set_up();
+	verify();
+}
+
 /* The front end makes the eventfds of a queue block: the device must not wait for it. */
 void blocking(void)
 {

@@ -17,7 +17,6 @@
 
 #include <gantry/random.h>
 
-#define NEED_REPLY 8u
 #define PROTOCOL (1ull << 0 | 1ull << 3 | 1ull << 9 | 1ull << 12)
 
 const char *path;

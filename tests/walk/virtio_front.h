@@ -23,6 +23,7 @@
 #define MODEL (1u << 20) /* bytes of the volume that are used */
 #define SECTOR 512u
 #define TIMEOUT_MS 60000
+#define NEED_REPLY 8u
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
 
 #define DATA 0x10000u     /* guest memory: first address of data */
@@ -142,6 +143,7 @@ void descriptors(void);
 void large(void);
 void late_call(void);
 void blocking(void);
+void lost_ring(void);
 void hostile(void);
 void messages(void);
 void memory(void);

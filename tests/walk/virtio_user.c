@@ -17,6 +17,7 @@
  *      late-call         sends the descriptor for interrupts after a request has been returned
  *      large             memory in a file that is larger than the device accepts
  *      blocking          makes the eventfds of a queue block
+ *      lost-ring         memory without the ring of a queue that runs
  *      replace           exchanges the guest memory while the queue runs
  *
  * Exit status 1: the device did something wrong.
@@ -274,6 +275,8 @@ int main(int argc, char **argv)
 		late_call();
 	else if (strcmp(command, "blocking") == 0)
 		blocking();
+	else if (strcmp(command, "lost-ring") == 0)
+		lost_ring();
 	else if (strcmp(command, "replace") == 0)
 		replace();
 	else

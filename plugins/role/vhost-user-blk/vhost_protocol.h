@@ -132,7 +132,10 @@ struct vhost_device;
 /*
  * What the messages make the role do. Control thread.
  *
- * returns  0; -EINPROGRESS: vhost_device_continue() follows; another -errno: the message fails
+ * returns  0
+ *          -EINPROGRESS: vhost_device_continue() follows
+ *          -EPROTO: the connection ends
+ *          another -errno: the message fails
  */
 struct vhost_device_ops {
 	/* Replace the guest memory by the regions of SET_MEM_TABLE. Takes the descriptors of m. */

@@ -252,7 +252,10 @@ static void export_all(struct vhost_role *role)
 	}
 }
 
-/* The new memory can be used: start the queues. */
+/*
+ * The new memory can be used: start the queues. The old memory is released, so after a failure no
+ * queue can run: end the connection.
+ */
 static void finish_memory(struct vhost_role *role)
 {
 	int rc = role->memory_rc;
@@ -261,7 +264,7 @@ static void finish_memory(struct vhost_role *role)
 	for (uint32_t i = 0; i < role->n_queues && rc == 0; i++)
 		if (role->device.vring[i].started)
 			rc = start_queue(&role->queues[i]);
-	vhost_socket_continue(role, rc);
+	vhost_socket_continue(role, rc != 0 ? -EPROTO : 0);
 }
 
 /* Make the next steps of a change of the memory, as far as they are possible now. */
