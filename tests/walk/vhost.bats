@@ -128,6 +128,12 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
+@test "a front end that ends while its memory is allocated is noticed" {
+	serve_disk
+	guest gone
+	ended
+}
+
 @test "memory that is not sealed is refused, with the option of QEMU" {
 	serve_disk
 	guest memory

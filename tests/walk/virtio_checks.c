@@ -10,18 +10,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file that is larger than the servers accept fails before the device allocates its pages. */
-void large(void)
+static uint64_t allocated(void)
 {
 	struct stat st;
 
+	if (fstat(memory_fd, &st))
+		fail("fstat: %s", strerror(errno));
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* A file that is larger than the servers accept fails before the device allocates its pages. */
+void large(void)
+{
 	connect_device();
 	negotiate();
 	make_large_memory(SEALS, 1ull << 30);
 	if (set_memory() != 1)
 		fail("a file of 1 GiB is accepted");
-	if (fstat(memory_fd, &st) || st.st_blocks != 0)
-		fail("%lld blocks of the file are allocated", (long long)st.st_blocks);
+	if (allocated() != 0)
+		fail("%llu bytes of the file are allocated", (unsigned long long)allocated());
 	set_up();
 	verify();
 }
@@ -78,6 +85,25 @@ void late_call(void)
 	set_fd(SET_VRING_CALL, call);
 	if (!is_called(TIMEOUT_MS))
 		fail("no interrupt by a descriptor that follows the request");
+}
+
+/* The front end ends while the device allocates its memory: the device notices it. */
+void gone(void)
+{
+	const uint64_t bytes = 2ull << 30;
+	uint64_t before;
+
+	make_large_memory(SEALS, bytes);
+	send_memory(0);
+	close(conn);
+	do {
+		before = allocated();
+		poll(NULL, 0, 500);
+	} while (allocated() != before);
+	if (before > bytes / 2)
+		fail("%llu bytes are allocated", (unsigned long long)before);
+	set_up();
+	verify();
 }
 
 /* After memory without the ring of a started queue nothing can run: the connection ends. */

@@ -203,7 +203,7 @@ void make_large_memory(int seals, uint64_t more)
 		fail("mmap");
 }
 
-uint64_t set_memory(void)
+void send_memory(uint32_t flags)
 {
 	const struct {
 		uint32_t count, padding;
@@ -213,7 +213,17 @@ uint64_t set_memory(void)
 	       {{GPA, HALF, (uintptr_t)low, 0}, {GPA + HALF, HALF, (uintptr_t)high, HALF + GAP}}};
 	const int fds[2] = {memory_fd, memory_fd};
 
-	return tell(SET_MEM_TABLE, &m, sizeof(m), fds, 2);
+	send_message(SET_MEM_TABLE, flags, &m, sizeof(m), fds, 2);
+}
+
+uint64_t set_memory(void)
+{
+	uint64_t value;
+
+	send_memory(NEED_REPLY);
+	if (reply(&value, sizeof(value)) != sizeof(value))
+		fail("connection closed after SET_MEM_TABLE");
+	return value;
 }
 
 /* Let the device create the memory for requests in flight. */

@@ -90,6 +90,8 @@ void negotiate(void);
 void make_memory(int seals);
 /* more: bytes of the file beyond the regions */
 void make_large_memory(int seals, uint64_t more);
+/* Send SET_MEM_TABLE. */
+void send_memory(uint32_t flags);
 /* Returns the result of SET_MEM_TABLE. */
 uint64_t set_memory(void);
 /* Send all that a queue needs except the descriptors of kick, call and error, and ENABLE. */
@@ -144,6 +146,7 @@ void large(void);
 void late_call(void);
 void blocking(void);
 void lost_ring(void);
+void gone(void);
 void hostile(void);
 void messages(void);
 void memory(void);

@@ -18,6 +18,7 @@
  *      large             memory in a file that is larger than the device accepts
  *      blocking          makes the eventfds of a queue block
  *      lost-ring         memory without the ring of a queue that runs
+ *      gone              ends the connection while the device allocates memory
  *      replace           exchanges the guest memory while the queue runs
  *
  * Exit status 1: the device did something wrong.
@@ -277,6 +278,8 @@ int main(int argc, char **argv)
 		blocking();
 	else if (strcmp(command, "lost-ring") == 0)
 		lost_ring();
+	else if (strcmp(command, "gone") == 0)
+		gone();
 	else if (strcmp(command, "replace") == 0)
 		replace();
 	else

@@ -173,6 +173,8 @@ void vhost_socket_close(struct vhost_role *role);
  * then close the connection.
  */
 void vhost_socket_hang_up(struct vhost_role *role);
+/* While an action is pending, the socket is not watched: notice the end of the connection. */
+void vhost_socket_check(struct vhost_role *role);
 /* An action that returned -EINPROGRESS has ended. */
 void vhost_socket_continue(struct vhost_role *role, int rc);
 /* Queues and memory are released: wait for the next front end. */

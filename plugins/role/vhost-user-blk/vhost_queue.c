@@ -388,6 +388,7 @@ static void allocate(void *arg)
 
 	if (role->step != VHOST_MEMORY_ALLOCATE)
 		return;
+	vhost_socket_check(role);
 	if (role->phase == VHOST_LEAVING || role->allocating == role->next_memory.n) {
 		end_allocation(role, 0);
 		return;

@@ -11,6 +11,7 @@
  * notices the end of the connection finds all requests returned.
  */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -63,6 +64,14 @@ void vhost_socket_hang_up(struct vhost_role *role)
 	close_fds(role->fds, &role->n_fds);
 	role->phase = VHOST_LEAVING;
 	vhost_queue_release_all(role);
+}
+
+void vhost_socket_check(struct vhost_role *role)
+{
+	struct pollfd p = {.fd = role->fd, .events = POLLRDHUP};
+
+	if (role->phase == VHOST_CONNECTED && poll(&p, 1, 0) == 1)
+		vhost_socket_hang_up(role);
 }
 
 void vhost_socket_released(struct vhost_role *role)
