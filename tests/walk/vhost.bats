@@ -134,6 +134,12 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
+@test "a request before a broken one is signalled" {
+	serve_disk
+	guest half-broken
+	ended
+}
+
 @test "memory that is not sealed is refused, with the option of QEMU" {
 	serve_disk
 	guest memory

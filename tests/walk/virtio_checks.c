@@ -123,6 +123,22 @@ void lost_ring(void)
 	verify();
 }
 
+/* A request that is complete at once, and then a broken ring: the device signals both. */
+void half_broken(void)
+{
+	struct pollfd p = {.fd = err, .events = POLLIN};
+
+	use(2);
+	is_called(0);
+	describe(0, VIRTIO_BLK_T_GET_ID, VIRTIO_BLK_ID_BYTES);
+	avail()->ring[(uint16_t)(avail_idx + 1) % NUM] = NUM; /* no descriptor */
+	publish(0, 2);
+	if (poll(&p, 1, TIMEOUT_MS) != 1)
+		fail("the device does not notice the broken ring");
+	if (!has_used() || !is_called(TIMEOUT_MS))
+		fail("no interrupt for a request before the broken one");
+}
+
 /* The front end makes the eventfds of a queue block: the device must not wait for it. */
 void blocking(void)
 {

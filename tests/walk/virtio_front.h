@@ -147,6 +147,7 @@ void late_call(void);
 void blocking(void);
 void lost_ring(void);
 void gone(void);
+void half_broken(void);
 void hostile(void);
 void messages(void);
 void memory(void);

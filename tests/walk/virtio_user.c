@@ -19,6 +19,7 @@
  *      blocking          makes the eventfds of a queue block
  *      lost-ring         memory without the ring of a queue that runs
  *      gone              ends the connection while the device allocates memory
+ *      half-broken       a request, and then a broken ring
  *      replace           exchanges the guest memory while the queue runs
  *
  * Exit status 1: the device did something wrong.
@@ -280,6 +281,8 @@ int main(int argc, char **argv)
 		lost_ring();
 	else if (strcmp(command, "gone") == 0)
 		gone();
+	else if (strcmp(command, "half-broken") == 0)
+		half_broken();
 	else if (strcmp(command, "replace") == 0)
 		replace();
 	else

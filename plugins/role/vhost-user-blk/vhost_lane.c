@@ -280,7 +280,7 @@ static int take_requests(struct vhost_queue *queue)
 static void call(struct vhost_queue *queue)
 {
 	queue->wants_call = false;
-	if (!queue->is_broken && vhost_ring_wants_call(&queue->ring))
+	if (vhost_ring_wants_call(&queue->ring)) /* also for requests before the ring broke */
 		signal_fd(queue->call);
 }
 
