@@ -49,6 +49,7 @@ struct vhost_request {
 	uint8_t *status_addr;
 	uint64_t offset;      /* bytes, in the volume */
 	uint64_t bytes, done; /* of the data; done: submitted */
+	uint64_t in_bytes;    /* before the status byte, of the pieces that the device writes */
 	uint32_t n, at, skip; /* pieces; next piece, and how much of it is submitted */
 	struct vhost_request *next;
 	struct vhost_piece piece[VHOST_PIECES_MAX];

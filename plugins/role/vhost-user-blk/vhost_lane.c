@@ -92,6 +92,18 @@ static uint8_t status_of(const struct vhost_request *request)
 							 : VIRTIO_BLK_S_IOERR;
 }
 
+/*
+ * Returns the length for the used ring: the bytes that the device has written, from the first on.
+ * The status byte counts if no byte before it was left out.
+ */
+static uint32_t written(const struct vhost_request *request)
+{
+	const bool has_data = request->opcode == GANTRY_OP_READ && request->status == GANTRY_S_OK;
+	const uint64_t bytes = has_data ? request->done : 0;
+
+	return (uint32_t)(bytes + (bytes == request->in_bytes));
+}
+
 /* Forget a request, whether the guest got an answer or not. */
 static void release(struct vhost_queue *queue, struct vhost_request *request)
 {
@@ -103,15 +115,12 @@ static void release(struct vhost_queue *queue, struct vhost_request *request)
 
 void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request)
 {
-	const bool reads = request->opcode == GANTRY_OP_READ;
-
 	gantry_count(queue->counters.requests, 1);
 	if (request->status != GANTRY_S_OK)
 		gantry_count(queue->counters.failed, 1);
 	if (!queue->is_broken && !request->is_lost) {
 		__atomic_store_n(request->status_addr, status_of(request), __ATOMIC_RELAXED);
-		vhost_ring_put(&queue->ring, request->head,
-			       (reads ? (uint32_t)request->bytes : 0) + 1);
+		vhost_ring_put(&queue->ring, request->head, written(request));
 		queue->wants_call = true;
 	}
 	release(queue, request);

@@ -82,6 +82,7 @@ int vhost_request_init(struct vhost_queue *queue, struct vhost_request *request)
 	request->status_addr = vhost_chain_status(chain);
 	if (!request->status_addr)
 		return broken(queue, "request has no status byte", "writable", 0);
+	request->in_bytes = chain->in_bytes;
 	type = le32toh(header.type);
 	n_out = chain->n_out;
 	request->opcode = type == VIRTIO_BLK_T_OUT     ? GANTRY_OP_WRITE
