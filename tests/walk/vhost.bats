@@ -250,6 +250,33 @@ survives() { # COMMAND - end the role five times by COMMAND while requests are i
 	stop bridge store
 }
 
+turns() { # turns of the lane of the role
+	"$GANTRY" stat --dir "$dir/stat" --json disk | jq '[.processes[0].threads[].turns] | add'
+}
+
+@test "a lane whose requests wait for a slot sleeps" {
+	disk_options='depth = 2;'
+	connect_options='resume = "60s";'
+	serve_disk
+	"$program" "$disk" many "$dir/end" >"$dir/guest.out" 2>&1 3>&- &
+	pids[guest]=$!
+	until_true live disk '.roles.disk.counters.guest_requests_ops > 30'
+	slay bridge
+	logged disk 'session lost'
+	until_true live disk '.roles.disk.client_sessions[0].state != "running"'
+	before=$(turns)
+	sleep 2 # lint: allowed, the time in which the lane must not turn
+	echo "turns: $(($(turns) - before))"
+	[ $(($(turns) - before)) -lt 200 ]
+	serve bridge
+	logged disk 'session resumed'
+	: >"$dir/end"
+	finish guest
+	cat "$dir/guest.out"
+	[ "$status" -eq 0 ]
+	stop disk bridge store
+}
+
 @test "the session is lost while requests wait for a slot: the role ends" {
 	store_stages='{ type = "fault"; delay = "20ms"; delay_nth = 1; }'
 	need fault

@@ -322,6 +322,9 @@ static int arm(void *self)
 		return 1;
 	if (!queue->takes || queue->is_broken)
 		return 0;
+	/* no request is taken while others wait for a slot: sleep until an IO completes */
+	if (queue->waiting.first)
+		return queue->engine->n_free != 0 || !queue->engine->up;
 	queue->is_armed = true;
 	return vhost_ring_notify(&queue->ring, true);
 }
