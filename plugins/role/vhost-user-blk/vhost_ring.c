@@ -40,19 +40,24 @@ static int by_counter(const void *a, const void *b, void *arg)
 static void recover(struct vhost_ring *ring)
 {
 	struct vhost_inflight *inflight = ring->inflight;
-	const bool is_new = inflight->version == 0;
+	const bool is_new = __atomic_load_n(&inflight->version, __ATOMIC_RELAXED) == 0;
 	uint64_t counter[VHOST_RING_MAX];
 
 	if (is_new) {
 		inflight->version = 1;
 		inflight->num = ring->num;
-	} else if (inflight->used_idx != ring->next_used) {
-		inflight->desc[inflight->last_batch_head & (ring->num - 1)].inflight = 0;
+	} else if (__atomic_load_n(&inflight->used_idx, __ATOMIC_RELAXED) != ring->next_used) {
+		const uint16_t last = __atomic_load_n(&inflight->last_batch_head,
+						      __ATOMIC_RELAXED) &
+				      (ring->num - 1);
+
+		__atomic_store_n(&inflight->desc[last].inflight, 0, __ATOMIC_RELEASE);
 	}
-	inflight->used_idx = ring->next_used;
+	/* not before the store above: this process can end between the two stores as well */
+	__atomic_store_n(&inflight->used_idx, ring->next_used, __ATOMIC_RELEASE);
 	for (uint16_t i = 0; i < ring->num; i++) {
-		counter[i] = inflight->desc[i].counter;
-		if (inflight->desc[i].inflight != 1)
+		counter[i] = __atomic_load_n(&inflight->desc[i].counter, __ATOMIC_RELAXED);
+		if (__atomic_load_n(&inflight->desc[i].inflight, __ATOMIC_RELAXED) != 1)
 			continue;
 		ring->again[ring->n_again++] = i;
 		if (counter[i] >= ring->counter)
