@@ -85,6 +85,7 @@ struct vhost_queue {
 	struct vhost_ring ring;
 	struct vhost_memory memory;
 	int call, err;
+	bool fua; /* writes must be stable before they complete */
 	bool takes; /* take requests */
 	bool is_broken;
 	bool reports;    /* report when no request is left */
@@ -127,7 +128,6 @@ struct vhost_role {
 	bool is_started; /* the session runs */
 	bool is_closed;  /* the session has ended */
 	bool is_stopping, has_failed, is_finished;
-	bool fua; /* writes must be stable before they complete */
 	uint64_t *connections;
 
 	/* -- socket -- */

@@ -83,8 +83,8 @@ static int start_queue(struct vhost_queue *queue)
 		role->device.fault = "the ring is not in one region of the guest memory";
 		return rc;
 	}
-	role->fua = (role->volume.ops & 1u << GANTRY_OP_FLUSH) != 0 &&
-		    (role->device.features & 1u << VIRTIO_BLK_F_FLUSH) == 0;
+	queue->fua = (role->volume.ops & 1u << GANTRY_OP_FLUSH) != 0 &&
+		     (role->device.features & 1u << VIRTIO_BLK_F_FLUSH) == 0;
 	queue->memory = role->memory;
 	queue->call = vring->call;
 	queue->err = vring->err;

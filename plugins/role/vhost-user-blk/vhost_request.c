@@ -204,7 +204,7 @@ static void fill_data(struct vhost_queue *queue, struct vhost_request *request,
 	uint8_t *buffer = gantry_engine_slot_buffer(queue->engine, io);
 	uint32_t rest = piece->bytes - request->skip, flags = 0, bytes = 0;
 
-	if (request->opcode == GANTRY_OP_WRITE && queue->role->fua)
+	if (request->opcode == GANTRY_OP_WRITE && queue->fua)
 		flags = GANTRY_IO_FUA;
 	if (rest < left)
 		bytes = make_list(queue, request, (struct gantry_list_entry *)(void *)buffer,
