@@ -268,6 +268,16 @@ bool vhost_ring_notify(struct vhost_ring *ring, bool on)
 	return load16(&ring->avail->idx, 1) != ring->next_avail || ring->again_at < ring->n_again;
 }
 
+/* Copy bytes of the guest memory, with any alignment. Each byte is loaded once. */
+static void load_bytes(uint8_t *to, const uint8_t *from, uint32_t bytes)
+{
+	if (((uintptr_t)from | bytes) % 8 == 0)
+		gantry_shm_read(to, from, bytes);
+	else
+		for (uint32_t i = 0; i < bytes; i++)
+			to[i] = GANTRY_SHM_LOAD(from + i, 8, __ATOMIC_RELAXED);
+}
+
 int vhost_chain_read(struct vhost_chain *chain, void *to, uint32_t bytes)
 {
 	uint8_t *at = to;
@@ -280,7 +290,7 @@ int vhost_chain_read(struct vhost_chain *chain, void *to, uint32_t bytes)
 		struct vhost_piece *piece = &chain->piece[n];
 		const uint32_t part = bytes < piece->bytes ? bytes : piece->bytes;
 
-		memcpy(at, piece->addr, part);
+		load_bytes(at, piece->addr, part);
 		at += part;
 		bytes -= part;
 		piece->addr += part;
