@@ -250,6 +250,35 @@ survives() { # COMMAND - end the role five times by COMMAND while requests are i
 	stop bridge store
 }
 
+lowest_free_fd() { # of the role
+	local fd=0
+	while [ -e "/proc/${pids[disk]}/fd/$fd" ]; do fd=$((fd + 1)); done
+	echo "$fd"
+}
+
+ticks() { # processor time of the role
+	awk '{ print $14 + $15 }' "/proc/${pids[disk]}/stat"
+}
+
+@test "a role without a free descriptor waits, and accepts the front end later" {
+	command -v prlimit >/dev/null || skip "prlimit is not installed"
+	serve_disk
+	prlimit --pid "${pids[disk]}" --nofile="$(lowest_free_fd):"
+	"$program" "$disk" verify >"$dir/guest.out" 2>&1 3>&- &
+	pids[guest]=$!
+	logged disk 'front end cannot be accepted \(socket=.*\): Too many open files'
+	before=$(ticks)
+	sleep 2 # lint: allowed, the time in which the role must not use the processor
+	echo "ticks: $(($(ticks) - before))"
+	[ $(($(ticks) - before)) -lt 50 ]
+	[ "$(grep -c 'cannot be accepted' "$dir/disk.log")" -le 5 ]
+	prlimit --pid "${pids[disk]}" --nofile=1024:
+	finish guest
+	cat "$dir/guest.out"
+	[ "$status" -eq 0 ]
+	ended
+}
+
 turns() { # turns of the lane of the role
 	"$GANTRY" stat --dir "$dir/stat" --json disk | jq '[.processes[0].threads[].turns] | add'
 }

@@ -21,6 +21,7 @@
 #include "vhost.h"
 
 #define SOCKET_MODE 0600
+#define ACCEPT_AGAIN_NS 1000000000ull /* pause after accept4(2) has failed */
 
 static void on_readable(void *arg);
 
@@ -34,13 +35,38 @@ static void close_fds(int *fds, uint32_t *n_p)
 	*n_p = 0;
 }
 
+static void on_connect(void *arg);
+
+static void listen_again(void *arg)
+{
+	struct vhost_role *role = arg;
+
+	if (role->rh->fd_watch(role->rh, role->listen_fd, on_connect, role) != 0)
+		gantry_log_error(role->host, "out of memory: no front end can connect any more");
+}
+
+/*
+ * A connection that cannot be accepted stays in the backlog, so the listener stays readable: do not
+ * watch it for a while.
+ */
+static void pause_listener(struct vhost_role *role)
+{
+	gantry_log_warn(role->host, "front end cannot be accepted (socket=%s): %s: trying again",
+			role->conf->socket, strerror(errno));
+	if (role->rh->after(role->rh, ACCEPT_AGAIN_NS, listen_again, role) == 0)
+		role->rh->fd_unwatch(role->rh, role->listen_fd);
+}
+
 static void on_connect(void *arg)
 {
 	struct vhost_role *role = arg;
 	int fd = accept4(role->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			pause_listener(role);
 		return;
+	}
 	if (role->rh->fd_watch(role->rh, fd, on_readable, role) != 0) {
 		close(fd);
 		return;
@@ -88,8 +114,8 @@ void vhost_socket_released(struct vhost_role *role)
 	gantry_log_info(role->host, "front end disconnected (socket=%s)", role->conf->socket);
 	if (ends)
 		vhost_role_check_end(role);
-	else if (role->rh->fd_watch(role->rh, role->listen_fd, on_connect, role) != 0)
-		gantry_log_error(role->host, "out of memory: no front end can connect any more");
+	else
+		listen_again(role);
 }
 
 /* -- messages -- */
@@ -319,6 +345,7 @@ void vhost_socket_close(struct vhost_role *role)
 {
 	if (role->listen_fd < 0)
 		return;
+	role->rh->after_cancel(role->rh, role); /* of listen_again() */
 	if (role->phase == VHOST_IDLE)
 		role->rh->fd_unwatch(role->rh, role->listen_fd);
 	unlink(role->conf->socket);
