@@ -250,6 +250,20 @@ survives() { # COMMAND - end the role five times by COMMAND while requests are i
 	stop bridge store
 }
 
+@test "a stage that loses a request ends the role" {
+	need fault
+	disk_options='stages = ( { type = "fault"; error = "session_lost"; error_nth = 40; } );'
+	serve_disk
+	"$program" "$disk" many "$dir/end" >"$dir/guest.out" 2>&1 3>&- &
+	pids[guest]=$!
+	finish disk
+	[ "$status" -eq 1 ]
+	says disk 'request lost, although the session runs'
+	finish guest
+	[ "$status" -eq 0 ]
+	stop bridge store
+}
+
 lowest_free_fd() { # of the role
 	local fd=0
 	while [ -e "/proc/${pids[disk]}/fd/$fd" ]; do fd=$((fd + 1)); done

@@ -88,6 +88,7 @@ struct vhost_queue {
 	bool fua; /* writes must be stable before they complete */
 	bool takes; /* take requests */
 	bool is_broken;
+	bool has_lost; /* the loss of a request was reported */
 	bool reports;    /* report when no request is left */
 	bool wants_call; /* requests were returned since the last interrupt */
 	bool is_armed;
@@ -161,6 +162,11 @@ struct vhost_role {
 /* -- vhost_role.c -- */
 /* End the role if the front end has gone and the session has ended. */
 void vhost_role_check_end(struct vhost_role *role);
+/*
+ * Posted by a lane: a request has ended with the status of a lost session. If the session does not
+ * end, the role does. arg: the role
+ */
+void vhost_role_request_lost(void *arg);
 /* Copy bytes of the configuration space. */
 void vhost_role_config(struct vhost_device *device, uint32_t offset, void *to, uint32_t bytes);
 

@@ -123,6 +123,10 @@ void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request)
 		vhost_ring_put(&queue->ring, request->head, written(request));
 		queue->wants_call = true;
 	}
+	if (gantry_unlikely(request->is_lost) && !queue->has_lost) {
+		queue->has_lost = true;
+		queue->role->rh->post(queue->role->rh, vhost_role_request_lost, queue->role);
+	}
 	release(queue, request);
 }
 

@@ -18,6 +18,9 @@
 
 #include "vhost.h"
 
+/* wait for `closed` after a request was lost; then only this request was */
+#define LOSS_NS 1000000000ull
+
 #define AT(field) offsetof(struct vhost_conf, field)
 
 static const struct gantry_option options[] = {
@@ -111,6 +114,28 @@ static void stop(struct vhost_role *role)
 	if (role->phase == VHOST_IDLE)
 		vhost_socket_close(role);
 	vhost_role_check_end(role);
+}
+
+static void end_after_loss(void *arg)
+{
+	struct vhost_role *role = arg;
+
+	if (role->is_stopping)
+		return;
+	gantry_log_error(role->host,
+			 "request lost, although the session runs: a stage or a peer reported the "
+			 "end of the session: the role ends, because the guest gets no answer");
+	role->has_failed = true;
+	stop(role);
+}
+
+void vhost_role_request_lost(void *arg)
+{
+	struct vhost_role *role = arg;
+
+	/* usually the session has ended, and `closed` follows */
+	if (!role->is_stopping && role->rh->after(role->rh, LOSS_NS, end_after_loss, role) != 0)
+		end_after_loss(role);
 }
 
 static void started(void *arg)
