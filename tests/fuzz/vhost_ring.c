@@ -168,7 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < sizeof(kept) / 8; i++)
 		kept[i] = bytes(1) % 4 == 0 ? bytes(8) : bytes(1) % 2;
 	require(vhost_ring_init(&ring, &vring, &memory, bytes(1) % 2 ? inflight : NULL) == 0);
-	require(ring.n_again <= NUM);
+	require(ring.n_resubmit <= NUM);
 	for (int i = 0; i < 100 && left; i++) {
 		ring.fault = "";
 		use(&ring);

@@ -42,15 +42,15 @@ struct vhost_request {
 	uint16_t head;
 	uint8_t opcode;       /* enum gantry_opcode */
 	uint8_t is_submitted; /* all IOs of the request are submitted */
-	uint8_t is_doubtful;  /* an agent might still access the guest memory */
-	uint8_t is_lost;      /* the session has ended: the guest gets no answer */
+	uint8_t is_doubtful;  /* a peer might still access the guest memory: return it later */
+	uint8_t is_lost;      /* the session has ended: do not return the request to the guest */
 	uint16_t status;      /* enum gantry_status: the first error */
 	uint32_t n_ios;       /* in flight */
 	uint8_t *status_addr;
 	uint64_t offset;      /* bytes, in the volume */
 	uint64_t bytes, done; /* of the data; done: submitted */
 	uint64_t in_bytes;    /* before the status byte, of the pieces that the device writes */
-	uint32_t n, at, skip; /* pieces; next piece, and how much of it is submitted */
+	uint32_t n, at, skip; /* pieces; at: next piece; skip: bytes of it already submitted */
 	struct vhost_request *next;
 	struct vhost_piece piece[VHOST_PIECES_MAX];
 };
@@ -58,7 +58,7 @@ struct vhost_request {
 /* An IO of a request; indexed by slot. */
 struct vhost_io {
 	struct vhost_request *request;
-	uint32_t at, skip; /* where its data begins, in the pieces of the request */
+	uint32_t at, skip; /* at: first piece of its data; skip: bytes of it before the data */
 	uint8_t is_bounced;
 };
 
@@ -85,16 +85,16 @@ struct vhost_queue {
 	struct vhost_ring ring;
 	struct vhost_memory memory;
 	int call, err;
-	bool fua; /* writes must be stable before they complete */
-	bool takes; /* take requests */
+	bool fua;        /* writes must be stable before they complete */
+	bool is_enabled; /* take requests */
 	bool is_broken;
-	bool has_lost; /* the loss of a request was reported */
-	bool reports;    /* report when no request is left */
-	bool wants_call; /* requests were returned since the last interrupt */
+	bool has_lost;        /* the loss of a request was reported */
+	bool reports_drained; /* post vhost_queue_drained() when n_requests is 0 */
+	bool wants_call;      /* requests were returned since the last interrupt */
 	bool is_armed;
 	uint32_t n_requests;        /* taken and not returned */
 	struct vhost_list waiting;  /* not all of their IOs are submitted */
-	struct vhost_list doubtful; /* complete, but an agent might access the memory */
+	struct vhost_list doubtful; /* complete, but a peer might access the memory */
 	struct vhost_request *free;
 	struct vhost_io *ios;         /* indexed by slot */
 	struct gantry_pieces *pieces; /* indexed by slot; for stages */

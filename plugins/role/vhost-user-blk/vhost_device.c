@@ -94,7 +94,7 @@ static struct vhost_vring *vring_of(struct vhost_device *device, uint64_t index)
 {
 	if (index < device->n_queues)
 		return &device->vring[index];
-	device->fault = "there is no such queue";
+	device->fault = "queue does not exist";
 	return NULL;
 }
 

@@ -3,7 +3,7 @@
  * vhost_lane.c - polls a virtqueue. Lane's thread.
  *
  *      available --take--> request --submit--> IOs --complete--> answer --> used, interrupt
- *                             `--> waiting: no slot is free         `--> doubtful: an agent might
+ *                             `--> waiting: no slot is free         `--> doubtful: a peer might
  *                                                                        still access the memory
  *
  * While the lane polls, the guest need not kick. Interrupts are sent once in each turn.
@@ -132,7 +132,7 @@ void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request)
 
 /*
  * All IOs of a request have completed. The guest may use its memory after the answer, so a request
- * whose memory an agent might still access waits.
+ * whose memory a peer might still access waits.
  */
 static void end(struct vhost_queue *queue, struct vhost_request *request)
 {
@@ -165,7 +165,7 @@ static void settle(struct vhost_queue *queue)
 	    (queue->engine->up && queue->engine->n_doubtful != 0))
 		return;
 	while ((request = vhost_list_take(&queue->doubtful))) {
-		/* without a session nothing tells when the memory is released */
+		/* without a session no event reports when peers release the memory */
 		request->is_lost |= !queue->engine->up;
 		vhost_lane_answer(queue, request);
 	}
@@ -181,9 +181,9 @@ static __attribute__((noinline)) void break_ring(struct vhost_queue *queue)
 	gantry_count(queue->counters.broken, 1);
 	signal_fd(queue->err);
 	gantry_log_warn(queue->role->host,
-			"queue %u: the guest broke its ring: %s (%s=%llu): the queue is stopped "
-			"until the guest resets the device",
-			queue->index, ring->fault, ring->fault_key,
+			"queue stopped: invalid ring: %s (queue=%u, %s=%llu): reset the device in "
+			"the guest",
+			ring->fault, queue->index, ring->fault_key,
 			(unsigned long long)ring->fault_value);
 }
 
@@ -270,7 +270,7 @@ static int take_requests(struct vhost_queue *queue)
 {
 	int n = 0;
 
-	while (n < TURN && queue->takes && !queue->is_broken && !queue->waiting.first) {
+	while (n < TURN && queue->is_enabled && !queue->is_broken && !queue->waiting.first) {
 		struct vhost_request *request = take(queue);
 		int rc;
 
@@ -310,8 +310,8 @@ static int poll_queue(void *self)
 	settle(queue);
 	if (queue->wants_call)
 		call(queue);
-	if (gantry_unlikely(queue->reports) && queue->n_requests == 0) {
-		queue->reports = false;
+	if (gantry_unlikely(queue->reports_drained) && queue->n_requests == 0) {
+		queue->reports_drained = false;
 		rh->post(rh, vhost_queue_drained, queue);
 		n++;
 	}
@@ -322,9 +322,9 @@ static int arm(void *self)
 {
 	struct vhost_queue *queue = self;
 
-	if (queue->wants_call || (queue->reports && queue->n_requests == 0))
+	if (queue->wants_call || (queue->reports_drained && queue->n_requests == 0))
 		return 1;
-	if (!queue->takes || queue->is_broken)
+	if (!queue->is_enabled || queue->is_broken)
 		return 0;
 	/* no request is taken while others wait for a slot: sleep until an IO completes */
 	if (queue->waiting.first)

@@ -4,7 +4,9 @@
 
 #include <stddef.h>
 
-/* Addresses below the region wrap around, and are beyond its end then. */
+/*
+ * An address below the region gives a difference above region->bytes by unsigned wrap-around.
+ */
 const struct vhost_region *vhost_memory_find(const struct vhost_memory *memory, uint64_t gpa,
 					     uint64_t *bytes_p)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* What a request must look like. A request without a name is not accepted. */
+/* Limits of each request type. A request without a name is not accepted. */
 static const struct rule {
 	const char *name;
 	uint32_t min_size, max_size; /* bytes of the payload */
@@ -59,7 +59,7 @@ const char *vhost_message_header(const void *bytes, struct vhost_message *m)
 	if ((m->flags & VHOST_FLAG_VERSION_MASK) != VHOST_FLAG_VERSION)
 		return "version of the protocol is not 1";
 	if (m->flags & VHOST_FLAG_REPLY)
-		return "a reply where a request belongs";
+		return "reply flag is set in a request";
 	if (m->size < rule->min_size || m->size > rule->max_size)
 		return "size of the payload is wrong";
 	return NULL;

@@ -130,7 +130,7 @@ struct vhost_vring {
 struct vhost_device;
 
 /*
- * What the messages make the role do. Control thread.
+ * Actions of the role, called by the message handlers. Control thread.
  *
  * returns  0
  *          -EINPROGRESS: vhost_device_continue() follows
@@ -151,8 +151,8 @@ struct vhost_device_ops {
 	 */
 	int (*vring)(struct vhost_device *device, uint32_t index);
 	/*
-	 * The vring was stopped: complete its requests. When it is done, vring.base is the index of
-	 * the next available entry.
+	 * Complete the requests of a stopped vring. Afterwards vring.base is the index of the next
+	 * available entry.
 	 */
 	int (*drain)(struct vhost_device *device, uint32_t index);
 	/*
@@ -186,7 +186,10 @@ struct vhost_reply {
 	uint8_t data[VHOST_HEADER_BYTES + VHOST_PAYLOAD_MAX];
 };
 
-/* vhost_device_init - reset a device, when a front end connects. offered etc. stay. */
+/*
+ * vhost_device_init - reset a device when a front end connects. Keeps ops, n_queues, offered and
+ * protocol_offered.
+ */
 void vhost_device_init(struct vhost_device *device);
 /* vhost_device_fini - close the descriptors of all vrings. */
 void vhost_device_fini(struct vhost_device *device);

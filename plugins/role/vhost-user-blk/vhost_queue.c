@@ -9,10 +9,10 @@
  *                    -> unexport the old regions -> export the new regions -> start the queues
  *                    -> answer
  *
- * So no agent accesses the old memory when SET_MEM_TABLE is answered.
+ * So no peer accesses the old memory when SET_MEM_TABLE is answered.
  *
- * Importers of shared memory accept only a file that has all its pages, also those that the guest
- * does not see as memory. So the role allocates the pages of the whole file.
+ * Peers reject a memfd that lacks pages, also outside the mapped regions. So the role allocates the
+ * pages of the whole file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ static void change_on_lane(void *arg)
 
 	queue->call = change->vring->call;
 	queue->err = change->vring->err;
-	queue->takes = change->vring->enabled && !queue->is_draining;
+	queue->is_enabled = change->vring->enabled && !queue->is_draining;
 	/* an earlier descriptor, or none, may have missed requests that were returned */
 	queue->wants_call = true;
 }
@@ -80,7 +80,7 @@ static int start_queue(struct vhost_queue *queue)
 	int rc = vhost_ring_init(&queue->ring, vring, &role->memory, inflight_of(queue));
 
 	if (rc != 0) {
-		role->device.fault = "the ring is not in one region of the guest memory";
+		role->device.fault = "a part of the ring is misaligned or not in one region";
 		return rc;
 	}
 	queue->fua = (role->volume.ops & 1u << GANTRY_OP_FLUSH) != 0 &&
@@ -89,7 +89,7 @@ static int start_queue(struct vhost_queue *queue)
 	queue->call = vring->call;
 	queue->err = vring->err;
 	queue->kick = vring->kick;
-	queue->takes = vring->enabled;
+	queue->is_enabled = vring->enabled;
 	queue->wants_call = true; /* the guest may have missed an interrupt */
 	poller.self = queue;
 	rc = role->rh->poller_add(queue->lane, &poller);
@@ -103,8 +103,8 @@ static void drain_on_lane(void *arg)
 {
 	struct vhost_queue *queue = arg;
 
-	queue->takes = false;
-	queue->reports = true;
+	queue->is_enabled = false;
+	queue->reports_drained = true;
 }
 
 static void drain_queue(struct vhost_queue *queue)
@@ -129,8 +129,8 @@ static void log_memory(const struct vhost_role *role, uint32_t index,
 {
 	gantry_log_error(
 		role->host,
-		"guest memory cannot be used: %s (region=%u, gpa=0x%llx, bytes=%llu): %s: give the "
-		"virtual machine memory by -object memory-backend-memfd,share=on,seal=on",
+		"guest memory rejected: %s (region=%u, gpa=0x%llx, bytes=%llu): %s: use -object "
+		"memory-backend-memfd,share=on,seal=on",
 		why, index, (unsigned long long)region->gpa, (unsigned long long)region->bytes,
 		strerror(-rc));
 }
@@ -430,7 +430,8 @@ static int memory(struct vhost_device *device, struct vhost_message *m)
 	role->step = VHOST_MEMORY_ALLOCATE;
 	role->allocating = 0;
 	role->allocated_at = 0;
-	allocate_later(role); /* the change must not end before this function returns */
+	allocate_later(
+		role); /* allocate() must run after this function has returned -EINPROGRESS */
 	return -EINPROGRESS;
 }
 

@@ -33,9 +33,9 @@ static int by_counter(const void *a, const void *b, void *arg)
 }
 
 /*
- * Find the requests that an earlier process took and did not return. A process can end between any
- * two stores of vhost_ring_put(): if it has stored the index of the used ring, but not that of
- * `inflight`, the last request has been returned.
+ * Find the requests that an earlier process took and did not return. If the process ended after it
+ * stored used->idx and before it stored inflight->used_idx, the guest already has the request
+ * last_batch_head.
  */
 static void recover(struct vhost_ring *ring)
 {
@@ -59,18 +59,18 @@ static void recover(struct vhost_ring *ring)
 		counter[i] = __atomic_load_n(&inflight->desc[i].counter, __ATOMIC_RELAXED);
 		if (__atomic_load_n(&inflight->desc[i].inflight, __ATOMIC_RELAXED) != 1)
 			continue;
-		ring->again[ring->n_again++] = i;
+		ring->resubmit[ring->n_resubmit++] = i;
 		if (counter[i] >= ring->counter)
 			ring->counter = counter[i] + 1;
 	}
-	qsort_r(ring->again, ring->n_again, sizeof(ring->again[0]), by_counter, counter);
+	qsort_r(ring->resubmit, ring->n_resubmit, sizeof(ring->resubmit[0]), by_counter, counter);
 	/*
 	 * Every taken request is in flight or in the used ring. The front end's base is not used:
 	 * it is the index of the used ring when the front end noticed the loss, and the earlier
 	 * process can have returned more requests since.
 	 */
 	if (!is_new)
-		ring->next_avail = (uint16_t)(ring->next_used + ring->n_again);
+		ring->next_avail = (uint16_t)(ring->next_used + ring->n_resubmit);
 }
 
 int vhost_ring_init(struct vhost_ring *ring, const struct vhost_vring *vring,
@@ -104,8 +104,8 @@ int vhost_ring_take(struct vhost_ring *ring, uint16_t *head_p)
 {
 	uint16_t head, n;
 
-	if (ring->again_at < ring->n_again) {
-		*head_p = ring->again[ring->again_at++];
+	if (ring->resubmit_at < ring->n_resubmit) {
+		*head_p = ring->resubmit[ring->resubmit_at++];
 		return 1;
 	}
 	n = (uint16_t)(load16(&ring->avail->idx, 1) - ring->next_avail);
@@ -265,7 +265,8 @@ bool vhost_ring_notify(struct vhost_ring *ring, bool on)
 	if (!on)
 		return false;
 	gantry_shm_fence();
-	return load16(&ring->avail->idx, 1) != ring->next_avail || ring->again_at < ring->n_again;
+	return load16(&ring->avail->idx, 1) != ring->next_avail ||
+	       ring->resubmit_at < ring->n_resubmit;
 }
 
 /* Copy bytes of the guest memory, with any alignment. Each byte is loaded once. */

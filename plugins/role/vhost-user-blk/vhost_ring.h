@@ -13,7 +13,7 @@
 
 #include <linux/virtio_ring.h>
 
-/* A part of the guest memory. Parts can be adjacent, in the same descriptor or in others. */
+/* A part of the guest memory. Adjacent regions can be parts of one memfd or of different memfds. */
 struct vhost_region {
 	uint64_t gpa, bytes; /* guest-physical address, size */
 	uint64_t uva;        /* address in the front end */
@@ -91,11 +91,11 @@ struct vhost_ring {
 	struct vring_desc *desc;
 	struct vring_avail *avail;
 	struct vring_used *used;
-	struct vhost_inflight *inflight; /* NULL: the front end does not keep it */
+	struct vhost_inflight *inflight; /* NULL: the front end did not set inflight memory */
 	uint64_t counter;
 	/* requests that were in flight when an earlier process ended, in their order */
-	uint16_t again[VHOST_RING_MAX];
-	uint32_t n_again, again_at;
+	uint16_t resubmit[VHOST_RING_MAX];
+	uint32_t n_resubmit, resubmit_at;
 	/* what the guest did wrong, as text; "" while the ring is intact */
 	const char *fault;
 	uint64_t fault_value; /* the value that shows it */
@@ -135,7 +135,7 @@ void vhost_ring_put(struct vhost_ring *ring, uint16_t head, uint32_t written);
 /* vhost_ring_wants_call - returns true if the guest asks for an interrupt. Full barrier. */
 bool vhost_ring_wants_call(const struct vhost_ring *ring);
 /*
- * vhost_ring_notify - ask the guest for kicks, or ask it to leave them out
+ * vhost_ring_notify - enable or disable kicks of the guest
  *
  * returns  true: requests are available already
  */

@@ -209,7 +209,7 @@ static int vhost_open(const struct gantry_role_host *rh, const void *conf, void 
 		rc = vhost_queue_open(role, i);
 	}
 	if (rc == -EINVAL)
-		gantry_log_error(rh->host, "too many lanes (lanes=%u, limit=%u): each is a queue",
+		gantry_log_error(rh->host, "too many lanes (lanes=%u, limit=%u): reduce lanes",
 				 rh->n_lanes, VHOST_QUEUES_MAX);
 	if (rc != 0)
 		vhost_close(role);

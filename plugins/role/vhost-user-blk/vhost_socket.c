@@ -144,7 +144,7 @@ static const char *send_reply(const struct vhost_role *role, const struct vhost_
 	n = sendmsg(role->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (reply->fd >= 0)
 		close(reply->fd);
-	return n == (ssize_t)reply->bytes ? NULL : "it does not read its replies";
+	return n == (ssize_t)reply->bytes ? NULL : "replies cannot be sent: socket buffer is full";
 }
 
 static void reject(struct vhost_role *role, const char *fault)
@@ -201,7 +201,7 @@ static void take_message(struct vhost_role *role)
 	role->n_fds = 0;
 	gantry_log_debug(role->host, "front end: %s (bytes=%u, descriptors=%u)",
 			 vhost_message_name(m->type), m->size, m->n_fds);
-	/* the action can end before it returns: the socket is not read in any case */
+	/* unwatch first: the action may complete in a later turn */
 	role->is_waiting = true;
 	role->rh->fd_unwatch(role->rh, role->fd);
 	rc = vhost_device_handle(&role->device, m, &reply);

@@ -128,7 +128,7 @@ static void a_front_end_that_changes_the_memory_harms_only_itself(void)
 	for (unsigned i = 0; i < NUM; i++)
 		inflight->desc[i].inflight = 1;
 	start();
-	TEST_ASSERT_EQUAL_UINT(NUM - 1, ring.n_again); /* the last one counts as returned */
+	TEST_ASSERT_EQUAL_UINT(NUM - 1, ring.n_resubmit); /* the last one counts as returned */
 }
 
 /* The front end read the index of the used ring before the earlier process returned the last. */
@@ -170,7 +170,7 @@ static void without_that_memory_the_ring_continues_at_its_base(void)
 	begin(3);
 	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, NULL));
 	TEST_ASSERT_EQUAL_UINT(5, ring.next_avail);
-	TEST_ASSERT_EQUAL_UINT(0, ring.n_again);
+	TEST_ASSERT_EQUAL_UINT(0, ring.n_resubmit);
 }
 
 static void a_ring_outside_the_memory_is_refused(void)
