@@ -101,6 +101,8 @@ static int vring(struct vhost_device *d, uint32_t index)
 	require_accepted(v->kick);
 	require_accepted(v->call);
 	require_accepted(v->err);
+	for (unsigned i = 0; i < 3; i++)
+		require_open(lane_fds[index][i]); /* the lane uses it until now */
 	if (!v->started)
 		return 0;
 	if (lane_fds[index][0] == -1 && bytes(1) % 8 == 7)
