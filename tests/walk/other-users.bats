@@ -51,6 +51,24 @@ other_user_load() { # [ARGUMENT...] - an initiator of the other user; sets statu
 	holds "$dir/bridge.json" 'bridge.sessions_refused == 1' 'bridge.sessions_opened == 1'
 }
 
+@test "vhost-user-blk rejects huge pages of another user" {
+	need vhost-user-blk
+	as_other_user test -x "$top_builddir/tests/walk/virtio_user" || skip "another user cannot reach the build"
+	device_options="dir = \"$open/run\";"
+	more_roles="disk = { role = \"vhost-user-blk\"; socket = \"$open/disk.sock\";
+		connect = { device = \"front\"; name = \"volume\"; }; };"
+	topology
+	serve_all
+	serve disk
+	chown "$nobody" "$open/disk.sock"
+	as_other_user timeout "$seconds" "$top_builddir/tests/walk/virtio_user" "$open/disk.sock" huge >"$dir/guest.out" 2>&1 || {
+		cat "$dir/guest.out"
+		false
+	}
+	says disk 'guest memory rejected: huge pages of another user'
+	stop disk bridge store
+}
+
 @test "each device reports the user that its own uids lacks" {
 	device_options="dir = \"$open/run\"; uids = \"0,$nobody\";"
 	listen_options="uids = \"0,$nobody\";"

@@ -7,8 +7,11 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define HUGE (2u << 20) /* bytes of a huge page */
 
 static uint64_t allocated(void)
 {
@@ -29,6 +32,25 @@ void large(void)
 		fail("a file of 1 GiB is accepted");
 	if (allocated() != 0)
 		fail("%llu bytes of the file are allocated", (unsigned long long)allocated());
+	set_up();
+	verify();
+}
+
+/* The front end runs as another user: huge pages fail, others work. */
+void huge(void)
+{
+	const struct {
+		uint32_t count, padding;
+		struct region region;
+	} m = {1, 0, {GPA, HUGE, GPA, 0}};
+	const int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+
+	if (fd < 0 || ftruncate(fd, HUGE) || fcntl(fd, F_ADD_SEALS, SEALS))
+		fail("huge pages: %s", strerror(errno));
+	connect_device();
+	negotiate();
+	if (tell(SET_MEM_TABLE, &m, sizeof(m), &fd, 1) != 1)
+		fail("huge pages are accepted");
 	set_up();
 	verify();
 }

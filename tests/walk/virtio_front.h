@@ -143,6 +143,7 @@ void many(const char *until);
 void drain(const char *begun);
 void descriptors(void);
 void large(void);
+void huge(void);
 void late_call(void);
 void blocking(void);
 void lost_ring(void);

@@ -15,6 +15,7 @@
  *      memory            memory that the device must refuse
  *      descriptors       gives the device descriptors that are no eventfds
  *      late-call         sends the descriptor for interrupts after a request has been returned
+ *      huge              as another user than the device: huge pages
  *      large             memory in a file that is larger than the device accepts
  *      blocking          makes the eventfds of a queue block
  *      lost-ring         memory without the ring of a queue that runs
@@ -257,6 +258,10 @@ int main(int argc, char **argv)
 	path = argv[1];
 	if (strcmp(command, "messages") == 0) {
 		messages();
+		return 0;
+	}
+	if (strcmp(command, "huge") == 0) {
+		huge();
 		return 0;
 	}
 	if (strcmp(command, "large") == 0) {

@@ -133,6 +133,7 @@ struct vhost_role {
 
 	/* -- socket -- */
 	int listen_fd, fd; /* -1: none */
+	bool is_foreign;   /* the front end has another uid than this process and root */
 	enum vhost_phase phase;
 	bool is_waiting; /* for vhost_device_continue(); the socket is not read meanwhile */
 	/* the message that is being received */

@@ -23,6 +23,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <gantry/memfd.h>
+
 #include "vhost.h"
 
 /*
@@ -135,6 +137,20 @@ static void log_memory(const struct vhost_role *role, uint32_t index,
 		strerror(-rc));
 }
 
+/*
+ * Map memory of a descriptor. A process that can write to memory can punch holes into it, and an
+ * access to a hole in huge pages raises SIGBUS if no huge page is free. So huge pages of another
+ * user are rejected. Parameters as region_map.
+ */
+static int map_region(const struct vhost_role *role, int fd, uint64_t offset, uint64_t bytes,
+		      struct gantry_region **region_p, const char **why_p)
+{
+	*why_p = "huge pages of another user, who can free them";
+	if (role->is_foreign && gantry_memfd_is_huge(fd) > 0)
+		return -EPERM;
+	return role->rh->region_map(role->rh, fd, offset, bytes, region_p, why_p);
+}
+
 /* Map the regions of a message. Returns 0; or -errno, and some are mapped; logs the cause. */
 static int map_regions(struct vhost_role *role, struct vhost_message *m)
 {
@@ -143,8 +159,8 @@ static int map_regions(struct vhost_role *role, struct vhost_message *m)
 	for (uint32_t i = 0; i < m->payload.memory.count; i++) {
 		const struct vhost_msg_region *from = &m->payload.memory.region[i];
 		const char *why;
-		int rc = role->rh->region_map(role->rh, m->fds[i], from->offset, from->bytes,
-					      &role->next_region[i], &why);
+		int rc = map_region(role, m->fds[i], from->offset, from->bytes,
+				    &role->next_region[i], &why);
 
 		if (rc != 0) {
 			log_memory(role, i, from, rc, why);
@@ -513,8 +529,8 @@ static int inflight_set(struct vhost_device *device, struct vhost_message *m)
 
 	vhost_queue_drop_inflight(role);
 	if (bytes >= queues * vhost_inflight_bytes(num))
-		rc = role->rh->region_map(role->rh, m->fds[0], m->payload.inflight.offset, bytes,
-					  &role->inflight, &why);
+		rc = map_region(role, m->fds[0], m->payload.inflight.offset, bytes, &role->inflight,
+				&why);
 	if (rc != 0) {
 		gantry_log_warn(role->host,
 				"memory for requests in flight cannot be used (bytes=%llu): %s",

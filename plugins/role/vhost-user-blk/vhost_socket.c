@@ -57,6 +57,16 @@ static void pause_listener(struct vhost_role *role)
 		role->rh->fd_unwatch(role->rh, role->listen_fd);
 }
 
+/* Returns true if the peer of a socket has another uid than this process and root. */
+static bool is_foreign(int fd)
+{
+	struct ucred peer;
+	socklen_t bytes = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 ||
+	       (peer.uid != 0 && peer.uid != geteuid());
+}
+
 static void on_connect(void *arg)
 {
 	struct vhost_role *role = arg;
@@ -73,6 +83,7 @@ static void on_connect(void *arg)
 	}
 	role->rh->fd_unwatch(role->rh, role->listen_fd);
 	role->fd = fd;
+	role->is_foreign = is_foreign(fd);
 	role->phase = VHOST_CONNECTED;
 	role->received = role->n_fds = 0;
 	vhost_device_init(&role->device);
