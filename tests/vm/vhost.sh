@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # vhost.sh [BUILD] - boot a virtual machine whose disk is a volume: target, gateway and vhost-user-blk are processes outside of the
-# machine. vhost-guest.sh uses the disk. While it writes, each of them is killed and started again.
+# machine. vhost-guest.sh uses the disk. While it writes, each of them is killed and started again; vhost-user-blk is stopped, too.
 #
 # Prints TAP. A run takes about 2 minutes.
 set -u
@@ -41,9 +41,9 @@ seen()
 	timeout "${3:-60}" tail -n +1 -s 0.05 -F "$1" 2>/dev/null | grep -m1 -E -q -- "$2"
 }
 
-restart() # NAME
+restart() # NAME [SIGNAL]
 {
-	kill -KILL "${pids[$1]}"
+	kill -"${2:-KILL}" "${pids[$1]}"
 	wait "${pids[$1]}" 2>/dev/null
 	begin "$1"
 }
@@ -86,6 +86,9 @@ verdict $? "the target is killed and started again"
 restart disk
 seen "$dir/disk.log" ' front end connected'
 verdict $? "the role is killed and started again, and the machine connects to it"
+restart disk TERM
+seen "$dir/disk.log" ' front end connected'
+verdict $? "the role is stopped and started again, and the machine connects to it"
 wait "${pids[vm]}"
 verdict $? "the guest finds its data, and the file system is clean"
 unset 'pids[vm]'
