@@ -140,6 +140,12 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
+@test "a queue that stops returns requests that an earlier role left in flight" {
+	serve_disk
+	guest left-over
+	ended
+}
+
 @test "memory that is not sealed is refused, with the option of QEMU" {
 	serve_disk
 	guest memory

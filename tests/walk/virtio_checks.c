@@ -71,6 +71,39 @@ static void describe(uint16_t i, uint32_t type, uint32_t bytes)
 	d[2] = (struct vring_desc){GPA + to + sizeof(header), 1, VRING_DESC_F_WRITE, 0};
 }
 
+/* A queue that stops returns the requests that an earlier device left in flight. */
+void left_over(void)
+{
+	const uint32_t off[2] = {0, 0};
+	const uint16_t n = 40; /* more than a lane takes in one turn */
+	uint16_t base;
+
+	set_up_inflight();
+	stop_queue();
+	must(SET_VRING_ENABLE, off, 8, NULL, 0); /* the queue stops before it takes the first one */
+	describe(0, VIRTIO_BLK_T_FLUSH, 0);
+	for (uint16_t i = 0; i < 2; i++) { /* all requests are the same indirect table */
+		struct vring_desc d = descs()[i * 2];
+
+		d.next = 1;
+		((struct vring_desc *)(void *)at(TABLE))[i] = d;
+	}
+	for (uint16_t i = 0; i < n; i++) {
+		descs()[i] = (struct vring_desc){GPA + TABLE, 32, VRING_DESC_F_INDIRECT, 0};
+		avail()->ring[i] = i;
+	}
+	avail()->idx = avail_idx = n;
+	mark_inflight(n);
+	place_queue(0);
+	set_fd(SET_VRING_KICK, kick);
+	base = stop_queue();
+	if (base != n || used()->idx != n)
+		fail("base %u, %u requests are returned, not %u", base, used()->idx, n);
+	used_idx = n;
+	start_queue(base);
+	use(2);
+}
+
 /* Returns 1 if the device signals an interrupt in time. */
 static int is_called(int ms)
 {

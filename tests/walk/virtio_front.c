@@ -323,6 +323,28 @@ void set_up_inflight(void)
 	start_queue(0);
 }
 
+void mark_inflight(uint16_t n)
+{
+	struct kept {
+		uint64_t features;
+		uint16_t version, num, last_batch_head, used_idx;
+		struct {
+			uint8_t inflight, padding[5];
+			uint16_t next;
+			uint64_t counter;
+		} desc[];
+	} *kept = mmap(NULL, inflight.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, inflight_fd,
+		       (off_t)inflight.offset);
+
+	if (kept == MAP_FAILED)
+		fail("mmap: %s", strerror(errno));
+	for (uint16_t i = 0; i < n; i++) {
+		kept->desc[i].inflight = 1;
+		kept->desc[i].counter = i;
+	}
+	munmap(kept, inflight.bytes);
+}
+
 /* -- ring -- */
 
 struct vring_desc *descs(void)

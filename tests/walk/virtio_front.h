@@ -106,6 +106,8 @@ void reset_ring(void);
 void set_up(void);
 /* After set_up(): the device keeps its requests in flight in memory of the front end. */
 void set_up_inflight(void);
+/* Mark the first n heads as in flight, as an ended device leaves them. */
+void mark_inflight(uint16_t n);
 /*
  * The device has ended: connect to the next one, as QEMU does.
  *
@@ -149,6 +151,7 @@ void blocking(void);
 void lost_ring(void);
 void gone(void);
 void half_broken(void);
+void left_over(void);
 void hostile(void);
 void messages(void);
 void memory(void);

@@ -21,6 +21,7 @@
  *      lost-ring         memory without the ring of a queue that runs
  *      gone              ends the connection while the device allocates memory
  *      half-broken       a request, and then a broken ring
+ *      left-over         stops a queue whose earlier device left requests in flight
  *      replace           exchanges the guest memory while the queue runs
  *
  * Exit status 1: the device did something wrong.
@@ -298,6 +299,8 @@ int main(int argc, char **argv)
 		gone();
 	else if (strcmp(command, "half-broken") == 0)
 		half_broken();
+	else if (strcmp(command, "left-over") == 0)
+		left_over();
 	else if (strcmp(command, "replace") == 0)
 		replace();
 	else

@@ -266,11 +266,28 @@ static int submit_waiting(struct vhost_queue *queue)
 	return n;
 }
 
+/*
+ * Returns true if the queue may take a request. A queue that drains still takes those that an
+ * earlier process left in flight, because the base of a stopped vring counts them as taken.
+ */
+static bool may_take(const struct vhost_queue *queue)
+{
+	return queue->is_enabled ||
+	       (queue->reports_drained && vhost_ring_has_resubmit(&queue->ring));
+}
+
+/* Returns true if the queue drains, and is drained. */
+static bool is_drained(const struct vhost_queue *queue)
+{
+	return queue->reports_drained && queue->n_requests == 0 &&
+	       (queue->is_broken || !vhost_ring_has_resubmit(&queue->ring));
+}
+
 static int take_requests(struct vhost_queue *queue)
 {
 	int n = 0;
 
-	while (n < TURN && queue->is_enabled && !queue->is_broken && !queue->waiting.first) {
+	while (n < TURN && may_take(queue) && !queue->is_broken && !queue->waiting.first) {
 		struct vhost_request *request = take(queue);
 		int rc;
 
@@ -310,7 +327,7 @@ static int poll_queue(void *self)
 	settle(queue);
 	if (queue->wants_call)
 		call(queue);
-	if (gantry_unlikely(queue->reports_drained) && queue->n_requests == 0) {
+	if (gantry_unlikely(is_drained(queue))) {
 		queue->reports_drained = false;
 		rh->post(rh, vhost_queue_drained, queue);
 		n++;
@@ -322,7 +339,7 @@ static int arm(void *self)
 {
 	struct vhost_queue *queue = self;
 
-	if (queue->wants_call || (queue->reports_drained && queue->n_requests == 0))
+	if (queue->wants_call || is_drained(queue))
 		return 1;
 	if (!queue->is_enabled || queue->is_broken)
 		return 0;

@@ -104,7 +104,7 @@ int vhost_ring_take(struct vhost_ring *ring, uint16_t *head_p)
 {
 	uint16_t head, n;
 
-	if (ring->resubmit_at < ring->n_resubmit) {
+	if (vhost_ring_has_resubmit(ring)) {
 		*head_p = ring->resubmit[ring->resubmit_at++];
 		return 1;
 	}
@@ -265,8 +265,7 @@ bool vhost_ring_notify(struct vhost_ring *ring, bool on)
 	if (!on)
 		return false;
 	gantry_shm_fence();
-	return load16(&ring->avail->idx, 1) != ring->next_avail ||
-	       ring->resubmit_at < ring->n_resubmit;
+	return load16(&ring->avail->idx, 1) != ring->next_avail || vhost_ring_has_resubmit(ring);
 }
 
 /* Copy bytes of the guest memory, with any alignment. Each byte is loaded once. */

@@ -121,6 +121,14 @@ int vhost_ring_init(struct vhost_ring *ring, const struct vhost_vring *vring,
  */
 int vhost_ring_take(struct vhost_ring *ring, uint16_t *head_p);
 /*
+ * vhost_ring_has_resubmit - returns true if vhost_ring_take() takes a request that was in flight
+ * when an earlier process ended
+ */
+static inline bool vhost_ring_has_resubmit(const struct vhost_ring *ring)
+{
+	return ring->resubmit_at < ring->n_resubmit;
+}
+/*
  * vhost_ring_chain - read the descriptors of a request
  *
  * head     below num
