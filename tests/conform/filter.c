@@ -342,8 +342,11 @@ static void refuse(int a, int b)
 	rig_start_connect(rig_service(0));
 	rig_until(rig.a.n_closed, 1);
 	RIG_NUM(0, rig.a.n_connected, "events `connected`");
+	RIG_RC(-EPROTO, rig.a.reason, "reason of `closed`");
 	RIG_HOLDS(fake_logged(&rig.b.host, "only one end protects control messages"),
-		  "text in the log");
+		  "text in the log of the listener");
+	RIG_HOLDS(fake_logged(&rig.a.host, "only one end protects control messages"),
+		  "text in the log of the end that connects");
 }
 
 static void client_without_a_filter_is_refused(void)

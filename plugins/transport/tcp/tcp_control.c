@@ -136,6 +136,7 @@ static const char *on_welcome(struct tcp_conn *conn, const void *body, size_t le
 static const char *on_refused(struct tcp_conn *conn, const void *body, size_t len)
 {
 	struct tcp_refused refused;
+	int reason;
 	char *c;
 
 	if (len != sizeof(refused) || conn->state != TCP_C_GREETING)
@@ -147,9 +148,13 @@ static const char *on_refused(struct tcp_conn *conn, const void *body, size_t le
 		if (*c < ' ' || *c > '~')
 			*c = '?';
 	/* a peer without memory may have some later */
-	tcp_conn_fail(conn, refused.reason == EBUSY || refused.reason == ENOMEM ? -EBUSY
-			    : refused.reason == EACCES                          ? -EACCES
-										: -EPROTO);
+	reason = refused.reason == EBUSY || refused.reason == ENOMEM ? -EBUSY
+		 : refused.reason == EACCES                          ? -EACCES
+								     : -EPROTO;
+	if (reason == -EPROTO) /* the user logs the other reasons */
+		gantry_log_warn(conn->dev->host, "no connection with %s: %s", conn->peer.address,
+				conn->refusal);
+	tcp_conn_fail(conn, reason);
 	return NULL;
 }
 
