@@ -69,6 +69,7 @@ struct options {
 
 struct device {
 	int epoll; /* first member */
+	const struct gantry_host *host;
 	const struct options *options;
 	uint64_t *n_accepted;
 	struct conn *dead; /* to be freed by the next progress() */
@@ -454,6 +455,10 @@ static int serve_conn(struct conn *conn)
 		close(fd);
 	if (!rc || !conn->events)
 		return 1;
+	if (rc == -EPROTO)
+		gantry_log_warn(dev->host,
+				"connection of process %d: protocol error: invalid frame (uid=%u)",
+				(int)conn->peer.pid, conn->peer.uid);
 	close_socket(conn);
 	/* -ENOTCONN: the peer has ended the connection, so it no longer uses the memory */
 	for (struct share *e = conn->exports; e < conn->exports + REGIONS && conn->events; e++)
@@ -549,6 +554,7 @@ static int us_open(const struct gantry_host *host, const void *conf, void **devi
 		free(dev);
 		return rc;
 	}
+	dev->host = host;
 	dev->options = conf;
 	*device_p = dev;
 	return 0;

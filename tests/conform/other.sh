@@ -82,4 +82,6 @@ ok "an event never comes" says "waiting for the event \`revoked\` at end a, whic
 	wrong no_event region_that_was_not_imported_can_be_revoked
 ok "a message never comes" says "waiting for poll_recv() to return a message that send() accepted" \
 	wrong no_message immediate_data_of_all_sizes
+ok "a protocol error without a warning" says "\`closed\` with -EPROTO: expected a warning" \
+	wrong silent disconnect_is_reported_to_the_peer
 done_testing

@@ -139,7 +139,11 @@ static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
 static void on_closed(void *arg, void *conn, int reason)
 {
 	struct rig_end *end = arg;
+	const unsigned *n_logged = end->dev == rig.a.dev ? rig.a.host.n_logged
+							 : rig.b.host.n_logged;
 
+	end->unexplained |= reason == -EPROTO &&
+			    n_logged[GANTRY_LOG_WARN] + n_logged[GANTRY_LOG_ERROR] == 0;
 	end->reason = reason;
 	end->n_closed++;
 	if (end->disconnect_on_close && conn == end->conn)

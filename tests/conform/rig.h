@@ -15,6 +15,8 @@
  * makes turns: each turn calls progress of both devices and polls every queue that the rig opened.
  * The rig keeps the results of these polls, in order, for rig_poll and rig_done.
  *
+ * If `closed` reports -EPROTO, the transport must have logged a warning.
+ *
  * After each case everything is closed, and the process must have as many open descriptors as
  * before.
  */
@@ -86,6 +88,7 @@ struct rig_end {
 	const char *greeting; /* text that accept sends, with its NUL byte; NULL: none */
 	int n_accept, n_connected, n_closed, n_msgs, n_up, n_down, n_revoke, n_revoked;
 	int reason, revoked_rc;
+	int unexplained; /* `closed` came with -EPROTO, and no warning was logged */
 	uint32_t up[RIG_MSGS], down, revoke, revoked;
 	uint8_t msg[GANTRY_CTRL_MAX]; /* the last message */
 	size_t msg_len;

@@ -74,6 +74,10 @@ static int serve(struct rig_end *end)
 	end->kicked = 0;
 	end->n_progress++;
 	n = rig.ops->progress(end->dev);
+	if (rig.a.unexplained || rig.b.unexplained)
+		rig_fail_at(__FILE__, __LINE__,
+			    "`closed` with -EPROTO: expected a warning of the transport that "
+			    "states the cause, got none");
 	end->wake_ns = rig.ops->wake_ns(end->dev);
 	return n;
 }

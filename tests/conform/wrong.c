@@ -149,6 +149,29 @@ static void no_message(struct gantry_transport_ops *ops)
 	ops->send = send_nothing;
 }
 
+static struct gantry_conn_events silent_events;
+
+static void closed_eproto(void *arg, void *conn, int reason)
+{
+	(void)reason;
+	silent_events.closed(arg, conn, -EPROTO);
+}
+
+static int listen_silent(void *device, const char *service, const struct gantry_conn_events *events,
+			 void *arg, void **listener_p)
+{
+	static struct gantry_conn_events changed;
+
+	silent_events = changed = *events;
+	changed.closed = closed_eproto;
+	return real.listen(device, service, &changed, arg, listener_p);
+}
+
+static void silent(struct gantry_transport_ops *ops)
+{
+	ops->listen = listen_silent;
+}
+
 static const struct {
 	const char *name;
 	void (*change)(struct gantry_transport_ops *ops);
@@ -164,6 +187,7 @@ static const struct {
 	{"writable", writable},
 	{"no_event", no_event},
 	{"no_message", no_message},
+	{"silent", silent},
 };
 
 static void wrap(struct gantry_transport_ops *ops)
