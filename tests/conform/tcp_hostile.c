@@ -68,8 +68,13 @@ void honest_begin(const char *settings)
 	middle.length = EVIL_BYTES;
 	rig_warm(good);
 	honest_check();
-	n_fds = rig_fds();
+	honest_count_fds();
 	log_begin();
+}
+
+void honest_count_fds(void)
+{
+	n_fds = rig_fds();
 }
 
 void honest_check(void)

@@ -39,7 +39,8 @@ extern struct evil evil;
 void honest_begin(const char *settings);
 /* Check that it works: a message, a write and a read; and that no other memory has changed. */
 void honest_check(void);
-void honest_end(void); /* also checks that no descriptor of an attack is left */
+void honest_count_fds(void); /* the descriptors that are open now belong to the honest peer */
+void honest_end(void);       /* also checks that no descriptor of an attack is left */
 /* Permit `n` descriptors. Returns how many the system permits, at most n. */
 unsigned honest_raise_fds(unsigned n);
 

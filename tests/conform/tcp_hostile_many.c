@@ -208,7 +208,7 @@ static void link_twice(void)
 	evil_send(fd, &hello, sizeof(hello));
 	evil_until_end(fd);
 	close(fd);
-	log_check("a link twice", 1, "no such link can be opened");
+	log_check("a link twice", 1, "the session has this link already");
 	evil_leave(&evil);
 	honest_end();
 }

@@ -13,7 +13,7 @@
 #include "secure/auth_priv.h"
 #include "secure/stream.h"
 
-int secure_off, secure_send_error;
+int secure_off, secure_send_error, secure_closed;
 
 static const char keys[] = "rig:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 static struct gn_host hosts[2]; /* of the end that connects, and of the one that listens */
@@ -32,7 +32,7 @@ static int open_records(const struct gantry_host *host, const void *conn, int li
 static int admit(const struct gantry_host *host)
 {
 	(void)host;
-	return gn_auth_records.admit(&hosts[1].pub);
+	return secure_closed ? -EBUSY : gn_auth_records.admit(&hosts[1].pub);
 }
 
 static ssize_t send_or_fail(void *stream, const struct iovec *iov, size_t n)

@@ -12,8 +12,9 @@
 
 extern int secure_off;        /* devices that are opened from now on have no filter */
 extern int secure_send_error; /* streams return it instead of sending; 0: they send */
+extern int secure_closed;     /* `admit` permits no handshake of a stream */
 
-/* Let the end that listens begin n handshakes a second; the next one can begin in a second. */
+/* Let the end that listens begin n handshakes a second; the next one can begin after 1/n s. */
 void secure_limit(unsigned n);
 /* Let devices of the transport have the filter. For rig_driver.wrap. */
 void secure_wrap(struct gantry_transport_ops *ops);

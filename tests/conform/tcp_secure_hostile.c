@@ -20,10 +20,13 @@
 
 static ssize_t (*real_send)(int, const void *, size_t, int);
 static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
+static int (*real_connect)(int, const struct sockaddr *, socklen_t);
 
 /* What the attacker has seen of the last link that was opened, and looks for. */
 static struct {
-	int on, fd; /* fd: socket of the link; -1: none yet */
+	int on, fd;   /* fd: socket of the link; -1: none yet */
+	int withhold; /* the bytes of the link do not reach the listener */
+	int divert;   /* socket to which new sockets connect instead; 0: none */
 	struct tcp_hello hello;
 	uint8_t flight[FLIGHT]; /* what the client has sent after the hello */
 	size_t n;
@@ -72,12 +75,27 @@ static const void *watch(int fd, const void *bytes, size_t n, uint8_t *copy)
 
 EXPORT ssize_t send(int fd, const void *bytes, size_t n, int flags);
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags);
+EXPORT int connect(int fd, const struct sockaddr *to, socklen_t bytes);
+
+int connect(int fd, const struct sockaddr *to, socklen_t bytes)
+{
+	struct sockaddr_storage other;
+	socklen_t n = sizeof(other);
+
+	if (!spy.divert)
+		return real_connect(fd, to, bytes);
+	getsockname(spy.divert, (struct sockaddr *)&other, &n);
+	return real_connect(fd, (struct sockaddr *)&other, n);
+}
 
 ssize_t send(int fd, const void *bytes, size_t n, int flags)
 {
 	uint8_t *copy = spy.on ? malloc(n) : NULL;
-	ssize_t sent = real_send(fd, spy.on ? watch(fd, bytes, n, copy) : bytes, n, flags);
+	const void *changed = spy.on ? watch(fd, bytes, n, copy) : bytes;
+	ssize_t sent = (ssize_t)n;
 
+	if (!spy.withhold || fd != spy.fd)
+		sent = real_send(fd, changed, n, flags);
 	free(copy);
 	return sent;
 }
@@ -95,6 +113,7 @@ static void spy_begin(void)
 	uint8_t bytes[4096];
 
 	spy.fd = spy.change_at = -1;
+	spy.withhold = 0;
 	spy.n = 0;
 	spy.n_found = spy.n_sent = spy.n_in_clear = 0;
 	rig_fill(bytes, sizeof(bytes), 4321);
@@ -102,13 +121,81 @@ static void spy_begin(void)
 	spy.on = 1;
 }
 
-/* The honest peer is connected, and the attacker has seen its link. */
+/* The honest peer is connected, and the attacker has seen its link, which is up. */
 static void begin(const char *settings)
 {
 	spy_begin();
 	honest_begin(settings);
 	spy.on = 0;
 	RIG_HOLDS(spy.fd >= 0 && spy.n > 300, "the link that the attacker has seen");
+}
+
+static unsigned first_record(void)
+{
+	return 5u + (unsigned)(spy.flight[3] << 8 | spy.flight[4]);
+}
+
+/* The queue of the withheld link, and what is withheld. */
+static struct {
+	struct rig_queue *q;
+	int fd;
+	struct tcp_hello hello;
+	uint8_t flight[FLIGHT];
+	size_t n;
+} late;
+
+/* The honest peer waits for its links for a long time. */
+static void reopen_rig(void)
+{
+	rig_close();
+	setenv("RIG_A_SETTINGS", "connect_timeout=60s", 1);
+	rig_open();
+	unsetenv("RIG_A_SETTINGS");
+}
+
+/* Wait until the attacker has seen the first bytes of a link. */
+static void wait_for_link(void)
+{
+	uint64_t end = 0;
+
+	while (spy.fd < 0 || spy.n < 5 || spy.n < first_record())
+		rig_wait(&end, 0, "the first bytes of a link");
+	spy.on = 0;
+}
+
+/* The honest peer opens another link. The attacker sees its first bytes, and withholds them. */
+static void begin_late(const char *settings)
+{
+	reopen_rig();
+	honest_begin(settings);
+	spy_begin();
+	spy.withhold = 1;
+	late.q = rig_queue_open_lanes(&rig.b, 1, &rig.a, 1, 8, 0);
+	wait_for_link();
+	spy.withhold = 0;
+	late.fd = spy.fd;
+	late.hello = spy.hello;
+	late.n = spy.n;
+	memcpy(late.flight, spy.flight, spy.n);
+	honest_count_fds();
+	log_begin();
+}
+
+/* Let the withheld bytes arrive: the link works. */
+static void release_late(void)
+{
+	honest_check();
+	real_send(late.fd, &late.hello, sizeof(late.hello), 0);
+	real_send(late.fd, late.flight, late.n, 0);
+	rig_warm(late.q);
+	rig_queue_close(late.q);
+}
+
+static void end_late(void)
+{
+	release_late();
+	honest_count_fds();
+	honest_end();
 }
 
 /* -- what leaves the process -- */
@@ -233,18 +320,20 @@ struct guest {
 	int closed;
 };
 
-/* Connect once more, and open a queue. */
-static void guest_open(struct guest *g)
+/* Connect once more, and open a queue, on the lanes of the withheld link. divert: of its link. */
+static void guest_open(struct guest *g, int divert)
 {
 	int up = rig.a.n_connected, ups = rig.a.n_up;
 
-	*g = (struct guest){.attr = {.depth = 8}, .closed = rig.a.n_closed};
+	*g = (struct guest){.attr = {.depth = 8, .lane = 1}, .closed = rig.a.n_closed};
 	rig_start_connect(rig_service(0));
 	rig_until(rig.a.n_connected, up + 1);
 	RIG_OK(rig.ops->consumer_create(rig.b.conn, &g->attr, &g->id, &g->rx));
 	rig_until(rig.a.n_up, ups + 1);
 	RIG_OK(rig.ops->post_recv(g->rx, 8));
+	spy.divert = divert;
 	RIG_OK(rig.ops->producer_create(rig.a.conn, g->id, &g->attr, &g->tx));
+	spy.divert = 0;
 }
 
 static void guest_close(struct guest *g)
@@ -302,7 +391,7 @@ static void each_changed_byte_ends_the_connection(void)
 	good_a = rig.a.conn;
 	good_b = rig.b.conn;
 	spy.on = 1;
-	guest_open(&g);
+	guest_open(&g, 0);
 	RIG_HOLDS(guest_send(&g) > 0, "messages of a connection that is not attacked");
 	n = (long)(sizeof(spy.hello) + spy.n);
 	memcpy(flight, spy.flight, spy.n);
@@ -313,7 +402,7 @@ static void each_changed_byte_ends_the_connection(void)
 		spy.fd = -1;
 		log_begin();
 		spy.change_at = i;
-		guest_open(&g);
+		guest_open(&g, 0);
 		RIG_NUM(0, (unsigned)guest_send(&g), "messages after a changed byte");
 		RIG_NUM(UINT64_MAX, (uint64_t)spy.change_at, "the byte that was to change");
 		guest_close(&g);
@@ -339,6 +428,7 @@ static int attack_with(const struct tcp_hello *hello, const void *bytes, size_t 
 
 static void refused(int fd, const char *what, const char *text)
 {
+	shutdown(fd, SHUT_WR);
 	evil_until_end(fd);
 	close(fd);
 	log_check(what, 1, text);
@@ -349,7 +439,7 @@ static void replays(void)
 {
 	struct tcp_hello other;
 
-	begin(NULL);
+	begin_late("connect_timeout=60s");
 	refused(attack_with(&spy.hello, spy.flight, spy.n), "all that the client has sent",
 		"the handshake of a link fails");
 	refused(attack_with(&spy.hello, "GET / HTTP/1.1\r\n\r\n", 18), "other bytes",
@@ -370,7 +460,7 @@ static void replays(void)
 	other = spy.hello;
 	other.version = TCP_VERSION;
 	refused(attack_with(&other, NULL, 0), "a link in clear", "only one end protects");
-	honest_end();
+	end_late();
 }
 
 /* A lane that claims the session of another connection, whose hello the attacker has seen. */
@@ -380,12 +470,12 @@ static void lane_of_another_session(void)
 	void *good_a, *good_b;
 	struct guest g;
 
-	begin(NULL);
+	begin_late("connect_timeout=60s");
 	good_a = rig.a.conn;
 	good_b = rig.b.conn;
 	first = spy.hello;
 	spy.on = 1;
-	guest_open(&g);
+	guest_open(&g, 0);
 	RIG_HOLDS(guest_send(&g) > 0, "messages of the second connection");
 	spy.on = 0;
 	other = spy.hello;
@@ -401,7 +491,7 @@ static void lane_of_another_session(void)
 	rig.a.conn = good_a;
 	rig.b.conn = good_b;
 	log_begin();
-	honest_end();
+	end_late();
 }
 
 /* An attacker that speaks TLS, with a secret of its own. */
@@ -412,7 +502,7 @@ static void wrong_secret(void)
 	void *stream;
 	int fd, rc;
 
-	begin(NULL);
+	begin_late("connect_timeout=60s");
 	fd = attack_with(&spy.hello, NULL, 0);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	RIG_OK(gn_stream_ops.open(NULL, fd, 0, secret, sizeof(secret), &spy.hello,
@@ -422,39 +512,81 @@ static void wrong_secret(void)
 	RIG_HOLDS(rc == -EACCES || rc == -ENOTCONN || rc == -ECONNRESET, "result of a handshake");
 	gn_stream_ops.close(stream);
 	refused(fd, "a wrong secret", "the handshake of a link fails");
-	honest_end();
+	end_late();
 }
 
-/*
- * The victim computes keys for each ClientHello of a session, also for a repeated one, whose
- * handshake then fails: such handshakes are limited.
- */
-static void repeated_handshakes_are_limited(void)
+/* Repeat the ClientHello of a link n times. Returns how many the victim has answered. */
+static unsigned repeat_hello(unsigned n)
 {
-	const unsigned n = 300, free = 64; /* handshakes that do not count, of a session */
-	unsigned k, n_answered = 0;
-	uint64_t start, passed_s;
+	unsigned n_answered = 0;
 
-	begin(NULL);
-	k = 5u + (unsigned)(spy.flight[3] << 8 | spy.flight[4]);
-	secure_limit(1);
-	start = gn_now_ns();
 	for (unsigned i = 0; i < n; i++) {
-		int fd = attack_with(&spy.hello, spy.flight, k);
+		int fd = attack_with(&spy.hello, spy.flight, first_record());
 		uint8_t byte;
 
 		n_answered += evil_read(fd, &byte, 1) == 1;
 		close(fd);
 	}
+	return n_answered;
+}
+
+static void hello_of_a_link_that_is_up_begins_no_handshake(void)
+{
+	begin(NULL);
+	RIG_NUM(0, repeat_hello(100), "handshakes of a link that is up");
+	RIG_HOLDS(fake_logged(&rig.b.host, "the session has this link already"), "text in the log");
+	RIG_NUM(0, rig.b.host.n_logged[GANTRY_LOG_WARN], "warnings");
+	log_begin();
+	honest_end();
+}
+
+/*
+ * The victim computes keys for each ClientHello of a link that is not up, also for a repeated one,
+ * whose handshake then fails: such handshakes are limited.
+ */
+static void repeated_handshakes_are_limited(void)
+{
+	const unsigned free = 64; /* handshakes of a session that do not count */
+	uint64_t start, passed_s;
+	unsigned n_answered;
+
+	begin_late("connect_timeout=60s");
+	secure_limit(1);
+	start = gn_now_ns();
+	n_answered = repeat_hello(300);
 	passed_s = (gn_now_ns() - start) / 1000000000u;
 	secure_limit(1000000);
 	RIG_HOLDS(n_answered >= free, "handshakes that do not count");
-	if (n_answered > free + passed_s + 1)
+	/* each second, one handshake of the session and one of auth_rate */
+	if (n_answered > free + 2 * (passed_s + 1))
 		rig_fail_at(__FILE__, __LINE__, "%u handshakes in %llu s", n_answered,
 			    (unsigned long long)passed_s);
 	RIG_HOLDS(fake_logged(&rig.b.host, "too many handshakes"), "text in the log");
 	rig_settle();
 	log_begin();
+	end_late();
+}
+
+/* After an attack, a session opens more links than it has free handshakes. */
+static void links_of_a_session_that_was_attacked(void)
+{
+	begin_late("connect_timeout=60s");
+	secure_closed = 1;
+	rig.b.host.now_ns = rig_now_ns();
+	rig.b.host.real_clock = 0;
+	RIG_NUM(64, repeat_hello(80), "handshakes that do not count");
+	rig.b.host.now_ns += 1000000000; /* the session has a free handshake again */
+	release_late();
+	for (uint32_t i = 0; i < 72; i++) {
+		struct rig_queue *q = rig_queue_open_lanes(&rig.b, 2 + i / 9, &rig.a, 2 + i % 9, 4,
+							   0);
+
+		rig_warm(q);
+		rig_queue_close(q);
+	}
+	secure_closed = 0;
+	log_begin();
+	honest_count_fds();
 	honest_end();
 }
 
@@ -465,32 +597,46 @@ static void handshake_that_stops_at_each_byte(void)
 
 	if (honest_raise_fds(3000) < 3000)
 		TEST_IGNORE_MESSAGE("too few descriptors");
-	begin("connect_timeout=1s");
-	n = spy.flight[3] << 8 | spy.flight[4]; /* the first record */
-	RIG_HOLDS(n > 100 && n < 800, "length of the first record");
-	n += 5;
+	begin_late("connect_timeout=3s");
+	n = first_record();
+	RIG_HOLDS(n > 105 && n < 805, "length of the first record");
 	for (unsigned i = 0; i < n; i++)
 		fds[i] = attack_with(&spy.hello, spy.flight, i);
 	/* those with the whole record wait for the last one of the client */
 	fds[n] = attack_with(&spy.hello, spy.flight, n);
 	rig_settle();
-	honest_check();
+	release_late();
 	for (unsigned i = 0; i <= n; i++) {
 		evil_until_end(fds[i]);
 		close(fds[i]);
 	}
 	log_check("handshakes that stop", 0, NULL);
+	honest_count_fds();
 	honest_end();
 }
 
+/* The link of the attacked session is never up: its bytes go elsewhere. */
 static void half_open_handshakes(void)
 {
 	unsigned all = honest_raise_fds(11500), n = all > 11400 ? 10000 : all - 1124, k;
 	int *fds = calloc(n, sizeof(*fds));
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	void *good_a, *good_b;
 	uint64_t end = 0;
+	struct guest g;
+	int elsewhere;
 
-	begin("connect_timeout=60s");
-	k = 5u + (unsigned)(spy.flight[3] << 8 | spy.flight[4]);
+	reopen_rig();
+	honest_begin("connect_timeout=60s");
+	elsewhere = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	RIG_OK(bind(elsewhere, (struct sockaddr *)&any, sizeof(any)));
+	RIG_OK(listen(elsewhere, 1));
+	good_a = rig.a.conn;
+	good_b = rig.b.conn;
+	spy_begin();
+	guest_open(&g, elsewhere);
+	wait_for_link();
+	k = first_record();
 	for (unsigned i = 0; i < n; i++) {
 		fds[i] = attack_with(&spy.hello, spy.flight, i & 1 ? k : k / 2);
 		if (i % 100 == 0)
@@ -506,7 +652,10 @@ static void half_open_handshakes(void)
 	/* the victim sees the end of each socket */
 	while (rig_fds() > 200)
 		rig_wait(&end, 0, "the end of half-open handshakes");
-	rig_settle();
+	guest_close(&g);
+	close(elsewhere);
+	rig.a.conn = good_a;
+	rig.b.conn = good_b;
 	log_begin();
 	honest_end();
 }
@@ -514,6 +663,7 @@ static void half_open_handshakes(void)
 int main(void)
 {
 	*(void **)&real_send = dlsym(RTLD_NEXT, "send");
+	*(void **)&real_connect = dlsym(RTLD_NEXT, "connect");
 	*(void **)&real_sendmsg = dlsym(RTLD_NEXT, "sendmsg");
 	UNITY_BEGIN();
 	evil.control = evil.link = -1;
@@ -525,7 +675,9 @@ int main(void)
 	RIG_CASE(replays);
 	RIG_CASE(lane_of_another_session);
 	RIG_CASE(wrong_secret);
+	RIG_CASE(hello_of_a_link_that_is_up_begins_no_handshake);
 	RIG_CASE(repeated_handshakes_are_limited);
+	RIG_CASE(links_of_a_session_that_was_attacked);
 	RIG_CASE(handshake_that_stops_at_each_byte);
 	RIG_CASE(half_open_handshakes);
 	return UNITY_END();

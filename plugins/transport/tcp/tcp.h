@@ -130,6 +130,7 @@ struct tcp_pending {
 	uint32_t n; /* bytes of `hello` that have arrived */
 	struct tcp_hello hello;
 	void *stream; /* of a link whose handshake has begun; NULL: none */
+	bool is_free; /* the handshake counts in n_unproved of its connection */
 };
 
 /* Memory of this process that the peer can access. */
@@ -228,8 +229,9 @@ struct tcp_conn {
 	uint32_t next_consumer; /* id of the last consumer of this end */
 	LIST_HEAD(, tcp_lane) lanes;
 	uint32_t n_links;
-	uint32_t n_unproved; /* handshakes of links that have begun and not succeeded: listener */
-	uint32_t n_direct;   /* direct links so far */
+	uint32_t n_unproved;  /* free handshakes in use, see take_free() in tcp_listener.c */
+	uint64_t unproved_ns; /* time up to which n_unproved has decreased */
+	uint32_t n_direct;    /* direct links so far */
 	/* with which third parties open direct links */
 	uint64_t direct_session;
 	uint8_t direct_secret[TCP_SECRET];

@@ -18,8 +18,10 @@
 #define BACKLOG 1024
 #define ACCEPTS_PER_TURN 64
 #define ACCEPT_PAUSE_NS 1000000000ull /* pause of accepting without free descriptors */
-#define FREE_HANDSHAKES 64u /* of links of a session, begun and not proved, without `admit` */
-#define MAX_PENDING 1024u   /* limit of pending sockets of a device; the oldest is evicted */
+/* handshakes of a session that need no `admit`: each of its lanes can open a link */
+#define FREE_HANDSHAKES 64u
+#define FREE_AGAIN_NS 1000000000ull /* time after which one more is free */
+#define MAX_PENDING 1024u /* limit of pending sockets of a device; the oldest is evicted */
 
 /* -- listeners -- */
 
@@ -428,21 +430,40 @@ static struct tcp_conn *find_conn(struct tcp_device *dev, const struct tcp_hello
 }
 
 /*
- * Anyone who has seen the first bytes of a link can repeat them, and the handshake costs computing
- * before it fails. So a session has a number of handshakes that have not ended well, and further
- * ones count as new sessions do. Returns 0 or -errno.
+ * An observer can replay the first bytes of a link that is not up, and the listener computes a key
+ * before the handshake fails. So the free handshakes of a session are limited by a token bucket: a
+ * handshake that succeeds returns its token, and each FREE_AGAIN_NS adds one.
  */
+static bool take_free(struct tcp_conn *conn)
+{
+	uint64_t n = (tcp_now(conn->dev) - conn->unproved_ns) / FREE_AGAIN_NS;
+
+	conn->unproved_ns += n * FREE_AGAIN_NS;
+	conn->n_unproved -= n < conn->n_unproved ? (uint32_t)n : conn->n_unproved;
+	if (conn->n_unproved == FREE_HANDSHAKES)
+		return false;
+	conn->n_unproved++;
+	return true;
+}
+
+/* A handshake that is not free takes a token of auth_rate. Returns 0 or -errno. */
 static int begin_handshake(struct tcp_conn *conn, struct tcp_pending *pending, const void *secret,
 			   size_t bytes)
 {
 	struct tcp_device *dev = conn->dev;
-	int rc = conn->n_unproved < FREE_HANDSHAKES ? 0 : dev->host->records->admit(dev->host);
+	int rc;
 
-	if (rc)
-		return rc;
-	conn->n_unproved++;
-	return tcp_stream_open(dev, pending->fd, true, secret, bytes, &pending->hello,
-			       &pending->stream);
+	pending->is_free = take_free(conn);
+	rc = pending->is_free ? 0 : dev->host->records->admit(dev->host);
+	return rc ? rc
+		  : tcp_stream_open(dev, pending->fd, true, secret, bytes, &pending->hello,
+				    &pending->stream);
+}
+
+static void return_free(struct tcp_conn *conn, const struct tcp_pending *pending)
+{
+	if (pending->is_free && conn->n_unproved)
+		conn->n_unproved--;
 }
 
 /*
@@ -463,7 +484,7 @@ static bool prove(struct tcp_conn *conn, struct tcp_pending *pending, const void
 	if (!rc)
 		rc = tcp_stream_handshake(dev, pending->stream, &events);
 	if (rc == 0)
-		conn->n_unproved--;
+		return_free(conn, pending);
 	else if (rc == -EAGAIN)
 		tcp_rewatch(dev, pending->fd, events, &pending->watch);
 	else
@@ -487,6 +508,27 @@ static bool prove_link(struct tcp_device *dev, struct tcp_pending *pending, stru
 	return proved;
 }
 
+/*
+ * Returns whether the connection can accept this link. Without a handshake: the hello of a link
+ * that is up can be a replay.
+ */
+static bool is_link_missing(struct tcp_conn *conn, const struct tcp_hello *hello)
+{
+	const struct tcp_link *link;
+	struct tcp_lane *lane;
+	bool is_missing = true;
+
+	LIST_FOREACH (lane, &conn->lanes, entry) {
+		if (lane->number != hello->listens_lane)
+			continue;
+		pthread_mutex_lock(&lane->lock);
+		link = tcp_link_find(lane, hello->connects_lane);
+		is_missing = !link || link->state == TCP_L_ASKED;
+		pthread_mutex_unlock(&lane->lock);
+	}
+	return is_missing;
+}
+
 /* The pending socket is a link of a connection. */
 static void on_link(struct tcp_device *dev, struct tcp_pending *pending)
 {
@@ -500,6 +542,10 @@ static void on_link(struct tcp_device *dev, struct tcp_pending *pending)
 		refuse(dev, pending, -EACCES, "no such session, or it has ended");
 		return;
 	}
+	if (!is_link_missing(conn, hello)) {
+		refuse(dev, pending, -EBUSY, "the session has this link already");
+		return;
+	}
 	if (!prove_link(dev, pending, conn))
 		return;
 	rc = tcp_lane_get(conn, hello->listens_lane, &lane);
@@ -508,8 +554,6 @@ static void on_link(struct tcp_device *dev, struct tcp_pending *pending)
 		link = tcp_link_find(lane, hello->connects_lane);
 		if (!link)
 			rc = tcp_link_new(lane, hello->connects_lane, &link);
-		else if (link->state != TCP_L_ASKED)
-			rc = -EBUSY;
 		pthread_mutex_unlock(&lane->lock);
 	}
 	if (!rc)
